@@ -1,0 +1,44 @@
+/* The handful of macros every file may use. */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define _printf_(f, a) __attribute__((format(printf, f, a)))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define NSEC_PER_SEC INT64_C(1000000000)
+#define NSEC_PER_MSEC INT64_C(1000000)
+#define NSEC_PER_USEC INT64_C(1000)
+
+/* Scope-bound cleanup: `_cleanup_(freep) char *s = NULL;` */
+#define _cleanup_(f) __attribute__((cleanup(f)))
+
+/* Hands the pointer on and forgets it, so that cleanup leaves it alone. */
+#define TAKE_PTR(p)                                                                                          \
+	({                                                                                                   \
+		__typeof__(p) take_ = (p);                                                                   \
+		(p) = NULL;                                                                                  \
+		take_;                                                                                       \
+	})
+
+static inline void freep(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void closep(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+#endif

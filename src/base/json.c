@@ -1,0 +1,154 @@
+#include "base/json.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void json_init(struct json *j, struct buf *out, bool pretty)
+{
+	*j = (struct json){.out = out, .pretty = pretty, .first = {true}};
+}
+
+static void json_quote(struct buf *out, const void *text, size_t n)
+{
+	const uint8_t *p = text, *end = p + n;
+
+	buf_addch(out, '"');
+	while (p < end) {
+		size_t len = utf8_length(p, end);
+
+		if (len == 1 && (*p == '"' || *p == '\\'))
+			buf_addf(out, "\\%c", *p);
+		else if (len == 1 && *p == '\n')
+			buf_adds(out, "\\n");
+		else if (len == 1 && (*p < 0x20 || *p == 0x7f))
+			buf_addf(out, "\\u%04x", *p);
+		else if (len)
+			buf_add(out, p, len);
+		else
+			buf_addf(out, "\\\\x%02x", *p); /* as escape_bytes(), its backslash quoted for JSON */
+		p += len ? len : 1;
+	}
+	buf_addch(out, '"');
+}
+
+static void json_begin(struct json *j, const char *key)
+{
+	bool *first = &j->first[MIN(j->depth, ARRAY_SIZE(j->first) - 1)];
+
+	if (!*first)
+		buf_addch(j->out, ',');
+	*first = false;
+	if (j->pretty && j->depth)
+		buf_addf(j->out, "\n%*s", (int)j->depth * 2, "");
+	if (key) {
+		json_quote(j->out, key, strlen(key));
+		buf_adds(j->out, j->pretty ? ": " : ":");
+	}
+}
+
+static void json_open(struct json *j, const char *key, char c)
+{
+	json_begin(j, key);
+	buf_addch(j->out, c);
+	j->depth++;
+	j->first[MIN(j->depth, ARRAY_SIZE(j->first) - 1)] = true;
+}
+
+static void json_shut(struct json *j, char c)
+{
+	bool empty = j->first[MIN(j->depth, ARRAY_SIZE(j->first) - 1)];
+
+	j->depth--;
+	if (j->pretty && !empty)
+		buf_addf(j->out, "\n%*s", (int)j->depth * 2, "");
+	buf_addch(j->out, c);
+}
+
+void json_object(struct json *j, const char *key)
+{
+	json_open(j, key, '{');
+}
+
+void json_array(struct json *j, const char *key)
+{
+	json_open(j, key, '[');
+}
+
+void json_end_object(struct json *j)
+{
+	json_shut(j, '}');
+}
+
+void json_end_array(struct json *j)
+{
+	json_shut(j, ']');
+}
+
+void json_bytes(struct json *j, const char *key, const void *value, size_t len)
+{
+	struct buf plain;
+
+	json_begin(j, key);
+	/* A backslash in the bytes must stay apart from the \xNN that stand for bytes that are not UTF-8. */
+	for (const uint8_t *p = value, *end = p + len; p < end; p += utf8_length(p, end))
+		if (!utf8_length(p, end)) {
+			buf_init(&plain, len * 4 + 1);
+			escape_bytes(&plain, value, len);
+			json_quote(j->out, plain.data, plain.len);
+			buf_release(&plain);
+			return;
+		}
+	json_quote(j->out, value, len);
+}
+
+void json_str(struct json *j, const char *key, const char *value)
+{
+	if (value)
+		json_bytes(j, key, value, strlen(value));
+	else
+		json_null(j, key);
+}
+
+void json_int(struct json *j, const char *key, int64_t value)
+{
+	json_begin(j, key);
+	buf_addf(j->out, "%lld", (long long)value);
+}
+
+void json_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_begin(j, key);
+	buf_addf(j->out, "%llu", (unsigned long long)value);
+}
+
+void json_num(struct json *j, const char *key, double value)
+{
+	char text[32];
+
+	json_begin(j, key);
+	if (!isfinite(value)) {
+		buf_adds(j->out, "null");
+		return;
+	}
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_adds(j->out, text);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+	json_begin(j, key);
+	buf_adds(j->out, value ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key)
+{
+	json_begin(j, key);
+	buf_adds(j->out, "null");
+}

@@ -1,0 +1,29 @@
+/* Writes JSON into a buf. Commas and nesting are kept by the writer; the caller names what it adds.
+ * Inside an object `key` names the value; inside an array it is NULL. Bytes that are not UTF-8 are escaped
+ * as escape_bytes() does, so the output is always valid JSON and nothing is lost. */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+
+#include "base/buf.h"
+
+struct json {
+	struct buf *out;
+	unsigned depth;
+	bool pretty; /* two spaces a level, for people */
+	bool first[16];
+};
+
+void json_init(struct json *j, struct buf *out, bool pretty);
+void json_object(struct json *j, const char *key);
+void json_array(struct json *j, const char *key);
+void json_end_object(struct json *j);
+void json_end_array(struct json *j);
+void json_str(struct json *j, const char *key, const char *value); /* NULL gives null */
+void json_bytes(struct json *j, const char *key, const void *value, size_t len);
+void json_int(struct json *j, const char *key, int64_t value);
+void json_uint(struct json *j, const char *key, uint64_t value);
+/* Shortest text that reads back as the same double; NaN and infinities become null. */
+void json_num(struct json *j, const char *key, double value);
+void json_bool(struct json *j, const char *key, bool value);
+void json_null(struct json *j, const char *key);
+#endif

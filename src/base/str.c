@@ -1,0 +1,219 @@
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+bool parse_u64(const char *s, uint64_t *ret)
+{
+	uint64_t v = 0;
+
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, UINT64_C(10), &v) ||
+			__builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+bool parse_i64n(const char *s, size_t len, int64_t *ret)
+{
+	bool negative = len && *s == '-';
+	int64_t v = 0;
+
+	if (len == (size_t)negative)
+		return false;
+	for (size_t i = negative; i < len; i++) {
+		int digit = s[i] - '0';
+
+		if (digit < 0 || digit > 9 || __builtin_mul_overflow(v, INT64_C(10), &v) ||
+			__builtin_add_overflow(v, negative ? -digit : digit, &v))
+			return false;
+	}
+	*ret = v;
+	return true;
+}
+
+bool parse_decimal(const char *s, double *ret)
+{
+	double v = 0, unit = 1;
+	bool digits = false, point = false;
+
+	for (; *s; s++) {
+		if (*s == '.' && !point) {
+			point = true;
+			continue;
+		}
+		if (*s < '0' || *s > '9')
+			return false;
+		digits = true;
+		v = v * 10 + (*s - '0');
+		if (point)
+			unit *= 10;
+	}
+	if (!digits || !isfinite(v) || !isfinite(unit))
+		return false;
+	*ret = v / unit;
+	return true;
+}
+
+int parse_interval(const char *s, int64_t *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} unit[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"m", 60e9}, {"min", 60e9},
+		{"h", 3600e9}, {"d", 86400e9}};
+	size_t n = strspn(s, "0123456789.");
+	char number[32];
+	double v, ns = 0;
+
+	if (n >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, s, n);
+	number[n] = 0;
+	if (!parse_decimal(number, &v))
+		return -EINVAL;
+	if (!strcasecmp(s + n, "hz"))
+		ns = v > 0 ? 1e9 / v : 0;
+	else {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(unit) && strcmp(s + n, unit[i].name))
+			i++;
+		if (i == ARRAY_SIZE(unit))
+			return -EINVAL;
+		ns = v * unit[i].ns;
+	}
+	if (ns > 1e18)
+		return -ERANGE;
+	*ret_ns = (int64_t)(ns + 0.5);
+	return 0;
+}
+
+size_t format_i64(char *out, int64_t v)
+{
+	char tmp[20];
+	size_t n = 0, sign = v < 0;
+	uint64_t u = sign ? -(uint64_t)v : (uint64_t)v;
+
+	do
+		tmp[n++] = (char)('0' + u % 10);
+	while (u /= 10);
+	if (sign)
+		*out++ = '-';
+	for (size_t i = 0; i < n; i++)
+		out[i] = tmp[n - 1 - i];
+	return n + sign;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+size_t utf8_length(const uint8_t *p, const uint8_t *end)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 && *p < 0xf8 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 0;
+	uint32_t code;
+
+	if (!n || *p >= 0xf8 || (size_t)(end - p) < n)
+		return 0;
+	if (n == 1)
+		return 1;
+	code = *p & (0x7f >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return n;
+}
+
+void escape_bytes(struct buf *out, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes, *end = p + n;
+
+	while (p < end) {
+		size_t len = utf8_length(p, end);
+		bool c1 = len == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1 controls steer terminals too */
+
+		if (len > 1 && !c1) {
+			buf_add(out, p, len);
+			p += len;
+			continue;
+		}
+		if (*p == '\n')
+			buf_adds(out, "\\n");
+		else if (*p == '\t')
+			buf_adds(out, "\\t");
+		else if (*p == '\\')
+			buf_adds(out, "\\\\");
+		else if (len == 1 && *p >= 0x20 && *p != 0x7f)
+			buf_addch(out, *p);
+		else
+			buf_addf(out, "\\x%02x", *p);
+		p++;
+	}
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void unescape_bytes(struct buf *out, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t left = n - i;
+
+		if (text[i] != '\\' || left < 2) {
+			buf_addch(out, text[i]);
+		} else if (text[i + 1] == 'x' && left >= 4 && hex_digit(text[i + 2]) >= 0 && hex_digit(text[i + 3]) >= 0) {
+			buf_addch(out, hex_digit(text[i + 2]) << 4 | hex_digit(text[i + 3]));
+			i += 3;
+		} else {
+			i++;
+			buf_addch(out, text[i] == 'n' ? '\n' : text[i] == 't' ? '\t' : text[i]);
+		}
+	}
+}
+
+size_t utf8_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}
+
+unsigned str_distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned row[64];
+
+	if (n >= ARRAY_SIZE(row) || m >= ARRAY_SIZE(row))
+		return 64;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = (unsigned)j;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned diagonal = row[0]++;
+
+		for (size_t j = 1; j <= m; j++) {
+			unsigned above = row[j], change = diagonal + (a[i - 1] != b[j - 1]);
+
+			row[j] = MIN(change, MIN(above, row[j - 1]) + 1);
+			diagonal = above;
+		}
+	}
+	return row[m];
+}

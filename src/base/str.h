@@ -1,0 +1,31 @@
+/* Text to numbers and back, strictly: no locale, no silent overflow, the whole text or nothing. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include "base/buf.h"
+
+/* Whole string is a decimal number in range; false and *ret untouched otherwise. */
+bool parse_u64(const char *s, uint64_t *ret);
+bool parse_i64n(const char *s, size_t len, int64_t *ret);
+/* Decimal with optional fraction, no exponent, no sign. */
+bool parse_decimal(const char *s, double *ret);
+/* "0.5" (seconds), "500ms", "2s", "10Hz", "5m", "1h", "250us", "1d"; 0 or -EINVAL, -ERANGE. */
+int parse_interval(const char *s, int64_t *ret_ns);
+
+/* Writes the digits without terminator into at least 20 bytes; returns how many. */
+size_t format_i64(char *out, int64_t v);
+
+bool str_starts(const char *s, const char *prefix);
+
+/* Text that a terminal, CSV or log line can show whatever bytes came in: valid UTF-8 stays, control characters,
+ * backslash and bytes that are not UTF-8 become \n, \t, \\, \xNN. Lossless: unescape_bytes() gives the bytes back. */
+void escape_bytes(struct buf *out, const void *bytes, size_t n);
+void unescape_bytes(struct buf *out, const char *text, size_t n);
+/* Length of the valid UTF-8 sequence at p (1..4), 0 if none. */
+size_t utf8_length(const uint8_t *p, const uint8_t *end);
+/* Columns of the terminal that the UTF-8 text takes (one per code point; enough for what we print). */
+size_t utf8_columns(const char *s);
+
+/* Edit distance, for "did you mean". */
+unsigned str_distance(const char *a, const char *b);
+#endif

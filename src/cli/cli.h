@@ -1,0 +1,75 @@
+/* The command line from rows: one row is one option, one entry is one command.
+ *
+ * From them come parsing, `--help`, `tacho help CMD`, the man pages, the completions for bash, zsh and fish and
+ * `tacho --describe=json`. Precedence: command line, then TACHO_LONG_NAME in the environment, then the user's
+ * file ($XDG_CONFIG_HOME/tacho/config or ~/.config/tacho/config, lines `long-name = value`), then `preset`. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include "base/buf.h"
+
+enum opt_type {
+	OPT_FLAG,     /* bool; --no-NAME takes it back */
+	OPT_TEXT,     /* const char * */
+	OPT_COUNT,    /* uint64_t */
+	OPT_INTERVAL, /* int64_t ns, by parse_interval() */
+	OPT_CHOICE,   /* int: index into choices */
+	OPT_LIST,     /* struct opt_list: may be given several times, in order */
+};
+
+#define OPT_LIST_MAX 64
+struct opt_list {
+	unsigned nr;
+	const char *item[OPT_LIST_MAX];
+};
+
+struct opt {
+	char short_name; /* 0: none */
+	const char *long_name;
+	const char *arg; /* "FILE"; NULL for flags */
+	enum opt_type type;
+	size_t into; /* offsetof in the command's args struct */
+	const char *const *choices; /* NULL-terminated */
+	const char *preset;	    /* as text; NULL: zero */
+	const char *help;	    /* one line, without a full stop */
+	const char *detail;	    /* paragraph for the manual; may be NULL */
+	bool hidden;
+	bool not_from_env; /* makes no sense as a lasting setting (--force, --help) */
+};
+
+struct cmd {
+	const char *name;
+	const char *synopsis; /* "[OPTION…] [--] COMMAND [ARG…]" */
+	const char *help;     /* one line, for the list of commands */
+	const char *detail;   /* paragraphs for the manual */
+	const char *examples; /* lines "$ tacho run -- make" followed by an indented explanation */
+	const struct opt *opt;
+	size_t nr_opts;
+	size_t args_size;
+	bool stop_at_operand; /* options end at the first word that is none (run) */
+	bool hidden;
+	const char *operands; /* for completion: "command", "file", "pid", "metric", or NULL */
+	/* argv[0] is the first operand. Returns the exit status. */
+	int (*run)(const void *args, int argc, char **argv);
+};
+
+/* Where a value came from, for `--verbose` and tests. */
+enum opt_origin { FROM_PRESET, FROM_FILE, FROM_ENVIRONMENT, FROM_COMMAND_LINE };
+
+struct opt_origins {
+	uint8_t of[64]; /* by index of the option in cmd->opt */
+};
+
+/* Fills args. Returns the index in argv of the first operand, or a negative errno with a message for people in
+ * err (which names the nearest option when one was misspelt). -ECANCELED: --help was asked for. */
+int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct opt_origins *ret_origins, struct buf *err);
+
+void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);
+void cli_overview(const struct cmd *const *cmds, struct buf *out);
+void cli_man(const struct cmd *cmd, struct buf *out);		       /* roff of tacho-CMD.1 */
+void cli_man_main(const struct cmd *const *cmds, struct buf *out);     /* roff of tacho.1 */
+int cli_completion(const struct cmd *const *cmds, const char *shell, struct buf *out); /* -EINVAL: unknown shell */
+void cli_describe(const struct cmd *const *cmds, struct buf *out);     /* JSON */
+const struct cmd *cli_find(const struct cmd *const *cmds, const char *name);
+const char *cli_nearest(const struct cmd *const *cmds, const char *name); /* NULL when nothing is near */
+#endif

@@ -1,0 +1,31 @@
+/* What the commands share. Only this layer prints and decides exit codes. */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+enum {
+	EXIT_OK = 0,
+	EXIT_TROUBLE = 1, /* readers: the answer is no, or something is wrong with the recording */
+	EXIT_USAGE = 2,	  /* readers: wrong use, or there is no recording */
+	EXIT_OWN = 125,	  /* run, attach: our own failure before the job started */
+	EXIT_CANNOT = 126,
+	EXIT_NOTFOUND = 127,
+};
+
+/* The table of commands, NULL at the end. */
+extern const struct cmd *const commands[];
+
+/* To stderr, "tacho: …\n"; die() and usage() end the program. */
+void error(const char *fmt, ...) _printf_(1, 2);
+void warning(const char *fmt, ...) _printf_(1, 2);
+void die(int status, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
+void usage(const struct cmd *cmd, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
+
+/* Whole buffer to stdout; a closed pipe is not an error worth a message. Returns EXIT_OK or EXIT_TROUBLE. */
+int print(const struct buf *out);
+bool want_color(int fd);	     /* a terminal, and NO_COLOR is not set, and TERM is not dumb */
+unsigned terminal_width(int fd);     /* 80 when it is no terminal */
+extern const char tacho_version[];
+#endif

@@ -1,0 +1,56 @@
+/* A collector is one source of numbers: one file, its rows first, and one line in registry.c.
+ *
+ * It delivers the source's own integers into the cells of its table, never rates, and knows nothing of disks,
+ * files or screens. What could not be read is left invalid; the reason is given once, through probe() or
+ * `why`. A collector that fails never stops the recording. */
+#ifndef COLLECT_COLLECTOR_H
+#define COLLECT_COLLECTOR_H
+
+#include "collect/feed.h"
+#include "env/env.h"
+#include "metric/metric.h"
+#include "metric/schema.h"
+#include "metric/table.h"
+#include "read/read.h"
+
+/* Handed to open(): what this recording wants of the collector, and where answers go. */
+struct collect_context {
+	struct env *env;
+	struct columns_map map; /* row of the collector's table of metrics -> column, -1: not recorded */
+	struct table *table;
+	const struct feed *feed; /* the engine's own numbers, for the collectors `tree` and `self` */
+	void *engine;		 /* opaque */
+	/* Puts a named instance into a new row and returns the row, or -ENOSPC. For open() and sample(). */
+	int (*join)(struct collect_context *ctx, const char *name);
+	/* The instance in this row is gone (a CPU went offline, a disk was pulled). */
+	void (*leave)(struct collect_context *ctx, uint32_t row);
+	/* Says why a metric has no values (availability, reason); row index in the collector's own table. */
+	void (*why)(struct collect_context *ctx, size_t metric, enum availability availability, const char *reason);
+};
+
+struct collector {
+	const char *name;    /* for -m, logs, tests */
+	const char *summary; /* one line in `tacho metrics` */
+	enum domain domain;
+	const struct metric *metric;
+	size_t nr_metrics;
+	size_t state_size; /* the engine allocates it, zeroed */
+	enum metric_tier tier; /* how often sample() is called */
+	uint32_t max_rows; /* 0: 1 for a node's collector */
+
+	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. *reterr_why is for people. */
+	int (*probe)(struct env *env, const char **reterr_why);
+	/* Opens what will be read again and again, joins the instances that are there. */
+	int (*open)(void *state, struct collect_context *ctx);
+	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line. */
+	int (*sample)(void *state, struct collect_context *ctx);
+	void (*close)(void *state, struct collect_context *ctx); /* accepts a half-opened state */
+};
+
+/* All of them, in the order in which they are sampled; NULL at the end. */
+extern const struct collector *const collectors[];
+const struct collector *collector_find(const char *name);
+
+/* Probe helper: tries to open and read the file once. */
+int probe_file(struct env *env, const char *path, const char *absent, const char **reterr_why);
+#endif

@@ -1,0 +1,170 @@
+/* The engine's own numbers as metrics: the job's tree as a whole, and what recording it costs.
+ *
+ * Their source is the struct feed that the engine keeps, so a row names its field. */
+#include "collect/collector.h"
+
+#include <stddef.h>
+
+#define FIELD(f) {.arg = offsetof(struct feed, f)}
+
+/* clang-format off */
+static const struct metric tree_metric[] = {
+	{"tree.processes",            "Processes of the tree alive now.", FIELD(live), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, "processes", TIER_TICK, false},
+	{"tree.joined",               "Processes known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
+	{"tree.exited",               "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
+	{"tree.unsampled",            "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.unknown",              "Processes that may have lived and died between two samples without our hearing of them: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.user",            "User CPU time of ended processes that no living one accounts for.", FIELD(gone.user_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.gone.system",          "System CPU time of ended processes that no living one accounts for.", FIELD(gone.system_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.gone.minor_faults",    "Minor faults of ended processes that no living one accounts for.", FIELD(gone.minor_faults), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.major_faults",    "Major faults of ended processes that no living one accounts for.", FIELD(gone.major_faults), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.voluntary",       "Voluntary context switches of ended processes that no living one accounts for.", FIELD(gone.voluntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.involuntary",     "Involuntary context switches of ended processes that no living one accounts for.", FIELD(gone.involuntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.read_chars",      "Bytes read by system calls of ended processes that no living one accounts for.", FIELD(gone.read_chars), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"tree.gone.write_chars",     "Bytes written by system calls of ended processes that no living one accounts for.", FIELD(gone.write_chars), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"tree.gone.read_calls",      "Read system calls of ended processes that no living one accounts for.", FIELD(gone.read_calls), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.write_calls",     "Write system calls of ended processes that no living one accounts for.", FIELD(gone.write_calls), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.gone.read_bytes",      "Bytes fetched from storage by ended processes that no living one accounts for.", FIELD(gone.read_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"tree.gone.write_bytes",     "Bytes sent to storage by ended processes that no living one accounts for.", FIELD(gone.write_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"tree.gone.max_rss",         "Largest resident size of any one ended process, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_MAX, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"tree.dropped",              "CPU time of children whose parent ignored SIGCHLD, as far as it was seen.", FIELD(dropped_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.cgroup.user",          "User CPU time of the control group made for the job.", FIELD(cgroup_user_ns), SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.cgroup.system",        "System CPU time of the control group made for the job.", FIELD(cgroup_system_ns), SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.cgroup.cpu",           "CPU time of all that ever ran in the control group made for the job: exact.", FIELD(cgroup_total_ns), SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cpu", TIER_TICK, false},
+	{"tree.cgroup.memory_peak",   "Peak memory charged to the control group made for the job, page cache included.", FIELD(cgroup_memory_peak), SCALE_ONE, KIND_PEAK, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+};
+
+static const struct metric self_metric[] = {
+	{"self.cpu",                  "CPU time the recorder has used.", FIELD(self_cpu_ns), SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "self", TIER_TICK, false},
+	{"self.rss",                  "Resident memory of the recorder.", FIELD(self_rss_kib), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
+	{"self.late",                 "How late this tick began.", FIELD(late_ns), SCALE_NS, KIND_GAUGE, FOLD_MAX, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"self.ticks.late",           "Ticks that began more than a tenth of an interval late.", FIELD(late_ticks), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.ticks.missed",         "Ticks that could not be taken at all.", FIELD(missed_ticks), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.ticks.skipped",        "Ticks left out to stay within the budget.", FIELD(skipped_ticks), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.smaps.reads",          "Readings of PSS and USS.", FIELD(smaps_reads), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.smaps.deferred",       "Readings of PSS and USS put off to stay within the budget.", FIELD(smaps_deferred), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.backoff",              "The slow tiers run at one part in this many of their cadence.", FIELD(backoff), SCALE_ONE, KIND_GAUGE, FOLD_MAX, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.written",              "Bytes in the recording.", FIELD(written_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"self.events_lost",          "Times the kernel's process events overran our buffer; the tree was scanned again.", FIELD(events_lost), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.files",                "Files the recorder keeps open.", FIELD(open_files), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+};
+
+static const struct metric cost_metric[] = {
+	{"self.cost",                 "Time spent in this collector.", {0}, SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+};
+/* clang-format on */
+
+static int feed_open(void *state, struct collect_context *ctx, const char *instance)
+{
+	int row = ctx->join(ctx, instance);
+
+	(void)state;
+	return row < 0 ? row : 0;
+}
+
+static int tree_open(void *state, struct collect_context *ctx)
+{
+	return feed_open(state, ctx, "job");
+}
+
+static int self_open(void *state, struct collect_context *ctx)
+{
+	return feed_open(state, ctx, "tacho");
+}
+
+static void feed_fill(struct collect_context *ctx, const struct metric *metric, size_t nr)
+{
+	table_touch(ctx->table, 0);
+	for (size_t i = 0; i < nr; i++) {
+		int64_t value = *(const int64_t *)((const char *)ctx->feed + metric[i].at.arg);
+
+		if (ctx->map.col[i] < 0)
+			continue;
+		if (value < 0)
+			table_unset(ctx->table, 0, (uint32_t)ctx->map.col[i]);
+		else
+			table_set(ctx->table, 0, (uint32_t)ctx->map.col[i], value);
+	}
+}
+
+static int tree_sample(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	feed_fill(ctx, tree_metric, ARRAY_SIZE(tree_metric));
+	return 0;
+}
+
+static int self_sample(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	feed_fill(ctx, self_metric, ARRAY_SIZE(self_metric));
+	return 0;
+}
+
+/* One row per collector, in the registry's order, so that row and index agree. */
+static int cost_open(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	for (size_t i = 0; collectors[i]; i++) {
+		int row = ctx->join(ctx, collectors[i]->name);
+
+		if (row < 0)
+			return row;
+	}
+	return 0;
+}
+
+static int cost_sample(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	if (ctx->map.col[0] < 0)
+		return 0;
+	for (uint32_t row = 0; row < ctx->table->nr_rows; row++) {
+		table_touch(ctx->table, row);
+		table_set(ctx->table, row, (uint32_t)ctx->map.col[0], ctx->feed->cost_ns[row]);
+	}
+	return 0;
+}
+
+static void feed_close(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	(void)ctx;
+}
+
+const struct collector collector_tree = {
+	.name = "tree",
+	.summary = "the job's processes as one: how many, and what the ended ones used",
+	.domain = DOMAIN_TREE,
+	.metric = tree_metric,
+	.nr_metrics = ARRAY_SIZE(tree_metric),
+	.tier = TIER_TICK,
+	.open = tree_open,
+	.sample = tree_sample,
+	.close = feed_close,
+};
+
+const struct collector collector_self = {
+	.name = "self",
+	.summary = "what the recorder itself costs",
+	.domain = DOMAIN_NODE,
+	.metric = self_metric,
+	.nr_metrics = ARRAY_SIZE(self_metric),
+	.tier = TIER_TICK,
+	.open = self_open,
+	.sample = self_sample,
+	.close = feed_close,
+};
+
+const struct collector collector_cost = {
+	.name = "cost",
+	.summary = "what each collector costs",
+	.domain = DOMAIN_COLLECTOR,
+	.metric = cost_metric,
+	.nr_metrics = ARRAY_SIZE(cost_metric),
+	.tier = TIER_MEDIUM,
+	.max_rows = 16,
+	.open = cost_open,
+	.sample = cost_sample,
+	.close = feed_close,
+};

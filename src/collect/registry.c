@@ -1,0 +1,41 @@
+/* The list of collectors, in the order in which they are sampled. A new one is its file and a line here. */
+#include "collect/collector.h"
+
+#include <string.h>
+
+extern const struct collector collector_process, collector_tree, collector_cpu, collector_memory,
+	collector_paging, collector_load, collector_pressure, collector_self, collector_cost;
+
+const struct collector *const collectors[] = {
+	&collector_process,
+	&collector_tree,
+	&collector_cpu,
+	&collector_memory,
+	&collector_paging,
+	&collector_load,
+	&collector_pressure,
+	&collector_self,
+	&collector_cost,
+	NULL,
+};
+
+const struct collector *collector_find(const char *name)
+{
+	for (size_t i = 0; collectors[i]; i++)
+		if (!strcmp(collectors[i]->name, name))
+			return collectors[i];
+	return NULL;
+}
+
+int probe_file(struct env *env, const char *path, const char *absent, const char **reterr_why)
+{
+	char byte;
+	int handle = env_open(env, path);
+	ssize_t n = handle < 0 ? handle : env_read(env, handle, &byte, 1);
+
+	env_close(env, handle);
+	if (n >= 0)
+		return 0;
+	*reterr_why = absent;
+	return n == -EACCES || n == -EPERM ? -EACCES : -ENOENT;
+}

@@ -1,0 +1,115 @@
+/* The outside world as an argument.
+ *
+ * Everything the recorder learns from the machine passes through an env, so that the same code runs on the
+ * live kernel, on a captured machine (a plain-text archive of files), on a film (a machine plus frames of
+ * changes on the film's own clock), under a recorder that writes such a capture, and under an env whose n-th
+ * call fails.
+ *
+ * Paths are relative to the root and have no leading slash: "proc/meminfo". Handles are small non-negative
+ * integers; on the live env they are file descriptors (O_CLOEXEC). All calls return a negative errno on
+ * failure. */
+#ifndef ENV_ENV_H
+#define ENV_ENV_H
+
+#include "base/base.h"
+
+#include <sys/types.h>
+
+enum env_clock { ENV_MONOTONIC, ENV_REALTIME, ENV_BOOTTIME, NR_ENV_CLOCKS };
+
+struct env;
+
+/* Returns 0 to go on; anything else ends the listing and is returned by env_list(). */
+typedef int env_list_fn(void *arg, const char *name);
+
+struct env_ops {
+	int (*open)(struct env *env, const char *path);
+	/* Reads from the start of the file, as much as one pread gives: text files of /proc and /sys. */
+	ssize_t (*read)(struct env *env, int handle, void *out, size_t size, off_t offset);
+	void (*close)(struct env *env, int handle);
+	/* st_size of an open directory: the number of descriptors for proc/PID/fd since Linux 6.2, else 0. */
+	int64_t (*size)(struct env *env, int handle);
+	int (*list)(struct env *env, const char *path, env_list_fn *fn, void *arg);
+	ssize_t (*readlink)(struct env *env, const char *path, char *out, size_t size);
+	/* CPU time of a process in ns: one cheap call, no file. -ESRCH when there is none. A film without its own
+	 * value answers from proc/PID/stat. */
+	int64_t (*cpu_clock)(struct env *env, pid_t pid);
+	int64_t (*now)(struct env *env, enum env_clock clock);
+	/* Lets time pass until the absolute ENV_MONOTONIC instant: sleeps on the live env, turns frames on a film.
+	 * 0, or -EINTR early, or -ENODATA when the film has ended. */
+	int (*sleep_until)(struct env *env, int64_t deadline_ns);
+	const char *(*getenv)(struct env *env, const char *name);
+	void (*free)(struct env *env);
+};
+
+struct env {
+	const struct env_ops *ops;
+	long page_size;
+	long clock_tick;
+	bool live; /* processes can be started, signals and netlink exist */
+};
+
+struct env *env_live(const char *root); /* NULL means "/" */
+/* A machine or a film: the format is in tests/machines/README.md. *reterr_line is the line that is wrong. */
+int env_film(const char *path, struct env **ret, unsigned *reterr_line);
+/* Both pass calls on to `inner`, which they take. */
+struct env *env_capture(struct env *inner, const char *path); /* writes what is read, as a machine or film */
+struct env *env_failing(struct env *inner, unsigned nth, int error); /* the nth open, read, list... fails */
+struct env *env_free(struct env *env);
+
+static inline int env_open(struct env *env, const char *path)
+{
+	return env->ops->open(env, path);
+}
+
+static inline ssize_t env_read(struct env *env, int handle, void *out, size_t size)
+{
+	return env->ops->read(env, handle, out, size, 0);
+}
+
+static inline ssize_t env_read_at(struct env *env, int handle, void *out, size_t size, off_t offset)
+{
+	return env->ops->read(env, handle, out, size, offset);
+}
+
+static inline void env_close(struct env *env, int handle)
+{
+	if (handle >= 0)
+		env->ops->close(env, handle);
+}
+
+static inline int64_t env_size(struct env *env, int handle)
+{
+	return env->ops->size(env, handle);
+}
+
+static inline int env_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
+{
+	return env->ops->list(env, path, fn, arg);
+}
+
+static inline ssize_t env_readlink(struct env *env, const char *path, char *out, size_t size)
+{
+	return env->ops->readlink(env, path, out, size);
+}
+
+static inline int64_t env_cpu_clock(struct env *env, pid_t pid)
+{
+	return env->ops->cpu_clock(env, pid);
+}
+
+static inline int64_t env_now(struct env *env, enum env_clock clock)
+{
+	return env->ops->now(env, clock);
+}
+
+static inline const char *env_getenv(struct env *env, const char *name)
+{
+	return env->ops->getenv(env, name);
+}
+
+/* Opens, reads to end of file, closes. The text is NUL-terminated; -EFBIG when it does not fit. */
+ssize_t env_slurp(struct env *env, const char *path, char *out, size_t size);
+/* Reads an open handle to end of file (long files of /proc come in parts), NUL-terminated. */
+ssize_t env_read_all(struct env *env, int handle, char *out, size_t size);
+#endif

@@ -1,0 +1,96 @@
+/* One metric is one row of one table, next to the code that reads it.
+ *
+ * From the row come the column on disk, `tacho metrics`, docs/metrics.md, CSV headers, JSON keys, axes and
+ * titles. Nothing outside the collector that owns the row may name a metric, except the summary, which is
+ * the definition of a handful of derived numbers.
+ *
+ * Cells hold the source's own integers (jiffies, pages, KiB). `scale` says how to get the base unit, and only
+ * query/ applies it. */
+#ifndef METRIC_METRIC_H
+#define METRIC_METRIC_H
+
+#include "base/base.h"
+
+enum metric_kind {
+	KIND_COUNTER,  /* only grows; a fall is a reset. Its rate has meaning, its level has not */
+	KIND_GAUGE,    /* a level; mean, min and max have meaning */
+	KIND_PEAK,     /* a high-water mark kept by the kernel */
+	KIND_CONSTANT, /* does not change in a run */
+	NR_KINDS
+};
+
+enum metric_fold { /* how instances become one: processes to the tree, CPUs to the node */
+	FOLD_SUM,
+	FOLD_MEAN,
+	FOLD_MAX,
+	FOLD_NONE,
+	NR_FOLDS
+};
+
+enum metric_unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_RATIO, UNIT_CODE, NR_UNITS };
+
+enum metric_scale { /* stored value x scale = base unit */
+	SCALE_ONE,
+	SCALE_KIB,
+	SCALE_PAGES, /* the machine's page size */
+	SCALE_TICKS, /* the machine's clock tick, USER_HZ */
+	SCALE_NS,
+	SCALE_US,
+	SCALE_CENTI, /* "0.52" read as 52 */
+	NR_SCALES
+};
+
+enum metric_tier { /* what reading it costs, and so how often it is read */
+	TIER_TICK,   /* every tick */
+	TIER_MEDIUM, /* about once a second */
+	TIER_SLOW,   /* when the budget allows */
+	NR_TIERS
+};
+
+enum domain { /* what an instance is */
+	DOMAIN_NODE,
+	DOMAIN_CPU,
+	DOMAIN_PROCESS,
+	DOMAIN_TREE,
+	DOMAIN_COLLECTOR,
+	NR_DOMAINS
+};
+
+struct metric_at {	    /* where in its source; which members count is the reader's business */
+	const char *key;    /* "MemAvailable" */
+	const char *file;   /* when the collector reads several */
+	int16_t source;	    /* which of the collector's sources */
+	int16_t col;	    /* which column, from 1 as the manual counts */
+	int32_t arg;
+};
+
+struct metric {
+	const char *name; /* "mem.available": stable for ever, [a-z0-9_.] */
+	const char *help; /* one sentence */
+	struct metric_at at;
+	enum metric_scale scale;
+	enum metric_kind kind;
+	enum metric_fold fold;
+	enum metric_unit unit;
+	const char *panel; /* the plot whose axis it shares; NULL: not drawn by default */
+	enum metric_tier tier;
+	bool on_request; /* recorded only when asked for with -m */
+};
+
+/* Most columns a collector may have: the validity of a row is one 64-bit mask. */
+#define METRICS_MAX 64
+
+/* Names on disk, on screen and back; NULL or negative when there is no such thing. */
+const char *kind_name(enum metric_kind kind);
+const char *fold_name(enum metric_fold fold);
+const char *unit_name(enum metric_unit unit);
+const char *tier_name(enum metric_tier tier);
+const char *domain_name(enum domain domain);
+int kind_from_name(const char *name, size_t len);
+int fold_from_name(const char *name, size_t len);
+int unit_from_name(const char *name, size_t len);
+int tier_from_name(const char *name, size_t len);
+int domain_from_name(const char *name, size_t len);
+
+double scale_factor(enum metric_scale scale, long page_size, long clock_tick);
+#endif

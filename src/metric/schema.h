@@ -1,0 +1,56 @@
+/* What one recording holds: its sets of columns. Made by the engine from the chosen rows, written into the
+ * file, and rebuilt from the file by the reader, so that no version needs another's tables.
+ *
+ * A set is what one collector records: one domain, some metrics, and a table of rows (instances). */
+#ifndef METRIC_SCHEMA_H
+#define METRIC_SCHEMA_H
+
+#include "metric/metric.h"
+
+enum availability {
+	AVAILABLE,
+	ABSENT,	   /* this machine or kernel has no such thing */
+	FORBIDDEN, /* it has, and we may not read it; `why` carries the remedy */
+	FAILED,	   /* reading went wrong; `why` says how */
+	NR_AVAILABILITY
+};
+
+struct schema_metric {
+	char *name, *help, *panel; /* panel may be NULL */
+	enum metric_kind kind;
+	enum metric_fold fold;
+	enum metric_unit unit;
+	enum metric_tier tier;
+	double scale;
+	enum availability availability;
+	char *why; /* NULL when available */
+};
+
+struct schema_set {
+	char *name, *summary;
+	enum domain domain; /* NR_DOMAINS: one this version does not know; domain_name has its name */
+	char *domain_name;
+	uint32_t nr_metrics;
+	struct schema_metric *metric;
+};
+
+struct schema {
+	uint32_t nr_sets;
+	struct schema_set *set;
+};
+
+struct schema *schema_new(void);
+struct schema *schema_free(struct schema *s); /* takes NULL, returns NULL */
+/* Both copy their strings. The pointers returned are valid until the next addition of the same kind. */
+struct schema_set *schema_add_set(struct schema *s, const char *name, const char *summary, const char *domain);
+struct schema_metric *schema_add_metric(struct schema_set *set, const char *name, const char *help,
+	const char *panel);
+int schema_metric_why(struct schema_metric *m, enum availability availability, const char *why);
+
+const char *availability_name(enum availability a);
+int availability_from_name(const char *name, size_t len);
+
+/* A metric by name; false when the recording has none of that name. */
+bool schema_find(const struct schema *s, const char *metric, uint32_t *ret_set, uint32_t *ret_col);
+int schema_find_set(const struct schema *s, const char *name); /* index or -ENOENT */
+#endif

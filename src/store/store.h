@@ -1,0 +1,98 @@
+/* The recording: an append-only file with one writer and any number of readers, also while it is written.
+ * docs/format.md is the specification; nothing here knows collectors.
+ *
+ * Times are ns of the recording's own clock: CLOCK_MONOTONIC, 0 at start. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/pairs.h"
+#include "metric/schema.h"
+#include "metric/table.h"
+
+/* ---- writing: no allocation after store_create() and store_schema() ---- */
+
+struct store_writer;
+
+/* The file is made with mode 0600 and is a valid, empty recording from the first moment on.
+ * -EEXIST unless `force`. `flush_ns` is only noted in the file; the caller decides when to flush. */
+int store_create(const char *path, bool force, struct store_writer **ret);
+/* Metadata: may be written at any time; a later value of a key replaces the earlier. Written at once. */
+int store_meta(struct store_writer *w, const struct pairs *meta);
+/* Once, before the first instance. */
+int store_schema(struct store_writer *w, const struct schema *schema);
+
+/* An instance appears in a row of set's table, or (same id) its identity changed. */
+void store_instance(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
+	const struct pairs *identity);
+/* It is gone; `last` is its final accounting. row UINT32_MAX: it never had one. */
+void store_gone(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
+	const struct pairs *last);
+void store_event(struct store_writer *w, int64_t time_ns, const char *kind, const struct pairs *data);
+/* One tick: what changed in the touched rows of all tables (an array of nr_sets) since table_settle(). */
+void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table);
+
+/* Everything so far reaches the file. On a full disk (-ENOSPC, -EDQUOT, -EFBIG) what is pending stays in
+ * memory up to a bound and is written by a later flush; past the bound whole segments are dropped and the
+ * recording says so. */
+int store_flush(struct store_writer *w);
+/* Marks the recording complete and closes it. Frees w in any case. */
+int store_finish(struct store_writer *w, const struct pairs *summary);
+/* For the torture tests and exec failures: frees without another write. */
+struct store_writer *store_abandon(struct store_writer *w);
+
+uint64_t store_bytes(const struct store_writer *w);	/* in the file so far */
+const char *store_path(const struct store_writer *w);
+
+/* ---- reading ---- */
+
+enum store_type {
+	STORE_META,
+	STORE_SCHEMA,	/* r's schema and tables are there from now on */
+	STORE_INSTANCE, /* bound to its row in the table */
+	STORE_GONE,	/* delivered before the row is unbound: its last cells can be read */
+	STORE_EVENT,
+	STORE_TICK,	/* touched rows of the tables hold new cells, `before` the old ones */
+	STORE_LOST,	/* damage or a gap was skipped: all rows of all tables are unbound, instances of the next
+			 * segment appear anew under their old ids */
+	STORE_SUMMARY,	/* the recording is complete */
+};
+
+struct store_record {
+	enum store_type type;
+	int64_t time_ns;
+	uint64_t tick; /* number */
+	uint32_t set, row, id;
+	bool again;		   /* INSTANCE: known before (identity changed, or restated at a segment's start) */
+	const char *kind;	   /* EVENT */
+	const struct pairs *pairs; /* META, INSTANCE, GONE, EVENT, SUMMARY; valid until the next call */
+	uint64_t lost_bytes;	   /* LOST */
+	const char *reason;	   /* LOST: for people */
+};
+
+struct store_reader;
+
+/* -ENOENT..., or -EBADMSG when the file is no recording. */
+int store_open(const char *path, struct store_reader **ret);
+struct store_reader *store_close(struct store_reader *r);
+/* 1 and a record; 0 when there is no more for now (a file still being written may give more later).
+ * Never fails on damage: it skips and says so with STORE_LOST. <0 only when the file cannot be read. */
+int store_next(struct store_reader *r, struct store_record *ret);
+
+const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
+struct table *store_reader_table(struct store_reader *r, uint32_t set);
+
+/* What check reports; meaningful when store_next() has returned 0. */
+struct store_health {
+	bool complete;	       /* a summary was read and nothing follows */
+	uint64_t bytes;	       /* of the file */
+	uint64_t good_bytes;   /* in whole blocks */
+	uint64_t lost_bytes;   /* in damaged ones */
+	uint64_t tail_bytes;   /* of an unfinished last block */
+	uint32_t damaged;      /* places */
+	uint64_t ticks;
+	int64_t last_ns;       /* time of the last record */
+	bool has_schema;
+};
+
+void store_health(const struct store_reader *r, struct store_health *ret);
+#endif

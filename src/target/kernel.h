@@ -1,0 +1,82 @@
+/* What a kernel tells about processes beyond /proc, where it does: all optional, none needed.
+ *
+ * - the proc connector: every fork, exec and exit, as it happens;
+ * - taskstats: an accounting record of every task that exits (needs CAP_NET_ADMIN);
+ * - a control group of our own: exact CPU of all that ever ran in it.
+ *
+ * All of this is live-only and never blocks. Nothing allocates after open. */
+#ifndef TARGET_KERNEL_H
+#define TARGET_KERNEL_H
+
+#include "base/base.h"
+
+#include <sys/types.h>
+
+/* ---- proc connector ---- */
+
+enum kernel_event_type { KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
+
+struct kernel_event {
+	enum kernel_event_type type;
+	pid_t pid;	 /* process (thread group) it happened to; for FORK the child */
+	pid_t parent;	 /* FORK: the process that forked; EXIT: parent at exit */
+	int64_t time_ns; /* CLOCK_MONOTONIC */
+	int status;	 /* EXIT: as wait(2) gives it */
+};
+
+struct connector;
+
+/* Opens, and proves by forking a child that events really arrive (in pid and user namespaces the kernel is
+ * silent without an error). -EPERM, -ENOTSUP, -ETIMEDOUT (silent)...; *reterr_why is for people. */
+int connector_open(struct connector **ret, const char **reterr_why);
+struct connector *connector_close(struct connector *c);
+int connector_fd(const struct connector *c);
+/* Next event of processes (threads are left out): 1 and an event, 0 when there is none now,
+ * -ENOBUFS once when the kernel dropped events since the last call (the caller must rescan). */
+int connector_next(struct connector *c, struct kernel_event *ret);
+
+/* ---- taskstats ---- */
+
+struct exit_record { /* of one task (thread); ns and bytes */
+	pid_t tid, tgid, parent;
+	uint32_t uid;
+	int status;	      /* as wait(2) gives it */
+	char name[32];
+	int64_t start_wall_s; /* start, wall clock, seconds */
+	int64_t elapsed_ns;
+	int64_t user_ns, system_ns;
+	int64_t minor_faults, major_faults;
+	int64_t voluntary_switches, involuntary_switches;
+	int64_t read_chars, write_chars, read_calls, write_calls, read_bytes, write_bytes;
+	int64_t peak_rss_bytes, peak_vms_bytes;
+	int64_t run_delay_ns, block_delay_ns, swap_delay_ns;
+};
+
+struct taskstats;
+
+int taskstats_open(struct taskstats **ret, const char **reterr_why);
+struct taskstats *taskstats_close(struct taskstats *t);
+int taskstats_fd(const struct taskstats *t);
+int taskstats_next(struct taskstats *t, struct exit_record *ret); /* as connector_next() */
+
+/* ---- a control group of our own ---- */
+
+struct cgroup_usage {
+	int64_t user_ns, system_ns, total_ns; /* user and system -1 when the kernel keeps only the total */
+	int64_t memory_peak_bytes;	      /* -1: not kept here */
+};
+
+struct own_cgroup;
+
+/* Makes a child of the group we are in (v2 where mounted, else a v1 cpuacct group of its own hierarchy), so that
+ * all limits stay in force, and removes those that dead recorders left behind. -EACCES, -ENOENT, -EROFS...
+ * Nothing is moved: the job enters by itself with cgroup_enter(). */
+int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
+/* In the child between fork and exec; async-signal-safe. */
+int cgroup_enter(const struct own_cgroup *g);
+int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
+const char *cgroup_path(const struct own_cgroup *g); /* below the mount, for the metadata */
+const char *cgroup_kind(const struct own_cgroup *g); /* "v2" or "v1" */
+/* Moves what still runs in it back to the parent group and removes it. */
+struct own_cgroup *cgroup_remove(struct own_cgroup *g);
+#endif
