@@ -1,0 +1,202 @@
+/* base/: buffers, varints, pairs, numbers, escapes, JSON, units. */
+#include "base/json.h"
+#include "base/pairs.h"
+#include "base/str.h"
+#include "base/units.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_buf_has_a_maximum_and_a_sticky_error(void **state)
+{
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 10);
+	buf_adds(&b, "12345");
+	buf_adds(&b, "67890");
+	assert_int_equal(b.err, 0);
+	assert_string_equal((char *)b.data, "1234567890");
+	buf_adds(&b, "x");
+	assert_int_equal(b.err, -ENOBUFS);
+	buf_adds(&b, "");
+	assert_int_equal(b.len, 10);
+	buf_release(&b);
+}
+
+static void test_varints_round_trip(void **state)
+{
+	static const int64_t value[] = {0, 1, -1, 127, 128, -128, 1 << 20, INT64_MAX, INT64_MIN};
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(value); i++)
+		buf_add_varint(&b, zigzag(value[i]));
+	struct view v = view_of(b.data, b.len);
+	for (size_t i = 0; i < ARRAY_SIZE(value); i++)
+		assert_int_equal(unzigzag(view_varint(&v)), value[i]);
+	assert_false(v.bad);
+	view_varint(&v);
+	assert_true(v.bad);
+	buf_release(&b);
+}
+
+static void test_view_rejects_lengths_past_the_end(void **state)
+{
+	static const uint8_t bytes[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 'a'};
+	struct view v = view_of(bytes, sizeof(bytes));
+	size_t n;
+
+	(void)state;
+	view_bytes(&v, &n);
+	assert_true(v.bad);
+	assert_int_equal(n, 0);
+}
+
+static void test_intervals(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t ns;
+	} good[] = {{"0.5", 500000000}, {"500ms", 500000000}, {"2s", 2000000000}, {"10Hz", 100000000},
+		{"10hz", 100000000}, {"1m", 60000000000}, {"1h", 3600000000000}, {"250us", 250000}, {".5", 500000000}};
+	static const char *const bad[] = {"", "s", "1x", "-1", "1e3", "1..2", "abc", "1 s"};
+	int64_t ns;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(parse_interval(good[i].text, &ns), 0);
+		assert_int_equal(ns, good[i].ns);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(parse_interval(bad[i], &ns), -EINVAL);
+	assert_int_equal(parse_interval("99999999999d", &ns), -ERANGE);
+}
+
+static void test_numbers_do_not_overflow(void **state)
+{
+	uint64_t u;
+	int64_t i;
+
+	(void)state;
+	assert_true(parse_u64("18446744073709551615", &u));
+	assert_true(u == UINT64_MAX);
+	assert_false(parse_u64("18446744073709551616", &u));
+	assert_true(parse_i64n("-9223372036854775808", 20, &i));
+	assert_true(i == INT64_MIN);
+	assert_false(parse_i64n("9223372036854775808", 19, &i));
+	assert_false(parse_i64n("", 0, &i));
+	assert_false(parse_i64n("-", 1, &i));
+}
+
+static void test_escapes_are_lossless(void **state)
+{
+	static const char weird[] = "a b\n(c)\\x41\t\xff\xc3\xa9\x7f\xc2\x9b\xed\xa0\x80";
+	struct buf text, back;
+
+	(void)state;
+	buf_init(&text, 1000);
+	buf_init(&back, 1000);
+	escape_bytes(&text, weird, sizeof(weird) - 1);
+	for (size_t i = 0; i < text.len; i++)
+		assert_true(text.data[i] >= 0x20 && text.data[i] != 0x7f);
+	assert_non_null(strstr((char *)text.data, "\xc3\xa9"));
+	unescape_bytes(&back, (char *)text.data, text.len);
+	assert_int_equal(back.len, sizeof(weird) - 1);
+	assert_memory_equal(back.data, weird, back.len);
+	buf_release(&text);
+	buf_release(&back);
+}
+
+static void test_pairs_round_trip(void **state)
+{
+	struct pair memory[8], other[8];
+	char text[256], text2[256];
+	struct pairs p, q;
+	struct buf b;
+	int64_t n;
+
+	(void)state;
+	pairs_init(&p, memory, ARRAY_SIZE(memory), text, sizeof(text));
+	pairs_init(&q, other, ARRAY_SIZE(other), text2, sizeof(text2));
+	pairs_str(&p, "name", "a\nb");
+	pairs_add(&p, "raw", "\0\xff", 2);
+	pairs_num(&p, "pid", -42);
+	buf_init(&b, 1000);
+	pairs_encode(&p, &b);
+	struct view v = view_of(b.data, b.len);
+	assert_int_equal(pairs_decode(&q, &v), 0);
+	assert_int_equal(q.nr, 3);
+	assert_true(pairs_get_num(&q, "pid", &n));
+	assert_int_equal(n, -42);
+	assert_int_equal(pairs_find(&q, "raw")->len, 2);
+	assert_null(pairs_find(&q, "none"));
+	for (size_t cut = 0; cut < b.len; cut++) {
+		v = view_of(b.data, cut);
+		assert_int_equal(pairs_decode(&q, &v), -EBADMSG);
+	}
+	buf_release(&b);
+}
+
+static void test_json(void **state)
+{
+	struct json j;
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 1000);
+	json_init(&j, &b, false);
+	json_object(&j, NULL);
+	json_str(&j, "s", "q\"\n\\");
+	json_bytes(&j, "raw", "\xff", 1);
+	json_num(&j, "n", 0.1);
+	json_num(&j, "nan", 0.0 / 0.0);
+	json_array(&j, "a");
+	json_int(&j, NULL, 1);
+	json_object(&j, NULL);
+	json_end_object(&j);
+	json_end_array(&j);
+	json_end_object(&j);
+	assert_string_equal((char *)b.data,
+		"{\"s\":\"q\\\"\\n\\\\\",\"raw\":\"\\\\xff\",\"n\":0.1,\"nan\":null,\"a\":[1,{}]}");
+	buf_release(&b);
+}
+
+static void test_units(void **state)
+{
+	char o[UNITS_SIZE];
+
+	(void)state;
+	assert_string_equal(format_bytes(o, 0), "0 B");
+	assert_string_equal(format_bytes(o, 1023), "1023 B");
+	assert_string_equal(format_bytes(o, 1024), "1 KiB");
+	assert_string_equal(format_bytes(o, 3.1 * (1 << 30)), "3.1 GiB");
+	assert_string_equal(format_bytes(o, 212e6), "202 MiB");
+	assert_string_equal(format_count(o, 4812), "4,812");
+	assert_string_equal(format_count(o, 1.2e6), "1.2 M");
+	assert_string_equal(format_duration(o, 102), "1m42s");
+	assert_string_equal(format_duration(o, 0.012), "12ms");
+	assert_string_equal(format_duration(o, 7384), "2h03m");
+	assert_string_equal(format_iso8601(o, INT64_C(1700000000123456789)), "2023-11-14T22:13:20.123Z");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buf_has_a_maximum_and_a_sticky_error),
+		cmocka_unit_test(test_varints_round_trip),
+		cmocka_unit_test(test_view_rejects_lengths_past_the_end),
+		cmocka_unit_test(test_intervals),
+		cmocka_unit_test(test_numbers_do_not_overflow),
+		cmocka_unit_test(test_escapes_are_lossless),
+		cmocka_unit_test(test_pairs_round_trip),
+		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_units),
+	};
+
+	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
