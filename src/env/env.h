@@ -103,6 +103,11 @@ static inline int64_t env_now(struct env *env, enum env_clock clock)
 	return env->ops->now(env, clock);
 }
 
+static inline int env_sleep_until(struct env *env, int64_t deadline_ns)
+{
+	return env->ops->sleep_until(env, deadline_ns);
+}
+
 static inline const char *env_getenv(struct env *env, const char *name)
 {
 	return env->ops->getenv(env, name);

@@ -15,9 +15,13 @@ struct columns_map {
 };
 
 /* `Key: value` or `key value` per line (meminfo, vmstat, status, io, memory.stat). The order of lines is
- * learned in the first reading; later ones find each key where it was, and search only when it moved. */
+ * learned in the first reading; later ones find each key where it was, and search only when it moved. A key
+ * counts when it is followed by ':' or a blank; of a key that stands twice the first counts. */
 struct kv_reader {
 	uint16_t nr_keys;
+	uint16_t nr_known; /* those with a known line come first, in the order of lines */
+	uint16_t nr_lines; /* of the text they were learned from */
+	uint64_t mask;	   /* columns of all keys */
 	struct kv_key {
 		const char *key;
 		uint16_t key_len;
@@ -34,10 +38,11 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 unsigned kv_read(struct kv_reader *r, const char *text, size_t len, struct table *out, uint32_t row);
 
 /* Numbers parted by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows name
- * their column with at.col from 1. Words that are not numbers count as columns and give no value. */
+ * their column with at.col from 1. Words that are not numbers count as columns and give no value, but for a single letter (the
+ * state of a process), which gives its character code. */
 struct columns_reader {
 	uint16_t nr;
-	uint16_t last; /* highest column anyone wants */
+	uint64_t mask; /* columns of the table that are filled */
 	struct {
 		int16_t from, to;
 	} pick[METRICS_MAX];

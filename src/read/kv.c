@@ -1,0 +1,152 @@
+/* Keys and values, one pair a line.
+ *
+ * The kernel prints the same keys in the same order for as long as it runs, so the first reading learns on
+ * which line each key stands and later ones look only there. Three things send a reading back to searching
+ * (which learns anew): a key that is not on its line, a text that ends early, and, when some keys have never
+ * been seen, a different number of lines: a kernel thread's status has no Vm lines, a module may add some to
+ * vmstat. A hash of the keys was rejected: it would be computed for every line, wanted or not. */
+#include "read/read.h"
+
+#include <string.h>
+
+#define NOWHERE UINT16_MAX
+
+void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int source,
+	const struct columns_map *map)
+{
+	memset(r, 0, sizeof(*r));
+	for (size_t i = 0; i < nr; i++) {
+		const struct metric_at *at = &metric[i].at;
+
+		if (at->source != source || !at->key || map->col[i] < 0)
+			continue;
+		r->key[r->nr_keys++] = (struct kv_key){
+			.key = at->key,
+			.key_len = (uint16_t)strlen(at->key),
+			.col = map->col[i],
+			.line = NOWHERE,
+			.base = at->arg == 16 ? 16 : 10,
+			.fraction = metric[i].scale == SCALE_CENTI,
+		};
+		r->mask |= UINT64_C(1) << map->col[i];
+	}
+}
+
+static bool read_hex(const char **p, const char *end, int64_t *ret)
+{
+	const char *start = *p, *at = start;
+	uint64_t v = 0;
+
+	for (; at < end; at++) {
+		unsigned char c = (unsigned char)*at, letter = (unsigned char)((c | 0x20) - 'a');
+
+		if ((unsigned char)(c - '0') <= 9)
+			v = v << 4 | (uint64_t)(c - '0');
+		else if (letter < 6)
+			v = v << 4 | (uint64_t)(letter + 10);
+		else
+			break;
+	}
+	if (at == start)
+		return false;
+	*p = at;
+	*ret = (int64_t)v;
+	return true;
+}
+
+static bool key_stands_at(const struct kv_key *key, const char *p, const char *end)
+{
+	char after;
+
+	if (end - p <= key->key_len || *p != *key->key || memcmp(p, key->key, key->key_len))
+		return false;
+	after = p[key->key_len];
+	return after == ':' || after == ' ' || after == '\t';
+}
+
+/* The value of a key that stands at *p, which moves behind it. */
+static bool value_of(const struct kv_key *key, const char **p, const char *end, int64_t *ret)
+{
+	const char *at = *p + key->key_len;
+	bool found;
+
+	at += *at == ':';
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	if (key->fraction)
+		found = read_centi(&at, end, ret);
+	else
+		found = key->base == 16 ? read_hex(&at, end, ret) : read_number(&at, end, ret);
+	*p = at;
+	return found;
+}
+
+static const char *next_line(const char *p, const char *end)
+{
+	if (p < end && *p != '\n')
+		p = memchr(p, '\n', (size_t)(end - p));
+	return p && p < end ? p + 1 : end;
+}
+
+/* False when a key is not where it was: then nothing may be believed. */
+static bool read_known(
+	const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
+{
+	unsigned line = 0;
+
+	for (const struct kv_key *key = r->key; key < r->key + r->nr_known; key++) {
+		int64_t value;
+
+		for (; line < key->line && p < end; line++)
+			p = next_line(p, end);
+		if (!key_stands_at(key, p, end))
+			return false;
+		if (!value_of(key, &p, end, &value))
+			continue;
+		cell[key->col] = value;
+		*got |= UINT64_C(1) << key->col;
+	}
+	if (r->nr_known == r->nr_keys)
+		return true;
+	for (; p < end; line++)
+		p = next_line(p, end);
+	return line == r->nr_lines;
+}
+
+static uint64_t search(struct kv_reader *r, const char *p, const char *end, int64_t *cell)
+{
+	unsigned line = 0;
+	uint64_t got = 0;
+
+	r->nr_known = 0;
+	for (; p < end; line++, p = next_line(p, end)) {
+		for (uint16_t i = r->nr_known; i < r->nr_keys && line < NOWHERE; i++) {
+			struct kv_key found = r->key[i];
+			int64_t value;
+
+			if (!key_stands_at(&found, p, end))
+				continue;
+			found.line = (uint16_t)line;
+			r->key[i] = r->key[r->nr_known];
+			r->key[r->nr_known++] = found;
+			if (value_of(&found, &p, end, &value)) {
+				cell[found.col] = value;
+				got |= UINT64_C(1) << found.col;
+			}
+			break;
+		}
+	}
+	r->nr_lines = (uint16_t)MIN(line, NOWHERE);
+	return got;
+}
+
+unsigned kv_read(struct kv_reader *r, const char *text, size_t len, struct table *out, uint32_t row)
+{
+	int64_t *cell = table_row(out, row);
+	uint64_t got = 0;
+
+	if (!r->nr_known || !read_known(r, text, text + len, cell, &got))
+		got = search(r, text, text + len, cell);
+	out->valid[row] = (out->valid[row] & ~r->mask) | got;
+	return (unsigned)__builtin_popcountll(got);
+}
