@@ -1,0 +1,228 @@
+"""One runner for everything: pytest collects Python tests, the cases of the cmocka programs and the fuzz corpora.
+
+A unit test source tests/unit/test_NAME.c gives one item per case and build directory, plus `exit`, which fails when
+the program died, leaked, or reported cases that its source does not name. A program runs once, when its first item
+does. A fuzz target tests/fuzz/fuzz_NAME.c gives one item per build directory: its whole corpus in one process.
+
+The last line of the run is `P passed, F failed, S skipped`, from pytest's own reports; skips' reasons are above it.
+"""
+
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILDS = {"gcc": ROOT / "build", "asan": ROOT / "build-asan"}
+LIMIT_S = 120
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+}
+
+# Absolute, so that tests may run the binary from any directory.
+os.environ["TACHO"] = str(Path(os.environ.get("TACHO") or ROOT / "build" / "tacho").resolve())
+
+
+# ---- cmocka programs ----
+
+
+class Failure(Exception):
+    """Carries the text that explains a failed item; shown without a Python traceback."""
+
+
+class Program:
+    """One run of a test program, made when its first result is asked for."""
+
+    TAP = re.compile(r"^(not ok|ok) \d+ (?:- (?P<name>\w+)|# SKIP (?P<skipped>\w+))\s*$")
+
+    def __init__(self, path):
+        self.path = path
+        self.results = None
+
+    def run(self):
+        if self.results is not None:
+            return
+        self.results, self.order = {}, []
+        env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TACHO_TESTS=str(ROOT / "tests"), **SANITIZER_OPTIONS)
+        done = subprocess.run(
+            [self.path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=ROOT, errors="replace"
+        )
+        self.status, self.output = done.returncode, done.stdout
+        before = []
+        name = None
+        for line in self.output.splitlines():
+            match = self.TAP.match(line)
+            if match:
+                name = match["name"] or match["skipped"]
+                kind = "skipped" if match["skipped"] else "passed" if match[1] == "ok" else "failed"
+                self.order.append(name)
+                # A case that is reported twice (two groups share it) has failed when one of them did.
+                if self.results.get(name, ("passed",))[0] != "failed":
+                    self.results[name] = (kind, before)
+                before = []
+            elif line.startswith("#") and name and self.results[name][0] == "failed":
+                self.results[name][1].append(line)
+            elif not re.match(r"^1\.\.\d+$", line):
+                before.append(line)
+
+
+class UnitSource(pytest.File):
+    CASE = re.compile(r"\bcmocka_unit_test\w*\s*\(\s*(\w+)")
+
+    def collect(self):
+        cases = self.CASE.findall(self.path.read_text())
+        for build, directory in BUILDS.items():
+            program = Program(directory / "tests" / "unit" / self.path.stem)
+            for case in dict.fromkeys(cases):
+                yield UnitCase.from_parent(self, name=f"{case}[{build}]", program=program, case=case)
+            yield UnitExit.from_parent(self, name=f"exit[{build}]", program=program, cases=cases)
+
+
+class ProgramItem(pytest.Item):
+    def __init__(self, *, program, **kwargs):
+        super().__init__(**kwargs)
+        self.program = program
+
+    def setup(self):
+        path = self.program.path
+        if not (path.parents[2] / "build.ninja").exists():
+            pytest.skip(f"no {path.parents[2].name}/ here: ./dev test builds it")
+        if not path.exists():
+            raise Failure(f"{path.relative_to(ROOT)} was not built: is it in the list of its meson.build?")
+
+    def repr_failure(self, excinfo):
+        if isinstance(excinfo.value, Failure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self):
+        return self.path, None, f"{self.path.stem}: {self.name}"
+
+
+class UnitCase(ProgramItem):
+    def __init__(self, *, case, **kwargs):
+        super().__init__(**kwargs)
+        self.case = case
+
+    def runtest(self):
+        self.program.run()
+        if self.case not in self.program.results:
+            raise Failure(f"no result: the program ended before.\n{self.program.output[-4000:]}")
+        kind, lines = self.program.results[self.case]
+        if kind == "skipped":
+            pytest.skip(lines[-1].strip() if lines else "the test gave no reason")
+        if kind == "failed":
+            raise Failure("\n".join(lines[-60:]))
+
+
+class UnitExit(ProgramItem):
+    def __init__(self, *, cases, **kwargs):
+        super().__init__(**kwargs)
+        self.cases = cases
+
+    def runtest(self):
+        self.program.run()
+        results = self.program.results
+        unknown = Counter(self.program.order) - Counter(self.cases)
+        if unknown:
+            raise Failure(f"ran, but not named by cmocka_unit_test() in the source: {', '.join(unknown)}")
+        failed = sum(kind == "failed" for kind, _ in results.values())
+        if self.program.status != 0 and not failed:
+            raise Failure(f"ended with status {self.program.status}\n{self.program.output[-6000:]}")
+
+
+# ---- fuzz targets on their stored corpora ----
+
+
+class FuzzSource(pytest.File):
+    def collect(self):
+        for build, directory in BUILDS.items():
+            program = Program(directory / "tests" / "fuzz" / self.path.stem)
+            yield FuzzItem.from_parent(self, name=f"corpus[{build}]", program=program)
+
+
+class FuzzItem(ProgramItem):
+    def runtest(self):
+        corpus = self.path.parent / "corpus" / self.path.stem.removeprefix("fuzz_")
+        files = sorted(str(path) for path in corpus.rglob("*") if path.is_file())
+        if not files:
+            raise Failure(f"no corpus in {corpus.relative_to(ROOT)}")
+        env = dict(os.environ, **SANITIZER_OPTIONS)
+        done = subprocess.run(
+            [self.program.path, *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, errors="replace"
+        )
+        if done.returncode != 0:
+            raise Failure(f"ended with status {done.returncode}\n{done.stdout[-6000:]}")
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix != ".c":
+        return None
+    if file_path.parent.name == "unit" and file_path.name.startswith("test_"):
+        return UnitSource.from_parent(parent, path=file_path)
+    if file_path.parent.name == "fuzz" and file_path.name.startswith("fuzz_"):
+        return FuzzSource.from_parent(parent, path=file_path)
+    return None
+
+
+def pytest_collection_modifyitems(items):
+    """Small things first: a broken unit explains the end-to-end failures that follow."""
+    order = {"builds": 0, "unit": 1, "fuzz": 2}
+    items.sort(key=lambda item: order.get("builds" if item.path.stem == "test_builds" else item.path.parent.name, 3))
+
+
+# ---- every test ----
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """A test that hangs fails by itself, with a traceback, instead of stopping the run."""
+    marker = item.get_closest_marker("limit")
+    seconds = marker.args[0] if marker else LIMIT_S
+
+    def too_long(_signal, _frame):
+        raise Failure(f"stopped: it took longer than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture(autouse=True)
+def own_settings(request, monkeypatch, tmp_path_factory):
+    """No test sees the settings of the person who runs it."""
+    for name in list(os.environ):
+        if name.startswith("TACHO_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name, value in SANITIZER_OPTIONS.items():
+        monkeypatch.setenv(name, value)
+
+
+# ---- the last line ----
+
+
+def pytest_sessionfinish(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    count = {kind: len(reporter.stats.get(kind, ())) for kind in ("passed", "failed", "error", "skipped", "xfailed")}
+    session.config.stash[LAST_LINE] = (
+        f"{count['passed']} passed, {count['failed'] + count['error']} failed, "
+        f"{count['skipped'] + count['xfailed']} skipped"
+    )
+
+
+def pytest_unconfigure(config):
+    line = config.stash.get(LAST_LINE, None)
+    if line and not config.option.collectonly:
+        print(line, flush=True)
+
+
+LAST_LINE = pytest.StashKey[str]()
