@@ -12,6 +12,7 @@ enum opt_type {
 	OPT_FLAG,     /* bool; --no-NAME takes it back */
 	OPT_TEXT,     /* const char * */
 	OPT_COUNT,    /* uint64_t */
+	OPT_DECIMAL,  /* double, by parse_decimal() */
 	OPT_INTERVAL, /* int64_t ns, by parse_interval() */
 	OPT_CHOICE,   /* int: index into choices */
 	OPT_LIST,     /* struct opt_list: may be given several times, in order */
@@ -35,6 +36,7 @@ struct opt {
 	const char *detail;	    /* paragraph for the manual; may be NULL */
 	bool hidden;
 	bool not_from_env; /* makes no sense as a lasting setting (--force, --help) */
+	double min, max;   /* of counts, decimals and (in seconds) intervals; both 0: any */
 };
 
 struct cmd {
@@ -45,7 +47,11 @@ struct cmd {
 	const char *examples; /* lines "$ tacho run -- make" followed by an indented explanation */
 	const struct opt *opt;
 	size_t nr_opts;
+	/* Rows in common with other commands; they write to a struct that is the first member of args. */
+	const struct opt *shared;
+	size_t nr_shared;
 	size_t args_size;
+	int usage_status;     /* exit status of wrong use; 0 means 2 */
 	bool stop_at_operand; /* options end at the first word that is none (run) */
 	bool hidden;
 	const char *operands; /* for completion: "command", "file", "pid", "metric", or NULL */
@@ -53,16 +59,33 @@ struct cmd {
 	int (*run)(const void *args, int argc, char **argv);
 };
 
+/* Own and shared rows counted through, own first. */
+static inline size_t cmd_nr_opts(const struct cmd *cmd)
+{
+	return cmd->nr_opts + cmd->nr_shared;
+}
+
+static inline const struct opt *cmd_opt(const struct cmd *cmd, size_t i)
+{
+	return i < cmd->nr_opts ? &cmd->opt[i] : &cmd->shared[i - cmd->nr_opts];
+}
+
 /* Where a value came from, for `--verbose` and tests. */
 enum opt_origin { FROM_PRESET, FROM_FILE, FROM_ENVIRONMENT, FROM_COMMAND_LINE };
 
+#define OPTS_MAX 64
 struct opt_origins {
-	uint8_t of[64]; /* by index of the option in cmd->opt */
+	uint8_t of[OPTS_MAX]; /* by index of the option, as cmd_opt() counts */
 };
 
-/* Fills args. Returns the index in argv of the first operand, or a negative errno with a message for people in
+/* Fills args, all of it: what no source sets is zero. Texts point into argv, the environment or the user's file,
+ * whose text is kept until the next call. Lists are not split at commas, and one on the command line replaces
+ * one from elsewhere. An empty variable counts as none. Returns the index in argv of the first operand, or a negative errno with a message for people in
  * err (which names the nearest option when one was misspelt). -ECANCELED: --help was asked for. */
 int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct opt_origins *ret_origins, struct buf *err);
+
+/* Lines of the user's file that fit no option of any command, each with its line and the nearest name. */
+void cli_check_user_file(const struct cmd *const *cmds, struct buf *err);
 
 void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);
 void cli_overview(const struct cmd *const *cmds, struct buf *out);

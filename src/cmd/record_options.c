@@ -1,0 +1,345 @@
+/* The rows that run and attach share, and the name of the recording.
+ *
+ * The template of --output is filled once, before the job starts, from facts that cannot change any more; it
+ * never asks the shell. Every placeholder may carry hostile text (a program can have any name), so that what
+ * it stands for is reduced to one harmless part of a path; the template itself is the user's own and goes
+ * where it says. Rejected: strftime formats in the template (a '%' in a name would bite) and counters like
+ * "-2" against collisions (two ranks would race for them; {rank}, {pid} and {host} tell them apart for sure).
+ */
+#include "cmd/record_options.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PRESET_NAME "{name}-{datetime}.tacho"
+
+#define INTO(member) offsetof(struct record_options, member)
+
+static const char *const no_yes[] = {"no", "yes", NULL};
+static const char *const wait_for[] = {"root", "tree", NULL};
+
+/* clang-format off */
+const struct opt record_opts[NR_RECORD_OPTS] = {
+	{'i', "interval", "TIME", OPT_INTERVAL, INTO(interval_ns), .preset = "1s", .min = 0.001, .max = 86400,
+		.help = "time between two samples: 0.5, 500ms, 2s, 10Hz",
+		.detail = "A number is seconds; the units are ns, us, ms, s, m, h, d, and Hz for samples a second. "
+			"From 1ms to 24h. Whatever the interval, there is a sample right after the start and one "
+			"at the end."},
+	{'o', "output", "TEMPLATE", OPT_TEXT, INTO(output), .preset = PRESET_NAME,
+		.help = "the recording: a file or a directory, with placeholders",
+		.detail = "The placeholders are {name} (of --name or of the command), {datetime} (YYYYMMDD-HHMMSS, "
+			"local time), {host}, {jobid} (of the batch system, else the process id), {pid} and {rank} "
+			"(of MPI or the batch system, else 0); {{ and }} stand for braces. A template that ends "
+			"in / or is a directory gets the preset name within. Missing directories are made. "
+			"Nothing is overwritten without --force."},
+	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
+		.help = "overwrite an existing recording"},
+	{'m', "metrics", "LIST", OPT_LIST, INTO(metrics),
+		.help = "what to record besides or without: perf, -pss,+fds",
+		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be given "
+			"several times. A plain name or one with + adds to what is recorded by default, one with - "
+			"removes. `tacho metrics` lists them all. What is not chosen is not even opened."},
+	{0, "children", "yes|no", OPT_CHOICE, INTO(children), no_yes, .preset = "yes",
+		.help = "record the descendants too",
+		.detail = "With no, only the process itself is recorded, with all its threads."},
+	{0, "wait", "root|tree", OPT_CHOICE, INTO(wait), wait_for, .preset = "root",
+		.help = "end with the command, or with its last descendant",
+		.detail = "With tree the recording goes on until every process that descends from the command has "
+			"ended: for programs that go into the background."},
+	{0, "duration", "TIME", OPT_INTERVAL, INTO(duration_ns), .min = 0.001, .max = 3650.0 * 86400,
+		.help = "stop recording after this time; the job goes on"},
+	{'n', "name", "TEXT", OPT_TEXT, INTO(name), .not_from_env = true,
+		.help = "name of the run; preset: of the command"},
+	{'t', "tag", "KEY=VALUE", OPT_LIST, INTO(tag),
+		.help = "label kept in the recording; may be repeated",
+		.detail = "The key has letters, digits, '_', '-' and '.'; the value is any text."},
+	{0, "message", "TEXT", OPT_TEXT, INTO(message), .not_from_env = true,
+		.help = "a note kept in the recording"},
+	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
+		.help = "write what was recorded at least this often",
+		.detail = "What a crash of the machine or a SIGKILL of the recorder can cost at most. SIGTERM, SIGINT "
+			"and SIGHUP write at once."},
+	{0, "budget", "PERCENT", OPT_DECIMAL, INTO(budget_percent), .preset = "1", .min = 0.01, .max = 100,
+		.help = "what recording may cost, in percent of one core",
+		.detail = "Above it the costly metrics (proportional and unique memory, for instance) are read less "
+			"often, and the recording says so."},
+	{0, "helpers", "LIST", OPT_TEXT, INTO(helpers), .preset = "all",
+		.help = "kernel help to use: all, none, connector,taskstats,cgroup",
+		.detail = "Where the kernel and our privileges allow it, the proc connector tells of every fork and "
+			"exit, taskstats keeps an account of every process that ended, and a control group of our own "
+			"has exact totals. None is needed; less is known of very short processes without them."},
+	{'q', "quiet", NULL, OPT_FLAG, INTO(quiet),
+		.help = "print nothing but errors"},
+	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose),
+		.help = "say what is recorded, what is not and why"},
+	{0, "summary", NULL, OPT_FLAG, INTO(summary), .preset = "yes",
+		.help = "no summary at the end"},
+	{0, "json", NULL, OPT_FLAG, INTO(json),
+		.help = "the summary on standard error as JSON"},
+};
+/* clang-format on */
+
+bool list_word(const char **list, const char **word, size_t *len)
+{
+	const char *p = *list + strspn(*list, ", \t");
+	const char *end = p + strcspn(p, ",");
+
+	*list = end;
+	*word = p;
+	while (end > p && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	*len = (size_t)(end - p);
+	return *len > 0;
+}
+
+int record_helpers(const char *text, unsigned *ret_mask, struct buf *err)
+{
+	static const struct {
+		const char *name;
+		unsigned mask;
+	} known[] = {
+		{"all", HELPERS_ALL},
+		{"none", 0},
+		{"connector", HELPER_CONNECTOR},
+		{"taskstats", HELPER_TASKSTATS},
+		{"cgroup", HELPER_CGROUP},
+	};
+	const char *list = text, *word;
+	unsigned mask = 0;
+	size_t len, i;
+
+	while (list_word(&list, &word, &len)) {
+		for (i = 0; i < ARRAY_SIZE(known); i++)
+			if (strlen(known[i].name) == len && !memcmp(known[i].name, word, len))
+				break;
+		if (i == ARRAY_SIZE(known)) {
+			buf_adds(err,
+				"--helpers takes all, none, or a list of connector, taskstats and cgroup, "
+				"not '");
+			escape_bytes(err, word, len);
+			buf_adds(err, "'");
+			return -EINVAL;
+		}
+		mask |= known[i].mask;
+	}
+	*ret_mask = mask;
+	return 0;
+}
+
+static bool tag_valid(const char *tag)
+{
+	size_t key = strspn(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
+
+	return key && tag[key] == '=';
+}
+
+int record_options_check(const struct record_options *o, struct buf *err)
+{
+	unsigned mask;
+
+	for (unsigned i = 0; i < o->tag.nr; i++) {
+		if (tag_valid(o->tag.item[i]))
+			continue;
+		buf_adds(err, "--tag takes KEY=VALUE, the key of letters, digits, '_', '-' and '.', not '");
+		escape_bytes(err, o->tag.item[i], strlen(o->tag.item[i]));
+		buf_adds(err, "'");
+		return -EINVAL;
+	}
+	return record_helpers(o->helpers, &mask, err);
+}
+
+/* ---- the name of the recording ---- */
+
+/* Longest text of one placeholder: several must fit into the 255 bytes that file systems grant a name. */
+#define PART_MAX 100
+
+static void add_safe(struct buf *out, const char *text, bool first_in_part)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+	size_t room = PART_MAX;
+
+	while (p < end) {
+		size_t n = utf8_length(p, end);
+		bool control = *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+		bool leading =
+			first_in_part && (*p == '.' || *p == '-'); /* hidden, "..", or looks like an option */
+
+		if (n > room)
+			return;
+		if (!n || *p == '/' || control || leading)
+			buf_addch(out, '_');
+		else
+			buf_add(out, p, n);
+		room -= n ? n : 1;
+		p += n ? n : 1;
+		first_in_part = false;
+	}
+}
+
+static const char *first_set(const char *const *names)
+{
+	for (; *names; names++) {
+		const char *value = getenv(*names);
+
+		if (value && *value)
+			return value;
+	}
+	return NULL;
+}
+
+/* As basename(3) of POSIX, without touching the text: "/opt/bin/gcc//" is "gcc", "/" is "/". */
+static const char *text_name(const struct output_names *n, char *memory, size_t size)
+{
+	const char *command = n->command && *n->command ? n->command : "tacho";
+	size_t len = strlen(command);
+	const char *slash;
+
+	if (n->name && *n->name)
+		return n->name;
+	while (len > 1 && command[len - 1] == '/')
+		len--;
+	slash = memrchr(command, '/', len - 1);
+	if (slash) {
+		len -= (size_t)(slash + 1 - command);
+		command = slash + 1;
+	}
+	snprintf(memory, size, "%.*s", (int)MIN(len, size - 1), command);
+	return memory;
+}
+
+static const char *text_datetime(const struct output_names *n, char *memory, size_t size)
+{
+	time_t t = (time_t)(n->wall_ns / NSEC_PER_SEC);
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) || !strftime(memory, size, "%Y%m%d-%H%M%S", &tm))
+		snprintf(memory, size, "%lld", (long long)t);
+	return memory;
+}
+
+static const char *text_host(const struct output_names *n, char *memory, size_t size)
+{
+	if (n->host && *n->host)
+		return n->host;
+	if (gethostname(memory, size) < 0 || !*memory)
+		return "localhost";
+	memory[size - 1] = 0;
+	return memory;
+}
+
+static const char *text_pid(const struct output_names *n, char *memory, size_t size)
+{
+	snprintf(memory, size, "%d", (int)(n->pid ? n->pid : getpid()));
+	return memory;
+}
+
+static const char *text_jobid(const struct output_names *n, char *memory, size_t size)
+{
+	static const char *const variables[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "OAR_JOB_ID",
+		"OAR_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "JOB_ID", NULL};
+	const char *value = first_set(variables);
+
+	return value ? value : text_pid(n, memory, size);
+}
+
+static const char *text_rank(const struct output_names *n, char *memory, size_t size)
+{
+	static const char *const variables[] = {
+		"SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", NULL};
+	const char *value = first_set(variables);
+
+	(void)n;
+	(void)memory;
+	(void)size;
+	return value ? value : "0";
+}
+
+static const struct placeholder {
+	const char *name;
+	const char *(*text)(const struct output_names *n, char *memory, size_t size);
+} placeholders[] = {
+	{"name", text_name},
+	{"datetime", text_datetime},
+	{"host", text_host},
+	{"jobid", text_jobid},
+	{"pid", text_pid},
+	{"rank", text_rank},
+};
+
+static int unknown_placeholder(const char *word, size_t len, struct buf *err)
+{
+	buf_adds(err, "--output has no placeholder '{");
+	escape_bytes(err, word, len);
+	buf_adds(err, "}'; there are");
+	for (size_t i = 0; i < ARRAY_SIZE(placeholders); i++)
+		buf_addf(err, " {%s}", placeholders[i].name);
+	return -EINVAL;
+}
+
+static int add_placeholder(
+	const char *word, size_t len, const struct output_names *names, struct buf *out, struct buf *err)
+{
+	char memory[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(placeholders); i++) {
+		if (strlen(placeholders[i].name) != len || memcmp(placeholders[i].name, word, len))
+			continue;
+		add_safe(out, placeholders[i].text(names, memory, sizeof(memory)),
+			!out->len || out->data[out->len - 1] == '/');
+		return 0;
+	}
+	return unknown_placeholder(word, len, err);
+}
+
+static int expand(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
+{
+	for (const char *p = template; *p; p++) {
+		const char *end;
+		int r;
+
+		if ((*p == '{' || *p == '}') && p[1] == *p) {
+			buf_addch(out, *p++);
+			continue;
+		}
+		if (*p != '{') {
+			buf_addch(out, *p);
+			continue;
+		}
+		end = strchr(p, '}');
+		if (!end) {
+			buf_addf(err, "--output has a '{' without its '}'; write '{{' for a brace itself");
+			return -EINVAL;
+		}
+		r = add_placeholder(p + 1, (size_t)(end - p - 1), names, out, err);
+		if (r < 0)
+			return r;
+		p = end;
+	}
+	return 0;
+}
+
+int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
+{
+	struct stat st;
+	int r;
+
+	if (!*template) {
+		buf_adds(err, "--output takes the name of a file or directory, not an empty text");
+		return -EINVAL;
+	}
+	r = expand(template, names, out, err);
+	if (r < 0)
+		return r;
+	if (out->err)
+		return out->err;
+	if (out->len && out->data[out->len - 1] != '/') {
+		if (stat((const char *)out->data, &st) < 0 || !S_ISDIR(st.st_mode))
+			return 0;
+		buf_addch(out, '/');
+	}
+	r = expand(PRESET_NAME, names, out, err);
+	return r < 0 ? r : out->err;
+}

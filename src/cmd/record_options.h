@@ -1,0 +1,60 @@
+/* The options that every recording command has (run, attach), in one table, and the name of the recording.
+ *
+ * A command puts `struct record_options` first in its args and points cmd.shared at the rows:
+ *	struct run_args { struct record_options record; ... };
+ *	const struct cmd cmd_run = { .shared = record_opts, .nr_shared = NR_RECORD_OPTS,
+ *		.args_size = sizeof(struct run_args), .usage_status = EXIT_OWN, ... }; */
+#ifndef CMD_RECORD_OPTIONS_H
+#define CMD_RECORD_OPTIONS_H
+
+#include "base/buf.h"
+#include "cli/cli.h"
+
+#include <sys/types.h>
+
+enum record_wait { WAIT_ROOT, WAIT_TREE };
+
+/* Which help of the kernel is used where it can be had. */
+enum record_helper { HELPER_CONNECTOR = 1, HELPER_TASKSTATS = 2, HELPER_CGROUP = 4, HELPERS_ALL = 7 };
+
+struct record_options {
+	int64_t interval_ns;
+	int64_t flush_ns;
+	int64_t duration_ns; /* 0: until the end */
+	double budget_percent;
+	const char *output; /* template, for output_path() */
+	const char *name;   /* NULL: from the command */
+	const char *message;
+	const char *helpers;	 /* for record_helpers() */
+	struct opt_list metrics; /* words as given: each a list with commas, see list_word() */
+	struct opt_list tag;	 /* KEY=VALUE, checked by record_options_check() */
+	int wait;		 /* enum record_wait */
+	int children;		 /* 0 or 1 */
+	bool force, quiet, verbose, summary, json;
+};
+
+enum { NR_RECORD_OPTS = 17 };
+extern const struct opt record_opts[NR_RECORD_OPTS];
+
+/* What a row cannot say: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in err.
+ */
+int record_options_check(const struct record_options *o, struct buf *err);
+/* "all", "none" or names with commas: a mask of enum record_helper. 0, or -EINVAL with a message in err. */
+int record_helpers(const char *text, unsigned *ret_mask, struct buf *err);
+/* Next word of a list with commas: true, and *word of *len bytes. Empty words are passed over. */
+bool list_word(const char **list, const char **word, size_t *len);
+
+struct output_names {
+	const char *name;    /* --name; NULL: the last part of `command` */
+	const char *command; /* argv[0] of the job; NULL: "tacho" */
+	const char *host;    /* NULL: this host */
+	pid_t pid;	     /* of the job; 0: ours */
+	int64_t wall_ns;     /* start of the recording, since the epoch */
+};
+
+/* Fills the placeholders of the template: {name} {datetime} {host} {jobid} {pid} {rank}; {{ and }} are
+ * braces. What a placeholder stands for cannot leave its directory: slashes and control characters become
+ * '_'. A path that ends in '/' or is an existing directory gets the preset name within. 0, or -EINVAL with a
+ * message in err. */
+int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err);
+#endif
