@@ -1,0 +1,169 @@
+"""What bench/run.py measures with: herds, the bare loop, psutil, and the recorder seen from outside.
+
+The recorder's cost is read by us from its CPU clock, not taken from its own recording: who is measured does not hold
+the watch. Readings fall in the middle between two ticks, so that a window holds a known number of them."""
+
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+WARM_UP_TICKS = 3  # of the recorder: the first opens the files, the next ones still grow tables and caches
+
+
+class Trouble(Exception):
+    """Something that makes the numbers worthless; its text is for people."""
+
+
+def cpu_clock_ns(pid):
+    """CPU time of a process, exact to the nanosecond, as the recorder itself reads those of others."""
+    return time.clock_gettime_ns(~pid << 3 | 2)
+
+
+def sleep_until(deadline):
+    time.sleep(max(0.0, deadline - time.monotonic()))
+
+
+def compile_tools(folder):
+    """herd (static: 5,000 of them must be cheap) and floor, as fast as the compiler can make them."""
+    flags = ["-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
+    for name, extra in (("herd", ["-static"]), ("floor", [])):
+        command = [os.environ.get("CC", "cc"), *flags, *extra, "-o", str(folder / name), str(HERE / f"{name}.c")]
+        subprocess.run(command, check=True)
+
+
+class Herd:
+    """A tree of processes to look at; a context manager, so that none is left behind."""
+
+    def __init__(self, folder, size, active_percent, period_s):
+        command = [str(folder / "herd"), str(size), str(active_percent), str(max(1.0, period_s * 1000))]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.pids = []
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                break
+            self.pids.append(int(line))
+        if len(self.pids) != size:
+            self.stop()
+            raise Trouble(f"could not start {size} processes (limits on processes or memory?)")
+        self.folder, self.size, self.root = folder, size, self.pids[0]
+        self.pid_text = "".join(f"{pid}\n" for pid in self.pids)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def ask(self, command):
+        """Runs a measuring program on the pids; its answer is one JSON object."""
+        done = subprocess.run(command, input=self.pid_text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Trouble(f"{command[0]}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def floor(self, interval_s, ticks, keep):
+        """The bare loop: ns of CPU per process and tick, and the share of processes that had moved."""
+        answer = self.ask([str(self.folder / "floor"), str(interval_s * 1000), str(ticks), str(keep)])
+        if answer["failed"]:
+            raise Trouble(f"floor: {answer['failed']} reads failed: did processes of the herd die?")
+        rows = self.size * ticks
+        return {"ns": answer["cpu_ns"] / rows, "moved": answer["moved"] / rows, "kept": answer["kept"]}
+
+    def psutil(self, interval_s, ticks, full_per_tick=0.0):
+        """psutil, given the pids; and what finding the tree would cost it on top."""
+        command = [sys.executable, str(HERE / "peer_psutil.py"), str(interval_s), str(ticks), str(full_per_tick)]
+        answer = self.ask(command)
+        return {"ns": answer["cpu_ns"] / (self.size * ticks), "find_ns": answer["find_ns"] / self.size}
+
+
+class Tacho:
+    """The recorder and its reader."""
+
+    def __init__(self, binary, folder):
+        self.binary, self.folder, self.serial = str(binary), folder, 0
+
+    def new_file(self):
+        self.serial += 1
+        return self.folder / f"bench-{self.serial}.tacho"
+
+    def show(self, file):
+        done = subprocess.run([self.binary, "show", "--json", str(file)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise Trouble(f"tacho show: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def attach(self, herd, interval_s, duration_s, options=()):
+        file = self.new_file()
+        command = [self.binary, "attach", str(herd.root), "-i", f"{interval_s * 1000:g}ms", "-o", str(file), "-q",
+                   "--duration", f"{duration_s * 1000:.0f}ms", *options]
+        return file, subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+    def finish(self, file, process, herd):
+        """Ends with its summary, kept honest: it must have seen the whole herd."""
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise Trouble(f"tacho attach ended with status {process.returncode}")
+        summary = self.show(file)
+        if summary["processes"]["peak"] != herd.size:
+            raise Trouble(f"tacho saw {summary['processes']['peak']} of {herd.size} processes")
+        summary["kernel_cpu_s"] = usage.ru_utime + usage.ru_stime
+        file.unlink()
+        return summary
+
+    def cost(self, herd, interval_s, ticks, options=()):
+        """CPU ns per process and tick in the steady state, with the summary of that recording."""
+        start = time.monotonic()
+        file, process = self.attach(herd, interval_s, (ticks + WARM_UP_TICKS + 1.8) * interval_s, options)
+        sleep_until(start + (WARM_UP_TICKS + 0.5) * interval_s)
+        before = cpu_clock_ns(process.pid)
+        sleep_until(start + (WARM_UP_TICKS + 0.5 + ticks) * interval_s)
+        after = cpu_clock_ns(process.pid)
+        summary = self.finish(file, process, herd)
+        return {"ns": (after - before) / (herd.size * ticks), "summary": summary}
+
+    def growth(self, herds, interval_s, seconds, settle_s=2.5):
+        """Bytes the recordings of several herds grow by per tick, all recorded at once."""
+        running = [self.attach(herd, interval_s, seconds + settle_s + 1.5) for herd in herds]
+        time.sleep(settle_s)
+        before = [file.stat().st_size for file, _ in running]
+        time.sleep(seconds)
+        after = [file.stat().st_size for file, _ in running]
+        for (file, process), herd in zip(running, herds):
+            self.finish(file, process, herd)
+        return [(b - a) * interval_s / seconds for a, b in zip(before, after)]
+
+
+def run_timed(command):
+    """Wall and CPU seconds of a command and all it waited for."""
+    start = time.perf_counter()
+    pid = os.posix_spawn(command[0], command, os.environ)
+    _, status, usage = os.wait4(pid, 0)
+    wall = time.perf_counter() - start
+    if status:
+        raise Trouble(f"{' '.join(command)}: status {os.waitstatus_to_exitcode(status)}")
+    return wall, usage.ru_utime + usage.ru_stime
+
+
+def keep_limit():
+    """Descriptors that a recorder with its limit raised may keep open, with a few left for other things."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 64
+
+
+def describe_machine():
+    text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    kind = "VM" if " hypervisor" in text else "machine"
+    release = os.uname().release.split("-")[0].split(".")
+    return f"{os.cpu_count()}-core {kind}, Linux {'.'.join(release[:2])}"
+
+

@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+"""The cost of recording, measured in one run against the floor and against psutil.
+
+    bench/run.py [--quick] [--json] [--tacho FILE] [--doc FILE]
+
+Prints the recorder's CPU per process and tick for trees of 10 to 5,000 processes beside a bare loop that only reads
+the same files and beside psutil reading the same metrics, and then each goal with the measured ratio and a verdict.
+The contenders look at the same herd, at the same interval, in turn (floor, recorder, psutil, floor, recorder, ...), and
+ratios are taken between neighbours, since the machine these run on is never quiet. Nothing here fails a build: the
+budget test counts what can be counted, this shows what it costs."""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import lab  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP = "all running", "40 % running", "5 % running", "all asleep"
+ACTIVE_PERCENT = {RUNNING: 100, LIVELY: 40, MOSTLY_ASLEEP: 5, ASLEEP: 0}
+FAST = ["--budget", "100", "-m", "-smaps"]  # without the tier of page-table walks, which has a budget of its own
+DOC_BEGIN, DOC_END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+# processes, mixes, interval, ticks in a window (whole seconds: status is read once in each), rounds
+FULL_PLAN = [
+    (10, [RUNNING, ASLEEP], 0.05, 40, 2),
+    (100, [RUNNING, ASLEEP], 0.05, 40, 2),
+    (1000, [RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP], 0.25, 12, 3),
+    (5000, [RUNNING, ASLEEP], 1.0, 3, 2),
+]
+QUICK_PLAN = [
+    (10, [RUNNING, ASLEEP], 0.05, 20, 1),
+    (100, [RUNNING, ASLEEP], 0.05, 20, 1),
+    (1000, [RUNNING, MOSTLY_ASLEEP, ASLEEP], 0.25, 4, 1),
+]
+
+
+class Bench:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.tacho = lab.Tacho(options.tacho, folder)
+        self.costs, self.goals, self.facts = [], [], []
+
+    def say(self, text):
+        if not self.options.json:
+            print(text, file=sys.stderr, flush=True)
+
+    def goal(self, what, value, unit, limit, at_least=False, strict=False):
+        if at_least:
+            met = value >= limit
+        else:
+            met = value < limit if strict else value <= limit
+        sign = "at least" if at_least else "under" if strict else "at most"
+        self.goals.append({"what": what, "value": value, "unit": unit, "goal": f"{sign} {limit:g}{unit}",
+                           "limit": limit, "met": met})
+
+    def fact(self, what, value, unit):
+        self.facts.append({"what": what, "value": value, "unit": unit})
+
+    # ---- CPU per process and tick ----
+
+    def herd(self, size, mix, interval_s):
+        """Active members wake a little more often than the tick, so that each of them moved at each tick."""
+        return lab.Herd(self.folder, size, ACTIVE_PERCENT[mix], interval_s * 0.6)
+
+    def cost(self, size, mix, interval_s, ticks, rounds):
+        self.say(f"  {size} processes, {mix}")
+        floors, ours, peers = [], [], []
+        with self.herd(size, mix, interval_s) as herd:
+            floors.append(herd.floor(interval_s, ticks, lab.keep_limit()))
+            for _ in range(rounds):
+                ours.append(self.tacho.cost(herd, interval_s, ticks, FAST))
+                peers.append(herd.psutil(interval_s, max(2, ticks // 4)))
+                floors.append(herd.floor(interval_s, ticks, lab.keep_limit()))
+            default = self.tacho.cost(herd, interval_s, ticks) if size == 1000 else None
+        between = [(a["ns"] + b["ns"]) / 2 for a, b in zip(floors, floors[1:])]
+
+        def median(values):
+            return statistics.median(list(values))
+
+        self.costs.append({
+            "processes": size, "mix": mix, "interval_s": interval_s, "moved": median(f["moved"] for f in floors),
+            "kept": floors[0]["kept"],
+            "tacho_us": median(o["ns"] for o in ours) / 1e3,
+            "default_us": default["ns"] / 1e3 if default else None,
+            "floor_us": median(f["ns"] for f in floors) / 1e3,
+            "psutil_us": median(p["ns"] for p in peers) / 1e3,
+            "psutil_find_us": median(p["find_ns"] for p in peers) / 1e3,
+            "tacho_per_floor": median(o["ns"] / f for o, f in zip(ours, between)),
+            "psutil_per_tacho": median(p["ns"] / o["ns"] for p, o in zip(peers, ours)),
+            "psutil_tree_per_tacho": median((p["ns"] + p["find_ns"]) / o["ns"] for p, o in zip(peers, ours)),
+            "psutil_per_floor": median(p["ns"] / f for p, f in zip(peers, between)),
+            "missed": sum(o["summary"]["ticks"]["missed"] for o in ours),
+            "own_account": median(o["summary"]["self"]["cpu_s"] / o["summary"]["kernel_cpu_s"] for o in ours),
+        })
+
+    def row(self, size, mix):
+        return next((c for c in self.costs if c["processes"] == size and c["mix"] == mix), None)
+
+    def cost_goals(self):
+        running, mostly, asleep = (self.row(1000, mix) for mix in (RUNNING, MOSTLY_ASLEEP, ASLEEP))
+        self.goal("CPU, 1,000 processes, all running, beside the bare loop", running["tacho_per_floor"], " ×", 1.3)
+        self.goal("CPU, 1,000 processes, all asleep, beside the clocks alone", asleep["tacho_per_floor"], " ×", 3)
+        for row, limit in ((running, 20), (mostly, 100)):
+            for key, who in (("psutil_per_tacho", "given the pids"), ("psutil_tree_per_tacho", "finding them")):
+                self.goal(f"psutil {who}, 1,000 processes, {row['mix']}, beside our CPU", row[key], " ×", limit,
+                          at_least=True)
+        self.fact("psutil (given the pids) beside the bare loop itself, 1,000 processes, all running",
+                  running["psutil_per_floor"], " ×")
+        self.fact("our own account of our CPU beside the kernel's", running["own_account"], " ×")
+
+    # ---- the other goals ----
+
+    def sizes(self):
+        """Growth over a whole minute, so that each recording restates its rows once, as it does in real life."""
+        quick = self.options.quick
+        size, seconds = (200, 10) if quick else (1000, 60)
+        self.say(f"  bytes on disk over {seconds} s")
+        with self.herd(size, LIVELY, 0.1) as lively, self.herd(size, ASLEEP, 0.1) as asleep, \
+                self.herd(1, ASLEEP, 0.1) as lone:
+            per_tick = self.tacho.growth([lively, asleep, lone], 0.1, seconds)
+        node = per_tick[2]
+        self.goal(f"bytes per process and tick, {size:,} processes, {LIVELY}", (per_tick[0] - node) / (size - 1), " B", 3)
+        self.goal(f"bytes per process and tick, {size:,} processes, {ASLEEP}", (per_tick[1] - node) / (size - 1),
+                  " B", 0.1, strict=True)
+        self.fact("bytes per tick for the node, the tree, ourselves and one process", node, " B")
+        self.fact(f"whole recording per process and tick, {size:,} processes, {LIVELY}", per_tick[0] / size, " B")
+
+    def ticks(self):
+        quick = self.options.quick
+        plan = [(100, 2), (1000, 1)] if quick else [(1, 4), (10, 4), (100, 8), (1000, 3)]
+        with self.herd(100, LIVELY, 0.02) as herd:
+            for rate, seconds in plan:
+                self.say(f"  ticks at {rate} Hz")
+                file, process = self.tacho.attach(herd, 1 / rate, seconds)
+                summary = self.tacho.finish(file, process, herd)
+                missed, taken = summary["ticks"]["missed"], summary["ticks"]["taken"]
+                if rate == 100:
+                    self.goal("ticks missed at 100 Hz, 100 processes", missed, "", 0)
+                    self.goal("memory at 100 processes, RSS", summary["self"]["peak_rss_bytes"] / 2**20, " MiB", 4,
+                              strict=True)
+                self.fact(f"ticks missed at {rate} Hz, 100 processes, of {taken + missed}", missed, "")
+                self.fact(f"CPU at {rate} Hz, 100 processes, {LIVELY}, defaults", summary["self"]["cpu_percent"],
+                          " % of one core")
+
+    def startup(self):
+        self.say("  start-up")
+        pairs, file = 20 if self.options.quick else 100, self.folder / "true.tacho"
+        plain, recorded = [], []
+        for _ in range(pairs):
+            plain.append(lab.run_timed(["/bin/true"]))
+            command = [str(self.options.tacho), "run", "-q", "-o", str(file), "--", "/bin/true"]
+            recorded.append(lab.run_timed(command))
+            file.unlink()
+        wall, cpu = (statistics.median(r[i] - p[i] for p, r in zip(plain, recorded)) * 1e3 for i in (0, 1))
+        self.goal("time added to /bin/true", wall, " ms", 3, strict=True)
+        self.fact("CPU added to /bin/true", cpu, " ms")
+
+    def run(self):
+        start = time.monotonic()
+        lab.compile_tools(self.folder)
+        for size, mixes, interval_s, ticks, rounds in QUICK_PLAN if self.options.quick else FULL_PLAN:
+            for mix in mixes:
+                self.cost(size, mix, interval_s, ticks, rounds)
+        self.cost_goals()
+        self.startup()
+        self.ticks()
+        self.sizes()
+        return {"machine": lab.describe_machine(), "quick": self.options.quick,
+                "seconds": round(time.monotonic() - start), "costs": self.costs, "goals": self.goals,
+                "facts": self.facts}
+
+
+def number(value):
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def table(head, rows):
+    """Aligned as Markdown, so that the terminal and the document show the same."""
+    width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+
+    def line(cells):
+        left = [cells[0].ljust(width[0])] + [cell.rjust(w) for cell, w in zip(cells[1:], width[1:])]
+        return "| " + " | ".join(left) + " |"
+
+    rule = "|" + "|".join("-" * (w + 2 - (i > 0)) + (":" if i else "") for i, w in enumerate(width)) + "|"
+    return "\n".join([line(head), rule, *map(line, rows)])
+
+
+def render(result):
+    costs = table(
+        ["processes", "interval", "tacho", "bare loop", "ratio", "psutil", "+ tree", "ratio", "with PSS/USS"],
+        [[f"{c['processes']:,}, {c['mix']}", f"{c['interval_s'] * 1e3:.0f} ms", number(c["tacho_us"]),
+          number(c["floor_us"]), number(c["tacho_per_floor"]), number(c["psutil_us"]), number(c["psutil_find_us"]),
+          number(c["psutil_per_tacho"]), number(c["default_us"]) if c["default_us"] else "–"] for c in result["costs"]])
+    goals = table(["goal", "measured", "wanted", "verdict"],
+                  [[g["what"], number(g["value"]) + g["unit"], g["goal"], "met" if g["met"] else "not met"]
+                   for g in result["goals"]])
+    facts = table(["also", "measured"], [[f["what"], number(f["value"]) + f["unit"]] for f in result["facts"]])
+    kind = "quick run" if result["quick"] else "full run"
+    return (f"{result['machine']}, {kind} of {result['seconds']} s\n\n"
+            f"CPU microseconds per process and tick:\n\n{costs}\n\n{goals}\n\n{facts}\n")
+
+
+def write_doc(path, text):
+    old = path.read_text(encoding="utf-8")
+    before, rest = old.split(DOC_BEGIN)
+    after = rest.split(DOC_END)[1]
+    path.write_text(f"{before}{DOC_BEGIN}\n\n{text}\n{DOC_END}{after}", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="the cost of recording, beside the floor and beside psutil")
+    parser.add_argument("--quick", action="store_true", help="under a minute; rougher, and without 5,000 processes")
+    parser.add_argument("--json", action="store_true", help="the numbers for programs")
+    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
+    parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
+    options = parser.parse_args()
+    options.tacho = pathlib.Path(options.tacho).resolve()
+    if not options.tacho.exists():
+        parser.error(f"{options.tacho} is not there: build it first")
+    with tempfile.TemporaryDirectory(prefix="tacho-bench-") as folder:
+        try:
+            result = Bench(options, pathlib.Path(folder)).run()
+        except lab.Trouble as trouble:
+            print(f"bench: {trouble}", file=sys.stderr)
+            return 1
+    print(json.dumps(result, indent=2) if options.json else render(result))
+    if options.doc:
+        write_doc(options.doc, render(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
