@@ -47,6 +47,8 @@ double scale_factor(enum metric_scale scale, long page_size, long clock_tick)
 		return 1e-6;
 	case SCALE_CENTI:
 		return 0.01;
+	case SCALE_PERCENT:
+		return 0.0001;
 	default:
 		return 1;
 	}

@@ -37,12 +37,13 @@ enum metric_scale { /* stored value x scale = base unit */
 	SCALE_NS,
 	SCALE_US,
 	SCALE_CENTI, /* "0.52" read as 52 */
+	SCALE_PERCENT, /* "12.34" percent read as 1234 */
 	NR_SCALES
 };
 
 enum metric_tier { /* what reading it costs, and so how often it is read */
 	TIER_TICK,   /* every tick */
-	TIER_MEDIUM, /* about once a second */
+	TIER_MEDIUM, /* every few seconds */
 	TIER_SLOW,   /* when the budget allows */
 	NR_TIERS
 };

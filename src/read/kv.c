@@ -26,7 +26,7 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 			.col = map->col[i],
 			.line = NOWHERE,
 			.base = at->arg == 16 ? 16 : 10,
-			.fraction = metric[i].scale == SCALE_CENTI,
+			.fraction = metric[i].scale == SCALE_CENTI || metric[i].scale == SCALE_PERCENT,
 		};
 		r->mask |= UINT64_C(1) << map->col[i];
 	}

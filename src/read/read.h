@@ -33,13 +33,14 @@ struct kv_reader {
 };
 
 /* Takes those rows whose at.source is `source` and that are recorded. */
-void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int source, const struct columns_map *map);
+void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int source,
+	const struct columns_map *map);
 /* Cells whose key is missing become invalid. Returns how many keys were found. */
 unsigned kv_read(struct kv_reader *r, const char *text, size_t len, struct table *out, uint32_t row);
 
-/* Numbers parted by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows name
- * their column with at.col from 1. Words that are not numbers count as columns and give no value, but for a single letter (the
- * state of a process), which gives its character code. */
+/* Numbers parted by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows
+ * name their column with at.col from 1. Words that are not numbers count as columns and give no value, but
+ * for a single letter (the state of a process), which gives its character code. */
 struct columns_reader {
 	uint16_t nr;
 	uint64_t mask; /* columns of the table that are filled */
@@ -51,8 +52,8 @@ struct columns_reader {
 void columns_init(struct columns_reader *r, const struct metric *metric, size_t nr, int source,
 	const struct columns_map *map);
 /* `first` is the number of the first column in text (stat is parsed after its "(name)"). */
-void columns_read(const struct columns_reader *r, const char *text, size_t len, unsigned first, struct table *out,
-	uint32_t row);
+void columns_read(const struct columns_reader *r, const char *text, size_t len, unsigned first,
+	struct table *out, uint32_t row);
 
 /* Decimal number at *p, which moves behind it; false if there is none. A leading '-' is understood. */
 bool read_number(const char **p, const char *end, int64_t *ret);
