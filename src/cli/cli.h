@@ -1,8 +1,9 @@
 /* The command line from rows: one row is one option, one entry is one command.
  *
- * From them come parsing, `--help`, `tacho help CMD`, the man pages, the completions for bash, zsh and fish and
- * `tacho --describe=json`. Precedence: command line, then TACHO_LONG_NAME in the environment, then the user's
- * file ($XDG_CONFIG_HOME/tacho/config or ~/.config/tacho/config, lines `long-name = value`), then `preset`. */
+ * From them come parsing, `--help`, `tacho help CMD`, the man pages, the completions for bash, zsh and fish
+ * and `tacho --describe=json`. Precedence: command line, then TACHO_LONG_NAME in the environment, then the
+ * user's file ($XDG_CONFIG_HOME/tacho/config or ~/.config/tacho/config, lines `long-name = value`), then
+ * `preset`. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -29,7 +30,7 @@ struct opt {
 	const char *long_name;
 	const char *arg; /* "FILE"; NULL for flags */
 	enum opt_type type;
-	size_t into; /* offsetof in the command's args struct */
+	size_t into;		    /* offsetof in the command's args struct */
 	const char *const *choices; /* NULL-terminated */
 	const char *preset;	    /* as text; NULL: zero */
 	const char *help;	    /* one line, without a full stop */
@@ -78,21 +79,26 @@ struct opt_origins {
 	uint8_t of[OPTS_MAX]; /* by index of the option, as cmd_opt() counts */
 };
 
-/* Fills args, all of it: what no source sets is zero. Texts point into argv, the environment or the user's file,
- * whose text is kept until the next call. Lists are not split at commas, and one on the command line replaces
- * one from elsewhere. An empty variable counts as none. Returns the index in argv of the first operand, or a negative errno with a message for people in
- * err (which names the nearest option when one was misspelt). -ECANCELED: --help was asked for. */
-int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct opt_origins *ret_origins, struct buf *err);
+/* argv[0] is the name of the command. Fills args, all of it: what no source sets is zero. Texts point into
+ * argv, the environment or the user's file, whose text is kept until the next call. Lists are not split at
+ * commas, and one on the command line replaces one from elsewhere. An empty variable counts as none. Returns
+ * the index in argv of the first operand, or a negative errno with a message for people in err (which names
+ * the nearest option when one was misspelt). Operands move behind the options in argv, keeping their order.
+ * -ECANCELED: --help was asked for. */
+int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct opt_origins *ret_origins,
+	struct buf *err);
 
 /* Lines of the user's file that fit no option of any command, each with its line and the nearest name. */
 void cli_check_user_file(const struct cmd *const *cmds, struct buf *err);
 
-void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);
+void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);	 /* --help: the options at a glance */
+void cli_manual(const struct cmd *cmd, struct buf *out, unsigned width); /* all there is to say */
 void cli_overview(const struct cmd *const *cmds, struct buf *out);
-void cli_man(const struct cmd *cmd, struct buf *out);		       /* roff of tacho-CMD.1 */
-void cli_man_main(const struct cmd *const *cmds, struct buf *out);     /* roff of tacho.1 */
-int cli_completion(const struct cmd *const *cmds, const char *shell, struct buf *out); /* -EINVAL: unknown shell */
-void cli_describe(const struct cmd *const *cmds, struct buf *out);     /* JSON */
+void cli_man(const struct cmd *cmd, struct buf *out);		   /* roff of tacho-CMD.1 */
+void cli_man_main(const struct cmd *const *cmds, struct buf *out); /* roff of tacho.1 */
+int cli_completion(
+	const struct cmd *const *cmds, const char *shell, struct buf *out); /* -EINVAL: unknown shell */
+void cli_describe(const struct cmd *const *cmds, struct buf *out);	    /* JSON */
 const struct cmd *cli_find(const struct cmd *const *cmds, const char *name);
 const char *cli_nearest(const struct cmd *const *cmds, const char *name); /* NULL when nothing is near */
 #endif

@@ -1,0 +1,94 @@
+/* Words for people: near misses, names of variables, paragraphs. */
+#include "cli/words.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+#define DISTANCE_FAR 1000
+
+struct nearest nearest_to(const char *word)
+{
+	return (struct nearest){.word = word, .distance = DISTANCE_FAR};
+}
+
+/* How many slips of the keyboard still make it the same word: two swapped letters count as two. */
+static unsigned slips_allowed(size_t len)
+{
+	return len < 4 ? 1 : len < 8 ? 2 : 3;
+}
+
+void nearest_try(struct nearest *n, const char *candidate)
+{
+	size_t len = strlen(n->word);
+	unsigned distance = str_distance(n->word, candidate);
+
+	/* The start of a word is as good as a slip, but a slip in the whole word is better. */
+	if (distance > slips_allowed(len) || distance >= len)
+		distance = len >= 2 && str_starts(candidate, n->word) ? DISTANCE_FAR - 1 : DISTANCE_FAR;
+	if (distance >= n->distance)
+		return;
+	n->distance = distance;
+	n->best = candidate;
+}
+
+char *opt_variable(char out[static OPT_VARIABLE_SIZE], const struct opt *o)
+{
+	static const char prefix[] = "TACHO_";
+	size_t n = sizeof(prefix) - 1;
+
+	memcpy(out, prefix, n);
+	for (const char *p = o->long_name; *p && n + 1 < OPT_VARIABLE_SIZE; p++)
+		out[n++] = (char)(*p == '-' ? '_' : *p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+	out[n] = 0;
+	return out;
+}
+
+void opt_long_form(struct buf *out, const struct opt *o)
+{
+	bool on = o->type == OPT_FLAG && o->preset && !strcmp(o->preset, "yes");
+
+	buf_addf(out, "--%s%s%s%s", on ? "no-" : "", o->long_name, o->arg ? " " : "", o->arg ? o->arg : "");
+}
+
+static unsigned columns_of(const char *p, size_t n)
+{
+	unsigned columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += (p[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+void wrap_text(struct buf *out, const char *text, unsigned at, unsigned indent, unsigned width)
+{
+	bool first = true; /* in its line */
+
+	while (*text) {
+		size_t n = strcspn(text, " \n");
+		unsigned columns = columns_of(text, n);
+
+		if (n && !first && at + 1 + columns > width) {
+			buf_addch(out, '\n');
+			at = 0;
+			first = true;
+		}
+		if (n) {
+			int spaces = at < indent ? (int)(indent - at) : !first;
+
+			buf_addf(out, "%*s%.*s", spaces, "", (int)n, text);
+			at += (unsigned)spaces + columns;
+			first = false;
+			text += n;
+		}
+		if (*text == '\n') {
+			buf_addch(out, '\n');
+			at = 0;
+			first = true;
+		}
+		if (*text)
+			text++;
+	}
+	if (at)
+		buf_addch(out, '\n');
+}

@@ -1,0 +1,139 @@
+/* Speaking to people: messages, pages, the terminal.
+ *
+ * A message leaves in one write(2), so that it stays whole between the lines of a job that writes to the same
+ * terminal. Names in messages may be hostile (a file can be called anything), so that control characters are
+ * shown, not obeyed. */
+#include "cmd/cmd.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+const char tacho_version[] = TACHO_VERSION;
+
+#define MESSAGE_MAX 8192
+
+static void add_visible(struct buf *out, const struct buf *text)
+{
+	const uint8_t *p = text->data, *end = p + text->len;
+
+	while (p < end) {
+		size_t n = utf8_length(p, end);
+		bool control = n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+
+		control |= n == 1 && (*p < 0x20 || *p == 0x7f) && *p != '\n' && *p != '\t';
+		if (n && !control)
+			buf_add(out, p, n);
+		for (size_t i = 0; !n || control ? i < MAX(n, 1) : false; i++)
+			buf_addf(out, "\\x%02x", p[i]);
+		p += n ? n : 1;
+	}
+}
+
+static void say(const char *prefix, const char *fmt, va_list ap)
+{
+	struct buf raw, message;
+	char text[MESSAGE_MAX];
+	ssize_t n;
+
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	raw = (struct buf){.data = (uint8_t *)text, .len = n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1)};
+	buf_init(&message, 5 * MESSAGE_MAX);
+	buf_adds(&message, prefix);
+	add_visible(&message, &raw);
+	buf_addch(&message, '\n');
+	n = write(STDERR_FILENO, message.data, message.len);
+	(void)n; /* there is nobody left to tell */
+	buf_release(&message);
+}
+
+void error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("tacho: ", fmt, ap);
+	va_end(ap);
+}
+
+void warning(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("tacho: warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void die(int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("tacho: ", fmt, ap);
+	va_end(ap);
+	exit(status);
+}
+
+void usage(const struct cmd *cmd, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say("tacho: ", fmt, ap);
+	va_end(ap);
+	exit(cmd->usage_status ? cmd->usage_status : EXIT_USAGE);
+}
+
+/* One report of a broken stdout is enough. */
+static bool stdout_failed;
+
+static int stdout_trouble(int err)
+{
+	if (!stdout_failed && err != EPIPE)
+		error("cannot write to standard output: %s", strerror(err));
+	stdout_failed = true;
+	return err == EPIPE ? EXIT_OK : EXIT_TROUBLE;
+}
+
+int print(const struct buf *out)
+{
+	if (out->err) {
+		error("the answer is too long: %s", strerror(-out->err));
+		return EXIT_TROUBLE;
+	}
+	if (fwrite(out->data, 1, out->len, stdout) < out->len || fflush(stdout))
+		return stdout_trouble(errno);
+	return EXIT_OK;
+}
+
+int finish_stdout(int status)
+{
+	bool failed = false;
+
+	errno = 0;
+	if (fflush(stdout) || ferror(stdout))
+		failed = true;
+	else if (close(STDOUT_FILENO) < 0 && errno != EBADF) /* NFS says only here that the disk is full */
+		failed = true;
+	if (!failed || stdout_failed)
+		return status;
+	return MAX(status, stdout_trouble(errno ? errno : EIO));
+}
+
+bool want_color(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) && !(no && *no) && term && *term && strcmp(term, "dumb");
+}
+
+unsigned terminal_width(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) < 0 || !size.ws_col ? 80 : size.ws_col;
+}

@@ -1,0 +1,91 @@
+/* Commands beyond the table: executables named tacho-NAME, as git has them, so that readers with heavy
+ * libraries (and users' own) need no entry here.
+ *
+ * Beside the executable first: an installation finds its own parts whatever PATH says. PATH is searched by
+ * hand rather than by execvp(), which reports EACCES for a directory that cannot be searched although the
+ * command exists nowhere. */
+#include "cmd/external.h"
+
+#include "cmd/cmd.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* The file in the directory of this executable. */
+static bool find_beside(const char *file, char *out, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", out, size - 1);
+	char *slash;
+
+	if (n <= 0)
+		return false;
+	out[n] = 0;
+	slash = strrchr(out, '/');
+	if (!slash || (size_t)(slash + 1 - out) + strlen(file) >= size)
+		return false;
+	memcpy(slash + 1, file, strlen(file) + 1);
+	return is_program(out);
+}
+
+static bool find_in_path(const char *file, char *out, size_t size)
+{
+	const char *path = getenv("PATH");
+
+	while (path) {
+		size_t n = strcspn(path, ":");
+
+		/* An empty part means the current directory: not a place to pick up commands by accident. */
+		if (n &&
+			snprintf(out, size, "%.*s/%s", (int)MIN(n, (size_t)PATH_MAX), path, file) <
+				(int)size &&
+			is_program(out))
+			return true;
+		path = path[n] ? path + n + 1 : NULL;
+	}
+	return false;
+}
+
+static bool name_valid(const char *name)
+{
+	return *name && *name != '-' &&
+		strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(name) && strlen(name) < 64;
+}
+
+int external_run(char **argv)
+{
+	char file[80], path[PATH_MAX];
+
+	if (!name_valid(argv[0]))
+		return -ENOENT;
+	snprintf(file, sizeof(file), "tacho-%s", argv[0]);
+	if (!find_beside(file, path, sizeof(path)) && !find_in_path(file, path, sizeof(path)))
+		return -ENOENT;
+	argv[0] = file;
+	execv(path, argv);
+	error("cannot run %s: %s", path, strerror(errno));
+	return -errno;
+}
+
+int unknown_command(const char *name)
+{
+	const char *near = cli_nearest(commands, name);
+	char path[PATH_MAX];
+
+	if (near)
+		error("there is no command '%s'; did you mean '%s'?", name, near);
+	else if (find_in_path(name, path, sizeof(path)) || (strchr(name, '/') && is_program(name)))
+		error("there is no command '%s'; to record that program: tacho run -- %s", name, name);
+	else
+		error("there is no command '%s'; `tacho help` lists them", name);
+	return EXIT_USAGE;
+}

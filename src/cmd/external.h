@@ -1,0 +1,13 @@
+/* Commands that are executables of their own: tacho-NAME. */
+#ifndef CMD_EXTERNAL_H
+#define CMD_EXTERNAL_H
+
+#include "base/buf.h"
+
+/* Becomes tacho-NAME with argv[0] as NAME, found beside this executable or in PATH. Returns only when there
+ * is none
+ * (-ENOENT) or it cannot be started (another negative errno, with a message printed). */
+int external_run(char **argv);
+/* Tells that there is no such command, and what may have been meant. Returns EXIT_USAGE. */
+int unknown_command(const char *name);
+#endif
