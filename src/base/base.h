@@ -24,11 +24,11 @@
 #define _cleanup_(f) __attribute__((cleanup(f)))
 
 /* Hands the pointer on and forgets it, so that cleanup leaves it alone. */
-#define TAKE_PTR(p)                                                                                          \
-	({                                                                                                   \
-		__typeof__(p) take_ = (p);                                                                   \
-		(p) = NULL;                                                                                  \
-		take_;                                                                                       \
+#define TAKE_PTR(p)                        \
+	({                                 \
+		__typeof__(p) take_ = (p); \
+		(p) = NULL;                \
+		take_;                     \
 	})
 
 static inline void freep(void *p)

@@ -26,7 +26,7 @@ struct pairs {
 void pairs_init(struct pairs *p, struct pair *memory, uint32_t nr, void *text, size_t text_size);
 void pairs_reset(struct pairs *p);
 void pairs_add(struct pairs *p, const char *key, const void *value, size_t len); /* value is borrowed */
-void pairs_str(struct pairs *p, const char *key, const char *value);             /* value is borrowed */
+void pairs_str(struct pairs *p, const char *key, const char *value);		 /* value is borrowed */
 void pairs_num(struct pairs *p, const char *key, int64_t value);
 
 /* NULL when there is no such key. */

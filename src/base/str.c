@@ -177,7 +177,8 @@ void unescape_bytes(struct buf *out, const char *text, size_t n)
 
 		if (text[i] != '\\' || left < 2) {
 			buf_addch(out, text[i]);
-		} else if (text[i + 1] == 'x' && left >= 4 && hex_digit(text[i + 2]) >= 0 && hex_digit(text[i + 3]) >= 0) {
+		} else if (text[i + 1] == 'x' && left >= 4 && hex_digit(text[i + 2]) >= 0 &&
+			hex_digit(text[i + 3]) >= 0) {
 			buf_addch(out, hex_digit(text[i + 2]) << 4 | hex_digit(text[i + 3]));
 			i += 3;
 		} else {

@@ -17,8 +17,9 @@ size_t format_i64(char *out, int64_t v);
 
 bool str_starts(const char *s, const char *prefix);
 
-/* Text that a terminal, CSV or log line can show whatever bytes came in: valid UTF-8 stays, control characters,
- * backslash and bytes that are not UTF-8 become \n, \t, \\, \xNN. Lossless: unescape_bytes() gives the bytes back. */
+/* Text that a terminal, CSV or log line can show whatever bytes came in: valid UTF-8 stays, control
+ * characters, backslash and bytes that are not UTF-8 become \n, \t, \\, \xNN. Lossless: unescape_bytes()
+ * gives the bytes back. */
 void escape_bytes(struct buf *out, const void *bytes, size_t n);
 void unescape_bytes(struct buf *out, const char *text, size_t n);
 /* Length of the valid UTF-8 sequence at p (1..4), 0 if none. */

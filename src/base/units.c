@@ -36,7 +36,9 @@ char *format_bytes(char out[static UNITS_SIZE], double bytes)
 		bytes /= 1024;
 		i++;
 	}
-	snprintf(out, UNITS_SIZE, "%.20s %s", i ? format_number(number, bytes) : (snprintf(number, sizeof(number), "%.0f", bytes), number), unit[i]);
+	snprintf(out, UNITS_SIZE, "%.20s %s",
+		i ? format_number(number, bytes) : (snprintf(number, sizeof(number), "%.0f", bytes), number),
+		unit[i]);
 	return out;
 }
 

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-#define FIELD(f) {.arg = offsetof(struct feed, f)}
+#define FIELD(f)                                \
+	{                                       \
+		.arg = offsetof(struct feed, f) \
+	}
 
 /* clang-format off */
 static const struct metric tree_metric[] = {

@@ -15,27 +15,29 @@ struct usage {
 
 struct feed {
 	/* The tree. Used so far = sum over live processes (own + waited-for children) + gone. */
-	int64_t live;	   /* processes now */
-	int64_t joined;	   /* processes ever known one by one */
+	int64_t live;	/* processes now */
+	int64_t joined; /* processes ever known one by one */
 	int64_t exited;
 	int64_t unsampled; /* of the joined, those that were gone before their first sample */
-	int64_t unknown;   /* processes that may have lived unseen: an upper bound; 0 when the kernel told of all */
+	int64_t unknown;   /* processes that may have lived unseen: an upper bound; 0 when the kernel told of
+			      all */
 	struct usage gone; /* of processes that no live member accounts for */
 	int64_t gone_max_rss_kib;
-	int64_t dropped_us; /* of gone: CPU of children whose parent ignored SIGCHLD, as last seen: a lower bound */
+	int64_t dropped_us; /* of gone: CPU of children whose parent ignored SIGCHLD, as last seen: a lower
+			       bound */
 	int64_t cgroup_user_ns, cgroup_system_ns, cgroup_total_ns, cgroup_memory_peak;
 
 	/* The recorder. */
 	int64_t self_cpu_ns, self_rss_kib;
-	int64_t late_ns;	/* this tick */
-	int64_t late_ticks;	/* later than a tenth of the interval */
+	int64_t late_ns;    /* this tick */
+	int64_t late_ticks; /* later than a tenth of the interval */
 	int64_t missed_ticks;
-	int64_t skipped_ticks;	/* left out to stay within the budget */
+	int64_t skipped_ticks; /* left out to stay within the budget */
 	int64_t smaps_reads, smaps_deferred;
-	int64_t backoff;	/* the slow tiers run at 1/backoff of their cadence */
+	int64_t backoff; /* the slow tiers run at 1/backoff of their cadence */
 	int64_t written_bytes;
-	int64_t events_lost;	/* messages of the kernel that overran our buffer */
+	int64_t events_lost; /* messages of the kernel that overran our buffer */
 	int64_t open_files;
-	int64_t cost_ns[16];	/* by collector, in the order of the registry */
+	int64_t cost_ns[16]; /* by collector, in the order of the registry */
 };
 #endif

@@ -7,8 +7,10 @@
 
 struct sink {
 	void *arg;
-	void (*instance)(void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity);
-	void (*gone)(void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *last);
+	void (*instance)(void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
+		const struct pairs *identity);
+	void (*gone)(void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
+		const struct pairs *last);
 	void (*event)(void *arg, int64_t time_ns, const char *kind, const struct pairs *data);
 	void (*tick)(void *arg, uint64_t number, int64_t time_ns, struct table *const *table);
 	void (*flush)(void *arg);

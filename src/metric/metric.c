@@ -16,14 +16,14 @@ static int from_name(const char *const *names, int nr, const char *name, size_t 
 	return -ENOENT;
 }
 
-#define NAME_TABLE(type, prefix, names)                                                                       \
-	const char *prefix##_name(enum type v)                                                               \
-	{                                                                                                    \
-		return (size_t)v < ARRAY_SIZE(names) ? names[v] : NULL;                                      \
-	}                                                                                                    \
-	int prefix##_from_name(const char *name, size_t len)                                                 \
-	{                                                                                                    \
-		return from_name(names, ARRAY_SIZE(names), name, len);                                       \
+#define NAME_TABLE(type, prefix, names)                                 \
+	const char *prefix##_name(enum type v)                          \
+	{                                                               \
+		return (size_t)v < ARRAY_SIZE(names) ? names[v] : NULL; \
+	}                                                               \
+	int prefix##_from_name(const char *name, size_t len)            \
+	{                                                               \
+		return from_name(names, ARRAY_SIZE(names), name, len);  \
 	}
 
 NAME_TABLE(metric_kind, kind, kind_names)

@@ -36,12 +36,12 @@ enum metric_scale { /* stored value x scale = base unit */
 	SCALE_TICKS, /* the machine's clock tick, USER_HZ */
 	SCALE_NS,
 	SCALE_US,
-	SCALE_CENTI, /* "0.52" read as 52 */
+	SCALE_CENTI,   /* "0.52" read as 52 */
 	SCALE_PERCENT, /* "12.34" percent read as 1234 */
 	NR_SCALES
 };
 
-enum metric_tier { /* what reading it costs, and so how often it is read */
+enum metric_tier {   /* what reading it costs, and so how often it is read */
 	TIER_TICK,   /* every tick */
 	TIER_MEDIUM, /* every few seconds */
 	TIER_SLOW,   /* when the budget allows */
@@ -57,11 +57,11 @@ enum domain { /* what an instance is */
 	NR_DOMAINS
 };
 
-struct metric_at {	    /* where in its source; which members count is the reader's business */
-	const char *key;    /* "MemAvailable" */
-	const char *file;   /* when the collector reads several */
-	int16_t source;	    /* which of the collector's sources */
-	int16_t col;	    /* which column, from 1 as the manual counts */
+struct metric_at {	  /* where in its source; which members count is the reader's business */
+	const char *key;  /* "MemAvailable" */
+	const char *file; /* when the collector reads several */
+	int16_t source;	  /* which of the collector's sources */
+	int16_t col;	  /* which column, from 1 as the manual counts */
 	int32_t arg;
 };
 

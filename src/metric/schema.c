@@ -57,8 +57,8 @@ struct schema_set *schema_add_set(struct schema *s, const char *name, const char
 	return set;
 }
 
-struct schema_metric *schema_add_metric(struct schema_set *set, const char *name, const char *help,
-	const char *panel)
+struct schema_metric *schema_add_metric(
+	struct schema_set *set, const char *name, const char *help, const char *panel)
 {
 	struct schema_metric *m = reallocarray(set->metric, set->nr_metrics + 1, sizeof(*m));
 

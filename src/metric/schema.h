@@ -42,9 +42,10 @@ struct schema {
 struct schema *schema_new(void);
 struct schema *schema_free(struct schema *s); /* takes NULL, returns NULL */
 /* Both copy their strings. The pointers returned are valid until the next addition of the same kind. */
-struct schema_set *schema_add_set(struct schema *s, const char *name, const char *summary, const char *domain);
-struct schema_metric *schema_add_metric(struct schema_set *set, const char *name, const char *help,
-	const char *panel);
+struct schema_set *schema_add_set(
+	struct schema *s, const char *name, const char *summary, const char *domain);
+struct schema_metric *schema_add_metric(
+	struct schema_set *set, const char *name, const char *help, const char *panel);
 int schema_metric_why(struct schema_metric *m, enum availability availability, const char *why);
 
 const char *availability_name(enum availability a);

@@ -9,27 +9,36 @@
 #include "metric/schema.h"
 #include "metric/table.h"
 
+#define STORE_NO_ROW UINT32_MAX
+
 /* ---- writing: no allocation after store_create() and store_schema() ---- */
 
 struct store_writer;
 
 /* The file is made with mode 0600 and is a valid, empty recording from the first moment on.
- * -EEXIST unless `force`. `flush_ns` is only noted in the file; the caller decides when to flush. */
+ * -EEXIST unless `force`, which replaces a regular file or a link, never anything else. */
 int store_create(const char *path, bool force, struct store_writer **ret);
 /* Metadata: may be written at any time; a later value of a key replaces the earlier. Written at once. */
 int store_meta(struct store_writer *w, const struct pairs *meta);
 /* Once, before the first instance. */
 int store_schema(struct store_writer *w, const struct schema *schema);
 
-/* An instance appears in a row of set's table, or (same id) its identity changed. */
+/* An instance appears in a row of set's table, or (same id) its identity changed. row STORE_NO_ROW: it was known
+ * only by name (a process that ended before its first sample). */
 void store_instance(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
 	const struct pairs *identity);
-/* It is gone; `last` is its final accounting. row UINT32_MAX: it never had one. */
+/* It is gone; `last` is its final accounting. row STORE_NO_ROW: it never had one. */
 void store_gone(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
 	const struct pairs *last);
 void store_event(struct store_writer *w, int64_t time_ns, const char *kind, const struct pairs *data);
-/* One tick: what changed in the touched rows of all tables (an array of nr_sets) since table_settle(). */
+/* One tick: what changed in the touched rows of all tables (an array of nr_sets) since table_settle(). Rows
+ * whose instance was not announced by store_instance() are left out. A touched row in which nothing changed
+ * leaves no trace: the reader does not show it as touched. */
 void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table);
+
+/* What the wall clock (ns since 1970) says at an instant of the recording's clock: noted at the start of the
+ * segments that follow. */
+void store_wall(struct store_writer *w, int64_t time_ns, int64_t wall_ns);
 
 /* Everything so far reaches the file. On a full disk (-ENOSPC, -EDQUOT, -EFBIG) what is pending stays in
  * memory up to a bound and is written by a later flush; past the bound whole segments are dropped and the
@@ -62,10 +71,13 @@ struct store_record {
 	int64_t time_ns;
 	uint64_t tick; /* number */
 	uint32_t set, row, id;
-	bool again;		   /* INSTANCE: known before (identity changed, or restated at a segment's start) */
+	/* INSTANCE: known before (its identity changed, or it was restated at a segment's start). After LOST all
+	 * that live are restated; one that was born in the gap is `again` and new to you, and one that is not
+	 * restated before the next tick is gone. */
+	bool again;
 	const char *kind;	   /* EVENT */
 	const struct pairs *pairs; /* META, INSTANCE, GONE, EVENT, SUMMARY; valid until the next call */
-	uint64_t lost_bytes;	   /* LOST */
+	uint64_t lost_bytes;	   /* LOST: known so far; store_health() has the sum in the end */
 	const char *reason;	   /* LOST: for people */
 };
 
@@ -73,6 +85,7 @@ struct store_reader;
 
 /* -ENOENT..., or -EBADMSG when the file is no recording. */
 int store_open(const char *path, struct store_reader **ret);
+int store_open_fd(int fd, struct store_reader **ret); /* takes the descriptor, also when it fails */
 struct store_reader *store_close(struct store_reader *r);
 /* 1 and a record; 0 when there is no more for now (a file still being written may give more later).
  * Never fails on damage: it skips and says so with STORE_LOST. <0 only when the file cannot be read. */
@@ -80,6 +93,8 @@ int store_next(struct store_reader *r, struct store_record *ret);
 
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
+/* Wall clock minus the recording's clock, as last noted; false when the recording does not say. */
+bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns);
 
 /* What check reports; meaningful when store_next() has returned 0. */
 struct store_health {
@@ -92,6 +107,7 @@ struct store_health {
 	uint64_t ticks;
 	int64_t last_ns;       /* time of the last record */
 	bool has_schema;
+	bool writing; /* a recorder holds the file open (false also where the file system knows no locks) */
 };
 
 void store_health(const struct store_reader *r, struct store_health *ret);

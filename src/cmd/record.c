@@ -1,0 +1,392 @@
+#include "cmd/record.h"
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+/* The engine's findings go to the store as they are. */
+static void sink_instance(
+	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity)
+{
+	store_instance(((struct recording *)arg)->store, set, row, id, time_ns, identity);
+}
+
+static void sink_gone(
+	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *last)
+{
+	store_gone(((struct recording *)arg)->store, set, row, id, time_ns, last);
+}
+
+static void sink_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *data)
+{
+	store_event(((struct recording *)arg)->store, time_ns, kind, data);
+}
+
+static void sink_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+{
+	store_tick(((struct recording *)arg)->store, number, time_ns, table);
+}
+
+static void sink_flush(void *arg)
+{
+	struct recording *r = arg;
+	int error = store_flush(r->store);
+
+	if (error < 0 && !r->write_error)
+		r->write_error = error;
+	engine_count_bytes(r->engine, store_bytes(r->store));
+}
+
+static int make_parents(const char *path)
+{
+	_cleanup_(freep) char *copy = strdup(path);
+
+	if (!copy)
+		return -ENOMEM;
+	for (char *p = copy + 1; (p = strchr(p, '/')); p++) {
+		*p = 0;
+		if (mkdir(copy, 0777) < 0 && errno != EEXIST)
+			return -errno;
+		*p = '/';
+	}
+	return 0;
+}
+
+static void make_engine(struct recording *r)
+{
+	struct engine_options o = {
+		.interval_ns = r->opt->interval_ns,
+		.interval_is_order = r->opt->interval_ns != NSEC_PER_SEC,
+		.flush_ns = r->opt->flush_ns,
+		.budget = r->opt->budget_percent / 100,
+		.children = r->opt->children,
+		.attach = r->attach,
+		.max_members = 65536,
+		.metrics = r->opt->metrics.item,
+		.nr_metrics = r->opt->metrics.nr,
+	};
+	struct rlimit files;
+	char err[512];
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)1 << 20);
+	record_helpers(r->opt->helpers, &o.help, &r->path);
+	if (engine_new(r->env, &o, &r->engine, err, sizeof(err)) < 0)
+		die(EXIT_OWN, "%s", err);
+}
+
+static void make_file(struct recording *r, const char *command, pid_t pid)
+{
+	struct output_names names = {
+		.name = r->opt->name,
+		.command = command,
+		.pid = pid,
+		.wall_ns = env_now(r->env, ENV_REALTIME),
+	};
+	struct buf err;
+	int e;
+
+	buf_init(&err, 4096);
+	buf_init(&r->path, 8192);
+	if (output_path(r->opt->output, &names, &r->path, &err) < 0)
+		die(EXIT_OWN, "%s", (char *)err.data);
+	e = make_parents((char *)r->path.data);
+	if (e == 0)
+		e = store_create((char *)r->path.data, r->opt->force, &r->store);
+	if (e == -EEXIST)
+		die(EXIT_OWN, "%s exists already: choose another with --output, or --force to overwrite it",
+			(char *)r->path.data);
+	if (e < 0)
+		die(EXIT_OWN, "cannot make the recording %s: %s; choose another place with --output",
+			(char *)r->path.data, strerror(-e));
+	buf_release(&err);
+}
+
+void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
+	int argc, char **argv)
+{
+	struct buf err;
+	int e;
+
+	(void)argc;
+	*r = (struct recording){.opt = opt, .cmd = cmd, .attach = attach, .end_ns = INT64_MAX};
+	buf_init(&err, 4096);
+	if (record_options_check(opt, &err) < 0)
+		die(EXIT_OWN, "%s", (char *)err.data);
+	buf_release(&err);
+	r->env = env_live(NULL);
+	if (!r->env)
+		die(EXIT_OWN, "cannot open /: %s", strerror(errno));
+	make_engine(r);
+	make_file(r, attach ? NULL : argv[0], 0);
+	e = command_prepare(&r->command);
+	if (e == 0)
+		e = store_schema(r->store, engine_schema(r->engine));
+	if (e < 0)
+		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+	r->sink = (struct sink){r, sink_instance, sink_gone, sink_event, sink_tick, sink_flush};
+	e = engine_open(r->engine, &r->sink);
+	if (e < 0)
+		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+}
+
+static int64_t memory_bytes(struct env *env)
+{
+	char text[256];
+	int handle = env_open(env, "proc/meminfo");
+	ssize_t n = handle < 0 ? -1 : env_read(env, handle, text, sizeof(text) - 1);
+	long long kib = 0;
+
+	env_close(env, handle);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	return sscanf(text, "MemTotal: %lld", &kib) == 1 ? kib * 1024 : 0;
+}
+
+static int cpus_allowed(void)
+{
+	cpu_set_t *set = CPU_ALLOC(8192);
+	int n = 0;
+
+	if (set && sched_getaffinity(0, CPU_ALLOC_SIZE(8192), set) == 0)
+		n = CPU_COUNT_S(CPU_ALLOC_SIZE(8192), set);
+	CPU_FREE(set);
+	return n ? n : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void meta_machine(struct recording *r, struct pairs *p, const struct utsname *uts)
+{
+	const struct passwd *pw = getpwuid(getuid());
+
+	pairs_str(p, "host", uts->nodename);
+	pairs_str(p, "kernel", uts->release);
+	if (pw)
+		pairs_str(p, "user", pw->pw_name);
+	pairs_num(p, "uid", getuid());
+	pairs_num(p, "nr_cpus", cpus_allowed());
+	pairs_num(p, "mem_total_bytes", memory_bytes(r->env));
+	pairs_num(p, "page_size", r->env->page_size);
+	pairs_num(p, "clock_tick", r->env->clock_tick);
+}
+
+static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIST_MAX][80])
+{
+	const struct record_options *o = r->opt;
+
+	pairs_str(p, "version", tacho_version);
+	pairs_str(p, "mode", r->attach ? "attach" : "run");
+	pairs_num(p, "interval_ns", o->interval_ns);
+	pairs_num(p, "flush_ns", o->flush_ns);
+	pairs_num(p, "budget_ppm", (int64_t)(o->budget_percent * 10000));
+	pairs_str(p, "helpers", engine_helpers(r->engine));
+	if (!o->children)
+		pairs_str(p, "children", "no");
+	if (r->group) {
+		pairs_str(p, "cgroup", cgroup_path(r->group));
+		pairs_str(p, "cgroup_kind", cgroup_kind(r->group));
+	}
+	if (o->name)
+		pairs_str(p, "name", o->name);
+	if (o->message)
+		pairs_str(p, "message", o->message);
+	for (unsigned i = 0; i < o->tag.nr; i++) {
+		const char *value = strchr(o->tag.item[i], '=');
+
+		snprintf(keys[i], sizeof(keys[i]), "tag.%.*s", (int)MIN(value - o->tag.item[i], 70),
+			o->tag.item[i]);
+		pairs_str(p, keys[i], value + 1);
+	}
+}
+
+void record_begin(struct recording *r, int argc, char **argv)
+{
+	struct pair memory[PAIRS_MAX];
+	char numbers[1024], keys[OPT_LIST_MAX][80];
+	struct pairs p;
+	struct buf command;
+	struct utsname uts;
+
+	buf_init(&command, 32768);
+	for (int i = 0; i < argc; i++) {
+		if (i)
+			buf_addch(&command, 0);
+		buf_add(&command, argv[i],
+			MIN(strlen(argv[i]), command.max - MIN(command.max, command.len + 1)));
+	}
+	uname(&uts);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	meta_machine(r, &p, &uts);
+	meta_options(r, &p, keys);
+	pairs_add(&p, "command", command.data, command.len);
+	engine_zero(r->engine);
+	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
+	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
+	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
+	store_meta(r->store, &p);
+	buf_release(&command);
+	if (r->opt->duration_ns)
+		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
+}
+
+static void before_stop(void *arg)
+{
+	struct recording *r = arg;
+
+	if (r->over)
+		return;
+	engine_event(r->engine, "stopped", NULL, NULL);
+	engine_flush(r->engine);
+}
+
+static void after_stop(struct recording *r)
+{
+	if (r->over)
+		return;
+	engine_event(r->engine, "continued", NULL, NULL);
+	engine_resumed(r->engine);
+}
+
+static bool ends_attachment(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
+{
+	int sig = (int)si->ssi_signo;
+
+	if (r->attach) {
+		r->told_to_end |= ends_attachment(sig);
+		if (sig == SIGTSTP) {
+			before_stop(r);
+			raise(SIGSTOP);
+			after_stop(r);
+		}
+		return;
+	}
+	command_forward(&r->command, si, engine_is_member(r->engine, (pid_t)si->ssi_pid));
+	if (r->over || !ends_attachment(sig))
+		return;
+	engine_event(r->engine, "signal", "name", sigabbrev_np(sig));
+	engine_flush(r->engine); /* what comes next may be SIGKILL */
+}
+
+static void on_signals(struct recording *r)
+{
+	struct signalfd_siginfo si;
+	bool child = false;
+
+	while (command_signal(&r->command, &si)) {
+		if (si.ssi_signo == SIGCHLD)
+			child = true;
+		else
+			on_signal(r, &si);
+	}
+	if (!child)
+		return;
+	engine_reap(r->engine);
+	if (command_stop_with_job(&r->command, before_stop, r))
+		after_stop(r);
+}
+
+static const char *ended(const struct recording *r)
+{
+	int status;
+
+	if (env_now(r->env, ENV_MONOTONIC) >= r->end_ns)
+		return "duration";
+	if (r->told_to_end)
+		return "signal";
+	if (r->attach)
+		return engine_live(r->engine) ? NULL : "attach-end";
+	if (!engine_root_ended(r->engine, &status))
+		return NULL;
+	return r->opt->wait == WAIT_ROOT || !engine_live(r->engine) ? "exit" : NULL;
+}
+
+/* Waits for a signal, at most until the instant. */
+static void wait_until(struct recording *r, int64_t until)
+{
+	int64_t left = MAX(until - env_now(r->env, ENV_MONOTONIC), 0);
+	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
+	struct pollfd fd = {.fd = r->command.signal_fd, .events = POLLIN};
+
+	if (ppoll(&fd, 1, &ts, NULL) > 0)
+		on_signals(r);
+}
+
+void record_loop(struct recording *r)
+{
+	const char *how = NULL;
+	int status;
+
+	engine_tick(r->engine);
+	engine_flush(r->engine);
+	while (!how) {
+		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
+		how = ended(r);
+		if (!how)
+			engine_due(r->engine);
+	}
+	record_end(r, how);
+	/* After --duration the job goes on, and we stay its parent. */
+	while (!r->attach && !engine_root_ended(r->engine, &status))
+		wait_until(r, INT64_MAX / 2);
+}
+
+void record_end(struct recording *r, const char *how)
+{
+	struct engine_counts counts;
+	struct pair memory[24];
+	char numbers[512];
+	struct pairs p;
+	int status, e;
+
+	engine_last_tick(r->engine);
+	engine_counts(r->engine, &counts);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, "ended", how);
+	if (engine_root_ended(r->engine, &status))
+		pairs_num(&p, "exit_status", status);
+	pairs_num(&p, "end_ns", engine_elapsed(r->engine));
+	pairs_num(&p, "ticks", (int64_t)counts.ticks);
+	pairs_num(&p, "missed", (int64_t)counts.missed);
+	pairs_num(&p, "late", (int64_t)counts.late);
+	pairs_num(&p, "skipped", (int64_t)counts.skipped);
+	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
+	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
+	pairs_num(&p, "unfinished", engine_live(r->engine));
+	e = store_finish(r->store, &p);
+	if (e < 0 && !r->write_error)
+		r->write_error = e;
+	r->store = NULL;
+	r->over = true;
+	r->group = cgroup_remove(r->group);
+	engine_use_cgroup(r->engine, NULL);
+}
+
+void record_discard(struct recording *r)
+{
+	unlink((char *)r->path.data);
+	r->store = store_abandon(r->store);
+	r->group = cgroup_remove(r->group);
+}
+
+void record_release(struct recording *r)
+{
+	engine_free(r->engine);
+	env_free(r->env);
+	command_release(&r->command);
+	buf_release(&r->path);
+}

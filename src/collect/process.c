@@ -1,0 +1,476 @@
+/* What one process does, from /proc/PID.
+ *
+ * The idea, from measuring what each file costs: the CPU clock of a process is one system call of a third of
+ * a microsecond and needs no file. A process whose clock has not moved has done nothing, so its files are not
+ * read (the engine asks for a forced reading now and then, since reclaim can shrink a sleeper). Of those that
+ * moved, the files of the tick tier are read through descriptors that stay open, which halves to quarters the
+ * cost and makes PID reuse harmless: after the process is reaped its files answer ESRCH for ever. `status`
+ * costs as much as all others together and is read every few seconds; smaps_rollup walks page tables and is
+ * read when the engine's budget allows.
+ *
+ * Descriptors are kept up to a limit; beyond it files are opened for each reading, and the start time in
+ * `stat` tells whether the PID still means the same process.
+ *
+ * Rejected: io_uring (slower than pread here), a scan of /proc per tick, `status` for context switches at
+ * every tick. */
+#include "collect/process.h"
+
+#include "collect/process_rows.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define CLOSED (-1)
+#define REFUSED (-2) /* not permitted: not tried again */
+
+static const char *const source_file[NR_PROCESS_SOURCES] = {
+	[FROM_STAT] = "stat",
+	[FROM_STATM] = "statm",
+	[FROM_IO] = "io",
+	[FROM_SCHEDSTAT] = "schedstat",
+	[FROM_FD] = "fd",
+	[FROM_STATUS] = "status",
+	[FROM_SMAPS] = "smaps_rollup",
+};
+
+struct process {
+	pid_t pid;
+	int file[NR_PROCESS_SOURCES];
+	int64_t clock;
+	uint64_t start_ticks;
+	int64_t children_faults;
+	int64_t rss;	   /* pages, as last read */
+	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
+	bool seen;
+};
+
+struct processes {
+	struct collect_context *ctx;
+	struct process *process; /* [rows of the table], lazily mapped */
+	size_t memory_size;
+	unsigned nr_files, max_files;
+	bool wanted[NR_PROCESS_SOURCES];
+	bool explained[NR_PROCESS_SOURCES];
+	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
+	int clock_col, fd_col;
+	struct columns_reader stat, statm, schedstat;
+	struct kv_reader io, status, smaps;
+};
+
+static int column_of(const struct processes *p, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(process_metric); i++)
+		if (!strcmp(process_metric[i].name, name))
+			return p->ctx->map.col[i];
+	return -1;
+}
+
+static bool fd_size_counts(struct env *env)
+{
+	int handle = env_open(env, "proc/self/fd");
+	bool counts = handle >= 0 && env_size(env, handle) > 0;
+
+	env_close(env, handle);
+	return counts || !env->live;
+}
+
+int processes_open(struct processes **ret, struct collect_context *ctx, unsigned max_files)
+{
+	struct processes *p = calloc(1, sizeof(*p));
+	const struct metric *m = process_metric;
+	size_t nr = ARRAY_SIZE(process_metric);
+
+	if (!p)
+		return -ENOMEM;
+	p->memory_size = (size_t)ctx->table->cap * sizeof(struct process);
+	p->process = mmap(NULL, p->memory_size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p->process == MAP_FAILED) {
+		free(p);
+		return -ENOMEM;
+	}
+	p->ctx = ctx;
+	p->max_files = max_files;
+	for (size_t i = 0; i < nr; i++)
+		if (ctx->map.col[i] >= 0)
+			p->wanted[m[i].at.source] = true;
+	p->wanted[FROM_STAT] = true; /* the engine needs parent and start time */
+	p->fds_by_size = fd_size_counts(ctx->env);
+	p->clock_col = column_of(p, "proc.cpu.time");
+	p->fd_col = column_of(p, "proc.fds");
+	columns_init(&p->stat, m, nr, FROM_STAT, &ctx->map);
+	columns_init(&p->statm, m, nr, FROM_STATM, &ctx->map);
+	columns_init(&p->schedstat, m, nr, FROM_SCHEDSTAT, &ctx->map);
+	kv_init(&p->io, m, nr, FROM_IO, &ctx->map);
+	kv_init(&p->status, m, nr, FROM_STATUS, &ctx->map);
+	kv_init(&p->smaps, m, nr, FROM_SMAPS, &ctx->map);
+	*ret = p;
+	return 0;
+}
+
+struct processes *processes_close(struct processes *p)
+{
+	if (!p)
+		return NULL;
+	for (uint32_t row = 0; row < p->ctx->table->nr_rows; row++)
+		if (p->ctx->table->id[row] != ROW_FREE)
+			process_unbind(p, row);
+	munmap(p->process, p->memory_size);
+	free(p);
+	return NULL;
+}
+
+unsigned processes_open_files(const struct processes *p)
+{
+	return p->nr_files;
+}
+
+void process_bind(struct processes *p, uint32_t row, pid_t pid)
+{
+	struct process *process = &p->process[row];
+
+	*process = (struct process){.pid = pid, .clock = -1, .smaps_rss = -1};
+	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
+		process->file[s] = CLOSED;
+}
+
+static void file_close(struct processes *p, struct process *process, int source)
+{
+	if (process->file[source] >= 0) {
+		env_close(p->ctx->env, process->file[source]);
+		p->nr_files--;
+	}
+	process->file[source] = CLOSED;
+}
+
+void process_unbind(struct processes *p, uint32_t row)
+{
+	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
+		file_close(p, &p->process[row], s);
+}
+
+/* Why the metrics of a source have no values: said once, the first time it happens. */
+static void explain(struct processes *p, int source, int error)
+{
+	bool forbidden = error == -EACCES || error == -EPERM;
+
+	if (p->explained[source])
+		return;
+	p->explained[source] = true;
+	for (size_t i = 0; i < ARRAY_SIZE(process_metric); i++)
+		if (process_metric[i].at.source == source && p->ctx->map.col[i] >= 0)
+			p->ctx->why(p->ctx, i, forbidden ? FORBIDDEN : ABSENT,
+				forbidden ? "some processes belong to another user: run as that user or root"
+					  : "this kernel does not have the file");
+}
+
+/* The process's file, kept open while descriptors last. *ret_temporary: the caller closes it. */
+static int file_open(struct processes *p, struct process *process, int source, bool *ret_temporary)
+{
+	char path[48];
+	int handle = process->file[source];
+
+	*ret_temporary = false;
+	if (likely(handle >= 0))
+		return handle;
+	if (handle == REFUSED)
+		return -EACCES;
+	snprintf(path, sizeof(path), "proc/%d/%s", (int)process->pid, source_file[source]);
+	handle = env_open(p->ctx->env, path);
+	if (handle < 0)
+		return handle;
+	if (p->nr_files >= p->max_files) {
+		*ret_temporary = true;
+		return handle;
+	}
+	p->nr_files++;
+	return process->file[source] = handle;
+}
+
+/* Reads one file of the process whole. -ESRCH and -ENOENT mean that it is gone. */
+static ssize_t file_read(struct processes *p, struct process *process, int source, char *out, size_t size)
+{
+	bool temporary;
+	int handle = file_open(p, process, source, &temporary);
+	ssize_t n = handle < 0 ? handle : env_read(p->ctx->env, handle, out, size);
+
+	if (temporary)
+		env_close(p->ctx->env, handle);
+	if (n == -EACCES || n == -EPERM) {
+		explain(p, source, -EACCES);
+		if (handle < 0)
+			process->file[source] = REFUSED;
+	}
+	return n == -ENOENT ? -ESRCH : n;
+}
+
+bool process_parse_stat(
+	const char *text, size_t len, int64_t *fields, unsigned last, struct process_facts *facts)
+{
+	const char *open = memchr(text, '(', len), *close = memrchr(text, ')', len);
+	const char *end = text + len, *p;
+	size_t n;
+
+	/* The name may hold anything, parentheses and newlines too: it ends at the last ')'. */
+	if (!open || !close || close < open || close + 2 >= end)
+		return false;
+	n = MIN((size_t)(close - open - 1), sizeof(facts->name) - 1);
+	memcpy(facts->name, open + 1, n);
+	facts->name[n] = 0;
+	p = close + 2;
+	facts->state = *p;
+	fields[3] = *p++;
+	for (unsigned i = 4; i <= last; i++) {
+		if (p == end || *p++ != ' ' || !read_number(&p, end, &fields[i]))
+			return false;
+	}
+	facts->ppid = (pid_t)fields[4];
+	facts->start_ticks = last >= 22 ? (uint64_t)fields[22] : 0;
+	facts->has_stat = true;
+	return true;
+}
+
+static int read_stat(struct processes *p, uint32_t row, struct process_facts *facts)
+{
+	struct process *process = &p->process[row];
+	/* Picks are in the order of the text; field 22, the start time, is always needed. */
+	unsigned last = p->stat.nr ? MAX(22, (unsigned)p->stat.pick[p->stat.nr - 1].from) : 22;
+	int64_t fields[STAT_FIELDS];
+	char text[1024];
+	ssize_t n = file_read(p, process, FROM_STAT, text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	if (!process_parse_stat(text, (size_t)n, fields, last, facts))
+		return -EIO;
+	if (process->seen && facts->start_ticks != process->start_ticks)
+		return -ESRCH; /* the PID has a new owner */
+	process->start_ticks = facts->start_ticks;
+	facts->children_grew = process->seen && fields[11] > process->children_faults;
+	process->children_faults = fields[11];
+	process->seen = true;
+	for (unsigned i = 0; i < p->stat.nr; i++)
+		table_set(p->ctx->table, row, (uint32_t)p->stat.pick[i].to, fields[p->stat.pick[i].from]);
+	return 0;
+}
+
+static void read_columns(struct processes *p, uint32_t row, int source, const struct columns_reader *reader)
+{
+	char text[256];
+	ssize_t n = p->wanted[source] ? file_read(p, &p->process[row], source, text, sizeof(text)) : -ENOENT;
+
+	if (n <= 0) {
+		for (unsigned i = 0; i < reader->nr; i++)
+			table_unset(p->ctx->table, row, (uint32_t)reader->pick[i].to);
+		return;
+	}
+	columns_read(reader, text, (size_t)n, 1, p->ctx->table, row);
+	if (source == FROM_STATM) {
+		const char *at = text, *end = text + n;
+		int64_t vms;
+
+		if (read_number(&at, end, &vms) && at++ < end)
+			read_number(&at, end, &p->process[row].rss);
+	}
+}
+
+static void read_keys(struct processes *p, uint32_t row, int source, struct kv_reader *reader)
+{
+	char text[4096];
+	ssize_t n = p->wanted[source] ? file_read(p, &p->process[row], source, text, sizeof(text)) : -ENOENT;
+
+	if (n <= 0) {
+		for (unsigned i = 0; i < reader->nr_keys; i++)
+			table_unset(p->ctx->table, row, (uint32_t)reader->key[i].col);
+		return;
+	}
+	kv_read(reader, text, (size_t)n, p->ctx->table, row);
+}
+
+static int count_entry(void *arg, const char *name)
+{
+	(void)name;
+	++*(int64_t *)arg;
+	return 0;
+}
+
+static void read_fds(struct processes *p, uint32_t row, bool medium)
+{
+	struct process *process = &p->process[row];
+	bool temporary;
+	int64_t n = 0;
+	int handle;
+
+	if (p->fd_col < 0)
+		return;
+	if (!p->fds_by_size) { /* an older kernel: the folder must be listed, which is dear */
+		char path[48];
+
+		if (!medium)
+			return;
+		snprintf(path, sizeof(path), "proc/%d/fd", (int)process->pid);
+		n = env_list(p->ctx->env, path, count_entry, &n) < 0 ? -1 : n;
+	} else {
+		handle = file_open(p, process, FROM_FD, &temporary);
+		n = handle < 0 ? handle : env_size(p->ctx->env, handle);
+		if (temporary)
+			env_close(p->ctx->env, handle);
+		if (handle == -EACCES) {
+			explain(p, FROM_FD, handle);
+			process->file[FROM_FD] = REFUSED;
+		}
+	}
+	if (n < 0)
+		table_unset(p->ctx->table, row, (uint32_t)p->fd_col);
+	else
+		table_set(p->ctx->table, row, (uint32_t)p->fd_col, n);
+}
+
+int process_read(struct processes *p, uint32_t row, bool medium, bool force, struct process_facts *facts)
+{
+	struct process *process = &p->process[row];
+	int64_t clock = env_cpu_clock(p->ctx->env, process->pid);
+	int r;
+
+	facts->has_stat = false;
+	if (clock < 0)
+		return (int)clock;
+	if (clock == process->clock && !force)
+		return 0;
+	r = read_stat(p, row, facts);
+	if (r == -ESRCH)
+		return r;
+	process->clock = clock;
+	table_touch(p->ctx->table, row);
+	if (p->clock_col >= 0)
+		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock);
+	read_columns(p, row, FROM_STATM, &p->statm);
+	read_keys(p, row, FROM_IO, &p->io);
+	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
+	read_fds(p, row, medium);
+	if (medium)
+		read_keys(p, row, FROM_STATUS, &p->status);
+	return 1;
+}
+
+bool processes_want_smaps(const struct processes *p)
+{
+	return p->wanted[FROM_SMAPS];
+}
+
+int64_t process_rss_pages(const struct processes *p, uint32_t row)
+{
+	return p->process[row].rss;
+}
+
+int64_t process_smaps_drift(const struct processes *p, uint32_t row)
+{
+	const struct process *process = &p->process[row];
+	int64_t drift = process->rss - process->smaps_rss;
+
+	if (process->file[FROM_SMAPS] == REFUSED)
+		return 0;
+	return process->smaps_rss < 0 ? INT64_MAX : drift < 0 ? -drift : drift;
+}
+
+int process_read_smaps(struct processes *p, uint32_t row)
+{
+	struct process *process = &p->process[row];
+	char text[4096], path[48];
+	ssize_t n;
+	int handle;
+
+	/* Opened each time: after an exec a kept descriptor would answer ESRCH, and the walk dwarfs the open.
+	 */
+	snprintf(path, sizeof(path), "proc/%d/smaps_rollup", (int)process->pid);
+	handle = env_open(p->ctx->env, path);
+	n = handle < 0 ? handle : env_read(p->ctx->env, handle, text, sizeof(text));
+	env_close(p->ctx->env, handle);
+	if (n <= 0) {
+		if (n == -EACCES || n == -EPERM || n == -ENOENT) {
+			if (n != -ENOENT)
+				explain(p, FROM_SMAPS, -EACCES);
+			process->file[FROM_SMAPS] = REFUSED;
+		}
+		return n < 0 ? (int)n : -ESRCH;
+	}
+	table_touch(p->ctx->table, row);
+	if (kv_read(&p->smaps, text, (size_t)n, p->ctx->table, row) == 0)
+		return -EIO;
+	process->smaps_rss = process->rss;
+	return 0;
+}
+
+bool process_cell(const struct processes *p, uint32_t row, const char *metric, int64_t *ret)
+{
+	struct table *t = p->ctx->table;
+	int col = column_of(p, metric);
+
+	if (col < 0 || !(t->valid[row] >> col & 1))
+		return false;
+	*ret = table_row(t, row)[col];
+	return true;
+}
+
+ssize_t process_cmdline(struct env *env, pid_t pid, char *out, size_t size, bool *ret_cut)
+{
+	char path[48];
+	ssize_t n;
+	int handle;
+
+	snprintf(path, sizeof(path), "proc/%d/cmdline", (int)pid);
+	handle = env_open(env, path);
+	n = handle < 0 ? handle : env_read(env, handle, out, size);
+	env_close(env, handle);
+	*ret_cut = n == (ssize_t)size;
+	while (n > 0 && !out[n - 1])
+		n--;
+	return n;
+}
+
+ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "proc/%d/exe", (int)pid);
+	return env_readlink(env, path, out, size);
+}
+
+int process_uid(struct env *env, pid_t pid, uint32_t *ret)
+{
+	char path[48], text[4096];
+	const char *at, *end;
+	ssize_t n;
+	int64_t uid;
+
+	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+	n = env_slurp(env, path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	at = memmem(text, (size_t)n, "\nUid:\t", 6);
+	end = text + n;
+	if (!at)
+		return -EIO;
+	at += 6;
+	if (!read_number(&at, end, &uid))
+		return -EIO;
+	*ret = (uint32_t)uid;
+	return 0;
+}
+
+static int process_probe(struct env *env, const char **reterr_why)
+{
+	return probe_file(env, "proc/self/stat", "/proc is not mounted", reterr_why);
+}
+
+/* Its rows are filled process by process, on the engine's walk: see process_read(). */
+const struct collector collector_process = {
+	.name = "process",
+	.summary = "every process of the job: CPU, memory, I/O, faults, switches, threads, descriptors",
+	.domain = DOMAIN_PROCESS,
+	.metric = process_metric,
+	.nr_metrics = ARRAY_SIZE(process_metric),
+	.tier = TIER_TICK,
+	.probe = process_probe,
+};

@@ -1,0 +1,54 @@
+/* Reading one process. The engine walks the members; this knows which files of /proc/PID to read, when,
+ * and which cells they fill. The rows are in process_rows.h. */
+#ifndef COLLECT_PROCESS_H
+#define COLLECT_PROCESS_H
+
+#include "collect/collector.h"
+
+#include <sys/types.h>
+
+struct processes;
+
+/* What a reading tells the engine besides the cells. */
+struct process_facts {
+	pid_t ppid;
+	uint64_t start_ticks; /* after boot; with the pid it names the process for ever */
+	char state;
+	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
+	bool has_stat;
+	bool children_grew; /* it has waited for children since the last reading */
+	bool ignores_sigchld;
+};
+
+/* ctx->table's rows are the engine's slots. max_files: descriptors that may be kept open. */
+int processes_open(struct processes **ret, struct collect_context *ctx, unsigned max_files);
+struct processes *processes_close(struct processes *p);
+unsigned processes_open_files(const struct processes *p);
+
+/* A process takes the row; nothing is opened before its first reading. */
+void process_bind(struct processes *p, uint32_t row, pid_t pid);
+void process_unbind(struct processes *p, uint32_t row);
+
+/* Reads every file of the tick tier if the CPU clock has moved since the last time or `force` is set; status
+ * as well with `medium`. Returns 1 when it was read, 0 when it slept, -ESRCH when it is gone. */
+int process_read(struct processes *p, uint32_t row, bool medium, bool force, struct process_facts *facts);
+/* PSS and USS: dear. */
+int process_read_smaps(struct processes *p, uint32_t row);
+bool processes_want_smaps(const struct processes *p);
+/* Pages by which RSS differs from what the last smaps reading saw; INT64_MAX when there was none. */
+int64_t process_smaps_drift(const struct processes *p, uint32_t row);
+int64_t process_rss_pages(const struct processes *p, uint32_t row);
+
+/* A cell by the position of its row in process_metric[]; false when it is not recorded or not valid. */
+bool process_cell(const struct processes *p, uint32_t row, const char *metric, int64_t *ret);
+
+/* Who it is: reads the command line (NUL separated, at most size bytes) and the executable. */
+ssize_t process_cmdline(struct env *env, pid_t pid, char *out, size_t size, bool *ret_cut);
+ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size);
+int process_uid(struct env *env, pid_t pid, uint32_t *ret);
+/* Parses the text of proc/PID/stat; false when it is not one. fields[n] is field n of proc(5), up to `last`.
+ */
+bool process_parse_stat(
+	const char *text, size_t len, int64_t *fields, unsigned last, struct process_facts *facts);
+#define STAT_FIELDS 53
+#endif

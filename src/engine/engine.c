@@ -1,0 +1,402 @@
+/* Making, opening and closing; the schedule. A tick belongs to the absolute deadline start + k x interval, so
+ * that lateness never adds up; a deadline that passes while we could not run is a missed tick, and is
+ * counted. */
+#include "engine/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+/* Descriptors we leave for everything but the members' files. */
+#define RESERVED_FILES 40
+
+static int context_join(struct collect_context *ctx, const char *name)
+{
+	struct engine *e = ctx->engine;
+	uint32_t set = (uint32_t)((struct set *)((char *)ctx - offsetof(struct set, ctx)) - e->set);
+	struct table *t = ctx->table;
+	uint32_t row = 0;
+
+	while (row < t->cap && t->id[row] != ROW_FREE)
+		row++;
+	if (row == t->cap)
+		return -ENOSPC;
+	table_bind(t, row, e->set[set].next_id++);
+	pairs_reset(&e->pairs);
+	pairs_str(&e->pairs, "name", name);
+	e->sink.instance(e->sink.arg, set, row, t->id[row], engine_elapsed(e), &e->pairs);
+	return (int)row;
+}
+
+static void context_leave(struct collect_context *ctx, uint32_t row)
+{
+	struct engine *e = ctx->engine;
+	uint32_t set = (uint32_t)((struct set *)((char *)ctx - offsetof(struct set, ctx)) - e->set);
+
+	pairs_reset(&e->pairs);
+	e->sink.gone(e->sink.arg, set, row, ctx->table->id[row], engine_elapsed(e), &e->pairs);
+	table_unbind(ctx->table, row);
+}
+
+static void context_why(
+	struct collect_context *ctx, size_t metric, enum availability availability, const char *reason)
+{
+	struct engine *e = ctx->engine;
+	struct set *set = (struct set *)((char *)ctx - offsetof(struct set, ctx));
+
+	if (ctx->map.col[metric] < 0)
+		return;
+	pairs_reset(&e->pairs);
+	pairs_str(&e->pairs, "metric", set->collector->metric[metric].name);
+	pairs_str(&e->pairs, "availability", availability_name(availability));
+	pairs_str(&e->pairs, "why", reason);
+	e->sink.event(e->sink.arg, engine_elapsed(e), "unavailable", &e->pairs);
+}
+
+/* Tables only reserve addresses, but where those are limited (ulimit -v) a smaller one must do. */
+static int init_table(struct table *t, uint32_t nr_cols, uint32_t cap)
+{
+	int r = table_init(t, nr_cols, cap);
+
+	while (r < 0 && cap > 1024) {
+		cap /= 4;
+		r = table_init(t, nr_cols, cap);
+	}
+	return r;
+}
+
+static int make_tables(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nr_sets; i++) {
+		struct set *set = &e->set[i];
+		uint32_t cap = set->collector->max_rows ? set->collector->max_rows : 1;
+		int r;
+
+		if (set->collector->domain == DOMAIN_PROCESS) {
+			cap = e->opt.max_members;
+			e->process_set = i;
+		}
+		r = init_table(&set->table, e->schema->set[i].nr_metrics, cap);
+		if (r < 0)
+			return r;
+		e->table[i] = &set->table;
+		set->ctx.env = e->env;
+		set->ctx.table = &set->table;
+		set->ctx.feed = &e->feed;
+		set->ctx.engine = e;
+		set->ctx.join = context_join;
+		set->ctx.leave = context_leave;
+		set->ctx.why = context_why;
+		set->state = calloc(1, set->collector->state_size + 1);
+		if (!set->state)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t *scratch(uint32_t nr)
+{
+	void *p = mmap(NULL, (size_t)nr * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int engine_new(struct env *env, const struct engine_options *options, struct engine **ret, char *err,
+	size_t err_size)
+{
+	struct engine *e = calloc(1, sizeof(*e));
+	int r = -ENOMEM;
+
+	snprintf(err, err_size, "out of memory");
+	if (!e)
+		return r;
+	e->env = env;
+	e->opt = *options;
+	e->self_statm = -1;
+	e->stretch = 1;
+	e->page_ns = 40 * 1024; /* measured; learned anew from every reading */
+	e->schema = schema_new();
+	pairs_init(&e->pairs, e->pair_memory, ARRAY_SIZE(e->pair_memory), e->pair_text, sizeof(e->pair_text));
+	if (e->schema)
+		r = select_rows(e, err, err_size);
+	if (r == 0) {
+		r = make_tables(e);
+		if (r == 0)
+			r = tree_init(&e->tree, env, e->set[e->process_set].table.cap, options->children);
+		if (r < 0)
+			snprintf(err, err_size, "cannot reserve memory: %s", strerror(-r));
+	}
+	e->departing = scratch(e->tree.cap);
+	e->dirty = scratch(e->tree.cap);
+	if (r == 0 && (!e->departing || !e->dirty))
+		r = -ENOMEM;
+	if (r < 0) {
+		engine_free(e);
+		return r;
+	}
+	e->tree.joined = member_joined;
+	e->tree.arg = e;
+	*ret = e;
+	return 0;
+}
+
+struct engine *engine_free(struct engine *e)
+{
+	size_t size;
+
+	if (!e)
+		return NULL;
+	size = (size_t)e->tree.cap * sizeof(uint32_t);
+	events_close(e);
+	processes_close(e->processes);
+	for (uint32_t i = 0; i < e->nr_sets; i++) {
+		struct set *set = &e->set[i];
+
+		if (set->collector->close && set->state && e->sink.tick)
+			set->collector->close(set->state, &set->ctx);
+		free(set->state);
+		table_release(&set->table);
+	}
+	env_close(e->env, e->self_statm);
+	if (e->departing)
+		munmap(e->departing, size);
+	if (e->dirty)
+		munmap(e->dirty, size);
+	tree_release(&e->tree);
+	schema_free(e->schema);
+	free(e);
+	return NULL;
+}
+
+const struct schema *engine_schema(const struct engine *e)
+{
+	return e->schema;
+}
+
+static void open_collectors(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nr_sets; i++) {
+		struct set *set = &e->set[i];
+		int r;
+
+		if (!set->usable || !set->collector->open || !e->schema->set[i].nr_metrics) {
+			set->usable = set->usable && set->collector->domain == DOMAIN_PROCESS;
+			continue;
+		}
+		r = set->collector->open(set->state, &set->ctx);
+		if (r < 0)
+			for (size_t m = 0; m < set->collector->nr_metrics; m++)
+				context_why(&set->ctx, m, FAILED, strerror(-r));
+		set->usable = r >= 0;
+	}
+}
+
+void engine_zero(struct engine *e)
+{
+	e->start_ns = e->flushed_ns = e->deadline_ns = env_now(e->env, ENV_MONOTONIC);
+	e->wall_offset_ns = env_now(e->env, ENV_REALTIME) - e->start_ns;
+}
+
+int engine_open(struct engine *e, const struct sink *sink)
+{
+	unsigned files = e->opt.max_files > 2 * RESERVED_FILES ? e->opt.max_files - RESERVED_FILES
+							       : e->opt.max_files / 2;
+	int r;
+
+	e->sink = *sink;
+	engine_zero(e);
+	e->feed.backoff = 1;
+	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns =
+		e->feed.cgroup_memory_peak = -1;
+	e->feed.self_cpu_ns = e->feed.self_rss_kib = -1;
+	/* Two seconds' worth of budget at the start, so that short jobs get their PSS. */
+	e->tokens_ns = (int64_t)(2e9 * e->opt.budget);
+	open_collectors(e);
+	r = processes_open(&e->processes, &e->set[e->process_set].ctx, files);
+	if (r < 0)
+		return r;
+	if (e->env->live) {
+		e->self_statm = env_open(e->env, "proc/self/statm");
+		events_open(e);
+	} else {
+		snprintf(e->helpers, sizeof(e->helpers), "none");
+	}
+	return 0;
+}
+
+const char *engine_helpers(const struct engine *e)
+{
+	return e->helpers;
+}
+
+void engine_use_cgroup(struct engine *e, struct own_cgroup *group)
+{
+	e->cgroup = group;
+}
+
+void engine_count_bytes(struct engine *e, uint64_t written)
+{
+	e->feed.written_bytes = (int64_t)written;
+}
+
+int engine_add_root(struct engine *e, pid_t pid, bool ours)
+{
+	uint32_t slot;
+	int r;
+
+	if (env_cpu_clock(e->env, pid) < 0)
+		return -ESRCH;
+	r = tree_add(&e->tree, pid, ours ? e->tree.self : 0, &slot);
+	if (r < 0)
+		return r;
+	e->tree.member[slot].root = true;
+	e->tree.member[slot].late = !ours;
+	if (ours) {
+		e->tree.reaper = e->tree.self;
+		e->tree.member[slot].born_ns = e->start_ns;
+	}
+	if (!e->root)
+		e->root = pid;
+	tree_cursor_reset(&e->tree);
+	return 0;
+}
+
+int engine_scan(struct engine *e)
+{
+	int r = tree_scan(&e->tree);
+
+	tree_for_each (&e->tree, slot, after)
+		e->tree.member[slot].late = true;
+	return r;
+}
+
+bool engine_is_member(const struct engine *e, pid_t pid)
+{
+	return tree_find(&e->tree, pid) != NO_SLOT;
+}
+
+uint32_t engine_live(const struct engine *e)
+{
+	return e->tree.nr;
+}
+
+bool engine_root_ended(const struct engine *e, int *ret_status)
+{
+	if (e->root_ended)
+		*ret_status = e->root_status;
+	return e->root_ended;
+}
+
+int64_t engine_elapsed(const struct engine *e)
+{
+	return engine_time(e, env_now(e->env, ENV_MONOTONIC));
+}
+
+void engine_event(struct engine *e, const char *kind, const char *key, const char *value)
+{
+	pairs_reset(&e->pairs);
+	if (key)
+		pairs_str(&e->pairs, key, value);
+	e->sink.event(e->sink.arg, engine_elapsed(e), kind, &e->pairs);
+}
+
+void engine_flush(struct engine *e)
+{
+	e->flushed_ns = env_now(e->env, ENV_MONOTONIC);
+	e->sink.flush(e->sink.arg);
+}
+
+void engine_drain(struct engine *e)
+{
+	events_drain(e);
+}
+
+int64_t engine_next(const struct engine *e)
+{
+	return e->connector || e->taskstats ? MIN(e->deadline_ns, e->drain_ns) : e->deadline_ns;
+}
+
+static void advance(struct engine *e, int64_t now)
+{
+	int64_t interval = e->opt.interval_ns * e->stretch;
+	int64_t behind = (now - e->deadline_ns) / interval;
+
+	e->feed.skipped_ticks += e->stretch - 1;
+	e->deadline_ns += interval;
+	e->tick += e->stretch;
+	if (behind > 0) {
+		e->feed.missed_ticks += behind * e->stretch;
+		e->deadline_ns += behind * interval;
+		e->tick += (uint64_t)behind * e->stretch;
+	}
+}
+
+void engine_due(struct engine *e)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+
+	if (now < e->deadline_ns) {
+		if (now >= e->drain_ns)
+			events_drain(e);
+		return;
+	}
+	tick_take(e, now, now - e->deadline_ns);
+	advance(e, env_now(e->env, ENV_MONOTONIC));
+	/* Half an interval early rather than one late: a flush a second must not become one every two. */
+	if (now + e->opt.interval_ns / 2 >= e->flushed_ns + e->opt.flush_ns)
+		engine_flush(e);
+}
+
+void engine_tick(struct engine *e)
+{
+	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
+	e->deadline_ns += e->opt.interval_ns;
+	e->tick++;
+}
+
+void engine_last_tick(struct engine *e)
+{
+	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
+	e->tick++;
+}
+
+void engine_resumed(struct engine *e)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+	int64_t behind = (now - e->deadline_ns) / e->opt.interval_ns;
+
+	if (behind > 0) {
+		e->deadline_ns += behind * e->opt.interval_ns;
+		e->tick += (uint64_t)behind;
+	}
+}
+
+int engine_play(struct engine *e)
+{
+	int r = 0;
+
+	engine_tick(e);
+	while (e->tree.nr && r == 0) {
+		r = e->env->ops->sleep_until(e->env, e->deadline_ns);
+		if (r == 0)
+			engine_due(e);
+	}
+	return r == -ENODATA ? 0 : r;
+}
+
+void engine_counts(const struct engine *e, struct engine_counts *ret)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	*ret = (struct engine_counts){
+		.ticks = e->taken,
+		.missed = (uint64_t)e->feed.missed_ticks,
+		.late = (uint64_t)e->feed.late_ticks,
+		.skipped = (uint64_t)e->feed.skipped_ticks,
+		.self_cpu_ns = e->feed.self_cpu_ns,
+		.self_peak_rss_kib = usage.ru_maxrss,
+	};
+}

@@ -1,0 +1,81 @@
+/* The recorder's heart: ticks at absolute deadlines, members, tiers and the budget. It reads the world
+ * through an env and hands what it found to a sink; it knows neither files nor screens. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "engine/sink.h"
+#include "env/env.h"
+#include "metric/schema.h"
+
+#include <sys/types.h>
+
+struct own_cgroup;
+struct engine;
+
+enum { HELP_CONNECTOR = 1, HELP_TASKSTATS = 2, HELP_CGROUP = 4 };
+
+struct engine_options {
+	int64_t interval_ns;
+	bool interval_is_order; /* asked for by the user: the budget may not stretch it */
+	int64_t flush_ns;
+	double budget; /* share of one core */
+	bool children;
+	unsigned help; /* HELP_*: what of the kernel's help may be used */
+	bool attach;   /* the processes were not started by us */
+	uint32_t max_members;
+	unsigned max_files;	    /* descriptors we may have open in all */
+	const char *const *metrics; /* words of -m */
+	size_t nr_metrics;
+};
+
+/* Chooses rows, asks every collector whether it can work here, and makes the schema. err (at least 256 bytes)
+ * gets a message for people. Takes nothing. */
+int engine_new(struct env *env, const struct engine_options *options, struct engine **ret, char *err,
+	size_t err_size);
+struct engine *engine_free(struct engine *e);
+const struct schema *engine_schema(const struct engine *e);
+
+/* Opens what will be read, and the kernel's help that is allowed and there. */
+int engine_open(struct engine *e, const struct sink *sink);
+/* Time 0 of the recording is now: just before the job starts. */
+void engine_zero(struct engine *e);
+/* Which help was found, as words with commas ("connector,taskstats"), "none" when none. */
+const char *engine_helpers(const struct engine *e);
+void engine_use_cgroup(struct engine *e, struct own_cgroup *group); /* borrowed */
+void engine_count_bytes(struct engine *e, uint64_t written);
+
+/* Roots of the tree, before the first tick. `ours`: we are its parent. */
+int engine_add_root(struct engine *e, pid_t pid, bool ours);
+/* Of an attached tree: all that is there already. */
+int engine_scan(struct engine *e);
+
+/* Takes a sample now. */
+void engine_tick(struct engine *e);
+/* Hears the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
+void engine_drain(struct engine *e);
+void engine_reap(struct engine *e);
+void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
+void engine_flush(struct engine *e);
+
+/* When the loop must call again: the next tick or the next hearing of events, ENV_MONOTONIC. */
+int64_t engine_next(const struct engine *e);
+/* Does what is due at this moment: a tick, or a drain. */
+void engine_due(struct engine *e);
+/* Time passed in which ticks were not wanted (we were stopped with the job): they are not missed. */
+void engine_resumed(struct engine *e);
+/* The last sample, at the end of the job. */
+void engine_last_tick(struct engine *e);
+/* Plays a film to its end. */
+int engine_play(struct engine *e);
+
+bool engine_is_member(const struct engine *e, pid_t pid);
+uint32_t engine_live(const struct engine *e);			 /* members now */
+bool engine_root_ended(const struct engine *e, int *ret_status); /* the first root was reaped by us */
+int64_t engine_elapsed(const struct engine *e);			 /* ns since time 0 */
+
+struct engine_counts {
+	uint64_t ticks, missed, late, skipped;
+	int64_t self_cpu_ns, self_peak_rss_kib;
+};
+void engine_counts(const struct engine *e, struct engine_counts *ret);
+#endif

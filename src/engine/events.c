@@ -1,0 +1,183 @@
+/* What the kernel tells of forks, execs and exits: heard in batches, between ticks when much happens.
+ *
+ * The connector gives every birth and death; taskstats gives each ended task's account, queued before the
+ * connector's exit event of the same task, so hearing the connector first and taskstats second finds every
+ * record's process known, but for one that was born in between: its record names its parent.
+ *
+ * An exit event does not mean that the process is gone: until its parent has waited for it, its CPU time is
+ * in nobody else's account, so it stays a member as long as its clock answers. */
+#include "engine/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DRAIN_SLOW (250 * NSEC_PER_MSEC)
+#define DRAIN_FAST (10 * NSEC_PER_MSEC)
+/* So many events in one hearing are many for the smallest buffer a kernel gives (208 KiB, about 1 KiB each).
+ */
+#define MANY_EVENTS 60
+
+void events_open(struct engine *e)
+{
+	const char *why = NULL;
+
+	if (e->opt.children && e->opt.help & HELP_CONNECTOR)
+		connector_open(&e->connector, &why);
+	if (e->opt.children && e->opt.help & HELP_TASKSTATS)
+		taskstats_open(&e->taskstats, &why);
+	snprintf(e->helpers, sizeof(e->helpers), "%s%s%s", e->connector ? "connector" : "",
+		e->connector && e->taskstats ? "," : "", e->taskstats ? "taskstats" : "");
+	if (!*e->helpers)
+		snprintf(e->helpers, sizeof(e->helpers), "none");
+	e->drain_every_ns = DRAIN_SLOW;
+	e->drain_ns = env_now(e->env, ENV_MONOTONIC) + e->drain_every_ns;
+}
+
+void events_close(struct engine *e)
+{
+	e->connector = connector_close(e->connector);
+	e->taskstats = taskstats_close(e->taskstats);
+}
+
+static void on_fork(struct engine *e, const struct kernel_event *event)
+{
+	uint32_t slot = tree_find(&e->tree, event->pid);
+
+	if (slot != NO_SLOT) {
+		struct member *m = &e->tree.member[slot];
+
+		/* Known already (from its exit record, a scan, or as our child) or the PID's former owner. */
+		if (!m->ended || m->ended_ns >= event->time_ns)
+			return;
+		member_depart(e, slot, "event");
+	}
+	slot = tree_forked(&e->tree, event->parent, event->pid);
+	if (slot != NO_SLOT) {
+		struct member *parent = &e->tree.member[tree_find(&e->tree, event->parent)];
+
+		e->tree.member[slot].born_ns = event->time_ns;
+		memcpy(e->tree.member[slot].name, parent->name, sizeof(parent->name));
+	}
+}
+
+static void on_event(struct engine *e, const struct kernel_event *event)
+{
+	uint32_t slot;
+
+	if (event->type == KERNEL_FORK) {
+		on_fork(e, event);
+		return;
+	}
+	slot = tree_find(&e->tree, event->pid);
+	if (slot == NO_SLOT)
+		return;
+	if (event->type == KERNEL_EXEC) {
+		e->tree.member[slot].identity_stale = true;
+		return;
+	}
+	e->tree.member[slot].ended = true;
+	e->tree.member[slot].ended_ns = event->time_ns;
+	e->tree.member[slot].status = event->status;
+	e->tree.member[slot].has_status = true;
+	if (e->nr_departing < e->tree.cap)
+		e->departing[e->nr_departing++] = slot;
+}
+
+static void on_record(struct engine *e, const struct exit_record *r)
+{
+	uint32_t slot = tree_find(&e->tree, r->tgid);
+	struct member *m;
+
+	if (slot == NO_SLOT) {
+		slot = tree_forked(&e->tree, r->parent, r->tgid);
+		if (slot == NO_SLOT)
+			return;
+		m = &e->tree.member[slot];
+		m->born_ns -= MIN(r->elapsed_ns, m->born_ns);
+		if (!e->connector) {
+			m->ended = true;
+			e->departing[e->nr_departing++] = slot;
+		}
+	}
+	m = &e->tree.member[slot];
+	m->record.nr++;
+	m->record.uid = r->uid;
+	m->record.user_ns += r->user_ns;
+	m->record.system_ns += r->system_ns;
+	m->record.minor_faults += r->minor_faults;
+	m->record.major_faults += r->major_faults;
+	m->record.voluntary_switches += r->voluntary_switches;
+	m->record.involuntary_switches += r->involuntary_switches;
+	m->record.read_chars += r->read_chars;
+	m->record.write_chars += r->write_chars;
+	m->record.read_calls += r->read_calls;
+	m->record.write_calls += r->write_calls;
+	m->record.read_bytes += r->read_bytes;
+	m->record.write_bytes += r->write_bytes;
+	m->record.peak_rss_bytes = MAX(m->record.peak_rss_bytes, r->peak_rss_bytes);
+	if (r->tid != r->tgid)
+		return;
+	if (!m->bound)
+		snprintf(m->name, sizeof(m->name), "%s", r->name);
+	m->status = r->status;
+	m->has_status = true;
+}
+
+static unsigned hear(struct engine *e)
+{
+	struct kernel_event event;
+	struct exit_record record;
+	unsigned heard = 0;
+	int r;
+
+	while (e->connector && (r = connector_next(e->connector, &event)) != 0) {
+		if (r == -ENOBUFS) {
+			e->feed.events_lost++;
+			e->need_scan = true;
+		} else if (r < 0) {
+			break;
+		} else {
+			on_event(e, &event);
+			heard++;
+		}
+	}
+	while (e->taskstats && (r = taskstats_next(e->taskstats, &record)) != 0) {
+		if (r == -ENOBUFS)
+			e->feed.events_lost++;
+		else if (r < 0)
+			break;
+		else {
+			on_record(e, &record);
+			heard++;
+		}
+	}
+	return heard;
+}
+
+void events_drain(struct engine *e)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+	unsigned heard;
+
+	if (!e->connector && !e->taskstats)
+		return;
+	e->nr_departing = 0;
+	heard = hear(e);
+	for (uint32_t i = 0; i < e->nr_departing; i++) {
+		struct member *m = &e->tree.member[e->departing[i]];
+
+		/* The slot may have left, or hold the PID's next owner by now. */
+		if (m->ended && tree_find(&e->tree, m->pid) == e->departing[i] &&
+			env_cpu_clock(e->env, m->pid) < 0)
+			member_depart(e, e->departing[i], "event");
+	}
+	if (e->need_scan) {
+		e->need_scan = false;
+		tree_scan(&e->tree);
+	}
+	if (heard > MANY_EVENTS)
+		e->drain_every_ns = MAX(e->drain_every_ns / 2, DRAIN_FAST);
+	else if (heard < MANY_EVENTS / 4)
+		e->drain_every_ns = MIN(e->drain_every_ns * 2, DRAIN_SLOW);
+	e->drain_ns = now + e->drain_every_ns;
+}

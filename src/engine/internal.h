@@ -1,0 +1,104 @@
+/* The engine's state, shared by its files: select.c (what is recorded), members.c (who joins, leaves and what
+ * they used), events.c (what the kernel tells), tick.c (one sample, tiers, budget), engine.c (the rest). */
+#ifndef ENGINE_INTERNAL_H
+#define ENGINE_INTERNAL_H
+
+#include "collect/process.h"
+#include "engine/engine.h"
+#include "target/kernel.h"
+#include "target/tree.h"
+
+#define SETS_MAX 16
+#define CMDLINE_MAX 4096
+
+struct set {
+	const struct collector *collector;
+	struct collect_context ctx;
+	struct table table;
+	void *state;
+	bool usable; /* probed and opened */
+	uint32_t next_id;
+	int64_t next_ns; /* when its tier is due */
+};
+
+struct engine {
+	struct env *env;
+	struct engine_options opt;
+	struct sink sink;
+	struct schema *schema;
+	struct set set[SETS_MAX];
+	struct table *table[SETS_MAX];
+	uint32_t nr_sets;
+	uint32_t process_set;
+	struct processes *processes;
+	struct tree tree;
+	struct feed feed;
+
+	struct connector *connector;
+	struct taskstats *taskstats;
+	struct own_cgroup *cgroup;
+	char helpers[64];
+
+	int64_t start_ns;    /* ENV_MONOTONIC at time 0 */
+	int64_t deadline_ns; /* of the next tick */
+	int64_t drain_ns;    /* next hearing of events */
+	int64_t drain_every_ns;
+	int64_t flushed_ns;
+	int64_t wall_offset_ns; /* REALTIME - MONOTONIC, to notice steps of the clock */
+	uint64_t tick;		/* number of the next tick */
+	uint64_t taken;
+	unsigned stretch; /* ticks are taken at every stretch-th deadline */
+
+	/* Budget. */
+	int64_t tokens_ns;    /* what the slow tier may spend */
+	int64_t self_cpu_ns;  /* at the last tick */
+	int64_t smaps_ns;     /* spent on smaps since the last tick */
+	int64_t page_ns;      /* what a page of smaps costs, in 1/1024 ns, learned */
+	int64_t cost_ewma_ns; /* per second, of everything but smaps */
+	int64_t last_smaps_ns;
+	int64_t window_ns, window_cpu_ns;
+	int self_statm;
+
+	bool root_ended;
+	int root_status;
+	pid_t root;
+	bool need_scan;
+	bool children_grew;
+	uint64_t joined_at_poll;
+	uint32_t *departing; /* scratch: slots */
+	uint32_t nr_departing;
+	uint32_t *dirty; /* scratch of the slow tier */
+
+	/* Scratch for identities and exits. */
+	struct pairs pairs;
+	struct pair pair_memory[40];
+	char pair_text[1024];
+	char cmdline[CMDLINE_MAX];
+	char exe[1024];
+};
+
+static inline int64_t engine_time(const struct engine *e, int64_t monotonic_ns)
+{
+	return monotonic_ns > e->start_ns ? monotonic_ns - e->start_ns : 0;
+}
+
+/* select.c */
+int select_rows(struct engine *e, char *err, size_t err_size);
+
+/* members.c */
+void member_joined(void *engine, uint32_t slot);
+/* Reads it; the first time it is put into its row and announced. 0, or -ESRCH. */
+int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
+/* It is gone without our reaping it. */
+void member_depart(struct engine *e, uint32_t slot, const char *how);
+void member_reap(struct engine *e, pid_t pid);
+void member_announce(struct engine *e, uint32_t slot);
+
+/* events.c */
+void events_open(struct engine *e);
+void events_close(struct engine *e);
+void events_drain(struct engine *e);
+
+/* tick.c */
+void tick_take(struct engine *e, int64_t now, int64_t late_ns);
+#endif

@@ -1,0 +1,238 @@
+/* One sample: members first, then the node's collectors by tier, and the budget.
+ *
+ * Members are read in the order in which they joined, parents before children: a child that is reaped between
+ * the two readings is then missing for an instant rather than counted twice, and when one is found gone, its
+ * parent is read again, so that what it used is not missing either.
+ *
+ * The budget is a bucket of tokens: time passing fills it at the allowed rate, everything we spend but smaps
+ * drains it, and smaps_rollup is read, the processes first whose RSS has moved most since their last
+ * reading, only while the predicted cost is in the bucket. When the fast tier alone exceeds the budget and
+ * the user has not asked for this very interval, ticks are taken at every second, fourth... deadline. */
+#include "engine/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* A reading of smaps that would hold up the ticks for longer than this is never made. */
+#define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
+#define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
+#define STRETCH_MAX 64
+
+static int64_t own_cpu(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+static void find_new_members(struct engine *e)
+{
+	int64_t found;
+
+	if (e->connector) {
+		events_drain(e);
+		return;
+	}
+	events_drain(e);
+	e->joined_at_poll = (uint64_t)e->feed.joined;
+	if (e->env->live)
+		tree_poll(&e->tree);
+	else
+		tree_scan(&e->tree);
+	/* PIDs given out that are nobody we know may have been ours, if a member has waited for children. */
+	found = e->feed.joined - (int64_t)e->joined_at_poll;
+	if (e->children_grew && e->env->live && (int64_t)e->tree.new_pids > found && !e->taskstats)
+		e->feed.unknown += (int64_t)e->tree.new_pids - found;
+	e->children_grew = false;
+}
+
+static void sample_members(struct engine *e, int64_t now)
+{
+	e->nr_departing = 0;
+	tree_for_each (&e->tree, slot, after)
+		if (member_sample(e, slot, now, false) < 0)
+			e->departing[e->nr_departing++] = slot;
+	for (uint32_t i = 0; i < e->nr_departing; i++) {
+		uint32_t parent = tree_find(&e->tree, e->tree.member[e->departing[i]].ppid);
+
+		if (parent != NO_SLOT)
+			member_sample(e, parent, now, true);
+	}
+	for (uint32_t i = e->nr_departing; i-- > 0;) /* children before parents: these must still be found */
+		member_depart(e, e->departing[i], "noticed");
+}
+
+static int64_t predicted(const struct engine *e, uint32_t slot)
+{
+	return SMAPS_FIXED_NS + process_rss_pages(e->processes, slot) * e->page_ns / 1024;
+}
+
+/* Worth reading again: never read, or RSS has moved by a hundredth and by more than a few pages. */
+static bool drifted(const struct engine *e, uint32_t slot)
+{
+	int64_t drift = process_smaps_drift(e->processes, slot), rss = process_rss_pages(e->processes, slot);
+
+	return rss > 0 && drift > 8 && drift > rss / 128;
+}
+
+static void read_one_smaps(struct engine *e, uint32_t slot)
+{
+	int64_t before = own_cpu(), spent, pages = process_rss_pages(e->processes, slot);
+
+	if (process_read_smaps(e->processes, slot) == 0)
+		e->feed.smaps_reads++;
+	spent = own_cpu() - before;
+	if (pages > 256 && spent > SMAPS_FIXED_NS) /* learn slowly, but believe large readings */
+		e->page_ns += ((spent - SMAPS_FIXED_NS) * 1024 / pages - e->page_ns) / 4;
+	e->tokens_ns -= spent;
+	e->smaps_ns += spent;
+}
+
+static void slow_tier(struct engine *e, int64_t now)
+{
+	struct table *t = &e->set[e->process_set].table;
+	uint32_t nr = 0, deferred = 0, reads = 0;
+
+	if (!processes_want_smaps(e->processes))
+		return;
+	for (uint32_t i = 0; i < t->nr_touched; i++)
+		if (t->id[t->touched[i]] != ROW_FREE && drifted(e, t->touched[i]))
+			e->dirty[nr++] = t->touched[i];
+	/* The one that moved most first. Few are read per tick, so picking beats sorting. */
+	while (nr) {
+		uint32_t best = 0;
+
+		for (uint32_t i = 1; i < nr; i++)
+			if (process_smaps_drift(e->processes, e->dirty[i]) >
+				process_smaps_drift(e->processes, e->dirty[best]))
+				best = i;
+		if (predicted(e, e->dirty[best]) > MIN(e->tokens_ns, SMAPS_MAX_NS)) {
+			deferred += nr;
+			break;
+		}
+		read_one_smaps(e, e->dirty[best]);
+		e->dirty[best] = e->dirty[--nr];
+		reads++;
+	}
+	if (reads)
+		e->last_smaps_ns = now;
+	e->feed.smaps_deferred += deferred;
+}
+
+static void budget(struct engine *e, int64_t now)
+{
+	int64_t cpu = own_cpu(), cap = (int64_t)(10e9 * e->opt.budget);
+	int64_t elapsed = now - e->window_ns, spent;
+
+	e->feed.self_cpu_ns = cpu;
+	if (!e->self_cpu_ns) { /* the first tick: opening everything was not sampling */
+		e->self_cpu_ns = e->window_cpu_ns = cpu;
+		e->window_ns = now;
+		return;
+	}
+	spent = cpu - e->self_cpu_ns - e->smaps_ns;
+	e->self_cpu_ns = cpu;
+	e->smaps_ns = 0;
+	e->tokens_ns += (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget) - spent;
+	e->tokens_ns = MAX(MIN(e->tokens_ns, cap), -cap);
+	e->cost_ewma_ns += spent;
+	if (elapsed < 5 * NSEC_PER_SEC)
+		return;
+	double share = (double)e->cost_ewma_ns / (double)elapsed;
+	unsigned stretch = e->stretch;
+	/* The status file is half of an active process's cost: it goes slower first. */
+	if (share > e->opt.budget && e->feed.backoff < 16)
+		e->feed.backoff *= 2;
+	else if (share > 1.5 * e->opt.budget && !e->opt.interval_is_order && e->stretch < STRETCH_MAX)
+		e->stretch *= 2;
+	else if (share < e->opt.budget / 3 && e->stretch > 1)
+		e->stretch /= 2;
+	else if (share < e->opt.budget / 3 && e->feed.backoff > 1)
+		e->feed.backoff /= 2;
+	if (stretch != e->stretch) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%u", e->stretch);
+		engine_event(e, "backoff", "every", text);
+	}
+	e->window_ns = now;
+	e->cost_ewma_ns = 0;
+}
+
+static void read_cgroup(struct engine *e)
+{
+	struct cgroup_usage usage;
+
+	if (!e->cgroup || cgroup_read(e->cgroup, &usage) < 0)
+		return;
+	e->feed.cgroup_user_ns = usage.user_ns;
+	e->feed.cgroup_system_ns = usage.system_ns;
+	e->feed.cgroup_total_ns = usage.total_ns;
+	e->feed.cgroup_memory_peak = usage.memory_peak_bytes;
+}
+
+static void read_self(struct engine *e)
+{
+	char text[64];
+	const char *at = text;
+	int64_t pages;
+	ssize_t n = e->self_statm < 0 ? -1 : env_read(e->env, e->self_statm, text, sizeof(text) - 1);
+
+	e->feed.open_files = processes_open_files(e->processes);
+	if (n <= 0)
+		return;
+	if (read_number(&at, text + n, &pages) && at++ < text + n && read_number(&at, text + n, &pages))
+		e->feed.self_rss_kib = pages * e->env->page_size / 1024;
+}
+
+static void sample_node(struct engine *e, int64_t now)
+{
+	for (uint32_t i = 0; i < e->nr_sets; i++) {
+		struct set *set = &e->set[i];
+		int64_t before;
+
+		if (!set->usable || !set->collector->sample || now < set->next_ns)
+			continue;
+		if (set->collector->tier != TIER_TICK)
+			set->next_ns = now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
+		before = env_now(e->env, ENV_MONOTONIC);
+		set->collector->sample(set->state, &set->ctx);
+		e->feed.cost_ns[i] += env_now(e->env, ENV_MONOTONIC) - before;
+	}
+}
+
+static void watch_clock(struct engine *e, int64_t now)
+{
+	int64_t offset = env_now(e->env, ENV_REALTIME) - now, step = offset - e->wall_offset_ns;
+	char text[24];
+
+	if (step > -NSEC_PER_SEC / 2 && step < NSEC_PER_SEC / 2)
+		return;
+	e->wall_offset_ns = offset;
+	snprintf(text, sizeof(text), "%lld", (long long)step);
+	engine_event(e, "clock", "step_ns", text);
+}
+
+void tick_take(struct engine *e, int64_t now, int64_t late_ns)
+{
+	int64_t before = now;
+
+	find_new_members(e);
+	sample_members(e, now);
+	slow_tier(e, now);
+	e->feed.cost_ns[e->process_set] += env_now(e->env, ENV_MONOTONIC) - before;
+	e->feed.late_ns = late_ns;
+	e->feed.late_ticks += late_ns > e->opt.interval_ns / 10;
+	read_cgroup(e);
+	read_self(e);
+	if (e->env->live)
+		budget(e, now);
+	sample_node(e, now);
+	watch_clock(e, now);
+	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), e->table);
+	for (uint32_t i = 0; i < e->nr_sets; i++)
+		table_settle(&e->set[i].table);
+	e->taken++;
+}

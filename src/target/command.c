@@ -1,0 +1,198 @@
+#include "target/command.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static const int handled[] = {
+	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD};
+
+int command_prepare(struct command *c)
+{
+	struct sigaction fallback = {.sa_handler = SIG_DFL};
+	sigset_t set;
+
+	*c = (struct command){.signal_fd = -1};
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
+		sigaddset(&set, handled[i]);
+	sigprocmask(SIG_BLOCK, &set, &c->mask);
+	getrlimit(RLIMIT_NOFILE, &c->files);
+	/* An ignored SIGCHLD is inherited over exec, and the kernel then drops the CPU time of children. */
+	sigaction(SIGCHLD, &fallback, NULL);
+	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (c->signal_fd < 0)
+		return -errno;
+	return 0;
+}
+
+static char **environment_with(char *variable)
+{
+	size_t nr = 0, n = 0;
+	char **copy;
+
+	while (environ && environ[nr])
+		nr++;
+	copy = calloc(nr + 2, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	for (size_t i = 0; i < nr; i++)
+		if (!variable || strncmp(environ[i], "TACHO_RECORDING=", 16))
+			copy[n++] = environ[i];
+	if (variable)
+		copy[n] = variable;
+	return copy;
+}
+
+/* In the child: only system calls from here on. */
+static void become(const struct command *c, char *const *argv, char *const *env,
+	const struct own_cgroup *group, bool inside, int report)
+{
+	int error;
+
+	if (group && !inside)
+		cgroup_enter(group);
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	execvpe(argv[0], argv, env);
+	error = errno;
+	while (write(report, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_FAILURE);
+}
+
+int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
+	bool *ret_before_exec)
+{
+	_cleanup_(freep) char *variable = NULL;
+	_cleanup_(freep) char **env = NULL;
+	_cleanup_(closep) int read_end = -1;
+	int ends[2], error = 0;
+	bool inside;
+	pid_t pid;
+
+	*ret_before_exec = true;
+	if (recording && asprintf(&variable, "TACHO_RECORDING=%s", recording) < 0)
+		return -ENOMEM;
+	env = environment_with(variable);
+	if (!env)
+		return -ENOMEM;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	read_end = ends[0];
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	pid = cgroup_fork(group, &inside);
+	if (pid == 0)
+		become(c, argv, env, group, inside, ends[1]);
+	close(ends[1]);
+	if (pid < 0)
+		return pid;
+	/* The other end closes when the new program runs: an empty pipe is success. */
+	while (read(read_end, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	if (error) {
+		waitpid(pid, NULL, 0);
+		*ret_before_exec = false;
+		return -error;
+	}
+	c->pid = pid;
+	return 0;
+}
+
+unsigned command_privileges(struct command *c)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	struct rlimit more = c->files;
+
+	sigaction(SIGPIPE, &ignore, NULL);
+	sigaction(SIGXFSZ, &ignore, NULL);
+	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	more.rlim_cur = more.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+		more = c->files;
+	return more.rlim_cur > (1 << 20) ? 1 << 20 : (unsigned)more.rlim_cur;
+}
+
+int command_signal(struct command *c, struct signalfd_siginfo *ret)
+{
+	return read(c->signal_fd, ret, sizeof(*ret)) == sizeof(*ret);
+}
+
+/* State letter of the job in /proc, 0 when it is gone. */
+static char job_state(pid_t pid)
+{
+	char path[32], text[512], *at;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	at = strrchr(text, ')');
+	return at && at[1] == ' ' ? at[2] : 0;
+}
+
+bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member)
+{
+	if (c->pid <= 0 || si->ssi_code == SI_KERNEL || sender_is_member)
+		return false;
+	/* A shell's `fg` continues the whole group: the job runs already. */
+	if (si->ssi_signo == SIGCONT && c->stopped_with_it) {
+		c->stopped_with_it = false;
+		if (job_state(c->pid) != 'T')
+			return false;
+	}
+	return kill(c->pid, (int)si->ssi_signo) == 0;
+}
+
+bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg)
+{
+	siginfo_t info = {0};
+
+	if (c->pid <= 0 || waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG) < 0 ||
+		info.si_pid != c->pid)
+		return false;
+	if (info.si_status != SIGTSTP && info.si_status != SIGTTIN && info.si_status != SIGTTOU)
+		return false;
+	before(arg);
+	c->stopped_with_it = true;
+	raise(SIGSTOP);
+	return true;
+}
+
+int command_exit_as(struct command *c, int status)
+{
+	struct rlimit no_core = {0};
+	struct sigaction fallback = {.sa_handler = SIG_DFL};
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	sigset_t set;
+
+	if (!sig)
+		return WEXITSTATUS(status);
+	/* The job has left its core; ours would only bury it. */
+	getrlimit(RLIMIT_CORE, &no_core);
+	no_core.rlim_cur = 0;
+	setrlimit(RLIMIT_CORE, &no_core);
+	sigaction(sig, &fallback, NULL);
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(sig);
+	return 128 + sig;
+}
+
+void command_release(struct command *c)
+{
+	if (c->signal_fd >= 0)
+		close(c->signal_fd);
+	c->signal_fd = -1;
+}

@@ -1,0 +1,46 @@
+/* The command we start, so that it cannot tell: same stdin, stdout, terminal, process group, limits, signal
+ * mask and dispositions (but for an ignored SIGCHLD, which would hide its children's CPU time), same
+ * environment but for TACHO_RECORDING.
+ *
+ * Signals that reach the recorder are for the job: they are read from a signalfd and passed on, unless the
+ * job has them already (typed at the terminal, which signals the whole foreground group) or sent them itself.
+ * A job that stops for the terminal (Ctrl-Z) stops us too, so that the shell sees what it would see without
+ * us. */
+#ifndef TARGET_COMMAND_H
+#define TARGET_COMMAND_H
+
+#include "base/base.h"
+#include "target/kernel.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+struct command {
+	pid_t pid; /* 0: none (attach) */
+	int signal_fd;
+	sigset_t mask;	      /* as we found it */
+	struct rlimit files;  /* as we found it */
+	bool stopped_with_it; /* we stopped ourselves together with the job */
+};
+
+/* Blocks the signals we handle and becomes the subreaper of what will be started. */
+int command_prepare(struct command *c);
+/* Starts argv; returns once the new program runs. -errno, with *ret_before_exec telling our own failure from
+ * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. */
+int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
+	bool *ret_before_exec);
+/* After the start: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ). */
+unsigned command_privileges(struct command *c);
+
+/* Next signal: 1 and the signal, or 0. */
+int command_signal(struct command *c, struct signalfd_siginfo *ret);
+/* Passes it to the job unless it has it. is_member tells whether a PID belongs to the job. Returns whether it
+ * did. */
+bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member);
+/* Did the job stop for the terminal? Then stops us as well and returns, once continued, true. */
+bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg);
+/* Puts back what was found and dies as the job did; returns the exit status if it ended by itself. */
+int command_exit_as(struct command *c, int status);
+void command_release(struct command *c);
+#endif

@@ -1,0 +1,283 @@
+#include "target/tree.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* A PID is taken before its process can be seen; those at the end of the last range are probed again. */
+#define CURSOR_OVERLAP 64
+/* After a wrap the kernel goes on here (RESERVED_PIDS). */
+#define FIRST_PID_AFTER_WRAP 300
+/* Chains of parents longer than this are damage. */
+#define MAX_DEPTH 1000
+
+static void *lazy(size_t size)
+{
+	void *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static pid_t read_pid_max(struct env *env)
+{
+	char text[32];
+	uint64_t v;
+	ssize_t n = env_slurp(env, "proc/sys/kernel/pid_max", text, sizeof(text));
+
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = 0;
+	if (n > 0 && parse_u64(text, &v) && v >= 300 && v <= (1 << 22))
+		return (pid_t)v;
+	return 1 << 22; /* the kernel's own limit, PID_MAX_LIMIT */
+}
+
+int tree_init(struct tree *t, struct env *env, uint32_t cap, bool children)
+{
+	*t = (struct tree){
+		.env = env,
+		.cap = cap,
+		.first = NO_SLOT,
+		.last = NO_SLOT,
+		.next_id = 1,
+		.pid_max = read_pid_max(env),
+		.self = env->live ? getpid() : 0,
+		.children = children,
+		.loadavg = -1,
+	};
+	t->member = lazy((size_t)cap * sizeof(struct member));
+	t->free_slot = lazy((size_t)cap * sizeof(uint32_t));
+	t->slot_of = lazy(((size_t)t->pid_max + 1) * sizeof(uint32_t));
+	t->parent_of = lazy(((size_t)t->pid_max + 1) * sizeof(int32_t));
+	t->scanned = lazy(((size_t)t->pid_max + 1) * sizeof(int32_t));
+	if (!t->member || !t->free_slot || !t->slot_of || !t->parent_of || !t->scanned) {
+		tree_release(t);
+		return -ENOMEM;
+	}
+	if (env->live)
+		t->loadavg = env_open(env, "proc/loadavg");
+	return 0;
+}
+
+void tree_release(struct tree *t)
+{
+	size_t pids = ((size_t)t->pid_max + 1) * sizeof(uint32_t);
+
+	if (t->member)
+		munmap(t->member, (size_t)t->cap * sizeof(struct member));
+	if (t->free_slot)
+		munmap(t->free_slot, (size_t)t->cap * sizeof(uint32_t));
+	if (t->slot_of)
+		munmap(t->slot_of, pids);
+	if (t->parent_of)
+		munmap(t->parent_of, pids);
+	if (t->scanned)
+		munmap(t->scanned, pids);
+	if (t->env && t->loadavg >= 0)
+		env_close(t->env, t->loadavg);
+	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1};
+}
+
+int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot)
+{
+	uint32_t slot;
+
+	if (pid <= 0 || pid > t->pid_max)
+		return -ESRCH;
+	if (t->slot_of[pid] || pid == t->self)
+		return -EEXIST;
+	if (!t->nr_free && t->high == t->cap) {
+		t->overflow++;
+		return -ENOSPC;
+	}
+	slot = t->nr_free ? t->free_slot[--t->nr_free] : t->high++;
+	t->member[slot] = (struct member){
+		.pid = pid,
+		.ppid = ppid,
+		.id = t->next_id++,
+		.next = NO_SLOT,
+		.prev = t->last,
+		.born_ns = env_now(t->env, ENV_MONOTONIC),
+		.identity_stale = true,
+	};
+	if (t->last != NO_SLOT)
+		t->member[t->last].next = slot;
+	else
+		t->first = slot;
+	t->last = slot;
+	t->slot_of[pid] = slot + 1;
+	t->nr++;
+	*ret_slot = slot;
+	if (t->joined)
+		t->joined(t->arg, slot);
+	return 0;
+}
+
+void tree_remove(struct tree *t, uint32_t slot)
+{
+	struct member *m = &t->member[slot];
+
+	if (m->prev != NO_SLOT)
+		t->member[m->prev].next = m->next;
+	else
+		t->first = m->next;
+	if (m->next != NO_SLOT)
+		t->member[m->next].prev = m->prev;
+	else
+		t->last = m->prev;
+	t->slot_of[m->pid] = 0;
+	t->free_slot[t->nr_free++] = slot;
+	t->nr--;
+}
+
+uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child)
+{
+	uint32_t slot;
+
+	if (!t->children || tree_find(t, parent) == NO_SLOT)
+		return NO_SLOT;
+	return tree_add(t, child, parent, &slot) < 0 ? NO_SLOT : slot;
+}
+
+/* Parent and session of a process: fields 4 and 6 of its stat, behind the name, which may hold anything. */
+static bool read_parent(struct tree *t, pid_t pid, pid_t *ret_ppid, pid_t *ret_session)
+{
+	char path[32], text[1024], *at, state;
+	int ppid, group, session;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	n = env_slurp(t->env, path, text, sizeof(text));
+	at = n > 0 ? memrchr(text, ')', (size_t)n) : NULL;
+	if (!at || sscanf(at + 1, " %c %d %d %d", &state, &ppid, &group, &session) != 4)
+		return false;
+	*ret_ppid = ppid;
+	*ret_session = session;
+	return true;
+}
+
+static bool is_family(const struct tree *t, pid_t ppid, pid_t session)
+{
+	/* Without a subreaper an orphan's parent is init; its session's leader still tells where it came
+	 * from. */
+	return tree_find(t, ppid) != NO_SLOT || (t->reaper && ppid == t->reaper) ||
+		(!t->reaper && tree_find(t, session) != NO_SLOT);
+}
+
+/* Adds pid if it belongs, its parents first when they are new too. */
+static void consider(struct tree *t, pid_t pid, unsigned depth)
+{
+	pid_t ppid, session;
+	uint32_t slot;
+
+	if (pid == t->self || tree_find(t, pid) != NO_SLOT || env_cpu_clock(t->env, pid) < 0 ||
+		!read_parent(t, pid, &ppid, &session))
+		return;
+	if (!is_family(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
+		consider(t, ppid, depth + 1);
+	if (is_family(t, ppid, session))
+		tree_add(t, pid, ppid, &slot);
+}
+
+static pid_t read_last_pid(struct tree *t)
+{
+	char text[128], *at;
+	ssize_t n = t->loadavg < 0 ? t->loadavg : env_read(t->env, t->loadavg, text, sizeof(text) - 1);
+	uint64_t v;
+
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	if (text[n - 1] == '\n')
+		text[n - 1] = 0;
+	at = strrchr(text, ' ');
+	return at && parse_u64(at + 1, &v) && v <= (uint64_t)t->pid_max ? (pid_t)v : -1;
+}
+
+void tree_cursor_reset(struct tree *t)
+{
+	t->cursor = t->cursor_before = MAX(read_last_pid(t), 0);
+}
+
+static void probe_range(struct tree *t, pid_t from, pid_t to)
+{
+	for (pid_t pid = from; pid <= to; pid++)
+		consider(t, pid, 0);
+}
+
+int tree_poll(struct tree *t)
+{
+	pid_t last, from;
+
+	if (!t->children)
+		return 0;
+	last = read_last_pid(t);
+	if (last < 0)
+		return tree_scan(t);
+	t->new_pids =
+		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
+	if (last == t->cursor && t->cursor == t->cursor_before)
+		return 0;
+	from = MAX(t->cursor_before, t->cursor - CURSOR_OVERLAP);
+	t->cursor_before = t->cursor;
+	t->cursor = last;
+	if (last >= from) {
+		probe_range(t, from + 1, last);
+	} else { /* the PIDs have wrapped */
+		probe_range(t, from + 1, t->pid_max);
+		probe_range(t, MIN(FIRST_PID_AFTER_WRAP, last), last);
+	}
+	return 0;
+}
+
+static int scan_entry(void *arg, const char *name)
+{
+	struct tree *t = arg;
+	uint64_t pid;
+	pid_t ppid, session;
+
+	if (!parse_u64(name, &pid) || pid == 0 || pid > (uint64_t)t->pid_max || (pid_t)pid == t->self)
+		return 0;
+	if (!read_parent(t, (pid_t)pid, &ppid, &session))
+		return 0;
+	if (ppid <= 1 &&
+		!t->reaper) /* an orphan: its session's leader stands for its parent, as in is_family() */
+		ppid = session != (pid_t)pid ? session : 0;
+	if (ppid <= 0 || ppid > t->pid_max || t->parent_of[pid])
+		return 0;
+	t->parent_of[pid] = ppid;
+	t->scanned[t->nr_scanned++] = (int32_t)pid;
+	return 0;
+}
+
+static bool adopt(struct tree *t, pid_t pid, unsigned depth)
+{
+	pid_t ppid = t->parent_of[pid];
+	uint32_t slot;
+
+	if (tree_find(t, pid) != NO_SLOT)
+		return true;
+	if (ppid <= 0 || depth > MAX_DEPTH || pid == t->self)
+		return false;
+	if (ppid != t->reaper && !adopt(t, ppid, depth + 1))
+		return false;
+	return tree_add(t, pid, ppid, &slot) == 0;
+}
+
+int tree_scan(struct tree *t)
+{
+	int r;
+
+	if (!t->children)
+		return 0;
+	t->nr_scanned = 0;
+	r = env_list(t->env, "proc", scan_entry, t);
+	for (uint32_t i = 0; i < t->nr_scanned && r >= 0; i++)
+		adopt(t, t->scanned[i], 0);
+	/* Only what was written is cleared: the array is as long as PIDs are many, and mostly never real. */
+	for (uint32_t i = 0; i < t->nr_scanned; i++)
+		t->parent_of[t->scanned[i]] = 0;
+	return r < 0 ? r : 0;
+}

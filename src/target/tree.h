@@ -1,0 +1,82 @@
+/* Who is observed: the processes of the job, in the order in which they joined.
+ *
+ * A member joins when its parent is a member (or when it is a root, or an orphan that came home to us, the
+ * subreaper) and leaves when it has been reaped. The tree knows PIDs and parents; what is read of a member
+ * is the collector's business and when is the engine's.
+ *
+ * Three ways of noticing new members: the kernel's events (tree_forked, exact), the last PID in /proc/loadavg
+ * as a cursor (one small read per tick says whether anything forked; only new PIDs are probed), and a scan of
+ * /proc (at the start of an attachment, after lost events, and on films). */
+#ifndef TARGET_TREE_H
+#define TARGET_TREE_H
+
+#include "env/env.h"
+
+#define NO_SLOT UINT32_MAX
+
+struct member {
+	pid_t pid, ppid;
+	uint32_t id; /* instance in the recording: ascending, never used again */
+	uint32_t next, prev;
+	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
+	int64_t ended_ns; /* when the kernel told; else 0 */
+	int64_t read_ns, status_read_ns, smaps_ns;
+	int status; /* as wait(2) gives it, if has_status */
+	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale;
+	char name[64];
+	/* Sums of the exit records of its threads, where the kernel gives them. */
+	struct {
+		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,
+			involuntary_switches, read_chars, write_chars, read_calls, write_calls, read_bytes,
+			write_bytes;
+		uint32_t nr, uid;
+	} record;
+};
+
+struct tree {
+	struct env *env;
+	struct member *member; /* [cap], lazily mapped */
+	uint32_t *slot_of;     /* [pid_max + 1]: slot + 1, 0 for strangers */
+	int32_t *parent_of;    /* [pid_max + 1]: scratch of a scan, all 0 between scans */
+	int32_t *scanned;      /* [pid_max + 1]: the PIDs of a scan */
+	uint32_t nr_scanned;
+	uint32_t *free_slot; /* a stack */
+	uint32_t nr_free, high, cap, nr, first, last, next_id;
+	pid_t pid_max;
+	pid_t self;	   /* never a member */
+	pid_t reaper;	   /* orphans whose parent is this are members; 0: none */
+	bool children;	   /* members' children join */
+	uint64_t overflow; /* joins refused because all slots were taken */
+	int loadavg;
+	pid_t cursor, cursor_before;
+	uint64_t new_pids; /* PIDs given out since the last poll, in our PID namespace */
+	void (*joined)(void *arg, uint32_t slot);
+	void *arg;
+};
+
+int tree_init(struct tree *t, struct env *env, uint32_t cap, bool children);
+void tree_release(struct tree *t);
+
+/* -EEXIST, -ESRCH (PID out of range), -ENOSPC. */
+int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot);
+void tree_remove(struct tree *t, uint32_t slot);
+
+static inline uint32_t tree_find(const struct tree *t, pid_t pid)
+{
+	return pid > 0 && pid <= t->pid_max ? t->slot_of[pid] - 1 : NO_SLOT;
+}
+
+/* Safe against removal of the current member. */
+#define tree_for_each(t, slot, after)                                                                      \
+	for (uint32_t slot = (t)->first, after; slot != NO_SLOT && (after = (t)->member[slot].next, true); \
+		slot = after)
+
+/* The kernel said that parent forked child. Returns the child's slot, or NO_SLOT when it is none of ours. */
+uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child);
+/* Looks for new members, cheaply: nothing to do when no PID was given out since the last call. */
+int tree_poll(struct tree *t);
+/* Looks at every process there is. */
+int tree_scan(struct tree *t);
+/* Forgets where the cursor was: PIDs given out before now were already found. */
+void tree_cursor_reset(struct tree *t);
+#endif
