@@ -1,0 +1,275 @@
+/* The engine on the live kernel and on films: who joins, who leaves, what they used, which ticks are taken.
+ */
+#include "collect/collector.h"
+#include "engine/engine.h"
+#include "target/command.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* A sink that remembers. */
+struct witness {
+	struct engine *engine;
+	unsigned instances, gone, ticks, events;
+	int64_t last_tick_ns;
+	uint64_t last_number;
+	struct {
+		int64_t pid;
+		char name[64], how[16];
+		int64_t status, cpu_ns, sampled;
+		bool ended;
+		uint32_t id;
+	} process[4096];
+	unsigned nr;
+	double cell[2][64]; /* the last values of the sets tree and self */
+};
+
+static struct witness witness;
+
+static void copy_text(char *to, size_t size, const struct pairs *p, const char *key)
+{
+	const struct pair *pair = pairs_find(p, key);
+
+	snprintf(to, size, "%.*s", pair ? (int)pair->len : 0, pair ? pair->value : "");
+}
+
+static void on_instance(
+	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *p)
+{
+	struct witness *w = arg;
+
+	(void)row;
+	(void)time_ns;
+	w->instances++;
+	if (engine_schema(w->engine)->set[set].domain != DOMAIN_PROCESS)
+		return;
+	for (unsigned i = 0; i < w->nr; i++)
+		if (w->process[i].id == id) {
+			copy_text(w->process[i].name, 64, p, "name");
+			return;
+		}
+	assert_true(w->nr < ARRAY_SIZE(w->process));
+	w->process[w->nr].id = id;
+	assert_true(pairs_get_num(p, "pid", &w->process[w->nr].pid));
+	copy_text(w->process[w->nr++].name, 64, p, "name");
+}
+
+static void on_gone(
+	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *p)
+{
+	struct witness *w = arg;
+
+	(void)row;
+	(void)time_ns;
+	w->gone++;
+	if (engine_schema(w->engine)->set[set].domain != DOMAIN_PROCESS)
+		return;
+	for (unsigned i = 0; i < w->nr; i++)
+		if (w->process[i].id == id) {
+			assert_false(w->process[i].ended);
+			w->process[i].ended = true;
+			w->process[i].status = -1;
+			pairs_get_num(p, "status", &w->process[i].status);
+			pairs_get_num(p, "cpu_ns", &w->process[i].cpu_ns);
+			pairs_get_num(p, "sampled", &w->process[i].sampled);
+			copy_text(w->process[i].how, 16, p, "how");
+			return;
+		}
+	fail_msg("an unannounced process is gone");
+}
+
+static void on_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *p)
+{
+	struct witness *w = arg;
+
+	(void)time_ns;
+	(void)kind;
+	(void)p;
+	w->events++;
+}
+
+static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+{
+	struct witness *w = arg;
+	const struct schema *s = engine_schema(w->engine);
+	int tree = schema_find_set(s, "tree");
+
+	assert_true(w->ticks == 0 || number > w->last_number);
+	assert_true(time_ns >= w->last_tick_ns);
+	w->last_number = number;
+	w->last_tick_ns = time_ns;
+	w->ticks++;
+	for (uint32_t c = 0; c < s->set[tree].nr_metrics; c++)
+		w->cell[0][c] = (double)table_row(table[tree], 0)[c] * s->set[tree].metric[c].scale;
+}
+
+static void on_flush(void *arg)
+{
+	(void)arg;
+}
+
+static double tree_value(const char *metric)
+{
+	uint32_t set, col;
+
+	assert_true(schema_find(engine_schema(witness.engine), metric, &set, &col));
+	return witness.cell[0][col];
+}
+
+static const struct sink sink = {&witness, on_instance, on_gone, on_event, on_tick, on_flush};
+
+static const struct engine_options options = {
+	.interval_ns = 20 * NSEC_PER_MSEC,
+	.interval_is_order = true,
+	.flush_ns = NSEC_PER_SEC,
+	.budget = 0.5,
+	.children = true,
+	.max_members = 4096,
+	.max_files = 512,
+};
+
+static struct engine *start(struct env *env, const struct engine_options *o)
+{
+	char err[512];
+
+	witness = (struct witness){0};
+	assert_int_equal(engine_new(env, o, &witness.engine, err, sizeof(err)), 0);
+	assert_int_equal(engine_open(witness.engine, &sink), 0);
+	return witness.engine;
+}
+
+/* Runs a shell text under the engine to its end; returns its wait status. */
+static int record(const char *text, const struct engine_options *o)
+{
+	char *argv[] = {"/bin/sh", "-c", (char *)text, NULL};
+	struct env *env = env_live(NULL);
+	struct command command;
+	struct signalfd_siginfo si;
+	bool before;
+	int status = -1;
+
+	assert_int_equal(command_prepare(&command), 0);
+	start(env, o);
+	engine_zero(witness.engine);
+	assert_int_equal(command_start(&command, argv, NULL, NULL, &before), 0);
+	assert_int_equal(engine_add_root(witness.engine, command.pid, true), 0);
+	engine_tick(witness.engine);
+	while (!engine_root_ended(witness.engine, &status)) {
+		struct timespec nap = {.tv_nsec = 2000000};
+
+		nanosleep(&nap, NULL);
+		while (command_signal(&command, &si))
+			if (si.ssi_signo == SIGCHLD)
+				engine_reap(witness.engine);
+		engine_due(witness.engine);
+	}
+	engine_last_tick(witness.engine);
+	command_release(&command);
+	sigprocmask(SIG_SETMASK, &command.mask, NULL);
+	return status;
+}
+
+static void finish(struct env *env)
+{
+	witness.engine = engine_free(witness.engine);
+	if (env)
+		env_free(env);
+}
+
+static void test_exit_status_and_cpu_of_a_command(void **state)
+{
+	int status = record("i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 7", &options);
+
+	(void)state;
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_int_equal(witness.nr, 1);
+	assert_true(witness.process[0].ended);
+	assert_string_equal(witness.process[0].how, "reaped");
+	assert_true(witness.process[0].cpu_ns > 0);
+	/* The account of the ended equals the process's own clock, to the microseconds of rusage. */
+	double gone = tree_value("tree.gone.user") + tree_value("tree.gone.system");
+	double clock = (double)witness.process[0].cpu_ns * 1e-9;
+	assert_true(gone > clock * 0.99 && gone < clock * 1.01 + 0.001);
+	assert_true(witness.ticks >= 2);
+	finish(NULL);
+}
+
+static void test_double_forked_orphans_come_home(void **state)
+{
+	struct engine_options o = options;
+
+	(void)state;
+	for (o.help = 0; o.help <= (HELP_CONNECTOR | HELP_TASKSTATS);
+		o.help += HELP_CONNECTOR | HELP_TASKSTATS) {
+		/* The inner shell leaves at once; what it started is adopted by us and must be reaped by us.
+		 */
+		record("f=$(mktemp -u); mkfifo $f; "
+		       "(setsid sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo >'$f'; exit "
+		       "5' &); "
+		       "read x <$f; rm $f; sleep 0.5",
+			&o);
+		unsigned orphans = 0;
+		for (unsigned i = 0; i < witness.nr; i++)
+			orphans += witness.process[i].ended && witness.process[i].status == 5 << 8 &&
+				!strcmp(witness.process[i].how, "reaped");
+		assert_int_equal(orphans, 1);
+		finish(NULL);
+	}
+}
+
+static void test_children_no_is_the_process_alone(void **state)
+{
+	struct engine_options o = options;
+
+	(void)state;
+	o.children = false;
+	record("sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; exit 0", &o);
+	assert_int_equal(witness.nr, 1);
+	assert_true(tree_value("tree.gone.user") + tree_value("tree.gone.system") < 0.1);
+	finish(NULL);
+}
+
+static void test_choice_of_metrics(void **state)
+{
+	static const char *const words[] = {"-smaps,-status", "+proc.nice"};
+	struct engine_options o = options;
+	struct engine *e;
+	char err[512];
+	uint32_t set, col;
+	struct env *env = env_live(NULL);
+
+	(void)state;
+	o.metrics = (const char *const[]){"-pss", "+nice,-mem.total"};
+	o.nr_metrics = 2;
+	assert_int_equal(engine_new(env, &o, &e, err, sizeof(err)), 0);
+	assert_false(schema_find(engine_schema(e), "proc.mem.pss", &set, &col));
+	assert_false(schema_find(engine_schema(e), "proc.mem.private_dirty", &set, &col));
+	assert_false(schema_find(engine_schema(e), "mem.total", &set, &col));
+	assert_true(schema_find(engine_schema(e), "proc.nice", &set, &col));
+	assert_true(schema_find(engine_schema(e), "proc.mem.rss", &set, &col));
+	engine_free(e);
+	o.metrics = words;
+	o.nr_metrics = 1;
+	assert_int_equal(engine_new(env, &o, &e, err, sizeof(err)), -EINVAL);
+	assert_non_null(strstr(err, "'status'"));
+	env_free(env);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_status_and_cpu_of_a_command),
+		cmocka_unit_test(test_double_forked_orphans_come_home),
+		cmocka_unit_test(test_children_no_is_the_process_alone),
+		cmocka_unit_test(test_choice_of_metrics),
+	};
+
+	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}
