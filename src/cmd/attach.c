@@ -23,7 +23,7 @@ static pid_t parse_pid(const char *text)
 
 static void add_root(struct recording *r, const char *text)
 {
-	int e = engine_add_root(r->engine, parse_pid(text), false);
+	int e = record_attach(r, parse_pid(text));
 
 	if (e == 0 || e == -EEXIST)
 		return;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -309,21 +310,48 @@ static const char *ended(const struct recording *r)
 	if (r->told_to_end)
 		return "signal";
 	if (r->attach)
-		return engine_live(r->engine) ? NULL : "attach-end";
+		return engine_runs(r->engine) ? NULL : "attach-end";
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
 	return r->opt->wait == WAIT_ROOT || !engine_live(r->engine) ? "exit" : NULL;
 }
 
-/* Waits for a signal, at most until the instant. */
+int record_attach(struct recording *r, pid_t pid)
+{
+	int fd, e = engine_add_root(r->engine, pid, false);
+
+	if (e < 0 || r->nr_pidfds == ARRAY_SIZE(r->pidfd))
+		return e;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd >= 0)
+		r->pidfd[r->nr_pidfds++] = fd;
+	return 0;
+}
+
+/* An attached root has ended: what can still be read of it is read now. */
+static void on_root_end(struct recording *r, unsigned i)
+{
+	close(r->pidfd[i]);
+	r->pidfd[i] = r->pidfd[--r->nr_pidfds];
+	engine_last_tick(r->engine);
+}
+
+/* Waits for a signal or the end of an attached root, at most until the instant. */
 static void wait_until(struct recording *r, int64_t until)
 {
 	int64_t left = MAX(until - env_now(r->env, ENV_MONOTONIC), 0);
 	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
-	struct pollfd fd = {.fd = r->command.signal_fd, .events = POLLIN};
+	struct pollfd fd[1 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN}};
 
-	if (ppoll(&fd, 1, &ts, NULL) > 0)
+	for (unsigned i = 0; i < r->nr_pidfds; i++)
+		fd[1 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};
+	if (ppoll(fd, 1 + r->nr_pidfds, &ts, NULL) <= 0)
+		return;
+	if (fd[0].revents)
 		on_signals(r);
+	for (unsigned i = r->nr_pidfds; i-- > 0;)
+		if (fd[1 + i].revents)
+			on_root_end(r, i);
 }
 
 void record_loop(struct recording *r)

@@ -19,6 +19,8 @@ struct recording {
 	struct sink sink;
 	struct buf path;
 	bool attach;
+	int pidfd[16]; /* of the attached roots: their end is noticed at once */
+	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */
 	bool told_to_end;
 	int write_error; /* first trouble with the file, 0 or negative errno */
@@ -30,6 +32,8 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	int argc, char **argv);
 /* Clocks at zero, and what the recording is about. */
 void record_begin(struct recording *r, int argc, char **argv);
+/* Adds a process that runs already. */
+int record_attach(struct recording *r, pid_t pid);
 /* Samples until the job, the tree, the duration or (attach) a signal ends it. */
 void record_loop(struct recording *r);
 /* The last sample, the end mark, the summary for people. `ended`: exit, signal, duration, attach-end. */

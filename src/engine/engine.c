@@ -282,6 +282,14 @@ uint32_t engine_live(const struct engine *e)
 	return e->tree.nr;
 }
 
+bool engine_runs(const struct engine *e)
+{
+	tree_for_each (&e->tree, slot, after)
+		if (!e->tree.member[slot].zombie)
+			return true;
+	return false;
+}
+
 bool engine_root_ended(const struct engine *e, int *ret_status)
 {
 	if (e->root_ended)

@@ -16,6 +16,8 @@
 /* So many events in one hearing are many for the smallest buffer a kernel gives (208 KiB, about 1 KiB each).
  */
 #define MANY_EVENTS 60
+/* Names read in one hearing, at most. */
+#define NAMES_MAX 64
 
 void events_open(struct engine *e)
 {
@@ -60,6 +62,24 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	}
 }
 
+/* It has become another program. One that was never sampled may be gone before the next tick: its new name is
+ * read now, if it still has one, but not for each of thousands. */
+static void on_exec(struct engine *e, struct member *m)
+{
+	char path[32];
+	ssize_t n;
+
+	m->identity_stale = true;
+	if (m->bound)
+		return;
+	m->name[0] = 0;
+	if (++e->names_read > NAMES_MAX)
+		return;
+	snprintf(path, sizeof(path), "proc/%d/comm", (int)m->pid);
+	n = env_slurp(e->env, path, m->name, sizeof(m->name));
+	m->name[n > 0 ? n - 1 : 0] = 0;
+}
+
 static void on_event(struct engine *e, const struct kernel_event *event)
 {
 	uint32_t slot;
@@ -72,7 +92,7 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 	if (slot == NO_SLOT)
 		return;
 	if (event->type == KERNEL_EXEC) {
-		e->tree.member[slot].identity_stale = true;
+		on_exec(e, &e->tree.member[slot]);
 		return;
 	}
 	e->tree.member[slot].ended = true;
@@ -162,6 +182,7 @@ void events_drain(struct engine *e)
 	if (!e->connector && !e->taskstats)
 		return;
 	e->nr_departing = 0;
+	e->names_read = 0;
 	heard = hear(e);
 	for (uint32_t i = 0; i < e->nr_departing; i++) {
 		struct member *m = &e->tree.member[e->departing[i]];

@@ -50,21 +50,21 @@ struct engine {
 	unsigned stretch; /* ticks are taken at every stretch-th deadline */
 
 	/* Budget. */
-	int64_t tokens_ns;    /* what the slow tier may spend */
-	int64_t self_cpu_ns;  /* at the last tick */
-	int64_t smaps_ns;     /* spent on smaps since the last tick */
-	int64_t page_ns;      /* what a page of smaps costs, in 1/1024 ns, learned */
-	int64_t cost_ewma_ns; /* per second, of everything but smaps */
-	int64_t last_smaps_ns;
-	int64_t window_ns, window_cpu_ns;
+	int64_t tokens_ns;     /* what the slow tier may spend */
+	int64_t self_cpu_ns;   /* at the last tick */
+	int64_t smaps_ns;      /* spent on smaps since the last tick */
+	int64_t page_ns;       /* what a page of smaps costs, in 1/1024 ns, learned */
+	int64_t window_ns;     /* start of the window in which the budget is judged */
+	int64_t window_cpu_ns; /* spent in it, smaps not counted */
 	int self_statm;
 
 	bool root_ended;
 	int root_status;
 	pid_t root;
 	bool need_scan;
+	unsigned names_read; /* in this hearing */
 	bool children_grew;
-	uint64_t joined_at_poll;
+	int64_t joined_before_poll;
 	uint32_t *departing; /* scratch: slots */
 	uint32_t nr_departing;
 	uint32_t *dirty; /* scratch of the slow tier */

@@ -82,6 +82,7 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 	if (!facts->has_stat)
 		return;
 	m->ppid = facts->ppid;
+	m->zombie = facts->state == 'Z';
 	if (strcmp(m->name, facts->name)) {
 		memcpy(m->name, facts->name, sizeof(m->name));
 		m->identity_stale = true; /* it has become another program */

@@ -29,22 +29,24 @@ static int64_t own_cpu(void)
 
 static void find_new_members(struct engine *e)
 {
-	int64_t found;
-
-	if (e->connector) {
-		events_drain(e);
-		return;
-	}
 	events_drain(e);
-	e->joined_at_poll = (uint64_t)e->feed.joined;
+	if (e->connector)
+		return;
+	e->joined_before_poll = e->feed.joined;
 	if (e->env->live)
 		tree_poll(&e->tree);
 	else
 		tree_scan(&e->tree);
-	/* PIDs given out that are nobody we know may have been ours, if a member has waited for children. */
-	found = e->feed.joined - (int64_t)e->joined_at_poll;
-	if (e->children_grew && e->env->live && (int64_t)e->tree.new_pids > found && !e->taskstats)
-		e->feed.unknown += (int64_t)e->tree.new_pids - found;
+}
+
+/* PIDs given out since the last tick that are nobody we know may have been ours, if a member has waited for
+ * children in that time. Where the kernel tells of every fork there is nothing to suspect. */
+static void suspect_unknown(struct engine *e)
+{
+	int64_t strangers = (int64_t)e->tree.new_pids - (e->feed.joined - e->joined_before_poll);
+
+	if (e->children_grew && strangers > 0 && e->env->live && !e->connector && !e->taskstats)
+		e->feed.unknown += strangers;
 	e->children_grew = false;
 }
 
@@ -90,12 +92,14 @@ static void read_one_smaps(struct engine *e, uint32_t slot)
 	e->smaps_ns += spent;
 }
 
-static void slow_tier(struct engine *e, int64_t now)
+static void slow_tier(struct engine *e)
 {
 	struct table *t = &e->set[e->process_set].table;
-	uint32_t nr = 0, deferred = 0, reads = 0;
+	uint32_t nr = 0, deferred = 0;
 
 	if (!processes_want_smaps(e->processes))
+		return;
+	if (e->tokens_ns < SMAPS_FIXED_NS)
 		return;
 	for (uint32_t i = 0; i < t->nr_touched; i++)
 		if (t->id[t->touched[i]] != ROW_FREE && drifted(e, t->touched[i]))
@@ -114,33 +118,32 @@ static void slow_tier(struct engine *e, int64_t now)
 		}
 		read_one_smaps(e, e->dirty[best]);
 		e->dirty[best] = e->dirty[--nr];
-		reads++;
 	}
-	if (reads)
-		e->last_smaps_ns = now;
 	e->feed.smaps_deferred += deferred;
 }
 
 static void budget(struct engine *e, int64_t now)
 {
 	int64_t cpu = own_cpu(), cap = (int64_t)(10e9 * e->opt.budget);
-	int64_t elapsed = now - e->window_ns, spent;
+	int64_t elapsed = now - e->window_ns, spent, allowed;
 
 	e->feed.self_cpu_ns = cpu;
 	if (!e->self_cpu_ns) { /* the first tick: opening everything was not sampling */
-		e->self_cpu_ns = e->window_cpu_ns = cpu;
+		e->self_cpu_ns = cpu;
 		e->window_ns = now;
 		return;
 	}
 	spent = cpu - e->self_cpu_ns - e->smaps_ns;
 	e->self_cpu_ns = cpu;
 	e->smaps_ns = 0;
-	e->tokens_ns += (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget) - spent;
-	e->tokens_ns = MAX(MIN(e->tokens_ns, cap), -cap);
-	e->cost_ewma_ns += spent;
+	/* Where the fast tier alone eats the budget, PSS still gets a quarter of it. */
+	allowed = (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget);
+	e->tokens_ns += MAX(allowed - spent, allowed / 4);
+	e->tokens_ns = MIN(e->tokens_ns, cap);
+	e->window_cpu_ns += spent;
 	if (elapsed < 5 * NSEC_PER_SEC)
 		return;
-	double share = (double)e->cost_ewma_ns / (double)elapsed;
+	double share = (double)e->window_cpu_ns / (double)elapsed;
 	unsigned stretch = e->stretch;
 	/* The status file is half of an active process's cost: it goes slower first. */
 	if (share > e->opt.budget && e->feed.backoff < 16)
@@ -158,7 +161,7 @@ static void budget(struct engine *e, int64_t now)
 		engine_event(e, "backoff", "every", text);
 	}
 	e->window_ns = now;
-	e->cost_ewma_ns = 0;
+	e->window_cpu_ns = 0;
 }
 
 static void read_cgroup(struct engine *e)
@@ -187,6 +190,15 @@ static void read_self(struct engine *e)
 		e->feed.self_rss_kib = pages * e->env->page_size / 1024;
 }
 
+/* How often a collector is due. The node's counters move in clock ticks of 10 ms: reading them more often
+ * than every 20 ms costs much and tells nothing. */
+static int64_t period(const struct engine *e, const struct collector *c)
+{
+	if (c->tier != TIER_TICK)
+		return 5 * NSEC_PER_SEC * e->feed.backoff;
+	return c->domain == DOMAIN_NODE || c->domain == DOMAIN_CPU ? 20 * NSEC_PER_MSEC : 0;
+}
+
 static void sample_node(struct engine *e, int64_t now)
 {
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
@@ -195,8 +207,7 @@ static void sample_node(struct engine *e, int64_t now)
 
 		if (!set->usable || !set->collector->sample || now < set->next_ns)
 			continue;
-		if (set->collector->tier != TIER_TICK)
-			set->next_ns = now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
+		set->next_ns = now + period(e, set->collector) - e->opt.interval_ns / 2;
 		before = env_now(e->env, ENV_MONOTONIC);
 		set->collector->sample(set->state, &set->ctx);
 		e->feed.cost_ns[i] += env_now(e->env, ENV_MONOTONIC) - before;
@@ -221,7 +232,8 @@ void tick_take(struct engine *e, int64_t now, int64_t late_ns)
 
 	find_new_members(e);
 	sample_members(e, now);
-	slow_tier(e, now);
+	suspect_unknown(e);
+	slow_tier(e);
 	e->feed.cost_ns[e->process_set] += env_now(e->env, ENV_MONOTONIC) - before;
 	e->feed.late_ns = late_ns;
 	e->feed.late_ticks += late_ns > e->opt.interval_ns / 10;

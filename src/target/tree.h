@@ -22,7 +22,7 @@ struct member {
 	int64_t ended_ns; /* when the kernel told; else 0 */
 	int64_t read_ns, status_read_ns, smaps_ns;
 	int status; /* as wait(2) gives it, if has_status */
-	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale;
+	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	char name[64];
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
