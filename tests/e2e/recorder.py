@@ -1,0 +1,84 @@
+"""What the end-to-end tests share: running the binary, reading its JSON, waiting without guessing."""
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+TACHO = os.environ["TACHO"]
+BURNERS = Path(TACHO).parent / "tests" / "burners"
+PATIENCE_S = 30
+
+
+def run(*words, **kwargs):
+    """`tacho WORDS`; output is captured as bytes unless the caller says where it goes."""
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    kwargs.setdefault("stdout", subprocess.PIPE)
+    kwargs.setdefault("stderr", subprocess.PIPE)
+    return subprocess.run([TACHO, *map(str, words)], **kwargs)
+
+
+def start(*words, **kwargs):
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.Popen([TACHO, *map(str, words)], **kwargs)
+
+
+def record(command, *options, output, **kwargs):
+    """`tacho run -o OUTPUT OPTIONS -- COMMAND`"""
+    return run("run", "-o", output, *options, "--", *command, **kwargs)
+
+
+def show(recording):
+    """The summary of a recording that must be readable."""
+    done = run("show", "--json", recording)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return json.loads(done.stdout)
+
+
+def check(recording):
+    """What `tacho check` says: its status and its words."""
+    done = run("check", recording)
+    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
+def until(condition, what):
+    """Waits for something that must happen; how long it takes is not what is tested."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.005)
+    raise AssertionError(f"never happened in {PATIENCE_S} s: {what}")
+
+
+def children(pid):
+    """Direct children of a process, all its threads' included."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(word) for word in path.read_text().split()]
+        except OSError:
+            pass
+    return found
+
+
+def state(pid):
+    """The letter of /proc/PID/stat, or None when there is no such process."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None
+
+
+def name(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
+
+
+def job_of(tacho, command):
+    """The pid of the job that a started recorder runs, once it is COMMAND and no longer our own fork."""
+    return until(lambda: [pid for pid in children(tacho.pid) if name(pid) == command], f"{command} starts")[0]

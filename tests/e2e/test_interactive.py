@@ -1,0 +1,276 @@
+"""Interactive programs under a terminal, started by a real interactive shell: job control works as without us."""
+
+import re
+import signal
+
+import pexpect
+import pytest
+
+from recorder import TACHO
+
+PROMPT = "outer> "
+# Says when it is in the foreground; the quotes keep the echo of this line from saying it.
+SLEEPER = "sh -c 'echo star\"\"ted; exec sleep 1000'"
+
+
+class Shell:
+    """An interactive bash on a terminal of its own."""
+
+    def __init__(self, directory):
+        env = {"PATH": "/usr/bin:/bin", "TERM": "xterm", "PS1": "", "HOME": str(directory), "LC_ALL": "C.UTF-8"}
+        self.child = pexpect.spawn(
+            "/bin/bash", ["--norc", "--noprofile", "-i"], cwd=str(directory), env=env, encoding="utf-8", timeout=30,
+            dimensions=(24, 80),
+        )
+        # The prompt is put together by the shell, so that the echo of this line does not look like one.
+        self.child.sendline("bind 'set enable-bracketed-paste off'; PS1='out''er> '")
+        self.child.expect(PROMPT)
+        self.nr = 0
+
+    def line(self, text):
+        self.child.sendline(text)
+
+    def tacho(self, command):
+        """Starts a recorded command; the shell does not wait here."""
+        self.nr += 1
+        self.line(f"{TACHO} run -q -o {self.nr}.tacho -- {command}")
+
+    def expect(self, text):
+        self.child.expect(text if isinstance(text, re.Pattern) else re.escape(text))
+        return self.child
+
+    def prompt(self):
+        self.expect(PROMPT)
+
+    def status(self):
+        """$? of the last command, asked for at the prompt."""
+        self.line("echo sta''tus=$?.")
+        self.expect(re.compile(r"status=(\d+)\."))
+        status = int(self.child.match[1])
+        self.prompt()
+        return status
+
+    def key(self, letter):
+        self.child.sendcontrol(letter)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    session = Shell(tmp_path)
+    yield session
+    session.child.close(force=True)
+
+
+def talk(shell, word):
+    """cat answers: the terminal echoes the line and cat repeats it."""
+    shell.line(word)
+    shell.expect(word)
+    shell.expect(word)
+
+
+def test_cat(shell):
+    shell.tacho("cat")
+    talk(shell, "hello")
+    shell.key("d")
+    shell.prompt()
+    assert shell.status() == 0
+
+
+def test_control_c(shell):
+    shell.tacho("cat")
+    talk(shell, "hello")
+    shell.key("c")
+    shell.prompt()
+    assert shell.status() == 128 + signal.SIGINT
+
+
+def test_control_backslash(shell):
+    shell.line("ulimit -c 0")
+    shell.prompt()
+    shell.tacho("cat")
+    talk(shell, "hello")
+    shell.key("\\")
+    shell.prompt()
+    assert shell.status() == 128 + signal.SIGQUIT
+
+
+def test_control_c_arrives_once(shell, tmp_path):
+    """The terminal gives the signal to us and to the job: we must not pass ours on as a second one."""
+    (tmp_path / "count.py").write_text(
+        "import signal, sys\n"
+        "count = []\n"
+        "signal.signal(signal.SIGINT, lambda *_: (count.append(1), print('got', len(count), flush=True)))\n"
+        "print('ready', flush=True)\n"
+        "while sys.stdin.readline() != 'end\\n': pass\n"
+        "sys.exit(10 + len(count))\n"
+    )
+    shell.tacho("/usr/bin/python3 count.py")
+    shell.expect("ready")
+    shell.key("c")
+    shell.expect("got 1")
+    shell.key("c")
+    shell.expect("got 2")
+    shell.line("end")
+    shell.prompt()
+    assert shell.status() == 12
+
+
+def test_control_z_and_fg(shell):
+    shell.tacho("cat")
+    talk(shell, "before")
+    for round in ("once", "twice"):
+        shell.key("z")
+        shell.expect("Stopped")
+        shell.prompt()
+        assert shell.status() == 128 + signal.SIGTSTP
+        shell.line("fg")
+        shell.expect("cat")
+        talk(shell, f"after{round}")
+    shell.key("d")
+    shell.prompt()
+    assert shell.status() == 0
+
+
+def test_stopped_job_is_wholly_stopped(shell):
+    """Ctrl-Z stops the job and us: nothing of the group may run on."""
+    shell.tacho(SLEEPER)
+    shell.expect("started")
+    shell.key("z")
+    shell.expect("Stopped")
+    shell.prompt()
+    shell.line("for p in $(jobs -p) $(cat /proc/$(jobs -p)/task/*/children); do cut -d' ' -f3 /proc/$p/stat; done | uniq -c")
+    shell.expect(re.compile(r"\s2 T\b"))
+    shell.prompt()
+    shell.line("kill %1; fg")
+    shell.prompt()
+    assert shell.status() == 128 + signal.SIGTERM
+
+
+def test_background(shell):
+    shell.line(f"{TACHO} run -q -o b.tacho -- sh -c 'exit 3' &")
+    shell.prompt()
+    shell.line("wait %1")
+    shell.prompt()
+    assert shell.status() == 3
+
+
+def test_background_reader_stops_for_input(shell):
+    shell.line(f"{TACHO} run -q -o b.tacho -- cat &")
+    shell.prompt()
+    # bash tells at a prompt what became of its jobs; how many prompts that takes is not our matter.
+    shell.line("until jobs %1 | grep -q Stopped; do :; done; jobs %1")
+    shell.expect("Stopped")
+    shell.prompt()
+    shell.line("fg")
+    shell.expect("cat")
+    talk(shell, "hello")
+    shell.key("d")
+    shell.prompt()
+    assert shell.status() == 0
+
+
+def test_bash_inside(shell):
+    """A shell with job control of its own, in the middle."""
+    shell.tacho("bash --norc --noprofile -i")
+    shell.expect(re.compile(r"bash-[\d.]+[#$] "))
+    shell.line("PS1='inn''er> '")
+    shell.expect("inner> ")
+    shell.line(SLEEPER)
+    shell.expect("started")
+    shell.key("z")
+    shell.expect("Stopped")
+    shell.expect("inner> ")
+    shell.line("kill -9 %1; wait %1; echo gone=$?.")
+    shell.expect("gone=137.")
+    shell.expect("inner> ")
+    shell.line(SLEEPER)
+    shell.expect("started")
+    shell.key("c")
+    shell.expect("inner> ")
+    shell.line("exit 5")
+    shell.prompt()
+    assert shell.status() == 5
+
+
+def test_less(shell, tmp_path):
+    (tmp_path / "text").write_text("".join(f"line {n} of the text\n" for n in range(1, 201)))
+    shell.tacho("less text")
+    shell.expect("line 23 of the text")
+    shell.child.send("G")
+    shell.expect("line 200 of the text")
+    shell.key("z")
+    shell.expect("Stopped")
+    shell.prompt()
+    shell.line("fg")
+    shell.expect("line 200 of the text")
+    shell.child.send("q")
+    shell.prompt()
+    assert shell.status() == 0
+
+
+def test_vim(shell, tmp_path):
+    shell.tacho("vim -u NONE -N -n text")
+    shell.expect("[New")
+    shell.child.send("ihello from vim\033")
+    shell.child.send(":w\r")
+    shell.expect("written")
+    shell.key("z")
+    shell.expect("Stopped")
+    shell.prompt()
+    shell.line("fg")
+    shell.expect("hello from vim")
+    shell.child.send(":wq\r")
+    shell.prompt()
+    assert shell.status() == 0
+    assert (tmp_path / "text").read_text() == "hello from vim\n"
+
+
+def test_window_size(shell, tmp_path):
+    """A resized terminal is the job's to know."""
+    (tmp_path / "size.py").write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGWINCH, lambda *_: print('now', os.get_terminal_size().columns, flush=True))\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.readline()\n"
+    )
+    shell.tacho("/usr/bin/python3 size.py")
+    shell.expect("ready")
+    shell.child.setwinsize(40, 123)
+    shell.expect("now 123")
+    shell.line("")
+    shell.prompt()
+
+
+def test_terminal_settings_come_back(shell):
+    """A job that dies with the terminal in a strange mode leaves it as it would without us: untouched by us."""
+    shell.line("stty -a > before; stty -echo")
+    shell.prompt()
+    shell.tacho("true")
+    shell.prompt()
+    shell.line("stty -a > during; stty echo")
+    shell.prompt()
+    shell.line("grep -c -- '-echo ' during")
+    shell.expect(re.compile(r"\b1\b"))
+    shell.prompt()
+
+
+def test_summary_on_a_terminal(shell):
+    """Without -q the summary comes after the job's output, and the prompt on a line of its own."""
+    shell.line(f"{TACHO} run -o s.tacho -- echo job''output")
+    shell.expect("joboutput")
+    shell.expect("s.tacho")
+    shell.expect(re.compile(r"\r\n[^\r\n]*" + PROMPT))
+    assert shell.status() == 0
+
+
+def test_signals_of_a_script(tmp_path):
+    """A script that is interrupted at its recorded command ends as it would without us (`wait and cooperative exit`)."""
+    script = tmp_path / "script"
+    script.write_text(f"{TACHO} run -q -o {tmp_path}/a.tacho -- {SLEEPER}\necho went on\n")
+    child = pexpect.spawn("/bin/bash", [str(script)], encoding="utf-8", timeout=30)
+    child.expect("started")
+    child.sendcontrol("c")
+    child.expect(pexpect.EOF)
+    assert "went on" not in child.before
+    child.close()
+    assert child.signalstatus == signal.SIGINT

@@ -1,0 +1,444 @@
+"""The job cannot tell that it is recorded: what it gets, what its parent sees of its end, which signals reach it.
+
+A probe program writes down all that it inherited; it runs bare and recorded under the same conditions, and the two
+must agree but for the one documented variable, TACHO_RECORDING.
+"""
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recorder import BURNERS, TACHO, job_of, record, run, show, start, state, until
+
+PROBE = BURNERS / "probe"
+
+
+# ---- what the job inherits ----
+
+
+def probe(prefix, report, **kwargs):
+    """Runs the probe behind PREFIX and returns what it told: key -> values in order."""
+    with open(report.parent / "out", "wb") as out, open(report.parent / "err", "wb") as err:
+        options = dict(stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        options.update(kwargs)
+        done = subprocess.run([*map(str, prefix), str(PROBE), str(report)], **options)
+    assert done.returncode == 0, (report.parent / "err").read_text()
+    told = {}
+    for line in report.read_bytes().splitlines():
+        key, _, value = line.decode(errors="replace").partition(" ")
+        told.setdefault(key, []).append(value)
+    report.unlink()
+    return told
+
+
+def differences(tmp_path, wrap=(), **kwargs):
+    """Keys on which a bare and a recorded probe do not agree, with both answers."""
+    recording = tmp_path / "probe.tacho"
+    bare = probe([*wrap], tmp_path / "report", **kwargs)
+    recorded = probe([*wrap, TACHO, "run", "-q", "-o", recording, "--"], tmp_path / "report", **kwargs)
+    recording.unlink()
+    ours = [value for value in recorded["env"] if value.startswith("TACHO_RECORDING=")]
+    assert ours == [f"TACHO_RECORDING={recording}"]
+    recorded["env"] = [value for value in recorded["env"] if value not in ours]
+    return {
+        key: (bare.get(key), recorded.get(key))
+        for key in bare.keys() | recorded.keys()
+        if bare.get(key) != recorded.get(key)
+    }
+
+
+def test_inherits_everything(tmp_path):
+    assert differences(tmp_path) == {}
+
+
+def test_probe_sees_a_difference(tmp_path):
+    """The comparison itself: a leaked descriptor and a changed limit are found."""
+    bare = probe([], tmp_path / "report")
+    leaky = probe([], tmp_path / "report", pass_fds=[os.open("/dev/null", os.O_RDONLY)])
+    limited = probe([], tmp_path / "report", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99)))
+    assert len([key for key in leaky if key.startswith("fd.") and key not in bare]) == 1
+    assert limited[f"limit.{resource.RLIMIT_NOFILE}"] == ["99 99"]
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_closed_descriptors_stay_closed(tmp_path, closed):
+    """With a standard descriptor closed, our own files must not become the job's stdin, stdout or stderr."""
+    assert differences(tmp_path, wrap=["sh", "-c", f'exec "$@" {closed}', "sh"]) == {}
+
+
+def test_inherited_descriptors_are_passed(tmp_path):
+    fd = os.open(tmp_path / "extra", os.O_RDWR | os.O_CREAT)
+    os.dup2(fd, 77)
+    assert differences(tmp_path, pass_fds=[fd, 77]) == {}
+    os.close(fd)
+    os.close(77)
+
+
+def test_ignored_signals_stay_ignored(tmp_path):
+    names = "HUP INT QUIT PIPE TERM USR1 USR2 TSTP TTIN TTOU WINCH XFSZ ALRM".split()
+
+    def ignore():
+        for name in names:
+            signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
+
+    assert differences(tmp_path, preexec_fn=ignore) == {}
+
+
+def test_ignored_sigchld_becomes_default(tmp_path):
+    """The one deliberate exception: a job that ignores SIGCHLD without knowing loses its children's accounting."""
+    found = differences(tmp_path, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert found == {f"signal.{signal.SIGCHLD:d}": (["ignored"], ["default"])}
+
+
+def test_blocked_signals_stay_blocked(tmp_path):
+    blocked = [signal.SIGUSR2, signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGRTMIN + 3]
+    assert differences(tmp_path, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked)) == {}
+
+
+@pytest.mark.parametrize("soft, hard", [(64, 64), (256, 4096), (1024, 8192)])
+def test_descriptor_limit_is_the_jobs_own(tmp_path, soft, hard):
+    """We raise ours to the hard limit, never the job's."""
+    limits = (soft, hard)
+    assert differences(tmp_path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits)) == {}
+
+
+def test_other_limits(tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 4096))
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 22, 1 << 23))
+        resource.setrlimit(resource.RLIMIT_NPROC, (5000, 6000))
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+        resource.setrlimit(resource.RLIMIT_CPU, (3600, 7200))
+
+    assert differences(tmp_path, preexec_fn=limit) == {}
+
+
+def test_umask_niceness_directory_oom_score(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+
+    def change():
+        os.umask(0o027)
+        os.nice(3)
+        Path("/proc/self/oom_score_adj").write_text("321")
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    assert differences(tmp_path, cwd=tmp_path / "elsewhere", preexec_fn=change) == {}
+
+
+def test_environment_is_passed_as_it_is(tmp_path):
+    """Order, duplicates of nothing, empty values and bytes that are no text included."""
+    kept = {os.fsencode(name): os.fsencode(os.environ[name]) for name in ("PATH", "XDG_CONFIG_HOME")}
+    strange = {b"EMPTY": b"", b"BYTES": b"\xff\xfe \x80", b"TACHO_RECORDINGS": b"not ours", **kept}
+    assert differences(tmp_path, env=strange) == {}
+
+
+def test_names_the_recording_it_is_in(tmp_path):
+    """TACHO_RECORDING is absolute, so that it stays true after a chdir, and one recording may run in another."""
+    told = run("run", "-q", "-o", "a.tacho", "--", "sh", "-c", "echo $TACHO_RECORDING", cwd=tmp_path)
+    assert told.stdout.decode().strip() == str(tmp_path / "a.tacho")
+    inner = [TACHO, "run", "-q", "-o", str(tmp_path / "inner.tacho"), "--", "sh", "-c", "echo $TACHO_RECORDING"]
+    nested = record(inner, "-q", output=tmp_path / "outer.tacho")
+    assert nested.stdout.decode().strip() == str(tmp_path / "inner.tacho")
+
+
+def test_arguments_are_passed_as_they_are(tmp_path):
+    words = [b"", b"-i", b"--", b"a b", b"new\nline", b"\xff\xfe", b"{name}", b"--help"]
+    script = "import sys, os; sys.stdout.buffer.write(b'\\0'.join(map(os.fsencode, sys.argv[1:])))"
+    command = [TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", sys.executable, "-c", script, *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE)
+    assert done.stdout == b"\0".join(words)
+
+
+# ---- its input and output ----
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_streams_are_untouched(tmp_path, quiet):
+    """Every byte in, every byte out; with -q not one of ours is on stderr, without it ours come after the job's."""
+    data = os.urandom(300_000)
+    script = "cat; head -c 1000 /dev/zero >&2"
+    options = ["-q"] if quiet else []
+    command = [TACHO, "run", *options, "-o", tmp_path / "a.tacho", "--", "sh", "-c", script]
+    done = subprocess.run(command, input=data, capture_output=True)
+    assert done.returncode == 0
+    assert done.stdout == data
+    assert done.stderr[:1000] == bytes(1000)
+    assert (done.stderr[1000:] == b"") == quiet
+
+
+def test_stdin_is_left_for_others(tmp_path):
+    """What the job does not read stays there for whoever reads next."""
+    (tmp_path / "in").write_text("one\ntwo\n")
+    script = f'"{TACHO}" run -q -o "{tmp_path}/a.tacho" -- sh -c "read x; echo job \\$x"; read y; echo shell $y'
+    with open(tmp_path / "in", "rb") as source:
+        done = subprocess.run(["sh", "-c", script], stdin=source, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "job one\nshell two\n"
+
+
+def test_full_stdout_is_the_jobs_trouble(tmp_path):
+    with open("/dev/full", "wb") as full:
+        done = record(["sh", "-c", "echo x || exit 3"], "-q", output=tmp_path / "a.tacho", stdout=full)
+    assert done.returncode == 3
+
+
+def test_closed_or_full_stderr_does_not_fail_a_good_job(tmp_path):
+    """Our summary has nowhere to go: the job's status stays."""
+    with open("/dev/full", "wb") as full:
+        assert record(["true"], output=tmp_path / "a.tacho", stderr=full).returncode == 0
+    words = [TACHO, "run", "-o", str(tmp_path / "b.tacho"), "--", "true"]
+    assert subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *words]).returncode == 0
+
+
+def test_reader_that_goes_away(tmp_path):
+    """SIGPIPE hits the job as it would without us."""
+    words = f'"{TACHO}" run -q -o "{tmp_path}/a.tacho" -- yes'
+    done = subprocess.run(["bash", "-c", f"{words} | head -n 1; echo ${{PIPESTATUS[0]}}"], stdout=subprocess.PIPE)
+    assert done.stdout == b"y\n141\n"
+
+
+# ---- its end ----
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 125, 126, 127, 128, 255])
+def test_exit_code_is_the_jobs(tmp_path, code):
+    done = record(["sh", "-c", f"exit {code}"], "-q", output=tmp_path / "a.tacho")
+    assert done.returncode == code
+    assert show(tmp_path / "a.tacho")["exit"] == {"code": code, "signal": None}
+
+
+@pytest.mark.parametrize("name", "HUP INT QUIT ABRT KILL USR1 SEGV PIPE TERM".split())
+def test_signal_is_the_jobs(tmp_path, name):
+    """We die of the same signal, so that a shell sees 128+N and a parent WIFSIGNALED."""
+    number = getattr(signal, f"SIG{name}")
+    command = ["sh", "-c", f"ulimit -c 0; kill -{name} $$"]
+    done = record(command, "-q", output=tmp_path / "a.tacho")
+    assert done.returncode == -number
+    assert show(tmp_path / "a.tacho")["exit"]["signal"] == number
+    words = [TACHO, "run", "-q", "-o", str(tmp_path / "b.tacho"), "--", *command]
+    shell = subprocess.run(["sh", "-c", '"$@"; echo $?', "sh", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert shell.stdout == f"{128 + number}\n".encode()
+
+
+def test_not_found(tmp_path):
+    done = run("run", "--", "no-such-command-anywhere", cwd=tmp_path)
+    assert done.returncode == 127
+    assert b"no-such-command-anywhere" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["not executable", "directory"])
+def test_cannot_execute(tmp_path, kind):
+    job = tmp_path / "job"
+    if kind == "directory":
+        job.mkdir()
+    else:
+        job.write_bytes(b"#!/bin/sh\n")
+    done = run("run", "--", job, cwd=tmp_path)
+    assert done.returncode == 126
+    assert str(job).encode() in done.stderr
+    assert list(tmp_path.iterdir()) == [job]
+
+
+def test_force_keeps_the_old_recording_when_nothing_ran(tmp_path):
+    old = tmp_path / "old.tacho"
+    assert record(["true"], "-q", output=old).returncode == 0
+    before = old.read_bytes()
+    assert record(["no-such-command-anywhere"], "--force", output=old).returncode == 127
+    assert old.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [old]
+
+
+@pytest.mark.parametrize("words", [[], ["--"], ["--no-such-option", "--", "true"], ["-i", "soon", "--", "true"]])
+def test_wrong_use(tmp_path, words):
+    done = run("run", *words, cwd=tmp_path)
+    assert done.returncode == 125
+    assert done.stderr.startswith(b"tacho")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- signals on their way to it ----
+
+# Writes the name of each signal down as it arrives; ends with 7 when that was TERM.
+COUNTER = r"""
+import os, signal, sys
+log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+ended = False
+
+def arrived(number, frame):
+    global ended
+    os.write(log, signal.Signals(number).name[3:].encode() + b"\n")
+    ended = number == signal.SIGTERM
+
+for name in sys.argv[2:]:
+    signal.signal(getattr(signal, "SIG" + name), arrived)
+os.write(log, b"ready\n")
+while not ended:
+    signal.pause()
+sys.exit(7)
+"""
+
+
+def start_counter(tmp_path, names, **kwargs):
+    (tmp_path / "counter.py").write_text(COUNTER)
+    log = tmp_path / "log"
+    words = ["run", "-q", "-o", tmp_path / "a.tacho", "--", "/usr/bin/python3", tmp_path / "counter.py", log, *names]
+    tacho = start(*words, **kwargs)
+    until(lambda: log.exists() and "ready" in log.read_text(), "the counter is ready")
+    return tacho, log
+
+
+def test_signals_reach_the_job_once(tmp_path):
+    """Sent to us alone, each passes on exactly once, and the job's own answer to TERM is the status."""
+    names = "INT HUP QUIT USR1 USR2 CONT WINCH TERM".split()
+    tacho, log = start_counter(tmp_path, names, start_new_session=True)
+    for name in names:
+        tacho.send_signal(getattr(signal, f"SIG{name}"))
+        until(lambda: name in log.read_text().split(), f"SIG{name} arrives")
+    assert tacho.wait() == 7
+    assert log.read_text().split() == ["ready", *names]
+
+
+def test_signals_ignored_by_the_job_do_not_end_us(tmp_path):
+    """`nohup`: the job ignores HUP, so HUP must not end the recording either."""
+    os.mkfifo(tmp_path / "fifo")
+    script = "trap '' HUP INT TERM; echo; read x < fifo; exit 4"
+    words = ["run", "-q", "-o", tmp_path / "a.tacho", "--", "sh", "-c", script]
+    tacho = start(*words, cwd=tmp_path, stdout=subprocess.PIPE)
+    tacho.stdout.readline()
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        tacho.send_signal(number)
+    with open(tmp_path / "fifo", "w") as fifo:
+        fifo.write("go\n")
+    assert tacho.wait() == 4
+    assert show(tmp_path / "a.tacho")["complete"]
+
+
+def test_stop_and_continue_from_outside(tmp_path):
+    """TSTP reaches the job, which stops; CONT lets it go on."""
+    tacho = start("run", "-q", "-o", tmp_path / "a.tacho", "--", "sleep", "1000", start_new_session=True)
+    job = job_of(tacho, "sleep")
+    tacho.send_signal(signal.SIGTSTP)
+    until(lambda: state(job) == "T", "the job stops")
+    tacho.send_signal(signal.SIGCONT)
+    until(lambda: state(job) == "S", "the job goes on")
+    tacho.send_signal(signal.SIGTERM)
+    assert tacho.wait() == -signal.SIGTERM
+
+
+def test_killed_job(tmp_path):
+    tacho = start("run", "-q", "-o", tmp_path / "a.tacho", "--", "sleep", "1000")
+    job = job_of(tacho, "sleep")
+    os.kill(job, signal.SIGKILL)
+    assert tacho.wait() == -signal.SIGKILL
+    assert show(tmp_path / "a.tacho")["exit"]["signal"] == signal.SIGKILL
+
+
+# ---- the recording's name and mode ----
+
+
+def test_name_by_default(tmp_path):
+    assert run("run", "-q", "--", "/bin/sh", "-c", ":", cwd=tmp_path).returncode == 0
+    (made,) = tmp_path.iterdir()
+    assert made.match("sh-[0-9]*-[0-9]*.tacho")
+
+
+@pytest.mark.parametrize(
+    "output, expected",
+    [
+        ("plain", "plain"),
+        ("{name}.t", "my run.t"),
+        ("deep/er/x.tacho", "deep/er/x.tacho"),
+        ("{rank}-{jobid}.t", "3-77.t"),
+        ("{{x}}.t", "{x}.t"),
+    ],
+)
+def test_output_templates(tmp_path, output, expected):
+    env = dict(os.environ, SLURM_JOB_ID="77", SLURM_PROCID="3")
+    done = run("run", "-q", "-n", "my run", "-o", output, "--", "true", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()] == [expected]
+
+
+def test_output_directory(tmp_path):
+    (tmp_path / "there").mkdir()
+    assert run("run", "-q", "-o", tmp_path / "there", "--", "true").returncode == 0
+    assert [path.name for path in (tmp_path / "there").iterdir() if path.match("true-*.tacho")]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
+def test_recordings_are_private(tmp_path, umask):
+    done = record(["true"], "-q", output=tmp_path / "a.tacho", preexec_fn=lambda: os.umask(umask))
+    assert done.returncode == 0
+    assert stat.S_IMODE((tmp_path / "a.tacho").stat().st_mode) == 0o600
+
+
+def test_nothing_is_overwritten(tmp_path):
+    target, ran = tmp_path / "a.tacho", tmp_path / "ran"
+    target.write_text("precious")
+    target.chmod(0o644)
+    done = record(["touch", ran], output=target)
+    assert done.returncode == 125
+    assert b"a.tacho" in done.stderr and b"--force" in done.stderr
+    assert target.read_text() == "precious"
+    assert not ran.exists()
+    assert record(["touch", ran], "-q", "--force", output=target).returncode == 0
+    assert ran.exists()
+    assert show(target)["exit"]["code"] == 0
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("target", ["file/x.tacho", "/proc/nothing/x.tacho", "/dev/null/x.tacho"])
+def test_impossible_place_is_said_before_the_job_starts(tmp_path, target):
+    (tmp_path / "file").write_text("")
+    done = run("run", "-o", target, "--", "touch", tmp_path / "ran", cwd=tmp_path)
+    assert done.returncode == 125
+    assert target.encode() in done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+def test_place_without_permission(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody who may not write here")
+    for path in [tmp_path, *tmp_path.parents]:
+        if path.stat().st_mode & 0o005 != 0o005 and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o005)
+    done = run("run", "-o", tmp_path / "a.tacho", "--", "echo", "ran", user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 125
+    assert b"a.tacho" in done.stderr
+    assert done.stdout == b""
+
+
+def test_symbolic_links_are_not_written_through(tmp_path):
+    """A link that somebody laid in a shared directory must not lead us to another file."""
+    (tmp_path / "a.tacho").symlink_to(tmp_path / "victim")
+    assert record(["true"], output=tmp_path / "a.tacho").returncode == 125
+    assert not (tmp_path / "victim").exists()
+
+
+# ---- where options come from ----
+
+
+def test_precedence(tmp_path, monkeypatch):
+    def interval(*options):
+        assert record(["true"], "-q", "--force", *options, output=tmp_path / "a.tacho").returncode == 0
+        return show(tmp_path / "a.tacho")["interval_s"]
+
+    assert interval() == 1
+    (tmp_path / "tacho").mkdir()
+    (tmp_path / "tacho" / "config").write_text("# a comment\ninterval = 250ms\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert interval() == 0.25
+    monkeypatch.setenv("TACHO_INTERVAL", "500ms")
+    assert interval() == 0.5
+    assert interval("-i", "20Hz") == 0.05
+
+
+def test_options_after_the_command_are_its_own(tmp_path):
+    done = run("run", "-q", "-o", tmp_path / "a.tacho", "echo", "-q", "--force", "-o", "x")
+    assert done.stdout == b"-q --force -o x\n"

@@ -1,0 +1,481 @@
+"""Nothing that happens to the recorder, the job or the disk loses more than one flush or fails a good job."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from recorder import BURNERS, TACHO, check, job_of, record, run, show, start, state, until
+
+ROOT = Path(__file__).resolve().parents[2]
+ASAN = ROOT / "build-asan" / "tacho"
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small file system")
+
+# A job that lives until it is told to end, with a few processes that work and come and go.
+LIVELY = "while :; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; /bin/true; done"
+
+
+def lively(tmp_path, *options, **kwargs):
+    """Starts a recording of a lively job and waits until something of it is in the file."""
+    recording = tmp_path / "a.tacho"
+    options = ["-q", "-i", "10ms", "--flush", "20ms", *options]
+    tacho = start("run", *options, "-o", recording, "--", "sh", "-c", LIVELY, start_new_session=True, **kwargs)
+    job = job_of(tacho, "sh")
+    until(lambda: ticks(recording) >= 3, "three ticks are in the file")
+    return tacho, job, recording
+
+
+def ticks(recording):
+    """Ticks that a reader sees now; 0 when there is nothing to read yet."""
+    done = run("show", "--json", recording)
+    return json.loads(done.stdout)["ticks"]["taken"] if done.returncode == 0 else 0
+
+
+def kill(*pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+# ---- death ----
+
+
+@pytest.mark.parametrize("moment", range(8))
+def test_recorder_killed(tmp_path, moment):
+    """The job goes on; all that was readable before is readable after, and `check` says that the end is missing."""
+    tacho, job, recording = lively(tmp_path)
+    time.sleep(random.Random(moment).uniform(0, 0.2))
+    before = ticks(recording)
+    tacho.kill()
+    tacho.wait()
+    try:
+        assert state(job) in ("R", "S", "D")
+        status, words = check(recording)
+        assert status == 1, words
+        after = show(recording)
+        assert after["complete"] is False
+        assert after["ticks"]["taken"] >= before
+        assert after["exit"] == {"code": None, "signal": None}
+        assert after["cpu"]["total_s"] is not None
+    finally:
+        os.killpg(tacho.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("moment", range(3))
+def test_recorder_killed_before_the_first_tick(tmp_path, moment):
+    """However early: a reader says that there is nothing, or shows what there is; it never crashes."""
+    recording = tmp_path / "a.tacho"
+    tacho = start("run", "-q", "-o", recording, "--", "sleep", "1000", start_new_session=True)
+    if moment:
+        until(recording.exists, "the file is made")
+    if moment == 2:
+        until(lambda: recording.stat().st_size > 0, "something is in it")
+    tacho.kill()
+    tacho.wait()
+    for pid in children_of_group(tacho.pid):
+        kill(pid)
+    status, words = check(recording)
+    assert status in (1, 2), words
+    assert run("show", "--json", recording).returncode == (0 if status == 1 else 2)
+
+
+def children_of_group(group):
+    found = subprocess.run(["pgrep", "-g", str(group)], stdout=subprocess.PIPE, text=True).stdout
+    return [int(word) for word in found.split()]
+
+
+def test_job_killed(tmp_path):
+    tacho, job, recording = lively(tmp_path)
+    os.kill(job, signal.SIGKILL)
+    assert tacho.wait() == -signal.SIGKILL
+    assert check(recording)[0] == 0
+    summary = show(recording)
+    assert summary["complete"] is True
+    assert summary["exit"]["signal"] == signal.SIGKILL
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_both_killed(tmp_path, moment):
+    tacho, _, recording = lively(tmp_path)
+    time.sleep(random.Random(100 + moment).uniform(0, 0.1))
+    before = ticks(recording)
+    os.killpg(tacho.pid, signal.SIGKILL)
+    tacho.wait()
+    assert check(recording)[0] == 1
+    assert show(recording)["ticks"]["taken"] >= before
+
+
+def test_term_writes_at_once(tmp_path):
+    """With a flush every hour only the signal can have brought the ticks to the file."""
+    script = "trap 'while [ ! -e gone ]; do /bin/true; done; exit 0' TERM; echo; while :; do /bin/true; done"
+    words = ["run", "-q", "-i", "5ms", "--flush", "1h", "-o", tmp_path / "a.tacho", "--", "sh", "-c", script]
+    tacho = start(*words, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True)
+    tacho.stdout.readline()
+    time.sleep(0.2)
+    before = ticks(tmp_path / "a.tacho")
+    tacho.send_signal(signal.SIGTERM)
+    until(lambda: ticks(tmp_path / "a.tacho") > before + 5, "the signal brings what was sampled to the file")
+    tacho.kill()
+    os.killpg(tacho.pid, signal.SIGKILL)
+    tacho.wait()
+
+
+# ---- a full disk ----
+
+
+def assert_job_survived(done, recording):
+    assert done.returncode == 5
+    assert b"tacho: " in done.stderr and b"warning" in done.stderr.lower()
+    status, words = check(recording)
+    assert status == 1, words
+    assert show(recording)["ticks"]["taken"] > 0
+
+
+# Five processes that work for about a second, in steps, and end with 5.
+BUSY = "for n in 1 2 3 4; do (i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done) & done; wait; exit 5"
+
+
+@root_only
+def test_full_disk(tmp_path):
+    """The job ends with its own status, a warning says what happened, and what was written is readable."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    try:
+        (disk / "ballast").write_bytes(bytes((1 << 20) - 16384))
+        done = record(["sh", "-c", BUSY], "-i", "1ms", "--flush", "10ms", output=disk / "a.tacho")
+        assert_job_survived(done, disk / "a.tacho")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_file_size_limit(tmp_path):
+    """RLIMIT_FSIZE hits us as a full disk does, without a signal that kills, and the job keeps the limit."""
+    limit = (12288, 12288)
+    done = record(
+        ["bash", "-c", f"[ $(ulimit -f) = 12 ] || exit 9; {BUSY}"],
+        "-i", "1ms", "--flush", "10ms", output=tmp_path / "a.tacho",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+    )
+    assert_job_survived(done, tmp_path / "a.tacho")
+    assert (tmp_path / "a.tacho").stat().st_size <= limit[0]
+
+
+@root_only
+def test_no_room_at_all(tmp_path):
+    """When not even the beginning can be written, that is said before the job starts."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
+    try:
+        (disk / "ballast").write_bytes(bytes(65536))
+        done = record(["touch", tmp_path / "ran"], output=disk / "a.tacho")
+        assert done.returncode == 125
+        assert b"No space left" in done.stderr
+        assert not (tmp_path / "ran").exists()
+        assert not (disk / "a.tacho").exists()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+# ---- time that passes unseen ----
+
+
+def test_stopped_recorder(tmp_path):
+    """Ticks that fell into the pause are counted as missed, and the job never noticed."""
+    tacho, job, recording = lively(tmp_path)
+    os.kill(tacho.pid, signal.SIGSTOP)
+    until(lambda: state(tacho.pid) == "T", "the recorder stops")
+    time.sleep(1)
+    os.kill(tacho.pid, signal.SIGCONT)
+    before = ticks(recording)
+    until(lambda: ticks(recording) > before, "it samples again")
+    os.kill(job, signal.SIGTERM)
+    assert tacho.wait() == -signal.SIGTERM
+    summary = show(recording)
+    assert summary["complete"] is True
+    # 100 ticks fell into the pause; on a loaded machine others may be missed too.
+    assert summary["ticks"]["missed"] >= 50
+    assert summary["wall_s"] >= 1
+
+
+def test_suspended_job(tmp_path):
+    tacho, job, recording = lively(tmp_path)
+    os.kill(job, signal.SIGSTOP)
+    until(lambda: state(job) == "T", "the job stops")
+    time.sleep(0.3)
+    os.kill(job, signal.SIGCONT)
+    os.kill(job, signal.SIGTERM)
+    assert tacho.wait() == -signal.SIGTERM
+    assert show(recording)["complete"] is True
+
+
+# ---- many ----
+
+
+@pytest.mark.limit(240)
+def test_hundred_thousand_forks(tmp_path):
+    done = record([BURNERS / "storm", "100000", "8"], "-i", "100ms", output=tmp_path / "a.tacho")
+    assert done.returncode == 0
+    assert check(tmp_path / "a.tacho")[0] == 0
+    summary = show(tmp_path / "a.tacho")
+    count = summary["processes"]
+    if os.geteuid() == 0 and "processes" not in str(summary.get("unavailable")):
+        assert count["seen"] + count["unsampled"] >= 100_001 or count["seen"] >= 100_001
+    # Our memory does not grow with the number of processes that ever lived.
+    assert summary["self"]["peak_rss_bytes"] < 64 << 20
+
+
+@pytest.mark.parametrize("limit", [64, 256])
+def test_more_processes_than_descriptors(tmp_path, limit):
+    """Beyond the limit files are opened for each sample: every process is still there, and the job keeps its limit."""
+    script = "for n in $(seq 200); do sleep 1000 & done; sleep 1; ulimit -n >limit; kill $(jobs -p)"
+    done = record(
+        ["bash", "-c", script], "-q", "-i", "50ms", output=tmp_path / "a.tacho", cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "limit").read_text().strip() == str(limit)
+    summary = show(tmp_path / "a.tacho")
+    assert summary["processes"]["peak"] >= 201
+    # 200 sleepers of some 500 KiB and more each: their memory was read, not only their number.
+    assert summary["memory"]["peak_rss_bytes"] > 200 * 300_000
+    listed = run("show", "--processes", "--json", tmp_path / "a.tacho")
+    assert listed.returncode == 0
+    assert listed.stdout.count(b'"sleep') >= 200
+
+
+def test_attach_and_detach_many_times(tmp_path):
+    """Two hundred recorders come and go; the process looked at has nothing to show for it."""
+    target = subprocess.Popen(["sleep", "1000"])
+    try:
+        status = Path(f"/proc/{target.pid}/status")
+        before = len(os.listdir(f"/proc/{target.pid}/fd"))
+        for _ in range(200):
+            done = run("attach", "-q", "--force", "--duration", "1ms", "-o", tmp_path / "a.tacho", target.pid)
+            assert done.returncode == 0, done.stderr
+        assert len(os.listdir(f"/proc/{target.pid}/fd")) == before
+        assert "TracerPid:\t0" in status.read_text()
+        assert target.poll() is None
+        assert check(tmp_path / "a.tacho")[0] == 0
+    finally:
+        target.kill()
+        target.wait()
+
+
+def test_attach_ends_with_its_target(tmp_path):
+    target = subprocess.Popen(["sleep", "1000"])
+    tacho = start("attach", "-q", "-i", "10ms", "--flush", "20ms", "-o", tmp_path / "a.tacho", target.pid)
+    until(lambda: ticks(tmp_path / "a.tacho") >= 2, "it is being recorded")
+    target.kill()
+    target.wait()
+    assert tacho.wait() == 0
+    assert check(tmp_path / "a.tacho")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["TERM", "INT", "HUP"])
+def test_attach_ends_with_a_signal(tmp_path, name):
+    """An attached recorder has no job to pass a signal to: it ends, wholly, and leaves the target alone."""
+    target = subprocess.Popen(["sleep", "1000"])
+    try:
+        tacho = start("attach", "-q", "-i", "10ms", "--flush", "20ms", "-o", tmp_path / "a.tacho", target.pid)
+        until(lambda: ticks(tmp_path / "a.tacho") >= 2, "it is being recorded")
+        tacho.send_signal(getattr(signal, f"SIG{name}"))
+        tacho.wait()
+        assert check(tmp_path / "a.tacho")[0] == 0
+        assert target.poll() is None
+    finally:
+        target.kill()
+        target.wait()
+
+
+def test_attach_to_nothing(tmp_path):
+    target = subprocess.Popen(["true"])
+    target.wait()
+    done = run("attach", "-o", tmp_path / "a.tacho", target.pid)
+    assert done.returncode == 125
+    assert str(target.pid).encode() in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- strange names ----
+
+NAMES = [b"two words", b"new\nline", b"par) R 1 (en", b"\xff\xfe\x80bytes", "δοκιμή".encode(), b"tab\there", b'quo"te\\']
+
+
+def test_strange_names(tmp_path):
+    """Text for people stays one line a process and valid UTF-8; JSON is valid and gives every byte back."""
+    names = []
+    for name in NAMES:
+        program = os.path.join(os.fsencode(tmp_path), name)
+        os.symlink(b"/bin/sleep", program)
+        names.append(program)
+    script = 'for n; do "$n" 1000 & done; sleep 1; kill $(jobs -p)'
+    command = [TACHO, "run", "-q", "-i", "20ms", "-o", tmp_path / "a.tacho", "--", "bash", "-c", script, "bash"]
+    assert subprocess.run(command + names, stdin=subprocess.DEVNULL).returncode == 0
+
+    table = run("show", "--processes", tmp_path / "a.tacho")
+    assert table.returncode == 0
+    text = table.stdout.decode()  # raises when it is no UTF-8
+    assert all(char == "\n" or char.isprintable() for char in text)
+    for line_part in ("two words", "new\\nline", "par) R 1 (en", "\\xff\\xfe\\x80bytes", "δοκιμή", "tab\\there"):
+        assert line_part in text
+
+    listed = run("show", "--processes", "--json", tmp_path / "a.tacho")
+    found = json.dumps(json.loads(listed.stdout.decode()), ensure_ascii=False)
+    for escaped in ("two words", "new\\\\nline", "\\\\xff\\\\xfe\\\\x80bytes", "δοκιμή"):
+        assert escaped in found
+
+
+def test_long_command_line(tmp_path):
+    """A megabyte of arguments; what is kept of it may be cut, what is measured may not."""
+    words = ["x" * 100_000] * 10
+    done = record(["bash", "-c", "sleep 0.3; exit 6", "bash", *words], "-q", "-i", "50ms", output=tmp_path / "a.tacho")
+    assert done.returncode == 6
+    assert check(tmp_path / "a.tacho")[0] == 0
+    summary = show(tmp_path / "a.tacho")
+    assert json.dumps(summary["command"]).count("sleep 0.3; exit 6") == 1
+    assert run("show", "--processes", tmp_path / "a.tacho").returncode == 0
+    for line in run("show", tmp_path / "a.tacho").stdout.decode().splitlines():
+        assert len(line) < 1000
+
+
+# ---- readers beside the writer ----
+
+
+def test_readers_follow_a_growing_file(tmp_path):
+    """At any moment a reader shows a whole picture, and never less than before."""
+    tacho, job, recording = lively(tmp_path)
+    seen = 0
+    for _ in range(30):
+        summary = show(recording)
+        assert summary["complete"] is False
+        assert summary["ticks"]["taken"] >= seen
+        seen = summary["ticks"]["taken"]
+        assert check(recording)[0] == 1
+        assert run("show", "--processes", recording).returncode == 0
+    os.kill(job, signal.SIGTERM)
+    tacho.wait()
+    assert check(recording)[0] == 0
+    assert show(recording)["ticks"]["taken"] >= seen
+
+
+def test_cut_anywhere(tmp_path):
+    """Cut at every kind of place: readers say so, show what is before the cut, and show more of a longer piece."""
+    assert record(["sh", "-c", BUSY], "-q", "-i", "5ms", "--flush", "20ms", output=tmp_path / "a.tacho").returncode == 5
+    whole = (tmp_path / "a.tacho").read_bytes()
+    taken = show(tmp_path / "a.tacho")["ticks"]["taken"]
+    seen = 0
+    for length in sorted(random.Random(1).sample(range(len(whole)), 60)):
+        piece = tmp_path / "piece.tacho"
+        piece.write_bytes(whole[:length])
+        status, words = check(piece)
+        assert status in (1, 2), words
+        shown = run("show", "--json", piece)
+        assert shown.returncode == (0 if status == 1 else 2), shown.stderr
+        if status == 1:
+            now = json.loads(shown.stdout)["ticks"]["taken"]
+            assert seen <= now <= taken
+            seen = now
+    assert seen > taken // 2
+
+
+@pytest.mark.parametrize("content", [b"", b"tacho", b"\0" * 10_000, b"\x7fELF" + os.urandom(5000)])
+def test_no_recording(tmp_path, content):
+    (tmp_path / "a.tacho").write_bytes(content)
+    assert check(tmp_path / "a.tacho")[0] == 2
+    done = run("show", tmp_path / "a.tacho")
+    assert done.returncode == 2
+    assert b"a.tacho" in done.stderr
+
+
+def test_missing_recording(tmp_path):
+    assert check(tmp_path / "none.tacho")[0] == 2
+    assert run("show", tmp_path / "none.tacho").returncode == 2
+
+
+# ---- memory checkers ----
+
+READERS = [["show"], ["show", "--json"], ["show", "--processes"], ["show", "--processes", "--json"], ["check"]]
+SMALL_JOB = ["sh", "-c", "sleep 0.1; (sleep 0.1; true) & true; wait; exit 3"]
+
+
+@pytest.fixture(params=["valgrind", "asan"])
+def checker(request):
+    """A prefix under which the binary is watched, or the binary that watches itself."""
+    if request.param == "asan":
+        if not ASAN.exists():
+            pytest.skip("no build-asan/ here: ./dev test builds it")
+        return [str(ASAN)]
+    return ["valgrind", "-q", "--error-exitcode=99", "--leak-check=full", "--track-fds=no", "--trace-children=no", TACHO]
+
+
+def watched(checker, *words):
+    done = subprocess.run([*checker, *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True)
+    complaints = done.stderr.decode(errors="replace")
+    assert done.returncode != 99 and "==ERROR" not in complaints and "runtime error" not in complaints, complaints
+    assert "definitely lost" not in complaints, complaints
+    return done.returncode
+
+
+@pytest.mark.limit(240)
+def test_memory_checkers(checker, tmp_path):
+    recording, attached = tmp_path / "a.tacho", tmp_path / "b.tacho"
+    assert watched(checker, "run", "-i", "20ms", "-o", recording, "--", *SMALL_JOB) == 3
+    target = subprocess.Popen(["sleep", "1000"])
+    try:
+        options = ["-i", "20ms", "--duration", "200ms", "-o", attached]
+        assert watched(checker, "attach", *options, target.pid) == 0
+    finally:
+        target.kill()
+        target.wait()
+    assert watched(checker, "run", "-o", tmp_path / "c.tacho", "--", "no-such-command-anywhere") == 127
+    for words in READERS:
+        assert watched(checker, *words, recording) == 0
+        assert watched(checker, *words, attached) == 0
+    (tmp_path / "cut.tacho").write_bytes(recording.read_bytes()[:-200])
+    assert watched(checker, "check", tmp_path / "cut.tacho") == 1
+    assert watched(checker, "show", tmp_path / "cut.tacho") == 0
+    assert watched(checker, "show", tmp_path / "none.tacho") == 2
+    assert watched(checker, "help", "run") == 0
+    assert watched(checker, "metrics") == 0
+
+
+def test_sanitized_readers_on_damage(tmp_path):
+    """Bits flipped at stepped offsets, read by the binary that watches itself: no crash, no hang, no lie."""
+    if not ASAN.exists():
+        pytest.skip("no build-asan/ here: ./dev test builds it")
+    assert record(["sh", "-c", BUSY], "-q", "-i", "5ms", output=tmp_path / "a.tacho").returncode == 5
+    whole = (tmp_path / "a.tacho").read_bytes()
+    truth = show(tmp_path / "a.tacho")
+    for offset in range(0, len(whole), max(1, len(whole) // 40)):
+        damaged = bytearray(whole)
+        damaged[offset] ^= 1 << (offset % 8)
+        (tmp_path / "bad.tacho").write_bytes(damaged)
+        status = watched([str(ASAN)], "check", tmp_path / "bad.tacho")
+        assert status in (1, 2), f"a flipped bit at {offset} of {len(whole)} was not noticed"
+        done = subprocess.run([ASAN, "show", "--json", tmp_path / "bad.tacho"], capture_output=True)
+        assert done.returncode == (0 if status == 1 else 2), done.stderr
+        if status == 1:
+            assert json.loads(done.stdout)["ticks"]["taken"] <= truth["ticks"]["taken"]
+
+
+# ---- privacy ----
+
+
+def test_environment_is_not_recorded(tmp_path):
+    """Neither by run nor by attach: secrets live in environments. The strings are looked for in all that readers say."""
+    env = dict(os.environ, SECRET_TOKEN="hunter2-hunter2-hunter2")
+    assert record(["sleep", "0.1"], "-q", "-i", "20ms", output=tmp_path / "a.tacho", env=env).returncode == 0
+    assert b"hunter2" not in (tmp_path / "a.tacho").read_bytes()
+    for words in READERS:
+        assert b"hunter2" not in run(*words, tmp_path / "a.tacho").stdout
