@@ -23,8 +23,8 @@ int store_meta(struct store_writer *w, const struct pairs *meta);
 /* Once, before the first instance. */
 int store_schema(struct store_writer *w, const struct schema *schema);
 
-/* An instance appears in a row of set's table, or (same id) its identity changed. row STORE_NO_ROW: it was known
- * only by name (a process that ended before its first sample). */
+/* An instance appears in a row of set's table, or (same id) its identity changed. row STORE_NO_ROW: it was
+ * known only by name (a process that ended before its first sample). */
 void store_instance(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
 	const struct pairs *identity);
 /* It is gone; `last` is its final accounting. row STORE_NO_ROW: it never had one. */
@@ -49,7 +49,7 @@ int store_finish(struct store_writer *w, const struct pairs *summary);
 /* For the torture tests and exec failures: frees without another write. */
 struct store_writer *store_abandon(struct store_writer *w);
 
-uint64_t store_bytes(const struct store_writer *w);	/* in the file so far */
+uint64_t store_bytes(const struct store_writer *w); /* in the file so far */
 const char *store_path(const struct store_writer *w);
 
 /* ---- reading ---- */
@@ -60,10 +60,10 @@ enum store_type {
 	STORE_INSTANCE, /* bound to its row in the table */
 	STORE_GONE,	/* delivered before the row is unbound: its last cells can be read */
 	STORE_EVENT,
-	STORE_TICK,	/* touched rows of the tables hold new cells, `before` the old ones */
-	STORE_LOST,	/* damage or a gap was skipped: all rows of all tables are unbound, instances of the next
-			 * segment appear anew under their old ids */
-	STORE_SUMMARY,	/* the recording is complete */
+	STORE_TICK, /* touched rows of the tables hold new cells, `before` the old ones */
+	STORE_LOST, /* damage or a gap was skipped: all rows of all tables are unbound, instances of the next
+		     * segment appear anew under their old ids */
+	STORE_SUMMARY, /* the recording is complete */
 };
 
 struct store_record {
@@ -71,9 +71,9 @@ struct store_record {
 	int64_t time_ns;
 	uint64_t tick; /* number */
 	uint32_t set, row, id;
-	/* INSTANCE: known before (its identity changed, or it was restated at a segment's start). After LOST all
-	 * that live are restated; one that was born in the gap is `again` and new to you, and one that is not
-	 * restated before the next tick is gone. */
+	/* INSTANCE: known before (its identity changed, or it was restated at a segment's start). After LOST
+	 * all that live are restated; one that was born in the gap is `again` and new to you, and one that is
+	 * not restated before the next tick is gone. */
 	bool again;
 	const char *kind;	   /* EVENT */
 	const struct pairs *pairs; /* META, INSTANCE, GONE, EVENT, SUMMARY; valid until the next call */
@@ -98,14 +98,14 @@ bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns);
 
 /* What check reports; meaningful when store_next() has returned 0. */
 struct store_health {
-	bool complete;	       /* a summary was read and nothing follows */
-	uint64_t bytes;	       /* of the file */
-	uint64_t good_bytes;   /* in whole blocks */
-	uint64_t lost_bytes;   /* in damaged ones */
-	uint64_t tail_bytes;   /* of an unfinished last block */
-	uint32_t damaged;      /* places */
+	bool complete;	     /* a summary was read and nothing follows */
+	uint64_t bytes;	     /* of the file */
+	uint64_t good_bytes; /* in whole blocks */
+	uint64_t lost_bytes; /* in damaged ones */
+	uint64_t tail_bytes; /* of an unfinished last block */
+	uint32_t damaged;    /* places */
 	uint64_t ticks;
-	int64_t last_ns;       /* time of the last record */
+	int64_t last_ns; /* time of the last record */
 	bool has_schema;
 	bool writing; /* a recorder holds the file open (false also where the file system knows no locks) */
 };

@@ -1,0 +1,37 @@
+/* The end of the file: whole blocks go in, and reach the disk when it takes them.
+ *
+ * Blocks wait in one lazily filled mapping until append_push() writes them, one write() each. What a full
+ * disk does not take waits for the next push: a block that was written in part is continued where it stopped,
+ * so the file never holds a torn block followed by another. Cutting the part off again was rejected: it gains
+ * nothing, since readers know an unfinished last block, and it can fail. */
+#ifndef STORE_APPEND_H
+#define STORE_APPEND_H
+
+#include "store/format.h"
+
+struct append {
+	int fd;
+	char *path;
+	uint32_t file;	   /* for the headers */
+	uint32_t sequence; /* of the next block */
+	uint64_t written;  /* bytes in the file */
+	uint8_t *pending;
+	size_t start, end; /* of what waits in pending; the first block may be written in part */
+	size_t bound;	   /* most bytes that may wait */
+	size_t reserved;   /* size of the mapping */
+	bool failing;	   /* the last push did not get everything out */
+};
+
+/* Makes the file (mode 0600) with its START block in it. */
+int append_open(struct append *a, const char *path, bool force);
+void append_close(struct append *a); /* takes a half-opened one */
+
+/* Where the payload of the next block goes, and how much may: 0 when too much waits already. */
+uint8_t *append_payload(struct append *a, size_t *ret_room);
+/* The payload is there: the block is whole. Returns its offset in the file to be. */
+uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, size_t length);
+/* Writes what waits. 0, or the negative errno of write(). */
+int append_push(struct append *a);
+/* Forgets what waits and cuts off a block that was written in part; the sequence tells of the gap. */
+int append_drop(struct append *a);
+#endif

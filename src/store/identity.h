@@ -1,0 +1,50 @@
+/* Who lives in which row, with the identity as it stands in the file, so that every segment can begin by
+ * saying it again.
+ *
+ * Texts lie one behind the other in one lazily filled mapping; the dead leave holes, and when the holes weigh
+ * as much as the living everything is moved together. Past the bound a text is kept in a shortened form, past
+ * that not at all. Nothing is allocated after identities_init(). */
+#ifndef STORE_IDENTITY_H
+#define STORE_IDENTITY_H
+
+#include "base/pairs.h"
+#include "metric/table.h"
+
+#define IDENTITY_ROWS_MAX (UINT32_C(1) << 18) /* rows of a set that can be recorded */
+#define IDENTITY_TEXT_MAX 8192		      /* longer ones are kept shortened */
+
+struct identity {
+	uint32_t id; /* ROW_FREE: nobody */
+	uint32_t size;
+	uint32_t at;
+	bool shortened;
+	int64_t time_ns;
+};
+
+struct identities {
+	uint32_t nr_sets;
+	struct identity **row; /* [nr_sets][IDENTITY_ROWS_MAX] */
+	uint32_t *nr_rows;     /* [nr_sets]: rows ever used */
+	uint8_t *text;
+	size_t end, live, bound;
+};
+
+int identities_init(struct identities *all, uint32_t nr_sets);
+void identities_release(struct identities *all);
+
+/* NULL when the row is out of bounds. */
+static inline struct identity *identity_of(const struct identities *all, uint32_t set, uint32_t row)
+{
+	return set < all->nr_sets && row < IDENTITY_ROWS_MAX ? &all->row[set][row] : NULL;
+}
+
+/* `encoded` is what pairs_encode() made of `pairs`. */
+void identity_set(struct identities *all, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
+	const struct pairs *pairs, const void *encoded, size_t size);
+void identity_clear(struct identities *all, uint32_t set, uint32_t row);
+/* The encoded pairs; "no pairs" when there was no room. */
+const uint8_t *identity_text(const struct identities *all, const struct identity *i, size_t *ret_size);
+
+/* As pairs_encode(), with every value cut to max_value bytes. */
+void pairs_encode_short(const struct pairs *p, size_t max_value, struct buf *out);
+#endif

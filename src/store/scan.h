@@ -1,0 +1,40 @@
+/* From bytes to whole blocks, in a file that may be damaged, may end anywhere and may still grow.
+ *
+ * Bytes are read once, forward, in bounded memory. Bytes that are no block are skipped up to the next header
+ * whose checksum is right; a block whose payload is damaged is skipped as a whole. pread() and not mmap(),
+ * because a file that is cut while it is read must not kill the reader. */
+#ifndef STORE_SCAN_H
+#define STORE_SCAN_H
+
+#include "store/format.h"
+
+struct scan {
+	int fd;
+	uint64_t at;	   /* all before was handed out or skipped */
+	uint64_t tail;	   /* bytes of an unfinished block, when SCAN_END was returned */
+	bool tail_damaged; /* it is not merely unfinished, as far as one can tell now */
+	uint64_t junk;	   /* bytes skipped and not yet reported */
+	uint8_t *window;   /* bytes of the file from window_at on */
+	uint64_t window_at;
+	size_t window_len, window_cap;
+};
+
+enum scan_result {
+	SCAN_END, /* nothing more for now */
+	SCAN_BLOCK,
+	SCAN_DAMAGE, /* `size` bytes were skipped */
+};
+
+struct scan_item {
+	struct block_header header; /* valid for a BLOCK, and for DAMAGE when only the payload is wrong */
+	bool known;		    /* DAMAGE: the header is valid */
+	uint64_t offset, size;	    /* in the file, header included */
+	const uint8_t *payload;	    /* until the next call */
+};
+
+int scan_init(struct scan *s, int fd); /* takes fd */
+void scan_rewind(struct scan *s);
+void scan_release(struct scan *s);
+/* An enum scan_result, or the negative errno of reading. */
+int scan_next(struct scan *s, struct scan_item *ret);
+#endif
