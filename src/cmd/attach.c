@@ -34,7 +34,7 @@ static void add_root(struct recording *r, const char *text)
 static int attach(const void *args, int argc, char **argv)
 {
 	const struct attach_args *a = args;
-	struct recording r;
+	static struct recording r; /* reachable to the end, and released by the kernel, as in run.c */
 
 	if (!argc)
 		usage(&cmd_attach, "which process shall be watched?");
@@ -48,7 +48,6 @@ static int attach(const void *args, int argc, char **argv)
 	engine_scan(r.engine);
 	record_loop(&r);
 	record_report(&r);
-	record_release(&r);
 	return EXIT_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pwd.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,12 +167,15 @@ static int cpus_allowed(void)
 
 static void meta_machine(struct recording *r, struct pairs *p, const struct utsname *uts)
 {
-	const struct passwd *pw = getpwuid(getuid());
+	/* Not getpwuid(): behind it may stand a directory server, and the job is waiting. */
+	const char *user = env_getenv(r->env, "LOGNAME");
 
+	if (!user)
+		user = env_getenv(r->env, "USER");
 	pairs_str(p, "host", uts->nodename);
 	pairs_str(p, "kernel", uts->release);
-	if (pw)
-		pairs_str(p, "user", pw->pw_name);
+	if (user)
+		pairs_str(p, "user", user);
 	pairs_num(p, "uid", getuid());
 	pairs_num(p, "nr_cpus", cpus_allowed());
 	pairs_num(p, "mem_total_bytes", memory_bytes(r->env));
@@ -411,10 +413,11 @@ void record_discard(struct recording *r)
 	r->group = cgroup_remove(r->group);
 }
 
-void record_release(struct recording *r)
+void record_report(struct recording *r)
 {
-	engine_free(r->engine);
-	env_free(r->env);
-	command_release(&r->command);
-	buf_release(&r->path);
+	if (r->write_error)
+		warning("the recording %s is not whole: %s; what was written before can be read", (char *)r->path.data,
+			strerror(-r->write_error));
+	if (!r->opt->quiet)
+		fprintf(stderr, "tacho: kept in %s\n", (char *)r->path.data);
 }

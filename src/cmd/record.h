@@ -41,5 +41,4 @@ void record_end(struct recording *r, const char *ended);
 void record_report(struct recording *r);
 /* Leaves no file behind: the job never started. */
 void record_discard(struct recording *r);
-void record_release(struct recording *r);
 #endif

@@ -16,7 +16,7 @@
 /* A sink that remembers. */
 struct witness {
 	struct engine *engine;
-	unsigned instances, gone, ticks, events;
+	unsigned instances, gone, ticks, clock_steps;
 	int64_t last_tick_ns;
 	uint64_t last_number;
 	struct {
@@ -89,9 +89,8 @@ static void on_event(void *arg, int64_t time_ns, const char *kind, const struct 
 	struct witness *w = arg;
 
 	(void)time_ns;
-	(void)kind;
 	(void)p;
-	w->events++;
+	w->clock_steps += !strcmp(kind, "clock");
 }
 
 static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
@@ -236,6 +235,53 @@ static void test_children_no_is_the_process_alone(void **state)
 	finish(NULL);
 }
 
+static void test_a_tree_through_everything(void **state)
+{
+	static const struct {
+		int64_t pid;
+		const char *name;
+		int64_t cpu_ns;
+	} expected[] = {
+		{100, "a b) (c", 1300000000},
+		{101, "child", 500000000},
+		{102, "grandchild", 300000000},
+		{103, "late", 200000000},
+	};
+	struct engine_options o = options;
+	struct env *env;
+	char path[512];
+	unsigned line = 0;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/films/tree.txt",
+		getenv("TACHO_TESTS") ? getenv("TACHO_TESTS") : "tests");
+	assert_int_equal(env_film(path, &env, &line), 0);
+	o.interval_ns = NSEC_PER_SEC;
+	start(env, &o);
+	assert_int_equal(engine_add_root(witness.engine, 4711, false), -ESRCH);
+	assert_int_equal(engine_add_root(witness.engine, 100, false), 0);
+	assert_int_equal(engine_scan(witness.engine), 0);
+	assert_int_equal(engine_live(witness.engine), 2);
+	assert_int_equal(engine_play(witness.engine), 0);
+	assert_int_equal(engine_live(witness.engine), 0);
+	assert_int_equal(witness.nr, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_int_equal(witness.process[i].pid, expected[i].pid);
+		assert_string_equal(witness.process[i].name, expected[i].name);
+		assert_int_equal(witness.process[i].cpu_ns, expected[i].cpu_ns);
+		assert_string_equal(witness.process[i].how, "noticed");
+		assert_true(witness.process[i].ended);
+	}
+	/* 101 is in 100's children's time, 103 ended with its parent, 102 was init's: 1.3 + 0.55 + 0.3 s. */
+	assert_true(tree_value("tree.gone.user") + tree_value("tree.gone.system") > 2.1499);
+	assert_true(tree_value("tree.gone.user") + tree_value("tree.gone.system") < 2.1501);
+	assert_true(tree_value("tree.gone.write_bytes") == 5000);
+	assert_true(tree_value("tree.exited") == 4 && tree_value("tree.unsampled") == 0);
+	assert_int_equal(witness.ticks, 6);
+	assert_int_equal(witness.clock_steps, 1);
+	finish(env);
+}
+
 static void test_choice_of_metrics(void **state)
 {
 	static const char *const words[] = {"-smaps,-status", "+proc.nice"};
@@ -268,6 +314,7 @@ int main(void)
 		cmocka_unit_test(test_exit_status_and_cpu_of_a_command),
 		cmocka_unit_test(test_double_forked_orphans_come_home),
 		cmocka_unit_test(test_children_no_is_the_process_alone),
+		cmocka_unit_test(test_a_tree_through_everything),
 		cmocka_unit_test(test_choice_of_metrics),
 	};
 
