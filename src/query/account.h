@@ -1,0 +1,99 @@
+/* One recording, read once from its beginning to its end, as the story of the job's tree: what it has used up
+ * to each tick, and how much it held at each tick.
+ *
+ * Memory grows with the processes alive at once, never with the length of the recording. */
+#ifndef QUERY_ACCOUNT_H
+#define QUERY_ACCOUNT_H
+
+#include "query/idmap.h"
+#include "query/meta.h"
+#include "store/store.h"
+
+enum used { /* amounts that only grow: ns, bytes and counts */
+	USED_CPU,
+	USED_USER,
+	USED_SYSTEM,
+	USED_MINOR,
+	USED_MAJOR,
+	USED_VOLUNTARY,
+	USED_INVOLUNTARY,
+	USED_READ_CHARS,
+	USED_WRITE_CHARS,
+	USED_READ_CALLS,
+	USED_WRITE_CALLS,
+	USED_READ_BYTES,
+	USED_WRITE_BYTES,
+	NR_USED
+};
+
+enum level { /* sums over the live processes */
+	LEVEL_RSS,
+	LEVEL_VMS,
+	LEVEL_SWAP,
+	LEVEL_PSS,
+	LEVEL_USS,
+	LEVEL_THREADS,
+	LEVEL_FDS,
+	LEVEL_PROCESSES,
+	LEVEL_PSS_ESTIMATED, /* of LEVEL_PSS, the bytes that are an estimate */
+	LEVEL_USS_ESTIMATED,
+	NR_LEVELS
+};
+
+struct point { /* one tick */
+	int64_t time_ns;
+	bool first;			  /* of the recording */
+	bool gap;			  /* something was lost since the point before: no rate across */
+	uint32_t used_valid, level_valid; /* masks */
+	int64_t used[NR_USED];		  /* since the job's start, or since we attached */
+	int64_t level[NR_LEVELS];
+};
+
+enum cpu_source {
+	CPU_UNKNOWN,
+	CPU_CGROUP,  /* the kernel's own total */
+	CPU_RUSAGE,  /* all that ended was waited for, by us or by living members */
+	CPU_SAMPLES, /* some of what ended is known only as last sampled */
+};
+
+/* What is known at the end; all of it also of an unfinished recording. */
+struct account_facts {
+	uint64_t ticks;
+	int64_t last_ns; /* of any record */
+	bool complete, attached;
+	uint64_t seen, unfinished, peak_processes;
+	int64_t unsampled, unknown; /* -1: not recorded */
+	int64_t observed_cpu_ns;    /* in sampled processes */
+	int64_t max_hwm_bytes, cgroup_peak_bytes;
+	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred,
+		events_lost; /* -1: unknown */
+	int64_t dropped_ns;
+	uint64_t sigchld_ignored; /* processes */
+	uint64_t only_sampled;	  /* ended processes whose last moments nobody saw */
+	uint64_t io_unread;	  /* sampled processes whose io could not be read */
+	uint64_t pss_reads;	  /* processes whose PSS was read at least once */
+	uint64_t lost_bytes, lost_places, tail_bytes, clock_steps, stops;
+	bool has_cgroup;
+};
+
+struct account;
+
+/* Opens the recording. -EBADMSG, -ENOENT, -ENOMEM... */
+int account_open(const char *path, struct account **ret);
+struct account *account_close(struct account *a);
+/* 1 and the next point, 0 at the end, negative when the file cannot be read or there is no memory. */
+int account_next(struct account *a, struct point *ret);
+
+/* Meaningful when account_next() has returned 0. */
+const struct account_facts *account_facts(const struct account *a);
+enum cpu_source account_cpu_source(const struct account *a);
+bool account_cpu_is_lower_bound(const struct account *a);
+const struct meta *account_meta(const struct account *a);     /* META */
+const struct meta *account_ending(const struct account *a);   /* SUMMARY; empty when unfinished */
+const struct schema *account_schema(const struct account *a); /* NULL when the recording has none */
+/* Why a metric has no value, for people; the text is static or lives as long as the account. */
+const char *account_why(const struct account *a, const char *metric);
+/* The metric whose absence explains the absence of the amount or the level. */
+const char *used_metric(enum used used);
+const char *level_metric(enum level level);
+#endif

@@ -1,0 +1,108 @@
+/* The live processes of a recording and the sums over them, kept up to date by what each tick changed.
+ *
+ * A sum is never recomputed: when a row changes, its old contribution is taken out and the new one put in, so
+ * a tick costs what changed in it. Contributions are integers; nothing drifts. */
+#ifndef QUERY_LIVING_H
+#define QUERY_LIVING_H
+
+#include "query/account.h"
+
+enum part {	  /* counters of a process that add up to amounts of the tree */
+	PART_CPU, /* its own CPU time: the exact clock, or user + system */
+	PART_USER,
+	PART_SYSTEM,
+	PART_CHILD_USER,
+	PART_CHILD_SYSTEM,
+	PART_MINOR,
+	PART_MAJOR,
+	PART_CHILD_MINOR,
+	PART_CHILD_MAJOR,
+	PART_VOLUNTARY,
+	PART_INVOLUNTARY,
+	PART_READ_CHARS,
+	PART_WRITE_CHARS,
+	PART_READ_CALLS,
+	PART_WRITE_CALLS,
+	PART_READ_BYTES,
+	PART_WRITE_BYTES,
+	NR_PARTS
+};
+
+enum process_column { /* after the parts: what levels are made of */
+	COL_VMS = NR_PARTS,
+	COL_RSS,
+	COL_SHARED,
+	COL_SWAP,
+	COL_SMAPS_RSS,
+	COL_PSS,
+	COL_PRIVATE_CLEAN,
+	COL_PRIVATE_DIRTY,
+	COL_PRIVATE_HUGE,
+	COL_THREADS,
+	COL_FDS,
+	COL_HWM,
+	COL_SIGNALS_IGNORED,
+	NR_PROCESS_COLUMNS
+};
+
+/* A column of the recording, found by the metric's name. Values come out in ns, bytes and counts. */
+struct column {
+	int set, col; /* -1: not recorded */
+	double factor;
+};
+
+struct column column_find(const struct schema *schema, const char *metric);
+/* A cell in whole units, kept far from overflow whatever the file says. */
+int64_t column_value(const struct column *c, int64_t cell);
+const char *process_column_metric(unsigned column);
+
+struct living {
+	int set; /* -1: processes are not recorded */
+	struct column column[NR_PROCESS_COLUMNS];
+	struct process {
+		uint32_t id, row; /* STORE_NO_ROW: not bound now */
+		uint32_t pid, ppid;
+		bool late, ignores_sigchld;
+		uint32_t part_seen; /* mask: had a value at least once */
+		uint32_t level_valid;
+		bool had_pss;
+		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
+		int64_t level[NR_LEVELS];
+		int64_t observed_from; /* CPU it had when we first saw it, if that was before our time */
+	} * process;
+	uint32_t nr, cap; /* dense */
+	uint32_t nr_bound;
+	uint32_t *by_row; /* row -> index + 1 */
+	uint32_t nr_by_row;
+	struct idmap by_id, by_pid;
+	bool loose;   /* after a loss: the unbound have not been given up yet */
+	bool started; /* the first tick is over: late comers bring a past that is not ours */
+
+	int64_t part[NR_PARTS]; /* of the bound, and what resets and latecomers correct */
+	uint32_t part_seen;	/* mask: any process ever */
+	int64_t level[NR_LEVELS];
+	uint32_t level_nr[NR_LEVELS];	   /* processes that contribute */
+	uint32_t level_seen;		   /* mask: any process ever */
+	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
+
+	uint64_t seen, sigchld_ignored, io_unread, pss_reads;
+	int64_t observed_cpu_ns, max_hwm_bytes;
+};
+
+void living_init(struct living *l);
+void living_release(struct living *l);
+/* New schema: nobody is alive. */
+void living_bind(struct living *l, const struct schema *schema);
+
+int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs *identity);
+/* After a tick: its touched rows. */
+void living_tick(struct living *l, struct table *t);
+void living_gone(struct living *l, uint32_t id, const struct pairs *last);
+/* Its parent is a live process of the tree: it is the one to wait for it. */
+bool living_has_parent(const struct living *l, uint32_t id);
+void living_lost(struct living *l);
+/* The first tick of an attachment: what everybody has used so far is not ours. */
+void living_start(struct living *l, bool attached);
+/* The recording is over: those still alive are counted as if they had left. */
+void living_finish(struct living *l);
+#endif

@@ -1,0 +1,26 @@
+/* The metadata of a recording, or any other pairs that must outlive their record: a small copied dictionary.
+ */
+#ifndef QUERY_META_H
+#define QUERY_META_H
+
+#include "base/pairs.h"
+
+struct meta {
+	struct meta_item {
+		char *key, *value; /* value has a terminator of its own beyond len */
+		size_t len;
+	} * item;
+	uint32_t nr, cap;
+};
+
+/* A later value of a key replaces the earlier. -ENOMEM, -E2BIG past META_MAX keys. */
+#define META_MAX 4096
+int meta_merge(struct meta *m, const struct pairs *pairs);
+void meta_release(struct meta *m);
+
+const struct meta_item *meta_find(const struct meta *m, const char *key);
+/* "" when there is none; bytes after a NUL are not seen. */
+const char *meta_text(const struct meta *m, const char *key);
+/* false and *ret untouched when absent or not a decimal number. */
+bool meta_num(const struct meta *m, const char *key, int64_t *ret);
+#endif

@@ -1,0 +1,104 @@
+/* What a careful colleague would add to the numbers: where they are bounds or estimates, and what was lost.
+ */
+#include "query/nodes.h"
+
+#include "base/units.h"
+
+#include <math.h>
+
+static const char *plural(double n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void note_cpu(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	char text[UNITS_SIZE];
+
+	if (s->cpu_lower_bound && f->dropped_ns > 0)
+		summary_note(s,
+			"CPU time is a lower bound: a parent ignores SIGCHLD, so what its children used was "
+			"dropped by "
+			"the kernel (%s of it was seen by sampling)",
+			format_duration(text, (double)f->dropped_ns * 1e-9));
+	else if (s->cpu_lower_bound)
+		summary_note(s,
+			"CPU time is a lower bound: %llu process%s ignored SIGCHLD, and the kernel drops "
+			"what the children "
+			"of such a parent used",
+			(unsigned long long)f->sigchld_ignored, f->sigchld_ignored == 1 ? "" : "es");
+	else if (f->attached && f->only_sampled && !f->has_cgroup)
+		summary_note(s, "%llu process%s that ended outside the tree count as last sampled",
+			(unsigned long long)f->only_sampled, f->only_sampled == 1 ? "" : "es");
+	if (has_figure(s, FIG_PEAK_CORES) && has_figure(s, FIG_CPUS) &&
+		s->figure[FIG_PEAK_CORES].value > s->figure[FIG_CPUS].value + 0.005)
+		summary_note(s, "the peak of CPUs in use is above what the machine has: samples came late");
+}
+
+static void note_memory(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	double hwm = s->figure[FIG_HWM].value, rss = s->figure[FIG_RSS].value;
+	char text[UNITS_SIZE], other[UNITS_SIZE];
+
+	if (has_figure(s, FIG_HWM) && has_figure(s, FIG_RSS) && hwm > rss * 1.05 && hwm - rss > 1 << 20)
+		summary_note(s,
+			f->attached ? "one process once had %s resident, more than the sum over all of them "
+				      "at any sample (%s): "
+				      "between two samples, or before we attached"
+				    : "one process reached %s resident between two samples; at no sample did "
+				      "the sum exceed %s",
+			format_bytes(text, hwm), format_bytes(other, rss));
+	if (has_figure(s, FIG_PSS) && s->figure[FIG_PSS_ESTIMATED].value > 0.01)
+		summary_note(s,
+			f->pss_reads
+				? "~ %.0f %% of the PSS at its peak is an estimate between two readings"
+				: "~ PSS was never read (%.0f %% is an estimate): RSS less what is shared",
+			100 * s->figure[FIG_PSS_ESTIMATED].value);
+	if (f->deferred > 0)
+		summary_note(s,
+			"PSS and USS were read less often to stay within the budget (%lld readings put "
+			"off%s)",
+			(long long)f->deferred, f->backoff > 1 ? ", slow tiers backed off" : "");
+	if (f->io_unread)
+		summary_note(s, "io is a lower bound: that of %llu process%s could not be read",
+			(unsigned long long)f->io_unread, f->io_unread == 1 ? "" : "es");
+}
+
+static void note_recording(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	char text[UNITS_SIZE];
+
+	if (!f->complete)
+		summary_note(s, "unfinished: told up to %s; the recorder was killed, or is still at work",
+			format_duration(text, (double)f->last_ns * 1e-9));
+	if (f->lost_places || f->lost_bytes)
+		summary_note(s, "damaged: %s lost in %llu place%s; no rates across the gaps",
+			format_bytes(text, (double)f->lost_bytes), (unsigned long long)f->lost_places,
+			plural((double)f->lost_places));
+	if (f->complete && f->unfinished)
+		summary_note(s, "%llu process%s still ran when the recording ended",
+			(unsigned long long)f->unfinished, f->unfinished == 1 ? "" : "es");
+	if (f->events_lost > 0)
+		summary_note(s, "the kernel's process events overran %lld time%s; the tree was scanned again",
+			(long long)f->events_lost, plural((double)f->events_lost));
+	if (f->skipped > 0)
+		summary_note(s, "%lld tick%s left out to stay within the budget", (long long)f->skipped,
+			plural((double)f->skipped));
+	if (f->clock_steps)
+		summary_note(s, "the wall clock was set %llu time%s during the recording",
+			(unsigned long long)f->clock_steps, plural((double)f->clock_steps));
+	if (f->stops)
+		summary_note(s, "the job was stopped %llu time%s", (unsigned long long)f->stops,
+			plural((double)f->stops));
+}
+
+int summary_notes(struct summary *s, const struct account *a)
+{
+	note_cpu(s, a);
+	note_memory(s, a);
+	note_recording(s, a);
+	return 0;
+}

@@ -1,0 +1,364 @@
+/* One recording to figures. What could not be known says why; what is known with a reservation gets a note.
+ */
+#include "query/summary.h"
+
+#include "base/units.h"
+#include "query/nodes.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+/* clang-format off */
+const struct summary_row summary_row[NR_FIGURES] = {
+	[FIG_WALL]          = {NULL,        "wall_s",                   false, COMBINE_OWN},
+	[FIG_EXIT_CODE]     = {"exit",      "code",                     true,  COMBINE_OWN},
+	[FIG_EXIT_SIGNAL]   = {"exit",      "signal",                   true,  COMBINE_OWN},
+	[FIG_INTERVAL]      = {NULL,        "interval_s",               false, COMBINE_SAME},
+	[FIG_TICKS]         = {"ticks",     "taken",                    true,  COMBINE_SUM},
+	[FIG_MISSED]        = {"ticks",     "missed",                   true,  COMBINE_SUM},
+	[FIG_LATE]          = {"ticks",     "late",                     true,  COMBINE_SUM},
+	[FIG_SKIPPED]       = {"ticks",     "skipped",                  true,  COMBINE_SUM},
+	[FIG_USER]          = {"cpu",       "user_s",                   false, COMBINE_SUM},
+	[FIG_SYSTEM]        = {"cpu",       "system_s",                 false, COMBINE_SUM},
+	[FIG_CPU]           = {"cpu",       "total_s",                  false, COMBINE_SUM},
+	[FIG_MEAN_CORES]    = {"cpu",       "mean_cores",               false, COMBINE_OWN},
+	[FIG_PEAK_CORES]    = {"cpu",       "peak_cores",               false, COMBINE_OWN},
+	[FIG_PEAK_CORES_AT] = {"cpu",       "peak_cores_at_s",          false, COMBINE_OWN},
+	[FIG_PEAK_WINDOW]   = {"cpu",       "peak_window_s",            false, COMBINE_OWN},
+	[FIG_OBSERVED]      = {"cpu",       "observed_ratio",           false, COMBINE_OWN},
+	[FIG_CPUS]          = {"cpu",       "available_cores",          true,  COMBINE_HOSTS},
+	[FIG_RSS]           = {"memory",    "peak_rss_bytes",           true,  COMBINE_OWN},
+	[FIG_RSS_AT]        = {"memory",    "peak_rss_at_s",            false, COMBINE_OWN},
+	[FIG_PSS]           = {"memory",    "peak_pss_bytes",           true,  COMBINE_OWN},
+	[FIG_PSS_AT]        = {"memory",    "peak_pss_at_s",            false, COMBINE_OWN},
+	[FIG_PSS_ESTIMATED] = {"memory",    "peak_pss_estimated_ratio", false, COMBINE_OWN},
+	[FIG_USS]           = {"memory",    "peak_uss_bytes",           true,  COMBINE_OWN},
+	[FIG_USS_AT]        = {"memory",    "peak_uss_at_s",            false, COMBINE_OWN},
+	[FIG_USS_ESTIMATED] = {"memory",    "peak_uss_estimated_ratio", false, COMBINE_OWN},
+	[FIG_VMS]           = {"memory",    "peak_vms_bytes",           true,  COMBINE_OWN},
+	[FIG_VMS_AT]        = {"memory",    "peak_vms_at_s",            false, COMBINE_OWN},
+	[FIG_SWAP]          = {"memory",    "peak_swap_bytes",          true,  COMBINE_OWN},
+	[FIG_SWAP_AT]       = {"memory",    "peak_swap_at_s",           false, COMBINE_OWN},
+	[FIG_HWM]           = {"memory",    "max_process_hwm_bytes",    true,  COMBINE_MAX},
+	[FIG_CGROUP_PEAK]   = {"memory",    "cgroup_peak_bytes",        true,  COMBINE_SUM},
+	[FIG_MEMORY_TOTAL]  = {"memory",    "installed_bytes",          true,  COMBINE_HOSTS},
+	[FIG_READ_BYTES]    = {"io",        "read_bytes",               true,  COMBINE_SUM},
+	[FIG_WRITE_BYTES]   = {"io",        "write_bytes",              true,  COMBINE_SUM},
+	[FIG_READ_CHARS]    = {"io",        "read_chars",               true,  COMBINE_SUM},
+	[FIG_WRITE_CHARS]   = {"io",        "write_chars",              true,  COMBINE_SUM},
+	[FIG_READ_CALLS]    = {"io",        "read_calls",               true,  COMBINE_SUM},
+	[FIG_WRITE_CALLS]   = {"io",        "write_calls",              true,  COMBINE_SUM},
+	[FIG_MAJOR]         = {"faults",    "major",                    true,  COMBINE_SUM},
+	[FIG_MINOR]         = {"faults",    "minor",                    true,  COMBINE_SUM},
+	[FIG_VOLUNTARY]     = {"switches",  "voluntary",                true,  COMBINE_SUM},
+	[FIG_INVOLUNTARY]   = {"switches",  "involuntary",              true,  COMBINE_SUM},
+	[FIG_SEEN]          = {"processes", "seen",                     true,  COMBINE_SUM},
+	[FIG_PROCESSES]     = {"processes", "peak",                     true,  COMBINE_OWN},
+	[FIG_UNSAMPLED]     = {"processes", "unsampled",                true,  COMBINE_SUM},
+	[FIG_UNFINISHED]    = {"processes", "unfinished",               true,  COMBINE_SUM},
+	[FIG_THREADS]       = {"threads",   "peak",                     true,  COMBINE_OWN},
+	[FIG_FDS]           = {"fds",       "peak",                     true,  COMBINE_OWN},
+	[FIG_SELF_CPU]      = {"self",      "cpu_s",                    false, COMBINE_SUM},
+	[FIG_SELF_PERCENT]  = {"self",      "cpu_percent",              false, COMBINE_OWN},
+	[FIG_SELF_RSS]      = {"self",      "peak_rss_bytes",           true,  COMBINE_MAX},
+};
+
+static const struct {
+	enum used used;
+	enum figure_id figure;
+} used_figure[] = {
+	{USED_CPU, FIG_CPU}, {USED_USER, FIG_USER}, {USED_SYSTEM, FIG_SYSTEM},
+	{USED_READ_BYTES, FIG_READ_BYTES}, {USED_WRITE_BYTES, FIG_WRITE_BYTES},
+	{USED_READ_CHARS, FIG_READ_CHARS}, {USED_WRITE_CHARS, FIG_WRITE_CHARS},
+	{USED_READ_CALLS, FIG_READ_CALLS}, {USED_WRITE_CALLS, FIG_WRITE_CALLS},
+	{USED_MAJOR, FIG_MAJOR}, {USED_MINOR, FIG_MINOR},
+	{USED_VOLUNTARY, FIG_VOLUNTARY}, {USED_INVOLUNTARY, FIG_INVOLUNTARY},
+};
+
+const struct level_figure level_figure[] = {
+	{LEVEL_RSS, FIG_RSS, FIG_RSS_AT}, {LEVEL_PSS, FIG_PSS, FIG_PSS_AT}, {LEVEL_USS, FIG_USS, FIG_USS_AT},
+	{LEVEL_VMS, FIG_VMS, FIG_VMS_AT}, {LEVEL_SWAP, FIG_SWAP, FIG_SWAP_AT}, {LEVEL_THREADS, FIG_THREADS, -1},
+	{LEVEL_FDS, FIG_FDS, -1}, {LEVEL_PROCESSES, FIG_PROCESSES, -1},
+};
+const size_t nr_level_figures = ARRAY_SIZE(level_figure);
+/* clang-format on */
+
+static const char why_empty[] = "no sample was taken";
+
+/* ---- building blocks ---- */
+
+void figure_set(struct summary *s, enum figure_id id, double value)
+{
+	s->figure[id] = (struct figure){.value = value};
+}
+
+void figure_unset(struct summary *s, enum figure_id id, const char *why)
+{
+	s->figure[id] = (struct figure){.value = NAN, .why = why};
+}
+
+static int text_append(char ***list, size_t *nr, char *text)
+{
+	char **more = text ? reallocarray(*list, *nr + 1, sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(text);
+		return -ENOMEM;
+	}
+	*list = more;
+	more[(*nr)++] = text;
+	return 0;
+}
+
+int summary_note(struct summary *s, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	return text_append(&s->note, &s->nr_notes, n < 0 ? NULL : text);
+}
+
+const char *summary_keep(struct summary *s, const char *text)
+{
+	if (text_append(&s->kept, &s->nr_kept, strdup(text)) < 0)
+		return "no memory";
+	return s->kept[s->nr_kept - 1];
+}
+
+static void summary_release(struct summary *s)
+{
+	for (size_t i = 0; i < s->nr_notes; i++)
+		free(s->note[i]);
+	for (size_t i = 0; i < s->nr_kept; i++)
+		free(s->kept[i]);
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		summary_release(&s->node[i]);
+	free(s->note);
+	free(s->kept);
+	free(s->node);
+	free(s->path);
+	free(s->host);
+	free(s->mode);
+	free(s->ended);
+	free(s->command);
+}
+
+struct summary *summary_free(struct summary *s)
+{
+	if (s)
+		summary_release(s);
+	free(s);
+	return NULL;
+}
+
+/* ---- one recording ---- */
+
+static void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why)
+{
+	if (value < 0)
+		figure_unset(s, id, why);
+	else
+		figure_set(s, id, (double)value / unit);
+}
+
+static int fill_identity(struct summary *s, const char *path, const struct account *a)
+{
+	const struct meta *meta = account_meta(a);
+	const struct meta_item *command = meta_find(meta, "command");
+
+	s->path = strdup(path);
+	s->host = strdup(meta_text(meta, "host"));
+	s->mode = strdup(meta_text(meta, "mode"));
+	s->ended = strdup(meta_text(account_ending(a), "ended"));
+	s->command_len = command ? command->len : 0;
+	s->command = malloc(s->command_len + 1);
+	if (!s->path || !s->host || !s->mode || !s->ended || !s->command)
+		return -ENOMEM;
+	if (command)
+		memcpy(s->command, command->value, command->len);
+	s->command[s->command_len] = 0;
+	meta_num(meta, "start_wall_ns", &s->start_wall_ns);
+	return 0;
+}
+
+static void fill_exit(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	const char *why = !f->complete ? "the recording is unfinished"
+		: f->attached	       ? "we attached to the job: it was not ours to wait for"
+				       : "the recording ended before the job did";
+	int64_t status;
+
+	figure_unset(s, FIG_EXIT_CODE, why);
+	figure_unset(s, FIG_EXIT_SIGNAL, why);
+	if (!meta_num(account_ending(a), "exit_status", &status) || status < 0 || status > 0xffff)
+		return;
+	if (WIFEXITED((int)status)) {
+		figure_set(s, FIG_EXIT_CODE, WEXITSTATUS((int)status));
+		figure_unset(s, FIG_EXIT_SIGNAL, "");
+	} else if (WIFSIGNALED((int)status)) {
+		figure_set(s, FIG_EXIT_SIGNAL, WTERMSIG((int)status));
+		figure_unset(s, FIG_EXIT_CODE, "");
+	}
+}
+
+static void fill_time(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	int64_t end = f->last_ns, interval = -1, ticks = (int64_t)f->ticks;
+
+	if (meta_num(account_ending(a), "end_ns", &end))
+		end = MAX(end, 0);
+	figure_set(s, FIG_WALL, (double)end / 1e9);
+	meta_num(account_meta(a), "interval_ns", &interval);
+	figure_or(s, FIG_INTERVAL, interval, 1e9, "not recorded");
+	meta_num(account_ending(a), "ticks", &ticks);
+	figure_set(s, FIG_TICKS, (double)ticks);
+	figure_or(s, FIG_MISSED, f->missed, 1, account_why(a, "self.ticks.missed"));
+	figure_or(s, FIG_LATE, f->late, 1, account_why(a, "self.ticks.late"));
+	figure_or(s, FIG_SKIPPED, f->skipped, 1, account_why(a, "self.ticks.skipped"));
+}
+
+static void fill_used(struct summary *s, const struct account *a, const struct point *last)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(used_figure); i++) {
+		enum used used = used_figure[i].used;
+
+		if (!(last->used_valid >> used & 1))
+			figure_unset(s, used_figure[i].figure, account_why(a, used_metric(used)));
+		else
+			figure_set(s, used_figure[i].figure,
+				(double)last->used[used] / (used <= USED_SYSTEM ? 1e9 : 1));
+	}
+}
+
+void fill_peaks(struct summary *s, struct tracker *t)
+{
+	double rate, at, window, wall = s->figure[FIG_WALL].value;
+	bool has_cpus = has_figure(s, FIG_CPUS);
+
+	for (size_t i = 0; i < nr_level_figures; i++) {
+		const struct top *top = &t->top[level_figure[i].level];
+
+		if (!top->has)
+			continue;
+		figure_set(s, level_figure[i].peak, top->value);
+		if (level_figure[i].at >= 0)
+			figure_set(s, (enum figure_id)level_figure[i].at, top->at);
+	}
+	if (t->top[LEVEL_PSS].has)
+		figure_set(s, FIG_PSS_ESTIMATED, t->estimated_pss);
+	if (t->top[LEVEL_USS].has)
+		figure_set(s, FIG_USS_ESTIMATED, t->estimated_uss);
+	s->cpu_shape = t->cpu_shape;
+	s->memory_shape = t->top[LEVEL_PSS].has ? t->pss_shape : t->rss_shape;
+
+	if (!has_figure(s, FIG_CPU) || !(wall > 0)) {
+		const char *why = has_figure(s, FIG_CPU) ? "it took no time" : s->figure[FIG_CPU].why;
+
+		for (enum figure_id id = FIG_MEAN_CORES; id <= FIG_PEAK_WINDOW; id++)
+			figure_unset(s, id, why);
+		return;
+	}
+	figure_set(s, FIG_MEAN_CORES, s->figure[FIG_CPU].value / wall);
+	/* Half a hundredth of a core above what there is would still be printed as what there is. */
+	if (!meter_peak(&t->cpu, has_cpus ? s->figure[FIG_CPUS].value + 0.005 : 0, &rate, &at, &window) ||
+		rate < s->figure[FIG_MEAN_CORES].value) {
+		rate = s->figure[FIG_MEAN_CORES].value;
+		at = window = wall;
+	}
+	figure_set(s, FIG_PEAK_CORES, rate);
+	figure_set(s, FIG_PEAK_CORES_AT, at);
+	figure_set(s, FIG_PEAK_WINDOW, window);
+}
+
+void fill_self_percent(struct summary *s, double recorded_s)
+{
+	if (!has_figure(s, FIG_SELF_CPU) || !(recorded_s > 0))
+		figure_unset(s, FIG_SELF_PERCENT,
+			has_figure(s, FIG_SELF_CPU) ? "it took no time" : s->figure[FIG_SELF_CPU].why);
+	else
+		figure_set(s, FIG_SELF_PERCENT, 100 * s->figure[FIG_SELF_CPU].value / recorded_s);
+}
+
+static void fill_facts(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	int64_t cpus = -1, memory = -1, unsampled = f->unsampled;
+
+	meta_num(account_meta(a), "nr_cpus", &cpus);
+	meta_num(account_meta(a), "mem_total_bytes", &memory);
+	figure_or(s, FIG_CPUS, cpus, 1, "not recorded");
+	figure_or(s, FIG_MEMORY_TOTAL, memory, 1, "not recorded");
+	for (size_t i = 0; i < nr_level_figures; i++) {
+		const char *why = account_why(a, level_metric(level_figure[i].level));
+
+		figure_unset(s, level_figure[i].peak, why);
+		if (level_figure[i].at >= 0)
+			figure_unset(s, (enum figure_id)level_figure[i].at, why);
+	}
+	figure_unset(s, FIG_PSS_ESTIMATED, s->figure[FIG_PSS].why);
+	figure_unset(s, FIG_USS_ESTIMATED, s->figure[FIG_USS].why);
+	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, account_why(a, "proc.mem.hwm"));
+	figure_or(s, FIG_CGROUP_PEAK, f->cgroup_peak_bytes, 1, account_why(a, "tree.cgroup.memory_peak"));
+	figure_set(s, FIG_SEEN, (double)f->seen);
+	figure_set(s, FIG_UNFINISHED, (double)f->unfinished);
+	if (unsampled >= 0 && f->unknown > 0) {
+		unsampled += f->unknown;
+		s->unsampled_is_upper_bound = true;
+	}
+	figure_or(s, FIG_UNSAMPLED, unsampled, 1, account_why(a, "tree.unsampled"));
+	figure_or(s, FIG_SELF_CPU, f->self_cpu_ns, 1e9, account_why(a, "self.cpu"));
+	figure_or(s, FIG_SELF_RSS, f->self_rss_bytes, 1, account_why(a, "self.rss"));
+	s->complete = f->complete;
+	s->lost_bytes = (double)f->lost_bytes;
+}
+
+static void fill_cpu(struct summary *s, const struct account *a)
+{
+	static const char *const name[] = {
+		[CPU_CGROUP] = "cgroup", [CPU_RUSAGE] = "rusage", [CPU_SAMPLES] = "rusage+last samples"};
+	double total = s->figure[FIG_CPU].value;
+
+	s->cpu_source = name[account_cpu_source(a)];
+	s->cpu_lower_bound = account_cpu_is_lower_bound(a);
+	if (!has_figure(s, FIG_CPU))
+		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);
+	else if (!(total > 0))
+		figure_unset(s, FIG_OBSERVED, "no CPU time was used");
+	else
+		figure_set(s, FIG_OBSERVED,
+			MIN(1, MAX(0, (double)account_facts(a)->observed_cpu_ns * 1e-9 / total)));
+}
+
+int summary_fill(struct summary *s, const char *path, const struct account *a, const struct point *last,
+	struct tracker *t)
+{
+	int r = fill_identity(s, path, a);
+
+	if (r < 0)
+		return r;
+	fill_exit(s, a);
+	fill_time(s, a);
+	fill_used(s, a, last);
+	fill_facts(s, a);
+	fill_peaks(s, t);
+	fill_cpu(s, a);
+	fill_self_percent(s, s->figure[FIG_WALL].value);
+	if (!account_facts(a)->ticks)
+		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)
+			if (s->figure[id].why && *s->figure[id].why)
+				s->figure[id].why = why_empty;
+	/* Reasons may point into the recording's schema, which is closed before the summary is read. */
+	for (enum figure_id id = 0; id < NR_FIGURES; id++)
+		if (s->figure[id].why)
+			s->figure[id].why = summary_keep(s, s->figure[id].why);
+	return summary_notes(s, a);
+}

@@ -1,0 +1,128 @@
+/* A run in numbers: what `tacho show` prints, what `tacho show --json` gives to programs.
+ *
+ * Every number is a figure: it holds, or it carries the reason why it does not. The rows in summary_row[]
+ * give each its place in the JSON, its unit and how it is combined over nodes; nothing else lists them. */
+#ifndef QUERY_SUMMARY_H
+#define QUERY_SUMMARY_H
+
+#include "query/account.h"
+#include "query/meter.h"
+#include "query/run.h"
+
+struct figure {
+	double value;
+	const char *
+		why; /* NULL: the value holds. "": there is no such thing (the signal of a job that exited) */
+};
+
+enum figure_id {
+	FIG_WALL,
+	FIG_EXIT_CODE,
+	FIG_EXIT_SIGNAL,
+	FIG_INTERVAL,
+	FIG_TICKS,
+	FIG_MISSED,
+	FIG_LATE,
+	FIG_SKIPPED,
+	FIG_USER,
+	FIG_SYSTEM,
+	FIG_CPU,
+	FIG_MEAN_CORES,
+	FIG_PEAK_CORES,
+	FIG_PEAK_CORES_AT,
+	FIG_PEAK_WINDOW,
+	FIG_OBSERVED,
+	FIG_CPUS,
+	FIG_RSS,
+	FIG_RSS_AT,
+	FIG_PSS,
+	FIG_PSS_AT,
+	FIG_PSS_ESTIMATED,
+	FIG_USS,
+	FIG_USS_AT,
+	FIG_USS_ESTIMATED,
+	FIG_VMS,
+	FIG_VMS_AT,
+	FIG_SWAP,
+	FIG_SWAP_AT,
+	FIG_HWM,
+	FIG_CGROUP_PEAK,
+	FIG_MEMORY_TOTAL,
+	FIG_READ_BYTES,
+	FIG_WRITE_BYTES,
+	FIG_READ_CHARS,
+	FIG_WRITE_CHARS,
+	FIG_READ_CALLS,
+	FIG_WRITE_CALLS,
+	FIG_MAJOR,
+	FIG_MINOR,
+	FIG_VOLUNTARY,
+	FIG_INVOLUNTARY,
+	FIG_SEEN,
+	FIG_PROCESSES,
+	FIG_UNSAMPLED,
+	FIG_UNFINISHED,
+	FIG_THREADS,
+	FIG_FDS,
+	FIG_SELF_CPU,
+	FIG_SELF_PERCENT,
+	FIG_SELF_RSS,
+	NR_FIGURES
+};
+
+enum combine { /* several nodes to one */
+	COMBINE_SUM,
+	COMBINE_MAX,
+	COMBINE_SAME,  /* one value if all agree */
+	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs */
+	COMBINE_OWN,   /* computed for the whole run, not from the nodes' values */
+};
+
+struct summary_row {
+	const char *group; /* object in the JSON; NULL: at the top */
+	const char *name;
+	bool whole; /* an integer */
+	enum combine combine;
+};
+
+extern const struct summary_row summary_row[NR_FIGURES];
+
+struct summary {
+	char *path, *host, *mode, *ended; /* "" when unknown; host NULL when several differ */
+	char *command;			  /* argv, NUL-joined; NULL when several differ */
+	size_t command_len;
+	int64_t start_wall_ns; /* 0: unknown */
+	struct figure figure[NR_FIGURES];
+	const char *cpu_source; /* NULL: unknown */
+	bool cpu_lower_bound, unsampled_is_upper_bound, complete;
+	double lost_bytes;
+	struct spark cpu_shape, memory_shape;
+	char **note; /* sentences for people, without full stop */
+	size_t nr_notes;
+	char **kept; /* texts that figures point at */
+	size_t nr_kept;
+	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
+	size_t nr_nodes;
+};
+
+/* Reads the recordings of the run once, all at the same pace. */
+int summary_read(const struct run *run, struct summary **ret, struct buf *reterr);
+struct summary *summary_free(struct summary *s);
+
+static inline const struct figure *summary_figure(const struct summary *s, enum figure_id id)
+{
+	return &s->figure[id];
+}
+
+static inline bool has_figure(const struct summary *s, enum figure_id id)
+{
+	return !s->figure[id].why;
+}
+
+/* For those who fill summaries (query/combine.c). */
+void figure_set(struct summary *s, enum figure_id id, double value);
+void figure_unset(struct summary *s, enum figure_id id, const char *why); /* why is kept as it is */
+int summary_note(struct summary *s, const char *fmt, ...) _printf_(2, 3);
+/* A copy that lives as long as the summary; NULL when there is no memory. */
+const char *summary_keep(struct summary *s, const char *text);
+#endif

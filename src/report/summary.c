@@ -1,0 +1,358 @@
+/* The summary for people: one block a recording, a line a subject, the honest notes below.
+ *
+ * A number that is an estimate carries a "~", one that is a lower bound a "≥"; what could not be measured is
+ * named with its reason instead of a number. The shape of CPU and memory use stands at the right when there
+ * is room. */
+#include "report/summary.h"
+
+#include "base/str.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LABEL_WIDTH 11
+#define SPARK_WIDTH 24
+#define SPARK_LEAST 8
+#define SPARK_TERMINAL 100 /* narrower ones have no room for it */
+
+struct page {
+	const struct summary *s;
+	const struct summary_style *style;
+	struct buf *out;
+};
+
+static enum letters letters(const struct page *p)
+{
+	return p->style->utf8 ? LETTERS_UTF8 : LETTERS_ASCII;
+}
+
+static double value(const struct page *p, enum figure_id id)
+{
+	return p->s->figure[id].value;
+}
+
+static bool has(const struct page *p, enum figure_id id)
+{
+	return has_figure(p->s, id);
+}
+
+static void color(struct buf *out, const struct page *p, const char *code)
+{
+	if (p->style->color)
+		buf_addf(out, "\033[%sm", code);
+}
+
+/* ---- the shape ---- */
+
+static void add_spark(struct buf *out, const struct spark *spark, double end, bool greatest, double most,
+	unsigned width, bool utf8)
+{
+	static const char *const block[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	static const char ascii[] = "_.-~=+*#";
+	double bar[SPARK_WIDTH];
+
+	spark_draw(spark, end, greatest, bar, width);
+	for (unsigned i = 0; i < width; i++)
+		most = isnan(bar[i]) ? most : MAX(most, bar[i]);
+	for (unsigned i = 0; i < width; i++) {
+		unsigned height = most > 0 && bar[i] > 0 ? (unsigned)MIN(bar[i] / most * 8, 7) : 0;
+
+		if (isnan(bar[i]))
+			buf_addch(out, ' ');
+		else if (utf8)
+			buf_adds(out, block[height]);
+		else
+			buf_addch(out, ascii[height]);
+	}
+}
+
+/* ---- the lines ---- */
+
+static void add_exit(struct buf *line, const struct page *p)
+{
+	const char *name;
+
+	if (has(p, FIG_EXIT_CODE)) {
+		buf_addf(line, "exit %.0f", value(p, FIG_EXIT_CODE));
+	} else if (has(p, FIG_EXIT_SIGNAL)) {
+		name = sigabbrev_np((int)value(p, FIG_EXIT_SIGNAL));
+		if (name)
+			buf_addf(line, "killed by SIG%s", name);
+		else
+			buf_addf(line, "killed by signal %.0f", value(p, FIG_EXIT_SIGNAL));
+	} else if (!p->s->complete) {
+		buf_adds(line, "unfinished");
+	} else if (!strcmp(p->s->mode, "attach")) {
+		buf_adds(line, "attached");
+	} else {
+		buf_adds(line, "still running");
+	}
+}
+
+static void print_head(const struct page *p, const char *name)
+{
+	bool good = has(p, FIG_EXIT_CODE) && value(p, FIG_EXIT_CODE) == 0;
+	char text[UNITS_SIZE];
+	size_t from = p->out->len, room;
+	struct buf tail;
+
+	buf_init(&tail, 1000);
+	add_exit(&tail, p);
+	room = strlen(name) + tail.len + 25;
+	room = p->style->width > room + 20 ? p->style->width - room : 20;
+	color(p->out, p, "1");
+	buf_adds(p->out, name);
+	color(p->out, p, "0");
+	buf_adds(p->out, "  ");
+	from = p->out->len;
+	if (p->s->command_len)
+		add_command(p->out, p->s->command, p->s->command_len, letters(p));
+	else if (p->s->nr_nodes)
+		add_count(p->out, (double)p->s->nr_nodes, "recording", "recordings");
+	clip(p->out, from, room, p->style->utf8);
+	buf_adds(p->out, p->out->len > from ? "   " : "");
+	color(p->out, p, good ? "32" : "31");
+	buf_add(p->out, tail.data, tail.len);
+	color(p->out, p, "0");
+	buf_addf(p->out, "   wall %s\n", format_duration(text, value(p, FIG_WALL)));
+	buf_release(&tail);
+}
+
+static void print_line(const struct page *p, const char *label, const struct buf *line)
+{
+	size_t from = p->out->len;
+	bool colored = p->style->color && *label;
+
+	buf_addf(p->out, "  %s", label);
+	pad(p->out, from, LABEL_WIDTH);
+	if (colored) { /* after padding, which counts columns */
+		p->out->len = from;
+		buf_addf(p->out, "  \033[36m%s\033[0m%*s", label, (int)(LABEL_WIDTH - 2 - strlen(label)), "");
+	}
+	buf_add(p->out, line->data, line->len);
+	buf_addch(p->out, '\n');
+}
+
+static char *cores(char out[static UNITS_SIZE], double n)
+{
+	snprintf(out, UNITS_SIZE, "%.*f", n < 0.095 ? 3 : n < 0.95 ? 2 : 1, n);
+	return out;
+}
+
+static void cpu_line(const struct page *p, struct buf *line)
+{
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	if (!has(p, FIG_CPU)) {
+		buf_addf(line, "not known: %s", p->s->figure[FIG_CPU].why);
+		return;
+	}
+	if (p->s->cpu_lower_bound)
+		buf_adds(line, p->style->utf8 ? "≥ " : ">= ");
+	buf_adds(line, format_duration(a, value(p, FIG_CPU)));
+	if (has(p, FIG_USER) && has(p, FIG_SYSTEM))
+		buf_addf(line, " (user %s, sys %s)", format_duration(a, value(p, FIG_USER)),
+			format_duration(b, value(p, FIG_SYSTEM)));
+	if (!has(p, FIG_MEAN_CORES))
+		return;
+	buf_addf(line, "   %s cores mean, %s peak", cores(a, value(p, FIG_MEAN_CORES)),
+		cores(b, value(p, FIG_PEAK_CORES)));
+	if (has(p, FIG_CPUS))
+		buf_addf(line, ", of %.0f", value(p, FIG_CPUS));
+}
+
+static void source_line(const struct page *p, struct buf *line)
+{
+	if (!p->s->cpu_source)
+		return;
+	buf_addf(line, "counted by %s", p->s->cpu_source);
+	if (has(p, FIG_OBSERVED))
+		buf_addf(line, "; %.*f %% of it seen in sampled processes",
+			value(p, FIG_OBSERVED) > 0.995 && value(p, FIG_OBSERVED) < 0.99995 ? 2 : 0,
+			100 * value(p, FIG_OBSERVED));
+}
+
+static void add_bytes(struct buf *line, const struct page *p, const char *before, enum figure_id id)
+{
+	char text[UNITS_SIZE];
+
+	if (has(p, id))
+		buf_addf(line, "%s%s", before, format_bytes(text, value(p, id)));
+}
+
+/* "~" when more than a hundredth of it is an estimate. */
+static const char *tilde(const struct page *p, enum figure_id estimated)
+{
+	return has(p, estimated) && value(p, estimated) > 0.01 ? "~" : "";
+}
+
+static void memory_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE], at[UNITS_SIZE];
+	size_t from;
+
+	if (has(p, FIG_PSS)) {
+		buf_addf(line, "peak %s%s PSS at %s", tilde(p, FIG_PSS_ESTIMATED),
+			format_bytes(text, value(p, FIG_PSS)), format_moment(at, value(p, FIG_PSS_AT)));
+	} else if (has(p, FIG_RSS)) {
+		buf_addf(line, "peak %s RSS sum at %s", format_bytes(text, value(p, FIG_RSS)),
+			format_moment(at, value(p, FIG_RSS_AT)));
+	} else {
+		buf_addf(line, "not known: %s", p->s->figure[FIG_RSS].why);
+	}
+	buf_adds(line, "   (");
+	from = line->len;
+	if (has(p, FIG_PSS))
+		add_bytes(line, p, "RSS sum ", FIG_RSS);
+	if (has(p, FIG_USS)) {
+		buf_addf(line, "%sUSS %s", line->len > from ? ", " : "", tilde(p, FIG_USS_ESTIMATED));
+		add_bytes(line, p, "", FIG_USS);
+	}
+	if (has(p, FIG_SWAP) && value(p, FIG_SWAP) > 0)
+		add_bytes(line, p, line->len > from ? ", swap " : "swap ", FIG_SWAP);
+	if (line->len > from) {
+		buf_addch(line, ')');
+	} else {
+		line->len -= 4;
+		line->data[line->len] = 0;
+	}
+}
+
+static void io_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE];
+	bool disk = has(p, FIG_READ_BYTES) && has(p, FIG_WRITE_BYTES);
+
+	if (disk) {
+		add_bytes(line, p, "read ", FIG_READ_BYTES);
+		add_bytes(line, p, "  wrote ", FIG_WRITE_BYTES);
+		buf_adds(line, " (disk)");
+	}
+	if (has(p, FIG_READ_CHARS) && has(p, FIG_WRITE_CHARS)) {
+		add_bytes(line, p, disk ? "   read " : "read ", FIG_READ_CHARS);
+		add_bytes(line, p, "  wrote ", FIG_WRITE_CHARS);
+		buf_adds(line, " (calls)");
+	}
+	if (has(p, FIG_READ_CALLS) && has(p, FIG_WRITE_CALLS))
+		buf_addf(line, "%ssyscalls %s", line->len ? "   " : "",
+			format_count(text, value(p, FIG_READ_CALLS) + value(p, FIG_WRITE_CALLS)));
+	if (!line->len)
+		buf_addf(line, "not known: %s", p->s->figure[FIG_READ_CHARS].why);
+}
+
+static void tree_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE];
+	double unsampled = has(p, FIG_UNSAMPLED) ? value(p, FIG_UNSAMPLED) : 0;
+
+	add_count(line, value(p, FIG_SEEN), "process", "processes");
+	if (has(p, FIG_PROCESSES))
+		buf_addf(line, ", %s at once", format_count(text, value(p, FIG_PROCESSES)));
+	if (has(p, FIG_THREADS)) {
+		buf_adds(line, ", ");
+		add_count(line, value(p, FIG_THREADS), "thread", "threads");
+	}
+	if (unsampled > 0 && p->s->unsampled_is_upper_bound)
+		buf_addf(line, "; up to %s lived unseen between samples: %s", format_count(text, unsampled),
+			p->s->cpu_lower_bound ? "counted as far as seen" : "their use is counted");
+	else if (unsampled > 0)
+		buf_addf(line, "; %s lived less than a sample: %s", format_count(text, unsampled),
+			p->s->cpu_lower_bound ? "counted as far as seen" : "all counted");
+}
+
+static void cost_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE];
+
+	if (has(p, FIG_SELF_PERCENT))
+		buf_addf(line, "%s %% of one core, ", format_number(text, value(p, FIG_SELF_PERCENT)));
+	if (has(p, FIG_SELF_RSS))
+		buf_addf(line, "%s, ", format_bytes(text, value(p, FIG_SELF_RSS)));
+	add_count(line, value(p, FIG_TICKS), "tick", "ticks");
+	if (has(p, FIG_MISSED))
+		buf_addf(line, ", %s missed", format_count(text, value(p, FIG_MISSED)));
+}
+
+static void path_line(const struct page *p, struct buf *line)
+{
+	add_text(line, p->s->path, strlen(p->s->path), letters(p));
+	if (p->style->hint)
+		buf_adds(line, "     tacho show | report | export");
+}
+
+/* The two lines with a shape beside them, which stands in one column. */
+static void print_shaped(const struct page *p, struct buf *cpu, struct buf *memory)
+{
+	size_t column = MAX(utf8_columns((char *)cpu->data), utf8_columns((char *)memory->data)) + 3;
+	size_t left = p->style->width > column + LABEL_WIDTH ? p->style->width - column - LABEL_WIDTH : 0;
+	unsigned width = (unsigned)MIN(left, (size_t)SPARK_WIDTH);
+	double wall = value(p, FIG_WALL);
+
+	if (p->style->width < SPARK_TERMINAL || width < SPARK_LEAST || !(wall > 0))
+		return;
+	if (has(p, FIG_PEAK_CORES)) {
+		pad(cpu, 0, column);
+		add_spark(cpu, &p->s->cpu_shape, wall, false, 0, width, p->style->utf8);
+	}
+	if (has(p, FIG_RSS)) {
+		pad(memory, 0, column);
+		add_spark(memory, &p->s->memory_shape, wall, true, 0, width, p->style->utf8);
+	}
+}
+
+static void print_notes(const struct page *p)
+{
+	for (size_t i = 0; i < p->s->nr_notes; i++) {
+		buf_adds(p->out, "  ");
+		color(p->out, p, "33");
+		buf_adds(p->out, "note");
+		color(p->out, p, "0");
+		buf_adds(p->out, "     ");
+		add_text(p->out, p->s->note[i], strlen(p->s->note[i]), letters(p));
+		buf_addch(p->out, '\n');
+	}
+}
+
+static void print_block(const struct page *p, const char *name)
+{
+	enum { CPU, SOURCE, MEMORY, IO, TREE, COST, PATH, NR };
+	static const char *const label[NR] = {"cpu", "", "memory", "io", "tree", "cost", "kept in"};
+	static void (*const make[NR])(const struct page *, struct buf *) = {
+		cpu_line, source_line, memory_line, io_line, tree_line, cost_line, path_line};
+	struct buf line[NR];
+
+	print_head(p, name);
+	for (unsigned i = 0; i < NR; i++) {
+		buf_init(&line[i], 100000);
+		make[i](p, &line[i]);
+	}
+	print_shaped(p, &line[CPU], &line[MEMORY]);
+	for (unsigned i = 0; i < NR; i++) {
+		if (line[i].len)
+			print_line(p, label[i], &line[i]);
+		if (line[i].err)
+			p->out->err = line[i].err;
+		buf_release(&line[i]);
+	}
+	print_notes(p);
+}
+
+int summary_print(const struct summary *s, const struct summary_style *style, struct buf *out)
+{
+	struct page page = {.s = s, .style = style, .out = out};
+	struct buf name;
+
+	for (size_t i = 0; i < s->nr_nodes; i++) {
+		page.s = &s->node[i];
+		buf_init(&name, 4096);
+		add_text(&name, page.s->host, strlen(page.s->host), letters(&page));
+		print_block(&page, name.len ? (char *)name.data : "tacho");
+		buf_release(&name);
+		buf_addch(out, '\n');
+	}
+	page.s = s;
+	print_block(&page, s->nr_nodes ? "total" : "tacho");
+	return out->err;
+}

@@ -1,0 +1,18 @@
+/* The summary of a run, for people and for programs. */
+#ifndef REPORT_SUMMARY_H
+#define REPORT_SUMMARY_H
+
+#include "query/summary.h"
+
+struct summary_style {
+	bool color;
+	bool utf8;	/* block characters and other letters than ASCII may be used */
+	bool hint;	/* say what can be done with the file */
+	unsigned width; /* columns of the terminal */
+};
+
+/* A block for each recording, and one for all of them when there are several. -ENOMEM. */
+int summary_print(const struct summary *s, const struct summary_style *style, struct buf *out);
+/* One object, as documented: null for what could not be measured, with the reason under "unavailable". */
+void summary_json(const struct summary *s, struct buf *out);
+#endif

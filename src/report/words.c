@@ -1,0 +1,145 @@
+#include "report/words.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+char *format_moment(char out[static UNITS_SIZE], double seconds)
+{
+	long whole = lround(MIN(fabs(seconds), 1e15));
+
+	if (seconds < 59.5)
+		return format_duration(out, seconds);
+	if (whole < 3600)
+		snprintf(out, UNITS_SIZE, "%ldm%02lds", whole / 60, whole % 60);
+	else
+		snprintf(out, UNITS_SIZE, "%ldh%02ldm%02lds", whole / 3600, whole / 60 % 60, whole % 60);
+	return out;
+}
+
+void add_count(struct buf *out, double n, const char *one, const char *many)
+{
+	char text[UNITS_SIZE];
+
+	buf_addf(out, "%s %s", format_count(text, n), n == 1 ? one : many);
+}
+
+void add_text(struct buf *out, const char *text, size_t len, enum letters letters)
+{
+	struct buf plain;
+
+	if (letters == LETTERS_RAW) {
+		buf_add(out, text, len);
+		return;
+	}
+	if (letters == LETTERS_UTF8) {
+		escape_bytes(out, text, len);
+		return;
+	}
+	buf_init(&plain, len * 4 + 1);
+	escape_bytes(&plain, text, len);
+	for (size_t i = 0; i < plain.len; i++)
+		if (plain.data[i] < 0x80)
+			buf_addch(out, plain.data[i]);
+		else
+			buf_addf(out, "\\x%02x", plain.data[i]);
+	buf_release(&plain);
+}
+
+static bool is_plain(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((word[i] >= 0 && word[i] <= ' ') || strchr("\"'\\$`!*?[]{}()<>|&;~#", word[i]))
+			return false;
+	return len > 0;
+}
+
+static void add_word(struct buf *out, const char *word, size_t len, enum letters letters)
+{
+	if (is_plain(word, len)) {
+		add_text(out, word, len, letters);
+		return;
+	}
+	buf_addch(out, '\'');
+	for (size_t from = 0; from <= len;) {
+		const char *quote = memchr(word + from, '\'', len - from);
+		size_t n = quote ? (size_t)(quote - word) - from : len - from;
+
+		add_text(out, word + from, n, letters);
+		if (quote)
+			buf_adds(out, "'\\''");
+		from += n + 1;
+	}
+	buf_addch(out, '\'');
+}
+
+void add_command(struct buf *out, const char *words, size_t len, enum letters letters)
+{
+	/* Parted, not ended: an empty last word is a word. */
+	for (size_t from = 0; len && from <= len;) {
+		const char *end = memchr(words + from, 0, len - from);
+		size_t n = end ? (size_t)(end - words) - from : len - from;
+
+		if (from)
+			buf_addch(out, ' ');
+		add_word(out, words + from, n, letters);
+		from += n + 1;
+	}
+}
+
+void clip(struct buf *out, size_t from, size_t columns, bool utf8)
+{
+	size_t mark = utf8 ? 1 : 3, keep, at = from, n = 0;
+
+	if (out->err || utf8_columns((char *)out->data + from) <= columns)
+		return;
+	keep = columns > mark ? columns - mark : 0;
+	while (n < keep) {
+		at++;
+		n += at >= out->len || (out->data[at] & 0xc0) != 0x80;
+	}
+	out->len = at;
+	out->data[at] = 0;
+	buf_adds(out, utf8 ? "…" : "...");
+}
+
+void pad(struct buf *out, size_t from, size_t column)
+{
+	size_t n = out->err ? column : utf8_columns((char *)out->data + from);
+
+	for (; n < column; n++)
+		buf_addch(out, ' ');
+}
+
+void add_csv(struct buf *out, const char *text, size_t len)
+{
+	struct buf plain;
+
+	buf_init(&plain, len * 4 + 1);
+	escape_bytes(&plain, text, len);
+	if (!plain.len || strpbrk((char *)plain.data, "\",\r\n ")) {
+		buf_addch(out, '"');
+		for (size_t i = 0; i < plain.len; i++)
+			buf_addf(out, plain.data[i] == '"' ? "\"\"" : "%c", plain.data[i]);
+		buf_addch(out, '"');
+	} else {
+		buf_add(out, plain.data, plain.len);
+	}
+	buf_release(&plain);
+}
+
+void add_csv_number(struct buf *out, double value)
+{
+	char text[40];
+
+	if (isnan(value))
+		return;
+	for (int digits = 6; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	buf_adds(out, text);
+}
