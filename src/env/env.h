@@ -31,12 +31,12 @@ struct env_ops {
 	int64_t (*size)(struct env *env, int handle);
 	int (*list)(struct env *env, const char *path, env_list_fn *fn, void *arg);
 	ssize_t (*readlink)(struct env *env, const char *path, char *out, size_t size);
-	/* CPU time of a process in ns: one cheap call, no file. -ESRCH when there is none. A film without its own
-	 * value answers from proc/PID/stat. */
+	/* CPU time of a process in ns: one cheap call, no file. -ESRCH when there is none. A film without its
+	 * own value answers from proc/PID/stat. */
 	int64_t (*cpu_clock)(struct env *env, pid_t pid);
 	int64_t (*now)(struct env *env, enum env_clock clock);
-	/* Lets time pass until the absolute ENV_MONOTONIC instant: sleeps on the live env, turns frames on a film.
-	 * 0, or -EINTR early, or -ENODATA when the film has ended. */
+	/* Lets time pass until the absolute ENV_MONOTONIC instant: sleeps on the live env, turns frames on a
+	 * film. 0, or -EINTR early, or -ENODATA when the film has ended. */
 	int (*sleep_until)(struct env *env, int64_t deadline_ns);
 	const char *(*getenv)(struct env *env, const char *name);
 	void (*free)(struct env *env);
@@ -53,8 +53,11 @@ struct env *env_live(const char *root); /* NULL means "/" */
 /* A machine or a film: the format is in tests/machines/README.md. *reterr_line is the line that is wrong. */
 int env_film(const char *path, struct env **ret, unsigned *reterr_line);
 /* Both pass calls on to `inner`, which they take. */
-struct env *env_capture(struct env *inner, const char *path); /* writes what is read, as a machine or film */
-struct env *env_failing(struct env *inner, unsigned nth, int error); /* the nth open, read, list... fails */
+/* Writes what is read, as a machine or film. As in a film, the world stands still until the next
+ * sleep_until(): what is read again before that is what was read first. NULL when the file cannot be made. */
+struct env *env_capture(struct env *inner, const char *path);
+/* The nth open, read, size, list, readlink or cpu_clock fails. */
+struct env *env_failing(struct env *inner, unsigned nth, int error);
 struct env *env_free(struct env *env);
 
 static inline int env_open(struct env *env, const char *path)

@@ -1,0 +1,621 @@
+/* Writes a machine file or film of all that is read through it, so that a bug seen on one machine is a test
+ * on any.
+ *
+ * It keeps a tree of what the film would show, answers from it, and asks the inner env only for what this
+ * frame has not seen yet. So both see a world that stands still between two sleeps, and the play of a capture
+ * gives the same answers as the capture itself did; only the clocks run on. What is learned is written when
+ * the frame ends: removals first (a file may be gone and back), then what is new or has changed.
+ *
+ * Writing what was read as it is read was rejected: two readings of one file in a frame would differ, and the
+ * play could give only one of them. */
+#include "env/env.h"
+
+#include "base/buf.h"
+#include "env/script.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILE_MAX ((size_t)64 << 20)
+
+/* Parts of a node that can be known in a frame and be due for writing. */
+enum part { PART_FILE, PART_LINK, PART_DIR, PART_CPU, PART_LIST, PART_OPEN, NR_PARTS };
+
+struct seen {
+	uint32_t frame[NR_PARTS]; /* when each was last asked for */
+	bool dirty[NR_PARTS];
+	bool errors_dirty;
+	uint32_t listed; /* frame in which its folder's listing had it; 0: never */
+};
+
+struct capture {
+	struct env env;
+	struct env *inner;
+	struct files files;   /* the world */
+	struct files written; /* what the film shows so far: which removals it needs */
+	struct buf removals, variables, out;
+	uint32_t frame; /* from 1 */
+	int64_t start_ns, frame_ns;
+	struct {
+		int inner;
+		struct node *node;
+	} * handle;
+	size_t nr_handles;
+	char *path; /* of the file that is written */
+	FILE *file;
+	int err; /* once set nothing more is written, and in the end the file is removed */
+};
+
+static struct capture *capture_of(struct env *env)
+{
+	return (struct capture *)env;
+}
+
+static struct seen *seen_of(struct node *node)
+{
+	return node->user;
+}
+
+static struct node *make(struct capture *c, const char *path)
+{
+	struct node *node = path_is_good(path) ? files_make(&c->files, path) : NULL;
+
+	if (!node || node->user)
+		return node;
+	node->owns = true;
+	node->user = calloc(1, sizeof(struct seen));
+	if (!node->user) {
+		c->err = -ENOMEM;
+		files_remove(&c->files, path);
+		return NULL;
+	}
+	return node;
+}
+
+/* True the first time in this frame that this part of the node is asked for. */
+static bool first_time(struct capture *c, struct node *node, enum part part)
+{
+	bool first = seen_of(node)->frame[part] != c->frame;
+
+	seen_of(node)->frame[part] = c->frame;
+	return first;
+}
+
+static void set_error(struct node *node, enum node_call call, int error)
+{
+	/* In a film an error ends when what it hid is shown again. */
+	static const enum part shown_by[NR_NODE_CALLS] = {
+		[CALL_OPEN] = PART_DIR,
+		[CALL_READ] = PART_FILE,
+		[CALL_LIST] = PART_DIR,
+		[CALL_READLINK] = PART_LINK,
+	};
+
+	if (node->error[call] == error)
+		return;
+	node->error[call] = error;
+	if (error)
+		seen_of(node)->errors_dirty = true;
+	else
+		seen_of(node)->dirty[node->content ? PART_FILE : shown_by[call]] = true;
+}
+
+static void add_path(struct buf *out, const char *keyword, const char *path)
+{
+	buf_addf(out, "%s ", keyword);
+	script_escape(out, path, strlen(path), true);
+}
+
+/* The path and all below it are gone. */
+static void remove_path(struct capture *c, const char *path)
+{
+	char copy[PATH_MAX];
+
+	snprintf(copy, sizeof(copy), "%s", path); /* it may belong to the node that dies */
+	if (files_remove(&c->written, copy)) {
+		add_path(&c->removals, "remove", copy);
+		buf_addch(&c->removals, '\n');
+	}
+	files_remove(&c->files, copy);
+}
+
+/* Records how a call failed; a missing file needs no record, as a film gives ENOENT by itself. */
+static int failed(struct capture *c, const char *path, enum node_call call, int error)
+{
+	struct node *node;
+
+	if (error == -ENOENT) {
+		if (path_is_good(path))
+			remove_path(c, path);
+		return error;
+	}
+	node = make(c, path);
+	if (node)
+		set_error(node, call, error);
+	return error;
+}
+
+/* Whether the file that a handle was opened on is gone, though its path may be there. */
+static bool is_stale(struct capture *c, int inner)
+{
+	char byte;
+	ssize_t n = env_read(c->inner, inner, &byte, 1);
+
+	return n == -ESRCH || (n == -EISDIR && env_size(c->inner, inner) < 0);
+}
+
+/* A path that is opened anew may be that of another process with the same pid: then the old handles must
+ * learn it. */
+static void notice_reuse(struct capture *c, struct node *node)
+{
+	for (size_t i = 0; i < c->nr_handles && !node->dead; i++)
+		if (c->handle[i].node == node && is_stale(c, c->handle[i].inner))
+			remove_path(c, node->path);
+}
+
+static int new_handle(struct capture *c, int inner, struct node *node)
+{
+	size_t i = 0;
+	void *more;
+
+	while (i < c->nr_handles && c->handle[i].node)
+		i++;
+	if (i == c->nr_handles) {
+		more = reallocarray(c->handle, i + 1, sizeof(*c->handle));
+		if (!more)
+			return -ENOMEM;
+		c->handle = more;
+		c->nr_handles++;
+	}
+	c->handle[i].inner = inner;
+	c->handle[i].node = node;
+	return (int)i;
+}
+
+static int capture_open(struct env *env, const char *path)
+{
+	struct capture *c = capture_of(env);
+	struct node *node = files_find(&c->files, path);
+	int inner, handle;
+
+	if (node && node->error[CALL_OPEN] && seen_of(node)->frame[PART_OPEN] == c->frame)
+		return node->error[CALL_OPEN];
+	if (node && path_pid(path) >= 0)
+		notice_reuse(c, node);
+	inner = env_open(c->inner, path);
+	node = inner < 0 ? NULL : make(c, path);
+	if (inner < 0) {
+		failed(c, path, CALL_OPEN, inner);
+		node = files_find(&c->files, path);
+		if (node)
+			seen_of(node)->frame[PART_OPEN] = c->frame;
+		return inner;
+	}
+	handle = node ? new_handle(c, inner, node) : -ENOMEM;
+	if (handle < 0) {
+		env_close(c->inner, inner);
+		return handle;
+	}
+	set_error(node, CALL_OPEN, 0);
+	seen_of(node)->dirty[PART_DIR] |= first_time(c, node, PART_OPEN) && !files_exists(&c->written, path);
+	return handle;
+}
+
+static int handle_node(struct capture *c, int handle, struct node **ret_node, int *ret_inner)
+{
+	if (handle < 0 || (size_t)handle >= c->nr_handles || !c->handle[handle].node)
+		return -EBADF;
+	*ret_node = c->handle[handle].node;
+	*ret_inner = c->handle[handle].inner;
+	return 0;
+}
+
+/* The whole file into the node. */
+static int fetch(struct capture *c, struct node *node, int inner)
+{
+	struct buf text;
+	ssize_t n;
+
+	buf_init(&text, FILE_MAX);
+	do {
+		if (!buf_reserve(&text, 1 << 16)) {
+			n = text.err;
+			break;
+		}
+		n = env_read_at(c->inner, inner, text.data + text.len, 1 << 16, (off_t)text.len);
+		text.len += n > 0 ? (size_t)n : 0;
+	} while (n > 0);
+	if (n < 0) {
+		buf_release(&text);
+		return (int)n;
+	}
+	set_error(node, CALL_READ, 0);
+	if (node->content && node->len == text.len && !memcmp(node->content, text.data, text.len)) {
+		buf_release(&text);
+		return 0;
+	}
+	free((char *)node->content);
+	node->len = text.len;
+	node->content = realloc(text.data, text.len + 1);
+	if (!node->content)
+		node->content = (char *)text.data;
+	seen_of(node)->dirty[PART_FILE] = true;
+	return 0;
+}
+
+static ssize_t capture_read(struct env *env, int handle, void *out, size_t size, off_t offset)
+{
+	struct capture *c = capture_of(env);
+	struct node *node;
+	int inner, r = handle_node(c, handle, &node, &inner);
+	int gone;
+	size_t n;
+
+	if (r < 0)
+		return r;
+	gone = path_pid(node->path) >= 0 ? -ESRCH : -ENODEV;
+	if (node->dead)
+		return gone;
+	if (first_time(c, node, PART_FILE)) {
+		r = fetch(c, node, inner);
+		if (r == gone) {
+			remove_path(c, node->path);
+			return gone;
+		}
+		/* That it is a folder needs no record. */
+		if (r == -EISDIR)
+			seen_of(node)->frame[PART_FILE] = 0;
+		else if (r < 0)
+			set_error(node, CALL_READ, r);
+		if (r < 0)
+			return r;
+	}
+	if (node->error[CALL_READ])
+		return node->error[CALL_READ];
+	if (offset < 0 || !node->content)
+		return -EINVAL;
+	if ((uint64_t)offset >= node->len)
+		return 0;
+	n = MIN(size, node->len - (size_t)offset);
+	memcpy(out, node->content + offset, n);
+	return (ssize_t)n;
+}
+
+static void capture_close(struct env *env, int handle)
+{
+	struct capture *c = capture_of(env);
+	struct node *node;
+	int inner;
+
+	if (handle_node(c, handle, &node, &inner) < 0)
+		return;
+	env_close(c->inner, inner);
+	c->handle[handle].node = NULL;
+}
+
+static int64_t capture_size(struct env *env, int handle)
+{
+	struct capture *c = capture_of(env);
+	struct node *node;
+	int inner, r = handle_node(c, handle, &node, &inner);
+	int64_t size;
+
+	if (r < 0)
+		return r;
+	if (node->dead)
+		return -ENOENT;
+	if (!first_time(c, node, PART_DIR))
+		return node->size;
+	size = env_size(c->inner, inner);
+	if (size < 0) {
+		remove_path(c, node->path);
+		return -ENOENT;
+	}
+	if (size != node->size)
+		seen_of(node)->dirty[PART_DIR] = true;
+	node->size = size;
+	return size;
+}
+
+struct listing {
+	struct capture *c;
+	const char *folder;
+};
+
+static int note_name(void *arg, const char *name)
+{
+	struct listing *l = arg;
+	char path[PATH_MAX];
+	struct node *node;
+
+	if (snprintf(path, sizeof(path), "%s%s%s", l->folder, *l->folder ? "/" : "", name) >=
+		(int)sizeof(path))
+		return 0;
+	node = make(l->c, path);
+	if (!node)
+		return 0;
+	seen_of(node)->listed = l->c->frame;
+	seen_of(node)->dirty[PART_DIR] |= !files_exists(&l->c->written, path);
+	return 0;
+}
+
+/* Of what earlier listings had, removes what this one has not. Things that no listing shows (threads under
+ * proc) are left alone. */
+static int drop_unlisted(void *arg, const char *name)
+{
+	struct listing *l = arg;
+	char path[PATH_MAX];
+	struct node *node;
+
+	snprintf(path, sizeof(path), "%s%s%s", l->folder, *l->folder ? "/" : "", name);
+	node = files_find(&l->c->files, path);
+	if (node && seen_of(node)->listed && seen_of(node)->listed != l->c->frame)
+		remove_path(l->c, path);
+	return 0;
+}
+
+static int capture_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
+{
+	struct capture *c = capture_of(env);
+	struct listing l = {c, strcmp(path, ".") ? path : ""};
+	struct node *node = make(c, path);
+	int r;
+
+	/* The root has no node: it is listed anew each time. */
+	if (!node || first_time(c, node, PART_LIST)) {
+		r = env_list(c->inner, path, note_name, &l);
+		if (r < 0)
+			return failed(c, path, CALL_LIST, r);
+		files_list(&c->files, l.folder, drop_unlisted, &l);
+		if (node) {
+			set_error(node, CALL_LIST, 0);
+			seen_of(node)->dirty[PART_DIR] |= !files_exists(&c->written, path);
+		}
+	}
+	if (node && node->error[CALL_LIST])
+		return node->error[CALL_LIST];
+	return files_list(&c->files, l.folder, fn, arg);
+}
+
+static ssize_t capture_readlink(struct env *env, const char *path, char *out, size_t size)
+{
+	struct capture *c = capture_of(env);
+	struct node *node = files_find(&c->files, path);
+	char target[PATH_MAX];
+	ssize_t n;
+
+	if (!node || !node->link || seen_of(node)->frame[PART_LINK] != c->frame) {
+		n = env_readlink(c->inner, path, target, sizeof(target) - 1);
+		if (n < 0)
+			return failed(c, path, CALL_READLINK, (int)n);
+		target[n] = 0;
+		node = make(c, path);
+		if (!node)
+			return -ENOMEM;
+		first_time(c, node, PART_LINK);
+		set_error(node, CALL_READLINK, 0);
+		if (!node->link || strcmp(node->link, target)) {
+			free((char *)node->link);
+			node->link = strdup(target);
+			seen_of(node)->dirty[PART_LINK] = true;
+		}
+		if (!node->link)
+			return -ENOMEM;
+	}
+	n = (ssize_t)MIN(size, strlen(node->link));
+	memcpy(out, node->link, (size_t)n);
+	return n;
+}
+
+static int64_t capture_cpu_clock(struct env *env, pid_t pid)
+{
+	struct capture *c = capture_of(env);
+	struct node *node;
+	int64_t ns;
+	char path[40];
+
+	snprintf(path, sizeof(path), "proc/%d", pid);
+	node = files_find(&c->files, path);
+	if (node && node->cpu_ns >= 0 && seen_of(node)->frame[PART_CPU] == c->frame)
+		return node->cpu_ns;
+	ns = env_cpu_clock(c->inner, pid);
+	if (ns == -ESRCH)
+		remove_path(c, path);
+	if (ns < 0)
+		return ns;
+	node = make(c, path);
+	if (!node)
+		return ns;
+	first_time(c, node, PART_CPU);
+	seen_of(node)->dirty[PART_CPU] |= node->cpu_ns != ns;
+	node->cpu_ns = ns;
+	return ns;
+}
+
+static int64_t capture_now(struct env *env, enum env_clock clock)
+{
+	return env_now(capture_of(env)->inner, clock);
+}
+
+static void write_content(struct buf *out, const char *text, size_t len)
+{
+	while (len) {
+		const char *stop = memchr(text, '\n', len);
+		size_t n = stop ? (size_t)(stop - text) : len;
+
+		buf_addch(out, stop ? '|' : ':');
+		script_escape(out, text, n, false);
+		buf_addch(out, '\n');
+		n += stop != NULL;
+		text += n;
+		len -= n;
+	}
+}
+
+static void write_node(struct capture *c, struct node *node)
+{
+	struct seen *seen = seen_of(node);
+	struct buf *out = &c->out;
+	size_t before = out->len;
+
+	if (seen->dirty[PART_FILE] && node->content) {
+		add_path(out, "file", node->path);
+		buf_addch(out, '\n');
+		write_content(out, node->content, node->len);
+	}
+	if (seen->dirty[PART_LINK] && node->link) {
+		add_path(out, "link", node->path);
+		buf_addch(out, ' ');
+		script_escape(out, node->link, strlen(node->link), true);
+		buf_addch(out, '\n');
+	}
+	if (seen->dirty[PART_CPU]) {
+		add_path(out, "cpu", node->path);
+		buf_addf(out, " %lld\n", (long long)node->cpu_ns);
+	}
+	/* Nothing but its name is known, or its size. */
+	if (seen->dirty[PART_DIR] && (node->size || out->len == before) && !node->content && !node->link) {
+		add_path(out, "dir", node->path);
+		buf_addf(out, node->size ? " %lld\n" : "\n", (long long)node->size);
+	}
+	for (int call = 0; seen->errors_dirty && call < NR_NODE_CALLS; call++) {
+		if (!node->error[call])
+			continue;
+		add_path(out, "error", node->path);
+		buf_addf(out, " %s %s\n", script_call_name[call], script_error_name(-node->error[call]));
+	}
+	memset(seen->dirty, 0, sizeof(seen->dirty));
+	seen->errors_dirty = false;
+	if (out->len != before && !files_make(&c->written, node->path))
+		c->err = -ENOMEM;
+}
+
+static void write_header(struct capture *c)
+{
+	buf_addf(&c->out,
+		"# Captured by tacho; say here what machine this is and what is special about it.\n");
+	buf_addf(&c->out, "page_size %ld\nclock_tick %ld\n", c->env.page_size, c->env.clock_tick);
+	for (int i = 0; i < NR_ENV_CLOCKS; i++) {
+		int64_t now = env_now(c->inner, i);
+
+		now = i == ENV_MONOTONIC ? c->start_ns : now;
+		buf_addf(&c->out, "clock %s %lld.%09lld\n", script_clock_name[i],
+			(long long)(now / NSEC_PER_SEC), (long long)(now % NSEC_PER_SEC));
+	}
+}
+
+/* All that was learned in this frame goes to the file. */
+static void write_frame(struct capture *c)
+{
+	buf_add(&c->out, c->variables.data, c->variables.len);
+	buf_add(&c->out, c->removals.data, c->removals.len);
+	for (size_t i = 0; i < c->files.nr; i++)
+		write_node(c, c->files.node[i]);
+	if (!c->err)
+		c->err = c->out.err ? c->out.err : c->removals.err;
+	if (!c->err && (fwrite(c->out.data, 1, c->out.len, c->file) != c->out.len || fflush(c->file)))
+		c->err = -EIO;
+	buf_reset(&c->variables);
+	buf_reset(&c->removals);
+	buf_reset(&c->out);
+}
+
+static int capture_sleep_until(struct env *env, int64_t deadline_ns)
+{
+	struct capture *c = capture_of(env);
+	int64_t at;
+	int r;
+
+	write_frame(c);
+	r = env_sleep_until(c->inner, deadline_ns);
+	/* A play will sleep until the same deadline, and must find the frame there. */
+	at = (r ? env_now(c->inner, ENV_MONOTONIC) : deadline_ns) - c->start_ns;
+	c->frame++;
+	if (r == -ENODATA)
+		return r;
+	c->frame_ns = MAX(at, c->frame_ns + 1);
+	buf_addf(&c->out, "frame %lld.%09lld\n", (long long)(c->frame_ns / NSEC_PER_SEC),
+		(long long)(c->frame_ns % NSEC_PER_SEC));
+	return r;
+}
+
+static const char *capture_getenv(struct env *env, const char *name)
+{
+	struct capture *c = capture_of(env);
+	const char *value = env_getenv(c->inner, name);
+
+	if (value) {
+		add_path(&c->variables, "variable", name);
+		buf_addch(&c->variables, '=');
+		script_escape(&c->variables, value, strlen(value), true);
+		buf_addch(&c->variables, '\n');
+	}
+	return value;
+}
+
+static void capture_free(struct env *env)
+{
+	struct capture *c = capture_of(env);
+	struct stat st;
+	bool regular;
+
+	write_frame(c);
+	regular = fstat(fileno(c->file), &st) == 0 && S_ISREG(st.st_mode);
+	if ((fclose(c->file) || c->err) && regular)
+		unlink(c->path);
+	for (size_t i = 0; i < c->nr_handles; i++)
+		if (c->handle[i].node)
+			env_close(c->inner, c->handle[i].inner);
+	free(c->handle);
+	free(c->path);
+	files_release(&c->files);
+	files_release(&c->written);
+	buf_release(&c->removals);
+	buf_release(&c->variables);
+	buf_release(&c->out);
+	env_free(c->inner);
+	free(c);
+}
+
+static const struct env_ops capture_ops = {
+	.open = capture_open,
+	.read = capture_read,
+	.close = capture_close,
+	.size = capture_size,
+	.list = capture_list,
+	.readlink = capture_readlink,
+	.cpu_clock = capture_cpu_clock,
+	.now = capture_now,
+	.sleep_until = capture_sleep_until,
+	.getenv = capture_getenv,
+	.free = capture_free,
+};
+
+struct env *env_capture(struct env *inner, const char *path)
+{
+	struct capture *c = inner ? calloc(1, sizeof(*c)) : NULL;
+
+	if (c) {
+		c->path = strdup(path);
+		c->file = c->path ? fopen(path, "we") : NULL;
+	}
+	if (!c || !c->file) {
+		if (c)
+			free(c->path);
+		free(c);
+		env_free(inner);
+		return NULL;
+	}
+	c->env = *inner;
+	c->env.ops = &capture_ops;
+	c->inner = inner;
+	c->frame = 1;
+	c->start_ns = env_now(inner, ENV_MONOTONIC);
+	buf_init(&c->removals, FILE_MAX);
+	buf_init(&c->variables, FILE_MAX);
+	buf_init(&c->out, FILE_MAX * 8);
+	write_header(c);
+	return &c->env;
+}

@@ -1,0 +1,45 @@
+/* A tree of files in memory: what a film shows and a capture has seen.
+ *
+ * A node that is removed stays in memory, marked dead, until the tree is released: open handles go on
+ * pointing at it and so learn that their file is gone, even when one of the same path has come since. Folders
+ * need no node of their own; they are there while something is below them. */
+#ifndef ENV_FILES_H
+#define ENV_FILES_H
+
+#include "env/env.h"
+
+enum node_call { CALL_OPEN, CALL_READ, CALL_LIST, CALL_READLINK, NR_NODE_CALLS };
+
+struct node {
+	char *path;
+	const char *content; /* NULL: not a file */
+	size_t len;
+	const char *link;	  /* NULL: not a link */
+	int64_t size;		  /* of a folder, as fstat tells it */
+	int64_t cpu_ns;		  /* of proc/PID: its CPU clock, -1: not known */
+	int error[NR_NODE_CALLS]; /* negative errno that a call gives instead */
+	bool dead;
+	struct node *next_dead;
+	bool owns;  /* content and link are freed with the node */
+	void *user; /* the owner's own data; freed with the node */
+};
+
+struct files {
+	struct node **node; /* sorted by path, '/' before all else, so that what is below a path follows it */
+	size_t nr, cap;
+	struct node *dead;
+};
+
+void files_release(struct files *t);
+struct node *files_find(const struct files *t, const char *path); /* NULL: no node of that path */
+struct node *files_make(struct files *t, const char *path);	  /* finds or adds; NULL: no memory */
+bool files_exists(const struct files *t, const char *path);	  /* a node, or a folder of nodes */
+size_t files_remove(struct files *t, const char *path); /* with all below; how many nodes that were */
+/* The names in a folder ("" is the root), in order. fn may add and remove nodes. */
+int files_list(const struct files *t, const char *path, env_list_fn *fn, void *arg);
+
+/* The pid when the path is proc/PID or below, else -1. */
+pid_t path_pid(const char *path);
+/* Relative, without empty, "." and ".." parts, and no part or whole too long. */
+bool path_is_good(const char *path);
+#endif
