@@ -154,7 +154,7 @@ struct engine *engine_free(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (set->collector->close && set->state && e->sink.tick)
+		if (set->collector->close && e->collectors_opened)
 			set->collector->close(set->state, &set->ctx);
 		free(set->state);
 		table_release(&set->table);
@@ -175,7 +175,7 @@ const struct schema *engine_schema(const struct engine *e)
 	return e->schema;
 }
 
-static void open_collectors(struct engine *e)
+void collectors_open(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
@@ -213,7 +213,6 @@ int engine_open(struct engine *e, const struct sink *sink)
 	e->feed.self_cpu_ns = e->feed.self_rss_kib = -1;
 	/* Two seconds' worth of budget at the start, so that short jobs get their PSS. */
 	e->tokens_ns = (int64_t)(2e9 * e->opt.budget);
-	open_collectors(e);
 	r = processes_open(&e->processes, &e->set[e->process_set].ctx, files);
 	if (r < 0)
 		return r;

@@ -62,6 +62,7 @@ struct engine {
 	int root_status;
 	pid_t root;
 	bool need_scan;
+	bool collectors_opened;
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
 	int64_t joined_before_poll;
@@ -81,6 +82,10 @@ static inline int64_t engine_time(const struct engine *e, int64_t monotonic_ns)
 {
 	return monotonic_ns > e->start_ns ? monotonic_ns - e->start_ns : 0;
 }
+
+/* engine.c: the node's collectors are opened in the first tick, when the job runs already: nobody waits for
+ * them. */
+void collectors_open(struct engine *e);
 
 /* select.c */
 int select_rows(struct engine *e, char *err, size_t err_size);

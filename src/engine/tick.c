@@ -241,6 +241,9 @@ void tick_take(struct engine *e, int64_t now, int64_t late_ns)
 	read_self(e);
 	if (e->env->live)
 		budget(e, now);
+	if (!e->collectors_opened)
+		collectors_open(e);
+	e->collectors_opened = true;
 	sample_node(e, now);
 	watch_clock(e, now);
 	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), e->table);
