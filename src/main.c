@@ -98,12 +98,11 @@ static int run_command(const struct cmd *cmd, int argc, char **argv)
 static int run_word(int argc, char **argv)
 {
 	const struct cmd *cmd = cli_find(commands, argv[0]);
-	int r;
 
 	if (cmd)
 		return run_command(cmd, argc, argv);
-	r = external_run(argv);
-	return r == -ENOENT ? unknown_command(argv[0]) : EXIT_CANNOT;
+	external_run(argv);
+	return unknown_command(argv[0]);
 }
 
 static bool is_either(const char *word, const char *a, const char *b)

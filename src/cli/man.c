@@ -155,9 +155,7 @@ static void add_examples(struct buf *out, const char *p)
 		size_t n = strcspn(p, "\n"), indent = strspn(p, " ");
 
 		if (n && *p == '$') {
-			if (open)
-				buf_adds(out, ".RE\n");
-			buf_adds(out, ".PP\n.EX\n");
+			buf_adds(out, open ? ".RE\n.PP\n.EX\n" : ".EX\n");
 			add_roff_part(out, p, n);
 			buf_adds(out, "\n.EE\n.RS 4\n");
 			open = true;
@@ -223,11 +221,18 @@ void cli_man(const struct cmd *cmd, struct buf *out)
 	buf_release(&name);
 }
 
+/* clang-format off */
 static const char main_middle[] =
 	".SH OPTIONS\n"
-	".TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nThe list of commands.\n"
-	".TP\n\\fB\\-V\\fR, \\fB\\-\\-version\\fR\nThe version.\n"
-	".TP\n\\fB\\-\\-describe=json\\fR\nAll commands and options as JSON, for programs.\n"
+	".TP\n"
+	"\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"
+	"The list of commands.\n"
+	".TP\n"
+	"\\fB\\-V\\fR, \\fB\\-\\-version\\fR\n"
+	"The version.\n"
+	".TP\n"
+	"\\fB\\-\\-describe=json\\fR\n"
+	"All commands and options as JSON, for programs.\n"
 	".SH EXIT STATUS\n"
 	"Commands that record end as the recorded command did: with its exit status,\n"
 	"or killed by the same signal. 126 and 127 mean that it could not be run or was not found,\n"
@@ -238,12 +243,16 @@ static const char main_middle[] =
 	".SH ENVIRONMENT\n"
 	"Every lasting option has a variable: \\fBTACHO_\\fR and its long name in capitals,\n"
 	"with \\(oq_\\(cq for \\(oq\\-\\(cq.\n"
-	".TP\n.B NO_COLOR\nWhen set and not empty, output has no colors.\n"
+	".TP\n"
+	".B NO_COLOR\n"
+	"When set and not empty, output has no colors.\n"
 	".SH FILES\n"
-	".TP\n.I $XDG_CONFIG_HOME/tacho/config\n"
+	".TP\n"
+	".I $XDG_CONFIG_HOME/tacho/config\n"
 	"or \\fI\\(ti/.config/tacho/config\\fR: lines \\fIlong\\-name\\fR = \\fIvalue\\fR;\n"
 	"a line that begins with # is a comment.\n"
 	"The command line overrides the environment, which overrides this file.\n";
+/* clang-format on */
 
 void cli_man_main(const struct cmd *const *cmds, struct buf *out)
 {

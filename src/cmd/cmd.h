@@ -25,10 +25,10 @@ void usage(const struct cmd *cmd, const char *fmt, ...) _printf_(2, 3) __attribu
 
 /* Whole buffer to stdout; a closed pipe is not an error worth a message. Returns EXIT_OK or EXIT_TROUBLE. */
 int print(const struct buf *out);
-/* After any command: flushes and closes stdout. Returns the status, or EXIT_TROUBLE instead of EXIT_OK when what was
- * printed did not arrive (with a message, unless a closed pipe was the cause). */
+/* After any command: flushes and closes stdout. Returns the status, or EXIT_TROUBLE instead of EXIT_OK when
+ * what was printed did not arrive (with a message, unless a closed pipe was the cause). */
 int finish_stdout(int status);
-bool want_color(int fd);	     /* a terminal, and NO_COLOR is not set, and TERM is not dumb */
-unsigned terminal_width(int fd);     /* 80 when it is no terminal */
+bool want_color(int fd);	 /* a terminal, and NO_COLOR is not set, and TERM is not dumb */
+unsigned terminal_width(int fd); /* 80 when it is no terminal */
 extern const char tacho_version[];
 #endif

@@ -61,19 +61,18 @@ static bool name_valid(const char *name)
 		strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == strlen(name) && strlen(name) < 64;
 }
 
-int external_run(char **argv)
+void external_run(char **argv)
 {
 	char file[80], path[PATH_MAX];
 
 	if (!name_valid(argv[0]))
-		return -ENOENT;
+		return;
 	snprintf(file, sizeof(file), "tacho-%s", argv[0]);
 	if (!find_beside(file, path, sizeof(path)) && !find_in_path(file, path, sizeof(path)))
-		return -ENOENT;
+		return;
 	argv[0] = file;
 	execv(path, argv);
-	error("cannot run %s: %s", path, strerror(errno));
-	return -errno;
+	die(EXIT_CANNOT, "cannot run %s: %s", path, strerror(errno));
 }
 
 int unknown_command(const char *name)

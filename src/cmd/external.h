@@ -5,9 +5,8 @@
 #include "base/buf.h"
 
 /* Becomes tacho-NAME with argv[0] as NAME, found beside this executable or in PATH. Returns only when there
- * is none
- * (-ENOENT) or it cannot be started (another negative errno, with a message printed). */
-int external_run(char **argv);
+ * is none; one that cannot be started ends the program with EXIT_CANNOT. */
+void external_run(char **argv);
 /* Tells that there is no such command, and what may have been meant. Returns EXIT_USAGE. */
 int unknown_command(const char *name);
 #endif

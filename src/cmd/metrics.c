@@ -4,6 +4,7 @@
  * The same rows give a table for people, JSON for programs and, with --markdown, docs/metrics.md (which says
  * nothing of this machine, so that it is the same wherever it is made). */
 #include "cmd/cmd.h"
+#include "cmd/here.h"
 
 #include "base/json.h"
 #include "base/str.h"
@@ -95,35 +96,55 @@ static void add_cut(struct buf *out, const char *text, unsigned room)
 	buf_adds(out, "…");
 }
 
-static void add_metric(
-	struct buf *out, const struct metric *m, unsigned name_width, unsigned width, bool verbose)
-{
-	unsigned at = 2 + name_width + 2 + 8 + 9 + 13;
+/* Short words, for the meaning to have room on a line of 80 columns; `legend` explains them. */
+static const char *const short_unit[NR_UNITS] = {
+	[UNIT_COUNT] = "n", [UNIT_BYTES] = "B", [UNIT_SECONDS] = "s", [UNIT_RATIO] = "1", [UNIT_CODE] = "-"};
+static const char *const short_tier[NR_TIERS] = {
+	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
+/* clang-format off */
+static const char legend[] =
+	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code. Read at every sample (tick), each second (1 s), "
+	"as the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine "
+	"has none. -v explains each in full.\n";
+/* clang-format on */
 
-	buf_addf(out, "  %-*s  %-8s%-9s%-13s", (int)name_width, m->name, unit_name(m->unit),
-		kind_name(m->kind), cadence(m));
+static const char *when_read(const struct metric *m, const char *why)
+{
+	if (why)
+		return "absent";
+	return m->on_request ? "asked" : short_tier[m->tier];
+}
+
+static void add_metric(struct buf *out, const struct metric *m, const char *why, unsigned name_width,
+	unsigned width, bool verbose)
+{
+	unsigned at = 2 + name_width + 2 + 3 + 9 + 7;
+
+	buf_addf(out, "  %-*s  %-3s%-9s%-7s", (int)name_width, m->name, short_unit[m->unit],
+		kind_name(m->kind), when_read(m, why));
 	if (!verbose && at + 20 <= width)
 		add_cut(out, m->help, width - at);
 	while (out->data[out->len - 1] == ' ')
 		out->data[--out->len] = 0;
 	buf_addch(out, '\n');
-	if (verbose)
-		wrap_text(out, m->help, 0, 6, width);
+	if (!verbose)
+		return;
+	wrap_text(out, m->help, 0, 6, width);
+	if (why) {
+		buf_adds(out, "      Not here: ");
+		wrap_text(out, why, 16, 6, width);
+	}
 }
 
-static void add_collector(
-	struct buf *out, struct env *env, const struct collector *c, unsigned width, bool color)
+static void add_head(
+	struct buf *out, const struct collector *c, const struct here *here, unsigned width, bool color)
 {
-	const char *why = NULL;
-	int r = c->probe ? c->probe(env, &why) : 0;
 	struct buf head;
 
 	buf_init(&head, 1000);
 	buf_addf(&head, "%s: %s", c->name, c->summary);
-	if (r == -EACCES)
-		buf_addf(&head, " (not permitted%s%s)", why ? ": " : "", why ? why : "");
-	else if (r < 0)
-		buf_addf(&head, " (not here%s%s)", why ? ": " : "", why ? why : "");
+	if (!here->available)
+		buf_addf(&head, " (not here: %s)", here->why);
 	buf_adds(out, color ? "\033[1m" : "");
 	wrap_text(out, (char *)head.data, 0, 0, width);
 	buf_adds(out, color ? "\033[0m" : "");
@@ -137,16 +158,20 @@ static void list_text(const struct metrics_args *a, const struct filter *f, stru
 
 	for (size_t i = 0; collectors[i]; i++) {
 		const struct collector *c = collectors[i];
+		struct here here;
 
 		if (!matches(f, c))
 			continue;
 		buf_adds(out, first ? "" : "\n");
 		first = false;
-		add_collector(out, env, c, width, color);
+		here_try(c, env, &here);
+		add_head(out, c, &here, width, color);
 		for (size_t k = 0; k < c->nr_metrics; k++)
 			if (metric_matches(f, c, &c->metric[k]))
-				add_metric(out, &c->metric[k], name_width, width, a->verbose);
+				add_metric(out, &c->metric[k], here.metric_why[k], name_width, width,
+					a->verbose);
 	}
+	wrap_text(out, legend, 0, 0, width);
 }
 
 static void list_names(const struct filter *f, struct buf *out)
@@ -159,7 +184,7 @@ static void list_names(const struct filter *f, struct buf *out)
 
 /* ---- for programs ---- */
 
-static void json_metric(struct json *j, const struct metric *m)
+static void json_metric(struct json *j, const struct metric *m, const char *why)
 {
 	json_object(j, NULL);
 	json_str(j, "name", m->name);
@@ -170,6 +195,8 @@ static void json_metric(struct json *j, const struct metric *m)
 	json_bool(j, "on_request", m->on_request);
 	json_str(j, "panel", m->panel);
 	json_str(j, "help", m->help);
+	json_bool(j, "available", !why);
+	json_str(j, "reason", why);
 	json_end_object(j);
 }
 
@@ -182,21 +209,22 @@ static void list_json(const struct filter *f, struct env *env, struct buf *out)
 	json_array(&j, "collectors");
 	for (size_t i = 0; collectors[i]; i++) {
 		const struct collector *c = collectors[i];
-		const char *why = NULL;
-		int r = c->probe ? c->probe(env, &why) : 0;
+		struct here here;
 
 		if (!matches(f, c))
 			continue;
+		here_try(c, env, &here);
 		json_object(&j, NULL);
 		json_str(&j, "name", c->name);
 		json_str(&j, "summary", c->summary);
 		json_str(&j, "domain", domain_name(c->domain));
-		json_bool(&j, "available", !r);
-		json_str(&j, "reason", r < 0 ? why : NULL);
+		json_bool(&j, "available", here.available);
+		json_str(&j, "reason", here.why);
 		json_array(&j, "metrics");
 		for (size_t k = 0; k < c->nr_metrics; k++)
 			if (metric_matches(f, c, &c->metric[k]))
-				json_metric(&j, &c->metric[k]);
+				json_metric(
+					&j, &c->metric[k], here.available ? here.metric_why[k] : here.why);
 		json_end_array(&j);
 		json_end_object(&j);
 	}
