@@ -2,6 +2,9 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/style.h"
+#include "query/run.h"
+#include "report/summary.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -415,9 +418,28 @@ void record_discard(struct recording *r)
 
 void record_report(struct recording *r)
 {
+	const char *path = (char *)r->path.data;
+	struct summary_style style = style_for(STDERR_FILENO);
+	struct summary *summary = NULL;
+	struct run *run = NULL;
+	struct buf out;
+
 	if (r->write_error)
-		warning("the recording %s is not whole: %s; what was written before can be read", (char *)r->path.data,
+		warning("the recording %s is not whole: %s; what was written can be read", path,
 			strerror(-r->write_error));
-	if (!r->opt->quiet)
-		fprintf(stderr, "tacho: kept in %s\n", (char *)r->path.data);
+	if (r->opt->quiet || !r->opt->summary)
+		return;
+	buf_init(&out, 1 << 20);
+	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
+		warning("cannot read the recording back: %s", (char *)out.data);
+	} else {
+		if (r->opt->json)
+			summary_json(summary, &out);
+		else
+			summary_print(summary, &style, &out);
+		fwrite(out.data, 1, out.len, stderr);
+	}
+	summary_free(summary);
+	run_close(run);
+	buf_release(&out);
 }
