@@ -31,6 +31,12 @@
 		take_;                     \
 	})
 
+/* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. */
+static inline int64_t round_i64(double v)
+{
+	return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
+}
+
 static inline void freep(void *p)
 {
 	free(*(void **)p);

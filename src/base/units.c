@@ -49,7 +49,7 @@ char *format_count(char out[static UNITS_SIZE], double count)
 	size_t i = 0;
 
 	if (count < 999999.5) {
-		long v = lround(count);
+		long v = (long)round_i64(count);
 
 		if (v >= 1000)
 			snprintf(out, UNITS_SIZE, "%ld,%03ld", v / 1000, v % 1000);
@@ -67,7 +67,7 @@ char *format_duration(char out[static UNITS_SIZE], double seconds)
 {
 	double s = fabs(seconds);
 	const char *sign = seconds < 0 ? "-" : "";
-	long whole = lround(s);
+	long whole = (long)round_i64(s);
 
 	if (s == 0)
 		snprintf(out, UNITS_SIZE, "0s");

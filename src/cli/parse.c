@@ -39,7 +39,7 @@ static void add_seconds(struct buf *out, double seconds)
 	size_t i = 0;
 
 	while (i + 1 < ARRAY_SIZE(unit) &&
-		fabs(seconds / unit[i].seconds - round(seconds / unit[i].seconds)) > 1e-9)
+		fabs(seconds / unit[i].seconds - (double)round_i64(seconds / unit[i].seconds)) > 1e-9)
 		i++;
 	while (i + 1 < ARRAY_SIZE(unit) && seconds < unit[i].seconds)
 		i++;

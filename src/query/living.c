@@ -77,7 +77,7 @@ int64_t column_value(const struct column *c, int64_t cell)
 	v = (double)cell * c->factor;
 	if (!(v > (double)-LARGEST)) /* NAN too */
 		return isnan(v) ? 0 : -LARGEST;
-	return v < (double)LARGEST ? (int64_t)llround(v) : LARGEST;
+	return v < (double)LARGEST ? round_i64(v) : LARGEST;
 }
 
 /* Sums of a forged file may overflow; they must not be undefined. */
@@ -167,11 +167,10 @@ static void part_set(struct living *l, struct process *p, unsigned part, int64_t
 		p->part_seen |= bit;
 		l->part_seen |= bit;
 		/* What a latecomer did before it joined is not the job's. */
-		if (p->late && l->started) {
+		if (p->late)
+			p->from[part] = raw;
+		if (p->late && l->started)
 			l->part[part] = sub(l->part[part], raw);
-			if (part == PART_CPU)
-				p->observed_from = raw;
-		}
 	} else if (raw < p->raw[part]) {
 		p->offset[part] = add(p->offset[part], p->raw[part] - raw);
 	}
@@ -252,9 +251,11 @@ static void levels_set(struct living *l, struct process *p, const int64_t *level
 			l->level[i] = add(l->level[i], level[i]);
 			l->level_nr[i]++;
 			p->level[i] = level[i];
+			p->peak[i] = p->peak_seen >> i & 1 ? MAX(p->peak[i], level[i]) : level[i];
 		}
 	}
 	p->level_valid = valid;
+	p->peak_seen |= valid;
 	l->level_seen |= valid;
 }
 
@@ -270,7 +271,8 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 	level_valid = levels_get(&c, level);
 	levels_set(l, p, level, level_valid);
 	if (cell_get(&c, COL_HWM, &v))
-		l->max_hwm_bytes = MAX(l->max_hwm_bytes, v);
+		p->hwm = MAX(p->hwm, v);
+	l->max_hwm_bytes = MAX(l->max_hwm_bytes, p->hwm);
 	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !p->ignores_sigchld) {
 		p->ignores_sigchld = true;
 		l->sigchld_ignored++;
@@ -338,6 +340,18 @@ static int process_bind(struct living *l, struct process *p, uint32_t row)
 	return 0;
 }
 
+int64_t process_used(const struct process *p, enum part part)
+{
+	return sub(add(p->raw[part], p->offset[part]), p->from[part]);
+}
+
+const struct process *living_find(const struct living *l, uint32_t id)
+{
+	uint32_t index = idmap_get(&l->by_id, id);
+
+	return index == IDMAP_NONE ? NULL : &l->process[index];
+}
+
 static void process_forget(struct living *l, uint32_t index)
 {
 	struct process *p = &l->process[index];
@@ -347,8 +361,7 @@ static void process_forget(struct living *l, uint32_t index)
 	for (unsigned i = 0; i < NR_PARTS; i++)
 		l->part[i] = add(l->part[i], p->offset[i]);
 	if (p->part_seen & 1 << PART_CPU)
-		l->observed_cpu_ns = add(l->observed_cpu_ns,
-			sub(add(p->raw[PART_CPU], p->offset[PART_CPU]), p->observed_from));
+		l->observed_cpu_ns = add(l->observed_cpu_ns, process_used(p, PART_CPU));
 	if (p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) && l->column[PART_READ_CHARS].col >= 0)
 		l->io_unread++;
 	idmap_remove(&l->by_id, p->id);
@@ -378,7 +391,7 @@ static int process_new(struct living *l, uint32_t id, uint32_t *ret_index)
 	r = idmap_put(&l->by_id, id, l->nr);
 	if (r < 0)
 		return r;
-	l->process[l->nr] = (struct process){.id = id, .row = STORE_NO_ROW};
+	l->process[l->nr] = (struct process){.id = id, .row = STORE_NO_ROW, .hwm = -1};
 	l->seen++;
 	*ret_index = l->nr++;
 	return 0;
@@ -410,9 +423,9 @@ int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs 
 
 bool living_has_parent(const struct living *l, uint32_t id)
 {
-	uint32_t index = idmap_get(&l->by_id, id);
+	const struct process *p = living_find(l, id);
 
-	return index != IDMAP_NONE && idmap_get(&l->by_pid, l->process[index].ppid) != IDMAP_NONE;
+	return p && idmap_get(&l->by_pid, p->ppid) != IDMAP_NONE;
 }
 
 void living_gone(struct living *l, uint32_t id, const struct pairs *last)
@@ -461,8 +474,7 @@ void living_start(struct living *l, bool attached)
 	if (!attached)
 		return;
 	for (uint32_t i = 0; i < l->nr; i++)
-		if (l->process[i].part_seen & 1 << PART_CPU)
-			l->process[i].observed_from = l->process[i].raw[PART_CPU];
+		memcpy(l->process[i].from, l->process[i].raw, sizeof(l->process[i].from));
 }
 
 void living_finish(struct living *l)

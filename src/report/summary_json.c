@@ -16,7 +16,7 @@ static void add_figure(struct json *j, const struct summary *s, enum figure_id i
 	if (f->why || !isfinite(f->value))
 		json_null(j, summary_row[id].name);
 	else if (summary_row[id].whole && fabs(f->value) < 9e18)
-		json_int(j, summary_row[id].name, (int64_t)llround(f->value));
+		json_int(j, summary_row[id].name, round_i64(f->value));
 	else
 		json_num(j, summary_row[id].name, f->value);
 }

@@ -8,7 +8,7 @@
 
 char *format_moment(char out[static UNITS_SIZE], double seconds)
 {
-	long whole = lround(MIN(fabs(seconds), 1e15));
+	long whole = (long)round_i64(MIN(fabs(seconds), 1e15));
 
 	if (seconds < 59.5)
 		return format_duration(out, seconds);
