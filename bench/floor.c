@@ -26,6 +26,7 @@
 
 #define WARM_UP 2
 #define SECOND 1000000000LL
+#define STATUS_EVERY (5 * SECOND)
 
 enum { STAT, STATM, IO, SCHEDSTAT, FD, STATUS, NR_FILES };
 
@@ -149,7 +150,7 @@ static int64_t run(int64_t interval_ns, unsigned ticks)
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
 			;
 		if (with_status)
-			next_status_ns += SECOND;
+			next_status_ns += STATUS_EVERY;
 		tick(with_status);
 	}
 	return now_ns(CLOCK_PROCESS_CPUTIME_ID) - start_ns;

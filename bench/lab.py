@@ -157,7 +157,7 @@ def run_timed(command):
 
 def keep_limit():
     """Descriptors that a recorder with its limit raised may keep open, with a few left for other things."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 64
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 40
 
 
 def describe_machine():

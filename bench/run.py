@@ -27,18 +27,28 @@ ACTIVE_PERCENT = {RUNNING: 100, LIVELY: 40, MOSTLY_ASLEEP: 5, ASLEEP: 0}
 FAST = ["--budget", "100", "-m", "-smaps"]  # without the tier of page-table walks, which has a budget of its own
 DOC_BEGIN, DOC_END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
-# processes, mixes, interval, ticks in a window (whole seconds: status is read once in each), rounds
+# Processes, mix, seconds between ticks, seconds of a window of the bare loop and of the recorder, rounds. The recorder
+# reads status every 5 s and looks at sleepers every 10 s: its windows are as long, so that each holds one such tick.
 FULL_PLAN = [
-    (10, [RUNNING, ASLEEP], 0.05, 40, 2),
-    (100, [RUNNING, ASLEEP], 0.05, 40, 2),
-    (1000, [RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP], 0.25, 12, 3),
-    (5000, [RUNNING, ASLEEP], 1.0, 3, 2),
+    (10, RUNNING, 0.05, 5, 5, 1),
+    (10, ASLEEP, 0.05, 2, 10, 1),
+    (100, RUNNING, 0.05, 5, 5, 1),
+    (100, ASLEEP, 0.05, 2, 10, 1),
+    (1000, RUNNING, 0.25, 5, 5, 3),
+    (1000, LIVELY, 0.25, 5, 10, 1),
+    (1000, MOSTLY_ASLEEP, 0.25, 5, 10, 1),
+    (1000, ASLEEP, 0.25, 2, 10, 2),
+    (5000, RUNNING, 1.0, 5, 5, 1),
+    (5000, ASLEEP, 1.0, 3, 10, 1),
 ]
 QUICK_PLAN = [
-    (10, [RUNNING, ASLEEP], 0.05, 20, 1),
-    (100, [RUNNING, ASLEEP], 0.05, 20, 1),
-    (1000, [RUNNING, MOSTLY_ASLEEP, ASLEEP], 0.25, 4, 1),
+    (10, RUNNING, 0.05, 1, 1, 1),
+    (100, RUNNING, 0.05, 1, 1, 1),
+    (1000, RUNNING, 0.25, 1, 1, 1),
+    (1000, MOSTLY_ASLEEP, 0.25, 1, 1, 1),
+    (1000, ASLEEP, 0.25, 1, 1, 1),
 ]
+PSUTIL_TICKS = 3
 
 
 class Bench:
@@ -69,16 +79,17 @@ class Bench:
         """Active members wake a little more often than the tick, so that each of them moved at each tick."""
         return lab.Herd(self.folder, size, ACTIVE_PERCENT[mix], interval_s * 0.6)
 
-    def cost(self, size, mix, interval_s, ticks, rounds):
+    def cost(self, size, mix, interval_s, floor_s, our_s, rounds):
+        floor_ticks, our_ticks = round(floor_s / interval_s), round(our_s / interval_s)
         self.say(f"  {size} processes, {mix}")
         floors, ours, peers = [], [], []
         with self.herd(size, mix, interval_s) as herd:
-            floors.append(herd.floor(interval_s, ticks, lab.keep_limit()))
+            floors.append(herd.floor(interval_s, floor_ticks, lab.keep_limit()))
             for _ in range(rounds):
-                ours.append(self.tacho.cost(herd, interval_s, ticks, FAST))
-                peers.append(herd.psutil(interval_s, max(2, ticks // 4)))
-                floors.append(herd.floor(interval_s, ticks, lab.keep_limit()))
-            default = self.tacho.cost(herd, interval_s, ticks) if size == 1000 else None
+                ours.append(self.tacho.cost(herd, interval_s, our_ticks, FAST))
+                peers.append(herd.psutil(interval_s, PSUTIL_TICKS))
+                floors.append(herd.floor(interval_s, floor_ticks, lab.keep_limit()))
+            default = self.tacho.cost(herd, interval_s, our_ticks) if size == 1000 and mix in (RUNNING, LIVELY) else None
         between = [(a["ns"] + b["ns"]) / 2 for a, b in zip(floors, floors[1:])]
 
         def median(values):
@@ -165,9 +176,8 @@ class Bench:
     def run(self):
         start = time.monotonic()
         lab.compile_tools(self.folder)
-        for size, mixes, interval_s, ticks, rounds in QUICK_PLAN if self.options.quick else FULL_PLAN:
-            for mix in mixes:
-                self.cost(size, mix, interval_s, ticks, rounds)
+        for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
+            self.cost(*line)
         self.cost_goals()
         self.startup()
         self.ticks()

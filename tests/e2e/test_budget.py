@@ -1,0 +1,283 @@
+"""What a tick may cost, counted and never timed: system calls, allocations, bytes, descriptors.
+
+The recorder runs under strace on a herd of known size (bench/herd.c) with a library preloaded that makes allocations
+visible in the same trace (tests/fakes/malloc_count.c). The tick is recognised by the CPU clock of the herd's root,
+which is asked once in each. Times are measured by bench/run.py; a count holds on any machine under any load.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TACHO = os.environ.get("TACHO", str(ROOT / "build" / "tacho"))
+
+# The budget. A change here is a change of what the product promises: say why in the commit.
+ASLEEP = {"clock": 1}  # system calls per tick for a process that did nothing
+AWAKE = {"clock": 1, "stat": 1, "statm": 1, "io": 1, "schedstat": 1, "fd": 1}  # and for one that ran
+STATUS_EVERY_S = 5
+LOOK_AT_SLEEPERS_EVERY_S = 10
+CONSTANT = 8  # per tick for all that is not a member: wake, node files, ourselves, the tree, flushes
+ALLOCATIONS = 0  # after the third tick
+MAPPINGS = 0
+WRITES_PER_SECOND = 2  # one flush, and room for a segment's end
+BYTES_AWAKE, BYTES_NODE = 12, 80  # written per tick: for each process that ran, and besides
+RESERVED_FILES = 32  # descriptors that are ours besides those of members
+
+SETTLED = 3  # ticks before the counting starts
+FAST = ["-m", "-smaps"]  # without page-table walks, whose budget is another
+
+
+class Call:
+    """One line of the trace: whose and what."""
+
+    CLOCK = re.compile(r"clock_gettime\(0x([0-9a-f]+)")
+    PROC = re.compile(r"</proc/(\d+)/(\w+)>")
+    LINE = re.compile(r"^(?:\d+ +)?(\w+)\((.*)$")
+
+    def __init__(self, text):
+        self.text = text
+        match = self.LINE.match(text)
+        self.name = match[1] if match else ""
+        self.pid, self.what = None, None
+        clock, proc = self.CLOCK.search(text), self.PROC.search(text)
+        if clock:
+            self.pid, self.what = (~int(clock[1], 16) & 0xFFFFFFFF) >> 3, "clock"
+        elif proc:
+            self.pid, self.what = int(proc[1]), proc[2]
+
+    def is_allocation(self):
+        return self.name == "write" and '(-1, "allocation"' in self.text
+
+    def is_mapping(self):
+        return self.name in ("brk", "mmap", "mremap", "munmap")
+
+    def is_write_to_file(self):
+        """Of the recording, which has no name while it is young; the mark of an allocation goes to -1."""
+        return re.match(r"(?:\d+ +)?p?write(?:v|64)?\((\d+)<", self.text) and not re.search(r"\([012]<", self.text)
+
+    def result(self):
+        number = re.search(r"= (-?\d+)[^=]*$", self.text)
+        return int(number[1]) if number else None
+
+
+class Trace:
+    """All calls of a recorder, cut into ticks."""
+
+    def __init__(self, path, pids, summary):
+        self.calls = [Call(line) for line in path.read_text(errors="replace").splitlines()]
+        self.pids, self.summary = pids, summary
+        starts = [i for i, call in enumerate(self.calls) if call.what == "clock" and call.pid == pids[0]]
+        # The last tick is followed by the end of the recording, so it only closes the one before.
+        self.ticks = [self.calls[a:b] for a, b in zip(starts, starts[1:])][SETTLED:]
+        assert len(self.ticks) >= 10, "too few ticks to judge"
+        self.seconds = len(self.ticks) * summary["interval_s"]
+
+    def settled(self):
+        return [call for tick in self.ticks for call in tick]
+
+    def of_process(self, pid):
+        """Per tick: how often each source of this process was asked."""
+        return [Counter(call.what for call in tick if call.pid == pid) for tick in self.ticks]
+
+
+class Herd:
+    def __init__(self, binary, size, active_percent, period_ms):
+        command = [binary, str(size), str(active_percent), str(period_ms)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        lines = []
+        for line in self.process.stdout:
+            if line.strip() == "ready":
+                break
+            lines.append(int(line))
+        assert len(lines) == size
+        self.pids = lines
+        # As bench/herd.c spreads them.
+        self.active = {
+            pid for i, pid in enumerate(lines) if (i + 1) * active_percent // 100 > i * active_percent // 100
+        }
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """The herd and the counting library."""
+    folder = tmp_path_factory.mktemp("budget")
+    compiler = os.environ.get("CC", "cc")
+    herd, count = folder / "herd", folder / "malloc_count.so"
+    flags = ["-O2", "-D_GNU_SOURCE"]
+    subprocess.run([compiler, *flags, "-static", "-o", herd, ROOT / "bench" / "herd.c"], check=True)
+    source = ROOT / "tests" / "fakes" / "malloc_count.c"
+    subprocess.run([compiler, *flags, "-fPIC", "-shared", "-o", count, source], check=True)
+    return {"herd": herd, "count": count, "folder": folder}
+
+
+def show(file):
+    done = subprocess.run([TACHO, "show", "--json", file], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def can_trace():
+    if not shutil.which("strace"):
+        return "strace is not installed"
+    done = subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.PIPE, check=False)
+    return None if done.returncode == 0 else "strace may not trace here (ptrace is forbidden)"
+
+
+def record_traced(tools, herd, name, *options, interval_ms=100, ticks=35, wrapper=()):
+    why = can_trace()
+    if why:
+        pytest.skip(why)
+    file, trace = tools["folder"] / f"{name}.tacho", tools["folder"] / f"{name}.strace"
+    command = [*wrapper, "strace", "-f", "-y", "-s", "16", "-E", f"LD_PRELOAD={tools['count']}", "-o", trace, TACHO,
+               "attach", str(herd.pids[0]), "-i", f"{interval_ms}ms", "--duration", f"{interval_ms * ticks}ms", "-q",
+               "-o", file, *options]
+    subprocess.run(command, check=True)
+    return Trace(trace, herd.pids, show(file))
+
+
+@pytest.fixture(scope="module")
+def half_awake(tools):
+    """40 processes of which every second one works all the time; no help of the kernel, so that strangers' forks
+    do not show up as messages."""
+    with Herd(tools["herd"], 40, 50, 40) as herd:
+        trace = record_traced(tools, herd, "half", "--helpers", "none", "--budget", "100", *FAST)
+        trace.active = herd.active
+        return trace
+
+
+@pytest.fixture(scope="module")
+def asleep(tools):
+    """Many more, all asleep."""
+    with Herd(tools["herd"], 300, 0, 100) as herd:
+        return record_traced(tools, herd, "asleep", "--helpers", "none", "--budget", "100", *FAST)
+
+
+def test_a_sleeper_costs_one_call_a_tick(half_awake, asleep):
+    sleepers = [pid for pid in half_awake.pids if pid not in half_awake.active]
+    assert len(sleepers) == 20
+    for trace, pids in ((half_awake, sleepers), (asleep, asleep.pids)):
+        for pid in pids:
+            ticks = trace.of_process(pid)
+            assert all(tick["clock"] == ASLEEP["clock"] for tick in ticks), pid
+            # It is looked at now and then all the same, since reclaim can shrink a sleeper.
+            looked = [tick for tick in ticks if tick != Counter(ASLEEP)]
+            assert len(looked) <= 1 + trace.seconds / LOOK_AT_SLEEPERS_EVERY_S, (pid, looked)
+
+
+def test_a_worker_costs_its_files_once_a_tick(half_awake):
+    assert len(half_awake.active) == 20
+    for pid in half_awake.active:
+        ticks = half_awake.of_process(pid)
+        total = sum(ticks, Counter())
+        assert all(tick["clock"] == AWAKE["clock"] for tick in ticks), pid
+        for what in total:
+            limit = AWAKE.get(what, 1 if what == "status" else 0)
+            assert max(tick[what] for tick in ticks) <= limit, (pid, what)
+        # What is read is read together; a worker that was kept off the CPU for a whole tick is not read at all.
+        assert len({total[what] for what in AWAKE if what != "clock"}) == 1, (pid, total)
+        assert 0 < total["stat"] <= len(ticks)
+        assert total["status"] <= half_awake.seconds / STATUS_EVERY_S + 1, (pid, total)
+
+
+def test_the_rest_does_not_grow_with_the_tree(half_awake, asleep):
+    for trace in (half_awake, asleep):
+        members = set(trace.pids)
+        rest = [call for call in trace.settled() if call.pid not in members and not is_stranger(call, trace)]
+        assert len(rest) / len(trace.ticks) <= CONSTANT, Counter(call.name for call in rest).most_common(12)
+
+
+def is_stranger(call, trace):
+    """Processes of others that came into being meanwhile are looked at once, to see whose they are."""
+    own = re.search(r"^(\d+) ", trace.calls[0].text)
+    return call.pid is not None and call.pid not in trace.pids and (not own or call.pid != int(own[1]))
+
+
+def test_nothing_is_allocated_or_mapped_while_sampling(half_awake, asleep):
+    for trace in (half_awake, asleep):
+        assert any(call.is_allocation() for call in trace.calls), "the counting library did not work"
+        settled = trace.settled()
+        assert sum(call.is_allocation() for call in settled) == ALLOCATIONS
+        assert sum(call.is_mapping() for call in settled) == MAPPINGS
+
+
+def test_writes_are_few_and_small(half_awake, asleep):
+    for trace, awake in ((half_awake, len(half_awake.active)), (asleep, 0)):
+        writes = [call.result() for call in trace.settled() if call.is_write_to_file()]
+        assert len(writes) >= 2, "a flush a second was asked for"
+        assert len(writes) <= WRITES_PER_SECOND * trace.seconds + 1
+        # The first holds who everybody is and where all values start.
+        assert sum(writes[1:]) <= len(trace.ticks) * (BYTES_NODE + BYTES_AWAKE * awake)
+
+
+def test_files_of_members_stay_open(half_awake):
+    opened = [call for call in half_awake.settled() if call.name.startswith("open") and call.pid in half_awake.pids]
+    assert not opened
+
+
+def test_descriptors_stay_within_the_limit(tools):
+    """With room for a fraction of the files, the rest is opened per sample: nothing fails, nothing is lost."""
+    limit = 64 + RESERVED_FILES
+    with Herd(tools["herd"], 40, 100, 40) as herd:
+        trace = record_traced(tools, herd, "few-files", "--helpers", "none", "--budget", "100", *FAST,
+                              wrapper=["prlimit", f"--nofile={limit}:{limit}"])
+    assert not any("EMFILE" in call.text for call in trace.calls)
+    kept = [call for call in trace.settled() if call.name.startswith("open") and call.pid in herd.pids]
+    assert kept, "the limit did not bind: the test shows nothing"
+    assert trace.summary["processes"]["peak"] == 40
+    for pid in herd.pids:
+        total = sum(trace.of_process(pid), Counter())
+        for what in AWAKE:
+            assert total[what] > 0, (pid, what)
+
+
+def test_the_job_keeps_its_limits(tools):
+    """Ours are raised, never the job's."""
+    ask = ["sh", "-c", "ulimit -Sn; ulimit -Hn"]
+    limits = ["prlimit", "--nofile=300:700"]
+    plain = subprocess.run([*limits, *ask], stdout=subprocess.PIPE, check=True).stdout
+    file = tools["folder"] / "limits.tacho"
+    recorded = subprocess.run(
+        [*limits, TACHO, "run", "-q", "-o", file, "--", *ask], stdout=subprocess.PIPE, check=True
+    ).stdout
+    assert plain == b"300\n700\n"
+    assert recorded == plain
+
+
+def test_page_tables_are_walked_within_the_budget(tools):
+    """The least budget leaves a small part of the walks that an unlimited one makes on the same herd."""
+    walks = {}
+    with Herd(tools["herd"], 40, 100, 20) as herd:
+        for budget in ("0.01", "100"):
+            trace = record_traced(tools, herd, f"budget-{budget}", "--helpers", "none", "--budget", budget)
+            settled = [call for call in trace.settled() if call.name.startswith("open") and "smaps_rollup" in call.text]
+            walks[budget] = len(settled)
+    assert walks["100"] >= 40
+    assert walks["0.01"] * 4 <= walks["100"], walks
+
+
+def test_every_tick_is_taken_or_counted_as_missed(tools):
+    """A thousand ticks a second, on whatever machine: what cannot be taken is said."""
+    file = tools["folder"] / "fast.tacho"
+    with Herd(tools["herd"], 10, 50, 5) as herd:
+        command = [TACHO, "attach", str(herd.pids[0]), "-i", "1ms", "--duration", "1s", "-q", "-o", file]
+        subprocess.run(command, check=True)
+    summary = show(file)
+    ticks = summary["ticks"]
+    assert ticks["taken"] > 0
+    expected = summary["wall_s"] / summary["interval_s"]
+    # One sample at the start and one at the end stand outside the grid.
+    assert abs(ticks["taken"] + ticks["missed"] - expected) <= 3, (ticks, expected)
