@@ -17,7 +17,7 @@ class Shell:
     """An interactive bash on a terminal of its own."""
 
     def __init__(self, directory):
-        env = {"PATH": "/usr/bin:/bin", "TERM": "xterm", "PS1": "", "HOME": str(directory), "LC_ALL": "C.UTF-8"}
+        env = {"PATH": "/usr/bin:/bin", "TERM": "xterm", "HOME": str(directory), "LC_ALL": "C.UTF-8"}
         self.child = pexpect.spawn(
             "/bin/bash", ["--norc", "--noprofile", "-i"], cwd=str(directory), env=env, encoding="utf-8", timeout=30,
             dimensions=(24, 80),
@@ -97,10 +97,10 @@ def test_control_backslash(shell):
 def test_control_c_arrives_once(shell, tmp_path):
     """The terminal gives the signal to us and to the job: we must not pass ours on as a second one."""
     (tmp_path / "count.py").write_text(
-        "import signal, sys\n"
+        "import os, signal, sys\n"
         "count = []\n"
-        "signal.signal(signal.SIGINT, lambda *_: (count.append(1), print('got', len(count), flush=True)))\n"
-        "print('ready', flush=True)\n"
+        "signal.signal(signal.SIGINT, lambda *_: (count.append(1), os.write(1, b'got %d\\n' % len(count))))\n"
+        "os.write(1, b'ready\\n')\n"
         "while sys.stdin.readline() != 'end\\n': pass\n"
         "sys.exit(10 + len(count))\n"
     )
@@ -138,7 +138,7 @@ def test_stopped_job_is_wholly_stopped(shell):
     shell.key("z")
     shell.expect("Stopped")
     shell.prompt()
-    shell.line("for p in $(jobs -p) $(cat /proc/$(jobs -p)/task/*/children); do cut -d' ' -f3 /proc/$p/stat; done | uniq -c")
+    shell.line("g=$(jobs -p); for p in $g $(cat /proc/$g/task/*/children); do cut -d' ' -f3 /proc/$p/stat; done | uniq -c")
     shell.expect(re.compile(r"\s2 T\b"))
     shell.prompt()
     shell.line("kill %1; fg")
@@ -152,6 +152,20 @@ def test_background(shell):
     shell.line("wait %1")
     shell.prompt()
     assert shell.status() == 3
+
+
+def test_stop_from_outside(shell):
+    """TSTP sent to us alone reaches the job, and we stop with it; CONT lets both go on."""
+    shell.line(f"{TACHO} run -q -o b.tacho -- sleep 1000 &")
+    shell.prompt()
+    shell.line("until job=$(pgrep -x -P $! sleep); do :; done")
+    shell.prompt()
+    for signal_name, letter in (("TSTP", "T"), ("CONT", "S"), ("TSTP", "T"), ("CONT", "S")):
+        shell.line(f"kill -{signal_name} $!; for p in $! $job; do until grep -q ') {letter} ' /proc/$p/stat; do :; done; done")
+        shell.prompt()
+    shell.line("kill $!; wait $!")
+    shell.prompt()
+    assert shell.status() == 128 + signal.SIGTERM
 
 
 def test_background_reader_stops_for_input(shell):
@@ -180,8 +194,8 @@ def test_bash_inside(shell):
     shell.key("z")
     shell.expect("Stopped")
     shell.expect("inner> ")
-    shell.line("kill -9 %1; wait %1; echo gone=$?.")
-    shell.expect("gone=137.")
+    shell.line("kill -9 %1; echo ki''lled")
+    shell.expect("killed")
     shell.expect("inner> ")
     shell.line(SLEEPER)
     shell.expect("started")
@@ -229,8 +243,8 @@ def test_window_size(shell, tmp_path):
     """A resized terminal is the job's to know."""
     (tmp_path / "size.py").write_text(
         "import os, signal, sys\n"
-        "signal.signal(signal.SIGWINCH, lambda *_: print('now', os.get_terminal_size().columns, flush=True))\n"
-        "print('ready', flush=True)\n"
+        "signal.signal(signal.SIGWINCH, lambda *_: os.write(1, b'now %d\\n' % os.get_terminal_size().columns))\n"
+        "os.write(1, b'ready\\n')\n"
         "sys.stdin.readline()\n"
     )
     shell.tacho("/usr/bin/python3 size.py")
