@@ -212,7 +212,9 @@ static int kernel_open(void *state, struct collect_context *ctx)
 
 static int kernel_sample(void *state, struct collect_context *ctx)
 {
-	return (int)MIN(keyed_sample(state, ctx), 0);
+	ssize_t n = keyed_sample(state, ctx);
+
+	return n < 0 ? (int)n : 0;
 }
 
 static void kernel_close(void *state, struct collect_context *ctx)

@@ -99,7 +99,9 @@ static int memory_open(void *state, struct collect_context *ctx)
 
 static int memory_sample(void *state, struct collect_context *ctx)
 {
-	return (int)MIN(keyed_sample(state, ctx), 0);
+	ssize_t n = keyed_sample(state, ctx);
+
+	return n < 0 ? (int)n : 0;
 }
 
 static void memory_close(void *state, struct collect_context *ctx)

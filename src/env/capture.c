@@ -36,8 +36,10 @@ struct capture {
 	struct files files;   /* the world */
 	struct files written; /* what the film shows so far: which removals it needs */
 	struct buf removals, variables, out;
-	uint32_t frame; /* from 1 */
-	int64_t start_ns, frame_ns;
+	uint32_t frame;			  /* from 1 */
+	int64_t frame_ns;		  /* since the start */
+	int64_t start_ns;		  /* of the monotonic clock */
+	int64_t offset_ns[NR_ENV_CLOCKS]; /* of each from it */
 	struct {
 		int inner;
 		struct node *node;
@@ -436,7 +438,9 @@ static int64_t capture_cpu_clock(struct env *env, pid_t pid)
 
 static int64_t capture_now(struct env *env, enum env_clock clock)
 {
-	return env_now(capture_of(env)->inner, clock);
+	const struct capture *c = capture_of(env);
+
+	return c->start_ns + c->frame_ns + c->offset_ns[clock];
 }
 
 static void write_content(struct buf *out, const char *text, size_t len)
@@ -492,18 +496,21 @@ static void write_node(struct capture *c, struct node *node)
 		c->err = -ENOMEM;
 }
 
+static void write_clock(struct capture *c, enum env_clock clock)
+{
+	int64_t now = capture_now(&c->env, clock);
+
+	buf_addf(&c->out, "clock %s %lld.%09lld\n", script_clock_name[clock], (long long)(now / NSEC_PER_SEC),
+		(long long)(now % NSEC_PER_SEC));
+}
+
 static void write_header(struct capture *c)
 {
 	buf_addf(&c->out,
 		"# Captured by tacho; say here what machine this is and what is special about it.\n");
 	buf_addf(&c->out, "page_size %ld\nclock_tick %ld\n", c->env.page_size, c->env.clock_tick);
-	for (int i = 0; i < NR_ENV_CLOCKS; i++) {
-		int64_t now = env_now(c->inner, i);
-
-		now = i == ENV_MONOTONIC ? c->start_ns : now;
-		buf_addf(&c->out, "clock %s %lld.%09lld\n", script_clock_name[i],
-			(long long)(now / NSEC_PER_SEC), (long long)(now % NSEC_PER_SEC));
-	}
+	for (int i = 0; i < NR_ENV_CLOCKS; i++)
+		write_clock(c, i);
 }
 
 /* All that was learned in this frame goes to the file. */
@@ -522,6 +529,21 @@ static void write_frame(struct capture *c)
 	buf_reset(&c->out);
 }
 
+/* Clocks that were set or stopped since the last frame; less than this is the time between two questions. */
+static void note_clocks(struct capture *c)
+{
+	const int64_t jitter = NSEC_PER_MSEC;
+
+	for (int i = ENV_MONOTONIC + 1; i < NR_ENV_CLOCKS; i++) {
+		int64_t offset = env_now(c->inner, i) - env_now(c->inner, ENV_MONOTONIC);
+
+		if (offset - c->offset_ns[i] < jitter && c->offset_ns[i] - offset < jitter)
+			continue;
+		c->offset_ns[i] = offset;
+		write_clock(c, i);
+	}
+}
+
 static int capture_sleep_until(struct env *env, int64_t deadline_ns)
 {
 	struct capture *c = capture_of(env);
@@ -530,14 +552,15 @@ static int capture_sleep_until(struct env *env, int64_t deadline_ns)
 
 	write_frame(c);
 	r = env_sleep_until(c->inner, deadline_ns);
-	/* A play will sleep until the same deadline, and must find the frame there. */
-	at = (r ? env_now(c->inner, ENV_MONOTONIC) : deadline_ns) - c->start_ns;
 	c->frame++;
+	/* A play will sleep until the same deadline, and must find the frame there. */
+	at = (r && r != -ENODATA ? env_now(c->inner, ENV_MONOTONIC) : deadline_ns) - c->start_ns;
+	c->frame_ns = r == -ENODATA ? MAX(at, c->frame_ns) : MAX(at, c->frame_ns + 1);
 	if (r == -ENODATA)
 		return r;
-	c->frame_ns = MAX(at, c->frame_ns + 1);
 	buf_addf(&c->out, "frame %lld.%09lld\n", (long long)(c->frame_ns / NSEC_PER_SEC),
 		(long long)(c->frame_ns % NSEC_PER_SEC));
+	note_clocks(c);
 	return r;
 }
 
@@ -610,9 +633,12 @@ struct env *env_capture(struct env *inner, const char *path)
 	}
 	c->env = *inner;
 	c->env.ops = &capture_ops;
+	c->env.live = false;
 	c->inner = inner;
 	c->frame = 1;
 	c->start_ns = env_now(inner, ENV_MONOTONIC);
+	for (int i = ENV_MONOTONIC + 1; i < NR_ENV_CLOCKS; i++)
+		c->offset_ns[i] = env_now(inner, i) - c->start_ns;
 	buf_init(&c->removals, FILE_MAX);
 	buf_init(&c->variables, FILE_MAX);
 	buf_init(&c->out, FILE_MAX * 8);

@@ -54,7 +54,8 @@ struct env *env_live(const char *root); /* NULL means "/" */
 int env_film(const char *path, struct env **ret, unsigned *reterr_line);
 /* Both pass calls on to `inner`, which they take. */
 /* Writes what is read, as a machine or film. As in a film, the world stands still until the next
- * sleep_until(): what is read again before that is what was read first. NULL when the file cannot be made. */
+ * sleep_until(), clocks included: what is read again before that is what was read first. So it is not `live`.
+ * NULL when the file cannot be made. */
 struct env *env_capture(struct env *inner, const char *path);
 /* The nth open, read, size, list, readlink or cpu_clock fails. */
 struct env *env_failing(struct env *inner, unsigned nth, int error);
