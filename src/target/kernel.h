@@ -19,7 +19,7 @@ enum kernel_event_type { KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
 struct kernel_event {
 	enum kernel_event_type type;
 	pid_t pid;	 /* process (thread group) it happened to; for FORK the child */
-	pid_t parent;	 /* FORK: the process that forked; EXIT: parent at exit */
+	pid_t parent;	 /* FORK: the process that forked; EXIT: parent at exit, 0 when it has reaped it already */
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 	int status;	 /* EXIT: as wait(2) gives it */
 };
@@ -37,7 +37,9 @@ int connector_next(struct connector *c, struct kernel_event *ret);
 
 /* ---- taskstats ---- */
 
-struct exit_record { /* of one task (thread); ns and bytes */
+/* Of one task (thread); ns and bytes. The kernel cuts the last ten bits off every io value, calls too, and misses
+ * the last moments of CPU: all are lower bounds. Peaks are those of the whole process. */
+struct exit_record {
 	pid_t tid, tgid, parent;
 	uint32_t uid;
 	int status;	      /* as wait(2) gives it */
