@@ -16,6 +16,12 @@ static const struct opt run_opts[] = {
 		.help = "run TEXT with /bin/sh instead of a command and its arguments"},
 };
 
+static void cannot_run(const char *name, int e)
+{
+	die(e == -ENOENT ? EXIT_NOTFOUND : EXIT_CANNOT, "cannot run '%s': %s", name,
+		e == -ENOENT ? "there is no such command" : strerror(-e));
+}
+
 /* Starts the command; comes back only if it runs. */
 static void start(struct recording *r, char **argv)
 {
@@ -29,8 +35,7 @@ static void start(struct recording *r, char **argv)
 	record_discard(r);
 	if (before_exec)
 		die(EXIT_OWN, "cannot start a process: %s", strerror(-e));
-	die(e == -ENOENT ? EXIT_NOTFOUND : EXIT_CANNOT, "cannot run '%s': %s", argv[0],
-		e == -ENOENT ? "there is no such command" : strerror(-e));
+	cannot_run(argv[0], e);
 }
 
 static int run(const void *args, int argc, char **argv)
@@ -39,7 +44,7 @@ static int run(const void *args, int argc, char **argv)
 	char *shell[] = {"/bin/sh", "-c", (char *)a->shell, NULL};
 	static struct recording r; /* reachable to the end: see below */
 	unsigned help;
-	int status = 0;
+	int status = 0, e;
 
 	if (a->shell) {
 		if (argc)
@@ -49,6 +54,9 @@ static int run(const void *args, int argc, char **argv)
 	}
 	if (!argc)
 		usage(&cmd_run, "what shall be run?");
+	e = command_find(argv[0]);
+	if (e < 0)
+		cannot_run(argv[0], e);
 	record_prepare(&r, &cmd_run, &a->record, false, argc, argv);
 	record_helpers(a->record.helpers, &help, &r.path);
 	if (help & HELPER_CGROUP && a->record.children) {

@@ -1,9 +1,11 @@
 #include "target/command.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -29,6 +31,43 @@ int command_prepare(struct command *c)
 	if (c->signal_fd < 0)
 		return -errno;
 	return 0;
+}
+
+static int executable(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
+}
+
+/* As execvp(3) looks: a name with a slash as it is, others in PATH, where what may not be run is passed over.
+ */
+int command_find(const char *name)
+{
+	const char *list = getenv("PATH"), *end;
+	int found = -ENOENT;
+	char path[PATH_MAX];
+
+	if (strchr(name, '/') || !*name)
+		return executable(name);
+	for (list = list ? list : "/bin:/usr/bin";; list = end + 1) {
+		int length, r;
+
+		end = strchrnul(list, ':');
+		length = snprintf(
+			path, sizeof(path), "%.*s%s%s", (int)(end - list), list, end > list ? "/" : "", name);
+		r = length < (int)sizeof(path) ? executable(path) : -ENAMETOOLONG;
+		if (r == 0)
+			return 0;
+		if (r == -EACCES)
+			found = r;
+		if (!*end)
+			return found;
+	}
 }
 
 static char **environment_with(char *variable)

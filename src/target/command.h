@@ -26,6 +26,9 @@ struct command {
 
 /* Blocks the signals we handle and becomes the subreaper of what will be started. */
 int command_prepare(struct command *c);
+/* Whether there is such a command: 0, -ENOENT or -EACCES. A mistyped name is known before a file is touched;
+ * the last word is with command_start(). */
+int command_find(const char *name);
 /* Starts argv; returns once the new program runs. -errno, with *ret_before_exec telling our own failure from
  * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
