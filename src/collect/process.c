@@ -39,7 +39,7 @@ struct process {
 	int file[NR_PROCESS_SOURCES];
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children_faults;
+	int64_t children; /* any growth means that it has waited for some */
 	int64_t rss;	   /* pages, as last read */
 	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
 	bool seen;
@@ -236,7 +236,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	struct process *process = &p->process[row];
 	/* Picks are in the order of the text; field 22, the start time, is always needed. */
 	unsigned last = p->stat.nr ? MAX(22, (unsigned)p->stat.pick[p->stat.nr - 1].from) : 22;
-	int64_t fields[STAT_FIELDS];
+	int64_t fields[STAT_FIELDS], children;
 	char text[1024];
 	ssize_t n = file_read(p, process, FROM_STAT, text, sizeof(text));
 
@@ -247,8 +247,9 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	if (process->seen && facts->start_ticks != process->start_ticks)
 		return -ESRCH; /* the PID has a new owner */
 	process->start_ticks = facts->start_ticks;
-	facts->children_grew = process->seen && fields[11] > process->children_faults;
-	process->children_faults = fields[11];
+	children = fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
+	facts->children_grew = process->seen && children > process->children;
+	process->children = children;
 	process->seen = true;
 	for (unsigned i = 0; i < p->stat.nr; i++)
 		table_set(p->ctx->table, row, (uint32_t)p->stat.pick[i].to, fields[p->stat.pick[i].from]);
