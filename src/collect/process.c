@@ -39,7 +39,7 @@ struct process {
 	int file[NR_PROCESS_SOURCES];
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children; /* any growth means that it has waited for some */
+	int64_t children;  /* any growth means that it has waited for some */
 	int64_t rss;	   /* pages, as last read */
 	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
 	bool seen;
@@ -247,7 +247,8 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	if (process->seen && facts->start_ticks != process->start_ticks)
 		return -ESRCH; /* the PID has a new owner */
 	process->start_ticks = facts->start_ticks;
-	children = fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
+	children =
+		fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
 	facts->children_grew = process->seen && children > process->children;
 	process->children = children;
 	process->seen = true;
