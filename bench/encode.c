@@ -65,7 +65,8 @@ static void be_born(struct store_writer *w, struct table *t, uint32_t row)
 	struct pairs p;
 
 	pairs_init(&p, pair, ARRAY_SIZE(pair), text, sizeof(text));
-	snprintf(line, sizeof(line), "/usr/bin/python3 /home/someone/project/worker.py --rank %u --config run.yaml", row);
+	snprintf(line, sizeof(line),
+		"/usr/bin/python3 /home/someone/project/worker.py --rank %u --config run.yaml", row);
 	snprintf(cgroup, sizeof(cgroup), "/user.slice/user-1000.slice/session-%u.scope", row % 7);
 	pairs_num(&p, "pid", 10000 + row);
 	pairs_num(&p, "parent", 9999);
@@ -87,16 +88,16 @@ static void move(struct table *t, uint32_t row)
 	int64_t *cell = table_row(t, row);
 
 	table_touch(t, row);
-	cell[0] += (int64_t)any(200000);	    /* CPU clock, ns */
-	cell[1] += any(100) == 0;		    /* user ticks */
-	cell[16] += (int64_t)any(8000);		    /* bytes written */
-	cell[18] += (int64_t)any(5);		    /* calls */
+	cell[0] += (int64_t)any(200000);	       /* CPU clock, ns */
+	cell[1] += any(100) == 0;		       /* user ticks */
+	cell[16] += (int64_t)any(8000);		       /* bytes written */
+	cell[18] += (int64_t)any(5);		       /* calls */
 	cell[22] += any(4) ? 0 : (int64_t)any(100000); /* waited, ns */
-	cell[23] += (int64_t)any(5);		    /* slices */
-	cell[27] += (int64_t)any(5);		    /* switches */
+	cell[23] += (int64_t)any(5);		       /* slices */
+	cell[27] += (int64_t)any(5);		       /* switches */
 	if (any(10) == 0) {
-		cell[7] += (int64_t)any(60);			   /* faults */
-		cell[13] += (int64_t)any(60) - 30;		   /* rss */
+		cell[7] += (int64_t)any(60);	   /* faults */
+		cell[13] += (int64_t)any(60) - 30; /* rss */
 		cell[14] += any(4) ? 0 : (int64_t)any(5);
 	}
 }
@@ -116,7 +117,8 @@ static void measure(const char *what, uint32_t nr, unsigned ticks, unsigned perc
 
 	for (unsigned c = 0; c < COLUMNS; c++)
 		schema_add_metric(set, "m", "", NULL);
-	if (table_init(&t, COLUMNS, nr) < 0 || store_create(path, true, &w) < 0 || store_schema(w, schema) < 0)
+	if (table_init(&t, COLUMNS, nr) < 0 || store_create(path, true, &w) < 0 ||
+		store_schema(w, schema) < 0)
 		abort();
 	for (uint32_t row = 0; row < nr; row++)
 		be_born(w, &t, row);
@@ -136,9 +138,10 @@ static void measure(const char *what, uint32_t nr, unsigned ticks, unsigned perc
 		table_settle(&t);
 	}
 	mallocs = nr_mallocs - mallocs;
-	printf("%-12s %6.3f bytes  %5.0f ns  per process and tick; opening %5.1f bytes a process; %5ld KiB; %lu mallocs\n", what,
-		(double)(store_bytes(w) - opening) / nr / ticks, (double)cpu / nr / ticks, (double)opening / nr,
-		rss_kib() - rss - (long)(nr * COLUMNS * 16 / 1024), mallocs);
+	printf("%-12s %6.3f bytes  %5.0f ns  per process and tick; opening %5.1f bytes a process; %5ld KiB; "
+	       "%lu mallocs\n",
+		what, (double)(store_bytes(w) - opening) / nr / ticks, (double)cpu / nr / ticks,
+		(double)opening / nr, rss_kib() - rss - (long)(nr * COLUMNS * 16 / 1024), mallocs);
 	store_finish(w, &none);
 	table_release(&t);
 	schema_free(schema);

@@ -18,21 +18,46 @@ void cells_add(struct cells *c, const struct table *t, uint32_t row, bool absolu
 	if (!(flip | columns))
 		return;
 	c->row[c->nr] = row;
+	c->changed[c->nr] = columns;
 	c->flip[c->nr++] = flip;
 	c->flips |= flip;
 	c->columns |= columns;
 }
 
-static uint8_t *put_column(
-	uint8_t *p, const struct cells *c, const struct table *t, uint32_t col, bool absolute)
+/* One column of the table, and what it is compared with. */
+struct column {
+	const int64_t *now, *old;
+	size_t stride, old_stride;
+	uint32_t number;
+};
+
+static inline uint8_t *put_cell(uint8_t *p, const struct column *k, size_t row)
 {
-	const int64_t *now = t->cell + col, *old = absolute ? zero : t->before + col;
-	size_t stride = t->nr_cols, old_stride = absolute ? 0 : stride;
+	return put_varint(
+		p, zigzag((int64_t)difference(k->now[row * k->stride], k->old[row * k->old_stride])));
+}
 
+static uint8_t *put_column(uint8_t *p, const struct cells *c, const struct column *k)
+{
+	uint32_t nr = 0, passed = 0;
+
+	for (uint32_t i = 0; i < c->nr; i++)
+		nr += c->changed[i] >> k->number & 1;
+	if (nr * 4 >= c->nr) {
+		p = put_varint(p, 0);
+		for (uint32_t i = 0; i < c->nr; i++)
+			p = put_cell(p, k, c->row[i]);
+		return p;
+	}
+	p = put_varint(p, nr);
 	for (uint32_t i = 0; i < c->nr; i++) {
-		size_t row = c->row[i];
-
-		p = put_varint(p, zigzag((int64_t)difference(now[row * stride], old[row * old_stride])));
+		if (!(c->changed[i] >> k->number & 1)) {
+			passed++;
+			continue;
+		}
+		p = put_varint(p, passed);
+		p = put_cell(p, k, c->row[i]);
+		passed = 0;
 	}
 	return p;
 }
@@ -52,8 +77,13 @@ size_t cells_encode(struct cells *c, uint32_t set, const struct table *t, bool a
 	for (uint32_t i = 0; c->flips && i < c->nr; i++)
 		p = put_varint(p, c->flip[i]);
 	p = put_varint(p, c->columns);
-	for (uint64_t left = c->columns; left; left &= left - 1)
-		p = put_column(p, c, t, (uint32_t)__builtin_ctzll(left), absolute);
+	for (uint64_t left = c->columns; left; left &= left - 1) {
+		uint32_t col = (uint32_t)__builtin_ctzll(left);
+		struct column k = {t->cell + col, absolute ? zero : t->before + col, t->nr_cols,
+			absolute ? 0 : t->nr_cols, col};
+
+		p = put_column(p, c, &k);
+	}
 	c->nr = 0;
 	c->flips = c->columns = 0;
 	return (size_t)(p - out);
@@ -90,6 +120,32 @@ int cells_decode_rows(struct view *v, const struct table *t, uint32_t *row, uint
 	return (int)nr;
 }
 
+static inline void change(struct table *t, uint32_t row, uint32_t col, uint64_t zigzagged)
+{
+	int64_t *cell = t->cell + (size_t)row * t->nr_cols + col;
+
+	*cell = (int64_t)((uint64_t)*cell + (uint64_t)unzigzag(zigzagged));
+}
+
+static int get_column(struct view *v, struct table *t, const uint32_t *row, uint32_t nr, uint32_t col)
+{
+	uint64_t few = get_varint(v);
+	uint32_t i = 0;
+
+	if (!few)
+		for (i = 0; i < nr; i++)
+			change(t, row[i], col, get_varint(v));
+	for (; few && !v->bad; few--) {
+		uint64_t passed = get_varint(v);
+
+		if (passed >= nr - i)
+			return -EBADMSG;
+		i += (uint32_t)passed;
+		change(t, row[i++], col, get_varint(v));
+	}
+	return v->bad ? -EBADMSG : 0;
+}
+
 int cells_decode(struct view *v, struct table *t, const uint32_t *row, uint32_t nr, uint64_t flags)
 {
 	uint64_t columns;
@@ -104,14 +160,8 @@ int cells_decode(struct view *v, struct table *t, const uint32_t *row, uint32_t 
 	columns = get_varint(v);
 	if (v->bad || columns & ~columns_of(t))
 		return -EBADMSG;
-	for (; columns; columns &= columns - 1) {
-		int64_t *cell = t->cell + __builtin_ctzll(columns);
-
-		for (uint32_t i = 0; i < nr; i++) {
-			int64_t *at = cell + (size_t)row[i] * t->nr_cols;
-
-			*at = (int64_t)((uint64_t)*at + (uint64_t)unzigzag(get_varint(v)));
-		}
-	}
-	return v->bad ? -EBADMSG : 0;
+	for (; columns; columns &= columns - 1)
+		if (get_column(v, t, row, nr, (uint32_t)__builtin_ctzll(columns)) < 0)
+			return -EBADMSG;
+	return 0;
 }

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zstd.h>
 
 #define STEP ((size_t)64 << 10)		     /* content decoded at a time */
@@ -647,12 +648,17 @@ int store_next(struct store_reader *r, struct store_record *ret)
 
 /* ---- the rest of the interface ---- */
 
-/* At least one whole header somewhere: else this is some other file. */
+/* At least one whole header somewhere: else this is some other file. A device may have no end. */
 static int recognize(struct scan *s)
 {
 	struct scan_item item = {0};
+	struct stat st;
 	int e;
 
+	if (fstat(s->fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
 	do {
 		e = scan_next(s, &item);
 	} while (e == SCAN_DAMAGE && !item.known);

@@ -3,9 +3,9 @@
  * A segment is one zstd frame that decodes by itself: it begins by saying where in time it is and who lives
  * where, and its first tick carries absolute values. Flushing ends a zstd block, not the frame, so the window
  * keeps working across flushes and a flush costs a few bytes. How long a segment lasts is a compromise: a
- * damaged block costs the rest of its segment, and an opening costs about 60 bytes a process. The second
- * matters only where little else is written, hence the rule that an idle segment is prolonged until its
- * deltas outweigh its opening.
+ * damaged block costs the rest of its segment, and an opening costs about 80 bytes a process. The second
+ * matters only where little else is written, hence the rule that a segment is prolonged (to half an hour at
+ * most) until its opening is less than a tenth of it.
  *
  * When the disk is full, blocks wait (append.c) up to a bound. Past it the segment is given up, ticks are
  * counted and thrown away, and when everything that waited has reached the file a new segment begins, with a
@@ -33,7 +33,7 @@
 const struct store_limits store_limits_default = {
 	.segment_ns = 60 * NSEC_PER_SEC,
 	.segment_bytes = 1 << 20,
-	.prolong = 4,
+	.prolong = 10,
 	.segment_max_ns = 30 * 60 * NSEC_PER_SEC,
 	.block_bytes = 256 << 10,
 	.pending_bytes = 4 << 20,
@@ -90,9 +90,11 @@ static int zstd_set_up(struct store_writer *w)
 	/* clang-format off */
 	static const struct { ZSTD_cParameter what; int value; } parameter[] = {
 		{ZSTD_c_compressionLevel, 1},
-		{ZSTD_c_windowLog, 17},
-		{ZSTD_c_hashLog, 13},
-		{ZSTD_c_chainLog, 6},
+		{ZSTD_c_strategy, ZSTD_dfast},
+		{ZSTD_c_windowLog, 16},
+		{ZSTD_c_hashLog, 12},
+		{ZSTD_c_chainLog, 12},
+		{ZSTD_c_minMatch, 5},
 		{ZSTD_c_contentSizeFlag, 0},
 	};
 	/* clang-format on */

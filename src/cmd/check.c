@@ -1,0 +1,304 @@
+/* `tacho check`: is the recording whole, and if not, up to when can it be read and what was lost.
+ *
+ * It reads everything, as every reader does: what check calls readable is readable. Exit status: 0 all are
+ * whole, 1 one is readable but unfinished or damaged, 2 one is no recording. */
+#include "cmd/cmd.h"
+
+#include "base/json.h"
+#include "base/str.h"
+#include "base/units.h"
+#include "query/run.h"
+#include "store/store.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOSSES_MAX 100 /* told one by one */
+
+extern const struct cmd cmd_check;
+
+struct check_args {
+	bool json;
+};
+
+static const struct opt check_opts[] = {
+	{0, "json", NULL, OPT_FLAG, offsetof(struct check_args, json), .help = "for programs: JSON"},
+};
+
+struct loss {
+	int64_t after_ns;
+	uint64_t bytes;
+	char reason[100];
+};
+
+struct finding {
+	const char *path;
+	int error; /* it cannot be read at all */
+	struct store_health health;
+	uint64_t gap_ticks; /* not recorded, because the disk was full */
+	uint32_t nr_losses; /* of loss[] */
+	struct loss loss[LOSSES_MAX];
+};
+
+/* ---- reading ---- */
+
+/* After two seconds, for people who wait at a terminal. */
+static void show_progress(const char *path, struct store_reader *r, time_t since, bool *shown)
+{
+	struct store_health h;
+	struct stat st;
+
+	if (time(NULL) - since < 2 || !isatty(STDERR_FILENO) || stat(path, &st) < 0 || !st.st_size)
+		return;
+	store_health(r, &h);
+	fprintf(stderr, "\r%s: %.0f %%", path,
+		100.0 * (double)(h.good_bytes + h.lost_bytes) / (double)st.st_size);
+	*shown = true;
+}
+
+static void note(struct finding *f, const struct store_record *rec)
+{
+	int64_t ticks = 0;
+
+	if (rec->type == STORE_EVENT && !strcmp(rec->kind, "gap") &&
+		pairs_get_num(rec->pairs, "ticks", &ticks))
+		f->gap_ticks += (uint64_t)ticks;
+	if (rec->type != STORE_LOST || f->nr_losses == LOSSES_MAX)
+		return;
+	struct loss *l = &f->loss[f->nr_losses++];
+	*l = (struct loss){.after_ns = rec->time_ns, .bytes = rec->lost_bytes};
+	snprintf(l->reason, sizeof(l->reason), "%s", rec->reason);
+}
+
+static void examine(struct finding *f, const char *path)
+{
+	struct store_reader *r = NULL;
+	struct store_record rec;
+	time_t since = time(NULL);
+	bool shown = false;
+	int e;
+
+	*f = (struct finding){.path = path};
+	e = store_open(path, &r);
+	for (unsigned n = 0; e >= 0 && (e = store_next(r, &rec)) > 0;) {
+		note(f, &rec);
+		if (++n % 16384 == 0)
+			show_progress(path, r, since, &shown);
+	}
+	if (shown)
+		fprintf(stderr, "\r%*s\r", (int)strlen(path) + 8, "");
+	f->error = e;
+	if (r)
+		store_health(r, &f->health);
+	store_close(r);
+}
+
+static bool is_damaged(const struct finding *f)
+{
+	return f->health.damaged || f->gap_ticks;
+}
+
+static int status_of(const struct finding *f)
+{
+	if (f->error < 0)
+		return EXIT_USAGE;
+	return f->health.complete && !is_damaged(f) ? EXIT_OK : EXIT_TROUBLE;
+}
+
+static const char *state_of(const struct finding *f)
+{
+	if (f->error < 0)
+		return "none";
+	if (is_damaged(f))
+		return "damaged";
+	return f->health.complete ? "whole" : "unfinished";
+}
+
+/* ---- for people ---- */
+
+static void print_ending(const struct finding *f, struct buf *out)
+{
+	const struct store_health *h = &f->health;
+	char bytes[UNITS_SIZE];
+
+	if (h->complete)
+		return;
+	if (h->writing) {
+		buf_adds(out, "  it is being written now\n");
+		return;
+	}
+	buf_adds(out,
+		"  it has no end mark: the recorder was killed, or the machine went down, or the end was cut "
+		"off\n");
+	if (h->tail_bytes)
+		buf_addf(out, "  its last block is unfinished: %s of it are there\n",
+			format_bytes(bytes, (double)h->tail_bytes));
+}
+
+static void print_losses(const struct finding *f, struct buf *out)
+{
+	const struct store_health *h = &f->health;
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	if (h->lost_bytes)
+		buf_addf(out, "  lost: %s of %s\n", format_bytes(a, (double)h->lost_bytes),
+			format_bytes(b, (double)h->bytes));
+	for (uint32_t i = 0; i < f->nr_losses; i++)
+		buf_addf(out, "  after %s: %s\n", format_duration(a, (double)f->loss[i].after_ns * 1e-9),
+			f->loss[i].reason);
+	if (f->nr_losses == LOSSES_MAX)
+		buf_adds(out, "  and more\n");
+	if (f->gap_ticks)
+		buf_addf(out, "  %s ticks were not recorded because the disk was full\n",
+			format_count(a, (double)f->gap_ticks));
+}
+
+static void print_finding(const struct finding *f, struct buf *out)
+{
+	char ticks[UNITS_SIZE], until[UNITS_SIZE], bytes[UNITS_SIZE];
+	const struct store_health *h = &f->health;
+
+	escape_bytes(out, f->path, strlen(f->path));
+	if (f->error < 0) {
+		buf_addf(out, ": %s\n", f->error == -EBADMSG ? "no recording" : strerror(-f->error));
+		return;
+	}
+	format_count(ticks, (double)h->ticks);
+	format_duration(until, (double)h->last_ns * 1e-9);
+	buf_addf(out, ": %s: %s tick%s up to %s, %s\n", state_of(f), ticks, h->ticks == 1 ? "" : "s", until,
+		format_bytes(bytes, (double)h->bytes));
+	if (!h->has_schema)
+		buf_adds(out, "  it holds no measurement that can be read\n");
+	print_losses(f, out);
+	print_ending(f, out);
+}
+
+/* ---- for programs ---- */
+
+static void json_finding(const struct finding *f, struct json *j)
+{
+	const struct store_health *h = &f->health;
+
+	json_object(j, NULL);
+	json_bytes(j, "file", f->path, strlen(f->path));
+	json_str(j, "state", state_of(f));
+	if (f->error < 0) {
+		json_str(j, "error", f->error == -EBADMSG ? "no recording" : strerror(-f->error));
+		json_end_object(j);
+		return;
+	}
+	json_bool(j, "complete", h->complete);
+	json_bool(j, "writing", h->writing);
+	json_uint(j, "ticks", h->ticks);
+	json_num(j, "until_s", (double)h->last_ns * 1e-9);
+	json_uint(j, "bytes", h->bytes);
+	json_uint(j, "good_bytes", h->good_bytes);
+	json_uint(j, "lost_bytes", h->lost_bytes);
+	json_uint(j, "tail_bytes", h->tail_bytes);
+	json_uint(j, "damaged_places", h->damaged);
+	json_uint(j, "gap_ticks", f->gap_ticks);
+	json_array(j, "losses");
+	for (uint32_t i = 0; i < f->nr_losses; i++) {
+		json_object(j, NULL);
+		json_num(j, "after_s", (double)f->loss[i].after_ns * 1e-9);
+		json_uint(j, "bytes", f->loss[i].bytes);
+		json_str(j, "reason", f->loss[i].reason);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
+/* ---- the command ---- */
+
+struct report {
+	bool as_json;
+	struct buf out;
+	struct json json;
+	int status;
+};
+
+static void check_file(struct report *p, const char *path)
+{
+	static struct finding f;
+
+	examine(&f, path);
+	p->status = MAX(p->status, status_of(&f));
+	if (p->as_json)
+		json_finding(&f, &p->json);
+	else
+		print_finding(&f, &p->out);
+}
+
+static void check_path(struct report *p, const char *path)
+{
+	struct run *run = NULL;
+	struct stat st;
+	struct buf err;
+
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+		check_file(p, path);
+		return;
+	}
+	buf_init(&err, 8192);
+	if (run_open(&path, 1, &run, &err) < 0) {
+		error("%s", (char *)err.data);
+		p->status = EXIT_USAGE;
+	}
+	for (size_t i = 0; run && i < run->nr; i++)
+		check_file(p, run->path[i]);
+	for (size_t i = 0; run && i < run->nr_skipped; i++)
+		check_file(p, run->skipped[i]);
+	run_close(run);
+	buf_release(&err);
+}
+
+static int check(const void *args, int argc, char **argv)
+{
+	const struct check_args *a = args;
+	struct report p = {.as_json = a->json};
+	int printed;
+
+	if (!argc)
+		usage(&cmd_check, "which recording?");
+	buf_init(&p.out, 64 << 20);
+	json_init(&p.json, &p.out, true);
+	if (a->json) {
+		json_object(&p.json, NULL);
+		json_array(&p.json, "files");
+	}
+	for (int i = 0; i < argc; i++)
+		check_path(&p, argv[i]);
+	if (a->json) {
+		json_end_array(&p.json);
+		json_end_object(&p.json);
+		buf_addch(&p.out, '\n');
+	}
+	printed = print(&p.out);
+	buf_release(&p.out);
+	return p.status ? p.status : printed;
+}
+
+const struct cmd cmd_check = {
+	.name = "check",
+	.synopsis = "[OPTION…] FILE|DIRECTORY…",
+	.help = "whether a recording is whole, and if not what can be read",
+	.detail = "Reads the whole recording and says whether it is whole; if not, up to when it can be "
+		  "read, how much was "
+		  "lost, and whether it is still being written or ended without its end mark. Everything "
+		  "before a damage, and "
+		  "everything from the next segment on, can be read by all commands.\n\n"
+		  "Exit status: 0 when all are whole, 1 when one is readable but unfinished or damaged, 2 "
+		  "when one is no "
+		  "recording.",
+	.examples = "$ tacho check run.tacho\n"
+		    "  says whether the recording is whole\n"
+		    "$ tacho check --json runs/\n"
+		    "  all recordings of a directory, for programs\n",
+	.opt = check_opts,
+	.nr_opts = ARRAY_SIZE(check_opts),
+	.args_size = sizeof(struct check_args),
+	.operands = "file",
+	.run = check,
+};
