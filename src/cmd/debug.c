@@ -13,6 +13,9 @@ static const struct verb {
 	int (*run)(int argc, char **argv); /* argv[0] is the first operand */
 } verbs[] = {
 	{"dump", "FILE: every record of a recording as a line of JSON", debug_dump},
+	{"play", "FILM RECORDING INTERVAL PID…: record a film as if it were this machine", debug_play},
+	{"capture", "FILM RECORDING INTERVAL DURATION PID…: film this machine while recording",
+		debug_capture},
 };
 
 static int debug(const void *args, int argc, char **argv)

@@ -3,4 +3,6 @@
 #define CMD_DEBUG_H
 
 int debug_dump(int argc, char **argv);
+int debug_play(int argc, char **argv);
+int debug_capture(int argc, char **argv);
 #endif

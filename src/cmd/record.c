@@ -17,39 +17,6 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-/* The engine's findings go to the store as they are. */
-static void sink_instance(
-	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity)
-{
-	store_instance(((struct recording *)arg)->store, set, row, id, time_ns, identity);
-}
-
-static void sink_gone(
-	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *last)
-{
-	store_gone(((struct recording *)arg)->store, set, row, id, time_ns, last);
-}
-
-static void sink_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *data)
-{
-	store_event(((struct recording *)arg)->store, time_ns, kind, data);
-}
-
-static void sink_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
-{
-	store_tick(((struct recording *)arg)->store, number, time_ns, table);
-}
-
-static void sink_flush(void *arg)
-{
-	struct recording *r = arg;
-	int error = store_flush(r->store);
-
-	if (error < 0 && !r->write_error)
-		r->write_error = error;
-	engine_count_bytes(r->engine, store_bytes(r->store));
-}
-
 static int make_parents(const char *path)
 {
 	_cleanup_(freep) char *copy = strdup(path);
@@ -105,7 +72,7 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		die(EXIT_OWN, "%s", (char *)err.data);
 	e = make_parents((char *)r->path.data);
 	if (e == 0)
-		e = store_create((char *)r->path.data, r->opt->force, &r->store);
+		e = store_create((char *)r->path.data, r->opt->force, &r->sink.store);
 	if (e == -EEXIST)
 		die(EXIT_OWN, "%s exists already: choose another with --output, or --force to overwrite it",
 			(char *)r->path.data);
@@ -118,6 +85,7 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
 	int argc, char **argv)
 {
+	struct sink to_store = sink_to_store(&r->sink);
 	struct buf err;
 	int e;
 
@@ -134,11 +102,10 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	make_file(r, attach ? NULL : argv[0], 0);
 	e = command_prepare(&r->command);
 	if (e == 0)
-		e = store_schema(r->store, engine_schema(r->engine));
+		e = store_schema(r->sink.store, engine_schema(r->engine));
 	if (e < 0)
 		die(EXIT_OWN, "cannot start: %s", strerror(-e));
-	r->sink = (struct sink){r, sink_instance, sink_gone, sink_event, sink_tick, sink_flush};
-	e = engine_open(r->engine, &r->sink);
+	e = engine_open(r->engine, &to_store);
 	if (e < 0)
 		die(EXIT_OWN, "cannot start: %s", strerror(-e));
 }
@@ -239,7 +206,7 @@ void record_begin(struct recording *r, int argc, char **argv)
 	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
 	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
 	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
-	store_meta(r->store, &p);
+	store_meta(r->sink.store, &p);
 	buf_release(&command);
 	if (r->opt->duration_ns)
 		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
@@ -367,6 +334,7 @@ void record_loop(struct recording *r)
 	engine_tick(r->engine);
 	engine_flush(r->engine);
 	while (!how) {
+		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
 		if (!how)
@@ -400,10 +368,10 @@ void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
 	pairs_num(&p, "unfinished", engine_live(r->engine));
-	e = store_finish(r->store, &p);
-	if (e < 0 && !r->write_error)
-		r->write_error = e;
-	r->store = NULL;
+	e = store_finish(r->sink.store, &p);
+	if (e < 0 && !r->sink.error)
+		r->sink.error = e;
+	r->sink.store = NULL;
 	r->over = true;
 	r->group = cgroup_remove(r->group);
 	engine_use_cgroup(r->engine, NULL);
@@ -412,7 +380,7 @@ void record_end(struct recording *r, const char *how)
 void record_discard(struct recording *r)
 {
 	unlink((char *)r->path.data);
-	r->store = store_abandon(r->store);
+	r->sink.store = store_abandon(r->sink.store);
 	r->group = cgroup_remove(r->group);
 }
 
@@ -424,9 +392,9 @@ void record_report(struct recording *r)
 	struct run *run = NULL;
 	struct buf out;
 
-	if (r->write_error)
+	if (r->sink.error)
 		warning("the recording %s is not whole: %s; what was written can be read", path,
-			strerror(-r->write_error));
+			strerror(-r->sink.error));
 	if (r->opt->quiet || !r->opt->summary)
 		return;
 	buf_init(&out, 1 << 20);

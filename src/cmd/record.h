@@ -4,8 +4,8 @@
 
 #include "base/buf.h"
 #include "cmd/record_options.h"
+#include "cmd/sink.h"
 #include "engine/engine.h"
-#include "store/store.h"
 #include "target/command.h"
 
 struct recording {
@@ -13,18 +13,16 @@ struct recording {
 	const struct cmd *cmd;
 	struct env *env;
 	struct engine *engine;
-	struct store_writer *store;
+	struct store_sink sink;
 	struct own_cgroup *group;
 	struct command command;
-	struct sink sink;
 	struct buf path;
 	bool attach;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */
 	bool told_to_end;
-	int write_error; /* first trouble with the file, 0 or negative errno */
-	int64_t end_ns;	 /* when --duration ends; INT64_MAX */
+	int64_t end_ns; /* when --duration ends; INT64_MAX */
 };
 
 /* All that can fail before the job starts: options, rows, the file. Dies with EXIT_OWN and a message. */

@@ -380,12 +380,12 @@ void engine_resumed(struct engine *e)
 	}
 }
 
-int engine_play(struct engine *e)
+int engine_play(struct engine *e, int64_t until_ns)
 {
 	int r = 0;
 
 	engine_tick(e);
-	while (e->tree.nr && r == 0) {
+	while (e->tree.nr && r == 0 && engine_elapsed(e) < until_ns) {
 		r = e->env->ops->sleep_until(e->env, e->deadline_ns);
 		if (r == 0)
 			engine_due(e);

@@ -65,8 +65,8 @@ void engine_due(struct engine *e);
 void engine_resumed(struct engine *e);
 /* The last sample, at the end of the job. */
 void engine_last_tick(struct engine *e);
-/* Plays a film to its end. */
-int engine_play(struct engine *e);
+/* Samples on the env's own clock until the tree or the film ends, or that much time has passed. */
+int engine_play(struct engine *e, int64_t until_ns);
 
 bool engine_is_member(const struct engine *e, pid_t pid);
 uint32_t engine_live(const struct engine *e);			 /* members now */

@@ -1,0 +1,138 @@
+/* `tacho debug play` records a film as if it were this machine; `tacho debug capture` makes a film of this
+ * machine while it records some processes. Together they turn what a user saw into a test. */
+#include "cmd/cmd.h"
+#include "cmd/debug.h"
+#include "cmd/sink.h"
+
+#include "base/str.h"
+#include "engine/engine.h"
+
+#include <string.h>
+
+extern const struct cmd cmd_debug;
+
+static void write_meta(struct store_writer *w, struct env *env, int64_t interval_ns)
+{
+	struct pair memory[16];
+	char numbers[256];
+	struct pairs p;
+
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, "version", tacho_version);
+	pairs_str(&p, "mode", "attach");
+	pairs_num(&p, "interval_ns", interval_ns);
+	pairs_num(&p, "page_size", env->page_size);
+	pairs_num(&p, "clock_tick", env->clock_tick);
+	pairs_num(&p, "start_monotonic_ns", env_now(env, ENV_MONOTONIC));
+	pairs_num(&p, "start_wall_ns", env_now(env, ENV_REALTIME));
+	pairs_num(&p, "start_boottime_ns", env_now(env, ENV_BOOTTIME));
+	store_meta(w, &p);
+}
+
+static void write_end(struct store_writer *w, const struct engine *e)
+{
+	struct engine_counts counts;
+	struct pair memory[8];
+	char numbers[128];
+	struct pairs p;
+	int r;
+
+	engine_counts(e, &counts);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, "ended", "attach-end");
+	pairs_num(&p, "end_ns", engine_elapsed(e));
+	pairs_num(&p, "ticks", (int64_t)counts.ticks);
+	pairs_num(&p, "missed", (int64_t)counts.missed);
+	pairs_num(&p, "unfinished", engine_live(e));
+	r = store_finish(w, &p);
+	if (r < 0)
+		die(EXIT_TROUBLE, "cannot finish the recording: %s", strerror(-r));
+}
+
+static void add_roots(struct engine *e, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		uint64_t pid;
+
+		if (!parse_u64(argv[i], &pid) || engine_add_root(e, (pid_t)pid, false) < 0)
+			die(EXIT_USAGE, "there is no process %s", argv[i]);
+	}
+	engine_scan(e);
+}
+
+/* Records the processes as this env shows them. INT64_MAX: to the end. */
+static int record(
+	struct env *env, const char *path, int64_t interval_ns, int64_t until_ns, int argc, char **argv)
+{
+	struct engine_options o = {
+		.interval_ns = interval_ns,
+		.interval_is_order = true,
+		.flush_ns = NSEC_PER_SEC,
+		.budget = 1,
+		.children = true,
+		.max_members = 65536,
+		.max_files = 1 << 16,
+	};
+	struct store_sink sink = {0};
+	struct sink to_store = sink_to_store(&sink);
+	struct engine *e;
+	char err[512];
+	int r;
+
+	if (engine_new(env, &o, &e, err, sizeof(err)) < 0)
+		die(EXIT_TROUBLE, "%s", err);
+	r = store_create(path, true, &sink.store);
+	if (r == 0)
+		r = store_schema(sink.store, engine_schema(e));
+	if (r == 0)
+		r = engine_open(
+			e, &(struct sink){w, sink_instance, sink_gone, sink_event, sink_tick, sink_flush});
+	if (r < 0)
+		die(EXIT_TROUBLE, "cannot record to %s: %s", path, strerror(-r));
+	write_meta(sink.store, env, interval_ns);
+	add_roots(e, argc, argv);
+	r = engine_play(e, until_ns);
+	write_end(sink.store, e);
+	engine_free(e);
+	return r < 0 ? EXIT_TROUBLE : EXIT_OK;
+}
+
+static int64_t interval_of(const char *text)
+{
+	int64_t ns;
+
+	if (parse_interval(text, &ns) < 0 || ns <= 0)
+		die(EXIT_USAGE, "'%s' is not a time", text);
+	return ns;
+}
+
+int debug_play(int argc, char **argv)
+{
+	struct env *env;
+	unsigned line = 0;
+	int r;
+
+	if (argc < 4)
+		usage(&cmd_debug, "play FILM RECORDING INTERVAL PID…");
+	r = env_film(argv[0], &env, &line);
+	if (r < 0)
+		die(EXIT_USAGE, "%s:%u: %s", argv[0], line, strerror(-r));
+	r = record(env, argv[1], interval_of(argv[2]), INT64_MAX, argc - 3, argv + 3);
+	env_free(env);
+	return r;
+}
+
+int debug_capture(int argc, char **argv)
+{
+	struct env *env;
+	int r;
+
+	if (argc < 5)
+		usage(&cmd_debug, "capture FILM RECORDING INTERVAL DURATION PID…");
+	env = env_capture(env_live(NULL), argv[0]);
+	if (!env)
+		die(EXIT_TROUBLE, "cannot write %s", argv[0]);
+	r = record(env, argv[1], interval_of(argv[2]), interval_of(argv[3]), argc - 4, argv + 4);
+	env_free(env);
+	return r;
+}

@@ -1,0 +1,14 @@
+/* The engine's findings go to the store as they are. */
+#ifndef CMD_SINK_H
+#define CMD_SINK_H
+
+#include "engine/sink.h"
+#include "store/store.h"
+
+struct store_sink {
+	struct store_writer *store;
+	int error; /* first trouble with the file: 0 or a negative errno */
+};
+
+struct sink sink_to_store(struct store_sink *s);
+#endif
