@@ -1,8 +1,13 @@
-/* Columns of numbers. Picks are kept in the order of the text, so that one walk serves all of them, and the
- * walk ends at the last column anyone wants. */
+/* Columns of numbers, in two passes: where do the words begin, up to the last one anyone wants; then the
+ * values of those that are wanted. Picks are kept in the order of the text. */
 #include "read/read.h"
 
+#include "read/wide.h"
+
 #include <string.h>
+
+/* Enough for every file of /proc that comes in columns; what lies beyond is not read. */
+#define WORDS_MAX 128
 
 void columns_init(struct columns_reader *r, const struct metric *metric, size_t nr, int source,
 	const struct columns_map *map)
@@ -21,52 +26,70 @@ void columns_init(struct columns_reader *r, const struct metric *metric, size_t 
 	}
 }
 
-static bool is_blank(char c)
+/* Bit i is set when character i of 64 is a blank, or lies behind the end. */
+static uint64_t blanks(const char *p, const char *end)
 {
-	return c == ' ' || c == '\t' || c == '\n';
-}
+	uint64_t mask = 0;
+	char tail[64];
 
-static bool is_letter(char c)
-{
-	return (unsigned char)((c | 0x20) - 'a') < 26;
-}
-
-/* The word at p, which ends at a blank: a number, or a single letter, which stands for its code. */
-static bool word_value(const char **p, const char *end, int64_t *ret)
-{
-	if (is_letter(**p) && (end - *p == 1 || is_blank((*p)[1]))) {
-		*ret = *(*p)++;
-		return true;
+	if (unlikely(end - p < 64)) {
+		memset(tail, ' ', sizeof(tail));
+		memcpy(tail, p, (size_t)(end - p));
+		p = tail;
 	}
-	return read_number(p, end, ret) && (*p == end || is_blank(**p));
+	for (int i = 0; i < 64; i += 8)
+		mask |= wide_blanks(p + i) << i;
+	return mask;
+}
+
+/* Where the first `want` words begin, counted from the text's start. Returns how many there are. */
+static unsigned find_words(const char *text, size_t len, unsigned want, uint32_t *word)
+{
+	uint64_t before = 1; /* the text begins as if after a blank */
+	unsigned nr = 0;
+
+	for (size_t at = 0; at < len && nr < want; at += 64) {
+		uint64_t blank = blanks(text + at, text + len);
+		uint64_t starts = ~blank & (blank << 1 | before);
+
+		before = blank >> 63;
+		for (; starts; starts &= starts - 1)
+			word[nr++] = (uint32_t)at + (uint32_t)__builtin_ctzll(starts);
+	}
+	return nr;
+}
+
+static bool ends_word(const char *p, const char *end)
+{
+	return p == end || (unsigned char)*p <= ' ';
+}
+
+static bool word_value(const char *p, const char *end, int64_t *ret)
+{
+	if (wide_number(&p, end, ret))
+		return ends_word(p, end);
+	*ret = *p;
+	return (unsigned char)((*p | 0x20) - 'a') < 26 && ends_word(p + 1, end);
 }
 
 void columns_read(const struct columns_reader *r, const char *text, size_t len, unsigned first,
 	struct table *out, uint32_t row)
 {
-	const char *p = text, *end = text + len;
+	uint32_t word[WORDS_MAX + 32]; /* 64 characters begin up to 32 words at once */
+	unsigned last = r->nr ? (unsigned)r->pick[r->nr - 1].from : 0, nr;
 	int64_t *cell = table_row(out, row);
 	uint64_t got = 0;
-	unsigned col = first, pick = 0;
 
-	for (; pick < r->nr; col++) {
-		while (p < end && is_blank(*p))
-			p++;
-		if (p == end)
-			break;
-		for (; pick < r->nr && r->pick[pick].from < (int)col; pick++)
-			;
-		for (const char *word = p; pick < r->nr && r->pick[pick].from == (int)col; pick++) {
-			int64_t value;
+	nr = last < first ? 0 : find_words(text, len, MIN(last - first + 1, WORDS_MAX), word);
+	for (unsigned i = 0; i < r->nr; i++) {
+		unsigned at = (unsigned)r->pick[i].from - first;
+		int64_t value;
 
-			p = word;
-			if (!word_value(&p, end, &value))
-				continue;
-			cell[r->pick[pick].to] = value;
-			got |= UINT64_C(1) << r->pick[pick].to;
-		}
-		while (p < end && !is_blank(*p))
-			p++;
+		/* Below first it wraps, and is out of range too. */
+		if (at >= nr || !word_value(text + word[at], text + len, &value))
+			continue;
+		cell[r->pick[i].to] = value;
+		got |= UINT64_C(1) << r->pick[i].to;
 	}
 	out->valid[row] = (out->valid[row] & ~r->mask) | got;
 }

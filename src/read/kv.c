@@ -7,9 +7,21 @@
  * vmstat. A hash of the keys was rejected: it would be computed for every line, wanted or not. */
 #include "read/read.h"
 
+#include "read/wide.h"
+
 #include <string.h>
 
 #define NOWHERE UINT16_MAX
+
+/* The first eight characters of a key, to be compared in one go. */
+static void make_head(struct kv_key *key)
+{
+	char head[8] = "";
+
+	memcpy(head, key->key, MIN(key->key_len, sizeof(head)));
+	key->head = wide_load(head);
+	key->head_mask = key->key_len < 8 ? (UINT64_C(1) << 8 * key->key_len) - 1 : UINT64_MAX;
+}
 
 void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int source,
 	const struct columns_map *map)
@@ -17,10 +29,11 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 	memset(r, 0, sizeof(*r));
 	for (size_t i = 0; i < nr; i++) {
 		const struct metric_at *at = &metric[i].at;
+		struct kv_key *key = &r->key[r->nr_keys];
 
 		if (at->source != source || !at->key || map->col[i] < 0)
 			continue;
-		r->key[r->nr_keys++] = (struct kv_key){
+		*key = (struct kv_key){
 			.key = at->key,
 			.key_len = (uint16_t)strlen(at->key),
 			.col = map->col[i],
@@ -28,7 +41,9 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 			.base = at->arg == 16 ? 16 : 10,
 			.fraction = metric[i].scale == SCALE_CENTI || metric[i].scale == SCALE_PERCENT,
 		};
+		make_head(key);
 		r->mask |= UINT64_C(1) << map->col[i];
+		r->nr_keys++;
 	}
 }
 
@@ -58,8 +73,16 @@ static bool key_stands_at(const struct kv_key *key, const char *p, const char *e
 {
 	char after;
 
-	if (end - p <= key->key_len || *p != *key->key || memcmp(p, key->key, key->key_len))
+	if (end - p <= key->key_len)
 		return false;
+	if (likely(end - p >= 8)) {
+		if ((wide_load(p) ^ key->head) & key->head_mask)
+			return false;
+		if (key->key_len > 8 && memcmp(p + 8, key->key + 8, key->key_len - 8u))
+			return false;
+	} else if (memcmp(p, key->key, key->key_len)) {
+		return false;
+	}
 	after = p[key->key_len];
 	return after == ':' || after == ' ' || after == '\t';
 }
@@ -76,7 +99,7 @@ static bool value_of(const struct kv_key *key, const char **p, const char *end, 
 	if (key->fraction)
 		found = read_centi(&at, end, ret);
 	else
-		found = key->base == 16 ? read_hex(&at, end, ret) : read_number(&at, end, ret);
+		found = key->base == 16 ? read_hex(&at, end, ret) : wide_number(&at, end, ret);
 	*p = at;
 	return found;
 }

@@ -24,6 +24,7 @@ struct kv_reader {
 	uint64_t mask;	   /* columns of all keys */
 	struct kv_key {
 		const char *key;
+		uint64_t head, head_mask; /* its first eight characters */
 		uint16_t key_len;
 		int16_t col;   /* where the value goes */
 		uint16_t line; /* where the key stood last time */
