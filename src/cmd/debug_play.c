@@ -85,8 +85,7 @@ static int record(
 	if (r == 0)
 		r = store_schema(sink.store, engine_schema(e));
 	if (r == 0)
-		r = engine_open(
-			e, &(struct sink){w, sink_instance, sink_gone, sink_event, sink_tick, sink_flush});
+		r = engine_open(e, &to_store);
 	if (r < 0)
 		die(EXIT_TROUBLE, "cannot record to %s: %s", path, strerror(-r));
 	write_meta(sink.store, env, interval_ns);
