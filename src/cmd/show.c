@@ -1,20 +1,61 @@
-/* `tacho show`: what a recording says, as a summary, a table of processes or time series. */
+/* `tacho show`: what a recording says, as a summary, a table of processes or time series.
+ *
+ * The operands are one run: a file, several, or directories of them. A recording that is still being written
+ * is shown up to now, a damaged one as far as it can be read, with words about what is missing. */
 #include "cmd/cmd.h"
 
 #include "cmd/style.h"
 #include "query/run.h"
+#include "report/processes.h"
+#include "report/series.h"
 #include "report/summary.h"
 
 #include <string.h>
 
 extern const struct cmd cmd_show;
 
+#define ANSWER_MAX ((size_t)2 << 30)
+#define PIECE (1 << 16) /* series are printed in pieces */
+
 struct show_args {
-	bool json;
+	bool json, csv, processes, reverse, rate;
+	int sort, per;
+	uint64_t limit, pid;
+	struct opt_list series;
 };
 
+enum { PER_TOTAL, PER_INSTANCE };
+
+static const char *const per_names[] = {"total", "instance", NULL};
+
+#define INTO(field) offsetof(struct show_args, field)
+
 static const struct opt show_opts[] = {
-	{0, "json", NULL, OPT_FLAG, offsetof(struct show_args, json), .help = "for programs: JSON"},
+	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
+	{'p', "processes", NULL, OPT_FLAG, INTO(processes), .not_from_env = true,
+		.help = "a table of all processes, however short they lived"},
+	{0, "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = process_order_names, .preset = "cpu",
+		.help = "order of the table",
+		.detail = "Amounts begin with the largest, the rest (start, end, pid, name) with the "
+			  "smallest. What is not "
+			  "known comes last."},
+	{'r', "reverse", NULL, OPT_FLAG, INTO(reverse), .not_from_env = true,
+		.help = "turn the order around"},
+	{'n', "limit", "N", OPT_COUNT, INTO(limit), .not_from_env = true,
+		.help = "only the first N processes"},
+	{'s', "series", "METRIC", OPT_LIST, INTO(series), .not_from_env = true,
+		.help = "time series of METRIC (several with commas, or again)",
+		.detail = "Any metric of 'tacho metrics', recorded or derived, at every tick. Instances are "
+			  "folded into one "
+			  "value as the metric says, unless --pid or --per choose otherwise. What is not "
+			  "known is '-' in "
+			  "text, empty in CSV, null in JSON; it is never zero."},
+	{0, "rate", NULL, OPT_FLAG, INTO(rate), .not_from_env = true,
+		.help = "counters as growth per second, over the time that really passed"},
+	{0, "pid", "PID", OPT_COUNT, INTO(pid), .not_from_env = true, .help = "series of this process only"},
+	{0, "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "total",
+		.not_from_env = true, .help = "a line for the total, or for each instance"},
+	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "processes or series as CSV"},
 };
 
 /* The operands as one run; without any, the newest recording here. */
@@ -34,9 +75,9 @@ static struct run *run_of(int argc, char **argv)
 		argc = 1;
 	}
 	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
-	free(newest);
 	if (r < 0)
 		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
+	free(newest);
 	buf_release(&err);
 	return run;
 }
@@ -48,7 +89,7 @@ static int show_summary(const struct run *run, const struct show_args *args)
 	struct buf out;
 	int status;
 
-	buf_init(&out, 256 << 20);
+	buf_init(&out, ANSWER_MAX);
 	if (summary_read(run, &s, &out) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
 	if (args->json)
@@ -61,12 +102,141 @@ static int show_summary(const struct run *run, const struct show_args *args)
 	return status;
 }
 
+static int show_processes(const struct run *run, const struct show_args *args)
+{
+	unsigned width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0;
+	struct process_table *t = NULL;
+	struct buf out;
+	int status;
+
+	buf_init(&out, ANSWER_MAX);
+	if (process_table_read(run, &t, &out) < 0)
+		die(EXIT_TROUBLE, "%s", (char *)out.data);
+	process_table_sort(t, (enum process_order)args->sort, args->reverse);
+	if (args->json)
+		processes_json(t, args->limit, &out);
+	else if (args->csv)
+		processes_csv(t, args->limit, &out);
+	else
+		processes_text(t, args->limit, width, locale_is_utf8(), &out);
+	status = print(&out);
+	process_table_free(t);
+	buf_release(&out);
+	return status;
+}
+
+/* ---- series ---- */
+
+/* "a,b" and "a" "b" are the same; the text is cut where the commas were. */
+static size_t split_names(const struct opt_list *list, const char **name, size_t max)
+{
+	size_t nr = 0;
+
+	for (unsigned i = 0; i < list->nr; i++) {
+		char *text = strdup(list->item[i]), *at = text, *word;
+
+		if (!text)
+			die(EXIT_TROUBLE, "no memory");
+		while ((word = strsep(&at, ","))) {
+			if (nr == max)
+				usage(&cmd_show, "more than %zu metrics", max);
+			if (*word)
+				name[nr++] = word;
+		}
+	}
+	return nr;
+}
+
+static int print_piece(struct buf *out, size_t from)
+{
+	int status = out->len >= from || out->err ? print(out) : EXIT_OK;
+
+	if (out->len >= from)
+		buf_reset(out);
+	return status;
+}
+
+static int print_series(struct series_page *page, struct series *s, bool first, struct buf *out)
+{
+	struct series_point point;
+	int status = EXIT_OK, r = 0;
+
+	series_recording(page, s, first, out);
+	while (status == EXIT_OK && (r = series_next(s, &point)) > 0) {
+		series_line(page, s, &point, out);
+		status = print_piece(out, PIECE);
+	}
+	series_recording_end(page, out);
+	if (r < 0)
+		error("cannot read on: %s", strerror(-r));
+	return r < 0 ? EXIT_TROUBLE : status;
+}
+
+static int show_series(const struct run *run, const struct show_args *args)
+{
+	static const char *name[SERIES_MAX];
+	struct series_query query = {.metric = name,
+		.nr = split_names(&args->series, name, SERIES_MAX),
+		.rate = args->rate,
+		.per_instance = args->per == PER_INSTANCE,
+		.pid = (int64_t)MIN(args->pid, (uint64_t)INT64_MAX)};
+	struct series_page page = {.form = args->json ? SERIES_JSON
+			: args->csv		      ? SERIES_CSV
+						      : SERIES_TEXT,
+		.several = run->nr > 1,
+		.per_instance = query.per_instance,
+		.utf8 = locale_is_utf8()};
+	struct series **s = calloc(run->nr, sizeof(*s));
+	int64_t start = INT64_MAX;
+	int status = EXIT_OK;
+	struct buf out;
+
+	buf_init(&out, ANSWER_MAX);
+	for (size_t i = 0; i < run->nr; i++) {
+		int r = s ? series_open(run->path[i], &query, &s[i], &out) : -ENOMEM;
+
+		if (r < 0)
+			die(r == -ENOENT || r == -EINVAL ? EXIT_USAGE : EXIT_TROUBLE, "%s",
+				out.len ? (char *)out.data : strerror(-r));
+		if (series_start(s[i]) > 0)
+			start = MIN(start, series_start(s[i]));
+	}
+	series_begin(&page, &out);
+	for (size_t i = 0; i < run->nr; i++) {
+		if (status == EXIT_OK) {
+			page.offset_s =
+				series_start(s[i]) > 0 ? (double)(series_start(s[i]) - start) / 1e9 : 0;
+			status = print_series(&page, s[i], !i, &out);
+		}
+		series_close(s[i]);
+	}
+	free(s);
+	series_end(&page, &out);
+	if (status == EXIT_OK)
+		status = print_piece(&out, 0);
+	buf_release(&out);
+	return status;
+}
+
 static int show(const void *args, int argc, char **argv)
 {
 	const struct show_args *a = args;
-	struct run *run = run_of(argc, argv);
-	int status = show_summary(run, a);
+	struct run *run;
+	int status;
 
+	if (a->processes && a->series.nr)
+		usage(&cmd_show, "--processes and --series are two questions: ask one");
+	if (a->json && a->csv)
+		usage(&cmd_show, "--json or --csv, not both");
+	if (a->csv && !a->processes && !a->series.nr)
+		usage(&cmd_show, "the summary is not a table: --csv needs --processes or --series");
+	if ((a->rate || a->pid || a->per == PER_INSTANCE) && !a->series.nr)
+		usage(&cmd_show, "--rate, --pid and --per are about --series");
+	run = run_of(argc, argv);
+	if (a->series.nr)
+		status = show_series(run, a);
+	else
+		status = a->processes ? show_processes(run, a) : show_summary(run, a);
 	run_close(run);
 	return status;
 }
@@ -75,6 +245,26 @@ const struct cmd cmd_show = {
 	.name = "show",
 	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
 	.help = "what a recording says: summary, processes, time series",
+	.detail =
+		"Prints the summary of a recording: what the job used, its peaks and when they were, and "
+		"what is to be "
+		"said about these numbers. Without an operand it is the newest recording in this directory. "
+		"Several files, or a directory of recordings, are one run: each has its summary, and then "
+		"the "
+		"whole.\n\n"
+		"A recording that is still being written is shown up to now, a damaged one as far as it can "
+		"be read. "
+		"Exit status: 0 when there was something to show, 1 on trouble, 2 when there is no recording "
+		"or the "
+		"question was wrong.",
+	.examples = "$ tacho show\n"
+		    "    The newest recording in this directory.\n"
+		    "$ tacho show --processes --sort rss --limit 10 job.tacho\n"
+		    "    The ten largest processes.\n"
+		    "$ tacho show --series tree.cores,proc.mem.pss_now --csv job.tacho\n"
+		    "    CPUs in use and memory of the whole tree, tick by tick.\n"
+		    "$ tacho show --series proc.io.read_chars --rate --pid 4711 job.tacho\n"
+		    "    What one process read, in bytes per second.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.args_size = sizeof(struct show_args),

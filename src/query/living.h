@@ -67,8 +67,10 @@ struct living {
 		uint32_t level_valid;
 		bool had_pss;
 		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
-		int64_t level[NR_LEVELS];
-		int64_t observed_from; /* CPU it had when we first saw it, if that was before our time */
+		int64_t from[NR_PARTS]; /* what it had when we first saw it, if that was before our time */
+		int64_t level[NR_LEVELS], peak[NR_LEVELS];
+		uint32_t peak_seen; /* mask: levels that had a value at least once */
+		int64_t hwm;	    /* -1: not known */
 	} * process;
 	uint32_t nr, cap; /* dense */
 	uint32_t nr_bound;
@@ -98,6 +100,10 @@ int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs 
 /* After a tick: its touched rows. */
 void living_tick(struct living *l, struct table *t);
 void living_gone(struct living *l, uint32_t id, const struct pairs *last);
+/* NULL: nobody alive has this id. Valid until somebody comes or goes. */
+const struct process *living_find(const struct living *l, uint32_t id);
+/* What it used while it was recorded. */
+int64_t process_used(const struct process *p, enum part part);
 /* Its parent is a live process of the tree: it is the one to wait for it. */
 bool living_has_parent(const struct living *l, uint32_t id);
 void living_lost(struct living *l);

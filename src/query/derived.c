@@ -1,0 +1,46 @@
+#include "query/derived.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define PRIVATE "(proc.mem.private_clean + proc.mem.private_dirty + or(proc.mem.private_huge, 0))"
+#define GROWN "(proc.mem.rss - proc.smaps.rss)"
+#define ANONYMOUS "max(0, proc.mem.rss - proc.mem.shared)"
+#define TREE_CPU "or(tree.cgroup.cpu, or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
+	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + tree.gone.user + tree.gone.system)"
+#define CPU_BUSY "cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq"
+
+const struct derived derived[] = {
+	{"proc.cpu.cores",     "CPUs that the process itself keeps busy.", "rate(or(proc.cpu.time, proc.cpu.user + proc.cpu.system))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
+	{"proc.mem.uss",       "Memory that nobody shares, as last read.", PRIVATE, AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, proc.mem.pss + " GROWN "), proc.mem.rss), " ANONYMOUS ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.uss_now",   "USS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PRIVATE " + " GROWN "), proc.mem.rss + or(proc.mem.private_huge, 0)), " ANONYMOUS ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.io.read_rate",  "Bytes a process reads by system calls.", "rate(proc.io.read_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"proc.io.write_rate", "Bytes a process writes by system calls.", "rate(proc.io.write_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"proc.sched.waiting", "Share of time the main thread was ready and waited for a CPU.", "rate(proc.sched.wait)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
+	{"tree.cpu",           "CPU time of the whole tree so far, what has ended included.", TREE_CPU, AT_FOLD, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, false, NULL},
+	{"tree.cores",         "CPUs that the whole tree keeps busy.", "rate(" TREE_CPU ")", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
+	{"tree.io.read_rate",  "Bytes the whole tree reads by system calls.", "rate(proc.io.read_chars + tree.gone.read_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"tree.io.write_rate", "Bytes the whole tree writes by system calls.", "rate(proc.io.write_chars + tree.gone.write_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"tree.disk.read_rate",  "Bytes fetched from storage for the whole tree.", "rate(proc.io.read_bytes + tree.gone.read_bytes)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "disk"},
+	{"tree.disk.write_rate", "Bytes sent to storage for the whole tree.", "rate(proc.io.write_bytes + tree.gone.write_bytes)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "disk"},
+	{"tree.calls",         "Read and write calls of the whole tree.", "rate(proc.io.read_calls + proc.io.write_calls + tree.gone.read_calls + tree.gone.write_calls)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "calls"},
+	{"tree.faults",        "Page faults of the whole tree.", "rate(proc.faults.minor + proc.faults.major + proc.faults.children_minor + proc.faults.children_major + tree.gone.minor_faults + tree.gone.major_faults)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "faults"},
+	{"tree.starts",        "Processes that join the tree.", "rate(tree.joined)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "forks"},
+	{"cpu.busy",           "Share of time in which a CPU works.", "rate(" CPU_BUSY ") / rate(" CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0))", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"cpu.waiting",        "Share of time in which a CPU has no work while a task waits for a disk.", "rate(cpu.iowait) / rate(" CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0))", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"mem.used",           "Memory that is not to be had for new programs.", "mem.total - mem.available", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "node.memory"},
+	{"mem.used_ratio",     "Share of the memory that is not to be had for new programs.", "1 - mem.available / mem.total", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
+	{"mem.swap_used",      "Swap space in use.", "mem.swap_total - mem.swap_free", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, NULL},
+	{"self.cores",         "CPUs that the recorder keeps busy.", "rate(self.cpu)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "self"},
+};
+const size_t nr_derived = ARRAY_SIZE(derived);
+/* clang-format on */
+
+const struct derived *derived_find(const char *name)
+{
+	for (size_t i = 0; i < nr_derived; i++)
+		if (!strcmp(derived[i].name, name))
+			return &derived[i];
+	return NULL;
+}

@@ -1,0 +1,281 @@
+/* A recursive parser that writes postfix, and a loop that runs it. Depth, length and names have fixed maxima,
+ * so a hostile text costs nothing and nothing is allocated. */
+#include "query/expr.h"
+
+#include <math.h>
+#include <string.h>
+
+enum expr_op { OP_NUMBER, OP_NAME, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_NEG, OP_RATE, OP_MAX, OP_MIN, OP_OR };
+
+#define DEPTH_MAX 24
+
+struct parser {
+	struct expr *e;
+	const char *text, *at, *why;
+	unsigned depth;
+	bool in_rate, too_big;
+};
+
+static bool fail(struct parser *p, const char *why)
+{
+	if (!p->why)
+		p->why = why;
+	return false;
+}
+
+static bool emit(struct parser *p, enum expr_op op, double number, unsigned index)
+{
+	if (p->e->nr_steps == EXPR_STEPS) {
+		p->too_big = true;
+		return fail(p, "the expression is too long");
+	}
+	p->e->step[p->e->nr_steps++] =
+		(struct expr_step){.op = (uint8_t)op, .index = (uint8_t)index, .number = number};
+	return true;
+}
+
+static char peek(struct parser *p)
+{
+	while (*p->at == ' ')
+		p->at++;
+	return *p->at;
+}
+
+static bool expect(struct parser *p, char c, const char *why)
+{
+	if (peek(p) != c)
+		return fail(p, why);
+	p->at++;
+	return true;
+}
+
+static bool parse_sum(struct parser *p);
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '.';
+}
+
+static bool parse_number(struct parser *p)
+{
+	double v = 0, unit = 1;
+	bool point = false;
+
+	for (; is_digit(*p->at) || (*p->at == '.' && !point); p->at++) {
+		if (*p->at == '.') {
+			point = true;
+			continue;
+		}
+		v = v * 10 + (*p->at - '0');
+		unit *= point ? 10 : 1;
+	}
+	if (is_name(*p->at))
+		return fail(p, "a number ends strangely");
+	return emit(p, OP_NUMBER, v / unit, 0);
+}
+
+static bool parse_metric(struct parser *p, const char *name, size_t len)
+{
+	struct expr *e = p->e;
+	unsigned i = 0;
+
+	while (i < e->nr_names && (strncmp(e->name[i], name, len) || e->name[i][len]))
+		i++;
+	if (i == EXPR_NAMES) {
+		p->too_big = true;
+		return fail(p, "too many metrics");
+	}
+	if (i == e->nr_names) {
+		memcpy(e->name[i], name, len);
+		e->name[i][len] = 0;
+		e->nr_names++;
+	}
+	return emit(p, OP_NAME, 0, i);
+}
+
+static bool parse_rate(struct parser *p)
+{
+	if (p->in_rate)
+		return fail(p, "a rate of a rate");
+	if (p->e->nr_rates == EXPR_RATES) {
+		p->too_big = true;
+		return fail(p, "too many rates");
+	}
+	p->in_rate = true;
+	if (!parse_sum(p) || !expect(p, ')', "rate() takes one value"))
+		return false;
+	p->in_rate = false;
+	return emit(p, OP_RATE, 0, p->e->nr_rates++);
+}
+
+/* Of two or more values, from left to right. */
+static bool parse_choice(struct parser *p, enum expr_op op)
+{
+	if (!parse_sum(p) || !expect(p, ',', "a second value is missing"))
+		return false;
+	do
+		if (!parse_sum(p) || !emit(p, op, 0, 0))
+			return false;
+	while (peek(p) == ',' && p->at++);
+	return expect(p, ')', "a parenthesis is not closed");
+}
+
+static bool parse_word(struct parser *p)
+{
+	static const struct {
+		const char *name;
+		enum expr_op op;
+	} function[] = {{"rate", OP_RATE}, {"max", OP_MAX}, {"min", OP_MIN}, {"or", OP_OR}};
+	const char *name = p->at;
+	size_t len;
+
+	while (is_name(*p->at))
+		p->at++;
+	len = (size_t)(p->at - name);
+	if (len >= EXPR_NAME_SIZE)
+		return fail(p, "a name is too long");
+	if (peek(p) != '(')
+		return parse_metric(p, name, len);
+	p->at++;
+	for (size_t i = 0; i < ARRAY_SIZE(function); i++)
+		if (strlen(function[i].name) == len && !memcmp(function[i].name, name, len))
+			return function[i].op == OP_RATE ? parse_rate(p) : parse_choice(p, function[i].op);
+	p->at = name;
+	return fail(p, "there is no such function");
+}
+
+static bool parse_atom(struct parser *p)
+{
+	char c = peek(p);
+
+	if (c == '(') {
+		p->at++;
+		return parse_sum(p) && expect(p, ')', "a parenthesis is not closed");
+	}
+	if (is_digit(c))
+		return parse_number(p);
+	if (c >= 'a' && c <= 'z')
+		return parse_word(p);
+	return fail(p, c ? "a value is missing" : "the expression ends too early");
+}
+
+static bool parse_sign(struct parser *p)
+{
+	bool negative = peek(p) == '-';
+
+	p->at += negative;
+	return parse_atom(p) && (!negative || emit(p, OP_NEG, 0, 0));
+}
+
+static bool parse_product(struct parser *p)
+{
+	char c;
+
+	if (!parse_sign(p))
+		return false;
+	while ((c = peek(p)) == '*' || c == '/') {
+		p->at++;
+		if (!parse_sign(p) || !emit(p, c == '*' ? OP_MUL : OP_DIV, 0, 0))
+			return false;
+	}
+	return true;
+}
+
+static bool parse_sum(struct parser *p)
+{
+	char c;
+
+	if (++p->depth > DEPTH_MAX) {
+		p->too_big = true;
+		return fail(p, "the expression is nested too deeply");
+	}
+	if (!parse_product(p))
+		return false;
+	while ((c = peek(p)) == '+' || c == '-') {
+		p->at++;
+		if (!parse_product(p) || !emit(p, c == '+' ? OP_ADD : OP_SUB, 0, 0))
+			return false;
+	}
+	p->depth--;
+	return true;
+}
+
+int expr_parse(struct expr *e, const char *text, const char **reterr_why, size_t *reterr_at)
+{
+	struct parser p = {.e = e, .text = text, .at = text};
+
+	*e = (struct expr){0};
+	if (parse_sum(&p) && !peek(&p))
+		return 0;
+	fail(&p, "something follows that does not belong there");
+	*reterr_why = p.why;
+	*reterr_at = (size_t)(p.at - text);
+	return p.too_big ? -E2BIG : -EINVAL;
+}
+
+/* ---- running ---- */
+
+static double combine(enum expr_op op, double a, double b)
+{
+	switch (op) {
+	case OP_ADD:
+		return a + b;
+	case OP_SUB:
+		return a - b;
+	case OP_MUL:
+		return a * b;
+	case OP_DIV:
+		return b == 0 ? NAN : a / b;
+	case OP_OR:
+		return isnan(a) ? b : a;
+	default:
+		if (isnan(a) || isnan(b))
+			return NAN;
+		return op == OP_MAX ? MAX(a, b) : MIN(a, b);
+	}
+}
+
+/* Every step takes what it needs from the top and leaves one value; the parser made sure that it is there. */
+static double run(const struct expr *e, const double *value, const double *rate, double *argument)
+{
+	double stack[EXPR_STEPS];
+	unsigned n = 0;
+
+	for (const struct expr_step *s = e->step; s < e->step + e->nr_steps; s++) {
+		switch (s->op) {
+		case OP_NUMBER:
+			stack[n++] = s->number;
+			break;
+		case OP_NAME:
+			stack[n++] = value[s->index];
+			break;
+		case OP_NEG:
+			stack[n - 1] = -stack[n - 1];
+			break;
+		case OP_RATE:
+			if (argument)
+				argument[s->index] = stack[n - 1];
+			stack[n - 1] = rate ? rate[s->index] : NAN;
+			break;
+		default:
+			n--;
+			stack[n - 1] = combine(s->op, stack[n - 1], stack[n]);
+		}
+	}
+	return n && isfinite(stack[0]) ? stack[0] : NAN;
+}
+
+void expr_arguments(const struct expr *e, const double *value, double *ret_argument)
+{
+	run(e, value, NULL, ret_argument);
+}
+
+double expr_value(const struct expr *e, const double *value, const double *rate)
+{
+	return run(e, value, rate, NULL);
+}

@@ -1,0 +1,398 @@
+/* The table of processes. Counters and levels of the living are kept by query/living; a row is brought up to
+ * date from there when its process leaves, when something was lost, and at the end. What its farewell says
+ * (the final account, the status) is better than the last sample and replaces it. */
+#include "query/process_table.h"
+
+#include "query/living.h"
+
+#include <math.h>
+#include <string.h>
+
+struct filling {
+	struct process_table *t;
+	struct store_reader *reader;
+	struct living living;
+	struct idmap index; /* id -> row */
+	struct meta meta;
+	uint32_t node;
+	int64_t last_ns;
+	bool ticked;
+};
+
+static int copy_bytes(char **to, size_t *len, const struct pair *pair)
+{
+	char *copy;
+
+	if (!pair)
+		return 0;
+	copy = malloc(pair->len + 1);
+	if (!copy)
+		return -ENOMEM;
+	if (pair->len)
+		memcpy(copy, pair->value, pair->len);
+	copy[pair->len] = 0;
+	free(*to);
+	*to = copy;
+	*len = pair->len;
+	return 0;
+}
+
+static struct process_row *row_new(struct filling *f)
+{
+	struct process_table *t = f->t;
+	struct process_row *row;
+
+	if (t->nr == t->cap) {
+		size_t cap = t->cap ? t->cap * 2 : 64;
+
+		row = reallocarray(t->row, cap, sizeof(*row));
+		if (!row)
+			return NULL;
+		t->row = row;
+		t->cap = cap;
+	}
+	row = &t->row[t->nr];
+	*row = (struct process_row){.status = -1, .node = f->node};
+	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
+		row->value[i] = NAN;
+	row->name = strdup("");
+	row->exe = strdup("");
+	row->command = strdup("");
+	t->nr++;
+	return row->name && row->exe && row->command ? row : NULL;
+}
+
+/* The row of an instance; made when it is new. */
+static struct process_row *row_of(struct filling *f, uint32_t id, int64_t time_ns)
+{
+	uint32_t at = idmap_get(&f->index, id);
+	struct process_row *row;
+
+	if (at != IDMAP_NONE)
+		return &f->t->row[at];
+	if (f->t->nr >= IDMAP_NONE || idmap_put(&f->index, id, (uint32_t)f->t->nr) < 0)
+		return NULL;
+	row = row_new(f);
+	if (row)
+		row->value[PROCESS_START] = (double)time_ns / 1e9;
+	return row;
+}
+
+static void take_number(struct process_row *row, enum process_value which, const struct pairs *pairs,
+	const char *key, double unit)
+{
+	int64_t v;
+
+	if (pairs_get_num(pairs, key, &v))
+		row->value[which] = (double)v / unit;
+}
+
+static int on_instance(struct filling *f, const struct store_record *record)
+{
+	struct process_row *row = row_of(f, record->id, record->time_ns);
+	const struct pairs *p = record->pairs;
+	int64_t flag = 0;
+
+	if (!row)
+		return -ENOMEM;
+	take_number(row, PROCESS_PID, p, "pid", 1);
+	take_number(row, PROCESS_PPID, p, "ppid", 1);
+	take_number(row, PROCESS_UID, p, "uid", 1);
+	take_number(row, PROCESS_START, p, "start_ns", 1e9);
+	row->late |= pairs_get_num(p, "late", &flag) && flag;
+	flag = 0;
+	if (pairs_find(p, "cmdline"))
+		row->command_cut = pairs_get_num(p, "cmdline_cut", &flag) && flag;
+	if (copy_bytes(&row->name, &row->name_len, pairs_find(p, "name")) < 0 ||
+		copy_bytes(&row->exe, &row->exe_len, pairs_find(p, "exe")) < 0 ||
+		copy_bytes(&row->command, &row->command_len, pairs_find(p, "cmdline")) < 0)
+		return -ENOMEM;
+	/* The kernel ends every word with a NUL; here they are parted by them. */
+	if (row->command_len && !row->command[row->command_len - 1])
+		row->command_len--;
+	return 0;
+}
+
+static void take_part(struct process_row *row, enum process_value which, const struct process *p,
+	enum part part, double unit)
+{
+	if (p->part_seen >> part & 1)
+		row->value[which] = (double)process_used(p, part) / unit;
+}
+
+static void take_peak(
+	struct process_row *row, enum process_value which, const struct process *p, enum level level)
+{
+	if (p->peak_seen >> level & 1)
+		row->value[which] = (double)p->peak[level];
+}
+
+static void harvest(struct filling *f, const struct process *p)
+{
+	uint32_t at = idmap_get(&f->index, p->id);
+	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t->row[at];
+
+	if (!row)
+		return;
+	row->sampled |= p->part_seen || p->peak_seen;
+	take_part(row, PROCESS_CPU, p, PART_CPU, 1e9);
+	take_part(row, PROCESS_USER, p, PART_USER, 1e9);
+	take_part(row, PROCESS_SYSTEM, p, PART_SYSTEM, 1e9);
+	take_part(row, PROCESS_READ_BYTES, p, PART_READ_BYTES, 1);
+	take_part(row, PROCESS_WRITE_BYTES, p, PART_WRITE_BYTES, 1);
+	take_part(row, PROCESS_READ_CHARS, p, PART_READ_CHARS, 1);
+	take_part(row, PROCESS_WRITE_CHARS, p, PART_WRITE_CHARS, 1);
+	take_part(row, PROCESS_MINOR, p, PART_MINOR, 1);
+	take_part(row, PROCESS_MAJOR, p, PART_MAJOR, 1);
+	take_peak(row, PROCESS_RSS, p, LEVEL_RSS);
+	take_peak(row, PROCESS_PSS, p, LEVEL_PSS);
+	take_peak(row, PROCESS_USS, p, LEVEL_USS);
+	take_peak(row, PROCESS_THREADS, p, LEVEL_THREADS);
+	take_peak(row, PROCESS_FDS, p, LEVEL_FDS);
+	if (p->hwm >= 0)
+		row->value[PROCESS_HWM] = (double)p->hwm;
+}
+
+/* A final amount, less what it had before our time; never less than what was sampled. */
+static void take_final(struct process_row *row, enum process_value which, const struct pairs *pairs,
+	const char *key, double unit, int64_t from_ns)
+{
+	double final;
+	int64_t v;
+
+	if (!pairs_get_num(pairs, key, &v))
+		return;
+	final = (double)v / unit - (double)from_ns / 1e9;
+	if (isnan(row->value[which]) || final > row->value[which])
+		row->value[which] = final;
+}
+
+static int on_gone(struct filling *f, const struct store_record *record)
+{
+	const struct process *p = living_find(&f->living, record->id);
+	struct process_row *row = row_of(f, record->id, record->time_ns);
+	const struct pair *how = pairs_find(record->pairs, "how");
+	int64_t status = -1, sampled = 0;
+
+	if (!row)
+		return -ENOMEM;
+	if (p)
+		harvest(f, p);
+	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[PART_CPU] : 0);
+	take_final(row, PROCESS_USER, record->pairs, "user_us", 1e6, p ? p->from[PART_USER] : 0);
+	take_final(row, PROCESS_SYSTEM, record->pairs, "system_us", 1e6, p ? p->from[PART_SYSTEM] : 0);
+	if (!row->late) {
+		take_final(row, PROCESS_READ_BYTES, record->pairs, "read_bytes", 1, 0);
+		take_final(row, PROCESS_WRITE_BYTES, record->pairs, "write_bytes", 1, 0);
+		take_final(row, PROCESS_READ_CHARS, record->pairs, "read_chars", 1, 0);
+		take_final(row, PROCESS_WRITE_CHARS, record->pairs, "write_chars", 1, 0);
+	}
+	take_final(row, PROCESS_HWM, record->pairs, "max_rss_kib", 1.0 / 1024, 0);
+	row->sampled |= pairs_get_num(record->pairs, "sampled", &sampled) && sampled;
+	if (pairs_get_num(record->pairs, "status", &status) && status >= 0 && status <= 0xffff)
+		row->status = (int)status;
+	if (how)
+		memcpy(row->how, how->value, MIN(how->len, sizeof(row->how) - 1));
+	row->ended = true;
+	row->value[PROCESS_END] = (double)record->time_ns / 1e9;
+	living_gone(&f->living, record->id, record->pairs);
+	idmap_remove(&f->index, record->id);
+	return 0;
+}
+
+static void harvest_all(struct filling *f)
+{
+	for (uint32_t i = 0; i < f->living.nr; i++)
+		harvest(f, &f->living.process[i]);
+}
+
+static void on_tick(struct filling *f)
+{
+	living_tick(&f->living, store_reader_table(f->reader, (uint32_t)f->living.set));
+	if (!f->ticked)
+		living_start(&f->living, !strcmp(meta_text(&f->meta, "mode"), "attach"));
+	f->ticked = true;
+}
+
+static int on_record(struct filling *f, const struct store_record *record)
+{
+	bool process = f->living.set >= 0 && record->set == (uint32_t)f->living.set;
+	int r;
+
+	f->last_ns = MAX(f->last_ns, record->time_ns);
+	switch (record->type) {
+	case STORE_META:
+		return meta_merge(&f->meta, record->pairs) == -ENOMEM ? -ENOMEM : 0;
+	case STORE_SCHEMA:
+		living_bind(&f->living, store_reader_schema(f->reader));
+		return 0;
+	case STORE_INSTANCE:
+		r = process ? living_join(&f->living, record->row, record->id, record->pairs) : 0;
+		return r < 0 || !process ? r : on_instance(f, record);
+	case STORE_GONE:
+		return process ? on_gone(f, record) : 0;
+	case STORE_TICK:
+		if (f->living.set >= 0)
+			on_tick(f);
+		return 0;
+	case STORE_LOST:
+		harvest_all(f);
+		living_lost(&f->living);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Those that are not there any more and never said farewell. */
+static void mark_lost(struct filling *f)
+{
+	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
+		const struct idmap_cell *cell = &f->index.cell[i];
+
+		if (cell->id && !living_find(&f->living, cell->id))
+			memcpy(f->t->row[cell->value].how, "lost", 5);
+	}
+}
+
+static int read_recording(struct process_table *t, const char *path, uint32_t node)
+{
+	struct filling f = {.t = t, .node = node};
+	struct store_record record;
+	size_t first = t->nr;
+	int r = store_open(path, &f.reader);
+
+	if (r < 0)
+		return r;
+	living_init(&f.living);
+	while ((r = store_next(f.reader, &record)) > 0) {
+		r = on_record(&f, &record);
+		if (r < 0)
+			break;
+	}
+	harvest_all(&f);
+	mark_lost(&f);
+	for (size_t i = first; i < t->nr; i++) {
+		double *value = t->row[i].value;
+
+		value[PROCESS_WALL] = (t->row[i].ended ? value[PROCESS_END] : (double)f.last_ns / 1e9) -
+			value[PROCESS_START];
+	}
+	t->host[node] = strdup(meta_text(&f.meta, "host"));
+	t->nr_hosts++;
+	living_release(&f.living);
+	idmap_release(&f.index);
+	meta_release(&f.meta);
+	store_close(f.reader);
+	return r < 0 ? r : t->host[node] ? 0 : -ENOMEM;
+}
+
+int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr)
+{
+	struct process_table *t = calloc(1, sizeof(*t));
+	int r = 0;
+
+	if (t)
+		t->host = calloc(run->nr, sizeof(*t->host));
+	if (!t || !t->host)
+		r = -ENOMEM;
+	for (size_t i = 0; i < run->nr && r >= 0; i++) {
+		r = read_recording(t, run->path[i], (uint32_t)i);
+		if (r < 0)
+			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
+	}
+	if (r < 0) {
+		process_table_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+struct process_table *process_table_free(struct process_table *t)
+{
+	if (!t)
+		return NULL;
+	for (size_t i = 0; i < t->nr; i++) {
+		free(t->row[i].name);
+		free(t->row[i].exe);
+		free(t->row[i].command);
+	}
+	for (size_t i = 0; i < t->nr_hosts; i++)
+		free(t->host[i]);
+	free(t->row);
+	free(t->host);
+	free(t);
+	return NULL;
+}
+
+/* ---- order ---- */
+
+const char *const process_order_names[NR_ORDERS + 1] = {
+	"cpu", "rss", "pss", "io", "wall", "threads", "fds", "faults", "start", "end", "pid", "name", NULL};
+
+/* The value, or the sum of two, that an order goes by. */
+static const struct {
+	enum process_value a, b;
+} order_value[ORDER_NAME] = {
+	[ORDER_CPU] = {PROCESS_CPU, PROCESS_CPU},
+	[ORDER_RSS] = {PROCESS_RSS, PROCESS_RSS},
+	[ORDER_PSS] = {PROCESS_PSS, PROCESS_PSS},
+	[ORDER_IO] = {PROCESS_READ_CHARS, PROCESS_WRITE_CHARS},
+	[ORDER_WALL] = {PROCESS_WALL, PROCESS_WALL},
+	[ORDER_THREADS] = {PROCESS_THREADS, PROCESS_THREADS},
+	[ORDER_FDS] = {PROCESS_FDS, PROCESS_FDS},
+	[ORDER_FAULTS] = {PROCESS_MINOR, PROCESS_MAJOR},
+	[ORDER_START] = {PROCESS_START, PROCESS_START},
+	[ORDER_END] = {PROCESS_END, PROCESS_END},
+	[ORDER_PID] = {PROCESS_PID, PROCESS_PID},
+};
+
+struct order {
+	enum process_order by;
+	bool reverse;
+};
+
+static int compare_numbers(double a, double b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Among equals: in the order in which they began. */
+static int compare_origin(const struct process_row *x, const struct process_row *y)
+{
+	int c = compare_numbers(x->node, y->node);
+
+	if (!c)
+		c = compare_numbers(x->value[PROCESS_START], y->value[PROCESS_START]);
+	return c ? c : compare_numbers(x->value[PROCESS_PID], y->value[PROCESS_PID]);
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct process_row *x = a, *y = b;
+	const struct order *order = arg;
+	int c;
+
+	if (order->by == ORDER_NAME) {
+		c = strcmp(x->name, y->name);
+	} else {
+		enum process_value i = order_value[order->by].a, j = order_value[order->by].b;
+		double p = x->value[i] + x->value[j], q = y->value[i] + y->value[j];
+
+		if (isnan(p) || isnan(q))
+			return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : compare_origin(x, y);
+		c = order->by < ORDER_START ? compare_numbers(q, p) : compare_numbers(p, q);
+	}
+	if (!c)
+		return compare_origin(x, y);
+	return order->reverse ? -c : c;
+}
+
+void process_table_sort(struct process_table *t, enum process_order by, bool reverse)
+{
+	struct order order = {.by = by, .reverse = reverse};
+
+	if (t->nr)
+		qsort_r(t->row, t->nr, sizeof(*t->row), compare, &order);
+}

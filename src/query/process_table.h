@@ -1,0 +1,76 @@
+/* Every process of a run, however short it lived, with what is known of it. Memory grows with their number.
+ */
+#ifndef QUERY_PROCESS_TABLE_H
+#define QUERY_PROCESS_TABLE_H
+
+#include "query/run.h"
+
+enum process_value { /* NAN when not known; s, bytes and counts */
+	PROCESS_PID,
+	PROCESS_PPID,
+	PROCESS_UID,
+	PROCESS_START,
+	PROCESS_END,
+	PROCESS_WALL,
+	PROCESS_CPU, /* its own: not its children's */
+	PROCESS_USER,
+	PROCESS_SYSTEM,
+	PROCESS_RSS, /* peaks */
+	PROCESS_HWM,
+	PROCESS_PSS,
+	PROCESS_USS,
+	PROCESS_READ_BYTES, /* io: with that of the children it waited for */
+	PROCESS_WRITE_BYTES,
+	PROCESS_READ_CHARS,
+	PROCESS_WRITE_CHARS,
+	PROCESS_MINOR,
+	PROCESS_MAJOR,
+	PROCESS_THREADS,
+	PROCESS_FDS,
+	NR_PROCESS_VALUES
+};
+
+struct process_row {
+	double value[NR_PROCESS_VALUES];
+	char *name, *exe, *command; /* command: NUL-parted words; "" when not known */
+	size_t name_len, exe_len, command_len;
+	bool command_cut;
+	bool late;    /* lived before we attached: amounts are from then on */
+	bool sampled; /* else all that is known comes from its end */
+	bool ended;
+	int status;    /* as wait(2) gives it; -1: not known */
+	char how[16];  /* reaped, exit-record, event, noticed; "lost": it ended in a gap; "": it has not ended
+			*/
+	uint32_t node; /* index of the recording in the run */
+};
+
+struct process_table {
+	struct process_row *row;
+	size_t nr, cap;
+	char **host; /* of each recording */
+	size_t nr_hosts;
+};
+
+int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr);
+struct process_table *process_table_free(struct process_table *t);
+
+enum process_order {
+	ORDER_CPU, /* amounts: largest first */
+	ORDER_RSS,
+	ORDER_PSS,
+	ORDER_IO,
+	ORDER_WALL,
+	ORDER_THREADS,
+	ORDER_FDS,
+	ORDER_FAULTS,
+	ORDER_START, /* the rest: smallest first */
+	ORDER_END,
+	ORDER_PID,
+	ORDER_NAME,
+	NR_ORDERS
+};
+
+extern const char *const process_order_names[NR_ORDERS + 1]; /* NULL at the end */
+/* What is not known comes last in any order. */
+void process_table_sort(struct process_table *t, enum process_order by, bool reverse);
+#endif

@@ -1,0 +1,44 @@
+/* Time series: any metrics of one recording, recorded or derived, tick by tick, in memory that does not grow
+ * with the recording's length. What is not known is NAN. */
+#ifndef QUERY_SERIES_H
+#define QUERY_SERIES_H
+
+#include "base/buf.h"
+#include "metric/metric.h"
+
+#define SERIES_MAX 64
+
+struct series_query {
+	const char *const *metric;
+	size_t nr;	   /* at most SERIES_MAX */
+	bool rate;	   /* counters as growth per second */
+	bool per_instance; /* a line for each instance instead of their fold; all metrics are of one set */
+	int64_t pid;	   /* only of this process; 0: of all */
+};
+
+struct series_column {
+	const char *name, *help;
+	enum metric_unit unit;
+	bool per_second;
+};
+
+struct series_point {
+	int64_t time_ns;
+	const char *instance; /* with per_instance: its name, and for processes */
+	size_t instance_len;
+	int64_t pid;	     /* its PID, or 0 */
+	const double *value; /* one for each column */
+};
+
+struct series;
+
+/* -ENOENT: no such metric, -EINVAL: they do not go together, and others; reterr says what is wrong, and for a
+ * misspelt metric which was probably meant. */
+int series_open(const char *path, const struct series_query *q, struct series **ret, struct buf *reterr);
+struct series *series_close(struct series *s);
+size_t series_columns(const struct series *s, const struct series_column **ret);
+const char *series_host(const struct series *s); /* "" when not known */
+int64_t series_start(const struct series *s);	 /* wall clock, ns; 0: not known */
+/* 1 and a point (valid until the next call), 0 at the end, negative when the file cannot be read. */
+int series_next(struct series *s, struct series_point *ret);
+#endif

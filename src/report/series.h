@@ -1,0 +1,27 @@
+/* Time series as lines of text: aligned, CSV or JSON. Written piece by piece, since a series may be longer
+ * than memory: the caller takes what is in `out` whenever it likes. */
+#ifndef REPORT_SERIES_H
+#define REPORT_SERIES_H
+
+#include "query/series.h"
+
+enum series_form { SERIES_TEXT, SERIES_CSV, SERIES_JSON };
+
+struct series_page {
+	enum series_form form;
+	bool several; /* recordings: each line says of which host it is */
+	bool per_instance;
+	bool utf8;
+	double offset_s;  /* from the run's start to this recording's */
+	bool first_point; /* JSON: kept by these functions */
+};
+
+/* Before the first recording, and after the last. */
+void series_begin(const struct series_page *p, struct buf *out);
+void series_end(const struct series_page *p, struct buf *out);
+/* Around the points of one recording. */
+void series_recording(struct series_page *p, const struct series *s, bool first, struct buf *out);
+void series_recording_end(const struct series_page *p, struct buf *out);
+void series_line(
+	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out);
+#endif
