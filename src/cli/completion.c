@@ -18,7 +18,7 @@ enum completes opt_completes(const struct opt *o)
 	if (!o->arg)
 		return COMPLETES_NOTHING;
 	if (str_starts(o->arg, "METRIC"))
-		return COMPLETES_METRICS;
+		return strchr(o->arg, ',') ? COMPLETES_RECORDED : COMPLETES_METRICS;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		if (!strcmp(o->arg, files[i]))
 			return COMPLETES_FILES;

@@ -9,6 +9,7 @@ enum completes {
 	COMPLETES_CHOICES,
 	COMPLETES_FILES,
 	COMPLETES_METRICS,
+	COMPLETES_RECORDED, /* a list of metrics that can be recorded */
 };
 
 enum completes opt_completes(const struct opt *o);

@@ -29,11 +29,11 @@ static const char head[] =
 	"\t_tacho_reply < <(compgen -f -X '!*.tacho' -- \"$1\"; compgen -d -- \"$1\")\n"
 	"}\n"
 	"\n"
-	"# A list with commas: what stands before the last comma stays.\n"
+	"# A list with commas: what stands before the last comma stays. $2: an option of `tacho metrics`.\n"
 	"_tacho_metrics()\n"
 	"{\n"
 	"\tlocal word=${1##*[,+-]} names\n"
-	"\tnames=$(\"${COMP_WORDS[0]}\" metrics --names 2>/dev/null)\n"
+	"\tnames=$(\"${COMP_WORDS[0]}\" metrics --names $2 2>/dev/null)\n"
 	"\t_tacho_reply < <(compgen -P \"${1%\"$word\"}\" -W \"$names\" -- \"$word\")\n"
 	"}\n"
 	"\n"
@@ -158,6 +158,9 @@ static void add_value(struct buf *out, const struct cmd *cmd, const struct opt *
 		break;
 	case COMPLETES_METRICS:
 		buf_adds(out, ") _tacho_metrics \"$2\" ;;\n");
+		break;
+	case COMPLETES_RECORDED:
+		buf_adds(out, ") _tacho_metrics \"$2\" --no-derived ;;\n");
 		break;
 	default:
 		buf_adds(out, ") _tacho_files \"$2\" ;;\n");

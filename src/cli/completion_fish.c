@@ -52,7 +52,7 @@ static const char head[] =
 	"function __tacho_metrics\n"
 	"    set -l before (string replace -r '[^,+-]*$' '' -- (commandline -ct | string replace -r '^--[a-z-]+=' ''))\n"
 	"    set -l words (commandline -opc)\n"
-	"    for name in (command $words[1] metrics --names 2>/dev/null)\n"
+	"    for name in (command $words[1] metrics --names $argv 2>/dev/null)\n"
 	"        printf '%s\\n"
 	"' $before$name\n"
 	"    end\n"
@@ -115,6 +115,9 @@ static void add_option(struct buf *out, const struct cmd *cmd, const struct opt 
 		break;
 	case COMPLETES_METRICS:
 		buf_adds(out, " -x -a '(__tacho_metrics)'");
+		break;
+	case COMPLETES_RECORDED:
+		buf_adds(out, " -x -a '(__tacho_metrics --no-derived)'");
 		break;
 	case COMPLETES_NOTHING:
 		buf_adds(out, opt_takes_value(o) ? " -x" : "");

@@ -1,77 +1,44 @@
-/* `tacho metrics`: what can be recorded, straight from the rows of the collectors, and whether this machine
- * has it.
+/* `tacho metrics`: what can be recorded and computed, straight from the rows, and whether this machine has
+ * it.
  *
- * The same rows give a table for people, JSON for programs and, with --markdown, docs/metrics.md (which says
- * nothing of this machine, so that it is the same wherever it is made). */
+ * The same rows give a table for people, JSON for programs, bare names for completions and, with --markdown,
+ * docs/metrics.md (which says nothing of this machine, so that it is the same wherever it is made). */
+#include "cmd/catalog.h"
 #include "cmd/cmd.h"
-#include "cmd/here.h"
 
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/words.h"
-#include "collect/collector.h"
-#include "env/env.h"
 
 #include <string.h>
 
 struct metrics_args {
-	bool json, markdown, names, verbose;
+	bool json, markdown, names, verbose, derived;
 };
 
 extern const struct cmd cmd_metrics;
 
-/* What is shown: the words of the command line, any of which may match. */
-struct filter {
-	int nr;
-	char **word;
-};
-
-static bool collector_matches(const struct filter *f, const struct collector *c)
-{
-	for (int i = 0; i < f->nr; i++)
-		if (!strcmp(f->word[i], c->name) || !strcmp(f->word[i], domain_name(c->domain)))
-			return true;
-	return !f->nr;
-}
-
-static bool metric_matches(const struct filter *f, const struct collector *c, const struct metric *m)
-{
-	if (collector_matches(f, c))
-		return true;
-	for (int i = 0; i < f->nr; i++)
-		if (strstr(m->name, f->word[i]))
-			return true;
-	return false;
-}
-
-static size_t matches(const struct filter *f, const struct collector *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->nr_metrics; i++)
-		n += metric_matches(f, c, &c->metric[i]);
-	return n;
-}
-
-/* How often it is read, in words. */
-static const char *cadence(const struct metric *m)
-{
-	static const char *const often[NR_TIERS] = {
-		[TIER_TICK] = "every sample", [TIER_MEDIUM] = "each second", [TIER_SLOW] = "budget"};
-
-	return m->on_request ? "on request" : often[m->tier];
-}
-
 /* ---- for people ---- */
 
-static unsigned longest_name(const struct filter *f)
+/* Short words, for the meaning to have room on a line of 80 columns; `legend` explains them. */
+static const char *const short_unit[NR_UNITS] = {
+	[UNIT_COUNT] = "n", [UNIT_BYTES] = "B", [UNIT_SECONDS] = "s", [UNIT_RATIO] = "1", [UNIT_CODE] = "-"};
+static const char *const short_tier[NR_TIERS] = {
+	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
+/* clang-format off */
+static const char legend[] =
+	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code. Read at every sample (tick), each second (1 s), as "
+	"the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine has "
+	"none. -v explains each in full.\n";
+/* clang-format on */
+
+static unsigned longest_name(const struct catalog *c)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; collectors[i]; i++)
-		for (size_t k = 0; k < collectors[i]->nr_metrics; k++)
-			if (metric_matches(f, collectors[i], &collectors[i]->metric[k]))
-				n = MAX(n, strlen(collectors[i]->metric[k].name));
+	for (size_t i = 0; i < c->nr_sections; i++)
+		for (size_t k = 0; k < c->section[i].nr_rows; k++)
+			n = MAX(n, strlen(c->section[i].row[k].name));
 	return (unsigned)n;
 }
 
@@ -96,144 +63,159 @@ static void add_cut(struct buf *out, const char *text, unsigned room)
 	buf_adds(out, "…");
 }
 
-/* Short words, for the meaning to have room on a line of 80 columns; `legend` explains them. */
-static const char *const short_unit[NR_UNITS] = {
-	[UNIT_COUNT] = "n", [UNIT_BYTES] = "B", [UNIT_SECONDS] = "s", [UNIT_RATIO] = "1", [UNIT_CODE] = "-"};
-static const char *const short_tier[NR_TIERS] = {
-	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
-/* clang-format off */
-static const char legend[] =
-	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code. Read at every sample (tick), each second (1 s), "
-	"as the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine "
-	"has none. -v explains each in full.\n";
-/* clang-format on */
-
-static const char *when_read(const struct metric *m, const char *why)
+static const char *when_read(const struct catalog_row *r)
 {
-	if (why)
+	if (r->why)
 		return "absent";
-	return m->on_request ? "asked" : short_tier[m->tier];
+	if (r->expression)
+		return "";
+	return r->on_request ? "asked" : short_tier[r->tier];
 }
 
-static void add_metric(struct buf *out, const struct metric *m, const char *why, unsigned name_width,
-	unsigned width, bool verbose)
+static void add_row(
+	struct buf *out, const struct catalog_row *r, unsigned name_width, unsigned width, bool verbose)
 {
-	unsigned at = 2 + name_width + 2 + 3 + 9 + 7;
+	unsigned at = 2 + name_width + 2 + 4 + 9 + 7;
 
-	buf_addf(out, "  %-*s  %-3s%-9s%-7s", (int)name_width, m->name, short_unit[m->unit],
-		kind_name(m->kind), when_read(m, why));
+	buf_addf(out, "  %-*s  %s%-*s%-9s%-7s", (int)name_width, r->name, short_unit[r->unit], 3,
+		r->per_second ? "/s" : "", kind_name(r->kind), when_read(r));
 	if (!verbose && at + 20 <= width)
-		add_cut(out, m->help, width - at);
+		add_cut(out, r->help, width - at);
 	while (out->data[out->len - 1] == ' ')
 		out->data[--out->len] = 0;
 	buf_addch(out, '\n');
 	if (!verbose)
 		return;
-	wrap_text(out, m->help, 0, 6, width);
-	if (why) {
+	wrap_text(out, r->help, 0, 6, width);
+	if (r->why) {
 		buf_adds(out, "      Not here: ");
-		wrap_text(out, why, 16, 6, width);
+		wrap_text(out, r->why, 16, 6, width);
+	}
+	if (r->expression) {
+		buf_adds(out, "      = ");
+		wrap_text(out, r->expression, 8, 8, width);
 	}
 }
 
-static void add_head(
-	struct buf *out, const struct collector *c, const struct here *here, unsigned width, bool color)
+static void add_head(struct buf *out, const struct catalog_section *s, unsigned width, bool color)
 {
 	struct buf head;
 
 	buf_init(&head, 1000);
-	buf_addf(&head, "%s: %s", c->name, c->summary);
-	if (!here->available)
-		buf_addf(&head, " (not here: %s)", here->why);
+	buf_addf(&head, "%s: %s", s->name, s->summary);
+	if (s->why)
+		buf_addf(&head, " (not here: %s)", s->why);
 	buf_adds(out, color ? "\033[1m" : "");
 	wrap_text(out, (char *)head.data, 0, 0, width);
 	buf_adds(out, color ? "\033[0m" : "");
 	buf_release(&head);
 }
 
-static void list_text(const struct metrics_args *a, const struct filter *f, struct env *env, struct buf *out)
+static void list_text(const struct catalog *c, bool verbose, struct buf *out)
 {
-	unsigned width = terminal_width(STDOUT_FILENO), name_width = longest_name(f);
-	bool color = want_color(STDOUT_FILENO), first = true;
+	unsigned width = terminal_width(STDOUT_FILENO), name_width = longest_name(c);
+	bool color = want_color(STDOUT_FILENO);
 
-	for (size_t i = 0; collectors[i]; i++) {
-		const struct collector *c = collectors[i];
-		struct here here;
+	for (size_t i = 0; i < c->nr_sections; i++) {
+		const struct catalog_section *s = &c->section[i];
 
-		if (!matches(f, c))
-			continue;
-		buf_adds(out, first ? "" : "\n");
-		first = false;
-		here_try(c, env, &here);
-		add_head(out, c, &here, width, color);
-		for (size_t k = 0; k < c->nr_metrics; k++)
-			if (metric_matches(f, c, &c->metric[k]))
-				add_metric(out, &c->metric[k], here.metric_why[k], name_width, width,
-					a->verbose);
+		buf_adds(out, i ? "\n" : "");
+		add_head(out, s, width, color);
+		for (size_t k = 0; k < s->nr_rows; k++)
+			add_row(out, &s->row[k], name_width, width, verbose);
 	}
 	wrap_text(out, legend, 0, 0, width);
 }
 
-static void list_names(const struct filter *f, struct buf *out)
+static void list_names(const struct catalog *c, struct buf *out)
 {
-	for (size_t i = 0; collectors[i]; i++)
-		for (size_t k = 0; k < collectors[i]->nr_metrics; k++)
-			if (metric_matches(f, collectors[i], &collectors[i]->metric[k]))
-				buf_addf(out, "%s\n", collectors[i]->metric[k].name);
+	for (size_t i = 0; i < c->nr_sections; i++)
+		for (size_t k = 0; k < c->section[i].nr_rows; k++)
+			buf_addf(out, "%s\n", c->section[i].row[k].name);
 }
 
 /* ---- for programs ---- */
 
-static void json_metric(struct json *j, const struct metric *m, const char *why)
+static void json_row(struct json *j, const struct catalog_row *r)
 {
 	json_object(j, NULL);
-	json_str(j, "name", m->name);
-	json_str(j, "unit", unit_name(m->unit));
-	json_str(j, "kind", kind_name(m->kind));
-	json_str(j, "fold", fold_name(m->fold));
-	json_str(j, "tier", tier_name(m->tier));
-	json_bool(j, "on_request", m->on_request);
-	json_str(j, "panel", m->panel);
-	json_str(j, "help", m->help);
-	json_bool(j, "available", !why);
-	json_str(j, "reason", why);
+	json_str(j, "name", r->name);
+	json_str(j, "unit", unit_name(r->unit));
+	json_bool(j, "per_second", r->per_second);
+	json_str(j, "kind", kind_name(r->kind));
+	json_str(j, "fold", fold_name(r->fold));
+	if (r->expression) {
+		json_str(j, "expression", r->expression);
+	} else {
+		json_str(j, "tier", tier_name(r->tier));
+		json_bool(j, "on_request", r->on_request);
+		json_bool(j, "available", !r->why);
+		json_str(j, "reason", r->why);
+	}
+	json_str(j, "panel", r->panel);
+	json_str(j, "help", r->help);
 	json_end_object(j);
 }
 
-static void list_json(const struct filter *f, struct env *env, struct buf *out)
+static void json_rows(struct json *j, const char *key, const struct catalog_section *s)
+{
+	json_array(j, key);
+	for (size_t k = 0; k < s->nr_rows; k++)
+		json_row(j, &s->row[k]);
+	json_end_array(j);
+}
+
+static void list_json(const struct catalog *c, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out, true);
 	json_object(&j, NULL);
 	json_array(&j, "collectors");
-	for (size_t i = 0; collectors[i]; i++) {
-		const struct collector *c = collectors[i];
-		struct here here;
+	for (size_t i = 0; i < c->nr_sections; i++) {
+		const struct catalog_section *s = &c->section[i];
 
-		if (!matches(f, c))
+		if (!s->domain)
 			continue;
-		here_try(c, env, &here);
 		json_object(&j, NULL);
-		json_str(&j, "name", c->name);
-		json_str(&j, "summary", c->summary);
-		json_str(&j, "domain", domain_name(c->domain));
-		json_bool(&j, "available", here.available);
-		json_str(&j, "reason", here.why);
-		json_array(&j, "metrics");
-		for (size_t k = 0; k < c->nr_metrics; k++)
-			if (metric_matches(f, c, &c->metric[k]))
-				json_metric(
-					&j, &c->metric[k], here.available ? here.metric_why[k] : here.why);
-		json_end_array(&j);
+		json_str(&j, "name", s->name);
+		json_str(&j, "summary", s->summary);
+		json_str(&j, "domain", s->domain);
+		json_bool(&j, "available", !s->why);
+		json_str(&j, "reason", s->why);
+		json_rows(&j, "metrics", s);
 		json_end_object(&j);
 	}
 	json_end_array(&j);
+	for (size_t i = 0; i < c->nr_sections; i++)
+		if (!c->section[i].domain)
+			json_rows(&j, c->section[i].name, &c->section[i]);
 	json_end_object(&j);
 	buf_addch(out, '\n');
 }
 
 /* ---- for the documentation ---- */
+
+/* clang-format off */
+static const char preface[] =
+	"# Metrics\n"
+	"\n"
+	"Written by `tacho metrics --markdown`; do not edit. `tacho metrics` tells which of them this machine has.\n"
+	"\n"
+	"A *counter* only grows, and its rate is shown; a *gauge* is a level; a *peak* is a high-water mark kept by\n"
+	"the kernel. What is read at *every sample* costs next to nothing, *each second* a little more, *budget* as\n"
+	"often as the budget of the recording allows; what is recorded *on request* must be asked for with `-m`.\n"
+	"*Fold* is how instances (processes, CPUs) become one number.\n";
+/* clang-format on */
+
+/* How often it is read, in words. */
+static const char *cadence(const struct catalog_row *r)
+{
+	static const char *const often[NR_TIERS] = {
+		[TIER_TICK] = "every sample", [TIER_MEDIUM] = "each second", [TIER_SLOW] = "budget"};
+
+	return r->on_request ? "on request" : often[r->tier];
+}
 
 /* A bar would end the cell. */
 static void add_cell(struct buf *out, const char *text)
@@ -243,77 +225,74 @@ static void add_cell(struct buf *out, const char *text)
 			buf_addch(out, '\\');
 		buf_addch(out, *text);
 	}
+	buf_adds(out, " |");
 }
 
-static void list_markdown(const struct filter *f, struct buf *out)
+static void markdown_row(struct buf *out, const struct catalog_row *r)
 {
-	buf_adds(out,
-		"# Metrics\n\n"
-		"Written by `tacho metrics --markdown`; do not edit. `tacho metrics` tells which of them "
-		"this machine\n"
-		"has. A *counter* only grows, and its rate is shown; a *gauge* is a level; a *peak* is a "
-		"high-water mark\n"
-		"kept by the kernel. What is read at *every sample* costs next to nothing, *each second* a "
-		"little more,\n"
-		"*budget* as often as the budget of the recording allows, and what is recorded *on request* "
-		"must be\n"
-		"asked for with `-m`. *Fold* is how instances (processes, CPUs) become one number.\n");
-	for (size_t i = 0; collectors[i]; i++) {
-		const struct collector *c = collectors[i];
+	buf_addf(out, "| `%s` | %s%s | %s | %s | ", r->name, unit_name(r->unit), r->per_second ? "/s" : "",
+		kind_name(r->kind), fold_name(r->fold));
+	if (r->expression) {
+		add_cell(out, r->help);
+		buf_adds(out, " `");
+		buf_adds(out, r->expression);
+		buf_adds(out, "` |\n");
+		return;
+	}
+	buf_addf(out, "%s | ", cadence(r));
+	add_cell(out, r->help);
+	buf_addch(out, '\n');
+}
 
-		if (!matches(f, c))
-			continue;
-		buf_addf(out, "\n## %s\n\n%s; one instance per %s.\n\n", c->name, c->summary,
-			domain_name(c->domain));
-		buf_adds(
-			out, "| metric | unit | kind | fold | read | meaning |\n|---|---|---|---|---|---|\n");
-		for (size_t k = 0; k < c->nr_metrics; k++) {
-			const struct metric *m = &c->metric[k];
+static void list_markdown(const struct catalog *c, struct buf *out)
+{
+	buf_adds(out, preface);
+	for (size_t i = 0; i < c->nr_sections; i++) {
+		const struct catalog_section *s = &c->section[i];
 
-			if (!metric_matches(f, c, m))
-				continue;
-			buf_addf(out, "| `%s` | %s | %s | %s | %s | ", m->name, unit_name(m->unit),
-				kind_name(m->kind), fold_name(m->fold), cadence(m));
-			add_cell(out, m->help);
-			buf_adds(out, " |\n");
-		}
+		buf_addf(out, "\n## %s\n\n%c%s%s%s.\n\n", s->name, s->summary[0] & ~0x20, s->summary + 1,
+			s->domain ? "; one instance per " : "", s->domain ? s->domain : "");
+		buf_addf(out, "| metric | unit | kind | fold | %s |\n|---|---|---|---|---|---|\n",
+			s->domain ? "read | meaning" : "meaning | expression");
+		for (size_t k = 0; k < s->nr_rows; k++)
+			markdown_row(out, &s->row[k]);
 	}
 }
 
-static bool anything_matches(const struct filter *f)
+static int show_catalog(const struct metrics_args *a, const struct catalog *c)
 {
-	for (size_t i = 0; collectors[i]; i++)
-		if (matches(f, collectors[i]))
-			return true;
-	return false;
+	struct buf out;
+	int status;
+
+	buf_init(&out, 1 << 22);
+	if (a->names)
+		list_names(c, &out);
+	else if (a->json)
+		list_json(c, &out);
+	else if (a->markdown)
+		list_markdown(c, &out);
+	else
+		list_text(c, a->verbose, &out);
+	status = print(&out);
+	buf_release(&out);
+	return status;
 }
 
 static int metrics_run(const void *args, int argc, char **argv)
 {
 	const struct metrics_args *a = args;
-	struct filter f = {.nr = argc, .word = argv};
-	struct env *env;
-	struct buf out;
-	int status;
+	bool machine = !a->names && !a->markdown;
+	struct env *env = machine ? env_live(NULL) : NULL;
+	struct catalog c;
+	int status = EXIT_TROUBLE;
 
-	if (!anything_matches(&f)) {
-		error("no metric or collector is called '%s'; `tacho metrics` lists all", argv[0]);
-		return EXIT_TROUBLE;
-	}
-	env = env_live(NULL);
-	if (!env)
-		die(EXIT_TROUBLE, "no memory");
-	buf_init(&out, 1 << 22);
-	if (a->names)
-		list_names(&f, &out);
-	else if (a->json)
-		list_json(&f, env, &out);
-	else if (a->markdown)
-		list_markdown(&f, &out);
+	if ((machine && !env) || catalog_init(&c, argc, argv, a->derived, env) < 0)
+		die(EXIT_TROUBLE, "out of memory");
+	if (c.nr_sections)
+		status = show_catalog(a, &c);
 	else
-		list_text(a, &f, env, &out);
-	status = print(&out);
-	buf_release(&out);
+		error("no metric or collector is called '%s'; `tacho metrics` lists all", argv[0]);
+	catalog_release(&c);
 	env_free(env);
 	return status;
 }
@@ -328,6 +307,8 @@ static const struct opt metrics_opts[] = {
 		.help = "the names only, one a line"},
 	{0, "markdown", NULL, OPT_FLAG, INTO(markdown), .not_from_env = true,
 		.help = "as a page of documentation"},
+	{0, "derived", NULL, OPT_FLAG, INTO(derived), .preset = "yes", .not_from_env = true,
+		.help = "leave out what is computed when a recording is read"},
 	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose),
 		.help = "explain each in full"},
 };
@@ -340,7 +321,8 @@ const struct cmd cmd_metrics = {
 		"the list: the name of a collector, what its instances are (process, cpu, node), or a part of the name of "
 		"a metric.\n\n"
 		"A counter only grows, and its rate is what is shown later; a gauge is a level; a peak is a high-water "
-		"mark kept by the kernel. Metrics that are read on request are recorded when `tacho run -m` names them.",
+		"mark kept by the kernel. Metrics that are read on request are recorded when `tacho run -m` names them. "
+		"Derived metrics are not recorded: they are computed from the others when a recording is read.",
 	.examples =
 		"$ tacho metrics\n"
 		"    all of them\n"

@@ -250,18 +250,22 @@ def test_a_job_with_closed_descriptors_finds_them_closed(closed, tmp_path):
 
 def test_metrics_as_text_json_and_names_agree():
     names = text("metrics", "--names").split()
-    listed = json.loads(text("metrics", "--json"))["collectors"]
-    assert [metric["name"] for collector in listed for metric in collector["metrics"]] == names
+    recorded = text("metrics", "--names", "--no-derived").split()
+    whole = json.loads(text("metrics", "--json"))
+    listed, derived = whole["collectors"], whole["derived"]
+    assert [metric["name"] for collector in listed for metric in collector["metrics"]] == recorded
+    assert [metric["name"] for metric in derived] == names[len(recorded) :]
     assert len(set(names)) == len(names)
     table = text("metrics")
     assert re.findall(r"^  ([a-z0-9_.]+) ", table, re.M) == names
     assert all(len(line) <= 80 for line in table.splitlines())
     # Every sentence is cut in the table and whole with -v.
-    verbose = text("metrics", "-v")
-    for collector in listed:
-        for metric in collector["metrics"]:
-            assert metric["help"].endswith(".")
-            assert metric["help"] in re.sub(r"\s+", " ", verbose)
+    verbose = re.sub(r"\s+", " ", text("metrics", "-v"))
+    for metric in [*(metric for collector in listed for metric in collector["metrics"]), *derived]:
+        assert metric["help"].endswith(".")
+        assert metric["help"] in verbose
+    for metric in derived:
+        assert re.sub(r"\s+", " ", f"= {metric['expression']}") in verbose
 
 
 def test_metrics_are_filtered():
@@ -407,6 +411,7 @@ def test_bash_completes_commands_and_options():
 
 def test_bash_completes_the_recorded_program():
     assert "xargs" in bash_completes("tacho", "run", "xarg")
+    assert "xargs" in bash_completes("tacho", "run", "-q", "xarg")
     assert "xargs" in bash_completes("tacho", "run", "-q", "--", "xarg")
     assert "xargs" in bash_completes("tacho", "--", "xarg")
     assert bash_completes("tacho", "run", "ls", "/usr/shar") == ["/usr/share"]
@@ -428,6 +433,8 @@ def test_bash_completes_metrics_and_files(tmp_path, monkeypatch):
     names = text("metrics", "--names", "load.").split()
     assert bash_completes("tacho", "metrics", "load.") == names
     assert bash_completes("tacho", "run", "-m", "load.") == names
+    assert bash_completes("tacho", "metrics", "tree.co") == ["tree.cores"]
+    assert bash_completes("tacho", "run", "-m", "tree.co") == []  # derived: not recorded
     assert bash_completes("tacho", "run", "-m", "-pss,+load.1m") == ["-pss,+load.1m"]
     for name in ("a b.tacho", "other.txt"):
         (tmp_path / name).touch()
@@ -449,6 +456,8 @@ def test_fish_completes(tmp_path, monkeypatch):
     assert "xargs" in fish_completes("tacho run -i 5 -q -- xarg")
     assert "xargs" in fish_completes("tacho -- xarg")
     assert "--interval" not in fish_completes("tacho run ls --interv")
+    assert fish_completes("tacho metrics tree.co") == ["tree.cores"]
+    assert "tree.cores" not in fish_completes("tacho run -m tree.co")
     assert fish_completes("tacho metrics load.") == text("metrics", "--names", "load.").split()
     assert "pss,+load.1m" in fish_completes("tacho run -m pss,+load.1")
     assert set(COMMANDS) <= set(fish_completes("tacho "))
@@ -478,6 +487,8 @@ def test_zsh_completes(tmp_path):
         ("tacho run -i 5 --forc", "tacho run -i 5 --force "),
         ("tacho help atta", "tacho help attach "),
         ("tacho metrics load.run", "tacho metrics load.running "),
+        ("tacho metrics tree.co", "tacho metrics tree.cores "),
+        ("tacho run -m tree.co", "tacho run -m tree.co"),
         ("tacho run -m -pss,+load.run", "tacho run -m -pss,+load.running "),
         ("tacho run -q -- /bin/ech", "tacho run -q -- /bin/echo "),
         ("tacho -- /bin/ech", "tacho -- /bin/echo "),

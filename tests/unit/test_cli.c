@@ -391,7 +391,7 @@ static void assert_file_check(const char *text, const char *expected)
 static void test_unknown_settings_are_found(void **state)
 {
 	(void)state;
-	assert_file_check("interval = 3\nshared=1\n", "");
+	assert_file_check("# intervall = 3\ninterval = 3\n\n\t#x\nshared=1\n", "");
 	assert_file_check(
 		"\nintervall = 3\n", ":2: there is no setting 'intervall'; did you mean 'interval'?\n");
 	assert_file_check("flat-file = 1\n", ":1: there is no setting 'flat-file'\n");
