@@ -88,7 +88,8 @@ struct opt_origins {
 int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct opt_origins *ret_origins,
 	struct buf *err);
 
-/* Lines of the user's file that fit no option of any command, each with its line and the nearest name. */
+/* Lines of the user's file that look misspelt (no option has the name, but one nearly has it) or do not
+ * belong there. */
 void cli_check_user_file(const struct cmd *const *cmds, struct buf *err);
 
 void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);	 /* --help: the options at a glance */

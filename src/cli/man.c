@@ -188,7 +188,7 @@ static void add_variables(struct buf *out, const struct cmd *cmd)
 		any = true;
 		buf_addf(out, ".TP\n.B %s\n\\-\\-", opt_variable(variable, o));
 		add_roff(out, o->long_name);
-		buf_addch(out, '\n');
+		buf_adds(out, o->type == OPT_FLAG ? ": yes or no\n" : "\n");
 	}
 }
 

@@ -114,20 +114,35 @@ bool user_file_next(struct user_file *f, struct setting *ret)
 	return false;
 }
 
-static bool known_anywhere(const struct cmd *const *cmds, const char *name, struct nearest *near)
+/* The option of that name in any command; the nearest names are tried on the way. */
+static const struct opt *find_anywhere(const struct cmd *const *cmds, const char *name, struct nearest *near)
 {
 	for (; *cmds; cmds++)
 		for (size_t i = 0; i < cmd_nr_opts(*cmds); i++) {
 			const struct opt *o = cmd_opt(*cmds, i);
 
-			if (o->not_from_env)
-				continue;
 			if (!strcmp(o->long_name, name))
-				return true;
-			if (!o->hidden)
+				return o;
+			if (!o->hidden && !o->not_from_env)
 				nearest_try(near, o->long_name);
 		}
-	return false;
+	return NULL;
+}
+
+static void check_setting(
+	const struct cmd *const *cmds, const struct user_file *f, const struct setting *s, struct buf *err)
+{
+	struct nearest near = nearest_to(s->name);
+	const struct opt *o = find_anywhere(cmds, s->name, &near);
+
+	if (o && o->not_from_env)
+		buf_addf(err, "%s:%u: '%s' can only be given on the command line\n", f->path, s->line,
+			s->name);
+	if (o || !near.best)
+		return;
+	buf_addf(err, "%s:%u: there is no setting '", f->path, s->line);
+	escape_bytes(err, s->name, strlen(s->name));
+	buf_addf(err, "'; did you mean '%s'?\n", near.best);
 }
 
 void cli_check_user_file(const struct cmd *const *cmds, struct buf *err)
@@ -138,17 +153,7 @@ void cli_check_user_file(const struct cmd *const *cmds, struct buf *err)
 	user_file_open(&f);
 	if (f.err && f.err != -ENOENT && f.err != -ENOTDIR)
 		buf_addf(err, "%s is not used: %s\n", f.path, strerror(-f.err));
-	while (user_file_next(&f, &s)) {
-		struct nearest near = nearest_to(s.name);
-
-		if (known_anywhere(cmds, s.name, &near))
-			continue;
-		buf_addf(err, "%s:%u: there is no setting '", f.path, s.line);
-		escape_bytes(err, s.name, strlen(s.name));
-		buf_adds(err, "'");
-		if (near.best)
-			buf_addf(err, "; did you mean '%s'?", near.best);
-		buf_adds(err, "\n");
-	}
+	while (user_file_next(&f, &s))
+		check_setting(cmds, &f, &s, err);
 	free(f.text);
 }

@@ -38,7 +38,7 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "overwrite an existing recording"},
 	{'m', "metrics", "METRIC,…", OPT_LIST, INTO(metrics),
-		.help = "what to record besides or without: perf, -pss,+fds",
+		.help = "what to add and what to leave out: +anon_huge,-pss",
 		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be given "
 			"several times. A plain name or one with + adds to what is recorded by default, one with - "
 			"removes. `tacho metrics` lists them all. What is not chosen is not even opened."},

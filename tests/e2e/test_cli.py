@@ -295,6 +295,27 @@ def test_the_page_of_metrics_is_what_the_binary_prints():
     assert page.read_text() == text("metrics", "--markdown"), f"write it again: tacho metrics --markdown > {page}"
 
 
+@pytest.mark.parametrize(
+    "term, no_color, bold", [("xterm", "", True), ("xterm", "1", False), ("dumb", "", False), ("", "", False)]
+)
+def test_color_is_for_terminals_that_want_it(term, no_color, bold):
+    env = dict(os.environ, TERM=term, NO_COLOR=no_color)
+    terminal = pexpect.spawn(TACHO, ["metrics", "load"], env=env, timeout=PATIENCE_S)
+    assert (b"\033[" in terminal.read()) is bold
+    terminal.close()
+    assert b"\033[" not in run("metrics", "load", env=env).stdout
+
+
+@pytest.mark.parametrize("columns", [50, 80, 200])
+def test_metrics_fit_the_terminal(columns):
+    terminal = pexpect.spawn(TACHO, ["metrics"], dimensions=(50, columns), timeout=PATIENCE_S, encoding="utf-8")
+    lines = terminal.read().splitlines()
+    terminal.close()
+    assert max(map(len, lines)) <= columns
+    if columns == 200:
+        assert max(map(len, lines)) > 120
+
+
 # ---- description ----
 
 

@@ -394,8 +394,12 @@ static void test_unknown_settings_are_found(void **state)
 	assert_file_check("# intervall = 3\ninterval = 3\n\n\t#x\nshared=1\n", "");
 	assert_file_check(
 		"\nintervall = 3\n", ":2: there is no setting 'intervall'; did you mean 'interval'?\n");
-	assert_file_check("flat-file = 1\n", ":1: there is no setting 'flat-file'\n");
-	assert_file_check("\033\n", ":1: there is no setting '\\x1b'\n");
+	assert_file_check("flat-file = 1\n", ":1: 'flat-file' can only be given on the command line\n");
+	assert_file_check("flat-fil = 1\n", "");
+	assert_file_check("of-another-program = 1\n", "");
+	assert_file_check("interval 5\n", ":1: there is no setting 'interval 5'; did you mean 'interval'?\n");
+	assert_file_check(
+		"interva\033l\n", ":1: there is no setting 'interva\\x1bl'; did you mean 'interval'?\n");
 }
 
 static void test_a_huge_or_strange_file_is_not_used(void **state)
