@@ -30,6 +30,13 @@ struct seen {
 	uint32_t listed; /* frame in which its folder's listing had it; 0: never */
 };
 
+/* An open handle; free without a node. */
+struct captured {
+	int inner;
+	uint32_t frame; /* that it was opened in */
+	struct node *node;
+};
+
 struct capture {
 	struct env env;
 	struct env *inner;
@@ -40,10 +47,7 @@ struct capture {
 	int64_t frame_ns;		  /* since the start */
 	int64_t start_ns;		  /* of the monotonic clock */
 	int64_t offset_ns[NR_ENV_CLOCKS]; /* of each from it */
-	struct {
-		int inner;
-		struct node *node;
-	} * handle;
+	struct captured *handle;
 	size_t nr_handles;
 	char *path; /* of the file that is written */
 	FILE *file;
@@ -126,10 +130,12 @@ static void remove_path(struct capture *c, const char *path)
 /* Records how a call failed; a missing file needs no record, as a film gives ENOENT by itself. */
 static int failed(struct capture *c, const char *path, enum node_call call, int error)
 {
-	struct node *node;
+	struct node *node = files_find(&c->files, path);
+	char byte;
 
 	if (error == -ENOENT) {
-		if (path_is_good(path))
+		/* A link may lead nowhere, and be there. */
+		if (node && !(node->link && env_readlink(c->inner, path, &byte, 1) >= 0))
 			remove_path(c, path);
 		return error;
 	}
@@ -171,8 +177,7 @@ static int new_handle(struct capture *c, int inner, struct node *node)
 		c->handle = more;
 		c->nr_handles++;
 	}
-	c->handle[i].inner = inner;
-	c->handle[i].node = node;
+	c->handle[i] = (struct captured){.inner = inner, .frame = c->frame, .node = node};
 	return (int)i;
 }
 
@@ -262,7 +267,9 @@ static ssize_t capture_read(struct env *env, int handle, void *out, size_t size,
 		return gone;
 	if (first_time(c, node, PART_FILE)) {
 		r = fetch(c, node, inner);
-		if (r == gone) {
+		/* Said of a handle that was good before, it is the end of what it was opened on; said at
+		 * once, it is an error like any other. */
+		if (r == gone && c->handle[handle].frame != c->frame) {
 			remove_path(c, node->path);
 			return gone;
 		}

@@ -1,10 +1,11 @@
 /* Keys and values, one pair a line.
  *
- * The kernel prints the same keys in the same order for as long as it runs, so the first reading learns on
- * which line each key stands and later ones look only there. Three things send a reading back to searching
- * (which learns anew): a key that is not on its line, a text that ends early, and, when some keys have never
- * been seen, a different number of lines: a kernel thread's status has no Vm lines, a module may add some to
- * vmstat. A hash of the keys was rejected: it would be computed for every line, wanted or not. */
+ * The kernel prints the same keys in the same order for as long as it runs, so the first reading learns on which
+ * line each key stands and later ones look only there. Two things send a reading back to searching, which learns
+ * anew: a key that is not on its line, and a key on another line that was not there before (a kernel thread's status
+ * has no Vm lines; the next process has them again). So a reader with keys that this kernel lacks looks at all
+ * lines, the others only at their own.
+ * A hash of the keys was rejected: it would be computed for every line, wanted or not. */
 #include "read/read.h"
 
 #include "read/wide.h"
@@ -111,29 +112,38 @@ static const char *next_line(const char *p, const char *end)
 	return p && p < end ? p + 1 : end;
 }
 
-/* False when a key is not where it was: then nothing may be believed. */
-static bool read_known(
-	const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
+/* The line holds a key that was not there when the lines were learned. */
+static bool is_news(const struct kv_reader *r, const char *p, const char *end)
 {
-	unsigned line = 0;
+	for (const struct kv_key *key = r->key + r->nr_known; key < r->key + r->nr_keys; key++)
+		if (key_stands_at(key, p, end))
+			return true;
+	return false;
+}
 
-	for (const struct kv_key *key = r->key; key < r->key + r->nr_known; key++) {
+/* False when keys are not where they were: then nothing may be believed. */
+static bool read_known(const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
+{
+	const struct kv_key *key = r->key, *last = r->key + r->nr_known;
+	bool all = r->nr_known == r->nr_keys;
+
+	for (unsigned line = 0; p < end && (key < last || !all); line++, p = next_line(p, end)) {
 		int64_t value;
 
-		for (; line < key->line && p < end; line++)
-			p = next_line(p, end);
+		if (key == last || line != key->line) {
+			if (!all && is_news(r, p, end))
+				return false;
+			continue;
+		}
 		if (!key_stands_at(key, p, end))
 			return false;
-		if (!value_of(key, &p, end, &value))
-			continue;
-		cell[key->col] = value;
-		*got |= UINT64_C(1) << key->col;
+		if (value_of(key, &p, end, &value)) {
+			cell[key->col] = value;
+			*got |= UINT64_C(1) << key->col;
+		}
+		key++;
 	}
-	if (r->nr_known == r->nr_keys)
-		return true;
-	for (; p < end; line++)
-		p = next_line(p, end);
-	return line == r->nr_lines;
+	return key == last;
 }
 
 static uint64_t search(struct kv_reader *r, const char *p, const char *end, int64_t *cell)
@@ -159,7 +169,6 @@ static uint64_t search(struct kv_reader *r, const char *p, const char *end, int6
 			break;
 		}
 	}
-	r->nr_lines = (uint16_t)MIN(line, NOWHERE);
 	return got;
 }
 

@@ -16,11 +16,10 @@ struct columns_map {
 
 /* `Key: value` or `key value` per line (meminfo, vmstat, status, io, memory.stat). The order of lines is
  * learned in the first reading; later ones find each key where it was, and search only when it moved. A key
- * counts when it is followed by ':' or a blank; of a key that stands twice the first counts. */
+ * counts when it is followed by ':' or a blank; of a key that stands twice one counts. */
 struct kv_reader {
 	uint16_t nr_keys;
 	uint16_t nr_known; /* those with a known line come first, in the order of lines */
-	uint16_t nr_lines; /* of the text they were learned from */
 	uint64_t mask;	   /* columns of all keys */
 	struct kv_key {
 		const char *key;
