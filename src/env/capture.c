@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "env/script.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -430,7 +431,7 @@ static int64_t capture_cpu_clock(struct env *env, pid_t pid)
 	if (node && node->cpu_ns >= 0 && seen_of(node)->frame[PART_CPU] == c->frame)
 		return node->cpu_ns;
 	ns = env_cpu_clock(c->inner, pid);
-	if (ns == -ESRCH)
+	if (ns == -ESRCH && pid > 0)
 		remove_path(c, path);
 	if (ns < 0)
 		return ns;
@@ -623,13 +624,24 @@ static const struct env_ops capture_ops = {
 	.free = capture_free,
 };
 
+/* It shows other people's processes: for its owner only. */
+static FILE *open_private(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 struct env *env_capture(struct env *inner, const char *path)
 {
 	struct capture *c = inner ? calloc(1, sizeof(*c)) : NULL;
 
 	if (c) {
 		c->path = strdup(path);
-		c->file = c->path ? fopen(path, "we") : NULL;
+		c->file = c->path ? open_private(path) : NULL;
 	}
 	if (!c || !c->file) {
 		if (c)
