@@ -1,10 +1,11 @@
-/* Makes recordings for the end-to-end tests of the store, from the invented machine of store_world.h. The same
- * seed gives the same life, so that what a killed writer left can be compared with what it would have written.
+/* Makes recordings for the end-to-end tests of the store, from the invented machine of store_world.h. The
+ *same seed gives the same life, so that what a killed writer left can be compared with what it would have
+ *written.
  *
  *	store_tool write SEED TICKS FILE	a whole recording, short segments
  *	store_tool busy SEED TICKS FILE		the same with nearly every cell changing at every tick
- *	store_tool ever SEED TICKS FILE		as write, and after every flush "N BYTES" on stdout: N ticks were
- *						recorded, the file has so many bytes; no end mark */
+ *	store_tool ever SEED TICKS FILE		as write, and after every flush "N BYTES" on stdout: N ticks
+ *were recorded, the file has so many bytes; no end mark */
 #include "store_world.h"
 
 #include "store/limits.h"

@@ -28,6 +28,7 @@ struct world {
 	int64_t time_ns;
 	uint64_t state[WORLD_TICKS]; /* hash by tick number; 0: no such tick */
 	bool busy;		     /* most cells change in every tick */
+	uint32_t rows;		     /* of the set of processes; WORLD_ROWS at most */
 };
 
 void world_init(struct world *x, uint64_t seed, const char *path);
@@ -51,6 +52,7 @@ struct reading {
 	unsigned lost, ticks, summaries, again;
 	uint8_t seen[WORLD_TICKS];
 	uint64_t last_tick;
+	bool quiet; /* no log */
 	struct {
 		uint64_t hash;
 		int64_t time_ns;
