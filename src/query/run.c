@@ -40,6 +40,19 @@ static int is_recording(const struct dirent *entry)
 	return n > suffix && entry->d_name[0] != '.' && !strcmp(entry->d_name + n - suffix, RECORDING_SUFFIX);
 }
 
+/* A file named twice, or by itself and by its directory, is still one recording. */
+static bool has_file(const struct run *run, const char *path)
+{
+	struct stat st, other;
+
+	if (stat(path, &st) < 0)
+		return false;
+	for (size_t i = 0; i < run->nr; i++)
+		if (stat(run->path[i], &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
+			return true;
+	return false;
+}
+
 static int recording_probe(const char *path)
 {
 	struct store_reader *reader = NULL;
@@ -53,7 +66,7 @@ static int recording_probe(const char *path)
 static int add_directory(struct run *run, const char *path, struct buf *reterr)
 {
 	struct dirent **entry = NULL;
-	size_t before = run->nr;
+	bool found = false;
 	int n = scandir(path, &entry, is_recording, alphasort), r = n < 0 ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
@@ -63,14 +76,17 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 			full = NULL;
 			r = -ENOMEM;
 		}
-		if (r >= 0)
-			r = recording_probe(full) < 0 ? list_add(&run->skipped, &run->nr_skipped, full)
-						      : list_add(&run->path, &run->nr, full);
+		if (r >= 0 && recording_probe(full) < 0) {
+			r = list_add(&run->skipped, &run->nr_skipped, full);
+		} else if (r >= 0) {
+			found = true;
+			r = has_file(run, full) ? 0 : list_add(&run->path, &run->nr, full);
+		}
 		free(full);
 		free(entry[i]);
 	}
 	free(entry);
-	if (r >= 0 && run->nr == before) {
+	if (r >= 0 && !found) {
 		r = -ENOENT;
 		buf_addf(reterr, "%s holds no recording (*%s)", path, RECORDING_SUFFIX);
 	} else if (r < 0) {
@@ -89,7 +105,7 @@ static int add_path(struct run *run, const char *path, struct buf *reterr)
 	/* A pipe or a device would block for ever. */
 	if (r >= 0)
 		r = S_ISREG(st.st_mode) ? recording_probe(path) : -EBADMSG;
-	if (r >= 0)
+	if (r >= 0 && !has_file(run, path))
 		r = list_add(&run->path, &run->nr, path);
 	if (r == -EBADMSG)
 		buf_addf(reterr, "%s is not a recording", path);

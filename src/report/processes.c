@@ -68,7 +68,7 @@ static const char *look_text(char out[static UNITS_SIZE], double v, enum look lo
 	case LOOK_BYTES:
 		return format_bytes(out, v);
 	case LOOK_MOMENT:
-		return format_moment(out, v);
+		return format_moment(out, v, 0);
 	case LOOK_TIME:
 		return format_duration(out, v);
 	case LOOK_COUNT:

@@ -195,10 +195,11 @@ static void memory_line(const struct page *p, struct buf *line)
 
 	if (has(p, FIG_PSS)) {
 		buf_addf(line, "peak %s%s PSS at %s", tilde(p, FIG_PSS_ESTIMATED),
-			format_bytes(text, value(p, FIG_PSS)), format_moment(at, value(p, FIG_PSS_AT)));
+			format_bytes(text, value(p, FIG_PSS)),
+			format_moment(at, value(p, FIG_PSS_AT), value(p, FIG_WALL)));
 	} else if (has(p, FIG_RSS)) {
 		buf_addf(line, "peak %s RSS sum at %s", format_bytes(text, value(p, FIG_RSS)),
-			format_moment(at, value(p, FIG_RSS_AT)));
+			format_moment(at, value(p, FIG_RSS_AT), value(p, FIG_WALL)));
 	} else {
 		buf_addf(line, "not known: %s", p->s->figure[FIG_RSS].why);
 	}

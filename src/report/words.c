@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-char *format_moment(char out[static UNITS_SIZE], double seconds)
+char *format_moment(char out[static UNITS_SIZE], double seconds, double length)
 {
 	long whole = (long)round_i64(MIN(fabs(seconds), 1e15));
 
-	if (seconds < 59.5)
+	if (seconds < 59.5 && length < 60)
 		return format_duration(out, seconds);
 	if (whole < 3600)
 		snprintf(out, UNITS_SIZE, "%ldm%02lds", whole / 60, whole % 60);

@@ -5,8 +5,8 @@
 #include "base/buf.h"
 #include "base/units.h"
 
-/* "0m58s", "1h02m03s"; below a minute as format_duration() does. For moments within a run. */
-char *format_moment(char out[static UNITS_SIZE], double seconds);
+/* A moment in a run of that length: "0m58s", "1h02m03s"; in shorter runs than a minute "3.25s". */
+char *format_moment(char out[static UNITS_SIZE], double seconds, double length);
 /* "4,812 processes", "1 process". */
 void add_count(struct buf *out, double n, const char *one, const char *many);
 

@@ -1,0 +1,81 @@
+/* Recordings for the tests of query/: a small tree of processes whose every value is chosen by the test,
+ * written with the store's own writer. Values are given in the recording's units: ns, clock ticks of 10 ms,
+ * pages of 4096 bytes, KiB. */
+#ifndef QUERY_MAKER_H
+#define QUERY_MAKER_H
+
+#include "base/pairs.h"
+#include "metric/schema.h"
+#include "metric/table.h"
+#include "query/summary.h"
+#include "store/store.h"
+
+#define MAKER_ROWS 4096
+#define SECOND INT64_C(1000000000)
+#define MILLI INT64_C(1000000)
+
+enum { MAKER_PROCESS, MAKER_TREE, MAKER_SELF, MAKER_CPU, MAKER_SETS };
+
+struct maker {
+	char path[128];
+	struct schema *schema;
+	struct table table[MAKER_SETS];
+	struct table *tables[MAKER_SETS];
+	struct store_writer *w;
+	uint64_t tick;
+	struct pair memory[64];
+	char text[1024];
+	struct pairs pairs;
+};
+
+/* What is left out of the schema, or declared unavailable: names parted by commas. */
+struct maker_options {
+	const char *mode, *host, *command;
+	size_t command_len;
+	int64_t start_wall_ns, interval_ns, nr_cpus;
+	const char *without, *forbidden;
+	const char *helpers;
+};
+
+void maker_open(struct maker *m, const char *path, const struct maker_options *o);
+/* Another process; its cells are unset. */
+void maker_join(
+	struct maker *m, uint32_t row, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns, bool late);
+void maker_join_as(struct maker *m, uint32_t row, uint32_t id, int64_t pid, const void *name, size_t name_len,
+	const void *cmdline, size_t cmdline_len);
+void maker_gone(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how);
+/* With more to say: keys and numbers, NULL at the end. */
+void maker_gone_with(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how, ...);
+/* A cell of a row, by the metric's name. Unset with maker_unset. */
+void maker_set(struct maker *m, uint32_t row, const char *metric, int64_t value);
+void maker_unset(struct maker *m, uint32_t row, const char *metric);
+/* In pages, and in KiB as smaps_rollup has it. */
+void set_memory(struct maker *m, uint32_t row, int64_t rss, int64_t shared);
+void set_smaps(struct maker *m, uint32_t row, int64_t rss, int64_t pss, int64_t clean, int64_t dirty);
+void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char *key, const char *value);
+void maker_tick(struct maker *m, int64_t time_ns);
+/* keys and numbers, NULL at the end; closes. */
+void maker_finish(struct maker *m, ...);
+/* As if killed: what was flushed stays. */
+void maker_abandon(struct maker *m);
+
+/* ---- around them ---- */
+
+/* Each test has a directory of its own, and in it a file to write into. */
+extern char dir[64], file[96];
+int maker_setup(void **state);
+int maker_teardown(void **state);
+const char *file_in(const char *name); /* the text is overwritten by the next call */
+
+struct summary *summary_of_paths(const char *const *path, size_t nr);
+struct summary *summary_of(const char *path);
+double value(const struct summary *s, enum figure_id id); /* fails the test when there is none */
+bool has_note(const struct summary *s, const char *words);
+
+#define assert_near(a, b)                                               \
+	do {                                                            \
+		double a_ = (a), b_ = (b);                              \
+		if (!(fabs(a_ - b_) <= 1e-9 * MAX(1, fabs(b_))))        \
+			fail_msg("%s is %.12g, not %.12g", #a, a_, b_); \
+	} while (0)
+#endif

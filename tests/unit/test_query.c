@@ -1,0 +1,909 @@
+/* query/: totals, peaks and notes of a recording, and several as one run. Every recording here is made by the
+ * store's own writer, with values from which the right answers follow by hand. */
+#include "query_maker.h"
+
+#include "query/series.h"
+
+#include <malloc.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- totals ---- */
+
+static void test_the_tree_is_the_living_and_the_gone(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.cpu.time", 0);
+	maker_tick(&m, 1 * MILLI);
+	maker_join(&m, 1, 2, 101, 100, SECOND / 2, false);
+	maker_set(&m, 0, "proc.cpu.time", 500 * MILLI);
+	maker_set(&m, 1, "proc.cpu.time", 400 * MILLI);
+	maker_tick(&m, SECOND);
+	/* The child ends and is waited for: its parent has its time now. */
+	maker_gone(&m, 1, 2, 3 * SECOND / 2, "event");
+	maker_set(&m, 0, "proc.cpu.time", 800 * MILLI);
+	maker_set(&m, 0, "proc.cpu.children_user", 60);
+	maker_set(&m, 0, "proc.cpu.children_system", 10);
+	maker_set(&m, 0, "proc.io.read_chars", 5000);
+	maker_set(&m, 0, "proc.faults.minor", 7);
+	maker_set(&m, 0, "proc.faults.children_minor", 5);
+	maker_tick(&m, 2 * SECOND);
+	/* We reap the parent: all of it is in what is gone. */
+	maker_gone(&m, 0, 1, 5 * SECOND / 2, "reaped");
+	maker_set(&m, 0, "tree.gone.user", 1300000);
+	maker_set(&m, 0, "tree.gone.system", 300000);
+	maker_set(&m, 0, "tree.gone.read_chars", 6000);
+	maker_set(&m, 0, "tree.gone.minor_faults", 13);
+	maker_set(&m, 0, "tree.gone.max_rss", 2048);
+	maker_tick(&m, 5 * SECOND / 2);
+	maker_finish(&m, "exit_status", INT64_C(0x300), "end_ns", 5 * SECOND / 2, "ticks", INT64_C(4),
+		"missed", INT64_C(1), "self_cpu_ns", 25 * MILLI, "self_peak_rss_kib", INT64_C(3000), NULL);
+
+	s = summary_of(file);
+	assert_true(s->complete);
+	assert_near(value(s, FIG_CPU), 1.6);
+	assert_near(value(s, FIG_WALL), 2.5);
+	assert_near(value(s, FIG_MEAN_CORES), 0.64);
+	assert_near(value(s, FIG_READ_CHARS), 6000);
+	assert_near(value(s, FIG_MINOR), 13);
+	assert_near(value(s, FIG_SEEN), 2);
+	assert_near(value(s, FIG_PROCESSES), 2);
+	assert_near(value(s, FIG_HWM), 2048 * 1024);
+	assert_near(value(s, FIG_EXIT_CODE), 3);
+	assert_string_equal(s->figure[FIG_EXIT_SIGNAL].why, "");
+	assert_near(value(s, FIG_TICKS), 4);
+	assert_near(value(s, FIG_MISSED), 1);
+	assert_near(value(s, FIG_SELF_PERCENT), 1);
+	assert_near(value(s, FIG_SELF_RSS), 3000 * 1024);
+	assert_string_equal(s->cpu_source, "rusage");
+	assert_false(s->cpu_lower_bound);
+	/* 0.9 s in the first second, 0.6 in the second, 0.1 in the sliver after it. */
+	assert_near(value(s, FIG_PEAK_CORES), 0.9);
+	assert_near(value(s, FIG_PEAK_CORES_AT), 1);
+	/* Seen in samples: 0.8 of the parent, 0.4 of the child. */
+	assert_near(value(s, FIG_OBSERVED), 1.2 / 1.6);
+	/* Never given: not zero. */
+	assert_non_null(s->figure[FIG_SWAP].why);
+	assert_non_null(s->figure[FIG_READ_BYTES].why);
+	summary_free(s);
+}
+
+static void test_dips_and_overshoots_of_one_tick_are_settled(void **state)
+{
+	/* CPU of the parent, of what it has waited for, and of two children, in 10 ms; -1: it is gone. */
+	static const int64_t at[][4] = {{0, 0, 0, 0}, {10, 0, 100, 0},
+		{20, 200, 200, 0}, /* read before it ended, its parent after it had waited: counted twice */
+		{30, 200, -1, 0}, {40, 200, -1, 100},
+		{50, 200, -1, -1}, /* gone, and its parent was read before that: not counted at all */
+		{60, 300, -1, -1}, {70, 300, -1, -1}};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 101, 100, 0, false);
+	maker_join(&m, 2, 3, 102, 100, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		maker_set(&m, 0, "proc.cpu.time", at[i][0] * 10 * MILLI);
+		maker_set(&m, 0, "proc.cpu.children_user", at[i][1]);
+		for (uint32_t child = 1; child <= 2; child++) {
+			if (at[i][child + 1] >= 0)
+				maker_set(&m, child, "proc.cpu.time", at[i][child + 1] * 10 * MILLI);
+			else if (at[i - 1][child + 1] >= 0)
+				maker_gone(&m, child, child + 1, (int64_t)i * SECOND, "event");
+		}
+		maker_tick(&m, (int64_t)i * SECOND);
+	}
+	maker_finish(&m, "end_ns", 7 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 3.7);
+	/* From 1.1 to 2.3 in the second tick; the 4.2 that was read there is not 3.1 cores. */
+	assert_near(value(s, FIG_PEAK_CORES), 1.2);
+	summary_free(s);
+}
+
+static void test_a_counter_that_falls_was_reset(void **state)
+{
+	static const int64_t chars[] = {0, 1000, 1500, 200, 700};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(chars); i++) {
+		maker_set(&m, 0, "proc.cpu.time", (int64_t)i * MILLI);
+		maker_set(&m, 0, "proc.io.write_chars", chars[i]);
+		maker_tick(&m, (int64_t)i * SECOND);
+	}
+	/* It goes; what is gone is what the kernel knew, and the reset is not taken back. */
+	maker_gone(&m, 0, 1, 5 * SECOND, "reaped");
+	maker_set(&m, 0, "tree.gone.write_chars", 700);
+	maker_set(&m, 0, "tree.gone.user", 4000);
+	maker_tick(&m, 5 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_WRITE_CHARS), 1500 + 500);
+	assert_near(value(s, FIG_CPU), 0.004);
+	summary_free(s);
+}
+
+static void test_the_kernels_total_wins(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i <= 4; i++) {
+		maker_set(&m, 0, "proc.cpu.time", i * SECOND / 4);
+		maker_set(&m, 0, "proc.signals.ignored", INT64_C(1) << 16);
+		maker_set(&m, 0, "tree.cgroup.cpu", i * SECOND);
+		maker_set(&m, 0, "tree.cgroup.user", i * SECOND * 3 / 4);
+		maker_set(&m, 0, "tree.cgroup.system", i * SECOND / 4);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, "end_ns", 4 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 4);
+	assert_near(value(s, FIG_USER), 3);
+	assert_near(value(s, FIG_SYSTEM), 1);
+	assert_near(value(s, FIG_PEAK_CORES), 1);
+	assert_near(value(s, FIG_OBSERVED), 0.25);
+	assert_string_equal(s->cpu_source, "cgroup");
+	assert_false(s->cpu_lower_bound);
+	summary_free(s);
+}
+
+static void test_an_ignored_sigchld_makes_a_lower_bound(void **state)
+{
+	struct maker_options told = {.helpers = "connector,taskstats"};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		maker_open(&m, file, i ? &told : NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_set(&m, 0, "proc.cpu.time", SECOND);
+		maker_set(&m, 0, "proc.signals.ignored", INT64_C(1) << 16);
+		maker_tick(&m, SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_int_equal(s->cpu_lower_bound, i == 0);
+		assert_int_equal(has_note(s, "CPU time is a lower bound"), i == 0);
+		assert_string_equal(s->cpu_source, i ? "rusage" : "rusage+last samples");
+		summary_free(s);
+	}
+	/* Any other ignored signal means nothing. */
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.cpu.time", SECOND);
+	maker_set(&m, 0, "proc.signals.ignored", INT64_C(1) << 15 | 1 << 17);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_false(s->cpu_lower_bound);
+	summary_free(s);
+}
+
+static void test_attached_trees_count_from_then_on(void **state)
+{
+	struct maker_options o = {.mode = "attach"};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, true);
+	maker_set(&m, 0, "proc.cpu.time", 1000 * SECOND);
+	maker_set(&m, 0, "proc.cpu.children_user", 5000);
+	maker_set(&m, 0, "proc.io.read_chars", 123456);
+	maker_tick(&m, 2 * MILLI);
+	maker_set(&m, 0, "proc.cpu.time", 1000 * SECOND + SECOND / 2);
+	maker_set(&m, 0, "proc.cpu.children_user", 5010);
+	maker_set(&m, 0, "proc.io.read_chars", 123556);
+	maker_tick(&m, SECOND);
+	/* One that lived long before joins late, and brings its past. */
+	maker_join(&m, 1, 2, 200, 100, SECOND, true);
+	maker_set(&m, 1, "proc.cpu.time", 70 * SECOND);
+	maker_set(&m, 1, "proc.io.read_chars", 70000);
+	maker_tick(&m, 2 * SECOND);
+	maker_set(&m, 1, "proc.cpu.time", 70 * SECOND + SECOND / 4);
+	maker_tick(&m, 3 * SECOND);
+	/* It ends: a stranger waits for it, and it is gone as last seen. */
+	maker_gone(&m, 1, 2, 4 * SECOND, "noticed");
+	maker_set(&m, 0, "tree.gone.user", 70250000);
+	maker_set(&m, 0, "tree.gone.read_chars", 70000);
+	maker_tick(&m, 4 * SECOND);
+	maker_finish(&m, "end_ns", 4 * SECOND, "unfinished", INT64_C(1), NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 0.5 + 0.1 + 0.25);
+	assert_near(value(s, FIG_READ_CHARS), 100);
+	assert_near(value(s, FIG_OBSERVED), 0.75 / 0.85);
+	assert_near(value(s, FIG_PEAK_CORES), 0.6);
+	assert_non_null(strstr(s->figure[FIG_EXIT_CODE].why, "attached"));
+	assert_true(has_note(s, "1 process still ran"));
+	/* Its parent is a member, who waits for it: nothing was missed. */
+	assert_string_equal(s->cpu_source, "rusage");
+	summary_free(s);
+}
+
+static void test_ended_among_strangers_is_as_last_sampled(void **state)
+{
+	struct maker_options o = {.mode = "attach"};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, true);
+	maker_set(&m, 0, "proc.cpu.time", SECOND);
+	maker_tick(&m, 0);
+	maker_set(&m, 0, "proc.cpu.time", 2 * SECOND);
+	maker_tick(&m, SECOND);
+	maker_gone(&m, 0, 1, 2 * SECOND, "noticed");
+	maker_set(&m, 0, "tree.gone.user", 2000000);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_string_equal(s->cpu_source, "rusage+last samples");
+	assert_near(value(s, FIG_CPU), 1);
+	summary_free(s);
+}
+
+/* ---- peaks ---- */
+
+static void test_a_peak_of_cores_is_never_a_sliver(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	/* 4 ms of CPU in the first 0.4 ms, by a clock that was read late; half a core; a sliver at the end.
+	 */
+	maker_set(&m, 0, "proc.cpu.time", 4 * MILLI);
+	maker_tick(&m, 400000);
+	for (int64_t i = 1; i <= 10; i++) {
+		maker_set(&m, 0, "proc.cpu.time", i * SECOND / 2);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_set(&m, 0, "proc.cpu.time", 5 * SECOND + 30 * MILLI);
+	maker_tick(&m, 10 * SECOND + 5 * MILLI);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	/* The sliver counts with the second before it: 0.53 / 1.005. */
+	assert_near(value(s, FIG_PEAK_CORES), 0.53 / 1.005);
+	summary_free(s);
+}
+
+static void test_a_peak_of_cores_is_possible(void **state)
+{
+	struct maker_options o = {.nr_cpus = 4, .interval_ns = 100 * MILLI};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	/* Four cores busy all the time; every second tick is read 20 ms late. */
+	for (int64_t i = 0; i <= 100; i++) {
+		maker_set(&m, 0, "proc.cpu.time", 4 * (i * 100 + (i % 2 ? 20 : 0)) * MILLI);
+		maker_tick(&m, i * 100 * MILLI);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PEAK_CORES), 4);
+	assert_near(value(s, FIG_PEAK_WINDOW), 0.2);
+	assert_false(has_note(s, "above what the machine has"));
+	summary_free(s);
+}
+
+static void test_a_run_shorter_than_an_interval_has_its_mean(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.cpu.time", MILLI);
+	maker_tick(&m, MILLI);
+	maker_gone(&m, 0, 1, 20 * MILLI, "reaped");
+	maker_set(&m, 0, "tree.gone.user", 12000);
+	maker_tick(&m, 20 * MILLI);
+	maker_finish(&m, "end_ns", 20 * MILLI, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PEAK_CORES), 0.6);
+	assert_near(value(s, FIG_MEAN_CORES), 0.6);
+	summary_free(s);
+}
+
+static void test_memory_peaks_are_of_sums_at_an_instant(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 101, 100, 0, false);
+	/* 100 + 10 pages, then 10 + 60: the peak is 110, not 160. */
+	set_memory(&m, 0, 100, 40);
+	set_memory(&m, 1, 10, 4);
+	set_smaps(&m, 0, 400, 300, 40, 200);
+	set_smaps(&m, 1, 40, 30, 4, 20);
+	maker_set(&m, 0, "proc.mem.swap", 5);
+	maker_set(&m, 0, "proc.threads", 3);
+	maker_set(&m, 1, "proc.threads", 1);
+	maker_tick(&m, SECOND);
+	set_memory(&m, 0, 10, 4);
+	set_memory(&m, 1, 60, 4);
+	maker_set(&m, 1, "proc.threads", 9);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_RSS), 110 * 4096);
+	assert_near(value(s, FIG_RSS_AT), 1);
+	assert_near(value(s, FIG_PSS), 330 * 1024);
+	assert_near(value(s, FIG_PSS_ESTIMATED), 0);
+	assert_near(value(s, FIG_USS), 264 * 1024);
+	assert_near(value(s, FIG_SWAP), 5 * 1024);
+	assert_near(value(s, FIG_THREADS), 12);
+	summary_free(s);
+}
+
+static void test_pss_follows_rss_between_readings(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	set_memory(&m, 0, 100, 40);
+	set_smaps(&m, 0, 400, 300, 40, 200);
+	maker_set(&m, 0, "proc.mem.private_huge", 2048);
+	maker_tick(&m, SECOND);
+	/* 100 pages more: 300 + 400 KiB, of which 400 are an estimate; USS 2288 + 400. */
+	set_memory(&m, 0, 200, 40);
+	maker_tick(&m, 2 * SECOND);
+	/* It shrinks to less than what was shared: never below nothing. */
+	set_memory(&m, 0, 1, 1);
+	maker_tick(&m, 3 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PSS), 700 * 1024);
+	assert_near(value(s, FIG_PSS_AT), 2);
+	assert_near(value(s, FIG_PSS_ESTIMATED), 400.0 / 700);
+	assert_near(value(s, FIG_USS), 2688 * 1024);
+	assert_near(value(s, FIG_USS_ESTIMATED), 400.0 / 2688);
+	assert_true(has_note(s, "57 %"));
+	summary_free(s);
+}
+
+static void test_pss_is_at_most_rss(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	set_memory(&m, 0, 50, 0);
+	set_smaps(&m, 0, 100, 100, 0, 100); /* read when there was less */
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PSS), 200 * 1024);
+	summary_free(s);
+}
+
+static void test_pss_never_read_is_an_estimate_and_not_recorded_is_null(void **state)
+{
+	struct maker_options without = {.without = "proc.mem.pss,proc.mem.private_dirty"};
+	struct maker_options forbidden = {.forbidden = "proc.mem.pss,proc.mem.private_dirty"};
+	struct maker_options *o[] = {NULL, &without, &forbidden};
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(o); i++) {
+		maker_open(&m, file, o[i]);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		set_memory(&m, 0, 100, 30);
+		maker_tick(&m, SECOND);
+		maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
+		maker_tick(&m, 2 * SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		if (i == 0) {
+			assert_near(value(s, FIG_PSS), 70 * 4096);
+			assert_near(value(s, FIG_USS), 70 * 4096);
+			assert_near(value(s, FIG_PSS_ESTIMATED), 1);
+			assert_true(has_note(s, "never read"));
+		} else {
+			assert_string_equal(
+				s->figure[FIG_PSS].why, i == 1 ? "not recorded" : "needs the right to look");
+			assert_non_null(s->figure[FIG_USS].why);
+			assert_non_null(s->figure[FIG_PSS_ESTIMATED].why);
+		}
+		summary_free(s);
+	}
+}
+
+static void test_a_spike_between_samples_is_told(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	set_memory(&m, 0, 1000, 0);
+	maker_set(&m, 0, "proc.mem.hwm", 4000);
+	maker_tick(&m, SECOND);
+	maker_gone_with(&m, 0, 1, 2 * SECOND, "reaped", "max_rss_kib", INT64_C(512000), NULL);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_HWM), 512000 * 1024.0);
+	assert_near(value(s, FIG_RSS), 1000 * 4096);
+	assert_true(has_note(s, "reached 500 MiB"));
+	summary_free(s);
+}
+
+/* ---- what is missing ---- */
+
+static void test_unfinished_recordings_tell_what_they_know(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i < 4; i++) {
+		maker_set(&m, 0, "proc.cpu.time", i * SECOND);
+		maker_set(&m, 0, "self.cpu", i * MILLI);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_abandon(&m);
+	s = summary_of(file);
+	assert_false(s->complete);
+	assert_near(value(s, FIG_CPU), 3);
+	assert_near(value(s, FIG_WALL), 3);
+	assert_near(value(s, FIG_TICKS), 4);
+	assert_near(value(s, FIG_SELF_CPU), 0.003);
+	assert_non_null(strstr(s->figure[FIG_EXIT_CODE].why, "unfinished"));
+	assert_true(has_note(s, "unfinished"));
+	summary_free(s);
+}
+
+static void test_no_ticks_and_one_tick(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_finish(&m, "exit_status", INT64_C(0), "end_ns", MILLI, NULL);
+	s = summary_of(file);
+	assert_true(s->complete);
+	assert_near(value(s, FIG_EXIT_CODE), 0);
+	assert_near(value(s, FIG_TICKS), 0);
+	assert_string_equal(s->figure[FIG_CPU].why, "no sample was taken");
+	assert_string_equal(s->figure[FIG_RSS].why, "no sample was taken");
+	summary_free(s);
+
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.cpu.time", 30 * MILLI);
+	set_memory(&m, 0, 10, 0);
+	maker_tick(&m, 100 * MILLI);
+	maker_finish(&m, "exit_status", INT64_C(9), "end_ns", 100 * MILLI, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_EXIT_SIGNAL), 9);
+	assert_near(value(s, FIG_CPU), 0.03);
+	assert_near(value(s, FIG_PEAK_CORES), 0.3);
+	assert_near(value(s, FIG_RSS), 40960);
+	summary_free(s);
+}
+
+static void test_all_ended_before_their_first_sample(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, STORE_NO_ROW, 1, 100, 1, 0, false);
+	maker_gone_with(&m, STORE_NO_ROW, 1, MILLI, "reaped", "sampled", INT64_C(0), "max_rss_kib",
+		INT64_C(900), NULL);
+	maker_set(&m, 0, "tree.gone.user", 800);
+	maker_set(&m, 0, "tree.gone.system", 200);
+	maker_set(&m, 0, "tree.unsampled", 1);
+	maker_tick(&m, 2 * MILLI);
+	maker_finish(&m, "end_ns", 2 * MILLI, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_SEEN), 1);
+	assert_near(value(s, FIG_UNSAMPLED), 1);
+	assert_false(s->unsampled_is_upper_bound);
+	assert_near(value(s, FIG_CPU), 0.001);
+	assert_near(value(s, FIG_HWM), 900 * 1024);
+	assert_non_null(s->figure[FIG_RSS].why);
+	assert_near(value(s, FIG_OBSERVED), 0);
+	summary_free(s);
+}
+
+static void test_unreadable_io_is_null_and_partly_unreadable_is_noted(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (int readable = 0; readable < 2; readable++) {
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_join(&m, 1, 2, 101, 1, 0, false);
+		maker_set(&m, 0, "proc.cpu.time", MILLI);
+		maker_set(&m, 1, "proc.cpu.time", MILLI);
+		if (readable)
+			maker_set(&m, 0, "proc.io.read_chars", 77);
+		maker_tick(&m, SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		if (readable)
+			assert_near(value(s, FIG_READ_CHARS), 77);
+		else /* what is gone is zero, but that is not all */
+			assert_string_equal(s->figure[FIG_READ_CHARS].why, "could not be read");
+		assert_int_equal(has_note(s, "could not be read"), 1);
+		summary_free(s);
+	}
+}
+
+static void test_reasons_told_while_recording(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	pairs_reset(&m.pairs);
+	pairs_str(&m.pairs, "metric", "proc.mem.swap");
+	pairs_str(&m.pairs, "why", "the kernel has no swap");
+	store_event(m.w, 0, "unavailable", &m.pairs);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_string_equal(s->figure[FIG_SWAP].why, "the kernel has no swap");
+	summary_free(s);
+}
+
+static void test_unknown_processes_are_an_upper_bound(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_set(&m, 0, "tree.unsampled", 3);
+	maker_set(&m, 0, "tree.unknown", 40);
+	maker_set(&m, 0, "tree.processes", 17);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_UNSAMPLED), 43);
+	assert_true(s->unsampled_is_upper_bound);
+	assert_near(value(s, FIG_PROCESSES), 17);
+	summary_free(s);
+}
+
+/* Breaks the file where its middle segments are. */
+static void damage(const char *path, double where)
+{
+	FILE *f = fopen(path, "r+");
+	long size;
+
+	assert_non_null(f);
+	fseek(f, 0, SEEK_END);
+	size = ftell(f);
+	fseek(f, (long)((double)size * where), SEEK_SET);
+	fwrite("################", 1, 16, f);
+	fclose(f);
+}
+
+static void test_no_rate_across_a_gap(void **state)
+{
+	struct maker m;
+	struct summary *s;
+	uint64_t random = 1;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 101, 100, 0, false);
+	/* A tenth of a core, but for a burst of two cores in the middle, where the file will be broken. */
+	for (int64_t i = 0, cpu = 0; i <= 3000; i++) {
+		cpu += i > 1000 && i <= 2000 ? 2 * SECOND : SECOND / 10;
+		maker_set(&m, 0, "proc.cpu.time", cpu);
+		for (uint32_t row = 0; row < 2; row++) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
+			maker_set(&m, row, "proc.io.read_chars", i * 1000 + (int64_t)(random >> 56));
+			maker_set(&m, row, "proc.mem.vms", (int64_t)(random >> 40));
+		}
+		maker_tick(&m, i * SECOND);
+		if (i % 10 == 0)
+			assert_int_equal(store_flush(m.w), 0);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PEAK_CORES), 2);
+	assert_near(value(s, FIG_CPU), 2000 + 200.1);
+	summary_free(s);
+
+	for (double where = 0.34; where < 0.68; where += 0.002)
+		damage(file, where);
+	s = summary_of(file);
+	assert_true(s->lost_bytes > 0);
+	assert_true(has_note(s, "damaged"));
+	/* Totals are absolute, so nothing of them is lost; the burst is, and is not spread into a false rate.
+	 */
+	assert_near(value(s, FIG_CPU), 2000 + 200.1);
+	assert_near(value(s, FIG_PEAK_CORES), MAX(0.1, value(s, FIG_MEAN_CORES)));
+	assert_near(value(s, FIG_SEEN), 2);
+	summary_free(s);
+}
+
+/* ---- several ---- */
+
+static void make_node(const char *name, const char *host, int64_t start_s, int64_t cores, bool finish)
+{
+	struct maker_options o = {.host = host, .start_wall_ns = (1700000000 + start_s) * SECOND};
+	struct maker m;
+
+	maker_open(&m, file_in(name), &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i <= 10; i++) {
+		maker_set(&m, 0, "proc.cpu.time", cores * i * SECOND);
+		maker_set(&m, 0, "proc.mem.rss", i == 5 ? 1000 : 100);
+		maker_tick(&m, i * SECOND + 300 * MILLI * (start_s % 2));
+	}
+	maker_gone(&m, 0, 1, 11 * SECOND, "reaped");
+	maker_set(&m, 0, "tree.gone.user", cores * 10000000);
+	maker_tick(&m, 11 * SECOND);
+	if (finish)
+		maker_finish(&m, "exit_status", start_s ? INT64_C(0x100) : INT64_C(0), "end_ns", 11 * SECOND,
+			NULL);
+	else
+		maker_abandon(&m);
+}
+
+static void test_several_recordings_are_one_run(void **state)
+{
+	const char *path = dir;
+	struct summary *s;
+
+	(void)state;
+	make_node("n1.tacho", "n1", 0, 2, true);
+	make_node("n2.tacho", "n2", 5, 3, true);
+	make_node("n3.tacho", "n2", 100, 4, true);
+	s = summary_of_paths(&path, 1);
+	assert_int_equal(s->nr_nodes, 3);
+	assert_near(value(&s->node[0], FIG_CPU), 20);
+	assert_near(value(&s->node[2], FIG_CPU), 40);
+	assert_near(value(s, FIG_CPU), 90);
+	assert_near(value(s, FIG_WALL), 111);
+	assert_near(value(s, FIG_MEAN_CORES), 90.0 / 111);
+	/* 2 and 3 cores overlap, 4 come later; samples of the two do not fall on the same instants. */
+	assert_true(value(s, FIG_PEAK_CORES) > 4.99 && value(s, FIG_PEAK_CORES) < 5.01);
+	/* Their peaks of 1000 pages are five seconds apart. */
+	assert_near(value(s, FIG_RSS), 1100 * 4096);
+	assert_near(value(s, FIG_SEEN), 3);
+	assert_near(value(s, FIG_PROCESSES), 2);
+	/* Two recordings of one host share its CPUs. */
+	assert_near(value(s, FIG_CPUS), 16);
+	assert_near(value(s, FIG_EXIT_CODE), 1);
+	assert_near(value(s, FIG_INTERVAL), 1);
+	assert_null(s->host);
+	assert_int_equal(s->command_len, 6);
+	assert_true(s->complete);
+	summary_free(s);
+
+	make_node("n3.tacho", "n2", 100, 4, false);
+	s = summary_of_paths(&path, 1);
+	assert_false(s->complete);
+	assert_true(has_note(s, "1 of 3 recordings are unfinished"));
+	summary_free(s);
+}
+
+static void test_operands(void **state)
+{
+	const char *twice[2], *none = file_in("no.tacho");
+	struct run *run = NULL;
+	struct buf err;
+	FILE *f;
+
+	(void)state;
+	buf_init(&err, 1000);
+	assert_int_equal(run_open(&none, 1, &run, &err), -ENOENT);
+	assert_non_null(strstr((char *)err.data, "no.tacho"));
+	buf_reset(&err);
+	none = dir;
+	assert_int_equal(run_open(&none, 1, &run, &err), -ENOENT);
+	buf_reset(&err);
+	make_node("n1.tacho", "n1", 0, 2, true);
+	/* Said twice is still once. */
+	twice[0] = strdup(file_in("n1.tacho"));
+	twice[1] = dir;
+	assert_int_equal(run_open(twice, 2, &run, &err), 0);
+	assert_int_equal(run->nr, 1);
+	run_close(run);
+	/* A broken neighbour is skipped in a directory, and refused by name. */
+	f = fopen(file_in("broken.tacho"), "w");
+	fclose(f);
+	assert_int_equal(run_open(&twice[1], 1, &run, &err), 0);
+	assert_int_equal(run->nr, 1);
+	assert_int_equal(run->nr_skipped, 1);
+	run_close(run);
+	none = file_in("broken.tacho");
+	assert_int_equal(run_open(&none, 1, &run, &err), -EBADMSG);
+	free((char *)twice[0]);
+	buf_release(&err);
+}
+
+/* ---- many and long ---- */
+
+static void test_thousands_of_processes(void **state)
+{
+	struct maker m;
+	struct summary *s;
+	int64_t gone = 0;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	for (uint32_t i = 0; i < 5000; i++) {
+		uint32_t row = i % 1000;
+
+		if (i >= 1000) {
+			maker_gone(&m, row, i - 999, (int64_t)i * MILLI, "reaped");
+			gone += 1000;
+			maker_set(&m, 0, "tree.gone.user", gone);
+		}
+		maker_join(&m, row, i + 1, 1000 + i, 1, (int64_t)i * MILLI, false);
+		maker_set(&m, row, "proc.cpu.time", MILLI);
+		maker_set(&m, row, "proc.mem.rss", 10);
+		if (i % 100 == 99)
+			maker_tick(&m, (int64_t)i * MILLI);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_SEEN), 5000);
+	assert_near(value(s, FIG_PROCESSES), 1000);
+	assert_near(value(s, FIG_CPU), 5);
+	assert_near(value(s, FIG_RSS), 1000 * 40960.0);
+	/* A thousand times a hundred of them came and went between two ticks, and were never seen. */
+	assert_near(value(s, FIG_OBSERVED), 1);
+	summary_free(s);
+}
+
+static void make_long(const char *path, int64_t ticks)
+{
+	struct maker m;
+
+	maker_open(&m, path, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i < ticks; i++) {
+		maker_set(&m, 0, "proc.cpu.time", i * MILLI);
+		maker_set(&m, 0, "proc.mem.rss", 100 + i % 7);
+		maker_tick(&m, i * SECOND);
+		if (i % 100 == 0)
+			assert_int_equal(store_flush(m.w), 0);
+	}
+	maker_finish(&m, NULL);
+}
+
+static size_t series_walk(const char *path, size_t *ret_bytes)
+{
+	static const char *const metric[] = {"tree.cores", "proc.mem.rss"};
+	struct series_query q = {.metric = metric, .nr = 2};
+	struct series_point point;
+	struct series *series;
+	struct buf err;
+	size_t n = 0, most = 0;
+
+	buf_init(&err, 1000);
+	assert_int_equal(series_open(path, &q, &series, &err), 0);
+	while (series_next(series, &point) > 0)
+		if (n++ % 64 == 0)
+			most = MAX(most, mallinfo2().uordblks + mallinfo2().hblkhd);
+	series_close(series);
+	buf_release(&err);
+	*ret_bytes = most;
+	return n;
+}
+
+/* The greatest number of bytes allocated at once while the points behind a summary are read. */
+static size_t account_bytes(const char *path)
+{
+	struct account *a = NULL;
+	struct point point;
+	size_t n = 0, most = 0;
+
+	assert_int_equal(account_open(path, &a), 0);
+	while (account_next(a, &point) > 0)
+		if (n++ % 64 == 0)
+			most = MAX(most, mallinfo2().uordblks + mallinfo2().hblkhd);
+	account_close(a);
+	return most;
+}
+
+static void test_memory_does_not_grow_with_length(void **state)
+{
+	size_t shorter, longer, a, b;
+	struct summary *s;
+
+	(void)state;
+	make_long(file_in("short.tacho"), 2000);
+	make_long(file_in("long.tacho"), 200000);
+	shorter = account_bytes(file_in("short.tacho"));
+	longer = account_bytes(file_in("long.tacho"));
+	assert_true(shorter > 0);
+	assert_true(longer < shorter + 65536);
+	assert_int_equal(series_walk(file_in("short.tacho"), &a), 2000);
+	assert_int_equal(series_walk(file_in("long.tacho"), &b), 200000);
+	assert_true(b < a + 65536);
+	s = summary_of(file_in("long.tacho"));
+	assert_near(value(s, FIG_TICKS), 200000);
+	assert_near(value(s, FIG_CPU), 199.999);
+	summary_free(s);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, maker_setup, maker_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_the_tree_is_the_living_and_the_gone),
+		T(test_dips_and_overshoots_of_one_tick_are_settled),
+		T(test_a_counter_that_falls_was_reset),
+		T(test_the_kernels_total_wins),
+		T(test_an_ignored_sigchld_makes_a_lower_bound),
+		T(test_attached_trees_count_from_then_on),
+		T(test_ended_among_strangers_is_as_last_sampled),
+		T(test_a_peak_of_cores_is_never_a_sliver),
+		T(test_a_peak_of_cores_is_possible),
+		T(test_a_run_shorter_than_an_interval_has_its_mean),
+		T(test_memory_peaks_are_of_sums_at_an_instant),
+		T(test_pss_follows_rss_between_readings),
+		T(test_pss_is_at_most_rss),
+		T(test_pss_never_read_is_an_estimate_and_not_recorded_is_null),
+		T(test_a_spike_between_samples_is_told),
+		T(test_unfinished_recordings_tell_what_they_know),
+		T(test_no_ticks_and_one_tick),
+		T(test_all_ended_before_their_first_sample),
+		T(test_unreadable_io_is_null_and_partly_unreadable_is_noted),
+		T(test_reasons_told_while_recording),
+		T(test_unknown_processes_are_an_upper_bound),
+		T(test_no_rate_across_a_gap),
+		T(test_several_recordings_are_one_run),
+		T(test_operands),
+		T(test_thousands_of_processes),
+		T(test_memory_does_not_grow_with_length),
+	};
+
+	return cmocka_run_group_tests_name("query", tests, NULL, NULL);
+}
