@@ -24,6 +24,14 @@ def cpu_clock_ns(pid):
     return time.clock_gettime_ns(~pid << 3 | 2)
 
 
+def peak_rss_bytes(pid):
+    """VmHWM. Not ru_maxrss, which survives exec: the child of a Python program would begin with Python's."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise Trouble("this kernel keeps no high-water mark")
+
+
 def sleep_until(deadline):
     time.sleep(max(0.0, deadline - time.monotonic()))
 
@@ -132,6 +140,13 @@ class Tacho:
         summary = self.finish(file, process, herd)
         return {"ns": (after - before) / (herd.size * ticks), "summary": summary}
 
+    def watch(self, herd, interval_s, seconds):
+        """Its summary after so many seconds, and the kernel's high-water mark of its memory in bytes."""
+        file, process = self.attach(herd, interval_s, seconds)
+        time.sleep(seconds - 0.2)
+        peak = peak_rss_bytes(process.pid)
+        return self.finish(file, process, herd), peak
+
     def growth(self, herds, interval_s, seconds, settle_s=2.5):
         """Bytes the recordings of several herds grow by per tick, all recorded at once."""
         running = [self.attach(herd, interval_s, seconds + settle_s + 1.5) for herd in herds]
@@ -153,6 +168,14 @@ def run_timed(command):
     if status:
         raise Trouble(f"{' '.join(command)}: status {os.waitstatus_to_exitcode(status)}")
     return wall, usage.ru_utime + usage.ru_stime
+
+
+def forks_so_far():
+    """Of the whole machine since it booted."""
+    for line in pathlib.Path("/proc/stat").read_text(encoding="utf-8").splitlines():
+        if line.startswith("processes "):
+            return int(line.split()[1])
+    return 0
 
 
 def keep_limit():
