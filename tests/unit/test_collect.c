@@ -405,16 +405,20 @@ static void test_cpus_come_and_go(void **state)
 	assert_int_equal(row_of(&lab, "cpu2"), -1);
 	assert_true(row_of(&lab, "cpu3") >= 0);
 	assert_int_equal(value(&lab, "cpu1", "cpu.idle"), 1100);
+	assert_int_equal(value(&lab, "total", "cpu.user"), 520);
 
 	/* Idle and iowait step back and are held; the total likewise. */
 	turn(env, &lab, 3, 0);
 	assert_int_equal(value(&lab, "cpu1", "cpu.user"), 250);
 	assert_int_equal(value(&lab, "cpu1", "cpu.idle"), 1100);
 	assert_int_equal(value(&lab, "cpu1", "cpu.iowait"), 14);
+	assert_int_equal(value(&lab, "total", "cpu.iowait"), 44);
 
 	turn(env, &lab, 4, 0);
 	assert_int_equal(value(&lab, "cpu1", "cpu.iowait"), 16);
-	assert_int_equal(value(&lab, "cpu2", "cpu.user"), 5);
+	assert_int_equal(value(&lab, "cpu2", "cpu.user"), 105);
+	assert_int_equal(value(&lab, "total", "cpu.user"), 646);
+	assert_int_equal(value(&lab, "total", "cpu.idle"), 4769);
 	assert_int_equal(value(&lab, "cpu2", "cpu.idle"), 7);
 	assert_int_equal(value(&lab, "cpu4", "cpu.iowait"), 3);
 	assert_true(lab.table.id[row_of(&lab, "cpu2")] != id);
