@@ -216,7 +216,7 @@ static int check_type(int dir)
 	struct buf text;
 	int r;
 
-	buf_init(&text, 4096);
+	buf_init(&text, 2 * 4096);
 	r = read_at(dir, "cgroup.type", &text);
 	if (r == 0 && strcmp((char *)text.data, "domain\n") != 0)
 		r = -EOPNOTSUPP;
