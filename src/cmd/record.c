@@ -162,7 +162,6 @@ static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIS
 	pairs_num(p, "interval_ns", o->interval_ns);
 	pairs_num(p, "flush_ns", o->flush_ns);
 	pairs_num(p, "budget_ppm", (int64_t)(o->budget_percent * 10000));
-	pairs_str(p, "helpers", engine_helpers(r->engine));
 	if (!o->children)
 		pairs_str(p, "children", "no");
 	if (r->group) {
@@ -210,6 +209,20 @@ void record_begin(struct recording *r, int argc, char **argv)
 	buf_release(&command);
 	if (r->opt->duration_ns)
 		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
+}
+
+/* What is known only when the job runs, or when the attached processes were found. */
+static void meta_started(struct recording *r)
+{
+	struct pair memory[4];
+	char numbers[32];
+	struct pairs p;
+
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, "helpers", engine_helpers(r->engine));
+	if (r->command.pid)
+		pairs_num(&p, "pid", r->command.pid);
+	store_meta(r->sink.store, &p);
 }
 
 static void before_stop(void *arg)
@@ -332,6 +345,7 @@ void record_loop(struct recording *r)
 	int status;
 
 	engine_tick(r->engine);
+	meta_started(r);
 	engine_flush(r->engine);
 	while (!how) {
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));

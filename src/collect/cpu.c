@@ -117,11 +117,14 @@ static unsigned read_lines(struct cpu *c, struct collect_context *ctx, size_t le
 	c->turn++;
 	for (; (stop = memchr(line, '\n', (size_t)(end - line))); line = stop + 1) {
 		int i = slot_of(line, stop);
-		struct slot *slot = c->slot + i;
+		struct slot *slot;
 
 		if (i == -ENOENT)
 			break;
-		if (i < 0 || (!slot->row_plus_1 && join_slot(c, ctx, (unsigned)i) < 0))
+		if (i < 0)
+			continue;
+		slot = c->slot + i;
+		if (!slot->row_plus_1 && join_slot(c, ctx, (unsigned)i) < 0)
 			continue;
 		slot->turn = c->turn;
 		if (in_tick)

@@ -255,6 +255,7 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours)
 	if (ours) {
 		e->tree.reaper = e->tree.self;
 		e->tree.member[slot].born_ns = e->start_ns;
+		events_prove(e, pid);
 	}
 	if (!e->root)
 		e->root = pid;

@@ -19,20 +19,41 @@
 /* Names read in one hearing, at most. */
 #define NAMES_MAX 64
 
-void events_open(struct engine *e)
+static void name_helpers(struct engine *e)
 {
-	const char *why = NULL;
-
-	if (e->opt.children && e->opt.help & HELP_CONNECTOR)
-		connector_open(&e->connector, &why);
-	if (e->opt.children && e->opt.help & HELP_TASKSTATS)
-		taskstats_open(&e->taskstats, &why);
 	snprintf(e->helpers, sizeof(e->helpers), "%s%s%s", e->connector ? "connector" : "",
 		e->connector && e->taskstats ? "," : "", e->taskstats ? "taskstats" : "");
 	if (!*e->helpers)
 		snprintf(e->helpers, sizeof(e->helpers), "none");
+}
+
+void events_open(struct engine *e)
+{
+	const char *why = NULL;
+
+	if (e->opt.children && e->opt.help & HELP_CONNECTOR) {
+		if (e->opt.attach)
+			connector_open(&e->connector, &why);
+		else
+			connector_listen(&e->connector, &why); /* the job's own birth will be the proof */
+	}
+	if (e->opt.children && e->opt.help & HELP_TASKSTATS)
+		taskstats_open(&e->taskstats, &why);
+	name_helpers(e);
 	e->drain_every_ns = DRAIN_SLOW;
 	e->drain_ns = env_now(e->env, ENV_MONOTONIC) + e->drain_every_ns;
+}
+
+void events_prove(struct engine *e, pid_t job)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+
+	if (!e->connector || connector_prove(e->connector, job, e->start_ns, now) == 0)
+		return;
+	/* Silent, as in a PID namespace of one's own: what was born meanwhile must be looked for. */
+	e->connector = connector_close(e->connector);
+	e->need_scan = true;
+	name_helpers(e);
 }
 
 void events_close(struct engine *e)
@@ -179,7 +200,7 @@ void events_drain(struct engine *e)
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
 	unsigned heard;
 
-	if (!e->connector && !e->taskstats)
+	if (!e->connector && !e->taskstats && !e->need_scan)
 		return;
 	e->nr_departing = 0;
 	e->names_read = 0;

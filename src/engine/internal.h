@@ -101,6 +101,8 @@ void member_announce(struct engine *e, uint32_t slot);
 
 /* events.c */
 void events_open(struct engine *e);
+/* We have started the job: the kernel must have told of it, or it tells nothing. */
+void events_prove(struct engine *e, pid_t job);
 void events_close(struct engine *e);
 void events_drain(struct engine *e);
 

@@ -168,18 +168,13 @@ static pid_t fork_and_reap(void)
 	return pid;
 }
 
-static int prove(struct connector *c)
+int connector_prove(struct connector *c, pid_t child, int64_t before, int64_t after)
 {
-	int64_t before = monotonic_ns(), after;
-	pid_t pid = fork_and_reap();
 	struct kernel_event event;
 	int r;
 
-	if (pid < 0)
-		return pid;
-	after = monotonic_ns();
 	while ((r = connector_next(c, &event)) > 0) {
-		if (event.type != KERNEL_FORK || event.pid != pid)
+		if (event.type != KERNEL_FORK || event.pid != child)
 			continue;
 		/* The kernel stamps with its own monotonic clock; a time namespace shows us another. */
 		if (event.time_ns < before || event.time_ns > after)
@@ -205,7 +200,7 @@ static const char *why_not(int r)
 	}
 }
 
-int connector_open(struct connector **ret, const char **reterr_why)
+int connector_listen(struct connector **ret, const char **reterr_why)
 {
 	struct connector *c = calloc(1, sizeof(*c));
 	int r = -ENOMEM;
@@ -216,8 +211,6 @@ int connector_open(struct connector **ret, const char **reterr_why)
 	}
 	if (r >= 0)
 		r = control(c, PROC_CN_MCAST_LISTEN);
-	if (r >= 0)
-		r = prove(c);
 	if (r < 0) {
 		connector_close(c);
 		*reterr_why = why_not(r);
@@ -225,6 +218,23 @@ int connector_open(struct connector **ret, const char **reterr_why)
 	}
 	*ret = c;
 	return 0;
+}
+
+int connector_open(struct connector **ret, const char **reterr_why)
+{
+	int r = connector_listen(ret, reterr_why);
+	int64_t before = monotonic_ns();
+	pid_t pid;
+
+	if (r < 0)
+		return r;
+	pid = fork_and_reap();
+	r = pid < 0 ? pid : connector_prove(*ret, pid, before, monotonic_ns());
+	if (r < 0) {
+		*ret = connector_close(*ret);
+		*reterr_why = why_not(r);
+	}
+	return r;
 }
 
 struct connector *connector_close(struct connector *c)

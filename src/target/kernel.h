@@ -29,6 +29,10 @@ struct connector;
 /* Opens, and proves by forking a child that events really arrive (in pid and user namespaces the kernel is
  * silent without an error). -EPERM, -ENOTSUP, -ETIMEDOUT (silent)...; *reterr_why is for people. */
 int connector_open(struct connector **ret, const char **reterr_why);
+/* The same in two steps, for who forks anyway: listens, and later looks for the event of a fork of ours that happened
+ * between the two instants. */
+int connector_listen(struct connector **ret, const char **reterr_why);
+int connector_prove(struct connector *c, pid_t child, int64_t before, int64_t after);
 struct connector *connector_close(struct connector *c);
 int connector_fd(const struct connector *c);
 /* Next event of processes (threads are left out): 1 and an event, 0 when there is none now,
