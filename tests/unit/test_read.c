@@ -1,5 +1,6 @@
 /* read/: numbers, keys and columns, on good and hostile text. */
 #include "read/read.h"
+#include "read/textfile.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,6 +191,36 @@ static void test_a_key_that_appears_is_found(void **state)
 	table_release(&t);
 }
 
+/* Keys that are alike in their first eight characters. */
+static void test_long_keys(void **state)
+{
+	/* clang-format off */
+	static const struct metric metric[] = {
+		{"c.a", "", {.key = "pgscan_direct_throttle"}},
+		{"c.b", "", {.key = "pgscan_direct"}},
+		{"c.c", "", {.key = "pgscan_d"}},
+	};
+	/* clang-format on */
+	struct columns_map map = all_columns();
+	struct table t = one_row(3);
+	struct kv_reader r;
+
+	(void)state;
+	kv_init(&r, metric, ARRAY_SIZE(metric), 0, &map);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(read_kv(&r, &t,
+					 "pgscan_dma 9\npgscan_d 1\npgscan_direcx 8\npgscan_direct 2\n"
+					 "pgscan_direct_throttle 3\n"),
+			3);
+		assert_int_equal(cell(&t, 0), 3);
+		assert_int_equal(cell(&t, 1), 2);
+		assert_int_equal(cell(&t, 2), 1);
+	}
+	assert_int_equal(read_kv(&r, &t, "pgscan_dma 9\npgscan_d 1\npgscan_direct 8\npgscan_direcx 2\n"), 2);
+	assert_int_equal(cell(&t, 1), 8);
+	table_release(&t);
+}
+
 /* Every prefix of a text, in memory that ends with it so that the sanitizers see a step too far. */
 static void test_keys_cut_anywhere(void **state)
 {
@@ -328,6 +359,55 @@ static void test_columns_of_every_width(void **state)
 	table_release(&t);
 }
 
+static void write_text(const char *path, size_t len)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < len; i++)
+		fputc('a' + (int)(i % 26), f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* A kept file may grow to four times its first size, and says so when it has grown beyond. */
+static void test_text_files_grow(void **state)
+{
+	static const size_t first[] = {0, 1000, 70000, 300000, 3000000};
+	char folder[] = "/tmp/tacho-test-read-XXXXXX", path[64];
+	struct textfile closed = {0};
+	struct env *env;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/text", folder);
+	env = env_live(folder);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(first); i++) {
+		size_t len = first[i / 2];
+		struct textfile f;
+
+		write_text(path, len);
+		assert_int_equal(textfile_open(&f, env, "text", i % 2), 0);
+		assert_int_equal(strlen(f.text), len);
+		write_text(path, len * 4 - len / 16);
+		assert_int_equal(textfile_read(&f, env), len * 4 - len / 16);
+		assert_int_equal(strlen(f.text), len * 4 - len / 16);
+		write_text(path, f.size);
+		assert_int_equal(textfile_read(&f, env), -EFBIG);
+		write_text(path, 3);
+		assert_int_equal(textfile_read(&f, env), 3);
+		assert_string_equal(f.text, "abc");
+		textfile_close(&f, env);
+		textfile_close(&f, env);
+	}
+	textfile_close(&closed, env);
+	assert_int_equal(textfile_open(&closed, env, "none", true), -ENOENT);
+	assert_int_equal(textfile_open(&closed, env, ".", true), -EISDIR);
+	textfile_close(&closed, env);
+	env_free(env);
+	unlink(path);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,10 +415,12 @@ int main(void)
 		cmocka_unit_test(test_hundredths),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_a_key_that_appears_is_found),
+		cmocka_unit_test(test_long_keys),
 		cmocka_unit_test(test_keys_cut_anywhere),
 		cmocka_unit_test(test_rows_that_are_not_recorded_are_not_read),
 		cmocka_unit_test(test_columns),
 		cmocka_unit_test(test_columns_of_every_width),
+		cmocka_unit_test(test_text_files_grow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
