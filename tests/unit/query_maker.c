@@ -255,18 +255,18 @@ void maker_unset(struct maker *m, uint32_t at, const char *metric)
 	table_unset(t, at, col);
 }
 
-void set_memory(struct maker *m, uint32_t row, int64_t rss, int64_t shared)
+void set_memory(struct maker *m, uint32_t at, int64_t rss, int64_t shared)
 {
-	maker_set(m, row, "proc.mem.rss", rss);
-	maker_set(m, row, "proc.mem.shared", shared);
+	maker_set(m, at, "proc.mem.rss", rss);
+	maker_set(m, at, "proc.mem.shared", shared);
 }
 
-void set_smaps(struct maker *m, uint32_t row, int64_t rss, int64_t pss, int64_t clean, int64_t dirty)
+void set_smaps(struct maker *m, uint32_t at, int64_t rss, int64_t pss, int64_t clean, int64_t dirty)
 {
-	maker_set(m, row, "proc.smaps.rss", rss);
-	maker_set(m, row, "proc.mem.pss", pss);
-	maker_set(m, row, "proc.mem.private_clean", clean);
-	maker_set(m, row, "proc.mem.private_dirty", dirty);
+	maker_set(m, at, "proc.smaps.rss", rss);
+	maker_set(m, at, "proc.mem.pss", pss);
+	maker_set(m, at, "proc.mem.private_clean", clean);
+	maker_set(m, at, "proc.mem.private_dirty", dirty);
 }
 
 void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char *key, const char *value)

