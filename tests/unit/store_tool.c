@@ -4,6 +4,7 @@
  *
  *	store_tool write SEED TICKS FILE	a whole recording, short segments
  *	store_tool busy SEED TICKS FILE		the same with nearly every cell changing at every tick
+ *	store_tool small SEED TICKS FILE	the same with few processes
  *	store_tool ever SEED TICKS FILE		as write, and after every flush "N BYTES" on stdout: N ticks
  *were recorded, the file has so many bytes; no end mark */
 #include "store_world.h"
@@ -16,9 +17,9 @@
 
 static struct world world;
 
-static void live(unsigned ticks, bool talk)
+static void live(unsigned ticks, bool talk, bool paced)
 {
-	for (unsigned i = 1; i <= ticks; i++) {
+	for (unsigned i = 1; i <= ticks && (!paced || getchar() != EOF); i++) {
 		world_live(&world, 1, 1);
 		buf_reset(&world.log);
 		if (!talk)
@@ -37,16 +38,19 @@ int main(int argc, char **argv)
 		.block_bytes = 256 << 10,
 		.pending_bytes = 256 << 10,
 	};
-	bool ever;
+	bool ever, paced;
 
 	if (argc != 5)
 		return 2;
-	ever = !strcmp(argv[1], "ever");
+	paced = !strcmp(argv[1], "paced");
+	ever = paced || !strcmp(argv[1], "ever");
 	signal(SIGXFSZ, SIG_IGN);
 	world_init(&world, strtoull(argv[2], NULL, 10), argv[4]);
 	store_set_limits(world.w, &limits);
 	world.busy = !strcmp(argv[1], "busy");
-	live((unsigned)strtoul(argv[3], NULL, 10), ever);
+	if (!strcmp(argv[1], "small"))
+		world.rows = 4;
+	live((unsigned)strtoul(argv[3], NULL, 10), ever, paced);
 	if (!ever)
 		world_finish(&world);
 	world_release(&world);
