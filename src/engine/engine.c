@@ -242,6 +242,7 @@ void engine_count_bytes(struct engine *e, uint64_t written)
 
 int engine_add_root(struct engine *e, pid_t pid, bool ours)
 {
+	struct rusage own;
 	uint32_t slot;
 	int r;
 
@@ -256,6 +257,8 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours)
 		e->tree.reaper = e->tree.self;
 		e->tree.member[slot].born_ns = e->start_ns;
 		events_prove(e, pid);
+		getrusage(RUSAGE_SELF, &own);
+		e->own_rss_kib = own.ru_maxrss;
 	}
 	if (!e->root)
 		e->root = pid;

@@ -61,6 +61,7 @@ struct engine {
 	bool root_ended;
 	int root_status;
 	pid_t root;
+	int64_t own_rss_kib; /* our peak when the job was forked */
 	bool need_scan;
 	bool collectors_opened;
 	unsigned names_read; /* in this hearing */

@@ -285,6 +285,7 @@ void member_reap(struct engine *e, pid_t pid)
 	uint32_t slot = tree_find(&e->tree, pid);
 	struct rusage ru;
 	struct usage u;
+	int64_t peak_kib;
 	int status;
 
 	if (slot == NO_SLOT && (!e->tree.children || tree_add(&e->tree, pid, e->tree.self, &slot) < 0))
@@ -304,10 +305,13 @@ void member_reap(struct engine *e, pid_t pid)
 	if (e->opt.children)
 		usage_from_rusage(&u, &ru);
 	usage_add(&e->feed.gone, &u);
-	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, ru.ru_maxrss);
+	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than ours may
+	 * be ours. */
+	peak_kib = ru.ru_maxrss > e->own_rss_kib ? ru.ru_maxrss : cell(e, slot, "proc.mem.hwm");
+	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot, "reaped", ru.ru_maxrss, env_now(e->env, ENV_MONOTONIC));
+	farewell(e, slot, "reaped", peak_kib, env_now(e->env, ENV_MONOTONIC));
 }
 
 void engine_reap(struct engine *e)
