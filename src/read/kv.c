@@ -1,11 +1,11 @@
 /* Keys and values, one pair a line.
  *
- * The kernel prints the same keys in the same order for as long as it runs, so the first reading learns on which
- * line each key stands and later ones look only there. Two things send a reading back to searching, which learns
- * anew: a key that is not on its line, and a key on another line that was not there before (a kernel thread's status
- * has no Vm lines; the next process has them again). So a reader with keys that this kernel lacks looks at all
- * lines, the others only at their own.
- * A hash of the keys was rejected: it would be computed for every line, wanted or not. */
+ * The kernel prints the same keys in the same order for as long as it runs, so the first reading learns on
+ * which line each key stands and later ones look only there. Two things send a reading back to searching,
+ * which learns anew: a key that is not on its line, and a key on another line that was not there before (a
+ * kernel thread's status has no Vm lines; the next process has them again). So a reader with keys that this
+ * kernel lacks looks at all lines, the others only at their own. A hash of the keys was rejected: it would be
+ * computed for every line, wanted or not. */
 #include "read/read.h"
 
 #include "read/wide.h"
@@ -122,7 +122,8 @@ static bool is_news(const struct kv_reader *r, const char *p, const char *end)
 }
 
 /* False when keys are not where they were: then nothing may be believed. */
-static bool read_known(const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
+static bool read_known(
+	const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
 {
 	const struct kv_key *key = r->key, *last = r->key + r->nr_known;
 	bool all = r->nr_known == r->nr_keys;
