@@ -211,7 +211,7 @@ static unsigned drain(struct connector *c, pid_t wanted, bool *ret_seen)
 static void test_connector_tells_a_loss_once(void **state)
 {
 	struct connector *c = connector_or_skip();
-	const int little = 2048;
+	const int little = 2048, much = 1 << 20;
 	bool seen;
 	pid_t pid;
 
@@ -223,7 +223,8 @@ static void test_connector_tells_a_loss_once(void **state)
 			_exit(0);
 		wait_for(pid);
 	}
-	assert_int_equal(drain(c, pid, &seen), 1);
+	assert_true(drain(c, pid, &seen) > 0); /* more than one when others fork meanwhile */
+	assert_int_equal(setsockopt(connector_fd(c), SOL_SOCKET, SO_RCVBUF, &much, sizeof(much)), 0);
 	assert_int_equal(drain(c, pid, &seen), 0);
 
 	pid = fork();
@@ -387,7 +388,7 @@ static void test_taskstats_has_the_accounts_of_an_exit(void **state)
 	assert_true(e.elapsed_ns >= 100 * NSEC_PER_MSEC);
 	/* The kernel cuts the last ten bits off; valgrind writes some, too. */
 	assert_in_range(e.write_chars, 3000000 & ~1023, 3100000);
-	assert_int_equal(e.write_calls, 3000 & ~1023);
+	assert_true(e.write_calls >= (3000 & ~1023) && e.write_calls % 1024 == 0);
 	assert_in_range(e.minor_faults, 1, used.ru_minflt);
 	assert_in_range(e.peak_rss_bytes, 64 << 20, used.ru_maxrss * 1024);
 	assert_true(e.peak_vms_bytes >= e.peak_rss_bytes);
@@ -523,7 +524,7 @@ static int64_t total_of(struct own_cgroup *g)
 
 	assert_int_equal(cgroup_read(g, &u), 0);
 	if (u.user_ns >= 0)
-		assert_in_range(u.user_ns + u.system_ns, u.total_ns - 2000, u.total_ns + 2000);
+		assert_true(llabs(u.user_ns + u.system_ns - u.total_ns) <= 2000);
 	return u.total_ns;
 }
 
@@ -584,21 +585,39 @@ static void test_cgroup_gives_back_what_still_runs(void **state)
 	wait_for(pid);
 }
 
-/* The directory of the group this test runs in, where cgroup_create() makes its own. */
-static int parent_directory(struct own_cgroup *g, char *ret)
+/* The nth place that leads to the group this test runs in. */
+static bool find_place(unsigned nth, struct cgroup_place *ret)
 {
 	static char mounts[1 << 20], groups[4096];
-	struct cgroup_place p;
 	int fd = open("/proc/self/mountinfo", O_RDONLY);
 	size_t len = 0;
 	ssize_t n;
 
 	while ((n = read(fd, mounts + len, sizeof(mounts) - 1 - len)) > 0)
 		len += (size_t)n;
+	mounts[len] = '\0';
 	close(fd);
-	if (!group_of(getpid(), groups, sizeof(groups)))
-		return -EIO;
-	for (unsigned i = 0; cgroup_place_find(mounts, groups, i, &p); i++) {
+	return group_of(getpid(), groups, sizeof(groups)) && cgroup_place_find(mounts, groups, nth, ret);
+}
+
+static void test_cgroup_is_v2_where_that_is_mounted(void **state)
+{
+	struct own_cgroup *g = cgroup_or_skip();
+	struct cgroup_place p;
+
+	(void)state;
+	assert_true(find_place(0, &p));
+	if (p.v2 && access(p.directory, W_OK) == 0)
+		assert_string_equal(cgroup_kind(g), "v2");
+	cgroup_remove(g);
+}
+
+/* The directory in which g was made. */
+static int parent_directory(struct own_cgroup *g, char *ret)
+{
+	struct cgroup_place p;
+
+	for (unsigned i = 0; find_place(i, &p); i++) {
 		snprintf(ret, PATH_MAX, "%.*s%s", (int)p.mount_len, p.directory, cgroup_path(g));
 		if (access(ret, F_OK) == 0) {
 			*strrchr(ret, '/') = '\0';
@@ -722,7 +741,6 @@ static void test_cgroup_of_a_locked_namesake_stays(void **state)
 	assert_true(exists_in(parent, strrchr(cgroup_path(g), '/') + 1));
 	cgroup_remove(g);
 	cgroup_remove(second);
-	assert_false(exists_in(parent, strrchr(parent, '/') + 1));
 }
 
 static int cgroup_as_nobody(void)
@@ -820,6 +838,7 @@ int main(void)
 		cmocka_unit_test(test_taskstats_has_a_record_per_thread),
 		cmocka_unit_test(test_taskstats_loses_nothing_in_a_storm),
 		cmocka_unit_test(test_taskstats_refused_says_what_it_needs),
+		cmocka_unit_test(test_cgroup_is_v2_where_that_is_mounted),
 		cmocka_unit_test(test_cgroup_counts_what_nobody_waits_for),
 		cmocka_unit_test(test_cgroup_gives_back_what_still_runs),
 		cmocka_unit_test(test_cgroup_cleans_up_after_the_dead),
