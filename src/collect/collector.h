@@ -25,7 +25,8 @@ struct collect_context {
 	/* The instance in this row is gone (a CPU went offline, a disk was pulled). */
 	void (*leave)(struct collect_context *ctx, uint32_t row);
 	/* Says why a metric has no values (availability, reason); row index in the collector's own table. */
-	void (*why)(struct collect_context *ctx, size_t metric, enum availability availability, const char *reason);
+	void (*why)(struct collect_context *ctx, size_t metric, enum availability availability,
+		const char *reason);
 };
 
 struct collector {
@@ -34,15 +35,16 @@ struct collector {
 	enum domain domain;
 	const struct metric *metric;
 	size_t nr_metrics;
-	size_t state_size; /* the engine allocates it, zeroed */
+	size_t state_size;     /* the engine allocates it, zeroed */
 	enum metric_tier tier; /* how often sample() is called */
-	uint32_t max_rows; /* 0: 1 for a node's collector */
+	uint32_t max_rows;     /* 0: 1 for a node's collector */
 
 	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. *reterr_why is for people. */
 	int (*probe)(struct env *env, const char **reterr_why);
 	/* Opens what will be read again and again, joins the instances that are there. */
 	int (*open)(void *state, struct collect_context *ctx);
-	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line. */
+	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line.
+	 */
 	int (*sample)(void *state, struct collect_context *ctx);
 	void (*close)(void *state, struct collect_context *ctx); /* accepts a half-opened state */
 };

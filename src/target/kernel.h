@@ -18,8 +18,9 @@ enum kernel_event_type { KERNEL_FORK, KERNEL_EXEC, KERNEL_EXIT };
 
 struct kernel_event {
 	enum kernel_event_type type;
-	pid_t pid;	 /* process (thread group) it happened to; for FORK the child */
-	pid_t parent;	 /* FORK: the process that forked; EXIT: parent at exit, 0 when it has reaped it already */
+	pid_t pid;    /* process (thread group) it happened to; for FORK the child */
+	pid_t parent; /* FORK: the process that forked; EXIT: parent at exit, 0 when it has reaped it already
+		       */
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 	int status;	 /* EXIT: as wait(2) gives it */
 };
@@ -29,8 +30,8 @@ struct connector;
 /* Opens, and proves by forking a child that events really arrive (in pid and user namespaces the kernel is
  * silent without an error). -EPERM, -ENOTSUP, -ETIMEDOUT (silent)...; *reterr_why is for people. */
 int connector_open(struct connector **ret, const char **reterr_why);
-/* The same in two steps, for who forks anyway: listens, and later looks for the event of a fork of ours that happened
- * between the two instants. */
+/* The same in two steps, for who forks anyway: listens, and later looks for the event of a fork of ours that
+ * happened between the two instants. */
 int connector_listen(struct connector **ret, const char **reterr_why);
 int connector_prove(struct connector *c, pid_t child, int64_t before, int64_t after);
 struct connector *connector_close(struct connector *c);
@@ -41,12 +42,12 @@ int connector_next(struct connector *c, struct kernel_event *ret);
 
 /* ---- taskstats ---- */
 
-/* Of one task (thread); ns and bytes. The kernel cuts the last ten bits off every io value, calls too, and misses
- * the last moments of CPU: all are lower bounds. Peaks are those of the whole process. */
+/* Of one task (thread); ns and bytes. The kernel cuts the last ten bits off every io value, calls too, and
+ * misses the last moments of CPU: all are lower bounds. Peaks are those of the whole process. */
 struct exit_record {
 	pid_t tid, tgid, parent;
 	uint32_t uid;
-	int status;	      /* as wait(2) gives it */
+	int status; /* as wait(2) gives it */
 	char name[32];
 	int64_t start_wall_s; /* start, wall clock, seconds */
 	int64_t elapsed_ns;
@@ -74,15 +75,15 @@ struct cgroup_usage {
 
 struct own_cgroup;
 
-/* Makes a child of the group we are in (v2 where mounted, else a v1 cpuacct group of its own hierarchy), so that
- * all limits stay in force, and removes those that dead recorders left behind. -EACCES, -ENOENT, -EROFS...
- * Nothing is moved: the job enters by itself with cgroup_enter(). */
+/* Makes a child of the group we are in (v2 where mounted, else a v1 cpuacct group of its own hierarchy), so
+ * that all limits stay in force, and removes those that dead recorders left behind. -EACCES, -ENOENT,
+ * -EROFS... Nothing is moved: the job enters by itself with cgroup_enter(). */
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
-/* fork() whose child is born inside the group (clone3). Use this, not fork and enter: writing to cgroup.procs waits
- * for an RCU grace period, 7 ms measured where this takes 0.2. *ret_inside says whether it worked so, in parent and
- * child; where it did not (v1, kernels before 5.7) it was an ordinary fork, and the child calls cgroup_enter()
- * (0.05 ms on v1). The child may only do what is async-signal-safe, and no raise(): libc knows nothing of this fork.
- * Returns as fork, but -errno; g may be NULL. */
+/* fork() whose child is born inside the group (clone3). Use this, not fork and enter: writing to cgroup.procs
+ * waits for an RCU grace period, 7 ms measured where this takes 0.2. *ret_inside says whether it worked so,
+ * in parent and child; where it did not (v1, kernels before 5.7) it was an ordinary fork, and the child calls
+ * cgroup_enter() (0.05 ms on v1). The child may only do what is async-signal-safe, and no raise(): libc knows
+ * nothing of this fork. Returns as fork, but -errno; g may be NULL. */
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside);
 /* In the child between fork and exec; async-signal-safe. */
 int cgroup_enter(const struct own_cgroup *g);
