@@ -43,8 +43,8 @@ static const struct opt show_opts[] = {
 		.help = "turn the order around"},
 	{'n', "limit", "N", OPT_COUNT, INTO(limit), .not_from_env = true,
 		.help = "only the first N processes"},
-	{'s', "series", "METRIC", OPT_LIST, INTO(series), .not_from_env = true,
-		.help = "time series of METRIC (several with commas, or again)",
+	{'s', "series", "METRIC…", OPT_LIST, INTO(series), .not_from_env = true,
+		.help = "time series of one or several metrics",
 		.detail = "Any metric of 'tacho metrics', recorded or derived, at every tick. Instances are "
 			  "folded into one "
 			  "value as the metric says, unless --pid or --per choose otherwise. What is not "
@@ -218,11 +218,31 @@ static int show_series(const struct run *run, const struct show_args *args)
 	return status;
 }
 
+/* `--series A B FILE` reads as it is meant: what looks like a metric and is no file is one. The rest stays in
+ * argv; returns how many that is. */
+static int take_metrics(struct show_args *a, int argc, char **argv)
+{
+	int kept = 0;
+
+	for (int i = 0; i < argc; i++) {
+		bool metric = !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
+			      strchr(argv[i], '.') && access(argv[i], F_OK) < 0;
+
+		if (metric && a->series.nr && a->series.nr < OPT_LIST_MAX)
+			a->series.item[a->series.nr++] = argv[i];
+		else
+			argv[kept++] = argv[i];
+	}
+	return kept;
+}
+
 static int show(const void *args, int argc, char **argv)
 {
-	const struct show_args *a = args;
+	struct show_args chosen = *(const struct show_args *)args, *a = &chosen;
 	struct run *run;
 	int status;
+
+	argc = take_metrics(a, argc, argv);
 
 	if (a->processes && a->series.nr)
 		usage(&cmd_show, "--processes and --series are two questions: ask one");
