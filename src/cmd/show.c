@@ -226,7 +226,8 @@ static int take_metrics(struct show_args *a, int argc, char **argv)
 
 	for (int i = 0; i < argc; i++) {
 		bool metric = !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
-			      strchr(argv[i], '.') && access(argv[i], F_OK) < 0;
+			strchr(argv[i], '.') && !strstr(argv[i], RECORDING_SUFFIX) &&
+			access(argv[i], F_OK) < 0;
 
 		if (metric && a->series.nr && a->series.nr < OPT_LIST_MAX)
 			a->series.item[a->series.nr++] = argv[i];
