@@ -1,21 +1,23 @@
-/* Forks COUNT children that do nothing, WIDTH of them at a time, and reaps each: storm COUNT [WIDTH] */
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+/* Forks COUNT children, WIDTH of them at a time, and reaps each: storm COUNT [WIDTH [MS]]. A child burns MS
+ * milliseconds of CPU (0: nothing). */
+#include "burner.h"
 
 int main(int argc, char **argv)
 {
-	long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
-	long width = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
+	long count = (long)number(argc, argv, 1, 1000);
+	long width = (long)number(argc, argv, 2, 1);
+	double cpu_s = number(argc, argv, 3, 0) / 1e3;
 	long started = 0, running = 0;
 
 	while (started < count || running) {
 		if (started < count && running < width) {
 			pid_t pid = fork();
 
-			if (pid == 0)
+			if (pid == 0) {
+				if (cpu_s > 0)
+					burn(cpu_s);
 				_exit(0);
+			}
 			if (pid > 0) {
 				started++;
 				running++;
@@ -27,5 +29,7 @@ int main(int argc, char **argv)
 		if (wait(NULL) > 0)
 			running--;
 	}
+	if (cpu_s > 0)
+		tell_cpu();
 	return 0;
 }

@@ -1,0 +1,42 @@
+/* Holds memory, all of it touched: mem private MIB SECONDS, or mem shared MIB SECONDS [CHILDREN], where the
+ * children map and touch the same pages. */
+#include "burner.h"
+
+#include <sys/mman.h>
+
+static volatile char *touch(volatile char *memory, int64_t bytes)
+{
+	for (int64_t i = 0; i < bytes; i += 4096)
+		memory[i] = (char)(i >> 12 | 1);
+	return memory;
+}
+
+int main(int argc, char **argv)
+{
+	int shared = argc > 1 && strcmp(argv[1], "shared") == 0;
+	int64_t bytes = (int64_t)number(argc, argv, 2, 100) * MIB;
+	double hold_s = number(argc, argv, 3, 1);
+	int children = shared ? (int)number(argc, argv, 4, 3) : 0;
+	char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+		MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
+
+	if (memory == MAP_FAILED)
+		fail("mmap");
+	touch(memory, bytes);
+	for (int i = 0; i < children; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			fail("fork");
+		if (pid == 0) {
+			touch(memory, bytes);
+			sleep_s(hold_s);
+			_exit(0);
+		}
+	}
+	sleep_s(hold_s);
+	while (wait(NULL) > 0)
+		;
+	tell_cpu();
+	return 0;
+}
