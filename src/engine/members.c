@@ -279,6 +279,20 @@ static void usage_from_rusage(struct usage *u, const struct rusage *ru)
 	u->write_bytes = MAX(u->write_bytes, ru->ru_oublock * INT64_C(512));
 }
 
+/* Whoever exec'ed us may have left us children of its own: they are older than the job, and none of it. */
+static bool is_older(struct engine *e, pid_t pid)
+{
+	int64_t fields[STAT_FIELDS], tick = NSEC_PER_SEC / e->env->clock_tick;
+	struct process_facts facts;
+	char path[32], text[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	n = env_slurp(e->env, path, text, sizeof(text));
+	return n > 0 && process_parse_stat(text, (size_t)n, fields, 22, &facts) &&
+		start_time(e, facts.start_ticks) + tick < e->start_ns;
+}
+
 /* A child of ours has ended and waits for us: its files can be read for the last time, then it is reaped. */
 void member_reap(struct engine *e, pid_t pid)
 {
@@ -288,7 +302,8 @@ void member_reap(struct engine *e, pid_t pid)
 	int64_t peak_kib;
 	int status;
 
-	if (slot == NO_SLOT && (!e->tree.children || tree_add(&e->tree, pid, e->tree.self, &slot) < 0))
+	if (slot == NO_SLOT && e->tree.children && !is_older(e, pid) &&
+		tree_add(&e->tree, pid, e->tree.self, &slot) < 0)
 		slot = NO_SLOT;
 	if (slot != NO_SLOT) {
 		member_sample(e, slot, env_now(e->env, ENV_MONOTONIC), true);
