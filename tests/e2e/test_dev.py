@@ -1,0 +1,129 @@
+"""The front door and the runner: ./dev is as polite as the binary, and the counts of a test run are true."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DEV = ROOT / "dev"
+
+PROGRAM = r"""
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static void good(void **state) { (void)state; }
+static void bad(void **state) { (void)state; assert_int_equal(1, 2); }
+static void skipped(void **state) { (void)state; print_message("needs a moon\n"); skip(); }
+static void dies(void **state) { (void)state; if (getenv("DIE")) _Exit(3); }
+static void unreached(void **state) { (void)state; }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(good), cmocka_unit_test(bad), cmocka_unit_test(skipped), cmocka_unit_test(dies),
+		cmocka_unit_test(unreached),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+"""
+
+
+@pytest.fixture
+def small_tree(tmp_path):
+    """A tree with our runner, one cmocka program and one Python test."""
+    (tmp_path / "tests" / "unit").mkdir(parents=True)
+    (tmp_path / "build" / "tests" / "unit").mkdir(parents=True)
+    (tmp_path / "build" / "build.ninja").touch()
+    shutil.copy(ROOT / "pytest.ini", tmp_path)
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    source = tmp_path / "tests" / "unit" / "test_small.c"
+    source.write_text(PROGRAM)
+    program = tmp_path / "build" / "tests" / "unit" / "test_small"
+    subprocess.run(["gcc", source, "-o", program, "-lcmocka"], check=True)
+    (tmp_path / "tests" / "test_python.py").write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert 1 == 2\n"
+        "@pytest.fixture\n"
+        "def broken(): raise RuntimeError('no')\n"
+        "def test_error(broken): pass\n"
+    )
+    return tmp_path
+
+
+def run_tests(tree, *words, **env):
+    command = ["/usr/bin/python3", "-m", "pytest", *words]
+    done = subprocess.run(command, cwd=tree, stdout=subprocess.PIPE, text=True, env={**os.environ, **env})
+    return done.returncode, done.stdout
+
+
+def test_counts(small_tree):
+    """good, dies, unreached and the exit of the gcc build pass, bad fails; without build-asan/ its six items are skips."""
+    status, text = run_tests(small_tree)
+    assert status == 1
+    assert text.splitlines()[-1] == "5 passed, 3 failed, 7 skipped"
+    assert "needs a moon" in text
+    assert "0x1 != 0x2" in text
+
+
+def test_counts_when_a_program_dies(small_tree):
+    """What a dead program did not report has failed, and so has its exit."""
+    status, text = run_tests(small_tree, "tests/unit", DIE="1")
+    assert status == 1
+    # bad failed by itself, dies and unreached have no result, and the program did not come to its end.
+    assert text.splitlines()[-1] == "1 passed, 4 failed, 7 skipped"
+    assert "no result: the program ended before" in text
+
+
+def test_picking(small_tree):
+    status, text = run_tests(small_tree, "-k", "test_good or (good and gcc)")
+    assert status == 0
+    assert text.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
+
+
+def test_a_program_that_was_not_built_fails(small_tree):
+    (small_tree / "build" / "tests" / "unit" / "test_small").unlink()
+    status, text = run_tests(small_tree, "tests/unit")
+    assert status == 1
+    assert text.splitlines()[-1].startswith("0 passed, 6 failed")
+
+
+def test_verbs():
+    text = subprocess.run([DEV, "help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for verb in ("build", "run", "test", "bench", "lint", "clean"):
+        assert re.search(rf"^  {verb}\b", text, re.M)
+    wrong = subprocess.run([DEV, "fly"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert wrong.returncode == 1
+    assert wrong.stdout == ""
+    assert "fly" in wrong.stderr
+
+
+def test_ci_runs_the_tests():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert re.search(r"^exec .*dev\" test$", script.read_text(), re.M)
+
+
+def test_dev_run_is_polite(tmp_path):
+    """Streams, PATH, directory and status are the job's, as with the binary itself."""
+    if not (ROOT / "build" / "build.ninja").exists():
+        pytest.skip("no build/ here: ./dev build makes it")
+    script = 'cat; echo "$PATH"; pwd; echo to-stderr >&2; exit 3'
+    command = [DEV, "run", "-q", "-o", tmp_path / "a.tacho", "--", "sh", "-c", script]
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        command, input=b"from stdin\n", capture_output=True, cwd=tmp_path, env={**os.environ, "PATH": path}
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.decode() == f"from stdin\n{path}\n{tmp_path}\n"
+    assert done.stderr == b"to-stderr\n"
