@@ -120,18 +120,14 @@ static void print_head(const struct page *p, const char *name)
 	buf_release(&tail);
 }
 
-static void print_line(const struct page *p, const char *label, const struct buf *line)
+static void print_line(const struct page *p, const char *label, const char *label_color, const char *text)
 {
-	size_t from = p->out->len;
-	bool colored = p->style->color && *label;
-
-	buf_addf(p->out, "  %s", label);
-	pad(p->out, from, LABEL_WIDTH);
-	if (colored) { /* after padding, which counts columns */
-		p->out->len = from;
-		buf_addf(p->out, "  \033[36m%s\033[0m%*s", label, (int)(LABEL_WIDTH - 2 - strlen(label)), "");
-	}
-	buf_add(p->out, line->data, line->len);
+	buf_adds(p->out, "  ");
+	color(p->out, p, label_color);
+	buf_adds(p->out, label);
+	color(p->out, p, "0");
+	buf_addf(p->out, "%*s", (int)(LABEL_WIDTH - 2 - strlen(label)), "");
+	add_wrapped(p->out, text, LABEL_WIDTH, MAX(p->style->width, 40u));
 	buf_addch(p->out, '\n');
 }
 
@@ -193,7 +189,8 @@ static void memory_line(const struct page *p, struct buf *line)
 	char text[UNITS_SIZE], at[UNITS_SIZE];
 	size_t from;
 
-	/* What the kernel saw between two samples comes first: it is the number that a limit would have met. */
+	/* What the kernel saw between two samples comes first: it is the number that a limit would have met.
+	 */
 	if (has(p, FIG_HWM) && has(p, FIG_RSS) && value(p, FIG_HWM) > 1.05 * value(p, FIG_RSS))
 		buf_addf(line, "peak %s in one process; sampled ", format_bytes(text, value(p, FIG_HWM)));
 	if (has(p, FIG_PSS)) {
@@ -283,7 +280,7 @@ static void path_line(const struct page *p, struct buf *line)
 {
 	add_text(line, p->s->path, strlen(p->s->path), letters(p));
 	if (p->style->hint)
-		buf_adds(line, "     tacho show | report | export");
+		buf_adds(line, "     (tacho show)");
 }
 
 /* The two lines with a shape beside them, which stands in one column. */
@@ -308,14 +305,13 @@ static void print_shaped(const struct page *p, struct buf *cpu, struct buf *memo
 
 static void print_notes(const struct page *p)
 {
+	struct buf line;
+
 	for (size_t i = 0; i < p->s->nr_notes; i++) {
-		buf_adds(p->out, "  ");
-		color(p->out, p, "33");
-		buf_adds(p->out, "note");
-		color(p->out, p, "0");
-		buf_adds(p->out, "     ");
-		add_text(p->out, p->s->note[i], strlen(p->s->note[i]), letters(p));
-		buf_addch(p->out, '\n');
+		buf_init(&line, 100000);
+		add_text(&line, p->s->note[i], strlen(p->s->note[i]), letters(p));
+		print_line(p, "note", "33", (char *)line.data);
+		buf_release(&line);
 	}
 }
 
@@ -335,7 +331,7 @@ static void print_block(const struct page *p, const char *name)
 	print_shaped(p, &line[CPU], &line[MEMORY]);
 	for (unsigned i = 0; i < NR; i++) {
 		if (line[i].len)
-			print_line(p, label[i], &line[i]);
+			print_line(p, label[i], "36", (char *)line[i].data);
 		if (line[i].err)
 			p->out->err = line[i].err;
 		buf_release(&line[i]);

@@ -105,6 +105,28 @@ void clip(struct buf *out, size_t from, size_t columns, bool utf8)
 	buf_adds(out, utf8 ? "…" : "...");
 }
 
+void add_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
+{
+	size_t column = indent;
+
+	while (*text) {
+		size_t gap = strspn(text, " "), len = strcspn(text + gap, " "), columns = 0;
+
+		for (size_t i = 0; i < len; i++)
+			columns += (text[gap + i] & 0xc0) != 0x80;
+		if (column > indent && column + gap + columns > width) {
+			buf_addf(out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else {
+			buf_add(out, text, gap);
+			column += gap;
+		}
+		buf_add(out, text + gap, len);
+		column += columns;
+		text += gap + len;
+	}
+}
+
 void pad(struct buf *out, size_t from, size_t column)
 {
 	size_t n = out->err ? column : utf8_columns((char *)out->data + from);

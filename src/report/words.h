@@ -22,6 +22,9 @@ void add_command(struct buf *out, const char *words, size_t len, enum letters le
 /* Keeps the first `columns` columns of what was added since `from`, the last of them an ellipsis when that
  * cuts. */
 void clip(struct buf *out, size_t from, size_t columns, bool utf8);
+/* Text that began in column `indent`, broken at spaces so that lines stay within `width`; what follows a
+ * break stands below it. A word that is longer than a line stays whole. */
+void add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
 /* Spaces up to the column, counted from `from`. */
 void pad(struct buf *out, size_t from, size_t column);
 /* One CSV field, quoted when it has to be. */
