@@ -21,7 +21,8 @@
 
 #define STEP ((size_t)64 << 10)		     /* content decoded at a time */
 #define RAW_CAP (RECORD_MAX + 32 + 2 * STEP) /* content waiting to be parsed */
-#define CELLS_MAX ((uint64_t)64 << 20)	     /* cells in all tables: a gigabyte */
+#define JUNK_MAX ((uint64_t)64 << 20)	     /* before the first block: beyond it is no recording */
+#define CELLS_MAX ((uint64_t)96 << 20)	     /* cells in all tables: 1.6 GB, if they were all used */
 
 struct reader_set {
 	struct table table;
@@ -72,13 +73,13 @@ struct store_reader {
 static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 {
 	struct table *old = &s->table, bigger;
-	uint32_t cap = old->cap;
+	uint32_t cap = old->cap, weight = old->nr_cols + 4; /* a row has a price even without columns */
 	size_t cells = (size_t)old->nr_rows * old->nr_cols * sizeof(int64_t);
 	uint32_t *epoch;
 
 	while (cap <= row)
 		cap *= 2;
-	if (r->nr_cells + (uint64_t)(cap - old->cap) * old->nr_cols > CELLS_MAX)
+	if (r->nr_cells + (uint64_t)(cap - old->cap) * weight > CELLS_MAX)
 		return -EBADMSG;
 	epoch = reallocarray(s->epoch, cap, sizeof(*epoch));
 	if (!epoch)
@@ -96,7 +97,7 @@ static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 	memcpy(bigger.touched, old->touched, old->nr_touched * sizeof(*old->touched));
 	bigger.nr_rows = old->nr_rows;
 	bigger.nr_touched = old->nr_touched;
-	r->nr_cells += (uint64_t)(cap - old->cap) * old->nr_cols;
+	r->nr_cells += (uint64_t)(cap - old->cap) * weight;
 	table_release(old);
 	s->table = bigger;
 	return 0;
@@ -428,6 +429,13 @@ static int lose(struct store_reader *r, uint64_t bytes, const char *reason, stru
 	return 1;
 }
 
+/* A block that was counted as good is of no use. */
+static int lose_good(struct store_reader *r, uint64_t bytes, const char *reason, struct store_record *ret)
+{
+	r->health.good_bytes -= bytes;
+	return lose(r, bytes, reason, ret);
+}
+
 static int inflate_schema(const uint8_t *p, size_t n, struct buf *out)
 {
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
@@ -463,8 +471,8 @@ static int take_schema(struct store_reader *r, const struct scan_item *item, str
 
 		buf_release(&bytes);
 		return same ? 0
-			    : lose(r, item->size, "a second description of the columns contradicts the first",
-				      ret);
+			    : lose_good(r, item->size,
+				      "a second description of the columns contradicts the first", ret);
 	}
 	if (e == 0)
 		e = schema_decode(bytes.data, bytes.len, &r->schema);
@@ -472,8 +480,9 @@ static int take_schema(struct store_reader *r, const struct scan_item *item, str
 		e = make_tables(r);
 	if (e < 0) {
 		buf_release(&bytes);
-		return e == -ENOMEM ? e
-				    : lose(r, item->size, "the description of the columns is damaged", ret);
+		return e == -ENOMEM
+			? e
+			: lose_good(r, item->size, "the description of the columns is damaged", ret);
 	}
 	r->schema_bytes = bytes;
 	r->health.has_schema = true;
@@ -486,7 +495,7 @@ static int take_pairs(struct store_reader *r, const struct scan_item *item, stru
 	bool summary = item->header.type == BLOCK_SUMMARY;
 
 	if (pairs_decode(&r->pairs, &v) < 0)
-		return lose(r, item->size, "a block of metadata cannot be understood", ret);
+		return lose_good(r, item->size, "a block of metadata cannot be understood", ret);
 	r->health.complete = summary;
 	deliver(ret, summary ? STORE_SUMMARY : STORE_META, r->health.last_ns);
 	ret->pairs = &r->pairs;
@@ -631,8 +640,7 @@ int store_next(struct store_reader *r, struct store_record *ret)
 		if (e == -ENOMEM)
 			return e;
 		if (e < 0) {
-			r->health.good_bytes -= r->block_bytes;
-			return lose(r, r->block_bytes,
+			return lose_good(r, r->block_bytes,
 				r->schema ? "a segment contradicts itself"
 					  : "the description of the columns is missing",
 				ret);
@@ -659,6 +667,7 @@ static int recognize(struct scan *s)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EBADMSG;
+	s->patience = JUNK_MAX;
 	do {
 		e = scan_next(s, &item);
 	} while (e == SCAN_DAMAGE && !item.known);
@@ -667,6 +676,7 @@ static int recognize(struct scan *s)
 	if (e == SCAN_END && (s->tail < BLOCK_HEADER || (s->tail_damaged && !item.known)))
 		return -EBADMSG;
 	scan_rewind(s);
+	s->patience = 0;
 	return 0;
 }
 

@@ -165,5 +165,7 @@ int scan_next(struct scan *s, struct scan_item *ret)
 		n = to_next_magic(here(s), n);
 		s->junk += n;
 		s->at += n;
+		if (s->patience && s->junk > s->patience)
+			return leave(s, s->at, 0);
 	}
 }

@@ -9,6 +9,7 @@
 #include "store/scan.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -318,6 +319,7 @@ static unsigned segments_of(bool active, uint32_t nr, unsigned ticks, uint64_t *
 	struct schema *schema = schema_new();
 	struct schema_set *set = schema_add_set(schema, "s", "", "process");
 	struct store_writer *w;
+	size_t allocated = 0;
 
 	for (unsigned i = 0; i < 8; i++)
 		schema_add_metric(set, "m", "", NULL);
@@ -344,7 +346,11 @@ static unsigned segments_of(bool active, uint32_t nr, unsigned ticks, uint64_t *
 		store_tick(w, i, i * NSEC_PER_SEC, tables);
 		store_flush(w);
 		table_settle(&t);
+		if (i == 0)
+			allocated = mallinfo2().uordblks;
 	}
+	/* Nothing is allocated while recording (sanitizers answer 0 twice). */
+	assert_int_equal(mallinfo2().uordblks, allocated);
 	pairs_reset(&who);
 	assert_int_equal(store_finish(w, &who), 0);
 	table_release(&t);
