@@ -138,7 +138,8 @@ static void single(struct maker *m, unsigned set, uint32_t at, const char *name)
 	store_instance(m->w, set, at, at + 1, 0, &m->pairs);
 }
 
-void maker_open(struct maker *m, const char *path, const struct maker_options *o)
+void maker_open_with(
+	struct maker *m, const char *path, const struct maker_options *o, void (*change)(struct maker *m))
 {
 	static const struct maker_options plain;
 
@@ -147,6 +148,8 @@ void maker_open(struct maker *m, const char *path, const struct maker_options *o
 	snprintf(m->path, sizeof(m->path), "%s", path);
 	pairs_init(&m->pairs, m->memory, ARRAY_SIZE(m->memory), m->text, sizeof(m->text));
 	make_schema(m, o);
+	if (change)
+		change(m);
 	assert_int_equal(store_create(path, true, &m->w), 0);
 	pairs_str(&m->pairs, "mode", o->mode ? o->mode : "run");
 	pairs_str(&m->pairs, "host", o->host ? o->host : "here");
@@ -164,6 +167,11 @@ void maker_open(struct maker *m, const char *path, const struct maker_options *o
 		if (row[i].set == MAKER_TREE && strncmp(row[i].name, "tree.cgroup", 11) &&
 			!listed(o->without, row[i].name))
 			maker_set(m, 0, row[i].name, 0);
+}
+
+void maker_open(struct maker *m, const char *path, const struct maker_options *o)
+{
+	maker_open_with(m, path, o, NULL);
 }
 
 static void join(struct maker *m, uint32_t at, uint32_t id, int64_t time_ns)

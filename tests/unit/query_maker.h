@@ -37,6 +37,9 @@ struct maker_options {
 	const char *helpers;
 };
 
+/* `change` may change the schema before it is written. */
+void maker_open_with(
+	struct maker *m, const char *path, const struct maker_options *o, void (*change)(struct maker *m));
 void maker_open(struct maker *m, const char *path, const struct maker_options *o);
 /* Another process; its cells are unset. */
 void maker_join(
