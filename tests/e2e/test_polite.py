@@ -264,31 +264,12 @@ def test_wrong_use(tmp_path, words):
 
 # ---- signals on their way to it ----
 
-# Writes the name of each signal down as it arrives; ends with 7 when that was TERM.
-COUNTER = r"""
-import os, signal, sys
-log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-ended = False
-
-def arrived(number, frame):
-    global ended
-    os.write(log, signal.Signals(number).name[3:].encode() + b"\n")
-    ended = number == signal.SIGTERM
-
-for name in sys.argv[2:]:
-    signal.signal(getattr(signal, "SIG" + name), arrived)
-os.write(log, b"ready\n")
-while not ended:
-    signal.pause()
-sys.exit(7)
-"""
-
 
 def start_counter(tmp_path, names, **kwargs):
-    (tmp_path / "counter.py").write_text(COUNTER)
+    """A job that writes down each signal of NAMES as it arrives and ends with 7 when that was TERM."""
     log = tmp_path / "log"
-    words = ["run", "-q", "-o", tmp_path / "a.tacho", "--", "/usr/bin/python3", tmp_path / "counter.py", log, *names]
-    tacho = start(*words, **kwargs)
+    words = ["run", "-q", "-o", tmp_path / "a.tacho", "--", BURNERS / "signals", log, *names]
+    tacho = start(*words, stdin=subprocess.PIPE, **kwargs)
     until(lambda: log.exists() and "ready" in log.read_text(), "the counter is ready")
     return tacho, log
 
