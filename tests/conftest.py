@@ -72,10 +72,13 @@ class Program:
 
 
 class UnitSource(pytest.File):
-    CASE = re.compile(r"\bcmocka_unit_test\w*\s*\(\s*(\w+)")
+    # #define T(name) cmocka_unit_test_setup_teardown(name, ...)
+    SHORTHAND = re.compile(r"^#define\s+(\w+)\(\w+\)\s+cmocka_unit_test.*$", re.M)
 
     def collect(self):
-        cases = self.CASE.findall(self.path.read_text())
+        text = self.path.read_text()
+        macros = "|".join(["cmocka_unit_test\\w*", *self.SHORTHAND.findall(text)])
+        cases = re.findall(rf"\b(?:{macros})\s*\(\s*(\w+)", self.SHORTHAND.sub("", text))
         for build, directory in BUILDS.items():
             program = Program(directory / "tests" / "unit" / self.path.stem)
             for case in dict.fromkeys(cases):
@@ -177,6 +180,14 @@ def pytest_collection_modifyitems(items):
 
 
 # ---- every test ----
+
+
+def pytest_configure():
+    """Jobs inherit what we have: a runner started in the background has INT and QUIT ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 /* Descriptors we leave for everything but the members' files. */
 #define RESERVED_FILES 40
@@ -240,9 +239,23 @@ void engine_count_bytes(struct engine *e, uint64_t written)
 	e->feed.written_bytes = (int64_t)written;
 }
 
+/* Not ru_maxrss: the kernel keeps in it what whoever started us used before its exec. -1: not known. */
+static int64_t own_peak_kib(const struct engine *e)
+{
+	char text[4096];
+	ssize_t n = e->env->live ? env_slurp(e->env, "proc/self/status", text, sizeof(text)) : -ENOENT;
+	const char *at = n > 0 ? strstr(text, "\nVmHWM:") : NULL;
+	int64_t kib;
+
+	if (!at)
+		return -1;
+	at += strlen("\nVmHWM:");
+	at += strspn(at, " \t");
+	return read_number(&at, text + n, &kib) ? kib : -1;
+}
+
 int engine_add_root(struct engine *e, pid_t pid, bool ours)
 {
-	struct rusage own;
 	uint32_t slot;
 	int r;
 
@@ -257,8 +270,7 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours)
 		e->tree.reaper = e->tree.self;
 		e->tree.member[slot].born_ns = e->start_ns;
 		events_prove(e, pid);
-		getrusage(RUSAGE_SELF, &own);
-		e->own_rss_kib = own.ru_maxrss;
+		e->own_rss_kib = own_peak_kib(e);
 	}
 	if (!e->root)
 		e->root = pid;
@@ -399,15 +411,12 @@ int engine_play(struct engine *e, int64_t until_ns)
 
 void engine_counts(const struct engine *e, struct engine_counts *ret)
 {
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
 	*ret = (struct engine_counts){
 		.ticks = e->taken,
 		.missed = (uint64_t)e->feed.missed_ticks,
 		.late = (uint64_t)e->feed.late_ticks,
 		.skipped = (uint64_t)e->feed.skipped_ticks,
 		.self_cpu_ns = e->feed.self_cpu_ns,
-		.self_peak_rss_kib = usage.ru_maxrss,
+		.self_peak_rss_kib = own_peak_kib(e),
 	};
 }
