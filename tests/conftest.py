@@ -118,7 +118,8 @@ class UnitCase(ProgramItem):
             raise Failure(f"no result: the program ended before.\n{self.program.output[-4000:]}")
         kind, lines = self.program.results[self.case]
         if kind == "skipped":
-            pytest.skip(lines[-1].strip() if lines else "the test gave no reason")
+            reason = re.sub(r"^\[\s*SKIPPED\s*\]", "", lines[-1]).strip() if lines else ""
+            pytest.skip(reason or "the test gave no reason")
         if kind == "failed":
             raise Failure("\n".join(lines[-60:]))
 
