@@ -207,6 +207,5 @@ int append_drop(struct append *a)
 		whole = next;
 	}
 	a->start = a->end = 0;
-	a->sequence++;
 	return 0;
 }

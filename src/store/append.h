@@ -32,6 +32,6 @@ uint8_t *append_payload(struct append *a, size_t *ret_room);
 uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, size_t length);
 /* Writes what waits. 0, or the negative errno of write(). */
 int append_push(struct append *a);
-/* Forgets what waits and cuts off a block that was written in part; the sequence tells of the gap. */
+/* Forgets what waits and cuts off a block that was written in part; their numbers will be missing. */
 int append_drop(struct append *a);
 #endif

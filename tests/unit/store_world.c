@@ -397,6 +397,8 @@ void reading_go_on(struct reading *g, struct store_reader *r, const struct world
 			table[i] = store_reader_table(r, i);
 		if (rec.type == STORE_TICK)
 			reading_tick(g, &rec, table, x);
+		for (uint32_t i = 0; rec.type == STORE_LOST && i < WORLD_SETS && table[i]; i++)
+			assert_int_equal(table[i]->nr_rows, 0);
 		g->lost += rec.type == STORE_LOST;
 		g->summaries += rec.type == STORE_SUMMARY;
 		if ((rec.type != STORE_INSTANCE || !restated(g, &rec)) && !g->quiet)

@@ -354,6 +354,69 @@ static void test_two_recordings_in_one_file(void **state)
 	buf_release(&both);
 }
 
+/* Blocks of another recording are not taken for ours, however well their numbers fit. */
+static void test_foreign_blocks(void **state)
+{
+	struct buf mixed;
+	size_t half = original.nr / 2;
+
+	(void)state;
+	buf_init(&mixed, (size_t)64 << 20);
+	buf_add(&mixed, original.bytes.data, original.bytes.len);
+	for (size_t i = half; i < original.nr; i++) {
+		uint8_t *p = mixed.data + original.block[i].start;
+		struct block_header h;
+
+		assert_true(block_header_get(p, &h));
+		h.file ^= 1;
+		block_header_put(p, &h);
+	}
+	assert_int_equal(read_bytes(mixed.data, mixed.len), 0);
+	assert_int_equal(reading.last_tick, original.block[half - 1].to_tick);
+	assert_int_equal(reading.lost, 1);
+	assert_int_equal(reading.summaries, 0);
+	assert_int_equal(reading.health.good_bytes, original.block[half].start);
+	reading_release(&reading);
+	buf_release(&mixed);
+}
+
+/* On a network file system a file may have its new length before its new bytes. */
+static void test_bytes_that_come_after_the_length(void **state)
+{
+	size_t half = original.nr / 2;
+	uint64_t start = original.block[half].start, end = original.block[half].end;
+	struct store_reader *r;
+
+	(void)state;
+	/* The whole last block is still zeros; only its payload is; only the end of that. */
+	for (unsigned how = 0; how < 3; how++) {
+		uint64_t from = how == 0 ? start : how == 1 ? start + BLOCK_HEADER : end - 1;
+		int fd = memory_file(original.bytes.data, end);
+
+		memset(&reading, 0, sizeof(reading));
+		reading_init(&reading);
+		assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+					 (off_t)(end - from)),
+			0);
+		assert_int_equal(store_open_fd(dup(fd), &r), 0);
+		for (unsigned again = 0; again < 3; again++) {
+			reading_go_on(&reading, r, &world);
+			assert_int_equal(reading.last_tick, original.block[half - 1].to_tick);
+			assert_int_equal(reading.lost, 0);
+			assert_int_equal(reading.health.lost_bytes, end - start); /* as far as one can tell */
+		}
+		assert_true(pwrite(fd, original.bytes.data + from, end - from, (off_t)from) > 0);
+		reading_go_on(&reading, r, &world);
+		assert_int_equal(reading.last_tick, original.block[half].to_tick);
+		assert_int_equal(reading.lost, 0);
+		assert_int_equal(reading.health.lost_bytes, 0);
+		assert_int_equal(reading.health.damaged, 0);
+		reading_release(&reading);
+		store_close(r);
+		close(fd);
+	}
+}
+
 static void test_blocks_out_of_order(void **state)
 {
 	struct buf mixed;
@@ -643,6 +706,49 @@ static void test_rows_far_apart(void **state)
 	assert_int_equal(ticks, 2);
 }
 
+/* Who is not restated is gone at the first tick, and who has no values there has none. */
+static void test_what_a_segment_does_not_restate(void **state)
+{
+	struct store_reader *r;
+	struct store_record rec;
+	struct forgery f;
+	unsigned ticks = 0;
+
+	(void)state;
+	forge_begin(&f);
+	forge_record(&f, "1: 0 0 0");
+	forge_record(&f, "2: 0 1 1 0 0 0");
+	forge_record(&f, "2: 0 2 2 0 0 0");
+	forge_record(&f, "2: 0 3 3 0 0 0");
+	forge_record(&f, "5: 0 1 3 0 0 0 1 1 1 1 0 10 20 30");
+	forge_record(&f, "6: 1 2");
+	forge_segment(&f);
+	forge_record(&f, "1: 1 2 0");
+	forge_record(&f, "2: 0 1 1 1 0 0");
+	forge_record(&f, "2: 0 3 3 1 0 0");
+	forge_record(&f, "5: 0 1 1 0 1 1 0 10");
+	forge_record(&f, "6: 1 2");
+	forge_segment(&f);
+	assert_int_equal(store_open_fd(memory_file(f.bytes.data, f.bytes.len), &r), 0);
+	while (store_next(r, &rec) > 0) {
+		const struct table *t = store_reader_table(r, 0);
+
+		assert_int_not_equal(rec.type, STORE_LOST);
+		if (rec.type != STORE_TICK || ++ticks < 2)
+			continue;
+		assert_true(t->id[0] == 1 && t->id[1] == ROW_FREE && t->id[2] == 3);
+		assert_true(t->cell[0] == 5 && t->valid[0] == 1); /* said again, and nothing new */
+		assert_true(
+			t->cell[2] == 0 && t->valid[2] == 0 && t->before[2] == 15 && t->valid_before[2] == 1);
+		assert_int_equal(t->nr_touched, 1);
+		assert_int_equal(t->touched[0], 2);
+	}
+	assert_int_equal(ticks, 2);
+	store_close(r);
+	buf_release(&f.bytes);
+	buf_release(&f.content);
+}
+
 static void test_no_recording(void **state)
 {
 	static const char text[] =
@@ -667,12 +773,15 @@ int main(void)
 		cmocka_unit_test(test_flipped_bits),
 		cmocka_unit_test(test_random_surgery),
 		cmocka_unit_test(test_two_recordings_in_one_file),
+		cmocka_unit_test(test_foreign_blocks),
+		cmocka_unit_test(test_bytes_that_come_after_the_length),
 		cmocka_unit_test(test_blocks_out_of_order),
 		cmocka_unit_test(test_hostile_records),
 		cmocka_unit_test(test_unknown_things_are_skipped),
 		cmocka_unit_test(test_bombs),
 		cmocka_unit_test(test_schema_missing_doubled_or_contradicted),
 		cmocka_unit_test(test_rows_far_apart),
+		cmocka_unit_test(test_what_a_segment_does_not_restate),
 		cmocka_unit_test(test_no_recording),
 	};
 	const char *dir = getenv("TMPDIR"), *torture = getenv("TACHO_TORTURE");
