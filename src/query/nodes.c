@@ -153,6 +153,7 @@ static int node_advance(struct nodes *all, struct node *n)
 	if (!n->begun) {
 		n->begun = true;
 		total_grow(all, n, time, 0);
+		total_point(all, time);
 		return 1;
 	}
 	node_track(n);

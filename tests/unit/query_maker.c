@@ -383,3 +383,19 @@ bool has_note(const struct summary *s, const char *words)
 			return true;
 	return false;
 }
+
+void make_long(const char *path, int64_t ticks)
+{
+	struct maker m;
+
+	maker_open(&m, path, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i < ticks; i++) {
+		maker_set(&m, 0, "proc.cpu.time", i * MILLI);
+		maker_set(&m, 0, "proc.mem.rss", 100 + i % 7);
+		maker_tick(&m, i * SECOND);
+		if (i % 100 == 0)
+			assert_int_equal(store_flush(m.w), 0);
+	}
+	maker_finish(&m, NULL);
+}

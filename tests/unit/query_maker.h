@@ -64,6 +64,9 @@ void maker_abandon(struct maker *m);
 
 /* ---- around them ---- */
 
+/* One process, a tick a second, 1 ms of CPU each. */
+void make_long(const char *path, int64_t ticks);
+
 /* Each test has a directory of its own, and in it a file to write into. */
 extern char dir[64], file[96];
 int maker_setup(void **state);

@@ -436,6 +436,7 @@ static void test_expressions(void **state)
 	assert_true(isnan(evaluate("a + b", NAN, 5)));
 	assert_true(isnan(evaluate("max(a, b)", NAN, 5)));
 	assert_true(isnan(evaluate("a / b", 1, 0)));
+	assert_near(evaluate("or(1 / a, b)", 0, 5), 5);
 	assert_near(evaluate("rate(a) + 2 * rate(b)", 0, 0), 50);
 	assert_int_equal(expr_parse(&e, "rate(a + 1) / rate(b * a)", &why, &at), 0);
 	assert_int_equal(e.nr_names, 2);
