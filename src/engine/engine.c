@@ -274,7 +274,9 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours)
 	}
 	if (!e->root)
 		e->root = pid;
-	tree_cursor_reset(&e->tree);
+	/* What our child forked already has a later PID than it; what an attached one did is found by the
+	 * scan. */
+	tree_cursor_set(&e->tree, ours ? pid : 0);
 	return 0;
 }
 

@@ -196,9 +196,9 @@ static pid_t read_last_pid(struct tree *t)
 	return at && parse_u64(at + 1, &v) && v <= (uint64_t)t->pid_max ? (pid_t)v : -1;
 }
 
-void tree_cursor_reset(struct tree *t)
+void tree_cursor_set(struct tree *t, pid_t pid)
 {
-	t->cursor = t->cursor_before = MAX(read_last_pid(t), 0);
+	t->cursor = t->cursor_before = pid ? pid : MAX(read_last_pid(t), 0);
 }
 
 static void probe_range(struct tree *t, pid_t from, pid_t to)

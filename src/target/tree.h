@@ -77,6 +77,6 @@ uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child);
 int tree_poll(struct tree *t);
 /* Looks at every process there is. */
 int tree_scan(struct tree *t);
-/* Forgets where the cursor was: PIDs given out before now were already found. */
-void tree_cursor_reset(struct tree *t);
+/* PIDs up to this one (0: up to the last given out) need not be looked at. */
+void tree_cursor_set(struct tree *t, pid_t pid);
 #endif
