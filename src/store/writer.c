@@ -5,7 +5,7 @@
  * keeps working across flushes and a flush costs a few bytes. How long a segment lasts is a compromise: a
  * damaged block costs the rest of its segment, and an opening costs about 80 bytes a process. The second
  * matters only where little else is written, hence the rule that a segment is prolonged (to half an hour at
- * most) until its opening is less than a tenth of it.
+ * most) until its opening is less than a twentieth of it.
  *
  * When the disk is full, blocks wait (append.c) up to a bound. Past it the segment is given up, ticks are
  * counted and thrown away, and when everything that waited has reached the file a new segment begins, with a
@@ -33,7 +33,7 @@
 const struct store_limits store_limits_default = {
 	.segment_ns = 60 * NSEC_PER_SEC,
 	.segment_bytes = 1 << 20,
-	.prolong = 10,
+	.prolong = 20,
 	.segment_max_ns = 30 * 60 * NSEC_PER_SEC,
 	.block_bytes = 256 << 10,
 	.pending_bytes = 4 << 20,

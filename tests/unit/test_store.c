@@ -318,6 +318,7 @@ static unsigned segments_of(bool active, uint32_t nr, unsigned ticks, uint64_t *
 	struct table t, *tables[1] = {&t};
 	struct schema *schema = schema_new();
 	struct schema_set *set = schema_add_set(schema, "s", "", "process");
+	struct store_limits limits = store_limits_default;
 	struct store_writer *w;
 	size_t allocated = 0;
 
@@ -325,6 +326,9 @@ static unsigned segments_of(bool active, uint32_t nr, unsigned ticks, uint64_t *
 		schema_add_metric(set, "m", "", NULL);
 	assert_int_equal(table_init(&t, 8, nr), 0);
 	assert_int_equal(store_create(path, true, &w), 0);
+	if (active)
+		limits.prolong = 2;
+	store_set_limits(w, &limits);
 	assert_int_equal(store_schema(w, schema), 0);
 	for (uint32_t row = 0; row < nr; row++) {
 		pairs_init(&who, pair, 1, text, sizeof(text));
