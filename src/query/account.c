@@ -436,6 +436,8 @@ static void account_finish(struct account *a)
 	f->unknown = single_or(a, ONE_UNKNOWN, -1);
 	f->observed_cpu_ns = a->living.observed_cpu_ns;
 	f->max_hwm_bytes = MAX(a->living.max_hwm_bytes, single_or(a, ONE_MAX_RSS, -1));
+	if (f->max_hwm_bytes >= 0)
+		f->max_hwm_bytes = MAX(f->max_hwm_bytes, a->living.max_rss_bytes);
 	f->cgroup_peak_bytes = single_or(a, ONE_CGROUP_PEAK, -1);
 	f->self_cpu_ns = ending_or(a, "self_cpu_ns", single_or(a, ONE_SELF_CPU, -1));
 	f->missed = ending_or(a, "missed", single_or(a, ONE_MISSED, -1));

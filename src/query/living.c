@@ -272,6 +272,9 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 	levels_set(l, p, level, level_valid);
 	if (cell_get(&c, COL_HWM, &v))
 		p->hwm = MAX(p->hwm, v);
+	/* The kernel brings its mark up to date now and then only: what was seen was reached. */
+	if (p->peak_seen >> LEVEL_RSS & 1)
+		l->max_rss_bytes = MAX(l->max_rss_bytes, p->peak[LEVEL_RSS]);
 	l->max_hwm_bytes = MAX(l->max_hwm_bytes, p->hwm);
 	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !p->ignores_sigchld) {
 		p->ignores_sigchld = true;

@@ -88,7 +88,9 @@ struct living {
 	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
 
 	uint64_t seen, sigchld_ignored, io_unread, pss_reads;
-	int64_t observed_cpu_ns, max_hwm_bytes;
+	int64_t observed_cpu_ns;
+	int64_t max_hwm_bytes,
+		max_rss_bytes; /* of any one process: as the kernel kept it (-1: not known), as seen */
 };
 
 void living_init(struct living *l);

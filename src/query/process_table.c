@@ -150,7 +150,7 @@ static void harvest(struct filling *f, const struct process *p)
 	take_peak(row, PROCESS_THREADS, p, LEVEL_THREADS);
 	take_peak(row, PROCESS_FDS, p, LEVEL_FDS);
 	if (p->hwm >= 0)
-		row->value[PROCESS_HWM] = (double)p->hwm;
+		row->value[PROCESS_HWM] = MAX((double)p->hwm, (double)p->peak[LEVEL_RSS]);
 }
 
 /* A final amount, less what it had before our time; never less than what was sampled. */

@@ -474,6 +474,33 @@ static void test_pss_never_read_is_an_estimate_and_not_recorded_is_null(void **s
 	}
 }
 
+static void test_the_high_water_mark_is_at_least_what_was_seen(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (int kept = 0; kept < 2; kept++) {
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_join(&m, 1, 2, 101, 1, 0, false);
+		set_memory(&m, 0, 1000, 0);
+		set_memory(&m, 1, 1000, 0);
+		if (kept)
+			maker_set(&m, 0, "proc.mem.hwm", 3990);
+		else
+			maker_unset(&m, 0, "tree.gone.max_rss");
+		maker_tick(&m, SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		if (kept)
+			assert_near(value(s, FIG_HWM), 1000 * 4096);
+		else
+			assert_non_null(s->figure[FIG_HWM].why);
+		summary_free(s);
+	}
+}
+
 static void test_a_spike_between_samples_is_told(void **state)
 {
 	struct maker m;
@@ -724,6 +751,7 @@ int main(void)
 		T(test_pss_follows_rss_between_readings),
 		T(test_pss_is_neither_above_rss_nor_below_nothing),
 		T(test_pss_never_read_is_an_estimate_and_not_recorded_is_null),
+		T(test_the_high_water_mark_is_at_least_what_was_seen),
 		T(test_a_spike_between_samples_is_told),
 		T(test_unfinished_recordings_tell_what_they_know),
 		T(test_no_ticks_and_one_tick),
