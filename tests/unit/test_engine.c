@@ -143,18 +143,20 @@ static struct engine *start(struct env *env, const struct engine_options *o)
 	return witness.engine;
 }
 
+static struct env *live; /* of record(), until finish() */
+
 /* Runs a shell text under the engine to its end; returns its wait status. */
 static int record(const char *text, const struct engine_options *o)
 {
 	char *argv[] = {"/bin/sh", "-c", (char *)text, NULL};
-	struct env *env = env_live(NULL);
 	struct command command;
 	struct signalfd_siginfo si;
 	bool before;
 	int status = -1;
 
+	live = env_live(NULL);
 	assert_int_equal(command_prepare(&command), 0);
-	start(env, o);
+	start(live, o);
 	engine_zero(witness.engine);
 	assert_int_equal(command_start(&command, argv, NULL, NULL, &before), 0);
 	assert_int_equal(engine_add_root(witness.engine, command.pid, true), 0);
@@ -179,6 +181,8 @@ static void finish(struct env *env)
 	witness.engine = engine_free(witness.engine);
 	if (env)
 		env_free(env);
+	if (live)
+		live = env_free(live);
 }
 
 static void test_exit_status_and_cpu_of_a_command(void **state)
