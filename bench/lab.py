@@ -170,6 +170,19 @@ def run_timed(command):
     return wall, usage.ru_utime + usage.ru_stime
 
 
+def busy_share(seconds=1.0):
+    """Share of all CPUs' time that is used now, while we only wait: by others, that is."""
+    def read():
+        text = pathlib.Path("/proc/stat").read_text(encoding="utf-8")
+        times = [int(word) for word in text.split("\n", 1)[0].split()[1:9]]
+        return sum(times), times[3] + times[4]
+
+    total, idle = read()
+    time.sleep(seconds)
+    total_after, idle_after = read()
+    return 1 - (idle_after - idle) / max(1, total_after - total)
+
+
 def forks_so_far():
     """Of the whole machine since it booted."""
     for line in pathlib.Path("/proc/stat").read_text(encoding="utf-8").splitlines():
