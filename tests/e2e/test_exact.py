@@ -1,0 +1,383 @@
+"""Burners whose use is known, and what the recorder says of them.
+
+Each case runs as root and as an ordinary user, with all of the kernel's help that there is and with none of it. What
+may differ between these is what the recorder must admit: which source its CPU total has, whether it is a lower bound,
+how many processes it may not have seen. Everything else must be right in all four.
+
+Errors allowed are written where they are used. CPU: 1 % and 15 ms, the latter for what a process uses after it has
+told us its own account (its exit) and for the clock ticks in which /proc keeps the CPU of children.
+"""
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from recorder import BURNERS, TACHO, until
+
+MIB = 1 << 20
+NOBODY = "nobody"
+IS_ROOT = os.geteuid() == 0
+
+
+class Lab:
+    """One way to record: who does it, and with how much of the kernel's help."""
+
+    def __init__(self, who, helpers, where):
+        self.who, self.helpers, self.where = who, helpers, where
+        self.has_all_help = who == "root" and helpers == "all"
+        self.recording = where / "job.tacho"
+
+    def start(self, words, **kwargs):
+        identity = {}
+        if self.who == "user" and IS_ROOT:
+            user = pwd.getpwnam(NOBODY)
+            identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        return subprocess.Popen(
+            [str(word) for word in words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            cwd=self.where,
+            text=True,
+            **identity,
+            **kwargs,
+        )
+
+    def tacho(self, *words):
+        return [self.where / "tacho", *words]
+
+    def burner(self, name, *args):
+        own = self.where / name
+        return [own if own.exists() else name, *args]
+
+    def run(self, name, *args, interval="100ms", options=(), status=0):
+        """Records a burner; gives the summary and what the burner said of itself."""
+        options = ["-q", "-i", interval, "-o", self.recording, f"--helpers={self.helpers}", *options]
+        job = self.start(self.tacho("run", *options, "--", *self.burner(name, *args)))
+        said, _ = job.communicate()
+        assert job.returncode == status
+        return self.summary(), account(said)
+
+    def summary(self):
+        return self.show("--json")
+
+    def series(self, *metrics, at):
+        """Rows of the metrics while the RSS of the tree was at least so much."""
+        names = ",".join(("proc.mem.rss", *metrics))
+        done = subprocess.run([TACHO, "show", "--series", names, "--csv", self.recording], stdout=subprocess.PIPE)
+        rows = [line.split(",") for line in done.stdout.decode().splitlines()[1:]]
+        return [[float(v) for v in row[2:]] for row in rows if float(row[1]) >= at]
+
+    def show(self, *options):
+        done = subprocess.run([TACHO, "show", *options, self.recording], stdout=subprocess.PIPE)
+        assert done.returncode == 0
+        return json.loads(done.stdout)
+
+
+def account(text):
+    return {key: float(value) for key, value in (line.split() for line in text.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A directory that any user can read and write, with the programs in it."""
+    where = Path(tempfile.mkdtemp(prefix="tacho-exact-"))
+    shutil.copy(TACHO, where / "tacho")
+    for program in BURNERS.iterdir():
+        if program.is_file() and os.access(program, os.X_OK):
+            shutil.copy(program, where)
+    where.chmod(0o1777)
+    yield where
+    shutil.rmtree(where)
+
+
+@pytest.fixture(params=["root-all", "root-none", "user-all", "user-none"])
+def lab(request, place):
+    who, helpers = request.param.split("-")
+    if who == "root" and not IS_ROOT:
+        pytest.skip("needs root")
+    if who == "user" and IS_ROOT:
+        try:
+            pwd.getpwnam(NOBODY)
+        except KeyError:
+            pytest.skip(f"no user {NOBODY} here")
+    (place / "job.tacho").unlink(missing_ok=True)
+    return Lab(who, helpers, place)
+
+
+def about(value, truth, ratio=0.01, more=0.0):
+    assert truth * (1 - ratio) - more <= value <= truth * (1 + ratio) + more, f"{value} is not about {truth}"
+
+
+def about_cpu(summary, truth_s, ratio=0.01, more=0.015):
+    about(summary["cpu"]["total_s"], truth_s, ratio, more)
+    about(summary["cpu"]["user_s"] + summary["cpu"]["system_s"], summary["cpu"]["total_s"], 0, 1e-5)
+
+
+# ---- CPU ----
+
+
+@pytest.mark.parametrize("mode", ["user", "sys"])
+def test_cpu_seconds(lab, mode):
+    summary, said = lab.run("cpu", 0.8, mode)
+    about_cpu(summary, said["cpu_s"])
+    # The kernel divides by sampling at ticks.
+    assert summary["cpu"]["user_s" if mode == "user" else "system_s"] > 0.5 * said["cpu_s"]
+    assert summary["cpu"]["lower_bound"] is False
+    assert summary["cpu"]["source"] == "cgroup" or not lab.has_all_help
+    assert summary["cpu"]["observed_ratio"] > 0.9
+    assert summary["cpu"]["peak_cores"] <= 1.1
+
+
+def test_threads(lab):
+    summary, said = lab.run("threads", 8, 0.1, interval="50ms")
+    assert summary["threads"]["peak"] == 8
+    assert summary["processes"]["seen"] == 1
+    about_cpu(summary, said["cpu_s"])
+
+
+def count_of_processes(lab, summary, truth):
+    """All of them where the kernel tells of each; elsewhere no fewer than there were, and marked as a bound."""
+    processes = summary["processes"]
+    if processes["unsampled_is_upper_bound"]:
+        assert not lab.has_all_help
+        assert processes["seen"] <= truth <= processes["seen"] + processes["unsampled"]
+    else:
+        assert processes["seen"] == truth
+
+
+def test_children_that_are_waited_for(lab):
+    """Sampled for long, then reaped by a parent that ends at once: they are in its account, and only there."""
+    burner = lab.where / "cpu"
+    summary, said = lab.run("sh", "-c", f"{burner} 0.3 >/dev/null & {burner} 0.3 >/dev/null & wait; echo cpu_s 0.6")
+    about_cpu(summary, said["cpu_s"])
+    assert summary["cpu"]["lower_bound"] is False
+    count_of_processes(lab, summary, 3)
+
+
+def test_storm_of_short_lives(lab):
+    nr = 2000 if lab.helpers == "all" else 500
+    summary, said = lab.run("storm", nr, 2, 5)
+    about_cpu(summary, said["cpu_s"])
+    assert summary["cpu"]["lower_bound"] is False
+    count_of_processes(lab, summary, nr + 1)
+    if not lab.has_all_help:
+        return
+    table = lab.show("--processes", "--json")
+    assert len(table["processes"]) == table["total"] == nr + 1
+    # Exit records miss the last moments of a life.
+    about(sum(p["cpu_s"] or 0 for p in table["processes"]), said["cpu_s"], 0.05)
+
+
+@pytest.mark.parametrize("how", ["daemon", "reparent"])
+def test_orphans_are_not_lost(lab, how):
+    summary, said = lab.run("orphan", how, 0.5)
+    about_cpu(summary, said["cpu_s"], 0.02)
+    count_of_processes(lab, summary, 3)
+    assert summary["processes"]["peak"] >= 2
+
+
+def test_daemon_that_outlives_the_command(lab):
+    summary, said = lab.run("orphan", "leave", 0.5, options=["--wait=tree"])
+    about_cpu(summary, said["cpu_s"], 0.02)
+    assert summary["exit"]["code"] == 0
+
+
+@pytest.mark.parametrize("how", ["ignore", "nocldwait"])
+def test_children_nobody_waits_for(lab, how):
+    """Their CPU reaches no rusage. A group of our own has it; without one the total must be marked."""
+    summary, said = lab.run("nochld", how, 20, 30)
+    if summary["cpu"]["source"] == "cgroup":
+        about_cpu(summary, said["cpu_s"])
+        assert summary["cpu"]["lower_bound"] is False
+    else:
+        assert not lab.has_all_help
+        assert summary["cpu"]["lower_bound"] is True
+        assert summary["cpu"]["total_s"] <= said["cpu_s"] * 1.01 + 0.015
+
+
+# ---- memory ----
+
+
+def test_private_memory(lab):
+    summary, _ = lab.run("mem", "private", 150, 0.8)
+    memory = summary["memory"]
+    for view in ("peak_rss_bytes", "peak_pss_bytes", "peak_uss_bytes", "max_process_hwm_bytes"):
+        about(memory[view], 152 * MIB, 0, 3 * MIB)
+    assert memory["peak_vms_bytes"] >= memory["peak_rss_bytes"]
+    assert memory["max_process_hwm_bytes"] >= memory["peak_rss_bytes"]
+
+
+def test_shared_memory_is_counted_once(lab):
+    """Four hold the same 64 MiB at once. A budget that never makes the recorder estimate."""
+    summary, _ = lab.run("mem", "shared", 64, 1.5, 3, options=["--budget=50"])
+    memory = summary["memory"]
+    about(memory["peak_rss_bytes"], 4 * 65 * MIB, 0, 8 * MIB)
+    about(memory["max_process_hwm_bytes"], 65 * MIB, 0, 3 * MIB)
+    pss, uss = zip(*lab.series("proc.mem.pss_now", "proc.mem.uss_now", at=memory["peak_rss_bytes"] * 0.99))
+    assert len(pss) > 3
+    # While they come to it, one after another, shares are read at different moments. Then they stay.
+    about(pss[-1], 65 * MIB, 0, 2 * MIB)
+    assert uss[-1] < 4 * MIB
+    assert memory["peak_pss_bytes"] < 110 * MIB
+
+
+def test_spike_between_two_samples(lab):
+    summary, said = lab.run("spike", 500, 0.3, interval="30s")
+    assert summary["ticks"]["taken"] == 2
+    about(summary["memory"]["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
+    assert summary["memory"]["peak_rss_bytes"] < 20 * MIB
+
+
+# ---- files ----
+
+
+def disk_counts(where):
+    """Whether the file system of the place charges a writer for bytes that go to a disk."""
+    def written():
+        return int(Path("/proc/self/io").read_text().split("write_bytes:")[1].split()[0])
+
+    before = written()
+    with tempfile.TemporaryFile(dir=where) as file:
+        file.write(bytes(MIB))
+        file.flush()
+        os.fsync(file.fileno())
+        return written() >= before + MIB
+
+
+def test_bytes_written_and_read(lab):
+    size = 50_000_000
+    file = lab.where / f"written-by-{lab.who}"
+    summary, said = lab.run("write", file, size)
+    file.unlink()
+    io = summary["io"]
+    assert size <= io["write_chars"] < size + 1000
+    assert size <= io["read_chars"] < size + 100_000
+    assert said["write_calls"] <= io["write_calls"] <= said["write_calls"] + 3
+    if disk_counts(lab.where):
+        about(io["write_bytes"], size, 0.01)
+
+
+def test_descriptors(lab):
+    summary, said = lab.run("fds", 100, 0.5)
+    assert summary["fds"]["peak"] == said["fds"]
+
+
+# ---- names and ends ----
+
+
+def test_strange_names(lab):
+    """Blanks, newlines, parentheses and bytes that are not UTF-8, in the name and in the arguments."""
+    summary, _ = lab.run("weird", 0.6, interval="50ms")
+    odd = " two\\nlines\\t(and) \"quotes\" \\\\ \\xff\\xfe \u00e9 "
+    (process,) = lab.show("--processes", "--json")["processes"]
+    assert process["name"] == "a) R (\\n\\xff\\t b"
+    assert process["argv"] == [odd, "--again", "0.6", "", odd]
+    assert summary["argv"][0].endswith("/weird")
+
+
+def test_command_line_of_a_mebibyte(lab):
+    lab.run("weird", 0.6, 1, interval="50ms")
+    (process,) = lab.show("--processes", "--json")["processes"]
+    assert process["argv"][1] == "--again"
+    assert process["argv"][5].startswith("h" * 100)
+    assert len(process["argv"]) == 5 + 11 or process["argv_cut"]
+
+
+@pytest.mark.parametrize("code", [0, 3, 255])
+def test_exit_codes(lab, code):
+    summary, _ = lab.run("leave", "exit", code, status=code)
+    assert summary["exit"] == {"code": code, "signal": None}
+    about_cpu(summary, 0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_deaths_by_signal(lab, number):
+    summary, _ = lab.run("leave", "signal", int(number), status=-number)
+    assert summary["exit"] == {"code": None, "signal": number}
+    about_cpu(summary, 0.05)
+
+
+def test_a_stopped_job_is_waited_for(lab):
+    summary, _ = lab.run("leave", "stop")
+    assert summary["exit"] == {"code": 0, "signal": None}
+    assert summary["wall_s"] >= 0.3
+
+
+def test_main_thread_that_ends_first(lab):
+    """The leader is a zombie while another thread burns on: the process has not ended."""
+    summary, _ = lab.run("leave", "leader", status=5)
+    assert summary["exit"]["code"] == 5
+    about_cpu(summary, 0.35)
+
+
+# ---- attaching ----
+
+
+def ticks_of(pid):
+    """CPU seconds of a process and of all it has reaped."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(fields[i]) for i in range(11, 15)) / os.sysconf("SC_CLK_TCK")
+
+
+def attach(lab, job):
+    """Attaches to a job; gives the process and bounds on what the job had used when its recording began."""
+    before = ticks_of(job.pid)
+    words = ["attach", "-q", "-i", "100ms", "-o", lab.recording, "--flush=50ms", f"--helpers={lab.helpers}", job.pid]
+    recorder = lab.start(lab.tacho(*words))
+    until(lambda: recorder.poll() is not None or is_sampling(lab), "first tick of the recording")
+    assert recorder.poll() is None
+    return recorder, before, ticks_of(job.pid)
+
+
+def is_sampling(lab):
+    if not lab.recording.exists():
+        return False
+    done = subprocess.run([TACHO, "show", "--json", lab.recording], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return done.returncode == 0 and (json.loads(done.stdout)["ticks"]["taken"] or 0) > 0
+
+
+def is_between(summary, least, most):
+    """CPU seconds of an attached tree. Without records of exits, what a process used after its last sample is not
+    known when a stranger reaps it; the source says so."""
+    samples = summary["cpu"]["source"] != "rusage"
+    assert least * 0.99 - 0.03 - (0.2 if samples else 0) <= summary["cpu"]["total_s"] <= most * 1.01 + 0.03
+
+
+def test_attached_process(lab):
+    job = lab.start(lab.burner("cpu", 1.2))
+    until(lambda: ticks_of(job.pid) > 0.3, "burning")
+    recorder, before, after = attach(lab, job)
+    used = account(job.communicate()[0])["cpu_s"]
+    recorder.wait()
+    summary = lab.summary()
+    is_between(summary, used - after, used - before)
+    assert summary["cpu"]["source"] == "rusage" or not lab.has_all_help
+    assert summary["processes"]["seen"] == 1
+    assert summary["complete"] is True
+    assert recorder.returncode == 0
+
+
+def test_attached_tree(lab):
+    nr = 300
+    job = lab.start(lab.burner("storm", nr, 2, 5))
+    until(lambda: ticks_of(job.pid) > 0.2, "storm")
+    recorder, before, after = attach(lab, job)
+    used = account(job.communicate()[0])["cpu_s"]
+    recorder.wait()
+    summary = lab.summary()
+    # Two children are on their way at each moment.
+    is_between(summary, used - after - 0.01, used - before + 0.01)
+    fewest = nr * (used - after) / used - 4
+    processes = summary["processes"]
+    if processes["unsampled_is_upper_bound"]:
+        assert not lab.has_all_help
+        assert processes["seen"] + processes["unsampled"] >= fewest
+    else:
+        assert processes["seen"] >= fewest
+    assert processes["seen"] <= nr + 1
