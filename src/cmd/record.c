@@ -349,6 +349,7 @@ void record_loop(struct recording *r)
 	engine_flush(r->engine);
 	while (!how) {
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
+		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
 		if (!how)

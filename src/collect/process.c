@@ -21,6 +21,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* Pages (4 MiB of 4 KiB): more than the libraries that everybody shares anyway. */
+#define MUCH_SHARED 1024
+
 #define CLOSED (-1)
 #define REFUSED (-2) /* not permitted: not tried again */
 
@@ -39,9 +42,12 @@ struct process {
 	int file[NR_PROCESS_SOURCES];
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children;  /* any growth means that it has waited for some */
-	int64_t rss;	   /* pages, as last read */
+	int64_t children; /* any growth means that it has waited for some */
+	int64_t rss;	  /* pages, as last read */
+	int64_t shared;
 	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
+	int64_t smaps_shared;
+	uint32_t smaps_epoch;
 	bool seen;
 };
 
@@ -54,6 +60,9 @@ struct processes {
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
 	int clock_col, fd_col;
+	/* Grows when somebody's large shared memory comes, grows or goes: the PSS of all who share changes
+	 * then, though their own RSS does not. */
+	uint32_t epoch;
 	struct columns_reader stat, statm, schedstat;
 	struct kv_reader io, status, smaps;
 };
@@ -144,8 +153,15 @@ static void file_close(struct processes *p, struct process *process, int source)
 	process->file[source] = CLOSED;
 }
 
+static bool differ_much(int64_t a, int64_t b)
+{
+	return (a < b ? b - a : a - b) > MUCH_SHARED;
+}
+
 void process_unbind(struct processes *p, uint32_t row)
 {
+	if (p->process[row].smaps_shared > MUCH_SHARED)
+		p->epoch++;
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		file_close(p, &p->process[row], s);
 }
@@ -272,8 +288,9 @@ static void read_columns(struct processes *p, uint32_t row, int source, const st
 		const char *at = text, *end = text + n;
 		int64_t vms;
 
-		if (read_number(&at, end, &vms) && at++ < end)
-			read_number(&at, end, &p->process[row].rss);
+		if (read_number(&at, end, &vms) && at++ < end &&
+			read_number(&at, end, &p->process[row].rss) && at++ < end)
+			read_number(&at, end, &p->process[row].shared);
 	}
 }
 
@@ -376,6 +393,19 @@ int64_t process_smaps_drift(const struct processes *p, uint32_t row)
 	return process->smaps_rss < 0 ? INT64_MAX : drift < 0 ? -drift : drift;
 }
 
+bool process_is_outshared(const struct processes *p, uint32_t row)
+{
+	const struct process *process = &p->process[row];
+
+	return process->smaps_rss >= 0 && process->smaps_epoch != p->epoch && process->shared > MUCH_SHARED &&
+		process->file[FROM_SMAPS] != REFUSED;
+}
+
+uint32_t processes_sharing_epoch(const struct processes *p)
+{
+	return p->epoch;
+}
+
 int process_read_smaps(struct processes *p, uint32_t row)
 {
 	struct process *process = &p->process[row];
@@ -400,7 +430,11 @@ int process_read_smaps(struct processes *p, uint32_t row)
 	table_touch(p->ctx->table, row);
 	if (kv_read(&p->smaps, text, (size_t)n, p->ctx->table, row) == 0)
 		return -EIO;
+	if (differ_much(process->shared, process->smaps_shared))
+		p->epoch++;
 	process->smaps_rss = process->rss;
+	process->smaps_shared = process->shared;
+	process->smaps_epoch = p->epoch;
 	return 0;
 }
 

@@ -58,6 +58,7 @@ static const struct metric process_metric[] = {
 	{"proc.switches.involuntary", "Times the main thread was taken off the CPU.", STATUS("nonvoluntary_ctxt_switches"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "switches", TIER_MEDIUM, false},
 	{"proc.signals.ignored",     "Mask of ignored signals; bit 16 is SIGCHLD, whose ignoring hides the children's CPU time.", {.source = FROM_STATUS, .key = "SigIgn", .arg = 16}, SCALE_ONE, KIND_GAUGE, FOLD_NONE, UNIT_CODE, NULL, TIER_MEDIUM, false},
 	{"proc.smaps.rss",           "Resident memory at the moment PSS was read.", SMAPS("Rss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
+	{"proc.smaps.anon",          "Anonymous memory at the moment PSS was read.", SMAPS("Anonymous"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss",             "Proportional memory: shared pages divided by those who share them. As last read; proc.mem.pss_now follows RSS in between.", SMAPS("Pss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "memory", TIER_SLOW, false},
 	{"proc.mem.pss_anon",        "The anonymous part of PSS.", SMAPS("Pss_Anon"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss_file",        "The part of PSS backed by files.", SMAPS("Pss_File"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},

@@ -57,6 +57,7 @@ struct engine {
 	int64_t window_ns;     /* start of the window in which the budget is judged */
 	int64_t window_cpu_ns; /* spent in it, smaps not counted */
 	int self_statm;
+	uint32_t shared_epoch; /* up to which sharers were read again */
 
 	bool root_ended;
 	int root_status;

@@ -92,34 +92,70 @@ static void read_one_smaps(struct engine *e, uint32_t slot)
 	e->smaps_ns += spent;
 }
 
-static void slow_tier(struct engine *e)
+/* How far its PSS may be off, in pages. */
+static int64_t doubt(const struct engine *e, uint32_t slot)
+{
+	int64_t drift = process_smaps_drift(e->processes, slot);
+
+	if (process_is_outshared(e->processes, slot))
+		drift = MAX(drift, process_rss_pages(e->processes, slot) / 4);
+	return drift;
+}
+
+static uint32_t candidates(struct engine *e)
 {
 	struct table *t = &e->set[e->process_set].table;
-	uint32_t nr = 0, deferred = 0;
+	uint32_t nr = 0;
 
-	if (!processes_want_smaps(e->processes))
-		return;
-	if (e->tokens_ns < SMAPS_FIXED_NS)
-		return;
-	for (uint32_t i = 0; i < t->nr_touched; i++)
-		if (t->id[t->touched[i]] != ROW_FREE && drifted(e, t->touched[i]))
-			e->dirty[nr++] = t->touched[i];
-	/* The one that moved most first. Few are read per tick, so picking beats sorting. */
+	if (e->shared_epoch == processes_sharing_epoch(e->processes)) {
+		for (uint32_t i = 0; i < t->nr_touched; i++)
+			if (t->id[t->touched[i]] != ROW_FREE && drifted(e, t->touched[i]))
+				e->dirty[nr++] = t->touched[i];
+		return nr;
+	}
+	tree_for_each (&e->tree, slot, after)
+		if (e->tree.member[slot].bound &&
+			((t->is_touched[slot] && drifted(e, slot)) ||
+				process_is_outshared(e->processes, slot)))
+			e->dirty[nr++] = slot;
+	return nr;
+}
+
+/* Reads the most doubtful first, as long as the budget reaches; false when it did not. Few are read per tick,
+ * so picking beats sorting. */
+static bool read_doubtful(struct engine *e, uint32_t nr)
+{
 	while (nr) {
 		uint32_t best = 0;
 
 		for (uint32_t i = 1; i < nr; i++)
-			if (process_smaps_drift(e->processes, e->dirty[i]) >
-				process_smaps_drift(e->processes, e->dirty[best]))
+			if (doubt(e, e->dirty[i]) > doubt(e, e->dirty[best]))
 				best = i;
 		if (predicted(e, e->dirty[best]) > MIN(e->tokens_ns, SMAPS_MAX_NS)) {
-			deferred += nr;
-			break;
+			e->feed.smaps_deferred += nr;
+			return false;
 		}
 		read_one_smaps(e, e->dirty[best]);
 		e->dirty[best] = e->dirty[--nr];
 	}
-	e->feed.smaps_deferred += deferred;
+	return true;
+}
+
+/* A reading may show that shared memory has grown, which makes others doubtful who were read before: hence
+ * again. */
+static void slow_tier(struct engine *e)
+{
+	if (!processes_want_smaps(e->processes))
+		return;
+	for (int round = 0; round < 3 && e->tokens_ns >= SMAPS_FIXED_NS; round++) {
+		uint32_t epoch = processes_sharing_epoch(e->processes);
+
+		if (!read_doubtful(e, candidates(e)))
+			return;
+		e->shared_epoch = epoch;
+		if (epoch == processes_sharing_epoch(e->processes))
+			return;
+	}
 }
 
 static void budget(struct engine *e, int64_t now)

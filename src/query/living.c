@@ -40,6 +40,7 @@ static const char *const metric_of[NR_PROCESS_COLUMNS] = {
 	[COL_SHARED] = "proc.mem.shared",
 	[COL_SWAP] = "proc.mem.swap",
 	[COL_SMAPS_RSS] = "proc.smaps.rss",
+	[COL_SMAPS_ANON] = "proc.smaps.anon",
 	[COL_PSS] = "proc.mem.pss",
 	[COL_PRIVATE_CLEAN] = "proc.mem.private_clean",
 	[COL_PRIVATE_DIRTY] = "proc.mem.private_dirty",
@@ -189,11 +190,29 @@ static int64_t distance(int64_t a, int64_t b)
 	return a < b ? b - a : a - b;
 }
 
-/* A reading made when RSS was `rss_then`, brought forward to the present RSS. */
-static void follow_rss(int64_t *level, uint32_t *valid, enum level which, int64_t reading, int64_t rss_then,
-	int64_t rss, int64_t most)
+struct resident { /* at the moment of a reading, and now */
+	int64_t rss_then, anon_then, rss, anon;
+	bool split; /* the anonymous part is known for both */
+};
+
+/* A reading brought forward to the present RSS. What grew anonymously is the process's own; of what grew
+ * shared it bears the share it bore at the reading. */
+static int64_t bring_forward(int64_t reading, const struct resident *r)
 {
-	int64_t now = MIN(MAX(reading + (rss - rss_then), 0), most);
+	int64_t shared_then = r->rss_then - r->anon_then;
+	double bears = shared_then > 0 ? (double)(reading - r->anon_then) / (double)shared_then : 1;
+
+	if (!r->split)
+		return reading + (r->rss - r->rss_then);
+	bears = MIN(MAX(bears, 0), 1);
+	return reading + (r->anon - r->anon_then) +
+		(int64_t)(bears * (double)(r->rss - r->anon - shared_then));
+}
+
+static void follow_rss(int64_t *level, uint32_t *valid, enum level which, int64_t reading,
+	const struct resident *r, int64_t most)
+{
+	int64_t now = MIN(MAX(bring_forward(reading, r), 0), most);
 	enum level estimated = which == LEVEL_PSS ? LEVEL_PSS_ESTIMATED : LEVEL_USS_ESTIMATED;
 
 	level_put(level, valid, which, now);
@@ -202,23 +221,24 @@ static void follow_rss(int64_t *level, uint32_t *valid, enum level which, int64_
 
 static void shares_get(const struct cells *c, int64_t rss, int64_t *level, uint32_t *valid)
 {
-	int64_t rss_then, pss, clean, dirty, huge = 0, shared = 0, private;
-	bool read = cell_get(c, COL_SMAPS_RSS, &rss_then);
+	int64_t pss, clean, dirty, huge = 0, shared = 0;
+	struct resident r = {.rss = rss};
+	bool read = cell_get(c, COL_SMAPS_RSS, &r.rss_then);
 
-	cell_get(c, COL_SHARED, &shared);
-	private = MAX(rss - shared, 0);
+	r.split = cell_get(c, COL_SHARED, &shared) && cell_get(c, COL_SMAPS_ANON, &r.anon_then);
+	r.anon = MAX(rss - shared, 0);
 	if (read && cell_get(c, COL_PSS, &pss)) {
-		follow_rss(level, valid, LEVEL_PSS, pss, rss_then, rss, rss);
+		follow_rss(level, valid, LEVEL_PSS, pss, &r, rss);
 	} else if (c->l->estimates_pss) {
-		level_put(level, valid, LEVEL_PSS, private);
-		level_put(level, valid, LEVEL_PSS_ESTIMATED, private);
+		level_put(level, valid, LEVEL_PSS, r.anon);
+		level_put(level, valid, LEVEL_PSS_ESTIMATED, r.anon);
 	}
 	if (read && cell_get(c, COL_PRIVATE_CLEAN, &clean) && cell_get(c, COL_PRIVATE_DIRTY, &dirty)) {
 		cell_get(c, COL_PRIVATE_HUGE, &huge);
-		follow_rss(level, valid, LEVEL_USS, clean + dirty + huge, rss_then, rss, rss + huge);
+		follow_rss(level, valid, LEVEL_USS, clean + dirty + huge, &r, rss + huge);
 	} else if (c->l->estimates_uss) {
-		level_put(level, valid, LEVEL_USS, private);
-		level_put(level, valid, LEVEL_USS_ESTIMATED, private);
+		level_put(level, valid, LEVEL_USS, r.anon);
+		level_put(level, valid, LEVEL_USS_ESTIMATED, r.anon);
 	}
 }
 
