@@ -631,6 +631,33 @@ static void test_unreadable_io_is_null_and_partly_unreadable_is_noted(void **sta
 	}
 }
 
+static void test_notes_of_what_went_wrong(void **state)
+{
+	static const char *const words[] = {"2 readings put off", "process events overran 1 time;",
+		"stopped 1 time", "wall clock was set 1 time", "3 processes still ran", "4 ticks left out"};
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	for (int trouble = 0; trouble < 2; trouble++) {
+		maker_open(&m, file, NULL);
+		maker_set(&m, 0, "self.smaps.deferred", trouble * 2);
+		maker_set(&m, 0, "self.events_lost", trouble);
+		if (trouble) {
+			maker_event(&m, SECOND, "stopped", NULL, NULL);
+			maker_event(&m, SECOND, "continued", NULL, NULL);
+			maker_event(&m, SECOND, "clock", "step_ns", "3600000000000");
+		}
+		maker_tick(&m, SECOND);
+		maker_finish(&m, "unfinished", (int64_t)trouble * 3, "skipped", (int64_t)trouble * 4, NULL);
+		s = summary_of(file);
+		for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+			assert_int_equal(has_note(s, words[i]), trouble);
+		assert_int_equal(s->nr_notes, trouble * ARRAY_SIZE(words));
+		summary_free(s);
+	}
+}
+
 static void test_reasons_told_while_recording(void **state)
 {
 	struct maker m;
@@ -757,6 +784,7 @@ int main(void)
 		T(test_no_ticks_and_one_tick),
 		T(test_all_ended_before_their_first_sample),
 		T(test_unreadable_io_is_null_and_partly_unreadable_is_noted),
+		T(test_notes_of_what_went_wrong),
 		T(test_reasons_told_while_recording),
 		T(test_unknown_processes_are_an_upper_bound),
 		T(test_no_rate_across_a_gap),
