@@ -208,12 +208,12 @@ def pytest_runtest_protocol(item):
 
 
 @pytest.fixture(autouse=True)
-def own_settings(request, monkeypatch, tmp_path_factory):
+def own_settings(monkeypatch):
     """No test sees the settings of the person who runs it."""
     for name in list(os.environ):
         if name.startswith("TACHO_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent/config")
     monkeypatch.setenv("NO_COLOR", "1")
     for name, value in SANITIZER_OPTIONS.items():
         monkeypatch.setenv(name, value)
