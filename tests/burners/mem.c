@@ -16,20 +16,24 @@ int main(int argc, char **argv)
 	int shared = argc > 1 && strcmp(argv[1], "shared") == 0;
 	int64_t bytes = (int64_t)number(argc, argv, 2, 100) * MIB;
 	double hold_s = number(argc, argv, 3, 1);
-	int children = shared ? (int)number(argc, argv, 4, 3) : 0;
+	int forked = argc > 1 && strcmp(argv[1], "forked") == 0;
+	int children = shared || forked ? (int)number(argc, argv, 4, 3) : 0;
 	char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
 		MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
 
 	if (memory == MAP_FAILED)
 		fail("mmap");
 	touch(memory, bytes);
+	if (children > 0)
+		sleep_s(0.3); /* alone with it, then not: its share changes while it sleeps */
 	for (int i = 0; i < children; i++) {
 		pid_t pid = fork();
 
 		if (pid < 0)
 			fail("fork");
 		if (pid == 0) {
-			touch(memory, bytes);
+			if (shared)
+				touch(memory, bytes);
 			sleep_s(hold_s);
 			_exit(0);
 		}

@@ -213,9 +213,10 @@ def test_private_memory(lab):
     assert memory["max_process_hwm_bytes"] >= memory["peak_rss_bytes"]
 
 
-def test_shared_memory_is_counted_once(lab):
-    """Four hold the same 64 MiB at once. A budget that never makes the recorder estimate."""
-    summary, _ = lab.run("mem", "shared", 64, 1.5, 3, options=["--budget=50"])
+@pytest.mark.parametrize("how", ["shared", "forked"])
+def test_shared_memory_is_counted_once(lab, how):
+    """One has 64 MiB, then four have them. A budget that never makes the recorder estimate."""
+    summary, _ = lab.run("mem", how, 64, 1.2, 3, options=["--budget=50"])
     memory = summary["memory"]
     about(memory["peak_rss_bytes"], 4 * 65 * MIB, 0, 8 * MIB)
     about(memory["max_process_hwm_bytes"], 65 * MIB, 0, 3 * MIB)
@@ -224,7 +225,7 @@ def test_shared_memory_is_counted_once(lab):
     # While they come to it, one after another, shares are read at different moments. Then they stay.
     about(pss[-1], 65 * MIB, 0, 2 * MIB)
     assert uss[-1] < 4 * MIB
-    assert memory["peak_pss_bytes"] < 110 * MIB
+    assert memory["peak_pss_bytes"] < 200 * MIB
 
 
 def test_spike_between_two_samples(lab):
