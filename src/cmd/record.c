@@ -412,6 +412,7 @@ void record_report(struct recording *r)
 			strerror(-r->sink.error));
 	if (r->opt->quiet || !r->opt->summary)
 		return;
+	style.hint = true;
 	buf_init(&out, 1 << 20);
 	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
 		warning("cannot read the recording back: %s", (char *)out.data);

@@ -88,6 +88,7 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 		m->identity_stale = true; /* it has become another program */
 	}
 	e->children_grew |= facts->children_grew;
+	m->waits |= facts->children_grew;
 	if (m->announced)
 		return;
 	/* The kernel's start time is coarse: it only corrects what we noticed later than it can be wrong. */
@@ -221,11 +222,18 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 		pairs_num(p, "cpu_ns", MAX(v, m->record.user_ns + m->record.system_ns));
 	else if (m->record.nr)
 		pairs_num(p, "cpu_ns", m->record.user_ns + m->record.system_ns);
+	if (sampled || m->record.nr) {
+		struct usage u;
+
+		last_known(e, slot, &u);
+		pairs_num(p, "read_chars", u.read_chars);
+		pairs_num(p, "write_chars", u.write_chars);
+		pairs_num(p, "read_bytes", u.read_bytes);
+		pairs_num(p, "write_bytes", u.write_bytes);
+	}
 	if (m->record.nr) {
 		pairs_num(p, "user_us", m->record.user_ns / 1000);
 		pairs_num(p, "system_us", m->record.system_ns / 1000);
-		pairs_num(p, "read_bytes", m->record.read_bytes);
-		pairs_num(p, "write_bytes", m->record.write_bytes);
 	} else if (sampled) {
 		pairs_num(p, "user_us", cell(e, slot, "proc.cpu.user") * (1000000 / e->env->clock_tick));
 		pairs_num(p, "system_us", cell(e, slot, "proc.cpu.system") * (1000000 / e->env->clock_tick));
@@ -245,20 +253,40 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	e->feed.live = e->tree.nr;
 }
 
+/* Has the parent, a member, not taken over what the child used? One that ignores SIGCHLD says so in its mask;
+ * one that asked with SA_NOCLDWAIT can only be caught: its child is gone, and its account of children never
+ * grew. A child that had neither a page fault nor a clock tick would leave no trace either way, and proves
+ * nothing. */
+static bool parent_drops(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
+{
+	struct member *p = &e->tree.member[parent];
+
+	if (p->ignores_sigchld || p->waits)
+		return p->ignores_sigchld;
+	if (!p->bound || (!e->tree.member[child].bound && !e->tree.member[child].record.nr))
+		return false;
+	if (!used->minor_faults && used->user_us + used->system_us < 20000)
+		return false;
+	if (member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true) < 0)
+		return false; /* gone with its child: then it had its chance to wait */
+	p->ignores_sigchld = !p->waits;
+	return p->ignores_sigchld;
+}
+
 void member_depart(struct engine *e, uint32_t slot, const char *how)
 {
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
-	bool dropped = parent != NO_SLOT && e->tree.member[parent].ignores_sigchld;
 	int64_t peak_kib = m->record.peak_rss_bytes / 1024;
 	struct usage u;
+	bool dropped;
 
-	if (parent == NO_SLOT || dropped) {
-		last_known(e, slot, &u);
+	last_known(e, slot, &u);
+	dropped = parent != NO_SLOT && parent_drops(e, parent, slot, &u);
+	if (parent == NO_SLOT || dropped)
 		usage_add(&e->feed.gone, &u);
-		if (dropped)
-			e->feed.dropped_us += u.user_us + u.system_us;
-	}
+	if (dropped)
+		e->feed.dropped_us += u.user_us + u.system_us;
 	if (m->bound)
 		peak_kib = MAX(peak_kib, cell(e, slot, "proc.mem.hwm"));
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
@@ -277,6 +305,27 @@ static void usage_from_rusage(struct usage *u, const struct rusage *ru)
 	/* In 512-byte blocks; the files of /proc may have been closed to us. */
 	u->read_bytes = MAX(u->read_bytes, ru->ru_inblock * INT64_C(512));
 	u->write_bytes = MAX(u->write_bytes, ru->ru_oublock * INT64_C(512));
+}
+
+static bool descends_from(const struct engine *e, uint32_t slot, pid_t ancestor)
+{
+	for (int depth = 0; slot != NO_SLOT && depth < 256; depth++) {
+		if (e->tree.member[slot].ppid == ancestor)
+			return true;
+		slot = tree_find(&e->tree, e->tree.member[slot].ppid);
+	}
+	return false;
+}
+
+/* Descendants that were waited for and that no tick has missed yet are in the account of the one that is
+ * about to be reaped: they leave first, while their parents are still here to be found. */
+static void depart_descendants(struct engine *e, pid_t pid)
+{
+	for (uint32_t slot = e->tree.last, before; slot != NO_SLOT; slot = before) {
+		before = e->tree.member[slot].prev;
+		if (descends_from(e, slot, pid) && env_cpu_clock(e->env, e->tree.member[slot].pid) < 0)
+			member_depart(e, slot, "noticed");
+	}
 }
 
 /* Whoever exec'ed us may have left us children of its own: they are older than the job, and none of it. */
@@ -306,6 +355,7 @@ void member_reap(struct engine *e, pid_t pid)
 		tree_add(&e->tree, pid, e->tree.self, &slot) < 0)
 		slot = NO_SLOT;
 	if (slot != NO_SLOT) {
+		depart_descendants(e, pid);
 		member_sample(e, slot, env_now(e->env, ENV_MONOTONIC), true);
 		last_known(e, slot, &u);
 	}

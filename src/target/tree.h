@@ -23,6 +23,7 @@ struct member {
 	int64_t read_ns, status_read_ns, smaps_ns;
 	int status; /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
+	bool waits; /* it has waited for children: what they used is in its account */
 	char name[64];
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
