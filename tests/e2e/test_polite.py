@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, job_of, record, run, show, start, until
+from recorder import BURNERS, TACHO, job_of, record, run, show, start, state, until
 
 PROBE = BURNERS / "probe"
 
@@ -307,6 +307,23 @@ def test_killed_job(tmp_path):
     os.kill(job, signal.SIGKILL)
     assert tacho.wait() == -signal.SIGKILL
     assert show(tmp_path / "a.tacho")["exit"]["signal"] == signal.SIGKILL
+
+
+def cgroup(pid):
+    return Path(f"/proc/{pid}/cgroup").read_text()
+
+
+def test_what_the_job_leaves_running_is_left_alone(tmp_path):
+    """A daemon that outlives the job: we end with the job, it runs on, in the control group where it would have been."""
+    script = "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3"
+    done = record(["sh", "-c", script], "-q", output=tmp_path / "a.tacho")
+    daemon = int(done.stdout)
+    try:
+        assert done.returncode == 3
+        assert state(daemon) in ("S", "R", "D")
+        assert cgroup(daemon) == cgroup(os.getpid())
+    finally:
+        os.kill(daemon, signal.SIGKILL)
 
 
 # ---- the recording's name and mode ----
