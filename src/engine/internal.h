@@ -67,7 +67,7 @@ struct engine {
 	bool collectors_opened;
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
-	int64_t joined_before_poll;
+	int64_t joined_at_tick;
 	uint32_t *departing; /* scratch: slots */
 	uint32_t nr_departing;
 	uint32_t *dirty; /* scratch of the slow tier */
@@ -109,5 +109,6 @@ void events_close(struct engine *e);
 void events_drain(struct engine *e);
 
 /* tick.c */
+void find_new_members(struct engine *e);
 void tick_take(struct engine *e, int64_t now, int64_t late_ns);
 #endif

@@ -123,7 +123,9 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	}
 	if (r == 0)
 		return 0;
+	m->read_before_ns = m->read_ns;
 	m->read_ns = now;
+	m->pending_user_us = m->pending_system_us = 0;
 	learn(e, m, &facts);
 	if (medium) {
 		m->status_read_ns = now;
@@ -259,11 +261,13 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
  * nothing. */
 static bool parent_drops(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
 {
-	struct member *p = &e->tree.member[parent];
+	struct member *p = &e->tree.member[parent], *c = &e->tree.member[child];
+	int64_t since = p->read_before_ns ? p->read_before_ns : p->read_ns;
 
 	if (p->ignores_sigchld || p->waits)
 		return p->ignores_sigchld;
-	if (!p->bound || (!e->tree.member[child].bound && !e->tree.member[child].record.nr))
+	/* It must have lived when the parent's account was read, so that the account had to grow since. */
+	if (!p->bound || MAX(c->born_ns, c->read_ns) < since || (!c->bound && !c->record.nr))
 		return false;
 	if (!used->minor_faults && used->user_us + used->system_us < 20000)
 		return false;
@@ -283,8 +287,14 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 
 	last_known(e, slot, &u);
 	dropped = parent != NO_SLOT && parent_drops(e, parent, slot, &u);
-	if (parent == NO_SLOT || dropped)
+	u.user_us += m->pending_user_us;
+	u.system_us += m->pending_system_us;
+	if (parent == NO_SLOT || dropped) {
 		usage_add(&e->feed.gone, &u);
+	} else if (!m->ended_ns || m->ended_ns > e->tree.member[parent].read_ns) {
+		e->tree.member[parent].pending_user_us += u.user_us;
+		e->tree.member[parent].pending_system_us += u.system_us;
+	}
 	if (dropped)
 		e->feed.dropped_us += u.user_us + u.system_us;
 	if (m->bound)
@@ -381,7 +391,8 @@ void member_reap(struct engine *e, pid_t pid)
 
 void engine_reap(struct engine *e)
 {
-	events_drain(e); /* forks come before exits: a short-lived orphan is known before it is reaped */
+	/* Forks come before exits: an orphan is known before it, or the one that left it, is reaped. */
+	find_new_members(e);
 	for (;;) {
 		siginfo_t info = {0};
 

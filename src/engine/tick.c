@@ -27,12 +27,11 @@ static int64_t own_cpu(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-static void find_new_members(struct engine *e)
+void find_new_members(struct engine *e)
 {
 	events_drain(e);
 	if (e->connector)
 		return;
-	e->joined_before_poll = e->feed.joined;
 	if (e->env->live)
 		tree_poll(&e->tree);
 	else
@@ -43,27 +42,35 @@ static void find_new_members(struct engine *e)
  * children in that time. Where the kernel tells of every fork there is nothing to suspect. */
 static void suspect_unknown(struct engine *e)
 {
-	int64_t strangers = (int64_t)e->tree.new_pids - (e->feed.joined - e->joined_before_poll);
+	int64_t strangers = (int64_t)e->tree.new_pids - (e->feed.joined - e->joined_at_tick);
 
 	if (e->children_grew && strangers > 0 && e->env->live && !e->connector && !e->taskstats)
 		e->feed.unknown += strangers;
 	e->children_grew = false;
+	e->tree.new_pids = 0;
+	e->joined_at_tick = e->feed.joined;
 }
 
 static void sample_members(struct engine *e, int64_t now)
 {
+	uint32_t nr_parents = 0;
+
 	e->nr_departing = 0;
 	tree_for_each (&e->tree, slot, after)
 		if (member_sample(e, slot, now, false) < 0)
 			e->departing[e->nr_departing++] = slot;
-	for (uint32_t i = 0; i < e->nr_departing; i++) {
+	for (uint32_t i = e->nr_departing;
+		i-- > 0;) { /* children before parents: these must still be found */
 		uint32_t parent = tree_find(&e->tree, e->tree.member[e->departing[i]].ppid);
 
-		if (parent != NO_SLOT)
-			member_sample(e, parent, now, true);
-	}
-	for (uint32_t i = e->nr_departing; i-- > 0;) /* children before parents: these must still be found */
 		member_depart(e, e->departing[i], "noticed");
+		if (parent != NO_SLOT && e->tree.member[parent].read_ns == now)
+			e->dirty[nr_parents++] = parent;
+	}
+	for (uint32_t i = 0; i < nr_parents; i++)
+		if (e->tree.member[e->dirty[i]].bound && e->tree.member[e->dirty[i]].read_ns == now &&
+			tree_find(&e->tree, e->tree.member[e->dirty[i]].pid) == e->dirty[i])
+			member_sample(e, e->dirty[i], now + 1, true);
 }
 
 static int64_t predicted(const struct engine *e, uint32_t slot)

@@ -226,6 +226,20 @@ static void fill_time(struct summary *s, const struct account *a)
 	figure_or(s, FIG_SKIPPED, f->skipped, 1, account_why(a, "self.ticks.skipped"));
 }
 
+/* The total is exact, its split into user and system comes in clock ticks: what those have not seen is shared
+ * out as what they have, so that the parts add up to the whole. */
+static void fit_split(struct summary *s)
+{
+	double total = s->figure[FIG_CPU].value, user = s->figure[FIG_USER].value;
+	double split = user + s->figure[FIG_SYSTEM].value;
+
+	if (!has_figure(s, FIG_CPU) || !has_figure(s, FIG_USER) || !has_figure(s, FIG_SYSTEM))
+		return;
+	user = split > 0 ? total * user / split : total;
+	figure_set(s, FIG_USER, user);
+	figure_set(s, FIG_SYSTEM, total - user);
+}
+
 static void fill_used(struct summary *s, const struct account *a, const struct point *last)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(used_figure); i++) {
@@ -237,6 +251,7 @@ static void fill_used(struct summary *s, const struct account *a, const struct p
 			figure_set(s, used_figure[i].figure,
 				(double)last->used[used] / (used <= USED_SYSTEM ? 1e9 : 1));
 	}
+	fit_split(s);
 }
 
 void fill_peaks(struct summary *s, struct tracker *t)

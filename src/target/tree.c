@@ -216,7 +216,7 @@ int tree_poll(struct tree *t)
 	last = read_last_pid(t);
 	if (last < 0)
 		return tree_scan(t);
-	t->new_pids =
+	t->new_pids +=
 		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
 	if (last == t->cursor && t->cursor == t->cursor_before)
 		return 0;

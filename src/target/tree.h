@@ -20,11 +20,14 @@ struct member {
 	uint32_t next, prev;
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
-	int64_t read_ns, status_read_ns, smaps_ns;
+	int64_t read_ns, read_before_ns, status_read_ns;
 	int status; /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	bool waits; /* it has waited for children: what they used is in its account */
 	char name[64];
+	/* What children used that have left since it was last read: it has them in its account, and we do not
+	 * yet. */
+	int64_t pending_user_us, pending_system_us;
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
 		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,
@@ -50,7 +53,7 @@ struct tree {
 	uint64_t overflow; /* joins refused because all slots were taken */
 	int loadavg;
 	pid_t cursor, cursor_before;
-	uint64_t new_pids; /* PIDs given out since the last poll, in our PID namespace */
+	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
 	void (*joined)(void *arg, uint32_t slot);
 	void *arg;
 };
