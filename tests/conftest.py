@@ -209,11 +209,11 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch):
-    """No test sees the settings of the person who runs it."""
+    """No test sees the settings of the person who runs it, nor can a shell that it starts make any."""
     for name in list(os.environ):
         if name.startswith("TACHO_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent/config")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/proc/no-settings")
     monkeypatch.setenv("NO_COLOR", "1")
     for name, value in SANITIZER_OPTIONS.items():
         monkeypatch.setenv(name, value)
