@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Pages (4 MiB of 4 KiB): more than the libraries that everybody shares anyway. */
-#define MUCH_SHARED 1024
+/* More than the libraries that everybody shares anyway. */
+#define MUCH_SHARED_KIB 4096
 
 #define CLOSED (-1)
 #define REFUSED (-2) /* not permitted: not tried again */
@@ -42,11 +42,10 @@ struct process {
 	int file[NR_PROCESS_SOURCES];
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children; /* any growth means that it has waited for some */
-	int64_t rss;	  /* pages, as last read */
-	int64_t shared;
-	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
-	int64_t smaps_shared;
+	int64_t children;   /* any growth means that it has waited for some */
+	int64_t rss;	    /* pages, as last read */
+	int64_t smaps_rss;  /* pages, at the last reading of smaps; -1: none */
+	int64_t shared_kib; /* of that, what others had too, copy-on-write included */
 	uint32_t smaps_epoch;
 	bool seen;
 };
@@ -60,9 +59,10 @@ struct processes {
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
 	int clock_col, fd_col;
-	/* Grows when somebody's large shared memory comes, grows or goes: the PSS of all who share changes
-	 * then, though their own RSS does not. */
+	/* Grows when somebody's large shared memory comes, grows or goes, a fork's copy-on-write pages too:
+	 * the PSS of all who share changes then, though their own RSS does not. */
 	uint32_t epoch;
+	int smaps_rss_col, private_col[2];
 	struct columns_reader stat, statm, schedstat;
 	struct kv_reader io, status, smaps;
 };
@@ -108,6 +108,9 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 	p->fds_by_size = fd_size_counts(ctx->env);
 	p->clock_col = column_of(p, "proc.cpu.time");
 	p->fd_col = column_of(p, "proc.fds");
+	p->smaps_rss_col = column_of(p, "proc.smaps.rss");
+	p->private_col[0] = column_of(p, "proc.mem.private_clean");
+	p->private_col[1] = column_of(p, "proc.mem.private_dirty");
 	columns_init(&p->stat, m, nr, FROM_STAT, &ctx->map);
 	columns_init(&p->statm, m, nr, FROM_STATM, &ctx->map);
 	columns_init(&p->schedstat, m, nr, FROM_SCHEDSTAT, &ctx->map);
@@ -155,12 +158,12 @@ static void file_close(struct processes *p, struct process *process, int source)
 
 static bool differ_much(int64_t a, int64_t b)
 {
-	return (a < b ? b - a : a - b) > MUCH_SHARED;
+	return (a < b ? b - a : a - b) > MUCH_SHARED_KIB;
 }
 
 void process_unbind(struct processes *p, uint32_t row)
 {
-	if (p->process[row].smaps_shared > MUCH_SHARED)
+	if (p->process[row].shared_kib > MUCH_SHARED_KIB)
 		p->epoch++;
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		file_close(p, &p->process[row], s);
@@ -288,9 +291,8 @@ static void read_columns(struct processes *p, uint32_t row, int source, const st
 		const char *at = text, *end = text + n;
 		int64_t vms;
 
-		if (read_number(&at, end, &vms) && at++ < end &&
-			read_number(&at, end, &p->process[row].rss) && at++ < end)
-			read_number(&at, end, &p->process[row].shared);
+		if (read_number(&at, end, &vms) && at++ < end)
+			read_number(&at, end, &p->process[row].rss);
 	}
 }
 
@@ -393,12 +395,22 @@ int64_t process_smaps_drift(const struct processes *p, uint32_t row)
 	return process->smaps_rss < 0 ? INT64_MAX : drift < 0 ? -drift : drift;
 }
 
+/* What others have too of what was just read, in KiB; 0 when the private part is not recorded. */
+static int64_t shared_of(const struct processes *p, uint32_t row)
+{
+	const int64_t *cells = table_row(p->ctx->table, row);
+
+	if (p->smaps_rss_col < 0 || p->private_col[0] < 0 || p->private_col[1] < 0)
+		return 0;
+	return MAX(cells[p->smaps_rss_col] - cells[p->private_col[0]] - cells[p->private_col[1]], 0);
+}
+
 bool process_is_outshared(const struct processes *p, uint32_t row)
 {
 	const struct process *process = &p->process[row];
 
-	return process->smaps_rss >= 0 && process->smaps_epoch != p->epoch && process->shared > MUCH_SHARED &&
-		process->file[FROM_SMAPS] != REFUSED;
+	return process->smaps_rss >= 0 && process->smaps_epoch != p->epoch &&
+		process->rss > MUCH_SHARED_KIB / 4 && process->file[FROM_SMAPS] != REFUSED;
 }
 
 uint32_t processes_sharing_epoch(const struct processes *p)
@@ -410,6 +422,7 @@ int process_read_smaps(struct processes *p, uint32_t row)
 {
 	struct process *process = &p->process[row];
 	char text[4096], path[48];
+	int64_t shared_kib;
 	ssize_t n;
 	int handle;
 
@@ -430,10 +443,11 @@ int process_read_smaps(struct processes *p, uint32_t row)
 	table_touch(p->ctx->table, row);
 	if (kv_read(&p->smaps, text, (size_t)n, p->ctx->table, row) == 0)
 		return -EIO;
-	if (differ_much(process->shared, process->smaps_shared))
+	shared_kib = shared_of(p, row);
+	if (differ_much(shared_kib, process->shared_kib))
 		p->epoch++;
 	process->smaps_rss = process->rss;
-	process->smaps_shared = process->shared;
+	process->shared_kib = shared_kib;
 	process->smaps_epoch = p->epoch;
 	return 0;
 }

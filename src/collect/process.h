@@ -37,7 +37,7 @@ int process_read_smaps(struct processes *p, uint32_t row);
 bool processes_want_smaps(const struct processes *p);
 /* Pages by which RSS differs from what the last smaps reading saw; INT64_MAX when there was none. */
 int64_t process_smaps_drift(const struct processes *p, uint32_t row);
-/* It shares much memory, and others have mapped or left large shared memory since its PSS was read. */
+/* It is large, and somebody's large shared memory has come, grown or gone since its PSS was read. */
 bool process_is_outshared(const struct processes *p, uint32_t row);
 uint32_t processes_sharing_epoch(const struct processes *p);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);

@@ -286,6 +286,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	bool dropped;
 
 	last_known(e, slot, &u);
+	e->children_grew |= m->waits; /* nobody saw whom it waited for in its last moments */
 	dropped = parent != NO_SLOT && parent_drops(e, parent, slot, &u);
 	u.user_us += m->pending_user_us;
 	u.system_us += m->pending_system_us;
