@@ -69,6 +69,7 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	if (slot != NO_SLOT) {
 		struct member *m = &e->tree.member[slot];
 
+		m->awaited = false;
 		/* Known already (from its exit record, a scan, or as our child) or the PID's former owner. */
 		if (!m->ended || m->ended_ns >= event->time_ns)
 			return;
@@ -135,6 +136,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 			return;
 		m = &e->tree.member[slot];
 		m->born_ns -= MIN(r->elapsed_ns, m->born_ns);
+		m->awaited = e->connector != NULL;
 		if (!e->connector) {
 			m->ended = true;
 			e->departing[e->nr_departing++] = slot;
@@ -215,6 +217,8 @@ void events_drain(struct engine *e)
 	}
 	if (e->need_scan) {
 		e->need_scan = false;
+		tree_for_each (&e->tree, slot, after)
+			e->tree.member[slot].awaited = false; /* the event may be among the lost */
 		tree_scan(&e->tree);
 	}
 	if (heard > MANY_EVENTS)

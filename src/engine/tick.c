@@ -57,7 +57,7 @@ static void sample_members(struct engine *e, int64_t now)
 
 	e->nr_departing = 0;
 	tree_for_each (&e->tree, slot, after)
-		if (member_sample(e, slot, now, false) < 0)
+		if (!e->tree.member[slot].awaited && member_sample(e, slot, now, false) < 0)
 			e->departing[e->nr_departing++] = slot;
 	for (uint32_t i = e->nr_departing;
 		i-- > 0;) { /* children before parents: these must still be found */
