@@ -276,7 +276,8 @@ static void test_a_tree_through_everything(void **state)
 		assert_string_equal(witness.process[i].how, "noticed");
 		assert_true(witness.process[i].ended);
 	}
-	/* 101 is in 100's children's time, 103 ended with its parent, 102 was init's: 1.3 + 0.55 + 0.2 + 0.3 s. */
+	/* 101 is in 100's children's time, 103 ended with its parent, 102 was init's: 1.3 + 0.55 + 0.2 + 0.3
+	 * s. */
 	assert_true(tree_value("tree.gone.user") + tree_value("tree.gone.system") > 2.3499);
 	assert_true(tree_value("tree.gone.user") + tree_value("tree.gone.system") < 2.3501);
 	assert_true(tree_value("tree.gone.write_bytes") == 5000);
