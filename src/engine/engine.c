@@ -129,7 +129,8 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	}
 	e->departing = scratch(e->tree.cap);
 	e->dirty = scratch(e->tree.cap);
-	if (r == 0 && (!e->departing || !e->dirty))
+	e->missing = (struct slot_id *)scratch(2 * e->tree.cap);
+	if (r == 0 && (!e->departing || !e->dirty || !e->missing))
 		r = -ENOMEM;
 	if (r < 0) {
 		engine_free(e);
@@ -163,6 +164,8 @@ struct engine *engine_free(struct engine *e)
 		munmap(e->departing, size);
 	if (e->dirty)
 		munmap(e->dirty, size);
+	if (e->missing)
+		munmap(e->missing, 2 * size);
 	tree_release(&e->tree);
 	schema_free(e->schema);
 	free(e);

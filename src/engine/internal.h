@@ -21,6 +21,10 @@ struct set {
 	int64_t next_ns; /* when its tier is due */
 };
 
+struct slot_id {
+	uint32_t slot, id;
+};
+
 struct engine {
 	struct env *env;
 	struct engine_options opt;
@@ -70,7 +74,8 @@ struct engine {
 	int64_t joined_at_tick;
 	uint32_t *departing; /* scratch: slots */
 	uint32_t nr_departing;
-	uint32_t *dirty; /* scratch of the slow tier */
+	uint32_t *dirty;	 /* scratch of the slow tier */
+	struct slot_id *missing; /* scratch of a tick */
 
 	/* Scratch for identities and exits. */
 	struct pairs pairs;

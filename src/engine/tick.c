@@ -51,26 +51,46 @@ static void suspect_unknown(struct engine *e)
 	e->joined_at_tick = e->feed.joined;
 }
 
-static void sample_members(struct engine *e, int64_t now)
+static bool still_here(const struct engine *e, const struct slot_id *m)
 {
-	uint32_t nr_parents = 0;
+	return e->tree.member[m->slot].id == m->id &&
+		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
+}
 
-	e->nr_departing = 0;
+/* Reads all; those that are gone are put on the list. Returns how many. */
+static uint32_t read_members(struct engine *e, int64_t now)
+{
+	uint32_t nr = 0;
+
 	tree_for_each (&e->tree, slot, after)
 		if (!e->tree.member[slot].awaited && member_sample(e, slot, now, false) < 0)
-			e->departing[e->nr_departing++] = slot;
-	for (uint32_t i = e->nr_departing;
-		i-- > 0;) { /* children before parents: these must still be found */
-		uint32_t parent = tree_find(&e->tree, e->tree.member[e->departing[i]].ppid);
+			e->missing[nr++] = (struct slot_id){slot, e->tree.member[slot].id};
+	return nr;
+}
 
-		member_depart(e, e->departing[i], "noticed");
+static void sample_members(struct engine *e, int64_t now)
+{
+	uint32_t nr = read_members(e, now), nr_parents = 0;
+
+	/* The kernel told of their end before they could be missed: hear that first, with their accounts. */
+	if (nr)
+		events_drain(e);
+	while (nr--) { /* children before parents: these must still be found */
+		struct member *m = &e->tree.member[e->missing[nr].slot];
+		uint32_t parent = tree_find(&e->tree, m->ppid);
+
+		if (!still_here(e, &e->missing[nr]))
+			continue;
+		member_depart(e, e->missing[nr].slot, "noticed");
 		if (parent != NO_SLOT && e->tree.member[parent].read_ns == now)
-			e->dirty[nr_parents++] = parent;
+			e->departing[nr_parents++] = parent;
 	}
-	for (uint32_t i = 0; i < nr_parents; i++)
-		if (e->tree.member[e->dirty[i]].bound && e->tree.member[e->dirty[i]].read_ns == now &&
-			tree_find(&e->tree, e->tree.member[e->dirty[i]].pid) == e->dirty[i])
-			member_sample(e, e->dirty[i], now + 1, true);
+	for (uint32_t i = 0; i < nr_parents; i++) {
+		struct member *m = &e->tree.member[e->departing[i]];
+
+		if (m->bound && m->read_ns == now && tree_find(&e->tree, m->pid) == e->departing[i])
+			member_sample(e, e->departing[i], now + 1, true);
+	}
 }
 
 static int64_t predicted(const struct engine *e, uint32_t slot)
