@@ -230,8 +230,12 @@ def test_hundred_thousand_forks(tmp_path):
     assert check(tmp_path / "a.tacho")[0] == 0
     summary = show(tmp_path / "a.tacho")
     count = summary["processes"]
-    if os.geteuid() == 0 and "processes" not in str(summary.get("unavailable")):
-        assert count["seen"] + count["unsampled"] >= 100_001 or count["seen"] >= 100_001
+    if os.geteuid() == 0 and not count["unsampled_is_upper_bound"]:
+        # None is missed. Of a few, the two messages of the kernel (exit event, exit record) come so far apart that
+        # they are not known as one.
+        assert 100_001 <= count["seen"] <= 100_501
+    else:
+        assert count["seen"] + count["unsampled"] >= 100_001
     # Our memory does not grow with the number of processes that ever lived.
     assert summary["self"]["peak_rss_bytes"] < 64 << 20
 
