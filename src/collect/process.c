@@ -348,16 +348,18 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 		table_set(p->ctx->table, row, (uint32_t)p->fd_col, n);
 }
 
-int process_read(struct processes *p, uint32_t row, bool medium, bool force, struct process_facts *facts)
+int process_read(struct processes *p, uint32_t row, bool medium, enum process_effort effort,
+	struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
-	int64_t clock = env_cpu_clock(p->ctx->env, process->pid);
+	int64_t clock = env_cpu_clock(p->ctx->env, process->pid), rss = process->rss;
+	bool slept = clock == process->clock;
 	int r;
 
-	facts->has_stat = false;
+	facts->has_stat = facts->has_status = false;
 	if (clock < 0)
 		return (int)clock;
-	if (clock == process->clock && !force)
+	if (slept && effort == READ_IF_MOVED)
 		return 0;
 	r = read_stat(p, row, facts);
 	if (r == -ESRCH)
@@ -365,12 +367,16 @@ int process_read(struct processes *p, uint32_t row, bool medium, bool force, str
 	process->clock = clock;
 	table_touch(p->ctx->table, row);
 	if (p->clock_col >= 0)
-		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock);
+		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock / 1000);
 	read_columns(p, row, FROM_STATM, &p->statm);
+	if (slept && process->rss == rss && effort != READ_ALL)
+		return 1;
 	read_keys(p, row, FROM_IO, &p->io);
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
-	if (medium)
+	/* A zombie's status has no memory any more: what was known of it stays. */
+	facts->has_status = medium && facts->state != 'Z';
+	if (facts->has_status)
 		read_keys(p, row, FROM_STATUS, &p->status);
 	return 1;
 }

@@ -17,7 +17,7 @@ struct process_facts {
 	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
 	bool has_stat;
 	bool children_grew; /* it has waited for children since the last reading */
-	bool ignores_sigchld;
+	bool has_status;
 };
 
 /* ctx->table's rows are the engine's slots. max_files: descriptors that may be kept open. */
@@ -29,9 +29,17 @@ unsigned processes_open_files(const struct processes *p);
 void process_bind(struct processes *p, uint32_t row, pid_t pid);
 void process_unbind(struct processes *p, uint32_t row);
 
-/* Reads every file of the tick tier if the CPU clock has moved since the last time or `force` is set; status
- * as well with `medium`. Returns 1 when it was read, 0 when it slept, -ESRCH when it is gone. */
-int process_read(struct processes *p, uint32_t row, bool medium, bool force, struct process_facts *facts);
+enum process_effort {
+	READ_IF_MOVED, /* nothing when its CPU clock stands still */
+	READ_REFRESH,  /* a sleeper's stat and statm too: it can get another parent, and reclaim can take its
+			  pages */
+	READ_ALL,
+};
+
+/* Reads the files of the tick tier, and status with `medium`. Returns 1 when it was read, 0 when it slept,
+ * -ESRCH when it is gone. */
+int process_read(struct processes *p, uint32_t row, bool medium, enum process_effort effort,
+	struct process_facts *facts);
 /* PSS and USS: dear. */
 int process_read_smaps(struct processes *p, uint32_t row);
 bool processes_want_smaps(const struct processes *p);

@@ -27,7 +27,7 @@ enum process_source {
 #define SMAPS(k) {.source = FROM_SMAPS, .key = k}
 
 static const struct metric process_metric[] = {
-	{"proc.cpu.time",            "CPU time of the process itself, exact to the nanosecond.", CLOCK, SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cpu", TIER_TICK, false},
+	{"proc.cpu.time",            "CPU time of the process itself, exact to the microsecond.", CLOCK, SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cpu", TIER_TICK, false},
 	{"proc.cpu.user",            "CPU time in user mode (the kernel splits user and system by sampling).", STAT(14), SCALE_TICKS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cpu", TIER_TICK, false},
 	{"proc.cpu.system",          "CPU time in the kernel on behalf of the process.", STAT(15), SCALE_TICKS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cpu", TIER_TICK, false},
 	{"proc.cpu.children_user",   "User CPU time of the children it has waited for, and theirs.", STAT(16), SCALE_TICKS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},

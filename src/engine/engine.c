@@ -386,8 +386,10 @@ void engine_tick(struct engine *e)
 
 void engine_last_tick(struct engine *e)
 {
+	e->last_tick = true;
 	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
 	e->tick++;
+	e->last_tick = false;
 }
 
 void engine_resumed(struct engine *e)

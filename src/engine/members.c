@@ -100,8 +100,13 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
-	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff, refresh_ns = 10 * NSEC_PER_SEC;
-	bool first = !m->bound, medium = first || now - m->status_read_ns >= medium_ns;
+	/* Spread by slot, so that not all of a thousand are due in the same tick. */
+	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
+	int64_t refresh_ns = 10 * NSEC_PER_SEC + (slot & 63) * NSEC_PER_SEC / 8;
+	bool first = !m->bound, medium = first || final || now - m->status_read_ns >= medium_ns;
+	enum process_effort effort = first || final ? READ_ALL
+		: now - m->read_ns >= refresh_ns    ? READ_REFRESH
+						    : READ_IF_MOVED;
 	struct process_facts facts = {0};
 	int64_t ignored;
 	int r;
@@ -111,8 +116,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		table_bind(&e->set[e->process_set].table, slot, m->id);
 		m->bound = true;
 	}
-	r = process_read(
-		e->processes, slot, medium, first || final || now - m->read_ns >= refresh_ns, &facts);
+	r = process_read(e->processes, slot, medium, effort, &facts);
 	if (r < 0) {
 		if (first) { /* it was gone before its first sample */
 			process_unbind(e->processes, slot);
@@ -127,7 +131,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	m->read_ns = now;
 	m->pending_user_us = m->pending_system_us = 0;
 	learn(e, m, &facts);
-	if (medium) {
+	if (facts.has_status) {
 		m->status_read_ns = now;
 		if (process_cell(e->processes, slot, "proc.signals.ignored", &ignored))
 			m->ignores_sigchld = ignored >> (SIGCHLD - 1) & 1;
@@ -156,7 +160,7 @@ static void last_known(struct engine *e, uint32_t slot, struct usage *u)
 		u->system_us = cell(e, slot, "proc.cpu.system") * tick_us;
 		/* The clock is exact, the split is not: what the ticks have not seen yet counts as user time.
 		 */
-		cpu_us = cell(e, slot, "proc.cpu.time") / 1000;
+		cpu_us = cell(e, slot, "proc.cpu.time");
 		u->user_us = MAX(u->user_us, cpu_us - u->system_us);
 		u->user_us += cell(e, slot, "proc.cpu.children_user") * tick_us;
 		u->system_us += cell(e, slot, "proc.cpu.children_system") * tick_us;
@@ -221,7 +225,7 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	if (m->has_status)
 		pairs_num(p, "status", m->status);
 	if (sampled && process_cell(e->processes, slot, "proc.cpu.time", &v))
-		pairs_num(p, "cpu_ns", MAX(v, m->record.user_ns + m->record.system_ns));
+		pairs_num(p, "cpu_ns", MAX(v * 1000, m->record.user_ns + m->record.system_ns));
 	else if (m->record.nr)
 		pairs_num(p, "cpu_ns", m->record.user_ns + m->record.system_ns);
 	if (sampled || m->record.nr) {

@@ -63,7 +63,7 @@ static uint32_t read_members(struct engine *e, int64_t now)
 	uint32_t nr = 0;
 
 	tree_for_each (&e->tree, slot, after)
-		if (!e->tree.member[slot].awaited && member_sample(e, slot, now, false) < 0)
+		if (!e->tree.member[slot].awaited && member_sample(e, slot, now, e->last_tick) < 0)
 			e->missing[nr++] = (struct slot_id){slot, e->tree.member[slot].id};
 	return nr;
 }
