@@ -256,7 +256,7 @@ static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
 		r->told_to_end |= ends_attachment(sig);
 		if (sig == SIGTSTP) {
 			before_stop(r);
-			raise(SIGSTOP);
+			command_stop_by(SIGTSTP);
 			after_stop(r);
 		}
 		return;

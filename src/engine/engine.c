@@ -386,10 +386,17 @@ void engine_tick(struct engine *e)
 
 void engine_last_tick(struct engine *e)
 {
+	int64_t now = env_now(e->env, ENV_MONOTONIC), late = now - e->deadline_ns;
+
+	if (late >= 0) { /* it stands for the last deadline that has passed; those before were missed */
+		e->feed.missed_ticks += late / e->opt.interval_ns;
+		e->tick += (uint64_t)(late / e->opt.interval_ns);
+		e->deadline_ns += (late / e->opt.interval_ns + 1) * e->opt.interval_ns;
+	}
 	e->last_tick = true;
-	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
-	e->tick++;
+	tick_take(e, now, 0);
 	e->last_tick = false;
+	e->tick++;
 }
 
 void engine_resumed(struct engine *e)

@@ -267,7 +267,10 @@ static void cost_line(const struct page *p, struct buf *line)
 {
 	char text[UNITS_SIZE];
 
-	if (has(p, FIG_SELF_PERCENT))
+	/* A share of a moment says nothing: what a short job waited for is the time itself. */
+	if (has(p, FIG_SELF_CPU) && value(p, FIG_WALL) < 1)
+		buf_addf(line, "%s of CPU, ", format_duration(text, value(p, FIG_SELF_CPU)));
+	else if (has(p, FIG_SELF_PERCENT))
 		buf_addf(line, "%s %% of one core, ", format_number(text, value(p, FIG_SELF_PERCENT)));
 	if (has(p, FIG_SELF_RSS))
 		buf_addf(line, "%s, ", format_bytes(text, value(p, FIG_SELF_RSS)));

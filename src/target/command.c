@@ -192,10 +192,7 @@ bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool 
 	return kill(c->pid, (int)si->ssi_signo) == 0;
 }
 
-/* Stops us by the signal that stopped the job: a shell tells them apart ($? is 128 + its number). To the
- * process, not by raise(): one that the terminal sent us and that is still pending must not stop us a second
- * time. */
-static void stop_by(int sig)
+void command_stop_by(int sig)
 {
 	struct sigaction fallback = {.sa_handler = SIG_DFL}, found;
 	sigset_t one, blocked;
@@ -220,7 +217,7 @@ bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *a
 		return false;
 	before(arg);
 	c->stopped_with_it = true;
-	stop_by(info.si_status);
+	command_stop_by(info.si_status);
 	return true;
 }
 
