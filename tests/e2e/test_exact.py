@@ -201,6 +201,15 @@ def test_children_nobody_waits_for(lab, how):
         assert summary["cpu"]["total_s"] <= said["cpu_s"] * 1.01 + 0.015
 
 
+def test_exit_records_alone(place):
+    """Without a group, records of exits tell of children nobody waits for: beside samples, not on top of them."""
+    lab = Lab("root", "connector,taskstats", place)
+    summary, said = lab.run("nochld", "ignore", 60, 20, interval="50ms", options=["--force"])
+    if summary["cpu"]["lower_bound"]:
+        pytest.skip("no exit records here")
+    about_cpu(summary, said["cpu_s"])
+
+
 # ---- memory ----
 
 
