@@ -276,10 +276,13 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	return 0;
 }
 
+/* A zombie has no memory: NR_PROCESS_SOURCES reads nothing, and the cells have no value rather than zero. */
 static void read_columns(struct processes *p, uint32_t row, int source, const struct columns_reader *reader)
 {
 	char text[256];
-	ssize_t n = p->wanted[source] ? file_read(p, &p->process[row], source, text, sizeof(text)) : -ENOENT;
+	ssize_t n = source != NR_PROCESS_SOURCES && p->wanted[source]
+		? file_read(p, &p->process[row], source, text, sizeof(text))
+		: -ENOENT;
 
 	if (n <= 0) {
 		for (unsigned i = 0; i < reader->nr; i++)
@@ -368,7 +371,7 @@ int process_read(struct processes *p, uint32_t row, bool medium, enum process_ef
 	table_touch(p->ctx->table, row);
 	if (p->clock_col >= 0)
 		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock / 1000);
-	read_columns(p, row, FROM_STATM, &p->statm);
+	read_columns(p, row, facts->state == 'Z' ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;
 	read_keys(p, row, FROM_IO, &p->io);

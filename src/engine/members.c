@@ -148,20 +148,34 @@ static int64_t cell(struct engine *e, uint32_t slot, const char *metric)
 	return process_cell(e->processes, slot, metric, &v) ? v : 0;
 }
 
+/* CPU of the process itself, from its last sample or its exit record, whichever saw more: never parts of
+ * both. */
+static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
+{
+	const struct member *m = &e->tree.member[slot];
+	int64_t tick_us = 1000000 / e->env->clock_tick;
+
+	if (m->bound) {
+		u->system_us = cell(e, slot, "proc.cpu.system") * tick_us;
+		/* The clock is exact, its split is not: what the ticks have not seen counts as user time. */
+		u->user_us = MAX(cell(e, slot, "proc.cpu.user") * tick_us,
+			cell(e, slot, "proc.cpu.time") - u->system_us);
+	}
+	if ((m->record.user_ns + m->record.system_ns) / 1000 > u->user_us + u->system_us) {
+		u->user_us = m->record.user_ns / 1000;
+		u->system_us = m->record.system_ns / 1000;
+	}
+}
+
 /* What its last sample and its exit records say it used, with the children it waited for. */
 static void last_known(struct engine *e, uint32_t slot, struct usage *u)
 {
 	const struct member *m = &e->tree.member[slot];
-	int64_t tick_us = 1000000 / e->env->clock_tick, cpu_us;
+	int64_t tick_us = 1000000 / e->env->clock_tick;
 
 	*u = (struct usage){0};
+	own_cpu_known(e, slot, u);
 	if (m->bound) {
-		u->user_us = cell(e, slot, "proc.cpu.user") * tick_us;
-		u->system_us = cell(e, slot, "proc.cpu.system") * tick_us;
-		/* The clock is exact, the split is not: what the ticks have not seen yet counts as user time.
-		 */
-		cpu_us = cell(e, slot, "proc.cpu.time");
-		u->user_us = MAX(u->user_us, cpu_us - u->system_us);
 		u->user_us += cell(e, slot, "proc.cpu.children_user") * tick_us;
 		u->system_us += cell(e, slot, "proc.cpu.children_system") * tick_us;
 		u->minor_faults =
@@ -179,8 +193,6 @@ static void last_known(struct engine *e, uint32_t slot, struct usage *u)
 	}
 	if (!m->record.nr)
 		return;
-	u->user_us = MAX(u->user_us, m->record.user_ns / 1000);
-	u->system_us = MAX(u->system_us, m->record.system_ns / 1000);
 	u->minor_faults = MAX(u->minor_faults, m->record.minor_faults);
 	u->major_faults = MAX(u->major_faults, m->record.major_faults);
 	u->voluntary_switches = MAX(u->voluntary_switches, m->record.voluntary_switches);
