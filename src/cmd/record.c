@@ -346,7 +346,6 @@ void record_loop(struct recording *r)
 
 	engine_tick(r->engine);
 	meta_started(r);
-	engine_flush(r->engine);
 	while (!how) {
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));

@@ -380,8 +380,10 @@ void engine_due(struct engine *e)
 void engine_tick(struct engine *e)
 {
 	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
-	e->deadline_ns += e->opt.interval_ns;
 	e->tick++;
+	e->deadline_ns += e->opt.interval_ns;
+	engine_resumed(
+		e); /* opening everything may take longer than an interval: those ticks were not due yet */
 }
 
 void engine_last_tick(struct engine *e)

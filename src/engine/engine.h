@@ -49,7 +49,7 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours);
 /* Of an attached tree: all that is there already. */
 int engine_scan(struct engine *e);
 
-/* Takes a sample now. */
+/* The first sample, right after the start. */
 void engine_tick(struct engine *e);
 /* Hears the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
 void engine_drain(struct engine *e);

@@ -152,13 +152,16 @@ static uint32_t candidates(struct engine *e)
  * so picking beats sorting. */
 static bool read_doubtful(struct engine *e, uint32_t nr)
 {
+	/* One reading may be long; several may not make the next tick late. */
+	int64_t most = e->smaps_ns + e->opt.interval_ns / 4;
+
 	while (nr) {
 		uint32_t best = 0;
 
 		for (uint32_t i = 1; i < nr; i++)
 			if (doubt(e, e->dirty[i]) > doubt(e, e->dirty[best]))
 				best = i;
-		if (predicted(e, e->dirty[best]) > MIN(e->tokens_ns, SMAPS_MAX_NS)) {
+		if (predicted(e, e->dirty[best]) > MIN(e->tokens_ns, SMAPS_MAX_NS) || e->smaps_ns > most) {
 			e->feed.smaps_deferred += nr;
 			return false;
 		}
