@@ -16,6 +16,8 @@
 /* So many events in one hearing are many for the smallest buffer a kernel gives (208 KiB, about 1 KiB each).
  */
 #define MANY_EVENTS 60
+/* An exit record can be heard before the events of the same process, but not two hearings before. */
+#define AWAITED_HEARINGS 2
 /* Names read in one hearing, at most. */
 #define NAMES_MAX 64
 
@@ -69,7 +71,7 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	if (slot != NO_SLOT) {
 		struct member *m = &e->tree.member[slot];
 
-		m->awaited = false;
+		m->awaited = 0;
 		/* Known already (from its exit record, a scan, or as our child) or the PID's former owner. */
 		if (!m->ended || m->ended_ns >= event->time_ns)
 			return;
@@ -136,7 +138,10 @@ static void on_record(struct engine *e, const struct exit_record *r)
 			return;
 		m = &e->tree.member[slot];
 		m->born_ns -= MIN(r->elapsed_ns, m->born_ns);
-		m->awaited = e->connector != NULL;
+		if (e->connector) {
+			m->awaited = AWAITED_HEARINGS;
+			e->awaits = true;
+		}
 		if (!e->connector) {
 			m->ended = true;
 			e->departing[e->nr_departing++] = slot;
@@ -197,6 +202,25 @@ static unsigned hear(struct engine *e)
 	return heard;
 }
 
+/* Those whose events did not come: they were heard before it was a member, as when a process ends while we
+ * attach, or they are lost. */
+static void give_up_waiting(struct engine *e)
+{
+	bool awaits = false;
+
+	tree_for_each (&e->tree, slot, after) {
+		struct member *m = &e->tree.member[slot];
+
+		if (!m->awaited)
+			continue;
+		if (--m->awaited)
+			awaits = true;
+		else
+			member_depart(e, slot, "event");
+	}
+	e->awaits = awaits;
+}
+
 void events_drain(struct engine *e)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
@@ -215,10 +239,10 @@ void events_drain(struct engine *e)
 			env_cpu_clock(e->env, m->pid) < 0)
 			member_depart(e, e->departing[i], "event");
 	}
+	if (e->awaits)
+		give_up_waiting(e);
 	if (e->need_scan) {
 		e->need_scan = false;
-		tree_for_each (&e->tree, slot, after)
-			e->tree.member[slot].awaited = false; /* the event may be among the lost */
 		tree_scan(&e->tree);
 	}
 	if (heard > MANY_EVENTS)

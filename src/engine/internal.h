@@ -68,6 +68,7 @@ struct engine {
 	pid_t root;
 	int64_t own_rss_kib; /* our peak when the job was forked */
 	bool need_scan;
+	bool awaits;	/* a member is known from its exit record alone */
 	bool last_tick; /* everything is read once more */
 	bool collectors_opened;
 	unsigned names_read; /* in this hearing */

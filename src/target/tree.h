@@ -23,8 +23,8 @@ struct member {
 	int64_t read_ns, read_before_ns, status_read_ns;
 	int status; /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
-	bool awaited; /* known from its exit record: the events of its birth and end are still to come */
-	bool waits;   /* it has waited for children: what they used is in its account */
+	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
+	bool waits;	 /* it has waited for children: what they used is in its account */
 	char name[64];
 	/* What children used that have left since it was last read: it has them in its account, and we do not
 	 * yet. */

@@ -492,3 +492,14 @@ def test_environment_is_not_recorded(tmp_path):
     assert b"hunter2" not in (tmp_path / "a.tacho").read_bytes()
     for words in READERS:
         assert b"hunter2" not in run(*words, tmp_path / "a.tacho").stdout
+
+
+def test_attaching_into_a_storm_ends_with_it(tmp_path):
+    """Children that end while we attach are known to us by one of the kernel's messages only: nobody waits for them."""
+    for moment in range(12):
+        storm = subprocess.Popen([BURNERS / "storm", "60", "2", "5"], stdout=subprocess.DEVNULL)
+        time.sleep(random.Random(moment).uniform(0, 0.08))
+        done = run("attach", "-q", "-f", "-i", "50ms", "-o", tmp_path / "a.tacho", storm.pid, timeout=60)
+        storm.wait()
+        assert done.returncode == 0, done.stderr
+        assert show(tmp_path / "a.tacho")["complete"] is True
