@@ -220,7 +220,7 @@ def test_nothing_is_allocated_or_mapped_while_sampling(half_awake, asleep):
 def test_writes_are_few_and_small(half_awake, asleep):
     for trace, awake in ((half_awake, len(half_awake.active)), (asleep, 0)):
         writes = [call.result() for call in trace.settled() if call.is_write_to_file()]
-        assert len(writes) >= 2, "a flush a second was asked for"
+        assert len(writes) >= max(1, int(trace.seconds) - 1), "a flush a second was asked for"
         assert len(writes) <= WRITES_PER_SECOND * trace.seconds + 1
         # The first holds who everybody is and where all values start.
         assert sum(writes[1:]) <= len(trace.ticks) * (BYTES_NODE + BYTES_AWAKE * awake)
