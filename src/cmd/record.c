@@ -32,6 +32,11 @@ static int make_parents(const char *path)
 	return 0;
 }
 
+/* The words of the option and what the engine takes are the same bits. */
+_Static_assert((int)HELPER_CONNECTOR == (int)HELP_CONNECTOR && (int)HELPER_TASKSTATS == (int)HELP_TASKSTATS &&
+		(int)HELPER_CGROUP == (int)HELP_CGROUP,
+	"one mask");
+
 static void make_engine(struct recording *r)
 {
 	struct engine_options o = {
@@ -50,7 +55,7 @@ static void make_engine(struct recording *r)
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)1 << 20);
-	record_helpers(r->opt->helpers, &o.help, &r->path);
+	o.help = r->help;
 	if (engine_new(r->env, &o, &r->engine, err, sizeof(err)) < 0)
 		die(EXIT_OWN, "%s", err);
 }
@@ -94,6 +99,7 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	buf_init(&err, 4096);
 	if (record_options_check(opt, &err) < 0)
 		die(EXIT_OWN, "%s", (char *)err.data);
+	record_helpers(opt->helpers, &r->help, &err); /* checked just now */
 	buf_release(&err);
 	r->env = env_live(NULL);
 	if (!r->env)

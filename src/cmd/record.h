@@ -18,6 +18,7 @@ struct recording {
 	struct command command;
 	struct buf path;
 	bool attach;
+	unsigned help; /* which of the kernel's help may be used */
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */

@@ -43,7 +43,6 @@ static int run(const void *args, int argc, char **argv)
 	const struct run_args *a = args;
 	char *shell[] = {"/bin/sh", "-c", (char *)a->shell, NULL};
 	static struct recording r; /* reachable to the end: see below */
-	unsigned help;
 	int status = 0, e;
 
 	if (a->shell) {
@@ -58,8 +57,7 @@ static int run(const void *args, int argc, char **argv)
 	if (e < 0)
 		cannot_run(argv[0], e);
 	record_prepare(&r, &cmd_run, &a->record, false, argc, argv);
-	record_helpers(a->record.helpers, &help, &r.path);
-	if (help & HELPER_CGROUP && a->record.children) {
+	if (r.help & HELPER_CGROUP && a->record.children) {
 		const char *why;
 
 		cgroup_create(&r.group, &why);

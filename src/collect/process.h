@@ -50,7 +50,7 @@ bool process_is_outshared(const struct processes *p, uint32_t row);
 uint32_t processes_sharing_epoch(const struct processes *p);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);
 
-/* A cell by the position of its row in process_metric[]; false when it is not recorded or not valid. */
+/* A cell by the name of its metric; false when it is not recorded or not valid. */
 bool process_cell(const struct processes *p, uint32_t row, const char *metric, int64_t *ret);
 
 /* Who it is: reads the command line (NUL separated, at most size bytes) and the executable. */

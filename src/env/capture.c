@@ -259,7 +259,6 @@ static ssize_t capture_read(struct env *env, int handle, void *out, size_t size,
 	struct node *node;
 	int inner, r = handle_node(c, handle, &node, &inner);
 	int gone;
-	size_t n;
 
 	if (r < 0)
 		return r;
@@ -282,15 +281,7 @@ static ssize_t capture_read(struct env *env, int handle, void *out, size_t size,
 		if (r < 0)
 			return r;
 	}
-	if (node->error[CALL_READ])
-		return node->error[CALL_READ];
-	if (offset < 0 || !node->content)
-		return -EINVAL;
-	if ((uint64_t)offset >= node->len)
-		return 0;
-	n = MIN(size, node->len - (size_t)offset);
-	memcpy(out, node->content + offset, n);
-	return (ssize_t)n;
+	return node_read(node, out, size, offset);
 }
 
 static void capture_close(struct env *env, int handle)

@@ -204,3 +204,20 @@ bool path_is_good(const char *path)
 			return true;
 	}
 }
+
+ssize_t node_read(const struct node *node, void *out, size_t size, off_t offset)
+{
+	size_t n;
+
+	if (node->error[CALL_READ])
+		return node->error[CALL_READ];
+	if (!node->content)
+		return -EISDIR;
+	if (offset < 0)
+		return -EINVAL;
+	if ((uint64_t)offset >= node->len)
+		return 0;
+	n = MIN(size, node->len - (size_t)offset);
+	memcpy(out, node->content + offset, n);
+	return (ssize_t)n;
+}

@@ -38,6 +38,9 @@ size_t files_remove(struct files *t, const char *path); /* with all below; how m
 /* The names in a folder ("" is the root), in order. fn may add and remove nodes. */
 int files_list(const struct files *t, const char *path, env_list_fn *fn, void *arg);
 
+/* What the file holds, from the offset on, or the error it was given. */
+ssize_t node_read(const struct node *node, void *out, size_t size, off_t offset);
+
 /* The pid when the path is proc/PID or below, else -1. */
 pid_t path_pid(const char *path);
 /* Relative, without empty, "." and ".." parts, and no part or whole too long. */

@@ -127,23 +127,12 @@ static const struct node *handle_node(struct film *f, int handle)
 static ssize_t film_read(struct env *env, int handle, void *out, size_t size, off_t offset)
 {
 	const struct node *node = handle_node(film_of(env), handle);
-	size_t n;
 
 	if (!node)
 		return -EBADF;
 	if (node->dead)
 		return path_pid(node->path) >= 0 ? -ESRCH : -ENODEV;
-	if (node->error[CALL_READ])
-		return node->error[CALL_READ];
-	if (!node->content)
-		return -EISDIR;
-	if (offset < 0)
-		return -EINVAL;
-	if ((uint64_t)offset >= node->len)
-		return 0;
-	n = MIN(size, node->len - (size_t)offset);
-	memcpy(out, node->content + offset, n);
-	return (ssize_t)n;
+	return node_read(node, out, size, offset);
 }
 
 static void film_close(struct env *env, int handle)
