@@ -48,14 +48,14 @@ static int add_collector(
 {
 	struct catalog_section s = {
 		.name = from->name, .summary = from->summary, .domain = domain_name(from->domain)};
-	struct here here = {.available = true};
+	struct here here = {0};
 
 	s.row = calloc(from->nr_metrics, sizeof(*s.row));
 	if (!s.row)
 		return -ENOMEM;
 	if (env)
 		here_try(from, env, &here);
-	s.why = here.why;
+	s.why = here.why.reason;
 	s.nr_rows = from->nr_metrics;
 	for (size_t i = 0; i < from->nr_metrics; i++) {
 		const struct metric *m = &from->metric[i];
@@ -68,7 +68,7 @@ static int add_collector(
 			.fold = m->fold,
 			.tier = m->tier,
 			.on_request = m->on_request,
-			.why = here.available ? here.metric_why[i] : here.why};
+			.why = here.state == AVAILABLE ? here.metric_why[i].reason : here.why.reason};
 	}
 	keep_matching(c, &s, f);
 	return 0;

@@ -5,9 +5,11 @@
 #include "collect/collector.h"
 
 struct here {
-	bool available;
-	const char *why;		     /* of the whole collector; NULL when available */
-	const char *metric_why[METRICS_MAX]; /* NULL: there, as far as can be told before recording */
+	enum availability state;
+	struct trouble why; /* of the whole collector, unless AVAILABLE */
+	enum availability metric_state[METRICS_MAX];
+	struct trouble
+		metric_why[METRICS_MAX]; /* reason NULL: there, as far as can be told before recording */
 };
 
 void here_try(const struct collector *c, struct env *env, struct here *ret);

@@ -13,20 +13,39 @@
 #include "metric/table.h"
 #include "read/read.h"
 
+/* Why something is not to be had, for people: what is the case, and the one command or setting that would
+ * change it (NULL: nothing would). Static text. */
+struct trouble {
+	const char *reason, *remedy;
+};
+
+/* What there is to say of an instance beyond its name. One key has a meaning for all readers: `apart` says
+ * why the instance is not added to the others (a bridge over interfaces that count already, a partition of a
+ * disk). */
+struct about {
+	const char *key, *value;
+};
+
 /* Handed to open(): what this recording wants of the collector, and where answers go. */
 struct collect_context {
 	struct env *env;
 	struct columns_map map; /* row of the collector's table of metrics -> column, -1: not recorded */
 	struct table *table;
-	const struct feed *feed; /* the engine's own numbers, for the collectors `tree` and `self` */
+	const struct feed *feed; /* the engine's own numbers; feed->root is the job's first process */
+	bool medium;		 /* in sample(): rows of TIER_MEDIUM are due as well */
 	void *engine;		 /* opaque */
 	/* Puts a named instance into a new row and returns the row, or -ENOSPC. For open() and sample(). */
 	int (*join)(struct collect_context *ctx, const char *name);
+	/* The same, with more to say of it. */
+	int (*join_about)(
+		struct collect_context *ctx, const char *name, const struct about *about, size_t nr);
+	/* Calls fn for the live processes of the job until it returns other than 0, which is returned. */
+	int (*members)(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg);
 	/* The instance in this row is gone (a CPU went offline, a disk was pulled). */
 	void (*leave)(struct collect_context *ctx, uint32_t row);
-	/* Says why a metric has no values (availability, reason); row index in the collector's own table. */
+	/* Says why a metric has no values; row index in the collector's own table. remedy may be NULL. */
 	void (*why)(struct collect_context *ctx, size_t metric, enum availability availability,
-		const char *reason);
+		const char *reason, const char *remedy);
 };
 
 struct collector {
@@ -39,8 +58,9 @@ struct collector {
 	enum metric_tier tier; /* how often sample() is called */
 	uint32_t max_rows;     /* 0: 1 for a node's collector */
 
-	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. *reterr_why is for people. */
-	int (*probe)(struct env *env, const char **reterr_why);
+	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. The job waits for all probes: one
+	 * or two system calls, the rest is open()'s business. */
+	int (*probe)(struct env *env, struct trouble *reterr_why);
 	/* Opens what will be read again and again, joins the instances that are there. */
 	int (*open)(void *state, struct collect_context *ctx);
 	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line.
@@ -54,5 +74,7 @@ extern const struct collector *const collectors[];
 const struct collector *collector_find(const char *name);
 
 /* Probe helper: tries to open and read the file once. */
-int probe_file(struct env *env, const char *path, const char *absent, const char **reterr_why);
+int probe_file(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why);
+/* The same for a folder: is there anything in it? */
+int probe_folder(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why);
 #endif

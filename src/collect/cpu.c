@@ -143,9 +143,9 @@ static int cpu_column(const struct collect_context *ctx, const char *name)
 	return -1;
 }
 
-static int cpu_probe(struct env *env, const char **reterr_why)
+static int cpu_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/stat", "proc/stat cannot be read", reterr_why);
+	return probe_file(env, "proc/stat", (struct trouble){"proc/stat cannot be read", NULL}, reterr_why);
 }
 
 static int cpu_open(void *state, struct collect_context *ctx)

@@ -5,6 +5,12 @@
 
 #include "base/base.h"
 
+#include <sys/types.h>
+
+/* At most so many collectors, and so many groups of processes: a process's groups are one 64-bit mask. */
+#define COLLECTORS_MAX 48
+#define GROUPS_MAX 64
+
 /* Amounts that a process uses up, together with the children it has waited for. */
 struct usage {
 	int64_t user_us, system_us;
@@ -13,7 +19,17 @@ struct usage {
 	int64_t read_chars, write_chars, read_calls, write_calls, read_bytes, write_bytes;
 };
 
+/* One group of processes, as `feed` has it of all. */
+struct group_feed {
+	int64_t live, joined, exited, unsampled;
+	struct usage gone;
+	int64_t gone_max_rss_kib;
+};
+
 struct feed {
+	pid_t root; /* the job's first process, or the first that was found; 0: none yet */
+	/* What the job may use; 0: not known. */
+	int64_t limit_cpus_milli, limit_memory_bytes;
 	/* The tree. Used so far = sum over live processes (own + waited-for children) + gone. */
 	int64_t live;	/* processes now */
 	int64_t joined; /* processes ever known one by one */
@@ -38,6 +54,9 @@ struct feed {
 	int64_t written_bytes;
 	int64_t events_lost; /* messages of the kernel that overran our buffer */
 	int64_t open_files;
-	int64_t cost_ns[16]; /* by collector, in the order of the registry */
+	int64_t cost_ns[COLLECTORS_MAX]; /* by collector, in the order of the registry */
+
+	uint32_t nr_groups;
+	struct group_feed group[GROUPS_MAX];
 };
 #endif

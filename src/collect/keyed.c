@@ -9,7 +9,7 @@ void collect_explain(struct collect_context *ctx, const struct collector *c, int
 		if (col < 0 || c->metric[i].at.source != source)
 			continue;
 		if (!(ctx->table->valid[row] >> col & 1))
-			ctx->why(ctx, i, ABSENT, "this kernel does not report it");
+			ctx->why(ctx, i, ABSENT, "this kernel does not report it", NULL);
 	}
 }
 

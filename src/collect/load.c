@@ -75,9 +75,10 @@ static void fill_load(struct load *l, struct collect_context *ctx, size_t len)
 	}
 }
 
-static int load_probe(struct env *env, const char **reterr_why)
+static int load_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/loadavg", "proc/loadavg cannot be read", reterr_why);
+	return probe_file(
+		env, "proc/loadavg", (struct trouble){"proc/loadavg cannot be read", NULL}, reterr_why);
 }
 
 static int load_open(void *state, struct collect_context *ctx)
@@ -179,10 +180,12 @@ static void fill_pressure(struct pressure *s, struct collect_context *ctx, enum 
 }
 
 /* A kernel that was built with it and booted without either has no folder, or answers EOPNOTSUPP. */
-static int pressure_probe(struct env *env, const char **reterr_why)
+static int pressure_probe(struct env *env, struct trouble *reterr_why)
 {
 	return probe_file(env, psi_path[CPU],
-		"kernel built or booted without pressure stall information: boot with psi=1", reterr_why);
+		(struct trouble){"the kernel was built or booted without pressure stall information",
+			"boot with psi=1"},
+		reterr_why);
 }
 
 static int pressure_open(void *state, struct collect_context *ctx)

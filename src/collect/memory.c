@@ -87,9 +87,10 @@ static const struct metric paging_metric[] = {
 
 extern const struct collector collector_memory, collector_paging;
 
-static int memory_probe(struct env *env, const char **reterr_why)
+static int memory_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/meminfo", "proc/meminfo cannot be read", reterr_why);
+	return probe_file(
+		env, "proc/meminfo", (struct trouble){"proc/meminfo cannot be read", NULL}, reterr_why);
 }
 
 static int memory_open(void *state, struct collect_context *ctx)
@@ -155,9 +156,10 @@ static void sum_stalls(const struct paging *p, struct collect_context *ctx)
 		table_unset(ctx->table, p->keyed.row, (uint32_t)p->stall_col);
 }
 
-static int paging_probe(struct env *env, const char **reterr_why)
+static int paging_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/vmstat", "this kernel has no proc/vmstat", reterr_why);
+	return probe_file(
+		env, "proc/vmstat", (struct trouble){"this kernel has no proc/vmstat", NULL}, reterr_why);
 }
 
 static int paging_open(void *state, struct collect_context *ctx)

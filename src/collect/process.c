@@ -180,8 +180,9 @@ static void explain(struct processes *p, int source, int error)
 	for (size_t i = 0; i < ARRAY_SIZE(process_metric); i++)
 		if (process_metric[i].at.source == source && p->ctx->map.col[i] >= 0)
 			p->ctx->why(p->ctx, i, forbidden ? FORBIDDEN : ABSENT,
-				forbidden ? "some processes belong to another user: run as that user or root"
-					  : "this kernel does not have the file");
+				forbidden ? "some processes belong to another user"
+					  : "this kernel does not have the file",
+				forbidden ? "run as that user or as root" : NULL);
 }
 
 /* The process's file, kept open while descriptors last. *ret_temporary: the caller closes it. */
@@ -518,9 +519,10 @@ int process_uid(struct env *env, pid_t pid, uint32_t *ret)
 	return 0;
 }
 
-static int process_probe(struct env *env, const char **reterr_why)
+static int process_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/self/stat", "/proc is not mounted", reterr_why);
+	return probe_file(env, "proc/self/stat",
+		(struct trouble){"/proc is not mounted", "mount -t proc proc /proc"}, reterr_why);
 }
 
 /* Its rows are filled process by process, on the engine's walk: see process_read(). */

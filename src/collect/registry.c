@@ -29,7 +29,7 @@ const struct collector *collector_find(const char *name)
 	return NULL;
 }
 
-int probe_file(struct env *env, const char *path, const char *absent, const char **reterr_why)
+int probe_file(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why)
 {
 	char byte;
 	int handle = env_open(env, path);
@@ -40,4 +40,21 @@ int probe_file(struct env *env, const char *path, const char *absent, const char
 		return 0;
 	*reterr_why = absent;
 	return n == -EACCES || n == -EPERM ? -EACCES : -ENOENT;
+}
+
+static int any_entry(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+	return 1;
+}
+
+int probe_folder(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why)
+{
+	int r = env_list(env, path, any_entry, NULL);
+
+	if (r > 0)
+		return 0;
+	*reterr_why = absent;
+	return r == -EACCES || r == -EPERM ? -EACCES : -ENOENT;
 }

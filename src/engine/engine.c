@@ -10,7 +10,8 @@
 /* Descriptors we leave for everything but the members' files. */
 #define RESERVED_FILES 40
 
-static int context_join(struct collect_context *ctx, const char *name)
+static int context_join_about(
+	struct collect_context *ctx, const char *name, const struct about *about, size_t nr)
 {
 	struct engine *e = ctx->engine;
 	uint32_t set = (uint32_t)((struct set *)((char *)ctx - offsetof(struct set, ctx)) - e->set);
@@ -24,8 +25,29 @@ static int context_join(struct collect_context *ctx, const char *name)
 	table_bind(t, row, e->set[set].next_id++);
 	pairs_reset(&e->pairs);
 	pairs_str(&e->pairs, "name", name);
+	for (size_t i = 0; i < nr; i++)
+		pairs_str(&e->pairs, about[i].key, about[i].value);
 	e->sink.instance(e->sink.arg, set, row, t->id[row], engine_elapsed(e), &e->pairs);
 	return (int)row;
+}
+
+static int context_join(struct collect_context *ctx, const char *name)
+{
+	return context_join_about(ctx, name, NULL, 0);
+}
+
+static int context_members(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg)
+{
+	struct engine *e = ctx->engine;
+	int r = 0;
+
+	tree_for_each (&e->tree, slot, after) {
+		if (!e->tree.member[slot].ended && !e->tree.member[slot].zombie)
+			r = fn(arg, e->tree.member[slot].pid);
+		if (r != 0)
+			return r;
+	}
+	return 0;
 }
 
 static void context_leave(struct collect_context *ctx, uint32_t row)
@@ -38,8 +60,8 @@ static void context_leave(struct collect_context *ctx, uint32_t row)
 	table_unbind(ctx->table, row);
 }
 
-static void context_why(
-	struct collect_context *ctx, size_t metric, enum availability availability, const char *reason)
+static void context_why(struct collect_context *ctx, size_t metric, enum availability availability,
+	const char *reason, const char *remedy)
 {
 	struct engine *e = ctx->engine;
 	struct set *set = (struct set *)((char *)ctx - offsetof(struct set, ctx));
@@ -50,6 +72,8 @@ static void context_why(
 	pairs_str(&e->pairs, "metric", set->collector->metric[metric].name);
 	pairs_str(&e->pairs, "availability", availability_name(availability));
 	pairs_str(&e->pairs, "why", reason);
+	if (remedy)
+		pairs_str(&e->pairs, "remedy", remedy);
 	e->sink.event(e->sink.arg, engine_elapsed(e), "unavailable", &e->pairs);
 }
 
@@ -85,6 +109,8 @@ static int make_tables(struct engine *e)
 		set->ctx.feed = &e->feed;
 		set->ctx.engine = e;
 		set->ctx.join = context_join;
+		set->ctx.join_about = context_join_about;
+		set->ctx.members = context_members;
 		set->ctx.leave = context_leave;
 		set->ctx.why = context_why;
 		set->state = calloc(1, set->collector->state_size + 1);
@@ -190,7 +216,7 @@ void collectors_open(struct engine *e)
 		r = set->collector->open(set->state, &set->ctx);
 		if (r < 0)
 			for (size_t m = 0; m < set->collector->nr_metrics; m++)
-				context_why(&set->ctx, m, FAILED, strerror(-r));
+				context_why(&set->ctx, m, FAILED, strerror(-r), NULL);
 		set->usable = r >= 0;
 	}
 }

@@ -8,7 +8,7 @@
 #include "target/kernel.h"
 #include "target/tree.h"
 
-#define SETS_MAX 16
+#define SETS_MAX COLLECTORS_MAX
 #define CMDLINE_MAX 4096
 
 struct set {
@@ -18,7 +18,7 @@ struct set {
 	void *state;
 	bool usable; /* probed and opened */
 	uint32_t next_id;
-	int64_t next_ns; /* when its tier is due */
+	int64_t next_ns, next_medium_ns; /* when its tier is due, and rows of the medium tier */
 };
 
 struct slot_id {

@@ -128,10 +128,11 @@ static bool is_childrens(const struct metric *m)
 	return strstr(m->name, ".children_") != NULL;
 }
 
-static int add_metric(
-	struct engine *e, struct schema_set *set, const struct metric *m, int probe, const char *why)
+static int add_metric(struct engine *e, struct schema_set *set, const struct metric *m, int probe,
+	const struct trouble *why)
 {
 	struct schema_metric *s = schema_add_metric(set, m->name, m->help, m->panel);
+	char text[512];
 
 	if (!s)
 		return -ENOMEM;
@@ -141,7 +142,10 @@ static int add_metric(
 	s->tier = m->tier;
 	s->scale = scale_factor(m->scale, e->env->page_size, e->env->clock_tick);
 	if (probe < 0)
-		return schema_metric_why(s, probe == -EACCES ? FORBIDDEN : ABSENT, why);
+		snprintf(text, sizeof(text), "%s%s%s", why->reason, why->remedy ? ": " : "",
+			why->remedy ? why->remedy : "");
+	if (probe < 0)
+		return schema_metric_why(s, probe == -EACCES ? FORBIDDEN : ABSENT, text);
 	return 0;
 }
 
@@ -149,7 +153,7 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 {
 	struct schema_set *schema = schema_add_set(e->schema, c->name, c->summary, domain_name(c->domain));
 	struct set *set = &e->set[e->nr_sets];
-	const char *why = NULL;
+	struct trouble why = {0};
 	int probe, col = 0;
 
 	if (!schema)
@@ -163,7 +167,7 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 		set->ctx.map.col[i] = -1;
 		if (!chosen[i] || (!e->opt.children && is_childrens(&c->metric[i])))
 			continue;
-		r = add_metric(e, schema, &c->metric[i], probe, why);
+		r = add_metric(e, schema, &c->metric[i], probe, &why);
 		if (r < 0)
 			return r;
 		set->ctx.map.col[i] = (int8_t)col++;

@@ -262,7 +262,7 @@ static int64_t period(const struct engine *e, const struct collector *c)
 {
 	if (c->tier != TIER_TICK)
 		return 5 * NSEC_PER_SEC * e->feed.backoff;
-	return c->domain == DOMAIN_NODE || c->domain == DOMAIN_CPU ? 20 * NSEC_PER_MSEC : 0;
+	return c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP ? 0 : 20 * NSEC_PER_MSEC;
 }
 
 static void sample_node(struct engine *e, int64_t now)
@@ -275,6 +275,10 @@ static void sample_node(struct engine *e, int64_t now)
 			continue;
 		set->next_ns = now + period(e, set->collector) - e->opt.interval_ns / 2;
 		before = env_now(e->env, ENV_MONOTONIC);
+		set->ctx.medium = now >= set->next_medium_ns;
+		if (set->ctx.medium)
+			set->next_medium_ns =
+				now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
 		set->collector->sample(set->state, &set->ctx);
 		e->feed.cost_ns[i] += env_now(e->env, ENV_MONOTONIC) - before;
 	}

@@ -4,9 +4,11 @@
 
 static const char *const kind_names[NR_KINDS] = {"counter", "gauge", "peak", "constant"};
 static const char *const fold_names[NR_FOLDS] = {"sum", "mean", "max", "none"};
-static const char *const unit_names[NR_UNITS] = {"count", "bytes", "seconds", "ratio", "code"};
+static const char *const unit_names[NR_UNITS] = {
+	"count", "bytes", "seconds", "ratio", "code", "joules", "watts", "celsius", "hertz"};
 static const char *const tier_names[NR_TIERS] = {"tick", "medium", "slow"};
-static const char *const domain_names[NR_DOMAINS] = {"node", "cpu", "process", "tree", "collector"};
+static const char *const domain_names[NR_DOMAINS] = {"node", "cpu", "process", "tree", "collector", "group",
+	"net", "ib", "disk", "filesystem", "energy", "sensor", "cgroup"};
 
 static int from_name(const char *const *names, int nr, const char *name, size_t len)
 {
@@ -47,6 +49,14 @@ double scale_factor(enum metric_scale scale, long page_size, long clock_tick)
 		return 1e-6;
 	case SCALE_CENTI:
 		return 0.01;
+	case SCALE_MILLI:
+		return 0.001;
+	case SCALE_MICRO:
+		return 1e-6;
+	case SCALE_KILO:
+		return 1000;
+	case SCALE_SECTORS:
+		return 512;
 	case SCALE_PERCENT:
 		return 0.0001;
 	default:

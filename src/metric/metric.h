@@ -27,7 +27,18 @@ enum metric_fold { /* how instances become one: processes to the tree, CPUs to t
 	NR_FOLDS
 };
 
-enum metric_unit { UNIT_COUNT, UNIT_BYTES, UNIT_SECONDS, UNIT_RATIO, UNIT_CODE, NR_UNITS };
+enum metric_unit {
+	UNIT_COUNT,
+	UNIT_BYTES,
+	UNIT_SECONDS,
+	UNIT_RATIO,
+	UNIT_CODE,
+	UNIT_JOULES,
+	UNIT_WATTS,
+	UNIT_CELSIUS,
+	UNIT_HERTZ,
+	NR_UNITS
+};
 
 enum metric_scale { /* stored value x scale = base unit */
 	SCALE_ONE,
@@ -38,6 +49,10 @@ enum metric_scale { /* stored value x scale = base unit */
 	SCALE_US,
 	SCALE_CENTI,   /* "0.52" read as 52 */
 	SCALE_PERCENT, /* "12.34" percent read as 1234 */
+	SCALE_MILLI,   /* millidegrees, milliseconds */
+	SCALE_MICRO,   /* microjoules, microwatts */
+	SCALE_KILO,    /* kilohertz */
+	SCALE_SECTORS, /* 512 bytes, whatever the disk's own */
 	NR_SCALES
 };
 
@@ -54,6 +69,14 @@ enum domain { /* what an instance is */
 	DOMAIN_PROCESS,
 	DOMAIN_TREE,
 	DOMAIN_COLLECTOR,
+	DOMAIN_GROUP, /* processes chosen by one target, or one tool of them */
+	DOMAIN_NET,
+	DOMAIN_IB,
+	DOMAIN_DISK,
+	DOMAIN_FILESYSTEM, /* local space; network file systems' clients */
+	DOMAIN_ENERGY,
+	DOMAIN_SENSOR,
+	DOMAIN_CGROUP,
 	NR_DOMAINS
 };
 

@@ -356,17 +356,20 @@ static void on_gone(struct account *a, const struct store_record *record)
 /* A metric turned out to be out of reach after the schema was written. */
 static int on_unavailable(struct account *a, const struct pairs *pairs)
 {
-	const struct pair *metric = pairs_find(pairs, "metric"), *why = pairs_find(pairs, "why");
+	const struct pair *metric = pairs_find(pairs, "metric"), *why = pairs_find(pairs, "why"), *remedy;
 	struct pair memory;
 	struct pairs reason;
-	char name[64], text[1];
+	char name[64], text[1], whole[640];
 
 	if (!metric || !why || !metric->len || metric->len >= sizeof(name))
 		return 0;
 	memcpy(name, metric->value, metric->len);
 	name[metric->len] = 0;
+	remedy = pairs_find(pairs, "remedy");
+	snprintf(whole, sizeof(whole), "%.*s%s%.*s", (int)MIN(why->len, 300), why->value, remedy ? ": " : "",
+		remedy ? (int)MIN(remedy->len, 300) : 0, remedy ? remedy->value : "");
 	pairs_init(&reason, &memory, 1, text, sizeof(text));
-	pairs_add(&reason, name, why->value, why->len);
+	pairs_str(&reason, name, whole);
 	return meta_merge(&a->why, &reason) == -ENOMEM ? -ENOMEM : 0;
 }
 

@@ -1,156 +1,10 @@
 /* The node's collectors, on machines and films: what they read, what they say is missing, what they survive.
  */
-#include "collect/collector.h"
+#include "collect_lab.h"
 
 #include "base/buf.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define INVALID INT64_MIN
-#define ROWS_MAX 300
-
 static const char *const node_collectors[] = {"cpu", "kernel", "memory", "paging", "load", "pressure"};
-
-/* A collector as the engine would hold it. */
-struct lab {
-	struct collect_context ctx; /* first: the callbacks find the lab by it */
-	const struct collector *collector;
-	struct table table;
-	struct feed feed;
-	void *state;
-	char name[ROWS_MAX][16];
-	uint32_t next_id;
-	enum availability availability[METRICS_MAX];
-	unsigned whys; /* how often a reason was given */
-	char why[100];
-};
-
-static int lab_join(struct collect_context *ctx, const char *name)
-{
-	struct lab *lab = (struct lab *)ctx;
-	uint32_t row = 0;
-
-	while (row < lab->table.cap && lab->table.id[row] != ROW_FREE)
-		row++;
-	if (row == lab->table.cap)
-		return -ENOSPC;
-	table_bind(&lab->table, row, ++lab->next_id);
-	snprintf(lab->name[row], sizeof(lab->name[row]), "%s", name);
-	return (int)row;
-}
-
-static void lab_leave(struct collect_context *ctx, uint32_t row)
-{
-	struct lab *lab = (struct lab *)ctx;
-
-	table_unbind(&lab->table, row);
-	lab->name[row][0] = 0;
-}
-
-static void lab_why(
-	struct collect_context *ctx, size_t metric, enum availability availability, const char *reason)
-{
-	struct lab *lab = (struct lab *)ctx;
-
-	lab->availability[metric] = availability;
-	lab->whys++;
-	snprintf(lab->why, sizeof(lab->why), "%s", reason);
-}
-
-static void lab_init(struct lab *lab, struct env *env, const char *name)
-{
-	*lab = (struct lab){.collector = collector_find(name)};
-	assert_non_null(lab->collector);
-	lab->ctx = (struct collect_context){.env = env,
-		.table = &lab->table,
-		.feed = &lab->feed,
-		.join = lab_join,
-		.leave = lab_leave,
-		.why = lab_why};
-	for (size_t i = 0; i < lab->collector->nr_metrics; i++)
-		lab->ctx.map.col[i] = (int8_t)i;
-	assert_int_equal(table_init(&lab->table, (uint32_t)lab->collector->nr_metrics,
-				 MAX(lab->collector->max_rows, 1u)),
-		0);
-	lab->state = calloc(1, lab->collector->state_size);
-	assert_non_null(lab->state);
-}
-
-static void lab_release(struct lab *lab)
-{
-	lab->collector->close(lab->state, &lab->ctx);
-	free(lab->state);
-	table_release(&lab->table);
-}
-
-static void lab_open(struct lab *lab, struct env *env, const char *name)
-{
-	lab_init(lab, env, name);
-	assert_int_equal(lab->collector->open(lab->state, &lab->ctx), 0);
-	assert_int_equal(lab->table.nr_touched, 0);
-}
-
-static int lab_sample(struct lab *lab)
-{
-	int r;
-
-	table_settle(&lab->table);
-	r = lab->collector->sample(lab->state, &lab->ctx);
-	return r;
-}
-
-static struct env *film_of(const char *kind, const char *name)
-{
-	struct env *env = NULL;
-	char path[400];
-	unsigned line;
-
-	snprintf(path, sizeof(path), "%s/%s/%s.txt", getenv("TACHO_TESTS"), kind, name);
-	assert_int_equal(env_film(path, &env, &line), 0);
-	return env;
-}
-
-static int row_of(const struct lab *lab, const char *instance)
-{
-	for (int i = 0; i < ROWS_MAX; i++)
-		if (!strcmp(lab->name[i], instance))
-			return i;
-	return -1;
-}
-
-static size_t index_of(const struct lab *lab, const char *metric)
-{
-	size_t i = 0;
-
-	while (i < lab->collector->nr_metrics && strcmp(lab->collector->metric[i].name, metric))
-		i++;
-	if (i == lab->collector->nr_metrics)
-		fail_msg("no metric %s", metric);
-	return i;
-}
-
-static int64_t value(struct lab *lab, const char *instance, const char *metric)
-{
-	int row = row_of(lab, instance), col = lab->ctx.map.col[index_of(lab, metric)];
-
-	if (row < 0)
-		fail_msg("no instance %s", instance);
-	return lab->table.valid[row] >> col & 1 ? table_row(&lab->table, (uint32_t)row)[col] : INVALID;
-}
-
-static int64_t node(struct lab *lab, const char *metric)
-{
-	return value(lab, "node", metric);
-}
-
-static enum availability availability(const struct lab *lab, const char *metric)
-{
-	return lab->availability[index_of(lab, metric)];
-}
 
 static void test_cpus_of_a_large_node(void **state)
 {
@@ -211,7 +65,7 @@ static void test_memory_and_paging_of_a_large_node(void **state)
 static void test_load_pressure_and_counts(void **state)
 {
 	struct env *env = film_of("machines", "numa-192");
-	const char *why = NULL;
+	struct trouble why = {0};
 	struct lab lab;
 
 	(void)state;
@@ -285,7 +139,7 @@ static void test_a_real_kernel(void **state)
 static void test_a_small_old_machine(void **state)
 {
 	struct env *env = film_of("machines", "tiny-arm");
-	const char *why = NULL;
+	struct trouble why = {0};
 	struct lab lab;
 
 	(void)state;
@@ -321,7 +175,7 @@ static void test_a_small_old_machine(void **state)
 
 	lab_init(&lab, env, "pressure");
 	assert_int_equal(lab.collector->probe(env, &why), -ENOENT);
-	assert_non_null(strstr(why, "psi=1"));
+	assert_non_null(strstr(why.remedy, "psi=1"));
 	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), -ENOENT);
 	lab_release(&lab);
 	env_free(env);
@@ -330,7 +184,7 @@ static void test_a_small_old_machine(void **state)
 static void test_broken_files(void **state)
 {
 	struct env *env = film_of("machines", "broken");
-	const char *why = NULL;
+	struct trouble why = {0};
 	struct lab lab;
 
 	(void)state;
@@ -473,7 +327,7 @@ static void record(struct env *env, int turns, struct buf *log)
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lab); i++) {
-		const char *why;
+		struct trouble why;
 
 		lab_init(&lab[i], env, node_collectors[i]);
 		opened[i] = lab[i].collector->probe(env, &why) == 0 &&
@@ -536,13 +390,13 @@ static void test_every_call_may_fail(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(node_collectors); i++) {
 		for (unsigned n = 1; n <= 10; n++) {
 			struct env *env = env_failing(film_of("machines", "numa-192"), n, -EIO);
-			const char *why = NULL;
+			struct trouble why = {0};
 			int failures = 0, r;
 
 			lab_init(&lab, env, node_collectors[i]);
 			r = lab.collector->probe(env, &why);
 			if (r < 0) {
-				assert_non_null(why);
+				assert_non_null(why.reason);
 				failures++;
 			}
 			r = lab.collector->open(lab.state, &lab.ctx);

@@ -1,0 +1,41 @@
+/* Where the control groups of a process lie: what proc/PID/cgroup and its mountinfo say, and nothing assumed. v1, v2
+ * and hybrid; containers that see only their own part; cgroup namespaces. All through env, so that the layouts of
+ * other hosts are tests. */
+#ifndef NODE_CGROUPS_H
+#define NODE_CGROUPS_H
+
+#include "env/env.h"
+
+#include <limits.h>
+
+enum cgroup_controller {
+	CGROUP_CPU,
+	CGROUP_CPUACCT, /* of v2: in cpu.stat, always there */
+	CGROUP_CPUSET,
+	CGROUP_MEMORY,
+	CGROUP_IO, /* blkio of v1 */
+	CGROUP_PIDS,
+	CGROUP_FREEZER, /* v1; where SLURM keeps a job's processes together */
+	NR_CGROUP_CONTROLLERS
+};
+
+struct cgroup_dir {
+	bool found, v2;
+	char path[PATH_MAX]; /* of the group's directory, as env takes it: no leading slash */
+	size_t mount_len;    /* path + mount_len is what is below the mount, "" at its top */
+	char group[1024];    /* the group as proc/PID/cgroup names it: "/system.slice/job_7" */
+};
+
+struct cgroups {
+	struct cgroup_dir dir[NR_CGROUP_CONTROLLERS];
+	bool has_v1, has_v2; /* hierarchies that are mounted */
+};
+
+/* Of a process; 0: of ourselves. Needs about PATH_MAX x 7 bytes: keep it off deep stacks. 0 also when nothing is
+ * mounted; -ESRCH when the process is gone, -EACCES. */
+int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret);
+/* Makes `dir` its parent; false at the top of what is mounted. */
+bool cgroup_dir_up(struct cgroup_dir *dir);
+/* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT... */
+int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret);
+#endif

@@ -1,0 +1,26 @@
+/* What the machine is: one key and value a fact, for the recording's metadata. */
+#ifndef NODE_HARDWARE_H
+#define NODE_HARDWARE_H
+
+#include "env/env.h"
+
+enum fact_type { FACT_TEXT, FACT_NUMBER };
+
+/* A fact: its key in the recording is "hw." and this name, its key in the JSON the name alone. */
+struct fact {
+	const char *name; /* "cpu_model" */
+	enum fact_type type;
+	const char *label; /* for people: "CPU model" */
+};
+extern const struct fact hardware_fact[];
+extern const size_t nr_hardware_facts;
+
+typedef void describe_fn(void *arg, const char *key, const char *value);
+
+/* Calls fn with key "hw.NAME" for every fact that is known here. Few files whatever the number of CPUs: at most some
+ * sixty opens. */
+void hardware_describe(struct env *env, describe_fn *fn, void *arg);
+/* The variables of the batch system and of MPI that name the job, as "env.NAME"; from a fixed list of names, none of
+ * which may hold a secret. */
+void environment_describe(struct env *env, describe_fn *fn, void *arg);
+#endif
