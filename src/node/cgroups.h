@@ -1,6 +1,6 @@
-/* Where the control groups of a process lie: what proc/PID/cgroup and its mountinfo say, and nothing assumed. v1, v2
- * and hybrid; containers that see only their own part; cgroup namespaces. All through env, so that the layouts of
- * other hosts are tests. */
+/* Where the control groups of a process lie: what proc/PID/cgroup and our mountinfo say, and nothing assumed.
+ * v1, v2 and hybrid; containers that see only their own part; cgroup namespaces. All through env, so that the
+ * layouts of other hosts are tests. */
 #ifndef NODE_CGROUPS_H
 #define NODE_CGROUPS_H
 
@@ -16,6 +16,8 @@ enum cgroup_controller {
 	CGROUP_IO, /* blkio of v1 */
 	CGROUP_PIDS,
 	CGROUP_FREEZER, /* v1; where SLURM keeps a job's processes together */
+	CGROUP_UNIFIED, /* the v2 hierarchy itself, also where all controllers are v1: it counts CPU and
+			   pressure */
 	NR_CGROUP_CONTROLLERS
 };
 
@@ -23,7 +25,8 @@ struct cgroup_dir {
 	bool found, v2;
 	char path[PATH_MAX]; /* of the group's directory, as env takes it: no leading slash */
 	size_t mount_len;    /* path + mount_len is what is below the mount, "" at its top */
-	char group[1024];    /* the group as proc/PID/cgroup names it: "/system.slice/job_7" */
+	char group[1024]; /* as proc/PID/cgroup names it: "/system.slice/job_7"; "" when it is in none. Also
+			     there when the hierarchy is mounted nowhere */
 };
 
 struct cgroups {
@@ -31,11 +34,20 @@ struct cgroups {
 	bool has_v1, has_v2; /* hierarchies that are mounted */
 };
 
-/* Of a process; 0: of ourselves. Needs about PATH_MAX x 7 bytes: keep it off deep stacks. 0 also when nothing is
- * mounted; -ESRCH when the process is gone, -EACCES. */
+/* Of a process; 0: of ourselves. Needs about PATH_MAX x 10 bytes: keep it off deep stacks. 0 also when
+ * nothing is mounted; -ESRCH when the process is gone, -EACCES. */
 int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret);
+/* The same from the two texts. */
+void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret);
+/* The group of one controller in the text of a proc/PID/cgroup, borrowed from it; false: in none. For who
+ * asks of many processes and knows the mounts already. */
+bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
+	size_t *ret_len);
 /* Makes `dir` its parent; false at the top of what is mounted. */
 bool cgroup_dir_up(struct cgroup_dir *dir);
-/* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT... */
+/* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT..., -EINVAL when it is no number.
+ */
 int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret);
+/* The text of a file of the directory, as env_slurp() gives it. */
+ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *file, char *out, size_t size);
 #endif

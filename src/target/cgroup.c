@@ -14,9 +14,9 @@
  * reused pid nor a recorder in another pid namespace is mistaken. Removing means rmdir, which the kernel
  * refuses while anything runs in the group: an orphaned job keeps its group until it ends. */
 #include "target/kernel.h"
-#include "target/cgroup_place.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "node/cgroups.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -259,12 +259,14 @@ static int open_files(struct own_cgroup *g)
 	return 0;
 }
 
-static int create_at(struct own_cgroup *g, const struct cgroup_place *place)
+static int create_at(struct own_cgroup *g, const struct cgroup_dir *place)
 {
+	char path[PATH_MAX + 1];
 	int r;
 
 	g->v2 = place->v2;
-	g->parent = open(place->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/%s", place->path);
+	g->parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (g->parent < 0)
 		return -errno;
 	remove_abandoned(g->parent);
@@ -278,7 +280,7 @@ static int create_at(struct own_cgroup *g, const struct cgroup_place *place)
 		r = open_files(g);
 	if (r < 0)
 		return r;
-	snprintf(g->path, sizeof(g->path), "%s/%s", place->directory + place->mount_len, g->name);
+	snprintf(g->path, sizeof(g->path), "%s/%s", place->path + place->mount_len, g->name);
 	return 0;
 }
 
@@ -299,15 +301,21 @@ static const char *why_not(int r)
 	}
 }
 
-static int try_places(struct own_cgroup **ret, const char *mounts, const char *groups)
+/* v2 first: it counts CPU time whatever else is mounted. */
+static int try_places(struct own_cgroup **ret, const struct cgroups *groups)
 {
-	struct cgroup_place place;
+	static const enum cgroup_controller place[] = {CGROUP_UNIFIED, CGROUP_CPUACCT};
 	int first = -ENOENT;
 
-	for (unsigned i = 0; cgroup_place_find(mounts, groups, i, &place); i++) {
-		struct own_cgroup *g = cgroup_new();
-		int r = g ? create_at(g, &place) : -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(place); i++) {
+		const struct cgroup_dir *dir = &groups->dir[place[i]];
+		struct own_cgroup *g;
+		int r;
 
+		if (!dir->found || (i > 0 && dir->v2))
+			continue;
+		g = cgroup_new();
+		r = g ? create_at(g, dir) : -ENOMEM;
 		if (r >= 0) {
 			*ret = g;
 			return 0;
@@ -321,16 +329,19 @@ static int try_places(struct own_cgroup **ret, const char *mounts, const char *g
 
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why)
 {
+	_cleanup_(freep) struct cgroups *places = malloc(sizeof(*places));
 	struct buf mounts, groups;
 	int r;
 
 	buf_init(&mounts, 16 * TEXT_MAX);
 	buf_init(&groups, TEXT_MAX);
-	r = read_at(AT_FDCWD, "/proc/self/mountinfo", &mounts);
+	r = places ? read_at(AT_FDCWD, "/proc/self/mountinfo", &mounts) : -ENOMEM;
 	if (r >= 0)
 		r = read_at(AT_FDCWD, "/proc/self/cgroup", &groups);
-	if (r >= 0)
-		r = try_places(ret, (char *)mounts.data, (char *)groups.data);
+	if (r >= 0) {
+		cgroups_parse((char *)groups.data, (char *)mounts.data, places);
+		r = try_places(ret, places);
+	}
 	buf_release(&mounts);
 	buf_release(&groups);
 	if (r < 0)

@@ -1,7 +1,7 @@
 /* What the kernel tells beyond /proc, asked of the kernel that runs the tests. Where it does not tell
  * (containers, no privilege) a test is skipped and says why. What only other kernels and hosts send is fed to
  * the pure parts. */
-#include "target/cgroup_place.h"
+#include "node/cgroups.h"
 #include "target/kernel.h"
 
 #include <fcntl.h>
@@ -585,46 +585,40 @@ static void test_cgroup_gives_back_what_still_runs(void **state)
 	wait_for(pid);
 }
 
-/* The nth place that leads to the group this test runs in. */
-static bool find_place(unsigned nth, struct cgroup_place *ret)
-{
-	static char mounts[1 << 20], groups[4096];
-	int fd = open("/proc/self/mountinfo", O_RDONLY);
-	size_t len = 0;
-	ssize_t n;
-
-	while ((n = read(fd, mounts + len, sizeof(mounts) - 1 - len)) > 0)
-		len += (size_t)n;
-	mounts[len] = '\0';
-	close(fd);
-	return group_of(getpid(), groups, sizeof(groups)) && cgroup_place_find(mounts, groups, nth, ret);
-}
-
-static void test_cgroup_is_v2_where_that_is_mounted(void **state)
-{
-	struct own_cgroup *g = cgroup_or_skip();
-	struct cgroup_place p;
-
-	(void)state;
-	assert_true(find_place(0, &p));
-	if (p.v2 && access(p.directory, W_OK) == 0)
-		assert_string_equal(cgroup_kind(g), "v2");
-	cgroup_remove(g);
-}
-
 /* The directory in which g was made. */
 static int parent_directory(struct own_cgroup *g, char *ret)
 {
-	struct cgroup_place p;
+	static struct cgroups all;
+	struct env *env = env_live(NULL);
 
-	for (unsigned i = 0; find_place(i, &p); i++) {
-		snprintf(ret, PATH_MAX, "%.*s%s", (int)p.mount_len, p.directory, cgroup_path(g));
-		if (access(ret, F_OK) == 0) {
+	assert_int_equal(cgroups_read(env, 0, &all), 0);
+	env_free(env);
+	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
+		const struct cgroup_dir *d = &all.dir[c];
+
+		snprintf(ret, PATH_MAX, "/%.*s%s", (int)d->mount_len, d->path, cgroup_path(g));
+		if (d->found && access(ret, F_OK) == 0) {
 			*strrchr(ret, '/') = '\0';
 			return 0;
 		}
 	}
 	return -ENOENT;
+}
+
+static void test_cgroup_is_v2_where_that_is_mounted(void **state)
+{
+	struct own_cgroup *g = cgroup_or_skip();
+	static struct cgroups all;
+	struct env *env = env_live(NULL);
+	char path[PATH_MAX + 1];
+
+	(void)state;
+	assert_int_equal(cgroups_read(env, 0, &all), 0);
+	env_free(env);
+	snprintf(path, sizeof(path), "/%s", all.dir[CGROUP_UNIFIED].path);
+	if (all.dir[CGROUP_UNIFIED].found && access(path, W_OK) == 0)
+		assert_string_equal(cgroup_kind(g), "v2");
+	cgroup_remove(g);
 }
 
 static bool exists_in(const char *parent, const char *name)

@@ -1,0 +1,327 @@
+/* Finds the directories of the control groups of a process.
+ *
+ * proc/PID/cgroup names its group in each hierarchy, from the root of the hierarchy; mountinfo says where
+ * hierarchies are mounted and which group each mount shows as its root (containers often see only theirs). A
+ * mount leads to the group when that root is the group or above it. A controller is in the v1 hierarchy that
+ * names it, else in v2.
+ *
+ * The mounts are always our own, also for another process: that is where we can open files, and the kernel
+ * names groups and roots alike from the cgroup namespace of who reads. The other's mountinfo was rejected: on
+ * a host, what a container calls /sys/fs/cgroup is another directory. */
+#include "node/cgroups.h"
+
+#include "read/read.h"
+#include "read/textfile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* No host has as many hierarchies as would fill this. */
+#define GROUPS_TEXT (64 << 10)
+
+static const char *const v1_name[NR_CGROUP_CONTROLLERS] = {
+	"cpu", "cpuacct", "cpuset", "memory", "blkio", "pids", "freezer", NULL};
+
+struct text { /* borrowed */
+	const char *p;
+	size_t len;
+};
+
+struct mount {
+	struct text root, point, controllers;
+	bool v2, writable;
+};
+
+static bool text_is(struct text t, const char *s)
+{
+	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
+}
+
+/* Cuts the text up to `stop` off the front of *rest. */
+static struct text cut(struct text *rest, char stop)
+{
+	const char *end = memchr(rest->p, stop, rest->len);
+	struct text head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
+	size_t step = head.len + (end ? 1 : 0);
+
+	rest->p += step;
+	rest->len -= step;
+	return head;
+}
+
+static bool list_has(struct text list, const char *word)
+{
+	while (list.len > 0)
+		if (text_is(cut(&list, ','), word))
+			return true;
+	return false;
+}
+
+bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
+	size_t *ret_len)
+{
+	struct text rest = {groups, strlen(groups)};
+	bool found = false;
+
+	while (rest.len > 0) {
+		struct text line = cut(&rest, '\n');
+		struct text id = cut(&line, ':');
+		struct text controllers = cut(&line, ':');
+		bool v2 = text_is(id, "0") && controllers.len == 0;
+		bool v1 = !v2 && v1_name[controller] && list_has(controllers, v1_name[controller]);
+
+		if ((!v1 && !v2) || line.len == 0 || line.p[0] != '/')
+			continue;
+		*ret = line.p;
+		*ret_len = line.len;
+		*ret_v2 = v2;
+		found = true;
+		if (v1)
+			break;
+	}
+	return found;
+}
+
+static bool is_octal(const char *p)
+{
+	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' && p[2] <= '7';
+}
+
+/* \ooo back to bytes; false when it does not fit. */
+static bool unescape(struct text t, char *ret, size_t size, size_t *ret_len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t.len; i++) {
+		char c = t.p[i];
+
+		if (c == '\\' && i + 3 < t.len && is_octal(t.p + i + 1)) {
+			c = (char)((t.p[i + 1] - '0') << 6 | (t.p[i + 2] - '0') << 3 | (t.p[i + 3] - '0'));
+			i += 3;
+		}
+		if (n + 1 >= size)
+			return false;
+		ret[n++] = c;
+	}
+	ret[n] = '\0';
+	*ret_len = n;
+	return true;
+}
+
+/* A cgroup namespace shows what is above its root as /.. : there is no way down from there by names. */
+static bool goes_up(struct text path)
+{
+	while (path.len > 0)
+		if (text_is(cut(&path, '/'), ".."))
+			return true;
+	return false;
+}
+
+/* What of the group's path is below the root of the mount; false when the mount does not show the group. */
+static bool below_root(struct text group, const char *root, size_t root_len, struct text *ret)
+{
+	if (root_len == 1 && root[0] == '/')
+		root_len = 0;
+	if (group.len < root_len || memcmp(group.p, root, root_len) != 0)
+		return false;
+	*ret = (struct text){group.p + root_len, group.len - root_len};
+	if (text_is(*ret, "/"))
+		ret->len = 0;
+	return (ret->len == 0 || ret->p[0] == '/') && !goes_up(*ret);
+}
+
+/* "35 31 0:32 /root /point rw,relatime shared:9 - cgroup cgroup rw,memory"; false for other file systems. */
+static bool parse_mount(struct text line, struct mount *ret)
+{
+	struct text field, type;
+
+	for (int i = 0; i < 3; i++)
+		cut(&line, ' ');
+	ret->root = cut(&line, ' ');
+	ret->point = cut(&line, ' ');
+	ret->writable = list_has(cut(&line, ' '), "rw");
+	do
+		field = cut(&line, ' ');
+	while (line.len > 0 && !text_is(field, "-"));
+	type = cut(&line, ' ');
+	ret->v2 = text_is(type, "cgroup2");
+	cut(&line, ' ');
+	ret->controllers = line;
+	return ret->v2 || text_is(type, "cgroup");
+}
+
+/* Another mount on the same point hides it. */
+static bool is_hidden(const struct mount *m, struct text later)
+{
+	while (later.len > 0) {
+		struct text line = cut(&later, '\n'), point = {0};
+
+		for (int i = 0; i < 5; i++)
+			point = cut(&line, ' ');
+		if (point.len == m->point.len && memcmp(point.p, m->point.p, point.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The directory of the group below this mount; false when it does not lead there. */
+static bool make_path(const struct mount *m, struct cgroup_dir *dir, char *path, size_t size, size_t *ret_len)
+{
+	struct text point = m->point, rest, group = {dir->group, strlen(dir->group)};
+	char root[PATH_MAX];
+	size_t root_len;
+
+	if (point.len < 2 || point.p[0] != '/' || !unescape(m->root, root, sizeof(root), &root_len) ||
+		!below_root(group, root, root_len, &rest))
+		return false;
+	point.p++;
+	point.len--;
+	if (!unescape(point, path, size, ret_len) || *ret_len + rest.len >= size)
+		return false;
+	memcpy(path + *ret_len, rest.p, rest.len);
+	path[*ret_len + rest.len] = '\0';
+	return true;
+}
+
+/* What is known of the best mount so far: the one that shows most of what is above the group, then one that
+ * may be written to. */
+struct best {
+	size_t depth; /* of the group below the mount */
+	bool writable;
+};
+
+static void offer(const struct mount *m, struct cgroup_dir *dir, struct best *best)
+{
+	char path[PATH_MAX];
+	size_t len, depth;
+
+	if (!make_path(m, dir, path, sizeof(path), &len))
+		return;
+	depth = strlen(path + len);
+	if (dir->found && (depth < best->depth || (depth == best->depth && (best->writable || !m->writable))))
+		return;
+	*best = (struct best){depth, m->writable};
+	memcpy(dir->path, path, len + depth + 1);
+	dir->mount_len = len;
+	dir->found = true;
+}
+
+static void offer_all(const struct mount *m, struct cgroups *ret, struct best *best)
+{
+	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
+		struct cgroup_dir *dir = &ret->dir[c];
+
+		if (!dir->group[0] || dir->v2 != m->v2 || (!m->v2 && !list_has(m->controllers, v1_name[c])))
+			continue;
+		offer(m, dir, &best[c]);
+	}
+}
+
+void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret)
+{
+	struct text mounts = {mountinfo, strlen(mountinfo)};
+	struct best best[NR_CGROUP_CONTROLLERS] = {0};
+
+	memset(ret, 0, sizeof(*ret));
+	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
+		struct cgroup_dir *dir = &ret->dir[c];
+		const char *group;
+		size_t len;
+
+		if (cgroup_in_text(groups, c, &dir->v2, &group, &len) && len < sizeof(dir->group))
+			memcpy(dir->group, group, len);
+	}
+	while (mounts.len > 0) {
+		struct text line = cut(&mounts, '\n');
+		struct mount m;
+
+		if (!parse_mount(line, &m) || is_hidden(&m, mounts))
+			continue;
+		ret->has_v1 = ret->has_v1 || !m.v2;
+		ret->has_v2 = ret->has_v2 || m.v2;
+		offer_all(&m, ret, best);
+	}
+}
+
+/* -ENOENT is a process that is gone, or a kernel without control groups. */
+static ssize_t read_groups(struct env *env, pid_t pid, char *text, size_t size)
+{
+	char path[48] = "proc/self/cgroup";
+	ssize_t n;
+	int handle;
+
+	if (!pid)
+		return env_slurp(env, path, text, size);
+	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
+	n = env_slurp(env, path, text, size);
+	if (n != -ENOENT)
+		return n;
+	handle = env_open(env, "proc/self/cgroup");
+	env_close(env, handle);
+	return handle < 0 ? -ENOENT : -ESRCH;
+}
+
+int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret)
+{
+	_cleanup_(freep) char *groups = malloc(GROUPS_TEXT);
+	struct textfile mounts = {0};
+	ssize_t n;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!groups)
+		return -ENOMEM;
+	n = read_groups(env, pid, groups, GROUPS_TEXT);
+	if (n == -ENOENT)
+		return 0;
+	if (n < 0)
+		return (int)n;
+	if (textfile_open(&mounts, env, "proc/self/mountinfo", false) < 0)
+		cgroups_parse(groups, "", ret);
+	else
+		cgroups_parse(groups, mounts.text, ret);
+	textfile_close(&mounts, env);
+	return 0;
+}
+
+/* Cuts the last name off; the top of a hierarchy is "/" to the kernel and "" to us. */
+static void cut_last(char *path, size_t keep)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash && (size_t)(slash - path) >= keep)
+		*slash = '\0';
+}
+
+bool cgroup_dir_up(struct cgroup_dir *dir)
+{
+	if (!dir->path[dir->mount_len])
+		return false;
+	cut_last(dir->path, dir->mount_len);
+	cut_last(dir->group, 0);
+	if (!dir->group[0])
+		memcpy(dir->group, "/", 2);
+	return true;
+}
+
+ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *file, char *out, size_t size)
+{
+	char path[PATH_MAX + NAME_MAX + 2];
+
+	snprintf(path, sizeof(path), "%s/%s", dir->path, file);
+	return env_slurp(env, path, out, size);
+}
+
+int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret)
+{
+	char text[64];
+	const char *p = text;
+	ssize_t n = cgroup_text(env, dir, file, text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	if (!strncmp(text, "max", 3) && (unsigned char)text[3] <= ' ') {
+		*ret = INT64_MAX;
+		return 0;
+	}
+	return read_number(&p, text + n, ret) ? 0 : -EINVAL;
+}
