@@ -22,7 +22,7 @@
 #define FILE_MAX ((size_t)64 << 20)
 
 /* Parts of a node that can be known in a frame and be due for writing. */
-enum part { PART_FILE, PART_LINK, PART_DIR, PART_CPU, PART_LIST, PART_OPEN, NR_PARTS };
+enum part { PART_FILE, PART_LINK, PART_DIR, PART_CPU, PART_SPACE, PART_LIST, PART_OPEN, NR_PARTS };
 
 struct seen {
 	uint32_t frame[NR_PARTS]; /* when each was last asked for */
@@ -67,7 +67,7 @@ static struct seen *seen_of(struct node *node)
 
 static struct node *make(struct capture *c, const char *path)
 {
-	struct node *node = path_is_good(path) ? files_make(&c->files, path) : NULL;
+	struct node *node = !*path || path_is_good(path) ? files_make(&c->files, path) : NULL;
 
 	if (!node || node->user)
 		return node;
@@ -98,6 +98,7 @@ static void set_error(struct node *node, enum node_call call, int error)
 		[CALL_READ] = PART_FILE,
 		[CALL_LIST] = PART_DIR,
 		[CALL_READLINK] = PART_LINK,
+		[CALL_SPACE] = PART_SPACE,
 	};
 
 	if (node->error[call] == error)
@@ -106,12 +107,13 @@ static void set_error(struct node *node, enum node_call call, int error)
 	if (error)
 		seen_of(node)->errors_dirty = true;
 	else
-		seen_of(node)->dirty[node->content ? PART_FILE : shown_by[call]] = true;
+		seen_of(node)->dirty[node->content && call != CALL_SPACE ? PART_FILE : shown_by[call]] = true;
 }
 
 static void add_path(struct buf *out, const char *keyword, const char *path)
 {
 	buf_addf(out, "%s ", keyword);
+	path = *path ? path : ".";
 	script_escape(out, path, strlen(path), true);
 }
 
@@ -410,6 +412,30 @@ static ssize_t capture_readlink(struct env *env, const char *path, char *out, si
 	return n;
 }
 
+static int capture_space(struct env *env, const char *path, struct env_space *ret)
+{
+	struct capture *c = capture_of(env);
+	const char *place = strcmp(path, ".") ? path : "";
+	struct node *node = files_find(&c->files, place);
+	int r;
+
+	if (node && seen_of(node)->frame[PART_SPACE] == c->frame)
+		return files_space(&c->files, path, ret);
+	r = env_space(c->inner, path, ret);
+	if (r == -ENOENT && !files_exists(&c->files, place))
+		return r;
+	node = make(c, place);
+	if (!node)
+		return -ENOMEM;
+	first_time(c, node, PART_SPACE);
+	set_error(node, CALL_SPACE, r);
+	if (r == 0 && memcmp(&node->space, ret, sizeof(*ret)) != 0) {
+		node->space = *ret;
+		seen_of(node)->dirty[PART_SPACE] = true;
+	}
+	return r;
+}
+
 static int64_t capture_cpu_clock(struct env *env, pid_t pid)
 {
 	struct capture *c = capture_of(env);
@@ -477,6 +503,13 @@ static void write_node(struct capture *c, struct node *node)
 	if (seen->dirty[PART_CPU]) {
 		add_path(out, "cpu", node->path);
 		buf_addf(out, " %lld\n", (long long)node->cpu_ns);
+	}
+	if (seen->dirty[PART_SPACE]) {
+		const struct env_space *s = &node->space;
+
+		add_path(out, "space", node->path);
+		buf_addf(out, " %lld %lld %lld %lld %lld\n", (long long)s->total, (long long)s->free,
+			(long long)s->available, (long long)s->inodes, (long long)s->free_inodes);
 	}
 	/* Nothing but its name is known, or its size. */
 	if (seen->dirty[PART_DIR] && (node->size || out->len == before) && !node->content && !node->link) {
@@ -608,6 +641,7 @@ static const struct env_ops capture_ops = {
 	.size = capture_size,
 	.list = capture_list,
 	.readlink = capture_readlink,
+	.space = capture_space,
 	.cpu_clock = capture_cpu_clock,
 	.now = capture_now,
 	.sleep_until = capture_sleep_until,

@@ -19,6 +19,14 @@ enum env_clock { ENV_MONOTONIC, ENV_REALTIME, ENV_BOOTTIME, NR_ENV_CLOCKS };
 
 struct env;
 
+/* What a file system holds: bytes, and files it has room for. A file system that counts no files has 0 of
+ * them.
+ */
+struct env_space {
+	int64_t total, free, available; /* free for root, and of that for everyone */
+	int64_t inodes, free_inodes;
+};
+
 /* Returns 0 to go on; anything else ends the listing and is returned by env_list(). */
 typedef int env_list_fn(void *arg, const char *name);
 
@@ -31,6 +39,9 @@ struct env_ops {
 	int64_t (*size)(struct env *env, int handle);
 	int (*list)(struct env *env, const char *path, env_list_fn *fn, void *arg);
 	ssize_t (*readlink)(struct env *env, const char *path, char *out, size_t size);
+	/* Space of the file system that the path, "." for the root, lies on. The call asks the file system:
+	 * one whose server does not answer does not return. */
+	int (*space)(struct env *env, const char *path, struct env_space *ret);
 	/* CPU time of a process in ns: one cheap call, no file. -ESRCH when there is none. A film without its
 	 * own value answers from proc/PID/stat. */
 	int64_t (*cpu_clock)(struct env *env, pid_t pid);
@@ -57,7 +68,7 @@ int env_film(const char *path, struct env **ret, unsigned *reterr_line);
  * sleep_until(), clocks included: what is read again before that is what was read first. So it is not `live`.
  * NULL when the file cannot be made. */
 struct env *env_capture(struct env *inner, const char *path);
-/* The nth open, read, size, list, readlink or cpu_clock fails. */
+/* The nth open, read, size, list, readlink, space or cpu_clock fails. */
 struct env *env_failing(struct env *inner, unsigned nth, int error);
 struct env *env_free(struct env *env);
 
@@ -95,6 +106,11 @@ static inline int env_list(struct env *env, const char *path, env_list_fn *fn, v
 static inline ssize_t env_readlink(struct env *env, const char *path, char *out, size_t size)
 {
 	return env->ops->readlink(env, path, out, size);
+}
+
+static inline int env_space(struct env *env, const char *path, struct env_space *ret)
+{
+	return env->ops->space(env, path, ret);
 }
 
 static inline int64_t env_cpu_clock(struct env *env, pid_t pid)

@@ -1,6 +1,6 @@
 /* An env whose n-th call fails, to walk a test through every error path there is: for n from 1 until a run
  * makes fewer calls than that. Counted is what the kernel can refuse (open, read, size, list, readlink,
- * cpu_clock); close, the clocks and the environment cannot fail. */
+ * space, cpu_clock); close, the clocks and the environment cannot fail. */
 #include "env/env.h"
 
 struct failing {
@@ -65,6 +65,13 @@ static ssize_t failing_readlink(struct env *env, const char *path, char *out, si
 	return r ? r : env_readlink(failing_of(env)->inner, path, out, size);
 }
 
+static int failing_space(struct env *env, const char *path, struct env_space *ret)
+{
+	int r = count(env);
+
+	return r ? r : env_space(failing_of(env)->inner, path, ret);
+}
+
 static int64_t failing_cpu_clock(struct env *env, pid_t pid)
 {
 	int r = count(env);
@@ -100,6 +107,7 @@ static const struct env_ops failing_ops = {
 	.size = failing_size,
 	.list = failing_list,
 	.readlink = failing_readlink,
+	.space = failing_space,
 	.cpu_clock = failing_cpu_clock,
 	.now = failing_now,
 	.sleep_until = failing_sleep_until,

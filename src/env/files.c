@@ -70,6 +70,7 @@ static struct node *node_new(const char *path)
 		return NULL;
 	}
 	node->cpu_ns = -1;
+	node->space.total = -1;
 	return node;
 }
 
@@ -161,6 +162,19 @@ int files_list(const struct files *t, const char *path, env_list_fn *fn, void *a
 			i < t->nr && is_within(t->node[i]->path, next, start + name_len);)
 			i++;
 	}
+}
+
+int files_space(const struct files *t, const char *path, struct env_space *ret)
+{
+	const struct node *node = files_find(t, strcmp(path, ".") ? path : "");
+
+	if (node && node->error[CALL_SPACE])
+		return node->error[CALL_SPACE];
+	if (node && node->space.total >= 0) {
+		*ret = node->space;
+		return 0;
+	}
+	return !strcmp(path, ".") || files_exists(t, path) ? -EOPNOTSUPP : -ENOENT;
 }
 
 void files_release(struct files *t)

@@ -2,13 +2,13 @@
  *
  * A node that is removed stays in memory, marked dead, until the tree is released: open handles go on
  * pointing at it and so learn that their file is gone, even when one of the same path has come since. Folders
- * need no node of their own; they are there while something is below them. */
+ * need no node of their own; they are there while something is below them. The root is the path "". */
 #ifndef ENV_FILES_H
 #define ENV_FILES_H
 
 #include "env/env.h"
 
-enum node_call { CALL_OPEN, CALL_READ, CALL_LIST, CALL_READLINK, NR_NODE_CALLS };
+enum node_call { CALL_OPEN, CALL_READ, CALL_LIST, CALL_READLINK, CALL_SPACE, NR_NODE_CALLS };
 
 struct node {
 	char *path;
@@ -17,6 +17,7 @@ struct node {
 	const char *link;	  /* NULL: not a link */
 	int64_t size;		  /* of a folder, as fstat tells it */
 	int64_t cpu_ns;		  /* of proc/PID: its CPU clock, -1: not known */
+	struct env_space space;	  /* of the file system it lies on; total -1: not known */
 	int error[NR_NODE_CALLS]; /* negative errno that a call gives instead */
 	bool dead;
 	struct node *next_dead;
@@ -38,6 +39,8 @@ size_t files_remove(struct files *t, const char *path); /* with all below; how m
 /* The names in a folder ("" is the root), in order. fn may add and remove nodes. */
 int files_list(const struct files *t, const char *path, env_list_fn *fn, void *arg);
 
+/* The space there, or why it is not to be had: -EOPNOTSUPP where nothing is known. */
+int files_space(const struct files *t, const char *path, struct env_space *ret);
 /* What the file holds, from the offset on, or the error it was given. */
 ssize_t node_read(const struct node *node, void *out, size_t size, off_t offset);
 

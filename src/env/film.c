@@ -66,6 +66,10 @@ static int apply(struct film *f, const struct op *op)
 		node->size = op->value;
 		node->error[CALL_OPEN] = node->error[CALL_LIST] = 0;
 		break;
+	case OP_SPACE:
+		node->space = op->space;
+		node->error[CALL_SPACE] = 0;
+		break;
 	case OP_ERROR:
 		node->error[op->which] = op->error;
 		break;
@@ -183,6 +187,11 @@ static ssize_t film_readlink(struct env *env, const char *path, char *out, size_
 	return (ssize_t)n;
 }
 
+static int film_space(struct env *env, const char *path, struct env_space *ret)
+{
+	return files_space(&film_of(env)->files, path, ret);
+}
+
 /* User and system time in proc/PID/stat, columns 14 and 15, counted behind the name, which may hold anything.
  */
 static int64_t cpu_from_stat(struct film *f, const char *path)
@@ -271,6 +280,7 @@ static const struct env_ops film_ops = {
 	.size = film_size,
 	.list = film_list,
 	.readlink = film_readlink,
+	.space = film_space,
 	.cpu_clock = film_cpu_clock,
 	.now = film_now,
 	.sleep_until = film_sleep_until,

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 struct live {
@@ -84,6 +85,32 @@ static ssize_t live_readlink(struct env *env, const char *path, char *out, size_
 	return n < 0 ? -errno : n;
 }
 
+/* A made-up file system may claim more than a number holds. */
+static int64_t blocks(uint64_t nr, uint64_t size)
+{
+	uint64_t bytes;
+
+	return __builtin_mul_overflow(nr, size, &bytes) || bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
+}
+
+/* O_PATH needs no permission on the directory itself, starts no automount, and holds nothing once closed. */
+static int live_space(struct env *env, const char *path, struct env_space *ret)
+{
+	_cleanup_(closep) int fd = openat(live_root(env), path, O_PATH | O_CLOEXEC);
+	struct statvfs st;
+
+	if (fd < 0 || fstatvfs(fd, &st) < 0)
+		return -errno;
+	*ret = (struct env_space){
+		.total = blocks(st.f_blocks, st.f_frsize),
+		.free = blocks(st.f_bfree, st.f_frsize),
+		.available = blocks(st.f_bavail, st.f_frsize),
+		.inodes = blocks(st.f_files, 1),
+		.free_inodes = blocks(st.f_ffree, 1),
+	};
+	return 0;
+}
+
 static int64_t to_ns(const struct timespec *ts)
 {
 	return ts->tv_sec * NSEC_PER_SEC + ts->tv_nsec;
@@ -142,6 +169,7 @@ static const struct env_ops live_ops = {
 	.size = live_size,
 	.list = live_list,
 	.readlink = live_readlink,
+	.space = live_space,
 	.cpu_clock = live_cpu_clock,
 	.now = live_now,
 	.sleep_until = live_sleep_until,

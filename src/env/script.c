@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-const char *const script_call_name[NR_NODE_CALLS] = {"open", "read", "list", "readlink"};
+const char *const script_call_name[NR_NODE_CALLS] = {"open", "read", "list", "readlink", "space"};
 const char *const script_clock_name[NR_ENV_CLOCKS] = {"monotonic", "realtime", "boottime"};
 
 /* Those that files of /proc and /sys give. */
@@ -134,6 +134,16 @@ static char *next_path(struct words *w)
 	return path && path_is_good(path) ? path : NULL;
 }
 
+/* "." is the root: of it nothing but its space is ever said. */
+static char *next_place(struct words *w)
+{
+	char *path = next_word(w);
+
+	if (path && !strcmp(path, "."))
+		*path = 0;
+	return path && (!*path || path_is_good(path)) ? path : NULL;
+}
+
 static bool next_i64(struct words *w, int64_t *ret)
 {
 	const char *word = next_word(w);
@@ -249,10 +259,10 @@ static int parse_error(struct parser *s, struct op *op, struct words *w)
 
 	(void)s;
 	op->kind = OP_ERROR;
-	op->path = next_path(w);
+	op->path = next_place(w);
 	op->which = op->path ? name_index(script_call_name, NR_NODE_CALLS, next_word(w)) : -EINVAL;
 	name = op->which >= 0 ? next_word(w) : NULL;
-	if (!name || !words_end(w))
+	if (!name || !words_end(w) || (!*op->path && op->which != CALL_SPACE))
 		return -EINVAL;
 	for (size_t i = 0; i < ARRAY_SIZE(error_name); i++)
 		if (!strcmp(error_name[i].name, name))
@@ -268,6 +278,23 @@ static int parse_cpu(struct parser *s, struct op *op, struct words *w)
 	if (!op->path || path_pid(op->path) < 0 || strchr(op->path + 5, '/'))
 		return -EINVAL;
 	return next_i64(w, &op->value) && op->value >= 0 && words_end(w) ? 0 : -EINVAL;
+}
+
+static int parse_space(struct parser *s, struct op *op, struct words *w)
+{
+	struct env_space *space = &op->space;
+	int64_t *const number[] = {
+		&space->total, &space->free, &space->available, &space->inodes, &space->free_inodes};
+
+	(void)s;
+	op->kind = OP_SPACE;
+	op->path = next_place(w);
+	if (!op->path)
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(number); i++)
+		if (!next_i64(w, number[i]) || *number[i] < 0)
+			return -EINVAL;
+	return words_end(w) ? 0 : -EINVAL;
 }
 
 static int parse_remove(struct parser *s, struct op *op, struct words *w)
@@ -313,6 +340,7 @@ static const struct {
 	{"dir", parse_dir},
 	{"error", parse_error},
 	{"cpu", parse_cpu},
+	{"space", parse_space},
 	{"remove", parse_remove},
 	{"variable", parse_variable},
 	{"clock", parse_clock},

@@ -5,7 +5,7 @@
 
 #include "env/files.h"
 
-enum op_kind { OP_FILE, OP_LINK, OP_DIR, OP_ERROR, OP_CPU, OP_REMOVE, OP_CLOCK, OP_VARIABLE };
+enum op_kind { OP_FILE, OP_LINK, OP_DIR, OP_ERROR, OP_CPU, OP_SPACE, OP_REMOVE, OP_CLOCK, OP_VARIABLE };
 
 struct op {
 	enum op_kind kind;
@@ -14,8 +14,9 @@ struct op {
 	char *data;    /* content, target of a link, value of a variable */
 	size_t len;    /* of data */
 	int64_t value; /* size, CPU time, time of a clock */
-	int which;     /* call that fails, clock that is set */
-	int error;     /* negative errno */
+	struct env_space space;
+	int which; /* call that fails, clock that is set */
+	int error; /* negative errno */
 };
 
 struct frame {

@@ -28,6 +28,15 @@ static void answer(struct walk *w, const char *what, int64_t r, const char *text
 	buf_addch(w->log, '\n');
 }
 
+static void ask_space(struct walk *w, const char *path)
+{
+	struct env_space s = {0};
+
+	answer(w, "space", env_space(w->env, path, &s), NULL);
+	buf_addf(w->log, "%lld %lld %lld %lld %lld\n", (long long)s.total, (long long)s.free,
+		(long long)s.available, (long long)s.inodes, (long long)s.free_inodes);
+}
+
 static void descend(struct walk *w, const char *path)
 {
 	struct walk below = {w->env, w->log, path, w->depth + 1};
@@ -43,6 +52,7 @@ static int visit(void *arg, const char *name)
 
 	snprintf(path, sizeof(path), "%s%s%s", w->folder, *w->folder ? "/" : "", name);
 	answer(w, path, env_readlink(w->env, path, text, sizeof(text)), text);
+	ask_space(w, path);
 	handle = env_open(w->env, path);
 	answer(w, "open", MIN(handle, 0), NULL);
 	if (handle >= 0) {
@@ -67,6 +77,7 @@ static void play(struct env *env, struct buf *log)
 	for (int i = 0; i < FRAMES_MAX && !r; i++) {
 		for (int clock = 0; clock < NR_ENV_CLOCKS; clock++)
 			answer(&w, "clock", env_now(env, clock), NULL);
+		ask_space(&w, ".");
 		descend(&w, "");
 		r = env_sleep_until(env, env_now(env, ENV_MONOTONIC) + NSEC_PER_SEC);
 		answer(&w, "slept", r, NULL);

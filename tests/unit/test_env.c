@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -167,6 +168,29 @@ static void test_live_clocks(void **state)
 	clock_gettime(CLOCK_REALTIME, &ts);
 	assert_true(env_now(env, ENV_REALTIME) / NSEC_PER_SEC >= ts.tv_sec);
 	assert_true(env_now(env, ENV_BOOTTIME) >= start);
+	env_free(env);
+}
+
+static void test_live_space(void **state)
+{
+	struct env *env = env_live(NULL);
+	struct env_space space = {0};
+	struct statvfs st;
+
+	(void)state;
+	assert_int_equal(statvfs("/", &st), 0);
+	assert_int_equal(env_space(env, ".", &space), 0);
+	assert_int_equal(space.total, (int64_t)(st.f_blocks * st.f_frsize));
+	assert_int_equal(space.inodes, (int64_t)st.f_files);
+	assert_in_range(space.free, 1, space.total);
+	assert_in_range(space.available, 0, space.free);
+	assert_in_range(space.free_inodes, 0, space.inodes);
+	/* A file system that holds nothing; a file is on one as well as a folder is. */
+	assert_int_equal(env_space(env, "proc", &space), 0);
+	assert_int_equal(space.total, 0);
+	assert_int_equal(env_space(env, "proc/self/exe", &space), 0);
+	assert_true(space.total > 0);
+	assert_int_equal(env_space(env, "proc/no-such-file", &space), -ENOENT);
 	env_free(env);
 }
 
@@ -361,6 +385,43 @@ static void test_film_of_a_file_that_comes_and_goes(void **state)
 	env_free(env);
 }
 
+static void assert_space(struct env *env, const char *path, int64_t total, int64_t available)
+{
+	struct env_space space = {0};
+
+	assert_int_equal(env_space(env, path, &space), 0);
+	assert_int_equal(space.total, total);
+	assert_int_equal(space.available, available);
+}
+
+static void test_film_of_file_systems(void **state)
+{
+	struct env *env = film_of_text("space . 100 50 40 10 5\nspace mnt/a 200 60 30 0 0\nfile mnt/b\n"
+				       "frame 1\nspace mnt/a 200 7 6 0 0\nerror . space EIO\n"
+				       "frame 2\nremove mnt/a\nspace . 100 49 39 10 4\n");
+	struct env_space space = {0};
+
+	(void)state;
+	assert_space(env, ".", 100, 40);
+	assert_space(env, "mnt/a", 200, 30);
+	assert_int_equal(env_space(env, "mnt/b", &space), -EOPNOTSUPP);
+	assert_int_equal(env_space(env, "mnt", &space), -EOPNOTSUPP);
+	assert_int_equal(env_space(env, "mnt/c", &space), -ENOENT);
+	assert_int_equal(space.total, 0);
+	assert_string_equal(listing(env, "."), "mnt");
+	assert_string_equal(listing(env, "mnt"), "a b");
+	env_sleep_until(env, 101 * NSEC_PER_SEC);
+	assert_space(env, "mnt/a", 200, 6);
+	assert_int_equal(env_space(env, ".", &space), -EIO);
+	env_sleep_until(env, 102 * NSEC_PER_SEC);
+	assert_int_equal(env_space(env, "mnt/a", &space), -ENOENT);
+	assert_int_equal(env_space(env, ".", &space), 0);
+	assert_int_equal(space.free, 49);
+	assert_int_equal(space.inodes, 10);
+	assert_int_equal(space.free_inodes, 4);
+	env_free(env);
+}
+
 static void test_bad_films_name_their_line(void **state)
 {
 	static const struct {
@@ -396,6 +457,14 @@ static void test_bad_films_name_their_line(void **state)
 		{"cpu proc/5/stat 5\n", 1},
 		{"cpu proc/5 -5\n", 1},
 		{"cpu 5 5\n", 1},
+		{"space\n", 1},
+		{"space a 1 2 3 4\n", 1},
+		{"space a 1 2 3 4 -5\n", 1},
+		{"space a 1 2 3 4 x\n", 1},
+		{"space a 1 2 3 4 5 6\n", 1},
+		{"space /a 1 2 3 4 5\n", 1},
+		{"error . open EIO\n", 1},
+		{"dir .\n", 1},
 		{"variable A\n", 1},
 		{"variable =a\n", 1},
 		{"clock sidereal 5\n", 1},
@@ -436,6 +505,18 @@ static void put(struct buf *log, const char *what, int64_t value)
 	buf_addf(log, "%s %lld\n", what, (long long)value);
 }
 
+static void put_space(struct buf *log, struct env *env, const char *path)
+{
+	struct env_space space = {0};
+
+	put(log, path, env_space(env, path, &space));
+	put(log, "total", space.total);
+	put(log, "free", space.free);
+	put(log, "available", space.available);
+	put(log, "inodes", space.inodes);
+	put(log, "free inodes", space.free_inodes);
+}
+
 /* Asks an env all there is to ask about the film of reused pids, and writes down the answers. */
 static void interview(struct env *env, struct buf *log)
 {
@@ -469,6 +550,10 @@ static void interview(struct env *env, struct buf *log)
 				env_close(env, handle);
 		}
 		put(log, "link", env_readlink(env, "proc/42/exe", text, sizeof(text)));
+		put_space(log, env, ".");
+		put_space(log, env, "scratch");
+		put_space(log, env, "proc");
+		put_space(log, env, "proc/50/fd");
 		put(log, "cpu 42", env_cpu_clock(env, 42));
 		put(log, "cpu 50", env_cpu_clock(env, 50));
 		put(log, "cpu 99", env_cpu_clock(env, 99));
@@ -505,6 +590,10 @@ static void test_the_play_of_a_capture_answers_as_the_capture_did(void **state)
 	}
 	assert_non_null(memmem(log[0].data, log[0].len, "(second)", 8));
 	assert_non_null(memmem(log[0].data, log[0].len, "end -61", 7));
+	assert_non_null(memmem(log[0].data, log[0].len, "scratch -5\n", 11));
+	assert_non_null(memmem(log[0].data, log[0].len, "scratch -2\n", 11));
+	assert_non_null(memmem(log[0].data, log[0].len, "available 600\n", 14));
+	assert_non_null(memmem(log[0].data, log[0].len, "free 499\n", 9));
 	for (int i = 0; i < 3; i++)
 		buf_release(&log[i]);
 }
@@ -573,10 +662,11 @@ static void test_capture_that_cannot_be_written(void **state)
 static void test_failing_counts_calls(void **state)
 {
 	(void)state;
-	for (unsigned n = 1; n < 9; n++) {
+	for (unsigned n = 1; n < 10; n++) {
 		struct env *env = env_failing(film_of("films", "pid-reuse"), n, -EIO);
+		struct env_space space;
 		char text[100];
-		int64_t r[6], handle;
+		int64_t r[7], handle;
 		int failures = 0;
 
 		handle = r[0] = env_open(env, "proc/50/stat");
@@ -587,11 +677,12 @@ static void test_failing_counts_calls(void **state)
 		r[3] = env_list(env, "proc/50", join_names, &(struct buf){0});
 		r[4] = env_readlink(env, "proc/42/exe", text, sizeof(text));
 		r[5] = env_cpu_clock(env, 50);
+		r[6] = env_space(env, "scratch", &space);
 		for (unsigned i = 0; i < ARRAY_SIZE(r); i++) {
 			failures += r[i] == -EIO;
 			assert_true(r[i] >= 0 || i + 1 == n);
 		}
-		assert_int_equal(failures, n <= 6);
+		assert_int_equal(failures, n <= 7);
 		assert_int_equal(env_now(env, ENV_MONOTONIC), 1000 * NSEC_PER_SEC);
 		assert_non_null(env_getenv(env, "ODD"));
 		assert_int_equal(env_sleep_until(env, 1001 * NSEC_PER_SEC), 0);
@@ -606,11 +697,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_live_reads_the_kernel),
 		cmocka_unit_test(test_live_clocks),
+		cmocka_unit_test(test_live_space),
 		cmocka_unit_test(test_live_below_another_root),
 		cmocka_unit_test(test_slurp_knows_when_it_does_not_fit),
 		cmocka_unit_test(test_machine),
 		cmocka_unit_test(test_film_of_reused_pids),
 		cmocka_unit_test(test_film_of_a_file_that_comes_and_goes),
+		cmocka_unit_test(test_film_of_file_systems),
 		cmocka_unit_test(test_bad_films_name_their_line),
 		cmocka_unit_test(test_the_play_of_a_capture_answers_as_the_capture_did),
 		cmocka_unit_test(test_capture_of_the_live_kernel),
