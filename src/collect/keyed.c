@@ -13,6 +13,14 @@ void collect_explain(struct collect_context *ctx, const struct collector *c, int
 	}
 }
 
+void collect_tell(struct collect_context *ctx, const struct collector *c, enum availability availability,
+	const char *reason, const char *remedy)
+{
+	for (size_t i = 0; i < c->nr_metrics; i++)
+		if (ctx->map.col[i] >= 0)
+			ctx->why(ctx, i, availability, reason, remedy);
+}
+
 void collect_lost(struct collect_context *ctx, uint32_t row)
 {
 	table_touch(ctx->table, row);

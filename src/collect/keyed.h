@@ -22,6 +22,9 @@ void keyed_close(struct keyed *k, struct collect_context *ctx);
 /* Says of every recorded metric of `source` that has no value in the row: not reported here. Of any source
  * when that is negative. */
 void collect_explain(struct collect_context *ctx, const struct collector *c, int source, uint32_t row);
+/* Gives one reason for all recorded metrics. */
+void collect_tell(struct collect_context *ctx, const struct collector *c, enum availability availability,
+	const char *reason, const char *remedy);
 /* The row could not be read: it is written as empty, so that an old value does not pass for a new one. */
 void collect_lost(struct collect_context *ctx, uint32_t row);
 #endif
