@@ -5,7 +5,6 @@
 #include <string.h>
 
 enum psi_file { CPU, MEMORY, IO, NR_PSI };
-enum psi_word { PSI_AVG10, PSI_TOTAL };
 
 /* clang-format off */
 #define WORD(n) {.arg = n}
@@ -138,29 +137,6 @@ struct pressure {
 	uint32_t row;
 };
 
-/* "some avg10=13.89 avg60=6.37 avg300=1.65 total=20092060", and another such line for "full". */
-static bool psi_value(const char *text, const char *end, const struct metric_at *at, int64_t *ret)
-{
-	size_t key_len = strlen(at->key);
-
-	for (const char *line = text, *stop; line < end; line = stop + 1) {
-		const char *word = at->arg == PSI_AVG10 ? " avg10=" : " total=", *p;
-
-		stop = memchr(line, '\n', (size_t)(end - line));
-		if (!stop)
-			return false;
-		if ((size_t)(stop - line) <= key_len || memcmp(line, at->key, key_len) ||
-			line[key_len] != ' ')
-			continue;
-		p = memmem(line, (size_t)(stop - line), word, strlen(word));
-		if (!p)
-			return false;
-		p += strlen(word);
-		return at->arg == PSI_AVG10 ? read_centi(&p, stop, ret) : read_number(&p, stop, ret);
-	}
-	return false;
-}
-
 static void fill_pressure(struct pressure *s, struct collect_context *ctx, enum psi_file file, ssize_t len)
 {
 	const char *text = s->file[file].text;
@@ -172,7 +148,7 @@ static void fill_pressure(struct pressure *s, struct collect_context *ctx, enum 
 
 		if (at->source != (int16_t)file || col < 0)
 			continue;
-		if (len > 0 && psi_value(text, text + len, at, &value))
+		if (len > 0 && read_pressure(text, text + len, at->key, (enum psi_word)at->arg, &value))
 			table_set(ctx->table, s->row, (uint32_t)col, value);
 		else
 			table_unset(ctx->table, s->row, (uint32_t)col);

@@ -59,4 +59,10 @@ void columns_read(const struct columns_reader *r, const char *text, size_t len, 
 bool read_number(const char **p, const char *end, int64_t *ret);
 /* "12.34" as 1234. */
 bool read_centi(const char **p, const char *end, int64_t *ret);
+
+enum psi_word { PSI_AVG10, PSI_TOTAL };
+
+/* One value of a file of pressure stall information; kind is "some" or "full". Averages are read as read_centi()
+ * does. */
+bool read_pressure(const char *text, const char *end, const char *kind, enum psi_word which, int64_t *ret);
 #endif

@@ -1,0 +1,423 @@
+/* What the job may use, and which limit it is that binds.
+ *
+ * Every limit that can be read is a candidate, and the least wins; of equal ones the first to be asked, so
+ * that a whole node is "machine" and not the grant that gave it. What the kernel enforces is asked before
+ * what the batch system merely promised. Limits of control groups hold for all that is below, so all groups
+ * up to the top of what is mounted are asked.
+ *
+ * A cpuset is seen twice, as the group's and as the affinity that the kernel cut with it; the group is asked
+ * first, being the cause. Affinities name CPUs that are offline or never were: only those online count. */
+#include "node/limits.h"
+
+#include "base/str.h"
+#include "node/cgroups.h"
+#include "read/cpulist.h"
+#include "read/read.h"
+#include "read/textfile.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_SIZE (64 << 10)
+#define MIB (1 << 20)
+#define GROUP_SHOWN 150 /* characters of a group's name: its end tells more than its beginning */
+
+struct asker {
+	struct env *env;
+	pid_t pid;
+	struct limits *ret;
+	struct cgroups *groups;
+	struct cpu_bits online; /* empty: not known */
+	char *text;		/* TEXT_SIZE, for one file at a time */
+	struct textfile environ;
+	size_t environ_len;
+};
+
+/* ---- candidates ---- */
+
+static void candidate(struct limit *l, double value, const char *fmt, ...) _printf_(3, 4);
+
+static void candidate(struct limit *l, double value, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!(value > 0) || (l->known && value >= l->value))
+		return;
+	l->known = true;
+	l->value = value;
+	va_start(ap, fmt);
+	vsnprintf(l->source, sizeof(l->source), fmt, ap);
+	va_end(ap);
+}
+
+/* The end of a long name, from the start of a character on. */
+static const char *group_shown(const char *group)
+{
+	size_t len = strlen(group);
+
+	if (len <= GROUP_SHOWN)
+		return group;
+	group += len - GROUP_SHOWN;
+	while (((unsigned char)*group & 0xc0) == 0x80)
+		group++;
+	return group;
+}
+
+/* ---- files of the process and of the machine ---- */
+
+static const char *slurp(struct asker *a, const char *path)
+{
+	return env_slurp(a->env, path, a->text, TEXT_SIZE) < 0 ? NULL : a->text;
+}
+
+static const char *slurp_of_process(struct asker *a, const char *name)
+{
+	char path[48];
+
+	if (a->pid)
+		snprintf(path, sizeof(path), "proc/%d/%s", (int)a->pid, name);
+	else
+		snprintf(path, sizeof(path), "proc/self/%s", name);
+	return slurp(a, path);
+}
+
+/* The text after a key that opens a line, without blanks; NULL when there is none. */
+static const char *after_key(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line; line = strchr(line, '\n'), line += !!line)
+		if (!strncmp(line, key, len))
+			return line + len + strspn(line + len, " \t");
+	return NULL;
+}
+
+static bool number_after(const char *text, const char *key, int64_t *ret)
+{
+	const char *p = text ? after_key(text, key) : NULL;
+
+	return p && *p != '-' && read_number(&p, p + strlen(p), ret);
+}
+
+/* ---- the machine ---- */
+
+static void count_lines_of_cpus(struct asker *a)
+{
+	const char *line = slurp(a, "proc/stat");
+
+	for (; line && !strncmp(line, "cpu", 3); line = strchr(line, '\n'), line += !!line)
+		cpu_bits_add(&a->online, line + 3);
+}
+
+static void ask_machine(struct asker *a)
+{
+	const char *online = slurp(a, "sys/devices/system/cpu/online");
+	int64_t kib;
+
+	if (!online || !cpu_bits_add(&a->online, online))
+		count_lines_of_cpus(a);
+	a->ret->machine_cpus = cpu_bits_count(&a->online);
+	candidate(&a->ret->cpus, a->ret->machine_cpus, "machine");
+	if (number_after(slurp(a, "proc/meminfo"), "MemTotal:", &kib))
+		a->ret->machine_memory = (double)kib * 1024;
+	candidate(&a->ret->memory, a->ret->machine_memory, "machine");
+}
+
+/* How many CPUs of the list there are; 0: no list. */
+static unsigned count_cpus(const struct asker *a, const char *list)
+{
+	struct cpu_bits set = {0};
+
+	if (!list || !cpu_bits_add(&set, list))
+		return 0;
+	for (size_t i = 0; a->ret->machine_cpus > 0 && i < ARRAY_SIZE(set.word); i++)
+		set.word[i] &= a->online.word[i];
+	return cpu_bits_count(&set);
+}
+
+/* ---- control groups ---- */
+
+static const char *slurp_of_group(struct asker *a, const struct cgroup_dir *dir, const char *file)
+{
+	return cgroup_text(a->env, dir, file, a->text, TEXT_SIZE) < 0 ? NULL : a->text;
+}
+
+/* On v2 the file is missing where the controller is not enabled: then the group above decides. */
+static void ask_cpuset(struct asker *a)
+{
+	struct cgroup_dir dir = a->groups->dir[CGROUP_CPUSET];
+	unsigned nr = 0;
+
+	if (!dir.found)
+		return;
+	if (!dir.v2) {
+		nr = count_cpus(a, slurp_of_group(a, &dir, "cpuset.effective_cpus"));
+		if (!nr) /* before Linux 3.17 */
+			nr = count_cpus(a, slurp_of_group(a, &dir, "cpuset.cpus"));
+	} else {
+		do
+			nr = count_cpus(a, slurp_of_group(a, &dir, "cpuset.cpus.effective"));
+		while (!nr && cgroup_dir_up(&dir));
+	}
+	candidate(&a->ret->cpus, nr, "cpuset %s", group_shown(dir.group));
+}
+
+static void ask_quota_v1(struct asker *a, const struct cgroup_dir *dir)
+{
+	int64_t quota, period;
+
+	if (cgroup_number(a->env, dir, "cpu.cfs_quota_us", &quota) < 0 || quota <= 0 ||
+		cgroup_number(a->env, dir, "cpu.cfs_period_us", &period) < 0 || period <= 0)
+		return;
+	candidate(&a->ret->cpus, (double)quota / (double)period, "cgroup %s cpu.cfs_quota_us",
+		group_shown(dir->group));
+}
+
+/* "150000 100000", or "max 100000". */
+static void ask_quota_v2(struct asker *a, const struct cgroup_dir *dir)
+{
+	const char *p = slurp_of_group(a, dir, "cpu.max"), *end = p ? p + strlen(p) : NULL;
+	int64_t quota, period;
+
+	if (!p || !read_number(&p, end, &quota) || p == end || *p++ != ' ' ||
+		!read_number(&p, end, &period) || quota <= 0 || period <= 0)
+		return;
+	candidate(
+		&a->ret->cpus, (double)quota / (double)period, "cgroup %s cpu.max", group_shown(dir->group));
+}
+
+static void ask_quota(struct asker *a)
+{
+	struct cgroup_dir dir = a->groups->dir[CGROUP_CPU];
+
+	if (!dir.found)
+		return;
+	do {
+		if (dir.v2)
+			ask_quota_v2(a, &dir);
+		else
+			ask_quota_v1(a, &dir);
+	} while (cgroup_dir_up(&dir));
+}
+
+static void ask_memory_file(struct asker *a, const struct cgroup_dir *dir, const char *file)
+{
+	int64_t bytes;
+
+	if (cgroup_number(a->env, dir, file, &bytes) == 0)
+		candidate(&a->ret->memory, (double)bytes, "cgroup %s %s", group_shown(dir->group), file);
+}
+
+/* v1 says what groups above impose that a container cannot see. */
+static void ask_hidden_limit(struct asker *a, const struct cgroup_dir *own)
+{
+	int64_t bytes;
+
+	if (!own->v2 &&
+		number_after(slurp_of_group(a, own, "memory.stat"), "hierarchical_memory_limit ", &bytes))
+		candidate(&a->ret->memory, (double)bytes, "cgroup above %s", group_shown(own->group));
+}
+
+/* "No limit" is a number beyond all memory on v1 and `max` on v2, and never the least. */
+static void ask_group_memory(struct asker *a)
+{
+	struct cgroup_dir dir = a->groups->dir[CGROUP_MEMORY];
+
+	if (!dir.found)
+		return;
+	do {
+		if (dir.v2) {
+			ask_memory_file(a, &dir, "memory.max");
+			ask_memory_file(a, &dir, "memory.high");
+		} else {
+			ask_memory_file(a, &dir, "memory.limit_in_bytes");
+		}
+	} while (cgroup_dir_up(&dir));
+	ask_hidden_limit(a, &a->groups->dir[CGROUP_MEMORY]);
+}
+
+/* ---- the process ---- */
+
+static void ask_affinity(struct asker *a)
+{
+	const char *text = slurp_of_process(a, "status");
+
+	if (text)
+		text = after_key(text, "Cpus_allowed_list:");
+	candidate(&a->ret->cpus, count_cpus(a, text), "affinity");
+}
+
+/* The soft limit, in bytes; "unlimited" is no number. RLIMIT_RSS is not asked: no kernel of this century
+ * heeds it. */
+static void ask_ulimits(struct asker *a)
+{
+	const char *text = slurp_of_process(a, "limits");
+	int64_t bytes;
+
+	if (number_after(text, "Max address space ", &bytes))
+		candidate(&a->ret->memory, (double)bytes, "ulimit -v (each process)");
+	if (number_after(text, "Max data size ", &bytes))
+		candidate(&a->ret->memory, (double)bytes, "ulimit -d (each process)");
+}
+
+/* ---- the batch system ---- */
+
+/* The environment of the process, not ours: its job need not be the one that we run in. */
+static const char *variable(const struct asker *a, const char *name)
+{
+	const char *p = a->environ.text;
+	size_t len = strlen(name);
+
+	if (!a->pid)
+		return env_getenv(a->env, name);
+	for (; p && p < a->environ.text + a->environ_len; p += strlen(p) + 1)
+		if (!strncmp(p, name, len) && p[len] == '=')
+			return p + len + 1;
+	return NULL;
+}
+
+static bool variable_number(const struct asker *a, const char *name, uint64_t *ret)
+{
+	const char *value = variable(a, name);
+
+	return value && parse_u64(value, ret) && *ret > 0;
+}
+
+/* "2(x3),4": what the node of this index has. */
+static bool per_node(const char *list, uint64_t index, int64_t *ret)
+{
+	const char *p = list, *end = list + strlen(list);
+
+	while (read_number(&p, end, ret) && *ret > 0) {
+		int64_t times = 1;
+
+		if (!strncmp(p, "(x", 2)) {
+			p += 2;
+			if (!read_number(&p, end, &times) || times <= 0 || *p++ != ')')
+				return false;
+		}
+		if (index < (uint64_t)times)
+			return true;
+		index -= (uint64_t)times;
+		if (*p++ != ',')
+			return false;
+	}
+	return false;
+}
+
+/* CPUs of the job on this node; 0: not said. */
+static double slurm_cpus(struct asker *a, const char **ret_name)
+{
+	const char *list = variable(a, "SLURM_JOB_CPUS_PER_NODE");
+	uint64_t cpus, node = 0;
+	int64_t nr;
+
+	*ret_name = "SLURM_CPUS_ON_NODE";
+	if (variable_number(a, *ret_name, &cpus))
+		return (double)cpus;
+	*ret_name = "SLURM_JOB_CPUS_PER_NODE";
+	variable_number(a, "SLURM_NODEID", &node);
+	return list && per_node(list, node, &nr) ? (double)nr : 0;
+}
+
+/* Memory is in MiB, and 0 is all there is. */
+static void ask_slurm(struct asker *a)
+{
+	const char *name;
+	uint64_t mib;
+	double cpus;
+
+	if (!variable(a, "SLURM_JOB_ID") && !variable(a, "SLURM_JOBID"))
+		return;
+	cpus = slurm_cpus(a, &name);
+	candidate(&a->ret->cpus, cpus, "%s", name);
+	if (variable_number(a, "SLURM_MEM_PER_NODE", &mib))
+		candidate(&a->ret->memory, (double)mib * MIB, "SLURM_MEM_PER_NODE");
+	else if (variable_number(a, "SLURM_MEM_PER_CPU", &mib))
+		candidate(&a->ret->memory, (double)mib * MIB * cpus, "SLURM_MEM_PER_CPU");
+}
+
+/* PBS grants memory too, and tells nobody: where it enforces that, a control group does. */
+static void ask_pbs(struct asker *a)
+{
+	uint64_t cpus;
+
+	if (!variable(a, "PBS_JOBID"))
+		return;
+	if (variable_number(a, "NCPUS", &cpus))
+		candidate(&a->ret->cpus, (double)cpus, "NCPUS of PBS");
+	else if (variable_number(a, "PBS_NUM_PPN", &cpus)) /* TORQUE */
+		candidate(&a->ret->cpus, (double)cpus, "PBS_NUM_PPN");
+}
+
+/* One line for every core granted, with the name of its node: "node1" or "node1.site". */
+static void ask_oar(struct asker *a)
+{
+	const char *file = variable(a, "OAR_NODEFILE"), *line = slurp(a, "proc/sys/kernel/hostname");
+	char host[256];
+	size_t len;
+	unsigned nr = 0;
+
+	if (!file || file[0] != '/' || !line)
+		return;
+	len = strcspn(line, ".\n");
+	if (!len || len >= sizeof(host))
+		return;
+	memcpy(host, line, len);
+	for (line = slurp(a, file + 1); line; line = strchr(line, '\n'), line += !!line)
+		nr += strcspn(line, ".\n") == len && !memcmp(line, host, len);
+	candidate(&a->ret->cpus, nr, "OAR_NODEFILE");
+}
+
+static void open_environ(struct asker *a)
+{
+	char path[48];
+	ssize_t n;
+
+	if (!a->pid)
+		return;
+	snprintf(path, sizeof(path), "proc/%d/environ", (int)a->pid);
+	if (textfile_open(&a->environ, a->env, path, false) < 0)
+		return;
+	n = textfile_read(&a->environ, a->env);
+	a->environ_len = n < 0 ? 0 : (size_t)n;
+}
+
+static void apply_override(struct limits *l, const struct limits_override *override)
+{
+	if (override && override->cpus > 0) {
+		l->cpus.known = false;
+		candidate(&l->cpus, override->cpus, "--max-cpus");
+	}
+	if (override && override->memory_bytes > 0) {
+		l->memory.known = false;
+		candidate(&l->memory, override->memory_bytes, "--max-memory");
+	}
+}
+
+int limits_read(struct env *env, pid_t pid, const struct limits_override *override, struct limits *ret)
+{
+	_cleanup_(freep) struct cgroups *groups = malloc(sizeof(*groups));
+	_cleanup_(freep) char *text = malloc(TEXT_SIZE);
+	struct asker a = {.env = env, .pid = pid, .ret = ret, .groups = groups, .text = text};
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	if (!groups || !text)
+		return -ENOMEM;
+	r = cgroups_read(env, pid, groups);
+	ask_machine(&a);
+	ask_cpuset(&a);
+	ask_affinity(&a);
+	ask_quota(&a);
+	ask_group_memory(&a);
+	ask_ulimits(&a);
+	open_environ(&a);
+	ask_slurm(&a);
+	ask_pbs(&a);
+	ask_oar(&a);
+	textfile_close(&a.environ, env);
+	apply_override(ret, override);
+	return r == -ESRCH ? r : 0;
+}
