@@ -93,6 +93,37 @@ int parse_interval(const char *s, int64_t *ret_ns)
 	return 0;
 }
 
+int parse_bytes(const char *s, double *ret_bytes)
+{
+	static const char units[] = "KMGTPE";
+	size_t n = strspn(s, "0123456789.");
+	char number[32];
+	const char *unit;
+	double value;
+
+	if (n == 0 || n >= sizeof(number))
+		return -EINVAL;
+	memcpy(number, s, n);
+	number[n] = 0;
+	if (!parse_decimal(number, &value))
+		return -EINVAL;
+	s += n;
+	unit = *s ? strchr(units, *s >= 'a' ? *s - 'a' + 'A' : *s) : NULL;
+	for (const char *u = units; unit && u <= unit; u++)
+		value *= 1024;
+	s += unit != NULL;
+	if (unit && *s == 'i')
+		s++;
+	if (*s == 'B' || *s == 'b')
+		s++;
+	if (*s)
+		return -EINVAL;
+	if (!(value < 9e18))
+		return -ERANGE;
+	*ret_bytes = value;
+	return 0;
+}
+
 size_t format_i64(char *out, int64_t v)
 {
 	char tmp[20];

@@ -12,6 +12,9 @@ bool parse_decimal(const char *s, double *ret);
 /* "0.5" (seconds), "500ms", "2s", "10Hz", "5m", "1h", "250us", "1d"; 0 or -EINVAL, -ERANGE. */
 int parse_interval(const char *s, int64_t *ret_ns);
 
+/* "512M", "1.5GiB", "2T": units of 1024, plain numbers are bytes; 0 or -EINVAL, -ERANGE. */
+int parse_bytes(const char *s, double *ret_bytes);
+
 /* Writes the digits without terminator into at least 20 bytes; returns how many. */
 size_t format_i64(char *out, int64_t v);
 

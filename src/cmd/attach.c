@@ -1,34 +1,122 @@
-/* tacho attach: records processes that run already, and their descendants. */
+/* tacho attach: records processes that run already, or will, chosen by targets. */
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 extern const struct cmd cmd_attach;
 
+/* A batch job whose processes are not there yet is tried again: so often, so long apart. */
+#define JOB_TRIES 5
+#define TRY_NS (5 * NSEC_PER_SEC)
+
 struct attach_args {
 	struct record_options record;
+	const char *wait; /* as given; NULL: as the target needs */
 };
 
-static pid_t parse_pid(const char *text)
-{
-	uint64_t pid;
+static const struct opt attach_opts[] = {
+	{0, "wait", "TIME", OPT_TEXT, offsetof(struct attach_args, wait), .not_from_env = true,
+		.help = "how long to wait for a target that is not there yet",
+		.detail = "Preset: until it comes for match:, 20 s for a job (5 tries, 5 s apart), not at "
+			  "all for the "
+			  "others. 0 means not at all."},
+};
 
-	if (!parse_u64(text, &pid) || pid == 0 || pid > (1 << 22))
-		usage(&cmd_attach, "'%s' is not a process id", text);
-	return (pid_t)pid;
+static int64_t wait_ns(const struct attach_args *a, int64_t preset)
+{
+	int64_t ns = preset;
+
+	if (!a->wait)
+		return preset;
+	if (!strcmp(a->wait, "0"))
+		return 0;
+	if (parse_interval(a->wait, &ns) < 0)
+		usage(&cmd_attach, "--wait takes a time as 30s or 5m, not '%s'", a->wait);
+	return ns;
 }
 
-static void add_root(struct recording *r, const char *text)
+static int status_of(int e)
 {
-	int e = record_attach(r, parse_pid(text));
+	return e == -EACCES || e == -EPERM ? EXIT_DENIED : EXIT_TROUBLE;
+}
 
-	if (e == 0 || e == -EEXIST)
+static void add_scopes(struct recording *r, int argc, char **argv)
+{
+	struct buf err;
+
+	buf_init(&err, 4096);
+	for (int i = 0; i < argc; i++) {
+		int e = scopes_add(&r->scopes, argv[i], &err);
+
+		if (e == -ENOENT)
+			die(EXIT_TROUBLE, "%s", (char *)err.data);
+		if (e < 0)
+			usage(&cmd_attach, "%s", (char *)err.data);
+	}
+	buf_release(&err);
+}
+
+/* Finds what the scope names; waits for it as long as that is worth it. */
+static void open_scope(struct recording *r, const struct attach_args *a, unsigned i)
+{
+	bool is_job = r->scopes.scope[i].kind == SCOPE_JOB;
+	int64_t wait = wait_ns(a, is_job ? (JOB_TRIES - 1) * TRY_NS : 0);
+	int64_t until = env_now(r->env, ENV_MONOTONIC) + wait, step = MIN(TRY_NS, MAX(wait / 4, 1));
+	struct buf err;
+	int e;
+
+	for (;;) {
+		buf_init(&err, 4096);
+		e = scope_open(&r->scopes, i, &err);
+		if (e == 0 || e != -ESRCH || env_now(r->env, ENV_MONOTONIC) + step > until)
+			break;
+		if (!r->opt->quiet)
+			warning("%s; trying again in %.3g s", (char *)err.data, (double)step / 1e9);
+		buf_release(&err);
+		env_sleep_until(r->env, env_now(r->env, ENV_MONOTONIC) + step);
+	}
+	if (e < 0)
+		die(status_of(e), "%s", err.len ? (char *)err.data : strerror(-e));
+	buf_release(&err);
+}
+
+/* Of a batch job, the file in which its script says that it is over. */
+static void choose_until_file(struct recording *r)
+{
+	static char path[160];
+
+	r->until_file = r->opt->until_file;
+	for (unsigned i = 0; i < r->scopes.nr && !r->until_file; i++) {
+		const struct scope *scope = &r->scopes.scope[i];
+
+		if (!scope->job || strchr(job_name(scope->job)->id, '/'))
+			continue;
+		snprintf(path, sizeof(path), ".ipc-%s", job_name(scope->job)->id);
+		r->until_file = path;
+	}
+}
+
+static void find_members(struct recording *r, const struct attach_args *a)
+{
+	int64_t wait = wait_ns(a, r->scopes.by_cmdline ? INT64_MAX / 2 : 0);
+	int64_t now = env_now(r->env, ENV_MONOTONIC), until = MIN(now + wait, INT64_MAX / 2);
+
+	for (unsigned i = 0; i < r->scopes.nr; i++)
+		if (r->scopes.scope[i].kind == SCOPE_PID)
+			record_attach(r, r->scopes.scope[i].pid, r->scopes.scope[i].group);
+	engine_scan(r->engine);
+	if (r->opt->duration_ns)
+		until = MIN(until, now + r->opt->duration_ns);
+	if (record_wait_for_members(r, until))
 		return;
-	record_discard(r);
-	die(EXIT_TROUBLE, "there is no process %s to attach to", text);
+	if (!scopes_end(&r->scopes))
+		die(EXIT_TROUBLE, "no process was there to be recorded: nothing was written");
+	die(EXIT_ENDED, "%s ended before anything could be recorded",
+		r->scopes.nr > 1 ? "the targets" : r->targets[0]);
 }
 
 static int attach(const void *args, int argc, char **argv)
@@ -37,15 +125,17 @@ static int attach(const void *args, int argc, char **argv)
 	static struct recording r; /* reachable to the end, and released by the kernel, as in run.c */
 
 	if (!argc)
-		usage(&cmd_attach, "which process shall be watched?");
-	for (int i = 0; i < argc; i++)
-		parse_pid(argv[i]);
-	record_prepare(&r, &cmd_attach, &a->record, true, argc, argv);
+		usage(&cmd_attach, "which processes shall be watched?");
+	record_prepare(&r, &cmd_attach, &a->record, true);
+	wait_ns(a, 0);
+	add_scopes(&r, argc, argv);
+	for (unsigned i = 0; i < r.scopes.nr; i++)
+		open_scope(&r, a, i);
+	choose_until_file(&r);
+	record_open(&r, argc, argv);
 	command_privileges(&r.command);
-	record_begin(&r, argc, argv);
-	for (int i = 0; i < argc; i++)
-		add_root(&r, argv[i]);
-	engine_scan(r.engine);
+	find_members(&r, a);
+	record_start(&r);
 	record_loop(&r);
 	record_report(&r);
 	return EXIT_OK;
@@ -53,19 +143,39 @@ static int attach(const void *args, int argc, char **argv)
 
 const struct cmd cmd_attach = {
 	.name = "attach",
-	.synopsis = "[OPTION…] PID…",
-	.help = "record processes that run already, and their descendants",
-	.detail = "Samples each process given and the tree under it from now on, until the last of them has "
-		  "ended, --duration "
-		  "is over, or a signal (Ctrl-C) ends the recording. The processes notice nothing. Totals "
-		  "count from the moment "
-		  "of attaching.\n\n"
-		  "The exit status is 0 when something was recorded, 1 when there is no such process, 125 "
-		  "when tacho itself failed.",
+	.synopsis = "[OPTION…] TARGET…",
+	.help = "record processes that run already, or will",
+	.detail =
+		"Samples the processes that each TARGET names, from now on; they notice nothing. Each is a "
+		"group "
+		"of its own in the recording, and a process belongs to every group it matches:\n\n"
+		"PID: that process and its descendants. match:REGEX: processes by their command line, also "
+		"those "
+		"that start later; the text that the first parentheses match, else all of the match, is the "
+		"name "
+		"of the tool, and each tool is a group. user:NAME: those of a user (user: alone: one's own). "
+		"cgroup:PATH: those of a control group and below. container:ID: those of a container, by its "
+		"control group. job or job:ID: those of the SLURM, PBS or OAR job we run in, or of that one. "
+		"system: all. NAME=TARGET gives the group a name.\n\n"
+		"The recording ends with the last of the processes, when --duration is over, when "
+		"--until-file "
+		"says so, or with a signal (Ctrl-C). Targets that may find new processes at any time "
+		"(match:, "
+		"user:, system) never end by themselves. Totals count from the moment of attaching.\n\n"
+		"The exit status is 0 when something was recorded, 1 when there is no such target, 3 when it "
+		"is "
+		"hidden from us, 4 when it ended before anything could be recorded, 125 when tacho itself "
+		"failed.",
 	.examples = "$ tacho attach 4242\n"
 		    "    Watch a running job until it ends.\n"
 		    "$ tacho attach --duration 1m -i 10Hz 4242 4250\n"
-		    "    A closer look at two of them for a minute.\n",
+		    "    A closer look at two of them for a minute.\n"
+		    "$ tacho attach 'match:(gcc|cc1|ld|make)'\n"
+		    "    What each of these tools uses, whoever starts them, until Ctrl-C.\n"
+		    "$ srun --overlap --ntasks-per-node=1 tacho attach job &\n"
+		    "    In a SLURM job script: all of the job's processes on each node.\n",
+	.opt = attach_opts,
+	.nr_opts = ARRAY_SIZE(attach_opts),
 	.shared = record_opts,
 	.nr_shared = NR_RECORD_OPTS,
 	.args_size = sizeof(struct attach_args),

@@ -9,6 +9,8 @@ enum {
 	EXIT_OK = 0,
 	EXIT_TROUBLE = 1, /* readers: the answer is no, or something is wrong with the recording */
 	EXIT_USAGE = 2,	  /* readers: wrong use, or there is no recording */
+	EXIT_DENIED = 3,  /* attach: the target is not for us */
+	EXIT_ENDED = 4,	  /* attach: the target ended before anything could be recorded */
 	EXIT_OWN = 125,	  /* run, attach: our own failure before the job started */
 	EXIT_CANNOT = 126,
 	EXIT_NOTFOUND = 127,

@@ -54,7 +54,7 @@ static void add_roots(struct engine *e, int argc, char **argv)
 	for (int i = 0; i < argc; i++) {
 		uint64_t pid;
 
-		if (!parse_u64(argv[i], &pid) || engine_add_root(e, (pid_t)pid, false) < 0)
+		if (!parse_u64(argv[i], &pid) || engine_add_root(e, (pid_t)pid, false, 1) < 0)
 			die(EXIT_USAGE, "there is no process %s", argv[i]);
 	}
 	engine_scan(e);

@@ -8,14 +8,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <time.h>
+
+/* While no process is there to be recorded, one is looked for this often: a read of /proc/loadavg. */
+#define SEEK_NS (100 * NSEC_PER_MSEC)
 
 static int make_parents(const char *path)
 {
@@ -49,6 +50,7 @@ static void make_engine(struct recording *r)
 		.max_members = 65536,
 		.metrics = r->opt->metrics.item,
 		.nr_metrics = r->opt->metrics.nr,
+		.scopes = r->scopes.nr ? &r->scopes : NULL,
 	};
 	struct rlimit files;
 	char err[512];
@@ -87,14 +89,10 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	buf_release(&err);
 }
 
-void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
-	int argc, char **argv)
+void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach)
 {
-	struct sink to_store = sink_to_store(&r->sink);
 	struct buf err;
-	int e;
 
-	(void)argc;
 	*r = (struct recording){.opt = opt, .cmd = cmd, .attach = attach, .end_ns = INT64_MAX};
 	buf_init(&err, 4096);
 	if (record_options_check(opt, &err) < 0)
@@ -104,131 +102,45 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	r->env = env_live(NULL);
 	if (!r->env)
 		die(EXIT_OWN, "cannot open /: %s", strerror(errno));
+	scopes_init(&r->scopes, r->env);
+}
+
+static void record_create(void *arg)
+{
+	struct recording *r = arg;
+	int e;
+
+	r->sink.create = NULL;
+	make_file(r, r->argc ? r->argv[0] : NULL, 0);
+	e = store_schema(r->sink.store, engine_schema(r->engine));
+	if (e < 0)
+		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+	record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
+}
+
+void record_open(struct recording *r, int argc, char **argv)
+{
+	struct sink to_store = sink_to_store(&r->sink);
+	int e;
+
+	r->argc = r->attach ? 0 : argc;
+	r->argv = argv;
+	r->nr_targets = argc;
+	r->targets = argv;
+	r->sink.create = record_create;
+	r->sink.arg = r;
 	make_engine(r);
-	make_file(r, attach ? NULL : argv[0], 0);
 	e = command_prepare(&r->command);
 	if (e == 0)
-		e = store_schema(r->sink.store, engine_schema(r->engine));
-	if (e < 0)
-		die(EXIT_OWN, "cannot start: %s", strerror(-e));
-	e = engine_open(r->engine, &to_store);
+		e = engine_open(r->engine, &to_store);
 	if (e < 0)
 		die(EXIT_OWN, "cannot start: %s", strerror(-e));
 }
 
-static int64_t memory_bytes(struct env *env)
+void record_start(struct recording *r)
 {
-	char text[256];
-	int handle = env_open(env, "proc/meminfo");
-	ssize_t n = handle < 0 ? -1 : env_read(env, handle, text, sizeof(text) - 1);
-	long long kib = 0;
-
-	env_close(env, handle);
-	if (n <= 0)
-		return 0;
-	text[n] = 0;
-	return sscanf(text, "MemTotal: %lld", &kib) == 1 ? kib * 1024 : 0;
-}
-
-static int cpus_allowed(void)
-{
-	cpu_set_t *set = CPU_ALLOC(8192);
-	int n = 0;
-
-	if (set && sched_getaffinity(0, CPU_ALLOC_SIZE(8192), set) == 0)
-		n = CPU_COUNT_S(CPU_ALLOC_SIZE(8192), set);
-	CPU_FREE(set);
-	return n ? n : (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static void meta_machine(struct recording *r, struct pairs *p, const struct utsname *uts)
-{
-	/* Not getpwuid(): behind it may stand a directory server, and the job is waiting. */
-	const char *user = env_getenv(r->env, "LOGNAME");
-
-	if (!user)
-		user = env_getenv(r->env, "USER");
-	pairs_str(p, "host", uts->nodename);
-	pairs_str(p, "kernel", uts->release);
-	if (user)
-		pairs_str(p, "user", user);
-	pairs_num(p, "uid", getuid());
-	pairs_num(p, "nr_cpus", cpus_allowed());
-	pairs_num(p, "mem_total_bytes", memory_bytes(r->env));
-	pairs_num(p, "page_size", r->env->page_size);
-	pairs_num(p, "clock_tick", r->env->clock_tick);
-}
-
-static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIST_MAX][80])
-{
-	const struct record_options *o = r->opt;
-
-	pairs_str(p, "version", tacho_version);
-	pairs_str(p, "mode", r->attach ? "attach" : "run");
-	pairs_num(p, "interval_ns", o->interval_ns);
-	pairs_num(p, "flush_ns", o->flush_ns);
-	pairs_num(p, "budget_ppm", (int64_t)(o->budget_percent * 10000));
-	if (!o->children)
-		pairs_str(p, "children", "no");
-	if (r->group) {
-		pairs_str(p, "cgroup", cgroup_path(r->group));
-		pairs_str(p, "cgroup_kind", cgroup_kind(r->group));
-	}
-	if (o->name)
-		pairs_str(p, "name", o->name);
-	if (o->message)
-		pairs_str(p, "message", o->message);
-	for (unsigned i = 0; i < o->tag.nr; i++) {
-		const char *value = strchr(o->tag.item[i], '=');
-
-		snprintf(keys[i], sizeof(keys[i]), "tag.%.*s", (int)MIN(value - o->tag.item[i], 70),
-			o->tag.item[i]);
-		pairs_str(p, keys[i], value + 1);
-	}
-}
-
-void record_begin(struct recording *r, int argc, char **argv)
-{
-	struct pair memory[PAIRS_MAX];
-	char numbers[1024], keys[OPT_LIST_MAX][80];
-	struct pairs p;
-	struct buf command;
-	struct utsname uts;
-
-	buf_init(&command, 32768);
-	for (int i = 0; i < argc; i++) {
-		if (i)
-			buf_addch(&command, 0);
-		buf_add(&command, argv[i],
-			MIN(strlen(argv[i]), command.max - MIN(command.max, command.len + 1)));
-	}
-	uname(&uts);
-	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
-	meta_machine(r, &p, &uts);
-	meta_options(r, &p, keys);
-	pairs_add(&p, "command", command.data, command.len);
-	engine_zero(r->engine);
-	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
-	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
-	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
-	store_meta(r->sink.store, &p);
-	buf_release(&command);
-	if (r->opt->duration_ns)
-		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
-}
-
-/* What is known only when the job runs, or when the attached processes were found. */
-static void meta_started(struct recording *r)
-{
-	struct pair memory[4];
-	char numbers[32];
-	struct pairs p;
-
-	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
-	pairs_str(&p, "helpers", engine_helpers(r->engine));
-	if (r->command.pid)
-		pairs_num(&p, "pid", r->command.pid);
-	store_meta(r->sink.store, &p);
+	if (r->sink.create)
+		record_create(r);
 }
 
 static void before_stop(void *arg)
@@ -292,7 +204,27 @@ static void on_signals(struct recording *r)
 		after_stop(r);
 }
 
-static const char *ended(const struct recording *r)
+/* Asked at most once a second: the file may lie on a slow server. */
+static bool file_says_finished(struct recording *r)
+{
+	static const char finished[] = "FINISHED";
+	int64_t now = env_now(r->env, ENV_MONOTONIC);
+	char text[sizeof(finished) - 1];
+	ssize_t n;
+	int fd;
+
+	if (!r->until_file || now < r->until_check_ns)
+		return false;
+	r->until_check_ns = now + NSEC_PER_SEC;
+	fd = open(r->until_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text));
+	close(fd);
+	return n == (ssize_t)sizeof(text) && !memcmp(text, finished, sizeof(text));
+}
+
+static const char *ended(struct recording *r)
 {
 	int status;
 
@@ -300,16 +232,19 @@ static const char *ended(const struct recording *r)
 		return "duration";
 	if (r->told_to_end)
 		return "signal";
+	if (file_says_finished(r))
+		return "until-file";
 	if (r->attach)
-		return engine_runs(r->engine) ? NULL : "attach-end";
+		return engine_runs(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
-	return r->opt->wait == WAIT_ROOT || !engine_live(r->engine) ? "exit" : NULL;
+	/* Processes of other targets may outlive the command: they are not waited for. */
+	return !r->wait_for_tree || !engine_group_live(r->engine, 0) ? "exit" : NULL;
 }
 
-int record_attach(struct recording *r, pid_t pid)
+int record_attach(struct recording *r, pid_t pid, int group)
 {
-	int fd, e = engine_add_root(r->engine, pid, false);
+	int fd, e = engine_add_root(r->engine, pid, false, UINT64_C(1) << group);
 
 	if (e < 0 || r->nr_pidfds == ARRAY_SIZE(r->pidfd))
 		return e;
@@ -345,13 +280,27 @@ static void wait_until(struct recording *r, int64_t until)
 			on_root_end(r, i);
 }
 
+bool record_wait_for_members(struct recording *r, int64_t until)
+{
+	while (!engine_live(r->engine) && r->sink.create) {
+		int64_t now = env_now(r->env, ENV_MONOTONIC);
+
+		if (r->told_to_end || now >= until)
+			return false;
+		wait_until(r, MIN(now + SEEK_NS, until));
+		engine_seek(r->engine);
+	}
+	return true;
+}
+
 void record_loop(struct recording *r)
 {
 	const char *how = NULL;
 	int status;
 
+	record_describe_limits(r);
 	engine_tick(r->engine);
-	meta_started(r);
+	record_describe_machine(r);
 	while (!how) {
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));

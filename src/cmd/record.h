@@ -7,37 +7,53 @@
 #include "cmd/sink.h"
 #include "engine/engine.h"
 #include "target/command.h"
+#include "target/scope.h"
 
 struct recording {
 	const struct record_options *opt;
 	const struct cmd *cmd;
 	struct env *env;
 	struct engine *engine;
+	struct scopes scopes;
 	struct store_sink sink;
 	struct own_cgroup *group;
 	struct command command;
 	struct buf path;
-	bool attach;
+	int argc, nr_targets; /* the command of run; the targets of attach */
+	char **argv, **targets;
+	bool attach, wait_for_tree;
 	unsigned help; /* which of the kernel's help may be used */
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */
 	bool told_to_end;
-	int64_t end_ns; /* when --duration ends; INT64_MAX */
+	int64_t end_ns;		/* when --duration ends; INT64_MAX */
+	const char *until_file; /* NULL: none */
+	int64_t until_check_ns;
 };
 
-/* All that can fail before the job starts: options, rows, the file. Dies with EXIT_OWN and a message. */
-void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
-	int argc, char **argv);
-/* Clocks at zero, and what the recording is about. */
-void record_begin(struct recording *r, int argc, char **argv);
-/* Adds a process that runs already. */
-int record_attach(struct recording *r, pid_t pid);
-/* Samples until the job, the tree, the duration or (attach) a signal ends it. */
+/* Checks the options. Dies with EXIT_OWN and a message. The caller then adds scopes, if any. */
+void record_prepare(
+	struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach);
+/* The engine and its signals: all that can fail before the job starts but for the file. Likewise. */
+void record_open(struct recording *r, int argc, char **argv);
+/* Makes the file, unless it is there: there is something to record. Time 0 is now. */
+void record_start(struct recording *r);
+/* Adds a process that runs already to the group. */
+int record_attach(struct recording *r, pid_t pid, int group);
+/* Until the first process is there; false when a signal or the instant came before. */
+bool record_wait_for_members(struct recording *r, int64_t until);
+/* Samples until the job, the tree, the duration, the file or (attach) a signal ends it. */
 void record_loop(struct recording *r);
-/* The last sample, the end mark, the summary for people. `ended`: exit, signal, duration, attach-end. */
+/* The last sample, the end mark, the summary for people. `ended`: exit, signal, duration, until-file,
+ * attach-end. */
 void record_end(struct recording *r, const char *ended);
 void record_report(struct recording *r);
 /* Leaves no file behind: the job never started. */
 void record_discard(struct recording *r);
+
+/* record_meta.c: what the recording is about; then what is known when the job runs. */
+void record_begin(struct recording *r, int argc, char **argv);
+void record_describe_limits(struct recording *r);
+void record_describe_machine(struct recording *r);
 #endif

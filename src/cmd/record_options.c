@@ -19,7 +19,6 @@
 #define INTO(member) offsetof(struct record_options, member)
 
 static const char *const no_yes[] = {"no", "yes", NULL};
-static const char *const wait_for[] = {"root", "tree", NULL};
 
 /* clang-format off */
 const struct opt record_opts[NR_RECORD_OPTS] = {
@@ -45,12 +44,19 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 	{0, "children", "yes|no", OPT_CHOICE, INTO(children), no_yes, .preset = "yes",
 		.help = "record the descendants too",
 		.detail = "With no, only the process itself is recorded, with all its threads."},
-	{0, "wait", "root|tree", OPT_CHOICE, INTO(wait), wait_for, .preset = "root",
-		.help = "end with the command, or with its last descendant",
-		.detail = "With tree the recording goes on until every process that descends from the command has "
-			"ended: for programs that go into the background."},
 	{0, "duration", "TIME", OPT_INTERVAL, INTO(duration_ns), .min = 0.001, .max = 3650.0 * 86400,
 		.help = "stop recording after this time; the job goes on"},
+	{0, "until-file", "FILE", OPT_TEXT, INTO(until_file), .not_from_env = true,
+		.help = "stop recording when FILE says FINISHED",
+		.detail = "FILE need not be there yet. Of a batch job that is attached to, .ipc-JOBID in the working "
+			"directory is watched without being asked for: a job script ends with "
+			"echo FINISHED >.ipc-$SLURM_JOB_ID when some of its processes never end by themselves."},
+	{0, "max-cpus", "NUMBER", OPT_TEXT, INTO(max_cpus),
+		.help = "CPUs that the job may use; preset: what limits it",
+		.detail = "Percentages are of this. Without it, affinity, control groups and the batch system's grant are "
+			"asked, and the least counts."},
+	{0, "max-memory", "SIZE", OPT_TEXT, INTO(max_memory),
+		.help = "memory that the job may use: 512M, 1.5G; preset: what limits it"},
 	{'n', "name", "TEXT", OPT_TEXT, INTO(name), .not_from_env = true,
 		.help = "name of the run; preset: of the command"},
 	{'t', "tag", "KEY=VALUE", OPT_LIST, INTO(tag),
@@ -139,12 +145,25 @@ static bool tag_valid(const char *tag)
 int record_options_check(const struct record_options *o, struct buf *err)
 {
 	unsigned mask;
+	double amount;
 
 	for (unsigned i = 0; i < o->tag.nr; i++) {
 		if (tag_valid(o->tag.item[i]))
 			continue;
 		buf_adds(err, "--tag takes KEY=VALUE, the key of letters, digits, '_', '-' and '.', not '");
 		escape_bytes(err, o->tag.item[i], strlen(o->tag.item[i]));
+		buf_adds(err, "'");
+		return -EINVAL;
+	}
+	if (o->max_cpus && (!parse_decimal(o->max_cpus, &amount) || !(amount > 0))) {
+		buf_adds(err, "--max-cpus takes a number of CPUs, not '");
+		escape_bytes(err, o->max_cpus, strlen(o->max_cpus));
+		buf_adds(err, "'");
+		return -EINVAL;
+	}
+	if (o->max_memory && (parse_bytes(o->max_memory, &amount) < 0 || !(amount > 0))) {
+		buf_adds(err, "--max-memory takes a size as 512M or 1.5G, not '");
+		escape_bytes(err, o->max_memory, strlen(o->max_memory));
 		buf_adds(err, "'");
 		return -EINVAL;
 	}

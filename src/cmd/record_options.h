@@ -12,8 +12,6 @@
 
 #include <sys/types.h>
 
-enum record_wait { WAIT_ROOT, WAIT_TREE };
-
 /* Which help of the kernel is used where it can be had. */
 enum record_helper { HELPER_CONNECTOR = 1, HELPER_TASKSTATS = 2, HELPER_CGROUP = 4, HELPERS_ALL = 7 };
 
@@ -25,15 +23,16 @@ struct record_options {
 	const char *output; /* template, for output_path() */
 	const char *name;   /* NULL: from the command */
 	const char *message;
-	const char *helpers;	 /* for record_helpers() */
-	struct opt_list metrics; /* words as given: each a list with commas, see list_word() */
-	struct opt_list tag;	 /* KEY=VALUE, checked by record_options_check() */
-	int wait;		 /* enum record_wait */
-	int children;		 /* 0 or 1 */
+	const char *helpers;		   /* for record_helpers() */
+	struct opt_list metrics;	   /* words as given: each a list with commas, see list_word() */
+	struct opt_list tag;		   /* KEY=VALUE, checked by record_options_check() */
+	int children;			   /* 0 or 1 */
+	const char *max_cpus, *max_memory; /* as given; checked */
+	const char *until_file;
 	bool force, quiet, verbose, summary, json;
 };
 
-enum { NR_RECORD_OPTS = 17 };
+enum { NR_RECORD_OPTS = 19 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
 /* What a row cannot say: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in err.

@@ -9,11 +9,28 @@ extern const struct cmd cmd_run;
 struct run_args {
 	struct record_options record;
 	const char *shell; /* -c */
+	struct opt_list also;
+	int wait; /* enum record_wait */
 };
+
+enum record_wait { WAIT_ROOT, WAIT_TREE };
+static const char *const wait_for[] = {"root", "tree", NULL};
 
 static const struct opt run_opts[] = {
 	{'c', "command", "TEXT", OPT_TEXT, offsetof(struct run_args, shell), .not_from_env = true,
 		.help = "run TEXT with /bin/sh instead of a command and its arguments"},
+	{0, "also", "TARGET", OPT_LIST, offsetof(struct run_args, also), .not_from_env = true,
+		.help = "record these processes beside it; may be repeated",
+		.detail = "TARGET is what tacho attach takes: a process id, match:REGEX, user:NAME, "
+			  "cgroup:PATH, "
+			  "container:ID, job[:ID] or system. Each is a group of its own in the recording, "
+			  "beside "
+			  "the one of the command."},
+	{0, "wait", "root|tree", OPT_CHOICE, offsetof(struct run_args, wait), wait_for, .preset = "root",
+		.help = "end with the command, or with its last descendant",
+		.detail =
+			"With tree the recording goes on until every process that descends from the command "
+			"has ended: for programs that go into the background."},
 };
 
 static void cannot_run(const char *name, int e)
@@ -38,6 +55,35 @@ static void start(struct recording *r, char **argv)
 	cannot_run(argv[0], e);
 }
 
+/* The command's own group first, then those beside it. */
+static void add_scopes(struct recording *r, const struct run_args *a, const char *command)
+{
+	const char *slash = strrchr(command, '/');
+	struct buf err;
+
+	buf_init(&err, 4096);
+	scopes_add_command(&r->scopes,
+		a->record.name		    ? a->record.name
+			: slash && slash[1] ? slash + 1
+					    : command);
+	for (unsigned i = 0; i < a->also.nr; i++)
+		if (scopes_add(&r->scopes, a->also.item[i], &err) < 0)
+			usage(&cmd_run, "%s", (char *)err.data);
+	for (unsigned i = 0; i < r->scopes.nr; i++)
+		if (scope_open(&r->scopes, i, &err) < 0)
+			die(EXIT_OWN, "%s", (char *)err.data);
+	buf_release(&err);
+}
+
+/* What ended since it was asked for is no reason to spoil the job that runs already. */
+static void attach_also(struct recording *r)
+{
+	for (unsigned i = 0; i < r->scopes.nr; i++)
+		if (r->scopes.scope[i].kind == SCOPE_PID)
+			record_attach(r, r->scopes.scope[i].pid, r->scopes.scope[i].group);
+	engine_scan(r->engine);
+}
+
 static int run(const void *args, int argc, char **argv)
 {
 	const struct run_args *a = args;
@@ -56,17 +102,24 @@ static int run(const void *args, int argc, char **argv)
 	e = command_find(argv[0]);
 	if (e < 0)
 		cannot_run(argv[0], e);
-	record_prepare(&r, &cmd_run, &a->record, false, argc, argv);
+	record_prepare(&r, &cmd_run, &a->record, false);
+	r.wait_for_tree = a->wait == WAIT_TREE;
+	r.until_file = a->record.until_file;
+	if (a->also.nr)
+		add_scopes(&r, a, argv[0]);
+	record_open(&r, argc, argv);
 	if (r.help & HELPER_CGROUP && a->record.children) {
 		const char *why;
 
 		cgroup_create(&r.group, &why);
 		engine_use_cgroup(r.engine, r.group);
 	}
-	record_begin(&r, argc, argv);
+	record_start(&r);
 	start(&r, argv);
 	command_privileges(&r.command);
-	engine_add_root(r.engine, r.command.pid, true);
+	engine_add_root(r.engine, r.command.pid, true, 1);
+	if (a->also.nr)
+		attach_also(&r);
 	record_loop(&r);
 	engine_root_ended(r.engine, &status);
 	record_report(&r);

@@ -2,7 +2,11 @@
 
 static struct store_writer *store_of(void *arg)
 {
-	return ((struct store_sink *)arg)->store;
+	struct store_sink *s = arg;
+
+	if (!s->store && s->create)
+		s->create(s->arg);
+	return s->store;
 }
 
 static void sink_instance(

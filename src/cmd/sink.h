@@ -8,6 +8,9 @@
 struct store_sink {
 	struct store_writer *store;
 	int error; /* first trouble with the file: 0 or a negative errno */
+	/* Makes the store when there is something to keep; NULL: it is there. */
+	void (*create)(void *arg);
+	void *arg;
 };
 
 struct sink sink_to_store(struct store_sink *s);

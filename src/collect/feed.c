@@ -52,6 +52,41 @@ static const struct metric self_metric[] = {
 	{"self.files",                "Files the recorder keeps open.", FIELD(open_files), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 };
 
+#undef FIELD
+#define FIELD(f)                                      \
+	{                                             \
+		.arg = offsetof(struct group_feed, f) \
+	}
+static const struct metric group_metric[] = {
+	{"group.processes",           "Processes of the group alive now.", FIELD(live), SCALE_ONE, KIND_GAUGE, FOLD_NONE, UNIT_COUNT, "processes", TIER_TICK, false},
+	{"group.joined",              "Processes of the group known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.exited",              "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.unsampled",           "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.user",           "User CPU time of the group's ended processes that no living one of it accounts for.", FIELD(gone.user_us), SCALE_US, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"group.gone.system",         "System CPU time of the group's ended processes that no living one of it accounts for.", FIELD(gone.system_us), SCALE_US, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"group.gone.minor_faults",   "Minor faults of the group's ended processes that no living one of it accounts for.", FIELD(gone.minor_faults), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.major_faults",   "Major faults of the group's ended processes that no living one of it accounts for.", FIELD(gone.major_faults), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.voluntary",      "Voluntary context switches of the group's ended processes that no living one of it accounts for.", FIELD(gone.voluntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.involuntary",    "Involuntary context switches of the group's ended processes that no living one of it accounts for.", FIELD(gone.involuntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.read_chars",     "Bytes read by system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.read_chars), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"group.gone.write_chars",    "Bytes written by system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.write_chars), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"group.gone.read_calls",     "Read system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.read_calls), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.write_calls",    "Write system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.write_calls), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"group.gone.read_bytes",     "Bytes fetched from storage by the group's ended processes that no living one of it accounts for.", FIELD(gone.read_bytes), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"group.gone.write_bytes",    "Bytes sent to storage by the group's ended processes that no living one of it accounts for.", FIELD(gone.write_bytes), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+	{"group.gone.max_rss",        "Largest resident size of any one ended process of the group, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+};
+#undef FIELD
+#define FIELD(f)                                \
+	{                                       \
+		.arg = offsetof(struct feed, f) \
+	}
+
+static const struct metric limits_metric[] = {
+	{"limit.cpus",                "CPUs that the job may use: the least of affinity, control groups and the batch system's grant.", FIELD(limit_cpus_milli), SCALE_MILLI, KIND_CONSTANT, FOLD_SUM, UNIT_COUNT, "cpu", TIER_TICK, false},
+	{"limit.memory",              "Memory that the job may use: the least of control groups, the batch system's grant and what is installed.", FIELD(limit_memory_bytes), SCALE_ONE, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, "memory", TIER_TICK, false},
+};
+
 static const struct metric cost_metric[] = {
 	{"self.cost",                 "Time spent in this collector.", {0}, SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
 };
@@ -75,19 +110,67 @@ static int self_open(void *state, struct collect_context *ctx)
 	return feed_open(state, ctx, "tacho");
 }
 
-static void feed_fill(struct collect_context *ctx, const struct metric *metric, size_t nr)
+/* `from` is what the rows' fields are members of. */
+static void row_fill(
+	struct collect_context *ctx, uint32_t row, const void *from, const struct metric *metric, size_t nr)
 {
-	table_touch(ctx->table, 0);
+	table_touch(ctx->table, row);
 	for (size_t i = 0; i < nr; i++) {
-		int64_t value = *(const int64_t *)((const char *)ctx->feed + metric[i].at.arg);
+		int64_t value = *(const int64_t *)((const char *)from + metric[i].at.arg);
 
 		if (ctx->map.col[i] < 0)
 			continue;
 		if (value < 0)
-			table_unset(ctx->table, 0, (uint32_t)ctx->map.col[i]);
+			table_unset(ctx->table, row, (uint32_t)ctx->map.col[i]);
 		else
-			table_set(ctx->table, 0, (uint32_t)ctx->map.col[i], value);
+			table_set(ctx->table, row, (uint32_t)ctx->map.col[i], value);
 	}
+}
+
+static void feed_fill(struct collect_context *ctx, const struct metric *metric, size_t nr)
+{
+	row_fill(ctx, 0, ctx->feed, metric, nr);
+}
+
+static int group_open(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	(void)ctx;
+	return 0;
+}
+
+/* Groups come in the order of their numbers, which are the rows'; none goes. */
+static int group_sample(void *state, struct collect_context *ctx)
+{
+	(void)state;
+	for (uint32_t i = 0; i < ctx->feed->nr_groups; i++) {
+		const struct group_feed *g = &ctx->feed->group[i];
+		const struct about about[] = {{"kind", g->kind}, {"target", g->target}, {"own", "1"}};
+
+		if (i >= ctx->table->nr_rows &&
+			ctx->join_about(ctx, g->name, about, ARRAY_SIZE(about) - !g->own) < 0)
+			return -ENOSPC;
+		row_fill(ctx, i, g, group_metric, ARRAY_SIZE(group_metric));
+	}
+	return 0;
+}
+
+static int limits_open(void *state, struct collect_context *ctx)
+{
+	return feed_open(state, ctx, "job");
+}
+
+/* Nothing is limited to zero: a zero means that it is not known. */
+static int limits_sample(void *state, struct collect_context *ctx)
+{
+	const int64_t known[] = {ctx->feed->limit_cpus_milli, ctx->feed->limit_memory_bytes};
+
+	(void)state;
+	feed_fill(ctx, limits_metric, ARRAY_SIZE(limits_metric));
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!known[i] && ctx->map.col[i] >= 0)
+			table_unset(ctx->table, 0, (uint32_t)ctx->map.col[i]);
+	return 0;
 }
 
 static int tree_sample(void *state, struct collect_context *ctx)
@@ -144,6 +227,31 @@ const struct collector collector_tree = {
 	.tier = TIER_TICK,
 	.open = tree_open,
 	.sample = tree_sample,
+	.close = feed_close,
+};
+
+const struct collector collector_group = {
+	.name = "group",
+	.summary = "each group of processes that a target names: how many, and what the ended ones used",
+	.domain = DOMAIN_GROUP,
+	.metric = group_metric,
+	.nr_metrics = ARRAY_SIZE(group_metric),
+	.tier = TIER_TICK,
+	.max_rows = GROUPS_MAX,
+	.open = group_open,
+	.sample = group_sample,
+	.close = feed_close,
+};
+
+const struct collector collector_limits = {
+	.name = "limits",
+	.summary = "what the job may use",
+	.domain = DOMAIN_NODE,
+	.metric = limits_metric,
+	.nr_metrics = ARRAY_SIZE(limits_metric),
+	.tier = TIER_TICK,
+	.open = limits_open,
+	.sample = limits_sample,
 	.close = feed_close,
 };
 

@@ -21,6 +21,8 @@ struct usage {
 
 /* One group of processes, as `feed` has it of all. */
 struct group_feed {
+	const char *name, *kind, *target; /* target as the user wrote it */
+	bool own;			  /* what waited-for children used is not counted */
 	int64_t live, joined, exited, unsampled;
 	struct usage gone;
 	int64_t gone_max_rss_kib;

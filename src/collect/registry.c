@@ -3,13 +3,15 @@
 
 #include <string.h>
 
-extern const struct collector collector_process, collector_tree, collector_cpu, collector_kernel,
-	collector_memory, collector_paging, collector_load, collector_pressure, collector_self,
-	collector_cost;
+extern const struct collector collector_process, collector_tree, collector_group, collector_limits,
+	collector_cpu, collector_kernel, collector_memory, collector_paging, collector_load,
+	collector_pressure, collector_self, collector_cost;
 
 const struct collector *const collectors[] = {
 	&collector_process,
 	&collector_tree,
+	&collector_group,
+	&collector_limits,
 	&collector_cpu,
 	&collector_kernel,
 	&collector_memory,

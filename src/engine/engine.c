@@ -128,6 +128,32 @@ static uint32_t *scratch(uint32_t nr)
 	return p == MAP_FAILED ? NULL : p;
 }
 
+static uint64_t ask_scopes(void *engine, pid_t pid)
+{
+	return scopes_ask(((struct engine *)engine)->scopes, pid);
+}
+
+static bool refused_by_scopes(void *engine, pid_t pid)
+{
+	return scopes_refuse(((struct engine *)engine)->scopes, pid);
+}
+
+static void use_scopes(struct engine *e)
+{
+	struct tree *t = &e->tree;
+
+	e->scopes = e->opt.scopes;
+	t->reaper_groups = 1;
+	t->inheriting = e->scopes ? e->scopes->inheriting : 1;
+	if (!e->opt.children)
+		t->inheriting = 0;
+	if (!e->scopes)
+		return;
+	if (e->scopes->asks)
+		t->ask = ask_scopes;
+	t->refuse = refused_by_scopes;
+}
+
 int engine_new(struct env *env, const struct engine_options *options, struct engine **ret, char *err,
 	size_t err_size)
 {
@@ -149,7 +175,7 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	if (r == 0) {
 		r = make_tables(e);
 		if (r == 0)
-			r = tree_init(&e->tree, env, e->set[e->process_set].table.cap, options->children);
+			r = tree_init(&e->tree, env, e->set[e->process_set].table.cap);
 		if (r < 0)
 			snprintf(err, err_size, "cannot reserve memory: %s", strerror(-r));
 	}
@@ -163,7 +189,9 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 		return r;
 	}
 	e->tree.joined = member_joined;
+	e->tree.regrouped = member_regrouped;
 	e->tree.arg = e;
+	use_scopes(e);
 	*ret = e;
 	return 0;
 }
@@ -235,6 +263,7 @@ int engine_open(struct engine *e, const struct sink *sink)
 
 	e->sink = *sink;
 	engine_zero(e);
+	e->opened_ns = e->start_ns;
 	e->feed.backoff = 1;
 	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns =
 		e->feed.cgroup_memory_peak = -1;
@@ -283,14 +312,18 @@ static int64_t own_peak_kib(const struct engine *e)
 	return read_number(&at, text + n, &kib) ? kib : -1;
 }
 
-int engine_add_root(struct engine *e, pid_t pid, bool ours)
+int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 {
 	uint32_t slot;
 	int r;
 
 	if (env_cpu_clock(e->env, pid) < 0)
 		return -ESRCH;
-	r = tree_add(&e->tree, pid, ours ? e->tree.self : 0, &slot);
+	r = tree_add(&e->tree, pid, ours ? e->tree.self : 0, groups, &slot);
+	if (r == -EEXIST && tree_find(&e->tree, pid) != NO_SLOT) {
+		slot = tree_find(&e->tree, pid);
+		tree_set_groups(&e->tree, slot, e->tree.member[slot].groups | groups);
+	}
 	if (r < 0)
 		return r;
 	e->tree.member[slot].root = true;
@@ -313,9 +346,26 @@ int engine_scan(struct engine *e)
 {
 	int r = tree_scan(&e->tree);
 
+	list_members(e);
 	tree_for_each (&e->tree, slot, after)
 		e->tree.member[slot].late = true;
 	return r;
+}
+
+void engine_seek(struct engine *e)
+{
+	find_new_members(e);
+}
+
+void engine_set_limits(struct engine *e, double cpus, double memory_bytes)
+{
+	e->feed.limit_cpus_milli = round_i64(cpus * 1000);
+	e->feed.limit_memory_bytes = round_i64(memory_bytes);
+}
+
+pid_t engine_root(const struct engine *e)
+{
+	return e->feed.root;
 }
 
 bool engine_is_member(const struct engine *e, pid_t pid)
@@ -326,6 +376,11 @@ bool engine_is_member(const struct engine *e, pid_t pid)
 uint32_t engine_live(const struct engine *e)
 {
 	return e->tree.nr;
+}
+
+uint32_t engine_group_live(const struct engine *e, unsigned group)
+{
+	return e->scopes ? (uint32_t)e->feed.group[group].live : e->tree.nr;
 }
 
 bool engine_runs(const struct engine *e)

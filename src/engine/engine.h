@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct own_cgroup;
+struct scopes;
 struct engine;
 
 enum { HELP_CONNECTOR = 1, HELP_TASKSTATS = 2, HELP_CGROUP = 4 };
@@ -26,6 +27,7 @@ struct engine_options {
 	unsigned max_files;	    /* descriptors we may have open in all */
 	const char *const *metrics; /* words of -m */
 	size_t nr_metrics;
+	struct scopes *scopes; /* targets beside the roots, and the groups; borrowed. NULL: none */
 };
 
 /* Chooses rows, asks every collector whether it can work here, and makes the schema. err (at least 256 bytes)
@@ -44,10 +46,16 @@ const char *engine_helpers(const struct engine *e);
 void engine_use_cgroup(struct engine *e, struct own_cgroup *group); /* borrowed */
 void engine_count_bytes(struct engine *e, uint64_t written);
 
-/* Roots of the tree, before the first tick. `ours`: we are its parent. */
-int engine_add_root(struct engine *e, pid_t pid, bool ours);
+/* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
+ * we are its parent. */
+int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups);
 /* Of an attached tree: all that is there already. */
 int engine_scan(struct engine *e);
+/* Looks for members without taking a sample: while none has come yet. */
+void engine_seek(struct engine *e);
+/* What the job may use; 0: not known. Before the first tick. */
+void engine_set_limits(struct engine *e, double cpus, double memory_bytes);
+pid_t engine_root(const struct engine *e); /* the first of all members; 0: none yet */
 
 /* The first sample, right after the start. */
 void engine_tick(struct engine *e);
@@ -69,10 +77,11 @@ void engine_last_tick(struct engine *e);
 int engine_play(struct engine *e, int64_t until_ns);
 
 bool engine_is_member(const struct engine *e, pid_t pid);
-uint32_t engine_live(const struct engine *e);			 /* members now */
-bool engine_runs(const struct engine *e);			 /* a member is more than a zombie */
-bool engine_root_ended(const struct engine *e, int *ret_status); /* the first root was reaped by us */
-int64_t engine_elapsed(const struct engine *e);			 /* ns since time 0 */
+uint32_t engine_live(const struct engine *e);			    /* members now */
+uint32_t engine_group_live(const struct engine *e, unsigned group); /* of them, those of a group */
+bool engine_runs(const struct engine *e);			    /* a member is more than a zombie */
+bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
+int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
 
 struct engine_counts {
 	uint64_t ticks, missed, late, skipped;

@@ -33,13 +33,15 @@ void events_open(struct engine *e)
 {
 	const char *why = NULL;
 
-	if (e->opt.children && e->opt.help & HELP_CONNECTOR) {
+	bool follow = e->opt.children || e->tree.ask;
+
+	if (follow && e->opt.help & HELP_CONNECTOR) {
 		if (e->opt.attach)
 			connector_open(&e->connector, &why);
 		else
 			connector_listen(&e->connector, &why); /* the job's own birth will be the proof */
 	}
-	if (e->opt.children && e->opt.help & HELP_TASKSTATS)
+	if (follow && e->opt.help & HELP_TASKSTATS)
 		taskstats_open(&e->taskstats, &why);
 	name_helpers(e);
 	e->drain_every_ns = DRAIN_SLOW;
@@ -113,10 +115,13 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 		return;
 	}
 	slot = tree_find(&e->tree, event->pid);
+	if (event->type == KERNEL_EXEC && slot == NO_SLOT && e->tree.ask)
+		tree_reconsider(&e->tree, event->pid);
 	if (slot == NO_SLOT)
 		return;
 	if (event->type == KERNEL_EXEC) {
-		on_exec(e, &e->tree.member[slot]);
+		if (member_reask(e, slot))
+			on_exec(e, &e->tree.member[slot]);
 		return;
 	}
 	e->tree.member[slot].ended = true;

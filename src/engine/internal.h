@@ -6,6 +6,7 @@
 #include "collect/process.h"
 #include "engine/engine.h"
 #include "target/kernel.h"
+#include "target/scope.h"
 #include "target/tree.h"
 
 #define SETS_MAX COLLECTORS_MAX
@@ -37,6 +38,10 @@ struct engine {
 	struct processes *processes;
 	struct tree tree;
 	struct feed feed;
+	struct scopes *scopes; /* NULL: the roots' trees are all there is */
+	int64_t opened_ns;     /* who was born before is late */
+	int64_t list_ns,
+		rescan_ns; /* when scopes are asked for their lists, and all processes looked at, again */
 
 	struct connector *connector;
 	struct taskstats *taskstats;
@@ -84,6 +89,7 @@ struct engine {
 	struct pair pair_memory[40];
 	char pair_text[1024];
 	char cmdline[CMDLINE_MAX];
+	char groups[2048];
 	char exe[1024];
 };
 
@@ -101,6 +107,13 @@ int select_rows(struct engine *e, char *err, size_t err_size);
 
 /* members.c */
 void member_joined(void *engine, uint32_t slot);
+void member_regrouped(void *engine, uint32_t slot, uint64_t before);
+/* It has become another program: is it still wanted, and as what? False when it is a member no more. */
+bool member_reask(struct engine *e, uint32_t slot);
+/* Counts of the groups, by the mask. */
+#define for_each_group(mask, g)                                                                          \
+	for (uint64_t mask_##g = (mask), g; mask_##g && (g = (uint64_t)__builtin_ctzll(mask_##g), true); \
+		mask_##g &= mask_##g - 1)
 /* Reads it; the first time it is put into its row and announced. 0, or -ESRCH. */
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
 /* It is gone without our reaping it. */
@@ -117,5 +130,7 @@ void events_drain(struct engine *e);
 
 /* tick.c */
 void find_new_members(struct engine *e);
+/* Takes in whom the scopes know by lists of their own. */
+void list_members(struct engine *e);
 void tick_take(struct engine *e, int64_t now, int64_t late_ns);
 #endif

@@ -21,9 +21,93 @@ void member_joined(void *engine, uint32_t slot)
 {
 	struct engine *e = engine;
 
-	(void)slot;
 	e->feed.joined++;
 	e->feed.live = e->tree.nr;
+	if (!e->feed.root)
+		e->feed.root = e->tree.member[slot].pid;
+}
+
+/* Groups come with their first process: tools are named by it. */
+static void learn_groups(struct engine *e)
+{
+	for (; e->feed.nr_groups < e->scopes->nr_groups; e->feed.nr_groups++) {
+		struct group_feed *g = &e->feed.group[e->feed.nr_groups];
+		const struct scope_group *from = &e->scopes->group[e->feed.nr_groups];
+		const struct scope *scope = &e->scopes->scope[from->scope];
+
+		*g = (struct group_feed){.name = from->name,
+			.kind = scope_kind_name(scope->kind),
+			.target = scope->target,
+			.own = !(e->scopes->inheriting >> e->feed.nr_groups & 1)};
+	}
+}
+
+void member_regrouped(void *engine, uint32_t slot, uint64_t before)
+{
+	struct engine *e = engine;
+	uint64_t now = e->tree.member[slot].groups;
+
+	if (!e->scopes)
+		return;
+	learn_groups(e);
+	for_each_group(now & ~before, g)
+	{
+		e->feed.group[g].joined++;
+		e->feed.group[g].live++;
+	}
+	for_each_group(before & ~now, g) e->feed.group[g].live--;
+}
+
+/* It was never what we are looking for, and nobody has heard of it. */
+static void forget(struct engine *e, uint32_t slot)
+{
+	for_each_group(e->scopes ? e->tree.member[slot].groups : 0, g)
+	{
+		e->feed.group[g].joined--;
+		e->feed.group[g].live--;
+	}
+	e->feed.joined--;
+	tree_remove(&e->tree, slot);
+	e->feed.live = e->tree.nr;
+}
+
+bool member_reask(struct engine *e, uint32_t slot)
+{
+	struct member *m = &e->tree.member[slot];
+	uint64_t groups;
+
+	if (!e->tree.ask)
+		return true;
+	/* Where it was taken from a list (a control group's, a job's) it stays: only the expression changes
+	 * its mind. */
+	groups = (m->groups & ~e->scopes->matching) | e->tree.ask(e, m->pid);
+	if (groups) {
+		tree_set_groups(&e->tree, slot, groups);
+		return true;
+	}
+	if (m->announced)
+		member_depart(e, slot, "left");
+	else
+		forget(e, slot);
+	return false;
+}
+
+/* Their names, parted by NUL. */
+static size_t group_names(struct engine *e, uint64_t groups)
+{
+	size_t at = 0;
+
+	for_each_group(groups, g)
+	{
+		size_t n = strlen(e->feed.group[g].name);
+
+		if (at + n + 1 > sizeof(e->groups))
+			break;
+		memcpy(e->groups + at, e->feed.group[g].name, n);
+		at += n;
+		e->groups[at++] = 0;
+	}
+	return at ? at - 1 : 0;
 }
 
 static void identity(struct engine *e, struct member *m)
@@ -54,6 +138,8 @@ static void identity(struct engine *e, struct member *m)
 		pairs_num(p, "uid", m->record.uid);
 	}
 	pairs_str(p, "name", m->name);
+	if (e->scopes && m->groups)
+		pairs_add(p, "groups", e->groups, group_names(e, m->groups));
 }
 
 void member_announce(struct engine *e, uint32_t slot)
@@ -95,6 +181,8 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 	began = start_time(e, facts->start_ticks);
 	if (began + tick < m->born_ns)
 		m->born_ns = began;
+	if (e->scopes && began + tick < e->opened_ns)
+		m->late = true;
 }
 
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
@@ -136,6 +224,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		if (process_cell(e->processes, slot, "proc.signals.ignored", &ignored))
 			m->ignores_sigchld = ignored >> (SIGCHLD - 1) & 1;
 	}
+	if (m->identity_stale && m->announced && !member_reask(e, slot))
+		return 0;
 	if (m->identity_stale)
 		member_announce(e, slot);
 	return 0;
@@ -167,8 +257,15 @@ static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
 	}
 }
 
-/* What its last sample and its exit records say it used, with the children it waited for. */
-static void last_known(struct engine *e, uint32_t slot, struct usage *u)
+/* Do its children belong where it belongs, so that what it has of those it waited for counts? */
+static bool has_family(const struct engine *e, const struct member *m)
+{
+	return !e->scopes || m->groups & e->scopes->inheriting;
+}
+
+/* What its last sample and its exit records say it used, with the children it waited for if `family`. (Bytes
+ * and calls of these are in its own counters already: the kernel does not keep them apart.) */
+static void last_known(struct engine *e, uint32_t slot, bool family, struct usage *u)
 {
 	const struct member *m = &e->tree.member[slot];
 	int64_t tick_us = 1000000 / e->env->clock_tick;
@@ -176,12 +273,8 @@ static void last_known(struct engine *e, uint32_t slot, struct usage *u)
 	*u = (struct usage){0};
 	own_cpu_known(e, slot, u);
 	if (m->bound) {
-		u->user_us += cell(e, slot, "proc.cpu.children_user") * tick_us;
-		u->system_us += cell(e, slot, "proc.cpu.children_system") * tick_us;
-		u->minor_faults =
-			cell(e, slot, "proc.faults.minor") + cell(e, slot, "proc.faults.children_minor");
-		u->major_faults =
-			cell(e, slot, "proc.faults.major") + cell(e, slot, "proc.faults.children_major");
+		u->minor_faults = cell(e, slot, "proc.faults.minor");
+		u->major_faults = cell(e, slot, "proc.faults.major");
 		u->voluntary_switches = cell(e, slot, "proc.switches.voluntary");
 		u->involuntary_switches = cell(e, slot, "proc.switches.involuntary");
 		u->read_chars = cell(e, slot, "proc.io.read_chars");
@@ -190,6 +283,12 @@ static void last_known(struct engine *e, uint32_t slot, struct usage *u)
 		u->write_calls = cell(e, slot, "proc.io.write_calls");
 		u->read_bytes = cell(e, slot, "proc.io.read_bytes");
 		u->write_bytes = cell(e, slot, "proc.io.write_bytes");
+	}
+	if (m->bound && family) {
+		u->user_us += cell(e, slot, "proc.cpu.children_user") * tick_us;
+		u->system_us += cell(e, slot, "proc.cpu.children_system") * tick_us;
+		u->minor_faults += cell(e, slot, "proc.faults.children_minor");
+		u->major_faults += cell(e, slot, "proc.faults.children_major");
 	}
 	if (!m->record.nr)
 		return;
@@ -243,7 +342,7 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	if (sampled || m->record.nr) {
 		struct usage u;
 
-		last_known(e, slot, &u);
+		last_known(e, slot, true, &u);
 		pairs_num(p, "read_chars", u.read_chars);
 		pairs_num(p, "write_chars", u.write_chars);
 		pairs_num(p, "read_bytes", u.read_bytes);
@@ -261,6 +360,12 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	e->sink.gone(
 		e->sink.arg, e->process_set, sampled ? slot : UINT32_MAX, m->id, engine_time(e, ended_ns), p);
 	e->feed.exited++;
+	for_each_group(e->scopes ? m->groups : 0, g)
+	{
+		e->feed.group[g].exited++;
+		e->feed.group[g].live--;
+		e->feed.group[g].unsampled += !sampled;
+	}
 	if (sampled) {
 		process_unbind(e->processes, slot);
 		table_unbind(&e->set[e->process_set].table, slot);
@@ -293,6 +398,27 @@ static bool parent_drops(struct engine *e, uint32_t parent, uint32_t child, cons
 	return p->ignores_sigchld;
 }
 
+/* What it used goes to the groups in which no living parent accounts for it. */
+static void groups_gone(
+	struct engine *e, uint32_t slot, uint64_t accounted, const struct usage *u, int64_t peak_kib)
+{
+	struct usage own;
+
+	if (!e->scopes)
+		return;
+	last_known(e, slot, false, &own);
+	for_each_group(e->tree.member[slot].groups, g)
+	{
+		struct group_feed *group = &e->feed.group[g];
+
+		group->gone_max_rss_kib = MAX(group->gone_max_rss_kib, peak_kib);
+		if (group->own)
+			usage_add(&group->gone, &own);
+		else if (!(accounted >> g & 1))
+			usage_add(&group->gone, u);
+	}
+}
+
 void member_depart(struct engine *e, uint32_t slot, const char *how)
 {
 	struct member *m = &e->tree.member[slot];
@@ -301,8 +427,11 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	struct usage u;
 	bool dropped;
 
-	last_known(e, slot, &u);
+	last_known(e, slot, has_family(e, m), &u);
 	e->children_grew |= m->waits; /* nobody saw whom it waited for in its last moments */
+	/* A parent that is watched for itself alone takes nothing over. */
+	if (parent != NO_SLOT && !has_family(e, &e->tree.member[parent]))
+		parent = NO_SLOT;
 	dropped = parent != NO_SLOT && parent_drops(e, parent, slot, &u);
 	u.user_us += m->pending_user_us;
 	u.system_us += m->pending_system_us;
@@ -317,6 +446,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	if (m->bound)
 		peak_kib = MAX(peak_kib, cell(e, slot, "proc.mem.hwm"));
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
+	groups_gone(e, slot, parent == NO_SLOT || dropped ? 0 : e->tree.member[parent].groups, &u, peak_kib);
 	farewell(e, slot, m->record.nr ? "exit-record" : how, peak_kib,
 		m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC));
 }
@@ -378,13 +508,13 @@ void member_reap(struct engine *e, pid_t pid)
 	int64_t peak_kib;
 	int status;
 
-	if (slot == NO_SLOT && e->tree.children && !is_older(e, pid) &&
-		tree_add(&e->tree, pid, e->tree.self, &slot) < 0)
+	if (slot == NO_SLOT && e->tree.inheriting && !is_older(e, pid) &&
+		tree_add(&e->tree, pid, e->tree.self, e->tree.reaper_groups, &slot) < 0)
 		slot = NO_SLOT;
 	if (slot != NO_SLOT) {
 		depart_descendants(e, pid);
 		member_sample(e, slot, env_now(e->env, ENV_MONOTONIC), true);
-		last_known(e, slot, &u);
+		last_known(e, slot, true, &u);
 	}
 	if (wait4(pid, &status, 0, &ru) != pid)
 		return;
@@ -401,6 +531,7 @@ void member_reap(struct engine *e, pid_t pid)
 	 * be ours. */
 	peak_kib = ru.ru_maxrss > e->own_rss_kib ? ru.ru_maxrss : cell(e, slot, "proc.mem.hwm");
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
+	groups_gone(e, slot, 0, &u, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
 	farewell(e, slot, "reaped", peak_kib, env_now(e->env, ENV_MONOTONIC));

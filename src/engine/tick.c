@@ -18,6 +18,11 @@
 #define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
 #define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
 #define STRETCH_MAX 64
+/* Scopes' own lists are read this often; all processes looked at this often, or at one part in so many of our
+ * time. */
+#define LIST_NS (5 * NSEC_PER_SEC)
+#define RESCAN_NS (30 * NSEC_PER_SEC)
+#define RESCAN_SHARE 1000
 
 static int64_t own_cpu(void)
 {
@@ -27,15 +32,49 @@ static int64_t own_cpu(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
+static void include_listed(void *engine, pid_t pid, uint64_t groups)
+{
+	tree_include(&((struct engine *)engine)->tree, pid, groups);
+}
+
+void list_members(struct engine *e)
+{
+	if (!e->scopes)
+		return;
+	scopes_list(e->scopes, include_listed, e);
+	e->list_ns = env_now(e->env, ENV_MONOTONIC) + LIST_NS;
+}
+
+/* A process can become wanted without a birth or an exec that we hear of: it changes its user, is moved to
+ * another control group, is exec'ed long after its birth. So now and then all are looked at, so seldom that
+ * ten thousand cost next to nothing. */
+static void look_at_all(struct engine *e, int64_t now)
+{
+	int64_t spent;
+
+	if (!e->rescan_ns)
+		e->rescan_ns = now + RESCAN_NS;
+	if (!e->tree.ask || now < e->rescan_ns)
+		return;
+	tree_scan(&e->tree);
+	spent = env_now(e->env, ENV_MONOTONIC) - now;
+	e->rescan_ns = now + MAX(RESCAN_NS, RESCAN_SHARE * spent);
+}
+
 void find_new_members(struct engine *e)
 {
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+
 	events_drain(e);
-	if (e->connector)
-		return;
-	if (e->env->live)
-		tree_poll(&e->tree);
-	else
+	if (e->scopes && now >= e->list_ns)
+		list_members(e);
+	if (!e->env->live) {
 		tree_scan(&e->tree);
+		return;
+	}
+	if (!e->connector)
+		tree_poll(&e->tree);
+	look_at_all(e, now);
 }
 
 /* PIDs given out since the last tick that are nobody we know may have been ours, if a member has waited for

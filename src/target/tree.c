@@ -12,6 +12,8 @@
 #define FIRST_PID_AFTER_WRAP 300
 /* Chains of parents longer than this are damage. */
 #define MAX_DEPTH 1000
+/* So many ticks after it was first seen a stranger is still looked at. */
+#define YOUNG_LOOKS 4
 
 static void *lazy(size_t size)
 {
@@ -34,7 +36,7 @@ static pid_t read_pid_max(struct env *env)
 	return 1 << 22; /* the kernel's own limit, PID_MAX_LIMIT */
 }
 
-int tree_init(struct tree *t, struct env *env, uint32_t cap, bool children)
+int tree_init(struct tree *t, struct env *env, uint32_t cap)
 {
 	*t = (struct tree){
 		.env = env,
@@ -44,7 +46,7 @@ int tree_init(struct tree *t, struct env *env, uint32_t cap, bool children)
 		.next_id = 1,
 		.pid_max = read_pid_max(env),
 		.self = env->live ? getpid() : 0,
-		.children = children,
+		.inheriting = UINT64_MAX,
 		.loadavg = -1,
 	};
 	t->member = lazy((size_t)cap * sizeof(struct member));
@@ -80,7 +82,7 @@ void tree_release(struct tree *t)
 	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1};
 }
 
-int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot)
+int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *ret_slot)
 {
 	uint32_t slot;
 
@@ -96,6 +98,7 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot)
 	t->member[slot] = (struct member){
 		.pid = pid,
 		.ppid = ppid,
+		.groups = groups,
 		.id = t->next_id++,
 		.next = NO_SLOT,
 		.prev = t->last,
@@ -112,7 +115,21 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot)
 	*ret_slot = slot;
 	if (t->joined)
 		t->joined(t->arg, slot);
+	if (t->regrouped)
+		t->regrouped(t->arg, slot, 0);
 	return 0;
+}
+
+void tree_set_groups(struct tree *t, uint32_t slot, uint64_t groups)
+{
+	uint64_t before = t->member[slot].groups;
+
+	if (before == groups)
+		return;
+	t->member[slot].groups = groups;
+	t->member[slot].identity_stale = true;
+	if (t->regrouped)
+		t->regrouped(t->arg, slot, before);
 }
 
 void tree_remove(struct tree *t, uint32_t slot)
@@ -134,11 +151,11 @@ void tree_remove(struct tree *t, uint32_t slot)
 
 uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child)
 {
-	uint32_t slot;
+	uint32_t slot, from = tree_find(t, parent);
 
-	if (!t->children || tree_find(t, parent) == NO_SLOT)
+	if ((!t->inheriting && !t->ask) || from == NO_SLOT)
 		return NO_SLOT;
-	return tree_add(t, child, parent, &slot) < 0 ? NO_SLOT : slot;
+	return tree_add(t, child, parent, t->member[from].groups, &slot) < 0 ? NO_SLOT : slot;
 }
 
 /* Parent and session of a process: fields 4 and 6 of its stat, behind the name, which may hold anything. */
@@ -158,27 +175,97 @@ static bool read_parent(struct tree *t, pid_t pid, pid_t *ret_ppid, pid_t *ret_s
 	return true;
 }
 
-static bool is_family(const struct tree *t, pid_t ppid, pid_t session)
+static uint64_t groups_of(const struct tree *t, pid_t pid)
 {
+	uint32_t slot = tree_find(t, pid);
+
+	return slot == NO_SLOT ? 0 : t->member[slot].groups;
+}
+
+/* The groups it has from its parent. */
+static uint64_t inherited(const struct tree *t, pid_t ppid, pid_t session)
+{
+	uint64_t groups = groups_of(t, ppid);
+
+	if (t->reaper && ppid == t->reaper)
+		groups |= t->reaper_groups;
 	/* Without a subreaper an orphan's parent is init; its session's leader still tells where it came
 	 * from. */
-	return tree_find(t, ppid) != NO_SLOT || (t->reaper && ppid == t->reaper) ||
-		(!t->reaper && tree_find(t, session) != NO_SLOT);
+	if (!t->reaper)
+		groups |= groups_of(t, session);
+	return groups & t->inheriting;
+}
+
+static int join_unless_refused(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups)
+{
+	uint32_t slot;
+
+	if (t->refuse && t->refuse(t->arg, pid))
+		return -EPERM;
+	return tree_add(t, pid, ppid, groups, &slot);
+}
+
+static void remember_young(struct tree *t, pid_t pid)
+{
+	if (!t->ask || t->nr_young == TREE_YOUNG)
+		return;
+	t->young[t->nr_young].pid = pid;
+	t->young[t->nr_young++].looks = YOUNG_LOOKS;
 }
 
 /* Adds pid if it belongs, its parents first when they are new too. */
 static void consider(struct tree *t, pid_t pid, unsigned depth)
 {
 	pid_t ppid, session;
-	uint32_t slot;
+	uint64_t groups;
 
 	if (pid == t->self || tree_find(t, pid) != NO_SLOT || env_cpu_clock(t->env, pid) < 0 ||
 		!read_parent(t, pid, &ppid, &session))
 		return;
-	if (!is_family(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
+	if (!inherited(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
 		consider(t, ppid, depth + 1);
-	if (is_family(t, ppid, session))
-		tree_add(t, pid, ppid, &slot);
+	groups = inherited(t, ppid, session) | (t->ask ? t->ask(t->arg, pid) : 0);
+	if (groups)
+		join_unless_refused(t, pid, ppid, groups);
+	else
+		remember_young(t, pid);
+}
+
+void tree_reconsider(struct tree *t, pid_t pid)
+{
+	pid_t ppid, session;
+	uint64_t groups = t->ask && pid != t->self ? t->ask(t->arg, pid) : 0;
+
+	if (groups && read_parent(t, pid, &ppid, &session))
+		join_unless_refused(t, pid, ppid, groups | inherited(t, ppid, session));
+}
+
+void tree_include(struct tree *t, pid_t pid, uint64_t groups)
+{
+	uint32_t slot = tree_find(t, pid);
+	pid_t ppid, session;
+
+	if (slot != NO_SLOT)
+		tree_set_groups(t, slot, t->member[slot].groups | groups);
+	else if (pid != t->self && read_parent(t, pid, &ppid, &session))
+		join_unless_refused(t, pid, ppid, groups | inherited(t, ppid, session));
+}
+
+/* Those who came lately and were not wanted then. */
+static void look_at_young(struct tree *t)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < t->nr_young; i++) {
+		pid_t pid = t->young[i].pid;
+
+		if (tree_find(t, pid) != NO_SLOT || env_cpu_clock(t->env, pid) < 0)
+			continue;
+		tree_reconsider(t, pid);
+		if (tree_find(t, pid) == NO_SLOT && --t->young[i].looks)
+			t->young[nr++] = t->young[i];
+	}
+	t->nr_young = nr;
 }
 
 static pid_t read_last_pid(struct tree *t)
@@ -211,8 +298,9 @@ int tree_poll(struct tree *t)
 {
 	pid_t last, from;
 
-	if (!t->children)
+	if (!t->inheriting && !t->ask)
 		return 0;
+	look_at_young(t);
 	last = read_last_pid(t);
 	if (last < 0)
 		return tree_scan(t);
@@ -245,35 +333,56 @@ static int scan_entry(void *arg, const char *name)
 	if (ppid <= 1 &&
 		!t->reaper) /* an orphan: its session's leader stands for its parent, as in is_family() */
 		ppid = session != (pid_t)pid ? session : 0;
-	if (ppid <= 0 || ppid > t->pid_max || t->parent_of[pid])
+	if (ppid > t->pid_max || t->parent_of[pid])
 		return 0;
-	t->parent_of[pid] = ppid;
+	t->parent_of[pid] = ppid > 0 ? ppid : -1;
 	t->scanned[t->nr_scanned++] = (int32_t)pid;
 	return 0;
 }
 
-static bool adopt(struct tree *t, pid_t pid, unsigned depth)
+/* The groups of a process after it got those of its parents, who come first. */
+static uint64_t adopt(struct tree *t, pid_t pid, unsigned depth)
 {
 	pid_t ppid = t->parent_of[pid];
-	uint32_t slot;
+	uint32_t slot = tree_find(t, pid);
+	uint64_t groups = 0;
 
-	if (tree_find(t, pid) != NO_SLOT)
-		return true;
-	if (ppid <= 0 || depth > MAX_DEPTH || pid == t->self)
-		return false;
-	if (ppid != t->reaper && !adopt(t, ppid, depth + 1))
-		return false;
-	return tree_add(t, pid, ppid, &slot) == 0;
+	if (pid == t->self || depth > MAX_DEPTH)
+		return 0;
+	if (ppid > 0)
+		groups = (ppid == t->reaper ? t->reaper_groups : adopt(t, ppid, depth + 1)) & t->inheriting;
+	if (slot != NO_SLOT) {
+		tree_set_groups(t, slot, t->member[slot].groups | groups);
+		return t->member[slot].groups;
+	}
+	return groups && join_unless_refused(t, pid, ppid, groups) == 0 ? groups : 0;
+}
+
+/* What is wanted for its own sake; then children get what they inherit from it. */
+static void ask_scanned(struct tree *t)
+{
+	for (uint32_t i = 0; i < t->nr_scanned && t->ask; i++) {
+		pid_t pid = t->scanned[i];
+		uint32_t slot = tree_find(t, pid);
+		uint64_t groups = t->ask(t->arg, pid);
+
+		if (slot != NO_SLOT)
+			tree_set_groups(t, slot, t->member[slot].groups | groups);
+		else if (groups)
+			join_unless_refused(t, pid, MAX(t->parent_of[pid], 0), groups);
+	}
 }
 
 int tree_scan(struct tree *t)
 {
 	int r;
 
-	if (!t->children)
+	if (!t->inheriting && !t->ask)
 		return 0;
 	t->nr_scanned = 0;
 	r = env_list(t->env, "proc", scan_entry, t);
+	if (r >= 0)
+		ask_scanned(t);
 	for (uint32_t i = 0; i < t->nr_scanned && r >= 0; i++)
 		adopt(t, t->scanned[i], 0);
 	/* Only what was written is cleared: the array is as long as PIDs are many, and mostly never real. */

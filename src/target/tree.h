@@ -1,8 +1,9 @@
 /* Who is observed: the processes of the job, in the order in which they joined.
  *
- * A member joins when its parent is a member (or when it is a root, or an orphan that came home to us, the
- * subreaper) and leaves when it has been reaped. The tree knows PIDs and parents; what is read of a member
- * is the collector's business and when is the engine's.
+ * A member belongs to one group or several. It joins when its parent is in a group that children inherit (or
+ * when it is a root, or an orphan that came home to us, the subreaper), or when somebody who is asked about
+ * every new process says so; it leaves when it has been reaped. The tree knows PIDs, parents and groups; what
+ * is read of a member is the collector's business and when is the engine's.
  *
  * Three ways of noticing new members: the kernel's events (tree_forked, exact), the last PID in /proc/loadavg
  * as a cursor (one small read per tick says whether anything forked; only new PIDs are probed), and a scan of
@@ -13,10 +14,12 @@
 #include "env/env.h"
 
 #define NO_SLOT UINT32_MAX
+#define TREE_YOUNG 1024
 
 struct member {
 	pid_t pid, ppid;
-	uint32_t id; /* instance in the recording: ascending, never used again */
+	uint64_t groups; /* mask */
+	uint32_t id;	 /* instance in the recording: ascending, never used again */
 	uint32_t next, prev;
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
@@ -48,9 +51,22 @@ struct tree {
 	uint32_t *free_slot; /* a stack */
 	uint32_t nr_free, high, cap, nr, first, last, next_id;
 	pid_t pid_max;
-	pid_t self;	   /* never a member */
-	pid_t reaper;	   /* orphans whose parent is this are members; 0: none */
-	bool children;	   /* members' children join */
+	pid_t self;		/* never a member */
+	pid_t reaper;		/* orphans whose parent is this are members; 0: none */
+	uint64_t reaper_groups; /* theirs */
+	uint64_t inheriting;	/* groups whose members' children belong to them */
+	/* The groups that want this process for its own sake; NULL: none does. */
+	uint64_t (*ask)(void *arg, pid_t pid);
+	/* Never a member, whatever its parents are; NULL: nobody is. */
+	bool (*refuse)(void *arg, pid_t pid);
+	/* Its groups have changed, in joining (from 0) or later. */
+	void (*regrouped)(void *arg, uint32_t slot, uint64_t before);
+	/* Strangers who came lately: they may become somebody who is wanted by their first exec. */
+	struct {
+		pid_t pid;
+		uint8_t looks; /* left */
+	} young[TREE_YOUNG];
+	uint32_t nr_young;
 	uint64_t overflow; /* joins refused because all slots were taken */
 	int loadavg;
 	pid_t cursor, cursor_before;
@@ -59,11 +75,11 @@ struct tree {
 	void *arg;
 };
 
-int tree_init(struct tree *t, struct env *env, uint32_t cap, bool children);
+int tree_init(struct tree *t, struct env *env, uint32_t cap);
 void tree_release(struct tree *t);
 
 /* -EEXIST, -ESRCH (PID out of range), -ENOSPC. */
-int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint32_t *ret_slot);
+int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *ret_slot);
 void tree_remove(struct tree *t, uint32_t slot);
 
 static inline uint32_t tree_find(const struct tree *t, pid_t pid)
@@ -76,8 +92,14 @@ static inline uint32_t tree_find(const struct tree *t, pid_t pid)
 	for (uint32_t slot = (t)->first, after; slot != NO_SLOT && (after = (t)->member[slot].next, true); \
 		slot = after)
 
-/* The kernel said that parent forked child. Returns the child's slot, or NO_SLOT when it is none of ours. */
+/* The kernel said that parent forked child. Until its first exec it is what its parent is, in all groups.
+ * Returns the child's slot, or NO_SLOT when it is none of ours. */
 uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child);
+/* It is wanted in these groups, whoever its parent is; a member gets them in addition. */
+void tree_include(struct tree *t, pid_t pid, uint64_t groups);
+void tree_set_groups(struct tree *t, uint32_t slot, uint64_t groups);
+/* A stranger has become another program. */
+void tree_reconsider(struct tree *t, pid_t pid);
 /* Looks for new members, cheaply: nothing to do when no PID was given out since the last call. */
 int tree_poll(struct tree *t);
 /* Looks at every process there is. */

@@ -663,7 +663,6 @@ static void test_record_options(void **state)
 	assert_string_equal(o.metrics.item[0], "-pss,+fds");
 	assert_string_equal(o.tag.item[0], "k=v=w");
 	assert_int_equal(o.children, 0);
-	assert_int_equal(o.wait, WAIT_ROOT);
 	assert_true(o.force && o.summary && !o.quiet && !o.verbose && !o.json);
 	assert_int_equal(record_options_check(&o, &err), 0);
 	o.tag.item[0] = "k";

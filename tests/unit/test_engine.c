@@ -159,7 +159,7 @@ static int record(const char *text, const struct engine_options *o)
 	start(live, o);
 	engine_zero(witness.engine);
 	assert_int_equal(command_start(&command, argv, NULL, NULL, &before), 0);
-	assert_int_equal(engine_add_root(witness.engine, command.pid, true), 0);
+	assert_int_equal(engine_add_root(witness.engine, command.pid, true, 1), 0);
 	engine_tick(witness.engine);
 	while (!engine_root_ended(witness.engine, &status)) {
 		struct timespec nap = {.tv_nsec = 2000000};
@@ -262,8 +262,8 @@ static void test_a_tree_through_everything(void **state)
 	assert_int_equal(env_film(path, &env, &line), 0);
 	o.interval_ns = NSEC_PER_SEC;
 	start(env, &o);
-	assert_int_equal(engine_add_root(witness.engine, 4711, false), -ESRCH);
-	assert_int_equal(engine_add_root(witness.engine, 100, false), 0);
+	assert_int_equal(engine_add_root(witness.engine, 4711, false, 1), -ESRCH);
+	assert_int_equal(engine_add_root(witness.engine, 100, false, 1), 0);
 	assert_int_equal(engine_scan(witness.engine), 0);
 	assert_int_equal(engine_live(witness.engine), 2);
 	assert_int_equal(engine_play(witness.engine, INT64_MAX), 0);

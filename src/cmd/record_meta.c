@@ -1,0 +1,261 @@
+/* What a recording says about itself: the machine, the options, the limits, the batch job, the groups.
+ *
+ * What the job would have to wait for is written after it was started: hardware and limits are read while it
+ * runs. */
+#include "cmd/record.h"
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "node/hardware.h"
+#include "node/limits.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static int64_t memory_bytes(struct env *env)
+{
+	char text[256];
+	int handle = env_open(env, "proc/meminfo");
+	ssize_t n = handle < 0 ? -1 : env_read(env, handle, text, sizeof(text) - 1);
+	long long kib = 0;
+
+	env_close(env, handle);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	return sscanf(text, "MemTotal: %lld", &kib) == 1 ? kib * 1024 : 0;
+}
+
+static int cpus_allowed(void)
+{
+	cpu_set_t *set = CPU_ALLOC(8192);
+	int n = 0;
+
+	if (set && sched_getaffinity(0, CPU_ALLOC_SIZE(8192), set) == 0)
+		n = CPU_COUNT_S(CPU_ALLOC_SIZE(8192), set);
+	CPU_FREE(set);
+	return n ? n : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void meta_machine(struct recording *r, struct pairs *p, const struct utsname *uts)
+{
+	/* Not getpwuid(): behind it may stand a directory server, and the job is waiting. */
+	const char *user = env_getenv(r->env, "LOGNAME");
+
+	if (!user)
+		user = env_getenv(r->env, "USER");
+	pairs_str(p, "host", uts->nodename);
+	pairs_str(p, "kernel", uts->release);
+	if (user)
+		pairs_str(p, "user", user);
+	pairs_num(p, "uid", getuid());
+	pairs_num(p, "nr_cpus", cpus_allowed());
+	pairs_num(p, "mem_total_bytes", memory_bytes(r->env));
+	pairs_num(p, "page_size", r->env->page_size);
+	pairs_num(p, "clock_tick", r->env->clock_tick);
+}
+
+static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIST_MAX][80])
+{
+	const struct record_options *o = r->opt;
+
+	pairs_str(p, "version", tacho_version);
+	pairs_str(p, "mode", r->attach ? "attach" : "run");
+	pairs_num(p, "interval_ns", o->interval_ns);
+	pairs_num(p, "flush_ns", o->flush_ns);
+	pairs_num(p, "budget_ppm", (int64_t)(o->budget_percent * 10000));
+	if (!o->children)
+		pairs_str(p, "children", "no");
+	if (r->group) {
+		pairs_str(p, "cgroup", cgroup_path(r->group));
+		pairs_str(p, "cgroup_kind", cgroup_kind(r->group));
+	}
+	if (o->name)
+		pairs_str(p, "name", o->name);
+	if (o->message)
+		pairs_str(p, "message", o->message);
+	for (unsigned i = 0; i < o->tag.nr; i++) {
+		const char *value = strchr(o->tag.item[i], '=');
+
+		snprintf(keys[i], sizeof(keys[i]), "tag.%.*s", (int)MIN(value - o->tag.item[i], 70),
+			o->tag.item[i]);
+		pairs_str(p, keys[i], value + 1);
+	}
+}
+
+void record_begin(struct recording *r, int argc, char **argv)
+{
+	struct pair memory[PAIRS_MAX];
+	char numbers[1024], keys[OPT_LIST_MAX][80];
+	struct pairs p;
+	struct buf command;
+	struct utsname uts;
+
+	buf_init(&command, 32768);
+	for (int i = 0; i < argc; i++) {
+		if (i)
+			buf_addch(&command, 0);
+		buf_add(&command, argv[i],
+			MIN(strlen(argv[i]), command.max - MIN(command.max, command.len + 1)));
+	}
+	uname(&uts);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	meta_machine(r, &p, &uts);
+	meta_options(r, &p, keys);
+	pairs_add(&p, "command", command.data, command.len);
+	engine_zero(r->engine);
+	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
+	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
+	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
+	store_meta(r->sink.store, &p);
+	buf_release(&command);
+	if (r->opt->duration_ns)
+		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
+}
+
+/* ---- what is known only when the job runs, or when the processes were found ---- */
+
+/* Facts are kept until they are written in one go: keys and values in one text. */
+struct facts {
+	struct pairs pairs;
+	struct pair memory[PAIRS_MAX];
+	char numbers[8];
+	char text[16384];
+	size_t used;
+};
+
+static const char *keep(struct facts *f, const char *text)
+{
+	size_t n = strlen(text) + 1;
+	char *at = f->text + f->used;
+
+	if (n > sizeof(f->text) - f->used)
+		return NULL;
+	memcpy(at, text, n);
+	f->used += n;
+	return at;
+}
+
+static void add_fact(void *arg, const char *key, const char *value)
+{
+	struct facts *f = arg;
+	const char *k = keep(f, key), *v = k ? keep(f, value) : NULL;
+
+	if (v)
+		pairs_str(&f->pairs, k, v);
+}
+
+static void add_limit(struct facts *f, const char *key, const char *source_key, const struct limit *limit)
+{
+	char text[64];
+
+	if (!limit->known)
+		return;
+	if (limit->value == (double)(int64_t)limit->value)
+		snprintf(text, sizeof(text), "%lld", (long long)limit->value);
+	else
+		snprintf(text, sizeof(text), "%.3f", limit->value);
+	add_fact(f, key, text);
+	add_fact(f, source_key, limit->source);
+}
+
+static void add_number(struct facts *f, const char *key, double value)
+{
+	char text[32];
+
+	if (!(value > 0))
+		return;
+	snprintf(text, sizeof(text), "%lld", (long long)value);
+	add_fact(f, key, text);
+}
+
+static void describe_limits(struct recording *r, struct facts *f)
+{
+	struct limits_override override = {0};
+	struct limits limits;
+
+	if (r->opt->max_cpus)
+		parse_decimal(r->opt->max_cpus, &override.cpus);
+	if (r->opt->max_memory)
+		parse_bytes(r->opt->max_memory, &override.memory_bytes);
+	if (limits_read(r->env, engine_root(r->engine), &override, &limits) < 0)
+		return;
+	add_limit(f, "limits.cpus", "limits.cpus_source", &limits.cpus);
+	add_limit(f, "limits.memory_bytes", "limits.memory_source", &limits.memory);
+	add_number(f, "limits.machine_cpus", limits.machine_cpus);
+	add_number(f, "limits.machine_memory_bytes", limits.machine_memory);
+	engine_set_limits(r->engine, limits.cpus.known ? limits.cpus.value : 0,
+		limits.memory.known ? limits.memory.value : 0);
+}
+
+static void describe_job(struct recording *r, struct facts *f)
+{
+	struct job_name here;
+	const struct job_name *name = NULL;
+	const char *found_by = "environment";
+
+	for (unsigned i = 0; i < r->scopes.nr; i++)
+		if (r->scopes.scope[i].job) {
+			name = job_name(r->scopes.scope[i].job);
+			found_by = r->scopes.scope[i].found_by;
+		}
+	if (!name && job_here(r->env, &here))
+		name = &here;
+	if (!name || !scheduler_name(name->kind))
+		return;
+	add_fact(f, "scheduler.kind", scheduler_name(name->kind));
+	add_fact(f, "scheduler.job_id", name->id);
+	add_fact(f, "scheduler.found_by", found_by);
+}
+
+static void describe_groups(struct recording *r, struct pairs *p, char *names, size_t size)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < r->scopes.nr_groups; i++) {
+		size_t n = strlen(r->scopes.group[i].name) + 1;
+
+		if (at + n > size)
+			break;
+		memcpy(names + at, r->scopes.group[i].name, n);
+		at += n;
+	}
+	if (at)
+		pairs_add(p, "groups", names, at - 1);
+}
+
+static void facts_init(struct facts *f)
+{
+	f->used = 0;
+	pairs_init(&f->pairs, f->memory, ARRAY_SIZE(f->memory), f->numbers, sizeof(f->numbers));
+}
+
+void record_describe_limits(struct recording *r)
+{
+	static struct facts f;
+	char names[SCOPE_GROUPS_MAX * 128];
+
+	facts_init(&f);
+	describe_limits(r, &f);
+	describe_job(r, &f);
+	describe_groups(r, &f.pairs, names, sizeof(names));
+	store_meta(r->sink.store, &f.pairs);
+}
+
+void record_describe_machine(struct recording *r)
+{
+	static struct facts f;
+	struct pair memory[4];
+	char numbers[32];
+	struct pairs p;
+
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, "helpers", engine_helpers(r->engine));
+	if (r->command.pid)
+		pairs_num(&p, "pid", r->command.pid);
+	store_meta(r->sink.store, &p);
+	facts_init(&f);
+	store_meta(r->sink.store, &f.pairs);
+}
