@@ -220,6 +220,8 @@ static int give_group(struct scopes *s, unsigned at, struct buf *err)
 	scope->group = find_group(s, name);
 	if (scope->group < 0)
 		scope->group = add_group(s, at, name);
+	if (scope->group < 0)
+		buf_addf(err, "more than %d groups cannot be told apart", SCOPE_GROUPS_MAX);
 	else if (kind_row[s->scope[s->group[scope->group].scope].kind].inherits !=
 		kind_row[scope->kind].inherits) {
 		buf_addf(err, "'%s' cannot have the name of another kind of target, '%s'", scope->target,
@@ -233,6 +235,7 @@ int scopes_add(struct scopes *s, const char *target, struct buf *err)
 {
 	struct scope *scope = &s->scope[s->nr];
 	size_t n = name_length(target);
+	bool understood;
 	int r;
 
 	if (s->nr == SCOPES_MAX) {
@@ -247,10 +250,11 @@ int scopes_add(struct scopes *s, const char *target, struct buf *err)
 	}
 	snprintf(scope->target, sizeof(scope->target), "%s", target);
 	r = parse_target(scope, target, err);
-	if (r == 0)
+	understood = r == 0;
+	if (understood)
 		r = give_group(s, s->nr, err);
 	if (r < 0) {
-		if (scope->kind == SCOPE_MATCH && r != -EINVAL)
+		if (scope->kind == SCOPE_MATCH && understood)
 			regfree(&scope->regex);
 		free(scope->path);
 		return r;
@@ -484,19 +488,26 @@ bool scopes_end(const struct scopes *s)
 
 /* ---- finding what is named ---- */
 
+/* How much of a group's name the mount leaves out: what it shows as its top need not be the hierarchy's. */
+static size_t root_length(const struct cgroup_dir *dir)
+{
+	size_t below = strlen(dir->path + dir->mount_len), n = strlen(dir->group);
+
+	while (n && dir->group[n - 1] == '/')
+		n--;
+	return n > below ? n - below : 0;
+}
+
 /* The group as /proc/PID/cgroup names it, when the user gave its directory. */
 static char *group_of_directory(const struct cgroup_dir *dir, const char *path)
 {
-	size_t below = strlen(dir->path + dir->mount_len), root = strlen(dir->group);
 	char *group = NULL;
 
 	while (*path == '/')
 		path++;
 	if (strncmp(path, dir->path, dir->mount_len) || (path[dir->mount_len] && path[dir->mount_len] != '/'))
 		return NULL;
-	/* What the mount shows as its top need not be the top of the hierarchy. */
-	root = root >= below && dir->group[0] ? root - below : 0;
-	if (asprintf(&group, "%.*s%s", (int)root, dir->group, path + dir->mount_len) < 0)
+	if (asprintf(&group, "%.*s%s", (int)root_length(dir), dir->group, path + dir->mount_len) < 0)
 		return NULL;
 	return group;
 }
@@ -504,10 +515,9 @@ static char *group_of_directory(const struct cgroup_dir *dir, const char *path)
 /* Opens the list of processes of the group in this hierarchy. */
 static int open_procs(struct env *env, const struct cgroup_dir *dir, const char *group)
 {
-	size_t below = strlen(dir->path + dir->mount_len), root = strlen(dir->group);
+	size_t root = root_length(dir);
 	char path[PATH_MAX];
 
-	root = root >= below ? root - below : 0;
 	if (strncmp(group, dir->group, root))
 		return -ENOENT;
 	if (snprintf(path, sizeof(path), "%.*s%s/cgroup.procs", (int)dir->mount_len, dir->path,
@@ -538,6 +548,8 @@ static int open_cgroup(struct scopes *s, struct scope *scope, struct buf *err)
 		free(scope->path);
 		scope->path = absolute;
 	}
+	for (size_t n = r == 0 ? strlen(scope->path) : 0; n > 1 && scope->path[n - 1] == '/'; n--)
+		scope->path[n - 1] = 0;
 	for (unsigned i = 0; i < NR_CGROUP_CONTROLLERS && r == 0 && handle < 0; i++)
 		if (at->dir[i].found)
 			handle = open_procs(s->env, &at->dir[i], scope->path);
