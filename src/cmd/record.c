@@ -15,6 +15,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+/* Kept descriptors, at most: each costs the kernel some 6 KiB. Beyond it files are opened for each reading.
+ */
+#define MAX_FILES 8192
 /* While no process is there to be recorded, one is looked for this often: a read of /proc/loadavg. */
 #define SEEK_NS (100 * NSEC_PER_MSEC)
 
@@ -56,7 +59,7 @@ static void make_engine(struct recording *r)
 	char err[512];
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)1 << 20);
+	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)MAX_FILES);
 	o.help = r->help;
 	if (engine_new(r->env, &o, &r->engine, err, sizeof(err)) < 0)
 		die(EXIT_OWN, "%s", err);

@@ -626,16 +626,30 @@ static int open_job(struct scopes *s, struct scope *scope, struct buf *err)
 	return r;
 }
 
+static int open_pid(struct scopes *s, struct scope *scope, struct buf *err)
+{
+	char text[1024], *state;
+
+	if (env_cpu_clock(s->env, scope->pid) < 0) {
+		buf_addf(err, "there is no process %d to attach to", (int)scope->pid);
+		return -ESRCH;
+	}
+	s->pid = scope->pid;
+	read_text(s, "stat", text, sizeof(text));
+	state = strrchr(text, ')');
+	if (!state || (state[1] && state[2] != 'Z' && state[2] != 'X'))
+		return 0;
+	buf_addf(err, "process %d has ended: nobody has waited for it yet", (int)scope->pid);
+	return -ENODATA;
+}
+
 int scope_open(struct scopes *s, unsigned at, struct buf *err)
 {
 	struct scope *scope = &s->scope[at];
 
 	switch (scope->kind) {
 	case SCOPE_PID:
-		if (env_cpu_clock(s->env, scope->pid) >= 0)
-			return 0;
-		buf_addf(err, "there is no process %d to attach to", (int)scope->pid);
-		return -ESRCH;
+		return open_pid(s, scope, err);
 	case SCOPE_CGROUP:
 		return open_cgroup(s, scope, err);
 	case SCOPE_CONTAINER:

@@ -87,9 +87,9 @@ int scopes_add_command(struct scopes *s, const char *name);
  */
 int scopes_add(struct scopes *s, const char *target, struct buf *err);
 
-/* Is there what the scope names? 0; -ESRCH: no such process, group or job now; -EACCES: hidden from us;
- * -ENOENT: we are in no job. For a match always 0: it may come. The message for people is added to err. Looks
- * at all processes once for a container. */
+/* Is there what the scope names? 0; -ESRCH: no such process, group or job now; -ENODATA: it has ended;
+ * -EACCES: hidden from us; -ENOENT: we are in no job. For a match always 0: it may come. The message for
+ * people is added to err. Looks at all processes once for a container. */
 int scope_open(struct scopes *s, unsigned scope, struct buf *err);
 
 /* The groups whose own sight takes this process in; inherited ones are the caller's business. */

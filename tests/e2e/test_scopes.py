@@ -1,0 +1,409 @@
+"""Targets: which processes are recorded, in which groups, from when to when, and with what to show for it."""
+
+import json
+import os
+import pwd
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from recorder import BURNERS, TACHO, check, record, run, show, start, until
+
+FAST = ["-q", "-i", "50ms", "--flush", "100ms"]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+def tool(name, *words, burner="cpu", **kwargs):
+    """A burner that calls itself NAME."""
+    kwargs.setdefault("stdout", subprocess.PIPE)
+    return subprocess.Popen([name, *map(str, words)], executable=BURNERS / burner, **kwargs)
+
+
+def sleeper(name, **kwargs):
+    return subprocess.Popen([name, "1000"], executable="/bin/sleep", **kwargs)
+
+
+def told_cpu(burner):
+    """What the burner says it used."""
+    return float(re.search(rb"cpu_s? (\S+)", burner.communicate()[0])[1])
+
+
+def processes(recording):
+    done = run("show", "--processes", "--json", recording)
+    assert done.returncode == 0, done.stderr
+    listed = json.loads(done.stdout)
+    return listed["processes"] if isinstance(listed, dict) else listed
+
+
+def alive(recording):
+    """Processes that have been announced in a recording under way."""
+    return run("show", "--json", recording).returncode == 0 and show(recording)["processes"]["seen"]
+
+
+def end(recorder, how=signal.SIGINT):
+    recorder.send_signal(how)
+    return recorder.wait()
+
+
+@pytest.fixture
+def killed():
+    """Processes that are killed at the end of the test."""
+    started = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+# ---- tools by expression ----
+
+
+def test_nothing_is_written_before_the_first_match(tmp_path, killed):
+    recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", "match:(waited_for_[0-9]+)")
+    stranger = sleeper("nobody_waits_for_it")
+    killed += [recorder, stranger]
+    until(lambda: Path(f"/proc/{recorder.pid}/stat").read_text().split()[2] == "S", "it waits")
+    assert list(tmp_path.iterdir()) == []
+    killed.append(sleeper("waited_for_7"))
+    until(lambda: (tmp_path / "a.tacho").exists(), "the first match")
+    until(lambda: alive(tmp_path / "a.tacho"), "it is recorded")
+    assert end(recorder) == 0
+    summary = show(tmp_path / "a.tacho")
+    assert list(summary["groups"]) == ["waited_for_7"]
+    assert summary["processes"]["seen"] == 1
+    assert summary["groups"]["waited_for_7"]["processes"]["seen"] == 1
+
+
+def test_no_match_is_told(tmp_path):
+    done = run("attach", "--duration", "300ms", "-o", tmp_path / "a.tacho", "match:never_was_there_[x]{9}")
+    assert done.returncode == 1
+    assert b"nothing was written" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tools_that_come_and_go(tmp_path):
+    """Instances of several tools, some at once, some after each other, with a pause in which there is none: every tool
+    has what its processes say they used, and the sum over tools is the sum over processes."""
+    file = tmp_path / "a.tacho"
+    recorder = start("attach", *FAST, "-o", file, r"match:^(fm|gul|eve)_[0-9]")
+    said = {"fm": 0.0, "gul": 0.0, "eve": 0.0}
+    count = {"fm": 0, "gul": 0, "eve": 0}
+    rounds = [["fm", "gul", "fm"], ["eve"], ["gul", "gul", "gul"]]
+    for n, names in enumerate(rounds):
+        burners = [(name, tool(f"{name}_{n}", 0.2 + 0.1 * i)) for i, name in enumerate(names)]
+        for name, burner in burners:
+            said[name] += told_cpu(burner)
+            count[name] += 1
+        if n == 0:
+            until(lambda: alive(file), "the first are recorded")
+    assert end(recorder) == 0
+    assert check(file)[0] == 0
+    summary = show(file)
+    groups = summary["groups"]
+    assert sorted(groups) == ["eve", "fm", "gul"]
+    listed = processes(file)
+    for name, group in groups.items():
+        assert group["processes"]["seen"] == count[name], name
+        own = [p for p in listed if p["groups"] == [name]]
+        assert len(own) == count[name]
+        # A process's own CPU is known to its last moment, or (no exit records here) to its last sample.
+        least = 0.98 if summary["cpu"]["source"] != "rusage+last samples" else 0.6
+        assert least * said[name] <= group["cpu"]["total_s"] <= said[name] * 1.02 + 0.02, name
+        assert group["cpu"]["total_s"] == pytest.approx(sum(p["cpu_s"] for p in own), abs=0.03), name
+        assert group["memory"]["peak_rss_bytes"] > 0
+    assert sum(g["cpu"]["total_s"] for g in groups.values()) == pytest.approx(summary["cpu"]["total_s"], abs=0.03)
+    assert sum(g["processes"]["seen"] for g in groups.values()) == summary["processes"]["seen"] == 7
+
+
+def test_children_of_a_tool_are_not_the_tool(tmp_path):
+    """What a tool's children use is theirs: they do not match, and the tool has it in no account of its own."""
+    script = "import subprocess, sys; subprocess.run(sys.argv[1:]); sys.stdin.read()"
+    worker = [str(BURNERS / "cpu"), "0.4"]
+    parent = subprocess.Popen(["tool_parent", "-c", script, *worker], executable=sys.executable, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE)
+    recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", "match:^(tool_parent)")
+    until(lambda: (tmp_path / "a.tacho").exists() and alive(tmp_path / "a.tacho"), "it is recorded")
+    parent.communicate()
+    assert end(recorder) == 0
+    summary = show(tmp_path / "a.tacho")
+    assert summary["groups"]["tool_parent"]["processes"]["seen"] == 1
+    assert summary["groups"]["tool_parent"]["cpu"]["total_s"] < 0.3
+    assert summary["cpu"]["total_s"] < 0.3
+
+
+def test_a_shell_becomes_a_tool(tmp_path):
+    """exec makes a process another one: from then on it is in the group."""
+    recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", "match:^(became_it)")
+    shell = subprocess.Popen(["bash", "-c", f"read line; exec -a became_it {BURNERS / 'cpu'} 0.5"], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE)
+    until(lambda: Path(f"/proc/{shell.pid}/comm").read_text() == "bash\n", "the shell waits")
+    shell.communicate(b"go\n")
+    until(lambda: (tmp_path / "a.tacho").exists(), "it was seen")
+    assert end(recorder) == 0
+    groups = show(tmp_path / "a.tacho")["groups"]
+    assert list(groups) == ["became_it"]
+    assert groups["became_it"]["processes"]["seen"] == 1
+
+
+def test_strange_tools(tmp_path, killed):
+    """Names of groups are bytes out of command lines."""
+    names = ["odd tool", "par)en(", 'quo"te', "δ-tool"]
+    killed += [sleeper(f"@{name}@") for name in names]
+    killed.append(subprocess.Popen([b"@\xff\xfe@", b"1000"], executable="/bin/sleep"))
+    done = run("attach", *FAST, "--duration", "300ms", "-o", tmp_path / "a.tacho", "match:@([^@]+)@")
+    assert done.returncode == 0, done.stderr
+    groups = show(tmp_path / "a.tacho")["groups"]
+    assert sorted(groups) == sorted([*names, "\\xff\\xfe"])
+    text = run("show", tmp_path / "a.tacho").stdout.decode()
+    assert "odd tool" in text and "δ-tool" in text
+
+
+# ---- the other targets ----
+
+
+def test_targets_side_by_side(tmp_path, killed):
+    """Each its own group; a process in two of them is one process of the whole."""
+    one, two = sleeper("side_one"), sleeper("side_two")
+    killed += [one, two]
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    done = run("attach", *FAST, "--duration", "400ms", "-o", tmp_path / "a.tacho", one.pid, f"b={two.pid}",
+               "match:^(side_...)", "user:", "system")
+    assert done.returncode == 0, done.stderr
+    summary = show(tmp_path / "a.tacho")
+    groups = summary["groups"]
+    assert set(groups) == {str(one.pid), "b", "side_one", "side_two", f"user:{me}", "system"}
+    assert groups[str(one.pid)]["processes"]["seen"] == 1
+    assert groups["b"]["processes"]["seen"] == 1
+    assert groups["side_one"]["processes"]["seen"] == groups["side_two"]["processes"]["seen"] == 1
+    assert groups["system"]["processes"]["seen"] == summary["processes"]["seen"]
+    assert 2 <= groups[f"user:{me}"]["processes"]["seen"] <= groups["system"]["processes"]["seen"]
+    assert groups["system"]["kind"] == "system"
+    rows = {p["pid"]: p["groups"] for p in processes(tmp_path / "a.tacho")}
+    assert set(rows[one.pid]) == {str(one.pid), "side_one", f"user:{me}", "system"}
+    assert os.getpid() in rows and 1 in rows
+    # The recorder is never in its own recording.
+    assert not [p for p in processes(tmp_path / "a.tacho") if p["name"] == "tacho" and "attach" in str(p["command"])
+                and str(tmp_path) in str(p["command"])]
+
+
+def test_a_process_and_its_descendants(tmp_path):
+    """A PID stands for its tree, also what it starts later, and for all they use."""
+    script = "read line; for i in 1 2 3; do \"$0\" 0.2; done"
+    job = subprocess.Popen(["bash", "-c", script, BURNERS / "cpu"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", f"tree={job.pid}")
+    until(lambda: (tmp_path / "a.tacho").exists() and alive(tmp_path / "a.tacho"), "it is recorded")
+    out = job.communicate(b"go\n")[0]
+    said = sum(float(s) for s in re.findall(rb"cpu_s? (\S+)", out))
+    assert recorder.wait() == 0
+    summary = show(tmp_path / "a.tacho")
+    group = summary["groups"]["tree"]
+    assert group["processes"]["seen"] == summary["processes"]["seen"]
+    assert group["cpu"]["total_s"] == pytest.approx(summary["cpu"]["total_s"], abs=0.02)
+    assert group["cpu"]["total_s"] >= 0.5 * said
+
+
+@needs_root
+def test_another_user(tmp_path, killed):
+    other = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sleep", "1000"])
+    killed.append(other)
+    until(lambda: Path(f"/proc/{other.pid}/comm").read_text() == "sleep\n", "it runs")
+    done = run("attach", *FAST, "--duration", "300ms", "-o", tmp_path / "a.tacho", "user:65534")
+    assert done.returncode == 0, done.stderr
+    assert other.pid in [p["pid"] for p in processes(tmp_path / "a.tacho")]
+    assert {p["uid"] for p in processes(tmp_path / "a.tacho")} == {65534}
+
+
+def a_hierarchy():
+    """A mounted hierarchy in which we may make groups."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        words = line.split()
+        if " - cgroup" in line and os.access(words[4], os.W_OK) and "ro" not in words[5].split(","):
+            return Path(words[4])
+    return None
+
+
+@needs_root
+def test_a_control_group(tmp_path, killed):
+    """The processes of a group and of those below it, later ones and moved ones too; it ends with the last."""
+    top = a_hierarchy()
+    if not top:
+        pytest.skip("no control group hierarchy can be written")
+    group = top / f"tacho-test-{os.getpid()}"
+    below = group / "below"
+    below.mkdir(parents=True)
+    try:
+        first, moved, stranger = sleeper("cg_first"), sleeper("cg_moved"), sleeper("cg_stranger")
+        killed += [first, moved, stranger]
+        (group / "cgroup.procs").write_text(str(first.pid))
+        recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", f"cgroup:{group}")
+        killed.append(recorder)
+        until(lambda: (tmp_path / "a.tacho").exists() and alive(tmp_path / "a.tacho"), "it is recorded")
+        later = subprocess.Popen(["sh", "-c", f"echo $$ >{below}/cgroup.procs; exec sleep 1000"])
+        killed.append(later)
+        (group / "cgroup.procs").write_text(str(moved.pid))
+        until(lambda: alive(tmp_path / "a.tacho") >= 3, "the later ones are found")
+        for process in (first, moved, later):
+            process.kill()
+            process.wait()
+        assert recorder.wait() == 0
+        assert {p["pid"] for p in processes(tmp_path / "a.tacho")} == {first.pid, moved.pid, later.pid}
+        assert list(show(tmp_path / "a.tacho")["groups"]) == [f"cgroup:{group}"]
+    finally:
+        for process in killed:
+            process.kill()
+            process.wait()
+        until(lambda: not (below / "cgroup.procs").read_text(), "it is empty")
+        below.rmdir()
+        until(lambda: not (group / "cgroup.procs").read_text(), "it is empty")
+        group.rmdir()
+
+
+def test_also_beside_a_command(tmp_path, killed):
+    """run --also: the command's group and the others', the summary's exit is the command's."""
+    other = sleeper("beside_it")
+    killed.append(other)
+    command = ["bash", "-c", f"{BURNERS / 'cpu'} 0.3; exit 7"]
+    done = record(command, *FAST, "--name", "main", "--also", "match:^(beside_it)", "--also", f"pid={other.pid}",
+                  output=tmp_path / "a.tacho")
+    assert done.returncode == 7
+    summary = show(tmp_path / "a.tacho")
+    assert set(summary["groups"]) == {"main", "beside_it", "pid"}
+    assert summary["groups"]["main"]["processes"]["seen"] == 2
+    assert summary["groups"]["main"]["cpu"]["total_s"] == pytest.approx(0.3, abs=0.1)
+    assert summary["groups"]["beside_it"]["cpu"]["total_s"] < 0.05
+    assert summary["processes"]["seen"] == 3
+    assert summary["exit"]["code"] == 7
+    assert other.poll() is None
+
+
+# ---- how it ends, and what is said ----
+
+
+@pytest.mark.parametrize("target, status, said", [
+    ("4194304", 1, "no process 4194304"),
+    ("user:there-is-nobody", 1, "no user 'there-is-nobody'"),
+    ("cgroup:/there/is/none", 1, "no control group"),
+    ("container:0123456789abcdef0123456789abcdef", 1, "container"),
+    ("job:987654321", 1, "987654321"),
+    ("match:(", 125, "expression"),
+    ("nonsense", 125, "no target"),
+])
+def test_targets_that_are_not_there(tmp_path, target, status, said):
+    done = run("attach", "--wait", "0", "-o", tmp_path / "a.tacho", target)
+    assert done.returncode == status, done.stderr
+    assert said in done.stderr.decode()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_has_ended_is_told_apart(tmp_path):
+    """A zombie is there, and yet there is nothing to record: neither a success nor no such process."""
+    target = subprocess.Popen(["true"])
+    until(lambda: Path(f"/proc/{target.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z", "it has ended")
+    done = run("attach", "-q", "-o", tmp_path / "a.tacho", target.pid)
+    target.wait()
+    assert done.returncode == 4, done.stderr
+    assert b"ended" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_until_file(tmp_path, killed):
+    """FINISHED in the file ends the recording, nothing else does, and the processes go on."""
+    target, word = sleeper("goes_on"), tmp_path / "word"
+    killed.append(target)
+    recorder = start("attach", *FAST, "--until-file", word, "-o", tmp_path / "a.tacho", target.pid)
+    killed.append(recorder)
+    until(lambda: (tmp_path / "a.tacho").exists() and alive(tmp_path / "a.tacho"), "it is recorded")
+    word.write_text("INPROGRESS\n")
+    before = show(tmp_path / "a.tacho")["ticks"]["taken"]
+    until(lambda: show(tmp_path / "a.tacho")["ticks"]["taken"] > before + 40, "it goes on for more than a second")
+    assert recorder.poll() is None
+    word.write_text("FINISHED\n")
+    assert recorder.wait() == 0
+    assert target.poll() is None
+    assert show(tmp_path / "a.tacho")["ended"] == "until-file"
+
+
+@pytest.mark.parametrize("options", [["--max-cpus", "none"], ["--max-cpus", "0"], ["--max-memory", "5X"], ["--max-memory", "-1"]])
+def test_wrong_limits(tmp_path, options):
+    done = record(["true"], *options, output=tmp_path / "a.tacho")
+    assert done.returncode == 125
+    assert options[0].encode() in done.stderr
+
+
+def test_limits_of_ones_own(tmp_path):
+    done = record(["true"], "-q", "--max-cpus", "1.5", "--max-memory", "512M", output=tmp_path / "a.tacho")
+    assert done.returncode == 0
+    limits = show(tmp_path / "a.tacho")["limits"]
+    assert limits["cpus"] == 1.5 and limits["cpus_source"] == "--max-cpus"
+    assert limits["memory_bytes"] == 512 << 20 and limits["memory_source"] == "--max-memory"
+
+
+# ---- ten thousand processes ----
+
+HERD = """
+import ctypes, os, signal, sys, time
+pids = []
+for _ in range(int(sys.argv[1])):
+    pid = os.fork()
+    if pid == 0:
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        while True:
+            signal.pause()
+    pids.append(pid)
+print("ready", flush=True)
+sys.stdin.read()
+for pid in pids:
+    os.kill(pid, signal.SIGKILL)
+"""
+MANY = 10000
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Ten thousand processes that sleep."""
+    left = int(Path("/proc/sys/kernel/threads-max").read_text()) - len(os.listdir("/proc"))
+    if left < MANY + 2000:
+        pytest.skip(f"the kernel allows only {left} more processes")
+    herd = subprocess.Popen([sys.executable, "-c", HERD, str(MANY)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        if herd.stdout.readline() != b"ready\n":
+            pytest.skip("ten thousand processes cannot be started here")
+        yield herd
+    finally:
+        herd.stdin.close()
+        herd.wait()
+
+
+def traced_calls(tmp_path, *words):
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-o", trace, TACHO, "attach", *map(str, words)], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
+    if done.returncode and b"ptrace" in done.stderr:
+        pytest.skip("strace may not trace here")
+    assert done.returncode == 0, done.stderr
+    return trace.read_text(errors="replace").splitlines()
+
+
+def test_strangers_cost_nothing(tmp_path, many, killed):
+    """After the first look at all of them, a tick asks nothing of ten thousand processes that are none of its own."""
+    target = sleeper("the_only_one")
+    killed.append(target)
+    for wanted in (target.pid, "match:^(the_only_one)"):
+        lines = traced_calls(tmp_path, *FAST, "--helpers", "none", "-f", "--duration", "2s", "-o", tmp_path / "a.tacho",
+                             "-m", "none,+process", wanted)
+        first = next(i for i, line in enumerate(lines) if "a.tacho" in line)
+        # 40 ticks; whatever is looked at is looked at in constant work: some calls a tick, not ten thousand.
+        assert len(lines) - first < 40 * 60, len(lines) - first
+
+
+def test_all_of_them_within_the_budget(tmp_path, many):
+    """`system` on ten thousand backs off until it fits the budget, and says so."""
+    done = run("attach", "--duration", "6s", "--budget", "0.05", "-o", tmp_path / "a.tacho", "system")
+    assert done.returncode == 0, done.stderr
+    summary = show(tmp_path / "a.tacho")
+    assert summary["groups"]["system"]["processes"]["seen"] > MANY
+    assert summary["ticks"]["skipped"] > 0
+    assert [note for note in summary["notes"] if "budget" in note], summary["notes"]
