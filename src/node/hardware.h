@@ -6,21 +6,26 @@
 
 enum fact_type { FACT_TEXT, FACT_NUMBER };
 
-/* A fact: its key in the recording is "hw." and this name, its key in the JSON the name alone. */
+/* A fact: its key in the recording is "hw." and this name, its key in the JSON the name alone. Numbers are
+ * whole and decimal; texts are one line of printable UTF-8, and lists in them are parted by ", " ("; " where
+ * an item has commas of its own). */
 struct fact {
 	const char *name; /* "cpu_model" */
 	enum fact_type type;
 	const char *label; /* for people: "CPU model" */
+	const char *path;  /* the file whose only line it is; NULL: found by code */
 };
 extern const struct fact hardware_fact[];
 extern const size_t nr_hardware_facts;
 
+#define FACT_TEXT_MAX 4096 /* bytes of a value, its terminator included */
+
 typedef void describe_fn(void *arg, const char *key, const char *value);
 
-/* Calls fn with key "hw.NAME" for every fact that is known here. Few files whatever the number of CPUs: at most some
- * sixty opens. */
+/* Calls fn with key "hw.NAME" for every fact that is known here. Few files whatever the number of CPUs: some
+ * seventy calls of the kernel that open or list. */
 void hardware_describe(struct env *env, describe_fn *fn, void *arg);
-/* The variables of the batch system and of MPI that name the job, as "env.NAME"; from a fixed list of names, none of
- * which may hold a secret. */
+/* The variables of the batch system and of MPI that name the job, as "env.NAME"; from a fixed list of names,
+ * none of which may hold a secret. */
 void environment_describe(struct env *env, describe_fn *fn, void *arg);
 #endif

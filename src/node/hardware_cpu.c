@@ -1,0 +1,293 @@
+/* The processor: what it is called, how many there are, and its caches.
+ *
+ * From the first block of cpuinfo and the topology of CPU 0 and one CPU a socket; the others are taken to be
+ * the same. Where they are not (cores of two kinds, CPUs that are off), the number of cores is still right on
+ * x86, where cpuinfo tells it, and the numbers of caches, which would have to be counted, are left out. */
+#include "node/facts.h"
+
+#include "base/str.h"
+#include "node/microarch.h"
+#include "read/cpulist.h"
+
+#include <string.h>
+
+#define CPUS "sys/devices/system/cpu"
+#define SOCKETS_MAX 32
+#define CACHES_MAX 8
+
+/* Those that decide which code runs and what can be measured. */
+static const char *const flag_of_interest[] = {
+	"sse4_2", "popcnt", "avx", "f16c", "fma", "avx2", "bmi2", "avx512f", "avx512bw", "avx512vl",
+	"avx512_vnni", "avx512_bf16", "avx512_fp16", "avx_vnni", "amx_tile", "amx_bf16", "amx_int8", "aes",
+	"vaes", "sha_ni", "pdpe1gb", "ht", "constant_tsc", "nonstop_tsc", "arch_perfmon", "rdt_a",
+	"hypervisor", /* x86 */
+	"neon", "asimd", "asimdhp", "asimddp", "atomics", "crc32", "sha2", "sve", "sve2", "sme", "bf16",
+	"i8mm",		 /* ARM */
+	"altivec", "vx", /* others */
+};
+
+/* What the kernels call the same thing on other processors; the first that is there counts. */
+static const char *const model_key[] = {"model name", "cpu model", "Processor", "cpu", "uarch", "Hardware"};
+static const char *const family_key[] = {"cpu family", "CPU architecture"};
+static const char *const number_key[] = {"model", "CPU part"};
+static const char *const stepping_key[] = {"stepping", "CPU revision"};
+
+static bool first_number(const char *info, const char *const *key, size_t nr, int64_t *ret)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (text_number(info, key[i], ':', ret))
+			return true;
+	return false;
+}
+
+static bool first_value(const char *info, const char *const *key, size_t nr, char *out, size_t size)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (text_value(info, key[i], ':', out, size) && *out)
+			return true;
+	return false;
+}
+
+/* uname's machine is in no file before Linux 6.1, and a capture has no uname. */
+static const char *architecture_of(const struct facts *f, const char *info)
+{
+	char value[64];
+	int64_t version;
+
+	if (text_number(info, "CPU architecture", ':', &version))
+		return version >= 8 ? "aarch64" : "arm";
+	if (text_value(info, "isa", ':', value, sizeof(value)))
+		return str_starts(value, "rv64") ? "riscv64" : "riscv32";
+	if (text_value(info, "cpu", ':', value, sizeof(value)) && str_starts(value, "POWER"))
+		return "ppc64le";
+	if (!f->is_x86)
+		return "";
+	return text_has_word(f->cpu_flags, "lm") ? "x86_64" : "i686";
+}
+
+static void say_architecture(struct facts *f, const char *info)
+{
+	char arch[64];
+
+	if (fact_read(f, arch, sizeof(arch), "proc/sys/kernel/arch") > 0)
+		fact_text(f, "architecture", arch);
+	else
+		fact_text(f, "architecture", architecture_of(f, info));
+}
+
+static void say_flags(struct facts *f)
+{
+	char list[FACT_TEXT_MAX];
+	struct buf out;
+
+	buf_init_fixed(&out, list, sizeof(list));
+	for (size_t i = 0; i < ARRAY_SIZE(flag_of_interest); i++)
+		if (text_has_word(f->cpu_flags, flag_of_interest[i]))
+			buf_addf(&out, "%s%s", out.len ? ", " : "", flag_of_interest[i]);
+	fact_text(f, "cpu_flags", list);
+}
+
+static void say_identity(struct facts *f, const char *info)
+{
+	char vendor[64] = "", model[256] = "", microcode[64];
+	struct cpu_identity cpu = {vendor, -1, -1, -1};
+	const char *name;
+	int64_t implementer;
+
+	if (text_value(info, "vendor_id", ':', vendor, sizeof(vendor)))
+		fact_text(f, "cpu_vendor", vendor);
+	else if (text_number(info, "CPU implementer", ':', &implementer) && arm_vendor(implementer))
+		fact_text(f, "cpu_vendor", cpu.vendor = arm_vendor(implementer));
+	if (first_number(info, family_key, ARRAY_SIZE(family_key), &cpu.family))
+		fact_number(f, "cpu_family", cpu.family);
+	if (first_number(info, number_key, ARRAY_SIZE(number_key), &cpu.model))
+		fact_number(f, "cpu_model_number", cpu.model);
+	if (first_number(info, stepping_key, ARRAY_SIZE(stepping_key), &cpu.stepping))
+		fact_number(f, "cpu_stepping", cpu.stepping);
+	if (text_value(info, "microcode", ':', microcode, sizeof(microcode)))
+		fact_text(f, "cpu_microcode", microcode);
+	name = microarch_name(&cpu);
+	if (name)
+		fact_text(f, "microarchitecture", name);
+	/* 64-bit ARM tells numbers only. */
+	if (!first_value(info, model_key, ARRAY_SIZE(model_key), model, sizeof(model)) && name)
+		snprintf(model, sizeof(model), "%s %s", cpu.vendor, name);
+	fact_text(f, "cpu_model", model);
+}
+
+/* "Intel(R) Xeon(R) Gold 6248 CPU @ 2.50GHz" */
+static bool frequency_in_name(const char *info, int64_t *ret_khz)
+{
+	char model[256], *at, *unit;
+	double ghz;
+
+	if (!text_value(info, "model name", ':', model, sizeof(model)) || !(at = strrchr(model, '@')))
+		return false;
+	at += 1 + strspn(at + 1, " ");
+	unit = strstr(at, "GHz");
+	if (!unit)
+		return false;
+	*unit = 0;
+	if (!parse_decimal(at, &ghz) || ghz > 100)
+		return false;
+	*ret_khz = round_i64(ghz * 1e6);
+	return true;
+}
+
+static void say_frequency(struct facts *f, const char *info)
+{
+	int64_t khz, turbo;
+
+	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/cpuinfo_max_freq"))
+		fact_number(f, "cpu_max_hz", khz * 1000);
+	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/base_frequency") || frequency_in_name(info, &khz))
+		fact_number(f, "cpu_base_hz", khz * 1000);
+	if (fact_read_number(f, &turbo, CPUS "/intel_pstate/no_turbo"))
+		fact_text(f, "cpu_turbo", turbo ? "off" : "on");
+	else if (fact_read_number(f, &turbo, CPUS "/cpufreq/boost"))
+		fact_text(f, "cpu_turbo", turbo ? "on" : "off");
+}
+
+struct topology {
+	unsigned threads, sockets, cores, threads_per_core;
+	unsigned socket_threads; /* of the first */
+};
+
+/* The list that a file of the topology holds; kernels before 5.3 know the second name only. */
+static bool read_siblings(
+	struct facts *f, int cpu, const char *name, const char *old_name, struct cpu_bits *ret)
+{
+	char list[4096];
+
+	if (fact_read(f, list, sizeof(list), CPUS "/cpu%d/topology/%s", cpu, name) <= 0 &&
+		fact_read(f, list, sizeof(list), CPUS "/cpu%d/topology/%s", cpu, old_name) <= 0)
+		return false;
+	return cpu_bits_add(ret, list) > 0;
+}
+
+/* From each CPU that is in no socket seen so far to all of its socket. 0: cannot be told. */
+static unsigned count_sockets(struct facts *f, const struct cpu_bits *online, unsigned *ret_first)
+{
+	struct cpu_bits seen = {0};
+	unsigned nr = 0, before = 0;
+	int cpu = cpu_bits_next(online, 0);
+
+	while (cpu >= 0 && nr < SOCKETS_MAX) {
+		unsigned now;
+
+		if (!read_siblings(f, cpu, "package_cpus_list", "core_siblings_list", &seen))
+			return 0;
+		now = cpu_bits_count(&seen);
+		if (now == before) /* a list without the CPU it is of */
+			return 0;
+		before = now;
+		if (!nr++)
+			*ret_first = now;
+		do
+			cpu = cpu_bits_next(online, cpu + 1);
+		while (cpu >= 0 && cpu_bits_next(&seen, cpu) == cpu);
+	}
+	return cpu < 0 ? nr : 0;
+}
+
+static void read_topology(struct facts *f, const char *info, struct topology *ret)
+{
+	struct cpu_bits online = {0}, core = {0};
+	int64_t cores, siblings;
+	char list[4096];
+	int first;
+
+	*ret = (struct topology){0};
+	if (fact_read(f, list, sizeof(list), CPUS "/online") <= 0)
+		return;
+	ret->threads = cpu_bits_add(&online, list);
+	ret->sockets = count_sockets(f, &online, &ret->socket_threads);
+	first = cpu_bits_next(&online, 0);
+	if (first >= 0 && read_siblings(f, first, "core_cpus_list", "thread_siblings_list", &core))
+		ret->threads_per_core = cpu_bits_count(&core);
+	if (text_number(info, "cpu cores", ':', &cores) && text_number(info, "siblings", ':', &siblings) &&
+		cores > 0 && cores <= siblings && siblings <= CPU_SET_MAX)
+		ret->cores = (unsigned)(ret->threads * cores / siblings);
+	else if (ret->threads_per_core)
+		ret->cores = ret->threads / ret->threads_per_core;
+}
+
+static void say_topology(struct facts *f, const struct topology *t)
+{
+	if (t->threads)
+		fact_number(f, "threads", t->threads);
+	if (t->sockets)
+		fact_number(f, "sockets", t->sockets);
+	if (t->cores)
+		fact_number(f, "cores", t->cores);
+	if (t->threads_per_core)
+		fact_number(f, "threads_per_core", t->threads_per_core);
+}
+
+/* How many caches there are of which `sharers` CPUs share one; 0 when that cannot be told. */
+static unsigned count_caches(const struct topology *t, unsigned sharers)
+{
+	if (t->sockets && sharers == t->socket_threads)
+		return t->sockets;
+	if (!sharers || t->cores * t->threads_per_core != t->threads || t->threads % sharers)
+		return 0;
+	return t->threads / sharers;
+}
+
+static void say_cache(struct facts *f, const struct topology *t, int index, const char *name)
+{
+	char size[32], list[4096], fact[32], *unit;
+	struct cpu_bits sharing = {0};
+	unsigned nr = 0;
+	long long n;
+
+	if (fact_read(f, size, sizeof(size), CPUS "/cpu0/cache/index%d/size", index) <= 0)
+		return;
+	n = strtoll(size, &unit, 10);
+	if (n <= 0 || n > INT64_C(1) << 40)
+		return;
+	n <<= *unit == 'K' ? 10 : *unit == 'M' ? 20 : 0;
+	snprintf(fact, sizeof(fact), "cache_%s_bytes", name);
+	fact_number(f, fact, n);
+	if (fact_read(f, list, sizeof(list), CPUS "/cpu0/cache/index%d/shared_cpu_list", index) > 0)
+		nr = count_caches(t, cpu_bits_add(&sharing, list));
+	snprintf(fact, sizeof(fact), "cache_%s_count", name);
+	if (nr)
+		fact_number(f, fact, nr);
+}
+
+static void say_caches(struct facts *f, const struct topology *t)
+{
+	static const char *const name[] = {"", "l1d", "l2", "l3"};
+
+	for (int i = 0; i < CACHES_MAX; i++) {
+		char type[32] = "";
+		int64_t level;
+
+		if (!fact_read_number(f, &level, CPUS "/cpu0/cache/index%d/level", i))
+			return;
+		if (level < 1 || level >= (int64_t)ARRAY_SIZE(name))
+			continue;
+		if (level == 1)
+			fact_read(f, type, sizeof(type), CPUS "/cpu0/cache/index%d/type", i);
+		say_cache(f, t, i, strcmp(type, "Instruction") ? name[level] : "l1i");
+	}
+}
+
+void hardware_cpu(struct facts *f)
+{
+	struct topology topology;
+	char info[8192];
+
+	fact_read(f, info, sizeof(info), "proc/cpuinfo");
+	f->is_x86 = text_value(info, "flags", ':', f->cpu_flags, sizeof(f->cpu_flags));
+	if (!f->is_x86)
+		text_value(info, "Features", ':', f->cpu_flags, sizeof(f->cpu_flags));
+	say_architecture(f, info);
+	say_identity(f, info);
+	say_flags(f);
+	say_frequency(f, info);
+	read_topology(f, info, &topology);
+	say_topology(f, &topology);
+	say_caches(f, &topology);
+}
