@@ -1,0 +1,418 @@
+/* How SLURM, PBS and OAR name jobs: in control groups, in variables, in the output of tools, by process
+ * names.
+ *
+ * Paths of control groups are judged by the names around the job's own, never by their depth: slices can be
+ * renamed, containers and namespaces put something before or cut the beginning off. A name alone ("job_7") is
+ * not enough, since anybody may use it. */
+#include "target/job_text.h"
+
+#include "read/read.h"
+
+#include <string.h>
+
+#define PID_LIMIT (1 << 22) /* the kernel's own, PID_MAX_LIMIT */
+
+struct text { /* borrowed */
+	const char *p;
+	size_t len;
+};
+
+static bool text_is(struct text t, const char *s)
+{
+	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
+}
+
+static bool text_starts(struct text t, const char *s)
+{
+	return t.len >= strlen(s) && memcmp(t.p, s, strlen(s)) == 0;
+}
+
+static bool text_ends(struct text t, const char *s)
+{
+	size_t n = strlen(s);
+
+	return t.len >= n && memcmp(t.p + t.len - n, s, n) == 0;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool all_digits(struct text t)
+{
+	for (size_t i = 0; i < t.len; i++)
+		if (!is_digit(t.p[i]))
+			return false;
+	return t.len > 0;
+}
+
+/* Cuts the text up to `stop` off the front of *rest. */
+static struct text cut(struct text *rest, char stop)
+{
+	const char *end = rest->len ? memchr(rest->p, stop, rest->len) : NULL;
+	struct text head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
+	size_t step = head.len + (end ? 1 : 0);
+
+	rest->p += step;
+	rest->len -= step;
+	return head;
+}
+
+/* ---- names ---- */
+
+const char *scheduler_name(enum scheduler kind)
+{
+	static const char *const name[NR_SCHEDULERS] = {
+		[SCHEDULER_SLURM] = "slurm", [SCHEDULER_PBS] = "pbs", [SCHEDULER_OAR] = "oar"};
+
+	return kind < NR_SCHEDULERS ? name[kind] : NULL;
+}
+
+/* Ids become words of a command line and parts of paths: only what schedulers use in them is taken. */
+static bool is_id(struct text t)
+{
+	if (!t.len || t.len >= sizeof(((struct job_name *)0)->id))
+		return false;
+	for (size_t i = 0; i < t.len; i++) {
+		char c = t.p[i];
+		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		if (!letter && !is_digit(c) && (i == 0 || !memchr("._-[]", c, 5)))
+			return false;
+	}
+	return true;
+}
+
+static bool name_set(struct job_name *ret, enum scheduler kind, struct text id)
+{
+	if (!is_id(id))
+		return false;
+	ret->kind = kind;
+	memcpy(ret->id, id.p, id.len);
+	ret->id[id.len] = '\0';
+	return true;
+}
+
+bool job_name_parse(const char *text, struct job_name *ret)
+{
+	struct text id = {text, strlen(text)};
+	enum scheduler kind = SCHEDULER_NONE;
+
+	for (int k = SCHEDULER_NONE + 1; k < NR_SCHEDULERS; k++) {
+		size_t n = strlen(scheduler_name(k));
+
+		if (!text_starts(id, scheduler_name(k)) || id.p[n] != ':')
+			continue;
+		kind = k;
+		id.p += n + 1;
+		id.len -= n + 1;
+		break;
+	}
+	if (kind == SCHEDULER_NONE && id.len && is_digit(*id.p) && !all_digits(id))
+		kind = SCHEDULER_PBS; /* 7.head, 3[1].head: the others have numbers only */
+	if (kind == SCHEDULER_PBS && (!id.len || !is_digit(*id.p) || memchr(id.p, '_', strcspn(id.p, "."))))
+		return false; /* 7_3 is how SLURM shows a member of an array: it has a number of its own */
+	if (kind == SCHEDULER_OAR && !all_digits(id))
+		return false;
+	if (kind == SCHEDULER_SLURM && id.len && is_digit(*id.p) && !all_digits(id))
+		return false;
+	return name_set(ret, kind, id);
+}
+
+bool job_name_is(const struct job_name *wanted, enum scheduler kind, const char *id, size_t len)
+{
+	size_t n = strlen(wanted->id);
+
+	if (!n || (wanted->kind != SCHEDULER_NONE && wanted->kind != kind))
+		return false;
+	if (len < n || memcmp(id, wanted->id, n) != 0)
+		return false;
+	return len == n || (kind == SCHEDULER_PBS && id[n] == '.');
+}
+
+/* ---- control groups ---- */
+
+/* What follows the prefix. */
+static struct text after_prefix(struct text t, size_t n)
+{
+	return n < t.len ? (struct text){t.p + n, t.len - n} : (struct text){"", 0};
+}
+
+static bool slurm_group(struct text before, struct text name, struct text after, struct job_group *ret)
+{
+	bool in_scope = text_ends(before, "slurmstepd.scope"), has_step = text_starts(after, "step_");
+	struct text number = after_prefix(name, strlen("job_"));
+
+	if (text_starts(name, "job_") && all_digits(number) &&
+		(in_scope || has_step || text_starts(before, "uid_"))) {
+		*ret = (struct job_group){.kind = SCHEDULER_SLURM, .id = number.p, .id_len = number.len};
+		return true;
+	}
+	if (!in_scope || !has_step || !is_id(name))
+		return false;
+	*ret = (struct job_group){.kind = SCHEDULER_SLURM, .id = name.p, .id_len = name.len, .by_name = true};
+	return true;
+}
+
+/* What follows the last of this character. */
+static struct text after_last(struct text t, char c)
+{
+	const char *p = t.len ? memrchr(t.p, c, t.len) : NULL;
+
+	return p ? after_prefix(t, (size_t)(p - t.p) + 1) : (struct text){"", 0};
+}
+
+/* jane_12 in OAR 2, oar-u1000-j12.slice in OAR 3. */
+static bool oar_group(struct text before, struct text name, struct job_group *ret)
+{
+	struct text id = {"", 0};
+
+	if (text_is(before, "oar"))
+		id = after_last(name, '_');
+	else if (text_starts(name, "oar-u") && text_ends(name, ".slice")) {
+		name.len -= strlen(".slice");
+		id = after_last(name, '-');
+		if (!text_starts(id, "j"))
+			return false;
+		id = after_prefix(id, 1);
+	}
+	*ret = (struct job_group){.kind = SCHEDULER_OAR, .id = id.p, .id_len = id.len};
+	return all_digits(id);
+}
+
+/* Below pbs_jobs.service/jobid, or TORQUE's own. */
+static bool pbs_group(struct text before, struct text name, struct job_group *ret)
+{
+	if ((!text_is(before, "jobid") && !text_is(before, "torque")) || !is_id(name) || !is_digit(*name.p))
+		return false;
+	*ret = (struct job_group){.kind = SCHEDULER_PBS, .id = name.p, .id_len = name.len};
+	return true;
+}
+
+bool job_group_find(const char *path, size_t len, struct job_group *ret)
+{
+	struct text rest = {path, len}, before = {"", 0}, name = {"", 0};
+
+	for (bool last = false; !last;) {
+		struct text after;
+
+		last = rest.len == 0;
+		after = cut(&rest, '/');
+		if (name.len &&
+			(slurm_group(before, name, after, ret) || oar_group(before, name, ret) ||
+				pbs_group(before, name, ret))) {
+			ret->end = (size_t)(name.p + name.len - path);
+			return true;
+		}
+		before = name;
+		name = after;
+	}
+	return false;
+}
+
+bool job_group_next(const char *text, size_t *at, struct job_group *ret)
+{
+	struct text rest = {text + *at, strlen(text + *at)};
+
+	while (rest.len > 0) {
+		struct text line = cut(&rest, '\n');
+
+		*at = (size_t)(rest.p - text);
+		cut(&line, ':');
+		cut(&line, ':');
+		if (job_group_find(line.p, line.len, ret))
+			return true;
+	}
+	return false;
+}
+
+/* ---- variables ---- */
+
+static const struct {
+	const char *name;
+	enum scheduler kind;
+} variable[] = {
+	{"SLURM_JOB_ID", SCHEDULER_SLURM},
+	{"SLURM_JOBID", SCHEDULER_SLURM},
+	{"PBS_JOBID", SCHEDULER_PBS},
+	{"OAR_JOB_ID", SCHEDULER_OAR},
+	{"OAR_JOBID", SCHEDULER_OAR},
+};
+
+const char *job_variable_name(unsigned nth, enum scheduler *ret_kind)
+{
+	if (nth >= ARRAY_SIZE(variable))
+		return NULL;
+	*ret_kind = variable[nth].kind;
+	return variable[nth].name;
+}
+
+bool job_variable(
+	const char *text, size_t len, enum scheduler *ret_kind, const char **ret_id, size_t *ret_len)
+{
+	struct text value = {text, len}, name = cut(&value, '=');
+
+	for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {
+		if (!text_is(name, variable[i].name) || !is_id(value))
+			continue;
+		*ret_kind = variable[i].kind;
+		*ret_id = value.p;
+		*ret_len = value.len;
+		return true;
+	}
+	return false;
+}
+
+bool job_environ_has(
+	const char *text, size_t len, const struct job_name *wanted, struct job_name *ret, size_t *ret_rest)
+{
+	struct text rest = {text, len};
+
+	while (rest.len > 0 && memchr(rest.p, '\0', rest.len)) {
+		struct text one = cut(&rest, '\0');
+		enum scheduler kind;
+		const char *id;
+		size_t id_len;
+
+		if (!job_variable(one.p, one.len, &kind, &id, &id_len) ||
+			!job_name_is(wanted, kind, id, id_len))
+			continue;
+		if (ret)
+			name_set(ret, kind, (struct text){id, id_len});
+		return true;
+	}
+	*ret_rest = len - rest.len;
+	return false;
+}
+
+/* ---- scontrol listpids ---- */
+
+static struct text next_word(struct text *line)
+{
+	while (line->len > 0 && (*line->p == ' ' || *line->p == '\t' || *line->p == '\r')) {
+		line->p++;
+		line->len--;
+	}
+	return cut(line, ' ');
+}
+
+pid_t job_listpids_next(const char *text, size_t len, size_t *at, const char *id)
+{
+	struct text rest = {text + *at, len - *at};
+
+	while (rest.len > 0) {
+		struct text line = cut(&rest, '\n');
+		struct text pid = next_word(&line), job = next_word(&line);
+		const char *p = pid.p;
+		int64_t v;
+
+		*at = (size_t)(rest.p - text);
+		/* Seven digits hold every PID, and no 64-bit number wraps into one. */
+		if (all_digits(pid) && pid.len <= 7 && text_is(job, id) &&
+			read_number(&p, pid.p + pid.len, &v) && v > 0 && v <= PID_LIMIT)
+			return (pid_t)v;
+	}
+	return 0;
+}
+
+/* ---- processes ---- */
+
+bool job_process_parse(const char *stat, size_t len, struct job_process *ret)
+{
+	const char *open = len ? memchr(stat, '(', len) : NULL, *close = len ? memrchr(stat, ')', len) : NULL;
+	const char *p, *end = stat + len;
+	int64_t parent, group, session;
+	size_t n;
+
+	if (!open || !close || close < open || end - close < 5)
+		return false;
+	n = MIN((size_t)(close - open - 1), sizeof(ret->name) - 1);
+	memcpy(ret->name, open + 1, n);
+	ret->name[n] = '\0';
+	p = close + 4; /* ") S " */
+	if (!read_number(&p, end, &parent) || p++ == end || !read_number(&p, end, &group) || p++ == end ||
+		!read_number(&p, end, &session))
+		return false;
+	if (parent < 0 || parent > PID_LIMIT || session < 0 || session > PID_LIMIT)
+		return false;
+	ret->parent = (pid_t)parent;
+	ret->session = (pid_t)session;
+	return true;
+}
+
+static bool in_list(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(name, *list))
+			return true;
+	return false;
+}
+
+bool job_daemon_name(const char *name)
+{
+	static const char *const list[] = {"slurmstepd", "slurmd", "pbs_mom", "pbs_demux", "sshd",
+		"sshd-session", "sshd-auth", "tacho", NULL};
+
+	return in_list(name, list);
+}
+
+/* The last part of a path. */
+static struct text base_name(struct text path)
+{
+	const char *slash = path.len ? memrchr(path.p, '/', path.len) : NULL;
+
+	return slash ? (struct text){slash + 1, (size_t)(path.p + path.len - slash - 1)} : path;
+}
+
+/* OAR runs a job below `perl - 12 OAREXEC` and below a script given with -e, which begins by setting OAR's
+ * variables; both stand in the job's own control group and do nothing but wait. */
+static bool is_oar_wrapper(struct text words)
+{
+	struct text first = base_name(cut(&words, '\0')), second = cut(&words, '\0'),
+		    third = cut(&words, '\0');
+
+	if (!text_is(first, "perl"))
+		return false;
+	if (text_is(second, "-") && all_digits(third))
+		return text_is(cut(&words, '\0'), "OAREXEC");
+	return text_is(second, "-e") && memmem(third.p, third.len, "$ENV{OAR_STDOUT}", 16);
+}
+
+/* `srun --overlap tacho attach job`: that srun waits for us, and we must not wait for it. */
+static bool starts_recorder(struct text words)
+{
+	bool recorder = false;
+
+	while (words.len > 0) {
+		struct text word = cut(&words, '\0');
+
+		if (recorder && text_is(word, "attach"))
+			return true;
+		recorder = text_is(base_name(word), "tacho");
+	}
+	return false;
+}
+
+bool job_daemon_cmdline(const char *cmdline, size_t len)
+{
+	return is_oar_wrapper((struct text){cmdline, len}) || starts_recorder((struct text){cmdline, len});
+}
+
+bool job_launcher_name(const char *name)
+{
+	static const char *const list[] = {"orterun", "prterun", "prun", "orted", "prted", "prte",
+		"hydra_pmi_proxy", "srun", "aprun", "jsrun", NULL};
+	struct text t = {name, strlen(name)};
+
+	return text_starts(t, "mpirun") || text_starts(t, "mpiexec") || in_list(name, list);
+}
+
+bool job_doorkeeper_name(const char *name)
+{
+	static const char *const list[] = {"init", "systemd", "login", "su", "sudo", "cron", "crond", "atd",
+		"screen", "SCREEN", "tmux: server", "xterm", "konsole", "gnome-terminal-", "containerd-shim",
+		NULL};
+
+	return job_daemon_name(name) || in_list(name, list);
+}
