@@ -5,7 +5,7 @@
 
 extern const struct collector collector_process, collector_tree, collector_group, collector_limits,
 	collector_cpu, collector_kernel, collector_memory, collector_paging, collector_load,
-	collector_pressure, collector_self, collector_cost;
+	collector_pressure, collector_net, collector_tcp, collector_ib, collector_self, collector_cost;
 
 const struct collector *const collectors[] = {
 	&collector_process,
@@ -18,6 +18,9 @@ const struct collector *const collectors[] = {
 	&collector_paging,
 	&collector_load,
 	&collector_pressure,
+	&collector_net,
+	&collector_tcp,
+	&collector_ib,
 	&collector_self,
 	&collector_cost,
 	NULL,

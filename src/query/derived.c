@@ -37,6 +37,14 @@ const struct derived derived[] = {
 	{"mem.used",           "Memory that is not to be had for new programs.", "mem.total - mem.available", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "node.memory"},
 	{"mem.used_ratio",     "Share of the memory that is not to be had for new programs.", "1 - mem.available / mem.total", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
 	{"mem.swap_used",      "Swap space in use.", "mem.swap_total - mem.swap_free", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, NULL},
+	{"net.rx.rate",          "Bytes that an interface receives.", "rate(net.rx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "net"},
+	{"net.tx.rate",          "Bytes that an interface sends.", "rate(net.tx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "net"},
+	{"net.rx.packet_rate",   "Packets that an interface receives.", "rate(net.rx.packets)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "net.packets"},
+	{"net.tx.packet_rate",   "Packets that an interface sends.", "rate(net.tx.packets)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "net.packets"},
+	{"ib.rx.rate",           "Bytes that a port receives.", "rate(ib.rx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "ib"},
+	{"ib.tx.rate",           "Bytes that a port sends.", "rate(ib.tx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "ib"},
+	{"ib.rx.packet_rate",    "Packets that a port receives.", "rate(ib.rx.packets)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "ib.packets"},
+	{"ib.tx.packet_rate",    "Packets that a port sends.", "rate(ib.tx.packets)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "ib.packets"},
 	{"self.cores",         "CPUs that the recorder keeps busy.", "rate(self.cpu)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "self"},
 };
 const size_t nr_derived = ARRAY_SIZE(derived);

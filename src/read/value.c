@@ -69,3 +69,18 @@ int value_get_text(struct env *env, const char *path, char *out, size_t size)
 	env_close(env, handle);
 	return r;
 }
+
+int value_get_link(struct env *env, const char *path, char *out, size_t size)
+{
+	char target[1024];
+	ssize_t n = env_readlink(env, path, target, sizeof(target) - 1);
+	const char *last;
+
+	if (n < 0)
+		return (int)n;
+	target[n] = 0;
+	last = strrchr(target, '/');
+	last = last ? last + 1 : target;
+	snprintf(out, size, "%s", last);
+	return (int)MIN(strlen(last), size - 1);
+}

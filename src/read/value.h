@@ -13,4 +13,6 @@ int value_get(struct env *env, const char *path, int64_t *ret);
 /* The first line without blanks around it, cut to size; its length, or a negative errno. */
 int value_get_text(struct env *env, const char *path, char *out, size_t size);
 int value_read_text(struct env *env, int handle, char *out, size_t size);
+/* The last part of where a link leads: the name of a driver, a device, a bridge. As above. */
+int value_get_link(struct env *env, const char *path, char *out, size_t size);
 #endif
