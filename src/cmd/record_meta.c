@@ -257,5 +257,7 @@ void record_describe_machine(struct recording *r)
 		pairs_num(&p, "pid", r->command.pid);
 	store_meta(r->sink.store, &p);
 	facts_init(&f);
+	hardware_describe(r->env, add_fact, &f);
+	environment_describe(r->env, add_fact, &f);
 	store_meta(r->sink.store, &f.pairs);
 }
