@@ -1,14 +1,6 @@
-/* The tree's use of anything at time t is
- *
- *	T(t) = sum over the live processes of (own + waited-for children's) + what ended without a living heir
- *
- * and does not depend on anybody having been sampled in time: what a process used passes at its death to the
- * parent that waits for it, or to us. A process's io counters hold its waited-for children's already.
- *
- * Processes are read one after the other, so T can be wrong for one tick when a child dies in the middle:
- *read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
- *ahead settles both: T'(k) = max(T'(k-1), min(T(k), T(k+1))). So a point is given when the tick after it was
- *read.
+/* A recording is read record by record: living.c keeps the processes and the sums over them, lines.c makes
+ * amounts of the sums and of what ended (its comment has the arithmetic), growth.c adds up the counters of
+ * the node.
  *
  * Where a control group was made for the job, the kernel's own total is taken for CPU time.
  *
@@ -16,16 +8,14 @@
  * which for a compiler run is most of it. */
 #include "query/account.h"
 
-#include "query/living.h"
+#include "query/lines.h"
+#include "query/totals.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum single { /* values of which a recording has one: of the tree and of ourselves */
-	ONE_PROCESSES,
-	ONE_UNSAMPLED,
 	ONE_UNKNOWN,
-	ONE_MAX_RSS,
 	ONE_DROPPED,
 	ONE_CGROUP_USER,
 	ONE_CGROUP_SYSTEM,
@@ -39,33 +29,12 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 	ONE_DEFERRED,
 	ONE_BACKOFF,
 	ONE_EVENTS_LOST,
-	ONE_GONE, /* what ended: first of NR_GONE */
+	NR_SINGLES
 };
-
-enum gone {
-	GONE_USER,
-	GONE_SYSTEM,
-	GONE_MINOR,
-	GONE_MAJOR,
-	GONE_VOLUNTARY,
-	GONE_INVOLUNTARY,
-	GONE_READ_CHARS,
-	GONE_WRITE_CHARS,
-	GONE_READ_CALLS,
-	GONE_WRITE_CALLS,
-	GONE_READ_BYTES,
-	GONE_WRITE_BYTES,
-	NR_GONE
-};
-
-#define NR_SINGLES (ONE_GONE + NR_GONE)
 
 /* clang-format off */
 static const char *const single_metric[NR_SINGLES] = {
-	[ONE_PROCESSES] = "tree.processes",
-	[ONE_UNSAMPLED] = "tree.unsampled",
 	[ONE_UNKNOWN] = "tree.unknown",
-	[ONE_MAX_RSS] = "tree.gone.max_rss",
 	[ONE_DROPPED] = "tree.dropped",
 	[ONE_CGROUP_USER] = "tree.cgroup.user",
 	[ONE_CGROUP_SYSTEM] = "tree.cgroup.system",
@@ -79,44 +48,7 @@ static const char *const single_metric[NR_SINGLES] = {
 	[ONE_DEFERRED] = "self.smaps.deferred",
 	[ONE_BACKOFF] = "self.backoff",
 	[ONE_EVENTS_LOST] = "self.events_lost",
-	[ONE_GONE + GONE_USER] = "tree.gone.user",
-	[ONE_GONE + GONE_SYSTEM] = "tree.gone.system",
-	[ONE_GONE + GONE_MINOR] = "tree.gone.minor_faults",
-	[ONE_GONE + GONE_MAJOR] = "tree.gone.major_faults",
-	[ONE_GONE + GONE_VOLUNTARY] = "tree.gone.voluntary",
-	[ONE_GONE + GONE_INVOLUNTARY] = "tree.gone.involuntary",
-	[ONE_GONE + GONE_READ_CHARS] = "tree.gone.read_chars",
-	[ONE_GONE + GONE_WRITE_CHARS] = "tree.gone.write_chars",
-	[ONE_GONE + GONE_READ_CALLS] = "tree.gone.read_calls",
-	[ONE_GONE + GONE_WRITE_CALLS] = "tree.gone.write_calls",
-	[ONE_GONE + GONE_READ_BYTES] = "tree.gone.read_bytes",
-	[ONE_GONE + GONE_WRITE_BYTES] = "tree.gone.write_bytes",
 };
-
-#define P(x) (UINT32_C(1) << PART_##x)
-#define G(x) (UINT32_C(1) << GONE_##x)
-
-/* Which parts of the living and of the gone make up an amount. */
-static const struct {
-	uint32_t part, gone;
-	unsigned own; /* the part without which it is not known */
-} recipe[NR_USED] = {
-	[USED_CPU]         = {P(CPU) | P(CHILD_USER) | P(CHILD_SYSTEM), G(USER) | G(SYSTEM), PART_CPU},
-	[USED_USER]        = {P(USER) | P(CHILD_USER),       G(USER),        PART_USER},
-	[USED_SYSTEM]      = {P(SYSTEM) | P(CHILD_SYSTEM),   G(SYSTEM),      PART_SYSTEM},
-	[USED_MINOR]       = {P(MINOR) | P(CHILD_MINOR),     G(MINOR),       PART_MINOR},
-	[USED_MAJOR]       = {P(MAJOR) | P(CHILD_MAJOR),     G(MAJOR),       PART_MAJOR},
-	[USED_VOLUNTARY]   = {P(VOLUNTARY),                  G(VOLUNTARY),   PART_VOLUNTARY},
-	[USED_INVOLUNTARY] = {P(INVOLUNTARY),                G(INVOLUNTARY), PART_INVOLUNTARY},
-	[USED_READ_CHARS]  = {P(READ_CHARS),                 G(READ_CHARS),  PART_READ_CHARS},
-	[USED_WRITE_CHARS] = {P(WRITE_CHARS),                G(WRITE_CHARS), PART_WRITE_CHARS},
-	[USED_READ_CALLS]  = {P(READ_CALLS),                 G(READ_CALLS),  PART_READ_CALLS},
-	[USED_WRITE_CALLS] = {P(WRITE_CALLS),                G(WRITE_CALLS), PART_WRITE_CALLS},
-	[USED_READ_BYTES]  = {P(READ_BYTES),                 G(READ_BYTES),  PART_READ_BYTES},
-	[USED_WRITE_BYTES] = {P(WRITE_BYTES),                G(WRITE_BYTES), PART_WRITE_BYTES},
-};
-#undef P
-#undef G
 
 static const unsigned level_column[NR_LEVELS] = {
 	[LEVEL_RSS] = COL_RSS,
@@ -140,11 +72,10 @@ struct account {
 	int64_t single[NR_SINGLES], single_offset[NR_SINGLES]; /* last value; what falls added up to */
 	uint64_t single_seen;				       /* mask */
 	struct account_facts facts;
-	int64_t base[NR_USED]; /* used before the recording began */
-	struct point waiting;  /* read, not yet given */
+	struct lines lines;
+	struct node_totals totals;
+	struct point waiting; /* read, not yet given */
 	bool has_waiting, gap, ended;
-	int64_t given[NR_USED]; /* of the last point given */
-	uint32_t given_valid;
 };
 
 int account_open(const char *path, struct account **ret)
@@ -155,6 +86,8 @@ int account_open(const char *path, struct account **ret)
 	if (!a)
 		return -ENOMEM;
 	living_init(&a->living);
+	lines_init(&a->lines);
+	totals_init(&a->totals);
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i].col = -1;
 	r = store_open(path, &a->reader);
@@ -172,6 +105,8 @@ struct account *account_close(struct account *a)
 		return NULL;
 	store_close(a->reader);
 	living_release(&a->living);
+	lines_release(&a->lines);
+	totals_release(&a->totals);
 	meta_release(&a->meta);
 	meta_release(&a->ending);
 	meta_release(&a->why);
@@ -221,29 +156,7 @@ static void singles_read(struct account *a)
 
 /* ---- points ---- */
 
-static bool used_now(const struct account *a, unsigned used, int64_t *ret)
-{
-	const struct living *l = &a->living;
-	uint64_t sum = 0;
-
-	/* No process was ever read: only when none was sampled at all do the ended ones tell everything. */
-	if (l->part_seen && !(l->part_seen >> recipe[used].own & 1))
-		return false;
-	for (unsigned i = 0; i < NR_GONE; i++) {
-		if (!(recipe[used].gone >> i & 1))
-			continue;
-		if (!has_single(a, ONE_GONE + i))
-			return false;
-		sum += (uint64_t)a->single[ONE_GONE + i] + (uint64_t)a->single_offset[ONE_GONE + i];
-	}
-	for (unsigned i = 0; i < NR_PARTS; i++)
-		if (recipe[used].part >> i & 1)
-			sum += (uint64_t)l->part[i];
-	*ret = (int64_t)sum;
-	return true;
-}
-
-/* The kernel's own total where there is one. */
+/* The kernel's own total of what `run` started, where there is one. */
 static bool cgroup_now(const struct account *a, unsigned used, int64_t *ret)
 {
 	static const unsigned from[] = {[USED_CPU] = ONE_CGROUP_CPU,
@@ -256,73 +169,68 @@ static bool cgroup_now(const struct account *a, unsigned used, int64_t *ret)
 	return true;
 }
 
-static void point_levels(struct account *a, struct point *p)
+/* What the kernel counted replaces what the processes of the command add up to, in its own line and in the
+ * whole, which may hold others beside it. */
+static bool used_now(const struct account *a, unsigned line, unsigned used, int64_t *ret)
 {
-	const struct living *l = &a->living;
-	uint64_t alive = MAX((uint64_t)l->nr_bound, (uint64_t)MAX(single_or(a, ONE_PROCESSES, 0), 0));
+	unsigned command = (unsigned)a->lines.command;
+	int64_t counted, added, all;
 
-	for (unsigned i = 0; i < NR_LEVELS; i++) {
-		/* With nobody alive any more it is zero; with somebody alive who cannot be read it is not
-		 * known. */
-		if (!l->level_nr[i] && (l->nr_bound || !(l->level_seen >> i & 1)))
-			continue;
-		p->level[i] = l->level[i];
-		p->level_valid |= UINT32_C(1) << i;
-	}
-	if (l->set >= 0 || has_single(a, ONE_PROCESSES)) {
-		p->level[LEVEL_PROCESSES] = (int64_t)alive;
-		p->level_valid |= UINT32_C(1) << LEVEL_PROCESSES;
-		a->facts.peak_processes = MAX(a->facts.peak_processes, alive);
-	}
+	if ((line && line != command) || !cgroup_now(a, used, &counted))
+		return line_used(&a->lines, &a->living, line, used, ret);
+	*ret = counted;
+	if (!line && command && line_used(&a->lines, &a->living, command, used, &added) &&
+		line_used(&a->lines, &a->living, 0, used, &all))
+		*ret = (int64_t)((uint64_t)all - (uint64_t)added + (uint64_t)counted);
+	return true;
 }
 
-static void point_make(struct account *a, int64_t time_ns, struct point *ret)
+static void line_make(struct account *a, unsigned line, bool first, struct amounts *ret)
 {
-	bool first = !a->facts.ticks;
-
-	*ret = (struct point){.time_ns = time_ns, .first = first, .gap = a->gap};
-	a->gap = false;
-	if (a->living.set >= 0)
-		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set));
-	singles_read(a);
+	*ret = (struct amounts){0};
 	for (unsigned i = 0; i < NR_USED; i++) {
-		int64_t v;
+		int64_t *base = &a->lines.line[line].base[i], v;
 
-		if (!cgroup_now(a, i, &v) && !used_now(a, i, &v))
+		if (!used_now(a, line, i, &v))
 			continue;
 		if (first && a->facts.attached)
-			a->base[i] = v;
-		ret->used[i] = (int64_t)((uint64_t)v - (uint64_t)a->base[i]);
+			*base = v;
+		ret->used[i] = (int64_t)((uint64_t)v - (uint64_t)*base);
 		ret->used_valid |= UINT32_C(1) << i;
 	}
-	point_levels(a, ret);
+	line_levels(&a->lines, &a->living, line, ret);
+}
+
+/* Takes the tick in. 1 when that made the waiting point ready, 0 when not; -ENOMEM. */
+static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
+{
+	bool ready = a->has_waiting, first = !a->facts.ticks;
+	unsigned nr = account_lines(a);
+	int r = totals_tick(&a->totals, a->reader, time_ns);
+
+	if (a->living.set >= 0)
+		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set));
+	lines_read(&a->lines, a->reader);
+	singles_read(a);
+	for (unsigned i = 0; i < nr; i++) {
+		struct amounts next;
+
+		line_make(a, i, first, &next);
+		if (ready)
+			line_settle(&a->lines, i, &next);
+		a->lines.waiting[i] = next;
+	}
 	if (first)
 		living_start(&a->living, a->facts.attached);
 	a->facts.ticks++;
-}
-
-/* The waiting point as it is to be given, in the light of the one after it (NULL: there is none). */
-static void point_settle(struct account *a, const struct point *next, struct point *ret)
-{
-	struct point *p = &a->waiting;
-
-	for (unsigned i = 0; i < NR_USED; i++) {
-		uint32_t bit = UINT32_C(1) << i;
-
-		if (!(p->used_valid & bit)) {
-			/* What was used stays used. */
-			p->used[i] = a->given[i];
-			p->used_valid |= a->given_valid & bit;
-			continue;
-		}
-		if (next && next->used_valid & bit)
-			p->used[i] = MIN(p->used[i], next->used[i]);
-		if (a->given_valid & bit)
-			p->used[i] = MAX(p->used[i], a->given[i]);
-		a->given[i] = p->used[i];
-		a->given_valid |= bit;
-	}
-	*ret = *p;
+	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
+	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));
+	*ret = a->waiting;
+	a->waiting =
+		(struct point){.time_ns = time_ns, .gap = a->gap, .nr_lines = nr, .line = a->lines.given};
+	a->gap = false;
+	a->has_waiting = true;
+	return r < 0 ? r : ready;
 }
 
 /* ---- records ---- */
@@ -332,25 +240,10 @@ static void on_schema(struct account *a)
 	const struct schema *schema = store_reader_schema(a->reader);
 
 	living_bind(&a->living, schema);
+	lines_bind(&a->lines, schema);
+	totals_bind(&a->totals, schema);
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i] = column_find(schema, single_metric[i]);
-}
-
-static bool pair_is(const struct pair *pair, const char *text)
-{
-	return pair && pair->len == strlen(text) && !memcmp(pair->value, text, pair->len);
-}
-
-static void on_gone(struct account *a, const struct store_record *record)
-{
-	const struct pair *how = pairs_find(record->pairs, "how");
-
-	/* Reaped by us, by a living member, or told by the kernel with its account: else nobody saw the end.
-	 */
-	if (!pair_is(how, "reaped") && !pair_is(how, "exit-record") &&
-		!living_has_parent(&a->living, record->id))
-		a->facts.only_sampled++;
-	living_gone(&a->living, record->id, record->pairs);
 }
 
 /* A metric turned out to be out of reach after the schema was written. */
@@ -380,26 +273,41 @@ static int on_event(struct account *a, const struct store_record *record)
 	return strcmp(record->kind, "unavailable") ? 0 : on_unavailable(a, record->pairs);
 }
 
+/* The groups stand in the order of their targets, whoever comes first. */
+static int on_meta(struct account *a, const struct pairs *pairs)
+{
+	const struct pair *groups = pairs_find(pairs, "groups");
+	uint64_t mask;
+
+	if (meta_merge(&a->meta, pairs) == -ENOMEM)
+		return -ENOMEM;
+	a->facts.attached = !strcmp(meta_text(&a->meta, "mode"), "attach");
+	return groups_mask(&a->living.group, groups, &mask);
+}
+
+static int on_instance(struct account *a, const struct store_record *record)
+{
+	if (a->living.set >= 0 && record->set == (uint32_t)a->living.set)
+		return living_join(&a->living, record->row, record->id, record->pairs);
+	if (a->lines.set >= 0 && record->set == (uint32_t)a->lines.set)
+		return lines_instance(&a->lines, &a->living, record->id, record->pairs);
+	return totals_instance(&a->totals, record);
+}
+
 static int on_record(struct account *a, const struct store_record *record)
 {
-	bool process = a->living.set >= 0 && record->set == (uint32_t)a->living.set;
-
 	switch (record->type) {
-	case STORE_META: {
-		int r = meta_merge(&a->meta, record->pairs);
-
-		a->facts.attached = !strcmp(meta_text(&a->meta, "mode"), "attach");
-		return r == -ENOMEM ? r : 0;
-	}
+	case STORE_META:
+		return on_meta(a, record->pairs);
 	case STORE_SCHEMA:
 		on_schema(a);
 		return 0;
 	case STORE_INSTANCE:
-		return process ? living_join(&a->living, record->row, record->id, record->pairs) : 0;
+		return on_instance(a, record);
 	case STORE_GONE:
-		if (process)
-			on_gone(a, record);
-		return 0;
+		if (a->living.set < 0 || record->set != (uint32_t)a->living.set)
+			return 0;
+		return living_gone(&a->living, record->id, record->pairs);
 	case STORE_EVENT:
 		return on_event(a, record);
 	case STORE_LOST:
@@ -428,19 +336,14 @@ static void account_finish(struct account *a)
 		return;
 	a->ended = true;
 	store_health(a->reader, &health);
-	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->living.nr_bound), 0);
+	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->living.line[0].nr), 0);
 	living_finish(&a->living);
 	f->complete = health.complete;
 	f->lost_bytes = health.lost_bytes;
 	f->lost_places = health.damaged;
 	f->tail_bytes = health.tail_bytes;
-	f->seen = a->living.seen;
-	f->unsampled = single_or(a, ONE_UNSAMPLED, -1);
 	f->unknown = single_or(a, ONE_UNKNOWN, -1);
-	f->observed_cpu_ns = a->living.observed_cpu_ns;
-	f->max_hwm_bytes = MAX(a->living.max_hwm_bytes, single_or(a, ONE_MAX_RSS, -1));
-	if (f->max_hwm_bytes >= 0)
-		f->max_hwm_bytes = MAX(f->max_hwm_bytes, a->living.max_rss_bytes);
+	f->groups_left_out = a->living.group.left_out;
 	f->cgroup_peak_bytes = single_or(a, ONE_CGROUP_PEAK, -1);
 	f->self_cpu_ns = ending_or(a, "self_cpu_ns", single_or(a, ONE_SELF_CPU, -1));
 	f->missed = ending_or(a, "missed", single_or(a, ONE_MISSED, -1));
@@ -457,22 +360,6 @@ static void account_finish(struct account *a)
 	f->self_rss_bytes = MAX(f->self_rss_bytes, kib > 0 && kib < INT64_MAX / 1024 ? kib * 1024 : -1);
 }
 
-/* Takes the tick in. True when that made the waiting point ready. */
-static bool on_tick(struct account *a, int64_t time_ns, struct point *ret)
-{
-	struct point next;
-	bool ready = a->has_waiting;
-
-	point_make(a, time_ns, &next);
-	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
-	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));
-	if (ready)
-		point_settle(a, &next, ret);
-	a->waiting = next;
-	a->has_waiting = true;
-	return ready;
-}
-
 int account_next(struct account *a, struct point *ret)
 {
 	struct store_record record;
@@ -482,19 +369,16 @@ int account_next(struct account *a, struct point *ret)
 		if (r < 0)
 			return r;
 		a->facts.last_ns = MAX(a->facts.last_ns, record.time_ns);
-		if (record.type == STORE_TICK) {
-			if (on_tick(a, record.time_ns, ret))
-				return 1;
-			continue;
-		}
-		r = on_record(a, &record);
-		if (r < 0)
+		r = record.type == STORE_TICK ? on_tick(a, record.time_ns, ret) : on_record(a, &record);
+		if (r)
 			return r;
 	}
 	account_finish(a);
 	if (!a->has_waiting)
 		return 0;
-	point_settle(a, NULL, ret);
+	for (unsigned i = 0; i < a->waiting.nr_lines; i++)
+		line_settle(&a->lines, i, NULL);
+	*ret = a->waiting;
 	a->has_waiting = false;
 	return 1;
 }
@@ -511,24 +395,73 @@ static bool has_helper(const struct account *a, const char *name)
 	return strstr(meta_text(&a->meta, "helpers"), name) != NULL;
 }
 
-bool account_cpu_is_lower_bound(const struct account *a)
+unsigned account_lines(const struct account *a)
 {
-	if (a->facts.has_cgroup || has_helper(a, "taskstats"))
+	return 1 + a->living.group.nr;
+}
+
+/* Everything in the line is the command's, of which the kernel has kept a total. */
+static bool is_all_counted(const struct account *a, unsigned line)
+{
+	unsigned command = (unsigned)a->lines.command;
+
+	if (!a->facts.has_cgroup)
+		return false;
+	return command ? line == command || (!line && account_lines(a) == 2) : !line;
+}
+
+static bool is_lower_bound(const struct account *a, unsigned line)
+{
+	if (is_all_counted(a, line) || has_helper(a, "taskstats"))
 		return false;
 	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0;
 }
 
-enum cpu_source account_cpu_source(const struct account *a)
+static enum cpu_source cpu_source(const struct account *a, unsigned line)
 {
-	if (a->facts.has_cgroup)
+	bool sampled = a->living.line[line].only_sampled;
+
+	if (is_all_counted(a, line))
 		return CPU_CGROUP;
-	if (!(a->given_valid >> USED_CPU & 1))
+	if (!(a->lines.given[line].used_valid >> USED_CPU & 1))
 		return CPU_UNKNOWN;
 	/* In a tree that we started everyone is waited for by a member or by us. Of an attached one, the
-	 * roots are waited for by strangers, and orphans go to init. */
-	if (account_cpu_is_lower_bound(a) || (a->facts.attached && a->facts.only_sampled))
+	 * roots are waited for by strangers, and orphans go to init; members of groups by those outside. */
+	if (is_lower_bound(a, line) || ((line || a->facts.attached) && sampled))
 		return CPU_SAMPLES;
 	return CPU_RUSAGE;
+}
+
+struct line_facts account_line(const struct account *a, unsigned line)
+{
+	const struct sums *sums = &a->living.line[line];
+	const struct line *said = &a->lines.line[line];
+	struct line_facts f = {.seen = sums->seen,
+		.only_sampled = sums->only_sampled,
+		.unsampled = line_cell_or(said, LINE_UNSAMPLED, -1),
+		.observed_cpu_ns = sums->observed_cpu_ns,
+		.max_hwm_bytes = MAX(sums->max_hwm_bytes, line_cell_or(said, LINE_MAX_RSS, -1)),
+		.one_valid = sums->level_seen,
+		.cpu_source = cpu_source(a, line),
+		.cpu_is_lower_bound = is_lower_bound(a, line)};
+
+	memcpy(f.one, sums->one, sizeof(f.one));
+	/* The kernel brings its mark up to date now and then only: what was seen was reached. */
+	if (f.max_hwm_bytes >= 0 && f.one_valid >> LEVEL_RSS & 1)
+		f.max_hwm_bytes = MAX(f.max_hwm_bytes, f.one[LEVEL_RSS]);
+	if (!line)
+		return f;
+	f.name = a->living.group.item[line - 1].name;
+	f.name_len = a->living.group.item[line - 1].len;
+	f.kind = said->kind;
+	f.target = said->target;
+	f.own = a->living.own >> (line - 1) & 1;
+	return f;
+}
+
+const struct node_totals *account_totals(const struct account *a)
+{
+	return &a->totals;
 }
 
 const struct meta *account_meta(const struct account *a)
@@ -562,12 +495,14 @@ const char *account_why(const struct account *a, const char *metric)
 	return a->facts.ticks ? "could not be read" : "no sample was taken";
 }
 
-const char *used_metric(enum used used)
+const char *account_used_why(const struct account *a, unsigned line, enum used used)
 {
-	return process_column_metric(recipe[used].own);
+	return account_why(a,
+		line && a->lines.set < 0 ? line_metric(LINE_GONE, true)
+					 : process_column_metric(used_part(used)));
 }
 
-const char *level_metric(enum level level)
+const char *account_level_why(const struct account *a, enum level level)
 {
-	return process_column_metric(level_column[level]);
+	return account_why(a, process_column_metric(level_column[level]));
 }

@@ -1,5 +1,5 @@
-/* One recording, read once from its beginning to its end, as the story of the job's tree: what it has used up
- * to each tick, and how much it held at each tick.
+/* One recording, read once from its beginning to its end, as the story of the job's tree and of each group of
+ * its processes: what it has used up to each tick, and how much it held at each tick.
  *
  * Memory grows with the processes alive at once, never with the length of the recording. */
 #ifndef QUERY_ACCOUNT_H
@@ -40,13 +40,19 @@ enum level { /* sums over the live processes */
 	NR_LEVELS
 };
 
-struct point { /* one tick */
-	int64_t time_ns;
-	bool first;			  /* of the recording */
-	bool gap;			  /* something was lost since the point before: no rate across */
+struct amounts {
 	uint32_t used_valid, level_valid; /* masks */
 	int64_t used[NR_USED];		  /* since the job's start, or since we attached */
 	int64_t level[NR_LEVELS];
+};
+
+struct point { /* one tick */
+	int64_t time_ns;
+	bool gap;	   /* something was lost since the point before: no rate across */
+	unsigned nr_lines; /* only grows */
+	/* Line 0 is the whole, the others are the groups in the order in which they appeared. Valid until the
+	 * next call. */
+	const struct amounts *line;
 };
 
 enum cpu_source {
@@ -61,22 +67,37 @@ struct account_facts {
 	uint64_t ticks;
 	int64_t last_ns; /* of any record */
 	bool complete, attached;
-	uint64_t seen, unfinished, peak_processes;
-	int64_t unsampled, unknown; /* -1: not recorded */
-	int64_t observed_cpu_ns;    /* in sampled processes */
-	int64_t max_hwm_bytes, cgroup_peak_bytes;
+	uint64_t unfinished;
+	int64_t unknown; /* -1: not recorded */
+	int64_t cgroup_peak_bytes;
 	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred,
 		events_lost; /* -1: unknown */
 	int64_t dropped_ns;
 	uint64_t sigchld_ignored; /* processes */
-	uint64_t only_sampled;	  /* ended processes whose last moments nobody saw */
 	uint64_t io_unread;	  /* sampled processes whose io could not be read */
 	uint64_t pss_reads;	  /* processes whose PSS was read at least once */
 	uint64_t lost_bytes, lost_places, tail_bytes, clock_steps, stops;
-	bool has_cgroup;
+	bool has_cgroup, groups_left_out;
+};
+
+/* What is known of one line at the end. */
+struct line_facts {
+	const char *name, *kind, *target; /* of a group; NULL for the whole */
+	size_t name_len;
+	bool own; /* without what members' children used */
+	uint64_t seen;
+	uint64_t only_sampled;	 /* ended processes whose last moments nobody saw */
+	int64_t unsampled;	 /* -1: not recorded */
+	int64_t observed_cpu_ns; /* in sampled processes */
+	int64_t max_hwm_bytes;	 /* of any one process; -1: not known */
+	int64_t one[NR_LEVELS];	 /* the most that any one process had at a tick */
+	uint32_t one_valid;
+	enum cpu_source cpu_source;
+	bool cpu_is_lower_bound;
 };
 
 struct account;
+struct node_totals;
 
 /* Opens the recording. -EBADMSG, -ENOENT, -ENOMEM... */
 int account_open(const char *path, struct account **ret);
@@ -86,14 +107,15 @@ int account_next(struct account *a, struct point *ret);
 
 /* Meaningful when account_next() has returned 0. */
 const struct account_facts *account_facts(const struct account *a);
-enum cpu_source account_cpu_source(const struct account *a);
-bool account_cpu_is_lower_bound(const struct account *a);
+unsigned account_lines(const struct account *a);
+struct line_facts account_line(const struct account *a, unsigned line);
+const struct node_totals *account_totals(const struct account *a);
 const struct meta *account_meta(const struct account *a);     /* META */
 const struct meta *account_ending(const struct account *a);   /* SUMMARY; empty when unfinished */
 const struct schema *account_schema(const struct account *a); /* NULL when the recording has none */
 /* Why a metric has no value, for people; the text is static or lives as long as the account. */
 const char *account_why(const struct account *a, const char *metric);
-/* The metric whose absence explains the absence of the amount or the level. */
-const char *used_metric(enum used used);
-const char *level_metric(enum level level);
+/* The same of an amount or a level. */
+const char *account_used_why(const struct account *a, unsigned line, enum used used);
+const char *account_level_why(const struct account *a, enum level level);
 #endif

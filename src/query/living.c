@@ -3,6 +3,10 @@
  * - A counter that falls was reset: counting goes on from the new value, and the interval in which it fell
  * adds nothing. (Adding the new value, as one does for counters that surely began again at zero, would count
  * all of it twice when a kernel takes back a single tick.)
+ * - What a latecomer did before it joined is not the job's, and what a process did before it joined a group
+ * is not the group's: its first value is taken off. What it did in a group that it left alive stays there.
+ * When a process ends, the account of the gone takes over all that it ever used, and these corrections
+ * remain.
  * - A counter that cannot be read any more (a zombie's io) keeps its last value: it was used. A level that
  * cannot be read is absent.
  * - PSS and USS are read seldom, RSS at every tick. In between they follow RSS: most memory that comes and
@@ -94,7 +98,9 @@ static int64_t sub(int64_t a, int64_t b)
 
 void living_init(struct living *l)
 {
-	*l = (struct living){.set = -1, .max_hwm_bytes = -1};
+	*l = (struct living){.set = -1};
+	for (unsigned i = 0; i < LINES_MOST; i++)
+		l->line[i].max_hwm_bytes = -1;
 	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++)
 		l->column[i] = (struct column){.set = -1, .col = -1};
 }
@@ -105,6 +111,7 @@ void living_release(struct living *l)
 	free(l->by_row);
 	idmap_release(&l->by_id);
 	idmap_release(&l->by_pid);
+	groups_release(&l->group);
 	living_init(l);
 }
 
@@ -159,24 +166,42 @@ static bool part_get(const struct cells *c, unsigned part, int64_t *ret)
 	return true;
 }
 
+/* The next line that a process of these groups is in. */
+static unsigned line_after(uint64_t groups, unsigned line)
+{
+	uint64_t rest = line < GROUPS_MOST ? groups >> line << line : 0;
+
+	return rest ? (unsigned)__builtin_ctzll(rest) + 1 : LINES_MOST;
+}
+
+#define for_each_group_line(line, groups) \
+	for (unsigned line = line_after(groups, 0); line < LINES_MOST; line = line_after(groups, line))
+#define for_each_line(line, groups) \
+	for (unsigned line = 0; line < LINES_MOST; line = line_after(groups, line))
+
 static void part_set(struct living *l, struct process *p, unsigned part, int64_t raw)
 {
 	uint32_t bit = UINT32_C(1) << part;
-	int64_t before = add(p->raw[part], p->offset[part]);
+	int64_t before = add(p->raw[part], p->offset[part]), growth;
+	bool past = p->late && !(p->part_seen & bit);
 
 	if (!(p->part_seen & bit)) {
 		p->part_seen |= bit;
-		l->part_seen |= bit;
-		/* What a latecomer did before it joined is not the job's. */
-		if (p->late)
+		if (past)
 			p->from[part] = raw;
-		if (p->late && l->started)
-			l->part[part] = sub(l->part[part], raw);
 	} else if (raw < p->raw[part]) {
 		p->offset[part] = add(p->offset[part], p->raw[part] - raw);
 	}
 	p->raw[part] = raw;
-	l->part[part] = add(l->part[part], sub(add(raw, p->offset[part]), before));
+	growth = past ? 0 : sub(add(raw, p->offset[part]), before);
+	for_each_line(i, p->groups)
+	{
+		l->line[i].part_seen |= bit;
+		if (p->row != STORE_NO_ROW)
+			l->line[i].part[part] = add(l->line[i].part[part], growth);
+		if (part == PART_CPU)
+			l->line[i].observed_cpu_ns = add(l->line[i].observed_cpu_ns, growth);
+	}
 }
 
 static void level_put(int64_t *level, uint32_t *valid, enum level which, int64_t value)
@@ -260,23 +285,37 @@ static uint32_t levels_get(const struct cells *c, int64_t *level)
 	return valid;
 }
 
-static void levels_set(struct living *l, struct process *p, const int64_t *level, uint32_t valid)
+/* Puts what the process holds into the sums of a line (or takes it out). */
+static void levels_count(struct sums *s, const struct process *p, bool in)
 {
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
-		if (p->level_valid >> i & 1) {
-			l->level[i] = sub(l->level[i], p->level[i]);
-			l->level_nr[i]--;
-		}
-		if (valid >> i & 1) {
-			l->level[i] = add(l->level[i], level[i]);
-			l->level_nr[i]++;
-			p->level[i] = level[i];
-			p->peak[i] = p->peak_seen >> i & 1 ? MAX(p->peak[i], level[i]) : level[i];
-		}
+		if (!(p->level_valid >> i & 1))
+			continue;
+		s->level[i] = in ? add(s->level[i], p->level[i]) : sub(s->level[i], p->level[i]);
+		s->level_nr[i] += in ? 1 : -1u;
+		if (in)
+			s->one[i] = s->level_seen >> i & 1 ? MAX(s->one[i], p->level[i]) : p->level[i];
+	}
+	s->level_seen |= in ? p->level_valid : 0;
+}
+
+static void levels_set(struct living *l, struct process *p, const int64_t *level, uint32_t valid)
+{
+	for_each_line(i, p->groups) levels_count(&l->line[i], p, false);
+	for (unsigned i = 0; i < NR_LEVELS; i++) {
+		if (!(valid >> i & 1))
+			continue;
+		p->level[i] = level[i];
+		p->peak[i] = p->peak_seen >> i & 1 ? MAX(p->peak[i], level[i]) : level[i];
 	}
 	p->level_valid = valid;
 	p->peak_seen |= valid;
-	l->level_seen |= valid;
+	for_each_line(i, p->groups) levels_count(&l->line[i], p, true);
+}
+
+static void hwm_set(struct living *l, uint64_t groups, int64_t bytes)
+{
+	for_each_line(i, groups) l->line[i].max_hwm_bytes = MAX(l->line[i].max_hwm_bytes, bytes);
 }
 
 static void process_update(struct living *l, struct process *p, const int64_t *cell, uint64_t valid)
@@ -292,10 +331,7 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 	levels_set(l, p, level, level_valid);
 	if (cell_get(&c, COL_HWM, &v))
 		p->hwm = MAX(p->hwm, v);
-	/* The kernel brings its mark up to date now and then only: what was seen was reached. */
-	if (p->peak_seen >> LEVEL_RSS & 1)
-		l->max_rss_bytes = MAX(l->max_rss_bytes, p->peak[LEVEL_RSS]);
-	l->max_hwm_bytes = MAX(l->max_hwm_bytes, p->hwm);
+	hwm_set(l, p->groups, p->hwm);
 	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !p->ignores_sigchld) {
 		p->ignores_sigchld = true;
 		l->sigchld_ignored++;
@@ -330,6 +366,16 @@ static int by_row_grow(struct living *l, uint32_t row)
 	return 0;
 }
 
+/* Its contribution to the amounts of a line. */
+static void parts_count(struct sums *s, const struct process *p, bool in)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++) {
+		int64_t has = add(p->raw[i], p->offset[i]);
+
+		s->part[i] = in ? add(s->part[i], has) : sub(s->part[i], has);
+	}
+}
+
 /* Takes its contributions out of the sums; it stays known until it is forgotten. */
 static void process_unbind(struct living *l, struct process *p)
 {
@@ -337,10 +383,12 @@ static void process_unbind(struct living *l, struct process *p)
 		return;
 	l->by_row[p->row] = 0;
 	p->row = STORE_NO_ROW;
-	l->nr_bound--;
 	levels_set(l, p, NULL, 0);
-	for (unsigned i = 0; i < NR_PARTS; i++)
-		l->part[i] = sub(l->part[i], add(p->raw[i], p->offset[i]));
+	for_each_line(i, p->groups)
+	{
+		l->line[i].nr--;
+		parts_count(&l->line[i], p, false);
+	}
 }
 
 static int process_bind(struct living *l, struct process *p, uint32_t row)
@@ -357,10 +405,47 @@ static int process_bind(struct living *l, struct process *p, uint32_t row)
 		process_unbind(l, &l->process[l->by_row[row] - 1]);
 	p->row = row;
 	l->by_row[row] = index + 1;
-	l->nr_bound++;
-	for (unsigned i = 0; i < NR_PARTS; i++)
-		l->part[i] = add(l->part[i], add(p->raw[i], p->offset[i]));
+	for_each_line(i, p->groups)
+	{
+		l->line[i].nr++;
+		parts_count(&l->line[i], p, true);
+	}
 	return 0;
+}
+
+/* It is in other groups from now on. What it has used so far goes with it to no group: a sum that has it
+ * keeps it, one that has not does not get it. While it is not bound it is in no sum, and will be in the new
+ * ones when it is bound again. */
+static void process_regroup(struct living *l, struct process *p, uint64_t groups)
+{
+	uint64_t joins = groups & ~p->groups, leaves = p->groups & ~groups;
+	bool bound = p->row != STORE_NO_ROW;
+
+	for_each_group_line(i, joins)
+	{
+		struct sums *s = &l->line[i];
+
+		s->part_seen |= p->part_seen;
+		s->seen += !(p->ever >> (i - 1) & 1);
+		s->nr += bound;
+		s->max_hwm_bytes = MAX(s->max_hwm_bytes, p->hwm);
+		if (bound)
+			levels_count(s, p, true);
+		else
+			parts_count(s, p, false);
+	}
+	for_each_group_line(i, leaves)
+	{
+		struct sums *s = &l->line[i];
+
+		s->nr -= bound;
+		if (bound)
+			levels_count(s, p, false);
+		else
+			parts_count(s, p, true);
+	}
+	p->groups = groups;
+	p->ever |= groups;
 }
 
 int64_t process_used(const struct process *p, enum part part)
@@ -381,10 +466,8 @@ static void process_forget(struct living *l, uint32_t index)
 
 	process_unbind(l, p);
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
-	for (unsigned i = 0; i < NR_PARTS; i++)
-		l->part[i] = add(l->part[i], p->offset[i]);
-	if (p->part_seen & 1 << PART_CPU)
-		l->observed_cpu_ns = add(l->observed_cpu_ns, process_used(p, PART_CPU));
+	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
+		add(l->line[line].part[i], p->offset[i]);
 	if (p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) && l->column[PART_READ_CHARS].col >= 0)
 		l->io_unread++;
 	idmap_remove(&l->by_id, p->id);
@@ -415,7 +498,7 @@ static int process_new(struct living *l, uint32_t id, uint32_t *ret_index)
 	if (r < 0)
 		return r;
 	l->process[l->nr] = (struct process){.id = id, .row = STORE_NO_ROW, .hwm = -1};
-	l->seen++;
+	l->line[0].seen++;
 	*ret_index = l->nr++;
 	return 0;
 }
@@ -425,11 +508,15 @@ int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs 
 	uint32_t index = idmap_get(&l->by_id, id);
 	int64_t late = 0, pid = 0, ppid = 0;
 	struct process *p;
+	uint64_t groups;
 	int r = index == IDMAP_NONE ? process_new(l, id, &index) : 0;
 
+	if (r >= 0)
+		r = groups_mask(&l->group, pairs_find(identity, "groups"), &groups);
 	if (r < 0)
 		return r;
 	p = &l->process[index];
+	process_regroup(l, p, groups);
 	pairs_get_num(identity, "late", &late);
 	pairs_get_num(identity, "pid", &pid);
 	pairs_get_num(identity, "ppid", &ppid);
@@ -444,30 +531,98 @@ int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs 
 	return row == STORE_NO_ROW ? 0 : process_bind(l, p, row);
 }
 
-bool living_has_parent(const struct living *l, uint32_t id)
-{
-	const struct process *p = living_find(l, id);
+/* ---- the end of a process ---- */
 
-	return p && idmap_get(&l->by_pid, p->ppid) != IDMAP_NONE;
+static const struct process *parent_of(const struct living *l, const struct process *p)
+{
+	uint32_t id = p->ppid ? idmap_get(&l->by_pid, p->ppid) : IDMAP_NONE;
+
+	return id == IDMAP_NONE ? NULL : living_find(l, id);
 }
 
-void living_gone(struct living *l, uint32_t id, const struct pairs *last)
+static bool pair_is(const struct pair *pair, const char *text)
+{
+	return pair && pair->len == strlen(text) && !memcmp(pair->value, text, pair->len);
+}
+
+/* Reaped by us, told by the kernel with its account, or waited for by a living member of the same line, which
+ * has its times from then on: else nobody saw its last moments. */
+static void count_only_sampled(
+	struct living *l, uint64_t groups, const struct process *parent, const struct pairs *last)
+{
+	const struct pair *how = pairs_find(last, "how");
+	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+
+	if (pair_is(how, "reaped") || pair_is(how, "exit-record"))
+		return;
+	l->line[0].only_sampled += !parent;
+	for_each_group_line(i, groups & ~heir) l->line[i].only_sampled++;
+}
+
+/* A parent's io counters take in those of the children it waits for. A group that counts its members without
+ * their children takes off again what is known of them. */
+static void take_off_children_io(
+	struct living *l, const struct process *p, const struct process *parent, const struct pairs *last)
+{
+	static const char *const key[] = {[PART_READ_CHARS] = "read_chars",
+		[PART_WRITE_CHARS] = "write_chars",
+		[PART_READ_CALLS] = "read_calls",
+		[PART_WRITE_CALLS] = "write_calls",
+		[PART_READ_BYTES] = "read_bytes",
+		[PART_WRITE_BYTES] = "write_bytes"};
+
+	if (!parent || parent->ignores_sigchld)
+		return;
+	for_each_group_line(line, parent->groups & l->own) for (unsigned i = PART_READ_CHARS;
+								i <= PART_WRITE_BYTES; i++)
+	{
+		int64_t io = p->raw[i];
+
+		pairs_get_num(last, key[i], &io);
+		io = MIN(MAX(io, p->raw[i]), LARGEST);
+		l->line[line].part[i] = sub(l->line[line].part[i], io);
+	}
+}
+
+/* Its whole story is this one record. */
+static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_rss)
+{
+	uint64_t groups;
+	int r = groups_mask(&l->group, pairs_find(last, "groups"), &groups);
+
+	if (r < 0)
+		return r;
+	hwm_set(l, groups, max_rss);
+	count_only_sampled(l, groups, NULL, last);
+	for_each_line(i, groups) l->line[i].seen++;
+	return 0;
+}
+
+int living_gone(struct living *l, uint32_t id, const struct pairs *last)
 {
 	uint32_t index = idmap_get(&l->by_id, id);
-	int64_t kib, cpu_ns, sampled = 0;
+	int64_t kib = 0, cpu_ns, sampled = 0, max_rss;
+	const struct process *parent;
+	struct process *p;
 
-	if (pairs_get_num(last, "max_rss_kib", &kib) && kib > 0)
-		l->max_hwm_bytes = MAX(l->max_hwm_bytes, MIN(kib, LARGEST >> 10) * 1024);
-	if (index == IDMAP_NONE) {
-		l->seen++; /* its whole story is this one record */
-		return;
-	}
+	pairs_get_num(last, "max_rss_kib", &kib);
+	max_rss = kib > 0 ? MIN(kib, LARGEST >> 10) * 1024 : -1;
+	if (index == IDMAP_NONE)
+		return unknown_gone(l, last, max_rss);
+	p = &l->process[index];
+	hwm_set(l, p->groups, max_rss);
 	/* It was read once more after its last tick. */
 	pairs_get_num(last, "sampled", &sampled);
-	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > l->process[index].raw[PART_CPU])
-		part_set(l, &l->process[index], PART_CPU, MIN(cpu_ns, LARGEST));
+	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->raw[PART_CPU])
+		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
+	parent = parent_of(l, p);
+	count_only_sampled(l, p->groups, parent, last);
+	take_off_children_io(l, p, parent, last);
 	process_forget(l, index);
+	return 0;
 }
+
+/* ---- time ---- */
 
 void living_tick(struct living *l, struct table *t)
 {
@@ -493,11 +648,12 @@ void living_lost(struct living *l)
 
 void living_start(struct living *l, bool attached)
 {
-	l->started = true;
 	if (!attached)
 		return;
 	for (uint32_t i = 0; i < l->nr; i++)
 		memcpy(l->process[i].from, l->process[i].raw, sizeof(l->process[i].from));
+	for (unsigned i = 0; i < LINES_MOST; i++)
+		l->line[i].observed_cpu_ns = 0;
 }
 
 void living_finish(struct living *l)

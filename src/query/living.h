@@ -1,4 +1,5 @@
-/* The live processes of a recording and the sums over them, kept up to date by what each tick changed.
+/* The live processes of a recording and the sums over them, of the whole and of each group, kept up to date
+ * by what each tick changed.
  *
  * A sum is never recomputed: when a row changes, its old contribution is taken out and the new one put in, so
  * a tick costs what changed in it. Contributions are integers; nothing drifts. */
@@ -6,6 +7,7 @@
 #define QUERY_LIVING_H
 
 #include "query/account.h"
+#include "query/groups.h"
 
 enum part {	  /* counters of a process that add up to amounts of the tree */
 	PART_CPU, /* its own CPU time: the exact clock, or user + system */
@@ -57,6 +59,23 @@ struct column column_find(const struct schema *schema, const char *metric);
 int64_t column_value(const struct column *c, int64_t cell);
 const char *process_column_metric(unsigned column);
 
+/* Lines: the whole is line 0, group g is line g + 1. */
+#define LINES_MOST (1 + GROUPS_MOST)
+
+struct sums {			/* over the live processes of one line */
+	int64_t part[NR_PARTS]; /* of the bound, and what resets, latecomers and changes of group correct */
+	uint32_t part_seen;	/* mask: any process ever */
+	int64_t level[NR_LEVELS];
+	uint32_t level_nr[NR_LEVELS]; /* processes that contribute */
+	uint32_t level_seen;	      /* mask: any process ever */
+	int64_t one[NR_LEVELS];	      /* the most that any one process had */
+	int64_t max_hwm_bytes;	      /* of any one process, as the kernel kept it; -1: not known */
+	uint32_t nr;		      /* bound */
+	uint64_t seen;
+	uint64_t only_sampled; /* ended, and their last moments are known to nobody in this line */
+	int64_t observed_cpu_ns;
+};
+
 struct living {
 	int set; /* -1: processes are not recorded */
 	struct column column[NR_PROCESS_COLUMNS];
@@ -64,7 +83,8 @@ struct living {
 		uint32_t id, row; /* STORE_NO_ROW: not bound now */
 		uint32_t pid, ppid;
 		bool late, ignores_sigchld;
-		uint32_t part_seen; /* mask: had a value at least once */
+		uint64_t groups, ever; /* masks: now, at any time */
+		uint32_t part_seen;    /* mask: had a value at least once */
 		uint32_t level_valid;
 		bool had_pss;
 		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
@@ -74,24 +94,16 @@ struct living {
 		int64_t hwm;	    /* -1: not known */
 	} * process;
 	uint32_t nr, cap; /* dense */
-	uint32_t nr_bound;
 	uint32_t *by_row; /* row -> index + 1 */
 	uint32_t nr_by_row;
 	struct idmap by_id, by_pid;
-	bool loose;   /* after a loss: the unbound have not been given up yet */
-	bool started; /* the first tick is over: late comers bring a past that is not ours */
-
-	int64_t part[NR_PARTS]; /* of the bound, and what resets and latecomers correct */
-	uint32_t part_seen;	/* mask: any process ever */
-	int64_t level[NR_LEVELS];
-	uint32_t level_nr[NR_LEVELS];	   /* processes that contribute */
-	uint32_t level_seen;		   /* mask: any process ever */
+	bool loose;			   /* after a loss: the unbound have not been given up yet */
 	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
 
-	uint64_t seen, sigchld_ignored, io_unread, pss_reads;
-	int64_t observed_cpu_ns;
-	int64_t max_hwm_bytes,
-		max_rss_bytes; /* of any one process: as the kernel kept it (-1: not known), as seen */
+	struct groups group;
+	uint64_t own; /* mask of groups: without what members' children used */
+	struct sums line[LINES_MOST];
+	uint64_t sigchld_ignored, io_unread, pss_reads;
 };
 
 void living_init(struct living *l);
@@ -102,13 +114,11 @@ void living_bind(struct living *l, const struct schema *schema);
 int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs *identity);
 /* After a tick: its touched rows. */
 void living_tick(struct living *l, struct table *t);
-void living_gone(struct living *l, uint32_t id, const struct pairs *last);
+int living_gone(struct living *l, uint32_t id, const struct pairs *last);
 /* NULL: nobody alive has this id. Valid until somebody comes or goes. */
 const struct process *living_find(const struct living *l, uint32_t id);
 /* What it used while it was recorded. */
 int64_t process_used(const struct process *p, enum part part);
-/* Its parent is a live process of the tree: it is the one to wait for it. */
-bool living_has_parent(const struct living *l, uint32_t id);
 void living_lost(struct living *l);
 /* The first tick of an attachment: what everybody has used so far is not ours. */
 void living_start(struct living *l, bool attached);

@@ -15,24 +15,40 @@
 #include <math.h>
 #include <string.h>
 
+/* One line (the whole, or a group) of one recording. */
+struct node_line {
+	struct tracker tracker;
+	struct amounts head, last; /* of the next point, and of the one taken last */
+	double offset, slope;	   /* CPU used = offset + slope x time, without the jumps over gaps */
+	uint32_t total;		   /* the line of the run that it is added to */
+};
+
 struct node {
 	struct account *account;
+	struct node_line *line;
+	unsigned nr_lines, nr_bound;
+	int64_t head_ns; /* of the next point */
+	bool has_head, gap, begun;
+	double start, interval; /* of the recording, s after the run's; nominal, 0: not known */
+	double taken;		/* time of the event taken last, s after the recording's start */
+};
+
+/* The same line of all recordings. */
+struct total_line {
+	char *name; /* NULL: the whole */
 	struct tracker tracker;
-	struct point head,
-		last; /* the next point, and the one taken last (its amounts stay when all are gone) */
-	bool has_head, begun;
-	double start;	      /* of the recording, s after the run's */
-	double offset, slope; /* CPU used = offset + slope x time, without the jumps over gaps */
+	double offset, slope;
+	int64_t level[NR_LEVELS];
+	uint32_t level_nr[NR_LEVELS];
 };
 
 struct nodes {
 	struct node *node;
 	uint32_t nr;
 	uint32_t *heap, nr_heap; /* by time of head; only nodes that have one */
-	struct tracker total;
-	double offset, slope;
-	int64_t level[NR_LEVELS];
-	uint32_t level_nr[NR_LEVELS];
+	struct total_line *line;
+	uint32_t nr_lines;
+	double interval, taken; /* time of the event taken last */
 };
 
 static double seconds(int64_t ns)
@@ -42,13 +58,13 @@ static double seconds(int64_t ns)
 
 static double head_time(const struct node *n)
 {
-	return n->start + seconds(n->head.time_ns);
+	return n->start + seconds(n->head_ns);
 }
 
-static double head_cpu(const struct node *n)
+static double head_cpu(const struct node_line *line)
 {
-	return n->head.used_valid >> USED_CPU & 1 ? seconds(n->head.used[USED_CPU])
-						  : seconds(n->last.used[USED_CPU]);
+	return line->head.used_valid >> USED_CPU & 1 ? seconds(line->head.used[USED_CPU])
+						     : seconds(line->last.used[USED_CPU]);
 }
 
 /* ---- the heap ---- */
@@ -96,78 +112,170 @@ static void heap_push(struct nodes *all, uint32_t node)
 		heap_swap(all, i, (i - 1) / 2);
 }
 
+/* ---- lines ---- */
+
+static int total_line_of(struct nodes *all, const char *name, uint32_t *ret)
+{
+	struct total_line *more;
+
+	for (uint32_t i = 0; i < all->nr_lines; i++)
+		if (name && all->line[i].name ? !strcmp(name, all->line[i].name)
+					      : name == all->line[i].name) {
+			*ret = i;
+			return 0;
+		}
+	more = reallocarray(all->line, all->nr_lines + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	all->line = more;
+	more += all->nr_lines;
+	*more = (struct total_line){.name = name ? strdup(name) : NULL};
+	if (name && !more->name)
+		return -ENOMEM;
+	tracker_init(&more->tracker, all->interval);
+	tracker_begin(&more->tracker, all->taken);
+	*ret = all->nr_lines++;
+	return 0;
+}
+
+/* A group is known from now on: it began with nothing after the last point. */
+static int node_line_add(struct node *n)
+{
+	struct node_line *line = reallocarray(n->line, n->nr_lines + 1, sizeof(*line));
+
+	if (!line)
+		return -ENOMEM;
+	n->line = line;
+	line += n->nr_lines++;
+	*line = (struct node_line){0};
+	tracker_init(&line->tracker, n->interval);
+	tracker_begin(&line->tracker, n->taken);
+	return 0;
+}
+
+/* Its new lines are added to those of the run. */
+static int node_bind(struct nodes *all, struct node *n)
+{
+	int r = 0;
+
+	for (; n->nr_bound < n->nr_lines && r >= 0; n->nr_bound++)
+		r = total_line_of(
+			all, account_line(n->account, n->nr_bound).name, &n->line[n->nr_bound].total);
+	return r;
+}
+
+/* The node's next point becomes its head; 0 when there is none. */
+static int node_next(struct node *n)
+{
+	struct point point;
+	int r = account_next(n->account, &point);
+
+	n->has_head = r > 0;
+	if (r <= 0)
+		return r;
+	n->head_ns = point.time_ns;
+	n->gap = point.gap;
+	while (n->nr_lines < point.nr_lines) {
+		r = node_line_add(n);
+		if (r < 0)
+			return r;
+	}
+	for (unsigned i = 0; i < point.nr_lines; i++)
+		n->line[i].head = point.line[i];
+	return 1;
+}
+
 /* ---- the sum over nodes ---- */
 
-static void total_levels(struct nodes *all, const struct point *p, int sign)
+static void total_levels(struct total_line *total, const struct amounts *p, int sign)
 {
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		if (!(p->level_valid >> i & 1))
 			continue;
-		all->level[i] =
-			(int64_t)((uint64_t)all->level[i] + (uint64_t)p->level[i] * (uint64_t)(int64_t)sign);
-		all->level_nr[i] += (uint32_t)sign;
+		total->level[i] = (int64_t)((uint64_t)total->level[i] +
+			(uint64_t)p->level[i] * (uint64_t)(int64_t)sign);
+		total->level_nr[i] += (uint32_t)sign;
 	}
 }
 
 /* The node's CPU use, `used` now, grows until its head: not at all when there is none, or a gap before it. */
-static void total_grow(struct nodes *all, struct node *n, double time, double used)
+static void total_grow(
+	struct total_line *total, const struct node *n, struct node_line *line, double time, double used)
 {
-	bool grows = n->has_head && !n->head.gap && head_time(n) > time;
-	double slope = grows ? (head_cpu(n) - used) / (head_time(n) - time) : 0;
-	double offset = n->offset + n->slope * time - slope * time;
+	bool grows = n->has_head && !n->gap && head_time(n) > time;
+	double slope = grows ? (head_cpu(line) - used) / (head_time(n) - time) : 0;
+	double offset = line->offset + line->slope * time - slope * time;
 
-	all->offset += offset - n->offset;
-	all->slope += slope - n->slope;
-	n->offset = offset;
-	n->slope = slope;
+	total->offset += offset - line->offset;
+	total->slope += slope - line->slope;
+	line->offset = offset;
+	line->slope = slope;
 }
 
-static void total_point(struct nodes *all, double time)
+static void total_point(struct total_line *total, double time)
 {
 	uint32_t valid = 0;
 
 	for (unsigned i = 0; i < NR_LEVELS; i++)
-		if (all->level_nr[i])
+		if (total->level_nr[i])
 			valid |= UINT32_C(1) << i;
-	tracker_cpu(&all->total, time, all->offset + all->slope * time, false);
-	tracker_levels(&all->total, time, all->level, valid);
+	tracker_cpu(&total->tracker, time, total->offset + total->slope * time, false);
+	tracker_levels(&total->tracker, time, total->level, valid);
 }
 
 /* ---- one point ---- */
 
 static void node_track(struct node *n)
 {
-	double time = seconds(n->head.time_ns);
+	double time = seconds(n->head_ns);
 
-	if (n->head.used_valid >> USED_CPU & 1)
-		tracker_cpu(&n->tracker, time, seconds(n->head.used[USED_CPU]), n->head.gap);
-	tracker_levels(&n->tracker, time, n->head.level, n->head.level_valid);
+	for (unsigned i = 0; i < n->nr_lines; i++) {
+		struct node_line *line = &n->line[i];
+
+		if (line->head.used_valid >> USED_CPU & 1)
+			tracker_cpu(&line->tracker, time, seconds(line->head.used[USED_CPU]), n->gap);
+		tracker_levels(&line->tracker, time, line->head.level, line->head.level_valid);
+	}
+}
+
+static void node_take(struct nodes *all, struct node *n)
+{
+	node_track(n);
+	for (unsigned i = 0; i < n->nr_lines; i++) {
+		struct node_line *line = &n->line[i];
+
+		total_levels(&all->line[line->total], &line->last, -1);
+		total_levels(&all->line[line->total], &line->head, 1);
+		if (!(line->head.used_valid >> USED_CPU & 1))
+			line->head.used[USED_CPU] = line->last.used[USED_CPU];
+		line->last = line->head;
+	}
+	n->taken = seconds(n->head_ns);
 }
 
 /* Takes the node's next event; 1 when another follows, 0 when that was its last. */
 static int node_advance(struct nodes *all, struct node *n)
 {
-	double time = event_time(n), used = head_cpu(n);
-	int r;
+	double time = event_time(n);
+	int r = 1;
 
-	if (!n->begun) {
-		n->begun = true;
-		total_grow(all, n, time, 0);
-		total_point(all, time);
-		return 1;
+	if (n->begun) {
+		node_take(all, n);
+		r = node_next(n);
+		if (r < 0 || node_bind(all, n) < 0)
+			return MIN(r, -ENOMEM);
 	}
-	node_track(n);
-	total_levels(all, &n->last, -1);
-	total_levels(all, &n->head, 1);
-	n->last = n->head;
-	r = account_next(n->account, &n->head);
-	if (r < 0)
-		return r;
-	n->has_head = r > 0;
-	total_grow(all, n, time, used);
-	total_point(all, time);
-	if (!r)
-		total_levels(all, &n->last, -1);
+	n->begun = true;
+	for (unsigned i = 0; i < n->nr_lines; i++) {
+		struct node_line *line = &n->line[i];
+		struct total_line *total = &all->line[line->total];
+
+		total_grow(total, n, line, time, seconds(line->last.used[USED_CPU]));
+		total_point(total, time);
+		if (!r)
+			total_levels(total, &line->last, -1);
+	}
+	all->taken = MAX(all->taken, time);
 	return r;
 }
 
@@ -184,45 +292,51 @@ static int nodes_open(struct nodes *all, const struct run *run, struct buf *rete
 		int r = account_open(run->path[i], &n->account);
 
 		if (r >= 0)
-			r = account_next(n->account, &n->head);
+			r = node_next(n);
 		if (r < 0) {
 			all->nr += n->account != NULL;
 			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
 			return r;
 		}
-		n->has_head = r > 0;
 	}
 	return 0;
 }
 
+/* The interval is in the metadata, which is there with the first point. */
+static void node_pace(struct node *n)
+{
+	int64_t interval_ns = 0;
+
+	meta_num(account_meta(n->account), "interval_ns", &interval_ns);
+	n->interval = seconds(MAX(interval_ns, 0));
+	for (unsigned i = 0; i < n->nr_lines; i++) {
+		tracker_init(&n->line[i].tracker, n->interval);
+		tracker_begin(&n->line[i].tracker, 0);
+	}
+}
+
 /* The start of the run, and how long after it each node began. */
-static void nodes_align(struct nodes *all)
+static int nodes_align(struct nodes *all)
 {
 	int64_t first = INT64_MAX, start;
-	double interval = 0;
+	int r = 0;
 
 	for (uint32_t i = 0; i < all->nr; i++)
 		if (meta_num(account_meta(all->node[i].account), "start_wall_ns", &start) && start > 0)
 			first = MIN(first, start);
 	for (uint32_t i = 0; i < all->nr; i++) {
 		struct node *n = &all->node[i];
-		const struct meta *meta = account_meta(n->account);
-		int64_t interval_ns = 0;
 
-		if (meta_num(meta, "start_wall_ns", &start) && start > 0)
+		if (meta_num(account_meta(n->account), "start_wall_ns", &start) && start > 0)
 			n->start = seconds(start - first);
-		meta_num(meta, "interval_ns", &interval_ns);
-		interval_ns = MAX(interval_ns, 0);
-		interval = MAX(interval, seconds(interval_ns));
-		tracker_init(&n->tracker, seconds(interval_ns));
-		/* Nothing was used at the beginning. An attached tree's use is counted from its first point.
-		 */
-		tracker_cpu(&n->tracker, 0, 0, false);
+		node_pace(n);
+		all->interval = MAX(all->interval, n->interval);
 		if (n->has_head)
 			heap_push(all, i);
 	}
-	tracker_init(&all->total, interval);
-	tracker_cpu(&all->total, 0, 0, false);
+	for (uint32_t i = 0; i < all->nr && r >= 0; i++)
+		r = node_bind(all, &all->node[i]);
+	return r;
 }
 
 static int nodes_walk(struct nodes *all)
@@ -241,10 +355,34 @@ static int nodes_walk(struct nodes *all)
 
 static void nodes_close(struct nodes *all)
 {
-	for (uint32_t i = 0; i < all->nr; i++)
+	for (uint32_t i = 0; i < all->nr; i++) {
 		account_close(all->node[i].account);
+		free(all->node[i].line);
+	}
+	for (uint32_t i = 0; i < all->nr_lines; i++)
+		free(all->line[i].name);
+	free(all->line);
 	free(all->node);
 	free(all->heap);
+}
+
+/* A recording that has no tick at all has no line yet; its summary tells why all is missing. */
+static int node_fill(struct node *n, const char *path, struct summary *s)
+{
+	int r = n->nr_lines ? 0 : node_line_add(n);
+
+	if (r < 0)
+		return r;
+	r = summary_fill(s, path, n->account, &n->line[0].last, &n->line[0].tracker);
+	s->group = n->nr_lines > 1 && r >= 0 ? calloc(n->nr_lines - 1, sizeof(*s->group)) : NULL;
+	if (n->nr_lines > 1 && !s->group)
+		return -ENOMEM;
+	for (unsigned i = 1; i < n->nr_lines && r >= 0; i++) {
+		s->nr_groups++;
+		r = summary_fill_group(
+			s, &s->group[i - 1], n->account, i, &n->line[i].last, &n->line[i].tracker);
+	}
+	return r;
 }
 
 static int nodes_fill(struct nodes *all, const struct run *run, struct summary *s)
@@ -252,18 +390,21 @@ static int nodes_fill(struct nodes *all, const struct run *run, struct summary *
 	int r = 0;
 
 	if (all->nr == 1)
-		return summary_fill(
-			s, run->path[0], all->node[0].account, &all->node[0].last, &all->node[0].tracker);
+		return node_fill(&all->node[0], run->path[0], s);
 	s->node = calloc(all->nr, sizeof(*s->node));
 	if (!s->node)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < all->nr && r >= 0; i++) {
-		struct node *n = &all->node[i];
-
 		s->nr_nodes++;
-		r = summary_fill(&s->node[i], run->path[i], n->account, &n->last, &n->tracker);
+		r = node_fill(&all->node[i], run->path[i], &s->node[i]);
 	}
-	return r < 0 ? r : summary_combine(s, &all->total);
+	if (r >= 0)
+		r = total_line_of(all, NULL, &(uint32_t){0}); /* no recording had a tick */
+	if (r >= 0)
+		r = summary_combine(s, &all->line[0].tracker);
+	for (uint32_t i = 1; i < all->nr_lines && r >= 0; i++)
+		r = summary_combine_group(s, all->line[i].name, &all->line[i].tracker);
+	return r;
 }
 
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr)
@@ -272,10 +413,10 @@ int summary_read(const struct run *run, struct summary **ret, struct buf *reterr
 	struct summary *s = calloc(1, sizeof(*s));
 	int r = s ? nodes_open(&all, run, reterr) : -ENOMEM;
 
-	if (r >= 0) {
-		nodes_align(&all);
+	if (r >= 0)
+		r = nodes_align(&all);
+	if (r >= 0)
 		r = nodes_walk(&all);
-	}
 	if (r >= 0)
 		r = nodes_fill(&all, run, s);
 	nodes_close(&all);

@@ -5,15 +5,41 @@
 #include "base/units.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *plural(double n)
 {
 	return n == 1 ? "" : "s";
 }
 
+/* What changes the meaning of everything else. */
+void summary_alarms(struct summary *s)
+{
+	double kills = has_figure(s, FIG_OOM_KILLS) ? s->figure[FIG_OOM_KILLS].value : 0;
+	double held = has_figure(s, FIG_THROTTLED) ? s->figure[FIG_THROTTLED].value : 0;
+	const char *path = s->text[TEXT_CGROUP];
+	size_t others = s->nr_notes;
+	char text[UNITS_SIZE];
+
+	if (kills > 0)
+		summary_note(s, "out of memory: the kernel killed %.0f process%s of the control group %s",
+			kills, kills == 1 ? "" : "es", path ? path : "of the job");
+	if (held >= 0.01)
+		summary_note(s, "throttled: the CPU quota of %s held its threads back for %s altogether",
+			path ? path : "the job's control group", format_duration(text, held));
+	s->nr_alarms = s->nr_notes - others;
+	for (size_t i = 0; i < s->nr_alarms; i++) {
+		char *note = s->note[others + i];
+
+		memmove(&s->note[i + 1], &s->note[i], others * sizeof(*s->note));
+		s->note[i] = note;
+	}
+}
+
 static void note_cpu(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
+	uint64_t only_sampled = account_line(a, 0).only_sampled;
 	char text[UNITS_SIZE];
 
 	if (s->cpu_lower_bound && f->dropped_ns > 0)
@@ -28,9 +54,9 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"what the children "
 			"of such a parent used",
 			(unsigned long long)f->sigchld_ignored, f->sigchld_ignored == 1 ? "" : "es");
-	else if (f->attached && f->only_sampled && !f->has_cgroup)
+	else if (f->attached && only_sampled && !f->has_cgroup)
 		summary_note(s, "%llu process%s that ended outside the tree count as last sampled",
-			(unsigned long long)f->only_sampled, f->only_sampled == 1 ? "" : "es");
+			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
 	if (has_figure(s, FIG_PEAK_CORES) && has_figure(s, FIG_CPUS) &&
 		s->figure[FIG_PEAK_CORES].value > s->figure[FIG_CPUS].value + 0.005)
 		summary_note(s, "the peak of CPUs in use is above what the machine has: samples came late");
@@ -95,10 +121,34 @@ static void note_recording(struct summary *s, const struct account *a)
 			plural((double)f->stops));
 }
 
+static void note_limits(struct summary *s)
+{
+	char text[UNITS_SIZE], other[UNITS_SIZE];
+
+	if (has_figure(s, FIG_CPU_OF_ALLOCATION) && s->figure[FIG_CPU_OF_ALLOCATION].value > 1.05)
+		summary_note(
+			s, "more CPUs were in use than were allotted: the limit did not bind all of the job");
+	if (has_figure(s, FIG_CGROUP_PEAK) && has_figure(s, FIG_LIMIT_MEMORY) &&
+		s->figure[FIG_CGROUP_PEAK].value >= 0.98 * s->figure[FIG_LIMIT_MEMORY].value &&
+		s->figure[FIG_LIMIT_MEMORY].value < s->figure[FIG_MACHINE_MEMORY].value)
+		summary_note(s,
+			"the control group reached %s of the %s allowed: file caches count there, too",
+			format_bytes(text, s->figure[FIG_CGROUP_PEAK].value),
+			format_bytes(other, s->figure[FIG_LIMIT_MEMORY].value));
+}
+
+static void note_groups(struct summary *s, const struct account *a)
+{
+	if (account_facts(a)->groups_left_out)
+		summary_note(s, "there are more groups than can be told apart: only the first are counted");
+}
+
 int summary_notes(struct summary *s, const struct account *a)
 {
 	note_cpu(s, a);
 	note_memory(s, a);
+	note_limits(s);
+	note_groups(s, a);
 	note_recording(s, a);
 	return 0;
 }

@@ -58,8 +58,9 @@ static struct process_row *row_new(struct filling *f)
 	row->name = strdup("");
 	row->exe = strdup("");
 	row->command = strdup("");
+	row->groups = strdup("");
 	t->nr++;
-	return row->name && row->exe && row->command ? row : NULL;
+	return row->name && row->exe && row->command && row->groups ? row : NULL;
 }
 
 /* The row of an instance; made when it is new. */
@@ -113,6 +114,30 @@ static int on_instance(struct filling *f, const struct store_record *record)
 	return 0;
 }
 
+/* The names of these groups. */
+static int take_groups(struct filling *f, struct process_row *row, uint64_t mask)
+{
+	const struct groups *all = &f->living.group;
+	struct buf names;
+	int r;
+
+	if (!mask)
+		return 0;
+	buf_init(&names, 1 << 20);
+	for (unsigned i = 0; i < all->nr; i++)
+		if (mask >> i & 1) {
+			if (names.len)
+				buf_addch(&names, 0);
+			buf_add(&names, all->item[i].name, all->item[i].len);
+		}
+	r = names.err ? -ENOMEM
+		      : copy_bytes(&row->groups, &row->groups_len,
+				&(struct pair){.value = (char *)names.data, .len = names.len});
+	buf_release(&names);
+	f->t->has_groups = true;
+	return r;
+}
+
 static void take_part(struct process_row *row, enum process_value which, const struct process *p,
 	enum part part, double unit)
 {
@@ -127,13 +152,13 @@ static void take_peak(
 		row->value[which] = (double)p->peak[level];
 }
 
-static void harvest(struct filling *f, const struct process *p)
+static int harvest(struct filling *f, const struct process *p)
 {
 	uint32_t at = idmap_get(&f->index, p->id);
 	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t->row[at];
 
 	if (!row)
-		return;
+		return 0;
 	row->sampled |= p->part_seen || p->peak_seen;
 	take_part(row, PROCESS_CPU, p, PART_CPU, 1e9);
 	take_part(row, PROCESS_USER, p, PART_USER, 1e9);
@@ -151,6 +176,7 @@ static void harvest(struct filling *f, const struct process *p)
 	take_peak(row, PROCESS_FDS, p, LEVEL_FDS);
 	if (p->hwm >= 0)
 		row->value[PROCESS_HWM] = MAX((double)p->hwm, (double)p->peak[LEVEL_RSS]);
+	return take_groups(f, row, p->ever);
 }
 
 /* A final amount, less what it had before our time; never less than what was sampled. */
@@ -173,11 +199,14 @@ static int on_gone(struct filling *f, const struct store_record *record)
 	struct process_row *row = row_of(f, record->id, record->time_ns);
 	const struct pair *how = pairs_find(record->pairs, "how");
 	int64_t status = -1, sampled = 0;
+	uint64_t groups;
 
-	if (!row)
+	if (!row || (p && harvest(f, p) < 0))
 		return -ENOMEM;
-	if (p)
-		harvest(f, p);
+	if (!p &&
+		(groups_mask(&f->living.group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
+			take_groups(f, row, groups) < 0))
+		return -ENOMEM;
 	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[PART_CPU] : 0);
 	take_final(row, PROCESS_USER, record->pairs, "user_us", 1e6, p ? p->from[PART_USER] : 0);
 	take_final(row, PROCESS_SYSTEM, record->pairs, "system_us", 1e6, p ? p->from[PART_SYSTEM] : 0);
@@ -195,15 +224,17 @@ static int on_gone(struct filling *f, const struct store_record *record)
 		memcpy(row->how, how->value, MIN(how->len, sizeof(row->how) - 1));
 	row->ended = true;
 	row->value[PROCESS_END] = (double)record->time_ns / 1e9;
-	living_gone(&f->living, record->id, record->pairs);
 	idmap_remove(&f->index, record->id);
-	return 0;
+	return living_gone(&f->living, record->id, record->pairs);
 }
 
-static void harvest_all(struct filling *f)
+static int harvest_all(struct filling *f)
 {
-	for (uint32_t i = 0; i < f->living.nr; i++)
-		harvest(f, &f->living.process[i]);
+	int r = 0;
+
+	for (uint32_t i = 0; i < f->living.nr && r >= 0; i++)
+		r = harvest(f, &f->living.process[i]);
+	return r;
 }
 
 static void on_tick(struct filling *f)
@@ -236,9 +267,9 @@ static int on_record(struct filling *f, const struct store_record *record)
 			on_tick(f);
 		return 0;
 	case STORE_LOST:
-		harvest_all(f);
+		r = harvest_all(f);
 		living_lost(&f->living);
-		return 0;
+		return r;
 	default:
 		return 0;
 	}
@@ -270,7 +301,8 @@ static int read_recording(struct process_table *t, const char *path, uint32_t no
 		if (r < 0)
 			break;
 	}
-	harvest_all(&f);
+	if (r >= 0)
+		r = harvest_all(&f);
 	mark_lost(&f);
 	for (size_t i = first; i < t->nr; i++) {
 		double *value = t->row[i].value;
@@ -317,6 +349,7 @@ struct process_table *process_table_free(struct process_table *t)
 		free(t->row[i].name);
 		free(t->row[i].exe);
 		free(t->row[i].command);
+		free(t->row[i].groups);
 	}
 	for (size_t i = 0; i < t->nr_hosts; i++)
 		free(t->host[i]);

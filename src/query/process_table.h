@@ -33,7 +33,8 @@ enum process_value { /* NAN when not known; s, bytes and counts */
 struct process_row {
 	double value[NR_PROCESS_VALUES];
 	char *name, *exe, *command; /* command: NUL-parted words; "" when not known */
-	size_t name_len, exe_len, command_len;
+	char *groups;		    /* names of all it was ever in, NUL-parted; "" when in none */
+	size_t name_len, exe_len, command_len, groups_len;
 	bool command_cut;
 	bool late;    /* lived before we attached: amounts are from then on */
 	bool sampled; /* else all that is known comes from its end */
@@ -49,6 +50,7 @@ struct process_table {
 	size_t nr, cap;
 	char **host; /* of each recording */
 	size_t nr_hosts;
+	bool has_groups; /* some process is in one */
 };
 
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr);

@@ -13,57 +13,95 @@
 
 /* clang-format off */
 const struct summary_row summary_row[NR_FIGURES] = {
-	[FIG_WALL]          = {NULL,        "wall_s",                   false, COMBINE_OWN},
-	[FIG_EXIT_CODE]     = {"exit",      "code",                     true,  COMBINE_OWN},
-	[FIG_EXIT_SIGNAL]   = {"exit",      "signal",                   true,  COMBINE_OWN},
-	[FIG_INTERVAL]      = {NULL,        "interval_s",               false, COMBINE_SAME},
-	[FIG_TICKS]         = {"ticks",     "taken",                    true,  COMBINE_SUM},
-	[FIG_MISSED]        = {"ticks",     "missed",                   true,  COMBINE_SUM},
-	[FIG_LATE]          = {"ticks",     "late",                     true,  COMBINE_SUM},
-	[FIG_SKIPPED]       = {"ticks",     "skipped",                  true,  COMBINE_SUM},
-	[FIG_USER]          = {"cpu",       "user_s",                   false, COMBINE_SUM},
-	[FIG_SYSTEM]        = {"cpu",       "system_s",                 false, COMBINE_SUM},
-	[FIG_CPU]           = {"cpu",       "total_s",                  false, COMBINE_SUM},
-	[FIG_MEAN_CORES]    = {"cpu",       "mean_cores",               false, COMBINE_OWN},
-	[FIG_PEAK_CORES]    = {"cpu",       "peak_cores",               false, COMBINE_OWN},
-	[FIG_PEAK_CORES_AT] = {"cpu",       "peak_cores_at_s",          false, COMBINE_OWN},
-	[FIG_PEAK_WINDOW]   = {"cpu",       "peak_window_s",            false, COMBINE_OWN},
-	[FIG_OBSERVED]      = {"cpu",       "observed_ratio",           false, COMBINE_OWN},
-	[FIG_CPUS]          = {"cpu",       "available_cores",          true,  COMBINE_HOSTS},
-	[FIG_RSS]           = {"memory",    "peak_rss_bytes",           true,  COMBINE_OWN},
-	[FIG_RSS_AT]        = {"memory",    "peak_rss_at_s",            false, COMBINE_OWN},
-	[FIG_PSS]           = {"memory",    "peak_pss_bytes",           true,  COMBINE_OWN},
-	[FIG_PSS_AT]        = {"memory",    "peak_pss_at_s",            false, COMBINE_OWN},
-	[FIG_PSS_ESTIMATED] = {"memory",    "peak_pss_estimated_ratio", false, COMBINE_OWN},
-	[FIG_USS]           = {"memory",    "peak_uss_bytes",           true,  COMBINE_OWN},
-	[FIG_USS_AT]        = {"memory",    "peak_uss_at_s",            false, COMBINE_OWN},
-	[FIG_USS_ESTIMATED] = {"memory",    "peak_uss_estimated_ratio", false, COMBINE_OWN},
-	[FIG_VMS]           = {"memory",    "peak_vms_bytes",           true,  COMBINE_OWN},
-	[FIG_VMS_AT]        = {"memory",    "peak_vms_at_s",            false, COMBINE_OWN},
-	[FIG_SWAP]          = {"memory",    "peak_swap_bytes",          true,  COMBINE_OWN},
-	[FIG_SWAP_AT]       = {"memory",    "peak_swap_at_s",           false, COMBINE_OWN},
-	[FIG_HWM]           = {"memory",    "max_process_hwm_bytes",    true,  COMBINE_MAX},
-	[FIG_CGROUP_PEAK]   = {"memory",    "cgroup_peak_bytes",        true,  COMBINE_SUM},
-	[FIG_MEMORY_TOTAL]  = {"memory",    "installed_bytes",          true,  COMBINE_HOSTS},
-	[FIG_READ_BYTES]    = {"io",        "read_bytes",               true,  COMBINE_SUM},
-	[FIG_WRITE_BYTES]   = {"io",        "write_bytes",              true,  COMBINE_SUM},
-	[FIG_READ_CHARS]    = {"io",        "read_chars",               true,  COMBINE_SUM},
-	[FIG_WRITE_CHARS]   = {"io",        "write_chars",              true,  COMBINE_SUM},
-	[FIG_READ_CALLS]    = {"io",        "read_calls",               true,  COMBINE_SUM},
-	[FIG_WRITE_CALLS]   = {"io",        "write_calls",              true,  COMBINE_SUM},
-	[FIG_MAJOR]         = {"faults",    "major",                    true,  COMBINE_SUM},
-	[FIG_MINOR]         = {"faults",    "minor",                    true,  COMBINE_SUM},
-	[FIG_VOLUNTARY]     = {"switches",  "voluntary",                true,  COMBINE_SUM},
-	[FIG_INVOLUNTARY]   = {"switches",  "involuntary",              true,  COMBINE_SUM},
-	[FIG_SEEN]          = {"processes", "seen",                     true,  COMBINE_SUM},
-	[FIG_PROCESSES]     = {"processes", "peak",                     true,  COMBINE_OWN},
-	[FIG_UNSAMPLED]     = {"processes", "unsampled",                true,  COMBINE_SUM},
-	[FIG_UNFINISHED]    = {"processes", "unfinished",               true,  COMBINE_SUM},
-	[FIG_THREADS]       = {"threads",   "peak",                     true,  COMBINE_OWN},
-	[FIG_FDS]           = {"fds",       "peak",                     true,  COMBINE_OWN},
-	[FIG_SELF_CPU]      = {"self",      "cpu_s",                    false, COMBINE_SUM},
-	[FIG_SELF_PERCENT]  = {"self",      "cpu_percent",              false, COMBINE_OWN},
-	[FIG_SELF_RSS]      = {"self",      "peak_rss_bytes",           true,  COMBINE_MAX},
+	[FIG_WALL]                  = {NULL,           "wall_s",                   false, COMBINE_OWN},
+	[FIG_EXIT_CODE]             = {"exit",         "code",                     true,  COMBINE_OWN},
+	[FIG_EXIT_SIGNAL]           = {"exit",         "signal",                   true,  COMBINE_OWN},
+	[FIG_INTERVAL]              = {NULL,           "interval_s",               false, COMBINE_SAME},
+	[FIG_TICKS]                 = {"ticks",        "taken",                    true,  COMBINE_SUM},
+	[FIG_MISSED]                = {"ticks",        "missed",                   true,  COMBINE_SUM},
+	[FIG_LATE]                  = {"ticks",        "late",                     true,  COMBINE_SUM},
+	[FIG_SKIPPED]               = {"ticks",        "skipped",                  true,  COMBINE_SUM},
+	[FIG_USER]                  = {"cpu",          "user_s",                   false, COMBINE_SUM, true},
+	[FIG_SYSTEM]                = {"cpu",          "system_s",                 false, COMBINE_SUM, true},
+	[FIG_CPU]                   = {"cpu",          "total_s",                  false, COMBINE_SUM, true},
+	[FIG_MEAN_CORES]            = {"cpu",          "mean_cores",               false, COMBINE_OWN, true},
+	[FIG_PEAK_CORES]            = {"cpu",          "peak_cores",               false, COMBINE_OWN, true},
+	[FIG_PEAK_CORES_AT]         = {"cpu",          "peak_cores_at_s",          false, COMBINE_OWN, true},
+	[FIG_PEAK_WINDOW]           = {"cpu",          "peak_window_s",            false, COMBINE_OWN, true},
+	[FIG_OBSERVED]              = {"cpu",          "observed_ratio",           false, COMBINE_OWN, true},
+	[FIG_CPUS]                  = {"cpu",          "available_cores",          true,  COMBINE_HOSTS},
+	[FIG_CPU_OF_ALLOCATION]     = {"cpu",          "of_allocation_ratio",      false, COMBINE_OWN, true},
+	[FIG_CPU_OF_NODE]           = {"cpu",          "of_node_ratio",            false, COMBINE_OWN, true},
+	[FIG_RSS]                   = {"memory",       "peak_rss_bytes",           true,  COMBINE_OWN, true},
+	[FIG_RSS_AT]                = {"memory",       "peak_rss_at_s",            false, COMBINE_OWN, true},
+	[FIG_PSS]                   = {"memory",       "peak_pss_bytes",           true,  COMBINE_OWN, true},
+	[FIG_PSS_AT]                = {"memory",       "peak_pss_at_s",            false, COMBINE_OWN, true},
+	[FIG_PSS_ESTIMATED]         = {"memory",       "peak_pss_estimated_ratio", false, COMBINE_OWN, true},
+	[FIG_USS]                   = {"memory",       "peak_uss_bytes",           true,  COMBINE_OWN, true},
+	[FIG_USS_AT]                = {"memory",       "peak_uss_at_s",            false, COMBINE_OWN, true},
+	[FIG_USS_ESTIMATED]         = {"memory",       "peak_uss_estimated_ratio", false, COMBINE_OWN, true},
+	[FIG_VMS]                   = {"memory",       "peak_vms_bytes",           true,  COMBINE_OWN, true},
+	[FIG_VMS_AT]                = {"memory",       "peak_vms_at_s",            false, COMBINE_OWN, true},
+	[FIG_SWAP]                  = {"memory",       "peak_swap_bytes",          true,  COMBINE_OWN, true},
+	[FIG_SWAP_AT]               = {"memory",       "peak_swap_at_s",           false, COMBINE_OWN, true},
+	[FIG_ONE_RSS]               = {"memory",       "max_process_rss_bytes",    true,  COMBINE_MAX, true},
+	[FIG_ONE_PSS]               = {"memory",       "max_process_pss_bytes",    true,  COMBINE_MAX, true},
+	[FIG_ONE_USS]               = {"memory",       "max_process_uss_bytes",    true,  COMBINE_MAX, true},
+	[FIG_HWM]                   = {"memory",       "max_process_hwm_bytes",    true,  COMBINE_MAX, true},
+	[FIG_TREE_CGROUP_PEAK]      = {"memory",       "cgroup_peak_bytes",        true,  COMBINE_SUM},
+	[FIG_MEMORY_TOTAL]          = {"memory",       "installed_bytes",          true,  COMBINE_HOSTS},
+	[FIG_MEMORY_OF_ALLOCATION]  = {"memory",       "of_allocation_ratio",      false, COMBINE_OWN, true},
+	[FIG_MEMORY_OF_NODE]        = {"memory",       "of_node_ratio",            false, COMBINE_OWN, true},
+	[FIG_READ_BYTES]            = {"io",           "read_bytes",               true,  COMBINE_SUM, true},
+	[FIG_WRITE_BYTES]           = {"io",           "write_bytes",              true,  COMBINE_SUM, true},
+	[FIG_READ_CHARS]            = {"io",           "read_chars",               true,  COMBINE_SUM, true},
+	[FIG_WRITE_CHARS]           = {"io",           "write_chars",              true,  COMBINE_SUM, true},
+	[FIG_READ_CALLS]            = {"io",           "read_calls",               true,  COMBINE_SUM, true},
+	[FIG_WRITE_CALLS]           = {"io",           "write_calls",              true,  COMBINE_SUM, true},
+	[FIG_MAJOR]                 = {"faults",       "major",                    true,  COMBINE_SUM, true},
+	[FIG_MINOR]                 = {"faults",       "minor",                    true,  COMBINE_SUM, true},
+	[FIG_VOLUNTARY]             = {"switches",     "voluntary",                true,  COMBINE_SUM, true},
+	[FIG_INVOLUNTARY]           = {"switches",     "involuntary",              true,  COMBINE_SUM, true},
+	[FIG_SEEN]                  = {"processes",    "seen",                     true,  COMBINE_SUM, true},
+	[FIG_PROCESSES]             = {"processes",    "peak",                     true,  COMBINE_OWN, true},
+	[FIG_UNSAMPLED]             = {"processes",    "unsampled",                true,  COMBINE_SUM, true},
+	[FIG_ACTIVE]                = {"processes",    "active_s",                 false, COMBINE_OWN, true},
+	[FIG_UNFINISHED]            = {"processes",    "unfinished",               true,  COMBINE_SUM},
+	[FIG_THREADS]               = {"threads",      "peak",                     true,  COMBINE_OWN, true},
+	[FIG_FDS]                   = {"fds",          "peak",                     true,  COMBINE_OWN, true},
+	[FIG_LIMIT_CPUS]            = {"limits",       "cpus",                     false, COMBINE_HOSTS},
+	[FIG_LIMIT_MEMORY]          = {"limits",       "memory_bytes",             true,  COMBINE_HOSTS},
+	[FIG_MACHINE_CPUS]          = {"limits",       "machine_cpus",             true,  COMBINE_HOSTS},
+	[FIG_MACHINE_MEMORY]        = {"limits",       "machine_memory_bytes",     true,  COMBINE_HOSTS},
+	[FIG_NET_RX_BYTES]          = {"network",      "rx_bytes",                 true,  COMBINE_DONE},
+	[FIG_NET_TX_BYTES]          = {"network",      "tx_bytes",                 true,  COMBINE_DONE},
+	[FIG_NET_RX_PACKETS]        = {"network",      "rx_packets",               true,  COMBINE_DONE},
+	[FIG_NET_TX_PACKETS]        = {"network",      "tx_packets",               true,  COMBINE_DONE},
+	[FIG_IB_RX_BYTES]           = {"interconnect", "rx_bytes",                 true,  COMBINE_DONE},
+	[FIG_IB_TX_BYTES]           = {"interconnect", "tx_bytes",                 true,  COMBINE_DONE},
+	[FIG_IB_RX_PACKETS]         = {"interconnect", "rx_packets",               true,  COMBINE_DONE},
+	[FIG_IB_TX_PACKETS]         = {"interconnect", "tx_packets",               true,  COMBINE_DONE},
+	[FIG_DISK_READ]             = {"disk",         "read_bytes",               true,  COMBINE_DONE},
+	[FIG_DISK_WRITTEN]          = {"disk",         "write_bytes",              true,  COMBINE_DONE},
+	[FIG_ENERGY]                = {"energy",       "node_joules",              false, COMBINE_DONE},
+	[FIG_POWER]                 = {"energy",       "mean_watts",               false, COMBINE_DONE},
+	[FIG_CGROUP_PEAK]           = {"cgroup",       "peak_bytes",               true,  COMBINE_MAX},
+	[FIG_OOM_KILLS]             = {"cgroup",       "oom_kills",                true,  COMBINE_DONE},
+	[FIG_THROTTLED]             = {"cgroup",       "throttled_s",              false, COMBINE_DONE},
+	[FIG_SELF_CPU]              = {"self",         "cpu_s",                    false, COMBINE_SUM},
+	[FIG_SELF_PERCENT]          = {"self",         "cpu_percent",              false, COMBINE_OWN},
+	[FIG_SELF_RSS]              = {"self",         "peak_rss_bytes",           true,  COMBINE_MAX},
+};
+
+const struct summary_text_row summary_text_row[NR_TEXTS] = {
+	[TEXT_MEMORY_VIEW]   = {"memory",    "ratio_view",    NULL,                   NULL, FIG_MEMORY_OF_NODE},
+	[TEXT_CPUS_SOURCE]   = {"limits",    "cpus_source",   "limits.cpus_source",   NULL, FIG_LIMIT_CPUS},
+	[TEXT_MEMORY_SOURCE] = {"limits",    "memory_source", "limits.memory_source", NULL, FIG_LIMIT_MEMORY},
+	[TEXT_ENERGY_SOURCE] = {"energy",    "source",        NULL,                   NULL, FIG_ENERGY},
+	[TEXT_CGROUP]        = {"cgroup",    "path",          NULL,                   "no control group is known as the job's own", -1},
+	[TEXT_SCHEDULER]     = {"scheduler", "kind",          "scheduler.kind",       "no batch system was found", -1},
+	[TEXT_JOB]           = {"scheduler", "job_id",        "scheduler.job_id",     "no batch system was found", -1},
+	[TEXT_FOUND_BY]      = {"scheduler", "found_by",      "scheduler.found_by",   "no batch system was asked for the job's processes", -1},
 };
 
 static const struct {
@@ -132,6 +170,28 @@ const char *summary_keep(struct summary *s, const char *text)
 	return s->kept[s->nr_kept - 1];
 }
 
+int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value)
+{
+	struct summary_fact *more = reallocarray(*list, *nr + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*list = more;
+	more += (*nr)++;
+	more->name = strdup(name);
+	more->value = strdup(value);
+	return more->name && more->value ? 0 : -ENOMEM;
+}
+
+static void facts_release(struct summary_fact *fact, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(fact[i].name);
+		free(fact[i].value);
+	}
+	free(fact);
+}
+
 static void summary_release(struct summary *s)
 {
 	for (size_t i = 0; i < s->nr_notes; i++)
@@ -140,9 +200,19 @@ static void summary_release(struct summary *s)
 		free(s->kept[i]);
 	for (size_t i = 0; i < s->nr_nodes; i++)
 		summary_release(&s->node[i]);
+	for (size_t i = 0; i < s->nr_groups; i++)
+		summary_release(&s->group[i]);
+	for (unsigned i = 0; i < NR_TEXTS; i++)
+		free(s->text[i]);
+	facts_release(s->hardware, s->nr_hardware);
+	facts_release(s->environment, s->nr_environment);
 	free(s->note);
 	free(s->kept);
 	free(s->node);
+	free(s->group);
+	free(s->name);
+	free(s->kind);
+	free(s->target);
 	free(s->path);
 	free(s->host);
 	free(s->mode);
@@ -160,7 +230,7 @@ struct summary *summary_free(struct summary *s)
 
 /* ---- one recording ---- */
 
-static void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why)
+void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why)
 {
 	if (value < 0)
 		figure_unset(s, id, why);
@@ -240,13 +310,13 @@ static void fit_split(struct summary *s)
 	figure_set(s, FIG_SYSTEM, total - user);
 }
 
-static void fill_used(struct summary *s, const struct account *a, const struct point *last)
+static void fill_used(struct summary *s, const struct account *a, unsigned line, const struct amounts *last)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(used_figure); i++) {
 		enum used used = used_figure[i].used;
 
 		if (!(last->used_valid >> used & 1))
-			figure_unset(s, used_figure[i].figure, account_why(a, used_metric(used)));
+			figure_unset(s, used_figure[i].figure, account_used_why(a, line, used));
 		else
 			figure_set(s, used_figure[i].figure,
 				(double)last->used[used] / (used <= USED_SYSTEM ? 1e9 : 1));
@@ -272,6 +342,7 @@ void fill_peaks(struct summary *s, struct tracker *t)
 		figure_set(s, FIG_PSS_ESTIMATED, t->estimated_pss);
 	if (t->top[LEVEL_USS].has)
 		figure_set(s, FIG_USS_ESTIMATED, t->estimated_uss);
+	figure_set(s, FIG_ACTIVE, t->active_s);
 	s->cpu_shape = t->cpu_shape;
 	s->memory_shape = t->top[LEVEL_PSS].has ? t->pss_shape : t->rss_shape;
 
@@ -294,6 +365,43 @@ void fill_peaks(struct summary *s, struct tracker *t)
 	figure_set(s, FIG_PEAK_WINDOW, window);
 }
 
+static void fill_share(struct summary *s, enum figure_id id, enum figure_id part, enum figure_id whole)
+{
+	if (!has_figure(s, part))
+		figure_unset(s, id, s->figure[part].why);
+	else if (!has_figure(s, whole))
+		figure_unset(s, id, s->figure[whole].why);
+	else if (!(s->figure[whole].value > 0))
+		figure_unset(s, id, "the whole is nothing");
+	else
+		figure_set(s, id, s->figure[part].value / s->figure[whole].value);
+}
+
+/* Percentages are of the allocation, and of the node beside it. Of memory the fair share is taken; where it
+ * was not read, the sum that counts shared pages once per process. */
+void fill_shares(struct summary *s)
+{
+	enum figure_id memory = has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS;
+
+	fill_share(s, FIG_CPU_OF_ALLOCATION, FIG_MEAN_CORES, FIG_LIMIT_CPUS);
+	fill_share(s, FIG_CPU_OF_NODE, FIG_MEAN_CORES, FIG_MACHINE_CPUS);
+	fill_share(s, FIG_MEMORY_OF_ALLOCATION, memory, FIG_LIMIT_MEMORY);
+	fill_share(s, FIG_MEMORY_OF_NODE, memory, FIG_MACHINE_MEMORY);
+	free(s->text[TEXT_MEMORY_VIEW]);
+	s->text[TEXT_MEMORY_VIEW] = has_figure(s, memory)
+		? strdup(memory == FIG_PSS ? "peak_pss_bytes" : "peak_rss_bytes")
+		: NULL;
+}
+
+void take_capacity(struct summary *s, const struct summary *whole)
+{
+	static const enum figure_id capacity[] = {
+		FIG_WALL, FIG_CPUS, FIG_LIMIT_CPUS, FIG_LIMIT_MEMORY, FIG_MACHINE_CPUS, FIG_MACHINE_MEMORY};
+
+	for (size_t i = 0; i < ARRAY_SIZE(capacity); i++)
+		s->figure[capacity[i]] = whole->figure[capacity[i]];
+}
+
 void fill_self_percent(struct summary *s, double recorded_s)
 {
 	if (!has_figure(s, FIG_SELF_CPU) || !(recorded_s > 0))
@@ -303,17 +411,48 @@ void fill_self_percent(struct summary *s, double recorded_s)
 		figure_set(s, FIG_SELF_PERCENT, 100 * s->figure[FIG_SELF_CPU].value / recorded_s);
 }
 
-static void fill_facts(struct summary *s, const struct account *a)
+/* What any one process had at most. */
+static void fill_ones(struct summary *s, const struct account *a, const struct line_facts *f)
 {
-	const struct account_facts *f = account_facts(a);
-	int64_t cpus = -1, memory = -1, unsampled = f->unsampled;
+	static const struct {
+		enum level level;
+		enum figure_id figure;
+	} one[] = {{LEVEL_RSS, FIG_ONE_RSS}, {LEVEL_PSS, FIG_ONE_PSS}, {LEVEL_USS, FIG_ONE_USS}};
 
-	meta_num(account_meta(a), "nr_cpus", &cpus);
-	meta_num(account_meta(a), "mem_total_bytes", &memory);
-	figure_or(s, FIG_CPUS, cpus, 1, "not recorded");
-	figure_or(s, FIG_MEMORY_TOTAL, memory, 1, "not recorded");
+	for (size_t i = 0; i < ARRAY_SIZE(one); i++) {
+		if (f->one_valid >> one[i].level & 1)
+			figure_set(s, one[i].figure, (double)f->one[one[i].level]);
+		else
+			figure_unset(s, one[i].figure, account_level_why(a, one[i].level));
+	}
+	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, account_why(a, "proc.mem.hwm"));
+}
+
+static void fill_cpu(struct summary *s, const struct line_facts *f)
+{
+	static const char *const name[] = {
+		[CPU_CGROUP] = "cgroup", [CPU_RUSAGE] = "rusage", [CPU_SAMPLES] = "rusage+last samples"};
+	double total = s->figure[FIG_CPU].value;
+
+	s->cpu_source = name[f->cpu_source];
+	s->cpu_lower_bound = f->cpu_is_lower_bound;
+	if (!has_figure(s, FIG_CPU))
+		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);
+	else if (!(total > 0))
+		figure_unset(s, FIG_OBSERVED, "no CPU time was used");
+	else
+		figure_set(s, FIG_OBSERVED, MIN(1, MAX(0, (double)f->observed_cpu_ns * 1e-9 / total)));
+}
+
+/* What the whole and a group have alike. */
+static void fill_line(struct summary *s, const struct account *a, unsigned line, const struct amounts *last,
+	struct tracker *t)
+{
+	struct line_facts f = account_line(a, line);
+	int64_t unknown = account_facts(a)->unknown;
+
 	for (size_t i = 0; i < nr_level_figures; i++) {
-		const char *why = account_why(a, level_metric(level_figure[i].level));
+		const char *why = account_level_why(a, level_figure[i].level);
 
 		figure_unset(s, level_figure[i].peak, why);
 		if (level_figure[i].at >= 0)
@@ -321,39 +460,51 @@ static void fill_facts(struct summary *s, const struct account *a)
 	}
 	figure_unset(s, FIG_PSS_ESTIMATED, s->figure[FIG_PSS].why);
 	figure_unset(s, FIG_USS_ESTIMATED, s->figure[FIG_USS].why);
-	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, account_why(a, "proc.mem.hwm"));
-	figure_or(s, FIG_CGROUP_PEAK, f->cgroup_peak_bytes, 1, account_why(a, "tree.cgroup.memory_peak"));
-	figure_set(s, FIG_SEEN, (double)f->seen);
-	figure_set(s, FIG_UNFINISHED, (double)f->unfinished);
-	if (unsampled >= 0 && f->unknown > 0) {
-		unsampled += f->unknown;
+	fill_ones(s, a, &f);
+	figure_set(s, FIG_SEEN, (double)f.seen);
+	if (!line && f.unsampled >= 0 && unknown > 0) {
+		f.unsampled += unknown;
 		s->unsampled_is_upper_bound = true;
 	}
-	figure_or(s, FIG_UNSAMPLED, unsampled, 1, account_why(a, "tree.unsampled"));
+	figure_or(s, FIG_UNSAMPLED, f.unsampled, 1,
+		account_why(a, line ? "group.unsampled" : "tree.unsampled"));
+	fill_used(s, a, line, last);
+	fill_peaks(s, t);
+	fill_cpu(s, &f);
+	fill_shares(s);
+}
+
+static void fill_facts(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	int64_t cpus = -1, memory = -1;
+
+	meta_num(account_meta(a), "nr_cpus", &cpus);
+	meta_num(account_meta(a), "mem_total_bytes", &memory);
+	figure_or(s, FIG_CPUS, cpus, 1, "not recorded");
+	figure_or(s, FIG_MEMORY_TOTAL, memory, 1, "not recorded");
+	figure_or(
+		s, FIG_TREE_CGROUP_PEAK, f->cgroup_peak_bytes, 1, account_why(a, "tree.cgroup.memory_peak"));
+	figure_set(s, FIG_UNFINISHED, (double)f->unfinished);
 	figure_or(s, FIG_SELF_CPU, f->self_cpu_ns, 1e9, account_why(a, "self.cpu"));
 	figure_or(s, FIG_SELF_RSS, f->self_rss_bytes, 1, account_why(a, "self.rss"));
 	s->complete = f->complete;
 	s->lost_bytes = (double)f->lost_bytes;
 }
 
-static void fill_cpu(struct summary *s, const struct account *a)
+/* Reasons may point into the recording's schema, which is closed before the summary is read. */
+static void keep_reasons(struct summary *s, const struct account *a)
 {
-	static const char *const name[] = {
-		[CPU_CGROUP] = "cgroup", [CPU_RUSAGE] = "rusage", [CPU_SAMPLES] = "rusage+last samples"};
-	double total = s->figure[FIG_CPU].value;
-
-	s->cpu_source = name[account_cpu_source(a)];
-	s->cpu_lower_bound = account_cpu_is_lower_bound(a);
-	if (!has_figure(s, FIG_CPU))
-		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);
-	else if (!(total > 0))
-		figure_unset(s, FIG_OBSERVED, "no CPU time was used");
-	else
-		figure_set(s, FIG_OBSERVED,
-			MIN(1, MAX(0, (double)account_facts(a)->observed_cpu_ns * 1e-9 / total)));
+	if (!account_facts(a)->ticks)
+		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)
+			if (s->figure[id].why && *s->figure[id].why)
+				s->figure[id].why = why_empty;
+	for (enum figure_id id = 0; id < NR_FIGURES; id++)
+		if (s->figure[id].why)
+			s->figure[id].why = summary_keep(s, s->figure[id].why);
 }
 
-int summary_fill(struct summary *s, const char *path, const struct account *a, const struct point *last,
+int summary_fill(struct summary *s, const char *path, const struct account *a, const struct amounts *last,
 	struct tracker *t)
 {
 	int r = fill_identity(s, path, a);
@@ -362,18 +513,31 @@ int summary_fill(struct summary *s, const char *path, const struct account *a, c
 		return r;
 	fill_exit(s, a);
 	fill_time(s, a);
-	fill_used(s, a, last);
 	fill_facts(s, a);
-	fill_peaks(s, t);
-	fill_cpu(s, a);
+	r = fill_node(s, a);
+	if (r < 0)
+		return r;
+	fill_line(s, a, 0, last, t);
 	fill_self_percent(s, s->figure[FIG_WALL].value);
-	if (!account_facts(a)->ticks)
-		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)
-			if (s->figure[id].why && *s->figure[id].why)
-				s->figure[id].why = why_empty;
-	/* Reasons may point into the recording's schema, which is closed before the summary is read. */
-	for (enum figure_id id = 0; id < NR_FIGURES; id++)
-		if (s->figure[id].why)
-			s->figure[id].why = summary_keep(s, s->figure[id].why);
-	return summary_notes(s, a);
+	keep_reasons(s, a);
+	r = summary_notes(s, a);
+	summary_alarms(s);
+	return r;
+}
+
+int summary_fill_group(struct summary *whole, struct summary *s, const struct account *a, unsigned line,
+	const struct amounts *last, struct tracker *t)
+{
+	struct line_facts f = account_line(a, line);
+
+	s->name = strdup(f.name);
+	s->kind = strdup(f.kind ? f.kind : "");
+	s->target = strdup(f.target ? f.target : "");
+	if (!s->name || !s->kind || !s->target)
+		return -ENOMEM;
+	s->own = f.own;
+	take_capacity(s, whole);
+	fill_line(s, a, line, last, t);
+	keep_reasons(s, a);
+	return 0;
 }

@@ -1,7 +1,9 @@
 /* A run in numbers: what `tacho show` prints, what `tacho show --json` gives to programs.
  *
  * Every number is a figure: it holds, or it carries the reason why it does not. The rows in summary_row[]
- * give each its place in the JSON, its unit and how it is combined over nodes; nothing else lists them. */
+ * give each its place in the JSON, its unit and how it is combined over nodes; nothing else lists them.
+ *
+ * The nodes of a run and the groups of its processes are summaries themselves: of a part. */
 #ifndef QUERY_SUMMARY_H
 #define QUERY_SUMMARY_H
 
@@ -33,6 +35,8 @@ enum figure_id {
 	FIG_PEAK_WINDOW,
 	FIG_OBSERVED,
 	FIG_CPUS,
+	FIG_CPU_OF_ALLOCATION,
+	FIG_CPU_OF_NODE,
 	FIG_RSS,
 	FIG_RSS_AT,
 	FIG_PSS,
@@ -45,9 +49,14 @@ enum figure_id {
 	FIG_VMS_AT,
 	FIG_SWAP,
 	FIG_SWAP_AT,
+	FIG_ONE_RSS,
+	FIG_ONE_PSS,
+	FIG_ONE_USS,
 	FIG_HWM,
-	FIG_CGROUP_PEAK,
+	FIG_TREE_CGROUP_PEAK,
 	FIG_MEMORY_TOTAL,
+	FIG_MEMORY_OF_ALLOCATION,
+	FIG_MEMORY_OF_NODE,
 	FIG_READ_BYTES,
 	FIG_WRITE_BYTES,
 	FIG_READ_CHARS,
@@ -61,9 +70,29 @@ enum figure_id {
 	FIG_SEEN,
 	FIG_PROCESSES,
 	FIG_UNSAMPLED,
+	FIG_ACTIVE,
 	FIG_UNFINISHED,
 	FIG_THREADS,
 	FIG_FDS,
+	FIG_LIMIT_CPUS,
+	FIG_LIMIT_MEMORY,
+	FIG_MACHINE_CPUS,
+	FIG_MACHINE_MEMORY,
+	FIG_NET_RX_BYTES,
+	FIG_NET_TX_BYTES,
+	FIG_NET_RX_PACKETS,
+	FIG_NET_TX_PACKETS,
+	FIG_IB_RX_BYTES,
+	FIG_IB_TX_BYTES,
+	FIG_IB_RX_PACKETS,
+	FIG_IB_TX_PACKETS,
+	FIG_DISK_READ,
+	FIG_DISK_WRITTEN,
+	FIG_ENERGY,
+	FIG_POWER,
+	FIG_CGROUP_PEAK,
+	FIG_OOM_KILLS,
+	FIG_THROTTLED,
 	FIG_SELF_CPU,
 	FIG_SELF_PERCENT,
 	FIG_SELF_RSS,
@@ -74,7 +103,8 @@ enum combine { /* several nodes to one */
 	COMBINE_SUM,
 	COMBINE_MAX,
 	COMBINE_SAME,  /* one value if all agree */
-	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs */
+	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs. All must be known */
+	COMBINE_DONE,  /* sum over hosts of what they did, as far as known: two recordings saw the same */
 	COMBINE_OWN,   /* computed for the whole run, not from the nodes' values */
 };
 
@@ -83,26 +113,60 @@ struct summary_row {
 	const char *name;
 	bool whole; /* an integer */
 	enum combine combine;
+	bool of_groups; /* has a meaning for a group of processes, too */
 };
 
 extern const struct summary_row summary_row[NR_FIGURES];
 
+enum text_id { /* words that stand beside the figures; NULL when there are none */
+	TEXT_MEMORY_VIEW,
+	TEXT_CPUS_SOURCE,
+	TEXT_MEMORY_SOURCE,
+	TEXT_ENERGY_SOURCE,
+	TEXT_CGROUP,
+	TEXT_SCHEDULER,
+	TEXT_JOB,
+	TEXT_FOUND_BY,
+	NR_TEXTS
+};
+
+struct summary_text_row {
+	const char *group, *name;
+	const char *meta; /* its key in the recording's metadata; NULL: made otherwise */
+	const char *why;  /* when there is none; NULL: as that of the figure */
+	int figure;	  /* -1: none */
+};
+
+extern const struct summary_text_row summary_text_row[NR_TEXTS];
+
+struct summary_fact { /* of the hardware or the environment */
+	char *name, *value;
+};
+
 struct summary {
+	char *name, *kind, *target;	  /* of a group; NULL for a recording or a run */
+	bool own;			  /* without what its members' children used */
 	char *path, *host, *mode, *ended; /* "" when unknown; host NULL when several differ */
 	char *command;			  /* argv, NUL-joined; NULL when several differ */
 	size_t command_len;
 	int64_t start_wall_ns; /* 0: unknown */
 	struct figure figure[NR_FIGURES];
+	char *text[NR_TEXTS];
+	struct summary_fact *hardware, *environment; /* of several nodes: what they have in common */
+	size_t nr_hardware, nr_environment;
 	const char *cpu_source; /* NULL: unknown */
 	bool cpu_lower_bound, unsampled_is_upper_bound, complete;
 	double lost_bytes;
 	struct spark cpu_shape, memory_shape;
 	char **note; /* sentences for people, without full stop */
 	size_t nr_notes;
-	char **kept; /* texts that figures point at */
+	size_t nr_alarms; /* of them, the first so many must not be overlooked */
+	char **kept;	  /* texts that figures point at */
 	size_t nr_kept;
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
+	struct summary *group; /* in the order of the targets */
+	size_t nr_groups;
 };
 
 /* Reads the recordings of the run once, all at the same pace. */
@@ -122,7 +186,10 @@ static inline bool has_figure(const struct summary *s, enum figure_id id)
 /* For those who fill summaries (query/combine.c). */
 void figure_set(struct summary *s, enum figure_id id, double value);
 void figure_unset(struct summary *s, enum figure_id id, const char *why); /* why is kept as it is */
+/* Negative values are not known. */
+void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why);
 int summary_note(struct summary *s, const char *fmt, ...) _printf_(2, 3);
+int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value);
 /* A copy that lives as long as the summary; NULL when there is no memory. */
 const char *summary_keep(struct summary *s, const char *text);
 #endif

@@ -12,6 +12,12 @@ void tracker_init(struct tracker *t, double interval_s)
 	meter_init(&t->cpu, MAX(interval_s / 2, SHORTEST_STEP));
 }
 
+void tracker_begin(struct tracker *t, double time)
+{
+	tracker_cpu(t, time, 0, false);
+	t->level_time = time;
+}
+
 void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap)
 {
 	if (gap)
@@ -45,6 +51,8 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 		if (i == LEVEL_USS)
 			t->estimated_uss = share(level, LEVEL_USS_ESTIMATED, LEVEL_USS);
 	}
+	if (valid >> LEVEL_PROCESSES & 1 && level[LEVEL_PROCESSES] > 0 && time > since)
+		t->active_s += time - since;
 	if (valid >> LEVEL_PSS & 1)
 		spark_add(&t->pss_shape, since, time, (double)level[LEVEL_PSS]);
 	if (valid >> LEVEL_RSS & 1)

@@ -11,11 +11,14 @@ struct tracker {
 	double estimated_pss, estimated_uss; /* share of the peak, when it was reached */
 	struct spark cpu_shape, pss_shape, rss_shape;
 	double cpu_time, cpu_s, level_time; /* of the last point */
+	double active_s;		    /* with at least one process, as far as seen */
 	bool has_cpu;
 };
 
 /* interval_s: nominal; 0 when not known. */
 void tracker_init(struct tracker *t, double interval_s);
+/* Nothing was used and nobody was there up to this time. */
+void tracker_begin(struct tracker *t, double time);
 /* CPU used up to `time`; gap: not comparable with what came before. */
 void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap);
 /* Levels that hold since the point before. */

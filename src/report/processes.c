@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#define GROUPS_WIDTH 16
+
 enum look { LOOK_NUMBER, LOOK_COUNT, LOOK_MOMENT, LOOK_TIME, LOOK_BYTES };
 
 /* clang-format off */
@@ -108,6 +110,18 @@ static void add_identity(struct buf *out, const struct process_row *row, bool ut
 	}
 }
 
+/* "tool, user:ann" */
+static void add_groups(struct buf *out, const struct process_row *row, enum letters letters)
+{
+	for (size_t from = 0; from < row->groups_len;) {
+		size_t n = strnlen(row->groups + from, row->groups_len - from);
+
+		buf_adds(out, from ? "," : "");
+		add_text(out, row->groups + from, n, letters);
+		from += n + 1;
+	}
+}
+
 static void text_row(const struct process_table *t, const struct process_row *row, unsigned width, bool utf8,
 	struct buf *out)
 {
@@ -123,6 +137,15 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 			utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
 		buf_adds(out, "  ");
 	}
+	if (t->has_groups) {
+		size_t cell = out->len;
+
+		add_groups(out, row, utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
+		if (out->len == cell)
+			buf_addch(out, '-');
+		clip(out, cell, GROUPS_WIDTH, utf8);
+		pad(out, cell, GROUPS_WIDTH + 2);
+	}
 	add_identity(out, row, utf8);
 	if (width)
 		clip(out, from, width, utf8);
@@ -136,7 +159,10 @@ void processes_text(const struct process_table *t, size_t limit, unsigned width,
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
 		if (face[i].heading)
 			buf_addf(out, "%*s ", face[i].width, face[i].heading);
-	buf_addf(out, "%8s  %sCOMMAND", "EXIT", t->nr_hosts > 1 ? "HOST  " : "");
+	buf_addf(out, "%8s  %s", "EXIT", t->nr_hosts > 1 ? "HOST  " : "");
+	if (t->has_groups)
+		buf_addf(out, "%-*s", GROUPS_WIDTH + 2, "GROUPS");
+	buf_adds(out, "COMMAND");
 	if (width)
 		clip(out, from, width, utf8);
 	buf_addch(out, '\n');
@@ -153,7 +179,7 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 	buf_adds(out, "host");
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
 		buf_addf(out, ",%s", face[i].key);
-	buf_adds(out, ",exit_code,exit_signal,how,sampled,late,name,exe,command\n");
+	buf_adds(out, ",exit_code,exit_signal,how,sampled,late,name,exe,command,groups\n");
 	for (size_t i = 0; i < shown(t, limit); i++) {
 		const struct process_row *row = &t->row[i];
 		struct buf command;
@@ -172,8 +198,12 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 		buf_addch(out, ',');
 		add_csv(out, row->exe, row->exe_len);
 		buf_addch(out, ',');
-		buf_init(&command, row->command_len * 8 + 16);
+		buf_init(&command, MAX(row->command_len, row->groups_len) * 8 + 16);
 		add_command(&command, row->command, row->command_len, LETTERS_RAW);
+		add_csv(out, (char *)command.data, command.len);
+		buf_addch(out, ',');
+		buf_reset(&command);
+		add_groups(&command, row, LETTERS_RAW);
 		add_csv(out, (char *)command.data, command.len);
 		buf_release(&command);
 		buf_addch(out, '\n');
@@ -192,6 +222,19 @@ static void json_exit(struct json *j, const struct process_row *row)
 	else
 		json_null(j, "signal");
 	json_end_object(j);
+}
+
+/* Words parted by NULs. */
+static void json_words(struct json *j, const char *key, const char *words, size_t len)
+{
+	json_array(j, key);
+	for (size_t from = 0; len && from <= len;) {
+		size_t n = strnlen(words + from, len - from);
+
+		json_bytes(j, NULL, words + from, n);
+		from += n + 1;
+	}
+	json_end_array(j);
 }
 
 static void json_row(struct json *j, const struct process_table *t, const struct process_row *row)
@@ -214,14 +257,8 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 	json_bool(j, "late", row->late);
 	json_bytes(j, "name", row->name, row->name_len);
 	json_bytes(j, "exe", row->exe, row->exe_len);
-	json_array(j, "argv");
-	for (size_t from = 0; row->command_len && from <= row->command_len;) {
-		size_t n = strnlen(row->command + from, row->command_len - from);
-
-		json_bytes(j, NULL, row->command + from, n);
-		from += n + 1;
-	}
-	json_end_array(j);
+	json_words(j, "argv", row->command, row->command_len);
+	json_words(j, "groups", row->groups, row->groups_len);
 	json_bool(j, "argv_cut", row->command_cut);
 	json_end_object(j);
 }

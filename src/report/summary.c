@@ -1,5 +1,21 @@
 /* The summary for people: one block a recording, a line a subject, the honest notes below.
  *
+ *	tacho  ./train --epochs 3   exit 0   wall 12m03s
+ *	  alarm    throttled: the CPU quota of /job_7 held its threads back for 41.2s altogether
+ *	  job      slurm 4711, its processes found by cgroup
+ *	  cpu      34m50s (user 33m10s, sys 1m40s)   2.9 cores mean, 3.9 peak, of 4
+ *	           72 % of the 4 CPUs allowed (cpuset /job_7), 5 % of the node
+ *	           counted by cgroup; 99 % of it seen in sampled processes
+ *	  memory   peak 1.2 GiB PSS at 0m58s   (RSS sum 1.4 GiB, USS 1.1 GiB)
+ *	           60 % of the 2 GiB allowed (cgroup /job_7), 1 % of the node
+ *	  io       read 0 B  wrote 12 KiB (disk)   read 3.1 GiB  wrote 9 MiB (calls)   syscalls 4,711
+ *	  net      received 1.2 GiB  sent 31 MiB (all of the node)
+ *	  energy   123 kJ, 171 W mean (rapl: package-0, dram-0)
+ *	  groups   name      procs      cpu  cores   memory     read    wrote
+ *	           blastn       12    21m0s    1.7  800 MiB  2.1 GiB    3 MiB
+ *	  tree     14 processes, 5 at once, 9 threads
+ *
+ * Traffic, disks, energy, groups and limits have their lines only where there is something to say.
  * A number that is an estimate carries a "~", one that is a lower bound a "≥"; what could not be measured is
  * named with its reason instead of a number. The shape of CPU and memory use stands at the right when there
  * is room. */
@@ -137,6 +153,12 @@ static char *cores(char out[static UNITS_SIZE], double n)
 	return out;
 }
 
+/* The job may not have all that the machine has. */
+static bool binds(const struct page *p, enum figure_id limit, enum figure_id machine)
+{
+	return has(p, limit) && (!has(p, machine) || value(p, limit) < value(p, machine));
+}
+
 static void cpu_line(const struct page *p, struct buf *line)
 {
 	char a[UNITS_SIZE], b[UNITS_SIZE];
@@ -155,8 +177,50 @@ static void cpu_line(const struct page *p, struct buf *line)
 		return;
 	buf_addf(line, "   %s cores mean, %s peak", cores(a, value(p, FIG_MEAN_CORES)),
 		cores(b, value(p, FIG_PEAK_CORES)));
-	if (has(p, FIG_CPUS))
+	if (binds(p, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS))
+		buf_addf(line, ", of %s", format_number(a, value(p, FIG_LIMIT_CPUS)));
+	else if (has(p, FIG_CPUS))
 		buf_addf(line, ", of %.0f", value(p, FIG_CPUS));
+}
+
+static void add_percent(struct buf *line, double ratio)
+{
+	double percent = MIN(100 * ratio, 1e6);
+
+	buf_addf(line, "%.*f %%", percent < 9.95 && percent >= 0.05 ? 1 : 0, percent);
+}
+
+/* "72 % of the 4 CPUs allowed (cgroup /job_7), 5 % of the node", when the job may not have all of it. */
+static void allowed_line(const struct page *p, struct buf *line, enum figure_id share, const char *allowed,
+	enum text_id source, enum figure_id of_node)
+{
+	const char *text = p->s->text[source];
+
+	if (!has(p, share))
+		return;
+	add_percent(line, value(p, share));
+	buf_addf(line, " of the %s allowed", allowed);
+	if (text) {
+		buf_adds(line, " (");
+		add_text(line, text, strlen(text), letters(p));
+		buf_addch(line, ')');
+	}
+	if (has(p, of_node)) {
+		buf_adds(line, ", ");
+		add_percent(line, value(p, of_node));
+		buf_adds(line, " of the node");
+	}
+}
+
+static void cpu_allowed_line(const struct page *p, struct buf *line)
+{
+	char number[UNITS_SIZE], text[UNITS_SIZE + 8];
+
+	if (!binds(p, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS))
+		return;
+	snprintf(text, sizeof(text), "%s CPU%s", format_number(number, value(p, FIG_LIMIT_CPUS)),
+		value(p, FIG_LIMIT_CPUS) == 1 ? "" : "s");
+	allowed_line(p, line, FIG_CPU_OF_ALLOCATION, text, TEXT_CPUS_SOURCE, FIG_CPU_OF_NODE);
 }
 
 static void source_line(const struct page *p, struct buf *line)
@@ -221,6 +285,19 @@ static void memory_line(const struct page *p, struct buf *line)
 	}
 }
 
+static void memory_allowed_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE];
+
+	if (!binds(p, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY))
+		return;
+	allowed_line(p, line, FIG_MEMORY_OF_ALLOCATION, format_bytes(text, value(p, FIG_LIMIT_MEMORY)),
+		TEXT_MEMORY_SOURCE, FIG_MEMORY_OF_NODE);
+	if (has(p, FIG_CGROUP_PEAK))
+		buf_addf(line, "%scontrol group's own peak %s", line->len ? "; " : "",
+			format_bytes(text, value(p, FIG_CGROUP_PEAK)));
+}
+
 static void io_line(const struct page *p, struct buf *line)
 {
 	char text[UNITS_SIZE];
@@ -241,6 +318,78 @@ static void io_line(const struct page *p, struct buf *line)
 			format_count(text, value(p, FIG_READ_CALLS) + value(p, FIG_WRITE_CALLS)));
 	if (!line->len)
 		buf_addf(line, "not known: %s", p->s->figure[FIG_READ_CHARS].why);
+}
+
+/* What goes on in the node beside the job is always a little: no line for that. */
+#define WORTH_A_LINE (1 << 20)
+
+static void traffic_line(const struct page *p, struct buf *line, const char *const word[2], enum figure_id in,
+	enum figure_id out)
+{
+	char text[UNITS_SIZE];
+
+	if (!has(p, in) || !has(p, out) || value(p, in) + value(p, out) < WORTH_A_LINE)
+		return;
+	buf_addf(line, "%s %s", word[0], format_bytes(text, value(p, in)));
+	buf_addf(line, "  %s %s (all of the node)", word[1], format_bytes(text, value(p, out)));
+}
+
+static const char *const received_sent[] = {"received", "sent"}, *const read_wrote[] = {"read", "wrote"};
+
+static void net_line(const struct page *p, struct buf *line)
+{
+	traffic_line(p, line, received_sent, FIG_NET_RX_BYTES, FIG_NET_TX_BYTES);
+}
+
+static void ib_line(const struct page *p, struct buf *line)
+{
+	traffic_line(p, line, received_sent, FIG_IB_RX_BYTES, FIG_IB_TX_BYTES);
+}
+
+static void disk_line(const struct page *p, struct buf *line)
+{
+	traffic_line(p, line, read_wrote, FIG_DISK_READ, FIG_DISK_WRITTEN);
+}
+
+static void energy_line(const struct page *p, struct buf *line)
+{
+	static const struct {
+		double least;
+		const char *unit;
+	} scale[] = {{1e9, "GJ"}, {1e6, "MJ"}, {1e3, "kJ"}, {0, "J"}};
+	const char *source = p->s->text[TEXT_ENERGY_SOURCE];
+	double joules = value(p, FIG_ENERGY);
+	char text[UNITS_SIZE];
+	size_t i = 0;
+
+	if (!has(p, FIG_ENERGY) || !(joules > 0))
+		return;
+	while (joules < scale[i].least)
+		i++;
+	buf_addf(line, "%s %s", format_number(text, joules / MAX(scale[i].least, 1)), scale[i].unit);
+	if (has(p, FIG_POWER))
+		buf_addf(line, ", %s W mean", format_number(text, value(p, FIG_POWER)));
+	if (source) {
+		buf_adds(line, " (");
+		add_text(line, source, strlen(source), letters(p));
+		buf_addch(line, ')');
+	}
+}
+
+static void job_line(const struct page *p, struct buf *line)
+{
+	const char *kind = p->s->text[TEXT_SCHEDULER], *job = p->s->text[TEXT_JOB];
+	const char *found_by = p->s->text[TEXT_FOUND_BY];
+
+	if (!kind || !job)
+		return;
+	add_text(line, kind, strlen(kind), letters(p));
+	buf_addch(line, ' ');
+	add_text(line, job, strlen(job), letters(p));
+	if (found_by) {
+		buf_adds(line, ", its processes found by ");
+		add_text(line, found_by, strlen(found_by), letters(p));
+	}
 }
 
 static void tree_line(const struct page *p, struct buf *line)
@@ -306,40 +455,197 @@ static void print_shaped(const struct page *p, struct buf *cpu, struct buf *memo
 	}
 }
 
-static void print_notes(const struct page *p)
+static void print_notes(
+	const struct page *p, size_t from, size_t to, const char *label, const char *label_color)
 {
 	struct buf line;
 
-	for (size_t i = 0; i < p->s->nr_notes; i++) {
+	for (size_t i = from; i < to; i++) {
 		buf_init(&line, 100000);
 		add_text(&line, p->s->note[i], strlen(p->s->note[i]), letters(p));
-		print_line(p, "note", "33", (char *)line.data);
+		print_line(p, label, label_color, (char *)line.data);
 		buf_release(&line);
 	}
 }
 
+/* ---- the groups ---- */
+
+#define GROUPS_SHOWN 24
+#define NAME_LEAST 12
+
+enum group_column {
+	GROUP_PROCESSES,
+	GROUP_CPU,
+	GROUP_CORES,
+	GROUP_MEMORY,
+	GROUP_READ,
+	GROUP_WROTE,
+	NR_GROUP_COLUMNS
+};
+
+static const struct {
+	const char *heading;
+	unsigned width;
+	unsigned terminal; /* narrower ones do not have it */
+} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 0},
+	[GROUP_CPU] = {"cpu", 8, 0},
+	[GROUP_CORES] = {"cores", 6, 60},
+	[GROUP_MEMORY] = {"memory", 9, 0},
+	[GROUP_READ] = {"read", 9, 80},
+	[GROUP_WROTE] = {"wrote", 9, 80}};
+
+static void group_cell(const struct page *g, enum group_column column, struct buf *out)
+{
+	enum figure_id memory = has(g, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	static const enum figure_id figure[] = {[GROUP_PROCESSES] = FIG_SEEN,
+		[GROUP_CPU] = FIG_CPU,
+		[GROUP_CORES] = FIG_MEAN_CORES,
+		[GROUP_READ] = FIG_READ_CHARS,
+		[GROUP_WROTE] = FIG_WRITE_CHARS};
+	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column];
+	char text[UNITS_SIZE];
+
+	if (!has(g, id))
+		buf_addch(out, '-');
+	else if (column == GROUP_PROCESSES)
+		buf_adds(out, format_count(text, value(g, id)));
+	else if (column == GROUP_CPU)
+		buf_adds(out, format_duration(text, value(g, id)));
+	else if (column == GROUP_CORES)
+		buf_adds(out, cores(text, value(g, id)));
+	else if (column == GROUP_MEMORY)
+		buf_addf(out, "%s%s", memory == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "",
+			format_bytes(text, value(g, id)));
+	else
+		buf_adds(out, format_bytes(text, value(g, id)));
+}
+
+/* One row of the table; the heading when there is no group. */
+static void print_group(const struct page *p, const struct summary *group, size_t name_width)
+{
+	struct page g = {.s = group, .style = p->style};
+	struct buf cell;
+	size_t from;
+
+	if (group)
+		buf_addf(p->out, "%*s", LABEL_WIDTH, "");
+	from = p->out->len;
+	if (group)
+		add_text(p->out, group->name, strlen(group->name), letters(p));
+	else
+		buf_adds(p->out, "name");
+	clip(p->out, from, name_width, p->style->utf8);
+	pad(p->out, from, name_width);
+	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++) {
+		if (p->style->width < group_column[i].terminal)
+			continue;
+		buf_init(&cell, 100);
+		if (group)
+			group_cell(&g, i, &cell);
+		else
+			buf_adds(&cell, group_column[i].heading);
+		buf_addf(p->out, " %*s", (int)group_column[i].width, (char *)cell.data);
+		buf_release(&cell);
+	}
+	buf_addch(p->out, '\n');
+}
+
+/* That the text takes when it is printed. */
+static size_t columns_of(const struct page *p, const char *text)
+{
+	struct buf printed;
+	size_t n;
+
+	buf_init(&printed, strlen(text) * 4 + 1);
+	add_text(&printed, text, strlen(text), letters(p));
+	n = utf8_columns((char *)printed.data);
+	buf_release(&printed);
+	return n;
+}
+
+/* One target that is the whole says nothing new. */
+static bool has_groups(const struct summary *s)
+{
+	if (s->nr_groups != 1)
+		return s->nr_groups > 1;
+	return !strcmp(s->group[0].kind, "match") ||
+		s->group[0].figure[FIG_SEEN].value != s->figure[FIG_SEEN].value;
+}
+
+static void print_groups(const struct page *p)
+{
+	size_t used = LABEL_WIDTH, longest = 4, shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN), room;
+
+	if (!has_groups(p->s))
+		return;
+	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++)
+		if (p->style->width >= group_column[i].terminal)
+			used += 1 + group_column[i].width;
+	for (size_t i = 0; i < shown; i++)
+		longest = MAX(longest, columns_of(p, p->s->group[i].name));
+	room = p->style->width > used + NAME_LEAST ? p->style->width - used : NAME_LEAST;
+	room = MIN(room, longest);
+	buf_adds(p->out, "  ");
+	color(p->out, p, "36");
+	buf_adds(p->out, "groups");
+	color(p->out, p, "0");
+	buf_addf(p->out, "%*s", LABEL_WIDTH - 8, "");
+	print_group(p, NULL, room);
+	for (size_t i = 0; i < shown; i++)
+		print_group(p, &p->s->group[i], room);
+	if (shown < p->s->nr_groups)
+		buf_addf(p->out, "%*s(%zu more)\n", LABEL_WIDTH, "", p->s->nr_groups - shown);
+}
+
+/* ---- the block ---- */
+
 static void print_block(const struct page *p, const char *name)
 {
-	enum { CPU, SOURCE, MEMORY, IO, TREE, COST, PATH, NR };
-	static const char *const label[NR] = {"cpu", "", "memory", "io", "tree", "cost", "kept in"};
-	static void (*const make[NR])(const struct page *, struct buf *) = {
-		cpu_line, source_line, memory_line, io_line, tree_line, cost_line, path_line};
+	enum {
+		JOB,
+		CPU,
+		CPU_ALLOWED,
+		SOURCE,
+		MEMORY,
+		MEMORY_ALLOWED,
+		IO,
+		NET,
+		IB,
+		DISK,
+		ENERGY,
+		GROUPS,
+		TREE,
+		COST,
+		PATH,
+		NR
+	};
+	static const struct {
+		const char *label;
+		void (*make)(const struct page *, struct buf *);
+	} row[NR] = {{"job", job_line}, {"cpu", cpu_line}, {"", cpu_allowed_line}, {"", source_line},
+		{"memory", memory_line}, {"", memory_allowed_line}, {"io", io_line}, {"net", net_line},
+		{"ib", ib_line}, {"disk", disk_line}, {"energy", energy_line}, {"groups", NULL},
+		{"tree", tree_line}, {"cost", cost_line}, {"kept in", path_line}};
 	struct buf line[NR];
 
 	print_head(p, name);
+	print_notes(p, 0, p->s->nr_alarms, "alarm", "1;31");
 	for (unsigned i = 0; i < NR; i++) {
 		buf_init(&line[i], 100000);
-		make[i](p, &line[i]);
+		if (row[i].make)
+			row[i].make(p, &line[i]);
 	}
 	print_shaped(p, &line[CPU], &line[MEMORY]);
 	for (unsigned i = 0; i < NR; i++) {
+		if (i == GROUPS)
+			print_groups(p);
 		if (line[i].len)
-			print_line(p, label[i], "36", (char *)line[i].data);
+			print_line(p, row[i].label, "36", (char *)line[i].data);
 		if (line[i].err)
 			p->out->err = line[i].err;
 		buf_release(&line[i]);
 	}
-	print_notes(p);
+	print_notes(p, p->s->nr_alarms, p->s->nr_notes, "note", "33");
 }
 
 int summary_print(const struct summary *s, const struct summary_style *style, struct buf *out)

@@ -1,8 +1,9 @@
 /* The summary as JSON. Every figure comes from its row in summary_row[], in the order of the rows: a group is
- * an object, opened at its first row. */
+ * an object, opened at its first row. The groups of processes have the shapes of the whole. */
 #include "report/summary.h"
 
 #include "base/json.h"
+#include "base/str.h"
 #include "base/units.h"
 #include "report/words.h"
 
@@ -21,20 +22,29 @@ static void add_figure(struct json *j, const struct summary *s, enum figure_id i
 		json_num(j, summary_row[id].name, f->value);
 }
 
-/* What a group has beyond its figures. */
-static void add_words(struct json *j, const struct summary *s, const char *group)
-{
-	if (!strcmp(group, "cpu")) {
-		json_str(j, "source", s->cpu_source);
-		json_bool(j, "lower_bound", s->cpu_lower_bound);
-	}
-	if (!strcmp(group, "processes"))
-		json_bool(j, "unsampled_is_upper_bound", s->unsampled_is_upper_bound);
-}
-
 static bool same_group(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* What an object has beyond its figures. */
+static void add_words(struct json *j, const struct summary *s, const char *group)
+{
+	for (unsigned i = 0; i < NR_TEXTS; i++)
+		if (same_group(summary_text_row[i].group, group))
+			json_str(j, summary_text_row[i].name, s->text[i]);
+	if (same_group(group, "cpu")) {
+		json_str(j, "source", s->cpu_source);
+		json_bool(j, "lower_bound", s->cpu_lower_bound);
+	}
+	if (same_group(group, "processes") && !s->name)
+		json_bool(j, "unsampled_is_upper_bound", s->unsampled_is_upper_bound);
+}
+
+/* Of a group of processes, the figures that have a meaning for it. */
+static bool is_told(const struct summary *s, enum figure_id id)
+{
+	return !s->name || summary_row[id].of_groups;
 }
 
 static void add_figures(struct json *j, const struct summary *s)
@@ -44,6 +54,8 @@ static void add_figures(struct json *j, const struct summary *s)
 	for (enum figure_id id = 0; id < NR_FIGURES; id++) {
 		const char *group = summary_row[id].group;
 
+		if (!is_told(s, id))
+			continue;
 		if (!same_group(open, group)) {
 			if (open) {
 				add_words(j, s, open);
@@ -55,8 +67,47 @@ static void add_figures(struct json *j, const struct summary *s)
 		}
 		add_figure(j, s, id);
 	}
-	if (open)
+	if (open) {
+		add_words(j, s, open);
 		json_end_object(j);
+	}
+}
+
+static const char *text_why(const struct summary *s, enum text_id id)
+{
+	const struct summary_text_row *row = &summary_text_row[id];
+
+	/* Some node has it. */
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		if (s->node[i].text[id])
+			return "differs between the recordings";
+	if (row->figure >= 0 && s->figure[row->figure].why)
+		return s->figure[row->figure].why;
+	return row->why ? row->why : "not recorded";
+}
+
+static void add_reasons(struct json *j, const struct summary *s)
+{
+	char name[80];
+
+	if (!s->cpu_source)
+		json_str(j, "cpu.source",
+			s->figure[FIG_CPU].why ? s->figure[FIG_CPU].why : "not known of every node");
+	for (enum figure_id id = 0; id < NR_FIGURES; id++) {
+		const char *why = s->figure[id].why;
+
+		if (!why || !*why || !is_told(s, id))
+			continue;
+		snprintf(name, sizeof(name), "%s%s%s", summary_row[id].group ? summary_row[id].group : "",
+			summary_row[id].group ? "." : "", summary_row[id].name);
+		json_str(j, name, why);
+	}
+	for (enum text_id id = 0; id < NR_TEXTS; id++) {
+		if (s->text[id] || (s->name && id != TEXT_MEMORY_VIEW))
+			continue;
+		snprintf(name, sizeof(name), "%s.%s", summary_text_row[id].group, summary_text_row[id].name);
+		json_str(j, name, text_why(s, id));
+	}
 }
 
 static void add_unavailable(struct json *j, const struct summary *s)
@@ -70,18 +121,53 @@ static void add_unavailable(struct json *j, const struct summary *s)
 		json_str(j, "host", "several: see nodes");
 	if (!s->start_wall_ns)
 		json_str(j, "start", "not recorded");
-	if (!s->cpu_source)
-		json_str(j, "cpu.source",
-			s->figure[FIG_CPU].why ? s->figure[FIG_CPU].why : "not known of every node");
-	for (enum figure_id id = 0; id < NR_FIGURES; id++) {
-		const char *why = s->figure[id].why;
-		char name[80];
+	add_reasons(j, s);
+	json_end_object(j);
+}
 
-		if (!why || !*why)
-			continue;
-		snprintf(name, sizeof(name), "%s%s%s", summary_row[id].group ? summary_row[id].group : "",
-			summary_row[id].group ? "." : "", summary_row[id].name);
-		json_str(j, name, why);
+static void add_groups(struct json *j, const struct summary *s)
+{
+	json_object(j, "groups");
+	for (size_t i = 0; i < s->nr_groups; i++) {
+		const struct summary *group = &s->group[i];
+
+		json_object(j, group->name);
+		json_str(j, "kind", *group->kind ? group->kind : NULL);
+		json_str(j, "target", *group->target ? group->target : NULL);
+		json_bool(j, "with_children", !group->own);
+		add_figures(j, group);
+		json_object(j, "unavailable");
+		if (!*group->kind)
+			json_str(j, "kind", "not recorded");
+		if (!*group->target)
+			json_str(j, "target", "not recorded");
+		add_reasons(j, group);
+		json_end_object(j);
+		json_end_object(j);
+	}
+	json_end_object(j);
+}
+
+/* A plain number is a number: "64", "2.5"; not "007", which is a name. */
+static bool is_number(const char *text)
+{
+	double value;
+
+	return parse_decimal(text, &value) && strlen(text) <= 15 &&
+		!(text[0] == '0' && text[1] && text[1] != '.');
+}
+
+static void add_facts(
+	struct json *j, const char *key, const struct summary_fact *fact, size_t nr, bool numbers)
+{
+	json_object(j, key);
+	for (size_t i = 0; i < nr; i++) {
+		double value;
+
+		if (numbers && is_number(fact[i].value) && parse_decimal(fact[i].value, &value))
+			json_num(j, fact[i].name, value);
+		else
+			json_str(j, fact[i].name, fact[i].value);
 	}
 	json_end_object(j);
 }
@@ -121,6 +207,12 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	json_object(j, key);
 	add_identity(j, s);
 	add_figures(j, s);
+	json_object(j, "scheduler");
+	add_words(j, s, "scheduler");
+	json_end_object(j);
+	add_facts(j, "hardware", s->hardware, s->nr_hardware, true);
+	add_facts(j, "environment", s->environment, s->nr_environment, false);
+	add_groups(j, s);
 	json_bool(j, "complete", s->complete);
 	json_uint(j, "lost_bytes", (uint64_t)MIN(s->lost_bytes, 1e18));
 	json_array(j, "notes");

@@ -1,0 +1,163 @@
+/* One seat a row. A counter that falls was reset: the step in which it fell adds nothing (a collector that
+ * knows where its counter wraps has undone that already). Across a gap in the recording the same instance
+ * goes on: its counter did count meanwhile, and its level is taken to have changed evenly. */
+#include "query/growth.h"
+
+#include <math.h>
+#include <string.h>
+
+void growth_init(struct growth *g, enum growth_of of)
+{
+	*g = (struct growth){.set = -1, .col = -1, .of = of};
+}
+
+void growth_release(struct growth *g)
+{
+	free(g->seat);
+	g->seat = NULL;
+	g->nr = 0;
+}
+
+void growth_bind(struct growth *g, const struct schema *schema, const char *metric)
+{
+	uint32_t set, col;
+
+	g->set = g->col = -1;
+	if (!schema_find(schema, metric, &set, &col))
+		return;
+	g->set = (int)set;
+	g->col = (int)col;
+	g->scale = schema->set[set].metric[col].scale;
+	g->counter = schema->set[set].metric[col].kind == KIND_COUNTER;
+}
+
+/* The seat of a row; NULL when there is no memory. */
+static struct growth_seat *seat_of(struct growth *g, uint32_t row, uint32_t id)
+{
+	struct growth_seat *seat;
+
+	if (row >= g->nr) {
+		uint32_t nr = MAX(row + 8, g->nr * 2);
+
+		seat = nr > row ? reallocarray(g->seat, nr, sizeof(*seat)) : NULL;
+		if (!seat)
+			return NULL;
+		memset(seat + g->nr, 0, (nr - g->nr) * sizeof(*seat));
+		g->seat = seat;
+		g->nr = nr;
+	}
+	seat = &g->seat[row];
+	if (seat->id != id)
+		*seat = (struct growth_seat){.id = id, .counts = g->of == GROWTH_ADDED};
+	return seat;
+}
+
+static void copy_text(char *to, size_t size, const struct pair *pair)
+{
+	size_t n = pair ? MIN(pair->len, size - 1) : 0;
+
+	if (n)
+		memcpy(to, pair->value, n);
+	to[n] = 0;
+}
+
+int growth_instance(struct growth *g, const struct store_record *record)
+{
+	struct growth_seat *seat;
+	int64_t own = 0;
+
+	if (g->set < 0 || record->set != (uint32_t)g->set || record->row == STORE_NO_ROW)
+		return 0;
+	seat = seat_of(g, record->row, record->id);
+	if (!seat)
+		return -ENOMEM;
+	pairs_get_num(record->pairs, "own", &own);
+	seat->counts = g->of == GROWTH_OWN ? own != 0 : !pairs_find(record->pairs, "apart");
+	copy_text(seat->name, sizeof(seat->name), pairs_find(record->pairs, "name"));
+	copy_text(seat->source, sizeof(seat->source), pairs_find(record->pairs, "source"));
+	return 0;
+}
+
+static void add_who(struct growth *g, const struct growth_seat *seat)
+{
+	struct growth_name *who = &g->who[g->nr_who];
+
+	if (g->nr_who == GROWTH_NAMES) {
+		g->more_who++;
+		return;
+	}
+	memcpy(who->name, seat->name, sizeof(who->name));
+	memcpy(who->source, seat->source, sizeof(who->source));
+	g->nr_who++;
+}
+
+static void seat_step(struct growth *g, struct growth_seat *seat, int64_t cell, int64_t time_ns)
+{
+	double now = (double)cell * g->scale;
+
+	if (!seat->known) {
+		add_who(g, seat);
+	} else {
+		if (cell > seat->last)
+			g->grown += (double)((uint64_t)cell - (uint64_t)seat->last) * g->scale;
+		if (time_ns > seat->time_ns)
+			g->integral += ((double)seat->last * g->scale + now) / 2 *
+				((double)(time_ns - seat->time_ns) / 1e9);
+	}
+	g->greatest = g->any ? MAX(g->greatest, now) : now;
+	g->first_ns = g->any ? MIN(g->first_ns, time_ns) : time_ns;
+	g->last_ns = g->any ? MAX(g->last_ns, time_ns) : time_ns;
+	g->any = true;
+	seat->known = true;
+	seat->last = cell;
+	seat->time_ns = time_ns;
+}
+
+static int row_step(struct growth *g, struct table *t, uint32_t row, int64_t time_ns)
+{
+	struct growth_seat *seat;
+
+	if (t->id[row] == ROW_FREE || !(t->valid[row] >> g->col & 1))
+		return 0;
+	seat = seat_of(g, row, t->id[row]);
+	if (!seat)
+		return -ENOMEM;
+	if (seat->counts)
+		seat_step(g, seat, table_row(t, row)[g->col], time_ns);
+	return 0;
+}
+
+int growth_tick(struct growth *g, struct store_reader *reader, int64_t time_ns)
+{
+	struct table *t = g->col < 0 ? NULL : store_reader_table(reader, (uint32_t)g->set);
+	int r = 0;
+
+	/* A counter that did not move adds nothing; a level that did not move lasts. */
+	for (uint32_t i = 0; t && r >= 0 && i < (g->counter ? t->nr_touched : t->nr_rows); i++)
+		r = row_step(g, t, g->counter ? t->touched[i] : i, time_ns);
+	if (g->any)
+		g->last_ns = MAX(g->last_ns, time_ns);
+	return r;
+}
+
+void growth_who(const struct growth *g, struct buf *out)
+{
+	bool done[GROWTH_NAMES] = {0};
+
+	for (unsigned i = 0; i < g->nr_who; i++) {
+		const char *between = ": ";
+
+		if (done[i])
+			continue;
+		buf_addf(out, "%s%s", i ? "; " : "", *g->who[i].source ? g->who[i].source : "unknown");
+		for (unsigned j = i; j < g->nr_who; j++) {
+			if (done[j] || strcmp(g->who[i].source, g->who[j].source))
+				continue;
+			done[j] = true;
+			buf_addf(out, "%s%s", between, g->who[j].name);
+			between = ", ";
+		}
+	}
+	if (g->more_who)
+		buf_addf(out, " and %u more", g->more_who);
+}

@@ -1,0 +1,65 @@
+/* The lines of an account: the whole, and each group. A piece of query/account. */
+#ifndef QUERY_LINES_H
+#define QUERY_LINES_H
+
+#include "query/living.h"
+
+enum gone {
+	GONE_USER,
+	GONE_SYSTEM,
+	GONE_MINOR,
+	GONE_MAJOR,
+	GONE_VOLUNTARY,
+	GONE_INVOLUNTARY,
+	GONE_READ_CHARS,
+	GONE_WRITE_CHARS,
+	GONE_READ_CALLS,
+	GONE_WRITE_CALLS,
+	GONE_READ_BYTES,
+	GONE_WRITE_BYTES,
+	NR_GONE
+};
+
+enum line_cell { /* what a recording says of a line as such: tree.* and group.* */
+	LINE_GONE,
+	LINE_PROCESSES = NR_GONE,
+	LINE_UNSAMPLED,
+	LINE_MAX_RSS,
+	NR_LINE_CELLS
+};
+
+struct line {
+	char *kind, *target;
+	int64_t cell[NR_LINE_CELLS], offset[NR_LINE_CELLS]; /* last value; what falls added up to */
+	uint32_t seen;					    /* mask */
+	int64_t base[NR_USED];				    /* used before the recording began */
+};
+
+struct lines {
+	struct column tree[NR_LINE_CELLS], group[NR_LINE_CELLS];
+	int set;	    /* of the groups; -1: not recorded */
+	struct idmap by_id; /* instance of that set -> line */
+	struct line line[LINES_MOST];
+	struct amounts waiting[LINES_MOST], given[LINES_MOST]; /* read and not yet given; given last */
+	int command; /* the line of the command that `run` started; 0: all of it */
+};
+
+void lines_init(struct lines *s);
+void lines_release(struct lines *s);
+void lines_bind(struct lines *s, const struct schema *schema);
+/* A group says what it is. */
+int lines_instance(struct lines *s, struct living *l, uint32_t id, const struct pairs *about);
+/* The values of this tick. */
+void lines_read(struct lines *s, struct store_reader *reader);
+
+/* What the line has used and holds now. */
+bool line_used(const struct lines *s, const struct living *l, unsigned line, enum used used, int64_t *ret);
+void line_levels(const struct lines *s, const struct living *l, unsigned line, struct amounts *ret);
+/* Gives the waiting amounts, in the light of the ones after them (NULL: there are none). */
+void line_settle(struct lines *s, unsigned line, const struct amounts *next);
+int64_t line_cell_or(const struct line *s, enum line_cell which, int64_t otherwise);
+/* Its row among tree.* or among group.*. */
+const char *line_metric(enum line_cell which, bool group);
+/* The part of a process without which the amount is not known. */
+unsigned used_part(enum used used);
+#endif

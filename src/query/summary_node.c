@@ -1,0 +1,150 @@
+/* The node's part of a summary: what the job may use, what the machine did meanwhile, what it is, and which
+ * job it was. */
+#include "query/nodes.h"
+
+#include "base/str.h"
+#include "query/totals.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- numbers ---- */
+
+static void from_meta(struct summary *s, enum figure_id id, const struct meta *meta, const char *key,
+	enum figure_id otherwise)
+{
+	const char *text = meta_text(meta, key);
+	double value;
+
+	if (parse_decimal(text, &value) && isfinite(value) && value > 0)
+		figure_set(s, id, value);
+	else if (otherwise != NR_FIGURES)
+		s->figure[id] = s->figure[otherwise];
+	else
+		figure_unset(s, id, "not recorded");
+}
+
+static void fill_limits(struct summary *s, const struct account *a)
+{
+	const struct meta *meta = account_meta(a);
+
+	from_meta(s, FIG_LIMIT_CPUS, meta, "limits.cpus", NR_FIGURES);
+	from_meta(s, FIG_LIMIT_MEMORY, meta, "limits.memory_bytes", NR_FIGURES);
+	from_meta(s, FIG_MACHINE_CPUS, meta, "limits.machine_cpus", FIG_CPUS);
+	from_meta(s, FIG_MACHINE_MEMORY, meta, "limits.machine_memory_bytes", FIG_MEMORY_TOTAL);
+}
+
+static void fill_growth(struct summary *s, const struct account *a)
+{
+	static const struct {
+		enum figure_id figure;
+		enum total total;
+	} row[] = {{FIG_NET_RX_BYTES, TOTAL_NET_RX_BYTES}, {FIG_NET_TX_BYTES, TOTAL_NET_TX_BYTES},
+		{FIG_NET_RX_PACKETS, TOTAL_NET_RX_PACKETS}, {FIG_NET_TX_PACKETS, TOTAL_NET_TX_PACKETS},
+		{FIG_IB_RX_BYTES, TOTAL_IB_RX_BYTES}, {FIG_IB_TX_BYTES, TOTAL_IB_TX_BYTES},
+		{FIG_IB_RX_PACKETS, TOTAL_IB_RX_PACKETS}, {FIG_IB_TX_PACKETS, TOTAL_IB_TX_PACKETS},
+		{FIG_DISK_READ, TOTAL_DISK_READ}, {FIG_DISK_WRITTEN, TOTAL_DISK_WRITTEN},
+		{FIG_OOM_KILLS, TOTAL_CGROUP_OOM_KILLS}, {FIG_THROTTLED, TOTAL_CGROUP_THROTTLED}};
+	const struct node_totals *t = account_totals(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		const struct growth *g = &t->growth[row[i].total];
+
+		if (g->any)
+			figure_set(s, row[i].figure, g->grown);
+		else
+			figure_unset(s, row[i].figure, account_why(a, total_metric(row[i].total)));
+	}
+}
+
+/* The kernel's mark, or where it keeps none the most that was seen at a tick. */
+static void fill_cgroup_peak(struct summary *s, const struct account *a)
+{
+	const struct node_totals *t = account_totals(a);
+	const struct growth *peak = &t->growth[TOTAL_CGROUP_PEAK], *now = &t->growth[TOTAL_CGROUP_MEMORY];
+
+	if (!peak->any && !now->any)
+		figure_unset(s, FIG_CGROUP_PEAK, account_why(a, total_metric(TOTAL_CGROUP_PEAK)));
+	else
+		figure_set(s, FIG_CGROUP_PEAK,
+			MAX(peak->any ? peak->greatest : 0, now->any ? now->greatest : 0));
+}
+
+/* Counters of energy where there are any, else power over time. */
+static int fill_energy(struct summary *s, const struct account *a)
+{
+	const struct node_totals *t = account_totals(a);
+	const struct growth *used = &t->growth[TOTAL_ENERGY], *power = &t->growth[TOTAL_POWER];
+	const struct growth *from = used->any ? used : power;
+	double joules = used->any ? used->grown : power->integral;
+	double elapsed = (double)(from->last_ns - from->first_ns) / 1e9;
+	struct buf text;
+
+	if (!from->any) {
+		figure_unset(s, FIG_ENERGY, account_why(a, total_metric(TOTAL_ENERGY)));
+		figure_unset(s, FIG_POWER, s->figure[FIG_ENERGY].why);
+		return 0;
+	}
+	figure_set(s, FIG_ENERGY, joules);
+	if (elapsed > 0)
+		figure_set(s, FIG_POWER, joules / elapsed);
+	else
+		figure_unset(s, FIG_POWER, "it was read only once");
+	buf_init(&text, 8192);
+	growth_who(from, &text);
+	s->text[TEXT_ENERGY_SOURCE] = strdup((char *)text.data);
+	buf_release(&text);
+	return s->text[TEXT_ENERGY_SOURCE] ? 0 : -ENOMEM;
+}
+
+/* ---- words ---- */
+
+static int fill_texts(struct summary *s, const struct account *a)
+{
+	const struct node_totals *t = account_totals(a);
+
+	for (unsigned i = 0; i < NR_TEXTS; i++) {
+		const char *key = summary_text_row[i].meta,
+			   *text = key ? meta_text(account_meta(a), key) : "";
+
+		if (i == TEXT_CGROUP && t->cgroup)
+			text = t->cgroup;
+		if (!*text)
+			continue;
+		s->text[i] = strdup(text);
+		if (!s->text[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* All keys that begin so, without that beginning. */
+static int take_facts(const struct meta *meta, const char *prefix, struct summary_fact **ret, size_t *ret_nr)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < meta->nr && r >= 0; i++) {
+		const struct meta_item *item = &meta->item[i];
+
+		if (str_starts(item->key, prefix) && item->key[strlen(prefix)])
+			r = summary_fact_add(ret, ret_nr, item->key + strlen(prefix), item->value);
+	}
+	return r;
+}
+
+int fill_node(struct summary *s, const struct account *a)
+{
+	const struct meta *meta = account_meta(a);
+	int r = fill_texts(s, a);
+
+	fill_limits(s, a);
+	fill_growth(s, a);
+	fill_cgroup_peak(s, a);
+	if (r >= 0)
+		r = fill_energy(s, a);
+	if (r >= 0)
+		r = take_facts(meta, "hw.", &s->hardware, &s->nr_hardware);
+	if (r >= 0)
+		r = take_facts(meta, "env.", &s->environment, &s->nr_environment);
+	return r;
+}
