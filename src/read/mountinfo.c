@@ -1,0 +1,208 @@
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue": six words, any number of
+ * optional ones, a dash, three more. */
+#include "read/mountinfo.h"
+
+#include "read/read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct mount_word next_word(const char **p, const char *end)
+{
+	struct mount_word w = {*p, 0};
+	const char *stop = memchr(*p, ' ', (size_t)(end - *p));
+
+	w.len = (size_t)((stop ? stop : end) - *p);
+	*p = stop ? stop + 1 : end;
+	return w;
+}
+
+static bool parse(const char *p, const char *end, struct mount *ret)
+{
+	struct mount_word w;
+
+	if (!read_number(&p, end, &ret->id) || p == end || *p++ != ' ')
+		return false;
+	next_word(&p, end);
+	ret->device = next_word(&p, end);
+	ret->root = next_word(&p, end);
+	ret->point = next_word(&p, end);
+	do {
+		if (p == end)
+			return false;
+		w = next_word(&p, end);
+	} while (!mount_word_is(w, "-"));
+	ret->type = next_word(&p, end);
+	ret->source = next_word(&p, end);
+	return ret->point.len && *ret->point.p == '/' && ret->device.len && ret->type.len;
+}
+
+bool mountinfo_next(const char **text, const char *end, struct mount *ret)
+{
+	for (const char *line = *text, *stop; (stop = memchr(line, '\n', (size_t)(end - line)));) {
+		*text = stop + 1;
+		if (parse(line, stop, ret))
+			return true;
+		line = stop + 1;
+	}
+	return false;
+}
+
+bool mount_word_is(struct mount_word w, const char *text)
+{
+	return strlen(text) == w.len && memcmp(w.p, text, w.len) == 0;
+}
+
+bool mount_words_equal(struct mount_word a, struct mount_word b)
+{
+	return a.len == b.len && memcmp(a.p, b.p, a.len) == 0;
+}
+
+static bool is_octal(const char *p, size_t len)
+{
+	return len >= 4 && *p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
+		p[3] >= '0' && p[3] <= '7';
+}
+
+bool mount_unescape(struct mount_word w, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w.len; i++) {
+		char c = w.p[i];
+
+		if (is_octal(w.p + i, w.len - i)) {
+			c = (char)((w.p[i + 1] - '0') << 6 | (w.p[i + 2] - '0') << 3 | (w.p[i + 3] - '0'));
+			i += 3;
+		}
+		if (!c || n + 1 >= size)
+			return false;
+		out[n++] = c;
+	}
+	out[n] = 0;
+	return n > 0;
+}
+
+/* Their servers, or programs, may not answer. */
+static const char *const remote_type[] = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs",
+	"ceph", "afs", "9p", "orangefs", "pvfs2", "panfs", "wekafs", "gfs2", "ocfs2", "autofs", "virtiofs",
+	"vboxsf", "coda", "ncpfs"};
+
+static bool is_remote_type(struct mount_word type)
+{
+	if (type.len >= 4 && memcmp(type.p, "fuse", 4) == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(remote_type); i++)
+		if (mount_word_is(type, remote_type[i]))
+			return true;
+	return false;
+}
+
+/* The path is the mount's point or below it; both escaped. */
+static bool is_below(struct mount_word path, struct mount_word point)
+{
+	if (point.len == 1)
+		return true;
+	return path.len >= point.len && memcmp(path.p, point.p, point.len) == 0 &&
+		(path.len == point.len || path.p[point.len] == '/');
+}
+
+/* A root on the network does not count for what is mounted below it: when that is away, so is everything. */
+bool mountinfo_is_remote(const char *text, const char *end, const struct mount *mount)
+{
+	struct mount m;
+
+	while (mountinfo_next(&text, end, &m))
+		if (is_remote_type(m.type) && m.point.len > 1 && is_below(mount->point, m.point))
+			return true;
+	return is_remote_type(mount->type);
+}
+
+/* The lines stand in the order of mounting. */
+bool mountinfo_is_hidden(const char *text, const char *end, const struct mount *mount)
+{
+	bool behind = false;
+	struct mount m;
+
+	while (mountinfo_next(&text, end, &m)) {
+		if (behind && mount_words_equal(m.point, mount->point) && m.point.len > 1)
+			return true;
+		behind |= m.id == mount->id;
+	}
+	return false;
+}
+
+bool mountinfo_find_id(const char *text, const char *end, int64_t id, struct mount *ret)
+{
+	while (mountinfo_next(&text, end, ret))
+		if (ret->id == id)
+			return true;
+	return false;
+}
+
+static bool point_is(const struct mount *m, const char *point)
+{
+	char its[MOUNT_POINT_SIZE];
+
+	return mount_unescape(m->point, its, sizeof(its)) && !strcmp(its, point);
+}
+
+bool mountinfo_find_device(
+	const char *text, const char *end, const char *device, const char *point, struct mount *ret)
+{
+	const char *p = text;
+
+	while (*point && mountinfo_next(&p, end, ret))
+		if (mount_word_is(ret->device, device) && point_is(ret, point) &&
+			!mountinfo_is_hidden(text, end, ret))
+			return true;
+	for (p = text; mountinfo_next(&p, end, ret);)
+		if (mount_word_is(ret->device, device) && !mountinfo_is_hidden(text, end, ret) &&
+			!mountinfo_is_remote(text, end, ret))
+			return true;
+	return false;
+}
+
+/* As mountinfo writes it; what does not fit is cut off. */
+static void escape(const char *path, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *path && n + 5 < size; path++)
+		if (strchr(" \t\n\\", *path))
+			n += (size_t)snprintf(out + n, size - n, "\\%03o", (unsigned char)*path);
+		else
+			out[n++] = *path;
+	out[n] = 0;
+}
+
+bool mountinfo_find_path(const char *text, const char *end, const char *path, struct mount *ret)
+{
+	char escaped[2 * MOUNT_POINT_SIZE];
+	struct mount_word word = {escaped, 0};
+	bool found = false;
+	struct mount m;
+
+	escape(path, escaped, sizeof(escaped));
+	word.len = strlen(escaped);
+	while (mountinfo_next(&text, end, &m))
+		if (is_below(word, m.point) && (!found || m.point.len >= ret->point.len)) {
+			*ret = m;
+			found = true;
+		}
+	return found;
+}
+
+int mounts_open(struct textfile *f, struct env *env, pid_t pid, const char *name)
+{
+	char path[64];
+	int r = -ESRCH;
+
+	snprintf(path, sizeof(path), "proc/%d/%s", pid, name);
+	if (pid > 0)
+		r = textfile_open(f, env, path, false);
+	if (r >= 0)
+		return 1;
+	snprintf(path, sizeof(path), "proc/self/%s", name);
+	return textfile_open(f, env, path, false);
+}

@@ -1,0 +1,42 @@
+/* Mounts, as proc/PID/mountinfo lists them. Words are borrowed from the text and still escaped. */
+#ifndef READ_MOUNTINFO_H
+#define READ_MOUNTINFO_H
+
+#include "read/textfile.h"
+
+struct mount_word {
+	const char *p;
+	size_t len;
+};
+
+struct mount {
+	int64_t id;		  /* what fdinfo calls mnt_id */
+	struct mount_word device; /* "254:0": of the file system, whichever part of it is mounted */
+	struct mount_word root, point, type, source;
+};
+
+/* Takes the next line that is a mount off the text; false at its end. */
+bool mountinfo_next(const char **text, const char *end, struct mount *ret);
+bool mount_word_is(struct mount_word w, const char *text);
+bool mount_words_equal(struct mount_word a, struct mount_word b);
+/* \040 back to a blank, NUL-terminated. False when it does not fit, or holds a NUL itself. */
+bool mount_unescape(struct mount_word w, char *out, size_t size);
+
+/* Longer points are not understood. */
+#define MOUNT_POINT_SIZE 1024
+
+/* All of these look in the text of a mountinfo. */
+bool mountinfo_find_id(const char *text, const char *end, int64_t id, struct mount *ret);
+/* The mount on which a path lies: the deepest, and of several on one point the last. */
+bool mountinfo_find_path(const char *text, const char *end, const char *path, struct mount *ret);
+/* Where a file system is mounted: on that point if it still is, else wherever it can be reached. */
+bool mountinfo_find_device(
+	const char *text, const char *end, const char *device, const char *point, struct mount *ret);
+/* Something was mounted over it. */
+bool mountinfo_is_hidden(const char *text, const char *end, const struct mount *mount);
+/* To reach it a network file system is passed or asked, whose server may not answer. */
+bool mountinfo_is_remote(const char *text, const char *end, const struct mount *mount);
+
+/* Opens proc/PID/NAME and returns 1; or our own, where that is not to be had or pid is 0, and returns 0. */
+int mounts_open(struct textfile *f, struct env *env, pid_t pid, const char *name);
+#endif
