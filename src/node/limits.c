@@ -95,9 +95,7 @@ static const char *after_key(const char *text, const char *key)
 
 static bool number_after(const char *text, const char *key, int64_t *ret)
 {
-	const char *p = text ? after_key(text, key) : NULL;
-
-	return p && *p != '-' && read_number(&p, p + strlen(p), ret);
+	return text && read_key(text, text + strlen(text), key, ret);
 }
 
 /* ---- the machine ---- */
@@ -119,7 +117,7 @@ static void ask_machine(struct asker *a)
 		count_lines_of_cpus(a);
 	a->ret->machine_cpus = cpu_bits_count(&a->online);
 	candidate(&a->ret->cpus, a->ret->machine_cpus, "machine");
-	if (number_after(slurp(a, "proc/meminfo"), "MemTotal:", &kib))
+	if (number_after(slurp(a, "proc/meminfo"), "MemTotal", &kib))
 		a->ret->machine_memory = (double)kib * 1024;
 	candidate(&a->ret->memory, a->ret->machine_memory, "machine");
 }
@@ -215,7 +213,7 @@ static void ask_hidden_limit(struct asker *a, const struct cgroup_dir *own)
 	int64_t bytes;
 
 	if (!own->v2 &&
-		number_after(slurp_of_group(a, own, "memory.stat"), "hierarchical_memory_limit ", &bytes))
+		number_after(slurp_of_group(a, own, "memory.stat"), "hierarchical_memory_limit", &bytes))
 		candidate(&a->ret->memory, (double)bytes, "cgroup above %s", group_shown(own->group));
 }
 
@@ -255,9 +253,9 @@ static void ask_ulimits(struct asker *a)
 	const char *text = slurp_of_process(a, "limits");
 	int64_t bytes;
 
-	if (number_after(text, "Max address space ", &bytes))
+	if (number_after(text, "Max address space", &bytes))
 		candidate(&a->ret->memory, (double)bytes, "ulimit -v (each process)");
-	if (number_after(text, "Max data size ", &bytes))
+	if (number_after(text, "Max data size", &bytes))
 		candidate(&a->ret->memory, (double)bytes, "ulimit -d (each process)");
 }
 

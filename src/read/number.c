@@ -4,6 +4,8 @@
 
 #include "read/wide.h"
 
+#include <string.h>
+
 static bool is_digit(char c)
 {
 	return (unsigned char)(c - '0') <= 9;
@@ -35,4 +37,24 @@ bool read_centi(const char **p, const char *end, int64_t *ret)
 	*p = stop;
 	*ret = (int64_t)(negative ? -v : v);
 	return true;
+}
+
+static bool ends_key(char c)
+{
+	return c == ':' || c == ' ' || c == '\t';
+}
+
+bool read_key(const char *text, const char *end, const char *key, int64_t *ret)
+{
+	size_t len = strlen(key);
+
+	for (const char *line = text; line && line < end;
+		line = memchr(line, '\n', (size_t)(end - line)), line += !!line) {
+		if ((size_t)(end - line) <= len || memcmp(line, key, len) || !ends_key(line[len]))
+			continue;
+		for (line += len; line < end && ends_key(*line);)
+			line++;
+		return read_number(&line, end, ret);
+	}
+	return false;
 }

@@ -59,6 +59,8 @@ void columns_read(const struct columns_reader *r, const char *text, size_t len, 
 bool read_number(const char **p, const char *end, int64_t *ret);
 /* "12.34" as 1234. */
 bool read_centi(const char **p, const char *end, int64_t *ret);
+/* The number of the line that opens with this key and ':' or a blank, for who wants one or two of a text. */
+bool read_key(const char *text, const char *end, const char *key, int64_t *ret);
 
 enum psi_word { PSI_AVG10, PSI_TOTAL };
 
