@@ -43,19 +43,30 @@ static void keep_matching(struct catalog *c, struct catalog_section *s, const st
 		free(s->row);
 }
 
-static int add_collector(
-	struct catalog *c, const struct collector *from, struct env *env, const struct filter *f)
+/* Why all of it is missing, when that is so. */
+static const char *why_none(const struct here_source *here)
+{
+	enum availability state = here_state(here);
+
+	return state == AVAILABLE || state == NR_AVAILABILITY ? NULL : here->metric[0].reason;
+}
+
+static const char *why_missing(const struct here_metric *here)
+{
+	return here->state == AVAILABLE ? NULL : here->reason;
+}
+
+/* `here` may be NULL: the machine was not looked at. */
+static int add_collector(struct catalog *c, const struct collector *from, const struct here_source *here,
+	const struct filter *f)
 {
 	struct catalog_section s = {
 		.name = from->name, .summary = from->summary, .domain = domain_name(from->domain)};
-	struct here here = {0};
 
 	s.row = calloc(from->nr_metrics, sizeof(*s.row));
 	if (!s.row)
 		return -ENOMEM;
-	if (env)
-		here_try(from, env, &here);
-	s.why = here.why.reason;
+	s.why = here ? why_none(here) : NULL;
 	s.nr_rows = from->nr_metrics;
 	for (size_t i = 0; i < from->nr_metrics; i++) {
 		const struct metric *m = &from->metric[i];
@@ -68,7 +79,7 @@ static int add_collector(
 			.fold = m->fold,
 			.tier = m->tier,
 			.on_request = m->on_request,
-			.why = here.state == AVAILABLE ? here.metric_why[i].reason : here.why.reason};
+			.why = here ? why_missing(&here->metric[i]) : NULL};
 	}
 	keep_matching(c, &s, f);
 	return 0;
@@ -107,8 +118,10 @@ int catalog_init(struct catalog *c, int nr_words, char **word, bool with_derived
 	*c = (struct catalog){.section = calloc(nr + 1, sizeof(*c->section))};
 	if (!c->section)
 		return -ENOMEM;
+	if (env)
+		r = here_look(env, &c->here);
 	for (size_t i = 0; i < nr && r == 0; i++)
-		r = add_collector(c, collectors[i], env, &f);
+		r = add_collector(c, collectors[i], c->here ? &c->here->source[i] : NULL, &f);
 	if (r == 0 && with_derived)
 		r = add_derived(c, &f);
 	if (r < 0)
@@ -121,5 +134,6 @@ void catalog_release(struct catalog *c)
 	for (size_t i = 0; i < c->nr_sections; i++)
 		free(c->section[i].row);
 	free(c->section);
+	here_free(c->here);
 	*c = (struct catalog){0};
 }

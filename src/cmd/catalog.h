@@ -5,6 +5,8 @@
 #include "env/env.h"
 #include "metric/metric.h"
 
+struct here;
+
 struct catalog_row {
 	const char *name, *help, *panel;
 	enum metric_unit unit;
@@ -28,6 +30,7 @@ struct catalog_section {
 struct catalog {
 	struct catalog_section *section;
 	size_t nr_sections;
+	struct here *here; /* owns the reasons */
 };
 
 /* What matches any of the words (all without words): the name of a section, what its instances are, or a part

@@ -1,99 +1,316 @@
-/* Tries a collector out: probes it and, where that needs no job to look at, opens it and takes in its
- * reasons.
+/* One way to know what can be measured: the recorder's own. The engine runs with every row chosen over a
+ * child that works a little, as `tacho run` would have it, and writes into a sink of ours instead of a file:
+ * a metric is there when it had a value, and otherwise it has the reason that the recording would have.
  *
- * Opening is what the recorder does at the start of every recording, so that the answer cannot differ from
- * what a recording would hold. Collectors of processes learn what a process hides only from that process: for
- * them the probe has to do. */
+ * Rejected: opening each collector by itself. What a process hides shows only when one is read, and a file
+ * that opens need not give a value. */
 #include "cmd/here.h"
 
+#include "engine/engine.h"
+#include "node/limits.h"
+#include "target/kernel.h"
+#include "target/scope.h"
+
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
 
-struct trial {
-	struct collect_context ctx;
-	struct table table;
-	struct here *here;
-	uint32_t next_id;
-};
+/* Node collectors are read every 20 ms at most; three ticks show also what needs a reading before. */
+#define INTERVAL_NS (22 * NSEC_PER_MSEC)
+#define LOOK_NS (60 * NSEC_PER_MSEC)
 
-static int trial_join_about(
-	struct collect_context *ctx, const char *name, const struct about *about, size_t nr)
+/* ---- the sink ---- */
+
+static void on_instance(
+	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity)
 {
-	struct trial *t = (struct trial *)((char *)ctx - offsetof(struct trial, ctx));
-	uint32_t row = t->next_id;
+	struct here *h = arg;
+	const struct pair *name = pairs_find(identity, "name");
 
-	(void)name;
-	(void)about;
-	(void)nr;
-	if (row == t->table.cap)
-		return -ENOSPC;
-	table_bind(&t->table, row, ++t->next_id);
-	return (int)row;
+	(void)row;
+	(void)id;
+	(void)time_ns;
+	h->source[set].instances += !name || name->len != 3 || memcmp(name->value, "all", 3);
 }
 
-static int trial_join(struct collect_context *ctx, const char *name)
+static struct here_metric *find_metric(struct here *h, const struct pair *name)
 {
-	return trial_join_about(ctx, name, NULL, 0);
-}
+	for (size_t s = 0; s < h->nr; s++) {
+		const struct collector *c = h->source[s].collector;
 
-static int trial_members(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg)
-{
-	(void)ctx;
-	return fn(arg, getpid());
-}
-
-static void trial_leave(struct collect_context *ctx, uint32_t row)
-{
-	table_unbind(ctx->table, row);
-}
-
-static void trial_why(struct collect_context *ctx, size_t metric, enum availability availability,
-	const char *reason, const char *remedy)
-{
-	struct trial *t = (struct trial *)((char *)ctx - offsetof(struct trial, ctx));
-
-	t->here->metric_state[metric] = availability;
-	t->here->metric_why[metric] = (struct trouble){reason, remedy};
-}
-
-static void open_and_close(const struct collector *c, struct env *env, struct here *here)
-{
-	struct feed feed = {.root = getpid()};
-	struct trial t = {.here = here,
-		.ctx = {.env = env,
-			.feed = &feed,
-			.join = trial_join,
-			.join_about = trial_join_about,
-			.members = trial_members,
-			.leave = trial_leave,
-			.why = trial_why}};
-	_cleanup_(freep) void *state = calloc(1, MAX(c->state_size, 1));
-	int r;
-
-	if (!state || table_init(&t.table, (uint32_t)c->nr_metrics, MAX(c->max_rows, 1)) < 0)
-		return;
-	t.ctx.table = &t.table;
-	for (size_t i = 0; i < METRICS_MAX; i++)
-		t.ctx.map.col[i] = (int8_t)(i < c->nr_metrics ? (int)i : -1);
-	r = c->open(state, &t.ctx);
-	if (r < 0) {
-		here->state = FAILED;
-		here->why.reason = strerror(-r);
+		for (size_t i = 0; i < c->nr_metrics; i++)
+			if (strlen(c->metric[i].name) == name->len &&
+				!memcmp(c->metric[i].name, name->value, name->len))
+				return &h->source[s].metric[i];
 	}
-	c->close(state, &t.ctx);
-	table_release(&t.table);
+	return NULL;
 }
 
-void here_try(const struct collector *c, struct env *env, struct here *ret)
+static char *copy_of(const struct pair *p)
 {
+	return p ? strndup(p->value, p->len) : NULL;
+}
+
+/* The first reason stands: a later one is of another instance. */
+static void on_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *data)
+{
+	const struct pair *name = pairs_find(data, "metric"), *state = pairs_find(data, "availability");
+	struct here_metric *m = strcmp(kind, "unavailable") || !name ? NULL : find_metric(arg, name);
+	int availability = state ? availability_from_name(state->value, state->len) : -EINVAL;
+
+	(void)time_ns;
+	if (!m || m->reason)
+		return;
+	m->reason = copy_of(pairs_find(data, "why"));
+	m->remedy = copy_of(pairs_find(data, "remedy"));
+	if (m->state != AVAILABLE && availability > 0)
+		m->state = (enum availability)availability;
+}
+
+/* All rows are chosen, so that a metric's column is its index. */
+static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+{
+	struct here *h = arg;
+
+	(void)number;
+	(void)time_ns;
+	for (size_t s = 0; s < h->nr; s++) {
+		uint64_t seen = 0;
+
+		for (uint32_t i = 0; i < table[s]->nr_touched; i++)
+			seen |= table[s]->valid[table[s]->touched[i]];
+		for (size_t m = 0; m < h->source[s].collector->nr_metrics; m++)
+			if (seen >> m & 1)
+				h->source[s].metric[m].state = AVAILABLE;
+		if (seen && h->source[s].collector->domain == DOMAIN_PROCESS)
+			h->works = true;
+	}
+}
+
+/* ---- the child ---- */
+
+/* Works a little, reads a little, and sleeps; only system calls, for it may be made by clone3. */
+static void be_child(const struct own_cgroup *group, bool inside)
+{
+	if (group && !inside)
+		cgroup_enter(group);
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (;;) {
+		struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+
+		for (volatile int i = 0; i < 20000; i++)
+			;
+		nanosleep(&pause, NULL);
+	}
+}
+
+static void end_child(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int first_process(void *arg, const char *name)
+{
+	pid_t *least = arg;
+	long pid = strtol(name, NULL, 10);
+
+	if (pid > 0 && (!*least || pid < *least))
+		*least = (pid_t)pid;
+	return 0;
+}
+
+static pid_t start_child(struct env *env, const struct own_cgroup *group)
+{
+	bool inside;
+	pid_t pid = 0;
+
+	if (!env->live) {
+		env_list(env, "proc", first_process, &pid);
+		return pid ? pid : -ENOENT;
+	}
+	pid = cgroup_fork(group, &inside);
+	if (pid == 0)
+		be_child(group, inside);
+	return pid;
+}
+
+/* ---- the look ---- */
+
+/* What a probe refused is in the schema; the two halves of its words are had by asking again. */
+static void take_probes(struct here *h, struct env *env, const struct schema *schema)
+{
+	for (size_t s = 0; s < h->nr; s++) {
+		const struct collector *c = h->source[s].collector;
+		struct trouble why = {0};
+
+		if (!schema->set[s].nr_metrics || schema->set[s].metric[0].availability == AVAILABLE)
+			continue;
+		c->probe(env, &why);
+		for (size_t m = 0; m < c->nr_metrics; m++)
+			h->source[s].metric[m] = (struct here_metric){
+				.state = schema->set[s].metric[m].availability,
+				.reason = strdup(why.reason ? why.reason : schema->set[s].metric[m].why),
+				.remedy = why.remedy ? strdup(why.remedy) : NULL,
+			};
+	}
+}
+
+/* Rows that neither had a value nor a word. */
+static void explain_silence(struct here *h)
+{
+	for (size_t s = 0; s < h->nr; s++) {
+		struct here_source *source = &h->source[s];
+		const char *why = "no value came while this was tried";
+
+		if (!h->works)
+			why = "nothing could be recorded";
+		else if (source->collector->domain == DOMAIN_TREE)
+			why = *h->group ? h->group : "not kept for the job's control group by this kernel";
+		else if (!source->instances)
+			why = "there is nothing of the kind here now";
+		for (size_t m = 0; m < source->collector->nr_metrics; m++) {
+			struct here_metric *metric = &source->metric[m];
+
+			if (metric->state != NR_AVAILABILITY)
+				continue;
+			metric->state =
+				h->works && source->collector->domain != DOMAIN_TREE && source->instances
+				? FAILED
+				: ABSENT;
+			if (!metric->reason)
+				metric->reason = strdup(why);
+		}
+	}
+}
+
+static void sample(struct here *h, struct env *env, struct engine *e, struct own_cgroup *group)
+{
+	struct sink sink = sink_to_nowhere(h);
+	struct limits limits;
+	pid_t pid = 0;
 	int r;
 
-	*ret = (struct here){0};
-	r = c->probe ? c->probe(env, &ret->why) : 0;
-	ret->state = r == 0 ? AVAILABLE : r == -EACCES ? FORBIDDEN : ABSENT;
-	if (r < 0 && !ret->why.reason)
-		ret->why.reason = strerror(-r);
-	if (r == 0 && c->open && c->domain != DOMAIN_PROCESS && c->domain != DOMAIN_TREE &&
-		c->domain != DOMAIN_GROUP)
-		open_and_close(c, env, ret);
+	sink.instance = on_instance;
+	sink.event = on_event;
+	sink.tick = on_tick;
+	r = engine_open(e, &sink);
+	if (r == 0) {
+		engine_use_cgroup(e, group);
+		engine_zero(e);
+		r = pid = start_child(env, group);
+	}
+	if (r > 0)
+		r = engine_add_root(e, pid, env->live, 1);
+	if (r == 0) {
+		if (limits_read(env, pid, NULL, &limits) == 0)
+			engine_set_limits(e, limits.cpus.known ? limits.cpus.value : 0,
+				limits.memory.known ? limits.memory.value : 0);
+		r = engine_play(e, LOOK_NS);
+	}
+	if (env->live)
+		end_child(pid);
+	if (r < 0)
+		snprintf(h->trouble, sizeof(h->trouble), "no process can be watched: %s", strerror(-r));
+	else if (!h->works)
+		snprintf(h->trouble, sizeof(h->trouble), "no process can be read in /proc");
+}
+
+static void look(struct here *h, struct env *env)
+{
+	static const char *const words[] = {"all"};
+	struct engine_options o = {
+		.interval_ns = INTERVAL_NS,
+		.interval_is_order = true,
+		.flush_ns = NSEC_PER_SEC,
+		.budget = 1,
+		.children = true,
+		.help = HELP_CONNECTOR | HELP_TASKSTATS | HELP_CGROUP,
+		.max_members = 65536,
+		.metrics = words,
+		.nr_metrics = ARRAY_SIZE(words),
+	};
+	struct own_cgroup *group = NULL;
+	struct scopes *scopes = malloc(sizeof(*scopes));
+	const char *why = NULL;
+	struct rlimit files;
+	struct engine *e;
+
+	if (!scopes)
+		return;
+	scopes_init(scopes, env);
+	scopes_add_command(scopes, "doctor");
+	o.scopes = scopes;
+	getrlimit(RLIMIT_NOFILE, &files);
+	o.max_files = (unsigned)MIN(files.rlim_cur, (rlim_t)1 << 20);
+	if (engine_new(env, &o, &e, h->trouble, sizeof(h->trouble)) < 0)
+		goto end;
+	take_probes(h, env, engine_schema(e));
+	h->group_error = env->live ? cgroup_create(&group, &why) : 0;
+	if (h->group_error < 0)
+		snprintf(h->group, sizeof(h->group), "%s", why);
+	if (group)
+		snprintf(h->group_kind, sizeof(h->group_kind), "%s", cgroup_kind(group));
+	sample(h, env, e, group);
+	engine_free(e);
+	cgroup_remove(group);
+end:
+	scopes_release(scopes);
+	free(scopes);
+}
+
+int here_look(struct env *env, struct here **ret)
+{
+	struct here *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	for (; collectors[h->nr]; h->nr++) {
+		struct here_source *s = &h->source[h->nr];
+
+		s->collector = collectors[h->nr];
+		for (size_t m = 0; m < METRICS_MAX; m++)
+			s->metric[m].state = NR_AVAILABILITY; /* nothing is known */
+	}
+	look(h, env);
+	explain_silence(h);
+	*ret = h;
+	return 0;
+}
+
+struct here *here_free(struct here *h)
+{
+	for (size_t s = 0; h && s < h->nr; s++)
+		for (size_t m = 0; m < METRICS_MAX; m++) {
+			free(h->source[s].metric[m].reason);
+			free(h->source[s].metric[m].remedy);
+		}
+	free(h);
+	return NULL;
+}
+
+unsigned here_nr_ok(const struct here_source *s)
+{
+	unsigned nr = 0;
+
+	for (size_t m = 0; m < s->collector->nr_metrics; m++)
+		nr += s->metric[m].state == AVAILABLE;
+	return nr;
+}
+
+enum availability here_state(const struct here_source *s)
+{
+	enum availability state = s->metric[0].state;
+
+	for (size_t m = 1; m < s->collector->nr_metrics; m++)
+		if (s->metric[m].state != state)
+			return NR_AVAILABILITY;
+	return state;
 }

@@ -1,16 +1,37 @@
-/* What of a collector this machine has. */
+/* What of all there is to record this machine has, found out by recording: a child of ours is sampled for a
+ * moment with everything on, and what came is there. */
 #ifndef CMD_HERE_H
 #define CMD_HERE_H
 
 #include "collect/collector.h"
 
-struct here {
-	enum availability state;
-	struct trouble why; /* of the whole collector, unless AVAILABLE */
-	enum availability metric_state[METRICS_MAX];
-	struct trouble
-		metric_why[METRICS_MAX]; /* reason NULL: there, as far as can be told before recording */
+struct here_metric {
+	enum availability state; /* AVAILABLE: a value was seen */
+	char *reason, *remedy;	 /* may be NULL; beside AVAILABLE: why some instances have none */
 };
 
-void here_try(const struct collector *c, struct env *env, struct here *ret);
+struct here_source {
+	const struct collector *collector;
+	uint32_t instances; /* that joined, but for one that is all of them */
+	struct here_metric metric[METRICS_MAX];
+};
+
+struct here {
+	struct here_source source[COLLECTORS_MAX];
+	size_t nr;
+	bool works;	   /* a process was sampled: recordings can be made */
+	char trouble[240]; /* why not, else "" */
+	char group[240];   /* why the job gets no control group of its own, else "" */
+	int group_error;
+	char group_kind[4]; /* "v1", "v2" or "" */
+};
+
+/* On a live env a child is started and sampled; on others (tests) the first process there is. 0 also when
+ * nothing can be recorded, which `works` tells; -ENOMEM. Takes some fifty milliseconds. */
+int here_look(struct env *env, struct here **ret);
+struct here *here_free(struct here *h);
+
+unsigned here_nr_ok(const struct here_source *s);
+/* The state that all its metrics share, or NR_AVAILABILITY. */
+enum availability here_state(const struct here_source *s);
 #endif

@@ -1,0 +1,64 @@
+/* What the parts of `tacho doctor` share. */
+#ifndef CMD_DOCTOR_H
+#define CMD_DOCTOR_H
+
+#include "base/buf.h"
+#include "cmd/here.h"
+#include "node/privileges.h"
+#include "report/summary.h"
+
+/* One entry that is not a collector's metric. */
+struct finding {
+	struct permit permit;
+	const char *unit; /* NULL: it has no value */
+	double value;
+};
+
+#define FINDINGS_MAX 32
+
+struct clock_facts {
+	char source[32]; /* "tsc"; "" when the kernel does not say */
+	double step_s, read_s;
+	double late_median_s, late_worst_s;
+	unsigned wakes;
+};
+
+/* What sampling every process of the machine costs at one rate. */
+struct cost {
+	unsigned hz, ticks;
+	uint32_t processes;
+	double tick_s, share;	   /* CPU time of a tick, and share of one core */
+	double by[COLLECTORS_MAX]; /* time in each collector, seconds a tick */
+};
+
+#define NR_COSTS 3
+
+struct doctor {
+	struct here *here;
+	struct finding finding[FINDINGS_MAX]; /* the kernel's help and permissions */
+	size_t nr_findings;
+	struct clock_facts clock;
+	struct cost cost[NR_COSTS]; /* ascending rates; ticks 0: not measured */
+	char host[72], system[80];
+	unsigned cpus;
+};
+
+/* The kernel's help, permissions, and whether a recording can be made in this folder. */
+void doctor_check(struct doctor *d, struct env *env);
+/* The clock and how timers wake us, as the recorder sleeps. Some 0.3 s. */
+void doctor_clock(struct env *env, struct clock_facts *ret);
+/* Measures at d->cost[].hz; calls `progress` now and then with the seconds that are left. Some 3.5 s. */
+void doctor_cost(struct env *env, struct cost cost[static NR_COSTS], void (*progress)(double left_s));
+
+/* The budget of a recording that says nothing of it, and what it makes of the interval that is the default:
+ * samples at every n-th second (1: at each). */
+#define DEFAULT_BUDGET 0.01
+unsigned budget_stretch(double share, double budget);
+/* The median; sorts. 0 of none. */
+double median(double *value, size_t nr);
+
+/* For people. `verbose`: every metric by itself. */
+void doctor_text(const struct doctor *d, const struct summary_style *style, bool verbose, struct buf *out);
+/* For programs: a list. */
+void doctor_json(const struct doctor *d, struct buf *out);
+#endif

@@ -1,0 +1,407 @@
+/* Whatever can be tried is tried: a setting says what should be so, an attempt says what is so (capabilities,
+ * security modules and containers have their say too). The setting only explains a refusal. */
+#include "node/privileges.h"
+
+#include "base/str.h"
+
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define PROCESSES_MAX 512 /* looked at for one of ours and one of another user's */
+#define TEXT_MAX (256 << 10)
+#define CACHE_MAX (4 << 20)
+
+static void grant(struct permit *p, const char *detail)
+{
+	p->state = AVAILABLE;
+	snprintf(p->detail, sizeof(p->detail), "%s", detail);
+}
+
+static void refuse(struct permit *p, enum availability state, const char *reason, const char *remedy)
+{
+	p->state = state;
+	snprintf(p->reason, sizeof(p->reason), "%s", reason);
+	snprintf(p->remedy, sizeof(p->remedy), "%s", remedy ? remedy : "");
+}
+
+static int try_read(struct env *env, const char *path)
+{
+	char byte;
+	int handle = env_open(env, path);
+	ssize_t n = handle < 0 ? handle : env_read(env, handle, &byte, 1);
+
+	env_close(env, handle);
+	return n < 0 ? (int)n : 0;
+}
+
+/* ---- how /proc is mounted ---- */
+
+/* The next word of a line; *p moves behind it. */
+static size_t word(const char **p, const char **ret)
+{
+	size_t len;
+
+	*p += strspn(*p, " ");
+	*ret = *p;
+	len = strcspn(*p, " \n");
+	*p += len;
+	return len;
+}
+
+static bool word_is(const char *at, size_t len, const char *text)
+{
+	return strlen(text) == len && !memcmp(at, text, len);
+}
+
+/* One line: "36 35 98:0 /root /point options optional... - type source options". */
+static bool mount_line(const char *p, const char *point, const char *type, char *out, size_t size)
+{
+	const char *at = p;
+	size_t len = 0;
+
+	for (int field = 1; field <= 5; field++)
+		len = word(&p, &at);
+	if (!word_is(at, len, point))
+		return false;
+	while ((len = word(&p, &at)) && !word_is(at, len, "-"))
+		;
+	len = word(&p, &at);
+	if (!word_is(at, len, type))
+		return false;
+	word(&p, &at);
+	len = word(&p, &at);
+	snprintf(out, size, "%.*s", (int)len, at);
+	return true;
+}
+
+bool mount_options(const char *mountinfo, const char *point, const char *type, char *out, size_t size)
+{
+	bool found = false;
+
+	for (const char *line = mountinfo; *line;) {
+		const char *end = strchrnul(line, '\n');
+
+		found |= mount_line(line, point, type, out, size);
+		line = end + (*end == '\n');
+	}
+	return found;
+}
+
+bool option_value(const char *options, const char *name, char *out, size_t size)
+{
+	size_t len = strlen(name);
+
+	for (const char *p = options; *p;) {
+		size_t n = strcspn(p, ",");
+
+		if (n > len && !memcmp(p, name, len) && p[len] == '=') {
+			snprintf(out, size, "%.*s", (int)(n - len - 1), p + len + 1);
+			return true;
+		}
+		p += n + (p[n] == ',');
+	}
+	return false;
+}
+
+static void hidden_processes(const char *options, const char *hidepid, struct permit *p)
+{
+	char gid[16], reason[120], remedy[160];
+	uint64_t group;
+
+	snprintf(reason, sizeof(reason),
+		"/proc is mounted with hidepid=%.20s: processes of other users are hidden", hidepid);
+	if (option_value(options, "gid", gid, sizeof(gid)) && parse_u64(gid, &group) && group)
+		snprintf(remedy, sizeof(remedy),
+			"sudo usermod -aG \"$(getent group %s | cut -d: -f1)\" \"$USER\"", gid);
+	else
+		snprintf(remedy, sizeof(remedy), "sudo mount -o remount,hidepid=0 /proc");
+	refuse(p, FORBIDDEN, reason, remedy);
+}
+
+static void permit_proc(struct env *env, struct permit *p)
+{
+	_cleanup_(freep) char *text = malloc(TEXT_MAX);
+	char options[512] = "", hidepid[24] = "off", subset[24];
+	bool hides;
+	int r;
+
+	if (text && env_slurp(env, "proc/self/mountinfo", text, TEXT_MAX) > 0)
+		mount_options(text, "/proc", "proc", options, sizeof(options));
+	option_value(options, "hidepid", hidepid, sizeof(hidepid));
+	hides = strcmp(hidepid, "off") && strcmp(hidepid, "0");
+	r = try_read(env, "proc/1/stat");
+	if (try_read(env, "proc/self/stat") < 0)
+		refuse(p, ABSENT, "there is no /proc", "sudo mount -t proc proc /proc");
+	else if (r < 0 && hides)
+		hidden_processes(options, hidepid, p);
+	else if (option_value(options, "subset", subset, sizeof(subset)))
+		refuse(p, FORBIDDEN,
+			"/proc is mounted with subset=pid: it shows processes and nothing of the node",
+			"sudo mount -t proc proc /proc");
+	else if (r < 0)
+		refuse(p, FORBIDDEN, "processes of other users are hidden", NULL);
+	else
+		grant(p, hides ? "hidepid is set, and does not concern us" : "all processes are seen");
+}
+
+/* ---- whose processes can be read ---- */
+
+struct crowd {
+	struct env *env;
+	int64_t uid;
+	unsigned nr;
+	char own[24], other[24]; /* "proc/PID", or "" */
+};
+
+/* The effective user, by the second number of the line. */
+static int64_t uid_of(struct env *env, const char *process)
+{
+	char path[64], text[4096];
+	const char *at;
+	unsigned real, effective;
+
+	snprintf(path, sizeof(path), "%s/status", process);
+	if (env_slurp(env, path, text, sizeof(text)) <= 0)
+		return -1;
+	at = strstr(text, "\nUid:");
+	return at && sscanf(at, "\nUid: %u %u", &real, &effective) == 2 ? (int64_t)effective : -1;
+}
+
+static int look_at(void *arg, const char *name)
+{
+	struct crowd *c = arg;
+	char process[24];
+	int64_t uid;
+
+	if (name[0] < '1' || name[0] > '9' || strlen(name) > 10)
+		return 0;
+	if (++c->nr > PROCESSES_MAX)
+		return 1;
+	snprintf(process, sizeof(process), "proc/%s", name);
+	uid = uid_of(c->env, process);
+	if (uid < 0)
+		return 0;
+	memcpy(uid == c->uid ? c->own : c->other, process, sizeof(process));
+	return 0;
+}
+
+static int try_file(struct env *env, const char *process, const char *file)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", process, file);
+	return try_read(env, path);
+}
+
+static bool is_refused(int error)
+{
+	return error == -EACCES || error == -EPERM;
+}
+
+static void permit_crowd(struct env *env, struct permit *own, struct permit *others)
+{
+	struct crowd c = {.env = env, .uid = uid_of(env, "proc/self")};
+	char scope[8] = "", reason[200];
+
+	env_list(env, "proc", look_at, &c);
+	/* Reading asks for less than attaching, which is what ptrace_scope forbids. */
+	env_slurp(env, "proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	scope[strcspn(scope, "\n")] = 0;
+	if (!*c.own) {
+		grant(own, "there is no other process of one's own");
+	} else if (is_refused(try_file(env, c.own, "io"))) {
+		snprintf(reason, sizeof(reason),
+			"io, descriptors and PSS of one's own processes are refused%s%s",
+			*scope ? "; kernel.yama.ptrace_scope is " : " by a security module", scope);
+		refuse(own, FORBIDDEN, reason, *scope ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL);
+	} else {
+		snprintf(reason, sizeof(reason), "one's own processes can be read in full%s%s",
+			*scope ? "; ptrace_scope does not hinder: it is " : "", scope);
+		grant(own, reason);
+	}
+	if (!*c.other)
+		grant(others, "no process of another user is seen");
+	else if (is_refused(try_file(env, c.other, "io")))
+		refuse(others, FORBIDDEN,
+			"io, descriptors, PSS and USS of other users' processes are for root and their owner",
+			"sudo tacho attach ...");
+	else
+		grant(others, "those of other users can be read in full");
+}
+
+/* ---- hardware counters ---- */
+
+static int try_counter(uint32_t type, uint64_t config, pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.disabled = 1,
+		.exclude_kernel = pid >= 0,
+		.exclude_hv = pid >= 0,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+static void refuse_perf(struct permit *p, int error, int paranoid, int wanted)
+{
+	char reason[160], remedy[100];
+
+	if (error == -ENOSYS || paranoid == INT_MIN) {
+		refuse(p, ABSENT, "the kernel has no perf_event_open, or this container hides it", NULL);
+	} else if (!is_refused(error)) {
+		refuse(p, ABSENT,
+			"this CPU shows no hardware counters (a virtual machine need not have them)", NULL);
+	} else if (paranoid > wanted) {
+		snprintf(reason, sizeof(reason),
+			"kernel.perf_event_paranoid is %d: no hardware counters of %s", paranoid, p->metric);
+		snprintf(remedy, sizeof(remedy), "sudo sysctl kernel.perf_event_paranoid=%d", wanted);
+		refuse(p, FORBIDDEN, reason, remedy);
+	} else {
+		refuse(p, FORBIDDEN, "hardware counters are refused by a container or a security module",
+			"docker run --cap-add PERFMON ...");
+	}
+}
+
+void permit_perf(int own, int whole, int paranoid, struct permit *ret_own, struct permit *ret_whole)
+{
+	struct permit *permit[] = {ret_own, ret_whole};
+	const int error[] = {own, whole}, wanted[] = {2, 0};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(permit); i++)
+		if (error[i] == 0)
+			grant(permit[i], "hardware counters may be read; this version records none");
+		else
+			refuse_perf(permit[i], error[i], paranoid, wanted[i]);
+}
+
+static void try_perf(struct env *env, struct permit *own, struct permit *whole)
+{
+	char text[16];
+	int64_t paranoid = INT_MIN;
+	int r, all;
+
+	if (env_slurp(env, "proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0)
+		paranoid = strtol(text, NULL, 10);
+	r = env->live ? try_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1) : -ENOENT;
+	all = env->live ? try_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, -1, 0) : -ENOENT;
+	permit_perf(r, all, (int)paranoid, own, whole);
+}
+
+/* ---- GPUs ---- */
+
+struct gpus {
+	struct env *env;
+	unsigned nvidia, amd, amd_driven; /* how many, and of how many use can be read */
+};
+
+static int look_at_device(void *arg, const char *name)
+{
+	struct gpus *g = arg;
+	char path[300], text[16];
+
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/class", name);
+	if (env_slurp(g->env, path, text, sizeof(text)) <= 0 || !str_starts(text, "0x03"))
+		return 0;
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/vendor", name);
+	if (env_slurp(g->env, path, text, sizeof(text)) <= 0)
+		return 0;
+	g->nvidia += str_starts(text, "0x10de");
+	if (!str_starts(text, "0x1002"))
+		return 0;
+	g->amd++;
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/gpu_busy_percent", name);
+	g->amd_driven += try_read(g->env, path) == 0;
+	return 0;
+}
+
+/* Where the loader would find it. Loading it just to see would run its code. */
+static bool has_library(struct env *env, const char *soname)
+{
+	_cleanup_(freep) char *cache = malloc(CACHE_MAX);
+	const char *path = env_getenv(env, "LD_LIBRARY_PATH");
+	ssize_t n = cache ? env_slurp(env, "etc/ld.so.cache", cache, CACHE_MAX) : -1;
+	char file[PATH_MAX];
+
+	if (n > 0 && memmem(cache, (size_t)n, soname, strlen(soname)))
+		return true;
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+
+		snprintf(file, sizeof(file), "%.*s/%s", (int)(path[0] == '/' ? len - 1 : len),
+			path[0] == '/' ? path + 1 : path, soname);
+		if (len && try_read(env, file) == 0)
+			return true;
+		path += len + (path[len] == ':');
+	}
+	return false;
+}
+
+static void permit_nvidia(struct env *env, unsigned nr, struct permit *p)
+{
+	bool driver = try_read(env, "proc/driver/nvidia/version") == 0;
+	int device = env_open(env, "dev/nvidiactl");
+
+	env_close(env, device);
+	if (!nr && !driver)
+		refuse(p, ABSENT, "there is no NVIDIA GPU", NULL);
+	else if (!driver)
+		refuse(p, ABSENT, "there is an NVIDIA GPU, but its driver is not loaded",
+			"sudo modprobe nvidia");
+	else if (is_refused(device))
+		refuse(p, FORBIDDEN, "/dev/nvidiactl may not be opened", "sudo chmod a+rw /dev/nvidiactl");
+	else if (device < 0)
+		refuse(p, FORBIDDEN, "the GPU was not given to this container", "docker run --gpus all ...");
+	else if (!has_library(env, "libnvidia-ml.so.1"))
+		refuse(p, ABSENT, "libnvidia-ml.so.1 (NVML) is not installed",
+			"sudo apt install libnvidia-ml1");
+	else
+		grant(p, "NVML is there; this version records no GPU");
+}
+
+static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
+{
+	if (!g->amd)
+		refuse(p, ABSENT, "there is no AMD GPU", NULL);
+	else if (!g->amd_driven)
+		refuse(p, ABSENT, "there is an AMD GPU, but its driver is not loaded",
+			"sudo modprobe amdgpu");
+	else
+		grant(p,
+			has_library(env, "librocm_smi64.so") ? "the driver and ROCm are there; this version "
+							       "records no GPU"
+							     : "the driver is there, ROCm is not; this "
+							       "version records no GPU");
+}
+
+void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
+{
+	static const char *const name[NR_PERMITS][2] = {
+		[PERMIT_PROC] = {"processes", "seen"},
+		[PERMIT_OWN] = {"processes", "own"},
+		[PERMIT_OTHERS] = {"processes", "others"},
+		[PERMIT_PERF_OWN] = {"perf", "processes"},
+		[PERMIT_PERF_WHOLE] = {"perf", "cpus"},
+		[PERMIT_NVIDIA] = {"gpu", "nvidia"},
+		[PERMIT_AMD] = {"gpu", "amd"},
+	};
+	struct gpus gpus = {.env = env};
+
+	for (unsigned i = 0; i < NR_PERMITS; i++)
+		ret[i] = (struct permit){.source = name[i][0], .metric = name[i][1]};
+	permit_proc(env, &ret[PERMIT_PROC]);
+	permit_crowd(env, &ret[PERMIT_OWN], &ret[PERMIT_OTHERS]);
+	try_perf(env, &ret[PERMIT_PERF_OWN], &ret[PERMIT_PERF_WHOLE]);
+	env_list(env, "sys/bus/pci/devices", look_at_device, &gpus);
+	permit_nvidia(env, gpus.nvidia, &ret[PERMIT_NVIDIA]);
+	permit_amd(env, &gpus, &ret[PERMIT_AMD]);
+}
