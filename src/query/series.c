@@ -13,7 +13,8 @@
  * every five seconds would show one spike and four zeros.
  *
  * An instance called "total" is the source's own fold (the line "cpu" of /proc/stat, which keeps the past of
- * CPUs that went offline): where there is one, folding means taking it. */
+ * CPUs that went offline): where there is one, folding means taking it. One that says it stands `apart` (a
+ * partition, a bridge) is counted in others, and not added to them. */
 #include "query/series.h"
 
 #include "base/str.h"
@@ -59,6 +60,7 @@ struct instance {
 	int64_t pid;
 	bool newborn; /* began in this recording, at zero, and nothing was lost since */
 	bool total;
+	bool apart; /* counted in others: not added to them */
 	char *name;
 	size_t name_len;
 };
@@ -464,6 +466,11 @@ static bool is_total(const struct set *set, uint32_t row, uint32_t id)
 	return row < set->nr && set->instance[row].id == id && set->instance[row].total;
 }
 
+static bool is_apart(const struct set *set, uint32_t row, uint32_t id)
+{
+	return row < set->nr && set->instance[row].id == id && set->instance[row].apart;
+}
+
 static double column_fold_instances(struct series *s, struct column *c, int64_t time_ns)
 {
 	struct table *t = store_reader_table(s->reader, c->set);
@@ -473,7 +480,8 @@ static double column_fold_instances(struct series *s, struct column *c, int64_t 
 	if (column_grow(c, t->nr_rows) < 0)
 		return NAN;
 	for (uint32_t row = 0; row < t->nr_rows; row++) {
-		if (t->id[row] == ROW_FREE || !is_asked(s, set, row, t->id[row]))
+		if (t->id[row] == ROW_FREE || !is_asked(s, set, row, t->id[row]) ||
+			is_apart(set, row, t->id[row]))
 			continue;
 		fold_add(&f, row_value(s, c, t, row, time_ns), is_total(set, row, t->id[row]));
 	}
@@ -489,7 +497,7 @@ static void column_fold_names(struct series *s, struct column *c)
 		struct fold f = {0};
 
 		for (uint32_t row = 0; t && row < t->nr_rows; row++)
-			if (t->id[row] != ROW_FREE)
+			if (t->id[row] != ROW_FREE && !is_apart(&s->set[c->name[i].set], row, t->id[row]))
 				fold_add(&f, cell_value(c, i, t, row),
 					is_total(&s->set[c->name[i].set], row, t->id[row]));
 		c->now[i] = t ? fold_end(&f, c->name[i].fold) : NAN;
@@ -554,6 +562,7 @@ static int on_instance(struct series *s, const struct store_record *record)
 		? in->newborn
 		: schema->set[record->set].domain == DOMAIN_PROCESS && !late && !record->again && !s->gap;
 	in->total = in->name && !strcmp(in->name, "total");
+	in->apart = pairs_find(record->pairs, "apart") != NULL;
 	in->id = record->id;
 	in->pid = pid;
 	return in->name ? 0 : -ENOMEM;
