@@ -1,10 +1,10 @@
 /* The variables by which batch systems and MPI name the job, its size and the place of this process in it.
  *
  * A list of names, not of prefixes: beside SLURM_JOB_ID stands SLURM_JWT, beside PBS_JOBID the cookie with
- * which anybody may act as the job's owner (PBS_JOBCOOKIE), and sites add variables of their own
- * (SLURM_SPANK_*). A recording is handed round; what is not known to be harmless is not in it. For the same
- * reason there are none of addresses and ports (PMIX_SERVER_URI, SLURM_SRUN_COMM_PORT), of free text
- * (comments, accounts' descriptions) or of the user's shell. */
+ * which anybody may act as the job's owner (PBS_JOBCOOKIE), sites add variables of their own (SLURM_SPANK_*),
+ * and SLURM_EXPORT_ENV repeats whatever a user exported into the job. A recording is handed round; what is
+ * not known to be harmless is not in it. For the same reason there are none of addresses and ports
+ * (PMIX_SERVER_URI, SLURM_SRUN_COMM_PORT), of free text (comments) or of the user's shell. */
 #include "node/hardware.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static const char *const variable[] = {
 	"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE",
 	"SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET", "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_STEP_NUM_NODES",
 	"SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_GPUS", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID",
-	"SLURM_GTIDS", "SLURM_DISTRIBUTION", "SLURM_CPU_BIND", "SLURM_MEM_BIND", "SLURM_CPU_FREQ_REQ", "SLURM_EXPORT_ENV",
+	"SLURM_GTIDS", "SLURM_DISTRIBUTION", "SLURM_CPU_BIND", "SLURM_MEM_BIND", "SLURM_CPU_FREQ_REQ",
 	"SLURM_MPI_TYPE", "SLURM_OVERCOMMIT", "SLURM_JOB_TMPDIR",
 	/* PBS and TORQUE */
 	"PBS_JOBID", "PBS_JOBNAME", "PBS_QUEUE", "PBS_ENVIRONMENT", "PBS_NODEFILE", "PBS_NODENUM", "PBS_TASKNUM", "PBS_JOBDIR",

@@ -8,6 +8,7 @@ struct facts {
 	struct env *env;
 	describe_fn *fn;
 	void *arg;
+	uint64_t said;	      /* rows of hardware_fact[]: a fact is said once */
 	bool is_x86;	      /* of cpuinfo, once hardware_cpu() has read it */
 	char cpu_flags[4096]; /* parted by blanks */
 };

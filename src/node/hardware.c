@@ -45,7 +45,7 @@ const struct fact hardware_fact[] = {
 	{"cores",                  FACT_NUMBER, "Cores",                 NULL},
 	{"threads",                FACT_NUMBER, "Threads (CPUs online)", NULL},
 	{"threads_per_core",       FACT_NUMBER, "Threads per core",      NULL},
-	{"cpus_online",            FACT_TEXT,   "CPUs online",           "sys/devices/system/cpu/online"},
+	{"cpus_online",            FACT_TEXT,   "CPUs online",           NULL},
 	{"cpus_present",           FACT_TEXT,   "CPUs present",          "sys/devices/system/cpu/present"},
 	{"cpus_isolated",          FACT_TEXT,   "CPUs isolated",         "sys/devices/system/cpu/isolated"},
 	{"smt",                    FACT_TEXT,   "SMT",                   "sys/devices/system/cpu/smt/control"},
@@ -80,11 +80,19 @@ const struct fact hardware_fact[] = {
 };
 /* clang-format on */
 const size_t nr_hardware_facts = ARRAY_SIZE(hardware_fact);
+_Static_assert(ARRAY_SIZE(hardware_fact) <= 64, "facts.said has a bit for each");
 
+/* What was said counts: a machine that lies may have two L1d caches. */
 static void say(struct facts *f, const char *name, const char *value)
 {
 	char key[64];
+	size_t i = 0;
 
+	while (i < nr_hardware_facts && strcmp(hardware_fact[i].name, name))
+		i++;
+	if (i == nr_hardware_facts || f->said >> i & 1)
+		return;
+	f->said |= UINT64_C(1) << i;
 	snprintf(key, sizeof(key), "hw.%s", name);
 	f->fn(f->arg, key, value);
 }

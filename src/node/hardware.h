@@ -22,8 +22,8 @@ extern const size_t nr_hardware_facts;
 
 typedef void describe_fn(void *arg, const char *key, const char *value);
 
-/* Calls fn with key "hw.NAME" for every fact that is known here. Few files whatever the number of CPUs: some
- * seventy calls of the kernel that open or list. */
+/* Calls fn with key "hw.NAME" for every fact that is known here. A bounded number of files whatever the
+ * number of CPUs and devices: 60 on a small machine, 84 on one of 256 CPUs and 8 NUMA nodes; 0.4 ms. */
 void hardware_describe(struct env *env, describe_fn *fn, void *arg);
 /* The variables of the batch system and of MPI that name the job, as "env.NAME"; from a fixed list of names,
  * none of which may hold a secret. */

@@ -14,6 +14,7 @@
 #define CPUS "sys/devices/system/cpu"
 #define SOCKETS_MAX 32
 #define CACHES_MAX 8
+#define KHZ_MAX 100000000 /* more is no frequency of a CPU */
 
 /* Those that decide which code runs and what can be measured. */
 static const char *const flag_of_interest[] = {
@@ -71,8 +72,7 @@ static void say_architecture(struct facts *f, const char *info)
 
 	if (fact_read(f, arch, sizeof(arch), "proc/sys/kernel/arch") > 0)
 		fact_text(f, "architecture", arch);
-	else
-		fact_text(f, "architecture", architecture_of(f, info));
+	fact_text(f, "architecture", architecture_of(f, info)); /* unless it was said */
 }
 
 static void say_flags(struct facts *f)
@@ -128,10 +128,16 @@ static bool frequency_in_name(const char *info, int64_t *ret_khz)
 	if (!unit)
 		return false;
 	*unit = 0;
-	if (!parse_decimal(at, &ghz) || ghz > 100)
+	if (!parse_decimal(at, &ghz) || ghz * 1e6 > KHZ_MAX)
 		return false;
 	*ret_khz = round_i64(ghz * 1e6);
 	return true;
+}
+
+static void say_khz(struct facts *f, const char *name, int64_t khz)
+{
+	if (khz > 0 && khz < KHZ_MAX)
+		fact_number(f, name, khz * 1000);
 }
 
 static void say_frequency(struct facts *f, const char *info)
@@ -139,9 +145,9 @@ static void say_frequency(struct facts *f, const char *info)
 	int64_t khz, turbo;
 
 	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/cpuinfo_max_freq"))
-		fact_number(f, "cpu_max_hz", khz * 1000);
+		say_khz(f, "cpu_max_hz", khz);
 	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/base_frequency") || frequency_in_name(info, &khz))
-		fact_number(f, "cpu_base_hz", khz * 1000);
+		say_khz(f, "cpu_base_hz", khz);
 	if (fact_read_number(f, &turbo, CPUS "/intel_pstate/no_turbo"))
 		fact_text(f, "cpu_turbo", turbo ? "off" : "on");
 	else if (fact_read_number(f, &turbo, CPUS "/cpufreq/boost"))
@@ -200,6 +206,7 @@ static void read_topology(struct facts *f, const char *info, struct topology *re
 	*ret = (struct topology){0};
 	if (fact_read(f, list, sizeof(list), CPUS "/online") <= 0)
 		return;
+	fact_text(f, "cpus_online", list);
 	ret->threads = cpu_bits_add(&online, list);
 	ret->sockets = count_sockets(f, &online, &ret->socket_threads);
 	first = cpu_bits_next(&online, 0);
@@ -268,8 +275,8 @@ static void say_caches(struct facts *f, const struct topology *t)
 			return;
 		if (level < 1 || level >= (int64_t)ARRAY_SIZE(name))
 			continue;
-		if (level == 1)
-			fact_read(f, type, sizeof(type), CPUS "/cpu0/cache/index%d/type", i);
+		if (level == 1 && fact_read(f, type, sizeof(type), CPUS "/cpu0/cache/index%d/type", i) <= 0)
+			continue;
 		say_cache(f, t, i, strcmp(type, "Instruction") ? name[level] : "l1i");
 	}
 }

@@ -366,10 +366,12 @@ static void say_disks(struct facts *f)
 		buf_adds(out, names.name[i]);
 		if (fact_read_number(f, &sectors, "sys/block/%s/size", names.name[i]))
 			buf_addf(out, " %s", format_bytes(size, (double)sectors * 512));
+		/* A disk without a model is a hypervisor's, whose word on rotation means nothing. */
+		if (fact_read(f, model, sizeof(model), "sys/block/%s/device/model", names.name[i]) <= 0)
+			continue;
 		if (fact_read_number(f, &rotates, "sys/block/%s/queue/rotational", names.name[i]))
 			buf_adds(out, rotates ? " HDD" : " SSD");
-		if (fact_read(f, model, sizeof(model), "sys/block/%s/device/model", names.name[i]) > 0)
-			buf_addf(out, " %s", model);
+		buf_addf(out, " %s", model);
 	}
 	list_say(f, &list, names.nr - MIN(names.nr, DISKS_MAX) + names.more, "disks");
 }
