@@ -38,7 +38,7 @@ static void learn_groups(struct engine *e)
 		*g = (struct group_feed){.name = from->name,
 			.kind = scope_kind_name(scope->kind),
 			.target = scope->target,
-			.own = !(e->scopes->inheriting >> e->feed.nr_groups & 1)};
+			.own = e->scopes->matching >> e->feed.nr_groups & 1};
 	}
 }
 
@@ -192,9 +192,11 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
 	int64_t refresh_ns = 10 * NSEC_PER_SEC + (slot & 63) * NSEC_PER_SEC / 8;
 	bool first = !m->bound, medium = first || final || now - m->status_read_ns >= medium_ns;
-	enum process_effort effort = first || final ? READ_ALL
-		: now - m->read_ns >= refresh_ns    ? READ_REFRESH
-						    : READ_IF_MOVED;
+	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
+	bool all = first || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
+	enum process_effort effort = all	 ? READ_ALL
+		: now - m->read_ns >= refresh_ns ? READ_REFRESH
+						 : READ_IF_MOVED;
 	struct process_facts facts = {0};
 	int64_t ignored;
 	int r;
@@ -257,10 +259,11 @@ static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
 	}
 }
 
-/* Do its children belong where it belongs, so that what it has of those it waited for counts? */
+/* Do its children belong where it belongs, so that what it has of those it waited for counts? Of all but
+ * tools: a child has its parent's user, control group and job. */
 static bool has_family(const struct engine *e, const struct member *m)
 {
-	return !e->scopes || m->groups & e->scopes->inheriting;
+	return !e->scopes || m->groups & ~e->scopes->matching;
 }
 
 /* What its last sample and its exit records say it used, with the children it waited for if `family`. (Bytes

@@ -253,7 +253,7 @@ static void budget(struct engine *e, int64_t now)
 	/* The status file is half of an active process's cost: it goes slower first. */
 	if (share > e->opt.budget && e->feed.backoff < 16)
 		e->feed.backoff *= 2;
-	else if (share > 1.5 * e->opt.budget && !e->opt.interval_is_order && e->stretch < STRETCH_MAX)
+	else if (share > 1.1 * e->opt.budget && !e->opt.interval_is_order && e->stretch < STRETCH_MAX)
 		e->stretch *= 2;
 	else if (share < e->opt.budget / 3 && e->stretch > 1)
 		e->stretch /= 2;
@@ -323,8 +323,9 @@ static void sample_node(struct engine *e, int64_t now)
 	}
 }
 
-static void watch_clock(struct engine *e, int64_t now)
+static void watch_clock(struct engine *e)
 {
+	int64_t now = env_now(e->env, ENV_MONOTONIC); /* the tick may have taken long */
 	int64_t offset = env_now(e->env, ENV_REALTIME) - now, step = offset - e->wall_offset_ns;
 	char text[24];
 
@@ -354,7 +355,7 @@ void tick_take(struct engine *e, int64_t now, int64_t late_ns)
 		collectors_open(e);
 	e->collectors_opened = true;
 	sample_node(e, now);
-	watch_clock(e, now);
+	watch_clock(e);
 	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), e->table);
 	for (uint32_t i = 0; i < e->nr_sets; i++)
 		table_settle(&e->set[i].table);
