@@ -1,4 +1,5 @@
 /* tacho attach: records processes that run already, or will, chosen by targets. */
+#include "cmd/already.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 
@@ -132,6 +133,9 @@ static int attach(const void *args, int argc, char **argv)
 	for (unsigned i = 0; i < r.scopes.nr; i++)
 		open_scope(&r, a, i);
 	choose_until_file(&r);
+	for (unsigned i = 0; i < r.scopes.nr && !a->record.quiet; i++)
+		if (r.scopes.scope[i].kind == SCOPE_PID)
+			warn_if_recorded(r.env, r.scopes.scope[i].pid);
 	record_open(&r, argc, argv);
 	command_privileges(&r.command);
 	find_members(&r, a);

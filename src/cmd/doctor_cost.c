@@ -16,32 +16,12 @@
 /* Ticks per rate: enough to be steady, few enough for somebody who waits. */
 static const unsigned ticks_at[NR_COSTS] = {2, 8, 40};
 
-struct tally {
-	uint32_t set; /* of the collectors' costs */
-	uint64_t ticks;
-	int64_t cost_ns[COLLECTORS_MAX];
-};
-
-/* The rows of that collector are the collectors, in their order. */
-static void take_costs(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void count_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
 {
-	struct tally *m = arg;
-	const struct table *t = table[m->set];
-
 	(void)number;
 	(void)time_ns;
-	m->ticks++;
-	for (uint32_t row = 0; row < MIN(t->nr_rows, COLLECTORS_MAX); row++)
-		if (t->valid[row] & 1)
-			m->cost_ns[row] = t->cell[(size_t)row * t->nr_cols];
-}
-
-static uint32_t find_costs(const struct schema *schema)
-{
-	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		if (schema->set[i].domain == DOMAIN_COLLECTOR)
-			return i;
-	return 0;
+	(void)table;
+	++*(uint64_t *)arg;
 }
 
 static int64_t own_cpu_ns(void)
@@ -52,36 +32,47 @@ static int64_t own_cpu_ns(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Lets the engine take so many ticks; false when it was interrupted. */
-static bool take_ticks(struct env *env, struct engine *e, const struct tally *tally, unsigned nr)
+static void read_costs(const struct engine *e, int64_t ret[static COLLECTORS_MAX])
 {
-	uint64_t until = tally->ticks + nr;
-
-	while (tally->ticks < until) {
-		if (env_sleep_until(env, engine_next(e)) < 0)
-			return false;
-		engine_due(e);
-	}
-	return true;
+	for (size_t i = 0; i < COLLECTORS_MAX; i++)
+		ret[i] = engine_cost(e, i);
 }
 
-static void measure(struct env *env, struct engine *e, struct tally *tally, unsigned ticks, struct cost *ret)
+/* Lets the engine take ticks until there were so many or the time is over: where a tick takes longer than its
+ * interval, or the machine is very busy, nobody shall wait for all of them. -1: interrupted. */
+static int take_ticks(struct env *env, struct engine *e, const uint64_t *ticks, unsigned nr, int64_t most_ns)
 {
-	int64_t before[COLLECTORS_MAX], cpu;
+	uint64_t before = *ticks;
+	int64_t end = env_now(env, ENV_MONOTONIC) + most_ns;
+
+	while (*ticks < before + nr && (*ticks == before || env_now(env, ENV_MONOTONIC) < end)) {
+		if (env_sleep_until(env, engine_next(e)) < 0)
+			return -1;
+		engine_due(e);
+	}
+	return (int)(*ticks - before);
+}
+
+static void measure(struct env *env, struct engine *e, const uint64_t *ticks, unsigned nr, struct cost *ret)
+{
+	int64_t before[COLLECTORS_MAX], after[COLLECTORS_MAX], cpu, most_ns = NSEC_PER_SEC / ret->hz * nr;
+	int taken;
 
 	engine_tick(e);
-	if (ret->hz > 1 && !take_ticks(env, e, tally, 2)) /* caches and page faults of the first ones */
-		return;
-	memcpy(before, tally->cost_ns, sizeof(before));
+	if (ret->hz > 1) /* caches and page faults of the first ones */
+		take_ticks(env, e, ticks, 2, most_ns);
+	read_costs(e, before);
 	cpu = own_cpu_ns();
-	if (!take_ticks(env, e, tally, ticks))
+	taken = take_ticks(env, e, ticks, nr, most_ns + NSEC_PER_SEC / 10);
+	if (taken < 1)
 		return;
-	ret->tick_s = (double)(own_cpu_ns() - cpu) * 1e-9 / ticks;
+	ret->tick_s = (double)(own_cpu_ns() - cpu) * 1e-9 / taken;
 	ret->share = ret->tick_s * ret->hz;
+	read_costs(e, after);
 	for (size_t i = 0; i < COLLECTORS_MAX; i++)
-		ret->by[i] = (double)(tally->cost_ns[i] - before[i]) * 1e-9 / ticks;
+		ret->by[i] = (double)(after[i] - before[i]) * 1e-9 / taken;
 	ret->processes = engine_live(e);
-	ret->ticks = ticks;
+	ret->ticks = (unsigned)taken;
 }
 
 static void measure_at(struct env *env, struct scopes *all, unsigned ticks, struct cost *ret)
@@ -100,22 +91,21 @@ static void measure_at(struct env *env, struct scopes *all, unsigned ticks, stru
 		.nr_metrics = ARRAY_SIZE(words),
 		.scopes = all,
 	};
-	struct tally tally = {0};
-	struct sink sink = sink_to_nowhere(&tally);
+	uint64_t taken = 0;
+	struct sink sink = sink_to_nowhere(&taken);
 	struct rlimit files;
 	struct engine *e;
 	char err[512];
 
-	sink.tick = take_costs;
+	sink.tick = count_tick;
 	getrlimit(RLIMIT_NOFILE, &files);
 	o.max_files = (unsigned)MIN(files.rlim_cur, (rlim_t)1 << 20);
 	if (engine_new(env, &o, &e, err, sizeof(err)) < 0)
 		return;
-	tally.set = find_costs(engine_schema(e));
 	if (engine_open(e, &sink) == 0) {
 		engine_scan(e);
 		engine_zero(e);
-		measure(env, e, &tally, ticks, ret);
+		measure(env, e, &taken, ticks, ret);
 	}
 	engine_free(e);
 }

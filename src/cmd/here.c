@@ -34,7 +34,7 @@ static void on_instance(
 	(void)row;
 	(void)id;
 	(void)time_ns;
-	h->source[set].instances += !name || name->len != 3 || memcmp(name->value, "all", 3);
+	h->source[set].instances += !name || name->len != 5 || memcmp(name->value, "total", 5);
 }
 
 static struct here_metric *find_metric(struct here *h, const struct pair *name)

@@ -1,4 +1,5 @@
 /* tacho run: starts a command and records it. */
+#include "cmd/already.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 
@@ -103,6 +104,8 @@ static int run(const void *args, int argc, char **argv)
 	if (e < 0)
 		cannot_run(argv[0], e);
 	record_prepare(&r, &cmd_run, &a->record, false);
+	if (!a->record.quiet)
+		warn_if_recorded(r.env, 0);
 	r.wait_for_tree = a->wait == WAIT_TREE;
 	r.until_file = a->record.until_file;
 	if (a->also.nr)

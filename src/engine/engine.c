@@ -517,3 +517,8 @@ void engine_counts(const struct engine *e, struct engine_counts *ret)
 		.self_peak_rss_kib = own_peak_kib(e),
 	};
 }
+
+int64_t engine_cost(const struct engine *e, size_t collector)
+{
+	return e->feed.cost_ns[collector];
+}

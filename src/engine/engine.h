@@ -88,4 +88,6 @@ struct engine_counts {
 	int64_t self_cpu_ns, self_peak_rss_kib;
 };
 void engine_counts(const struct engine *e, struct engine_counts *ret);
+/* Time spent so far in the collector with this place in the registry, ns. */
+int64_t engine_cost(const struct engine *e, size_t collector);
 #endif
