@@ -293,7 +293,7 @@ static bool any_has(const struct energy *e, enum meter_file which)
 	return false;
 }
 
-static void explain(const struct energy *e, struct collect_context *ctx)
+static void explain_used(const struct energy *e, struct collect_context *ctx)
 {
 	if (e->denied_used)
 		ctx->why(ctx, ROW_USED, FORBIDDEN, "only root may read the energy counters",
@@ -305,13 +305,17 @@ static void explain(const struct energy *e, struct collect_context *ctx)
 		ctx->why(ctx, ROW_USED, ABSENT, "this machine has no energy counter", NULL);
 	else if (e->full)
 		ctx->why(ctx, ROW_USED, FAILED, "there are more meters than can be recorded", NULL);
-	if (e->denied_power && !any_has(e, METER_POWER))
+}
+
+static void explain_power(const struct energy *e, struct collect_context *ctx)
+{
+	if (any_has(e, METER_POWER))
+		return;
+	if (e->denied_power)
 		ctx->why(ctx, ROW_POWER, FORBIDDEN, "only root may read the power sensors",
 			"sudo chmod a+r /sys/class/hwmon/hwmon*/power*");
-	else if (!any_has(e, METER_POWER))
+	else
 		ctx->why(ctx, ROW_POWER, ABSENT, "this machine has no power sensor", NULL);
-	if (!any_has(e, METER_LEVEL))
-		ctx->why(ctx, ROW_BATTERY, ABSENT, "this machine has no battery", NULL);
 }
 
 static int energy_probe(struct env *env, struct trouble *reterr_why)
@@ -335,7 +339,12 @@ static int energy_open(void *state, struct collect_context *ctx)
 	e->want_power = ctx->map.col[ROW_POWER] >= 0;
 	e->want_level = ctx->map.col[ROW_BATTERY] >= 0;
 	find_and_join(e, ctx);
-	explain(e, ctx);
+	if (e->want_used)
+		explain_used(e, ctx);
+	if (e->want_power)
+		explain_power(e, ctx);
+	if (e->want_level && !any_has(e, METER_LEVEL))
+		ctx->why(ctx, ROW_BATTERY, ABSENT, "this machine has no battery", NULL);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include "collect/collector.h"
 
-#define METERS_MAX 512
+#define METERS_MAX 300
 
 /* The first of these that can be read counts as the node's energy; all others stand apart. */
 enum rung {

@@ -1,0 +1,58 @@
+/* A machine or film written in a test, for what is too odd or too large for a file of its own. */
+#ifndef TESTS_FILM_TEXT_H
+#define TESTS_FILM_TEXT_H
+
+#include "base/buf.h"
+#include "collect_lab.h"
+
+#include <fcntl.h>
+
+static inline struct env *film_from(const void *text, size_t len)
+{
+	char path[] = "/tmp/tacho-test-film-XXXXXX";
+	int fd = mkstemp(path), r;
+	struct env *env = NULL;
+	unsigned line = 0;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, len), len);
+	close(fd);
+	r = env_film(path, &env, &line);
+	unlink(path);
+	if (r < 0)
+		fail_msg("line %u: %d", line, r);
+	return env;
+}
+
+static inline struct env *film_text(const char *text)
+{
+	return film_from(text, strlen(text));
+}
+
+static inline struct env *film_buf(struct buf *b)
+{
+	struct env *env = film_from(b->data, b->len);
+
+	buf_release(b);
+	return env;
+}
+
+/* What the collector says of an instance: "key=value;" for each. */
+static inline const char *about(const struct lab *lab, const char *instance)
+{
+	int row = row_of(lab, instance);
+
+	if (row < 0)
+		fail_msg("no instance %s", instance);
+	return lab->about[row];
+}
+
+static inline unsigned nr_instances(const struct lab *lab)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < lab->table.nr_rows; i++)
+		nr += lab->table.id[i] != ROW_FREE;
+	return nr;
+}
+#endif
