@@ -21,6 +21,7 @@ struct show_args {
 	bool json, csv, processes, reverse, rate;
 	int sort, per;
 	uint64_t limit, pid;
+	const char *group;
 	struct opt_list series;
 };
 
@@ -47,12 +48,18 @@ static const struct opt show_opts[] = {
 		.help = "time series of one or several metrics",
 		.detail = "Any metric of 'tacho metrics', recorded or derived, at every tick. Instances are "
 			  "folded into one "
-			  "value as the metric says, unless --pid or --per choose otherwise. What is not "
+			  "value as the metric says, unless --pid, --group or --per choose otherwise. What "
+			  "is not "
 			  "known is '-' in "
 			  "text, empty in CSV, null in JSON; it is never zero."},
 	{0, "rate", NULL, OPT_FLAG, INTO(rate), .not_from_env = true,
 		.help = "counters as growth per second, over the time that really passed"},
 	{0, "pid", "PID", OPT_COUNT, INTO(pid), .not_from_env = true, .help = "series of this process only"},
+	{0, "group", "NAME", OPT_TEXT, INTO(group), .not_from_env = true,
+		.help = "series of this group of processes only",
+		.detail = "The name of a group as the summary has it: of a target, or of a tool that a "
+			  "match: found. Metrics of processes are folded over its members, and metrics of "
+			  "groups (group.cores) are those of this one."},
 	{0, "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "total",
 		.not_from_env = true, .help = "a line for the total, or for each instance"},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "processes or series as CSV"},
@@ -179,7 +186,8 @@ static int show_series(const struct run *run, const struct show_args *args)
 		.nr = split_names(&args->series, name, SERIES_MAX),
 		.rate = args->rate,
 		.per_instance = args->per == PER_INSTANCE,
-		.pid = (int64_t)MIN(args->pid, (uint64_t)INT64_MAX)};
+		.pid = (int64_t)MIN(args->pid, (uint64_t)INT64_MAX),
+		.group = args->group};
 	struct series_page page = {.form = args->json ? SERIES_JSON
 			: args->csv		      ? SERIES_CSV
 						      : SERIES_TEXT,
@@ -251,8 +259,8 @@ static int show(const void *args, int argc, char **argv)
 		usage(&cmd_show, "--json or --csv, not both");
 	if (a->csv && !a->processes && !a->series.nr)
 		usage(&cmd_show, "the summary is not a table: --csv needs --processes or --series");
-	if ((a->rate || a->pid || a->per == PER_INSTANCE) && !a->series.nr)
-		usage(&cmd_show, "--rate, --pid and --per are about --series");
+	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
+		usage(&cmd_show, "--rate, --pid, --group and --per are about --series");
 	run = run_of(argc, argv);
 	if (a->series.nr)
 		status = show_series(run, a);
@@ -285,7 +293,9 @@ const struct cmd cmd_show = {
 		    "$ tacho show --series tree.cores,proc.mem.pss_now --csv job.tacho\n"
 		    "    CPUs in use and memory of the whole tree, tick by tick.\n"
 		    "$ tacho show --series proc.io.read_chars --rate --pid 4711 job.tacho\n"
-		    "    What one process read, in bytes per second.\n",
+		    "    What one process read, in bytes per second.\n"
+		    "$ tacho show --series group.cores,proc.mem.rss --group blastn job.tacho\n"
+		    "    CPUs and memory of all processes of one tool.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.args_size = sizeof(struct show_args),

@@ -13,6 +13,9 @@
 #define ANONYMOUS "max(0, proc.mem.rss - proc.mem.shared)"
 #define TREE_CPU "or(tree.cgroup.cpu, or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
 	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + tree.gone.user + tree.gone.system)"
+#define GROUP_CPU "or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
+	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + group.gone.user + group.gone.system"
+#define CPU_ALL CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0)"
 #define CPU_BUSY "cpu.user + cpu.nice + cpu.system + cpu.irq + cpu.softirq"
 
 const struct derived derived[] = {
@@ -25,6 +28,10 @@ const struct derived derived[] = {
 	{"proc.sched.waiting", "Share of time the main thread was ready and waited for a CPU.", "rate(proc.sched.wait)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
 	{"tree.cpu",           "CPU time of the whole tree so far, what has ended included.", TREE_CPU, AT_FOLD, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, false, NULL},
 	{"tree.cores",         "CPUs that the whole tree keeps busy.", "rate(" TREE_CPU ")", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
+	{"tree.cpu.of_allocation", "CPUs that the whole tree keeps busy, as a share of those it may use.", "rate(" TREE_CPU ") / limit.cpus", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
+	{"tree.cpu.of_node",   "CPU time of the whole tree as a share of all CPU time there is in the node.", "rate(" TREE_CPU ") / rate(" CPU_ALL ")", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
+	{"tree.rss.of_allocation", "Resident memory of the whole tree, shared pages counted once per process, as a share of what it may use.", "proc.mem.rss / limit.memory", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
+	{"tree.rss.of_node",   "Resident memory of the whole tree, shared pages counted once per process, as a share of the node's.", "proc.mem.rss / mem.total", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},
 	{"tree.io.read_rate",  "Bytes the whole tree reads by system calls.", "rate(proc.io.read_chars + tree.gone.read_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
 	{"tree.io.write_rate", "Bytes the whole tree writes by system calls.", "rate(proc.io.write_chars + tree.gone.write_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
 	{"tree.disk.read_rate",  "Bytes fetched from storage for the whole tree.", "rate(proc.io.read_bytes + tree.gone.read_bytes)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "disk"},
@@ -32,8 +39,14 @@ const struct derived derived[] = {
 	{"tree.calls",         "Read and write calls of the whole tree.", "rate(proc.io.read_calls + proc.io.write_calls + tree.gone.read_calls + tree.gone.write_calls)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "calls"},
 	{"tree.faults",        "Page faults of the whole tree.", "rate(proc.faults.minor + proc.faults.major + proc.faults.children_minor + proc.faults.children_major + tree.gone.minor_faults + tree.gone.major_faults)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "faults"},
 	{"tree.starts",        "Processes that join the tree.", "rate(tree.joined)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "forks"},
-	{"cpu.busy",           "Share of time in which a CPU works.", "rate(" CPU_BUSY ") / rate(" CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0))", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
-	{"cpu.waiting",        "Share of time in which a CPU has no work while a task waits for a disk.", "rate(cpu.iowait) / rate(" CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0))", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"group.cpu",          "CPU time of a group of processes so far, what has ended included.", GROUP_CPU, AT_FOLD, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, false, NULL},
+	{"group.cores",        "CPUs that a group of processes keeps busy.", "rate(" GROUP_CPU ")", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
+	{"group.io.read_rate", "Bytes that a group of processes reads by system calls.", "rate(proc.io.read_chars + group.gone.read_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"group.io.write_rate", "Bytes that a group of processes writes by system calls.", "rate(proc.io.write_chars + group.gone.write_chars)", AT_FOLD, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
+	{"cpu.busy",           "Share of time in which a CPU works.", "rate(" CPU_BUSY ") / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"cpu.waiting",        "Share of time in which a CPU has no work while a task waits for a disk.", "rate(cpu.iowait) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"cpu.user_ratio",     "Share of time that a CPU spends in programs, outside the kernel.", "rate(cpu.user + cpu.nice) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
+	{"cpu.idle_ratio",     "Share of time in which a CPU has nothing to do and nobody waits for a disk.", "rate(cpu.idle) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
 	{"mem.used",           "Memory that is not to be had for new programs.", "mem.total - mem.available", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "node.memory"},
 	{"mem.used_ratio",     "Share of the memory that is not to be had for new programs.", "1 - mem.available / mem.total", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
 	{"mem.swap_used",      "Swap space in use.", "mem.swap_total - mem.swap_free", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, NULL},

@@ -179,6 +179,24 @@ static unsigned line_after(uint64_t groups, unsigned line)
 #define for_each_line(line, groups) \
 	for (unsigned line = 0; line < LINES_MOST; line = line_after(groups, line))
 
+#define CHILD_PARTS                                                          \
+	(UINT32_C(1) << PART_CHILD_USER | UINT32_C(1) << PART_CHILD_SYSTEM | \
+		UINT32_C(1) << PART_CHILD_MINOR | UINT32_C(1) << PART_CHILD_MAJOR)
+
+/* A process that is watched for itself alone (a tool, chosen by its name) is not asked what its children
+ * used: they are watched themselves, or are nobody's business. */
+static bool has_family(const struct living *l, uint64_t groups)
+{
+	return !groups || groups & ~l->own;
+}
+
+static uint32_t parts_counted(const struct living *l, uint64_t groups, unsigned line)
+{
+	bool children = line ? !(l->own >> (line - 1) & 1) : has_family(l, groups);
+
+	return children ? UINT32_MAX : ~CHILD_PARTS;
+}
+
 static void part_set(struct living *l, struct process *p, unsigned part, int64_t raw)
 {
 	uint32_t bit = UINT32_C(1) << part;
@@ -197,7 +215,7 @@ static void part_set(struct living *l, struct process *p, unsigned part, int64_t
 	for_each_line(i, p->groups)
 	{
 		l->line[i].part_seen |= bit;
-		if (p->row != STORE_NO_ROW)
+		if (p->row != STORE_NO_ROW && parts_counted(l, p->groups, i) & bit)
 			l->line[i].part[part] = add(l->line[i].part[part], growth);
 		if (part == PART_CPU)
 			l->line[i].observed_cpu_ns = add(l->line[i].observed_cpu_ns, growth);
@@ -366,11 +384,11 @@ static int by_row_grow(struct living *l, uint32_t row)
 	return 0;
 }
 
-/* Its contribution to the amounts of a line. */
-static void parts_count(struct sums *s, const struct process *p, bool in)
+/* Its contribution to the amounts of a line, put in or taken out. */
+static void parts_count(struct sums *s, const struct process *p, uint32_t parts, bool in)
 {
 	for (unsigned i = 0; i < NR_PARTS; i++) {
-		int64_t has = add(p->raw[i], p->offset[i]);
+		int64_t has = parts >> i & 1 ? add(p->raw[i], p->offset[i]) : 0;
 
 		s->part[i] = in ? add(s->part[i], has) : sub(s->part[i], has);
 	}
@@ -387,7 +405,7 @@ static void process_unbind(struct living *l, struct process *p)
 	for_each_line(i, p->groups)
 	{
 		l->line[i].nr--;
-		parts_count(&l->line[i], p, false);
+		parts_count(&l->line[i], p, parts_counted(l, p->groups, i), false);
 	}
 }
 
@@ -408,7 +426,7 @@ static int process_bind(struct living *l, struct process *p, uint32_t row)
 	for_each_line(i, p->groups)
 	{
 		l->line[i].nr++;
-		parts_count(&l->line[i], p, true);
+		parts_count(&l->line[i], p, parts_counted(l, p->groups, i), true);
 	}
 	return 0;
 }
@@ -432,7 +450,7 @@ static void process_regroup(struct living *l, struct process *p, uint64_t groups
 		if (bound)
 			levels_count(s, p, true);
 		else
-			parts_count(s, p, false);
+			parts_count(s, p, parts_counted(l, groups, i), false);
 	}
 	for_each_group_line(i, leaves)
 	{
@@ -442,8 +460,10 @@ static void process_regroup(struct living *l, struct process *p, uint64_t groups
 		if (bound)
 			levels_count(s, p, false);
 		else
-			parts_count(s, p, true);
+			parts_count(s, p, parts_counted(l, p->groups, i), true);
 	}
+	if (!bound && has_family(l, groups) != has_family(l, p->groups))
+		parts_count(&l->line[0], p, CHILD_PARTS, !has_family(l, groups));
 	p->groups = groups;
 	p->ever |= groups;
 }
@@ -555,12 +575,12 @@ static void count_only_sampled(
 
 	if (pair_is(how, "reaped") || pair_is(how, "exit-record"))
 		return;
-	l->line[0].only_sampled += !parent;
+	l->line[0].only_sampled += !parent || !has_family(l, parent->groups);
 	for_each_group_line(i, groups & ~heir) l->line[i].only_sampled++;
 }
 
-/* A parent's io counters take in those of the children it waits for. A group that counts its members without
- * their children takes off again what is known of them. */
+/* A parent's io counters take in those of the children it waits for. Where members count without their
+ * children, what is known of these is taken off again. */
 static void take_off_children_io(
 	struct living *l, const struct process *p, const struct process *parent, const struct pairs *last)
 {
@@ -573,14 +593,17 @@ static void take_off_children_io(
 
 	if (!parent || parent->ignores_sigchld)
 		return;
-	for_each_group_line(line, parent->groups & l->own) for (unsigned i = PART_READ_CHARS;
-								i <= PART_WRITE_BYTES; i++)
+	for_each_line(line, parent->groups)
 	{
-		int64_t io = p->raw[i];
+		if (parts_counted(l, parent->groups, line) == UINT32_MAX)
+			continue;
+		for (unsigned i = PART_READ_CHARS; i <= PART_WRITE_BYTES; i++) {
+			int64_t io = p->raw[i];
 
-		pairs_get_num(last, key[i], &io);
-		io = MIN(MAX(io, p->raw[i]), LARGEST);
-		l->line[line].part[i] = sub(l->line[line].part[i], io);
+			pairs_get_num(last, key[i], &io);
+			io = MIN(MAX(io, p->raw[i]), LARGEST);
+			l->line[line].part[i] = sub(l->line[line].part[i], io);
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ struct series_query {
 	bool rate;	   /* counters as growth per second */
 	bool per_instance; /* a line for each instance instead of their fold; all metrics are of one set */
 	int64_t pid;	   /* only of this process; 0: of all */
+	const char *group; /* only of processes in this group, and of the group itself; NULL: of all */
 };
 
 struct series_column {
@@ -32,8 +33,8 @@ struct series_point {
 
 struct series;
 
-/* -ENOENT: no such metric, -EINVAL: they do not go together, and others; reterr says what is wrong, and for a
- * misspelt metric which was probably meant. */
+/* -ENOENT: no such metric or group, -EINVAL: they do not go together, and others; reterr says what is wrong,
+ * and for a misspelt metric which was probably meant. */
 int series_open(const char *path, const struct series_query *q, struct series **ret, struct buf *reterr);
 struct series *series_close(struct series *s);
 size_t series_columns(const struct series *s, const struct series_column **ret);
