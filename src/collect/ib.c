@@ -78,6 +78,7 @@ struct ib {
 	struct collect_context *ctx;
 	struct port port[PORTS_MAX];
 	bool said_full;
+	bool partial; /* this listing was cut short by an error */
 };
 
 static bool is_recorded(const struct collect_context *ctx, size_t metric)
@@ -198,12 +199,14 @@ static void port_up(struct ib *s, struct collect_context *ctx, struct port *p)
 	if (p->useless)
 		return;
 	for (size_t i = 0; i < NR_ROWS; i++) {
-		p->handle[i] = is_recorded(ctx, i) ? open_counter(ctx->env, p, i) : -1;
+		if (!is_recorded(ctx, i))
+			continue;
+		p->handle[i] = open_counter(ctx->env, p, i);
 		any = any || (p->handle[i] >= 0 && !(ib_metric[i].at.arg & SPEED));
 		if (p->handle[i] == -EACCES || p->handle[i] == -EPERM)
 			tell(ctx, p, i, FORBIDDEN, "its counters are hidden from us", NULL);
-		else if (p->handle[i] == -EMFILE || p->handle[i] == -ENFILE)
-			tell(ctx, p, i, FAILED, "too many open files", "ulimit -n 4096");
+		else if (p->handle[i] < 0 && p->handle[i] != -ENOENT && p->handle[i] != -ENODEV)
+			tell(ctx, p, i, FAILED, strerror(-p->handle[i]), NULL);
 	}
 	p->row = any ? ctx->join(ctx, p->name) : -1;
 	if (p->row >= 0)
@@ -309,6 +312,13 @@ static struct port *port_new(struct ib *s, const char *name)
 	return p;
 }
 
+static void list(struct ib *s, const char *path, env_list_fn *fn, void *arg)
+{
+	int r = env_list(s->ctx->env, path, fn, arg);
+
+	s->partial = s->partial || (r < 0 && r != -ENOENT && r != -ENOTDIR);
+}
+
 struct listing {
 	struct ib *ib;
 	const char *device;
@@ -342,7 +352,7 @@ static int on_device(void *arg, const char *device)
 	char path[128];
 
 	if (snprintf(path, sizeof(path), "%s/%s/ports", ib_class, device) < (int)sizeof(path))
-		env_list(l.ib->ctx->env, path, on_port, &l);
+		list(l.ib, path, on_port, &l);
 	return 0;
 }
 
@@ -372,14 +382,15 @@ static void find_ports(struct ib *s, struct collect_context *ctx)
 			port_forget(ctx, &s->port[i]);
 		s->port[i].seen = false;
 	}
-	env_list(ctx->env, ib_class, on_device, s);
-	env_list(ctx->env, cxi_class, on_cxi, s);
+	s->partial = false;
+	list(s, ib_class, on_device, s);
+	list(s, cxi_class, on_cxi, s);
 	for (size_t i = 0; i < PORTS_MAX; i++) {
 		struct port *p = &s->port[i];
 
 		if (!p->name[0])
 			continue;
-		if (!p->seen)
+		if (!p->seen && !s->partial)
 			port_forget(ctx, p);
 		else if (port_is_active(ctx->env, p) <= 0)
 			port_down(ctx, p);

@@ -34,6 +34,8 @@ static struct netns ask(const struct netns *before, struct collect_context *ctx)
 	struct netns now = *before;
 	int r = -ENOENT;
 
+	if (!now.own[0] && read_link(ctx->env, 0, now.own, sizeof(now.own)) < 0)
+		now.own[0] = 0;
 	now.root = ctx->feed->root;
 	now.link[0] = 0;
 	if (now.root)
@@ -55,8 +57,6 @@ void netns_path(const struct netns *ns, const char *name, char *out, size_t size
 void netns_find(struct netns *ns, struct collect_context *ctx)
 {
 	*ns = (struct netns){0};
-	if (read_link(ctx->env, 0, ns->own, sizeof(ns->own)) < 0)
-		ns->own[0] = 0;
 	*ns = ask(ns, ctx);
 }
 
@@ -68,6 +68,7 @@ bool netns_moved(struct netns *ns, struct collect_context *ctx)
 		return false;
 	ns->asked = MIN(ns->asked + 1, ASK_SAMPLES);
 	now = ask(ns, ctx);
+	memcpy(ns->own, now.own, sizeof(ns->own));
 	/* Of a process that has ended nothing is known; what is open is still the job's. */
 	if (!now.root || (now.root == ns->root && !strcmp(now.link, ns->link)))
 		return false;
@@ -96,9 +97,11 @@ int netns_open(
 {
 	int r = open_there(ns, ctx, file, name, in_one);
 
-	if (r >= 0 || !ns->root || file->text)
+	if (r >= 0 || !ns->root)
 		return r;
-	ns->root = 0; /* it has just ended, and was never seen elsewhere */
+	/* It has just ended, or there is trouble; if it is still there it is found anew. */
+	ns->root = 0;
 	ns->foreign = false;
-	return open_there(ns, ctx, file, name, in_one);
+	ns->link[0] = 0;
+	return file->text ? r : open_there(ns, ctx, file, name, in_one);
 }

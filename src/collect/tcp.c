@@ -137,24 +137,22 @@ static void fill(struct tcp *s, struct collect_context *ctx, size_t file, ssize_
 	}
 }
 
-/* Also again, when the job is elsewhere. Without netstat there is snmp still; without both there is nothing.
- */
+/* Also again, when the job is elsewhere. Without netstat there is snmp still. */
 static int open_files(struct tcp *s, struct collect_context *ctx)
 {
-	int ret = -ENOENT;
-
 	for (size_t f = 0; f < NR_FILES; f++) {
 		int r = is_wanted(ctx, f) ? netns_open(&s->ns, ctx, &s->file[f], file_name[f], true)
 					  : -ENODATA;
 
-		if (r < 0)
+		if (r == -ENODATA || (r < 0 && f && is_wanted(ctx, 0)))
 			continue;
-		ret = 0;
+		if (r < 0)
+			return r;
 		for (int g = 0; g < NR_GROUPS; g++)
 			if (group[g].file == f)
 				learn(s, ctx, g, s->file[f].text, s->file[f].text + strlen(s->file[f].text));
 	}
-	return ret;
+	return 0;
 }
 
 static int tcp_probe(struct env *env, struct trouble *reterr_why)

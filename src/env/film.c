@@ -156,6 +156,13 @@ static int64_t film_size(struct env *env, int handle)
 	return node->dead ? -ENOENT : node->size;
 }
 
+static int any_name(void *arg, const char *name)
+{
+	(void)arg;
+	(void)name;
+	return 1;
+}
+
 static int film_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
 {
 	struct film *f = film_of(env);
@@ -165,7 +172,10 @@ static int film_list(struct env *env, const char *path, env_list_fn *fn, void *a
 		path = "";
 	if (node && node->error[CALL_LIST])
 		return node->error[CALL_LIST];
-	if (node && (node->content || node->link))
+	if (node && node->content)
+		return -ENOTDIR;
+	/* What a link leads to is stored below the link, if it is a folder. */
+	if (node && node->link && !files_list(&f->files, path, any_name, NULL))
 		return -ENOTDIR;
 	if (*path && !files_exists(&f->files, path))
 		return -ENOENT;
