@@ -27,7 +27,7 @@ static bool has_file(struct env *env, const struct cgroup_dir *dir, const char *
 	snprintf(path, sizeof(path), "%s/%s", dir->path, file);
 	handle = env_open(env, path);
 	env_close(env, handle);
-	return handle >= 0 || handle == -EACCES;
+	return handle != -ENOENT;
 }
 
 static bool is_root(struct env *env, const struct cgroup_dir *dir)

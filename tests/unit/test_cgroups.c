@@ -1,7 +1,7 @@
-/* Where control groups lie: mounts and groups of all kinds of hosts, as text and as machines. */
+/* Control groups: where they lie on all kinds of hosts, and the collector that reads them. */
 #include "node/cgroups.h"
 
-#include "collect_lab.h"
+#include "film_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,6 +184,479 @@ static void test_cut_anywhere(void **state)
 	}
 }
 
+/* ---- the collector ---- */
+
+/* Names are cut in the lab. */
+static const char *shown(const char *name)
+{
+	static char cut[64];
+
+	snprintf(cut, sizeof(cut), "%s", name);
+	return cut;
+}
+
+static void open_of(struct lab *lab, struct env *env, pid_t root)
+{
+	lab_init(lab, env, "cgroup");
+	lab->feed.root = root;
+	assert_int_equal(lab->collector->open(lab->state, &lab->ctx), 0);
+	assert_int_equal(lab->table.nr_touched, 0);
+	assert_int_equal(lab_sample(lab), 0);
+}
+
+static int64_t of_group(struct lab *lab, const char *group, const char *metric)
+{
+	return value(lab, shown(group), metric);
+}
+
+static const char *about_of(const struct lab *lab, const char *group)
+{
+	return about(lab, shown(group));
+}
+
+static void test_container(void **state)
+{
+	const char *pod = "/kubepods.slice/kubepods-pod12.slice";
+	const char *own = "/kubepods.slice/kubepods-pod12.slice/cri-containerd-ab34.scope";
+	struct env *env = film_of("machines", "container-v2");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 17);
+	assert_int_equal(nr_instances(&lab), 2);
+	assert_int_equal(lab.table.nr_touched, 2);
+	/* The innermost group counts CPU and stalls, the one above it has the controllers. */
+	assert_string_equal(about_of(&lab, own),
+		"own=1;hierarchy=v2;cpuacct=/kubepods.slice/kubepods-pod12.slice/cri-containerd-ab34.scope/"
+		"init;"
+		"unified=/kubepods.slice/kubepods-pod12.slice/cri-containerd-ab34.scope/init;");
+	assert_string_equal(about_of(&lab, pod), "apart=contains the job's own group;");
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.usage"), 7800000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.user"), 7000000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.system"), 800000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.periods"), 500);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.throttled_periods"), 120);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.throttled"), 7500000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.quota"), 1500);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.current"), 800000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.peak"), 1100000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.limit"), INVALID);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.anon"), 650000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.file"), 100000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.shmem"), 40000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.slab"), 20000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.swap"), 4096);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.oom"), 1);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.oom_kill"), 1);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.max_hits"), 2);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.high_hits"), 7);
+	assert_int_equal(of_group(&lab, own, "cgroup.io.read_bytes"), 1000500);
+	assert_int_equal(of_group(&lab, own, "cgroup.io.write_bytes"), 2000600);
+	assert_int_equal(of_group(&lab, own, "cgroup.io.read_ops"), 11);
+	assert_int_equal(of_group(&lab, own, "cgroup.io.write_ops"), 22);
+	assert_int_equal(of_group(&lab, own, "cgroup.pids.current"), 33);
+	assert_int_equal(of_group(&lab, own, "cgroup.pids.limit"), 200);
+	assert_int_equal(of_group(&lab, own, "cgroup.pids.max_hits"), 5);
+	assert_int_equal(of_group(&lab, own, "cgroup.pressure.cpu.some"), 7000);
+	assert_int_equal(of_group(&lab, own, "cgroup.pressure.cpu.full"), 3500);
+	assert_int_equal(of_group(&lab, own, "cgroup.pressure.memory.some"), 7001);
+	assert_int_equal(of_group(&lab, own, "cgroup.pressure.io.full"), 3502);
+	assert_int_equal(of_group(&lab, pod, "cgroup.memory.limit"), INT64_C(2) << 30);
+	assert_int_equal(of_group(&lab, pod, "cgroup.cpu.usage"), 10000000000);
+	assert_int_equal(of_group(&lab, pod, "cgroup.cpu.quota"), INVALID);
+	assert_int_equal(of_group(&lab, pod, "cgroup.pids.current"), 40);
+	assert_int_equal(lab.whys, 0);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* A job up to 25.11 and the same from 26.05 on: other names, and a kernel that keeps peaks. */
+static void test_slurm_v2(void **state)
+{
+	static const struct {
+		const char *machine, *job;
+		bool peak;
+	} layout[] = {{"slurm-v2", "/system.slice/slurmstepd.scope/job_4711", false},
+		{"slurm26-v2", "/system.slice/slurmstepd.scope/sFZ3A2KQ0M8W00", true}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(layout); i++) {
+		struct env *env = film_of("machines", layout[i].machine);
+		char own[128], user[128];
+		struct lab lab;
+
+		snprintf(own, sizeof(own), "%s/step_0/user/task_1", layout[i].job);
+		snprintf(user, sizeof(user), "%s/step_0/user", layout[i].job);
+		open_of(&lab, env, 3001);
+		assert_int_equal(nr_instances(&lab), 4); /* up to the job, which has the topmost limit */
+		assert_string_equal(about_of(&lab, own), "own=1;hierarchy=v2;");
+		assert_int_equal(of_group(&lab, own, "cgroup.memory.current"), INT64_C(13) << 30);
+		assert_int_equal(of_group(&lab, own, "cgroup.memory.peak"),
+			layout[i].peak ? INT64_C(18) << 30 : INVALID);
+		assert_int_equal(of_group(&lab, own, "cgroup.cpu.usage"), 26400000000);
+		assert_int_equal(of_group(&lab, own, "cgroup.io.write_bytes"), 8192);
+		assert_int_equal(of_group(&lab, user, "cgroup.memory.limit"), INT64_C(60) << 30);
+		assert_int_equal(of_group(&lab, layout[i].job, "cgroup.memory.limit"), INT64_C(64) << 30);
+		assert_int_equal(of_group(&lab, layout[i].job, "cgroup.memory.max_hits"), 3);
+		assert_int_equal(
+			availability(&lab, "cgroup.memory.peak"), layout[i].peak ? AVAILABLE : ABSENT);
+		assert_int_equal(availability(&lab, "cgroup.cpu.quota"), ABSENT);
+		assert_string_equal(lab.why, "no such limit is set");
+		lab_release(&lab);
+		env_free(env);
+	}
+}
+
+/* Every controller has another path; those in the root say nothing of the job. */
+static void test_slurm_v1(void **state)
+{
+	const char *own = "/slurm_node1/uid_1000/job_2/step_0/task_0";
+	struct env *env = film_of("machines", "slurm-v1");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 210);
+	assert_int_equal(nr_instances(&lab), 3);
+	assert_string_equal(
+		about_of(&lab, own), "own=1;hierarchy=v1;cpuacct=/slurm_node1/uid_1000/job_2/step_0/task_1;");
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.usage"), 123456789000);
+	assert_int_equal(
+		of_group(&lab, own, "cgroup.cpu.user"), 100000000000); /* in clock ticks on this kernel */
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.system"), 20000000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.current"), INT64_C(3) << 30);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.peak"), INT64_C(4) << 30);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.limit"), INVALID);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.oom_kill"), 2);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.anon"), INT64_C(2) << 30);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.file"), INT64_C(1) << 29);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.shmem"), INT64_C(1) << 28);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.swap"), 4096);
+	assert_int_equal(of_group(&lab, "/slurm_node1/uid_1000/job_2/step_0", "cgroup.memory.limit"),
+		INT64_C(8) << 30);
+	assert_int_equal(of_group(&lab, "/slurm_node1/uid_1000/job_2", "cgroup.memory.max_hits"), 12);
+	assert_int_equal(availability(&lab, "cgroup.cpu.throttled"), ABSENT);
+	assert_int_equal(availability(&lab, "cgroup.pids.current"), ABSENT);
+	assert_int_equal(availability(&lab, "cgroup.memory.slab"), ABSENT);
+	assert_int_equal(availability(&lab, "cgroup.pressure.cpu.some"), ABSENT);
+	assert_int_equal(availability(&lab, "cgroup.memory.limit"), AVAILABLE);
+	lab_release(&lab);
+	env_free(env);
+}
+
+static void test_oar_and_pbs(void **state)
+{
+	struct env *env = film_of("machines", "oar");
+	const char *job = "/pbs_jobs.service/jobid/3[1].head";
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 500);
+	assert_int_equal(nr_instances(&lab), 1);
+	assert_int_equal(of_group(&lab, "/oar/alice_12", "cgroup.cpu.usage"), 5000000000);
+	assert_int_equal(of_group(&lab, "/oar/alice_12", "cgroup.cpu.user"), 4000000000);
+	assert_int_equal(of_group(&lab, "/oar/alice_12", "cgroup.memory.current"), INVALID);
+	assert_int_equal(availability(&lab, "cgroup.memory.current"), ABSENT);
+	lab_release(&lab);
+	env_free(env);
+	env = film_of("machines", "pbs");
+	open_of(&lab, env, 700);
+	assert_int_equal(nr_instances(&lab), 3); /* up to the limit of memory at pbs_jobs.service */
+	assert_int_equal(of_group(&lab, job, "cgroup.memory.limit"), INT64_C(6) << 30);
+	assert_int_equal(of_group(&lab, job, "cgroup.cpu.quota"), INVALID);
+	assert_int_equal(of_group(&lab, "/pbs_jobs.service/jobid", "cgroup.cpu.quota"), 3500);
+	assert_int_equal(of_group(&lab, "/pbs_jobs.service/jobid", "cgroup.cpu.throttled"), 2500000000);
+	assert_int_equal(of_group(&lab, "/pbs_jobs.service/jobid", "cgroup.memory.peak"), INT64_C(11) << 30);
+	assert_int_equal(of_group(&lab, "/pbs_jobs.service", "cgroup.memory.limit"), INT64_C(48) << 30);
+	lab_release(&lab);
+	env_free(env);
+}
+
+static void next(struct lab *lab, struct env *env, int64_t seconds, bool medium)
+{
+	int64_t start = env_now(env, ENV_MONOTONIC);
+
+	assert_int_equal(env_sleep_until(env, start + seconds * NSEC_PER_SEC), 0);
+	lab->ctx.medium = medium;
+	assert_int_equal(lab_sample(lab), 0);
+}
+
+/* The job enters another group, is killed there for want of memory, and the group is removed under it. */
+static void test_the_job_moves(void **state)
+{
+	const char *old = "/user.slice/session-1.scope", *own = "/user.slice/job.scope";
+	struct env *env = film_of("films", "cgroup-moves");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 100);
+	assert_int_equal(nr_instances(&lab), 1);
+	assert_int_equal(of_group(&lab, old, "cgroup.cpu.usage"), 1100000000);
+	next(&lab, env, 1, false);
+	assert_int_equal(of_group(&lab, old, "cgroup.cpu.usage"), 2200000000);
+	next(&lab, env, 1, false);
+	assert_int_equal(row_of(&lab, old), -1);
+	assert_int_equal(nr_instances(&lab), 1);
+	assert_int_equal(of_group(&lab, own, "cgroup.cpu.throttled"), 250000000);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.limit"), 67108864);
+	next(&lab, env, 1, false);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.oom_kill"), 1);
+	assert_int_equal(of_group(&lab, own, "cgroup.memory.peak"), 67108864);
+	/* Removed: nothing is read any more, and the last values were not overwritten before it left. */
+	next(&lab, env, 1, true);
+	assert_int_equal(lab.table.nr_touched, 0);
+	assert_int_equal(nr_instances(&lab), 0);
+	next(&lab, env, 1, true);
+	assert_int_equal(nr_instances(&lab), 0);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* Nobody yet; then the first member is as good as the root. */
+static void test_a_job_that_is_still_to_come(void **state)
+{
+	struct env *env = film_of("machines", "container-v2");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 0);
+	assert_int_equal(nr_instances(&lab), 0);
+	assert_int_equal(lab.whys, 0);
+	lab.member[0] = 17;
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(nr_instances(&lab), 2);
+	assert_int_equal(lab.table.nr_touched, 2);
+	lab_release(&lab);
+	open_of(&lab, env, 99999); /* ended already */
+	assert_int_equal(nr_instances(&lab), 0);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* A file is opened only for rows that are recorded, and each only once. */
+struct counting {
+	struct env env;
+	struct env_ops ops;
+	struct env *inner;
+	char opened[64][80];
+	unsigned nr;
+};
+
+static int counting_open(struct env *env, const char *path)
+{
+	struct counting *c = (struct counting *)env;
+
+	if (strstr(path, "cgroup/") && c->nr < ARRAY_SIZE(c->opened))
+		snprintf(c->opened[c->nr++], sizeof(c->opened[0]), "%s", strrchr(path, '/') + 1);
+	return env_open(c->inner, path);
+}
+
+static ssize_t counting_read(struct env *env, int handle, void *out, size_t size, off_t offset)
+{
+	return env_read_at(((struct counting *)env)->inner, handle, out, size, offset);
+}
+
+static void counting_close(struct env *env, int handle)
+{
+	env_close(((struct counting *)env)->inner, handle);
+}
+
+static bool was_opened(const struct counting *c, const char *file)
+{
+	for (unsigned i = 0; i < c->nr; i++)
+		if (!strcmp(c->opened[i], file))
+			return true;
+	return false;
+}
+
+static void test_only_what_is_recorded_is_opened(void **state)
+{
+	struct counting c = {.inner = film_of("machines", "container-v2")};
+	struct lab lab;
+	unsigned found;
+
+	(void)state;
+	c.ops = (struct env_ops){.open = counting_open, .read = counting_read, .close = counting_close};
+	c.env = (struct env){.ops = &c.ops, .page_size = 4096, .clock_tick = 100};
+	lab_init(&lab, &c.env, "cgroup");
+	for (size_t i = 0; i < lab.collector->nr_metrics; i++)
+		lab.ctx.map.col[i] = -1;
+	lab.ctx.map.col[index_of(&lab, "cgroup.memory.peak")] = 0;
+	lab.feed.root = 17;
+	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+	assert_true(was_opened(&c, "memory.peak"));
+	assert_false(was_opened(&c, "memory.stat"));
+	assert_false(was_opened(&c, "memory.events"));
+	assert_false(was_opened(&c, "io.pressure"));
+	found = c.nr;
+	lab_sample(&lab);
+	assert_int_equal(c.nr, found);
+	assert_int_equal(
+		of_group(&lab, "/kubepods.slice/kubepods-pod12.slice", "cgroup.memory.peak"), 1200000000);
+	lab_release(&lab);
+	env_free(c.inner);
+}
+
+/* Whatever fails, nothing is wrong afterwards and nothing that was read is lost. */
+static void test_every_call_may_fail(void **state)
+{
+	static const int errors[] = {-EACCES, -EIO, -ENOENT, -ENODEV, -EMFILE};
+
+	(void)state;
+	for (size_t e = 0; e < ARRAY_SIZE(errors); e++)
+		for (unsigned nth = 1; nth < 120; nth++) {
+			struct env *env = env_failing(film_of("machines", "container-v2"), nth, errors[e]);
+			struct lab lab;
+			int row;
+
+			lab_init(&lab, env, "cgroup");
+			lab.feed.root = 17;
+			assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+			lab_sample(&lab);
+			lab_sample(&lab);
+			row = row_of(&lab, "/kubepods.slice/kubepods-pod12.slice");
+			if (row >= 0 && value(&lab, lab.name[row], "cgroup.memory.limit") != INVALID)
+				assert_int_equal(
+					value(&lab, lab.name[row], "cgroup.memory.limit"), INT64_C(2) << 30);
+			lab_release(&lab);
+			env_free(env);
+		}
+}
+
+#define HOST                                                       \
+	"file proc/self/cgroup\n|0::/\nfile proc/self/mountinfo\n" \
+	"|30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"   \
+	"file proc/7/stat\n|7 (x) R 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1 1 1\n"
+
+static void test_reasons(void **state)
+{
+	static const struct {
+		const char *what, *text, *metric, *why;
+		enum availability availability;
+	} c[] = {
+		{"the root group",
+			HOST "file proc/7/cgroup\n|0::/\nfile sys/fs/cgroup/cpu.stat\n|usage_usec 5\n",
+			"cgroup.cpu.usage", "the job is in the root group, which counts the whole machine",
+			ABSENT},
+		{"no controller",
+			HOST "file proc/7/cgroup\n|0::/a\nfile sys/fs/cgroup/a/cgroup.events\n|populated 1\n"
+			     "file sys/fs/cgroup/a/cpu.stat\n|usage_usec 5\n",
+			"cgroup.memory.current", "the controller is not enabled for the job's group", ABSENT},
+		{"nothing mounted",
+			"file proc/self/cgroup\n|0::/\nfile proc/self/mountinfo\nfile proc/7/cgroup\n|0::/a\n"
+			"file proc/7/stat\n|7 (x) R 1\n",
+			"cgroup.memory.current", "no control group that counts it is mounted", ABSENT},
+		{"not readable",
+			HOST "file proc/7/cgroup\n|0::/a\nfile sys/fs/cgroup/a/cpu.stat\n|usage_usec 5\n"
+			     "file sys/fs/cgroup/a/memory.current\n|5\nerror sys/fs/cgroup/a/memory.current "
+			     "open EACCES\n",
+			"cgroup.memory.current", "the group's files are not readable", FORBIDDEN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct env *env = film_text(c[i].text);
+		struct lab lab;
+
+		lab_init(&lab, env, "cgroup");
+		for (size_t m = 0; m < lab.collector->nr_metrics; m++)
+			lab.ctx.map.col[m] = m == index_of(&lab, c[i].metric) ? 0 : -1;
+		lab.feed.root = 7;
+		assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+		assert_int_equal(lab_sample(&lab), 0);
+		if (lab.whys != 1 || strcmp(lab.why, c[i].why))
+			fail_msg("%s: %u reasons, %s", c[i].what, lab.whys, lab.why);
+		assert_int_equal(availability(&lab, c[i].metric), c[i].availability);
+		assert_true(lab.table.nr_rows == 0 || lab.table.valid[0] == 0);
+		lab_release(&lab);
+		env_free(env);
+	}
+}
+
+/* The group is removed when its last process has ended, as ours are. Files of the medium tier are not asked
+ * until they are due: it stays so long, with its last values. */
+static void test_a_group_that_is_removed(void **state)
+{
+	struct env *env =
+		film_text(HOST "file proc/7/cgroup\n|0::/a\n"
+			       "file sys/fs/cgroup/a/cpu.stat\n|usage_usec 5\n"
+			       "file sys/fs/cgroup/a/memory.current\n|6\n"
+			       "file sys/fs/cgroup/a/memory.max\n|7\n"
+			       "frame 1\nremove proc/7\nremove sys/fs/cgroup/a\nframe 2\nframe 3\n");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 7);
+	next(&lab, env, 1, false);
+	assert_int_equal(lab.table.nr_touched, 0);
+	assert_int_equal(of_group(&lab, "/a", "cgroup.cpu.usage"), 5000);
+	assert_int_equal(of_group(&lab, "/a", "cgroup.memory.current"), 6);
+	next(&lab, env, 1, true);
+	assert_int_equal(nr_instances(&lab), 0);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* Files as no kernel writes them. */
+static void test_odd_files(void **state)
+{
+	struct env *env =
+		film_text(HOST "file proc/7/cgroup\n|0::/a b\n"
+			       "file sys/fs/cgroup/a\\x20b/cpu.stat\n|usage_usec\n|user_usec "
+			       "x\n|system_usec 7\n|nr_periods 1"
+			       "\nfile sys/fs/cgroup/a\\x20b/cpu.max\n|100000 0\n"
+			       "file sys/fs/cgroup/a\\x20b/memory.current\n"
+			       "file sys/fs/cgroup/a\\x20b/memory.max\n|99999999999999999999999999\n"
+			       "file sys/fs/cgroup/a\\x20b/io.stat\n|8:0 rbytes=\n|8:0 rbytes=5 "
+			       "rbytes=6\n|: wbytes=7\n|wbytes=9\n:8:0 wbytes=3\n"
+			       "file sys/fs/cgroup/a\\x20b/pids.current\n|-\n"
+			       "file sys/fs/cgroup/a\\x20b/pids.max\n|maximum\n"
+			       "file sys/fs/cgroup/a\\x20b/cpu.pressure\n|some total=x\n");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 7);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.cpu.usage"), INVALID);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.cpu.user"), INVALID);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.cpu.system"), 7000);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.cpu.quota"), INVALID);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.memory.current"), INVALID);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.io.read_bytes"), 5);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.io.write_bytes"), 7);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.pids.limit"), INVALID);
+	assert_int_equal(of_group(&lab, "/a b", "cgroup.pressure.cpu.some"), INVALID);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* More limits above than there are rows: the nearest are kept. */
+static void test_a_deep_tree(void **state)
+{
+	static char text[64 << 10];
+	char path[400] = "";
+	size_t n = 0;
+	struct env *env;
+	struct lab lab;
+
+	(void)state;
+	n += (size_t)snprintf(text, sizeof(text), HOST);
+	for (int i = 0; i < 30; i++) {
+		size_t len = strlen(path);
+
+		snprintf(path + len, sizeof(path) - len, "/%d", i);
+		n += (size_t)snprintf(text + n, sizeof(text) - n,
+			"file sys/fs/cgroup%s/memory.current\n|%d\nfile sys/fs/cgroup%s/memory.max\n|1000\n",
+			path, i, path);
+	}
+	snprintf(text + n, sizeof(text) - n, "file proc/7/cgroup\n|0::%s\n", path);
+	env = film_text(text);
+	open_of(&lab, env, 7);
+	assert_int_equal(nr_instances(&lab), lab.collector->max_rows);
+	assert_int_equal(
+		table_row(&lab.table, 0)[lab.ctx.map.col[index_of(&lab, "cgroup.memory.current")]], 29);
+	lab_release(&lab);
+	env_free(env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -192,6 +665,18 @@ int main(void)
 		cmocka_unit_test(test_too_long),
 		cmocka_unit_test(test_up),
 		cmocka_unit_test(test_cut_anywhere),
+		cmocka_unit_test(test_container),
+		cmocka_unit_test(test_slurm_v2),
+		cmocka_unit_test(test_slurm_v1),
+		cmocka_unit_test(test_oar_and_pbs),
+		cmocka_unit_test(test_the_job_moves),
+		cmocka_unit_test(test_a_group_that_is_removed),
+		cmocka_unit_test(test_a_job_that_is_still_to_come),
+		cmocka_unit_test(test_only_what_is_recorded_is_opened),
+		cmocka_unit_test(test_every_call_may_fail),
+		cmocka_unit_test(test_reasons),
+		cmocka_unit_test(test_odd_files),
+		cmocka_unit_test(test_a_deep_tree),
 	};
 
 	return cmocka_run_group_tests_name("cgroups", tests, NULL, NULL);

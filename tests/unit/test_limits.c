@@ -1,0 +1,258 @@
+/* What the job may use, on machines of all kinds, and which limit binds. */
+#include "node/limits.h"
+
+#include "film_text.h"
+
+#define GIB (1024.0 * 1024 * 1024)
+#define MACHINE "file sys/devices/system/cpu/online\n|0-7\nfile proc/meminfo\n|MemTotal: 8388608 kB\n"
+#define V2_OF(group)                                                       \
+	"file proc/self/cgroup\n|0::" group "\nfile proc/self/mountinfo\n" \
+	"|30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+#define V1_OF(group)                                                                        \
+	"file proc/self/cgroup\n|3:cpu,cpuacct:" group "\n|2:memory:" group "\n"            \
+	"file proc/self/mountinfo\n|30 23 0:26 / /cg/memory rw - cgroup cgroup rw,memory\n" \
+	"|31 23 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+
+static void check(const char *what, const struct limits *l, double cpus, const char *cpus_source,
+	double memory, const char *memory_source)
+{
+	if (l->cpus.value != cpus || strcmp(l->cpus.source, cpus_source))
+		fail_msg("%s: %g CPUs by %s", what, l->cpus.value, l->cpus.source);
+	if (l->memory.value != memory || strcmp(l->memory.source, memory_source))
+		fail_msg("%s: %.0f bytes by %s", what, l->memory.value, l->memory.source);
+	assert_true(l->cpus.known && l->memory.known);
+}
+
+static void test_machines(void **state)
+{
+	static const struct {
+		const char *machine;
+		pid_t pid;
+		double cpus;
+		const char *cpus_source;
+		double memory;
+		const char *memory_source;
+	} c[] = {
+		{"container-v2", 17, 1.5,
+			"cgroup /kubepods.slice/kubepods-pod12.slice/cri-containerd-ab34.scope cpu.max",
+			1.5 * GIB,
+			"cgroup /kubepods.slice/kubepods-pod12.slice/cri-containerd-ab34.scope memory.high"},
+		{"slurm-v2", 3001, 8, "cpuset /system.slice/slurmstepd.scope/job_4711/step_0/user/task_1",
+			60 * GIB, "cgroup /system.slice/slurmstepd.scope/job_4711/step_0/user memory.max"},
+		{"slurm-v2", 0, 8, "cpuset /system.slice/slurmstepd.scope/job_4711/step_0/user/task_1",
+			60 * GIB, "cgroup /system.slice/slurmstepd.scope/job_4711/step_0/user memory.max"},
+		/* Another's job, whose environment is hidden: ours has nothing to do with it. */
+		{"slurm-v2", 4001, 128, "machine", 528105012 * 1024.0, "machine"},
+		{"slurm26-v2", 3001, 8,
+			"cpuset /system.slice/slurmstepd.scope/sFZ3A2KQ0M8W00/step_0/user/task_1", 60 * GIB,
+			"cgroup /system.slice/slurmstepd.scope/sFZ3A2KQ0M8W00/step_0/user memory.max"},
+		{"slurm-v1", 210, 4, "cpuset /slurm_node1/uid_1000/job_2/step_0", 8 * GIB,
+			"cgroup /slurm_node1/uid_1000/job_2/step_0 memory.limit_in_bytes"},
+		{"oar", 500, 3, "cpuset /oar/alice_12", 2 * GIB, "ulimit -v (each process)"},
+		{"pbs", 700, 3.5, "cgroup /pbs_jobs.service/jobid cpu.cfs_quota_us", 6 * GIB,
+			"cgroup /pbs_jobs.service/jobid/3[1].head memory.limit_in_bytes"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct env *env = film_of("machines", c[i].machine);
+		struct limits l;
+
+		assert_int_equal(limits_read(env, c[i].pid, NULL, &l), 0);
+		check(c[i].machine, &l, c[i].cpus, c[i].cpus_source, c[i].memory, c[i].memory_source);
+		assert_true(l.machine_cpus >= l.cpus.value && l.machine_memory >= l.memory.value);
+		env_free(env);
+	}
+}
+
+/* One limit at a time. */
+static void test_each(void **state)
+{
+	static const struct {
+		const char *text;
+		double cpus;
+		const char *cpus_source;
+		double memory;
+		const char *memory_source;
+	} c[] = {
+		{MACHINE, 8, "machine", 8 * GIB, "machine"},
+		{"file proc/stat\n|cpu  1 2\n|cpu0 1 2\n|cpu3 1 2\n|intr 5\nfile proc/meminfo\n|MemFree: 1 "
+		 "kB\n|MemTotal: "
+		 "1048576 kB\n",
+			2, "machine", GIB, "machine"},
+		{MACHINE "file proc/self/status\n|Name:\tx\n|Cpus_allowed_list:\t0-1,6,100-200\n", 3,
+			"affinity", 8 * GIB, "machine"},
+		{MACHINE "file proc/self/status\n|Cpus_allowed_list:\t0-7\n", 8, "machine", 8 * GIB,
+			"machine"},
+		/* The same CPUs: the group is why the process may not use more. */
+		{MACHINE V2_OF("/a") "file proc/self/status\n|Cpus_allowed_list:\t2-3\n"
+				     "file sys/fs/cgroup/cpuset.cpus.effective\n|2-3\n",
+			2, "cpuset /", 8 * GIB, "machine"},
+		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/cpu.max\n|250000 100000\n"
+				       "file sys/fs/cgroup/a/b/cpu.max\n|max 100000\n"
+				       "file sys/fs/cgroup/a/memory.max\n|max\nfile "
+				       "sys/fs/cgroup/a/b/memory.max\n|1073741824\n",
+			2.5, "cgroup /a cpu.max", GIB, "cgroup /a/b memory.max"},
+		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/memory.max\n|1073741824\n"
+				       "file sys/fs/cgroup/a/b/memory.max\n|2147483648\n",
+			8, "machine", GIB, "cgroup /a memory.max"},
+		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/b/memory.max\n|1073741824\n"
+				       "file sys/fs/cgroup/a/memory.max\n|1073741824\n",
+			8, "machine", GIB, "cgroup /a/b memory.max"},
+		{MACHINE V2_OF(
+			 "/a") "file sys/fs/cgroup/a/memory.max\n|0\nfile sys/fs/cgroup/a/cpu.max\n|x\n",
+			8, "machine", 8 * GIB, "machine"},
+		{MACHINE V1_OF("/a") "file cg/memory/a/memory.limit_in_bytes\n|9223372036854771712\n"
+				     "file cg/cpu/a/cpu.cfs_quota_us\n|-1\nfile "
+				     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
+			8, "machine", 8 * GIB, "machine"},
+		{MACHINE V1_OF("/a") "file cg/memory/memory.limit_in_bytes\n|1073741824\n"
+				     "file cg/cpu/a/cpu.cfs_quota_us\n|50000\nfile "
+				     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
+			0.5, "cgroup /a cpu.cfs_quota_us", GIB, "cgroup / memory.limit_in_bytes"},
+		/* A group above that a container cannot see. */
+		{MACHINE V1_OF("/a") "file cg/memory/a/memory.stat\n|cache 5\n|hierarchical_memory_limit "
+				     "1073741824\n",
+			8, "machine", GIB, "cgroup above /a"},
+		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
+			 "SLURM_MEM_PER_NODE=2048\n",
+			4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_NODE"},
+		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
+			 "SLURM_MEM_PER_CPU=512\n",
+			4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_CPU"},
+		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_MEM_PER_NODE=0\n", 8, "machine", 8 * GIB,
+			"machine"},
+		{MACHINE "variable SLURM_CPUS_ON_NODE=4\nvariable NCPUS=2\n", 8, "machine", 8 * GIB,
+			"machine"},
+		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5,6\nvariable "
+			 "SLURM_NODEID=3\n",
+			5, "SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
+		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\n", 2,
+			"SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
+		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\nvariable "
+			 "SLURM_NODEID=4\n",
+			8, "machine", 8 * GIB, "machine"},
+		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x\n", 8, "machine",
+			8 * GIB, "machine"},
+		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_CPUS_ON_NODE=four\nvariable "
+			 "SLURM_MEM_PER_NODE=-1\n",
+			8, "machine", 8 * GIB, "machine"},
+		{MACHINE "variable PBS_JOBID=1\nvariable NCPUS=2\n", 2, "NCPUS of PBS", 8 * GIB, "machine"},
+		{MACHINE "variable PBS_JOBID=1\nvariable PBS_NUM_PPN=3\n", 3, "PBS_NUM_PPN", 8 * GIB,
+			"machine"},
+		{MACHINE "variable OAR_NODEFILE=/n\nfile n\n|a\n|b.x\n|b\n|bb\nfile "
+			 "proc/sys/kernel/hostname\n|b.y\n",
+			2, "OAR_NODEFILE", 8 * GIB, "machine"},
+		{MACHINE "variable OAR_NODEFILE=/n\nfile proc/sys/kernel/hostname\n|b.y\n", 8, "machine",
+			8 * GIB, "machine"},
+		{MACHINE "file proc/self/limits\n|Max data size   1073741824 unlimited bytes\n|Max address "
+			 "space  unlimited "
+			 "unlimited bytes\n",
+			8, "machine", GIB, "ulimit -d (each process)"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct env *env = film_text(c[i].text);
+		struct limits l;
+
+		assert_int_equal(limits_read(env, 0, NULL, &l), 0);
+		check(c[i].text, &l, c[i].cpus, c[i].cpus_source, c[i].memory, c[i].memory_source);
+		env_free(env);
+	}
+}
+
+static void test_overrides(void **state)
+{
+	struct env *env = film_of("machines", "slurm-v2");
+	struct limits l;
+
+	(void)state;
+	assert_int_equal(limits_read(env, 3001, &(struct limits_override){.cpus = 200}, &l), 0);
+	assert_true(l.cpus.value == 200);
+	assert_string_equal(l.cpus.source, "--max-cpus");
+	assert_true(l.memory.value == 60 * GIB);
+	assert_true(l.machine_cpus == 128);
+	assert_int_equal(limits_read(env, 3001, &(struct limits_override){.memory_bytes = 5}, &l), 0);
+	assert_true(l.memory.value == 5 && l.cpus.value == 8);
+	assert_string_equal(l.memory.source, "--max-memory");
+	env_free(env);
+}
+
+static void test_nothing_is_known(void **state)
+{
+	struct env *env = film_text("file x\n");
+	struct limits l;
+
+	(void)state;
+	assert_int_equal(limits_read(env, 0, NULL, &l), 0);
+	assert_false(l.cpus.known || l.memory.known);
+	assert_true(l.machine_cpus == 0 && l.machine_memory == 0);
+	env_free(env);
+	env = film_text(MACHINE V2_OF("/a"));
+	assert_int_equal(limits_read(env, 5, NULL, &l), -ESRCH);
+	assert_true(l.cpus.value == 8 && l.memory.value == 8 * GIB);
+	env_free(env);
+}
+
+/* A long name loses its beginning, never in the midst of a character, and the file stays. */
+static void test_long_names(void **state)
+{
+	static char text[8192], group[1000];
+	struct limits l;
+	struct env *env;
+
+	(void)state;
+	memcpy(group, "/ab", 3);
+	for (size_t i = 3; i + 2 < sizeof(group) - 1; i += 2)
+		memcpy(group + i, i % 200 != 101 ? "\xc3\xa4" : "/x", 2);
+	snprintf(text, sizeof(text),
+		MACHINE "file proc/self/cgroup\n|0::%s\nfile proc/self/mountinfo\n|30 23 0:26 / /cg rw - "
+			"cgroup2 cgroup2 rw\n"
+			"file cg%s/memory.max\n|4096\n",
+		group, group);
+	env = film_text(text);
+	assert_int_equal(limits_read(env, 0, NULL, &l), 0);
+	assert_true(l.memory.value == 4096);
+	assert_true(!strncmp(l.memory.source, "cgroup \xc3\xa4", 9));
+	assert_non_null(strstr(l.memory.source, " memory.max"));
+	env_free(env);
+}
+
+/* What cannot be read does not limit, and nothing else comes of it. */
+static void test_every_call_may_fail(void **state)
+{
+	static const int errors[] = {-EACCES, -EIO, -ENOENT};
+	static const char *const machine[] = {"container-v2", "slurm-v1", "oar"};
+	static const pid_t pid[] = {17, 210, 500};
+
+	(void)state;
+	for (size_t m = 0; m < ARRAY_SIZE(machine); m++)
+		for (size_t e = 0; e < ARRAY_SIZE(errors); e++)
+			for (unsigned nth = 1; nth < 60; nth++) {
+				struct env *env =
+					env_failing(film_of("machines", machine[m]), nth, errors[e]);
+				struct limits l;
+				int r = limits_read(env, pid[m], NULL, &l);
+
+				assert_true(r == 0 || r == -ESRCH);
+				assert_true(!l.cpus.known ||
+					(l.cpus.value > 0 && l.cpus.value <= 64 && l.cpus.source[0]));
+				assert_true(!l.memory.known || (l.memory.value > 0 && l.memory.source[0]));
+				env_free(env);
+			}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_machines),
+		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_overrides),
+		cmocka_unit_test(test_nothing_is_known),
+		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_every_call_may_fail),
+	};
+
+	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+}
