@@ -72,6 +72,11 @@ const struct derived derived[] = {
 	{"nfs.latency",          "Time that a read or write request takes on average; of several mounts, the slowest.", "rate(nfs.read.time + nfs.write.time) / rate(nfs.read.ops + nfs.write.ops)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_SECONDS, false, "node.nfs_latency"},
 	{"lustre.read.rate",     "Bytes that programs read from Lustre.", "rate(lustre.read.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "node.lustre"},
 	{"lustre.write.rate",    "Bytes that programs write to Lustre.", "rate(lustre.write.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "node.lustre"},
+	{"energy.watts",         "Power of what a meter measures; the node's is the sum of all meters that do not stand apart.", "or(rate(energy.used), energy.power)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, false, "power"},
+	{"freq.ratio",           "Frequency of a CPU as a share of its highest.", "freq.current / freq.maximum", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
+	{"sensor.margin",        "Degrees below the temperature at which a chip protects itself.", "sensor.critical - sensor.temperature", AT_INSTANCE, KIND_GAUGE, FOLD_NONE, UNIT_CELSIUS, false, NULL},
+	{"throttle.core_rate",   "Times a core is slowed down.", "rate(throttle.core)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, true, "throttling"},
+	{"throttle.package_share", "Share of time for which a package is slowed down.", "rate(throttle.package_time)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "throttling.time"},
 	{"self.cores",         "CPUs that the recorder keeps busy.", "rate(self.cpu)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "self"},
 };
 const size_t nr_derived = ARRAY_SIZE(derived);
