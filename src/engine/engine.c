@@ -344,8 +344,10 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 
 int engine_scan(struct engine *e)
 {
-	int r = tree_scan(&e->tree);
+	int r;
 
+	tree_cursor_set(&e->tree, 0); /* who is born from now on is found by the next poll */
+	r = tree_scan(&e->tree);
 	list_members(e);
 	tree_for_each (&e->tree, slot, after)
 		e->tree.member[slot].late = true;

@@ -18,6 +18,7 @@
 #define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
 #define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
 #define STRETCH_MAX 64
+#define BACKOFF_MAX 16
 /* Scopes' own lists are read this often; all processes looked at this often, or at one part in so many of our
  * time. */
 #define LIST_NS (5 * NSEC_PER_SEC)
@@ -227,6 +228,26 @@ static void slow_tier(struct engine *e)
 	}
 }
 
+/* By how much of the budget was spent in the last window. The status file is half of an active process's
+ * cost: it goes slower first. Far beyond the budget there is no time for steps. */
+static void back_off(struct engine *e, double spent)
+{
+	bool may_stretch = !e->opt.interval_is_order;
+
+	if (spent > 3) {
+		e->feed.backoff = BACKOFF_MAX;
+		for (; may_stretch && spent > 1 && e->stretch < STRETCH_MAX; spent /= 2)
+			e->stretch *= 2;
+	} else if (spent > 1 && e->feed.backoff < BACKOFF_MAX)
+		e->feed.backoff *= 2;
+	else if (spent > 1.1 && may_stretch && e->stretch < STRETCH_MAX)
+		e->stretch *= 2;
+	else if (spent < 1.0 / 3 && e->stretch > 1)
+		e->stretch /= 2;
+	else if (spent < 1.0 / 3 && e->feed.backoff > 1)
+		e->feed.backoff /= 2;
+}
+
 static void budget(struct engine *e, int64_t now)
 {
 	int64_t cpu = own_cpu(), cap = (int64_t)(10e9 * e->opt.budget);
@@ -248,17 +269,8 @@ static void budget(struct engine *e, int64_t now)
 	e->window_cpu_ns += spent;
 	if (elapsed < 5 * NSEC_PER_SEC)
 		return;
-	double share = (double)e->window_cpu_ns / (double)elapsed;
 	unsigned stretch = e->stretch;
-	/* The status file is half of an active process's cost: it goes slower first. */
-	if (share > e->opt.budget && e->feed.backoff < 16)
-		e->feed.backoff *= 2;
-	else if (share > 1.1 * e->opt.budget && !e->opt.interval_is_order && e->stretch < STRETCH_MAX)
-		e->stretch *= 2;
-	else if (share < e->opt.budget / 3 && e->stretch > 1)
-		e->stretch /= 2;
-	else if (share < e->opt.budget / 3 && e->feed.backoff > 1)
-		e->feed.backoff /= 2;
+	back_off(e, (double)e->window_cpu_ns / (double)elapsed / e->opt.budget);
 	if (stretch != e->stretch) {
 		char text[24];
 
