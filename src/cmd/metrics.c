@@ -21,13 +21,20 @@ extern const struct cmd cmd_metrics;
 /* ---- for people ---- */
 
 /* Short words, for the meaning to have room on a line of 80 columns; `legend` explains them. */
-static const char *const short_unit[NR_UNITS] = {
-	[UNIT_COUNT] = "n", [UNIT_BYTES] = "B", [UNIT_SECONDS] = "s", [UNIT_RATIO] = "1", [UNIT_CODE] = "-"};
+static const char *const short_unit[NR_UNITS] = {[UNIT_COUNT] = "n",
+	[UNIT_BYTES] = "B",
+	[UNIT_SECONDS] = "s",
+	[UNIT_RATIO] = "1",
+	[UNIT_CODE] = "-",
+	[UNIT_JOULES] = "J",
+	[UNIT_WATTS] = "W",
+	[UNIT_CELSIUS] = "C",
+	[UNIT_HERTZ] = "Hz"};
 static const char *const short_tier[NR_TIERS] = {
 	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
 /* clang-format off */
 static const char legend[] =
-	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code. Read at every sample (tick), each second (1 s), as "
+	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code, J: joules, W: watts, C: degrees Celsius, Hz: hertz. Read at every sample (tick), each second (1 s), as "
 	"the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine has "
 	"none. -v explains each in full.\n";
 /* clang-format on */
@@ -77,8 +84,9 @@ static void add_row(
 {
 	unsigned at = 2 + name_width + 2 + 4 + 9 + 7;
 
-	buf_addf(out, "  %-*s  %s%-*s%-9s%-7s", (int)name_width, r->name, short_unit[r->unit], 3,
-		r->per_second ? "/s" : "", kind_name(r->kind), when_read(r));
+	buf_addf(out, "  %-*s  %s%-*s%-9s%-7s", (int)name_width, r->name, short_unit[r->unit],
+		4 - (int)strlen(short_unit[r->unit]), r->per_second ? "/s" : "", kind_name(r->kind),
+		when_read(r));
 	if (!verbose && at + 20 <= width)
 		add_cut(out, r->help, width - at);
 	while (out->data[out->len - 1] == ' ')

@@ -20,6 +20,10 @@ static const char *unit_text(const struct series_column *c)
 		[UNIT_SECONDS] = {"s", "s/s"},
 		[UNIT_RATIO] = {"ratio", "ratio/s"},
 		[UNIT_CODE] = {"", "1/s"},
+		[UNIT_JOULES] = {"J", "J/s"},
+		[UNIT_WATTS] = {"W", "W/s"},
+		[UNIT_CELSIUS] = {"C", "C/s"},
+		[UNIT_HERTZ] = {"Hz", "Hz/s"},
 	};
 
 	return c->unit < NR_UNITS ? unit[c->unit][c->per_second] : "";
