@@ -115,12 +115,14 @@ static bool join_place(
 	static const char unasked[] =
 		"a network file system is not asked for its space: its server may not answer";
 	char type[64] = "", source[256] = "";
-	struct about about[3] = {{"type", type}, {"device", source}};
+	struct about about[4] = {{"type", type}, {"device", source}};
 	size_t nr = 2;
 	int row;
 
 	mount_unescape(m->type, type, sizeof(type));
 	mount_unescape(m->source, source, sizeof(source));
+	if (p->foreign)
+		about[nr++] = (struct about){"inside", "a container: another mount namespace than the job's"};
 	if (p->remote)
 		about[nr++] = (struct about){"unasked", unasked};
 	else if (mount_word_is(m->type, "overlay"))

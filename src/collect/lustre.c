@@ -135,7 +135,7 @@ static bool find_line(const char *text, const char *key, const char **ret, const
 	size_t n = strlen(key);
 
 	for (const char *line = text, *stop; (stop = strchr(line, '\n')); line = stop + 1) {
-		if (strncmp(line, key, n) != 0 || (line[n] != ' ' && line[n] != '\t'))
+		if (strncmp(line, key, n) != 0 || !strchr(" \t\n", line[n]))
 			continue;
 		*ret = line + n;
 		*ret_end = stop;
