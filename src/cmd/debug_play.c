@@ -6,6 +6,7 @@
 
 #include "base/str.h"
 #include "engine/engine.h"
+#include "node/hardware.h"
 
 #include <string.h>
 
@@ -27,6 +28,18 @@ static void write_meta(struct store_writer *w, struct env *env, int64_t interval
 	pairs_num(&p, "start_wall_ns", env_now(env, ENV_REALTIME));
 	pairs_num(&p, "start_boottime_ns", env_now(env, ENV_BOOTTIME));
 	store_meta(w, &p);
+}
+
+/* A record each: what a fact says is gone when the next comes. */
+static void write_fact(void *arg, const char *key, const char *value)
+{
+	struct pair memory[1];
+	char numbers[8];
+	struct pairs p;
+
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_str(&p, key, value);
+	store_meta(arg, &p);
 }
 
 static void write_end(struct store_writer *w, const struct engine *e)
@@ -89,6 +102,8 @@ static int record(
 	if (r < 0)
 		die(EXIT_TROUBLE, "cannot record to %s: %s", path, strerror(-r));
 	write_meta(sink.store, env, interval_ns);
+	hardware_describe(env, write_fact, sink.store);
+	environment_describe(env, write_fact, sink.store);
 	add_roots(e, argc, argv);
 	r = engine_play(e, until_ns);
 	write_end(sink.store, e);

@@ -277,19 +277,19 @@ static bool is_gpu(struct facts *f, const char *slot, char id[static 10])
 	return (kind == 0x03 || kind == 0x12) && vendor_of(id);
 }
 
-static void gpu_name(struct facts *f, const char *slot, struct gpu_kind *kind)
+static void gpu_name(struct facts *f, const char *slot, const char *id, char *out, size_t size)
 {
 	char text[1024];
 
 	if (fact_read(f, text, sizeof(text), "proc/driver/nvidia/gpus/%s/information", slot) > 0 &&
-		text_value(text, "Model", ':', kind->name, sizeof(kind->name)) && *kind->name)
+		text_value(text, "Model", ':', out, size) && *out)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(gpu_model); i++)
-		if (!strcmp(kind->id, gpu_model[i].id)) {
-			snprintf(kind->name, sizeof(kind->name), "%s", gpu_model[i].name);
+		if (!strcmp(id, gpu_model[i].id)) {
+			snprintf(out, size, "%s", gpu_model[i].name);
 			return;
 		}
-	snprintf(kind->name, sizeof(kind->name), "%s %s", vendor_of(kind->id)->name, kind->id);
+	snprintf(out, size, "%s %s", vendor_of(id)->name, id);
 }
 
 static void count_gpu(struct facts *f, struct gpus *g, const char *slot, const char *id)
@@ -304,7 +304,7 @@ static void count_gpu(struct facts *f, struct gpus *g, const char *slot, const c
 	if (i == g->nr_kinds) {
 		g->nr_kinds++;
 		snprintf(g->kind[i].id, sizeof(g->kind[i].id), "%s", id);
-		gpu_name(f, slot, &g->kind[i]);
+		gpu_name(f, slot, id, g->kind[i].name, sizeof(g->kind[i].name));
 	}
 	g->kind[i].nr++;
 }

@@ -46,7 +46,7 @@ static const struct sign machine_sign[] = {
 static const char *const placeholder[] = {"To be filled by O.E.M.", "Default string", "System manufacturer",
 	"System Product Name", "Not Specified", "Not Applicable", "Unknown", "None"};
 
-enum container_clue { CLUE_VARIABLE, CLUE_FILE, CLUE_CGROUP, CLUE_INIT };
+enum container_clue { CLUE_VARIABLE, CLUE_FILE, CLUE_CGROUP, CLUE_MANAGER };
 
 /* The inmost first: Apptainer may run inside Kubernetes, and Kubernetes runs containers that look like
  * Docker's. */
@@ -67,13 +67,13 @@ static const struct {
 	{CLUE_CGROUP, "/docker", "docker"},
 	{CLUE_CGROUP, "libpod", "podman"},
 	{CLUE_CGROUP, "/lxc", "lxc"},
-	{CLUE_INIT, "lxc", "lxc"},
-	{CLUE_INIT, "lxc-libvirt", "lxc"},
-	{CLUE_INIT, "systemd-nspawn", "systemd-nspawn"},
-	{CLUE_INIT, "podman", "podman"},
-	{CLUE_INIT, "docker", "docker"},
-	{CLUE_INIT, "oci", "oci"},
-	{CLUE_INIT, "wsl", "wsl"},
+	{CLUE_MANAGER, "lxc", "lxc"},
+	{CLUE_MANAGER, "lxc-libvirt", "lxc"},
+	{CLUE_MANAGER, "systemd-nspawn", "systemd-nspawn"},
+	{CLUE_MANAGER, "podman", "podman"},
+	{CLUE_MANAGER, "docker", "docker"},
+	{CLUE_MANAGER, "oci", "oci"},
+	{CLUE_MANAGER, "wsl", "wsl"},
 };
 
 /* os-release quotes as a shell does; what stands behind a backslash is meant as it is. */
@@ -158,16 +158,17 @@ static const char *hypervisor_of(struct facts *f, const char *machine)
 	return name ? name : "";
 }
 
-/* "container=lxc" in the environment of the first process, which may not be ours to read. */
-static void read_init(struct facts *f, char *out, size_t size)
+/* What the container's manager told the first process ("container=lxc"), and systemd wrote down. It also
+ * stands in proc/1/environ, beside all the secrets that a container is given: that file is not opened, lest a
+ * capture of a machine holds them. */
+static void read_manager(struct facts *f, char *out, size_t size)
 {
-	char text[4096];
-	ssize_t n = fact_read(f, text, sizeof(text), "proc/1/environ");
+	const char *value = env_getenv(f->env, "container");
 
-	*out = 0;
-	for (const char *p = text; n > 0 && p < text + n; p += strlen(p) + 1)
-		if (str_starts(p, "container="))
-			snprintf(out, size, "%s", p + strlen("container="));
+	if (value)
+		snprintf(out, size, "%s", value);
+	else
+		fact_read(f, out, size, "run/systemd/container");
 }
 
 static bool is_there(struct facts *f, const char *path)
@@ -180,10 +181,10 @@ static bool is_there(struct facts *f, const char *path)
 
 static void say_container(struct facts *f)
 {
-	char cgroup[4096], init[64];
+	char cgroup[4096], manager[64];
 
 	fact_read(f, cgroup, sizeof(cgroup), "proc/self/cgroup");
-	read_init(f, init, sizeof(init));
+	read_manager(f, manager, sizeof(manager));
 	for (size_t i = 0; i < ARRAY_SIZE(container_sign); i++) {
 		const char *found = container_sign[i].found;
 		bool yes = false;
@@ -198,8 +199,8 @@ static void say_container(struct facts *f)
 		case CLUE_CGROUP:
 			yes = strstr(cgroup, found) != NULL;
 			break;
-		case CLUE_INIT:
-			yes = !strcmp(init, found);
+		case CLUE_MANAGER:
+			yes = !strcmp(manager, found);
 			break;
 		}
 		if (yes) {
