@@ -5,14 +5,14 @@
  * the namespace has; the others are `apart`. Best are those with hardware behind them; in a namespace without
  * any (a container) virtual ones that stand alone; then ports of bridges, taps and tunnels. What is made of
  * other interfaces never counts. Telling by names (br-*, veth*, docker0) was rejected: names are anybody's
- * choice. Of a namespace that is not ours sysfs does not tell; there only loopback, bonds and VLANs are
+ * choice. Of a namespace that is neither ours nor has a sysfs of its own only loopback, bonds and VLANs are
  * known, as proc/net has them.
  *
  * The file is read whole, by position: its lines stay where they are as long as no interface comes or goes. A
  * new name in the place of an old one, with counters that go on, is the same interface renamed. */
 #include "collect/keyed.h"
+#include "collect/net_kind.h"
 #include "collect/netns.h"
-#include "read/value.h"
 
 #include <net/if.h>
 #include <string.h>
@@ -41,26 +41,11 @@ static const struct metric net_metric[] = {
 #define COLUMNS_MAX 16 /* of proc/net/dev */
 #define HEADER_LINES 2
 
-/* The less, the better. Of the least that is there interfaces count. */
-enum rank { HARDWARE, ALONE, ATTACHED, NEVER };
-
-enum reason { NONE, LOOPBACK, STACKED, MEMBER, REPRESENTOR, IPOIB, SLINGSHOT, OUTRANKED, NR_REASONS };
-
-static const char *const reason_text[NR_REASONS] = {
-	[LOOPBACK] = "loopback: it never leaves the machine",
-	[STACKED] = "it is made of other interfaces, which count",
-	[MEMBER] = "it belongs to another interface, which counts its traffic",
-	[REPRESENTOR] = "it stands for a virtual function, whose traffic the port counts",
-	[IPOIB] = "IP over InfiniBand: the port counts it (ib.rx.bytes)",
-	[SLINGSHOT] = "Ethernet over Slingshot: the port counts it (ib.rx.bytes)",
-	[OUTRANKED] = "virtual: what leaves the machine is counted where it leaves",
-};
-
 struct line { /* of proc/net/dev */
 	char name[IF_NAMESIZE];
 	uint16_t row_plus_1;	 /* 0: not recorded */
 	uint16_t parting_plus_1; /* the row it had under its former name */
-	uint8_t rank, reason;
+	struct net_kind kind;
 	bool apart; /* as it was joined */
 	bool known; /* its rank is */
 	bool fresh; /* came since the medium tier was due; what it is may not have been settled */
@@ -73,7 +58,7 @@ struct net {
 	struct columns_reader reader;
 	unsigned nr; /* lines */
 	struct line memory[2][LINES_MAX], *line, *other;
-	uint8_t best; /* rank */
+	enum net_rank best; /* that was seen */
 	bool full, said_full;
 	unsigned nr_parting;
 	uint16_t parting[PARTING_MAX]; /* rows that leave at the next sample */
@@ -121,229 +106,102 @@ static bool has_name(const struct line *line, const struct entry *entry)
 	return !memcmp(line->name, entry->name, len) && !line->name[len];
 }
 
-/* Names that are no path of their own. */
-static bool is_plain(const char *name)
-{
-	return !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
-}
-
-static bool file_exists(struct env *env, const char *path)
-{
-	struct trouble ignored;
-
-	return probe_file(env, path, (struct trouble){0}, &ignored) != -ENOENT;
-}
-
-/* A number of sysfs, "32" or "0x1003"; -1 when there is none. */
-static long sys_number(struct env *env, const char *name, const char *file)
-{
-	char path[96], text[32], *end;
-	long value;
-
-	snprintf(path, sizeof(path), "sys/class/net/%s/%s", name, file);
-	if (value_get_text(env, path, text, sizeof(text)) < 0)
-		return -1;
-	value = strtol(text, &end, 0);
-	return end == text ? -1 : value;
-}
-
-enum link_kind { NO_LINK, VIRTUAL, REAL };
-
-static enum link_kind link_kind(struct env *env, const char *name)
-{
-	char path[64], target[256];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "sys/class/net/%s", name);
-	n = env_readlink(env, path, target, sizeof(target) - 1);
-	if (n < 0)
-		return NO_LINK;
-	target[n] = 0;
-	return strstr(target, "/virtual/") ? VIRTUAL : REAL;
-}
-
-/* The interface that this one is put into, or "". */
-static void master_of(struct env *env, const char *name, char out[IF_NAMESIZE])
-{
-	char path[96];
-
-	snprintf(path, sizeof(path), "sys/class/net/%s/master", name);
-	if (value_get_link(env, path, out, IF_NAMESIZE) < 0)
-		*out = 0;
-}
-
-struct folder { /* what is in sys/class/net/NAME that matters here */
-	bool group, port, tap;
-	char lower[IF_NAMESIZE];
-};
-
-static int on_folder_entry(void *arg, const char *entry)
-{
-	struct folder *f = arg;
-
-	if (!strcmp(entry, "bridge") || !strcmp(entry, "bonding"))
-		f->group = true;
-	else if (!strcmp(entry, "brport"))
-		f->port = true;
-	else if (!strcmp(entry, "tun_flags"))
-		f->tap = true;
-	else if (!strncmp(entry, "lower_", 6))
-		snprintf(f->lower, sizeof(f->lower), "%s", entry + 6);
-	return 0;
-}
-
-static struct folder look_into(struct env *env, const char *name)
-{
-	struct folder f = {0};
-	char path[64];
-
-	snprintf(path, sizeof(path), "sys/class/net/%s", name);
-	env_list(env, path, on_folder_entry, &f);
-	return f;
-}
-
-struct found {
-	char name[64];
-};
-
-static int on_first(void *arg, const char *entry)
-{
-	snprintf(((struct found *)arg)->name, sizeof(((struct found *)arg)->name), "%s", entry);
-	return 1;
-}
-
-/* Is this the IP of a port whose own counters can be read? */
-static bool port_counts(struct env *env, const char *name)
-{
-	long port = sys_number(env, name, "dev_port");
-	struct found device = {0};
-	char path[200];
-	int64_t data;
-
-	snprintf(path, sizeof(path), "sys/class/net/%s/device/infiniband", name);
-	if (port < 0 || env_list(env, path, on_first, &device) <= 0)
-		return false;
-	snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/%ld/counters/port_rcv_data", device.name,
-		port + 1);
-	return value_get(env, path, &data) == 0;
-}
-
-/* The Ethernet side of Slingshot: the counters of the port are beside it, as ib.c has them. */
-static bool is_slingshot(struct env *env, const char *name)
-{
-	char path[120];
-
-	snprintf(path, sizeof(path), "sys/class/net/%s/device/telemetry/hni_sts_rx_ok_octets", name);
-	return file_exists(env, path);
-}
-
-static bool is_representor(struct env *env, const char *name)
-{
-	char path[96], text[64];
-
-	snprintf(path, sizeof(path), "sys/class/net/%s/phys_port_name", name);
-	if (value_get_text(env, path, text, sizeof(text)) < 0)
-		return false;
-	return strstr(text, "vf") || strstr(text, "sf"); /* "pf0vf3"; a real port is "p0" */
-}
-
-/* Hardware whose traffic another interface counts: members of a synthetic one (a virtual function behind
- * hv_netvsc or net_failover, both of which have a device of their own and add its traffic to theirs), ports
- * of a switch chip behind the interface that leads to it, representors, IPoIB. */
-static enum reason why_not_hardware(struct env *env, const char *name)
-{
-	struct folder f = look_into(env, name);
-	char master[IF_NAMESIZE];
-
-	master_of(env, name, master);
-	if (*master && link_kind(env, master) == REAL)
-		return MEMBER;
-	if (*f.lower) {
-		master_of(env, f.lower, master);
-		if (strcmp(master, name))
-			return STACKED;
-	}
-	if (is_representor(env, name))
-		return REPRESENTOR;
-	if (sys_number(env, name, "type") == 32 && port_counts(env, name)) /* ARPHRD_INFINIBAND */
-		return IPOIB;
-	return is_slingshot(env, name) ? SLINGSHOT : NONE;
-}
-
-static void rank_virtual(struct env *env, struct line *line)
-{
-	struct folder f = look_into(env, line->name);
-	long flags = sys_number(env, line->name, "flags");
-
-	line->rank = NEVER;
-	if (flags >= 0 && flags & IFF_LOOPBACK)
-		line->reason = LOOPBACK;
-	else if (f.group || *f.lower)
-		line->reason = STACKED;
-	else if (f.port || f.tap || (flags >= 0 && flags & IFF_NOARP)) /* the last: tunnels, dummies, ifb */
-		line->rank = ATTACHED;
-	else
-		line->rank = ALONE;
-}
-
-/* Known through proc/net of the job's own namespace. */
-static void rank_unseen(const struct net *s, struct env *env, struct line *line)
+/* proc/net knows bonds and VLANs, also in a namespace whose sysfs is not to be had. */
+static struct net_kind kind_unseen(const struct net *s, struct env *env, const char *name)
 {
 	static const char *const folder[] = {"bonding", "vlan"};
 	char file[32], path[96];
 
-	line->rank = ALONE;
-	for (size_t i = 0; i < ARRAY_SIZE(folder); i++) {
-		snprintf(file, sizeof(file), "%s/%s", folder[i], line->name);
+	for (size_t i = 0; i < ARRAY_SIZE(folder) && !strchr(name, '/'); i++) {
+		struct trouble ignored;
+
+		snprintf(file, sizeof(file), "%s/%s", folder[i], name);
 		netns_path(&s->ns, file, path, sizeof(path));
-		if (!file_exists(env, path))
-			continue;
-		line->rank = NEVER;
-		line->reason = STACKED;
+		if (probe_file(env, path, (struct trouble){0}, &ignored) != -ENOENT)
+			return (struct net_kind){NET_NEVER, NET_STACKED};
 	}
+	return (struct net_kind){NET_ALONE, NET_NONE};
+}
+
+struct census {
+	const struct net *net;
+	unsigned nr;
+};
+
+static int on_interface(void *arg, const char *name)
+{
+	struct census *c = arg;
+
+	c->nr++;
+	for (unsigned i = 0; i < c->net->nr; i++)
+		if (!strcmp(c->net->line[i].name, name))
+			return 0;
+	return -ENODEV;
+}
+
+/* Where the interfaces are described. Of a namespace that is not ours the job's own sysfs may tell:
+ * containers mount it, and so does `ip netns exec`; but it may as well be ours still, and then has other
+ * interfaces. */
+static bool find_view(const struct net *s, struct env *env, struct net_view *ret)
+{
+	struct census census = {.net = s};
+
+	*ret = (struct net_view){.env = env, .folder = "sys/class/net"};
+	if (!s->ns.foreign)
+		return true;
+	snprintf(ret->folder, sizeof(ret->folder), "proc/%d/root/sys/class/net", (int)s->ns.root);
+	return env_list(env, ret->folder, on_interface, &census) == 0 && census.nr == s->nr;
+}
+
+static bool all_known(const struct net *s)
+{
+	for (unsigned i = 0; i < s->nr; i++)
+		if (!s->line[i].known)
+			return false;
+	return true;
+}
+
+static void learn(struct net *s, struct line *line, struct net_kind kind)
+{
+	line->kind = kind;
+	line->known = true;
+	s->best = MIN(s->best, kind.rank);
 }
 
 /* What the lines are that are not known. Hardware first: where there is some, nothing need be asked of the
  * others. */
 static void rank_lines(struct net *s, struct env *env)
 {
+	struct net_view view;
+	bool seen;
+
+	if (all_known(s))
+		return;
+	seen = find_view(s, env, &view);
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct line *line = s->line + i;
-		enum link_kind kind;
+		enum net_link link = NET_UNSEEN;
 
 		if (line->known)
 			continue;
-		line->reason = NONE;
-		line->rank = NEVER;
 		if (!strcmp(line->name, "lo")) {
-			line->reason = LOOPBACK;
-			line->known = true;
+			learn(s, line, (struct net_kind){NET_NEVER, NET_LOOPBACK});
 			continue;
 		}
-		kind = !s->ns.foreign && is_plain(line->name) ? link_kind(env, line->name) : NO_LINK;
-		if (kind == VIRTUAL)
-			continue;
-		line->known = true;
-		if (kind == NO_LINK) {
-			rank_unseen(s, env, line);
-			continue;
-		}
-		line->reason = (uint8_t)why_not_hardware(env, line->name);
-		line->rank = line->reason == NONE ? HARDWARE : NEVER;
+		if (seen)
+			link = net_link(&view, line->name);
+		if (link == NET_REAL)
+			learn(s, line, net_kind_real(&view, line->name));
+		else if (link == NET_UNSEEN)
+			learn(s, line, kind_unseen(s, env, line->name));
 	}
-	for (unsigned i = 0; i < s->nr; i++)
-		s->best = (uint8_t)MIN(s->best, s->line[i].rank);
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct line *line = s->line + i;
 
-		if (line->known)
-			continue;
-		line->known = true;
-		if (s->best == HARDWARE)
-			line->rank = ALONE;
-		else
-			rank_virtual(env, line);
-		s->best = (uint8_t)MIN(s->best, line->rank);
+		if (!line->known)
+			learn(s, line,
+				s->best == NET_HARDWARE ? (struct net_kind){NET_ALONE, NET_NONE}
+							: net_kind_virtual(&view, line->name));
 	}
 }
 
@@ -356,11 +214,11 @@ static void leave(struct collect_context *ctx, struct line *line)
 
 static void join(struct net *s, struct collect_context *ctx, struct line *line)
 {
-	enum reason reason = line->reason == NONE ? OUTRANKED : (enum reason)line->reason;
-	struct about about = {"apart", reason_text[reason]};
+	enum net_reason reason = line->kind.reason == NET_NONE ? NET_OUTRANKED : line->kind.reason;
+	struct about about = {"apart", net_reason_text(reason)};
 	int row;
 
-	line->apart = line->rank != s->best || line->rank == NEVER;
+	line->apart = line->kind.rank != s->best || line->kind.rank == NET_NEVER;
 	row = ctx->join_about(ctx, line->name, &about, line->apart);
 	line->row_plus_1 = row < 0 ? 0 : (uint16_t)(row + 1);
 	s->full = row < 0;
@@ -377,7 +235,7 @@ static void place(struct net *s, struct collect_context *ctx)
 	for (int apart = 0; apart < 2; apart++)
 		for (unsigned i = 0; i < s->nr; i++) {
 			struct line *line = s->line + i;
-			bool wanted = line->rank != s->best || line->rank == NEVER;
+			bool wanted = line->kind.rank != s->best || line->kind.rank == NET_NEVER;
 
 			if (wanted != apart || (line->row_plus_1 && line->apart == wanted))
 				continue;
@@ -562,7 +420,7 @@ static void start_over(struct net *s)
 	s->line = s->memory[0];
 	s->other = s->memory[1];
 	s->nr = 0;
-	s->best = NEVER;
+	s->best = NET_NEVER;
 	s->full = false;
 }
 
@@ -579,7 +437,7 @@ static int net_open(void *state, struct collect_context *ctx)
 	start_over(s);
 	read_lines(s, ctx, strlen(s->file.text), false);
 	for (unsigned i = 0; i < s->nr; i++)
-		s->line[i].fresh = false;
+		s->line[i].fresh = s->ns.foreign;
 	if (s->nr && s->line[0].row_plus_1)
 		collect_explain(ctx, &collector_net, 0, s->line[0].row_plus_1 - 1u);
 	return 0;

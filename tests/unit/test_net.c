@@ -71,6 +71,26 @@ static void test_a_server(void **state)
 	env_free(env);
 }
 
+static void test_a_server_with_two_sockets(void **state)
+{
+	struct env *env = film_of("machines", "intel-2s");
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, env, "net");
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_counts(&lab, "eno1");
+	assert_apart(&lab, "bond0", "virtual");
+	assert_apart(&lab, "ib0", "InfiniBand");
+	assert_int_equal(total(&lab, "net.rx.bytes"), 81000000000);
+	lab_release(&lab);
+	lab_open(&lab, env, "ib");
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(total(&lab, "ib.rx.bytes"), INT64_C(4) << 40);
+	lab_release(&lab);
+	env_free(env);
+}
+
 static void test_a_container(void **state)
 {
 	struct env *env = film_of("machines", "net-container");
@@ -236,6 +256,40 @@ static void test_the_namespace_of_the_job(void **state)
 	assert_int_equal(node(&tcp, "tcp.retransmits"), INVALID);
 	lab_release(&net);
 	lab_release(&tcp);
+	env_free(env);
+}
+
+/* The job's own sysfs tells of its namespace; what an interface is may be settled only after it came. */
+static void test_a_namespace_with_a_bridge(void **state)
+{
+	struct env *env = film_of("films", "net-bridged");
+	struct lab lab;
+
+	(void)state;
+	lab_init(&lab, env, "net");
+	lab.feed.root = 200;
+	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+	assert_int_equal(lab_sample(&lab), 0);
+	lab.ctx.medium = false;
+	assert_counts(&lab, "eth0");
+	assert_apart(&lab, "br0", "made of other");
+	turn(env, &lab, 1, 0);
+	assert_counts(&lab, "vethA");
+	turn(env, &lab, 2, 0);
+	assert_counts(&lab, "vethA");
+	lab.ctx.medium = true;
+	turn(env, &lab, 3, 0);
+	assert_apart(&lab, "vethA", "virtual");
+	assert_int_equal(value(&lab, "vethA", "net.rx.bytes"), 50);
+	assert_int_equal(total(&lab, "net.rx.bytes"), 1100);
+
+	/* Something better has come: now that counts, and only that. */
+	turn(env, &lab, 5, 0);
+	assert_counts(&lab, "hw0");
+	assert_apart(&lab, "eth0", "virtual");
+	assert_int_equal(total(&lab, "net.rx.bytes"), 7);
+	assert_int_equal(lab.table.nr_touched, 5);
+	lab_release(&lab);
 	env_free(env);
 }
 
@@ -517,6 +571,7 @@ static const struct scene {
 	{"net", "machines", "net-container", 0},
 	{"net", "films", "net-renamed", 4},
 	{"net", "films", "net-namespace", 2},
+	{"net", "films", "net-bridged", 5},
 	{"tcp", "machines", "net-server", 0},
 	{"tcp", "films", "net-namespace", 2},
 	{"ib", "machines", "net-server", 0},
@@ -538,7 +593,7 @@ static struct outcome play(const struct scene *scene, unsigned nth, int error)
 	struct lab lab;
 
 	lab_init(&lab, env, scene->collector);
-	lab.feed.root = 100;
+	lab.feed.root = strcmp(scene->film, "net-bridged") ? 100 : 200;
 	o.opened = lab.collector->open(lab.state, &lab.ctx) == 0;
 	/* The last samples come after the failure: each makes a call at least. */
 	for (int second = 0; o.opened && second <= scene->until + CALLS; second++) {
@@ -615,14 +670,54 @@ static void test_ports_that_cannot_be_opened(void **state)
 	assert_true(opening_fails(nth, -EACCES, FORBIDDEN));
 }
 
+/* This machine's interfaces, as its own capture shows them again: links, folders behind them and all. */
+static unsigned describe(struct env *env, char *out, size_t size)
+{
+	struct lab lab;
+	size_t at = 0;
+
+	lab_open(&lab, env, "net");
+	assert_int_equal(lab_sample(&lab), 0);
+	for (uint32_t row = 0; row < lab.table.nr_rows && at < size; row++)
+		at += (size_t)snprintf(out + at, size - at, "%s %s %lld\n", lab.name[row], lab.about[row],
+			(long long)table_row(&lab.table, row)[0]);
+	size = lab.table.nr_rows;
+	lab_release(&lab);
+	return (unsigned)size;
+}
+
+static void test_the_play_of_a_capture(void **state)
+{
+	char path[] = "/tmp/tacho-test-net-XXXXXX";
+	static char seen[20000], played[20000];
+	struct env *env;
+	unsigned line;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	env = env_capture(env_live(NULL), path);
+	assert_true(describe(env, seen, sizeof(seen)) > 0);
+	env_free(env);
+	assert_int_equal(env_film(path, &env, &line), 0);
+	describe(env, played, sizeof(played));
+	env_free(env);
+	unlink(path);
+	assert_non_null(strstr(seen, "lo apart=loopback"));
+	assert_string_equal(played, seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_server),
+		cmocka_unit_test(test_a_server_with_two_sockets),
 		cmocka_unit_test(test_a_container),
 		cmocka_unit_test(test_hardware_that_counts_twice),
 		cmocka_unit_test(test_interfaces_come_go_and_are_renamed),
 		cmocka_unit_test(test_the_namespace_of_the_job),
+		cmocka_unit_test(test_a_namespace_with_a_bridge),
 		cmocka_unit_test(test_a_job_without_a_namespace),
 		cmocka_unit_test(test_more_interfaces_than_rows),
 		cmocka_unit_test(test_tcp),
@@ -633,6 +728,7 @@ int main(void)
 		cmocka_unit_test(test_a_machine_without_ports),
 		cmocka_unit_test(test_every_call_may_fail),
 		cmocka_unit_test(test_ports_that_cannot_be_opened),
+		cmocka_unit_test(test_the_play_of_a_capture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
