@@ -35,7 +35,7 @@ SelectTypeParameters=CR_CPU
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_interval=1
 ReturnToService=2
-KillWait=2
+KillWait=30
 Waittime=0
 JobAcctGatherFrequency=task=1
 AccountingStorageType=accounting_storage/none
@@ -54,7 +54,7 @@ END
             echo "NodeName=node$i NodeAddr=$lab_network.$((10 + i)) CPUs=$cpus RealMemory=1000 State=UNKNOWN"
             mkdir -p "$D/spool/node$i" "$D/tmp/node$i"
         done
-        echo "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP"
+        echo "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=FORCE:8 State=UP"
     } >"$D/slurm.conf"
     printf '%s\n' CgroupPlugin=cgroup/v1 CgroupMountpoint=/sys/fs/cgroup CgroupAutomount=no >"$D/cgroup.conf"
     [ "$2" != v1 ] || printf '%s\n' ConstrainCores=yes ConstrainRAMSpace=yes >>"$D/cgroup.conf"

@@ -1,0 +1,207 @@
+"""Jobs of a real SLURM: `tacho attach job` finds all steps of the right one, and nothing else."""
+
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import recorder
+from cluster import NOBODY, QUICK, Cluster, Group, ends, is_sampled, names, need_mpi, scheduler
+
+USERS = pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "nobody"])
+
+
+class Slurm(Cluster):
+    def __init__(self, mode):
+        self.mode = mode
+        self.found_by = "cgroup" if mode == "v1" else "scontrol"
+        super().__init__("slurm-up.sh", "1", mode)
+
+    def sbatch(self, name, text, user=0):
+        script = self.script(name, text)
+        words = ["sbatch", "--parsable", "--ntasks=1", "--output=/dev/null", f"--chdir={self.out}", script]
+        return self.run("head", *words, user=user).stdout.strip()
+
+    def submit(self, tag, user=0):
+        """A job with all kinds of steps, which sleep under names of their own until it is cancelled."""
+        text = f"""
+            {self.sleeper(tag + "_batch")} &
+            srun --overlap --ntasks=1 {self.sleeper(tag + "_srun")} &
+            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \\
+                mpirun.openmpi --oversubscribe -np 2 {self.sleeper(tag + "_ompi")} &
+            mpiexec.mpich -n 2 {self.sleeper(tag + "_mpich")} &
+            wait
+        """
+        return self.sbatch(f"{tag}.sh", text, user)
+
+    @staticmethod
+    def sleepers(tag):
+        return Counter({f"{tag}_batch": 1, f"{tag}_srun": 1, f"{tag}_ompi": 2, f"{tag}_mpich": 2})
+
+    def processes(self, tag):
+        """All that belongs to such a job. Each srun is two processes; with another one MPICH starts its proxy."""
+        rest = {"slurm_script": 1, "srun": 4, "mpirun.openmpi": 1, "mpiexec.mpich": 1, "hydra_pmi_proxy": 1}
+        return self.sleepers(tag) + Counter(rest)
+
+    def until_started(self, *tags):
+        self.until_running("node1", *(name for tag in tags for name in self.sleepers(tag).elements()))
+
+    def has_ended(self, *jobs):
+        recorder.until(lambda: not self.run("head", "squeue", "-h").stdout.strip(), f"jobs {jobs} end")
+
+    def cancel(self, *jobs):
+        self.run("head", "scancel", *jobs)
+        self.has_ended(*jobs)
+
+
+@pytest.fixture(scope="module", params=["none", "v1"])
+def slurm_cluster(request):
+    """Without and with control groups."""
+    need_mpi()
+    it = Slurm(request.param)
+    yield it
+    it.down()
+
+
+@pytest.fixture
+def slurm(slurm_cluster):
+    """No test leaves jobs to the next, also when it fails."""
+    yield slurm_cluster
+    jobs = slurm_cluster.run("head", "squeue", "-h", "-o", "%A").stdout.split()
+    if jobs:
+        slurm_cluster.cancel(*jobs)
+
+
+@USERS
+def test_all_steps_of_the_right_job(slurm, user):
+    """Two jobs at once on one node; each recorder ends with the last process of its own."""
+    first, second = slurm.submit("a", user), slurm.submit("b", user)
+    slurm.until_started("a", "b")
+    of_first, of_second = slurm.out / f"first-{user}.tacho", slurm.out / f"second-{user}.tacho"
+    recorder_of_first = slurm.attach("node1", f"job:{first}", of_first, user=user)
+    recorder_of_second = slurm.attach("node1", f"job:slurm:{second}", of_second, user=user)
+    slurm.run("head", "scancel", first)
+    ends(recorder_of_first)
+    assert recorder_of_second.poll() is None, "it ended with another job"
+    slurm.cancel(second)
+    ends(recorder_of_second)
+    for tag, job, recording in (("a", first, of_first), ("b", second, of_second)):
+        assert names(recording) == slurm.processes(tag)
+        assert scheduler(recording) == {"kind": "slurm", "job_id": job, "found_by": slurm.found_by}
+
+
+def test_other_ways_of_knowing(slurm):
+    """A job of somebody else's, and a node without SLURM's tools in the PATH."""
+    job = slurm.submit("c")
+    slurm.until_started("c")
+    foreign, bare = slurm.out / "foreign.tacho", slurm.out / "bare.tacho"
+    recorders = [
+        slurm.attach("node1", f"job:{job}", foreign, user=NOBODY),
+        slurm.attach("node1", f"job:{job}", bare, path="/nowhere"),
+    ]
+    slurm.cancel(job)
+    for process in recorders:
+        ends(process)
+    assert names(foreign) == names(bare) == slurm.processes("c")
+    assert scheduler(foreign)["found_by"] == slurm.found_by
+    assert scheduler(bare)["found_by"] == ("cgroup" if slurm.mode == "v1" else "environment")
+
+
+@USERS
+def test_within_the_job_until_it_says_finished(slurm, user):
+    """In the background of the batch script, which ends the recording by .ipc-JOBID while much still runs."""
+    recording, go = slurm.out / f"within-{user}.tacho", slurm.out / f"go-{user}"
+    job = slurm.sbatch(
+        "within.sh",
+        f"""
+            tacho attach -q {' '.join(QUICK)} -o {recording} job &
+            recorder=$!
+            {slurm.sleeper("d_batch")} &
+            sleeper=$!
+            srun --overlap --ntasks=1 {slurm.sleeper("d_srun")} &
+            until [ -e {go} ]; do sleep 0.1; done
+            echo FINISHED >.ipc-$SLURM_JOB_ID
+            wait $recorder
+            echo $? >{recording}.status
+            kill $sleeper %2
+        """,
+        user,
+    )
+    slurm.until_running("node1", "d_batch", "d_srun")
+    recorder.until(lambda: {"d_batch", "d_srun"} <= set(names(recording)), "the recorder sees both steps")
+    go.touch()
+    slurm.has_ended(job)
+    assert Path(f"{recording}.status").read_text() == "0\n"
+    summary = recorder.show(recording)
+    assert summary["ended"] == "until-file"
+    assert summary["scheduler"] == {"kind": "slurm", "job_id": job, "found_by": slurm.found_by}
+    assert set(names(recording)) == {"slurm_script", "d_batch", "d_srun", "srun", "sleep"}
+
+
+def test_as_a_step_of_its_own(slurm):
+    """`srun --overlap tacho attach job &`: the srun that waits for the recorder is not of what it waits for."""
+    recording, go = slurm.out / "step.tacho", slurm.out / "go-step"
+    job = slurm.sbatch(
+        "step.sh",
+        f"""
+            srun --overlap --ntasks=1 tacho attach -q {' '.join(QUICK)} -o {recording} job &
+            {slurm.sleeper("e_batch")} &
+            until [ -e {go} ]; do sleep 0.1; done
+            kill %2
+        """,
+    )
+    slurm.until_running("node1", "e_batch")
+    recorder.until(lambda: "e_batch" in names(recording), "the recorder sees the batch step")
+    go.touch()
+    slurm.has_ended(job)
+    assert recorder.check(recording)[0] == 0
+    assert set(names(recording)) == {"slurm_script", "e_batch", "sleep"}
+    assert scheduler(recording)["job_id"] == job
+
+
+def test_no_such_job(slurm):
+    def refused(*words):
+        done = slurm.run("node1", slurm.bin / "tacho", "attach", "--wait", "0", *words, check=False)
+        assert done.returncode != 0 and not list(slurm.out.glob("no-*"))
+        return done.returncode, done.stderr
+
+    status, err = refused("-o", "no-such.tacho", "job:99999")
+    assert status == 1 and "job 99999" in err
+    status, err = refused("-o", "no-job.tacho", "job")
+    assert status == 1 and "in no job" in err
+    status, err = refused("-o", "no-id.tacho", "job:7_1")
+    assert "'7_1' is not the id of a job" in err
+
+
+# ---- layouts of control groups v2, on processes of ours: no SLURM runs on a machine that has v1 too ----
+
+
+@pytest.mark.parametrize("group", ["job_{id}", "sXYZ{id}"], ids=["up to 25.11", "from 26.05"])
+def test_control_groups_v2(tmp_path, group):
+    job = str(4_000_000 + os.getpid())
+    scope = "system.slice/slurmstepd.scope/" + group.format(id=job)
+    groups, started = [], []
+    try:
+        for step, environment in (("step_batch", {"SLURM_JOB_ID": job}), ("step_0", {})):
+            groups.append(Group("unified", f"{scope}/{step}/user/task_0"))
+            started.append(subprocess.Popen(["sleep", "1000"], env=environment))
+            groups[-1].add(started[-1].pid)
+        stranger = subprocess.Popen(["sleep", "1000"])
+        started.append(stranger)
+        process = recorder.start("attach", "-q", *QUICK, "-o", tmp_path / "v2.tacho", f"job:{job}")
+        recorder.until(lambda: is_sampled(tmp_path / "v2.tacho"), "the job is found")
+        for one in started[:2]:
+            one.kill()
+            one.wait()
+        assert process.wait(recorder.PATIENCE_S) == 0
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+        for one in reversed(groups):
+            one.remove()
+    summary = recorder.show(tmp_path / "v2.tacho")
+    assert summary["scheduler"] == {"kind": "slurm", "job_id": job, "found_by": "cgroup"}
+    assert summary["processes"]["seen"] == 2
