@@ -1,8 +1,8 @@
 /* A batch system's job on this node: which one, and which processes are its own.
  *
- * SLURM, PBS and OAR. The ways of knowing, best first: control groups, the scheduler's own tool, the environment and
- * session of processes, the tree of the launcher we run under. The first that finds a process is used for the whole
- * recording, and is told. */
+ * SLURM, PBS and OAR. The ways of knowing, best first: control groups, the scheduler's own tool, the
+ * environment and session of processes, the tree of the launcher we run under. The first that finds a process
+ * is used for the whole recording, and is told. */
 #ifndef TARGET_JOB_H
 #define TARGET_JOB_H
 
@@ -22,20 +22,23 @@ bool job_here(struct env *env, struct job_name *ret);
 struct job;
 
 /* The job of this id (NULL or "": the one we run in) and its processes on this node. *ret_found_by says how:
- * "cgroup", "scontrol", "environment", "session", "launcher". -ESRCH: none of its processes is here now (it may be
- * starting: try again). -ENOENT: we are in no job and none was named. -EACCES: its processes are hidden from us.
- * err (at least 256 bytes) gets a message for people. */
-int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err, size_t err_size);
+ * "cgroup", "scontrol", "environment", "session", "launcher". -ESRCH: none of its processes is here now (it
+ * may be starting: try again). -ENOENT: we are in no job and none was named. -EACCES: its processes are
+ * hidden from us. -EINVAL: no scheduler has such ids. err (at least 256 bytes) gets a message for people. */
+int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
+	size_t err_size);
 struct job *job_close(struct job *job);
 const struct job_name *job_name(const struct job *job);
-/* All its processes now; slurmstepd, tacho itself and other daemons of the scheduler are left out. fn returns 0 to go
- * on. For the start and, where the way of knowing has no other means (scontrol), every few seconds. */
+/* All its processes now; slurmstepd, tacho itself and other daemons of the scheduler are left out. fn returns
+ * 0 to go on. For the start and, where the way of knowing has no other means (scontrol), every few seconds.
+ */
 int job_list(struct job *job, int (*fn)(void *arg, pid_t pid), void *arg);
-/* Does this new process belong to it? Cheap: at most one small file of the process is read. Children of members are
- * taken in by the caller anyway. Allocates nothing. */
+/* Does this new process belong to it? Cheap: at most one small file of the process is read. Children of
+ * members are taken in by the caller anyway. Allocates nothing. */
 bool job_takes(struct job *job, pid_t pid);
 /* Daemon of the scheduler in the midst of the job's processes: never a member, its children may be. */
 bool job_is_daemon(struct job *job, pid_t pid);
-/* The way of knowing sees only what job_list() finds: call that now and then. */
+/* Listing finds what being asked about new processes does not, and is cheap here: call job_list() every few
+ * seconds. Where this is false, a listing looks at all processes there are, and is for the start. */
 bool job_needs_listing(const struct job *job);
 #endif

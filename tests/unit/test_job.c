@@ -648,7 +648,7 @@ static void test_long_environments(void **state)
 	for (size_t before = 32700; before < 32800; before += 3) {
 		size_t n = (size_t)snprintf(text, sizeof(text),
 			"link proc/self 14\n" INIT OWN "file proc/20/comm\n|x\nfile proc/20/stat\n|20 (x) S "
-						       "1 20 20\nfile proc/20/environ\n:");
+			"1 20 20\nfile proc/20/environ\n:");
 
 		for (size_t i = 0; i < before; i++) /* one that does not fit, when it is long enough */
 			text[n++] = i == 16 ? '=' : 'A';
