@@ -6,33 +6,10 @@
  * not enough, since anybody may use it. */
 #include "target/job_text.h"
 
+#include "base/text.h"
 #include "read/read.h"
 
-#include <string.h>
-
 #define PID_LIMIT (1 << 22) /* the kernel's own, PID_MAX_LIMIT */
-
-struct text { /* borrowed */
-	const char *p;
-	size_t len;
-};
-
-static bool text_is(struct text t, const char *s)
-{
-	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
-}
-
-static bool text_starts(struct text t, const char *s)
-{
-	return t.len >= strlen(s) && memcmp(t.p, s, strlen(s)) == 0;
-}
-
-static bool text_ends(struct text t, const char *s)
-{
-	size_t n = strlen(s);
-
-	return t.len >= n && memcmp(t.p + t.len - n, s, n) == 0;
-}
 
 static bool is_digit(char c)
 {
@@ -45,18 +22,6 @@ static bool all_digits(struct text t)
 		if (!is_digit(t.p[i]))
 			return false;
 	return t.len > 0;
-}
-
-/* Cuts the text up to `stop` off the front of *rest. */
-static struct text cut(struct text *rest, char stop)
-{
-	const char *end = rest->len ? memchr(rest->p, stop, rest->len) : NULL;
-	struct text head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
-	size_t step = head.len + (end ? 1 : 0);
-
-	rest->p += step;
-	rest->len -= step;
-	return head;
 }
 
 /* ---- names ---- */
@@ -96,7 +61,7 @@ static bool name_set(struct job_name *ret, enum scheduler kind, struct text id)
 
 bool job_name_parse(const char *text, struct job_name *ret)
 {
-	struct text id = {text, strlen(text)};
+	struct text id = text_of(text);
 	enum scheduler kind = SCHEDULER_NONE;
 
 	for (int k = SCHEDULER_NONE + 1; k < NR_SCHEDULERS; k++) {
@@ -133,16 +98,10 @@ bool job_name_is(const struct job_name *wanted, enum scheduler kind, const char 
 
 /* ---- control groups ---- */
 
-/* What follows the prefix. */
-static struct text after_prefix(struct text t, size_t n)
-{
-	return n < t.len ? (struct text){t.p + n, t.len - n} : (struct text){"", 0};
-}
-
 static bool slurm_group(struct text before, struct text name, struct text after, struct job_group *ret)
 {
 	bool in_scope = text_ends(before, "slurmstepd.scope"), has_step = text_starts(after, "step_");
-	struct text number = after_prefix(name, strlen("job_"));
+	struct text number = text_from(name, strlen("job_"));
 
 	if (text_starts(name, "job_") && all_digits(number) &&
 		(in_scope || has_step || text_starts(before, "uid_"))) {
@@ -160,7 +119,7 @@ static struct text after_last(struct text t, char c)
 {
 	const char *p = t.len ? memrchr(t.p, c, t.len) : NULL;
 
-	return p ? after_prefix(t, (size_t)(p - t.p) + 1) : (struct text){"", 0};
+	return p ? text_from(t, (size_t)(p - t.p) + 1) : (struct text){"", 0};
 }
 
 /* jane_12 in OAR 2, oar-u1000-j12.slice in OAR 3. */
@@ -175,7 +134,7 @@ static bool oar_group(struct text before, struct text name, struct job_group *re
 		id = after_last(name, '-');
 		if (!text_starts(id, "j"))
 			return false;
-		id = after_prefix(id, 1);
+		id = text_from(id, 1);
 	}
 	*ret = (struct job_group){.kind = SCHEDULER_OAR, .id = id.p, .id_len = id.len};
 	return all_digits(id);
@@ -198,7 +157,7 @@ bool job_group_find(const char *path, size_t len, struct job_group *ret)
 		struct text after;
 
 		last = rest.len == 0;
-		after = cut(&rest, '/');
+		after = text_cut(&rest, '/');
 		if (name.len &&
 			(slurm_group(before, name, after, ret) || oar_group(before, name, ret) ||
 				pbs_group(before, name, ret))) {
@@ -213,14 +172,14 @@ bool job_group_find(const char *path, size_t len, struct job_group *ret)
 
 bool job_group_next(const char *text, size_t *at, struct job_group *ret)
 {
-	struct text rest = {text + *at, strlen(text + *at)};
+	struct text rest = text_of(text + *at);
 
 	while (rest.len > 0) {
-		struct text line = cut(&rest, '\n');
+		struct text line = text_cut(&rest, '\n');
 
 		*at = (size_t)(rest.p - text);
-		cut(&line, ':');
-		cut(&line, ':');
+		text_cut(&line, ':');
+		text_cut(&line, ':');
 		if (job_group_find(line.p, line.len, ret))
 			return true;
 	}
@@ -251,7 +210,7 @@ const char *job_variable_name(unsigned nth, enum scheduler *ret_kind)
 bool job_variable(
 	const char *text, size_t len, enum scheduler *ret_kind, const char **ret_id, size_t *ret_len)
 {
-	struct text value = {text, len}, name = cut(&value, '=');
+	struct text value = {text, len}, name = text_cut(&value, '=');
 
 	for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {
 		if (!text_is(name, variable[i].name) || !is_id(value))
@@ -270,7 +229,7 @@ bool job_environ_has(
 	struct text rest = {text, len};
 
 	while (rest.len > 0 && memchr(rest.p, '\0', rest.len)) {
-		struct text one = cut(&rest, '\0');
+		struct text one = text_cut(&rest, '\0');
 		enum scheduler kind;
 		const char *id;
 		size_t id_len;
@@ -294,7 +253,7 @@ static struct text next_word(struct text *line)
 		line->p++;
 		line->len--;
 	}
-	return cut(line, ' ');
+	return text_cut(line, ' ');
 }
 
 pid_t job_listpids_next(const char *text, size_t len, size_t *at, const char *id)
@@ -302,7 +261,7 @@ pid_t job_listpids_next(const char *text, size_t len, size_t *at, const char *id
 	struct text rest = {text + *at, len - *at};
 
 	while (rest.len > 0) {
-		struct text line = cut(&rest, '\n');
+		struct text line = text_cut(&rest, '\n');
 		struct text pid = next_word(&line), job = next_word(&line);
 		const char *p = pid.p;
 		int64_t v;
@@ -369,13 +328,13 @@ static struct text base_name(struct text path)
  * variables; both stand in the job's own control group and do nothing but wait. */
 static bool is_oar_wrapper(struct text words)
 {
-	struct text first = base_name(cut(&words, '\0')), second = cut(&words, '\0'),
-		    third = cut(&words, '\0');
+	struct text first = base_name(text_cut(&words, '\0')), second = text_cut(&words, '\0'),
+		    third = text_cut(&words, '\0');
 
 	if (!text_is(first, "perl"))
 		return false;
 	if (text_is(second, "-") && all_digits(third))
-		return text_is(cut(&words, '\0'), "OAREXEC");
+		return text_is(text_cut(&words, '\0'), "OAREXEC");
 	return text_is(second, "-e") && memmem(third.p, third.len, "$ENV{OAR_STDOUT}", 16);
 }
 
@@ -385,7 +344,7 @@ static bool starts_recorder(struct text words)
 	bool recorder = false;
 
 	while (words.len > 0) {
-		struct text word = cut(&words, '\0');
+		struct text word = text_cut(&words, '\0');
 
 		if (recorder && text_is(word, "attach"))
 			return true;
@@ -403,7 +362,7 @@ bool job_launcher_name(const char *name)
 {
 	static const char *const list[] = {"orterun", "prterun", "prun", "orted", "prted", "prte",
 		"hydra_pmi_proxy", "srun", "aprun", "jsrun", NULL};
-	struct text t = {name, strlen(name)};
+	struct text t = text_of(name);
 
 	return text_starts(t, "mpirun") || text_starts(t, "mpiexec") || in_list(name, list);
 }

@@ -1,0 +1,56 @@
+/* A piece of somebody else's text: borrowed, not terminated. For texts that are taken apart from the front.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/base.h"
+
+#include <string.h>
+
+struct text {
+	const char *p;
+	size_t len;
+};
+
+static inline struct text text_of(const char *s)
+{
+	return (struct text){s, strlen(s)};
+}
+
+static inline bool text_is(struct text t, const char *s)
+{
+	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
+}
+
+static inline bool text_starts(struct text t, const char *s)
+{
+	size_t n = strlen(s);
+
+	return t.len >= n && memcmp(t.p, s, n) == 0;
+}
+
+static inline bool text_ends(struct text t, const char *s)
+{
+	size_t n = strlen(s);
+
+	return t.len >= n && memcmp(t.p + t.len - n, s, n) == 0;
+}
+
+/* What follows the first n characters; nothing when there are no more. */
+static inline struct text text_from(struct text t, size_t n)
+{
+	return n < t.len ? (struct text){t.p + n, t.len - n} : (struct text){"", 0};
+}
+
+/* Cuts the text up to `stop` off the front of *rest, and drops `stop`; all of it when it has none. */
+static inline struct text text_cut(struct text *rest, char stop)
+{
+	const char *end = rest->len ? memchr(rest->p, stop, rest->len) : NULL;
+	struct text head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
+	size_t step = head.len + (end ? 1 : 0);
+
+	rest->p += step;
+	rest->len -= step;
+	return head;
+}
+#endif
