@@ -1,7 +1,7 @@
 /* Lists of key and value: how identities, exits, events and metadata travel and are stored.
  *
- * Keys are ASCII [a-z0-9_.]; values are bytes (a process name need not be UTF-8). Nothing is owned:
- * a list points at memory that outlives it. */
+ * Keys are ASCII [a-z0-9_.], and capitals behind "env."; values are bytes (a process name need not be UTF-8).
+ * Nothing is owned: a list points at memory that outlives it. */
 #ifndef BASE_PAIRS_H
 #define BASE_PAIRS_H
 
