@@ -87,7 +87,7 @@ static const char *after_key(const char *text, const char *key)
 {
 	size_t len = strlen(key);
 
-	for (const char *line = text; line; line = strchr(line, '\n'), line += !!line)
+	for (const char *line = text; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
 		if (!strncmp(line, key, len))
 			return line + len + strspn(line + len, " \t");
 	return NULL;
