@@ -14,6 +14,8 @@
 #define STATE_WIDTH 8
 #define INDENT (2 + LABEL_WIDTH + STATE_WIDTH)
 #define WIDTH_LEAST 50
+#define WIDTH_WIDE 72 /* from here on the names of metrics have room beside the labels */
+#define INDENT_NARROW 4
 #define NAMES_MAX 3 /* of metrics that share a reason; more are counted */
 #define REMEDIES_MAX 32
 
@@ -42,8 +44,9 @@ static const struct {
 
 static void add_heading(struct page *p, const char *text)
 {
-	buf_addf(p->out, "\n%s%s%s\n", p->style->color ? "\033[1m" : "", text,
-		p->style->color ? "\033[0m" : "");
+	buf_adds(p->out, p->style->color ? "\n\033[1m" : "\n");
+	add_wrapped(p->out, text, 0, p->width);
+	buf_adds(p->out, p->style->color ? "\033[0m\n" : "\n");
 }
 
 /* The text goes on where it stands and stays right of `indent`. */
@@ -75,8 +78,10 @@ static void add_state(struct page *p, const char *label, enum availability state
 
 static void add_more(struct page *p, const char *text)
 {
-	buf_addf(p->out, "%*s", INDENT, "");
-	add_body(p, text, INDENT);
+	unsigned indent = p->width < WIDTH_WIDE ? INDENT_NARROW : INDENT;
+
+	buf_addf(p->out, "%*s", (int)indent, "");
+	add_body(p, text, indent);
 }
 
 /* ---- sources ---- */
@@ -185,9 +190,20 @@ static bool is_one_trouble(const struct here_source *s)
 	return s->metric[0].state != AVAILABLE;
 }
 
+/* Of several states without one that is fine, the one that can be changed. */
+static enum availability worst_state(const struct here_source *s)
+{
+	enum availability state = ABSENT;
+
+	for (size_t m = 0; m < s->collector->nr_metrics; m++)
+		if (s->metric[m].state == FORBIDDEN || (s->metric[m].state == FAILED && state == ABSENT))
+			state = s->metric[m].state;
+	return state;
+}
+
 static void add_source(struct page *p, const struct here_source *s)
 {
-	enum availability state = here_state(s);
+	enum availability state = here_nr_ok(s) ? here_state(s) : worst_state(s);
 	struct buf text;
 
 	buf_init(&text, 4096);
@@ -308,7 +324,7 @@ static void add_costs(struct page *p)
 	if (!c->ticks)
 		return;
 	snprintf(heading, sizeof(heading),
-		"Cost of a sample of all %s processes, now; the budget is 1 %% of a core",
+		"Cost of a sample of all %s processes now (the budget: 1 %% of a core)",
 		format_count(nr, c->processes));
 	add_heading(p, heading);
 	for (unsigned i = 0; i < NR_COSTS; i++, c++) {
@@ -354,9 +370,10 @@ static void add_remedy(struct remedies *r, const char *command, const char *what
 		buf_addf(&r->remedy[i].adds, "%s%s", r->remedy[i].adds.len ? ", " : "", what);
 }
 
-static void collect_remedies(const struct doctor *d, struct remedies *r)
+/* Of findings: those that this version has a use for, or those that it has not. */
+static void collect_remedies(const struct doctor *d, bool unused, struct remedies *r)
 {
-	for (size_t i = 0; i < d->here->nr; i++)
+	for (size_t i = 0; i < d->here->nr && !unused; i++)
 		for (size_t m = 0; m < d->here->source[i].collector->nr_metrics; m++)
 			add_remedy(
 				r, d->here->source[i].metric[m].remedy, d->here->source[i].collector->name);
@@ -365,9 +382,20 @@ static void collect_remedies(const struct doctor *d, struct remedies *r)
 		char what[80];
 
 		snprintf(what, sizeof(what), "%s %s", f->source, f->metric);
-		if (f->state != AVAILABLE)
+		if (f->state != AVAILABLE && f->unused == unused)
 			add_remedy(r, f->remedy, what);
 	}
+}
+
+static void add_remedies(struct page *p, struct remedies *r)
+{
+	for (size_t i = 0; i < r->nr; i++) {
+		buf_adds(p->out, "  ");
+		add_body(p, (char *)r->remedy[i].adds.data, 2);
+		buf_addf(p->out, "      %s\n", r->remedy[i].command);
+		buf_release(&r->remedy[i].adds);
+	}
+	r->nr = 0;
 }
 
 static void add_verdict(struct page *p)
@@ -377,25 +405,23 @@ static void add_verdict(struct page *p)
 
 	if (!r)
 		return;
-	collect_remedies(p->d, r);
+	collect_remedies(p->d, false, r);
 	if (!p->d->here->works)
 		snprintf(text, sizeof(text), "This machine cannot be measured: %s.", p->d->here->trouble);
 	else if (!r->nr)
 		snprintf(text, sizeof(text), "This machine can be measured.");
+	else if (r->nr == 1)
+		snprintf(text, sizeof(text), "This machine can be measured. One thing would add more:");
 	else
-		snprintf(text, sizeof(text), "This machine can be measured. %s would add more:",
-			r->nr == 1 ? "One thing" : "Some things");
-	if (r->nr > 1 && p->d->here->works)
 		snprintf(text, sizeof(text),
 			"This machine can be measured. %zu things would add more:", r->nr);
 	buf_addch(p->out, '\n');
 	add_body(p, text, 0);
-	for (size_t i = 0; i < r->nr; i++) {
-		buf_adds(p->out, "  ");
-		add_body(p, (char *)r->remedy[i].adds.data, 2);
-		buf_addf(p->out, "      %s\n", r->remedy[i].command);
-		buf_release(&r->remedy[i].adds);
-	}
+	add_remedies(p, r);
+	collect_remedies(p->d, true, r);
+	if (r->nr)
+		add_body(p, "For versions to come, since nothing here uses it yet:", 0);
+	add_remedies(p, r);
 	free(r);
 }
 

@@ -242,6 +242,7 @@ static void look(struct here *h, struct env *env)
 	const char *why = NULL;
 	struct rlimit files;
 	struct engine *e;
+	char err[512];
 
 	if (!scopes)
 		return;
@@ -250,8 +251,10 @@ static void look(struct here *h, struct env *env)
 	o.scopes = scopes;
 	getrlimit(RLIMIT_NOFILE, &files);
 	o.max_files = (unsigned)MIN(files.rlim_cur, (rlim_t)1 << 20);
-	if (engine_new(env, &o, &e, h->trouble, sizeof(h->trouble)) < 0)
+	if (engine_new(env, &o, &e, err, sizeof(err)) < 0) {
+		snprintf(h->trouble, sizeof(h->trouble), "%.200s", err);
 		goto end;
+	}
 	take_probes(h, env, engine_schema(e));
 	h->group_error = env->live ? cgroup_create(&group, &why) : 0;
 	if (h->group_error < 0)

@@ -263,7 +263,8 @@ static void refuse_perf(struct permit *p, int error, int paranoid, int wanted)
 			"this CPU shows no hardware counters (a virtual machine need not have them)", NULL);
 	} else if (paranoid > wanted) {
 		snprintf(reason, sizeof(reason),
-			"kernel.perf_event_paranoid is %d: no hardware counters of %s", paranoid, p->metric);
+			"kernel.perf_event_paranoid is %d: no hardware counters of %s", paranoid,
+			wanted ? "processes" : "whole CPUs");
 		snprintf(remedy, sizeof(remedy), "sudo sysctl kernel.perf_event_paranoid=%d", wanted);
 		refuse(p, FORBIDDEN, reason, remedy);
 	} else {
@@ -275,11 +276,12 @@ static void refuse_perf(struct permit *p, int error, int paranoid, int wanted)
 void permit_perf(int own, int whole, int paranoid, struct permit *ret_own, struct permit *ret_whole)
 {
 	struct permit *permit[] = {ret_own, ret_whole};
-	const int error[] = {own, whole}, wanted[] = {2, 0};
+	/* Permission is asked for before existence: without counters there is nothing to permit. */
+	const int error[] = {own, own < 0 && !is_refused(own) ? own : whole}, wanted[] = {2, 0};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(permit); i++)
 		if (error[i] == 0)
-			grant(permit[i], "hardware counters may be read; this version records none");
+			grant(permit[i], "hardware counters may be read");
 		else
 			refuse_perf(permit[i], error[i], paranoid, wanted[i]);
 }
@@ -365,7 +367,7 @@ static void permit_nvidia(struct env *env, unsigned nr, struct permit *p)
 		refuse(p, ABSENT, "libnvidia-ml.so.1 (NVML) is not installed",
 			"sudo apt install libnvidia-ml1");
 	else
-		grant(p, "NVML is there; this version records no GPU");
+		grant(p, "an NVIDIA GPU, its driver and NVML are there");
 }
 
 static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
@@ -375,12 +377,10 @@ static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
 	else if (!g->amd_driven)
 		refuse(p, ABSENT, "there is an AMD GPU, but its driver is not loaded",
 			"sudo modprobe amdgpu");
+	else if (has_library(env, "librocm_smi64.so"))
+		grant(p, "an AMD GPU, its driver and ROCm are there");
 	else
-		grant(p,
-			has_library(env, "librocm_smi64.so") ? "the driver and ROCm are there; this version "
-							       "records no GPU"
-							     : "the driver is there, ROCm is not; this "
-							       "version records no GPU");
+		grant(p, "an AMD GPU and its driver are there, ROCm is not");
 }
 
 void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
@@ -397,7 +397,8 @@ void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
 	struct gpus gpus = {.env = env};
 
 	for (unsigned i = 0; i < NR_PERMITS; i++)
-		ret[i] = (struct permit){.source = name[i][0], .metric = name[i][1]};
+		ret[i] = (struct permit){
+			.source = name[i][0], .metric = name[i][1], .unused = i >= PERMIT_PERF_OWN};
 	permit_proc(env, &ret[PERMIT_PROC]);
 	permit_crowd(env, &ret[PERMIT_OWN], &ret[PERMIT_OTHERS]);
 	try_perf(env, &ret[PERMIT_PERF_OWN], &ret[PERMIT_PERF_WHOLE]);

@@ -9,6 +9,7 @@
 
 struct permit {
 	const char *source, *metric; /* names for programs */
+	bool unused;		     /* nothing that this version records needs it */
 	enum availability state;
 	char detail[200]; /* what is the case when nothing is wrong; "" else */
 	char reason[240], remedy[240];

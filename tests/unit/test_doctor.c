@@ -1,0 +1,341 @@
+/* What `tacho doctor` finds on machines that are not this one, and how it says so. */
+#include "collect_lab.h"
+
+#include "base/str.h"
+#include "cmd/doctor.h"
+
+#include <limits.h>
+
+/* ---- permissions ---- */
+
+static const struct permit *permit_of(struct permit *permits, const char *machine, enum permit_id id)
+{
+	struct env *env = film_of("machines", machine);
+
+	permits_read(env, permits);
+	env_free(env);
+	return &permits[id];
+}
+
+static void test_mount_options(void **state)
+{
+	static const char text[] =
+		"22 28 0:21 / /proc rw,nosuid shared:12 master:3 - proc proc rw,hidepid=1\n"
+		"23 28 0:21 / /proc/sys rw - proc proc rw,hidepid=4\n"
+		"30 28 0:44 / /proc rw - proc proc rw,gid=7,hidepid=invisible\n"
+		"31 28 0:44 / /proc rw - tmpfs none rw,hidepid=0\n"
+		"garbage\n\n1 2 3\n32 28 0:44 / /proc rw -";
+	char out[64], value[16] = "untouched";
+
+	(void)state;
+	assert_true(mount_options(text, "/proc", "proc", out, sizeof(out)));
+	assert_string_equal(out, "rw,gid=7,hidepid=invisible");
+	assert_true(option_value(out, "hidepid", value, sizeof(value)));
+	assert_string_equal(value, "invisible");
+	assert_true(option_value(out, "gid", value, sizeof(value)));
+	assert_string_equal(value, "7");
+	assert_false(option_value(out, "pid", value, sizeof(value)));
+	assert_false(option_value("rw", "rw", value, sizeof(value)));
+	assert_string_equal(value, "7");
+	assert_false(mount_options("", "/proc", "proc", out, sizeof(out)));
+	assert_false(mount_options(text, "/", "proc", out, sizeof(out)));
+	assert_true(mount_options(text, "/proc", "proc", out, 4));
+	assert_string_equal(out, "rw,");
+}
+
+static void test_hidden_processes(void **state)
+{
+	struct permit permits[NR_PERMITS];
+	const struct permit *p = permit_of(permits, "user-hidepid", PERMIT_PROC);
+
+	(void)state;
+	assert_int_equal(p->state, FORBIDDEN);
+	assert_non_null(strstr(p->reason, "hidepid=invisible"));
+	assert_string_equal(p->remedy, "sudo usermod -aG \"$(getent group 4711 | cut -d: -f1)\" \"$USER\"");
+	assert_int_equal(permits[PERMIT_OWN].state, AVAILABLE);
+	assert_non_null(strstr(permits[PERMIT_OWN].detail, "ptrace_scope does not hinder"));
+	assert_int_equal(permits[PERMIT_OTHERS].state, AVAILABLE); /* there is nobody to be read */
+	assert_int_equal(permits[PERMIT_NVIDIA].state, ABSENT);
+	assert_int_equal(permits[PERMIT_AMD].state, ABSENT);
+}
+
+static void test_processes_of_others_and_gpus(void **state)
+{
+	struct permit permits[NR_PERMITS];
+	const struct permit *others = permit_of(permits, "user-gpus", PERMIT_OTHERS);
+
+	(void)state;
+	assert_int_equal(permits[PERMIT_PROC].state, AVAILABLE);
+	assert_int_equal(others->state, FORBIDDEN);
+	assert_string_not_equal(others->remedy, "");
+	assert_int_equal(permits[PERMIT_OWN].state, AVAILABLE);
+	assert_int_equal(permits[PERMIT_NVIDIA].state, ABSENT);
+	assert_non_null(strstr(permits[PERMIT_NVIDIA].reason, "libnvidia-ml.so.1"));
+	assert_non_null(strstr(permits[PERMIT_NVIDIA].remedy, "libnvidia-ml1"));
+	assert_int_equal(permits[PERMIT_AMD].state, AVAILABLE);
+	assert_non_null(strstr(permits[PERMIT_AMD].detail, "ROCm are there"));
+	for (unsigned i = 0; i < NR_PERMITS; i++) {
+		assert_non_null(permits[i].source);
+		assert_true((permits[i].state == AVAILABLE) == (*permits[i].reason == 0));
+		assert_true((permits[i].state == AVAILABLE) == (*permits[i].detail != 0));
+	}
+}
+
+static void test_a_machine_without_proc(void **state)
+{
+	struct permit permits[NR_PERMITS];
+
+	(void)state;
+	assert_int_equal(permit_of(permits, "laptop", PERMIT_PROC)->state, ABSENT);
+	assert_non_null(strstr(permits[PERMIT_PROC].remedy, "mount -t proc"));
+}
+
+static void test_counters(void **state)
+{
+	static const struct {
+		int own, whole, paranoid;
+		enum availability own_state, whole_state;
+		const char *remedy; /* of whole CPUs */
+	} row[] = {
+		{0, 0, -1, AVAILABLE, AVAILABLE, ""},
+		{0, -EACCES, 2, AVAILABLE, FORBIDDEN, "sudo sysctl kernel.perf_event_paranoid=0"},
+		{-EACCES, -EACCES, 3, FORBIDDEN, FORBIDDEN, "sudo sysctl kernel.perf_event_paranoid=0"},
+		{-EPERM, -EPERM, -1, FORBIDDEN, FORBIDDEN, "docker run --cap-add PERFMON ..."},
+		{-ENOENT, -EACCES, 2, ABSENT, ABSENT, ""}, /* nothing to permit */
+		{-ENOSYS, -ENOSYS, 2, ABSENT, ABSENT, ""},
+		{-EACCES, -EACCES, INT_MIN, ABSENT, ABSENT, ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct permit own = {0}, whole = {0};
+
+		permit_perf(row[i].own, row[i].whole, row[i].paranoid, &own, &whole);
+		assert_int_equal(own.state, row[i].own_state);
+		assert_int_equal(whole.state, row[i].whole_state);
+		assert_string_equal(whole.remedy, row[i].remedy);
+	}
+}
+
+/* ---- the look ---- */
+
+static struct here *look_at_machine(const char *machine)
+{
+	struct env *env = film_of("machines", machine);
+	struct here *h = NULL;
+
+	assert_int_equal(here_look(env, &h), 0);
+	env_free(env);
+	return h;
+}
+
+static const struct here_metric *metric_of(const struct here *h, const char *name)
+{
+	for (size_t s = 0; s < h->nr; s++)
+		for (size_t m = 0; m < h->source[s].collector->nr_metrics; m++)
+			if (!strcmp(h->source[s].collector->metric[m].name, name))
+				return &h->source[s].metric[m];
+	fail_msg("there is no metric %s", name);
+	return NULL;
+}
+
+static void test_look_tells_what_had_values(void **state)
+{
+	struct here *h = look_at_machine("user-hidepid");
+	const struct here_metric *m;
+
+	(void)state;
+	assert_true(h->works);
+	assert_string_equal(h->trouble, "");
+	assert_int_equal(metric_of(h, "proc.cpu.user")->state, AVAILABLE);
+	assert_int_equal(metric_of(h, "mem.total")->state, AVAILABLE);
+	m = metric_of(h, "mem.slab"); /* a file that is there, without the line */
+	assert_int_equal(m->state, ABSENT);
+	assert_non_null(m->reason);
+	m = metric_of(h, "energy.used");
+	assert_int_equal(m->state, FORBIDDEN);
+	assert_non_null(m->reason);
+	assert_non_null(strstr(m->remedy, "chmod a+r /sys/class/powercap"));
+	assert_int_equal(metric_of(h, "ib.rx.bytes")->state, ABSENT);
+	/* Whatever is missing has a reason. */
+	for (size_t s = 0; s < h->nr; s++)
+		for (size_t i = 0; i < h->source[s].collector->nr_metrics; i++) {
+			assert_true(h->source[s].metric[i].state < NR_AVAILABILITY);
+			assert_true(
+				h->source[s].metric[i].state == AVAILABLE || h->source[s].metric[i].reason);
+		}
+	here_free(h);
+}
+
+static void test_look_at_nothing(void **state)
+{
+	struct here *h = look_at_machine("laptop"); /* its sensors only */
+
+	(void)state;
+	assert_false(h->works);
+	assert_string_not_equal(h->trouble, "");
+	assert_int_equal(metric_of(h, "proc.cpu.user")->state, ABSENT);
+	here_free(h);
+}
+
+/* Whichever call fails: an answer, no leak, and never a metric without a reason. */
+static void test_look_survives_failures(void **state)
+{
+	(void)state;
+	for (unsigned nth = 1; nth < 150; nth++) {
+		struct env *env =
+			env_failing(film_of("machines", "user-hidepid"), nth, nth % 2 ? -EIO : -EACCES);
+		struct permit permits[NR_PERMITS];
+		struct here *h = NULL;
+
+		assert_int_equal(here_look(env, &h), 0);
+		for (size_t s = 0; s < h->nr; s++)
+			for (size_t i = 0; i < h->source[s].collector->nr_metrics; i++)
+				assert_true(h->source[s].metric[i].state == AVAILABLE ||
+					h->source[s].metric[i].reason);
+		here_free(h);
+		env_free(env);
+		env = env_failing(film_of("machines", "user-gpus"), nth, -EIO);
+		permits_read(env, permits);
+		env_free(env);
+	}
+}
+
+/* ---- figures ---- */
+
+static void test_median(void **state)
+{
+	double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2}, one[] = {7};
+
+	(void)state;
+	assert_true(median(odd, 3) == 2);
+	assert_true(median(even, 4) == 2.5);
+	assert_true(even[3] == 4); /* sorted: the worst is the last */
+	assert_true(median(one, 1) == 7);
+	assert_true(median(one, 0) == 0);
+}
+
+static void test_budget(void **state)
+{
+	(void)state;
+	assert_int_equal(budget_stretch(0, 0.01), 1);
+	assert_int_equal(budget_stretch(0.01, 0.01), 1);
+	assert_int_equal(budget_stretch(0.014, 0.01), 1); /* half as much again is left to slower readings */
+	assert_int_equal(budget_stretch(0.016, 0.01), 2);
+	assert_int_equal(budget_stretch(0.1, 0.01), 8);
+	assert_int_equal(budget_stretch(1000, 0.01), 64);
+}
+
+/* ---- the page ---- */
+
+static void make_doctor(struct doctor *d)
+{
+	struct permit permits[NR_PERMITS];
+
+	*d = (struct doctor){
+		.here = look_at_machine("user-hidepid"),
+		.clock = {.source = "tsc",
+			.step_s = 1e-9,
+			.read_s = 2e-8,
+			.late_median_s = 5e-5,
+			.late_worst_s = 1e-3,
+			.wakes = 100},
+		.cost = {{.hz = 1,
+				 .ticks = 2,
+				 .processes = 10083,
+				 .tick_s = 0.0332,
+				 .share = 0.0332,
+				 .by = {3, 0, 1}},
+			{.hz = 10,
+				.ticks = 8,
+				.processes = 10083,
+				.tick_s = 0.0005,
+				.share = 0.005,
+				.by = {3, 0, 1}},
+			{.hz = 100}},
+		.host = "host",
+		.system = "Linux 6.1",
+		.cpus = 8,
+	};
+	permit_of(permits, "user-gpus", 0);
+	for (unsigned i = 0; i < NR_PERMITS; i++)
+		d->finding[d->nr_findings++].permit = permits[i];
+}
+
+static void test_page(void **state)
+{
+	struct doctor d;
+	struct buf out;
+
+	(void)state;
+	make_doctor(&d);
+	buf_init(&out, 1 << 20);
+	for (unsigned width = 60; width <= 120; width += 10)
+		for (int verbose = 0; verbose < 2; verbose++) {
+			struct summary_style style = {.width = width};
+
+			buf_reset(&out);
+			doctor_text(&d, &style, verbose, &out);
+			assert_int_equal(out.err, 0);
+			char *verdict = strstr((char *)out.data, "\nThis machine");
+
+			assert_non_null(verdict); /* below it are commands, which stay whole */
+			for (char *line = (char *)out.data, *end; (end = strchr(line, '\n'));
+				line = end + 1) {
+				if (line <= verdict + 1 && end - line > (ptrdiff_t)width)
+					fail_msg("wider than %u: %.*s", width, (int)(end - line), line);
+				assert_true(end == line || end[-1] != ' ');
+			}
+			for (size_t i = 0; i < out.len; i++)
+				assert_true(
+					out.data[i] == '\n' || (out.data[i] >= ' ' && out.data[i] < 0x7f));
+		}
+	buf_reset(&out);
+	doctor_text(&d, &(struct summary_style){.width = 80}, false, &out);
+	assert_non_null(strstr((char *)out.data, "all 10,083 processes"));
+	assert_non_null(strstr((char *)out.data, "backs off to every 4 s"));
+	assert_non_null(strstr((char *)out.data, "0.5 % of a core: fits"));
+	assert_null(strstr((char *)out.data, "100 Hz"));
+	assert_non_null(strstr((char *)out.data, "most of it: process 75 %, group 25 %"));
+	assert_non_null(strstr((char *)out.data, "\n      sudo chmod a+r /sys/class/powercap/*/energy_uj\n"));
+	assert_non_null(strstr((char *)out.data, "This machine can be measured. "));
+	buf_release(&out);
+	here_free(d.here);
+}
+
+static void test_page_in_color(void **state)
+{
+	struct doctor d;
+	struct buf out;
+
+	(void)state;
+	make_doctor(&d);
+	d.here->works = false;
+	snprintf(d.here->trouble, sizeof(d.here->trouble), "so it is");
+	buf_init(&out, 1 << 20);
+	doctor_text(&d, &(struct summary_style){.width = 80, .color = true, .utf8 = true}, false, &out);
+	assert_non_null(strstr((char *)out.data, "\033[32mok\033[0m"));
+	assert_non_null(strstr((char *)out.data, "This machine cannot be measured: so it is."));
+	buf_release(&out);
+	here_free(d.here);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mount_options),
+		cmocka_unit_test(test_hidden_processes),
+		cmocka_unit_test(test_processes_of_others_and_gpus),
+		cmocka_unit_test(test_a_machine_without_proc),
+		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_look_tells_what_had_values),
+		cmocka_unit_test(test_look_at_nothing),
+		cmocka_unit_test(test_look_survives_failures),
+		cmocka_unit_test(test_median),
+		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_page_in_color),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
