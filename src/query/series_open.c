@@ -62,7 +62,7 @@ static int column_bind_names(struct series_part *c, const struct schema *schema,
 		c->name[i].fold = m->fold;
 		c->name[i].counter = m->kind == KIND_COUNTER && m->fold != FOLD_MEAN && m->fold != FOLD_MAX;
 		c->name[i].of_children = strstr(c->expr.name[i], ".children_") != NULL;
-		if (m->tier != TIER_TICK)
+		if (m->tier != TIER_TICK && m->kind == KIND_COUNTER) /* a level has no rate to wait for */
 			c->window_ns = SLOW_WINDOW_NS;
 		if (c->at == AT_INSTANCE && found && c->set != set)
 			return -EINVAL;

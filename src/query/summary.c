@@ -130,7 +130,10 @@ static const char why_empty[] = "no sample was taken";
 
 void figure_set(struct summary *s, enum figure_id id, double value)
 {
-	s->figure[id] = (struct figure){.value = value};
+	if (isfinite(value))
+		s->figure[id] = (struct figure){.value = value};
+	else
+		figure_unset(s, id, "what was recorded makes no number");
 }
 
 void figure_unset(struct summary *s, enum figure_id id, const char *why)

@@ -487,7 +487,7 @@ static const struct {
 	const char *heading;
 	unsigned width;
 	unsigned terminal; /* narrower ones do not have it */
-} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 0},
+} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 48},
 	[GROUP_CPU] = {"cpu", 8, 0},
 	[GROUP_CORES] = {"cores", 6, 60},
 	[GROUP_MEMORY] = {"memory", 9, 0},

@@ -149,12 +149,11 @@ static void add_groups(struct json *j, const struct summary *s)
 }
 
 /* A plain number is a number: "64", "2.5"; not "007", which is a name. */
-static bool is_number(const char *text)
+static bool is_number(const char *text, double *ret)
 {
-	double value;
+	bool padded = text[0] == '0' && text[1] && text[1] != '.';
 
-	return parse_decimal(text, &value) && strlen(text) <= 15 &&
-		!(text[0] == '0' && text[1] && text[1] != '.');
+	return strlen(text) <= 15 && !padded && parse_decimal(text, ret);
 }
 
 static void add_facts(
@@ -164,10 +163,12 @@ static void add_facts(
 	for (size_t i = 0; i < nr; i++) {
 		double value;
 
-		if (numbers && is_number(fact[i].value) && parse_decimal(fact[i].value, &value))
-			json_num(j, fact[i].name, value);
-		else
+		if (!numbers || !is_number(fact[i].value, &value))
 			json_str(j, fact[i].name, fact[i].value);
+		else if (value == trunc(value))
+			json_int(j, fact[i].name, (int64_t)value);
+		else
+			json_num(j, fact[i].name, value);
 	}
 	json_end_object(j);
 }

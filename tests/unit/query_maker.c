@@ -1,5 +1,6 @@
 #include "query_maker.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,6 +86,33 @@ static const struct {
 	{"cpu.iowait", MAKER_CPU, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, CLOCK, TIER_TICK},
 	{"cpu.irq", MAKER_CPU, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, CLOCK, TIER_TICK},
 	{"cpu.softirq", MAKER_CPU, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, CLOCK, TIER_TICK},
+	{"group.processes", MAKER_GROUP, KIND_GAUGE, FOLD_NONE, UNIT_COUNT, 1, TIER_TICK},
+	{"group.unsampled", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, 1, TIER_TICK},
+	{"group.gone.user", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, 1e-6, TIER_TICK},
+	{"group.gone.system", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, 1e-6, TIER_TICK},
+	{"group.gone.minor_faults", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, 1, TIER_TICK},
+	{"group.gone.major_faults", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, 1, TIER_TICK},
+	{"group.gone.read_chars", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, 1, TIER_TICK},
+	{"group.gone.write_chars", MAKER_GROUP, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, 1, TIER_TICK},
+	{"group.gone.max_rss", MAKER_GROUP, KIND_PEAK, FOLD_NONE, UNIT_BYTES, 1024, TIER_TICK},
+	{"net.rx.bytes", MAKER_NET, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"net.tx.bytes", MAKER_NET, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"net.rx.packets", MAKER_NET, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"net.tx.packets", MAKER_NET, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"ib.rx.bytes", MAKER_IB, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"ib.tx.bytes", MAKER_IB, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"ib.rx.packets", MAKER_IB, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"ib.tx.packets", MAKER_IB, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"disk.read.bytes", MAKER_DISK, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 512, TIER_TICK},
+	{"disk.write.bytes", MAKER_DISK, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 512, TIER_TICK},
+	{"energy.used", MAKER_ENERGY, KIND_COUNTER, FOLD_SUM, UNIT_JOULES, 1e-6, TIER_TICK},
+	{"energy.power", MAKER_ENERGY, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, 1e-6, TIER_MEDIUM},
+	{"cgroup.memory.current", MAKER_CGROUP, KIND_GAUGE, FOLD_NONE, UNIT_BYTES, 1, TIER_TICK},
+	{"cgroup.memory.peak", MAKER_CGROUP, KIND_PEAK, FOLD_NONE, UNIT_BYTES, 1, TIER_TICK},
+	{"cgroup.memory.oom_kill", MAKER_CGROUP, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, 1, TIER_TICK},
+	{"cgroup.cpu.throttled", MAKER_CGROUP, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, 1e-6, TIER_TICK},
+	{"limit.cpus", MAKER_LIMITS, KIND_CONSTANT, FOLD_SUM, UNIT_COUNT, 1e-3, TIER_TICK},
+	{"limit.memory", MAKER_LIMITS, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
 };
 /* clang-format on */
 
@@ -100,8 +128,9 @@ static bool listed(const char *list, const char *name)
 
 static void make_schema(struct maker *m, const struct maker_options *o)
 {
-	static const char *const name[MAKER_SETS][2] = {
-		{"process", "process"}, {"tree", "tree"}, {"self", "node"}, {"cpu", "cpu"}};
+	static const char *const name[MAKER_SETS][2] = {{"process", "process"}, {"tree", "tree"},
+		{"self", "node"}, {"cpu", "cpu"}, {"group", "group"}, {"net", "net"}, {"ib", "ib"},
+		{"disk", "disk"}, {"energy", "energy"}, {"cgroup", "cgroup"}, {"limits", "node"}};
 
 	m->schema = schema_new();
 	for (unsigned set = 0; set < MAKER_SETS; set++) {
@@ -124,7 +153,7 @@ static void make_schema(struct maker *m, const struct maker_options *o)
 	}
 	for (unsigned set = 0; set < MAKER_SETS; set++) {
 		assert_int_equal(table_init(&m->table[set], m->schema->set[set].nr_metrics,
-					 set == MAKER_PROCESS ? MAKER_ROWS : 8),
+					 set == MAKER_PROCESS ? MAKER_ROWS : 128),
 			0);
 		m->tables[set] = &m->table[set];
 	}
@@ -159,6 +188,10 @@ void maker_open_with(
 	pairs_num(&m->pairs, "nr_cpus", o->nr_cpus ? o->nr_cpus : 8);
 	pairs_num(&m->pairs, "start_wall_ns",
 		o->start_wall_ns ? o->start_wall_ns : INT64_C(1700000000) * SECOND);
+	for (const char *const *at = o->meta; at && *at; at += 2)
+		pairs_str(&m->pairs, at[0], at[1]);
+	if (o->groups)
+		pairs_add(&m->pairs, "groups", o->groups, o->groups_len);
 	assert_int_equal(store_meta(m->w, &m->pairs), 0);
 	assert_int_equal(store_schema(m->w, m->schema), 0);
 	single(m, MAKER_TREE, 0, "job");
@@ -176,13 +209,19 @@ void maker_open(struct maker *m, const char *path, const struct maker_options *o
 
 static void join(struct maker *m, uint32_t at, uint32_t id, int64_t time_ns)
 {
-	if (at != STORE_NO_ROW)
+	if (at != STORE_NO_ROW && m->table[MAKER_PROCESS].id[at] != id)
 		table_bind(&m->table[MAKER_PROCESS], at, id);
 	store_instance(m->w, MAKER_PROCESS, at, id, time_ns, &m->pairs);
 }
 
 void maker_join(
 	struct maker *m, uint32_t at, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns, bool late)
+{
+	maker_join_in(m, at, id, pid, ppid, time_ns, late, NULL, 0);
+}
+
+void maker_join_in(struct maker *m, uint32_t at, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns,
+	bool late, const char *groups, size_t groups_len)
 {
 	pairs_reset(&m->pairs);
 	pairs_num(&m->pairs, "pid", pid);
@@ -192,7 +231,43 @@ void maker_join(
 		pairs_num(&m->pairs, "late", 1);
 	pairs_str(&m->pairs, "name", "worker");
 	pairs_add(&m->pairs, "cmdline", "worker\0-v\0", 10);
+	if (groups)
+		pairs_add(&m->pairs, "groups", groups, groups_len);
 	join(m, at, id, time_ns);
+}
+
+void maker_instance(struct maker *m, unsigned set, uint32_t at, uint32_t generation, const char *name, ...)
+{
+	uint32_t id = at + 1 + generation * 1000;
+	va_list ap;
+
+	table_bind(&m->table[set], at, id);
+	pairs_reset(&m->pairs);
+	pairs_str(&m->pairs, "name", name);
+	va_start(ap, name);
+	for (const char *key; (key = va_arg(ap, const char *));)
+		pairs_str(&m->pairs, key, va_arg(ap, const char *));
+	va_end(ap);
+	store_instance(m->w, set, at, id, 0, &m->pairs);
+}
+
+void maker_leave(struct maker *m, unsigned set, uint32_t at, int64_t time_ns)
+{
+	pairs_reset(&m->pairs);
+	store_gone(m->w, set, at, m->table[set].id[at], time_ns, &m->pairs);
+	table_unbind(&m->table[set], at);
+}
+
+void maker_group(struct maker *m, uint32_t at, const char *name, const char *kind, bool own)
+{
+	if (own)
+		maker_instance(
+			m, MAKER_GROUP, at, 0, name, "kind", kind, "target", "of the test", "own", "1", NULL);
+	else
+		maker_instance(m, MAKER_GROUP, at, 0, name, "kind", kind, "target", "of the test", NULL);
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		if (row[i].set == MAKER_GROUP)
+			maker_set(m, at, row[i].name, 0);
 }
 
 void maker_join_as(struct maker *m, uint32_t at, uint32_t id, int64_t pid, const void *name, size_t name_len,
@@ -382,6 +457,63 @@ bool has_note(const struct summary *s, const char *words)
 		if (strstr(s->note[i], words))
 			return true;
 	return false;
+}
+
+struct process_table *table_of(const char *path)
+{
+	struct process_table *t = NULL;
+	struct run *run = NULL;
+	struct buf err;
+
+	buf_init(&err, 1000);
+	assert_int_equal(run_open(&path, 1, &run, &err), 0);
+	assert_int_equal(process_table_read(run, &t, &err), 0);
+	run_close(run);
+	buf_release(&err);
+	return t;
+}
+
+struct series *series_of(const char *metric, const struct series_query *like)
+{
+	struct series_query q = like ? *like : (struct series_query){0};
+	struct series *s = NULL;
+	struct buf err;
+
+	buf_init(&err, 1000);
+	q.metric = &metric;
+	q.nr = 1;
+	if (series_open(file, &q, &s, &err) < 0)
+		fail_msg("%s", (char *)err.data);
+	buf_release(&err);
+	return s;
+}
+
+void expect_series(const char *metric, const struct series_query *like, const double *expected, size_t nr)
+{
+	struct series *s = series_of(metric, like);
+	struct series_point point;
+
+	for (size_t i = 0; i < nr; i++) {
+		assert_int_equal(series_next(s, &point), 1);
+		if (isnan(expected[i]) ? !isnan(point.value[0])
+				       : !(fabs(point.value[0] - expected[i]) < 1e-9))
+			fail_msg("%s at %zu is %g, not %g", metric, i, point.value[0], expected[i]);
+	}
+	assert_int_equal(series_next(s, &point), 0);
+	series_close(s);
+}
+
+void damage(const char *path, double where)
+{
+	FILE *f = fopen(path, "r+");
+	long size;
+
+	assert_non_null(f);
+	fseek(f, 0, SEEK_END);
+	size = ftell(f);
+	fseek(f, (long)((double)size * where), SEEK_SET);
+	fwrite("################", 1, 16, f);
+	fclose(f);
 }
 
 void make_long(const char *path, int64_t ticks)

@@ -7,6 +7,8 @@
 #include "base/pairs.h"
 #include "metric/schema.h"
 #include "metric/table.h"
+#include "query/process_table.h"
+#include "query/series.h"
 #include "query/summary.h"
 #include "store/store.h"
 
@@ -14,7 +16,20 @@
 #define SECOND INT64_C(1000000000)
 #define MILLI INT64_C(1000000)
 
-enum { MAKER_PROCESS, MAKER_TREE, MAKER_SELF, MAKER_CPU, MAKER_SETS };
+enum {
+	MAKER_PROCESS,
+	MAKER_TREE,
+	MAKER_SELF,
+	MAKER_CPU,
+	MAKER_GROUP,
+	MAKER_NET,
+	MAKER_IB,
+	MAKER_DISK,
+	MAKER_ENERGY,
+	MAKER_CGROUP,
+	MAKER_LIMITS,
+	MAKER_SETS
+};
 
 struct maker {
 	char path[128];
@@ -35,6 +50,9 @@ struct maker_options {
 	int64_t start_wall_ns, interval_ns, nr_cpus;
 	const char *without, *forbidden;
 	const char *helpers;
+	const char *const *meta; /* more metadata: keys and values, NULL at the end */
+	const char *groups;	 /* names, NUL-parted */
+	size_t groups_len;
 };
 
 /* `change` may change the schema before it is written. */
@@ -44,6 +62,15 @@ void maker_open(struct maker *m, const char *path, const struct maker_options *o
 /* Another process; its cells are unset. */
 void maker_join(
 	struct maker *m, uint32_t row, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns, bool late);
+/* In groups (names, NUL-parted); the same id again: its groups are these from now on. */
+void maker_join_in(struct maker *m, uint32_t row, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns,
+	bool late, const char *groups, size_t groups_len);
+/* An instance of another set, with more to say of it: keys and texts, NULL at the end. Its id is the row's of
+ * the moment: `generation` tells those that follow one another in a row apart. */
+void maker_instance(struct maker *m, unsigned set, uint32_t row, uint32_t generation, const char *name, ...);
+void maker_leave(struct maker *m, unsigned set, uint32_t row, int64_t time_ns);
+/* A group with nothing in it yet. */
+void maker_group(struct maker *m, uint32_t row, const char *name, const char *kind, bool own);
 void maker_join_as(struct maker *m, uint32_t row, uint32_t id, int64_t pid, const void *name, size_t name_len,
 	const void *cmdline, size_t cmdline_len);
 void maker_gone(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how);
@@ -72,6 +99,13 @@ extern char dir[64], file[96];
 int maker_setup(void **state);
 int maker_teardown(void **state);
 const char *file_in(const char *name); /* the text is overwritten by the next call */
+
+struct process_table *table_of(const char *path);
+/* Of the test's file, one metric; the rest of the question as in `like` (NULL: nothing more). */
+struct series *series_of(const char *metric, const struct series_query *like);
+void expect_series(const char *metric, const struct series_query *like, const double *expected, size_t nr);
+/* Overwrites a few bytes at this part of the file's length. */
+void damage(const char *path, double where);
 
 struct summary *summary_of_paths(const char *const *path, size_t nr);
 struct summary *summary_of(const char *path);

@@ -695,20 +695,6 @@ static void test_unknown_processes_are_an_upper_bound(void **state)
 	summary_free(s);
 }
 
-/* Breaks the file where its middle segments are. */
-static void damage(const char *path, double where)
-{
-	FILE *f = fopen(path, "r+");
-	long size;
-
-	assert_non_null(f);
-	fseek(f, 0, SEEK_END);
-	size = ftell(f);
-	fseek(f, (long)((double)size * where), SEEK_SET);
-	fwrite("################", 1, 16, f);
-	fclose(f);
-}
-
 static void test_no_rate_across_a_gap(void **state)
 {
 	const char *path = dir;

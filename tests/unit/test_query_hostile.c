@@ -40,8 +40,9 @@ static int64_t any_value(void)
 /* All questions, of a file that may be anything. False when it is no recording. */
 static bool ask_everything(const char *path)
 {
-	static const char *const metric[] = {
-		"tree.cores", "proc.mem.pss_now", "proc.cpu.time", "proc.cpu.cores"};
+	static const char *const metric[] = {"tree.cores", "proc.mem.pss_now", "proc.cpu.time",
+		"proc.cpu.cores", "tree.cpu.of_allocation", "net.rx.rate"};
+	static const char *const group_metric[] = {"group.cores", "proc.cpu.time", "group.io.read_rate"};
 	struct summary_style style = {.color = true, .utf8 = true, .width = 120};
 	struct series_query q = {.metric = metric, .nr = ARRAY_SIZE(metric), .rate = true};
 	struct process_table *t = NULL;
@@ -59,8 +60,12 @@ static bool ask_everything(const char *path)
 	assert_int_equal(summary_read(run, &s, &out), 0);
 	assert_int_equal(summary_print(s, &style, &out), 0);
 	summary_json(s, &out);
-	for (enum figure_id id = 0; id < NR_FIGURES; id++)
+	for (enum figure_id id = 0; id < NR_FIGURES; id++) {
 		assert_true(s->figure[id].why || isfinite(s->figure[id].value));
+		for (size_t i = 0; i < s->nr_groups; i++)
+			assert_true(!summary_row[id].of_groups || s->group[i].figure[id].why ||
+				isfinite(s->group[i].figure[id].value));
+	}
 	assert_int_equal(process_table_read(run, &t, &out), 0);
 	for (unsigned order = 0; order < NR_ORDERS; order++)
 		process_table_sort(t, order, order % 2);
@@ -75,6 +80,12 @@ static bool ask_everything(const char *path)
 		series_close(series);
 	}
 	q = (struct series_query){.metric = &metric[1], .nr = 3, .per_instance = true};
+	if (series_open(path, &q, &series, &out) >= 0) {
+		while (series_next(series, &point) > 0)
+			;
+		series_close(series);
+	}
+	q = (struct series_query){.metric = group_metric, .nr = 3, .group = "a"};
 	if (series_open(path, &q, &series, &out) >= 0) {
 		while (series_next(series, &point) > 0)
 			;
@@ -119,14 +130,52 @@ static void any_leaving(struct maker *m, uint32_t row, uint32_t id, int64_t now)
 		"read_bytes", any_value(), NULL);
 }
 
+/* Into groups of its own choice, or others from now on. */
+static void any_joining(struct maker *m, uint32_t row, uint32_t id)
+{
+	static const char *const groups[] = {"a", "b", "a\0b", "a\0", "\0", "\xff\0b\0a", "c\0c\0c"};
+	static const size_t len[] = {1, 1, 3, 2, 1, 5, 5};
+	size_t i = any(ARRAY_SIZE(groups) + 2);
+
+	maker_join_in(m, row, id, (int64_t)any(20), (int64_t)any(20), any_value(), any(2),
+		i < ARRAY_SIZE(groups) ? groups[i] : NULL, i < ARRAY_SIZE(groups) ? len[i] : 0);
+}
+
+/* Instances of the other sets, with any reason to be left out or taken for the job's own. */
+static void any_others(struct maker *m, uint32_t *generation, int64_t now)
+{
+	static const char *const key[] = {"apart", "own", "source", "kind", "target"};
+	static const char *const text[] = {
+		"", "1", "match", "command", "a long word that means nothing", "-1"};
+	static const char *const name[] = {"a", "b", "total", "", "\xff\n"};
+
+	for (unsigned set = MAKER_GROUP; set < MAKER_SETS; set++)
+		for (uint32_t row = 0; row < 3; row++) {
+			if (m->table[set].id[row] && any(8) == 0)
+				maker_leave(m, set, row, now);
+			if (!m->table[set].id[row] && any(3) == 0)
+				maker_instance(m, set, row, (*generation)++, name[any(ARRAY_SIZE(name))],
+					key[any(ARRAY_SIZE(key))], text[any(ARRAY_SIZE(text))],
+					key[any(ARRAY_SIZE(key))], text[any(ARRAY_SIZE(text))], NULL);
+			if (m->table[set].id[row])
+				any_cells(m, set, row);
+		}
+}
+
 static void make_world(const char *path)
 {
 	enum { ROWS = 12 };
+	static const char *const meta[] = {"limits.cpus", "0.000001", "limits.memory_bytes",
+		"99999999999999999999", "limits.machine_cpus", "nan", "scheduler.kind", "\xff", "hw.a", "1",
+		"env.b", "\n", NULL};
 	struct maker_options o = {.mode = any(2) ? "attach" : "run",
 		.interval_ns = any_value(),
 		.nr_cpus = any_value(),
-		.start_wall_ns = any_value()};
-	uint32_t id[ROWS] = {0}, next = 1;
+		.start_wall_ns = any_value(),
+		.meta = any(2) ? meta : NULL,
+		.groups = any(2) ? "b\0a" : NULL,
+		.groups_len = 3};
+	uint32_t id[ROWS] = {0}, next = 1, generation = 1;
 	struct maker m;
 	int64_t now = 0;
 
@@ -139,8 +188,9 @@ static void make_world(const char *path)
 			}
 			if (!id[row] && any(3) == 0) {
 				id[row] = next++;
-				maker_join(&m, row, id[row], (int64_t)any(20), (int64_t)any(20), any_value(),
-					any(2));
+				any_joining(&m, row, id[row]);
+			} else if (id[row] && any(9) == 0) {
+				any_joining(&m, row, id[row]);
 			}
 			if (id[row])
 				any_cells(&m, MAKER_PROCESS, row);
@@ -149,6 +199,7 @@ static void make_world(const char *path)
 			maker_join(&m, STORE_NO_ROW, next, any_value(), any_value(), now, any(2));
 			any_leaving(&m, STORE_NO_ROW, next++, now);
 		}
+		any_others(&m, &generation, now);
 		any_cells(&m, MAKER_TREE, 0);
 		any_cells(&m, MAKER_SELF, 0);
 		now += (int64_t)any(3) * (int64_t)any((uint64_t)2 * SECOND);

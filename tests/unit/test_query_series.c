@@ -17,20 +17,6 @@
 
 /* ---- processes ---- */
 
-static struct process_table *table_of(const char *path)
-{
-	struct process_table *t = NULL;
-	struct run *run = NULL;
-	struct buf err;
-
-	buf_init(&err, 1000);
-	assert_int_equal(run_open(&path, 1, &run, &err), 0);
-	assert_int_equal(process_table_read(run, &t, &err), 0);
-	run_close(run);
-	buf_release(&err);
-	return t;
-}
-
 static void test_the_table_of_processes(void **state)
 {
 	struct process_table *t;
@@ -123,37 +109,6 @@ static void test_attached_processes_have_used_what_they_used_since(void **state)
 }
 
 /* ---- series ---- */
-
-static struct series *series_of(const char *metric, const struct series_query *like)
-{
-	struct series_query q = like ? *like : (struct series_query){0};
-	struct series *s = NULL;
-	struct buf err;
-
-	buf_init(&err, 1000);
-	q.metric = &metric;
-	q.nr = 1;
-	if (series_open(file, &q, &s, &err) < 0)
-		fail_msg("%s", (char *)err.data);
-	buf_release(&err);
-	return s;
-}
-
-static void expect_series(
-	const char *metric, const struct series_query *like, const double *expected, size_t nr)
-{
-	struct series *s = series_of(metric, like);
-	struct series_point point;
-
-	for (size_t i = 0; i < nr; i++) {
-		assert_int_equal(series_next(s, &point), 1);
-		if (isnan(expected[i]) ? !isnan(point.value[0])
-				       : !(fabs(point.value[0] - expected[i]) < 1e-9))
-			fail_msg("%s at %zu is %g, not %g", metric, i, point.value[0], expected[i]);
-	}
-	assert_int_equal(series_next(s, &point), 0);
-	series_close(s);
-}
 
 static void test_rates_are_over_the_time_that_passed(void **state)
 {
