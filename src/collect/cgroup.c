@@ -11,11 +11,12 @@
  * SLURM on v1 names the same task task_0 here and task_1 there. Hierarchies in whose root group the job sits
  * say nothing of it, and are left out.
  *
- * A row has several places, tried in order: v2's file, v1's, an older kernel's. All times are kept in
- * nanoseconds as v1 has them; v2's microseconds are multiplied.
+ * A row has several places, of v1, of older kernels and of v2, and is taken from the first that has it. All
+ * times of CPUs are kept in nanoseconds as v1 has them; v2's microseconds are multiplied.
  *
- * Files that cost little and tell of an end (CPU, throttling, memory, kills) are read at every tick;
- * memory.stat, which makes the kernel add up the counters of all CPUs, and the rest every few seconds. */
+ * Files that cost little and tell of an end (CPU, throttling, memory, kills, failed forks) are read at every
+ * tick; memory.stat, which makes the kernel add up the counters of all CPUs, and the rest every few seconds.
+ */
 #include "collect/cgroup_levels.h"
 #include "collect/collector.h"
 
@@ -49,9 +50,9 @@ static const struct metric cgroup_metric[] = {
 	{"cgroup.io.write_bytes",        "Bytes sent to disks for the group.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, "cgroup.io", TIER_MEDIUM, false},
 	{"cgroup.io.read_ops",           "Reads from disks for the group.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"cgroup.io.write_ops",          "Writes to disks for the group.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
-	{"cgroup.pids.current",          "Processes and threads in the group.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
+	{"cgroup.pids.current",          "Processes and threads in the group.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"cgroup.pids.limit",            "Processes and threads that the group may have.", LIMIT, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
-	{"cgroup.pids.max_hits",         "Forks that failed because the group had as many processes as it may.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
+	{"cgroup.pids.max_hits",         "Forks that failed because the group had as many processes as it may.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"cgroup.pressure.cpu.some",     "Time in which some task of the group waited for a CPU.", {0}, SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cgroup.pressure", TIER_MEDIUM, false},
 	{"cgroup.pressure.cpu.full",     "Time in which every task of the group that had work waited for a CPU.", {0}, SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cgroup.pressure", TIER_MEDIUM, false},
 	{"cgroup.pressure.memory.some",  "Time in which some task of the group waited for memory.", {0}, SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, "cgroup.pressure", TIER_MEDIUM, false},
@@ -116,9 +117,9 @@ static const struct source {
 	[V1_IO_BYTES]    = {"blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes", CGROUP_IO, V1, TIER_MEDIUM, DEVICES},
 	[V1_IO_OPS]      = {"blkio.throttle.io_serviced_recursive", "blkio.throttle.io_serviced", CGROUP_IO, V1, TIER_MEDIUM, DEVICES},
 	[IO_STAT]        = {"io.stat", NULL, CGROUP_IO, V2, TIER_MEDIUM, DEVICES},
-	[PIDS_CURRENT]   = {"pids.current", NULL, CGROUP_PIDS, ANY, TIER_MEDIUM, NUMBER},
+	[PIDS_CURRENT]   = {"pids.current", NULL, CGROUP_PIDS, ANY, TIER_TICK, NUMBER},
 	[PIDS_MAX]       = {"pids.max", NULL, CGROUP_PIDS, ANY, TIER_MEDIUM, NUMBER},
-	[PIDS_EVENTS]    = {"pids.events", NULL, CGROUP_PIDS, ANY, TIER_MEDIUM, KEYS},
+	[PIDS_EVENTS]    = {"pids.events", NULL, CGROUP_PIDS, ANY, TIER_TICK, KEYS},
 	[CPU_STALLS]     = {"cpu.pressure", NULL, CGROUP_UNIFIED, V2, TIER_MEDIUM, STALLS},
 	[MEMORY_STALLS]  = {"memory.pressure", NULL, CGROUP_UNIFIED, V2, TIER_MEDIUM, STALLS},
 	[IO_STALLS]      = {"io.pressure", NULL, CGROUP_UNIFIED, V2, TIER_MEDIUM, STALLS},
@@ -198,8 +199,9 @@ static const struct place {
 #define LEVELS_MAX 11
 #define TEXT_SIZE (64 << 10)
 #define MAJORS 4096
-#define ASK_SAMPLES \
-	64 /* so many samples ask whether the job has moved; later ones when the medium tier is due */
+#define EXITING 4 /* PF_EXITING, in the flags of proc/PID/stat */
+/* So many samples ask whether the job has moved; later ones only when the medium tier is due. */
+#define ASK_SAMPLES 64
 
 extern const struct collector collector_cgroup;
 
@@ -552,17 +554,24 @@ static bool has_moved(struct cgroup *s, struct collect_context *ctx)
 	return true;
 }
 
-/* The groups of a dying process are no longer its own: the kernel shows it in the roots of v1. */
+/* From the moment a process begins to end, long before it is a zombie, the kernel shows it in the roots of
+ * v1. */
 static bool is_alive(struct cgroup *s, struct collect_context *ctx, pid_t pid)
 {
 	char path[48];
-	const char *p;
+	const char *p, *end;
+	int64_t flags;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
 	n = env_slurp(ctx->env, path, s->text, sizeof(s->text));
 	p = n < 0 ? NULL : strrchr(s->text, ')');
-	return p && p[1] == ' ' && !strchr("ZXx", p[2]);
+	end = s->text + MAX(n, 0);
+	for (int word = 2; p && word < 9; word++) {
+		p = strchr(p, ' ');
+		p += !!p;
+	}
+	return p && read_number(&p, end, &flags) && !(flags & EXITING);
 }
 
 /* Joins the groups of the job's first process, or of any; later asks only whether it has moved. */
