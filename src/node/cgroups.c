@@ -10,8 +10,8 @@
  * a host, what a container calls /sys/fs/cgroup is another directory. */
 #include "node/cgroups.h"
 
+#include "read/mountinfo.h"
 #include "read/read.h"
-#include "read/textfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,26 +22,11 @@
 static const char *const v1_name[NR_CGROUP_CONTROLLERS] = {
 	"cpu", "cpuacct", "cpuset", "memory", "blkio", "pids", "freezer", NULL};
 
-struct text { /* borrowed */
-	const char *p;
-	size_t len;
-};
-
-struct mount {
-	struct text root, point, controllers;
-	bool v2, writable;
-};
-
-static bool text_is(struct text t, const char *s)
-{
-	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
-}
-
 /* Cuts the text up to `stop` off the front of *rest. */
-static struct text cut(struct text *rest, char stop)
+static struct mount_word cut(struct mount_word *rest, char stop)
 {
 	const char *end = memchr(rest->p, stop, rest->len);
-	struct text head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
+	struct mount_word head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
 	size_t step = head.len + (end ? 1 : 0);
 
 	rest->p += step;
@@ -49,10 +34,10 @@ static struct text cut(struct text *rest, char stop)
 	return head;
 }
 
-static bool list_has(struct text list, const char *word)
+static bool list_has(struct mount_word list, const char *word)
 {
 	while (list.len > 0)
-		if (text_is(cut(&list, ','), word))
+		if (mount_word_is(cut(&list, ','), word))
 			return true;
 	return false;
 }
@@ -60,14 +45,14 @@ static bool list_has(struct text list, const char *word)
 bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
 	size_t *ret_len)
 {
-	struct text rest = {groups, strlen(groups)};
+	struct mount_word rest = {groups, strlen(groups)};
 	bool found = false;
 
 	while (rest.len > 0) {
-		struct text line = cut(&rest, '\n');
-		struct text id = cut(&line, ':');
-		struct text controllers = cut(&line, ':');
-		bool v2 = text_is(id, "0") && controllers.len == 0;
+		struct mount_word line = cut(&rest, '\n');
+		struct mount_word id = cut(&line, ':');
+		struct mount_word controllers = cut(&line, ':');
+		bool v2 = mount_word_is(id, "0") && controllers.len == 0;
 		bool v1 = !v2 && v1_name[controller] && list_has(controllers, v1_name[controller]);
 
 		if ((!v1 && !v2) || line.len == 0 || line.p[0] != '/')
@@ -82,101 +67,41 @@ bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool 
 	return found;
 }
 
-static bool is_octal(const char *p)
-{
-	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' && p[2] <= '7';
-}
-
-/* \ooo back to bytes; false when it does not fit. */
-static bool unescape(struct text t, char *ret, size_t size, size_t *ret_len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < t.len; i++) {
-		char c = t.p[i];
-
-		if (c == '\\' && i + 3 < t.len && is_octal(t.p + i + 1)) {
-			c = (char)((t.p[i + 1] - '0') << 6 | (t.p[i + 2] - '0') << 3 | (t.p[i + 3] - '0'));
-			i += 3;
-		}
-		if (n + 1 >= size)
-			return false;
-		ret[n++] = c;
-	}
-	ret[n] = '\0';
-	*ret_len = n;
-	return true;
-}
-
 /* A cgroup namespace shows what is above its root as /.. : there is no way down from there by names. */
-static bool goes_up(struct text path)
+static bool goes_up(struct mount_word path)
 {
 	while (path.len > 0)
-		if (text_is(cut(&path, '/'), ".."))
+		if (mount_word_is(cut(&path, '/'), ".."))
 			return true;
 	return false;
 }
 
 /* What of the group's path is below the root of the mount; false when the mount does not show the group. */
-static bool below_root(struct text group, const char *root, size_t root_len, struct text *ret)
+static bool below_root(struct mount_word group, const char *root, size_t root_len, struct mount_word *ret)
 {
 	if (root_len == 1 && root[0] == '/')
 		root_len = 0;
 	if (group.len < root_len || memcmp(group.p, root, root_len) != 0)
 		return false;
-	*ret = (struct text){group.p + root_len, group.len - root_len};
-	if (text_is(*ret, "/"))
+	*ret = (struct mount_word){group.p + root_len, group.len - root_len};
+	if (mount_word_is(*ret, "/"))
 		ret->len = 0;
 	return (ret->len == 0 || ret->p[0] == '/') && !goes_up(*ret);
 }
 
-/* "35 31 0:32 /root /point rw,relatime shared:9 - cgroup cgroup rw,memory"; false for other file systems. */
-static bool parse_mount(struct text line, struct mount *ret)
-{
-	struct text field, type;
-
-	for (int i = 0; i < 3; i++)
-		cut(&line, ' ');
-	ret->root = cut(&line, ' ');
-	ret->point = cut(&line, ' ');
-	ret->writable = list_has(cut(&line, ' '), "rw");
-	do
-		field = cut(&line, ' ');
-	while (line.len > 0 && !text_is(field, "-"));
-	type = cut(&line, ' ');
-	ret->v2 = text_is(type, "cgroup2");
-	cut(&line, ' ');
-	ret->controllers = line;
-	return ret->v2 || text_is(type, "cgroup");
-}
-
-/* Another mount on the same point hides it. */
-static bool is_hidden(const struct mount *m, struct text later)
-{
-	while (later.len > 0) {
-		struct text line = cut(&later, '\n'), point = {0};
-
-		for (int i = 0; i < 5; i++)
-			point = cut(&line, ' ');
-		if (point.len == m->point.len && memcmp(point.p, m->point.p, point.len) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* The directory of the group below this mount; false when it does not lead there. */
-static bool make_path(const struct mount *m, struct cgroup_dir *dir, char *path, size_t size, size_t *ret_len)
+static bool make_path(
+	const struct mount *m, const struct cgroup_dir *dir, char *path, size_t size, size_t *ret_len)
 {
-	struct text point = m->point, rest, group = {dir->group, strlen(dir->group)};
+	struct mount_word point = {m->point.p + 1, m->point.len - 1},
+			  group = {dir->group, strlen(dir->group)}, rest;
 	char root[PATH_MAX];
-	size_t root_len;
 
-	if (point.len < 2 || point.p[0] != '/' || !unescape(m->root, root, sizeof(root), &root_len) ||
-		!below_root(group, root, root_len, &rest))
+	if (!mount_unescape(m->root, root, sizeof(root)) || !below_root(group, root, strlen(root), &rest) ||
+		!mount_unescape(point, path, size))
 		return false;
-	point.p++;
-	point.len--;
-	if (!unescape(point, path, size, ret_len) || *ret_len + rest.len >= size)
+	*ret_len = strlen(path);
+	if (*ret_len + rest.len >= size)
 		return false;
 	memcpy(path + *ret_len, rest.p, rest.len);
 	path[*ret_len + rest.len] = '\0';
@@ -192,35 +117,36 @@ struct best {
 
 static void offer(const struct mount *m, struct cgroup_dir *dir, struct best *best)
 {
+	bool writable = list_has(m->options, "rw");
 	char path[PATH_MAX];
 	size_t len, depth;
 
 	if (!make_path(m, dir, path, sizeof(path), &len))
 		return;
 	depth = strlen(path + len);
-	if (dir->found && (depth < best->depth || (depth == best->depth && (best->writable || !m->writable))))
+	if (dir->found && (depth < best->depth || (depth == best->depth && (best->writable || !writable))))
 		return;
-	*best = (struct best){depth, m->writable};
+	*best = (struct best){depth, writable};
 	memcpy(dir->path, path, len + depth + 1);
 	dir->mount_len = len;
 	dir->found = true;
 }
 
-static void offer_all(const struct mount *m, struct cgroups *ret, struct best *best)
+static void offer_all(const struct mount *m, bool v2, struct cgroups *ret, struct best *best)
 {
 	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
 		struct cgroup_dir *dir = &ret->dir[c];
 
-		if (!dir->group[0] || dir->v2 != m->v2 || (!m->v2 && !list_has(m->controllers, v1_name[c])))
-			continue;
-		offer(m, dir, &best[c]);
+		if (dir->group[0] && dir->v2 == v2 && (v2 || list_has(m->super, v1_name[c])))
+			offer(m, dir, &best[c]);
 	}
 }
 
 void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret)
 {
-	struct text mounts = {mountinfo, strlen(mountinfo)};
+	const char *at = mountinfo, *end = mountinfo + strlen(mountinfo);
 	struct best best[NR_CGROUP_CONTROLLERS] = {0};
+	struct mount m;
 
 	memset(ret, 0, sizeof(*ret));
 	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
@@ -231,15 +157,14 @@ void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *re
 		if (cgroup_in_text(groups, c, &dir->v2, &group, &len) && len < sizeof(dir->group))
 			memcpy(dir->group, group, len);
 	}
-	while (mounts.len > 0) {
-		struct text line = cut(&mounts, '\n');
-		struct mount m;
+	while (mountinfo_next(&at, end, &m)) {
+		bool v2 = mount_word_is(m.type, "cgroup2");
 
-		if (!parse_mount(line, &m) || is_hidden(&m, mounts))
+		if ((!v2 && !mount_word_is(m.type, "cgroup")) || mountinfo_is_hidden(mountinfo, end, &m))
 			continue;
-		ret->has_v1 = ret->has_v1 || !m.v2;
-		ret->has_v2 = ret->has_v2 || m.v2;
-		offer_all(&m, ret, best);
+		ret->has_v1 = ret->has_v1 || !v2;
+		ret->has_v2 = ret->has_v2 || v2;
+		offer_all(&m, v2, ret, best);
 	}
 }
 

@@ -27,6 +27,7 @@ static bool parse(const char *p, const char *end, struct mount *ret)
 	ret->device = next_word(&p, end);
 	ret->root = next_word(&p, end);
 	ret->point = next_word(&p, end);
+	ret->options = next_word(&p, end);
 	do {
 		if (p == end)
 			return false;
@@ -34,6 +35,7 @@ static bool parse(const char *p, const char *end, struct mount *ret)
 	} while (!mount_word_is(w, "-"));
 	ret->type = next_word(&p, end);
 	ret->source = next_word(&p, end);
+	ret->super = next_word(&p, end);
 	return ret->point.len && *ret->point.p == '/' && ret->device.len && ret->type.len;
 }
 

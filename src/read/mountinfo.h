@@ -12,7 +12,8 @@ struct mount_word {
 struct mount {
 	int64_t id;		  /* what fdinfo calls mnt_id */
 	struct mount_word device; /* "254:0": of the file system, whichever part of it is mounted */
-	struct mount_word root, point, type, source;
+	struct mount_word root, point, options, type, source;
+	struct mount_word super; /* options of the file system; a v1 control group's controllers */
 };
 
 /* Takes the next line that is a mount off the text; false at its end. */
