@@ -19,7 +19,8 @@ static void test_disks_of_a_server(void **state)
 {
 	static const char *const counted[] = {
 		"nvme0n1", "dm-1", "sda", "sdb", "nvme2n1", "nvme3c1n1", "cciss/c0d0", "odd\xff%s\x1b"};
-	static const char *const apart[] = {"dm-0", "md127", "nvme2c0n1", "loop0", "zram0", "zd0"};
+	static const char *const apart[] = {
+		"dm-0", "md127", "nvme2c0n1", "loop0", "zram0", "zd0", "cciss/c1d0"};
 	struct env *env = film_of("machines", "disk-server");
 	struct trouble why = {0};
 	struct lab lab;
@@ -120,6 +121,8 @@ static void test_disks_come_and_go(void **state)
 	assert_int_equal(value(&lab, "loop0", "disk.read.ops"), 5);
 	assert_non_null(strstr(about_of(&lab, "loop0"), "apart="));
 	assert_int_equal(rows(&lab), 4);
+	turn(env, &lab, 6, 0);
+	assert_int_equal(rows(&lab), 0);
 	lab_release(&lab);
 	env_free(env);
 }

@@ -28,7 +28,8 @@ static void test_mountinfo(void **state)
 		"37 35 98:1 / / rw - xfs /dev/sda rw\n"
 		"x\n38\n39 1 98:2 / relative rw - xfs a rw\n40 1 98:3 / /no-dash rw xfs a rw\n"
 		"41 1 0:9 / /net rw - fuse.sshfs a rw\n42 1 0:10 / /net/local rw - tmpfs a rw\n"
-		"43 1 98:4 / /mnt\\0402/deep rw - xfs a rw\n44 1 98:5 / /cut rw - xfs";
+		"43 1 98:4 / /mnt\\0402/deep rw - xfs a rw\n"
+		"45 1 98:6 / /over rw - xfs a rw\n46 1 98:7 / /over rw - xfs a rw\n44 1 98:5 / /cut rw - xfs";
 	const char *p = text, *end = text + sizeof(text) - 1;
 	char word[64];
 	struct mount m;
@@ -49,7 +50,7 @@ static void test_mountinfo(void **state)
 	assert_string_equal(word, "/a\\04");
 	while (mountinfo_next(&p, end, &m))
 		nr++;
-	assert_int_equal(nr, 4);
+	assert_int_equal(nr, 6);
 
 	assert_true(mountinfo_find_path(text, end, "/mnt 2/x", &m));
 	assert_int_equal(m.id, 36);
@@ -60,6 +61,11 @@ static void test_mountinfo(void **state)
 	assert_true(mountinfo_find_path(text, end, "/mnt", &m));
 	assert_int_equal(m.id, 37);
 	assert_false(mountinfo_is_remote(text, end, &m));
+	assert_true(mountinfo_find_path(text, end, "/over/x", &m));
+	assert_int_equal(m.id, 46);
+	assert_false(mountinfo_is_hidden(text, end, &m));
+	assert_true(mountinfo_find_id(text, end, 45, &m));
+	assert_true(mountinfo_is_hidden(text, end, &m));
 	assert_true(mountinfo_find_id(text, end, 42, &m));
 	assert_true(mountinfo_is_remote(text, end, &m));
 	assert_true(mountinfo_find_id(text, end, 41, &m));
@@ -290,6 +296,26 @@ static void test_nfs_mounts(void **state)
 	env_free(env);
 }
 
+/* The job is found only later: then its mounts are those of its first process. */
+static void test_nfs_of_a_job_that_comes(void **state)
+{
+	struct env *env = film_of("machines", "storage-client");
+	struct lab lab;
+
+	(void)state;
+	lab_open(&lab, env, "nfs");
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(value(&lab, "/ours", "nfs.read.bytes"), 4);
+	assert_int_equal(availability(&lab, "nfs.ops"), ABSENT);
+	assert_int_equal(rows(&lab), 1);
+	lab.feed.root = 100;
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(row_of(&lab, "/ours"), -1);
+	assert_int_equal(rows(&lab), 4);
+	lab_release(&lab);
+	env_free(env);
+}
+
 static void test_lustre_mounts(void **state)
 {
 	struct env *env = film_of("machines", "storage-client");
@@ -491,6 +517,7 @@ int main(void)
 		cmocka_unit_test(test_another_namespace),
 		cmocka_unit_test(test_rounds_are_bounded),
 		cmocka_unit_test(test_nfs_mounts),
+		cmocka_unit_test(test_nfs_of_a_job_that_comes),
 		cmocka_unit_test(test_lustre_mounts),
 		cmocka_unit_test(test_clients_come_and_go),
 		cmocka_unit_test(test_lustre_of_a_user),
