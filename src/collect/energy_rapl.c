@@ -56,7 +56,7 @@ static void add_zone(struct zones *z, const char *name, bool nested)
 	struct zone new = {.nested = nested};
 	size_t i;
 
-	if (!is_zone(name, z->type) || z->nr == ZONES_MAX || find_zone(z, name))
+	if (!is_zone(name, z->type) || z->nr == ZONES_MAX)
 		return;
 	memcpy(new.name, name, strlen(name));
 	memcpy(new.parent, name, strlen(name));

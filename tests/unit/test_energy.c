@@ -193,6 +193,41 @@ static void test_counters_start_anew(void **state)
 	"\n"
 #define DENIED(dir) "error sys/class/powercap/" dir "/energy_uj open EACCES\n"
 
+/* A counter beyond its own range is no reason to count backwards. */
+static void test_a_range_that_is_wrong(void **state)
+{
+	static struct lab lab;
+
+	(void)state;
+	open_machine(&lab,
+		film_text(ZONE("intel-rapl:0", "package-0",
+			"5000") "file sys/class/powercap/intel-rapl:0/max_energy_range_uj\n|1000\n"
+				"frame 1\nfile sys/class/powercap/intel-rapl:0/energy_uj\n|400\nframe 2\n"));
+	turn(&lab, 1);
+	assert_int_equal(value(&lab, "package-0", "energy.used"), 5400);
+	close_machine(&lab);
+}
+
+/* Nothing can be read at the start: the first of the ladder is waited for, and is not joined by the others.
+ */
+static void test_meters_that_answer_late(void **state)
+{
+	static struct lab lab;
+
+	(void)state;
+	open_machine(&lab,
+		film_text(ZONE("intel-rapl:0", "package-0", "1") ZONE("intel-rapl:1", "psys",
+			"20") "error sys/class/powercap/intel-rapl:0/energy_uj read EIO\n"
+			      "error sys/class/powercap/intel-rapl:1/energy_uj read EIO\n"
+			      "frame 1\n" ZONE("intel-rapl:0", "package-0", "1")
+				      ZONE("intel-rapl:1", "psys", "20")));
+	assert_int_equal(value(&lab, "package-0", "energy.used"), INVALID);
+	turn(&lab, 1);
+	assert_int_equal(node_sum(&lab, "energy.used"), 1);
+	assert_true(is_apart(&lab, "psys"));
+	close_machine(&lab);
+}
+
 static void test_what_only_root_may_read(void **state)
 {
 	static struct lab lab;
@@ -330,10 +365,13 @@ static void test_a_battery_in_amperes(void **state)
 
 	(void)state;
 	open_machine(&lab,
-		film_text(BATTERY("Charging", "2000000") "frame 1\n" BATTERY(
-			"Discharging", "-500000") "frame 2\n"));
+		film_text("file sys/class/power_supply/mouse/type\n|Battery\n"
+			  "file sys/class/power_supply/mouse/scope\n|Device\n"
+			  "file sys/class/power_supply/mouse/energy_now\n|9\n" BATTERY("Charging",
+				  "2000000") "frame 1\n" BATTERY("Discharging", "-500000") "frame 2\n"));
 	/* Nothing else measures this machine, so it counts: while it gives. */
 	assert_string_equal(about(&lab, "BAT1"), "source=battery;");
+	assert_int_equal(nr_instances(&lab), 1);
 	assert_int_equal(value(&lab, "BAT1", "energy.power"), INVALID);
 	assert_int_equal(value(&lab, "BAT1", "energy.battery"), 48000000 * INT64_C(3600));
 	turn(&lab, 1);
@@ -413,6 +451,13 @@ static void test_fast_and_slow(void **state)
 	for (uint32_t i = 0; i < lab.table.nr_touched; i++)
 		assert_true(lab.table.touched[i] != (uint32_t)row_of(&lab, "power_meter/power1"));
 	close_machine(&lab);
+
+	/* Zones and sockets, but not each core by itself. */
+	open_machine(&lab, film_of("machines", "amd-server"));
+	lab.ctx.medium = false;
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(lab.table.nr_touched, 4 + 2);
+	close_machine(&lab);
 }
 
 static void test_what_is_not_recorded_is_not_opened(void **state)
@@ -488,6 +533,8 @@ int main(void)
 		cmocka_unit_test(test_a_cray_node),
 		cmocka_unit_test(test_counters_pass_their_range),
 		cmocka_unit_test(test_counters_start_anew),
+		cmocka_unit_test(test_a_range_that_is_wrong),
+		cmocka_unit_test(test_meters_that_answer_late),
 		cmocka_unit_test(test_what_only_root_may_read),
 		cmocka_unit_test(test_psys_where_the_packages_are_denied),
 		cmocka_unit_test(test_dies_and_odd_zones),

@@ -219,6 +219,17 @@ static void test_cpus_of_a_policy_come_and_go(void **state)
 	close_machine(&lab);
 }
 
+static void test_a_policy_with_a_cpu_that_is_offline(void **state)
+{
+	static struct lab lab;
+
+	(void)state;
+	open_machine(&lab, "frequency", film_text(ONLINE("0") POLICY("0", "0 1", "1000")));
+	assert_int_equal(nr_instances(&lab), 1);
+	assert_int_equal(value(&lab, "cpu0", "freq.current"), 1000);
+	close_machine(&lab);
+}
+
 static void test_cpus_of_cpuinfo_come_and_go(void **state)
 {
 	static struct lab lab;
@@ -513,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_slow_sensors_take_turns),
 		cmocka_unit_test(test_frequencies),
 		cmocka_unit_test(test_cpus_of_a_policy_come_and_go),
+		cmocka_unit_test(test_a_policy_with_a_cpu_that_is_offline),
 		cmocka_unit_test(test_cpus_of_cpuinfo_come_and_go),
 		cmocka_unit_test(test_frequencies_that_take_a_sleep),
 		cmocka_unit_test(test_256_cpus),
