@@ -400,14 +400,14 @@ unsigned account_lines(const struct account *a)
 	return 1 + a->living.group.nr;
 }
 
-/* Everything in the line is the command's, of which the kernel has kept a total. */
+/* Everybody in the line is the command's, of which the kernel has kept a total. */
 static bool is_all_counted(const struct account *a, unsigned line)
 {
 	unsigned command = (unsigned)a->lines.command;
 
-	if (!a->facts.has_cgroup)
+	if (!a->facts.has_cgroup || (line && line != command))
 		return false;
-	return command ? line == command || (!line && account_lines(a) == 2) : !line;
+	return a->living.line[line].seen == a->living.line[command].seen;
 }
 
 static bool is_lower_bound(const struct account *a, unsigned line)

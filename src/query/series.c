@@ -219,12 +219,27 @@ static double name_fold(struct series *s, struct series_part *c, unsigned name)
 	return fold_end(&f, c->name[name].fold) + (counter && !f.has_total ? steady->kept : 0);
 }
 
+/* What was used by the tick that waits. */
+static double amount_settle(struct series_part *c, bool has_next)
+{
+	double now = expr_value(&c->expr, c->before, NULL), next = expr_value(&c->expr, c->now, NULL);
+
+	if (isnan(now))
+		return NAN;
+	if (has_next && !isnan(next))
+		now = MIN(now, next);
+	c->reached = isnan(c->reached) ? now : MAX(c->reached, now);
+	return c->reached;
+}
+
 /* The value of the tick that waits, in the light of the one after it (if there is one and nothing was lost).
  */
 static double column_settle(struct series *s, struct series_part *c, bool has_next)
 {
 	double argument[EXPR_RATES], next[EXPR_RATES], rate[EXPR_RATES];
 
+	if (c->cumulative)
+		return amount_settle(c, has_next);
 	expr_arguments(&c->expr, c->before, argument);
 	expr_arguments(&c->expr, c->now, next);
 	for (unsigned i = 0; i < c->expr.nr_rates; i++) {

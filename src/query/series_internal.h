@@ -38,6 +38,8 @@ struct series_part { /* a column: an expression over metrics */
 	/* AT_FOLD: this tick and the one before, which waits for it */
 	double now[EXPR_NAMES], before[EXPR_NAMES];
 	struct grown whole[EXPR_RATES];
+	bool cumulative; /* an amount that was used: it never falls */
+	double reached;	 /* NAN: nothing yet */
 };
 
 struct series_instance {

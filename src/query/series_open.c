@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SLOW_WINDOW_NS (INT64_C(9) * NSEC_PER_SEC / 2)
@@ -97,6 +98,8 @@ static int column_init(struct series *s, struct series_part *c, const char *name
 			.name = d->name, .help = d->help, .unit = d->unit, .per_second = d->per_second};
 		c->at = d->at;
 		c->fold = d->fold;
+		c->cumulative = d->at == AT_FOLD && d->kind == KIND_COUNTER;
+		c->reached = NAN;
 		text = d->expression;
 	} else {
 		suggest(schema, name, reterr);

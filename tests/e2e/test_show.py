@@ -47,6 +47,8 @@ CONTRACT = {
         "mean_cores": NUMBER,
         "peak_cores": NUMBER,
         "observed_ratio": NUMBER,
+        "of_allocation_ratio": NUMBER,
+        "of_node_ratio": NUMBER,
     },
     "memory": {
         "peak_rss_bytes": int,
@@ -61,6 +63,12 @@ CONTRACT = {
         "peak_swap_bytes": int,
         "peak_swap_at_s": NUMBER,
         "max_process_hwm_bytes": int,
+        "max_process_rss_bytes": int,
+        "max_process_pss_bytes": int,
+        "max_process_uss_bytes": int,
+        "of_allocation_ratio": NUMBER,
+        "of_node_ratio": NUMBER,
+        "ratio_view": str,
     },
     "io": {
         "read_bytes": int,
@@ -72,12 +80,38 @@ CONTRACT = {
     },
     "faults": {"major": int, "minor": int},
     "switches": {"voluntary": int, "involuntary": int},
-    "processes": {"seen": int, "peak": int, "unsampled": int},
+    "processes": {"seen": int, "peak": int, "unsampled": int, "active_s": NUMBER},
     "threads": {"peak": int},
     "fds": {"peak": int},
+    "limits": {
+        "cpus": NUMBER,
+        "cpus_source": str,
+        "memory_bytes": int,
+        "memory_source": str,
+        "machine_cpus": int,
+        "machine_memory_bytes": int,
+    },
+    "network": {"rx_bytes": int, "tx_bytes": int, "rx_packets": int, "tx_packets": int},
+    "interconnect": {"rx_bytes": int, "tx_bytes": int, "rx_packets": int, "tx_packets": int},
+    "disk": {"read_bytes": int, "write_bytes": int},
+    "energy": {"node_joules": NUMBER, "mean_watts": NUMBER, "source": str},
+    "cgroup": {"path": str, "peak_bytes": int, "oom_kills": int, "throttled_s": NUMBER},
+    "scheduler": {"kind": str, "job_id": str, "found_by": str},
+    "hardware": {},
+    "environment": {},
+    "groups": {},
     "self": {"cpu_s": NUMBER, "cpu_percent": NUMBER, "peak_rss_bytes": int},
     "complete": bool,
     "unavailable": dict,
+}
+
+# A group has the shapes of the whole, and its own reasons.
+GROUP = {
+    "kind": str,
+    "target": str,
+    "with_children": bool,
+    "unavailable": dict,
+    **{name: CONTRACT[name] for name in ("cpu", "memory", "io", "faults", "switches", "processes", "threads", "fds")},
 }
 
 
@@ -192,6 +226,97 @@ def test_what_was_not_recorded_is_null_with_its_reason(tmp_path):
     assert list(contract_breaches(summary)) == []
     assert summary["memory"]["peak_pss_bytes"] is None
     assert summary["unavailable"]["memory.peak_pss_bytes"]
+
+
+def test_limits_and_hardware(busy):
+    summary = show(busy)
+    limits, cpu, memory = summary["limits"], summary["cpu"], summary["memory"]
+    assert 0 < limits["cpus"] <= limits["machine_cpus"]
+    assert limits["cpus"] <= len(os.sched_getaffinity(0))
+    assert 0 < limits["memory_bytes"] <= limits["machine_memory_bytes"]
+    assert cpu["of_allocation_ratio"] == pytest.approx(cpu["mean_cores"] / limits["cpus"])
+    assert cpu["of_node_ratio"] == pytest.approx(cpu["mean_cores"] / limits["machine_cpus"])
+    assert memory["of_allocation_ratio"] == pytest.approx(memory[memory["ratio_view"]] / limits["memory_bytes"])
+    assert memory["of_node_ratio"] == pytest.approx(memory[memory["ratio_view"]] / limits["machine_memory_bytes"])
+    assert summary["hardware"]["kernel"] == os.uname().release
+    assert summary["groups"] == {}
+
+
+# ---- groups ----
+
+# Tools by the last word of their command lines: each burns so many ms of CPU and writes so many bytes.
+TOOL = r"""
+import os, sys, time
+end = time.process_time() + int(sys.argv[1]) / 1000
+while time.process_time() < end: pass
+with open(os.devnull, "wb") as f: f.write(b"x" * int(sys.argv[2]))
+time.sleep(0.1)
+"""
+
+
+@pytest.fixture(scope="module")
+def tools(tmp_path_factory):
+    """Two tools, three and two instances, as `--also match:` finds them among the command's own processes."""
+    recording = tmp_path_factory.mktemp("tools") / "tools.tacho"
+    driver = "\n".join(
+        f"{sys.executable} -c '{TOOL}' {ms} {size} tacho-test-{name} &"
+        for name, ms, size in [("grind", 150, 100_000), ("sieve", 50, 5_000)] * 2 + [("grind", 100, 100_000)]
+    )
+    done = record(["sh", "-c", driver + "\nwait"], "-q", "-i", "10ms",
+                  "--also", "match:tacho-test-(grind|sieve)$", output=recording)
+    assert done.returncode == 0, done.stderr
+    return recording
+
+
+def test_groups(tools):
+    summary = show(tools)
+    assert list(contract_breaches(summary)) == []
+    assert set(summary["groups"]) == {"sh", "grind", "sieve"}
+    for name, group in summary["groups"].items():
+        assert list(contract_breaches(group, GROUP)) == [], name
+        assert group["kind"] == ("command" if name == "sh" else "match")
+        # Whoever is in a group is in the whole, once.
+        assert group["cpu"]["total_s"] <= summary["cpu"]["total_s"] + 1e-6
+        assert group["memory"]["peak_rss_bytes"] <= summary["memory"]["peak_rss_bytes"]
+    grind, sieve = (summary["groups"][name] for name in ("grind", "sieve"))
+    # Children of the shell are matched in the moment between fork and exec by nothing, and after it by their names.
+    assert grind["processes"]["seen"] == 3
+    assert sieve["processes"]["seen"] == 2
+    assert grind["cpu"]["total_s"] >= 0.35
+    assert grind["io"]["write_chars"] >= 300_000
+    assert 10_000 <= sieve["io"]["write_chars"] < 100_000
+    assert grind["memory"]["max_process_rss_bytes"] <= grind["memory"]["peak_rss_bytes"]
+
+
+def test_the_sum_over_tools_is_the_sum_over_their_processes(tools):
+    processes = json.loads(run("show", "--processes", "--json", tools).stdout)["processes"]
+    for name, group in show(tools)["groups"].items():
+        if group["kind"] != "match":
+            continue
+        members = [process for process in processes if name in process["groups"]]
+        assert len(members) == group["processes"]["seen"]
+        # A process brings along what it used before the exec that gave it its name; a group does not have that.
+        assert group["cpu"]["total_s"] == pytest.approx(sum(p["cpu_s"] for p in members), abs=0.03)
+
+
+def test_series_of_a_group(tools):
+    points = json.loads(run("show", "--series", "group.cpu,proc.mem.rss,group.processes", "--group", "grind", "--json",
+                            tools).stdout)["recordings"][0]["points"]
+    group = show(tools)["groups"]["grind"]
+    used = [point[1] for point in points if point[1] is not None]
+    assert used == sorted(used)
+    assert used[-1] == pytest.approx(group["cpu"]["total_s"], abs=0.03)
+    assert max(point[2] for point in points) == group["memory"]["peak_rss_bytes"]
+    assert max(point[3] or 0 for point in points) == group["processes"]["peak"]
+
+
+def test_groups_in_words(tools):
+    text = "\n".join(lines_of(tools))
+    assert re.search(r"^  groups   name +procs +cpu", text, re.M)
+    assert re.search(r"^ {11}grind +3 ", text, re.M)
+    table = lines_of("--processes", tools)
+    assert "GROUPS" in table[0]
+    assert sum("grind" in line for line in table) >= 3
 
 
 # ---- several ----
@@ -329,6 +454,9 @@ def test_series_of_one_process_and_of_each(busy):
     (["--csv"], "--csv"),
     (["--json", "--csv", "--processes"], "--json"),
     (["--rate"], "--series"),
+    (["--group", "grind"], "--series"),
+    (["--series", "proc.mem.rss", "--group", "nobody"], "no group 'nobody'"),
+    (["--series", "group.cores"], "say which with --group"),
     (["--processes", "--series", "proc.mem.rss"], "two questions"),
 ])
 def test_wrong_questions(busy, words, message):

@@ -308,6 +308,7 @@ static void test_children_pass_to_their_parents_in_the_group(void **state)
 	assert_near(value(group_of(s, "job"), FIG_PEAK_CORES), 1.1);
 	assert_string_equal(group_of(s, "job")->cpu_source, "rusage");
 	summary_free(s);
+	expect_series("group.cpu", &(struct series_query){.group = "job"}, (double[]){1.1, 2.2, 2.2}, 3);
 }
 
 static void test_the_kernels_total_is_the_commands(void **state)
