@@ -294,6 +294,10 @@ static void test_children_pass_to_their_parents_in_the_group(void **state)
 	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("job"));
 	set_cpu(&m, 0, 100);
 	set_cpu(&m, 1, 1000);
+	for (uint32_t row = 0; row < 2; row++) {
+		maker_set(&m, row, "proc.cpu.children_user", 0);
+		maker_set(&m, row, "proc.cpu.children_system", 0);
+	}
 	maker_tick(&m, SECOND);
 	/* Read before it ended, its parent after that: for one tick it is there twice. */
 	set_cpu(&m, 1, 2000);
