@@ -147,6 +147,34 @@ class Tacho:
         peak = peak_rss_bytes(process.pid)
         return self.finish(file, process, herd), peak
 
+    def collectors(self, herd, interval_s, seconds):
+        """With everything on, ns per tick in each collector, as the recording itself has it; of those that are not on
+        this machine None."""
+        file, process = self.attach(herd, interval_s, seconds, ["-m", "all"])
+        process.wait()
+        done = subprocess.run([self.binary, "debug", "dump", str(file)], capture_output=True, text=True, check=False)
+        if process.returncode or done.returncode:
+            raise Trouble(f"tacho attach -m all: {done.stderr.strip()}")
+        names, first, last, sets = {}, None, None, []
+        for line in map(json.loads, done.stdout.splitlines()):
+            if line["type"] == "schema":
+                sets = line["sets"]
+                account = next(i for i, one in enumerate(sets) if one["domain"] == "collector")
+            elif line["type"] == "instance" and line["set"] == account:
+                names[line["row"]] = dict(line["pairs"])["name"]
+            elif line["type"] == "tick":
+                cells = {row["row"]: row["cells"][0] for row in line["rows"] if row["set"] == account}
+                if cells:
+                    first = first or {"number": line["number"], "cells": cells}
+                    last = {"number": line["number"], "cells": {**(last["cells"] if last else {}), **cells}}
+        if not last or last["number"] == first["number"]:
+            raise Trouble(f"{seconds} s are too short for an account by collector")
+        file.unlink()
+        ticks = last["number"] - first["number"]
+        absent = {one["name"] for one in sets if all(m["availability"] != "available" for m in one["metrics"])}
+        spent = {name: (last["cells"][row] - first["cells"].get(row, 0)) / ticks for row, name in names.items()}
+        return {name: None if name in absent else ns for name, ns in spent.items()}
+
     def growth(self, herds, interval_s, seconds, settle_s=2.5):
         """Bytes the recordings of several herds grow by per tick, all recorded at once."""
         running = [self.attach(herd, interval_s, seconds + settle_s + 1.5) for herd in herds]

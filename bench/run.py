@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The cost of recording, measured in one run against the floor and against psutil.
 
-    bench/run.py [--quick] [--json] [--tacho FILE] [--doc FILE]
+    bench/run.py [--quick | --collectors] [--json] [--tacho FILE] [--doc FILE]
 
 Prints the recorder's CPU per process and tick for trees of 10 to 5,000 processes beside a bare loop that only reads
 the same files and beside psutil reading the same metrics, and then each goal with the measured ratio and a verdict.
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP = "all running", "40 % running", "5 % running", "all asleep"
 ACTIVE_PERCENT = {RUNNING: 100, LIVELY: 40, MOSTLY_ASLEEP: 5, ASLEEP: 0}
 FAST = ["--budget", "100", "-m", "-smaps"]  # without the tier of page-table walks, which has a budget of its own
-DOC_BEGIN, DOC_END = "<!-- measured: begin -->", "<!-- measured: end -->"
+DOC_MARK = "<!-- {}: {} -->"  # what is measured, and begin or end
 
 # Processes, mix, seconds between ticks, seconds of a window of the bare loop and of the recorder, rounds. The recorder
 # reads status every 5 s and looks at sleepers every 10 s: from 1,000 processes on its windows hold one such tick.
@@ -55,7 +55,7 @@ class Bench:
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
         self.tacho = lab.Tacho(options.tacho, folder)
-        self.costs, self.goals, self.facts = [], [], []
+        self.costs, self.goals, self.facts, self.by_collector = [], [], [], {}
 
     def say(self, text):
         if not self.options.json:
@@ -181,9 +181,18 @@ class Bench:
         self.goal("time added to /bin/true", wall, " ms", 3, strict=True)
         self.fact("CPU added to /bin/true", cpu, " ms")
 
+    def collectors(self):
+        """What is read every five seconds is in it twice."""
+        self.say("  everything on, by collector")
+        with self.herd(100, LIVELY, 0.1) as herd:
+            self.by_collector = self.tacho.collectors(herd, 0.1, 11)
+
     def run(self):
         start = time.monotonic()
         lab.compile_tools(self.folder)
+        if self.options.collectors:
+            self.collectors()
+            return {"machine": lab.describe_machine(), "busy": lab.busy_share(), "collectors": self.by_collector}
         busy = [lab.busy_share()]
         forks = lab.forks_so_far()
         for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
@@ -196,9 +205,10 @@ class Bench:
         self.startup()
         self.ticks()
         self.sizes()
+        self.collectors()
         return {"machine": lab.describe_machine(), "quick": self.options.quick, "busy": max(busy),
                 "seconds": round(time.monotonic() - start), "costs": self.costs, "goals": self.goals,
-                "facts": self.facts}
+                "facts": self.facts, "collectors": self.by_collector}
 
 
 def number(value):
@@ -217,6 +227,10 @@ def table(head, rows):
     return "\n".join([line(head), rule, *map(line, rows)])
 
 
+def state_of(result):
+    return f"busy with other things: {result['busy']:.0%}" + (", too much for times" if result["busy"] > 0.15 else "")
+
+
 def render(result):
     costs = table(
         ["processes", "interval", "tacho", "bare loop", "ratio", "psutil", "+ tree", "ratio", "with PSS/USS"],
@@ -228,21 +242,33 @@ def render(result):
                    for g in result["goals"]])
     facts = table(["also", "measured"], [[f["what"], number(f["value"]) + f["unit"]] for f in result["facts"]])
     kind = "quick run" if result["quick"] else "full run"
-    busy = f"busy with other things: {result['busy']:.0%}" + (", too much for times" if result["busy"] > 0.15 else "")
-    return (f"{result['machine']}, {kind} of {result['seconds']} s, {busy}\n\n"
+    return (f"{result['machine']}, {kind} of {result['seconds']} s, {state_of(result)}\n\n"
             f"CPU microseconds per process and tick:\n\n{costs}\n\n{goals}\n\n{facts}\n")
 
 
-def write_doc(path, text):
+def render_collectors(result):
+    """The dearest first; those that this machine has nothing for in a line below."""
+    spent = sorted(((ns, name) for name, ns in result["collectors"].items() if ns is not None), reverse=True)
+    total = sum(ns for ns, _ in spent)
+    rows = [[name, number(ns / 1e3), f"{ns / total:.1%}"] for ns, name in spent]
+    absent = sorted(name for name, ns in result["collectors"].items() if ns is None)
+    return (f"{result['machine']}, 100 processes, {LIVELY}, 10 Hz, `-m all`, {state_of(result)}\n\n"
+            + table(["collector", "µs per tick", "share"], [*rows, ["all", number(total / 1e3), "100%"]])
+            + (f"\n\nNothing to read on this machine: {', '.join(absent)}.\n" if absent else "\n"))
+
+
+def write_doc(path, what, text):
+    begin, end = DOC_MARK.format(what, "begin"), DOC_MARK.format(what, "end")
     old = path.read_text(encoding="utf-8")
-    before, rest = old.split(DOC_BEGIN)
-    after = rest.split(DOC_END)[1]
-    path.write_text(f"{before}{DOC_BEGIN}\n\n{text}\n{DOC_END}{after}", encoding="utf-8")
+    before, rest = old.split(begin)
+    after = rest.split(end)[1]
+    path.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(description="the cost of recording, beside the floor and beside psutil")
     parser.add_argument("--quick", action="store_true", help="under a minute; rougher, and without 5,000 processes")
+    parser.add_argument("--collectors", action="store_true", help="only the cost by collector with everything on")
     parser.add_argument("--json", action="store_true", help="the numbers for programs")
     parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
     parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
@@ -256,9 +282,12 @@ def main():
         except lab.Trouble as trouble:
             print(f"bench: {trouble}", file=sys.stderr)
             return 1
-    print(json.dumps(result, indent=2) if options.json else render(result))
-    if options.doc:
-        write_doc(options.doc, render(result))
+    parts = {"by collector": render_collectors(result)}
+    if not options.collectors:
+        parts = {"measured": render(result), **parts}
+    print(json.dumps(result, indent=2) if options.json else "\n".join(parts.values()))
+    for what, text in parts.items() if options.doc else ():
+        write_doc(options.doc, what, text)
     return 0
 
 
