@@ -576,6 +576,11 @@ static void test_launcher(void **state)
 	check_open("variable PBS_JOBID=7\nlink proc/self 14\n" INIT BESIDE PROCESS(
 			   14, "tacho", 10, 14, 5, "tacho", ""),
 		NULL, 0, "launcher", "10 11 12 13 ");
+	/* Up to what another user runs, as a service of the node may. */
+	check_open("variable PBS_JOBID=7\nlink proc/self 14\n" INIT PROCESS(5, "agent", 1, 5, 0, "agent", "")
+			   PROCESS(10, "run.sh", 5, 10, 5, "run.sh", "")
+				   PROCESS(14, "tacho", 10, 14, 5, "tacho", ""),
+		NULL, 0, "launcher", "10 ");
 	/* ... but not for a job that we are not in. */
 	check_open("variable PBS_JOBID=7\nlink proc/self 14\n" INIT BESIDE PROCESS(
 			   14, "tacho", 10, 14, 5, "tacho", ""),
@@ -589,7 +594,7 @@ static void test_launcher(void **state)
 static void test_hidden(void **state)
 {
 #define MOUNT "file proc/self/mountinfo\n|30 23 0:26 / /cg rw - cgroup2 cgroup2 rw\nlink proc/self 14\n"
-#define OWN PROCESS(14, "tacho", 1, 14, 5, "tacho", "")
+#define OWN PROCESS(14, "renamed", 1, 14, 5, "renamed", "")
 	(void)state;
 	/* A PBS job that is on this node, and whose processes' environments we may not read. */
 	check_open("link proc/self 14\nfile var/spool/pbs/aux/7.head\n|n1\n" INIT OWN, "7.head", -EACCES,
@@ -662,6 +667,22 @@ static void test_long_environments(void **state)
 		check_open(text, "9", -ESRCH, NULL, NULL);
 		check_open(text, "6", 0, "environment", "20 ");
 	}
+}
+
+/* What looks like a variable in the midst of one that is longer than two of our readings. */
+static void test_text_within_a_long_variable(void **state)
+{
+	static char text[100000];
+	size_t n = (size_t)snprintf(text, sizeof(text),
+		"link proc/self 14\n" INIT OWN "file proc/20/comm\n|x\nfile proc/20/stat\n|20 (x) S 1 20 20\n"
+		"file proc/20/environ\n:");
+
+	(void)state;
+	memset(text + n, 'B', 2 * 32767);
+	n += 2 * 32767;
+	snprintf(text + n, sizeof(text) - n, "SLURM_JOB_ID=9\\x00\n:SLURM_JOB_ID=7\\x00\n");
+	check_open(text, "9", -ESRCH, NULL, NULL);
+	check_open(text, "7", 0, "environment", "20 ");
 }
 
 /* ---- scontrol itself ---- */
@@ -737,7 +758,7 @@ static void test_scontrol_floods_and_hangs(void **state)
 	assert_int_equal(scontrol_start(&s, "7"), 0);
 	assert_int_equal(scontrol_answer(s, 0, &text, &len), 0);
 	assert_int_equal(scontrol_answer(s, 10, &text, &len), 0);
-	scontrol_end(s); /* also ends what it has started */
+	scontrol_end(s);
 	/* Its output ends, but it does not. */
 	make_scontrol("echo 1 7; exec >&-; sleep 1000");
 	assert_int_equal(scontrol_start(&s, "7"), 0);
@@ -746,6 +767,40 @@ static void test_scontrol_floods_and_hangs(void **state)
 	scontrol_end(s);
 	assert_null(scontrol_end(NULL));
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+static bool lives(int pid)
+{
+	char path[64], text[256] = "";
+	const char *state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	state = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	fclose(f);
+	return state && state[2] != 'Z' && state[2] != 'X';
+}
+
+static void test_scontrol_ends_with_all_it_started(void **state)
+{
+	struct scontrol *s = NULL;
+	const char *text;
+	size_t len;
+	int pid = 0;
+
+	(void)state;
+	make_scontrol("sleep 1000 >/dev/null & echo $!; exec >&-; wait");
+	assert_int_equal(scontrol_start(&s, "7"), 0);
+	assert_int_equal(scontrol_answer(s, 30000, &text, &len), 1);
+	for (size_t i = 0; i < len && text[i] != '\n'; i++)
+		pid = 10 * pid + text[i] - '0';
+	scontrol_end(s);
+	assert_true(pid > 1);
+	while (lives(pid)) /* the runner ends a test that hangs */
+		usleep(1000);
 }
 
 static void test_scontrol_takes_too_long(void **state)
@@ -822,8 +877,10 @@ int main(void)
 		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_many_processes),
 		cmocka_unit_test(test_long_environments),
+		cmocka_unit_test(test_text_within_a_long_variable),
 		cmocka_unit_test(test_scontrol_answers),
 		cmocka_unit_test(test_scontrol_floods_and_hangs),
+		cmocka_unit_test(test_scontrol_ends_with_all_it_started),
 		cmocka_unit_test(test_scontrol_takes_too_long),
 		cmocka_unit_test(test_job_by_scontrol),
 	};
