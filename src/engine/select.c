@@ -155,11 +155,15 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 	struct set *set = &e->set[e->nr_sets];
 	struct trouble why = {0};
 	int probe, col = 0;
+	bool any = false;
 
 	if (!schema)
 		return -ENOMEM;
+	for (size_t i = 0; i < c->nr_metrics; i++)
+		any |= chosen[i];
 	*set = (struct set){.collector = c, .next_id = 1};
-	probe = c->probe ? c->probe(e->env, &why) : 0;
+	/* Of what is not recorded nothing is opened, not even to see whether it is there. */
+	probe = c->probe && (any || c->domain == DOMAIN_PROCESS) ? c->probe(e->env, &why) : 0;
 	set->usable = probe == 0;
 	for (size_t i = 0; i < c->nr_metrics; i++) {
 		int r;
