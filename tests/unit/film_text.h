@@ -55,4 +55,28 @@ static inline unsigned nr_instances(const struct lab *lab)
 		nr += lab->table.id[i] != ROW_FREE;
 	return nr;
 }
+
+/* The collector finds its source, and takes a first sample. */
+static inline void open_machine(struct lab *lab, const char *collector, struct env *env)
+{
+	struct trouble why = {0};
+
+	lab_open(lab, env, collector);
+	assert_int_equal(lab->collector->probe(env, &why), 0);
+	assert_int_equal(lab_sample(lab), 0);
+}
+
+static inline void close_machine(struct lab *lab)
+{
+	struct env *env = lab->ctx.env;
+
+	lab_release(lab);
+	env_free(env);
+}
+
+static inline void turn(struct lab *lab, int second)
+{
+	assert_int_equal(env_sleep_until(lab->ctx.env, (100 + second) * NSEC_PER_SEC), 0);
+	assert_int_equal(lab_sample(lab), 0);
+}
 #endif

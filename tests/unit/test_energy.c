@@ -19,29 +19,12 @@ static int64_t node_sum(struct lab *lab, const char *metric)
 	return sum;
 }
 
-static void open_machine(struct lab *lab, struct env *env)
-{
-	struct trouble why = {0};
-
-	lab_open(lab, env, "energy");
-	assert_int_equal(lab->collector->probe(env, &why), 0);
-	assert_int_equal(lab_sample(lab), 0);
-}
-
-static void close_machine(struct lab *lab)
-{
-	struct env *env = lab->ctx.env;
-
-	lab_release(lab);
-	env_free(env);
-}
-
 static void test_packages_and_memory_of_a_server(void **state)
 {
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "intel-2s"));
+	open_machine(&lab, "energy", film_of("machines", "intel-2s"));
 	/* The dram of package 0 has two paths and is one; the ACPI meter is the fifth. */
 	assert_int_equal(nr_instances(&lab), 5);
 	assert_int_equal(value(&lab, "package-1", "energy.used"), 2500000000);
@@ -62,7 +45,7 @@ static void test_amd(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "amd-server"));
+	open_machine(&lab, "energy", film_of("machines", "amd-server"));
 	assert_int_equal(nr_instances(&lab), 2 + 2 + 2 + 8);
 	assert_int_equal(node_sum(&lab, "energy.used"), 2000000001);
 	assert_string_equal(about(&lab, "core-1"), "source=rapl;apart=part of package-1;");
@@ -80,7 +63,7 @@ static void test_a_laptop(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "laptop"));
+	open_machine(&lab, "energy", film_of("machines", "laptop"));
 	/* Neither the package's second way nor the mouse's battery nor the battery's second way. */
 	assert_int_equal(nr_instances(&lab), 5);
 	assert_int_equal(node_sum(&lab, "energy.used"), 1000000000);
@@ -98,7 +81,7 @@ static void test_power_meters_of_a_module(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "arm-server"));
+	open_machine(&lab, "energy", film_of("machines", "arm-server"));
 	assert_int_equal(nr_instances(&lab), 4);
 	assert_int_equal(node_sum(&lab, "energy.power"), 310000000);
 	assert_string_equal(about(&lab, "power_meter/Grace Power Socket 0"),
@@ -115,7 +98,7 @@ static void test_a_cray_node(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "cray"));
+	open_machine(&lab, "energy", film_of("machines", "cray"));
 	assert_int_equal(nr_instances(&lab), 5 + 2);
 	assert_int_equal(value(&lab, "node", "energy.used"), 123456789 * INT64_C(1000000));
 	assert_int_equal(value(&lab, "node", "energy.power"), 612000000);
@@ -128,12 +111,6 @@ static void test_a_cray_node(void **state)
 	close_machine(&lab);
 }
 
-static void turn(struct lab *lab, int second)
-{
-	assert_int_equal(env_sleep_until(lab->ctx.env, (100 + second) * NSEC_PER_SEC), 0);
-	assert_int_equal(lab_sample(lab), 0);
-}
-
 #define JOULE INT64_C(1000000)
 
 static void test_counters_pass_their_range(void **state)
@@ -142,7 +119,7 @@ static void test_counters_pass_their_range(void **state)
 	int64_t package[2], dram[2];
 
 	(void)state;
-	open_machine(&lab, film_of("films", "rapl-wrap"));
+	open_machine(&lab, "energy", film_of("films", "rapl-wrap"));
 	for (int i = 0; i < 2; i++) {
 		package[i] = value(&lab, i ? "package-1" : "package-0", "energy.used");
 		dram[i] = value(&lab, i ? "dram-1" : "dram-0", "energy.used");
@@ -165,7 +142,7 @@ static void test_counters_start_anew(void **state)
 	int64_t package[2], core, dram[2];
 
 	(void)state;
-	open_machine(&lab, film_of("films", "rapl-reset"));
+	open_machine(&lab, "energy", film_of("films", "rapl-reset"));
 	turn(&lab, 1);
 	for (int i = 0; i < 2; i++) {
 		package[i] = value(&lab, i ? "package-1" : "package-0", "energy.used");
@@ -199,7 +176,7 @@ static void test_a_range_that_is_wrong(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0",
 			"5000") "file sys/class/powercap/intel-rapl:0/max_energy_range_uj\n|1000\n"
 				"frame 1\nfile sys/class/powercap/intel-rapl:0/energy_uj\n|400\nframe 2\n"));
@@ -215,7 +192,7 @@ static void test_meters_that_answer_late(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0", "1") ZONE("intel-rapl:1", "psys",
 			"20") "error sys/class/powercap/intel-rapl:0/energy_uj read EIO\n"
 			      "error sys/class/powercap/intel-rapl:1/energy_uj read EIO\n"
@@ -233,7 +210,8 @@ static void test_what_only_root_may_read(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_text(ZONE("intel-rapl:0", "package-0", "7") DENIED("intel-rapl:0")));
+	open_machine(
+		&lab, "energy", film_text(ZONE("intel-rapl:0", "package-0", "7") DENIED("intel-rapl:0")));
 	assert_int_equal(nr_instances(&lab), 0);
 	assert_int_equal(availability(&lab, "energy.used"), FORBIDDEN);
 	close_machine(&lab);
@@ -253,7 +231,7 @@ static void test_psys_where_the_packages_are_denied(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0", "7") DENIED("intel-rapl:0")
 				ZONE("intel-rapl:0:0", "dram", "5") ZONE("intel-rapl:1", "psys", "90")));
 	assert_int_equal(node_sum(&lab, "energy.used"), 90);
@@ -268,7 +246,7 @@ static void test_dies_and_odd_zones(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0-die-0", "1") ZONE("intel-rapl:0:0", "dram", "20")
 				ZONE("intel-rapl:1", "package-0-die-1", "300")
 					ZONE("intel-rapl:1/intel-rapl:1:0", "dram", "4000") /* nested only */
@@ -293,7 +271,7 @@ static void test_zones_of_one_name(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0", "1") ZONE("intel-rapl:1", "package-0", "20")));
 	assert_int_equal(node_sum(&lab, "energy.used"), 21);
 	assert_int_equal(value(&lab, "package-0-2", "energy.used"), 20);
@@ -314,7 +292,7 @@ static void test_numbers_that_are_none(void **state)
 		buf_adds(&text, ZONE("intel-rapl:0", "package-0", "100"));
 		buf_addf(&text, "frame 1\nfile sys/class/powercap/intel-rapl:0/energy_uj\n|%s\n", bad[i]);
 		buf_adds(&text, "frame 2\nfile sys/class/powercap/intel-rapl:0/energy_uj\n|130\n");
-		open_machine(&lab, film_buf(&text));
+		open_machine(&lab, "energy", film_buf(&text));
 		turn(&lab, 1);
 		if (value(&lab, "package-0", "energy.used") != INVALID)
 			fail_msg("'%s' is a number", bad[i]);
@@ -331,7 +309,7 @@ static void test_meters_that_go_and_come(void **state)
 	uint32_t id;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text(ZONE("intel-rapl:0", "package-0", "100") ZONE("intel-rapl:1", "package-1",
 			"10") "frame 1\nremove sys/class/powercap/intel-rapl:0\n"
 			      "frame 2\nframe 3\n" ZONE("intel-rapl:0", "package-0", "3") "frame 4\n"));
@@ -364,7 +342,7 @@ static void test_a_battery_in_amperes(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text("file sys/class/power_supply/mouse/type\n|Battery\n"
 			  "file sys/class/power_supply/mouse/scope\n|Device\n"
 			  "file sys/class/power_supply/mouse/energy_now\n|9\n" BATTERY("Charging",
@@ -384,7 +362,7 @@ static void test_sensors_of_unknown_meaning(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text("file sys/class/hwmon/hwmon0/name\n|ina226\n"
 			  "file sys/class/hwmon/hwmon0/power1_input\n|5\n"
 			  "file sys/class/hwmon/hwmon1/name\n|power_meter\n"
@@ -409,7 +387,7 @@ static void test_a_counter_of_the_whole_system(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab,
+	open_machine(&lab, "energy",
 		film_text("file sys/class/hwmon/hwmon0/name\n|ibmpowernv\n"
 			  "file sys/class/hwmon/hwmon0/energy1_input\n|5000\n"
 			  "file sys/class/hwmon/hwmon0/energy1_label\n|System\n"
@@ -444,7 +422,7 @@ static void test_fast_and_slow(void **state)
 	static struct lab lab;
 
 	(void)state;
-	open_machine(&lab, film_of("machines", "intel-2s"));
+	open_machine(&lab, "energy", film_of("machines", "intel-2s"));
 	lab.ctx.medium = false;
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(lab.table.nr_touched, 4);
@@ -453,7 +431,7 @@ static void test_fast_and_slow(void **state)
 	close_machine(&lab);
 
 	/* Zones and sockets, but not each core by itself. */
-	open_machine(&lab, film_of("machines", "amd-server"));
+	open_machine(&lab, "energy", film_of("machines", "amd-server"));
 	lab.ctx.medium = false;
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(lab.table.nr_touched, 4 + 2);
@@ -490,7 +468,7 @@ static void test_more_meters_than_fit(void **state)
 			"file sys/class/hwmon/hwmon0/energy%d_input\n|%d\n"
 			"file sys/class/hwmon/hwmon0/energy%d_label\n|Ecore%03d\n",
 			i, i, i, i - 1);
-	open_machine(&lab, film_buf(&text));
+	open_machine(&lab, "energy", film_buf(&text));
 	assert_int_equal(nr_instances(&lab), lab.collector->max_rows);
 	assert_int_equal(availability(&lab, "energy.used"), FAILED);
 	assert_int_equal(value(&lab, "amd_energy/Ecore200", "energy.used"), 201);

@@ -1,29 +1,6 @@
 /* Temperatures, fans, frequencies and throttling: what is found, once, and what comes and goes. */
 #include "film_text.h"
 
-static void open_machine(struct lab *lab, const char *collector, struct env *env)
-{
-	struct trouble why = {0};
-
-	lab_open(lab, env, collector);
-	assert_int_equal(lab->collector->probe(env, &why), 0);
-	assert_int_equal(lab_sample(lab), 0);
-}
-
-static void close_machine(struct lab *lab)
-{
-	struct env *env = lab->ctx.env;
-
-	lab_release(lab);
-	env_free(env);
-}
-
-static void turn(struct lab *lab, int second)
-{
-	assert_int_equal(env_sleep_until(lab->ctx.env, (100 + second) * NSEC_PER_SEC), 0);
-	assert_int_equal(lab_sample(lab), 0);
-}
-
 static void test_sensors_of_a_server(void **state)
 {
 	static struct lab lab;
