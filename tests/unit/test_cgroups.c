@@ -76,6 +76,8 @@ static const struct place_case place_case[] = {
 		true},
 	{"the mount that shows most", "50 40 0:27 /a /part rw - " V2 "51 40 0:27 / /all ro - " V2,
 		"0::/a/b\n", CGROUP_CPU, "all/a/b", "/a/b", true},
+	{"whichever comes first", "50 40 0:27 / /all ro - " V2 "51 40 0:27 /a /part rw - " V2, "0::/a/b\n",
+		CGROUP_CPU, "all/a/b", "/a/b", true},
 	{"the mount that may be written", "50 40 0:27 / /ro ro - " V2 "51 40 0:27 / /rw rw - " V2,
 		"0::/a/b\n", CGROUP_CPU, "rw/a/b", "/a/b", true},
 	{"the first of equals", "50 40 0:27 / /one rw - " V2 "51 40 0:27 / /two rw - " V2, "0::/a/b\n",
@@ -596,6 +598,90 @@ static void test_a_group_that_is_removed(void **state)
 	env_free(env);
 }
 
+static unsigned leaves;
+
+static void count_leave(struct collect_context *ctx, uint32_t row)
+{
+	leaves++;
+	lab_leave(ctx, row);
+}
+
+/* A group that has left does not leave again when the job goes elsewhere, or at any later sample. */
+static void test_a_group_leaves_once(void **state)
+{
+	struct env *env = film_text(HOST "file proc/7/cgroup\n|0::/a\n"
+					 "file sys/fs/cgroup/a/cpu.stat\n|usage_usec 5\n"
+					 "file sys/fs/cgroup/b/cpu.stat\n|usage_usec 6\n"
+					 "frame 1\nremove sys/fs/cgroup/a\nframe 2\n"
+					 "frame 3\nfile proc/7/cgroup\n|0::/b\nframe 4\n");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 7);
+	lab.ctx.leave = count_leave;
+	leaves = 0;
+	next(&lab, env, 1, true);
+	next(&lab, env, 1, true);
+	assert_int_equal(leaves, 1);
+	assert_int_equal(nr_instances(&lab), 0);
+	next(&lab, env, 1, true);
+	assert_int_equal(leaves, 1);
+	assert_int_equal(of_group(&lab, "/b", "cgroup.cpu.usage"), 6000);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* v1 shows a process in the root from the moment it begins to end. */
+static void test_a_dying_process_is_not_followed(void **state)
+{
+	static const char hybrid[] =
+		"file proc/self/cgroup\n|2:memory:/\n|1:cpuacct:/\n|0::/\nfile proc/self/mountinfo\n"
+		"|30 23 0:26 / /m rw - cgroup cgroup rw,memory\n|31 23 0:27 / /c rw - cgroup cgroup "
+		"rw,cpuacct\n"
+		"|32 23 0:28 / /u rw - cgroup2 cgroup2 rw\n"
+		"file proc/7/cgroup\n|2:memory:/j\n|1:cpuacct:/j\n|0::/v\n"
+		"file proc/7/stat\n|7 (x) y) R 1 7 7 0 -1 4194304 0 0\n"
+		"file m/release_agent\nfile c/release_agent\nfile m/j/memory.usage_in_bytes\n|11\n"
+		"file c/j/cpuacct.usage\n|12\nfile c/j/cpuacct.usage_user\n|8\nfile u/v/cpu.stat\n"
+		"|usage_usec 99\n|user_usec 99\n|system_usec 3\n"
+		"frame 1\nfile proc/7/cgroup\n|2:memory:/\n|1:cpuacct:/\n|0::/v\n"
+		"file proc/7/stat\n|7 (x) y) R 1 7 7 0 -1 4194308 0 0\nfile "
+		"m/j/memory.usage_in_bytes\n|13\nframe 2\n";
+	struct env *env = film_text(hybrid);
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 7);
+	assert_string_equal(about_of(&lab, "/j"), "own=1;hierarchy=v1+v2;unified=/v;");
+	/* v1 has the first word; v2 gives only what that lacks. */
+	assert_int_equal(of_group(&lab, "/j", "cgroup.cpu.usage"), 12);
+	assert_int_equal(of_group(&lab, "/j", "cgroup.cpu.user"), 8);
+	assert_int_equal(of_group(&lab, "/j", "cgroup.cpu.system"), 3000);
+	next(&lab, env, 1, true);
+	assert_int_equal(of_group(&lab, "/j", "cgroup.memory.current"), 13);
+	assert_int_equal(of_group(&lab, "/j", "cgroup.cpu.usage"), 12);
+	assert_int_equal(nr_instances(&lab), 1);
+	lab_release(&lab);
+	env_free(env);
+}
+
+/* What the root counts is the machine's, also when no group below it has the controller. */
+static void test_the_root_is_nobodys_group(void **state)
+{
+	struct env *env =
+		film_text(HOST "file proc/7/cgroup\n|0::/a\nfile sys/fs/cgroup/io.stat\n|8:0 rbytes=5\n"
+			       "file sys/fs/cgroup/a/cpu.stat\n|usage_usec 5\n");
+	struct lab lab;
+
+	(void)state;
+	open_of(&lab, env, 7);
+	assert_int_equal(of_group(&lab, "/a", "cgroup.cpu.usage"), 5000);
+	assert_int_equal(of_group(&lab, "/a", "cgroup.io.read_bytes"), INVALID);
+	assert_int_equal(availability(&lab, "cgroup.io.read_bytes"), ABSENT);
+	lab_release(&lab);
+	env_free(env);
+}
+
 /* Files as no kernel writes them. */
 static void test_odd_files(void **state)
 {
@@ -671,6 +757,9 @@ int main(void)
 		cmocka_unit_test(test_oar_and_pbs),
 		cmocka_unit_test(test_the_job_moves),
 		cmocka_unit_test(test_a_group_that_is_removed),
+		cmocka_unit_test(test_a_group_leaves_once),
+		cmocka_unit_test(test_a_dying_process_is_not_followed),
+		cmocka_unit_test(test_the_root_is_nobodys_group),
 		cmocka_unit_test(test_a_job_that_is_still_to_come),
 		cmocka_unit_test(test_only_what_is_recorded_is_opened),
 		cmocka_unit_test(test_every_call_may_fail),

@@ -199,24 +199,29 @@ static void test_nothing_is_known(void **state)
 static void test_long_names(void **state)
 {
 	static char text[8192], group[1000];
-	struct limits l;
-	struct env *env;
 
 	(void)state;
-	memcpy(group, "/ab", 3);
-	for (size_t i = 3; i + 2 < sizeof(group) - 1; i += 2)
-		memcpy(group + i, i % 200 != 101 ? "\xc3\xa4" : "/x", 2);
-	snprintf(text, sizeof(text),
-		MACHINE "file proc/self/cgroup\n|0::%s\nfile proc/self/mountinfo\n|30 23 0:26 / /cg rw - "
-			"cgroup2 cgroup2 rw\n"
-			"file cg%s/memory.max\n|4096\n",
-		group, group);
-	env = film_text(text);
-	assert_int_equal(limits_read(env, 0, NULL, &l), 0);
-	assert_true(l.memory.value == 4096);
-	assert_true(!strncmp(l.memory.source, "cgroup \xc3\xa4", 9));
-	assert_non_null(strstr(l.memory.source, " memory.max"));
-	env_free(env);
+	for (size_t shift = 0; shift < 2; shift++) {
+		struct limits l;
+		struct env *env;
+
+		memset(group, 0, sizeof(group));
+		memcpy(group, "/ab", 3);
+		for (size_t i = 3; i + 2 < sizeof(group) - 1; i += 2)
+			memcpy(group + i, i % 200 != 101 ? "\xc3\xa4" : "/x", 2);
+		memcpy(group + strlen(group), "z", shift);
+		snprintf(text, sizeof(text),
+			MACHINE "file proc/self/cgroup\n|0::%s\nfile proc/self/mountinfo\n|30 23 0:26 / /cg "
+				"rw - cgroup2 "
+				"cgroup2 rw\nfile cg%s/memory.max\n|4096\n",
+			group, group);
+		env = film_text(text);
+		assert_int_equal(limits_read(env, 0, NULL, &l), 0);
+		assert_true(l.memory.value == 4096);
+		assert_true(!strncmp(l.memory.source, "cgroup \xc3\xa4", 9));
+		assert_non_null(strstr(l.memory.source, " memory.max"));
+		env_free(env);
+	}
 }
 
 /* What cannot be read does not limit, and nothing else comes of it. */
