@@ -194,6 +194,47 @@ static void test_a_group_has_what_was_used_while_in_it(void **state)
 	summary_free(s);
 }
 
+static void make_found_later(const char *path, const char *host)
+{
+	struct maker_options o = {.host = host};
+	struct maker m;
+
+	maker_open(&m, path, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i <= 10; i++) {
+		if (i == 6) {
+			maker_group(&m, 0, "tool", "match", true);
+			maker_join_in(&m, 1, 2, 101, 1, 5 * SECOND, false, IN("tool"));
+		}
+		set_cpu(&m, 0, i * 100);
+		if (i >= 6)
+			set_cpu(&m, 1, i == 6 ? 1000 : 1200);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, "end_ns", 10 * SECOND, NULL);
+}
+
+static void test_a_group_that_is_found_later_begins_then(void **state)
+{
+	const char *path = dir;
+	struct summary *s;
+
+	(void)state;
+	make_found_later(file, "n1");
+	s = summary_of(file);
+	assert_near(value(group_of(s, "tool"), FIG_CPU), 1.2);
+	/* It used a second within a second, not within six. */
+	assert_near(value(group_of(s, "tool"), FIG_PEAK_CORES), 1);
+	assert_near(value(group_of(s, "tool"), FIG_ACTIVE), 5);
+	summary_free(s);
+
+	make_found_later(file_in("b.tacho"), "n2");
+	s = summary_of_paths(&path, 1);
+	assert_near(value(group_of(s, "tool"), FIG_PEAK_CORES), 2);
+	assert_near(value(group_of(s, "tool"), FIG_ACTIVE), 5);
+	summary_free(s);
+}
+
 static void test_the_past_of_a_latecomer_is_nobodys(void **state)
 {
 	struct maker_options o = {.mode = "attach"};
@@ -317,11 +358,12 @@ static void test_children_pass_to_their_parents_in_the_group(void **state)
 
 static void test_the_kernels_total_is_the_commands(void **state)
 {
+	struct maker_options o = {.groups = "make\0db", .groups_len = 7};
 	struct maker m;
 	struct summary *s;
 
 	(void)state;
-	maker_open(&m, file, NULL);
+	maker_open(&m, file, &o);
 	maker_group(&m, 0, "make", "command", false);
 	maker_group(&m, 1, "db", "match", true);
 	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("make"));
@@ -342,6 +384,8 @@ static void test_the_kernels_total_is_the_commands(void **state)
 	assert_near(value(s, FIG_CPU), 5);
 	assert_near(value(s, FIG_PEAK_CORES), 1.25);
 	summary_free(s);
+	/* A series of the whole is of the processes, where not all are the command's. */
+	expect_series("tree.cores", NULL, (double[]){NAN, 0.75, 0.75, 0.75, 0.75}, 5);
 }
 
 /* ---- what goes wrong ---- */
@@ -351,17 +395,20 @@ static void test_counters_that_fall_and_groups_that_change_in_a_gap(void **state
 	struct maker m;
 	struct summary *s;
 	uint64_t random = 1;
+	double first;
 
 	(void)state;
 	maker_open(&m, file, NULL);
-	maker_group(&m, 0, "first", "match", true);
+	maker_group(&m, 0, "first", "pid", false);
 	maker_group(&m, 1, "second", "match", true);
 	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("first"));
-	/* 10 ms a tick. It changes its group in the middle, where the file will be broken. */
+	/* 10 ms a tick, and 50 ms of children, which the second group does not ask for. It changes its group
+	 * in the middle, where the file will be broken. */
 	for (int64_t i = 0; i <= 3000; i++) {
 		if (i == 1500)
 			maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("second"));
 		set_cpu(&m, 0, i * 10);
+		maker_set(&m, 0, "proc.cpu.children_user", i * 5);
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407U;
 		maker_set(&m, 0, "proc.mem.vms", (int64_t)(random >> 20));
 		maker_set(&m, 0, "proc.io.write_chars", i % 1000 * 10);
@@ -371,8 +418,9 @@ static void test_counters_that_fall_and_groups_that_change_in_a_gap(void **state
 	}
 	maker_finish(&m, NULL);
 	s = summary_of(file);
-	assert_near(value(group_of(s, "first"), FIG_CPU), 14.99);
+	assert_near(value(group_of(s, "first"), FIG_CPU), 14.99 * 6);
 	assert_near(value(group_of(s, "second"), FIG_CPU), 15.01);
+	assert_near(value(s, FIG_CPU), 14.99 * 6 + 15.01);
 	/* Three times from 0 to 9990; the third fall is the last tick. */
 	assert_near(value(s, FIG_WRITE_CHARS), 3 * 9990);
 	assert_near(value(group_of(s, "first"), FIG_WRITE_CHARS), 9990 + 4990);
@@ -382,11 +430,11 @@ static void test_counters_that_fall_and_groups_that_change_in_a_gap(void **state
 		damage(file, where);
 	s = summary_of(file);
 	assert_true(s->lost_bytes > 0);
-	/* Nothing is lost of the whole. When it changed is: what was used in the gap goes to the group after
-	 * it. */
-	assert_near(value(s, FIG_CPU), 30);
-	assert_true(value(group_of(s, "first"), FIG_CPU) < 14.9);
-	assert_near(value(group_of(s, "first"), FIG_CPU) + value(group_of(s, "second"), FIG_CPU), 30);
+	/* When it changed is lost: what was used in the gap goes to the group after it. */
+	first = value(group_of(s, "first"), FIG_CPU);
+	assert_true(first < 14.9 * 6);
+	assert_near(first / 6 + value(group_of(s, "second"), FIG_CPU), 30);
+	assert_near(first + value(group_of(s, "second"), FIG_CPU), value(s, FIG_CPU));
 	summary_free(s);
 }
 
@@ -606,6 +654,27 @@ static void test_series_of_a_group(void **state)
 	buf_release(&err);
 }
 
+static void test_children_count_in_one_group_and_not_in_another(void **state)
+{
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_group(&m, 0, "family", "pid", false);
+	maker_group(&m, 1, "tool", "match", true);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("family\0tool"));
+	for (int64_t i = 0; i <= 2; i++) {
+		set_cpu(&m, 0, i * 100);
+		maker_set(&m, 0, "proc.cpu.children_user", i * 30);
+		maker_set(&m, 0, "proc.cpu.children_system", i * 10);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	expect_series("group.cores", &(struct series_query){.group = "family"}, (double[]){NAN, 0.5, 0.5}, 3);
+	expect_series("group.cores", &(struct series_query){.group = "tool"}, (double[]){NAN, 0.1, 0.1}, 3);
+	expect_series("tree.cores", NULL, (double[]){NAN, 0.5, 0.5}, 3);
+}
+
 /* ---- for people ---- */
 
 static void test_a_table_of_groups(void **state)
@@ -652,6 +721,7 @@ int main(void)
 		T(test_tools_add_up_to_their_processes),
 		T(test_in_two_groups_and_once_in_the_whole),
 		T(test_a_group_has_what_was_used_while_in_it),
+		T(test_a_group_that_is_found_later_begins_then),
 		T(test_the_past_of_a_latecomer_is_nobodys),
 		T(test_families_and_loners),
 		T(test_children_pass_to_their_parents_in_the_group),
@@ -662,6 +732,7 @@ int main(void)
 		T(test_groups_without_their_account),
 		T(test_groups_of_several_nodes_are_one_by_name),
 		T(test_series_of_a_group),
+		T(test_children_count_in_one_group_and_not_in_another),
 		T(test_a_table_of_groups),
 	};
 
