@@ -64,7 +64,7 @@ bool read_key(const char *text, const char *end, const char *key, int64_t *ret);
 
 enum psi_word { PSI_AVG10, PSI_TOTAL };
 
-/* One value of a file of pressure stall information; kind is "some" or "full". Averages are read as read_centi()
- * does. */
+/* One value of a file of pressure stall information; kind is "some" or "full". Averages are read as
+ * read_centi() does. */
 bool read_pressure(const char *text, const char *end, const char *kind, enum psi_word which, int64_t *ret);
 #endif
