@@ -19,46 +19,17 @@
  * A number that is an estimate carries a "~", one that is a lower bound a "≥"; what could not be measured is
  * named with its reason instead of a number. The shape of CPU and memory use stands at the right when there
  * is room. */
-#include "report/summary.h"
+#include "report/page.h"
 
 #include "base/str.h"
-#include "report/words.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LABEL_WIDTH 11
 #define SPARK_WIDTH 24
 #define SPARK_LEAST 8
 #define SPARK_TERMINAL 100 /* narrower ones have no room for it */
-
-struct page {
-	const struct summary *s;
-	const struct summary_style *style;
-	struct buf *out;
-};
-
-static enum letters letters(const struct page *p)
-{
-	return p->style->utf8 ? LETTERS_UTF8 : LETTERS_ASCII;
-}
-
-static double value(const struct page *p, enum figure_id id)
-{
-	return p->s->figure[id].value;
-}
-
-static bool has(const struct page *p, enum figure_id id)
-{
-	return has_figure(p->s, id);
-}
-
-static void color(struct buf *out, const struct page *p, const char *code)
-{
-	if (p->style->color)
-		buf_addf(out, "\033[%sm", code);
-}
 
 /* ---- the shape ---- */
 
@@ -145,12 +116,6 @@ static void print_line(const struct page *p, const char *label, const char *labe
 	buf_addf(p->out, "%*s", (int)(LABEL_WIDTH - 2 - strlen(label)), "");
 	add_wrapped(p->out, text, LABEL_WIDTH, MAX(p->style->width, 40u));
 	buf_addch(p->out, '\n');
-}
-
-static char *cores(char out[static UNITS_SIZE], double n)
-{
-	snprintf(out, UNITS_SIZE, "%.*f", n < 0.095 ? 3 : n < 0.95 ? 2 : 1, n);
-	return out;
 }
 
 /* The job may not have all that the machine has. */
@@ -240,12 +205,6 @@ static void add_bytes(struct buf *line, const struct page *p, const char *before
 
 	if (has(p, id))
 		buf_addf(line, "%s%s", before, format_bytes(text, value(p, id)));
-}
-
-/* "~" when more than a hundredth of it is an estimate. */
-static const char *tilde(const struct page *p, enum figure_id estimated)
-{
-	return has(p, estimated) && value(p, estimated) > 0.01 ? "~" : "";
 }
 
 static void memory_line(const struct page *p, struct buf *line)
@@ -466,135 +425,6 @@ static void print_notes(
 		print_line(p, label, label_color, (char *)line.data);
 		buf_release(&line);
 	}
-}
-
-/* ---- the groups ---- */
-
-#define GROUPS_SHOWN 24
-#define NAME_LEAST 12
-
-enum group_column {
-	GROUP_PROCESSES,
-	GROUP_CPU,
-	GROUP_CORES,
-	GROUP_MEMORY,
-	GROUP_READ,
-	GROUP_WROTE,
-	NR_GROUP_COLUMNS
-};
-
-static const struct {
-	const char *heading;
-	unsigned width;
-	unsigned terminal; /* narrower ones do not have it */
-} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 48},
-	[GROUP_CPU] = {"cpu", 8, 0},
-	[GROUP_CORES] = {"cores", 6, 60},
-	[GROUP_MEMORY] = {"memory", 9, 0},
-	[GROUP_READ] = {"read", 9, 80},
-	[GROUP_WROTE] = {"wrote", 9, 80}};
-
-static void group_cell(const struct page *g, enum group_column column, struct buf *out)
-{
-	enum figure_id memory = has(g, FIG_PSS) ? FIG_PSS : FIG_RSS;
-	static const enum figure_id figure[] = {[GROUP_PROCESSES] = FIG_SEEN,
-		[GROUP_CPU] = FIG_CPU,
-		[GROUP_CORES] = FIG_MEAN_CORES,
-		[GROUP_READ] = FIG_READ_CHARS,
-		[GROUP_WROTE] = FIG_WRITE_CHARS};
-	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column];
-	char text[UNITS_SIZE];
-
-	if (!has(g, id))
-		buf_addch(out, '-');
-	else if (column == GROUP_PROCESSES)
-		buf_adds(out, format_count(text, value(g, id)));
-	else if (column == GROUP_CPU)
-		buf_adds(out, format_duration(text, value(g, id)));
-	else if (column == GROUP_CORES)
-		buf_adds(out, cores(text, value(g, id)));
-	else if (column == GROUP_MEMORY)
-		buf_addf(out, "%s%s", memory == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "",
-			format_bytes(text, value(g, id)));
-	else
-		buf_adds(out, format_bytes(text, value(g, id)));
-}
-
-/* One row of the table; the heading when there is no group. */
-static void print_group(const struct page *p, const struct summary *group, size_t name_width)
-{
-	struct page g = {.s = group, .style = p->style};
-	struct buf cell;
-	size_t from;
-
-	if (group)
-		buf_addf(p->out, "%*s", LABEL_WIDTH, "");
-	from = p->out->len;
-	if (group)
-		add_text(p->out, group->name, strlen(group->name), letters(p));
-	else
-		buf_adds(p->out, "name");
-	clip(p->out, from, name_width, p->style->utf8);
-	pad(p->out, from, name_width);
-	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++) {
-		if (p->style->width < group_column[i].terminal)
-			continue;
-		buf_init(&cell, 100);
-		if (group)
-			group_cell(&g, i, &cell);
-		else
-			buf_adds(&cell, group_column[i].heading);
-		buf_addf(p->out, " %*s", (int)group_column[i].width, (char *)cell.data);
-		buf_release(&cell);
-	}
-	buf_addch(p->out, '\n');
-}
-
-/* That the text takes when it is printed. */
-static size_t columns_of(const struct page *p, const char *text)
-{
-	struct buf printed;
-	size_t n;
-
-	buf_init(&printed, strlen(text) * 4 + 1);
-	add_text(&printed, text, strlen(text), letters(p));
-	n = utf8_columns((char *)printed.data);
-	buf_release(&printed);
-	return n;
-}
-
-/* One target that is the whole says nothing new. */
-static bool has_groups(const struct summary *s)
-{
-	if (s->nr_groups != 1)
-		return s->nr_groups > 1;
-	return !strcmp(s->group[0].kind, "match") ||
-		s->group[0].figure[FIG_SEEN].value != s->figure[FIG_SEEN].value;
-}
-
-static void print_groups(const struct page *p)
-{
-	size_t used = LABEL_WIDTH, longest = 4, shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN), room;
-
-	if (!has_groups(p->s))
-		return;
-	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++)
-		if (p->style->width >= group_column[i].terminal)
-			used += 1 + group_column[i].width;
-	for (size_t i = 0; i < shown; i++)
-		longest = MAX(longest, columns_of(p, p->s->group[i].name));
-	room = p->style->width > used + NAME_LEAST ? p->style->width - used : NAME_LEAST;
-	room = MIN(room, longest);
-	buf_adds(p->out, "  ");
-	color(p->out, p, "36");
-	buf_adds(p->out, "groups");
-	color(p->out, p, "0");
-	buf_addf(p->out, "%*s", LABEL_WIDTH - 8, "");
-	print_group(p, NULL, room);
-	for (size_t i = 0; i < shown; i++)
-		print_group(p, &p->s->group[i], room);
-	if (shown < p->s->nr_groups)
-		buf_addf(p->out, "%*s(%zu more)\n", LABEL_WIDTH, "", p->s->nr_groups - shown);
 }
 
 /* ---- the block ---- */

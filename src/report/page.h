@@ -1,0 +1,53 @@
+/* The pieces of report/summary: not for others. */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <stdio.h>
+
+#define LABEL_WIDTH 11
+
+struct page {
+	const struct summary *s;
+	const struct summary_style *style;
+	struct buf *out;
+};
+
+static inline enum letters letters(const struct page *p)
+{
+	return p->style->utf8 ? LETTERS_UTF8 : LETTERS_ASCII;
+}
+
+static inline double value(const struct page *p, enum figure_id id)
+{
+	return p->s->figure[id].value;
+}
+
+static inline bool has(const struct page *p, enum figure_id id)
+{
+	return has_figure(p->s, id);
+}
+
+static inline void color(struct buf *out, const struct page *p, const char *code)
+{
+	if (p->style->color)
+		buf_addf(out, "\033[%sm", code);
+}
+
+static inline char *cores(char out[static UNITS_SIZE], double n)
+{
+	snprintf(out, UNITS_SIZE, "%.*f", n < 0.0005 ? 0 : n < 0.095 ? 3 : n < 0.95 ? 2 : 1, n);
+	return out;
+}
+
+/* "~" when more than a hundredth of it is an estimate. */
+static inline const char *tilde(const struct page *p, enum figure_id estimated)
+{
+	return has(p, estimated) && value(p, estimated) > 0.01 ? "~" : "";
+}
+
+/* The table of groups, where it says something that the lines of the whole do not. */
+void print_groups(const struct page *p);
+#endif

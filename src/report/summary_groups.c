@@ -1,0 +1,133 @@
+/* The groups of a summary as a small table: a row each, columns as far as the terminal is wide. */
+#include "report/page.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+#define GROUPS_SHOWN 24
+#define NAME_LEAST 12
+
+enum group_column {
+	GROUP_PROCESSES,
+	GROUP_CPU,
+	GROUP_CORES,
+	GROUP_MEMORY,
+	GROUP_READ,
+	GROUP_WROTE,
+	NR_GROUP_COLUMNS
+};
+
+static const struct {
+	const char *heading;
+	unsigned width;
+	unsigned terminal; /* narrower ones do not have it */
+} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 48},
+	[GROUP_CPU] = {"cpu", 8, 0},
+	[GROUP_CORES] = {"cores", 6, 60},
+	[GROUP_MEMORY] = {"memory", 9, 0},
+	[GROUP_READ] = {"read", 9, 80},
+	[GROUP_WROTE] = {"wrote", 9, 80}};
+
+static void group_cell(const struct page *g, enum group_column column, struct buf *out)
+{
+	enum figure_id memory = has(g, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	static const enum figure_id figure[] = {[GROUP_PROCESSES] = FIG_SEEN,
+		[GROUP_CPU] = FIG_CPU,
+		[GROUP_CORES] = FIG_MEAN_CORES,
+		[GROUP_READ] = FIG_READ_CHARS,
+		[GROUP_WROTE] = FIG_WRITE_CHARS};
+	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column];
+	char text[UNITS_SIZE];
+
+	if (!has(g, id))
+		buf_addch(out, '-');
+	else if (column == GROUP_PROCESSES)
+		buf_adds(out, format_count(text, value(g, id)));
+	else if (column == GROUP_CPU)
+		buf_adds(out, format_duration(text, value(g, id)));
+	else if (column == GROUP_CORES)
+		buf_adds(out, cores(text, value(g, id)));
+	else if (column == GROUP_MEMORY)
+		buf_addf(out, "%s%s", memory == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "",
+			format_bytes(text, value(g, id)));
+	else
+		buf_adds(out, format_bytes(text, value(g, id)));
+}
+
+/* One row of the table; the heading when there is no group. */
+static void print_group(const struct page *p, const struct summary *group, size_t name_width)
+{
+	struct page g = {.s = group, .style = p->style};
+	struct buf cell;
+	size_t from;
+
+	if (group)
+		buf_addf(p->out, "%*s", LABEL_WIDTH, "");
+	from = p->out->len;
+	if (group)
+		add_text(p->out, group->name, strlen(group->name), letters(p));
+	else
+		buf_adds(p->out, "name");
+	clip(p->out, from, name_width, p->style->utf8);
+	pad(p->out, from, name_width);
+	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++) {
+		if (p->style->width < group_column[i].terminal)
+			continue;
+		buf_init(&cell, 100);
+		if (group)
+			group_cell(&g, i, &cell);
+		else
+			buf_adds(&cell, group_column[i].heading);
+		buf_addf(p->out, " %*s", (int)group_column[i].width, (char *)cell.data);
+		buf_release(&cell);
+	}
+	buf_addch(p->out, '\n');
+}
+
+/* That the text takes when it is printed. */
+static size_t columns_of(const struct page *p, const char *text)
+{
+	struct buf printed;
+	size_t n;
+
+	buf_init(&printed, strlen(text) * 4 + 1);
+	add_text(&printed, text, strlen(text), letters(p));
+	n = utf8_columns((char *)printed.data);
+	buf_release(&printed);
+	return n;
+}
+
+/* One target that is the whole says nothing new. */
+static bool has_groups(const struct summary *s)
+{
+	if (s->nr_groups != 1)
+		return s->nr_groups > 1;
+	return !strcmp(s->group[0].kind, "match") ||
+		s->group[0].figure[FIG_SEEN].value != s->figure[FIG_SEEN].value;
+}
+
+void print_groups(const struct page *p)
+{
+	size_t used = LABEL_WIDTH, longest = 4, shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN), room;
+
+	if (!has_groups(p->s))
+		return;
+	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++)
+		if (p->style->width >= group_column[i].terminal)
+			used += 1 + group_column[i].width;
+	for (size_t i = 0; i < shown; i++)
+		longest = MAX(longest, columns_of(p, p->s->group[i].name));
+	room = p->style->width > used + NAME_LEAST ? p->style->width - used : NAME_LEAST;
+	room = MIN(room, longest);
+	buf_adds(p->out, "  ");
+	color(p->out, p, "36");
+	buf_adds(p->out, "groups");
+	color(p->out, p, "0");
+	buf_addf(p->out, "%*s", LABEL_WIDTH - 8, "");
+	print_group(p, NULL, room);
+	for (size_t i = 0; i < shown; i++)
+		print_group(p, &p->s->group[i], room);
+	if (shown < p->s->nr_groups)
+		buf_addf(p->out, "%*s(%zu more)\n", LABEL_WIDTH, "", p->s->nr_groups - shown);
+}
