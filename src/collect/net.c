@@ -39,7 +39,6 @@ static const struct metric net_metric[] = {
 #define LINES_MAX 4096 /* interfaces that are known */
 #define PARTING_MAX 16 /* interfaces renamed in one sample */
 #define COLUMNS_MAX 16 /* of proc/net/dev */
-#define HEADER_LINES 2
 
 struct line { /* of proc/net/dev */
 	char name[IF_NAMESIZE];
@@ -70,7 +69,7 @@ struct entry { /* a line of the text */
 	const char *name, *name_end, *values, *end;
 };
 
-/* The next line that is an interface's: "  eth0: 1 2 3...". */
+/* The next line that is an interface's: "  eth0: 1 2 3...". The two above them have no colon. */
 static bool next_entry(const char **p, const char *end, struct entry *ret)
 {
 	const char *stop;
@@ -87,16 +86,6 @@ static bool next_entry(const char **p, const char *end, struct entry *ret)
 		return true;
 	}
 	return false;
-}
-
-static const char *skip_header(const char *p, const char *end)
-{
-	for (int i = 0; i < HEADER_LINES; i++) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p));
-
-		p = stop ? stop + 1 : end;
-	}
-	return p;
 }
 
 static bool has_name(const struct line *line, const struct entry *entry)
@@ -123,18 +112,12 @@ static struct net_kind kind_unseen(const struct net *s, struct env *env, const c
 	return (struct net_kind){NET_ALONE, NET_NONE};
 }
 
-struct census {
-	const struct net *net;
-	unsigned nr;
-};
-
 static int on_interface(void *arg, const char *name)
 {
-	struct census *c = arg;
+	const struct net *s = arg;
 
-	c->nr++;
-	for (unsigned i = 0; i < c->net->nr; i++)
-		if (!strcmp(c->net->line[i].name, name))
+	for (unsigned i = 0; i < s->nr; i++)
+		if (!strcmp(s->line[i].name, name))
 			return 0;
 	return -ENODEV;
 }
@@ -142,15 +125,13 @@ static int on_interface(void *arg, const char *name)
 /* Where the interfaces are described. Of a namespace that is not ours the job's own sysfs may tell:
  * containers mount it, and so does `ip netns exec`; but it may as well be ours still, and then has other
  * interfaces. */
-static bool find_view(const struct net *s, struct env *env, struct net_view *ret)
+static bool find_view(struct net *s, struct env *env, struct net_view *ret)
 {
-	struct census census = {.net = s};
-
 	*ret = (struct net_view){.env = env, .folder = "sys/class/net"};
 	if (!s->ns.foreign)
 		return true;
 	snprintf(ret->folder, sizeof(ret->folder), "proc/%d/root/sys/class/net", (int)s->ns.root);
-	return env_list(env, ret->folder, on_interface, &census) == 0 && census.nr == s->nr;
+	return env_list(env, ret->folder, on_interface, s) == 0;
 }
 
 static bool all_known(const struct net *s)
@@ -212,13 +193,18 @@ static void leave(struct collect_context *ctx, struct line *line)
 	line->row_plus_1 = 0;
 }
 
+static bool is_apart(const struct net *s, const struct line *line)
+{
+	return line->kind.rank != s->best || line->kind.rank == NET_NEVER;
+}
+
 static void join(struct net *s, struct collect_context *ctx, struct line *line)
 {
 	enum net_reason reason = line->kind.reason == NET_NONE ? NET_OUTRANKED : line->kind.reason;
 	struct about about = {"apart", net_reason_text(reason)};
 	int row;
 
-	line->apart = line->kind.rank != s->best || line->kind.rank == NET_NEVER;
+	line->apart = is_apart(s, line);
 	row = ctx->join_about(ctx, line->name, &about, line->apart);
 	line->row_plus_1 = row < 0 ? 0 : (uint16_t)(row + 1);
 	s->full = row < 0;
@@ -232,18 +218,15 @@ static void join(struct net *s, struct collect_context *ctx, struct line *line)
 /* Joins what is not yet, those that count first; what now counts otherwise than before comes anew. */
 static void place(struct net *s, struct collect_context *ctx)
 {
-	for (int apart = 0; apart < 2; apart++)
-		for (unsigned i = 0; i < s->nr; i++) {
-			struct line *line = s->line + i;
-			bool wanted = line->kind.rank != s->best || line->kind.rank == NET_NEVER;
-
-			if (wanted != apart || (line->row_plus_1 && line->apart == wanted))
-				continue;
-			s->full = s->full && !line->row_plus_1;
-			leave(ctx, line);
-			if (!s->full)
-				join(s, ctx, line);
+	for (unsigned i = 0; i < s->nr; i++)
+		if (s->line[i].row_plus_1 && s->line[i].apart != is_apart(s, s->line + i)) {
+			leave(ctx, s->line + i);
+			s->full = false;
 		}
+	for (int apart = 0; apart < 2; apart++)
+		for (unsigned i = 0; i < s->nr && !s->full; i++)
+			if (!s->line[i].row_plus_1 && is_apart(s, s->line + i) == apart)
+				join(s, ctx, s->line + i);
 }
 
 /* Interfaces that came are asked again when they have had time to be put into a bridge. */
@@ -343,16 +326,16 @@ static bool is_parting(const struct net *s, const struct line *line)
 	return false;
 }
 
-/* Interfaces came, went, or have other names. */
-static void relearn(struct net *s, struct collect_context *ctx, const char *text, const char *end)
+/* Takes the lines of the text, with what is known of each name. False when names have changed their order,
+ * which interfaces never do. */
+static bool match_names(
+	struct net *s, struct line *before, unsigned nr_before, const char *p, const char *end)
 {
-	struct line *before = s->line, *now = s->other;
-	unsigned nr_before = s->nr, at = 0;
-	const char *p = text;
+	struct line *now = s->line;
+	bool in_order = true;
 	struct entry entry;
+	unsigned at = 0;
 
-	s->line = now;
-	s->other = before;
 	for (s->nr = 0; s->nr < LINES_MAX && next_entry(&p, end, &entry); s->nr++) {
 		struct line *old = nr_before ? find_line(before, nr_before, at, &entry) : NULL;
 
@@ -366,8 +349,36 @@ static void relearn(struct net *s, struct collect_context *ctx, const char *text
 		}
 		now[s->nr] = *old;
 		old->taken = true;
+		in_order = in_order && (unsigned)(old - before) >= at;
 		at = (unsigned)(old - before) + 1;
 	}
+	return in_order;
+}
+
+/* Names were exchanged: who stands where another stood has got that one's name. */
+static void distrust_names(struct net *s, struct line *before)
+{
+	for (unsigned i = 0; i < s->nr; i++) {
+		struct line anew = {.fresh = true};
+
+		before[i].taken = !strcmp(before[i].name, s->line[i].name);
+		if (before[i].taken)
+			continue;
+		memcpy(anew.name, s->line[i].name, sizeof(anew.name));
+		s->line[i] = anew;
+	}
+}
+
+/* Interfaces came, went, or have other names. */
+static void relearn(struct net *s, struct collect_context *ctx, const char *text, const char *end)
+{
+	struct line *before = s->line;
+	unsigned nr_before = s->nr;
+
+	s->line = s->other;
+	s->other = before;
+	if (!match_names(s, before, nr_before, text, end) && s->nr == nr_before)
+		distrust_names(s, before);
 	find_renamed(s, ctx, before, nr_before, text, end);
 	for (unsigned i = 0; i < nr_before; i++) {
 		if (!before[i].taken && !is_parting(s, before + i))
@@ -388,7 +399,7 @@ static void read_row(
 
 static void read_lines(struct net *s, struct collect_context *ctx, size_t len, bool in_tick)
 {
-	const char *end = s->file.text + len, *p = skip_header(s->file.text, end);
+	const char *end = s->file.text + len, *p = s->file.text;
 	struct entry entry;
 
 	if (!is_same_list(s, p, end))

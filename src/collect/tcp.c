@@ -66,7 +66,7 @@ static bool find_line(
 	const char *stop;
 
 	for (; (stop = memchr(p, '\n', (size_t)(end - p))); p = stop + 1) {
-		if ((size_t)(stop - p) <= len || memcmp(p, head, len) || p[len] != ' ' || nth-- > 0)
+		if ((size_t)(stop - p) <= len || memcmp(p, head, len) || nth-- > 0)
 			continue;
 		*ret = p;
 		*ret_len = (size_t)(stop - p);
@@ -184,15 +184,23 @@ static int tcp_open(void *state, struct collect_context *ctx)
 static int tcp_sample(void *state, struct collect_context *ctx)
 {
 	struct tcp *s = state;
-	int r = 0;
+	bool all = ctx->medium;
+	int r = 0, row;
 
-	if (netns_moved(&s->ns, ctx))
-		open_files(s, ctx);
+	if (netns_moved(&s->ns, ctx) && open_files(s, ctx) == 0) {
+		/* Other counters: their first values are no growth. */
+		ctx->leave(ctx, s->row);
+		row = ctx->join(ctx, "node");
+		if (row < 0)
+			return row;
+		s->row = (uint32_t)row;
+		all = true;
+	}
 	table_touch(ctx->table, s->row);
 	for (size_t f = 0; f < NR_FILES; f++) {
 		ssize_t n;
 
-		if (!s->file[f].text || (f && !ctx->medium))
+		if (!s->file[f].text || (f && !all))
 			continue;
 		n = textfile_read(&s->file[f], ctx->env);
 		fill(s, ctx, f, n);

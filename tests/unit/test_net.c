@@ -154,7 +154,7 @@ static void test_interfaces_come_go_and_are_renamed(void **state)
 {
 	struct env *env = film_of("films", "net-renamed");
 	struct lab lab;
-	uint32_t id, old;
+	uint32_t id, old, lan0, eth2;
 
 	(void)state;
 	lab_open(&lab, env, "net");
@@ -207,10 +207,17 @@ static void test_interfaces_come_go_and_are_renamed(void **state)
 	assert_int_equal(value(&lab, "veth0", "net.rx.bytes"), 20000);
 	assert_int_equal(lab.table.nr_touched, 4);
 
-	/* Names that change places are what they say; no instance is lost. */
+	/* Two names are exchanged: each counter goes on under the other name, and none has jumped. */
+	lan0 = (uint32_t)row_of(&lab, "lan0");
+	eth2 = (uint32_t)row_of(&lab, "eth2");
 	turn(env, &lab, 9, 0);
-	assert_int_equal(value(&lab, "eth2", "net.rx.bytes"), 1700200);
-	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 270);
+	assert_int_equal(table_row(&lab.table, lan0)[0], 1700200);
+	assert_int_equal(table_row(&lab.table, eth2)[0], 270);
+	assert_int_equal(lab.table.nr_touched, 6);
+	turn(env, &lab, 10, 0);
+	assert_int_equal(value(&lab, "eth2", "net.rx.bytes"), 1700300);
+	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 370);
+	assert_int_equal(lab.table.nr_touched, 4);
 	lab_release(&lab);
 	env_free(env);
 }
@@ -231,12 +238,15 @@ static void test_the_namespace_of_the_job(void **state)
 	assert_int_equal(lab_sample(&tcp), 0);
 	assert_int_equal(value(&net, "eth0", "net.rx.bytes"), 777000);
 	assert_int_equal(node(&tcp, "tcp.retransmits"), 1000);
+	assert_int_equal(node(&tcp, "tcp.timeouts"), 57);
 
 	turn(env, &net, 1, 0);
 	assert_int_equal(lab_sample(&tcp), 0);
 	assert_int_equal(value(&net, "eth0", "net.rx.bytes"), 105);
 	assert_int_equal(net.table.before[row_of(&net, "eth0") * (int)net.table.nr_cols], 0);
 	assert_int_equal(node(&tcp, "tcp.retransmits"), 5);
+	assert_int_equal(node(&tcp, "tcp.timeouts"), 3); /* at once, though it is of the medium tier */
+	assert_int_equal(tcp.table.id[row_of(&tcp, "node")], 2); /* other counters: another instance */
 	assert_counts(&net, "eth0");
 	assert_counts(&net, "eth1");
 	assert_apart(&net, "lo", "loopback");
@@ -293,6 +303,22 @@ static void test_a_namespace_with_a_bridge(void **state)
 	env_free(env);
 }
 
+static void test_the_sysfs_of_another_namespace(void **state)
+{
+	struct env *env = film_of("films", "net-bridged");
+	struct lab lab;
+
+	(void)state;
+	lab_init(&lab, env, "net");
+	lab.feed.root = 300;
+	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_counts(&lab, "eth0");
+	assert_int_equal(value(&lab, "eth0", "net.rx.bytes"), 33);
+	lab_release(&lab);
+	env_free(env);
+}
+
 /* A process that has ended before the first sample, or never was, leaves our own namespace. */
 static void test_a_job_without_a_namespace(void **state)
 {
@@ -344,6 +370,50 @@ static void test_more_interfaces_than_rows(void **state)
 	assert_int_equal(value(&lab, "veth4000", "net.rx.bytes"), 4000);
 	assert_apart(&lab, "veth3", "virtual");
 	assert_int_equal(lab.whys, line);
+	lab_release(&lab);
+	env_free(env);
+	unlink(path);
+}
+
+/* More interfaces than rows: one is renamed, then one comes that counts in place of all others. */
+static void test_a_full_table(void **state)
+{
+	char path[] = "/tmp/tacho-net-XXXXXX";
+	FILE *f = fdopen(mkstemp(path), "w");
+	struct env *env = NULL;
+	struct lab lab;
+	unsigned line;
+
+	(void)state;
+	assert_non_null(f);
+	fprintf(f, "clock monotonic 100\n");
+	for (int second = 0; second < 4; second++) {
+		if (second)
+			fprintf(f, "frame %d\n", second);
+		fprintf(f, "file proc/net/dev\n|head\n|head\n");
+		for (int i = 0; i < 258; i++)
+			fprintf(f, "|%s%d: 5 5 0 0 0 0 0 0 5 5 0 0 0 0 0 0\n",
+				second && i == 7 ? "new" : "veth", i);
+		if (second > 2)
+			fprintf(f,
+				"|hw0: 9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\nlink sys/class/net/hw0 "
+				"../pci/net/hw0\n");
+	}
+	fprintf(f, "frame 4\n");
+	fclose(f);
+	assert_int_equal(env_film(path, &env, &line), 0);
+	lab_open(&lab, env, "net");
+	assert_int_equal(lab_sample(&lab), 0);
+	assert_int_equal(total(&lab, "net.rx.bytes"), 256 * 5);
+	turn(env, &lab, 1, 0);
+	turn(env, &lab, 2, 0);
+	assert_int_equal(row_of(&lab, "veth7"), -1);
+	assert_counts(&lab, "new7");
+	assert_int_equal(total(&lab, "net.rx.bytes"), 256 * 5);
+	turn(env, &lab, 3, 0);
+	assert_counts(&lab, "hw0");
+	assert_apart(&lab, "new7", "virtual");
+	assert_int_equal(total(&lab, "net.rx.bytes"), 9);
 	lab_release(&lab);
 	env_free(env);
 	unlink(path);
@@ -471,6 +541,7 @@ static void test_every_kind_of_port(void **state)
 	assert_int_equal(value(&lab, "hfi1_0/1", "ib.rx.packets"), 10); /* packets are packets */
 	assert_int_equal(value(&lab, "opa1/1", "ib.rx.bytes"), 8008);
 	assert_int_equal(value(&lab, "qib0/1", "ib.rx.bytes"), 4008);
+	assert_int_equal(value(&lab, "qib1/1", "ib.rx.bytes"), 4012);
 
 	assert_int_equal(value(&lab, "mlx5_9/1", "ib.rx.bytes"), INVALID);
 	assert_int_equal(value(&lab, "mlx5_9/1", "ib.symbol_errors"), INVALID);
@@ -502,6 +573,7 @@ static void test_ports_come_and_go(void **state)
 {
 	struct env *env = film_of("films", "ib-ports");
 	struct lab lab;
+	uint32_t id;
 
 	(void)state;
 	lab_open(&lab, env, "ib");
@@ -542,7 +614,10 @@ static void test_ports_come_and_go(void **state)
 	sample_at(env, &lab, 15);
 	assert_int_equal(value(&lab, "mlx5_3/1", "ib.rx.bytes"), 120);
 	assert_int_equal(value(&lab, "mlx5_1/1", "ib.rx.bytes"), 16);
+	id = lab.table.id[row_of(&lab, "mlx5_1/1")];
+	/* A listing that fails tells of no port that it is gone. */
 	sample_at(env, &lab, 20);
+	assert_int_equal(lab.table.id[row_of(&lab, "mlx5_1/1")], id);
 	assert_int_equal(row_of(&lab, "mlx5_0/2"), -1);
 	assert_int_equal(value(&lab, "mlx5_1/1", "ib.rx.bytes"), 56);
 	lab_release(&lab);
@@ -718,7 +793,9 @@ int main(void)
 		cmocka_unit_test(test_interfaces_come_go_and_are_renamed),
 		cmocka_unit_test(test_the_namespace_of_the_job),
 		cmocka_unit_test(test_a_namespace_with_a_bridge),
+		cmocka_unit_test(test_the_sysfs_of_another_namespace),
 		cmocka_unit_test(test_a_job_without_a_namespace),
+		cmocka_unit_test(test_a_full_table),
 		cmocka_unit_test(test_more_interfaces_than_rows),
 		cmocka_unit_test(test_tcp),
 		cmocka_unit_test(test_tcp_without_netstat),
