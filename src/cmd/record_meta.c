@@ -180,7 +180,8 @@ static void describe_limits(struct recording *r, struct facts *f)
 		parse_decimal(r->opt->max_cpus, &override.cpus);
 	if (r->opt->max_memory)
 		parse_bytes(r->opt->max_memory, &override.memory_bytes);
-	if (limits_read(r->env, engine_root(r->engine), &override, &limits) < 0)
+	/* The command has our limits; one that is ending already no longer shows its own. */
+	if (limits_read(r->env, r->attach ? engine_root(r->engine) : 0, &override, &limits) < 0)
 		return;
 	add_limit(f, "limits.cpus", "limits.cpus_source", &limits.cpus);
 	add_limit(f, "limits.memory_bytes", "limits.memory_source", &limits.memory);

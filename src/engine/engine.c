@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Descriptors we leave for everything but the members' files. */
-#define RESERVED_FILES 40
+/* Descriptors we leave for everything but the members' files: a large host has a sensor and a frequency for
+ * every CPU. */
+#define RESERVED_FILES 640
 
 static int context_join_about(
 	struct collect_context *ctx, const char *name, const struct about *about, size_t nr)

@@ -20,6 +20,7 @@ struct set {
 	bool usable; /* probed and opened */
 	uint32_t next_id;
 	int64_t next_ns, next_medium_ns; /* when its tier is due, and rows of the medium tier */
+	int64_t sampled_ns;
 };
 
 struct slot_id {

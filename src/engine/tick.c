@@ -18,6 +18,7 @@
 #define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
 #define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
 #define STRETCH_MAX 64
+#define LAST_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX 16
 /* Scopes' own lists are read this often; all processes looked at this often, or at one part in so many of our
  * time. */
@@ -321,12 +322,15 @@ static void sample_node(struct engine *e, int64_t now)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 		int64_t before;
+		/* What was read a while ago is read once more at the end. */
+		bool end = e->last_tick && now - set->sampled_ns >= LAST_NS;
 
-		if (!set->usable || !set->collector->sample || now < set->next_ns)
+		if (!set->usable || !set->collector->sample || (now < set->next_ns && !end))
 			continue;
+		set->sampled_ns = now;
 		set->next_ns = now + period(e, set->collector) - e->opt.interval_ns / 2;
 		before = env_now(e->env, ENV_MONOTONIC);
-		set->ctx.medium = now >= set->next_medium_ns;
+		set->ctx.medium = end || now >= set->next_medium_ns;
 		if (set->ctx.medium)
 			set->next_medium_ns =
 				now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
