@@ -116,6 +116,8 @@ static int on_interface(void *arg, const char *name)
 {
 	const struct net *s = arg;
 
+	if (!strcmp(name, "bonding_masters")) /* the one file among the interfaces */
+		return 0;
 	for (unsigned i = 0; i < s->nr; i++)
 		if (!strcmp(s->line[i].name, name))
 			return 0;
