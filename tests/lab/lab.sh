@@ -160,8 +160,12 @@ lab_run_nodes() {
         echo $! >"$D/run/$name.unshare"
     done
     for name; do
-        lab_wait "$name is ready" test -e "$D/run/$name.ready"
         pid=$(cat "$D/run/$name.unshare")
+        lab_wait "$name is ready" lab_is_ready_or_dead "$name" "$pid"
+        if [ ! -e "$D/run/$name.ready" ]; then
+            lab_say "$name does not start:" "$(tail -n 5 "$D/log/node.$name")"
+            return 1
+        fi
         pid=$(cut -d' ' -f1 "/proc/$pid/task/$pid/children")
         lab_note "$name" "$pid"
         echo "$pid" >"$D/run/$name.pid"
@@ -172,6 +176,8 @@ lab_run_nodes() {
     done
     for name; do echo go >"$D/run/$name.go"; done
 }
+
+lab_is_ready_or_dead() { [ -e "$D/run/$1.ready" ] || ! kill -0 "$2" 2>/dev/null; }
 
 # Becomes the node, so that the pid that was noted is that of unshare.
 lab_start_node() {
@@ -256,7 +262,7 @@ name=\$1
 shift
 pid=\$(cat "$D/run/\$name.pid") || exit 1
 while read -r group; do echo \$\$ >"\$group/\$name/cgroup.procs"; done <"$D/groups"
-exec nsenter -t "\$pid" -C -n -u -m -p -i --wd="\$PWD" env $lab_enter_env "\$@"
+exec nsenter -t "\$pid" -r -C -n -u -m -p -i --wd="\$PWD" env $lab_enter_env "\$@"
 END
     chmod 755 "$D/enter"
 }
