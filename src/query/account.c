@@ -193,8 +193,10 @@ static void line_make(struct account *a, unsigned line, bool first, struct amoun
 
 		if (!used_now(a, line, i, &v))
 			continue;
+		/* Who ended before the first sample had lived before we came; of the living, each says
+		 * itself. */
 		if (first && a->facts.attached)
-			*base = v;
+			*base = line_gone(&a->lines, line, i);
 		ret->used[i] = (int64_t)((uint64_t)v - (uint64_t)*base);
 		ret->used_valid |= UINT32_C(1) << i;
 	}
@@ -220,8 +222,6 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 			line_settle(&a->lines, i, &next);
 		a->lines.waiting[i] = next;
 	}
-	if (first)
-		living_start(&a->living, a->facts.attached);
 	a->facts.ticks++;
 	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
 	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));

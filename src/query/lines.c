@@ -196,6 +196,17 @@ static uint64_t parts_sum(const struct sums *sums, uint32_t parts)
 	return sum;
 }
 
+int64_t line_gone(const struct lines *s, unsigned line, enum used used)
+{
+	const struct line *said = &s->line[line];
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NR_GONE; i++)
+		if (recipe[used].gone >> i & 1 && said->seen >> (LINE_GONE + i) & 1)
+			sum += (uint64_t)said->cell[LINE_GONE + i] + (uint64_t)said->offset[LINE_GONE + i];
+	return (int64_t)sum;
+}
+
 bool line_used(const struct lines *s, const struct living *l, unsigned line, enum used used, int64_t *ret)
 {
 	const struct sums *sums = &l->line[line];
@@ -206,15 +217,10 @@ bool line_used(const struct lines *s, const struct living *l, unsigned line, enu
 	if (sums->part_seen && !(sums->part_seen >> recipe[used].own & 1))
 		return false;
 	sum = parts_sum(sums, recipe[used].part | (own ? 0 : recipe[used].children));
-	for (unsigned i = 0; i < NR_GONE; i++) {
-		if (!(recipe[used].gone >> i & 1))
-			continue;
-		if (!(s->line[line].seen >> (LINE_GONE + i) & 1))
+	for (unsigned i = 0; i < NR_GONE; i++)
+		if (recipe[used].gone >> i & 1 && !(s->line[line].seen >> (LINE_GONE + i) & 1))
 			return false;
-		sum += (uint64_t)s->line[line].cell[LINE_GONE + i] +
-			(uint64_t)s->line[line].offset[LINE_GONE + i];
-	}
-	*ret = (int64_t)sum;
+	*ret = (int64_t)(sum + (uint64_t)line_gone(s, line, used));
 	return true;
 }
 

@@ -52,7 +52,8 @@ int lines_instance(struct lines *s, struct living *l, uint32_t id, const struct 
 /* The values of this tick. */
 void lines_read(struct lines *s, struct store_reader *reader);
 
-/* What the line has used and holds now. */
+/* What the line has used and holds now; of the former, what ended processes left to no living one. */
+int64_t line_gone(const struct lines *s, unsigned line, enum used used);
 bool line_used(const struct lines *s, const struct living *l, unsigned line, enum used used, int64_t *ret);
 void line_levels(const struct lines *s, const struct living *l, unsigned line, struct amounts *ret);
 /* Gives the waiting amounts, in the light of the ones after them (NULL: there are none). */

@@ -669,16 +669,6 @@ void living_lost(struct living *l)
 	l->loose = true;
 }
 
-void living_start(struct living *l, bool attached)
-{
-	if (!attached)
-		return;
-	for (uint32_t i = 0; i < l->nr; i++)
-		memcpy(l->process[i].from, l->process[i].raw, sizeof(l->process[i].from));
-	for (unsigned i = 0; i < LINES_MOST; i++)
-		l->line[i].observed_cpu_ns = 0;
-}
-
 void living_finish(struct living *l)
 {
 	while (l->nr)

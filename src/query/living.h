@@ -120,8 +120,6 @@ const struct process *living_find(const struct living *l, uint32_t id);
 /* What it used while it was recorded. */
 int64_t process_used(const struct process *p, enum part part);
 void living_lost(struct living *l);
-/* The first tick of an attachment: what everybody has used so far is not ours. */
-void living_start(struct living *l, bool attached);
 /* The recording is over: those still alive are counted as if they had left. */
 void living_finish(struct living *l);
 #endif

@@ -16,7 +16,6 @@ struct filling {
 	struct meta meta;
 	uint32_t node;
 	int64_t last_ns;
-	bool ticked;
 };
 
 static int copy_bytes(char **to, size_t *len, const struct pair *pair)
@@ -240,9 +239,6 @@ static int harvest_all(struct filling *f)
 static void on_tick(struct filling *f)
 {
 	living_tick(&f->living, store_reader_table(f->reader, (uint32_t)f->living.set));
-	if (!f->ticked)
-		living_start(&f->living, !strcmp(meta_text(&f->meta, "mode"), "attach"));
-	f->ticked = true;
 }
 
 static int on_record(struct filling *f, const struct store_record *record)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from recorder import BURNERS, TACHO, check, record, run, show, start, until
+from recorder import BURNERS, TACHO, check, children, record, run, show, start, until
 
 FAST = ["-q", "-i", "50ms", "--flush", "100ms"]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -120,13 +120,13 @@ def test_tools_that_come_and_go(tmp_path):
 
 def test_children_of_a_tool_are_not_the_tool(tmp_path):
     """What a tool's children use is theirs: they do not match, and the tool has it in no account of its own."""
-    script = "import subprocess, sys; subprocess.run(sys.argv[1:]); sys.stdin.read()"
+    script = "import subprocess, sys; sys.stdin.readline(); subprocess.run(sys.argv[1:]); sys.stdin.read()"
     worker = [str(BURNERS / "cpu"), "0.4"]
     parent = subprocess.Popen(["tool_parent", "-c", script, *worker], executable=sys.executable, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)
     recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", "match:^(tool_parent)")
     until(lambda: (tmp_path / "a.tacho").exists() and alive(tmp_path / "a.tacho"), "it is recorded")
-    parent.communicate()
+    parent.communicate(b"go\n")
     assert end(recorder) == 0
     summary = show(tmp_path / "a.tacho")
     assert summary["groups"]["tool_parent"]["processes"]["seen"] == 1
@@ -213,7 +213,8 @@ def test_another_user(tmp_path, killed):
     done = run("attach", *FAST, "--duration", "300ms", "-o", tmp_path / "a.tacho", "user:65534")
     assert done.returncode == 0, done.stderr
     assert other.pid in [p["pid"] for p in processes(tmp_path / "a.tacho")]
-    assert {p["uid"] for p in processes(tmp_path / "a.tacho")} == {65534}
+    # Of one that ended before its first sample the user need not be known.
+    assert {p["uid"] for p in processes(tmp_path / "a.tacho")} - {None} == {65534}
 
 
 def a_hierarchy():
@@ -376,12 +377,17 @@ def test_strangers_cost_nothing(tmp_path, many, killed):
     """After the first look at all of them, a tick asks nothing of ten thousand processes that are none of its own."""
     target = sleeper("the_only_one")
     killed.append(target)
+    crowd = set(children(many.pid))
+    assert len(crowd) == MANY
     for wanted in (target.pid, "match:^(the_only_one)"):
         lines = traced_calls(tmp_path, *FAST, "--helpers", "none", "-f", "--duration", "2s", "-o", tmp_path / "a.tacho",
                              "-m", "none,+process", wanted)
         first = next(i for i, line in enumerate(lines) if "a.tacho" in line)
-        # 40 ticks; whatever is looked at is looked at in constant work: some calls a tick, not ten thousand.
-        assert len(lines) - first < 40 * 60, len(lines) - first
+        asked = [line for line in lines[first:] if (found := re.search(r'"proc/(\d+)/', line)) and int(found[1]) in crowd]
+        # A process's CPU clock is asked for by its complemented PID.
+        clocks = [line for line in lines[first:] if (found := re.search(r"clock_gettime\(0x(f\w+)", line))
+                  and (~(int(found[1], 16) - (1 << 32)) >> 3) in crowd]
+        assert not asked and not clocks, (len(asked), len(clocks))
 
 
 def test_all_of_them_within_the_budget(tmp_path, many):
