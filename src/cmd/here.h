@@ -19,6 +19,7 @@ struct here_source {
 struct here {
 	struct here_source source[COLLECTORS_MAX];
 	size_t nr;
+	unsigned ticks;	   /* taken */
 	bool works;	   /* a process was sampled: recordings can be made */
 	char trouble[240]; /* why not, else "" */
 	char group[240];   /* why the job gets no control group of its own, else "" */
