@@ -141,7 +141,7 @@ def test_within_the_job_until_it_says_finished(slurm, user):
 
 
 def test_as_a_step_of_its_own(slurm):
-    """`srun --overlap tacho attach job &`: the srun that waits for the recorder is not of what it waits for."""
+    """`srun --overlap tacho attach job &`: that srun waits for the recorder, and is not of what it records."""
     recording, go = slurm.out / "step.tacho", slurm.out / "go-step"
     job = slurm.sbatch(
         "step.sh",
@@ -149,6 +149,8 @@ def test_as_a_step_of_its_own(slurm):
             srun --overlap --ntasks=1 tacho attach -q {' '.join(QUICK)} -o {recording} job &
             {slurm.sleeper("e_batch")} &
             until [ -e {go} ]; do sleep 0.1; done
+            echo FINISHED >.ipc-$SLURM_JOB_ID
+            wait %1
             kill %2
         """,
     )
