@@ -192,8 +192,9 @@ const struct cmd cmd_doctor = {
 		"wrong (failed), each with its reason. In the end stand the commands or settings that would add "
 		"something; none is applied.\n\n"
 		"Then come the help of the kernel that makes totals exact, permissions, the quality of clock and timers, "
-		"and what a sample of all processes costs at 1, 10 and 100 Hz, as measured now, without PSS and USS, "
-		"which take what is left of the budget (1 % of a core unless `tacho run --budget` says otherwise).\n\n"
+		"and what a sample of all processes costs at 1, 10 and 100 Hz, as measured now over a few samples, without "
+		"what is read only every few seconds and without PSS and USS, which take what is left of the budget (1 % of "
+		"a core unless `tacho run --budget` says otherwise).\n\n"
 		"With --json: a list of objects with source, metric, state (ok, absent, denied, failed), reason and remedy; "
 		"figures have value and unit besides.\n\n"
 		"Exit status: 0 when recordings can be made, 1 when not.",
