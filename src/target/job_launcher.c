@@ -1,0 +1,90 @@
+/* A job by its launcher: the tree that we stand in, or beside. The weakest way, and the only one without a
+ * batch system. */
+#include "target/job_internal.h"
+
+#include <string.h>
+
+static int64_t user_of(struct job *job, pid_t pid)
+{
+	ssize_t n = job_read_of(job, pid, "status");
+	const char *line = n > 0 ? strstr(job->text, "\nUid:") : NULL;
+	char *end;
+	unsigned long uid;
+
+	if (!line)
+		return -1;
+	uid = strtoul(line + 5, &end, 10);
+	return end > line + 5 ? (int64_t)uid : -1;
+}
+
+/* A shell that was started by a login: its name as it sees it begins with a dash. That of a PBS job looks
+ * alike, but its parent is PBS. */
+static bool is_login_shell(struct job *job, pid_t pid)
+{
+	return job_read_of(job, pid, "cmdline") > 0 && job->text[0] == '-';
+}
+
+/* The topmost ancestor of ours that is our own and is neither a daemon of a scheduler nor belongs to a login;
+ * in no known job, the topmost launcher. 0: there is none. */
+static pid_t find_top(struct job *job)
+{
+	int64_t user = user_of(job, job->self);
+	bool need_launcher = !job->name.id[0];
+	pid_t pid = job->self, top = 0, below = 0;
+	struct job_process process, parent;
+
+	if (!job_read_process(job, pid, &process))
+		return 0;
+	for (unsigned i = 0; i < DEPTH_MAX * 10 && process.parent > 1; i++) {
+		pid = process.parent;
+		if (!job_read_process(job, pid, &parent))
+			break;
+		if (job_doorkeeper_name(parent.name)) {
+			if (!job_daemon_name(parent.name) || !strncmp(parent.name, "sshd", 4))
+				top = top && is_login_shell(job, top) ? below : top;
+			break;
+		}
+		if (user_of(job, pid) != user)
+			break;
+		if (!need_launcher || job_launcher_name(parent.name)) {
+			below = top;
+			top = pid;
+		}
+		process = parent;
+	}
+	return top;
+}
+
+static bool is_below(struct job *job, pid_t pid, pid_t top)
+{
+	struct job_process process;
+
+	for (unsigned i = 0; i < DEPTH_MAX * 10 && pid > 1; i++) {
+		if (pid == top)
+			return true;
+		if (!job_read_process(job, pid, &process))
+			return false;
+		if (!top && process.session == job->session && job_launcher_name(process.name))
+			return true;
+		pid = process.parent;
+	}
+	return false;
+}
+
+int job_take_below(struct job *job, pid_t pid)
+{
+	return is_below(job, pid, job->top) ? job_hand_out(job, pid) : 0;
+}
+
+/* Beside a launcher counts as below it when there is no scheduler: `tacho attach job & mpirun ./a` in a
+ * script. */
+int job_open_launcher(struct job *job)
+{
+	if (!job->here)
+		return 0;
+	job->top = find_top(job);
+	if (!job->top && (job->name.id[0] || job->session <= 0))
+		return 0;
+	job_scan_all(job, job_take_below);
+	return job->nr > 0;
+}
