@@ -87,7 +87,7 @@ static void add_row(
 
 	buf_addf(out, "  %-*s  %s%-*s%-9s%-7s", (int)name_width, r->name, short_unit[r->unit],
 		4 - (int)strlen(short_unit[r->unit]), r->per_second ? "/s" : "", kind_name(r->kind),
-		when_read(r));
+		at <= width + 1 ? when_read(r) : "");
 	if (!verbose && at + 20 <= width)
 		add_cut(out, r->help, width - at);
 	while (out->data[out->len - 1] == ' ')

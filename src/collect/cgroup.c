@@ -201,7 +201,7 @@ static const struct place {
 #define MAJORS 4096
 #define EXITING 4 /* PF_EXITING, in the flags of proc/PID/stat */
 /* So many samples ask whether the job has moved; later ones only when the medium tier is due. */
-#define ASK_SAMPLES 64
+#define ASK_SAMPLES 16
 
 extern const struct collector collector_cgroup;
 

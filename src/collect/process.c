@@ -47,7 +47,7 @@ struct process {
 	int64_t smaps_rss;  /* pages, at the last reading of smaps; -1: none */
 	int64_t shared_kib; /* of that, what others had too, copy-on-write included */
 	uint32_t smaps_epoch;
-	bool seen;
+	bool seen, zombie;
 };
 
 struct processes {
@@ -217,7 +217,8 @@ static ssize_t file_read(struct processes *p, struct process *process, int sourc
 
 	if (temporary)
 		env_close(p->ctx->env, handle);
-	if (n == -EACCES || n == -EPERM) {
+	/* An ended process's files are closed to its own user, too. */
+	if ((n == -EACCES || n == -EPERM) && !process->zombie) {
 		explain(p, source, -EACCES);
 		if (handle < 0)
 			process->file[source] = REFUSED;
@@ -267,6 +268,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	if (process->seen && facts->start_ticks != process->start_ticks)
 		return -ESRCH; /* the PID has a new owner */
 	process->start_ticks = facts->start_ticks;
+	process->zombie = facts->state == 'Z';
 	children =
 		fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
 	facts->children_grew = process->seen && children > process->children;

@@ -350,8 +350,9 @@ int engine_scan(struct engine *e)
 	tree_cursor_set(&e->tree, 0); /* who is born from now on is found by the next poll */
 	r = tree_scan(&e->tree);
 	list_members(e);
+	/* With scopes, who was born before us is found out by each one's first reading. */
 	tree_for_each (&e->tree, slot, after)
-		e->tree.member[slot].late = true;
+		e->tree.member[slot].late |= !e->scopes;
 	return r;
 }
 

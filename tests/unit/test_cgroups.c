@@ -193,7 +193,7 @@ static const char *shown(const char *name)
 {
 	static char cut[64];
 
-	snprintf(cut, sizeof(cut), "%s", name);
+	memccpy(cut, name, 0, sizeof(cut) - 1);
 	return cut;
 }
 
