@@ -204,11 +204,15 @@ static void describe_job(struct recording *r, struct facts *f)
 		}
 	if (!name && job_here(r->env, &here))
 		name = &here;
-	if (!name || !scheduler_name(name->kind))
+	if (!name)
 		return;
-	add_fact(f, "scheduler.kind", scheduler_name(name->kind));
-	add_fact(f, "scheduler.job_id", name->id);
-	add_fact(f, "scheduler.found_by", found_by);
+	/* Found by its launcher, a job need not have a scheduler. */
+	if (scheduler_name(name->kind)) {
+		add_fact(f, "scheduler.kind", scheduler_name(name->kind));
+		add_fact(f, "scheduler.job_id", name->id);
+	}
+	if (found_by)
+		add_fact(f, "scheduler.found_by", found_by);
 }
 
 static void describe_groups(struct recording *r, struct pairs *p, char *names, size_t size)

@@ -256,10 +256,18 @@ void engine_zero(struct engine *e)
 	e->wall_offset_ns = env_now(e->env, ENV_REALTIME) - e->start_ns;
 }
 
+/* Where descriptors are few, the node's collectors, which keep theirs open, come first: a member's file can
+ * be opened for each reading. */
+static unsigned files_for_members(unsigned all)
+{
+	if (all > 2 * RESERVED_FILES)
+		return all - RESERVED_FILES;
+	return all > 256 ? all / 2 : all / 8;
+}
+
 int engine_open(struct engine *e, const struct sink *sink)
 {
-	unsigned files = e->opt.max_files > 2 * RESERVED_FILES ? e->opt.max_files - RESERVED_FILES
-							       : e->opt.max_files / 2;
+	unsigned files = files_for_members(e->opt.max_files);
 	int r;
 
 	e->sink = *sink;

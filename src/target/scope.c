@@ -712,7 +712,8 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 		l.groups = UINT64_C(1) << scope->group;
 		if (scope->procs >= 0)
 			list_procs(s, scope->procs, &l);
-		if (scope->job)
+		if (scope->job && (!scope->listed || job_needs_listing(scope->job)))
 			job_list(scope->job, list_job, &l);
+		scope->listed = true;
 	}
 }

@@ -49,6 +49,7 @@ struct scope {
 	char *path; /* cgroup: as /proc/PID/cgroup names it; container and job: the id */
 	struct job *job;
 	const char *found_by; /* job */
+	bool listed;	      /* once, at the start */
 	int group;	      /* index of its group; -1: none yet (match: one for each tool) */
 	int procs;	      /* cgroup: its cgroup.procs, kept open; -1 */
 };

@@ -225,9 +225,8 @@ static void consider(struct tree *t, pid_t pid, unsigned depth)
 	if (!inherited(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
 		consider(t, ppid, depth + 1);
 	groups = inherited(t, ppid, session) | (t->ask ? t->ask(t->arg, pid) : 0);
-	if (groups)
-		join_unless_refused(t, pid, ppid, groups);
-	else
+	/* One that is refused may still be what its parent, a daemon, was before the fork. */
+	if (!groups || join_unless_refused(t, pid, ppid, groups) == -EPERM)
 		remember_young(t, pid);
 }
 
