@@ -132,8 +132,8 @@ void record_open(struct recording *r, int argc, char **argv)
 	r->targets = argv;
 	r->sink.create = record_create;
 	r->sink.arg = r;
-	make_engine(r);
 	e = command_prepare(&r->command);
+	make_engine(r);
 	if (e == 0)
 		e = engine_open(r->engine, &to_store);
 	if (e < 0)

@@ -94,7 +94,8 @@ static int make_tables(struct engine *e)
 {
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
-		uint32_t cap = set->collector->max_rows ? set->collector->max_rows : 1;
+		/* What is not here needs no room. */
+		uint32_t cap = set->usable && set->collector->max_rows ? set->collector->max_rows : 1;
 		int r;
 
 		if (set->collector->domain == DOMAIN_PROCESS) {
@@ -114,8 +115,8 @@ static int make_tables(struct engine *e)
 		set->ctx.members = context_members;
 		set->ctx.leave = context_leave;
 		set->ctx.why = context_why;
-		set->state = calloc(1, set->collector->state_size + 1);
-		if (!set->state)
+		set->state = set->usable ? calloc(1, set->collector->state_size + 1) : NULL;
+		if (set->usable && !set->state)
 			return -ENOMEM;
 	}
 	return 0;
@@ -209,7 +210,7 @@ struct engine *engine_free(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (set->collector->close && e->collectors_opened)
+		if (set->collector->close && e->collectors_opened && set->state)
 			set->collector->close(set->state, &set->ctx);
 		free(set->state);
 		table_release(&set->table);

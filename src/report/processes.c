@@ -248,7 +248,7 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 			fabs(row->value[i]) > 9e15)
 			json_num(j, face[i].key, row->value[i]);
 		else
-			json_int(j, face[i].key, llround(row->value[i]));
+			json_int(j, face[i].key, round_i64(row->value[i]));
 	}
 	json_exit(j, row);
 	json_str(j, "how", *row->how ? row->how : NULL);

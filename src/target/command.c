@@ -24,6 +24,9 @@ int command_prepare(struct command *c)
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaddset(&set, handled[i]);
 	sigprocmask(SIG_BLOCK, &set, &c->mask);
+	/* Where huge pages are given unasked, the first byte of each of our tables would cost 2 MiB. */
+	c->has_huge_pages =
+		prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
 	getrlimit(RLIMIT_NOFILE, &c->files);
 	/* An ignored SIGCHLD is inherited over exec, and the kernel then drops the CPU time of children. */
 	sigaction(SIGCHLD, &fallback, NULL);
@@ -96,6 +99,9 @@ static void become(const struct command *c, char *const *argv, char *const *env,
 
 	if (group && !inside)
 		cgroup_enter(group);
+	/* Inherited over exec: the job shall have what it would have without us. */
+	if (c->has_huge_pages)
+		prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	execvpe(argv[0], argv, env);
 	error = errno;

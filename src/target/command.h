@@ -21,6 +21,7 @@ struct command {
 	int signal_fd;
 	sigset_t mask;	      /* as we found it */
 	struct rlimit files;  /* as we found it */
+	bool has_huge_pages;  /* the kernel may give the job huge pages; ourselves we have denied them */
 	bool stopped_with_it; /* we stopped ourselves together with the job */
 };
 

@@ -5,6 +5,7 @@ must agree but for the one documented variable, TACHO_RECORDING.
 """
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -436,3 +437,15 @@ def test_precedence(tmp_path, monkeypatch):
 def test_options_after_the_command_are_its_own(tmp_path):
     done = run("run", "-q", "-o", tmp_path / "a.tacho", "echo", "-q", "--force", "-o", "x")
     assert done.stdout == b"-q --force -o x\n"
+
+
+def test_huge_pages_are_the_jobs_business(tmp_path):
+    """Tables that are mostly empty must not cost two megabytes each where huge pages are given unasked, so the recorder
+    does without; the job has them as it would have without us."""
+    before = Path("/proc/self/status").read_text()
+    if "THP_enabled:" not in before:
+        pytest.skip("this kernel does not tell who may have huge pages (before 5.0)")
+    done = record(["sh", "-c", "grep THP_enabled /proc/self/status; grep THP_enabled /proc/$PPID/status"], "-q",
+                  output=tmp_path / "a.tacho")
+    mine = re.search(r"THP_enabled:\s*(\d)", before)[1]
+    assert [line.split()[1] for line in done.stdout.decode().splitlines()] == [mine, "0"]
