@@ -22,6 +22,11 @@ static inline bool text_is(struct text t, const char *s)
 	return strlen(s) == t.len && memcmp(t.p, s, t.len) == 0;
 }
 
+static inline bool text_equal(struct text a, struct text b)
+{
+	return a.len == b.len && memcmp(a.p, b.p, a.len) == 0;
+}
+
 static inline bool text_starts(struct text t, const char *s)
 {
 	size_t n = strlen(s);

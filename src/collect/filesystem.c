@@ -72,8 +72,7 @@ struct filesystem {
 /* The device tree is written to all the time (/dev/null), and holds no data. */
 static bool is_of_no_interest(const struct mount *m)
 {
-	return mount_word_is(m->type, "devtmpfs") || mount_word_is(m->point, "/dev") ||
-		mount_word_is(m->type, "autofs");
+	return text_is(m->type, "devtmpfs") || text_is(m->point, "/dev") || text_is(m->type, "autofs");
 }
 
 /* The place's path through env. */
@@ -125,7 +124,7 @@ static bool join_place(
 		about[nr++] = (struct about){"inside", "a container: another mount namespace than the job's"};
 	if (p->remote)
 		about[nr++] = (struct about){"unasked", unasked};
-	else if (mount_word_is(m->type, "overlay"))
+	else if (text_is(m->type, "overlay"))
 		about[nr++] = (struct about){"apart", "its space is that of the file system below it"};
 	row = ctx->join_about(ctx, p->point, about, nr);
 	if (row < 0)
@@ -380,7 +379,7 @@ static void judge_shared_memory(struct filesystem *f, struct collect_context *ct
 	struct env_space space;
 	struct mount m;
 
-	if (!mountinfo_find_path(text, end, "/dev/shm", &m) || !mount_word_is(m.point, "/dev/shm") ||
+	if (!mountinfo_find_path(text, end, "/dev/shm", &m) || !text_is(m.point, "/dev/shm") ||
 		mountinfo_is_remote(text, end, &m))
 		return;
 	make_path(path, sizeof(path), f->base, "/dev/shm");

@@ -77,11 +77,11 @@ struct found {
 };
 
 struct header { /* "device server:/home mounted on /home with fstype nfs4 statvers=1.1" */
-	struct mount_word source, point, type;
+	struct text source, point, type;
 };
 
 /* The next line without the blanks at its start; false at the end of the text. */
-static bool next_line(const char **text, const char *end, struct mount_word *ret)
+static bool next_line(const char **text, const char *end, struct text *ret)
 {
 	const char *p = *text, *stop = memchr(p, '\n', (size_t)(end - p));
 
@@ -89,42 +89,40 @@ static bool next_line(const char **text, const char *end, struct mount_word *ret
 		return false;
 	while (p < stop && (*p == ' ' || *p == '\t'))
 		p++;
-	*ret = (struct mount_word){p, (size_t)(stop - p)};
+	*ret = (struct text){p, (size_t)(stop - p)};
 	*text = stop + 1;
 	return true;
 }
 
 /* Cuts off what stands in front of the words; false when they are not in the line. */
-static bool cut(struct mount_word *line, const char *words, struct mount_word *ret)
+static bool cut(struct text *line, const char *words, struct text *ret)
 {
 	const char *at = memmem(line->p, line->len, words, strlen(words));
 
 	if (!at)
 		return false;
-	*ret = (struct mount_word){line->p, (size_t)(at - line->p)};
+	*ret = (struct text){line->p, (size_t)(at - line->p)};
 	line->len -= ret->len + strlen(words);
 	line->p = at + strlen(words);
 	return true;
 }
 
-static bool parse_header(struct mount_word line, struct header *ret)
+static bool parse_header(struct text line, struct header *ret)
 {
-	struct mount_word nothing;
+	struct text nothing;
 
 	if (!cut(&line, "device ", &nothing) || nothing.len || !cut(&line, " mounted on ", &ret->source) ||
 		!cut(&line, " with fstype ", &ret->point))
 		return false;
 	/* Without numbers there is no version of them. */
 	return cut(&line, " statvers=", &ret->type) &&
-		(mount_word_is(ret->type, "nfs") || mount_word_is(ret->type, "nfs4"));
+		(text_is(ret->type, "nfs") || text_is(ret->type, "nfs4"));
 }
 
-static bool line_begins(struct mount_word line, const char *word, const char **ret_rest)
+static bool line_begins(struct text line, const char *word, const char **ret_rest)
 {
-	size_t n = strlen(word);
-
-	*ret_rest = line.p + n;
-	return line.len > n && memcmp(line.p, word, n) == 0;
+	*ret_rest = line.p + strlen(word);
+	return line.len > strlen(word) && text_starts(line, word);
 }
 
 /* Up to `max` numbers into word[1..]; how many. */
@@ -158,12 +156,11 @@ static void take_bytes(struct found *f, const int64_t *word, unsigned nr)
 }
 
 /* "READ: 1000 1000 0 ...": the name up to the colon, and its words. */
-static void take_operation(struct found *f, struct mount_word line)
+static void take_operation(struct found *f, struct text line)
 {
-	const char *colon = memchr(line.p, ':', line.len);
-	struct mount_word name = {line.p, colon ? (size_t)(colon - line.p) : 0};
+	struct text name = text_cut(&line, ':');
 	int64_t word[NR_WORDS + 1];
-	unsigned nr = colon ? numbers(colon + 1, line.p + line.len, word, NR_WORDS) : 0;
+	unsigned nr = numbers(line.p, line.p + line.len, word, NR_WORDS);
 
 	for (size_t i = 0; nr && i < ARRAY_SIZE(nfs_metric); i++) {
 		const struct metric_at *at = &nfs_metric[i].at;
@@ -172,7 +169,7 @@ static void take_operation(struct found *f, struct mount_word line)
 			continue;
 		if (at->source == ALL_OPERATIONS)
 			put(f, i, word[at->col] - (at->arg ? word[at->arg] : 0));
-		if (at->source == OPERATION && mount_word_is(name, at->key))
+		if (at->source == OPERATION && text_is(name, at->key))
 			put(f, i, word[at->col]);
 	}
 }
@@ -193,7 +190,7 @@ static void take_transport(struct found *f, const char *p, const char *end)
 /* The lines of one mount, up to the header of the next, which stays in the text. */
 static void read_mount(const char **text, const char *end, struct found *ret)
 {
-	struct mount_word line;
+	struct text line;
 	bool operations = false;
 	int64_t word[9];
 
@@ -294,7 +291,7 @@ static void set_cells(struct collect_context *ctx, uint32_t row, const struct fo
 static void read_all(struct nfs *n, struct collect_context *ctx, size_t len)
 {
 	const char *text = n->file.text, *end = text + len;
-	struct mount_word line;
+	struct text line;
 
 	n->turn++;
 	while (next_line(&text, end, &line)) {

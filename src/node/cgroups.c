@@ -22,22 +22,10 @@
 static const char *const v1_name[NR_CGROUP_CONTROLLERS] = {
 	"cpu", "cpuacct", "cpuset", "memory", "blkio", "pids", "freezer", NULL};
 
-/* Cuts the text up to `stop` off the front of *rest. */
-static struct mount_word cut(struct mount_word *rest, char stop)
-{
-	const char *end = memchr(rest->p, stop, rest->len);
-	struct mount_word head = {rest->p, end ? (size_t)(end - rest->p) : rest->len};
-	size_t step = head.len + (end ? 1 : 0);
-
-	rest->p += step;
-	rest->len -= step;
-	return head;
-}
-
-static bool list_has(struct mount_word list, const char *word)
+static bool list_has(struct text list, const char *word)
 {
 	while (list.len > 0)
-		if (mount_word_is(cut(&list, ','), word))
+		if (text_is(text_cut(&list, ','), word))
 			return true;
 	return false;
 }
@@ -45,14 +33,14 @@ static bool list_has(struct mount_word list, const char *word)
 bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
 	size_t *ret_len)
 {
-	struct mount_word rest = {groups, strlen(groups)};
+	struct text rest = {groups, strlen(groups)};
 	bool found = false;
 
 	while (rest.len > 0) {
-		struct mount_word line = cut(&rest, '\n');
-		struct mount_word id = cut(&line, ':');
-		struct mount_word controllers = cut(&line, ':');
-		bool v2 = mount_word_is(id, "0") && controllers.len == 0;
+		struct text line = text_cut(&rest, '\n');
+		struct text id = text_cut(&line, ':');
+		struct text controllers = text_cut(&line, ':');
+		bool v2 = text_is(id, "0") && controllers.len == 0;
 		bool v1 = !v2 && v1_name[controller] && list_has(controllers, v1_name[controller]);
 
 		if ((!v1 && !v2) || line.len == 0 || line.p[0] != '/')
@@ -68,23 +56,23 @@ bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool 
 }
 
 /* A cgroup namespace shows what is above its root as /.. : there is no way down from there by names. */
-static bool goes_up(struct mount_word path)
+static bool goes_up(struct text path)
 {
 	while (path.len > 0)
-		if (mount_word_is(cut(&path, '/'), ".."))
+		if (text_is(text_cut(&path, '/'), ".."))
 			return true;
 	return false;
 }
 
 /* What of the group's path is below the root of the mount; false when the mount does not show the group. */
-static bool below_root(struct mount_word group, const char *root, size_t root_len, struct mount_word *ret)
+static bool below_root(struct text group, const char *root, size_t root_len, struct text *ret)
 {
 	if (root_len == 1 && root[0] == '/')
 		root_len = 0;
 	if (group.len < root_len || memcmp(group.p, root, root_len) != 0)
 		return false;
-	*ret = (struct mount_word){group.p + root_len, group.len - root_len};
-	if (mount_word_is(*ret, "/"))
+	*ret = (struct text){group.p + root_len, group.len - root_len};
+	if (text_is(*ret, "/"))
 		ret->len = 0;
 	return (ret->len == 0 || ret->p[0] == '/') && !goes_up(*ret);
 }
@@ -93,8 +81,8 @@ static bool below_root(struct mount_word group, const char *root, size_t root_le
 static bool make_path(
 	const struct mount *m, const struct cgroup_dir *dir, char *path, size_t size, size_t *ret_len)
 {
-	struct mount_word point = {m->point.p + 1, m->point.len - 1},
-			  group = {dir->group, strlen(dir->group)}, rest;
+	struct text point = {m->point.p + 1, m->point.len - 1}, group = {dir->group, strlen(dir->group)},
+		    rest;
 	char root[PATH_MAX];
 
 	if (!mount_unescape(m->root, root, sizeof(root)) || !below_root(group, root, strlen(root), &rest) ||
@@ -158,9 +146,9 @@ void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *re
 			memcpy(dir->group, group, len);
 	}
 	while (mountinfo_next(&at, end, &m)) {
-		bool v2 = mount_word_is(m.type, "cgroup2");
+		bool v2 = text_is(m.type, "cgroup2");
 
-		if ((!v2 && !mount_word_is(m.type, "cgroup")) || mountinfo_is_hidden(mountinfo, end, &m))
+		if ((!v2 && !text_is(m.type, "cgroup")) || mountinfo_is_hidden(mountinfo, end, &m))
 			continue;
 		ret->has_v1 = ret->has_v1 || !v2;
 		ret->has_v2 = ret->has_v2 || v2;

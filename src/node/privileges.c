@@ -3,6 +3,7 @@
 #include "node/privileges.h"
 
 #include "base/str.h"
+#include "read/mountinfo.h"
 
 #include <limits.h>
 #include <linux/perf_event.h>
@@ -39,69 +40,32 @@ static int try_read(struct env *env, const char *path)
 
 /* ---- how /proc is mounted ---- */
 
-/* The next word of a line; *p moves behind it. */
-static size_t word(const char **p, const char **ret)
-{
-	size_t len;
-
-	*p += strspn(*p, " ");
-	*ret = *p;
-	len = strcspn(*p, " \n");
-	*p += len;
-	return len;
-}
-
-static bool word_is(const char *at, size_t len, const char *text)
-{
-	return strlen(text) == len && !memcmp(at, text, len);
-}
-
-/* One line: "36 35 98:0 /root /point options optional... - type source options". */
-static bool mount_line(const char *p, const char *point, const char *type, char *out, size_t size)
-{
-	const char *at = p;
-	size_t len = 0;
-
-	for (int field = 1; field <= 5; field++)
-		len = word(&p, &at);
-	if (!word_is(at, len, point))
-		return false;
-	while ((len = word(&p, &at)) && !word_is(at, len, "-"))
-		;
-	len = word(&p, &at);
-	if (!word_is(at, len, type))
-		return false;
-	word(&p, &at);
-	len = word(&p, &at);
-	snprintf(out, size, "%.*s", (int)len, at);
-	return true;
-}
-
 bool mount_options(const char *mountinfo, const char *point, const char *type, char *out, size_t size)
 {
+	const char *end = mountinfo + strlen(mountinfo);
 	bool found = false;
+	struct mount m;
 
-	for (const char *line = mountinfo; *line;) {
-		const char *end = strchrnul(line, '\n');
-
-		found |= mount_line(line, point, type, out, size);
-		line = end + (*end == '\n');
+	while (mountinfo_next(&mountinfo, end, &m)) {
+		if (!text_is(m.point, point) || !text_is(m.type, type))
+			continue;
+		snprintf(out, size, "%.*s", (int)m.super.len, m.super.p);
+		found = true;
 	}
 	return found;
 }
 
 bool option_value(const char *options, const char *name, char *out, size_t size)
 {
-	size_t len = strlen(name);
+	struct text rest = text_of(options);
 
-	for (const char *p = options; *p;) {
-		size_t n = strcspn(p, ",");
+	while (rest.len > 0) {
+		struct text value = text_cut(&rest, ','), option = text_cut(&value, '=');
 
-		if (n > len && !memcmp(p, name, len) && p[len] == '=') {
-			snprintf(out, size, "%.*s", (int)(n - len - 1), p + len + 1);
-			return true;
-		}
-		p += n + (p[n] == ',');
+		if (!text_is(option, name) || option.p[option.len] != '=')
+			continue;
+		snprintf(out, size, "%.*s", (int)value.len, value.p);
+		return true;
 	}
 	return false;
 }

@@ -7,35 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct mount_word next_word(const char **p, const char *end)
-{
-	struct mount_word w = {*p, 0};
-	const char *stop = memchr(*p, ' ', (size_t)(end - *p));
-
-	w.len = (size_t)((stop ? stop : end) - *p);
-	*p = stop ? stop + 1 : end;
-	return w;
-}
-
 static bool parse(const char *p, const char *end, struct mount *ret)
 {
-	struct mount_word w;
+	struct text line;
 
 	if (!read_number(&p, end, &ret->id) || p == end || *p++ != ' ')
 		return false;
-	next_word(&p, end);
-	ret->device = next_word(&p, end);
-	ret->root = next_word(&p, end);
-	ret->point = next_word(&p, end);
-	ret->options = next_word(&p, end);
-	do {
-		if (p == end)
+	line = (struct text){p, (size_t)(end - p)};
+	text_cut(&line, ' ');
+	ret->device = text_cut(&line, ' ');
+	ret->root = text_cut(&line, ' ');
+	ret->point = text_cut(&line, ' ');
+	ret->options = text_cut(&line, ' ');
+	do
+		if (!line.len)
 			return false;
-		w = next_word(&p, end);
-	} while (!mount_word_is(w, "-"));
-	ret->type = next_word(&p, end);
-	ret->source = next_word(&p, end);
-	ret->super = next_word(&p, end);
+	while (!text_is(text_cut(&line, ' '), "-"));
+	ret->type = text_cut(&line, ' ');
+	ret->source = text_cut(&line, ' ');
+	ret->super = text_cut(&line, ' ');
 	return ret->point.len && *ret->point.p == '/' && ret->device.len && ret->type.len;
 }
 
@@ -50,23 +40,13 @@ bool mountinfo_next(const char **text, const char *end, struct mount *ret)
 	return false;
 }
 
-bool mount_word_is(struct mount_word w, const char *text)
-{
-	return strlen(text) == w.len && memcmp(w.p, text, w.len) == 0;
-}
-
-bool mount_words_equal(struct mount_word a, struct mount_word b)
-{
-	return a.len == b.len && memcmp(a.p, b.p, a.len) == 0;
-}
-
 static bool is_octal(const char *p, size_t len)
 {
 	return len >= 4 && *p == '\\' && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
 		p[3] >= '0' && p[3] <= '7';
 }
 
-bool mount_unescape(struct mount_word w, char *out, size_t size)
+bool mount_unescape(struct text w, char *out, size_t size)
 {
 	size_t n = 0;
 
@@ -90,18 +70,18 @@ static const char *const remote_type[] = {"nfs", "nfs4", "cifs", "smb3", "smbfs"
 	"ceph", "afs", "9p", "orangefs", "pvfs2", "panfs", "wekafs", "gfs2", "ocfs2", "autofs", "virtiofs",
 	"vboxsf", "coda", "ncpfs"};
 
-static bool is_remote_type(struct mount_word type)
+static bool is_remote_type(struct text type)
 {
-	if (type.len >= 4 && memcmp(type.p, "fuse", 4) == 0)
+	if (text_starts(type, "fuse"))
 		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(remote_type); i++)
-		if (mount_word_is(type, remote_type[i]))
+		if (text_is(type, remote_type[i]))
 			return true;
 	return false;
 }
 
 /* The path is the mount's point or below it; both escaped. */
-static bool is_below(struct mount_word path, struct mount_word point)
+static bool is_below(struct text path, struct text point)
 {
 	if (point.len == 1)
 		return true;
@@ -127,7 +107,7 @@ bool mountinfo_is_hidden(const char *text, const char *end, const struct mount *
 	struct mount m;
 
 	while (mountinfo_next(&text, end, &m)) {
-		if (behind && mount_words_equal(m.point, mount->point) && m.point.len > 1)
+		if (behind && text_equal(m.point, mount->point) && m.point.len > 1)
 			return true;
 		behind |= m.id == mount->id;
 	}
@@ -155,11 +135,11 @@ bool mountinfo_find_device(
 	const char *p = text;
 
 	while (*point && mountinfo_next(&p, end, ret))
-		if (mount_word_is(ret->device, device) && point_is(ret, point) &&
+		if (text_is(ret->device, device) && point_is(ret, point) &&
 			!mountinfo_is_hidden(text, end, ret))
 			return true;
 	for (p = text; mountinfo_next(&p, end, ret);)
-		if (mount_word_is(ret->device, device) && !mountinfo_is_hidden(text, end, ret) &&
+		if (text_is(ret->device, device) && !mountinfo_is_hidden(text, end, ret) &&
 			!mountinfo_is_remote(text, end, ret))
 			return true;
 	return false;
@@ -181,12 +161,12 @@ static void escape(const char *path, char *out, size_t size)
 bool mountinfo_find_path(const char *text, const char *end, const char *path, struct mount *ret)
 {
 	char escaped[2 * MOUNT_POINT_SIZE];
-	struct mount_word word = {escaped, 0};
+	struct text word;
 	bool found = false;
 	struct mount m;
 
 	escape(path, escaped, sizeof(escaped));
-	word.len = strlen(escaped);
+	word = text_of(escaped);
 	while (mountinfo_next(&text, end, &m))
 		if (is_below(word, m.point) && (!found || m.point.len >= ret->point.len)) {
 			*ret = m;

@@ -2,26 +2,20 @@
 #ifndef READ_MOUNTINFO_H
 #define READ_MOUNTINFO_H
 
+#include "base/text.h"
 #include "read/textfile.h"
 
-struct mount_word {
-	const char *p;
-	size_t len;
-};
-
 struct mount {
-	int64_t id;		  /* what fdinfo calls mnt_id */
-	struct mount_word device; /* "254:0": of the file system, whichever part of it is mounted */
-	struct mount_word root, point, options, type, source;
-	struct mount_word super; /* options of the file system; a v1 control group's controllers */
+	int64_t id;	    /* what fdinfo calls mnt_id */
+	struct text device; /* "254:0": of the file system, whichever part of it is mounted */
+	struct text root, point, options, type, source;
+	struct text super; /* options of the file system; a v1 control group's controllers */
 };
 
 /* Takes the next line that is a mount off the text; false at its end. */
 bool mountinfo_next(const char **text, const char *end, struct mount *ret);
-bool mount_word_is(struct mount_word w, const char *text);
-bool mount_words_equal(struct mount_word a, struct mount_word b);
 /* \040 back to a blank, NUL-terminated. False when it does not fit, or holds a NUL itself. */
-bool mount_unescape(struct mount_word w, char *out, size_t size);
+bool mount_unescape(struct text w, char *out, size_t size);
 
 /* Longer points are not understood. */
 #define MOUNT_POINT_SIZE 1024

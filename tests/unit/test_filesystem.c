@@ -38,15 +38,15 @@ static void test_mountinfo(void **state)
 	(void)state;
 	assert_true(mountinfo_next(&p, end, &m));
 	assert_int_equal(m.id, 36);
-	assert_true(mount_word_is(m.device, "98:0"));
-	assert_true(mount_word_is(m.root, "/mnt1"));
-	assert_true(mount_word_is(m.type, "ext3"));
-	assert_true(mount_word_is(m.source, "/dev/root"));
+	assert_true(text_is(m.device, "98:0"));
+	assert_true(text_is(m.root, "/mnt1"));
+	assert_true(text_is(m.type, "ext3"));
+	assert_true(text_is(m.source, "/dev/root"));
 	assert_true(mount_unescape(m.point, word, sizeof(word)));
 	assert_string_equal(word, "/mnt 2");
 	assert_false(mount_unescape(m.point, word, 6));
-	assert_false(mount_unescape((struct mount_word){"/a\\000b", 7}, word, sizeof(word)));
-	assert_true(mount_unescape((struct mount_word){"/a\\04", 5}, word, sizeof(word)));
+	assert_false(mount_unescape((struct text){"/a\\000b", 7}, word, sizeof(word)));
+	assert_true(mount_unescape((struct text){"/a\\04", 5}, word, sizeof(word)));
 	assert_string_equal(word, "/a\\04");
 	while (mountinfo_next(&p, end, &m))
 		nr++;
