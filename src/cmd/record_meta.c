@@ -17,14 +17,10 @@
 static int64_t memory_bytes(struct env *env)
 {
 	char text[256];
-	int handle = env_open(env, "proc/meminfo");
-	ssize_t n = handle < 0 ? -1 : env_read(env, handle, text, sizeof(text) - 1);
-	long long kib = 0;
+	long long kib;
 
-	env_close(env, handle);
-	if (n <= 0)
+	if (env_peek(env, "proc/meminfo", text, sizeof(text)) <= 0)
 		return 0;
-	text[n] = 0;
 	return sscanf(text, "MemTotal: %lld", &kib) == 1 ? kib * 1024 : 0;
 }
 

@@ -22,12 +22,9 @@ static const char *const sign[NR_CGROUP_CONTROLLERS] = {
 static bool has_file(struct env *env, const struct cgroup_dir *dir, const char *file)
 {
 	char path[PATH_MAX + NAME_MAX + 2];
-	int handle;
 
 	snprintf(path, sizeof(path), "%s/%s", dir->path, file);
-	handle = env_open(env, path);
-	env_close(env, handle);
-	return handle != -ENOENT;
+	return env_try(env, path) != -ENOENT;
 }
 
 static bool is_root(struct env *env, const struct cgroup_dir *dir)

@@ -73,6 +73,21 @@ struct collector {
 extern const struct collector *const collectors[];
 const struct collector *collector_find(const char *name);
 
+/* The cell of one of the collector's rows, where that is recorded: the value, or none when it is not known.
+ */
+static inline void collect_put(
+	struct collect_context *ctx, uint32_t row, size_t metric, bool known, int64_t value)
+{
+	int col = ctx->map.col[metric];
+
+	if (col < 0)
+		return;
+	if (known)
+		table_set(ctx->table, row, (uint32_t)col, value);
+	else
+		table_unset(ctx->table, row, (uint32_t)col);
+}
+
 /* Probe helper: tries to open and read the file once. */
 int probe_file(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why);
 /* The same for a folder: is there anything in it? */

@@ -149,12 +149,9 @@ static bool is_named(const struct line *line, const char *name, size_t len)
 static bool exists(struct collect_context *ctx, const char *folder, const char *name, const char *file)
 {
 	char path[2 * NAME_SIZE];
-	int handle;
 
 	snprintf(path, sizeof(path), "%s/%s%s", folder, name, file);
-	handle = env_open(ctx->env, path);
-	env_close(ctx->env, handle);
-	return handle >= 0;
+	return env_try(ctx->env, path) == 0;
 }
 
 /* The disk of which "nvme0c1n1" is one path: "nvme0n1". */
@@ -167,13 +164,6 @@ static bool nvme_head(const char *name, char *ret, size_t size)
 		return false;
 	snprintf(ret, size, "nvme%un%u", subsystem, space);
 	return true;
-}
-
-static int any_name(void *arg, const char *name)
-{
-	(void)arg;
-	(void)name;
-	return 1;
 }
 
 /* Devices that are known by their names alone, also without sysfs. */
@@ -196,6 +186,7 @@ static const char *why_apart(
 	struct disk *d, struct collect_context *ctx, const char *name, bool in_sysfs, size_t len)
 {
 	char path[NAME_SIZE + 24], head[NAME_SIZE];
+	struct trouble ignored;
 	struct line line;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kind); i++) {
@@ -210,8 +201,9 @@ static const char *why_apart(
 		!is_idle(&line))
 		return "it is one of the paths to a disk that counts the same";
 	snprintf(path, sizeof(path), "sys/block/%s/slaves", name);
-	return in_sysfs && env_list(ctx->env, path, any_name, NULL) > 0 ? "the disks below it count the same"
-									: NULL;
+	if (in_sysfs && probe_folder(ctx->env, path, (struct trouble){0}, &ignored) == 0)
+		return "the disks below it count the same";
+	return NULL;
 }
 
 /* A device that has begun to work: an instance, unless it is a partition. */

@@ -200,15 +200,10 @@ static int read_level(const struct meter *m, struct env *env, int64_t *ret)
 	return 0;
 }
 
-static void put(struct collect_context *ctx, struct meter *m, int metric, int error, int64_t value)
+static void put(struct collect_context *ctx, struct meter *m, size_t metric, int error, int64_t value)
 {
-	int col = ctx->map.col[metric];
-
 	table_touch(ctx->table, (uint32_t)m->row);
-	if (error == 0)
-		table_set(ctx->table, (uint32_t)m->row, (uint32_t)col, value);
-	else
-		table_unset(ctx->table, (uint32_t)m->row, (uint32_t)col);
+	collect_put(ctx, (uint32_t)m->row, metric, error == 0, value);
 	m->gone |= error == -ENODEV;
 }
 

@@ -115,12 +115,9 @@ static void add_channel(struct finding *f, struct hwmon_chip *chip, const struct
 static bool is_supply(struct env *env, const struct hwmon_chip *chip)
 {
 	char path[HWMON_PATH_SIZE];
-	int handle;
 
 	snprintf(path, sizeof(path), "sys/class/power_supply/%s/type", chip->name);
-	handle = strchr(chip->name, '/') ? -ENOENT : env_open(env, path);
-	env_close(env, handle);
-	return handle >= 0;
+	return !strchr(chip->name, '/') && env_try(env, path) == 0;
 }
 
 static int add_chip(void *arg, struct hwmon_chip *chip)

@@ -118,12 +118,7 @@ static void row_fill(
 	for (size_t i = 0; i < nr; i++) {
 		int64_t value = *(const int64_t *)((const char *)from + metric[i].at.arg);
 
-		if (ctx->map.col[i] < 0)
-			continue;
-		if (value < 0)
-			table_unset(ctx->table, row, (uint32_t)ctx->map.col[i]);
-		else
-			table_set(ctx->table, row, (uint32_t)ctx->map.col[i], value);
+		collect_put(ctx, row, i, value >= 0, value);
 	}
 }
 
@@ -168,8 +163,8 @@ static int limits_sample(void *state, struct collect_context *ctx)
 	(void)state;
 	feed_fill(ctx, limits_metric, ARRAY_SIZE(limits_metric));
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (!known[i] && ctx->map.col[i] >= 0)
-			table_unset(ctx->table, 0, (uint32_t)ctx->map.col[i]);
+		if (!known[i])
+			collect_put(ctx, 0, i, false, 0);
 	return 0;
 }
 
@@ -203,11 +198,9 @@ static int cost_open(void *state, struct collect_context *ctx)
 static int cost_sample(void *state, struct collect_context *ctx)
 {
 	(void)state;
-	if (ctx->map.col[0] < 0)
-		return 0;
 	for (uint32_t row = 0; row < ctx->table->nr_rows; row++) {
 		table_touch(ctx->table, row);
-		table_set(ctx->table, row, (uint32_t)ctx->map.col[0], ctx->feed->cost_ns[row]);
+		collect_put(ctx, row, 0, true, ctx->feed->cost_ns[row]);
 	}
 	return 0;
 }

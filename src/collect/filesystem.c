@@ -88,14 +88,9 @@ static void set_cells(struct collect_context *ctx, uint32_t row, const struct en
 	const int64_t value[NR_FIELDS] = {s->total, s->free, s->available, s->inodes, s->free_inodes};
 
 	for (size_t i = 0; i < ARRAY_SIZE(filesystem_metric); i++) {
-		int col = ctx->map.col[i], field = filesystem_metric[i].at.arg;
+		int field = filesystem_metric[i].at.arg;
 
-		if (col < 0)
-			continue;
-		if (field >= SPACE_INODES && !s->inodes)
-			table_unset(ctx->table, row, (uint32_t)col);
-		else
-			table_set(ctx->table, row, (uint32_t)col, value[field]);
+		collect_put(ctx, row, i, field < SPACE_INODES || s->inodes, value[field]);
 	}
 }
 
@@ -229,17 +224,11 @@ static int look_at_fd(struct filesystem *f, struct collect_context *ctx, pid_t p
 	char path[64], text[512];
 	int64_t flags, id;
 	ssize_t n;
-	int handle;
 
 	snprintf(path, sizeof(path), "proc/%d/fdinfo/%d", pid, fd);
-	handle = env_open(ctx->env, path);
-	if (handle < 0)
-		return handle;
-	n = env_read(ctx->env, handle, text, sizeof(text) - 1);
-	env_close(ctx->env, handle);
+	n = env_peek(ctx->env, path, text, sizeof(text));
 	if (n < 0)
 		return (int)n;
-	text[n] = 0;
 	if (number_behind(text, "flags:\t", 8, &flags) && number_behind(text, "mnt_id:\t", 10, &id) &&
 		(flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH))
 		judge_id(f, ctx, pid, id);

@@ -74,16 +74,9 @@ static void leave_cpu(struct frequency *f, struct collect_context *ctx, int cpu)
 	f->cpu[cpu].row_plus_1 = 0;
 }
 
-static void put(struct collect_context *ctx, uint32_t row, int metric, int error, int64_t khz)
+static void put(struct collect_context *ctx, uint32_t row, size_t metric, int error, int64_t khz)
 {
-	int col = ctx->map.col[metric];
-
-	if (col < 0)
-		return;
-	if (error == 0 && khz > 0)
-		table_set(ctx->table, row, (uint32_t)col, khz);
-	else
-		table_unset(ctx->table, row, (uint32_t)col);
+	collect_put(ctx, row, metric, error == 0 && khz > 0, khz);
 }
 
 static void close_policy(struct policy *p, struct env *env)
@@ -189,7 +182,7 @@ static void drop_policy(struct frequency *f, struct collect_context *ctx, struct
 
 static void read_policy(struct frequency *f, struct collect_context *ctx, struct policy *p)
 {
-	static const int read[] = {ROW_CURRENT, ROW_LIMIT};
+	static const size_t read[] = {ROW_CURRENT, ROW_LIMIT};
 
 	for (uint16_t c = p->first; c != NONE; c = f->cpu[c].next)
 		table_touch(ctx->table, f->cpu[c].row_plus_1 - 1u);

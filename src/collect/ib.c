@@ -179,15 +179,13 @@ static int read_cell(struct collect_context *ctx, struct port *p, size_t metric,
 static void read_port(struct collect_context *ctx, struct port *p, bool medium)
 {
 	for (size_t i = 0; i < NR_ROWS; i++) {
-		int col = ctx->map.col[i];
-		int64_t value;
+		int64_t value = 0;
+		int r;
 
 		if (p->handle[i] < 0 || (ib_metric[i].tier != TIER_TICK && !medium))
 			continue;
-		if (read_cell(ctx, p, i, &value) == 0)
-			table_set(ctx->table, (uint32_t)p->row, (uint32_t)col, value);
-		else
-			table_unset(ctx->table, (uint32_t)p->row, (uint32_t)col);
+		r = read_cell(ctx, p, i, &value);
+		collect_put(ctx, (uint32_t)p->row, i, r == 0, value);
 	}
 }
 
@@ -296,10 +294,7 @@ static struct port *port_new(struct ib *s, const char *name)
 	struct port *p = port_place(s, name);
 
 	if (!p) {
-		if (!s->said_full)
-			s->ctx->why(s->ctx, 0, FAILED,
-				"there are more than 64 ports; the others are left out", NULL);
-		s->said_full = true;
+		tell_full(s, s->ctx);
 		return NULL;
 	}
 	if (p->name[0]) {

@@ -19,8 +19,7 @@ int keyed_open(struct keyed *k, struct collect_context *ctx, const struct collec
 ssize_t keyed_sample(struct keyed *k, struct collect_context *ctx);
 void keyed_close(struct keyed *k, struct collect_context *ctx);
 
-/* Says of every recorded metric of `source` that has no value in the row: not reported here. Of any source
- * when that is negative. */
+/* Says of every recorded metric of `source` that has no value in the row: not reported here. */
 void collect_explain(struct collect_context *ctx, const struct collector *c, int source, uint32_t row);
 /* Gives one reason for all recorded metrics. */
 void collect_tell(struct collect_context *ctx, const struct collector *c, enum availability availability,

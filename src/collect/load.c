@@ -63,14 +63,9 @@ static void fill_load(struct load *l, struct collect_context *ctx, size_t len)
 	unsigned nr = parse_load(l->file.text, len, word);
 
 	for (size_t i = 0; i < ARRAY_SIZE(load_metric); i++) {
-		int col = ctx->map.col[i];
+		int at = load_metric[i].at.arg;
 
-		if (col < 0)
-			continue;
-		if (load_metric[i].at.arg < (int)nr)
-			table_set(ctx->table, l->row, (uint32_t)col, word[load_metric[i].at.arg]);
-		else
-			table_unset(ctx->table, l->row, (uint32_t)col);
+		collect_put(ctx, l->row, i, at < (int)nr, at < (int)nr ? word[at] : 0);
 	}
 }
 
@@ -143,15 +138,13 @@ static void fill_pressure(struct pressure *s, struct collect_context *ctx, enum 
 
 	for (size_t i = 0; i < ARRAY_SIZE(pressure_metric); i++) {
 		const struct metric_at *at = &pressure_metric[i].at;
-		int col = ctx->map.col[i];
-		int64_t value;
+		int64_t value = 0;
+		bool known;
 
-		if (at->source != (int16_t)file || col < 0)
+		if (at->source != (int16_t)file || ctx->map.col[i] < 0)
 			continue;
-		if (len > 0 && read_pressure(text, text + len, at->key, (enum psi_word)at->arg, &value))
-			table_set(ctx->table, s->row, (uint32_t)col, value);
-		else
-			table_unset(ctx->table, s->row, (uint32_t)col);
+		known = len > 0 && read_pressure(text, text + len, at->key, (enum psi_word)at->arg, &value);
+		collect_put(ctx, s->row, i, known, value);
 	}
 }
 

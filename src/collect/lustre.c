@@ -193,14 +193,12 @@ static int sample_slot(struct lustre *l, struct slot *slot, struct collect_conte
 	}
 	table_touch(ctx->table, slot->row);
 	for (size_t i = 0; i < ARRAY_SIZE(lustre_metric); i++) {
-		int col = ctx->map.col[i];
+		bool known;
 
-		if (col < 0)
+		if (ctx->map.col[i] < 0)
 			continue;
-		if (find_value(slot->file.text, &lustre_metric[i].at, &value))
-			table_set(ctx->table, slot->row, (uint32_t)col, value);
-		else
-			table_unset(ctx->table, slot->row, (uint32_t)col);
+		known = find_value(slot->file.text, &lustre_metric[i].at, &value);
+		collect_put(ctx, slot->row, i, known, value);
 	}
 	explain(l, ctx, slot->row);
 	return 0;

@@ -278,14 +278,8 @@ static struct slot *find_slot(struct nfs *n, struct collect_context *ctx, const 
 static void set_cells(struct collect_context *ctx, uint32_t row, const struct found *f)
 {
 	table_touch(ctx->table, row);
-	for (size_t i = 0; i < ARRAY_SIZE(nfs_metric); i++) {
-		int col = ctx->map.col[i];
-
-		if (col >= 0 && f->known[i])
-			table_set(ctx->table, row, (uint32_t)col, f->value[i]);
-		else if (col >= 0)
-			table_unset(ctx->table, row, (uint32_t)col);
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(nfs_metric); i++)
+		collect_put(ctx, row, i, f->known[i], f->value[i]);
 }
 
 static void read_all(struct nfs *n, struct collect_context *ctx, size_t len)

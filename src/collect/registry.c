@@ -47,11 +47,9 @@ const struct collector *collector_find(const char *name)
 
 int probe_file(struct env *env, const char *path, struct trouble absent, struct trouble *reterr_why)
 {
-	char byte;
-	int handle = env_open(env, path);
-	ssize_t n = handle < 0 ? handle : env_read(env, handle, &byte, 1);
+	char text[2];
+	ssize_t n = env_peek(env, path, text, sizeof(text));
 
-	env_close(env, handle);
 	if (n >= 0)
 		return 0;
 	*reterr_why = absent;

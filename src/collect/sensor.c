@@ -279,18 +279,14 @@ static int sensor_open(void *state, struct collect_context *ctx)
 /* A sensor of a device that sleeps answers with an error, and with its temperature when it wakes. */
 static void read_sensor(struct sensors *s, struct collect_context *ctx, struct sensor *sensor)
 {
-	int col = ctx->map.col[sensor->metric];
-	int64_t value;
+	int64_t value = 0;
 	int r;
 
 	table_touch(ctx->table, sensor->row);
-	if (col < 0)
+	if (ctx->map.col[sensor->metric] < 0)
 		return;
 	r = value_read(ctx->env, sensor->handle, &value);
-	if (r == 0)
-		table_set(ctx->table, sensor->row, (uint32_t)col, value);
-	else
-		table_unset(ctx->table, sensor->row, (uint32_t)col);
+	collect_put(ctx, sensor->row, (size_t)sensor->metric, r == 0, value);
 	sensor->gone = r == -ENODEV;
 	s->search |= sensor->gone;
 }

@@ -185,8 +185,8 @@ static void read_unit(struct throttle *t, struct collect_context *ctx, struct un
 
 	table_touch(ctx->table, u->row);
 	for (size_t i = 0; i < ARRAY_SIZE(throttle_metric); i++) {
-		int col = ctx->map.col[i], handle, r;
-		int64_t value;
+		int64_t value = 0;
+		int handle, r;
 
 		if (throttle_metric[i].at.source != u->level)
 			continue;
@@ -194,10 +194,7 @@ static void read_unit(struct throttle *t, struct collect_context *ctx, struct un
 		if (handle < 0)
 			continue;
 		r = value_read(ctx->env, handle, &value);
-		if (r == 0)
-			table_set(ctx->table, u->row, (uint32_t)col, value);
-		else
-			table_unset(ctx->table, u->row, (uint32_t)col);
+		collect_put(ctx, u->row, i, r == 0, value);
 		u->gone |= r == -ENODEV;
 	}
 	t->search |= u->gone;

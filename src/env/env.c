@@ -40,6 +40,28 @@ ssize_t env_slurp(struct env *env, const char *path, char *out, size_t size)
 	return n;
 }
 
+ssize_t env_peek(struct env *env, const char *path, char *out, size_t size)
+{
+	int handle = env_open(env, path);
+	ssize_t n;
+
+	if (handle < 0)
+		return handle;
+	n = env_read(env, handle, out, size - 1);
+	env_close(env, handle);
+	if (n >= 0)
+		out[n] = 0;
+	return n;
+}
+
+int env_try(struct env *env, const char *path)
+{
+	int handle = env_open(env, path);
+
+	env_close(env, handle);
+	return MIN(handle, 0);
+}
+
 struct env *env_free(struct env *env)
 {
 	if (env)

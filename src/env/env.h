@@ -135,6 +135,10 @@ static inline const char *env_getenv(struct env *env, const char *name)
 
 /* Opens, reads to end of file, closes. The text is NUL-terminated; -EFBIG when it does not fit. */
 ssize_t env_slurp(struct env *env, const char *path, char *out, size_t size);
+/* The same of a file whose beginning is enough: one read, cut to size. */
+ssize_t env_peek(struct env *env, const char *path, char *out, size_t size);
+/* Whether there is something to open: 0, or a negative errno. */
+int env_try(struct env *env, const char *path);
 /* Reads an open handle to end of file (long files of /proc come in parts), NUL-terminated. */
 ssize_t env_read_all(struct env *env, int handle, char *out, size_t size);
 #endif

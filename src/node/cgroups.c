@@ -161,7 +161,6 @@ static ssize_t read_groups(struct env *env, pid_t pid, char *text, size_t size)
 {
 	char path[48] = "proc/self/cgroup";
 	ssize_t n;
-	int handle;
 
 	if (!pid)
 		return env_slurp(env, path, text, size);
@@ -169,9 +168,7 @@ static ssize_t read_groups(struct env *env, pid_t pid, char *text, size_t size)
 	n = env_slurp(env, path, text, size);
 	if (n != -ENOENT)
 		return n;
-	handle = env_open(env, "proc/self/cgroup");
-	env_close(env, handle);
-	return handle < 0 ? -ENOENT : -ESRCH;
+	return env_try(env, "proc/self/cgroup") < 0 ? -ENOENT : -ESRCH;
 }
 
 int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret)

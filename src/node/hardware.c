@@ -135,14 +135,8 @@ void fact_number(struct facts *f, const char *name, int64_t value)
 
 static ssize_t read_path(struct facts *f, char *out, size_t size, const char *path)
 {
-	int handle = env_open(f->env, path);
-	ssize_t n;
+	ssize_t n = env_peek(f->env, path, out, size);
 
-	*out = 0;
-	if (handle < 0)
-		return handle;
-	n = env_read(f->env, handle, out, size - 1);
-	env_close(f->env, handle);
 	for (; n > 0 && ((unsigned char)out[n - 1] <= ' '); n--)
 		;
 	out[MAX(n, 0)] = 0;

@@ -173,10 +173,9 @@ static void read_manager(struct facts *f, char *out, size_t size)
 
 static bool is_there(struct facts *f, const char *path)
 {
-	int handle = env_open(f->env, path);
+	int r = env_try(f->env, path);
 
-	env_close(f->env, handle);
-	return handle >= 0 || handle == -EACCES;
+	return r == 0 || r == -EACCES;
 }
 
 static void say_container(struct facts *f)

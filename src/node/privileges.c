@@ -30,12 +30,9 @@ static void refuse(struct permit *p, enum availability state, const char *reason
 
 static int try_read(struct env *env, const char *path)
 {
-	char byte;
-	int handle = env_open(env, path);
-	ssize_t n = handle < 0 ? handle : env_read(env, handle, &byte, 1);
+	char text[2];
 
-	env_close(env, handle);
-	return n < 0 ? (int)n : 0;
+	return (int)MIN(env_peek(env, path, text, sizeof(text)), 0);
 }
 
 /* ---- how /proc is mounted ---- */
@@ -315,9 +312,8 @@ static bool has_library(struct env *env, const char *soname)
 static void permit_nvidia(struct env *env, unsigned nr, struct permit *p)
 {
 	bool driver = try_read(env, "proc/driver/nvidia/version") == 0;
-	int device = env_open(env, "dev/nvidiactl");
+	int device = env_try(env, "dev/nvidiactl");
 
-	env_close(env, device);
 	if (!nr && !driver)
 		refuse(p, ABSENT, "there is no NVIDIA GPU", NULL);
 	else if (!driver)

@@ -41,14 +41,11 @@ int value_get(struct env *env, const char *path, int64_t *ret)
 	return r;
 }
 
-int value_read_text(struct env *env, int handle, char *out, size_t size)
+/* Leaves the first line, without blanks around it. */
+static int tidy(char *out)
 {
-	ssize_t n = env_read(env, handle, out, size - 1);
 	size_t start = 0, len;
 
-	if (n < 0)
-		return (int)n;
-	out[n] = 0;
 	while (is_blank(out[start]))
 		start++;
 	len = strcspn(out + start, "\n");
@@ -59,15 +56,21 @@ int value_read_text(struct env *env, int handle, char *out, size_t size)
 	return (int)len;
 }
 
+int value_read_text(struct env *env, int handle, char *out, size_t size)
+{
+	ssize_t n = env_read(env, handle, out, size - 1);
+
+	if (n < 0)
+		return (int)n;
+	out[n] = 0;
+	return tidy(out);
+}
+
 int value_get_text(struct env *env, const char *path, char *out, size_t size)
 {
-	int handle = env_open(env, path), r;
+	ssize_t n = env_peek(env, path, out, size);
 
-	if (handle < 0)
-		return handle;
-	r = value_read_text(env, handle, out, size);
-	env_close(env, handle);
-	return r;
+	return n < 0 ? (int)n : tidy(out);
 }
 
 int value_get_link(struct env *env, const char *path, char *out, size_t size)

@@ -323,12 +323,9 @@ static bool shows_up(struct job *job)
 
 	for (size_t i = 0; i < ARRAY_SIZE(place); i++) {
 		char path[256];
-		int handle;
 
 		snprintf(path, sizeof(path), "%s/%s", place[i], job->name.id);
-		handle = env_open(job->env, path);
-		env_close(job->env, handle);
-		if (handle >= 0)
+		if (env_try(job->env, path) == 0)
 			return true;
 	}
 	return false;

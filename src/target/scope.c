@@ -271,12 +271,9 @@ static ssize_t read_text(struct scopes *s, const char *file, char *out, size_t s
 {
 	char path[48];
 	ssize_t n;
-	int handle;
 
 	snprintf(path, sizeof(path), "proc/%d/%s", (int)s->pid, file);
-	handle = env_open(s->env, path);
-	n = handle < 0 ? handle : env_read(s->env, handle, out, size - 1);
-	env_close(s->env, handle);
+	n = env_peek(s->env, path, out, size);
 	out[MAX(n, 0)] = 0;
 	return MAX(n, 0);
 }
