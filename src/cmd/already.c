@@ -34,7 +34,9 @@ static bool is_written(const char *path)
 	return health.writing;
 }
 
-bool already_recorded(struct env *env, pid_t pid, char *ret_path, size_t size)
+/* The recording that a process belongs to, by TACHO_RECORDING in its environment, when that is being written
+ * now. False when there is none, or its environment is hidden from us. */
+static bool already_recorded(struct env *env, pid_t pid, char *ret_path, size_t size)
 {
 	_cleanup_(freep) char *text = NULL;
 	const char *path = NULL;

@@ -96,7 +96,8 @@ static void json_costs(const struct doctor *d, struct json *j)
 		d->cost[0].share <= DEFAULT_BUDGET ? "fits" : "backs off");
 }
 
-void doctor_json(const struct doctor *d, struct buf *out)
+/* For programs: a list. */
+static void doctor_json(const struct doctor *d, struct buf *out)
 {
 	struct json j;
 

@@ -59,6 +59,4 @@ double median(double *value, size_t nr);
 
 /* For people. `verbose`: every metric by itself. */
 void doctor_text(const struct doctor *d, const struct summary_style *style, bool verbose, struct buf *out);
-/* For programs: a list. */
-void doctor_json(const struct doctor *d, struct buf *out);
 #endif

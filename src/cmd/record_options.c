@@ -88,7 +88,8 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 };
 /* clang-format on */
 
-bool list_word(const char **list, const char **word, size_t *len)
+/* Next word of a list with commas: true, and *word of *len bytes. Empty words are passed over. */
+static bool list_word(const char **list, const char **word, size_t *len)
 {
 	const char *p = *list + strspn(*list, ", \t");
 	const char *end = p + strcspn(p, ",");

@@ -24,7 +24,7 @@ struct record_options {
 	const char *name;   /* NULL: from the command */
 	const char *message;
 	const char *helpers;		   /* for record_helpers() */
-	struct opt_list metrics;	   /* words as given: each a list with commas, see list_word() */
+	struct opt_list metrics;	   /* words as given: each a list with commas */
 	struct opt_list tag;		   /* KEY=VALUE, checked by record_options_check() */
 	int children;			   /* 0 or 1 */
 	const char *max_cpus, *max_memory; /* as given; checked */
@@ -40,8 +40,6 @@ extern const struct opt record_opts[NR_RECORD_OPTS];
 int record_options_check(const struct record_options *o, struct buf *err);
 /* "all", "none" or names with commas: a mask of enum record_helper. 0, or -EINVAL with a message in err. */
 int record_helpers(const char *text, unsigned *ret_mask, struct buf *err);
-/* Next word of a list with commas: true, and *word of *len bytes. Empty words are passed over. */
-bool list_word(const char **list, const char **word, size_t *len);
 
 struct output_names {
 	const char *name;    /* --name; NULL: the last part of `command` */

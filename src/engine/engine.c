@@ -430,11 +430,6 @@ void engine_flush(struct engine *e)
 	e->sink.flush(e->sink.arg);
 }
 
-void engine_drain(struct engine *e)
-{
-	events_drain(e);
-}
-
 int64_t engine_next(const struct engine *e)
 {
 	return e->connector || e->taskstats ? MIN(e->deadline_ns, e->drain_ns) : e->deadline_ns;
@@ -526,6 +521,7 @@ void engine_counts(const struct engine *e, struct engine_counts *ret)
 		.missed = (uint64_t)e->feed.missed_ticks,
 		.late = (uint64_t)e->feed.late_ticks,
 		.skipped = (uint64_t)e->feed.skipped_ticks,
+		.unasked = e->scopes && e->scopes->by_cmdline ? e->unasked + e->tree.vanished : 0,
 		.self_cpu_ns = e->feed.self_cpu_ns,
 		.self_peak_rss_kib = own_peak_kib(e),
 	};

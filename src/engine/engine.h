@@ -60,7 +60,6 @@ pid_t engine_root(const struct engine *e); /* the first of all members; 0: none 
 /* The first sample, right after the start. */
 void engine_tick(struct engine *e);
 /* Hears the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
-void engine_drain(struct engine *e);
 void engine_reap(struct engine *e);
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
 void engine_flush(struct engine *e);
@@ -85,6 +84,7 @@ int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
 
 struct engine_counts {
 	uint64_t ticks, missed, late, skipped;
+	uint64_t unasked; /* ended before their command lines could be read: 0 unless these are asked for */
 	int64_t self_cpu_ns, self_peak_rss_kib;
 };
 void engine_counts(const struct engine *e, struct engine_counts *ret);

@@ -74,6 +74,7 @@ struct engine {
 	pid_t root;
 	int64_t own_rss_kib; /* our peak when the job was forked */
 	bool need_scan;
+	uint64_t unasked; /* became another program and ended before the scopes could be asked */
 	bool awaits;	/* a member is known from its exit record alone */
 	bool last_tick; /* everything is read once more */
 	bool collectors_opened;
@@ -119,8 +120,6 @@ bool member_reask(struct engine *e, uint32_t slot);
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
 /* It is gone without our reaping it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
-void member_reap(struct engine *e, pid_t pid);
-void member_announce(struct engine *e, uint32_t slot);
 
 /* events.c */
 void events_open(struct engine *e);

@@ -142,7 +142,7 @@ static void identity(struct engine *e, struct member *m)
 		pairs_add(p, "groups", e->groups, group_names(e, m->groups));
 }
 
-void member_announce(struct engine *e, uint32_t slot)
+static void member_announce(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
 
@@ -503,7 +503,7 @@ static bool is_older(struct engine *e, pid_t pid)
 }
 
 /* A child of ours has ended and waits for us: its files can be read for the last time, then it is reaped. */
-void member_reap(struct engine *e, pid_t pid)
+static void member_reap(struct engine *e, pid_t pid)
 {
 	uint32_t slot = tree_find(&e->tree, pid);
 	struct rusage ru;

@@ -207,7 +207,7 @@ static void line_make(struct account *a, unsigned line, bool first, struct amoun
 static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 {
 	bool ready = a->has_waiting, first = !a->facts.ticks;
-	unsigned nr = account_lines(a);
+	unsigned nr = 1 + a->living.group.nr;
 	int r = totals_tick(&a->totals, a->reader, time_ns);
 
 	if (a->living.set >= 0)
@@ -337,6 +337,7 @@ static void account_finish(struct account *a)
 	a->ended = true;
 	store_health(a->reader, &health);
 	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->living.line[0].nr), 0);
+	f->unasked = (uint64_t)MAX(ending_or(a, "unasked", 0), 0);
 	living_finish(&a->living);
 	f->complete = health.complete;
 	f->lost_bytes = health.lost_bytes;
@@ -393,11 +394,6 @@ const struct account_facts *account_facts(const struct account *a)
 static bool has_helper(const struct account *a, const char *name)
 {
 	return strstr(meta_text(&a->meta, "helpers"), name) != NULL;
-}
-
-unsigned account_lines(const struct account *a)
-{
-	return 1 + a->living.group.nr;
 }
 
 /* Everybody in the line is the command's, of which the kernel has kept a total. */
@@ -474,14 +470,9 @@ const struct meta *account_ending(const struct account *a)
 	return &a->ending;
 }
 
-const struct schema *account_schema(const struct account *a)
-{
-	return store_reader_schema(a->reader);
-}
-
 const char *account_why(const struct account *a, const char *metric)
 {
-	const struct schema *schema = account_schema(a);
+	const struct schema *schema = store_reader_schema(a->reader);
 	uint32_t set, col;
 
 	if (!schema)

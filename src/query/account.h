@@ -68,6 +68,7 @@ struct account_facts {
 	int64_t last_ns; /* of any record */
 	bool complete, attached;
 	uint64_t unfinished;
+	uint64_t unasked; /* processes that may have been one of the tools */
 	int64_t unknown; /* -1: not recorded */
 	int64_t cgroup_peak_bytes;
 	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred,
@@ -107,12 +108,10 @@ int account_next(struct account *a, struct point *ret);
 
 /* Meaningful when account_next() has returned 0. */
 const struct account_facts *account_facts(const struct account *a);
-unsigned account_lines(const struct account *a);
 struct line_facts account_line(const struct account *a, unsigned line);
 const struct node_totals *account_totals(const struct account *a);
-const struct meta *account_meta(const struct account *a);     /* META */
-const struct meta *account_ending(const struct account *a);   /* SUMMARY; empty when unfinished */
-const struct schema *account_schema(const struct account *a); /* NULL when the recording has none */
+const struct meta *account_meta(const struct account *a);   /* META */
+const struct meta *account_ending(const struct account *a); /* SUMMARY; empty when unfinished */
 /* Why a metric has no value, for people; the text is static or lives as long as the account. */
 const char *account_why(const struct account *a, const char *metric);
 /* The same of an amount or a level. */

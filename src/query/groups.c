@@ -10,7 +10,7 @@ static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
 	return a_len == b_len && !memcmp(a, b, a_len);
 }
 
-int groups_find(const struct groups *g, const char *name, size_t len)
+static int groups_find(const struct groups *g, const char *name, size_t len)
 {
 	for (unsigned i = 0; i < g->nr; i++)
 		if (same(g->item[i].name, g->item[i].len, name, len))

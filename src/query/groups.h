@@ -17,8 +17,6 @@ struct groups {
 
 /* The group's index; it is made when it is new. -ENOSPC, -ENOMEM, -EINVAL for an empty name. */
 int groups_index(struct groups *g, const char *name, size_t len);
-/* -ENOENT when there is none of that name. */
-int groups_find(const struct groups *g, const char *name, size_t len);
 /* Names parted by NULs, as recordings hold them; NULL is none. -ENOMEM. */
 int groups_mask(struct groups *g, const struct pair *names, uint64_t *ret_mask);
 /* Is this name among the names? */

@@ -5,15 +5,6 @@
 #include "query/summary.h"
 #include "query/tracker.h"
 
-struct level_figure {
-	enum level level;
-	enum figure_id peak;
-	int at; /* figure of its time; -1: none */
-};
-
-extern const struct level_figure level_figure[];
-extern const size_t nr_level_figures;
-
 /* Everything of one recording but its groups; the account is at its end. */
 int summary_fill(struct summary *s, const char *path, const struct account *a, const struct amounts *last,
 	struct tracker *t);

@@ -116,12 +116,15 @@ static const struct {
 	{USED_VOLUNTARY, FIG_VOLUNTARY}, {USED_INVOLUNTARY, FIG_INVOLUNTARY},
 };
 
-const struct level_figure level_figure[] = {
+static const struct {
+	enum level level;
+	enum figure_id peak;
+	int at; /* figure of its time; -1: none */
+} level_figure[] = {
 	{LEVEL_RSS, FIG_RSS, FIG_RSS_AT}, {LEVEL_PSS, FIG_PSS, FIG_PSS_AT}, {LEVEL_USS, FIG_USS, FIG_USS_AT},
 	{LEVEL_VMS, FIG_VMS, FIG_VMS_AT}, {LEVEL_SWAP, FIG_SWAP, FIG_SWAP_AT}, {LEVEL_THREADS, FIG_THREADS, -1},
 	{LEVEL_FDS, FIG_FDS, -1}, {LEVEL_PROCESSES, FIG_PROCESSES, -1},
 };
-const size_t nr_level_figures = ARRAY_SIZE(level_figure);
 /* clang-format on */
 
 static const char why_empty[] = "no sample was taken";
@@ -166,7 +169,8 @@ int summary_note(struct summary *s, const char *fmt, ...)
 	return text_append(&s->note, &s->nr_notes, n < 0 ? NULL : text);
 }
 
-const char *summary_keep(struct summary *s, const char *text)
+/* A copy that lives as long as the summary; NULL when there is no memory. */
+static const char *summary_keep(struct summary *s, const char *text)
 {
 	if (text_append(&s->kept, &s->nr_kept, strdup(text)) < 0)
 		return "no memory";
@@ -233,7 +237,8 @@ struct summary *summary_free(struct summary *s)
 
 /* ---- one recording ---- */
 
-void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why)
+/* Negative values are not known. */
+static void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why)
 {
 	if (value < 0)
 		figure_unset(s, id, why);
@@ -332,7 +337,7 @@ void fill_peaks(struct summary *s, struct tracker *t)
 	double rate, at, window, wall = s->figure[FIG_WALL].value;
 	bool has_cpus = has_figure(s, FIG_CPUS);
 
-	for (size_t i = 0; i < nr_level_figures; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
 		const struct top *top = &t->top[level_figure[i].level];
 
 		if (!top->has)
@@ -454,7 +459,7 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 	struct line_facts f = account_line(a, line);
 	int64_t unknown = account_facts(a)->unknown;
 
-	for (size_t i = 0; i < nr_level_figures; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
 		const char *why = account_level_why(a, level_figure[i].level);
 
 		figure_unset(s, level_figure[i].peak, why);

@@ -173,11 +173,6 @@ struct summary {
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr);
 struct summary *summary_free(struct summary *s);
 
-static inline const struct figure *summary_figure(const struct summary *s, enum figure_id id)
-{
-	return &s->figure[id];
-}
-
 static inline bool has_figure(const struct summary *s, enum figure_id id)
 {
 	return !s->figure[id].why;
@@ -186,10 +181,6 @@ static inline bool has_figure(const struct summary *s, enum figure_id id)
 /* For those who fill summaries (query/combine.c). */
 void figure_set(struct summary *s, enum figure_id id, double value);
 void figure_unset(struct summary *s, enum figure_id id, const char *why); /* why is kept as it is */
-/* Negative values are not known. */
-void figure_or(struct summary *s, enum figure_id id, int64_t value, double unit, const char *why);
 int summary_note(struct summary *s, const char *fmt, ...) _printf_(2, 3);
 int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value);
-/* A copy that lives as long as the summary; NULL when there is no memory. */
-const char *summary_keep(struct summary *s, const char *text);
 #endif

@@ -207,20 +207,17 @@ const char *job_variable_name(unsigned nth, enum scheduler *ret_kind)
 	return variable[nth].name;
 }
 
-bool job_variable(
-	const char *text, size_t len, enum scheduler *ret_kind, const char **ret_id, size_t *ret_len)
+/* The id that a variable gives, as in "SLURM_JOB_ID=7"; no text when it is none of those. */
+static struct text id_of(struct text value, enum scheduler *ret_kind)
 {
-	struct text value = {text, len}, name = text_cut(&value, '=');
+	struct text name = text_cut(&value, '=');
 
-	for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {
-		if (!text_is(name, variable[i].name) || !is_id(value))
-			continue;
-		*ret_kind = variable[i].kind;
-		*ret_id = value.p;
-		*ret_len = value.len;
-		return true;
-	}
-	return false;
+	for (size_t i = 0; i < ARRAY_SIZE(variable); i++)
+		if (text_is(name, variable[i].name) && is_id(value)) {
+			*ret_kind = variable[i].kind;
+			return value;
+		}
+	return (struct text){"", 0};
 }
 
 bool job_environ_has(
@@ -229,16 +226,13 @@ bool job_environ_has(
 	struct text rest = {text, len};
 
 	while (rest.len > 0 && memchr(rest.p, '\0', rest.len)) {
-		struct text one = text_cut(&rest, '\0');
-		enum scheduler kind;
-		const char *id;
-		size_t id_len;
+		enum scheduler kind = SCHEDULER_NONE;
+		struct text id = id_of(text_cut(&rest, '\0'), &kind);
 
-		if (!job_variable(one.p, one.len, &kind, &id, &id_len) ||
-			!job_name_is(wanted, kind, id, id_len))
+		if (!id.len || !job_name_is(wanted, kind, id.p, id.len))
 			continue;
 		if (ret)
-			name_set(ret, kind, (struct text){id, id_len});
+			name_set(ret, kind, id);
 		return true;
 	}
 	*ret_rest = len - rest.len;

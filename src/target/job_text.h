@@ -25,10 +25,7 @@ bool job_group_find(const char *path, size_t len, struct job_group *ret);
 /* The next job's group in a text of proc/PID/cgroup; *at begins at 0. */
 bool job_group_next(const char *text, size_t *at, struct job_group *ret);
 
-/* The id that a variable of this name and scheduler gives, e.g. for "SLURM_JOB_ID=7". */
-bool job_variable(
-	const char *text, size_t len, enum scheduler *ret_kind, const char **ret_id, size_t *ret_len);
-/* Names of those variables, for getenv(); NULL after the last. */
+/* Names of the variables that hold the id of a job, for getenv(); NULL after the last. */
 const char *job_variable_name(unsigned nth, enum scheduler *ret_kind);
 /* Looks for the wanted job in a piece of proc/PID/environ; ret (may be NULL) gets its whole id. *ret_rest is
  * where the last, unfinished variable begins: the next piece is to be put behind it. */

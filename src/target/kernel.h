@@ -63,7 +63,6 @@ struct taskstats;
 
 int taskstats_open(struct taskstats **ret, const char **reterr_why);
 struct taskstats *taskstats_close(struct taskstats *t);
-int taskstats_fd(const struct taskstats *t);
 int taskstats_next(struct taskstats *t, struct exit_record *ret); /* as connector_next() */
 
 /* ---- a control group of our own ---- */

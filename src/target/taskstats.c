@@ -303,11 +303,6 @@ struct taskstats *taskstats_close(struct taskstats *t)
 	return NULL;
 }
 
-int taskstats_fd(const struct taskstats *t)
-{
-	return t->link.fd;
-}
-
 /* The first aggregate of a message is that of the task; one of its thread group may follow. */
 static bool record_of(const struct nlmsghdr *m, struct exit_record *ret)
 {
