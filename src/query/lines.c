@@ -7,9 +7,9 @@
  * nobody's business.
  *
  * Processes are read one after the other, so T can be wrong for one tick when a child dies in the middle:
- *read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
- *ahead settles both: T'(k) = max(T'(k-1), min(T(k), T(k+1))). So a point is given when the tick after it was
- *read. */
+ * read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
+ * ahead settles both: T'(k) = max(T'(k-1), min(T(k), T(k+1))). So a point is given when the tick after it
+ * was read. */
 #include "query/lines.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Each instance has an offset, by which it begins at nothing and goes on where it was; what it contributed
+ * stays behind when it leaves. */
 #include "query/steady.h"
 
 #include <math.h>

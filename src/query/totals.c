@@ -1,3 +1,5 @@
+/* One row a number: the metric it comes from and how that becomes a number of the whole recording. Instances
+ * that stand apart are left out; of control groups only the job's own counts. */
 #include "query/totals.h"
 
 #include <string.h>

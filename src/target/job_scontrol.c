@@ -1,3 +1,6 @@
+/* The tool is started and read beside the recording: its output comes through a pipe that nobody waits for,
+ * but for the first answer. posix_spawn() and not fork(): a copy of the recorder's page tables would be paid
+ * for by who is recorded. popen() was rejected: it goes through a shell and waits. */
 #include "target/job_scontrol.h"
 
 #include <fcntl.h>
