@@ -66,19 +66,22 @@ static void open_scope(struct recording *r, const struct attach_args *a, unsigne
 {
 	bool is_job = r->scopes.scope[i].kind == SCOPE_JOB;
 	int64_t wait = wait_ns(a, is_job ? (JOB_TRIES - 1) * TRY_NS : 0);
-	int64_t until = env_now(r->env, ENV_MONOTONIC) + wait, step = MIN(TRY_NS, MAX(wait / 4, 1));
+	int64_t now = env_now(r->env, ENV_MONOTONIC), until = now + wait;
+	int64_t step = MIN(TRY_NS, MAX(wait / (JOB_TRIES - 1), 1));
 	struct buf err;
 	int e;
 
-	for (;;) {
+	/* Tries are counted from the first one's beginning, and the last is when the time is over. */
+	for (;; now = MIN(now + step, until)) {
 		buf_init(&err, 4096);
+		env_sleep_until(r->env, now);
 		e = scope_open(&r->scopes, i, &err);
-		if (e == 0 || e != -ESRCH || env_now(r->env, ENV_MONOTONIC) + step > until)
+		/* That we are in no job may change too, when a launcher is about to start: if one waits. */
+		if ((e != -ESRCH && !(e == -ENOENT && a->wait)) || now >= until)
 			break;
 		if (!r->opt->quiet)
 			warning("%s; trying again in %.3g s", (char *)err.data, (double)step / 1e9);
 		buf_release(&err);
-		env_sleep_until(r->env, env_now(r->env, ENV_MONOTONIC) + step);
 	}
 	if (e < 0)
 		die(status_of(e), "%s", err.len ? (char *)err.data : strerror(-e));
@@ -114,6 +117,10 @@ static void find_members(struct recording *r, const struct attach_args *a)
 		until = MIN(until, now + r->opt->duration_ns);
 	if (record_wait_for_members(r, until))
 		return;
+	if (r->others_hidden)
+		die(EXIT_DENIED,
+			"no process that we may see was there to be recorded: those of other users are "
+			"hidden from us; nothing was written");
 	if (!scopes_end(&r->scopes))
 		die(EXIT_TROUBLE, "no process was there to be recorded: nothing was written");
 	die(EXIT_ENDED, "%s ended before anything could be recorded",
@@ -152,20 +159,24 @@ const struct cmd cmd_attach = {
 	.detail =
 		"Samples the processes that each TARGET names, from now on; they notice nothing. Each is a "
 		"group "
-		"of its own in the recording, and a process belongs to every group it matches:\n\n"
-		"PID: that process and its descendants. match:REGEX: processes by their command line, also "
-		"those "
-		"that start later; the text that the first parentheses match, else all of the match, is the "
-		"name "
-		"of the tool, and each tool is a group. user:NAME: those of a user (user: alone: one's own). "
-		"cgroup:PATH: those of a control group and below. container:ID: those of a container, by its "
-		"control group. job or job:ID: those of the SLURM, PBS or OAR job we run in, or of that one. "
-		"system: all. NAME=TARGET gives the group a name.\n\n"
+		"of its own in the recording, and a process belongs to every group it matches.\n\n"
+		"PID: that process and its descendants.\n\n"
+		"match:REGEX: processes by their command line, also those that start later. What the first "
+		"parentheses match, else all of the match, is the name of the tool, and each tool is a "
+		"group. "
+		"Nothing is written before the first match.\n\n"
+		"user:NAME: the processes of a user; user: alone stands for one's own.\n\n"
+		"cgroup:PATH: those of a control group and of those below it.\n\n"
+		"container:ID: those of a container, when the path of its control group tells.\n\n"
+		"job, job:ID: those of the SLURM, PBS or OAR job we run in, or of that one, on this node.\n\n"
+		"system: all there are.\n\n"
+		"NAME=TARGET: any of these, its group under this name.\n\n"
 		"The recording ends with the last of the processes, when --duration is over, when "
 		"--until-file "
 		"says so, or with a signal (Ctrl-C). Targets that may find new processes at any time "
 		"(match:, "
-		"user:, system) never end by themselves. Totals count from the moment of attaching.\n\n"
+		"user:, system) never end by themselves. What a process used before we came is not "
+		"counted.\n\n"
 		"The exit status is 0 when something was recorded, 1 when there is no such target, 3 when it "
 		"is "
 		"hidden from us, 4 when it ended before anything could be recorded, 125 when tacho itself "

@@ -132,6 +132,7 @@ void record_open(struct recording *r, int argc, char **argv)
 	r->targets = argv;
 	r->sink.create = record_create;
 	r->sink.arg = r;
+	r->others_hidden = scopes_hide(&r->scopes);
 	e = command_prepare(&r->command);
 	make_engine(r);
 	if (e == 0)
@@ -288,7 +289,7 @@ bool record_wait_for_members(struct recording *r, int64_t until)
 	while (!engine_live(r->engine) && r->sink.create) {
 		int64_t now = env_now(r->env, ENV_MONOTONIC);
 
-		if (r->told_to_end || now >= until)
+		if (r->told_to_end || now >= until || file_says_finished(r))
 			return false;
 		wait_until(r, MIN(now + SEEK_NS, until));
 		engine_seek(r->engine);
@@ -337,6 +338,10 @@ void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "missed", (int64_t)counts.missed);
 	pairs_num(&p, "late", (int64_t)counts.late);
 	pairs_num(&p, "skipped", (int64_t)counts.skipped);
+	if (r->others_hidden)
+		pairs_num(&p, "others_hidden", 1);
+	if (counts.unasked)
+		pairs_num(&p, "unasked", (int64_t)counts.unasked);
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
 	pairs_num(&p, "unfinished", engine_live(r->engine));

@@ -255,6 +255,7 @@ void engine_zero(struct engine *e)
 {
 	e->start_ns = e->flushed_ns = e->deadline_ns = env_now(e->env, ENV_MONOTONIC);
 	e->wall_offset_ns = env_now(e->env, ENV_REALTIME) - e->start_ns;
+	e->unasked = e->tree.vanished = 0; /* while we waited is not while we record */
 }
 
 /* Where descriptors are few, the node's collectors, which keep theirs open, come first: a member's file can

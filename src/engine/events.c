@@ -106,6 +106,12 @@ static void on_exec(struct engine *e, struct member *m)
 	m->name[n > 0 ? n - 1 : 0] = 0;
 }
 
+/* Asked about it, the scopes found that it is gone: nobody knows what it was. */
+static void count_unasked(struct engine *e)
+{
+	e->unasked += e->scopes->by_cmdline && !e->scopes->cmdline_len;
+}
+
 static void on_event(struct engine *e, const struct kernel_event *event)
 {
 	uint32_t slot;
@@ -115,13 +121,17 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 		return;
 	}
 	slot = tree_find(&e->tree, event->pid);
-	if (event->type == KERNEL_EXEC && slot == NO_SLOT && e->tree.ask)
+	if (event->type == KERNEL_EXEC && slot == NO_SLOT && e->tree.ask) {
 		tree_reconsider(&e->tree, event->pid);
+		count_unasked(e);
+	}
 	if (slot == NO_SLOT)
 		return;
 	if (event->type == KERNEL_EXEC) {
 		if (member_reask(e, slot))
 			on_exec(e, &e->tree.member[slot]);
+		if (e->tree.ask)
+			count_unasked(e);
 		return;
 	}
 	e->tree.member[slot].ended = true;

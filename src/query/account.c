@@ -337,6 +337,7 @@ static void account_finish(struct account *a)
 	a->ended = true;
 	store_health(a->reader, &health);
 	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->living.line[0].nr), 0);
+	f->others_hidden = ending_or(a, "others_hidden", 0) > 0;
 	f->unasked = (uint64_t)MAX(ending_or(a, "unasked", 0), 0);
 	living_finish(&a->living);
 	f->complete = health.complete;

@@ -68,6 +68,7 @@ struct account_facts {
 	int64_t last_ns; /* of any record */
 	bool complete, attached;
 	uint64_t unfinished;
+	bool others_hidden; /* targets name processes that /proc did not show */
 	uint64_t unasked; /* processes that may have been one of the tools */
 	int64_t unknown; /* -1: not recorded */
 	int64_t cgroup_peak_bytes;

@@ -139,7 +139,18 @@ static void note_limits(struct summary *s)
 
 static void note_groups(struct summary *s, const struct account *a)
 {
-	if (account_facts(a)->groups_left_out)
+	const struct account_facts *f = account_facts(a);
+
+	if (f->others_hidden)
+		summary_note(s,
+			"processes of other users were hidden (/proc is mounted with hidepid): only our own "
+			"are counted");
+	if (f->unasked)
+		summary_note(s,
+			"up to %llu process%s ended before the command line could be read: what such a one "
+			"used is in no tool's account",
+			(unsigned long long)f->unasked, f->unasked == 1 ? "" : "es");
+	if (f->groups_left_out)
 		summary_note(s, "there are more groups than can be told apart: only the first are counted");
 }
 

@@ -328,8 +328,14 @@ static int tool_group(struct scopes *s, unsigned at, const char *name, size_t le
 	char text[sizeof(s->group[0].name)];
 	int g;
 
-	snprintf(text, sizeof(text), "%.*s", (int)MIN(len, sizeof(text) - 1), name);
+	len = MIN(len, sizeof(text) - sizeof("tool:"));
+	snprintf(text, sizeof(text), "%.*s", (int)len, name);
 	g = find_group(s, text);
+	/* Another target, as the command beside which it is watched, may have this name: they count apart. */
+	if (g >= 0 && !(s->matching >> g & 1)) {
+		snprintf(text, sizeof(text), "tool:%.*s", (int)len, name);
+		g = find_group(s, text);
+	}
 	if (g >= 0 && s->matching >> g & 1)
 		return g;
 	if (s->nr_groups < SCOPE_GROUPS_MAX - 1)
@@ -473,6 +479,19 @@ bool scopes_refuse(struct scopes *s, pid_t pid)
 		if (s->scope[i].job && job_is_daemon(s->scope[i].job, pid))
 			return true;
 	return false;
+}
+
+bool scopes_hide(const struct scopes *s)
+{
+	bool others = false;
+
+	for (unsigned i = 0; i < s->nr; i++) {
+		const struct scope *scope = &s->scope[i];
+
+		others |= scope->kind == SCOPE_MATCH || scope->kind == SCOPE_SYSTEM ||
+			(scope->kind == SCOPE_USER && scope->uid != getuid());
+	}
+	return others && env_try(s->env, "proc/1/stat") < 0;
 }
 
 bool scopes_end(const struct scopes *s)
@@ -632,9 +651,15 @@ static int open_pid(struct scopes *s, struct scope *scope, struct buf *err)
 		return -ESRCH;
 	}
 	s->pid = scope->pid;
-	read_text(s, "stat", text, sizeof(text));
+	if (!read_text(s, "stat", text, sizeof(text)) && env_cpu_clock(s->env, scope->pid) >= 0) {
+		buf_addf(err,
+			"process %d is hidden from us, as /proc is mounted (hidepid): its owner or root can "
+			"attach to it",
+			(int)scope->pid);
+		return -EACCES;
+	}
 	state = strrchr(text, ')');
-	if (!state || (state[1] && state[2] != 'Z' && state[2] != 'X'))
+	if (state && state[1] && state[2] != 'Z' && state[2] != 'X')
 		return 0;
 	buf_addf(err, "process %d has ended: nobody has waited for it yet", (int)scope->pid);
 	return -ENODATA;

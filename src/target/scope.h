@@ -101,6 +101,8 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 /* Never a member: a daemon of the scheduler amidst the job. */
 bool scopes_refuse(struct scopes *s, pid_t pid);
 
+/* Is somebody asked for whom /proc may hide from us, as one that shows us only processes of our own? */
+bool scopes_hide(const struct scopes *s);
 /* The recording ends with the last process, unless a scope may find new ones at any time. */
 bool scopes_end(const struct scopes *s);
 #endif

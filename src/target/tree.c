@@ -213,21 +213,23 @@ static void remember_young(struct tree *t, pid_t pid)
 	t->young[t->nr_young++].looks = YOUNG_LOOKS;
 }
 
-/* Adds pid if it belongs, its parents first when they are new too. */
-static void consider(struct tree *t, pid_t pid, unsigned depth)
+/* Adds pid if it belongs, its parents first when they are new too. Returns whether it was there. */
+static bool consider(struct tree *t, pid_t pid, unsigned depth)
 {
 	pid_t ppid, session;
 	uint64_t groups;
 
-	if (pid == t->self || tree_find(t, pid) != NO_SLOT || env_cpu_clock(t->env, pid) < 0 ||
-		!read_parent(t, pid, &ppid, &session))
-		return;
+	if (pid == t->self || tree_find(t, pid) != NO_SLOT)
+		return true;
+	if (env_cpu_clock(t->env, pid) < 0 || !read_parent(t, pid, &ppid, &session))
+		return false;
 	if (!inherited(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
 		consider(t, ppid, depth + 1);
 	groups = inherited(t, ppid, session) | (t->ask ? t->ask(t->arg, pid) : 0);
 	/* One that is refused may still be what its parent, a daemon, was before the fork. */
 	if (!groups || join_unless_refused(t, pid, ppid, groups) == -EPERM)
 		remember_young(t, pid);
+	return true;
 }
 
 void tree_reconsider(struct tree *t, pid_t pid)
@@ -258,8 +260,12 @@ static void look_at_young(struct tree *t)
 	for (uint32_t i = 0; i < t->nr_young; i++) {
 		pid_t pid = t->young[i].pid;
 
-		if (tree_find(t, pid) != NO_SLOT || env_cpu_clock(t->env, pid) < 0)
+		if (tree_find(t, pid) != NO_SLOT)
 			continue;
+		if (env_cpu_clock(t->env, pid) < 0) {
+			t->vanished += t->young[i].looks == YOUNG_LOOKS; /* after an exec, perhaps */
+			continue;
+		}
 		tree_reconsider(t, pid);
 		if (tree_find(t, pid) == NO_SLOT && --t->young[i].looks)
 			t->young[nr++] = t->young[i];
@@ -287,10 +293,23 @@ void tree_cursor_set(struct tree *t, pid_t pid)
 	t->cursor = t->cursor_before = pid ? pid : MAX(read_last_pid(t), 0);
 }
 
+/* Threads have numbers of the same kind, and no clock of a process. */
+static bool is_there(struct tree *t, pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	return env_try(t->env, path) == 0;
+}
+
 static void probe_range(struct tree *t, pid_t from, pid_t to)
 {
-	for (pid_t pid = from; pid <= to; pid++)
-		consider(t, pid, 0);
+	for (pid_t pid = from; pid <= to; pid++) {
+		bool again = pid <= t->cursor_before && t->cursor >= t->cursor_before;
+
+		if (!consider(t, pid, 0) && t->ask && !again && !is_there(t, pid))
+			t->vanished++;
+	}
 }
 
 int tree_poll(struct tree *t)

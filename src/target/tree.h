@@ -71,6 +71,7 @@ struct tree {
 	int loadavg;
 	pid_t cursor, cursor_before;
 	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
+	uint64_t vanished; /* of them, those that were gone before anybody could ask about them */
 	void (*joined)(void *arg, uint32_t slot);
 	void *arg;
 };

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,10 @@ def alive(recording):
 def end(recorder, how=signal.SIGINT):
     recorder.send_signal(how)
     return recorder.wait()
+
+
+def descriptors(pid):
+    return list(Path(f"/proc/{pid}/fd").iterdir())
 
 
 @pytest.fixture
@@ -159,6 +164,35 @@ def test_strange_tools(tmp_path, killed):
     assert sorted(groups) == sorted([*names, "\\xff\\xfe"])
     text = run("show", tmp_path / "a.tacho").stdout.decode()
     assert "odd tool" in text and "δ-tool" in text
+
+
+def test_a_tool_with_the_name_of_the_command(tmp_path, killed):
+    """They are two groups: the command's has one process, the tool's all that are called so."""
+    killed.append(sleeper("same_name"))
+    command = ["bash", "-c", "exec -a same_name sleep 0.3"]
+    done = record(command, *FAST, "--name", "same_name", "--also", "match:^(same_name)", output=tmp_path / "a.tacho")
+    assert done.returncode == 0
+    groups = show(tmp_path / "a.tacho")["groups"]
+    assert {name: (group["kind"], group["processes"]["seen"]) for name, group in groups.items()} == {
+        "same_name": ("command", 1), "tool:same_name": ("match", 2)}
+
+
+@pytest.mark.parametrize("helpers", ["all", "none"])
+def test_those_too_short_to_be_asked_are_told(tmp_path, killed, helpers):
+    """Of a process that is gone before its command line is read nobody knows whether it was the tool: the summary says
+    how many there may have been."""
+    killed.append(sleeper("short_anchor"))
+    file = tmp_path / "a.tacho"
+    recorder = start("attach", "-q", "-i", "1s", "--flush", "100ms", "--helpers", helpers, "-o", file, "match:^(short_[a-z]+)")
+    killed.append(recorder)
+    until(lambda: file.exists() and alive(file), "it is recorded")
+    for _ in range(40):
+        subprocess.run(["short_one"], executable="/bin/true", check=True)
+    assert end(recorder) == 0
+    summary = show(file)
+    seen = summary["groups"].get("short_one", {"processes": {"seen": 0}})["processes"]["seen"]
+    told = [re.match("up to ([0-9]+) process.* no tool's account", note) for note in summary["notes"]]
+    assert sum(int(found[1]) for found in told if found) + seen >= 40, summary["notes"]
 
 
 # ---- the other targets ----
@@ -325,6 +359,68 @@ def test_until_file(tmp_path, killed):
     assert recorder.wait() == 0
     assert target.poll() is None
     assert show(tmp_path / "a.tacho")["ended"] == "until-file"
+
+
+def test_until_file_before_anything_was_found(tmp_path):
+    """A script that is over needs nobody who waits for its tools."""
+    (tmp_path / "word").write_text("FINISHED\n")
+    done = run("attach", "--until-file", tmp_path / "word", "-o", tmp_path / "a.tacho", "match:never_was_there_[x]{9}",
+               timeout=60)
+    assert done.returncode == 1
+    assert b"nothing was written" in done.stderr
+    assert not (tmp_path / "a.tacho").exists()
+
+
+@pytest.mark.parametrize("target", ["4194304", "cgroup:/there/is/none", "job"])
+def test_it_is_tried_five_times(tmp_path, target):
+    """At the beginning, at the end of --wait, and three times between."""
+    bare = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "PBS", "OAR"))}
+    done = run("attach", "--wait", "200ms", "-o", tmp_path / "a.tacho", target, env=bare)
+    if target == "job" and b"trying" not in done.stderr and done.returncode == 0:
+        pytest.skip("we run in a job")
+    assert done.returncode == 1
+    assert done.stderr.count(b"trying again in 0.05 s") == 4, done.stderr
+
+
+def test_a_signal_while_we_wait(tmp_path, killed):
+    """A signal ends the waiting, too, and leaves nothing behind."""
+    recorder = start("attach", "-o", tmp_path / "a.tacho", "match:never_was_there_[x]{9}", stderr=subprocess.PIPE)
+    killed.append(recorder)
+    until(lambda: "signalfd" in " ".join(map(os.readlink, descriptors(recorder.pid))), "it listens")
+    recorder.terminate()
+    assert b"nothing was written" in recorder.communicate()[1]
+    assert recorder.returncode == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+HIDDEN = """
+mount -t proc -o hidepid=2 proc /proc || exit 77
+cd "$1" || exit 77
+sleep 1000 & target=$!
+as_user="setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent"
+for who in $target user:root 'match:sleep 1000' system; do
+    $as_user "$TACHO" attach -q --duration 300ms -o none.tacho "$who"
+    echo "status $?"
+done
+$as_user "$TACHO" run -q -o some.tacho --also user:root -- true
+echo "status $?"
+kill $target
+"""
+
+
+@needs_root
+def test_those_whom_proc_hides():
+    """hidepid: not permitted is not the same as not there, and a recording says what it could not see."""
+    with tempfile.TemporaryDirectory() as place:  # pytest's own cannot be reached by another user
+        Path(place).chmod(0o777)
+        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", HIDDEN, "sh", place],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        if done.returncode == 77 or b"unshare" in done.stderr:
+            pytest.skip("no /proc of our own can be mounted")
+        assert done.stdout.split() == [b"status", b"3"] * 4 + [b"status", b"0"], done.stderr
+        assert done.stderr.count(b"hidden from us") == 4
+        assert not Path(place, "none.tacho").exists()
+        assert [note for note in show(Path(place, "some.tacho"))["notes"] if "hidden" in note]
 
 
 @pytest.mark.parametrize("options", [["--max-cpus", "none"], ["--max-cpus", "0"], ["--max-memory", "5X"], ["--max-memory", "-1"]])
