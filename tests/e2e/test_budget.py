@@ -220,6 +220,21 @@ def test_nothing_is_allocated_or_mapped_while_sampling(half_awake, asleep):
         assert sum(call.is_mapping() for call in settled) == MAPPINGS
 
 
+def test_nothing_is_allocated_with_every_metric_on(tools):
+    """And no path is looked up but where the job is, in its first ticks, and what the medium tier finds."""
+    with Herd(tools["herd"], 5, 50, 40) as herd:
+        trace = record_traced(tools, herd, "all", "--helpers", "none", "--budget", "100", "-m", "all,-smaps", ticks=50)
+    settled = trace.settled()
+    assert any("proc/diskstats" in call.text for call in settled), "not everything was recorded"
+    assert sum(call.is_allocation() for call in settled) == ALLOCATIONS
+    assert sum(call.is_mapping() for call in settled) == MAPPINGS
+    looked = 0
+    for tick in trace.ticks[ASKED_WHERE:]:
+        opened = [call for call in tick if call.name in ("openat", "readlinkat") and not is_stranger(call, trace)]
+        looked += bool([call for call in opened if not re.search(r'"proc/\d+/stat"', call.text)])
+    assert looked <= 1 + trace.seconds / STATUS_EVERY_S, "paths are looked up at every tick"
+
+
 def test_writes_are_few_and_small(half_awake, asleep):
     for trace, awake in ((half_awake, len(half_awake.active)), (asleep, 0)):
         writes = [call.result() for call in trace.settled() if call.is_write_to_file()]
