@@ -249,3 +249,12 @@ unsigned str_distance(const char *a, const char *b)
 	}
 	return row[m];
 }
+
+uint64_t hash_bytes(const void *bytes, size_t n)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (const uint8_t *p = bytes, *end = p + n; p < end; p++)
+		hash = (hash ^ *p) * UINT64_C(1099511628211);
+	return hash;
+}

@@ -30,6 +30,9 @@ size_t utf8_length(const uint8_t *p, const uint8_t *end);
 /* Columns of the terminal that the UTF-8 text takes (one per code point; enough for what we print). */
 size_t utf8_columns(const char *s);
 
+/* FNV-1a: tells whether a text is another one, not against who means harm. */
+uint64_t hash_bytes(const void *bytes, size_t n);
+
 /* Edit distance, for "did you mean". */
 unsigned str_distance(const char *a, const char *b);
 #endif

@@ -15,6 +15,8 @@
  * waits for ever. So network file systems, those of user programs, and what is mounted below them are named
  * but not asked. Asking in a thread was rejected: it could not be ended, nor the recorder with it. */
 #include "collect/keyed.h"
+
+#include "base/str.h"
 #include "read/mountinfo.h"
 
 #include <fcntl.h>
@@ -327,15 +329,6 @@ static int take_view(struct filesystem *f, struct collect_context *ctx, pid_t pi
 	return r;
 }
 
-static uint64_t hash_text(const char *p, size_t len)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (const char *end = p + len; p < end; p++)
-		hash = (hash ^ (uint8_t)*p) * UINT64_C(1099511628211);
-	return hash;
-}
-
 /* The mounts as they are now. */
 static int read_mounts(struct filesystem *f, struct collect_context *ctx)
 {
@@ -353,7 +346,7 @@ static int read_mounts(struct filesystem *f, struct collect_context *ctx)
 	f->len = n > 0 ? (size_t)n : 0;
 	if (n <= 0)
 		return n < 0 ? (int)n : -ENODATA;
-	hash = hash_text(f->mounts.text, f->len);
+	hash = hash_bytes(f->mounts.text, f->len);
 	if (hash != f->hash)
 		recheck(f, ctx);
 	f->hash = hash;

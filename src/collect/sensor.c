@@ -202,13 +202,10 @@ static int add_zone(void *arg, const char *name)
 	return 0;
 }
 
+/* Hashes are added, as the order of a folder says nothing. */
 static int add_to_listing(void *arg, const char *name)
 {
-	uint64_t hash = 14695981039346656037u; /* FNV-1a; added, as the order of a folder says nothing */
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-	*(uint64_t *)arg += hash;
+	*(uint64_t *)arg += hash_bytes(name, strlen(name));
 	return 0;
 }
 

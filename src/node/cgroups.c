@@ -18,6 +18,7 @@
 
 /* No host has as many hierarchies as would fill this. */
 #define GROUPS_TEXT (64 << 10)
+#define PID_LIMIT (1 << 22) /* the kernel's own, PID_MAX_LIMIT */
 
 static const char *const v1_name[NR_CGROUP_CONTROLLERS] = {
 	"cpu", "cpuacct", "cpuset", "memory", "blkio", "pids", "freezer", NULL};
@@ -30,10 +31,10 @@ static bool list_has(struct text list, const char *word)
 	return false;
 }
 
-bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
-	size_t *ret_len)
+/* The group of one controller in the text of a proc/PID/cgroup, borrowed from it; false: in none. */
+static bool find_group(const char *groups, enum cgroup_controller controller, bool *ret_v2, struct text *ret)
 {
-	struct text rest = {groups, strlen(groups)};
+	struct text rest = text_of(groups);
 	bool found = false;
 
 	while (rest.len > 0) {
@@ -45,8 +46,7 @@ bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool 
 
 		if ((!v1 && !v2) || line.len == 0 || line.p[0] != '/')
 			continue;
-		*ret = line.p;
-		*ret_len = line.len;
+		*ret = line;
 		*ret_v2 = v2;
 		found = true;
 		if (v1)
@@ -139,11 +139,10 @@ void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *re
 	memset(ret, 0, sizeof(*ret));
 	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
 		struct cgroup_dir *dir = &ret->dir[c];
-		const char *group;
-		size_t len;
+		struct text group = {"", 0};
 
-		if (cgroup_in_text(groups, c, &dir->v2, &group, &len) && len < sizeof(dir->group))
-			memcpy(dir->group, group, len);
+		if (find_group(groups, c, &dir->v2, &group) && group.len < sizeof(dir->group))
+			memcpy(dir->group, group.p, group.len);
 	}
 	while (mountinfo_next(&at, end, &m)) {
 		bool v2 = text_is(m.type, "cgroup2");
@@ -211,6 +210,32 @@ bool cgroup_dir_up(struct cgroup_dir *dir)
 	if (!dir->group[0])
 		memcpy(dir->group, "/", 2);
 	return true;
+}
+
+/* One PID a line. They come in pieces, and the end of a piece may cut a number. */
+int cgroup_pids(struct env *env, int handle, int (*fn)(void *arg, pid_t pid), void *arg)
+{
+	char text[4096];
+	off_t offset = 0;
+	pid_t pid = 0;
+	ssize_t n;
+
+	while ((n = env_read_at(env, handle, text, sizeof(text), offset)) > 0) {
+		offset += n;
+		for (ssize_t i = 0; i < n; i++) {
+			int r;
+
+			if (text[i] >= '0' && text[i] <= '9') {
+				pid = pid < PID_LIMIT ? pid * 10 + (text[i] - '0') : pid;
+				continue;
+			}
+			r = pid > 0 ? fn(arg, pid) : 0;
+			if (r)
+				return r;
+			pid = 0;
+		}
+	}
+	return (int)n;
 }
 
 ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *file, char *out, size_t size)

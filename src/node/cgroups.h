@@ -39,15 +39,14 @@ struct cgroups {
 int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret);
 /* The same from the two texts. */
 void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret);
-/* The group of one controller in the text of a proc/PID/cgroup, borrowed from it; false: in none. For who
- * asks of many processes and knows the mounts already. */
-bool cgroup_in_text(const char *groups, enum cgroup_controller controller, bool *ret_v2, const char **ret,
-	size_t *ret_len);
 /* Makes `dir` its parent; false at the top of what is mounted. */
 bool cgroup_dir_up(struct cgroup_dir *dir);
 /* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT..., -EINVAL when it is no number.
  */
 int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret);
+/* Calls fn for each process of an open cgroup.procs until it returns other than 0, which is returned. Those
+ * that our PID namespace does not show are passed over. */
+int cgroup_pids(struct env *env, int handle, int (*fn)(void *arg, pid_t pid), void *arg);
 /* The text of a file of the directory, as env_slurp() gives it. */
 ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *file, char *out, size_t size);
 #endif

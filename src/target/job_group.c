@@ -120,37 +120,21 @@ static bool find_own_group(struct job *job)
 	return false;
 }
 
-/* The PIDs of the cgroup.procs in job->dir, one a line. They come in pieces, and the end of a piece may cut a
- * number. 0 stands for a process that our PID namespace does not show. */
+static int hand_out(void *arg, pid_t pid)
+{
+	return job_hand_out(arg, pid);
+}
+
+/* The processes in the cgroup.procs that job->dir is now. */
 static int list_procs(struct job *job)
 {
-	int handle = env_open(job->env, job->dir);
-	pid_t pid = 0, some[1024];
-	off_t offset = 0;
-	ssize_t n;
+	int handle = env_open(job->env, job->dir), r;
 
 	if (handle < 0)
 		return handle;
-	while ((n = env_read_at(job->env, handle, job->text, 2 * ARRAY_SIZE(some), offset)) > 0 &&
-		!job->stop) {
-		unsigned nr = 0;
-
-		offset += n;
-		for (ssize_t i = 0; i < n; i++) {
-			if (job->text[i] >= '0' && job->text[i] <= '9') {
-				pid = pid < 1 << 22 ? pid * 10 + (job->text[i] - '0') : pid;
-				continue;
-			}
-			if (pid > 0)
-				some[nr++] = pid;
-			pid = 0;
-		}
-		/* Not at once: handing out uses our room for texts. */
-		for (unsigned i = 0; i < nr && !job->stop; i++)
-			job_hand_out(job, some[i]);
-	}
+	r = cgroup_pids(job->env, handle, hand_out, job);
 	env_close(job->env, handle);
-	return (int)MIN(n, 0);
+	return MIN(r, 0);
 }
 
 static int list_directory(struct job *job, unsigned depth);

@@ -2,19 +2,16 @@
  * batch system. */
 #include "target/job_internal.h"
 
+#include "read/read.h"
+
 #include <string.h>
 
 static int64_t user_of(struct job *job, pid_t pid)
 {
 	ssize_t n = job_read_of(job, pid, "status");
-	const char *line = n > 0 ? strstr(job->text, "\nUid:") : NULL;
-	char *end;
-	unsigned long uid;
+	int64_t uid;
 
-	if (!line)
-		return -1;
-	uid = strtoul(line + 5, &end, 10);
-	return end > line + 5 ? (int64_t)uid : -1;
+	return n > 0 && read_key(job->text, job->text + n, "Uid", &uid) ? uid : -1;
 }
 
 /* A shell that was started by a login: its name as it sees it begins with a dash. That of a PBS job looks
