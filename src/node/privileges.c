@@ -114,7 +114,9 @@ struct crowd {
 	struct env *env;
 	int64_t uid;
 	unsigned nr;
-	char own[24], other[24]; /* "proc/PID", or "" */
+	char self[16];		/* our own pid, which shows nothing; "" when proc does not tell */
+	bool readable, refused; /* of the others of our user: some are, some are not */
+	char other[24];		/* "proc/PID" of another user, or "" */
 };
 
 /* The effective user, by the second number of the line. */
@@ -131,24 +133,6 @@ static int64_t uid_of(struct env *env, const char *process)
 	return at && sscanf(at, "\nUid: %u %u", &real, &effective) == 2 ? (int64_t)effective : -1;
 }
 
-static int look_at(void *arg, const char *name)
-{
-	struct crowd *c = arg;
-	char process[24];
-	int64_t uid;
-
-	if (name[0] < '1' || name[0] > '9' || strlen(name) > 10)
-		return 0;
-	if (++c->nr > PROCESSES_MAX)
-		return 1;
-	snprintf(process, sizeof(process), "proc/%s", name);
-	uid = uid_of(c->env, process);
-	if (uid < 0)
-		return 0;
-	memcpy(uid == c->uid ? c->own : c->other, process, sizeof(process));
-	return 0;
-}
-
 static int try_file(struct env *env, const char *process, const char *file)
 {
 	char path[64];
@@ -162,27 +146,62 @@ static bool is_refused(int error)
 	return error == -EACCES || error == -EPERM;
 }
 
-static void permit_crowd(struct env *env, struct permit *own, struct permit *others)
+static int look_at(void *arg, const char *name)
 {
-	struct crowd c = {.env = env, .uid = uid_of(env, "proc/self")};
-	char scope[8] = "", reason[200];
+	struct crowd *c = arg;
+	char process[24];
+	int64_t uid;
 
-	env_list(env, "proc", look_at, &c);
-	/* Reading asks for less than attaching, which is what ptrace_scope forbids. */
-	env_slurp(env, "proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
-	scope[strcspn(scope, "\n")] = 0;
-	if (!*c.own) {
+	if (name[0] < '1' || name[0] > '9' || strlen(name) > 10 || !strcmp(name, c->self))
+		return 0;
+	if (++c->nr > PROCESSES_MAX)
+		return 1;
+	snprintf(process, sizeof(process), "proc/%s", name);
+	uid = uid_of(c->env, process);
+	if (uid < 0)
+		return 0;
+	if (uid != c->uid)
+		memcpy(c->other, process, sizeof(process));
+	else if (is_refused(try_file(c->env, process, "io")))
+		c->refused = true;
+	else
+		c->readable = true;
+	return 0;
+}
+
+/* Agents, helpers of logins and programs with privileges hide from their own user: only when all are refused
+ * it is a rule. Reading asks for less than attaching, which is what ptrace_scope forbids; but a module
+ * that is told to forbid all attaching may forbid more. */
+static void permit_own(const struct crowd *c, const char *scope, struct permit *own)
+{
+	char reason[200];
+
+	if (!c->readable && !c->refused) {
 		grant(own, "there is no other process of one's own");
-	} else if (is_refused(try_file(env, c.own, "io"))) {
+	} else if (!c->readable) {
 		snprintf(reason, sizeof(reason),
-			"io, descriptors and PSS of one's own processes are refused%s%s",
-			*scope ? "; kernel.yama.ptrace_scope is " : " by a security module", scope);
-		refuse(own, FORBIDDEN, reason, *scope ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL);
+			"io, descriptors and PSS of one's own processes are refused by a security module%s%s",
+			*scope ? "; kernel.yama.ptrace_scope is " : "", scope);
+		refuse(own, FORBIDDEN, reason,
+			!strcmp(scope, "2") ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL);
 	} else {
 		snprintf(reason, sizeof(reason), "one's own processes can be read in full%s%s",
 			*scope ? "; ptrace_scope does not hinder: it is " : "", scope);
 		grant(own, reason);
 	}
+}
+
+static void permit_crowd(struct env *env, struct permit *own, struct permit *others)
+{
+	struct crowd c = {.env = env, .uid = uid_of(env, "proc/self")};
+	char scope[8] = "";
+
+	/* What is cut off is longer than a pid, and matches none. */
+	env_readlink(env, "proc/self", c.self, sizeof(c.self) - 1);
+	env_list(env, "proc", look_at, &c);
+	env_slurp(env, "proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
+	scope[strcspn(scope, "\n")] = 0;
+	permit_own(&c, scope, own);
 	if (!*c.other)
 		grant(others, "no process of another user is seen");
 	else if (is_refused(try_file(env, c.other, "io")))

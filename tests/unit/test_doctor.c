@@ -1,5 +1,5 @@
 /* What `tacho doctor` finds on machines that are not this one, and how it says so. */
-#include "collect_lab.h"
+#include "film_text.h"
 
 #include "base/str.h"
 #include "cmd/doctor.h"
@@ -78,6 +78,45 @@ static void test_processes_of_others_and_gpus(void **state)
 		assert_non_null(permits[i].source);
 		assert_true((permits[i].state == AVAILABLE) == (*permits[i].reason == 0));
 		assert_true((permits[i].state == AVAILABLE) == (*permits[i].detail != 0));
+	}
+}
+
+/* Ourselves are 9 and can always read ourselves; 7 is an agent that hides from its own user. */
+static void test_own_processes_that_are_refused(void **state)
+{
+#define OF_USER(pid)                                                                         \
+	"file proc/" pid "/status\n|Name:\tx\n|Uid:\t1000\t1000\t1000\t1000\nfile proc/" pid \
+	"/io\n|rchar: 1\n"
+#define REFUSED "error proc/7/io open EACCES\n"
+#define SCOPE(n) "file proc/sys/kernel/yama/ptrace_scope\n|" n "\n"
+	static const char us[] = "link proc/self 9\n" OF_USER("self") OF_USER("9");
+	static const struct {
+		const char *text;
+		enum availability state;
+		const char *reason, *remedy;
+	} row[] = {
+		{"", AVAILABLE, "there is no other", ""},
+		{OF_USER("7") REFUSED OF_USER("8"), AVAILABLE, "can be read in full", ""},
+		{OF_USER("5") OF_USER("7") REFUSED, AVAILABLE, "can be read in full", ""},
+		{OF_USER("7") REFUSED, FORBIDDEN, "by a security module", ""},
+		{OF_USER("7") REFUSED SCOPE("1"), FORBIDDEN, "ptrace_scope is 1", ""},
+		{OF_USER("7") REFUSED SCOPE("2"), FORBIDDEN, "ptrace_scope is 2",
+			"sudo sysctl kernel.yama.ptrace_scope=1"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct permit permits[NR_PERMITS], *own = &permits[PERMIT_OWN];
+		char text[2048];
+		struct env *env;
+
+		snprintf(text, sizeof(text), "%s%s", us, row[i].text);
+		env = film_text(text);
+		permits_read(env, permits);
+		env_free(env);
+		assert_int_equal(own->state, row[i].state);
+		assert_non_null(strstr(own->state == AVAILABLE ? own->detail : own->reason, row[i].reason));
+		assert_string_equal(own->remedy, row[i].remedy);
 	}
 }
 
@@ -326,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_mount_options),
 		cmocka_unit_test(test_hidden_processes),
 		cmocka_unit_test(test_processes_of_others_and_gpus),
+		cmocka_unit_test(test_own_processes_that_are_refused),
 		cmocka_unit_test(test_a_machine_without_proc),
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_look_tells_what_had_values),
