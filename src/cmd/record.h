@@ -23,8 +23,8 @@ struct recording {
 	char **argv, **targets;
 	bool attach, wait_for_tree;
 	bool others_hidden; /* a target names processes that /proc does not show us */
-	unsigned help; /* which of the kernel's help may be used */
-	int pidfd[16]; /* of the attached roots: their end is noticed at once */
+	unsigned help;	    /* which of the kernel's help may be used */
+	int pidfd[16];	    /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */
 	bool told_to_end;
@@ -46,9 +46,6 @@ int record_attach(struct recording *r, pid_t pid, int group);
 bool record_wait_for_members(struct recording *r, int64_t until);
 /* Samples until the job, the tree, the duration, the file or (attach) a signal ends it. */
 void record_loop(struct recording *r);
-/* The last sample, the end mark, the summary for people. `ended`: exit, signal, duration, until-file,
- * attach-end. */
-void record_end(struct recording *r, const char *ended);
 void record_report(struct recording *r);
 /* Leaves no file behind: the job never started. */
 void record_discard(struct recording *r);

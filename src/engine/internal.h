@@ -75,8 +75,8 @@ struct engine {
 	int64_t own_rss_kib; /* our peak when the job was forked */
 	bool need_scan;
 	uint64_t unasked; /* became another program and ended before the scopes could be asked */
-	bool awaits;	/* a member is known from its exit record alone */
-	bool last_tick; /* everything is read once more */
+	bool awaits;	  /* a member is known from its exit record alone */
+	bool last_tick;	  /* everything is read once more */
 	bool collectors_opened;
 	unsigned names_read; /* in this hearing */
 	bool children_grew;

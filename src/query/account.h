@@ -69,8 +69,8 @@ struct account_facts {
 	bool complete, attached;
 	uint64_t unfinished;
 	bool others_hidden; /* targets name processes that /proc did not show */
-	uint64_t unasked; /* processes that may have been one of the tools */
-	int64_t unknown; /* -1: not recorded */
+	uint64_t unasked;   /* processes that may have been one of the tools */
+	int64_t unknown;    /* -1: not recorded */
 	int64_t cgroup_peak_bytes;
 	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred,
 		events_lost; /* -1: unknown */

@@ -447,6 +447,78 @@ def test_series_of_one_process_and_of_each(busy):
     assert {chr(int(row["proc.state"])) for row in one} <= set("RSDTZXI")
 
 
+# Two processes hold still until they are told to end, and say what the kernel shows of them.
+STILL = r"""
+import os, sys, threading, time
+held = bytearray(24 << 20)
+files = [open("/dev/null") for _ in range(5)]
+ours, theirs = os.pipe(), os.pipe()
+child = os.fork()
+if not child:
+    more = bytearray(16 << 20)
+    threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+    os.write(ours[1], b"x")
+    os.read(theirs[0], 1)
+    os._exit(0)
+os.read(ours[0], 1)
+def told(pid):
+    words = open(f"/proc/{pid}/statm").read().split()
+    stat = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    io = dict(line.split(": ") for line in open(f"/proc/{pid}/io").read().splitlines())
+    return [int(words[1]) * 4096, int(words[0]) * 4096, int(stat[17]), len(os.listdir(f"/proc/{pid}/fd")), int(io["write_bytes"])]
+print(*told(os.getpid()), *told(child), flush=True)
+sys.stdin.readline()
+os.write(theirs[1], b"x")
+os.wait()
+"""
+
+
+@pytest.mark.parametrize("children", ["yes", "no"])
+def test_names_of_a_tree(tmp_path, children):
+    """CPU and memory shares, RSS, VMS, USS, threads, files and bytes, with or without the children: as /proc has them."""
+    file = tmp_path / "a.tacho"
+    recorder = start("run", "-q", "-i", "50ms", "--flush", "50ms", "--children", children, "-o", file, "--", sys.executable, "-c",
+                     STILL, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    told = [int(word) for word in recorder.stdout.readline().split()]
+    expected = [told[i] + (told[5 + i] if children == "yes" else 0) for i in range(5)]
+
+    def points():
+        names = ["proc.mem.rss", "proc.mem.vms", "proc.threads", "proc.fds", "proc.io.write_bytes", "proc.mem.uss_now",
+                 "tree.cpu.of_allocation", "tree.rss.of_allocation", "tree.rss.of_node", "tree.cores", "proc.io.read_bytes"]
+        done = run("show", "--json", "--series", ",".join(names), file)
+        return json.loads(done.stdout)["recordings"][0]["points"]
+
+    def settled():
+        """The tick in which it stood still. (The listing has opened a directory, and python frees what it read.)"""
+        point = points()[-1][1:]
+        return point[1:3] == expected[1:3] and point[3] <= expected[3] and point[4] == expected[4] and point
+    found = until(settled, f"it is recorded as it was told: {expected}")
+    recorder.communicate(b"\n")
+    assert recorder.returncode == 0
+    rss, _, _, fds, _, uss, cpu, of_allocation, of_node, cores, read = found
+    summary = show(file)
+    assert rss == pytest.approx(expected[0], rel=0.02)
+    assert expected[3] - 2 <= fds
+    assert 0 < uss <= rss and read >= 0
+    assert of_allocation == pytest.approx(rss / summary["limits"]["memory_bytes"])
+    assert of_node == pytest.approx(rss / summary["limits"]["machine_memory_bytes"], rel=0.01)
+    assert cpu == pytest.approx(cores / summary["limits"]["cpus"])
+    assert summary["processes"]["peak"] == (2 if children == "yes" else 1)
+
+
+def test_cpus_of_the_node(busy):
+    """Of the whole node and of each CPU: what is user time and what is idle."""
+    for words in ([], ["--per", "instance"]):
+        rows = table_of("--series", "cpu.user_ratio,cpu.idle_ratio,cpu.busy", "--csv", *words, busy)
+        known = [[float(row[name]) for name in ("cpu.user_ratio", "cpu.idle_ratio", "cpu.busy")]
+                 for row in rows if row["cpu.user_ratio"]]
+        assert known
+        assert all(0 <= user <= busy_part + 1e-9 and 0 <= idle <= 1 and idle + busy_part <= 1 + 1e-9
+                   for user, idle, busy_part in known)
+        assert max(user for user, _, _ in known) > 0
+    assert len({row["instance"] for row in rows if re.fullmatch("cpu[0-9]+", row["instance"])}) == os.cpu_count()
+
+
 @pytest.mark.parametrize("words, message", [
     (["--series", "proc.mem.rs"], "did you mean 'proc.mem.rss'"),
     (["--series", "bananas"], "tacho metrics"),
