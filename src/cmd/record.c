@@ -297,29 +297,8 @@ bool record_wait_for_members(struct recording *r, int64_t until)
 	return true;
 }
 
-void record_loop(struct recording *r)
-{
-	const char *how = NULL;
-	int status;
-
-	record_describe_limits(r);
-	engine_tick(r->engine);
-	record_describe_machine(r);
-	while (!how) {
-		engine_count_bytes(r->engine, store_bytes(r->sink.store));
-		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
-		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
-		how = ended(r);
-		if (!how)
-			engine_due(r->engine);
-	}
-	record_end(r, how);
-	/* After --duration the job goes on, and we stay its parent. */
-	while (!r->attach && !engine_root_ended(r->engine, &status))
-		wait_until(r, INT64_MAX / 2);
-}
-
-void record_end(struct recording *r, const char *how)
+/* The last sample, the end mark, the summary for people. */
+static void record_end(struct recording *r, const char *how)
 {
 	struct engine_counts counts;
 	struct pair memory[24];
@@ -352,6 +331,28 @@ void record_end(struct recording *r, const char *how)
 	r->over = true;
 	r->group = cgroup_remove(r->group);
 	engine_use_cgroup(r->engine, NULL);
+}
+
+void record_loop(struct recording *r)
+{
+	const char *how = NULL;
+	int status;
+
+	record_describe_limits(r);
+	engine_tick(r->engine);
+	record_describe_machine(r);
+	while (!how) {
+		engine_count_bytes(r->engine, store_bytes(r->sink.store));
+		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
+		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
+		how = ended(r);
+		if (!how)
+			engine_due(r->engine);
+	}
+	record_end(r, how);
+	/* After --duration the job goes on, and we stay its parent. */
+	while (!r->attach && !engine_root_ended(r->engine, &status))
+		wait_until(r, INT64_MAX / 2);
 }
 
 void record_discard(struct recording *r)

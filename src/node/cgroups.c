@@ -229,7 +229,7 @@ int cgroup_pids(struct env *env, int handle, int (*fn)(void *arg, pid_t pid), vo
 				pid = pid < PID_LIMIT ? pid * 10 + (text[i] - '0') : pid;
 				continue;
 			}
-			r = pid > 0 ? fn(arg, pid) : 0;
+			r = pid > 0 && pid <= PID_LIMIT ? fn(arg, pid) : 0;
 			if (r)
 				return r;
 			pid = 0;

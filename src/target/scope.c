@@ -303,7 +303,6 @@ static const char *cgroup_of(struct scopes *s)
 static uint32_t uid_of(struct scopes *s)
 {
 	char text[4096];
-	const char *at;
 	int64_t uid;
 	ssize_t n;
 
@@ -312,11 +311,7 @@ static uint32_t uid_of(struct scopes *s)
 	s->has |= HAS_UID;
 	s->uid = UINT32_MAX;
 	n = read_text(s, "status", text, sizeof(text));
-	at = strstr(text, "\nUid:\t");
-	if (!at)
-		return s->uid;
-	at += strlen("\nUid:\t");
-	if (read_number(&at, text + n, &uid))
+	if (read_key(text, text + n, "Uid", &uid))
 		s->uid = (uint32_t)uid;
 	return s->uid;
 }
@@ -590,13 +585,13 @@ struct search {
 static int search_container(void *arg, const char *name)
 {
 	struct search *search = arg;
-	uint64_t pid;
+	pid_t pid;
 	const char *text, *path;
 	size_t len, end;
 
-	if (!parse_u64(name, &pid) || pid == 0 || pid > (1 << 22))
+	if (!parse_pid(name, &pid))
 		return 0;
-	search->s->pid = (pid_t)pid;
+	search->s->pid = pid;
 	search->s->has = 0;
 	text = cgroup_of(search->s);
 	while ((path = next_path(&text, &len))) {
@@ -691,36 +686,12 @@ struct listing {
 	uint64_t groups;
 };
 
-static int list_job(void *arg, pid_t pid)
+static int list_one(void *arg, pid_t pid)
 {
 	struct listing *l = arg;
 
 	l->fn(l->arg, pid, l->groups);
 	return 0;
-}
-
-static void list_procs(struct scopes *s, int handle, struct listing *l)
-{
-	char text[4096];
-	size_t kept = 0;
-	off_t offset = 0;
-	ssize_t n;
-
-	while ((n = env_read_at(s->env, handle, text + kept, sizeof(text) - kept, offset)) > 0) {
-		const char *at = text, *end = text + kept + n, *line;
-		int64_t pid;
-
-		offset += n;
-		while ((line = memchr(at, '\n', (size_t)(end - at)))) {
-			if (read_number(&at, line, &pid) && pid > 0 && pid <= (1 << 22))
-				l->fn(l->arg, (pid_t)pid, l->groups);
-			at = line + 1;
-		}
-		kept = (size_t)(end - at);
-		if (kept == sizeof(text))
-			return;
-		memmove(text, at, kept);
-	}
 }
 
 void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t groups), void *arg)
@@ -733,9 +704,9 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 			continue;
 		l.groups = UINT64_C(1) << scope->group;
 		if (scope->procs >= 0)
-			list_procs(s, scope->procs, &l);
+			cgroup_pids(s->env, scope->procs, list_one, &l);
 		if (scope->job && (!scope->listed || job_needs_listing(scope->job)))
-			job_list(scope->job, list_job, &l);
+			job_list(scope->job, list_one, &l);
 		scope->listed = true;
 	}
 }

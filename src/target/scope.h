@@ -10,11 +10,11 @@
  *	system        all there are
  *	NAME=TARGET   any of them, its group under this name
  *
- * A process belongs to every group it matches. A scope *inherits* when what its processes start belongs to it
- *too (PID, job, the command of `run`); the others look at each process by itself.
+ * A process belongs to every group it matches. A scope inherits when what its processes start belongs to it
+ * too (PID, job, the command of `run`); the others look at each process by itself.
  *
  * What is asked of a new process costs at most one small file for each kind of scope in use: all scopes share
- *what was read of it. */
+ * what was read of it. */
 #ifndef TARGET_SCOPE_H
 #define TARGET_SCOPE_H
 
