@@ -192,6 +192,7 @@ static void describe_job(struct recording *r, struct facts *f)
 	struct job_name here;
 	const struct job_name *name = NULL;
 	const char *found_by = "environment";
+	char nodes[4096];
 
 	for (unsigned i = 0; i < r->scopes.nr; i++)
 		if (r->scopes.scope[i].job) {
@@ -206,6 +207,9 @@ static void describe_job(struct recording *r, struct facts *f)
 	if (scheduler_name(name->kind)) {
 		add_fact(f, "scheduler.kind", scheduler_name(name->kind));
 		add_fact(f, "scheduler.job_id", name->id);
+		job_nodes(r->env, name->kind, nodes, sizeof(nodes));
+		if (*nodes)
+			add_fact(f, "scheduler.nodes", nodes);
 	}
 	if (found_by)
 		add_fact(f, "scheduler.found_by", found_by);

@@ -102,6 +102,7 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_SCHEDULER]     = {"scheduler", "kind",          "scheduler.kind",       "no batch system was found", -1},
 	[TEXT_JOB]           = {"scheduler", "job_id",        "scheduler.job_id",     "no batch system was found", -1},
 	[TEXT_FOUND_BY]      = {"scheduler", "found_by",      "scheduler.found_by",   "no batch system was asked for the job's processes", -1},
+	[TEXT_JOB_NODES]     = {"reservation", "nodes",       "scheduler.nodes",      "no batch system named them", -1},
 };
 
 static const struct {

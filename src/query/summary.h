@@ -127,6 +127,7 @@ enum text_id { /* words that stand beside the figures; NULL when there are none 
 	TEXT_SCHEDULER,
 	TEXT_JOB,
 	TEXT_FOUND_BY,
+	TEXT_JOB_NODES,
 	NR_TEXTS
 };
 

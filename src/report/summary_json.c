@@ -211,6 +211,9 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	json_object(j, "scheduler");
 	add_words(j, s, "scheduler");
 	json_end_object(j);
+	json_object(j, "reservation");
+	add_words(j, s, "reservation");
+	json_end_object(j);
 	add_facts(j, "hardware", s->hardware, s->nr_hardware, true);
 	add_facts(j, "environment", s->environment, s->nr_environment, false);
 	add_groups(j, s);

@@ -19,6 +19,9 @@ const char *scheduler_name(enum scheduler kind); /* "slurm", "pbs", "oar"; NULL 
 /* The job we run in, by our environment, then by our control group. false: in none. */
 bool job_here(struct env *env, struct job_name *ret);
 
+/* Its hosts, each once, parted by commas; SLURM's list as it is written. "" when not known. */
+void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size);
+
 struct job;
 
 /* The job of this id (NULL or "": the one we run in) and its processes on this node. *ret_found_by says how:

@@ -221,3 +221,22 @@ def test_launcher_without_a_batch_system(tmp_path):
         subprocess.run(["pkill", "-KILL", "-s", str(process.pid)])
         process.wait()
     assert names(tmp_path / "job.tacho") == {"mpirun": 1, "rank": 2}
+
+
+def test_hosts_of_the_job(tmp_path):
+    """By the node file that the user copied for all nodes, else by PBS's own; each host once."""
+    own, copied = tmp_path / "own", tmp_path / "copied"
+    own.write_text("first\nfirst\nsecond\n")
+    copied.write_text("one\none\ntwo\none\nthree\n")
+    for variables, nodes in (
+        ({"PBS_NODEFILE": own}, "first,second"),
+        ({"PBS_NODEFILE": own, "PBS_NODEFILE_LOCAL": copied}, "one,two,three"),
+        ({"PBS_NODEFILE": own, "PBS_NODEFILE_LOCAL": tmp_path / "gone"}, "first,second"),
+        ({}, None),
+    ):
+        env = {"PATH": os.environ["PATH"], "PBS_JOBID": "7.head", **{key: str(value) for key, value in variables.items()}}
+        done = recorder.record(["true"], "-q", "--force", output=tmp_path / "a.tacho", env=env)
+        assert done.returncode == 0, done.stderr
+        told = recorder.show(tmp_path / "a.tacho")
+        assert told["reservation"] == {"nodes": nodes}
+        assert told["scheduler"] == {"kind": "pbs", "job_id": "7.head", "found_by": "environment"}
