@@ -6,6 +6,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 TACHO = os.environ["TACHO"]
 BURNERS = Path(TACHO).parent / "tests" / "burners"
 PATIENCE_S = 30
@@ -51,6 +53,13 @@ def until(condition, what):
             return value
         time.sleep(0.005)
     raise AssertionError(f"never happened in {PATIENCE_S} s: {what}")
+
+
+def need_mounts():
+    """Skips a test that needs mounts of its own where there can be none (a plain chroot, a container)."""
+    trial = subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.PIPE)
+    if trial.returncode:
+        pytest.skip(f"no mounts of one's own here: {trial.stderr.decode(errors='replace').strip()}")
 
 
 def children(pid):

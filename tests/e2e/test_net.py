@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import PATIENCE_S, TACHO, run, show, state, until
+from recorder import PATIENCE_S, TACHO, need_mounts, run, show, state, until
 
 FILMS = Path(__file__).resolve().parent.parent / "films"
 PAYLOAD = 3_000_000
@@ -298,6 +298,7 @@ def test_the_recorder_inside_the_namespace(pair, tmp_path):
             here.run(*words.split())
         except subprocess.CalledProcessError:
             pytest.skip(f"this kernel cannot: {words}")
+    need_mounts()
     server = subprocess.Popen(there.enter(sys.executable, "-c", SERVER), stdout=subprocess.PIPE)
     try:
         assert server.stdout.readline() == b"ready\n"

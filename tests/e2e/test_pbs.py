@@ -187,6 +187,7 @@ def test_somebody_elses_job_is_hidden(tmp_path, jobs):
     known by the file that PBS puts there, here in a /var/spool of our own."""
     if os.getuid() != 0:
         pytest.skip("only root can be somebody else for a while")
+    recorder.need_mounts()
     job = jobs()
     job.task(f"{job.program('pa_script')} & wait")
     until_running("pa_script")

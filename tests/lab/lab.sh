@@ -24,11 +24,13 @@ lab_skip() {
 }
 
 lab_need() {
-    local program
+    local program why
     [ "$(id -u)" = 0 ] || lab_skip "only root can make namespaces and start daemons for other users"
     for program; do
         command -v "$program" >/dev/null || lab_skip "$program is not installed"
     done
+    why=$(unshare --cgroup --net --uts --ipc --mount --pid --fork --mount-proc true 2>&1) ||
+        lab_skip "no namespaces can be made here: $why"
 }
 
 # lab_claim DIR: empties a directory that is ours, or makes it.
