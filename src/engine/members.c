@@ -67,6 +67,10 @@ static void forget(struct engine *e, uint32_t slot)
 		e->feed.group[g].live--;
 	}
 	e->feed.joined--;
+	if (e->tree.member[slot].bound) {
+		process_unbind(e->processes, slot);
+		table_unbind(&e->set[e->process_set].table, slot);
+	}
 	tree_remove(&e->tree, slot);
 	e->feed.live = e->tree.nr;
 }
@@ -226,7 +230,9 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		if (process_cell(e->processes, slot, "proc.signals.ignored", &ignored))
 			m->ignores_sigchld = ignored >> (SIGCHLD - 1) & 1;
 	}
-	if (m->identity_stale && m->announced && !member_reask(e, slot))
+	/* It may have become another program since it was asked about. A zombie has no command line any more:
+	 * it stays what it was. */
+	if (m->identity_stale && !m->zombie && !member_reask(e, slot))
 		return 0;
 	if (m->identity_stale)
 		member_announce(e, slot);
