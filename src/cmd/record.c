@@ -338,9 +338,9 @@ void record_loop(struct recording *r)
 	const char *how = NULL;
 	int status;
 
-	record_describe_limits(r);
+	record_read_limits(r);
 	engine_tick(r->engine);
-	record_describe_machine(r);
+	record_describe(r);
 	while (!how) {
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));

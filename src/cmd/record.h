@@ -52,6 +52,6 @@ void record_discard(struct recording *r);
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
 void record_begin(struct recording *r, int argc, char **argv);
-void record_describe_limits(struct recording *r);
-void record_describe_machine(struct recording *r);
+void record_read_limits(struct recording *r);
+void record_describe(struct recording *r);
 #endif

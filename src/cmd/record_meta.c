@@ -237,19 +237,7 @@ static void facts_init(struct facts *f)
 	pairs_init(&f->pairs, f->memory, ARRAY_SIZE(f->memory), f->numbers, sizeof(f->numbers));
 }
 
-void record_describe_limits(struct recording *r)
-{
-	static struct facts f;
-	char names[SCOPE_GROUPS_MAX * 128];
-
-	facts_init(&f);
-	describe_limits(r, &f);
-	describe_job(r, &f);
-	describe_groups(r, &f.pairs, names, sizeof(names));
-	store_meta(r->sink.store, &f.pairs);
-}
-
-void record_describe_machine(struct recording *r)
+static void describe_machine(struct recording *r)
 {
 	static struct facts f;
 	struct pair memory[4];
@@ -265,4 +253,23 @@ void record_describe_machine(struct recording *r)
 	hardware_describe(r->env, add_fact, &f);
 	environment_describe(r->env, add_fact, &f);
 	store_meta(r->sink.store, &f.pairs);
+}
+
+/* Read before the first tick, which needs them, and written after it: a write may wait for a slow disk. */
+static struct facts limits_facts;
+
+void record_read_limits(struct recording *r)
+{
+	facts_init(&limits_facts);
+	describe_limits(r, &limits_facts);
+	describe_job(r, &limits_facts);
+}
+
+void record_describe(struct recording *r)
+{
+	char names[SCOPE_GROUPS_MAX * 128];
+
+	describe_groups(r, &limits_facts.pairs, names, sizeof(names));
+	store_meta(r->sink.store, &limits_facts.pairs);
+	describe_machine(r);
 }
