@@ -250,7 +250,7 @@ import os, sys, time
 end = time.process_time() + int(sys.argv[1]) / 1000
 while time.process_time() < end: pass
 with open(os.devnull, "wb") as f: f.write(b"x" * int(sys.argv[2]))
-time.sleep(0.1)
+time.sleep(1)  # so that a busy machine, too, comes to look at it
 """
 
 
