@@ -20,6 +20,8 @@
 #define NSEC_PER_MSEC INT64_C(1000000)
 #define NSEC_PER_USEC INT64_C(1000)
 
+#define PID_LIMIT (1 << 22) /* no PID is larger: the kernel's, PID_MAX_LIMIT */
+
 /* Scope-bound cleanup: `_cleanup_(freep) char *s = NULL;` */
 #define _cleanup_(f) __attribute__((cleanup(f)))
 

@@ -18,7 +18,6 @@
 
 /* No host has as many hierarchies as would fill this. */
 #define GROUPS_TEXT (64 << 10)
-#define PID_LIMIT (1 << 22) /* the kernel's own, PID_MAX_LIMIT */
 
 static const char *const v1_name[NR_CGROUP_CONTROLLERS] = {
 	"cpu", "cpuacct", "cpuset", "memory", "blkio", "pids", "freezer", NULL};
@@ -199,6 +198,16 @@ static void cut_last(char *path, size_t keep)
 
 	if (slash && (size_t)(slash - path) >= keep)
 		*slash = '\0';
+}
+
+bool cgroup_next(struct text *rest, struct text *ret_group)
+{
+	if (!rest->len)
+		return false;
+	*ret_group = text_cut(rest, '\n');
+	text_cut(ret_group, ':');
+	text_cut(ret_group, ':');
+	return true;
 }
 
 bool cgroup_dir_up(struct cgroup_dir *dir)

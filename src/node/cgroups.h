@@ -4,6 +4,7 @@
 #ifndef NODE_CGROUPS_H
 #define NODE_CGROUPS_H
 
+#include "base/text.h"
 #include "env/env.h"
 
 #include <limits.h>
@@ -39,6 +40,8 @@ struct cgroups {
 int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret);
 /* The same from the two texts. */
 void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret);
+/* The group that the next line of a proc/PID/cgroup names, cut off the front of *rest; false at the end. */
+bool cgroup_next(struct text *rest, struct text *ret_group);
 /* Makes `dir` its parent; false at the top of what is mounted. */
 bool cgroup_dir_up(struct cgroup_dir *dir);
 /* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT..., -EINVAL when it is no number.

@@ -6,10 +6,8 @@
  * not enough, since anybody may use it. */
 #include "target/job_text.h"
 
-#include "base/text.h"
+#include "node/cgroups.h"
 #include "read/read.h"
-
-#define PID_LIMIT (1 << 22) /* the kernel's own, PID_MAX_LIMIT */
 
 static bool is_digit(char c)
 {
@@ -172,15 +170,11 @@ bool job_group_find(const char *path, size_t len, struct job_group *ret)
 
 bool job_group_next(const char *text, size_t *at, struct job_group *ret)
 {
-	struct text rest = text_of(text + *at);
+	struct text rest = text_of(text + *at), group;
 
-	while (rest.len > 0) {
-		struct text line = text_cut(&rest, '\n');
-
+	while (cgroup_next(&rest, &group)) {
 		*at = (size_t)(rest.p - text);
-		text_cut(&line, ':');
-		text_cut(&line, ':');
-		if (job_group_find(line.p, line.len, ret))
+		if (job_group_find(group.p, group.len, ret))
 			return true;
 	}
 	return false;

@@ -111,7 +111,7 @@ static bool parse_pid(const char *text, pid_t *ret)
 {
 	uint64_t pid;
 
-	if (!parse_u64(text, &pid) || pid == 0 || pid > (1 << 22))
+	if (!parse_u64(text, &pid) || pid == 0 || pid > PID_LIMIT)
 		return false;
 	*ret = (pid_t)pid;
 	return true;
@@ -357,29 +357,15 @@ static uint64_t ask_match(struct scopes *s, unsigned at)
 	return g < 0 ? 0 : UINT64_C(1) << g;
 }
 
-/* The path of the next line of /proc/PID/cgroup; NULL at the end. */
-static const char *next_path(const char **text, size_t *ret_len)
-{
-	const char *line = *text, *end = strchrnul(line, '\n'), *path;
-
-	if (!*line)
-		return NULL;
-	*text = *end ? end + 1 : end;
-	path = memchr(line, ':', (size_t)(end - line));
-	path = path ? memchr(path + 1, ':', (size_t)(end - path - 1)) : NULL;
-	*ret_len = path ? (size_t)(end - path - 1) : 0;
-	return path ? path + 1 : line;
-}
-
 static bool in_cgroup(const char *text, const char *group)
 {
-	size_t n = strlen(group), len;
-	const char *path;
+	struct text rest = text_of(text), path;
+	size_t n = strlen(group);
 
 	if (n && group[n - 1] == '/')
 		n--;
-	while ((path = next_path(&text, &len)))
-		if (len >= n && !memcmp(path, group, n) && (len == n || path[n] == '/'))
+	while (cgroup_next(&rest, &path))
+		if (path.len >= n && !memcmp(path.p, group, n) && (path.len == n || path.p[n] == '/'))
 			return true;
 	return false;
 }
@@ -585,21 +571,21 @@ struct search {
 static int search_container(void *arg, const char *name)
 {
 	struct search *search = arg;
+	struct text rest, path;
 	pid_t pid;
-	const char *text, *path;
-	size_t len, end;
+	size_t end;
 
 	if (!parse_pid(name, &pid))
 		return 0;
 	search->s->pid = pid;
 	search->s->has = 0;
-	text = cgroup_of(search->s);
-	while ((path = next_path(&text, &len))) {
-		end = container_end(path, len, search->scope->path);
+	rest = text_of(cgroup_of(search->s));
+	while (cgroup_next(&rest, &path)) {
+		end = container_end(path.p, path.len, search->scope->path);
 		if (!end)
 			continue;
 		free(search->scope->path);
-		search->scope->path = strndup(path, end);
+		search->scope->path = strndup(path.p, end);
 		return search->scope->path ? 1 : -ENOMEM;
 	}
 	return 0;

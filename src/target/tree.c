@@ -31,9 +31,9 @@ static pid_t read_pid_max(struct env *env)
 
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = 0;
-	if (n > 0 && parse_u64(text, &v) && v >= 300 && v <= (1 << 22))
+	if (n > 0 && parse_u64(text, &v) && v >= 300 && v <= PID_LIMIT)
 		return (pid_t)v;
-	return 1 << 22; /* the kernel's own limit, PID_MAX_LIMIT */
+	return PID_LIMIT;
 }
 
 int tree_init(struct tree *t, struct env *env, uint32_t cap)

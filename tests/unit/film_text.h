@@ -5,20 +5,20 @@
 #include "base/buf.h"
 #include "collect_lab.h"
 
-#include <fcntl.h>
+#include <sys/mman.h>
 
 static inline struct env *film_from(const void *text, size_t len)
 {
-	char path[] = "/tmp/tacho-test-film-XXXXXX";
-	int fd = mkstemp(path), r;
+	int fd = memfd_create("film", MFD_CLOEXEC), r;
 	struct env *env = NULL;
 	unsigned line = 0;
+	char path[40];
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, len), len);
-	close(fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	r = env_film(path, &env, &line);
-	unlink(path);
+	close(fd);
 	if (r < 0)
 		fail_msg("line %u: %d", line, r);
 	return env;
@@ -74,9 +74,15 @@ static inline void close_machine(struct lab *lab)
 	env_free(env);
 }
 
-static inline void turn(struct lab *lab, int second)
+/* To the frame of that second, with what sampling there must give. */
+static inline void turn_to(struct lab *lab, int second, int want)
 {
 	assert_int_equal(env_sleep_until(lab->ctx.env, (100 + second) * NSEC_PER_SEC), 0);
-	assert_int_equal(lab_sample(lab), 0);
+	assert_int_equal(lab_sample(lab), want);
+}
+
+static inline void turn(struct lab *lab, int second)
+{
+	turn_to(lab, second, 0);
 }
 #endif

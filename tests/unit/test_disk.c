@@ -4,14 +4,14 @@
 static void assert_counts(const struct lab *lab, const char *const *name, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (*about_of(lab, name[i]))
-			fail_msg("%s should count: %s", name[i], about_of(lab, name[i]));
+		if (*about(lab, name[i]))
+			fail_msg("%s should count: %s", name[i], about(lab, name[i]));
 }
 
 static void assert_apart(const struct lab *lab, const char *const *name, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (strncmp(about_of(lab, name[i]), "apart=", 6) != 0)
+		if (strncmp(about(lab, name[i]), "apart=", 6) != 0)
 			fail_msg("%s should stand apart", name[i]);
 }
 
@@ -32,8 +32,8 @@ static void test_disks_of_a_server(void **state)
 	assert_counts(&lab, counted, ARRAY_SIZE(counted));
 	assert_apart(&lab, apart, ARRAY_SIZE(apart));
 	/* Neither partitions nor what has never worked. */
-	assert_int_equal(rows(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
-	assert_int_equal(lab.table.nr_touched, rows(&lab));
+	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
+	assert_int_equal(lab.table.nr_touched, nr_instances(&lab));
 	assert_int_equal(value(&lab, "nvme0n1", "disk.read.ops"), 1000);
 	assert_int_equal(value(&lab, "nvme0n1", "disk.read.merged"), 10);
 	assert_int_equal(value(&lab, "nvme0n1", "disk.read.bytes"), 80000);
@@ -71,7 +71,7 @@ static void test_an_old_kernel_without_sysfs(void **state)
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_counts(&lab, counted, ARRAY_SIZE(counted));
 	assert_apart(&lab, apart, ARRAY_SIZE(apart));
-	assert_int_equal(rows(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
+	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
 	assert_int_equal(value(&lab, "sda", "disk.queue_time"), 140);
 	assert_int_equal(value(&lab, "sda", "disk.discard.ops"), INVALID);
 	assert_int_equal(value(&lab, "sda", "disk.flush.ops"), INVALID);
@@ -93,36 +93,36 @@ static void test_disks_come_and_go(void **state)
 	(void)state;
 	lab_open(&lab, env, "disk");
 	assert_int_equal(lab_sample(&lab), 0);
-	assert_int_equal(rows(&lab), 3);
-	assert_non_null(strstr(about_of(&lab, "md0"), "apart="));
+	assert_int_equal(nr_instances(&lab), 3);
+	assert_non_null(strstr(about(&lab, "md0"), "apart="));
 	id = lab.table.id[row_of(&lab, "sdb")];
 
-	turn(env, &lab, 1, 0);
+	turn_to(&lab, 1, 0);
 	assert_int_equal(row_of(&lab, "sdb"), -1);
 	assert_int_equal(value(&lab, "sda", "disk.busy"), 32);
 
 	/* What comes is seen at once, also between two rounds of the medium tier. */
 	lab.ctx.medium = false;
-	turn(env, &lab, 2, 0);
+	turn_to(&lab, 2, 0);
 	assert_int_equal(value(&lab, "sdb", "disk.read.ops"), 7);
 	assert_true(lab.table.id[row_of(&lab, "sdb")] != id);
 	id = lab.table.id[row_of(&lab, "sda")];
 
 	/* A reset is for the query to see. */
-	turn(env, &lab, 3, 0);
+	turn_to(&lab, 3, 0);
 	assert_int_equal(value(&lab, "sda", "disk.read.bytes"), 24);
-	turn(env, &lab, 4, -EIO);
+	turn_to(&lab, 4, -EIO);
 	assert_int_equal(value(&lab, "sda", "disk.read.bytes"), INVALID);
 	assert_int_equal(value(&lab, "md0", "disk.read.bytes"), INVALID);
 	assert_int_equal(lab.table.nr_touched, 3);
-	turn(env, &lab, 5, 0);
+	turn_to(&lab, 5, 0);
 	assert_int_equal(value(&lab, "sda", "disk.read.bytes"), 104);
 	assert_int_equal(lab.table.id[row_of(&lab, "sda")], id);
 	assert_int_equal(value(&lab, "loop0", "disk.read.ops"), 5);
-	assert_non_null(strstr(about_of(&lab, "loop0"), "apart="));
-	assert_int_equal(rows(&lab), 4);
-	turn(env, &lab, 6, 0);
-	assert_int_equal(rows(&lab), 0);
+	assert_non_null(strstr(about(&lab, "loop0"), "apart="));
+	assert_int_equal(nr_instances(&lab), 4);
+	turn_to(&lab, 6, 0);
+	assert_int_equal(nr_instances(&lab), 0);
 	lab_release(&lab);
 	env_free(env);
 }
@@ -149,14 +149,14 @@ static void test_broken_text(void **state)
 			assert_int_equal(value(&lab, "sda", "disk.read.bytes"), 80);
 			assert_int_equal(value(&lab, "sda", "disk.flush.time"), 1);
 		} else {
-			assert_int_equal(rows(&lab), 0);
+			assert_int_equal(nr_instances(&lab), 0);
 		}
 		if (row_of(&lab, "sdc") >= 0) {
 			assert_int_equal(value(&lab, "sdc", "disk.read.ops"), INVALID);
 			assert_int_equal(value(&lab, "sdc", "disk.read.bytes"), 3);
 		}
 		assert_int_equal(row_of(&lab, "sdb"), -1);
-		assert_in_range(rows(&lab), 0, 3);
+		assert_in_range(nr_instances(&lab), 0, 3);
 		lab_release(&lab);
 		env_free(env);
 	}
@@ -178,7 +178,7 @@ static void test_too_many_disks(void **state)
 	assert_int_equal(lab.table.cap, 256);
 	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
 	assert_int_equal(lab_sample(&lab), 0);
-	assert_int_equal(rows(&lab), 256);
+	assert_int_equal(nr_instances(&lab), 256);
 	assert_int_equal(value(&lab, "d255x", "disk.read.ops"), 256);
 	assert_int_equal(row_of(&lab, "d256x"), -1);
 	assert_int_equal(availability(&lab, "disk.read.ops"), FAILED);

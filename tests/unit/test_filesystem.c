@@ -109,18 +109,18 @@ static void test_file_systems_of_a_job(void **state)
 	assert_int_equal(value(&lab, "/scratch", "fs.available"), 5000000);
 	assert_int_equal(value(&lab, "/scratch", "fs.inodes"), 2000);
 	assert_int_equal(value(&lab, "/scratch", "fs.inodes_free"), 1900);
-	assert_string_equal(about_of(&lab, "/scratch"), "type=xfs;device=/dev/sdb1;");
+	assert_string_equal(about(&lab, "/scratch"), "type=xfs;device=/dev/sdb1;");
 	assert_int_equal(value(&lab, "/local disk", "fs.available"), 100000);
 	/* Found by files that are open for writing; bind mounts are one file system. */
 	assert_int_equal(value(&lab, "/tmp", "fs.available"), 400000);
 	/* In the namespace of a container. */
 	assert_int_equal(value(&lab, "/run", "fs.total"), 800);
 	assert_int_equal(value(&lab, "/", "fs.total"), 7000000);
-	assert_non_null(strstr(about_of(&lab, "/"), "apart="));
-	assert_non_null(strstr(about_of(&lab, "/"), "inside="));
+	assert_non_null(strstr(about(&lab, "/"), "apart="));
+	assert_non_null(strstr(about(&lab, "/"), "inside="));
 	/* Named, and not asked. */
 	assert_int_equal(value(&lab, "/net", "fs.total"), INVALID);
-	assert_non_null(strstr(about_of(&lab, "/net"), "unasked="));
+	assert_non_null(strstr(about(&lab, "/net"), "unasked="));
 	assert_int_equal(value(&lab, "/net/a/mnt", "fs.total"), INVALID);
 	assert_int_equal(availability(&lab, "fs.total"), ABSENT);
 	/* Not: what is only read, devices, kernel interfaces, what is hidden, unused shared memory. */
@@ -129,7 +129,7 @@ static void test_file_systems_of_a_job(void **state)
 	assert_int_equal(row_of(&lab, "/proc"), -1);
 	assert_int_equal(row_of(&lab, "/over"), -1);
 	assert_int_equal(row_of(&lab, "/dev/shm"), -1);
-	assert_int_equal(rows(&lab), 7);
+	assert_int_equal(nr_instances(&lab), 7);
 	lab_release(&lab);
 	env_free(env);
 }
@@ -144,7 +144,7 @@ static void test_file_systems_come_and_go(void **state)
 	(void)state;
 	lab_open_job(&lab, env, "filesystem", 100);
 	assert_int_equal(lab_sample(&lab), 0);
-	turn(env, &lab, 1, 0);
+	turn_to(&lab, 1, 0);
 	assert_int_equal(value(&lab, "/scratch", "fs.available"), 4000000);
 	assert_int_equal(value(&lab, "/extra", "fs.available"), 50000);
 	assert_int_equal(value(&lab, "/extra", "fs.inodes"), INVALID);
@@ -152,12 +152,12 @@ static void test_file_systems_come_and_go(void **state)
 	assert_int_equal(value(&lab, "/dev/shm", "fs.free"), 7000000);
 	whys = lab.whys;
 
-	turn(env, &lab, 2, -EIO);
+	turn_to(&lab, 2, -EIO);
 	assert_int_equal(value(&lab, "/scratch", "fs.available"), INVALID);
 	assert_int_equal(value(&lab, "/extra", "fs.available"), 50000);
 
 	/* Unmounted: what is at its path now is another's. */
-	turn(env, &lab, 3, 0);
+	turn_to(&lab, 3, 0);
 	assert_int_equal(row_of(&lab, "/scratch"), -1);
 	assert_int_equal(row_of(&lab, "/net"), -1);
 	assert_int_equal(row_of(&lab, "/local disk"), -1);
@@ -168,11 +168,11 @@ static void test_file_systems_come_and_go(void **state)
 
 	/* The first process has ended; mounts are seen as we see them. */
 	with_members(&lab, 100, orphans, ARRAY_SIZE(orphans));
-	turn(env, &lab, 4, 0);
+	turn_to(&lab, 4, 0);
 	assert_int_equal(value(&lab, "/tmp", "fs.available"), 200000);
 	assert_int_equal(value(&lab, "/run", "fs.total"), 800);
 	with_members(&lab, 100, orphans, 1);
-	turn(env, &lab, 5, -ENODEV);
+	turn_to(&lab, 5, -ENODEV);
 	assert_int_equal(row_of(&lab, "/run"), -1);
 	assert_int_equal(value(&lab, "/tmp", "fs.available"), 200000);
 	assert_int_equal(lab.whys, whys);
@@ -191,7 +191,7 @@ static void test_another_namespace(void **state)
 		"link proc/100/ns/mnt mnt:[2]\nlink proc/self/ns/mnt mnt:[1]\n"
 		"space proc/100/root/data 100 50 40 10 9\nspace proc/100/root 200 150 140 10 9\n"
 		"space . 1 1 1 1 1\nspace data 1 1 1 1 1\n";
-	struct env *env = film_of_text(text, sizeof(text) - 1);
+	struct env *env = film_from(text, sizeof(text) - 1);
 	struct lab lab;
 
 	(void)state;
@@ -199,7 +199,7 @@ static void test_another_namespace(void **state)
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(value(&lab, "/data", "fs.available"), 40);
 	assert_int_equal(value(&lab, "/", "fs.available"), 140); /* TMPDIR is not set: /tmp */
-	assert_int_equal(rows(&lab), 2);
+	assert_int_equal(nr_instances(&lab), 2);
 	lab_release(&lab);
 	env_free(env);
 }
@@ -231,7 +231,7 @@ static void test_rounds_are_bounded(void **state)
 		for (int fd = 0; fd < 100; fd++)
 			buf_addf(&text, "file proc/%d/fdinfo/%d\n|pos:\t0\n|flags:\t02\n|mnt_id:\t%d\n", pid,
 				fd, pid == 15 && fd == 99 ? 2 : 1);
-	env = film_of_text((char *)text.data, text.len);
+	env = film_from((char *)text.data, text.len);
 	ops = *env->ops;
 	film_read = ops.read;
 	ops.read = counted_read;
@@ -261,9 +261,9 @@ static void test_nfs_mounts(void **state)
 	lab_open_job(&lab, env, "nfs", 100);
 	assert_int_equal(lab.collector->probe(env, &why), 0);
 	assert_int_equal(lab_sample(&lab), 0);
-	assert_int_equal(rows(&lab), 4);
+	assert_int_equal(nr_instances(&lab), 4);
 	assert_int_equal(row_of(&lab, "/ours"), -1);
-	assert_string_equal(about_of(&lab, "/home"), "device=server:/home;");
+	assert_string_equal(about(&lab, "/home"), "device=server:/home;");
 	assert_int_equal(value(&lab, "/home", "nfs.read.bytes"), 1030000);
 	assert_int_equal(value(&lab, "/home", "nfs.write.bytes"), 2040000);
 	assert_int_equal(value(&lab, "/home", "nfs.read.server_bytes"), 500000);
@@ -282,10 +282,10 @@ static void test_nfs_mounts(void **state)
 	assert_int_equal(value(&lab, "/home", "nfs.connects"), 3);
 	assert_int_equal(lab.whys, 0);
 
-	assert_non_null(strstr(about_of(&lab, "/mnt/home again"), "apart="));
+	assert_non_null(strstr(about(&lab, "/mnt/home again"), "apart="));
 	assert_int_equal(value(&lab, "/mnt/home again", "nfs.write.ops"), INVALID);
 
-	assert_null(strstr(about_of(&lab, "/soft"), "apart="));
+	assert_null(strstr(about(&lab, "/soft"), "apart="));
 	assert_int_equal(value(&lab, "/soft", "nfs.retransmits"), 4);
 	assert_int_equal(value(&lab, "/soft", "nfs.errors"), INVALID);
 	assert_int_equal(value(&lab, "/soft", "nfs.connects"), INVALID);
@@ -307,11 +307,11 @@ static void test_nfs_of_a_job_that_comes(void **state)
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(value(&lab, "/ours", "nfs.read.bytes"), 4);
 	assert_int_equal(availability(&lab, "nfs.ops"), ABSENT);
-	assert_int_equal(rows(&lab), 1);
+	assert_int_equal(nr_instances(&lab), 1);
 	lab.feed.root = 100;
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(row_of(&lab, "/ours"), -1);
-	assert_int_equal(rows(&lab), 4);
+	assert_int_equal(nr_instances(&lab), 4);
 	lab_release(&lab);
 	env_free(env);
 }
@@ -326,7 +326,7 @@ static void test_lustre_mounts(void **state)
 	lab_open(&lab, env, "lustre");
 	assert_int_equal(lab.collector->probe(env, &why), 0);
 	assert_int_equal(lab_sample(&lab), 0);
-	assert_int_equal(rows(&lab), 4);
+	assert_int_equal(nr_instances(&lab), 4);
 	assert_int_equal(value(&lab, "work", "lustre.read.bytes"), 98765432109);
 	assert_int_equal(value(&lab, "work", "lustre.read.ops"), 4452);
 	assert_int_equal(value(&lab, "work", "lustre.write.bytes"), 55352000);
@@ -365,28 +365,28 @@ static void test_clients_come_and_go(void **state)
 	assert_int_equal(value(&lustre, "work", "lustre.read.bytes"), 40960);
 	id = nfs.table.id[row_of(&nfs, "/home")];
 
-	turn(env, &nfs, 1, 0);
+	turn_to(&nfs, 1, 0);
 	assert_int_equal(lab_sample(&lustre), 0);
 	assert_int_equal(value(&nfs, "/home", "nfs.read.bytes"), 1500);
 	assert_int_equal(value(&nfs, "/home", "nfs.retransmits"), 1);
 	assert_int_equal(value(&lustre, "late", "lustre.write.bytes"), 7);
 
-	turn(env, &nfs, 2, 0);
+	turn_to(&nfs, 2, 0);
 	assert_int_equal(lab_sample(&lustre), -EBADMSG);
-	assert_int_equal(rows(&nfs), 0);
+	assert_int_equal(nr_instances(&nfs), 0);
 	assert_int_equal(value(&lustre, "work", "lustre.read.bytes"), 0);
 	assert_int_equal(value(&lustre, "late", "lustre.write.bytes"), INVALID);
 
-	turn(env, &nfs, 3, 0);
+	turn_to(&nfs, 3, 0);
 	assert_int_equal(lab_sample(&lustre), 0);
 	assert_int_equal(value(&nfs, "/home", "nfs.read.bytes"), 16);
 	assert_true(nfs.table.id[row_of(&nfs, "/home")] != id);
 	assert_int_equal(row_of(&lustre, "work"), -1);
 	assert_int_equal(value(&lustre, "late", "lustre.write.bytes"), 14);
 
-	turn(env, &nfs, 4, -EACCES);
+	turn_to(&nfs, 4, -EACCES);
 	assert_int_equal(value(&nfs, "/home", "nfs.read.bytes"), INVALID);
-	turn(env, &nfs, 5, 0);
+	turn_to(&nfs, 5, 0);
 	assert_int_equal(value(&nfs, "/home", "nfs.read.bytes"), 17);
 	lab_release(&nfs);
 	lab_release(&lustre);
@@ -404,25 +404,25 @@ static void test_lustre_of_a_user(void **state)
 	struct lab lab;
 
 	(void)state;
-	env = film_of_text(forbidden, sizeof(forbidden) - 1);
+	env = film_from(forbidden, sizeof(forbidden) - 1);
 	lab_open(&lab, env, "lustre");
 	assert_int_equal(lab.collector->probe(env, &why), 0);
 	assert_int_equal(availability(&lab, "lustre.read.bytes"), FORBIDDEN);
 	assert_non_null(strstr(lab.remedy, "chmod"));
 	assert_int_equal(lab_sample(&lab), 0);
-	assert_int_equal(rows(&lab), 0);
+	assert_int_equal(nr_instances(&lab), 0);
 	assert_int_equal(lab.whys, lab.collector->nr_metrics);
 	lab_release(&lab);
 	env_free(env);
 
-	env = film_of_text(nothing, sizeof(nothing) - 1);
+	env = film_from(nothing, sizeof(nothing) - 1);
 	lab_open(&lab, env, "lustre");
 	assert_int_equal(lab.collector->probe(env, &why), 0);
 	assert_int_equal(availability(&lab, "lustre.read.bytes"), ABSENT);
 	lab_release(&lab);
 	env_free(env);
 
-	env = film_of_text("file a\n", 7);
+	env = film_from("file a\n", 7);
 	lab_init(&lab, env, "lustre");
 	assert_int_equal(lab.collector->probe(env, &why), -ENOENT);
 	lab_release(&lab);
@@ -471,7 +471,7 @@ static void test_broken_texts(void **state)
 			lab_open(&lab, env, broken[i].collector);
 			lab_sample(&lab);
 			lab_sample(&lab);
-			assert_in_range(rows(&lab), 0, 4);
+			assert_in_range(nr_instances(&lab), 0, 4);
 			lab_release(&lab);
 			env_free(env);
 		}
@@ -500,7 +500,7 @@ static void test_every_call_may_fail(void **state)
 				lab_sample(&lab);
 			if (r == 0) {
 				assert_int_equal(lab_sample(&lab), 0);
-				assert_true(rows(&lab) >= 1);
+				assert_true(nr_instances(&lab) >= 1);
 			}
 			lab_release(&lab);
 			env_free(env);

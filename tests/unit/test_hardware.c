@@ -1,4 +1,5 @@
 /* What a machine is said to be, on machines that are known, on hostile ones and on this one. */
+#include "film_text.h"
 #include "hardware_facts.h"
 
 #include "node/hardware.h"
@@ -84,27 +85,9 @@ static struct env *machine(const char *name)
 	return env;
 }
 
-static struct env *machine_of_text(const char *text)
-{
-	char path[] = "/tmp/tacho-test-hardware-XXXXXX";
-	int fd = mkstemp(path);
-	struct env *env = NULL;
-	unsigned line = 0;
-	int r;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	r = env_film(path, &env, &line);
-	unlink(path);
-	if (r < 0)
-		fail_msg("line %u: %s", line, strerror(-r));
-	return env;
-}
-
 static void describe_text(const char *text)
 {
-	struct env *env = machine_of_text(text);
+	struct env *env = film_text(text);
 
 	describe(env);
 	env_free(env);
@@ -629,16 +612,16 @@ static void test_lists_of_cpus(void **state)
 
 static void test_variables_that_name_the_job(void **state)
 {
-	struct env *env = machine_of_text("variable SLURM_JOB_ID=4711\n"
-					  "variable SLURM_JOB_NODELIST=node[1-2]\n"
-					  "variable OMPI_COMM_WORLD_RANK=3\n"
-					  "variable PMIX_RANK=3\n"
-					  "variable OMP_NUM_THREADS=8\n"
-					  "variable CUDA_VISIBLE_DEVICES=0,1\n"
-					  "variable PBS_JOBID=7.head\n"
-					  "variable OAR_JOB_ID=9\n"
-					  "variable LSB_JOBID=11\n"
-					  "variable SLURM_JOB_NAME=\n");
+	struct env *env = film_text("variable SLURM_JOB_ID=4711\n"
+				    "variable SLURM_JOB_NODELIST=node[1-2]\n"
+				    "variable OMPI_COMM_WORLD_RANK=3\n"
+				    "variable PMIX_RANK=3\n"
+				    "variable OMP_NUM_THREADS=8\n"
+				    "variable CUDA_VISIBLE_DEVICES=0,1\n"
+				    "variable PBS_JOBID=7.head\n"
+				    "variable OAR_JOB_ID=9\n"
+				    "variable LSB_JOBID=11\n"
+				    "variable SLURM_JOB_NAME=\n");
 
 	(void)state;
 	said.nr = 0;
@@ -712,7 +695,7 @@ static void test_secrets_in_the_environment(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
 		buf_addf(&b, "variable %s=hunter%zu\n", name[i], i);
 	buf_adds(&b, "variable SLURM_JOB_ID=7\n");
-	env = machine_of_text(text);
+	env = film_text(text);
 	said.nr = 0;
 	environment_describe(env, hear, &said);
 	hardware_describe(env, hear, &said);

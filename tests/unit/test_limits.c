@@ -65,99 +65,96 @@ static void test_machines(void **state)
 	}
 }
 
-/* One limit at a time. */
+/* One limit at a time: of the machine that a text describes. */
+static const struct {
+	const char *text;
+	double cpus;
+	const char *cpus_source;
+	double memory;
+	const char *memory_source;
+} each[] = {
+	{MACHINE, 8, "machine", 8 * GIB, "machine"},
+	{"file proc/stat\n|cpu  1 2\n|cpu0 1 2\n|cpu3 1 2\n|intr 5\nfile proc/meminfo\n|MemFree: 1 "
+	 "kB\n|MemTotal: "
+	 "1048576 kB\n",
+		2, "machine", GIB, "machine"},
+	{MACHINE "file proc/self/status\n|Name:\tx\n|Cpus_allowed_list:\t0-1,6,100-200\n", 3, "affinity",
+		8 * GIB, "machine"},
+	{MACHINE "file proc/self/status\n|Cpus_allowed_list:\t0-7\n", 8, "machine", 8 * GIB, "machine"},
+	/* The same CPUs: the group is why the process may not use more. */
+	{MACHINE V2_OF("/a") "file proc/self/status\n|Cpus_allowed_list:\t2-3\n"
+			     "file sys/fs/cgroup/cpuset.cpus.effective\n|2-3\n",
+		2, "cpuset /", 8 * GIB, "machine"},
+	{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/cpu.max\n|250000 100000\n"
+			       "file sys/fs/cgroup/a/b/cpu.max\n|max 100000\n"
+			       "file sys/fs/cgroup/a/memory.max\n|max\nfile "
+			       "sys/fs/cgroup/a/b/memory.max\n|1073741824\n",
+		2.5, "cgroup /a cpu.max", GIB, "cgroup /a/b memory.max"},
+	{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/memory.max\n|1073741824\n"
+			       "file sys/fs/cgroup/a/b/memory.max\n|2147483648\n",
+		8, "machine", GIB, "cgroup /a memory.max"},
+	{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/b/memory.max\n|1073741824\n"
+			       "file sys/fs/cgroup/a/memory.max\n|1073741824\n",
+		8, "machine", GIB, "cgroup /a/b memory.max"},
+	{MACHINE V2_OF("/a") "file sys/fs/cgroup/a/memory.max\n|0\nfile sys/fs/cgroup/a/cpu.max\n|x\n", 8,
+		"machine", 8 * GIB, "machine"},
+	{MACHINE V1_OF("/a") "file cg/memory/a/memory.limit_in_bytes\n|9223372036854771712\n"
+			     "file cg/cpu/a/cpu.cfs_quota_us\n|-1\nfile "
+			     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
+		8, "machine", 8 * GIB, "machine"},
+	{MACHINE V1_OF("/a") "file cg/memory/memory.limit_in_bytes\n|1073741824\n"
+			     "file cg/cpu/a/cpu.cfs_quota_us\n|50000\nfile "
+			     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
+		0.5, "cgroup /a cpu.cfs_quota_us", GIB, "cgroup / memory.limit_in_bytes"},
+	/* A group above that a container cannot see. */
+	{MACHINE V1_OF("/a") "file cg/memory/a/memory.stat\n|cache 5\n|hierarchical_memory_limit "
+			     "1073741824\n",
+		8, "machine", GIB, "cgroup above /a"},
+	{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
+		 "SLURM_MEM_PER_NODE=2048\n",
+		4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_NODE"},
+	{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
+		 "SLURM_MEM_PER_CPU=512\n",
+		4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_CPU"},
+	{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_MEM_PER_NODE=0\n", 8, "machine", 8 * GIB,
+		"machine"},
+	{MACHINE "variable SLURM_CPUS_ON_NODE=4\nvariable NCPUS=2\n", 8, "machine", 8 * GIB, "machine"},
+	{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5,6\nvariable "
+		 "SLURM_NODEID=3\n",
+		5, "SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
+	{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\n", 2,
+		"SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
+	{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\nvariable "
+		 "SLURM_NODEID=4\n",
+		8, "machine", 8 * GIB, "machine"},
+	{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x\n", 8, "machine", 8 * GIB,
+		"machine"},
+	{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_CPUS_ON_NODE=four\nvariable "
+		 "SLURM_MEM_PER_NODE=-1\n",
+		8, "machine", 8 * GIB, "machine"},
+	{MACHINE "variable PBS_JOBID=1\nvariable NCPUS=2\n", 2, "NCPUS of PBS", 8 * GIB, "machine"},
+	{MACHINE "variable PBS_JOBID=1\nvariable PBS_NUM_PPN=3\n", 3, "PBS_NUM_PPN", 8 * GIB, "machine"},
+	{MACHINE "variable OAR_NODEFILE=/n\nfile n\n|a\n|b.x\n|b\n|bb\nfile "
+		 "proc/sys/kernel/hostname\n|b.y\n",
+		2, "OAR_NODEFILE", 8 * GIB, "machine"},
+	{MACHINE "variable OAR_NODEFILE=/n\nfile proc/sys/kernel/hostname\n|b.y\n", 8, "machine", 8 * GIB,
+		"machine"},
+	{MACHINE "file proc/self/limits\n|Max data size   1073741824 unlimited bytes\n|Max address "
+		 "space  unlimited "
+		 "unlimited bytes\n",
+		8, "machine", GIB, "ulimit -d (each process)"},
+};
+
 static void test_each(void **state)
 {
-	static const struct {
-		const char *text;
-		double cpus;
-		const char *cpus_source;
-		double memory;
-		const char *memory_source;
-	} c[] = {
-		{MACHINE, 8, "machine", 8 * GIB, "machine"},
-		{"file proc/stat\n|cpu  1 2\n|cpu0 1 2\n|cpu3 1 2\n|intr 5\nfile proc/meminfo\n|MemFree: 1 "
-		 "kB\n|MemTotal: "
-		 "1048576 kB\n",
-			2, "machine", GIB, "machine"},
-		{MACHINE "file proc/self/status\n|Name:\tx\n|Cpus_allowed_list:\t0-1,6,100-200\n", 3,
-			"affinity", 8 * GIB, "machine"},
-		{MACHINE "file proc/self/status\n|Cpus_allowed_list:\t0-7\n", 8, "machine", 8 * GIB,
-			"machine"},
-		/* The same CPUs: the group is why the process may not use more. */
-		{MACHINE V2_OF("/a") "file proc/self/status\n|Cpus_allowed_list:\t2-3\n"
-				     "file sys/fs/cgroup/cpuset.cpus.effective\n|2-3\n",
-			2, "cpuset /", 8 * GIB, "machine"},
-		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/cpu.max\n|250000 100000\n"
-				       "file sys/fs/cgroup/a/b/cpu.max\n|max 100000\n"
-				       "file sys/fs/cgroup/a/memory.max\n|max\nfile "
-				       "sys/fs/cgroup/a/b/memory.max\n|1073741824\n",
-			2.5, "cgroup /a cpu.max", GIB, "cgroup /a/b memory.max"},
-		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/memory.max\n|1073741824\n"
-				       "file sys/fs/cgroup/a/b/memory.max\n|2147483648\n",
-			8, "machine", GIB, "cgroup /a memory.max"},
-		{MACHINE V2_OF("/a/b") "file sys/fs/cgroup/a/b/memory.max\n|1073741824\n"
-				       "file sys/fs/cgroup/a/memory.max\n|1073741824\n",
-			8, "machine", GIB, "cgroup /a/b memory.max"},
-		{MACHINE V2_OF(
-			 "/a") "file sys/fs/cgroup/a/memory.max\n|0\nfile sys/fs/cgroup/a/cpu.max\n|x\n",
-			8, "machine", 8 * GIB, "machine"},
-		{MACHINE V1_OF("/a") "file cg/memory/a/memory.limit_in_bytes\n|9223372036854771712\n"
-				     "file cg/cpu/a/cpu.cfs_quota_us\n|-1\nfile "
-				     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
-			8, "machine", 8 * GIB, "machine"},
-		{MACHINE V1_OF("/a") "file cg/memory/memory.limit_in_bytes\n|1073741824\n"
-				     "file cg/cpu/a/cpu.cfs_quota_us\n|50000\nfile "
-				     "cg/cpu/a/cpu.cfs_period_us\n|100000\n",
-			0.5, "cgroup /a cpu.cfs_quota_us", GIB, "cgroup / memory.limit_in_bytes"},
-		/* A group above that a container cannot see. */
-		{MACHINE V1_OF("/a") "file cg/memory/a/memory.stat\n|cache 5\n|hierarchical_memory_limit "
-				     "1073741824\n",
-			8, "machine", GIB, "cgroup above /a"},
-		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
-			 "SLURM_MEM_PER_NODE=2048\n",
-			4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_NODE"},
-		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_CPUS_ON_NODE=4\nvariable "
-			 "SLURM_MEM_PER_CPU=512\n",
-			4, "SLURM_CPUS_ON_NODE", 2 * GIB, "SLURM_MEM_PER_CPU"},
-		{MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_MEM_PER_NODE=0\n", 8, "machine", 8 * GIB,
-			"machine"},
-		{MACHINE "variable SLURM_CPUS_ON_NODE=4\nvariable NCPUS=2\n", 8, "machine", 8 * GIB,
-			"machine"},
-		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5,6\nvariable "
-			 "SLURM_NODEID=3\n",
-			5, "SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
-		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\n", 2,
-			"SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
-		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x3),5\nvariable "
-			 "SLURM_NODEID=4\n",
-			8, "machine", 8 * GIB, "machine"},
-		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_JOB_CPUS_PER_NODE=2(x\n", 8, "machine",
-			8 * GIB, "machine"},
-		{MACHINE "variable SLURM_JOBID=1\nvariable SLURM_CPUS_ON_NODE=four\nvariable "
-			 "SLURM_MEM_PER_NODE=-1\n",
-			8, "machine", 8 * GIB, "machine"},
-		{MACHINE "variable PBS_JOBID=1\nvariable NCPUS=2\n", 2, "NCPUS of PBS", 8 * GIB, "machine"},
-		{MACHINE "variable PBS_JOBID=1\nvariable PBS_NUM_PPN=3\n", 3, "PBS_NUM_PPN", 8 * GIB,
-			"machine"},
-		{MACHINE "variable OAR_NODEFILE=/n\nfile n\n|a\n|b.x\n|b\n|bb\nfile "
-			 "proc/sys/kernel/hostname\n|b.y\n",
-			2, "OAR_NODEFILE", 8 * GIB, "machine"},
-		{MACHINE "variable OAR_NODEFILE=/n\nfile proc/sys/kernel/hostname\n|b.y\n", 8, "machine",
-			8 * GIB, "machine"},
-		{MACHINE "file proc/self/limits\n|Max data size   1073741824 unlimited bytes\n|Max address "
-			 "space  unlimited "
-			 "unlimited bytes\n",
-			8, "machine", GIB, "ulimit -d (each process)"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
-		struct env *env = film_text(c[i].text);
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++) {
+		struct env *env = film_text(each[i].text);
 		struct limits l;
 
 		assert_int_equal(limits_read(env, 0, NULL, &l), 0);
-		check(c[i].text, &l, c[i].cpus, c[i].cpus_source, c[i].memory, c[i].memory_source);
+		check(each[i].text, &l, each[i].cpus, each[i].cpus_source, each[i].memory,
+			each[i].memory_source);
 		env_free(env);
 	}
 }

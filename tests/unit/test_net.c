@@ -1,6 +1,6 @@
 /* Interfaces, TCP and InfiniBand ports, on machines and films: what counts and what stands apart, what comes,
  * goes, is renamed, starts anew or is full, and in which network namespace. */
-#include "collect_lab.h"
+#include "film_text.h"
 
 /* Why it stands apart, or "" when it counts. */
 static const char *apart(struct lab *lab, const char *instance)
@@ -25,12 +25,6 @@ static int64_t total(struct lab *lab, const char *metric)
 		if (lab->table.id[row] != ROW_FREE && !lab->about[row][0] && lab->table.valid[row] >> col & 1)
 			sum += table_row(&lab->table, row)[col];
 	return sum;
-}
-
-static void turn(struct env *env, struct lab *lab, int second, int want)
-{
-	assert_int_equal(env_sleep_until(env, (100 + second) * NSEC_PER_SEC), 0);
-	assert_int_equal(lab_sample(lab), want);
 }
 
 static void test_a_server(void **state)
@@ -164,14 +158,14 @@ static void test_interfaces_come_go_and_are_renamed(void **state)
 	id = lab.table.id[row_of(&lab, "eth1")];
 
 	/* The old name ends with what the new one begins with: nothing is lost between them. */
-	turn(env, &lab, 1, 0);
+	turn_to(&lab, 1, 0);
 	assert_int_equal(value(&lab, "eth0", "net.rx.bytes"), 1500000);
 	assert_int_equal(lab.table.before[old * lab.table.nr_cols], 1000000);
 	assert_true(lab.table.is_touched[old]);
 	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 1500000);
 	assert_counts(&lab, "lan0");
 
-	turn(env, &lab, 2, 0);
+	turn_to(&lab, 2, 0);
 	assert_int_equal(row_of(&lab, "eth0"), -1);
 	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 1600000);
 	assert_int_equal(lab.table.id[row_of(&lab, "eth1")], id);
@@ -180,28 +174,28 @@ static void test_interfaces_come_go_and_are_renamed(void **state)
 	assert_apart(&lab, "veth0", "virtual");
 
 	/* A reset and a wrap are falls: the reader of the counter knows what they mean. */
-	turn(env, &lab, 3, 0);
+	turn_to(&lab, 3, 0);
 	assert_int_equal(value(&lab, "usb0", "net.rx.bytes"), 300);
 	assert_int_equal(value(&lab, "eth1", "net.rx.bytes"), 100);
 
-	turn(env, &lab, 4, 0);
+	turn_to(&lab, 4, 0);
 	assert_int_equal(row_of(&lab, "usb0"), -1);
 	assert_int_equal(lab.table.id[row_of(&lab, "eth1")], id);
 
-	turn(env, &lab, 5, -EIO);
+	turn_to(&lab, 5, -EIO);
 	assert_int_equal(value(&lab, "eth1", "net.rx.bytes"), INVALID);
 	assert_int_equal(value(&lab, "lan0", "net.tx.packets"), INVALID);
-	turn(env, &lab, 6, 0);
+	turn_to(&lab, 6, 0);
 	assert_int_equal(value(&lab, "eth1", "net.rx.bytes"), 600);
 	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 1700000);
 
-	turn(env, &lab, 7, 0);
+	turn_to(&lab, 7, 0);
 	assert_int_equal(row_of(&lab, "eth1"), -1);
 	assert_int_equal(value(&lab, "eth2", "net.rx.bytes"), 70);
 	id = lab.table.id[row_of(&lab, "eth2")];
 
 	/* One of the two lines counts, and what stands behind them is read. */
-	turn(env, &lab, 8, 0);
+	turn_to(&lab, 8, 0);
 	assert_int_equal(lab.table.id[row_of(&lab, "eth2")], id);
 	assert_int_equal(value(&lab, "eth2", "net.rx.bytes"), 170);
 	assert_int_equal(value(&lab, "veth0", "net.rx.bytes"), 20000);
@@ -210,11 +204,11 @@ static void test_interfaces_come_go_and_are_renamed(void **state)
 	/* Two names are exchanged: each counter goes on under the other name, and none has jumped. */
 	lan0 = (uint32_t)row_of(&lab, "lan0");
 	eth2 = (uint32_t)row_of(&lab, "eth2");
-	turn(env, &lab, 9, 0);
+	turn_to(&lab, 9, 0);
 	assert_int_equal(table_row(&lab.table, lan0)[0], 1700200);
 	assert_int_equal(table_row(&lab.table, eth2)[0], 270);
 	assert_int_equal(lab.table.nr_touched, 6);
-	turn(env, &lab, 10, 0);
+	turn_to(&lab, 10, 0);
 	assert_int_equal(value(&lab, "eth2", "net.rx.bytes"), 1700300);
 	assert_int_equal(value(&lab, "lan0", "net.rx.bytes"), 370);
 	assert_int_equal(lab.table.nr_touched, 4);
@@ -240,7 +234,7 @@ static void test_the_namespace_of_the_job(void **state)
 	assert_int_equal(node(&tcp, "tcp.retransmits"), 1000);
 	assert_int_equal(node(&tcp, "tcp.timeouts"), 57);
 
-	turn(env, &net, 1, 0);
+	turn_to(&net, 1, 0);
 	assert_int_equal(lab_sample(&tcp), 0);
 	assert_int_equal(value(&net, "eth0", "net.rx.bytes"), 105);
 	assert_int_equal(net.table.before[row_of(&net, "eth0") * (int)net.table.nr_cols], 0);
@@ -254,13 +248,13 @@ static void test_the_namespace_of_the_job(void **state)
 	assert_apart(&net, "bond0.5", "made of other");
 	assert_int_equal(total(&net, "net.rx.bytes"), 115);
 
-	turn(env, &net, 2, 0);
+	turn_to(&net, 2, 0);
 	assert_int_equal(lab_sample(&tcp), 0);
 	assert_int_equal(value(&net, "eth0", "net.rx.bytes"), 1105);
 	assert_int_equal(node(&tcp, "tcp.retransmits"), 1005);
 
 	/* The film's handles die with the process, the kernel's do not; nothing of ours takes their place. */
-	turn(env, &net, 3, -ESRCH);
+	turn_to(&net, 3, -ESRCH);
 	assert_int_equal(value(&net, "eth0", "net.rx.bytes"), INVALID);
 	assert_int_equal(lab_sample(&tcp), -ESRCH);
 	assert_int_equal(node(&tcp, "tcp.retransmits"), INVALID);
@@ -283,18 +277,18 @@ static void test_a_namespace_with_a_bridge(void **state)
 	lab.ctx.medium = false;
 	assert_counts(&lab, "eth0");
 	assert_apart(&lab, "br0", "made of other");
-	turn(env, &lab, 1, 0);
+	turn_to(&lab, 1, 0);
 	assert_counts(&lab, "vethA");
-	turn(env, &lab, 2, 0);
+	turn_to(&lab, 2, 0);
 	assert_counts(&lab, "vethA");
 	lab.ctx.medium = true;
-	turn(env, &lab, 3, 0);
+	turn_to(&lab, 3, 0);
 	assert_apart(&lab, "vethA", "virtual");
 	assert_int_equal(value(&lab, "vethA", "net.rx.bytes"), 50);
 	assert_int_equal(total(&lab, "net.rx.bytes"), 1100);
 
 	/* Something better has come: now that counts, and only that. */
-	turn(env, &lab, 5, 0);
+	turn_to(&lab, 5, 0);
 	assert_counts(&lab, "hw0");
 	assert_apart(&lab, "eth0", "virtual");
 	assert_int_equal(total(&lab, "net.rx.bytes"), 7);
@@ -341,82 +335,74 @@ static void test_a_job_without_a_namespace(void **state)
  * time. */
 static void test_more_interfaces_than_rows(void **state)
 {
-	char path[] = "/tmp/tacho-net-XXXXXX";
-	int fd = mkstemp(path);
-	FILE *f = fdopen(fd, "w");
-	struct env *env = NULL;
+	struct env *env;
+	struct buf film;
 	struct lab lab;
-	unsigned line;
+	unsigned whys;
 
 	(void)state;
-	assert_non_null(f);
-	fprintf(f, "file proc/net/dev\n|head\n|head\n");
+	buf_init(&film, 1 << 20);
+	buf_addf(&film, "file proc/net/dev\n|head\n|head\n");
 	for (int i = 0; i < 5000; i++)
-		fprintf(f, "|veth%d: %d 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n", i, i);
-	fprintf(f, "|lo: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n");
+		buf_addf(&film, "|veth%d: %d 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n", i, i);
+	buf_addf(&film, "|lo: 1 1 0 0 0 0 0 0 2 1 0 0 0 0 0 0\n");
 	for (int i = 0; i < 5000; i++)
-		fprintf(f, "link sys/class/net/veth%d ../../devices/%s/net/veth%d\n", i,
+		buf_addf(&film, "link sys/class/net/veth%d ../../devices/%s/net/veth%d\n", i,
 			i == 4000 ? "pci0000:00" : "virtual", i);
-	fclose(f);
-	assert_int_equal(env_film(path, &env, &line), 0);
+	env = film_buf(&film);
 	lab_open(&lab, env, "net");
 	assert_int_equal(lab.table.nr_rows, 256);
 	assert_int_equal(availability(&lab, "net.rx.bytes"), FAILED);
 	assert_non_null(strstr(lab.why, "256"));
-	line = lab.whys;
+	whys = lab.whys;
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_counts(&lab, "veth4000");
 	assert_int_equal(value(&lab, "veth4000", "net.rx.bytes"), 4000);
 	assert_apart(&lab, "veth3", "virtual");
-	assert_int_equal(lab.whys, line);
+	assert_int_equal(lab.whys, whys);
 	lab_release(&lab);
 	env_free(env);
-	unlink(path);
 }
 
 /* More interfaces than rows: one is renamed, then one comes that counts in place of all others. */
 static void test_a_full_table(void **state)
 {
-	char path[] = "/tmp/tacho-net-XXXXXX";
-	FILE *f = fdopen(mkstemp(path), "w");
-	struct env *env = NULL;
+	struct env *env;
+	struct buf film;
 	struct lab lab;
-	unsigned line;
 
 	(void)state;
-	assert_non_null(f);
-	fprintf(f, "clock monotonic 100\n");
+	buf_init(&film, 1 << 20);
+	buf_addf(&film, "clock monotonic 100\n");
 	for (int second = 0; second < 4; second++) {
 		if (second)
-			fprintf(f, "frame %d\n", second);
-		fprintf(f, "file proc/net/dev\n|head\n|head\n");
+			buf_addf(&film, "frame %d\n", second);
+		buf_addf(&film, "file proc/net/dev\n|head\n|head\n");
 		for (int i = 0; i < 258; i++)
-			fprintf(f, "|%s%d: 5 5 0 0 0 0 0 0 5 5 0 0 0 0 0 0\n",
+			buf_addf(&film, "|%s%d: 5 5 0 0 0 0 0 0 5 5 0 0 0 0 0 0\n",
 				second && i == 7 ? "new" : "veth", i);
 		if (second > 2)
-			fprintf(f,
+			buf_addf(&film,
 				"|hw0: 9 9 0 0 0 0 0 0 9 9 0 0 0 0 0 0\nlink sys/class/net/hw0 "
 				"../pci/net/hw0\n");
 	}
-	fprintf(f, "frame 4\n");
-	fclose(f);
-	assert_int_equal(env_film(path, &env, &line), 0);
+	buf_addf(&film, "frame 4\n");
+	env = film_buf(&film);
 	lab_open(&lab, env, "net");
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(total(&lab, "net.rx.bytes"), 256 * 5);
-	turn(env, &lab, 1, 0);
-	turn(env, &lab, 2, 0);
+	turn_to(&lab, 1, 0);
+	turn_to(&lab, 2, 0);
 	assert_int_equal(row_of(&lab, "veth7"), -1);
 	assert_counts(&lab, "new7");
 	assert_int_equal(total(&lab, "net.rx.bytes"), 256 * 5);
-	turn(env, &lab, 3, 0);
+	turn_to(&lab, 3, 0);
 	assert_counts(&lab, "hw0");
 	assert_apart(&lab, "new7", "virtual");
 	assert_int_equal(total(&lab, "net.rx.bytes"), 9);
 	lab_release(&lab);
 	env_free(env);
-	unlink(path);
 }
 
 static void test_tcp(void **state)
@@ -563,10 +549,10 @@ static void test_every_kind_of_port(void **state)
 	env_free(env);
 }
 
-static void sample_at(struct env *env, struct lab *lab, int second)
+static void sample_at(struct lab *lab, int second)
 {
 	lab->ctx.medium = second % 5 == 0;
-	turn(env, lab, second, 0);
+	turn_to(lab, second, 0);
 }
 
 static void test_ports_come_and_go(void **state)
@@ -580,10 +566,10 @@ static void test_ports_come_and_go(void **state)
 	assert_int_equal(lab.whys, 5); /* the rows of hw_counters */
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_int_equal(row_of(&lab, "mlx5_0/2"), -1);
-	sample_at(env, &lab, 1);
+	sample_at(&lab, 1);
 	assert_int_equal(value(&lab, "mlx5_0/1", "ib.rx.bytes"), 4 * ((INT64_C(1) << 34) + 1000));
 	assert_int_equal(value(&lab, "mlx4_0/1", "ib.rx.bytes"), 4 * INT64_C(4294967294));
-	sample_at(env, &lab, 3);
+	sample_at(&lab, 3);
 	assert_int_equal(value(&lab, "mlx4_0/1", "ib.rx.bytes"), INVALID);
 	assert_int_equal(value(&lab, "mlx4_0/1", "ib.tx.bytes"), 360);
 	assert_int_equal(availability(&lab, "ib.rx.bytes"), FAILED);
@@ -592,31 +578,31 @@ static void test_ports_come_and_go(void **state)
 	assert_int_equal(lab.whys, 6);
 
 	/* Vanished: no values at once, and no instance when the list is read again. */
-	sample_at(env, &lab, 4);
+	sample_at(&lab, 4);
 	assert_int_equal(value(&lab, "mlx5_1/1", "ib.rx.bytes"), INVALID);
-	sample_at(env, &lab, 5);
+	sample_at(&lab, 5);
 	assert_int_equal(row_of(&lab, "mlx5_1/1"), -1);
 	assert_int_equal(lab.whys, 6);
 
-	sample_at(env, &lab, 7);
+	sample_at(&lab, 7);
 	assert_int_equal(row_of(&lab, "mlx5_0/2"), -1); /* up, but the list is old */
 	assert_int_equal(value(&lab, "mlx5_0/1", "ib.symbol_errors"), 0);
-	sample_at(env, &lab, 9);
+	sample_at(&lab, 9);
 	assert_int_equal(value(&lab, "mlx4_0/1", "ib.rx.bytes"), 100);
 	assert_int_equal(value(&lab, "mlx5_2/1", "ib.rx.bytes"), INVALID);
-	sample_at(env, &lab, 10);
+	sample_at(&lab, 10);
 	assert_int_equal(value(&lab, "mlx5_0/1", "ib.symbol_errors"), 9);
 	assert_int_equal(value(&lab, "mlx5_0/2", "ib.rx.bytes"), 28);
 	assert_int_equal(value(&lab, "mlx5_2/1", "ib.rx.bytes"), 4); /* its driver was loaded again */
-	sample_at(env, &lab, 12);
+	sample_at(&lab, 12);
 	assert_int_equal(row_of(&lab, "mlx5_3/1"), -1);
 	assert_int_equal(value(&lab, "mlx5_0/2", "ib.rx.bytes"), 428);
-	sample_at(env, &lab, 15);
+	sample_at(&lab, 15);
 	assert_int_equal(value(&lab, "mlx5_3/1", "ib.rx.bytes"), 120);
 	assert_int_equal(value(&lab, "mlx5_1/1", "ib.rx.bytes"), 16);
 	id = lab.table.id[row_of(&lab, "mlx5_1/1")];
 	/* A listing that fails tells of no port that it is gone. */
-	sample_at(env, &lab, 20);
+	sample_at(&lab, 20);
 	assert_int_equal(lab.table.id[row_of(&lab, "mlx5_1/1")], id);
 	assert_int_equal(row_of(&lab, "mlx5_0/2"), -1);
 	assert_int_equal(value(&lab, "mlx5_1/1", "ib.rx.bytes"), 56);
