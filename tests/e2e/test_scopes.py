@@ -159,7 +159,7 @@ def test_strange_tools(tmp_path, killed):
     names = ["odd tool", "par)en(", 'quo"te', "δ-tool"]
     killed += [sleeper(f"@{name}@") for name in names]
     killed.append(subprocess.Popen([b"@\xff\xfe@", b"1000"], executable="/bin/sleep"))
-    done = run("attach", *FAST, "--duration", "300ms", "-o", tmp_path / "a.tacho", "match:@([^@]+)@")
+    done = run("attach", *FAST, "--duration", "300ms", "-o", tmp_path / "a.tacho", "match:^@([^@]+)@")
     assert done.returncode == 0, done.stderr
     groups = show(tmp_path / "a.tacho")["groups"]
     assert sorted(groups) == sorted([*names, "\\xff\\xfe"])
