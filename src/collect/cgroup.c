@@ -534,9 +534,9 @@ static void explain(struct cgroup *s, struct collect_context *ctx)
 
 /* ---- finding the job ---- */
 
-static int first_member(void *arg, pid_t pid)
+static int first_member(void *arg, const struct collect_member *m)
 {
-	*(pid_t *)arg = pid;
+	*(pid_t *)arg = m->pid;
 	return 1;
 }
 

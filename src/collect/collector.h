@@ -26,6 +26,38 @@ struct about {
 	const char *key, *value;
 };
 
+/* A live process of the job. */
+struct collect_member {
+	pid_t pid, parent; /* the parent it had when it became known */
+	uint32_t id;	   /* its instance in the process set */
+	uint64_t groups;   /* mask */
+	int64_t born_ns;   /* ENV_MONOTONIC, when it was first known or earlier */
+};
+
+/* Rows that are known only when the machine and the wishes of the user are: counters of named events. They
+ * stand behind the collector's own rows, all chosen. */
+struct plan {
+	/* What is asked for: words of -m that may be taken (no row or family of any collector has such a
+	 * name), and the events of -e. A word that is taken is marked. */
+	const char *const *word;
+	size_t nr_words;
+	bool *taken;
+	const char *const *event;
+	size_t nr_events;
+	/* The answer; `own` has everything it points at and is freed with free_own(). */
+	struct metric *metric;
+	size_t nr_metrics;
+	struct plan_formula {
+		const char *name, *help, *expression; /* as in query/expr.h, over names of metrics */
+		enum metric_unit unit;
+		bool per_second;
+		const char *panel;
+	} * formula;
+	size_t nr_formulas;
+	void *own;
+	void (*free_own)(void *own);
+};
+
 /* Handed to open(): what this recording wants of the collector, and where answers go. */
 struct collect_context {
 	struct env *env;
@@ -40,7 +72,11 @@ struct collect_context {
 	int (*join_about)(
 		struct collect_context *ctx, const char *name, const struct about *about, size_t nr);
 	/* Calls fn for the live processes of the job until it returns other than 0, which is returned. */
-	int (*members)(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg);
+	int (*members)(
+		struct collect_context *ctx, int (*fn)(void *arg, const struct collect_member *m), void *arg);
+	/* The state of another collector of this recording; NULL when it is not recorded or did not open. */
+	void *(*sibling)(struct collect_context *ctx, const char *collector);
+	const struct plan *plan; /* NULL: the collector has no plan() */
 	/* The instance in this row is gone (a CPU went offline, a disk was pulled). */
 	void (*leave)(struct collect_context *ctx, uint32_t row);
 	/* Says why a metric has no values; row index in the collector's own table. remedy may be NULL. */
@@ -61,6 +97,14 @@ struct collector {
 	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. The job waits for all probes: one
 	 * or two system calls, the rest is open()'s business. */
 	int (*probe)(struct env *env, struct trouble *reterr_why);
+	/* Makes the rows that the static ones do not cover. -EINVAL with a message for people when an event
+	 * cannot be understood; what cannot be counted here is no error: its row gets a reason. NULL: there
+	 * are none. */
+	int (*plan)(struct env *env, struct plan *plan, char *err, size_t err_size);
+	/* Called when a command of ours is about to run and waits for it (before open(), in time for its
+	 * first instruction). NULL: nothing to do. Only where this is set and rows are chosen does the
+	 * command wait at all. */
+	int (*before_exec)(void *state, struct collect_context *ctx, pid_t pid);
 	/* Opens what will be read again and again, joins the instances that are there. */
 	int (*open)(void *state, struct collect_context *ctx);
 	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line.

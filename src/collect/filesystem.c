@@ -243,8 +243,9 @@ struct round {
 	unsigned member, left;
 };
 
-static int look_at_member(void *arg, pid_t pid)
+static int look_at_member(void *arg, const struct collect_member *m)
 {
+	pid_t pid = m->pid;
 	struct round *round = arg;
 	struct filesystem *f = round->f;
 

@@ -37,18 +37,36 @@ static int context_join(struct collect_context *ctx, const char *name)
 	return context_join_about(ctx, name, NULL, 0);
 }
 
-static int context_members(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg)
+static int context_members(
+	struct collect_context *ctx, int (*fn)(void *arg, const struct collect_member *m), void *arg)
 {
 	struct engine *e = ctx->engine;
 	int r = 0;
 
 	tree_for_each (&e->tree, slot, after) {
-		if (!e->tree.member[slot].ended && !e->tree.member[slot].zombie)
-			r = fn(arg, e->tree.member[slot].pid);
+		const struct member *m = &e->tree.member[slot];
+
+		if (!m->ended && !m->zombie)
+			r = fn(arg,
+				&(struct collect_member){.pid = m->pid,
+					.parent = m->ppid,
+					.id = m->id,
+					.groups = m->groups,
+					.born_ns = m->born_ns});
 		if (r != 0)
 			return r;
 	}
 	return 0;
+}
+
+static void *context_sibling(struct collect_context *ctx, const char *collector)
+{
+	struct engine *e = ctx->engine;
+
+	for (uint32_t i = 0; i < e->nr_sets; i++)
+		if (e->set[i].usable && !strcmp(e->set[i].collector->name, collector))
+			return e->set[i].state;
+	return NULL;
 }
 
 static void context_leave(struct collect_context *ctx, uint32_t row)
@@ -113,6 +131,7 @@ static int make_tables(struct engine *e)
 		set->ctx.join = context_join;
 		set->ctx.join_about = context_join_about;
 		set->ctx.members = context_members;
+		set->ctx.sibling = context_sibling;
 		set->ctx.leave = context_leave;
 		set->ctx.why = context_why;
 		set->state = set->usable ? calloc(1, set->collector->state_size + 1) : NULL;

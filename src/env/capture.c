@@ -610,6 +610,26 @@ static const char *capture_getenv(struct env *env, const char *name)
 	return value;
 }
 
+static int capture_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return env_counter_open(capture_of(env)->inner, attr, pid, cpu);
+}
+
+static int capture_counter_read(struct env *env, int handle, struct env_count *ret)
+{
+	return env_counter_read(capture_of(env)->inner, handle, ret);
+}
+
+static void *capture_library(struct env *env, const char *name, const char **reterr)
+{
+	return env_library(capture_of(env)->inner, name, reterr);
+}
+
+static void *capture_symbol(struct env *env, void *library, const char *name)
+{
+	return env_symbol(capture_of(env)->inner, library, name);
+}
+
 static void capture_free(struct env *env)
 {
 	struct capture *c = capture_of(env);
@@ -646,6 +666,10 @@ static const struct env_ops capture_ops = {
 	.now = capture_now,
 	.sleep_until = capture_sleep_until,
 	.getenv = capture_getenv,
+	.counter_open = capture_counter_open,
+	.counter_read = capture_counter_read,
+	.library = capture_library,
+	.symbol = capture_symbol,
 	.free = capture_free,
 };
 

@@ -7,7 +7,7 @@
  *
  * Paths are relative to the root and have no leading slash: "proc/meminfo". Handles are small non-negative
  * integers; on the live env they are file descriptors (O_CLOEXEC). All calls return a negative errno on
- * failure. */
+ * failure. Calls to the live env may be made from several threads at once; the others belong to one. */
 #ifndef ENV_ENV_H
 #define ENV_ENV_H
 
@@ -18,6 +18,7 @@
 enum env_clock { ENV_MONOTONIC, ENV_REALTIME, ENV_BOOTTIME, NR_ENV_CLOCKS };
 
 struct env;
+struct perf_event_attr;
 
 /* What a file system holds: bytes, and files it has room for. A file system that counts no files has 0 of
  * them.
@@ -25,6 +26,12 @@ struct env;
 struct env_space {
 	int64_t total, free, available; /* free for root, and of that for everyone */
 	int64_t inodes, free_inodes;
+};
+
+/* One reading of a counter of events. Where counters take turns, it ran for a part of the time it was
+ * enabled. */
+struct env_count {
+	uint64_t value, enabled_ns, running_ns;
 };
 
 /* Returns 0 to go on; anything else ends the listing and is returned by env_list(). */
@@ -50,6 +57,15 @@ struct env_ops {
 	 * film. 0, or -EINTR early, or -ENODATA when the film has ended. */
 	int (*sleep_until)(struct env *env, int64_t deadline_ns);
 	const char *(*getenv)(struct env *env, const char *name);
+	/* perf_event_open(2) with close-on-exec: a task (cpu -1), or with pid -1 all that a CPU does. The
+	 * attr's read_format is set by the env: a reading has the three numbers below. Closed by close(). */
+	int (*counter_open)(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu);
+	int (*counter_read)(struct env *env, int handle, struct env_count *ret);
+	/* dlopen(3) and dlsym(3) of a vendor's library, by name or absolute path; NULL when there is none.
+	 * Libraries stay loaded: most cannot be unloaded safely. *reterr (may be NULL) is the loader's
+	 * reason, valid until the next call. */
+	void *(*library)(struct env *env, const char *name, const char **reterr);
+	void *(*symbol)(struct env *env, void *library, const char *name);
 	void (*free)(struct env *env);
 };
 
@@ -131,6 +147,26 @@ static inline int env_sleep_until(struct env *env, int64_t deadline_ns)
 static inline const char *env_getenv(struct env *env, const char *name)
 {
 	return env->ops->getenv(env, name);
+}
+
+static inline int env_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return env->ops->counter_open(env, attr, pid, cpu);
+}
+
+static inline int env_counter_read(struct env *env, int handle, struct env_count *ret)
+{
+	return env->ops->counter_read(env, handle, ret);
+}
+
+static inline void *env_library(struct env *env, const char *name, const char **reterr)
+{
+	return env->ops->library(env, name, reterr);
+}
+
+static inline void *env_symbol(struct env *env, void *library, const char *name)
+{
+	return env->ops->symbol(env, library, name);
 }
 
 /* Opens, reads to end of file, closes. The text is NUL-terminated; -EFBIG when it does not fit. */

@@ -94,6 +94,26 @@ static const char *failing_getenv(struct env *env, const char *name)
 	return env_getenv(failing_of(env)->inner, name);
 }
 
+static int failing_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	return env_counter_open(failing_of(env)->inner, attr, pid, cpu);
+}
+
+static int failing_counter_read(struct env *env, int handle, struct env_count *ret)
+{
+	return env_counter_read(failing_of(env)->inner, handle, ret);
+}
+
+static void *failing_library(struct env *env, const char *name, const char **reterr)
+{
+	return env_library(failing_of(env)->inner, name, reterr);
+}
+
+static void *failing_symbol(struct env *env, void *library, const char *name)
+{
+	return env_symbol(failing_of(env)->inner, library, name);
+}
+
 static void failing_free(struct env *env)
 {
 	env_free(failing_of(env)->inner);
@@ -112,6 +132,10 @@ static const struct env_ops failing_ops = {
 	.now = failing_now,
 	.sleep_until = failing_sleep_until,
 	.getenv = failing_getenv,
+	.counter_open = failing_counter_open,
+	.counter_read = failing_counter_read,
+	.library = failing_library,
+	.symbol = failing_symbol,
 	.free = failing_free,
 };
 

@@ -273,6 +273,41 @@ static const char *film_getenv(struct env *env, const char *name)
 	return NULL;
 }
 
+/* It has no counters and no libraries. */
+static int film_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	(void)env;
+	(void)attr;
+	(void)pid;
+	(void)cpu;
+	return -ENOENT;
+}
+
+static int film_counter_read(struct env *env, int handle, struct env_count *ret)
+{
+	(void)env;
+	(void)handle;
+	*ret = (struct env_count){0};
+	return -EBADF;
+}
+
+static void *film_library(struct env *env, const char *name, const char **reterr)
+{
+	(void)env;
+	(void)name;
+	if (reterr)
+		*reterr = "no such library";
+	return NULL;
+}
+
+static void *film_symbol(struct env *env, void *library, const char *name)
+{
+	(void)env;
+	(void)library;
+	(void)name;
+	return NULL;
+}
+
 static void film_free(struct env *env)
 {
 	struct film *f = film_of(env);
@@ -295,6 +330,10 @@ static const struct env_ops film_ops = {
 	.now = film_now,
 	.sleep_until = film_sleep_until,
 	.getenv = film_getenv,
+	.counter_open = film_counter_open,
+	.counter_read = film_counter_read,
+	.library = film_library,
+	.symbol = film_symbol,
 	.free = film_free,
 };
 

@@ -5,10 +5,13 @@
 #include "env/env.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 struct live {
@@ -156,6 +159,46 @@ static const char *live_getenv(struct env *env, const char *name)
 	return getenv(name);
 }
 
+static int live_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	struct perf_event_attr with_times = *attr;
+	int fd;
+
+	(void)env;
+	with_times.size = sizeof(with_times);
+	with_times.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	fd = (int)syscall(SYS_perf_event_open, &with_times, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int live_counter_read(struct env *env, int handle, struct env_count *ret)
+{
+	uint64_t number[3];
+	ssize_t n = read(handle, number, sizeof(number)); /* it has no position: pread is refused */
+
+	(void)env;
+	if (n != sizeof(number))
+		return n < 0 ? -errno : -EIO;
+	*ret = (struct env_count){.value = number[0], .enabled_ns = number[1], .running_ns = number[2]};
+	return 0;
+}
+
+static void *live_library(struct env *env, const char *name, const char **reterr)
+{
+	void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+
+	(void)env;
+	if (!library && reterr)
+		*reterr = dlerror();
+	return library;
+}
+
+static void *live_symbol(struct env *env, void *library, const char *name)
+{
+	(void)env;
+	return dlsym(library, name);
+}
+
 static void live_free(struct env *env)
 {
 	close(live_root(env));
@@ -174,6 +217,10 @@ static const struct env_ops live_ops = {
 	.now = live_now,
 	.sleep_until = live_sleep_until,
 	.getenv = live_getenv,
+	.counter_open = live_counter_open,
+	.counter_read = live_counter_read,
+	.library = live_library,
+	.symbol = live_symbol,
 	.free = live_free,
 };
 

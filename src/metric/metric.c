@@ -5,10 +5,11 @@
 static const char *const kind_names[NR_KINDS] = {"counter", "gauge", "peak", "constant"};
 static const char *const fold_names[NR_FOLDS] = {"sum", "mean", "max", "none"};
 static const char *const unit_names[NR_UNITS] = {
-	"count", "bytes", "seconds", "ratio", "code", "joules", "watts", "celsius", "hertz"};
+	"count", "bytes", "seconds", "ratio", "code", "joules", "watts", "celsius", "hertz", "flop"};
 static const char *const tier_names[NR_TIERS] = {"tick", "medium", "slow"};
 static const char *const domain_names[NR_DOMAINS] = {"node", "cpu", "process", "tree", "collector", "group",
-	"net", "ib", "disk", "filesystem", "energy", "sensor", "cgroup"};
+	"net", "ib", "disk", "filesystem", "energy", "sensor", "cgroup", "gpu", "gpu_process", "perf",
+	"socket"};
 
 static int from_name(const char *const *names, int nr, const char *name, size_t len)
 {
@@ -55,6 +56,8 @@ double scale_factor(enum metric_scale scale, long page_size, long clock_tick)
 		return 1e-6;
 	case SCALE_KILO:
 		return 1000;
+	case SCALE_MEGA:
+		return 1e6;
 	case SCALE_SECTORS:
 		return 512;
 	case SCALE_PERCENT:

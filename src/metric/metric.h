@@ -37,6 +37,7 @@ enum metric_unit {
 	UNIT_WATTS,
 	UNIT_CELSIUS,
 	UNIT_HERTZ,
+	UNIT_FLOP, /* floating-point operations */
 	NR_UNITS
 };
 
@@ -52,6 +53,7 @@ enum metric_scale { /* stored value x scale = base unit */
 	SCALE_MILLI,   /* millidegrees, milliseconds */
 	SCALE_MICRO,   /* microjoules, microwatts */
 	SCALE_KILO,    /* kilohertz */
+	SCALE_MEGA,    /* megahertz */
 	SCALE_SECTORS, /* 512 bytes, whatever the disk's own */
 	NR_SCALES
 };
@@ -77,6 +79,10 @@ enum domain { /* what an instance is */
 	DOMAIN_ENERGY,
 	DOMAIN_SENSOR,
 	DOMAIN_CGROUP,
+	DOMAIN_GPU,
+	DOMAIN_GPU_PROCESS, /* one process on one GPU */
+	DOMAIN_PERF,	    /* what the processor counted for the whole tree */
+	DOMAIN_SOCKET,	    /* a processor package with its memory controllers */
 	NR_DOMAINS
 };
 
@@ -103,6 +109,8 @@ struct metric {
 
 /* Most columns a collector may have: the validity of a row is one 64-bit mask. */
 #define METRICS_MAX 64
+/* Most rows it may have to choose them from. */
+#define CHOICES_MAX 128
 
 /* Names on disk, on screen and back; NULL or negative when there is no such thing. */
 const char *kind_name(enum metric_kind kind);

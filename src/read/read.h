@@ -11,7 +11,7 @@
 
 /* Maps a collector's rows to the columns of its table: -1 for rows that are not recorded. */
 struct columns_map {
-	int8_t col[METRICS_MAX];
+	int8_t col[CHOICES_MAX];
 };
 
 /* `Key: value` or `key value` per line (meminfo, vmstat, status, io, memory.stat). The order of lines is

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #define INVALID INT64_MIN
-#define ROWS_MAX 300
+#define LAB_ROWS 300
 
 /* A collector as the engine would hold it. */
 struct lab {
@@ -22,8 +22,8 @@ struct lab {
 	struct table table;
 	struct feed feed;
 	void *state;
-	char name[ROWS_MAX][64];
-	char about[ROWS_MAX][400]; /* "key=value;" for each */
+	char name[LAB_ROWS][64];
+	char about[LAB_ROWS][400]; /* "key=value;" for each */
 	pid_t member[16];
 	uint32_t next_id;
 	enum availability availability[METRICS_MAX];
@@ -55,13 +55,15 @@ static inline int lab_join(struct collect_context *ctx, const char *name)
 	return lab_join_about(ctx, name, NULL, 0);
 }
 
-static inline int lab_members(struct collect_context *ctx, int (*fn)(void *arg, pid_t pid), void *arg)
+static inline int lab_members(
+	struct collect_context *ctx, int (*fn)(void *arg, const struct collect_member *m), void *arg)
 {
 	struct lab *lab = (struct lab *)ctx;
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lab->member) && lab->member[i] && !r; i++)
-		r = fn(arg, lab->member[i]);
+		r = fn(arg,
+			&(struct collect_member){.pid = lab->member[i], .id = (uint32_t)i + 1, .groups = 1});
 	return r;
 }
 
@@ -142,7 +144,7 @@ static inline struct env *film_of(const char *kind, const char *name)
 
 static inline int row_of(const struct lab *lab, const char *instance)
 {
-	for (int i = 0; i < ROWS_MAX; i++)
+	for (int i = 0; i < LAB_ROWS; i++)
 		if (!strcmp(lab->name[i], instance))
 			return i;
 	return -1;

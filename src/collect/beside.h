@@ -1,0 +1,33 @@
+/* Work that may block, done by a thread beside the ticks: drivers that sleep, libraries of vendors.
+ *
+ * The tick asks for a round and takes what the last one found; neither ever waits. On an env that is not live
+ * there is no thread: the round is done when it is asked for, so that films are the same every time. */
+#ifndef COLLECT_BESIDE_H
+#define COLLECT_BESIDE_H
+
+#include "env/env.h"
+
+#include <pthread.h>
+
+struct beside {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what the round publishes: held for a copy, never for work */
+	pthread_cond_t wake;
+	bool threaded, asked, busy, stop;
+	uint64_t rounds; /* done so far */
+	void (*work)(void *arg);
+	void *arg;
+};
+
+/* All signals are blocked in the thread: they belong to the loop. */
+int beside_start(struct beside *b, struct env *env, void (*work)(void *arg), void *arg);
+/* Please do it again, unless you are still at it. */
+void beside_ask(struct beside *b);
+/* Around the copy of what is published. From the tick: false when the other side holds it; go without. */
+bool beside_try_lock(struct beside *b);
+void beside_lock(struct beside *b);
+void beside_unlock(struct beside *b);
+/* Ends the thread; one that is stuck in a driver is given up after a second (false): what it uses must then
+ * stay as it is. */
+bool beside_stop(struct beside *b);
+#endif
