@@ -4,6 +4,7 @@
 
 #include "query/derived.h"
 #include "query/expr.h"
+#include "query/formulas.h"
 #include "query/groups.h"
 #include "query/meta.h"
 #include "query/series.h"
@@ -71,6 +72,7 @@ struct series {
 	struct series_set *set;
 	uint32_t nr_sets;
 	struct meta meta;
+	struct formulas formulas; /* the recording's own */
 	double value[SERIES_MAX]; /* of the line that waits */
 	double instance_value[SERIES_MAX];
 	int64_t waiting_ns, last_ns; /* times of the line that waits and of the last tick */

@@ -8,31 +8,36 @@
 
 #define SLOW_WINDOW_NS (INT64_C(9) * NSEC_PER_SEC / 2)
 
-static void suggest(const struct schema *schema, const char *name, struct buf *reterr)
+struct nearest {
+	const char *name, *best;
+	unsigned least;
+};
+
+static void nearest_try(struct nearest *n, const char *other)
 {
-	const char *best = NULL;
-	unsigned least = (unsigned)strlen(name) / 2 + 1;
+	unsigned d = str_distance(n->name, other);
+
+	if (d < n->least) {
+		n->least = d;
+		n->best = other;
+	}
+}
+
+static void suggest(const struct series *s, const char *name, struct buf *reterr)
+{
+	const struct schema *schema = store_reader_schema(s->reader);
+	struct nearest n = {.name = name, .least = (unsigned)strlen(name) / 2 + 1};
 
 	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		for (uint32_t j = 0; j < schema->set[i].nr_metrics; j++) {
-			unsigned d = str_distance(name, schema->set[i].metric[j].name);
-
-			if (d < least) {
-				least = d;
-				best = schema->set[i].metric[j].name;
-			}
-		}
-	for (size_t i = 0; i < nr_derived; i++) {
-		unsigned d = str_distance(name, derived[i].name);
-
-		if (d < least) {
-			least = d;
-			best = derived[i].name;
-		}
-	}
+		for (uint32_t j = 0; j < schema->set[i].nr_metrics; j++)
+			nearest_try(&n, schema->set[i].metric[j].name);
+	for (size_t i = 0; i < s->formulas.nr; i++)
+		nearest_try(&n, s->formulas.item[i].row.name);
+	for (size_t i = 0; i < nr_derived; i++)
+		nearest_try(&n, derived[i].name);
 	buf_addf(reterr, "there is no metric '%s' in this recording", name);
-	if (best)
-		buf_addf(reterr, "; did you mean '%s'?", best);
+	if (n.best)
+		buf_addf(reterr, "; did you mean '%s'?", n.best);
 	buf_adds(reterr, " ('tacho metrics' lists them)");
 }
 
@@ -73,10 +78,20 @@ static int column_bind_names(struct series_part *c, const struct schema *schema,
 	return found ? 0 : -ENOENT;
 }
 
+/* The recording's own formula comes before ours: it was made for the machine that it tells of. */
+static const struct derived *derived_of(const struct series *s, const char *name, const char **ret_why)
+{
+	const struct formula *own = formulas_find(&s->formulas, name);
+
+	*ret_why = own ? own->why : NULL;
+	return own ? &own->row : derived_find(name);
+}
+
 static int column_init(struct series *s, struct series_part *c, const char *name, struct buf *reterr)
 {
 	const struct schema *schema = store_reader_schema(s->reader);
-	const struct derived *d = derived_find(name);
+	const char *formula_why;
+	const struct derived *d = derived_of(s, name, &formula_why);
 	const char *why = "", *text = name;
 	char rate[EXPR_NAME_SIZE + 8];
 	uint32_t set, col;
@@ -93,6 +108,10 @@ static int column_init(struct series *s, struct series_part *c, const char *name
 			text = rate;
 			c->face.per_second = true;
 		}
+	} else if (formula_why) {
+		buf_addf(reterr, "%s cannot be had from this recording, its formula is of no use: %s", name,
+			formula_why);
+		return -EINVAL;
 	} else if (d) {
 		c->face = (struct series_column){
 			.name = d->name, .help = d->help, .unit = d->unit, .per_second = d->per_second};
@@ -102,7 +121,7 @@ static int column_init(struct series *s, struct series_part *c, const char *name
 		c->reached = NAN;
 		text = d->expression;
 	} else {
-		suggest(schema, name, reterr);
+		suggest(s, name, reterr);
 		return -ENOENT;
 	}
 	r = expr_parse(&c->expr, text, &why, &at);
@@ -178,6 +197,7 @@ static int on_schema(struct series *s, struct buf *reterr)
 	if (!s->set || !s->column)
 		return -ENOMEM;
 	s->nr_sets = schema->nr_sets;
+	r = formulas_read(&s->formulas, &s->meta);
 	for (; s->nr < s->query.nr && r >= 0; s->nr++) {
 		r = column_init(s, &s->column[s->nr], s->wanted[s->nr], reterr);
 		s->face[s->nr] = s->column[s->nr].face;
@@ -296,6 +316,7 @@ struct series *series_close(struct series *s)
 	free(s->wanted);
 	free(s->set);
 	free(s->column);
+	formulas_release(&s->formulas);
 	meta_release(&s->meta);
 	if (s->reader)
 		store_close(s->reader);

@@ -24,6 +24,7 @@ static const char *unit_text(const struct series_column *c)
 		[UNIT_WATTS] = {"W", "W/s"},
 		[UNIT_CELSIUS] = {"C", "C/s"},
 		[UNIT_HERTZ] = {"Hz", "Hz/s"},
+		[UNIT_FLOP] = {"FLOP", "FLOP/s"},
 	};
 
 	return c->unit < NR_UNITS ? unit[c->unit][c->per_second] : "";
