@@ -1,13 +1,13 @@
 /* Events by name: what people write, and what the kernel takes.
  *
- *   cycles, instructions, cache-misses, task-clock, context-switches …    generic names, '_' or '-'
- *   L1-dcache-load-misses, LLC-loads …                                    the kernel's cache events
- *   r01c0                                                                 raw: umask 01, event c0
- *   cpu/event=0xc7,umask=0x01/   cpu/mem-loads,ldlat=30/                  terms of a PMU's format, or its
- * event uncore_imc/cas_count_read/                                            all boxes uncore_imc_0, _1 …
- *   sched:sched_switch                                                    a tracepoint
- *   FP_ARITH_INST_RETIRED.SCALAR_DOUBLE                                   a vendor's name, where libpfm4 is
- * found
+ *   cycles, cache-misses, task-clock …            generic names; capitals and '_' or '-' do not matter
+ *   L1-dcache-load-misses, LLC-loads …            the kernel's cache events
+ *   r01c0                                         raw: umask 01, event c0
+ *   cpu/event=0xc7,umask=0x01/                    terms of a PMU's format; "cpu": the cores' PMU, of ARM too
+ *   cpu/mem-loads,ldlat=30/                       an event of its folder, and terms
+ *   uncore_imc/cas_count_read/                    all boxes uncore_imc_0, _1 …
+ *   sched:sched_switch                            a tracepoint
+ *   FP_ARITH_INST_RETIRED.SCALAR_DOUBLE           a name of the manual, where libpfm4 is found
  *
  * A name of a PMU's own event folder needs no slashes (`mem-loads`). Modifiers :u and :k restrict to user or
  * kernel; `NAME=EVENT` gives it a name of one's own. Everything is read through the env. */
@@ -25,16 +25,19 @@ struct perf_event {
 	uint64_t config, config1, config2;
 	bool exclude_user, exclude_kernel; /* asked for with a modifier */
 	double scale;			   /* of the PMU's NAME.scale; 1 */
-	char unit[16];			   /* of NAME.unit; "" */
+	char unit[16];			   /* of NAME.unit, "ns" of task-clock; "" */
 	bool of_package; /* the PMU has a cpumask: it counts for CPUs of that list, never for a task */
+	bool in_kernel;	 /* it happens in kernel mode alone (context switches, tracepoints): counted for user
+			  * mode alone, it would always be 0 */
 };
 
 /* One event out of text[0..len). -EINVAL: not understood or no such event here, with a reason for people that
  * names what was probably meant or how to list what there is. */
 int perf_event_parse(
 	struct env *env, const char *text, size_t len, struct perf_event *ret, char *err, size_t err_size);
-/* All boxes that the text means: one event each for uncore PMUs that come in numbers, else one. At most max.
- * Returns how many. */
+/* All boxes that the text means: one event each for uncore PMUs that come in numbers; on hybrid processors
+ * one each for the kinds of cores, whose counts and running times add up (a counter of one kind stands still
+ * while its task is on another; their enabled time is the same); else one. At most max. Returns how many. */
 int perf_event_boxes(struct env *env, const char *text, size_t len, struct perf_event *ret, size_t max,
 	char *err, size_t err_size);
 /* "cycles,cpu/event=1,umask=2/,r01" at the commas that part events; calls fn for each piece until it returns
