@@ -30,8 +30,9 @@ static bool list_has(struct text list, const char *word)
 	return false;
 }
 
-/* The group of one controller in the text of a proc/PID/cgroup, borrowed from it; false: in none. */
-static bool find_group(const char *groups, enum cgroup_controller controller, bool *ret_v2, struct text *ret)
+/* The group of one controller (NULL: of v2 itself) in the text of a proc/PID/cgroup, borrowed from it; false:
+ * in none. */
+static bool find_group(const char *groups, const char *controller, bool *ret_v2, struct text *ret)
 {
 	struct text rest = text_of(groups);
 	bool found = false;
@@ -41,7 +42,7 @@ static bool find_group(const char *groups, enum cgroup_controller controller, bo
 		struct text id = text_cut(&line, ':');
 		struct text controllers = text_cut(&line, ':');
 		bool v2 = text_is(id, "0") && controllers.len == 0;
-		bool v1 = !v2 && v1_name[controller] && list_has(controllers, v1_name[controller]);
+		bool v1 = !v2 && controller && list_has(controllers, controller);
 
 		if ((!v1 && !v2) || line.len == 0 || line.p[0] != '/')
 			continue;
@@ -119,39 +120,36 @@ static void offer(const struct mount *m, struct cgroup_dir *dir, struct best *be
 	dir->found = true;
 }
 
-static void offer_all(const struct mount *m, bool v2, struct cgroups *ret, struct best *best)
-{
-	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
-		struct cgroup_dir *dir = &ret->dir[c];
-
-		if (dir->group[0] && dir->v2 == v2 && (v2 || list_has(m->super, v1_name[c])))
-			offer(m, dir, &best[c]);
-	}
-}
-
-void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret)
+/* The directories of `nr` controllers by name, of zeroed ones; which hierarchies are mounted at all. */
+static void find_dirs(const char *groups, const char *mountinfo, const char *const *name, size_t nr,
+	struct cgroup_dir *dir, bool *ret_v1, bool *ret_v2)
 {
 	const char *at = mountinfo, *end = mountinfo + strlen(mountinfo);
 	struct best best[NR_CGROUP_CONTROLLERS] = {0};
 	struct mount m;
 
-	memset(ret, 0, sizeof(*ret));
-	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
-		struct cgroup_dir *dir = &ret->dir[c];
+	for (size_t c = 0; c < nr; c++) {
 		struct text group = {"", 0};
 
-		if (find_group(groups, c, &dir->v2, &group) && group.len < sizeof(dir->group))
-			memcpy(dir->group, group.p, group.len);
+		if (find_group(groups, name[c], &dir[c].v2, &group) && group.len < sizeof(dir[c].group))
+			memcpy(dir[c].group, group.p, group.len);
 	}
 	while (mountinfo_next(&at, end, &m)) {
 		bool v2 = text_is(m.type, "cgroup2");
 
 		if ((!v2 && !text_is(m.type, "cgroup")) || mountinfo_is_hidden(mountinfo, end, &m))
 			continue;
-		ret->has_v1 = ret->has_v1 || !v2;
-		ret->has_v2 = ret->has_v2 || v2;
-		offer_all(&m, v2, ret, best);
+		*(v2 ? ret_v2 : ret_v1) = true;
+		for (size_t c = 0; c < nr; c++)
+			if (dir[c].group[0] && dir[c].v2 == v2 && (v2 || list_has(m.super, name[c])))
+				offer(&m, &dir[c], &best[c]);
 	}
+}
+
+void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	find_dirs(groups, mountinfo, v1_name, NR_CGROUP_CONTROLLERS, ret->dir, &ret->has_v1, &ret->has_v2);
 }
 
 /* -ENOENT is a process that is gone, or a kernel without control groups. */
@@ -169,13 +167,13 @@ static ssize_t read_groups(struct env *env, pid_t pid, char *text, size_t size)
 	return env_try(env, "proc/self/cgroup") < 0 ? -ENOENT : -ESRCH;
 }
 
-int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret)
+static int read_dirs(struct env *env, pid_t pid, const char *const *name, size_t nr, struct cgroup_dir *dir,
+	bool *ret_v1, bool *ret_v2)
 {
 	_cleanup_(freep) char *groups = malloc(GROUPS_TEXT);
 	struct textfile mounts = {0};
 	ssize_t n;
 
-	memset(ret, 0, sizeof(*ret));
 	if (!groups)
 		return -ENOMEM;
 	n = read_groups(env, pid, groups, GROUPS_TEXT);
@@ -183,12 +181,26 @@ int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret)
 		return 0;
 	if (n < 0)
 		return (int)n;
-	if (textfile_open(&mounts, env, "proc/self/mountinfo", false) < 0)
-		cgroups_parse(groups, "", ret);
-	else
-		cgroups_parse(groups, mounts.text, ret);
+	n = textfile_open(&mounts, env, "proc/self/mountinfo", false);
+	find_dirs(groups, n < 0 ? "" : mounts.text, name, nr, dir, ret_v1, ret_v2);
 	textfile_close(&mounts, env);
 	return 0;
+}
+
+int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	return read_dirs(env, pid, v1_name, NR_CGROUP_CONTROLLERS, ret->dir, &ret->has_v1, &ret->has_v2);
+}
+
+int cgroup_dir_find(struct env *env, pid_t pid, const char *controller, struct cgroup_dir *ret)
+{
+	bool v1 = false, v2 = false;
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	r = read_dirs(env, pid, &controller, 1, ret, &v1, &v2);
+	return r < 0 ? r : ret->found ? 0 : -ENOENT;
 }
 
 /* Cuts the last name off; the top of a hierarchy is "/" to the kernel and "" to us. */

@@ -38,7 +38,10 @@ struct cgroups {
 /* Of a process; 0: of ourselves. Needs about PATH_MAX x 10 bytes: keep it off deep stacks. 0 also when
  * nothing is mounted; -ESRCH when the process is gone, -EACCES. */
 int cgroups_read(struct env *env, pid_t pid, struct cgroups *ret);
-/* The same from the two texts. */
+/* The group of one controller by its name on v1 ("devices"); where that hierarchy has none, of v2. -ENOENT:
+ * in none that is mounted. */
+int cgroup_dir_find(struct env *env, pid_t pid, const char *controller, struct cgroup_dir *ret);
+/* As cgroups_read(), from the two texts. */
 void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *ret);
 /* The group that the next line of a proc/PID/cgroup names, cut off the front of *rest; false at the end. */
 bool cgroup_next(struct text *rest, struct text *ret_group);

@@ -11,9 +11,9 @@
 
 #include "base/str.h"
 #include "node/cgroups.h"
+#include "node/variables.h"
 #include "read/cpulist.h"
 #include "read/read.h"
-#include "read/textfile.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,8 +30,7 @@ struct asker {
 	struct cgroups *groups;
 	struct cpu_bits online; /* empty: not known */
 	char *text;		/* TEXT_SIZE, for one file at a time */
-	struct textfile environ;
-	size_t environ_len;
+	struct variables variables;
 };
 
 /* ---- candidates ---- */
@@ -261,18 +260,10 @@ static void ask_ulimits(struct asker *a)
 
 /* ---- the batch system ---- */
 
-/* The environment of the process, not ours: its job need not be the one that we run in. */
+/* Of the process, not ours: its job need not be the one that we run in. */
 static const char *variable(const struct asker *a, const char *name)
 {
-	const char *p = a->environ.text;
-	size_t len = strlen(name);
-
-	if (!a->pid)
-		return env_getenv(a->env, name);
-	for (; p && p < a->environ.text + a->environ_len; p += strlen(p) + 1)
-		if (!strncmp(p, name, len) && p[len] == '=')
-			return p + len + 1;
-	return NULL;
+	return variable_get(&a->variables, name);
 }
 
 static bool variable_number(const struct asker *a, const char *name, uint64_t *ret)
@@ -368,20 +359,6 @@ static void ask_oar(struct asker *a)
 	candidate(&a->ret->cpus, nr, "OAR_NODEFILE");
 }
 
-static void open_environ(struct asker *a)
-{
-	char path[48];
-	ssize_t n;
-
-	if (!a->pid)
-		return;
-	snprintf(path, sizeof(path), "proc/%d/environ", (int)a->pid);
-	if (textfile_open(&a->environ, a->env, path, false) < 0)
-		return;
-	n = textfile_read(&a->environ, a->env);
-	a->environ_len = n < 0 ? 0 : (size_t)n;
-}
-
 static void apply_override(struct limits *l, const struct limits_override *override)
 {
 	if (override && override->cpus > 0) {
@@ -411,11 +388,11 @@ int limits_read(struct env *env, pid_t pid, const struct limits_override *overri
 	ask_quota(&a);
 	ask_group_memory(&a);
 	ask_ulimits(&a);
-	open_environ(&a);
+	variables_open(&a.variables, env, pid);
 	ask_slurm(&a);
 	ask_pbs(&a);
 	ask_oar(&a);
-	textfile_close(&a.environ, env);
+	variables_close(&a.variables);
 	apply_override(ret, override);
 	return r == -ESRCH ? r : 0;
 }
