@@ -40,12 +40,19 @@ static void cannot_run(const char *name, int e)
 		e == -ENOENT ? "there is no such command" : strerror(-e));
 }
 
+static void pass_gate(void *engine, pid_t pid)
+{
+	engine_before_exec(engine, pid);
+}
+
 /* Starts the command; comes back only if it runs. */
 static void start(struct recording *r, char **argv)
 {
+	const struct command_gate gate = {.pass = pass_gate, .arg = r->engine};
 	bool before_exec;
 	char *path = realpath((char *)r->path.data, NULL);
-	int e = command_start(&r->command, argv, path, r->group, &before_exec);
+	int e = command_start(
+		&r->command, argv, path, r->group, engine_wants_gate(r->engine) ? &gate : NULL, &before_exec);
 
 	free(path);
 	if (e == 0)

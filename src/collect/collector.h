@@ -32,18 +32,22 @@ struct collect_member {
 	uint32_t id;	   /* its instance in the process set */
 	uint64_t groups;   /* mask */
 	int64_t born_ns;   /* ENV_MONOTONIC, when it was first known or earlier */
+	uint32_t origin;   /* the first known of its line of parents whose children belong to the job; its own
+			      id when it came by itself */
+	bool family;	   /* its children belong to the job as well */
 };
 
 /* Rows that are known only when the machine and the wishes of the user are: counters of named events. They
  * stand behind the collector's own rows, all chosen. */
 struct plan {
-	/* What is asked for: words of -m that may be taken (no row or family of any collector has such a
-	 * name), and the events of -e. A word that is taken is marked. */
+	/* What is asked for: the words of -m, and the events of -e. A word that is taken is marked; those
+	 * that name static rows of some collector are marked already. All are gone after the call. */
 	const char *const *word;
 	size_t nr_words;
 	bool *taken;
 	const char *const *event;
 	size_t nr_events;
+	bool *chosen; /* by static row of the collector: what comes with what was chosen may be added */
 	/* The answer; `own` has everything it points at and is freed with free_own(). */
 	struct metric *metric;
 	size_t nr_metrics;
@@ -65,6 +69,9 @@ struct collect_context {
 	struct table *table;
 	const struct feed *feed; /* the engine's own numbers; feed->root is the job's first process */
 	bool medium;		 /* in sample(): rows of TIER_MEDIUM are due as well */
+	bool last;		 /* in sample(): there may be no other; what was put off is read now */
+	bool children;		 /* the descendants of the job's first process belong to it */
+	unsigned max_files;	 /* descriptors that a collector of many may keep open */
 	void *engine;		 /* opaque */
 	/* Puts a named instance into a new row and returns the row, or -ENOSPC. For open() and sample(). */
 	int (*join)(struct collect_context *ctx, const char *name);
@@ -101,6 +108,7 @@ struct collector {
 	 * cannot be understood; what cannot be counted here is no error: its row gets a reason. NULL: there
 	 * are none. */
 	int (*plan)(struct env *env, struct plan *plan, char *err, size_t err_size);
+	const char *const *words; /* that plan() may take, for suggestions; NULL at the end, or none */
 	/* Called when a command of ours is about to run and waits for it (before open(), in time for its
 	 * first instruction). NULL: nothing to do. Only where this is set and rows are chosen does the
 	 * command wait at all. */

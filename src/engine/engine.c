@@ -52,7 +52,9 @@ static int context_members(
 					.parent = m->ppid,
 					.id = m->id,
 					.groups = m->groups,
-					.born_ns = m->born_ns});
+					.born_ns = m->born_ns,
+					.origin = m->origin,
+					.family = m->groups & e->tree.inheriting});
 		if (r != 0)
 			return r;
 	}
@@ -88,7 +90,7 @@ static void context_why(struct collect_context *ctx, size_t metric, enum availab
 	if (ctx->map.col[metric] < 0)
 		return;
 	pairs_reset(&e->pairs);
-	pairs_str(&e->pairs, "metric", set->collector->metric[metric].name);
+	pairs_str(&e->pairs, "metric", set->metric[metric].name);
 	pairs_str(&e->pairs, "availability", availability_name(availability));
 	pairs_str(&e->pairs, "why", reason);
 	if (remedy)
@@ -134,6 +136,8 @@ static int make_tables(struct engine *e)
 		set->ctx.sibling = context_sibling;
 		set->ctx.leave = context_leave;
 		set->ctx.why = context_why;
+		set->ctx.plan = set->collector->plan ? &set->plan : NULL;
+		set->ctx.children = e->opt.children;
 		set->state = set->usable ? calloc(1, set->collector->state_size + 1) : NULL;
 		if (set->usable && !set->state)
 			return -ENOMEM;
@@ -229,10 +233,15 @@ struct engine *engine_free(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (set->collector->close && e->collectors_opened && set->state)
+		if (set->collector->close && (e->collectors_opened || e->gated) && set->state)
 			set->collector->close(set->state, &set->ctx);
 		free(set->state);
 		table_release(&set->table);
+	}
+	for (size_t i = 0; i < SETS_MAX; i++) {
+		if (e->set[i].plan.free_own)
+			e->set[i].plan.free_own(e->set[i].plan.own);
+		free(e->set[i].rows);
 	}
 	env_close(e->env, e->self_statm);
 	if (e->departing)
@@ -264,10 +273,41 @@ void collectors_open(struct engine *e)
 		}
 		r = set->collector->open(set->state, &set->ctx);
 		if (r < 0)
-			for (size_t m = 0; m < set->collector->nr_metrics; m++)
+			for (size_t m = 0; m < set->nr_metrics; m++)
 				context_why(&set->ctx, m, FAILED, strerror(-r), NULL);
 		set->usable = r >= 0;
 	}
+}
+
+static bool wants_gate(const struct engine *e, uint32_t set)
+{
+	return e->set[set].usable && e->set[set].collector->before_exec && e->schema->set[set].nr_metrics;
+}
+
+bool engine_wants_gate(const struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nr_sets; i++)
+		if (wants_gate(e, i))
+			return true;
+	return false;
+}
+
+void engine_before_exec(struct engine *e, pid_t pid)
+{
+	e->gated = true;
+	for (uint32_t i = 0; i < e->nr_sets; i++)
+		if (wants_gate(e, i)) /* what fails has its reason in open() */
+			e->set[i].collector->before_exec(e->set[i].state, &e->set[i].ctx, pid);
+}
+
+const struct plan_formula *engine_formula(const struct engine *e, size_t i)
+{
+	for (uint32_t s = 0; s < e->nr_sets; s++) {
+		if (i < e->set[s].plan.nr_formulas)
+			return &e->set[s].plan.formula[i];
+		i -= e->set[s].plan.nr_formulas;
+	}
+	return NULL;
 }
 
 void engine_zero(struct engine *e)
@@ -286,9 +326,19 @@ static unsigned files_for_members(unsigned all)
 	return all > 256 ? all / 2 : all / 8;
 }
 
+/* A collector that keeps descriptors for processes shares with the members' files. */
+static unsigned share_files(struct engine *e, unsigned files)
+{
+	if (!engine_wants_gate(e))
+		return files;
+	for (uint32_t i = 0; i < e->nr_sets; i++)
+		e->set[i].ctx.max_files = files / 2;
+	return files / 2;
+}
+
 int engine_open(struct engine *e, const struct sink *sink)
 {
-	unsigned files = files_for_members(e->opt.max_files);
+	unsigned files = share_files(e, files_for_members(e->opt.max_files));
 	int r;
 
 	e->sink = *sink;
@@ -360,6 +410,7 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	e->tree.member[slot].late = !ours;
 	if (ours) {
 		e->tree.reaper = e->tree.self;
+		e->tree.reaper_origin = e->tree.member[slot].id;
 		e->tree.member[slot].born_ns = e->start_ns;
 		events_prove(e, pid);
 		e->own_rss_kib = own_peak_kib(e);

@@ -11,6 +11,7 @@
 
 struct own_cgroup;
 struct scopes;
+struct plan_formula;
 struct engine;
 
 enum { HELP_CONNECTOR = 1, HELP_TASKSTATS = 2, HELP_CGROUP = 4 };
@@ -27,6 +28,8 @@ struct engine_options {
 	unsigned max_files;	    /* descriptors we may have open in all */
 	const char *const *metrics; /* words of -m */
 	size_t nr_metrics;
+	const char *const *events; /* of -e, one each */
+	size_t nr_events;
 	struct scopes *scopes; /* targets beside the roots, and the groups; borrowed. NULL: none */
 };
 
@@ -36,6 +39,8 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	size_t err_size);
 struct engine *engine_free(struct engine *e);
 const struct schema *engine_schema(const struct engine *e);
+/* What can be made of planned rows (collect/collector.h); NULL when there are no more. */
+const struct plan_formula *engine_formula(const struct engine *e, size_t i);
 
 /* Opens what will be read, and the kernel's help that is allowed and there. */
 int engine_open(struct engine *e, const struct sink *sink);
@@ -45,6 +50,11 @@ void engine_zero(struct engine *e);
 const char *engine_helpers(const struct engine *e);
 void engine_use_cgroup(struct engine *e, struct own_cgroup *group); /* borrowed */
 void engine_count_bytes(struct engine *e, uint64_t written);
+
+/* Whether a collector must be there before the job's first instruction; then the command waits for this,
+ * which is called when it has its PID and has executed nothing. */
+bool engine_wants_gate(const struct engine *e);
+void engine_before_exec(struct engine *e, pid_t pid);
 
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */

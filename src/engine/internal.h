@@ -14,6 +14,10 @@
 
 struct set {
 	const struct collector *collector;
+	const struct metric *metric; /* the collector's rows, then the planned ones */
+	size_t nr_metrics;
+	struct plan plan;
+	struct metric *rows; /* of the two together, where there are planned ones; else NULL */
 	struct collect_context ctx;
 	struct table table;
 	void *state;
@@ -78,6 +82,7 @@ struct engine {
 	bool awaits;	  /* a member is known from its exit record alone */
 	bool last_tick;	  /* everything is read once more */
 	bool collectors_opened;
+	bool gated;	     /* collectors were asked before the job's exec */
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
 	int64_t joined_at_tick;

@@ -1,10 +1,11 @@
 /* What is recorded: the rows chosen with -m, and among them those that this machine has.
  *
  * A word adds (`perf`, `+fds`) or removes (`-pss`) the rows it names: a whole metric name, a leading part of
- * it
- * ("proc.mem"), its last part ("fds"), a collector, or a family below that costs one reading. `all` and
+ * it ("proc.mem"), its last part ("fds"), a collector, or a family below that costs one reading. `all` and
  * `none` start over. What is not chosen gets no column, and a file that no chosen row needs is never opened.
- */
+ *
+ * Words that name no row are offered to the collectors that make rows of words (plan()), together with the
+ * events of -e; what none of them takes is a mistake. */
 #include "engine/internal.h"
 
 #include "base/str.h"
@@ -31,6 +32,15 @@ static const struct {
 	{"faults", "proc.faults"},
 };
 
+/* Words that add, as they stand when all were read. */
+#define WORDS_MAX 256
+struct choice {
+	bool row[SETS_MAX][CHOICES_MAX];
+	char *word[WORDS_MAX];
+	bool taken[WORDS_MAX]; /* it names rows */
+	size_t nr;
+};
+
 static bool word_is(const char *word, size_t len, const char *name)
 {
 	return strlen(name) == len && !memcmp(word, name, len);
@@ -52,74 +62,192 @@ static bool word_names(const char *word, size_t len, const struct collector *c, 
 	return false;
 }
 
-/* Applies one signed word to the choice; returns how many rows it named. */
-static unsigned apply(const char *word, size_t len, bool add, bool chosen[SETS_MAX][METRICS_MAX])
+static void forget_words(struct choice *choice)
+{
+	while (choice->nr)
+		free(choice->word[--choice->nr]);
+}
+
+/* Applies one signed word to the rows there are; returns how many it named. */
+static unsigned apply(const char *word, size_t len, bool add, struct choice *choice)
 {
 	unsigned named = 0;
 
 	if (word_is(word, len, "none")) {
-		memset(chosen, 0, sizeof(bool) * SETS_MAX * METRICS_MAX);
+		memset(choice->row, 0, sizeof(choice->row));
+		forget_words(choice);
 		return 1;
 	}
 	for (size_t c = 0; collectors[c]; c++)
 		for (size_t i = 0; i < collectors[c]->nr_metrics; i++)
 			if (word_names(word, len, collectors[c], &collectors[c]->metric[i])) {
-				chosen[c][i] = add;
+				choice->row[c][i] = add;
 				named++;
 			}
 	return named;
 }
 
-static const char *nearest(const char *word)
+static int remember(const char *word, size_t len, bool taken, struct choice *choice)
 {
-	const char *best = "process";
-	unsigned least = 64;
-
-	for (size_t c = 0; collectors[c]; c++) {
-		unsigned d = str_distance(word, collectors[c]->name);
-
-		if (d < least) {
-			least = d;
-			best = collectors[c]->name;
-		}
-		for (size_t i = 0; i < collectors[c]->nr_metrics; i++) {
-			const char *name = collectors[c]->metric[i].name, *last = strrchr(name, '.');
-
-			d = MIN(str_distance(word, name), last ? str_distance(word, last + 1) : 64);
-			if (d < least) {
-				least = d;
-				best = name;
-			}
-		}
-	}
-	return best;
+	if (choice->nr == WORDS_MAX)
+		return -E2BIG;
+	choice->word[choice->nr] = strndup(word, len);
+	choice->taken[choice->nr] = taken;
+	return choice->word[choice->nr] ? (int)choice->nr++ : -ENOMEM;
 }
 
-static int choose(
-	const struct engine_options *opt, bool chosen[SETS_MAX][METRICS_MAX], char *err, size_t err_size)
+/* Takes a word back, however often it was given; false when it never was. */
+static bool take_back(const char *word, size_t len, struct choice *choice)
 {
+	size_t nr = 0;
+
+	for (size_t i = 0; i < choice->nr; i++) {
+		if (word_is(word, len, choice->word[i])) {
+			free(choice->word[i]);
+			continue;
+		}
+		choice->taken[nr] = choice->taken[i];
+		choice->word[nr++] = choice->word[i];
+	}
+	if (nr == choice->nr)
+		return false;
+	choice->nr = nr;
+	return true;
+}
+
+/* Calls fn for every name that a word may be. */
+static void for_each_name(void (*fn)(void *arg, const char *name), void *arg)
+{
+	for (size_t c = 0; collectors[c]; c++) {
+		fn(arg, collectors[c]->name);
+		for (size_t i = 0; collectors[c]->words && collectors[c]->words[i]; i++)
+			fn(arg, collectors[c]->words[i]);
+		for (size_t i = 0; i < collectors[c]->nr_metrics; i++)
+			fn(arg, collectors[c]->metric[i].name);
+	}
+}
+
+struct nearest {
+	const char *word, *best;
+	unsigned least;
+};
+
+static void compare(void *arg, const char *name)
+{
+	struct nearest *n = arg;
+	const char *last = strrchr(name, '.');
+	unsigned d = MIN(str_distance(n->word, name), last ? str_distance(n->word, last + 1) : 64);
+
+	if (d < n->least) {
+		n->least = d;
+		n->best = name;
+	}
+}
+
+static int refuse(const char *text, size_t len, char *err, size_t err_size)
+{
+	char word[64];
+	struct nearest n = {.word = word, .best = "process", .least = 64};
+
+	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, 63), text);
+	for_each_name(compare, &n);
+	snprintf(err, err_size,
+		"there is no metric or group '%s'; did you mean '%s'? `tacho metrics` lists them", word,
+		n.best);
+	return -EINVAL;
+}
+
+static int choose_word(const char *word, size_t len, bool add, struct choice *choice, char *err, size_t size)
+{
+	unsigned named = apply(word, len, add, choice);
+	struct nearest known = {.best = NULL, .least = 1};
+	char copy[64];
+	int r;
+
+	if (add) {
+		r = word_is(word, len, "none") ? 0 : remember(word, len, named > 0, choice);
+		if (r == -E2BIG)
+			snprintf(err, size, "-m takes at most %d words", WORDS_MAX);
+		return MIN(r, 0);
+	}
+	if (take_back(word, len, choice) || named)
+		return 0;
+	/* What was not asked for can be left out all the same. */
+	snprintf(copy, sizeof(copy), "%.*s", (int)MIN(len, 63), word);
+	known.word = copy;
+	for_each_name(compare, &known);
+	return known.best ? 0 : refuse(word, len, err, size);
+}
+
+static int choose(const struct engine_options *opt, struct choice *choice, char *err, size_t err_size)
+{
+	int r = 0;
+
 	for (size_t c = 0; collectors[c]; c++)
 		for (size_t i = 0; i < collectors[c]->nr_metrics; i++)
-			chosen[c][i] = !collectors[c]->metric[i].on_request;
+			choice->row[c][i] = !collectors[c]->metric[i].on_request;
 	for (size_t w = 0; w < opt->nr_metrics; w++) {
-		for (const char *p = opt->metrics[w]; *p;) {
+		for (const char *p = opt->metrics[w]; *p && r == 0;) {
 			size_t len = strcspn(p, ",");
 			bool sign = *p == '-' || *p == '+';
 
-			if (len > sign && !apply(p + sign, len - sign, *p != '-', chosen)) {
-				char word[64];
-
-				snprintf(word, sizeof(word), "%.*s", (int)MIN(len - sign, 63), p + sign);
-				snprintf(err, err_size,
-					"there is no metric or group '%s'; did you mean '%s'? `tacho "
-					"metrics` lists them",
-					word, nearest(word));
-				return -EINVAL;
-			}
+			if (len > sign)
+				r = choose_word(p + sign, len - sign, *p != '-', choice, err, err_size);
 			p += len + (p[len] == ',');
 		}
 	}
+	return r;
+}
+
+/* The rows that the words and events make, behind the collector's own. */
+static int plan_rows(struct engine *e, size_t nr, struct choice *choice, char *err, size_t err_size)
+{
+	const struct collector *c = collectors[nr];
+	struct set *set = &e->set[nr];
+	struct plan *p = &set->plan;
+	int r;
+
+	set->metric = c->metric;
+	set->nr_metrics = c->nr_metrics;
+	if (!c->plan)
+		return 0;
+	*p = (struct plan){.word = (const char *const *)choice->word,
+		.nr_words = choice->nr,
+		.taken = choice->taken,
+		.event = e->opt.events,
+		.nr_events = e->opt.nr_events,
+		.chosen = choice->row[nr]};
+	r = c->plan(e->env, p, err, err_size);
+	p->word = NULL;
+	p->taken = p->chosen = NULL;
+	if (r < 0 || !p->nr_metrics)
+		return r;
+	if (c->nr_metrics + p->nr_metrics > CHOICES_MAX) {
+		snprintf(err, err_size, "more events are asked for than can be recorded together: %zu",
+			p->nr_metrics);
+		return -EINVAL;
+	}
+	set->rows = calloc(c->nr_metrics + p->nr_metrics, sizeof(*set->rows));
+	if (!set->rows)
+		return -ENOMEM;
+	memcpy(set->rows, c->metric, c->nr_metrics * sizeof(*set->rows));
+	memcpy(set->rows + c->nr_metrics, p->metric, p->nr_metrics * sizeof(*set->rows));
+	memset(choice->row[nr] + c->nr_metrics, true, p->nr_metrics);
+	set->metric = set->rows;
+	set->nr_metrics += p->nr_metrics;
 	return 0;
+}
+
+static int plan_all(struct engine *e, struct choice *choice, char *err, size_t err_size)
+{
+	int r = 0;
+
+	for (size_t c = 0; collectors[c] && r >= 0; c++)
+		r = plan_rows(e, c, choice, err, err_size);
+	for (size_t i = 0; i < choice->nr && r >= 0; i++)
+		if (!choice->taken[i])
+			return refuse(choice->word[i], strlen(choice->word[i]), err, err_size);
+	return r;
 }
 
 /* With --children=no what waited-for children used is left out, where the kernel keeps it apart. */
@@ -149,7 +277,7 @@ static int add_metric(struct engine *e, struct schema_set *set, const struct met
 	return 0;
 }
 
-static int add_set(struct engine *e, const struct collector *c, const bool *chosen)
+static int add_set(struct engine *e, const struct collector *c, const bool *chosen, char *err, size_t size)
 {
 	struct schema_set *schema = schema_add_set(e->schema, c->name, c->summary, domain_name(c->domain));
 	struct set *set = &e->set[e->nr_sets];
@@ -159,19 +287,25 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 
 	if (!schema)
 		return -ENOMEM;
-	for (size_t i = 0; i < c->nr_metrics; i++)
+	for (size_t i = 0; i < set->nr_metrics; i++)
 		any |= chosen[i];
-	*set = (struct set){.collector = c, .next_id = 1};
+	set->collector = c;
+	set->next_id = 1;
 	/* Of what is not recorded nothing is opened, not even to see whether it is there. */
 	probe = c->probe && (any || c->domain == DOMAIN_PROCESS) ? c->probe(e->env, &why) : 0;
 	set->usable = probe == 0;
-	for (size_t i = 0; i < c->nr_metrics; i++) {
+	for (size_t i = 0; i < set->nr_metrics; i++) {
 		int r;
 
 		set->ctx.map.col[i] = -1;
-		if (!chosen[i] || (!e->opt.children && is_childrens(&c->metric[i])))
+		if (!chosen[i] || (!e->opt.children && is_childrens(&set->metric[i])))
 			continue;
-		r = add_metric(e, schema, &c->metric[i], probe, &why);
+		if (col == METRICS_MAX) {
+			snprintf(err, size, "'%s' can record %d numbers at once, and more are asked for",
+				c->name, METRICS_MAX);
+			return -EINVAL;
+		}
+		r = add_metric(e, schema, &set->metric[i], probe, &why);
 		if (r < 0)
 			return r;
 		set->ctx.map.col[i] = (int8_t)col++;
@@ -182,12 +316,17 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 
 int select_rows(struct engine *e, char *err, size_t err_size)
 {
-	bool chosen[SETS_MAX][METRICS_MAX];
-	int r = choose(&e->opt, chosen, err, err_size);
+	struct choice *choice = calloc(1, sizeof(*choice));
+	int r = choice ? choose(&e->opt, choice, err, err_size) : -ENOMEM;
 
+	if (r == 0)
+		r = plan_all(e, choice, err, err_size);
 	for (size_t c = 0; collectors[c] && r == 0; c++)
-		r = add_set(e, collectors[c], chosen[c]);
+		r = add_set(e, collectors[c], choice->row[c], err, err_size);
 	if (r == -ENOMEM)
 		snprintf(err, err_size, "out of memory");
+	if (choice)
+		forget_words(choice);
+	free(choice);
 	return r;
 }

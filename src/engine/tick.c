@@ -314,7 +314,9 @@ static int64_t period(const struct engine *e, const struct collector *c)
 {
 	if (c->tier != TIER_TICK)
 		return 5 * NSEC_PER_SEC * e->feed.backoff;
-	return c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP ? 0 : 20 * NSEC_PER_MSEC;
+	if (c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_PERF)
+		return 0;
+	return 20 * NSEC_PER_MSEC;
 }
 
 static void sample_node(struct engine *e, int64_t now)
@@ -331,6 +333,7 @@ static void sample_node(struct engine *e, int64_t now)
 		set->next_ns = now + period(e, set->collector) - e->opt.interval_ns / 2;
 		before = env_now(e->env, ENV_MONOTONIC);
 		set->ctx.medium = end || now >= set->next_medium_ns;
+		set->ctx.last = e->last_tick;
 		if (set->ctx.medium)
 			set->next_medium_ns =
 				now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;

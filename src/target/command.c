@@ -91,9 +91,21 @@ static char **environment_with(char *variable)
 	return copy;
 }
 
+/* Waits until the other side of the pipe is closed: by whoever has passed the gate, or by its death. */
+static void wait_at_gate(const int ends[2])
+{
+	char byte;
+
+	if (ends[0] < 0)
+		return;
+	close(ends[1]);
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
 /* In the child: only system calls from here on. */
 static void become(const struct command *c, char *const *argv, char *const *env,
-	const struct own_cgroup *group, bool inside, int report)
+	const struct own_cgroup *group, bool inside, int report, const int gate[2])
 {
 	int error;
 
@@ -102,6 +114,7 @@ static void become(const struct command *c, char *const *argv, char *const *env,
 	/* Inherited over exec: the job shall have what it would have without us. */
 	if (c->has_huge_pages)
 		prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	wait_at_gate(gate);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	execvpe(argv[0], argv, env);
 	error = errno;
@@ -110,14 +123,34 @@ static void become(const struct command *c, char *const *argv, char *const *env,
 	_exit(EXIT_FAILURE);
 }
 
+static int start_child(struct command *c, char *const *argv, char *const *env, const struct own_cgroup *group,
+	const struct command_gate *gate, int report)
+{
+	int ends[2] = {-1, -1};
+	bool inside;
+	pid_t pid;
+
+	if (gate && pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = cgroup_fork(group, &inside);
+	if (pid == 0)
+		become(c, argv, env, group, inside, report, ends);
+	if (gate) {
+		if (pid > 0)
+			gate->pass(gate->arg, pid);
+		close(ends[0]);
+		close(ends[1]);
+	}
+	return pid;
+}
+
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	bool *ret_before_exec)
+	const struct command_gate *gate, bool *ret_before_exec)
 {
 	_cleanup_(freep) char *variable = NULL;
 	_cleanup_(freep) char **env = NULL;
 	_cleanup_(closep) int read_end = -1;
 	int ends[2], error = 0;
-	bool inside;
 	pid_t pid;
 
 	*ret_before_exec = true;
@@ -130,9 +163,7 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 		return -errno;
 	read_end = ends[0];
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	pid = cgroup_fork(group, &inside);
-	if (pid == 0)
-		become(c, argv, env, group, inside, ends[1]);
+	pid = start_child(c, argv, env, group, gate, ends[1]);
 	close(ends[1]);
 	if (pid < 0)
 		return pid;

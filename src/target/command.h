@@ -30,10 +30,15 @@ int command_prepare(struct command *c);
 /* Whether there is such a command: 0, -ENOENT or -EACCES. A mistyped name is known before a file is touched;
  * the last word is with command_start(). */
 int command_find(const char *name);
+/* What is to be done while the new process has its PID and waits, before it executes anything. */
+struct command_gate {
+	void (*pass)(void *arg, pid_t pid);
+	void *arg;
+};
 /* Starts argv; returns once the new program runs. -errno, with *ret_before_exec telling our own failure from
- * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. */
+ * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. Without a gate (NULL) nobody waits. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	bool *ret_before_exec);
+	const struct command_gate *gate, bool *ret_before_exec);
 /* After the start: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ). */
 unsigned command_privileges(struct command *c);
 

@@ -82,6 +82,16 @@ void tree_release(struct tree *t)
 	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1};
 }
 
+/* The first known of its parents' line; 0: it is the first itself. */
+static uint32_t origin_of(const struct tree *t, pid_t ppid)
+{
+	uint32_t parent = tree_find(t, ppid);
+
+	if (parent != NO_SLOT && t->member[parent].groups & t->inheriting)
+		return t->member[parent].origin;
+	return t->reaper && ppid == t->reaper ? t->reaper_origin : 0;
+}
+
 int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *ret_slot)
 {
 	uint32_t slot;
@@ -105,6 +115,9 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *r
 		.born_ns = env_now(t->env, ENV_MONOTONIC),
 		.identity_stale = true,
 	};
+	t->member[slot].origin = origin_of(t, ppid);
+	if (!t->member[slot].origin)
+		t->member[slot].origin = t->member[slot].id;
 	if (t->last != NO_SLOT)
 		t->member[t->last].next = slot;
 	else
@@ -196,13 +209,18 @@ static uint64_t inherited(const struct tree *t, pid_t ppid, pid_t session)
 	return groups & t->inheriting;
 }
 
-static int join_unless_refused(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups)
+static int join_unless_refused(struct tree *t, pid_t pid, pid_t ppid, pid_t session, uint64_t groups)
 {
 	uint32_t slot;
+	int r;
 
 	if (t->refuse && t->refuse(t->arg, pid))
 		return -EPERM;
-	return tree_add(t, pid, ppid, groups, &slot);
+	r = tree_add(t, pid, ppid, groups, &slot);
+	/* An orphan, as in inherited(). */
+	if (r == 0 && !t->reaper && t->member[slot].origin == t->member[slot].id && origin_of(t, session))
+		t->member[slot].origin = origin_of(t, session);
+	return r;
 }
 
 static void remember_young(struct tree *t, pid_t pid)
@@ -227,7 +245,7 @@ static bool consider(struct tree *t, pid_t pid, unsigned depth)
 		consider(t, ppid, depth + 1);
 	groups = inherited(t, ppid, session) | (t->ask ? t->ask(t->arg, pid) : 0);
 	/* One that is refused may still be what its parent, a daemon, was before the fork. */
-	if (!groups || join_unless_refused(t, pid, ppid, groups) == -EPERM)
+	if (!groups || join_unless_refused(t, pid, ppid, session, groups) == -EPERM)
 		remember_young(t, pid);
 	return true;
 }
@@ -238,7 +256,7 @@ void tree_reconsider(struct tree *t, pid_t pid)
 	uint64_t groups = t->ask && pid != t->self ? t->ask(t->arg, pid) : 0;
 
 	if (groups && read_parent(t, pid, &ppid, &session))
-		join_unless_refused(t, pid, ppid, groups | inherited(t, ppid, session));
+		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
 }
 
 void tree_include(struct tree *t, pid_t pid, uint64_t groups)
@@ -249,7 +267,7 @@ void tree_include(struct tree *t, pid_t pid, uint64_t groups)
 	if (slot != NO_SLOT)
 		tree_set_groups(t, slot, t->member[slot].groups | groups);
 	else if (pid != t->self && read_parent(t, pid, &ppid, &session))
-		join_unless_refused(t, pid, ppid, groups | inherited(t, ppid, session));
+		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
 }
 
 /* Those who came lately and were not wanted then. */
@@ -373,7 +391,7 @@ static uint64_t adopt(struct tree *t, pid_t pid, unsigned depth)
 		tree_set_groups(t, slot, t->member[slot].groups | groups);
 		return t->member[slot].groups;
 	}
-	return groups && join_unless_refused(t, pid, ppid, groups) == 0 ? groups : 0;
+	return groups && join_unless_refused(t, pid, ppid, 0, groups) == 0 ? groups : 0;
 }
 
 /* What is wanted for its own sake; then children get what they inherit from it. */
@@ -387,7 +405,7 @@ static void ask_scanned(struct tree *t)
 		if (slot != NO_SLOT)
 			tree_set_groups(t, slot, t->member[slot].groups | groups);
 		else if (groups)
-			join_unless_refused(t, pid, MAX(t->parent_of[pid], 0), groups);
+			join_unless_refused(t, pid, MAX(t->parent_of[pid], 0), 0, groups);
 	}
 }
 

@@ -20,6 +20,8 @@ struct member {
 	pid_t pid, ppid;
 	uint64_t groups; /* mask */
 	uint32_t id;	 /* instance in the recording: ascending, never used again */
+	uint32_t origin; /* id of the first known of its line of parents whose children belong to their
+			    groups, or its own */
 	uint32_t next, prev;
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
@@ -54,7 +56,8 @@ struct tree {
 	pid_t self;		/* never a member */
 	pid_t reaper;		/* orphans whose parent is this are members; 0: none */
 	uint64_t reaper_groups; /* theirs */
-	uint64_t inheriting;	/* groups whose members' children belong to them */
+	uint32_t reaper_origin;
+	uint64_t inheriting; /* groups whose members' children belong to them */
 	/* The groups that want this process for its own sake; NULL: none does. */
 	uint64_t (*ask)(void *arg, pid_t pid);
 	/* Never a member, whatever its parents are; NULL: nobody is. */

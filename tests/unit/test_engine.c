@@ -158,7 +158,7 @@ static int record(const char *text, const struct engine_options *o)
 	assert_int_equal(command_prepare(&command), 0);
 	start(live, o);
 	engine_zero(witness.engine);
-	assert_int_equal(command_start(&command, argv, NULL, NULL, &before), 0);
+	assert_int_equal(command_start(&command, argv, NULL, NULL, NULL, &before), 0);
 	assert_int_equal(engine_add_root(witness.engine, command.pid, true, 1), 0);
 	engine_tick(witness.engine);
 	while (!engine_root_ended(witness.engine, &status)) {
