@@ -31,11 +31,12 @@ struct seen {
 	uint32_t listed; /* frame in which its folder's listing had it; 0: never */
 };
 
-/* An open handle; free without a node. */
+/* An open handle, on a file or, without a node, on a counter; free with neither. */
 struct captured {
 	int inner;
 	uint32_t frame; /* that it was opened in */
 	struct node *node;
+	size_t counter; /* from 1 */
 };
 
 struct capture {
@@ -43,6 +44,7 @@ struct capture {
 	struct env *inner;
 	struct files files;   /* the world */
 	struct files written; /* what the film shows so far: which removals it needs */
+	struct counters counters;
 	struct buf removals, variables, out;
 	uint32_t frame;			  /* from 1 */
 	int64_t frame_ns;		  /* since the start */
@@ -166,21 +168,30 @@ static void notice_reuse(struct capture *c, struct node *node)
 			remove_path(c, node->path);
 }
 
-static int new_handle(struct capture *c, int inner, struct node *node)
+static bool is_open(const struct captured *h)
+{
+	return h->node || h->counter;
+}
+
+/* The inner handle is closed when there is no room for it. */
+static int new_handle(struct capture *c, const struct captured *handle)
 {
 	size_t i = 0;
 	void *more;
 
-	while (i < c->nr_handles && c->handle[i].node)
+	while (i < c->nr_handles && is_open(&c->handle[i]))
 		i++;
 	if (i == c->nr_handles) {
 		more = reallocarray(c->handle, i + 1, sizeof(*c->handle));
-		if (!more)
+		if (!more) {
+			env_close(c->inner, handle->inner);
 			return -ENOMEM;
+		}
 		c->handle = more;
 		c->nr_handles++;
 	}
-	c->handle[i] = (struct captured){.inner = inner, .frame = c->frame, .node = node};
+	c->handle[i] = *handle;
+	c->handle[i].frame = c->frame;
 	return (int)i;
 }
 
@@ -203,11 +214,13 @@ static int capture_open(struct env *env, const char *path)
 			seen_of(node)->frame[PART_OPEN] = c->frame;
 		return inner;
 	}
-	handle = node ? new_handle(c, inner, node) : -ENOMEM;
-	if (handle < 0) {
+	if (!node) {
 		env_close(c->inner, inner);
-		return handle;
+		return -ENOMEM;
 	}
+	handle = new_handle(c, &(struct captured){.inner = inner, .node = node});
+	if (handle < 0)
+		return handle;
 	set_error(node, CALL_OPEN, 0);
 	seen_of(node)->dirty[PART_DIR] |= first_time(c, node, PART_OPEN) && !files_exists(&c->written, path);
 	return handle;
@@ -289,13 +302,11 @@ static ssize_t capture_read(struct env *env, int handle, void *out, size_t size,
 static void capture_close(struct env *env, int handle)
 {
 	struct capture *c = capture_of(env);
-	struct node *node;
-	int inner;
 
-	if (handle_node(c, handle, &node, &inner) < 0)
+	if (handle < 0 || (size_t)handle >= c->nr_handles || !is_open(&c->handle[handle]))
 		return;
-	env_close(c->inner, inner);
-	c->handle[handle].node = NULL;
+	env_close(c->inner, c->handle[handle].inner);
+	c->handle[handle] = (struct captured){0};
 }
 
 static int64_t capture_size(struct env *env, int handle)
@@ -552,6 +563,11 @@ static void write_frame(struct capture *c)
 	buf_add(&c->out, c->removals.data, c->removals.len);
 	for (size_t i = 0; i < c->files.nr; i++)
 		write_node(c, c->files.node[i]);
+	for (size_t i = 0; i < c->counters.nr; i++) {
+		if (c->counters.line[i].dirty)
+			counter_write(&c->out, &c->counters.line[i]);
+		c->counters.line[i].dirty = false;
+	}
 	if (!c->err)
 		c->err = c->out.err ? c->out.err : c->removals.err;
 	if (!c->err && (fwrite(c->out.data, 1, c->out.len, c->file) != c->out.len || fflush(c->file)))
@@ -610,14 +626,59 @@ static const char *capture_getenv(struct env *env, const char *name)
 	return value;
 }
 
+/* Counters are told apart by what was asked for. Two that count the same from different times on are one in
+ * the film, so they are one here: who reads second in a frame gets what the first got. */
+static int note_counter(struct counter_line *line, int error, const struct env_count *count)
+{
+	line->dirty |= line->error != error || (!error && memcmp(&line->count, count, sizeof(*count)) != 0);
+	line->error = error;
+	if (!error)
+		line->count = *count;
+	return error;
+}
+
 static int capture_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
-	return env_counter_open(capture_of(env)->inner, attr, pid, cpu);
+	struct capture *c = capture_of(env);
+	struct counter_key key = counter_key_of(attr, pid, cpu);
+	ssize_t at = counters_find(&c->counters, &key);
+	int inner;
+
+	if (at >= 0 && c->counters.line[at].error && c->counters.line[at].frame == c->frame)
+		return c->counters.line[at].error;
+	inner = env_counter_open(c->inner, attr, pid, cpu);
+	if (inner == -ENOENT && at < 0)
+		return inner; /* as a film says by itself */
+	if (at < 0) {
+		at = counters_make(&c->counters, &key);
+		if (at >= 0)
+			c->counters.line[at].dirty = true;
+	}
+	if (at < 0) {
+		env_close(c->inner, inner);
+		return (int)at;
+	}
+	note_counter(&c->counters.line[at], MIN(inner, 0), &c->counters.line[at].count);
+	if (inner < 0)
+		c->counters.line[at].frame = c->frame;
+	return inner < 0 ? inner
+			 : new_handle(c, &(struct captured){.inner = inner, .counter = (size_t)at + 1});
 }
 
 static int capture_counter_read(struct env *env, int handle, struct env_count *ret)
 {
-	return env_counter_read(capture_of(env)->inner, handle, ret);
+	struct capture *c = capture_of(env);
+	struct counter_line *line;
+
+	if (handle < 0 || (size_t)handle >= c->nr_handles || !c->handle[handle].counter)
+		return -EBADF;
+	line = &c->counters.line[c->handle[handle].counter - 1];
+	if (line->frame != c->frame) {
+		note_counter(line, env_counter_read(c->inner, c->handle[handle].inner, ret), ret);
+		line->frame = c->frame;
+	}
+	*ret = line->count;
+	return line->error;
 }
 
 static void *capture_library(struct env *env, const char *name, const char **reterr)
@@ -641,9 +702,10 @@ static void capture_free(struct env *env)
 	if ((fclose(c->file) || c->err) && regular)
 		unlink(c->path);
 	for (size_t i = 0; i < c->nr_handles; i++)
-		if (c->handle[i].node)
+		if (is_open(&c->handle[i]))
 			env_close(c->inner, c->handle[i].inner);
 	free(c->handle);
+	counters_release(&c->counters);
 	free(c->path);
 	files_release(&c->files);
 	files_release(&c->written);

@@ -84,7 +84,7 @@ int env_film(const char *path, struct env **ret, unsigned *reterr_line);
  * sleep_until(), clocks included: what is read again before that is what was read first. So it is not `live`.
  * NULL when the file cannot be made. */
 struct env *env_capture(struct env *inner, const char *path);
-/* The nth open, read, size, list, readlink, space or cpu_clock fails. */
+/* The nth open, read, size, list, readlink, space, cpu_clock, counter_open or counter_read fails. */
 struct env *env_failing(struct env *inner, unsigned nth, int error);
 struct env *env_free(struct env *env);
 

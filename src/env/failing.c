@@ -1,6 +1,6 @@
 /* An env whose n-th call fails, to walk a test through every error path there is: for n from 1 until a run
  * makes fewer calls than that. Counted is what the kernel can refuse (open, read, size, list, readlink,
- * space, cpu_clock); close, the clocks and the environment cannot fail. */
+ * space, cpu_clock, and those of counters); close, the clocks and the environment cannot fail. */
 #include "env/env.h"
 
 struct failing {
@@ -96,12 +96,16 @@ static const char *failing_getenv(struct env *env, const char *name)
 
 static int failing_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
-	return env_counter_open(failing_of(env)->inner, attr, pid, cpu);
+	int r = count(env);
+
+	return r ? r : env_counter_open(failing_of(env)->inner, attr, pid, cpu);
 }
 
 static int failing_counter_read(struct env *env, int handle, struct env_count *ret)
 {
-	return env_counter_read(failing_of(env)->inner, handle, ret);
+	int r = count(env);
+
+	return r ? r : env_counter_read(failing_of(env)->inner, handle, ret);
 }
 
 static void *failing_library(struct env *env, const char *name, const char **reterr)

@@ -15,6 +15,12 @@
 
 #define FILM_SIZE_MAX ((off_t)256 << 20)
 
+/* On a file or, without a node, on a counter; free with neither. */
+struct film_handle {
+	struct node *node;
+	size_t counter; /* from 1 */
+};
+
 struct film {
 	struct env env;
 	struct script script;
@@ -25,7 +31,8 @@ struct film {
 	struct {
 		int64_t value, set;
 	} clock[NR_ENV_CLOCKS];
-	struct node **handle; /* NULL where free */
+	struct counters counters;
+	struct film_handle *handle;
 	size_t nr_handles;
 };
 
@@ -34,12 +41,25 @@ static struct film *film_of(struct env *env)
 	return (struct film *)env;
 }
 
+static int apply_counter(struct film *f, const struct op *op)
+{
+	ssize_t at = counters_make(&f->counters, &op->key);
+
+	if (at < 0)
+		return (int)at;
+	f->counters.line[at].count = op->count;
+	f->counters.line[at].error = op->error;
+	return 0;
+}
+
 static int apply(struct film *f, const struct op *op)
 {
 	struct node *node;
 
 	if (op->kind == OP_VARIABLE)
 		return 0;
+	if (op->kind == OP_COUNTER)
+		return apply_counter(f, op);
 	if (op->kind == OP_CLOCK) {
 		f->clock[op->which].value = op->value;
 		f->clock[op->which].set = f->now_ns;
@@ -95,11 +115,28 @@ static int show_frame(struct film *f, size_t frame)
 	return 0;
 }
 
+static int new_handle(struct film *f, struct film_handle handle)
+{
+	struct film_handle *more;
+	size_t i = 0;
+
+	while (i < f->nr_handles && (f->handle[i].node || f->handle[i].counter))
+		i++;
+	if (i == f->nr_handles) {
+		more = reallocarray(f->handle, i + 1, sizeof(*f->handle));
+		if (!more)
+			return -ENOMEM;
+		f->handle = more;
+		f->nr_handles++;
+	}
+	f->handle[i] = handle;
+	return (int)i;
+}
+
 static int film_open(struct env *env, const char *path)
 {
 	struct film *f = film_of(env);
-	struct node *node = files_find(&f->files, path), **more;
-	size_t i = 0;
+	struct node *node = files_find(&f->files, path);
 
 	if (node && node->error[CALL_OPEN])
 		return node->error[CALL_OPEN];
@@ -110,22 +147,12 @@ static int film_open(struct env *env, const char *path)
 	node = files_make(&f->files, path);
 	if (!node)
 		return -ENOMEM;
-	while (i < f->nr_handles && f->handle[i])
-		i++;
-	if (i == f->nr_handles) {
-		more = reallocarray(f->handle, i + 1, sizeof(struct node *));
-		if (!more)
-			return -ENOMEM;
-		f->handle = more;
-		f->nr_handles++;
-	}
-	f->handle[i] = node;
-	return (int)i;
+	return new_handle(f, (struct film_handle){.node = node});
 }
 
 static const struct node *handle_node(struct film *f, int handle)
 {
-	return handle >= 0 && (size_t)handle < f->nr_handles ? f->handle[handle] : NULL;
+	return handle >= 0 && (size_t)handle < f->nr_handles ? f->handle[handle].node : NULL;
 }
 
 static ssize_t film_read(struct env *env, int handle, void *out, size_t size, off_t offset)
@@ -143,8 +170,8 @@ static void film_close(struct env *env, int handle)
 {
 	struct film *f = film_of(env);
 
-	if (handle_node(f, handle))
-		f->handle[handle] = NULL;
+	if (handle >= 0 && (size_t)handle < f->nr_handles)
+		f->handle[handle] = (struct film_handle){0};
 }
 
 static int64_t film_size(struct env *env, int handle)
@@ -273,24 +300,29 @@ static const char *film_getenv(struct env *env, const char *name)
 	return NULL;
 }
 
-/* It has no counters and no libraries. */
 static int film_counter_open(struct env *env, const struct perf_event_attr *attr, pid_t pid, int cpu)
 {
-	(void)env;
-	(void)attr;
-	(void)pid;
-	(void)cpu;
-	return -ENOENT;
+	struct film *f = film_of(env);
+	struct counter_key key = counter_key_of(attr, pid, cpu);
+	ssize_t at = counters_match(&f->counters, &key);
+
+	if (at >= 0 && f->counters.line[at].error)
+		return f->counters.line[at].error;
+	return at < 0 ? (int)at : new_handle(f, (struct film_handle){.counter = (size_t)at + 1});
 }
 
 static int film_counter_read(struct env *env, int handle, struct env_count *ret)
 {
-	(void)env;
-	(void)handle;
-	*ret = (struct env_count){0};
-	return -EBADF;
+	struct film *f = film_of(env);
+	size_t counter = handle >= 0 && (size_t)handle < f->nr_handles ? f->handle[handle].counter : 0;
+
+	if (!counter)
+		return -EBADF;
+	*ret = f->counters.line[counter - 1].count;
+	return f->counters.line[counter - 1].error;
 }
 
+/* It has no libraries. */
 static void *film_library(struct env *env, const char *name, const char **reterr)
 {
 	(void)env;
@@ -313,6 +345,7 @@ static void film_free(struct env *env)
 	struct film *f = film_of(env);
 
 	free(f->handle);
+	counters_release(&f->counters);
 	files_release(&f->files);
 	script_release(&f->script);
 	free(f);

@@ -13,7 +13,7 @@
 const char *const script_call_name[NR_NODE_CALLS] = {"open", "read", "list", "readlink", "space"};
 const char *const script_clock_name[NR_ENV_CLOCKS] = {"monotonic", "realtime", "boottime"};
 
-/* Those that files of /proc and /sys give. */
+/* Those that files of /proc and /sys give, and counters. */
 static const struct {
 	const char *name;
 	int error;
@@ -32,6 +32,9 @@ static const struct {
 	{"ENOTDIR", ENOTDIR},
 	{"EISDIR", EISDIR},
 	{"EINVAL", EINVAL},
+	{"ENOSPC", ENOSPC},
+	{"ENOSYS", ENOSYS},
+	{"E2BIG", E2BIG},
 	{"EMFILE", EMFILE},
 	{"ENFILE", ENFILE},
 	{"EFBIG", EFBIG},
@@ -253,6 +256,15 @@ static int parse_dir(struct parser *s, struct op *op, struct words *w)
 	return words_end(w) ? 0 : -EINVAL;
 }
 
+/* The error of that name as a negative errno; 0 when there is none. */
+static int error_of(const char *name)
+{
+	for (size_t i = 0; name && i < ARRAY_SIZE(error_name); i++)
+		if (!strcmp(error_name[i].name, name))
+			return -error_name[i].error;
+	return 0;
+}
+
 static int parse_error(struct parser *s, struct op *op, struct words *w)
 {
 	const char *name;
@@ -264,9 +276,7 @@ static int parse_error(struct parser *s, struct op *op, struct words *w)
 	name = op->which >= 0 ? next_word(w) : NULL;
 	if (!name || !words_end(w) || (!*op->path && op->which != CALL_SPACE))
 		return -EINVAL;
-	for (size_t i = 0; i < ARRAY_SIZE(error_name); i++)
-		if (!strcmp(error_name[i].name, name))
-			op->error = -error_name[i].error;
+	op->error = error_of(name);
 	return op->error ? 0 : -EINVAL;
 }
 
@@ -295,6 +305,41 @@ static int parse_space(struct parser *s, struct op *op, struct words *w)
 		if (!next_i64(w, number[i]) || *number[i] < 0)
 			return -EINVAL;
 	return words_end(w) ? 0 : -EINVAL;
+}
+
+static bool parse_counter_key(struct op *op, struct words *w)
+{
+	const char *type = next_word(w), *config = type ? next_word(w) : NULL;
+	const char *pid = config ? next_word(w) : NULL, *cpu = pid ? next_word(w) : NULL;
+
+	op->kind = OP_COUNTER;
+	return cpu && counter_parse_type(&op->key, type) && counter_parse_config(&op->key, config) &&
+		counter_parse_place(&op->key, pid, cpu);
+}
+
+static int parse_counter(struct parser *s, struct op *op, struct words *w)
+{
+	uint64_t *const number[] = {&op->count.value, &op->count.enabled_ns, &op->count.running_ns};
+
+	(void)s;
+	if (!parse_counter_key(op, w))
+		return -EINVAL;
+	for (size_t i = 0; i < ARRAY_SIZE(number); i++) {
+		const char *word = next_word(w);
+
+		if (!word || !parse_u64(word, number[i]))
+			return -EINVAL;
+	}
+	return words_end(w) ? 0 : -EINVAL;
+}
+
+static int parse_counter_error(struct parser *s, struct op *op, struct words *w)
+{
+	(void)s;
+	if (!parse_counter_key(op, w))
+		return -EINVAL;
+	op->error = error_of(next_word(w));
+	return op->error && words_end(w) ? 0 : -EINVAL;
 }
 
 static int parse_remove(struct parser *s, struct op *op, struct words *w)
@@ -341,6 +386,8 @@ static const struct {
 	{"error", parse_error},
 	{"cpu", parse_cpu},
 	{"space", parse_space},
+	{"counter", parse_counter},
+	{"counter_error", parse_counter_error},
 	{"remove", parse_remove},
 	{"variable", parse_variable},
 	{"clock", parse_clock},
@@ -430,7 +477,7 @@ static int check_removals(const struct script *s, unsigned *reterr_line)
 	for (size_t i = 0; i < s->nr_ops && !r; i++) {
 		const struct op *op = s->op + i;
 
-		if (op->kind == OP_CLOCK || op->kind == OP_VARIABLE)
+		if (op->kind == OP_CLOCK || op->kind == OP_VARIABLE || op->kind == OP_COUNTER)
 			continue;
 		if (op->kind == OP_REMOVE)
 			r = files_remove(&files, op->path) ? 0 : -EINVAL;

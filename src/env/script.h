@@ -3,9 +3,21 @@
 #ifndef ENV_SCRIPT_H
 #define ENV_SCRIPT_H
 
+#include "env/counters.h"
 #include "env/files.h"
 
-enum op_kind { OP_FILE, OP_LINK, OP_DIR, OP_ERROR, OP_CPU, OP_SPACE, OP_REMOVE, OP_CLOCK, OP_VARIABLE };
+enum op_kind {
+	OP_FILE,
+	OP_LINK,
+	OP_DIR,
+	OP_ERROR,
+	OP_CPU,
+	OP_SPACE,
+	OP_REMOVE,
+	OP_CLOCK,
+	OP_VARIABLE,
+	OP_COUNTER,
+};
 
 struct op {
 	enum op_kind kind;
@@ -17,6 +29,8 @@ struct op {
 	struct env_space space;
 	int which; /* call that fails, clock that is set */
 	int error; /* negative errno */
+	struct counter_key key;
+	struct env_count count;
 };
 
 struct frame {

@@ -4,6 +4,7 @@
 #include "env/env.h"
 
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -69,6 +70,27 @@ static int visit(void *arg, const char *name)
 	return 0;
 }
 
+/* Counters of two types, of each mode, of a task and of a CPU. */
+static void ask_counters(struct walk *w)
+{
+	for (unsigned i = 0; i < 24; i++) {
+		struct perf_event_attr attr = {.type = i & 1,
+			.config = i >> 1 & 1,
+			.exclude_kernel = i >> 2 & 1,
+			.exclude_user = i / 8 == 2};
+		struct env_count n = {0};
+		int handle = env_counter_open(w->env, &attr, i / 8 == 1 ? -1 : 42, i / 8 == 1 ? 0 : -1);
+
+		answer(w, "counter", MIN(handle, 0), NULL);
+		if (handle < 0)
+			continue;
+		answer(w, "count", env_counter_read(w->env, handle, &n), NULL);
+		buf_addf(w->log, "%llu %llu %llu\n", (unsigned long long)n.value,
+			(unsigned long long)n.enabled_ns, (unsigned long long)n.running_ns);
+		env_close(w->env, handle);
+	}
+}
+
 static void play(struct env *env, struct buf *log)
 {
 	struct walk w = {env, log, "", 0};
@@ -79,6 +101,7 @@ static void play(struct env *env, struct buf *log)
 			answer(&w, "clock", env_now(env, clock), NULL);
 		ask_space(&w, ".");
 		descend(&w, "");
+		ask_counters(&w);
 		r = env_sleep_until(env, env_now(env, ENV_MONOTONIC) + NSEC_PER_SEC);
 		answer(&w, "slept", r, NULL);
 	}
