@@ -73,6 +73,23 @@ static void add_roots(struct engine *e, int argc, char **argv)
 	engine_scan(e);
 }
 
+/* Words before the PIDs: "+METRIC,…" as of -m, "event:EVENT" as one of -e. */
+static void take_wishes(struct engine_options *o, int *argc, char ***argv)
+{
+	static const char *word[64], *event[64];
+
+	for (; *argc > 0 && o->nr_metrics < 64 && o->nr_events < 64; ++*argv, --*argc) {
+		if (***argv == '+')
+			word[o->nr_metrics++] = **argv;
+		else if (str_starts(**argv, "event:"))
+			event[o->nr_events++] = **argv + strlen("event:");
+		else
+			break;
+	}
+	o->metrics = word;
+	o->events = event;
+}
+
 /* Records the processes as this env shows them. INT64_MAX: to the end. */
 static int record(
 	struct env *env, const char *path, int64_t interval_ns, int64_t until_ns, int argc, char **argv)
@@ -92,6 +109,7 @@ static int record(
 	char err[512];
 	int r;
 
+	take_wishes(&o, &argc, &argv);
 	if (engine_new(env, &o, &e, err, sizeof(err)) < 0)
 		die(EXIT_TROUBLE, "%s", err);
 	r = store_create(path, true, &sink.store);
@@ -104,6 +122,7 @@ static int record(
 	write_meta(sink.store, env, interval_ns);
 	hardware_describe(env, write_fact, sink.store);
 	environment_describe(env, write_fact, sink.store);
+	store_formulas(sink.store, e);
 	add_roots(e, argc, argv);
 	r = engine_play(e, until_ns);
 	write_end(sink.store, e);
@@ -127,7 +146,7 @@ int debug_play(int argc, char **argv)
 	int r;
 
 	if (argc < 4)
-		usage(&cmd_debug, "play FILM RECORDING INTERVAL PID…");
+		usage(&cmd_debug, "play FILM RECORDING INTERVAL [+METRIC,…] [event:EVENT] PID…");
 	r = env_film(argv[0], &env, &line);
 	if (r < 0)
 		die(EXIT_USAGE, "%s:%u: %s", argv[0], line, strerror(-r));
@@ -142,7 +161,7 @@ int debug_capture(int argc, char **argv)
 	int r;
 
 	if (argc < 5)
-		usage(&cmd_debug, "capture FILM RECORDING INTERVAL DURATION PID…");
+		usage(&cmd_debug, "capture FILM RECORDING INTERVAL DURATION [+METRIC,…] [event:EVENT] PID…");
 	env = env_capture(env_live(NULL), argv[0]);
 	if (!env)
 		die(EXIT_TROUBLE, "cannot write %s", argv[0]);

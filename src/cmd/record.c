@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/style.h"
+#include "perf/event.h"
 #include "query/run.h"
 #include "report/summary.h"
 
@@ -41,6 +42,25 @@ _Static_assert((int)HELPER_CONNECTOR == (int)HELP_CONNECTOR && (int)HELPER_TASKS
 		(int)HELPER_CGROUP == (int)HELP_CGROUP,
 	"one mask");
 
+static int add_event(void *arg, const char *text, size_t len)
+{
+	struct recording *r = arg;
+	char **more = reallocarray(r->events, r->nr_events + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	r->events = more;
+	more[r->nr_events] = strndup(text, len);
+	return more[r->nr_events++] ? 0 : -ENOMEM;
+}
+
+static void split_events(struct recording *r)
+{
+	for (unsigned i = 0; i < r->opt->events.nr; i++)
+		if (perf_events_split(r->opt->events.item[i], add_event, r) < 0)
+			die(EXIT_OWN, "out of memory");
+}
+
 static void make_engine(struct recording *r)
 {
 	struct engine_options o = {
@@ -58,6 +78,9 @@ static void make_engine(struct recording *r)
 	struct rlimit files;
 	char err[512];
 
+	split_events(r);
+	o.events = (const char *const *)r->events;
+	o.nr_events = r->nr_events;
 	getrlimit(RLIMIT_NOFILE, &files);
 	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)MAX_FILES);
 	o.help = r->help;

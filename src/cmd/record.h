@@ -24,7 +24,9 @@ struct recording {
 	bool attach, wait_for_tree;
 	bool others_hidden; /* a target names processes that /proc does not show us */
 	unsigned help;	    /* which of the kernel's help may be used */
-	int pidfd[16];	    /* of the attached roots: their end is noticed at once */
+	char **events;	    /* of -e, one each */
+	size_t nr_events;
+	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
 	bool over; /* nothing is recorded any more */
 	bool told_to_end;

@@ -41,6 +41,14 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be given "
 			"several times. A plain name or one with + adds to what is recorded by default, one with - "
 			"removes. `tacho metrics` lists them all. What is not chosen is not even opened."},
+	{'e', "event", "EVENT,…", OPT_LIST, INTO(events),
+		.help = "count events of the processor or the kernel for the job",
+		.detail = "Events are counted for the job and all its descendants: generic names (cycles, LLC-loads), "
+			"raw codes (r01c0), those of a PMU of this machine (cpu/event=0xc7,umask=0x1/), tracepoints "
+			"(sched:sched_switch), and names of the processor's manual where the library libpfm4 is found. "
+			":u or :k counts in user or kernel mode alone; NAME=EVENT gives the metric its name, perf.NAME. "
+			"`tacho metrics --events` lists what there is. Counters slow down each fork of the job a little; "
+			"-m perf, flops, l2, l3 and membw choose whole groups of them."},
 	{0, "children", "yes|no", OPT_CHOICE, INTO(children), no_yes, .preset = "yes",
 		.help = "record the descendants too",
 		.detail = "With no, only the process itself is recorded, with all its threads."},

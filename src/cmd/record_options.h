@@ -25,6 +25,7 @@ struct record_options {
 	const char *message;
 	const char *helpers;		   /* for record_helpers() */
 	struct opt_list metrics;	   /* words as given: each a list with commas */
+	struct opt_list events;		   /* of counters, likewise */
 	struct opt_list tag;		   /* KEY=VALUE, checked by record_options_check() */
 	int children;			   /* 0 or 1 */
 	const char *max_cpus, *max_memory; /* as given; checked */
@@ -32,7 +33,7 @@ struct record_options {
 	bool force, quiet, verbose, summary, json;
 };
 
-enum { NR_RECORD_OPTS = 19 };
+enum { NR_RECORD_OPTS = 20 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
 /* What a row cannot say: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in err.

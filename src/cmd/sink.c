@@ -1,5 +1,11 @@
 #include "cmd/sink.h"
 
+#include "collect/collector.h"
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
 static struct store_writer *store_of(void *arg)
 {
 	struct store_sink *s = arg;
@@ -43,4 +49,29 @@ static void sink_flush(void *arg)
 struct sink sink_to_store(struct store_sink *s)
 {
 	return (struct sink){s, sink_instance, sink_gone, sink_event, sink_tick, sink_flush};
+}
+
+void store_formulas(struct store_writer *store, const struct engine *e)
+{
+	const struct plan_formula *f;
+
+	for (size_t i = 0; (f = engine_formula(e, i)); i++) {
+		struct pair memory[1];
+		struct pairs p;
+		struct buf value;
+		char key[96], text[8];
+
+		buf_init(&value, 8192);
+		buf_add(&value, unit_name(f->unit), strlen(unit_name(f->unit)) + 1);
+		buf_add(&value, f->per_second ? "1" : "0", 2);
+		buf_add(&value, f->panel ? f->panel : "", strlen(f->panel ? f->panel : "") + 1);
+		buf_add(&value, f->expression, strlen(f->expression) + 1);
+		buf_add(&value, f->help, strlen(f->help));
+		snprintf(key, sizeof(key), "derived.%s", f->name);
+		pairs_init(&p, memory, ARRAY_SIZE(memory), text, sizeof(text));
+		pairs_add(&p, key, value.data, value.len);
+		if (!value.err)
+			store_meta(store, &p);
+		buf_release(&value);
+	}
 }

@@ -14,4 +14,8 @@ struct store_sink {
 };
 
 struct sink sink_to_store(struct store_sink *s);
+
+struct engine;
+/* What can be made of rows that no version knows beforehand: metadata `derived.NAME`. */
+void store_formulas(struct store_writer *store, const struct engine *e);
 #endif
