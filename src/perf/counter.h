@@ -19,13 +19,21 @@ struct counter {
 	struct count count;
 };
 
-/* Falls back to user mode alone where the kernel allows no more (-EACCES, -EPERM), and says so. */
-int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu, bool inherit,
-	bool enable_on_exec, struct counter *ret, bool *ret_user_only);
+/* Whom a counter of a task goes on to. */
+enum counter_inherit {
+	INHERIT_NONE,
+	INHERIT_ALL,	 /* the threads and processes that the task makes from then on, and theirs */
+	INHERIT_THREADS, /* threads alone (Linux 5.13) */
+};
+
+/* Falls back to user mode alone where the kernel allows no more (-EACCES, -EPERM), and says so; what happens
+ * in the kernel alone is refused then rather than counted as 0. */
+int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu,
+	enum counter_inherit inherit, bool enable_on_exec, struct counter *ret, bool *ret_user_only);
 /* Brings `count` up to date; negative errno leaves it as it is. */
 int counter_read(struct env *env, struct counter *c);
 void counter_close(struct env *env, struct counter *c);
 
-/* For people: what a failure to open means here and what to do about it (static text). */
+/* For people: what a failure to open means here and what to do about it (static text; no remedy: NULL). */
 void counter_trouble(const struct perf_event *e, int error, const char **ret_reason, const char **ret_remedy);
 #endif
