@@ -58,4 +58,32 @@ static inline struct text text_cut(struct text *rest, char stop)
 	rest->len -= step;
 	return head;
 }
+
+static inline bool text_is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Without the blanks around it. */
+static inline struct text text_strip(struct text t)
+{
+	while (t.len && text_is_blank(*t.p))
+		t = text_from(t, 1);
+	while (t.len && text_is_blank(t.p[t.len - 1]))
+		t.len--;
+	return t;
+}
+
+/* Cuts the next word, which ends at a blank, off the front of *rest; empty when there is none. */
+static inline struct text text_word(struct text *rest)
+{
+	struct text word;
+
+	*rest = text_strip(*rest);
+	word = (struct text){rest->p, 0};
+	while (word.len < rest->len && !text_is_blank(rest->p[word.len]))
+		word.len++;
+	*rest = text_strip(text_from(*rest, word.len));
+	return word;
+}
 #endif

@@ -87,31 +87,54 @@ static void say_flags(struct facts *f)
 	fact_text(f, "cpu_flags", list);
 }
 
-static void say_identity(struct facts *f, const char *info)
+static void read_identity(const char *info, struct cpu_identified *ret)
 {
-	char vendor[64] = "", model[256] = "", microcode[64];
-	struct cpu_identity cpu = {vendor, -1, -1, -1};
-	const char *name;
 	int64_t implementer;
 
-	if (text_value(info, "vendor_id", ':', vendor, sizeof(vendor)))
-		fact_text(f, "cpu_vendor", vendor);
-	else if (text_number(info, "CPU implementer", ':', &implementer) && arm_vendor(implementer))
-		fact_text(f, "cpu_vendor", cpu.vendor = arm_vendor(implementer));
-	if (first_number(info, family_key, ARRAY_SIZE(family_key), &cpu.family))
-		fact_number(f, "cpu_family", cpu.family);
-	if (first_number(info, number_key, ARRAY_SIZE(number_key), &cpu.model))
-		fact_number(f, "cpu_model_number", cpu.model);
-	if (first_number(info, stepping_key, ARRAY_SIZE(stepping_key), &cpu.stepping))
-		fact_number(f, "cpu_stepping", cpu.stepping);
+	*ret = (struct cpu_identified){.cpu = {ret->vendor, -1, -1, -1}};
+	if (!text_value(info, "vendor_id", ':', ret->vendor, sizeof(ret->vendor)) &&
+		text_number(info, "CPU implementer", ':', &implementer) && arm_vendor(implementer))
+		ret->cpu.vendor = arm_vendor(implementer);
+	first_number(info, family_key, ARRAY_SIZE(family_key), &ret->cpu.family);
+	first_number(info, number_key, ARRAY_SIZE(number_key), &ret->cpu.model);
+	first_number(info, stepping_key, ARRAY_SIZE(stepping_key), &ret->cpu.stepping);
+	ret->name = microarch_name(&ret->cpu);
+}
+
+int cpu_identify(struct env *env, struct cpu_identified *ret)
+{
+	char info[8192];
+	ssize_t n = env_peek(env, "proc/cpuinfo", info, sizeof(info));
+
+	if (n < 0)
+		return (int)n;
+	read_identity(info, ret);
+	return 0;
+}
+
+static void say_known(struct facts *f, const char *name, int64_t number)
+{
+	if (number >= 0)
+		fact_number(f, name, number);
+}
+
+static void say_identity(struct facts *f, const char *info)
+{
+	char model[256] = "", microcode[64];
+	struct cpu_identified is;
+
+	read_identity(info, &is);
+	fact_text(f, "cpu_vendor", is.cpu.vendor);
+	say_known(f, "cpu_family", is.cpu.family);
+	say_known(f, "cpu_model_number", is.cpu.model);
+	say_known(f, "cpu_stepping", is.cpu.stepping);
 	if (text_value(info, "microcode", ':', microcode, sizeof(microcode)))
 		fact_text(f, "cpu_microcode", microcode);
-	name = microarch_name(&cpu);
-	if (name)
-		fact_text(f, "microarchitecture", name);
+	if (is.name)
+		fact_text(f, "microarchitecture", is.name);
 	/* 64-bit ARM tells numbers only. */
-	if (!first_value(info, model_key, ARRAY_SIZE(model_key), model, sizeof(model)) && name)
-		snprintf(model, sizeof(model), "%s %s", cpu.vendor, name);
+	if (!first_value(info, model_key, ARRAY_SIZE(model_key), model, sizeof(model)) && is.name)
+		snprintf(model, sizeof(model), "%s %s", is.cpu.vendor, is.name);
 	fact_text(f, "cpu_model", model);
 }
 

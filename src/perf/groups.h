@@ -41,7 +41,7 @@ struct event_group {
 };
 
 struct event_file {
-	char source[256]; /* "skylake-x (built in)", or the path of the file */
+	char source[600]; /* "skylake-x (built in)", or the path of the file */
 	char serves[400]; /* names of micro-architectures, parted by blanks */
 	struct event_group *group;
 	unsigned nr_groups;
