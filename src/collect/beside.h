@@ -11,9 +11,10 @@
 
 struct beside {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what the round publishes: held for a copy, never for work */
-	pthread_cond_t wake;
-	bool threaded, asked, busy, stop;
+	pthread_mutex_t lock; /* of all below and of what the round publishes: held for a copy, never for work
+			       */
+	pthread_cond_t change;
+	bool threaded, asked, busy, stop, ended;
 	uint64_t rounds; /* done so far */
 	void (*work)(void *arg);
 	void *arg;
@@ -21,13 +22,13 @@ struct beside {
 
 /* All signals are blocked in the thread: they belong to the loop. */
 int beside_start(struct beside *b, struct env *env, void (*work)(void *arg), void *arg);
-/* Please do it again, unless you are still at it. */
-void beside_ask(struct beside *b);
+/* Please do it again. False when it is still at it, or just ending: the tick goes without and asks again. */
+bool beside_ask(struct beside *b);
 /* Around the copy of what is published. From the tick: false when the other side holds it; go without. */
 bool beside_try_lock(struct beside *b);
 void beside_lock(struct beside *b);
 void beside_unlock(struct beside *b);
-/* Ends the thread; one that is stuck in a driver is given up after a second (false): what it uses must then
- * stay as it is. */
+/* Ends the thread; one that is stuck in a driver is given up after a second (false): what it uses, b
+ * included, must then stay as it is. */
 bool beside_stop(struct beside *b);
 #endif

@@ -102,6 +102,9 @@ struct gpu_reading {
 	unsigned nr_processes;
 	struct gpu_process process[GPU_PROCESSES_MAX];
 	struct gpu_why why[NR_GPU_ROWS], process_why[NR_GPU_PROCESS_ROWS];
+	/* Set by who asked: rows of TIER_MEDIUM that are not valid are not known. In other rounds they were
+	 * not looked at, and keep what they had. */
+	bool medium;
 };
 
 /* What the round is asked for. */

@@ -7,7 +7,8 @@ extern const struct collector collector_process, collector_tree, collector_group
 	collector_cpu, collector_kernel, collector_memory, collector_paging, collector_load,
 	collector_pressure, collector_cgroup, collector_net, collector_tcp, collector_ib, collector_disk,
 	collector_filesystem, collector_nfs, collector_lustre, collector_self, collector_cost;
-extern const struct collector collector_frequency, collector_energy, collector_sensor, collector_throttle;
+extern const struct collector collector_frequency, collector_energy, collector_sensor, collector_throttle,
+	collector_gpu, collector_gpu_process, collector_membw;
 
 const struct collector *const collectors[] = {
 	&collector_process,
@@ -32,6 +33,8 @@ const struct collector *const collectors[] = {
 	&collector_energy,
 	&collector_sensor,
 	&collector_throttle,
+	&collector_gpu,
+	&collector_gpu_process,
 	&collector_self,
 	&collector_cost,
 	NULL,

@@ -1,0 +1,153 @@
+/* One thread, one flag: asked. The tick sets it where it can have the lock at once, the thread clears it,
+ * works without the lock, and waits again. Asking while it works is refused rather than remembered: what
+ * would be read then is what the next tick asks for anyway.
+ *
+ * A pool or a queue was not wanted: each driver blocks in its own way, and one that hangs must not take
+ * another one's thread. A process of its own would even survive a driver that never returns, but costs
+ * megabytes, a protocol, and a child that the job's account would have to leave out. */
+#include "collect/beside.h"
+
+#include <signal.h>
+#include <time.h>
+
+#define STOP_NS NSEC_PER_SEC
+
+static void *run(void *arg)
+{
+	struct beside *b = arg;
+
+	pthread_mutex_lock(&b->lock);
+	for (;;) {
+		while (!b->asked && !b->stop)
+			pthread_cond_wait(&b->change, &b->lock);
+		if (b->stop)
+			break;
+		b->asked = false;
+		b->busy = true;
+		pthread_mutex_unlock(&b->lock);
+		b->work(b->arg);
+		pthread_mutex_lock(&b->lock);
+		b->busy = false;
+		b->rounds++;
+	}
+	b->ended = true;
+	pthread_cond_signal(&b->change);
+	pthread_mutex_unlock(&b->lock);
+	return NULL;
+}
+
+/* The waiting of beside_stop() must not be moved by a step of the wall clock. */
+static int init_locks(struct beside *b)
+{
+	pthread_condattr_t attr;
+	int r = pthread_condattr_init(&attr);
+
+	if (r)
+		return -r;
+	r = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	if (!r)
+		r = pthread_cond_init(&b->change, &attr);
+	pthread_condattr_destroy(&attr);
+	if (r)
+		return -r;
+	r = pthread_mutex_init(&b->lock, NULL);
+	if (r)
+		pthread_cond_destroy(&b->change);
+	return -r;
+}
+
+static void release_locks(struct beside *b)
+{
+	pthread_mutex_destroy(&b->lock);
+	pthread_cond_destroy(&b->change);
+}
+
+int beside_start(struct beside *b, struct env *env, void (*work)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	int r;
+
+	*b = (struct beside){.work = work, .arg = arg};
+	r = init_locks(b);
+	if (r < 0)
+		return r;
+	b->threaded = env->live;
+	if (!b->threaded)
+		return 0;
+	/* The thread, and whatever threads the vendor's library starts from it, inherit the mask. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&b->thread, NULL, run, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r < 0)
+		release_locks(b);
+	return r;
+}
+
+bool beside_ask(struct beside *b)
+{
+	bool idle;
+
+	if (!b->threaded) {
+		b->work(b->arg);
+		b->rounds++;
+		return true;
+	}
+	if (!beside_try_lock(b))
+		return false;
+	idle = !b->asked && !b->busy;
+	if (idle) {
+		b->asked = true;
+		pthread_cond_signal(&b->change);
+	}
+	beside_unlock(b);
+	return idle;
+}
+
+bool beside_try_lock(struct beside *b)
+{
+	return pthread_mutex_trylock(&b->lock) == 0;
+}
+
+void beside_lock(struct beside *b)
+{
+	pthread_mutex_lock(&b->lock);
+}
+
+void beside_unlock(struct beside *b)
+{
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* With the lock held. */
+static bool wait_for_end(struct beside *b)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += STOP_NS / NSEC_PER_SEC;
+	while (!b->ended)
+		if (pthread_cond_timedwait(&b->change, &b->lock, &until) == ETIMEDOUT)
+			break;
+	return b->ended;
+}
+
+bool beside_stop(struct beside *b)
+{
+	bool ended;
+
+	if (b->threaded) {
+		pthread_mutex_lock(&b->lock);
+		b->stop = true;
+		pthread_cond_signal(&b->change);
+		ended = wait_for_end(b);
+		pthread_mutex_unlock(&b->lock);
+		if (!ended) {
+			pthread_detach(b->thread);
+			return false;
+		}
+		pthread_join(b->thread, NULL);
+	}
+	release_locks(b);
+	return true;
+}

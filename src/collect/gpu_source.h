@@ -1,0 +1,71 @@
+/* The makers' readings, shared by the collectors `gpu` and `gpu_process`: whoever of them is opened first
+ * makes the source and turns it, the other takes a share. Either works alone.
+ *
+ * A maker has one thread and three readings: one that is being made, one that is published and one that the
+ * tick looks at. They change places, so that nobody copies and the tick never waits. */
+#ifndef COLLECT_GPU_SOURCE_H
+#define COLLECT_GPU_SOURCE_H
+
+#include "collect/beside.h"
+#include "collect/gpu.h"
+#include "node/gpus.h"
+
+enum { GPU_MAKERS_MAX = 4 };
+
+/* One maker that is here. */
+struct gpu_part {
+	const struct gpu_maker *maker;
+	struct env *env;
+	struct beside beside;
+	/* Of the thread. */
+	void *state;
+	bool opened;
+	struct gpu_request current;
+	struct gpu_reading *making;
+	/* Under the lock. */
+	struct gpu_request request; /* for the next round */
+	struct gpu_reading *published;
+	bool has_news;
+	int error; /* its open() failed, and why; it is not asked any more */
+	struct trouble trouble;
+	/* Of the tick. */
+	struct gpu_reading *latest;
+	bool has_reading; /* `latest` is one */
+	bool fresh;	  /* it came in this turn */
+	bool stale;	  /* it is too old to pass for the present */
+	int failed;	  /* as error, with its trouble */
+	int64_t asked_ns, answered_ns;
+};
+
+struct gpu_source {
+	unsigned users;
+	void *owner; /* who turns it */
+	uint64_t rows, process_rows;
+	int64_t turned_ns, now_ns;
+	struct gpu_claims *claims;
+	unsigned nr;
+	struct gpu_part *part[GPU_MAKERS_MAX];
+};
+
+/* The state of both collectors begins so. */
+struct gpu_user {
+	struct gpu_source *source;
+};
+
+/* For both: is any maker here? */
+int gpu_probe(struct env *env, struct trouble *reterr_why);
+/* Makes a source, or takes a share of the sibling's. `rows` are the collector's chosen ones. */
+int gpu_source_join(struct gpu_user *user, struct collect_context *ctx, const char *sibling);
+void gpu_source_leave(struct gpu_user *user);
+/* A bit for every chosen row. */
+uint64_t gpu_chosen(const struct collect_context *ctx, size_t nr_rows);
+/* Asks every maker for a round and takes what the last one found. Does nothing when another one turns it. */
+void gpu_source_turn(struct gpu_user *user, struct collect_context *ctx);
+/* Says of all rows: the maker could not be opened; it has not answered for so long. */
+void gpu_tell_failed(struct collect_context *ctx, const struct collector *c, const struct gpu_part *part);
+void gpu_tell_silent(struct collect_context *ctx, const struct collector *c, const struct gpu_source *s,
+	const struct gpu_part *part);
+/* Whose is it? *ret_by as gpu_claims_ask() has it, NULL when nobody says anything. */
+enum gpu_claim gpu_source_claim(struct gpu_source *s, struct collect_context *ctx,
+	const struct gpu_part *part, const struct gpu_device *device, const char **ret_by);
+#endif
