@@ -35,6 +35,7 @@ const struct collector *const collectors[] = {
 	&collector_throttle,
 	&collector_gpu,
 	&collector_gpu_process,
+	&collector_membw,
 	&collector_self,
 	&collector_cost,
 	NULL,

@@ -228,12 +228,14 @@ static int line_event(struct parser *p, struct text rest)
 static int take_bytes(struct parser *p, struct text t)
 {
 	char number[24];
+	uint64_t bytes;
 	int r = take(p, number, sizeof(number), t, "how many bytes a count moves");
 
 	if (r < 0)
 		return r;
-	if (!parse_decimal(number, &p->event->bytes) || !(p->event->bytes > 0) || p->event->bytes > BYTES_MAX)
+	if (!parse_u64(number, &bytes) || !bytes || bytes > BYTES_MAX)
 		return refuse(p, "%s is no number of bytes", number);
+	p->event->bytes = (double)bytes;
 	return 0;
 }
 
