@@ -56,10 +56,12 @@ static const struct metric gpu_metric[NR_GPU_ROWS] = {
 /* clang-format on */
 
 extern const struct collector collector_gpu;
-extern const struct gpu_maker gpu_maker_nvidia;
+extern const struct gpu_maker gpu_maker_nvidia, gpu_maker_amd, gpu_maker_intel;
 
 const struct gpu_maker *const gpu_makers[] = {
 	&gpu_maker_nvidia,
+	&gpu_maker_amd,
+	&gpu_maker_intel,
 	NULL,
 };
 

@@ -28,4 +28,6 @@ void hardware_describe(struct env *env, describe_fn *fn, void *arg);
 /* The variables of the batch system and of MPI that name the job, as "env.NAME"; from a fixed list of names,
  * none of which may hold a secret. */
 void environment_describe(struct env *env, describe_fn *fn, void *arg);
+/* The name of a GPU of large machines by its PCI numbers, "1002:740f"; NULL: not one of those. */
+const char *hardware_gpu_model(const char *id);
 #endif

@@ -277,19 +277,26 @@ static bool is_gpu(struct facts *f, const char *slot, char id[static 10])
 	return (kind == 0x03 || kind == 0x12) && vendor_of(id);
 }
 
+const char *hardware_gpu_model(const char *id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(gpu_model); i++)
+		if (!strcmp(id, gpu_model[i].id))
+			return gpu_model[i].name;
+	return NULL;
+}
+
 static void gpu_name(struct facts *f, const char *slot, const char *id, char *out, size_t size)
 {
+	const char *model = hardware_gpu_model(id);
 	char text[1024];
 
 	if (fact_read(f, text, sizeof(text), "proc/driver/nvidia/gpus/%s/information", slot) > 0 &&
 		text_value(text, "Model", ':', out, size) && *out)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(gpu_model); i++)
-		if (!strcmp(id, gpu_model[i].id)) {
-			snprintf(out, size, "%s", gpu_model[i].name);
-			return;
-		}
-	snprintf(out, size, "%s %s", vendor_of(id)->name, id);
+	if (model)
+		snprintf(out, size, "%s", model);
+	else
+		snprintf(out, size, "%s %s", vendor_of(id)->name, id);
 }
 
 static void count_gpu(struct facts *f, struct gpus *g, const char *slot, const char *id)
