@@ -44,7 +44,7 @@ struct capture {
 	struct env *inner;
 	struct files files;   /* the world */
 	struct files written; /* what the film shows so far: which removals it needs */
-	struct counters counters;
+	struct env_counters counters;
 	struct buf removals, variables, out;
 	uint32_t frame;			  /* from 1 */
 	int64_t frame_ns;		  /* since the start */
@@ -641,7 +641,7 @@ static int capture_counter_open(struct env *env, const struct perf_event_attr *a
 {
 	struct capture *c = capture_of(env);
 	struct counter_key key = counter_key_of(attr, pid, cpu);
-	ssize_t at = counters_find(&c->counters, &key);
+	ssize_t at = env_counters_find(&c->counters, &key);
 	int inner;
 
 	if (at >= 0 && c->counters.line[at].error && c->counters.line[at].frame == c->frame)
@@ -650,7 +650,7 @@ static int capture_counter_open(struct env *env, const struct perf_event_attr *a
 	if (inner == -ENOENT && at < 0)
 		return inner; /* as a film says by itself */
 	if (at < 0) {
-		at = counters_make(&c->counters, &key);
+		at = env_counters_make(&c->counters, &key);
 		if (at >= 0)
 			c->counters.line[at].dirty = true;
 	}
@@ -705,7 +705,7 @@ static void capture_free(struct env *env)
 		if (is_open(&c->handle[i]))
 			env_close(c->inner, c->handle[i].inner);
 	free(c->handle);
-	counters_release(&c->counters);
+	env_counters_release(&c->counters);
 	free(c->path);
 	files_release(&c->files);
 	files_release(&c->written);

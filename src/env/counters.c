@@ -11,10 +11,10 @@
 static const char *const mode_name[NR_COUNTER_MODES] = {
 	[MODE_ANY] = "", [MODE_USER] = "u", [MODE_KERNEL] = "k", [MODE_BOTH] = "uk"};
 
-void counters_release(struct counters *c)
+void env_counters_release(struct env_counters *c)
 {
 	free(c->line);
-	*c = (struct counters){0};
+	*c = (struct env_counters){0};
 }
 
 struct counter_key counter_key_of(const struct perf_event_attr *attr, pid_t pid, int cpu)
@@ -37,7 +37,7 @@ static bool keys_equal(const struct counter_key *a, const struct counter_key *b)
 		!memcmp(a->config, b->config, sizeof(a->config)) && a->pid == b->pid && a->cpu == b->cpu;
 }
 
-ssize_t counters_find(const struct counters *c, const struct counter_key *key)
+ssize_t env_counters_find(const struct env_counters *c, const struct counter_key *key)
 {
 	for (size_t i = 0; i < c->nr; i++)
 		if (keys_equal(&c->line[i].key, key))
@@ -45,9 +45,9 @@ ssize_t counters_find(const struct counters *c, const struct counter_key *key)
 	return -ENOENT;
 }
 
-ssize_t counters_make(struct counters *c, const struct counter_key *key)
+ssize_t env_counters_make(struct env_counters *c, const struct counter_key *key)
 {
-	ssize_t at = counters_find(c, key);
+	ssize_t at = env_counters_find(c, key);
 	void *more;
 
 	if (at >= 0)
@@ -75,7 +75,7 @@ static int exactness(const struct counter_key *line, const struct counter_key *a
 		(line->any_pid ? 0 : 2) + (line->any_cpu ? 0 : 1);
 }
 
-ssize_t counters_match(const struct counters *c, const struct counter_key *asked)
+ssize_t env_counters_match(const struct env_counters *c, const struct counter_key *asked)
 {
 	ssize_t best = -ENOENT;
 	int most = -1;

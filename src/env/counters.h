@@ -29,19 +29,19 @@ struct counter_line {
 	bool dirty;
 };
 
-struct counters {
+struct env_counters {
 	struct counter_line *line;
 	size_t nr, cap;
 };
 
-void counters_release(struct counters *c);
+void env_counters_release(struct env_counters *c);
 struct counter_key counter_key_of(const struct perf_event_attr *attr, pid_t pid, int cpu);
 /* The line of exactly that key, made where there is none; its index or -ENOMEM. */
-ssize_t counters_make(struct counters *c, const struct counter_key *key);
+ssize_t env_counters_make(struct env_counters *c, const struct counter_key *key);
 /* The index of the line of exactly that key, or -ENOENT. */
-ssize_t counters_find(const struct counters *c, const struct counter_key *key);
+ssize_t env_counters_find(const struct env_counters *c, const struct counter_key *key);
 /* The index of the line that answers, or -ENOENT. The key is that of an attr: nothing in it is left open. */
-ssize_t counters_match(const struct counters *c, const struct counter_key *asked);
+ssize_t env_counters_match(const struct env_counters *c, const struct counter_key *asked);
 
 /* As lines of a film have it: "0:u", "0xc7:0x1", "*". */
 bool counter_parse_type(struct counter_key *key, const char *word);

@@ -31,7 +31,7 @@ struct film {
 	struct {
 		int64_t value, set;
 	} clock[NR_ENV_CLOCKS];
-	struct counters counters;
+	struct env_counters counters;
 	struct film_handle *handle;
 	size_t nr_handles;
 };
@@ -43,7 +43,7 @@ static struct film *film_of(struct env *env)
 
 static int apply_counter(struct film *f, const struct op *op)
 {
-	ssize_t at = counters_make(&f->counters, &op->key);
+	ssize_t at = env_counters_make(&f->counters, &op->key);
 
 	if (at < 0)
 		return (int)at;
@@ -304,7 +304,7 @@ static int film_counter_open(struct env *env, const struct perf_event_attr *attr
 {
 	struct film *f = film_of(env);
 	struct counter_key key = counter_key_of(attr, pid, cpu);
-	ssize_t at = counters_match(&f->counters, &key);
+	ssize_t at = env_counters_match(&f->counters, &key);
 
 	if (at >= 0 && f->counters.line[at].error)
 		return f->counters.line[at].error;
@@ -345,7 +345,7 @@ static void film_free(struct env *env)
 	struct film *f = film_of(env);
 
 	free(f->handle);
-	counters_release(&f->counters);
+	env_counters_release(&f->counters);
 	files_release(&f->files);
 	script_release(&f->script);
 	free(f);
