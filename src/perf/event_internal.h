@@ -27,6 +27,11 @@ int event_refuse(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
 /* 0, or -ENOSPC when there is no room for more. */
 int event_add(struct event_ask *a, const struct perf_event *e);
 
+/* Opens a counter of our own process, or of the CPU where it counts packages, and closes it. */
+int event_try(struct env *env, const struct perf_event *e, int cpu);
+/* The same, in user mode alone where the kernel allows no more. */
+int event_try_modes(struct env *env, const struct perf_event *e, int cpu);
+
 /* ---- names that the kernel has for every machine: event_names.c ---- */
 
 struct named_event {

@@ -1,0 +1,176 @@
+/* What this machine offers, each tried with the counter that a recording would open. Tracepoints and the
+ * names of libpfm4 come in thousands: there the first of a kind is tried for all. */
+#include "perf/event_internal.h"
+
+#include "read/value.h"
+
+struct lister {
+	struct env *env;
+	int (*fn)(void *arg, const struct perf_offer *offer);
+	void *arg;
+	const struct pmu *pmu; /* whose events are listed */
+	char kind[48];
+};
+
+static int try_text(struct env *env, const char *text, int cpu)
+{
+	struct perf_event e;
+	int r = perf_event_parse(env, text, strlen(text), &e, NULL, 0);
+
+	return r < 0 ? r : event_try_modes(env, &e, cpu);
+}
+
+static int list_named(struct lister *l)
+{
+	static const char *const kind[] = {[PERF_TYPE_HARDWARE] = "hardware",
+		[PERF_TYPE_SOFTWARE] = "software",
+		[PERF_TYPE_HW_CACHE] = "cache"};
+	struct named_event n;
+	char memory[48];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && named_event_at(i, &n, memory); i++)
+		r = l->fn(l->arg,
+			&(struct perf_offer){.name = n.name,
+				.kind = kind[n.type],
+				.about = n.about,
+				.error = try_text(l->env, n.name, -1)});
+	return r;
+}
+
+static int offer_event(void *arg, const char *name)
+{
+	struct lister *l = arg;
+	struct named_event n;
+	char path[200], about[160] = "", text[112], memory[48];
+
+	if (l->pmu->core && named_event_find(text_of(name), &n, memory))
+		return 0; /* listed as what it is */
+	snprintf(path, sizeof(path), PMU_DIR "/%.47s/events/%.47s", l->pmu->name, name);
+	value_get_text(l->env, path, about, sizeof(about));
+	snprintf(text, sizeof(text), "%s/%.47s/", l->kind, name);
+	return l->fn(l->arg,
+		&(struct perf_offer){.name = text,
+			.kind = l->kind,
+			.about = about,
+			.of_package = l->pmu->of_package,
+			.error = try_text(l->env, text, pmu_cpu(l->env, l->pmu))});
+}
+
+struct term_list {
+	char text[160];
+	size_t len;
+};
+
+static int add_term(void *arg, const char *name)
+{
+	struct term_list *t = arg;
+	int n = snprintf(t->text + t->len, sizeof(t->text) - t->len, "%s%s=…", t->len ? "," : "", name);
+
+	if (n < 0 || t->len + (size_t)n >= sizeof(t->text)) {
+		t->text[t->len] = 0;
+		return 1;
+	}
+	t->len += (size_t)n;
+	return 0;
+}
+
+/* Any code of the manual can be written in its terms, whether or not the kernel has names for some. */
+static int offer_terms(struct lister *l)
+{
+	struct perf_event e = {.type = l->pmu->type, .of_package = l->pmu->of_package};
+	struct term_list terms = {0};
+	char text[220];
+	int r;
+
+	pmu_list(l->env, l->pmu, "format", add_term, &terms);
+	if (!terms.len)
+		return 0;
+	snprintf(text, sizeof(text), "%s/%s/", l->kind, terms.text);
+	/* Without terms it need not be an event. */
+	r = event_try_modes(l->env, &e, pmu_cpu(l->env, l->pmu));
+	return l->fn(l->arg,
+		&(struct perf_offer){.name = text,
+			.kind = l->kind,
+			.about = "any event of the manual, by its terms",
+			.of_package = l->pmu->of_package,
+			.error = r == -EINVAL || r == -ENOENT ? 0 : r});
+}
+
+static int list_pmus(struct lister *l)
+{
+	struct pmu pmu[PMUS_MAX];
+	size_t nr = pmus_all(l->env, pmu, ARRAY_SIZE(pmu));
+	int r = 0;
+
+	for (size_t i = 0; i < nr && r == 0; i++) {
+		/* Boxes of one kind have the same events: the first stands for all. */
+		if (i && !pmu[i].core && pmus_alike(&pmu[i - 1], &pmu[i]))
+			continue;
+		l->pmu = &pmu[i];
+		snprintf(l->kind, sizeof(l->kind), "%.*s",
+			(int)(pmu[i].core ? strlen(pmu[i].name) : pmu_stem(pmu[i].name)), pmu[i].name);
+		r = pmu_list(l->env, l->pmu, "events", offer_event, l);
+		r = r == -ENOENT ? 0 : r;
+		if (r == 0 && (l->pmu->core || l->pmu->of_package))
+			r = offer_terms(l);
+	}
+	return r;
+}
+
+struct tracer {
+	struct lister *lister;
+	const char *folder, *system;
+	int error; /* of trying the first; 1: not yet tried */
+};
+
+static int offer_tracepoint(void *arg, const char *name)
+{
+	struct tracer *t = arg;
+	char text[160], path[300];
+
+	snprintf(path, sizeof(path), "%s/%.60s/%.90s/id", t->folder, t->system, name);
+	snprintf(text, sizeof(text), "%.60s:%.90s", t->system, name);
+	if (env_try(t->lister->env, path) < 0)
+		return 0; /* a file between the folders */
+	if (t->error > 0)
+		t->error = try_text(t->lister->env, text, -1);
+	return t->lister->fn(t->lister->arg,
+		&(struct perf_offer){.name = text, .kind = "tracepoint", .about = "", .error = t->error});
+}
+
+static int list_system(void *arg, const char *name)
+{
+	struct tracer *t = arg;
+	char path[200];
+	int r;
+
+	t->system = name;
+	snprintf(path, sizeof(path), "%s/%.60s", t->folder, name);
+	r = env_list(t->lister->env, path, offer_tracepoint, t);
+	return MAX(r, 0);
+}
+
+static int list_tracepoints(struct lister *l)
+{
+	struct tracer t = {.lister = l, .error = 1};
+	int r;
+
+	t.folder = tracepoint_folder(l->env, &r);
+	r = t.folder ? env_list(l->env, t.folder, list_system, &t) : 0;
+	return MAX(r, 0);
+}
+
+int perf_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *offer), void *arg)
+{
+	struct lister l = {.env = env, .fn = fn, .arg = arg};
+	int r = list_named(&l);
+
+	if (r == 0)
+		r = list_pmus(&l);
+	if (r == 0)
+		r = list_tracepoints(&l);
+	if (r == 0)
+		r = pfm_offers(env, fn, arg);
+	return r;
+}
