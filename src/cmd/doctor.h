@@ -45,6 +45,19 @@ struct doctor {
 
 /* The kernel's help, permissions, and whether a recording can be made in this folder. */
 void doctor_check(struct doctor *d, struct env *env);
+/* Hardware counters: what may be counted, by what, and what events are known. */
+enum counter_finding {
+	COUNTERS_TASKS,
+	COUNTERS_KERNEL,
+	COUNTERS_HARDWARE,
+	COUNTERS_PACKAGES,
+	COUNTERS_EVENTS,
+	COUNTERS_NAMES,
+	NR_COUNTER_FINDINGS
+};
+void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDINGS]);
+/* What the look found of a maker's GPUs goes before what its files promise. */
+void doctor_gpu(const struct here *h, struct permit *p);
 /* The clock and how timers wake us, as the recorder sleeps. Some 0.3 s. */
 void doctor_clock(struct env *env, struct clock_facts *ret);
 /* Measures at d->cost[].hz; calls `progress` now and then with the seconds that are left. Some 3.5 s. */

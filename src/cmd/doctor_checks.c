@@ -24,10 +24,10 @@ static struct permit *add(struct doctor *d, const char *source, const char *metr
 
 static void say(struct permit *p, enum availability state, const char *text, const char *remedy)
 {
-	p->state = state;
-	snprintf(state == AVAILABLE ? p->detail : p->reason,
-		state == AVAILABLE ? sizeof(p->detail) : sizeof(p->reason), "%s", text);
-	snprintf(p->remedy, sizeof(p->remedy), "%s", remedy ? remedy : "");
+	if (state == AVAILABLE)
+		permit_grant(p, text);
+	else
+		permit_refuse(p, state, text, remedy);
 }
 
 static bool is_refused(int error)
@@ -111,12 +111,19 @@ static void check_folder(struct doctor *d)
 
 void doctor_check(struct doctor *d, struct env *env)
 {
-	struct permit permit[NR_PERMITS];
+	struct permit permit[NR_PERMITS], counters[NR_COUNTER_FINDINGS];
 
 	check_netlink(d);
 	check_group(d);
 	permits_read(env, permit);
-	for (unsigned i = 0; i < NR_PERMITS; i++)
+	doctor_counters(env, counters);
+	for (unsigned i = 0; i < PERMIT_NVIDIA; i++)
 		*add(d, permit[i].source, permit[i].metric) = permit[i];
+	for (unsigned i = 0; i < NR_COUNTER_FINDINGS; i++)
+		*add(d, counters[i].source, counters[i].metric) = counters[i];
+	for (unsigned i = PERMIT_NVIDIA; i < NR_PERMITS; i++) {
+		doctor_gpu(d->here, &permit[i]);
+		*add(d, permit[i].source, permit[i].metric) = permit[i];
+	}
 	check_folder(d);
 }

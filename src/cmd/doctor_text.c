@@ -98,6 +98,9 @@ static void count_metrics(const struct here_source *s, struct buf *out)
 		[DOMAIN_ENERGY] = {"meter", "meters"},
 		[DOMAIN_SENSOR] = {"sensor", "sensors"},
 		[DOMAIN_CGROUP] = {"control group", "control groups"},
+		[DOMAIN_GPU] = {"GPU", "GPUs"},
+		[DOMAIN_GPU_PROCESS] = {"process", "processes"},
+		[DOMAIN_SOCKET] = {"socket", "sockets"},
 	};
 	unsigned ok = here_nr_ok(s), all = (unsigned)s->collector->nr_metrics;
 	const char *const *word = many[s->collector->domain];
@@ -370,10 +373,9 @@ static void add_remedy(struct remedies *r, const char *command, const char *what
 		buf_addf(&r->remedy[i].adds, "%s%s", r->remedy[i].adds.len ? ", " : "", what);
 }
 
-/* Of findings: those that this version has a use for, or those that it has not. */
-static void collect_remedies(const struct doctor *d, bool unused, struct remedies *r)
+static void collect_remedies(const struct doctor *d, struct remedies *r)
 {
-	for (size_t i = 0; i < d->here->nr && !unused; i++)
+	for (size_t i = 0; i < d->here->nr; i++)
 		for (size_t m = 0; m < d->here->source[i].collector->nr_metrics; m++)
 			add_remedy(
 				r, d->here->source[i].metric[m].remedy, d->here->source[i].collector->name);
@@ -382,7 +384,7 @@ static void collect_remedies(const struct doctor *d, bool unused, struct remedie
 		char what[80];
 
 		snprintf(what, sizeof(what), "%s %s", f->source, f->metric);
-		if (f->state != AVAILABLE && f->unused == unused)
+		if (f->state != AVAILABLE)
 			add_remedy(r, f->remedy, what);
 	}
 }
@@ -405,7 +407,7 @@ static void add_verdict(struct page *p)
 
 	if (!r)
 		return;
-	collect_remedies(p->d, false, r);
+	collect_remedies(p->d, r);
 	if (!p->d->here->works)
 		snprintf(text, sizeof(text), "This machine cannot be measured: %s.", p->d->here->trouble);
 	else if (!r->nr)
@@ -417,10 +419,6 @@ static void add_verdict(struct page *p)
 			"This machine can be measured. %zu things would add more:", r->nr);
 	buf_addch(p->out, '\n');
 	add_body(p, text, 0);
-	add_remedies(p, r);
-	collect_remedies(p->d, true, r);
-	if (r->nr)
-		add_body(p, "For versions to come, since nothing here uses it yet:", 0);
 	add_remedies(p, r);
 	free(r);
 }

@@ -6,6 +6,7 @@
  * that opens need not give a value. */
 #include "cmd/here.h"
 
+#include "collect/gpu.h"
 #include "engine/engine.h"
 #include "node/limits.h"
 #include "target/kernel.h"
@@ -22,8 +23,27 @@
 /* Node collectors are read every 20 ms at most; three ticks show also what needs a reading before. */
 #define INTERVAL_NS (22 * NSEC_PER_MSEC)
 #define TICKS 3
+#define PATIENCE_NS (3 * NSEC_PER_SEC) /* with drivers that answer late */
 
 /* ---- the sink ---- */
+
+static void copy_pair(const struct pairs *pairs, const char *key, char *out, size_t size)
+{
+	const struct pair *p = pairs_find(pairs, key);
+
+	snprintf(out, size, "%.*s", p ? (int)p->len : 0, p ? p->value : "");
+}
+
+static void on_gpu(struct here *h, const struct pairs *identity)
+{
+	struct here_gpu *gpu = &h->gpu[h->nr_gpus];
+
+	if (h->nr_gpus == HERE_GPUS_MAX || pairs_find(identity, "apart"))
+		return;
+	copy_pair(identity, "vendor", gpu->vendor, sizeof(gpu->vendor));
+	copy_pair(identity, "model", gpu->model, sizeof(gpu->model));
+	h->nr_gpus++;
+}
 
 static void on_instance(
 	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity)
@@ -35,6 +55,8 @@ static void on_instance(
 	(void)id;
 	(void)time_ns;
 	h->source[set].instances += !name || name->len != 5 || memcmp(name->value, "total", 5);
+	if (h->source[set].collector->domain == DOMAIN_GPU)
+		on_gpu(h, identity);
 }
 
 static struct here_metric *find_metric(struct here *h, const struct pair *name)
@@ -173,6 +195,8 @@ static void explain_silence(struct here *h)
 
 		if (!h->works)
 			why = "nothing could be recorded";
+		else if (source->collector->domain == DOMAIN_GPU_PROCESS)
+			why = "no process that is watched here is on a GPU";
 		else if (source->collector->domain == DOMAIN_TREE)
 			why = *h->group ? h->group : "not kept for the job's control group by this kernel";
 		else if (!source->instances)
@@ -192,12 +216,31 @@ static void explain_silence(struct here *h)
 	}
 }
 
+/* Drivers are asked beside the ticks, and some need long for their first answer: libraries are loaded, GPUs
+ * wake up. Where a maker's GPUs are to be expected, they are waited for. */
+static bool waits_for_gpus(const struct here *h, struct env *env)
+{
+	struct trouble why;
+	bool waits = false;
+
+	for (size_t i = 0; gpu_makers[i] && !waits; i++) {
+		waits = gpu_makers[i]->probe(env, &why) == 0;
+		for (unsigned k = 0; k < h->nr_gpus && waits; k++)
+			waits = strcmp(h->gpu[k].vendor, gpu_makers[i]->name) != 0;
+	}
+	return waits;
+}
+
 /* Three ticks, and not only so much time: on a busy machine they may be late. */
 static int watch(struct here *h, struct env *env, struct engine *e)
 {
+	int64_t patience = env_now(env, ENV_MONOTONIC) + PATIENCE_NS;
 	int r = 0;
 
-	for (engine_tick(e); r == 0 && h->ticks < TICKS && engine_live(e);) {
+	for (engine_tick(e); r == 0 && engine_live(e);) {
+		if (h->ticks >= TICKS &&
+			(!env->live || env_now(env, ENV_MONOTONIC) >= patience || !waits_for_gpus(h, env)))
+			break;
 		r = env_sleep_until(env, engine_next(e));
 		if (r == 0 || r == -EINTR) {
 			engine_due(e);

@@ -16,9 +16,16 @@ struct here_source {
 	struct here_metric metric[METRICS_MAX];
 };
 
+/* More than this are not named. */
+#define HERE_GPUS_MAX 64
+
 struct here {
 	struct here_source source[COLLECTORS_MAX];
 	size_t nr;
+	struct here_gpu {
+		char vendor[16], model[96];
+	} gpu[HERE_GPUS_MAX]; /* that joined, but for parts of others */
+	unsigned nr_gpus;
 	unsigned ticks;	   /* taken */
 	bool works;	   /* a process was sampled: recordings can be made */
 	char trouble[240]; /* why not, else "" */
@@ -28,7 +35,8 @@ struct here {
 };
 
 /* On a live env a child is started and sampled; on others (tests) the first process there is. 0 also when
- * nothing can be recorded, which `works` tells; -ENOMEM. Takes some fifty milliseconds. */
+ * nothing can be recorded, which `works` tells; -ENOMEM. Takes some fifty milliseconds, and where there are
+ * GPUs, as long as their drivers need to answer for the first time. */
 int here_look(struct env *env, struct here **ret);
 struct here *here_free(struct here *h);
 

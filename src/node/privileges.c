@@ -6,22 +6,20 @@
 #include "read/mountinfo.h"
 
 #include <limits.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #define PROCESSES_MAX 512 /* looked at for one of ours and one of another user's */
 #define TEXT_MAX (256 << 10)
 #define CACHE_MAX (4 << 20)
 
-static void grant(struct permit *p, const char *detail)
+void permit_grant(struct permit *p, const char *detail)
 {
 	p->state = AVAILABLE;
 	snprintf(p->detail, sizeof(p->detail), "%s", detail);
 }
 
-static void refuse(struct permit *p, enum availability state, const char *reason, const char *remedy)
+void permit_refuse(struct permit *p, enum availability state, const char *reason, const char *remedy)
 {
 	p->state = state;
 	snprintf(p->reason, sizeof(p->reason), "%s", reason);
@@ -79,7 +77,7 @@ static void hidden_processes(const char *options, const char *hidepid, struct pe
 			"sudo usermod -aG \"$(getent group %s | cut -d: -f1)\" \"$USER\"", gid);
 	else
 		snprintf(remedy, sizeof(remedy), "sudo mount -o remount,hidepid=0 /proc");
-	refuse(p, FORBIDDEN, reason, remedy);
+	permit_refuse(p, FORBIDDEN, reason, remedy);
 }
 
 static void permit_proc(struct env *env, struct permit *p)
@@ -95,17 +93,17 @@ static void permit_proc(struct env *env, struct permit *p)
 	hides = strcmp(hidepid, "off") && strcmp(hidepid, "0");
 	r = try_read(env, "proc/1/stat");
 	if (try_read(env, "proc/self/stat") < 0)
-		refuse(p, ABSENT, "there is no /proc", "sudo mount -t proc proc /proc");
+		permit_refuse(p, ABSENT, "there is no /proc", "sudo mount -t proc proc /proc");
 	else if (r < 0 && hides)
 		hidden_processes(options, hidepid, p);
 	else if (option_value(options, "subset", subset, sizeof(subset)))
-		refuse(p, FORBIDDEN,
+		permit_refuse(p, FORBIDDEN,
 			"/proc is mounted with subset=pid: it shows processes and nothing of the node",
 			"sudo mount -t proc proc /proc");
 	else if (r < 0)
-		refuse(p, FORBIDDEN, "processes of other users are hidden", NULL);
+		permit_refuse(p, FORBIDDEN, "processes of other users are hidden", NULL);
 	else
-		grant(p, hides ? "hidepid is set, and does not concern us" : "all processes are seen");
+		permit_grant(p, hides ? "hidepid is set, and does not concern us" : "all processes are seen");
 }
 
 /* ---- whose processes can be read ---- */
@@ -177,17 +175,17 @@ static void permit_own(const struct crowd *c, const char *scope, struct permit *
 	char reason[200];
 
 	if (!c->readable && !c->refused) {
-		grant(own, "there is no other process of one's own");
+		permit_grant(own, "there is no other process of one's own");
 	} else if (!c->readable) {
 		snprintf(reason, sizeof(reason),
 			"io, descriptors and PSS of one's own processes are refused by a security module%s%s",
 			*scope ? "; kernel.yama.ptrace_scope is " : "", scope);
-		refuse(own, FORBIDDEN, reason,
+		permit_refuse(own, FORBIDDEN, reason,
 			!strcmp(scope, "2") ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL);
 	} else {
 		snprintf(reason, sizeof(reason), "one's own processes can be read in full%s%s",
 			*scope ? "; ptrace_scope does not hinder: it is " : "", scope);
-		grant(own, reason);
+		permit_grant(own, reason);
 	}
 }
 
@@ -203,106 +201,67 @@ static void permit_crowd(struct env *env, struct permit *own, struct permit *oth
 	scope[strcspn(scope, "\n")] = 0;
 	permit_own(&c, scope, own);
 	if (!*c.other)
-		grant(others, "no process of another user is seen");
+		permit_grant(others, "no process of another user is seen");
 	else if (is_refused(try_file(env, c.other, "io")))
-		refuse(others, FORBIDDEN,
+		permit_refuse(others, FORBIDDEN,
 			"io, descriptors, PSS and USS of other users' processes are for root and their owner",
 			"sudo tacho attach ...");
 	else
-		grant(others, "those of other users can be read in full");
-}
-
-/* ---- hardware counters ---- */
-
-static int try_counter(uint32_t type, uint64_t config, pid_t pid, int cpu)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = type,
-		.config = config,
-		.disabled = 1,
-		.exclude_kernel = pid >= 0,
-		.exclude_hv = pid >= 0,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}
-
-static void refuse_perf(struct permit *p, int error, int paranoid, int wanted)
-{
-	char reason[160], remedy[100];
-
-	if (error == -ENOSYS || paranoid == INT_MIN) {
-		refuse(p, ABSENT, "the kernel has no perf_event_open, or this container hides it", NULL);
-	} else if (!is_refused(error)) {
-		refuse(p, ABSENT,
-			"this CPU shows no hardware counters (a virtual machine need not have them)", NULL);
-	} else if (paranoid > wanted) {
-		snprintf(reason, sizeof(reason),
-			"kernel.perf_event_paranoid is %d: no hardware counters of %s", paranoid,
-			wanted ? "processes" : "whole CPUs");
-		snprintf(remedy, sizeof(remedy), "sudo sysctl kernel.perf_event_paranoid=%d", wanted);
-		refuse(p, FORBIDDEN, reason, remedy);
-	} else {
-		refuse(p, FORBIDDEN, "hardware counters are refused by a container or a security module",
-			"docker run --cap-add PERFMON ...");
-	}
-}
-
-void permit_perf(int own, int whole, int paranoid, struct permit *ret_own, struct permit *ret_whole)
-{
-	struct permit *permit[] = {ret_own, ret_whole};
-	/* Permission is asked for before existence: without counters there is nothing to permit. */
-	const int error[] = {own, own < 0 && !is_refused(own) ? own : whole}, wanted[] = {2, 0};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(permit); i++)
-		if (error[i] == 0)
-			grant(permit[i], "hardware counters may be read");
-		else
-			refuse_perf(permit[i], error[i], paranoid, wanted[i]);
-}
-
-static void try_perf(struct env *env, struct permit *own, struct permit *whole)
-{
-	char text[16];
-	int64_t paranoid = INT_MIN;
-	int r, all;
-
-	if (env_slurp(env, "proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0)
-		paranoid = strtol(text, NULL, 10);
-	r = env->live ? try_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1) : -ENOENT;
-	all = env->live ? try_counter(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, -1, 0) : -ENOENT;
-	permit_perf(r, all, (int)paranoid, own, whole);
+		permit_grant(others, "those of other users can be read in full");
 }
 
 /* ---- GPUs ---- */
 
-struct gpus {
-	struct env *env;
-	unsigned nvidia, amd, amd_driven; /* how many, and of how many use can be read */
+enum { NVIDIA, AMD, INTEL, NR_MAKERS };
+
+static const struct gpu_maker_words {
+	const char *id, *none, *undriven, *load;
+} maker[NR_MAKERS] = {
+	[NVIDIA] = {"0x10de", "there is no NVIDIA GPU",
+		"there is an NVIDIA GPU, but its driver is not loaded", "sudo modprobe nvidia"},
+	[AMD] = {"0x1002", "there is no AMD GPU", "there is an AMD GPU, but its driver is not loaded",
+		"sudo modprobe amdgpu"},
+	[INTEL] = {"0x8086", "there is no Intel GPU", "there is an Intel GPU, but its driver is not loaded",
+		"sudo modprobe -a i915 xe"},
 };
 
+struct gpus {
+	struct env *env;
+	struct {
+		unsigned nr, undriven;
+		char driver[24]; /* of the last that has one */
+	} of[NR_MAKERS];
+};
+
+/* Display controllers (03) and processing accelerators (12). */
 static int look_at_device(void *arg, const char *name)
 {
 	struct gpus *g = arg;
-	char path[300], text[16];
+	char path[300], text[256];
+	const char *driver;
+	unsigned m = 0;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/class", name);
-	if (env_slurp(g->env, path, text, sizeof(text)) <= 0 || !str_starts(text, "0x03"))
+	if (env_slurp(g->env, path, text, sizeof(text)) <= 0 ||
+		(!str_starts(text, "0x03") && !str_starts(text, "0x12")))
 		return 0;
 	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/vendor", name);
 	if (env_slurp(g->env, path, text, sizeof(text)) <= 0)
 		return 0;
-	g->nvidia += str_starts(text, "0x10de");
-	if (!str_starts(text, "0x1002"))
+	while (m < NR_MAKERS && !str_starts(text, maker[m].id))
+		m++;
+	if (m == NR_MAKERS)
 		return 0;
-	g->amd++;
-	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/gpu_busy_percent", name);
-	g->amd_driven += try_read(g->env, path) == 0;
+	g->of[m].nr++;
+	snprintf(path, sizeof(path), "sys/bus/pci/devices/%.200s/driver", name);
+	n = env_readlink(g->env, path, text, sizeof(text) - 1);
+	text[MAX(n, 0)] = 0;
+	driver = strrchr(text, '/');
+	if (n <= 0)
+		g->of[m].undriven++;
+	else
+		snprintf(g->of[m].driver, sizeof(g->of[m].driver), "%.20s", driver ? driver + 1 : text);
 	return 0;
 }
 
@@ -328,38 +287,84 @@ static bool has_library(struct env *env, const char *soname)
 	return false;
 }
 
-static void permit_nvidia(struct env *env, unsigned nr, struct permit *p)
+static bool in_container(struct env *env)
+{
+	return env_try(env, ".dockerenv") == 0 || env_try(env, "run/.containerenv") == 0 ||
+		env_getenv(env, "container") != NULL;
+}
+
+/* A driver that is not the maker's own, or was taken away from this machine. */
+static bool refuse_driver(const char *driver, struct permit *p)
+{
+	static const char *const remedy = "sudo apt install nvidia-driver";
+	char reason[120];
+
+	if (str_starts(driver, "vfio") || !strcmp(driver, "pci-stub"))
+		permit_refuse(p, ABSENT, "the GPU was handed to a virtual machine", NULL);
+	else if (!strcmp(driver, "nouveau") || !strcmp(driver, "radeon")) {
+		snprintf(reason, sizeof(reason),
+			"the GPU has the driver %.20s, which tells nothing of its use", driver);
+		permit_refuse(p, ABSENT, reason, !strcmp(driver, "nouveau") ? remedy : NULL);
+	} else
+		return false;
+	return true;
+}
+
+static void permit_nvidia(struct env *env, const struct gpus *g, struct permit *p)
 {
 	bool driver = try_read(env, "proc/driver/nvidia/version") == 0;
 	int device = env_try(env, "dev/nvidiactl");
 
-	if (!nr && !driver)
-		refuse(p, ABSENT, "there is no NVIDIA GPU", NULL);
+	if (!g->of[NVIDIA].nr && !driver)
+		permit_refuse(p, ABSENT, maker[NVIDIA].none, NULL);
+	else if (!driver && refuse_driver(g->of[NVIDIA].driver, p))
+		return;
 	else if (!driver)
-		refuse(p, ABSENT, "there is an NVIDIA GPU, but its driver is not loaded",
-			"sudo modprobe nvidia");
+		permit_refuse(p, ABSENT, maker[NVIDIA].undriven, maker[NVIDIA].load);
 	else if (is_refused(device))
-		refuse(p, FORBIDDEN, "/dev/nvidiactl may not be opened", "sudo chmod a+rw /dev/nvidiactl");
+		permit_refuse(p, FORBIDDEN, "/dev/nvidiactl may not be opened",
+			"sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*");
+	else if (device < 0 && in_container(env))
+		permit_refuse(
+			p, FORBIDDEN, "the GPU was not given to this container", "docker run --gpus all ...");
 	else if (device < 0)
-		refuse(p, FORBIDDEN, "the GPU was not given to this container", "docker run --gpus all ...");
+		permit_refuse(p, ABSENT, "the driver is loaded, but /dev/nvidiactl was not made",
+			"sudo nvidia-modprobe -c 0");
 	else if (!has_library(env, "libnvidia-ml.so.1"))
-		refuse(p, ABSENT, "libnvidia-ml.so.1 (NVML) is not installed",
+		permit_refuse(p, ABSENT,
+			"libnvidia-ml.so.1 (NVML) is not installed; it must be that of the driver",
 			"sudo apt install libnvidia-ml1");
 	else
-		grant(p, "an NVIDIA GPU, its driver and NVML are there");
+		permit_grant(p, "an NVIDIA GPU, its driver and NVML are there");
 }
 
+/* Its use may be read by anybody; programs that compute need the device. */
 static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
 {
-	if (!g->amd)
-		refuse(p, ABSENT, "there is no AMD GPU", NULL);
-	else if (!g->amd_driven)
-		refuse(p, ABSENT, "there is an AMD GPU, but its driver is not loaded",
-			"sudo modprobe amdgpu");
-	else if (has_library(env, "librocm_smi64.so"))
-		grant(p, "an AMD GPU, its driver and ROCm are there");
+	if (!g->of[AMD].nr)
+		permit_refuse(p, ABSENT, maker[AMD].none, NULL);
+	else if (refuse_driver(g->of[AMD].driver, p))
+		return;
+	else if (g->of[AMD].undriven == g->of[AMD].nr)
+		permit_refuse(p, ABSENT, maker[AMD].undriven, maker[AMD].load);
+	else if (is_refused(env_try(env, "dev/kfd")))
+		permit_refuse(p, FORBIDDEN,
+			"an AMD GPU and its driver are there, but our programs may not open /dev/kfd",
+			"sudo usermod -aG render,video \"$USER\"");
 	else
-		grant(p, "an AMD GPU and its driver are there, ROCm is not");
+		permit_grant(p, "an AMD GPU and its driver are there");
+}
+
+static void permit_intel(const struct gpus *g, struct permit *p)
+{
+	if (!g->of[INTEL].nr)
+		permit_refuse(p, ABSENT, maker[INTEL].none, NULL);
+	else if (refuse_driver(g->of[INTEL].driver, p))
+		return;
+	else if (g->of[INTEL].undriven == g->of[INTEL].nr)
+		permit_refuse(p, ABSENT, maker[INTEL].undriven, maker[INTEL].load);
+	else
+		permit_grant(p, "an Intel GPU and its driver are there");
 }
 
 void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
@@ -368,20 +373,18 @@ void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
 		[PERMIT_PROC] = {"processes", "seen"},
 		[PERMIT_OWN] = {"processes", "own"},
 		[PERMIT_OTHERS] = {"processes", "others"},
-		[PERMIT_PERF_OWN] = {"perf", "processes"},
-		[PERMIT_PERF_WHOLE] = {"perf", "cpus"},
-		[PERMIT_NVIDIA] = {"gpu", "nvidia"},
-		[PERMIT_AMD] = {"gpu", "amd"},
+		[PERMIT_NVIDIA] = {"gpus", "nvidia"},
+		[PERMIT_AMD] = {"gpus", "amd"},
+		[PERMIT_INTEL] = {"gpus", "intel"},
 	};
 	struct gpus gpus = {.env = env};
 
 	for (unsigned i = 0; i < NR_PERMITS; i++)
-		ret[i] = (struct permit){
-			.source = name[i][0], .metric = name[i][1], .unused = i >= PERMIT_PERF_OWN};
+		ret[i] = (struct permit){.source = name[i][0], .metric = name[i][1]};
 	permit_proc(env, &ret[PERMIT_PROC]);
 	permit_crowd(env, &ret[PERMIT_OWN], &ret[PERMIT_OTHERS]);
-	try_perf(env, &ret[PERMIT_PERF_OWN], &ret[PERMIT_PERF_WHOLE]);
 	env_list(env, "sys/bus/pci/devices", look_at_device, &gpus);
-	permit_nvidia(env, gpus.nvidia, &ret[PERMIT_NVIDIA]);
+	permit_nvidia(env, &gpus, &ret[PERMIT_NVIDIA]);
 	permit_amd(env, &gpus, &ret[PERMIT_AMD]);
+	permit_intel(&gpus, &ret[PERMIT_INTEL]);
 }

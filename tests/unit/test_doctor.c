@@ -57,6 +57,7 @@ static void test_hidden_processes(void **state)
 	assert_int_equal(permits[PERMIT_OTHERS].state, AVAILABLE); /* there is nobody to be read */
 	assert_int_equal(permits[PERMIT_NVIDIA].state, ABSENT);
 	assert_int_equal(permits[PERMIT_AMD].state, ABSENT);
+	assert_int_equal(permits[PERMIT_INTEL].state, ABSENT);
 }
 
 static void test_processes_of_others_and_gpus(void **state)
@@ -73,7 +74,6 @@ static void test_processes_of_others_and_gpus(void **state)
 	assert_non_null(strstr(permits[PERMIT_NVIDIA].reason, "libnvidia-ml.so.1"));
 	assert_non_null(strstr(permits[PERMIT_NVIDIA].remedy, "libnvidia-ml1"));
 	assert_int_equal(permits[PERMIT_AMD].state, AVAILABLE);
-	assert_non_null(strstr(permits[PERMIT_AMD].detail, "ROCm are there"));
 	for (unsigned i = 0; i < NR_PERMITS; i++) {
 		assert_non_null(permits[i].source);
 		assert_true((permits[i].state == AVAILABLE) == (*permits[i].reason == 0));
@@ -129,31 +129,176 @@ static void test_a_machine_without_proc(void **state)
 	assert_non_null(strstr(permits[PERMIT_PROC].remedy, "mount -t proc"));
 }
 
-static void test_counters(void **state)
+/* ---- GPUs ---- */
+
+/* clang-format off */
+#define CARD(slot, class, vendor) \
+	"file sys/bus/pci/devices/0000:" slot ":00.0/class\n|0x" class "0000\nfile sys/bus/pci/devices/0000:" slot \
+	":00.0/vendor\n|0x" vendor "\n"
+#define DRIVER(slot, name) "link sys/bus/pci/devices/0000:" slot ":00.0/driver ../../../../bus/pci/drivers/" name "\n"
+#define NVIDIA_CARD CARD("01", "03", "10de")
+#define NVIDIA_DRIVER NVIDIA_CARD DRIVER("01", "nvidia") "file proc/driver/nvidia/version\n|NVRM 535\n"
+#define NVIDIA_DEVICE NVIDIA_DRIVER "file dev/nvidiactl\n|\n"
+#define LIBRARIES "file etc/ld.so.cache\n:libnvidia-ml.so.1\\x00librocm_smi64.so.7\\x00\n"
+#define AMD_CARD CARD("02", "12", "1002")
+#define AMD_DRIVER AMD_CARD DRIVER("02", "amdgpu")
+#define INTEL_CARD CARD("00", "03", "8086")
+
+static const struct {
+	const char *text;
+	enum permit_id which;
+	enum availability state;
+	const char *words, *remedy;
+} gpu_case[] = {
+	{"", PERMIT_NVIDIA, ABSENT, "there is no NVIDIA GPU", ""},
+	{"", PERMIT_AMD, ABSENT, "there is no AMD GPU", ""},
+	{"", PERMIT_INTEL, ABSENT, "there is no Intel GPU", ""},
+	{CARD("01", "02", "10de"), PERMIT_NVIDIA, ABSENT, "there is no NVIDIA GPU", ""}, /* a network card */
+	{NVIDIA_CARD, PERMIT_NVIDIA, ABSENT, "its driver is not loaded", "sudo modprobe nvidia"},
+	{NVIDIA_CARD LIBRARIES, PERMIT_NVIDIA, ABSENT, "its driver is not loaded", "sudo modprobe nvidia"},
+	{NVIDIA_CARD DRIVER("01", "nouveau"), PERMIT_NVIDIA, ABSENT, "nouveau, which tells nothing", "apt install nvidia-driver"},
+	{NVIDIA_CARD DRIVER("01", "vfio-pci"), PERMIT_NVIDIA, ABSENT, "handed to a virtual machine", ""},
+	{NVIDIA_DRIVER LIBRARIES, PERMIT_NVIDIA, ABSENT, "/dev/nvidiactl was not made", "nvidia-modprobe"},
+	{NVIDIA_DRIVER LIBRARIES "file .dockerenv\n", PERMIT_NVIDIA, FORBIDDEN, "not given to this container", "--gpus all"},
+	{NVIDIA_DRIVER LIBRARIES "variable container=podman\n", PERMIT_NVIDIA, FORBIDDEN, "not given to this container", "docker run"},
+	{NVIDIA_DEVICE LIBRARIES "error dev/nvidiactl open EACCES\n", PERMIT_NVIDIA, FORBIDDEN, "may not be opened", "chmod"},
+	{NVIDIA_DEVICE, PERMIT_NVIDIA, ABSENT, "libnvidia-ml.so.1", "apt install libnvidia-ml1"},
+	{NVIDIA_DEVICE LIBRARIES, PERMIT_NVIDIA, AVAILABLE, "NVML are there", ""},
+	{NVIDIA_DEVICE "variable LD_LIBRARY_PATH=/none:/opt/nv\nfile opt/nv/libnvidia-ml.so.1\n|x\n", PERMIT_NVIDIA,
+		AVAILABLE, "NVML are there", ""},
+	{AMD_CARD, PERMIT_AMD, ABSENT, "its driver is not loaded", "sudo modprobe amdgpu"},
+	{AMD_CARD DRIVER("02", "radeon"), PERMIT_AMD, ABSENT, "radeon, which tells nothing", ""},
+	{AMD_DRIVER, PERMIT_AMD, AVAILABLE, "driver are there", ""},
+	{AMD_DRIVER "file dev/kfd\nerror dev/kfd open EACCES\n", PERMIT_AMD, FORBIDDEN, "/dev/kfd", "usermod -aG render,video"},
+	{INTEL_CARD, PERMIT_INTEL, ABSENT, "its driver is not loaded", "modprobe -a i915 xe"},
+	{INTEL_CARD DRIVER("00", "i915"), PERMIT_INTEL, AVAILABLE, "driver are there", ""},
+};
+/* clang-format on */
+
+static void test_what_stands_before_a_gpu(void **state)
 {
-	static const struct {
-		int own, whole, paranoid;
-		enum availability own_state, whole_state;
-		const char *remedy; /* of whole CPUs */
-	} row[] = {
-		{0, 0, -1, AVAILABLE, AVAILABLE, ""},
-		{0, -EACCES, 2, AVAILABLE, FORBIDDEN, "sudo sysctl kernel.perf_event_paranoid=0"},
-		{-EACCES, -EACCES, 3, FORBIDDEN, FORBIDDEN, "sudo sysctl kernel.perf_event_paranoid=0"},
-		{-EPERM, -EPERM, -1, FORBIDDEN, FORBIDDEN, "docker run --cap-add PERFMON ..."},
-		{-ENOENT, -EACCES, 2, ABSENT, ABSENT, ""}, /* nothing to permit */
-		{-ENOSYS, -ENOSYS, 2, ABSENT, ABSENT, ""},
-		{-EACCES, -EACCES, INT_MIN, ABSENT, ABSENT, ""},
-	};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(gpu_case); i++) {
+		struct permit permits[NR_PERMITS], *p = &permits[gpu_case[i].which];
+		struct env *env = film_text(gpu_case[i].text);
+		const char *words;
+
+		permits_read(env, permits);
+		env_free(env);
+		words = p->state == AVAILABLE ? p->detail : p->reason;
+		if (p->state != gpu_case[i].state || !strstr(words, gpu_case[i].words) ||
+			!strstr(p->remedy, gpu_case[i].remedy) || !*gpu_case[i].remedy != !*p->remedy)
+			fail_msg("%zu: %d, %s, %s", i, p->state, words, p->remedy);
+	}
+}
+
+/* What answered is believed; what did not, with everything in place, has failed with the recording's reason.
+ */
+static void test_gpus_that_were_found(void **state)
+{
+	static const struct here_gpu gpu[] = {{"nvidia", "NVIDIA A100"}, {"amd", "MI210"},
+		{"nvidia", "Tesla T4"}, {"nvidia", "NVIDIA A100"}, {"amd", ""}};
+	struct permit nvidia = {.metric = "nvidia"}, amd = {.metric = "amd"}, intel = {.metric = "intel"};
+	struct here *h = calloc(1, sizeof(*h));
+	struct collector fake = {.domain = DOMAIN_GPU, .nr_metrics = 2};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
-		struct permit own = {0}, whole = {0};
+	h->works = true;
+	h->nr = 1;
+	h->source[0].collector = &fake;
+	h->source[0].metric[1] = (struct here_metric){FAILED, (char *)"the driver is mad", (char *)"calm it"};
+	memcpy(h->gpu, gpu, sizeof(gpu));
+	h->nr_gpus = ARRAY_SIZE(gpu);
+	permit_refuse(&nvidia, ABSENT, "no file looks like it", "make one");
+	permit_refuse(&amd, FORBIDDEN, "others may not", "let them");
+	permit_grant(&intel, "all is there");
+	doctor_gpu(h, &nvidia);
+	doctor_gpu(h, &amd);
+	doctor_gpu(h, &intel);
+	assert_int_equal(nvidia.state, AVAILABLE);
+	assert_string_equal(nvidia.detail, "2 x NVIDIA A100, Tesla T4");
+	assert_string_equal(nvidia.reason, "");
+	assert_string_equal(nvidia.remedy, "");
+	assert_int_equal(amd.state, FORBIDDEN); /* that stays true, though values come */
+	assert_string_equal(amd.remedy, "let them");
+	assert_int_equal(intel.state, FAILED);
+	assert_string_equal(intel.reason, "the driver is mad");
+	assert_string_equal(intel.remedy, "calm it");
+	permit_grant(&amd, "");
+	doctor_gpu(h, &amd);
+	assert_string_equal(amd.detail, "MI210, amd");
+	h->nr_gpus = 0;
+	permit_refuse(&nvidia, ABSENT, "there is none", NULL);
+	doctor_gpu(h, &nvidia);
+	assert_int_equal(nvidia.state, ABSENT);
+	assert_string_equal(nvidia.reason, "there is none");
+	free(h);
+}
 
-		permit_perf(row[i].own, row[i].whole, row[i].paranoid, &own, &whole);
-		assert_int_equal(own.state, row[i].own_state);
-		assert_int_equal(whole.state, row[i].whole_state);
-		assert_string_equal(whole.remedy, row[i].remedy);
+/* ---- counters ---- */
+
+/* clang-format off */
+#define PARANOID(n) "file proc/sys/kernel/perf_event_paranoid\n|" n "\n"
+#define TASKS "counter 1 * * * 1 1 1\n"
+#define CYCLES "counter 0 0 * * 1 1 1\n"
+#define XEON "file proc/cpuinfo\n|processor\t: 0\n|vendor_id\t: GenuineIntel\n|cpu family\t: 6\n|model\t\t: 85\n|stepping\t: 4\n"
+
+static const struct {
+	const char *text, *states; /* of tasks, kernel, hardware, packages: o(k), a(bsent), d(enied) */
+	enum counter_finding which;
+	const char *remedy;
+} counter_case[] = {
+	{PARANOID("-1") TASKS CYCLES, "oooo", COUNTERS_PACKAGES, ""},
+	{PARANOID("1") TASKS CYCLES "counter_error 1 * -1 * EACCES\n", "oood", COUNTERS_PACKAGES, "sudo sysctl kernel.perf_event_paranoid=0"},
+	{PARANOID("2") TASKS CYCLES "counter_error 1:uk * * * EACCES\n", "odod", COUNTERS_KERNEL, "sudo sysctl kernel.perf_event_paranoid=1"},
+	{PARANOID("3") "counter_error * * * * EACCES\n", "dddd", COUNTERS_TASKS, "kernel.perf_event_paranoid=2"},
+	{PARANOID("-1") "counter_error * * * * EPERM\n", "dddd", COUNTERS_TASKS, "PERFMON"},
+	{PARANOID("2") TASKS, "ooao", COUNTERS_HARDWARE, ""}, /* a virtual machine */
+	{PARANOID("2") TASKS "counter_error 1 * -1 * EACCES\n", "ooaa", COUNTERS_PACKAGES, ""}, /* nothing to permit */
+	{"counter_error * * * * ENOSYS\n", "aaaa", COUNTERS_TASKS, ""},
+};
+/* clang-format on */
+
+static void test_counters(void **state)
+{
+	static const char letter[NR_AVAILABILITY] = {
+		[AVAILABLE] = 'o', [ABSENT] = 'a', [FORBIDDEN] = 'd', [FAILED] = 'f'};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counter_case); i++) {
+		struct permit p[NR_COUNTER_FINDINGS];
+		struct env *env = film_text(counter_case[i].text);
+
+		doctor_counters(env, p);
+		env_free(env);
+		for (unsigned k = 0; k < NR_COUNTER_FINDINGS; k++) {
+			assert_true((p[k].state == AVAILABLE) == (*p[k].reason == 0));
+			if (k <= COUNTERS_PACKAGES && letter[p[k].state] != counter_case[i].states[k])
+				fail_msg(
+					"%zu: %s is %c: %s", i, p[k].metric, letter[p[k].state], p[k].reason);
+		}
+		if (!strstr(p[counter_case[i].which].remedy, counter_case[i].remedy))
+			fail_msg("%zu: %s", i, p[counter_case[i].which].remedy);
 	}
+}
+
+static void test_events_of_this_processor(void **state)
+{
+	struct permit p[NR_COUNTER_FINDINGS];
+	struct env *env = film_text(XEON);
+
+	(void)state;
+	doctor_counters(env, p);
+	env_free(env);
+	assert_int_equal(p[COUNTERS_EVENTS].state, AVAILABLE);
+	assert_non_null(strstr(p[COUNTERS_EVENTS].detail, "skylake-x (built in)"));
+	assert_int_equal(p[COUNTERS_NAMES].state, ABSENT); /* a film has no libraries */
+	assert_string_equal(p[COUNTERS_NAMES].remedy, "sudo apt install libpfm4");
+	env = film_text("file proc/cpuinfo\n|vendor_id\t: SomebodyElse\n|cpu family\t: 250\n|model\t\t: 1\n");
+	doctor_counters(env, p);
+	env_free(env);
+	assert_int_equal(p[COUNTERS_EVENTS].state, ABSENT);
+	assert_string_not_equal(p[COUNTERS_EVENTS].reason, "");
 }
 
 /* ---- the look ---- */
@@ -367,7 +512,10 @@ int main(void)
 		cmocka_unit_test(test_processes_of_others_and_gpus),
 		cmocka_unit_test(test_own_processes_that_are_refused),
 		cmocka_unit_test(test_a_machine_without_proc),
+		cmocka_unit_test(test_what_stands_before_a_gpu),
+		cmocka_unit_test(test_gpus_that_were_found),
 		cmocka_unit_test(test_counters),
+		cmocka_unit_test(test_events_of_this_processor),
 		cmocka_unit_test(test_look_tells_what_had_values),
 		cmocka_unit_test(test_look_at_nothing),
 		cmocka_unit_test(test_look_survives_failures),
