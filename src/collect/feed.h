@@ -29,7 +29,8 @@ struct group_feed {
 };
 
 struct feed {
-	pid_t root; /* the job's first process, or the first that was found; 0: none yet */
+	pid_t root;	  /* the job's first process, or the first that was found; 0: none yet */
+	uint32_t root_id; /* its instance in the process set */
 	/* What the job may use; 0: not known. */
 	int64_t limit_cpus_milli, limit_memory_bytes;
 	/* The tree. Used so far = sum over live processes (own + waited-for children) + gone. */

@@ -8,13 +8,14 @@ extern const struct collector collector_process, collector_tree, collector_group
 	collector_pressure, collector_cgroup, collector_net, collector_tcp, collector_ib, collector_disk,
 	collector_filesystem, collector_nfs, collector_lustre, collector_self, collector_cost;
 extern const struct collector collector_frequency, collector_energy, collector_sensor, collector_throttle,
-	collector_gpu, collector_gpu_process, collector_membw;
+	collector_gpu, collector_gpu_process, collector_membw, collector_perf;
 
 const struct collector *const collectors[] = {
 	&collector_process,
 	&collector_tree,
 	&collector_group,
 	&collector_limits,
+	&collector_perf,
 	&collector_cpu,
 	&collector_frequency,
 	&collector_kernel,

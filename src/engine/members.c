@@ -23,8 +23,10 @@ void member_joined(void *engine, uint32_t slot)
 
 	e->feed.joined++;
 	e->feed.live = e->tree.nr;
-	if (!e->feed.root)
-		e->feed.root = e->tree.member[slot].pid;
+	if (e->feed.root)
+		return;
+	e->feed.root = e->tree.member[slot].pid;
+	e->feed.root_id = e->tree.member[slot].id;
 }
 
 /* Groups come with their first process: tools are named by it. */

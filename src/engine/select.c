@@ -16,20 +16,12 @@
 static const struct {
 	const char *word, *prefix; /* the family's rows have names that begin so */
 } family[] = {
-	{"pss", "proc.mem.pss"},
-	{"pss", "proc.mem.private"},
-	{"pss", "proc.mem.swap_pss"},
-	{"pss", "proc.smaps"},
-	{"uss", "proc.mem.private"},
-	{"smaps", "proc.mem.pss"},
-	{"smaps", "proc.mem.private"},
-	{"smaps", "proc.mem.swap_pss"},
-	{"smaps", "proc.smaps"},
-	{"smaps", "proc.mem.locked"},
-	{"smaps", "proc.mem.anon_huge"},
-	{"io", "proc.io"},
-	{"switches", "proc.switches"},
-	{"faults", "proc.faults"},
+	{"pss", "proc.mem.pss"}, {"pss", "proc.mem.private"}, {"pss", "proc.mem.swap_pss"},
+	{"pss", "proc.smaps"}, {"uss", "proc.mem.private"}, {"smaps", "proc.mem.pss"},
+	{"smaps", "proc.mem.private"}, {"smaps", "proc.mem.swap_pss"}, {"smaps", "proc.smaps"},
+	{"smaps", "proc.mem.locked"}, {"smaps", "proc.mem.anon_huge"}, {"io", "proc.io"},
+	{"switches", "proc.switches"}, {"faults", "proc.faults"},
+	{"MEM", "membw."}, /* the group of events by which it is counted */
 };
 
 /* Words that add, as they stand when all were read. */

@@ -6,6 +6,9 @@
  * reads the recording. */
 #include "perf/counter.h"
 
+#include "read/value.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define PARANOID(level) "as root: sysctl kernel.perf_event_paranoid=" #level
@@ -82,6 +85,15 @@ void counter_close(struct env *env, struct counter *c)
 	c->handle = -1;
 }
 
+int counter_cpus(struct env *env, const struct perf_event *e, struct cpu_bits *ret)
+{
+	char path[160], list[4096];
+
+	*ret = (struct cpu_bits){0};
+	snprintf(path, sizeof(path), "sys/bus/event_source/devices/%s/cpumask", e->pmu);
+	return value_get_text(env, path, list, sizeof(list)) < 0 || !cpu_bits_add(ret, list) ? -ENODEV : 0;
+}
+
 static const struct {
 	int error;
 	const char *reason, *remedy;
@@ -123,9 +135,9 @@ void counter_trouble(const struct perf_event *e, int error, const char **ret_rea
 	}
 	if (error == ENOENT) {
 		*ret_reason = is_hardware(e)
-			? "the processor's counters are not to be had here: a virtual machine without them?"
+			? "the processor's counters are not to be had here, as in most virtual machines"
 			: "this kernel has no such event";
-		*ret_remedy = is_hardware(e) ? "where the host allows it, give the guest a PMU" : NULL;
+		*ret_remedy = is_hardware(e) ? "give the guest a virtual PMU, where its host can" : NULL;
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(trouble); i++)

@@ -6,6 +6,7 @@
 #define PERF_COUNTER_H
 
 #include "perf/event.h"
+#include "read/cpulist.h"
 
 struct count {
 	uint64_t value;	     /* scaled */
@@ -33,6 +34,10 @@ int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu
 /* Brings `count` up to date; negative errno leaves it as it is. */
 int counter_read(struct env *env, struct counter *c);
 void counter_close(struct env *env, struct counter *c);
+
+/* The CPUs on which an event of packages is counted, one of each: its PMU's cpumask. -ENODEV: there are none.
+ */
+int counter_cpus(struct env *env, const struct perf_event *e, struct cpu_bits *ret);
 
 /* For people: what a failure to open means here and what to do about it (static text; no remedy: NULL). */
 void counter_trouble(const struct perf_event *e, int error, const char **ret_reason, const char **ret_remedy);
