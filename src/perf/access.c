@@ -3,6 +3,7 @@
  * tell people what to change. Trials are of software counters, which every kernel has, so that a refusal is
  * not taken for a missing PMU; permission is asked for before existence, so the other way round nothing can
  * be told of a PMU but by its folder. */
+#include "perf/counter.h"
 #include "perf/event_internal.h"
 
 #include "read/value.h"
@@ -26,15 +27,19 @@ int event_try(struct env *env, const struct perf_event *e, int cpu)
 	return MIN(handle, 0);
 }
 
-int event_try_modes(struct env *env, const struct perf_event *e, int cpu)
+int event_try_modes(struct env *env, const struct perf_event *e)
 {
 	struct perf_event user = *e;
-	int r = event_try(env, e, cpu);
+	struct cpu_bits cpus;
+	int r = e->of_package ? counter_cpus(env, e, &cpus) : 0;
 
+	if (r < 0)
+		return r;
+	r = event_try(env, e, e->of_package ? cpu_bits_next(&cpus, 0) : -1);
 	if (!is_refused(r) || e->of_package || e->in_kernel || e->exclude_user || e->exclude_kernel)
 		return r;
 	user.exclude_kernel = true;
-	return event_try(env, &user, cpu);
+	return event_try(env, &user, -1);
 }
 
 static bool has_pmu(struct env *env, bool may)

@@ -53,7 +53,8 @@ struct perf_offer {
 	const char *kind;  /* "hardware", "software", "cache", "tracepoint", the name of a PMU, "group" */
 	const char *about; /* encoding or help; "" */
 	bool of_package;
-	int error; /* 0: it can be counted here; else negative errno of trying */
+	int error;		     /* 0: it can be counted here; else negative errno of trying */
+	const char *reason, *remedy; /* of the error; NULL: none */
 };
 int perf_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *offer), void *arg);
 

@@ -27,10 +27,13 @@ int event_refuse(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
 /* 0, or -ENOSPC when there is no room for more. */
 int event_add(struct event_ask *a, const struct perf_event *e);
 
-/* Opens a counter of our own process, or of the CPU where it counts packages, and closes it. */
+/* Opens a counter of our own process, or of a CPU where it counts packages, and closes it. */
 int event_try(struct env *env, const struct perf_event *e, int cpu);
-/* The same, in user mode alone where the kernel allows no more. */
-int event_try_modes(struct env *env, const struct perf_event *e, int cpu);
+/* What counting it for a recording would give: user mode alone is enough, a package needs one of its CPUs. */
+int event_try_modes(struct env *env, const struct perf_event *e);
+
+/* Whether the event of that text can be counted here, and if not why. */
+void offer_try(struct env *env, struct perf_offer *offer, const char *text);
 
 /* ---- names that the kernel has for every machine: event_names.c ---- */
 
@@ -68,8 +71,6 @@ bool pmus_alike(const struct pmu *a, const struct pmu *b);
 size_t pmu_stem(const char *name);
 /* The names of its events/ or format/, but for those that tell about another. */
 int pmu_list(struct env *env, const struct pmu *pmu, const char *folder, env_list_fn *fn, void *arg);
-/* The first CPU of its cpumask; 0 when there is none. */
-int pmu_cpu(struct env *env, const struct pmu *pmu);
 /* "PMU/terms/" */
 int pmu_parse(struct event_ask *a, struct text name, struct text terms);
 /* A name of an events/ folder. 0 and nothing added when no PMU has it. */

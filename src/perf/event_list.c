@@ -1,5 +1,6 @@
 /* What this machine offers, each tried with the counter that a recording would open. Tracepoints and the
  * names of libpfm4 come in thousands: there the first of a kind is tried for all. */
+#include "perf/counter.h"
 #include "perf/event_internal.h"
 
 #include "read/value.h"
@@ -12,12 +13,15 @@ struct lister {
 	char kind[48];
 };
 
-static int try_text(struct env *env, const char *text, int cpu)
+void offer_try(struct env *env, struct perf_offer *offer, const char *text)
 {
-	struct perf_event e;
-	int r = perf_event_parse(env, text, strlen(text), &e, NULL, 0);
+	struct perf_event e = {0};
 
-	return r < 0 ? r : event_try_modes(env, &e, cpu);
+	offer->error = perf_event_parse(env, text, strlen(text), &e, NULL, 0);
+	if (offer->error == 0)
+		offer->error = event_try_modes(env, &e);
+	if (offer->error < 0)
+		counter_trouble(&e, offer->error, &offer->reason, &offer->remedy);
 }
 
 static int list_named(struct lister *l)
@@ -29,32 +33,30 @@ static int list_named(struct lister *l)
 	char memory[48];
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && named_event_at(i, &n, memory); i++)
-		r = l->fn(l->arg,
-			&(struct perf_offer){.name = n.name,
-				.kind = kind[n.type],
-				.about = n.about,
-				.error = try_text(l->env, n.name, -1)});
+	for (size_t i = 0; r == 0 && named_event_at(i, &n, memory); i++) {
+		struct perf_offer offer = {.name = n.name, .kind = kind[n.type], .about = n.about};
+
+		offer_try(l->env, &offer, n.name);
+		r = l->fn(l->arg, &offer);
+	}
 	return r;
 }
 
 static int offer_event(void *arg, const char *name)
 {
 	struct lister *l = arg;
-	struct named_event n;
 	char path[200], about[160] = "", text[112], memory[48];
+	struct perf_offer offer = {
+		.name = text, .kind = l->kind, .about = about, .of_package = l->pmu->of_package};
+	struct named_event n;
 
 	if (l->pmu->core && named_event_find(text_of(name), &n, memory))
 		return 0; /* listed as what it is */
 	snprintf(path, sizeof(path), PMU_DIR "/%.47s/events/%.47s", l->pmu->name, name);
 	value_get_text(l->env, path, about, sizeof(about));
 	snprintf(text, sizeof(text), "%s/%.47s/", l->kind, name);
-	return l->fn(l->arg,
-		&(struct perf_offer){.name = text,
-			.kind = l->kind,
-			.about = about,
-			.of_package = l->pmu->of_package,
-			.error = try_text(l->env, text, pmu_cpu(l->env, l->pmu))});
+	offer_try(l->env, &offer, text);
+	return l->fn(l->arg, &offer);
 }
 
 struct term_list {
@@ -78,23 +80,24 @@ static int add_term(void *arg, const char *name)
 /* Any code of the manual can be written in its terms, whether or not the kernel has names for some. */
 static int offer_terms(struct lister *l)
 {
-	struct perf_event e = {.type = l->pmu->type, .of_package = l->pmu->of_package};
 	struct term_list terms = {0};
 	char text[220];
-	int r;
+	struct perf_offer offer = {.name = text,
+		.kind = l->kind,
+		.about = "any event of the manual, by its terms",
+		.of_package = l->pmu->of_package};
 
 	pmu_list(l->env, l->pmu, "format", add_term, &terms);
 	if (!terms.len)
 		return 0;
+	snprintf(text, sizeof(text), "%s/config=0/", l->kind);
+	offer_try(l->env, &offer, text);
+	if (offer.error == -EINVAL || offer.error == -ENOENT) {
+		offer.error = 0; /* 0 need not be an event */
+		offer.reason = offer.remedy = NULL;
+	}
 	snprintf(text, sizeof(text), "%s/%s/", l->kind, terms.text);
-	/* Without terms it need not be an event. */
-	r = event_try_modes(l->env, &e, pmu_cpu(l->env, l->pmu));
-	return l->fn(l->arg,
-		&(struct perf_offer){.name = text,
-			.kind = l->kind,
-			.about = "any event of the manual, by its terms",
-			.of_package = l->pmu->of_package,
-			.error = r == -EINVAL || r == -ENOENT ? 0 : r});
+	return l->fn(l->arg, &offer);
 }
 
 static int list_pmus(struct lister *l)
@@ -121,7 +124,7 @@ static int list_pmus(struct lister *l)
 struct tracer {
 	struct lister *lister;
 	const char *folder, *system;
-	int error; /* of trying the first; 1: not yet tried */
+	struct perf_offer first; /* what trying the first gave */
 };
 
 static int offer_tracepoint(void *arg, const char *name)
@@ -133,10 +136,10 @@ static int offer_tracepoint(void *arg, const char *name)
 	snprintf(text, sizeof(text), "%.60s:%.90s", t->system, name);
 	if (env_try(t->lister->env, path) < 0)
 		return 0; /* a file between the folders */
-	if (t->error > 0)
-		t->error = try_text(t->lister->env, text, -1);
-	return t->lister->fn(t->lister->arg,
-		&(struct perf_offer){.name = text, .kind = "tracepoint", .about = "", .error = t->error});
+	if (t->first.error > 0)
+		offer_try(t->lister->env, &t->first, text);
+	t->first.name = text;
+	return t->lister->fn(t->lister->arg, &t->first);
 }
 
 static int list_system(void *arg, const char *name)
@@ -153,7 +156,7 @@ static int list_system(void *arg, const char *name)
 
 static int list_tracepoints(struct lister *l)
 {
-	struct tracer t = {.lister = l, .error = 1};
+	struct tracer t = {.lister = l, .first = {.kind = "tracepoint", .about = "", .error = 1}};
 	int r;
 
 	t.folder = tracepoint_folder(l->env, &r);

@@ -7,7 +7,6 @@
 #include "perf/event_internal.h"
 
 #include "base/str.h"
-#include "read/cpulist.h"
 #include "read/value.h"
 
 #include <ctype.h>
@@ -180,18 +179,6 @@ int pmu_list(struct env *env, const struct pmu *pmu, const char *folder, env_lis
 
 	pmu_path(path, sizeof(path), pmu, folder);
 	return env_list(env, path, pass_name, &f);
-}
-
-int pmu_cpu(struct env *env, const struct pmu *pmu)
-{
-	struct cpu_bits set = {0};
-	char path[200], list[512];
-
-	pmu_path(path, sizeof(path), pmu, "cpumask");
-	if (value_get_text(env, path, list, sizeof(list)) < 0)
-		return 0;
-	cpu_bits_add(&set, list);
-	return MAX(cpu_bits_next(&set, 0), 0);
 }
 
 /* ---- terms ---- */

@@ -139,26 +139,21 @@ struct pfm_lister {
 	const struct pfm *pfm;
 	int (*fn)(void *arg, const struct perf_offer *offer);
 	void *arg;
-	const char *kind; /* the PMU, as the library calls it */
-	int error;	  /* of trying the first of the PMU; 1: not yet tried */
+	struct perf_offer first; /* of the PMU, as the library calls it: what trying it gave */
 };
 
 static int offer_name(struct pfm_lister *l, const char *event, const char *mask, const char *about)
 {
-	struct perf_event e;
 	char name[200];
-	int n = snprintf(name, sizeof(name), "%s::%s%s%s", l->kind, event, *mask ? ":" : "", mask);
+	int n = snprintf(name, sizeof(name), "%s::%s%s%s", l->first.kind, event, *mask ? ":" : "", mask);
 
 	if (n < 0 || (size_t)n >= sizeof(name))
 		return 0;
-	if (l->error > 0) {
-		l->error = perf_event_parse(l->env, name, (size_t)n, &e, NULL, 0);
-		if (l->error == 0)
-			l->error = event_try_modes(l->env, &e, 0);
-	}
-	return l->fn(l->arg,
-		&(struct perf_offer){
-			.name = name, .kind = l->kind, .about = about ? about : "", .error = l->error});
+	if (l->first.error > 0)
+		offer_try(l->env, &l->first, name);
+	l->first.name = name;
+	l->first.about = about ? about : "";
+	return l->fn(l->arg, &l->first);
 }
 
 /* An event with masks is counted with one of them, and is listed with each. */
@@ -198,8 +193,7 @@ int pfm_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *of
 		if (pfm.pmu_info(i, &pmu) != PFM_SUCCESS || !pmu.is_present || !pmu.name ||
 			str_starts(pmu.name, "perf"))
 			continue;
-		l.kind = pmu.name;
-		l.error = 1;
+		l.first = (struct perf_offer){.kind = pmu.name, .error = 1};
 		for (int idx = pmu.first_event; idx >= 0 && r == 0; idx = pfm.event_next(idx))
 			r = offer_masks(&l, idx);
 	}
