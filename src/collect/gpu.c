@@ -84,8 +84,8 @@ struct gpus {
 
 static const char gone[] = "it is not there any more", silent[] = "the driver does not answer";
 
-/* Once for all that has no values because of it. */
-static void tell_lost(struct collect_context *ctx, struct gpu *gpu, const char *why)
+/* Once for all that has no values because of it; not for what it never had. */
+static void tell_lost(struct gpus *g, struct collect_context *ctx, struct gpu *gpu, const char *why)
 {
 	char text[200];
 
@@ -96,7 +96,9 @@ static void tell_lost(struct collect_context *ctx, struct gpu *gpu, const char *
 	if (why == silent) /* told for all devices at once */
 		return;
 	snprintf(text, sizeof(text), "%s: %s", gpu->name, why);
-	collect_tell(ctx, &collector_gpu, FAILED, text, NULL);
+	for (size_t i = 0; i < NR_GPU_ROWS; i++)
+		if (ctx->map.col[i] >= 0 && !(g->told_rows[gpu->part] >> i & 1))
+			ctx->why(ctx, i, FAILED, text, NULL);
 }
 
 static int join(struct gpus *g, struct collect_context *ctx, unsigned part, const struct gpu_device *d)
@@ -201,13 +203,13 @@ static void apply(struct gpus *g, struct collect_context *ctx, unsigned part)
 			continue;
 		gpu->seen = true;
 		if (d->lost)
-			tell_lost(ctx, gpu, d->lost);
+			tell_lost(g, ctx, gpu, d->lost);
 		else
 			put(ctx, gpu, d, r->medium);
 	}
 	for (unsigned i = 0; i < g->nr; i++)
 		if (g->gpu[i].part == part && !g->gpu[i].seen)
-			tell_lost(ctx, &g->gpu[i], gone);
+			tell_lost(g, ctx, &g->gpu[i], gone);
 }
 
 /* Which rows a device of this maker lacks, and why; once. */
@@ -239,7 +241,7 @@ static void lose(struct gpus *g, struct collect_context *ctx, unsigned part)
 {
 	for (unsigned i = 0; i < g->nr; i++)
 		if (g->gpu[i].part == part)
-			tell_lost(ctx, &g->gpu[i], silent);
+			tell_lost(g, ctx, &g->gpu[i], silent);
 }
 
 static void sample_part(struct gpus *g, struct collect_context *ctx, unsigned part)

@@ -140,22 +140,24 @@ static int read_list(struct nvml *n, nvml_handle handle, unsigned list)
 	return NVML_OK;
 }
 
-/* The error of compute's list when none can be read. */
+/* A list that this driver or device does not have is empty; one that could not be read makes all unknown. */
 static int read_lists(struct nvml *n, nvml_handle handle)
 {
-	int first = NVML_OK;
+	int missing = NVML_OK;
 	bool any = false;
 
 	n->nr_found = 0;
 	for (unsigned i = 0; i < NVML_LISTS; i++) {
 		int error = read_list(n, handle, i);
 
-		if (nvml_lost(error))
+		if (error == NVML_OK)
+			any = true;
+		else if (error == NVML_NOT_SUPPORTED || error == NVML_NO_SYMBOL)
+			missing = error;
+		else
 			return error;
-		any |= error == NVML_OK;
-		first = i ? first : error;
 	}
-	return any ? NVML_OK : first;
+	return any ? NVML_OK : missing;
 }
 
 /* What is remembered of a process; NULL when there is no room. */
