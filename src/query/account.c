@@ -8,6 +8,8 @@
  * which for a compiler run is most of it. */
 #include "query/account.h"
 
+#include "query/counters.h"
+#include "query/gpus.h"
 #include "query/lines.h"
 #include "query/totals.h"
 
@@ -74,6 +76,8 @@ struct account {
 	struct account_facts facts;
 	struct lines lines;
 	struct node_totals totals;
+	struct counters counters;
+	struct gpus gpus;
 	struct point waiting; /* read, not yet given */
 	bool has_waiting, gap, ended;
 };
@@ -88,6 +92,8 @@ int account_open(const char *path, struct account **ret)
 	living_init(&a->living);
 	lines_init(&a->lines);
 	totals_init(&a->totals);
+	counters_init(&a->counters);
+	gpus_init(&a->gpus);
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i].col = -1;
 	r = store_open(path, &a->reader);
@@ -107,6 +113,8 @@ struct account *account_close(struct account *a)
 	living_release(&a->living);
 	lines_release(&a->lines);
 	totals_release(&a->totals);
+	counters_release(&a->counters);
+	gpus_release(&a->gpus);
 	meta_release(&a->meta);
 	meta_release(&a->ending);
 	meta_release(&a->why);
@@ -210,8 +218,11 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 	unsigned nr = 1 + a->living.group.nr;
 	int r = totals_tick(&a->totals, a->reader, time_ns);
 
+	if (r >= 0)
+		r = counters_tick(&a->counters, a->reader, time_ns);
 	if (a->living.set >= 0)
 		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set));
+	gpus_tick(&a->gpus, a->reader, time_ns, &a->living);
 	lines_read(&a->lines, a->reader);
 	singles_read(a);
 	for (unsigned i = 0; i < nr; i++) {
@@ -235,7 +246,7 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 
 /* ---- records ---- */
 
-static void on_schema(struct account *a)
+static int on_schema(struct account *a)
 {
 	const struct schema *schema = store_reader_schema(a->reader);
 
@@ -244,6 +255,8 @@ static void on_schema(struct account *a)
 	totals_bind(&a->totals, schema);
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i] = column_find(schema, single_metric[i]);
+	gpus_bind(&a->gpus, schema);
+	return counters_bind(&a->counters, schema);
 }
 
 /* A metric turned out to be out of reach after the schema was written. */
@@ -287,11 +300,16 @@ static int on_meta(struct account *a, const struct pairs *pairs)
 
 static int on_instance(struct account *a, const struct store_record *record)
 {
+	int r;
+
 	if (a->living.set >= 0 && record->set == (uint32_t)a->living.set)
 		return living_join(&a->living, record->row, record->id, record->pairs);
 	if (a->lines.set >= 0 && record->set == (uint32_t)a->lines.set)
 		return lines_instance(&a->lines, &a->living, record->id, record->pairs);
-	return totals_instance(&a->totals, record);
+	r = totals_instance(&a->totals, record);
+	if (r >= 0)
+		r = counters_instance(&a->counters, record);
+	return r < 0 ? r : gpus_instance(&a->gpus, record);
 }
 
 static int on_record(struct account *a, const struct store_record *record)
@@ -300,11 +318,11 @@ static int on_record(struct account *a, const struct store_record *record)
 	case STORE_META:
 		return on_meta(a, record->pairs);
 	case STORE_SCHEMA:
-		on_schema(a);
-		return 0;
+		return on_schema(a);
 	case STORE_INSTANCE:
 		return on_instance(a, record);
 	case STORE_GONE:
+		gpus_gone(&a->gpus, record);
 		if (a->living.set < 0 || record->set != (uint32_t)a->living.set)
 			return 0;
 		return living_gone(&a->living, record->id, record->pairs);
@@ -461,6 +479,16 @@ const struct node_totals *account_totals(const struct account *a)
 	return &a->totals;
 }
 
+const struct counters *account_counters(const struct account *a)
+{
+	return &a->counters;
+}
+
+const struct gpus *account_gpus(const struct account *a)
+{
+	return &a->gpus;
+}
+
 const struct meta *account_meta(const struct account *a)
 {
 	return &a->meta;
@@ -485,6 +513,22 @@ const char *account_why(const struct account *a, const char *metric)
 	if (meta_find(&a->why, metric))
 		return meta_text(&a->why, metric);
 	return a->facts.ticks ? "could not be read" : "no sample was taken";
+}
+
+const char *account_told(const struct account *a, const char *metric)
+{
+	const struct meta_item *told = meta_find(&a->why, metric);
+
+	return told ? told->value : NULL;
+}
+
+bool account_is_available(const struct account *a, const char *metric)
+{
+	const struct schema *schema = store_reader_schema(a->reader);
+	uint32_t set, col;
+
+	return schema && schema_find(schema, metric, &set, &col) && !schema->set[set].metric[col].why &&
+		!account_told(a, metric);
 }
 
 const char *account_used_why(const struct account *a, unsigned line, enum used used)

@@ -100,6 +100,8 @@ struct line_facts {
 
 struct account;
 struct node_totals;
+struct counters;
+struct gpus;
 
 /* Opens the recording. -EBADMSG, -ENOENT, -ENOMEM... */
 int account_open(const char *path, struct account **ret);
@@ -111,6 +113,8 @@ int account_next(struct account *a, struct point *ret);
 const struct account_facts *account_facts(const struct account *a);
 struct line_facts account_line(const struct account *a, unsigned line);
 const struct node_totals *account_totals(const struct account *a);
+const struct counters *account_counters(const struct account *a);
+const struct gpus *account_gpus(const struct account *a);
 const struct meta *account_meta(const struct account *a);   /* META */
 const struct meta *account_ending(const struct account *a); /* SUMMARY; empty when unfinished */
 /* Why a metric has no value, for people; the text is static or lives as long as the account. */
@@ -118,4 +122,8 @@ const char *account_why(const struct account *a, const char *metric);
 /* The same of an amount or a level. */
 const char *account_used_why(const struct account *a, unsigned line, enum used used);
 const char *account_level_why(const struct account *a, enum level level);
+/* What was said against a metric while it was recorded; NULL: nothing. */
+const char *account_told(const struct account *a, const char *metric);
+/* It is recorded, and nothing was said against it. */
+bool account_is_available(const struct account *a, const char *metric);
 #endif

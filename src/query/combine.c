@@ -5,12 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What is combined: the nodes of a run, or one group on those that have it. */
-struct parts {
-	const struct summary **part;
-	size_t nr;
-};
-
 static const char *missing_why(const struct parts *of, enum figure_id id)
 {
 	const char *why = of->nr ? of->part[0]->figure[id].why : NULL;
@@ -342,6 +336,10 @@ int summary_combine(struct summary *total, struct tracker *t)
 	fill_self_percent(total, recorded);
 	fill_peaks(total, t);
 	fill_shares(total);
+	if (r >= 0)
+		r = combine_counters(total, &of);
+	if (r >= 0)
+		r = combine_gpus(total, &of);
 	summary_alarms(total);
 	free(of.part);
 	return r;
@@ -373,6 +371,7 @@ int summary_combine_group(struct summary *total, const char *name, struct tracke
 	combine_cpu(s, &of);
 	fill_peaks(s, t);
 	fill_shares(s);
+	r = combine_gpus(s, &of);
 	free(of.part);
-	return s->name && s->kind && s->target ? 0 : -ENOMEM;
+	return s->name && s->kind && s->target ? r : -ENOMEM;
 }

@@ -84,12 +84,12 @@ const struct derived derived[] = {
 	{"membw.read_rate",      "Bytes that come from the memory of a socket.", "rate(membw.read)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "membw"},
 	{"membw.write_rate",     "Bytes that go to the memory of a socket.", "rate(membw.write)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "membw"},
 	{"membw.rate",           "Bytes between a socket and its memory, both ways.", "rate(or(membw.read + membw.write, membw.both))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "membw"},
-	{"gpu.watts",            "Power of a GPU; of several, their sum.", "or(rate(gpu.energy), gpu.power)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, false, "gpu.power"},
-	{"gpu.memory.used_ratio", "Share of a GPU's memory that is in use; of several, the fullest.", "gpu.memory.used / gpu.memory.total", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu.memory_ratio"},
+	{"gpu.watts",            "Power of a GPU; of several, their sum.", "or(rate(gpu.energy), gpu.power)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, false, "gpu power"},
+	{"gpu.memory.used_ratio", "Share of a GPU's memory that is in use; of several, the fullest.", "gpu.memory.used / gpu.memory.total", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu"},
 	{"gpu.clock.ratio",      "Frequency of a GPU as a share of its highest.", "or(gpu.clock.sm / gpu.clock.sm_max, gpu.clock.graphics / gpu.clock.graphics_max)", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
-	{"gpu.throttle.power_share", "Share of time in which a GPU is held back by its power limit; of several, the most.", "rate(gpu.throttle.power)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu.throttling"},
-	{"gpu.throttle.thermal_share", "Share of time in which a GPU is held back by its temperature; of several, the most.", "rate(gpu.throttle.thermal)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu.throttling"},
-	{"gpu_process.busy_ratio", "Share of time in which a GPU works for a process; of several, their sum.", "or(gpu_process.util, rate(gpu_process.busy))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "gpu_process"},
+	{"gpu.throttle.power_share", "Share of time in which a GPU is held back by its power limit; of several, the most.", "rate(gpu.throttle.power)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu throttling"},
+	{"gpu.throttle.thermal_share", "Share of time in which a GPU is held back by its temperature; of several, the most.", "rate(gpu.throttle.thermal)", AT_INSTANCE, KIND_GAUGE, FOLD_MAX, UNIT_RATIO, false, "gpu throttling"},
+	{"gpu_process.busy_ratio", "Share of time in which a GPU works for a process; of several, their sum.", "or(gpu_process.util, rate(gpu_process.busy))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "gpu"},
 	{"self.cores",         "CPUs that the recorder keeps busy.", "rate(self.cpu)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, "self"},
 };
 const size_t nr_derived = ARRAY_SIZE(derived);

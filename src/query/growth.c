@@ -48,7 +48,7 @@ static struct growth_seat *seat_of(struct growth *g, uint32_t row, uint32_t id)
 	}
 	seat = &g->seat[row];
 	if (seat->id != id)
-		*seat = (struct growth_seat){.id = id, .counts = g->of == GROWTH_ADDED};
+		*seat = (struct growth_seat){.id = id, .counts = g->of != GROWTH_OWN};
 	return seat;
 }
 
@@ -63,6 +63,7 @@ static void copy_text(char *to, size_t size, const struct pair *pair)
 
 int growth_instance(struct growth *g, const struct store_record *record)
 {
+	const struct pair *source;
 	struct growth_seat *seat;
 	int64_t own = 0;
 
@@ -74,7 +75,10 @@ int growth_instance(struct growth *g, const struct store_record *record)
 	pairs_get_num(record->pairs, "own", &own);
 	seat->counts = g->of == GROWTH_OWN ? own != 0 : !pairs_find(record->pairs, "apart");
 	copy_text(seat->name, sizeof(seat->name), pairs_find(record->pairs, "name"));
-	copy_text(seat->source, sizeof(seat->source), pairs_find(record->pairs, "source"));
+	source = pairs_find(record->pairs, "source");
+	if (!source)
+		source = pairs_find(record->pairs, "events");
+	copy_text(seat->source, sizeof(seat->source), source);
 	return 0;
 }
 
@@ -97,6 +101,7 @@ static void seat_step(struct growth *g, struct growth_seat *seat, int64_t cell, 
 
 	if (!seat->known) {
 		add_who(g, seat);
+		g->grown += g->of == GROWTH_FROM_ZERO ? MAX(now, 0) : 0;
 	} else {
 		if (cell > seat->last)
 			g->grown += (double)((uint64_t)cell - (uint64_t)seat->last) * g->scale;

@@ -8,8 +8,9 @@
 #include "store/store.h"
 
 enum growth_of {
-	GROWTH_ADDED, /* all instances but those that stand apart (they are contained in others) */
-	GROWTH_OWN,   /* the job's own */
+	GROWTH_ADDED,	  /* all instances but those that stand apart (they are contained in others) */
+	GROWTH_OWN,	  /* the job's own */
+	GROWTH_FROM_ZERO, /* as added, and each began at zero in our time: its first value counts */
 };
 
 #define GROWTH_NAMES 32
@@ -23,7 +24,7 @@ struct growth {
 		uint32_t id;
 		bool counts, known;
 		int64_t last, time_ns;
-		char name[48], source[24];
+		char name[48], source[64];
 	} * seat; /* by row */
 	uint32_t nr;
 	bool any;			  /* there was a value */
@@ -31,7 +32,7 @@ struct growth {
 	int64_t first_ns, last_ns;	  /* of the values */
 	/* Who had a value, in the order of coming. */
 	struct growth_name {
-		char name[48], source[24];
+		char name[48], source[64];
 	} who[GROWTH_NAMES];
 	unsigned nr_who, more_who;
 };

@@ -13,6 +13,10 @@ int summary_fill_group(struct summary *whole, struct summary *s, const struct ac
 	const struct amounts *last, struct tracker *t);
 /* What the recording says of the machine and the job: limits, traffic, energy, scheduler, hardware. */
 int fill_node(struct summary *s, const struct account *a);
+/* What was counted for the job, and the share of its CPU time in which it was; when FIG_CPU is there. */
+int fill_counters(struct summary *s, const struct account *a);
+/* Of the whole (line 0) all devices, of a group those that it used. */
+int fill_gpus(struct summary *s, const struct account *a, unsigned line);
 void fill_peaks(struct summary *s, struct tracker *t);
 void fill_shares(struct summary *s);
 void fill_self_percent(struct summary *s, double recorded_s);
@@ -22,6 +26,20 @@ void take_capacity(struct summary *s, const struct summary *whole);
 int summary_notes(struct summary *s, const struct account *a);
 /* The notes that must not be overlooked, before all others. */
 void summary_alarms(struct summary *s);
+
+/* A copy that lives as long as the summary; words about memory when there is none. */
+const char *summary_keep(struct summary *s, const char *text);
+void counters_free(struct summary_counter *counter, size_t nr);
+void summary_gpus_free(struct summary_gpu *gpu, size_t nr);
+
+/* What is combined: the nodes of a run, or one group on those that have it. */
+struct parts {
+	const struct summary **part;
+	size_t nr;
+};
+
+int combine_counters(struct summary *total, const struct parts *of);
+int combine_gpus(struct summary *total, const struct parts *of);
 
 /* The whole run from its nodes, when they are filled; then its groups, one after the other. */
 int summary_combine(struct summary *total, struct tracker *t);

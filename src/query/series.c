@@ -259,6 +259,30 @@ static double column_settle(struct series *s, struct series_part *c, bool has_ne
 
 /* ---- records ---- */
 
+/* One on a GPU is in the groups of its process, wherever the process goes. */
+static void follow_process(const struct series *s, const struct series_instance *process)
+{
+	const struct series_set *on = s->gpu_process_set < 0 ? NULL : &s->set[s->gpu_process_set];
+
+	for (uint32_t i = 0; on && s->wanted_group && i < on->nr; i++)
+		if (on->instance[i].process == process->id && process->id)
+			on->instance[i].groups = process->groups;
+}
+
+static void take_process(
+	const struct series *s, const struct store_record *record, struct series_instance *in)
+{
+	const struct series_set *all = s->process_set < 0 ? NULL : &s->set[s->process_set];
+	int64_t process = 0;
+
+	pairs_get_num(record->pairs, "process", &process);
+	in->process = process > 0 && process < UINT32_MAX ? (uint32_t)process : 0;
+	in->groups = 0;
+	for (uint32_t i = 0; all && s->wanted_group && i < all->nr; i++)
+		if (all->instance[i].id == in->process && in->process)
+			in->groups = all->instance[i].groups;
+}
+
 /* The groups of a process; the group itself, and whether its members count without their children. */
 static int take_groups(struct series *s, const struct store_record *record, struct series_instance *in)
 {
@@ -312,7 +336,13 @@ static int on_instance(struct series *s, const struct store_record *record)
 	in->pid = pid;
 	in->late = late != 0;
 	in->apart = pairs_find(record->pairs, "apart") != NULL;
+	if (series_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS)) {
+		take_process(s, record, in);
+		return in->name ? 0 : -ENOMEM;
+	}
 	r = in->name ? take_groups(s, record, in) : -ENOMEM;
+	if ((int)record->set == s->process_set)
+		follow_process(s, in);
 	return MIN(r, 0);
 }
 

@@ -48,8 +48,9 @@ struct series_instance {
 	int64_t pid;
 	bool newborn; /* began in this recording, at zero, and nothing was lost since */
 	bool total, late;
-	bool apart;	 /* counted in others: not added to them */
-	uint64_t groups; /* mask; of a group its own bit */
+	uint32_t process; /* of one on a GPU: its id in the process set; 0: not known */
+	bool apart;	  /* counted in others: not added to them */
+	uint64_t groups;  /* mask; of a group its own bit */
 	char *name;
 	size_t name_len;
 };
@@ -71,6 +72,7 @@ struct series {
 	size_t nr;
 	struct series_set *set;
 	uint32_t nr_sets;
+	int process_set, gpu_process_set; /* -1: not recorded */
 	struct meta meta;
 	struct formulas formulas; /* the recording's own */
 	double value[SERIES_MAX]; /* of the line that waits */
@@ -84,4 +86,6 @@ struct series {
 
 /* The set holds instances of this kind; -1 is none. */
 bool series_is_of(const struct series *s, int set, enum domain domain);
+/* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
+bool series_is_of_processes(const struct series *s, int set);
 #endif

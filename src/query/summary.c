@@ -29,6 +29,7 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_PEAK_CORES_AT]         = {"cpu",          "peak_cores_at_s",          false, COMBINE_OWN, true},
 	[FIG_PEAK_WINDOW]           = {"cpu",          "peak_window_s",            false, COMBINE_OWN, true},
 	[FIG_OBSERVED]              = {"cpu",          "observed_ratio",           false, COMBINE_OWN, true},
+	[FIG_COUNTED]               = {"cpu",          "counted_percent",          false, COMBINE_OWN},
 	[FIG_CPUS]                  = {"cpu",          "available_cores",          true,  COMBINE_HOSTS},
 	[FIG_CPU_OF_ALLOCATION]     = {"cpu",          "of_allocation_ratio",      false, COMBINE_OWN, true},
 	[FIG_CPU_OF_NODE]           = {"cpu",          "of_node_ratio",            false, COMBINE_OWN, true},
@@ -85,6 +86,13 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_DISK_WRITTEN]          = {"disk",         "write_bytes",              true,  COMBINE_DONE},
 	[FIG_ENERGY]                = {"energy",       "node_joules",              false, COMBINE_DONE},
 	[FIG_POWER]                 = {"energy",       "mean_watts",               false, COMBINE_DONE},
+	[FIG_GPU_ENERGY]            = {"energy",       "gpu_joules",               false, COMBINE_DONE},
+	[FIG_JOB_GPU_ENERGY]        = {"energy",       "job_gpu_joules",           false, COMBINE_DONE},
+	[FIG_MEMBW_READ]            = {"memory_bandwidth", "read_bytes",           true,  COMBINE_DONE},
+	[FIG_MEMBW_WRITE]           = {"memory_bandwidth", "write_bytes",          true,  COMBINE_DONE},
+	[FIG_MEMBW_TOTAL]           = {"memory_bandwidth", "total_bytes",          true,  COMBINE_DONE},
+	[FIG_MEMBW_MEAN]            = {"memory_bandwidth", "mean_bytes_per_s",     false, COMBINE_DONE},
+	[FIG_MEMBW_PEAK]            = {"memory_bandwidth", "peak_bytes_per_s",     false, COMBINE_MAX},
 	[FIG_CGROUP_PEAK]           = {"cgroup",       "peak_bytes",               true,  COMBINE_MAX},
 	[FIG_OOM_KILLS]             = {"cgroup",       "oom_kills",                true,  COMBINE_DONE},
 	[FIG_THROTTLED]             = {"cgroup",       "throttled_s",              false, COMBINE_DONE},
@@ -98,6 +106,7 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_CPUS_SOURCE]   = {"limits",    "cpus_source",   "limits.cpus_source",   NULL, FIG_LIMIT_CPUS},
 	[TEXT_MEMORY_SOURCE] = {"limits",    "memory_source", "limits.memory_source", NULL, FIG_LIMIT_MEMORY},
 	[TEXT_ENERGY_SOURCE] = {"energy",    "source",        NULL,                   NULL, FIG_ENERGY},
+	[TEXT_MEMBW_SOURCE]  = {"memory_bandwidth", "source", NULL,                   NULL, FIG_MEMBW_TOTAL},
 	[TEXT_CGROUP]        = {"cgroup",    "path",          NULL,                   "no control group is known as the job's own", -1},
 	[TEXT_SCHEDULER]     = {"scheduler", "kind",          "scheduler.kind",       "no batch system was found", -1},
 	[TEXT_JOB]           = {"scheduler", "job_id",        "scheduler.job_id",     "no batch system was found", -1},
@@ -171,7 +180,7 @@ int summary_note(struct summary *s, const char *fmt, ...)
 }
 
 /* A copy that lives as long as the summary; NULL when there is no memory. */
-static const char *summary_keep(struct summary *s, const char *text)
+const char *summary_keep(struct summary *s, const char *text)
 {
 	if (text_append(&s->kept, &s->nr_kept, strdup(text)) < 0)
 		return "no memory";
@@ -212,6 +221,8 @@ static void summary_release(struct summary *s)
 		summary_release(&s->group[i]);
 	for (unsigned i = 0; i < NR_TEXTS; i++)
 		free(s->text[i]);
+	counters_free(s->counter, s->nr_counters);
+	summary_gpus_free(s->gpu, s->nr_gpus);
 	facts_release(s->hardware, s->nr_hardware);
 	facts_release(s->environment, s->nr_environment);
 	free(s->note);
@@ -528,8 +539,12 @@ int summary_fill(struct summary *s, const char *path, const struct account *a, c
 		return r;
 	fill_line(s, a, 0, last, t);
 	fill_self_percent(s, s->figure[FIG_WALL].value);
+	r = fill_counters(s, a);
+	if (r >= 0)
+		r = fill_gpus(s, a, 0);
 	keep_reasons(s, a);
-	r = summary_notes(s, a);
+	if (r >= 0)
+		r = summary_notes(s, a);
 	summary_alarms(s);
 	return r;
 }
@@ -548,5 +563,5 @@ int summary_fill_group(struct summary *whole, struct summary *s, const struct ac
 	take_capacity(s, whole);
 	fill_line(s, a, line, last, t);
 	keep_reasons(s, a);
-	return 0;
+	return fill_gpus(s, a, line);
 }

@@ -34,6 +34,7 @@ enum figure_id {
 	FIG_PEAK_CORES_AT,
 	FIG_PEAK_WINDOW,
 	FIG_OBSERVED,
+	FIG_COUNTED,
 	FIG_CPUS,
 	FIG_CPU_OF_ALLOCATION,
 	FIG_CPU_OF_NODE,
@@ -90,6 +91,13 @@ enum figure_id {
 	FIG_DISK_WRITTEN,
 	FIG_ENERGY,
 	FIG_POWER,
+	FIG_GPU_ENERGY,
+	FIG_JOB_GPU_ENERGY,
+	FIG_MEMBW_READ,
+	FIG_MEMBW_WRITE,
+	FIG_MEMBW_TOTAL,
+	FIG_MEMBW_MEAN,
+	FIG_MEMBW_PEAK,
 	FIG_CGROUP_PEAK,
 	FIG_OOM_KILLS,
 	FIG_THROTTLED,
@@ -123,6 +131,7 @@ enum text_id { /* words that stand beside the figures; NULL when there are none 
 	TEXT_CPUS_SOURCE,
 	TEXT_MEMORY_SOURCE,
 	TEXT_ENERGY_SOURCE,
+	TEXT_MEMBW_SOURCE,
 	TEXT_CGROUP,
 	TEXT_SCHEDULER,
 	TEXT_JOB,
@@ -142,6 +151,76 @@ extern const struct summary_text_row summary_text_row[NR_TEXTS];
 
 struct summary_fact { /* of the hardware or the environment */
 	char *name, *value;
+};
+
+/* An event that the processor counted for the job, or what a formula makes of some. */
+struct summary_counter {
+	char *name;	  /* without "perf." */
+	char *expression; /* over names with "perf."; NULL: it is an event */
+	enum metric_unit unit;
+	bool per_second;
+	struct figure value;
+	struct figure running_share; /* of the time in which it should have been counted; of 1 */
+	double enabled_s, running_s; /* of an event */
+};
+
+enum gpu_figure_id {
+	GPU_FIG_UTIL_MEAN,
+	GPU_FIG_UTIL_MAX,
+	GPU_FIG_MEM_UTIL_MEAN,
+	GPU_FIG_MEM_UTIL_MAX,
+	GPU_FIG_MEMORY_PEAK,
+	GPU_FIG_MEMORY_TOTAL,
+	GPU_FIG_POWER_MEAN,
+	GPU_FIG_POWER_MAX,
+	GPU_FIG_ENERGY,
+	GPU_FIG_JOB_MEMORY_PEAK,
+	GPU_FIG_JOB_UTIL_MEAN,
+	GPU_FIG_JOB_BUSY,
+	GPU_FIG_POWER_LIMIT,
+	GPU_FIG_TEMPERATURE_MAX,
+	GPU_FIG_CLOCK_MEAN,
+	GPU_FIG_CLOCK_MAX,
+	GPU_FIG_ENCODER_MEAN,
+	GPU_FIG_DECODER_MEAN,
+	GPU_FIG_THROTTLED,
+	GPU_FIG_THROTTLED_POWER,
+	GPU_FIG_THROTTLED_THERMAL,
+	GPU_FIG_ECC_CORRECTED,
+	GPU_FIG_ECC_UNCORRECTED,
+	GPU_FIG_OBSERVED,
+	GPU_FIG_LOST_AT,
+	NR_GPU_FIGURES
+};
+
+struct summary_gpu_row {
+	const char *name;
+	bool whole;
+	const char *of_group; /* its name in a group's list; NULL: not told there */
+};
+
+extern const struct summary_gpu_row summary_gpu_row[NR_GPU_FIGURES];
+
+enum gpu_text_id {
+	GPU_TEXT_HOST,
+	GPU_TEXT_INSTANCE, /* "nvidia-0", "nvidia-0/mig-1" */
+	GPU_TEXT_VENDOR,
+	GPU_TEXT_NAME, /* the model */
+	GPU_TEXT_UUID,
+	GPU_TEXT_PCI,
+	GPU_TEXT_PARENT, /* the instance that it is a slice of */
+	GPU_TEXT_APART,	 /* why it is not added to the others */
+	GPU_TEXT_JOB,	 /* "yes", "no", "unclaimed" */
+	GPU_TEXT_JOB_BY,
+	GPU_TEXT_ENERGY_SOURCE, /* "counter", "power over time" */
+	GPU_TEXT_LOST,		/* why it told nothing any more */
+	NR_GPU_TEXTS
+};
+
+struct summary_gpu {
+	int64_t index;		  /* as the maker's tools count; -1: not known */
+	char *text[NR_GPU_TEXTS]; /* NULL: there is none */
+	struct figure figure[NR_GPU_FIGURES];
 };
 
 struct summary {
@@ -164,6 +243,12 @@ struct summary {
 	size_t nr_alarms; /* of them, the first so many must not be overlooked */
 	char **kept;	  /* texts that figures point at */
 	size_t nr_kept;
+	struct summary_counter *counter; /* events, then what is made of them */
+	size_t nr_counters;
+	bool counters_user_only; /* nothing was counted in the kernel */
+	struct summary_gpu *gpu; /* slices behind their device; of a group, those that it used */
+	size_t nr_gpus;
+	const char *gpus_why; /* when there are none; NULL: nobody asked */
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
 	struct summary *group; /* in the order of the targets */
@@ -178,6 +263,10 @@ static inline bool has_figure(const struct summary *s, enum figure_id id)
 {
 	return !s->figure[id].why;
 }
+
+/* The job's processes used it; that, or it was given to the job. */
+bool summary_gpu_is_used(const struct summary_gpu *gpu);
+bool summary_gpu_is_of_job(const struct summary_gpu *gpu);
 
 /* For those who fill summaries (query/combine.c). */
 void figure_set(struct summary *s, enum figure_id id, double value);

@@ -70,6 +70,17 @@ static void fill_cgroup_peak(struct summary *s, const struct account *a)
 			MAX(peak->any ? peak->greatest : 0, now->any ? now->greatest : 0));
 }
 
+static int take_sources(const struct growth *from, char **ret)
+{
+	struct buf text;
+
+	buf_init(&text, 8192);
+	growth_who(from, &text);
+	*ret = strdup((char *)text.data);
+	buf_release(&text);
+	return *ret ? 0 : -ENOMEM;
+}
+
 /* Counters of energy where there are any, else power over time. */
 static int fill_energy(struct summary *s, const struct account *a)
 {
@@ -78,7 +89,6 @@ static int fill_energy(struct summary *s, const struct account *a)
 	const struct growth *from = used->any ? used : power;
 	double joules = used->any ? used->grown : power->integral;
 	double elapsed = (double)(from->last_ns - from->first_ns) / 1e9;
-	struct buf text;
 
 	if (!from->any) {
 		figure_unset(s, FIG_ENERGY, account_why(a, total_metric(TOTAL_ENERGY)));
@@ -90,11 +100,46 @@ static int fill_energy(struct summary *s, const struct account *a)
 		figure_set(s, FIG_POWER, joules / elapsed);
 	else
 		figure_unset(s, FIG_POWER, "it was read only once");
-	buf_init(&text, 8192);
-	growth_who(from, &text);
-	s->text[TEXT_ENERGY_SOURCE] = strdup((char *)text.data);
-	buf_release(&text);
-	return s->text[TEXT_ENERGY_SOURCE] ? 0 : -ENOMEM;
+	return take_sources(from, &s->text[TEXT_ENERGY_SOURCE]);
+}
+
+/* Both ways, where a source cannot tell them apart or tells of each. */
+static int fill_bandwidth(struct summary *s, const struct account *a)
+{
+	static const struct {
+		enum figure_id figure;
+		enum total total;
+	} row[] = {{FIG_MEMBW_READ, TOTAL_MEMBW_READ}, {FIG_MEMBW_WRITE, TOTAL_MEMBW_WRITE}};
+	const struct node_totals *t = account_totals(a);
+	const struct growth *from = &t->growth[TOTAL_MEMBW_BOTH];
+	struct meter meter = t->bandwidth;
+	double total = from->any ? from->grown : 0, rate, at, window;
+
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		const struct growth *g = &t->growth[row[i].total];
+
+		if (g->any)
+			figure_set(s, row[i].figure, g->grown);
+		else
+			figure_unset(s, row[i].figure, account_why(a, total_metric(row[i].total)));
+		total += g->any ? g->grown : 0;
+		from = g->any ? g : from;
+	}
+	if (!from->any) {
+		for (enum figure_id id = FIG_MEMBW_TOTAL; id <= FIG_MEMBW_PEAK; id++)
+			figure_unset(s, id, s->figure[FIG_MEMBW_READ].why);
+		return 0;
+	}
+	figure_set(s, FIG_MEMBW_TOTAL, total);
+	figure_unset(s, FIG_MEMBW_MEAN, "it was read only once");
+	figure_unset(s, FIG_MEMBW_PEAK, "it was read only once");
+	if (from->last_ns > from->first_ns)
+		figure_set(s, FIG_MEMBW_MEAN, total / ((double)(from->last_ns - from->first_ns) / 1e9));
+	if (t->incomplete)
+		summary_note(s, "memory bandwidth is a lower bound: %s", t->incomplete);
+	if (meter_peak(&meter, 0, &rate, &at, &window))
+		figure_set(s, FIG_MEMBW_PEAK, rate);
+	return take_sources(from, &s->text[TEXT_MEMBW_SOURCE]);
 }
 
 /* ---- words ---- */
@@ -142,6 +187,8 @@ int fill_node(struct summary *s, const struct account *a)
 	fill_cgroup_peak(s, a);
 	if (r >= 0)
 		r = fill_energy(s, a);
+	if (r >= 0)
+		r = fill_bandwidth(s, a);
 	if (r >= 0)
 		r = take_facts(meta, "hw.", &s->hardware, &s->nr_hardware);
 	if (r >= 0)

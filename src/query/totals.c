@@ -25,8 +25,14 @@ static const struct {
 	[TOTAL_CGROUP_MEMORY]    = {"cgroup.memory.current",   GROWTH_OWN},
 	[TOTAL_CGROUP_OOM_KILLS] = {"cgroup.memory.oom_kill",  GROWTH_OWN},
 	[TOTAL_CGROUP_THROTTLED] = {"cgroup.cpu.throttled",    GROWTH_OWN},
+	[TOTAL_MEMBW_READ]       = {"membw.read",              GROWTH_ADDED},
+	[TOTAL_MEMBW_WRITE]      = {"membw.write",             GROWTH_ADDED},
+	[TOTAL_MEMBW_BOTH]       = {"membw.both",              GROWTH_ADDED},
 };
 /* clang-format on */
+
+/* Rates over less are those of the ticks' own unevenness. */
+#define SHORTEST_STEP 0.05
 
 const char *total_metric(enum total which)
 {
@@ -38,6 +44,7 @@ void totals_init(struct node_totals *t)
 	*t = (struct node_totals){.cgroup_set = -1};
 	for (unsigned i = 0; i < NR_TOTALS; i++)
 		growth_init(&t->growth[i], total[i].of);
+	meter_init(&t->bandwidth, SHORTEST_STEP);
 }
 
 void totals_release(struct node_totals *t)
@@ -45,7 +52,8 @@ void totals_release(struct node_totals *t)
 	for (unsigned i = 0; i < NR_TOTALS; i++)
 		growth_release(&t->growth[i]);
 	free(t->cgroup);
-	t->cgroup = NULL;
+	free(t->incomplete);
+	t->cgroup = t->incomplete = NULL;
 }
 
 void totals_bind(struct node_totals *t, const struct schema *schema)
@@ -76,9 +84,26 @@ static int take_cgroup(struct node_totals *t, const struct store_record *record)
 	return 0;
 }
 
+/* Some memory channels could not be counted. */
+static int take_incomplete(struct node_totals *t, const struct store_record *record)
+{
+	const struct pair *text = pairs_find(record->pairs, "incomplete");
+	bool of_memory = false;
+
+	for (unsigned i = TOTAL_MEMBW_READ; i <= TOTAL_MEMBW_BOTH; i++)
+		of_memory |= t->growth[i].set >= 0 && record->set == (uint32_t)t->growth[i].set;
+	if (!of_memory || !text || t->incomplete)
+		return 0;
+	t->incomplete = strndup(text->value, text->len);
+	return t->incomplete ? 0 : -ENOMEM;
+}
+
 int totals_instance(struct node_totals *t, const struct store_record *record)
 {
 	int r = take_cgroup(t, record);
+
+	if (r >= 0)
+		r = take_incomplete(t, record);
 
 	for (unsigned i = 0; i < NR_TOTALS && r >= 0; i++)
 		r = growth_instance(&t->growth[i], record);
@@ -87,9 +112,17 @@ int totals_instance(struct node_totals *t, const struct store_record *record)
 
 int totals_tick(struct node_totals *t, struct store_reader *reader, int64_t time_ns)
 {
+	double moved = 0;
+	bool any = false;
 	int r = 0;
 
 	for (unsigned i = 0; i < NR_TOTALS && r >= 0; i++)
 		r = growth_tick(&t->growth[i], reader, time_ns);
+	for (unsigned i = TOTAL_MEMBW_READ; i <= TOTAL_MEMBW_BOTH; i++) {
+		any |= t->growth[i].any;
+		moved += t->growth[i].grown;
+	}
+	if (any)
+		meter_add(&t->bandwidth, (double)time_ns / 1e9, moved);
 	return r;
 }

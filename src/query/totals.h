@@ -3,6 +3,7 @@
 #define QUERY_TOTALS_H
 
 #include "query/growth.h"
+#include "query/meter.h"
 
 enum total {
 	TOTAL_NET_RX_BYTES,
@@ -21,13 +22,18 @@ enum total {
 	TOTAL_CGROUP_MEMORY,
 	TOTAL_CGROUP_OOM_KILLS,
 	TOTAL_CGROUP_THROTTLED,
+	TOTAL_MEMBW_READ,
+	TOTAL_MEMBW_WRITE,
+	TOTAL_MEMBW_BOTH,
 	NR_TOTALS
 };
 
 struct node_totals {
 	struct growth growth[NR_TOTALS];
+	struct meter bandwidth; /* of memory, both ways */
 	int cgroup_set;
-	char *cgroup; /* path of the job's own; NULL: not known */
+	char *incomplete; /* what of the memory bandwidth is missing; NULL: nothing */
+	char *cgroup;	  /* path of the job's own; NULL: not known */
 };
 
 void totals_init(struct node_totals *t);

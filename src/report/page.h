@@ -48,6 +48,17 @@ static inline const char *tilde(const struct page *p, enum figure_id estimated)
 	return has(p, estimated) && value(p, estimated) > 0.01 ? "~" : "";
 }
 
+/* What parts the numbers of a line. */
+static inline const char *between(const struct page *p)
+{
+	return p->style->utf8 ? " · " : ", ";
+}
+
+void print_line(const struct page *p, const char *label, const char *label_color, const char *text);
+void add_percent(struct buf *line, double ratio);
+/* What was counted; and the GPUs. */
+void print_counters(const struct page *p);
+void print_gpus(const struct page *p);
 /* The table of groups, where it says something that the lines of the whole do not. */
 void print_groups(const struct page *p);
 #endif

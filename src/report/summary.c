@@ -8,6 +8,8 @@
  *	           counted by cgroup; 99 % of it seen in sampled processes
  *	  memory   peak 1.2 GiB PSS at 0m58s   (RSS sum 1.4 GiB, USS 1.1 GiB)
  *	           60 % of the 2 GiB allowed (cgroup /job_7), 1 % of the node
+ *	  counters IPC 1.83 · 3.1 GHz · cache misses 2.1 %
+ *	  gpu 0    NVIDIA A100-SXM4-40GB  util 37 % mean (job 35 %), 92 % max · memory peak 1 GiB of 40 GiB
  *	  io       read 0 B  wrote 12 KiB (disk)   read 3.1 GiB  wrote 9 MiB (calls)   syscalls 4,711
  *	  net      received 1.2 GiB  sent 31 MiB (all of the node)
  *	  energy   123 kJ, 171 W mean (rapl: package-0, dram-0)
@@ -107,7 +109,7 @@ static void print_head(const struct page *p, const char *name)
 	buf_release(&tail);
 }
 
-static void print_line(const struct page *p, const char *label, const char *label_color, const char *text)
+void print_line(const struct page *p, const char *label, const char *label_color, const char *text)
 {
 	buf_adds(p->out, "  ");
 	color(p->out, p, label_color);
@@ -148,7 +150,7 @@ static void cpu_line(const struct page *p, struct buf *line)
 		buf_addf(line, ", of %.0f", value(p, FIG_CPUS));
 }
 
-static void add_percent(struct buf *line, double ratio)
+void add_percent(struct buf *line, double ratio)
 {
 	double percent = MIN(100 * ratio, 1e6);
 
@@ -310,29 +312,58 @@ static void disk_line(const struct page *p, struct buf *line)
 	traffic_line(p, line, read_wrote, FIG_DISK_READ, FIG_DISK_WRITTEN);
 }
 
+/* Meters of the processors do not see the GPUs; those of the whole node may. */
+static void add_gpu_energy(const struct page *p, struct buf *line)
+{
+	const char *source = p->s->text[TEXT_ENERGY_SOURCE];
+	char text[UNITS_SIZE];
+
+	if (!has(p, FIG_GPU_ENERGY) || !(value(p, FIG_GPU_ENERGY) > 0))
+		return;
+	buf_addf(line, "%sGPUs %s", line->len ? "; " : "", format_si(text, value(p, FIG_GPU_ENERGY), "J"));
+	if (!source)
+		buf_adds(line, " (nothing else of the node is measured)");
+	else if (str_starts(source, "rapl:") && !strchr(source, ';'))
+		buf_adds(line, ", not in it");
+	else
+		buf_adds(line, " by their own meters");
+}
+
 static void energy_line(const struct page *p, struct buf *line)
 {
-	static const struct {
-		double least;
-		const char *unit;
-	} scale[] = {{1e9, "GJ"}, {1e6, "MJ"}, {1e3, "kJ"}, {0, "J"}};
 	const char *source = p->s->text[TEXT_ENERGY_SOURCE];
-	double joules = value(p, FIG_ENERGY);
 	char text[UNITS_SIZE];
-	size_t i = 0;
 
-	if (!has(p, FIG_ENERGY) || !(joules > 0))
+	if (has(p, FIG_ENERGY) && value(p, FIG_ENERGY) > 0) {
+		buf_adds(line, format_si(text, value(p, FIG_ENERGY), "J"));
+		if (has(p, FIG_POWER))
+			buf_addf(line, ", %s W mean", format_number(text, value(p, FIG_POWER)));
+		if (source) {
+			buf_adds(line, " (");
+			add_text(line, source, strlen(source), letters(p));
+			buf_addch(line, ')');
+		}
+	}
+	add_gpu_energy(p, line);
+}
+
+static void bandwidth_line(const struct page *p, struct buf *line)
+{
+	char text[UNITS_SIZE];
+
+	if (!has(p, FIG_MEMBW_TOTAL))
 		return;
-	while (joules < scale[i].least)
-		i++;
-	buf_addf(line, "%s %s", format_number(text, joules / MAX(scale[i].least, 1)), scale[i].unit);
-	if (has(p, FIG_POWER))
-		buf_addf(line, ", %s W mean", format_number(text, value(p, FIG_POWER)));
-	if (source) {
-		buf_adds(line, " (");
-		add_text(line, source, strlen(source), letters(p));
+	if (has(p, FIG_MEMBW_MEAN))
+		buf_addf(line, "%s/s mean", format_bytes(text, value(p, FIG_MEMBW_MEAN)));
+	if (has(p, FIG_MEMBW_PEAK))
+		buf_addf(line, ", %s/s peak", format_bytes(text, value(p, FIG_MEMBW_PEAK)));
+	buf_addf(line, "%s%s moved", line->len ? "   " : "", format_bytes(text, value(p, FIG_MEMBW_TOTAL)));
+	if (has(p, FIG_MEMBW_READ) && has(p, FIG_MEMBW_WRITE)) {
+		add_bytes(line, p, " (read ", FIG_MEMBW_READ);
+		add_bytes(line, p, ", wrote ", FIG_MEMBW_WRITE);
 		buf_addch(line, ')');
 	}
+	buf_adds(line, ", all of the node");
 }
 
 static void job_line(const struct page *p, struct buf *line)
@@ -438,6 +469,9 @@ static void print_block(const struct page *p, const char *name)
 		SOURCE,
 		MEMORY,
 		MEMORY_ALLOWED,
+		BANDWIDTH,
+		COUNTERS,
+		GPUS,
 		IO,
 		NET,
 		IB,
@@ -453,9 +487,10 @@ static void print_block(const struct page *p, const char *name)
 		const char *label;
 		void (*make)(const struct page *, struct buf *);
 	} row[NR] = {{"job", job_line}, {"cpu", cpu_line}, {"", cpu_allowed_line}, {"", source_line},
-		{"memory", memory_line}, {"", memory_allowed_line}, {"io", io_line}, {"net", net_line},
-		{"ib", ib_line}, {"disk", disk_line}, {"energy", energy_line}, {"groups", NULL},
-		{"tree", tree_line}, {"cost", cost_line}, {"kept in", path_line}};
+		{"memory", memory_line}, {"", memory_allowed_line}, {"membw", bandwidth_line},
+		{"counters", NULL}, {"gpu", NULL}, {"io", io_line}, {"net", net_line}, {"ib", ib_line},
+		{"disk", disk_line}, {"energy", energy_line}, {"groups", NULL}, {"tree", tree_line},
+		{"cost", cost_line}, {"kept in", path_line}};
 	struct buf line[NR];
 
 	print_head(p, name);
@@ -469,6 +504,10 @@ static void print_block(const struct page *p, const char *name)
 	for (unsigned i = 0; i < NR; i++) {
 		if (i == GROUPS)
 			print_groups(p);
+		if (i == COUNTERS)
+			print_counters(p);
+		if (i == GPUS)
+			print_gpus(p);
 		if (line[i].len)
 			print_line(p, row[i].label, "36", (char *)line[i].data);
 		if (line[i].err)

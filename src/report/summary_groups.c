@@ -13,6 +13,7 @@ enum group_column {
 	GROUP_CPU,
 	GROUP_CORES,
 	GROUP_MEMORY,
+	GROUP_GPU,
 	GROUP_READ,
 	GROUP_WROTE,
 	NR_GROUP_COLUMNS
@@ -26,8 +27,24 @@ static const struct {
 	[GROUP_CPU] = {"cpu", 8, 0},
 	[GROUP_CORES] = {"cores", 6, 60},
 	[GROUP_MEMORY] = {"memory", 9, 0},
+	[GROUP_GPU] = {"gpu", 8, 88}, /* where any group used one */
 	[GROUP_READ] = {"read", 9, 80},
 	[GROUP_WROTE] = {"wrote", 9, 80}};
+
+/* Time that GPUs worked for it. */
+static void gpu_cell(const struct summary *group, struct buf *out)
+{
+	char text[UNITS_SIZE];
+	double busy = 0;
+	bool any = false;
+
+	for (size_t i = 0; i < group->nr_gpus; i++)
+		if (!group->gpu[i].figure[GPU_FIG_JOB_BUSY].why && !group->gpu[i].text[GPU_TEXT_PARENT]) {
+			any = true;
+			busy += group->gpu[i].figure[GPU_FIG_JOB_BUSY].value;
+		}
+	buf_adds(out, any ? format_duration(text, busy) : "-");
+}
 
 static void group_cell(const struct page *g, enum group_column column, struct buf *out)
 {
@@ -37,10 +54,12 @@ static void group_cell(const struct page *g, enum group_column column, struct bu
 		[GROUP_CORES] = FIG_MEAN_CORES,
 		[GROUP_READ] = FIG_READ_CHARS,
 		[GROUP_WROTE] = FIG_WRITE_CHARS};
-	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column];
+	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column]; /* of GROUP_GPU there is none */
 	char text[UNITS_SIZE];
 
-	if (!has(g, id))
+	if (column == GROUP_GPU)
+		gpu_cell(g->s, out);
+	else if (!has(g, id))
 		buf_addch(out, '-');
 	else if (column == GROUP_PROCESSES)
 		buf_adds(out, format_count(text, value(g, id)));
@@ -53,6 +72,16 @@ static void group_cell(const struct page *g, enum group_column column, struct bu
 			format_bytes(text, value(g, id)));
 	else
 		buf_adds(out, format_bytes(text, value(g, id)));
+}
+
+static bool has_column(const struct page *p, enum group_column column)
+{
+	if (p->style->width < group_column[column].terminal)
+		return false;
+	for (size_t i = 0; column == GROUP_GPU && i < p->s->nr_groups; i++)
+		if (p->s->group[i].nr_gpus)
+			return true;
+	return column != GROUP_GPU;
 }
 
 /* One row of the table; the heading when there is no group. */
@@ -72,7 +101,7 @@ static void print_group(const struct page *p, const struct summary *group, size_
 	clip(p->out, from, name_width, p->style->utf8);
 	pad(p->out, from, name_width);
 	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++) {
-		if (p->style->width < group_column[i].terminal)
+		if (!has_column(p, i))
 			continue;
 		buf_init(&cell, 100);
 		if (group)
@@ -114,7 +143,7 @@ void print_groups(const struct page *p)
 	if (!has_groups(p->s))
 		return;
 	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++)
-		if (p->style->width >= group_column[i].terminal)
+		if (has_column(p, i))
 			used += 1 + group_column[i].width;
 	for (size_t i = 0; i < shown; i++)
 		longest = MAX(longest, columns_of(p, p->s->group[i].name));

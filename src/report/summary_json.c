@@ -2,9 +2,9 @@
  * an object, opened at its first row. The groups of processes have the shapes of the whole. */
 #include "report/summary.h"
 
-#include "base/json.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "report/json_parts.h"
 #include "report/words.h"
 
 #include <math.h>
@@ -122,6 +122,9 @@ static void add_unavailable(struct json *j, const struct summary *s)
 	if (!s->start_wall_ns)
 		json_str(j, "start", "not recorded");
 	add_reasons(j, s);
+	json_counters_reasons(j, s);
+	if (!s->nr_gpus && s->gpus_why)
+		json_str(j, "gpus", s->gpus_why);
 	json_end_object(j);
 }
 
@@ -136,6 +139,7 @@ static void add_groups(struct json *j, const struct summary *s)
 		json_str(j, "target", *group->target ? group->target : NULL);
 		json_bool(j, "with_children", !group->own);
 		add_figures(j, group);
+		json_gpus(j, group);
 		json_object(j, "unavailable");
 		if (!*group->kind)
 			json_str(j, "kind", "not recorded");
@@ -208,6 +212,8 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	json_object(j, key);
 	add_identity(j, s);
 	add_figures(j, s);
+	json_counters(j, s);
+	json_gpus(j, s);
 	json_object(j, "scheduler");
 	add_words(j, s, "scheduler");
 	json_end_object(j);

@@ -19,6 +19,20 @@ char *format_moment(char out[static UNITS_SIZE], double seconds, double length)
 	return out;
 }
 
+char *format_si(char out[static UNITS_SIZE], double value, const char *unit)
+{
+	static const char *const step[] = {"", "k", "M", "G", "T", "P", "E"};
+	char number[UNITS_SIZE];
+	size_t i = 0;
+
+	while (fabs(value) >= 999.5 && i + 1 < ARRAY_SIZE(step)) {
+		value /= 1000;
+		i++;
+	}
+	snprintf(out, UNITS_SIZE, "%.20s %s%.10s", format_number(number, value), step[i], unit);
+	return out;
+}
+
 void add_count(struct buf *out, double n, const char *one, const char *many)
 {
 	char text[UNITS_SIZE];

@@ -7,6 +7,8 @@
 
 /* A moment in a run of that length: "0m58s", "1h02m03s"; in shorter runs than a minute "3.25s". */
 char *format_moment(char out[static UNITS_SIZE], double seconds, double length);
+/* "12.4 GFLOP", "3.1 GHz", "4.2 kJ", "0.31 W": units of a thousand. */
+char *format_si(char out[static UNITS_SIZE], double value, const char *unit);
 /* "4,812 processes", "1 process". */
 void add_count(struct buf *out, double n, const char *one, const char *many);
 

@@ -1,5 +1,7 @@
 #include "query_maker.h"
 
+#include "report/summary.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,6 +115,38 @@ static const struct {
 	{"cgroup.cpu.throttled", MAKER_CGROUP, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, 1e-6, TIER_TICK},
 	{"limit.cpus", MAKER_LIMITS, KIND_CONSTANT, FOLD_SUM, UNIT_COUNT, 1e-3, TIER_TICK},
 	{"limit.memory", MAKER_LIMITS, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"gpu.util", MAKER_GPU, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, 0.01, TIER_TICK},
+	{"gpu.mem_util", MAKER_GPU, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, 0.01, TIER_TICK},
+	{"gpu.memory.used", MAKER_GPU, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"gpu.memory.total", MAKER_GPU, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, 1, TIER_MEDIUM},
+	{"gpu.clock.sm", MAKER_GPU, KIND_GAUGE, FOLD_MEAN, UNIT_HERTZ, 1e6, TIER_TICK},
+	{"gpu.clock.graphics", MAKER_GPU, KIND_GAUGE, FOLD_MEAN, UNIT_HERTZ, 1e6, TIER_TICK},
+	{"gpu.temperature", MAKER_GPU, KIND_GAUGE, FOLD_MAX, UNIT_CELSIUS, 1e-3, TIER_TICK},
+	{"gpu.power", MAKER_GPU, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, 1e-3, TIER_TICK},
+	{"gpu.power_limit", MAKER_GPU, KIND_GAUGE, FOLD_SUM, UNIT_WATTS, 1e-3, TIER_MEDIUM},
+	{"gpu.energy", MAKER_GPU, KIND_COUNTER, FOLD_SUM, UNIT_JOULES, 1e-3, TIER_TICK},
+	{"gpu.throttle.power", MAKER_GPU, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+	{"gpu.throttle.thermal", MAKER_GPU, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+	{"gpu.ecc.corrected", MAKER_GPU, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"gpu.ecc.uncorrected", MAKER_GPU, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK},
+	{"gpu_process.memory", MAKER_GPU_PROCESS, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"gpu_process.util", MAKER_GPU_PROCESS, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, 0.01, TIER_TICK},
+	{"gpu_process.busy", MAKER_GPU_PROCESS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+	{"perf.enabled", MAKER_PERF, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+#define EVENT(name) {"perf." name, MAKER_PERF, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, 1, TIER_TICK}, \
+	{"perf." name ".running", MAKER_PERF, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK}
+	EVENT("cycles"),
+	EVENT("instructions"),
+	EVENT("cache_references"),
+	EVENT("cache_misses"),
+	EVENT("fp_scalar"),
+	EVENT("fp_packed"),
+#undef EVENT
+	{"perf.task_clock", MAKER_PERF, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+	{"perf.task_clock.running", MAKER_PERF, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, 1e-9, TIER_TICK},
+	{"membw.read", MAKER_SOCKET, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"membw.write", MAKER_SOCKET, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
+	{"membw.both", MAKER_SOCKET, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, 1, TIER_TICK},
 };
 /* clang-format on */
 
@@ -130,7 +164,8 @@ static void make_schema(struct maker *m, const struct maker_options *o)
 {
 	static const char *const name[MAKER_SETS][2] = {{"process", "process"}, {"tree", "tree"},
 		{"self", "node"}, {"cpu", "cpu"}, {"group", "group"}, {"net", "net"}, {"ib", "ib"},
-		{"disk", "disk"}, {"energy", "energy"}, {"cgroup", "cgroup"}, {"limits", "node"}};
+		{"disk", "disk"}, {"energy", "energy"}, {"cgroup", "cgroup"}, {"limits", "node"},
+		{"gpu", "gpu"}, {"gpu_process", "gpu_process"}, {"perf", "perf"}, {"membw", "socket"}};
 
 	m->schema = schema_new();
 	for (unsigned set = 0; set < MAKER_SETS; set++) {
@@ -360,6 +395,13 @@ void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char 
 	store_event(m->w, time_ns, kind, &m->pairs);
 }
 
+void maker_meta(struct maker *m, const char *key, const void *value, size_t len)
+{
+	pairs_reset(&m->pairs);
+	pairs_add(&m->pairs, key, value, len);
+	assert_int_equal(store_meta(m->w, &m->pairs), 0);
+}
+
 void maker_tick(struct maker *m, int64_t time_ns)
 {
 	store_tick(m->w, m->tick++, time_ns, m->tables);
@@ -423,6 +465,22 @@ int maker_teardown(void **state)
 	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command);
+}
+
+const char *json_of(const struct summary *s, struct buf *out)
+{
+	buf_reset(out);
+	summary_json(s, out);
+	return (char *)out->data;
+}
+
+const char *words_of(const struct summary *s, unsigned width, bool utf8, struct buf *out)
+{
+	struct summary_style style = {.width = width, .utf8 = utf8};
+
+	buf_reset(out);
+	assert_int_equal(summary_print(s, &style, out), 0);
+	return (char *)out->data;
 }
 
 struct summary *summary_of_paths(const char *const *path, size_t nr)

@@ -28,6 +28,10 @@ enum {
 	MAKER_ENERGY,
 	MAKER_CGROUP,
 	MAKER_LIMITS,
+	MAKER_GPU,
+	MAKER_GPU_PROCESS,
+	MAKER_PERF,
+	MAKER_SOCKET,
 	MAKER_SETS
 };
 
@@ -83,6 +87,8 @@ void maker_unset(struct maker *m, uint32_t row, const char *metric);
 void set_memory(struct maker *m, uint32_t at, int64_t rss, int64_t shared);
 void set_smaps(struct maker *m, uint32_t at, int64_t rss, int64_t pss, int64_t clean, int64_t dirty);
 void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char *key, const char *value);
+/* More metadata, any bytes. */
+void maker_meta(struct maker *m, const char *key, const void *value, size_t len);
 void maker_tick(struct maker *m, int64_t time_ns);
 /* keys and numbers, NULL at the end; closes. */
 void maker_finish(struct maker *m, ...);
@@ -106,6 +112,10 @@ struct series *series_of(const char *metric, const struct series_query *like);
 void expect_series(const char *metric, const struct series_query *like, const double *expected, size_t nr);
 /* Overwrites a few bytes at this part of the file's length. */
 void damage(const char *path, double where);
+
+/* The summary as text; the buffer is the caller's, initialised. */
+const char *json_of(const struct summary *s, struct buf *out);
+const char *words_of(const struct summary *s, unsigned width, bool utf8, struct buf *out);
 
 struct summary *summary_of_paths(const char *const *path, size_t nr);
 struct summary *summary_of(const char *path);

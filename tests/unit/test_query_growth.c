@@ -3,7 +3,6 @@
 #include "query_maker.h"
 
 #include "query/steady.h"
-#include "report/summary.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -14,22 +13,6 @@
 #include <cmocka.h>
 
 #define MIB (INT64_C(1) << 20)
-
-static const char *json_of(const struct summary *s, struct buf *out)
-{
-	buf_reset(out);
-	summary_json(s, out);
-	return (char *)out->data;
-}
-
-static const char *words_of(const struct summary *s, unsigned width, bool utf8, struct buf *out)
-{
-	struct summary_style style = {.width = width, .utf8 = utf8};
-
-	buf_reset(out);
-	assert_int_equal(summary_print(s, &style, out), 0);
-	return (char *)out->data;
-}
 
 /* ---- totals ---- */
 

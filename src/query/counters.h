@@ -1,0 +1,28 @@
+/* What the processor counted for the job over a recording: each event with the time that it was really
+ * counted. */
+#ifndef QUERY_COUNTERS_H
+#define QUERY_COUNTERS_H
+
+#include "query/growth.h"
+
+/* More than a set can hold of them. */
+#define COUNTERS_MAX 64
+
+struct counters {
+	int set; /* -1: not recorded */
+	struct counter_event {
+		const char *metric; /* "perf.cycles"; lives as long as the reader's schema */
+		enum metric_unit unit;
+		struct growth count, running;
+	} * event;
+	size_t nr;
+	struct growth enabled;
+	bool user_only; /* nothing was counted in the kernel */
+};
+
+void counters_init(struct counters *c);
+void counters_release(struct counters *c);
+int counters_bind(struct counters *c, const struct schema *schema); /* -ENOMEM */
+int counters_instance(struct counters *c, const struct store_record *record);
+int counters_tick(struct counters *c, struct store_reader *reader, int64_t time_ns);
+#endif

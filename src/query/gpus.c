@@ -1,0 +1,388 @@
+/* Levels are means over the time in which they were known, straight from reading to reading; counters are
+ * what they grew by. Of the job's processes the sum at each tick is taken: a process that is gone counts
+ * nothing from then on. What a driver tells as time on its engines (a counter) is taken as such, from zero
+ * when the process was born in our time.
+ *
+ * A slice of a device (MIG) has processes of its own; those are the device's as well, whether the driver
+ * lists them there again or not: the larger of both sums holds.
+ *
+ * Rejected: series of gpu_process metrics per device, integrated by their reader. They are folded over
+ * devices, and groups change while the recording goes on. */
+#include "query/gpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char *const metric[NR_COURSES] = {
+	[COURSE_UTIL]                  = "gpu.util",
+	[COURSE_MEM_UTIL]              = "gpu.mem_util",
+	[COURSE_ENCODER]               = "gpu.encoder",
+	[COURSE_DECODER]               = "gpu.decoder",
+	[COURSE_MEMORY_USED]           = "gpu.memory.used",
+	[COURSE_MEMORY_TOTAL]          = "gpu.memory.total",
+	[COURSE_POWER]                 = "gpu.power",
+	[COURSE_POWER_LIMIT]           = "gpu.power_limit",
+	[COURSE_ENERGY]                = "gpu.energy",
+	[COURSE_TEMPERATURE]           = "gpu.temperature",
+	[COURSE_CLOCK_SM]              = "gpu.clock.sm",
+	[COURSE_CLOCK_GRAPHICS]        = "gpu.clock.graphics",
+	[COURSE_THROTTLED_POWER]       = "gpu.throttle.power",
+	[COURSE_THROTTLED_THERMAL]     = "gpu.throttle.thermal",
+	[COURSE_THROTTLED_BOARD]       = "gpu.throttle.board",
+	[COURSE_THROTTLED_RELIABILITY] = "gpu.throttle.reliability",
+	[COURSE_ECC_CORRECTED]         = "gpu.ecc.corrected",
+	[COURSE_ECC_UNCORRECTED]       = "gpu.ecc.uncorrected",
+};
+/* clang-format on */
+
+const char *course_metric(enum gpu_course which)
+{
+	return metric[which];
+}
+
+/* ---- the recording ---- */
+
+void gpus_init(struct gpus *g)
+{
+	*g = (struct gpus){.set = -1, .process_set = -1};
+}
+
+void gpus_release(struct gpus *g)
+{
+	for (size_t i = 0; i < g->nr; i++) {
+		meta_release(&g->device[i]->about);
+		free(g->device[i]->name);
+		free(g->device[i]);
+	}
+	free(g->device);
+	free(g->seat);
+	free(g->client);
+	free(g->assumed);
+	gpus_init(g);
+}
+
+static int find_set(const struct schema *schema, enum domain domain)
+{
+	for (uint32_t i = 0; i < schema->nr_sets; i++)
+		if (schema->set[i].domain == domain && schema->set[i].nr_metrics)
+			return (int)i;
+	return -1;
+}
+
+/* The metric's column in this set. */
+static struct column_of column_in(const struct schema *schema, int set, const char *name)
+{
+	uint32_t found, col;
+
+	if (set < 0 || !schema_find(schema, name, &found, &col) || found != (uint32_t)set)
+		return (struct column_of){.col = -1};
+	return (struct column_of){.col = (int)col, .scale = schema->set[set].metric[col].scale};
+}
+
+void gpus_bind(struct gpus *g, const struct schema *schema)
+{
+	gpus_release(g);
+	g->set = find_set(schema, DOMAIN_GPU);
+	g->process_set = find_set(schema, DOMAIN_GPU_PROCESS);
+	for (unsigned i = 0; i < NR_COURSES; i++)
+		g->column[i] = column_in(schema, g->set, metric[i]);
+	g->memory = column_in(schema, g->process_set, "gpu_process.memory");
+	g->util = column_in(schema, g->process_set, "gpu_process.util");
+	g->busy = column_in(schema, g->process_set, "gpu_process.busy");
+}
+
+static uint32_t device_find(const struct gpus *g, const char *name, size_t len)
+{
+	for (size_t i = 0; i < g->nr; i++)
+		if (strlen(g->device[i]->name) == len && !memcmp(g->device[i]->name, name, len))
+			return (uint32_t)i;
+	return GPUS_MOST;
+}
+
+/* "nvidia-0/mig-1" is a part of "nvidia-0". */
+static int parent_of(const struct gpus *g, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	uint32_t parent = slash ? device_find(g, name, (size_t)(slash - name)) : GPUS_MOST;
+
+	return parent == GPUS_MOST ? -1 : (int)parent;
+}
+
+static int device_add(struct gpus *g, const char *name, size_t len)
+{
+	struct gpu_track *track = calloc(1, sizeof(*track)),
+			 **more = reallocarray(g->device, g->nr + 1, sizeof(*more));
+
+	if (more)
+		g->device = more;
+	if (track)
+		track->name = strndup(name, len);
+	if (!track || !more || !track->name) {
+		free(track ? track->name : NULL);
+		free(track);
+		return -ENOMEM;
+	}
+	track->lost_ns = -1;
+	track->parent = parent_of(g, track->name);
+	if (track->parent >= 0)
+		g->device[track->parent]->sliced = true;
+	g->device[g->nr++] = track;
+	return 0;
+}
+
+/* Room for this row; NULL when there is no memory. */
+static void *seats_reserve(void *seat, uint32_t *nr, uint32_t row, size_t size)
+{
+	uint32_t more = MAX(row + 8, *nr * 2);
+	char *grown;
+
+	if (row < *nr)
+		return seat;
+	grown = more > row ? reallocarray(seat, more, size) : NULL;
+	if (!grown)
+		return NULL;
+	memset(grown + *nr * size, 0, (more - *nr) * size);
+	*nr = more;
+	return grown;
+}
+
+static int on_device(struct gpus *g, const struct store_record *record)
+{
+	const struct pair *name = pairs_find(record->pairs, "name");
+	struct gpu_seat *seat;
+	uint32_t device;
+	int r = 0;
+
+	if (!name || !name->len || memchr(name->value, 0, name->len) || record->row == STORE_NO_ROW)
+		return 0;
+	seat = seats_reserve(g->seat, &g->nr_seats, record->row, sizeof(*seat));
+	if (!seat)
+		return -ENOMEM;
+	g->seat = seat;
+	device = device_find(g, name->value, name->len);
+	if (device == GPUS_MOST && g->nr < GPUS_MOST) {
+		device = (uint32_t)g->nr;
+		r = device_add(g, name->value, name->len);
+	} else if (device == GPUS_MOST) {
+		g->left_out += !record->again;
+	}
+	seat[record->row] = (struct gpu_seat){.id = record->id, .device = device};
+	if (r < 0 || device == GPUS_MOST)
+		return r;
+	g->device[device]->lives = true;
+	g->device[device]->lost_ns = -1;
+	return meta_merge(&g->device[device]->about, record->pairs) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int on_client(struct gpus *g, const struct store_record *record)
+{
+	const struct pair *gpu = pairs_find(record->pairs, "gpu"),
+			  *assumed = pairs_find(record->pairs, "assumed");
+	struct gpu_client *client;
+	int64_t process = 0;
+
+	if (record->row == STORE_NO_ROW)
+		return 0;
+	client = seats_reserve(g->client, &g->nr_clients, record->row, sizeof(*client));
+	if (!client)
+		return -ENOMEM;
+	g->client = client;
+	client += record->row;
+	if (client->id != record->id)
+		*client = (struct gpu_client){.id = record->id};
+	client->device = gpu ? device_find(g, gpu->value, gpu->len) : GPUS_MOST;
+	pairs_get_num(record->pairs, "process", &process);
+	client->process = process > 0 && process < UINT32_MAX ? (uint32_t)process : 0;
+	if (!assumed || !assumed->len || g->assumed)
+		return 0;
+	g->assumed = strndup(assumed->value, assumed->len);
+	return g->assumed ? 0 : -ENOMEM;
+}
+
+int gpus_instance(struct gpus *g, const struct store_record *record)
+{
+	if (g->set >= 0 && record->set == (uint32_t)g->set)
+		return on_device(g, record);
+	if (g->process_set >= 0 && record->set == (uint32_t)g->process_set)
+		return on_client(g, record);
+	return 0;
+}
+
+static struct gpu_track *device_in(const struct gpus *g, uint32_t row, uint32_t id)
+{
+	if (row >= g->nr_seats || g->seat[row].id != id || g->seat[row].device >= g->nr)
+		return NULL;
+	return g->device[g->seat[row].device];
+}
+
+void gpus_gone(struct gpus *g, const struct store_record *record)
+{
+	struct gpu_track *d;
+
+	if (g->set < 0 || record->set != (uint32_t)g->set)
+		return;
+	d = device_in(g, record->row, record->id);
+	if (!d)
+		return;
+	d->lives = false;
+	d->lost_ns = MAX(record->time_ns, 0);
+}
+
+/* ---- ticks ---- */
+
+static void course_step(struct course *c, int64_t cell, double scale, int64_t time_ns)
+{
+	double now = (double)cell * scale, seconds = (double)(time_ns - c->time_ns) / 1e9;
+
+	if (c->known && seconds > 0) {
+		if (cell > c->last)
+			c->grown += (double)((uint64_t)cell - (uint64_t)c->last) * scale;
+		c->integral += (c->value + now) / 2 * seconds;
+		c->elapsed += seconds;
+	}
+	c->greatest = c->any ? MAX(c->greatest, now) : now;
+	c->any = c->known = true;
+	c->last = cell;
+	c->value = now;
+	c->time_ns = time_ns;
+}
+
+static void device_step(struct gpus *g, struct gpu_track *d, struct table *t, uint32_t row, int64_t time_ns)
+{
+	const int64_t *cell = table_row(t, row);
+
+	/* One that falls off the bus keeps its row and has no values. */
+	if (t->valid[row])
+		d->lost_ns = -1;
+	else if (d->had_values && d->lost_ns < 0)
+		d->lost_ns = time_ns;
+	d->had_values |= t->valid[row] != 0;
+	for (unsigned i = 0; i < NR_COURSES; i++) {
+		int col = g->column[i].col;
+
+		if (col < 0 || !(t->valid[row] >> col & 1))
+			d->course[i].known = false; /* nothing is known of the time until it is back */
+		else
+			course_step(&d->course[i], cell[col], g->column[i].scale, time_ns);
+	}
+}
+
+static void read_devices(struct gpus *g, struct table *t, int64_t time_ns)
+{
+	for (uint32_t row = 0; row < t->nr_rows; row++) {
+		struct gpu_track *d = t->id[row] == ROW_FREE ? NULL : device_in(g, row, t->id[row]);
+
+		if (d)
+			device_step(g, d, t, row, time_ns);
+	}
+	for (size_t i = 0; i < g->nr; i++)
+		for (unsigned k = 0; !g->device[i]->lives && k < NR_COURSES; k++)
+			g->device[i]->course[k].known = false;
+}
+
+/* What the engines did for it since the last tick. */
+static double client_busy(struct gpu_client *c, const struct process *p, int64_t cell, double scale)
+{
+	bool from_zero = p && !p->late;
+	int64_t before = c->known ? c->busy : from_zero ? 0 : cell;
+
+	c->known = true;
+	c->busy = cell;
+	return cell > before ? (double)((uint64_t)cell - (uint64_t)before) * scale : 0;
+}
+
+static bool cell_of(const struct column_of *c, struct table *t, uint32_t row, int64_t *ret)
+{
+	if (c->col < 0 || !(t->valid[row] >> c->col & 1))
+		return false;
+	*ret = table_row(t, row)[c->col];
+	return true;
+}
+
+static void read_client(struct gpus *g, struct table *t, uint32_t row, const struct living *living)
+{
+	struct gpu_client *c = &g->client[row];
+	const struct process *p = c->process ? living_find(living, c->process) : NULL;
+	int64_t memory = 0, util = 0, busy = 0;
+	bool has_memory = cell_of(&g->memory, t, row, &memory), has_util = cell_of(&g->util, t, row, &util);
+	bool has_busy = cell_of(&g->busy, t, row, &busy);
+	double engines = has_busy ? client_busy(c, p, busy, g->busy.scale) : 0;
+
+	if (c->device >= g->nr)
+		return;
+	c->groups = p ? p->groups : c->groups;
+	for (unsigned line = 0; line < LINES_MOST; line++) {
+		struct gpu_use *use = &g->device[c->device]->use[line];
+
+		if (line && !(c->groups >> (line - 1) & 1))
+			continue;
+		use->any = true;
+		use->has_memory |= has_memory;
+		use->has_util |= has_util || has_busy;
+		use->memory_now += has_memory ? (double)memory * g->memory.scale : 0;
+		use->util_now += has_util ? (double)util * g->util.scale : 0;
+		use->busy_s += has_util ? 0 : engines;
+	}
+}
+
+/* What its slices were used for, the device was. */
+static void add_slices(struct gpus *g, size_t device, unsigned line)
+{
+	struct gpu_use *whole = &g->device[device]->use[line];
+	double memory = 0, util = 0;
+
+	for (size_t i = device + 1; i < g->nr; i++) {
+		const struct gpu_use *part = &g->device[i]->use[line];
+
+		if (g->device[i]->parent != (int)device || !part->any)
+			continue;
+		whole->any = true;
+		whole->has_memory |= part->has_memory;
+		memory += part->memory_now;
+		util += part->util_now;
+	}
+	whole->memory_now = MAX(whole->memory_now, memory);
+	whole->util_now = MAX(whole->util_now, util);
+}
+
+static void use_step(struct gpu_use *use, double seconds)
+{
+	double s = (use->util_last + use->util_now) / 2 * seconds;
+
+	use->memory_peak = MAX(use->memory_peak, use->memory_now);
+	use->util_s += s;
+	use->busy_s += s;
+	use->util_last = use->util_now;
+}
+
+void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct living *living)
+{
+	unsigned lines = 1 + living->group.nr;
+	struct table *t;
+
+	if (g->set < 0 || !g->nr)
+		return;
+	read_devices(g, store_reader_table(reader, (uint32_t)g->set), time_ns);
+	for (size_t i = 0; i < g->nr; i++)
+		for (unsigned line = 0; line < lines; line++)
+			g->device[i]->use[line].memory_now = g->device[i]->use[line].util_now = 0;
+	t = g->process_set < 0 ? NULL : store_reader_table(reader, (uint32_t)g->process_set);
+	for (uint32_t row = 0; t && row < MIN(t->nr_rows, g->nr_clients); row++)
+		if (t->id[row] != ROW_FREE && g->client[row].id == t->id[row])
+			read_client(g, t, row, living);
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_track *d = g->device[i];
+		double seconds =
+			d->lives && d->lived && d->lost_ns < 0 ? (double)(time_ns - g->tick_ns) / 1e9 : 0;
+
+		for (unsigned line = 0; line < lines; line++) {
+			if (d->sliced)
+				add_slices(g, i, line);
+			use_step(&d->use[line], MAX(seconds, 0));
+		}
+		d->observed_s += MAX(seconds, 0);
+		d->lived = d->lives;
+	}
+	g->tick_ns = time_ns;
+}

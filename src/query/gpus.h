@@ -1,0 +1,99 @@
+/* GPUs over a recording: what each of them did, and how much of that was for the job and for each of its
+ * groups.
+ *
+ * A device is known by the name of its instance: one that was lost and came back is the same. */
+#ifndef QUERY_GPUS_H
+#define QUERY_GPUS_H
+
+#include "query/living.h"
+#include "query/meta.h"
+
+enum gpu_course { /* metrics of a device that are followed */
+	COURSE_UTIL,
+	COURSE_MEM_UTIL,
+	COURSE_ENCODER,
+	COURSE_DECODER,
+	COURSE_MEMORY_USED,
+	COURSE_MEMORY_TOTAL,
+	COURSE_POWER,
+	COURSE_POWER_LIMIT,
+	COURSE_ENERGY,
+	COURSE_TEMPERATURE,
+	COURSE_CLOCK_SM,
+	COURSE_CLOCK_GRAPHICS,
+	COURSE_THROTTLED_POWER,
+	COURSE_THROTTLED_THERMAL,
+	COURSE_THROTTLED_BOARD,
+	COURSE_THROTTLED_RELIABILITY,
+	COURSE_ECC_CORRECTED,
+	COURSE_ECC_UNCORRECTED,
+	NR_COURSES
+};
+
+struct course { /* in the metric's unit, and its unit x s */
+	bool any, known;
+	int64_t last, time_ns;
+	double value; /* the last */
+	double grown, integral, elapsed, greatest;
+};
+
+struct gpu_use { /* of one device, by the whole job or by one group */
+	bool any, has_memory, has_util;
+	double memory_now, memory_peak; /* bytes */
+	double util_now, util_last;	/* of 1 */
+	double busy_s;			/* utilisation over time, and engine time */
+	double util_s;			/* of it, the former */
+};
+
+/* More than any machine has; a slice counts as one. */
+#define GPUS_MOST 256
+
+struct gpu_track {
+	char *name;	   /* of the instance */
+	struct meta about; /* vendor, model, uuid… */
+	int parent;	   /* the device that it is a slice of; -1: none */
+	bool sliced;	   /* it has such parts */
+	bool lives, lived; /* now; at the last tick */
+	double observed_s; /* for which it was there */
+	bool had_values;
+	int64_t lost_ns; /* since when it is gone or tells nothing any more; -1: it does */
+	struct course course[NR_COURSES];
+	struct gpu_use use[LINES_MOST];
+};
+
+struct gpus {
+	int set, process_set; /* -1: not recorded */
+	struct column_of {
+		int col; /* -1: not recorded */
+		double scale;
+	} column[NR_COURSES], memory, util, busy;
+	struct gpu_track **device; /* in the order of coming */
+	size_t nr, left_out;
+	int64_t tick_ns; /* of the last tick */
+	struct gpu_seat {
+		uint32_t id;
+		uint32_t device; /* index; beyond them: not followed */
+	} * seat;		 /* by row */
+	uint32_t nr_seats;
+	struct gpu_client {
+		uint32_t id;
+		uint32_t device;
+		uint32_t process; /* its id in the process set; 0: not known */
+		uint64_t groups;  /* mask, as last known */
+		bool known;
+		int64_t busy;
+	} * client; /* processes on devices, by row */
+	uint32_t nr_clients;
+	char *assumed; /* why processes were taken for the job's; NULL: they are */
+};
+
+void gpus_init(struct gpus *g);
+void gpus_release(struct gpus *g);
+void gpus_bind(struct gpus *g, const struct schema *schema);
+int gpus_instance(struct gpus *g, const struct store_record *record);
+void gpus_gone(struct gpus *g, const struct store_record *record);
+/* After the processes of the tick were read. */
+void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct living *living);
+
+const char *course_metric(enum gpu_course which);
+#endif
