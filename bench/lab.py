@@ -12,6 +12,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+NVML = "libnvidia-ml.so.1"
 WARM_UP_TICKS = 3  # of the recorder: the first opens the files, the next ones still grow tables and caches
 
 
@@ -37,11 +38,32 @@ def sleep_until(deadline):
 
 
 def compile_tools(folder):
-    """herd (static: 5,000 of them must be cheap) and floor, as fast as the compiler can make them."""
+    """herd (static: 5,000 of them must be cheap) and floor, as fast as the compiler can make them; the tests' storm of
+    forks, and their stand-in for NVML."""
     flags = ["-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
-    for name, extra in (("herd", ["-static"]), ("floor", [])):
-        command = [os.environ.get("CC", "cc"), *flags, *extra, "-o", str(folder / name), str(HERE / f"{name}.c")]
+    tests = HERE.parent / "tests"
+    for name, source, extra in (
+            ("herd", HERE / "herd.c", ["-static"]), ("floor", HERE / "floor.c", []),
+            ("storm", tests / "burners" / "storm.c", ["-static"]),
+            (NVML, tests / "fakes" / "nvml.c", ["-shared", "-fPIC"])):
+        command = [os.environ.get("CC", "cc"), *flags, *extra, "-o", str(folder / name), str(source)]
         subprocess.run(command, check=True)
+
+
+def two_gpus(folder, pids):
+    """Environment of a machine with two NVIDIA GPUs that have everything and on which these processes are."""
+    lines = ["count 2"]
+    for n in range(2):
+        lines += [f"{n}.name NVIDIA-A100", f"{n}.uuid GPU-{n}", f"{n}.pci 0 {n + 1} 0", f"{n}.minor {n}"]
+        lines += [f"{n}.{key} 50" for key in (
+            "util memutil bar1_used clock0 clock1 clock2 clock3 maxclock0 maxclock1 maxclock2 maxclock3 ecc_0 ecc_1 temp "
+            "memtemp fan power power_limit energy reasons viol_0 viol_1 viol_2 viol_3 viol_4 viol_5 enc dec pcie_tx "
+            "pcie_rx replays mem_used mem_reserved").split()]
+        lines += [f"{n}.pstate 0", f"{n}.mem_total 42949672960", f"{n}.bar1_total 65536"]
+        lines += [f"{n}.proc {pid} 1048576 10 5 0 0" for pid in pids]
+    file = folder / "nvml.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return dict(os.environ, TACHO_NVML=str(folder / NVML), FAKE_NVML=str(file))
 
 
 class Herd:
@@ -110,11 +132,11 @@ class Tacho:
             raise Trouble(f"tacho show: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
-    def attach(self, herd, interval_s, duration_s, options=()):
+    def attach(self, herd, interval_s, duration_s, options=(), env=None):
         file = self.new_file()
         command = [self.binary, "attach", str(herd.root), "-i", f"{interval_s * 1000:g}ms", "-o", str(file), "-q",
                    "--duration", f"{duration_s * 1000:.0f}ms", *options]
-        return file, subprocess.Popen(command, stdin=subprocess.DEVNULL)
+        return file, subprocess.Popen(command, stdin=subprocess.DEVNULL, env=env)
 
     def finish(self, file, process, herd):
         """Ends with its summary, kept honest: it must have seen the whole herd."""
@@ -147,14 +169,12 @@ class Tacho:
         peak = peak_rss_bytes(process.pid)
         return self.finish(file, process, herd), peak
 
-    def collectors(self, herd, interval_s, seconds):
-        """With everything on, ns per tick in each collector, as the recording itself has it; of those that are not on
-        this machine None."""
-        file, process = self.attach(herd, interval_s, seconds, ["-m", "all"])
-        process.wait()
+    def account(self, file):
+        """Of a finished recording, ns per tick in each collector, as it has them itself; of those that are not on this
+        machine None."""
         done = subprocess.run([self.binary, "debug", "dump", str(file)], capture_output=True, text=True, check=False)
-        if process.returncode or done.returncode:
-            raise Trouble(f"tacho attach -m all: {done.stderr.strip()}")
+        if done.returncode:
+            raise Trouble(f"tacho debug dump: {done.stderr.strip()}")
         names, first, last, sets = {}, None, None, []
         for line in map(json.loads, done.stdout.splitlines()):
             if line["type"] == "schema":
@@ -168,12 +188,42 @@ class Tacho:
                     first = first or {"number": line["number"], "cells": cells}
                     last = {"number": line["number"], "cells": {**(last["cells"] if last else {}), **cells}}
         if not last or last["number"] == first["number"]:
-            raise Trouble(f"{seconds} s are too short for an account by collector")
+            raise Trouble("the recording is too short for an account by collector")
         file.unlink()
         ticks = last["number"] - first["number"]
         absent = {one["name"] for one in sets if all(m["availability"] != "available" for m in one["metrics"])}
         spent = {name: (last["cells"][row] - first["cells"].get(row, 0)) / ticks for row, name in names.items()}
         return {name: None if name in absent else ns for name, ns in spent.items()}
+
+    def collectors(self, herd, interval_s, seconds, env=None):
+        """With everything on, ns per tick in each collector."""
+        file, process = self.attach(herd, interval_s, seconds, ["-m", "all"], env)
+        if process.wait():
+            raise Trouble(f"tacho attach -m all ended with status {process.returncode}")
+        return self.account(file)
+
+    def beside(self, herd, interval_s, ticks, env):
+        """CPU ns per tick in the threads beside the ticks, by the kernel's account."""
+        start = time.monotonic()
+        file, process = self.attach(herd, interval_s, (ticks + WARM_UP_TICKS + 1.8) * interval_s, env=env)
+
+        def others():
+            every = pathlib.Path(f"/proc/{process.pid}/task").iterdir()
+            tasks = [task for task in every if task.name != str(process.pid)]
+            return sum(int((task / "schedstat").read_text(encoding="utf-8").split()[0]) for task in tasks)
+
+        sleep_until(start + (WARM_UP_TICKS + 0.5) * interval_s)
+        before = others()
+        sleep_until(start + (WARM_UP_TICKS + 0.5 + ticks) * interval_s)
+        after = others()
+        self.finish(file, process, herd)
+        return (after - before) / ticks
+
+    def run(self, command, interval_s, options=()):
+        """Records a command; the file, and the seconds that it all took."""
+        file = self.new_file()
+        words = [self.binary, "run", "-q", "-i", f"{interval_s * 1000:g}ms", "-o", str(file), *options, "--", *command]
+        return file, run_timed(words)[0]
 
     def growth(self, herds, interval_s, seconds, settle_s=2.5):
         """Bytes the recordings of several herds grow by per tick, all recorded at once."""

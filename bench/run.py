@@ -185,7 +185,49 @@ class Bench:
         """What is read every five seconds is in it twice."""
         self.say("  everything on, by collector")
         with self.herd(100, LIVELY, 0.1) as herd:
-            self.by_collector = self.tacho.collectors(herd, 0.1, 11)
+            self.by_collector = self.tacho.collectors(herd, 0.1, 11, lab.two_gpus(self.folder, herd.pids[:4]))
+
+    def gpus(self):
+        """Two GPUs, by the tests' stand-in for NVML: what the tick itself spends, and what the thread beside it does."""
+        self.say("  two GPUs")
+        interval_s, ticks = 0.1, 20 if self.options.quick else 100
+        log = self.folder / "calls"
+        with self.herd(10, ASLEEP, interval_s) as herd:
+            env = lab.two_gpus(self.folder, herd.pids[:4])
+            spent = self.tacho.collectors(herd, interval_s, (ticks + 5) * interval_s, env)
+            beside = self.tacho.beside(herd, interval_s, ticks, env)
+            self.tacho.collectors(herd, interval_s, (ticks + 5) * interval_s, dict(env, FAKE_NVML_LOG=str(log)))
+        calls = len(log.read_text(encoding="utf-8").splitlines()) / (ticks + 5)
+        self.goal("a tick's time for two GPUs with four processes on each",
+                  (spent["gpu"] + spent["gpu_process"]) / 1e3, " µs", 100, strict=True)
+        for name in ("gpu", "gpu_process"):
+            self.fact(f"of it in the collector {name}", spent[name] / 1e3, " µs")
+        self.fact("CPU of the thread beside a tick for them, the stand-in for NVML included", beside / 1e3, " µs")
+        self.fact("calls of NVML beside a tick", calls, "")
+
+    def counters(self):
+        """What -m perf costs the job (fork and exit), and what it costs a tick. Runs alternate: the machine drifts."""
+        self.say("  hardware and software counters")
+        forks, rounds = (1000, 3) if self.options.quick else (4000, 9)
+        storm = [str(self.folder / "storm"), str(forks)]
+        plain, recorded, counted = [], [], []
+        for _ in range(rounds):
+            plain.append(lab.run_timed(storm)[0])
+            for times, options in ((recorded, ["-m", "none,proc.mem.rss"]), (counted, ["-m", "none,proc.mem.rss,perf"])):
+                file, seconds = self.tacho.run(storm, 0.25, options)
+                times.append(seconds)
+                file.unlink()
+        median = statistics.median
+        self.fact(f"{forks:,} forks and exits recorded, beside unrecorded",
+                  median(r / p for r, p in zip(recorded, plain)), " ×")
+        self.fact(f"{forks:,} forks and exits with -m perf, beside recorded without it",
+                  median(c / r for c, r in zip(counted, recorded)), " ×")
+        for size in (1, 100):
+            seconds = 3 if self.options.quick else 8
+            script = f"{self.folder / 'herd'} {size} 40 100 >/dev/null & sleep {seconds}; kill $!; wait"
+            file, _ = self.tacho.run(["/bin/sh", "-c", script], 0.1, ["-m", "perf"])
+            self.fact(f"a tick's time for the inherited counters of -m perf, {size} process{'es' if size > 1 else ''}",
+                      self.tacho.account(file)["perf"] / 1e3, " µs")
 
     def run(self):
         start = time.monotonic()
@@ -205,6 +247,8 @@ class Bench:
         self.startup()
         self.ticks()
         self.sizes()
+        self.gpus()
+        self.counters()
         self.collectors()
         return {"machine": lab.describe_machine(), "quick": self.options.quick, "busy": max(busy),
                 "seconds": round(time.monotonic() - start), "costs": self.costs, "goals": self.goals,
@@ -252,7 +296,8 @@ def render_collectors(result):
     total = sum(ns for ns, _ in spent)
     rows = [[name, number(ns / 1e3), f"{ns / total:.1%}"] for ns, name in spent]
     absent = sorted(name for name, ns in result["collectors"].items() if ns is None)
-    return (f"{result['machine']}, 100 processes, {LIVELY}, 10 Hz, `-m all`, {state_of(result)}\n\n"
+    return (f"{result['machine']}, 100 processes, {LIVELY}, 10 Hz, `-m all`, two GPUs by a stand-in for NVML, "
+            f"{state_of(result)}\n\n"
             + table(["collector", "µs per tick", "share"], [*rows, ["all", number(total / 1e3), "100%"]])
             + (f"\n\nNothing to read on this machine: {', '.join(absent)}.\n" if absent else "\n"))
 

@@ -326,6 +326,83 @@ def test_a_folder_that_cannot_be_written(nobodys_folder):
     assert "-o " in folder["remedy"]
 
 
+# ---- GPUs ----
+
+
+@pytest.fixture
+def two_gpus(tmp_path):
+    """The environment of a machine with two GPUs; more lines change what they do."""
+    library = Path(TACHO).parent / "tests" / "fakes" / "libnvidia-ml.so.1"
+    if not library.exists():
+        pytest.skip(f"{library} was not built")
+
+    def make(*lines):
+        values = ["count 2", *lines]
+        for n in range(2):
+            values += [f"{n}.name NVIDIA-A100", f"{n}.uuid GPU-{n}", f"{n}.util 50", f"{n}.memutil 5", f"{n}.mem_total 1000", f"{n}.mem_used 10"]
+        (tmp_path / "nvml.txt").write_text("\n".join(values) + "\n")
+        return dict(os.environ, TACHO_NVML=str(library), FAKE_NVML=str(tmp_path / "nvml.txt"))
+
+    return make
+
+
+def test_gpus_are_named(two_gpus):
+    found = diagnose("--no-cost", env=two_gpus())
+    assert (found["gpus", "nvidia"]["state"], found["gpus", "nvidia"]["detail"]) == ("ok", "2 x NVIDIA-A100")
+    assert found["gpu", "gpu.util"]["state"] == "ok"
+    assert found["gpu", "gpu.memory.used"]["state"] == "ok"
+    assert found["gpu", "gpu.energy"]["state"] == "absent"
+    assert found["gpu_process", "gpu_process.memory"]["state"] == "absent"
+    assert "on a GPU" in found["gpu_process", "gpu_process.memory"]["reason"]
+
+
+def test_a_driver_that_answers_late_is_waited_for(two_gpus):
+    found = diagnose("--no-cost", env=two_gpus("init ~700:0"))
+    assert found["gpus", "nvidia"]["detail"] == "2 x NVIDIA-A100"
+    assert found["gpu", "gpu.util"]["state"] == "ok"
+
+
+def test_a_driver_of_another_version_is_told(two_gpus):
+    found = diagnose("--no-cost", env=two_gpus("init !18"))
+    util = found["gpu", "gpu.util"]
+    assert util["state"] == "failed"
+    assert "different versions" in util["reason"]
+    assert "reboot" in util["remedy"]
+
+
+def test_a_library_that_is_not_there_is_told(two_gpus):
+    found = diagnose("--no-cost", env=dict(two_gpus(), TACHO_NVML="/nowhere/libnvidia-ml.so.1"))
+    assert found["gpu", "gpu.util"]["state"] == "absent"
+    assert "libnvidia-ml" in found["gpu", "gpu.util"]["reason"]
+    assert "libnvidia-ml1" in found["gpu", "gpu.util"]["remedy"]
+
+
+# ---- counters ----
+
+
+def test_counters_are_as_the_kernel_allows(here):
+    paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
+    if not paranoid.exists():
+        assert here["counters", "processes"]["state"] == "absent"
+        pytest.skip("this kernel has no perf events")
+    assert {metric for source, metric in here if source == "counters"} == {
+        "processes", "kernel", "hardware", "packages", "events", "names"}
+    if here["counters", "processes"]["state"] == "ok":
+        assert here["perf", "perf.task_clock"]["state"] == "ok"
+        # What the doctor says of hardware is what a recording finds.
+        assert (here["counters", "hardware"]["state"] == "ok") >= (here["perf", "perf.cycles"]["state"] == "ok")
+
+
+def test_an_ordinary_user_is_told_of_paranoid(nobodys_folder):
+    paranoid = Path("/proc/sys/kernel/perf_event_paranoid")
+    if not paranoid.exists() or int(paranoid.read_text()) < 2:
+        pytest.skip("kernel.perf_event_paranoid forbids nothing to an ordinary user")
+    found = diagnose("--no-cost", before=AS_NOBODY, cwd=nobodys_folder)
+    kernel = found["counters", "kernel"]
+    assert kernel["state"] == "denied"
+    assert "perf_event_paranoid" in kernel["reason"] and "kernel.perf_event_paranoid=" in kernel["remedy"]
+
+
 # ---- the page ----
 
 
