@@ -250,7 +250,7 @@ static int membw_open(void *state, struct collect_context *ctx)
 			open_event(s, &s->group->event[i]);
 	join_sockets(s);
 	for (int i = 0; i < NR_ROWS; i++)
-		if (!is_opened(s->m, i))
+		if (ctx->map.col[i] >= 0 && !is_opened(s->m, i))
 			explain_row(s, i);
 	event_file_release(&s->file);
 	return 0;

@@ -62,11 +62,11 @@ static int add_file(void *arg, const char *name)
 static void folder_path(const char *folder, char *out, size_t size)
 {
 	const char *rest = folder + strspn(folder, "/");
+	size_t len;
 
-	if (rest == folder)
-		snprintf(out, size, "proc/self/cwd/%s", folder);
-	else
-		snprintf(out, size, "%s", *rest ? rest : ".");
+	snprintf(out, size, "%s%s", rest == folder ? "proc/self/cwd/" : "", *rest ? rest : ".");
+	for (len = strlen(out); len > 1 && out[len - 1] == '/'; len--)
+		out[len - 1] = 0;
 }
 
 static int parse_named(
