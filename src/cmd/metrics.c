@@ -5,6 +5,7 @@
  * docs/metrics.md (which says nothing of this machine, so that it is the same wherever it is made). */
 #include "cmd/catalog.h"
 #include "cmd/cmd.h"
+#include "cmd/metrics_events.h"
 
 #include "base/json.h"
 #include "base/str.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 struct metrics_args {
-	bool json, markdown, names, verbose, derived;
+	bool json, markdown, names, verbose, derived, events;
 };
 
 extern const struct cmd cmd_metrics;
@@ -287,6 +288,33 @@ static int show_catalog(const struct metrics_args *a, const struct catalog *c)
 	return status;
 }
 
+static int show_events(const struct metrics_args *a, int argc, char **argv)
+{
+	const struct events_ask ask = {.nr_words = argc,
+		.word = argv,
+		.json = a->json,
+		.names = a->names,
+		.verbose = a->verbose,
+		.color = want_color(STDOUT_FILENO),
+		.width = terminal_width(STDOUT_FILENO)};
+	struct env *env = env_live(NULL);
+	int status = EXIT_TROUBLE, r;
+	struct buf out;
+
+	buf_init(&out, 1 << 26);
+	r = env ? events_list(env, &ask, &out) : -ENOMEM;
+	env_free(env);
+	if (r == 0)
+		status = print(&out);
+	else if (r == -ENOENT)
+		error("no event, kind of event or group is called '%s'; `tacho metrics --events` lists all",
+			argv[0]);
+	else
+		error("out of memory");
+	buf_release(&out);
+	return status;
+}
+
 static int metrics_run(const void *args, int argc, char **argv)
 {
 	const struct metrics_args *a = args;
@@ -295,6 +323,12 @@ static int metrics_run(const void *args, int argc, char **argv)
 	struct catalog c;
 	int status = EXIT_TROUBLE;
 
+	if (a->events && a->markdown)
+		usage(&cmd_metrics, "--events are this machine's: there is no --markdown of them");
+	if (a->events) {
+		env_free(env);
+		return show_events(a, argc, argv);
+	}
 	if ((machine && !env) || catalog_init(&c, argc, argv, a->derived, env) < 0)
 		die(EXIT_TROUBLE, "out of memory");
 	if (c.nr_sections)
@@ -310,6 +344,13 @@ static int metrics_run(const void *args, int argc, char **argv)
 #define INTO(member) offsetof(struct metrics_args, member)
 
 static const struct opt metrics_opts[] = {
+	{0, "events", NULL, OPT_FLAG, INTO(events), .not_from_env = true,
+		.help = "the events that this machine can count, for -e",
+		.detail = "Lists, kind by kind, the events that `tacho run -e` takes here, and whether each can be "
+			"counted: the kernel's own names, those of this machine's PMUs, tracepoints and, where libpfm4 is "
+			"installed, the names of the processor's manual; also the groups of events that there are for this "
+			"processor. A WORD is a kind, or a part of the name of an event or group "
+			"or of its explanation."},
 	{0, "json", NULL, OPT_FLAG, INTO(json),
 		.help = "for programs"},
 	{0, "names", NULL, OPT_FLAG, INTO(names), .not_from_env = true,
@@ -336,7 +377,9 @@ const struct cmd cmd_metrics = {
 		"$ tacho metrics\n"
 		"    all of them\n"
 		"$ tacho metrics -v pss\n"
-		"    what has to do with proportional memory, explained",
+		"    what has to do with proportional memory, explained\n"
+		"$ tacho metrics --events cache\n"
+		"    events about caches that can be counted here",
 	.opt = metrics_opts,
 	.nr_opts = ARRAY_SIZE(metrics_opts),
 	.args_size = sizeof(struct metrics_args),

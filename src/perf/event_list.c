@@ -35,7 +35,12 @@ static int list_named(struct lister *l)
 
 	for (size_t i = 0; r == 0 && named_event_at(i, &n, memory); i++) {
 		struct perf_offer offer = {.name = n.name, .kind = kind[n.type], .about = n.about};
+		char about[120];
 
+		if (n.alias) {
+			snprintf(about, sizeof(about), "%s (or %s)", n.about, n.alias);
+			offer.about = about;
+		}
 		offer_try(l->env, &offer, n.name);
 		r = l->fn(l->arg, &offer);
 	}
@@ -160,7 +165,17 @@ static int list_tracepoints(struct lister *l)
 	int r;
 
 	t.folder = tracepoint_folder(l->env, &r);
-	r = t.folder ? env_list(l->env, t.folder, list_system, &t) : 0;
+	if (!t.folder)
+		return l->fn(l->arg,
+			&(struct perf_offer){.name = "SYSTEM:NAME…",
+				.kind = "tracepoint",
+				.about = "",
+				.error = r,
+				.reason = r == -ENOENT ? "the tracing file system is not mounted"
+						       : "the tracing file system is for root",
+				.remedy = r == -ENOENT ? "sudo mount -t tracefs nodev /sys/kernel/tracing"
+						       : "sudo tacho …"});
+	r = env_list(l->env, t.folder, list_system, &t);
 	return MAX(r, 0);
 }
 

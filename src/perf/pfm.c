@@ -180,11 +180,16 @@ static int offer_masks(struct pfm_lister *l, int idx)
 int pfm_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *offer), void *arg)
 {
 	struct pfm_lister l = {.env = env, .fn = fn, .arg = arg};
+	struct perf_offer none = {
+		.name = "NAME.OF.THE.MANUAL…", .kind = "libpfm4", .about = "", .error = -ENOENT};
 	struct pfm pfm;
 	int r = 0;
 
-	if (!pfm_open(env, &pfm))
-		return 0;
+	if (!pfm_open(env, &pfm)) {
+		none.reason = "libpfm4 is not installed";
+		none.remedy = "sudo apt install libpfm4, or dnf install libpfm";
+		return fn(arg, &none);
+	}
 	l.pfm = &pfm;
 	for (int i = 0; i < PFM_PMUS && r == 0; i++) {
 		struct pfm_pmu_info pmu = {.size = sizeof(pmu)};
@@ -197,5 +202,8 @@ int pfm_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *of
 		for (int idx = pmu.first_event; idx >= 0 && r == 0; idx = pfm.event_next(idx))
 			r = offer_masks(&l, idx);
 	}
-	return r;
+	if (r || l.first.kind)
+		return r;
+	none.reason = "libpfm4 knows no counters of this processor, or sees none";
+	return fn(arg, &none);
 }

@@ -656,11 +656,11 @@ static void test_offers(void **state)
 
 	(void)state;
 	assert_int_equal(perf_offers(env, add_offer, &all), 0);
-	has_offer(&all, "cycles|hardware|cycles of the core, at the frequency it has|0|0\n");
+	has_offer(&all, "cycles|hardware|cycles of the core, at the frequency it has (or cpu-cycles)|0|0\n");
 	has_offer(&all, "\ninstructions|hardware|instructions that were completed|0|-2\n");
 	has_offer(&all, "\ntask-clock|software|time on a CPU|0|0\n");
 	/* Allowed in user mode alone, where it never happens; the file says so of config 3. */
-	has_offer(&all, "\ncontext-switches|software|times that a CPU went to another task|0|-13\n");
+	has_offer(&all, "\ncontext-switches|software|times that a CPU went to another task (or cs)|0|-13\n");
 	has_offer(&all, "\nL1-dcache-load-misses|cache|first level of cache, data|0|-2\n");
 	has_offer(&all, "\ncpu/mem-loads/|cpu|event=0xcd,umask=0x1,ldlat=3|0|0\n");
 	has_offer(&all, "\nuncore_imc/cas_count_read/|uncore_imc|event=0x04,umask=0x03|1|0\n");
@@ -686,6 +686,14 @@ static void test_offers_of_nothing(void **state)
 	(void)state;
 	assert_int_equal(perf_offers(env, add_offer, &all), 0);
 	has_offer(&all, "\ntask-clock|software|time on a CPU|0|-2\n");
+	/* What could be there if something were done about it is said once. */
+	has_offer(&all, "\nSYSTEM:NAME…|tracepoint||0|-2\n");
+	has_offer(&all, "\nNAME.OF.THE.MANUAL…|libpfm4||0|-2\n");
+	env_free(env);
+	env = film_text("error sys/kernel/tracing/events open EACCES\n");
+	all = (struct offers){0};
+	assert_int_equal(perf_offers(env, add_offer, &all), 0);
+	has_offer(&all, "\nSYSTEM:NAME…|tracepoint||0|-13\n");
 	env_free(env);
 }
 
