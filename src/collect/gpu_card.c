@@ -103,7 +103,10 @@ struct search {
 	struct env *env;
 	const char *vendor;
 	unsigned nr;
-	struct gpu_card found[GPU_DEVICES_MAX];
+	struct found {
+		char pci[32], dir[32], id[16];
+		int number;
+	} found[GPU_DEVICES_MAX];
 };
 
 static bool is_of_vendor(struct env *env, const char *dir, const char *vendor)
@@ -117,7 +120,7 @@ static bool is_of_vendor(struct env *env, const char *dir, const char *vendor)
 static int add_found(void *arg, const char *name)
 {
 	struct search *s = arg;
-	struct gpu_card new = {.number = card_number(name), .power = -1, .at = -1}, *place;
+	struct found new = {.number = card_number(name)}, *place;
 	char path[64], text[16] = "";
 
 	if (new.number < 0 || s->nr == GPU_DEVICES_MAX)
@@ -183,55 +186,47 @@ static void close_card(struct gpu_card *card, struct env *env)
 	card->device.valid = 0;
 }
 
-static struct gpu_card *take_in(struct gpu_cards *c, const struct gpu_card *found)
+static void take_in(struct gpu_cards *c, struct env *env, const struct found *found)
 {
 	struct gpu_card *card = gpu_card_at(c, found->pci);
+	char path[64];
 
-	if (card && card->present)
-		return card;
 	if (!card && c->nr == GPU_DEVICES_MAX)
-		return NULL;
+		return;
 	if (!card) {
 		card = &c->card[c->nr];
-		*card = *found;
-		card->device.index = (int)c->nr++;
+		*card = (struct gpu_card){.power = -1, .at = -1, .device.index = (int)c->nr++};
+		snprintf(card->device.name, sizeof(card->device.name), "%s-%d", c->maker, card->device.index);
 	}
+	card->seen = true;
+	if (card->present)
+		return;
 	/* The number of a card that came back may be another. */
-	card->number = found->number;
+	memcpy(card->pci, found->pci, sizeof(card->pci));
 	memcpy(card->dir, found->dir, sizeof(card->dir));
+	memcpy(card->id, found->id, sizeof(card->id));
+	memcpy(card->device.pci, found->pci, sizeof(card->device.pci));
+	card->device.minor = card->number = found->number;
+	snprintf(path, sizeof(path), "%s/device/power/runtime_status", card->dir);
+	card->power = env_open(env, path);
 	card->present = true;
-	card->device.minor = card->number;
-	snprintf(card->device.name, sizeof(card->device.name), "%s-%d", c->maker, card->device.index);
-	snprintf(card->device.pci, sizeof(card->device.pci), "%s", card->pci);
-	return card;
 }
 
 int gpu_cards_find(struct gpu_cards *c, struct env *env)
 {
-	struct search *s = malloc(sizeof(*s));
-	int nr = 0;
+	struct search s = {.env = env, .vendor = c->vendor};
+	int r = env_list(env, DRM, add_found, &s), nr = 0;
 
-	if (!s)
-		return -ENOMEM;
-	s->env = env;
-	s->vendor = c->vendor;
-	s->nr = 0;
-	env_list(env, DRM, add_found, s);
 	for (unsigned i = 0; i < c->nr; i++)
 		c->card[i].seen = false;
-	for (unsigned i = 0; i < s->nr; i++) {
-		struct gpu_card *card = take_in(c, &s->found[i]);
-
-		if (card)
-			card->seen = true;
-	}
+	for (unsigned i = 0; i < s.nr; i++)
+		take_in(c, env, &s.found[i]);
 	for (unsigned i = 0; i < c->nr; i++) {
 		if (!c->card[i].seen && c->card[i].present)
 			close_card(&c->card[i], env);
 		nr += c->card[i].present;
 	}
-	free(s);
-	return nr;
+	return nr ? nr : MIN(r, 0);
 }
 
 /* ---- files ---- */
@@ -308,16 +303,6 @@ static int open_file(const struct gpu_card *card, struct env *env, const struct 
 			hash + 1);
 	}
 	return env_open(env, path);
-}
-
-static void open_power(struct gpu_card *card, struct env *env)
-{
-	char path[64];
-
-	if (card->power >= 0)
-		return;
-	snprintf(path, sizeof(path), "%s/device/power/runtime_status", card->dir);
-	card->power = env_open(env, path);
 }
 
 static bool is_asleep(const struct gpu_card *card, struct env *env)
@@ -480,7 +465,6 @@ static bool look_at_card(
 	bool was_opened = card->opened;
 	int r = 0;
 
-	open_power(card, env);
 	card->asleep = is_asleep(card, env);
 	card->device.lost = NULL;
 	if (card->asleep) {

@@ -539,13 +539,13 @@ static void explain(const struct drm_clients *d, struct gpu_reading *ret)
 			continue;
 		if (d->hidden)
 			ret->process_why[i] = hidden;
-		else if (d->full)
-			ret->process_why[i] = full;
 		else if (ret->nr_processes && i == GPU_PROCESS_MEMORY)
 			ret->process_why[i] = no_memory;
 		else if (ret->nr_processes)
 			ret->process_why[i] = i >= GPU_PROCESS_BUSY ? no_time : no_share;
-	}
+	}	/* Some are told, and not all. */
+	if (d->full)
+		ret->process_why[GPU_PROCESS_MEMORY] = full;
 }
 
 void drm_clients_read(
