@@ -49,7 +49,7 @@ char *format_count(char out[static UNITS_SIZE], double count)
 	size_t i = 0;
 
 	if (count < 999999.5) {
-		long v = (long)round_i64(count);
+		long v = (long)round_i64(MAX(count, -1e18));
 
 		if (v >= 1000)
 			snprintf(out, UNITS_SIZE, "%ld,%03ld", v / 1000, v % 1000);
@@ -65,7 +65,7 @@ char *format_count(char out[static UNITS_SIZE], double count)
 
 char *format_duration(char out[static UNITS_SIZE], double seconds)
 {
-	double s = fabs(seconds);
+	double s = MIN(fabs(seconds), 1e18);
 	const char *sign = seconds < 0 ? "-" : "";
 	long whole = (long)round_i64(s);
 
