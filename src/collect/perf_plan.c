@@ -124,7 +124,8 @@ static int add_row(struct planning *p, const char *name, unsigned nr, struct pla
 	row->event = nr ? calloc(nr, sizeof(*row->event)) : NULL;
 	if (nr && !row->event)
 		return -ENOMEM;
-	memcpy(row->event, p->found, nr * sizeof(*row->event));
+	if (nr)
+		memcpy(row->event, p->found, nr * sizeof(*row->event));
 	own->nr++;
 	snprintf(row->name, sizeof(row->name), "perf.%.48s", name);
 	row->value = (int)own->nr_metrics;
