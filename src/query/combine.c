@@ -217,6 +217,16 @@ static void combine_wall(struct summary *total)
 	figure_set(total, FIG_WALL, end);
 }
 
+/* Of one node it holds; of several, each had its own at its own time. */
+static void combine_bandwidth(struct summary *total, const struct parts *of)
+{
+	combine_sum(total, of, FIG_MEMBW_PEAK, true);
+	for (size_t i = 1; i < of->nr && has_figure(total, FIG_MEMBW_PEAK); i++)
+		if (!same_host(of->part[0], of->part[i]))
+			figure_unset(total, FIG_MEMBW_PEAK,
+				"the nodes had their peaks at different times: see nodes");
+}
+
 static bool same_command(const struct summary *a, const struct summary *b)
 {
 	return a->command_len == b->command_len && !memcmp(a->command, b->command, a->command_len);
@@ -327,6 +337,7 @@ int summary_combine(struct summary *total, struct tracker *t)
 		r = combine_facts(total, false, &total->environment, &total->nr_environment);
 	for (enum figure_id id = 0; id < NR_FIGURES; id++)
 		combine_figure(total, &of, id);
+	combine_bandwidth(total, &of);
 	combine_wall(total);
 	combine_exit(total);
 	combine_cpu(total, &of);

@@ -2,6 +2,7 @@
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
+#include "base/str.h"
 #include "report/summary.h"
 #include "report/words.h"
 
@@ -51,7 +52,18 @@ static inline const char *tilde(const struct page *p, enum figure_id estimated)
 /* What parts the numbers of a line. */
 static inline const char *between(const struct page *p)
 {
-	return p->style->utf8 ? " · " : ", ";
+	return p->style->utf8 ? "\x1f· " : ", ";
+}
+
+/* A number stays with its unit and its name: no line ends within what was added since `from`, if it fits into
+ * the narrowest. */
+static inline void tie(struct buf *out, size_t from)
+{
+	if (out->err || utf8_columns((char *)out->data + from) > 40 - LABEL_WIDTH - 2)
+		return;
+	for (size_t i = from; i < out->len; i++)
+		if (out->data[i] == ' ')
+			out->data[i] = TIED;
 }
 
 void print_line(const struct page *p, const char *label, const char *label_color, const char *text);

@@ -2,7 +2,7 @@
  *
  *	counters IPC 1.83 · 3.1 GHz · cache misses 2.1 % · 12.4 GFLOP/s DP
  *	         cycles 12.1 G · instructions 22.1 G · task_clock 3.9s
- *	         counters saw 97 % of the CPU time; running 100 %
+ *	         counters saw 97 % of the CPU time; running 100 % of that
  *	         not counted: branches, branch_misses (this machine has no such counter)
  */
 #include "report/page.h"
@@ -68,7 +68,7 @@ static void add_phrase(struct buf *line, const struct summary_counter *c)
 /* What formulas made, or the events themselves. */
 static void amounts_line(const struct page *p, bool derived, struct buf *line)
 {
-	size_t more = 0, shown = 0;
+	size_t more = 0, shown = 0, from;
 
 	for (size_t i = 0; i < p->s->nr_counters; i++) {
 		const struct summary_counter *c = &p->s->counter[i];
@@ -80,7 +80,9 @@ static void amounts_line(const struct page *p, bool derived, struct buf *line)
 			continue;
 		}
 		buf_adds(line, shown++ ? between(p) : "");
+		from = line->len;
 		add_phrase(line, c);
+		tie(line, from);
 	}
 	if (more)
 		buf_addf(line, "%sand %zu more", between(p), more);
@@ -114,6 +116,7 @@ static void seen_line(const struct page *p, struct buf *line)
 	if (!isnan(least)) {
 		buf_adds(line, line->len ? "; running " : "running ");
 		add_percent(line, least);
+		buf_adds(line, " of that");
 	}
 	if (p->s->counters_user_only)
 		buf_adds(line, line->len ? "; in programs only" : "in programs only");

@@ -154,6 +154,7 @@ static void print_gpu(const struct page *p, const struct summary_gpu *gpu)
 
 		buf_init(&text, 1000);
 		part[i](gpu, &text);
+		tie(&text, 0);
 		if (text.len)
 			buf_addf(&line, "%s%s", line.len > from ? between(p) : "  ", (char *)text.data);
 		buf_release(&text);
@@ -231,10 +232,13 @@ void print_gpus(const struct page *p)
 		print_line(p, "", "36", text);
 	}
 	if (others) {
-		snprintf(text, sizeof(text),
-			shown ? "%zu other%s in the node, not the job's"
-			      : "%zu in the node, not used by the job%s",
-			others, shown && others > 1 ? "s" : "");
+		const char *where = p->s->nr_nodes ? "nodes" : "node";
+
+		if (shown)
+			snprintf(text, sizeof(text), "%zu other%s in the %s, not the job's", others,
+				others > 1 ? "s" : "", where);
+		else
+			snprintf(text, sizeof(text), "%zu in the %s, not used by the job", others, where);
 		print_line(p, shown ? "" : others == 1 ? "gpu" : "gpus", "36", text);
 	}
 }

@@ -135,7 +135,8 @@ void add_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 			buf_add(out, text, gap);
 			column += gap;
 		}
-		buf_add(out, text + gap, len);
+		for (size_t i = 0; i < len; i++)
+			buf_addch(out, text[gap + i] == TIED ? ' ' : text[gap + i]);
 		column += columns;
 		text += gap + len;
 	}

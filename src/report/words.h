@@ -25,7 +25,9 @@ void add_command(struct buf *out, const char *words, size_t len, enum letters le
  * cuts. */
 void clip(struct buf *out, size_t from, size_t columns, bool utf8);
 /* Text that began in column `indent`, broken at spaces so that lines stay within `width`; what follows a
- * break stands below it. A word that is longer than a line stays whole. */
+ * break stands below it. A word that is longer than a line stays whole. TIED is a space that is not broken
+ * at. */
+#define TIED '\x1f'
 void add_wrapped(struct buf *out, const char *text, size_t indent, size_t width);
 /* Spaces up to the column, counted from `from`. */
 void pad(struct buf *out, size_t from, size_t column);

@@ -94,7 +94,17 @@ CONTRACT = {
     "network": {"rx_bytes": int, "tx_bytes": int, "rx_packets": int, "tx_packets": int},
     "interconnect": {"rx_bytes": int, "tx_bytes": int, "rx_packets": int, "tx_packets": int},
     "disk": {"read_bytes": int, "write_bytes": int},
-    "energy": {"node_joules": NUMBER, "mean_watts": NUMBER, "source": str},
+    "energy": {"node_joules": NUMBER, "mean_watts": NUMBER, "source": str, "gpu_joules": NUMBER, "job_gpu_joules": NUMBER},
+    "memory_bandwidth": {
+        "read_bytes": int,
+        "write_bytes": int,
+        "total_bytes": int,
+        "mean_bytes_per_s": NUMBER,
+        "peak_bytes_per_s": NUMBER,
+        "source": str,
+    },
+    "perf": {},
+    "gpus": list,
     "cgroup": {"path": str, "peak_bytes": int, "oom_kills": int, "throttled_s": NUMBER},
     "scheduler": {"kind": str, "job_id": str, "found_by": str},
     "hardware": {},
@@ -110,6 +120,7 @@ GROUP = {
     "kind": str,
     "target": str,
     "with_children": bool,
+    "gpus": list,
     "unavailable": dict,
     **{name: CONTRACT[name] for name in ("cpu", "memory", "io", "faults", "switches", "processes", "threads", "fds")},
 }
@@ -166,6 +177,9 @@ def test_contract(busy):
     assert summary["argv"][1:3] == ["-c", BUSY]
     assert summary["host"] == os.uname().nodename
     assert summary["interval_s"] == 0.01
+    # Nobody asked for counters.
+    assert summary["perf"] == {}
+    assert summary["cpu"]["counted_percent"] is None and summary["unavailable"]["cpu.counted_percent"] == "not recorded"
 
 
 def test_numbers_agree_with_each_other(busy):
