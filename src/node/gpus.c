@@ -243,7 +243,7 @@ static void read_rule(struct gpu_claims *c, struct text line)
 	c->rule[c->nr_rules++] = r;
 }
 
-/* "a *:* rwm" opens the list of a group that allows everything. */
+/* The list of a group that allows everything is "a *:* rwm". */
 static void read_rules(struct gpu_claims *c, struct env *env, pid_t root)
 {
 	_cleanup_(freep) struct cgroup_dir *dir = malloc(sizeof(*dir));
@@ -254,11 +254,11 @@ static void read_rules(struct gpu_claims *c, struct env *env, pid_t root)
 	if (!dir || !text || cgroup_dir_find(env, root, "devices", dir) < 0 || dir->v2)
 		return;
 	n = cgroup_text(env, dir, "devices.list", text, DEVICES_TEXT);
-	if (n <= 0 || text[0] == 'a')
+	if (n <= 0)
 		return;
 	for (rest = (struct text){text, (size_t)n}; rest.len > 0;)
 		read_rule(c, text_cut(&rest, '\n'));
-	c->ruled = c->nr_rules > 0; /* a list in which nothing was understood says nothing */
+	c->ruled = c->nr_rules > 0; /* one in which nothing was understood says nothing */
 	n = (ssize_t)strlen(dir->group);
 	snprintf(c->ruled_by, sizeof(c->ruled_by), "devices.list of the control group %s%.150s",
 		n > 150 ? "..." : "", dir->group + MAX(n - 150, 0));
@@ -408,20 +408,20 @@ static bool is_beside_us(struct env *env, pid_t root)
 		!memcmp(own, other, (size_t)n);
 }
 
-/* What a container was given. `void` and nothing at all are said where devices are given in other ways. */
+/* What a container was given. `void`, or nothing at all, is said where devices are given in other ways. */
 static void read_container(const struct variables *v, bool beside_us, struct list *l)
 {
 	const char *value = variable_get(v, "NVIDIA_VISIBLE_DEVICES");
+	bool none = value && !strcmp(value, "none");
 
-	if (!value || !*value || !strcmp(value, "void"))
+	if (!value)
 		return;
 	l->counting = OF_NODE;
-	l->unsure = beside_us && strcmp(value, "none") != 0;
+	l->unsure = beside_us && !none;
 	l->all = !strcmp(value, "all");
 	read_list(l, value, false, 0);
 	say_by(l, "NVIDIA_VISIBLE_DEVICES", value, "");
-	if (!l->nr && !l->all && strcmp(value, "none") != 0)
-		l->said = false;
+	l->said = l->nr || l->all || none;
 }
 
 static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_claims *c)
