@@ -49,7 +49,7 @@ bool read_key(const char *text, const char *end, const char *key, int64_t *ret)
 	size_t len = strlen(key);
 
 	for (const char *line = text; line && line < end;
-		line = memchr(line, '\n', (size_t)(end - line)), line += !!line) {
+		line = memchr(line, '\n', (size_t)(end - line)), line = line ? line + 1 : NULL) {
 		if ((size_t)(end - line) <= len || memcmp(line, key, len) || !ends_key(line[len]))
 			continue;
 		for (line += len; line < end && ends_key(*line);)
