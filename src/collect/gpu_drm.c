@@ -543,7 +543,7 @@ static void explain(const struct drm_clients *d, struct gpu_reading *ret)
 			ret->process_why[i] = no_memory;
 		else if (ret->nr_processes)
 			ret->process_why[i] = i >= GPU_PROCESS_BUSY ? no_time : no_share;
-	}	/* Some are told, and not all. */
+	} /* Some are told, and not all. */
 	if (d->full)
 		ret->process_why[GPU_PROCESS_MEMORY] = full;
 }

@@ -234,12 +234,12 @@ static void test_clients_that_end(void **state)
 {
 	(void)state;
 	maker_open(&lab, "amd",
-		film_text(ONE_CARD "dir proc/1000/fd 2\n" CLIENT("1000", "3", "5", "10", "700")
-				CLIENT("1000", "4", "6", "20", "50") "frame 1\n" CLIENT("1000", "3", "9", "1",
-					"40") "frame 2\n"
-					      "remove proc/1000/fd/4\nremove proc/1000/fdinfo/4\n"
-					      "frame 3\nremove proc/1000/fd/3\nremove proc/1000/fdinfo/3\n"
-					      "frame 4\ndir proc/1000/fd 1\n" CLIENT("1000", "3", "12", "2", "3")),
+		film_text(ONE_CARD "dir proc/1000/fd 2\n" CLIENT("1000", "3", "5", "10", "700") CLIENT(
+			"1000", "4", "6", "20", "50") "frame 1\n" CLIENT("1000", "3", "9", "1",
+			"40") "frame 2\n"
+			      "remove proc/1000/fd/4\nremove proc/1000/fdinfo/4\n"
+			      "frame 3\nremove proc/1000/fd/3\nremove proc/1000/fdinfo/3\n"
+			      "frame 4\ndir proc/1000/fd 1\n" CLIENT("1000", "3", "12", "2", "3")),
 		job);
 	assert_int_equal(process_value(&lab, "amd-0", 1000, GPU_PROCESS_BUSY), 750);
 	assert_int_equal(process_value(&lab, "amd-0", 1000, GPU_PROCESS_MEMORY), 30 << 10);
