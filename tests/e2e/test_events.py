@@ -82,3 +82,22 @@ def test_as_an_ordinary_user():
     assert events["context-switches"]["available"] == whole["access"]["kernel"]
     for event in events.values():
         assert event["available"] or event["reason"]
+
+
+def test_the_play_of_a_capture_with_counters_records_the_same(tmp_path):
+    if not json.loads(listed("--json", "task-clock"))["access"]["tasks"]:
+        pytest.skip("the kernel refuses counters of our own processes")
+    film, first, again = tmp_path / "film.txt", tmp_path / "first.tacho", tmp_path / "again.tacho"
+    job = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        done = run("debug", "capture", film, first, "200ms", "1s", "+perf", str(job.pid))
+        assert done.returncode == 0, done.stderr
+    finally:
+        job.kill()
+        job.wait()
+    assert "\ncounter " in film.read_text()
+    done = run("debug", "play", film, again, "200ms", "+perf", str(job.pid))
+    assert done.returncode == 0, done.stderr
+    counted = [json.loads(run("show", "--json", path).stdout)["perf"] for path in (first, again)]
+    assert counted[0] == counted[1]
+    assert counted[0]["task_clock"]["value"] > 0

@@ -37,10 +37,10 @@ static const char zen4[] =
 	ENTRY("amd_umc_0/cpumask", "0")
 	ENTRY("amd_umc_0/format/event", "config:0-7")
 	ENTRY("amd_umc_0/format/rdwrmask", "config:8-9")
-	ENTRY("amd_umc_1/type", "16")
-	ENTRY("amd_umc_1/cpumask", "0")
-	ENTRY("amd_umc_1/format/event", "config:0-7")
-	ENTRY("amd_umc_1/format/rdwrmask", "config:8-9")
+	ENTRY("amd_umc_2/type", "16")
+	ENTRY("amd_umc_2/cpumask", "0")
+	ENTRY("amd_umc_2/format/event", "config:0-7")
+	ENTRY("amd_umc_2/format/rdwrmask", "config:8-9")
 	ENTRY("amd_umc_10/type", "25")
 	ENTRY("amd_umc_10/cpumask", "96")
 	ENTRY("amd_umc_10/format/event", "config:0-7")
@@ -62,10 +62,12 @@ static const char odd[] =
 	ENTRY("cpu/events/vague", "event=0x3,chip=?")
 	ENTRY("cpu/events/wrong", "event=0x3,colour=2")
 	ENTRY("cpu/events/loud", "event=0x5")
-	ENTRY("cpu/events/loud.scale", "nan")
+	ENTRY("cpu/events/loud.scale", "-3")
 	ENTRY("cpu/events/loud.unit", "a unit of a rather long name")
 	ENTRY("cpu/events/big", "event=0x100")
 	ENTRY("cpu/events/flag", "r9,event=1")
+	ENTRY("ddr7/type", "40")
+	ENTRY("ddr7/format/event", "config:0-7")
 	ENTRY("badtype/type", "-3")
 	ENTRY("badtype/format/event", "config:0-7")
 	ENTRY("notype/format/event", "config:0-7");
@@ -189,7 +191,7 @@ static const struct expected on_zen4[] = {
 	{"amd_df/event=0x1f,umask=0x7fe/", "amd_df_event_0x1f_umask_0x7fe", "amd_df", 13, 0x700fe1f, 0, 0, 1, true},
 	{"amd_df/event=0x3fff,umask=0xfff/", "amd_df_event_0x3fff_umask_0xfff", "amd_df", 13, 0x3f0f00ffff, 0, 0, 1, true},
 	{"amd_umc/event=0x0a,rdwrmask=1/", "amd_umc_event_0x0a_rdwrmask_1", "amd_umc_0", 15, 0x10a, 0, 0, 3, true},
-	{"amd_umc_1/event=0x0a,rdwrmask=2/", "amd_umc_1_event_0x0a_rdwrmask_2", "amd_umc_1", 16, 0x20a, 0, 0, 1, true},
+	{"amd_umc_2/event=0x0a,rdwrmask=2/", "amd_umc_2_event_0x0a_rdwrmask_2", "amd_umc_2", 16, 0x20a, 0, 0, 1, true},
 };
 
 static const struct expected on_arm[] = {
@@ -292,7 +294,7 @@ static void test_boxes(void **state)
 	(void)state;
 	assert_int_equal(perf_event_boxes(env, "amd_umc/event=0x0a/", 19, e, 4, err, sizeof(err)), 3);
 	assert_string_equal(e[0].pmu, "amd_umc_0");
-	assert_string_equal(e[1].pmu, "amd_umc_1");
+	assert_string_equal(e[1].pmu, "amd_umc_2");
 	assert_string_equal(e[2].pmu, "amd_umc_10");
 	assert_string_equal(e[2].name, "amd_umc_event_0x0a");
 	assert_int_equal(e[2].type, 25);
@@ -380,9 +382,9 @@ static void test_modifiers(void **state)
 static void test_attr(void **state)
 {
 	struct env *env = film_of("machines", "intel-2s");
-	struct perf_event e = one(env, "cpu/event=0xb7,umask=1,offcore_rsp=0x10003/");
+	struct perf_event e = one(env, "cpu/event=0xb7,umask=1,offcore_rsp=0x10003,config2=9/");
 	struct perf_event_attr attr,
-		want = {.type = 4, .size = sizeof(want), .config = 0x1b7, .config1 = 0x10003};
+		want = {.type = 4, .size = sizeof(want), .config = 0x1b7, .config1 = 0x10003, .config2 = 9};
 
 	(void)state;
 	memset(&attr, 0xff, sizeof(attr));
@@ -506,6 +508,7 @@ static void test_refusals_say_what_was_meant(void **state)
 		{"vague", "needs the term 'chip='"},
 		{"cpu/wrong/", "no event or term 'colour'"},
 		{"cpu/big/", "does not fit"},
+		{"dd/event=1/", "no PMU"}, /* ddr7 is no box of it */
 		{"badtype/event=1/", "no PMU"},
 		{"notype/event=1/", "no PMU"},
 	};
