@@ -108,12 +108,13 @@ static int fill_event(struct summary *s, const struct account *a, const struct c
 
 /* ---- formulas ---- */
 
+/* Who did not ask for one of them did not ask for this. */
 static bool is_made_of_events(const struct summary *s, const struct expr *e)
 {
 	for (unsigned i = 0; i < e->nr_names; i++)
-		if (event_of(s, e->name[i]))
-			return true;
-	return false;
+		if (!event_of(s, e->name[i]))
+			return false;
+	return true;
 }
 
 /* What is known of what it is made of: its values, and the least share of time in which they were counted. */

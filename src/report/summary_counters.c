@@ -116,7 +116,7 @@ static void seen_line(const struct page *p, struct buf *line)
 	if (!isnan(least)) {
 		buf_adds(line, line->len ? "; running " : "running ");
 		add_percent(line, least);
-		buf_adds(line, " of that");
+		buf_adds(line, has(p, FIG_COUNTED) ? " of that" : " of the time");
 	}
 	if (p->s->counters_user_only)
 		buf_adds(line, line->len ? "; in programs only" : "in programs only");

@@ -36,8 +36,13 @@ static bool is_shown(const struct summary_gpu *gpu)
 
 static void add_util(const struct summary_gpu *gpu, struct buf *line)
 {
-	if (!has_of(gpu, GPU_FIG_UTIL_MEAN))
+	if (!has_of(gpu, GPU_FIG_UTIL_MEAN)) {
+		if (!has_of(gpu, GPU_FIG_JOB_UTIL_MEAN) || !summary_gpu_is_used(gpu))
+			return;
+		buf_adds(line, "util by the job ");
+		add_percent(line, of(gpu, GPU_FIG_JOB_UTIL_MEAN) / 100);
 		return;
+	}
 	buf_adds(line, "util ");
 	add_percent(line, of(gpu, GPU_FIG_UTIL_MEAN) / 100);
 	buf_adds(line, " mean");

@@ -208,6 +208,33 @@ static void test_engine_time(void **state)
 	expect_series("gpu_process.busy_ratio", NULL, (double[]){NAN, 0.15, 0.15, 0.15, 0.15}, 5);
 }
 
+/* Some drivers tell nothing of the device and all of its users. */
+static void test_only_processes_are_told_of(void **state)
+{
+	struct summary *s;
+	struct maker m;
+	struct buf out;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_GPU, 0, 0, "intel-0", "vendor", "intel", "model", "Flex", NULL);
+	add_client(&m, 0, 0, "intel-0", "1");
+	for (int64_t i = 0; i < 5; i++) {
+		maker_set(&m, 0, "gpu.energy", i * 2500);
+		maker_set(&m, 0, "gpu_process.busy", i * 150 * MILLI);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(of(gpu_of(s, "intel-0"), GPU_FIG_POWER_MEAN), 2.5);
+	buf_init(&out, 1 << 20);
+	assert_non_null(strstr(words_of(s, 100, false, &out),
+		"\n  gpu      Flex  util by the job 15 %, 2.5 W mean, 10 J\n"));
+	buf_release(&out);
+	summary_free(s);
+}
+
 /* What cannot be read for a while counts neither as nothing nor as what it was. */
 static void test_unknown_time_is_left_out(void **state)
 {
@@ -577,6 +604,7 @@ int main(void)
 		T(test_what_a_gpu_did),
 		T(test_what_the_job_and_its_groups_used),
 		T(test_engine_time),
+		T(test_only_processes_are_told_of),
 		T(test_unknown_time_is_left_out),
 		T(test_lost_devices),
 		T(test_slices),

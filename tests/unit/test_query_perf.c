@@ -154,6 +154,19 @@ static void test_what_could_not_be_counted(void **state)
 	assert_true(has_note(s, "counters saw programs only"));
 	summary_free(s);
 
+	/* Who asks for one event is not told what others would have given. */
+	maker_open(&m, file, &(struct maker_options){.without = "perf.cycles,perf.cycles.running"});
+	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
+	maker_set(&m, 0, "perf.enabled", SECOND);
+	set_event(&m, "task_clock", SECOND, SECOND);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_null(counter(s, "ghz"));
+	assert_null(counter(s, "ipc"));
+	assert_non_null(counter(s, "cache_miss_rate"));
+	summary_free(s);
+
 	/* Nobody asked. */
 	maker_open(&m, file,
 		&(struct maker_options){.without = "perf.enabled,perf.cycles,perf.cycles.running,"
@@ -341,7 +354,8 @@ static void test_counters_in_words(void **state)
 		"DP vectorised 75 %\n"));
 	assert_non_null(strstr(text, "\n           cycles 6 G · instructions 9 G · "));
 	assert_non_null(strstr(text, " · task_clock 3.00s\n"));
-	assert_non_null(strstr(text, "\n           counters saw 94 % of the CPU time; running 50 % of that\n"));
+	assert_non_null(
+		strstr(text, "\n           counters saw 94 % of the CPU time; running 50 % of that\n"));
 	assert_null(strstr(text, "not counted"));
 	text = words_of(s, 120, false, &out);
 	assert_non_null(strstr(text, "\n  counters IPC 1.5, cache misses 2.1 %, 2 GHz, "));
