@@ -201,9 +201,9 @@ class Bench:
         self.goal("a tick's time for two GPUs with four processes on each",
                   (spent["gpu"] + spent["gpu_process"]) / 1e3, " µs", 100, strict=True)
         for name in ("gpu", "gpu_process"):
-            self.fact(f"of it in the collector {name}", spent[name] / 1e3, " µs")
-        self.fact("CPU of the thread beside a tick for them, the stand-in for NVML included", beside / 1e3, " µs")
-        self.fact("calls of NVML beside a tick", calls, "")
+            self.fact(f"two GPUs: of a tick's time in the collector {name}", spent[name] / 1e3, " µs")
+        self.fact("two GPUs: CPU of the thread beside a tick, the stand-in for NVML included", beside / 1e3, " µs")
+        self.fact("two GPUs: calls of NVML beside a tick", calls, "")
 
     def counters(self):
         """What -m perf costs the job (fork and exit), and what it costs a tick. Runs alternate: the machine drifts."""
