@@ -362,6 +362,27 @@ static void test_look_at_nothing(void **state)
 	here_free(h);
 }
 
+/* GPUs of two makers answer at once on a film; a slice or part would not be named. */
+static void test_look_finds_gpus(void **state)
+{
+	struct here *h = look_at_machine("gpu-mixed");
+	struct permit amd = {.metric = "amd"}, intel = {.metric = "intel"}, nvidia = {.metric = "nvidia"};
+
+	(void)state;
+	assert_true(h->works);
+	assert_int_equal(metric_of(h, "gpu.clock.graphics")->state, AVAILABLE);
+	permit_refuse(&nvidia, ABSENT, "none", NULL);
+	doctor_gpu(h, &amd);
+	doctor_gpu(h, &intel);
+	doctor_gpu(h, &nvidia);
+	assert_int_equal(amd.state, AVAILABLE);
+	assert_non_null(strstr(amd.detail, "AMD"));
+	assert_int_equal(intel.state, AVAILABLE);
+	assert_non_null(strstr(intel.detail, "Intel"));
+	assert_int_equal(nvidia.state, ABSENT);
+	here_free(h);
+}
+
 /* Whichever call fails: an answer, no leak, and never a metric without a reason. */
 static void test_look_survives_failures(void **state)
 {
@@ -518,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_events_of_this_processor),
 		cmocka_unit_test(test_look_tells_what_had_values),
 		cmocka_unit_test(test_look_at_nothing),
+		cmocka_unit_test(test_look_finds_gpus),
 		cmocka_unit_test(test_look_survives_failures),
 		cmocka_unit_test(test_median),
 		cmocka_unit_test(test_budget),
