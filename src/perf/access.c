@@ -65,7 +65,7 @@ static void explain(struct perf_access *a, int own)
 	} else if (is_refused(own)) {
 		a->reason =
 			"counters are refused by a container's filter of system calls or a security module";
-		a->remedy = "docker run --cap-add PERFMON …";
+		a->remedy = "docker run --cap-add PERFMON ...";
 	} else if (own == -EMFILE || own == -ENFILE) {
 		a->reason = "too many files are open";
 		a->remedy = "ulimit -n 65536";
