@@ -295,7 +295,11 @@ const struct cmd cmd_show = {
 		    "$ tacho show --series proc.io.read_chars --rate --pid 4711 job.tacho\n"
 		    "    What one process read, in bytes per second.\n"
 		    "$ tacho show --series group.cores,proc.mem.rss --group blastn job.tacho\n"
-		    "    CPUs and memory of all processes of one tool.\n",
+		    "    CPUs and memory of all processes of one tool.\n"
+		    "$ tacho show --series perf.ipc,perf.flops_dp job.tacho\n"
+		    "    What its CPUs did, if it was recorded with -m perf,flops.\n"
+		    "$ tacho show --series gpu.util --per instance --csv job.tacho\n"
+		    "    Each GPU for itself.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.args_size = sizeof(struct show_args),

@@ -238,7 +238,7 @@ static void test_only_processes_are_told_of(void **state)
 /* What cannot be read for a while counts neither as nothing nor as what it was. */
 static void test_unknown_time_is_left_out(void **state)
 {
-	static const int64_t util[] = {20, 40, -1, -1, 80, 100};
+	static const int64_t util[] = {20, 40, -1, -1, 40, 100}, energy[] = {100, 300, 600, 50, 80, 90};
 	const struct summary_gpu *gpu;
 	struct summary *s;
 	struct maker m;
@@ -252,13 +252,16 @@ static void test_unknown_time_is_left_out(void **state)
 		else
 			maker_set(&m, 0, "gpu.util", util[i]);
 		maker_set(&m, 0, "gpu.memory.used", MIB);
+		maker_set(&m, 0, "gpu.energy", energy[i]);
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, NULL);
 	s = summary_of(file);
 	gpu = gpu_of(s, "nvidia-0");
-	/* (30 + 90) / 2 s */
-	assert_near(of(gpu, GPU_FIG_UTIL_MEAN), 60);
+	/* (30 + 70) / 2 s */
+	assert_near(of(gpu, GPU_FIG_UTIL_MEAN), 50);
+	/* A driver that is loaded again counts from zero: 500 and 40 mJ are seen. */
+	assert_near(of(gpu, GPU_FIG_ENERGY), 0.54);
 	assert_string_equal(gpu->figure[GPU_FIG_LOST_AT].why, "");
 	summary_free(s);
 }
@@ -521,6 +524,35 @@ static void test_series_of_gpus(void **state)
 		5);
 }
 
+/* It is in the groups of its process, from when that joins them. */
+static void test_groups_that_change(void **state)
+{
+	struct series_query of_a = {.group = "a"}, of_b = {.group = "b"};
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, "a", 1);
+	add_gpu(&m, 0, "nvidia-0", "yes");
+	add_client(&m, 0, 0, "nvidia-0", "1");
+	for (int64_t i = 0; i < 4; i++) {
+		if (i == 2)
+			maker_join_in(&m, 0, 1, 100, 1, 0, false, "b", 1);
+		maker_set(&m, 0, "proc.cpu.time", i * SECOND);
+		maker_set(&m, 0, "gpu.util", 50);
+		set_client(&m, 0, (i + 1) * MIB, 10);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	expect_series("gpu_process.memory", &of_a, (double[]){(double)MIB, (double)(2 * MIB), 0, 0}, 4);
+	expect_series("gpu_process.memory", &of_b, (double[]){0, 0, (double)(3 * MIB), (double)(4 * MIB)}, 4);
+	s = summary_of(file);
+	assert_near(of(gpu_of(&s->group[0], "nvidia-0"), GPU_FIG_JOB_MEMORY_PEAK), (double)(2 * MIB));
+	assert_near(of(gpu_of(&s->group[1], "nvidia-0"), GPU_FIG_JOB_MEMORY_PEAK), (double)(4 * MIB));
+	summary_free(s);
+}
+
 /* A file may say anything. */
 static void test_hostile_recordings(void **state)
 {
@@ -613,6 +645,7 @@ int main(void)
 		T(test_gpus_in_words),
 		T(test_many_and_others_gpus_in_words),
 		T(test_series_of_gpus),
+		T(test_groups_that_change),
 		T(test_hostile_recordings),
 		T(test_damaged_recordings),
 	};

@@ -468,6 +468,7 @@ static void test_formulas_that_are_of_no_use(void **state)
 	PUT(&m, "perf.a", cyclic_a);
 	PUT(&m, "perf.b", cyclic_b);
 	PUT(&m, "perf.odd", odd);
+	PUT(&m, "perf.shifted", FORMULA("count", "1", "rate(perf.cycles + 1000)", ""));
 	PUT(&m, "perf.zero", zero);
 	/* A formula must not hide what was counted. */
 	PUT(&m, "perf.cycles", FORMULA("count", "0", "perf.instructions", ""));
@@ -482,6 +483,7 @@ static void test_formulas_that_are_of_no_use(void **state)
 	expect_counter(s, "cycles", 200, 1);
 	expect_counter(s, "odd", 100, 1);
 	assert_int_equal(counter(s, "odd")->unit, UNIT_CODE);
+	expect_counter(s, "shifted", 100, 1);
 	expect_missing(s, "a", "were not recorded");
 	expect_missing(s, "zero", "nothing to divide by");
 	assert_null(counter(s, "broken"));
