@@ -40,6 +40,9 @@ static const struct gpu_why no_mig_use = {
 static const struct gpu_why no_memory = {ABSENT,
 	"the driver does not tell how much memory a process has (WSL, or a process of somebody else)", NULL};
 
+static const struct gpu_why too_many = {
+	FAILED, "there are more processes on GPUs than can be recorded: some are left out", NULL};
+
 void nvml_load_processes(struct nvml *n, struct env *env, void *library)
 {
 	static const struct {
@@ -304,8 +307,10 @@ static void put_processes(struct nvml *n, struct env *env, unsigned gpu, const s
 		struct nvml_use *use = use_of(n, gpu, n->found[i].pid, now_ns);
 		struct gpu_process *p = use ? process_of(ret, gpu, n->found[i].pid) : NULL;
 
-		if (!p)
+		if (!p) {
+			ret->process_why[GPU_PROCESS_MEMORY] = too_many;
 			continue;
+		}
 		put_memory(ret, p, n->found[i].memory);
 		p->other_pids = n->other_pids && !is_ours(env, request, use);
 		if (utilization)

@@ -267,8 +267,14 @@ enum gpu_claim gpu_source_claim(struct gpu_source *s, struct collect_context *ct
 		.uuid = device->uuid,
 		.pci = device->pci};
 
+	enum gpu_claim claim = GPU_UNCLAIMED;
+
 	*ret_by = NULL;
 	if (!s->claims) /* when the first device is there: the job has become itself by then */
 		s->claims = gpu_claims_read(ctx->env, ctx->feed->root);
-	return s->claims ? gpu_claims_ask(s->claims, &identity, ret_by) : GPU_UNCLAIMED;
+	if (s->claims)
+		claim = gpu_claims_ask(s->claims, &identity, ret_by);
+	if (*ret_by && !**ret_by)
+		*ret_by = NULL;
+	return claim;
 }

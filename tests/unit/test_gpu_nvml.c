@@ -310,6 +310,7 @@ static void test_more_processes_than_there_is_room_for(void **state)
 	m = begin(values);
 	assert_int_equal(of(m, "nvidia-0", GPU_PROCESSES), 700);
 	assert_int_equal(m->r.nr_processes, GPU_PROCESSES_MAX);
+	assert_non_null(strstr(m->r.process_why[GPU_PROCESS_MEMORY].reason, "left out"));
 	for (int i = 700; i < 1300; i++)
 		at += (size_t)snprintf(values + at, sizeof(values) - at, "0.proc %d 10 50 0 0 0\n", 100 + i);
 	set_values(values);
