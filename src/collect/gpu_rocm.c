@@ -17,27 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct rocm {
-	struct beside beside;
-	struct env *env;
-	void *library;
-	bool begun, usable;
-	uint32_t nr;
-	int (*num)(uint32_t *);
-	int (*pci)(uint32_t, uint64_t *);
-	int (*name)(uint32_t, char *, size_t);
-	int (*energy)(uint32_t, uint64_t *, float *, uint64_t *);
-	/* Under the lock. */
-	uint64_t rows; /* that some device lacks */
-	bool broken;
-	struct rocm_device {
-		char pci[32], name[96];
-		uint64_t valid;
-		int64_t value[NR_GPU_ROWS];
-	} device[GPU_DEVICES_MAX];
-	unsigned nr_devices;
-};
-
 /* Calls of one shape: an index, perhaps a kind, and a number. */
 enum rocm_shape { ONE_U32, ONE_U64, KIND_U64, TWO_KINDS_I64 };
 
@@ -61,6 +40,29 @@ static const struct rocm_call {
 	{GPU_PCIE_REPLAYS,       "rsmi_dev_pci_replay_counter_get", ONE_U64, {0, 0}, 1},
 };
 /* clang-format on */
+
+/* Everything of the library is found before its first call. The thread touches nothing of the env after that:
+ * where it hangs, it may outlive the recording. */
+struct rocm {
+	struct beside beside;
+	bool begun, usable;
+	uint32_t nr;
+	int (*init)(uint64_t);
+	int (*count)(uint32_t *);
+	int (*pci)(uint32_t, uint64_t *);
+	int (*name)(uint32_t, char *, size_t);
+	int (*energy)(uint32_t, uint64_t *, float *, uint64_t *);
+	void *call[ARRAY_SIZE(rocm_call)];
+	bool broken; /* the library has fallen; atomic */
+	/* Under the lock. */
+	uint64_t rows; /* that some device lacks */
+	unsigned nr_devices;
+	struct rocm_device {
+		char pci[32], name[96];
+		uint64_t valid;
+		int64_t value[NR_GPU_ROWS];
+	} device[GPU_DEVICES_MAX];
+};
 
 /* ---- a library that may fall ---- */
 
@@ -102,21 +104,10 @@ static void guard(struct rocm *r)
 
 /* ---- in its thread ---- */
 
-static bool load(struct rocm *r)
+static bool call(const struct rocm *r, size_t which, uint32_t index, int64_t *ret)
 {
-	int (*init)(uint64_t) = (int (*)(uint64_t))env_symbol(r->env, r->library, "rsmi_init");
-
-	r->num = (int (*)(uint32_t *))env_symbol(r->env, r->library, "rsmi_num_monitor_devices");
-	r->pci = (int (*)(uint32_t, uint64_t *))env_symbol(r->env, r->library, "rsmi_dev_pci_id_get");
-	r->name = (int (*)(uint32_t, char *, size_t))env_symbol(r->env, r->library, "rsmi_dev_name_get");
-	r->energy = (int (*)(uint32_t, uint64_t *, float *, uint64_t *))env_symbol(
-		r->env, r->library, "rsmi_dev_energy_count_get");
-	return init && r->num && r->pci && init(0) == 0 && r->num(&r->nr) == 0;
-}
-
-static bool call(const struct rocm *r, const struct rocm_call *c, uint32_t index, int64_t *ret)
-{
-	void *f = env_symbol(r->env, r->library, c->name);
+	const struct rocm_call *c = &rocm_call[which];
+	void *f = r->call[which];
 	uint64_t u64 = 0;
 	uint32_t u32 = 0;
 	int64_t i64 = 0;
@@ -175,7 +166,7 @@ static bool ask_device(const struct rocm *r, uint32_t index, uint64_t rows, stru
 	for (size_t i = 0; i < ARRAY_SIZE(rocm_call); i++) {
 		enum gpu_row row = rocm_call[i].row;
 
-		if (rows >> row & 1 && call(r, &rocm_call[i], index, &out->value[row]))
+		if (rows >> row & 1 && call(r, i, index, &out->value[row]))
 			out->valid |= UINT64_C(1) << row;
 	}
 	if (rows >> GPU_ENERGY & 1)
@@ -192,7 +183,7 @@ static void rocm_work(void *arg)
 
 	guard(r);
 	if (!r->begun)
-		r->usable = load(r);
+		r->usable = r->init(0) == 0 && r->count(&r->nr) == 0;
 	r->begun = true;
 	beside_lock(&r->beside);
 	rows = r->rows;
@@ -209,27 +200,43 @@ static void rocm_work(void *arg)
 
 /* ---- from the maker's thread ---- */
 
-struct rocm *rocm_open(struct env *env)
+static void *find_library(struct env *env)
 {
 	static const char *const names[] = {"librocm_smi64.so", "librocm_smi64.so.7", "librocm_smi64.so.6",
 		"librocm_smi64.so.5", "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so"};
 	const char *wish = env_getenv(env, "TACHO_ROCM");
 	void *library = NULL;
-	struct rocm *r;
 
 	if (!wish || !*wish || !strcmp(wish, "0"))
 		return NULL;
 	if (strchr(wish, '/') || strstr(wish, ".so"))
-		library = env_library(env, wish, NULL);
-	else
-		for (size_t i = 0; i < ARRAY_SIZE(names) && !library; i++)
-			library = env_library(env, names[i], NULL);
-	r = library ? calloc(1, sizeof(*r)) : NULL;
+		return env_library(env, wish, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !library; i++)
+		library = env_library(env, names[i], NULL);
+	return library;
+}
+
+static bool find_symbols(struct rocm *r, struct env *env, void *library)
+{
+	r->init = (int (*)(uint64_t))env_symbol(env, library, "rsmi_init");
+	r->count = (int (*)(uint32_t *))env_symbol(env, library, "rsmi_num_monitor_devices");
+	r->pci = (int (*)(uint32_t, uint64_t *))env_symbol(env, library, "rsmi_dev_pci_id_get");
+	r->name = (int (*)(uint32_t, char *, size_t))env_symbol(env, library, "rsmi_dev_name_get");
+	r->energy = (int (*)(uint32_t, uint64_t *, float *, uint64_t *))env_symbol(
+		env, library, "rsmi_dev_energy_count_get");
+	for (size_t i = 0; i < ARRAY_SIZE(rocm_call); i++)
+		r->call[i] = env_symbol(env, library, rocm_call[i].name);
+	return r->init && r->count && r->pci;
+}
+
+struct rocm *rocm_open(struct env *env)
+{
+	void *library = find_library(env);
+	struct rocm *r = library ? calloc(1, sizeof(*r)) : NULL;
+
 	if (!r)
 		return NULL;
-	r->env = env;
-	r->library = library;
-	if (beside_start(&r->beside, env, rocm_work, r) < 0) {
+	if (!find_symbols(r, env, library) || beside_start(&r->beside, env, rocm_work, r) < 0) {
 		free(r);
 		return NULL;
 	}

@@ -1,0 +1,280 @@
+"""AMD GPUs at their real paths: cards, sensors and KFD made of files are laid over /sys/class, and a job runs on them.
+
+AMD's own library is asked on the same files where it is installed, and one of ours that falls in every way.
+"""
+
+import csv
+import json
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recorder import TACHO, job_of, run, show, until
+
+TESTS = Path(__file__).resolve().parent.parent
+BUILD = Path(TACHO).parent
+WITH_SYS_CLASS = TESTS / "fakes" / "with-sys-class"
+AMD_TREE = TESTS / "fakes" / "amd-tree"
+FALLING = BUILD / "tests" / "fakes" / "librocm_smi64.so.fake"
+NVML = BUILD / "tests" / "fakes" / "libnvidia-ml.so.1"
+GPUS = ["0000:03:00.0", "0000:04:00.0"]
+JOULE = 1 << 16
+
+
+class Tree:
+    """Two GPUs; files are written in place, as the reader has them open."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        subprocess.run([AMD_TREE, folder, "2"], check=True)
+
+    def file(self, gpu, name):
+        return self.folder / "drm" / ".pci" / GPUS[gpu] / name
+
+    def write(self, gpu, name, content, at=0):
+        fd = os.open(self.file(gpu, name), os.O_WRONLY)
+        try:
+            os.pwrite(fd, content if isinstance(content, bytes) else f"{content}\n".encode(), at)
+        finally:
+            os.close(fd)
+
+    def use_energy(self, gpu, joules):
+        self.write(gpu, "gpu_metrics", struct.pack("<Q", (100 + joules) * JOULE), at=24)
+
+    def process(self, pid, gpu, size):
+        subprocess.run([AMD_TREE, self.folder, "process", str(pid), str(gpu), str(size)], check=True)
+
+    def __call__(self, *words, **variables):
+        given = [f"{name}={value}" for name, value in variables.items()]
+        return [str(word) for word in (WITH_SYS_CLASS, self.folder, "env", *given, *words)]
+
+
+@pytest.fixture
+def tree(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("laying files over /sys/class needs root")
+    tree = Tree(tmp_path / "sys-class")
+    trial = subprocess.run(tree("true"), stderr=subprocess.PIPE, text=True)
+    if trial.returncode != 0:
+        pytest.skip(f"no overlay over /sys/class here: {trial.stderr.strip()}")
+    return tree
+
+
+def says(recording):
+    done = run("show", "--json", recording)
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def gpus(recording):
+    return [gpu for gpu in (says(recording) or {}).get("gpus") or [] if gpu["vendor"] == "amd"]
+
+
+def series(metric, recording):
+    """All values of each instance, in the order of time."""
+    done = run("show", "--csv", "--series", metric, "--per", "instance", recording)
+    assert done.returncode == 0, done.stderr
+    values = {}
+    for row in csv.DictReader(done.stdout.decode().splitlines()):
+        if row[metric]:
+            values.setdefault(row["instance"], []).append(float(row[metric]))
+    return values
+
+
+def test_a_job_on_two_gpus(tree, tmp_path):
+    """Values that change while it runs; memory that a real process of it holds, and a stranger's that is not its."""
+    recording = tmp_path / "run.tacho"
+    command = tree(TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat")
+    job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        first = until(lambda: len(found := gpus(recording)) == 2 and found[0]["util_max_percent"] and found, "two GPUs")
+        assert [gpu["pci"] for gpu in first] == GPUS
+        assert first[0]["name"] == "AMD Instinct MI210"
+        assert first[1]["uuid"] == "GPU-abcdef0000000001"
+        cat = job_of(job, "cat")
+        tree.process(cat, 1, 7 << 30)
+        tree.process(1, 0, 3 << 30)
+        tree.write(0, "gpu_busy_percent", 97)
+        tree.write(0, "mem_info_vram_used", 40 << 30)
+        tree.use_energy(0, 250)
+        until(lambda: gpus(recording)[0]["util_max_percent"] == 97, "it works harder")
+        until(lambda: gpus(recording)[0]["energy_j"] == pytest.approx(250), "its energy is counted")
+        until(lambda: gpus(recording)[1]["job_memory_peak_bytes"] == 7 << 30, "the job's memory is seen")
+    finally:
+        job.stdin.close()
+        assert job.wait() == 0
+    one, two = gpus(recording)
+    assert one["memory_peak_bytes"] == 40 << 30
+    assert one["memory_total_bytes"] == 68702699520
+    assert one["job_memory_peak_bytes"] in (0, None)
+    assert one["energy_source"] == "counter"
+    assert two["power_max_w"] == pytest.approx(91)
+    assert two["util_max_percent"] == 51
+    held = series("gpu_process.memory", recording)
+    assert set(held) == {f"amd-1/{cat}"}
+    assert set(held[f"amd-1/{cat}"]) == {7 << 30}
+    # 26 of its 104 compute units.
+    assert set(series("gpu_process.util", recording)[f"amd-1/{cat}"]) == {0.25}
+    assert series("gpu.pcie.rx", recording)["amd-0"][-1] == 1000 * 256
+    assert series("gpu.temperature", recording)["amd-1"][-1] == pytest.approx(41)
+
+
+def test_a_gpu_that_is_pulled(tree, tmp_path):
+    recording = tmp_path / "run.tacho"
+    command = tree(TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat")
+    job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: len(gpus(recording)) == 2, "two GPUs")
+        # A file of an overlay stays readable when it is removed: the card is gone when its folder is.
+        (tree.folder / "drm" / "card1").unlink()
+        until(lambda: gpus(recording)[1]["lost"], "the loss is recorded")
+        tree.write(0, "gpu_busy_percent", 77)
+        until(lambda: gpus(recording)[0]["util_max_percent"] == 77, "the other goes on")
+    finally:
+        job.stdin.close()
+        assert job.wait() == 0
+    assert gpus(recording)[0]["lost"] is None
+
+
+# ---- two makers ----
+
+
+def test_two_makers_at_once(tree, tmp_path):
+    if not NVML.exists():
+        pytest.skip(f"{NVML} is not built")
+    values = tmp_path / "nvml"
+    values.write_text(
+        "count 1\n0.name NVIDIA FAKE-100\n0.uuid GPU-00000000-0000-0000\n0.pci 0 3b 0\n0.minor 0\n"
+        "0.util 33\n0.memutil 12\n0.mem_total 40000\n0.mem_used 1000\n"
+    )
+    recording = tmp_path / "run.tacho"
+    command = tree(TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat", TACHO_NVML=NVML, FAKE_NVML=values)
+    job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: len([g for g in (says(recording) or {}).get("gpus") or [] if g["util_max_percent"]]) == 3, "three GPUs")
+    finally:
+        job.stdin.close()
+        assert job.wait() == 0
+    found = {gpu["instance"]: gpu for gpu in show(recording)["gpus"]}
+    assert set(found) == {"nvidia-0", "amd-0", "amd-1"}
+    assert [found[name]["util_max_percent"] for name in ("nvidia-0", "amd-0", "amd-1")] == [33, 50, 51]
+
+
+# ---- ROCm SMI ----
+
+# Rows of src/collect/gpu.h.
+UTIL, MEM_UTIL, MEMORY_USED, MEMORY_TOTAL, GTT, TEMPERATURE, TEMPERATURE_MEMORY, POWER, LIMIT, ENERGY = (
+    0, 1, 4, 5, 9, 17, 18, 20, 21, 22)  # fmt: skip
+
+
+def asked(tree, library, **variables):
+    """What the library fills of two devices of which nothing is known."""
+    tool = BUILD / "tests" / "unit" / "rocm_tool"
+    done = subprocess.run(
+        tree(tool, *GPUS, TACHO_ROCM=library, **variables), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode == 77:
+        pytest.skip("librocm_smi64 is not installed (librocm-smi64-1)")
+    found = {pci: {} for pci in GPUS}
+    for line in done.stdout.splitlines():
+        pci, row, value = line.split(" ", 2)
+        found[pci][row if row == "model" else int(row)] = value if row == "model" else int(value)
+    return done, found
+
+
+def test_the_real_library_says_the_same(tree):
+    """AMD's library through our own loading of it, on the same files that we read."""
+    done, found = asked(tree, "yes")
+    assert done.returncode == 0, done.stderr
+    for i, pci in enumerate(GPUS):
+        rows = found[pci]
+        assert rows[UTIL] == 50 + i
+        assert rows[MEM_UTIL] == 20 + i
+        assert rows[MEMORY_USED] == 11534336 + i
+        assert rows[MEMORY_TOTAL] == 68702699520
+        assert rows[GTT] == 2203648
+        assert rows[TEMPERATURE] == 40000 + 1000 * i
+        assert rows[TEMPERATURE_MEMORY] == 42000
+        assert rows[POWER] == 90000 + 1000 * i
+        assert rows[LIMIT] == 300000
+        # It takes 15.3 microjoules for 2^-16 joules.
+        assert rows[ENERGY] == pytest.approx(100_000, rel=0.01)
+
+
+def test_what_no_file_tells(tree, tmp_path):
+    """The energy of a GPU whose table is of a version that we do not know."""
+    tree.write(0, "gpu_metrics", bytes([99]), at=3)
+    recording = tmp_path / "run.tacho"
+    for rocm, expected in (("", set()), (FALLING, {15.3})):
+        command = tree(TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat", TACHO_ROCM=rocm)
+        job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        try:
+            until(lambda: "amd-1" in series("gpu.energy", recording) if says(recording) else None, "a reading")
+            if expected:
+                until(lambda: "amd-0" in series("gpu.energy", recording), "the library is asked")
+        finally:
+            job.stdin.close()
+            assert job.wait() == 0
+        values = set(series("gpu.energy", recording).get("amd-0", []))
+        assert {round(value, 3) for value in values} == expected
+        recording.unlink()
+
+
+@pytest.mark.parametrize("how", ["abort", "fault", "hang", "fail"])
+@pytest.mark.parametrize("call", ["init", "energy", "name"])
+def test_a_library_that_falls(tree, tmp_path, how, call):
+    """The recording goes on without it, the job ends as it would, and nothing is printed."""
+    for gpu in (0, 1):
+        tree.file(gpu, "gpu_metrics").unlink()
+    recording = tmp_path / "run.tacho"
+    done = subprocess.run(
+        tree(TACHO, "run", "-i", "20ms", "-q", "-o", recording, "--", "sh", "-c", "sleep 0.5; exit 3",
+             TACHO_ROCM=FALLING, FAKE_ROCM=f"{how}:{call}"),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr
+    assert done.stderr == b""
+    assert [gpu["util_max_percent"] for gpu in gpus(recording)] == [50, 51]
+    assert run("check", recording).returncode == 0
+
+
+def test_a_file_that_is_no_library(tree, tmp_path):
+    wrong = tmp_path / "librocm_smi64.so"
+    wrong.write_text("no library")
+    recording = tmp_path / "run.tacho"
+    done = subprocess.run(tree(TACHO, "run", "-i", "20ms", "-q", "-o", recording, "--", "sleep", "0.3", TACHO_ROCM=wrong))
+    assert done.returncode == 0
+    assert len(gpus(recording)) == 2
+
+
+def test_without_being_asked_it_is_not_loaded(tree, tmp_path):
+    """It would lock files that every other tool waits for."""
+    recording = tmp_path / "run.tacho"
+    command = tree(TACHO, "run", "-i", "20ms", "-q", "-o", recording, "--", "cat")
+    job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: len(gpus(recording)) == 2, "two GPUs")
+        assert "rocm" not in Path(f"/proc/{job.pid}/maps").read_text()
+    finally:
+        job.stdin.close()
+        assert job.wait() == 0
+
+
+# ---- films ----
+
+
+def test_a_film_of_gpus(tmp_path):
+    recording = tmp_path / "film.tacho"
+    done = run("debug", "play", TESTS / "films" / "gpu-amd.txt", recording, "1s", 1000)
+    assert done.returncode == 0, done.stderr
+    one, two = gpus(recording)
+    assert one["energy_j"] == pytest.approx(250)
+    assert one["job_memory_peak_bytes"] == 6442450944
+    assert two["job_memory_peak_bytes"] == 8589934592
+    # 1005 ms to 1505 ms of the first process; its child goes on from 1700 ms to 1900 ms.
+    busy = series("gpu_process.busy", recording)
+    assert busy["amd-0/1000"][0] == pytest.approx(1.005)
+    assert busy["amd-0/1000"][-1] == pytest.approx(1.505)
+    assert busy["amd-0/1001"] == pytest.approx(sorted(busy["amd-0/1001"]))
