@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 {
 	uint32_t nr = argc > 3 ? (uint32_t)(argv[3][0] - '0') : 2;
 	struct maker m;
-	char name[32], index[8];
+	char name[32], index[16];
 
 	if (argc < 3)
 		return 2;
