@@ -327,16 +327,12 @@ static void put_tasks(struct perf *s, struct collect_context *ctx, const struct 
 {
 	const struct piece *piece = s->tasks.piece + row->first;
 	bool known = is_counted(s, row);
-	double running = 0;
-	uint64_t value = 0;
+	uint64_t value = 0, running = 0;
 
+	/* The kinds of cores of a hybrid processor run in turn: their times add up to one. */
 	for (unsigned i = 0; i < row->nr; i++) {
-		unsigned beside = 0; /* sums of events of one PMU run side by side, kinds of cores in turn */
-
-		for (unsigned k = 0; k < row->nr; k++)
-			beside += !strcmp(piece[i].event.pmu, piece[k].event.pmu);
 		value += piece[i].sum.value;
-		running += (double)piece[i].sum.running_ns / beside;
+		running += piece[i].sum.running_ns;
 	}
 	if (row->factor != 1)
 		value = (uint64_t)((double)value * row->factor);

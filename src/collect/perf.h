@@ -24,7 +24,7 @@ extern const size_t perf_task_clock;	       /* among them: counted with any othe
 /* ---- perf_plan.c ---- */
 
 /* A row that was asked for, with what counts for it: several of the kernel's events where one number takes
- * them all (boxes, kinds of cores, sums). */
+ * them all (boxes, kinds of cores). */
 struct planned {
 	struct perf_event *event; /* none: it cannot be counted here, and `reason` says why */
 	unsigned nr;

@@ -5,6 +5,10 @@
 
 #include "collect/perf.h"
 #include "engine/engine.h"
+#include "target/command.h"
+
+#include <sys/wait.h>
+#include <time.h>
 
 #define MEMBERS 16
 
@@ -227,6 +231,13 @@ static void test_our_command(void **state)
 	assert_int_equal(cell("perf.cycles.running"), 1500);
 	assert_int_equal(cell("perf.enabled"), 2000);
 	assert_int_equal(cell("perf.task_clock"), 900);
+	/* For a moment nobody is there; what comes home then is below the same counters. */
+	job.member[1].pid = job.member[2].pid = 0;
+	assert_int_equal(lab_sample(&job.lab), 0);
+	joins(40, 1);
+	assert_int_equal(lab_sample(&job.lab), 0);
+	assert_int_equal(open_of(10), PERF_STATIC);
+	assert_int_equal(asked(40), 0);
 	end();
 }
 
@@ -258,7 +269,8 @@ static void test_who_is_covered(void **state)
 
 	(void)state;
 	begin(film_text(TASKS "counter 0 0 40 -1 100 1000 1000\n"
-			      "frame 1\nframe 2\ncounter 0 0 40 -1 555 2000 2000\nframe 3\nframe 4\n"));
+			      "frame 1\nframe 2\ncounter 0 0 40 -1 555 2000 2000\nframe 3\n"
+			      "counter 0 0 40 -1 600 3000 3000\nframe 4\n"));
 	joins(10, 0);
 	joins(20, 1); /* known together with its parent: born before that was covered */
 	start();
@@ -282,14 +294,14 @@ static void test_who_is_covered(void **state)
 	job.member[2].pid = job.member[3].pid = 0;
 	turn_job(3);
 	assert_int_equal(job.pmu->nr_open, 0);
-	assert_int_equal(cell("perf.cycles"), 300 + 555);
+	assert_int_equal(cell("perf.cycles"), 300 + 600); /* to its very end */
 	/* Another takes the place, and the PID. */
 	m = joins(40, 0);
 	assert_int_equal(lab_sample(&job.lab), 0);
-	assert_int_equal(cell("perf.cycles"), 300 + 555 + 555);
+	assert_int_equal(cell("perf.cycles"), 300 + 600 + 600);
 	m->pid = 0;
 	turn_job(4);
-	assert_int_equal(cell("perf.cycles"), 300 + 555 + 555);
+	assert_int_equal(cell("perf.cycles"), 300 + 600 + 600);
 	assert_int_equal(job.pmu->nr_open, 0);
 	end();
 }
@@ -818,6 +830,43 @@ static void test_words_and_rows(void **state)
 	env_free(env);
 }
 
+struct gate {
+	char before[64], at_gate[64];
+};
+
+static void look_at_gate(void *arg, pid_t pid)
+{
+	struct timespec pause = {.tv_nsec = 30 * NSEC_PER_MSEC};
+	struct gate *g = arg;
+	char path[32];
+
+	nanosleep(&pause, NULL);
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	assert_true(readlink("/proc/self/exe", g->before, sizeof(g->before) - 1) > 0);
+	assert_true(readlink(path, g->at_gate, sizeof(g->at_gate) - 1) > 0);
+}
+
+/* It has its PID, and is still what we are. */
+static void test_the_command_waits_at_the_gate(void **state)
+{
+	char *argv[] = {"sh", "-c", "exit 7", NULL};
+	struct gate looks = {0};
+	struct command command;
+	bool before;
+	int status;
+
+	(void)state;
+	assert_int_equal(command_prepare(&command), 0);
+	assert_int_equal(command_start(&command, argv, NULL, NULL,
+				 &(struct command_gate){look_at_gate, &looks}, &before),
+		0);
+	assert_int_equal(waitpid(command.pid, &status, 0), command.pid);
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_string_equal(looks.before, looks.at_gate);
+	command_release(&command);
+	sigprocmask(SIG_SETMASK, &command.mask, NULL);
+}
+
 /* Whatever call fails, nothing stays open and nothing is touched that is not there. */
 static void test_every_call_may_fail(void **state)
 {
@@ -872,6 +921,7 @@ int main(void)
 		cmocka_unit_test(test_memory_bandwidth_by_proxy),
 		cmocka_unit_test(test_running_rows_go_with_their_events),
 		cmocka_unit_test(test_words_and_rows),
+		cmocka_unit_test(test_the_command_waits_at_the_gate),
 		cmocka_unit_test(test_every_call_may_fail),
 	};
 
