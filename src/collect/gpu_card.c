@@ -416,7 +416,7 @@ static void open_card(
 	c->describe(card, env);
 }
 
-/* 0, or the error of the first file when none could be read; -ENODEV when the card is gone. */
+/* 0, or the error of the first file when none could be read. */
 static int read_card(struct gpu_cards *c, struct gpu_card *card, struct env *env, bool medium)
 {
 	int first = 0;
@@ -430,8 +430,6 @@ static int read_card(struct gpu_cards *c, struct gpu_card *card, struct env *env
 		if (card->handle[i] < 0 || (f->flags & FILE_SLOW && !medium))
 			continue;
 		r = read_file(env, card->handle[i], f, &value);
-		if (r == -ENODEV || r == -ENXIO)
-			return -ENODEV;
 		if (r == 0) {
 			gpu_device_set(&card->device, f->row, value);
 			any = true;
@@ -477,7 +475,7 @@ static bool look_at_card(
 		open_card(c, card, env, request);
 	else
 		r = read_card(c, card, env, request->medium);
-	if (r == -ENODEV) {
+	if (r == -ENODEV || r == -ENXIO) {
 		close_card(card, env);
 		return false;
 	}

@@ -180,6 +180,24 @@ static void test_errors_have_reasons(void **state)
 	maker_close(&lab);
 }
 
+/* What changes rarely or costs much is read when that is due; what cannot change once. */
+static void test_slow_files(void **state)
+{
+	(void)state;
+	maker_open(&lab, "amd",
+		film_text(ONE_CARD "file " CARD "pcie_replay_count\n|3\nfile " CARD
+				   "mem_info_vram_total\n|100\n"
+				   "frame 1\nfile " CARD "pcie_replay_count\n|4\n"
+				   "file " CARD "mem_info_vram_total\n|200\nframe 2\n"),
+		NULL);
+	maker_turn(&lab, 1, false);
+	assert_int_equal(device_value(&lab, "amd-0", GPU_PCIE_REPLAYS), 3);
+	maker_turn(&lab, 2, true);
+	assert_int_equal(device_value(&lab, "amd-0", GPU_PCIE_REPLAYS), 4);
+	assert_int_equal(device_value(&lab, "amd-0", GPU_MEMORY_TOTAL), 100);
+	maker_close(&lab);
+}
+
 /* A reset while it is opened: the files are asked again. */
 static void test_opened_in_a_reset(void **state)
 {
@@ -453,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_a_card_is_pulled_and_comes_back),
 		cmocka_unit_test(test_what_is_not_recorded_is_not_read),
 		cmocka_unit_test(test_errors_have_reasons),
+		cmocka_unit_test(test_slow_files),
 		cmocka_unit_test(test_opened_in_a_reset),
 		cmocka_unit_test(test_no_card),
 		cmocka_unit_test(test_nonsense),

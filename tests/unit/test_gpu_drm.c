@@ -176,6 +176,11 @@ static void test_cycles_become_time(void **state)
 	maker_turn(&lab, 3, false);
 	assert_int_equal(
 		process_value(&lab, "intel-1", 1000, GPU_PROCESS_BUSY), NSEC_PER_SEC / 2 + NSEC_PER_SEC / 10);
+	/* Nothing has passed. */
+	maker_turn(&lab, 4, false);
+	assert_int_equal(
+		process_value(&lab, "intel-1", 1000, GPU_PROCESS_BUSY), NSEC_PER_SEC / 2 + NSEC_PER_SEC / 10);
+	assert_int_equal(process_value(&lab, "intel-1", 1000, GPU_PROCESS_COPY), NSEC_PER_SEC * 3 / 4);
 	maker_close(&lab);
 }
 
@@ -332,6 +337,8 @@ static void test_partitions(void **state)
 			"file sys/class/kfd/kfd/topology/nodes/2/properties\n|simd_count 40\n|simd_per_cu 4\n"
 			"|location_id 2560\nfile sys/class/kfd/kfd/proc/1000/vram_77\n|4096\n"
 			"file sys/class/kfd/kfd/proc/1000/vram_78\n|1024\n"
+			"file sys/class/kfd/kfd/proc/1000/sdma_77\n|30\nfile "
+			"sys/class/kfd/kfd/proc/1000/sdma_78\n|4\n"
 			"file sys/class/kfd/kfd/proc/1000/stats_77/cu_occupancy\n|5\n"
 			"file sys/class/kfd/kfd/proc/1000/stats_78/cu_occupancy\n|10\n"
 			"file " CARD "current_compute_partition\n|CPX\n"),
@@ -339,6 +346,7 @@ static void test_partitions(void **state)
 	assert_int_equal(lab.reading.nr_processes, 1);
 	assert_int_equal(process_value(&lab, "amd-0", 1000, GPU_PROCESS_MEMORY), 5120);
 	assert_int_equal(process_value(&lab, "amd-0", 1000, GPU_PROCESS_UTIL), 75);
+	assert_int_equal(process_value(&lab, "amd-0", 1000, GPU_PROCESS_COPY), 34000);
 	assert_string_equal(device_of(&lab, "amd-0")->model, "AMD GPU 1002:73bf (CPX)");
 	maker_close(&lab);
 }
