@@ -352,6 +352,7 @@ static void record_end(struct recording *r, const char *how)
 		r->sink.error = e;
 	r->sink.store = NULL;
 	r->over = true;
+	engine_end_threads(r->engine);
 	r->group = cgroup_remove(r->group);
 	engine_use_cgroup(r->engine, NULL);
 }

@@ -301,6 +301,7 @@ const struct collector collector_gpu = {
 	.state_size = sizeof(struct gpus),
 	.tier = TIER_TICK,
 	.max_rows = GPUS_MAX,
+	.beside = true,
 	.probe = gpu_probe,
 	.open = gpu_open,
 	.sample = gpu_sample,

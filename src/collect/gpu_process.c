@@ -298,6 +298,7 @@ const struct collector collector_gpu_process = {
 	.state_size = sizeof(struct gpu_processes),
 	.tier = TIER_TICK,
 	.max_rows = GPU_PROCESSES_MAX,
+	.beside = true,
 	.probe = gpu_probe,
 	.open = gpu_process_open,
 	.sample = gpu_process_sample,

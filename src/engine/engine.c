@@ -561,6 +561,18 @@ void engine_last_tick(struct engine *e)
 	e->tick++;
 }
 
+void engine_end_threads(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nr_sets; i++) {
+		struct set *set = &e->set[i];
+
+		if (!set->collector->beside || !set->state || !e->collectors_opened)
+			continue;
+		set->usable = false;
+		set->collector->close(set->state, &set->ctx);
+	}
+}
+
 void engine_resumed(struct engine *e)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);

@@ -82,6 +82,9 @@ void engine_due(struct engine *e);
 void engine_resumed(struct engine *e);
 /* The last sample, at the end of the job. */
 void engine_last_tick(struct engine *e);
+/* After the last tick: ends the threads beside the ticks, before the libraries they are in are torn down with
+ * the program. */
+void engine_end_threads(struct engine *e);
 /* Samples on the env's own clock until the tree or the film ends, or that much time has passed. */
 int engine_play(struct engine *e, int64_t until_ns);
 
