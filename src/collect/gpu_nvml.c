@@ -113,9 +113,19 @@ static const char *own_library(struct env *env)
 	return path && *path ? path : NULL;
 }
 
+/* Opening a device is more than looking whether it is there, and may be forbidden: then the library says so.
+ */
+static bool is_there(struct env *env, const char *path)
+{
+	char link[2];
+	ssize_t r = env_readlink(env, path, link, sizeof(link));
+
+	return r >= 0 || r == -EINVAL;
+}
+
 static int nvml_probe(struct env *env, struct trouble *reterr_why)
 {
-	if (own_library(env) || env_try(env, "dev/nvidiactl") == 0 || env_try(env, "dev/dxg") == 0)
+	if (own_library(env) || is_there(env, "dev/nvidiactl") || is_there(env, "dev/dxg"))
 		return 0;
 	*reterr_why = (struct trouble){"no NVIDIA driver (/dev/nvidiactl)", NULL};
 	return -ENOENT;

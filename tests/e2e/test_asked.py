@@ -33,7 +33,8 @@ CHOICES = {
     "tcp": r"proc/(PID/)?net/\w+|proc/(PID|self)/ns.*",
     "ib": r"sys/class/(infiniband|cxi|net)\b.*",
     "disk": r"proc/diskstats|sys/(block|class/block|dev/block)\b.*",
-    "energy": r"sys/(class/(powercap|hwmon|power_supply)|cray)\b.*|sys/devices/.*",
+    # that of GPUs too, which are looked for by their devices
+    "energy": r"sys/(class/(powercap|hwmon|power_supply|drm)|cray)\b.*|sys/devices/.*",
     "sensor": r"sys/class/(hwmon|thermal)\b.*",
 }
 

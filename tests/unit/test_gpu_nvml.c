@@ -557,6 +557,7 @@ static void test_is_there_a_driver(void **state)
 	assert_non_null(strstr(why.reason, "/dev/nvidiactl"));
 	assert_int_equal(probe("file dev/nvidiactl\n", &why), 0);
 	assert_int_equal(probe("file dev/dxg\n", &why), 0);
+	assert_int_equal(probe("file dev/nvidiactl\nerror dev/nvidiactl open EACCES\n", &why), 0);
 	assert_int_equal(probe("variable TACHO_NVML=/lib/x.so\n", &why), 0);
 	assert_int_equal(probe("variable TACHO_NVML=\n", &why), -ENOENT);
 }
