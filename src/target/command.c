@@ -17,13 +17,17 @@ static const int handled[] = {
 int command_prepare(struct command *c)
 {
 	struct sigaction fallback = {.sa_handler = SIG_DFL};
-	sigset_t set;
+	sigset_t set, limit;
 
 	*c = (struct command){.signal_fd = -1};
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaddset(&set, handled[i]);
 	sigprocmask(SIG_BLOCK, &set, &c->mask);
+	/* What we write before the job starts may meet a limit: until it is ignored it waits. */
+	sigemptyset(&limit);
+	sigaddset(&limit, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &limit, NULL);
 	/* Where huge pages are given unasked, the first byte of each of our tables would cost 2 MiB. */
 	c->has_huge_pages =
 		prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;

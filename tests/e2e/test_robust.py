@@ -152,7 +152,7 @@ def test_full_disk(tmp_path):
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
     try:
-        (disk / "ballast").write_bytes(bytes((1 << 20) - 12288))
+        (disk / "ballast").write_bytes(bytes((1 << 20) - 32768))
         done = record(["sh", "-c", BUSY], "-i", "1ms", "--flush", "10ms", output=disk / "a.tacho")
         assert_job_survived(done, disk / "a.tacho")
     finally:
@@ -161,9 +161,9 @@ def test_full_disk(tmp_path):
 
 def test_file_size_limit(tmp_path):
     """RLIMIT_FSIZE hits us as a full disk does, without a signal that kills, and the job keeps the limit."""
-    limit = (12288, 12288)
+    limit = (32768, 32768)
     done = record(
-        ["bash", "-c", f"[ $(ulimit -f) = 12 ] || exit 9; {BUSY}"],
+        ["bash", "-c", f"[ $(ulimit -f) = 32 ] || exit 9; {BUSY}"],
         "-i", "1ms", "--flush", "10ms", output=tmp_path / "a.tacho",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     )
