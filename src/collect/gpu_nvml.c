@@ -3,9 +3,9 @@
  *
  * Every call is optional: libraries of ten years differ in what they have, and one that is missing costs only
  * its rows. Devices are known by their UUID; an index names them once ("nvidia-0") and for ever. A device
- * that is lost, or a count that has changed, makes the library start anew every few seconds, as handles from
- * before a reset are good for nothing. A GPU that is cut into slices (MIG) shows each as an instance of its
- * own, apart because the whole one counts its memory already.
+ * that is lost, or a count that has changed, makes the library start anew, at first every few seconds, as
+ * handles from before a reset are good for nothing. A GPU that is cut into slices (MIG) shows each as an
+ * instance of its own, apart because the whole one counts its memory already.
  *
  * Not used: nvidia-smi (a process every second), DCGM (a daemon that few have), and GPM, whose figures for
  * slices need layouts that changed with every driver since it exists. */
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TRIES_MAX 63 /* rounds between two of them, at most */
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]"
 
 extern const struct gpu_maker gpu_maker_nvidia;
@@ -350,30 +351,49 @@ static void lose_all(struct nvml *n, int error)
 		n->gpu[i].self.lost = lost ? lost : "the driver does not start again";
 }
 
-/* Handles from before a reset are good for nothing: where something is wrong the library starts anew. */
-static void search(struct nvml *n)
+/* Whether the library is to start anew: another number of GPUs, or one that is there and does not answer. */
+static bool is_wrong(const struct nvml *n)
 {
-	unsigned count = 0, whole = 0;
-	bool wrong = !n->is_up;
+	unsigned count = 0;
+
+	if (!n->is_up || n->call.count(&count) != NVML_OK || count != n->count)
+		return true;
+	for (unsigned i = 0; i < n->nr; i++)
+		if (n->gpu[i].found && n->gpu[i].self.lost)
+			return true;
+	return false;
+}
+
+/* Handles from before a reset are good for nothing. Starting anew takes a second where a GPU is in trouble:
+ * what does not get better by it is tried ever less often. */
+static void restart(struct nvml *n)
+{
 	int error;
 
-	for (unsigned i = 0; i < n->nr; i++) {
-		whole += n->gpu[i].parent < 0 && !n->gpu[i].self.lost;
-		wrong |= n->gpu[i].self.lost != NULL;
+	if (n->tries_left) {
+		n->tries_left--;
+		return;
 	}
-	if (!wrong)
-		wrong = n->call.count(&count) != NVML_OK || count != whole;
-	if (wrong) {
-		stop(n);
-		error = start(n, &count);
-		if (error != NVML_OK) {
-			stop(n);
-			lose_all(n, error);
-			return;
-		}
-		find_gpus(n, count);
+	n->tries_left = MIN(n->tries, TRIES_MAX);
+	n->tries = n->tries_left * 2 + 1;
+	stop(n);
+	error = start(n, &n->count);
+	if (error == NVML_OK) {
+		find_gpus(n, n->count);
+		return;
 	}
-	find_slices(n);
+	stop(n);
+	lose_all(n, error);
+}
+
+static void search(struct nvml *n)
+{
+	if (is_wrong(n))
+		restart(n);
+	else
+		n->tries = n->tries_left = 0;
+	if (n->is_up)
+		find_slices(n);
 }
 
 static int explain_start(int error, struct trouble *reterr_why)
@@ -391,7 +411,6 @@ static int nvml_open(void *state, struct env *env, struct trouble *reterr_why)
 {
 	struct nvml *n = state;
 	void *library = load(env);
-	unsigned count;
 	int error;
 
 	if (!library) {
@@ -404,15 +423,15 @@ static int nvml_open(void *state, struct env *env, struct trouble *reterr_why)
 			"libnvidia-ml.so.1 is not NVIDIA's library: it lacks the first calls", NULL};
 		return -EIO;
 	}
-	error = start(n, &count);
-	if (error == NVML_OK && !count)
+	error = start(n, &n->count);
+	if (error == NVML_OK && !n->count)
 		error = NVML_GPU_NOT_FOUND;
 	if (error != NVML_OK) {
 		stop(n);
 		return explain_start(error, reterr_why);
 	}
 	n->other_pids = is_foreign(env);
-	find_gpus(n, count);
+	find_gpus(n, n->count);
 	find_slices(n);
 	n->is_searched = true;
 	return 0;

@@ -142,7 +142,9 @@ struct nvml {
 	struct nvml_calls call;
 	bool is_up;
 	bool is_searched;
-	bool other_pids; /* we are in a PID namespace, the driver tells the host's PIDs */
+	unsigned count;		    /* of GPUs, when they were last looked for */
+	unsigned tries, tries_left; /* rounds until the library is started anew again */
+	bool other_pids;	    /* we are in a PID namespace, the driver tells the host's PIDs */
 	unsigned nr;
 	struct nvml_gpu gpu[GPU_DEVICES_MAX];
 	unsigned nr_uses;

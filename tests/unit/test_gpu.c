@@ -144,6 +144,11 @@ static void test_lost_and_back(void **state)
 	assert_int_equal(value(lab, "nvidia-1", "gpu.util"), 99);
 	assert_int_equal(lab->table.id[row_of(lab, "nvidia-1")], id);
 	assert_int_equal(nr_instances(lab), 2);
+	/* The second time it is news again. */
+	set_values("count 2\n" GPU0 "1.handle !15\n1.util !15\n1.mem_total !15\n");
+	turn(lab, 4);
+	assert_int_equal(value(lab, "nvidia-1", "gpu.util"), INVALID);
+	assert_true(lab->whys > told);
 	end(lab);
 }
 
@@ -396,6 +401,30 @@ static void test_a_thread_reads(void **state)
 	nvml_clean(env);
 }
 
+static void test_a_wish_made_while_the_driver_works_is_kept(void **state)
+{
+	static struct lab lab;
+	struct env *env = live_env("count 1\n" GPU0 "0.fan 30\n0.power 5 ~500:5 6\n");
+
+	(void)state;
+	other = NULL;
+	open_one(&lab, env, "gpu");
+	lab.ctx.medium = false;
+	/* The first round reads everything unasked. */
+	sample_until(&lab, "nvidia-0", "gpu.fan", 30);
+	while (calls_made("nvmlDeviceGetPowerUsage") < 2) {
+		pass(200 * NSEC_PER_MSEC);
+		assert_int_equal(lab_sample(&lab), 0);
+		usleep(2000);
+	}
+	set_values("count 1\n" GPU0 "0.fan 31\n0.power 5 ~500:5 6\n");
+	lab.ctx.medium = true;
+	assert_int_equal(lab_sample(&lab), 0);
+	lab.ctx.medium = false;
+	sample_until(&lab, "nvidia-0", "gpu.fan", 31);
+	end(&lab);
+}
+
 static void test_a_driver_that_blocks(void **state)
 {
 	static struct lab lab;
@@ -446,6 +475,7 @@ int main(void)
 		cmocka_unit_test(test_a_container_whose_gpu_is_anybodys),
 		cmocka_unit_test(test_both_share_a_source),
 		cmocka_unit_test(test_a_thread_reads),
+		cmocka_unit_test(test_a_wish_made_while_the_driver_works_is_kept),
 		cmocka_unit_test(test_a_driver_that_blocks),
 	};
 

@@ -447,6 +447,66 @@ static void test_a_gpu_is_lost_and_comes_back(void **state)
 	end(m);
 }
 
+static void test_one_that_stays_lost_is_tried_less_and_less(void **state)
+{
+	struct maker *m = begin("count 2\n" GPU0 GPU1);
+
+	(void)state;
+	set_values("count 2\n" GPU0
+		   "1.uuid GPU-11111111-1111-1111\n1.handle !15\n1.util !15\n1.mem_total !15\n");
+	unlink(nvml_log_path);
+	for (int i = 0; i < 100; i++)
+		read_maker(m);
+	/* After 1, 2, 4, 8 ... rounds; the first round is the one in which it is lost. */
+	assert_int_equal(calls_made("nvmlInit_v2"), 7);
+	assert_int_equal(of(m, "nvidia-0", GPU_UTIL), 37);
+	assert_non_null(device(m, "nvidia-1")->lost);
+	set_values("count 2\n" GPU0 GPU1);
+	for (int i = 0; i < 64; i++)
+		read_maker(m);
+	assert_int_equal(of(m, "nvidia-1", GPU_UTIL), 99);
+	/* And with the next trouble it begins again. */
+	unlink(nvml_log_path);
+	set_values("count 2\n" GPU0 "1.handle !15\n1.util !15\n1.mem_total !15\n");
+	read_maker(m);
+	read_maker(m);
+	assert_int_equal(calls_made("nvmlInit_v2"), 1);
+	end(m);
+}
+
+static void test_one_that_was_pulled_costs_nothing(void **state)
+{
+	struct maker *m = begin("count 2\n" GPU0 GPU1);
+
+	(void)state;
+	set_values("count 1\n" GPU0);
+	read_maker(m);
+	unlink(nvml_log_path);
+	for (int i = 0; i < 9; i++)
+		read_maker(m);
+	assert_int_equal(calls_made("nvmlInit_v2"), 0);
+	assert_non_null(device(m, "nvidia-1")->lost);
+	assert_int_equal(of(m, "nvidia-0", GPU_UTIL), 37);
+	end(m);
+}
+
+static void test_a_thousand_short_processes(void **state)
+{
+	struct maker *m = begin("count 1\n" GPU0);
+	char values[400];
+
+	(void)state;
+	m->request.rows = 0;
+	m->request.medium = false;
+	for (int i = 0; i < GPU_PROCESSES_MAX + 10; i++) {
+		snprintf(values, sizeof(values), "count 1\n" GPU0 "0.proc %d 100 0 0 0 0\n", 1000 + i);
+		set_values(values);
+		read_maker(m);
+		assert_int_equal(use(m, 1000 + i, GPU_PROCESS_MEMORY), 100);
+	}
+	end(m);
+}
+
 static void test_a_gpu_is_pulled_and_another_one_comes(void **state)
 {
 	struct maker *m = begin("count 2\n" GPU0 GPU1);
@@ -481,6 +541,7 @@ static void test_the_driver_goes_and_comes(void **state)
 	read_maker(m);
 	assert_non_null(strstr(device(m, "nvidia-0")->lost, "unloaded"));
 	set_values("count 1\n" GPU0);
+	read_maker(m);
 	read_maker(m);
 	assert_null(device(m, "nvidia-0")->lost);
 	assert_int_equal(of(m, "nvidia-0", GPU_UTIL), 37);
@@ -605,6 +666,9 @@ int main(void)
 		cmocka_unit_test(test_utilisation_that_is_refused),
 		cmocka_unit_test(test_slices),
 		cmocka_unit_test(test_a_gpu_is_lost_and_comes_back),
+		cmocka_unit_test(test_one_that_stays_lost_is_tried_less_and_less),
+		cmocka_unit_test(test_one_that_was_pulled_costs_nothing),
+		cmocka_unit_test(test_a_thousand_short_processes),
 		cmocka_unit_test(test_a_gpu_is_pulled_and_another_one_comes),
 		cmocka_unit_test(test_the_driver_goes_and_comes),
 		cmocka_unit_test(test_reset_in_the_midst_of_a_round),
