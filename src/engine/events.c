@@ -142,6 +142,22 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 		e->departing[e->nr_departing++] = slot;
 }
 
+/* A process that is known by its end alone has what children inherit. Whether it was a tool nobody can tell any
+ * more: while it was its parent's copy it was one, and then it most likely became something else. False when
+ * nothing remains of it. */
+static bool keep_inherited(struct engine *e, uint32_t slot)
+{
+	uint64_t groups = e->tree.member[slot].groups;
+
+	if (e->scopes)
+		groups &= ~e->scopes->matching;
+	if (groups)
+		tree_set_groups(&e->tree, slot, groups);
+	else
+		member_forget(e, slot);
+	return groups != 0;
+}
+
 static void on_record(struct engine *e, const struct exit_record *r)
 {
 	uint32_t slot = tree_find(&e->tree, r->tgid);
@@ -149,7 +165,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 
 	if (slot == NO_SLOT) {
 		slot = tree_forked(&e->tree, r->parent, r->tgid);
-		if (slot == NO_SLOT)
+		if (slot == NO_SLOT || (!e->connector && !keep_inherited(e, slot)))
 			return;
 		m = &e->tree.member[slot];
 		m->born_ns -= MIN(r->elapsed_ns, m->born_ns);
@@ -230,7 +246,7 @@ static void give_up_waiting(struct engine *e)
 			continue;
 		if (--m->awaited)
 			awaits = true;
-		else
+		else if (keep_inherited(e, slot))
 			member_depart(e, slot, "event");
 	}
 	e->awaits = awaits;

@@ -117,6 +117,8 @@ void member_joined(void *engine, uint32_t slot);
 void member_regrouped(void *engine, uint32_t slot, uint64_t before);
 /* It has become another program: is it still wanted, and as what? False when it is a member no more. */
 bool member_reask(struct engine *e, uint32_t slot);
+/* It was never what we are looking for, and nobody has heard of it. */
+void member_forget(struct engine *e, uint32_t slot);
 /* Counts of the groups, by the mask. */
 #define for_each_group(mask, g)                                                                          \
 	for (uint64_t mask_##g = (mask), g; mask_##g && (g = (uint64_t)__builtin_ctzll(mask_##g), true); \

@@ -60,8 +60,7 @@ void member_regrouped(void *engine, uint32_t slot, uint64_t before)
 	for_each_group(before & ~now, g) e->feed.group[g].live--;
 }
 
-/* It was never what we are looking for, and nobody has heard of it. */
-static void forget(struct engine *e, uint32_t slot)
+void member_forget(struct engine *e, uint32_t slot)
 {
 	for_each_group(e->scopes ? e->tree.member[slot].groups : 0, g)
 	{
@@ -94,7 +93,7 @@ bool member_reask(struct engine *e, uint32_t slot)
 	if (m->announced)
 		member_depart(e, slot, "left");
 	else
-		forget(e, slot);
+		member_forget(e, slot);
 	return false;
 }
 
@@ -448,7 +447,9 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	u.system_us += m->pending_system_us;
 	if (parent == NO_SLOT || dropped) {
 		usage_add(&e->feed.gone, &u);
-	} else if (!m->ended_ns || m->ended_ns > e->tree.member[parent].read_ns) {
+	} else if (!e->tree.member[parent]
+			    .zombie && /* which was read when it had waited for all it ever will */
+		(!m->ended_ns || m->ended_ns > e->tree.member[parent].read_ns)) {
 		e->tree.member[parent].pending_user_us += u.user_us;
 		e->tree.member[parent].pending_system_us += u.system_us;
 	}

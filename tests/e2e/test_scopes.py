@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,8 @@ def test_children_of_a_tool_are_not_the_tool(tmp_path):
     parent.communicate(b"go\n")
     assert end(recorder) == 0
     summary = show(tmp_path / "a.tacho")
-    assert summary["groups"]["tool_parent"]["processes"]["seen"] == 1
+    # Between fork and exec a child is a copy of the tool, which on a busy machine may be seen.
+    assert summary["groups"]["tool_parent"]["processes"]["seen"] in (1, 2)
     assert summary["groups"]["tool_parent"]["cpu"]["total_s"] < 0.3
     assert summary["cpu"]["total_s"] < 0.3
 
@@ -481,6 +483,7 @@ def test_strangers_cost_nothing(tmp_path, many, killed):
     crowd = set(children(many.pid))
     assert len(crowd) == MANY
     for wanted in (target.pid, "match:^(the_only_one)"):
+        began = time.monotonic()
         lines = traced_calls(tmp_path, *FAST, "--helpers", "none", "-f", "--duration", "2s", "-o", tmp_path / "a.tacho",
                              "-m", "none,+process", wanted)
         first = next(i for i, line in enumerate(lines) if "a.tacho" in line)
@@ -488,7 +491,9 @@ def test_strangers_cost_nothing(tmp_path, many, killed):
         # A process's CPU clock is asked for by its complemented PID.
         clocks = [line for line in lines[first:] if (found := re.search(r"clock_gettime\(0x(f\w+)", line))
                   and (~(int(found[1], 16) - (1 << 32)) >> 3) in crowd]
-        assert not asked and not clocks, (len(asked), len(clocks))
+        # All of them are looked at again every half minute: on a slow machine the trace may take that long.
+        looks = int((time.monotonic() - began) / 30)
+        assert len(asked) <= 2 * looks * MANY and len(clocks) <= looks * MANY, (len(asked), len(clocks), looks)
 
 
 def test_all_of_them_within_the_budget(tmp_path, many):
