@@ -30,12 +30,13 @@ static const char *const short_unit[NR_UNITS] = {[UNIT_COUNT] = "n",
 	[UNIT_JOULES] = "J",
 	[UNIT_WATTS] = "W",
 	[UNIT_CELSIUS] = "C",
-	[UNIT_HERTZ] = "Hz"};
+	[UNIT_HERTZ] = "Hz",
+	[UNIT_FLOP] = "F"};
 static const char *const short_tier[NR_TIERS] = {
 	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
 /* clang-format off */
 static const char legend[] =
-	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code, J: joules, W: watts, C: degrees Celsius, Hz: hertz. "
+	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code, J: joules, W: watts, C: degrees Celsius, Hz: hertz, F: floating-point operations. "
 	"Read at every sample (tick), each second (1 s), as "
 	"the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine has "
 	"none. -v explains each in full.\n";

@@ -52,7 +52,7 @@ struct plan {
 	struct metric *metric;
 	size_t nr_metrics;
 	struct plan_formula {
-		const char *name, *help, *expression; /* as in query/expr.h, over names of metrics */
+		const char *name, *help, *expression; /* as in base/expr.h, over names of metrics */
 		enum metric_unit unit;
 		bool per_second;
 		const char *panel;

@@ -26,11 +26,12 @@
 #define RESCAN_NS (30 * NSEC_PER_SEC)
 #define RESCAN_SHARE 1000
 
-static int64_t own_cpu(void)
+/* Of the whole recorder, the threads beside the ticks included, or of this thread alone. */
+static int64_t own_cpu(clockid_t whose)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	clock_gettime(whose, &ts);
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
@@ -149,11 +150,11 @@ static bool drifted(const struct engine *e, uint32_t slot)
 
 static void read_one_smaps(struct engine *e, uint32_t slot)
 {
-	int64_t before = own_cpu(), spent, pages = process_rss_pages(e->processes, slot);
+	int64_t before = own_cpu(CLOCK_THREAD_CPUTIME_ID), spent, pages = process_rss_pages(e->processes, slot);
 
 	if (process_read_smaps(e->processes, slot) == 0)
 		e->feed.smaps_reads++;
-	spent = own_cpu() - before;
+	spent = own_cpu(CLOCK_THREAD_CPUTIME_ID) - before;
 	if (pages > 256 && spent > SMAPS_FIXED_NS) /* learn slowly, but believe large readings */
 		e->page_ns += ((spent - SMAPS_FIXED_NS) * 1024 / pages - e->page_ns) / 4;
 	e->tokens_ns -= spent;
@@ -251,7 +252,7 @@ static void back_off(struct engine *e, double spent)
 
 static void budget(struct engine *e, int64_t now)
 {
-	int64_t cpu = own_cpu(), cap = (int64_t)(10e9 * e->opt.budget);
+	int64_t cpu = own_cpu(CLOCK_PROCESS_CPUTIME_ID), cap = (int64_t)(10e9 * e->opt.budget);
 	int64_t elapsed = now - e->window_ns, spent, allowed;
 
 	e->feed.self_cpu_ns = cpu;

@@ -23,7 +23,7 @@ struct group_event {
 struct group_formula {
 	char name[48]; /* the metric is "perf." + name */
 	char help[200];
-	char expression[400]; /* query/expr.h over "perf.NAME" */
+	char expression[400]; /* base/expr.h over "perf.NAME" */
 	char caution[200];
 	enum metric_unit unit;
 	bool per_second;

@@ -2,13 +2,14 @@
  *
  * What a file is `like` is parsed into the same groups first, so that a group of its own simply takes the
  * place of the other's. Names in formulas are looked up while reading, and written out as metrics
- * ("perf.NAME"); that the rest of an expression is well formed is left to who evaluates it, but for what
- * people get wrong: functions that there are not, parentheses that do not match.
+ * ("perf.NAME"); the expression is then parsed as its readers will, so that a mistake is known here, with its
+ * line, and not after the job.
  *
  * A format of our own rather than JSON or YAML: it is written by people who hold a manual in the other hand,
  * every line can carry a comment, and an error has a line. */
 #include "perf/groups.h"
 
+#include "base/expr.h"
 #include "base/str.h"
 #include "base/text.h"
 
@@ -320,6 +321,17 @@ static int add_word(struct parser *p, struct buf *out, struct text word, bool ca
 	return 0;
 }
 
+static int check_expression(struct parser *p)
+{
+	const char *why = NULL;
+	struct expr e;
+	size_t at;
+
+	if (expr_parse(&e, p->formula->expression, &why, &at) == 0)
+		return 0;
+	return refuse(p, "the expression %s: %s", p->formula->expression, why ? why : "is too long");
+}
+
 static int take_expression(struct parser *p, struct text t)
 {
 	struct buf out;
@@ -352,7 +364,7 @@ static int take_expression(struct parser *p, struct text t)
 		return refuse(p, "the expression's parentheses do not match");
 	if (!out.len || out.err)
 		return refuse(p, out.err ? "the expression is too long" : "the expression is missing");
-	return 0;
+	return check_expression(p);
 }
 
 static int line_formula(struct parser *p, struct text rest)

@@ -5,7 +5,7 @@
 #include "query/formulas.h"
 
 #include "base/str.h"
-#include "query/expr.h"
+#include "base/expr.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define QUERY_SERIES_INTERNAL_H
 
 #include "query/derived.h"
-#include "query/expr.h"
+#include "base/expr.h"
 #include "query/formulas.h"
 #include "query/groups.h"
 #include "query/meta.h"

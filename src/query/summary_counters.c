@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "query/counters.h"
 #include "query/derived.h"
-#include "query/expr.h"
+#include "base/expr.h"
 #include "query/formulas.h"
 
 #include <math.h>

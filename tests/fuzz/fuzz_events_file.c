@@ -1,7 +1,7 @@
 /* The parser of event files on any text: what it takes has names and expressions that can be used, what it
  * does not has a line and a reason. */
 #include "perf/groups.h"
-#include "query/expr.h"
+#include "base/expr.h"
 
 #include <stdlib.h>
 #include <string.h>

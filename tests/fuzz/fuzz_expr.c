@@ -1,5 +1,5 @@
 /* The parser of derived metrics on any text, and what it made run on all kinds of values. */
-#include "query/expr.h"
+#include "base/expr.h"
 
 #include <math.h>
 #include <stdlib.h>

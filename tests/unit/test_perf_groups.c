@@ -3,7 +3,7 @@
  * manuals; an event or a formula without one fails. */
 #include "event_machines.h"
 #include "perf/groups.h"
-#include "query/expr.h"
+#include "base/expr.h"
 
 #include <math.h>
 
@@ -534,6 +534,8 @@ static void test_broken_files_are_told_with_their_line(void **state)
 		{HEAD "event a = r1\nformula f count = a)(\n", 4, "parentheses"},
 		{HEAD "event a = r1\nformula f count = a ^ 2\n", 4, "strange character"},
 		{HEAD "event a = r1\nformula f count =\n", 4, "expression is missing"},
+		{HEAD "event a = r1\nformula f count = a a\n", 4, "the expression perf.a perf.a"},
+		{HEAD "event a = r1\nformula f count = 2 * + / a\n", 4, "the expression 2"},
 		{HEAD "event a = r1\nformula f count = a\n", 5, "f has no `help`"},
 		{HEAD "event a = r1\nformula a count = a\nhelp A.\n", 6, "formula in G and an event"},
 		{HEAD "event a = r1\nformula f count = a\nhelp A.\nformula f count = a\nhelp A.\n", 8,

@@ -2,7 +2,7 @@
 #include "query_maker.h"
 
 #include "query/derived.h"
-#include "query/expr.h"
+#include "base/expr.h"
 #include "query/process_table.h"
 #include "query/series.h"
 #include "report/summary.h"

@@ -1,6 +1,6 @@
 /* A recursive parser that writes postfix, and a loop that runs it. Depth, length and names have fixed maxima,
  * so a hostile text costs nothing and nothing is allocated. */
-#include "query/expr.h"
+#include "base/expr.h"
 
 #include <math.h>
 #include <string.h>

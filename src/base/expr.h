@@ -3,8 +3,8 @@
  * What is not known is NAN, and so is everything made of it; or(x, y) is y where x is not known. rate(x) is
  * the growth of x per second; an expression says what is to grow, and its user, who knows the time, says how
  * fast. */
-#ifndef QUERY_EXPR_H
-#define QUERY_EXPR_H
+#ifndef BASE_EXPR_H
+#define BASE_EXPR_H
 
 #include "base/base.h"
 
