@@ -339,13 +339,33 @@ static bool is_memory(const char *word)
 	return !strcmp(word, "membw") || !strcmp(word, "MEM");
 }
 
-/* Where the memory controllers may not be counted, what the cores tell of the tree must do. */
+static bool has_controllers(struct planning *p)
+{
+	const struct event_group *g = find_group(p, "MEM");
+	char unused[400];
+
+	for (unsigned i = 0; g && i < g->nr_events; i++)
+		if (g->event[i].of_package &&
+			group_event_resolve(p->env, &g->event[i], p->found, ARRAY_SIZE(p->found), unused,
+				sizeof(unused)) > 0)
+			return true;
+	return false;
+}
+
+/* Where there are no memory controllers to be counted, or they may not be, what the cores tell of the tree
+ * must do. A processor without a file has no such events: its controllers may be known by the kernel's names.
+ */
 static int plan_memory(struct planning *p)
 {
 	struct perf_access access;
+	int r = load_file(p);
 
+	if (r < 0)
+		return r;
 	perf_access(p->env, &access);
-	return access.packages ? 0 : plan_group(p, "MEM", true);
+	if (access.packages && (p->file_error < 0 || has_controllers(p)))
+		return 0;
+	return plan_group(p, "MEM", true);
 }
 
 static int plan_word(struct planning *p, size_t i)

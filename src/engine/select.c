@@ -1,8 +1,9 @@
 /* What is recorded: the rows chosen with -m, and among them those that this machine has.
  *
  * A word adds (`perf`, `+fds`) or removes (`-pss`) the rows it names: a whole metric name, a leading part of
- * it ("proc.mem"), its last part ("fds"), a collector, or a family below that costs one reading. `all` and
- * `none` start over. What is not chosen gets no column, and a file that no chosen row needs is never opened.
+ * it ("proc.mem"), its last part ("fds") unless that is a collector's name, a collector, or a family below
+ * that costs one reading. `all` and `none` start over. What is not chosen gets no column, and a file that no
+ * chosen row needs is never opened.
  *
  * Words that name no row are offered to the collectors that make rows of words (plan()), together with the
  * events of -e; what none of them takes is a mistake. */
@@ -38,13 +39,22 @@ static bool word_is(const char *word, size_t len, const char *name)
 	return strlen(name) == len && !memcmp(word, name, len);
 }
 
+static bool names_collector(const char *word, size_t len)
+{
+	for (size_t c = 0; collectors[c]; c++)
+		if (word_is(word, len, collectors[c]->name))
+			return true;
+	return false;
+}
+
 static bool word_names(const char *word, size_t len, const struct collector *c, const struct metric *m)
 {
 	const char *last = strrchr(m->name, '.');
 
 	if (word_is(word, len, "all") || word_is(word, len, c->name) || word_is(word, len, m->name))
 		return true;
-	if (last && word_is(word, len, last + 1))
+	/* `memory` is the collector, not whatever else has a memory. */
+	if (last && word_is(word, len, last + 1) && !names_collector(word, len))
 		return true;
 	if (!strncmp(m->name, word, len) && m->name[len] == '.')
 		return true;

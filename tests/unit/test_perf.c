@@ -659,6 +659,13 @@ static void test_kinds_of_cores(void **state)
 	      "file sys/bus/event_source/devices/cpu/format/event\n|config:0-7,32-35\n" \
 	      "file sys/bus/event_source/devices/cpu/format/umask\n|config:8-15\n"
 
+/* The counters of its memory controllers. */
+#define FABRIC                                                                             \
+	"file sys/bus/event_source/devices/amd_df/type\n|11\n"                             \
+	"file sys/bus/event_source/devices/amd_df/cpumask\n|0\n"                           \
+	"file sys/bus/event_source/devices/amd_df/format/event\n|config:0-7,32-35,59-60\n" \
+	"file sys/bus/event_source/devices/amd_df/format/umask\n|config:8-15\n"
+
 static const struct plan_formula *formula(const char *name)
 {
 	for (size_t i = 0; i < job.plan.nr_formulas; i++)
@@ -711,16 +718,20 @@ static void test_a_processor_that_is_not_known(void **state)
 	end();
 }
 
-/* Memory bandwidth is membw's; where that is not allowed, what the cores tell of the job must do. */
+/* Memory bandwidth is membw's; where that is not allowed or has nothing to count, what the cores tell of the
+ * job must do. */
 static void test_memory_bandwidth_by_proxy(void **state)
 {
 	static const char *const words[] = {"membw", "MEM"};
+	static const char *const film[] = {ZEN3 FABRIC "counter_error * * -1 * EACCES\n",
+		ZEN3 "counter * * -1 * 1 1 1\n", ZEN3 FABRIC "counter * * -1 * 1 1 1\n"};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++)
-		for (int allowed = 0; allowed < 2; allowed++) {
-			make_job(film_text(allowed ? ZEN3 "counter * * -1 * 1 1 1\n"
-						   : ZEN3 "counter_error * * -1 * EACCES\n"));
+		for (size_t k = 0; k < ARRAY_SIZE(film); k++) {
+			bool allowed = k == 2;
+
+			make_job(film_text(film[k]));
 			assert_int_equal(plan_job(&words[i], 1, NULL, 0), 0);
 			assert_int_equal(formula("perf.mem_proxy_bandwidth") != NULL, !allowed);
 			assert_int_equal(job.chosen[PERF_ENABLED], !allowed);
@@ -788,8 +799,7 @@ static void test_words_and_rows(void **state)
 		const char *words, *event, *has, *has_not;
 		bool gate;
 	} good[] = {
-		{"none", NULL, NULL, "perf.cycles", false},
-		{"mem", NULL, "mem.total", "perf.enabled", false},
+		{"none", NULL, NULL, "perf.cycles", false}, {"mem", NULL, "mem.total", "perf.enabled", false},
 		{"perf", NULL, "perf.branch_misses.running", "perf.fp_ops", true},
 		{"perf,-perf", NULL, NULL, "perf.enabled", false},
 		{"cycles", NULL, "perf.cycles.running", "perf.instructions", true},
@@ -799,6 +809,7 @@ static void test_words_and_rows(void **state)
 		{"-flops", NULL, NULL, "perf.fp_ops", false},
 		{"none", "r01c0", "perf.r01c0.running", "mem.total", true},
 		{"MEM", NULL, "membw.read", "perf.cycles", false},
+		{"none,memory", NULL, "mem.total", "gpu.clock.memory", false}, /* the collector alone */
 	};
 	static const struct {
 		const char *words, *event, *says;
@@ -808,7 +819,7 @@ static void test_words_and_rows(void **state)
 		{"-nonsense_word", NULL, "no metric or group 'nonsense_word'"},
 		{"perf", "nonsense", "no event is called 'nonsense'"},
 	};
-	struct env *env = film_text(ZEN3 "counter * * -1 * 1 1 1\n");
+	struct env *env = film_text(ZEN3 FABRIC "counter * * -1 * 1 1 1\n");
 	struct engine *e;
 	char err[256];
 
