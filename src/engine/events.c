@@ -142,9 +142,9 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 		e->departing[e->nr_departing++] = slot;
 }
 
-/* A process that is known by its end alone has what children inherit. Whether it was a tool nobody can tell any
- * more: while it was its parent's copy it was one, and then it most likely became something else. False when
- * nothing remains of it. */
+/* A process that is known by its end alone has what children inherit. Whether it was a tool nobody can tell
+ * any more: while it was its parent's copy it was one, and then it most likely became something else. False
+ * when nothing remains of it. */
 static bool keep_inherited(struct engine *e, uint32_t slot)
 {
 	uint64_t groups = e->tree.member[slot].groups;

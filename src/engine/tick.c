@@ -150,7 +150,8 @@ static bool drifted(const struct engine *e, uint32_t slot)
 
 static void read_one_smaps(struct engine *e, uint32_t slot)
 {
-	int64_t before = own_cpu(CLOCK_THREAD_CPUTIME_ID), spent, pages = process_rss_pages(e->processes, slot);
+	int64_t before = own_cpu(CLOCK_THREAD_CPUTIME_ID), spent,
+		pages = process_rss_pages(e->processes, slot);
 
 	if (process_read_smaps(e->processes, slot) == 0)
 		e->feed.smaps_reads++;
