@@ -2,8 +2,8 @@
 
 The task clock is counted beside everything else, and the kernel keeps the CPU time of the same processes in other
 books. The two are never equal: the counters' clock goes on while an interrupt or the host of a virtual machine has the
-CPU, and the last moments of a process are not counted. So a tenth is allowed either way, for burners of half a second;
-who is not counted at all, or twice, is off by more than that.
+CPU, and the last moments of a process are not counted. So a tenth less and a quarter more are allowed, for burners of half
+a second, and what was stolen from this machine meanwhile; what is not counted at all, or twice, is half of a job or all of it.
 """
 
 import json
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from recorder import BURNERS, TACHO, job_of, need_mounts, record, run, show, start, until
 
-LEAST, MOST = 0.9, 1.1
+LEAST, MOST = 0.9, 1.25
 NOBODY = 65534
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,6 +29,17 @@ def kernel_counts(tmp_path_factory):
     record(["true"], "-q", "-m", "task_clock", output=trial)
     if show(trial)["perf"]["task_clock"]["value"] is None:
         pytest.skip("no counters here: " + json.dumps(show(trial)["unavailable"])[:300])
+
+
+def stolen_s():
+    """What interrupts and the host have had of the CPUs so far."""
+    words = Path("/proc/stat").read_text().split()
+    return sum(map(int, words[6:9])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture(autouse=True)
+def stolen_before():
+    stolen_before.s = stolen_s()
 
 
 def value(summary, name):
@@ -41,10 +52,11 @@ def reason(summary, metric):
     return text
 
 
-def is_counted_once(summary, cpu_s=None):
-    """The counters' CPU time, against the kernel's own account or what the job says of itself."""
+def is_counted_once(summary, cpu_s=None, more_s=0):
+    """The counters' CPU time, against the kernel's own account or what the job is known to burn."""
     cpu_s = cpu_s or summary["cpu"]["total_s"]
-    assert LEAST * cpu_s <= value(summary, "task_clock") <= MOST * cpu_s, (value(summary, "task_clock"), cpu_s)
+    most = MOST * cpu_s + more_s + stolen_s() - stolen_before.s
+    assert LEAST * cpu_s <= value(summary, "task_clock") <= most, (value(summary, "task_clock"), cpu_s, most)
     assert summary["perf"]["task_clock"]["running_share"] == pytest.approx(1, abs=0.01)
 
 
@@ -73,7 +85,7 @@ def test_the_tree_is_counted_once(tmp_path, job, helpers):
     assert done.returncode == 0, done.stderr
     summary = show(recording)
     is_counted_once(summary)
-    assert LEAST <= summary["cpu"]["counted_percent"] / 100 <= MOST
+    assert summary["cpu"]["counted_percent"] >= 100 * LEAST
     assert b"counters saw " in run("show", recording).stdout
 
 
@@ -110,7 +122,7 @@ def test_short_lives_are_missed_and_it_is_said(tmp_path):
     recording = tmp_path / "job.tacho"
     assert record([BURNERS / "storm", "400", "4"], "-q", "-m", "perf", output=recording).returncode == 0
     summary = show(recording)
-    assert 0 < value(summary, "task_clock") < MOST * summary["cpu"]["total_s"]
+    assert value(summary, "task_clock") > 0
     share = 100 * value(summary, "task_clock") / summary["cpu"]["total_s"]
     assert summary["cpu"]["counted_percent"] == pytest.approx(share, abs=0.1)
     assert f"counters saw {share:.0f} %" in run("show", recording).stdout.decode()
@@ -143,43 +155,31 @@ def burn(s):
     end = time.thread_time() + s
     while time.thread_time() < end:
         pass
+old, new, helper_s, command = float(sys.argv[1]), float(sys.argv[2]), sys.argv[3], shlex.split(sys.argv[4])
 go = threading.Event()
 def later():
     go.wait()
-    burn(0.2)
+    burn(old)
 threads = [threading.Thread(target=later) for _ in range(3)]
 for t in threads:
     t.start()
 helper = subprocess.Popen([sys.executable, "-c", "import sys, time; sys.stdin.read(1)\\n"
-    "while time.process_time() < 0.3: pass"], stdin=subprocess.PIPE)
+    "end = time.process_time() + float(sys.argv[1])\\nwhile time.process_time() < end: pass", helper_s],
+    stdin=subprocess.PIPE)
 print("ready", flush=True)
 sys.stdin.readline()
-before = os.times()
 go.set()
-threads += [threading.Thread(target=burn, args=(0.2,)) for _ in range(2)]
+threads += [threading.Thread(target=burn, args=(new,)) for _ in range(3)]
 for t in threads[3:]:
     t.start()
-new = [subprocess.Popen(shlex.split(command)) for command in sys.argv[1:]]
+child = subprocess.Popen(command, stdout=subprocess.PIPE)
 helper.stdin.close()
 for one in threads:
     one.join()
-for one in [helper, *new]:
-    one.wait()
-after = os.times()
-print(sum(after[:4]) - sum(before[:4]), flush=True)
+helper.wait()
+child.stdout.read()  # until the last of its family has ended
+child.wait()
 """
-
-
-def worker(*commands):
-    """Threads and a child that are there, others that will come: when told, all of them burn."""
-    one = subprocess.Popen(
-        [sys.executable, "-c", WORKER, *commands],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert one.stdout.readline() == b"ready\n"
-    return one
 
 
 def is_counting(recording):
@@ -189,19 +189,35 @@ def is_counting(recording):
 
 
 @pytest.mark.parametrize("helpers", ["all", "none"])
-def test_a_running_program_with_threads(tmp_path, helpers):
+@pytest.mark.parametrize(
+    "old,new,helper,command,cpu_s",
+    [
+        ("0.25", "0", "0", "true", 0.75),  # threads that were there
+        ("0", "0.25", "0", "true", 0.75),  # threads that came
+        ("0", "0", "0.6", "true", 0.6),  # a child that was there
+        ("0", "0", "0", "BURN/threads 2 0.3", 0.6),  # one that came, with threads
+        ("0", "0", "0", "BURN/orphan reparent 0.6", 0.6),  # a grandchild that lost its parent
+        # It has lost its parent before anybody can look: only its session tells whose it is.
+        ("0", "0", "0", "sh -c 'BURN/cpu 0.6 &'", 0.6),
+    ],
+)
+def test_a_running_program(tmp_path, old, new, helper, command, cpu_s, helpers):
+    """Threads and children that are there or will come: when told, they burn, and each is counted once."""
     recording = tmp_path / "job.tacho"
-    orphan = f"{BURNERS}/orphan reparent 0.2"
-    # This one has lost its parent before anybody can look: only its session tells whose it is.
-    foundling = f"sh -c '{BURNERS}/cpu 0.3 >/dev/null &'"
-    burner = worker(f"{BURNERS}/cpu 0.3", f"{BURNERS}/threads 2 0.2", orphan, foundling)
+    burner = subprocess.Popen(
+        [sys.executable, "-c", WORKER, old, new, helper, command.replace("BURN/", f"{BURNERS}/")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert burner.stdout.readline() == b"ready\n"
     words = ("attach", "-qm", "perf", "-i", "50ms", "--flush", "50ms", "--helpers", helpers)
     tacho = start(*words, "-o", recording, burner.pid)
     until(lambda: is_counting(recording), "the first sample")
-    said = burner.communicate(b"\n")[0].split()
+    burner.communicate(b"\n")
     assert tacho.wait() == 0
-    # The orphans' is not in the program's account of its children: they were not its own to wait for.
-    is_counted_once(show(recording), float(said[-1]) + 0.2 + 0.3)
+    # What starting it all takes is a few milliseconds more.
+    is_counted_once(show(recording), cpu_s, more_s=0.1)
 
 
 def test_beside_a_command(tmp_path):
@@ -228,8 +244,7 @@ def test_beside_a_command(tmp_path):
     for one in (early, late):
         one.wait()
     assert tacho.wait() == 0
-    summary = show(recording)
-    assert 4 * 0.5 * LEAST <= value(summary, "task_clock") <= (4 * 0.5 + 0.3) * MOST
+    is_counted_once(show(recording), 4 * 0.5, more_s=0.3)
 
 
 # ---- wishes ----
@@ -240,7 +255,7 @@ def test_an_event_that_is_asked_for(tmp_path):
     words = ("-q", "-e", "page-faults,minor-faults", "-e", "clock=cpu-clock")
     assert record([BURNERS / "cpu", "0.5"], *words, output=recording).returncode == 0
     counted = show(recording)["perf"]
-    assert counted["clock"]["value"] > 0.4 * 1e9 or counted["clock"]["value"] == pytest.approx(0.5, rel=0.2)
+    assert counted["clock"]["value"] > 0.4
     assert 0 < counted["minor_faults"]["value"] <= counted["page_faults"]["value"]
     assert counted["task_clock"]["value"] > 0.4  # with any other
     assert "cycles" not in counted
