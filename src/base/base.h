@@ -39,6 +39,12 @@ static inline int64_t round_i64(double v)
 	return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
 }
 
+/* The kernel has it and does not give it to us: either errno is in use for that. */
+static inline bool is_refused(int error)
+{
+	return error == -EACCES || error == -EPERM;
+}
+
 static inline void freep(void *p)
 {
 	free(*(void **)p);

@@ -42,7 +42,7 @@ static int64_t wait_ns(const struct attach_args *a, int64_t preset)
 
 static int status_of(int e)
 {
-	return e == -EACCES || e == -EPERM ? EXIT_DENIED : e == -ENODATA ? EXIT_ENDED : EXIT_TROUBLE;
+	return is_refused(e) ? EXIT_DENIED : e == -ENODATA ? EXIT_ENDED : EXIT_TROUBLE;
 }
 
 static void add_scopes(struct recording *r, int argc, char **argv)

@@ -30,9 +30,9 @@ static void say(struct permit *p, enum availability state, const char *text, con
 		permit_refuse(p, state, text, remedy);
 }
 
-static bool is_refused(int error)
+static bool is_forbidden(int error)
 {
-	return error == -EACCES || error == -EPERM || error == -EROFS;
+	return is_refused(error) || error == -EROFS;
 }
 
 /* A capability of the file alone: the job does not inherit it. */
@@ -58,13 +58,15 @@ static void check_netlink(struct doctor *d)
 	if (r == 0)
 		say(events, AVAILABLE, "the kernel tells of every fork, exec and exit", NULL);
 	else
-		say(events, is_refused(r) ? FORBIDDEN : ABSENT, why, is_refused(r) ? setcap(remedy) : NULL);
+		say(events, is_forbidden(r) ? FORBIDDEN : ABSENT, why,
+			is_forbidden(r) ? setcap(remedy) : NULL);
 	connector_close(c);
 	r = taskstats_open(&t, &why);
 	if (r == 0)
 		say(records, AVAILABLE, "every process that ends leaves its account", NULL);
 	else
-		say(records, is_refused(r) ? FORBIDDEN : ABSENT, why, is_refused(r) ? setcap(remedy) : NULL);
+		say(records, is_forbidden(r) ? FORBIDDEN : ABSENT, why,
+			is_forbidden(r) ? setcap(remedy) : NULL);
 	taskstats_close(t);
 }
 
@@ -79,10 +81,11 @@ static void check_group(struct doctor *d)
 		say(p, AVAILABLE, text, NULL);
 		return;
 	}
-	say(p, is_refused(d->here->group_error) ? FORBIDDEN : ABSENT,
+	say(p, is_forbidden(d->here->group_error) ? FORBIDDEN : ABSENT,
 		*d->here->group ? d->here->group : "none was tried",
-		is_refused(d->here->group_error) ? "systemd-run --user --scope -p Delegate=yes tacho run ..."
-						 : NULL);
+		is_forbidden(d->here->group_error)
+			? "systemd-run --user --scope -p Delegate=yes tacho run ..."
+			: NULL);
 }
 
 static void check_folder(struct doctor *d)

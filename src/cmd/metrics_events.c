@@ -110,7 +110,7 @@ static const char *state_word(const struct offer_row *r)
 {
 	if (!r->error)
 		return "yes";
-	return r->error == -EACCES || r->error == -EPERM ? "refused" : "absent";
+	return is_refused(r->error) ? "refused" : "absent";
 }
 
 static const char *kind_about(const struct offer_row *r)

@@ -370,7 +370,7 @@ static void open_source(struct cgroup *s, struct collect_context *ctx, struct gr
 	if (handle == -ENOENT)
 		handle = open_file(ctx, dir, source[id].older);
 	n = handle < 0 ? handle : read_source(s, ctx, handle);
-	s->denied = s->denied || n == -EACCES || n == -EPERM;
+	s->denied = s->denied || is_refused(n);
 	if (n < 0) {
 		env_close(ctx->env, handle);
 		return;

@@ -88,7 +88,7 @@ int energy_open_file(
 	bool *denied = which == METER_USED ? &e->denied_used : &e->denied_power;
 	int handle = env_open(env, path);
 
-	if (handle == -EACCES || handle == -EPERM)
+	if (is_refused(handle))
 		*denied = true;
 	if (handle >= 0)
 		m->file[which] = handle;

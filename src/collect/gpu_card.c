@@ -155,7 +155,7 @@ int gpu_cards_probe(struct env *env, const char *vendor)
 	struct search s = {.env = env, .vendor = vendor};
 	int r = env_list(env, DRM, stop_at_card, &s);
 
-	return r == 1 ? 0 : r == -EACCES || r == -EPERM ? -EACCES : -ENOENT;
+	return r == 1 ? 0 : is_refused(r) ? -EACCES : -ENOENT;
 }
 
 struct gpu_card *gpu_card_at(struct gpu_cards *c, const char *pci)

@@ -380,7 +380,7 @@ static int look_at_descriptor(void *arg, const char *name)
 	if (handle >= 0)
 		add_client(l, (int)fd, handle);
 	else
-		l->d->hidden |= handle == -EACCES || handle == -EPERM;
+		l->d->hidden |= is_refused(handle);
 	return 0;
 }
 
@@ -406,7 +406,7 @@ static void look_at(struct drm_clients *d, struct env *env, struct drm_seen *s, 
 	int64_t nr = count_files(env, s->pid);
 	char path[32];
 
-	d->hidden |= nr == -EACCES || nr == -EPERM;
+	d->hidden |= is_refused(nr);
 	if (nr < 0 || (nr > 0 && nr == s->nr_files && s->rest && !d->look_again))
 		return;
 	s->nr_files = nr;

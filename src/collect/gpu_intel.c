@@ -164,7 +164,7 @@ static void read_engines(struct intel_card *c, struct env *env, struct gpu_devic
 
 static struct gpu_why util_why(int error)
 {
-	if (error == -EACCES || error == -EPERM)
+	if (is_refused(error))
 		return (struct gpu_why){FORBIDDEN,
 			"i915 counts how busy the GPU is for whom the whole machine may be counted",
 			"sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap cap_perfmon+ep on tacho"};

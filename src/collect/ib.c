@@ -201,7 +201,7 @@ static void port_up(struct ib *s, struct collect_context *ctx, struct port *p)
 			continue;
 		p->handle[i] = open_counter(ctx->env, p, i);
 		any = any || (p->handle[i] >= 0 && !(ib_metric[i].at.arg & SPEED));
-		if (p->handle[i] == -EACCES || p->handle[i] == -EPERM)
+		if (is_refused(p->handle[i]))
 			tell(ctx, p, i, FORBIDDEN, "its counters are hidden from us", NULL);
 		else if (p->handle[i] < 0 && p->handle[i] != -ENOENT && p->handle[i] != -ENODEV)
 			tell(ctx, p, i, FAILED, strerror(-p->handle[i]), NULL);

@@ -200,7 +200,7 @@ static void explain_refusal(struct search *s, int metric)
 	const char *reason, *remedy;
 
 	counter_trouble(&s->refused, error, &reason, &remedy);
-	if (error == -EACCES || error == -EPERM)
+	if (is_refused(error))
 		availability = FORBIDDEN;
 	if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
 		availability = ABSENT;

@@ -142,7 +142,7 @@ static int prepare(struct perf *s, struct collect_context *ctx)
 
 static enum availability availability_of(int error)
 {
-	if (error == -EACCES || error == -EPERM)
+	if (is_refused(error))
 		return FORBIDDEN;
 	return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOSPC ||
 			error == -EBUSY || error == -EIO
@@ -285,7 +285,7 @@ static int perf_probe(struct env *env, struct trouble *reterr_why)
 	*reterr_why = (struct trouble){access.reason, access.remedy};
 	if (!reterr_why->reason)
 		counter_trouble(&task_clock, r, &reterr_why->reason, &reterr_why->remedy);
-	return r == -EACCES || r == -EPERM ? -EACCES : -ENOENT;
+	return is_refused(r) ? -EACCES : -ENOENT;
 }
 
 static int perf_before_exec(void *state, struct collect_context *ctx, pid_t pid)

@@ -194,7 +194,7 @@ static int open_thread(struct tasks *t, struct unit *u, pid_t tid, enum counter_
 /* ESRCH is no trouble: there is nothing left to count. */
 static void note_trouble(struct tasks *t, int error)
 {
-	if (error == -EACCES || error == -EPERM)
+	if (is_refused(error))
 		t->denied = error;
 	else if (error < 0 && error != -ESRCH)
 		t->full = error;

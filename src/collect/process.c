@@ -172,7 +172,7 @@ void process_unbind(struct processes *p, uint32_t row)
 /* Why the metrics of a source have no values: said once, the first time it happens. */
 static void explain(struct processes *p, int source, int error)
 {
-	bool forbidden = error == -EACCES || error == -EPERM;
+	bool forbidden = is_refused(error);
 
 	if (p->explained[source])
 		return;
@@ -218,7 +218,7 @@ static ssize_t file_read(struct processes *p, struct process *process, int sourc
 	if (temporary)
 		env_close(p->ctx->env, handle);
 	/* An ended process's files are closed to its own user, too. */
-	if ((n == -EACCES || n == -EPERM) && !process->zombie) {
+	if (is_refused(n) && !process->zombie) {
 		explain(p, source, -EACCES);
 		if (handle < 0)
 			process->file[source] = REFUSED;
@@ -445,7 +445,7 @@ int process_read_smaps(struct processes *p, uint32_t row)
 	n = handle < 0 ? handle : env_read(p->ctx->env, handle, text, sizeof(text));
 	env_close(p->ctx->env, handle);
 	if (n <= 0) {
-		if (n == -EACCES || n == -EPERM || n == -ENOENT) {
+		if (is_refused(n) || n == -ENOENT) {
 			if (n != -ENOENT)
 				explain(p, FROM_SMAPS, -EACCES);
 			process->file[FROM_SMAPS] = REFUSED;

@@ -58,7 +58,7 @@ int probe_file(struct env *env, const char *path, struct trouble absent, struct 
 	if (n >= 0)
 		return 0;
 	*reterr_why = absent;
-	return n == -EACCES || n == -EPERM ? -EACCES : -ENOENT;
+	return is_refused(n) ? -EACCES : -ENOENT;
 }
 
 static int any_entry(void *arg, const char *name)
@@ -75,5 +75,5 @@ int probe_folder(struct env *env, const char *path, struct trouble absent, struc
 	if (r > 0)
 		return 0;
 	*reterr_why = absent;
-	return r == -EACCES || r == -EPERM ? -EACCES : -ENOENT;
+	return is_refused(r) ? -EACCES : -ENOENT;
 }

@@ -139,11 +139,6 @@ static int try_file(struct env *env, const char *process, const char *file)
 	return try_read(env, path);
 }
 
-static bool is_refused(int error)
-{
-	return error == -EACCES || error == -EPERM;
-}
-
 static int look_at(void *arg, const char *name)
 {
 	struct crowd *c = arg;

@@ -10,11 +10,6 @@
 
 #include <limits.h>
 
-static bool is_refused(int error)
-{
-	return error == -EACCES || error == -EPERM;
-}
-
 int event_try(struct env *env, const struct perf_event *e, int cpu)
 {
 	struct perf_event_attr attr;

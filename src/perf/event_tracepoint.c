@@ -16,7 +16,7 @@ const char *tracepoint_folder(struct env *env, int *reterr)
 
 		if (r == 0)
 			return folder[i];
-		if (r == -EACCES || r == -EPERM)
+		if (is_refused(r))
 			*reterr = r;
 	}
 	return NULL;
@@ -64,7 +64,7 @@ int tracepoint_parse(struct event_ask *a, struct text text)
 	snprintf(path, sizeof(path), "%s/%.*s/%.*s/id", below, (int)system.len, system.p, (int)name.len,
 		name.p);
 	r = value_get(a->env, path, &id);
-	if (r == -EACCES || r == -EPERM)
+	if (is_refused(r))
 		return event_refuse(
 			a, "the tracepoint '%.*s' may be looked up by root only", (int)text.len, text.p);
 	if (r < 0 || id < 0)

@@ -145,7 +145,7 @@ int job_hand_out(struct job *job, pid_t pid)
 	if (pid == job->self)
 		return 0;
 	r = is_daemon(job, pid);
-	if (r == -EACCES || r == -EPERM)
+	if (is_refused(r))
 		job->hidden++;
 	if (r == -ENOENT)
 		job->vanished++;
@@ -222,7 +222,7 @@ static int take_by_environ(struct job *job, pid_t pid)
 	struct job_process process;
 	int r = job_environ_has_it(job, pid, &job->name);
 
-	if (r == -EACCES || r == -EPERM)
+	if (is_refused(r))
 		job->denied++;
 	if (r == 1)
 		return job_hand_out(job, pid);
