@@ -37,7 +37,7 @@ struct gpu_card {
 	char pci[32];
 	char dir[32];	/* "sys/class/drm/card0" */
 	char id[16];	/* "1002:740f" */
-	char hwmon[80]; /* its folder; empty: none */
+	char hwmon[96]; /* its folder; empty: none */
 	int number;	/* of the card, which is the minor of its device file */
 	bool present, opened;
 	bool asleep; /* suspended: looking would wake it */
