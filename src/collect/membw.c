@@ -111,12 +111,11 @@ static void open_box(struct search *s, const struct perf_event *e, int cpu, int 
 /* A box has a CPU of each package in its list, and counts for all of them. */
 static void open_boxes(struct search *s, const struct perf_event *e, int metric, uint64_t bytes)
 {
-	struct cpu_bits cpus = {0};
-	char path[160], list[4096];
+	struct cpu_bits cpus;
+	int r = counter_cpus(s->ctx->env, e, &cpus);
 
-	snprintf(path, sizeof(path), DEVICES "/%s/cpumask", e->pmu);
-	if (value_get_text(s->ctx->env, path, list, sizeof(list)) < 0 || !cpu_bits_add(&cpus, list)) {
-		s->error[metric] = -ENODEV;
+	if (r < 0) {
+		s->error[metric] = r;
 		s->refused = *e;
 		return;
 	}

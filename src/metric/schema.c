@@ -119,10 +119,10 @@ bool schema_find(const struct schema *s, const char *metric, uint32_t *ret_set, 
 	return false;
 }
 
-int schema_find_set(const struct schema *s, const char *name)
+int schema_find_domain(const struct schema *s, enum domain domain)
 {
 	for (uint32_t i = 0; i < s->nr_sets; i++)
-		if (!strcmp(s->set[i].name, name))
+		if (s->set[i].domain == domain)
 			return (int)i;
-	return -ENOENT;
+	return -1;
 }

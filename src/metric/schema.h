@@ -53,5 +53,5 @@ int availability_from_name(const char *name, size_t len);
 
 /* A metric by name; false when the recording has none of that name. */
 bool schema_find(const struct schema *s, const char *metric, uint32_t *ret_set, uint32_t *ret_col);
-int schema_find_set(const struct schema *s, const char *name); /* index or -ENOENT */
+int schema_find_domain(const struct schema *s, enum domain domain); /* the first set of it, or -1 */
 #endif

@@ -10,7 +10,8 @@
 
 #include <limits.h>
 
-int event_try(struct env *env, const struct perf_event *e, int cpu)
+/* Opens a counter of our own process, or of a CPU where it counts packages, and closes it. */
+static int try_counter(struct env *env, const struct perf_event *e, int cpu)
 {
 	struct perf_event_attr attr;
 	int handle;
@@ -30,18 +31,18 @@ int event_try_modes(struct env *env, const struct perf_event *e)
 
 	if (r < 0)
 		return r;
-	r = event_try(env, e, e->of_package ? cpu_bits_next(&cpus, 0) : -1);
+	r = try_counter(env, e, e->of_package ? cpu_bits_next(&cpus, 0) : -1);
 	if (!is_refused(r) || e->of_package || e->in_kernel || e->exclude_user || e->exclude_kernel)
 		return r;
 	user.exclude_kernel = true;
-	return event_try(env, &user, -1);
+	return try_counter(env, &user, -1);
 }
 
 static bool has_pmu(struct env *env, bool may)
 {
 	const struct perf_event cycles = {.type = PERF_TYPE_HARDWARE, .exclude_kernel = true};
 	struct pmu core[1];
-	int r = may ? event_try(env, &cycles, -1) : -EPERM;
+	int r = may ? try_counter(env, &cycles, -1) : -EPERM;
 
 	return is_refused(r) ? pmus_core(env, core, ARRAY_SIZE(core)) > 0 : r == 0 || r == -EBUSY;
 }
@@ -79,14 +80,14 @@ void perf_access(struct env *env, struct perf_access *ret)
 	*ret = (struct perf_access){.paranoid = INT_MIN};
 	if (value_get(env, "proc/sys/kernel/perf_event_paranoid", &level) == 0)
 		ret->paranoid = (int)MAX(MIN(level, INT_MAX), INT_MIN + 1);
-	own = event_try(env, &e, -1);
+	own = try_counter(env, &e, -1);
 	ret->tasks = own == 0;
 	e.exclude_kernel = false;
-	ret->kernel_too = ret->tasks && event_try(env, &e, -1) == 0;
+	ret->kernel_too = ret->tasks && try_counter(env, &e, -1) == 0;
 	/* A CPU that is offline is asked about after the rights. */
 	e.config = PERF_COUNT_SW_CPU_CLOCK;
 	e.of_package = true;
-	whole = event_try(env, &e, 0);
+	whole = try_counter(env, &e, 0);
 	ret->packages = whole == 0 || whole == -ENODEV;
 	ret->hardware = has_pmu(env, ret->tasks);
 	if (!ret->tasks || !ret->hardware)

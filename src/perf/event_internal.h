@@ -27,8 +27,6 @@ int event_refuse(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
 /* 0, or -ENOSPC when there is no room for more. */
 int event_add(struct event_ask *a, const struct perf_event *e);
 
-/* Opens a counter of our own process, or of a CPU where it counts packages, and closes it. */
-int event_try(struct env *env, const struct perf_event *e, int cpu);
 /* What counting it for a recording would give: user mode alone is enough, a package needs one of its CPUs. */
 int event_try_modes(struct env *env, const struct perf_event *e);
 

@@ -38,14 +38,6 @@ static bool is_event(const char *metric)
 	return len < tail || strcmp(metric + len - tail, running_suffix) != 0;
 }
 
-static int find_set(const struct schema *schema)
-{
-	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		if (schema->set[i].domain == DOMAIN_PERF && schema->set[i].nr_metrics)
-			return (int)i;
-	return -1;
-}
-
 int counters_bind(struct counters *c, const struct schema *schema)
 {
 	const struct schema_set *set;
@@ -53,8 +45,8 @@ int counters_bind(struct counters *c, const struct schema *schema)
 
 	counters_release(c);
 	counters_init(c);
-	c->set = find_set(schema);
-	if (c->set < 0)
+	c->set = schema_find_domain(schema, DOMAIN_PERF);
+	if (c->set < 0 || !schema->set[c->set].nr_metrics)
 		return 0;
 	set = &schema->set[c->set];
 	c->event = calloc(MIN(set->nr_metrics, (uint32_t)COUNTERS_MAX), sizeof(*c->event));

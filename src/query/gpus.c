@@ -62,14 +62,6 @@ void gpus_release(struct gpus *g)
 	gpus_init(g);
 }
 
-static int find_set(const struct schema *schema, enum domain domain)
-{
-	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		if (schema->set[i].domain == domain && schema->set[i].nr_metrics)
-			return (int)i;
-	return -1;
-}
-
 /* The metric's column in this set. */
 static struct column_of column_in(const struct schema *schema, int set, const char *name)
 {
@@ -83,8 +75,8 @@ static struct column_of column_in(const struct schema *schema, int set, const ch
 void gpus_bind(struct gpus *g, const struct schema *schema)
 {
 	gpus_release(g);
-	g->set = find_set(schema, DOMAIN_GPU);
-	g->process_set = find_set(schema, DOMAIN_GPU_PROCESS);
+	g->set = schema_find_domain(schema, DOMAIN_GPU);
+	g->process_set = schema_find_domain(schema, DOMAIN_GPU_PROCESS);
 	for (unsigned i = 0; i < NR_COURSES; i++)
 		g->column[i] = column_in(schema, g->set, metric[i]);
 	g->memory = column_in(schema, g->process_set, "gpu_process.memory");

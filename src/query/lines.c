@@ -90,10 +90,7 @@ void lines_release(struct lines *s)
 
 void lines_bind(struct lines *s, const struct schema *schema)
 {
-	s->set = -1;
-	for (uint32_t i = 0; i < schema->nr_sets && s->set < 0; i++)
-		if (schema->set[i].domain == DOMAIN_GROUP)
-			s->set = (int)i;
+	s->set = schema_find_domain(schema, DOMAIN_GROUP);
 	for (unsigned i = 0; i < NR_LINE_CELLS; i++) {
 		s->tree[i] = column_find(schema, cell_metric[i][0]);
 		s->group[i] = column_find(schema, cell_metric[i][1]);

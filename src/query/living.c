@@ -123,10 +123,7 @@ static bool is_available(const struct schema *schema, const struct column *c)
 void living_bind(struct living *l, const struct schema *schema)
 {
 	living_lost(l);
-	l->set = -1;
-	for (uint32_t i = 0; i < schema->nr_sets && l->set < 0; i++)
-		if (schema->set[i].domain == DOMAIN_PROCESS)
-			l->set = (int)i;
+	l->set = schema_find_domain(schema, DOMAIN_PROCESS);
 	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++) {
 		l->column[i] = column_find(schema, metric_of[i]);
 		if (l->column[i].set != l->set)

@@ -86,6 +86,4 @@ struct series {
 
 /* The set holds instances of this kind; -1 is none. */
 bool series_is_of(const struct series *s, int set, enum domain domain);
-/* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
-bool series_is_of_processes(const struct series *s, int set);
 #endif

@@ -138,7 +138,8 @@ bool series_is_of(const struct series *s, int set, enum domain domain)
 	return set >= 0 && store_reader_schema(s->reader)->set[set].domain == domain;
 }
 
-bool series_is_of_processes(const struct series *s, int set)
+/* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
+static bool is_of_processes(const struct series *s, int set)
 {
 	return series_is_of(s, set, DOMAIN_PROCESS) || series_is_of(s, set, DOMAIN_GPU_PROCESS);
 }
@@ -153,14 +154,14 @@ static bool is_of_groups(const struct series *s, const struct series_part *c, bo
 		bool group = series_is_of(s, c->name[i].set, DOMAIN_GROUP);
 
 		*ret_some |= group;
-		all = all && (group || c->name[i].set < 0 || series_is_of_processes(s, c->name[i].set));
+		all = all && (group || c->name[i].set < 0 || is_of_processes(s, c->name[i].set));
 	}
 	return all;
 }
 
 static int column_agrees(const struct series *s, const struct series_part *c, struct buf *reterr)
 {
-	bool process = c->at == AT_INSTANCE && series_is_of_processes(s, (int)c->set), group;
+	bool process = c->at == AT_INSTANCE && is_of_processes(s, (int)c->set), group;
 	bool of_groups = is_of_groups(s, c, &group);
 
 	if (s->query.pid && !process)
@@ -202,12 +203,8 @@ static int on_schema(struct series *s, struct buf *reterr)
 	if (!s->set || !s->column)
 		return -ENOMEM;
 	s->nr_sets = schema->nr_sets;
-	for (uint32_t i = 0; i < schema->nr_sets; i++) {
-		if (schema->set[i].domain == DOMAIN_PROCESS)
-			s->process_set = (int)i;
-		if (schema->set[i].domain == DOMAIN_GPU_PROCESS)
-			s->gpu_process_set = (int)i;
-	}
+	s->process_set = schema_find_domain(schema, DOMAIN_PROCESS);
+	s->gpu_process_set = schema_find_domain(schema, DOMAIN_GPU_PROCESS);
 	r = formulas_read(&s->formulas, &s->meta);
 	for (; s->nr < s->query.nr && r >= 0; s->nr++) {
 		r = column_init(s, &s->column[s->nr], s->wanted[s->nr], reterr);

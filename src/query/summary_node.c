@@ -34,6 +34,16 @@ static void fill_limits(struct summary *s, const struct account *a)
 	from_meta(s, FIG_MACHINE_MEMORY, meta, "limits.machine_memory_bytes", FIG_MEMORY_TOTAL);
 }
 
+static void set_grown(struct summary *s, const struct account *a, enum figure_id figure, enum total total)
+{
+	const struct growth *g = &account_totals(a)->growth[total];
+
+	if (g->any)
+		figure_set(s, figure, g->grown);
+	else
+		figure_unset(s, figure, account_why(a, total_metric(total)));
+}
+
 static void fill_growth(struct summary *s, const struct account *a)
 {
 	static const struct {
@@ -45,16 +55,9 @@ static void fill_growth(struct summary *s, const struct account *a)
 		{FIG_IB_RX_PACKETS, TOTAL_IB_RX_PACKETS}, {FIG_IB_TX_PACKETS, TOTAL_IB_TX_PACKETS},
 		{FIG_DISK_READ, TOTAL_DISK_READ}, {FIG_DISK_WRITTEN, TOTAL_DISK_WRITTEN},
 		{FIG_OOM_KILLS, TOTAL_CGROUP_OOM_KILLS}, {FIG_THROTTLED, TOTAL_CGROUP_THROTTLED}};
-	const struct node_totals *t = account_totals(a);
 
-	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
-		const struct growth *g = &t->growth[row[i].total];
-
-		if (g->any)
-			figure_set(s, row[i].figure, g->grown);
-		else
-			figure_unset(s, row[i].figure, account_why(a, total_metric(row[i].total)));
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		set_grown(s, a, row[i].figure, row[i].total);
 }
 
 /* The kernel's mark, or where it keeps none the most that was seen at a tick. */
@@ -118,10 +121,7 @@ static int fill_bandwidth(struct summary *s, const struct account *a)
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
 		const struct growth *g = &t->growth[row[i].total];
 
-		if (g->any)
-			figure_set(s, row[i].figure, g->grown);
-		else
-			figure_unset(s, row[i].figure, account_why(a, total_metric(row[i].total)));
+		set_grown(s, a, row[i].figure, row[i].total);
 		total += g->any ? g->grown : 0;
 		from = g->any ? g : from;
 	}

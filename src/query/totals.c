@@ -58,10 +58,7 @@ void totals_release(struct node_totals *t)
 
 void totals_bind(struct node_totals *t, const struct schema *schema)
 {
-	t->cgroup_set = -1;
-	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		if (schema->set[i].domain == DOMAIN_CGROUP)
-			t->cgroup_set = (int)i;
+	t->cgroup_set = schema_find_domain(schema, DOMAIN_CGROUP);
 	for (unsigned i = 0; i < NR_TOTALS; i++)
 		growth_bind(&t->growth[i], schema, total[i].metric);
 }

@@ -97,7 +97,7 @@ static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *c
 {
 	struct witness *w = arg;
 	const struct schema *s = engine_schema(w->engine);
-	int tree = schema_find_set(s, "tree");
+	int tree = schema_find_domain(s, DOMAIN_TREE);
 
 	assert_true(w->ticks == 0 || number > w->last_number);
 	assert_true(time_ns >= w->last_tick_ns);
