@@ -40,6 +40,8 @@ static const struct gpu_why no_mig_use = {
 static const struct gpu_why no_memory = {ABSENT,
 	"the driver does not tell how much memory a process has (WSL, or a process of somebody else)", NULL};
 
+static const struct gpu_why bad_list = {
+	FAILED, "the driver's list of the processes on a GPU makes no sense", NULL};
 static const struct gpu_why too_many = {
 	FAILED, "there are more processes on GPUs than can be recorded: some are left out", NULL};
 
@@ -347,8 +349,9 @@ void nvml_read_processes(struct nvml *n, struct env *env, unsigned gpu, const st
 	error = read_lists(n, n->gpu[gpu].handle);
 	d->lost = nvml_lost(error);
 	if (error != NVML_OK) {
-		if (!ret->why[GPU_PROCESSES].reason)
-			ret->why[GPU_PROCESSES] = ret->process_why[GPU_PROCESS_MEMORY] = nvml_why(error);
+		if (!d->lost && !ret->why[GPU_PROCESSES].reason)
+			ret->why[GPU_PROCESSES] = ret->process_why[GPU_PROCESS_MEMORY] =
+				error == NVML_NONSENSE ? bad_list : nvml_why(error);
 		return;
 	}
 	d->value[GPU_PROCESSES] = n->nr_found;
@@ -368,7 +371,7 @@ void nvml_read_processes(struct nvml *n, struct env *env, unsigned gpu, const st
 	if (wants_use(request) && !sliced)
 		use_error = take_samples(n, gpu, now_ns);
 	d->lost = nvml_lost(use_error);
-	if (use_error != NVML_OK && wants_use(request))
+	if (use_error != NVML_OK && !d->lost && wants_use(request))
 		explain_use(ret, sliced ? no_mig_use : nvml_why(use_error));
 	put_processes(n, env, gpu, request, ret, now_ns, use_error == NVML_OK);
 }

@@ -8,6 +8,7 @@
  * which for a compiler run is most of it. */
 #include "query/account.h"
 
+#include "base/str.h"
 #include "query/counters.h"
 #include "query/gpus.h"
 #include "query/lines.h"
@@ -276,6 +277,8 @@ static int on_unavailable(struct account *a, const struct pairs *pairs)
 		remedy ? (int)MIN(remedy->len, 300) : 0, remedy ? remedy->value : "");
 	pairs_init(&reason, &memory, 1, text, sizeof(text));
 	pairs_str(&reason, name, whole);
+	if (str_starts(name, "gpu.") && gpus_told(&a->gpus, whole) < 0)
+		return -ENOMEM;
 	return meta_merge(&a->why, &reason) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -529,6 +532,23 @@ bool account_is_available(const struct account *a, const char *metric)
 
 	return schema && schema_find(schema, metric, &set, &col) && !schema->set[set].metric[col].why &&
 		!account_told(a, metric);
+}
+
+const char *account_set_why(const struct account *a, const char *name)
+{
+	const struct schema *schema = store_reader_schema(a->reader);
+
+	for (uint32_t i = 0; schema && i < schema->nr_sets; i++) {
+		const struct schema_set *set = &schema->set[i];
+
+		if (strcmp(set->name, name))
+			continue;
+		for (uint32_t m = 0; m < set->nr_metrics; m++)
+			if (account_is_available(a, set->metric[m].name))
+				return NULL;
+		return set->nr_metrics ? account_why(a, set->metric[0].name) : NULL;
+	}
+	return NULL;
 }
 
 const char *account_used_why(const struct account *a, unsigned line, enum used used)

@@ -52,6 +52,7 @@ void gpus_release(struct gpus *g)
 {
 	for (size_t i = 0; i < g->nr; i++) {
 		meta_release(&g->device[i]->about);
+		free(g->device[i]->told);
 		free(g->device[i]->name);
 		free(g->device[i]);
 	}
@@ -144,6 +145,7 @@ static int on_device(struct gpus *g, const struct store_record *record)
 	const struct pair *name = pairs_find(record->pairs, "name");
 	struct gpu_seat *seat;
 	uint32_t device;
+	bool restated;
 	int r = 0;
 
 	if (!name || !name->len || memchr(name->value, 0, name->len) || record->row == STORE_NO_ROW)
@@ -159,11 +161,13 @@ static int on_device(struct gpus *g, const struct store_record *record)
 	} else if (device == GPUS_MOST) {
 		g->left_out += !record->again;
 	}
+	restated = seat[record->row].id == record->id && seat[record->row].device == device;
 	seat[record->row] = (struct gpu_seat){.id = record->id, .device = device};
 	if (r < 0 || device == GPUS_MOST)
 		return r;
+	if (!restated || !g->device[device]->lives)
+		g->device[device]->lost_ns = -1;
 	g->device[device]->lives = true;
-	g->device[device]->lost_ns = -1;
 	return meta_merge(&g->device[device]->about, record->pairs) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -208,6 +212,14 @@ static struct gpu_track *device_in(const struct gpus *g, uint32_t row, uint32_t 
 	return g->device[g->seat[row].device];
 }
 
+/* "nvidia-0: it needs a reset", after the name; NULL: it is another one's. */
+static const char *after_name(const char *why, const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && !strncmp(why, name, len) && !strncmp(why + len, ": ", 2) ? why + len + 2 : NULL;
+}
+
 void gpus_gone(struct gpus *g, const struct store_record *record)
 {
 	struct gpu_track *d;
@@ -219,6 +231,30 @@ void gpus_gone(struct gpus *g, const struct store_record *record)
 		return;
 	d->lives = false;
 	d->lost_ns = MAX(record->time_ns, 0);
+}
+
+/* Whom the words are about stands before them: one device, or all of a maker. */
+int gpus_told(struct gpus *g, const char *why)
+{
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_track *d = g->device[i];
+		const char *said = after_name(why, d->name);
+
+		said = said ? said : after_name(why, meta_text(&d->about, "vendor"));
+		if (!said)
+			continue;
+		free(d->told);
+		d->told = strdup(said);
+		if (!d->told)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What was chosen may be what it does not have: then it is silent, and not lost. */
+bool gpu_is_lost(const struct gpu_track *d)
+{
+	return d->lost_ns >= 0 && (d->had_values || d->told);
 }
 
 /* ---- ticks ---- */
@@ -245,11 +281,14 @@ static void device_step(struct gpus *g, struct gpu_track *d, struct table *t, ui
 	const int64_t *cell = table_row(t, row);
 
 	/* One that falls off the bus keeps its row and has no values. */
-	if (t->valid[row])
+	if (t->valid[row]) {
+		d->had_values = true;
 		d->lost_ns = -1;
-	else if (d->had_values && d->lost_ns < 0)
+		free(d->told);
+		d->told = NULL;
+	} else if (d->lost_ns < 0) {
 		d->lost_ns = time_ns;
-	d->had_values |= t->valid[row] != 0;
+	}
 	for (unsigned i = 0; i < NR_COURSES; i++) {
 		int col = g->column[i].col;
 
@@ -366,7 +405,7 @@ void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, con
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_track *d = g->device[i];
 		double seconds =
-			d->lives && d->lived && d->lost_ns < 0 ? (double)(time_ns - g->tick_ns) / 1e9 : 0;
+			d->lives && d->lived && !gpu_is_lost(d) ? (double)(time_ns - g->tick_ns) / 1e9 : 0;
 
 		for (unsigned line = 0; line < lines; line++) {
 			if (d->sliced)

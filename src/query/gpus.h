@@ -56,7 +56,8 @@ struct gpu_track {
 	bool lives, lived; /* now; at the last tick */
 	double observed_s; /* for which it was there */
 	bool had_values;
-	int64_t lost_ns; /* since when it is gone or tells nothing any more; -1: it does */
+	int64_t lost_ns; /* since when it is gone or tells nothing; -1: it does */
+	char *told;	 /* why it tells nothing, as was said last; NULL: nobody said */
 	struct course course[NR_COURSES];
 	struct gpu_use use[LINES_MOST];
 };
@@ -92,6 +93,9 @@ void gpus_release(struct gpus *g);
 void gpus_bind(struct gpus *g, const struct schema *schema);
 int gpus_instance(struct gpus *g, const struct store_record *record);
 void gpus_gone(struct gpus *g, const struct store_record *record);
+/* A reason was recorded. */
+int gpus_told(struct gpus *g, const char *why);
+bool gpu_is_lost(const struct gpu_track *d);
 /* After the processes of the tick were read. */
 void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct living *living);
 

@@ -259,6 +259,9 @@ struct summary {
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr);
 struct summary *summary_free(struct summary *s);
 
+/* Above that, the counters' clock has seen more than the CPU time that was used. */
+#define COUNTED_ALL_PERCENT 102.0
+
 static inline bool has_figure(const struct summary *s, enum figure_id id)
 {
 	return !s->figure[id].why;
@@ -267,6 +270,8 @@ static inline bool has_figure(const struct summary *s, enum figure_id id)
 /* The job's processes used it; that, or it was given to the job. */
 bool summary_gpu_is_used(const struct summary_gpu *gpu);
 bool summary_gpu_is_of_job(const struct summary_gpu *gpu);
+/* It gave some value at some time. */
+bool summary_gpu_was_read(const struct summary_gpu *gpu);
 
 /* For those who fill summaries (query/combine.c). */
 void figure_set(struct summary *s, enum figure_id id, double value);

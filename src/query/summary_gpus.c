@@ -236,18 +236,18 @@ static void keep_reasons(struct summary *s, struct summary_gpu *gpu)
 			gpu->figure[i].why = summary_keep(s, gpu->figure[i].why);
 }
 
-/* The reason stands with the metrics that it cost: "nvidia-0: …". */
-static int fill_lost(struct summary_gpu *gpu, const struct account *a, const struct gpu_track *d)
+/* Of one that never answered nothing is known, not even that nobody of the job used it. */
+static int fill_lost(struct summary_gpu *gpu, const struct gpu_track *d)
 {
-	const char *told = account_told(a, course_metric(COURSE_UTIL));
-	size_t len = strlen(d->name);
+	const char *why = d->told ? d->told : d->lives ? "it told nothing any more" : "it was gone";
 
+	if (!gpu_is_lost(d))
+		return 0;
+	for (unsigned i = 0; i < NR_GPU_FIGURES && !d->had_values; i++)
+		if (i != GPU_FIG_OBSERVED)
+			unset(gpu, i, why);
 	set(gpu, GPU_FIG_LOST_AT, (double)d->lost_ns / 1e9);
-	if (!told || strncmp(told, d->name, len) || strncmp(told + len, ": ", 2))
-		told = NULL;
-	gpu->text[GPU_TEXT_LOST] = strdup(told ? told + len + 2
-			: d->lives	       ? "it told nothing any more"
-					       : "it was gone");
+	gpu->text[GPU_TEXT_LOST] = strdup(why);
 	return gpu->text[GPU_TEXT_LOST] ? 0 : -ENOMEM;
 }
 
@@ -272,17 +272,30 @@ static int fill_device(struct summary *s, const struct account *a, const struct 
 	fill_throttled(gpu, d, account_why(a, course_metric(COURSE_THROTTLED_POWER)));
 	fill_use(gpu, a, d, line);
 	set(gpu, GPU_FIG_OBSERVED, d->observed_s);
+	r = fill_lost(gpu, d);
 	keep_reasons(s, gpu);
-	r = d->lost_ns >= 0 ? fill_lost(gpu, a, d) : 0;
 	return r < 0 ? r : fill_energy(gpu, d);
 }
 
 /* ---- one recording ---- */
 
+static bool same_text(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
 bool summary_gpu_is_used(const struct summary_gpu *gpu)
 {
 	return (has_value(gpu, GPU_FIG_JOB_MEMORY_PEAK) && gpu->figure[GPU_FIG_JOB_MEMORY_PEAK].value > 0) ||
 		(has_value(gpu, GPU_FIG_JOB_BUSY) && gpu->figure[GPU_FIG_JOB_BUSY].value > 0);
+}
+
+bool summary_gpu_was_read(const struct summary_gpu *gpu)
+{
+	for (unsigned i = 0; i < GPU_FIG_OBSERVED; i++)
+		if (has_value(gpu, i))
+			return true;
+	return false;
 }
 
 bool summary_gpu_is_of_job(const struct summary_gpu *gpu)
@@ -319,6 +332,14 @@ static void fill_joules(struct summary *s, const char *why)
 		figure_unset(s, FIG_JOB_GPU_ENERGY, any ? "no GPU is known as the job's" : why);
 }
 
+/* One that is not the job's may well be closed to us. */
+static void note_never_read(struct summary *s, const struct summary_gpu *gpu)
+{
+	if (!same_text(gpu->text[GPU_TEXT_JOB], "no"))
+		summary_note(s, "GPU %s could not be read at any time: %s", gpu->text[GPU_TEXT_INSTANCE],
+			gpu->text[GPU_TEXT_LOST]);
+}
+
 static void note_gpus(struct summary *s, const struct gpus *gpus)
 {
 	char text[UNITS_SIZE];
@@ -326,7 +347,9 @@ static void note_gpus(struct summary *s, const struct gpus *gpus)
 	for (size_t i = 0; i < s->nr_gpus; i++) {
 		const struct summary_gpu *gpu = &s->gpu[i];
 
-		if (has_value(gpu, GPU_FIG_LOST_AT))
+		if (has_value(gpu, GPU_FIG_LOST_AT) && !summary_gpu_was_read(gpu))
+			note_never_read(s, gpu);
+		else if (has_value(gpu, GPU_FIG_LOST_AT))
 			summary_note(s, "GPU %s was lost after %s: %s", gpu->text[GPU_TEXT_INSTANCE],
 				format_duration(text, gpu->figure[GPU_FIG_LOST_AT].value),
 				gpu->text[GPU_TEXT_LOST]);
@@ -380,11 +403,6 @@ int fill_gpus(struct summary *s, const struct account *a, unsigned line)
 }
 
 /* ---- several recordings ---- */
-
-static bool same_text(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
-}
 
 static struct summary_gpu *find(const struct summary *s, const struct summary_gpu *like)
 {

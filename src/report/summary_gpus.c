@@ -1,7 +1,7 @@
 /* A line for each GPU of the job:
  *
  *	gpu 0    NVIDIA A100-SXM4-40GB  util 37 % mean (job 35 %), 92 % max · memory peak 1 GiB of 40 GiB …
- *	         2 other GPUs of the node, not the job's
+ *	         2 others in the node, not the job's
  *
  * Those that the job neither was given nor used are counted, not listed. Of very many, the whole in one line
  * and the first of them. */
@@ -30,6 +30,32 @@ static bool is_shown(const struct summary_gpu *gpu)
 		return true;
 	return !has_of(gpu, GPU_FIG_JOB_MEMORY_PEAK) && !has_of(gpu, GPU_FIG_JOB_BUSY) &&
 		(!job || strcmp(job, "no"));
+}
+
+static bool is_part_of(const struct summary_gpu *slice, const struct summary_gpu *gpu)
+{
+	const char *host = gpu->text[GPU_TEXT_HOST], *slice_host = slice->text[GPU_TEXT_HOST];
+
+	return slice->text[GPU_TEXT_PARENT] && gpu->text[GPU_TEXT_INSTANCE] &&
+		!strcmp(slice->text[GPU_TEXT_PARENT], gpu->text[GPU_TEXT_INSTANCE]) &&
+		!strcmp(host ? host : "", slice_host ? slice_host : "");
+}
+
+/* A job that was given a slice has not been given the GPU. */
+static bool stands_alone(const struct page *p, const struct summary_gpu *slice)
+{
+	for (size_t i = 0; i < p->s->nr_gpus; i++)
+		if (is_part_of(slice, &p->s->gpu[i]))
+			return !is_shown(&p->s->gpu[i]);
+	return true;
+}
+
+static bool has_shown_slice(const struct page *p, const struct summary_gpu *gpu)
+{
+	for (size_t i = 0; i < p->s->nr_gpus; i++)
+		if (is_shown(&p->s->gpu[i]) && is_part_of(&p->s->gpu[i], gpu))
+			return true;
+	return false;
 }
 
 /* ---- the parts of a line ---- */
@@ -117,7 +143,7 @@ static void add_lost(const struct summary_gpu *gpu, struct buf *line)
 {
 	char text[UNITS_SIZE];
 
-	if (has_of(gpu, GPU_FIG_LOST_AT))
+	if (has_of(gpu, GPU_FIG_LOST_AT) && summary_gpu_was_read(gpu))
 		buf_addf(line, "lost at %s", format_duration(text, of(gpu, GPU_FIG_LOST_AT)));
 }
 
@@ -133,7 +159,7 @@ static void add_name(const struct page *p, const struct summary_gpu *gpu, struct
 		add_text(line, host, strlen(host), letters(p));
 		buf_adds(line, " ");
 	}
-	if (slice && gpu->text[GPU_TEXT_PARENT])
+	if (slice && gpu->text[GPU_TEXT_PARENT] && !(name && stands_alone(p, gpu)))
 		name = slice + 1;
 	name = name ? name : instance;
 	add_text(line, name, strlen(name), letters(p));
@@ -147,7 +173,7 @@ static void print_gpu(const struct page *p, const struct summary_gpu *gpu)
 	struct buf line;
 	size_t from;
 
-	if (gpu->text[GPU_TEXT_PARENT])
+	if (gpu->text[GPU_TEXT_PARENT] && !stands_alone(p, gpu))
 		label[0] = 0;
 	else if (gpu->index >= 0 && gpu->index < 1000)
 		snprintf(label, sizeof(label), "gpu %lld", (long long)gpu->index);
@@ -213,9 +239,36 @@ static void print_all(const struct page *p, size_t nr)
 	buf_release(&line);
 }
 
+/* Not listed: "2 others in the node, not the job's". */
+static void print_others(const struct page *p, bool any_shown)
+{
+	const char *where = p->s->nr_nodes ? "nodes" : "node";
+	size_t others = 0, foreign = 0;
+	char text[80];
+
+	for (size_t i = 0; i < p->s->nr_gpus; i++) {
+		const struct summary_gpu *gpu = &p->s->gpu[i];
+		const char *job = gpu->text[GPU_TEXT_JOB];
+
+		if (is_shown(gpu) || gpu->text[GPU_TEXT_APART] || has_shown_slice(p, gpu))
+			continue;
+		others++;
+		foreign += job && !strcmp(job, "no");
+	}
+	if (!others)
+		return;
+	/* Whose the others are, somebody must have said. */
+	if (any_shown)
+		snprintf(text, sizeof(text), "%zu other%s in the %s, not %s", others, others > 1 ? "s" : "",
+			where, foreign == others ? "the job's" : "used by the job");
+	else
+		snprintf(text, sizeof(text), "%zu in the %s, not used by the job", others, where);
+	print_line(p, any_shown ? "" : others == 1 ? "gpu" : "gpus", "36", text);
+}
+
 void print_gpus(const struct page *p)
 {
-	size_t of_job = 0, others = 0, shown = 0, nr = 0;
+	size_t of_job = 0, shown = 0, nr = 0;
 	char text[80];
 
 	for (size_t i = 0; i < p->s->nr_gpus; i++) {
@@ -223,7 +276,6 @@ void print_gpus(const struct page *p)
 
 		of_job += is_shown(&p->s->gpu[i]) && whole;
 		nr += is_shown(&p->s->gpu[i]);
-		others += !is_shown(&p->s->gpu[i]) && whole;
 	}
 	if (nr > GPUS_SHOWN)
 		print_all(p, of_job);
@@ -236,14 +288,5 @@ void print_gpus(const struct page *p)
 		snprintf(text, sizeof(text), "and %zu more", nr - shown);
 		print_line(p, "", "36", text);
 	}
-	if (others) {
-		const char *where = p->s->nr_nodes ? "nodes" : "node";
-
-		if (shown)
-			snprintf(text, sizeof(text), "%zu other%s in the %s, not the job's", others,
-				others > 1 ? "s" : "", where);
-		else
-			snprintf(text, sizeof(text), "%zu in the %s, not used by the job", others, where);
-		print_line(p, shown ? "" : others == 1 ? "gpu" : "gpus", "36", text);
-	}
+	print_others(p, shown);
 }

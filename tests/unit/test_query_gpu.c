@@ -266,6 +266,14 @@ static void test_unknown_time_is_left_out(void **state)
 	summary_free(s);
 }
 
+static void tell_gpu(struct maker *m, int64_t time_ns, const char *why)
+{
+	pairs_reset(&m->pairs);
+	pairs_str(&m->pairs, "metric", "gpu.util");
+	pairs_str(&m->pairs, "why", why);
+	store_event(m->w, time_ns, "unavailable", &m->pairs);
+}
+
 /* One falls off the bus, another is pulled and comes back. */
 static void test_lost_devices(void **state)
 {
@@ -286,14 +294,15 @@ static void test_lost_devices(void **state)
 			maker_leave(&m, MAKER_GPU, 1, i * SECOND);
 		if (i == 4)
 			maker_instance(&m, MAKER_GPU, 1, 1, "nvidia-1", "vendor", "nvidia", NULL);
+		if (i == 5) /* what is known of it is said again: it is lost as before */
+			maker_instance(
+				&m, MAKER_GPU, 0, 0, "nvidia-0", "vendor", "nvidia", "job", "yes", NULL);
+		if (i == 3)
+			tell_gpu(&m, i * SECOND, "nvidia-0: it fell off the bus");
 		if (i < 2 || i >= 4)
 			maker_set(&m, 1, "gpu.util", i < 2 ? 20 : 60);
 		maker_tick(&m, i * SECOND);
 	}
-	pairs_reset(&m.pairs);
-	pairs_str(&m.pairs, "metric", "gpu.util");
-	pairs_str(&m.pairs, "why", "nvidia-0: it fell off the bus");
-	store_event(m.w, 3 * SECOND, "unavailable", &m.pairs);
 	maker_finish(&m, NULL);
 	s = summary_of(file);
 	assert_int_equal(s->nr_gpus, 2);
@@ -305,6 +314,97 @@ static void test_lost_devices(void **state)
 	assert_near(of(gpu_of(s, "nvidia-1"), GPU_FIG_UTIL_MEAN), 40);
 	buf_init(&out, 1 << 20);
 	assert_non_null(strstr(words_of(s, 200, false, &out), ", lost at 3.00s\n"));
+	buf_release(&out);
+	summary_free(s);
+}
+
+/* Nothing is known of one that never answered, and whose it is nobody says: it is told all the same. */
+static void test_lost_from_the_start(void **state)
+{
+	static const char *const name[] = {"nvidia-0", "nvidia-1", "nvidia-2", "nvidia-3"};
+	const struct summary_gpu *gpu;
+	struct summary *s;
+	struct maker m;
+	struct buf out;
+	const char *text;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	for (uint32_t i = 0; i < ARRAY_SIZE(name); i++)
+		add_gpu(&m, i, name[i], i == 3 ? "no" : "unclaimed");
+	tell_gpu(&m, SECOND, "nvidia-1: it fell off the bus");
+	tell_gpu(&m, SECOND, "nvidia-2: it needs a reset");
+	tell_gpu(&m, SECOND, "nvidia-3: we may not open it");
+	for (int64_t i = 1; i < 4; i++) {
+		maker_set(&m, 0, "gpu.util", 50);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(of(gpu_of(s, "nvidia-0"), GPU_FIG_JOB_BUSY), 0);
+	gpu = gpu_of(s, "nvidia-1");
+	assert_string_equal(gpu->figure[GPU_FIG_UTIL_MEAN].why, "it fell off the bus");
+	assert_string_equal(gpu->figure[GPU_FIG_JOB_UTIL_MEAN].why, "it fell off the bus");
+	assert_string_equal(gpu->figure[GPU_FIG_JOB_BUSY].why, "it fell off the bus");
+	assert_string_equal(gpu->figure[GPU_FIG_JOB_MEMORY_PEAK].why, "it fell off the bus");
+	assert_near(of(gpu, GPU_FIG_OBSERVED), 0);
+	assert_near(of(gpu, GPU_FIG_LOST_AT), 1);
+	assert_string_equal(gpu->text[GPU_TEXT_LOST], "it fell off the bus");
+	assert_string_equal(gpu_of(s, "nvidia-2")->text[GPU_TEXT_LOST], "it needs a reset");
+	assert_true(has_note(s, "GPU nvidia-1 could not be read at any time: it fell off the bus"));
+	assert_false(has_note(s, "nvidia-3"));
+	buf_init(&out, 1 << 20);
+	text = words_of(s, 200, false, &out);
+	assert_non_null(
+		strstr(text, "gpu 1    NVIDIA A100-SXM4-40GB  nothing could be read: it fell off the bus\n"));
+	assert_non_null(strstr(text, "2 others in the node, not used by the job\n"));
+	buf_release(&out);
+	summary_free(s);
+}
+
+/* A GPU that has none of what was chosen is silent, not lost. */
+static void test_silent_is_not_lost(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	add_gpu(&m, 0, "nvidia-0", "yes");
+	for (int64_t i = 0; i < 3; i++)
+		maker_tick(&m, i * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_string_equal(gpu_of(s, "nvidia-0")->figure[GPU_FIG_LOST_AT].why, "");
+	assert_near(of(gpu_of(s, "nvidia-0"), GPU_FIG_OBSERVED), 2);
+	summary_free(s);
+}
+
+/* A job that was given a slice: its line stands for itself, and its GPU is no other one. */
+static void test_a_slice_alone(void **state)
+{
+	struct summary *s;
+	struct maker m;
+	struct buf out;
+	const char *text;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	add_gpu(&m, 0, "nvidia-0", "no");
+	add_gpu(&m, 1, "nvidia-1", "no");
+	maker_instance(&m, MAKER_GPU, 2, 0, "nvidia-0/mig-1", "vendor", "nvidia", "index", "0", "apart",
+		"a slice", "job", "yes", "model", "NVIDIA A100 MIG 1g.5gb", NULL);
+	for (int64_t i = 0; i < 3; i++) {
+		for (uint32_t row = 0; row < 3; row++)
+			maker_set(&m, row, "gpu.memory.used", GIB);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	buf_init(&out, 1 << 20);
+	text = words_of(s, 200, false, &out);
+	assert_non_null(strstr(text, "  gpu 0    NVIDIA A100 MIG 1g.5gb  memory peak 1 GiB"));
+	assert_non_null(strstr(text, "           1 other in the node, not the job's\n"));
 	buf_release(&out);
 	summary_free(s);
 }
@@ -639,6 +739,9 @@ int main(void)
 		T(test_only_processes_are_told_of),
 		T(test_unknown_time_is_left_out),
 		T(test_lost_devices),
+		T(test_lost_from_the_start),
+		T(test_silent_is_not_lost),
+		T(test_a_slice_alone),
 		T(test_slices),
 		T(test_several_hosts_and_two_recordings_of_one),
 		T(test_gpus_in_json),
