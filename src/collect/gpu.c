@@ -78,7 +78,6 @@ struct gpus {
 		const char *told; /* why it has no values: NULL while it has */
 	} gpu[GPUS_MAX];
 	bool full;
-	bool told_failed[GPU_MAKERS_MAX], told_silent[GPU_MAKERS_MAX];
 	uint64_t told_rows[GPU_MAKERS_MAX];
 };
 
@@ -246,23 +245,15 @@ static void lose(struct gpus *g, struct collect_context *ctx, unsigned part)
 
 static void sample_part(struct gpus *g, struct collect_context *ctx, unsigned part)
 {
-	const struct gpu_part *p = g->user.source->part[part];
+	enum gpu_news news = gpu_source_news(&g->user, ctx, &collector_gpu, part);
 
-	if (p->failed) {
-		if (!g->told_failed[part])
-			gpu_tell_failed(ctx, &collector_gpu, p);
-		g->told_failed[part] = true;
-	} else if (p->stale) {
+	if (news == GPU_SILENT)
 		lose(g, ctx, part);
-		if (!g->told_silent[part])
-			gpu_tell_silent(ctx, &collector_gpu, g->user.source, p);
-		g->told_silent[part] = true;
-	} else if (p->fresh) {
-		g->told_silent[part] = false;
-		apply(g, ctx, part);
-		if (p->latest->medium)
-			explain(g, ctx, part);
-	}
+	if (news != GPU_FRESH)
+		return;
+	apply(g, ctx, part);
+	if (g->user.source->part[part]->latest->medium)
+		explain(g, ctx, part);
 }
 
 static int gpu_open(void *state, struct collect_context *ctx)

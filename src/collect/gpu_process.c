@@ -43,7 +43,7 @@ struct gpu_processes {
 	} place[GPU_PROCESSES_MAX];
 	unsigned nr_matches;
 	struct match match[GPU_PROCESSES_MAX]; /* by PID */
-	bool full, told_strangers, told_silent[GPU_MAKERS_MAX], told_failed[GPU_MAKERS_MAX];
+	bool full, told_strangers;
 	uint64_t told_rows[GPU_MAKERS_MAX];
 };
 
@@ -244,22 +244,14 @@ static void lose(struct gpu_processes *g, struct collect_context *ctx, unsigned 
 
 static void sample_part(struct gpu_processes *g, struct collect_context *ctx, unsigned part)
 {
-	const struct gpu_part *p = g->user.source->part[part];
+	enum gpu_news news = gpu_source_news(&g->user, ctx, &collector_gpu_process, part);
 
-	if (p->failed) {
-		if (!g->told_failed[part])
-			gpu_tell_failed(ctx, &collector_gpu_process, p);
-		g->told_failed[part] = true;
-	} else if (p->stale) {
+	if (news == GPU_SILENT)
 		lose(g, ctx, part);
-		if (!g->told_silent[part])
-			gpu_tell_silent(ctx, &collector_gpu_process, g->user.source, p);
-		g->told_silent[part] = true;
-	} else if (p->fresh) {
-		g->told_silent[part] = false;
-		apply(g, ctx, part);
-		explain(g, ctx, part);
-	}
+	if (news != GPU_FRESH)
+		return;
+	apply(g, ctx, part);
+	explain(g, ctx, part);
 }
 
 static int gpu_process_open(void *state, struct collect_context *ctx)

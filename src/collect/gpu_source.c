@@ -237,7 +237,7 @@ void gpu_source_turn(struct gpu_user *user, struct collect_context *ctx)
 	s->turned_ns = s->now_ns;
 }
 
-void gpu_tell_failed(struct collect_context *ctx, const struct collector *c, const struct gpu_part *part)
+static void tell_failed(struct collect_context *ctx, const struct collector *c, const struct gpu_part *part)
 {
 	enum availability availability = part->failed == -EACCES ? FORBIDDEN
 		: part->failed == -ENOENT			 ? ABSENT
@@ -248,7 +248,7 @@ void gpu_tell_failed(struct collect_context *ctx, const struct collector *c, con
 		part->trouble.remedy);
 }
 
-void gpu_tell_silent(struct collect_context *ctx, const struct collector *c, const struct gpu_source *s,
+static void tell_silent(struct collect_context *ctx, const struct collector *c, const struct gpu_source *s,
 	const struct gpu_part *part)
 {
 	char text[120];
@@ -256,6 +256,29 @@ void gpu_tell_silent(struct collect_context *ctx, const struct collector *c, con
 	snprintf(text, sizeof(text), "%s: the driver has not answered for %lld s", part->maker->name,
 		(long long)((s->now_ns - part->answered_ns) / NSEC_PER_SEC));
 	collect_tell(ctx, c, FAILED, text, NULL);
+}
+
+enum gpu_news gpu_source_news(
+	struct gpu_user *user, struct collect_context *ctx, const struct collector *c, unsigned part)
+{
+	const struct gpu_part *p = user->source->part[part];
+
+	if (p->failed) {
+		if (!user->told_failed[part])
+			tell_failed(ctx, c, p);
+		user->told_failed[part] = true;
+		return GPU_NOTHING;
+	}
+	if (p->stale) {
+		if (!user->told_silent[part])
+			tell_silent(ctx, c, user->source, p);
+		user->told_silent[part] = true;
+		return GPU_SILENT;
+	}
+	if (!p->fresh)
+		return GPU_NOTHING;
+	user->told_silent[part] = false;
+	return GPU_FRESH;
 }
 
 enum gpu_claim gpu_source_claim(struct gpu_source *s, struct collect_context *ctx,

@@ -50,6 +50,13 @@ struct gpu_source {
 /* The state of both collectors begins so. */
 struct gpu_user {
 	struct gpu_source *source;
+	bool told_failed[GPU_MAKERS_MAX], told_silent[GPU_MAKERS_MAX];
+};
+
+enum gpu_news {
+	GPU_NOTHING, /* new: the last reading still holds, or there will never be one */
+	GPU_SILENT,  /* the last reading is too old to pass for the present */
+	GPU_FRESH,
 };
 
 /* For both: is any maker here? */
@@ -61,10 +68,10 @@ void gpu_source_leave(struct gpu_user *user);
 uint64_t gpu_chosen(const struct collect_context *ctx, size_t nr_rows);
 /* Asks every maker for a round and takes what the last one found. Does nothing when another one turns it. */
 void gpu_source_turn(struct gpu_user *user, struct collect_context *ctx);
-/* Says of all rows: the maker could not be opened; it has not answered for so long. */
-void gpu_tell_failed(struct collect_context *ctx, const struct collector *c, const struct gpu_part *part);
-void gpu_tell_silent(struct collect_context *ctx, const struct collector *c, const struct gpu_source *s,
-	const struct gpu_part *part);
+/* What came of a maker in this turn. That it could not be opened, or does not answer any more, is said of all
+ * rows of the collector, once. */
+enum gpu_news gpu_source_news(
+	struct gpu_user *user, struct collect_context *ctx, const struct collector *c, unsigned part);
 /* Whose is it? *ret_by as gpu_claims_ask() has it, NULL when nobody says anything. */
 enum gpu_claim gpu_source_claim(struct gpu_source *s, struct collect_context *ctx,
 	const struct gpu_part *part, const struct gpu_device *device, const char **ret_by);
