@@ -291,16 +291,15 @@ static bool in_container(struct env *env)
 /* A driver that is not the maker's own, or was taken away from this machine. */
 static bool refuse_driver(const char *driver, struct permit *p)
 {
-	static const char *const remedy = "sudo apt install nvidia-driver";
-	char reason[120];
-
 	if (str_starts(driver, "vfio") || !strcmp(driver, "pci-stub"))
 		permit_refuse(p, ABSENT, "the GPU was handed to a virtual machine", NULL);
-	else if (!strcmp(driver, "nouveau") || !strcmp(driver, "radeon")) {
-		snprintf(reason, sizeof(reason),
-			"the GPU has the driver %.20s, which tells nothing of its use", driver);
-		permit_refuse(p, ABSENT, reason, !strcmp(driver, "nouveau") ? remedy : NULL);
-	} else
+	else if (!strcmp(driver, "nouveau"))
+		permit_refuse(p, ABSENT, "the GPU has the driver nouveau, which tells nothing of its use",
+			"sudo apt install nvidia-driver");
+	else if (!strcmp(driver, "radeon"))
+		permit_refuse(
+			p, ABSENT, "the GPU has the driver radeon, which tells nothing of its use", NULL);
+	else
 		return false;
 	return true;
 }
