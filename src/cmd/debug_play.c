@@ -122,7 +122,7 @@ static int record(
 	write_meta(sink.store, env, interval_ns);
 	hardware_describe(env, write_fact, sink.store);
 	environment_describe(env, write_fact, sink.store);
-	store_formulas(sink.store, e);
+	store_wishes(sink.store, e);
 	add_roots(e, argc, argv);
 	r = engine_play(e, until_ns);
 	write_end(sink.store, e);

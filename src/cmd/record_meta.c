@@ -271,6 +271,6 @@ void record_describe(struct recording *r)
 
 	describe_groups(r, &limits_facts.pairs, names, sizeof(names));
 	store_meta(r->sink.store, &limits_facts.pairs);
-	store_formulas(r->sink.store, r->engine);
+	store_wishes(r->sink.store, r->engine);
 	describe_machine(r);
 }

@@ -51,10 +51,30 @@ struct sink sink_to_store(struct store_sink *s)
 	return (struct sink){s, sink_instance, sink_gone, sink_event, sink_tick, sink_flush};
 }
 
-void store_formulas(struct store_writer *store, const struct engine *e)
+static void store_asked(struct store_writer *store, const struct engine *e)
+{
+	struct pair memory[1];
+	struct pairs p;
+	struct buf names;
+	const char *name;
+	char text[8];
+
+	buf_init(&names, 8192);
+	for (size_t i = 0; (name = engine_asked(e, i)); i++)
+		buf_add(&names, name, strlen(name) + 1);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), text, sizeof(text));
+	if (names.len && !names.err) {
+		pairs_add(&p, "asked", names.data, names.len - 1);
+		store_meta(store, &p);
+	}
+	buf_release(&names);
+}
+
+void store_wishes(struct store_writer *store, const struct engine *e)
 {
 	const struct plan_formula *f;
 
+	store_asked(store, e);
 	for (size_t i = 0; (f = engine_formula(e, i)); i++) {
 		struct pair memory[1];
 		struct pairs p;

@@ -16,6 +16,7 @@ struct store_sink {
 struct sink sink_to_store(struct store_sink *s);
 
 struct engine;
-/* What can be made of rows that no version knows beforehand: metadata `derived.NAME`. */
-void store_formulas(struct store_writer *store, const struct engine *e);
+/* What was asked for: the sets' names in the metadata `asked`, and what can be made of rows that no version
+ * knows beforehand, `derived.NAME`. */
+void store_wishes(struct store_writer *store, const struct engine *e);
 #endif

@@ -310,6 +310,14 @@ const struct plan_formula *engine_formula(const struct engine *e, size_t i)
 	return NULL;
 }
 
+const char *engine_asked(const struct engine *e, size_t i)
+{
+	for (uint32_t s = 0; s < e->nr_sets; s++)
+		if (e->set[s].asked && !i--)
+			return e->set[s].collector->name;
+	return NULL;
+}
+
 void engine_zero(struct engine *e)
 {
 	e->start_ns = e->flushed_ns = e->deadline_ns = env_now(e->env, ENV_MONOTONIC);

@@ -41,6 +41,8 @@ struct engine *engine_free(struct engine *e);
 const struct schema *engine_schema(const struct engine *e);
 /* What can be made of planned rows (collect/collector.h); NULL when there are no more. */
 const struct plan_formula *engine_formula(const struct engine *e, size_t i);
+/* The sets of which rows were asked for by name; NULL when there are no more. */
+const char *engine_asked(const struct engine *e, size_t i);
 
 /* Opens what will be read, and the kernel's help that is allowed and there. */
 int engine_open(struct engine *e, const struct sink *sink);

@@ -22,6 +22,7 @@ struct set {
 	struct table table;
 	void *state;
 	bool usable; /* probed and opened */
+	bool asked;  /* the user named rows of it, rather than to get what there is */
 	uint32_t next_id;
 	int64_t next_ns, next_medium_ns; /* when its tier is due, and rows of the medium tier */
 	int64_t sampled_ns;

@@ -32,6 +32,7 @@ struct choice {
 	char *word[WORDS_MAX];
 	bool taken[WORDS_MAX]; /* it names rows */
 	size_t nr;
+	bool asked[SETS_MAX]; /* a word other than `all` names rows of it */
 };
 
 static bool word_is(const char *word, size_t len, const char *name)
@@ -77,6 +78,7 @@ static unsigned apply(const char *word, size_t len, bool add, struct choice *cho
 
 	if (word_is(word, len, "none")) {
 		memset(choice->row, 0, sizeof(choice->row));
+		memset(choice->asked, 0, sizeof(choice->asked));
 		forget_words(choice);
 		return 1;
 	}
@@ -84,6 +86,7 @@ static unsigned apply(const char *word, size_t len, bool add, struct choice *cho
 		for (size_t i = 0; i < collectors[c]->nr_metrics; i++)
 			if (word_names(word, len, collectors[c], &collectors[c]->metric[i])) {
 				choice->row[c][i] = add;
+				choice->asked[c] |= add && !word_is(word, len, "all");
 				named++;
 			}
 	return named;
@@ -150,12 +153,13 @@ static int refuse(const char *text, size_t len, char *err, size_t err_size)
 {
 	char word[64];
 	struct nearest n = {.word = word, .best = "process", .least = 64};
+	bool alike;
 
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, 63), text);
 	for_each_name(compare, &n);
-	snprintf(err, err_size,
-		"there is no metric or group '%s'; did you mean '%s'? `tacho metrics` lists them", word,
-		n.best);
+	alike = n.least < strlen(word);
+	snprintf(err, err_size, "there is no metric or group '%s'%s%s%s `tacho metrics` lists them", word,
+		alike ? "; did you mean '" : ":", alike ? n.best : "", alike ? "'?" : "");
 	return -EINVAL;
 }
 
@@ -323,8 +327,10 @@ int select_rows(struct engine *e, char *err, size_t err_size)
 
 	if (r == 0)
 		r = plan_all(e, choice, err, err_size);
-	for (size_t c = 0; collectors[c] && r == 0; c++)
+	for (size_t c = 0; collectors[c] && r == 0; c++) {
+		e->set[c].asked = choice->asked[c];
 		r = add_set(e, collectors[c], choice->row[c], err, err_size);
+	}
 	if (r == -ENOMEM)
 		snprintf(err, err_size, "out of memory");
 	if (choice)

@@ -479,6 +479,10 @@ int pmu_parse(struct event_ask *a, struct text name, struct text terms)
 	if (nr)
 		return add_to_all(a, pmu, nr, terms);
 	nr = pmus_all(a->env, pmu, ARRAY_SIZE(pmu));
+	if (text_is(name, "cpu") && nr)
+		return event_refuse(a,
+			"the processor's counters are not to be had here, as in most virtual machines: give "
+			"the guest a virtual PMU, where its host can");
 	for (size_t i = 0; i < nr; i++) {
 		char kind[48];
 

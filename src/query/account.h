@@ -124,6 +124,9 @@ const char *account_used_why(const struct account *a, unsigned line, enum used u
 const char *account_level_why(const struct account *a, enum level level);
 /* What was said against a metric while it was recorded; NULL: nothing. */
 const char *account_told(const struct account *a, const char *metric);
+/* Why a set (a collector's name) has no value at all: all of its metrics are out of reach. NULL: it may have
+ * some. */
+const char *account_set_why(const struct account *a, const char *set);
 /* It is recorded, and nothing was said against it. */
 bool account_is_available(const struct account *a, const char *metric);
 #endif

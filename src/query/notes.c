@@ -154,8 +154,23 @@ static void note_groups(struct summary *s, const struct account *a)
 		summary_note(s, "there are more groups than can be told apart: only the first are counted");
 }
 
+/* What is recorded wherever it is there is not missed where it is not; what was asked for is. Of counters
+ * each event is told. */
+static void note_asked(struct summary *s, const struct account *a)
+{
+	const struct meta_item *asked = meta_find(account_meta(a), "asked");
+
+	for (size_t at = 0; asked && at < asked->len; at += strlen(asked->value + at) + 1) {
+		const char *set = asked->value + at, *why = account_set_why(a, set);
+
+		if (why && strcmp(set, "perf"))
+			summary_note(s, "%s was asked for and is not to be had: %s", set, why);
+	}
+}
+
 int summary_notes(struct summary *s, const struct account *a)
 {
+	note_asked(s, a);
 	note_cpu(s, a);
 	note_memory(s, a);
 	note_limits(s);

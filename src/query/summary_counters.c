@@ -263,6 +263,12 @@ static void note_counters(struct summary *s)
 {
 	double percent = s->figure[FIG_COUNTED].value;
 
+	if (has_figure(s, FIG_COUNTED) && percent > COUNTED_ALL_PERCENT)
+		summary_note(s,
+			"the counters' clock shows %.0f %% of the CPU time: it goes on while interrupts or "
+			"the "
+			"host of a virtual machine have the CPU, so a part that they missed would not show",
+			percent);
 	if (has_figure(s, FIG_COUNTED) && percent < ENOUGH_PERCENT)
 		summary_note(s,
 			"counters saw %.*f %% of the CPU time: of processes that live very shortly they miss "

@@ -110,8 +110,13 @@ static void seen_line(const struct page *p, struct buf *line)
 	}
 	if (has(p, FIG_COUNTED)) {
 		buf_adds(line, "counters saw ");
-		add_percent(line, value(p, FIG_COUNTED) / 100);
+		if (value(p, FIG_COUNTED) < 99.5)
+			add_percent(line, value(p, FIG_COUNTED) / 100);
+		else
+			buf_adds(line, "all");
 		buf_adds(line, " of the CPU time");
+		if (value(p, FIG_COUNTED) > COUNTED_ALL_PERCENT)
+			buf_adds(line, " as far as can be told");
 	}
 	if (!isnan(least)) {
 		buf_adds(line, line->len ? "; running " : "running ");

@@ -117,6 +117,27 @@ def test_memory_bandwidth_of_the_node(tmp_path):
     assert summary["memory_bandwidth"]["write_bytes"] == 70 * 64
 
 
+def test_what_was_asked_for_and_is_not_there_is_said(tmp_path):
+    """Of what is recorded where it is there, nobody wants to hear where it is not."""
+    assert not [note for note in play(tmp_path, "cpu", SKYLAKE_X, {}, {})["notes"] if "asked for" in note]
+    notes = [note for note in play(tmp_path, "membw,energy", SKYLAKE_X, {"software": (1, None)}, {})["notes"] if "asked for" in note]
+    assert [note.split(" was ")[0] for note in notes] == ["energy", "membw"]
+    assert "no counters of the memory controllers" in notes[1]
+    assert "asked for" not in json.dumps(play(tmp_path, "membw", SKYLAKE_X, {**CORE, **IMC}, {("14", "0x304"): 1})["notes"])
+
+
+@pytest.mark.parametrize("word, advice", [("FLOPS_D", "did you mean 'FLOPS_DP'?"), ("X", "'X': `tacho metrics`")])
+def test_a_group_that_nobody_knows(tmp_path, word, advice):
+    done = run("run", "-m", word, "-o", tmp_path / "job.tacho", "--", "touch", tmp_path / "ran")
+    assert done.returncode == 125 and advice in done.stderr.decode()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_machine_without_counters_of_hardware(tmp_path):
+    summary = play(tmp_path, "flops", SKYLAKE_X, {"software": (1, None)}, {})
+    assert "as in most virtual machines" in reason(summary, "fp_scalar_double")
+
+
 @pytest.mark.parametrize("word", ["membw", "MEM"])
 def test_without_rights_the_cores_tell_instead(tmp_path, word):
     summary = play(tmp_path, word, SKYLAKE_X, {**CORE, **IMC}, core(x412e=5000), paranoid=2,

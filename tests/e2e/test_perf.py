@@ -125,7 +125,8 @@ def test_short_lives_are_missed_and_it_is_said(tmp_path):
     assert value(summary, "task_clock") > 0
     share = 100 * value(summary, "task_clock") / summary["cpu"]["total_s"]
     assert summary["cpu"]["counted_percent"] == pytest.approx(share, abs=0.1)
-    assert f"counters saw {share:.0f} %" in run("show", recording).stdout.decode()
+    seen = f"{share:.0f} %" if share < 99.5 else "all"
+    assert f"counters saw {seen}" in run("show", recording).stdout.decode()
 
 
 def test_a_job_that_is_killed(tmp_path):

@@ -368,6 +368,43 @@ static void test_counters_in_words(void **state)
 	buf_release(&out);
 }
 
+/* The counters' clock goes on while the CPU is somebody else's. */
+static void test_more_than_the_cpu_time(void **state)
+{
+	static const struct {
+		int64_t clock_ms;
+		const char *words;
+		bool noted;
+	} row[] = {{991, "saw 99 % of the CPU time;", false}, {996, "saw all of the CPU time;", false},
+		{1019, "saw all of the CPU time;", false},
+		{2400, "saw all of the CPU time as far as can be told;", true}};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct summary *s;
+		struct maker m;
+
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
+		maker_set(&m, 0, "proc.cpu.time", 1000 * MILLI);
+		maker_set(&m, 0, "perf.enabled", SECOND);
+		set_event(&m, "task_clock", row[i].clock_ms * 1000000, SECOND);
+		maker_tick(&m, SECOND);
+		maker_finish(&m, "end_ns", 4 * SECOND, NULL);
+		s = summary_of(file);
+		assert_near(value(s, FIG_COUNTED), (double)row[i].clock_ms / 10);
+		assert_non_null(strstr(words_of(s, 200, false, &out), row[i].words));
+		assert_int_equal(
+			has_note(s, "the counters' clock shows 240 % of the CPU time"), row[i].noted);
+		assert_false(has_note(s, "live very shortly"));
+		summary_free(s);
+	}
+	buf_release(&out);
+}
+
 /* Not a word where nothing was counted, and one reason for many events. */
 static void test_reasons_in_words(void **state)
 {
@@ -577,6 +614,7 @@ int main(void)
 		T(test_memory_bandwidth_both_ways),
 		T(test_counters_in_json),
 		T(test_counters_in_words),
+		T(test_more_than_the_cpu_time),
 		T(test_reasons_in_words),
 		T(test_series_of_formulas),
 		T(test_formulas_that_are_of_no_use),
