@@ -7,15 +7,27 @@
  * megabytes, a protocol, and a child that the job's account would have to leave out. */
 #include "collect/beside.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 
 #define STOP_NS NSEC_PER_SEC
 
+/* Being asked must not throw the tick off its CPU: a thread of this policy waits until that sleeps. Whoever
+ * gave us another policy meant it. */
+static void let_tick_finish(void)
+{
+	static const struct sched_param none = {0};
+
+	if (sched_getscheduler(0) == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 static void *run(void *arg)
 {
 	struct beside *b = arg;
 
+	let_tick_finish();
 	pthread_mutex_lock(&b->lock);
 	for (;;) {
 		while (!b->asked && !b->stop)
@@ -96,11 +108,10 @@ bool beside_ask(struct beside *b)
 	if (!beside_try_lock(b))
 		return false;
 	idle = !b->asked && !b->busy;
-	if (idle) {
-		b->asked = true;
-		pthread_cond_signal(&b->change);
-	}
+	b->asked |= idle;
 	beside_unlock(b);
+	if (idle)
+		pthread_cond_signal(&b->change);
 	return idle;
 }
 

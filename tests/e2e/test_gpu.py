@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recorder import TACHO, children, job_of, need_mounts, record, run, show, start, until
+from recorder import TACHO, children, dump, job_of, need_mounts, record, run, show, start, until
 
 FAKES = Path(TACHO).parent / "tests" / "fakes"
 FAST = ["-q", "-i", "100ms", "--flush", "100ms"]
@@ -61,11 +61,6 @@ class Driver:
 @pytest.fixture
 def driver(tmp_path):
     return Driver(tmp_path)
-
-
-def dump(recording):
-    done = run("debug", "dump", recording)
-    return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
 
 
 def pairs(item):
@@ -209,6 +204,18 @@ def test_a_gpu_falls_off_the_bus_and_comes_back(driver, recorder):
     assert gpus(recording)["nvidia-0"]["util_max_percent"] == 40
     end(tacho)
     assert set(gpus(recording)) == {"nvidia-0", "nvidia-1"}
+
+
+def test_a_gpu_that_is_lost_from_the_start(driver, tmp_path):
+    driver.say(re.sub(r"(?m)^1\.(util|power|mem_total) .*", r"1.\1 !15", GPUS))
+    recording = tmp_path / "a.tacho"
+    assert record(["sleep", "0.6"], *FAST, output=recording, env=driver.environment()).returncode == 0
+    first, second = gpus(recording).values()
+    assert first["job_memory_peak_bytes"] == 0 and first["lost"] is None, "nobody of the job is on it"
+    assert second["lost"] == "it has fallen off the bus (GPU is lost)" and second["lost_at_s"] is not None
+    for name in ("util_mean_percent", "job_memory_peak_bytes", "job_util_mean_percent", "job_busy_s"):
+        assert second[name] is None and second["unavailable"][name] == second["lost"]
+    assert any(second["lost"] in note and "nvidia-1" in note for note in show(recording)["notes"])
 
 
 MISSING = {

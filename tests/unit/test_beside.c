@@ -1,6 +1,7 @@
 /* Work beside the ticks: in a thread where the env is live, at once where it is not; nobody waits for it. */
 #include "collect/beside.h"
 
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -17,6 +18,7 @@ struct world {
 	/* Under the lock. */
 	unsigned begun, done;
 	bool elsewhere, hears_signals;
+	int policy;
 	pthread_t home;
 };
 
@@ -38,6 +40,7 @@ static void note(void *arg)
 	w->done++;
 	w->elsewhere = !pthread_equal(pthread_self(), w->home);
 	w->hears_signals = hears;
+	w->policy = sched_getscheduler(0);
 	beside_unlock(&w->b);
 }
 
@@ -104,6 +107,7 @@ static void test_in_a_thread(void **state)
 {
 	static struct world w;
 	sigset_t before, after;
+	int own = sched_getscheduler(0);
 
 	(void)state;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
@@ -116,6 +120,9 @@ static void test_in_a_thread(void **state)
 	wait_for(&w, &w.done, 1);
 	assert_true(w.elsewhere);
 	assert_false(w.hears_signals);
+	/* It gives way to the tick, unless somebody chose how we are scheduled. */
+	assert_int_equal(sched_getscheduler(0), own);
+	assert_int_equal(w.policy, own == SCHED_OTHER ? SCHED_BATCH : own);
 	ask(&w);
 	wait_for(&w, &w.done, 2);
 	assert_true(beside_stop(&w.b));
