@@ -1,5 +1,6 @@
 """What the end-to-end tests share: running the binary, reading its JSON, waiting without guessing."""
 
+import csv
 import json
 import os
 import subprocess
@@ -36,6 +37,24 @@ def show(recording):
     done = run("show", "--json", recording)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return json.loads(done.stdout)
+
+
+def dump(recording):
+    """All records of a recording, as `tacho debug dump` tells them."""
+    done = run("debug", "dump", recording)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
+
+
+def by_instance(metric, recording):
+    """All values of each instance, in the order of time."""
+    done = run("show", "--csv", "--series", metric, "--per", "instance", recording)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    values = {}
+    for row in csv.DictReader(done.stdout.decode().splitlines()):
+        if row[metric]:
+            values.setdefault(row["instance"], []).append(float(row[metric]))
+    return values
 
 
 def check(recording):

@@ -1,6 +1,5 @@
 """Control groups as the kernel makes them: limits that bind, jobs that run into them, and what the recording says."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from recorder import BURNERS, TACHO, run, show, start, until
+from recorder import BURNERS, TACHO, dump, run, show, start, until
 
 FAST = ["-q", "-i", "50ms", "--flush", "100ms"]
 MIB = 1 << 20
@@ -89,12 +88,6 @@ def enter(*groups, user=None):
             os.setuid(user)
 
     return enter_now
-
-
-def dump(recording):
-    done = run("debug", "dump", recording)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def groups_of(recording):

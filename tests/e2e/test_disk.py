@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import run, show, start, until
+from recorder import dump, run, show, start, until
 
 FILMS = Path(__file__).resolve().parent.parent / "films"
 MIB = 1 << 20
@@ -33,9 +32,8 @@ def of_instance(recording, metric, instance):
 
 def instances(recording):
     """What was said of each instance, by its name."""
-    done = run("debug", "dump", recording)
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    return {dict(r["pairs"])["name"]: dict(r["pairs"]) for r in records if r["type"] == "instance"}
+    found = [dict(record["pairs"]) for record in dump(recording) if record["type"] == "instance"]
+    return {pairs["name"]: pairs for pairs in found}
 
 
 def disk_of(path):

@@ -1,6 +1,5 @@
 """Energy at its real paths: counters made of files are laid over /sys/class, and a job runs while they count."""
 
-import csv
 import json
 import os
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, record, run, show, until
+from recorder import TACHO, by_instance, record, run, show, until
 
 TESTS = Path(__file__).resolve().parent.parent
 WITH_SYS_CLASS = TESTS / "fakes" / "with-sys-class"
@@ -79,17 +78,6 @@ def live_energy(recording):
     if done.returncode != 0:
         return None
     return json.loads(done.stdout)["energy"]
-
-
-def by_instance(metric, recording):
-    """All values of each instance, in the order of time."""
-    done = run("show", "--csv", "--series", metric, "--per", "instance", recording)
-    assert done.returncode == 0, done.stderr
-    values = {}
-    for row in csv.DictReader(done.stdout.decode().splitlines()):
-        if row[metric]:
-            values.setdefault(row["instance"], []).append(float(row[metric]))
-    return values
 
 
 def test_the_energy_of_a_job(server, tmp_path):

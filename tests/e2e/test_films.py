@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import run, show
+from recorder import dump, run, show
 
 FILMS = Path(__file__).resolve().parent.parent / "films"
 DECODER = Path(__file__).resolve().parent.parent / "decoder.py"
@@ -17,12 +17,6 @@ def play(film, output, interval, *pids):
     done = run("debug", "play", film, output, interval, *pids)
     assert done.returncode == 0, done.stderr
     return output
-
-
-def dump(recording):
-    done = run("debug", "dump", recording)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_a_tree_through_everything(tmp_path):

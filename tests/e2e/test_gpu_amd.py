@@ -3,7 +3,6 @@
 AMD's own library is asked on the same files where it is installed, and one of ours that falls in every way.
 """
 
-import csv
 import json
 import os
 import struct
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, job_of, run, show, until
+from recorder import TACHO, by_instance, job_of, run, show, until
 
 TESTS = Path(__file__).resolve().parent.parent
 BUILD = Path(TACHO).parent
@@ -72,17 +71,6 @@ def gpus(recording):
     return [gpu for gpu in (says(recording) or {}).get("gpus") or [] if gpu["vendor"] == "amd"]
 
 
-def series(metric, recording):
-    """All values of each instance, in the order of time."""
-    done = run("show", "--csv", "--series", metric, "--per", "instance", recording)
-    assert done.returncode == 0, done.stderr
-    values = {}
-    for row in csv.DictReader(done.stdout.decode().splitlines()):
-        if row[metric]:
-            values.setdefault(row["instance"], []).append(float(row[metric]))
-    return values
-
-
 def test_a_job_on_two_gpus(tree, tmp_path):
     """Values that change while it runs; memory that a real process of it holds, and a stranger's that is not its."""
     recording = tmp_path / "run.tacho"
@@ -112,13 +100,13 @@ def test_a_job_on_two_gpus(tree, tmp_path):
     assert one["energy_source"] == "counter"
     assert two["power_max_w"] == pytest.approx(91)
     assert two["util_max_percent"] == 51
-    held = series("gpu_process.memory", recording)
+    held = by_instance("gpu_process.memory", recording)
     assert set(held) == {f"amd-1/{cat}"}
     assert set(held[f"amd-1/{cat}"]) == {7 << 30}
     # 26 of its 104 compute units.
-    assert set(series("gpu_process.util", recording)[f"amd-1/{cat}"]) == {0.25}
-    assert series("gpu.pcie.rx", recording)["amd-0"][-1] == 1000 * 256
-    assert series("gpu.temperature", recording)["amd-1"][-1] == pytest.approx(41)
+    assert set(by_instance("gpu_process.util", recording)[f"amd-1/{cat}"]) == {0.25}
+    assert by_instance("gpu.pcie.rx", recording)["amd-0"][-1] == 1000 * 256
+    assert by_instance("gpu.temperature", recording)["amd-1"][-1] == pytest.approx(41)
 
 
 def test_a_gpu_that_is_pulled(tree, tmp_path):
@@ -211,13 +199,13 @@ def test_what_no_file_tells(tree, tmp_path):
         command = tree(TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat", TACHO_ROCM=rocm)
         job = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         try:
-            until(lambda: "amd-1" in series("gpu.energy", recording) if says(recording) else None, "a reading")
+            until(lambda: "amd-1" in by_instance("gpu.energy", recording) if says(recording) else None, "a reading")
             if expected:
-                until(lambda: "amd-0" in series("gpu.energy", recording), "the library is asked")
+                until(lambda: "amd-0" in by_instance("gpu.energy", recording), "the library is asked")
         finally:
             job.stdin.close()
             assert job.wait() == 0
-        values = set(series("gpu.energy", recording).get("amd-0", []))
+        values = set(by_instance("gpu.energy", recording).get("amd-0", []))
         assert {round(value, 3) for value in values} == expected
         recording.unlink()
 
@@ -274,7 +262,7 @@ def test_a_film_of_gpus(tmp_path):
     assert one["job_memory_peak_bytes"] == 6442450944
     assert two["job_memory_peak_bytes"] == 8589934592
     # 1005 ms to 1505 ms of the first process; its child goes on from 1700 ms to 1900 ms.
-    busy = series("gpu_process.busy", recording)
+    busy = by_instance("gpu_process.busy", recording)
     assert busy["amd-0/1000"][0] == pytest.approx(1.005)
     assert busy["amd-0/1000"][-1] == pytest.approx(1.505)
     assert busy["amd-0/1001"] == pytest.approx(sorted(busy["amd-0/1001"]))

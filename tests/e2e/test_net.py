@@ -1,6 +1,5 @@
 """Traffic: real interfaces in real network namespaces, compared with the interfaces' own counters, and films."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import PATIENCE_S, TACHO, need_mounts, run, show, state, until
+from recorder import PATIENCE_S, TACHO, dump, need_mounts, run, show, state, until
 
 FILMS = Path(__file__).resolve().parent.parent / "films"
 PAYLOAD = 3_000_000
@@ -186,10 +185,6 @@ def last_value(recording, metric):
     assert done.returncode == 0, done.stderr
     cells = [line.split(",")[-1] for line in done.stdout.decode().splitlines()[1:]]
     return [float(cell) for cell in cells if cell][-1]
-
-
-def dump(recording):
-    return [json.loads(line) for line in run("debug", "dump", recording).stdout.splitlines()]
 
 
 def instances(recording):

@@ -17,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import decoder  # noqa: E402
-from recorder import TACHO, record, run, until  # noqa: E402
+from recorder import TACHO, dump, record, run, until  # noqa: E402
 
 TOOL = Path(TACHO).parent / "tests" / "unit" / "store_tool"
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -27,12 +27,6 @@ def tool(*words, **kwargs):
     if not TOOL.exists():
         pytest.skip(f"{TOOL} was not built (it needs cmocka)")
     return subprocess.run([TOOL, *map(str, words)], check=True, **kwargs)
-
-
-def dump(recording):
-    done = run("debug", "dump", recording)
-    assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return [json.loads(line) for line in done.stdout.decode().splitlines()]
 
 
 def check(recording):
