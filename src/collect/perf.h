@@ -79,7 +79,7 @@ struct tasks {
 	uint32_t nr_units, pass, last_id;
 	pid_t command; /* started by us: covered before its first instruction; 0: none */
 	pid_t *scratch;
-	uint32_t nr_scratch;
+	uint32_t nr_scratch, at_scratch;
 };
 
 /* Pieces are filled in before; no memory is taken for those that cannot be counted at all. */

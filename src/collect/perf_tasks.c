@@ -10,8 +10,10 @@
  * ends the counting of all. So a line's counters are closed together, when its last process is gone.
  *
  * Who makes a thread or process in the very moment in which counters are being opened for it (some
- * microseconds for each) cannot be told from the outside. Such children are taken for covered: what is missed
- * shows in the share of the CPU time that was counted, what is counted twice would pass for work. */
+ * microseconds for each) cannot be told from the outside: such children may be covered or not. When a process
+ * has new threads after its counters were opened, all of them are opened again, until none came meanwhile. Of
+ * a program that starts threads faster than that, and of processes, they are taken for covered: what is
+ * missed shows in the share of the CPU time that was counted, what is counted twice would pass for work. */
 #include "collect/perf.h"
 
 #include <stdio.h>
@@ -21,6 +23,7 @@
 #define NONE UINT32_MAX
 #define UNITS_MAX 65536
 #define THREADS_MAX 65536
+#define TRIES_MAX 5
 
 struct unit {
 	uint32_t id, origin; /* of the process; of the first of its line */
@@ -237,8 +240,39 @@ static int list_thread(void *arg, const char *name)
 	return 0;
 }
 
+/* 1: it was not there when the threads were listed. The kernel lists them in one order, that of their births;
+ * another one would look new, which costs a try. */
+static int find_new_thread(void *arg, const char *name)
+{
+	struct tasks *t = arg;
+	long tid = strtol(name, NULL, 10);
+
+	while (tid > 0 && t->at_scratch < t->nr_scratch && t->scratch[t->at_scratch] != tid)
+		t->at_scratch++;
+	return tid > 0 && t->nr_scratch < THREADS_MAX && t->at_scratch == t->nr_scratch;
+}
+
 /* Its threads are listed before the first counter is opened: what comes later comes from one that has them,
- * the main thread most of all, which is therefore first. */
+ * the main thread most of all, which is therefore first. -EAGAIN: it came from one that had none yet. */
+static int open_threads(
+	struct tasks *t, struct unit *u, const char *path, pid_t pid, enum counter_inherit inherit)
+{
+	int r;
+
+	t->nr_scratch = t->at_scratch = 0;
+	if (env_list(t->env, path, list_thread, t) < 0)
+		return -ESRCH;
+	u->began_ns = env_now(t->env, ENV_MONOTONIC);
+	r = open_thread(t, u, pid, inherit, false);
+	/* A main thread that has ended leaves the others behind. */
+	for (uint32_t i = 0; i < t->nr_scratch && (r == 0 || r == -ESRCH); i++)
+		if (t->scratch[i] != pid)
+			r = open_thread(t, u, t->scratch[i], inherit, false);
+	if (r < 0 && r != -ESRCH)
+		return r;
+	return env_list(t->env, path, find_new_thread, t) == 1 ? -EAGAIN : r;
+}
+
 static void cover(struct tasks *t, const struct collect_member *m)
 {
 	enum counter_inherit inherit = m->family ? INHERIT_ALL : INHERIT_THREADS;
@@ -249,15 +283,12 @@ static void cover(struct tasks *t, const struct collect_member *m)
 	if (!u)
 		return;
 	snprintf(path, sizeof(path), "proc/%d/task", (int)m->pid);
-	t->nr_scratch = 0;
-	if (env_list(t->env, path, list_thread, t) < 0)
-		return; /* it has ended */
-	r = open_thread(t, u, m->pid, inherit, false);
-	/* A main thread that has ended leaves the others behind. */
-	for (uint32_t i = 0; i < t->nr_scratch && (r == 0 || r == -ESRCH); i++)
-		if (t->scratch[i] != m->pid)
-			r = open_thread(t, u, t->scratch[i], inherit, false);
-	note_trouble(t, r);
+	r = open_threads(t, u, path, m->pid, inherit);
+	for (unsigned i = 1; i < TRIES_MAX && r == -EAGAIN; i++) {
+		close_unit(t, u);
+		r = open_threads(t, u, path, m->pid, inherit);
+	}
+	note_trouble(t, r == -EAGAIN ? 0 : r);
 }
 
 /* The place of the first unit whose id is not less. */

@@ -263,6 +263,36 @@ static void test_threads_of_a_running_process(void **state)
 	end();
 }
 
+/* Threads that come while counters are opened may have them or not: all are opened again, once each. */
+static void test_threads_that_come_meanwhile(void **state)
+{
+	(void)state;
+	begin(film_text(TASKS));
+	joins(20, 0);
+	job.pmu->busy = "proc/20/task";
+	job.pmu->most_born = 2;
+	start();
+	assert_int_equal(job.pmu->nr_born, 2);
+	for (pid_t tid = 20; tid <= 21; tid++)
+		assert_int_equal(open_of(tid), PERF_STATIC);
+	for (pid_t tid = 1000; tid <= 1001; tid++)
+		assert_int_equal(open_of(tid), PERF_STATIC);
+	assert_int_equal(job.pmu->nr_open, 4 * PERF_STATIC);
+	end();
+	/* One that never rests is counted as far as it can be. */
+	begin(film_text(TASKS));
+	joins(20, 0);
+	job.pmu->busy = "proc/20/task";
+	job.pmu->most_born = 1000;
+	start();
+	assert_in_range(job.pmu->nr_born, 2, 10);
+	assert_int_equal(open_of(20), PERF_STATIC);
+	assert_int_equal(open_of(1000), PERF_STATIC);
+	assert_int_equal(open_of(1000 + (pid_t)job.pmu->nr_born - 1), 0);
+	assert_int_equal(job.pmu->nr_open, (1 + job.pmu->nr_born) * PERF_STATIC);
+	end();
+}
+
 static void test_who_is_covered(void **state)
 {
 	struct collect_member *m;
@@ -909,6 +939,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_our_command),
 		cmocka_unit_test(test_threads_of_a_running_process),
+		cmocka_unit_test(test_threads_that_come_meanwhile),
 		cmocka_unit_test(test_who_is_covered),
 		cmocka_unit_test(test_born_before_its_parent_was_covered),
 		cmocka_unit_test(test_without_children),
