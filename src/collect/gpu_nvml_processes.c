@@ -336,6 +336,14 @@ static void explain_use(struct gpu_reading *ret, struct gpu_why why)
 			ret->process_why[use_row[i]] = why;
 }
 
+/* Who is there is not known, and so nothing of what they do. */
+static void explain_list(struct gpu_reading *ret, struct gpu_why why)
+{
+	ret->why[GPU_PROCESSES] = why;
+	for (unsigned i = 0; i < NR_GPU_PROCESS_ROWS; i++)
+		ret->process_why[i] = why;
+}
+
 void nvml_read_processes(struct nvml *n, struct env *env, unsigned gpu, const struct gpu_request *request,
 	struct gpu_reading *ret, int64_t now_ns)
 {
@@ -350,8 +358,7 @@ void nvml_read_processes(struct nvml *n, struct env *env, unsigned gpu, const st
 	d->lost = nvml_lost(error);
 	if (error != NVML_OK) {
 		if (!d->lost && !ret->why[GPU_PROCESSES].reason)
-			ret->why[GPU_PROCESSES] = ret->process_why[GPU_PROCESS_MEMORY] =
-				error == NVML_NONSENSE ? bad_list : nvml_why(error);
+			explain_list(ret, error == NVML_NONSENSE ? bad_list : nvml_why(error));
 		return;
 	}
 	d->value[GPU_PROCESSES] = n->nr_found;

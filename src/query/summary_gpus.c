@@ -190,19 +190,21 @@ static void fill_throttled(struct summary_gpu *gpu, const struct gpu_track *d, c
 		unset(gpu, GPU_FIG_THROTTLED, why);
 }
 
-/* Nobody of the job on it is nothing used, as far as the driver tells who is. */
-static const char *use_why(const struct account *a, const struct gpus *gpus, const struct gpu_use *use,
-	const char *metric, bool has)
+/* Who is on the devices is known, if not all of what they use there: a reason that costs but one of these is
+ * about that, and perhaps about another device or maker. */
+static bool knows_users(const struct account *a)
 {
-	const char *why = account_why(a, metric);
+	return account_is_available(a, "gpu_process.memory") || account_is_available(a, "gpu_process.util") ||
+		account_is_available(a, "gpu_process.busy");
+}
 
-	if (has)
-		return NULL;
-	if (gpus->process_set < 0)
+/* Nobody of the job on it is nothing used, as far as the driver tells who is. */
+static const char *use_why(
+	const struct account *a, const struct gpu_use *use, const char *metric, bool recorded, bool has)
+{
+	if (!recorded)
 		return "not recorded";
-	if (use->any || !account_is_available(a, metric))
-		return why;
-	return NULL;
+	return !has && (use->any || !knows_users(a)) ? account_why(a, metric) : NULL;
 }
 
 static void fill_use(
@@ -210,9 +212,9 @@ static void fill_use(
 {
 	const struct gpus *gpus = account_gpus(a);
 	const struct gpu_use *use = &d->use[line];
-	const char *memory = use_why(a, gpus, use, "gpu_process.memory", use->has_memory);
-	const char *util = use_why(
-		a, gpus, use, gpus->util.col < 0 ? "gpu_process.busy" : "gpu_process.util", use->has_util);
+	const char *memory = use_why(a, use, "gpu_process.memory", gpus->memory.col >= 0, use->has_memory);
+	const char *util = use_why(a, use, gpus->util.col < 0 ? "gpu_process.busy" : "gpu_process.util",
+		gpus->util.col >= 0 || gpus->busy.col >= 0, use->has_util);
 	/* Read once, there was no time over which engines could work. */
 	double busy = d->observed_s > 0 ? use->busy_s / d->observed_s : use->util_now;
 

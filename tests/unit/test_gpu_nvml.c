@@ -294,7 +294,14 @@ static void test_lists_that_are_refused(void **state)
 	assert_int_equal(m->r.nr_processes, 0);
 	assert_int_equal(of(m, "nvidia-0", GPU_PROCESSES), INVALID);
 	assert_int_equal(m->r.why[GPU_PROCESSES].availability, FORBIDDEN);
-	assert_int_equal(m->r.process_why[GPU_PROCESS_MEMORY].availability, FORBIDDEN);
+	for (unsigned i = 0; i < NR_GPU_PROCESS_ROWS; i++)
+		assert_int_equal(m->r.process_why[i].availability, FORBIDDEN);
+	end(m);
+	/* One that is lost says so itself: of the others nothing becomes doubtful. */
+	m = begin("count 1\n" GPU0 "0.procs !15\n" THREE);
+	assert_non_null(m->r.device[0].lost);
+	for (unsigned i = 0; i < NR_GPU_PROCESS_ROWS; i++)
+		assert_null(m->r.process_why[i].reason);
 	end(m);
 }
 

@@ -266,12 +266,17 @@ static void test_unknown_time_is_left_out(void **state)
 	summary_free(s);
 }
 
-static void tell_gpu(struct maker *m, int64_t time_ns, const char *why)
+static void tell(struct maker *m, int64_t time_ns, const char *metric, const char *why)
 {
 	pairs_reset(&m->pairs);
-	pairs_str(&m->pairs, "metric", "gpu.util");
+	pairs_str(&m->pairs, "metric", metric);
 	pairs_str(&m->pairs, "why", why);
 	store_event(m->w, time_ns, "unavailable", &m->pairs);
+}
+
+static void tell_gpu(struct maker *m, int64_t time_ns, const char *why)
+{
+	tell(m, time_ns, "gpu.util", why);
 }
 
 /* One falls off the bus, another is pulled and comes back. */
@@ -360,6 +365,47 @@ static void test_lost_from_the_start(void **state)
 	assert_non_null(strstr(text, "2 others in the node, not used by the job\n"));
 	buf_release(&out);
 	summary_free(s);
+}
+
+/* That one thing of its users cannot be told is no reason to doubt that a GPU has none. */
+static void test_nobody_on_it(void **state)
+{
+	static const char *const metric[] = {
+		"gpu_process.util", "gpu_process.busy", "gpu_process.memory", NULL};
+	const struct summary_gpu *on, *off;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	for (unsigned told = 1; told <= 3; told += 2) {
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		add_gpu(&m, 0, "nvidia-0", "unclaimed");
+		add_gpu(&m, 1, "nvidia-1", "unclaimed");
+		add_client(&m, 0, 0, "nvidia-0", "1");
+		for (unsigned i = 0; i < told; i++)
+			tell(&m, 0, metric[i], "a slice");
+		for (int64_t i = 0; i < 3; i++) {
+			maker_set(&m, 0, "gpu.util", 50);
+			maker_set(&m, 1, "gpu.util", 50);
+			maker_set(&m, 0, "gpu_process.memory", MIB);
+			maker_tick(&m, i * SECOND);
+		}
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		on = gpu_of(s, "nvidia-0");
+		off = gpu_of(s, "nvidia-1");
+		assert_near(of(on, GPU_FIG_JOB_MEMORY_PEAK), (double)MIB);
+		assert_string_equal(on->figure[GPU_FIG_JOB_UTIL_MEAN].why, "a slice");
+		if (told == 1) {
+			assert_near(of(off, GPU_FIG_JOB_MEMORY_PEAK), 0);
+			assert_near(of(off, GPU_FIG_JOB_UTIL_MEAN), 0);
+		} else {
+			assert_string_equal(off->figure[GPU_FIG_JOB_MEMORY_PEAK].why, "a slice");
+			assert_string_equal(off->figure[GPU_FIG_JOB_BUSY].why, "a slice");
+		}
+		summary_free(s);
+	}
 }
 
 /* A GPU that has none of what was chosen is silent, not lost. */
@@ -741,6 +787,7 @@ int main(void)
 		T(test_lost_devices),
 		T(test_lost_from_the_start),
 		T(test_silent_is_not_lost),
+		T(test_nobody_on_it),
 		T(test_a_slice_alone),
 		T(test_slices),
 		T(test_several_hosts_and_two_recordings_of_one),
