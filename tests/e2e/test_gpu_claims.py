@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from recorder import TACHO, record, run, until
+from recorder import TACHO, run, until
 
 LIBRARY = Path(TACHO).parent / "tests" / "fakes" / "libnvidia-ml.so.1"
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "OAR_USER_GPUDEVICE",
@@ -74,6 +74,12 @@ def test_a_running_process_has_its_own_environment(machine, tmp_path):
 def test_nothing_else_of_the_environment_is_kept(machine, tmp_path):
     recording = tmp_path / "run.tacho"
     environment = machine(CUDA_VISIBLE_DEVICES="GPU-1", MY_PASSWORD="open-sesame-4711")
-    assert record(["sleep", "0.3"], "-q", "-i", "20ms", output=recording, env=environment).returncode == 0
+    words = [TACHO, "run", "-q", "-i", "20ms", "-o", recording, "--", "cat"]
+    running = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment)
+    try:
+        until(lambda: is_read(recording), "both GPUs are recorded")
+    finally:
+        running.stdin.close()
+    assert running.wait() == 0
     assert b"open-sesame" not in run("debug", "dump", recording).stdout
     assert b"GPU-1" in run("debug", "dump", recording).stdout
