@@ -24,6 +24,8 @@ struct perf_lab {
 	/* Between every second listing of this folder and the next, one more comes: 1000, 1001... */
 	const char *busy;
 	unsigned nr_lists, nr_born, most_born;
+	unsigned nr_reads;
+	int64_t read_ns, spent_ns; /* what a reading takes, and has taken so far */
 };
 
 static inline struct perf_lab *perf_lab_of(struct env *env)
@@ -93,7 +95,7 @@ static inline int64_t perf_lab_cpu_clock(struct env *env, pid_t pid)
 
 static inline int64_t perf_lab_now(struct env *env, enum env_clock clock)
 {
-	return env_now(perf_lab_of(env)->inner, clock);
+	return env_now(perf_lab_of(env)->inner, clock) + perf_lab_of(env)->spent_ns;
 }
 
 static inline int perf_lab_sleep_until(struct env *env, int64_t deadline_ns)
@@ -121,7 +123,11 @@ static inline int perf_lab_counter_open(
 
 static inline int perf_lab_counter_read(struct env *env, int handle, struct env_count *ret)
 {
-	return env_counter_read(perf_lab_of(env)->inner, handle, ret);
+	struct perf_lab *lab = perf_lab_of(env);
+
+	lab->nr_reads++;
+	lab->spent_ns += lab->read_ns;
+	return env_counter_read(lab->inner, handle, ret);
 }
 
 static inline void *perf_lab_library(struct env *env, const char *name, const char **reterr)

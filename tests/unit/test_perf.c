@@ -263,6 +263,35 @@ static void test_threads_of_a_running_process(void **state)
 	end();
 }
 
+/* Readings may have a hundredth of the time; the last one is due whatever it takes. */
+static void test_dear_readings(void **state)
+{
+	unsigned due, reads = 0;
+
+	(void)state;
+	begin(film_text(TASKS "frame 1\nframe 2\nframe 30\nframe 31\n"));
+	joins(20, 0);
+	start();
+	due = job.pmu->nr_reads;
+	assert_int_equal(due, 2 * PERF_STATIC);
+	job.pmu->read_ns = 10 * NSEC_PER_SEC / 1000 / PERF_STATIC;
+	turn_job(1); /* one that took long may have been interrupted */
+	assert_int_equal(job.pmu->nr_reads, due += 2 * PERF_STATIC);
+	turn_job(2);
+	assert_int_equal(job.pmu->nr_reads, due += 2 * PERF_STATIC);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(lab_sample(&job.lab), 0);
+		reads += job.pmu->nr_reads != due;
+	}
+	assert_int_equal(reads, 0);
+	turn_job(30);
+	assert_int_equal(job.pmu->nr_reads, due += 2 * PERF_STATIC);
+	job.lab.ctx.last = true;
+	assert_int_equal(lab_sample(&job.lab), 0);
+	assert_int_equal(job.pmu->nr_reads, due + 2 * PERF_STATIC);
+	end();
+}
+
 /* Threads that come while counters are opened may have them or not: all are opened again, once each. */
 static void test_threads_that_come_meanwhile(void **state)
 {
@@ -939,6 +968,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_our_command),
 		cmocka_unit_test(test_threads_of_a_running_process),
+		cmocka_unit_test(test_dear_readings),
 		cmocka_unit_test(test_threads_that_come_meanwhile),
 		cmocka_unit_test(test_who_is_covered),
 		cmocka_unit_test(test_born_before_its_parent_was_covered),
