@@ -100,7 +100,8 @@ struct gpu_why nvml_why(int error)
 	case NVML_TIMEOUT:
 		return (struct gpu_why){FAILED, "the driver did not answer in time", NULL};
 	case NVML_NONSENSE:
-		return (struct gpu_why){FAILED, "the driver's answer makes no sense: it is beyond all that is possible", NULL};
+		return (struct gpu_why){FAILED,
+			"the driver's answer makes no sense: it is beyond all that is possible", NULL};
 	default:
 		return (struct gpu_why){FAILED, "the driver failed to tell it", NULL};
 	}

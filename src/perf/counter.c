@@ -28,8 +28,7 @@ int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu
 	if (user_only && e->in_kernel)
 		return -EACCES;
 	handle = env_counter_open(env, &attr, pid, cpu);
-	if (is_refused(handle) && !user_only && !e->exclude_user && !e->in_kernel &&
-		!e->of_package) {
+	if (is_refused(handle) && !user_only && !e->exclude_user && !e->in_kernel && !e->of_package) {
 		attr.exclude_kernel = attr.exclude_hv = true;
 		user_only = true;
 		handle = env_counter_open(env, &attr, pid, cpu);
