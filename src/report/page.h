@@ -56,14 +56,17 @@ static inline const char *between(const struct page *p)
 }
 
 /* A number stays with its unit and its name: no line ends within what was added since `from`, if it fits into
- * the narrowest. */
+ * the narrowest; else none ends behind a number. */
 static inline void tie(struct buf *out, size_t from)
 {
-	if (out->err || utf8_columns((char *)out->data + from) > 40 - LABEL_WIDTH - 2)
-		return;
-	for (size_t i = from; i < out->len; i++)
-		if (out->data[i] == ' ')
+	bool whole = !out->err && utf8_columns((char *)out->data + from) <= 40 - LABEL_WIDTH - 2;
+
+	for (size_t i = from; !out->err && i < out->len; i++) {
+		bool behind_number = i > from && out->data[i - 1] >= '0' && out->data[i - 1] <= '9';
+
+		if (out->data[i] == ' ' && (whole || behind_number))
 			out->data[i] = TIED;
+	}
 }
 
 void print_line(const struct page *p, const char *label, const char *label_color, const char *text);

@@ -266,6 +266,33 @@ static void test_unknown_time_is_left_out(void **state)
 	summary_free(s);
 }
 
+static void test_a_number_stays_with_its_unit(void **state)
+{
+	struct summary *s;
+	struct buf out;
+
+	(void)state;
+	make_gpus(file, "here");
+	s = summary_of(file);
+	for (unsigned width = 40; width < 140; width++) {
+		char *text, *line, *rest;
+
+		buf_init(&out, 1 << 20);
+		words_of(s, width, false, &out);
+		text = strstr((char *)out.data, "  gpu 0 ");
+		assert_non_null(text);
+		*strstr(text, " other in the node") = 0;
+		for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+			char last = line[strlen(line) - 1];
+
+			if (last >= '0' && last <= '9' && *rest)
+				fail_msg("at a width of %u: %s", width, line);
+		}
+		buf_release(&out);
+	}
+	summary_free(s);
+}
+
 static void tell(struct maker *m, int64_t time_ns, const char *metric, const char *why)
 {
 	pairs_reset(&m->pairs);
@@ -784,6 +811,7 @@ int main(void)
 		T(test_engine_time),
 		T(test_only_processes_are_told_of),
 		T(test_unknown_time_is_left_out),
+		T(test_a_number_stays_with_its_unit),
 		T(test_lost_devices),
 		T(test_lost_from_the_start),
 		T(test_silent_is_not_lost),
