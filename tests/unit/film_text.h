@@ -37,6 +37,25 @@ static inline struct env *film_buf(struct buf *b)
 	return env;
 }
 
+/* A machine of tests/machines with lines added. */
+static inline struct env *machine_and(const char *name, const char *more)
+{
+	char path[400], text[1 << 14];
+	struct buf b;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/machines/%s.txt", getenv("TACHO_TESTS"), name);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	buf_init(&b, 1 << 22);
+	while ((n = fread(text, 1, sizeof(text), f)) > 0)
+		buf_add(&b, text, n);
+	fclose(f);
+	buf_adds(&b, more);
+	return film_buf(&b);
+}
+
 /* What the collector says of an instance: "key=value;" for each. */
 static inline const char *about(const struct lab *lab, const char *instance)
 {

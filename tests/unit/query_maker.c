@@ -364,6 +364,16 @@ void maker_set(struct maker *m, uint32_t at, const char *metric, int64_t value)
 	table_set(t, at, col, value);
 }
 
+void maker_set_event(struct maker *m, const char *name, int64_t count, int64_t running_ns)
+{
+	char metric[80];
+
+	snprintf(metric, sizeof(metric), "perf.%s", name);
+	maker_set(m, 0, metric, count);
+	snprintf(metric, sizeof(metric), "perf.%s.running", name);
+	maker_set(m, 0, metric, running_ns);
+}
+
 void maker_unset(struct maker *m, uint32_t at, const char *metric)
 {
 	uint32_t col;

@@ -82,6 +82,8 @@ void maker_gone(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, con
 void maker_gone_with(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how, ...);
 /* A cell of a row, by the metric's name. Unset with maker_unset. */
 void maker_set(struct maker *m, uint32_t row, const char *metric, int64_t value);
+/* An event of the job: what was counted, and the time for which it was. */
+void maker_set_event(struct maker *m, const char *name, int64_t count, int64_t running_ns);
 void maker_unset(struct maker *m, uint32_t row, const char *metric);
 /* In pages, and in KiB as smaps_rollup has it. */
 void set_memory(struct maker *m, uint32_t at, int64_t rss, int64_t shared);

@@ -18,24 +18,14 @@
 static const char flops[] = "flop\0001\0perf.flops\0rate(perf.fp_scalar + 4 * perf.fp_packed)\0Operations.";
 static const char broken[] = "flop\0001\0\0rate(perf.fp_scalar\0Broken.";
 
-static void event(struct maker *m, const char *name, int64_t count, int64_t running)
-{
-	char metric[80];
-
-	snprintf(metric, sizeof(metric), "perf.%s", name);
-	maker_set(m, 0, metric, count);
-	snprintf(metric, sizeof(metric), "perf.%s.running", name);
-	maker_set(m, 0, metric, running);
-}
-
 static void counters(struct maker *m, int64_t i)
 {
 	maker_set(m, 0, "perf.enabled", i * SECOND);
-	event(m, "cycles", i * 3000000000, i * SECOND);
-	event(m, "instructions", i * 6000000000, i * SECOND / 2);
-	event(m, "fp_scalar", i * 1000000000, i * SECOND);
-	event(m, "fp_packed", i * 500000000, i * SECOND);
-	event(m, "task_clock", i * SECOND, i * SECOND);
+	maker_set_event(m, "cycles", i * 3000000000, i * SECOND);
+	maker_set_event(m, "instructions", i * 6000000000, i * SECOND / 2);
+	maker_set_event(m, "fp_scalar", i * 1000000000, i * SECOND);
+	maker_set_event(m, "fp_packed", i * 500000000, i * SECOND);
+	maker_set_event(m, "task_clock", i * SECOND, i * SECOND);
 }
 
 static void gpus(struct maker *m, int64_t i, uint32_t nr)

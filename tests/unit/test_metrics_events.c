@@ -14,20 +14,7 @@ static const char counters[] = "file proc/sys/kernel/perf_event_paranoid\n|2\n"
 
 static struct env *server(void)
 {
-	struct buf b;
-	char path[400], text[1 << 14];
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/machines/intel-2s.txt", getenv("TACHO_TESTS"));
-	f = fopen(path, "r");
-	assert_non_null(f);
-	buf_init(&b, 1 << 22);
-	while ((n = fread(text, 1, sizeof(text), f)) > 0)
-		buf_add(&b, text, n);
-	fclose(f);
-	buf_adds(&b, counters);
-	return film_buf(&b);
+	return machine_and("intel-2s", counters);
 }
 
 static char *list(struct env *env, struct events_ask ask, int want)

@@ -625,25 +625,6 @@ static int stop_offer(void *arg, const struct perf_offer *o)
 	return ++*(int *)arg == 30 ? -ECANCELED : 0;
 }
 
-/* A machine file with lines added. */
-static struct env *machine_and(const char *name, const char *more)
-{
-	char path[400], text[1 << 16];
-	struct buf b;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/machines/%s.txt", getenv("TACHO_TESTS"), name);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	buf_init(&b, 1 << 22);
-	while ((n = fread(text, 1, sizeof(text), f)) > 0)
-		buf_add(&b, text, n);
-	fclose(f);
-	buf_adds(&b, more);
-	return film_buf(&b);
-}
-
 static void test_offers(void **state)
 {
 	struct env *env = machine_and("intel-2s",

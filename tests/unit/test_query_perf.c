@@ -54,16 +54,6 @@ static void expect_missing(const struct summary *s, const char *name, const char
 		fail_msg("%s: %s", name, c->value.why);
 }
 
-static void set_event(struct maker *m, const char *name, int64_t count, int64_t running)
-{
-	char metric[80];
-
-	snprintf(metric, sizeof(metric), "perf.%s", name);
-	maker_set(m, 0, metric, count);
-	snprintf(metric, sizeof(metric), "perf.%s.running", name);
-	maker_set(m, 0, metric, running);
-}
-
 /* Thirds of: 6 G cycles, 9 G instructions (counted half of the time), 2 G scalar and 1.5 G packed operations
  * in 3 s of CPU time; what the processes used is 3.2 s, the recording took 4 s. */
 static void make_counted(const char *path, const char *host, const struct maker_options *like)
@@ -80,13 +70,13 @@ static void make_counted(const char *path, const char *host, const struct maker_
 	for (int64_t i = 1; i <= 3; i++) {
 		maker_set(&m, 0, "proc.cpu.time", i * 3200 * MILLI / 3);
 		maker_set(&m, 0, "perf.enabled", i * SECOND);
-		set_event(&m, "cycles", i * 2 * BILLION, i * SECOND);
-		set_event(&m, "instructions", i * 3 * BILLION, i * SECOND / 2);
-		set_event(&m, "cache_references", i * 100000, i * SECOND);
-		set_event(&m, "cache_misses", i * 2100, i * SECOND);
-		set_event(&m, "fp_scalar", i * 2 * BILLION / 3, i * SECOND * 3 / 4);
-		set_event(&m, "fp_packed", i * BILLION / 2, i * SECOND);
-		set_event(&m, "task_clock", i * SECOND, i * SECOND);
+		maker_set_event(&m, "cycles", i * 2 * BILLION, i * SECOND);
+		maker_set_event(&m, "instructions", i * 3 * BILLION, i * SECOND / 2);
+		maker_set_event(&m, "cache_references", i * 100000, i * SECOND);
+		maker_set_event(&m, "cache_misses", i * 2100, i * SECOND);
+		maker_set_event(&m, "fp_scalar", i * 2 * BILLION / 3, i * SECOND * 3 / 4);
+		maker_set_event(&m, "fp_packed", i * BILLION / 2, i * SECOND);
+		maker_set_event(&m, "task_clock", i * SECOND, i * SECOND);
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, "end_ns", 4 * SECOND, NULL);
@@ -136,9 +126,9 @@ static void test_what_could_not_be_counted(void **state)
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", "counts", "user", NULL);
 	maker_set(&m, 0, "proc.cpu.time", SECOND);
 	maker_set(&m, 0, "perf.enabled", SECOND);
-	set_event(&m, "instructions", 100, SECOND);
-	set_event(&m, "cache_references", 0, 0);
-	set_event(&m, "task_clock", SECOND, SECOND);
+	maker_set_event(&m, "instructions", 100, SECOND);
+	maker_set_event(&m, "cache_references", 0, 0);
+	maker_set_event(&m, "task_clock", SECOND, SECOND);
 	maker_tick(&m, SECOND);
 	maker_finish(&m, NULL);
 	s = summary_of(file);
@@ -158,7 +148,7 @@ static void test_what_could_not_be_counted(void **state)
 	maker_open(&m, file, &(struct maker_options){.without = "perf.cycles,perf.cycles.running"});
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	maker_set(&m, 0, "perf.enabled", SECOND);
-	set_event(&m, "task_clock", SECOND, SECOND);
+	maker_set_event(&m, "task_clock", SECOND, SECOND);
 	maker_tick(&m, SECOND);
 	maker_finish(&m, NULL);
 	s = summary_of(file);
@@ -197,7 +187,7 @@ static void test_resets_and_gaps_lose_nothing_else(void **state)
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	for (int64_t i = 0; i < 4; i++) {
 		maker_set(&m, 0, "perf.enabled", (i + 1) * SECOND);
-		set_event(&m, "cycles", cycles[i], (i + 1) * SECOND);
+		maker_set_event(&m, "cycles", cycles[i], (i + 1) * SECOND);
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, NULL);
@@ -243,7 +233,7 @@ static void test_nodes_with_different_processors(void **state)
 	PUT(&m, "perf.vectorisation_dp", share);
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	maker_set(&m, 0, "perf.enabled", SECOND);
-	set_event(&m, "cycles", 1000, SECOND);
+	maker_set_event(&m, "cycles", 1000, SECOND);
 	maker_tick(&m, SECOND);
 	maker_finish(&m, "end_ns", 2 * SECOND, NULL);
 	s = summary_of_paths(&path, 1);
@@ -391,7 +381,7 @@ static void test_more_than_the_cpu_time(void **state)
 		maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 		maker_set(&m, 0, "proc.cpu.time", 1000 * MILLI);
 		maker_set(&m, 0, "perf.enabled", SECOND);
-		set_event(&m, "task_clock", row[i].clock_ms * 1000000, SECOND);
+		maker_set_event(&m, "task_clock", row[i].clock_ms * 1000000, SECOND);
 		maker_tick(&m, SECOND);
 		maker_finish(&m, "end_ns", 4 * SECOND, NULL);
 		s = summary_of(file);
@@ -450,11 +440,11 @@ static void test_series_of_formulas(void **state)
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		maker_set(&m, 0, "perf.enabled", at[i] * MILLI);
-		set_event(&m, "cycles", 2 * count[i], at[i] * MILLI);
-		set_event(&m, "instructions", count[i], at[i] * MILLI);
-		set_event(&m, "fp_scalar", count[i], at[i] * MILLI);
-		set_event(&m, "fp_packed", count[i], at[i] * MILLI);
-		set_event(&m, "task_clock", at[i] * MILLI, at[i] * MILLI);
+		maker_set_event(&m, "cycles", 2 * count[i], at[i] * MILLI);
+		maker_set_event(&m, "instructions", count[i], at[i] * MILLI);
+		maker_set_event(&m, "fp_scalar", count[i], at[i] * MILLI);
+		maker_set_event(&m, "fp_packed", count[i], at[i] * MILLI);
+		maker_set_event(&m, "task_clock", at[i] * MILLI, at[i] * MILLI);
 		maker_tick(&m, at[i] * MILLI);
 	}
 	maker_finish(&m, NULL);
@@ -512,7 +502,7 @@ static void test_formulas_that_are_of_no_use(void **state)
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	for (int64_t i = 0; i < 3; i++) {
 		maker_set(&m, 0, "perf.enabled", i * SECOND);
-		set_event(&m, "cycles", i * 100, i * SECOND);
+		maker_set_event(&m, "cycles", i * 100, i * SECOND);
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, NULL);
@@ -555,8 +545,8 @@ static void test_thousands_of_formulas(void **state)
 	}
 	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
 	maker_set(&m, 0, "perf.enabled", SECOND);
-	set_event(&m, "fp_scalar", 100, SECOND);
-	set_event(&m, "fp_packed", 100, SECOND);
+	maker_set_event(&m, "fp_scalar", 100, SECOND);
+	maker_set_event(&m, "fp_packed", 100, SECOND);
 	maker_tick(&m, SECOND);
 	maker_finish(&m, NULL);
 	s = summary_of(file);
@@ -582,10 +572,10 @@ static void test_numbers_out_of_this_world(void **state)
 	maker_instance(&m, MAKER_PERF, 1, 0, "job", NULL);
 	for (int64_t i = 0; i < 3; i++) {
 		maker_set(&m, 0, "perf.enabled", i == 1 ? INT64_MIN : INT64_MAX);
-		set_event(&m, "cycles", i == 1 ? INT64_MAX : INT64_MIN, -1);
-		set_event(&m, "instructions", i == 1 ? -1 : INT64_MAX, INT64_MAX);
-		set_event(&m, "fp_scalar", INT64_MAX, INT64_MAX);
-		set_event(&m, "fp_packed", INT64_MAX, INT64_MAX);
+		maker_set_event(&m, "cycles", i == 1 ? INT64_MAX : INT64_MIN, -1);
+		maker_set_event(&m, "instructions", i == 1 ? -1 : INT64_MAX, INT64_MAX);
+		maker_set_event(&m, "fp_scalar", INT64_MAX, INT64_MAX);
+		maker_set_event(&m, "fp_packed", INT64_MAX, INT64_MAX);
 		maker_tick(&m, i == 2 ? 0 : i * SECOND);
 	}
 	maker_finish(&m, NULL);
