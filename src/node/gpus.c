@@ -1,3 +1,4 @@
+/* clang-format off */
 /* Whose GPUs are these?
  *
  * The first who says anything decides: the control group, because the kernel enforces it (v1 alone: on v2 it
@@ -9,13 +10,14 @@
  *                                      the control group of its caller allows: so the place on the bus is
  *                                      asked where it is known, else the index
  *   OAR_USER_GPUDEVICE                 numbers of device files
- *   CUDA_VISIBLE_DEVICES               what CUDA counts; a bad entry ends the list. MIG devices by UUID:
- * under SLURM as well, which numbers slices as if they were GPUs NVIDIA_VISIBLE_DEVICES             what a
- * container was given, counted outside of it HIP_, ROCR_VISIBLE_DEVICES         the first is counted within
- * the second ZE_AFFINITY_MASK                   Intel
+ *   CUDA_VISIBLE_DEVICES               what CUDA counts; a bad entry ends the list. MIG devices by UUID: under
+ *                                      SLURM as well, which numbers slices as if they were GPUs
+ *   NVIDIA_VISIBLE_DEVICES             what a container was given, counted outside of it
+ *   HIP_, ROCR_VISIBLE_DEVICES         the first is counted within the second
+ *   ZE_AFFINITY_MASK                   Intel
  *
- * What a script sets later for its own children is not seen: the processes that are found on a device tell.
- */
+ * What a script sets later for its own children is not seen: the processes that are found on a device tell. */
+/* clang-format on */
 #include "node/gpus.h"
 
 #include "base/str.h"

@@ -1,19 +1,25 @@
+/* clang-format off */
 /* A stand-in for NVIDIA's libnvidia-ml.so.1, written from the documented interface. What it says stands in a
  * text file, which is read again at every call: a test changes it while the recorder runs.
  *
- *   FAKE_NVML=FILE   lines "KEY VALUE...", '#' begins a comment. The n-th call that asks for a key gets the
- * n-th value, later ones the last. VALUE          a number; !N: the call returns error N; ~MS:VALUE: the call
- * takes MS milliseconds first init, count    of the library; without a file nvmlInit says that no driver is
- * loaded G.KEY          of GPU G (0, 1, ...), or "0/2.KEY" of slice 2 of GPU 0: name, uuid, pci (domain bus
- * device), handle, minor, util, memutil, mem_total, mem_used, mem_reserved, bar1_total, bar1_used, clock0..3,
- * maxclock0..3, ecc_TYPE, temp, memtemp, fan, power, power_limit, energy, pstate, reasons, viol_POLICY, enc,
- * dec, pcie_tx, pcie_rx, replays, mig (1: it is cut into slices), procs (an error of the lists), samples What
- * has no line is not supported. G.proc PID BYTES SM MEM ENC DEC LISTS   a process; BYTES "-": not known;
- * LISTS of C, G, M (compute without any) FAKE_NVML_STRIDE=32   records of the newest lists as drivers of R535
- * wrote them FAKE_NVML_LOG=FILE    gets a line for every call
+ *   FAKE_NVML=FILE        lines "KEY VALUE...", '#' begins a comment. The n-th call that asks for a key gets
+ *                         the n-th value, later ones the last. What has no line is not supported.
+ *   FAKE_NVML_STRIDE=32   records of the newest lists as drivers of R535 wrote them
+ *   FAKE_NVML_LOG=FILE    gets a line for every call
+ *
+ *   VALUE          a number; !N: the call returns error N; ~MS:VALUE: it takes MS milliseconds first
+ *   init, count    of the library; without a file nvmlInit says that no driver is loaded
+ *   G.KEY          of GPU G (0, 1, ...), or "0/2.KEY" of slice 2 of GPU 0: name, uuid, pci (domain bus device),
+ *                  handle, minor, util, memutil, mem_total, mem_used, mem_reserved, bar1_total, bar1_used,
+ *                  clock0..3, maxclock0..3, ecc_TYPE, temp, memtemp, fan, power, power_limit, energy, pstate,
+ *                  reasons, viol_POLICY, enc, dec, pcie_tx, pcie_rx, replays, mig (1: it is cut into slices),
+ *                  procs (an error of the lists), samples
+ *   G.proc PID BYTES SM MEM ENC DEC LISTS
+ *                  a process; BYTES "-": not known; LISTS of C, G, M (compute without any)
  *
  * A slice is there when it has a uuid. nvmlShutdown and nvmlInit begin anew: handles from before are not
  * known. */
+/* clang-format on */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
