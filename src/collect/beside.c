@@ -40,7 +40,6 @@ static void *run(void *arg)
 		b->work(b->arg);
 		pthread_mutex_lock(&b->lock);
 		b->busy = false;
-		b->rounds++;
 	}
 	b->ended = true;
 	pthread_cond_signal(&b->change);
@@ -102,7 +101,6 @@ bool beside_ask(struct beside *b)
 
 	if (!b->threaded) {
 		b->work(b->arg);
-		b->rounds++;
 		return true;
 	}
 	if (!beside_try_lock(b))

@@ -11,11 +11,9 @@
 
 struct beside {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below and of what the round publishes: held for a copy, never for work
-			       */
+	pthread_mutex_t lock; /* of all below and of what is published: held for a copy, never for work */
 	pthread_cond_t change;
 	bool threaded, asked, busy, stop, ended;
-	uint64_t rounds; /* done so far */
 	void (*work)(void *arg);
 	void *arg;
 };

@@ -197,7 +197,7 @@ static void take(struct gpu_source *s, struct gpu_part *part)
 		return;
 	part->published = part->latest;
 	part->latest = news;
-	part->has_reading = part->fresh = true;
+	part->fresh = true;
 }
 
 static void turn(struct gpu_source *s, struct gpu_part *part, struct collect_context *ctx)

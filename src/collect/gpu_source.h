@@ -30,10 +30,9 @@ struct gpu_part {
 	struct trouble trouble;
 	/* Of the tick. */
 	struct gpu_reading *latest;
-	bool has_reading; /* `latest` is one */
-	bool fresh;	  /* it came in this turn */
-	bool stale;	  /* it is too old to pass for the present */
-	int failed;	  /* as error, with its trouble */
+	bool fresh; /* it came in this turn */
+	bool stale; /* it is too old to pass for the present */
+	int failed; /* as error, with its trouble */
 	int64_t asked_ns, answered_ns;
 };
 

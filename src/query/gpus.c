@@ -379,11 +379,8 @@ static void add_slices(struct gpus *g, size_t device, unsigned line)
 
 static void use_step(struct gpu_use *use, double seconds)
 {
-	double s = (use->util_last + use->util_now) / 2 * seconds;
-
 	use->memory_peak = MAX(use->memory_peak, use->memory_now);
-	use->util_s += s;
-	use->busy_s += s;
+	use->busy_s += (use->util_last + use->util_now) / 2 * seconds;
 	use->util_last = use->util_now;
 }
 

@@ -42,7 +42,6 @@ struct gpu_use { /* of one device, by the whole job or by one group */
 	double memory_now, memory_peak; /* bytes */
 	double util_now, util_last;	/* of 1 */
 	double busy_s;			/* utilisation over time, and engine time */
-	double util_s;			/* of it, the former */
 };
 
 /* More than any machine has; a slice counts as one. */
