@@ -123,12 +123,18 @@ static int find_in_folder(struct env *env, const char *folder, const struct want
 
 static int find_embedded(const struct wanted *w, struct event_file *ret, char *err, size_t err_size)
 {
-	char source[80];
+	char source[120];
 
 	for (size_t i = 0; embedded_events[i].name; i++) {
+		const char *file = embedded_events[i].name, *cpu = w->is.name ? w->is.name : w->numbers;
+
 		if (!text_serves(embedded_events[i].text, w))
 			continue;
-		snprintf(source, sizeof(source), "%s (built in)", embedded_events[i].name);
+		/* A file of one's own must name the processor, which need not be called as this one. */
+		if (strcmp(file, cpu))
+			snprintf(source, sizeof(source), "%s (built in, serves %s)", file, cpu);
+		else
+			snprintf(source, sizeof(source), "%s (built in)", file);
 		return parse_named(embedded_events[i].text, source, ret, err, err_size);
 	}
 	return -ENOENT;

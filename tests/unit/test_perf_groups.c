@@ -277,8 +277,8 @@ static void check_machine(const struct event_machine *m, bool bare)
 
 	if (event_file_find(env, &f, err, sizeof(err)) < 0)
 		fail_msg("%s: %s", m->file, err);
-	snprintf(want, sizeof(want), "%s (built in)", m->file);
-	assert_string_equal(f.source, want);
+	snprintf(want, sizeof(want), "%s (built in", m->file);
+	assert_memory_equal(f.source, want, strlen(want));
 	for (unsigned g = 0; g < f.nr_groups; g++)
 		for (unsigned i = 0; i < f.group[g].nr_events; i++) {
 			const struct group_event *e = &f.group[g].event[i];
@@ -621,6 +621,7 @@ static void test_a_group_replaces_that_of_what_it_is_like(void **state)
 
 #define MINE(cpus) "|cpu " cpus "\n|group L2 Mine\n|event a = r1\n"
 
+static const struct event_machine ivybridge = {NULL, "GenuineIntel", 6, 0x3a, 9, {&intel_core}};
 static const struct event_machine zen3 = {NULL, "AuthenticAMD", 0x19, 0x01, 1, {&amd_core}};
 static const struct event_machine zen6 = {NULL, "AuthenticAMD", 26, 0x50, 0, {&amd_core}};
 static const struct event_machine nobody = {NULL, "NoSuchMaker", 77, 5, 1, {NULL}};
@@ -642,6 +643,7 @@ static void test_the_users_folder_comes_first(void **state)
 {
 	(void)state;
 	check_found(&zen3, "", 0, "zen3 (built in)");
+	check_found(&ivybridge, "", 0, "sandybridge (built in, serves ivybridge)");
 	check_found(&zen3, "variable TACHO_EVENTS=\n", 0, "zen3 (built in)");
 	check_found(&zen3, "variable TACHO_EVENTS=/etc/mine\ndir etc/mine\n", 0, "zen3 (built in)");
 	check_found(&zen3, "variable TACHO_EVENTS=/etc/mine\nfile etc/mine/b.txt\n" MINE("zen2 zen3"), 0,
