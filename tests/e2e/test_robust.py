@@ -144,6 +144,15 @@ def assert_job_survived(done, recording):
 # Five processes that work for about a second, in steps, and end with 5.
 BUSY = "for n in 1 2 3 4; do (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & done; wait; exit 5"
 
+# The same with a thousand short ones before: more to write than there is room for, however fast the machine is.
+PROLIFIC = BUSY.replace("while [", "while [ $i -lt 250 ]; do /bin/true; i=$((i+1)); done; while [", 1)
+
+
+def scanty_room(tmp_path):
+    """For the beginning of a recording and a few ticks; how long a beginning is depends on the metrics there are."""
+    assert record(["true"], "-q", output=tmp_path / "least.tacho").returncode == 0
+    return (tmp_path / "least.tacho").stat().st_size // 4096 * 4096 + 8192
+
 
 @root_only
 def test_full_disk(tmp_path):
@@ -152,8 +161,8 @@ def test_full_disk(tmp_path):
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
     try:
-        (disk / "ballast").write_bytes(bytes((1 << 20) - 32768))
-        done = record(["sh", "-c", BUSY], "-i", "1ms", "--flush", "10ms", output=disk / "a.tacho")
+        (disk / "ballast").write_bytes(bytes((1 << 20) - scanty_room(tmp_path)))
+        done = record(["sh", "-c", PROLIFIC], "-i", "1ms", "--flush", "10ms", output=disk / "a.tacho")
         assert_job_survived(done, disk / "a.tacho")
     finally:
         subprocess.run(["umount", disk], check=True)
@@ -161,9 +170,10 @@ def test_full_disk(tmp_path):
 
 def test_file_size_limit(tmp_path):
     """RLIMIT_FSIZE hits us as a full disk does, without a signal that kills, and the job keeps the limit."""
-    limit = (32768, 32768)
+    room = scanty_room(tmp_path)
+    limit = (room, room)
     done = record(
-        ["bash", "-c", f"[ $(ulimit -f) = 32 ] || exit 9; {BUSY}"],
+        ["bash", "-c", f"[ $(ulimit -f) = {room // 1024} ] || exit 9; {PROLIFIC}"],
         "-i", "1ms", "--flush", "10ms", output=tmp_path / "a.tacho",
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
     )
