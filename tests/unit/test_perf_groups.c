@@ -133,6 +133,7 @@ static const struct formula_row {
 	{SNB " " HSW " " BDW " " ICX " " SPR, "l2_bandwidth", "l1d_replacement=100 l1d_writeback=50", "bytes", true, 4800},
 	{"skylake " SKX, "l2_bandwidth", "l1d_replacement=100 l1d_evictions=50", "bytes", true, 4800},
 	{"skylake " SKX " " ICX " " SPR, "l2_load_bandwidth", "l1d_replacement=100", "bytes", true, 3200},
+	{HSW, "avx_instruction_rate", "avx_instructions=900", "count", true, 450},
 	{HSW " " BDW " skylake " SKX " " ICX " " SPR, "l2_miss_ratio", "l2_misses=25 l2_requests=100", "ratio", false, 0.25},
 	{SNB " " HSW " " BDW " skylake " SKX " " ICX, "l3_bandwidth", "l2_lines_in=1000 l2_writeback=250", "bytes", true, 40000},
 	{SPR, "l3_bandwidth", "l2_lines_in=1000 l2_lines_out=250", "bytes", true, 40000},
