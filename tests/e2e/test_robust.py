@@ -7,6 +7,7 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -269,9 +270,11 @@ def test_more_processes_than_descriptors(tmp_path, limit):
 
 def test_attach_and_detach_many_times(tmp_path):
     """Two hundred recorders come and go; the process looked at has nothing to show for it."""
-    target = subprocess.Popen(["sleep", "1000"])
+    target = subprocess.Popen([sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"],
+                              stdout=subprocess.PIPE)
     try:
         status = Path(f"/proc/{target.pid}/status")
+        target.stdout.readline() # from now on it opens nothing by itself
         before = len(os.listdir(f"/proc/{target.pid}/fd"))
         for _ in range(200):
             done = run("attach", "-q", "--force", "--duration", "1ms", "-o", tmp_path / "a.tacho", target.pid)
