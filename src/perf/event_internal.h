@@ -33,6 +33,14 @@ int event_try_modes(struct env *env, const struct perf_event *e);
 /* Whether the event of that text can be counted here, and if not why. */
 void offer_try(struct env *env, struct perf_offer *offer, const char *text);
 
+/* Names in a row for people, as env_list() gives them: what has no room is told by its dots. */
+struct name_list {
+	const char *between, *behind; /* each name */
+	char text[160];
+	size_t len;
+};
+int name_list_add(void *list, const char *name);
+
 /* ---- names that the kernel has for every machine: event_names.c ---- */
 
 struct named_event {

@@ -64,35 +64,17 @@ static int offer_event(void *arg, const char *name)
 	return l->fn(l->arg, &offer);
 }
 
-struct term_list {
-	char text[160];
-	size_t len;
-};
-
-static int add_term(void *arg, const char *name)
-{
-	struct term_list *t = arg;
-	int n = snprintf(t->text + t->len, sizeof(t->text) - t->len, "%s%s=…", t->len ? "," : "", name);
-
-	if (n < 0 || t->len + (size_t)n >= sizeof(t->text)) {
-		t->text[t->len] = 0;
-		return 1;
-	}
-	t->len += (size_t)n;
-	return 0;
-}
-
 /* Any code of the manual can be written in its terms, whether or not the kernel has names for some. */
 static int offer_terms(struct lister *l)
 {
-	struct term_list terms = {0};
+	struct name_list terms = {.between = ",", .behind = "=…"};
 	char text[220];
 	struct perf_offer offer = {.name = text,
 		.kind = l->kind,
 		.about = "any event of the manual, by its terms",
 		.of_package = l->pmu->of_package};
 
-	pmu_list(l->env, l->pmu, "format", add_term, &terms);
+	pmu_list(l->env, l->pmu, "format", name_list_add, &terms);
 	if (!terms.len)
 		return 0;
 	snprintf(text, sizeof(text), "%s/config=0/", l->kind);

@@ -251,19 +251,14 @@ static int put_bits(struct text format, uint64_t value, uint64_t config[static 3
 	return 0;
 }
 
-/* Names in a row, for a message. */
-struct name_list {
-	char text[160];
-	size_t len;
-};
-
-static int add_name(void *arg, const char *name)
+int name_list_add(void *list, const char *name)
 {
-	struct name_list *l = arg;
-	int n = snprintf(l->text + l->len, sizeof(l->text) - l->len, "%s%s", l->len ? ", " : "", name);
+	struct name_list *l = list;
+	const char *between = l->len ? l->between : "";
+	int n = snprintf(l->text + l->len, sizeof(l->text) - l->len, "%s%s%s", between, name, l->behind);
 
 	if (n < 0 || l->len + (size_t)n >= sizeof(l->text) - 8) {
-		snprintf(l->text + l->len, sizeof(l->text) - l->len, ", …");
+		snprintf(l->text + l->len, sizeof(l->text) - l->len, "%s…", between);
 		return 1;
 	}
 	l->len += (size_t)n;
@@ -272,9 +267,9 @@ static int add_name(void *arg, const char *name)
 
 static int refuse_term(struct terms *t, struct text key)
 {
-	struct name_list known = {0};
+	struct name_list known = {.between = ", ", .behind = ""};
 
-	pmu_list(t->ask->env, t->pmu, "format", add_name, &known);
+	pmu_list(t->ask->env, t->pmu, "format", name_list_add, &known);
 	return event_refuse(t->ask, "the PMU %s has no event or term '%.*s' (its terms: %s)", t->pmu->name,
 		(int)key.len, key.p, known.len ? known.text : "none");
 }
@@ -472,7 +467,7 @@ int pmu_parse(struct event_ask *a, struct text name, struct text terms)
 {
 	struct pmu pmu[PMUS_MAX];
 	size_t nr = pmus_meant(a->env, name, pmu, ARRAY_SIZE(pmu));
-	struct name_list known = {0};
+	struct name_list known = {.between = ", ", .behind = ""};
 
 	if (!terms.len)
 		return event_refuse(a, "'%.*s/…/' has no terms between its slashes", (int)name.len, name.p);
@@ -489,7 +484,7 @@ int pmu_parse(struct event_ask *a, struct text name, struct text terms)
 		if (i && pmus_alike(&pmu[i - 1], &pmu[i]) && !pmu[i].core)
 			continue;
 		snprintf(kind, sizeof(kind), "%.*s", (int)pmu_stem(pmu[i].name), pmu[i].name);
-		if (add_name(&known, kind))
+		if (name_list_add(&known, kind))
 			break;
 	}
 	return event_refuse(a, "this machine has no PMU '%.*s' (it has: %s)", (int)name.len, name.p,

@@ -38,6 +38,12 @@ static void add_gpu(struct maker *m, uint32_t row, const char *name, const char 
 		"CUDA_VISIBLE_DEVICES=0", NULL);
 }
 
+static void open_with_gpu(struct maker *m, const char *job)
+{
+	maker_open(m, file, NULL);
+	add_gpu(m, 0, "nvidia-0", job);
+}
+
 static void add_client(
 	struct maker *m, uint32_t row, uint32_t generation, const char *gpu, const char *process)
 {
@@ -244,8 +250,7 @@ static void test_unknown_time_is_left_out(void **state)
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	add_gpu(&m, 0, "nvidia-0", "yes");
+	open_with_gpu(&m, "yes");
 	for (int64_t i = 0; i < 6; i++) {
 		if (util[i] < 0)
 			maker_unset(&m, 0, "gpu.util");
@@ -314,8 +319,7 @@ static void test_lost_devices(void **state)
 	struct buf out;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	add_gpu(&m, 0, "nvidia-0", "yes");
+	open_with_gpu(&m, "yes");
 	add_gpu(&m, 1, "nvidia-1", "yes");
 	for (int64_t i = 0; i < 6; i++) {
 		if (i < 3)
@@ -442,8 +446,7 @@ static void test_silent_is_not_lost(void **state)
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	add_gpu(&m, 0, "nvidia-0", "yes");
+	open_with_gpu(&m, "yes");
 	for (int64_t i = 0; i < 3; i++)
 		maker_tick(&m, i * SECOND);
 	maker_finish(&m, NULL);
@@ -462,8 +465,7 @@ static void test_a_slice_alone(void **state)
 	const char *text;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	add_gpu(&m, 0, "nvidia-0", "no");
+	open_with_gpu(&m, "no");
 	add_gpu(&m, 1, "nvidia-1", "no");
 	maker_instance(&m, MAKER_GPU, 2, 0, "nvidia-0/mig-1", "vendor", "nvidia", "index", "0", "apart",
 		"a slice", "job", "yes", "model", "NVIDIA A100 MIG 1g.5gb", NULL);
@@ -781,8 +783,7 @@ static void test_damaged_recordings(void **state)
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	add_gpu(&m, 0, "nvidia-0", "yes");
+	open_with_gpu(&m, "yes");
 	for (int64_t i = 0; i < 4000; i++) {
 		maker_set(&m, 0, "gpu.util", 50);
 		maker_set(&m, 0, "gpu.energy", i * 100000);
