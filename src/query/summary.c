@@ -325,7 +325,7 @@ static void fit_split(struct summary *s)
 
 	if (!has_figure(s, FIG_CPU) || !has_figure(s, FIG_USER) || !has_figure(s, FIG_SYSTEM))
 		return;
-	user = split > 0 ? total * user / split : total;
+	user = split > 0 ? total * (user / split) : total; /* so rounded, never above the total */
 	figure_set(s, FIG_USER, user);
 	figure_set(s, FIG_SYSTEM, total - user);
 }

@@ -189,6 +189,29 @@ static void test_the_kernels_total_wins(void **state)
 	summary_free(s);
 }
 
+/* Whatever the numbers, the parts of the CPU time add up to it and none is less than nothing. */
+static void test_a_split_of_the_total_is_never_negative(void **state)
+{
+	(void)state;
+	for (int64_t us = 7000; us < 7200; us++) {
+		struct maker m;
+		struct summary *s;
+
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_set(&m, 0, "proc.cpu.time", us * 1000);
+		maker_set(&m, 0, "tree.cgroup.cpu", us * 1000);
+		maker_set(&m, 0, "tree.cgroup.user", 6000000);
+		maker_set(&m, 0, "tree.cgroup.system", 0);
+		maker_tick(&m, 0);
+		maker_finish(&m, "end_ns", SECOND, NULL);
+		s = summary_of(file);
+		assert_false(signbit(value(s, FIG_SYSTEM)));
+		assert_true(value(s, FIG_USER) + value(s, FIG_SYSTEM) == value(s, FIG_CPU));
+		summary_free(s);
+	}
+}
+
 static void test_an_ignored_sigchld_makes_a_lower_bound(void **state)
 {
 	struct maker_options told = {.helpers = "connector,taskstats"};
@@ -754,6 +777,7 @@ int main(void)
 		T(test_what_was_used_stays_used),
 		T(test_a_counter_that_falls_was_reset),
 		T(test_the_kernels_total_wins),
+		T(test_a_split_of_the_total_is_never_negative),
 		T(test_an_ignored_sigchld_makes_a_lower_bound),
 		T(test_attached_trees_count_from_then_on),
 		T(test_ended_among_strangers_is_as_last_sampled),
