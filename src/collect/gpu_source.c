@@ -200,8 +200,19 @@ static void take(struct gpu_source *s, struct gpu_part *part)
 	part->fresh = true;
 }
 
+static void wish(const struct gpu_source *s, struct gpu_request *request, struct collect_context *ctx)
+{
+	request->rows = s->rows;
+	request->process_rows = s->process_rows;
+	request->medium |= ctx->medium;
+	request->nr_members = 0;
+	if (s->process_rows)
+		ctx->members(ctx, add_member, request);
+}
+
 static void turn(struct gpu_source *s, struct gpu_part *part, struct collect_context *ctx)
 {
+	bool due = s->now_ns - part->asked_ns >= ROUND_NS || ctx->medium;
 	int64_t limit = MAX(STALE_NS, STALE_TURNS * (s->now_ns - s->turned_ns));
 
 	part->fresh = false;
@@ -211,14 +222,10 @@ static void turn(struct gpu_source *s, struct gpu_part *part, struct collect_con
 	if (!beside_try_lock(&part->beside))
 		return;
 	take(s, part);
-	part->request.rows = s->rows;
-	part->request.process_rows = s->process_rows;
-	part->request.medium |= ctx->medium;
-	part->request.nr_members = 0;
-	if (s->process_rows)
-		ctx->members(ctx, add_member, &part->request);
+	if (due)
+		wish(s, &part->request, ctx);
 	beside_unlock(&part->beside);
-	if ((s->now_ns - part->asked_ns >= ROUND_NS || ctx->medium) && beside_ask(&part->beside))
+	if (due && beside_ask(&part->beside))
 		part->asked_ns = s->now_ns;
 	if (!part->beside.threaded)
 		take(s, part);
