@@ -1,4 +1,4 @@
-/* Burns 50 ms of CPU, then ends in a given way: leave exit CODE | signal NUMBER | stop | leader
+/* Burns 50 ms of CPU, tells it, then ends in a given way: leave exit CODE | signal NUMBER | stop | leader
  *
  * stop    stops itself, is continued by a child after 0.3 s, and exits 0
  * leader  the main thread ends, another burns another 300 ms of CPU and ends the process with code 5 */
@@ -11,6 +11,7 @@ static void *live_on(void *unused)
 {
 	(void)unused;
 	burn(0.3);
+	tell_cpu();
 	_exit(5);
 }
 
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	burn(0.05);
+	tell_cpu();
 	if (strcmp(how, "signal") == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
 		raise((int)number(argc, argv, 2, SIGKILL));
