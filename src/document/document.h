@@ -1,0 +1,32 @@
+/* Reports as text: Markdown, the page, its data. What needs drawings gets them from a painter, so that
+ * nothing here knows cairo. */
+#ifndef DOCUMENT_DOCUMENT_H
+#define DOCUMENT_DOCUMENT_H
+
+#include "story/finding.h"
+#include "story/story.h"
+
+/* A chart as an SVG element. */
+struct painter {
+	int (*svg)(void *arg, const struct chart *f, bool dark, struct buf *out);
+	void *arg;
+};
+
+/* docs/page-data.md: all that the page shows, as one JSON object. */
+int page_data(const struct story *s, const struct charts *f, struct buf *out);
+/* One file that needs nothing else: the built-in page with the data in it, or, when it was built without npm
+ * (page_is_live() is false) or `still` is asked for, the same page with drawings. */
+int page_html(const struct story *s, const struct charts *f, const struct painter *painter, bool still,
+	struct buf *out);
+bool page_is_live(void);
+/* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
+int markdown_report(const struct story *s, const struct charts *f, const char *picture, struct buf *out);
+
+struct terminal_style {
+	unsigned columns, rows;
+	bool utf8, color;
+};
+
+/* The chart in characters. */
+int terminal_chart(const struct chart *f, const struct terminal_style *style, struct buf *out);
+#endif

@@ -1,0 +1,26 @@
+/* Charts on paper: cairo and pango, one drawing code for PNG, SVG and PDF. */
+#ifndef DRAW_DRAW_H
+#define DRAW_DRAW_H
+
+#include "base/buf.h"
+#include "story/chart.h"
+
+struct _cairo; /* cairo_t */
+
+enum draw_form { DRAW_PNG, DRAW_SVG, DRAW_PDF };
+
+struct draw_style {
+	bool dark;
+	double width, height; /* points (of PNG: pixels at scale 1); 0: 960 x 360, more for what needs it */
+	double scale;	      /* of PNG, for sharp screens; 0: 2 */
+	bool transparent;     /* no background */
+};
+
+/* Into any cairo surface: the chart fills the rectangle. */
+int draw_chart(struct _cairo *cr, const struct chart *f, double x, double y, double width, double height,
+	const struct draw_style *style);
+/* How high it should be at that width, with its legend and lanes. */
+double draw_height(const struct chart *f, double width);
+/* A whole picture. */
+int draw_picture(const struct chart *f, enum draw_form form, const struct draw_style *style, struct buf *out);
+#endif

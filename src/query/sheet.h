@@ -1,0 +1,102 @@
+/* Curves of a run on a time axis, reduced for display: every recording is read once, however many curves are
+ * asked for, and memory does not grow with its length.
+ *
+ * Times are seconds after the start of the run, which is that of its earliest recording by the wall clock.
+ * All curves of one recording stand on one common axis. Up to `points` ticks are kept as they are; of longer
+ * recordings each point stands for the same time (sheet_node.step_s) and has the mean, the least and the most
+ * of what was there, so that no peak is lost. What is not known is NAN: before a process was born, after it
+ * died, and across a gap (a point of its own without a value says where something was lost). */
+#ifndef QUERY_SHEET_H
+#define QUERY_SHEET_H
+
+#include "base/progress.h"
+#include "metric/metric.h"
+#include "query/run.h"
+#include "query/spread.h"
+
+enum sheet_per {
+	SHEET_WHOLE,	/* one line for each recording: the metric's fold over its instances */
+	SHEET_INSTANCE, /* one for each instance that the recording ever had (a CPU, an interface, a GPU) */
+	SHEET_GROUP,	/* one for each group of processes */
+	SHEET_USER,	/* one for each user who had processes; name is the UID as text */
+	SHEET_PROCESS,	/* one for each process that is kept, and one for all others together */
+};
+
+struct sheet_query {
+	const char *metric; /* recorded or derived */
+	enum sheet_per per;
+	bool rate;	   /* counters as growth per second */
+	const char *group; /* only of processes in this group; NULL: of all */
+	bool spread;	   /* quantiles of each line are wanted */
+};
+
+/* A process as the process table counts: recording, and identity in it. */
+struct sheet_process {
+	uint32_t node, id;
+};
+
+struct sheet_options {
+	double from_s, to_s;		  /* NAN: from the start, to the end */
+	uint32_t points;		  /* at most so many for each line; 0: 2000 */
+	const struct sheet_process *keep; /* SHEET_PROCESS: these have lines of their own */
+	size_t nr_keep;
+	const struct progress *progress;
+};
+
+struct sheet_line {
+	unsigned query; /* its index in the question */
+	uint32_t node;	/* index of the recording in the run */
+	uint32_t id;	/* of the instance; 0: a fold */
+	int64_t pid;	/* of a process; else 0 */
+	bool others;	/* all processes that are not kept: their fold */
+	bool apart;	/* counted in others of its set, and not to be added to them */
+	char *name;	/* of the instance, group or user, as recorded (any bytes); of a fold the host */
+	size_t name_len;
+	/* [nr_times of the node]. Without reduction low and high are the same array as mean. */
+	float *mean, *low, *high;
+	/* Of all ticks in the range, not only of what is drawn; NAN: never known. */
+	double average, least, most, most_at_s, first, last;
+	struct spread *spread; /* when asked for */
+};
+
+struct sheet_node {
+	const char *host; /* "" when not known */
+	double offset_s;  /* of its start after the run's */
+	double end_s;	  /* of its last tick in the range, in the run's time */
+	size_t nr_times;
+	double *time_s; /* middles of what the points stand for */
+	bool reduced;
+	double step_s;	/* time for which one point stands; when not reduced the recording's interval */
+	uint64_t ticks; /* that were read in the range */
+};
+
+/* What each query turned out to be. */
+struct sheet_column {
+	const char *name, *help, *panel;
+	enum metric_unit unit;
+	enum metric_kind kind;
+	enum metric_fold fold;
+	bool per_second;
+	bool known; /* some recording has a value of it */
+	char *why;  /* when not: the reason, for people */
+};
+
+struct sheet {
+	struct sheet_node *node;
+	size_t nr_nodes;
+	struct sheet_line *line; /* by query, then node; groups, users and instances in order of appearance,
+				  * processes as in `keep`, the others behind them */
+	size_t nr_lines;
+	struct sheet_column *column; /* one for each query */
+	size_t nr_columns;
+};
+
+/* A metric that no recording has is no error: its column is not known and says why. 0 or a negative errno. */
+int sheet_read(const struct run *run, const struct sheet_query *query, size_t nr,
+	const struct sheet_options *options, struct sheet **ret, struct buf *reterr);
+struct sheet *sheet_free(struct sheet *s);
+/* One line over all nodes that have it (the same name in the same query): sums, means or the most by the
+ * column's fold, on the axis of a new node that is added to the sheet once (named "all nodes"). Returns the
+ * index of the line, or negative. With `average` the mean over the nodes instead of the column's fold. */
+int sheet_combine(struct sheet *s, unsigned query, bool average);
+#endif

@@ -1,0 +1,100 @@
+/* Statistics of a run: for the whole, each node, group of processes, user and process the same columns.
+ *
+ * Amounts (CPU seconds, bytes) keep what ended processes used. `peak` is the peak of the sum at an instant,
+ * `one_peak` the largest any one process had, `peaks_sum` the sum of every process's own peak, which nobody
+ * ever had at once. What is not known is NAN. */
+#ifndef QUERY_STATS_H
+#define QUERY_STATS_H
+
+#include "base/progress.h"
+#include "query/process_table.h"
+#include "query/summary.h"
+
+enum stats_id {
+	STAT_INSTANCES, /* processes ever seen */
+	STAT_SAMPLES,	/* readings of its processes: ticks x processes */
+	STAT_DURATION,	/* from the first to the last moment with a process */
+	STAT_CPU,
+	STAT_USER,
+	STAT_SYSTEM,
+	STAT_CORES_MEAN, /* over the duration */
+	STAT_CORES_P50,
+	STAT_CORES_P95,
+	STAT_CORES_PEAK,
+	STAT_CORES_PEAK_AT,
+	STAT_RSS_MEAN,
+	STAT_RSS_P50,
+	STAT_RSS_P95,
+	STAT_RSS_PEAK,
+	STAT_RSS_PEAK_AT,
+	STAT_RSS_ONE_PEAK,
+	STAT_RSS_PEAKS_SUM,
+	STAT_PSS_MEAN,
+	STAT_PSS_P95,
+	STAT_PSS_PEAK,
+	STAT_PSS_PEAK_AT,
+	STAT_PSS_ONE_PEAK,
+	STAT_PSS_PEAKS_SUM,
+	STAT_USS_MEAN,
+	STAT_USS_P95,
+	STAT_USS_PEAK,
+	STAT_USS_PEAK_AT,
+	STAT_USS_ONE_PEAK,
+	STAT_USS_PEAKS_SUM,
+	STAT_SWAP_PEAK,
+	STAT_THREADS_PEAK,
+	STAT_FDS_PEAK,
+	STAT_PROCESSES_PEAK, /* alive at once */
+	STAT_READ_BYTES,     /* storage */
+	STAT_WRITE_BYTES,
+	STAT_READ_CHARS, /* system calls */
+	STAT_WRITE_CHARS,
+	STAT_READ_RATE_PEAK,
+	STAT_WRITE_RATE_PEAK,
+	STAT_MAJOR_FAULTS,
+	STAT_GPU_MEMORY_PEAK, /* of its processes; of nodes and the run of the job's devices */
+	STAT_GPU_UTIL_MEAN,
+	STAT_GPU_UTIL_MAX,
+	STAT_GPU_MEM_UTIL_MEAN, /* of devices: nodes and the run */
+	STAT_GPU_MEM_UTIL_MAX,
+	STAT_GPU_POWER_MEAN,
+	STAT_GPU_POWER_MAX,
+	STAT_GPU_ENERGY,
+	STAT_ENERGY,		 /* node energy: nodes and the run */
+	STAT_NODE_CPU_USER_MEAN, /* of the whole machine, of 1: nodes and the run (T3) */
+	STAT_NODE_CPU_IDLE_MEAN,
+	NR_STATS
+};
+
+struct stats_column {
+	const char *name;  /* for programs: "rss_peak_bytes" */
+	const char *title; /* for people: "RSS peak" */
+	const char *help;  /* one sentence */
+	enum metric_unit unit;
+	bool per_second;
+	bool whole;				/* an integer */
+	bool moment;				/* a time of the run */
+	bool of_processes, of_groups, of_nodes; /* where it has a meaning */
+};
+
+extern const struct stats_column stats_column[NR_STATS];
+
+enum stats_level { STATS_RUN, STATS_NODE, STATS_GROUP, STATS_USER, STATS_PROCESS, NR_STATS_LEVELS };
+
+struct stats_row {
+	char *name;	  /* host, group, user name (or UID), command name; escaped for people */
+	uint32_t node;	  /* of processes and nodes */
+	uint32_t process; /* index in the process table */
+	double value[NR_STATS];
+};
+
+struct stats {
+	struct stats_row *row[NR_STATS_LEVELS];
+	size_t nr[NR_STATS_LEVELS];
+};
+
+/* The summary and the process table are those of the same run. */
+int stats_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	const struct progress *progress, struct stats **ret, struct buf *reterr);
+struct stats *stats_free(struct stats *s);
+#endif
