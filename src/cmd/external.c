@@ -7,6 +7,7 @@
 #include "cmd/external.h"
 
 #include "cmd/cmd.h"
+#include "cmd/start.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -55,6 +56,11 @@ static bool find_in_path(const char *file, char *out, size_t size)
 	return false;
 }
 
+static bool find_program(const char *file, char *out, size_t size)
+{
+	return find_beside(file, out, size) || find_in_path(file, out, size);
+}
+
 static bool name_valid(const char *name)
 {
 	return *name && *name != '-' &&
@@ -68,11 +74,30 @@ void external_run(char **argv)
 	if (!name_valid(argv[0]))
 		return;
 	snprintf(file, sizeof(file), "tacho-%s", argv[0]);
-	if (!find_beside(file, path, sizeof(path)) && !find_in_path(file, path, sizeof(path)))
+	if (!find_program(file, path, sizeof(path)))
 		return;
 	argv[0] = file;
 	execv(path, argv);
 	die(EXIT_CANNOT, "cannot run %s: %s", path, strerror(errno));
+}
+
+int external_become(const char *file)
+{
+	const struct start_words *given = start_words();
+	char name[80], path[PATH_MAX];
+
+	if (!find_program(file, path, sizeof(path))) {
+		error("`tacho %s` needs %s for this, which is not installed here: install the package "
+		      "tacho-report; where tacho was built from source, install libcairo2-dev and "
+		      "libpango1.0-dev and build again",
+			given->cmd->name, file);
+		return EXIT_NOTFOUND;
+	}
+	snprintf(name, sizeof(name), "tacho-%s", given->cmd->name);
+	given->word[0] = name;
+	execv(path, given->word);
+	error("cannot run %s: %s", path, strerror(errno));
+	return EXIT_CANNOT;
 }
 
 int unknown_command(const char *name)

@@ -4,8 +4,8 @@
  * is shown up to now, a damaged one as far as it can be read, with words about what is missing. */
 #include "cmd/cmd.h"
 
+#include "cmd/operands.h"
 #include "cmd/style.h"
-#include "query/run.h"
 #include "report/processes.h"
 #include "report/series.h"
 #include "report/summary.h"
@@ -64,30 +64,6 @@ static const struct opt show_opts[] = {
 		.not_from_env = true, .help = "a line for the total, or for each instance"},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "processes or series as CSV"},
 };
-
-/* The operands as one run; without any, the newest recording here. */
-static struct run *run_of(int argc, char **argv)
-{
-	struct run *run = NULL;
-	char *newest = NULL;
-	struct buf err;
-	int r;
-
-	buf_init(&err, 8192);
-	if (!argc) {
-		if (run_newest(".", &newest) < 0)
-			die(EXIT_USAGE, "there is no recording (*%s) in this directory", RECORDING_SUFFIX);
-		error("showing %s, the newest here", newest);
-		argv = &newest;
-		argc = 1;
-	}
-	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
-	if (r < 0)
-		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
-	free(newest);
-	buf_release(&err);
-	return run;
-}
 
 static int show_summary(const struct run *run, const struct show_args *args)
 {
@@ -261,7 +237,7 @@ static int show(const void *args, int argc, char **argv)
 		usage(&cmd_show, "the summary is not a table: --csv needs --processes or --series");
 	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
 		usage(&cmd_show, "--rate, --pid, --group and --per are about --series");
-	run = run_of(argc, argv);
+	run = operands_run("showing", argc, argv);
 	if (a->series.nr)
 		status = show_series(run, a);
 	else

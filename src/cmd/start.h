@@ -1,0 +1,21 @@
+/* What stands around a command in every executable: its words, its options, help, the user's file. */
+#ifndef CMD_START_H
+#define CMD_START_H
+
+#include "cli/cli.h"
+
+/* First of all in main(): closed standard descriptors are filled. */
+void start_program(void);
+/* Parses and runs; argv[0] stands for the command's name, whatever it is. Returns the exit status. */
+int start_command(const struct cmd *cmd, int argc, char **argv);
+
+/* The command that start_command() runs, and its words as they were given, before the parser moved the
+ * operands behind the options; word[0] is argv[0], NULL ends them. For external_become(). */
+struct start_words {
+	const struct cmd *cmd;
+	char **word;
+	size_t nr;
+};
+
+const struct start_words *start_words(void);
+#endif
