@@ -13,29 +13,46 @@ struct findings;
 
 /* What is drawn: one row one panel (panels.c). */
 enum panel_shape {
-	PANEL_LINES, /* each metric a curve; of several nodes one for each node */
+	PANEL_LINES, /* each metric a curve */
 	PANEL_STACKED,
 	PANEL_INSTANCES, /* a curve for each instance of the metric */
-	PANEL_GROUPS,	 /* for each group of processes ("tool"); where there are none, for the job */
+	PANEL_GROUPS,	 /* for each group of processes ("tool") */
 	PANEL_GROUPS_STACKED,
 	PANEL_PROCESSES, /* the top ones, and the others together; stacked */
-	PANEL_HEAT,	 /* instances as rows */
-	PANEL_TIMELINE,	 /* lives of processes */
+	PANEL_PROCESSES_LINES,
+	PANEL_HEAT,	/* instances as rows */
+	PANEL_TIMELINE, /* lives of processes, as thick as the metric says */
+};
+
+enum panel_when {
+	PANEL_ALWAYS,
+	PANEL_WITH_GROUPS, /* the run's processes are in groups */
+	PANEL_WITHOUT_GROUPS,
 };
 
 #define PANEL_METRICS 8
+#define PANEL_LEVELS 3
 
 struct panel {
 	const char *id, *title, *quantity;
-	const char *section; /* "cpu", "memory", "io", "network", "gpu", "energy", "tools", "processes" */
+	const char *
+		section; /* "cpu", "memory", "io", "network", "gpu", "energy", "tools", "processes", "perf" */
 	enum panel_shape shape;
-	const char *metric[PANEL_METRICS]; /* the first that is known decides whether there is a panel */
+	enum panel_when when;
+	const char *metric[PANEL_METRICS]; /* those that are known are drawn; with none there is no panel */
 	const char *label[PANEL_METRICS];  /* of the curve; NULL: the metric's name */
-	bool rate;
-	bool peak;	   /* the highest point is annotated */
-	bool combined;	   /* of several nodes: another chart of all together, total or average by the fold */
-	const char *level; /* metric whose last value is drawn as a limit ("limit.cpus"); may be NULL */
-	const char *level_label;
+	uint8_t dashed;			   /* mask of metrics */
+	uint8_t peak;  /* the highest point of the so many-th curve is annotated; of stacked ones that of
+			* their sum. 0: none */
+	bool rate;     /* counters as growth per second */
+	bool share;    /* seconds per second are a share of the time, not CPUs */
+	bool filled;   /* areas down to the axis, each before the one above it */
+	bool combined; /* of several nodes: another chart of all together, total or average by the fold, and
+			* one that compares the nodes */
+	bool when_any; /* left out when all is zero: what should not happen, and mostly does not */
+	const char *without;		 /* name of an instance that is no row of its own */
+	const char *level[PANEL_LEVELS]; /* metrics whose last value is drawn as a limit ("limit.cpus") */
+	const char *level_label[PANEL_LEVELS];
 };
 
 extern const struct panel panels[];
@@ -48,31 +65,58 @@ struct story_options {
 	const struct progress *progress;
 };
 
+/* A panel of this run, and where its curves stand: queries of the sheet, -1 where there is none. */
+struct story_panel {
+	const struct panel *row;
+	int query[PANEL_METRICS]; /* as the shape asks */
+	int whole[PANEL_METRICS]; /* one line for each recording: the same as `query` for plain lines */
+	int level[PANEL_LEVELS];
+	/* Lines of the sheet over all nodes together (the first, and how many); none with one node. */
+	size_t all[PANEL_METRICS], nr_all[PANEL_METRICS];
+};
+
 struct story {
 	const struct run *run;
 	struct summary *summary;
-	struct process_table *processes;
+	struct process_table *processes; /* of most CPU time first */
 	struct moments *moments;
 	struct stats *stats;
 	struct sheet *sheet;
-	struct sheet_process *keep; /* processes with curves: those of most CPU and of most memory */
+	size_t nr_nodes;	    /* recordings; the sheet's node "all nodes" stands behind them */
+	double from_s, to_s;	    /* of the time axis of all charts; the same when nothing was recorded */
+	struct sheet_process *keep; /* processes with curves: those of most CPU and of most memory in turn */
+	uint32_t *keep_row;	    /* of each, in the process table */
 	size_t nr_keep;
 	struct findings *findings; /* story/finding.h */
-	/* First query of each panel's metric in the sheet; -1: it has none. */
-	int (*query_of)[PANEL_METRICS];
+	struct story_panel *panel;
+	size_t nr_panels;
+	struct panel *own; /* panels that no table knows: counters that this run asked for */
+	size_t nr_own;
+	size_t first_finding_query; /* of finding_query[], in the sheet */
 };
 
 int story_read(
 	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr);
 struct story *story_free(struct story *s);
 
+/* Whose curve it is. */
+struct chart_source {
+	uint32_t node;	   /* of the sheet: its times */
+	uint32_t process;  /* row of the process table; UINT32_MAX: of none */
+	const char *group; /* escaped; NULL: of none */
+	double most_at_s;  /* NAN: not known */
+};
+
 /* The charts of a story, in the order of the panels; those without values are left out. With several nodes a
- * panel gives one for each node (id "cpu-HOST") and, where it says so, a combined one (id "cpu"). */
+ * panel gives one for each node (id "cpu-HOST"; of many nodes, for those that differ most) and, where it says
+ * so, a combined one (id "cpu") and one that compares the nodes (id "cpu-by-node"). */
 struct charts {
 	struct chart *item;
-	const struct panel **panel; /* of each */
-	int64_t *node;		    /* of each; -1: of the whole run */
+	const struct story_panel **panel;   /* of each */
+	int64_t *node;			    /* of each; -1: of the whole run */
+	const struct chart_source **source; /* of each: one for each curve */
 	size_t nr;
+	char *note; /* which charts were not made, for people; NULL: all were */
 	struct charts_memory *memory;
 };
 
