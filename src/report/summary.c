@@ -59,21 +59,21 @@ static void add_spark(struct buf *out, const struct spark *spark, double end, bo
 
 /* ---- the lines ---- */
 
-static void add_exit(struct buf *line, const struct page *p)
+void summary_outcome(const struct summary *s, struct buf *line)
 {
 	const char *name;
 
-	if (has(p, FIG_EXIT_CODE)) {
-		buf_addf(line, "exit %.0f", value(p, FIG_EXIT_CODE));
-	} else if (has(p, FIG_EXIT_SIGNAL)) {
-		name = sigabbrev_np((int)value(p, FIG_EXIT_SIGNAL));
+	if (has_figure(s, FIG_EXIT_CODE)) {
+		buf_addf(line, "exit %.0f", s->figure[FIG_EXIT_CODE].value);
+	} else if (has_figure(s, FIG_EXIT_SIGNAL)) {
+		name = sigabbrev_np((int)s->figure[FIG_EXIT_SIGNAL].value);
 		if (name)
 			buf_addf(line, "killed by SIG%s", name);
 		else
-			buf_addf(line, "killed by signal %.0f", value(p, FIG_EXIT_SIGNAL));
-	} else if (!p->s->complete) {
+			buf_addf(line, "killed by signal %.0f", s->figure[FIG_EXIT_SIGNAL].value);
+	} else if (!s->complete) {
 		buf_adds(line, "unfinished");
-	} else if (!strcmp(p->s->mode, "attach")) {
+	} else if (!strcmp(s->mode, "attach")) {
 		buf_adds(line, "attached");
 	} else {
 		buf_adds(line, "still running");
@@ -88,7 +88,7 @@ static void print_head(const struct page *p, const char *name)
 	struct buf tail;
 
 	buf_init(&tail, 1000);
-	add_exit(&tail, p);
+	summary_outcome(p->s, &tail);
 	room = strlen(name) + tail.len + 25;
 	room = p->style->width > room + 20 ? p->style->width - room : 20;
 	color(p->out, p, "1");

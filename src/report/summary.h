@@ -13,6 +13,8 @@ struct summary_style {
 
 /* A block for each recording, and one for all of them when there are several. -ENOMEM. */
 int summary_print(const struct summary *s, const struct summary_style *style, struct buf *out);
+/* How it ended, in a few words: "exit 0", "killed by SIGKILL", "unfinished", "attached". */
+void summary_outcome(const struct summary *s, struct buf *line);
 /* One object, as documented: null for what could not be measured, with the reason under "unavailable". */
 void summary_json(const struct summary *s, struct buf *out);
 #endif

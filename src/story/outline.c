@@ -1,0 +1,403 @@
+/* The head of a report and the numbers that matter. The tables are in outline_tables.c. */
+#include "story/outline.h"
+
+#include "base/str.h"
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 65536
+#define NAMES_MAX 120 /* of a list of nodes or users */
+
+/* ---- texts ---- */
+
+char *outline_keep(struct outline *o, const char *text)
+{
+	static char nothing[1];
+	char **more = realloc(o->kept, (o->nr_kept + 1) * sizeof(*more));
+
+	if (more)
+		o->kept = more;
+	if (!more || !(more[o->nr_kept] = strdup(text))) {
+		o->failed = true;
+		return nothing;
+	}
+	return o->kept[o->nr_kept++];
+}
+
+char *outline_keepf(struct outline *o, const char *fmt, ...)
+{
+	_cleanup_(freep) char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		text = NULL;
+	o->failed |= !text;
+	return outline_keep(o, text ? text : "");
+}
+
+static char *keep_buf(struct outline *o, struct buf *text)
+{
+	char *kept = outline_keep(o, (char *)text->data);
+
+	o->failed |= text->err != 0;
+	buf_release(text);
+	return kept;
+}
+
+static char *keep_escaped(struct outline *o, const char *bytes, size_t len)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	escape_bytes(&text, bytes, MIN(len, (size_t)TEXT_MAX / 8));
+	return keep_buf(o, &text);
+}
+
+void add_file_name(struct buf *out, const char *text)
+{
+	size_t from = out->len;
+
+	for (; *text && out->len - from < 100; text++) {
+		bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+			(*text >= '0' && *text <= '9') || strchr("._-", *text);
+
+		buf_addch(out, plain && (out->len > from || *text != '.') ? *text : '_');
+	}
+}
+
+/* ---- the head ---- */
+
+/* "a, b, c and 12 more", so that it fits a line. */
+static void add_names(struct buf *out, const struct stats_row *row, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (i && out->len + strlen(row[i].name) > NAMES_MAX) {
+			buf_addf(out, " and %zu more", nr - i);
+			return;
+		}
+		buf_addf(out, "%s%s", i ? ", " : "", row[i].name);
+	}
+}
+
+static char *title_of(struct outline *o, const struct summary *s)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (s->command_len)
+		add_command(&text, s->command, s->command_len, LETTERS_UTF8);
+	else if (s->nr_nodes)
+		add_count(&text, (double)s->nr_nodes, "recording", "recordings");
+	else
+		buf_adds(&text, "recording");
+	clip(&text, 0, 300, true);
+	return keep_buf(o, &text);
+}
+
+static char *nodes_of(struct outline *o, const struct story *s)
+{
+	const char *host = s->summary->host;
+	struct buf text;
+
+	if (host && *host)
+		return keep_escaped(o, host, strlen(host));
+	buf_init(&text, TEXT_MAX);
+	if (s->stats->nr[STATS_NODE] > 1)
+		buf_addf(&text, "%zu: ", s->stats->nr[STATS_NODE]);
+	add_names(&text, s->stats->row[STATS_NODE], s->stats->nr[STATS_NODE]);
+	if (!text.len)
+		buf_adds(&text, "?");
+	return keep_buf(o, &text);
+}
+
+static char *users_of(struct outline *o, const struct story *s)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	add_names(&text, s->stats->row[STATS_USER], s->stats->nr[STATS_USER]);
+	if (!text.len)
+		buf_adds(&text, "?");
+	return keep_buf(o, &text);
+}
+
+static char *date_of(struct outline *o, const struct summary *s)
+{
+	char text[UNITS_SIZE];
+
+	if (!s->start_wall_ns)
+		return outline_keep(o, "?");
+	format_iso8601(text, s->start_wall_ns);
+	text[10] = ' ';
+	return outline_keepf(o, "%.16s UTC", text);
+}
+
+/* The batch job's number, else the name of the recording or of its directory. */
+static char *id_of(struct outline *o, const struct story *s)
+{
+	const char *job = s->summary->text[TEXT_JOB], *path = s->run->nr ? s->run->path[0] : "";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (job && *job)
+		add_file_name(&text, job);
+	else
+		add_file_name(&text, name);
+	if (!(job && *job) && text.len > strlen(RECORDING_SUFFIX)) {
+		size_t stem = text.len - strlen(RECORDING_SUFFIX);
+
+		if (!strcmp((char *)text.data + stem, RECORDING_SUFFIX))
+			text.data[text.len = stem] = 0;
+	}
+	if (!text.len)
+		buf_adds(&text, "run");
+	return keep_buf(o, &text);
+}
+
+static char *job_of(struct outline *o, const struct summary *s)
+{
+	const char *kind = s->text[TEXT_SCHEDULER], *job = s->text[TEXT_JOB];
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (job && *job) {
+		if (kind && *kind) {
+			escape_bytes(&text, kind, strlen(kind));
+			buf_addch(&text, ' ');
+		}
+		escape_bytes(&text, job, strlen(job));
+	}
+	return keep_buf(o, &text);
+}
+
+static void fill_head(struct outline *o, const struct story *s)
+{
+	struct buf text;
+
+	o->title = title_of(o, s->summary);
+	buf_init(&text, TEXT_MAX);
+	summary_outcome(s->summary, &text);
+	o->outcome = keep_buf(o, &text);
+	o->id = id_of(o, s);
+	o->job = job_of(o, s->summary);
+	o->user = users_of(o, s);
+	o->nodes = nodes_of(o, s);
+	o->date = date_of(o, s->summary);
+}
+
+/* ---- the numbers that matter ---- */
+
+static double figure(const struct story *s, enum figure_id id)
+{
+	return has_figure(s->summary, id) ? s->summary->figure[id].value : NAN;
+}
+
+static void add_fact(struct outline *o, const char *name, char *value, char *detail)
+{
+	struct outline_fact *more = realloc(o->fact, (o->nr_facts + 1) * sizeof(*more));
+
+	if (!more) {
+		o->failed = true;
+		return;
+	}
+	o->fact = more;
+	more[o->nr_facts++] = (struct outline_fact){.name = name, .value = value, .detail = detail};
+}
+
+/* "60 % of the 2 GiB allowed", "12 % of 16 GiB", or nothing. */
+static void add_share(struct buf *out, double ratio, const char *of, bool allowed)
+{
+	char number[UNITS_SIZE];
+
+	if (isnan(ratio))
+		return;
+	buf_addf(out, "%s %% of %s%s%s", format_number(number, MIN(100 * ratio, 1e6)), allowed ? "the " : "",
+		of, allowed ? " allowed" : "");
+}
+
+static void fact_time(struct outline *o, const struct story *s)
+{
+	char number[UNITS_SIZE];
+
+	if (!isnan(figure(s, FIG_WALL)))
+		add_fact(o, "Time", outline_keep(o, format_duration(number, figure(s, FIG_WALL))),
+			outline_keepf(o, "%s", o->outcome));
+}
+
+static void fact_cpu(struct outline *o, const struct story *s)
+{
+	double limit = figure(s, FIG_LIMIT_CPUS), of = isnan(limit) ? figure(s, FIG_CPUS) : limit;
+	double mean = figure(s, FIG_MEAN_CORES);
+	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
+	char *value;
+
+	if (isnan(figure(s, FIG_CPU)))
+		return;
+	if (isnan(mean))
+		value = outline_keepf(o, "%s", format_duration(a, figure(s, FIG_CPU)));
+	else if (isnan(of))
+		value = outline_keepf(o, "%s cores", format_number(a, mean));
+	else
+		value = outline_keepf(o, "%s of %s cores", format_number(a, mean), format_number(b, of));
+	format_duration(c, figure(s, FIG_CPU));
+	if (isnan(figure(s, FIG_PEAK_CORES)))
+		add_fact(o, "CPU", value, outline_keepf(o, "%s of CPU time", c));
+	else
+		add_fact(o, "CPU", value,
+			outline_keepf(o, "peak %s, %s of CPU time",
+				format_number(a, figure(s, FIG_PEAK_CORES)), c));
+}
+
+static void fact_memory(struct outline *o, const struct story *s)
+{
+	static const struct {
+		enum figure_id peak;
+		const char *name;
+	} view[] = {{FIG_PSS, "PSS"}, {FIG_RSS, "RSS"}, {FIG_CGROUP_PEAK, "in its control group"}};
+	double limit = figure(s, FIG_LIMIT_MEMORY), machine = figure(s, FIG_MACHINE_MEMORY);
+	bool allowed = !isnan(limit) && !(limit >= machine);
+	char a[UNITS_SIZE];
+	struct buf detail;
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(view) && isnan(figure(s, view[i].peak)))
+		i++;
+	if (i == ARRAY_SIZE(view))
+		return;
+	buf_init(&detail, TEXT_MAX);
+	if (allowed)
+		add_share(&detail, figure(s, view[i].peak) / limit, format_bytes(a, limit), true);
+	else
+		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
+	add_fact(o, "Memory",
+		outline_keepf(o, "%s %s", format_bytes(a, figure(s, view[i].peak)), view[i].name),
+		keep_buf(o, &detail));
+}
+
+static void fact_io(struct outline *o, const struct story *s)
+{
+	double read = figure(s, FIG_READ_BYTES), wrote = figure(s, FIG_WRITE_BYTES);
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+	char *detail;
+
+	if (isnan(read) || isnan(wrote))
+		return;
+	detail = isnan(figure(s, FIG_READ_CHARS)) || isnan(figure(s, FIG_WRITE_CHARS))
+		? outline_keep(o, "from and to storage")
+		: outline_keepf(o, "by calls: read %s, wrote %s", format_bytes(a, figure(s, FIG_READ_CHARS)),
+			  format_bytes(b, figure(s, FIG_WRITE_CHARS)));
+	add_fact(o, "Storage",
+		outline_keepf(o, "%s read, %s written", format_bytes(a, read), format_bytes(b, wrote)),
+		detail);
+}
+
+static void fact_processes(struct outline *o, const struct story *s)
+{
+	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
+	double threads = figure(s, FIG_THREADS);
+
+	if (isnan(figure(s, FIG_SEEN)))
+		return;
+	add_fact(o, "Processes", outline_keepf(o, "%s", format_count(a, figure(s, FIG_SEEN))),
+		isnan(figure(s, FIG_PROCESSES)) ? outline_keep(o, "")
+			: isnan(threads)
+			? outline_keepf(o, "%s at once", format_count(b, figure(s, FIG_PROCESSES)))
+			: outline_keepf(o, "%s at once, %s threads",
+				  format_count(b, figure(s, FIG_PROCESSES)), format_count(c, threads)));
+}
+
+/* Of the GPUs that are the job's. */
+static void fact_gpus(struct outline *o, const struct story *s)
+{
+	double util = 0, peak = 0;
+	size_t nr = 0, known = 0;
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	for (size_t i = 0; i < s->summary->nr_gpus; i++) {
+		const struct summary_gpu *gpu = &s->summary->gpu[i];
+
+		if (!summary_gpu_is_of_job(gpu) || gpu->text[GPU_TEXT_APART])
+			continue;
+		nr++;
+		if (gpu->figure[GPU_FIG_MEMORY_PEAK].why == NULL)
+			peak = MAX(peak, gpu->figure[GPU_FIG_MEMORY_PEAK].value);
+		if (gpu->figure[GPU_FIG_UTIL_MEAN].why == NULL) {
+			util += gpu->figure[GPU_FIG_UTIL_MEAN].value;
+			known++;
+		}
+	}
+	if (!nr)
+		return;
+	add_fact(o, nr == 1 ? "GPU" : "GPUs",
+		known ? outline_keepf(o, "%s %% busy", format_number(a, util / (double)known))
+		      : outline_keepf(o, "%zu", nr),
+		peak > 0 ? outline_keepf(o, "%zu given, memory peak %s", nr, format_bytes(b, peak))
+			 : outline_keepf(o, "%zu given", nr));
+}
+
+static void fact_energy(struct outline *o, const struct story *s)
+{
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	if (isnan(figure(s, FIG_ENERGY)))
+		return;
+	add_fact(o, "Energy", outline_keep(o, format_si(a, figure(s, FIG_ENERGY), "J")),
+		isnan(figure(s, FIG_POWER))
+			? outline_keep(o, "of the node")
+			: outline_keepf(o, "of the node, %s mean", format_si(b, figure(s, FIG_POWER), "W")));
+}
+
+void outline_facts(struct outline *o, const struct story *s)
+{
+	fact_time(o, s);
+	fact_cpu(o, s);
+	fact_memory(o, s);
+	fact_io(o, s);
+	fact_gpus(o, s);
+	fact_processes(o, s);
+	fact_energy(o, s);
+}
+
+int outline_make(const struct story *s, struct outline **ret)
+{
+	struct outline *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	fill_head(o, s);
+	outline_facts(o, s);
+	outline_tables(o, s);
+	if (o->failed) {
+		outline_free(o);
+		return -ENOMEM;
+	}
+	*ret = o;
+	return 0;
+}
+
+struct outline *outline_free(struct outline *o)
+{
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < o->nr_tables; i++) {
+		free(o->table[i].column);
+		free(o->table[i].cell);
+	}
+	for (size_t i = 0; i < o->nr_kept; i++)
+		free(o->kept[i]);
+	free(o->table);
+	free(o->fact);
+	free(o->kept);
+	free(o);
+	return NULL;
+}
