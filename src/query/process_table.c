@@ -73,8 +73,10 @@ static struct process_row *row_of(struct filling *f, uint32_t id, int64_t time_n
 	if (f->t->nr >= IDMAP_NONE || idmap_put(&f->index, id, (uint32_t)f->t->nr) < 0)
 		return NULL;
 	row = row_new(f);
-	if (row)
-		row->value[PROCESS_START] = (double)time_ns / 1e9;
+	if (!row)
+		return NULL;
+	row->id = id;
+	row->value[PROCESS_START] = (double)time_ns / 1e9;
 	return row;
 }
 

@@ -43,6 +43,7 @@ struct process_row {
 	char how[16];  /* reaped, exit-record, event, noticed; "lost": it ended in a gap; "": it has not ended
 			*/
 	uint32_t node; /* index of the recording in the run */
+	uint32_t id;   /* of the instance in that recording's set of processes */
 };
 
 struct process_table {
