@@ -1,0 +1,281 @@
+/* The report as Markdown, in the flavour that GitHub and GitLab show: head, findings, advice, plots, tables.
+ *
+ * Names and command lines come from whoever ran the job, so every character that Markdown or HTML could take
+ * for its own is escaped, also where it would do no harm: a rule without exceptions can be checked. */
+#include "document/document.h"
+
+#include "base/str.h"
+#include "report/words.h"
+#include "story/axis.h"
+#include "story/outline.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+struct page {
+	const struct story *s;
+	const struct charts *charts;
+	const struct outline *o;
+	const char *picture;
+	struct buf *out;
+};
+
+/* ---- escaping ---- */
+
+static void add_md(struct buf *out, const char *text)
+{
+	if (*text && strchr("+-=", *text)) /* at the beginning they would be a list or a heading */
+		buf_addch(out, '\\');
+	for (; *text; text++) {
+		if (strchr("\\`*_[]<>#|~&$^", *text))
+			buf_addch(out, '\\');
+		buf_addch(out, *text == '\n' || *text == '\r' ? ' ' : *text);
+	}
+}
+
+/* A block of lines as they are; the fence is longer than any that is in them. */
+static void add_code(struct buf *out, const char *language, char *const *line, size_t nr)
+{
+	size_t fence = 3;
+
+	for (size_t i = 0; i < nr; i++) {
+		for (const char *p = line[i]; (p = strchr(p, '`'));) {
+			size_t run = strspn(p, "`");
+
+			fence = MAX(fence, run + 1);
+			p += run;
+		}
+	}
+	for (size_t i = 0; i < fence; i++)
+		buf_addch(out, '`');
+	buf_addf(out, "%s\n", language);
+	for (size_t i = 0; i < nr; i++) {
+		size_t from = out->len;
+
+		buf_adds(out, line[i]);
+		for (size_t at = from; at < out->len; at++)
+			if (out->data[at] == '\n' || out->data[at] == '\r')
+				out->data[at] = ' ';
+		buf_addch(out, '\n');
+	}
+	for (size_t i = 0; i < fence; i++)
+		buf_addch(out, '`');
+	buf_adds(out, "\n\n");
+}
+
+/* The place of a picture: `pattern` with the chart's id for its %s, as a link takes it. */
+static void add_link(struct buf *out, const char *pattern, const char *id)
+{
+	for (const char *p = pattern; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c == '%' && p[1] == 's') {
+			buf_adds(out, id);
+			p++;
+		} else if (isalnum(c) || strchr("._-/", c)) {
+			buf_addch(out, c);
+		} else {
+			buf_addf(out, "%%%02X", c);
+		}
+	}
+}
+
+/* ---- the parts ---- */
+
+static void add_pair(struct page *p, const char *name, const char *value, const char *detail)
+{
+	if (!*value)
+		return;
+	buf_addf(p->out, "| %s | ", name);
+	add_md(p->out, value);
+	if (*detail) {
+		buf_adds(p->out, " (");
+		add_md(p->out, detail);
+		buf_addch(p->out, ')');
+	}
+	buf_adds(p->out, " |\n");
+}
+
+static void head(struct page *p)
+{
+	char *command[] = {p->o->title};
+
+	buf_adds(p->out, "# Resource report\n\n");
+	add_code(p->out, "", command, 1);
+	buf_adds(p->out, "| | |\n|---|---|\n");
+	add_pair(p, "Job", p->o->job, "");
+	add_pair(p, "User", p->o->user, "");
+	add_pair(p, "Nodes", p->o->nodes, "");
+	add_pair(p, "Date", p->o->date, "");
+	for (size_t i = 0; i < p->o->nr_facts; i++)
+		add_pair(p, p->o->fact[i].name, p->o->fact[i].value, p->o->fact[i].detail);
+	buf_addch(p->out, '\n');
+}
+
+static void add_evidence(struct page *p, const struct finding *f)
+{
+	char number[UNITS_SIZE];
+
+	for (size_t i = 0; i < f->nr_evidence; i++) {
+		const struct finding_evidence *e = &f->evidence[i];
+
+		if (isnan(e->value))
+			continue;
+		buf_adds(p->out, i ? ", `" : " `");
+		buf_adds(p->out, e->name);
+		buf_adds(p->out, "` ");
+		add_md(p->out, format_value(number, e->value, e->unit, e->per_second));
+	}
+}
+
+static void findings(struct page *p)
+{
+	const struct findings *f = p->s->findings;
+
+	buf_adds(p->out, "## Findings\n\n");
+	if (!f || !f->nr)
+		buf_adds(p->out, "Nothing stands out.\n\n");
+	for (size_t i = 0; f && i < f->nr; i++) {
+		buf_addf(p->out, "- **%s: ", finding_weight_name(f->item[i].weight));
+		add_md(p->out, f->item[i].title);
+		buf_adds(p->out, ".** ");
+		add_md(p->out, f->item[i].text);
+		add_evidence(p, &f->item[i]);
+		buf_adds(p->out, i + 1 < f->nr ? "\n" : "\n\n");
+	}
+}
+
+static void advice(struct page *p)
+{
+	const struct findings *f = p->s->findings;
+
+	if (!f || (!f->nr_advice && !f->why_no_advice))
+		return;
+	buf_adds(p->out, "## For the next job script\n\n");
+	if (!f->nr_advice) {
+		add_md(p->out, f->why_no_advice);
+		buf_adds(p->out, "\n\n");
+		return;
+	}
+	for (size_t i = 0; i < f->nr_advice; i++)
+		add_code(p->out, "sh", f->advice[i].line, f->advice[i].nr_lines);
+	if (f->headroom) {
+		add_md(p->out, f->headroom);
+		buf_adds(p->out, "\n\n");
+	}
+}
+
+static void plots(struct page *p)
+{
+	if (!p->picture || !p->charts->nr)
+		return;
+	buf_adds(p->out, "## Plots\n\n");
+	for (size_t i = 0; i < p->charts->nr; i++) {
+		const struct chart *c = &p->charts->item[i];
+
+		buf_adds(p->out, "### ");
+		add_md(p->out, c->title);
+		buf_adds(p->out, "\n\n");
+		if (c->subtitle && *c->subtitle) {
+			add_md(p->out, c->subtitle);
+			buf_adds(p->out, "\n\n");
+		}
+		buf_adds(p->out, "![");
+		add_md(p->out, c->title);
+		buf_adds(p->out, "](");
+		add_link(p->out, p->picture, c->id);
+		buf_adds(p->out, ")\n\n");
+	}
+}
+
+static void table(struct page *p, const struct text_table *t)
+{
+	buf_addf(p->out, "### %s\n\n|", t->title);
+	for (size_t c = 0; c < t->nr_columns; c++) {
+		buf_addch(p->out, ' ');
+		add_md(p->out, t->column[c].title);
+		buf_adds(p->out, " |");
+	}
+	buf_adds(p->out, "\n|");
+	for (size_t c = 0; c < t->nr_columns; c++)
+		buf_adds(p->out, t->column[c].numbers ? "---:|" : "---|");
+	buf_addch(p->out, '\n');
+	for (size_t r = 0; r < t->nr_rows; r++) {
+		buf_addch(p->out, '|');
+		for (size_t c = 0; c < t->nr_columns; c++) {
+			buf_addch(p->out, ' ');
+			add_md(p->out, t->cell[r * t->nr_columns + c]);
+			buf_adds(p->out, " |");
+		}
+		buf_addch(p->out, '\n');
+	}
+	buf_addch(p->out, '\n');
+	if (t->note) {
+		add_md(p->out, t->note);
+		buf_adds(p->out, "\n\n");
+	}
+}
+
+static void tables(struct page *p)
+{
+	if (!p->o->nr_tables)
+		return;
+	buf_adds(p->out, "## Statistics\n\n");
+	for (size_t i = 0; i < p->o->nr_tables; i++)
+		table(p, &p->o->table[i]);
+}
+
+static void sentences(struct page *p, const char *title, char *const *sentence, size_t nr)
+{
+	if (!nr)
+		return;
+	buf_addf(p->out, "## %s\n\n", title);
+	for (size_t i = 0; i < nr; i++) {
+		buf_adds(p->out, "- ");
+		add_md(p->out, sentence[i]);
+		buf_addch(p->out, '\n');
+	}
+	buf_addch(p->out, '\n');
+}
+
+static void foot(struct page *p)
+{
+	buf_adds(p->out, "---\n\nMade by tacho " TACHO_VERSION " from");
+	for (size_t i = 0; i < MIN(p->s->run->nr, 8u); i++) {
+		const char *path = p->s->run->path[i], *slash = strrchr(path, '/');
+		struct buf name;
+
+		buf_init(&name, 1 << 16);
+		path = slash ? slash + 1 : path;
+		escape_bytes(&name, path, strlen(path));
+		buf_adds(p->out, i ? ", " : " ");
+		add_md(p->out, (char *)name.data);
+		buf_release(&name);
+	}
+	if (p->s->run->nr > 8)
+		buf_addf(p->out, " and %zu more", p->s->run->nr - 8);
+	buf_adds(p->out, ".\n");
+}
+
+int markdown_report(const struct story *s, const struct charts *f, const char *picture, struct buf *out)
+{
+	struct outline *o = NULL;
+	struct page page = {.s = s, .charts = f, .picture = picture, .out = out};
+	int r = outline_make(s, &o);
+
+	if (r < 0)
+		return r;
+	page.o = o;
+	head(&page);
+	findings(&page);
+	advice(&page);
+	plots(&page);
+	tables(&page);
+	sentences(&page, "About these numbers", s->summary->note, s->summary->nr_notes);
+	if (s->findings)
+		sentences(&page, "Not measured", s->findings->unmeasured, s->findings->nr_unmeasured);
+	foot(&page);
+	outline_free(o);
+	return out->err;
+}
