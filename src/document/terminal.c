@@ -270,8 +270,11 @@ static unsigned lanes_of(const struct chart *f)
 
 	for (unsigned i = 0; i < LANES; i++)
 		free_from[i] = -INFINITY;
-	for (size_t i = 0; i < f->nr_bands; i++)
-		nr = MAX(nr, MIN(take_lane(free_from, LANES, &f->band[i]) + 1, (unsigned)LANES));
+	for (size_t i = 0; i < f->nr_bands; i++) {
+		unsigned lane = take_lane(free_from, LANES, &f->band[i]);
+
+		nr = MAX(nr, MIN(lane + 1, (unsigned)LANES));
+	}
 	return nr;
 }
 

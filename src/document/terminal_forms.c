@@ -7,12 +7,21 @@
  * cell in which two meet. */
 #include "document/terminal.h"
 
+#include "story/palette.h"
+
 #include <math.h>
 #include <string.h>
 
-/* After Okabe and Ito, whose colours also people tell apart who see some of them alike; in the terminal's
- * palette, of a brightness that shows on black and on white. */
-static const int16_t palette[] = {33, 208, 36, 170, 74, 160, 178, 98, 108, 131};
+/* Between the shade for white paper and the one for dark screens, since we do not know on which we are; the
+ * nearest of the terminal's cube of 6 x 6 x 6 colours. */
+#define LEVEL(c) ((c) < 48 ? 0 : (c) < 115 ? 1 : ((c)-35) / 40)
+#define BETWEEN(a, b, shift) ((((a) >> (shift)&0xff) + ((b) >> (shift)&0xff)) / 2)
+#define CUBE(r, g, b) (16 + 36 * LEVEL(r) + 6 * LEVEL(g) + LEVEL(b))
+#define INK(name, white, dark) \
+	CUBE(BETWEEN(white, dark, 16), BETWEEN(white, dark, 8), BETWEEN(white, dark, 0)),
+#define HEAT_INK(rgb) INK(, rgb, rgb)
+
+static const int16_t palette[] = {PALETTE(INK)};
 #define OTHERS 244
 
 static const char signs[] = "*o+x#%@=&$ABCDEFGHIJKLMNPQRSTUVWYZ";
@@ -286,8 +295,7 @@ void field_stack(struct field *f)
 
 /* ---- heat ---- */
 
-/* From dark blue to yellow, growing in brightness: also for those who see no colours. */
-static const int16_t heat_ink[] = {17, 18, 24, 30, 36, 71, 107, 143, 179, 221, 227};
+static const int16_t heat_ink[] = {PALETTE_HEAT(HEAT_INK)};
 static const char *const heat_block[] = {" ", "░", "▒", "▓", "█"};
 static const char heat_ascii[] = " .:-=+*#%@";
 
