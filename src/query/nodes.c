@@ -19,25 +19,28 @@
 struct node_line {
 	struct tracker tracker;
 	struct amounts head, last; /* of the next point, and of the one taken last */
-	double offset, slope;	   /* CPU used = offset + slope x time, without the jumps over gaps */
-	uint32_t total;		   /* the line of the run that it is added to */
+	struct broken {
+		double offset, slope;
+	} flow[NR_FLOWS]; /* used = offset + slope x time, without the jumps over gaps */
+	uint32_t total;	  /* the line of the run that it is added to */
 };
 
 struct node {
 	struct account *account;
 	struct node_line *line;
 	unsigned nr_lines, nr_bound;
-	int64_t head_ns; /* of the next point */
-	bool has_head, gap, begun;
-	double start, interval; /* of the recording, s after the run's; nominal, 0: not known */
-	double taken;		/* time of the event taken last, s after the recording's start */
+	int64_t head_ns;		  /* of the next point */
+	bool has_head, gap, begun, alone; /* alone: its lines are those of the run */
+	double start, interval;		  /* of the recording, s after the run's; nominal, 0: not known */
+	double taken;			  /* time of the event taken last, s after the recording's start */
 };
 
 /* The same line of all recordings. */
 struct total_line {
 	char *name; /* NULL: the whole */
 	struct tracker tracker;
-	double offset, slope;
+	struct broken flow[NR_FLOWS];
+	bool flows[NR_FLOWS]; /* known of some node */
 	int64_t level[NR_LEVELS];
 	uint32_t level_nr[NR_LEVELS];
 };
@@ -61,10 +64,20 @@ static double head_time(const struct node *n)
 	return n->start + seconds(n->head_ns);
 }
 
-static double head_cpu(const struct node_line *line)
+/* In seconds and bytes. */
+static double amount(const struct amounts *a, enum flow flow)
 {
-	return line->head.used_valid >> USED_CPU & 1 ? seconds(line->head.used[USED_CPU])
-						     : seconds(line->last.used[USED_CPU]);
+	return flow == FLOW_CPU ? seconds(a->used[flow_used[flow]]) : (double)a->used[flow_used[flow]];
+}
+
+static bool has_amount(const struct amounts *a, enum flow flow)
+{
+	return a->used_valid >> flow_used[flow] & 1;
+}
+
+static double head_amount(const struct node_line *line, enum flow flow)
+{
+	return amount(has_amount(&line->head, flow) ? &line->head : &line->last, flow);
 }
 
 /* ---- the heap ---- */
@@ -132,7 +145,7 @@ static int total_line_of(struct nodes *all, const char *name, uint32_t *ret)
 	*more = (struct total_line){.name = name ? strdup(name) : NULL};
 	if (name && !more->name)
 		return -ENOMEM;
-	tracker_init(&more->tracker, all->interval);
+	tracker_init(&more->tracker, all->interval, all->nr > 1);
 	tracker_begin(&more->tracker, all->taken);
 	*ret = all->nr_lines++;
 	return 0;
@@ -148,7 +161,7 @@ static int node_line_add(struct node *n)
 	n->line = line;
 	line += n->nr_lines++;
 	*line = (struct node_line){0};
-	tracker_init(&line->tracker, n->interval);
+	tracker_init(&line->tracker, n->interval, n->alone || n->nr_lines == 1);
 	tracker_begin(&line->tracker, n->taken);
 	return 0;
 }
@@ -198,18 +211,20 @@ static void total_levels(struct total_line *total, const struct amounts *p, int 
 	}
 }
 
-/* The node's CPU use, `used` now, grows until its head: not at all when there is none, or a gap before it. */
+/* What the node uses grows until its head: not at all when there is none, or a gap before it. */
 static void total_grow(
-	struct total_line *total, const struct node *n, struct node_line *line, double time, double used)
+	struct total_line *total, const struct node *n, struct node_line *line, double time, enum flow flow)
 {
+	struct broken *now = &line->flow[flow];
 	bool grows = n->has_head && !n->gap && head_time(n) > time;
-	double slope = grows ? (head_cpu(line) - used) / (head_time(n) - time) : 0;
-	double offset = line->offset + line->slope * time - slope * time;
+	double slope =
+		grows ? (head_amount(line, flow) - amount(&line->last, flow)) / (head_time(n) - time) : 0;
+	double offset = now->offset + now->slope * time - slope * time;
 
-	total->offset += offset - line->offset;
-	total->slope += slope - line->slope;
-	line->offset = offset;
-	line->slope = slope;
+	total->flow[flow].offset += offset - now->offset;
+	total->flow[flow].slope += slope - now->slope;
+	total->flows[flow] |= n->has_head && has_amount(&line->head, flow);
+	*now = (struct broken){.offset = offset, .slope = slope};
 }
 
 static void total_point(struct total_line *total, double time)
@@ -219,7 +234,12 @@ static void total_point(struct total_line *total, double time)
 	for (unsigned i = 0; i < NR_LEVELS; i++)
 		if (total->level_nr[i])
 			valid |= UINT32_C(1) << i;
-	tracker_cpu(&total->tracker, time, total->offset + total->slope * time, false);
+	tracker_cpu(&total->tracker, time, total->flow[FLOW_CPU].offset + total->flow[FLOW_CPU].slope * time,
+		false);
+	for (unsigned i = FLOW_CPU + 1; i < NR_FLOWS; i++)
+		if (total->flows[i])
+			tracker_flow(&total->tracker, i, time,
+				total->flow[i].offset + total->flow[i].slope * time, false);
 	tracker_levels(&total->tracker, time, total->level, valid);
 }
 
@@ -232,8 +252,11 @@ static void node_track(struct node *n)
 	for (unsigned i = 0; i < n->nr_lines; i++) {
 		struct node_line *line = &n->line[i];
 
-		if (line->head.used_valid >> USED_CPU & 1)
-			tracker_cpu(&line->tracker, time, seconds(line->head.used[USED_CPU]), n->gap);
+		if (has_amount(&line->head, FLOW_CPU))
+			tracker_cpu(&line->tracker, time, amount(&line->head, FLOW_CPU), n->gap);
+		for (unsigned k = FLOW_CPU + 1; k < NR_FLOWS; k++)
+			if (has_amount(&line->head, k))
+				tracker_flow(&line->tracker, k, time, amount(&line->head, k), n->gap);
 		tracker_levels(&line->tracker, time, line->head.level, line->head.level_valid);
 	}
 }
@@ -246,8 +269,9 @@ static void node_take(struct nodes *all, struct node *n)
 
 		total_levels(&all->line[line->total], &line->last, -1);
 		total_levels(&all->line[line->total], &line->head, 1);
-		if (!(line->head.used_valid >> USED_CPU & 1))
-			line->head.used[USED_CPU] = line->last.used[USED_CPU];
+		for (unsigned k = 0; k < NR_FLOWS; k++)
+			if (!has_amount(&line->head, k))
+				line->head.used[flow_used[k]] = line->last.used[flow_used[k]];
 		line->last = line->head;
 	}
 	n->taken = seconds(n->head_ns);
@@ -270,7 +294,8 @@ static int node_advance(struct nodes *all, struct node *n)
 		struct node_line *line = &n->line[i];
 		struct total_line *total = &all->line[line->total];
 
-		total_grow(total, n, line, time, seconds(line->last.used[USED_CPU]));
+		for (unsigned k = 0; k < NR_FLOWS; k++)
+			total_grow(total, n, line, time, k);
 		total_point(total, time);
 		if (!r)
 			total_levels(total, &line->last, -1);
@@ -291,6 +316,7 @@ static int nodes_open(struct nodes *all, const struct run *run, struct buf *rete
 		struct node *n = &all->node[i];
 		int r = account_open(run->path[i], &n->account);
 
+		n->alone = run->nr == 1;
 		if (r >= 0)
 			r = node_next(n);
 		if (r < 0) {
@@ -310,7 +336,7 @@ static void node_pace(struct node *n)
 	meta_num(account_meta(n->account), "interval_ns", &interval_ns);
 	n->interval = seconds(MAX(interval_ns, 0));
 	for (unsigned i = 0; i < n->nr_lines; i++) {
-		tracker_init(&n->line[i].tracker, n->interval);
+		tracker_init(&n->line[i].tracker, n->interval, n->alone || !i);
 		tracker_begin(&n->line[i].tracker, 0);
 	}
 }
@@ -357,10 +383,14 @@ static void nodes_close(struct nodes *all)
 {
 	for (uint32_t i = 0; i < all->nr; i++) {
 		account_close(all->node[i].account);
+		for (unsigned k = 0; k < all->node[i].nr_lines; k++)
+			tracker_release(&all->node[i].line[k].tracker);
 		free(all->node[i].line);
 	}
-	for (uint32_t i = 0; i < all->nr_lines; i++)
+	for (uint32_t i = 0; i < all->nr_lines; i++) {
+		tracker_release(&all->line[i].tracker);
 		free(all->line[i].name);
+	}
 	free(all->line);
 	free(all->node);
 	free(all->heap);

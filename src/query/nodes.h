@@ -3,7 +3,6 @@
 #define QUERY_NODES_H
 
 #include "query/summary.h"
-#include "query/tracker.h"
 
 /* Everything of one recording but its groups; the account is at its end. */
 int summary_fill(struct summary *s, const char *path, const struct account *a, const struct amounts *last,

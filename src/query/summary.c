@@ -344,27 +344,44 @@ static void fill_used(struct summary *s, const struct account *a, unsigned line,
 	fit_split(s);
 }
 
-void fill_peaks(struct summary *s, struct tracker *t)
+/* Quantiles are within a hundredth of the value: none is above what there was at most. */
+static struct summary_over over_of(const struct spread *spread, const struct figure *most)
+{
+	double greatest = most->why ? INFINITY : most->value;
+
+	if (!spread)
+		return (struct summary_over){NAN, NAN, NAN};
+	return (struct summary_over){.mean = MIN(spread_mean(spread), greatest),
+		.p50 = MIN(spread_quantile(spread, 0.5), greatest),
+		.p95 = MIN(spread_quantile(spread, 0.95), greatest)};
+}
+
+static double rate_of(struct meter *m)
+{
+	double rate, at, window;
+
+	return meter_peak(m, 0, &rate, &at, &window) ? rate : NAN;
+}
+
+/* When the peaks are there. */
+static void fill_over(struct summary *s, struct tracker *t)
+{
+	static const enum figure_id most[NR_OVER] = {[OVER_CORES] = FIG_PEAK_CORES,
+		[OVER_RSS] = FIG_RSS,
+		[OVER_PSS] = FIG_PSS,
+		[OVER_USS] = FIG_USS};
+
+	for (unsigned i = 0; i < NR_OVER; i++)
+		s->over[i] = over_of(t->over[i], &s->figure[most[i]]);
+	s->rate_peak[FLOW_CPU] = has_figure(s, FIG_PEAK_CORES) ? s->figure[FIG_PEAK_CORES].value : NAN;
+	s->rate_peak[FLOW_READ] = has_figure(s, FIG_READ_BYTES) ? rate_of(&t->read) : NAN;
+	s->rate_peak[FLOW_WRITE] = has_figure(s, FIG_WRITE_BYTES) ? rate_of(&t->write) : NAN;
+}
+
+static void fill_cores(struct summary *s, struct tracker *t)
 {
 	double rate, at, window, wall = s->figure[FIG_WALL].value;
 	bool has_cpus = has_figure(s, FIG_CPUS);
-
-	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
-		const struct top *top = &t->top[level_figure[i].level];
-
-		if (!top->has)
-			continue;
-		figure_set(s, level_figure[i].peak, top->value);
-		if (level_figure[i].at >= 0)
-			figure_set(s, (enum figure_id)level_figure[i].at, top->at);
-	}
-	if (t->top[LEVEL_PSS].has)
-		figure_set(s, FIG_PSS_ESTIMATED, t->estimated_pss);
-	if (t->top[LEVEL_USS].has)
-		figure_set(s, FIG_USS_ESTIMATED, t->estimated_uss);
-	figure_set(s, FIG_ACTIVE, t->active_s);
-	s->cpu_shape = t->cpu_shape;
-	s->memory_shape = t->top[LEVEL_PSS].has ? t->pss_shape : t->rss_shape;
 
 	if (!has_figure(s, FIG_CPU) || !(wall > 0)) {
 		const char *why = has_figure(s, FIG_CPU) ? "it took no time" : s->figure[FIG_CPU].why;
@@ -383,6 +400,28 @@ void fill_peaks(struct summary *s, struct tracker *t)
 	figure_set(s, FIG_PEAK_CORES, rate);
 	figure_set(s, FIG_PEAK_CORES_AT, at);
 	figure_set(s, FIG_PEAK_WINDOW, window);
+}
+
+void fill_peaks(struct summary *s, struct tracker *t)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
+		const struct top *top = &t->top[level_figure[i].level];
+
+		if (!top->has)
+			continue;
+		figure_set(s, level_figure[i].peak, top->value);
+		if (level_figure[i].at >= 0)
+			figure_set(s, (enum figure_id)level_figure[i].at, top->at);
+	}
+	if (t->top[LEVEL_PSS].has)
+		figure_set(s, FIG_PSS_ESTIMATED, t->estimated_pss);
+	if (t->top[LEVEL_USS].has)
+		figure_set(s, FIG_USS_ESTIMATED, t->estimated_uss);
+	figure_set(s, FIG_ACTIVE, t->active_s);
+	s->cpu_shape = t->cpu_shape;
+	s->memory_shape = t->top[LEVEL_PSS].has ? t->pss_shape : t->rss_shape;
+	fill_cores(s, t);
+	fill_over(s, t);
 }
 
 static void fill_share(struct summary *s, enum figure_id id, enum figure_id part, enum figure_id whole)

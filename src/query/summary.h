@@ -8,8 +8,8 @@
 #define QUERY_SUMMARY_H
 
 #include "query/account.h"
-#include "query/meter.h"
 #include "query/run.h"
+#include "query/tracker.h"
 
 struct figure {
 	double value;
@@ -223,6 +223,11 @@ struct summary_gpu {
 	struct figure figure[NR_GPU_FIGURES];
 };
 
+/* How something was spread over the time in which there were processes; NAN: not known. */
+struct summary_over {
+	double mean, p50, p95;
+};
+
 struct summary {
 	char *name, *kind, *target;	  /* of a group; NULL for a recording or a run */
 	bool own;			  /* without what its members' children used */
@@ -238,7 +243,9 @@ struct summary {
 	bool cpu_lower_bound, unsampled_is_upper_bound, complete;
 	double lost_bytes;
 	struct spark cpu_shape, memory_shape;
-	char **note; /* sentences for people, without full stop */
+	struct summary_over over[NR_OVER]; /* of a group on one of several nodes: not known */
+	double rate_peak[NR_FLOWS];	   /* bytes/s from and to storage; NAN: not known */
+	char **note;			   /* sentences for people, without full stop */
 	size_t nr_notes;
 	size_t nr_alarms; /* of them, the first so many must not be overlooked */
 	char **kept;	  /* texts that figures point at */

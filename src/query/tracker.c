@@ -6,28 +6,73 @@
  * rounding. */
 #define SHORTEST_STEP 0.05
 
-void tracker_init(struct tracker *t, double interval_s)
+const enum used flow_used[NR_FLOWS] = {
+	[FLOW_CPU] = USED_CPU, [FLOW_READ] = USED_READ_BYTES, [FLOW_WRITE] = USED_WRITE_BYTES};
+
+void tracker_init(struct tracker *t, double interval_s, bool spreads)
 {
-	*t = (struct tracker){0};
+	*t = (struct tracker){.spreads = spreads};
 	meter_init(&t->cpu, MAX(interval_s / 2, SHORTEST_STEP));
+	meter_init(&t->read, t->cpu.step);
+	meter_init(&t->write, t->cpu.step);
+}
+
+void tracker_release(struct tracker *t)
+{
+	for (unsigned i = 0; i < NR_OVER; i++)
+		t->over[i] = spread_free(t->over[i]);
+}
+
+/* Without memory it stays unknown. */
+static void over_add(struct tracker *t, enum over which, double value, double seconds)
+{
+	if (!t->spreads || !(seconds > 0))
+		return;
+	if (!t->over[which])
+		t->over[which] = spread_new();
+	if (t->over[which])
+		spread_add(t->over[which], value, seconds);
+}
+
+/* Steps as short as a rate can be told over; what is nobody's time does not count. */
+static void over_cores(struct tracker *t, double time, double cpu_s, bool gap)
+{
+	double seconds = time - t->knot_time, used = MAX(cpu_s - t->knot_cpu, 0);
+
+	if (t->has_cpu && !gap && seconds < t->cpu.step)
+		return;
+	if (t->has_cpu && !gap && (t->active || used > 0))
+		over_add(t, OVER_CORES, used / seconds, seconds);
+	t->knot_time = time;
+	t->knot_cpu = cpu_s;
 }
 
 void tracker_begin(struct tracker *t, double time)
 {
 	tracker_cpu(t, time, 0, false);
+	tracker_flow(t, FLOW_READ, time, 0, false);
+	tracker_flow(t, FLOW_WRITE, time, 0, false);
 	t->level_time = time;
 }
 
 void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap)
 {
-	if (gap)
-		meter_break(&t->cpu);
-	meter_add(&t->cpu, time, cpu_s);
+	tracker_flow(t, FLOW_CPU, time, cpu_s, gap);
+	over_cores(t, time, cpu_s, gap);
 	if (t->has_cpu && !gap && time > t->cpu_time)
 		spark_add(&t->cpu_shape, t->cpu_time, time, (cpu_s - t->cpu_s) / (time - t->cpu_time));
 	t->has_cpu = true;
 	t->cpu_s = cpu_s;
 	t->cpu_time = time;
+}
+
+void tracker_flow(struct tracker *t, enum flow flow, double time, double amount, bool gap)
+{
+	struct meter *meter = flow == FLOW_CPU ? &t->cpu : flow == FLOW_READ ? &t->read : &t->write;
+
+	if (gap)
+		meter_break(meter);
+	meter_add(meter, time, amount);
 }
 
 static double share(const int64_t *level, enum level estimated, enum level all)
@@ -37,9 +82,12 @@ static double share(const int64_t *level, enum level estimated, enum level all)
 
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid)
 {
+	static const enum level spread_level[NR_OVER] = {
+		[OVER_RSS] = LEVEL_RSS, [OVER_PSS] = LEVEL_PSS, [OVER_USS] = LEVEL_USS};
 	double since = t->level_time;
 
 	t->level_time = time;
+	t->active = valid >> LEVEL_PROCESSES & 1 && level[LEVEL_PROCESSES] > 0;
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		bool higher = !t->top[i].has || (double)level[i] > t->top[i].value;
 
@@ -51,7 +99,10 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 		if (i == LEVEL_USS)
 			t->estimated_uss = share(level, LEVEL_USS_ESTIMATED, LEVEL_USS);
 	}
-	if (valid >> LEVEL_PROCESSES & 1 && level[LEVEL_PROCESSES] > 0 && time > since)
+	for (unsigned i = OVER_RSS; i < NR_OVER; i++)
+		if (t->active && valid >> spread_level[i] & 1)
+			over_add(t, i, (double)level[spread_level[i]], time - since);
+	if (t->active && time > since)
 		t->active_s += time - since;
 	if (valid >> LEVEL_PSS & 1)
 		spark_add(&t->pss_shape, since, time, (double)level[LEVEL_PSS]);
