@@ -15,7 +15,6 @@
 extern const struct cmd cmd_show;
 
 #define ANSWER_MAX ((size_t)2 << 30)
-#define PIECE (1 << 16) /* series are printed in pieces */
 
 struct show_args {
 	bool json, csv, processes, reverse, rate;
@@ -130,29 +129,10 @@ static size_t split_names(const struct opt_list *list, const char **name, size_t
 	return nr;
 }
 
-static int print_piece(struct buf *out, size_t from)
+static int take_piece(void *arg, const struct buf *piece)
 {
-	int status = out->len >= from || out->err ? print(out) : EXIT_OK;
-
-	if (out->len >= from)
-		buf_reset(out);
-	return status;
-}
-
-static int print_series(struct series_page *page, struct series *s, bool first, struct buf *out)
-{
-	struct series_point point;
-	int status = EXIT_OK, r = 0;
-
-	series_recording(page, s, first, out);
-	while (status == EXIT_OK && (r = series_next(s, &point)) > 0) {
-		series_line(page, s, &point, out);
-		status = print_piece(out, PIECE);
-	}
-	series_recording_end(page, out);
-	if (r < 0)
-		error("cannot read on: %s", strerror(-r));
-	return r < 0 ? EXIT_TROUBLE : status;
+	(void)arg;
+	return print(piece);
 }
 
 static int show_series(const struct run *run, const struct show_args *args)
@@ -167,39 +147,20 @@ static int show_series(const struct run *run, const struct show_args *args)
 	struct series_page page = {.form = args->json ? SERIES_JSON
 			: args->csv		      ? SERIES_CSV
 						      : SERIES_TEXT,
-		.several = run->nr > 1,
 		.per_instance = query.per_instance,
 		.utf8 = locale_is_utf8()};
-	struct series **s = calloc(run->nr, sizeof(*s));
-	int64_t start = INT64_MAX;
-	int status = EXIT_OK;
-	struct buf out;
+	const struct series_taker taker = {.take = take_piece};
+	struct buf err;
+	int r;
 
-	buf_init(&out, ANSWER_MAX);
-	for (size_t i = 0; i < run->nr; i++) {
-		int r = s ? series_open(run->path[i], &query, &s[i], &out) : -ENOMEM;
-
-		if (r < 0)
-			die(r == -ENOENT || r == -EINVAL ? EXIT_USAGE : EXIT_TROUBLE, "%s",
-				out.len ? (char *)out.data : strerror(-r));
-		if (series_start(s[i]) > 0)
-			start = MIN(start, series_start(s[i]));
-	}
-	series_begin(&page, &out);
-	for (size_t i = 0; i < run->nr; i++) {
-		if (status == EXIT_OK) {
-			page.offset_s =
-				series_start(s[i]) > 0 ? (double)(series_start(s[i]) - start) / 1e9 : 0;
-			status = print_series(&page, s[i], !i, &out);
-		}
-		series_close(s[i]);
-	}
-	free(s);
-	series_end(&page, &out);
-	if (status == EXIT_OK)
-		status = print_piece(&out, 0);
-	buf_release(&out);
-	return status;
+	buf_init(&err, 8192);
+	r = series_pour(run, &query, &page, &taker, &err);
+	if (r < 0)
+		error("%s", err.len ? (char *)err.data : strerror(-r));
+	buf_release(&err);
+	if (r == -ENOENT || r == -EINVAL)
+		return EXIT_USAGE;
+	return r < 0 ? EXIT_TROUBLE : r;
 }
 
 /* `--series A B FILE` reads as it is meant: what looks like a metric and is no file is one. The rest stays in

@@ -236,3 +236,80 @@ void series_line(
 		break;
 	}
 }
+
+/* ---- all of it ---- */
+
+#define PIECE (1 << 16)
+
+static int hand_over(const struct series_taker *taker, struct buf *out, size_t from)
+{
+	int r = out->len >= from || out->err ? taker->take(taker->arg, out) : 0;
+
+	if (out->len >= from)
+		buf_reset(out);
+	return r;
+}
+
+static int pour_one(struct series_page *page, struct series *s, bool first, const struct series_taker *taker,
+	struct buf *out, struct buf *reterr)
+{
+	struct series_point point;
+	int r, status = 0;
+
+	series_recording(page, s, first, out);
+	while ((r = series_next(s, &point)) > 0) {
+		series_line(page, s, &point, out);
+		status = hand_over(taker, out, PIECE);
+		if (status)
+			return status;
+	}
+	series_recording_end(page, out);
+	if (r < 0)
+		buf_addf(reterr, "cannot read on: %s", strerror(-r));
+	return r;
+}
+
+/* All are opened before the first is read: a wrong question is answered before anything is printed. */
+static int open_all(const struct run *run, const struct series_query *query, struct series **s,
+	int64_t *ret_start, struct buf *reterr)
+{
+	*ret_start = INT64_MAX;
+	for (size_t i = 0; i < run->nr; i++) {
+		int r = series_open(run->path[i], query, &s[i], reterr);
+
+		if (r < 0)
+			return r;
+		if (series_start(s[i]) > 0)
+			*ret_start = MIN(*ret_start, series_start(s[i]));
+	}
+	return 0;
+}
+
+int series_pour(const struct run *run, const struct series_query *query, struct series_page *page,
+	const struct series_taker *taker, struct buf *reterr)
+{
+	_cleanup_(freep) struct series **s = calloc(MAX(run->nr, 1), sizeof(*s));
+	int64_t start;
+	struct buf out;
+	int r = s ? open_all(run, query, s, &start, reterr) : -ENOMEM;
+
+	buf_init(&out, 4 * PIECE + ((size_t)1 << 20));
+	page->several = run->nr > 1;
+	if (r >= 0)
+		series_begin(page, &out);
+	for (size_t i = 0; s && i < run->nr; i++) {
+		if (!r) {
+			int64_t own = series_start(s[i]);
+
+			page->offset_s = own > 0 ? (double)(own - start) / 1e9 : 0;
+			r = pour_one(page, s[i], !i, taker, &out, reterr);
+		}
+		series_close(s[i]);
+	}
+	if (!r) {
+		series_end(page, &out);
+		r = hand_over(taker, &out, 0);
+	}
+	buf_release(&out);
+	return r;
+}

@@ -3,6 +3,7 @@
 #ifndef REPORT_SERIES_H
 #define REPORT_SERIES_H
 
+#include "query/run.h"
 #include "query/series.h"
 
 enum series_form { SERIES_TEXT, SERIES_CSV, SERIES_JSON };
@@ -24,4 +25,15 @@ void series_recording(struct series_page *p, const struct series *s, bool first,
 void series_recording_end(const struct series_page *p, struct buf *out);
 void series_line(
 	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out);
+
+/* All recordings of a run, one after the other. `take` gets the text in pieces, whenever there is enough;
+ * what it returns ends the work unless it is 0. Returns that, or a negative errno with the reason for people:
+ * -ENOENT and -EINVAL when the question was wrong. */
+struct series_taker {
+	int (*take)(void *arg, const struct buf *piece);
+	void *arg;
+};
+
+int series_pour(const struct run *run, const struct series_query *query, struct series_page *page,
+	const struct series_taker *taker, struct buf *reterr);
 #endif
