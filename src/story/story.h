@@ -71,8 +71,10 @@ struct story_panel {
 	int query[PANEL_METRICS]; /* as the shape asks */
 	int whole[PANEL_METRICS]; /* one line for each recording: the same as `query` for plain lines */
 	int level[PANEL_LEVELS];
-	/* Lines of the sheet over all nodes together (the first, and how many); none with one node. */
+	/* Lines of the sheet over all nodes together (the first, and how many), and the mean over the nodes
+	 * of the first metric that is known (negative: there is none). Nothing of it with one node. */
 	size_t all[PANEL_METRICS], nr_all[PANEL_METRICS];
+	int mean;
 };
 
 struct story {
@@ -82,8 +84,9 @@ struct story {
 	struct moments *moments;
 	struct stats *stats;
 	struct sheet *sheet;
-	size_t nr_nodes;	    /* recordings; the sheet's node "all nodes" stands behind them */
-	double from_s, to_s;	    /* of the time axis of all charts; the same when nothing was recorded */
+	size_t nr_nodes;     /* recordings; the sheet's node "all nodes" stands behind them */
+	size_t nr_lines;     /* of the sheet, by query and node; those over all nodes stand behind them */
+	double from_s, to_s; /* of the time axis of all charts; the same when nothing was recorded */
 	struct sheet_process *keep; /* processes with curves: those of most CPU and of most memory in turn */
 	uint32_t *keep_row;	    /* of each, in the process table */
 	size_t nr_keep;

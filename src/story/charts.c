@@ -1,0 +1,588 @@
+/* The charts of a story: for every panel that has values, of every node that is shown, one picture with its
+ * title, what it amounts to, the limits, the phases and events, and a word on what was reduced.
+ *
+ * Everything here is numbers and texts; what it looks like is decided by who draws it. */
+#include "story/charts_internal.h"
+
+#include "report/words.h"
+#include "story/axis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Nodes with charts of their own. */
+#define NODES_SHOWN 16
+#define BANDS 40
+#define MARKS_APART 0.015 /* of the time axis; closer events become one mark */
+#define STRETCH 8	  /* an axis is stretched to a limit that is at most so many times what was reached */
+#define TOLD 3		  /* curves whose numbers stand in the subtitle */
+
+/* ---- memory ---- */
+
+void *charts_alloc(struct charts_memory *m, size_t nr, size_t size)
+{
+	void **grown = m->failed ? NULL : m->block;
+
+	if (!m->failed && !(m->nr & (m->nr + 1))) {
+		grown = reallocarray(m->block, 2 * (m->nr + 1), sizeof(*grown));
+		if (grown)
+			m->block = grown;
+	}
+	if (!grown) {
+		m->failed = true;
+		return NULL;
+	}
+	m->block[m->nr] = calloc(nr ? nr : 1, size);
+	m->failed = !m->block[m->nr];
+	return m->failed ? NULL : m->block[m->nr++];
+}
+
+const char *charts_text(struct charts_memory *m, struct buf *text)
+{
+	char *copy = text->err ? NULL : charts_alloc(m, text->len + 1, 1);
+
+	if (copy)
+		memcpy(copy, text->data, text->len);
+	m->failed |= text->err == -ENOMEM;
+	buf_release(text);
+	return copy ? copy : "";
+}
+
+/* ---- what it amounts to ---- */
+
+struct sum {
+	double mean, most, most_at_s;
+};
+
+/* Of curves upon one another, as drawn. All of a node stand on one axis. */
+static struct sum sum_of_curves(const struct draft *d)
+{
+	struct sum sum = {NAN, NAN, NAN};
+	double added = 0, known = 0;
+
+	for (size_t at = 0; d->nr && at < d->curve[0].nr; at++) {
+		double here = NAN;
+
+		for (size_t i = 0; i < d->nr; i++)
+			if (!isnan(d->curve[i].mean[at]))
+				here = (isnan(here) ? 0 : here) + (double)d->curve[i].mean[at];
+		if (isnan(here))
+			continue;
+		added += here;
+		known++;
+		if (isnan(sum.most) || here > sum.most) {
+			sum.most = here;
+			sum.most_at_s = d->curve[0].time_s[at];
+		}
+	}
+	sum.mean = known > 0 ? added / known : NAN;
+	return sum;
+}
+
+/* What was read of the sum itself is better than the sum of what is drawn. */
+static struct sum sum_of_stack(const struct draft *d)
+{
+	if (d->total && !isnan(d->total->most))
+		return (struct sum){d->total->average, d->total->most, d->total->most_at_s};
+	return sum_of_curves(d);
+}
+
+static double highest(const struct draft *d)
+{
+	double most = NAN;
+
+	if (d->chart.form == CHART_STACKED)
+		return sum_of_stack(d).most;
+	for (size_t i = 0; i < d->nr; i++)
+		if (!isnan(d->curve[i].most) && (isnan(most) || d->curve[i].most > most))
+			most = d->curve[i].most;
+	return most;
+}
+
+static void add_value(struct buf *out, const struct draft *d, double value)
+{
+	char text[UNITS_SIZE];
+
+	buf_adds(out, format_value(text, value, d->chart.unit, d->chart.per_second));
+}
+
+static void add_sum(struct buf *out, const struct draft *d, const char *name, const struct sum *sum)
+{
+	char text[UNITS_SIZE];
+
+	if (name)
+		buf_addf(out, "%s: ", name);
+	buf_adds(out, "mean ");
+	add_value(out, d, sum->mean);
+	buf_adds(out, ", max ");
+	add_value(out, d, sum->most);
+	if (!isnan(sum->most_at_s))
+		buf_addf(out, " at %s", format_moment(text, sum->most_at_s, d->s->to_s - d->s->from_s));
+}
+
+static void set_subtitle(struct draft *d)
+{
+	enum panel_shape shape = d->p->row->shape;
+	struct buf text;
+	size_t told = 0;
+
+	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT)
+		return;
+	buf_init(&text, 4096);
+	if (d->chart.form == CHART_STACKED) {
+		struct sum sum = sum_of_stack(d);
+
+		add_sum(&text, d, "sum", &sum);
+	} else if (d->nr <= TOLD) {
+		for (; told < d->nr; told++) {
+			const struct chart_curve *c = &d->curve[told];
+			struct sum sum = {c->average, c->most, d->source[told].most_at_s};
+
+			buf_adds(&text, told ? " · " : "");
+			add_sum(&text, d, d->nr > 1 ? c->name : NULL, &sum);
+		}
+	} else {
+		buf_adds(&text, "highest ");
+		add_value(&text, d, highest(d));
+	}
+	d->chart.subtitle = charts_text(d->m, &text);
+}
+
+static void set_peak(struct draft *d)
+{
+	unsigned at = d->p->row->peak;
+	struct sum sum = {NAN, NAN, NAN};
+	struct chart_note *note;
+	struct buf text;
+
+	if (!at || d->of == DRAFT_BY_NODE)
+		return;
+	if (d->chart.form == CHART_STACKED)
+		sum = sum_of_stack(d);
+	else
+		for (size_t i = 0; i < d->nr; i++)
+			if (d->curve[i].color == at - 1 || (d->nr == 1 && isnan(sum.most)))
+				sum = (struct sum){0, d->curve[i].most, d->source[i].most_at_s};
+	if (!(sum.most > 0) || isnan(sum.most_at_s))
+		return;
+	note = charts_alloc(d->m, 1, sizeof(*note));
+	if (!note)
+		return;
+	buf_init(&text, 256);
+	buf_adds(&text, "peak ");
+	add_value(&text, d, sum.most);
+	*note = (struct chart_note){
+		.time_s = sum.most_at_s, .value = sum.most, .text = charts_text(d->m, &text)};
+	d->chart.note = note;
+	d->chart.nr_notes = 1;
+}
+
+/* ---- limits ---- */
+
+static bool is_first_of_host(const struct story *s, uint32_t node)
+{
+	for (uint32_t i = 0; i < node; i++)
+		if (!strcmp(s->sheet->node[i].host, s->sheet->node[node].host))
+			return false;
+	return true;
+}
+
+/* Of one node; or of all hosts together, and to compare nodes where all have the same. NAN: there is none. */
+static double level_value(const struct draft *d, int query)
+{
+	bool sums = query >= 0 && d->of == DRAFT_ALL && d->s->sheet->column[query].fold == FOLD_SUM;
+	double value = NAN;
+
+	for (uint32_t node = 0; query >= 0 && node < d->s->nr_nodes; node++) {
+		size_t nr;
+		const struct sheet_line *line = lines_of(d->s, query, node, &nr);
+		double last = nr ? line->last : NAN;
+
+		if (d->of == DRAFT_NODE && node == d->node)
+			return last;
+		if (d->of == DRAFT_NODE || (sums && !is_first_of_host(d->s, node)))
+			continue;
+		if (isnan(last) || (!sums && !isnan(value) && last != value))
+			return NAN;
+		value = sums && !isnan(value) ? value + last : last;
+	}
+	return value;
+}
+
+static void set_levels(struct draft *d)
+{
+	const struct panel *row = d->p->row;
+	struct chart_level *level = charts_alloc(d->m, PANEL_LEVELS, sizeof(*level));
+	double most = highest(d);
+
+	for (unsigned i = 0; level && i < PANEL_LEVELS; i++) {
+		double value = level_value(d, d->p->level[i]);
+		struct buf text;
+
+		/* A job that may use all that is installed: one line says it. */
+		if (!(value > 0) || (d->chart.nr_levels && level[d->chart.nr_levels - 1].value == value))
+			continue;
+		buf_init(&text, 256);
+		buf_addf(&text, "%s: ", row->level_label[i]);
+		add_value(&text, d, value);
+		if (row->quantity && d->chart.unit == UNIT_COUNT)
+			buf_addf(&text, " %s", row->quantity);
+		level[d->chart.nr_levels++] = (struct chart_level){.value = value,
+			.label = charts_text(d->m, &text),
+			.stretch = value <= most * STRETCH};
+	}
+	d->chart.level = level;
+}
+
+/* ---- phases and events ---- */
+
+/* Several nodes tell of the same phases: all together show those of the first that does. */
+static int64_t node_of_phases(const struct draft *d)
+{
+	const struct moments *m = d->s->moments;
+	uint32_t least = UINT32_MAX;
+
+	if (d->of == DRAFT_NODE)
+		return d->node;
+	for (size_t i = 0; i < m->nr_phases; i++)
+		least = MIN(least, m->phase[i].node);
+	return least;
+}
+
+static bool is_in_range(const struct story *s, const struct moment *m)
+{
+	return m->time_s <= s->to_s && (isnan(m->end_s) ? m->time_s : m->end_s) >= s->from_s;
+}
+
+static void set_bands(struct draft *d)
+{
+	const struct moments *m = d->s->moments;
+	int64_t node = node_of_phases(d);
+	struct chart_band *band = charts_alloc(d->m, BANDS, sizeof(*band));
+
+	for (size_t i = 0; band && i < m->nr_phases && d->chart.nr_bands < BANDS; i++)
+		if (m->phase[i].node == node && is_in_range(d->s, &m->phase[i]))
+			band[d->chart.nr_bands++] = (struct chart_band){.from_s = m->phase[i].time_s,
+				.to_s = isnan(m->phase[i].end_s) ? d->s->to_s : m->phase[i].end_s,
+				.label = m->phase[i].label};
+	d->chart.band = band;
+}
+
+/* Events that stand too close become one mark that counts them. */
+static void set_marks(struct draft *d)
+{
+	const struct moments *m = d->s->moments;
+	double apart = (d->s->to_s - d->s->from_s) * MARKS_APART;
+	struct chart_mark *mark = charts_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
+	size_t nr = 0, more = 0;
+
+	for (size_t i = 0; mark && i <= m->nr_events; i++) {
+		const struct moment *e = i < m->nr_events ? &m->event[i] : NULL;
+
+		if (e && ((d->of == DRAFT_NODE && e->node != d->node) || !is_in_range(d->s, e)))
+			continue;
+		if (e && nr && e->time_s < mark[nr - 1].time_s + apart) {
+			more++;
+			continue;
+		}
+		if (more) {
+			struct buf text;
+
+			buf_init(&text, 1 << 16);
+			buf_addf(&text, "%s, and %zu more", mark[nr - 1].label, more);
+			mark[nr - 1].label = charts_text(d->m, &text);
+			more = 0;
+		}
+		if (e && nr < (size_t)(1 / MARKS_APART) + 2)
+			mark[nr++] = (struct chart_mark){.time_s = e->time_s, .label = e->label};
+	}
+	d->chart.mark = mark;
+	d->chart.nr_marks = nr;
+}
+
+/* ---- titles ---- */
+
+static void add_id(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		bool capital = *text >= 'A' && *text <= 'Z';
+		bool plain = (*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9');
+
+		buf_addch(out, capital ? *text - 'A' + 'a' : plain ? *text : '-');
+	}
+}
+
+static void add_host(struct buf *out, const struct story *s, uint32_t node)
+{
+	const char *host = s->sheet->node[node].host;
+
+	if (!*host)
+		buf_addf(out, "recording %u", node + 1);
+	else
+		add_text(out, host, strlen(host), LETTERS_UTF8);
+	clip(out, 0, 80, true);
+}
+
+static void set_id(struct draft *d)
+{
+	struct buf text;
+
+	if (d->of == DRAFT_ALL || d->s->nr_nodes < 2) {
+		d->chart.id = d->p->row->id;
+		return;
+	}
+	buf_init(&text, 1024);
+	buf_addf(&text, "%s-", d->p->row->id);
+	if (d->of == DRAFT_BY_NODE) {
+		buf_adds(&text, "by-node");
+	} else {
+		struct buf host;
+
+		buf_init(&host, 1024);
+		add_host(&host, d->s, d->node);
+		add_id(&text, (char *)host.data);
+		buf_release(&host);
+		if (*d->s->sheet->node[d->node].host && !is_first_of_host(d->s, d->node))
+			buf_addf(&text, "-%u", d->node + 1);
+	}
+	d->chart.id = charts_text(d->m, &text);
+}
+
+static void set_title(struct draft *d, enum metric_fold fold)
+{
+	static const char *const how[NR_FOLDS] = {[FOLD_SUM] = "total",
+		[FOLD_MEAN] = "average",
+		[FOLD_MAX] = "highest",
+		[FOLD_NONE] = "average"};
+	struct buf text;
+
+	d->chart.title = d->p->row->title;
+	if (d->s->nr_nodes < 2)
+		return;
+	buf_init(&text, 4096);
+	if (d->of == DRAFT_NODE)
+		add_host(&text, d->s, d->node);
+	else if (d->of == DRAFT_BY_NODE)
+		buf_adds(&text, "node by node");
+	else
+		buf_addf(&text, "%s of %zu nodes", how[fold], d->s->nr_nodes);
+	{
+		struct buf whole;
+
+		buf_init(&whole, 4096);
+		buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
+		d->chart.title = charts_text(d->m, &whole);
+	}
+	buf_release(&text);
+}
+
+static void set_footnote(struct draft *d)
+{
+	const struct sheet_node *node = NULL;
+	char step[UNITS_SIZE];
+	bool range = false;
+	struct buf text;
+
+	for (size_t i = 0; i < d->nr; i++) {
+		const struct sheet_node *n = &d->s->sheet->node[d->source[i].node];
+
+		if (n->reduced && (!node || n->step_s > node->step_s))
+			node = n;
+		range |= d->curve[i].low != d->curve[i].mean;
+	}
+	if (!node)
+		return;
+	buf_init(&text, 256);
+	buf_addf(&text, "each point stands for %s", format_duration(step, node->step_s));
+	if (range && d->chart.form == CHART_LINES)
+		buf_adds(&text, "; the band is its range");
+	d->chart.footnote = charts_text(d->m, &text);
+}
+
+/* ---- one chart ---- */
+
+static enum chart_form form_of(const struct draft *d)
+{
+	if (d->of == DRAFT_BY_NODE)
+		return CHART_LINES;
+	switch (d->p->row->shape) {
+	case PANEL_STACKED:
+	case PANEL_GROUPS_STACKED:
+	case PANEL_PROCESSES:
+		return CHART_STACKED;
+	case PANEL_HEAT:
+		return CHART_HEAT;
+	case PANEL_TIMELINE:
+		return CHART_TIMELINE;
+	default:
+		return CHART_LINES;
+	}
+}
+
+static const struct sheet_column *column_of(const struct draft *d)
+{
+	for (unsigned k = 0; k < PANEL_METRICS; k++)
+		if (d->p->query[k] >= 0 && d->s->sheet->column[d->p->query[k]].known)
+			return &d->s->sheet->column[d->p->query[k]];
+	return NULL;
+}
+
+static void set_unit(struct draft *d, const struct sheet_column *column)
+{
+	bool time_share = column->unit == UNIT_SECONDS && column->per_second;
+
+	d->chart.unit = column->unit;
+	d->chart.per_second = column->per_second && !time_share;
+	if (time_share)
+		d->chart.unit = d->p->row->share ? UNIT_RATIO : UNIT_COUNT;
+	d->chart.quantity = d->p->row->quantity;
+}
+
+/* Shares that come near the whole are shown against it. */
+static void set_scale(struct draft *d)
+{
+	double most = highest(d);
+
+	d->chart.y_most = NAN;
+	if (d->chart.form == CHART_HEAT ||
+		(d->chart.unit == UNIT_RATIO && d->chart.form == CHART_LINES && most >= 0.25 &&
+			most <= 1.001))
+		d->chart.y_most = 1;
+}
+
+/* 1: there is a chart, 0: nothing to draw, or -ENOMEM. */
+static int draft_make(struct draft *d)
+{
+	const struct sheet_column *column = column_of(d);
+	int r;
+
+	if (!column)
+		return 0;
+	r = draft_curves(d);
+	if (r >= 0 && d->p->row->shape == PANEL_TIMELINE)
+		r = draft_spans(d);
+	if (r < 0)
+		return r;
+	if (!(d->p->row->shape == PANEL_TIMELINE ? d->chart.nr_spans : d->nr))
+		return 0;
+	d->chart.form = form_of(d);
+	if (d->p->row->when_any && !(highest(d) > 0))
+		return 0;
+	d->chart.from_s = d->s->from_s;
+	d->chart.to_s = d->s->to_s;
+	d->chart.curve = d->curve;
+	d->chart.nr_curves = d->nr;
+	set_unit(d, column);
+	set_scale(d);
+	set_id(d);
+	set_title(d, column->fold);
+	set_subtitle(d);
+	set_peak(d);
+	set_levels(d);
+	set_bands(d);
+	set_marks(d);
+	set_footnote(d);
+	return d->m->failed ? -ENOMEM : 1;
+}
+
+static int charts_add(
+	struct charts *f, const struct story *s, const struct story_panel *p, enum draft_of of, uint32_t node)
+{
+	struct draft d = {.s = s, .p = p, .m = f->memory, .of = of, .node = node};
+	int r = draft_make(&d);
+
+	if (r <= 0)
+		return r;
+	f->item[f->nr] = d.chart;
+	f->panel[f->nr] = p;
+	f->source[f->nr] = d.source;
+	f->node[f->nr++] = of == DRAFT_NODE && s->nr_nodes > 1 ? (int64_t)node : -1;
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Those of which charts are made: all, or of many those that differ most in what the first panel shows. */
+static size_t nodes_shown(const struct story *s, uint32_t *ret)
+{
+	size_t nr = 0;
+
+	if (s->nr_nodes > NODES_SHOWN && s->nr_panels)
+		return nodes_pick(s, s->panel[0].whole[0], NODES_SHOWN, ret);
+	for (uint32_t i = 0; i < s->nr_nodes; i++)
+		if (s->sheet->node[i].nr_times > 1)
+			ret[nr++] = i;
+	return nr;
+}
+
+static int panel_charts(
+	struct charts *f, const struct story *s, const struct story_panel *p, const uint32_t *node, size_t nr)
+{
+	int r = 0;
+
+	if (p->row->combined && s->nr_nodes > 1) {
+		r = charts_add(f, s, p, DRAFT_ALL, 0);
+		if (r >= 0 && nr > 1)
+			r = charts_add(f, s, p, DRAFT_BY_NODE, 0);
+	}
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = charts_add(f, s, p, DRAFT_NODE, node[i]);
+	return r;
+}
+
+static int charts_room(struct charts *f, const struct story *s)
+{
+	size_t most = s->nr_panels * (MIN(s->nr_nodes, (size_t)NODES_SHOWN) + 2) + 1;
+
+	f->item = calloc(most, sizeof(*f->item));
+	f->panel = calloc(most, sizeof(*f->panel));
+	f->source = calloc(most, sizeof(*f->source));
+	f->node = calloc(most, sizeof(*f->node));
+	f->memory = calloc(1, sizeof(*f->memory));
+	return f->item && f->panel && f->source && f->node && f->memory ? 0 : -ENOMEM;
+}
+
+int charts_make(const struct story *s, struct charts **ret)
+{
+	struct charts *f = calloc(1, sizeof(*f));
+	uint32_t node[NODES_SHOWN];
+	size_t nr = 0;
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = charts_room(f, s);
+	if (r >= 0 && s->to_s > s->from_s)
+		nr = nodes_shown(s, node);
+	if (r >= 0 && nr && nr < s->nr_nodes && s->nr_nodes > NODES_SHOWN &&
+		asprintf(&f->note, "of %zu nodes the %zu that differ most have charts of their own",
+			s->nr_nodes, nr) < 0)
+		r = -ENOMEM;
+	for (size_t i = 0; nr && i < s->nr_panels && r >= 0; i++)
+		r = panel_charts(f, s, &s->panel[i], node, nr);
+	if (r < 0) {
+		charts_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+struct charts *charts_free(struct charts *f)
+{
+	if (!f)
+		return NULL;
+	for (size_t i = 0; f->memory && i < f->memory->nr; i++)
+		free(f->memory->block[i]);
+	if (f->memory)
+		free(f->memory->block);
+	free(f->memory);
+	free(f->item);
+	free(f->panel);
+	free(f->source);
+	free(f->node);
+	free(f->note);
+	free(f);
+	return NULL;
+}

@@ -1,0 +1,505 @@
+/* From lines of the sheet to curves of a chart: who gets a name and a colour, and what is folded into
+ * "others".
+ *
+ * A colour belongs to who it stands for, not to its place in one picture: a process has that of its rank
+ * among those kept, a group that of its name, in every chart. Folding is by the metric's own fold and of the
+ * means alone: ranges of several curves do not add up to a range. */
+#include "story/charts_internal.h"
+
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_COLUMNS 48
+
+/* ---- lines ---- */
+
+const struct sheet_line *lines_of(const struct story *s, int query, uint32_t node, size_t *ret_nr)
+{
+	const struct sheet_line *line = s->sheet->line;
+	size_t low = 0, high = s->nr_lines, end;
+
+	*ret_nr = 0;
+	if (query < 0)
+		return NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (line[middle].query < (unsigned)query ||
+			(line[middle].query == (unsigned)query && line[middle].node < node))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < s->nr_lines; end++)
+		if (line[end].query != (unsigned)query || line[end].node != node)
+			break;
+	*ret_nr = end - low;
+	return *ret_nr ? &line[low] : NULL;
+}
+
+static bool is_known(const struct sheet_line *line)
+{
+	return !isnan(line->most);
+}
+
+/* ---- names ---- */
+
+const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 16);
+	add_text(&text, line->name ? line->name : "", line->name_len, LETTERS_UTF8);
+	clip(&text, 0, NAME_COLUMNS, true);
+	if (more)
+		buf_addf(&text, " %s", more);
+	return charts_text(m, &text);
+}
+
+const char *process_label(struct charts_memory *m, const struct process_row *row)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 16);
+	if (row->name_len)
+		add_text(&text, row->name, row->name_len, LETTERS_UTF8);
+	else
+		buf_adds(&text, "?");
+	clip(&text, 0, NAME_COLUMNS, true);
+	if (!isnan(row->value[PROCESS_PID]))
+		buf_addf(&text, " (%.0f)", row->value[PROCESS_PID]);
+	return charts_text(m, &text);
+}
+
+uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id)
+{
+	for (size_t i = 0; i < s->nr_keep; i++)
+		if (s->keep[i].node == node && s->keep[i].id == id)
+			return (uint32_t)i;
+	return UINT32_MAX;
+}
+
+/* ---- curves ---- */
+
+void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color)
+{
+	const struct sheet_node *node = &d->s->sheet->node[line->node];
+
+	if (d->nr == d->cap)
+		return;
+	d->source[d->nr] = (struct chart_source){
+		.node = line->node, .process = UINT32_MAX, .most_at_s = line->most_at_s};
+	d->curve[d->nr++] = (struct chart_curve){.name = name,
+		.nr = node->nr_times,
+		.time_s = node->time_s,
+		.mean = line->mean,
+		.low = line->low,
+		.high = line->high,
+		.color = color,
+		.average = line->average,
+		.most = line->most,
+		.filled = d->p->row->filled};
+}
+
+static void fold_point(float *to, float *weight, float value, enum metric_fold fold)
+{
+	if (isnan(value))
+		return;
+	if (isnan(*to))
+		*to = value;
+	else if (fold == FOLD_MAX)
+		*to = MAX(*to, value);
+	else
+		*to += value;
+	*weight += 1;
+}
+
+/* Several lines of one recording as one: a line like any other, but for the names. */
+static const struct sheet_line *fold_lines(
+	struct draft *d, const struct sheet_line *const *line, size_t nr, enum metric_fold fold)
+{
+	const struct sheet_node *node = &d->s->sheet->node[line[0]->node];
+	struct sheet_line *sum = charts_alloc(d->m, 1, sizeof(*sum));
+	float *mean = charts_alloc(d->m, node->nr_times, sizeof(*mean));
+	float *weight = charts_alloc(d->m, node->nr_times, sizeof(*weight));
+	double added = 0, known = 0;
+
+	if (!sum || !mean || !weight)
+		return NULL;
+	*sum = *line[0];
+	sum->mean = sum->low = sum->high = mean;
+	sum->most = sum->most_at_s = sum->average = NAN;
+	for (size_t at = 0; at < node->nr_times; at++) {
+		mean[at] = NAN;
+		for (size_t i = 0; i < nr; i++)
+			fold_point(&mean[at], &weight[at], line[i]->mean[at], fold);
+		if (isnan(mean[at]))
+			continue;
+		if (fold == FOLD_MEAN || fold == FOLD_NONE)
+			mean[at] /= weight[at];
+		added += (double)mean[at];
+		known++;
+		if (isnan(sum->most) || (double)mean[at] > sum->most) {
+			sum->most = (double)mean[at];
+			sum->most_at_s = node->time_s[at];
+		}
+	}
+	sum->average = known > 0 ? added / known : NAN;
+	return sum;
+}
+
+static const char *others_label(struct charts_memory *m, size_t nr, const char *one, const char *many)
+{
+	struct buf text;
+
+	buf_init(&text, 256);
+	add_count(&text, (double)nr, one, many);
+	return charts_text(m, &text);
+}
+
+/* ---- whole recordings ---- */
+
+static void add_dashed(struct draft *d, unsigned k)
+{
+	if (d->nr)
+		d->curve[d->nr - 1].dashed |= d->p->row->dashed >> k & 1;
+}
+
+static void curves_whole(struct draft *d)
+{
+	const struct panel *row = d->p->row;
+
+	for (unsigned k = 0; k < PANEL_METRICS; k++) {
+		size_t nr;
+		const struct sheet_line *line = d->of == DRAFT_ALL
+			? &d->s->sheet->line[d->p->all[k]]
+			: lines_of(d->s, d->p->whole[k], d->node, &nr);
+
+		if (d->of == DRAFT_ALL)
+			nr = d->p->nr_all[k];
+		if (!nr || !is_known(line))
+			continue;
+		draft_add(d, line, row->label[k] ? row->label[k] : row->metric[k], k);
+		add_dashed(d, k);
+	}
+}
+
+/* ---- instances ---- */
+
+static int by_most(const void *a, const void *b)
+{
+	const struct sheet_line *x = *(const struct sheet_line *const *)a;
+	const struct sheet_line *y = *(const struct sheet_line *const *)b;
+	int order = x->most > y->most ? -1 : x->most < y->most;
+
+	return order ? order : x < y ? -1 : x > y;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct sheet_line *x = *(const struct sheet_line *const *)a;
+	const struct sheet_line *y = *(const struct sheet_line *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static bool is_left_out(const struct panel *row, const struct sheet_line *line)
+{
+	return row->without && line->name && line->name_len == strlen(row->without) &&
+		!memcmp(line->name, row->without, line->name_len);
+}
+
+/* Lines of a query that have values; in `ret`, which the memory keeps. */
+static const struct sheet_line **known_lines(
+	struct draft *d, const struct sheet_line *line, size_t nr, size_t *ret_nr)
+{
+	const struct sheet_line **list = charts_alloc(d->m, nr + 1, sizeof(*list));
+
+	*ret_nr = 0;
+	for (size_t i = 0; list && i < nr; i++)
+		if (is_known(&line[i]) && !is_left_out(d->p->row, &line[i]))
+			list[(*ret_nr)++] = &line[i];
+	return list;
+}
+
+/* The highest come first, in their own order; the rest behind. Returns how many are named. */
+static size_t put_highest_first(const struct sheet_line **list, size_t nr, size_t most)
+{
+	if (nr <= most)
+		return nr;
+	qsort(list, nr, sizeof(*list), by_most);
+	qsort(list, most - 1, sizeof(*list), by_place);
+	return most - 1;
+}
+
+static void curves_instances(struct draft *d)
+{
+	const struct panel *row = d->p->row;
+
+	for (unsigned k = 0; k < PANEL_METRICS; k++) {
+		size_t nr, named;
+		const struct sheet_line *first = lines_of(d->s, d->p->query[k], d->node, &nr);
+		const struct sheet_line **list = nr ? known_lines(d, first, nr, &nr) : NULL;
+
+		if (!list || !nr)
+			continue;
+		named = put_highest_first(list, nr, INSTANCES_NAMED);
+		for (size_t i = 0; i < named; i++) {
+			draft_add(d, list[i], line_label(d->m, list[i], row->label[k]), (uint32_t)i);
+			add_dashed(d, k);
+			d->curve[d->nr - 1].dashed |= list[i]->apart;
+		}
+		if (named < nr) {
+			const struct sheet_line *rest = fold_lines(
+				d, list + named, nr - named, d->s->sheet->column[d->p->query[k]].fold);
+
+			if (rest)
+				draft_add(d, rest, others_label(d->m, nr - named, "other", "others"),
+					CHART_OTHERS);
+		}
+	}
+}
+
+static void curves_heat(struct draft *d)
+{
+	size_t nr, each;
+	const struct sheet_line *first = lines_of(d->s, d->p->query[0], d->node, &nr);
+	const struct sheet_line **list = nr ? known_lines(d, first, nr, &nr) : NULL;
+
+	if (!list)
+		return;
+	each = (nr + HEAT_ROWS - 1) / HEAT_ROWS;
+	for (size_t i = 0; i < nr; i += MAX(each, 1u)) {
+		size_t n = MIN(each, nr - i);
+		const struct sheet_line *line = n > 1 ? fold_lines(d, list + i, n, FOLD_MEAN) : list[i];
+		const char *last = n > 1 ? line_label(d->m, list[i + n - 1], NULL) : NULL;
+		char more[128];
+
+		if (last)
+			snprintf(more, sizeof(more), "– %.100s", last);
+		if (line)
+			draft_add(d, line, line_label(d->m, list[i], last ? more : NULL), 0);
+	}
+}
+
+/* ---- groups ---- */
+
+/* By name, in the order in which the summary has them: the same in every chart and on every node. */
+static uint32_t group_color(const struct story *s, const struct sheet_line *line)
+{
+	for (size_t i = 0; i < s->summary->nr_groups; i++) {
+		const char *name = s->summary->group[i].name;
+
+		if (name && strlen(name) == line->name_len && !memcmp(name, line->name, line->name_len))
+			return (uint32_t)i;
+	}
+	return 0;
+}
+
+static void curves_groups(struct draft *d)
+{
+	const struct panel *row = d->p->row;
+	bool several = row->metric[1];
+
+	for (unsigned k = 0; k < PANEL_METRICS; k++) {
+		size_t nr, named;
+		const struct sheet_line *first = d->of == DRAFT_ALL
+			? &d->s->sheet->line[d->p->all[k]]
+			: lines_of(d->s, d->p->query[k], d->node, &nr);
+		const struct sheet_line **list;
+
+		if (d->of == DRAFT_ALL)
+			nr = d->p->nr_all[k];
+		list = nr ? known_lines(d, first, nr, &nr) : NULL;
+		if (!list || !nr)
+			continue;
+		named = put_highest_first(list, nr, CURVES_NAMED);
+		for (size_t i = 0; i < named; i++) {
+			draft_add(d, list[i], line_label(d->m, list[i], several ? row->label[k] : NULL),
+				group_color(d->s, list[i]));
+			add_dashed(d, k);
+			d->source[d->nr - 1].group = line_label(d->m, list[i], NULL);
+		}
+		if (named < nr) {
+			const struct sheet_line *rest = fold_lines(d, list + named, nr - named, FOLD_SUM);
+
+			if (rest)
+				draft_add(d, rest, others_label(d->m, nr - named, "other", "others"),
+					CHART_OTHERS);
+			add_dashed(d, k);
+		}
+	}
+}
+
+/* ---- processes ---- */
+
+static void add_process(struct draft *d, const struct sheet_line *line, uint32_t rank)
+{
+	uint32_t at = d->s->keep_row[rank];
+
+	draft_add(d, line, process_label(d->m, &d->s->processes->row[at]), rank);
+	d->source[d->nr - 1].process = at;
+}
+
+static size_t processes_of_node(const struct story *s, uint32_t node)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < s->processes->nr; i++)
+		nr += s->processes->row[i].node == node;
+	return nr;
+}
+
+static void curves_processes(struct draft *d)
+{
+	size_t nr, nr_rest = 0, named = 0;
+	const struct sheet_line *line = lines_of(d->s, d->p->query[0], d->node, &nr), *others;
+	const struct sheet_line **rest = charts_alloc(d->m, nr + 1, sizeof(*rest));
+
+	if (!rest)
+		return;
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t rank = line[i].others ? UINT32_MAX : keep_rank(d->s, d->node, line[i].id);
+
+		if (!is_known(&line[i]))
+			continue;
+		if (rank < CURVES_NAMED)
+			add_process(d, &line[i], rank), named++;
+		else
+			rest[nr_rest++] = &line[i];
+	}
+	if (!nr_rest)
+		return;
+	others = nr_rest > 1 ? fold_lines(d, rest, nr_rest, d->s->sheet->column[d->p->query[0]].fold)
+			     : rest[0];
+	nr = processes_of_node(d->s, d->node);
+	if (others)
+		draft_add(d, others,
+			nr > named ? others_label(d->m, nr - named, "other", "others") : "others",
+			CHART_OTHERS);
+}
+
+/* ---- nodes ---- */
+
+struct distance {
+	uint32_t node;
+	double far;
+};
+
+static int by_distance(const void *a, const void *b)
+{
+	const struct distance *x = a, *y = b;
+
+	if (x->far != y->far)
+		return x->far > y->far ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+size_t nodes_pick(const struct story *s, int query, size_t most, uint32_t *ret)
+{
+	_cleanup_(freep) struct distance *all = calloc(s->nr_nodes + 1, sizeof(*all));
+	double sum = 0;
+	size_t nr = 0;
+
+	for (uint32_t node = 0; all && node < s->nr_nodes; node++) {
+		size_t n;
+		const struct sheet_line *line = lines_of(s, query, node, &n);
+
+		if (!n || !is_known(line) || isnan(line->average) || s->sheet->node[node].nr_times < 2)
+			continue;
+		all[nr++] = (struct distance){node, line->average};
+		sum += line->average;
+	}
+	for (size_t i = 0; i < nr; i++)
+		all[i].far = fabs(all[i].far - sum / (double)nr);
+	if (nr)
+		qsort(all, nr, sizeof(*all), by_distance);
+	nr = MIN(nr, most);
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = all[i].node;
+	qsort(ret, nr, sizeof(*ret), by_number);
+	return nr;
+}
+
+/* One metric, a curve for each node; of many, those that differ most and the mean of all. */
+static void curves_nodes(struct draft *d)
+{
+	uint32_t node[NODES_NAMED];
+	size_t nr = 0, n;
+	unsigned k = 0;
+
+	while (k < PANEL_METRICS && (d->p->whole[k] < 0 || !d->s->sheet->column[d->p->whole[k]].known))
+		k++;
+	if (k == PANEL_METRICS)
+		return;
+	nr = nodes_pick(d->s, d->p->whole[k], NODES_NAMED, node);
+	for (size_t i = 0; i < nr; i++)
+		draft_add(d, lines_of(d->s, d->p->whole[k], node[i], &n),
+			line_label(d->m, lines_of(d->s, d->p->whole[k], node[i], &n), NULL), (uint32_t)i);
+	for (size_t i = 0; i < d->nr; i++)
+		d->curve[i].filled = false;
+	if (nr < 2) {
+		d->nr = 0;
+		return;
+	}
+	if (d->p->mean >= 0 && is_known(&d->s->sheet->line[d->p->mean]) && d->s->nr_nodes > nr) {
+		draft_add(d, &d->s->sheet->line[d->p->mean], "mean of all nodes", CHART_OTHERS);
+		d->curve[d->nr - 1].filled = false;
+		d->curve[d->nr - 1].dashed = true;
+	}
+}
+
+/* ---- all of them ---- */
+
+/* No fewer than there will be. */
+static size_t count_most(const struct draft *d)
+{
+	size_t most = PANEL_METRICS + NODES_NAMED + 1;
+
+	for (unsigned k = 0; k < PANEL_METRICS; k++) {
+		size_t nr;
+
+		lines_of(d->s, d->p->query[k], d->node, &nr);
+		most += nr + d->p->nr_all[k] + 1;
+	}
+	return most;
+}
+
+int draft_curves(struct draft *d)
+{
+	enum panel_shape shape = d->p->row->shape;
+
+	d->cap = count_most(d);
+	d->curve = charts_alloc(d->m, d->cap, sizeof(*d->curve));
+	d->source = charts_alloc(d->m, d->cap, sizeof(*d->source));
+	if (!d->curve || !d->source)
+		return -ENOMEM;
+	if (d->of == DRAFT_BY_NODE)
+		curves_nodes(d);
+	else if (shape == PANEL_GROUPS || shape == PANEL_GROUPS_STACKED)
+		curves_groups(d);
+	else if (d->of == DRAFT_ALL || shape == PANEL_LINES || shape == PANEL_STACKED)
+		curves_whole(d);
+	else if (shape == PANEL_INSTANCES)
+		curves_instances(d);
+	else if (shape == PANEL_HEAT)
+		curves_heat(d);
+	else
+		curves_processes(d);
+	if (shape == PANEL_PROCESSES && d->of == DRAFT_NODE) {
+		size_t nr;
+
+		d->total = lines_of(d->s, d->p->whole[0], d->node, &nr);
+	}
+	return d->m->failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,57 @@
+/* The pieces of story/charts: not for others. */
+#ifndef STORY_CHARTS_INTERNAL_H
+#define STORY_CHARTS_INTERNAL_H
+
+#include "base/buf.h"
+#include "story/palette.h"
+#include "story/story.h"
+
+/* Curves with names of their own in one chart; the rest is folded into one. */
+#define CURVES_NAMED PALETTE_SIZE
+#define INSTANCES_NAMED 8
+#define NODES_NAMED 8
+#define HEAT_ROWS 256
+
+/* Everything that charts own, freed at once. A failure sticks. */
+struct charts_memory {
+	void **block;
+	size_t nr;
+	bool failed;
+};
+
+void *charts_alloc(struct charts_memory *m, size_t nr, size_t size); /* zeroed; NULL: no memory */
+/* A copy of what is in the buffer, which is released. Never NULL. */
+const char *charts_text(struct charts_memory *m, struct buf *text);
+
+enum draft_of { DRAFT_NODE, DRAFT_ALL, DRAFT_BY_NODE };
+
+/* A chart in the making. */
+struct draft {
+	const struct story *s;
+	const struct story_panel *p;
+	struct charts_memory *m;
+	enum draft_of of;
+	uint32_t node; /* DRAFT_NODE */
+	struct chart chart;
+	struct chart_curve *curve;
+	struct chart_source *source;
+	size_t nr, cap;
+	const struct sheet_line *total; /* of stacked curves: their sum as it was read; NULL: not asked for */
+};
+
+/* Lines of one recording that answer a query. */
+const struct sheet_line *lines_of(const struct story *s, int query, uint32_t node, size_t *ret_nr);
+/* What the panel shows: fills curve and source. 0 or -ENOMEM; no curves: there is nothing to draw. */
+int draft_curves(struct draft *d);
+/* The lives of processes: fills span. */
+int draft_spans(struct draft *d);
+
+/* A curve of a line, in this colour. The name is kept by `m`. */
+void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
+const char *process_label(struct charts_memory *m, const struct process_row *row);
+const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more);
+/* Of the processes that are kept: their place in that list; UINT32_MAX: not kept. */
+uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id);
+/* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */
+size_t nodes_pick(const struct story *s, int query, size_t most, uint32_t *ret);
+#endif

@@ -1,0 +1,435 @@
+/* A run is read twice: once to count, so that it is known which processes are worth a curve and whether there
+ * are groups, and once for the curves themselves. Every panel's metrics become questions to one sheet; the
+ * same question is asked once, whoever needs it. */
+#include "story/story.h"
+
+#include "story/finding.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROCESSES_DEFAULT 12
+#define PROCESSES_MAX 4096
+#define OWN_MAX 32
+/* Curves of so many recordings have all the points that the sheet gives; of more, each has less of them. */
+#define NODES_FULL 8
+#define POINTS_LEAST 100
+#define POINTS_MOST 2000
+
+/* ---- a part of the work, as a part of the whole ---- */
+
+struct stage {
+	const struct progress *whole;
+	double from, to;
+};
+
+static void tell_stage(void *arg, const char *what, double done)
+{
+	const struct stage *stage = arg;
+
+	progress_tell(stage->whole, what, stage->from + done * (stage->to - stage->from));
+}
+
+/* ---- questions ---- */
+
+struct plan {
+	struct sheet_query *query;
+	size_t nr;
+};
+
+static int plan_query(struct plan *p, const struct sheet_query *q)
+{
+	struct sheet_query *grown;
+
+	for (size_t i = 0; i < p->nr; i++)
+		if (p->query[i].per == q->per && p->query[i].rate == q->rate &&
+			!strcmp(p->query[i].metric, q->metric))
+			return (int)i;
+	grown = reallocarray(p->query, p->nr + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	p->query = grown;
+	p->query[p->nr] = *q;
+	return (int)p->nr++;
+}
+
+/* Those of the findings stand in a row of their own, as they number them. */
+static int plan_findings(struct plan *p, size_t *ret_first)
+{
+	struct sheet_query *grown = reallocarray(p->query, p->nr + nr_finding_queries + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	p->query = grown;
+	*ret_first = p->nr;
+	for (size_t i = 0; i < nr_finding_queries; i++)
+		p->query[p->nr++] = finding_query[i];
+	return 0;
+}
+
+static enum sheet_per per_of(enum panel_shape shape)
+{
+	switch (shape) {
+	case PANEL_INSTANCES:
+	case PANEL_HEAT:
+		return SHEET_INSTANCE;
+	case PANEL_GROUPS:
+	case PANEL_GROUPS_STACKED:
+		return SHEET_GROUP;
+	case PANEL_PROCESSES:
+	case PANEL_PROCESSES_LINES:
+	case PANEL_TIMELINE:
+		return SHEET_PROCESS;
+	case PANEL_LINES:
+	case PANEL_STACKED:
+		break;
+	}
+	return SHEET_WHOLE;
+}
+
+/* Whether its sum is wanted beside its parts. */
+static bool wants_whole(const struct panel *row)
+{
+	return (row->shape == PANEL_INSTANCES && row->combined) || row->shape == PANEL_PROCESSES;
+}
+
+static int plan_panel(struct plan *plan, struct story_panel *p)
+{
+	const struct panel *row = p->row;
+	struct sheet_query q = {.rate = row->rate};
+
+	for (unsigned i = 0; i < PANEL_METRICS; i++) {
+		p->query[i] = p->whole[i] = -1;
+		if (!row->metric[i])
+			continue;
+		q.metric = row->metric[i];
+		q.per = per_of(row->shape);
+		p->query[i] = plan_query(plan, &q);
+		if (q.per == SHEET_WHOLE || wants_whole(row)) {
+			q.per = SHEET_WHOLE;
+			p->whole[i] = plan_query(plan, &q);
+		}
+		if (p->query[i] == -ENOMEM || p->whole[i] == -ENOMEM)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < PANEL_LEVELS; i++) {
+		p->level[i] =
+			row->level[i] ? plan_query(plan, &(struct sheet_query){.metric = row->level[i]}) : -1;
+		if (p->level[i] == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- panels ---- */
+
+static bool has_panel(const struct story *s, const char *metric)
+{
+	for (size_t i = 0; i < nr_panels; i++)
+		for (unsigned k = 0; k < PANEL_METRICS; k++)
+			if (panels[i].metric[k] && !strcmp(panels[i].metric[k], metric))
+				return true;
+	for (size_t i = 0; i < s->nr_own; i++)
+		if (!strcmp(s->own[i].metric[0], metric))
+			return true;
+	return false;
+}
+
+/* Counters and formulas that the recording brings along: nobody knew them when panels.c was written. */
+static int own_panel(struct story *s, const struct summary_counter *c)
+{
+	char *metric = NULL, *id = NULL;
+	struct panel *own = &s->own[s->nr_own];
+
+	if (asprintf(&metric, "perf.%s", c->name) < 0)
+		return -ENOMEM;
+	if (has_panel(s, metric)) {
+		free(metric);
+		return 0;
+	}
+	if (asprintf(&id, "perf-%s", c->name) < 0) {
+		free(metric);
+		return -ENOMEM;
+	}
+	for (char *p = id; *p; p++)
+		if ((*p < 'a' || *p > 'z') && (*p < '0' || *p > '9'))
+			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : '-';
+	*own = (struct panel){.id = id,
+		.title = metric + strlen("perf."),
+		.section = "perf",
+		.shape = PANEL_LINES,
+		.metric = {metric},
+		.label = {metric + strlen("perf.")},
+		.rate = true};
+	s->nr_own++;
+	return 0;
+}
+
+static int panels_take_own(struct story *s)
+{
+	s->own = calloc(OWN_MAX, sizeof(*s->own));
+	if (!s->own)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->summary->nr_counters && s->nr_own < OWN_MAX; i++) {
+		int r = own_panel(s, &s->summary->counter[i]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static bool is_wanted(const struct story *s, const struct panel *row)
+{
+	bool groups = s->summary->nr_groups > 0;
+
+	return row->when == PANEL_ALWAYS || groups == (row->when == PANEL_WITH_GROUPS);
+}
+
+static int panels_plan(struct story *s, struct plan *plan)
+{
+	int r = panels_take_own(s);
+
+	s->panel = calloc(nr_panels + OWN_MAX, sizeof(*s->panel));
+	if (!s->panel)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_panels && r >= 0; i++) {
+		if (!is_wanted(s, &panels[i]))
+			continue;
+		s->panel[s->nr_panels].row = &panels[i];
+		r = plan_panel(plan, &s->panel[s->nr_panels++]);
+	}
+	for (size_t i = 0; i < s->nr_own && r >= 0; i++) {
+		s->panel[s->nr_panels].row = &s->own[i];
+		r = plan_panel(plan, &s->panel[s->nr_panels++]);
+	}
+	return r < 0 ? r : plan_findings(plan, &s->first_finding_query);
+}
+
+/* ---- which processes have curves ---- */
+
+static int by_memory(const void *a, const void *b, void *arg)
+{
+	const struct process_table *t = arg;
+	double x = t->row[*(const uint32_t *)a].value[PROCESS_RSS];
+	double y = t->row[*(const uint32_t *)b].value[PROCESS_RSS];
+
+	x = isnan(x) ? -1 : x;
+	y = isnan(y) ? -1 : y;
+	return x > y ? -1 : x < y;
+}
+
+struct picking {
+	struct story *s;
+	bool *taken;
+	size_t most;
+};
+
+/* The next of a list that is worth a curve and has none yet; false at its end. */
+static bool pick_next(struct picking *p, const uint32_t *order, size_t *at)
+{
+	const struct process_table *t = p->s->processes;
+
+	for (; *at < t->nr; (*at)++) {
+		uint32_t i = order ? order[*at] : (uint32_t)*at;
+
+		if (p->taken[i] || !t->row[i].sampled)
+			continue;
+		p->taken[i] = true;
+		p->s->keep_row[p->s->nr_keep] = i;
+		p->s->keep[p->s->nr_keep++] =
+			(struct sheet_process){.node = t->row[i].node, .id = t->row[i].id};
+		return true;
+	}
+	return false;
+}
+
+static int keep_choose(struct story *s, size_t most)
+{
+	struct process_table *t = s->processes;
+	_cleanup_(freep) uint32_t *order = calloc(t->nr + 1, sizeof(*order));
+	_cleanup_(freep) bool *taken = calloc(t->nr + 1, sizeof(*taken));
+	struct picking picking = {.s = s, .taken = taken, .most = MIN(most, t->nr)};
+	size_t cpu = 0, memory = 0;
+	bool more = true;
+
+	s->keep = calloc(picking.most + 1, sizeof(*s->keep));
+	s->keep_row = calloc(picking.most + 1, sizeof(*s->keep_row));
+	if (!order || !taken || !s->keep || !s->keep_row)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->nr; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, t->nr, sizeof(*order), by_memory, t);
+	while (more && s->nr_keep < picking.most) {
+		more = pick_next(&picking, NULL, &cpu);
+		if (s->nr_keep < picking.most)
+			more |= pick_next(&picking, order, &memory);
+	}
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static uint32_t points_of(const struct story_options *o, size_t nr_nodes)
+{
+	size_t points = o->points ? o->points : POINTS_MOST;
+
+	if (nr_nodes > NODES_FULL)
+		points = MAX(points * NODES_FULL / nr_nodes, MIN(points, (size_t)POINTS_LEAST));
+	return (uint32_t)points;
+}
+
+/* Panels may ask the same: what is combined already is taken from there. */
+static bool combined_before(struct story *s, struct story_panel *p, unsigned k, int query)
+{
+	for (struct story_panel *other = s->panel; other < p; other++)
+		for (unsigned i = 0; i < PANEL_METRICS; i++)
+			if (other->nr_all[i] && (int)s->sheet->line[other->all[i]].query == query) {
+				p->all[k] = other->all[i];
+				p->nr_all[k] = other->nr_all[i];
+				return true;
+			}
+	return false;
+}
+
+static int combine_panel(struct story *s, struct story_panel *p)
+{
+	for (unsigned k = 0; k < PANEL_METRICS; k++) {
+		int query = p->whole[k] >= 0 ? p->whole[k] : p->query[k], at;
+
+		if (query < 0 || !s->sheet->column[query].known)
+			continue;
+		if (!combined_before(s, p, k, query)) {
+			at = sheet_combine(s->sheet, (unsigned)query, false);
+			if (at == -ENOMEM)
+				return at;
+			if (at >= 0) {
+				p->all[k] = (size_t)at;
+				p->nr_all[k] = s->sheet->nr_lines - (size_t)at;
+			}
+		}
+		if (p->mean < 0 && p->whole[k] >= 0) {
+			p->mean = sheet_combine(s->sheet, (unsigned)query, true);
+			if (p->mean == -ENOMEM)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* All nodes together, where a panel asks for it. */
+static int combine_all(struct story *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->nr_panels && r >= 0; i++) {
+		s->panel[i].mean = -1;
+		if (s->nr_nodes > 1 && s->panel[i].row->combined)
+			r = combine_panel(s, &s->panel[i]);
+	}
+	return r;
+}
+
+static void set_range(struct story *s, const struct story_options *o)
+{
+	s->nr_nodes = s->sheet->nr_nodes;
+	s->nr_lines = s->sheet->nr_lines;
+	s->from_s = isnan(o->from_s) ? 0 : o->from_s;
+	s->to_s = s->from_s;
+	for (size_t i = 0; i < s->sheet->nr_nodes; i++)
+		if (s->sheet->node[i].end_s > s->to_s)
+			s->to_s = s->sheet->node[i].end_s;
+}
+
+static int read_counts(struct story *s, const struct story_options *o, struct buf *reterr)
+{
+	int r;
+
+	progress_tell(o->progress, "counting", 0);
+	r = summary_read(s->run, &s->summary, reterr);
+	if (r < 0)
+		return r;
+	progress_tell(o->progress, "counting processes", 0.2);
+	r = process_table_read(s->run, &s->processes, reterr);
+	if (r < 0)
+		return r;
+	process_table_sort(s->processes, ORDER_CPU, false);
+	progress_tell(o->progress, "looking for events", 0.35);
+	r = moments_read(s->run, &s->moments, reterr);
+	if (r < 0)
+		return r;
+	return keep_choose(s, MIN(o->processes ? o->processes : PROCESSES_DEFAULT, (size_t)PROCESSES_MAX));
+}
+
+static int read_curves(struct story *s, const struct story_options *o, struct buf *reterr)
+{
+	struct stage curves = {.whole = o->progress, .from = 0.4, .to = 0.8};
+	struct stage numbers = {.whole = o->progress, .from = 0.8, .to = 1};
+	const struct progress tell_curves = {.tell = tell_stage, .arg = &curves};
+	const struct progress tell_numbers = {.tell = tell_stage, .arg = &numbers};
+	struct sheet_options options = {.from_s = o->from_s,
+		.to_s = o->to_s,
+		.points = points_of(o, s->run->nr),
+		.keep = s->keep,
+		.nr_keep = s->nr_keep,
+		.progress = &tell_curves};
+	struct plan plan = {0};
+	int r = panels_plan(s, &plan);
+
+	if (r >= 0)
+		r = sheet_read(s->run, plan.query, plan.nr, &options, &s->sheet, reterr);
+	free(plan.query);
+	if (r < 0)
+		return r;
+	set_range(s, o);
+	r = combine_all(s);
+	if (r < 0)
+		return r;
+	return stats_read(s->run, s->summary, s->processes, &tell_numbers, &s->stats, reterr);
+}
+
+int story_read(
+	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr)
+{
+	struct story *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->run = run;
+	r = read_counts(s, options, reterr);
+	if (r >= 0)
+		r = read_curves(s, options, reterr);
+	if (r >= 0)
+		r = findings_make(s, &s->findings);
+	if (r < 0) {
+		story_free(s);
+		return r;
+	}
+	progress_tell(options->progress, "done", 1);
+	*ret = s;
+	return 0;
+}
+
+struct story *story_free(struct story *s)
+{
+	if (!s)
+		return NULL;
+	findings_free(s->findings);
+	stats_free(s->stats);
+	sheet_free(s->sheet);
+	moments_free(s->moments);
+	process_table_free(s->processes);
+	summary_free(s->summary);
+	for (size_t i = 0; i < s->nr_own; i++) {
+		free((char *)s->own[i].id);
+		free((char *)s->own[i].metric[0]);
+	}
+	free(s->own);
+	free(s->panel);
+	free(s->keep);
+	free(s->keep_row);
+	free(s);
+	return NULL;
+}
