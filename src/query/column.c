@@ -1,0 +1,189 @@
+/* Finding the metric that was asked for, and saying what is wrong with the question. */
+#include "query/column.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SLOW_WINDOW_NS (INT64_C(9) * NSEC_PER_SEC / 2)
+
+struct nearest {
+	const char *name, *best;
+	unsigned least;
+};
+
+static void nearest_try(struct nearest *n, const char *other)
+{
+	unsigned d = str_distance(n->name, other);
+
+	if (d < n->least) {
+		n->least = d;
+		n->best = other;
+	}
+}
+
+static void suggest(const struct scene *s, const char *name, struct buf *reterr)
+{
+	struct nearest n = {.name = name, .least = (unsigned)strlen(name) / 2 + 1};
+
+	for (uint32_t i = 0; i < s->schema->nr_sets; i++)
+		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++)
+			nearest_try(&n, s->schema->set[i].metric[j].name);
+	for (size_t i = 0; i < s->formulas.nr; i++)
+		nearest_try(&n, s->formulas.item[i].row.name);
+	for (size_t i = 0; i < nr_derived; i++)
+		nearest_try(&n, derived[i].name);
+	buf_addf(reterr, "there is no metric '%s' in this recording", name);
+	if (n.best)
+		buf_addf(reterr, "; did you mean '%s'?", n.best);
+	buf_adds(reterr, " ('tacho metrics' lists them)");
+}
+
+/* The control group that was made for the command of `run` is not the whole where others are watched beside
+ * it. */
+static bool is_of_command(const char *metric)
+{
+	return str_starts(metric, "tree.cgroup.");
+}
+
+static int bind_names(struct column *c, const struct schema *schema, bool others)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < c->expr.nr_names; i++) {
+		struct column_name *arg = &c->arg[i];
+		uint32_t set, col;
+
+		arg->set = arg->col = -1;
+		if (!schema_find(schema, c->expr.name[i], &set, &col) ||
+			(others && is_of_command(c->expr.name[i])))
+			continue;
+		const struct schema_metric *m = &schema->set[set].metric[col];
+
+		arg->set = (int)set;
+		arg->col = (int)col;
+		arg->scale = m->scale;
+		arg->fold = m->fold;
+		arg->counter = m->kind == KIND_COUNTER && m->fold != FOLD_MEAN && m->fold != FOLD_MAX;
+		arg->of_children = strstr(c->expr.name[i], ".children_") != NULL;
+		if (m->tier != TIER_TICK && m->kind == KIND_COUNTER) /* a level has no rate to wait for */
+			c->window_ns = SLOW_WINDOW_NS;
+		if (c->at == AT_INSTANCE && found && c->set != set)
+			return -EINVAL;
+		c->set = set;
+		found++;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+/* The recording's own formula comes before ours: it was made for the machine that it tells of. */
+static const struct derived *derived_of(const struct scene *s, const char *name, const char **ret_why)
+{
+	const struct formula *own = formulas_find(&s->formulas, name);
+
+	*ret_why = own ? own->why : NULL;
+	return own ? &own->row : derived_find(name);
+}
+
+static void take_recorded(struct column *c, const struct schema_metric *m, bool rate)
+{
+	*c = (struct column){.name = m->name,
+		.help = m->help,
+		.panel = m->panel,
+		.unit = m->unit,
+		.kind = m->kind,
+		.fold = m->fold,
+		.at = AT_INSTANCE,
+		.per_second = rate && m->kind == KIND_COUNTER};
+}
+
+static void take_derived(struct column *c, const struct derived *d)
+{
+	*c = (struct column){.name = d->name,
+		.help = d->help,
+		.panel = d->panel,
+		.unit = d->unit,
+		.kind = d->kind,
+		.fold = d->fold,
+		.at = d->at,
+		.per_second = d->per_second,
+		.cumulative = d->at == AT_FOLD && d->kind == KIND_COUNTER};
+}
+
+int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr)
+{
+	const char *formula_why;
+	const struct derived *d = derived_of(s, metric, &formula_why);
+	const char *why = "", *text = metric;
+	char grown[EXPR_NAME_SIZE + 8];
+	uint32_t set, col;
+	size_t at;
+	int r;
+
+	if (schema_find(s->schema, metric, &set, &col)) {
+		take_recorded(c, &s->schema->set[set].metric[col], rate);
+		if (c->per_second) {
+			snprintf(grown, sizeof(grown), "rate(%s)", metric);
+			text = grown;
+		}
+	} else if (formula_why) {
+		buf_addf(reterr, "%s cannot be had from this recording, its formula is of no use: %s", metric,
+			formula_why);
+		return -EINVAL;
+	} else if (d) {
+		take_derived(c, d);
+		text = d->expression;
+	} else {
+		suggest(s, metric, reterr);
+		return -ENOENT;
+	}
+	r = expr_parse(&c->expr, text, &why, &at);
+	if (r >= 0)
+		r = bind_names(c, s->schema, c->at == AT_FOLD && meta_find(&s->meta, "groups"));
+	if (r < 0)
+		buf_addf(reterr, "%s cannot be had from this recording: %s", metric,
+			*why ? why : "the metrics it is made of were not recorded");
+	return r;
+}
+
+/* All that it is made of is told of processes and of groups; and some of it of groups. */
+static bool is_of_groups(const struct scene *s, const struct column *c, bool *ret_some)
+{
+	bool all = true;
+
+	*ret_some = false;
+	for (unsigned i = 0; i < c->expr.nr_names; i++) {
+		bool group = scene_is_of(s, c->arg[i].set, DOMAIN_GROUP);
+
+		*ret_some |= group;
+		all = all && (group || c->arg[i].set < 0 || scene_is_of_processes(s, c->arg[i].set));
+	}
+	return all;
+}
+
+int column_agrees(
+	const struct scene *s, const struct column *c, const struct column_use *use, struct buf *reterr)
+{
+	bool process = c->at == AT_INSTANCE && scene_is_of_processes(s, (int)c->set), group;
+	bool of_groups = is_of_groups(s, c, &group), in_group = use->group || use->per == PER_GROUP;
+
+	if ((use->one || use->per == PER_PROCESS) && !process)
+		buf_addf(reterr, "%s is not a metric of single processes", c->name);
+	else if (use->per == PER_USER && (!of_groups || group))
+		buf_addf(reterr, "%s is not told of users", c->name);
+	else if (in_group && !of_groups)
+		buf_addf(reterr, "%s is not told of groups of processes", c->name);
+	else if (!in_group && group && c->at == AT_FOLD)
+		buf_addf(reterr, "%s is of one group: say which with --group", c->name);
+	else if (use->per != PER_EACH && use->per != PER_PROCESS && c->at == AT_INSTANCE &&
+		c->fold == FOLD_NONE && !use->one && !(group && in_group))
+		buf_addf(reterr, "%s cannot be added up: ask for one %s or for each instance", c->name,
+			group ? "group" : "process");
+	else if (use->per == PER_EACH && c->at == AT_FOLD)
+		buf_addf(reterr, "%s is of the whole tree: it has no instances", c->name);
+	else
+		return 0;
+	return -EINVAL;
+}

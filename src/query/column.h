@@ -1,0 +1,146 @@
+/* A metric, recorded or derived, bound to a recording: an expression over its cells, and what computes it.
+ *
+ * AT_INSTANCE it has a value for each row (`rows`), which the asker folds as he likes. AT_FOLD it has one
+ * value for all whom a filter lets in (`whole`), computed from sums over them (`sums`), one tick late. */
+#ifndef QUERY_COLUMN_H
+#define QUERY_COLUMN_H
+
+#include "base/expr.h"
+#include "query/derived.h"
+#include "query/scene.h"
+#include "query/steady.h"
+
+struct column {
+	const char *name, *help, *panel; /* panel may be NULL */
+	enum metric_unit unit;
+	enum metric_kind kind;
+	enum metric_fold fold;
+	bool per_second;
+	struct expr expr;
+	struct column_name {
+		int set, col; /* -1: not recorded */
+		double scale;
+		enum metric_fold fold;
+		bool counter;	  /* summed steadily */
+		bool of_children; /* of those that a process waited for */
+	} arg[EXPR_NAMES];
+	enum derived_at at;
+	uint32_t set; /* AT_INSTANCE */
+	int64_t window_ns;
+	bool cumulative; /* an amount that was used: it never falls */
+};
+
+/* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
+ * metric which was probably meant. The column points into the scene. */
+int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr);
+
+enum column_per { PER_ALL, PER_EACH, PER_PROCESS, PER_USER, PER_GROUP };
+
+struct column_use {
+	enum column_per per;
+	bool one;	   /* of a single process */
+	const char *group; /* of processes in it; NULL: of all */
+};
+
+/* Does the question make sense? -EINVAL, and reterr says why not. */
+int column_agrees(
+	const struct scene *s, const struct column *c, const struct column_use *use, struct buf *reterr);
+
+/* ---- folds ---- */
+
+struct fold {
+	double sum, max, total;
+	uint32_t nr, alive;
+	bool has_total;
+};
+
+static inline void fold_add(struct fold *f, double value, bool total)
+{
+	f->alive++;
+	if (total) {
+		f->has_total = true;
+		f->total = value;
+	}
+	if (value != value)
+		return;
+	f->sum += value;
+	f->max = f->nr ? MAX(f->max, value) : value;
+	f->nr++;
+}
+
+double fold_end(const struct fold *f, enum metric_fold fold);
+
+/* ---- of each instance ---- */
+
+struct grown { /* what a rate() remembers */
+	double last, rate;
+	int64_t time_ns;
+	bool known;
+};
+
+/* The rate of a value that is `now`; NAN while it cannot be told. */
+double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns);
+
+struct rows {
+	const struct column *c;
+	double *value;	     /* by row, at this tick; NAN: not known, or nobody there */
+	struct grown *grown; /* [cap][nr_rates] */
+	uint32_t *id;	     /* whose it is */
+	uint8_t *rests;	     /* mask of rates that are nothing, and stay so until it moves */
+	uint32_t cap;
+	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
+	uint32_t nr_busy;
+	bool changed; /* at this tick some value, or who is there */
+};
+
+void rows_init(struct rows *r, const struct column *c);
+void rows_release(struct rows *r);
+/* To be called at every tick. -ENOMEM. */
+int rows_tick(struct rows *r, const struct scene *s);
+
+/* ---- sums and what is made of them ---- */
+
+struct filter {		 /* who is summed */
+	uint64_t groups; /* in one of them; 0: all */
+	bool of_user;
+	int64_t uid;
+};
+
+/* One metric summed over those whom a filter lets in. */
+struct sum {
+	struct column_name arg;
+	struct filter filter;
+	struct steady steady;
+	double *value; /* by row: what it adds */
+	uint8_t *part; /* by row: it is one of them */
+	uint32_t cap;
+	bool begun;
+	double now;
+};
+
+/* All sums that are wanted of one recording, each computed once however many columns are made of it. */
+struct sums {
+	struct sum **sum;
+	size_t nr;
+};
+
+void sums_release(struct sums *all);
+int sums_tick(struct sums *all, const struct scene *s); /* -ENOMEM */
+
+struct whole {
+	const struct column *c;
+	const struct sum *sum[EXPR_NAMES]; /* NULL: not recorded */
+	/* This tick, and the one before, which waits for it. */
+	double now[EXPR_NAMES], before[EXPR_NAMES];
+	struct grown grown[EXPR_RATES];
+	double reached; /* NAN: nothing yet */
+	int64_t before_ns;
+	bool waits, gap; /* a tick waits; something was lost before it */
+};
+
+int whole_init(struct whole *w, const struct column *c, const struct filter *f, struct sums *all);
+/* To be called at every tick, after sums_tick(): true and the value of the tick before when there was one. */
+bool whole_tick(struct whole *w, const struct scene *s, double *ret);
+/* At the end: that of the last. */
+bool whole_end(struct whole *w, double *ret);
+#endif

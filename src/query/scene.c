@@ -1,0 +1,349 @@
+/* Reading one recording for those who compute metrics. The store's reader keeps the cells; here is who they
+ * belong to. Which rows moved is found once for all: touched rows are known to the tables, and who came or
+ * left is seen by comparing the seats, because after a gap nobody says farewell. */
+#include "query/scene.h"
+
+#include <string.h>
+
+/* ---- rows ---- */
+
+static int set_reserve(struct scene_set *set, uint32_t nr)
+{
+	struct scene_instance *instance;
+	uint32_t *id, *moved, cap = set->cap;
+	uint8_t *is_moved;
+
+	if (nr <= cap)
+		return 0;
+	nr = MAX(nr + 16, cap * 2);
+	instance = reallocarray(set->instance, nr, sizeof(*instance));
+	if (instance)
+		set->instance = instance;
+	id = reallocarray(set->id, nr, sizeof(*id));
+	if (id)
+		set->id = id;
+	moved = reallocarray(set->moved, nr, sizeof(*moved));
+	if (moved)
+		set->moved = moved;
+	is_moved = realloc(set->is_moved, nr);
+	if (is_moved)
+		set->is_moved = is_moved;
+	if (!instance || !id || !moved || !is_moved)
+		return -ENOMEM;
+	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
+	memset(id + cap, 0, (nr - cap) * sizeof(*id));
+	memset(is_moved + cap, 0, nr - cap);
+	set->cap = nr;
+	return 0;
+}
+
+static void row_moved(struct scene_set *set, uint32_t row)
+{
+	if (set->is_moved[row])
+		return;
+	set->is_moved[row] = 1;
+	set->moved[set->nr_moved++] = row;
+}
+
+static void rows_settle(struct scene_set *set)
+{
+	for (uint32_t i = 0; i < set->nr_moved; i++)
+		set->is_moved[set->moved[i]] = 0;
+	set->nr_moved = 0;
+	set->reseated = false;
+}
+
+static void all_moved(struct scene *s)
+{
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		for (uint32_t row = 0; row < s->set[i].nr_rows; row++)
+			row_moved(&s->set[i], row);
+		s->set[i].reseated = true;
+	}
+}
+
+/* Brings the seats up to date with the table. */
+static int set_tick(struct scene *s, uint32_t which)
+{
+	struct table *t = scene_table(s, which);
+	struct scene_set *set = &s->set[which];
+	uint32_t nr = MAX(t->nr_rows, set->nr_rows);
+	int r = set_reserve(set, t->nr_rows);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < t->nr_touched; i++)
+		row_moved(set, t->touched[i]);
+	if (t->nr_rows != set->nr_rows || memcmp(t->id, set->id, nr * sizeof(*set->id)) != 0)
+		for (uint32_t row = 0; row < nr; row++) {
+			uint32_t id = row < t->nr_rows ? t->id[row] : ROW_FREE;
+
+			if (id == set->id[row])
+				continue;
+			set->id[row] = id;
+			set->reseated = true;
+			row_moved(set, row);
+		}
+	set->nr_rows = t->nr_rows;
+	return 0;
+}
+
+/* ---- who they are ---- */
+
+/* One on a GPU is in the groups of its process, wherever the process goes. */
+static void follow_process(struct scene *s, const struct scene_instance *process)
+{
+	struct scene_set *on = s->gpu_process_set < 0 ? NULL : &s->set[s->gpu_process_set];
+
+	for (uint32_t i = 0; on && i < on->cap; i++)
+		if (on->instance[i].process == process->id && process->id &&
+			on->instance[i].groups != process->groups) {
+			on->instance[i].groups = process->groups;
+			on->reseated = true;
+			row_moved(on, i);
+		}
+}
+
+static void take_process(const struct scene *s, const struct store_record *record, struct scene_instance *in)
+{
+	const struct scene_set *all = s->process_set < 0 ? NULL : &s->set[s->process_set];
+	int64_t process = 0;
+
+	pairs_get_num(record->pairs, "process", &process);
+	in->process = process > 0 && process < UINT32_MAX ? (uint32_t)process : 0;
+	in->groups = 0;
+	for (uint32_t i = 0; all && i < all->cap; i++)
+		if (all->instance[i].id == in->process && in->process) {
+			in->groups = all->instance[i].groups;
+			in->uid = all->instance[i].uid;
+		}
+}
+
+/* The groups of a process; the group itself, and whether its members count without their children. */
+static int take_groups(struct scene *s, const struct store_record *record, struct scene_instance *in)
+{
+	uint64_t before = s->own;
+	int64_t own = 0;
+	int g;
+
+	if (!scene_is_of(s, (int)record->set, DOMAIN_GROUP))
+		return groups_mask(&s->group, pairs_find(record->pairs, "groups"), &in->groups);
+	g = groups_index(&s->group, in->name, in->name_len);
+	in->groups = g < 0 ? 0 : UINT64_C(1) << g;
+	if (pairs_get_num(record->pairs, "own", &own) && own)
+		s->own |= in->groups;
+	if (s->own != before)
+		all_moved(s);
+	return g == -ENOMEM ? g : 0;
+}
+
+static int take_name(struct scene_instance *in, const struct pair *name)
+{
+	free(in->name);
+	in->name = strndup(name ? name->value : "", name ? name->len : 0);
+	in->name_len = in->name ? strlen(in->name) : 0;
+	in->total = in->name && !strcmp(in->name, "total");
+	return in->name ? 0 : -ENOMEM;
+}
+
+static int on_instance(struct scene *s, const struct store_record *record)
+{
+	struct scene_instance *in;
+	struct scene_set *set;
+	int64_t late = 0, pid = 0, uid = -1;
+	bool process;
+
+	if (record->set >= s->nr_sets || record->row == STORE_NO_ROW)
+		return 0;
+	set = &s->set[record->set];
+	if (set_reserve(set, record->row + 1) < 0)
+		return -ENOMEM;
+	in = &set->instance[record->row];
+	process = scene_is_of(s, (int)record->set, DOMAIN_PROCESS);
+	pairs_get_num(record->pairs, "late", &late);
+	pairs_get_num(record->pairs, "pid", &pid);
+	pairs_get_num(record->pairs, "uid", &uid);
+	in->newborn = in->id == record->id ? in->newborn : process && !late && !record->again && !s->gap;
+	in->id = record->id;
+	in->pid = pid;
+	in->uid = uid;
+	in->late = late != 0;
+	in->process = process ? record->id : 0;
+	in->apart = pairs_find(record->pairs, "apart") != NULL;
+	set->reseated = true;
+	row_moved(set, record->row);
+	if (take_name(in, pairs_find(record->pairs, "name")) < 0)
+		return -ENOMEM;
+	if (scene_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS)) {
+		take_process(s, record, in);
+		return 0;
+	}
+	if (take_groups(s, record, in) < 0)
+		return -ENOMEM;
+	if (process)
+		follow_process(s, in);
+	return 0;
+}
+
+/* All begin anew: who sits where before and after need not be the same, although it looks so. */
+static void on_lost(struct scene *s)
+{
+	s->gap = true;
+	all_moved(s);
+}
+
+static int on_tick(struct scene *s, int64_t time_ns)
+{
+	int r = 0;
+
+	s->time_ns = time_ns;
+	s->in_tick = true;
+	for (uint32_t i = 0; i < s->nr_sets && r >= 0; i++)
+		r = set_tick(s, i);
+	return r < 0 ? r : 1;
+}
+
+static void tick_end(struct scene *s)
+{
+	if (!s->in_tick)
+		return;
+	for (uint32_t i = 0; i < s->nr_sets; i++)
+		rows_settle(&s->set[i]);
+	s->last_ns = s->time_ns;
+	s->has_last = true;
+	s->gap = s->in_tick = false;
+}
+
+int scene_next(struct scene *s)
+{
+	struct store_record record;
+	int r;
+
+	tick_end(s);
+	while (s->schema && (r = store_next(s->reader, &record)) != 0) {
+		if (r > 0 && record.type == STORE_TICK)
+			return on_tick(s, record.time_ns);
+		if (r > 0 && record.type == STORE_INSTANCE)
+			r = on_instance(s, &record);
+		else if (r > 0 && record.type == STORE_LOST)
+			on_lost(s);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* ---- opening ---- */
+
+/* Metadata may stand behind the schema, and is wanted before the first tick. A group may be found only in
+ * the course of the recording: it is looked for to the end. */
+static int read_ahead(struct scene *s, const char *path, const char *group)
+{
+	struct store_reader *reader = NULL;
+	struct store_record record;
+	bool ticked = false, found = !group;
+	int r = store_open(path, &reader);
+
+	if (r < 0)
+		return r;
+	while ((!ticked || !found) && (r = store_next(reader, &record)) > 0) {
+		const struct pair *groups = record.pairs ? pairs_find(record.pairs, "groups") : NULL;
+
+		ticked |= record.type == STORE_TICK;
+		found |= (record.type == STORE_META || record.type == STORE_INSTANCE) && group &&
+			groups_hold(groups, group);
+		if (record.type == STORE_META && meta_merge(&s->meta, record.pairs) == -ENOMEM) {
+			r = -ENOMEM;
+			break;
+		}
+	}
+	store_close(reader);
+	return r < 0 ? r : found ? 0 : -ENOENT;
+}
+
+static int on_schema(struct scene *s)
+{
+	const struct meta_item *item = meta_find(&s->meta, "groups");
+	uint64_t mask;
+	int r;
+
+	s->schema = store_reader_schema(s->reader);
+	s->set = calloc(MAX(s->schema->nr_sets, 1u), sizeof(*s->set));
+	if (!s->set)
+		return -ENOMEM;
+	s->nr_sets = s->schema->nr_sets;
+	s->process_set = schema_find_domain(s->schema, DOMAIN_PROCESS);
+	s->gpu_process_set = schema_find_domain(s->schema, DOMAIN_GPU_PROCESS);
+	r = formulas_read(&s->formulas, &s->meta);
+	if (r >= 0 && item)
+		r = groups_mask(&s->group, &(struct pair){.value = item->value, .len = item->len}, &mask);
+	return MIN(r, 0);
+}
+
+int scene_open(const char *path, const char *group, struct scene **ret)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	struct store_record record;
+	int r = s ? store_open(path, &s->reader) : -ENOMEM;
+
+	if (s)
+		s->process_set = s->gpu_process_set = -1;
+	if (r >= 0)
+		r = read_ahead(s, path, group);
+	while (r >= 0 && !s->schema && (r = store_next(s->reader, &record)) > 0)
+		if (record.type == STORE_SCHEMA)
+			r = on_schema(s);
+	if (r < 0) {
+		scene_close(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct scene *scene_close(struct scene *s)
+{
+	if (!s)
+		return NULL;
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		for (uint32_t j = 0; j < s->set[i].cap; j++)
+			free(s->set[i].instance[j].name);
+		free(s->set[i].instance);
+		free(s->set[i].id);
+		free(s->set[i].moved);
+		free(s->set[i].is_moved);
+	}
+	free(s->set);
+	groups_release(&s->group);
+	formulas_release(&s->formulas);
+	meta_release(&s->meta);
+	if (s->reader)
+		store_close(s->reader);
+	free(s);
+	return NULL;
+}
+
+/* ---- asking ---- */
+
+struct table *scene_table(const struct scene *s, uint32_t set)
+{
+	return store_reader_table(s->reader, set);
+}
+
+bool scene_is_of(const struct scene *s, int set, enum domain domain)
+{
+	return set >= 0 && s->schema->set[set].domain == domain;
+}
+
+bool scene_is_of_processes(const struct scene *s, int set)
+{
+	return scene_is_of(s, set, DOMAIN_PROCESS) || scene_is_of(s, set, DOMAIN_GPU_PROCESS);
+}
+
+int64_t scene_start(const struct scene *s)
+{
+	int64_t start = 0;
+
+	meta_num(&s->meta, "start_wall_ns", &start);
+	return start;
+}

@@ -1,0 +1,74 @@
+/* One recording, tick by tick, with who sits in each row and what is said of him: what everybody needs who
+ * computes metrics from cells. One scene serves any number of questions: it is read once.
+ *
+ * A tick tells which rows moved (a cell changed, somebody came, left or was described anew), so that what did
+ * not move need not be computed again. */
+#ifndef QUERY_SCENE_H
+#define QUERY_SCENE_H
+
+#include "base/buf.h"
+#include "query/formulas.h"
+#include "query/groups.h"
+#include "query/meta.h"
+#include "store/store.h"
+
+struct scene_instance {
+	uint32_t id;
+	int64_t pid, uid; /* uid -1: not known */
+	bool newborn;	  /* began in this recording, at zero, and nothing was lost since */
+	bool total, late;
+	uint32_t process; /* of a process and of one on a GPU: its id in the process set; 0: not known */
+	bool apart;	  /* counted in others: not added to them */
+	uint64_t groups;  /* mask; of a group its own bit */
+	char *name;
+	size_t name_len;
+};
+
+struct scene_set {
+	struct scene_instance *instance; /* by row */
+	uint32_t *id;			 /* by row: who sits there, ROW_FREE: nobody */
+	uint32_t nr_rows, cap;
+	uint32_t *moved; /* rows in which anything is other than at the tick before; also rows that are empty
+			    now */
+	uint32_t nr_moved;
+	uint8_t *is_moved;
+	bool reseated; /* somebody came, left, or was described anew */
+};
+
+struct scene {
+	struct store_reader *reader;
+	const struct schema *schema; /* NULL: the recording ends before it says what it holds */
+	struct meta meta;	     /* as far as known at the first tick */
+	struct formulas formulas;    /* the recording's own */
+	struct groups group;	     /* those of the metadata first, then as they appear */
+	uint64_t own;		     /* mask of groups: without what members' children used */
+	struct scene_set *set;
+	uint32_t nr_sets;
+	int process_set, gpu_process_set; /* -1: not recorded */
+	int64_t time_ns, last_ns;	  /* of this tick and of the one before */
+	bool has_last;			  /* there was one before */
+	bool gap;			  /* something was lost between them */
+	bool in_tick;
+};
+
+/* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
+int scene_open(const char *path, const char *group, struct scene **ret);
+struct scene *scene_close(struct scene *s);
+/* 1: at the next tick, 0: there is no more (of a file that is still written: for now), negative errno. */
+int scene_next(struct scene *s);
+
+struct table *scene_table(const struct scene *s, uint32_t set);
+/* What is said of who sits in the row; NULL: nothing, or nobody sits there. */
+static inline const struct scene_instance *scene_instance(
+	const struct scene *s, uint32_t set, uint32_t row, uint32_t id)
+{
+	const struct scene_set *in = &s->set[set];
+
+	return row < in->cap && in->instance[row].id == id ? &in->instance[row] : NULL;
+}
+/* The set holds instances of this kind; -1 is none. */
+bool scene_is_of(const struct scene *s, int set, enum domain domain);
+/* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
+bool scene_is_of_processes(const struct scene *s, int set);
+int64_t scene_start(const struct scene *s); /* wall clock, ns; 0: not known */
+#endif

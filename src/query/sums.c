@@ -1,0 +1,251 @@
+/* Metrics of a fold. Processes come and go, and what an ended one used passes to its parent within a tick, so
+ * the sum may dip or overshoot for one tick. It is settled by the tick after it, as in query/account; a value
+ * is therefore given one tick late. Counters are summed steadily (query/steady): a process that lived long
+ * before it joined, or an interface that appears with old numbers, makes no step.
+ *
+ * An instance called "total" is the source's own fold (the line "cpu" of /proc/stat, which keeps the past of
+ * CPUs that went offline): where there is one, folding means taking it. One that says it stands `apart` (a
+ * partition, a bridge) is counted in others, and not added to them.
+ *
+ * What each row adds is kept, and computed again when the row moved; the sum is then taken anew from the
+ * first row to the last. (Adding differences to a running sum would be less work, but its rounding errors
+ * grow with the recording.) */
+#include "query/column.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { PART_NOT, PART_IS, PART_TOTAL };
+
+/* ---- one sum ---- */
+
+static int sum_reserve(struct sum *sum, uint32_t nr)
+{
+	uint32_t cap = sum->cap;
+	double *value;
+	uint8_t *part;
+
+	if (nr <= cap)
+		return 0;
+	value = reallocarray(sum->value, nr, sizeof(*value));
+	if (value)
+		sum->value = value;
+	part = realloc(sum->part, nr);
+	if (part)
+		sum->part = part;
+	if (!value || !part || (sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
+		return -ENOMEM;
+	memset(part + cap, PART_NOT, nr - cap);
+	sum->cap = nr;
+	return 0;
+}
+
+static bool is_asked(const struct filter *f, const struct scene_instance *in)
+{
+	if (f->of_user && (!in || in->uid != f->uid))
+		return false;
+	return !f->groups || (in && in->groups & f->groups);
+}
+
+/* Does what its children used belong to what is asked for? */
+static bool has_family(const struct scene *s, const struct filter *f, const struct scene_instance *in)
+{
+	if (f->groups)
+		return !(s->own & f->groups);
+	return !in || !in->groups || in->groups & ~s->own;
+}
+
+static double cell_value(const struct sum *sum, const struct table *t, const int64_t *cell,
+	const uint64_t *valid, uint32_t row)
+{
+	size_t at = (size_t)row * t->nr_cols + (size_t)sum->arg.col;
+
+	return valid[row] >> sum->arg.col & 1 ? (double)cell[at] * sum->arg.scale : NAN;
+}
+
+static void sum_look(struct sum *sum, const struct scene *s, struct table *t, uint32_t row)
+{
+	uint32_t which = (uint32_t)sum->arg.set, id = s->set[which].id[row];
+	const struct scene_instance *in = id == ROW_FREE ? NULL : scene_instance(s, which, row, id);
+	bool process = scene_is_of(s, sum->arg.set, DOMAIN_PROCESS);
+	/* Else only what is there at the first tick counts with its past: its level means something. */
+	bool from_zero = !s->has_last || scene_is_of(s, sum->arg.set, DOMAIN_GROUP) ||
+		scene_is_of(s, sum->arg.set, DOMAIN_TREE);
+	struct steady_turn turn = {.row = row,
+		.id = id,
+		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
+		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->apart) &&
+			(!sum->arg.of_children || has_family(s, &sum->filter, in)),
+		.from_zero = process ? !in || !in->late : from_zero,
+		.inherited = process};
+
+	sum->value[row] = sum->arg.counter ? steady_step(&sum->steady, &turn) : turn.value;
+	sum->part[row] = !turn.inside ? PART_NOT : in && in->total ? PART_TOTAL : PART_IS;
+}
+
+/* A sum that is asked for in the midst of things (of a group that was just found): who lived before brings
+ * no past along. */
+static void sum_begin(struct sum *sum, const struct scene *s, struct table *t)
+{
+	const struct scene_set *set = &s->set[sum->arg.set];
+
+	for (uint32_t row = 0; row < set->nr_rows; row++) {
+		struct steady_turn turn = {.row = row, .id = set->id[row]};
+
+		if (set->id[row] == ROW_FREE)
+			continue;
+		turn.value = cell_value(sum, t, t->before, t->valid_before, row);
+		if (sum->arg.counter && s->has_last)
+			steady_step(&sum->steady, &turn);
+		sum_look(sum, s, t, row);
+	}
+	sum->begun = true;
+}
+
+static int sum_tick(struct sum *sum, const struct scene *s)
+{
+	const struct scene_set *set = &s->set[sum->arg.set];
+	struct table *t = scene_table(s, (uint32_t)sum->arg.set);
+	struct fold f = {0};
+
+	if (sum_reserve(sum, set->cap) < 0)
+		return -ENOMEM;
+	if (!set->nr_moved && sum->begun)
+		return 0;
+	if (!sum->begun)
+		sum_begin(sum, s, t);
+	for (uint32_t i = 0; i < set->nr_moved; i++)
+		sum_look(sum, s, t, set->moved[i]);
+	for (uint32_t row = 0; row < set->nr_rows; row++)
+		if (sum->part[row])
+			fold_add(&f, sum->value[row], sum->part[row] == PART_TOTAL);
+	sum->now = fold_end(&f, sum->arg.fold) + (sum->arg.counter && !f.has_total ? sum->steady.kept : 0);
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static bool same_filter(const struct filter *a, const struct filter *b)
+{
+	return a->groups == b->groups && a->of_user == b->of_user && a->uid == b->uid;
+}
+
+static struct sum *sums_get(struct sums *all, const struct column_name *arg, const struct filter *f)
+{
+	struct sum **more, *sum;
+
+	for (size_t i = 0; i < all->nr; i++)
+		if (all->sum[i]->arg.set == arg->set && all->sum[i]->arg.col == arg->col &&
+			same_filter(&all->sum[i]->filter, f))
+			return all->sum[i];
+	more = reallocarray(all->sum, all->nr + 1, sizeof(struct sum *));
+	if (!more)
+		return NULL;
+	all->sum = more;
+	sum = calloc(1, sizeof(*sum));
+	if (!sum)
+		return NULL;
+	sum->arg = *arg;
+	sum->filter = *f;
+	all->sum[all->nr++] = sum;
+	return sum;
+}
+
+int sums_tick(struct sums *all, const struct scene *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < all->nr && r >= 0; i++)
+		r = sum_tick(all->sum[i], s);
+	return r;
+}
+
+void sums_release(struct sums *all)
+{
+	for (size_t i = 0; i < all->nr; i++) {
+		steady_release(&all->sum[i]->steady);
+		free(all->sum[i]->value);
+		free(all->sum[i]->part);
+		free(all->sum[i]);
+	}
+	free(all->sum);
+	*all = (struct sums){0};
+}
+
+/* ---- what is made of them ---- */
+
+int whole_init(struct whole *w, const struct column *c, const struct filter *f, struct sums *all)
+{
+	*w = (struct whole){.c = c, .reached = NAN};
+	for (unsigned i = 0; i < c->expr.nr_names; i++) {
+		if (c->arg[i].set < 0)
+			continue;
+		w->sum[i] = sums_get(all, &c->arg[i], f);
+		if (!w->sum[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* What was used by the tick that waits. */
+static double amount_settle(struct whole *w, bool has_next)
+{
+	double now = expr_value(&w->c->expr, w->before, NULL), next = expr_value(&w->c->expr, w->now, NULL);
+
+	if (isnan(now))
+		return NAN;
+	if (has_next && !isnan(next))
+		now = MIN(now, next);
+	w->reached = isnan(w->reached) ? now : MAX(w->reached, now);
+	return w->reached;
+}
+
+/* The value of the tick that waits, in the light of the one after it (if there is one and nothing was lost).
+ */
+static double settle(struct whole *w, bool has_next)
+{
+	const struct expr *e = &w->c->expr;
+	double argument[EXPR_RATES], next[EXPR_RATES], rate[EXPR_RATES];
+
+	if (w->c->cumulative)
+		return amount_settle(w, has_next);
+	expr_arguments(e, w->before, argument);
+	expr_arguments(e, w->now, next);
+	for (unsigned i = 0; i < e->nr_rates; i++) {
+		struct grown *g = &w->grown[i];
+		double now = argument[i];
+
+		if (w->gap)
+			g->known = false;
+		if (has_next && !isnan(next[i]))
+			now = MIN(now, next[i]);
+		if (g->known)
+			now = MAX(now, g->last);
+		rate[i] = grown_step(g, isnan(argument[i]) ? NAN : now, w->before_ns, w->c->window_ns);
+	}
+	return expr_value(e, w->before, rate);
+}
+
+bool whole_tick(struct whole *w, const struct scene *s, double *ret)
+{
+	bool ready = w->waits;
+
+	for (unsigned i = 0; i < w->c->expr.nr_names; i++)
+		w->now[i] = w->sum[i] ? w->sum[i]->now : NAN;
+	if (ready)
+		*ret = settle(w, !s->gap);
+	memcpy(w->before, w->now, sizeof(w->now));
+	w->before_ns = s->time_ns;
+	w->gap = s->gap;
+	w->waits = true;
+	return ready;
+}
+
+bool whole_end(struct whole *w, double *ret)
+{
+	if (!w->waits)
+		return false;
+	*ret = settle(w, false);
+	w->waits = false;
+	return true;
+}
