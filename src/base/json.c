@@ -152,3 +152,9 @@ void json_null(struct json *j, const char *key)
 	json_begin(j, key);
 	buf_adds(j->out, "null");
 }
+
+void json_raw(struct json *j, const char *key, const void *text, size_t len)
+{
+	json_begin(j, key);
+	buf_add(j->out, text, len);
+}

@@ -26,4 +26,6 @@ void json_uint(struct json *j, const char *key, uint64_t value);
 void json_num(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
+/* A value that is JSON already. */
+void json_raw(struct json *j, const char *key, const void *text, size_t len);
 #endif

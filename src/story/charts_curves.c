@@ -59,18 +59,25 @@ const char *line_label(struct charts_memory *m, const struct sheet_line *line, c
 	return charts_text(m, &text);
 }
 
+void story_process_name(const struct process_row *row, struct buf *out)
+{
+	size_t from = out->len;
+
+	if (row->name_len)
+		add_text(out, row->name, row->name_len, LETTERS_UTF8);
+	else
+		buf_adds(out, "?");
+	clip(out, from, NAME_COLUMNS, true);
+	if (!isnan(row->value[PROCESS_PID]))
+		buf_addf(out, " (%.0f)", row->value[PROCESS_PID]);
+}
+
 const char *process_label(struct charts_memory *m, const struct process_row *row)
 {
 	struct buf text;
 
 	buf_init(&text, 1 << 16);
-	if (row->name_len)
-		add_text(&text, row->name, row->name_len, LETTERS_UTF8);
-	else
-		buf_adds(&text, "?");
-	clip(&text, 0, NAME_COLUMNS, true);
-	if (!isnan(row->value[PROCESS_PID]))
-		buf_addf(&text, " (%.0f)", row->value[PROCESS_PID]);
+	story_process_name(row, &text);
 	return charts_text(m, &text);
 }
 

@@ -102,6 +102,9 @@ int story_read(
 	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr);
 struct story *story_free(struct story *s);
 
+/* "python3 (4711)", escaped and not too long: its name in every picture. */
+void story_process_name(const struct process_row *row, struct buf *out);
+
 /* Whose curve it is. */
 struct chart_source {
 	uint32_t node;	   /* of the sheet: its times */

@@ -1,0 +1,255 @@
+/* docs/page-data.md: all that the page shows, as one JSON object.
+ *
+ * It is to stand in a script element of HTML, so no `<` leaves this file as it is: it can only be inside of a
+ * JSON text, where \u003c means the same. Names come from whoever ran the job. */
+#include "document/page_internal.h"
+
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DATA_MAX (1UL << 30)
+#define EVENTS_MAX 2000
+
+void page_number(struct json *j, const char *key, double value)
+{
+	char text[40];
+
+	if (!isfinite(value)) {
+		json_null(j, key);
+		return;
+	}
+	snprintf(text, sizeof(text), "%.7g", value);
+	json_num(j, key, strtod(text, NULL));
+}
+
+/* ---- head ---- */
+
+static void add_title(struct json *j, const struct story *s)
+{
+	const struct summary *sum = s->summary;
+	const char *path = s->run->nr ? s->run->path[0] : "", *name = strrchr(path, '/');
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	if (sum->command_len)
+		add_command(&text, sum->command, sum->command_len, LETTERS_UTF8);
+	else if (s->run->nr > 1)
+		add_count(&text, (double)s->run->nr, "recording", "recordings");
+	else
+		add_text(&text, name ? name + 1 : path, strlen(name ? name + 1 : path), LETTERS_UTF8);
+	clip(&text, 0, 500, true);
+	json_bytes(j, "title", text.data, text.len);
+	buf_release(&text);
+}
+
+static void add_summary(struct json *j, const struct story *s)
+{
+	struct buf text;
+
+	buf_init(&text, 64 << 20);
+	summary_json(s->summary, &text);
+	while (text.len && strchr(" \n", text.data[text.len - 1]))
+		text.len--;
+	if (text.err)
+		j->out->err = text.err;
+	json_raw(j, "summary", text.data, text.len);
+	buf_release(&text);
+}
+
+/* ---- findings ---- */
+
+static void add_finding(struct json *j, const struct finding *f)
+{
+	json_object(j, NULL);
+	json_str(j, "id", f->id);
+	json_str(j, "weight", finding_weight_name(f->weight));
+	json_str(j, "title", f->title);
+	json_str(j, "text", f->text);
+	json_array(j, "evidence");
+	for (size_t i = 0; i < f->nr_evidence; i++) {
+		json_object(j, NULL);
+		json_str(j, "name", f->evidence[i].name);
+		page_number(j, "value", f->evidence[i].value);
+		json_str(j, "unit", unit_name(f->evidence[i].unit));
+		json_bool(j, "per_second", f->evidence[i].per_second);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_str(j, "panel", f->panel);
+	page_number(j, "from_s", f->from_s);
+	page_number(j, "to_s", f->to_s);
+	json_int(j, "node", f->node);
+	json_end_object(j);
+}
+
+static void add_advice(struct json *j, const struct findings *f)
+{
+	json_object(j, "advice");
+	json_str(j, "headroom", f->headroom);
+	json_str(j, "why_none", f->why_no_advice);
+	json_array(j, "schedulers");
+	for (size_t i = 0; i < f->nr_advice; i++) {
+		json_object(j, NULL);
+		json_str(j, "scheduler", f->advice[i].scheduler);
+		json_bool(j, "own", f->advice[i].own);
+		json_array(j, "lines");
+		for (size_t k = 0; k < f->advice[i].nr_lines; k++)
+			json_str(j, NULL, f->advice[i].line[k]);
+		json_end_array(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static void add_findings(struct json *j, const struct findings *f)
+{
+	json_array(j, "findings");
+	for (size_t i = 0; i < f->nr; i++)
+		add_finding(j, &f->item[i]);
+	json_end_array(j);
+	add_advice(j, f);
+	json_array(j, "unmeasured");
+	for (size_t i = 0; i < f->nr_unmeasured; i++)
+		json_str(j, NULL, f->unmeasured[i]);
+	json_end_array(j);
+}
+
+static void add_moments(struct json *j, const char *key, const struct moment *m, size_t nr)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < MIN(nr, (size_t)EVENTS_MAX); i++) {
+		json_object(j, NULL);
+		page_number(j, "time_s", m[i].time_s);
+		page_number(j, "end_s", m[i].end_s);
+		json_uint(j, "node", m[i].node);
+		json_str(j, "kind", m[i].kind);
+		json_str(j, "label", m[i].label);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+/* ---- statistics ---- */
+
+void page_stats_column(struct json *j, const struct stats_column *c)
+{
+	json_object(j, NULL);
+	json_str(j, "name", c->name);
+	json_str(j, "title", c->title);
+	json_str(j, "help", c->help);
+	json_str(j, "unit", unit_name(c->unit));
+	json_bool(j, "per_second", c->per_second);
+	json_bool(j, "whole", c->whole);
+	json_bool(j, "moment", c->moment);
+	json_end_object(j);
+}
+
+static void add_rows(struct json *j, const char *key, const struct stats *stats, enum stats_level level)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < stats->nr[level]; i++) {
+		const struct stats_row *row = &stats->row[level][i];
+
+		json_object(j, NULL);
+		json_str(j, "name", row->name);
+		json_array(j, "values");
+		for (unsigned k = 0; k < NR_STATS; k++)
+			page_number(j, NULL, row->value[k]);
+		json_end_array(j);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void add_stats(struct json *j, const struct stats *stats)
+{
+	json_object(j, "stats");
+	json_array(j, "columns");
+	for (unsigned i = 0; i < NR_STATS; i++)
+		page_stats_column(j, &stats_column[i]);
+	json_end_array(j);
+	add_rows(j, "run", stats, STATS_RUN);
+	add_rows(j, "nodes", stats, STATS_NODE);
+	add_rows(j, "groups", stats, STATS_GROUP);
+	add_rows(j, "users", stats, STATS_USER);
+	json_end_object(j);
+}
+
+/* ---- what is not all ---- */
+
+static void add_note(struct json *j, const struct story *s, const struct charts *f)
+{
+	double step = 0;
+	char text[UNITS_SIZE];
+	struct buf note;
+
+	buf_init(&note, 1 << 16);
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		if (s->sheet->node[i].reduced && s->sheet->node[i].step_s > step)
+			step = s->sheet->node[i].step_s;
+	if (step > 0)
+		buf_addf(&note,
+			"Curves are reduced for display: each point stands for %s, as the mean with the "
+			"range of "
+			"what was there. ",
+			format_duration(text, step));
+	if (f->note)
+		buf_addf(&note, "%c%s. ", f->note[0] - 'a' + 'A', f->note + 1);
+	if (s->moments->nr_events > EVENTS_MAX)
+		buf_addf(&note, "Of %zu events the first %d are shown. ", s->moments->nr_events, EVENTS_MAX);
+	if (note.len)
+		json_bytes(j, "note", note.data, note.len - 1);
+	else
+		json_null(j, "note");
+	buf_release(&note);
+}
+
+/* ---- all of it ---- */
+
+static void write_all(const struct story *s, const struct charts *f, struct buf *out)
+{
+	struct json j;
+
+	json_init(&j, out, false);
+	json_object(&j, NULL);
+	json_int(&j, "format", 1);
+	json_str(&j, "generator", "tacho " TACHO_VERSION);
+	add_title(&j, s);
+	add_summary(&j, s);
+	add_findings(&j, s->findings);
+	page_nodes(&j, s);
+	add_moments(&j, "phases", s->moments->phase, s->moments->nr_phases);
+	add_moments(&j, "events", s->moments->event, s->moments->nr_events);
+	page_panels(&j, s, f);
+	add_stats(&j, s->stats);
+	page_processes(&j, s);
+	add_note(&j, s, f);
+	json_end_object(&j);
+}
+
+int page_data(const struct story *s, const struct charts *f, struct buf *out)
+{
+	const uint8_t *p, *end;
+	struct buf plain;
+	int r;
+
+	buf_init(&plain, DATA_MAX);
+	write_all(s, f, &plain);
+	r = plain.err;
+	for (p = plain.data, end = p + plain.len; !r && p < end;) {
+		const uint8_t *sharp = memchr(p, '<', (size_t)(end - p));
+		size_t n = (size_t)((sharp ? sharp : end) - p);
+
+		buf_add(out, p, n);
+		if (sharp)
+			buf_adds(out, "\\u003c");
+		p += n + (sharp ? 1 : 0);
+	}
+	buf_release(&plain);
+	return r ? r : out->err;
+}

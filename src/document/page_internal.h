@@ -1,0 +1,16 @@
+/* The pieces of document/page_data: not for others. */
+#ifndef DOCUMENT_PAGE_INTERNAL_H
+#define DOCUMENT_PAGE_INTERNAL_H
+
+#include "base/json.h"
+#include "document/document.h"
+
+void page_panels(struct json *j, const struct story *s, const struct charts *f); /* "panels" */
+void page_nodes(struct json *j, const struct story *s);				 /* "nodes" */
+void page_processes(struct json *j, const struct story *s);
+void page_stats_column(struct json *j, const struct stats_column *c);
+/* Enough digits for a page: a millionth of it. */
+void page_number(struct json *j, const char *key, double value);
+
+#define PAGE_PROCESSES 5000 /* rows of the table */
+#endif
