@@ -344,16 +344,13 @@ static void fill_used(struct summary *s, const struct account *a, unsigned line,
 	fit_split(s);
 }
 
-/* Quantiles are within a hundredth of the value: none is above what there was at most. */
-static struct summary_over over_of(const struct spread *spread, const struct figure *most)
+struct summary_over summary_over_of(const struct spread *spread, double most)
 {
-	double greatest = most->why ? INFINITY : most->value;
-
 	if (!spread)
 		return (struct summary_over){NAN, NAN, NAN};
-	return (struct summary_over){.mean = MIN(spread_mean(spread), greatest),
-		.p50 = MIN(spread_quantile(spread, 0.5), greatest),
-		.p95 = MIN(spread_quantile(spread, 0.95), greatest)};
+	return (struct summary_over){.mean = fmin(spread_mean(spread), most),
+		.p50 = fmin(spread_quantile(spread, 0.5), most),
+		.p95 = fmin(spread_quantile(spread, 0.95), most)};
 }
 
 static double rate_of(struct meter *m)
@@ -372,7 +369,7 @@ static void fill_over(struct summary *s, struct tracker *t)
 		[OVER_USS] = FIG_USS};
 
 	for (unsigned i = 0; i < NR_OVER; i++)
-		s->over[i] = over_of(t->over[i], &s->figure[most[i]]);
+		s->over[i] = summary_over_of(t->over[i], s->figure[most[i]].value);
 	s->rate_peak[FLOW_CPU] = has_figure(s, FIG_PEAK_CORES) ? s->figure[FIG_PEAK_CORES].value : NAN;
 	s->rate_peak[FLOW_READ] = has_figure(s, FIG_READ_BYTES) ? rate_of(&t->read) : NAN;
 	s->rate_peak[FLOW_WRITE] = has_figure(s, FIG_WRITE_BYTES) ? rate_of(&t->write) : NAN;

@@ -280,9 +280,11 @@ bool summary_gpu_is_of_job(const struct summary_gpu *gpu);
 /* It gave some value at some time. */
 bool summary_gpu_was_read(const struct summary_gpu *gpu);
 
-/* For those who fill summaries (query/combine.c). */
+/* For those who fill summaries (query/combine.c) and statistics. */
 void figure_set(struct summary *s, enum figure_id id, double value);
 void figure_unset(struct summary *s, enum figure_id id, const char *why); /* why is kept as it is */
+/* Quantiles are within a hundredth of the value; nothing is above `most` (NAN: not known). */
+struct summary_over summary_over_of(const struct spread *spread, double most);
 int summary_note(struct summary *s, const char *fmt, ...) _printf_(2, 3);
 int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value);
 #endif

@@ -1,0 +1,57 @@
+/* The pieces of query/stats: not for others. What only another look at the recordings tells: each process
+ * over time, what the processes of a user held at once, memory and power of the job's GPUs, the CPUs of the
+ * node. */
+#ifndef QUERY_STATS_WALK_H
+#define QUERY_STATS_WALK_H
+
+#include "query/stats.h"
+#include "query/tracker.h"
+
+enum held { HELD_RSS, HELD_PSS, HELD_USS, HELD_SWAP, NR_HELD };
+
+struct walk_process {
+	uint64_t samples;
+	double mean[NR_HELD], peak[NR_HELD], peak_at[NR_HELD]; /* NAN: never read; times are the run's */
+	double cores_peak, cores_peak_at;
+	double gpu_memory_peak;
+};
+
+struct walk_user {
+	double uid; /* first: they are found by it. NAN: theirs who never said */
+	char *name; /* escaped; a number where the recording has no name */
+	struct tracker tracker;
+};
+
+struct walk_node {
+	double offset_s;			  /* its start after the run's */
+	double cpu_user_s, cpu_idle_s, cpu_all_s; /* of the machine; NAN */
+	double gpu_memory_peak, gpu_power_peak;	  /* of the sum over the job's devices */
+};
+
+struct walk {
+	struct walk_process *process; /* by row of the process table */
+	struct walk_user *user;	      /* by UID */
+	size_t nr_users;
+	bool users_left_out; /* the last one is several */
+	struct walk_node *node;
+	/* Peaks of sums over nodes: memory and power of the job's devices, memory of each user's processes,
+	 * of each group's. NAN: there was nothing. */
+	double *sum_peak;
+};
+
+#define SUM_GPU_MEMORY 0
+#define SUM_GPU_POWER 1
+#define SUM_USERS 2 /* the first; the groups follow the users */
+
+int walk_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	const struct progress *progress, struct walk *ret, struct buf *reterr);
+void walk_release(struct walk *w);
+
+/* The user of a process: an index. */
+size_t walk_user_of(const struct walk *w, const struct process_row *row);
+/* The groups of a process, one after the other: indices in the summary; *at begins with 0. Negative: no more.
+ */
+int walk_group_next(const struct summary *s, const struct process_row *row, size_t *at);
+/* The summary of one recording of the run. */
+const struct summary *stats_node_summary(const struct summary *s, size_t node);
+#endif
