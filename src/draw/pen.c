@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define TEXT_MAX 600 /* bytes */
-#define FONTS "Inter, Noto Sans, Liberation Sans, DejaVu Sans, sans-serif"
 
 /* ---- colours ---- */
 
@@ -91,9 +90,9 @@ void pen_box(const struct pen *p, struct rect r)
 /* Characters that would break a line, the document or the direction of what stands beside them. */
 static bool is_unwanted(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || c == 0x061c || c == 0xfeff ||
-		(c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || (c & 0xfffe) == 0xfffe ||
-		(c >= 0xfdd0 && c <= 0xfdef);
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || c == 0x061c ||
+		c == 0xfeff || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
+		(c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
 }
 
 static uint32_t code_point(const uint8_t *p, size_t n)
@@ -106,7 +105,7 @@ static uint32_t code_point(const uint8_t *p, size_t n)
 }
 
 /* What can be shown of it. */
-static void add_clean(struct buf *out, const char *text)
+void add_shown(struct buf *out, const char *text)
 {
 	const uint8_t *p = (const uint8_t *)(text ? text : ""), *end = p + strlen((const char *)p);
 	size_t from = out->len;
@@ -127,11 +126,11 @@ static void add_clean(struct buf *out, const char *text)
 static void add_escaped(struct buf *out, const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
-		const char *as = text[i] == '&'	 ? "&amp;"
-			: text[i] == '<'	 ? "&lt;"
-			: text[i] == '>'	 ? "&gt;"
-			: text[i] == '"'	 ? "&quot;"
-						 : NULL;
+		const char *as = text[i] == '&' ? "&amp;"
+			: text[i] == '<'	? "&lt;"
+			: text[i] == '>'	? "&gt;"
+			: text[i] == '"'	? "&quot;"
+						: NULL;
 
 		if (as)
 			buf_adds(out, as);
@@ -146,7 +145,7 @@ void add_xml(struct buf *out, const char *text)
 	struct buf clean;
 
 	buf_init_fixed(&clean, memory, sizeof(memory));
-	add_clean(&clean, text);
+	add_shown(&clean, text);
 	add_escaped(out, (const char *)clean.data, clean.len);
 }
 
@@ -159,7 +158,7 @@ double face_size(const struct pen *p, enum face face)
 
 static double lay_out(struct pen *p, const char *text, size_t len, enum face face)
 {
-	PangoFontDescription *font = pango_font_description_from_string(FONTS);
+	PangoFontDescription *font = pango_font_description_from_string(PEN_FONTS);
 	int width;
 
 	if (face == FACE_TITLE || face == FACE_STRONG)
@@ -235,7 +234,7 @@ double pen_measure(struct pen *p, const char *text, enum face face)
 	struct buf clean;
 
 	buf_init_fixed(&clean, memory, sizeof(memory));
-	add_clean(&clean, text);
+	add_shown(&clean, text);
 	return lay_out(p, (char *)clean.data, clean.len, face);
 }
 
@@ -243,13 +242,16 @@ static void add_svg_text(struct pen *p, const struct words *w, const struct buf 
 {
 	struct buf *out = p->words;
 
-	buf_addf(out, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" textLength=\"%.2f\" fill=\"#%06x\"", x, w->y,
-		face_size(p, w->face), width, w->color);
+	buf_addf(out,
+		"<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.2f\" textLength=\"%.2f\" "
+		"lengthAdjust=\"spacingAndGlyphs\" fill=\"#%06x\"",
+		x, w->y, face_size(p, w->face), width, w->color);
 	if (w->face == FACE_TITLE || w->face == FACE_STRONG)
 		buf_adds(out, " font-weight=\"bold\"");
 	if (w->halo)
 		buf_addf(out,
-			" stroke=\"#%06x\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"",
+			" stroke=\"#%06x\" stroke-width=\"3\" stroke-linejoin=\"round\" "
+			"paint-order=\"stroke\"",
 			pen_ink(p, INK_PAPER));
 	buf_addch(out, '>');
 	add_escaped(out, (char *)text->data, text->len);
@@ -283,7 +285,7 @@ double pen_write(struct pen *p, const struct words *w)
 	double width;
 
 	buf_init_fixed(&text, memory, sizeof(memory));
-	add_clean(&text, w->text);
+	add_shown(&text, w->text);
 	width = cut_middle(p, &text, w->most, w->face);
 	if (!text.len)
 		return 0;

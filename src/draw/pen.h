@@ -8,6 +8,8 @@
 #include <cairo.h>
 #include <pango/pangocairo.h>
 
+#define PEN_FONTS "Inter, Noto Sans, Liberation Sans, DejaVu Sans, sans-serif"
+
 enum ink { /* in the order of PALETTE_PAPER */
 	INK_PAPER,
 	INK_TEXT,
@@ -61,6 +63,7 @@ double pen_measure(struct pen *p, const char *text, enum face face);
 double pen_write(struct pen *p, const struct words *w); /* how wide it became */
 double face_size(const struct pen *p, enum face face);
 
-/* Text for XML: what must not stand there is replaced, whatever bytes come. */
+/* What can be shown of a text, whatever bytes it is; the same as XML. */
+void add_shown(struct buf *out, const char *text);
 void add_xml(struct buf *out, const char *text);
 #endif

@@ -1,0 +1,53 @@
+/* A chart being drawn: what its parts need of one another. */
+#ifndef DRAW_CANVAS_H
+#define DRAW_CANVAS_H
+
+#include "draw/labels.h"
+#include "draw/pen.h"
+#include "draw/reduce.h"
+
+#define TAKEN_MAX 64
+
+struct canvas {
+	struct pen pen;
+	const struct chart *f;
+	struct rect all, plot, legend; /* legend.w 0: none */
+	struct rect strip;	       /* above the plot: names of phases and events */
+	struct axis time, value;
+	struct value_labels labels;
+	double *scratch; /* 4 x columns */
+	struct point *point;
+	size_t columns;
+	struct rect taken[TAKEN_MAX]; /* by labels in the plot */
+	size_t nr_taken;
+};
+
+/* Places on the paper. */
+double canvas_x(const struct canvas *c, double time_s);
+double canvas_y(const struct canvas *c, double value); /* NAN for NAN; within reach of the plot */
+bool canvas_is_free(const struct canvas *c, struct rect r);
+void canvas_take(struct canvas *c, struct rect r);
+double canvas_line(const struct canvas *c); /* height of a line of small text */
+
+void draw_lines(struct canvas *c);
+void draw_stack(struct canvas *c);
+void draw_heat(struct canvas *c);
+void draw_heat_rows(struct canvas *c); /* names beside them */
+void draw_heat_scale(struct canvas *c);
+void draw_timeline(struct canvas *c);
+
+void draw_bands(struct canvas *c);
+void draw_marks(struct canvas *c);
+void draw_levels(struct canvas *c);
+void draw_notes(struct canvas *c);
+
+/* draw_chart(), with its text as SVG elements in `words`. */
+int draw_chart_words(struct _cairo *cr, const struct chart *f, struct rect where,
+	const struct draw_style *style, struct buf *words);
+
+/* How much room a legend takes when it has at most `most`: to the right in one column, below in several. */
+double legend_width(struct canvas *c, double most);
+double legend_height(struct canvas *c, double width, double most);
+void draw_legend(struct canvas *c);
+double heat_names_width(struct canvas *c);
+#endif

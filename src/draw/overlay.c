@@ -1,0 +1,257 @@
+/* What is said about a chart inside of it: phases, events, limits, peaks.
+ *
+ * Names of phases and events have a strip of their own above the plot, so that they never cover a curve.
+ * Labels within the plot take their places one after the other and look for one that is free. */
+#include "draw/canvas.h"
+
+#include <math.h>
+
+#define MARK_ROWS 2
+
+static bool is_inside(const struct canvas *c, double time_s)
+{
+	return time_s >= c->time.least && time_s <= c->time.most;
+}
+
+/* ---- phases ---- */
+
+void draw_bands(struct canvas *c)
+{
+	double line = canvas_line(c), free_x = c->plot.x;
+
+	for (size_t k = 0; k < c->f->nr_bands; k++) {
+		const struct chart_band *b = &c->f->band[k];
+		double left = canvas_x(c, MAX(b->from_s, c->time.least));
+		double end = isfinite(b->to_s) ? MIN(b->to_s, c->time.most) : c->time.most,
+		       right = canvas_x(c, end);
+		double x = MAX(left + 5, free_x), width = right - left;
+
+		if (!(width > 0) || !(b->from_s <= c->time.most))
+			continue;
+		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.035 : 0.09);
+		pen_box(&c->pen, (struct rect){left, c->plot.y, width, c->plot.h});
+		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.10 : 0.20);
+		pen_box(&c->pen, (struct rect){left, c->plot.y - line - 1, width, line + 1});
+		if (right - x < 16)
+			continue;
+		free_x = x +
+			pen_write(&c->pen,
+				&(struct words){.text = b->label,
+					.x = x,
+					.y = c->plot.y - line * 0.27,
+					.most = right - x - 4,
+					.face = FACE_SMALL,
+					.color = pen_ink(&c->pen, INK_TEXT)}) +
+			6;
+	}
+}
+
+/* ---- events ---- */
+
+/* To the right of its line, or to the left of it at the right end; in the first row with room. */
+static void name_mark(
+	struct canvas *c, const struct chart_mark *m, double x, double row_end[static MARK_ROWS])
+{
+	double line = canvas_line(c), bottom = c->plot.y - (c->f->nr_bands ? line + 1 : 0);
+	double width = MIN(pen_measure(&c->pen, m->label, FACE_SMALL), 170), left = x + 3;
+	size_t rows = (size_t)((bottom - c->strip.y) / line + 0.01);
+
+	if (left + width > c->plot.x + c->plot.w)
+		left = x - 3 - width;
+	for (size_t row = 0; row < MIN(rows, (size_t)MARK_ROWS); row++) {
+		double y = bottom - line * (double)row;
+
+		if (left < row_end[row])
+			continue;
+		row_end[row] = left + width + 8;
+		pen_write(&c->pen,
+			&(struct words){.text = m->label,
+				.x = left,
+				.y = y - line * 0.27,
+				.most = width + 1,
+				.face = FACE_SMALL,
+				.color = pen_ink(&c->pen, INK_MARK)});
+		pen_color(&c->pen, pen_ink(&c->pen, INK_MARK), 0.8);
+		pen_line(&c->pen, x, y - line + 3, x, c->plot.y, 0.8);
+		return;
+	}
+}
+
+void draw_marks(struct canvas *c)
+{
+	double row_end[MARK_ROWS] = {c->plot.x - 40, c->plot.x - 40}, last = -INFINITY;
+
+	for (size_t k = 0; k < c->f->nr_marks; k++) {
+		const struct chart_mark *m = &c->f->mark[k];
+		double x = canvas_x(c, m->time_s);
+
+		/* Where they stand closer than can be seen, one line says it. */
+		if (!is_inside(c, m->time_s) || fabs(x - last) < 1)
+			continue;
+		last = x;
+		pen_color(&c->pen, pen_ink(&c->pen, INK_MARK), 0.9);
+		pen_dash(&c->pen, 3, 3);
+		pen_line(&c->pen, x, c->plot.y, x, c->plot.y + c->plot.h, 0.9);
+		pen_dash(&c->pen, 0, 0);
+		if (m->label && *m->label)
+			name_mark(c, m, x, row_end);
+	}
+}
+
+/* ---- limits ---- */
+
+static struct rect text_box(const struct canvas *c, double x, double base, double width)
+{
+	double size = face_size(&c->pen, FACE_SMALL);
+
+	return (struct rect){x - 2, base - size * 0.95, width + 4, size * 1.3};
+}
+
+/* At the right end above the line, else below it, else farther to the left. */
+static void name_level(struct canvas *c, const char *text, double y)
+{
+	double width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
+	double size = face_size(&c->pen, FACE_SMALL), x = c->plot.x + c->plot.w - width - 5,
+	       base = y - size * 0.4;
+
+	if (base - size < c->plot.y)
+		base = y + size * 1.15;
+	while (!canvas_is_free(c, text_box(c, x, base, width)) && x > c->plot.x + 40)
+		x -= 40;
+	canvas_take(c, text_box(c, x, base, width));
+	pen_write(&c->pen,
+		&(struct words){.text = text,
+			.x = x,
+			.y = base,
+			.most = width + 1,
+			.face = FACE_SMALL,
+			.color = pen_ink(&c->pen, INK_LEVEL),
+			.halo = true});
+}
+
+static void arrow_up(struct canvas *c, double x, double y)
+{
+	cairo_move_to(c->pen.cr, x, y);
+	cairo_line_to(c->pen.cr, x - 3.5, y + 6);
+	cairo_line_to(c->pen.cr, x + 3.5, y + 6);
+	cairo_close_path(c->pen.cr);
+	cairo_fill(c->pen.cr);
+}
+
+/* It is outside of the picture: said at the edge. */
+static void note_level(struct canvas *c, const struct chart_level *l)
+{
+	double size = face_size(&c->pen, FACE_SMALL), base = c->plot.y + size * 1.15, width;
+	char text[160];
+	double x;
+
+	snprintf(text, sizeof(text), "%.140s, above", l->label ? l->label : "");
+	width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
+	x = c->plot.x + c->plot.w - width - 5;
+	while (!canvas_is_free(c, text_box(c, x - 12, base, width + 12)) && base < c->plot.y + c->plot.h / 2)
+		base += size * 1.35;
+	canvas_take(c, text_box(c, x - 12, base, width + 12));
+	pen_color(&c->pen, pen_ink(&c->pen, INK_LEVEL), 1);
+	arrow_up(c, x - 8, base - size * 0.75);
+	pen_write(&c->pen,
+		&(struct words){.text = text,
+			.x = x,
+			.y = base,
+			.most = width + 1,
+			.face = FACE_SMALL,
+			.color = pen_ink(&c->pen, INK_LEVEL),
+			.halo = true});
+}
+
+void draw_levels(struct canvas *c)
+{
+	for (size_t k = 0; k < c->f->nr_levels; k++) {
+		const struct chart_level *l = &c->f->level[k];
+		double y = canvas_y(c, l->value);
+
+		if (!isfinite(l->value))
+			continue;
+		if (l->value > c->value.most * (1 + 1e-9)) {
+			note_level(c, l);
+			continue;
+		}
+		if (l->value < c->value.least)
+			continue;
+		pen_color(&c->pen, pen_ink(&c->pen, INK_LEVEL), 0.9);
+		pen_dash(&c->pen, 7, 4);
+		pen_line(&c->pen, c->plot.x, y, c->plot.x + c->plot.w, y, 1.1);
+		pen_dash(&c->pen, 0, 0);
+		name_level(c, l->label, y);
+	}
+}
+
+/* ---- peaks ---- */
+
+static void arrow(struct canvas *c, double from_x, double from_y, double x, double y)
+{
+	double angle = atan2(y - from_y, x - from_x), tip_x = x - 4.5 * cos(angle),
+	       tip_y = y - 4.5 * sin(angle);
+
+	if (hypot(x - from_x, y - from_y) < 8)
+		return;
+	pen_line(&c->pen, from_x, from_y, tip_x, tip_y, 0.9);
+	cairo_move_to(c->pen.cr, tip_x, tip_y);
+	cairo_line_to(c->pen.cr, tip_x - 5 * cos(angle - 0.45), tip_y - 5 * sin(angle - 0.45));
+	cairo_line_to(c->pen.cr, tip_x - 5 * cos(angle + 0.45), tip_y - 5 * sin(angle + 0.45));
+	cairo_close_path(c->pen.cr);
+	cairo_fill(c->pen.cr);
+}
+
+/* Places for the text around the point, the best first: dx and dy of its nearest corner, and its side. */
+static bool place_note(struct canvas *c, double x, double y, double width, struct rect *ret, double *ret_base)
+{
+	static const struct {
+		double dx, dy; /* of the text's near end; dy of its middle */
+		bool left;
+	} place[] = {{22, -4, 0}, {22, 14, 0}, {22, -16, 0}, {22, 28, 0}, {22, 44, 0}, {22, -4, 1},
+		{22, 14, 1}, {22, -16, 1}, {22, 28, 1}, {22, 44, 1}, {40, 60, 0}, {40, 60, 1}};
+	double size = face_size(&c->pen, FACE_SMALL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(place); i++) {
+		double left = place[i].left ? x - place[i].dx - width : x + place[i].dx;
+		struct rect r = text_box(c, left, y + place[i].dy + size * 0.35, width);
+
+		if (r.x < c->plot.x + 2 || r.x + r.w > c->plot.x + c->plot.w - 2 || r.y < c->plot.y + 1 ||
+			r.y + r.h > c->plot.y + c->plot.h - 1 || !canvas_is_free(c, r))
+			continue;
+		*ret = r;
+		*ret_base = y + place[i].dy + size * 0.35;
+		return true;
+	}
+	return false;
+}
+
+void draw_notes(struct canvas *c)
+{
+	for (size_t k = 0; k < c->f->nr_notes; k++) {
+		const struct chart_note *n = &c->f->note[k];
+		double x = canvas_x(c, n->time_s), y = canvas_y(c, n->value), base;
+		double width = MIN(pen_measure(&c->pen, n->text, FACE_SMALL), c->plot.w * 0.5);
+		uint32_t ink = pen_ink(&c->pen, INK_TEXT);
+		struct rect r;
+
+		if (!is_inside(c, n->time_s) || !isfinite(n->value))
+			continue;
+		pen_color(&c->pen, ink, 1);
+		cairo_arc(c->pen.cr, x, y, 2.8, 0, 2 * M_PI);
+		cairo_set_line_width(c->pen.cr, 1.3);
+		cairo_stroke(c->pen.cr);
+		if (!place_note(c, x, y, width, &r, &base))
+			continue;
+		canvas_take(c, r);
+		arrow(c, r.x > x ? r.x : r.x + r.w, r.y + r.h / 2, x, y);
+		pen_write(&c->pen,
+			&(struct words){.text = n->text,
+				.x = r.x + 2,
+				.y = base,
+				.most = width + 1,
+				.face = FACE_SMALL,
+				.color = ink,
+				.halo = true});
+	}
+}

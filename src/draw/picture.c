@@ -1,0 +1,216 @@
+/* Whole pictures: a surface, the chart on it, its bytes.
+ *
+ * What cairo writes as SVG is taken apart before it is handed on. The head is our own, with title and
+ * description for those who cannot see it; ids get the chart's as a prefix, since those of two pictures in
+ * one page would be the same; numbers of paths lose the digits that nobody can see; and the words, which
+ * cairo would have turned into outlines, follow as text. */
+#include "draw/canvas.h"
+
+#include <cairo-pdf.h>
+#include <cairo-svg.h>
+#include <math.h>
+#include <string.h>
+
+#define LARGEST 20000.0
+#define PIXELS_MAX 50e6
+
+static cairo_status_t write_to_buf(void *closure, const unsigned char *data, unsigned len)
+{
+	struct buf *out = closure;
+
+	buf_add(out, data, len);
+	return out->err ? CAIRO_STATUS_WRITE_ERROR : CAIRO_STATUS_SUCCESS;
+}
+
+static int draw_sized(
+	cairo_surface_t *surface, const struct chart *f, const struct draw_style *s, struct buf *words)
+{
+	cairo_t *cr = cairo_create(surface);
+	int r;
+
+	if (s->scale != 1)
+		cairo_scale(cr, s->scale, s->scale);
+	r = draw_chart_words(cr, f, (struct rect){0, 0, s->width, s->height}, s, words);
+	cairo_destroy(cr);
+	return r;
+}
+
+/* Finishes it, so that all is written; the first thing that went wrong. */
+static int surface_end(cairo_surface_t *surface, int r, const struct buf *out)
+{
+	int status;
+
+	cairo_surface_finish(surface);
+	status = draw_status(cairo_surface_status(surface));
+	cairo_surface_destroy(surface);
+	return r < 0 ? r : out->err ? out->err : status;
+}
+
+static int picture_png(const struct chart *f, const struct draw_style *s, struct buf *out)
+{
+	cairo_surface_t *surface =
+		cairo_image_surface_create(s->transparent ? CAIRO_FORMAT_ARGB32 : CAIRO_FORMAT_RGB24,
+			(int)round(s->width * s->scale), (int)round(s->height * s->scale));
+	int r = draw_sized(surface, f, s, NULL);
+
+	if (!r)
+		r = draw_status(cairo_surface_write_to_png_stream(surface, write_to_buf, out));
+	return surface_end(surface, r, out);
+}
+
+static int picture_pdf(const struct chart *f, const struct draw_style *s, struct buf *out)
+{
+	cairo_surface_t *surface =
+		cairo_pdf_surface_create_for_stream(write_to_buf, out, s->width, s->height);
+	char memory[800];
+	struct buf title;
+
+	buf_init_fixed(&title, memory, sizeof(memory));
+	add_shown(&title, f->title);
+	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, (char *)title.data);
+	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATOR, "tacho " TACHO_VERSION);
+	cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, NULL);
+	return surface_end(surface, draw_sized(surface, f, s, NULL), out);
+}
+
+/* ---- SVG ---- */
+
+static void add_prefix(struct buf *out, const struct chart *f, bool dark)
+{
+	for (const char *p = f->id ? f->id : ""; *p; p++)
+		buf_addch(out, (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') ? *p : '-');
+	buf_adds(out, dark ? "-dark-" : "-light-");
+}
+
+static void add_head(struct buf *out, const struct chart *f, const struct draw_style *s)
+{
+	size_t named = 0;
+
+	buf_addf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:xlink=\"http://www.w3.org/1999/xlink\" "
+		"width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" class=\"chart-",
+		s->width, s->height, s->width, s->height);
+	for (const char *p = f->id ? f->id : ""; *p; p++)
+		buf_addch(out, (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') ? *p : '-');
+	buf_adds(out, "\">\n<title>");
+	add_xml(out, f->title);
+	buf_adds(out, "</title>\n<desc>");
+	if (f->subtitle)
+		add_xml(out, f->subtitle);
+	for (size_t i = 0; i < MIN(f->nr_curves, (size_t)100); i++) {
+		if (!f->curve[i].name || !*f->curve[i].name)
+			continue;
+		buf_adds(out, named++ ? ", " : f->subtitle ? ": " : "");
+		add_xml(out, f->curve[i].name);
+	}
+	buf_adds(out, "</desc>\n");
+}
+
+static bool at(const struct buf *b, size_t i, const char *word)
+{
+	size_t n = strlen(word);
+
+	return b->len - i >= n && !memcmp(b->data + i, word, n);
+}
+
+/* A number of a path, two digits behind the point; how long it was. */
+static size_t add_short(struct buf *out, const struct buf *in, size_t i)
+{
+	size_t from = i, point;
+
+	while (i < in->len && (in->data[i] == '-' || (in->data[i] >= '0' && in->data[i] <= '9')))
+		i++;
+	if (i < in->len && in->data[i] == '.') {
+		for (point = i++; i < in->len && in->data[i] >= '0' && in->data[i] <= '9';)
+			i++;
+		buf_add(out, in->data + from, MIN(i, point + 3) - from);
+	} else {
+		buf_add(out, in->data + from, i - from);
+	}
+	return i - from;
+}
+
+static void add_body(
+	struct buf *out, const struct buf *in, size_t from, size_t to, const struct chart *f, bool dark)
+{
+	static const char *const names[] = {" id=\"", "url(#", "href=\"#"};
+	bool path = false;
+
+	for (size_t i = from; i < to;) {
+		size_t n = 0;
+
+		for (size_t k = 0; k < ARRAY_SIZE(names) && !n; k++)
+			n = at(in, i, names[k]) ? strlen(names[k]) : 0;
+		if (n) {
+			buf_add(out, in->data + i, n);
+			add_prefix(out, f, dark);
+			i += n;
+			continue;
+		}
+		if (at(in, i, " d=\"")) {
+			buf_add(out, " d=\"", 4);
+			path = true;
+			i += 4;
+			continue;
+		}
+		path &= in->data[i] != '"';
+		n = path ? add_short(out, in, i) : 0;
+		if (!n)
+			buf_addch(out, in->data[i]);
+		i += MAX(n, (size_t)1);
+	}
+}
+
+/* cairo's own head ends with the first tag's '>'; its end is the last tag. */
+static int add_svg(struct buf *out, const struct buf *in, const struct buf *words, const struct chart *f,
+	const struct draw_style *s)
+{
+	const char *text = (const char *)in->data, *head = strstr(text, "<svg"),
+		   *body = head ? strchr(head, '>') : NULL;
+	const char *end = NULL;
+
+	for (const char *p = body; p && (p = strstr(p, "</svg>")); p++)
+		end = p;
+	if (!end)
+		return -EIO;
+	add_head(out, f, s);
+	add_body(out, in, (size_t)(body + 1 - text), (size_t)(end - text), f, s->dark);
+	buf_adds(out, "<g font-family=\"" PEN_FONTS "\">\n");
+	buf_add(out, words->data, words->len);
+	buf_adds(out, "</g>\n</svg>\n");
+	return out->err;
+}
+
+static int picture_svg(const struct chart *f, const struct draw_style *s, struct buf *out)
+{
+	struct buf body, words;
+	cairo_surface_t *surface;
+	int r;
+
+	buf_init(&body, out->max);
+	buf_init(&words, out->max);
+	surface = cairo_svg_surface_create_for_stream(write_to_buf, &body, s->width, s->height);
+	cairo_svg_surface_set_document_unit(surface, CAIRO_SVG_UNIT_PX);
+	r = surface_end(surface, draw_sized(surface, f, s, &words), &body);
+	if (!r)
+		r = words.err ? words.err : add_svg(out, &body, &words, f, s);
+	buf_release(&body);
+	buf_release(&words);
+	return r;
+}
+
+int draw_picture(const struct chart *f, enum draw_form form, const struct draw_style *style, struct buf *out)
+{
+	struct draw_style s = style ? *style : (struct draw_style){0};
+
+	s.width = s.width > 0 ? s.width : 960;
+	s.height = s.height > 0 ? s.height : draw_height(f, s.width);
+	s.scale = form != DRAW_PNG ? 1 : s.scale > 0 ? s.scale : 2;
+	if (!(s.width <= LARGEST && s.height <= LARGEST && s.scale <= 16) ||
+		(form == DRAW_PNG && s.width * s.height * s.scale * s.scale > PIXELS_MAX))
+		return -EINVAL;
+	return form == DRAW_PNG	   ? picture_png(f, &s, out)
+		: form == DRAW_SVG ? picture_svg(f, &s, out)
+		: form == DRAW_PDF ? picture_pdf(f, &s, out)
+				   : -EINVAL;
+}
