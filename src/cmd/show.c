@@ -1,13 +1,15 @@
-/* `tacho show`: what a recording says, as a summary, a table of processes or time series.
+/* `tacho show`: what a recording says, as a summary, statistics, a table of processes or time series.
  *
  * The operands are one run: a file, several, or directories of them. A recording that is still being written
  * is shown up to now, a damaged one as far as it can be read, with words about what is missing. */
 #include "cmd/cmd.h"
 
 #include "cmd/operands.h"
+#include "cmd/progress.h"
 #include "cmd/style.h"
 #include "report/processes.h"
 #include "report/series.h"
+#include "report/stats.h"
 #include "report/summary.h"
 
 #include <string.h>
@@ -17,8 +19,8 @@ extern const struct cmd cmd_show;
 #define ANSWER_MAX ((size_t)2 << 30)
 
 struct show_args {
-	bool json, csv, processes, reverse, rate;
-	int sort, per;
+	bool json, csv, processes, stats, reverse, rate;
+	int sort, per, by;
 	uint64_t limit, pid;
 	const char *group;
 	struct opt_list series;
@@ -28,12 +30,24 @@ enum { PER_TOTAL, PER_INSTANCE };
 
 static const char *const per_names[] = {"total", "instance", NULL};
 
+enum { BY_DEFAULT, BY_LEVELS, BY_ALL = BY_LEVELS + NR_STATS_LEVELS };
+
+/* "default", then as stats_level_names[]. */
+static const char *const by_names[] = {"default", "run", "node", "group", "user", "process", "all", NULL};
+
 #define INTO(field) offsetof(struct show_args, field)
 
 static const struct opt show_opts[] = {
 	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
 	{'p', "processes", NULL, OPT_FLAG, INTO(processes), .not_from_env = true,
 		.help = "a table of all processes, however short they lived"},
+	{0, "stats", NULL, OPT_FLAG, INTO(stats), .not_from_env = true,
+		.help = "statistics: means, percentiles, peaks and when they were",
+		.detail = "For the run, and for its nodes, groups and users where there are several; --by "
+			  "chooses. Peaks are of the sum at an instant; the largest of any one process and "
+			  "the sum of every process's own peak stand beside it."},
+	{0, "by", "WHAT", OPT_CHOICE, INTO(by), .choices = by_names, .preset = "default",
+		.not_from_env = true, .help = "whose statistics"},
 	{0, "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = process_order_names, .preset = "cpu",
 		.help = "order of the table",
 		.detail = "Amounts begin with the largest, the rest (start, end, pid, name) with the "
@@ -61,7 +75,8 @@ static const struct opt show_opts[] = {
 			  "groups (group.cores) are those of this one."},
 	{0, "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "total",
 		.not_from_env = true, .help = "a line for the total, or for each instance"},
-	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "processes or series as CSV"},
+	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true,
+		.help = "statistics, processes or series as CSV"},
 };
 
 static int show_summary(const struct run *run, const struct show_args *args)
@@ -103,6 +118,69 @@ static int show_processes(const struct run *run, const struct show_args *args)
 		processes_text(t, args->limit, width, locale_is_utf8(), &out);
 	status = print(&out);
 	process_table_free(t);
+	buf_release(&out);
+	return status;
+}
+
+/* ---- statistics ---- */
+
+/* What there is one of is the run once more. */
+static unsigned stats_levels(const struct stats *s, const struct show_args *args)
+{
+	unsigned levels = 1u << STATS_RUN;
+
+	if (args->by == BY_ALL)
+		return (1u << NR_STATS_LEVELS) - 1;
+	if (args->by != BY_DEFAULT)
+		return 1u << (args->by - BY_LEVELS);
+	for (unsigned i = STATS_NODE; i < STATS_PROCESS; i++)
+		if (s->nr[i] > (i == STATS_GROUP ? 0 : 1))
+			levels |= 1u << i;
+	return levels;
+}
+
+static void print_stats(const struct stats *s, const struct process_table *t, double length_s,
+	const struct show_args *args, struct buf *out)
+{
+	struct stats_page page = {.levels = stats_levels(s, args),
+		.limit = args->limit,
+		.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0,
+		.utf8 = locale_is_utf8(),
+		.color = want_color(STDOUT_FILENO),
+		.length_s = length_s};
+
+	if (args->json)
+		stats_write_json(s, t, &page, out);
+	else if (args->csv)
+		stats_write_csv(s, t, &page, out);
+	else
+		stats_print(s, t, &page, out);
+}
+
+static int show_stats(const struct run *run, const struct show_args *args)
+{
+	struct process_table *t = NULL;
+	struct summary *summary = NULL;
+	struct stats *s = NULL;
+	struct buf out;
+	int status, r;
+
+	buf_init(&out, ANSWER_MAX);
+	r = summary_read(run, &summary, &out);
+	if (r >= 0)
+		r = process_table_read(run, &t, &out);
+	if (r >= 0) {
+		process_table_sort(t, (enum process_order)args->sort, args->reverse);
+		r = stats_read(run, summary, t, progress_show(), &s, &out);
+		progress_clear();
+	}
+	if (r < 0)
+		die(EXIT_TROUBLE, "%s", (char *)out.data);
+	print_stats(s, t, summary->figure[FIG_WALL].value, args, &out);
+	status = print(&out);
+	stats_free(s);
+	process_table_free(t);
+	summary_free(summary);
 	buf_release(&out);
 	return status;
 }
@@ -190,16 +268,20 @@ static int show(const void *args, int argc, char **argv)
 
 	argc = take_metrics(a, argc, argv);
 
-	if (a->processes && a->series.nr)
-		usage(&cmd_show, "--processes and --series are two questions: ask one");
+	if (a->processes + a->stats + (a->series.nr > 0) > 1)
+		usage(&cmd_show, "--stats, --processes and --series are questions of their own: ask one");
+	if (a->by && !a->stats)
+		usage(&cmd_show, "--by is about --stats");
 	if (a->json && a->csv)
 		usage(&cmd_show, "--json or --csv, not both");
-	if (a->csv && !a->processes && !a->series.nr)
-		usage(&cmd_show, "the summary is not a table: --csv needs --processes or --series");
+	if (a->csv && !a->processes && !a->series.nr && !a->stats)
+		usage(&cmd_show, "the summary is not a table: --csv needs --stats, --processes or --series");
 	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
 		usage(&cmd_show, "--rate, --pid, --group and --per are about --series");
 	run = operands_run("showing", argc, argv);
-	if (a->series.nr)
+	if (a->stats)
+		status = show_stats(run, a);
+	else if (a->series.nr)
 		status = show_series(run, a);
 	else
 		status = a->processes ? show_processes(run, a) : show_summary(run, a);
@@ -210,7 +292,7 @@ static int show(const void *args, int argc, char **argv)
 const struct cmd cmd_show = {
 	.name = "show",
 	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
-	.help = "what a recording says: summary, processes, time series",
+	.help = "what a recording says: summary, statistics, processes, time series",
 	.detail =
 		"Prints the summary of a recording: what the job used, its peaks and when they were, and "
 		"what is to be "
@@ -227,6 +309,8 @@ const struct cmd cmd_show = {
 		    "    The newest recording in this directory.\n"
 		    "$ tacho show --processes --sort rss --limit 10 job.tacho\n"
 		    "    The ten largest processes.\n"
+		    "$ tacho show --stats --by group --csv job.tacho\n"
+		    "    Peaks, means and percentiles of each tool, for a spreadsheet.\n"
 		    "$ tacho show --series tree.cores,proc.mem.pss_now --csv job.tacho\n"
 		    "    CPUs in use and memory of the whole tree, tick by tick.\n"
 		    "$ tacho show --series proc.io.read_chars --rate --pid 4711 job.tacho\n"
