@@ -51,6 +51,11 @@ struct findings {
 	size_t nr_unmeasured;
 };
 
+/* What the rules ask the sheet for, beside what the panels do. In the sheet of a story they stand one after
+ * the other from first_finding_query on. */
+extern const struct sheet_query finding_query[];
+extern const size_t nr_finding_queries;
+
 /* Everything of the story but its findings is there. */
 int findings_make(const struct story *s, struct findings **ret);
 struct findings *findings_free(struct findings *f);
