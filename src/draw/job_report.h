@@ -1,0 +1,11 @@
+/* The job report: a PDF to print, to file or to send. */
+#ifndef DRAW_JOB_REPORT_H
+#define DRAW_JOB_REPORT_H
+
+#include "base/progress.h"
+#include "story/outline.h"
+#include "story/story.h"
+
+int job_report(const struct story *s, const struct charts *f, const struct outline *o,
+	const struct progress *progress, struct buf *out);
+#endif

@@ -1,0 +1,240 @@
+/* Where a report goes: beside its recording, into the directory or the file that was named.
+ *
+ *	job.tacho                        job.html, job.md, job.pdf, job-plots/
+ *	a directory, several recordings  report.html, report.md ... in it, or beside the first of them
+ *	-o results/                      results/report.html, resource_report.md, job-report-ID.pdf, plots/
+ *	-o page.html, -o -               that alone (Markdown: and its plots in page-plots/) */
+#include "exec/report.h"
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* clang-format off */
+static const struct {
+	enum report_format format;
+	const char *name, *also, *suffix;
+	const char *in_tree; /* NULL: made of the id */
+} row[] = {
+	{FORMAT_HTML, "html", "htm",      ".html", "report.html"},
+	{FORMAT_MD,   "md",   "markdown", ".md",   "resource_report.md"},
+	{FORMAT_PDF,  "pdf",  NULL,       ".pdf",  NULL},
+	{FORMAT_JSON, "json", NULL,       ".json", "report.json"},
+	{FORMAT_PNG,  "png",  NULL,       ".png",  NULL},
+	{FORMAT_SVG,  "svg",  NULL,       ".svg",  NULL},
+};
+/* clang-format on */
+
+static char *text_of(const char *fmt, ...) _printf_(1, 2);
+static char *text_of(const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die(EXIT_TROUBLE, "no memory");
+	return text;
+}
+
+char *place_in(const char *directory, const char *name, const char *suffix)
+{
+	return text_of("%s/%s%s", directory, name, suffix);
+}
+
+/* ---- formats ---- */
+
+static unsigned format_by_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		if (!strcasecmp(name, row[i].name) || (row[i].also && !strcasecmp(name, row[i].also)))
+			return row[i].format;
+	return 0;
+}
+
+static unsigned formats_of(const struct opt_list *list)
+{
+	unsigned formats = 0;
+
+	for (unsigned i = 0; i < list->nr; i++) {
+		_cleanup_(freep) char *text = text_of("%s", list->item[i]);
+		char *at = text, *word;
+
+		while ((word = strsep(&at, ","))) {
+			unsigned one = format_by_name(word);
+
+			if (!one && *word)
+				usage(&cmd_report, "--format takes html, md, pdf, png, svg or json, not '%s'",
+					word);
+			formats |= one;
+		}
+	}
+	return formats;
+}
+
+static unsigned format_of_file(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+
+	return dot ? format_by_name(dot + 1) : 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+static bool is_one(unsigned formats)
+{
+	return formats && !(formats & (formats - 1));
+}
+
+/* ---- places ---- */
+
+/* Up to the name, without the end that says what kind of file it is. */
+static char *without_suffix(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), end = strlen(suffix);
+
+	if (len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/')
+		len -= end;
+	return text_of("%.*s", (int)len, path);
+}
+
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return text_of(".");
+	return slash == path ? text_of("/") : text_of("%.*s", (int)(slash - path), path);
+}
+
+/* Without -o: beside what is reported. */
+static char *stem_beside(int argc, char **argv, const struct run *run)
+{
+	_cleanup_(freep) char *directory = NULL;
+
+	if (argc == 1 && is_directory(argv[0]))
+		return place_in(argv[0], "report", "");
+	if (run->nr == 1)
+		return without_suffix(run->path[0], RECORDING_SUFFIX);
+	directory = directory_of(run->path[0]);
+	return place_in(directory, "report", "");
+}
+
+/* The pictures of Markdown stand in a directory beside it. */
+static void place_plots(struct places *p)
+{
+	const char *slash = strrchr(p->stem, '/');
+
+	if (p->only && !strcmp(p->only, "-"))
+		return;
+	p->plots = p->tree ? text_of("%splots", p->stem) : text_of("%s-plots", p->stem);
+	p->plots_link =
+		p->tree ? text_of("plots/%%s.png") : text_of("%s-plots/%%s.png", slash ? slash + 1 : p->stem);
+}
+
+static void place_tree(struct places *p, const char *directory)
+{
+	size_t len = strlen(directory);
+
+	while (len > 1 && directory[len - 1] == '/')
+		len--;
+	p->tree = true;
+	p->directory = text_of("%.*s", (int)len, directory);
+	p->stem = text_of("%s%s", p->directory, strcmp(p->directory, "/") ? "/" : "");
+}
+
+/* -o PATH is a file when it ends like the one format that is wanted. */
+static void place_output(struct places *p, const char *output, bool all)
+{
+	unsigned by_name = is_directory(output) || all ? 0 : format_of_file(output);
+	size_t len = strlen(output);
+
+	if (!strcmp(output, "-")) {
+		p->formats = p->formats ? p->formats : FORMAT_HTML;
+		if (all || !is_one(p->formats) || (p->formats & FORMATS_OF_PICTURES))
+			usage(&cmd_report, "-o - takes one format of html, md, pdf and json");
+		p->only = text_of("-");
+		p->stem = text_of("-");
+		return;
+	}
+	if (!p->formats && by_name && output[len - 1] != '/')
+		p->formats = by_name;
+	if (by_name && p->formats == by_name) {
+		if (by_name & FORMATS_OF_PICTURES)
+			usage(&cmd_report,
+				"the plots are several files: -o takes their directory (`tacho plot` draws "
+				"one)");
+		p->only = text_of("%s", output);
+		p->stem = without_suffix(output, strrchr(output, '.'));
+		return;
+	}
+	if (!len)
+		usage(&cmd_report, "-o takes the name of a file or a directory");
+	place_tree(p, output);
+}
+
+void places_choose(
+	struct places *ret, const struct report_args *args, int argc, char **argv, const struct run *run)
+{
+	struct places *p = ret;
+
+	*p = (struct places){.formats = formats_of(&args->format)};
+	if (args->all)
+		p->formats = FORMAT_HTML | FORMAT_MD | FORMAT_PDF | FORMAT_PNG | FORMAT_SVG;
+	if (args->verbose && !args->all)
+		usage(&cmd_report, "--verbose is about --all");
+	if (args->output) {
+		place_output(p, args->output, args->all);
+	} else if (args->all) {
+		_cleanup_(freep) char *stem = stem_beside(argc, argv, run);
+		_cleanup_(freep) char *directory = is_directory(argc == 1 ? argv[0] : "")
+			? text_of("%s", stem)
+			: text_of("%s-report", stem);
+
+		place_tree(p, directory);
+	} else {
+		p->stem = stem_beside(argc, argv, run);
+	}
+	p->formats = p->formats ? p->formats : FORMAT_HTML;
+	place_plots(p);
+	if (p->formats & FORMAT_MD && p->plots)
+		p->formats |= FORMAT_PNG;
+}
+
+void places_release(struct places *p)
+{
+	free(p->directory);
+	free(p->stem);
+	free(p->only);
+	free(p->plots);
+	free(p->plots_link);
+	*p = (struct places){0};
+}
+
+char *place_of(const struct places *p, enum report_format format, const char *id)
+{
+	size_t i = 0;
+
+	while (row[i].format != format)
+		i++;
+	if (p->only)
+		return text_of("%s", p->only);
+	if (!p->tree)
+		return text_of("%s%s", p->stem, row[i].suffix);
+	if (format != FORMAT_PDF)
+		return text_of("%s%s", p->stem, row[i].in_tree);
+	return id ? text_of("%sjob-report-%s%s", p->stem, id, row[i].suffix) : NULL;
+}

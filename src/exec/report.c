@@ -1,0 +1,220 @@
+/* `tacho report`: reads a run once, and writes it in the formats that are wanted.
+ *
+ * What stands in the way is said before the reading, which may take long, and everything is looked at again
+ * before the first file is written: a report is not left half made because its last file may not be
+ * replaced. */
+#include "exec/report.h"
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "draw/draw.h"
+#include "draw/job_report.h"
+#include "exec/commands.h"
+#include "report/summary.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DOCUMENT_MAX ((size_t)1 << 30)
+
+static const enum report_format document[] = {FORMAT_HTML, FORMAT_MD, FORMAT_PDF, FORMAT_JSON};
+
+int say_path(const char *path)
+{
+	struct buf line;
+	int status;
+
+	buf_init(&line, 1 << 16);
+	buf_addf(&line, "%s\n", path);
+	status = print(&line);
+	buf_release(&line);
+	return status;
+}
+
+/* ---- what is in the way ---- */
+
+static int check_directory(const char *directory, const char *suffix, bool force)
+{
+	DIR *dir = force ? NULL : opendir(directory);
+	struct dirent *entry;
+	int status = EXIT_OK;
+
+	while (dir && status == EXIT_OK && (entry = readdir(dir))) {
+		const char *dot = strrchr(entry->d_name, '.');
+
+		if (dot && !strcmp(dot, suffix)) {
+			error("there are files in %s already: --force replaces them, -o chooses another "
+			      "place",
+				directory);
+			status = EXIT_USAGE;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return status;
+}
+
+static int check_places(const struct report *r, const char *id)
+{
+	const struct places *p = &r->places;
+	bool force = r->args->force;
+	int status = EXIT_OK;
+
+	for (size_t i = 0; status == EXIT_OK && i < ARRAY_SIZE(document); i++) {
+		_cleanup_(freep) char *path = p->formats & document[i] ? place_of(p, document[i], id) : NULL;
+
+		if (path)
+			status = output_check(path, force);
+	}
+	if (status == EXIT_OK && p->formats & FORMAT_PNG && p->plots)
+		status = check_directory(p->plots, ".png", force);
+	if (status == EXIT_OK && p->formats & FORMAT_SVG && p->plots)
+		status = check_directory(p->plots, ".svg", force);
+	if (status == EXIT_OK && r->args->all) {
+		_cleanup_(freep) char *metrics = place_in(p->directory, "metrics", "");
+
+		status = check_directory(metrics, ".csv", force);
+	}
+	return status;
+}
+
+/* ---- documents ---- */
+
+static int paint(void *arg, const struct chart *f, bool dark, struct buf *out)
+{
+	const struct draw_style style = {.dark = dark, .transparent = true};
+
+	(void)arg;
+	return draw_picture(f, DRAW_SVG, &style, out);
+}
+
+static int make_document(struct report *r, enum report_format format, struct buf *out)
+{
+	const struct painter painter = {.svg = paint};
+
+	switch (format) {
+	case FORMAT_HTML:
+		return page_html(r->story, r->charts, &painter, false, out);
+	case FORMAT_MD:
+		return markdown_report(r->story, r->charts, r->places.plots_link, out);
+	case FORMAT_PDF:
+		return job_report(r->story, r->charts, r->outline, r->progress, out);
+	default:
+		return page_data(r->story, r->charts, out);
+	}
+}
+
+static int write_document(struct report *r, enum report_format format)
+{
+	_cleanup_(freep) char *path = place_of(&r->places, format, r->outline->id);
+	struct buf out;
+	int status, made;
+
+	buf_init(&out, DOCUMENT_MAX);
+	made = make_document(r, format, &out);
+	progress_clear();
+	if (made < 0 || out.err) {
+		error("cannot make %s: %s", path, strerror(made < 0 ? -made : -out.err));
+		status = EXIT_TROUBLE;
+	} else {
+		status = output_whole(path, &out, r->args->force);
+	}
+	buf_release(&out);
+	if (status == EXIT_OK && strcmp(path, "-") != 0)
+		status = say_path(path);
+	return status;
+}
+
+/* ---- reading ---- */
+
+static void tell_unfinished(const struct report *r)
+{
+	const struct summary *whole = r->story->summary;
+	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1, unfinished = 0;
+	const struct summary *one = NULL;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct summary *s = whole->nr_nodes ? &whole->node[i] : whole;
+
+		if (s->complete)
+			continue;
+		one = one ? one : s;
+		unfinished++;
+	}
+	if (unfinished == 1)
+		warning("%s has no end: this report is of what is there so far",
+			one->path ? one->path : "it");
+	else if (unfinished)
+		warning("%zu of %zu recordings have no end: this report is of what is there so far",
+			unfinished, nr);
+}
+
+static int read_story(struct report *r)
+{
+	struct story_options options = {.progress = r->progress};
+	struct buf err;
+	int result;
+
+	range_of(&cmd_report, &r->args->range, &options.from_s, &options.to_s);
+	buf_init(&err, 8192);
+	result = story_read(r->run, &options, &r->story, &err);
+	if (result >= 0)
+		result = charts_make(r->story, &r->charts);
+	if (result >= 0)
+		result = outline_make(r->story, &r->outline);
+	progress_clear();
+	if (result < 0)
+		error("%s", err.len ? (char *)err.data : strerror(-result));
+	buf_release(&err);
+	return result < 0 ? EXIT_TROUBLE : EXIT_OK;
+}
+
+static int write_all(struct report *r)
+{
+	int status = EXIT_OK;
+
+	if (r->places.directory)
+		status = output_directory(r->places.directory);
+	for (size_t i = 0; status == EXIT_OK && i < ARRAY_SIZE(document); i++)
+		if (r->places.formats & document[i])
+			status = write_document(r, document[i]);
+	if (status == EXIT_OK && r->places.formats & FORMATS_OF_PICTURES)
+		status = report_pictures(r);
+	if (status == EXIT_OK && r->args->all)
+		status = report_metrics(r);
+	if (status == EXIT_OK && r->args->verbose)
+		status = report_configs(r);
+	progress_clear();
+	return status;
+}
+
+int report_run(const void *args, int argc, char **argv)
+{
+	struct report r = {.args = args};
+	struct run *run = operands_run("reporting", argc, argv);
+	int status;
+
+	r.run = run;
+	places_choose(&r.places, r.args, argc, argv, run);
+	if (r.places.only && r.places.formats & FORMAT_PDF && !strcmp(r.places.only, "-") &&
+		isatty(STDOUT_FILENO))
+		usage(&cmd_report, "a PDF is not for terminals: redirect it into a file");
+	r.progress = progress_show();
+	status = check_places(&r, NULL);
+	if (status == EXIT_OK)
+		status = read_story(&r);
+	if (status == EXIT_OK) {
+		tell_unfinished(&r);
+		status = check_places(&r, r.outline->id);
+	}
+	if (status == EXIT_OK)
+		status = write_all(&r);
+	outline_free(r.outline);
+	charts_free(r.charts);
+	story_free(r.story);
+	places_release(&r.places);
+	run_close(run);
+	return status;
+}

@@ -1,0 +1,58 @@
+/* The pieces of `tacho report`: not for others. */
+#ifndef EXEC_REPORT_H
+#define EXEC_REPORT_H
+
+#include "cmd/report.h"
+#include "document/document.h"
+#include "story/outline.h"
+
+enum report_format {
+	FORMAT_HTML = 1 << 0,
+	FORMAT_MD = 1 << 1,
+	FORMAT_PDF = 1 << 2,
+	FORMAT_PNG = 1 << 3,
+	FORMAT_SVG = 1 << 4,
+	FORMAT_JSON = 1 << 5,
+};
+
+#define FORMATS_OF_PICTURES (FORMAT_PNG | FORMAT_SVG)
+#define FORMATS_OF_DOCUMENTS (FORMAT_HTML | FORMAT_MD | FORMAT_PDF | FORMAT_JSON)
+
+/* Where everything goes. */
+struct places {
+	unsigned formats;
+	bool tree;	  /* a directory with fixed names; else files of one name beside each other */
+	char *directory;  /* to be made; NULL: it is there */
+	char *stem;	  /* of all paths, up to the name: "results/" of a tree, "runs/job" */
+	char *only;	  /* the one file that was named, or "-"; else NULL */
+	char *plots;	  /* directory of the pictures */
+	char *plots_link; /* the same as seen from the Markdown: "plots/%s.png" */
+};
+
+/* By options and operands; what makes no sense ends the program. */
+void places_choose(
+	struct places *ret, const struct report_args *args, int argc, char **argv, const struct run *run);
+void places_release(struct places *p);
+/* Path of a document; its name in a tree may have the run's id in it, which is NULL while it is not known
+ * (then so is the path, where it depends on it). The caller frees it. */
+char *place_of(const struct places *p, enum report_format format, const char *id);
+char *place_in(const char *directory, const char *name, const char *suffix);
+
+struct report {
+	const struct report_args *args;
+	const struct run *run;
+	const struct progress *progress;
+	struct places places;
+	struct story *story;
+	struct charts *charts;
+	struct outline *outline;
+};
+
+/* Each writes one kind of files and says on stdout where; EXIT_OK, or the trouble that was told. */
+int report_pictures(struct report *r);
+int report_metrics(struct report *r);
+int report_configs(struct report *r);
+
+/* "path" on stdout, for whoever wants to open it. */
+int say_path(const char *path);
+#endif

@@ -1,0 +1,265 @@
+/* What stands beside the documents of a report: pictures, numbers, what the machines are. */
+#include "exec/report.h"
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "document/statistics.h"
+#include "draw/draw.h"
+#include "report/processes.h"
+#include "report/series.h"
+#include "report/summary.h"
+#include "report/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_MAX ((size_t)1 << 30)
+
+/* ---- pictures ---- */
+
+static int write_picture(struct report *r, const struct chart *f, enum draw_form form, const char *suffix)
+{
+	const struct draw_style style = {.dark = r->args->dark};
+	_cleanup_(freep) char *path = place_in(r->places.plots, f->id, suffix);
+	struct buf out;
+	int drawn, status;
+
+	buf_init(&out, FILE_MAX);
+	drawn = draw_picture(f, form, &style, &out);
+	if (drawn < 0) {
+		error("cannot draw %s: %s", path, strerror(-drawn));
+		status = EXIT_TROUBLE;
+	} else {
+		status = output_whole(path, &out, r->args->force);
+	}
+	buf_release(&out);
+	return status;
+}
+
+int report_pictures(struct report *r)
+{
+	int status = output_directory(r->places.plots);
+
+	for (size_t i = 0; status == EXIT_OK && i < r->charts->nr; i++) {
+		const struct chart *f = &r->charts->item[i];
+
+		progress_tell(r->progress, "drawing", (double)i / (double)r->charts->nr);
+		if (r->places.formats & FORMAT_PNG)
+			status = write_picture(r, f, DRAW_PNG, ".png");
+		if (status == EXIT_OK && r->places.formats & FORMAT_SVG)
+			status = write_picture(r, f, DRAW_SVG, ".svg");
+	}
+	progress_clear();
+	return status == EXIT_OK ? say_path(r->places.plots) : status;
+}
+
+/* ---- numbers ---- */
+
+/* A file of series: those of the panels that share it. */
+struct wanted {
+	const char *metric[SERIES_MAX];
+	size_t nr;
+	bool rate, per_instance;
+	char name[40];
+};
+
+static bool is_in_all(const struct run *run, const char *metric)
+{
+	const struct series_query query = {.metric = &metric, .nr = 1};
+
+	for (size_t i = 0; i < run->nr; i++) {
+		struct series *s = NULL;
+		struct buf err;
+		int r;
+
+		buf_init(&err, 8192);
+		r = series_open(run->path[i], &query, &s, &err);
+		buf_release(&err);
+		series_close(s);
+		if (r < 0)
+			return false;
+	}
+	return true;
+}
+
+static void want(struct wanted *w, const char *metric)
+{
+	for (size_t i = 0; i < w->nr; i++)
+		if (!strcmp(w->metric[i], metric))
+			return;
+	if (w->nr < SERIES_MAX)
+		w->metric[w->nr++] = metric;
+}
+
+static bool is_per_instance(enum panel_shape shape)
+{
+	return shape == PANEL_INSTANCES || shape == PANEL_HEAT;
+}
+
+static bool is_whole(enum panel_shape shape)
+{
+	return shape == PANEL_LINES || shape == PANEL_STACKED;
+}
+
+/* Curves of single processes are left out: they would be larger than the recording, and `tacho show --series`
+ * gives those that are wanted. */
+static void gather(
+	const struct report *r, const struct story_panel *p, struct wanted *file, size_t *nr, size_t max)
+{
+	for (size_t i = 0; i < PANEL_METRICS && p->row->metric[i]; i++) {
+		const char *metric = p->row->metric[i];
+		struct wanted own = {.rate = p->row->rate, .per_instance = is_per_instance(p->row->shape)};
+		size_t at = 0;
+
+		if (p->query[i] < 0 || !r->story->sheet->column[p->query[i]].known)
+			continue;
+		if (own.per_instance)
+			snprintf(own.name, sizeof(own.name), "%.*s%s", (int)strcspn(metric, "."), metric,
+				own.rate ? "-rates" : "");
+		else
+			snprintf(own.name, sizeof(own.name), own.rate ? "rates" : "run");
+		while (at < *nr && strcmp(file[at].name, own.name) != 0)
+			at++;
+		if (at == max || !is_in_all(r->run, metric))
+			continue;
+		if (at == *nr)
+			file[(*nr)++] = own;
+		want(&file[at], metric);
+	}
+}
+
+static int take_piece(void *arg, const struct buf *piece)
+{
+	return output_add(arg, piece);
+}
+
+static int write_series(struct report *r, const struct wanted *w, const char *directory)
+{
+	_cleanup_(freep) char *path = place_in(directory, w->name, ".csv");
+	const struct series_query query = {
+		.metric = w->metric, .nr = w->nr, .rate = w->rate, .per_instance = w->per_instance};
+	struct series_page page = {.form = SERIES_CSV, .per_instance = w->per_instance, .utf8 = true};
+	struct output o;
+	const struct series_taker taker = {.take = take_piece, .arg = &o};
+	int status = output_open(&o, path, r->args->force), poured;
+	struct buf err;
+
+	if (status != EXIT_OK)
+		return status;
+	buf_init(&err, 8192);
+	poured = series_pour(r->run, &query, &page, &taker, &err);
+	if (poured < 0) {
+		error("cannot make %s: %s", path, err.len ? (char *)err.data : strerror(-poured));
+		poured = EXIT_TROUBLE;
+	}
+	buf_release(&err);
+	if (poured == EXIT_OK)
+		return output_close(&o);
+	output_drop(&o);
+	return poured;
+}
+
+static int write_text(struct report *r, const char *directory, const char *name, struct buf *text)
+{
+	_cleanup_(freep) char *path = place_in(directory, name, "");
+	int status = output_whole(path, text, r->args->force);
+
+	buf_reset(text);
+	return status;
+}
+
+static int write_numbers(struct report *r, const char *directory)
+{
+	struct buf out;
+	int status;
+
+	buf_init(&out, FILE_MAX);
+	summary_json(r->story->summary, &out);
+	status = write_text(r, directory, "summary.json", &out);
+	if (status == EXIT_OK) {
+		stats_csv(r->story->stats, &out);
+		status = write_text(r, directory, "statistics.csv", &out);
+	}
+	if (status == EXIT_OK) {
+		processes_csv(r->story->processes, 0, &out);
+		status = write_text(r, directory, "processes.csv", &out);
+	}
+	buf_release(&out);
+	return status;
+}
+
+int report_metrics(struct report *r)
+{
+	static struct wanted file[32];
+	_cleanup_(freep) char *directory = place_in(r->places.directory, "metrics", "");
+	int status = output_directory(directory);
+	size_t nr = 0;
+
+	for (size_t i = 0; i < r->story->nr_panels; i++)
+		if (is_whole(r->story->panel[i].row->shape) || is_per_instance(r->story->panel[i].row->shape))
+			gather(r, &r->story->panel[i], file, &nr, ARRAY_SIZE(file));
+	for (size_t i = 0; status == EXIT_OK && i < nr; i++) {
+		progress_tell(r->progress, "writing series", (double)i / (double)nr);
+		status = write_series(r, &file[i], directory);
+	}
+	progress_clear();
+	if (status == EXIT_OK)
+		status = write_numbers(r, directory);
+	return status == EXIT_OK ? say_path(directory) : status;
+}
+
+/* ---- what the machines are ---- */
+
+static void add_facts(struct buf *out, const char *title, const struct summary_fact *fact, size_t nr)
+{
+	buf_addf(out, "[%s]\n", title);
+	for (size_t i = 0; i < nr; i++) {
+		add_text(out, fact[i].name, strlen(fact[i].name), LETTERS_UTF8);
+		buf_adds(out, " = ");
+		add_text(out, fact[i].value, strlen(fact[i].value), LETTERS_UTF8);
+		buf_addch(out, '\n');
+	}
+	buf_addch(out, '\n');
+}
+
+static void add_words(struct buf *out, const struct summary *s)
+{
+	buf_adds(out, "[recording]\n");
+	for (size_t i = 0; i < NR_TEXTS; i++) {
+		if (!s->text[i])
+			continue;
+		buf_addf(out, "%s.%s = ", summary_text_row[i].group, summary_text_row[i].name);
+		add_text(out, s->text[i], strlen(s->text[i]), LETTERS_UTF8);
+		buf_addch(out, '\n');
+	}
+	buf_addch(out, '\n');
+}
+
+int report_configs(struct report *r)
+{
+	_cleanup_(freep) char *directory = place_in(r->places.directory, "configs", "");
+	const struct summary *whole = r->story->summary;
+	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1;
+	int status = output_directory(directory);
+	struct buf out, name;
+
+	buf_init(&out, FILE_MAX);
+	buf_init(&name, 1 << 16);
+	for (size_t i = 0; status == EXIT_OK && i < nr; i++) {
+		const struct summary *s = whole->nr_nodes ? &whole->node[i] : whole;
+
+		buf_reset(&name);
+		if (nr > 1)
+			buf_addf(&name, "%zu-", i + 1);
+		add_file_name(&name, s->host && *s->host ? s->host : "node");
+		buf_adds(&name, ".txt");
+		add_words(&out, s);
+		add_facts(&out, "hardware", s->hardware, s->nr_hardware);
+		add_facts(&out, "environment", s->environment, s->nr_environment);
+		status = write_text(r, directory, (char *)name.data, &out);
+	}
+	buf_release(&name);
+	buf_release(&out);
+	return status == EXIT_OK ? say_path(directory) : status;
+}
