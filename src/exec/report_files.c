@@ -4,10 +4,10 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
-#include "document/statistics.h"
 #include "draw/draw.h"
 #include "report/processes.h"
 #include "report/series.h"
+#include "report/stats.h"
 #include "report/summary.h"
 #include "report/words.h"
 
@@ -171,6 +171,7 @@ static int write_text(struct report *r, const char *directory, const char *name,
 
 static int write_numbers(struct report *r, const char *directory)
 {
+	const struct stats_page page = {.levels = (1u << NR_STATS_LEVELS) - 1};
 	struct buf out;
 	int status;
 
@@ -178,7 +179,7 @@ static int write_numbers(struct report *r, const char *directory)
 	summary_json(r->story->summary, &out);
 	status = write_text(r, directory, "summary.json", &out);
 	if (status == EXIT_OK) {
-		stats_csv(r->story->stats, &out);
+		stats_write_csv(r->story->stats, r->story->processes, &page, &out);
 		status = write_text(r, directory, "statistics.csv", &out);
 	}
 	if (status == EXIT_OK) {
