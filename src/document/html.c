@@ -1,0 +1,280 @@
+/* The page: one HTML file that needs nothing else and asks nobody for anything.
+ *
+ * All text stands in it as HTML, so that it can be read, searched and printed without a script. The script
+ * (web/, built in) adds what moves: panels drawn from the data, the sortable table. Without it, built without
+ * npm or asked for so, the panels hold drawings, as images: SVGs that stood in the page itself would share
+ * their names for letters and take one another's.
+ *
+ * Every name is somebody else's: it goes through add_html(). The policy in the head lets only the page's own
+ * script and style run, known by their hashes, and forbids every request. */
+#include "document/document.h"
+
+#include "base/str.h"
+#include "document/embedded_page.h"
+#include "document/html.h"
+#include "story/outline.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DATA_MAX ((size_t)1 << 30)
+
+bool page_is_live(void)
+{
+	return embedded_page.script != NULL;
+}
+
+/* ---- escaping ---- */
+
+/* Characters that reorder the text around them: shown by their number instead. */
+static bool is_bidi_control(const uint8_t *p, size_t len)
+{
+	unsigned c = len == 3 ? (unsigned)(p[0] & 0xf) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu) : 0;
+
+	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f;
+}
+
+void add_html(struct buf *out, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+
+	while (p < end) {
+		size_t len = utf8_length(p, end);
+
+		if (len == 1 && strchr("&<>\"'", *p))
+			buf_addf(out, "&#%d;", *p);
+		else if (len == 1 && (*p < 0x20 || *p == 0x7f))
+			buf_addch(out, ' ');
+		else if (!len)
+			buf_addf(out, "\\x%02x", *p);
+		else if (is_bidi_control(p, len))
+			buf_addf(out, "\\u%04x",
+				(unsigned)(p[0] & 0xf) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
+		else
+			buf_add(out, p, len);
+		p += len ? len : 1;
+	}
+}
+
+void add_element(struct buf *out, const char *open, const char *text, const char *close)
+{
+	buf_adds(out, open);
+	add_html(out, text);
+	buf_adds(out, close);
+}
+
+/* An image's address that holds the image. */
+static void add_data_uri(struct buf *out, const struct buf *svg)
+{
+	buf_adds(out, "data:image/svg+xml,");
+	for (size_t i = 0; i < svg->len; i++) {
+		uint8_t c = svg->data[i];
+
+		if (c > 0x20 && c < 0x7f && !strchr("%#\"'<>&`{}\\^|", c))
+			buf_addch(out, c);
+		else
+			buf_addf(out, "%%%02X", c);
+	}
+}
+
+/* ---- the panels ---- */
+
+static const struct {
+	const char *section, *title;
+} section_title[] = {
+	{"cpu", "CPU"},
+	{"memory", "Memory"},
+	{"processes", "Processes"},
+	{"tools", "Tools"},
+	{"io", "Storage"},
+	{"network", "Network"},
+	{"gpu", "GPUs"},
+	{"energy", "Energy"},
+	{"perf", "Counters"},
+};
+
+static const char *title_of_section(const char *section)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(section_title); i++)
+		if (!strcmp(section_title[i].section, section))
+			return section_title[i].title;
+	return section;
+}
+
+static const char *section_of(const struct html *h, size_t chart)
+{
+	return h->charts->panel[chart]->row->section;
+}
+
+/* Whether this chart is the first of its section. */
+static bool begins_section(const struct html *h, size_t chart)
+{
+	for (size_t i = 0; i < chart; i++)
+		if (!strcmp(section_of(h, i), section_of(h, chart)))
+			return false;
+	return true;
+}
+
+static int add_drawing(struct html *h, const struct chart *c, bool dark)
+{
+	struct buf svg;
+	int r;
+
+	buf_init(&svg, DATA_MAX);
+	r = h->painter->svg(h->painter->arg, c, dark, &svg);
+	if (r < 0) {
+		buf_release(&svg);
+		return r;
+	}
+	buf_addf(h->out, "<img class=\"%s\" src=\"", dark ? "dark" : "light");
+	add_data_uri(h->out, &svg);
+	add_element(h->out, "\" alt=\"", c->title, "\">\n");
+	buf_release(&svg);
+	return 0;
+}
+
+static int add_panel(struct html *h, size_t chart)
+{
+	const struct chart *c = &h->charts->item[chart];
+	int r = 0;
+
+	buf_addf(h->out, "<figure class=\"panel\" id=\"panel-%s\">\n", c->id);
+	if (h->live) {
+		add_element(h->out, "<figcaption><h3>", c->title, "</h3>");
+		if (c->subtitle)
+			add_element(h->out, " <span class=\"sub\">", c->subtitle, "</span>");
+		buf_adds(h->out,
+			"</figcaption>\n<div class=\"body\"><div class=\"plot\"></div>"
+			"<div class=\"legend\"></div></div>\n");
+	} else {
+		/* The drawing has its title in it. */
+		add_element(h->out, "<figcaption class=\"sr\">", c->title, "</figcaption>\n");
+		r = add_drawing(h, c, false);
+		if (r >= 0)
+			r = add_drawing(h, c, true);
+	}
+	buf_adds(h->out, "</figure>\n");
+	return r;
+}
+
+static int add_section(struct html *h, size_t first)
+{
+	const char *section = section_of(h, first);
+	int r = 0;
+
+	buf_addf(h->out, "<section class=\"panels\" id=\"section-%s\">\n", section);
+	add_element(h->out, "<h2>", title_of_section(section), "</h2>\n");
+	for (size_t i = first; r >= 0 && i < h->charts->nr; i++)
+		if (!strcmp(section_of(h, i), section))
+			r = add_panel(h, i);
+	buf_adds(h->out, "</section>\n");
+	return r;
+}
+
+static int add_panels(struct html *h)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < h->charts->nr; i++)
+		if (begins_section(h, i))
+			r = add_section(h, i);
+	return r;
+}
+
+/* ---- the page ---- */
+
+static void add_head(struct html *h)
+{
+	buf_adds(h->out,
+		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '");
+	buf_adds(h->out, embedded_page.style_hash);
+	if (h->live)
+		buf_addf(h->out, "'; script-src '%s", embedded_page.script_hash);
+	buf_adds(h->out,
+		"'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"referrer\" content=\"no-referrer\">\n"
+		"<meta name=\"generator\" content=\"tacho " TACHO_VERSION "\">\n");
+	add_element(h->out, "<title>", h->o->title, "</title>\n");
+	buf_addf(h->out, "<style>%s</style>\n</head>\n<body class=\"%s\">\n", embedded_page.style,
+		h->live ? "live" : "still");
+}
+
+static void add_link(struct html *h, const char *to, const char *prefix, const char *title)
+{
+	buf_addf(h->out, "<a href=\"#%s%s\">%s</a>", prefix, to, title);
+}
+
+/* The bar that stays at the top. */
+static void add_bar(struct html *h)
+{
+	buf_adds(h->out, "<div class=\"bar\"><nav aria-label=\"Sections\">");
+	add_link(h, "findings", "", "Findings");
+	for (size_t i = 0; i < h->charts->nr; i++)
+		if (begins_section(h, i))
+			add_link(h, section_of(h, i), "section-", title_of_section(section_of(h, i)));
+	add_link(h, "statistics", "", "Statistics");
+	if (h->s->processes->nr)
+		add_link(h, "processes", "", "Process table");
+	add_link(h, "about", "", "About");
+	buf_adds(h->out, "</nav></div>\n");
+}
+
+static int add_script(struct html *h)
+{
+	struct buf json;
+	int r;
+
+	if (!h->live)
+		return 0;
+	/* Made to stand here: nothing in it can end the element. */
+	buf_init(&json, DATA_MAX);
+	r = page_data(h->s, h->charts, &json);
+	if (r >= 0) {
+		buf_adds(h->out, "<script type=\"application/json\" id=\"data\">");
+		buf_add(h->out, json.data, json.len);
+		buf_addf(h->out, "</script>\n<script>%s</script>\n", embedded_page.script);
+	}
+	buf_release(&json);
+	return r;
+}
+
+static int add_page(struct html *h)
+{
+	int r;
+
+	add_head(h);
+	html_header(h);
+	add_bar(h);
+	buf_adds(h->out, "<main>\n");
+	html_tiles(h);
+	html_findings(h);
+	r = add_panels(h);
+	if (r < 0)
+		return r;
+	html_statistics(h);
+	html_about(h);
+	buf_adds(h->out, "</main>\n");
+	html_footer(h);
+	r = add_script(h);
+	buf_adds(h->out, "</body>\n</html>\n");
+	return r < 0 ? r : h->out->err;
+}
+
+int page_html(const struct story *s, const struct charts *f, const struct painter *painter, bool still,
+	struct buf *out)
+{
+	struct html h = {
+		.s = s, .charts = f, .painter = painter, .live = page_is_live() && !still, .out = out};
+	int r;
+
+	if (!h.live && (!painter || !painter->svg))
+		return -EINVAL;
+	r = outline_make(s, &h.o);
+	if (r < 0)
+		return r;
+	r = add_page(&h);
+	outline_free(h.o);
+	return r;
+}

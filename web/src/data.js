@@ -1,0 +1,85 @@
+/* All that the page knows, behind one small interface: nobody else looks into the JSON (docs/page-data.md).
+ *
+ * open(text) gives the whole; lines are unpacked when they are drawn for the first time. A page that follows a
+ * running job gives another text to update() and everybody who asked by onUpdate() draws again: that is all
+ * that is different there.
+ */
+
+const NOTHING = 65535;
+const MOST = 65534;
+
+/* {at, n, lo, hi, q}: 16-bit numbers in base64, to an array of `length` with null where there is nothing. */
+export function unpack(packed, length) {
+	const values = new Array(length).fill(null);
+	if (!packed || !packed.n)
+		return values;
+	const bytes = atob(packed.q);
+	const step = (packed.hi - packed.lo) / MOST;
+	const end = Math.min(packed.n, bytes.length >> 1, length - packed.at);
+	for (let i = 0; i < end; i++) {
+		const q = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
+		if (q !== NOTHING)
+			values[packed.at + i] = packed.lo + q * step;
+	}
+	return values;
+}
+
+export function unpackTimes(times) {
+	if (!times)
+		return [];
+	if (times.values)
+		return times.values;
+	return Array.from({length: times.n}, (_, i) => times.from + i * times.step);
+}
+
+export function open(text) {
+	const listeners = [];
+	let raw, times, lines;
+
+	const data = {
+		update(newer) {
+			raw = JSON.parse(newer);
+			times = raw.nodes.map(() => null);
+			lines = new Map();
+			for (const tell of listeners)
+				tell();
+		},
+		onUpdate(tell) {
+			listeners.push(tell);
+		},
+		get title() { return raw.title; },
+		get note() { return raw.note; },
+		get phases() { return raw.phases ?? []; },
+		get events() { return raw.events ?? []; },
+		get panels() { return raw.panels ?? []; },
+		get processes() { return raw.processes ?? {columns: [], rows: []}; },
+		/* The recordings; several have one more behind them that stands for all. */
+		get nodes() { return raw.nodes; },
+		get nrHosts() { return raw.nodes.length > 1 ? raw.nodes.length - 1 : raw.nodes.length; },
+		get end() {
+			return Math.max(0.001, ...raw.nodes.map((node) => node.end_s ?? 0));
+		},
+		times(node) {
+			return (times[node] ??= unpackTimes(raw.nodes[node]?.times));
+		},
+		/* {times, mean, low, high}: low and high are mean itself where nothing was reduced. */
+		line(panel, i) {
+			const key = panel.lines[i];
+			let line = lines.get(key);
+			if (line)
+				return line;
+			const own = data.times(key.node);
+			const mean = unpack(key.mean, own.length);
+			line = {
+				times: own,
+				mean,
+				low: key.low ? unpack(key.low, own.length) : mean,
+				high: key.high ? unpack(key.high, own.length) : mean,
+			};
+			lines.set(key, line);
+			return line;
+		},
+	};
+	data.update(text);
+	return data;
+}

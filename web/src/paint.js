@@ -1,0 +1,260 @@
+/* What panels draw beside the lines of uPlot, straight on its canvas: phases, events, levels, the range behind a
+ * reduced line, heat maps and lives of processes. Positions are uPlot's; sizes are CSS pixels times `px`. */
+import {heatColor, lineColor, withAlpha} from "./theme.js";
+
+const px = () => devicePixelRatio || 1;
+const DIM = 0.15;
+
+/* Calls paint() with everything outside of the plot cut off. */
+function inside(u, paint) {
+	const {ctx, bbox} = u;
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+	ctx.clip();
+	paint(ctx, bbox);
+	ctx.restore();
+}
+
+const atX = (u, time) => u.valToPos(time, "x", true);
+const atY = (u, value) => u.valToPos(value, "y", true);
+
+function font(ctx, look, size = 11) {
+	ctx.font = `${size * px()}px ${look.font}`;
+}
+
+/* The text, cut with an ellipsis to fit; "" when not even two letters do. */
+function fitted(ctx, text, width) {
+	if (ctx.measureText(text).width <= width)
+		return text;
+	const letters = [...text];
+	let n = Math.floor(letters.length * width / ctx.measureText(text).width);
+	while (n > 1 && ctx.measureText(`${letters.slice(0, n).join("")}…`).width > width)
+		n--;
+	return n > 1 ? `${letters.slice(0, n).join("")}…` : "";
+}
+
+/* ---- behind the lines ---- */
+
+export function paintPhases(u, phases, look) {
+	inside(u, (ctx, box) => {
+		phases.forEach((phase, i) => {
+			const from = atX(u, phase.time_s), to = atX(u, phase.end_s ?? u.scales.x.max);
+			if (to < box.left || from > box.left + box.width)
+				return;
+			ctx.fillStyle = look.band;
+			ctx.globalAlpha = i % 2 ? 0.55 : 1;
+			ctx.fillRect(from, box.top, Math.max(to - from, px()), box.height);
+		});
+	});
+}
+
+export function paintFocus(u, focus, look) {
+	inside(u, (ctx, box) => {
+		const from = atX(u, focus.from), to = Math.max(atX(u, focus.to), from + 3 * px());
+		ctx.fillStyle = look.focus;
+		ctx.globalAlpha = 0.14;
+		ctx.fillRect(from, box.top, to - from, box.height);
+		ctx.globalAlpha = 0.9;
+		ctx.fillRect(from, box.top, px(), box.height);
+		ctx.fillRect(to - px(), box.top, px(), box.height);
+	});
+}
+
+/* Between the least and the most of each point: what the mean does not show. */
+export function paintRange(u, line, color, dim) {
+	const {times, low, high, mean} = line;
+	if (low === mean)
+		return;
+	inside(u, (ctx) => {
+		ctx.fillStyle = withAlpha(color, dim ? 0.05 : 0.22);
+		for (let i = 0; i < times.length;) {
+			if (low[i] === null || high[i] === null) {
+				i++;
+				continue;
+			}
+			let end = i;
+			while (end < times.length && low[end] !== null && high[end] !== null)
+				end++;
+			ctx.beginPath();
+			for (let k = i; k < end; k++)
+				ctx.lineTo(atX(u, times[k]), atY(u, high[k]));
+			for (let k = end - 1; k >= i; k--)
+				ctx.lineTo(atX(u, times[k]), atY(u, low[k]));
+			ctx.fill();
+			i = end;
+		}
+	});
+}
+
+/* ---- above them ---- */
+
+export function paintPhaseNames(u, phases, look) {
+	inside(u, (ctx, box) => {
+		font(ctx, look, 10.5);
+		ctx.fillStyle = look.muted;
+		ctx.textBaseline = "top";
+		ctx.textAlign = "left";
+		for (const phase of phases) {
+			const from = Math.max(atX(u, phase.time_s), box.left);
+			const to = Math.min(atX(u, phase.end_s ?? u.scales.x.max), box.left + box.width);
+			const text = to > from ? fitted(ctx, phase.label, to - from - 8 * px()) : "";
+			if (text)
+				ctx.fillText(text, from + 4 * px(), box.top + 3 * px());
+		}
+	});
+}
+
+export function paintEvents(u, events, look) {
+	inside(u, (ctx, box) => {
+		ctx.strokeStyle = ctx.fillStyle = look.mark;
+		ctx.lineWidth = px();
+		for (const event of events) {
+			const x = Math.round(atX(u, event.time_s)) + 0.5;
+			if (x < box.left || x > box.left + box.width)
+				continue;
+			ctx.setLineDash([2 * px(), 3 * px()]);
+			ctx.beginPath();
+			ctx.moveTo(x, box.top);
+			ctx.lineTo(x, box.top + box.height);
+			ctx.stroke();
+			ctx.setLineDash([]);
+			ctx.beginPath();
+			ctx.moveTo(x - 4 * px(), box.top);
+			ctx.lineTo(x + 4 * px(), box.top);
+			ctx.lineTo(x, box.top + 6 * px());
+			ctx.fill();
+		}
+	});
+}
+
+export function paintLevels(u, levels, look) {
+	inside(u, (ctx, box) => {
+		font(ctx, look);
+		for (const level of levels) {
+			const y = atY(u, level.value);
+			if (y < box.top - 1 || y > box.top + box.height)
+				continue;
+			ctx.strokeStyle = look.level;
+			ctx.lineWidth = 1.25 * px();
+			ctx.setLineDash([6 * px(), 4 * px()]);
+			ctx.beginPath();
+			ctx.moveTo(box.left, y);
+			ctx.lineTo(box.left + box.width, y);
+			ctx.stroke();
+			ctx.setLineDash([]);
+			const below = y - box.top < 16 * px();
+			label(ctx, look, level.label, box.left + box.width - 6 * px(), y + (below ? 4 : -4) * px(),
+				"right", below ? "top" : "bottom", look.level);
+		}
+	});
+}
+
+/* Text that stays readable upon whatever is below it. */
+function label(ctx, look, text, x, y, align, baseline, color) {
+	ctx.textAlign = align;
+	ctx.textBaseline = baseline;
+	ctx.lineJoin = "round";
+	ctx.lineWidth = 3 * px();
+	ctx.strokeStyle = look.card;
+	ctx.strokeText(text, x, y);
+	ctx.fillStyle = color;
+	ctx.fillText(text, x, y);
+}
+
+export function paintPeaks(u, peaks, look) {
+	inside(u, (ctx, box) => {
+		font(ctx, look);
+		for (const peak of peaks) {
+			const x = atX(u, peak.time_s), y = atY(u, peak.value);
+			if (x < box.left || x > box.left + box.width || y < box.top - 2 || y > box.top + box.height)
+				continue;
+			ctx.fillStyle = look.text;
+			ctx.beginPath();
+			ctx.arc(x, y, 2.5 * px(), 0, 2 * Math.PI);
+			ctx.fill();
+			const left = x > box.left + box.width - ctx.measureText(peak.text).width - 12 * px();
+			label(ctx, look, peak.text, x + (left ? -7 : 7) * px(), Math.max(y, box.top + 8 * px()),
+				left ? "right" : "left", "middle", look.text);
+		}
+	});
+}
+
+/* ---- forms of their own ---- */
+
+/* Rows of colour, the first at the bottom; y runs from 0 to the number of rows. */
+export function paintHeat(u, lines, most) {
+	inside(u, (ctx, box) => {
+		lines.forEach((line, row) => {
+			const top = Math.round(atY(u, row + 1)), bottom = Math.round(atY(u, row));
+			const height = Math.max(bottom - top - (bottom - top > 5 * px() ? px() : 0), 1);
+			const {times, mean} = line;
+			for (let i = 0; i < times.length; i++) {
+				if (mean[i] === null)
+					continue;
+				const from = Math.floor(atX(u, i ? (times[i - 1] + times[i]) / 2 : times[i]));
+				const to = Math.ceil(atX(u, i + 1 < times.length ? (times[i] + times[i + 1]) / 2 : times[i]));
+				if (to < box.left || from > box.left + box.width)
+					continue;
+				ctx.fillStyle = heatColor(mean[i] / most);
+				ctx.fillRect(from, top, Math.max(to - from, 1), height);
+			}
+		});
+	});
+}
+
+/* Lives: a thin bar from birth to death, as thick as the process was busy at the time. */
+export function paintTimeline(u, spans, lineOf, most, look, isDim) {
+	inside(u, (ctx, box) => {
+		for (const span of spans) {
+			const top = atY(u, -span.lane), bottom = atY(u, -span.lane - 1);
+			const from = Math.max(atX(u, span.from_s), box.left - 2);
+			const to = Math.min(atX(u, span.to_s ?? u.scales.x.max), box.left + box.width + 2);
+			if (to < box.left || from > box.left + box.width)
+				continue;
+			const middle = (top + bottom) / 2, room = Math.max(bottom - top - px(), px());
+			ctx.globalAlpha = isDim(span) ? DIM : 1;
+			ctx.fillStyle = lineColor(span.color);
+			ctx.fillRect(from, middle - 0.75 * px(), Math.max(to - from, px()), Math.min(1.5 * px(), room));
+			const line = lineOf(span);
+			if (line)
+				paintThickness(u, ctx, line, span, middle, room / 2 / most);
+		}
+		ctx.globalAlpha = 1;
+		paintSpanNames(u, ctx, box, spans, look, isDim);
+	});
+}
+
+function paintThickness(u, ctx, line, span, middle, scale) {
+	const {times, mean} = line;
+	const inSpan = (k) => mean[k] !== null && times[k] >= span.from_s && times[k] <= (span.to_s ?? Infinity);
+	for (let i = 0; i < times.length; i++) {
+		if (!inSpan(i))
+			continue;
+		let end = i;
+		ctx.beginPath();
+		for (; end < times.length && inSpan(end); end++)
+			ctx.lineTo(atX(u, times[end]), middle - Math.max(mean[end] * scale, 0.75));
+		for (let k = end - 1; k >= i; k--)
+			ctx.lineTo(atX(u, times[k]), middle + Math.max(mean[k] * scale, 0.75));
+		ctx.fill();
+		i = end;
+	}
+}
+
+/* A name stands at the beginning of its bar where the lane is high enough and no other bar follows too soon. */
+function paintSpanNames(u, ctx, box, spans, look, isDim) {
+	const lane = atY(u, -1) - atY(u, 0);
+	if (lane < 11 * px())
+		return;
+	font(ctx, look, 10);
+	const next = new Map();
+	for (const span of [...spans].sort((a, b) => b.from_s - a.from_s)) {
+		const from = Math.max(atX(u, span.from_s), box.left) + 4 * px();
+		const end = Math.min(next.get(span.lane) ?? Infinity, atX(u, span.to_s ?? u.scales.x.max), box.left + box.width);
+		const text = end > from ? fitted(ctx, span.name, end - from - 4 * px()) : "";
+		next.set(span.lane, from);
+		if (text && !isDim(span))
+			label(ctx, look, text, from, (atY(u, -span.lane) + atY(u, -span.lane - 1)) / 2, "left", "middle", look.text);
+	}
+}

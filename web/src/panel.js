@@ -1,0 +1,623 @@
+/* One panel: its canvas, drawn by uPlot and paint.js, and the legend beside it, which tells of each line the value
+ * under the pointer and what it was in the range in view.
+ *
+ * All forms are uPlot charts, heat maps and timelines with no line in them: so axes, pointer and zoom are the same
+ * everywhere. A panel is built when it comes near the screen, and drawn again only while it is there. */
+import uPlot from "uplot";
+import {el, lowerBound, nearest} from "./tools.js";
+import {format, moment, momentIn, timeSteps, valueSteps} from "./units.js";
+import {colors, heatColor, isDark, lineColor, withAlpha} from "./theme.js";
+import * as paint from "./paint.js";
+
+const AXIS_WIDTH = 68;
+const AXIS_HEIGHT = 26;
+const TOP = 8;
+const RIGHT = 10;
+const LINES_HEIGHT = 178;
+const WHEEL_STEP = 1.2;
+const LEGEND_COLUMNS = ["mean", "min", "max"];
+
+/* ---- numbers ---- */
+
+/* Of the points in the range: the mean of means, the least of the least, the most of the most, the last. */
+export function rangeStatistics(line, from, to) {
+	const {times, mean, low, high} = line;
+	let n = 0, sum = 0, min = null, max = null, last = null;
+	for (let i = lowerBound(times, from); i < times.length && times[i] <= to; i++) {
+		if (mean[i] === null)
+			continue;
+		n++;
+		sum += mean[i];
+		min = min === null ? low[i] : Math.min(min, low[i]);
+		max = max === null ? high[i] : Math.max(max, high[i]);
+		last = mean[i];
+	}
+	return {mean: n ? sum / n : null, min, max, last};
+}
+
+/* Each line upon those below it; where none of them has a value there is none. */
+function stack(columns) {
+	const sum = [];
+	let below = null;
+	for (const column of columns) {
+		const upon = column.map((value, i) => {
+			const base = below?.[i] ?? null;
+			return value === null || value === undefined ? base : value + (base ?? 0);
+		});
+		sum.push(upon);
+		below = upon;
+	}
+	/* Nothing at the bottom but something above is zero at the bottom. */
+	return sum.map((column) => column.map((value, i) => value ?? (below[i] === null ? null : 0)));
+}
+
+function rowHeight(rows, least, most, room) {
+	return Math.min(Math.max(room / Math.max(rows, 1), least), most);
+}
+
+/* ---- the panel ---- */
+
+export class Panel {
+	constructor(data, panel, view, figure) {
+		this.data = data;
+		this.panel = panel;
+		this.view = view;
+		this.figure = figure;
+		this.hidden = new Set();
+		this.near = false;
+		this.stale = false;
+		this.u = null;
+		this.lines = [];
+		this.plot = figure.querySelector(".plot");
+		this.buildLegend();
+		this.plot.tabIndex = 0;
+		this.plot.setAttribute("role", "group");
+		this.plot.setAttribute("aria-roledescription", "plot");
+		this.plot.setAttribute("aria-label", [panel.title, panel.subtitle].filter(Boolean).join(", "));
+	}
+
+	get isStacked() { return this.panel.form === "stacked"; }
+	get isHeat() { return this.panel.form === "heat"; }
+	get isTimeline() { return this.panel.form === "timeline"; }
+	get hasCurves() { return !this.isHeat && !this.isTimeline; }
+
+	get lanes() {
+		return 1 + Math.max(0, ...(this.panel.spans ?? []).map((span) => span.lane));
+	}
+
+	get height() {
+		const frame = AXIS_HEIGHT + TOP;
+		if (this.isHeat)
+			return frame + Math.round(this.panel.lines.length * rowHeight(this.panel.lines.length, 3, 22, 240));
+		if (this.isTimeline)
+			return frame + Math.round(this.lanes * rowHeight(this.lanes, 2, 22, 420));
+		return LINES_HEIGHT;
+	}
+
+	/* Those that belong to the panel's node; of the whole run all. */
+	ofNode(moments) {
+		return moments.filter((m) => this.panel.node < 0 || m.node === undefined || m.node === null || m.node < 0 ||
+			m.node === this.panel.node);
+	}
+
+	/* ---- data for uPlot ---- */
+
+	load() {
+		this.lines = this.panel.lines.map((_, i) => this.data.line(this.panel, i));
+		if (!this.hasCurves || !this.lines.length)
+			return this.frame();
+		const common = this.lines.every((line) => line.times === this.lines[0].times);
+		const tables = this.lines.map((line) => [line.times, line.mean]);
+		const joined = common ? [this.lines[0].times, ...this.lines.map((line) => line.mean)] :
+			uPlot.join(tables, tables.map(() => [0, 1]));
+		if (!this.isStacked)
+			return joined;
+		const shown = this.panel.lines.map((_, i) => i).filter((i) => !this.hidden.has(i));
+		const upon = stack(shown.map((i) => joined[i + 1]));
+		const columns = this.panel.lines.map((_, i) => shown.includes(i) ? upon[shown.indexOf(i)] : joined[0].map(() => null));
+		this.total = upon[upon.length - 1] ?? [];
+		return [joined[0], ...columns];
+	}
+
+	/* A chart without lines: all that uPlot needs are two moments. */
+	frame() {
+		return [[this.view.begin, this.view.end], [null, null]];
+	}
+
+	yRange() {
+		if (this.isHeat)
+			return [0, this.panel.lines.length];
+		if (this.isTimeline)
+			return [-this.lanes, 0];
+		const {from, to} = this.view;
+		let most = 0, least = 0;
+		this.lines.forEach((line, i) => {
+			if (this.hidden.has(i))
+				return;
+			const s = rangeStatistics(line, from, to);
+			most = Math.max(most, s.max ?? 0);
+			least = Math.min(least, s.min ?? 0);
+		});
+		if (this.isStacked)
+			most = this.stackMost(from, to);
+		for (const level of this.panel.levels ?? [])
+			if (level.stretch)
+				most = Math.max(most, level.value);
+		if (this.panel.y_most)
+			most = this.panel.y_most;
+		if (most <= least)
+			most = least + (this.panel.unit === "bytes" ? 1024 : 1);
+		return [least, most + (most - least) * 0.07];
+	}
+
+	stackMost(from, to) {
+		const times = this.u ? this.u.data[0] : this.lines[0]?.times ?? [];
+		let most = 0;
+		for (let i = Math.max(lowerBound(times, from) - 1, 0); i < times.length && times[i] <= to; i++)
+			most = Math.max(most, this.total[i] ?? 0);
+		return most;
+	}
+
+	/* ---- what is lit up ---- */
+
+	isLit(key, i) {
+		const light = this.view.light;
+		if (!light)
+			return false;
+		if (light.panel !== undefined)
+			return light.panel === this.panel.id && light.line === i;
+		return light.process !== undefined ? key.process === light.process : key.group !== undefined && key.group === light.group;
+	}
+
+	get someLit() {
+		const keys = this.isTimeline ? this.panel.spans : this.panel.lines;
+		return keys.some((key, i) => this.isLit(key, i));
+	}
+
+	applyLight() {
+		const some = this.someLit;
+		this.panel.lines.forEach((key, i) => {
+			const lit = this.isLit(key, i);
+			const series = this.u?.series[i + 1];
+			if (series && this.hasCurves) {
+				series.alpha = some && !lit ? 0.18 : 1;
+				series.width = lit && !this.isStacked ? 2.5 : this.isStacked ? 0.75 : 1.5;
+			}
+			this.rows[i]?.classList.toggle("lit", lit);
+		});
+		this.figure.classList.toggle("lit", some);
+	}
+
+	/* ---- building ---- */
+
+	build() {
+		this.look = colors();
+		const data = this.load();
+		this.u = new uPlot(this.options(), data, this.plot);
+		this.u.over.addEventListener("wheel", (event) => this.wheel(event), {passive: false});
+		this.u.over.addEventListener("mouseleave", () => this.view.point(null, this));
+		this.touch(this.u.over);
+		this.applyLight();
+		this.updateLegend();
+		if (some(this.view.light))
+			this.u.redraw(false);
+	}
+
+	destroy() {
+		this.u?.destroy();
+		this.u = null;
+	}
+
+	width() {
+		return Math.max(Math.floor(this.plot.clientWidth), 160);
+	}
+
+	options() {
+		return {
+			width: this.width(),
+			height: this.height,
+			padding: [TOP, RIGHT, 0, 0],
+			legend: {show: false},
+			scales: {
+				x: {time: false, range: () => [this.view.from, this.view.to]},
+				y: {range: () => this.yRange()},
+			},
+			axes: [this.timeAxis(), this.valueAxis()],
+			series: [{}, ...this.series()],
+			bands: this.bands(),
+			cursor: this.cursorOptions(),
+			hooks: {
+				drawClear: [() => this.paintBehind()],
+				drawAxes: [() => this.paintForm()],
+				draw: [() => this.paintAbove()],
+				setSelect: [() => this.selected()],
+				setCursor: [() => this.pointed()],
+			},
+		};
+	}
+
+	timeAxis() {
+		const {muted, grid, axis, font} = this.look;
+		return {
+			stroke: muted, font: `11px ${font}`, size: AXIS_HEIGHT, gap: 4, space: 68, incrs: timeSteps,
+			grid: {stroke: grid, width: 1, show: this.hasCurves}, ticks: {stroke: axis, width: 1, size: 4},
+			border: {show: true, stroke: axis, width: 1},
+			values: (u, splits, axisIndex, space, step) => splits.map((s) => moment(s, step)),
+		};
+	}
+
+	valueAxis() {
+		const {muted, grid, font} = this.look;
+		const rows = this.panel.lines.length;
+		const plain = {stroke: muted, font: `11px ${font}`, size: AXIS_WIDTH, gap: 6, ticks: {show: false}};
+		if (this.isTimeline)
+			return {...plain, grid: {show: false}, values: () => [], splits: () => []};
+		if (this.isHeat) {
+			const every = Math.max(1, Math.ceil(rows / Math.max(1, Math.floor(this.height / 16))));
+			const marked = this.panel.lines.map((_, i) => i).filter((i) => i % every === 0);
+			return {
+				...plain, grid: {show: false}, splits: () => marked.map((i) => i + 0.5),
+				values: () => marked.map((i) => this.panel.lines[i].name),
+			};
+		}
+		const incrs = this.panel.unit === "seconds" && !this.panel.per_second ? timeSteps : valueSteps(this.panel);
+		return {
+			...plain, space: 32, incrs, grid: {stroke: grid, width: 1},
+			values: (u, splits) => splits.map((s) => s === 0 ? "0" : format(s, this.panel)),
+		};
+	}
+
+	series() {
+		if (!this.hasCurves)
+			return [{show: false}];
+		return this.panel.lines.map((key, i) => ({
+			label: key.name,
+			show: !this.hidden.has(i),
+			stroke: () => lineColor(key.color),
+			width: this.isStacked ? 0.75 : 1.5,
+			dash: key.dashed ? [6, 4] : undefined,
+			fill: this.isStacked && i === this.firstShown() ? () => this.fillColor(i) : undefined,
+			points: {show: (u, s, from, to) => to - from < 60 && this.isLonely(i), size: 4},
+			spanGaps: false,
+		}));
+	}
+
+	/* Single points between gaps would be invisible as a line. */
+	isLonely(i) {
+		return !this.isStacked && this.lines[i].mean.filter((v) => v !== null).length < 3;
+	}
+
+	firstShown() {
+		return this.panel.lines.findIndex((_, i) => !this.hidden.has(i));
+	}
+
+	fillColor(i) {
+		const key = this.panel.lines[i];
+		return withAlpha(lineColor(key.color), this.someLit && !this.isLit(key, i) ? 0.12 : 0.72);
+	}
+
+	bands() {
+		if (!this.isStacked)
+			return undefined;
+		const shown = this.panel.lines.map((_, i) => i).filter((i) => !this.hidden.has(i));
+		return shown.slice(1).map((i, k) => ({series: [i + 1, shown[k] + 1], fill: () => this.fillColor(i)}));
+	}
+
+	/* ---- painting ---- */
+
+	paintBehind() {
+		paint.paintPhases(this.u, this.ofNode(this.data.phases), this.look);
+		const focus = this.view.focus;
+		if (focus && focus.panel === this.panel.id)
+			paint.paintFocus(this.u, focus, this.look);
+	}
+
+	paintForm() {
+		const {u, panel} = this;
+		const someLit = this.someLit;
+		if (this.isHeat)
+			paint.paintHeat(u, this.lines, panel.y_most || 1);
+		else if (this.isTimeline)
+			paint.paintTimeline(u, panel.spans, (span) => this.lines[span.line], this.thickest(), this.look,
+				(span) => someLit && !this.isLit(span));
+		else if (!this.isStacked)
+			this.lines.forEach((line, i) => this.hidden.has(i) ||
+				paint.paintRange(u, line, lineColor(panel.lines[i].color), someLit && !this.isLit(panel.lines[i], i)));
+	}
+
+	thickest() {
+		return Math.max(1, ...this.panel.lines.map((key) => key.most ?? 0));
+	}
+
+	paintAbove() {
+		const {u, look} = this;
+		paint.paintEvents(u, this.ofNode(this.data.events), look);
+		paint.paintPhaseNames(u, this.ofNode(this.data.phases), look);
+		if (!this.hasCurves)
+			return;
+		paint.paintLevels(u, this.panel.levels ?? [], look);
+		paint.paintPeaks(u, this.panel.peaks ?? [], look);
+	}
+
+	/* ---- pointer ---- */
+
+	cursorOptions() {
+		return {
+			y: false,
+			points: {show: this.hasCurves && !this.isStacked && this.panel.lines.length <= 8, size: 6},
+			drag: {x: true, y: false, setScale: false},
+			bind: {
+				dblclick: () => () => {
+					this.view.reset();
+					return null;
+				},
+				mousedown: (u, target, zoom) => (event) => {
+					if (event.button === 0 && event.shiftKey)
+						this.startPan(event);
+					else if (event.button === 0)
+						zoom(event);
+					return null;
+				},
+			},
+		};
+	}
+
+	selected() {
+		const {left, width} = this.u.select;
+		if (width < 4)
+			return;
+		const from = this.u.posToVal(left, "x"), to = this.u.posToVal(left + width, "x");
+		this.u.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+		this.view.show(from, to);
+	}
+
+	pointed() {
+		if (this.quiet || !this.u)
+			return;
+		const {left, top} = this.u.cursor;
+		if (left === undefined || left === null || left < 0)
+			return;
+		this.top = top;
+		this.view.point(this.u.posToVal(left, "x"), this);
+	}
+
+	startPan(event) {
+		const {from, to} = this.view;
+		const perPixel = (to - from) / this.u.over.clientWidth;
+		const move = (now) => {
+			const by = (event.clientX - now.clientX) * perPixel;
+			this.view.show(from + by, to + by);
+		};
+		const stop = () => {
+			removeEventListener("mousemove", move);
+			removeEventListener("mouseup", stop);
+		};
+		addEventListener("mousemove", move);
+		addEventListener("mouseup", stop);
+		event.preventDefault();
+	}
+
+	/* The plain wheel scrolls the page; with Ctrl it zooms, with Shift (or sideways) it pans. */
+	wheel(event) {
+		const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
+		if (!event.ctrlKey && !event.metaKey && !sideways)
+			return;
+		event.preventDefault();
+		if (sideways) {
+			this.view.pan((event.deltaX || event.deltaY) / this.u.over.clientWidth);
+			return;
+		}
+		const at = this.u.posToVal(event.clientX - this.u.over.getBoundingClientRect().left, "x");
+		this.view.zoom(event.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, at);
+	}
+
+	/* One finger points, two zoom and pan; up and down the page scrolls. */
+	touch(over) {
+		let pinch = null;
+		const timeAt = (touch) => this.u.posToVal(touch.clientX - over.getBoundingClientRect().left, "x");
+		over.addEventListener("touchstart", (event) => {
+			const [a, b] = event.touches;
+			pinch = b ? [timeAt(a), timeAt(b)] : null;
+			if (!b)
+				this.view.point(timeAt(a));
+		}, {passive: true});
+		over.addEventListener("touchmove", (event) => {
+			const [a, b] = event.touches;
+			if (!b) {
+				this.view.point(timeAt(a));
+				return;
+			}
+			if (!pinch)
+				return;
+			event.preventDefault();
+			const box = over.getBoundingClientRect();
+			const xa = (a.clientX - box.left) / box.width, xb = (b.clientX - box.left) / box.width;
+			if (Math.abs(xa - xb) < 0.02)
+				return;
+			const length = (pinch[1] - pinch[0]) / (xb - xa);
+			if (length > 0)
+				this.view.show(pinch[0] - xa * length, pinch[0] + (1 - xa) * length);
+		}, {passive: false});
+	}
+
+	/* ---- the legend ---- */
+
+	buildLegend() {
+		const legend = this.figure.querySelector(".legend");
+		this.rows = [];
+		this.cells = [];
+		this.here = el("p", {class: "here", "aria-live": "off"});
+		this.hereHead = el("th", {scope: "col", class: "here-head"}, "last");
+		const head = el("tr", {}, el("th", {scope: "col"}, el("span", {class: "sr"}, "line")), this.hereHead,
+			...LEGEND_COLUMNS.map((name) => el("th", {scope: "col"}, name)));
+		const body = el("tbody");
+		if (!this.isTimeline)
+			/* The first line of a stack is at the bottom, and so it is in the legend. */
+			this.legendOrder().forEach((i) => body.append(this.legendRow(i)));
+		legend.replaceChildren();
+		if (this.isHeat)
+			legend.append(this.heatScale());
+		if (!this.isTimeline)
+			legend.append(el("div", {class: "legend-scroll"}, el("table", {}, el("thead", {}, head), body)));
+		legend.append(this.here);
+	}
+
+	legendOrder() {
+		const order = this.panel.lines.map((_, i) => i);
+		return this.isStacked || this.isHeat ? order.reverse() : order;
+	}
+
+	legendRow(i) {
+		const key = this.panel.lines[i];
+		const swatch = el("span", {class: key.dashed ? "swatch dashed" : "swatch"});
+		const name = el("button", {type: "button", class: "line-name", "aria-pressed": "true", title: key.name}, swatch,
+			el("span", {}, key.name));
+		const cells = ["here", ...LEGEND_COLUMNS].map((kind) => el("td", {class: kind}));
+		const row = el("tr", {}, el("th", {scope: "row"}, name), ...cells);
+		name.addEventListener("click", () => this.toggle(i));
+		row.addEventListener("mouseenter", () => this.view.light?.process === undefined && this.view.shine({panel: this.panel.id, line: i}));
+		row.addEventListener("mouseleave", () => this.view.light?.panel && this.view.shine(null));
+		this.rows[i] = row;
+		this.cells[i] = {swatch, name, cells};
+		return row;
+	}
+
+	heatScale() {
+		this.scale = el("canvas", {class: "heat-scale", width: 200, height: 1, role: "img", "aria-label": "colours from 0 to the most"});
+		return el("p", {class: "heat-key"}, "0", this.scale, format(this.panel.y_most || 1, this.panel));
+	}
+
+	toggle(i) {
+		if (!this.hasCurves)
+			return;
+		if (!this.hidden.delete(i))
+			this.hidden.add(i);
+		this.cells[i].name.setAttribute("aria-pressed", String(!this.hidden.has(i)));
+		this.rows[i].classList.toggle("off", this.hidden.has(i));
+		this.rebuild();
+	}
+
+	paintSwatches() {
+		this.cells.forEach(({swatch}, i) => {
+			const color = lineColor(this.panel.lines[i].color);
+			swatch.style.borderColor = color;
+			swatch.style.background = this.panel.lines[i].dashed ? "transparent" : color;
+			swatch.hidden = this.isHeat;
+		});
+		const context = this.scale?.getContext("2d");
+		for (let x = 0; context && x < 200; x++) {
+			context.fillStyle = heatColor(x / 199);
+			context.fillRect(x, 0, 1, 1);
+		}
+	}
+
+	updateLegend() {
+		this.paintSwatches();
+		this.statistics = this.lines.map((line) => rangeStatistics(line, this.view.from, this.view.to));
+		this.cells.forEach(({cells}, i) => LEGEND_COLUMNS.forEach((kind, k) => {
+			cells[k + 1].textContent = format(this.statistics[i]?.[kind], this.panel);
+		}));
+		this.updateHere();
+	}
+
+	/* The value of a line at a moment; null where it has none. */
+	valueAt(i, time) {
+		const {times, mean} = this.lines[i];
+		const k = nearest(times, time);
+		if (k < 0)
+			return null;
+		const step = this.data.nodes[this.panel.lines[i].node]?.step_s || Infinity;
+		return Math.abs(times[k] - time) > 2 * step ? null : mean[k];
+	}
+
+	updateHere() {
+		const time = this.view.cursor;
+		const length = this.view.to - this.view.from;
+		this.hereHead.textContent = time === null ? "last" : momentIn(time, length);
+		this.cells.forEach(({cells}, i) => {
+			if (this.lines[i])
+				cells[0].textContent = format(time === null ? this.statistics[i].last : this.valueAt(i, time), this.panel);
+		});
+		this.here.textContent = time === null ? "" : this.hereText(time);
+	}
+
+	/* What is under the pointer that no line tells: an event, a row of the heat map, a process. */
+	hereText(time) {
+		const close = (this.view.to - this.view.from) * 6 / Math.max(this.width(), 1);
+		const words = this.ofNode(this.data.events).filter((e) => Math.abs(e.time_s - time) < close).map((e) => e.label);
+		const own = this.view.pointer === this && this.top >= 0 && this.u;
+		if (own && this.isHeat) {
+			const row = Math.floor(this.u.posToVal(this.top, "y"));
+			if (this.lines[row])
+				words.unshift(`${this.panel.lines[row].name}: ${format(this.valueAt(row, time), this.panel)}`);
+		}
+		if (own && this.isTimeline)
+			words.unshift(...this.spansAt(time, -this.u.posToVal(this.top, "y")));
+		return words.slice(0, 3).join(" · ");
+	}
+
+	spansAt(time, lane) {
+		const close = (this.view.to - this.view.from) * 3 / Math.max(this.width(), 1);
+		const span = this.panel.spans.find((s) => s.lane === Math.floor(lane) && s.from_s <= time + close &&
+			(s.to_s ?? Infinity) >= time - close);
+		if (!span)
+			return [];
+		const value = this.lines[span.line] ? `, ${format(this.valueAt(span.line, time), this.panel)}` : "";
+		const ended = span.to_s === null || span.to_s === undefined ? "not ended" : momentIn(span.to_s, this.view.to - this.view.from);
+		return [`${span.name}: ${momentIn(span.from_s, this.view.to - this.view.from)} – ${ended}${value}`];
+	}
+
+	/* ---- being told ---- */
+
+	/* Draws again now when it is near the screen, else when it comes there. */
+	refresh(how) {
+		if (!this.near || this.figure.hidden) {
+			this.stale = true;
+			return;
+		}
+		if (!this.u || how === "rebuild") {
+			this.destroy();
+			this.build();
+		} else {
+			this.u.setScale("x", {min: this.view.from, max: this.view.to});
+			this.applyLight();
+			this.u.redraw(how === "range");
+			this.updateLegend();
+		}
+		this.stale = false;
+	}
+
+	rebuild() {
+		this.refresh("rebuild");
+	}
+
+	show(near) {
+		this.near = near;
+		if (near && (!this.u || this.stale))
+			this.rebuild();
+	}
+
+	resize() {
+		if (this.u && this.near && this.u.width !== this.width())
+			this.u.setSize({width: this.width(), height: this.height});
+		else if (this.u && !this.near)
+			this.stale = true;
+	}
+
+	cursorMoved(source) {
+		if (!this.u || !this.near)
+			return;
+		if (source !== this) {
+			this.quiet = true;
+			const time = this.view.cursor;
+			const left = time === null || time < this.view.from || time > this.view.to ? -10 : this.u.valToPos(time, "x");
+			this.u.setCursor({left, top: left < 0 ? -10 : 0});
+			this.quiet = false;
+		}
+		this.updateHere();
+	}
+}
+
+const some = (value) => value !== null && value !== undefined;
+
+export {isDark};
