@@ -35,6 +35,7 @@ void draw_heat(struct canvas *c);
 void draw_heat_rows(struct canvas *c); /* names beside them */
 void draw_heat_scale(struct canvas *c);
 void draw_timeline(struct canvas *c);
+void timeline_caption(struct canvas *c); /* what the thickness says */
 
 void draw_bands(struct canvas *c);
 void draw_marks(struct canvas *c);

@@ -82,6 +82,12 @@ static void settle_values(struct canvas *c, unsigned ticks)
 	f.level = level;
 	f.nr_levels = nr;
 	axis_of_values(&c->value, &f, ticks);
+	/* What is at the very top has room for its label above it. */
+	for (size_t i = 0; i < nr && !c->value.log && !isfinite(f.y_most); i++)
+		if (axis_place(&c->value, level[i].value) > 0.94) {
+			c->value.most += (c->value.most - c->value.least) * 0.08;
+			break;
+		}
 }
 
 static double gutter(struct canvas *c)
@@ -154,7 +160,7 @@ static void lay_out(struct canvas *c)
 	double line = canvas_line(c), foot = c->f->footnote && *c->f->footnote ? line + 3 : 0, left, top;
 
 	top = face_size(&c->pen, FACE_TITLE) * 1.5 + subtitle_below(c) + 2;
-	top += c->labels.caption[0] || c->f->form == CHART_TIMELINE ? line + 4 : 6;
+	top += has_caption(c) ? line + 6 : 8;
 	c->strip = (struct rect){.y = c->all.y + top, .h = strip_height(c)};
 	top += c->strip.h;
 	left = gutter(c);
@@ -191,7 +197,7 @@ static void draw_titles(struct canvas *c)
 		pen_write(&c->pen,
 			&(struct words){.text = c->labels.caption,
 				.x = c->all.x,
-				.y = c->strip.y - canvas_line(c) * 0.4,
+				.y = c->strip.y - canvas_line(c) * 0.4 - 5,
 				.most = c->all.w,
 				.face = FACE_SMALL,
 				.color = pen_ink(&c->pen, INK_QUIET)});
@@ -307,6 +313,8 @@ static void settle(struct canvas *c)
 	axis_of_time(&c->time, c->f, (unsigned)MAX(2.0, MIN(12.0, c->all.w / 85)));
 	settle_values(c, (unsigned)MAX(2.0, MIN(8.0, c->all.h / 62)));
 	value_labels(&c->labels, c->f, &c->value);
+	if (c->f->form == CHART_TIMELINE)
+		timeline_caption(c);
 	lay_out(c);
 }
 

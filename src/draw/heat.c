@@ -55,8 +55,12 @@ static void hatch(struct canvas *c)
 	struct rect r = c->plot;
 
 	pen_color(&c->pen, pen_ink(&c->pen, INK_GRID), 1);
-	for (double x = r.x - r.h; x < r.x + r.w; x += 6)
-		pen_line(&c->pen, x, r.y + r.h, x + r.h, r.y, 1);
+	for (double x = r.x - r.h; x < r.x + r.w; x += 6) {
+		cairo_move_to(c->pen.cr, x, r.y + r.h);
+		cairo_line_to(c->pen.cr, x + r.h, r.y);
+	}
+	cairo_set_line_width(c->pen.cr, 1);
+	cairo_stroke(c->pen.cr);
 }
 
 void draw_heat(struct canvas *c)
@@ -87,7 +91,7 @@ void draw_heat(struct canvas *c)
 	}
 }
 
-/* Every row has its name as long as they have room; then every second, fifth, tenth... */
+/* Every row has its name as long as they have room; then every second, fourth, eighth... */
 static size_t name_every(const struct canvas *c)
 {
 	static const size_t nice[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};

@@ -1,6 +1,6 @@
 /* Numbers beside ticks are short because what they share is said once: the unit of values stands above the
  * axis, that of time behind its last tick. (Labels with units each are for the terminal, which has no other
- * place for them.) A logarithmic axis spans units, so there each label has its own. */
+ * place for them.) A logarithmic axis spans prefixes, so there each label has its own. */
 #include "draw/labels.h"
 
 #include <math.h>
@@ -133,6 +133,7 @@ static void settle_scale(struct value_labels *l, double most, char unit[static U
 	else if (plain ? most >= 10000 : l->unit != UNIT_CELSIUS && l->unit != UNIT_SECONDS)
 		p = prefix_of(most, 1000);
 	l->divisor = p.divisor;
+	l->suffixed = plain;
 	snprintf(l->suffix, sizeof(l->suffix), "%s", plain ? p.text : "");
 	snprintf(unit, UNITS_SIZE, "%s%s%s", plain ? "" : p.text, unit_symbol(l->unit),
 		l->per_second ? "/s" : "");
@@ -147,7 +148,9 @@ void value_labels(struct value_labels *ret, const struct chart *f, const struct 
 	settle_unit(ret, f);
 	settle_scale(ret, MAX(fabs(a->most), fabs(a->least)), unit);
 	ret->digits = a->step > 0 ? digits_of(a->step / ret->divisor) : 0;
-	if (ret->whole || !strcmp(unit, quantity))
+	if (ret->whole)
+		snprintf(unit, sizeof(unit), "%s", ret->per_second ? "/s" : "");
+	else if (!strcmp(unit, quantity))
 		unit[0] = 0;
 	if (!*quantity || !*unit || *unit == '/')
 		between = "";
@@ -158,9 +161,19 @@ void value_labels(struct value_labels *ret, const struct chart *f, const struct 
 
 char *label_of_value(char out[static UNITS_SIZE], const struct value_labels *l, double value)
 {
-	if (l->whole)
-		return format_value(out, value, l->unit, l->per_second);
-	snprintf(out, UNITS_SIZE, "%.*f%s", l->digits, value / l->divisor, value == 0 ? "" : l->suffix);
+	double shown = value / l->divisor;
+
+	if (l->whole && l->suffixed && value >= 1000) {
+		struct prefix p = prefix_of(value * 1.0001, 1000);
+
+		snprintf(out, UNITS_SIZE, "%.4g%s", value / p.divisor, p.text);
+	} else if (l->whole) {
+		format_value(out, value, l->unit, false);
+	} else if (fabs(shown) >= 1e7) {
+		snprintf(out, UNITS_SIZE, "%.3g%s", shown, l->suffix);
+	} else {
+		snprintf(out, UNITS_SIZE, "%.*f%s", l->digits, shown, value == 0 ? "" : l->suffix);
+	}
 	return out;
 }
 

@@ -11,8 +11,10 @@ struct value_labels {
 	double divisor;
 	int digits;
 	enum metric_unit unit;
-	bool per_second, whole;	      /* whole: each label has its unit */
-	char suffix[4];		      /* behind the number: "k" of counts */
+	bool per_second;
+	bool whole;    /* each label has its unit */
+	bool suffixed; /* prefixes stand behind the numbers: "20k" of counts */
+	char suffix[4];
 	char caption[UNITS_SIZE * 2]; /* above the axis: "memory, GiB" */
 };
 

@@ -124,7 +124,8 @@ static void draw_run(
 	if (curve->dashed)
 		pen_dash(&c->pen, 5, 3);
 	trace_means(c, p, nr);
-	cairo_set_line_width(c->pen.cr, LINE_WIDTH);
+	/* Where it goes up and down in every pixel, a thinner one leaves more to be seen of the others. */
+	cairo_set_line_width(c->pen.cr, ranges || c->f->nr_curves > 8 ? LINE_WIDTH * 0.75 : LINE_WIDTH);
 	cairo_stroke(c->pen.cr);
 	pen_dash(&c->pen, 0, 0);
 }
@@ -239,6 +240,8 @@ void draw_stack(struct canvas *c)
 		stack_one(c, &c->f->curve[k], value, below, above);
 	for (size_t k = 0; peaks && k < c->columns; k++)
 		most[k] = isfinite(most[k]) ? MAX(most[k], below[k]) : NAN;
-	for (size_t from = 0, to; peaks && next_stretch(most, c->columns, &from, &to); from = to)
+	for (size_t from = 0, to; peaks && next_stretch(most, c->columns, &from, &to); from = to) {
 		fill_columns(c, from, to, below, most, pen_ink(&c->pen, INK_OTHERS), 0.45);
+		edge_columns(c, from, to, most, pen_ink(&c->pen, INK_OTHERS));
+	}
 }

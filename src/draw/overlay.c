@@ -48,39 +48,67 @@ void draw_bands(struct canvas *c)
 
 /* ---- events ---- */
 
-/* To the right of its line, or to the left of it at the right end; in the first row with room. */
-static void name_mark(
-	struct canvas *c, const struct chart_mark *m, double x, double row_end[static MARK_ROWS])
+struct mark_rows {
+	double end[MARK_ROWS]; /* up to where each has labels, the lowest first */
+	size_t nr;
+};
+
+/* In the lowest row with room, or, when the next event is so near that its label would have none there, in
+ * the highest whose line would cross no label below it. */
+static size_t row_for(const struct mark_rows *rows, double left, double right, double x, double next_x)
 {
-	double line = canvas_line(c), bottom = c->plot.y - (c->f->nr_bands ? line + 1 : 0);
+	size_t best = rows->nr;
+
+	for (size_t row = 0; row < rows->nr; row++) {
+		if (left >= rows->end[row])
+			best = row;
+		if (best == 0 && next_x > right + 3)
+			return 0;
+		if (MIN(left, x) < rows->end[row])
+			break;
+	}
+	return best;
+}
+
+/* To the right of its line, or to the left of it at the right end. */
+static void name_mark(
+	struct canvas *c, const struct chart_mark *m, double x, double next_x, struct mark_rows *rows)
+{
+	double line = canvas_line(c), bottom = c->plot.y - (c->f->nr_bands ? line + 1 : 0), y;
 	double width = MIN(pen_measure(&c->pen, m->label, FACE_SMALL), 170), left = x + 3;
-	size_t rows = (size_t)((bottom - c->strip.y) / line + 0.01);
+	size_t row;
 
 	if (left + width > c->plot.x + c->plot.w)
 		left = x - 3 - width;
-	for (size_t row = 0; row < MIN(rows, (size_t)MARK_ROWS); row++) {
-		double y = bottom - line * (double)row;
-
-		if (left < row_end[row])
-			continue;
-		row_end[row] = left + width + 8;
-		pen_write(&c->pen,
-			&(struct words){.text = m->label,
-				.x = left,
-				.y = y - line * 0.27,
-				.most = width + 1,
-				.face = FACE_SMALL,
-				.color = pen_ink(&c->pen, INK_MARK)});
-		pen_color(&c->pen, pen_ink(&c->pen, INK_MARK), 0.8);
-		pen_line(&c->pen, x, y - line + 3, x, c->plot.y, 0.8);
+	row = row_for(rows, left, left + width, x, next_x);
+	if (row >= rows->nr)
 		return;
-	}
+	y = bottom - line * (double)row;
+	rows->end[row] = left + width + 8;
+	pen_write(&c->pen,
+		&(struct words){.text = m->label,
+			.x = left,
+			.y = y - line * 0.27,
+			.most = width + 1,
+			.face = FACE_SMALL,
+			.color = pen_ink(&c->pen, INK_MARK)});
+	pen_color(&c->pen, pen_ink(&c->pen, INK_MARK), 0.8);
+	pen_line(&c->pen, x, y - line + 3, x, c->plot.y, 0.8);
+}
+
+static double next_mark_x(const struct canvas *c, size_t k)
+{
+	return k + 1 < c->f->nr_marks && is_inside(c, c->f->mark[k + 1].time_s)
+		? canvas_x(c, c->f->mark[k + 1].time_s)
+		: INFINITY;
 }
 
 void draw_marks(struct canvas *c)
 {
-	double row_end[MARK_ROWS] = {c->plot.x - 40, c->plot.x - 40}, last = -INFINITY;
+	double line = canvas_line(c), room = c->strip.h - (c->f->nr_bands ? line + 1 : 0), last = -INFINITY;
+	struct mark_rows rows = {.end = {c->plot.x - 40, c->plot.x - 40}, .nr = (size_t)(room / line + 0.01)};
 
+	rows.nr = MIN(rows.nr, (size_t)MARK_ROWS);
 	for (size_t k = 0; k < c->f->nr_marks; k++) {
 		const struct chart_mark *m = &c->f->mark[k];
 		double x = canvas_x(c, m->time_s);
@@ -94,7 +122,7 @@ void draw_marks(struct canvas *c)
 		pen_line(&c->pen, x, c->plot.y, x, c->plot.y + c->plot.h, 0.9);
 		pen_dash(&c->pen, 0, 0);
 		if (m->label && *m->label)
-			name_mark(c, m, x, row_end);
+			name_mark(c, m, x, next_mark_x(c, k), &rows);
 	}
 }
 
@@ -202,28 +230,58 @@ static void arrow(struct canvas *c, double from_x, double from_y, double x, doub
 	cairo_fill(c->pen.cr);
 }
 
-/* Places for the text around the point, the best first: dx and dy of its nearest corner, and its side. */
+/* How much of the curves lies in a rectangle. */
+static size_t clutter(struct canvas *c, struct rect r)
+{
+	double each = (c->time.most - c->time.least) / c->plot.w,
+	       from = c->time.least + (r.x - c->plot.x) * each;
+	size_t columns = MIN((size_t)r.w + 1, c->columns), hits = 0;
+
+	for (size_t k = 0; k < MIN(c->f->nr_curves, (size_t)12); k++) {
+		size_t nr = curve_reduce(&c->f->curve[k], from, from + r.w * each, columns, c->point);
+
+		for (size_t i = 0; i + 1 < nr; i++) {
+			double a = canvas_y(c, c->point[i].mean), b = canvas_y(c, c->point[i + 1].mean);
+
+			hits += MAX(a, b) > r.y && MIN(a, b) < r.y + r.h;
+		}
+	}
+	return hits;
+}
+
+static bool fits(const struct canvas *c, struct rect r)
+{
+	return r.x >= c->plot.x + 2 && r.x + r.w <= c->plot.x + c->plot.w - 2 && r.y >= c->plot.y + 1 &&
+		r.y + r.h <= c->plot.y + c->plot.h - 1 && canvas_is_free(c, r);
+}
+
+/* Of the places around the point the one that covers least; the nearer ones come first. */
 static bool place_note(struct canvas *c, double x, double y, double width, struct rect *ret, double *ret_base)
 {
 	static const struct {
-		double dx, dy; /* of the text's near end; dy of its middle */
-		bool left;
-	} place[] = {{22, -4, 0}, {22, 14, 0}, {22, -16, 0}, {22, 28, 0}, {22, 44, 0}, {22, -4, 1},
-		{22, 14, 1}, {22, -16, 1}, {22, 28, 1}, {22, 44, 1}, {40, 60, 0}, {40, 60, 1}};
+		double dx, dy,
+			part; /* of the text: its near end, its middle, how much of it is left of there */
+	} place[] = {{0, -12, 0.5}, {20, -4, 0}, {-20, -4, 1}, {20, -16, 0}, {-20, -16, 1}, {20, 14, 0},
+		{-20, 14, 1}, {24, -30, 0}, {-24, -30, 1}, {24, 32, 0}, {-24, 32, 1}, {30, 52, 0},
+		{-30, 52, 1}};
 	double size = face_size(&c->pen, FACE_SMALL);
+	size_t least = SIZE_MAX;
 
 	for (size_t i = 0; i < ARRAY_SIZE(place); i++) {
-		double left = place[i].left ? x - place[i].dx - width : x + place[i].dx;
-		struct rect r = text_box(c, left, y + place[i].dy + size * 0.35, width);
+		double base = y + place[i].dy + size * 0.35;
+		struct rect r = text_box(c, x + place[i].dx - width * place[i].part, base, width);
+		size_t cost;
 
-		if (r.x < c->plot.x + 2 || r.x + r.w > c->plot.x + c->plot.w - 2 || r.y < c->plot.y + 1 ||
-			r.y + r.h > c->plot.y + c->plot.h - 1 || !canvas_is_free(c, r))
+		if (!fits(c, r))
 			continue;
+		cost = clutter(c, r);
+		if (cost >= least)
+			continue;
+		least = cost;
 		*ret = r;
-		*ret_base = y + place[i].dy + size * 0.35;
-		return true;
+		*ret_base = base;
 	}
-	return false;
+	return least < SIZE_MAX;
 }
 
 void draw_notes(struct canvas *c)
@@ -244,7 +302,8 @@ void draw_notes(struct canvas *c)
 		if (!place_note(c, x, y, width, &r, &base))
 			continue;
 		canvas_take(c, r);
-		arrow(c, r.x > x ? r.x : r.x + r.w, r.y + r.h / 2, x, y);
+		if (r.x > x || r.x + r.w < x)
+			arrow(c, r.x > x ? r.x : r.x + r.w, r.y + r.h / 2, x, y);
 		pen_write(&c->pen,
 			&(struct words){.text = n->text,
 				.x = r.x + 2,

@@ -43,9 +43,11 @@ uint32_t pen_ink(const struct pen *p, enum ink ink)
 uint32_t pen_heat(const struct pen *p, double value)
 {
 #define STOP(rgb) rgb,
-	static const uint32_t stop[] = {PALETTE_HEAT(STOP)};
-	double v = value > 0 ? MIN(value, 1.0) : 0, at = (p->dark ? v : 1 - v) * (ARRAY_SIZE(stop) - 1);
-	size_t i = MIN((size_t)at, ARRAY_SIZE(stop) - 2);
+	static const uint32_t on_dark[] = {PALETTE_HEAT(STOP)}, on_white[] = {PALETTE_HEAT_WHITE(STOP)};
+	const uint32_t *stop = p->dark ? on_dark : on_white;
+	size_t last = (p->dark ? ARRAY_SIZE(on_dark) : ARRAY_SIZE(on_white)) - 1;
+	double at = (value > 0 ? MIN(value, 1.0) : 0) * (double)last;
+	size_t i = MIN((size_t)at, last - 1);
 	uint32_t rgb = 0;
 
 	for (int shift = 16; shift >= 0; shift -= 8) {

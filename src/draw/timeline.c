@@ -6,6 +6,8 @@
  * thousands of lives make a texture that is worth seeing, and thousands of names are not. */
 #include "draw/canvas.h"
 
+#include "story/palette.h"
+
 #include <math.h>
 
 static double lane_height(const struct canvas *c)
@@ -29,9 +31,13 @@ static double thickest(const struct chart *f)
 
 struct life {
 	double left, right, y, half; /* half of the lane, as far as a bar may reach */
-	uint32_t color;
 	bool ended;
 };
+
+static uint32_t shade_of(const struct chart_span *s)
+{
+	return s->color == CHART_OTHERS ? PALETTE_SIZE : s->color % PALETTE_SIZE;
+}
 
 static struct life life_of(const struct canvas *c, const struct chart_span *s)
 {
@@ -41,53 +47,89 @@ static struct life life_of(const struct canvas *c, const struct chart_span *s)
 		.right = canvas_x(c, MIN(end, c->time.most)),
 		.y = c->plot.y + high * ((double)s->lane + 0.5),
 		.half = high * (high > 8 ? 0.40 : 0.48),
-		.color = pen_palette(&c->pen, s->color),
 		.ended = isfinite(s->to_s) && s->to_s <= c->time.most};
 }
 
-static void draw_thickness(
+static void trace_thickness(
 	struct canvas *c, const struct life *v, const struct chart_curve *curve, double full)
 {
-	size_t nr = curve_reduce(curve, c->time.least, c->time.most, c->columns, c->point);
+	double each = (c->time.most - c->time.least) / c->plot.w,
+	       from = c->time.least + (v->left - c->plot.x) * each;
+	size_t columns = MIN((size_t)((v->right - v->left) / c->pen.pixel) + 1, c->columns);
+	size_t nr = curve_reduce(curve, from, from + (v->right - v->left) * each, columns, c->point);
+	const struct point *p = c->point;
 	cairo_t *cr = c->pen.cr;
 
-	for (size_t from = 0, to; from < nr; from = to + 1) {
-		const struct point *p = c->point;
-
-		for (to = from; to < nr && isfinite(p[to].mean); to++)
+	for (size_t start = 0, to; start < nr; start = to + 1) {
+		for (to = start; to < nr && isfinite(p[to].mean); to++)
 			;
-		for (size_t i = from; i < to; i++)
+		cairo_new_sub_path(cr);
+		for (size_t i = start; i < to; i++)
 			cairo_line_to(cr, MAX(v->left, MIN(v->right, canvas_x(c, p[i].time_s))),
 				v->y - v->half * MIN(p[i].mean / full, 1.0));
-		for (size_t i = to; i-- > from;)
+		for (size_t i = to; i-- > start;)
 			cairo_line_to(cr, MAX(v->left, MIN(v->right, canvas_x(c, p[i].time_s))),
 				v->y + v->half * MIN(p[i].mean / full, 1.0));
-		if (to > from)
+		if (to > start)
 			cairo_close_path(cr);
-		cairo_new_sub_path(cr);
 	}
-	pen_color(&c->pen, v->color, 0.75);
-	cairo_fill(cr);
 }
 
-static void draw_life(struct canvas *c, const struct chart_span *s, double full)
+static void trace_line(struct canvas *c, double x0, double y0, double x1, double y1)
 {
-	struct life v = life_of(c, s);
-	double thin = MAX(0.6, MIN(1.4, v.half * 0.4)), tick = MAX(1, MIN(4.5, v.half));
+	cairo_move_to(c->pen.cr, x0, y0);
+	cairo_line_to(c->pen.cr, x1, y1);
+}
 
-	if (!(v.right >= v.left))
-		return;
-	if (s->curve < c->f->nr_curves)
-		draw_thickness(c, &v, &c->f->curve[s->curve], full);
-	pen_color(&c->pen, v.color, 1);
-	/* However short, it was there. */
-	pen_line(&c->pen, v.left, v.y, MAX(v.right, v.left + 1), v.y, thin);
-	if (lane_height(c) < 4)
-		return;
+static void trace_ends(struct canvas *c, const struct chart_span *s, const struct life *v)
+{
+	double tick = MAX(1, MIN(4.5, v->half));
+
 	if (s->from_s >= c->time.least)
-		pen_line(&c->pen, v.left, v.y - tick, v.left, v.y + tick, 1.2);
-	if (v.ended)
-		pen_line(&c->pen, v.right, v.y - tick, v.right, v.y + tick, 1.2);
+		trace_line(c, v->left, v->y - tick, v->left, v->y + tick);
+	if (v->ended)
+		trace_line(c, v->right, v->y - tick, v->right, v->y + tick);
+}
+
+enum trait { TRAIT_THICKNESS, TRAIT_LIFE, TRAIT_ENDS };
+
+/* One trait of all lives of one colour is one path: thousands of them stay small in SVG. */
+static void trace_trait(struct canvas *c, enum trait trait, uint32_t shade, double full)
+{
+	for (size_t k = 0; k < c->f->nr_spans; k++) {
+		const struct chart_span *s = &c->f->span[k];
+		struct life v;
+
+		if (s->lane >= c->f->nr_lanes || shade_of(s) != shade)
+			continue;
+		v = life_of(c, s);
+		if (!(v.right >= v.left))
+			continue;
+		if (trait == TRAIT_ENDS)
+			trace_ends(c, s, &v);
+		else if (trait == TRAIT_LIFE) /* however short, it was there */
+			trace_line(c, v.left, v.y, MAX(v.right, v.left + 1), v.y);
+		else if (s->curve < c->f->nr_curves)
+			trace_thickness(c, &v, &c->f->curve[s->curve], full);
+	}
+}
+
+static void draw_shade(struct canvas *c, uint32_t shade, double full)
+{
+	uint32_t color = pen_palette(&c->pen, shade == PALETTE_SIZE ? CHART_OTHERS : shade);
+
+	trace_trait(c, TRAIT_THICKNESS, shade, full);
+	pen_color(&c->pen, color, 0.75);
+	cairo_fill(c->pen.cr);
+	pen_color(&c->pen, color, 1);
+	trace_trait(c, TRAIT_LIFE, shade, full);
+	cairo_set_line_width(c->pen.cr, MAX(0.6, MIN(1.2, lane_height(c) * 0.16)));
+	cairo_stroke(c->pen.cr);
+	if (lane_height(c) < 5)
+		return;
+	trace_trait(c, TRAIT_ENDS, shade, full);
+	cairo_set_line_width(c->pen.cr, 1.2);
+	cairo_stroke(c->pen.cr);
 }
 
 /* Where the next life in the same lane begins, and where the one before ended: spans of a lane come in the
@@ -114,7 +156,7 @@ static void name_life(struct canvas *c, size_t k)
 	struct life v = life_of(c, s);
 	double width = pen_measure(&c->pen, s->name, FACE_SMALL), most = MIN(width, 260);
 	double base = v.y + face_size(&c->pen, FACE_SMALL) * 0.35;
-	struct words w = {.text = s->name, .y = base, .most = most, .face = FACE_SMALL, .halo = true};
+	struct words w = {.text = s->name, .y = base, .most = most, .face = FACE_SMALL};
 
 	if (!(v.right >= v.left))
 		return;
@@ -122,7 +164,11 @@ static void name_life(struct canvas *c, size_t k)
 	if (v.right + most + 8 <= free_until(c, k)) {
 		w.x = v.right + 6;
 	} else if (v.right - v.left >= most + 12) {
-		w.x = v.left + 6;
+		w.x = v.left + 8;
+		pen_color(&c->pen, pen_ink(&c->pen, INK_PAPER), 0.82);
+		pen_box(&c->pen,
+			(struct rect){
+				w.x - 3, base - canvas_line(c) * 0.72, most + 6, canvas_line(c) * 0.95});
 	} else if (v.left - most - 8 >= free_from(c, k)) {
 		w.x = v.left - 6;
 		w.align = 1;
@@ -136,12 +182,19 @@ void draw_timeline(struct canvas *c)
 {
 	double full = thickest(c->f);
 
-	for (size_t k = 0; k < c->f->nr_spans; k++)
-		if (c->f->span[k].lane < c->f->nr_lanes)
-			draw_life(c, &c->f->span[k], full);
+	for (uint32_t shade = 0; shade <= PALETTE_SIZE; shade++)
+		draw_shade(c, shade, full);
 	if (lane_height(c) < canvas_line(c) * 0.72)
 		return;
 	for (size_t k = 0; k < c->f->nr_spans; k++)
 		if (c->f->span[k].lane < c->f->nr_lanes)
 			name_life(c, k);
+}
+
+void timeline_caption(struct canvas *c)
+{
+	char text[UNITS_SIZE];
+
+	snprintf(c->labels.caption, sizeof(c->labels.caption), "thickness: %.30s, up to %s",
+		c->f->quantity ? c->f->quantity : "use", label_of_number(text, &c->labels, thickest(c->f)));
 }

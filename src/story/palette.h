@@ -1,15 +1,16 @@
-/* The colours of every picture, here once: drawings (draw/), the page and the reports take them from this list.
+/* The colours of every picture, here once: drawings (draw/), the page and the reports take them from this
+ * list.
  *
- * Twelve hues, each in two shades: for white paper and for a dark screen. They were chosen so that the nearest
- * two of the first four, six, eight... stay apart by lightness as well as by hue, for people who see all
- * colours and under simulated protanopia, deuteranopia and tritanopia (distances in OKLab); each stands out
- * from its paper by a contrast of 2.4 or more. Blue and vermilion come first because nobody confuses them.
- * Known palettes were the starting point and were left where they fail on one of the two papers: yellow on
- * white, indigo on black. Everything without a name of its own ("others") is grey.
+ * Twelve hues, each in two shades: for white paper and for a dark screen. They were chosen so that the
+ * nearest two of the first four, six, eight... stay apart by lightness as well as by hue, for people who see
+ * all colours and under simulated protanopia, deuteranopia and tritanopia (distances in OKLab); each stands
+ * out from its paper by a contrast of 2.4 or more. Blue and vermilion come first because nobody confuses
+ * them. Known palettes were the starting point and were left where they fail on one of the two papers: yellow
+ * on white, indigo on black. Everything without a name of its own ("others") is grey.
  *
- * Heat is one scale from dark blue over green to yellow whose lightness grows evenly, so that it also reads in
- * grey; stops are evenly spaced and joined by straight lines in sRGB. On white paper it runs backwards: what
- * is idle is pale there and dark on a dark screen, and fades into the paper on both. */
+ * Heat is a scale whose lightness changes evenly, so that it also reads in grey: on dark from deep blue over
+ * green to yellow, on white from ivory over green to deep blue. What is idle fades into the paper on both.
+ * Stops are evenly spaced and joined by straight lines in sRGB. */
 #ifndef STORY_PALETTE_H
 #define STORY_PALETTE_H
 
@@ -41,9 +42,11 @@
 	X(mark,   0x5d6673, 0x9aa4b2) /* events */ \
 	X(level,  0xb3261e, 0xff8a80) /* limits */
 
-/* From nothing to full, on dark; on white from the last to the first. */
+/* From nothing to full. */
 #define PALETTE_HEAT(X) \
 	X(0x151b56) X(0x1e356f) X(0x225188) X(0x2a7097) X(0x369197) X(0x51b18d) X(0x85cb87) X(0xc6df81) X(0xfcf483)
+#define PALETTE_HEAT_WHITE(X) \
+	X(0xf3f6df) X(0xc7dfc4) X(0x94c9ad) X(0x69b09f) X(0x47939c) X(0x2d7498) X(0x21568a) X(0x213775) X(0x1b1a5d)
 /* clang-format on */
 
 #define PALETTE_ONE_(name, white, dark) +1
