@@ -1,0 +1,175 @@
+/* The table of differences as cells, which text, Markdown and the page share.
+ *
+ * Values are means over the runs of a set, with their standard deviation behind them where there are several.
+ * A difference that is larger than the spread of repeated runs is marked; one that is within it is marked as
+ * such, since nothing should be concluded from it. */
+#include "document/compare.h"
+
+#include "report/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAMES_SHOWN 4
+
+/* What differs from run to run on any machine, however little it does. */
+static bool is_noise(const struct compare_figure *f, double difference)
+{
+	double floor = f->unit.unit == UNIT_BYTES && !f->unit.per_second ? 1 << 20
+		: f->unit.unit == UNIT_SECONDS				 ? 0.01
+									 : 0;
+
+	return fabs(difference) < floor;
+}
+
+static bool is_shown(const struct compare_figure *f, size_t set, const struct compare_style *style)
+{
+	struct compare_change change = compare_change(f, set);
+	bool one = (f->of[0].nr > 0) != (f->of[set].nr > 0);
+
+	if (style->all)
+		return f->of[0].nr || f->of[set].nr;
+	if (f->first && change.known)
+		return true;
+	return f->matters && (one || (change.differs && !is_noise(f, change.difference)));
+}
+
+/* "1.2 GiB ± 3 MiB" */
+static void value_cell(char out[static 96], const struct compare_figure *f, size_t set, bool utf8)
+{
+	const struct compare_values *v = &f->of[set];
+	char mean[64], deviation[64];
+
+	if (!v->nr)
+		snprintf(out, 96, "not known");
+	else if (v->nr == 1)
+		snprintf(out, 96, "%s", compare_format(mean, &f->unit, v->mean, false));
+	else
+		snprintf(out, 96, "%.40s %s %.40s", compare_format(mean, &f->unit, v->mean, false),
+			utf8 ? "±" : "+-", compare_format(deviation, &f->unit, v->deviation, false));
+}
+
+static void ratio_cell(char out[static 96], const struct compare_change *change)
+{
+	char number[UNITS_SIZE];
+
+	if (isnan(change->ratio))
+		out[0] = 0;
+	else if (isinf(change->ratio))
+		snprintf(out, 96, "new");
+	else if (change->ratio > 0.0995 && change->ratio < 9.995)
+		snprintf(out, 96, "x%.2f", change->ratio);
+	else
+		snprintf(out, 96, "x%.20s", format_number(number, change->ratio));
+}
+
+static void fill_row(struct compare_row *r, const struct compare_figure *f, size_t set, bool utf8)
+{
+	*r = (struct compare_row){.figure = f, .change = compare_change(f, set)};
+	value_cell(r->cell[COLUMN_BASE], f, 0, utf8);
+	value_cell(r->cell[COLUMN_OTHER], f, set, utf8);
+	if (!r->change.known)
+		return;
+	if (r->change.difference == 0)
+		snprintf(r->cell[COLUMN_DIFFERENCE], 96, "same");
+	else
+		compare_format(r->cell[COLUMN_DIFFERENCE], &f->unit, r->change.difference, true);
+	if (r->change.difference != 0)
+		ratio_cell(r->cell[COLUMN_RATIO], &r->change);
+	if (r->change.stands_out)
+		snprintf(r->cell[COLUMN_MARK], 96, "*");
+	else if (r->change.has_spread && r->change.difference != 0)
+		snprintf(r->cell[COLUMN_MARK], 96, "~");
+}
+
+int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,
+	struct compare_table *ret)
+{
+	const struct compare_figure *f = phases ? c->phase : c->figure;
+	size_t nr = phases ? c->nr_phase_figures : c->nr_figures;
+
+	*ret = (struct compare_table){.set = set,
+		.phases = phases,
+		.heading = {phases ? "phase" : "figure", c->set[0].title, c->set[set].title, "difference",
+			"ratio", ""},
+		.row = calloc(MAX(nr, (size_t)1), sizeof(*ret->row))};
+	if (!ret->row)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		struct compare_row *r = &ret->row[ret->nr];
+
+		/* Of a phase all is told. */
+		if (!(phases ? f[i].of[0].nr || f[i].of[set].nr : is_shown(&f[i], set, style)))
+			continue;
+		fill_row(r, &f[i], set, style->utf8);
+		ret->has_spread |= f[i].of[0].nr > 1 || f[i].of[set].nr > 1;
+		ret->has_marks |= r->cell[COLUMN_MARK][0] != 0;
+		ret->nr++;
+	}
+	return 0;
+}
+
+void compare_table_free(struct compare_table *t)
+{
+	free(t->row);
+	t->row = NULL;
+}
+
+const char *compare_row_name(const struct compare_row *r)
+{
+	return r->figure->name;
+}
+
+const char *compare_legend(const struct compare_table *t)
+{
+	if (t->has_marks)
+		return "± is the standard deviation of repeated runs; * is a difference larger than their "
+		       "spread, ~ one "
+		       "within it";
+	return t->has_spread ? "± is the standard deviation of repeated runs" : "";
+}
+
+void compare_set_names(const struct compare_set *set, struct buf *out)
+{
+	for (size_t i = 0; i < MIN(set->nr, (size_t)NAMES_SHOWN); i++) {
+		buf_adds(out, i ? ", " : "");
+		add_text(out, set->name[i], strlen(set->name[i]), LETTERS_UTF8);
+	}
+	if (set->nr > NAMES_SHOWN)
+		buf_addf(out, " and %zu more", set->nr - NAMES_SHOWN);
+}
+
+static void add_value_words(const struct compare_figure *f, size_t set, struct buf *out)
+{
+	const struct compare_values *v = &f->of[set];
+	char text[64], more[64];
+
+	buf_adds(out, compare_format(text, &f->unit, v->mean, false));
+	if (v->nr > 1)
+		buf_addf(out, " (mean of %zu runs, %s to %s)", v->nr,
+			compare_format(text, &f->unit, v->least, false),
+			compare_format(more, &f->unit, v->most, false));
+}
+
+void compare_verdict_words(const struct compare_page *p, const struct compare_verdict *v, struct buf *out)
+{
+	struct compare_change change = compare_change(v->figure, v->set);
+
+	add_text(out, v->rule, strlen(v->rule), LETTERS_UTF8);
+	buf_addf(out, ": %s ", v->figure->name);
+	if (change.known) {
+		buf_adds(out, "was ");
+		add_value_words(v->figure, 0, out);
+		buf_adds(out, " and is ");
+	} else {
+		buf_adds(out, "is ");
+	}
+	add_value_words(v->figure, v->set, out);
+	if (p->c->nr_sets > 2)
+		buf_addf(out, " in %s", p->c->set[v->set].title);
+	if (change.known && isfinite(change.ratio) && v->figure->of[0].mean > 0)
+		buf_addf(out, ": %+.1f %%", 100 * (change.ratio - 1));
+	if (change.has_spread && !change.stands_out)
+		buf_adds(out, ", which is within the spread of the runs");
+}
