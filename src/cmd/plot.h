@@ -1,0 +1,22 @@
+/* `tacho plot`: what both executables share. Charts in the terminal are drawn by tacho itself, pictures by
+ * tacho-report, whose rows are the same. */
+#ifndef CMD_PLOT_H
+#define CMD_PLOT_H
+
+#include "cli/cli.h"
+#include "story/plot.h"
+
+enum plot_form { PLOT_BY_ENDING, PLOT_PNG, PLOT_SVG, PLOT_PDF };
+
+struct plot_args {
+	bool rate, log, stacked, dark, force;
+	int per, format;
+	uint64_t pid, top;
+	const char *output, *from, *to, *group, *size, *title;
+};
+
+extern const struct cmd cmd_plot;
+
+/* Reads what the words ask for; what is wrong with them ends the program. */
+struct plot *plot_of(const struct plot_args *a, int argc, char **argv);
+#endif
