@@ -85,7 +85,7 @@ static void settle_values(struct canvas *c, unsigned ticks)
 	/* What is at the very top has room for its label above it. */
 	for (size_t i = 0; i < nr && !c->value.log && !isfinite(f.y_most); i++)
 		if (axis_place(&c->value, level[i].value) > 0.94) {
-			c->value.most += (c->value.most - c->value.least) * 0.08;
+			c->value.most += (c->value.most - c->value.least) * 18 / MAX(c->all.h - 110, 60.0);
 			break;
 		}
 }
@@ -288,11 +288,34 @@ static void draw_inside(struct canvas *c)
 	cairo_restore(c->pen.cr);
 }
 
+static bool is_empty(const struct chart *f)
+{
+	for (size_t k = 0; k < f->nr_curves; k++)
+		for (size_t i = 0; i < f->curve[k].nr; i++)
+			if (isfinite(f->curve[k].mean[i]))
+				return false;
+	return !f->nr_spans;
+}
+
+/* An empty frame could be taken for nothing used. */
+static void draw_emptiness(struct canvas *c)
+{
+	pen_write(&c->pen,
+		&(struct words){.text = "no values",
+			.x = c->plot.x + c->plot.w / 2,
+			.y = c->plot.y + c->plot.h / 2,
+			.align = 0.5,
+			.color = pen_ink(&c->pen, INK_QUIET),
+			.halo = true});
+}
+
 static void draw_all(struct canvas *c)
 {
 	draw_bands(c);
 	draw_grid(c);
 	draw_inside(c);
+	if (is_empty(c->f))
+		draw_emptiness(c);
 	draw_axes(c);
 	draw_marks(c);
 	if (has_values(c->f)) {

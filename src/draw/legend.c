@@ -81,9 +81,15 @@ static size_t columns_in(const struct canvas *c, const struct plan *p, double wi
 	return MIN(fit, MAX(c->f->nr_curves, (size_t)1));
 }
 
+/* Of an entry below the plot: many stand in two columns at least. */
+static double width_below(const struct canvas *c, double width)
+{
+	return c->f->nr_curves > 4 && width > 360 ? width / 2 - GAP - 3 : MIN(width, 260.0);
+}
+
 double legend_height(struct canvas *c, double width, double most)
 {
-	struct plan p = plan_for(c, MIN(width, 260.0));
+	struct plan p = plan_for(c, width_below(c, width));
 	size_t columns = columns_in(c, &p, width), rows = (c->f->nr_curves + columns - 1) / columns;
 	double high = p.head + p.row * (double)rows;
 
@@ -158,7 +164,7 @@ static void draw_head(struct canvas *c, const struct plan *p, double x, double y
 void draw_legend(struct canvas *c)
 {
 	bool below = c->legend.y > c->plot.y + c->plot.h;
-	struct plan p = plan_for(c, below ? MIN(c->legend.w, 260.0) : c->legend.w);
+	struct plan p = plan_for(c, below ? width_below(c, c->legend.w) : c->legend.w);
 	size_t columns = below ? columns_in(c, &p, c->legend.w) : 1, nr = c->f->nr_curves;
 	size_t rows = (size_t)MAX(1.0, floor((c->legend.h - p.head + 0.5) / p.row));
 	size_t shown = nr <= rows * columns ? nr : rows * columns - 1;

@@ -211,6 +211,12 @@ void draw_levels(struct canvas *c)
 		pen_dash(&c->pen, 0, 0);
 		name_level(c, l->label, y);
 	}
+	/* No note upon the lines. */
+	for (size_t k = 0; k < c->f->nr_levels; k++)
+		if (isfinite(c->f->level[k].value))
+			canvas_take(c,
+				(struct rect){
+					c->plot.x, canvas_y(c, c->f->level[k].value) - 1, c->plot.w, 2});
 }
 
 /* ---- peaks ---- */

@@ -66,8 +66,28 @@ void pen_color(const struct pen *p, uint32_t rgb, double alpha)
 
 /* ---- straight things ---- */
 
+/* On pixels, where there are any: a line of one pixel is not two of half the colour. */
+static double snap(const struct pen *p, double at, double *width, bool across)
+{
+	double x = 1, y = 1, scale, left = 0, top = 0, place;
+
+	if (!p->snaps)
+		return at;
+	cairo_user_to_device_distance(p->cr, &x, &y);
+	cairo_user_to_device(p->cr, &left, &top);
+	scale = across ? y : x;
+	*width = MAX(1.0, round(*width * scale)) / scale;
+	place = at * scale + (across ? top : left);
+	place = fmod(round(*width * scale), 2) > 0 ? floor(place) + 0.5 : round(place);
+	return (place - (across ? top : left)) / scale;
+}
+
 void pen_line(const struct pen *p, double x0, double y0, double x1, double y1, double width)
 {
+	if (y0 == y1)
+		y0 = y1 = snap(p, y0, &width, true);
+	else if (x0 == x1)
+		x0 = x1 = snap(p, x0, &width, false);
 	cairo_set_line_width(p->cr, width);
 	cairo_move_to(p->cr, x0, y0);
 	cairo_line_to(p->cr, x1, y1);
@@ -306,6 +326,8 @@ void pen_open(struct pen *p, cairo_t *cr, bool dark, double size, struct buf *wo
 	PangoContext *context = pango_cairo_create_context(cr);
 
 	*p = (struct pen){.cr = cr, .dark = dark, .size = size, .words = words, .pixel = 0.5};
+	/* Paper has none. A page shows an SVG pixel by pixel on most screens. */
+	p->snaps = cairo_surface_get_type(cairo_get_target(cr)) != CAIRO_SURFACE_TYPE_PDF;
 	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
 	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);
 	cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
