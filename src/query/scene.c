@@ -137,12 +137,13 @@ static int take_groups(struct scene *s, const struct store_record *record, struc
 	return g == -ENOMEM ? g : 0;
 }
 
-static int take_name(struct scene_instance *in, const struct pair *name)
+/* Where anybody may choose his name, it says nothing. */
+static int take_name(struct scene_instance *in, const struct pair *name, bool named)
 {
 	free(in->name);
 	in->name = strndup(name ? name->value : "", name ? name->len : 0);
 	in->name_len = in->name ? strlen(in->name) : 0;
-	in->total = in->name && !strcmp(in->name, "total");
+	in->total = !named && in->name && !strcmp(in->name, "total");
 	return in->name ? 0 : -ENOMEM;
 }
 
@@ -151,7 +152,7 @@ static int on_instance(struct scene *s, const struct store_record *record)
 	struct scene_instance *in;
 	struct scene_set *set;
 	int64_t late = 0, pid = 0, uid = -1;
-	bool process;
+	bool process, named;
 
 	if (record->set >= s->nr_sets || record->row == STORE_NO_ROW)
 		return 0;
@@ -172,7 +173,8 @@ static int on_instance(struct scene *s, const struct store_record *record)
 	in->apart = pairs_find(record->pairs, "apart") != NULL;
 	set->reseated = true;
 	row_moved(set, record->row);
-	if (take_name(in, pairs_find(record->pairs, "name")) < 0)
+	named = scene_is_of_processes(s, (int)record->set) || scene_is_of(s, (int)record->set, DOMAIN_GROUP);
+	if (take_name(in, pairs_find(record->pairs, "name"), named) < 0)
 		return -ENOMEM;
 	if (scene_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS)) {
 		take_process(s, record, in);

@@ -65,20 +65,24 @@ struct sheet_node {
 	double end_s;	  /* of its last tick in the range, in the run's time */
 	size_t nr_times;
 	double *time_s; /* middles of what the points stand for */
+	bool *lost;	/* the point stands for what was lost there: no line has a value */
 	bool reduced;
 	double step_s;	/* time for which one point stands; when not reduced the recording's interval */
 	uint64_t ticks; /* that were read in the range */
+	bool all;	/* made by sheet_combine(): all nodes together; the last one */
 };
 
 /* What each query turned out to be. */
 struct sheet_column {
-	const char *name, *help, *panel;
+	enum sheet_per per;		 /* as asked */
+	const char *name, *help, *panel; /* panel "": none */
 	enum metric_unit unit;
 	enum metric_kind kind;
 	enum metric_fold fold;
 	bool per_second;
-	bool known; /* some recording has a value of it */
-	char *why;  /* when not: the reason, for people */
+	bool known;	 /* some recording has a value of it */
+	char *why;	 /* when not: the reason, for people */
+	size_t left_out; /* instances or users beyond those that can have lines */
 };
 
 struct sheet {
@@ -95,8 +99,11 @@ struct sheet {
 int sheet_read(const struct run *run, const struct sheet_query *query, size_t nr,
 	const struct sheet_options *options, struct sheet **ret, struct buf *reterr);
 struct sheet *sheet_free(struct sheet *s);
-/* One line over all nodes that have it (the same name in the same query): sums, means or the most by the
- * column's fold, on the axis of a new node that is added to the sheet once (named "all nodes"). Returns the
- * index of the line, or negative. With `average` the mean over the nodes instead of the column's fold. */
+/* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
+ * name, and one for the others of processes, on the axis of a new node that is added to the sheet once (named
+ * "all nodes"). By the column's fold, or with `average` the mean over the nodes. Where one node has lost
+ * something nothing is known of all. Numbers are those of what is drawn; with reduction `high` and `most` of
+ * a sum are bounds: the nodes' peaks in a point need not have been at once. Returns the index of the first of
+ * these lines, which are the last of the sheet, or negative (-ENODATA: there is nothing to combine). */
 int sheet_combine(struct sheet *s, unsigned query, bool average);
 #endif

@@ -744,6 +744,11 @@ struct table *store_reader_table(struct store_reader *r, uint32_t set)
 	return r->set && set < r->schema->nr_sets ? &r->set[set].table : NULL;
 }
 
+uint64_t store_reader_at(const struct store_reader *r)
+{
+	return r->scan.at;
+}
+
 bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns)
 {
 	if (r->has_wall)

@@ -93,6 +93,7 @@ int store_next(struct store_reader *r, struct store_record *ret);
 
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
+uint64_t store_reader_at(const struct store_reader *r); /* bytes of the file that are behind us */
 /* Wall clock minus the recording's clock, as last noted; false when the recording does not say. */
 bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns);
 

@@ -1,0 +1,140 @@
+/* The pieces of query/sheet: not for others. */
+#ifndef QUERY_SHEET_INTERNAL_H
+#define QUERY_SHEET_INTERNAL_H
+
+#include "query/column.h"
+#include "query/idmap.h"
+#include "query/sheet.h"
+
+#define SHEET_POINTS 2000
+/* Lines of one query in one recording: instances beyond are left out. */
+#define SHEET_LINES_MOST 2048
+
+/* ---- the axis: which point a tick belongs to ---- */
+
+/* A tick on the axis. */
+struct clock {
+	uint64_t tick;	     /* counts those in the range */
+	double time, before; /* s after the run's start; of the tick before, NAN: there is none */
+	bool gap;	     /* something was lost between them */
+	bool breaks;	     /* runs end here: another slot, or a gap */
+	uint32_t slot;
+};
+
+struct axis_slot {
+	double first, last; /* ticks in it */
+	uint32_t ticks;
+	bool gap; /* something was lost in it or before it */
+};
+
+struct axis {
+	struct axis_slot *slot, *spare;
+	uint32_t nr, cap, nr_used, nr_gaps;
+	double origin, step;	/* step 0: every tick has a slot of its own */
+	uint32_t *map;		/* where slots went when they became wider */
+	struct clock now, late; /* late: the tick before, for values that come one tick late */
+	bool has_now, has_late;
+};
+
+int axis_init(struct axis *a, uint32_t points);
+void axis_release(struct axis *a);
+/* There is no room for a tick at this time: axis_widen() until there is. map[] then says where slots went,
+ * and all lines must follow. */
+bool axis_is_full(const struct axis *a, double time, bool gap);
+void axis_widen(struct axis *a);
+void axis_tick(struct axis *a, double time, double before, bool gap);
+/* Makes the node's times, and in map[] the index of each slot. -ENOMEM */
+int axis_finish(struct axis *a, struct sheet_node *node, double interval_s);
+
+/* ---- a line in the making ---- */
+
+struct tally_point {
+	double sum;
+	float low, high;
+	uint32_t nr;
+};
+
+/* Values that stay the same for a while are one run, and cost nothing until they change. */
+struct tally {
+	struct tally_point *point; /* from slot `first` on */
+	uint32_t first, nr, cap;
+	bool late;  /* goes by the axis' late clock */
+	bool rates; /* a value stands for the time before its tick, not for that after it */
+	bool open;  /* a run is going on: */
+	double value, from, before;
+	uint64_t from_tick;
+	uint32_t slot;
+	double weighted, weight, plain;
+	uint64_t ticks;
+	double least, most, most_at, begin, end; /* NAN: nothing yet */
+	struct spread *spread;
+	int err;
+};
+
+int tally_new(bool late, bool rates, bool spread, struct tally **ret);
+struct tally *tally_free(struct tally *t);
+void tally_put(struct tally *t, const struct clock *c, double value);
+/* A slot ends before this tick, or something was lost. */
+void tally_break(struct tally *t, const struct clock *c);
+void tally_remap(struct tally *t, const uint32_t *map);
+/* The line's numbers and arrays. -ENOMEM */
+int tally_finish(
+	const struct tally *t, const struct axis *a, const struct sheet_node *node, struct sheet_line *ret);
+
+/* ---- who belongs to which line ---- */
+
+#define CLASS_NONE UINT32_MAX
+
+struct class_face { /* what is to be said of a line */
+	uint32_t id;
+	int64_t pid;
+	bool others, apart, seen;
+	char *name; /* NULL: the host */
+	size_t name_len;
+};
+
+/* The rows of a set, parted by what was asked for. */
+struct split {
+	uint32_t set;
+	enum sheet_per per;
+	const char *group; /* borrowed from the question; NULL: of all */
+	uint64_t mask;	   /* of the group; 0: it has not appeared */
+	bool begun, changed;
+	uint32_t *class;  /* by row */
+	uint64_t *groups; /* by row, SHEET_GROUP */
+	uint32_t cap;
+	uint32_t total;	 /* SHEET_WHOLE: the row that is the source's own fold, or CLASS_NONE */
+	struct idmap of; /* id or user to class */
+	struct class_face *face;
+	uint32_t nr, nr_left_out;
+	const struct idmap *keep; /* SHEET_PROCESS: id to class */
+	uint32_t nr_keep;
+};
+
+int split_init(struct split *p, const struct sheet_query *q, uint32_t set, const struct idmap *keep,
+	uint32_t nr_keep);
+void split_release(struct split *p);
+int split_tick(struct split *p, const struct scene *s); /* -ENOMEM */
+
+/* ---- one recording ---- */
+
+/* What one query gave in one recording. */
+struct sheet_answer {
+	struct sheet_line *line;
+	size_t nr;
+};
+
+/* The question, as all recordings are asked it. */
+struct sheet_question {
+	const struct run *run;
+	const struct sheet_query *query;
+	size_t nr;
+	const struct sheet_options *options;
+};
+
+/* One recording, whose place on the axis is in the node already. Columns that are not known yet are filled
+ * in, or get a reason why not. answer[nr] */
+int sheet_read_node(
+	const struct sheet_question *q, uint32_t which, struct sheet *sheet, struct sheet_answer *answer);
+void sheet_line_release(struct sheet_line *line);
+#endif

@@ -1,0 +1,612 @@
+/* One pass over one recording for all questions. What they have in common is computed once: a metric's values
+ * by row (query/rows), sums over processes (query/sums), who belongs to which line (sheet_split). */
+#include "query/sheet_internal.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A metric that somebody asked for. */
+struct asked {
+	struct asked *next;
+	const char *metric;
+	bool rate;
+	struct column column;
+	struct rows rows; /* AT_INSTANCE */
+};
+
+struct shared_split {
+	struct shared_split *next;
+	struct split split;
+};
+
+/* A query and its lines. */
+struct taker {
+	unsigned query;
+	bool spread;
+	struct asked *asked;
+	struct split *split;
+	struct tally **tally; /* by class */
+	struct fold *fold;    /* AT_INSTANCE */
+	struct whole *whole;  /* AT_FOLD */
+	uint32_t nr;
+};
+
+struct reading {
+	const struct sheet_question *question;
+	uint32_t which;
+	struct sheet_node *node;
+	struct scene *scene;
+	struct asked *asked;
+	struct shared_split *split;
+	struct sums sums;
+	struct taker *taker;
+	size_t nr_takers;
+	struct idmap keep;
+	uint32_t *kept; /* ids, by class */
+	uint32_t nr_keep;
+	struct axis axis;
+	double from, to, interval_s;
+	bool before_in_range;
+	uint64_t file_size;
+	unsigned tell;
+};
+
+/* ---- the questions ---- */
+
+static struct asked *asked_find(struct reading *r, const char *metric, bool rate)
+{
+	for (struct asked *a = r->asked; a; a = a->next)
+		if (a->rate == rate && !strcmp(a->metric, metric))
+			return a;
+	return NULL;
+}
+
+static int asked_get(struct reading *r, const struct sheet_query *q, struct buf *why, struct asked **ret)
+{
+	struct asked *a = asked_find(r, q->metric, q->rate);
+	int e;
+
+	if (a) {
+		*ret = a;
+		return 0;
+	}
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	e = column_bind(&a->column, r->scene, q->metric, q->rate, why);
+	if (e < 0) {
+		free(a);
+		return e;
+	}
+	a->metric = q->metric;
+	a->rate = q->rate;
+	rows_init(&a->rows, &a->column);
+	a->next = r->asked;
+	r->asked = *ret = a;
+	return 0;
+}
+
+static bool same_group(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static struct split *split_get(struct reading *r, const struct sheet_query *q, uint32_t set)
+{
+	struct shared_split *shared;
+
+	for (shared = r->split; shared; shared = shared->next)
+		if (shared->split.set == set && shared->split.per == q->per &&
+			same_group(shared->split.group, q->group))
+			return &shared->split;
+	shared = calloc(1, sizeof(*shared));
+	if (!shared || split_init(&shared->split, q, set, &r->keep, r->nr_keep) < 0) {
+		free(shared);
+		return NULL;
+	}
+	shared->next = r->split;
+	r->split = shared;
+	return &shared->split;
+}
+
+static int taker_add(struct reading *r, unsigned query, struct buf *why)
+{
+	static const enum column_per per[] = {[SHEET_WHOLE] = PER_ALL,
+		[SHEET_INSTANCE] = PER_EACH,
+		[SHEET_GROUP] = PER_GROUP,
+		[SHEET_USER] = PER_USER,
+		[SHEET_PROCESS] = PER_PROCESS};
+	const struct sheet_query *q = &r->question->query[query];
+	const struct column_use use = {.per = per[q->per], .group = q->group};
+	struct taker *t = &r->taker[r->nr_takers];
+	struct asked *asked = NULL;
+	int e = asked_get(r, q, why, &asked);
+
+	if (e >= 0)
+		e = column_agrees(r->scene, &asked->column, &use, why);
+	if (e < 0)
+		return e == -ENOMEM ? e : 0;
+	*t = (struct taker){.query = query, .asked = asked, .spread = q->spread};
+	t->split = split_get(r, q,
+		asked->column.at == AT_FOLD && r->scene->process_set >= 0 ? (uint32_t)r->scene->process_set
+									  : asked->column.set);
+	if (!t->split)
+		return -ENOMEM;
+	r->nr_takers++;
+	return 1;
+}
+
+/* The filter of a class of a fold; false: it cannot be told yet. */
+static bool class_filter(const struct split *p, uint32_t class, struct filter *ret)
+{
+	*ret = (struct filter){0};
+	if (p->per == SHEET_GROUP)
+		ret->groups = UINT64_C(1) << class;
+	else
+		ret->groups = p->mask;
+	if (p->per == SHEET_USER) {
+		ret->of_user = true;
+		ret->uid = (int64_t)p->face[class].id - 1;
+	}
+	return !p->group || p->mask;
+}
+
+/* A line for each class that came. */
+static int taker_grow(struct reading *r, struct taker *t)
+{
+	const struct column *c = &t->asked->column;
+	uint32_t nr = t->split->nr;
+	struct filter filter;
+	void *more;
+
+	if (nr == t->nr || (c->at == AT_FOLD && !class_filter(t->split, 0, &filter)))
+		return 0;
+	more = reallocarray(t->tally, nr, sizeof(struct tally *));
+	t->tally = more ? more : t->tally;
+	if (more)
+		more = c->at == AT_FOLD ? reallocarray(t->whole, nr, sizeof(*t->whole))
+					: reallocarray(t->fold, nr, sizeof(*t->fold));
+	if (!more)
+		return -ENOMEM;
+	if (c->at == AT_FOLD)
+		t->whole = more;
+	else
+		t->fold = more;
+	for (; t->nr < nr; t->nr++) {
+		bool rates = c->expr.nr_rates > 0;
+		int e = tally_new(c->at == AT_FOLD, rates, t->spread, &t->tally[t->nr]);
+
+		if (e >= 0 && c->at == AT_FOLD) {
+			class_filter(t->split, t->nr, &filter);
+			e = whole_init(&t->whole[t->nr], c, &filter, &r->sums);
+			if (e < 0)
+				tally_free(t->tally[t->nr]);
+		}
+		if (e < 0)
+			return e;
+	}
+	return 0;
+}
+
+/* ---- ticks ---- */
+
+static int compute(struct reading *r)
+{
+	int e = 0;
+
+	for (struct shared_split *p = r->split; p && e >= 0; p = p->next)
+		e = split_tick(&p->split, r->scene);
+	for (size_t i = 0; i < r->nr_takers && e >= 0; i++)
+		e = taker_grow(r, &r->taker[i]);
+	if (e >= 0)
+		e = sums_tick(&r->sums, r->scene);
+	for (struct asked *a = r->asked; a && e >= 0; a = a->next)
+		if (a->column.at == AT_INSTANCE)
+			e = rows_tick(&a->rows, r->scene);
+	return e;
+}
+
+static void fold_classes(struct taker *t, const struct scene *s)
+{
+	const struct split *p = t->split;
+	const double *value = t->asked->rows.value;
+	uint32_t nr_rows = s->set[p->set].nr_rows;
+
+	memset(t->fold, 0, t->nr * sizeof(*t->fold));
+	if (p->per == SHEET_GROUP) {
+		for (uint32_t row = 0; row < nr_rows; row++)
+			for (uint64_t left = p->groups[row]; left; left &= left - 1)
+				fold_add(&t->fold[__builtin_ctzll(left)], value[row], false);
+		return;
+	}
+	if (p->total != CLASS_NONE) {
+		fold_add(&t->fold[0], value[p->total], true);
+		return;
+	}
+	for (uint32_t row = 0; row < nr_rows; row++)
+		if (p->class[row] != CLASS_NONE)
+			fold_add(&t->fold[p->class[row]], value[row], false);
+}
+
+static double class_value(const struct taker *t, uint32_t class)
+{
+	const struct fold *f = &t->fold[class];
+	enum metric_fold fold = t->asked->column.fold;
+
+	if (!f->alive && !(t->split->per == SHEET_WHOLE && t->split->face[class].seen))
+		return NAN;
+	return fold == FOLD_NONE && f->alive > 1 ? NAN : fold_end(f, fold);
+}
+
+static void put_folds(struct reading *r, struct taker *t, bool all)
+{
+	if (!t->asked->rows.changed && !t->split->changed && !all)
+		return;
+	fold_classes(t, r->scene);
+	for (uint32_t i = 0; i < t->nr; i++)
+		tally_put(t->tally[i], &r->axis.now, class_value(t, i));
+}
+
+/* Values of the tick before this one. */
+static void put_wholes(struct reading *r, struct taker *t, const struct clock *clock)
+{
+	for (uint32_t i = 0; i < t->nr; i++) {
+		double value;
+
+		if (whole_tick(&t->whole[i], r->scene, &value) && clock)
+			tally_put(t->tally[i], clock, value);
+	}
+}
+
+static void break_runs(struct reading *r, bool late, const struct clock *c)
+{
+	if (!c->breaks)
+		return;
+	for (size_t i = 0; i < r->nr_takers; i++)
+		for (uint32_t j = 0; j < r->taker[i].nr; j++)
+			if (r->taker[i].tally[j]->late == late)
+				tally_break(r->taker[i].tally[j], c);
+}
+
+static void remap_lines(struct reading *r)
+{
+	for (size_t i = 0; i < r->nr_takers; i++)
+		for (uint32_t j = 0; j < r->taker[i].nr; j++)
+			tally_remap(r->taker[i].tally[j], r->axis.map);
+}
+
+/* The axis takes the tick, and all lines follow. */
+static void advance(struct reading *r, double time)
+{
+	const struct scene *s = r->scene;
+	double before = s->has_last ? r->node->offset_s + (double)s->last_ns / 1e9 : NAN;
+
+	if (!isnan(r->from) && before < r->from)
+		before = r->from;
+	while (axis_is_full(&r->axis, time, s->gap)) {
+		axis_widen(&r->axis);
+		remap_lines(r);
+	}
+	axis_tick(&r->axis, time, before, s->gap);
+	break_runs(r, false, &r->axis.now);
+	if (r->axis.has_late)
+		break_runs(r, true, &r->axis.late);
+}
+
+/* 0: it is behind the range. */
+static int on_tick(struct reading *r)
+{
+	double time = r->node->offset_s + (double)r->scene->time_ns / 1e9;
+	bool past = time > r->to, inside = !past && !(time < r->from), first = !r->axis.has_now;
+	const struct clock *late = NULL;
+	int e = compute(r);
+
+	if (e < 0)
+		return e;
+	if (inside)
+		advance(r, time);
+	if (r->before_in_range)
+		late = inside ? &r->axis.late : &r->axis.now;
+	if (late && past)
+		break_runs(r, true, late);
+	for (size_t i = 0; i < r->nr_takers; i++) {
+		struct taker *t = &r->taker[i];
+
+		if (t->asked->column.at == AT_FOLD)
+			put_wholes(r, t, late);
+		else if (inside)
+			put_folds(r, t, first);
+	}
+	r->before_in_range = inside;
+	return !past;
+}
+
+/* What waits is settled, and runs end: at the end of the range, or with the last tick. */
+static void end_lines(struct reading *r, bool past)
+{
+	struct clock end = {
+		.tick = r->axis.now.tick + 1, .time = r->to, .before = r->axis.now.time, .gap = !past};
+
+	if (!r->axis.has_now)
+		return;
+	if (r->before_in_range)
+		break_runs(r, true, &r->axis.now);
+	for (size_t i = 0; i < r->nr_takers; i++) {
+		struct taker *t = &r->taker[i];
+
+		for (uint32_t j = 0; j < t->nr; j++) {
+			double value;
+
+			if (r->before_in_range && t->tally[j]->late && whole_end(&t->whole[j], &value))
+				tally_put(t->tally[j], &r->axis.now, value);
+			tally_break(t->tally[j], &end);
+		}
+	}
+}
+
+static int read_ticks(struct reading *r)
+{
+	int e, more = 1;
+
+	while (more > 0 && (e = scene_next(r->scene)) != 0) {
+		if (e < 0)
+			return e;
+		more = on_tick(r);
+		if (r->tell++ % 512 == 0 && r->file_size)
+			progress_tell(r->question->options->progress, "reading",
+				(r->which +
+					(double)store_reader_at(r->scene->reader) / (double)r->file_size) /
+					(double)r->question->run->nr);
+	}
+	if (more < 0)
+		return more;
+	end_lines(r, more == 0);
+	for (size_t i = 0; i < r->nr_takers; i++)
+		for (uint32_t j = 0; j < r->taker[i].nr; j++)
+			if (r->taker[i].tally[j]->err < 0)
+				return r->taker[i].tally[j]->err;
+	return 0;
+}
+
+/* ---- answers ---- */
+
+static int line_make(struct reading *r, struct taker *t, uint32_t class, struct sheet_line *ret)
+{
+	const struct class_face *face = &t->split->face[class];
+	const char *name = face->name ? face->name : t->split->per == SHEET_WHOLE ? r->node->host : "";
+	size_t len = face->name ? face->name_len : strlen(name);
+	struct tally *tally = t->tally[class];
+	int e = tally_finish(tally, &r->axis, r->node, ret);
+
+	ret->query = t->query;
+	ret->node = r->which;
+	ret->pid = face->pid;
+	ret->id = face->id;
+	ret->others = face->others;
+	ret->apart = face->apart;
+	if (t->split->per == SHEET_PROCESS && !face->others)
+		ret->id = r->kept[class];
+	if (t->split->per == SHEET_GROUP || t->split->per == SHEET_USER)
+		ret->id = 0;
+	ret->name = malloc(len + 1);
+	if (!ret->name || e < 0)
+		return -ENOMEM;
+	memcpy(ret->name, name, len);
+	ret->name[len] = 0;
+	ret->name_len = len;
+	ret->spread = TAKE_PTR(tally->spread);
+	if (ret->spread && !(spread_weight(ret->spread) > 0))
+		spread_add(ret->spread, ret->last, 1);
+	return 0;
+}
+
+/* Kept processes have a line even if they never came; others only if there were some. */
+static bool has_line(const struct split *p, uint32_t class)
+{
+	if (p->per == SHEET_PROCESS && class < p->nr_keep)
+		return true;
+	return p->face[class].seen || p->per == SHEET_WHOLE;
+}
+
+static int answer_make(struct reading *r, struct taker *t, struct sheet_answer *ret)
+{
+	ret->line = calloc(MAX(t->nr, 1u), sizeof(*ret->line));
+	if (!ret->line)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (has_line(t->split, i)) {
+			int e = line_make(r, t, i, &ret->line[ret->nr++]);
+
+			if (e < 0)
+				return e;
+		}
+	return 0;
+}
+
+/* Why a metric that was recorded never had a value. */
+static const char *why_empty(const struct reading *r, const struct taker *t)
+{
+	const struct column *c = &t->asked->column;
+
+	if (t->split->group && !t->split->mask)
+		return "there is no such group in this recording";
+	for (unsigned i = 0; i < c->expr.nr_names; i++) {
+		const struct schema_metric *m = c->arg[i].set < 0
+			? NULL
+			: &r->scene->schema->set[c->arg[i].set].metric[c->arg[i].col];
+
+		if (m && m->why)
+			return m->why;
+	}
+	return "it never had a value";
+}
+
+static bool has_values(const struct taker *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		if (t->tally[i]->ticks)
+			return true;
+	return false;
+}
+
+static char *copy_text(const char *text)
+{
+	return strdup(text ? text : "");
+}
+
+static int column_why(struct sheet_column *column, const char *why)
+{
+	if (column->known || column->why)
+		return 0;
+	column->why = copy_text(why);
+	return column->why ? 0 : -ENOMEM;
+}
+
+static int column_face(struct sheet_column *column, const struct reading *r, const struct taker *t)
+{
+	const struct column *c = &t->asked->column;
+
+	if (!*column->help) { /* the query's name stood for it */
+		free((char *)column->name);
+		free((char *)column->help);
+		free((char *)column->panel);
+		column->name = copy_text(c->name);
+		column->help = copy_text(c->help);
+		column->panel = copy_text(c->panel);
+		if (!column->name || !column->help || !column->panel)
+			return -ENOMEM;
+		column->unit = c->unit;
+		column->kind = c->kind;
+		column->fold = c->fold;
+		column->per_second = c->per_second;
+	}
+	column->left_out += t->split->nr_left_out;
+	if (!has_values(t))
+		return column_why(column, why_empty(r, t));
+	column->known = true;
+	free(column->why);
+	column->why = NULL;
+	return 0;
+}
+
+static int take_answers(struct reading *r, struct sheet *sheet, struct sheet_answer *answer)
+{
+	int e = axis_finish(&r->axis, r->node, r->interval_s);
+
+	for (size_t i = 0; i < r->nr_takers && e >= 0; i++) {
+		struct taker *t = &r->taker[i];
+
+		e = column_face(&sheet->column[t->query], r, t);
+		if (e >= 0)
+			e = answer_make(r, t, &answer[t->query]);
+	}
+	return e;
+}
+
+/* ---- one recording ---- */
+
+static int take_keep(struct reading *r)
+{
+	const struct sheet_options *o = r->question->options;
+	int e = 0;
+
+	r->kept = calloc(o->nr_keep + 1, sizeof(*r->kept));
+	if (!r->kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->nr_keep && e >= 0; i++) {
+		if (o->keep[i].node != r->which || !o->keep[i].id ||
+			idmap_get(&r->keep, o->keep[i].id) != IDMAP_NONE)
+			continue;
+		r->kept[r->nr_keep] = o->keep[i].id;
+		e = idmap_put(&r->keep, o->keep[i].id, r->nr_keep++);
+	}
+	return e;
+}
+
+static int take_queries(struct reading *r, struct sheet *sheet)
+{
+	struct buf why;
+	int e = 0;
+
+	buf_init(&why, 4096);
+	for (unsigned i = 0; i < r->question->nr && e >= 0; i++) {
+		buf_reset(&why);
+		if (r->scene->schema)
+			e = taker_add(r, i, &why);
+		else
+			buf_adds(&why, "the recording ends before it says what it holds");
+		if (e == 0)
+			e = column_why(&sheet->column[i], (const char *)why.data);
+	}
+	buf_release(&why);
+	return e;
+}
+
+static int reading_open(struct reading *r, const char *path)
+{
+	const struct sheet_options *o = r->question->options;
+	int64_t interval_ns = 0;
+	struct stat st;
+	int e = scene_open(path, NULL, &r->scene);
+
+	if (e < 0)
+		return e;
+	meta_num(&r->scene->meta, "interval_ns", &interval_ns);
+	r->interval_s = (double)MAX(interval_ns, 0) / 1e9;
+	r->file_size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	r->from = isnan(o->from_s) ? -INFINITY : o->from_s;
+	r->to = isnan(o->to_s) ? INFINITY : o->to_s;
+	r->taker = calloc(r->question->nr + 1, sizeof(*r->taker));
+	if (!r->taker)
+		return -ENOMEM;
+	e = take_keep(r);
+	return e < 0 ? e : axis_init(&r->axis, o->points ? o->points : SHEET_POINTS);
+}
+
+static void taker_release(struct taker *t)
+{
+	for (uint32_t i = 0; i < t->nr; i++)
+		tally_free(t->tally[i]);
+	free(t->tally);
+	free(t->fold);
+	free(t->whole);
+}
+
+static void reading_release(struct reading *r)
+{
+	for (size_t i = 0; i < r->nr_takers; i++)
+		taker_release(&r->taker[i]);
+	free(r->taker);
+	for (struct asked *a = r->asked, *next; a; a = next) {
+		next = a->next;
+		rows_release(&a->rows);
+		free(a);
+	}
+	for (struct shared_split *p = r->split, *next; p; p = next) {
+		next = p->next;
+		split_release(&p->split);
+		free(p);
+	}
+	sums_release(&r->sums);
+	idmap_release(&r->keep);
+	free(r->kept);
+	axis_release(&r->axis);
+	scene_close(r->scene);
+}
+
+int sheet_read_node(
+	const struct sheet_question *q, uint32_t which, struct sheet *sheet, struct sheet_answer *answer)
+{
+	struct reading r = {.question = q, .which = which, .node = &sheet->node[which]};
+	int e = reading_open(&r, q->run->path[which]);
+
+	if (e >= 0)
+		e = take_queries(&r, sheet);
+	if (e >= 0)
+		e = read_ticks(&r);
+	if (e >= 0)
+		e = take_answers(&r, sheet, answer);
+	reading_release(&r);
+	return MIN(e, 0);
+}
