@@ -48,15 +48,15 @@ int axis_finish(struct axis *a, struct sheet_node *node, double interval_s);
 
 /* ---- a line in the making ---- */
 
-struct tally_point {
+struct curve_point {
 	double sum;
 	float low, high;
 	uint32_t nr;
 };
 
 /* Values that stay the same for a while are one run, and cost nothing until they change. */
-struct tally {
-	struct tally_point *point; /* from slot `first` on */
+struct curve {
+	struct curve_point *point; /* from slot `first` on */
 	uint32_t first, nr, cap;
 	bool late;  /* goes by the axis' late clock */
 	bool rates; /* a value stands for the time before its tick, not for that after it */
@@ -71,15 +71,15 @@ struct tally {
 	int err;
 };
 
-int tally_new(bool late, bool rates, bool spread, struct tally **ret);
-struct tally *tally_free(struct tally *t);
-void tally_put(struct tally *t, const struct clock *c, double value);
+int curve_new(bool late, bool rates, bool spread, struct curve **ret);
+struct curve *curve_free(struct curve *t);
+void curve_put(struct curve *t, const struct clock *c, double value);
 /* A slot ends before this tick, or something was lost. */
-void tally_break(struct tally *t, const struct clock *c);
-void tally_remap(struct tally *t, const uint32_t *map);
+void curve_break(struct curve *t, const struct clock *c);
+void curve_remap(struct curve *t, const uint32_t *map);
 /* The line's numbers and arrays. -ENOMEM */
-int tally_finish(
-	const struct tally *t, const struct axis *a, const struct sheet_node *node, struct sheet_line *ret);
+int curve_finish(
+	const struct curve *t, const struct axis *a, const struct sheet_node *node, struct sheet_line *ret);
 
 /* ---- who belongs to which line ---- */
 

@@ -26,7 +26,7 @@ struct taker {
 	bool spread;
 	struct asked *asked;
 	struct split *split;
-	struct tally **tally; /* by class */
+	struct curve **curve; /* by class */
 	struct fold *fold;    /* AT_INSTANCE */
 	struct whole *whole;  /* AT_FOLD */
 	uint32_t nr;
@@ -162,8 +162,8 @@ static int taker_grow(struct reading *r, struct taker *t)
 
 	if (nr == t->nr || (c->at == AT_FOLD && !class_filter(t->split, 0, &filter)))
 		return 0;
-	more = reallocarray(t->tally, nr, sizeof(struct tally *));
-	t->tally = more ? more : t->tally;
+	more = reallocarray(t->curve, nr, sizeof(struct curve *));
+	t->curve = more ? more : t->curve;
 	if (more)
 		more = c->at == AT_FOLD ? reallocarray(t->whole, nr, sizeof(*t->whole))
 					: reallocarray(t->fold, nr, sizeof(*t->fold));
@@ -175,13 +175,13 @@ static int taker_grow(struct reading *r, struct taker *t)
 		t->fold = more;
 	for (; t->nr < nr; t->nr++) {
 		bool rates = c->expr.nr_rates > 0;
-		int e = tally_new(c->at == AT_FOLD, rates, t->spread, &t->tally[t->nr]);
+		int e = curve_new(c->at == AT_FOLD, rates, t->spread, &t->curve[t->nr]);
 
 		if (e >= 0 && c->at == AT_FOLD) {
 			class_filter(t->split, t->nr, &filter);
 			e = whole_init(&t->whole[t->nr], c, &filter, &r->sums);
 			if (e < 0)
-				tally_free(t->tally[t->nr]);
+				curve_free(t->curve[t->nr]);
 		}
 		if (e < 0)
 			return e;
@@ -245,7 +245,7 @@ static void put_folds(struct reading *r, struct taker *t, bool all)
 		return;
 	fold_classes(t, r->scene);
 	for (uint32_t i = 0; i < t->nr; i++)
-		tally_put(t->tally[i], &r->axis.now, class_value(t, i));
+		curve_put(t->curve[i], &r->axis.now, class_value(t, i));
 }
 
 /* Values of the tick before this one. */
@@ -255,7 +255,7 @@ static void put_wholes(struct reading *r, struct taker *t, const struct clock *c
 		double value;
 
 		if (whole_tick(&t->whole[i], r->scene, &value) && clock)
-			tally_put(t->tally[i], clock, value);
+			curve_put(t->curve[i], clock, value);
 	}
 }
 
@@ -265,15 +265,15 @@ static void break_runs(struct reading *r, bool late, const struct clock *c)
 		return;
 	for (size_t i = 0; i < r->nr_takers; i++)
 		for (uint32_t j = 0; j < r->taker[i].nr; j++)
-			if (r->taker[i].tally[j]->late == late)
-				tally_break(r->taker[i].tally[j], c);
+			if (r->taker[i].curve[j]->late == late)
+				curve_break(r->taker[i].curve[j], c);
 }
 
 static void remap_lines(struct reading *r)
 {
 	for (size_t i = 0; i < r->nr_takers; i++)
 		for (uint32_t j = 0; j < r->taker[i].nr; j++)
-			tally_remap(r->taker[i].tally[j], r->axis.map);
+			curve_remap(r->taker[i].curve[j], r->axis.map);
 }
 
 /* The axis takes the tick, and all lines follow. */
@@ -338,9 +338,9 @@ static void end_lines(struct reading *r, bool past)
 		for (uint32_t j = 0; j < t->nr; j++) {
 			double value;
 
-			if (r->before_in_range && t->tally[j]->late && whole_end(&t->whole[j], &value))
-				tally_put(t->tally[j], &r->axis.now, value);
-			tally_break(t->tally[j], &end);
+			if (r->before_in_range && t->curve[j]->late && whole_end(&t->whole[j], &value))
+				curve_put(t->curve[j], &r->axis.now, value);
+			curve_break(t->curve[j], &end);
 		}
 	}
 }
@@ -364,8 +364,8 @@ static int read_ticks(struct reading *r)
 	end_lines(r, more == 0);
 	for (size_t i = 0; i < r->nr_takers; i++)
 		for (uint32_t j = 0; j < r->taker[i].nr; j++)
-			if (r->taker[i].tally[j]->err < 0)
-				return r->taker[i].tally[j]->err;
+			if (r->taker[i].curve[j]->err < 0)
+				return r->taker[i].curve[j]->err;
 	return 0;
 }
 
@@ -376,8 +376,8 @@ static int line_make(struct reading *r, struct taker *t, uint32_t class, struct 
 	const struct class_face *face = &t->split->face[class];
 	const char *name = face->name ? face->name : t->split->per == SHEET_WHOLE ? r->node->host : "";
 	size_t len = face->name ? face->name_len : strlen(name);
-	struct tally *tally = t->tally[class];
-	int e = tally_finish(tally, &r->axis, r->node, ret);
+	struct curve *curve = t->curve[class];
+	int e = curve_finish(curve, &r->axis, r->node, ret);
 
 	ret->query = t->query;
 	ret->node = r->which;
@@ -395,7 +395,7 @@ static int line_make(struct reading *r, struct taker *t, uint32_t class, struct 
 	memcpy(ret->name, name, len);
 	ret->name[len] = 0;
 	ret->name_len = len;
-	ret->spread = TAKE_PTR(tally->spread);
+	ret->spread = TAKE_PTR(curve->spread);
 	if (ret->spread && !(spread_weight(ret->spread) > 0))
 		spread_add(ret->spread, ret->last, 1);
 	return 0;
@@ -445,7 +445,7 @@ static const char *why_empty(const struct reading *r, const struct taker *t)
 static bool has_values(const struct taker *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
-		if (t->tally[i]->ticks)
+		if (t->curve[i]->ticks)
 			return true;
 	return false;
 }
@@ -567,8 +567,8 @@ static int reading_open(struct reading *r, const char *path)
 static void taker_release(struct taker *t)
 {
 	for (uint32_t i = 0; i < t->nr; i++)
-		tally_free(t->tally[i]);
-	free(t->tally);
+		curve_free(t->curve[i]);
+	free(t->curve);
 	free(t->fold);
 	free(t->whole);
 }

@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-int tally_new(bool late, bool rates, bool spread, struct tally **ret)
+int curve_new(bool late, bool rates, bool spread, struct curve **ret)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct curve *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
@@ -22,14 +22,14 @@ int tally_new(bool late, bool rates, bool spread, struct tally **ret)
 	t->least = t->most = t->most_at = t->begin = t->end = NAN;
 	t->spread = spread ? spread_new() : NULL;
 	if (spread && !t->spread) {
-		tally_free(t);
+		curve_free(t);
 		return -ENOMEM;
 	}
 	*ret = t;
 	return 0;
 }
 
-struct tally *tally_free(struct tally *t)
+struct curve *curve_free(struct curve *t)
 {
 	if (!t)
 		return NULL;
@@ -40,7 +40,7 @@ struct tally *tally_free(struct tally *t)
 }
 
 /* NULL: no memory. */
-static struct tally_point *point_of(struct tally *t, uint32_t slot)
+static struct curve_point *point_of(struct curve *t, uint32_t slot)
 {
 	uint32_t at;
 
@@ -49,7 +49,7 @@ static struct tally_point *point_of(struct tally *t, uint32_t slot)
 	at = slot - t->first;
 	if (at >= t->cap) {
 		uint32_t cap = MAX(at + 1, t->cap * 2);
-		struct tally_point *more = reallocarray(t->point, cap, sizeof(*more));
+		struct curve_point *more = reallocarray(t->point, cap, sizeof(*more));
 
 		if (!more)
 			return NULL;
@@ -63,7 +63,7 @@ static struct tally_point *point_of(struct tally *t, uint32_t slot)
 	return &t->point[at];
 }
 
-static void point_merge(struct tally_point *to, const struct tally_point *from)
+static void point_merge(struct curve_point *to, const struct curve_point *from)
 {
 	if (!from->nr)
 		return;
@@ -73,7 +73,7 @@ static void point_merge(struct tally_point *to, const struct tally_point *from)
 	to->nr += from->nr;
 }
 
-static void count_ticks(struct tally *t, uint64_t ticks, double weight)
+static void count_ticks(struct curve *t, uint64_t ticks, double weight)
 {
 	double v = t->value;
 
@@ -96,10 +96,10 @@ static void count_ticks(struct tally *t, uint64_t ticks, double weight)
 }
 
 /* The run ends before this tick. */
-static void run_end(struct tally *t, const struct clock *c)
+static void run_end(struct curve *t, const struct clock *c)
 {
 	uint64_t ticks = c->tick - t->from_tick;
-	struct tally_point *point;
+	struct curve_point *point;
 	double weight;
 
 	t->open = false;
@@ -111,7 +111,7 @@ static void run_end(struct tally *t, const struct clock *c)
 		return;
 	}
 	point_merge(point,
-		&(struct tally_point){.sum = t->value * (double)ticks,
+		&(struct curve_point){.sum = t->value * (double)ticks,
 			.low = (float)t->value,
 			.high = (float)t->value,
 			.nr = (uint32_t)MIN(ticks, UINT32_MAX)});
@@ -122,7 +122,7 @@ static void run_end(struct tally *t, const struct clock *c)
 	count_ticks(t, ticks, weight);
 }
 
-static void run_begin(struct tally *t, const struct clock *c, double value)
+static void run_begin(struct curve *t, const struct clock *c, double value)
 {
 	t->open = true;
 	t->value = value;
@@ -132,7 +132,7 @@ static void run_begin(struct tally *t, const struct clock *c, double value)
 	t->slot = c->slot;
 }
 
-void tally_put(struct tally *t, const struct clock *c, double value)
+void curve_put(struct curve *t, const struct clock *c, double value)
 {
 	if (t->open && (value == t->value || (isnan(value) && isnan(t->value))))
 		return;
@@ -141,7 +141,7 @@ void tally_put(struct tally *t, const struct clock *c, double value)
 	run_begin(t, c, value);
 }
 
-void tally_break(struct tally *t, const struct clock *c)
+void curve_break(struct curve *t, const struct clock *c)
 {
 	if (!t->open)
 		return;
@@ -149,11 +149,11 @@ void tally_break(struct tally *t, const struct clock *c)
 	run_begin(t, c, t->value);
 }
 
-void tally_remap(struct tally *t, const uint32_t *map)
+void curve_remap(struct curve *t, const uint32_t *map)
 {
 	uint32_t first = t->nr ? map[t->first] : 0;
 	uint32_t nr = t->nr ? map[t->first + t->nr - 1] - first + 1 : 0;
-	struct tally_point *point = calloc(MAX(nr, 1u), sizeof(*point));
+	struct curve_point *point = calloc(MAX(nr, 1u), sizeof(*point));
 
 	if (t->open)
 		t->slot = map[t->slot];
@@ -170,7 +170,7 @@ void tally_remap(struct tally *t, const uint32_t *map)
 	t->cap = point ? MAX(nr, 1u) : 0;
 }
 
-static int line_arrays(const struct tally *t, const struct axis *a, size_t nr, struct sheet_line *ret)
+static int line_arrays(const struct curve *t, const struct axis *a, size_t nr, struct sheet_line *ret)
 {
 	bool reduced = a->step > 0;
 
@@ -182,7 +182,7 @@ static int line_arrays(const struct tally *t, const struct axis *a, size_t nr, s
 	for (size_t i = 0; i < nr; i++)
 		ret->mean[i] = ret->low[i] = ret->high[i] = NAN;
 	for (uint32_t i = 0; i < t->nr; i++) {
-		const struct tally_point *p = &t->point[i];
+		const struct curve_point *p = &t->point[i];
 		uint32_t at = a->map[t->first + i];
 
 		if (!p->nr)
@@ -194,8 +194,8 @@ static int line_arrays(const struct tally *t, const struct axis *a, size_t nr, s
 	return 0;
 }
 
-int tally_finish(
-	const struct tally *t, const struct axis *a, const struct sheet_node *node, struct sheet_line *ret)
+int curve_finish(
+	const struct curve *t, const struct axis *a, const struct sheet_node *node, struct sheet_line *ret)
 {
 	ret->average = t->weight > 0 ? t->weighted / t->weight : t->ticks ? t->plain / (double)t->ticks : NAN;
 	ret->least = t->least;
