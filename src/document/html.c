@@ -115,20 +115,20 @@ static bool begins_section(const struct html *h, size_t chart)
 	return true;
 }
 
-static int add_drawing(struct html *h, const struct chart *c, bool dark)
+int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c, bool dark)
 {
 	struct buf svg;
 	int r;
 
 	buf_init(&svg, DATA_MAX);
-	r = h->painter->svg(h->painter->arg, c, dark, &svg);
+	r = painter->svg(painter->arg, c, dark, &svg);
 	if (r < 0) {
 		buf_release(&svg);
 		return r;
 	}
-	buf_addf(h->out, "<img class=\"%s\" src=\"", dark ? "dark" : "light");
-	add_data_uri(h->out, &svg);
-	add_element(h->out, "\" alt=\"", c->title, "\">\n");
+	buf_addf(out, "<img class=\"%s\" src=\"", dark ? "dark" : "light");
+	add_data_uri(out, &svg);
+	add_element(out, "\" alt=\"", c->title, "\">\n");
 	buf_release(&svg);
 	return 0;
 }
@@ -149,9 +149,9 @@ static int add_panel(struct html *h, size_t chart)
 	} else {
 		/* The drawing has its title in it. */
 		add_element(h->out, "<figcaption class=\"sr\">", c->title, "</figcaption>\n");
-		r = add_drawing(h, c, false);
+		r = html_drawing(h->out, h->painter, c, false);
 		if (r >= 0)
-			r = add_drawing(h, c, true);
+			r = html_drawing(h->out, h->painter, c, true);
 	}
 	buf_adds(h->out, "</figure>\n");
 	return r;

@@ -18,6 +18,8 @@ struct html {
 void add_html(struct buf *out, const char *text);
 /* The text between two pieces of markup. */
 void add_element(struct buf *out, const char *open, const char *text, const char *close);
+/* The chart as an image that stands in the page. */
+int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c, bool dark);
 
 void html_header(struct html *h);
 void html_tiles(struct html *h);
