@@ -19,6 +19,7 @@ struct compare_page {
 	const struct chart *chart; /* runs laid over one another: of the page and of Markdown */
 	size_t nr_charts;
 	const struct painter *painter; /* of the page */
+	const char *note;	       /* of the charts; may be NULL */
 	const char *picture; /* of Markdown: "plots/%s.png" with the chart's id; NULL: no pictures */
 };
 

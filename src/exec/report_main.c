@@ -14,6 +14,8 @@ static const struct {
 	int (*run)(const void *args, int argc, char **argv);
 } part[] = {
 	{"report", report_run},
+	{"plot", plot_run},
+	{"compare", compare_run},
 };
 
 /* Called by a name that is none of ours (a link, a copy) it makes reports. */

@@ -1,0 +1,160 @@
+/* The comparison as a page: one file that needs nothing else, in the report's own dress. The tables come
+ * first, the curves of the runs below them, as drawings. */
+#include "document/compare.h"
+
+#include "document/embedded_page.h"
+#include "document/html.h"
+
+#include <string.h>
+
+static void add_head(const struct compare_page *p, struct buf *out)
+{
+	buf_addf(out,
+		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; "
+		"img-src data:; "
+		"base-uri 'none'; form-action 'none'\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"referrer\" content=\"no-referrer\">\n"
+		"<meta name=\"generator\" content=\"tacho " TACHO_VERSION
+		"\">\n<title>Comparison of %zu runs</title>\n",
+		embedded_page.style_hash, p->c->nr_operands);
+	buf_addf(out, "<style>%s</style>\n</head>\n<body class=\"still\">\n", embedded_page.style);
+}
+
+static void add_header(const struct compare_page *p, struct buf *out)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < p->nr_verdicts; i++)
+		failed |= p->verdict[i].met;
+	buf_addf(out, "<header>\n<h1>Comparison of %zu runs</h1>\n<p class=\"facts\">", p->c->nr_operands);
+	if (p->nr_verdicts)
+		buf_adds(out,
+			failed ? "<span class=\"bad\">✗ failed</span> "
+			       : "<span class=\"good\">✓ passed</span> ");
+	for (size_t k = 0; k < p->c->nr_sets; k++) {
+		struct buf names;
+
+		buf_init(&names, 1 << 20);
+		compare_set_names(&p->c->set[k], &names);
+		if (p->c->nr_sets == 2)
+			add_element(out, "<span><strong>", p->c->set[k].title, "</strong> ");
+		else
+			buf_adds(out, k ? "<span>" : "<span><strong>base</strong> ");
+		add_element(out, "<bdi>", (char *)names.data, "</bdi></span> ");
+		buf_release(&names);
+	}
+	buf_adds(out, "</p>\n</header>\n<main>\n");
+}
+
+static void add_verdicts(const struct compare_page *p, struct buf *out)
+{
+	if (!p->nr_verdicts && !p->c->nr_warnings)
+		return;
+	buf_adds(out, "<section id=\"conditions\">\n<h2>Conditions</h2>\n<ol class=\"findings\">\n");
+	for (size_t i = 0; i < p->nr_verdicts; i++) {
+		bool met = p->verdict[i].met;
+		struct buf text;
+
+		buf_init(&text, 1 << 16);
+		compare_verdict_words(p, &p->verdict[i], &text);
+		buf_addf(out, "<li class=\"finding %s\"><h3><span class=\"weight\">%s</span> ",
+			met ? "serious" : "fine", met ? "✖ failed" : "✓ passed");
+		add_element(out, "<span>", (char *)text.data, "</span></h3></li>\n");
+		buf_release(&text);
+	}
+	for (size_t i = 0; i < p->c->nr_warnings; i++)
+		add_element(out,
+			"<li class=\"finding warning\"><h3><span class=\"weight\">▲ take care</span> <span>",
+			p->c->warning[i], "</span></h3></li>\n");
+	buf_adds(out, "</ol>\n</section>\n");
+}
+
+static void add_table(const struct compare_table *t, struct buf *out)
+{
+	buf_addf(out,
+		"<div class=\"table-box\" tabindex=\"0\" role=\"region\" "
+		"aria-label=\"%s\"><table><thead><tr>",
+		t->phases ? "Phases" : "Figures");
+	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++)
+		add_element(out, k ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"text\">",
+			t->heading[k], "</th>");
+	buf_adds(out, "</tr></thead><tbody>\n");
+	for (size_t i = 0; i < t->nr; i++) {
+		const struct compare_row *r = &t->row[i];
+
+		add_element(out, "<tr><th scope=\"row\"><bdi>", compare_row_name(r), "</bdi></th>");
+		for (unsigned k = 1; k < NR_COMPARE_COLUMNS; k++) {
+			bool strong = r->change.differs && k == COLUMN_DIFFERENCE;
+
+			add_element(out, strong ? "<td><strong>" : "<td>", r->cell[k],
+				strong ? "</strong></td>" : "</td>");
+		}
+		buf_adds(out, "</tr>\n");
+	}
+	buf_adds(out, "</tbody></table></div>\n");
+	if (*compare_legend(t))
+		add_element(out, "<p class=\"quiet\">", compare_legend(t), ".</p>\n");
+}
+
+static int add_tables(
+	const struct compare_page *p, size_t set, const struct compare_style *style, struct buf *out)
+{
+	int r = 0;
+
+	for (int phases = 0; r >= 0 && phases < 2; phases++) {
+		struct compare_table t;
+
+		r = compare_table_make(p->c, set, phases, style, &t);
+		if (r < 0)
+			break;
+		if (t.nr && !phases)
+			add_element(out, p->c->nr_sets > 2 ? "<h2>Differences: " : "<h2>Differences",
+				p->c->nr_sets > 2 ? p->c->set[set].title : "", "</h2>\n");
+		else if (t.nr)
+			buf_adds(out, "<h3>Phases</h3>\n");
+		if (t.nr)
+			add_table(&t, out);
+		compare_table_free(&t);
+	}
+	return r;
+}
+
+static int add_charts(const struct compare_page *p, struct buf *out)
+{
+	int r = 0;
+
+	if (p->nr_charts)
+		buf_adds(out, "<section class=\"panels\" id=\"plots\">\n<h2>Over time</h2>\n");
+	if (p->note)
+		add_element(out, "<p class=\"quiet\">", p->note, "</p>\n");
+	for (size_t i = 0; r >= 0 && i < p->nr_charts; i++) {
+		buf_addf(out, "<figure class=\"panel\" id=\"panel-%s\">\n", p->chart[i].id);
+		add_element(out, "<figcaption class=\"sr\">", p->chart[i].title, "</figcaption>\n");
+		r = html_drawing(out, p->painter, &p->chart[i], false);
+		if (r >= 0)
+			r = html_drawing(out, p->painter, &p->chart[i], true);
+		buf_adds(out, "</figure>\n");
+	}
+	buf_adds(out, p->nr_charts ? "</section>\n" : "");
+	return r;
+}
+
+int compare_html(const struct compare_page *p, const struct compare_style *style, struct buf *out)
+{
+	int r = 0;
+
+	add_head(p, out);
+	add_header(p, out);
+	add_verdicts(p, out);
+	buf_adds(out, "<section id=\"differences\">\n");
+	for (size_t k = 1; r >= 0 && k < p->c->nr_sets; k++)
+		r = add_tables(p, k, style, out);
+	buf_adds(out, "</section>\n");
+	if (r >= 0)
+		r = add_charts(p, out);
+	buf_adds(
+		out, "</main>\n<footer><p>Made by tacho " TACHO_VERSION ".</p></footer>\n</body>\n</html>\n");
+	return r < 0 ? r : out->err;
+}

@@ -1,0 +1,137 @@
+/* `tacho compare` with pictures: the page, or a directory with everything. */
+#include "cmd/cmd.h"
+#include "cmd/compare.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "draw/draw.h"
+#include "exec/commands.h"
+#include "story/compare_charts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DOCUMENT_MAX ((size_t)1 << 30)
+
+static int paint(void *arg, const struct chart *f, bool dark, struct buf *out)
+{
+	const struct draw_style style = {.dark = dark, .transparent = true};
+
+	(void)arg;
+	return draw_picture(f, DRAW_SVG, &style, out);
+}
+
+static char *path_in(const char *directory, const char *name)
+{
+	size_t len = strlen(directory);
+	char *path;
+
+	if (asprintf(&path, "%s%s%s", directory, len && directory[len - 1] == '/' ? "" : "/", name) < 0)
+		die(EXIT_TROUBLE, "no memory");
+	return path;
+}
+
+static int write_document(const struct compare_page *page, const struct compare_args *a,
+	enum compare_form form, const char *path)
+{
+	struct compare_style style = {.all = a->all, .utf8 = true, .width = 100};
+	struct buf out;
+	int r, status;
+
+	buf_init(&out, DOCUMENT_MAX);
+	r = form == COMPARE_HTML ? compare_html(page, &style, &out) : compare_markdown(page, &style, &out);
+	if (r < 0) {
+		error("cannot make %s: %s", path, strerror(-r));
+		status = EXIT_TROUBLE;
+	} else {
+		status = output_whole(path, &out, a->force);
+	}
+	buf_release(&out);
+	return status;
+}
+
+static int write_pictures(
+	const struct compare_page *page, const struct compare_args *a, const char *directory)
+{
+	int status = output_directory(directory);
+
+	for (size_t i = 0; status == EXIT_OK && i < page->nr_charts; i++) {
+		struct buf out, name;
+		char *path;
+		int r;
+
+		buf_init(&name, 1000);
+		buf_addf(&name, "%s.png", page->chart[i].id);
+		path = path_in(directory, (char *)name.data);
+		buf_init(&out, DOCUMENT_MAX);
+		r = draw_picture(&page->chart[i], DRAW_PNG, NULL, &out);
+		if (r < 0) {
+			error("cannot draw %s: %s", path, strerror(-r));
+			status = EXIT_TROUBLE;
+		} else {
+			status = output_whole(path, &out, a->force);
+		}
+		buf_release(&out);
+		buf_release(&name);
+		free(path);
+	}
+	return status;
+}
+
+static int write_directory(struct compare_page *page, const struct compare_args *a)
+{
+	char *html = path_in(a->output, "compare.html"), *md = path_in(a->output, "compare.md");
+	char *plots = path_in(a->output, "plots");
+	int status = output_directory(a->output);
+
+	if (status == EXIT_OK)
+		status = output_check(html, a->force);
+	if (status == EXIT_OK)
+		status = output_check(md, a->force);
+	if (status == EXIT_OK)
+		status = write_pictures(page, a, plots);
+	page->picture = "plots/%s.png";
+	if (status == EXIT_OK)
+		status = write_document(page, a, COMPARE_MARKDOWN, md);
+	if (status == EXIT_OK)
+		status = write_document(page, a, COMPARE_HTML, html);
+	free(plots);
+	free(md);
+	free(html);
+	return status;
+}
+
+int compare_run(const void *args, int argc, char **argv)
+{
+	const struct compare_args *a = args;
+	const struct painter painter = {.svg = paint};
+	struct compare_charts *charts = NULL;
+	struct compare_page page;
+	struct compare_job job;
+	struct buf err;
+	int status;
+
+	if (!compare_wants_pictures(a))
+		usage(&cmd_compare, "tacho-report makes pages: --format html, or a directory with --output");
+	compare_job_open(&job, a, argc, argv);
+	buf_init(&err, 1 << 16);
+	if (compare_charts_make(job.c, a->align == ALIGN_PHASES, progress_show(), &charts, &err) < 0) {
+		progress_clear();
+		die(EXIT_TROUBLE, "%s", (char *)err.data);
+	}
+	progress_clear();
+	page = (struct compare_page){.c = job.c,
+		.verdict = job.verdict,
+		.nr_verdicts = job.nr_verdicts,
+		.chart = charts->item,
+		.nr_charts = charts->nr,
+		.painter = &painter,
+		.note = charts->note};
+	status = compare_into_directory(a)
+		? write_directory(&page, a)
+		: write_document(&page, a, COMPARE_HTML, a->output ? a->output : "-");
+	status = compare_job_status(&job, false, status);
+	compare_charts_free(charts);
+	compare_job_close(&job);
+	buf_release(&err);
+	return status;
+}

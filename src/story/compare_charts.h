@@ -1,0 +1,23 @@
+/* Runs on the same axes. */
+#ifndef STORY_COMPARE_CHARTS_H
+#define STORY_COMPARE_CHARTS_H
+
+#include "story/chart.h"
+#include "story/compare.h"
+
+struct compare_charts {
+	struct chart *item; /* of each panel that some run has, in the order of the panels */
+	size_t nr;
+	struct sheet **sheet; /* of each operand */
+	size_t nr_sheets;
+	void **kept; /* what the charts point at */
+	size_t nr_kept;
+	char *note; /* what is to be said of all; may be NULL */
+};
+
+/* With `by_phases` each phase of a run is stretched to where the phase of that name stands in the first run.
+ */
+int compare_charts_make(const struct comparison *c, bool by_phases, const struct progress *progress,
+	struct compare_charts **ret, struct buf *reterr);
+struct compare_charts *compare_charts_free(struct compare_charts *f);
+#endif
