@@ -8,18 +8,21 @@
 const NOTHING = 65535;
 const MOST = 65534;
 
-/* {at, n, lo, hi, q}: 16-bit numbers in base64, to an array of `length` with null where there is nothing. */
+/* {at, n, lo, hi, q, every}: 16-bit numbers in base64, each for `every` points, to an array of `length` with null where
+ * there is nothing. */
 export function unpack(packed, length) {
 	const values = new Array(length).fill(null);
 	if (!packed || !packed.n)
 		return values;
 	const bytes = atob(packed.q);
 	const step = (packed.hi - packed.lo) / MOST;
-	const end = Math.min(packed.n, bytes.length >> 1, length - packed.at);
-	for (let i = 0; i < end; i++) {
+	const every = packed.every ?? 1;
+	const numbers = Math.min(packed.n, bytes.length >> 1);
+	for (let i = 0; i < numbers; i++) {
 		const q = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
+		const from = packed.at + i * every;
 		if (q !== NOTHING)
-			values[packed.at + i] = packed.lo + q * step;
+			values.fill(packed.lo + q * step, from, Math.min(from + every, length));
 	}
 	return values;
 }

@@ -5,12 +5,12 @@ import {heatColor, lineColor, withAlpha} from "./theme.js";
 const px = () => devicePixelRatio || 1;
 const DIM = 0.15;
 
-/* Calls paint() with everything outside of the plot cut off. */
-function inside(u, paint) {
+/* Calls paint() with everything outside of the plot, and of so much above it, cut off. */
+function inside(u, paint, above = 0) {
 	const {ctx, bbox} = u;
 	ctx.save();
 	ctx.beginPath();
-	ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+	ctx.rect(bbox.left, bbox.top - above, bbox.width, bbox.height + above);
 	ctx.clip();
 	paint(ctx, bbox);
 	ctx.restore();
@@ -43,7 +43,7 @@ export function paintPhases(u, phases, look) {
 			if (to < box.left || from > box.left + box.width)
 				return;
 			ctx.fillStyle = look.band;
-			ctx.globalAlpha = i % 2 ? 0.55 : 1;
+			ctx.globalAlpha = i % 2 ? 0.05 : 0.1;
 			ctx.fillRect(from, box.top, Math.max(to - from, px()), box.height);
 		});
 	});
@@ -89,20 +89,21 @@ export function paintRange(u, line, color, dim) {
 
 /* ---- above them ---- */
 
+/* In the strip above the plot, where nothing else stands. */
 export function paintPhaseNames(u, phases, look) {
 	inside(u, (ctx, box) => {
 		font(ctx, look, 10.5);
 		ctx.fillStyle = look.muted;
-		ctx.textBaseline = "top";
+		ctx.textBaseline = "bottom";
 		ctx.textAlign = "left";
 		for (const phase of phases) {
 			const from = Math.max(atX(u, phase.time_s), box.left);
 			const to = Math.min(atX(u, phase.end_s ?? u.scales.x.max), box.left + box.width);
-			const text = to > from ? fitted(ctx, phase.label, to - from - 8 * px()) : "";
+			const text = to > from ? fitted(ctx, phase.label, to - from - 6 * px()) : "";
 			if (text)
-				ctx.fillText(text, from + 4 * px(), box.top + 3 * px());
+				ctx.fillText(text, from + 3 * px(), box.top - 3 * px());
 		}
-	});
+	}, 20 * px());
 }
 
 export function paintEvents(u, events, look) {
@@ -174,8 +175,8 @@ export function paintPeaks(u, peaks, look) {
 			ctx.arc(x, y, 2.5 * px(), 0, 2 * Math.PI);
 			ctx.fill();
 			const left = x > box.left + box.width - ctx.measureText(peak.text).width - 12 * px();
-			label(ctx, look, peak.text, x + (left ? -7 : 7) * px(), Math.max(y, box.top + 8 * px()),
-				left ? "right" : "left", "middle", look.text);
+			label(ctx, look, peak.text, x + (left ? -2 : 2) * px(), Math.max(y - 5 * px(), box.top + 13 * px()),
+				left ? "right" : "left", "bottom", look.text);
 		}
 	});
 }

@@ -6,16 +6,19 @@
 import uPlot from "uplot";
 import {el, lowerBound, nearest} from "./tools.js";
 import {format, moment, momentIn, timeSteps, valueSteps} from "./units.js";
-import {colors, heatColor, isDark, lineColor, withAlpha} from "./theme.js";
+import {colors, heatColor, lineColor, withAlpha} from "./theme.js";
 import * as paint from "./paint.js";
 
 const AXIS_WIDTH = 68;
 const AXIS_HEIGHT = 26;
 const TOP = 8;
-const RIGHT = 10;
+const TOP_WITH_PHASES = 20; /* their names stand there */
+const RIGHT = 24; /* half a label of the time axis */
 const LINES_HEIGHT = 178;
 const WHEEL_STEP = 1.2;
 const LEGEND_COLUMNS = ["mean", "min", "max"];
+
+const some = (value) => value !== null && value !== undefined;
 
 /* ---- numbers ---- */
 
@@ -33,6 +36,17 @@ export function rangeStatistics(line, from, to) {
 		last = mean[i];
 	}
 	return {mean: n ? sum / n : null, min, max, last};
+}
+
+/* Lines of one axis added up; where none has a value there is none. */
+function sumOf(lines) {
+	const sum = lines[0].mean.slice();
+	for (const {mean} of lines.slice(1))
+		mean.forEach((value, i) => {
+			if (value !== null)
+				sum[i] = (sum[i] ?? 0) + value;
+		});
+	return {times: lines[0].times, mean: sum, low: sum, high: sum};
 }
 
 /* Each line upon those below it; where none of them has a value there is none. */
@@ -67,9 +81,9 @@ export class Panel {
 		this.near = false;
 		this.stale = false;
 		this.u = null;
-		this.lines = [];
 		this.plot = figure.querySelector(".plot");
-		this.buildLegend();
+		this.makeCurves();
+		figure.classList.add(panel.form);
 		this.plot.tabIndex = 0;
 		this.plot.setAttribute("role", "group");
 		this.plot.setAttribute("aria-roledescription", "plot");
@@ -85,8 +99,12 @@ export class Panel {
 		return 1 + Math.max(0, ...(this.panel.spans ?? []).map((span) => span.lane));
 	}
 
+	get top() {
+		return this.ofNode(this.data.phases).length ? TOP_WITH_PHASES : TOP;
+	}
+
 	get height() {
-		const frame = AXIS_HEIGHT + TOP;
+		const frame = AXIS_HEIGHT + this.top;
 		if (this.isHeat)
 			return frame + Math.round(this.panel.lines.length * rowHeight(this.panel.lines.length, 3, 22, 240));
 		if (this.isTimeline)
@@ -100,10 +118,51 @@ export class Panel {
 			m.node === this.panel.node);
 	}
 
+	/* ---- curves: what is drawn of the lines ---- */
+
+	/* Hundreds of processes may have lines: those without a colour are one curve together with the others, but for
+	 * the one that is lit up. */
+	makeCurves() {
+		const {lines} = this.panel;
+		const nameless = (key) => key.color < 0 && this.hasCurves;
+		const apart = lines.findIndex((key) => nameless(key) && some(key.process) && key.process === this.view.light?.process);
+		const folded = lines.map((_, i) => i).filter((i) => nameless(lines[i]) && i !== apart);
+		this.curves = lines.map((key, i) => ({...key, of: [i]})).filter((_, i) => !folded.includes(i));
+		if (folded.length)
+			this.curves.push({...lines[folded[folded.length - 1]], name: "others", process: null, of: folded});
+		this.apart = apart;
+		this.lines = null;
+		this.buildLegend();
+	}
+
+	/* Whether the lit process wants to be taken out of the others, or put back. */
+	get hasOtherCurves() {
+		const process = this.view.light?.process;
+		const apart = this.hasCurves ? this.panel.lines.findIndex((key) => key.color < 0 && some(key.process) && key.process === process) : -1;
+		return apart !== this.apart;
+	}
+
+	lineOf(curve) {
+		const lines = curve.of.map((i) => this.data.line(this.panel, i));
+		return lines.length === 1 ? lines[0] : sumOf(lines);
+	}
+
+	colorOf(curve) {
+		return curve.color < 0 && some(curve.process) ? this.look.text : lineColor(curve.color);
+	}
+
+	isHidden(i) {
+		return this.hidden.has(this.curves[i].name);
+	}
+
+	get shown() {
+		return this.curves.map((_, i) => i).filter((i) => !this.isHidden(i));
+	}
+
 	/* ---- data for uPlot ---- */
 
 	load() {
-		this.lines = this.panel.lines.map((_, i) => this.data.line(this.panel, i));
+		this.lines ??= this.curves.map((curve) => this.lineOf(curve));
 		if (!this.hasCurves || !this.lines.length)
 			return this.frame();
 		const common = this.lines.every((line) => line.times === this.lines[0].times);
@@ -112,9 +171,9 @@ export class Panel {
 			uPlot.join(tables, tables.map(() => [0, 1]));
 		if (!this.isStacked)
 			return joined;
-		const shown = this.panel.lines.map((_, i) => i).filter((i) => !this.hidden.has(i));
+		const {shown} = this;
 		const upon = stack(shown.map((i) => joined[i + 1]));
-		const columns = this.panel.lines.map((_, i) => shown.includes(i) ? upon[shown.indexOf(i)] : joined[0].map(() => null));
+		const columns = this.curves.map((_, i) => shown.includes(i) ? upon[shown.indexOf(i)] : joined[0].map(() => null));
 		this.total = upon[upon.length - 1] ?? [];
 		return [joined[0], ...columns];
 	}
@@ -132,7 +191,7 @@ export class Panel {
 		const {from, to} = this.view;
 		let most = 0, least = 0;
 		this.lines.forEach((line, i) => {
-			if (this.hidden.has(i))
+			if (this.isHidden(i))
 				return;
 			const s = rangeStatistics(line, from, to);
 			most = Math.max(most, s.max ?? 0);
@@ -165,18 +224,18 @@ export class Panel {
 		if (!light)
 			return false;
 		if (light.panel !== undefined)
-			return light.panel === this.panel.id && light.line === i;
+			return light.panel === this.panel.id && light.line === i && !this.isTimeline;
 		return light.process !== undefined ? key.process === light.process : key.group !== undefined && key.group === light.group;
 	}
 
 	get someLit() {
-		const keys = this.isTimeline ? this.panel.spans : this.panel.lines;
+		const keys = this.isTimeline ? this.panel.spans : this.curves;
 		return keys.some((key, i) => this.isLit(key, i));
 	}
 
 	applyLight() {
 		const some = this.someLit;
-		this.panel.lines.forEach((key, i) => {
+		this.curves.forEach((key, i) => {
 			const lit = this.isLit(key, i);
 			const series = this.u?.series[i + 1];
 			if (series && this.hasCurves) {
@@ -216,7 +275,7 @@ export class Panel {
 		return {
 			width: this.width(),
 			height: this.height,
-			padding: [TOP, RIGHT, 0, 0],
+			padding: [this.top, RIGHT, 0, 0],
 			legend: {show: false},
 			scales: {
 				x: {time: false, range: () => [this.view.from, this.view.to]},
@@ -270,13 +329,14 @@ export class Panel {
 	series() {
 		if (!this.hasCurves)
 			return [{show: false}];
-		return this.panel.lines.map((key, i) => ({
+		const first = this.shown[0];
+		return this.curves.map((key, i) => ({
 			label: key.name,
-			show: !this.hidden.has(i),
-			stroke: () => lineColor(key.color),
+			show: !this.isHidden(i),
+			stroke: () => this.colorOf(key),
 			width: this.isStacked ? 0.75 : 1.5,
 			dash: key.dashed ? [6, 4] : undefined,
-			fill: this.isStacked && i === this.firstShown() ? () => this.fillColor(i) : undefined,
+			fill: this.isStacked && i === first ? () => this.fillColor(i) : undefined,
 			points: {show: (u, s, from, to) => to - from < 60 && this.isLonely(i), size: 4},
 			spanGaps: false,
 		}));
@@ -287,19 +347,15 @@ export class Panel {
 		return !this.isStacked && this.lines[i].mean.filter((v) => v !== null).length < 3;
 	}
 
-	firstShown() {
-		return this.panel.lines.findIndex((_, i) => !this.hidden.has(i));
-	}
-
 	fillColor(i) {
-		const key = this.panel.lines[i];
-		return withAlpha(lineColor(key.color), this.someLit && !this.isLit(key, i) ? 0.12 : 0.72);
+		const key = this.curves[i];
+		return withAlpha(this.colorOf(key), this.someLit && !this.isLit(key, i) ? 0.12 : 0.72);
 	}
 
 	bands() {
 		if (!this.isStacked)
 			return undefined;
-		const shown = this.panel.lines.map((_, i) => i).filter((i) => !this.hidden.has(i));
+		const {shown} = this;
 		return shown.slice(1).map((i, k) => ({series: [i + 1, shown[k] + 1], fill: () => this.fillColor(i)}));
 	}
 
@@ -321,8 +377,8 @@ export class Panel {
 			paint.paintTimeline(u, panel.spans, (span) => this.lines[span.line], this.thickest(), this.look,
 				(span) => someLit && !this.isLit(span));
 		else if (!this.isStacked)
-			this.lines.forEach((line, i) => this.hidden.has(i) ||
-				paint.paintRange(u, line, lineColor(panel.lines[i].color), someLit && !this.isLit(panel.lines[i], i)));
+			this.lines.forEach((line, i) => this.isHidden(i) ||
+				paint.paintRange(u, line, this.colorOf(this.curves[i]), someLit && !this.isLit(this.curves[i], i)));
 	}
 
 	thickest() {
@@ -377,7 +433,7 @@ export class Panel {
 		const {left, top} = this.u.cursor;
 		if (left === undefined || left === null || left < 0)
 			return;
-		this.top = top;
+		this.pointerTop = top;
 		this.view.point(this.u.posToVal(left, "x"), this);
 	}
 
@@ -446,9 +502,9 @@ export class Panel {
 		const legend = this.figure.querySelector(".legend");
 		this.rows = [];
 		this.cells = [];
-		this.here = el("p", {class: "here", "aria-live": "off"});
+		this.here = el("p", {class: "pointed"});
 		this.hereHead = el("th", {scope: "col", class: "here-head"}, "last");
-		const head = el("tr", {}, el("th", {scope: "col"}, el("span", {class: "sr"}, "line")), this.hereHead,
+		const head = el("tr", {}, el("th", {scope: "col", class: "unit"}, this.panel.per_second ? "per second" : this.panel.quantity ?? ""), this.hereHead,
 			...LEGEND_COLUMNS.map((name) => el("th", {scope: "col"}, name)));
 		const body = el("tbody");
 		if (!this.isTimeline)
@@ -463,12 +519,12 @@ export class Panel {
 	}
 
 	legendOrder() {
-		const order = this.panel.lines.map((_, i) => i);
+		const order = this.curves.map((_, i) => i);
 		return this.isStacked || this.isHeat ? order.reverse() : order;
 	}
 
 	legendRow(i) {
-		const key = this.panel.lines[i];
+		const key = this.curves[i];
 		const swatch = el("span", {class: key.dashed ? "swatch dashed" : "swatch"});
 		const name = el("button", {type: "button", class: "line-name", "aria-pressed": "true", title: key.name}, swatch,
 			el("span", {}, key.name));
@@ -490,18 +546,19 @@ export class Panel {
 	toggle(i) {
 		if (!this.hasCurves)
 			return;
-		if (!this.hidden.delete(i))
-			this.hidden.add(i);
-		this.cells[i].name.setAttribute("aria-pressed", String(!this.hidden.has(i)));
-		this.rows[i].classList.toggle("off", this.hidden.has(i));
+		const {name} = this.curves[i];
+		if (!this.hidden.delete(name))
+			this.hidden.add(name);
+		this.cells[i].name.setAttribute("aria-pressed", String(!this.isHidden(i)));
+		this.rows[i].classList.toggle("off", this.isHidden(i));
 		this.rebuild();
 	}
 
 	paintSwatches() {
 		this.cells.forEach(({swatch}, i) => {
-			const color = lineColor(this.panel.lines[i].color);
+			const color = this.colorOf(this.curves[i]);
 			swatch.style.borderColor = color;
-			swatch.style.background = this.panel.lines[i].dashed ? "transparent" : color;
+			swatch.style.background = this.curves[i].dashed ? "transparent" : color;
 			swatch.hidden = this.isHeat;
 		});
 		const context = this.scale?.getContext("2d");
@@ -511,11 +568,16 @@ export class Panel {
 		}
 	}
 
+	/* The legend says once that all is per second. */
+	short(value) {
+		return format(value, {...this.panel, per_second: false});
+	}
+
 	updateLegend() {
 		this.paintSwatches();
 		this.statistics = this.lines.map((line) => rangeStatistics(line, this.view.from, this.view.to));
 		this.cells.forEach(({cells}, i) => LEGEND_COLUMNS.forEach((kind, k) => {
-			cells[k + 1].textContent = format(this.statistics[i]?.[kind], this.panel);
+			cells[k + 1].textContent = this.short(this.statistics[i]?.[kind]);
 		}));
 		this.updateHere();
 	}
@@ -526,7 +588,7 @@ export class Panel {
 		const k = nearest(times, time);
 		if (k < 0)
 			return null;
-		const step = this.data.nodes[this.panel.lines[i].node]?.step_s || Infinity;
+		const step = this.data.nodes[this.curves[i].node]?.step_s || Infinity;
 		return Math.abs(times[k] - time) > 2 * step ? null : mean[k];
 	}
 
@@ -535,8 +597,8 @@ export class Panel {
 		const length = this.view.to - this.view.from;
 		this.hereHead.textContent = time === null ? "last" : momentIn(time, length);
 		this.cells.forEach(({cells}, i) => {
-			if (this.lines[i])
-				cells[0].textContent = format(time === null ? this.statistics[i].last : this.valueAt(i, time), this.panel);
+			if (this.lines?.[i])
+				cells[0].textContent = this.short(time === null ? this.statistics[i].last : this.valueAt(i, time));
 		});
 		this.here.textContent = time === null ? "" : this.hereText(time);
 	}
@@ -545,14 +607,14 @@ export class Panel {
 	hereText(time) {
 		const close = (this.view.to - this.view.from) * 6 / Math.max(this.width(), 1);
 		const words = this.ofNode(this.data.events).filter((e) => Math.abs(e.time_s - time) < close).map((e) => e.label);
-		const own = this.view.pointer === this && this.top >= 0 && this.u;
+		const own = this.view.pointer === this && this.pointerTop >= 0 && this.u;
 		if (own && this.isHeat) {
-			const row = Math.floor(this.u.posToVal(this.top, "y"));
+			const row = Math.floor(this.u.posToVal(this.pointerTop, "y"));
 			if (this.lines[row])
-				words.unshift(`${this.panel.lines[row].name}: ${format(this.valueAt(row, time), this.panel)}`);
+				words.unshift(`${this.curves[row].name}: ${format(this.valueAt(row, time), this.panel)}`);
 		}
 		if (own && this.isTimeline)
-			words.unshift(...this.spansAt(time, -this.u.posToVal(this.top, "y")));
+			words.unshift(...this.spansAt(time, -this.u.posToVal(this.pointerTop, "y")));
 		return words.slice(0, 3).join(" · ");
 	}
 
@@ -574,6 +636,10 @@ export class Panel {
 		if (!this.near || this.figure.hidden) {
 			this.stale = true;
 			return;
+		}
+		if (this.hasOtherCurves) {
+			this.makeCurves();
+			how = "rebuild";
 		}
 		if (!this.u || how === "rebuild") {
 			this.destroy();
@@ -618,6 +684,3 @@ export class Panel {
 	}
 }
 
-const some = (value) => value !== null && value !== undefined;
-
-export {isDark};

@@ -44,7 +44,8 @@ export class ProcessTable {
 		});
 		this.at = Object.fromEntries(this.columns.map((column) => [column.name, column.at]));
 		this.rows = rows;
-		this.usable = this.columns.filter((column) => column.name !== "index" && this.hasValues(column));
+		const who = (column) => column.name === "name" ? 0 : 1;
+		this.usable = this.columns.filter((column) => column.name !== "index" && this.hasValues(column)).sort((a, b) => who(a) - who(b));
 		this.order = this.columns.find((column) => column.name === "cpu_s") ?? this.usable[0];
 		this.descending = true;
 	}
@@ -58,7 +59,7 @@ export class ProcessTable {
 	get shown() {
 		if (this.all)
 			return this.usable;
-		const first = this.usable.filter((column) => FIRST.includes(column.name));
+		const first = FIRST.map((name) => this.usable.find((column) => column.name === name)).filter(Boolean);
 		return first.length > 2 ? first : this.usable;
 	}
 

@@ -54,7 +54,7 @@ export function format(value, what) {
 	case "ratio":
 		return `${number(value * 100)} %`;
 	case "seconds":
-		return what.per_second ? `${number(value)}${per}` : duration(value);
+		return duration(value) + per;
 	case "celsius":
 		return `${number(value)} °C`;
 	case "joules":
