@@ -141,6 +141,7 @@ static void record_create(void *arg)
 	e = store_schema(r->sink.store, engine_schema(r->engine));
 	if (e < 0)
 		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+	r->sink.tally = tally_new(engine_schema(r->engine));
 	record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
 }
 
@@ -347,6 +348,10 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
 	pairs_num(&p, "unfinished", engine_live(r->engine));
+	/* Beside others, and without its children, the job's part is the reader's business. */
+	tally_describe(r->sink.tally,
+		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), &p);
+	r->sink.tally = tally_free(r->sink.tally);
 	e = store_finish(r->sink.store, &p);
 	if (e < 0 && !r->sink.error)
 		r->sink.error = e;
@@ -383,6 +388,7 @@ void record_discard(struct recording *r)
 {
 	unlink((char *)r->path.data);
 	r->sink.store = store_abandon(r->sink.store);
+	r->sink.tally = tally_free(r->sink.tally);
 	r->group = cgroup_remove(r->group);
 }
 

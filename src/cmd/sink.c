@@ -18,13 +18,19 @@ static struct store_writer *store_of(void *arg)
 static void sink_instance(
 	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *identity)
 {
+	struct store_sink *s = arg;
+
 	store_instance(store_of(arg), set, row, id, time_ns, identity);
+	tally_instance(s->tally, set, id);
 }
 
 static void sink_gone(
 	void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns, const struct pairs *last)
 {
+	struct store_sink *s = arg;
+
 	store_gone(store_of(arg), set, row, id, time_ns, last);
+	tally_gone(s->tally, set, row, id);
 }
 
 static void sink_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *data)
@@ -34,7 +40,10 @@ static void sink_event(void *arg, int64_t time_ns, const char *kind, const struc
 
 static void sink_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
 {
+	struct store_sink *s = arg;
+
 	store_tick(store_of(arg), number, time_ns, table);
+	tally_tick(s->tally, table);
 }
 
 static void sink_flush(void *arg)

@@ -2,6 +2,7 @@
 #ifndef CMD_SINK_H
 #define CMD_SINK_H
 
+#include "cmd/tally.h"
 #include "engine/sink.h"
 #include "store/store.h"
 
@@ -11,6 +12,7 @@ struct store_sink {
 	/* Makes the store when there is something to keep; NULL: it is there. */
 	void (*create)(void *arg);
 	void *arg;
+	struct tally *tally; /* NULL: nobody wants it */
 };
 
 struct sink sink_to_store(struct store_sink *s);

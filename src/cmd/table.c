@@ -4,12 +4,13 @@
 #include "cmd/cmd.h"
 
 extern const struct cmd cmd_run, cmd_attach, cmd_show, cmd_report, cmd_check, cmd_metrics, cmd_doctor,
-	cmd_help, cmd_debug;
+	cmd_help, cmd_debug, cmd_ls;
 
 const struct cmd *const commands[] = {
 	&cmd_run,
 	&cmd_attach,
 	&cmd_show,
+	&cmd_ls,
 	&cmd_report,
 	&cmd_check,
 	&cmd_metrics,

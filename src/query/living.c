@@ -300,6 +300,12 @@ static uint32_t levels_get(const struct cells *c, int64_t *level)
 	return valid;
 }
 
+uint32_t living_levels(
+	const struct living *l, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS])
+{
+	return levels_get(&(struct cells){.l = l, .cell = cell, .valid = valid}, level);
+}
+
 /* Puts what the process holds into the sums of a line (or takes it out). */
 static void levels_count(struct sums *s, const struct process *p, bool in)
 {

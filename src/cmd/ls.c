@@ -1,0 +1,200 @@
+/* `tacho ls`: the recordings of a directory, a line each, to be sorted and sifted. */
+#include "cmd/cmd.h"
+
+#include "base/str.h"
+#include "cmd/progress.h"
+#include "cmd/style.h"
+#include "query/run.h"
+#include "report/listing.h"
+
+#include <string.h>
+#include <time.h>
+
+extern const struct cmd cmd_ls;
+
+#define ANSWER_MAX ((size_t)1 << 30)
+
+struct ls_args {
+	bool json, csv, recursive, reverse, failed, glance;
+	int sort;
+	uint64_t limit;
+	const char *since, *until, *command, *match, *user, *host;
+	struct opt_list tag;
+};
+
+#define INTO(field) offsetof(struct ls_args, field)
+
+static const struct opt ls_opts[] = {
+	{'r', "recursive", NULL, OPT_FLAG, INTO(recursive), .not_from_env = true,
+		.help = "directories below as well"},
+	{'s', "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = listed_order_names, .preset = "date",
+		.help = "order of the list",
+		.detail = "The newest and the largest come first, names from a to z. What is not known comes "
+			  "last."},
+	{0, "reverse", NULL, OPT_FLAG, INTO(reverse), .not_from_env = true, .help = "turn the order around"},
+	{'n', "limit", "N", OPT_COUNT, INTO(limit), .not_from_env = true,
+		.help = "only the first N recordings"},
+	{0, "failed", NULL, OPT_FLAG, INTO(failed), .not_from_env = true,
+		.help = "only jobs that ended otherwise than with 0"},
+	{0, "since", "WHEN", OPT_TEXT, INTO(since), .not_from_env = true,
+		.help = "only those that began then or later: 2026-11-15, 2d",
+		.detail = "A date (2026-11-15), a date and a time (2026-11-15 19:30, 2026-11-15T19:30:00) of "
+			  "this "
+			  "place, or how long ago: 30m, 12h, 2d."},
+	{0, "until", "WHEN", OPT_TEXT, INTO(until), .not_from_env = true,
+		.help = "only those that began then or earlier; a date: to its end"},
+	{0, "command", "REGEX", OPT_TEXT, INTO(command), .not_from_env = true,
+		.help = "only those whose command has this",
+		.detail = "An extended regular expression over the words of the command with blanks between "
+			  "them."},
+	{'m', "match", "TEXT", OPT_TEXT, INTO(match), .not_from_env = true,
+		.help = "only those that have this text in their command, labels, host or path"},
+	{'t', "tag", "KEY[=VALUE]", OPT_LIST, INTO(tag), .not_from_env = true,
+		.help = "only those with this label; may be repeated",
+		.detail = "Labels are given with --tag when recording; name and job are labels, too."},
+	{0, "user", "NAME", OPT_TEXT, INTO(user), .not_from_env = true, .help = "only those of this user"},
+	{0, "host", "NAME", OPT_TEXT, INTO(host), .not_from_env = true, .help = "only those of this machine"},
+	{0, "glance", NULL, OPT_FLAG, INTO(glance), .not_from_env = true,
+		.help = "do not read recordings that have no summary at their end",
+		.detail =
+			"A finished recording says at its end what this list shows. Others (unfinished, "
+			"attached, "
+			"damaged, of older versions) are read from beginning to end for it, which may take a "
+			"while; with --glance what they do not say is '-'."},
+	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
+	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "as CSV"},
+};
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/* Of a date alone the beginning, or the end. */
+static bool parse_date(const char *text, bool end, int64_t *ret_ns)
+{
+	static const char *const form[] = {
+		"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(form); i++) {
+		struct tm tm = {.tm_isdst = -1};
+		const char *rest = strptime(text, form[i], &tm);
+		time_t at;
+
+		if (!rest || *rest)
+			continue;
+		if (end && i + 1 == ARRAY_SIZE(form))
+			tm.tm_mday++;
+		at = mktime(&tm);
+		*ret_ns = (int64_t)at * NSEC_PER_SEC - (end && i + 1 == ARRAY_SIZE(form));
+		return at != (time_t)-1;
+	}
+	return false;
+}
+
+/* 0: no limit. */
+static int64_t instant(const char *option, const char *text, bool end)
+{
+	int64_t ns;
+
+	if (!text)
+		return 0;
+	if (parse_date(text, end, &ns))
+		return MAX(ns, 1);
+	if (parse_interval(text, &ns) == 0)
+		return MAX(now_ns() - ns, 1);
+	usage(&cmd_ls, "--%s takes a date (2026-11-15), a date with a time or a time ago (2d), not '%s'",
+		option, text);
+}
+
+static void name_unreadable(const struct listing *l)
+{
+	for (size_t i = 0; i < l->nr; i++)
+		if (l->item[i].state == LISTED_UNREADABLE)
+			error("%s: %s", l->item[i].path,
+				l->item[i].error == -EBADMSG ? "not a recording"
+							     : strerror(-l->item[i].error));
+}
+
+static int print_listing(const struct listing *l, const struct ls_args *a, struct buf *out)
+{
+	struct listing_page page = {.limit = a->limit,
+		.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0,
+		.utf8 = locale_is_utf8(),
+		.color = want_color(STDOUT_FILENO),
+		.now_ns = now_ns()};
+
+	if (a->json)
+		listing_json(l, &page, out);
+	else if (a->csv)
+		listing_csv(l, &page, out);
+	else
+		listing_text(l, &page, out);
+	return print(out);
+}
+
+static int ls(const void *args, int argc, char **argv)
+{
+	static const char *const here[] = {"."};
+	const struct ls_args *a = args;
+	struct listing_query q = {.recursive = a->recursive,
+		.glance = a->glance,
+		.failed = a->failed,
+		.since_ns = instant("since", a->since, false),
+		.until_ns = instant("until", a->until, true),
+		.command = a->command,
+		.match = a->match,
+		.tag = a->tag.item,
+		.nr_tags = a->tag.nr,
+		.user = a->user,
+		.host = a->host,
+		.progress = progress_show()};
+	struct listing *l = NULL;
+	struct buf out;
+	int r, status;
+
+	if (a->json && a->csv)
+		usage(&cmd_ls, "--json or --csv, not both");
+	buf_init(&out, ANSWER_MAX);
+	r = listing_read(argc ? (const char *const *)argv : here, argc ? (size_t)argc : 1, &q, &l, &out);
+	progress_clear();
+	if (r < 0)
+		die(r == -ENOMEM ? EXIT_TROUBLE : EXIT_USAGE, "%s", (char *)out.data);
+	listing_sort(l, (enum listed_order)a->sort, a->reverse);
+	name_unreadable(l);
+	if (!l->nr && !a->json && !a->csv && l->left_out)
+		error("none of %zu recordings is like that", l->left_out);
+	else if (!l->nr && !a->json && !a->csv)
+		error("there is no recording (*%s) there", RECORDING_SUFFIX);
+	status = print_listing(l, a, &out);
+	listing_free(l);
+	buf_release(&out);
+	return status;
+}
+
+const struct cmd cmd_ls = {
+	.name = "ls",
+	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
+	.help = "lists recordings: date, command, exit, duration, memory, cores, labels",
+	.detail = "A line for each recording of the directories, of this one when none is named: when it "
+		  "began, how "
+		  "the job ended, how long it took, the peak of its memory (PSS, or RSS where that was not "
+		  "read), "
+		  "how many cores it kept busy on average, its processes, labels and command.\n\n"
+		  "Exit status: 0, also when there is none; 2 when a directory or file is not there or the "
+		  "question was wrong. Files that are no recordings are named on stderr.",
+	.examples = "$ tacho ls --sort memory --limit 5\n"
+		    "    The five largest.\n"
+		    "$ tacho ls --failed --since 2d ~/runs -r\n"
+		    "    What went wrong since the day before yesterday.\n"
+		    "$ tacho ls --tag project=genome --json\n"
+		    "    Recordings with this label, for programs.\n",
+	.opt = ls_opts,
+	.nr_opts = ARRAY_SIZE(ls_opts),
+	.args_size = sizeof(struct ls_args),
+	.operands = "file",
+	.run = ls,
+};

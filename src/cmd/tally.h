@@ -1,0 +1,22 @@
+/* What the recorder itself can tell at the end without reading its recording: the highest sums over
+ * processes, and the CPU time. It goes into the last block, so that a list of recordings need not read their
+ * ticks. */
+#ifndef CMD_TALLY_H
+#define CMD_TALLY_H
+
+#include "base/pairs.h"
+#include "metric/schema.h"
+#include "metric/table.h"
+
+struct tally;
+
+/* NULL: no memory; the recording is then without these numbers. */
+struct tally *tally_new(const struct schema *schema);
+struct tally *tally_free(struct tally *t);
+/* As the sink hears it. NULL is fine. */
+void tally_instance(struct tally *t, uint32_t set, uint32_t id);
+void tally_gone(struct tally *t, uint32_t set, uint32_t row, uint32_t id);
+void tally_tick(struct tally *t, struct table *const *table);
+/* Everything that was used is the job's, and everybody has ended: then the CPU time is known, too. */
+void tally_describe(const struct tally *t, bool whole, struct pairs *p);
+#endif

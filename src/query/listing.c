@@ -1,0 +1,480 @@
+/* A finished recording says at its end what the list shows, so that a glance at its first and last blocks is
+ * enough; others (unfinished, damaged, attached, by older versions) are read as `tacho show` reads them.
+ * Either way the numbers are those of the summary.
+ *
+ * Filters that need no ticks are asked first: what they leave out is not read. */
+#include "query/listing.h"
+
+#include "base/str.h"
+#include "query/summary.h"
+#include "store/glance.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define DEPTH_MOST 64
+
+const char *const listed_state_name[NR_LISTED_STATES] = {
+	"complete", "unfinished", "being written", "damaged", "unreadable"};
+const char *const listed_order_names[NR_LISTED_ORDERS + 1] = {
+	"date", "duration", "memory", "cores", "cpu", "processes", "exit", "name", "size", NULL};
+
+struct finding {
+	const struct listing_query *q;
+	struct listing *l;
+	regex_t command;
+	struct buf *reterr;
+	char **path;
+	size_t nr, cap;
+};
+
+/* ---- which files ---- */
+
+static int path_add(struct finding *f, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (f->nr == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 64;
+		char **more = reallocarray(f->path, cap, sizeof(*more));
+
+		if (!more) {
+			free(copy);
+			return -ENOMEM;
+		}
+		f->path = more;
+		f->cap = cap;
+	}
+	if (!copy)
+		return -ENOMEM;
+	f->path[f->nr++] = copy;
+	return 0;
+}
+
+static bool has_suffix(const char *name)
+{
+	size_t n = strlen(name), suffix = strlen(RECORDING_SUFFIX);
+
+	return n > suffix && *name != '.' && !strcmp(name + n - suffix, RECORDING_SUFFIX);
+}
+
+static char *path_join(const char *directory, const char *name)
+{
+	char *full = NULL;
+
+	if (!strcmp(directory, "."))
+		return strdup(name);
+	return asprintf(&full, "%s%s%s", directory, directory[strlen(directory) - 1] == '/' ? "" : "/",
+		       name) < 0
+		? NULL
+		: full;
+}
+
+/* A directory below that cannot be opened is passed over, as one of somebody else's. */
+static int directory_add(struct finding *f, const char *path, unsigned depth)
+{
+	struct dirent **entry = NULL;
+	int n = scandir(path, &entry, NULL, alphasort), r = n < 0 ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entry[i]->d_name;
+		char *full = r < 0 || *name == '.' ? NULL : path_join(path, name);
+		struct stat st;
+
+		if (r >= 0 && *name != '.' && !full)
+			r = -ENOMEM;
+		if (full && has_suffix(name) && stat(full, &st) == 0 && !S_ISDIR(st.st_mode))
+			r = path_add(f, full);
+		else if (full && f->q->recursive && depth < DEPTH_MOST && lstat(full, &st) == 0 &&
+			S_ISDIR(st.st_mode))
+			r = directory_add(f, full, depth + 1);
+		free(full);
+		free(entry[i]);
+	}
+	free(entry);
+	return depth && r != -ENOMEM ? 0 : r;
+}
+
+static int operand_add(struct finding *f, const char *path)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		r = -errno;
+	else
+		r = S_ISDIR(st.st_mode) ? directory_add(f, path, 0) : path_add(f, path);
+	if (r < 0)
+		buf_addf(f->reterr, "%s: %s", path, strerror(-r));
+	return r;
+}
+
+/* ---- one recording ---- */
+
+static int take_pairs(void *arg, enum store_type type, const struct pairs *pairs)
+{
+	struct listed *l = arg;
+
+	return meta_merge(type == STORE_META ? &l->meta : &l->ending, pairs) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static double ending_number(const struct listed *l, const char *key, double unit)
+{
+	int64_t v;
+
+	return meta_num(&l->ending, key, &v) && v >= 0 ? (double)v / unit : NAN;
+}
+
+static void take_exit(struct listed *l)
+{
+	int64_t status = -1;
+
+	l->exit_code = l->signal = -1;
+	if (!meta_num(&l->ending, "exit_status", &status) || status < 0 || status > 0xffff)
+		return;
+	if (WIFEXITED((int)status))
+		l->exit_code = WEXITSTATUS((int)status);
+	else if (WIFSIGNALED((int)status))
+		l->signal = WTERMSIG((int)status);
+}
+
+static void take_ending(struct listed *l)
+{
+	double pss = ending_number(l, "peak_pss_bytes", 1);
+
+	take_exit(l);
+	l->wall_s = ending_number(l, "end_ns", 1e9);
+	l->cpu_s = ending_number(l, "cpu_ns", 1e9);
+	l->memory_bytes = isnan(pss) ? ending_number(l, "peak_rss_bytes", 1) : pss;
+	l->view = isnan(pss) ? "rss" : "pss";
+	l->processes = ending_number(l, "processes", 1);
+}
+
+static double known(const struct summary *s, enum figure_id id)
+{
+	return has_figure(s, id) ? s->figure[id].value : NAN;
+}
+
+/* As `tacho show` does it. */
+static int take_ticks(struct listed *l)
+{
+	const char *path = l->path;
+	struct summary *s = NULL;
+	struct run *run = NULL;
+	struct buf err;
+	int r;
+
+	buf_init(&err, 4096);
+	r = run_open(&path, 1, &run, &err);
+	if (r >= 0)
+		r = summary_read(run, &s, &err);
+	buf_release(&err);
+	run_close(run);
+	if (r < 0)
+		return r;
+	l->read = true;
+	l->wall_s = known(s, FIG_WALL);
+	l->cpu_s = known(s, FIG_CPU);
+	l->memory_bytes = known(s, has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS);
+	l->view = has_figure(s, FIG_PSS) ? "pss" : "rss";
+	l->processes = known(s, FIG_SEEN);
+	if (s->lost_bytes > 0)
+		l->state = LISTED_DAMAGED;
+	summary_free(s);
+	return 0;
+}
+
+static int listed_glance(struct listed *l)
+{
+	struct store_glance g;
+	int r = store_glance(l->path, take_pairs, l, &g);
+
+	l->bytes = g.bytes;
+	l->start_ns = g.modified_ns;
+	take_ending(l);
+	if (r < 0) {
+		l->state = LISTED_UNREADABLE;
+		l->error = r;
+		return r == -ENOMEM ? r : 0;
+	}
+	meta_num(&l->meta, "start_wall_ns", &l->start_ns);
+	l->state = g.damaged ? LISTED_DAMAGED
+		: g.complete ? LISTED_COMPLETE
+		: g.writing  ? LISTED_WRITING
+			     : LISTED_UNFINISHED;
+	return 0;
+}
+
+static void listed_release(struct listed *l)
+{
+	meta_release(&l->meta);
+	meta_release(&l->ending);
+	free(l->path);
+}
+
+/* ---- filters ---- */
+
+bool listed_label(
+	const struct listed *l, size_t *at, const char **ret_key, const struct meta_item **ret_value)
+{
+	static const char *const first[] = {"name", "scheduler.job_id"};
+
+	for (; *at < ARRAY_SIZE(first) + l->meta.nr; (*at)++) {
+		const struct meta_item *item = *at < ARRAY_SIZE(first)
+			? meta_find(&l->meta, first[*at])
+			: &l->meta.item[*at - ARRAY_SIZE(first)];
+		bool tag = *at >= ARRAY_SIZE(first);
+
+		if (!item || (tag && !str_starts(item->key, "tag.")))
+			continue;
+		*ret_key = tag ? item->key + strlen("tag.") : *at ? "job" : "name";
+		*ret_value = item;
+		(*at)++;
+		return true;
+	}
+	return false;
+}
+
+static bool holds(const char *text, size_t len, const char *wanted)
+{
+	return memmem(text, len, wanted, strlen(wanted)) != NULL;
+}
+
+static bool meta_holds(const struct listed *l, const char *key, const char *wanted)
+{
+	const struct meta_item *item = meta_find(&l->meta, key);
+
+	return item && holds(item->value, item->len, wanted);
+}
+
+/* The words with blanks between them. */
+static char *command_text(const struct listed *l)
+{
+	const struct meta_item *item = meta_find(&l->meta, "command");
+	char *text = item ? malloc(item->len + 1) : strdup("");
+
+	for (size_t i = 0; text && item && i < item->len; i++)
+		text[i] = item->value[i] ? item->value[i] : ' ';
+	if (text && item)
+		text[item->len] = 0;
+	return text;
+}
+
+static bool has_tag(const struct listed *l, const char *wanted)
+{
+	size_t len = strcspn(wanted, "="), at = 0;
+	const struct meta_item *value;
+	const char *key;
+
+	while (listed_label(l, &at, &key, &value)) {
+		if (strlen(key) != len || strncmp(key, wanted, len))
+			continue;
+		if (!wanted[len] ||
+			(value->len == strlen(wanted + len + 1) &&
+				!memcmp(value->value, wanted + len + 1, value->len)))
+			return true;
+	}
+	return false;
+}
+
+static bool matches_text(const struct listed *l, const char *wanted, const char *command)
+{
+	const struct meta_item *value;
+	const char *key;
+	size_t at = 0;
+
+	if (strstr(l->path, wanted) || strstr(command, wanted) || meta_holds(l, "host", wanted) ||
+		meta_holds(l, "message", wanted) || meta_holds(l, "user", wanted))
+		return true;
+	while (listed_label(l, &at, &key, &value))
+		if (strstr(key, wanted) || holds(value->value, value->len, wanted))
+			return true;
+	return false;
+}
+
+static bool is_failed(const struct listed *l)
+{
+	return l->exit_code > 0 || l->signal >= 0;
+}
+
+/* 1: it is wanted, 0: it is not. */
+static int is_wanted(const struct finding *f, const struct listed *l)
+{
+	const struct listing_query *q = f->q;
+	bool wanted = true;
+	char *command;
+
+	if (l->state == LISTED_UNREADABLE)
+		return 1;
+	if ((q->failed && !is_failed(l)) || (q->since_ns && l->start_ns < q->since_ns) ||
+		(q->until_ns && l->start_ns > q->until_ns) ||
+		(q->user && strcmp(meta_text(&l->meta, "user"), q->user)) ||
+		(q->host && strcmp(meta_text(&l->meta, "host"), q->host)))
+		return 0;
+	for (size_t i = 0; i < q->nr_tags; i++)
+		if (!has_tag(l, q->tag[i]))
+			return 0;
+	if (!q->command && !q->match)
+		return 1;
+	command = command_text(l);
+	if (!command)
+		return -ENOMEM;
+	if (q->command)
+		wanted = !regexec(&f->command, command, 0, NULL, 0);
+	if (q->match)
+		wanted = wanted && matches_text(l, q->match, command);
+	free(command);
+	return wanted;
+}
+
+/* ---- all of them ---- */
+
+static int listed_fill(struct finding *f, struct listed *l)
+{
+	int r = listed_glance(l);
+
+	if (r < 0)
+		return r;
+	r = is_wanted(f, l);
+	if (r <= 0 || l->state == LISTED_UNREADABLE)
+		return r;
+	if (!f->q->glance &&
+		(l->state != LISTED_COMPLETE || isnan(l->memory_bytes) || isnan(l->cpu_s) ||
+			isnan(l->wall_s))) {
+		r = take_ticks(l);
+		if (r == -ENOMEM)
+			return r;
+		if (r < 0) {
+			l->state = LISTED_UNREADABLE;
+			l->error = r;
+		}
+	}
+	l->cores = l->wall_s > 0 ? l->cpu_s / l->wall_s : NAN;
+	return 1;
+}
+
+static int listing_fill(struct finding *f)
+{
+	f->l->item = calloc(MAX(f->nr, 1), sizeof(*f->l->item));
+	if (!f->l->item)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++) {
+		struct listed *l = &f->l->item[f->l->nr];
+		int r;
+
+		*l = (struct listed){.path = f->path[i], .cores = NAN, .view = "rss"};
+		f->path[i] = NULL;
+		r = listed_fill(f, l);
+		if (r <= 0) {
+			listed_release(l);
+			f->l->left_out++;
+		}
+		if (r < 0)
+			return r;
+		f->l->nr += r > 0;
+		progress_tell(f->q->progress, l->path ? "recordings" : "", (double)(i + 1) / (double)f->nr);
+	}
+	return 0;
+}
+
+int listing_read(const char *const *path, size_t nr, const struct listing_query *q, struct listing **ret,
+	struct buf *reterr)
+{
+	struct finding f = {.q = q, .reterr = reterr, .l = calloc(1, sizeof(struct listing))};
+	int r = f.l ? 0 : -ENOMEM;
+	bool compiled = r >= 0 && q->command;
+
+	if (compiled && regcomp(&f.command, q->command, REG_EXTENDED | REG_NOSUB)) {
+		buf_addf(reterr, "'%s' is no regular expression", q->command);
+		compiled = false;
+		r = -EINVAL;
+	}
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = operand_add(&f, path[i]);
+	if (r >= 0)
+		r = listing_fill(&f);
+	for (size_t i = 0; i < f.nr; i++)
+		free(f.path[i]);
+	free(f.path);
+	if (compiled)
+		regfree(&f.command);
+	if (r < 0) {
+		listing_free(f.l);
+		if (!reterr->len)
+			buf_addf(reterr, "%s", strerror(-r));
+		return r;
+	}
+	*ret = f.l;
+	return 0;
+}
+
+struct listing *listing_free(struct listing *l)
+{
+	for (size_t i = 0; l && i < l->nr; i++)
+		listed_release(&l->item[i]);
+	if (l)
+		free(l->item);
+	free(l);
+	return NULL;
+}
+
+/* ---- order ---- */
+
+struct order {
+	enum listed_order by;
+	bool reverse;
+};
+
+static double order_value(const struct listed *l, enum listed_order by)
+{
+	switch (by) {
+	case LISTED_BY_DURATION:
+		return l->wall_s;
+	case LISTED_BY_MEMORY:
+		return l->memory_bytes;
+	case LISTED_BY_CORES:
+		return l->cores;
+	case LISTED_BY_CPU:
+		return l->cpu_s;
+	case LISTED_BY_PROCESSES:
+		return l->processes;
+	case LISTED_BY_EXIT:
+		return l->signal >= 0 ? 1000 + l->signal : l->exit_code >= 0 ? l->exit_code : NAN;
+	case LISTED_BY_SIZE:
+		return (double)l->bytes;
+	default:
+		return (double)l->start_ns;
+	}
+}
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const struct listed *x = a, *y = b;
+	const struct order *order = arg;
+	double p = order_value(x, order->by), q = order_value(y, order->by);
+	int c;
+
+	if (order->by == LISTED_BY_NAME) {
+		c = strcmp(x->path, y->path);
+		return order->reverse ? -c : c;
+	}
+	if (isnan(p) || isnan(q))
+		return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : strcmp(x->path, y->path);
+	c = (p < q) - (p > q);
+	if (order->reverse)
+		c = -c;
+	return c ? c : strcmp(x->path, y->path);
+}
+
+void listing_sort(struct listing *l, enum listed_order by, bool reverse)
+{
+	struct order order = {.by = by, .reverse = reverse};
+
+	if (l->nr)
+		qsort_r(l->item, l->nr, sizeof(*l->item), compare, &order);
+}
