@@ -2,8 +2,17 @@
  *
  * In a recording they are EVENT records. Phases: `phase.begin` and `phase.end` with the pair `name`; they may
  * nest and overlap, an end closes the youngest open phase of its name, and one that is never ended lasts to
- * the end of the recording. `mark` with `name` is a moment of the job's own. All others are the recorder's
- * (`stopped`, `continued`, `signal`, `clock`, `backoff`, `gap`…). */
+ * the end of the recording. `mark` with `name` is a moment of the job's own. All others are the recorder's:
+ *
+ *	stopped   the job was stopped; it lasts until it was continued
+ *	signal    somebody asked the job to end
+ *	clock     the wall clock was set
+ *	backoff   samples are taken less often, or as often as asked again
+ *	lost      nothing is recorded of that time: the file is damaged, or the disk was full
+ *	oom       the kernel killed processes for want of memory; the label says where
+ *
+ * Of kinds that this version does not know the label is the kind. What is told of metrics (`unavailable`) is
+ * nothing that happened. */
 #ifndef QUERY_MOMENTS_H
 #define QUERY_MOMENTS_H
 
@@ -12,13 +21,17 @@
 struct moment {
 	double time_s, end_s; /* after the start of the run; end_s is NAN for what has no length */
 	uint32_t node;
-	char *kind;  /* "phase", "mark", "stopped", "signal", "lost"… */
+	char *kind;  /* "phase", "mark", "stopped", "signal", "lost"…; escaped */
 	char *label; /* for people, escaped */
 };
+
+/* Of each kind: more are counted, and not kept. */
+#define MOMENTS_MOST 4096
 
 struct moments {
 	struct moment *phase, *event; /* by time; events: what people want to see in a plot */
 	size_t nr_phases, nr_events;
+	size_t left_out;
 };
 
 int moments_read(const struct run *run, struct moments **ret, struct buf *reterr);

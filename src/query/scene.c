@@ -229,6 +229,8 @@ int scene_next(struct scene *s)
 			r = on_instance(s, &record);
 		else if (r > 0 && record.type == STORE_LOST)
 			on_lost(s);
+		if (r >= 0 && s->hear && (record.type == STORE_EVENT || record.type == STORE_LOST))
+			r = s->hear(s->hear_arg, &record);
 		if (r < 0)
 			return r;
 	}
@@ -348,4 +350,31 @@ int64_t scene_start(const struct scene *s)
 
 	meta_num(&s->meta, "start_wall_ns", &start);
 	return start;
+}
+
+int scenes_align(const struct run *run, double *ret_offset_s, char **ret_host, struct buf *reterr)
+{
+	int64_t first = INT64_MAX, *start = calloc(run->nr + 1, sizeof(*start));
+	int r = start ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < run->nr && r >= 0; i++) {
+		struct scene *scene = NULL;
+
+		r = scene_open(run->path[i], NULL, &scene);
+		if (r < 0) {
+			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
+			break;
+		}
+		start[i] = scene_start(scene);
+		first = start[i] > 0 ? MIN(first, start[i]) : first;
+		if (ret_host) {
+			ret_host[i] = strdup(meta_text(&scene->meta, "host"));
+			r = ret_host[i] ? 0 : -ENOMEM;
+		}
+		scene_close(scene);
+	}
+	for (size_t i = 0; i < run->nr && r >= 0; i++)
+		ret_offset_s[i] = start[i] > 0 ? (double)(start[i] - first) / 1e9 : 0;
+	free(start);
+	return r;
 }

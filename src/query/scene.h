@@ -10,6 +10,7 @@
 #include "query/formulas.h"
 #include "query/groups.h"
 #include "query/meta.h"
+#include "query/run.h"
 #include "store/store.h"
 
 struct scene_instance {
@@ -49,6 +50,9 @@ struct scene {
 	bool has_last;			  /* there was one before */
 	bool gap;			  /* something was lost between them */
 	bool in_tick;
+	/* Who wants to hear of events (STORE_EVENT) and of what was lost (STORE_LOST); NULL: nobody. */
+	int (*hear)(void *arg, const struct store_record *record);
+	void *hear_arg;
 };
 
 /* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
@@ -71,4 +75,7 @@ bool scene_is_of(const struct scene *s, int set, enum domain domain);
 /* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
 bool scene_is_of_processes(const struct scene *s, int set);
 int64_t scene_start(const struct scene *s); /* wall clock, ns; 0: not known */
+/* How long after the run's start each recording began, which is that of the earliest by the wall clock; and,
+ * where `ret_host` is not NULL, copies of their hosts' names ("" when not known). */
+int scenes_align(const struct run *run, double *ret_offset_s, char **ret_host, struct buf *reterr);
 #endif

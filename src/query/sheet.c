@@ -58,33 +58,23 @@ static int sheet_columns(struct sheet *s, const struct sheet_question *q)
 	return 0;
 }
 
-/* Each recording says what the wall clock showed at its start: that is what relates them. */
 static int sheet_nodes(struct sheet *s, const struct sheet_question *q, struct buf *reterr)
 {
-	int64_t first = INT64_MAX, *start = calloc(q->run->nr + 1, sizeof(*start));
-	int r = start ? 0 : -ENOMEM;
+	double *offset_s = calloc(q->run->nr + 1, sizeof(*offset_s));
+	char **host = calloc(q->run->nr + 1, sizeof(char *));
+	int r = -ENOMEM;
 
 	s->node = calloc(q->run->nr + 1, sizeof(*s->node));
-	if (!s->node)
-		r = -ENOMEM;
-	for (size_t i = 0; i < q->run->nr && r >= 0; i++) {
-		struct scene *scene = NULL;
-
-		s->nr_nodes++;
-		r = scene_open(q->run->path[i], NULL, &scene);
-		if (r < 0) {
-			buf_addf(reterr, "%s: %s", q->run->path[i], strerror(-r));
-			break;
-		}
-		start[i] = scene_start(scene);
-		first = start[i] > 0 ? MIN(first, start[i]) : first;
-		s->node[i].host = strdup(meta_text(&scene->meta, "host"));
-		r = s->node[i].host ? 0 : -ENOMEM;
-		scene_close(scene);
+	if (offset_s && host && s->node)
+		r = scenes_align(q->run, offset_s, host, reterr);
+	for (; r != -ENOMEM && s->nr_nodes < q->run->nr; s->nr_nodes++) {
+		s->node[s->nr_nodes].host = TAKE_PTR(host[s->nr_nodes]);
+		s->node[s->nr_nodes].offset_s = offset_s[s->nr_nodes];
 	}
-	for (size_t i = 0; i < s->nr_nodes && r >= 0; i++)
-		s->node[i].offset_s = start[i] > 0 ? (double)(start[i] - first) / 1e9 : 0;
-	free(start);
+	for (size_t i = 0; host && i < q->run->nr; i++)
+		free(host[i]);
+	free(offset_s);
+	free(host);
 	return r;
 }
 

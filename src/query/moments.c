@@ -1,0 +1,481 @@
+/* What happened when. Events are told by the recording; that processes were killed for want of memory is seen
+ * in the kernel's counters, at the tick where they rise. A control group counts what happens in the groups
+ * below it, too, so of those that rise at once the one deepest down is named; the node's own counter is read
+ * seldom and counts the same kills again, so it only speaks where no group did. */
+#include "query/moments.h"
+
+#include "base/str.h"
+#include "base/units.h"
+#include "query/scene.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPEN_MOST 256
+/* The node's counter may be read so much later than a group's. */
+#define NODE_COUNTER_LATE_S 15.0
+
+struct kill_counter {
+	int set, col; /* -1: not recorded */
+	struct kill_seat {
+		uint32_t id;
+		int64_t last;
+	} * seat;
+	uint32_t cap;
+};
+
+struct gathering {
+	struct moments *m;
+	struct scene *scene;
+	uint32_t node;
+	double offset_s;
+	size_t open[OPEN_MOST]; /* phases that have not ended: indexes */
+	unsigned nr_open;
+	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
+	struct kill_counter group, machine;
+	double group_at;     /* when a group's counter rose last; NAN: never */
+	int64_t group_kills; /* that the node's counter has not told yet */
+};
+
+/* ---- lists ---- */
+
+static double seconds(const struct gathering *g, int64_t time_ns)
+{
+	return g->offset_s + (double)time_ns / 1e9;
+}
+
+static char *escaped(const char *text, size_t len)
+{
+	struct buf b;
+	char *copy;
+
+	buf_init(&b, 4096);
+	escape_bytes(&b, text, MIN(len, (size_t)500));
+	copy = strdup((const char *)b.data);
+	buf_release(&b);
+	return copy;
+}
+
+/* Its index, or -ENOSPC beyond the most, or -ENOMEM. The label is taken, also when it fails. */
+static long moment_add(struct gathering *g, bool phase, double time_s, const char *kind, char *label)
+{
+	struct moment **list = phase ? &g->m->phase : &g->m->event, *more;
+	size_t *nr = phase ? &g->m->nr_phases : &g->m->nr_events;
+	char *copy;
+
+	if (*nr >= MOMENTS_MOST) {
+		g->m->left_out++;
+		free(label);
+		return label ? -ENOSPC : -ENOMEM;
+	}
+	copy = escaped(kind, strlen(kind));
+	more = reallocarray(*list, *nr + 1, sizeof(*more));
+	if (more)
+		*list = more;
+	if (!copy || !more || !label) {
+		free(copy);
+		free(label);
+		return -ENOMEM;
+	}
+	more[*nr] = (struct moment){
+		.time_s = time_s, .end_s = NAN, .node = g->node, .kind = copy, .label = label};
+	return (long)(*nr)++;
+}
+
+static int event_add(struct gathering *g, double time_s, const char *kind, const char *fmt, ...)
+	_printf_(4, 5);
+static int event_add(struct gathering *g, double time_s, const char *kind, const char *fmt, ...)
+{
+	char *label = NULL;
+	va_list ap;
+	long at;
+
+	va_start(ap, fmt);
+	if (vasprintf(&label, fmt, ap) < 0)
+		label = NULL;
+	va_end(ap);
+	at = moment_add(g, false, time_s, kind, label);
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- phases ---- */
+
+static char *name_in(const struct pairs *pairs)
+{
+	const struct pair *name = pairs_find(pairs, "name");
+
+	return name ? escaped(name->value, name->len) : strdup("");
+}
+
+static int phase_begin(struct gathering *g, const struct store_record *record)
+{
+	long at = moment_add(g, true, seconds(g, record->time_ns), "phase", name_in(record->pairs));
+
+	if (at < 0)
+		return at == -ENOMEM ? -ENOMEM : 0;
+	if (g->nr_open == OPEN_MOST) { /* the oldest lasts to the end */
+		memmove(g->open, g->open + 1, (OPEN_MOST - 1) * sizeof(g->open[0]));
+		g->nr_open--;
+	}
+	g->open[g->nr_open++] = (size_t)at;
+	return 0;
+}
+
+static int phase_end(struct gathering *g, const struct store_record *record)
+{
+	char *name = name_in(record->pairs);
+	unsigned i = g->nr_open;
+
+	if (!name)
+		return -ENOMEM;
+	while (i && strcmp(g->m->phase[g->open[i - 1]].label, name) != 0)
+		i--;
+	if (i--) { /* one that never began is nothing */
+		g->m->phase[g->open[i]].end_s = seconds(g, record->time_ns);
+		memmove(g->open + i, g->open + i + 1, (g->nr_open - i - 1) * sizeof(g->open[0]));
+		g->nr_open--;
+	}
+	free(name);
+	return 0;
+}
+
+static int mark(struct gathering *g, const struct store_record *record)
+{
+	long at = moment_add(g, false, seconds(g, record->time_ns), "mark", name_in(record->pairs));
+
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- the recorder's ---- */
+
+static int stopped(struct gathering *g, const struct store_record *record)
+{
+	size_t before = g->m->nr_events;
+	int r = event_add(g, seconds(g, record->time_ns), "stopped", "stopped");
+
+	g->stopped = g->m->nr_events > before ? g->m->nr_events : 0;
+	return r;
+}
+
+static int continued(struct gathering *g, const struct store_record *record)
+{
+	if (g->stopped)
+		g->m->event[g->stopped - 1].end_s = seconds(g, record->time_ns);
+	g->stopped = 0;
+	return 0;
+}
+
+static int signalled(struct gathering *g, const struct store_record *record)
+{
+	char *name = name_in(record->pairs);
+	int r = name ? event_add(g, seconds(g, record->time_ns), "signal", "SIG%s", name) : -ENOMEM;
+
+	free(name);
+	return r;
+}
+
+static int clock_set(struct gathering *g, const struct store_record *record)
+{
+	char by[UNITS_SIZE];
+	int64_t step = 0;
+
+	pairs_get_num(record->pairs, "step_ns", &step);
+	return event_add(g, seconds(g, record->time_ns), "clock", "the clock was set %s by %s",
+		step < 0 ? "back" : "forward", format_duration(by, fabs((double)step) / 1e9));
+}
+
+static int backed_off(struct gathering *g, const struct store_record *record)
+{
+	int64_t every = 1;
+
+	pairs_get_num(record->pairs, "every", &every);
+	if (every <= 1)
+		return event_add(
+			g, seconds(g, record->time_ns), "backoff", "sampled as often as asked again");
+	return event_add(g, seconds(g, record->time_ns), "backoff",
+		"sampled %lld times less often, to stay within the budget", (long long)every);
+}
+
+/* Damage is met before the time at which the recording goes on is known: the next tick ends it. */
+static int lost(struct gathering *g, const struct store_record *record)
+{
+	size_t before = g->m->nr_events;
+	int r;
+
+	if (g->lost)
+		return 0;
+	r = event_add(g, seconds(g, g->scene->has_last ? g->scene->last_ns : 0), "lost", "lost: %s",
+		record->reason ? record->reason : "damaged");
+	g->lost = g->m->nr_events > before ? g->m->nr_events : 0;
+	return r;
+}
+
+/* The writer says why something is missing that the reader has met as lost. */
+static int gap(struct gathering *g, const struct store_record *record)
+{
+	int64_t since = record->time_ns;
+	struct moment *event;
+	char *label;
+	int r = g->lost ? 0 : lost(g, record);
+
+	if (r < 0 || !g->lost)
+		return r;
+	pairs_get_num(record->pairs, "since_ns", &since);
+	event = &g->m->event[g->lost - 1];
+	label = strdup("not recorded: the disk was full");
+	if (!label)
+		return -ENOMEM;
+	free(event->label);
+	event->label = label;
+	event->time_s = seconds(g, MIN(since, record->time_ns));
+	return 0;
+}
+
+static int hear(void *arg, const struct store_record *record)
+{
+	static const struct {
+		const char *kind;
+		int (*take)(struct gathering *g, const struct store_record *record);
+	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
+		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
+		{"backoff", backed_off}, {"gap", gap}};
+	struct gathering *g = arg;
+	long at;
+
+	if (record->type == STORE_LOST)
+		return lost(g, record);
+	if (!strcmp(record->kind, "unavailable"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		if (!strcmp(record->kind, row[i].kind))
+			return row[i].take(g, record);
+	at = moment_add(g, false, seconds(g, record->time_ns), record->kind,
+		escaped(record->kind, strlen(record->kind)));
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- killed for want of memory ---- */
+
+static void kills_bind(struct kill_counter *k, const struct schema *schema, const char *metric)
+{
+	uint32_t set, col;
+
+	k->set = k->col = -1;
+	if (!schema || !schema_find(schema, metric, &set, &col))
+		return;
+	k->set = (int)set;
+	k->col = (int)col;
+}
+
+/* By how much the row's counter rose; of one that was not there before nothing is known. */
+static int64_t kills_in_row(struct kill_counter *k, const struct scene *s, struct table *t, uint32_t row)
+{
+	uint32_t id = s->set[k->set].id[row];
+	struct kill_seat *seat = &k->seat[row];
+	int64_t now, rose;
+
+	if (id == ROW_FREE || !(t->valid[row] >> k->col & 1))
+		return 0;
+	now = table_row(t, row)[k->col];
+	rose = seat->id == id && now > seat->last ? (int64_t)((uint64_t)now - (uint64_t)seat->last) : 0;
+	*seat = (struct kill_seat){id, now};
+	return MAX(rose, 0);
+}
+
+static int kills_reserve(struct kill_counter *k, uint32_t nr)
+{
+	struct kill_seat *more;
+
+	if (nr <= k->cap)
+		return 0;
+	more = reallocarray(k->seat, nr, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memset(more + k->cap, 0, (nr - k->cap) * sizeof(*more));
+	k->seat = more;
+	k->cap = nr;
+	return 0;
+}
+
+/* How many were killed, and the deepest of the instances that say so. */
+static int kills_tick(struct kill_counter *k, const struct scene *s, int64_t *ret_kills, uint32_t *ret_row)
+{
+	const struct scene_set *set = k->set < 0 ? NULL : &s->set[k->set];
+	struct table *t = set ? scene_table(s, (uint32_t)k->set) : NULL;
+	size_t deepest = 0;
+
+	*ret_kills = 0;
+	if (!set || !set->nr_moved)
+		return 0;
+	if (kills_reserve(k, set->cap) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < set->nr_moved; i++) {
+		uint32_t row = set->moved[i];
+		int64_t rose = kills_in_row(k, s, t, row);
+		const struct scene_instance *in =
+			rose ? scene_instance(s, (uint32_t)k->set, row, set->id[row]) : NULL;
+		size_t depth = in ? in->name_len + 1 : 1;
+
+		if (rose && depth > deepest) {
+			deepest = depth;
+			*ret_kills = rose;
+			*ret_row = row;
+		}
+	}
+	return 0;
+}
+
+static int event_kills(struct gathering *g, int64_t kills, const char *where)
+{
+	double now = seconds(g, g->scene->time_ns);
+
+	if (kills == 1)
+		return event_add(g, now, "oom", "out of memory: a process was killed in %s", where);
+	return event_add(
+		g, now, "oom", "out of memory: %lld processes were killed in %s", (long long)kills, where);
+}
+
+static int event_group_kills(struct gathering *g, int64_t kills, uint32_t row)
+{
+	uint32_t set = (uint32_t)g->group.set;
+	const struct scene_instance *in = scene_instance(g->scene, set, row, g->scene->set[set].id[row]);
+	char *where = in ? escaped(in->name, in->name_len) : strdup("a control group");
+	int r = where ? event_kills(g, kills, where) : -ENOMEM;
+
+	free(where);
+	return r;
+}
+
+static int take_kills(struct gathering *g)
+{
+	double now = seconds(g, g->scene->time_ns);
+	int64_t kills;
+	uint32_t row = 0;
+	int r = kills_tick(&g->group, g->scene, &kills, &row);
+
+	if (r >= 0 && kills) {
+		r = event_group_kills(g, kills, row);
+		g->group_at = now;
+		g->group_kills += kills;
+	}
+	if (r >= 0)
+		r = kills_tick(&g->machine, g->scene, &kills, &row);
+	if (r < 0 || !kills)
+		return r;
+	if (now - g->group_at < NODE_COUNTER_LATE_S)
+		kills -= MIN(kills, g->group_kills);
+	g->group_kills = 0;
+	return kills ? event_kills(g, kills, "this node, outside the groups that are watched") : 0;
+}
+
+/* ---- one recording ---- */
+
+static void end_moments(struct gathering *g)
+{
+	double end = seconds(g, g->scene->has_last ? g->scene->last_ns : 0);
+
+	for (unsigned i = 0; i < g->nr_open; i++) {
+		struct moment *phase = &g->m->phase[g->open[i]];
+
+		phase->end_s = MAX(end, phase->time_s);
+	}
+	if (g->lost)
+		g->m->event[g->lost - 1].end_s = NAN; /* nothing came after it */
+}
+
+static int gather(struct gathering *g)
+{
+	int r;
+
+	kills_bind(&g->group, g->scene->schema, "cgroup.memory.oom_kill");
+	kills_bind(&g->machine, g->scene->schema, "paging.oom_kills");
+	g->group_at = NAN;
+	g->scene->hear = hear;
+	g->scene->hear_arg = g;
+	while ((r = scene_next(g->scene)) > 0) {
+		if (g->lost)
+			g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
+		g->lost = 0;
+		r = take_kills(g);
+		if (r < 0)
+			break;
+	}
+	end_moments(g);
+	free(g->group.seat);
+	free(g->machine.seat);
+	return r;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct moment *x = a, *y = b;
+
+	if (x->time_s != y->time_s)
+		return x->time_s < y->time_s ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* ---- the run ---- */
+
+static int gather_node(const struct run *run, uint32_t node, double offset_s, struct moments *m)
+{
+	struct gathering *g = calloc(1, sizeof(*g));
+	int r = g ? scene_open(run->path[node], NULL, &g->scene) : -ENOMEM;
+
+	if (r >= 0) {
+		g->m = m;
+		g->node = node;
+		g->offset_s = offset_s;
+		r = gather(g);
+		scene_close(g->scene);
+	}
+	free(g);
+	return r;
+}
+
+int moments_read(const struct run *run, struct moments **ret, struct buf *reterr)
+{
+	struct moments *m = calloc(1, sizeof(*m));
+	double *offset_s = calloc(run->nr + 1, sizeof(*offset_s));
+	int r = m && offset_s ? scenes_align(run, offset_s, NULL, reterr) : -ENOMEM;
+
+	for (size_t i = 0; i < run->nr && r >= 0; i++) {
+		r = gather_node(run, (uint32_t)i, offset_s[i], m);
+		if (r < 0)
+			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
+	}
+	free(offset_s);
+	if (r < 0) {
+		if (!reterr->len)
+			buf_addf(reterr, "cannot read: %s", strerror(-r));
+		moments_free(m);
+		return r;
+	}
+	if (m->nr_phases)
+		qsort(m->phase, m->nr_phases, sizeof(*m->phase), by_time);
+	if (m->nr_events)
+		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
+	*ret = m;
+	return 0;
+}
+
+static void list_free(struct moment *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(list[i].kind);
+		free(list[i].label);
+	}
+	free(list);
+}
+
+struct moments *moments_free(struct moments *m)
+{
+	if (!m)
+		return NULL;
+	list_free(m->phase, m->nr_phases);
+	list_free(m->event, m->nr_events);
+	free(m);
+	return NULL;
+}
