@@ -1,0 +1,31 @@
+/* A recording with all that a report shows, for the tests of story/ and document/: two CPUs, a job of workers
+ * whose use is known, limits, events; by wish groups, or thousands of processes that lived for a moment. */
+#ifndef JOB_MAKER_H
+#define JOB_MAKER_H
+
+#include "query_maker.h"
+
+#include "story/finding.h"
+#include "story/story.h"
+
+#define WORKER_PID 1000
+
+struct job {
+	const char *host;
+	int64_t ticks;	  /* one a second, from 0 on */
+	unsigned workers; /* worker k keeps (k + 1) / 10 of a CPU busy and has k + 1 MiB of its own */
+	unsigned brief;	  /* processes of a tenth of a second, evenly over the run */
+	bool groups;	  /* the workers are in "even" and "odd" by turns */
+	unsigned events;  /* marks, evenly over the run */
+	const char *name; /* of the processes; NULL: "worker" */
+	bool counters;	  /* 1000 cycles a second */
+};
+
+void make_job(const char *path, const struct job *job);
+/* The story of these recordings; options NULL: as they are by default. story_end() closes the run as well. */
+struct story *story_of(const char *const *path, size_t nr, const struct story_options *options);
+void story_end(struct story *s);
+
+const struct chart *chart_named(const struct charts *f, const char *id); /* NULL: there is none */
+const struct chart_curve *chart_curve_named(const struct chart *c, const char *name);
+#endif
