@@ -3,8 +3,8 @@
  * Not here: executables of others (tacho-NAME), which are found by name. */
 #include "cmd/cmd.h"
 
-extern const struct cmd cmd_run, cmd_attach, cmd_show, cmd_report, cmd_check, cmd_metrics, cmd_doctor,
-	cmd_help, cmd_debug, cmd_ls;
+extern const struct cmd cmd_run, cmd_attach, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check,
+	cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls;
 
 const struct cmd *const commands[] = {
 	&cmd_run,
@@ -12,6 +12,8 @@ const struct cmd *const commands[] = {
 	&cmd_show,
 	&cmd_ls,
 	&cmd_report,
+	&cmd_plot,
+	&cmd_compare,
 	&cmd_check,
 	&cmd_metrics,
 	&cmd_doctor,

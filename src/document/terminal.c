@@ -35,25 +35,30 @@ struct layout {
 	unsigned labels;	       /* columns left of the field, the axis' line included */
 	unsigned legend, across, item; /* rows; names in a row; columns of each */
 	unsigned foot;
+	bool brief; /* names have their maximum alone */
 };
 
 /* ---- the legend ---- */
 
-/* "name  mean 2.1  max 3.9" */
-static void legend_text(const struct chart *f, const struct chart_curve *c, struct buf *out)
+/* "name  mean 2.1  max 3.9"; of many "name  max 3.9" */
+static void legend_text(const struct layout *l, const struct chart_curve *c, struct buf *out)
 {
+	const struct chart *f = l->field.chart;
 	char text[UNITS_SIZE];
 
 	buf_adds(out, c->name ? c->name : "");
-	if (!isnan(c->average))
+	if (!isnan(c->average) && !l->brief)
 		buf_addf(out, "  mean %s", format_value(text, c->average, f->unit, f->per_second));
 	if (!isnan(c->most))
 		buf_addf(out, "  max %s", format_value(text, c->most, f->unit, f->per_second));
 }
 
+/* A curve alone that is named in the title needs no legend. */
 static bool has_name(const struct chart *f, size_t i)
 {
-	return f->curve[i].name && *f->curve[i].name;
+	const char *name = f->curve[i].name;
+
+	return name && *name && !(f->nr_curves == 1 && f->title && !strcmp(f->title, name) && f->subtitle);
 }
 
 static void legend_size(struct layout *l, const struct chart *f, unsigned most)
@@ -65,7 +70,7 @@ static void legend_size(struct layout *l, const struct chart *f, unsigned most)
 	buf_init(&text, 1 << 20);
 	for (size_t i = 0; i < f->nr_curves; i++) {
 		buf_reset(&text);
-		legend_text(f, &f->curve[i], &text);
+		legend_text(l, &f->curve[i], &text);
 		widest = MAX(widest, screen_text_columns(s, (char *)text.data));
 		nr += has_name(f, i);
 	}
@@ -75,6 +80,10 @@ static void legend_size(struct layout *l, const struct chart *f, unsigned most)
 	l->item = MIN(widest + 2 + GAP, s->columns);
 	l->across = MAX((s->columns + GAP - 2) / l->item, 1u);
 	l->legend = MIN((nr + l->across - 1) / l->across, most);
+	if (nr > l->across * l->legend && !l->brief) {
+		l->brief = true;
+		legend_size(l, f, most);
+	}
 }
 
 static void legend_item(struct layout *l, size_t i, unsigned column, unsigned row, unsigned width)
@@ -85,7 +94,7 @@ static void legend_item(struct layout *l, size_t i, unsigned column, unsigned ro
 	struct buf text;
 
 	buf_init(&text, 1 << 20);
-	legend_text(f, &f->curve[i], &text);
+	legend_text(l, &f->curve[i], &text);
 	if (l->field.signs)
 		screen_put(s, column, row, (char[]){curve_sign(i), 0}, curve_sign(i), INK_PLAIN);
 	else

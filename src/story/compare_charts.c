@@ -202,18 +202,20 @@ static int map_times(
 
 /* ---- one chart ---- */
 
-/* "before", "before: 3 runs" by the first of them, or the run's own name. */
+/* "before", of several runs "before run1.tacho". */
 static char *name_of(struct work *w, size_t operand)
 {
-	const struct compare_set *set = &w->c->set[w->c->operand[operand].set];
+	const struct compare_operand *o = &w->c->operand[operand];
+	const struct compare_set *set = &w->c->set[o->set];
+	const char *slash = strrchr(o->name, '/'), *name = slash && slash[1] ? slash + 1 : o->name;
 	struct buf text;
 
-	if (operand != set->first)
-		return "";
 	buf_init(&text, 1 << 20);
 	buf_adds(&text, set->title);
-	if (set->nr > 1)
-		buf_addf(&text, " (%zu runs)", set->nr);
+	if (set->nr > 1) {
+		buf_addch(&text, ' ');
+		add_text(&text, name, strlen(name), LETTERS_UTF8);
+	}
 	return keep_text(w->f, &text);
 }
 
@@ -228,8 +230,8 @@ static int add_curve(struct work *w, struct chart *chart, struct chart_curve *c,
 		.low = l->low,
 		.high = l->high,
 		.color = w->c->operand[operand].set,
-		.average = w->c->set[w->c->operand[operand].set].nr > 1 ? NAN : l->average,
-		.most = w->c->set[w->c->operand[operand].set].nr > 1 ? NAN : l->most};
+		.average = l->average,
+		.most = l->most};
 	if (c->nr)
 		chart->to_s = MAX(chart->to_s, c->time_s[c->nr - 1]);
 	return c->name ? 0 : -ENOMEM;

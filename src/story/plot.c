@@ -225,6 +225,7 @@ static char *curve_name(struct maker *m, const struct sheet_line *l, bool severa
 		if (m->q->per != PLOT_NODE)
 			buf_adds(&text, ": ");
 	}
+	buf_adds(&text, m->q->per == PLOT_USER && !l->others ? "UID " : "");
 	if (m->q->per != PLOT_NODE)
 		add_text(&text, l->name ? l->name : "", l->name_len, LETTERS_UTF8);
 	if (l->pid)
@@ -400,6 +401,24 @@ static int say(struct plot *p, const char *text)
 	return more[p->nr_notes] ? (p->nr_notes++, 0) : -ENOMEM;
 }
 
+static int say_unknown(struct maker *m, const struct sheet_column *column)
+{
+	const char *why = column->why ? column->why : "nothing is known of it";
+	struct process_table *t = NULL;
+	struct buf text;
+	int r;
+
+	buf_init(&text, 1 << 16);
+	if (m->q->per == PLOT_GROUP && process_table_read(m->run, &t, &text) >= 0 && !t->has_groups)
+		why = "there are no groups of processes in this run";
+	process_table_free(t);
+	buf_reset(&text);
+	buf_addf(&text, "%s: %s", column->name, why);
+	r = say(m->p, (char *)text.data);
+	buf_release(&text);
+	return r;
+}
+
 static bool same_axis(const struct sheet_column *a, const struct sheet_column *b)
 {
 	return a->unit == b->unit && a->per_second == b->per_second;
@@ -408,7 +427,7 @@ static bool same_axis(const struct sheet_column *a, const struct sheet_column *b
 static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 {
 	const struct sheet *s = m->p->sheet;
-	struct buf title, id, foot;
+	struct buf title, sub, id, foot;
 	char text[UNITS_SIZE];
 	unsigned named = 0;
 
@@ -416,8 +435,17 @@ static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 	for (unsigned i = first; i < s->nr_columns; i++)
 		if (s->column[i].known && same_axis(&s->column[first], &s->column[i]))
 			buf_addf(&title, "%s%s", named++ ? ", " : "", s->column[i].name);
-	if (named == 1)
+	if (named == 1 && w->nr == 1) {
+		buf_init(&sub, 1 << 16);
+		buf_addf(&sub, "mean %s, ",
+			format_value(text, w->curve[0].average, w->f->unit, w->f->per_second));
+		buf_addf(
+			&sub, "max %s: ", format_value(text, w->curve[0].most, w->f->unit, w->f->per_second));
+		buf_adds(&sub, s->column[first].help);
+		w->f->subtitle = keep_text(m->p, &sub);
+	} else if (named == 1) {
 		w->f->subtitle = s->column[first].help;
+	}
 	if (m->q->title && *m->q->title) {
 		buf_reset(&title);
 		add_text(&title, m->q->title, strlen(m->q->title), LETTERS_UTF8);
@@ -522,7 +550,7 @@ static int make_charts(struct maker *m)
 		bool drawn = false;
 
 		if (!s->column[i].known) {
-			r = say(m->p, s->column[i].why ? s->column[i].why : "nothing is known of it");
+			r = say_unknown(m, &s->column[i]);
 			continue;
 		}
 		for (unsigned k = 0; k < i; k++)
