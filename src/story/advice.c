@@ -90,7 +90,7 @@ static void add_host(const struct look *l, size_t first, struct needs *n)
 		view = view.name && view.bytes >= v.bytes ? view : v;
 	}
 	n->hosts++;
-	if (n->cores_kept)
+	if (n->cores_kept || cores > given)
 		cores = given;
 	if (!isnan(cores))
 		n->cores_all += cores;
@@ -259,20 +259,22 @@ static int slurm_lines(const struct needs *n, struct advice *a)
 
 static int pbs_lines(const struct needs *n, struct advice *a)
 {
-	char memory[UNITS_SIZE], text[UNITS_SIZE], chunk[160];
-	int at = snprintf(chunk, sizeof(chunk), "select=%zu", n->hosts), err = 0;
+	char text[UNITS_SIZE];
+	struct buf chunk;
+	int err = 0;
 
+	buf_init(&chunk, 4096);
+	buf_addf(&chunk, "select=%zu", n->hosts);
 	if (!isnan(n->cores_seen))
-		at += snprintf(chunk + at, sizeof(chunk) - (size_t)at, ":ncpus=%.0f", cores_of_node(n));
+		buf_addf(&chunk, ":ncpus=%.0f", cores_of_node(n));
 	if (n->tasks > 1)
-		at += snprintf(chunk + at, sizeof(chunk) - (size_t)at, ":mpiprocs=%.0f",
-			whole_up((double)n->tasks / (double)n->hosts));
+		buf_addf(&chunk, ":mpiprocs=%.0f", whole_up((double)n->tasks / (double)n->hosts));
 	if (!isnan(n->memory))
-		at += snprintf(chunk + at, sizeof(chunk) - (size_t)at, ":mem=%s",
-			size_shown(memory, n->memory, "gb", "mb"));
+		buf_addf(&chunk, ":mem=%s", size_shown(text, n->memory, "gb", "mb"));
 	if (gpus_used(n))
-		snprintf(chunk + at, sizeof(chunk) - (size_t)at, ":ngpus=%zu", gpus_used(n));
-	add_line(a, &err, "#PBS -l %s", chunk);
+		buf_addf(&chunk, ":ngpus=%zu", gpus_used(n));
+	add_line(a, &err, "#PBS -l %s", (char *)chunk.data);
+	buf_release(&chunk);
 	if (!isnan(n->time_s))
 		add_line(a, &err, "#PBS -l walltime=%s", clock_shown(text, n->time_s, false));
 	return err;

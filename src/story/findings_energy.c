@@ -26,12 +26,11 @@ void look_energy(struct look *l)
 	f = found_new(l, "energy", FINDING_NOTE, "power");
 	found_title(l, f, "%s of energy, %s for each CPU-hour", format_si(energy, joules, "J"),
 		format_si(cost, joules / cpu, "Wh"));
-	found_say(l, f, "That is what %s used during the run (%.3g kWh%s%s)%s%s.",
-		nr_parts(l) > 1 ? "the nodes" : "the node", joules / 3.6e6,
-		isnan(figure_of(s, FIG_POWER)) ? "" : ", ",
-		isnan(figure_of(s, FIG_POWER)) ? ""
-					       : format_si(power, figure_of(s, FIG_POWER), "W on average"),
-		source ? ", by " : "", source ? name_shown(name, source, strlen(source)) : "");
+	found_say(l, f, "So much %s used during the run (%.3g kWh)%s%s.",
+		nr_parts(l) > 1 ? "the nodes" : "the node", joules / 3.6e6, source ? ", by " : "",
+		source ? name_shown(name, source, strlen(source)) : "");
+	if (figure_of(s, FIG_POWER) > 0)
+		found_say(l, f, "%s on average.", format_si(power, figure_of(s, FIG_POWER), "W"));
 	if (share < ENERGY_LITTLE)
 		found_say(l, f,
 			"The job used %.0f %% of its CPU time: most of the energy went into idle cores or "
