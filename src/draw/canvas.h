@@ -13,6 +13,7 @@ struct canvas {
 	const struct chart *f;
 	struct rect all, plot, legend; /* legend.w 0: none */
 	struct rect strip;	       /* above the plot: names of phases and events */
+	bool bare;		       /* too small for a legend and the names of phases */
 	struct axis time, value;
 	struct value_labels labels;
 	double *scratch; /* 4 x columns */

@@ -110,6 +110,8 @@ static double strip_height(const struct canvas *c)
 	double line = canvas_line(c);
 	bool named = false;
 
+	if (c->bare)
+		return 0;
 	for (size_t i = 0; i < c->f->nr_marks && !named; i++)
 		named = c->f->mark[i].label && *c->f->mark[i].label;
 	return (c->f->nr_bands ? line + 1 : 0) +
@@ -121,7 +123,7 @@ static void place_legend(struct canvas *c)
 {
 	bool heat = c->f->form == CHART_HEAT;
 
-	if (c->f->form == CHART_TIMELINE)
+	if (c->f->form == CHART_TIMELINE || c->bare)
 		return;
 	if (heat || c->all.w >= NARROW) {
 		double width = heat ? 50 : legend_width(c, MIN(c->all.w * 0.3, 330));
@@ -322,7 +324,7 @@ static void draw_all(struct canvas *c)
 		draw_levels(c);
 		draw_notes(c);
 	}
-	if (c->f->form == CHART_HEAT)
+	if (c->f->form == CHART_HEAT && c->legend.w > 0)
 		draw_heat_scale(c);
 	else if (c->legend.w > 0 && c->legend.h > 0)
 		draw_legend(c);
@@ -344,7 +346,12 @@ static void settle(struct canvas *c)
 static int draw_on(struct canvas *c)
 {
 	settle(c);
-	if (c->plot.w < 40 || c->plot.h < 30)
+	if (c->plot.h < 60 || c->plot.w < 60) {
+		c->bare = true;
+		c->legend = (struct rect){0};
+		settle(c);
+	}
+	if (c->plot.w < 30 || c->plot.h < 20)
 		return -EINVAL;
 	c->columns = MIN((size_t)(c->plot.w / c->pen.pixel), (size_t)COLUMNS_MAX);
 	c->scratch = reallocarray(NULL, c->columns * 4, sizeof(*c->scratch));

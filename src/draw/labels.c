@@ -21,7 +21,11 @@ static void format_days(char out[static UNITS_SIZE], double s, double step)
 {
 	long minutes = lround(s / 60), day = minutes / 1440, hour = minutes / 60 % 24, minute = minutes % 60;
 
-	if (step >= 86400 || minutes % 1440 == 0)
+	if (minutes == 0)
+		snprintf(out, UNITS_SIZE, "0");
+	else if (day == 0 && minute == 0)
+		snprintf(out, UNITS_SIZE, "%ld h", hour);
+	else if (step >= 86400 || minutes % 1440 == 0)
 		snprintf(out, UNITS_SIZE, "%ld d", day);
 	else if (step >= 3600)
 		snprintf(out, UNITS_SIZE, "%ld d %ld h", day, hour);
@@ -172,7 +176,8 @@ char *label_of_value(char out[static UNITS_SIZE], const struct value_labels *l, 
 	} else if (fabs(shown) >= 1e7) {
 		snprintf(out, UNITS_SIZE, "%.3g%s", shown, l->suffix);
 	} else {
-		snprintf(out, UNITS_SIZE, "%.*f%s", l->digits, shown, value == 0 ? "" : l->suffix);
+		snprintf(out, UNITS_SIZE, "%.*f%s", value == 0 ? 0 : l->digits, shown,
+			value == 0 ? "" : l->suffix);
 	}
 	return out;
 }

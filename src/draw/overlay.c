@@ -31,8 +31,9 @@ void draw_bands(struct canvas *c)
 		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.035 : 0.09);
 		pen_box(&c->pen, (struct rect){left, c->plot.y, width, c->plot.h});
 		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.10 : 0.20);
-		pen_box(&c->pen, (struct rect){left, c->plot.y - line - 1, width, line + 1});
-		if (right - x < 16)
+		if (c->strip.h > 0)
+			pen_box(&c->pen, (struct rect){left, c->plot.y - line - 1, width, line + 1});
+		if (right - x < 16 || !(c->strip.h > 0))
 			continue;
 		free_x = x +
 			pen_write(&c->pen,
@@ -105,7 +106,8 @@ static double next_mark_x(const struct canvas *c, size_t k)
 
 void draw_marks(struct canvas *c)
 {
-	double line = canvas_line(c), room = c->strip.h - (c->f->nr_bands ? line + 1 : 0), last = -INFINITY;
+	double line = canvas_line(c), last = -INFINITY;
+	double room = MAX(0, c->strip.h - (c->f->nr_bands ? line + 1 : 0));
 	struct mark_rows rows = {.end = {c->plot.x - 40, c->plot.x - 40}, .nr = (size_t)(room / line + 0.01)};
 
 	rows.nr = MIN(rows.nr, (size_t)MARK_ROWS);

@@ -43,7 +43,7 @@ static int surface_end(cairo_surface_t *surface, int r, const struct buf *out)
 	cairo_surface_finish(surface);
 	status = draw_status(cairo_surface_status(surface));
 	cairo_surface_destroy(surface);
-	return r < 0 ? r : out->err ? out->err : status;
+	return out->err ? out->err : r < 0 ? r : status;
 }
 
 static int picture_png(const struct chart *f, const struct draw_style *s, struct buf *out)
@@ -130,35 +130,68 @@ static size_t add_short(struct buf *out, const struct buf *in, size_t i)
 	return i - from;
 }
 
-static void add_body(
-	struct buf *out, const struct buf *in, size_t from, size_t to, const struct chart *f, bool dark)
+/* Names of cairo's own, without what differs from one picture to the next: it numbers surfaces over the life
+ * of the process. How long the name was. */
+static size_t add_name(struct buf *out, const struct buf *in, size_t i, uint64_t first)
+{
+	uint64_t nr = 0;
+	size_t n = 7;
+
+	if (!at(in, i, "surface"))
+		return 0;
+	for (; i + n < in->len && in->data[i + n] >= '0' && in->data[i + n] <= '9'; n++)
+		nr = nr * 10 + (uint64_t)(in->data[i + n] - '0');
+	buf_addf(out, "surface%llu", (unsigned long long)(nr - first));
+	return n;
+}
+
+struct rewriting {
+	struct buf *out;
+	const struct buf *in;
+	const struct chart *f;
+	bool dark;
+	bool path;	/* within the numbers of one */
+	uint64_t first; /* surface */
+};
+
+/* What begins at i, as it is to be; how long it was. */
+static size_t rewrite(struct rewriting *w, size_t i)
 {
 	static const char *const names[] = {" id=\"", "url(#", "href=\"#"};
-	bool path = false;
+	size_t n;
 
-	for (size_t i = from; i < to;) {
-		size_t n = 0;
-
-		for (size_t k = 0; k < ARRAY_SIZE(names) && !n; k++)
-			n = at(in, i, names[k]) ? strlen(names[k]) : 0;
-		if (n) {
-			buf_add(out, in->data + i, n);
-			add_prefix(out, f, dark);
-			i += n;
+	for (size_t k = 0; k < ARRAY_SIZE(names); k++) {
+		if (!at(w->in, i, names[k]))
 			continue;
-		}
-		if (at(in, i, " d=\"")) {
-			buf_add(out, " d=\"", 4);
-			path = true;
-			i += 4;
-			continue;
-		}
-		path &= in->data[i] != '"';
-		n = path ? add_short(out, in, i) : 0;
-		if (!n)
-			buf_addch(out, in->data[i]);
-		i += MAX(n, (size_t)1);
+		n = strlen(names[k]);
+		buf_add(w->out, names[k], n);
+		add_prefix(w->out, w->f, w->dark);
+		return n + add_name(w->out, w->in, i + n, w->first);
 	}
+	if (at(w->in, i, " d=\"")) {
+		w->path = true;
+		buf_adds(w->out, " d=\"");
+		return 4;
+	}
+	w->path &= w->in->data[i] != '"';
+	n = w->path ? add_short(w->out, w->in, i) : 0;
+	if (!n)
+		buf_addch(w->out, w->in->data[i]);
+	return MAX(n, (size_t)1);
+}
+
+/* The least number of a surface in the picture. */
+static uint64_t first_surface(const struct buf *in)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (const char *p = (const char *)in->data; (p = strstr(p, "surface")); p++) {
+		uint64_t nr = strtoull(p + 7, NULL, 10);
+
+		if (p[7] >= '0' && p[7] <= '9')
+			first = MIN(first, nr);
+	}
+	return first;
 }
 
 /* cairo's own head ends with the first tag's '>'; its end is the last tag. */
@@ -168,13 +201,15 @@ static int add_svg(struct buf *out, const struct buf *in, const struct buf *word
 	const char *text = (const char *)in->data, *head = strstr(text, "<svg"),
 		   *body = head ? strchr(head, '>') : NULL;
 	const char *end = NULL;
+	struct rewriting w = {.out = out, .in = in, .f = f, .dark = s->dark, .first = first_surface(in)};
 
 	for (const char *p = body; p && (p = strstr(p, "</svg>")); p++)
 		end = p;
 	if (!end)
 		return -EIO;
 	add_head(out, f, s);
-	add_body(out, in, (size_t)(body + 1 - text), (size_t)(end - text), f, s->dark);
+	for (size_t i = (size_t)(body + 1 - text); i < (size_t)(end - text);)
+		i += rewrite(&w, i);
 	buf_adds(out, "<g font-family=\"" PEN_FONTS "\">\n");
 	buf_add(out, words->data, words->len);
 	buf_adds(out, "</g>\n</svg>\n");
