@@ -17,7 +17,6 @@
 #define FULL 65534
 /* Numbers that the lines of one panel may have together; more, and each stands for several points. */
 #define PANEL_NUMBERS 400000
-#define LINES_FULL PALETTE_SIZE
 
 /* ---- packed numbers ---- */
 
@@ -234,7 +233,7 @@ static void add_all_processes(struct json *j, const struct story *s, int query, 
 			buf_adds(&name, "others");
 		} else {
 			source.process = s->keep_row[rank];
-			curve.color = rank < PALETTE_SIZE ? rank : CHART_OTHERS;
+			curve.color = rank < s->nr_named ? rank : CHART_OTHERS;
 			story_process_name(&s->processes->row[source.process], &name);
 		}
 		curve.name = (char *)name.data;

@@ -117,15 +117,29 @@ static void add_sum(struct buf *out, const struct draft *d, const char *name, co
 	add_value(out, d, sum->mean);
 	buf_adds(out, ", max ");
 	add_value(out, d, sum->most);
-	if (!isnan(sum->most_at_s))
+	if (sum->most != 0 && !isnan(sum->most_at_s))
 		buf_addf(out, " at %s", format_moment(text, sum->most_at_s, d->s->to_s - d->s->from_s));
+}
+
+/* The curve whose highest point is annotated; NULL: there is none. */
+static const struct chart_curve *peak_curve(const struct draft *d, const struct chart_source **ret_source)
+{
+	unsigned at = d->p->row->peak;
+
+	for (size_t i = 0; at && d->of != DRAFT_BY_NODE && i < d->nr; i++)
+		if (d->nr == 1 || (d->p->row->shape == PANEL_LINES && d->curve[i].color == at - 1)) {
+			*ret_source = &d->source[i];
+			return &d->curve[i];
+		}
+	return NULL;
 }
 
 static void set_subtitle(struct draft *d)
 {
+	const struct chart_source *source = NULL;
+	const struct chart_curve *peak = peak_curve(d, &source);
 	enum panel_shape shape = d->p->row->shape;
 	struct buf text;
-	size_t told = 0;
 
 	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT)
 		return;
@@ -134,12 +148,14 @@ static void set_subtitle(struct draft *d)
 		struct sum sum = sum_of_stack(d);
 
 		add_sum(&text, d, "sum", &sum);
+	} else if (d->nr > 1 && peak) {
+		add_sum(&text, d, peak->name, &(struct sum){peak->average, peak->most, source->most_at_s});
 	} else if (d->nr <= TOLD) {
-		for (; told < d->nr; told++) {
-			const struct chart_curve *c = &d->curve[told];
-			struct sum sum = {c->average, c->most, d->source[told].most_at_s};
+		for (size_t i = 0; i < d->nr; i++) {
+			const struct chart_curve *c = &d->curve[i];
+			struct sum sum = {c->average, c->most, d->source[i].most_at_s};
 
-			buf_adds(&text, told ? " · " : "");
+			buf_adds(&text, i ? " · " : "");
 			add_sum(&text, d, d->nr > 1 ? c->name : NULL, &sum);
 		}
 	} else {
@@ -151,19 +167,16 @@ static void set_subtitle(struct draft *d)
 
 static void set_peak(struct draft *d)
 {
-	unsigned at = d->p->row->peak;
+	const struct chart_source *source = NULL;
+	const struct chart_curve *peak = peak_curve(d, &source);
 	struct sum sum = {NAN, NAN, NAN};
 	struct chart_note *note;
 	struct buf text;
 
-	if (!at || d->of == DRAFT_BY_NODE)
-		return;
-	if (d->chart.form == CHART_STACKED)
+	if (d->chart.form == CHART_STACKED && d->p->row->peak)
 		sum = sum_of_stack(d);
-	else
-		for (size_t i = 0; i < d->nr; i++)
-			if (d->curve[i].color == at - 1 || (d->nr == 1 && isnan(sum.most)))
-				sum = (struct sum){0, d->curve[i].most, d->source[i].most_at_s};
+	else if (peak)
+		sum = (struct sum){0, peak->most, source->most_at_s};
 	if (!(sum.most > 0) || isnan(sum.most_at_s))
 		return;
 	note = charts_alloc(d->m, 1, sizeof(*note));

@@ -45,6 +45,12 @@ static bool is_known(const struct sheet_line *line)
 	return !isnan(line->most);
 }
 
+/* It has values, and the panel wants to show them. */
+static bool is_drawn(const struct draft *d, const struct sheet_line *line)
+{
+	return is_known(line) && (line->most > 0 || !d->p->row->when_any);
+}
+
 /* ---- names ---- */
 
 const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more)
@@ -187,7 +193,7 @@ static void curves_whole(struct draft *d)
 
 		if (d->of == DRAFT_ALL)
 			nr = d->p->nr_all[k];
-		if (!nr || !is_known(line))
+		if (!nr || !is_drawn(d, line))
 			continue;
 		draft_add(d, line, row->label[k] ? row->label[k] : row->metric[k], k);
 		add_dashed(d, k);
@@ -227,7 +233,7 @@ static const struct sheet_line **known_lines(
 
 	*ret_nr = 0;
 	for (size_t i = 0; list && i < nr; i++)
-		if (is_known(&line[i]) && !is_left_out(d->p->row, &line[i]))
+		if (is_drawn(d, &line[i]) && !is_left_out(d->p->row, &line[i]))
 			list[(*ret_nr)++] = &line[i];
 	return list;
 }
@@ -373,7 +379,7 @@ static void curves_processes(struct draft *d)
 
 		if (!is_known(&line[i]))
 			continue;
-		if (rank < CURVES_NAMED)
+		if (rank < d->s->nr_named)
 			add_process(d, &line[i], rank), named++;
 		else
 			rest[nr_rest++] = &line[i];

@@ -11,6 +11,8 @@
 
 #define LANES 32
 #define SPANS 400
+#define MANY 64 /* of more than so many, those that lived shorter than so many gaps have no lane */
+#define BRIEF 4
 #define GAP 0.004 /* of the time axis, between two bars of a lane; closer ones of the others become one */
 
 struct life {
@@ -119,6 +121,9 @@ static void lives_place(struct lives *l)
 		uint32_t lane = 0;
 		struct life life = l->item[i];
 
+		if (l->nr > MANY && life.rank >= l->d->s->nr_named &&
+			end_of(l, &life) - life.from_s < l->gap_s * BRIEF)
+			continue;
 		while (lane < l->nr_lanes && !fits(l, lane, &life))
 			lane++;
 		if (lane == LANES)
@@ -145,9 +150,9 @@ static void lanes_order(struct lives *l)
 	}
 }
 
-static uint32_t color_of(uint32_t rank)
+static uint32_t color_of(const struct story *s, uint32_t rank)
 {
-	return rank < CURVES_NAMED ? rank : CHART_OTHERS;
+	return rank < s->nr_named ? rank : CHART_OTHERS;
 }
 
 /* The curves of those that have one; returns that of all who have no lane, UINT32_MAX: there is none. */
@@ -170,7 +175,7 @@ static uint32_t lives_curves(struct lives *l)
 				continue;
 			life->curve = (uint32_t)d->nr;
 			draft_add(d, &line[k], process_label(d->m, &d->s->processes->row[life->row]),
-				color_of(life->rank));
+				color_of(d->s, life->rank));
 			d->source[d->nr - 1].process = life->row;
 		}
 	}
@@ -236,7 +241,7 @@ int draft_spans(struct draft *d)
 			.to_s = l.item[nr].to_s,
 			.curve = l.item[nr].curve,
 			.lane = l.item[nr].lane,
-			.color = color_of(l.item[nr].rank)};
+			.color = color_of(d->s, l.item[nr].rank)};
 	nr += fold_lives(&l, span + nr, others);
 	d->chart.span = span;
 	d->chart.nr_spans = nr;

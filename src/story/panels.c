@@ -10,7 +10,7 @@
 #define LEVEL_MEMORY .level = {"limit.memory", "mem.total"}, .level_label = {"allocated", "installed"}
 #define LEVEL_INSTALLED .level = {"mem.total"}, .level_label = {"installed"}
 #define JOB_MEMORY {"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now"}
-#define JOB_MEMORY_LABELS {"RSS, summed", "PSS: shared pages divided", "USS: private"}
+#define JOB_MEMORY_LABELS {"RSS, summed", "PSS", "USS"}
 
 /* clang-format off */
 const struct panel panels[] = {
@@ -25,13 +25,13 @@ const struct panel panels[] = {
 	{"pressure", "Pressure: time in which something waited, node", NULL, "cpu", PANEL_LINES,
 		.metric = {"pressure.cpu.some", "pressure.memory.some", "pressure.io.some", "pressure.memory.full", "pressure.io.full"},
 		.label = {"for a CPU", "for memory", "for disks", "all for memory", "all for disks"}, .dashed = 0x18, .rate = true,
-		.share = true, .combined = true},
+		.share = true, .combined = true, .when_any = true},
 	{"cgroup", "Control group: CPU used, and stopped by the quota", "cores", "cpu", PANEL_LINES,
 		.metric = {"cgroup.cpu.usage", "cgroup.cpu.throttled"}, .label = {"used", "stopped by the quota"}, .rate = true,
 		.level = {"cgroup.cpu.quota"}, .level_label = {"quota"}},
 	{"cgroup-pressure", "Pressure in the control group: time in which something waited", NULL, "cpu", PANEL_LINES,
 		.metric = {"cgroup.pressure.cpu.some", "cgroup.pressure.memory.some", "cgroup.pressure.io.some"},
-		.label = {"for a CPU", "for memory", "for disks"}, .rate = true, .share = true},
+		.label = {"for a CPU", "for memory", "for disks"}, .rate = true, .share = true, .when_any = true},
 	{"frequency", "Frequency of the CPUs, mean", NULL, "cpu", PANEL_LINES, .metric = {"freq.current"}, .label = {"mean of the CPUs"},
 		.combined = true, .level = {"freq.maximum"}, .level_label = {"highest"}},
 	{"throttling", "CPUs slowed down by heat or power", NULL, "cpu", PANEL_LINES, .metric = {"throttle.core_rate"},
@@ -42,15 +42,14 @@ const struct panel panels[] = {
 	{"memory-views", "Memory of the job in all views", "memory", "memory", PANEL_LINES,
 		.metric = {"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now", "cgroup.memory.current", "cgroup.memory.anon",
 			"cgroup.memory.shmem", "proc.mem.swap"},
-		.label = {"RSS, summed", "PSS", "USS", "control group, cache included", "control group: programs",
-			"control group: shared memory", "swapped out"},
-		.dashed = 0x38, LEVEL_MEMORY},
+		.label = {"RSS, summed", "PSS", "USS", "cgroup, with cache", "cgroup: programs", "cgroup: shared memory", "swapped out"},
+		.dashed = 0x38, .when_any = true, LEVEL_MEMORY},
 	{"memory-kinds", "Memory of the job by kind (PSS as last read)", "memory", "memory", PANEL_STACKED,
 		.metric = {"proc.mem.pss_anon", "proc.mem.pss_shmem", "proc.mem.pss_file", "proc.mem.swap_pss"},
-		.label = {"anonymous", "shared memory", "files", "in swap"}, LEVEL_MEMORY},
+		.label = {"anonymous", "shared memory", "files", "in swap"}, .when_any = true, LEVEL_MEMORY},
 	{"cgroup-memory", "Memory charged to the control group", "memory", "memory", PANEL_STACKED,
 		.metric = {"cgroup.memory.anon", "cgroup.memory.file", "cgroup.memory.slab"},
-		.label = {"programs", "page cache and shared memory", "kernel"},
+		.label = {"programs", "cache, shared memory", "kernel"},
 		.level = {"cgroup.memory.limit"}, .level_label = {"limit"}},
 	{"node-memory", "Memory of the node, all who run there", "memory", "memory", PANEL_LINES, .metric = {"mem.used", "mem.cached"},
 		.label = {"in use", "page cache"}, .combined = true, LEVEL_INSTALLED},
@@ -140,7 +139,7 @@ const struct panel panels[] = {
 
 	{"perf-ipc", "Instructions per cycle", NULL, "perf", PANEL_LINES, .metric = {"perf.ipc"}, .label = {"instructions per cycle"}},
 	{"perf-misses", "Cache and branch misses", NULL, "perf", PANEL_LINES, .metric = {"perf.cache_miss_rate", "perf.branch_miss_rate"},
-		.label = {"of the references to the last cache", "of the branches"}},
+		.label = {"of cache references", "of branches"}},
 	{"perf-frequency", "Frequency while the job ran", NULL, "perf", PANEL_LINES, .metric = {"perf.ghz"}, .label = {"the job's CPUs"}},
 };
 /* clang-format on */

@@ -4,6 +4,7 @@
 #include "story/story.h"
 
 #include "story/finding.h"
+#include "story/palette.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #define PROCESSES_DEFAULT 12
 #define PROCESSES_MAX 4096
 #define OWN_MAX 32
+#define NOTABLE 0.05 /* of what the greatest process has */
 /* Curves of so many recordings have all the points that the sheet gives; of more, each has less of them. */
 #define NODES_FULL 8
 #define POINTS_LEAST 100
@@ -222,19 +224,25 @@ static int by_memory(const void *a, const void *b, void *arg)
 
 struct picking {
 	struct story *s;
+	const uint32_t *memory; /* rows, of most memory first */
 	bool *taken;
-	size_t most;
+	double cpu_s, rss; /* what is worth a name */
 };
 
+static bool is_notable(const struct picking *p, const struct process_row *row)
+{
+	return row->value[PROCESS_CPU] >= p->cpu_s || row->value[PROCESS_RSS] >= p->rss;
+}
+
 /* The next of a list that is worth a curve and has none yet; false at its end. */
-static bool pick_next(struct picking *p, const uint32_t *order, size_t *at)
+static bool pick_next(struct picking *p, const uint32_t *order, bool notable, size_t *at)
 {
 	const struct process_table *t = p->s->processes;
 
 	for (; *at < t->nr; (*at)++) {
 		uint32_t i = order ? order[*at] : (uint32_t)*at;
 
-		if (p->taken[i] || !t->row[i].sampled)
+		if (p->taken[i] || !t->row[i].sampled || (notable && !is_notable(p, &t->row[i])))
 			continue;
 		p->taken[i] = true;
 		p->s->keep_row[p->s->nr_keep] = i;
@@ -245,27 +253,44 @@ static bool pick_next(struct picking *p, const uint32_t *order, size_t *at)
 	return false;
 }
 
+/* Of most CPU time and of most memory in turn. */
+static void pick_all(struct picking *p, bool notable, size_t most)
+{
+	size_t cpu = 0, memory = 0;
+	bool more = true;
+
+	while (more && p->s->nr_keep < most) {
+		more = pick_next(p, NULL, notable, &cpu);
+		if (p->s->nr_keep < most)
+			more |= pick_next(p, p->memory, notable, &memory);
+	}
+}
+
+/* Those that are notable come first and have names and colours; where all fit into the palette, all have. */
 static int keep_choose(struct story *s, size_t most)
 {
 	struct process_table *t = s->processes;
 	_cleanup_(freep) uint32_t *order = calloc(t->nr + 1, sizeof(*order));
 	_cleanup_(freep) bool *taken = calloc(t->nr + 1, sizeof(*taken));
-	struct picking picking = {.s = s, .taken = taken, .most = MIN(most, t->nr)};
-	size_t cpu = 0, memory = 0;
-	bool more = true;
+	struct picking p = {.s = s, .memory = order, .taken = taken};
 
-	s->keep = calloc(picking.most + 1, sizeof(*s->keep));
-	s->keep_row = calloc(picking.most + 1, sizeof(*s->keep_row));
+	most = MIN(most, t->nr);
+	s->keep = calloc(most + 1, sizeof(*s->keep));
+	s->keep_row = calloc(most + 1, sizeof(*s->keep_row));
 	if (!order || !taken || !s->keep || !s->keep_row)
 		return -ENOMEM;
+	if (!t->nr)
+		return 0;
 	for (size_t i = 0; i < t->nr; i++)
 		order[i] = (uint32_t)i;
 	qsort_r(order, t->nr, sizeof(*order), by_memory, t);
-	while (more && s->nr_keep < picking.most) {
-		more = pick_next(&picking, NULL, &cpu);
-		if (s->nr_keep < picking.most)
-			more |= pick_next(&picking, order, &memory);
-	}
+	p.cpu_s = t->row[0].value[PROCESS_CPU] * NOTABLE;
+	p.rss = t->row[order[0]].value[PROCESS_RSS] * NOTABLE;
+	pick_all(&p, true, most);
+	s->nr_named = MIN(s->nr_keep, (size_t)PALETTE_SIZE);
+	pick_all(&p, false, most);
+	if (s->nr_keep <= PALETTE_SIZE && s->nr_keep == t->nr)
+		s->nr_named = s->nr_keep;
 	return 0;
 }
 

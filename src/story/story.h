@@ -49,7 +49,8 @@ struct panel {
 	bool filled;   /* areas down to the axis, each before the one above it */
 	bool combined; /* of several nodes: another chart of all together, total or average by the fold, and
 			* one that compares the nodes */
-	bool when_any; /* left out when all is zero: what should not happen, and mostly does not */
+	bool when_any; /* curves that are zero all along are left out, and so is the panel without any: what
+			* should not happen, and mostly does not */
 	const char *without;		 /* name of an instance that is no row of its own */
 	const char *level[PANEL_LEVELS]; /* metrics whose last value is drawn as a limit ("limit.cpus") */
 	const char *level_label[PANEL_LEVELS];
@@ -90,6 +91,7 @@ struct story {
 	struct sheet_process *keep; /* processes with curves: those of most CPU and of most memory in turn */
 	uint32_t *keep_row;	    /* of each, in the process table */
 	size_t nr_keep;
+	size_t nr_named;	   /* of them, the first so many have a colour of their own */
 	struct findings *findings; /* story/finding.h */
 	struct story_panel *panel;
 	size_t nr_panels;
