@@ -38,7 +38,8 @@ static const struct opt plot_opts[] = {
 		.detail = "An instance is what the metric is about: a CPU, an interface, a GPU. Of several recordings the total is that "
 			"of all nodes."},
 	{'n', "top", "N", OPT_COUNT, INTO(top), .preset = "10", .min = 1, .max = 1000, .not_from_env = true,
-		.help = "the N highest by name, the rest as others"},
+		.help = "the N largest by name, the rest as others",
+		.detail = "In turn the one that had most over the time and the one that had most at once."},
 	{0, "pid", "PID", OPT_COUNT, INTO(pid), .not_from_env = true, .help = "of this process only"},
 	{0, "group", "NAME", OPT_TEXT, INTO(group), .not_from_env = true, .help = "of this group of processes only"},
 	{0, "from", "TIME", OPT_TEXT, INTO(from), .not_from_env = true,

@@ -52,7 +52,8 @@ static void add_verdicts(const struct compare_page *p, struct buf *out)
 {
 	if (!p->nr_verdicts && !p->c->nr_warnings)
 		return;
-	buf_adds(out, "<section id=\"conditions\">\n<h2>Conditions</h2>\n<ol class=\"findings\">\n");
+	buf_addf(out, "<section id=\"conditions\">\n<h2>%s</h2>\n<ol class=\"findings\">\n",
+		p->nr_verdicts ? "Conditions" : "Before you compare");
 	for (size_t i = 0; i < p->nr_verdicts; i++) {
 		bool met = p->verdict[i].met;
 		struct buf text;
@@ -113,7 +114,7 @@ static int add_tables(
 			add_element(out, p->c->nr_sets > 2 ? "<h2>Differences: " : "<h2>Differences",
 				p->c->nr_sets > 2 ? p->c->set[set].title : "", "</h2>\n");
 		else if (t.nr)
-			buf_adds(out, "<h3>Phases</h3>\n");
+			buf_adds(out, "<h2>Phases</h2>\n");
 		if (t.nr)
 			add_table(&t, out);
 		compare_table_free(&t);

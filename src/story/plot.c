@@ -1,8 +1,8 @@
 /* Charts of any metrics.
  *
  * What is asked is checked first by opening the series, which names what is wrong with a question and what
- * was probably meant. Of more curves than there is room for, the ones that reach highest keep their names and
- * the rest become one, by the metric's own fold; where that has no meaning they are left out and counted.
+ * was probably meant. Of more curves than there is room for, the largest keep their names and the rest become
+ * one, by the metric's own fold; where that has no meaning they are left out and counted.
  * Many instances of a share (the CPUs of a large node) become a heat map instead, in which all have a row. */
 #include "story/plot.h"
 
@@ -171,7 +171,7 @@ static bool is_total(const struct sheet_line *l)
 	return l->apart || (l->name_len == 5 && !memcmp(l->name, "total", 5));
 }
 
-/* The lines of a metric that may be drawn, in `order`; in the order of their heights where `by_height`. */
+/* The lines of a metric that may be drawn, in `order`. */
 static size_t lines_of(struct maker *m, unsigned query, size_t nr_lines)
 {
 	const struct sheet *s = m->p->sheet;
@@ -187,24 +187,49 @@ static size_t lines_of(struct maker *m, unsigned query, size_t nr_lines)
 	return nr;
 }
 
-static double height_of(const struct sheet *s, size_t line)
+/* How much of the picture a line fills. */
+static double area_of(const struct sheet *s, size_t line)
 {
-	return s->line[line].others ? -INFINITY : s->line[line].most;
+	const struct sheet_line *l = &s->line[line];
+	double sum = 0;
+
+	for (size_t i = 0; i < s->node[l->node].nr_times; i++)
+		sum += isnan(l->mean[i]) ? 0 : (double)l->mean[i];
+	return sum * s->node[l->node].step_s;
 }
 
-/* The highest `top` come first, among themselves as they were; a selection, since top is small. */
-static void sort_highest(const struct sheet *s, size_t *order, size_t nr, size_t top)
+struct rank {
+	size_t line;
+	double area, height;
+};
+
+/* The first `top` are, in turn, the one of the rest that fills most and the one that reaches highest: what
+ * was there all the time, and what was there once and mattered then. A selection, since top is small. */
+static int sort_top(const struct sheet *s, size_t *order, size_t nr, size_t top)
 {
+	struct rank *rank = calloc(MAX(nr, (size_t)1), sizeof(*rank));
+
+	if (!rank)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++)
+		rank[i] = s->line[order[i]].others
+			? (struct rank){order[i], -INFINITY, -INFINITY}
+			: (struct rank){order[i], area_of(s, order[i]), s->line[order[i]].most};
 	for (size_t k = 0; k < MIN(top, nr); k++) {
-		size_t best = k, moved;
+		struct rank moved;
+		size_t best = k;
 
 		for (size_t i = k + 1; i < nr; i++)
-			if (height_of(s, order[i]) > height_of(s, order[best]))
+			if (k % 2 ? rank[i].height > rank[best].height : rank[i].area > rank[best].area)
 				best = i;
-		moved = order[best];
-		memmove(&order[k + 1], &order[k], (best - k) * sizeof(*order));
-		order[k] = moved;
+		moved = rank[best];
+		memmove(&rank[k + 1], &rank[k], (best - k) * sizeof(*rank));
+		rank[k] = moved;
 	}
+	for (size_t i = 0; i < nr; i++)
+		order[i] = rank[i].line;
+	free(rank);
+	return 0;
 }
 
 /* "python 4711", "node1: eth0", "tree.cores: node1". */
@@ -372,7 +397,7 @@ static int add_metric(struct maker *m, struct chart_work *w, unsigned query, boo
 		w->f->form = CHART_HEAT;
 		w->f->y_most = 1;
 	} else if (ranked) {
-		sort_highest(s, m->order, nr, top);
+		r = sort_top(s, m->order, nr, top);
 	}
 	for (size_t k = 0; r >= 0 && k < (heat ? nr : MIN(nr, top)); k++) {
 		const struct sheet_line *l = &s->line[m->order[k]];
