@@ -14,8 +14,9 @@
 #include <string.h>
 
 /* clang-format off */
+/* Counters are asked for as they are: what is read every few seconds has no rate in a short run, and its growth tells
+ * the mean as well. */
 #define CG(metric) {metric, SHEET_INSTANCE, false, NULL, false}
-#define CG_RATE(metric) {metric, SHEET_INSTANCE, true, NULL, false}
 
 const struct sheet_query finding_query[NR_EVIDENCE] = {
 	[EV_CORES]                = {"tree.cores",           SHEET_WHOLE, false, NULL, true},
@@ -23,14 +24,14 @@ const struct sheet_query finding_query[NR_EVIDENCE] = {
 	[EV_RSS]                  = {"proc.mem.rss",         SHEET_WHOLE, false, NULL, false},
 	[EV_BUSY]                 = {"cpu.busy",             SHEET_WHOLE, false, NULL, false},
 	[EV_IOWAIT]               = {"cpu.waiting",          SHEET_WHOLE, false, NULL, false},
-	[EV_STEAL]                = {"cpu.steal",            SHEET_WHOLE, true,  NULL, false},
+	[EV_STEAL]                = {"cpu.steal",            SHEET_WHOLE, false, NULL, false},
 	[EV_READY]                = {"proc.sched.waiting",   SHEET_WHOLE, false, NULL, false},
 	[EV_AVAILABLE]            = {"mem.available",        SHEET_WHOLE, false, NULL, false},
 	[EV_NODE_OOM_KILLS]       = {"paging.oom_kills",     SHEET_WHOLE, false, NULL, false},
-	[EV_SWAP_IN]              = {"paging.swap_in",       SHEET_WHOLE, true,  NULL, false},
-	[EV_PRESSURE_CPU]         = {"pressure.cpu.some",    SHEET_WHOLE, true,  NULL, false},
-	[EV_PRESSURE_MEMORY]      = {"pressure.memory.some", SHEET_WHOLE, true,  NULL, false},
-	[EV_PRESSURE_IO]          = {"pressure.io.some",     SHEET_WHOLE, true,  NULL, false},
+	[EV_SWAP_IN]              = {"paging.swap_in",       SHEET_WHOLE, false, NULL, false},
+	[EV_PRESSURE_CPU]         = {"pressure.cpu.some",    SHEET_WHOLE, false, NULL, false},
+	[EV_PRESSURE_MEMORY]      = {"pressure.memory.some", SHEET_WHOLE, false, NULL, false},
+	[EV_PRESSURE_IO]          = {"pressure.io.some",     SHEET_WHOLE, false, NULL, false},
 	[EV_CG_PERIODS]           = CG("cgroup.cpu.periods"),
 	[EV_CG_THROTTLED_PERIODS] = CG("cgroup.cpu.throttled_periods"),
 	[EV_CG_THROTTLED]         = CG("cgroup.cpu.throttled"),
@@ -42,9 +43,9 @@ const struct sheet_query finding_query[NR_EVIDENCE] = {
 	[EV_CG_LIMIT]             = CG("cgroup.memory.limit"),
 	[EV_CG_ANON]              = CG("cgroup.memory.anon"),
 	[EV_CG_SHMEM]             = CG("cgroup.memory.shmem"),
-	[EV_CG_PRESSURE_CPU]      = CG_RATE("cgroup.pressure.cpu.some"),
-	[EV_CG_PRESSURE_MEMORY]   = CG_RATE("cgroup.pressure.memory.some"),
-	[EV_CG_PRESSURE_IO]       = CG_RATE("cgroup.pressure.io.some"),
+	[EV_CG_PRESSURE_CPU]      = CG("cgroup.pressure.cpu.some"),
+	[EV_CG_PRESSURE_MEMORY]   = CG("cgroup.pressure.memory.some"),
+	[EV_CG_PRESSURE_IO]       = CG("cgroup.pressure.io.some"),
 	[EV_CG_PIDS_HITS]         = CG("cgroup.pids.max_hits"),
 };
 const size_t nr_finding_queries = NR_EVIDENCE;
@@ -57,9 +58,9 @@ static const struct rule rule[] = {
 	{"memory",          USE_LEAST_S, look_memory},
 	{"memory-growth",   10,          look_growth},
 	{"swap",            USE_LEAST_S, look_swap},
-	{"cores",           USE_LEAST_S, look_cores},
 	{"throttled",       USE_LEAST_S, look_throttled},
 	{"starved",         USE_LEAST_S, look_starved},
+	{"cores",           USE_LEAST_S, look_cores},
 	{"stolen",          USE_LEAST_S, look_stolen},
 	{"serial",          20,          look_serial},
 	{"pressure",        USE_LEAST_S, look_pressure},

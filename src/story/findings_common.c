@@ -117,6 +117,19 @@ double curve_grown(const struct curve *c)
 	return grown > 0 ? grown : 0;
 }
 
+double curve_per_s(const struct curve *c)
+{
+	double from = NAN, to = NAN;
+
+	for (size_t i = 0; i < c->axis->nr_times; i++) {
+		if (isnan(c->line->mean[i]))
+			continue;
+		to = c->axis->time_s[i];
+		from = isnan(from) ? to : from;
+	}
+	return to > from ? curve_grown(c) / (to - from) : NAN;
+}
+
 struct span curve_where(
 	const struct curve *c, double pause_s, bool (*test)(const void *arg, size_t i), const void *arg)
 {

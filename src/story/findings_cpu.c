@@ -50,28 +50,37 @@ static void add_cores(struct look *l, struct finding *f, double p95)
 	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
 }
 
+/* "3.2", and of hardly any "0.05". */
+static void format_cores(char out[static UNITS_SIZE], double cores)
+{
+	snprintf(out, UNITS_SIZE, cores < 0.095 ? "%.2f" : "%.1f", MIN(cores, 1e9));
+}
+
 void look_cores(struct look *l)
 {
 	double used = figure_of(l->run, FIG_MEAN_CORES), given = figure_of(l->run, FIG_LIMIT_CPUS);
 	double p95 = stat_of(l->story, STATS_RUN, 0, STAT_CORES_P95);
 	bool granted = is_granted(l->run, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS);
-	char text[UNITS_SIZE];
+	double wanted = used + l->lost_cpu_s / figure_of(l->run, FIG_WALL);
+	char text[UNITS_SIZE], number[UNITS_SIZE];
 	struct finding *f;
 
 	if (!(given > 0) || isnan(used))
 		return;
+	format_cores(number, used);
 	if (used >= CORES_WELL * given) {
 		f = found_new(l, "cores-used", FINDING_FINE, "cpu");
-		found_title(l, f, "%.1f of %s were in use on average", used, cores_shown(text, given));
+		found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
 		found_say(l, f, "The job used well the CPUs that it was given.");
 		add_cores(l, f, p95);
 		return;
 	}
-	if (used >= CORES_FEW * given || given - used < 1)
+	/* What others took is told of them. */
+	if (wanted >= CORES_FEW * given || given - wanted < 1)
 		return;
 	f = found_new(l, "unused-cores", granted ? FINDING_WARNING : FINDING_NOTE, "cpu");
-	found_title(l, f, "%.1f of %s were in use on average", used, cores_shown(text, given));
-	say_why_few(l, f, used, given, p95);
+	found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
+	say_why_few(l, f, wanted, given, p95);
 	if (!granted)
 		found_say(l, f, "They were the machine's: nobody had set a limit.");
 	add_cores(l, f, p95);
@@ -306,7 +315,7 @@ static void say_starved(struct look *l, size_t i, const struct queue *q, double 
 	found_figure(l, f, part, FIG_MEAN_CORES);
 	found_figure(l, f, part, FIG_LIMIT_CPUS);
 	if (curve_of(l->story, EV_PRESSURE_CPU, i, &c))
-		found_evidence(l, f, "pressure.cpu.some", c.line->average, UNIT_RATIO);
+		found_evidence(l, f, "pressure.cpu.some", curve_per_s(&c), UNIT_RATIO);
 }
 
 static void say_crowded(struct look *l, size_t i, const struct queue *q, double waited)
@@ -340,6 +349,7 @@ void look_starved(struct look *l)
 			!curve_of(l->story, EV_READY, i, &q.ready) || q.cores.axis->nr_times < CURVE_LEAST)
 			continue;
 		lost = over_time(&q, taken_by_others);
+		l->lost_cpu_s += lost;
 		waited = over_time(&q, waits_for_itself);
 		if (lost >= STARVED_LEAST * (cpu + lost))
 			say_starved(l, i, &q, lost);
@@ -364,7 +374,7 @@ void look_stolen(struct look *l)
 
 		if (!curve_of(l->story, EV_STEAL, i, &steal) || !curve_of(l->story, EV_BUSY, i, &busy))
 			continue;
-		stolen = steal.line->average;
+		stolen = curve_per_s(&steal);
 		share = stolen / (stolen + busy.line->average * machine);
 		if (!(share >= STOLEN_LEAST) || stolen < STOLEN_LEAST_CORES)
 			continue;

@@ -63,21 +63,21 @@ static void look_pressure_of(struct look *l, size_t i, const struct pressure_row
 	bool group = curve_named(l->story, row->of_group, i, part->text[TEXT_CGROUP], &c);
 	char host[NAME_SHOWN];
 	struct finding *f;
+	double share;
 
 	if (!group && (!curve_of(l->story, row->of_node, i, &c) || (row->io && !does_io(part))))
 		return;
-	if (!(c.line->average >= (group ? row->least_group : row->least_node)) ||
-		c.axis->nr_times < CURVE_LEAST)
+	share = curve_per_s(&c);
+	if (!(share >= (group ? row->least_group : row->least_node)) || c.axis->nr_times < CURVE_LEAST)
 		return;
 	f = found_new(l, row->id, FINDING_WARNING, group ? "cgroup-pressure" : "pressure");
-	found_title(l, f, "For %.0f %% of the time something waited for %s%s", 100 * MIN(c.line->average, 1),
-		row->what, on_host(l, i, host));
+	found_title(l, f, "For %.0f %% of the time something waited for %s%s", 100 * MIN(share, 1), row->what,
+		on_host(l, i, host));
 	found_say(l, f, "So the kernel measures it for %s. %s",
 		group ? "the job's control group" : "the whole node, on which others may wait, too",
 		row->advice);
 	found_where(f, node_of(l, i), NAN, NAN);
-	found_evidence(l, f, finding_query[group ? row->of_group : row->of_node].metric, c.line->average,
-		UNIT_RATIO);
+	found_evidence(l, f, finding_query[group ? row->of_group : row->of_node].metric, share, UNIT_RATIO);
 	if (row->io) {
 		found_figure(l, f, part, FIG_READ_BYTES);
 		found_figure(l, f, part, FIG_WRITE_BYTES);

@@ -350,7 +350,7 @@ void look_swap(struct look *l)
 		found_figure(l, f, part, FIG_SWAP);
 		found_figure(l, f, part, FIG_MAJOR);
 		if (curve_of(l->story, EV_SWAP_IN, i, &c))
-			found_evidence(l, f, "paging.swap_in", c.line->most, UNIT_BYTES);
+			found_evidence(l, f, "paging.swap_in", curve_grown(&c), UNIT_BYTES);
 		found_figure(l, f, part, FIG_RSS);
 	}
 }

@@ -110,7 +110,8 @@ void look_unmeasured(struct look *l)
 		if (why && !told_before(l, i, why))
 			l->err = say_reason(l, i, why);
 	}
-	if (l->run->gpus_why && *l->run->gpus_why && !l->err)
+	/* That there is none is no gap; that one could not be read is. */
+	if (l->run->gpus_why && *l->run->gpus_why && !str_starts(l->run->gpus_why, "no GPU") && !l->err)
 		say_plainly(l, "GPUs: ", l->run->gpus_why);
 	for (size_t i = 0; i < l->run->nr_gpus && !l->err; i++)
 		if (l->run->gpu[i].text[GPU_TEXT_LOST])

@@ -44,6 +44,7 @@ struct look {
 	const struct story *story;
 	const struct summary *run;
 	struct findings *found;
+	double lost_cpu_s; /* that others took: the job would have used more */
 	int err;
 };
 
@@ -129,6 +130,8 @@ bool curve_next(const struct story *s, enum evidence_id id, size_t node, size_t 
 /* For how long the point stands. */
 double curve_width(const struct curve *c, size_t i);
 double curve_grown(const struct curve *c); /* of a counter; 0 when not known */
+double curve_per_s(
+	const struct curve *c); /* of a counter, over the time in which it was known; NAN: of none */
 
 struct span {
 	double from_s, to_s, total_s; /* longest stretch; and all of them */

@@ -182,6 +182,16 @@ void story_flat(struct story_maker *m, enum evidence_id id, size_t node, const c
 	story_curve(m, id, node, name, same, &value);
 }
 
+static double ramp(double t, const double *arg)
+{
+	return 1000 + t * *arg;
+}
+
+void story_ramp(struct story_maker *m, enum evidence_id id, size_t node, const char *name, double per_s)
+{
+	story_curve(m, id, node, name, ramp, &per_s);
+}
+
 void story_process_curve(
 	struct story_maker *m, int64_t pid, const char *name, double (*value)(double t, const double *arg))
 {

@@ -34,6 +34,8 @@ void story_fact(struct summary *s, const char *name, const char *value);
 void story_curve(struct story_maker *m, enum evidence_id id, size_t node, const char *name,
 	double (*value)(double t, const double *arg), const double *arg);
 void story_flat(struct story_maker *m, enum evidence_id id, size_t node, const char *name, double value);
+/* A counter that grows evenly. */
+void story_ramp(struct story_maker *m, enum evidence_id id, size_t node, const char *name, double per_s);
 /* A process with a curve of its memory. */
 void story_process_curve(
 	struct story_maker *m, int64_t pid, const char *name, double (*value)(double t, const double *arg));

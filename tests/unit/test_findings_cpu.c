@@ -90,8 +90,8 @@ static void test_no_use_of_a_short_run(void **state)
 	story_set(&m, FIG_PSS, 15.9 * GIB);
 	story_set(&m, FIG_SWAP, GIB);
 	story_set(&m, FIG_ENERGY, 1000);
-	story_flat(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
-	story_flat(&m, EV_STEAL, 0, NULL, 4);
+	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
+	story_ramp(&m, EV_STEAL, 0, NULL, 4);
 	story_flat(&m, EV_BUSY, 0, NULL, 0.5);
 	assert_string_equal(story_ids(&m), "");
 	story_set(&m, FIG_WALL, 5);
@@ -222,6 +222,10 @@ static void test_starved(void **state)
 	assert_true(f->evidence[0].value > 295 && f->evidence[0].value < 305);
 	assert_says(f->title, "Other processes");
 	assert_finds_not(&m, "crowded");
+	story_close(&m);
+	/* It has two of eight and would use them all: then they are not unused. */
+	with_queue(2, 1, 6);
+	assert_string_equal(story_ids(&m), "starved");
 }
 
 static double stops(double t, const double *arg)
@@ -270,16 +274,16 @@ static void test_stolen(void **state)
 {
 	(void)state;
 	with_queue(6, 0.75, 0);
-	story_flat(&m, EV_STEAL, 0, NULL, 1.5);
+	story_ramp(&m, EV_STEAL, 0, NULL, 1.5);
 	assert_says(story_find(&m, "stolen")->title, "20 %");
 	story_close(&m);
 	with_queue(6, 0.75, 0);
-	story_flat(&m, EV_STEAL, 0, NULL, 0.3);
+	story_ramp(&m, EV_STEAL, 0, NULL, 0.3);
 	assert_finds_not(&m, "stolen");
 	story_close(&m);
 	/* An idle machine loses little of nothing. */
 	with_queue(0.01, 0.01, 0);
-	story_flat(&m, EV_STEAL, 0, NULL, 0.05);
+	story_ramp(&m, EV_STEAL, 0, NULL, 0.05);
 	assert_finds_not(&m, "stolen");
 }
 
@@ -292,8 +296,8 @@ static void test_pressure(void **state)
 	(void)state;
 	with_cores(6, 6);
 	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_flat(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.07);
-	story_flat(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.4);
+	story_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.07);
+	story_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.4);
 	f = story_find(&m, "memory-pressure");
 	assert_non_null(f);
 	assert_says(f->title, "7 % of the time something waited for memory");
@@ -306,8 +310,8 @@ static void test_no_pressure(void **state)
 	(void)state;
 	/* Of a node more is needed than of the own group, and I/O must be the job's. */
 	with_cores(6, 6);
-	story_flat(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.07);
-	story_flat(&m, EV_PRESSURE_IO, 0, NULL, 0.5);
+	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.07);
+	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.5);
 	assert_string_equal(story_ids(&m), "");
 	story_set(&m, FIG_READ_BYTES, 100 * MIB);
 	assert_string_equal(story_ids(&m), "io-pressure");
@@ -320,10 +324,10 @@ static void test_no_pressure(void **state)
 	with_cores(6, 6);
 	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
 	story_set(&m, FIG_READ_BYTES, 100 * MIB);
-	story_flat(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
-	story_flat(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.01);
-	story_flat(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
-	story_flat(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.01);
+	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
+	story_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.01);
+	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
+	story_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.01);
 	assert_string_equal(story_ids(&m), "");
 }
 
@@ -336,7 +340,7 @@ static void test_io_wait(void **state)
 	story_flat(&m, EV_IOWAIT, 0, NULL, 0.1);
 	assert_says(story_find(&m, "io-wait")->title, "0.8 cores on average idle because of disks");
 	/* The kernel's own measure says the same better. */
-	story_flat(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
+	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
 	assert_finds_not(&m, "io-wait");
 	assert_finds(&m, "io-pressure");
 }
