@@ -16,6 +16,8 @@
 #include <string.h>
 
 #define CHART_SCALE 0.66 /* charts are drawn for screens: this makes their text that of the page */
+#define CHART_INSET 9.2	 /* what a chart leaves free at its sides: it begins where the text does */
+#define CHART_FLAT 0.8	 /* curves are still read well: four on a page */
 #define CARDS 3		 /* of numbers in a row */
 
 struct job {
@@ -272,26 +274,35 @@ static void advice(struct job *j)
 
 /* ---- plots ---- */
 
+/* As high as it should be, or a little less where that saves it from the next page. */
+static double plot_height(struct job *j, const struct chart *f, double width)
+{
+	bool flat = f->form == CHART_LINES || f->form == CHART_STACKED;
+	double high = draw_height(f, width) * CHART_SCALE * (flat ? CHART_FLAT : 1);
+	double room = PAPER_BOTTOM - j->paper.y;
+
+	high = fmin(high, PAPER_BOTTOM - PAPER_TOP - 40);
+	return room < high && room > 0.8 * high ? room : high;
+}
+
 static void plot(struct job *j, const struct chart *f)
 {
-	static const struct draw_style style = {0};
+	static const struct draw_style style = {.transparent = true};
 	struct paper *p = &j->paper;
-	double width = PAPER_TEXT / CHART_SCALE, high = draw_height(f, width);
-	double most = (PAPER_BOTTOM - PAPER_TOP) / CHART_SCALE - 10;
+	double width = (PAPER_TEXT + 2 * CHART_INSET) / CHART_SCALE, high = plot_height(j, f, width);
 	int r;
 
-	high = fmin(high, most);
-	paper_need(p, high * CHART_SCALE);
+	paper_need(p, high);
 	if (!p->dry) {
 		paper_place(p, f->id, p->y);
 		cairo_save(p->pen.cr);
-		cairo_translate(p->pen.cr, PAPER_MARGIN, p->y);
+		cairo_translate(p->pen.cr, PAPER_MARGIN - CHART_INSET, p->y);
 		cairo_scale(p->pen.cr, CHART_SCALE, CHART_SCALE);
-		r = draw_chart(p->pen.cr, f, 0, 0, width, high, &style);
+		r = draw_chart(p->pen.cr, f, 0, 0, width, high / CHART_SCALE, &style);
 		cairo_restore(p->pen.cr);
 		j->status = j->status ? j->status : r;
 	}
-	p->y += high * CHART_SCALE + 12;
+	p->y += high + 8;
 }
 
 static const char *section_title(const char *section)
@@ -307,6 +318,34 @@ static const char *section_title(const char *section)
 	return section;
 }
 
+/* The first plot of the CPU and that of memory, which everybody looks for: on the first page when there is
+ * room. */
+static bool is_overview(const struct job *j, size_t i)
+{
+	const char *section = j->charts->panel[i]->row->section;
+
+	if (strcmp(section, "cpu") != 0 && strcmp(section, "memory") != 0)
+		return false;
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(j->charts->panel[k]->row->section, section))
+			return false;
+	return true;
+}
+
+static void overview(struct job *j)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < j->charts->nr; i++) {
+		if (!is_overview(j, i))
+			continue;
+		if (!headed)
+			paper_heading(&j->paper, "Overview", NULL, 150);
+		headed = true;
+		plot(j, &j->charts->item[i]);
+	}
+}
+
 static void plots(struct job *j)
 {
 	const char *section = NULL;
@@ -315,16 +354,12 @@ static void plots(struct job *j)
 		const struct chart *f = &j->charts->item[i];
 		const char *own = j->charts->panel[i]->row->section;
 
+		if (is_overview(j, i))
+			continue;
 		progress_tell(j->progress, "drawing pages", (double)i / (double)j->charts->nr);
-		if (!section || strcmp(section, own) != 0) {
-			double high = draw_height(f, PAPER_TEXT / CHART_SCALE) * CHART_SCALE;
-
-			if (!section)
-				paper_turn(&j->paper);
-			section = own;
-			paper_heading(&j->paper, section_title(section), NULL,
-				fmin(high, PAPER_BOTTOM - PAPER_TOP - 40));
-		}
+		if (!section || strcmp(section, own) != 0)
+			paper_heading(&j->paper, section_title(own), NULL, 0.8 * plot_height(j, f, 800));
+		section = own;
 		plot(j, f);
 	}
 	if (j->charts->note) {
@@ -370,14 +405,15 @@ static unsigned set_pages(struct job *j, cairo_surface_t *surface, bool dry, uns
 {
 	struct paper *p = &j->paper;
 
-	*p = (struct paper){.head = {{"Job", *j->o->job ? j->o->job : j->o->id}, {"User", j->o->user},
-				    {"Nodes", j->o->nodes}, {"Date", j->o->date}},
+	*p = (struct paper){.head = {{*j->o->job ? "Job" : "Recording", *j->o->job ? j->o->job : j->o->id},
+				    {"User", j->o->user}, {"Nodes", j->o->nodes}, {"Date", j->o->date}},
 		.foot = j->foot};
 	paper_open(p, surface, dry, pages);
 	title(j);
 	facts(j);
 	findings(j);
 	advice(j);
+	overview(j);
 	plots(j);
 	tables(j);
 	sentences(j, "About these numbers", j->s->summary->note, j->s->summary->nr_notes);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define GAP 9.0		 /* between columns */
-#define FIRST_MOST 170.0 /* of the first column */
+#define FIRST_MOST 230.0 /* of the first column */
 #define COLUMN_MOST 64.0 /* a longer heading is broken */
 #define COLUMNS_MAX 32
 #define PAD 2.2
@@ -77,6 +77,10 @@ static size_t make_part(
 		part->column[part->nr] = next++;
 		part->width[part->nr++] = width;
 		part->all += GAP + width;
+	}
+	if (part->all < room) { /* the numbers stand at the right edge of the page */
+		part->width[0] += room - part->all;
+		part->all = room;
 	}
 	part->head = head_height(p, part);
 	return next;

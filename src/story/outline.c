@@ -251,9 +251,9 @@ static void fact_cpu(struct outline *o, const struct story *s)
 		value = outline_keepf(o, "%s of %s cores", format_number(a, mean), format_number(b, of));
 	format_duration(c, figure(s, FIG_CPU));
 	if (isnan(figure(s, FIG_PEAK_CORES)))
-		add_fact(o, "CPU", value, outline_keepf(o, "%s of CPU time", c));
+		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s of CPU time", c));
 	else
-		add_fact(o, "CPU", value,
+		add_fact(o, "CPU, mean", value,
 			outline_keepf(o, "peak %s, %s of CPU time",
 				format_number(a, figure(s, FIG_PEAK_CORES)), c));
 }
@@ -279,7 +279,7 @@ static void fact_memory(struct outline *o, const struct story *s)
 		add_share(&detail, figure(s, view[i].peak) / limit, format_bytes(a, limit), true);
 	else
 		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
-	add_fact(o, "Memory",
+	add_fact(o, "Memory, peak",
 		outline_keepf(o, "%s %s", format_bytes(a, figure(s, view[i].peak)), view[i].name),
 		keep_buf(o, &detail));
 }
@@ -287,18 +287,12 @@ static void fact_memory(struct outline *o, const struct story *s)
 static void fact_io(struct outline *o, const struct story *s)
 {
 	double read = figure(s, FIG_READ_BYTES), wrote = figure(s, FIG_WRITE_BYTES);
-	char a[UNITS_SIZE], b[UNITS_SIZE];
-	char *detail;
+	char number[UNITS_SIZE];
 
 	if (isnan(read) || isnan(wrote))
 		return;
-	detail = isnan(figure(s, FIG_READ_CHARS)) || isnan(figure(s, FIG_WRITE_CHARS))
-		? outline_keep(o, "from and to storage")
-		: outline_keepf(o, "by calls: read %s, wrote %s", format_bytes(a, figure(s, FIG_READ_CHARS)),
-			  format_bytes(b, figure(s, FIG_WRITE_CHARS)));
-	add_fact(o, "Storage",
-		outline_keepf(o, "%s read, %s written", format_bytes(a, read), format_bytes(b, wrote)),
-		detail);
+	add_fact(o, "Storage", outline_keepf(o, "%s written", format_bytes(number, wrote)),
+		outline_keepf(o, "%s read", format_bytes(number, read)));
 }
 
 static void fact_processes(struct outline *o, const struct story *s)

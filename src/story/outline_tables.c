@@ -106,11 +106,21 @@ static char *number_text(struct outline *o, const struct numbers *n, double valu
 		format_moment(text, value, n->length_s);
 	else if (n->unit == UNIT_SECONDS)
 		format_duration(text, value);
-	else if (n->whole)
+	else if (n->whole && n->unit == UNIT_COUNT)
 		format_count(text, value);
 	else
 		format_number(text, value / scale);
 	return outline_keep(o, text);
+}
+
+/* Statistics are named as within a sentence; in a table they begin one. */
+static char *keep_title(struct outline *o, const char *title, const char *unit)
+{
+	char *text = *unit ? outline_keepf(o, "%s (%s)", title, unit) : outline_keep(o, title);
+
+	if (*text >= 'a' && *text <= 'z')
+		*text = (char)(*text - 'a' + 'A');
+	return text;
 }
 
 static void set_column(
@@ -119,8 +129,7 @@ static void set_column(
 	char unit[16];
 	double scale = common_unit(n, value, t->nr_rows, unit);
 
-	t->column[column] = (struct text_column){.numbers = true,
-		.title = *unit ? outline_keepf(o, "%s (%s)", n->title, unit) : outline_keep(o, n->title)};
+	t->column[column] = (struct text_column){.numbers = true, .title = keep_title(o, n->title, unit)};
 	for (size_t i = 0; i < t->nr_rows; i++)
 		set_cell(t, i, column, number_text(o, n, value[i], scale));
 }
@@ -333,7 +342,7 @@ static void add_run(struct outline *o, const struct story *s)
 			continue;
 		scale = common_unit(&numbers, &run->value[i], 1, unit);
 		text = number_text(o, &numbers, run->value[i], scale);
-		set_cell(t, nr, 0, outline_keep(o, stats_column[i].title));
+		set_cell(t, nr, 0, keep_title(o, stats_column[i].title, ""));
 		set_cell(t, nr++, 1, *unit ? outline_keepf(o, "%s %s", text, unit) : text);
 	}
 }
