@@ -14,11 +14,11 @@
 
 #define MAX_BYTES (64u << 20)
 
-/* What fontconfig and pango keep for the life of the process. */
+/* What fontconfig keeps for the life of the process. */
 const char *__lsan_default_suppressions(void);
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
 {
-	return "leak:libfontconfig\nleak:libpango\n";
+	return "leak:libfontconfig\n";
 }
 
 /* ---- pictures ---- */
