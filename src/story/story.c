@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROCESSES_DEFAULT 12
+#define PROCESSES_DEFAULT 500
 #define PROCESSES_MAX 4096
 #define OWN_MAX 32
 #define NOTABLE 0.05 /* of what the greatest process has */

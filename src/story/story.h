@@ -62,7 +62,7 @@ extern const size_t nr_panels;
 struct story_options {
 	double from_s, to_s; /* NAN */
 	uint32_t points;     /* for each curve; 0: the sheet's own choice */
-	size_t processes;    /* with curves of their own; 0: 12 */
+	size_t processes;    /* with curves of their own, more than charts name; 0: 500 */
 	const struct progress *progress;
 };
 

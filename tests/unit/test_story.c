@@ -256,7 +256,7 @@ static void test_top_processes_are_named_and_the_rest_is_one(void **state)
 
 	(void)state;
 	make_job(file, &(struct job){.ticks = 10, .workers = 40});
-	s = story_of(one, 1, NULL);
+	s = story_of(one, 1, &(struct story_options){.from_s = NAN, .to_s = NAN, .processes = 12});
 	f = charts_of(s);
 	c = chart_named(f, "processes-cpu");
 	assert_non_null(c);
