@@ -48,7 +48,7 @@ function button(text, click, attributes = {}) {
 /* Where we are; and where the page has less than the recording, how much less. */
 function rangeText(data, view) {
 	const length = view.to - view.from;
-	const step = length > 7200 ? 60 : length > 60 ? 1 : length > 1 ? 0.1 : 0.001;
+	const step = length > 7200 ? 60 : length > 20 ? 1 : length > 2 ? 0.1 : length > 0.2 ? 0.01 : 0.001;
 	const text = view.whole ? `all of ${duration(length)}` : `${moment(view.from, step)} – ${moment(view.to, step)}`;
 	const coarse = Math.max(0, ...data.nodes.filter((node) => node.reduced).map((node) => node.step_s));
 	if (coarse && length / coarse < DEEP_POINTS)

@@ -255,7 +255,16 @@ function paintSpanNames(u, ctx, box, spans, look, isDim) {
 		const end = Math.min(next.get(span.lane) ?? Infinity, atX(u, span.to_s ?? u.scales.x.max), box.left + box.width);
 		const text = end > from ? fitted(ctx, span.name, end - from - 4 * px()) : "";
 		next.set(span.lane, from);
-		if (text && !isDim(span))
-			label(ctx, look, text, from, (atY(u, -span.lane) + atY(u, -span.lane - 1)) / 2, "left", "middle", look.text);
+		if (!text || isDim(span))
+			continue;
+		const middle = (atY(u, -span.lane) + atY(u, -span.lane - 1)) / 2;
+		ctx.globalAlpha = 0.82;
+		ctx.fillStyle = look.card;
+		ctx.fillRect(from - 2 * px(), middle - 6 * px(), ctx.measureText(text).width + 4 * px(), 12 * px());
+		ctx.globalAlpha = 1;
+		ctx.fillStyle = look.text;
+		ctx.textAlign = "left";
+		ctx.textBaseline = "middle";
+		ctx.fillText(text, from, middle);
 	}
 }

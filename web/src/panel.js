@@ -16,6 +16,7 @@ const TOP_WITH_PHASES = 20; /* their names stand there */
 const RIGHT = 24; /* half a label of the time axis */
 const LINES_HEIGHT = 178;
 const WHEEL_STEP = 1.2;
+const TIMELINE_ROWS = 24;
 const LEGEND_COLUMNS = ["mean", "min", "max"];
 
 const some = (value) => value !== null && value !== undefined;
@@ -382,7 +383,7 @@ export class Panel {
 	}
 
 	thickest() {
-		return Math.max(1, ...this.panel.lines.map((key) => key.most ?? 0));
+		return Math.max(...this.panel.lines.map((key) => key.most ?? 0), 1e-9);
 	}
 
 	paintAbove() {
@@ -450,7 +451,6 @@ export class Panel {
 		};
 		addEventListener("mousemove", move);
 		addEventListener("mouseup", stop);
-		event.preventDefault();
 	}
 
 	/* The plain wheel scrolls the page; with Ctrl it zooms, with Shift (or sideways) it pans. */
@@ -458,7 +458,9 @@ export class Panel {
 		const sideways = event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY);
 		if (!event.ctrlKey && !event.metaKey && !sideways)
 			return;
-		event.preventDefault();
+		/* One that belongs to a scroll in progress cannot be held back. */
+		if (event.cancelable)
+			event.preventDefault();
 		if (sideways) {
 			this.view.pan((event.deltaX || event.deltaY) / this.u.over.clientWidth);
 			return;
@@ -485,7 +487,8 @@ export class Panel {
 			}
 			if (!pinch)
 				return;
-			event.preventDefault();
+			if (event.cancelable)
+				event.preventDefault();
 			const box = over.getBoundingClientRect();
 			const xa = (a.clientX - box.left) / box.width, xb = (b.clientX - box.left) / box.width;
 			if (Math.abs(xa - xb) < 0.02)
@@ -507,20 +510,28 @@ export class Panel {
 		const head = el("tr", {}, el("th", {scope: "col", class: "unit"}, this.panel.per_second ? "per second" : this.panel.quantity ?? ""), this.hereHead,
 			...LEGEND_COLUMNS.map((name) => el("th", {scope: "col"}, name)));
 		const body = el("tbody");
-		if (!this.isTimeline)
-			/* The first line of a stack is at the bottom, and so it is in the legend. */
-			this.legendOrder().forEach((i) => body.append(this.legendRow(i)));
+		this.legendOrder().forEach((i) => body.append(this.legendRow(i)));
 		legend.replaceChildren();
 		if (this.isHeat)
 			legend.append(this.heatScale());
-		if (!this.isTimeline)
-			legend.append(el("div", {class: "legend-scroll"}, el("table", {}, el("thead", {}, head), body)));
-		legend.append(this.here);
+		const scroll = el("div", {class: "legend-scroll"}, el("table", {}, el("thead", {}, head), body));
+		if (!this.hasCurves)
+			scroll.style.maxHeight = `${Math.max(this.height - 30, 120)}px`;
+		legend.append(scroll, this.here);
 	}
 
+	/* The first line of a stack is at the bottom, and so it is in the legend. Of lives, those with a colour. */
 	legendOrder() {
 		const order = this.curves.map((_, i) => i);
+		if (this.isTimeline)
+			return order.filter((i) => this.curves[i].color >= 0).slice(0, TIMELINE_ROWS);
 		return this.isStacked || this.isHeat ? order.reverse() : order;
+	}
+
+	/* What a row of the legend lights up: its process wherever it is drawn, else the line alone. */
+	lightOf(i) {
+		const {process} = this.curves[i];
+		return some(process) ? {process, passing: true} : {panel: this.panel.id, line: i, passing: true};
 	}
 
 	legendRow(i) {
@@ -531,8 +542,9 @@ export class Panel {
 		const cells = ["here", ...LEGEND_COLUMNS].map((kind) => el("td", {class: kind}));
 		const row = el("tr", {}, el("th", {scope: "row"}, name), ...cells);
 		name.addEventListener("click", () => this.toggle(i));
-		row.addEventListener("mouseenter", () => this.view.light?.process === undefined && this.view.shine({panel: this.panel.id, line: i}));
-		row.addEventListener("mouseleave", () => this.view.light?.panel && this.view.shine(null));
+		const {view} = this;
+		row.addEventListener("mouseenter", () => view.light && !view.light.passing || view.shine(this.lightOf(i)));
+		row.addEventListener("mouseleave", () => view.light?.passing && view.shine(null));
 		this.rows[i] = row;
 		this.cells[i] = {swatch, name, cells};
 		return row;

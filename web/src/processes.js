@@ -123,7 +123,8 @@ export class ProcessTable {
 		this.back.addEventListener("click", () => this.turn(-1));
 		this.next.addEventListener("click", () => this.turn(1));
 		this.table = el("table", {class: "processes"});
-		this.section.querySelector(".table-box")?.remove();
+		/* What stands there is for those without a script. */
+		this.section.querySelectorAll(".table-box, .quiet").forEach((element) => element.remove());
 		this.section.append(
 			el("div", {class: "tools"}, this.search,
 				this.choice("group", "All groups", groups.map((name) => [name, name])),
