@@ -302,12 +302,10 @@ void html_footer(struct html *h)
 		buf_addf(h->out, " and %zu more", h->s->run->nr - 8);
 	buf_adds(h->out, ".</p>");
 	if (!h->live)
-		buf_adds(h->out,
-			page_is_live() ? "<p>This page has drawings. Without --still its plots can be zoomed "
-					 "and searched.</p>"
-				       : "<p>This page has drawings: tacho was built without npm, which is "
-					 "needed for plots that "
-					 "can be zoomed.</p>");
+		buf_addf(h->out, "<p>This page has drawings%s.</p>",
+			page_is_live()
+				? ""
+				: ": tacho was built without npm, which plots that can be zoomed need");
 	else
 		buf_adds(h->out, "<noscript><p>The plots need JavaScript. The text does not.</p></noscript>");
 	buf_adds(h->out, "</footer>\n");

@@ -90,7 +90,7 @@ def write_sample(written, path, data):
 class Watch:
     """A page whose console, errors, dialogs and requests are kept."""
 
-    def __init__(self, browser, path, **options):
+    def __init__(self, browser, path, live=True, **options):
         self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
         self.page = self.context.new_page()
         self.said, self.asked = [], []
@@ -99,7 +99,8 @@ class Watch:
         self.page.on("dialog", lambda dialog: (self.said.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(path.as_uri())
-        self.page.wait_for_function("window.tacho !== undefined")
+        if live:
+            self.page.wait_for_function("window.tacho !== undefined")
 
     def check(self):
         """It said nothing, and asked for nothing but itself."""
@@ -261,6 +262,48 @@ def test_page_reads_without_script(browser, written, folder):
     assert page.locator("#processes tbody tr").count() >= 1
     assert "need JavaScript" in page.locator("noscript").inner_text()
     context.close()
+
+
+# ---- without npm ----
+
+
+def colors_of(page, selector):
+    """Every colour that an element shows, with how often, from a picture of it."""
+    shown = page.evaluate("""async (selector) => {
+        const image = document.querySelector(selector);
+        await image.decode();
+        const copy = new OffscreenCanvas(image.width, image.height).getContext("2d", {willReadFrequently: true});
+        copy.drawImage(image, 0, 0, image.width, image.height);
+        const {data} = copy.getImageData(0, 0, image.width, image.height);
+        const colors = {};
+        for (let i = 0; i < data.length; i += 4)
+            if (data[i + 3] > 200) {
+                const color = "#" + [0, 1, 2].map((k) => data[i + k].toString(16).padStart(2, "0")).join("");
+                colors[color] = (colors[color] ?? 0) + 1;
+            }
+        return colors;
+    }""", selector)
+    return Counter(shown)
+
+
+def test_page_of_drawings(browser, written, folder):
+    tool = Path(TACHO).parent / "tests" / "unit" / "page_tool"
+    if not tool.exists():
+        pytest.skip("page_tool was not built (cairo and pango)")
+    path = folder / "still.html"
+    path.write_bytes(subprocess.run([tool, folder / "job.tacho"], stdout=subprocess.PIPE, check=True).stdout)
+    for scheme, other, dark in (("light", "dark", False), ("dark", "light", True)):
+        watch = Watch(browser, path, live=False, color_scheme=scheme)
+        page = watch.page
+        assert page.locator("script").count() == 0
+        assert page.locator(f"#panel-cpu img.{scheme}").is_visible()
+        assert not page.locator(f"#panel-cpu img.{other}").is_visible()
+        assert colors_of(page, f"#panel-memory img.{scheme}")[palette(dark)[0]] > 20
+        assert page.locator("#processes tbody tr").count() >= 1
+        assert "This page has drawings" in page.locator("footer").inner_text()
+        # Its images are in it: what they ask for is themselves.
+        watch.asked = [url for url in watch.asked if not url.startswith("data:")]
+        watch.close()
 
 
 # ---- panels ----
