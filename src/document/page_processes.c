@@ -141,18 +141,36 @@ static void add_groups(struct json *j, const struct process_row *row)
 	buf_release(&text);
 }
 
+/* As the statistics name him: by UID, but for the one whose name was recorded. */
+static void add_user(struct json *j, const struct stats *stats, const struct process_row *row)
+{
+	const char *name = NULL;
+	char uid[32];
+
+	snprintf(uid, sizeof(uid), "%.0f", row->value[PROCESS_UID]);
+	for (size_t i = 0; i < stats->nr[STATS_USER]; i++) {
+		const char *user = stats->row[STATS_USER][i].name;
+
+		if (!strcmp(user, uid)) {
+			name = user;
+			break;
+		}
+		if (user[strspn(user, "0123456789")])
+			name = user;
+	}
+	json_str(j, NULL, isnan(row->value[PROCESS_UID]) ? NULL : name ? name : uid);
+}
+
 static void add_row(struct json *j, const struct listing *t, size_t i)
 {
 	const struct process_row *row = &t->s->processes->row[i];
 	double offset = t->s->sheet->node[row->node].offset_s;
-	char uid[32];
 
 	json_array(j, NULL);
 	page_number(j, NULL, row->value[PROCESS_PID]);
 	page_number(j, NULL, row->value[PROCESS_PPID]);
 	add_names(j, row);
-	snprintf(uid, sizeof(uid), "%.0f", row->value[PROCESS_UID]);
-	json_str(j, NULL, isnan(row->value[PROCESS_UID]) ? NULL : uid);
+	add_user(j, t->s->stats, row);
 	add_groups(j, row);
 	json_uint(j, NULL, row->node);
 	page_number(j, NULL, row->value[PROCESS_START] + offset);

@@ -362,13 +362,24 @@ static void set_id(struct draft *d)
 	d->chart.id = charts_text(d->m, &text);
 }
 
+/* By what, where the panel has several. */
+static void add_compared(struct buf *out, const struct draft *d)
+{
+	int query = story_main_query(d->s, d->p);
+
+	for (unsigned k = 0; k < PANEL_METRICS && d->p->row->metric[1]; k++)
+		if (d->p->whole[k] == query && d->p->row->label[k])
+			buf_addf(out, "%s, ", d->p->row->label[k]);
+	buf_adds(out, "node by node");
+}
+
 static void set_title(struct draft *d, enum metric_fold fold)
 {
 	static const char *const how[NR_FOLDS] = {[FOLD_SUM] = "total",
 		[FOLD_MEAN] = "average",
 		[FOLD_MAX] = "highest",
 		[FOLD_NONE] = "average"};
-	struct buf text;
+	struct buf text, whole;
 
 	d->chart.title = d->p->row->title;
 	if (d->s->nr_nodes < 2)
@@ -377,16 +388,12 @@ static void set_title(struct draft *d, enum metric_fold fold)
 	if (d->of == DRAFT_NODE)
 		add_host(&text, d->s, d->node);
 	else if (d->of == DRAFT_BY_NODE)
-		buf_adds(&text, "node by node");
+		add_compared(&text, d);
 	else
 		buf_addf(&text, "%s of %zu nodes", how[fold], d->s->nr_nodes);
-	{
-		struct buf whole;
-
-		buf_init(&whole, 4096);
-		buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
-		d->chart.title = charts_text(d->m, &whole);
-	}
+	buf_init(&whole, 4096);
+	buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
+	d->chart.title = charts_text(d->m, &whole);
 	buf_release(&text);
 }
 

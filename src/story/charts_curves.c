@@ -448,17 +448,17 @@ size_t nodes_pick(const struct story *s, int query, size_t most, uint32_t *ret)
 static void curves_nodes(struct draft *d)
 {
 	uint32_t node[NODES_NAMED];
-	size_t nr = 0, n;
-	unsigned k = 0;
+	int query = story_main_query(d->s, d->p);
+	size_t nr, n;
 
-	while (k < PANEL_METRICS && (d->p->whole[k] < 0 || !d->s->sheet->column[d->p->whole[k]].known))
-		k++;
-	if (k == PANEL_METRICS)
+	if (query < 0)
 		return;
-	nr = nodes_pick(d->s, d->p->whole[k], NODES_NAMED, node);
-	for (size_t i = 0; i < nr; i++)
-		draft_add(d, lines_of(d->s, d->p->whole[k], node[i], &n),
-			line_label(d->m, lines_of(d->s, d->p->whole[k], node[i], &n), NULL), (uint32_t)i);
+	nr = nodes_pick(d->s, query, NODES_NAMED, node);
+	for (size_t i = 0; i < nr; i++) {
+		const struct sheet_line *line = lines_of(d->s, query, node[i], &n);
+
+		draft_add(d, line, line_label(d->m, line, NULL), (uint32_t)i);
+	}
 	for (size_t i = 0; i < d->nr; i++)
 		d->curve[i].filled = false;
 	if (nr < 2) {

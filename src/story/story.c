@@ -318,10 +318,20 @@ static bool combined_before(struct story *s, struct story_panel *p, unsigned k, 
 	return false;
 }
 
+int story_main_query(const struct story *s, const struct story_panel *p)
+{
+	for (unsigned k = p->row->peak ? p->row->peak - 1 : 0; k < PANEL_METRICS; k++)
+		if (p->whole[k] >= 0 && s->sheet->column[p->whole[k]].known)
+			return p->whole[k];
+	return -1;
+}
+
 static int combine_panel(struct story *s, struct story_panel *p)
 {
+	int query, at;
+
 	for (unsigned k = 0; k < PANEL_METRICS; k++) {
-		int query = p->whole[k] >= 0 ? p->whole[k] : p->query[k], at;
+		query = p->whole[k] >= 0 ? p->whole[k] : p->query[k];
 
 		if (query < 0 || !s->sheet->column[query].known)
 			continue;
@@ -334,13 +344,10 @@ static int combine_panel(struct story *s, struct story_panel *p)
 				p->nr_all[k] = s->sheet->nr_lines - (size_t)at;
 			}
 		}
-		if (p->mean < 0 && p->whole[k] >= 0) {
-			p->mean = sheet_combine(s->sheet, (unsigned)query, true);
-			if (p->mean == -ENOMEM)
-				return -ENOMEM;
-		}
 	}
-	return 0;
+	query = story_main_query(s, p);
+	p->mean = query < 0 ? -1 : sheet_combine(s->sheet, (unsigned)query, true);
+	return p->mean == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* All nodes together, where a panel asks for it. */

@@ -104,6 +104,10 @@ int story_read(
 	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr);
 struct story *story_free(struct story *s);
 
+/* What the nodes of a panel are compared by: the metric with the peak, or the first that is known; -1: none.
+ */
+int story_main_query(const struct story *s, const struct story_panel *p);
+
 /* "python3 (4711)", escaped and not too long: its name in every picture. */
 void story_process_name(const struct process_row *row, struct buf *out);
 

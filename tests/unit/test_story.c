@@ -514,6 +514,9 @@ static void test_nodes_have_charts_of_their_own_and_one_together(void **state)
 	assert_int_equal(c->nr_curves, 3);
 	assert_string_equal(c->curve[2].name, "n02");
 	assert_near(c->level[0].value, 2);
+	/* Memory is compared by PSS, and said so. */
+	assert_non_null(strstr(chart_named(f, "memory-by-node")->title, "PSS"));
+	assert_near(chart_named(f, "memory-by-node")->curve[1].most, 3 << 20);
 	/* Shares are averaged. */
 	assert_non_null(strstr(chart_named(f, "node-cpu")->title, "average of 3 nodes"));
 	charts_free(f);
