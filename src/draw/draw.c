@@ -280,11 +280,13 @@ static void draw_inside(struct canvas *c)
 		[CHART_TIMELINE] = draw_timeline,
 	};
 
+	double edge = c->f->form == CHART_LINES ? 2.5 : 0;
+
 	if (c->f->form >= ARRAY_SIZE(draw))
 		return;
 	cairo_save(c->pen.cr);
-	/* Lines at the very top and bottom keep their whole width. */
-	cairo_rectangle(c->pen.cr, c->plot.x, c->plot.y - 1, c->plot.w, c->plot.h + 2);
+	/* Lines at the edges keep their whole width, and dots are whole. */
+	cairo_rectangle(c->pen.cr, c->plot.x - edge, c->plot.y - 1, c->plot.w + 2 * edge, c->plot.h + 2);
 	cairo_clip(c->pen.cr);
 	draw[c->f->form](c);
 	cairo_restore(c->pen.cr);
@@ -415,12 +417,12 @@ static double rows_height(size_t nr, double each, double least, double most)
 
 double draw_height(const struct chart *f, double width)
 {
-	double plain = MAX(230, MIN(width * 0.375, 420)), frame = 110;
+	double plain = MAX(230, MIN(width * 0.375, 420)), frame = f->nr_bands || f->nr_marks ? 120 : 92;
 	bool narrow = width < NARROW;
 	size_t rows;
 
 	if (f->form == CHART_HEAT)
-		return frame + rows_height(f->nr_curves, 15, 90, 800);
+		return frame + rows_height(f->nr_curves, f->nr_curves > 4 ? 15 : 26, 50, 800);
 	if (f->form == CHART_TIMELINE)
 		return frame + rows_height(f->nr_lanes, 16, 90, 1000);
 	if (!narrow) {

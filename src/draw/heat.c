@@ -147,7 +147,8 @@ void draw_heat_scale(struct canvas *c)
 	cairo_rectangle(c->pen.cr, r.x, r.y, r.w, r.h);
 	cairo_fill(c->pen.cr);
 	cairo_pattern_destroy(p);
-	for (int i = 0; i <= 4; i++) {
+	/* Every quarter where there is room for its number. */
+	for (int i = 0, step = r.h > 75 ? 1 : r.h > 36 ? 2 : 4; i <= 4; i += step) {
 		double y = r.y + r.h * (1 - i / 4.0), size = face_size(&c->pen, FACE_SMALL);
 
 		snprintf(text, sizeof(text), "%d%s", i * 25, i == 4 ? " %" : "");

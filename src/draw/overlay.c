@@ -137,17 +137,47 @@ static struct rect text_box(const struct canvas *c, double x, double base, doubl
 	return (struct rect){x - 2, base - size * 0.95, width + 4, size * 1.3};
 }
 
-/* At the right end above the line, else below it, else farther to the left. */
-static void name_level(struct canvas *c, const char *text, double y)
+/* How much of the curves lies in a rectangle. */
+static size_t clutter(struct canvas *c, struct rect r)
 {
-	double width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
-	double size = face_size(&c->pen, FACE_SMALL), x = c->plot.x + c->plot.w - width - 5,
-	       base = y - size * 0.4;
+	double each = (c->time.most - c->time.least) / c->plot.w,
+	       from = c->time.least + (r.x - c->plot.x) * each;
+	size_t columns = MIN((size_t)r.w + 1, c->columns), hits = 0;
 
-	if (base - size < c->plot.y)
-		base = y + size * 1.15;
-	while (!canvas_is_free(c, text_box(c, x, base, width)) && x > c->plot.x + 40)
-		x -= 40;
+	for (size_t k = 0; k < MIN(c->f->nr_curves, (size_t)12); k++) {
+		size_t nr = curve_reduce(&c->f->curve[k], from, from + r.w * each, columns, c->point);
+
+		for (size_t i = 0; i + 1 < nr; i++) {
+			double a = canvas_y(c, c->point[i].mean), b = canvas_y(c, c->point[i + 1].mean);
+
+			hits += MAX(a, b) > r.y && MIN(a, b) < r.y + r.h;
+		}
+	}
+	return hits;
+}
+
+/* Where on a line of the plot a text covers least: the right end, the left one, or between them. */
+static double place_along(struct canvas *c, double base, double width)
+{
+	double right = c->plot.x + c->plot.w - width - 5, best = right, step = (c->plot.w - width - 24) / 4;
+	size_t least = SIZE_MAX;
+	static const int order[] = {0, 4, 1, 2, 3};
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		double x = right - MAX(step, 0) * order[i];
+		struct rect r = text_box(c, x, base, width);
+		size_t cost = canvas_is_free(c, r) ? clutter(c, r) : SIZE_MAX - 1;
+
+		if (cost >= least)
+			continue;
+		least = cost;
+		best = x;
+	}
+	return best;
+}
+
+static void write_level(struct canvas *c, const char *text, double x, double base, double width)
+{
 	canvas_take(c, text_box(c, x, base, width));
 	pen_write(&c->pen,
 		&(struct words){.text = text,
@@ -157,6 +187,17 @@ static void name_level(struct canvas *c, const char *text, double y)
 			.face = FACE_SMALL,
 			.color = pen_ink(&c->pen, INK_LEVEL),
 			.halo = true});
+}
+
+/* Above the line, or below it where that would be outside. */
+static void name_level(struct canvas *c, const char *text, double y)
+{
+	double width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
+	double size = face_size(&c->pen, FACE_SMALL), base = y - size * 0.4;
+
+	if (base - size < c->plot.y)
+		base = y + size * 1.15;
+	write_level(c, text, place_along(c, base, width), base, width);
 }
 
 static void arrow_up(struct canvas *c, double x, double y)
@@ -177,20 +218,13 @@ static void note_level(struct canvas *c, const struct chart_level *l)
 
 	snprintf(text, sizeof(text), "%.140s, above", l->label ? l->label : "");
 	width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
-	x = c->plot.x + c->plot.w - width - 5;
+	x = place_along(c, base, width + 12) + 12;
 	while (!canvas_is_free(c, text_box(c, x - 12, base, width + 12)) && base < c->plot.y + c->plot.h / 2)
 		base += size * 1.35;
-	canvas_take(c, text_box(c, x - 12, base, width + 12));
 	pen_color(&c->pen, pen_ink(&c->pen, INK_LEVEL), 1);
 	arrow_up(c, x - 8, base - size * 0.75);
-	pen_write(&c->pen,
-		&(struct words){.text = text,
-			.x = x,
-			.y = base,
-			.most = width + 1,
-			.face = FACE_SMALL,
-			.color = pen_ink(&c->pen, INK_LEVEL),
-			.halo = true});
+	canvas_take(c, text_box(c, x - 12, base, width + 12));
+	write_level(c, text, x, base, width);
 }
 
 void draw_levels(struct canvas *c)
@@ -236,25 +270,6 @@ static void arrow(struct canvas *c, double from_x, double from_y, double x, doub
 	cairo_line_to(c->pen.cr, tip_x - 5 * cos(angle + 0.45), tip_y - 5 * sin(angle + 0.45));
 	cairo_close_path(c->pen.cr);
 	cairo_fill(c->pen.cr);
-}
-
-/* How much of the curves lies in a rectangle. */
-static size_t clutter(struct canvas *c, struct rect r)
-{
-	double each = (c->time.most - c->time.least) / c->plot.w,
-	       from = c->time.least + (r.x - c->plot.x) * each;
-	size_t columns = MIN((size_t)r.w + 1, c->columns), hits = 0;
-
-	for (size_t k = 0; k < MIN(c->f->nr_curves, (size_t)12); k++) {
-		size_t nr = curve_reduce(&c->f->curve[k], from, from + r.w * each, columns, c->point);
-
-		for (size_t i = 0; i + 1 < nr; i++) {
-			double a = canvas_y(c, c->point[i].mean), b = canvas_y(c, c->point[i + 1].mean);
-
-			hits += MAX(a, b) > r.y && MIN(a, b) < r.y + r.h;
-		}
-	}
-	return hits;
 }
 
 static bool fits(const struct canvas *c, struct rect r)

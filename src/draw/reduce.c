@@ -98,20 +98,16 @@ size_t curve_reduce(
 	return nr;
 }
 
-/* Between two points: the line that joins them; beside a gap the point's value as far as the middle. */
-static double between(const struct chart_curve *c, size_t next, double time_s)
+/* Between two points the nearer one counts, so that what is added up was measured at one time. */
+static double nearest(const struct chart_curve *c, size_t next, double time_s)
 {
-	size_t last = next - 1;
-	double part;
+	size_t i = next;
 
 	if (!next || next >= c->nr)
 		return NAN;
-	part = (time_s - c->time_s[last]) / (c->time_s[next] - c->time_s[last]);
-	if (is_there(c, last) && is_there(c, next))
-		return c->mean[last] + (c->mean[next] - c->mean[last]) * part;
-	return part < 0.5 && is_there(c, last)	   ? (double)c->mean[last]
-		: part >= 0.5 && is_there(c, next) ? (double)c->mean[next]
-						   : NAN;
+	if (time_s - c->time_s[next - 1] < c->time_s[next] - time_s)
+		i = next - 1;
+	return is_there(c, i) ? (double)c->mean[i] : NAN;
 }
 
 void curve_resample(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret)
@@ -125,7 +121,7 @@ void curve_resample(const struct chart_curve *c, double from_s, double to_s, siz
 
 		for (; i < c->nr && c->time_s[i] < left + wide; i++)
 			pile_add(&pile, point_of(c, i));
-		ret[k] = pile.nr_there ? pile.mean : pile.nr ? NAN : between(c, i, left + wide / 2);
+		ret[k] = pile.nr_there ? pile.mean : pile.nr ? NAN : nearest(c, i, left + wide / 2);
 	}
 }
 

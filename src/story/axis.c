@@ -172,7 +172,7 @@ void axis_of_values(struct axis *ret, const struct chart *f, unsigned ticks)
 	ret->step = f->unit == UNIT_BYTES ? step_binary(most / MAX(ticks, 1u))
 					  : step_decimal(most / MAX(ticks, 1u));
 	ret->most =
-		isfinite(f->y_most) && f->y_most > 0 ? f->y_most : ceil(most / ret->step - 1e-9) * ret->step;
+		isfinite(f->y_most) && f->y_most > 0 ? f->y_most : ceil(most / ret->step - 0.01) * ret->step;
 	ret->least = floor(e.below / ret->step + 1e-9) * ret->step;
 	set_ticks(ret);
 }
