@@ -171,6 +171,7 @@ void axis_of_values(struct axis *ret, const struct chart *f, unsigned ticks)
 	most = most > 0 ? most : e.below < 0 ? -e.below : 1;
 	ret->step = f->unit == UNIT_BYTES ? step_binary(most / MAX(ticks, 1u))
 					  : step_decimal(most / MAX(ticks, 1u));
+	/* What lies a hundredth of a step above a tick is there by rounding: 100.001 %. */
 	ret->most =
 		isfinite(f->y_most) && f->y_most > 0 ? f->y_most : ceil(most / ret->step - 0.01) * ret->step;
 	ret->least = floor(e.below / ret->step + 1e-9) * ret->step;
