@@ -50,7 +50,7 @@ static void add_meter(struct html *h, const char *fact)
 		enum figure_id id =
 			figure[meter[i].of_allocation].why ? meter[i].of_node : meter[i].of_allocation;
 
-		if (strcmp(meter[i].fact, fact) || figure[id].why)
+		if (strncmp(meter[i].fact, fact, strlen(meter[i].fact)) || figure[id].why)
 			continue;
 		buf_addf(h->out,
 			"<dd class=\"meter\"><svg viewBox=\"0 0 100 1\" preserveAspectRatio=\"none\" "
