@@ -1,0 +1,102 @@
+/* A run as tables, for whoever takes data elsewhere: one frame for each domain, a row for each instance at
+ * each tick, a column for each metric, given out in batches by column. Memory does not grow with the length
+ * of the recordings; several recordings follow one another in the same frames, told apart by the column
+ * `host`.
+ *
+ * Frames of a domain begin with the keys: `time` (UTC), `elapsed` (s after the start of the run), `host`,
+ * `instance`; of processes `pid`, `process` (its number in frame "processes"); then the metrics in the order
+ * of the schema, a counter followed by its rate (`NAME.rate`), then the derived metrics of the domain.
+ * Behind them frames that are not of time: `processes` (every process with its end), `events`, `metrics`
+ * (every column of every frame with unit, kind and help), `meta` (what the recordings say of themselves),
+ * `summary`.
+ *
+ * Text is UTF-8: bytes that are none stand as \xNN, and a backslash before an x as \\x, so that nothing is
+ * lost and every format has the same. Numbers: counts and bytes are exact 64-bit integers, all else is real;
+ * what is not known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of them.
+ */
+#ifndef QUERY_FRAMES_H
+#define QUERY_FRAMES_H
+
+#include "base/progress.h"
+#include "metric/metric.h"
+#include "query/run.h"
+
+enum field_type {
+	FIELD_TIME, /* int64: ns since 1970, UTC */
+	FIELD_INT,
+	FIELD_REAL,
+	FIELD_TEXT, /* number of a text of the field's own dictionary, which only grows */
+	FIELD_FLAG,
+};
+
+struct field {
+	const char *name, *help;
+	enum field_type type;
+	enum metric_unit unit;
+	bool per_second;
+	enum metric_kind kind;
+	bool is_metric;	      /* else a key, or a property */
+	double scale;	      /* value x scale = unit: 1 unless raw */
+	const char *resample; /* "mean", "max", "last" when rows stand for several ticks; NULL: a key */
+};
+
+struct frame {
+	const char *name, *help;
+	const char *domain; /* NULL: not of time */
+	const struct field *field;
+	size_t nr_fields;
+};
+
+struct texts {
+	const char *const *text; /* NUL-terminated; no NUL within */
+	const uint32_t *len;
+	uint32_t nr;
+};
+
+struct field_cells {	      /* one field of a batch */
+	const uint8_t *valid; /* bits, least significant first; NULL: all are there */
+	uint32_t nr_missing;
+	union {
+		const int64_t *integer; /* FIELD_TIME, FIELD_INT */
+		const double *real;
+		const uint32_t *text;
+		const uint8_t *flag; /* a byte each */
+	};
+};
+
+#define FRAME_ROWS_MOST 8192
+
+struct frame_batch { /* valid until the next call */
+	size_t frame;
+	uint32_t nr_rows; /* at least 1, at most FRAME_ROWS_MOST */
+	const struct field_cells *cell;
+};
+
+enum frames_per { FRAMES_EACH, FRAMES_PROCESS, FRAMES_GROUP, FRAMES_NODE };
+
+struct frames_options {
+	double from_s, to_s;	   /* NAN: from the start, to the end */
+	const char *const *domain; /* names of frames; none: all */
+	size_t nr_domains;
+	const char *const *metric; /* names, or groups as for -m; none: all */
+	size_t nr_metrics;
+	bool raw;
+	enum frames_per per; /* PROCESS: only frames of processes; GROUP: processes folded to their groups;
+				NODE: instances folded to one row a tick */
+	int64_t every_ns;    /* rows stand for so much time; 0: for their tick */
+	const struct progress *progress;
+};
+
+struct frames;
+
+/* -ENOENT: no such domain or metric, with the nearest in reterr. */
+int frames_open(
+	const struct run *run, const struct frames_options *options, struct frames **ret, struct buf *reterr);
+struct frames *frames_close(struct frames *f);
+/* All frames and their columns are known from the start; one may turn out to have no rows. */
+size_t frames_list(const struct frames *f, const struct frame **ret);
+struct texts frames_texts(const struct frames *f, size_t frame, size_t field); /* as far as given out */
+/* 1 and a batch; 0 at the end; negative errno. Rows of a frame come in order of recording, then time; batches
+ * of different frames alternate. */
+int frames_next(struct frames *f, struct frame_batch *ret);
+#endif
