@@ -219,15 +219,16 @@ export function paintTimeline(u, spans, lineOf, most, look, isDim) {
 			ctx.fillRect(from, middle - 0.75 * px(), Math.max(to - from, px()), Math.min(1.5 * px(), room));
 			const line = lineOf(span);
 			if (line)
-				paintThickness(u, ctx, line, span, middle, room / 2 / most);
+				paintThickness(u, ctx, line, span, middle, room / 2, most);
 		}
 		ctx.globalAlpha = 1;
 		paintSpanNames(u, ctx, box, spans, look, isDim);
 	});
 }
 
-function paintThickness(u, ctx, line, span, middle, scale) {
+function paintThickness(u, ctx, line, span, middle, room, most) {
 	const {times, mean} = line;
+	const half = (k) => Math.max(Math.min(mean[k] / most, 1) * room, 0.75);
 	const inSpan = (k) => mean[k] !== null && times[k] >= span.from_s && times[k] <= (span.to_s ?? Infinity);
 	for (let i = 0; i < times.length; i++) {
 		if (!inSpan(i))
@@ -235,9 +236,9 @@ function paintThickness(u, ctx, line, span, middle, scale) {
 		let end = i;
 		ctx.beginPath();
 		for (; end < times.length && inSpan(end); end++)
-			ctx.lineTo(atX(u, times[end]), middle - Math.max(mean[end] * scale, 0.75));
+			ctx.lineTo(atX(u, times[end]), middle - half(end));
 		for (let k = end - 1; k >= i; k--)
-			ctx.lineTo(atX(u, times[k]), middle + Math.max(mean[k] * scale, 0.75));
+			ctx.lineTo(atX(u, times[k]), middle + half(k));
 		ctx.fill();
 		i = end;
 	}

@@ -382,8 +382,9 @@ export class Panel {
 				paint.paintRange(u, line, this.colorOf(this.curves[i]), someLit && !this.isLit(this.curves[i], i)));
 	}
 
+	/* Of one process: all others together would make each of them a hair. */
 	thickest() {
-		return Math.max(...this.panel.lines.map((key) => key.most ?? 0), 1e-9);
+		return Math.max(...this.panel.lines.filter((key) => some(key.process)).map((key) => key.most ?? 0), 1e-9);
 	}
 
 	paintAbove() {
