@@ -1,8 +1,11 @@
 /* How the job used its CPUs: of those it was given, how many; and who held it back. */
 #include "story/rule.h"
 
+#include "base/str.h"
+
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Below half of what was given, and a whole core at least, the next run can do with less. */
 #define CORES_FEW 0.5
@@ -194,6 +197,21 @@ static bool most_throttled(const struct look *l, size_t part, struct curve *ret)
 	return any;
 }
 
+/* Where every controller has a hierarchy of its own, the group of the quota is another than that by which the
+ * job's is called: the limit knows it. */
+static void say_whose_quota(const struct summary *part, const struct curve *c, char out[static NAME_SHOWN])
+{
+	const char *source = part->text[TEXT_CPUS_SOURCE], *name, *end;
+
+	if (source && str_starts(source, "cgroup ")) {
+		name = source + strlen("cgroup ");
+		end = strrchr(name, ' ');
+		name_shown(out, name, end ? (size_t)(end - name) : strlen(name));
+	} else {
+		name_shown(out, c->line->name, c->line->name_len);
+	}
+}
+
 static void look_throttled_part(struct look *l, size_t i)
 {
 	const struct summary *part = part_of(l, i);
@@ -209,7 +227,7 @@ static void look_throttled_part(struct look *l, size_t i)
 	share = held / (held + cpu);
 	if (!(share >= THROTTLED_LEAST) || held < THROTTLED_LEAST_S)
 		return;
-	name_shown(name, c.line->name, c.line->name_len);
+	say_whose_quota(part, &c, name);
 	where = curve_where(&c, INFINITY, is_above_before, &c);
 	f = found_new(l, "throttled", FINDING_WARNING, "cgroup");
 	found_title(l, f, "A CPU quota held the job back for %s%s", format_duration(text, held),
@@ -217,7 +235,7 @@ static void look_throttled_part(struct look *l, size_t i)
 	if (curve_named(l->story, EV_CG_QUOTA, i, c.line->name, &other))
 		snprintf(quota, sizeof(quota), " of %.30s", cores_shown(text, other.line->last));
 	found_say(l, f,
-		"The control group %s used up its quota%s again and again, and its threads were stopped: "
+		"The control group %s used up its CPU quota%s again and again, and its threads were stopped: "
 		"%.0f %% of the "
 		"CPU time that they wanted. Ask for more CPUs, or start no more threads than the quota has.",
 		name, quota, 100 * share);

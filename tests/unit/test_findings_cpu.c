@@ -181,6 +181,9 @@ static void test_throttled(void **state)
 	assert_says(f->text, "quota of 2 cores");
 	assert_says(f->text, "17 %");
 	assert_true(f->from_s >= 20 && f->from_s <= 21 && f->to_s == 100);
+	/* On v1 the CPU controller has a hierarchy of its own. */
+	story_text(&m.summary, TEXT_CPUS_SOURCE, "cgroup /cpus/of_7 cpu.cfs_quota_us");
+	assert_says(story_find(&m, "throttled")->text, "The control group /cpus/of_7 used");
 }
 
 static void test_hardly_throttled(void **state)
