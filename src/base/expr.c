@@ -5,7 +5,20 @@
 #include <math.h>
 #include <string.h>
 
-enum expr_op { OP_NUMBER, OP_NAME, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_NEG, OP_RATE, OP_MAX, OP_MIN, OP_OR };
+enum expr_op {
+	OP_NUMBER,
+	OP_NAME,
+	OP_ADD,
+	OP_SUB,
+	OP_MUL,
+	OP_DIV,
+	OP_NEG,
+	OP_INSIDE, /* what stands in a rate() begins; its number is the step that ends it */
+	OP_RATE,
+	OP_MAX,
+	OP_MIN,
+	OP_OR
+};
 
 #define DEPTH_MAX 24
 
@@ -100,6 +113,8 @@ static bool parse_metric(struct parser *p, const char *name, size_t len)
 
 static bool parse_rate(struct parser *p)
 {
+	unsigned begin;
+
 	if (p->in_rate)
 		return fail(p, "a rate of a rate");
 	if (p->e->nr_rates == EXPR_RATES) {
@@ -107,9 +122,11 @@ static bool parse_rate(struct parser *p)
 		return fail(p, "too many rates");
 	}
 	p->in_rate = true;
-	if (!parse_sum(p) || !expect(p, ')', "rate() takes one value"))
+	begin = p->e->nr_steps;
+	if (!emit(p, OP_INSIDE, 0, 0) || !parse_sum(p) || !expect(p, ')', "rate() takes one value"))
 		return false;
 	p->in_rate = false;
+	p->e->step[begin].number = p->e->nr_steps;
 	return emit(p, OP_RATE, 0, p->e->nr_rates++);
 }
 
@@ -220,54 +237,67 @@ int expr_parse(struct expr *e, const char *text, const char **reterr_why, size_t
 
 /* ---- running ---- */
 
-static double combine(enum expr_op op, double a, double b)
+static double choose(enum expr_op op, double a, double b)
 {
-	switch (op) {
-	case OP_ADD:
-		return a + b;
-	case OP_SUB:
-		return a - b;
-	case OP_MUL:
-		return a * b;
-	case OP_DIV:
-		return b == 0 ? NAN : a / b;
-	case OP_OR:
-		return isnan(a) ? b : a;
-	default:
-		if (isnan(a) || isnan(b))
-			return NAN;
-		return op == OP_MAX ? MAX(a, b) : MIN(a, b);
-	}
+	if (isnan(a) || isnan(b))
+		return NAN;
+	return op == OP_MAX ? MAX(a, b) : MIN(a, b);
 }
 
-/* Every step takes what it needs from the top and leaves one value; the parser made sure that it is there. */
+/* Every step takes what it needs from the top and leaves one value; the parser made sure that it is there.
+ * Where the rates are known, what stands in them is passed over. */
 static double run(const struct expr *e, const double *value, const double *rate, double *argument)
 {
-	double stack[EXPR_STEPS];
-	unsigned n = 0;
+	double memory[EXPR_STEPS + 1], *stack = memory + 1, *top = memory;
 
 	for (const struct expr_step *s = e->step; s < e->step + e->nr_steps; s++) {
 		switch (s->op) {
 		case OP_NUMBER:
-			stack[n++] = s->number;
+			*++top = s->number;
 			break;
 		case OP_NAME:
-			stack[n++] = value[s->index];
+			*++top = value[s->index];
 			break;
 		case OP_NEG:
-			stack[n - 1] = -stack[n - 1];
+			*top = -*top;
+			break;
+		case OP_INSIDE:
+			if (!rate)
+				break;
+			s = e->step + (size_t)s->number;
+			*++top = rate[s->index];
 			break;
 		case OP_RATE:
 			if (argument)
-				argument[s->index] = stack[n - 1];
-			stack[n - 1] = rate ? rate[s->index] : NAN;
+				argument[s->index] = *top;
+			*top = NAN;
+			break;
+		case OP_ADD:
+			top--;
+			top[0] += top[1];
+			break;
+		case OP_SUB:
+			top--;
+			top[0] -= top[1];
+			break;
+		case OP_MUL:
+			top--;
+			top[0] *= top[1];
+			break;
+		case OP_DIV:
+			top--;
+			top[0] = top[1] == 0 ? NAN : top[0] / top[1];
+			break;
+		case OP_OR:
+			top--;
+			top[0] = isnan(top[0]) ? top[1] : top[0];
 			break;
 		default:
-			n--;
-			stack[n - 1] = combine(s->op, stack[n - 1], stack[n]);
+			top--;
+			top[0] = choose(s->op, top[0], top[1]);
 		}
 	}
-	return n && isfinite(stack[0]) ? stack[0] : NAN;
+	return top >= stack && isfinite(stack[0]) ? stack[0] : NAN;
 }
 
 void expr_arguments(const struct expr *e, const double *value, double *ret_argument)

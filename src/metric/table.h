@@ -17,6 +17,7 @@ struct table {
 	int64_t *cell;	  /* [cap][nr_cols] */
 	uint64_t *valid;  /* [cap]: bit c is set when the cell in column c holds a value */
 	uint32_t *id;	  /* [cap]: instance in the row, or ROW_FREE */
+	uint32_t seating; /* changes whenever somebody comes or leaves */
 	/* Rows written this tick, in any order, each once. */
 	uint32_t *touched; /* [cap] */
 	uint32_t nr_touched;

@@ -73,6 +73,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 		if (c->at == AT_INSTANCE && found && c->set != set)
 			return -EINVAL;
 		c->set = set;
+		c->cols |= UINT64_C(1) << col;
 		found++;
 	}
 	return found ? 0 : -ENOENT;

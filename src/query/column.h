@@ -25,7 +25,8 @@ struct column {
 		bool of_children; /* of those that a process waited for */
 	} arg[EXPR_NAMES];
 	enum derived_at at;
-	uint32_t set; /* AT_INSTANCE */
+	uint32_t set;  /* AT_INSTANCE */
+	uint64_t cols; /* of it, as a mask */
 	int64_t window_ns;
 	bool cumulative; /* an amount that was used: it never falls */
 };
@@ -90,13 +91,16 @@ struct rows {
 	uint32_t cap;
 	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
 	uint32_t nr_busy;
-	bool changed; /* at this tick some value, or who is there */
+	uint32_t only; /* the one row that was computed last time, or ROWS_ALL */
+	bool changed;  /* at this tick some value, or who is there */
 };
+
+#define ROWS_ALL UINT32_MAX
 
 void rows_init(struct rows *r, const struct column *c);
 void rows_release(struct rows *r);
-/* To be called at every tick. -ENOMEM. */
-int rows_tick(struct rows *r, const struct scene *s);
+/* To be called at every tick. `only`: nobody wants to know of other rows than this one. -ENOMEM. */
+int rows_tick(struct rows *r, const struct scene *s, uint32_t only);
 
 /* ---- sums and what is made of them ---- */
 
@@ -114,7 +118,7 @@ struct sum {
 	double *value; /* by row: what it adds */
 	uint8_t *part; /* by row: it is one of them */
 	uint32_t cap;
-	bool begun;
+	bool begun, changed; /* at this tick */
 	double now;
 };
 
@@ -130,8 +134,11 @@ int sums_tick(struct sums *all, const struct scene *s); /* -ENOMEM */
 struct whole {
 	const struct column *c;
 	const struct sum *sum[EXPR_NAMES]; /* NULL: not recorded */
-	/* This tick, and the one before, which waits for it. */
-	double now[EXPR_NAMES], before[EXPR_NAMES];
+	/* This tick, and the one before, which waits for it: the sums, and what stands in each rate(); of an
+	 * amount the first of these is the amount. */
+	struct whole_tick {
+		double value[EXPR_NAMES], argument[EXPR_RATES];
+	} now, before;
 	struct grown grown[EXPR_RATES];
 	double reached; /* NAN: nothing yet */
 	int64_t before_ns;

@@ -15,7 +15,7 @@
 
 void rows_init(struct rows *r, const struct column *c)
 {
-	*r = (struct rows){.c = c};
+	*r = (struct rows){.c = c, .only = ROWS_ALL};
 }
 
 void rows_release(struct rows *r)
@@ -109,7 +109,7 @@ static void row_rates(
 		ret_rate[i] = grown_step(g, argument[i], s->time_ns, r->c->window_ns);
 		known |= (unsigned)!isnan(argument[i]) << i;
 	}
-	r->rests[row] = (uint8_t)known;
+	r->rests[row] = r->c->window_ns ? 0 : (uint8_t)known;
 }
 
 static double row_value(struct rows *r, const struct scene *s, struct table *t, uint32_t row)
@@ -144,6 +144,11 @@ static void row_look(struct rows *r, const struct scene *s, struct table *t, uin
 	r->value[row] = value;
 }
 
+static bool is_wanted(const struct rows *r, uint32_t row)
+{
+	return r->only == ROWS_ALL || r->only == row;
+}
+
 /* Those that were busy and did not move now come to rest. Windows run by the ticks: nobody rests. */
 static void look_at_busy(struct rows *r, const struct scene *s, struct table *t)
 {
@@ -152,7 +157,7 @@ static void look_at_busy(struct rows *r, const struct scene *s, struct table *t)
 	for (uint32_t i = 0; i < r->nr_busy; i++) {
 		uint32_t row = r->busy[i];
 
-		if (!set->is_moved[row])
+		if (is_wanted(r, row) && !scene_row_moved(set, t, row, r->c->cols))
 			row_look(r, s, t, row);
 	}
 	r->nr_busy = 0;
@@ -163,33 +168,63 @@ static void look_at_all(struct rows *r, const struct scene *s, struct table *t)
 	const struct scene_set *set = &s->set[r->c->set];
 
 	for (uint32_t row = 0; row < set->nr_rows; row++)
-		if (set->id[row] != ROW_FREE && !set->is_moved[row])
+		if (set->id[row] != ROW_FREE && is_wanted(r, row) &&
+			!scene_row_moved(set, t, row, r->c->cols))
 			row_look(r, s, t, row);
 }
 
-int rows_tick(struct rows *r, const struct scene *s)
+static void look_at_moved(struct rows *r, const struct scene *s, struct table *t)
 {
 	const struct scene_set *set = &s->set[r->c->set];
-	struct table *t = scene_table(s, r->c->set);
-	bool rates = r->c->expr.nr_rates > 0;
+	bool rests = r->c->expr.nr_rates && !r->c->window_ns;
 
-	if (rows_reserve(r, set->cap) < 0)
-		return -ENOMEM;
-	r->changed = set->reseated;
-	if (s->gap)
-		memset(r->id, 0, r->cap * sizeof(*r->id));
-	if (rates && r->c->window_ns)
-		look_at_all(r, s, t);
-	else if (rates)
-		look_at_busy(r, s, t);
 	for (uint32_t i = 0; i < set->nr_moved; i++) {
 		uint32_t row = set->moved[i];
 
+		if (!is_wanted(r, row) || !scene_row_moved(set, t, row, r->c->cols))
+			continue;
 		row_look(r, s, t, row);
 		r->rests[row] = 0;
-		if (rates && !r->c->window_ns)
+		if (rests)
 			r->busy[r->nr_busy++] = row;
 	}
+}
+
+/* Rows that were left out begin anew. */
+static void look_anew(struct rows *r, const struct scene *s, struct table *t)
+{
+	memset(r->id, 0, r->cap * sizeof(*r->id));
+	memset(r->rests, 0, r->cap);
+	r->nr_busy = 0;
+	r->changed = true;
+	for (uint32_t row = 0; row < s->set[r->c->set].nr_rows; row++)
+		if (is_wanted(r, row)) {
+			row_look(r, s, t, row);
+			r->rests[row] = 0;
+			r->busy[r->nr_busy++] = row;
+		}
+}
+
+int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
+{
+	struct table *t = scene_table(s, r->c->set);
+	bool more = r->only != ROWS_ALL && only != r->only;
+
+	if (rows_reserve(r, s->set[r->c->set].cap) < 0)
+		return -ENOMEM;
+	r->changed = s->set[r->c->set].reseated;
+	r->only = only;
+	if (s->gap)
+		memset(r->id, 0, r->cap * sizeof(*r->id));
+	if (more) {
+		look_anew(r, s, t);
+		return 0;
+	}
+	if (r->c->expr.nr_rates && r->c->window_ns)
+		look_at_all(r, s, t);
+	else if (r->c->expr.nr_rates)
+		look_at_busy(r, s, t);
+	look_at_moved(r, s, t);
 	return 0;
 }
 

@@ -37,18 +37,17 @@ static int set_reserve(struct scene_set *set, uint32_t nr)
 	return 0;
 }
 
-static void row_moved(struct scene_set *set, uint32_t row)
+static void row_moved(struct scene_set *set, uint32_t row, enum moved how)
 {
-	if (set->is_moved[row])
-		return;
-	set->is_moved[row] = 1;
-	set->moved[set->nr_moved++] = row;
+	if (set->is_moved[row] == MOVED_NOT)
+		set->moved[set->nr_moved++] = row;
+	set->is_moved[row] = (uint8_t)MAX(set->is_moved[row], how);
 }
 
 static void rows_settle(struct scene_set *set)
 {
 	for (uint32_t i = 0; i < set->nr_moved; i++)
-		set->is_moved[set->moved[i]] = 0;
+		set->is_moved[set->moved[i]] = MOVED_NOT;
 	set->nr_moved = 0;
 	set->reseated = false;
 }
@@ -57,7 +56,7 @@ static void all_moved(struct scene *s)
 {
 	for (uint32_t i = 0; i < s->nr_sets; i++) {
 		for (uint32_t row = 0; row < s->set[i].nr_rows; row++)
-			row_moved(&s->set[i], row);
+			row_moved(&s->set[i], row, MOVED_SEAT);
 		s->set[i].reseated = true;
 	}
 }
@@ -73,8 +72,8 @@ static int set_tick(struct scene *s, uint32_t which)
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < t->nr_touched; i++)
-		row_moved(set, t->touched[i]);
-	if (t->nr_rows != set->nr_rows || memcmp(t->id, set->id, nr * sizeof(*set->id)) != 0)
+		row_moved(set, t->touched[i], MOVED_CELLS);
+	if (t->seating != set->seating)
 		for (uint32_t row = 0; row < nr; row++) {
 			uint32_t id = row < t->nr_rows ? t->id[row] : ROW_FREE;
 
@@ -82,9 +81,10 @@ static int set_tick(struct scene *s, uint32_t which)
 				continue;
 			set->id[row] = id;
 			set->reseated = true;
-			row_moved(set, row);
+			row_moved(set, row, MOVED_SEAT);
 		}
 	set->nr_rows = t->nr_rows;
+	set->seating = t->seating;
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static void follow_process(struct scene *s, const struct scene_instance *process
 			on->instance[i].groups != process->groups) {
 			on->instance[i].groups = process->groups;
 			on->reseated = true;
-			row_moved(on, i);
+			row_moved(on, i, MOVED_SEAT);
 		}
 }
 
@@ -172,7 +172,7 @@ static int on_instance(struct scene *s, const struct store_record *record)
 	in->process = process ? record->id : 0;
 	in->apart = pairs_find(record->pairs, "apart") != NULL;
 	set->reseated = true;
-	row_moved(set, record->row);
+	row_moved(set, record->row, MOVED_SEAT);
 	named = scene_is_of_processes(s, (int)record->set) || scene_is_of(s, (int)record->set, DOMAIN_GROUP);
 	if (take_name(in, pairs_find(record->pairs, "name"), named) < 0)
 		return -ENOMEM;

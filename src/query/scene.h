@@ -25,15 +25,22 @@ struct scene_instance {
 	size_t name_len;
 };
 
+enum moved {
+	MOVED_NOT,
+	MOVED_CELLS, /* only cells */
+	MOVED_SEAT,  /* who sits there, or what is said of him */
+};
+
 struct scene_set {
 	struct scene_instance *instance; /* by row */
 	uint32_t *id;			 /* by row: who sits there, ROW_FREE: nobody */
 	uint32_t nr_rows, cap;
-	uint32_t *moved; /* rows in which anything is other than at the tick before; also rows that are empty
-			    now */
+	uint32_t seating; /* the table's, when we looked */
+	uint32_t *moved;  /* rows in which anything is other than at the tick before; also rows that are empty
+			     now */
 	uint32_t nr_moved;
-	uint8_t *is_moved;
-	bool reseated; /* somebody came, left, or was described anew */
+	uint8_t *is_moved; /* by row, an enum moved */
+	bool reseated;	   /* somebody came, left, or was described anew */
 };
 
 struct scene {
@@ -69,6 +76,22 @@ static inline const struct scene_instance *scene_instance(
 	const struct scene_set *in = &s->set[set];
 
 	return row < in->cap && in->instance[row].id == id ? &in->instance[row] : NULL;
+}
+/* Anything moved in the row that matters to who looks at these columns (a mask). */
+static inline bool scene_row_moved(
+	const struct scene_set *set, const struct table *t, uint32_t row, uint64_t cols)
+{
+	const int64_t *now = t->cell + (size_t)row * t->nr_cols,
+		      *before = t->before + (size_t)row * t->nr_cols;
+
+	if (set->is_moved[row] != MOVED_CELLS)
+		return set->is_moved[row] == MOVED_SEAT;
+	if ((t->valid[row] ^ t->valid_before[row]) & cols)
+		return true;
+	for (; cols; cols &= cols - 1)
+		if (now[__builtin_ctzll(cols)] != before[__builtin_ctzll(cols)])
+			return true;
+	return false;
 }
 /* The set holds instances of this kind; -1 is none. */
 bool scene_is_of(const struct scene *s, int set, enum domain domain);

@@ -68,7 +68,7 @@ static int columns_tick(struct series *s)
 
 	for (size_t i = 0; i < s->nr && r >= 0; i++)
 		if (s->part[i].column.at == AT_INSTANCE)
-			r = rows_tick(&s->part[i].rows, s->scene);
+			r = rows_tick(&s->part[i].rows, s->scene, ROWS_ALL);
 	return r;
 }
 

@@ -107,6 +107,9 @@ struct split {
 	struct idmap of; /* id or user to class */
 	struct class_face *face;
 	uint32_t nr, nr_left_out;
+	uint32_t *active; /* classes that have rows now; SHEET_GROUP: all */
+	uint8_t *is_active;
+	uint32_t nr_active, cap_active;
 	const struct idmap *keep; /* SHEET_PROCESS: id to class */
 	uint32_t nr_keep;
 };

@@ -12,7 +12,9 @@ struct asked {
 	const char *metric;
 	bool rate;
 	struct column column;
-	struct rows rows; /* AT_INSTANCE */
+	struct rows rows;	   /* AT_INSTANCE */
+	const struct split *split; /* how all who ask want it; NULL: they differ */
+	bool has_taker;
 };
 
 struct shared_split {
@@ -133,6 +135,8 @@ static int taker_add(struct reading *r, unsigned query, struct buf *why)
 									  : asked->column.set);
 	if (!t->split)
 		return -ENOMEM;
+	asked->split = asked->has_taker && asked->split != t->split ? NULL : t->split;
+	asked->has_taker = true;
 	r->nr_takers++;
 	return 1;
 }
@@ -191,6 +195,13 @@ static int taker_grow(struct reading *r, struct taker *t)
 
 /* ---- ticks ---- */
 
+/* Where the source has a fold of its own and nobody asks for anything else. */
+static uint32_t only_row(const struct asked *a)
+{
+	return a->split && a->split->per == SHEET_WHOLE && a->split->total != CLASS_NONE ? a->split->total
+											 : ROWS_ALL;
+}
+
 static int compute(struct reading *r)
 {
 	int e = 0;
@@ -202,8 +213,8 @@ static int compute(struct reading *r)
 	if (e >= 0)
 		e = sums_tick(&r->sums, r->scene);
 	for (struct asked *a = r->asked; a && e >= 0; a = a->next)
-		if (a->column.at == AT_INSTANCE)
-			e = rows_tick(&a->rows, r->scene);
+		if (a->column.at == AT_INSTANCE && a->has_taker)
+			e = rows_tick(&a->rows, r->scene, only_row(a));
 	return e;
 }
 
@@ -213,7 +224,8 @@ static void fold_classes(struct taker *t, const struct scene *s)
 	const double *value = t->asked->rows.value;
 	uint32_t nr_rows = s->set[p->set].nr_rows;
 
-	memset(t->fold, 0, t->nr * sizeof(*t->fold));
+	for (uint32_t i = 0; i < p->nr_active; i++)
+		t->fold[p->active[i]] = (struct fold){0};
 	if (p->per == SHEET_GROUP) {
 		for (uint32_t row = 0; row < nr_rows; row++)
 			for (uint64_t left = p->groups[row]; left; left &= left - 1)
@@ -241,11 +253,20 @@ static double class_value(const struct taker *t, uint32_t class)
 
 static void put_folds(struct reading *r, struct taker *t, bool all)
 {
-	if (!t->asked->rows.changed && !t->split->changed && !all)
+	const struct split *p = t->split;
+
+	if (!t->asked->rows.changed && !p->changed && !all)
 		return;
+	if (p->changed || all)
+		memset(t->fold, 0, t->nr * sizeof(*t->fold));
 	fold_classes(t, r->scene);
-	for (uint32_t i = 0; i < t->nr; i++)
-		curve_put(t->curve[i], &r->axis.now, class_value(t, i));
+	if (p->changed || all) {
+		for (uint32_t i = 0; i < t->nr; i++)
+			curve_put(t->curve[i], &r->axis.now, class_value(t, i));
+		return;
+	}
+	for (uint32_t i = 0; i < p->nr_active; i++)
+		curve_put(t->curve[p->active[i]], &r->axis.now, class_value(t, p->active[i]));
 }
 
 /* Values of the tick before this one. */

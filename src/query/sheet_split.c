@@ -32,6 +32,8 @@ void split_release(struct split *p)
 	free(p->face);
 	free(p->class);
 	free(p->groups);
+	free(p->active);
+	free(p->is_active);
 	idmap_release(&p->of);
 	*p = (struct split){0};
 }
@@ -209,6 +211,34 @@ static bool find_group(struct split *p, const struct scene *s)
 	return p->mask != 0;
 }
 
+static int find_active(struct split *p, const struct scene *s)
+{
+	if (p->nr > p->cap_active) {
+		uint32_t *active = reallocarray(p->active, p->nr, sizeof(*active));
+		uint8_t *is_active = active ? realloc(p->is_active, p->nr) : NULL;
+
+		p->active = active ? active : p->active;
+		p->is_active = is_active ? is_active : p->is_active;
+		if (!is_active)
+			return -ENOMEM;
+		p->cap_active = p->nr;
+	}
+	p->nr_active = 0;
+	if (p->nr)
+		memset(p->is_active, p->per == SHEET_GROUP, p->nr);
+	for (uint32_t i = 0; p->per == SHEET_GROUP && i < p->nr; i++)
+		p->active[p->nr_active++] = i;
+	for (uint32_t row = 0; row < s->set[p->set].nr_rows; row++) {
+		uint32_t class = p->class[row];
+
+		if (class == CLASS_NONE || p->is_active[class])
+			continue;
+		p->is_active[class] = 1;
+		p->active[p->nr_active++] = class;
+	}
+	return 0;
+}
+
 int split_tick(struct split *p, const struct scene *s)
 {
 	const struct scene_set *set = &s->set[p->set];
@@ -220,12 +250,10 @@ int split_tick(struct split *p, const struct scene *s)
 	if (!p->changed || r < 0)
 		return r;
 	r = take_groups(p, s);
-	if (all) {
-		for (uint32_t row = 0; row < set->cap && r >= 0; row++)
-			r = row_class(p, s, row);
-		return r;
-	}
-	for (uint32_t i = 0; i < set->nr_moved && r >= 0; i++)
-		r = row_class(p, s, set->moved[i]);
-	return r;
+	for (uint32_t row = 0; all && row < set->cap && r >= 0; row++)
+		r = row_class(p, s, row);
+	for (uint32_t i = 0; !all && i < set->nr_moved && r >= 0; i++)
+		if (set->is_moved[set->moved[i]] == MOVED_SEAT)
+			r = row_class(p, s, set->moved[i]);
+	return r < 0 ? r : find_active(p, s);
 }

@@ -67,10 +67,10 @@ static void sum_look(struct sum *sum, const struct scene *s, struct table *t, ui
 {
 	uint32_t which = (uint32_t)sum->arg.set, id = s->set[which].id[row];
 	const struct scene_instance *in = id == ROW_FREE ? NULL : scene_instance(s, which, row, id);
-	bool process = scene_is_of(s, sum->arg.set, DOMAIN_PROCESS);
+	enum domain domain = s->schema->set[which].domain;
+	bool process = domain == DOMAIN_PROCESS;
 	/* Else only what is there at the first tick counts with its past: its level means something. */
-	bool from_zero = !s->has_last || scene_is_of(s, sum->arg.set, DOMAIN_GROUP) ||
-		scene_is_of(s, sum->arg.set, DOMAIN_TREE);
+	bool from_zero = !s->has_last || domain == DOMAIN_GROUP || domain == DOMAIN_TREE;
 	struct steady_turn turn = {.row = row,
 		.id = id,
 		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
@@ -106,16 +106,21 @@ static int sum_tick(struct sum *sum, const struct scene *s)
 {
 	const struct scene_set *set = &s->set[sum->arg.set];
 	struct table *t = scene_table(s, (uint32_t)sum->arg.set);
+	bool changed = !sum->begun;
 	struct fold f = {0};
 
 	if (sum_reserve(sum, set->cap) < 0)
 		return -ENOMEM;
-	if (!set->nr_moved && sum->begun)
-		return 0;
 	if (!sum->begun)
 		sum_begin(sum, s, t);
 	for (uint32_t i = 0; i < set->nr_moved; i++)
-		sum_look(sum, s, t, set->moved[i]);
+		if (scene_row_moved(set, t, set->moved[i], UINT64_C(1) << sum->arg.col)) {
+			sum_look(sum, s, t, set->moved[i]);
+			changed = true;
+		}
+	sum->changed = changed;
+	if (!changed)
+		return 0;
 	for (uint32_t row = 0; row < set->nr_rows; row++)
 		if (sum->part[row])
 			fold_add(&f, sum->value[row], sum->part[row] == PART_TOTAL);
@@ -190,7 +195,7 @@ int whole_init(struct whole *w, const struct column *c, const struct filter *f, 
 /* What was used by the tick that waits. */
 static double amount_settle(struct whole *w, bool has_next)
 {
-	double now = expr_value(&w->c->expr, w->before, NULL), next = expr_value(&w->c->expr, w->now, NULL);
+	double now = w->before.argument[0], next = w->now.argument[0];
 
 	if (isnan(now))
 		return NAN;
@@ -204,14 +209,12 @@ static double amount_settle(struct whole *w, bool has_next)
  */
 static double settle(struct whole *w, bool has_next)
 {
-	const struct expr *e = &w->c->expr;
-	double argument[EXPR_RATES], next[EXPR_RATES], rate[EXPR_RATES];
+	const double *argument = w->before.argument, *next = w->now.argument;
+	double rate[EXPR_RATES];
 
 	if (w->c->cumulative)
 		return amount_settle(w, has_next);
-	expr_arguments(e, w->before, argument);
-	expr_arguments(e, w->now, next);
-	for (unsigned i = 0; i < e->nr_rates; i++) {
+	for (unsigned i = 0; i < w->c->expr.nr_rates; i++) {
 		struct grown *g = &w->grown[i];
 		double now = argument[i];
 
@@ -223,18 +226,34 @@ static double settle(struct whole *w, bool has_next)
 			now = MAX(now, g->last);
 		rate[i] = grown_step(g, isnan(argument[i]) ? NAN : now, w->before_ns, w->c->window_ns);
 	}
-	return expr_value(e, w->before, rate);
+	return expr_value(&w->c->expr, w->before.value, rate);
+}
+
+/* Sums that stayed as they were leave all that is made of them. */
+static void take_sums(struct whole *w)
+{
+	bool changed = !w->waits;
+
+	for (unsigned i = 0; i < w->c->expr.nr_names && !changed; i++)
+		changed = w->sum[i] && w->sum[i]->changed;
+	if (!changed)
+		return;
+	for (unsigned i = 0; i < w->c->expr.nr_names; i++)
+		w->now.value[i] = w->sum[i] ? w->sum[i]->now : NAN;
+	if (w->c->cumulative)
+		w->now.argument[0] = expr_value(&w->c->expr, w->now.value, NULL);
+	else
+		expr_arguments(&w->c->expr, w->now.value, w->now.argument);
 }
 
 bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 {
 	bool ready = w->waits;
 
-	for (unsigned i = 0; i < w->c->expr.nr_names; i++)
-		w->now[i] = w->sum[i] ? w->sum[i]->now : NAN;
+	take_sums(w);
 	if (ready)
 		*ret = settle(w, !s->gap);
-	memcpy(w->before, w->now, sizeof(w->now));
+	w->before = w->now;
 	w->before_ns = s->time_ns;
 	w->gap = s->gap;
 	w->waits = true;

@@ -96,6 +96,7 @@ static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 	memcpy(bigger.is_touched, old->is_touched, old->cap);
 	memcpy(bigger.touched, old->touched, old->nr_touched * sizeof(*old->touched));
 	bigger.nr_rows = old->nr_rows;
+	bigger.seating = old->seating;
 	bigger.nr_touched = old->nr_touched;
 	r->nr_cells += (uint64_t)(cap - old->cap) * weight;
 	table_release(old);

@@ -1,9 +1,13 @@
 /* Writes recordings of machines that a test machine is not, for tests/e2e/test_show_devices.py: one with
- * counters and GPUs whose every value is known.
+ * counters and GPUs whose every value is known, and one of any length (long_recording.h).
  *
  *	query_tool FILE HOST [GPUS]
+ *	query_tool long FILE SECONDS HZ PROCESSES [HOST]
  */
+#include "long_recording.h"
 #include "query_maker.h"
+
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,6 +47,22 @@ static void gpus(struct maker *m, int64_t i, uint32_t nr)
 	maker_set(m, 0, "gpu_process.util", 25);
 }
 
+static int write_long(int argc, char **argv)
+{
+	struct long_recording r = {.host = argc > 6 ? argv[6] : NULL};
+	uint64_t processes = 0;
+	int e;
+
+	if (argc < 6 || !parse_u64(argv[3], &r.seconds) || !parse_decimal(argv[4], &r.hz) || !(r.hz > 0) ||
+		!parse_u64(argv[5], &processes) || !processes || processes > 100000)
+		return 2;
+	r.processes = (uint32_t)processes;
+	e = long_recording_write(argv[2], &r);
+	if (e < 0)
+		fprintf(stderr, "%s: %s\n", argv[2], strerror(-e));
+	return e < 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t nr = argc > 3 ? (uint32_t)(argv[3][0] - '0') : 2;
@@ -51,6 +71,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
+	if (!strcmp(argv[1], "long"))
+		return write_long(argc, argv);
 	maker_open(&m, argv[1],
 		&(struct maker_options){
 			.host = argv[2], .forbidden = "perf.cache_misses,perf.cache_references"});
