@@ -9,8 +9,14 @@
 #define LEVEL_CPUS .level = {"limit.cpus"}, .level_label = {"allocated"}
 #define LEVEL_MEMORY .level = {"limit.memory", "mem.total"}, .level_label = {"allocated", "installed"}
 #define LEVEL_INSTALLED .level = {"mem.total"}, .level_label = {"installed"}
-#define JOB_MEMORY {"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now"}
-#define JOB_MEMORY_LABELS {"RSS, summed", "PSS", "USS"}
+#define JOB_MEMORY                                                     \
+	{                                                              \
+		"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now" \
+	}
+#define JOB_MEMORY_LABELS                   \
+	{                                   \
+		"RSS, summed", "PSS", "USS" \
+	}
 
 /* clang-format off */
 const struct panel panels[] = {

@@ -95,6 +95,9 @@ void make_job(const char *path, const struct job *job)
 	for (int64_t second = 0; second < job->ticks; second++) {
 		set_all(&m, job, second);
 		maker_tick(&m, second * SECOND);
+		if (job->phase && (second == job->ticks / 4 || second == job->ticks / 2))
+			maker_event(&m, second * SECOND,
+				second == job->ticks / 4 ? "phase.begin" : "phase.end", "name", "build <i>");
 		for (; brief < job->brief && brief * job->ticks / job->brief <= second; brief++)
 			make_brief(&m, (unsigned)brief, second * SECOND + SECOND / 2);
 		for (; events < job->events && events * job->ticks / job->events <= second; events++)

@@ -17,6 +17,7 @@ struct job {
 	unsigned brief;	  /* processes of a tenth of a second, evenly over the run */
 	bool groups;	  /* the workers are in "even" and "odd" by turns */
 	unsigned events;  /* marks, evenly over the run */
+	bool phase;	  /* "build <i>" from a quarter of the ticks to their half */
 	const char *name; /* of the processes; NULL: "worker" */
 	bool counters;	  /* 1000 cycles a second */
 };

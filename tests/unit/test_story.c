@@ -569,6 +569,8 @@ static void test_every_chart_has_an_id_of_its_own(void **state)
 	s = story_of(list, 2, NULL);
 	f = charts_of(s);
 	assert_true(f->nr > 10);
+	/* What the host has is not twice there. */
+	assert_near(chart_named(f, "cpu")->level[0].value, 2);
 	for (size_t i = 0; i < f->nr; i++) {
 		const char *id = f->item[i].id;
 
@@ -600,6 +602,45 @@ static void test_hundreds_of_events_become_few_marks(void **state)
 	assert_non_null(strstr(c->mark[0].label, " more"));
 	charts_free(f);
 	story_end(s);
+}
+
+static void test_phases_are_bands(void **state)
+{
+	const struct chart *c;
+	struct charts *f;
+	struct story *s;
+
+	(void)state;
+	make_job(file, &(struct job){.ticks = 100, .workers = 1, .phase = true});
+	s = story_of(one, 1, NULL);
+	f = charts_of(s);
+	c = chart_named(f, "cpu");
+	assert_int_equal(c->nr_bands, 1);
+	assert_string_equal(c->band[0].label, "build <i>");
+	assert_near(c->band[0].from_s, 25);
+	assert_near(c->band[0].to_s, 50);
+	charts_free(f);
+	story_end(s);
+}
+
+/* Whatever is left of a recording is told, and nothing falls over. */
+static void test_damaged_recordings(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		struct charts *f;
+		struct story *s;
+
+		make_job(file,
+			&(struct job){.ticks = 400, .workers = 9, .brief = 200, .events = 9, .groups = true});
+		damage(file, 0.1 + 0.045 * i);
+		s = story_of(one, 1, NULL);
+		f = charts_of(s);
+		for (size_t k = 0; k < f->nr; k++)
+			assert_true(f->item[k].nr_curves > 0 || f->item[k].nr_spans > 0);
+		charts_free(f);
+		story_end(s);
+	}
 }
 
 static void test_counters_of_this_run_have_panels(void **state)
@@ -647,6 +688,8 @@ int main(void)
 		WITH_FILES(test_of_many_nodes_those_that_differ_most),
 		WITH_FILES(test_every_chart_has_an_id_of_its_own),
 		WITH_FILES(test_hundreds_of_events_become_few_marks),
+		WITH_FILES(test_phases_are_bands),
+		WITH_FILES(test_damaged_recordings),
 		WITH_FILES(test_counters_of_this_run_have_panels),
 	};
 
