@@ -269,7 +269,7 @@ static int show(const void *args, int argc, char **argv)
 	argc = take_metrics(a, argc, argv);
 
 	if (a->processes + a->stats + (a->series.nr > 0) > 1)
-		usage(&cmd_show, "--stats, --processes and --series are questions of their own: ask one");
+		usage(&cmd_show, "--stats, --processes, --series: these are two questions; ask one");
 	if (a->by && !a->stats)
 		usage(&cmd_show, "--by is about --stats");
 	if (a->json && a->csv)

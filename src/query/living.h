@@ -111,8 +111,8 @@ void living_release(struct living *l);
 /* New schema: nobody is alive. */
 void living_bind(struct living *l, const struct schema *schema);
 
-/* What a process holds, by the cells of its row: the mask of the levels that are known, and these. It depends on
- * the schema alone (living_bind()). */
+/* What a process holds, by the cells of its row: the mask of the levels that are known, and these. It depends
+ * on the schema alone (living_bind()). */
 uint32_t living_levels(
 	const struct living *l, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS]);
 

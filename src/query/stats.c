@@ -295,6 +295,7 @@ static int fill_groups(struct filling *f)
 
 		r = row_name(row, s->name, strlen(s->name));
 		fill_figures(row, s, 0);
+		row->value[STAT_SAMPLES] = (double)f->walk.group_samples[i];
 		row->value[STAT_GPU_MEMORY_PEAK] = f->walk.sum_peak[first + i];
 		for (size_t k = 0; k < s->nr_gpus; k++) {
 			const struct figure *mean = &s->gpu[k].figure[GPU_FIG_JOB_UTIL_MEAN];
@@ -320,7 +321,6 @@ static void tally(struct filling *f, struct stats_row *row, struct extent *exten
 	const struct walk_node *n = &f->walk.node[p->node];
 	double start = fmax(p->value[PROCESS_START], 0);
 
-	add_known(&row->value[STAT_SAMPLES], (double)f->walk.process[process].samples);
 	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
 		add_known(&row->value[peak_stat[i].sum], p->value[peak_stat[i].value]);
 	if (!extent)
@@ -401,6 +401,9 @@ static int fill_processes(struct filling *f, struct extent *group, struct extent
 		tally(f, &s->row[STATS_RUN][0], NULL, i);
 		tally(f, &s->row[STATS_NODE][p->node], NULL, i);
 		tally(f, &s->row[STATS_USER][u], &user[u], i);
+		add_known(&s->row[STATS_RUN][0].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
+		add_known(&s->row[STATS_NODE][p->node].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
+		add_known(&s->row[STATS_USER][u].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
 		tally_user(&s->row[STATS_USER][u], p);
 		while ((g = walk_group_next(f->summary, p, &at)) >= 0)
 			tally(f, &s->row[STATS_GROUP][g], &group[g], i);

@@ -67,7 +67,9 @@ struct walker { /* one recording */
 	int64_t tick_ns, step_ns;
 	uint64_t ticks;
 	bool gap;
-	double *sum; /* what it adds to each sum of the run now */
+	int group[GROUPS_MOST]; /* of the recording -> of the summary; -1: not there */
+	unsigned nr_groups;	/* that were looked up */
+	double *sum;		/* what it adds to each sum of the run now */
 };
 
 struct walking {
@@ -295,11 +297,30 @@ static void on_schema(struct walker *n)
 	stats_gpus_bind(&n->gpus, schema);
 }
 
+static int group_find(const struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->nr_groups; i++)
+		if (!strcmp(s->group[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+/* Who is in a group now was read for it now. */
+static void take_groups(struct walking *w, struct walker *n)
+{
+	for (; n->nr_groups < n->living.group.nr; n->nr_groups++)
+		n->group[n->nr_groups] = group_find(w->summary, n->living.group.item[n->nr_groups].name);
+	for (unsigned i = 0; i < n->nr_groups; i++)
+		if (n->group[i] >= 0)
+			w->walk->group_samples[n->group[i]] += n->living.line[i + 1].nr;
+}
+
 static int on_tick(struct walking *w, struct walker *n, int64_t time_ns)
 {
 	int r = 0;
 
 	take_processes(w, n, time_ns);
+	take_groups(w, n);
 	for (unsigned i = 0; i < NR_CPU_PARTS && r >= 0; i++)
 		r = growth_tick(&n->cpu[i], n->reader, time_ns);
 	stats_gpus_tick(&n->gpus, n->reader);
@@ -586,10 +607,11 @@ int walk_group_next(const struct summary *s, const struct process_row *row, size
 	while (*at < row->groups_len) {
 		const char *name = row->groups + *at;
 
+		int group = group_find(s, name);
+
 		*at += strlen(name) + 1;
-		for (size_t i = 0; i < s->nr_groups; i++)
-			if (!strcmp(s->group[i].name, name))
-				return (int)i;
+		if (group >= 0)
+			return group;
 	}
 	return -1;
 }
@@ -625,14 +647,15 @@ static int walk_prepare(struct walking *w)
 	w->nr_sums = SUM_USERS + out->nr_users + w->summary->nr_groups;
 	out->process = calloc(rows, sizeof(*out->process));
 	out->node = calloc(nr, sizeof(*out->node));
+	out->group_samples = calloc(MAX(w->summary->nr_groups, 1), sizeof(*out->group_samples));
 	out->sum_peak = calloc(w->nr_sums, sizeof(*out->sum_peak));
 	w->seat = calloc(rows, sizeof(*w->seat));
 	w->user = calloc(MAX(out->nr_users, 1), sizeof(*w->user));
 	w->node = calloc(nr, sizeof(*w->node));
 	w->heap = calloc(nr, sizeof(*w->heap));
 	w->sum = calloc(w->nr_sums, sizeof(*w->sum));
-	if (!out->process || !out->node || !out->sum_peak || !w->seat || !w->user || !w->node || !w->heap ||
-		!w->sum)
+	if (!out->process || !out->node || !out->group_samples || !out->sum_peak || !w->seat || !w->user ||
+		!w->node || !w->heap || !w->sum)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->table->nr; i++) {
 		struct walk_process *p = &out->process[i];
@@ -719,4 +742,5 @@ void walk_release(struct walk *w)
 	free(w->process);
 	free(w->node);
 	free(w->sum_peak);
+	free(w->group_samples);
 }

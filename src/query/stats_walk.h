@@ -34,6 +34,7 @@ struct walk {
 	size_t nr_users;
 	bool users_left_out; /* the last one is several */
 	struct walk_node *node;
+	uint64_t *group_samples; /* by group of the summary */
 	/* Peaks of sums over nodes: memory and power of the job's devices, memory of each user's processes,
 	 * of each group's. NAN: there was nothing. */
 	double *sum_peak;

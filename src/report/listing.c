@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define FILE_MOST 40
+#define FILE_LEAST 24
 #define HOST_MOST 16
 #define LABELS_MOST 32
 #define COMMAND_LEAST 8
@@ -155,8 +155,8 @@ static size_t widest(const struct shown *s, add_column *add, size_t most, bool d
 	return same || !width ? 0 : MIN(MAX(width, HEADING_WIDTH), most);
 }
 
-/* In front of the cores stand 43 columns. */
-#define BEFORE_CORES 43
+/* In front of the cores stand 44 columns. */
+#define BEFORE_CORES 44
 #define CORES_WIDTH 7
 #define PROCESSES_WIDTH 7
 
@@ -180,7 +180,7 @@ static struct layout layout_of(const struct shown *s)
 	if (!width)
 		return y;
 	left = width > numbers + 10 ? width - numbers : 10;
-	y.file = MIN(y.file, MIN(left, FILE_MOST));
+	y.file = MIN(y.file, MIN(left, MAX(FILE_LEAST, left / 2)));
 	left -= y.file;
 	if (y.labels + 2 > left)
 		y.labels = 0;
@@ -211,6 +211,32 @@ static void add_field(struct buf *out, const struct listed *l, const struct list
 	pad(out, from, width + 2);
 }
 
+/* A path says most at its end. */
+static void add_path(struct buf *out, const struct listed *l, const struct listing_page *page, size_t width)
+{
+	const char *mark = page->utf8 ? "…" : "...";
+	size_t columns, from = out->len;
+	struct buf text;
+
+	buf_init(&text, 1 << 20);
+	add_file(&text, l, page);
+	columns = utf8_columns((char *)text.data);
+	if (columns <= width) {
+		buf_add(out, text.data, text.len);
+	} else {
+		const char *p = (char *)text.data;
+		size_t keep = width > utf8_columns(mark) ? width - utf8_columns(mark) : 0;
+
+		for (; columns > keep; columns--)
+			for (p++; (*p & 0xc0) == 0x80;)
+				p++;
+		buf_adds(out, mark);
+		buf_adds(out, p);
+	}
+	buf_release(&text);
+	pad(out, from, width + 2);
+}
+
 static void trim(struct buf *out)
 {
 	while (!out->err && out->len && out->data[out->len - 1] == ' ')
@@ -237,7 +263,7 @@ static void text_row(
 	if (y->processes)
 		buf_addf(out, " %6s", number(text, l->processes, format_count));
 	buf_adds(out, "  ");
-	add_field(out, l, page, add_file, y->file);
+	add_path(out, l, page, y->file);
 	if (y->host)
 		add_field(out, l, page, add_host, y->host);
 	if (y->labels)

@@ -1,0 +1,218 @@
+"""`tacho ls`: what it lists, what it leaves out, and that its numbers are those of `tacho show`."""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from recorder import TACHO, dump, job_of, record, run, show, start, until
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+
+
+def ls(*words, cwd=None):
+    done = run("ls", "--json", *words, cwd=cwd)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return json.loads(done.stdout)
+
+
+def names(answer):
+    return [Path(item["path"]).name for item in answer["recordings"]]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Three recordings of different ends, sizes and labels."""
+    here = tmp_path_factory.mktemp("runs")
+    record(["sh", "-c", "sleep 0.3"], "-i", "20ms", "-t", "project=genome", "-n", "long one", output=here / "a.tacho")
+    record([sys.executable, "-c", "held = bytearray(64 << 20); held[::4096] = b'x' * len(held[::4096]); exit(3)"],
+           "-i", "5ms", "-t", "project=genome", "-t", "try=2", "--message", "too much", output=here / "b.tacho")
+    (here / "deep" / "er").mkdir(parents=True)
+    record(["sh", "-c", "kill -9 $$"], output=here / "deep" / "er" / "c.tacho")
+    return here
+
+
+def test_what_is_listed(runs):
+    answer = ls(runs)
+    assert names(answer) == ["b.tacho", "a.tacho"]  # the newest first, and nothing from below
+    assert answer["unreadable"] == [] and answer["left_out"] == 0
+    a, b = answer["recordings"][1], answer["recordings"][0]
+    assert a["argv"] == ["sh", "-c", "sleep 0.3"]
+    assert (a["exit"], b["exit"]) == ({"code": 0, "signal": None}, {"code": 3, "signal": None})
+    assert a["state"] == b["state"] == "complete"
+    assert (a["name"], a["labels"]) == ("long one", {"project": "genome"})
+    assert b["labels"] == {"project": "genome", "try": "2"} and b["message"] == "too much"
+    assert a["size_bytes"] == (runs / "a.tacho").stat().st_size
+    assert names(ls("-r", runs))[0] == "c.tacho" and len(names(ls("-r", runs))) == 3
+    assert names(ls("-r", runs / "deep")) == ["c.tacho"]
+    assert names(ls(cwd=runs)) == ["b.tacho", "a.tacho"]
+
+
+def test_numbers_are_those_of_the_summary(runs):
+    """The recorder's own words at the end, and reading all of it, are the same numbers."""
+    for item in ls("-r", runs)["recordings"]:
+        summary = show(item["path"])
+        assert item["duration_s"] == summary["wall_s"]
+        assert item["cpu_s"] == summary["cpu"]["total_s"]
+        assert item["cores_mean"] == summary["cpu"]["mean_cores"]
+        assert item["processes"] == summary["processes"]["seen"]
+        if item["memory_peak_bytes"] is not None:
+            assert item["memory_peak_bytes"] == summary["memory"][f"peak_{item['memory_view']}_bytes"]
+        assert item["host"] == summary["host"] and item["start"] == summary["start"]
+    # They stand in the last block: without reading a tick they are known.
+    [a] = [item for item in ls("--glance", runs)["recordings"] if item["path"].endswith("a.tacho")]
+    assert a["memory_peak_bytes"] and a["cpu_s"] and a["processes"] == 2
+    ending = dict(dump(runs / "a.tacho")[-1]["pairs"])
+    assert int(ending["peak_pss_bytes"]) == a["memory_peak_bytes"] or a["memory_view"] == "rss"
+
+
+@pytest.mark.parametrize("words, wanted", [
+    (["--sort", "memory"], ["b.tacho", "a.tacho", "c.tacho"]),
+    (["--sort", "duration", "--limit", "1"], None),
+    (["--sort", "name", "--reverse"], ["c.tacho", "b.tacho", "a.tacho"]),
+    (["--sort", "exit"], ["c.tacho", "b.tacho", "a.tacho"]),
+    (["--failed"], ["c.tacho", "b.tacho"]),
+    (["--command", "^sh .*kill"], ["c.tacho"]),
+    (["--match", "genome"], ["b.tacho", "a.tacho"]),
+    (["--match", "too much"], ["b.tacho"]),
+    (["--tag", "try"], ["b.tacho"]),
+    (["--tag", "project=genome", "--tag", "try=2"], ["b.tacho"]),
+    (["--tag", "project=gen"], []),
+    (["--tag", "name=long one"], ["a.tacho"]),
+    (["--host", "no such host"], []),
+    (["--since", "1h"], ["c.tacho", "b.tacho", "a.tacho"]),
+    (["--until", "1h"], []),
+    (["--until", "2020-01-01"], []),
+    (["--since", "2020-01-01 00:00"], ["c.tacho", "b.tacho", "a.tacho"]),
+], ids=lambda words: " ".join(words) if isinstance(words, list) else "")
+def test_sorted_and_sifted(runs, words, wanted):
+    answer = ls("-r", *words, runs)
+    if wanted is None:
+        longest = max(ls("-r", runs)["recordings"], key=lambda item: item["duration_s"])
+        assert [item["path"] for item in answer["recordings"]] == [longest["path"]]
+    else:
+        assert names(answer) == wanted
+        assert answer["left_out"] == 3 - len(wanted)
+
+
+def test_memory_that_was_never_read_comes_last_either_way(runs):
+    values = [item["memory_peak_bytes"] for item in ls("-r", "--sort", "memory", "--reverse", runs)["recordings"]]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known) and values[:len(known)] == known
+
+
+def test_states(runs, tmp_path):
+    shutil.copy(runs / "a.tacho", tmp_path / "whole.tacho")
+    data = (runs / "a.tacho").read_bytes()
+    (tmp_path / "cut.tacho").write_bytes(data[:-100])
+    (tmp_path / "bad.tacho").write_bytes(data[:len(data) // 2] + b"\xff" * 20 + data[len(data) // 2 + 20:])
+    (tmp_path / "junk.tacho").write_bytes(b"no recording at all")
+    (tmp_path / "empty.tacho").write_bytes(b"")
+    (tmp_path / "gone.tacho").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.tacho")
+    answer = ls(tmp_path)
+    states = {Path(item["path"]).stem: item["state"] for item in answer["recordings"]}
+    assert states == {"whole": "complete", "cut": "unfinished", "bad": "damaged"}
+    assert {Path(item["path"]).stem for item in answer["unreadable"]} == {"junk", "empty", "pipe"}
+    by_name = {Path(item["path"]).stem: item for item in answer["recordings"]}
+    # Of the unfinished one all is read, and it does not say how it ended.
+    assert by_name["cut"]["exit"] == {"code": None, "signal": None}
+    assert by_name["cut"]["memory_peak_bytes"] and by_name["cut"]["cpu_s"] is not None
+    done = run("ls", tmp_path)
+    assert done.returncode == 0 and b"junk.tacho: not a recording" in done.stderr
+    assert b"junk" not in done.stdout and b"whole.tacho" in done.stdout
+    # Without reading it, it is not known, and not zero.
+    [cut] = [item for item in ls("--glance", tmp_path)["recordings"] if "cut" in item["path"]]
+    assert cut["memory_peak_bytes"] is None and cut["duration_s"] is None
+
+
+def test_one_that_is_being_written(tmp_path):
+    file = tmp_path / "now.tacho"
+    with start("run", "-q", "-o", file, "-i", "20ms", "--flush", "20ms", "--", "sleep", "1000") as tacho:
+        job = job_of(tacho, "sleep")
+        try:
+            item = until(lambda: [i for i in ls(tmp_path)["recordings"] if i["processes"]], "it is listed")[0]
+            assert item["state"] == "being written"
+            assert b"running" in run("ls", tmp_path).stdout
+        finally:
+            os.kill(job, signal.SIGTERM)
+    assert ls(tmp_path)["recordings"][0]["state"] == "complete"
+
+
+def test_hostile_names(tmp_path):
+    weird = tmp_path / "a\nb\x1b[31m<script>\".tacho"
+    record(["sh", "-c", "true", "x\ny\x1b[31m"], "-n", "na\nme", "-t", "k=\x1b[5m,\"", output=weird)
+    done = run("ls", tmp_path, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    assert done.returncode == 0 and b"\x1b" not in done.stdout and done.stdout.count(b"\n") == 2
+    assert ls(tmp_path)["recordings"][0]["labels"] == {"k": "\x1b[5m,\""}
+    [row] = csv.DictReader(io.StringIO(run("ls", "--csv", tmp_path).stdout.decode()))
+    assert row["exit_code"] == "0" and row["state"] == "complete"
+
+
+def test_old_recordings(tmp_path):
+    """Without the numbers at their end: they are read."""
+    item = ls(GOLDEN / "stats")["recordings"][0]
+    assert item["memory_peak_bytes"] == show(item["path"])["memory"]["peak_pss_bytes"]
+    assert len(ls(GOLDEN)["recordings"]) >= 1
+
+
+def test_what_is_not_there(tmp_path):
+    done = run("ls", tmp_path / "nowhere")
+    assert done.returncode == 2 and b"nowhere" in done.stderr
+    done = run("ls", tmp_path)
+    assert done.returncode == 0 and not done.stdout and b"there is no recording" in done.stderr
+    assert ls(tmp_path)["recordings"] == []
+
+
+@pytest.mark.parametrize("words", [["--since", "yesterday"], ["--command", "("], ["--json", "--csv"], ["--sort", "taste"]])
+def test_questions_that_are_none(tmp_path, words):
+    done = run("ls", *words, tmp_path)
+    assert done.returncode == 2 and not done.stdout and done.stderr
+
+
+def screen(width, *words, **env):
+    """What a terminal of that width shows."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    with subprocess.Popen([TACHO, "ls", *map(str, words)], stdout=follower, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **env}):
+        os.close(follower)
+        text = b""
+        while True:
+            try:
+                piece = os.read(leader, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            text += piece
+    os.close(leader)
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_it_fits_the_screen(runs, width):
+    lines = screen(width, runs, NO_COLOR="1").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert "\x1b" not in line and len(line) <= width
+    assert "b.tacho" in lines[1] and "3 " in lines[1]
+    colored = screen(width, runs, NO_COLOR="")
+    assert "\x1b[31m" in colored
+    assert [line for line in re.sub(r"\x1b\[[0-9;]*m", "", colored).splitlines()] == lines
+    if width >= 120:
+        assert "project=genome" in lines[1] and "LABELS" in lines[0]
+    if width >= 200:
+        assert "bytearray" in lines[1] and "COMMAND" in lines[0]

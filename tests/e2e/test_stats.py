@@ -1,0 +1,243 @@
+"""Statistics of stored recordings, checked value by value.
+
+Two ways: against what they were when the recording was stored, so that no change goes unnoticed; and against numbers
+that are worked out here from the raw cells, with the decoder that shares no code with the program."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import decoder  # noqa: E402
+from recorder import record, run, show  # noqa: E402
+
+GOLDEN = Path(__file__).resolve().parent.parent / "golden" / "stats"
+WITHIN = 0.011  # quantiles are within a hundredth of the value
+
+def stats(*words):
+    done = run("show", "--stats", "--json", *words)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return json.loads(done.stdout)
+
+
+def recordings():
+    return sorted(GOLDEN.glob("*.tacho"), key=str)
+
+
+def compare(now, then, where=""):
+    if isinstance(then, dict):
+        assert now.keys() == then.keys(), where
+        for key in then:
+            compare(now[key], then[key], f"{where}.{key}")
+    elif isinstance(then, list):
+        assert len(now) == len(then), where
+        for i, (a, b) in enumerate(zip(now, then)):
+            compare(a, b, f"{where}[{i}]")
+    elif isinstance(then, float):
+        assert now == pytest.approx(then, rel=1e-9), where
+    else:
+        assert now == then, where
+
+
+@pytest.mark.parametrize("file", recordings(), ids=lambda path: path.stem)
+def test_as_they_were_when_stored(file):
+    compare(stats("--by", "all", file), json.loads(file.with_suffix(".json").read_text()))
+
+
+# ---- worked out again ----
+
+class Line:
+    """The run, a group or a process: what it held at each tick."""
+
+    def __init__(self):
+        self.points = []  # (seconds, bytes), of ticks with a process
+        self.peaks = {}  # by process
+        self.samples = 0
+        self.peak, self.peak_at = 0, None
+
+    def take(self, time, seconds, held):
+        """held: bytes by process, None where a process is there and tells nothing."""
+        if not held:
+            return
+        self.samples += len(held)
+        known = {key: value for key, value in held.items() if value is not None}
+        total = sum(known.values())
+        if known:
+            self.points.append((seconds, total))
+        for key, value in known.items():
+            self.peaks[key] = max(self.peaks.get(key, 0), value)
+        if known and (self.peak_at is None or total > self.peak):
+            self.peak, self.peak_at = total, time
+
+    def mean(self):
+        return sum(seconds * value for seconds, value in self.points) / sum(seconds for seconds, _ in self.points)
+
+    def quantile(self, share):
+        below, points = 0, sorted((value, seconds) for seconds, value in self.points)
+        for value, seconds in points:
+            below += seconds
+            if below >= share * sum(seconds for _, seconds in points):
+                return value
+        raise AssertionError("nothing there")
+
+
+class Reckoning:
+    """Resident memory, processes and CPU time from the cells themselves."""
+
+    def __init__(self, path):
+        self.run, self.groups, self.processes = Line(), {}, {}
+        self.members = {}  # group: ids
+        self.pids, self.seen, self.cells, self.tree, self.group_rows = {}, set(), {}, {}, {}
+        self.live, self.names = {}, {}  # of processes: id -> groups; of groups: id -> name
+        last = 0
+        for entry in decoder.records(path.read_bytes()):
+            kind = entry["type"]
+            if kind == "schema":
+                self.schema(entry["sets"])
+            elif kind == "instance":
+                self.instance(entry)
+            elif kind == "gone" and entry["set"] == self.process_set:
+                self.seen.add(entry["id"])
+                self.live.pop(entry["id"], None)
+                self.cells.pop(entry["id"], None)
+            elif kind == "tick":
+                self.tick(entry, last)
+                last = entry["time"]
+
+    def schema(self, sets):
+        domains = [one["domain"] for one in sets]
+        self.process_set, self.tree_set = domains.index("process"), domains.index("tree")
+        self.group_set = domains.index("group") if "group" in domains else None
+        self.column = {metric["name"]: (column, metric["scale"])
+                       for one in sets for column, metric in enumerate(one["metrics"])}
+
+    def instance(self, entry):
+        pairs = dict(entry["pairs"])
+        if entry["set"] == self.group_set:
+            self.names[entry["id"]] = pairs["name"]
+        if entry["set"] != self.process_set:
+            return
+        groups = [name for name in pairs.get("groups", "").replace("\\x00", "\0").split("\0") if name]
+        self.seen.add(entry["id"])
+        self.pids[entry["id"]] = int(pairs["pid"])
+        for name in groups:
+            self.members.setdefault(name, set()).add(entry["id"])
+        if entry["row"] is not None:
+            self.live[entry["id"]] = groups
+
+    def value(self, row, metric):
+        column, scale = self.column[metric]
+        return row["cells"][column] * scale if row["valid"] >> column & 1 else None
+
+    def tick(self, entry, last):
+        time, seconds = entry["time"] / 1e9, (entry["time"] - last) / 1e9
+        for row in entry["rows"]:
+            if row["set"] == self.process_set:
+                self.cells[row["id"]] = self.value(row, "proc.mem.rss")
+            elif row["set"] == self.tree_set:
+                self.tree = row
+            elif row["set"] == self.group_set:
+                self.group_rows[self.names[row["id"]]] = row
+        held = {key: self.cells.get(key) for key in self.live}
+        self.run.take(time, seconds, held)
+        for name in self.members:
+            line = self.groups.setdefault(name, Line())
+            line.take(time, seconds, {key: held[key] for key in held if name in self.live[key]})
+        for key in held:
+            self.processes.setdefault(key, Line()).take(time, seconds, {key: held[key]})
+
+    def cpu(self):
+        counted = self.value(self.tree, "tree.cgroup.cpu") if "tree.cgroup.cpu" in self.column else None
+        if counted is not None:
+            return counted
+        return self.value(self.tree, "tree.gone.user") + self.value(self.tree, "tree.gone.system")
+
+    def group_cpu(self, name):
+        row = self.group_rows[name]
+        return self.value(row, "group.gone.user") + self.value(row, "group.gone.system")
+
+
+def assert_memory(found, line):
+    assert found["samples"] == line.samples
+    assert found["rss_mean_bytes"] == pytest.approx(line.mean(), abs=1)
+    assert found["rss_p50_bytes"] == pytest.approx(line.quantile(0.5), rel=WITHIN)
+    assert found["rss_p95_bytes"] == pytest.approx(line.quantile(0.95), rel=WITHIN)
+    assert found["rss_peak_bytes"] == line.peak
+    assert found["rss_peak_at_s"] == pytest.approx(line.peak_at, abs=1e-6)
+    assert found["rss_one_peak_bytes"] == max(line.peaks.values())
+    assert found["rss_peaks_sum_bytes"] == sum(line.peaks.values())
+
+
+@pytest.mark.parametrize("file", recordings(), ids=lambda path: path.stem)
+def test_as_worked_out_from_the_cells(file):
+    found, wanted = stats("--by", "all", file), Reckoning(file)
+    assert found["run"]["instances"] == len(wanted.seen)
+    assert found["run"]["cpu_s"] == pytest.approx(wanted.cpu(), abs=1e-6)
+    assert_memory(found["run"], wanted.run)
+    assert {group["name"] for group in found["groups"]} >= set(wanted.members) and wanted.members
+    # The command's own group is counted by the kernel, and has what nobody saw.
+    tools = [group for group in found["groups"] if group["name"] in ("grow", "hold", "count")]
+    assert len(tools) == 3
+    for group in found["groups"]:
+        assert group["instances"] == len(wanted.members[group["name"]])
+        assert_memory(group, wanted.groups[group["name"]])
+    for tool in tools:
+        assert tool["cpu_s"] == pytest.approx(wanted.group_cpu(tool["name"]), abs=0.011)
+    by_pid = {process["pid"]: process for process in found["processes"]}
+    assert len(by_pid) == len(found["processes"]) == len(wanted.seen)
+    for key, pid in wanted.pids.items():
+        line = wanted.processes.get(key)
+        assert by_pid[pid]["samples"] == (line.samples if line else 0)
+        if line and line.points:
+            assert by_pid[pid]["rss_peak_bytes"] == line.peak
+            assert by_pid[pid]["rss_mean_bytes"] == pytest.approx(line.mean(), abs=1)
+            assert by_pid[pid]["rss_peak_at_s"] == pytest.approx(line.peak_at, abs=1e-6)
+        else:
+            assert by_pid[pid]["rss_peak_bytes"] is None
+
+
+def test_they_never_contradict_the_summary(tmp_path):
+    """Whatever happens on a busy machine: the statistics of a run are those of `tacho show`."""
+    file = tmp_path / "a.tacho"
+    assert record(["sh", "-c", "for i in 1 2 3 4 5; do ls >/dev/null; sleep 0.05; done"], "-i", "10ms",
+                  output=file).returncode == 0
+    row, summary = stats(file)["run"], show(file)
+    assert row["cpu_s"] == summary["cpu"]["total_s"]
+    assert row["cores_mean"] == summary["cpu"]["mean_cores"]
+    assert row["cores_peak"] == summary["cpu"]["peak_cores"]
+    assert row["instances"] == summary["processes"]["seen"] == 11
+    assert row["rss_peak_bytes"] == summary["memory"]["peak_rss_bytes"]
+    assert row["pss_peak_bytes"] == summary["memory"]["peak_pss_bytes"]
+    assert row["duration_s"] == summary["wall_s"]
+    for kind in ("rss", "pss", "uss"):
+        assert row[f"{kind}_mean_bytes"] <= row[f"{kind}_p95_bytes"] * 1.02 or row[f"{kind}_p95_bytes"] is None
+        assert row[f"{kind}_p95_bytes"] <= row[f"{kind}_peak_bytes"] <= row[f"{kind}_peaks_sum_bytes"]
+
+
+# ---- the command ----
+
+def test_levels_and_forms():
+    file = recordings()[0]
+    assert set(stats(file)) == {"columns", "run", "groups"}  # of one node and one user there is nothing to compare
+    assert set(stats("--by", "user", file)) == {"columns", "users"}
+    assert [user["name"] for user in stats("--by", "user", file)["users"]] == ["root"]
+    done = run("show", "--stats", "--csv", "--by", "process", "--sort", "pid", "--limit", "3", file)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert len(rows) == 3 and {row["level"] for row in rows} == {"process"}
+    assert [int(row["pid"]) for row in rows] == sorted(int(row["pid"]) for row in rows)
+    assert rows[0]["rss_p95_bytes"] == ""  # not told of a process
+    text = run("show", "--stats", file).stdout.decode()
+    peak = json.loads(file.with_suffix(".json").read_text())["run"]["rss_peak_bytes"]
+    assert f"RSS peak {peak / 2**20:15.3g} MiB".replace(" ", "") in text.replace(" ", "")
+    assert "Groups" in text and "Users" not in text
+
+
+@pytest.mark.parametrize("words", [["--by", "user"], ["--stats", "--processes"], ["--stats", "--series", "tree.cores"],
+                                   ["--stats", "--json", "--csv"], ["--stats", "--by", "planet"]])
+def test_questions_that_are_none(words):
+    done = run("show", *words, recordings()[0])
+    assert done.returncode == 2 and not done.stdout and done.stderr
