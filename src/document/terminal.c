@@ -272,17 +272,20 @@ static unsigned take_lane(double *free_from, unsigned nr, const struct chart_ban
 	return lane;
 }
 
-static unsigned lanes_of(const struct chart *f)
+/* How many lanes the phases need, of `most` that there may be, and how many then have no place. */
+static unsigned lanes_of(const struct chart *f, unsigned most, size_t *ret_without)
 {
 	double free_from[LANES];
 	unsigned nr = 0;
 
+	*ret_without = 0;
 	for (unsigned i = 0; i < LANES; i++)
 		free_from[i] = -INFINITY;
 	for (size_t i = 0; i < f->nr_bands; i++) {
-		unsigned lane = take_lane(free_from, LANES, &f->band[i]);
+		unsigned lane = take_lane(free_from, most, &f->band[i]);
 
-		nr = MAX(nr, MIN(lane + 1, (unsigned)LANES));
+		nr = MAX(nr, MIN(lane + 1, most));
+		*ret_without += lane == most;
 	}
 	return nr;
 }
@@ -421,11 +424,12 @@ static void lay_out(struct layout *l)
 	struct screen *s = l->field.screen;
 	unsigned rows = s->rows, title = screen_text_columns(s, f->title ? f->title : "");
 	unsigned subtitle = f->subtitle ? screen_text_columns(s, f->subtitle) : 0;
+	size_t without;
 
 	l->head = subtitle && title + 2 + subtitle > s->columns && rows >= 14 ? 2 : 1;
-	l->lanes = MIN(rows / 8, lanes_of(f));
+	l->lanes = lanes_of(f, MIN(rows / 8, (unsigned)LANES), &without);
 	l->marks = f->nr_marks && rows >= 10;
-	l->foot = ((f->footnote && *f->footnote) || f->nr_bands > l->lanes) && rows >= 16;
+	l->foot = ((f->footnote && *f->footnote) || without) && rows >= 16;
 	legend_size(l, f, MAX(rows / 4, 1u));
 	if (l->head + l->lanes + l->marks + l->foot + l->legend + 2 + LEAST_ROWS > rows)
 		l->lanes = l->marks = l->foot = 0;

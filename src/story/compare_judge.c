@@ -126,7 +126,9 @@ static int parse_limit(const char *rule, const char *text, const struct compare_
 	number[len] = 0;
 	ret->measure = ratio ? OF_RATIO : sign ? OF_DIFFERENCE : OF_VALUE;
 	if (number[len - 1] == '%' && sign) {
-		number[len - 1] = 0;
+		for (len--; len && (number[len - 1] == ' ' || number[len - 1] == '\t');)
+			len--;
+		number[len] = 0;
 		ret->measure = OF_PERCENT;
 	} else if (number[len - 1] == '%' && unit->unit != UNIT_RATIO) {
 		return wrong(reterr, rule, "say +10% for ten percent more than before, -10% for less");

@@ -1,0 +1,180 @@
+"""`tacho compare`: real runs of known difference, conditions for CI, pages."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from recorder import BURNERS, TACHO, record, run
+
+MAKER = Path(TACHO).parent / "tests" / "unit" / "query_tool"
+REPORT = Path(TACHO).parent / "tacho-report"
+EXIT_CONDITION = 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two runs that hold 40 MiB and two that hold 120 MiB, each for a while."""
+    folder = tmp_path_factory.mktemp("compare")
+    for name, mib in (("small-1", 40), ("small-2", 40), ("large-1", 120), ("large-2", 120)):
+        done = record([f"{BURNERS}/mem", "private", str(mib), "0.5"], "--interval", "50ms", output=folder / f"{name}.tacho")
+        assert done.returncode == 0, done.stderr.decode()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory):
+    """Recordings of 100 s and 200 s, each with the phases load, solve and write."""
+    folder = tmp_path_factory.mktemp("phases")
+    for name, seconds in (("short", 100), ("long", 200)):
+        subprocess.run([MAKER, "long", folder / f"{name}.tacho", str(seconds), "1", "4", "node1"], check=True)
+    return folder / "short.tacho", folder / "long.tacho"
+
+
+def compare(*words, **kwargs):
+    kwargs.setdefault("env", {**os.environ, "LC_ALL": "C.UTF-8"})
+    return run("compare", *words, **kwargs)
+
+
+def compared(*words):
+    done = compare("--format", "json", *words)
+    assert done.returncode == 0, done.stderr.decode(errors="replace")
+    return json.loads(done.stdout)
+
+
+def test_two_runs(runs):
+    done = compare(runs / "small-1.tacho", runs / "large-1.tacho")
+    assert done.returncode == 0, done.stderr.decode()
+    text = done.stdout.decode()
+    row = next(line for line in text.splitlines() if "memory.max_process_hwm_bytes" in line)
+    assert "+80 MiB" in row or "+79" in row or "+80." in row, row
+    assert "interval_s" not in text
+    assert "interval_s" in compare("--all", runs / "small-1.tacho", runs / "large-1.tacho").stdout.decode()
+
+
+def test_repeated_runs(runs):
+    small = [runs / f"small-{i}.tacho" for i in (1, 2)]
+    large = [runs / f"large-{i}.tacho" for i in (1, 2)]
+    answer = compared(*small, "--", *large)
+    assert [len(one["runs"]) for one in answer["sets"]] == [2, 2]
+    peak = answer["figures"]["memory.max_process_hwm_bytes"]
+    before, after = peak["sets"]
+    assert before["runs"] == after["runs"] == 2
+    assert before["min"] <= before["mean"] <= before["max"]
+    assert before["deviation"] is not None
+    assert peak["changes"][0]["beyond_spread"] is True
+    assert 79 << 20 < peak["changes"][0]["difference"] < 81 << 20
+    # Each for itself: the first is the base.
+    answer = compared(*small, *large)
+    assert [one["title"] for one in answer["sets"]] == ["small-1.tacho", "small-2.tacho", "large-1.tacho", "large-2.tacho"]
+    assert len(answer["figures"]["wall_s"]["changes"]) == 3
+    assert answer["figures"]["wall_s"]["changes"][0]["beyond_spread"] is None
+
+
+@pytest.mark.parametrize("rule, status", [
+    ("memory.process>+10%", EXIT_CONDITION),
+    ("memory.process>+70MiB", EXIT_CONDITION),
+    ("memory.process>x2", EXIT_CONDITION),
+    ("memory.process>100MiB", EXIT_CONDITION),
+    ("memory.max_process_hwm_bytes >= +10%", EXIT_CONDITION),
+    ("memory.process<+10%", 0),
+    ("memory.process>x4", 0),
+    ("memory.process>200MiB", 0),
+    ("exit>0", 0),
+    ("memory.procces>+10%", 2),
+    ("energy>", 2),
+    ("memory.process>10%", 2),
+    ("gpus.nvidia-0.util_mean_percent>5", 2),
+])
+def test_conditions(runs, rule, status):
+    done = compare("--fail-if", rule, runs / "small-1.tacho", runs / "large-1.tacho")
+    assert done.returncode == status, done.stdout.decode() + done.stderr.decode()
+    if status == EXIT_CONDITION:
+        assert "failed  " + rule.strip() in " ".join(done.stdout.decode().split(" "))
+    elif status == 2:
+        assert done.stderr and not done.stdout
+
+
+def test_a_condition_on_what_was_not_measured_never_passes(runs):
+    done = compare("--fail-if", "perf.cycles>+1%", runs / "small-1.tacho", runs / "large-1.tacho")
+    assert done.returncode == 2
+    answer = compared(runs / "small-1.tacho", runs / "large-1.tacho")
+    unknown = [name for name, figure in answer["figures"].items() if not figure["sets"][1]["runs"]]
+    for name in unknown[:5]:
+        done = compare("--fail-if", f"{name}>+1%", runs / "small-1.tacho", runs / "large-1.tacho")
+        assert done.returncode == 2, name
+        assert b"is not known of" in done.stderr
+
+
+def test_all_conditions_count(runs):
+    words = ["--fail-if", "memory.process>x4", "--fail-if", "memory.process>+1%"]
+    done = compare(*words, "--format", "json", runs / "small-1.tacho", runs / "large-1.tacho")
+    assert done.returncode == EXIT_CONDITION
+    assert [one["failed"] for one in json.loads(done.stdout)["conditions"]] == [False, True]
+    assert b"memory.process>+1%" in done.stderr and b"x4" not in done.stderr
+
+
+def test_phases_by_name(phases):
+    answer = compared(*phases)
+    load = answer["phases"]["phases.load.duration_s"]
+    assert load["changes"][0]["ratio"] == pytest.approx(2, rel=0.1)
+    assert answer["phases"]["phases.solve.cpu_s"]["sets"][0]["mean"] > 0
+    assert compare("--fail-if", "phases.solve.duration_s>x1.5", *phases).returncode == EXIT_CONDITION
+    assert b"phases.write.peak_memory_bytes" in compare(*phases).stdout
+
+
+def test_markdown(phases, tmp_path):
+    to = tmp_path / "c.md"
+    done = compare("-o", to, *phases)
+    assert done.returncode == 0, done.stderr.decode()
+    text = to.read_text()
+    assert text.startswith("# Comparison\n") and "|---|---:|" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len({row.count(" |") + row.count("| ") for row in rows}) <= 2
+    assert compare("-o", to, *phases).returncode == 2  # it is there already
+
+
+@pytest.mark.parametrize("words", [[], ["one.tacho"], ["--", "one.tacho"], ["one.tacho", "--"], ["none-1.tacho", "none-2.tacho"]])
+def test_wrong_use(words, tmp_path):
+    (tmp_path / "one.tacho").write_bytes(b"")
+    done = compare(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"tacho: ")
+
+
+def test_damaged_recordings(phases, tmp_path):
+    data = phases[1].read_bytes()
+    cut = tmp_path / "cut.tacho"
+    cut.write_bytes(data[:len(data) // 2])
+    done = compare(phases[0], cut)
+    assert done.returncode == 0, done.stderr.decode()
+    assert "unfinished" in done.stdout.decode()
+    cut.write_bytes(data[:40])
+    assert compare(phases[0], cut).returncode in (0, 1, 2)
+
+
+def test_hosts_that_differ_are_named(phases, tmp_path):
+    other = tmp_path / "other.tacho"
+    subprocess.run([MAKER, "long", other, "100", "1", "4", "node<2>"], check=True)
+    assert b"hosts differ: node1 and node<2>" in compare(phases[0], other).stdout
+
+
+def test_the_page(phases, tmp_path):
+    if not REPORT.exists():
+        pytest.skip("tacho-report was not built: cairo and pango are missing")
+    page = tmp_path / "c.html"
+    done = compare("--align", "phases", "--fail-if", "wall>+10%", "-o", page, *phases)
+    assert done.returncode == EXIT_CONDITION, done.stderr.decode()
+    assert b"failed: wall>+10%" in done.stderr
+    text = page.read_text()
+    assert 'id="panel-compare-cpu"' in text and 'id="panel-compare-memory"' in text
+    assert text.count("<img class=\"light\"") == text.count("<img class=\"dark\"") > 3
+    assert "http://" not in text.replace("http://www.w3.org", "") and "<script" not in text
+    folder = tmp_path / "all"
+    done = compare("-o", f"{folder}/", *phases)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (folder / "compare.html").exists()
+    assert (folder / "plots" / "compare-cpu.png").read_bytes().startswith(b"\x89PNG")
+    assert "](plots/compare-cpu.png)" in (folder / "compare.md").read_text()
