@@ -134,6 +134,27 @@ static const struct chart_curve *peak_curve(const struct draft *d, const struct 
 	return NULL;
 }
 
+/* Of many curves the one that reached furthest. */
+static void add_highest(struct buf *out, const struct draft *d)
+{
+	const struct chart_curve *top = NULL;
+	char text[UNITS_SIZE];
+	double at = NAN;
+
+	for (size_t i = 0; i < d->nr; i++)
+		if (!isnan(d->curve[i].most) && (!top || d->curve[i].most > top->most)) {
+			top = &d->curve[i];
+			at = d->source[i].most_at_s;
+		}
+	if (!top)
+		return;
+	buf_adds(out, "highest ");
+	add_value(out, d, top->most);
+	buf_addf(out, ": %s", top->name);
+	if (top->most != 0 && !isnan(at))
+		buf_addf(out, " at %s", format_moment(text, at, d->s->to_s - d->s->from_s));
+}
+
 static void set_subtitle(struct draft *d)
 {
 	const struct chart_source *source = NULL;
@@ -150,7 +171,7 @@ static void set_subtitle(struct draft *d)
 		add_sum(&text, d, "sum", &sum);
 	} else if (d->nr > 1 && peak) {
 		add_sum(&text, d, peak->name, &(struct sum){peak->average, peak->most, source->most_at_s});
-	} else if (d->nr <= TOLD) {
+	} else if (d->nr == 1 || (shape == PANEL_LINES && d->nr <= TOLD)) {
 		for (size_t i = 0; i < d->nr; i++) {
 			const struct chart_curve *c = &d->curve[i];
 			struct sum sum = {c->average, c->most, d->source[i].most_at_s};
@@ -159,8 +180,7 @@ static void set_subtitle(struct draft *d)
 			add_sum(&text, d, d->nr > 1 ? c->name : NULL, &sum);
 		}
 	} else {
-		buf_adds(&text, "highest ");
-		add_value(&text, d, highest(d));
+		add_highest(&text, d);
 	}
 	d->chart.subtitle = charts_text(d->m, &text);
 }

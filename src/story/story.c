@@ -141,8 +141,8 @@ static bool has_panel(const struct story *s, const char *metric)
 /* Counters and formulas that the recording brings along: nobody knew them when panels.c was written. */
 static int own_panel(struct story *s, const struct summary_counter *c)
 {
-	char *metric = NULL, *id = NULL;
 	struct panel *own = &s->own[s->nr_own];
+	char *metric = NULL, *id = NULL, *title = NULL;
 
 	if (asprintf(&metric, "perf.%s", c->name) < 0)
 		return -ENOMEM;
@@ -150,21 +150,18 @@ static int own_panel(struct story *s, const struct summary_counter *c)
 		free(metric);
 		return 0;
 	}
-	if (asprintf(&id, "perf-%s", c->name) < 0) {
-		free(metric);
+	*own = (struct panel){.section = "perf", .shape = PANEL_LINES, .metric = {metric}, .rate = true};
+	own->label[0] = metric + strlen("perf.");
+	s->nr_own++;
+	if (asprintf(&id, "perf-%s", c->name) < 0)
 		return -ENOMEM;
-	}
+	own->id = id;
 	for (char *p = id; *p; p++)
 		if ((*p < 'a' || *p > 'z') && (*p < '0' || *p > '9'))
 			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : '-';
-	*own = (struct panel){.id = id,
-		.title = metric + strlen("perf."),
-		.section = "perf",
-		.shape = PANEL_LINES,
-		.metric = {metric},
-		.label = {metric + strlen("perf.")},
-		.rate = true};
-	s->nr_own++;
+	if (asprintf(&title, "%s %s", c->expression ? "Formula" : "Event", c->name) < 0)
+		return -ENOMEM;
+	own->title = title;
 	return 0;
 }
 
@@ -289,7 +286,7 @@ static int keep_choose(struct story *s, size_t most)
 	pick_all(&p, true, most);
 	s->nr_named = MIN(s->nr_keep, (size_t)PALETTE_SIZE);
 	pick_all(&p, false, most);
-	if (s->nr_keep <= PALETTE_SIZE && s->nr_keep == t->nr)
+	if (s->nr_keep <= PALETTE_SIZE && (s->nr_keep < most || most == t->nr))
 		s->nr_named = s->nr_keep;
 	return 0;
 }
@@ -456,6 +453,7 @@ struct story *story_free(struct story *s)
 	summary_free(s->summary);
 	for (size_t i = 0; i < s->nr_own; i++) {
 		free((char *)s->own[i].id);
+		free((char *)s->own[i].title);
 		free((char *)s->own[i].metric[0]);
 	}
 	free(s->own);

@@ -469,6 +469,7 @@ static void test_without_groups_the_job_stands_in(void **state)
 			fail_msg("there is no %s", tool[i]);
 	assert_near(chart_named(f, "tool-cpu-time")->curve[0].most, 9.0);
 	assert_non_null(chart_curve_named(chart_named(f, "tool-uss"), "worker (1003)"));
+	assert_string_equal(chart_named(f, "tool-uss")->subtitle, "highest 4 MiB: worker (1003) at 0s");
 	charts_free(f);
 	story_end(s);
 }
@@ -656,6 +657,7 @@ static void test_counters_of_this_run_have_panels(void **state)
 	c = chart_named(f, "perf-cycles");
 	assert_non_null(c);
 	assert_true(c->per_second);
+	assert_string_equal(c->title, "Event cycles");
 	assert_true(fabs(c->curve[0].average - 1000) < 1e-6);
 	charts_free(f);
 	story_end(s);
