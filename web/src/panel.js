@@ -17,6 +17,7 @@ const RIGHT = 24; /* half a label of the time axis */
 const LINES_HEIGHT = 178;
 const WHEEL_STEP = 1.2;
 const TIMELINE_ROWS = 24;
+const SAME_MOMENT = 0.005; /* of the run: nodes' clocks differ */
 const LEGEND_COLUMNS = ["mean", "min", "max"];
 
 const some = (value) => value !== null && value !== undefined;
@@ -79,6 +80,7 @@ export class Panel {
 		this.view = view;
 		this.figure = figure;
 		this.hidden = new Set();
+		this.moments = new WeakMap();
 		this.near = false;
 		this.stale = false;
 		this.u = null;
@@ -113,10 +115,19 @@ export class Panel {
 		return LINES_HEIGHT;
 	}
 
-	/* Those that belong to the panel's node; of the whole run all. */
+	/* Those that belong to the panel's node; of the whole run all, but what several nodes told of the same time once. */
 	ofNode(moments) {
-		return moments.filter((m) => this.panel.node < 0 || m.node === undefined || m.node === null || m.node < 0 ||
-			m.node === this.panel.node);
+		if (!this.moments.has(moments))
+			this.moments.set(moments, this.findOfNode(moments));
+		return this.moments.get(moments);
+	}
+
+	findOfNode(moments) {
+		const own = moments.filter((m) => this.panel.node < 0 || !some(m.node) || m.node < 0 || m.node === this.panel.node);
+		const close = (this.view.end - this.view.begin) * SAME_MOMENT;
+		const same = (a, b) => a.label === b.label && a.node !== b.node && Math.abs(a.time_s - b.time_s) <= close &&
+			Math.abs((a.end_s ?? 0) - (b.end_s ?? 0)) <= close;
+		return this.panel.node < 0 && this.data.nrHosts > 1 ? own.filter((m, i) => !own.slice(0, i).some((before) => same(before, m))) : own;
 	}
 
 	/* ---- curves: what is drawn of the lines ---- */
