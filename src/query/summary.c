@@ -360,6 +360,11 @@ static double rate_of(struct meter *m)
 	return meter_peak(m, 0, &rate, &at, &window) ? rate : NAN;
 }
 
+static double figure_or_nan(const struct summary *s, enum figure_id id)
+{
+	return has_figure(s, id) ? s->figure[id].value : NAN;
+}
+
 /* When the peaks are there. */
 static void fill_over(struct summary *s, struct tracker *t)
 {
@@ -369,8 +374,12 @@ static void fill_over(struct summary *s, struct tracker *t)
 		[OVER_USS] = FIG_USS};
 
 	for (unsigned i = 0; i < NR_OVER; i++)
-		s->over[i] = summary_over_of(t->over[i], s->figure[most[i]].value);
-	s->rate_peak[FLOW_CPU] = has_figure(s, FIG_PEAK_CORES) ? s->figure[FIG_PEAK_CORES].value : NAN;
+		/* Of a single moment there is no time to share out. */
+		s->over[i] = i != OVER_CORES && t->spreads && !t->over[i]
+			? (struct summary_over){figure_or_nan(s, most[i]), figure_or_nan(s, most[i]),
+				  figure_or_nan(s, most[i])}
+			: summary_over_of(t->over[i], s->figure[most[i]].value);
+	s->rate_peak[FLOW_CPU] = figure_or_nan(s, FIG_PEAK_CORES);
 	s->rate_peak[FLOW_READ] = has_figure(s, FIG_READ_BYTES) ? rate_of(&t->read) : NAN;
 	s->rate_peak[FLOW_WRITE] = has_figure(s, FIG_WRITE_BYTES) ? rate_of(&t->write) : NAN;
 }

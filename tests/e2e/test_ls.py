@@ -138,6 +138,28 @@ def test_states(runs, tmp_path):
     assert cut["memory_peak_bytes"] is None and cut["duration_s"] is None
 
 
+def test_large_ones_are_not_read_as_a_whole(tmp_path):
+    """Their first and last blocks are looked at; what is broken between them is for `tacho check` to find."""
+    file = tmp_path / "large.tacho"
+    tool = Path(TACHO).parent / "tests" / "unit" / "query_tool"
+    subprocess.run([tool, "long", file, "1200", "10", "20"], check=True)
+    data = file.read_bytes()
+    assert len(data) > 700_000
+    [whole] = ls("--glance", file)["recordings"]
+    assert whole["state"] == "complete" and whole["argv"] and whole["memory_peak_bytes"] is None
+    middle = len(data) - 100_000
+    for stem, content, state in [("cut", data[:-5], "unfinished"),
+                                 ("end", data[:-2000] + b"\xff" * 30 + data[-1970:], "damaged"),
+                                 ("middle", data[:middle] + b"\xff" * 30 + data[middle + 30:], "complete"),
+                                 ("early", data[:9000] + b"\xff" * 30 + data[9030:], "damaged")]:
+        (tmp_path / f"{stem}.tacho").write_bytes(content)
+        [item] = ls("--glance", tmp_path / f"{stem}.tacho")["recordings"]
+        assert item["state"] == state, stem
+    # To show its peak it must be read, and then nothing is hidden.
+    [item] = ls(tmp_path / "middle.tacho")["recordings"]
+    assert item["state"] == "damaged" and item["memory_peak_bytes"]
+
+
 def test_one_that_is_being_written(tmp_path):
     file = tmp_path / "now.tacho"
     with start("run", "-q", "-o", file, "-i", "20ms", "--flush", "20ms", "--", "sleep", "1000") as tacho:

@@ -506,8 +506,10 @@ static void test_memory_does_not_grow_with_length(void **state)
 	size_t shorter, longer;
 
 	(void)state;
-	if (!mallinfo2().uordblks)
-		skip(); /* valgrind's allocator keeps no such account */
+	if (!mallinfo2().uordblks) {
+		print_message("this allocator keeps no account of its memory\n");
+		skip();
+	}
 	make_long(file_in("short.tacho"), 1000);
 	make_long(file_in("long.tacho"), 50000);
 	shorter = walk_bytes(file_in("short.tacho"));
@@ -548,6 +550,29 @@ static void test_an_empty_recording(void **state)
 	assert_int_equal(f.stats->nr[STATS_USER], 0);
 	assert_true(isnan(f.stats->row[STATS_RUN][0].value[STAT_RSS_MEAN]));
 	assert_true(isnan(f.stats->row[STATS_RUN][0].value[STAT_SAMPLES]));
+	facts_free(&f);
+}
+
+static void test_a_single_moment(void **state)
+{
+	struct maker m;
+	struct facts f;
+	const double *v;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.cpu.time", MILLI);
+	maker_set(&m, 0, "proc.mem.rss", 7);
+	maker_tick(&m, 0);
+	maker_finish(&m, "end_ns", 20 * MILLI, NULL);
+	f = facts_of(file);
+	v = f.stats->row[STATS_RUN][0].value;
+	assert_near(v[STAT_RSS_PEAK], 7 * PAGE);
+	assert_near(v[STAT_RSS_MEAN], 7 * PAGE);
+	assert_near(v[STAT_RSS_P95], 7 * PAGE);
+	assert_true(isnan(v[STAT_CORES_P95]));
+	assert_near(process_of(&f, 100)->value[STAT_RSS_MEAN], 7 * PAGE);
 	facts_free(&f);
 }
 
@@ -597,6 +622,7 @@ int main(void)
 		T(test_memory_does_not_grow_with_length),
 		T(test_damage),
 		T(test_an_empty_recording),
+		T(test_a_single_moment),
 		T(test_text),
 	};
 
