@@ -200,59 +200,97 @@ static void findings(struct job *j)
 
 /* ---- advice ---- */
 
-static double script_height(struct job *j, const struct advice *a, double width)
+struct script {
+	const struct advice *advice;
+	enum font font;
+	struct rect box;
+};
+
+#define SCRIPT_PAD 9.0
+#define SCRIPT_GAP 10.0
+#define SCRIPT_LEADING 2.0
+#define SCRIPTS_MAX 8
+
+static struct lines script_line(struct job *j, const struct script *s, size_t i)
 {
-	double height = 0;
+	struct lines t = plain(j, s->advice->line[i]);
 
-	for (size_t i = 0; i < a->nr_lines; i++) {
-		struct lines t = plain(j, a->line[i]);
+	t.font = s->font;
+	t.x = s->box.x + SCRIPT_PAD;
+	t.width = s->box.w - 2 * SCRIPT_PAD;
+	return t;
+}
 
-		t.font = FONT_CODE;
-		t.width = width - 20;
-		height += lines_height(&j->paper, &t);
+static double script_height(struct job *j, const struct script *s)
+{
+	double height = 2 * SCRIPT_PAD - 2;
+
+	for (size_t i = 0; i < s->advice->nr_lines; i++) {
+		struct lines t = script_line(j, s, i);
+
+		height += lines_height(&j->paper, &t) + SCRIPT_LEADING;
 	}
 	return height;
 }
 
-static void script(struct job *j, const struct advice *a, struct rect r)
+static double script_width(struct job *j, const struct script *s)
 {
-	struct paper *p = &j->paper;
-	double y = r.y + 8;
+	double width = 0;
 
-	paper_box(p, r, 4, pen_palette(&p->pen, 0), 0.07);
-	for (size_t i = 0; i < a->nr_lines; i++) {
-		struct lines t = plain(j, a->line[i]);
+	for (size_t i = 0; i < s->advice->nr_lines; i++)
+		width = fmax(width, lines_width(&j->paper, s->advice->line[i], s->font));
+	return width + 2 * SCRIPT_PAD + 2;
+}
 
-		t.font = FONT_CODE;
-		t.x = r.x + 10;
-		t.width = r.w - 20;
-		y += lines_put(p, &t, y);
+static void put_script(struct job *j, const struct script *s)
+{
+	double y = s->box.y + SCRIPT_PAD - 1;
+
+	paper_box(&j->paper, s->box, 4, pen_palette(&j->paper.pen, 0), 0.07);
+	for (size_t i = 0; i < s->advice->nr_lines; i++) {
+		struct lines t = script_line(j, s, i);
+
+		y += lines_put(&j->paper, &t, y) + SCRIPT_LEADING;
 	}
 }
 
-/* Of the batch system that the run was under; else of all that are known, beside each other. */
-static void scripts(struct job *j, const struct findings *f)
+/* That of the batch system that the run was under; else all that are known. */
+static size_t choose_scripts(const struct findings *f, struct script *script)
 {
-	struct paper *p = &j->paper;
-	size_t first = 0, nr = f->nr_advice;
-	double gap = 12, width, height = 0;
+	size_t nr = MIN(f->nr_advice, (size_t)SCRIPTS_MAX);
 
-	for (size_t i = 0; i < f->nr_advice; i++) {
+	for (size_t i = 0; i < nr; i++) {
+		script[i] = (struct script){.advice = &f->advice[i], .font = FONT_CODE_SMALL};
 		if (f->advice[i].own) {
-			first = i;
-			nr = 1;
-			break;
+			script[0] = (struct script){.advice = &f->advice[i], .font = FONT_CODE};
+			return 1;
 		}
 	}
-	width = (PAPER_TEXT - (double)(nr - 1) * gap) / (double)nr;
+	return nr;
+}
+
+/* Beside each other, each as wide as its share of the text. */
+static void scripts(struct job *j, const struct findings *f)
+{
+	struct script script[SCRIPTS_MAX];
+	size_t nr = choose_scripts(f, script);
+	double room = PAPER_TEXT - (double)(nr - 1) * SCRIPT_GAP, all = 0, height = 0, x = PAPER_MARGIN;
+
 	for (size_t i = 0; i < nr; i++)
-		height = fmax(height, script_height(j, &f->advice[first + i], width));
-	height += 16;
-	paper_need(p, height);
-	for (size_t i = 0; i < nr; i++)
-		script(j, &f->advice[first + i],
-			(struct rect){PAPER_MARGIN + (double)i * (width + gap), p->y, width, height});
-	p->y += height + 6;
+		all += script_width(j, &script[i]);
+	for (size_t i = 0; i < nr; i++) {
+		script[i].box.x = x;
+		script[i].box.w = script_width(j, &script[i]) * room / all;
+		x += script[i].box.w + SCRIPT_GAP;
+		height = fmax(height, script_height(j, &script[i]));
+	}
+	paper_need(&j->paper, height);
+	for (size_t i = 0; i < nr; i++) {
+		script[i].box.y = j->paper.y;
+		script[i].box.h = height;
+		put_script(j, &script[i]);
+	}
+	j->paper.y += height + 6;
 }
 
 static void advice(struct job *j)

@@ -24,6 +24,7 @@ static const struct {
 	[FONT_HEADING]   = {13,   true,  false, 1.20},
 	[FONT_FACT]      = {12.5, true,  false, 1.20},
 	[FONT_CODE]      = {8.2,  false, true,  1.35},
+	[FONT_CODE_SMALL]= {6.9,  false, true,  1.35},
 	[FONT_CELL]      = {7,    false, false, 1.20},
 	[FONT_CELL_HEAD] = {6.6,  true,  false, 1.15},
 };

@@ -237,7 +237,7 @@ static void fact_time(struct outline *o, const struct story *s)
 static void fact_cpu(struct outline *o, const struct story *s)
 {
 	double limit = figure(s, FIG_LIMIT_CPUS), of = isnan(limit) ? figure(s, FIG_CPUS) : limit;
-	double mean = figure(s, FIG_MEAN_CORES);
+	double mean = figure(s, FIG_MEAN_CORES), window = figure(s, FIG_PEAK_WINDOW);
 	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
 	char *value;
 
@@ -252,10 +252,14 @@ static void fact_cpu(struct outline *o, const struct story *s)
 	format_duration(c, figure(s, FIG_CPU));
 	if (isnan(figure(s, FIG_PEAK_CORES)))
 		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s of CPU time", c));
-	else
+	else if (isnan(window))
 		add_fact(o, "CPU, mean", value,
 			outline_keepf(o, "peak %s, %s of CPU time",
 				format_number(a, figure(s, FIG_PEAK_CORES)), c));
+	else
+		add_fact(o, "CPU, mean", value,
+			outline_keepf(o, "peak %s over %s, %s of CPU time",
+				format_number(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window), c));
 }
 
 static void fact_memory(struct outline *o, const struct story *s)
