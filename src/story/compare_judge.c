@@ -196,7 +196,7 @@ int compare_judge(
 
 		ret[k - 1] = (struct compare_verdict){.rule = rule, .figure = f, .set = k};
 		/* Ten percent are ten percent, whatever the last bit says. */
-		if (fabs(value - want.limit) <= 1e-9 * MAX(fabs(value), fabs(want.limit)))
+		if (isfinite(value) && fabs(value - want.limit) <= 1e-9 * MAX(fabs(value), fabs(want.limit)))
 			ret[k - 1].met = want.equal;
 		else
 			ret[k - 1].met = want.above ? value > want.limit : value < want.limit;

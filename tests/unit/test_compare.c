@@ -19,8 +19,10 @@
 struct recipe {
 	int64_t seconds;
 	double cores;
-	int64_t mib;   /* in the middle third three times as much */
-	int64_t phase; /* when "load" ends and "solve" begins; 0: no phases */
+	int64_t mib; /* in the middle third three times as much */
+	int64_t begin_ms,
+		phase_ms; /* when "load" begins, and when it ends and "solve" begins; 0: no phases */
+	int64_t read;	  /* bytes, at the end */
 	const char *host, *group, *without;
 	int64_t start_wall_ns;
 };
@@ -66,18 +68,19 @@ static void make(const char *to, const struct recipe *r)
 	for (int64_t i = 0; i <= r->seconds; i++) {
 		bool middle = i * 3 > r->seconds && i * 3 < 2 * r->seconds;
 
-		if (r->phase && i == 0)
-			maker_event(&m, 0, "phase.begin", "name", "load");
-		if (r->phase && i == r->phase) {
-			maker_event(&m, i * SECOND, "phase.end", "name", "load");
-			maker_event(&m, i * SECOND, "phase.begin", "name", "solve");
+		if (r->phase_ms && i * 1000 >= r->begin_ms && (i - 1) * 1000 < r->begin_ms)
+			maker_event(&m, r->begin_ms * MILLI, "phase.begin", "name", "load");
+		if (r->phase_ms && i * 1000 >= r->phase_ms && (i - 1) * 1000 < r->phase_ms) {
+			maker_event(&m, r->phase_ms * MILLI, "phase.end", "name", "load");
+			maker_event(&m, r->phase_ms * MILLI, "phase.begin", "name", "solve");
 		}
+		maker_set(&m, 0, "proc.io.read_chars", i == r->seconds ? r->read : 0);
 		maker_set(&m, 0, "proc.cpu.time", (int64_t)((double)i * r->cores * 1e9));
 		if (!r->without)
 			set_memory(&m, 0, r->mib * MIB / 4096 * (middle ? 3 : 1), 0);
 		maker_tick(&m, i * SECOND);
 	}
-	if (r->phase)
+	if (r->phase_ms)
 		maker_event(&m, r->seconds * SECOND, "phase.end", "name", "solve");
 	maker_finish(&m, "exit_status", INT64_C(0), NULL);
 }
@@ -203,6 +206,9 @@ static void test_conditions(void **state)
 		{"exit>0", false},
 		{"exit>+5%", false}, /* nothing, and nothing more than nothing */
 		{"exit>=+0%", true},
+		{"io.read>+1000%", true}, /* from nothing to something */
+		{"io.read>x1000", true},
+		{"io.read<+10%", false},
 		{"cpu.of_node_ratio>90%", false},
 		{"groups.tool.cpu.total_s>+100%", true},
 	};
@@ -227,7 +233,7 @@ static void test_conditions(void **state)
 
 	(void)state;
 	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100});
-	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110});
+	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .read = 7000000});
 	compare();
 	for (size_t i = 0; i < c->nr_figures; i++) /* as on a kernel that does not tell it */
 		if (!strcmp(c->figure[i].name, "memory.peak_pss_bytes"))
@@ -296,17 +302,18 @@ static void test_repeated_runs_in_a_directory_are_noticed(void **state)
 static void test_phases_by_name(void **state)
 {
 	(void)state;
-	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase = 5});
-	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .phase = 40});
+	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10500});
+	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .phase_ms = 40000});
 	compare();
 	assert_int_equal(c->nr_phase_figures, 2 * NR_PHASE_VALUES);
-	assert_near(figure("phases.load.duration_s")->of[0].mean, 5);
+	assert_near(figure("phases.load.duration_s")->of[0].mean, 10.5);
 	assert_near(figure("phases.load.duration_s")->of[1].mean, 40);
 	assert_near(figure("phases.solve.duration_s")->of[1].mean, 20);
-	assert_near(figure("phases.load.cpu_s")->of[0].mean, 2.5);
+	assert_near(figure("phases.load.cpu_s")->of[0].mean, 5.25);
 	assert_near(figure("phases.load.cpu_s")->of[1].mean, 40);
-	assert_near(figure("phases.solve.cpu_s")->of[0].mean, 12.5);
-	/* The middle third is in the second phase of the one and in the first of the other. */
+	assert_near(figure("phases.solve.cpu_s")->of[0].mean, 9.75);
+	/* The middle third is in the second phase of the one, from its first tick on, and in the first of the
+	 * other. */
 	assert_near(figure("phases.load.peak_memory_bytes")->of[0].mean, 100.0 * MIB);
 	assert_near(figure("phases.load.peak_memory_bytes")->of[1].mean, 330.0 * MIB);
 	assert_near(figure("phases.solve.peak_memory_bytes")->of[0].mean, 300.0 * MIB);
@@ -328,8 +335,8 @@ static void test_curves_by_time_and_by_phases(void **state)
 	const struct chart *cpu;
 
 	(void)state;
-	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase = 10});
-	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .phase = 40});
+	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10000});
+	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .begin_ms = 20000, .phase_ms = 40000});
 	compare();
 	assert_int_equal(compare_charts_make(c, false, NULL, &f, &text), 0);
 	cpu = chart_of(f, "compare-cpu");
@@ -341,12 +348,14 @@ static void test_curves_by_time_and_by_phases(void **state)
 	assert_near(cpu->curve[1].average, 1);
 	assert_int_equal(cpu->nr_bands, 0);
 	compare_charts_free(f);
-	/* By phases: what was at 40 s stands at 10 s, the second half of 20 s is stretched over as many. */
+	/* By phases: what was from 20 s to 40 s stands from 0 s to 10 s; the other 20 s keep their length. */
 	assert_int_equal(compare_charts_make(c, true, NULL, &f, &text), 0);
 	cpu = chart_of(f, "compare-cpu");
 	assert_int_equal(cpu->nr_bands, 2);
 	assert_near(cpu->to_s, 30);
-	assert_near(cpu->curve[1].time_s[20], 5);
+	assert_near(cpu->curve[1].time_s[10], -10);
+	assert_near(cpu->curve[1].time_s[20], 0);
+	assert_near(cpu->curve[1].time_s[30], 5);
 	assert_near(cpu->curve[1].time_s[40], 10);
 	assert_near(cpu->curve[1].time_s[50], 20);
 	assert_near(cpu->curve[0].time_s[20], 20);
@@ -359,7 +368,7 @@ static void test_without_common_phases_time_is_kept(void **state)
 	struct compare_charts *f = NULL;
 
 	(void)state;
-	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase = 10});
+	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10000});
 	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110});
 	compare();
 	assert_int_equal(compare_charts_make(c, true, NULL, &f, &text), 0);
@@ -397,7 +406,8 @@ static void test_the_table_tells_what_matters_and_differs(void **state)
 	assert_non_null(strstr((char *)text.data, "+30 MiB  x1.10"));
 	assert_non_null(
 		strstr((char *)text.data, "failed  wall>+50%: wall_s was 30.0s and is 1m00s: +100.0 %"));
-	assert_null(strstr((char *)text.data, "interval_s")); /* the same, and of no interest */
+	assert_null(strstr((char *)text.data, "interval_s"));	  /* the same, and of no interest */
+	assert_null(strstr((char *)text.data, "processes.seen")); /* of interest, and the same */
 	assert_null(strchr((char *)text.data, '\033'));
 	buf_reset(&text);
 	assert_int_equal(compare_text(&page, &all, &text), 0);
