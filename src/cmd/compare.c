@@ -13,6 +13,7 @@
 
 #define EXIT_CONDITION 3 /* something that must not be, is */
 #define ANSWER_MAX ((size_t)1 << 30)
+#define WIDE 120 /* where there is no terminal to fit into */
 
 static const char *const form_names[] = {"text", "md", "json", "html", NULL};
 static const char *const align_names[] = {"time", "phases", NULL};
@@ -190,7 +191,7 @@ static int compare(const void *args, int argc, char **argv)
 	const struct compare_args *a = args;
 	enum compare_form form = compare_form_of(a);
 	struct summary_style terminal = style_for(STDOUT_FILENO);
-	struct compare_style style = {.all = a->all, .utf8 = true, .width = 100};
+	struct compare_style style = {.all = a->all, .utf8 = true, .width = WIDE};
 	struct compare_page page;
 	struct compare_job job;
 	struct buf out;
@@ -204,7 +205,7 @@ static int compare(const void *args, int argc, char **argv)
 		style = (struct compare_style){.all = a->all,
 			.color = terminal.color,
 			.utf8 = terminal.utf8,
-			.width = terminal.width};
+			.width = isatty(STDOUT_FILENO) ? terminal.width : WIDE};
 	buf_init(&out, ANSWER_MAX);
 	if (form == COMPARE_MARKDOWN)
 		compare_markdown(&page, &style, &out);

@@ -35,19 +35,24 @@ static bool is_shown(const struct compare_figure *f, size_t set, const struct co
 	return f->matters && (one || (change.differs && !is_noise(f, change.difference)));
 }
 
-/* "1.2 GiB ± 3 MiB" */
+/* "1.2 GiB ±3%" */
 static void value_cell(char out[static 96], const struct compare_figure *f, size_t set, bool utf8)
 {
 	const struct compare_values *v = &f->of[set];
+	const char *sign = utf8 ? "±" : "+-";
+	double percent = 100 * v->deviation / fabs(v->mean);
 	char mean[64], deviation[64];
 
 	if (!v->nr)
 		snprintf(out, 96, "not known");
 	else if (v->nr == 1)
 		snprintf(out, 96, "%s", compare_format(mean, &f->unit, v->mean, false));
+	else if (isfinite(percent) && percent < 1000)
+		snprintf(out, 96, "%.40s %s%.*f%%", compare_format(mean, &f->unit, v->mean, false), sign,
+			percent < 9.95 ? 1 : 0, percent);
 	else
-		snprintf(out, 96, "%.40s %s %.40s", compare_format(mean, &f->unit, v->mean, false),
-			utf8 ? "±" : "+-", compare_format(deviation, &f->unit, v->deviation, false));
+		snprintf(out, 96, "%.40s %s%.40s", compare_format(mean, &f->unit, v->mean, false), sign,
+			compare_format(deviation, &f->unit, v->deviation, false));
 }
 
 static void ratio_cell(char out[static 96], const struct compare_change *change)
@@ -124,7 +129,7 @@ const char *compare_row_name(const struct compare_row *r)
 const char *compare_legend(const struct compare_table *t)
 {
 	if (t->has_marks)
-		return "± is the standard deviation of repeated runs; * is a difference larger than their "
+		return "± is the standard deviation of repeated runs; * marks a difference larger than their "
 		       "spread, ~ one "
 		       "within it";
 	return t->has_spread ? "± is the standard deviation of repeated runs" : "";

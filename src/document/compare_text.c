@@ -79,13 +79,17 @@ static void add_cell(const struct sheet_of_text *s, const char *text, size_t wid
 		pad(s->out, from, width);
 }
 
-static void add_row(const struct sheet_of_text *s, const struct compare_row *r, const size_t *width)
+/* Columns without a width are left out. */
+static void add_row(
+	const struct sheet_of_text *s, const struct compare_row *r, const size_t *width, const char *gap)
 {
 	buf_adds(s->out, "  ");
 	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++) {
 		bool emphatic = k >= COLUMN_DIFFERENCE && r->change.differs;
 
-		buf_adds(s->out, k ? "  " : "");
+		if (!width[k])
+			continue;
+		buf_adds(s->out, k ? gap : "");
 		if (emphatic || (k >= COLUMN_DIFFERENCE && !r->change.differs))
 			color(s, emphatic ? "1;33" : "2");
 		add_cell(s, cell_text(r, k), width[k], k && k != COLUMN_MARK);
@@ -99,24 +103,34 @@ static void add_row(const struct sheet_of_text *s, const struct compare_row *r, 
 
 static void add_table(const struct sheet_of_text *s, const struct compare_table *t)
 {
-	size_t width[NR_COMPARE_COLUMNS];
+	size_t width[NR_COMPARE_COLUMNS], total = 2, room = MAX(s->style->width, 40u);
+	const char *gap = "  ";
 
 	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++) {
 		width[k] = shown_columns(s, t->heading[k]);
 		for (size_t i = 0; i < t->nr; i++)
 			width[k] = MAX(width[k], shown_columns(s, cell_text(&t->row[i], k)));
 		width[k] = MIN(width[k], (size_t)NAME_MOST);
+		total += width[k] + 2;
 	}
+	if (total > room + 2) {
+		gap = " ";
+		total -= NR_COMPARE_COLUMNS;
+	}
+	if (total > room + 1) /* the difference says the same */
+		width[COLUMN_RATIO] = 0;
 	buf_adds(s->out, "\n  ");
 	color(s, "1");
 	for (unsigned k = 0; k < COLUMN_MARK; k++) {
-		buf_adds(s->out, k ? "  " : "");
+		if (!width[k])
+			continue;
+		buf_adds(s->out, k ? gap : "");
 		add_cell(s, t->heading[k], width[k], k > 0);
 	}
 	color(s, "0");
 	buf_addch(s->out, '\n');
 	for (size_t i = 0; i < t->nr; i++)
-		add_row(s, &t->row[i], width);
+		add_row(s, &t->row[i], width, gap);
 }
 
 static void add_labelled(const struct sheet_of_text *s, const char *label, const char *code, const char *text)
