@@ -238,17 +238,16 @@ const struct cmd cmd_compare = {
 		  "Exit status: 0, or 3 when a condition of --fail-if is met, 1 on trouble, 2 when there is "
 		  "no recording, "
 		  "or a condition cannot be decided.",
-	.examples =
-		"$ tacho compare before.tacho after.tacho\n"
-		"    What is different.\n"
-		"$ tacho compare base/*.tacho -- new/*.tacho\n"
-		"    Repeated runs: means, and whether the difference is larger than chance.\n"
-		"$ tacho compare --fail-if 'memory.peak>+10%' --fail-if 'wall>x1.2' base.tacho new.tacho\n"
-		"    For CI: exits with 3 when the new one needs more.\n"
-		"$ tacho compare -o compare.html a.tacho b.tacho c.tacho\n"
-		"    A page with the curves of three runs on the same axes.\n"
-		"$ tacho compare --align phases -o compare.html a.tacho b.tacho\n"
-		"    Phase by phase.\n",
+	.examples = "$ tacho compare before.tacho after.tacho\n"
+		    "    What is different.\n"
+		    "$ tacho compare base/*.tacho -- new/*.tacho\n"
+		    "    Repeated runs: means, and whether the difference is larger than chance.\n"
+		    "$ tacho compare -F 'memory.peak>+10%' -F 'wall>x1.2' base.tacho new.tacho\n"
+		    "    For CI: exits with 3 when the new one needs more.\n"
+		    "$ tacho compare -o compare.html a.tacho b.tacho c.tacho\n"
+		    "    A page with the curves of three runs on the same axes.\n"
+		    "$ tacho compare --align phases -o compare.html a.tacho b.tacho\n"
+		    "    Phase by phase.\n",
 	.opt = compare_opts,
 	.nr_opts = ARRAY_SIZE(compare_opts),
 	.args_size = sizeof(struct compare_args),
