@@ -257,7 +257,7 @@ static void put_folds(struct reading *r, struct taker *t, bool all)
 
 	if (!t->asked->rows.changed && !p->changed && !all)
 		return;
-	if (p->changed || all)
+	if ((p->changed || all) && t->nr)
 		memset(t->fold, 0, t->nr * sizeof(*t->fold));
 	fold_classes(t, r->scene);
 	if (p->changed || all) {

@@ -1,4 +1,5 @@
 /* query/sheet and query/spread: many curves from one pass, reduced without losing peaks. */
+#include "long_recording.h"
 #include "query_maker.h"
 
 #include "query/sheet.h"
@@ -9,6 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -270,6 +273,371 @@ static void test_numbers_of_a_line_are_weighted_by_time(void **state)
 	sheet_free(s);
 }
 
+/* ---- reduction ---- */
+
+static void make_work(const char *path, uint64_t seconds, uint32_t processes)
+{
+	const struct long_recording r = {.seconds = seconds, .hz = 1, .processes = processes};
+
+	assert_int_equal(long_recording_write(path, &r), 0);
+}
+
+/* Points rise in time, and are between what was least and most there. */
+static void expect_sound(const struct sheet *s)
+{
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		for (size_t j = 1; j < s->node[i].nr_times; j++)
+			assert_true(s->node[i].time_s[j] > s->node[i].time_s[j - 1]);
+	for (size_t i = 0; i < s->nr_lines; i++) {
+		const struct sheet_line *line = &s->line[i];
+		const struct sheet_node *node = &s->node[line->node];
+
+		for (size_t j = 0; j < node->nr_times; j++) {
+			assert_int_equal(isnan(line->mean[j]) != 0, isnan(line->high[j]) != 0);
+			if (node->lost[j])
+				assert_true(isnan(line->mean[j]));
+			if (isnan(line->mean[j]))
+				continue;
+			assert_true(line->low[j] <= line->mean[j] * 1.00001f + 1e-6f);
+			assert_true(line->high[j] * 1.00001f + 1e-6f >= line->mean[j]);
+			assert_true((double)line->high[j] <= line->most * 1.00001 + 1e-6);
+			assert_true((double)line->low[j] * 1.00001 + 1e-6 >= line->least);
+		}
+	}
+}
+
+static void test_reduced_without_losing_peaks(void **state)
+{
+	static const struct sheet_query query[] = {{.metric = "proc.mem.rss", .spread = true},
+		{.metric = "proc.mem.rss", .per = SHEET_PROCESS}, {.metric = "tree.cores"},
+		{.metric = "cpu.busy", .per = SHEET_INSTANCE}};
+	const struct sheet_options few = {.from_s = NAN, .to_s = NAN, .points = 100},
+				   all = {.from_s = NAN, .to_s = NAN, .points = 5000};
+	struct sheet *s, *whole;
+	struct sheet_line *line, *same;
+	double sum = 0, most = 0;
+
+	(void)state;
+	make_work(file, 3000, 6);
+	whole = sheet_of(query, ARRAY_SIZE(query), &all);
+	s = sheet_of(query, ARRAY_SIZE(query), &few);
+	assert_false(whole->node[0].reduced);
+	assert_int_equal(whole->node[0].nr_times, 3000);
+	assert_true(s->node[0].reduced);
+	assert_true(s->node[0].nr_times > 50 && s->node[0].nr_times <= 100);
+	assert_int_equal(s->node[0].ticks, 3000);
+	expect_sound(s);
+	expect_sound(whole);
+	assert_int_equal(s->nr_lines, whole->nr_lines);
+	for (size_t i = 0; i < s->nr_lines; i++) { /* the numbers are of all ticks, whatever is drawn */
+		line = &s->line[i];
+		same = &whole->line[i];
+		assert_string_equal(line->name, same->name);
+		assert_near(line->average, same->average);
+		assert_near(line->most, same->most);
+		assert_near(line->most_at_s, same->most_at_s);
+		assert_near(line->least, same->least);
+	}
+	line = line_of(s, 0, NULL);
+	same = line_of(whole, 0, NULL);
+	for (size_t i = 0; i < s->node[0].nr_times; i++)
+		most = MAX(most, (double)line->high[i]);
+	assert_near(most, (double)(float)line->most);
+	assert_near(line->most_at_s, 1500); /* one tick of 16 GiB */
+	assert_true(line->most > 16.0 * 1024 * 1024 * 1024);
+	for (size_t i = 0; i < 2999; i++)
+		sum += (double)same->mean[i];
+	assert_true(fabs(sum / 2999 / line->average - 1) < 1e-6);
+	assert_true(spread_quantile(line->spread, 0.5) < line->most / 2);
+	sheet_free(s);
+	sheet_free(whole);
+}
+
+static void test_what_is_lost_is_a_gap(void **state)
+{
+	static const struct sheet_query query[] = {
+		{.metric = "proc.mem.rss"}, {.metric = "tree.cores"}, {.metric = "net.rx.rate"}};
+	const uint32_t points[] = {100, 5000};
+
+	(void)state;
+	make_work(file, 3000, 6);
+	damage(file, 0.4);
+	damage(file, 0.7);
+	for (size_t i = 0; i < ARRAY_SIZE(points); i++) {
+		struct sheet_options o = {.from_s = NAN, .to_s = NAN, .points = points[i]};
+		struct sheet *s = sheet_of(query, ARRAY_SIZE(query), &o);
+		size_t lost = 0;
+
+		for (size_t j = 0; j < s->node[0].nr_times; j++)
+			lost += s->node[0].lost[j];
+		assert_int_equal(lost, 2);
+		assert_true(s->node[0].nr_times <= points[i]);
+		assert_true(s->node[0].ticks < 2999);
+		expect_sound(s);
+		/* What grew while nothing was seen is no peak. */
+		assert_true(line_of(s, 2, NULL)->most < 260000);
+		assert_true(line_of(s, 1, NULL)->most < 6);
+		sheet_free(s);
+	}
+}
+
+/* ---- several recordings ---- */
+
+static void make_node(const char *path, const char *host, int64_t start_s, const int64_t *rss, size_t nr)
+{
+	struct maker_options o = {.host = host, .start_wall_ns = (INT64_C(1700000000) + start_s) * SECOND};
+	struct maker m;
+
+	maker_open(&m, path, &o);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, "a", 1);
+	for (size_t i = 0; i < nr; i++) {
+		maker_set(&m, 0, "proc.mem.rss", rss[i]);
+		maker_tick(&m, (int64_t)i * SECOND);
+	}
+	maker_finish(&m, NULL);
+}
+
+static void test_nodes_together(void **state)
+{
+	static const struct sheet_query query[] = {{.metric = "proc.mem.rss"},
+		{.metric = "proc.mem.rss", .per = SHEET_GROUP},
+		{.metric = "proc.mem.rss", .per = SHEET_PROCESS}, {.metric = "no.such.metric"}};
+	const double p = PAGE_BYTES;
+	const char *path[2];
+	struct sheet *s;
+	char second[128];
+	int at;
+
+	(void)state;
+	snprintf(second, sizeof(second), "%s", file_in("b.tacho"));
+	make_node(file, "one", 0, (int64_t[]){1, 2, 3, 4}, 4);
+	make_node(second, "two", 2, (int64_t[]){10, 20, 30, 40}, 4);
+	path[0] = file;
+	path[1] = second;
+	s = sheet_of_paths(path, 2, query, ARRAY_SIZE(query), NULL);
+	assert_int_equal(s->nr_nodes, 2);
+	assert_string_equal(s->node[1].host, "two");
+	assert_near(s->node[1].offset_s, 2);
+	assert_near(s->node[1].time_s[0], 2);
+	assert_near(s->node[1].end_s, 5);
+	assert_string_equal(s->line[0].name, "one");
+	assert_string_equal(s->line[1].name, "two");
+	at = sheet_combine(s, 0, false);
+	assert_int_equal(at, s->nr_lines - 1);
+	assert_int_equal(s->nr_nodes, 3);
+	assert_true(s->node[2].all);
+	EXPECT(s, &s->line[at], 1 * p, 2 * p, 13 * p, 24 * p, 30 * p, 40 * p);
+	assert_near(s->line[at].most, 40 * p);
+	assert_near(s->line[at].most_at_s, 5);
+	assert_string_equal(s->line[at].name, "all nodes");
+	at = sheet_combine(s, 0, true);
+	EXPECT(s, &s->line[at], 1 * p, 2 * p, 6.5 * p, 12 * p, 30 * p, 40 * p);
+	at = sheet_combine(s, 1, false);
+	assert_string_equal(s->line[at].name, "a");
+	EXPECT(s, &s->line[at], 1 * p, 2 * p, 13 * p, 24 * p, 30 * p, 40 * p);
+	at = sheet_combine(s, 2, false);
+	assert_true(s->line[at].others);
+	assert_int_equal(s->nr_nodes, 3);
+	assert_int_equal(sheet_combine(s, 3, false), -ENODATA);
+	assert_int_equal(sheet_combine(s, 4, false), -EINVAL);
+	sheet_free(s);
+	s = sheet_of(query, 1, NULL);
+	at = sheet_combine(s, 0, false);
+	EXPECT(s, &s->line[at], 1 * p, 2 * p, 3 * p, 4 * p);
+	sheet_free(s);
+}
+
+/* ---- what may come ---- */
+
+static void test_questions_without_an_answer(void **state)
+{
+	static const struct {
+		struct sheet_query query;
+		const char *why;
+	} bad[] = {
+		{{.metric = "proc.mem.rsss"}, "did you mean 'proc.mem.rss'?"},
+		{{.metric = "mem.used"}, "were not recorded"},
+		{{.metric = "tree.cores", .per = SHEET_PROCESS}, "not a metric of single processes"},
+		{{.metric = "tree.cores", .per = SHEET_INSTANCE}, "no instances"},
+		{{.metric = "tree.cores", .per = SHEET_USER}, "not told of users"},
+		{{.metric = "cpu.user", .per = SHEET_GROUP}, "not told of groups"},
+		{{.metric = "proc.state"}, "cannot be added up"},
+		{{.metric = "proc.mem.rss", .group = "nobody"}, "no such group"},
+		{{.metric = "perf.cycles"}, "needs the right to look"},
+		{{.metric = "gpu.watts"}, "never had a value"},
+	};
+	struct sheet_query query[ARRAY_SIZE(bad)];
+	struct maker m;
+	struct sheet *s;
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.forbidden = "perf.cycles"});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.mem.rss", 1);
+	maker_set(&m, 0, "proc.state", 'R');
+	maker_tick(&m, 0);
+	maker_abandon(&m); /* as one that is still written */
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		query[i] = bad[i].query;
+	s = sheet_of(query, ARRAY_SIZE(query), NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_false(s->column[i].known);
+		if (!strstr(s->column[i].why, bad[i].why))
+			fail_msg("%s: '%s' does not say '%s'", query[i].metric, s->column[i].why, bad[i].why);
+	}
+	sheet_free(s);
+}
+
+static const struct sheet_query everything[] = {{.metric = "proc.mem.rss", .spread = true},
+	{.metric = "tree.cores", .spread = true}, {.metric = "proc.cpu.cores", .per = SHEET_PROCESS},
+	{.metric = "proc.mem.pss_now", .per = SHEET_USER}, {.metric = "group.cores", .per = SHEET_GROUP},
+	{.metric = "proc.io.read_chars", .rate = true, .per = SHEET_GROUP},
+	{.metric = "cpu.busy", .per = SHEET_INSTANCE}, {.metric = "cpu.busy"},
+	{.metric = "group.cpu", .group = "loaders"}, {.metric = "tree.cpu"},
+	{.metric = "proc.switches.voluntary", .rate = true},
+	{.metric = "proc.threads", .per = SHEET_INSTANCE, .spread = true}};
+
+static void test_one_tick_none_and_less(void **state)
+{
+	static const struct sheet_query query[] = {{.metric = "proc.mem.rss", .spread = true},
+		{.metric = "tree.cpu"}, {.metric = "proc.cpu.cores"}};
+	const struct sheet_options none = {.from_s = 5, .to_s = 3};
+	struct store_writer *w;
+	struct sheet_line *line;
+	struct sheet *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.mem.rss", 3);
+	maker_set(&m, 0, "proc.cpu.time", SECOND);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, NULL);
+	s = sheet_of(query, 3, NULL);
+	line = line_of(s, 0, NULL);
+	EXPECT(s, line, 3 * PAGE_BYTES);
+	assert_near(line->average, 3 * PAGE_BYTES);
+	assert_near(spread_quantile(line->spread, 0.5), 3 * PAGE_BYTES);
+	assert_near(line_of(s, 1, NULL)->most, 1);
+	assert_true(isnan(line_of(s, 2, NULL)->most));
+	assert_false(s->column[2].known);
+	sheet_free(s);
+	s = sheet_of(query, 3, &none);
+	assert_int_equal(s->node[0].nr_times, 0);
+	assert_int_equal(s->node[0].ticks, 0);
+	assert_int_equal(sheet_combine(s, 0, false), -ENODATA);
+	sheet_free(s);
+	assert_int_equal(store_create(file, true, &w), 0); /* nothing but a beginning */
+	store_abandon(w);
+	s = sheet_of(everything, ARRAY_SIZE(everything), NULL);
+	assert_int_equal(s->nr_lines, 0);
+	assert_string_equal(s->column[0].why, "the recording ends before it says what it holds");
+	sheet_free(s);
+}
+
+static void test_time_may_do_what_it_likes(void **state)
+{
+	static const int64_t at_s[] = {5, 5, 3, 1000000000, 1000000001, 7, 2000000000};
+	const struct sheet_options few = {.from_s = NAN, .to_s = NAN, .points = 16};
+	struct sheet *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (size_t i = 0; i < 50; i++) {
+		maker_set(&m, 0, "proc.mem.rss", (int64_t)i);
+		maker_set(&m, 0, "proc.cpu.time", i == 20 ? 5 : (int64_t)i * SECOND);
+		maker_tick(&m, at_s[MIN(i / 6, ARRAY_SIZE(at_s) - 1)] * SECOND + (int64_t)i);
+	}
+	maker_finish(&m, NULL);
+	s = sheet_of(everything, ARRAY_SIZE(everything), &few);
+	assert_true(s->node[0].nr_times >= 2 && s->node[0].nr_times <= 16);
+	assert_int_equal(s->node[0].ticks, 50);
+	assert_near(line_of(s, 0, NULL)->most, 49 * PAGE_BYTES);
+	sheet_free(s);
+}
+
+static void test_damage_anywhere(void **state)
+{
+	const struct sheet_process keep[] = {{0, 1}, {0, 3}, {0, 999999}};
+	const struct sheet_options o = {
+		.from_s = 100, .to_s = 900, .points = 50, .keep = keep, .nr_keep = ARRAY_SIZE(keep)};
+	struct sheet *s;
+	char command[200];
+
+	(void)state;
+	make_work(file_in("whole.tacho"), 1000, 5);
+	for (int i = 1; i < 20; i++) {
+		snprintf(command, sizeof(command), "cp %s/whole.tacho %s", dir, file);
+		assert_int_equal(system(command), 0);
+		damage(file, i / 20.0);
+		if (i % 3 == 0)
+			assert_int_equal(truncate(file, 4000 * i), 0);
+		s = sheet_of(everything, ARRAY_SIZE(everything), &o);
+		for (size_t j = 0; j < s->nr_lines; j++)
+			assert_true(s->line[j].name && s->line[j].mean);
+		sheet_combine(s, 0, false);
+		sheet_free(s);
+	}
+}
+
+static void test_more_instances_than_lines(void **state)
+{
+	static const struct sheet_query query[] = {
+		{.metric = "proc.mem.rss", .per = SHEET_INSTANCE}, {.metric = "proc.mem.rss"}};
+	const struct sheet_options o = {.from_s = NAN, .to_s = NAN, .points = 16};
+	struct sheet *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	for (uint32_t i = 0; i < 3000; i++) {
+		maker_join(&m, i, i + 1, 100 + i, 1, 0, false);
+		maker_set(&m, i, "proc.mem.rss", 1);
+	}
+	maker_tick(&m, 0);
+	maker_finish(&m, NULL);
+	s = sheet_of(query, 2, &o);
+	assert_int_equal(s->nr_lines - 1 + s->column[0].left_out, 3000);
+	assert_true(s->column[0].left_out > 0);
+	assert_near(line_of(s, 1, NULL)->most, 3000 * PAGE_BYTES);
+	sheet_free(s);
+}
+
+/* The most memory that a process had who read this. */
+static long peak_of_reading(const char *path)
+{
+	struct rusage usage;
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		/* Without the last: a line for each process that ever was. */
+		sheet_free(sheet_of_paths(&path, 1, everything, ARRAY_SIZE(everything) - 1, NULL));
+		_exit(0);
+	}
+	assert_int_equal(wait4(pid, &status, 0, &usage), pid);
+	assert_int_equal(status, 0);
+	return usage.ru_maxrss;
+}
+
+static void test_memory_does_not_grow_with_length(void **state)
+{
+	char longer[128];
+	long little, much;
+
+	(void)state;
+	snprintf(longer, sizeof(longer), "%s", file_in("long.tacho"));
+	make_work(file, 4000, 5);
+	make_work(longer, 40000, 5);
+	little = peak_of_reading(file);
+	much = peak_of_reading(longer);
+	if (much > little + little / 4)
+		fail_msg("%ld KiB for 4000 ticks, %ld KiB for 40000", little, much);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, maker_setup, maker_teardown)
@@ -278,6 +646,15 @@ int main(void)
 		cmocka_unit_test(test_a_spread_of_all_kinds_of_numbers),
 		T(test_every_way_to_part_processes),
 		T(test_numbers_of_a_line_are_weighted_by_time),
+		T(test_reduced_without_losing_peaks),
+		T(test_what_is_lost_is_a_gap),
+		T(test_nodes_together),
+		T(test_questions_without_an_answer),
+		T(test_one_tick_none_and_less),
+		T(test_time_may_do_what_it_likes),
+		T(test_damage_anywhere),
+		T(test_more_instances_than_lines),
+		T(test_memory_does_not_grow_with_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
