@@ -87,10 +87,12 @@ int external_become(const char *file)
 	char name[80], path[PATH_MAX];
 
 	if (!find_program(file, path, sizeof(path))) {
-		error("`tacho %s` needs %s for this, which is not installed here: install the package "
-		      "tacho-report; where tacho was built from source, install libcairo2-dev and "
-		      "libpango1.0-dev and build again",
-			given->cmd->name, file);
+		error("`tacho %s` needs %s for this, which is not installed here: install the package %s; "
+		      "where tacho was built from source, %s",
+			given->cmd->name, file, file,
+			strcmp(file, "tacho-report")
+				? "build again with -Dexport=auto"
+				: "install libcairo2-dev and libpango1.0-dev and build again");
 		return EXIT_NOTFOUND;
 	}
 	snprintf(name, sizeof(name), "tacho-%s", given->cmd->name);

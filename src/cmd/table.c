@@ -1,10 +1,11 @@
 /* The commands, in the order of the overview. A new one is its file and a line here.
- * Those with heavy libraries have their rows here, too, for help and completions, and become tacho-report.
+ * Those with heavy libraries have their rows here, too, for help and completions, and become tacho-report
+ * or tacho-export.
  * Not here: executables of others (tacho-NAME), which are found by name. */
 #include "cmd/cmd.h"
 
 extern const struct cmd cmd_run, cmd_attach, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check,
-	cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls;
+	cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export;
 
 const struct cmd *const commands[] = {
 	&cmd_run,
@@ -14,6 +15,7 @@ const struct cmd *const commands[] = {
 	&cmd_report,
 	&cmd_plot,
 	&cmd_compare,
+	&cmd_export,
 	&cmd_check,
 	&cmd_metrics,
 	&cmd_doctor,

@@ -1,9 +1,14 @@
 /* One format is one file and one line in exporters.c. An exporter sees frames, fields and values; it never
  * names a metric. It only appends to its outlet, which is a file under a temporary name or a stream; where a
- * library insists on a path it gets that of the temporary file. */
+ * library insists on a path it gets that of the temporary file.
+ *
+ * The driver calls open, [look…], add…, close; or drop at any time in place of what is left. All exporters of
+ * one command are fed from the same pass over the recordings. What they say when they fail is their errno:
+ * words about it go to `reterr` of open, and the driver adds the name of the file. */
 #ifndef EXPORT_EXPORTER_H
 #define EXPORT_EXPORTER_H
 
+#include "base/buf.h"
 #include "query/frames.h"
 
 struct outlet;
@@ -18,29 +23,55 @@ enum export_shape {
 
 enum export_layout { LAYOUT_DEFAULT, LAYOUT_LONG, LAYOUT_WIDE };
 
+/* Stays where it is while the exporter lives: exporters keep the pointer. */
 struct export_job {
 	const struct run *run;
-	const struct frames *frames;   /* for the texts */
 	const struct frame *frame;     /* FILE_EACH: the one; else all */
 	size_t first_frame, nr_frames; /* batch.frame - first_frame is the index in `frame` */
 	struct outlet *out;	       /* unless by_path */
-	const char *path;	       /* by_path: of the temporary file or directory */
+	const char *path; /* by_path: of the temporary file, which is not there yet; OWN_FILES: of a
+			     directory, which is there and empty */
 	enum export_layout layout;
 	const char *compression;  /* "zstd", "zlib", "none"; NULL: the format's own choice */
-	const char *summary_json; /* as `tacho show --json` */
+	const char *summary_json; /* wants_summary: as `tacho show --json` */
+	/* The dictionary of a field, as far as given out. Called by export_texts(). */
+	struct texts (*texts)(const void *arg, size_t frame, size_t field);
+	const void *texts_arg;
+	struct buf *reterr; /* open to close: words for people about a failure; may stay empty */
 };
+
+/* `frame` as in batch.frame. The texts stay valid until the next batch, their numbers to the end. */
+static inline struct texts export_texts(const struct export_job *job, size_t frame, size_t field)
+{
+	return job->texts(job->texts_arg, frame, field);
+}
+
+static inline bool cell_valid(const struct field_cells *c, uint32_t row)
+{
+	return !c->valid || c->valid[row >> 3] >> (row & 7) & 1;
+}
 
 struct exporter {
 	const char *name, *suffix, *help; /* suffix with the dot: ".parquet" */
+	const char *missing;	  /* the package whose library this build lacks: there is no more here */
+	const char *compressions; /* those that it takes: "zstd,none"; NULL: only "none" */
 	enum export_shape shape;
 	bool by_path;
-	bool streams;	 /* standard output will do */
-	bool one_by_one; /* frames must come one after the other: the run is read for each */
+	bool streams;	    /* standard output will do */
+	bool one_by_one;    /* frames must come one after the other: the run is read for each */
+	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE mean something */
+	bool wants_summary; /* summary_json */
+	/* A failure leaves nothing behind; *ret is not touched. */
 	int (*open)(const struct export_job *job, void **ret, struct buf *reterr);
+	/* May be NULL. True: all batches are shown to look() before the first add(), in a pass of their own.
+	 */
+	bool (*wants_look)(void *e);
+	int (*look)(void *e, const struct frame_batch *batch);
 	int (*add)(void *e, const struct frame_batch *batch);
-	int (*close)(void *e); /* writes what stands at the end; frees */
+	int (*close)(void *e); /* writes what stands at the end; frees, also when it fails */
 	void (*drop)(void *e); /* frees only */
 };
 
 extern const struct exporter *const exporters[]; /* NULL at the end */
+const struct exporter *exporter_find(const char *name);
 #endif

@@ -1,0 +1,16 @@
+/* The options of `tacho export`: its rows stand in the main table, its work is done by tacho-export. */
+#ifndef CMD_EXPORT_H
+#define CMD_EXPORT_H
+
+#include "cli/cli.h"
+
+struct export_args {
+	bool raw, is_long, wide, force, formats;
+	int per; /* enum frames_per */
+	int64_t from_ns, until_ns, every_ns;
+	const char *output, *compression;
+	struct opt_list to, domain, metric;
+};
+
+extern const struct cmd cmd_export;
+#endif

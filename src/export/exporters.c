@@ -1,0 +1,22 @@
+/* The formats, in the order of `tacho export --formats`. A new one is its file and a line here.
+ *
+ * Those that stand on a library are here even where it was not found at build time: whoever asks for one is
+ * told what to install rather than that there is no such format. */
+#include "export/exporter.h"
+
+#include <string.h>
+
+extern const struct exporter exporter_csv;
+
+const struct exporter *const exporters[] = {
+	&exporter_csv,
+	NULL,
+};
+
+const struct exporter *exporter_find(const char *name)
+{
+	for (size_t i = 0; exporters[i]; i++)
+		if (!strcmp(exporters[i]->name, name))
+			return exporters[i];
+	return NULL;
+}
