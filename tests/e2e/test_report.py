@@ -322,7 +322,7 @@ def test_pictures(tree):
         assert name in pngs
     for name in pngs:
         width, height = struct.unpack(">II", (place / "plots" / f"{name}.png").read_bytes()[16:24])
-        assert width == 1920 and 300 < height < 8000
+        assert width == 1920 and 200 < height < 8000
         root = ElementTree.parse(place / "plots" / f"{name}.svg").getroot()
         assert root.tag.endswith("svg")
 
