@@ -95,7 +95,7 @@ static char *put_digits(char *p, int64_t v, unsigned digits)
 size_t format_time(char out[static EXPORT_TEXT], int64_t ns)
 {
 	int64_t seconds = ns / NSEC_PER_SEC - (ns % NSEC_PER_SEC < 0);
-	int64_t part = ns - seconds * NSEC_PER_SEC;
+	int64_t part = ns % NSEC_PER_SEC + (ns % NSEC_PER_SEC < 0 ? NSEC_PER_SEC : 0);
 	int64_t days = seconds / 86400 - (seconds % 86400 < 0), second = seconds - days * 86400;
 	int64_t era, day, year, month;
 	char *p = out;

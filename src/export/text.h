@@ -10,8 +10,8 @@
 const char *field_unit(const struct field *f, char out[static EXPORT_TEXT]);
 const char *field_type_name(enum field_type type); /* "time", "integer", "real", "text", "flag" */
 
-/* Shortest text that reads back as the same double; "" when it is not finite. Without terminator; the length
- * is returned. */
+/* Text with as few of 15 to 17 digits as read back as the same double; "" when it is not finite. Without
+ * terminator; the length is returned. */
 size_t format_real(char out[static EXPORT_TEXT], double v);
 /* "2026-11-15T19:30:00.123456789Z": always with nine digits, so that it sorts as text. */
 size_t format_time(char out[static EXPORT_TEXT], int64_t ns);
