@@ -10,9 +10,12 @@
  * (every column of every frame with unit, kind and help), `meta` (what the recordings say of themselves),
  * `summary`.
  *
- * Text is UTF-8: bytes that are none stand as \xNN, and a backslash before an x as \\x, so that nothing is
- * lost and every format has the same. Numbers: counts and bytes are exact 64-bit integers, all else is real;
- * what is not known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of them.
+ * Text is UTF-8: a byte that is none stands as \xNN, and so does NUL; of backslashes that stand before an x,
+ * or before such a byte, there are twice as many. So an odd number of backslashes before an x is an escape
+ * and an even number is none: nothing is lost (frames_unescape() gives the bytes back), every format has the
+ * same, and ordinary names stay as they are. Numbers: counts and bytes are exact 64-bit integers, all else is
+ * real; what is not known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of
+ * them.
  */
 #ifndef QUERY_FRAMES_H
 #define QUERY_FRAMES_H
@@ -88,6 +91,9 @@ struct frames_options {
 };
 
 struct frames;
+
+void frames_escape(struct buf *out, const void *bytes, size_t n);
+void frames_unescape(struct buf *out, const char *text, size_t n);
 
 /* -ENOENT: no such domain or metric, with the nearest in reterr. */
 int frames_open(

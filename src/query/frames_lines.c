@@ -1,0 +1,269 @@
+/* The lines of a frame: who they are, and their values at this tick.
+ *
+ * Sets of one domain stand in one line where their instances have the same name (cpu0 of the times, of the
+ * frequencies, of throttling); of the node each set has one instance, whatever it is called. Processes are
+ * never joined by their names. */
+#include "query/frames_internal.h"
+
+#include <string.h>
+
+int frame_line_new(struct frame_own *fr, uint32_t identity, int group, uint32_t *ret)
+{
+	uint32_t line = fr->now.nr;
+
+	if (line == fr->line_cap) {
+		uint32_t cap = MAX(line + 16, line * 2);
+		struct line_face *more = reallocarray(fr->line, cap, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		fr->line = more;
+		if (frame_lines_reserve(fr, &fr->now, cap) < 0)
+			return -ENOMEM;
+		fr->line_cap = cap;
+	}
+	fr->line[line] = (struct line_face){.identity = identity, .group = group};
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++)
+		bit_put(fr->now.col[i].known, line, false);
+	fr->now.nr++;
+	*ret = line;
+	return 0;
+}
+
+static void line_text(struct frame_own *fr, uint32_t line, uint32_t text)
+{
+	fr->now.col[KEY_INSTANCE].text[line] = text;
+	bit_put(fr->now.col[KEY_INSTANCE].known, line, true);
+}
+
+int frame_line_name(struct frame_own *fr, uint32_t line, const char *name, size_t len)
+{
+	uint32_t text;
+	int r = dictionary_put(fr->own[KEY_INSTANCE].texts, name, len, &text);
+
+	if (r >= 0)
+		line_text(fr, line, text);
+	return r;
+}
+
+/* ---- who sits where ---- */
+
+static int set_reserve(struct frame_set *fs, uint32_t nr)
+{
+	struct seat *seat;
+	uint32_t *line;
+
+	if (nr <= fs->cap)
+		return 0;
+	nr = MAX(nr, fs->cap * 2);
+	seat = reallocarray(fs->seat, nr, sizeof(*seat));
+	if (seat)
+		fs->seat = seat;
+	line = reallocarray(fs->line, nr, sizeof(*line));
+	if (line)
+		fs->line = line;
+	if (!seat || !line)
+		return -ENOMEM;
+	memset(seat + fs->cap, 0, (nr - fs->cap) * sizeof(*seat));
+	fs->cap = nr;
+	return 0;
+}
+
+static int seat_take(struct frames *f, struct frame_own *fr, struct frame_set *fs, uint32_t row)
+{
+	uint32_t id = f->scene->set[fs->set].id[row], number;
+	const struct scene_instance *in = scene_instance(f->scene, fs->set, row, id);
+	struct seat *seat = &fs->seat[row];
+
+	*seat = (struct seat){.id = id, .process = -1};
+	if (!in || id == ROW_FREE)
+		return id == ROW_FREE ? 0 : dictionary_put(fr->own[KEY_INSTANCE].texts, "", 0, &seat->text);
+	number = in->process ? idmap_get(&f->numbers, in->process) : IDMAP_NONE;
+	seat->pid = in->pid;
+	seat->process = number == IDMAP_NONE ? -1 : (int64_t)number;
+	seat->groups = in->groups;
+	return dictionary_put(fr->own[KEY_INSTANCE].texts, in->name, in->name_len, &seat->text);
+}
+
+static int seats_take(struct frames *f, struct frame_own *fr, struct frame_set *fs)
+{
+	const struct scene_set *set = &f->scene->set[fs->set];
+	int r = set_reserve(fs, set->cap);
+
+	for (uint32_t row = 0; !fr->begun && row < set->nr_rows && r >= 0; row++)
+		r = seat_take(f, fr, fs, row);
+	for (uint32_t i = 0; fr->begun && i < set->nr_moved && r >= 0; i++)
+		if (set->is_moved[set->moved[i]] == MOVED_SEAT)
+			r = seat_take(f, fr, fs, set->moved[i]);
+	return r;
+}
+
+/* ---- lines ---- */
+
+#define DOUBLE_NAME (1u << 31) /* several of one set have it: they are told apart by their ids */
+
+/* The line of that name in which the set has no row yet; NO_LINE: there is none. */
+static int line_of_text(struct frame_own *fr, uint32_t text, uint32_t place, struct text_line **ret)
+{
+	if (text >= fr->nr_of_text) {
+		uint32_t nr = MAX(text + 16, fr->nr_of_text * 2);
+		struct text_line *more = reallocarray(fr->of_text, nr, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		memset(more + fr->nr_of_text, 0, (nr - fr->nr_of_text) * sizeof(*more));
+		fr->of_text = more;
+		fr->nr_of_text = nr;
+	}
+	*ret = &fr->of_text[text];
+	if ((*ret)->layout != fr->layout)
+		**ret = (struct text_line){.line = NO_LINE, .layout = fr->layout, .set = place};
+	return 0;
+}
+
+static int line_join(struct frame_own *fr, struct frame_set *fs, uint32_t row)
+{
+	uint32_t place = (uint32_t)(fs - fr->set), identity = fs->seat[row].id;
+	const struct seat *seat = &fs->seat[row];
+	int group = seat->groups ? __builtin_ctzll(seat->groups) : -1;
+	struct text_line *same = NULL;
+	int r = fr->of_processes ? 0 : line_of_text(fr, seat->text, place, &same);
+
+	if (r < 0)
+		return r;
+	if (same && same->line != NO_LINE && same->set != place) {
+		same->set = place;
+		fs->line[row] = same->line;
+		return 0;
+	}
+	if (same)
+		identity = same->line == NO_LINE ? seat->text + 1 : DOUBLE_NAME | identity;
+	r = frame_line_new(fr, identity, group, &fs->line[row]);
+	if (r < 0)
+		return r;
+	if (same && same->line == NO_LINE)
+		same->line = fs->line[row];
+	line_text(fr, fs->line[row], seat->text);
+	if (!fr->of_processes)
+		return 0;
+	fr->now.col[KEY_PID].integer[fs->line[row]] = seat->pid;
+	bit_put(fr->now.col[KEY_PID].known, fs->line[row], seat->pid != 0);
+	fr->now.col[KEY_PROCESS].integer[fs->line[row]] = seat->process;
+	bit_put(fr->now.col[KEY_PROCESS].known, fs->line[row], seat->process >= 0);
+	return 0;
+}
+
+/* Lines that are there though no row is: the node's and the tree's, and those of groups where they are not
+ * recorded. */
+static int lines_begin(struct frames *f, struct frame_own *fr)
+{
+	const char *name = fr->domain == DOMAIN_NODE ? "node" : "job";
+	const struct groups *g = &f->scene->group;
+	uint32_t line;
+	int r = 0;
+
+	if (fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE) {
+		r = frame_line_new(fr, 1, -1, &line);
+		return r < 0 ? r : frame_line_name(fr, line, name, strlen(name));
+	}
+	for (unsigned i = 0; fr->late && !fr->nr_sets && i < g->nr && r >= 0; i++) {
+		r = frame_line_new(fr, i + 1, (int)i, &line);
+		if (r >= 0)
+			r = frame_line_name(fr, line, g->item[i].name, g->item[i].len);
+	}
+	return r;
+}
+
+static int relayout(struct frames *f, struct frame_own *fr)
+{
+	bool one = fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE;
+	int r;
+
+	fr->layout++;
+	fr->now.nr = 0;
+	r = lines_begin(f, fr);
+	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++) {
+		struct frame_set *fs = &fr->set[i];
+		const struct scene_set *set = &f->scene->set[fs->set];
+		bool first = one;
+
+		r = seats_take(f, fr, fs);
+		for (uint32_t row = 0; row < set->nr_rows && r >= 0; row++) {
+			fs->line[row] = NO_LINE;
+			if (set->id[row] == ROW_FREE)
+				continue;
+			if (first)
+				fs->line[row] = 0;
+			else
+				r = line_join(fr, fs, row);
+			first = false;
+		}
+	}
+	return r;
+}
+
+/* ---- values ---- */
+
+static void take_cells(struct frame_own *fr, const struct frame_set *fs, struct table *t, uint32_t row)
+{
+	const int64_t *cell = table_row(t, row);
+	uint64_t valid = t->valid[row];
+	uint32_t line = fs->line[row];
+
+	for (size_t i = 0; i < fs->nr_cells; i++) {
+		const struct cell_use *use = &fs->cell[i];
+		struct vector *v = &fr->now.col[use->field];
+		bool known = valid >> use->col & 1;
+
+		if (use->integer) /* what no longer fits into 64 bits is not known */
+			known &= !__builtin_mul_overflow(cell[use->col], use->factor, &v->integer[line]);
+		else
+			v->real[line] = (double)cell[use->col] * use->scale;
+		bit_put(v->known, line, known);
+	}
+}
+
+static void take_rows(struct frames *f, struct frame_own *fr, size_t field)
+{
+	const struct column_own *c = &fr->own[field];
+	const struct frame_set *fs = &fr->set[c->place];
+	uint32_t nr = f->scene->set[fs->set].nr_rows;
+
+	for (uint32_t row = 0; row < nr; row++)
+		if (fs->line[row] != NO_LINE)
+			vector_put_real(&fr->now.col[field], fs->line[row], c->rows.value[row]);
+}
+
+static bool is_reseated(const struct frames *f, const struct frame_own *fr)
+{
+	for (size_t i = 0; i < fr->nr_sets; i++)
+		if (f->scene->set[fr->set[i].set].reseated)
+			return true;
+	return !fr->begun || (fr->late && !fr->nr_sets);
+}
+
+int frame_update(struct frames *f, struct frame_own *fr)
+{
+	bool all = is_reseated(f, fr);
+	int r = all ? relayout(f, fr) : 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < fr->nr_sets; i++) {
+		const struct frame_set *fs = &fr->set[i];
+		const struct scene_set *set = &f->scene->set[fs->set];
+		struct table *t = scene_table(f->scene, fs->set);
+
+		for (uint32_t j = 0; j < (all ? set->nr_rows : set->nr_moved); j++) {
+			uint32_t row = all ? j : set->moved[j];
+
+			if (fs->line[row] != NO_LINE)
+				take_cells(fr, fs, t, row);
+		}
+	}
+	for (size_t i = 0; i < fr->nr; i++)
+		if (fr->own[i].source == SOURCE_ROWS && fr->own[i].bound && (all || fr->own[i].rows.changed))
+			take_rows(f, fr, i);
+	fr->begun = true;
+	return 0;
+}

@@ -1,0 +1,225 @@
+/* Dictionaries of texts, and how bytes become text.
+ *
+ * The numbers of texts are found by a hash that nobody outside can foresee: a recording may hold a hundred
+ * thousand names, chosen by whoever named the processes. */
+#include "query/frames_internal.h"
+
+#include "base/str.h"
+
+#include <string.h>
+#include <sys/random.h>
+
+#define PIECE_SIZE ((size_t)1 << 16)
+
+struct dictionary_piece {
+	struct dictionary_piece *next;
+	size_t used, size;
+	char bytes[];
+};
+
+/* ---- escaping ---- */
+
+static bool is_plain(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!p[i] || p[i] == '\\' || p[i] >= 0x80)
+			return false;
+	return true;
+}
+
+/* Backslashes are doubled where an x follows them, be it the text's own or ours: so an odd number of them
+ * before an x is an escape, and an even number is none. */
+void frames_escape(struct buf *out, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes, *end = p + n;
+
+	while (p < end) {
+		const uint8_t *from = p;
+		size_t run, len;
+
+		while (p < end && *p == '\\')
+			p++;
+		run = (size_t)(p - from);
+		len = p < end && *p ? utf8_length(p, end) : 0;
+		buf_add(out, from, run);
+		if (p < end && (!len || *p == 'x'))
+			buf_add(out, from, run);
+		if (p == end)
+			return;
+		if (len)
+			buf_add(out, p, len);
+		else
+			buf_addf(out, "\\x%02x", *p);
+		p += MAX(len, 1u);
+	}
+}
+
+static int hex_value(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+void frames_unescape(struct buf *out, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n;) {
+		size_t run = 0, at;
+		int high, low;
+
+		while (i + run < n && text[i + run] == '\\')
+			run++;
+		at = i + run;
+		if (at == n || text[at] != 'x' || !run) {
+			buf_add(out, text + i, MIN(run + 1, n - i));
+			i += run + 1;
+			continue;
+		}
+		buf_add(out, text + i, run / 2);
+		high = run % 2 && at + 2 < n ? hex_value(text[at + 1]) : -1;
+		low = high >= 0 ? hex_value(text[at + 2]) : -1;
+		buf_addch(out, low >= 0 ? high << 4 | low : 'x');
+		i = at + (low >= 0 ? 3 : 1);
+	}
+}
+
+/* ---- the dictionary ---- */
+
+void dictionary_init(struct dictionary *d)
+{
+	*d = (struct dictionary){0};
+	buf_init(&d->escaped, SIZE_MAX / 4);
+	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) != sizeof(d->seed))
+		d->seed = (uintptr_t)d;
+}
+
+void dictionary_release(struct dictionary *d)
+{
+	while (d->piece) {
+		struct dictionary_piece *next = d->piece->next;
+
+		free(d->piece);
+		d->piece = next;
+	}
+	free(d->text);
+	free(d->len);
+	free(d->slot);
+	buf_release(&d->escaped);
+}
+
+static uint64_t fold128(uint64_t a, uint64_t b)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t hash_of(const struct dictionary *d, const char *bytes, size_t n)
+{
+	uint64_t hash = d->seed ^ n;
+
+	while (n) {
+		uint64_t word = 0;
+
+		memcpy(&word, bytes, MIN(n, sizeof(word)));
+		hash = fold128(hash ^ word, (d->seed << 1 | 1) ^ UINT64_C(0x9e3779b97f4a7c15));
+		bytes += MIN(n, sizeof(word));
+		n -= MIN(n, sizeof(word));
+	}
+	return fold128(hash, UINT64_C(0xd6e8feb86659fd93));
+}
+
+static int dictionary_rehash(struct dictionary *d)
+{
+	uint32_t mask = d->slot ? d->mask * 2 + 1 : 63;
+	uint32_t *slot = mask < UINT32_MAX / 2 ? calloc((size_t)mask + 1, sizeof(*slot)) : NULL;
+
+	if (!slot)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < d->nr; i++) {
+		uint32_t at = (uint32_t)hash_of(d, d->text[i], d->len[i]) & mask;
+
+		while (slot[at])
+			at = (at + 1) & mask;
+		slot[at] = i + 1;
+	}
+	free(d->slot);
+	d->slot = slot;
+	d->mask = mask;
+	return 0;
+}
+
+static char *piece_take(struct dictionary *d, size_t n)
+{
+	struct dictionary_piece *p = d->piece;
+	char *at;
+
+	if (!p || p->size - p->used < n) {
+		size_t size = MAX(n, PIECE_SIZE);
+
+		p = malloc(sizeof(*p) + size);
+		if (!p)
+			return NULL;
+		*p = (struct dictionary_piece){.next = d->piece, .size = size};
+		d->piece = p;
+	}
+	at = p->bytes + p->used;
+	p->used += n;
+	return at;
+}
+
+static int dictionary_append(struct dictionary *d, const char *bytes, size_t n)
+{
+	char *copy;
+
+	if (d->nr == d->cap) {
+		uint32_t cap = MAX(d->cap * 2, 16u), *len = reallocarray(d->len, cap, sizeof(*len));
+		const char **text;
+
+		if (len)
+			d->len = len;
+		text = reallocarray(d->text, cap, sizeof(char *));
+		if (text)
+			d->text = text;
+		if (!len || !text)
+			return -ENOMEM;
+		d->cap = cap;
+	}
+	copy = n < UINT32_MAX ? piece_take(d, n + 1) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	if (n)
+		memcpy(copy, bytes, n);
+	copy[n] = 0;
+	d->text[d->nr] = copy;
+	d->len[d->nr++] = (uint32_t)n;
+	return 0;
+}
+
+int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret)
+{
+	uint32_t at;
+
+	if (!is_plain(bytes, n)) {
+		buf_reset(&d->escaped);
+		frames_escape(&d->escaped, bytes, n);
+		if (d->escaped.err)
+			return -ENOMEM;
+		bytes = d->escaped.data;
+		n = d->escaped.len;
+	}
+	if ((!d->slot || d->nr >= d->mask / 3 * 2) && dictionary_rehash(d) < 0)
+		return -ENOMEM;
+	at = (uint32_t)hash_of(d, bytes, n) & d->mask;
+	for (; d->slot[at]; at = (at + 1) & d->mask) {
+		uint32_t i = d->slot[at] - 1;
+
+		if (d->len[i] == n && (!n || !memcmp(d->text[i], bytes, n))) {
+			*ret = i;
+			return 0;
+		}
+	}
+	if (dictionary_append(d, bytes, n) < 0)
+		return -ENOMEM;
+	d->slot[at] = d->nr;
+	*ret = d->nr - 1;
+	return 0;
+}

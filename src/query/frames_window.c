@@ -1,0 +1,177 @@
+/* Rows that stand for more than a tick: of each line the mean of levels and rates, the greatest peak, the
+ * last of all else, over the ticks of a window. Windows are counted from the start of the run, so that those
+ * of different nodes are the same; a row is dated by its window's beginning. Who left within a window has a
+ * row in it. */
+#include "query/frames_internal.h"
+
+#include <string.h>
+
+static int window_reserve(struct frame_own *fr, uint32_t nr)
+{
+	struct window *w = &fr->window;
+	uint32_t cap = w->lines.cap;
+
+	if (!w->count) {
+		w->count = calloc(fr->nr, sizeof(uint32_t *));
+		if (!w->count)
+			return -ENOMEM;
+	}
+	if (frame_lines_reserve(fr, &w->lines, nr) < 0)
+		return -ENOMEM;
+	for (size_t i = fr->nr_keys; i < fr->nr && w->lines.cap > cap; i++) {
+		uint32_t *count;
+
+		if (fr->own[i].resample != RESAMPLE_MEAN)
+			continue;
+		count = reallocarray(w->count[i], w->lines.cap, sizeof(*count));
+		if (!count) {
+			w->lines.cap = cap; /* the others are only larger than they need be */
+			return -ENOMEM;
+		}
+		w->count[i] = count;
+	}
+	return 0;
+}
+
+static int window_line(struct frame_own *fr, uint32_t identity, uint32_t *ret)
+{
+	struct window *w = &fr->window;
+	uint32_t line = idmap_get(&w->of, identity);
+	int r;
+
+	*ret = line;
+	if (line != IDMAP_NONE)
+		return 0;
+	*ret = line = w->lines.nr;
+	r = window_reserve(fr, line + 1);
+	if (r >= 0)
+		r = idmap_put(&w->of, identity, line);
+	if (r < 0)
+		return r;
+	w->lines.nr++;
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++)
+		bit_put(w->lines.col[i].known, line, false);
+	return 0;
+}
+
+/* Which line of the window each of the present ones is. */
+static int window_map(struct frame_own *fr)
+{
+	struct window *w = &fr->window;
+	int r = 0;
+
+	if (w->open && w->layout == fr->layout)
+		return 0;
+	if (fr->now.nr > w->map_cap) {
+		uint32_t *map = reallocarray(w->map, fr->now.cap, sizeof(*map));
+
+		if (!map)
+			return -ENOMEM;
+		w->map = map;
+		w->map_cap = fr->now.cap;
+	}
+	for (uint32_t i = 0; i < fr->now.nr && r >= 0; i++)
+		r = window_line(fr, fr->line[i].identity, &w->map[i]);
+	w->layout = fr->layout;
+	w->open = true;
+	return r;
+}
+
+static void take_mean(struct window *w, size_t field, const struct vector *from, uint32_t nr)
+{
+	struct vector *to = &w->lines.col[field];
+	uint32_t *count = w->count[field];
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t line = w->map[i];
+
+		if (!bit_get(from->known, i))
+			continue;
+		if (!bit_get(to->known, line)) {
+			to->real[line] = 0;
+			count[line] = 0;
+		}
+		to->real[line] += from->real[i];
+		count[line]++;
+		bit_put(to->known, line, true);
+	}
+}
+
+static bool is_greater(
+	enum field_type type, const struct vector *a, uint32_t i, const struct vector *b, uint32_t j)
+{
+	return type == FIELD_REAL ? a->real[i] > b->real[j] : a->integer[i] > b->integer[j];
+}
+
+static void take_one(struct frame_own *fr, size_t field)
+{
+	struct window *w = &fr->window;
+	const struct vector *from = &fr->now.col[field];
+	struct vector *to = &w->lines.col[field];
+	size_t size = field_size(fr->field[field].type);
+	bool greatest = field >= fr->nr_keys && fr->own[field].resample == RESAMPLE_MAX;
+
+	for (uint32_t i = 0; i < fr->now.nr; i++) {
+		uint32_t line = w->map[i];
+
+		if (!bit_get(from->known, i) ||
+			(greatest && bit_get(to->known, line) &&
+				!is_greater(fr->field[field].type, from, i, to, line)))
+			continue;
+		memcpy((uint8_t *)to->any + line * size, (uint8_t *)from->any + i * size, size);
+		bit_put(to->known, line, true);
+	}
+}
+
+int frame_window_add(struct frames *f, struct frame_own *fr, int64_t time_ns)
+{
+	int64_t index = (f->offset_ns + time_ns) / f->options.every_ns;
+	int r = fr->window.open && index != fr->window.index ? frame_window_close(f, fr) : 0;
+
+	fr->window.index = index;
+	if (r >= 0)
+		r = window_map(fr);
+	if (r < 0)
+		return r;
+	fr->window.lines.host = fr->now.host;
+	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->now.nr; i++)
+		if (i >= fr->nr_keys && fr->own[i].resample == RESAMPLE_MEAN)
+			take_mean(&fr->window, i, &fr->now.col[i], fr->now.nr);
+		else
+			take_one(fr, i);
+	return 0;
+}
+
+int frame_window_close(struct frames *f, struct frame_own *fr)
+{
+	struct window *w = &fr->window;
+	int64_t begin = w->index * f->options.every_ns, start = f->start_ns[f->recording];
+	int r;
+
+	if (!w->open)
+		return 0;
+	for (size_t i = fr->nr_keys; i < fr->nr; i++)
+		for (uint32_t line = 0; fr->own[i].resample == RESAMPLE_MEAN && line < w->lines.nr; line++)
+			if (bit_get(w->lines.col[i].known, line))
+				w->lines.col[i].real[line] /= w->count[i][line];
+	w->lines.time_ns = start - f->offset_ns + begin;
+	w->lines.has_time = start > 0;
+	w->lines.elapsed = (double)begin / 1e9;
+	r = frame_lines_push(f, fr, &w->lines);
+	w->lines.nr = 0;
+	w->open = false;
+	idmap_release(&w->of);
+	return r;
+}
+
+void frame_window_release(struct frame_own *fr)
+{
+	struct window *w = &fr->window;
+
+	for (size_t i = 0; w->count && i < fr->nr; i++)
+		free(w->count[i]);
+	free(w->count);
+	free(w->map);
+	idmap_release(&w->of);
+	frame_lines_release(fr, &w->lines);
+}
