@@ -18,6 +18,7 @@
 #define CHART_SCALE 0.66 /* charts are drawn for screens: this makes their text that of the page */
 #define CHART_INSET 9.2	 /* what a chart leaves free at its sides: it begins where the text does */
 #define CHART_FLAT 0.8	 /* curves are still read well: four on a page */
+#define CHART_NAMED 0.93 /* with names of phases and events above it */
 #define CARDS 3		 /* of numbers in a row */
 
 struct job {
@@ -316,7 +317,8 @@ static void advice(struct job *j)
 static double plot_height(struct job *j, const struct chart *f, double width)
 {
 	bool flat = f->form == CHART_LINES || f->form == CHART_STACKED;
-	double high = draw_height(f, width) * CHART_SCALE * (flat ? CHART_FLAT : 1);
+	double share = !flat ? 1 : f->nr_bands || f->nr_marks ? CHART_NAMED : CHART_FLAT;
+	double high = draw_height(f, width) * CHART_SCALE * share;
 	double room = PAPER_BOTTOM - j->paper.y;
 
 	high = fmin(high, PAPER_BOTTOM - PAPER_TOP - 40);

@@ -251,15 +251,15 @@ static void fact_cpu(struct outline *o, const struct story *s)
 		value = outline_keepf(o, "%s of %s cores", format_number(a, mean), format_number(b, of));
 	format_duration(c, figure(s, FIG_CPU));
 	if (isnan(figure(s, FIG_PEAK_CORES)))
-		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s of CPU time", c));
+		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s CPU time", c));
 	else if (isnan(window))
 		add_fact(o, "CPU, mean", value,
-			outline_keepf(o, "peak %s, %s of CPU time",
-				format_number(a, figure(s, FIG_PEAK_CORES)), c));
+			outline_keepf(
+				o, "%s CPU time, peak %s", c, format_number(a, figure(s, FIG_PEAK_CORES))));
 	else
 		add_fact(o, "CPU, mean", value,
-			outline_keepf(o, "peak %s over %s, %s of CPU time",
-				format_number(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window), c));
+			outline_keepf(o, "%s CPU time, peak %s in %s", c,
+				format_number(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window)));
 }
 
 static void fact_memory(struct outline *o, const struct story *s)
