@@ -7,9 +7,11 @@
 #include <string.h>
 
 extern const struct exporter exporter_csv;
+extern const struct exporter exporter_parquet;
 
 const struct exporter *const exporters[] = {
 	&exporter_csv,
+	&exporter_parquet,
 	NULL,
 };
 
