@@ -63,14 +63,11 @@ static bool is_same_host(const struct summary *run, size_t a, size_t b)
 		(run->node[a].host && run->node[b].host && !strcmp(run->node[a].host, run->node[b].host));
 }
 
-/* Never more than there is: samples that came late show too much. */
 static double cores_of(const struct story *s, const struct summary *part, size_t i)
 {
-	double cores = stat_of(s, STATS_NODE, i, STAT_CORES_P95), given = figure_of(part, FIG_LIMIT_CPUS);
+	double cores = stat_of(s, STATS_NODE, i, STAT_CORES_P95);
 
-	if (isnan(cores))
-		cores = figure_of(part, FIG_PEAK_CORES);
-	return cores > given ? given : cores;
+	return isnan(cores) ? figure_of(part, FIG_PEAK_CORES) : cores;
 }
 
 /* Adds up the recordings of one host. */
@@ -90,6 +87,7 @@ static void add_host(const struct look *l, size_t first, struct needs *n)
 		view = view.name && view.bytes >= v.bytes ? view : v;
 	}
 	n->hosts++;
+	/* Never more than there is: samples that came late show too much. */
 	if (n->cores_kept || cores > given)
 		cores = given;
 	if (!isnan(cores))

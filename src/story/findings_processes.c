@@ -14,7 +14,7 @@
 #define RANK_TOGETHER 0.8
 /* Mean over greatest CPU time, and the time that could be won. */
 #define RANK_BALANCE 0.75
-#define RANK_LEAST_GAIN_S 5.0
+#define RANK_LEAST_GAIN_S 3.0
 /* The busiest computes, and they are what the run is about. */
 #define RANK_BUSY 0.5
 #define RANK_SHARE 0.2

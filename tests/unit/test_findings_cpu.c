@@ -259,6 +259,22 @@ static void test_not_starved(void **state)
 	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){98, 3});
 	assert_finds_not(&m, "starved");
 	story_close(&m);
+	/* The same in a run that hardly computes: two seconds are too few all the same. */
+	with_cores(0.05, 0.05);
+	story_flat(&m, EV_CORES, 0, NULL, 0.05);
+	story_flat(&m, EV_BUSY, 0, NULL, 1);
+	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){98, 3});
+	assert_finds_not(&m, "starved");
+	story_close(&m);
+	/* It has nearly all that it was given: others may have the rest of the machine. */
+	with_queue(1.75, 1, 4);
+	story_set(&m, FIG_LIMIT_CPUS, 2);
+	assert_finds_not(&m, "starved");
+	story_close(&m);
+	/* A fifth of a core is what any machine does beside. */
+	with_queue(0.5, 0.7 / 8, 0.5);
+	assert_finds_not(&m, "starved");
+	story_close(&m);
 	/* Held back by a quota, it waits for no neighbour. */
 	with_queue(5, 1, 3);
 	story_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, (double[]){0, 2});

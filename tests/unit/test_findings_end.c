@@ -74,8 +74,8 @@ static void test_who_when_and_which_limit(void **state)
 	story_text(&m.summary, TEXT_JOB, "7");
 	story_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, 64 * MIB);
 	story_flat(&m, EV_CG_LIMIT, 0, "/slurm", GIB);
-	story_curve(&m, EV_CG_LIMIT_HITS, 0, "/slurm", rises, hits);
 	story_curve(&m, EV_CG_LIMIT_HITS, 0, MAKER_CGROUP, rises, hits);
+	story_curve(&m, EV_CG_LIMIT_HITS, 0, "/slurm", rises, hits);
 	/* Once: what killed the job is not told again as its signal. */
 	assert_string_equal(story_ids(&m), "oom");
 	f = story_find(&m, "oom");

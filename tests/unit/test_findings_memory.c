@@ -102,6 +102,12 @@ static void test_views(void **state)
 	assert_true(f->from_s == 50);
 	story_close(&m);
 
+	/* What one process has by libraries that it shares was seen in RSS. */
+	with_memory(1 * GIB, 1.6 * GIB);
+	story_set(&m, FIG_HWM, 1.5 * GIB);
+	assert_string_equal(story_ids(&m), "memory-used");
+	story_close(&m);
+
 	/* A process that had more between two samples; libraries that it shares do not make it so. */
 	with_memory(1 * GIB, 4 * GIB);
 	story_set(&m, FIG_HWM, 1.5 * GIB);
@@ -159,6 +165,18 @@ static double few_steps(double t, const double *arg)
 {
 	(void)arg;
 	return (100 + 100 * floor(t / 25)) * MIB;
+}
+
+static double many_steps(double t, const double *arg)
+{
+	(void)arg;
+	return (100 + 100 * floor(t / 12)) * MIB;
+}
+
+static double little(double t, const double *arg)
+{
+	(void)arg;
+	return (1 + t / 10) * MIB;
 }
 
 static double teeth(double t, const double *arg)
@@ -255,7 +273,8 @@ static void test_growth_by_rss(void **state)
 static void test_no_growth(void **state)
 {
 	static double (*const value[])(double t, const double *arg) = {warm_up, cache, steps_that_end,
-		few_steps, teeth, jump_at_the_end, freed_in_time, noise, one_gib, slow_leak};
+		few_steps, many_steps, little, teeth, jump_at_the_end, freed_in_time, noise, one_gib,
+		slow_leak};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(value); i++) {
@@ -282,6 +301,35 @@ static void test_no_growth_across_a_gap(void **state)
 	(void)state;
 	with_curve(100, 0.5, leak_with_a_gap);
 	assert_finds_not(&m, "memory-growth");
+}
+
+/* Where points stand for longer times their least values count: what is left after each tooth. */
+static void test_no_growth_of_means_alone(void **state)
+{
+	float low[201];
+
+	(void)state;
+	with_curve(100, 0.5, leak);
+	for (size_t i = 0; i < ARRAY_SIZE(low); i++)
+		low[i] = (float)(100 * MIB);
+	m.sheet.line[0].low = low;
+	assert_finds_not(&m, "memory-growth");
+}
+
+static double leak_for_nine_seconds(double t, const double *arg)
+{
+	return t > 9 ? NAN : leak(5 * t, arg);
+}
+
+static void test_no_growth_on_a_node_that_ended_soon(void **state)
+{
+	(void)state;
+	story_open(&m, 2, 100, 0.1);
+	figure_set(&m.node[1], FIG_WALL, 9);
+	story_curve(&m, EV_PSS, 1, NULL, leak_for_nine_seconds, NULL);
+	assert_finds_not(&m, "memory-growth");
+	figure_set(&m.node[1], FIG_WALL, 10);
+	assert_finds(&m, "memory-growth");
 }
 
 /* ---- swap ---- */
@@ -318,6 +366,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_growth_by_rss, teardown),
 		cmocka_unit_test_teardown(test_no_growth, teardown),
 		cmocka_unit_test_teardown(test_no_growth_across_a_gap, teardown),
+		cmocka_unit_test_teardown(test_no_growth_of_means_alone, teardown),
+		cmocka_unit_test_teardown(test_no_growth_on_a_node_that_ended_soon, teardown),
 		cmocka_unit_test_teardown(test_swapping, teardown),
 	};
 
