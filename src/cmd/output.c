@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int trouble(const char *path, int err)
+int output_trouble(const char *path, int err)
 {
 	error("cannot write %s: %s%s", path, strerror(err),
 		err == EACCES || err == EROFS || err == EPERM ? "; -o chooses another place" : "");
@@ -59,12 +59,12 @@ int output_open(struct output *o, const char *path, bool force)
 	o->temporary = o->path ? temporary_name(path) : NULL;
 	if (!o->temporary) {
 		output_drop(o);
-		return trouble(path, ENOMEM);
+		return output_trouble(path, ENOMEM);
 	}
 	unlink(o->temporary); /* of one who had our PID and was killed */
 	o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (o->fd < 0) {
-		status = trouble(path, errno);
+		status = output_trouble(path, errno);
 		free(o->temporary);
 		o->temporary = NULL;
 		output_drop(o);
@@ -79,30 +79,36 @@ int output_add(struct output *o, const struct buf *text)
 	if (!o->path)
 		return print(text);
 	if (text->err)
-		return trouble(o->path, -text->err);
+		return output_trouble(o->path, -text->err);
 	while (done < text->len) {
 		ssize_t n = write(o->fd, text->data + done, text->len - done);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return trouble(o->path, n ? errno : EIO);
+			return output_trouble(o->path, n ? errno : EIO);
 		done += (size_t)n;
 	}
 	o->written += done;
 	return EXIT_OK;
 }
 
-/* Whoever made a file of that name in the meantime keeps it, unless we may replace it. */
-static int take_name(const struct output *o)
+static int take_name(const char *temporary, const char *path, bool force)
 {
-	if (o->force)
-		return rename(o->temporary, o->path);
-	if (!renameat2(AT_FDCWD, o->temporary, AT_FDCWD, o->path, RENAME_NOREPLACE))
+	if (force)
+		return rename(temporary, path);
+	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -1;
-	return link(o->temporary, o->path) < 0 ? -1 : unlink(o->temporary);
+	return link(temporary, path) < 0 ? -1 : unlink(temporary);
+}
+
+int output_take(const char *temporary, const char *path, bool force)
+{
+	if (!take_name(temporary, path, force))
+		return EXIT_OK;
+	return errno == EEXIST ? output_check(path, false) : output_trouble(path, errno);
 }
 
 int output_close(struct output *o)
@@ -113,10 +119,10 @@ int output_close(struct output *o)
 		return EXIT_OK;
 	o->fd = -1;
 	if (close(fd) < 0) /* NFS says only here that the disk is full */
-		status = trouble(o->path, errno);
-	else if (take_name(o) < 0)
-		status = errno == EEXIST ? output_check(o->path, false) : trouble(o->path, errno);
-	else {
+		status = output_trouble(o->path, errno);
+	else
+		status = output_take(o->temporary, o->path, o->force);
+	if (status == EXIT_OK) {
 		free(o->temporary);
 		o->temporary = NULL;
 	}
@@ -155,9 +161,9 @@ int output_directory(const char *path)
 	struct stat st = {.st_mode = S_IFDIR};
 
 	if (!part)
-		return trouble(path, ENOMEM);
+		return output_trouble(path, ENOMEM);
 	if (!*part)
-		return trouble("''", ENOENT);
+		return output_trouble("''", ENOENT);
 	for (char *p = part + 1;; p++) {
 		char was = *p;
 
@@ -165,12 +171,12 @@ int output_directory(const char *path)
 			continue;
 		*p = 0;
 		if (mkdir(part, 0777) < 0 && errno != EEXIST && (!was || errno != EROFS))
-			return trouble(part, errno);
+			return output_trouble(part, errno);
 		*p = was;
 		if (!was)
 			break;
 	}
 	if (stat(path, &st) < 0 || access(path, W_OK | X_OK) < 0)
-		return trouble(path, S_ISDIR(st.st_mode) ? errno : ENOTDIR);
-	return S_ISDIR(st.st_mode) ? EXIT_OK : trouble(path, ENOTDIR);
+		return output_trouble(path, S_ISDIR(st.st_mode) ? errno : ENOTDIR);
+	return S_ISDIR(st.st_mode) ? EXIT_OK : output_trouble(path, ENOTDIR);
 }

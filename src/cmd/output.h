@@ -25,6 +25,11 @@ int output_whole(const char *path, const struct buf *text, bool force);
 
 /* Makes the directory and those above it; that it is there already is fine. */
 int output_directory(const char *path);
+/* A whole file takes its name; whoever made one of that name in the meantime keeps it, unless we may replace
+ * it. */
+int output_take(const char *temporary, const char *path, bool force);
+/* Tells that a file cannot be written. */
+int output_trouble(const char *path, int err);
 /* Nothing of that name may be replaced, or it does not matter: said before long work is done for nothing. */
 int output_check(const char *path, bool force);
 #endif

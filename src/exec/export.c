@@ -1,9 +1,28 @@
-/* `tacho export`: reads a run once, and writes it in the formats that are wanted. */
+/* `tacho export`: reads a run once, and writes it in the formats that are wanted.
+ *
+ * What stands in the way is said before the reading, which may take long. Files are made in a directory of
+ * their own beside the place where they belong, and get their names when all are whole. */
 #include "exec/export.h"
 
 #include "cmd/cmd.h"
-#include "cmd/export.h"
-#include "export/exporter.h"
+#include "cmd/operands.h"
+#include "cmd/progress.h"
+#include "report/summary.h"
+#include "store/glance.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUMMARY_MAX ((size_t)1 << 28)
+
+static const char *shape_words(const struct exporter *x)
+{
+	return x->shape == EXPORT_FILE_EACH   ? "a file each"
+		: x->shape == EXPORT_ONE_FILE ? "one file"
+					      : "files";
+}
 
 static int list_formats(void)
 {
@@ -14,17 +33,137 @@ static int list_formats(void)
 	for (size_t i = 0; exporters[i]; i++) {
 		const struct exporter *x = exporters[i];
 
-		buf_addf(&out, "%-12s  %-10s  %s\n", x->name, x->suffix, x->help);
+		buf_addf(&out, "%-12s  %-9s  %-11s  %s%s\n", x->name, x->suffix, shape_words(x), x->help,
+			x->streams ? " (-o - will do)" : "");
 		if (x->missing)
-			buf_addf(&out, "%-12s  %-10s  not in this build: it lacks %s\n", "", "", x->missing);
+			buf_addf(&out, "%-12s  not in this build: it lacks %s\n", "", x->missing);
 	}
 	status = print(&out);
 	buf_release(&out);
 	return status;
 }
 
+static int take_nothing(void *arg, enum store_type type, const struct pairs *pairs)
+{
+	(void)arg, (void)type, (void)pairs;
+	return 0;
+}
+
+static void tell_unfinished(const struct run *run)
+{
+	struct store_glance glance;
+	const char *one = NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		if (store_glance(run->path[i], take_nothing, NULL, &glance) < 0 || glance.complete)
+			continue;
+		one = one ? one : run->path[i];
+		nr++;
+	}
+	if (nr == 1)
+		warning("%s has no end: this is what is there so far", one);
+	else if (nr)
+		warning("%zu of %zu recordings have no end: this is what is there so far", nr, run->nr);
+}
+
+static int read_summary(struct export *x)
+{
+	struct summary *s = NULL;
+	bool wanted = false;
+
+	for (size_t i = 0; i < x->nr_formats; i++)
+		wanted |= x->format[i]->wants_summary;
+	if (!wanted)
+		return EXIT_OK;
+	if (summary_read(x->run, &s, &x->err) < 0) {
+		error("%s", (char *)x->err.data);
+		return EXIT_TROUBLE;
+	}
+	summary_json(s, &x->summary);
+	summary_free(s);
+	if (x->summary.err)
+		error("the summary is too long");
+	return x->summary.err ? EXIT_TROUBLE : EXIT_OK;
+}
+
+static int open_frames(struct export *x)
+{
+	int r = frames_open(x->run, &x->options, &x->feed.frames, &x->err);
+
+	if (r < 0) {
+		progress_clear();
+		error("%s", x->err.len ? (char *)x->err.data : strerror(-r));
+		return r == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
+	}
+	x->nr_frames = frames_list(x->feed.frames, &x->frame);
+	return EXIT_OK;
+}
+
+static int take_names(const struct export *x)
+{
+	int status = EXIT_OK;
+
+	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
+		status = stage_check(&x->target[i], x->args->force);
+	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
+		status = stage_take(&x->target[i], x->args->force);
+	return status;
+}
+
+static void targets_release(struct export *x)
+{
+	for (size_t i = 0; i < x->nr_targets; i++) {
+		struct export_target *t = &x->target[i];
+
+		if (t->exporter)
+			t->format->drop(t->exporter);
+		outlet_release(&t->out);
+		if (t->fd >= 0)
+			close(t->fd);
+		free(t->path);
+		free(t->temporary);
+	}
+	free(x->target);
+}
+
 int export_run(const void *args, int argc, char **argv)
 {
-	(void)args, (void)argc, (void)argv;
-	return list_formats();
+	struct export *x;
+	int status;
+
+	if (((const struct export_args *)args)->formats)
+		return list_formats();
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		die(EXIT_TROUBLE, "no memory");
+	x->args = args;
+	buf_init(&x->err, 1 << 16);
+	buf_init(&x->summary, SUMMARY_MAX);
+	x->progress = progress_show();
+	export_choose(x);
+	x->run = operands_run("exporting", argc, argv);
+	umask(077);
+	status = open_frames(x);
+	if (status == EXIT_OK) {
+		tell_unfinished(x->run);
+		if (!x->args->output || strcmp(x->args->output, "-") != 0)
+			signals_note();
+		status = export_place(x, argc, argv);
+	}
+	if (status == EXIT_OK)
+		status = read_summary(x);
+	if (status == EXIT_OK)
+		status = export_pour(x);
+	if (status == EXIT_OK && !signals_noted())
+		status = take_names(x);
+	targets_release(x);
+	stage_close(&x->stage, status != EXIT_OK || signals_noted());
+	frames_close(x->feed.frames);
+	run_close((struct run *)x->run);
+	buf_release(&x->summary);
+	buf_release(&x->err);
+	free(x);
+	signals_obey();
+	return status;
 }

@@ -2,6 +2,79 @@
 #ifndef EXEC_EXPORT_H
 #define EXEC_EXPORT_H
 
+#include "cmd/export.h"
+#include "export/outlet.h"
+
+#define EXPORT_FORMATS_MOST 32
+#define EXPORT_NAMES_MOST 256
+
 /* What tacho-export does; the rows are those of the main table. */
 int export_run(const void *args, int argc, char **argv);
+
+/* One frame set that is being read, for export_texts(). */
+struct feed {
+	struct frames *frames;
+	size_t first; /* its first frame is that one of all */
+};
+
+/* One exporter at work: on one file, or on a directory of its own. */
+struct export_target {
+	const struct exporter *format;
+	struct export_job job;
+	struct outlet out;
+	int fd;		 /* -1: none, or standard output */
+	char *path;	 /* the name it will have; "-"; OWN_FILES: the directory its files go to, as "DIR/" */
+	char *temporary; /* NULL: standard output */
+	void *exporter;	 /* NULL: not open, or closed */
+};
+
+/* Where everything is until it is whole: a directory beside it, so that a rename is all that is left, and
+ * two who export into the same place never meet. */
+struct stage {
+	char *path; /* NULL: there is none */
+	char *made; /* the directory of the files, when it was not there before */
+};
+
+struct export
+{
+	const struct export_args *args;
+	const struct run *run;
+	const struct progress *progress;
+	const struct exporter *format[EXPORT_FORMATS_MOST];
+	size_t nr_formats;
+	enum export_layout layout;
+	const char *domain[EXPORT_NAMES_MOST], *metric[EXPORT_NAMES_MOST];
+	struct frames_options options;
+	const struct frame *frame; /* all of them, of feed.frames */
+	size_t nr_frames;
+	struct feed feed;
+	struct export_target *target;
+	size_t nr_targets;
+	struct stage stage;
+	struct buf summary, err;
+};
+
+/* By options: formats, names, ranges. What makes no sense ends the program. */
+void export_choose(struct export *x);
+/* A target for each file, with its name; EXIT_OK, or the trouble that was told. */
+int export_place(struct export *x, int argc, char **argv);
+
+/* The directory that will hold them is made, and in it one for the time being. */
+int stage_open(struct stage *s, const char *directory);
+/* The files of a target take their names, and these go to stdout. */
+int stage_check(const struct export_target *t, bool force);
+int stage_take(const struct export_target *t, bool force);
+/* Leaves no trace of what did not take its name. */
+void stage_close(struct stage *s, bool failed);
+
+/* Reads the run as often as the formats need, and closes them. */
+int export_pour(struct export *x);
+/* What failed with which errno, to stderr. Returns the exit status. */
+int target_trouble(const struct export *x, const struct export_target *t, int err);
+
+/* Signals that end the program are noted, so that it can tidy up. */
+void signals_note(void);
+int signals_noted(void); /* 0: none */
+/* Ends as the signal would have. */
+void signals_obey(void);
 #endif

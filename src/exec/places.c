@@ -8,12 +8,11 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "exec/paths.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 /* clang-format off */
 static const struct {
@@ -29,21 +28,6 @@ static const struct {
 	{FORMAT_SVG,  "svg",  NULL,       ".svg",  NULL},
 };
 /* clang-format on */
-
-static char *text_of(const char *fmt, ...) _printf_(1, 2);
-static char *text_of(const char *fmt, ...)
-{
-	char *text = NULL;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		die(EXIT_TROUBLE, "no memory");
-	return text;
-}
 
 char *place_in(const char *directory, const char *name, const char *suffix)
 {
@@ -87,51 +71,12 @@ static unsigned format_of_file(const char *path)
 	return dot ? format_by_name(dot + 1) : 0;
 }
 
-static bool is_directory(const char *path)
-{
-	struct stat st;
-
-	return !stat(path, &st) && S_ISDIR(st.st_mode);
-}
-
 static bool is_one(unsigned formats)
 {
 	return formats && !(formats & (formats - 1));
 }
 
 /* ---- places ---- */
-
-/* Up to the name, without the end that says what kind of file it is. */
-static char *without_suffix(const char *path, const char *suffix)
-{
-	size_t len = strlen(path), end = strlen(suffix);
-
-	if (len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/')
-		len -= end;
-	return text_of("%.*s", (int)len, path);
-}
-
-static char *directory_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return text_of(".");
-	return slash == path ? text_of("/") : text_of("%.*s", (int)(slash - path), path);
-}
-
-/* Without -o: beside what is reported. */
-static char *stem_beside(int argc, char **argv, const struct run *run)
-{
-	_cleanup_(freep) char *directory = NULL;
-
-	if (argc == 1 && is_directory(argv[0]))
-		return place_in(argv[0], "report", "");
-	if (run->nr == 1)
-		return without_suffix(run->path[0], RECORDING_SUFFIX);
-	directory = directory_of(run->path[0]);
-	return place_in(directory, "report", "");
-}
 
 /* The pictures of Markdown stand in a directory beside it. */
 static void place_plots(struct places *p)
@@ -147,19 +92,15 @@ static void place_plots(struct places *p)
 
 static void place_tree(struct places *p, const char *directory)
 {
-	size_t len = strlen(directory);
-
-	while (len > 1 && directory[len - 1] == '/')
-		len--;
 	p->tree = true;
-	p->directory = text_of("%.*s", (int)len, directory);
-	p->stem = text_of("%s%s", p->directory, strcmp(p->directory, "/") ? "/" : "");
+	p->stem = path_prefix(directory);
+	p->directory = text_of("%.*s", (int)MAX(strlen(p->stem) - 1, (size_t)1), p->stem);
 }
 
 /* -o PATH is a file when it ends like the one format that is wanted. */
 static void place_output(struct places *p, const char *output, bool all)
 {
-	unsigned by_name = is_directory(output) || all ? 0 : format_of_file(output);
+	unsigned by_name = path_is_directory(output) || all ? 0 : format_of_file(output);
 	size_t len = strlen(output);
 
 	if (!strcmp(output, "-")) {
@@ -178,7 +119,7 @@ static void place_output(struct places *p, const char *output, bool all)
 				"the plots are several files: -o takes their directory (`tacho plot` draws "
 				"one)");
 		p->only = text_of("%s", output);
-		p->stem = without_suffix(output, strrchr(output, '.'));
+		p->stem = path_without_suffix(output, strrchr(output, '.'));
 		return;
 	}
 	if (!len)
@@ -199,14 +140,14 @@ void places_choose(
 	if (args->output) {
 		place_output(p, args->output, args->all);
 	} else if (args->all) {
-		_cleanup_(freep) char *stem = stem_beside(argc, argv, run);
-		_cleanup_(freep) char *directory = is_directory(argc == 1 ? argv[0] : "")
+		_cleanup_(freep) char *stem = path_beside(argc, argv, run, "report");
+		_cleanup_(freep) char *directory = path_is_directory(argc == 1 ? argv[0] : "")
 			? text_of("%s", stem)
 			: text_of("%s-report", stem);
 
 		place_tree(p, directory);
 	} else {
-		p->stem = stem_beside(argc, argv, run);
+		p->stem = path_beside(argc, argv, run, "report");
 	}
 	p->formats = p->formats ? p->formats : FORMAT_HTML;
 	place_plots(p);

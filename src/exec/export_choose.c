@@ -1,0 +1,170 @@
+/* What is wanted: the options of `tacho export` as formats, names and ranges. */
+#include "exec/export.h"
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "exec/paths.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* "a,b" and "a" "b" are the same. The texts stay until the program ends. */
+static size_t split_names(const struct opt_list *list, const char *option, const char **name, size_t most)
+{
+	size_t nr = 0;
+
+	for (unsigned i = 0; i < list->nr; i++) {
+		char *at = text_of("%s", list->item[i]), *word;
+
+		while ((word = strsep(&at, ","))) {
+			if (!*word)
+				continue;
+			if (nr == most)
+				usage(&cmd_export, "more than %zu names after --%s", most, option);
+			name[nr++] = word;
+		}
+	}
+	return nr;
+}
+
+static void formats_in_words(struct buf *out)
+{
+	for (size_t i = 0; exporters[i]; i++)
+		buf_addf(out, "%s%s", i ? ", " : "", exporters[i]->name);
+}
+
+static const char *nearest_format(const char *name)
+{
+	const char *best = NULL;
+	unsigned least = 3; /* farther away it is another word */
+
+	for (size_t i = 0; exporters[i]; i++) {
+		unsigned d = str_distance(name, exporters[i]->name);
+
+		if (d < least) {
+			least = d;
+			best = exporters[i]->name;
+		}
+	}
+	return best;
+}
+
+static void no_such_format(const char *name)
+{
+	const char *near = nearest_format(name);
+	struct buf list;
+
+	if (near)
+		usage(&cmd_export, "there is no format '%s'; did you mean '%s'?", name, near);
+	buf_init(&list, 4096);
+	formats_in_words(&list);
+	usage(&cmd_export, "there is no format '%s'; there are %s", name, (char *)list.data);
+}
+
+static void add_format(struct export *x, const struct exporter *f)
+{
+	for (size_t i = 0; i < x->nr_formats; i++)
+		if (x->format[i] == f)
+			return;
+	if (f->missing)
+		usage(&cmd_export, "%s is not in this build: it lacks %s; install that and build again",
+			f->name, f->missing);
+	if (x->nr_formats == EXPORT_FORMATS_MOST)
+		usage(&cmd_export, "more than %d formats", EXPORT_FORMATS_MOST);
+	x->format[x->nr_formats++] = f;
+}
+
+/* The longest ending that fits: .arrows is not .arrow. */
+static const struct exporter *format_of_file(const char *path)
+{
+	const struct exporter *best = NULL;
+
+	for (size_t i = 0; exporters[i]; i++) {
+		size_t len = strlen(path), end = strlen(exporters[i]->suffix);
+
+		if (!end || exporters[i]->shape == EXPORT_OWN_FILES || len <= end ||
+			strcasecmp(path + len - end, exporters[i]->suffix) != 0)
+			continue;
+		if (!best || end > strlen(best->suffix))
+			best = exporters[i];
+	}
+	return best;
+}
+
+static void choose_formats(struct export *x, int64_t *until_ns)
+{
+	const char *word[EXPORT_NAMES_MOST];
+	size_t nr = split_names(&x->args->to, "to", word, ARRAY_SIZE(word));
+	const struct exporter *by_name = x->args->output ? format_of_file(x->args->output) : NULL;
+
+	for (size_t i = 0; i < nr; i++) {
+		const struct exporter *f = exporter_find(word[i]);
+
+		if (f)
+			add_format(x, f);
+		else if (!isdigit((unsigned char)word[i][0]))
+			no_such_format(word[i]);
+		else if (parse_interval(word[i], until_ns) < 0)
+			usage(&cmd_export, "--to %s is neither a format nor a time", word[i]);
+	}
+	if (!x->nr_formats)
+		add_format(x, by_name ? by_name : exporters[0]);
+}
+
+static bool takes_compression(const struct exporter *f, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!strcmp(name, "none"))
+		return true;
+	for (const char *at = f->compressions; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, len) && (!at[len] || at[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+static void check_formats(const struct export *x)
+{
+	const char *compression = x->args->compression;
+
+	for (size_t i = 0; i < x->nr_formats; i++) {
+		const struct exporter *f = x->format[i];
+
+		if (x->layout != LAYOUT_DEFAULT && !f->layouts)
+			usage(&cmd_export, "%s has one form: --long and --wide are not for it", f->name);
+		if (compression && !takes_compression(f, compression))
+			usage(&cmd_export, "%s takes --compression %s%snone, not '%s'", f->name,
+				f->compressions ? f->compressions : "",
+				f->compressions && !strstr(f->compressions, "none") ? "," : "", compression);
+	}
+}
+
+void export_choose(struct export *x)
+{
+	const struct export_args *a = x->args;
+	int64_t until_ns = a->until_ns;
+
+	if (a->is_long && a->wide)
+		usage(&cmd_export, "--long or --wide, not both");
+	x->layout = a->is_long ? LAYOUT_LONG : a->wide ? LAYOUT_WIDE : LAYOUT_DEFAULT;
+	choose_formats(x, &until_ns);
+	check_formats(x);
+	if (until_ns && until_ns <= a->from_ns)
+		usage(&cmd_export, "--until must come after --from");
+	x->options = (struct frames_options){
+		.from_s = a->from_ns ? (double)a->from_ns / 1e9 : NAN,
+		.to_s = until_ns ? (double)until_ns / 1e9 : NAN,
+		.domain = x->domain,
+		.nr_domains = split_names(&a->domain, "domain", x->domain, EXPORT_NAMES_MOST),
+		.metric = x->metric,
+		.nr_metrics = split_names(&a->metric, "metric", x->metric, EXPORT_NAMES_MOST),
+		.raw = a->raw,
+		.per = (enum frames_per)a->per,
+		.every_ns = a->every_ns,
+		.progress = x->progress,
+	};
+}

@@ -1,0 +1,254 @@
+/* Where an export goes, and how it gets there whole.
+ *
+ *	job.tacho, one file     job.json
+ *	job.tacho, a file each  job-export/process.csv, job-export/cpu.csv …
+ *	-o tables/              tables/process.csv, tables/job.json …
+ *	-o x.json, -o -         that alone */
+#include "exec/export.h"
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "exec/paths.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* ---- names ---- */
+
+static size_t files_of(const struct export *x, const struct exporter *f)
+{
+	return f->shape == EXPORT_FILE_EACH ? x->nr_frames : f->shape == EXPORT_ONE_FILE ? 1 : 2;
+}
+
+static void check_stream(const struct export *x)
+{
+	const struct exporter *f = x->format[0];
+
+	if (x->nr_formats != 1 || !f->streams)
+		usage(&cmd_export, "-o - takes one format that can be streamed%s%s",
+			x->nr_formats == 1 ? ", which this one cannot: " : "",
+			x->nr_formats == 1 ? f->name : "");
+	if (files_of(x, f) != 1)
+		usage(&cmd_export,
+			"%s is a file for each of %zu tables: --domain chooses the one for standard output",
+			f->name, x->nr_frames);
+}
+
+static bool ends_like(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), end = strlen(suffix);
+
+	return end && len > end && !strcasecmp(path + len - end, suffix);
+}
+
+/* -o PATH for several files: a name that looks like a file's is more likely a misunderstanding. */
+static void check_directory(const struct export *x, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (!len)
+		usage(&cmd_export, "-o takes the name of a file or a directory");
+	if (path[len - 1] == '/' || path_is_directory(path))
+		return;
+	for (size_t i = 0; i < x->nr_formats; i++)
+		if (ends_like(path, x->format[i]->suffix))
+			usage(&cmd_export,
+				"this is more than one file: -o takes their directory (%s/); --domain "
+				"chooses one table",
+				path);
+	if (!access(path, F_OK))
+		usage(&cmd_export, "%s is no directory, and this is more than one file", path);
+}
+
+static struct export_target *add_target(struct export *x, const struct exporter *f, char *path)
+{
+	struct export_target *t = &x->target[x->nr_targets++];
+
+	*t = (struct export_target){.format = f, .fd = -1, .path = path};
+	t->job = (struct export_job){.run = x->run,
+		.frame = x->frame,
+		.nr_frames = x->nr_frames,
+		.layout = x->layout,
+		.compression = x->args->compression,
+		.reterr = &x->err};
+	return t;
+}
+
+static void add_targets_in(struct export *x, const struct exporter *f, const char *prefix, const char *base)
+{
+	if (f->shape == EXPORT_OWN_FILES)
+		add_target(x, f, text_of("%s", prefix));
+	if (f->shape == EXPORT_ONE_FILE)
+		add_target(x, f, text_of("%s%s%s", prefix, base, f->suffix));
+	for (size_t i = 0; f->shape == EXPORT_FILE_EACH && i < x->nr_frames; i++) {
+		char *path = text_of("%s%s%s", prefix, x->frame[i].name, f->suffix);
+		struct export_target *t = add_target(x, f, path);
+
+		t->job.frame = &x->frame[i];
+		t->job.first_frame = i;
+		t->job.nr_frames = 1;
+	}
+}
+
+static int check_targets(const struct export *x)
+{
+	for (size_t i = 0; i < x->nr_targets; i++) {
+		const struct export_target *t = &x->target[i];
+
+		for (size_t j = 0; j < i && t->format->shape != EXPORT_OWN_FILES; j++)
+			if (!strcmp(t->path, x->target[j].path))
+				usage(&cmd_export, "both %s and %s would be %s: export them one by one",
+					x->target[j].format->name, t->format->name, t->path);
+		if (t->format->shape != EXPORT_OWN_FILES && output_check(t->path, x->args->force) != EXIT_OK)
+			return EXIT_USAGE;
+	}
+	return EXIT_OK;
+}
+
+/* The directory, and the one file if it is one. */
+static void choose_place(
+	const struct export *x, size_t nr, const char *stem, char **ret_directory, char **ret_only)
+{
+	const char *output = x->args->output;
+	bool named = output && *output && output[strlen(output) - 1] != '/' && !path_is_directory(output);
+
+	if (output && nr == 1 && named)
+		*ret_only = text_of("%s", output);
+	else if (!output && nr == 1 && x->format[0]->shape == EXPORT_ONE_FILE)
+		*ret_only = text_of("%s%s", stem, x->format[0]->suffix);
+	if (output && !*ret_only)
+		check_directory(x, output);
+	*ret_directory = *ret_only ? path_directory(*ret_only)
+		: output	   ? text_of("%s", output)
+				   : text_of("%s-export", stem);
+}
+
+int export_place(struct export *x, int argc, char **argv)
+{
+	_cleanup_(freep) char *stem = path_beside(argc, argv, x->run, "run"), *directory = NULL, *only = NULL;
+	const char *base = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem;
+	_cleanup_(freep) char *prefix = NULL;
+	size_t nr = 0;
+	int status;
+
+	for (size_t i = 0; i < x->nr_formats; i++)
+		nr += files_of(x, x->format[i]);
+	x->target = calloc(MAX(nr, 1), sizeof(*x->target));
+	if (!x->target)
+		die(EXIT_TROUBLE, "no memory");
+	if (x->args->output && !strcmp(x->args->output, "-")) {
+		check_stream(x);
+		add_target(x, x->format[0], text_of("-"));
+		return EXIT_OK;
+	}
+	choose_place(x, nr, stem, &directory, &only);
+	prefix = path_prefix(directory);
+	for (size_t i = 0; i < x->nr_formats; i++)
+		add_targets_in(x, x->format[i], prefix, base);
+	if (only) {
+		free(x->target[0].path);
+		x->target[0].path = TAKE_PTR(only);
+	}
+	status = check_targets(x);
+	return status == EXIT_OK ? stage_open(&x->stage, directory) : status;
+}
+
+/* ---- the stage ---- */
+
+int stage_open(struct stage *s, const char *directory)
+{
+	_cleanup_(freep) char *prefix = path_prefix(directory);
+	bool there = path_is_directory(directory);
+	int status = output_directory(directory);
+
+	if (status != EXIT_OK)
+		return status;
+	s->made = there ? NULL : text_of("%s", directory);
+	s->path = text_of("%s.tacho-export-XXXXXX", prefix);
+	if (mkdtemp(s->path))
+		return EXIT_OK;
+	status = output_trouble(directory, errno);
+	free(s->path);
+	s->path = NULL;
+	return status;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	remove(path);
+	return 0;
+}
+
+void stage_close(struct stage *s, bool failed)
+{
+	if (s->path)
+		nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	if (s->made && failed)
+		rmdir(s->made); /* unless something of ours, or of others, is in it */
+	free(s->path);
+	free(s->made);
+	*s = (struct stage){0};
+}
+
+/* Calls `each` with every file of a target: where it is, and the name it will have. */
+static int for_each_file(
+	const struct export_target *t, bool force, int (*each)(const char *from, const char *to, bool force))
+{
+	struct dirent *entry;
+	int status = EXIT_OK;
+	DIR *dir;
+
+	if (t->format->shape != EXPORT_OWN_FILES)
+		return each(t->temporary, t->path, force);
+	dir = opendir(t->temporary);
+	if (!dir)
+		return output_trouble(t->path, errno);
+	while (status == EXIT_OK && (entry = readdir(dir))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		_cleanup_(freep) char *from = text_of("%s/%s", t->temporary, entry->d_name);
+		_cleanup_(freep) char *to = text_of("%s%s", t->path, entry->d_name);
+
+		status = each(from, to, force);
+	}
+	closedir(dir);
+	return status;
+}
+
+static int check_one(const char *from, const char *to, bool force)
+{
+	(void)from;
+	return output_check(to, force);
+}
+
+static int take_one(const char *from, const char *to, bool force)
+{
+	struct buf line;
+	int status;
+
+	chmod(from, 0600); /* made by a library, perhaps otherwise */
+	status = output_take(from, to, force);
+	if (status != EXIT_OK)
+		return status;
+	buf_init(&line, 1 << 16);
+	buf_addf(&line, "%s\n", to);
+	status = print(&line);
+	buf_release(&line);
+	return status;
+}
+
+int stage_check(const struct export_target *t, bool force)
+{
+	return t->temporary ? for_each_file(t, force, check_one) : EXIT_OK;
+}
+
+int stage_take(const struct export_target *t, bool force)
+{
+	return t->temporary ? for_each_file(t, force, take_one) : EXIT_OK;
+}

@@ -1,0 +1,224 @@
+/* The passes over a run. All exporters that can take tables in any order are fed from one; those that must
+ * have one after the other share a pass for each table. */
+#include "exec/export.h"
+
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/progress.h"
+#include "exec/paths.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t noted;
+
+static void note(int number)
+{
+	noted = number;
+}
+
+void signals_note(void)
+{
+	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
+	struct sigaction action = {.sa_handler = note}, had;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		if (!sigaction(ending[i], NULL, &had) && had.sa_handler != SIG_IGN)
+			sigaction(ending[i], &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGXFSZ, &action, NULL); /* a limit is an error like a full disk */
+}
+
+int signals_noted(void)
+{
+	return noted;
+}
+
+void signals_obey(void)
+{
+	if (!noted)
+		return;
+	signal(noted, SIG_DFL);
+	raise(noted);
+}
+
+/* ---- targets ---- */
+
+int target_trouble(const struct export *x, const struct export_target *t, int err)
+{
+	bool stream = !strcmp(t->path, "-");
+
+	progress_clear();
+	if (noted)
+		return EXIT_TROUBLE;
+	if (stream && err == -EPIPE)
+		return EXIT_OK; /* whoever read has seen enough */
+	if (x->err.len)
+		error("cannot write %s: %s", stream ? "to standard output" : t->path, (char *)x->err.data);
+	else if (stream)
+		error("cannot write to standard output: %s", strerror(-err));
+	else
+		output_trouble(t->path, -err);
+	return EXIT_TROUBLE;
+}
+
+static struct texts feed_texts(const void *arg, size_t frame, size_t field)
+{
+	const struct feed *feed = arg;
+
+	return frames_texts(feed->frames, frame - feed->first, field);
+}
+
+static int target_make_place(struct export *x, struct export_target *t)
+{
+	size_t number = (size_t)(t - x->target);
+
+	if (!strcmp(t->path, "-")) {
+		t->job.out = &t->out;
+		return outlet_open(&t->out, STDOUT_FILENO);
+	}
+	t->temporary = text_of("%s/%zu%s", x->stage.path, number, t->format->suffix);
+	t->job.path = t->temporary;
+	if (t->format->shape == EXPORT_OWN_FILES)
+		return mkdir(t->temporary, 0700) < 0 ? -errno : 0;
+	if (t->format->by_path)
+		return 0;
+	t->fd = open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (t->fd < 0)
+		return -errno;
+	t->job.out = &t->out;
+	return outlet_open(&t->out, t->fd);
+}
+
+static int targets_open(struct export *x)
+{
+	for (size_t i = 0; i < x->nr_targets; i++) {
+		struct export_target *t = &x->target[i];
+		int r = target_make_place(x, t);
+
+		t->job.texts = feed_texts;
+		t->job.texts_arg = &x->feed;
+		t->job.summary_json = t->format->wants_summary ? (char *)x->summary.data : NULL;
+		if (r >= 0)
+			r = t->format->open(&t->job, &t->exporter, &x->err);
+		if (r < 0)
+			return target_trouble(x, t, r);
+	}
+	return EXIT_OK;
+}
+
+static int targets_close(struct export *x)
+{
+	for (size_t i = 0; i < x->nr_targets; i++) {
+		struct export_target *t = &x->target[i];
+		int r = t->format->close(TAKE_PTR(t->exporter)), fd = t->fd;
+
+		if (r >= 0 && t->job.out)
+			r = outlet_flush(&t->out);
+		t->fd = -1;
+		if (fd >= 0 && close(fd) < 0 && r >= 0) /* NFS says only here that the disk is full */
+			r = -errno;
+		if (r < 0)
+			return target_trouble(x, t, r);
+	}
+	return EXIT_OK;
+}
+
+/* ---- passes ---- */
+
+enum pass { PASS_LOOK, PASS_ALL, PASS_ONE_BY_ONE };
+
+static bool takes_part(const struct export_target *t, enum pass pass)
+{
+	if (pass == PASS_LOOK)
+		return t->format->wants_look && t->format->wants_look(t->exporter);
+	return t->format->one_by_one == (pass == PASS_ONE_BY_ONE);
+}
+
+static bool anyone_takes_part(const struct export *x, enum pass pass)
+{
+	for (size_t i = 0; i < x->nr_targets; i++)
+		if (takes_part(&x->target[i], pass))
+			return true;
+	return false;
+}
+
+static int give(struct export *x, const struct frame_batch *batch, enum pass pass)
+{
+	for (size_t i = 0; i < x->nr_targets; i++) {
+		struct export_target *t = &x->target[i];
+		size_t at = batch->frame - t->job.first_frame;
+		int r = 0;
+
+		if (batch->frame < t->job.first_frame || at >= t->job.nr_frames || !takes_part(t, pass))
+			continue;
+		r = pass == PASS_LOOK ? t->format->look(t->exporter, batch)
+				      : t->format->add(t->exporter, batch);
+		if (r < 0)
+			return target_trouble(x, t, r);
+	}
+	return EXIT_OK;
+}
+
+static int read_trouble(struct export *x, int err)
+{
+	progress_clear();
+	error("%s", x->err.len ? (char *)x->err.data : strerror(-err));
+	return err == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
+}
+
+static int pass_over(struct export *x, enum pass pass)
+{
+	struct frame_batch batch;
+	int r, status = EXIT_OK;
+
+	while (status == EXIT_OK && (r = frames_next(x->feed.frames, &batch)) != 0) {
+		if (r < 0)
+			return read_trouble(x, r);
+		batch.frame += x->feed.first;
+		status = noted ? EXIT_TROUBLE : give(x, &batch, pass);
+	}
+	return status;
+}
+
+/* Another reading of the run: of all tables, or of one. The first one stays open, since its tables are those
+ * that the exporters were told of. */
+static int pass_anew(struct export *x, enum pass pass, size_t only)
+{
+	struct frames_options options = x->options;
+	struct feed had = x->feed;
+	int r, status;
+
+	if (pass == PASS_ONE_BY_ONE) {
+		options.domain = &x->frame[only].name;
+		options.nr_domains = 1;
+	}
+	x->feed = (struct feed){.first = pass == PASS_ONE_BY_ONE ? only : 0};
+	r = frames_open(x->run, &options, &x->feed.frames, &x->err);
+	status = r < 0 ? read_trouble(x, r) : pass_over(x, pass);
+	frames_close(x->feed.frames);
+	x->feed = had;
+	return status;
+}
+
+int export_pour(struct export *x)
+{
+	int status = targets_open(x);
+
+	if (status == EXIT_OK && anyone_takes_part(x, PASS_LOOK))
+		status = pass_anew(x, PASS_LOOK, 0);
+	if (status == EXIT_OK && anyone_takes_part(x, PASS_ALL))
+		status = pass_over(x, PASS_ALL);
+	if (status == EXIT_OK && anyone_takes_part(x, PASS_ONE_BY_ONE)) {
+		for (size_t i = 0; status == EXIT_OK && i < x->nr_frames; i++)
+			status = pass_anew(x, PASS_ONE_BY_ONE, i);
+	}
+	if (status == EXIT_OK)
+		status = targets_close(x);
+	progress_clear();
+	return status;
+}

@@ -1,0 +1,69 @@
+#include "exec/paths.h"
+
+#include "cmd/cmd.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+char *text_of(const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		die(EXIT_TROUBLE, "no memory");
+	return text;
+}
+
+bool path_is_directory(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+char *path_prefix(const char *directory)
+{
+	size_t len = strlen(directory);
+
+	while (len > 1 && directory[len - 1] == '/')
+		len--;
+	return text_of("%.*s%s", (int)len, directory, len == 1 && directory[0] == '/' ? "" : "/");
+}
+
+char *path_without_suffix(const char *path, const char *suffix)
+{
+	size_t len = strlen(path), end = strlen(suffix);
+
+	if (len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/')
+		len -= end;
+	return text_of("%.*s", (int)len, path);
+}
+
+char *path_directory(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return text_of(".");
+	return slash == path ? text_of("/") : text_of("%.*s", (int)(slash - path), path);
+}
+
+char *path_beside(int argc, char **argv, const struct run *run, const char *name)
+{
+	_cleanup_(freep) char *directory = NULL;
+
+	if (argc == 1 && path_is_directory(argv[0]))
+		return text_of("%s/%s", argv[0], name);
+	if (run->nr == 1)
+		return path_without_suffix(run->path[0], RECORDING_SUFFIX);
+	directory = path_directory(run->path[0]);
+	return text_of("%s/%s", directory, name);
+}

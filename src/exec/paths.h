@@ -1,0 +1,17 @@
+/* Names of files beside recordings. All texts are the caller's to free; no memory ends the program. */
+#ifndef EXEC_PATHS_H
+#define EXEC_PATHS_H
+
+#include "query/run.h"
+
+char *text_of(const char *fmt, ...) _printf_(1, 2);
+bool path_is_directory(const char *path);
+/* The directory as "DIR/", so that a name can follow; slashes at its end are as one. */
+char *path_prefix(const char *directory);
+/* Up to the name, without the end that says what kind of file it is. */
+char *path_without_suffix(const char *path, const char *suffix);
+char *path_directory(const char *path);
+/* Where files about a run stand that nobody named: its recording without the suffix; of several recordings
+ * `name` in their directory. */
+char *path_beside(int argc, char **argv, const struct run *run, const char *name);
+#endif
