@@ -139,7 +139,10 @@ static enum given walk_to(struct walk *w, double time, struct mix *ret)
 		m.mean += w->mean;
 		m.nr++;
 	}
-	if (lost || (!m.nr && w->held == GIVEN_LOST && !over))
+	/* Nothing holds until the point that says it was lost. */
+	if (lost ||
+		(!m.nr && !over &&
+			(w->held == GIVEN_LOST || (w->at < w->node->nr_times && w->node->lost[w->at]))))
 		return GIVEN_LOST;
 	if (!m.nr && (w->held != GIVEN_VALUE || over))
 		return GIVEN_NOTHING;

@@ -273,6 +273,57 @@ static void test_numbers_of_a_line_are_weighted_by_time(void **state)
 	sheet_free(s);
 }
 
+static void test_who_rests_has_no_rate_until_he_moves(void **state)
+{
+	static const struct sheet_query query[] = {{.metric = "proc.io.read_chars", .rate = true},
+		{.metric = "proc.io.read_chars", .rate = true, .per = SHEET_INSTANCE}};
+	struct sheet *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i < 7; i++) {
+		if (i != 2 && i != 3 && i != 4)
+			maker_set(&m, 0, "proc.io.read_chars", 100 * i);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	s = sheet_of(query, 2, NULL);
+	EXPECT(s, line_of(s, 0, NULL), NAN, 100, 0, 0, 0, 400, 100);
+	EXPECT(s, line_of(s, 1, NULL), NAN, 100, 0, 0, 0, 400, 100);
+	assert_near(line_of(s, 0, NULL)->average, 100);
+	sheet_free(s);
+}
+
+static void test_a_group_that_is_found_later(void **state)
+{
+	static const struct sheet_query query[] = {{.metric = "group.cores", .per = SHEET_GROUP},
+		{.metric = "proc.mem.rss", .per = SHEET_GROUP}, {.metric = "group.cores", .group = "tool"}};
+	struct sheet *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (int64_t i = 0; i < 6; i++) {
+		if (i == 3) { /* what it did before is not the group's */
+			maker_group(&m, 0, "tool", "expression", false);
+			maker_join_in(&m, 0, 1, 100, 1, 0, false, "tool", 4);
+		}
+		maker_set(&m, 0, "proc.cpu.time", (10 + i) * SECOND);
+		maker_set(&m, 0, "proc.mem.rss", 1);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	s = sheet_of(query, 3, NULL);
+	EXPECT(s, line_of(s, 0, "tool"), NAN, NAN, NAN, NAN, 1, 1);
+	assert_near(line_of(s, 0, "tool")->most, 1);
+	EXPECT(s, line_of(s, 1, "tool"), NAN, NAN, NAN, PAGE_BYTES, PAGE_BYTES, PAGE_BYTES);
+	EXPECT(s, line_of(s, 2, NULL), NAN, NAN, NAN, NAN, 1, 1);
+	sheet_free(s);
+}
+
 /* ---- reduction ---- */
 
 static void make_work(const char *path, uint64_t seconds, uint32_t processes)
@@ -444,6 +495,36 @@ static void test_nodes_together(void **state)
 	s = sheet_of(query, 1, NULL);
 	at = sheet_combine(s, 0, false);
 	EXPECT(s, &s->line[at], 1 * p, 2 * p, 3 * p, 4 * p);
+	sheet_free(s);
+}
+
+static void test_what_one_node_lost_is_not_known_of_all(void **state)
+{
+	static const struct sheet_query query = {.metric = "proc.mem.rss"};
+	struct long_recording r = {.seconds = 1500, .hz = 1, .processes = 4, .host = "one"};
+	struct sheet_line *line;
+	const char *path[2];
+	struct sheet *s;
+	size_t unknown = 0;
+	char second[128];
+	int at;
+
+	(void)state;
+	snprintf(second, sizeof(second), "%s", file_in("b.tacho"));
+	assert_int_equal(long_recording_write(file, &r), 0);
+	assert_int_equal(long_recording_write(second, &r), 0);
+	damage(second, 0.5);
+	path[0] = file;
+	path[1] = second;
+	s = sheet_of_paths(path, 2, &query, 1, NULL);
+	at = sheet_combine(s, 0, false);
+	line = &s->line[at];
+	for (size_t i = 0; i < s->node[2].nr_times; i++) {
+		unknown += isnan(line->mean[i]);
+		if (!isnan(line->mean[i])) /* both are the same */
+			assert_true(fabs((double)line->mean[i] / (double)s->line[0].mean[i] - 2) < 1e-5);
+	}
+	assert_true(unknown > 0 && unknown < 1000);
 	sheet_free(s);
 }
 
@@ -649,6 +730,9 @@ int main(void)
 		T(test_reduced_without_losing_peaks),
 		T(test_what_is_lost_is_a_gap),
 		T(test_nodes_together),
+		T(test_what_one_node_lost_is_not_known_of_all),
+		T(test_who_rests_has_no_rate_until_he_moves),
+		T(test_a_group_that_is_found_later),
 		T(test_questions_without_an_answer),
 		T(test_one_tick_none_and_less),
 		T(test_time_may_do_what_it_likes),
