@@ -88,7 +88,7 @@ void chunk_release(struct chunk *c)
 {
 	free(c->bits);
 	free(c->value);
-	dictionary_release(&c->dictionary);
+	distinct_release(&c->dictionary);
 	text_numbers_release(&c->texts);
 	buf_release(&c->first);
 	buf_release(&c->pages);
@@ -96,7 +96,7 @@ void chunk_release(struct chunk *c)
 
 void chunk_clear(struct chunk *c)
 {
-	dictionary_clear(&c->dictionary);
+	distinct_clear(&c->dictionary);
 	text_numbers_clear(&c->texts);
 	buf_reset(&c->first);
 	buf_reset(&c->pages);
@@ -275,9 +275,9 @@ static int put_levels(const struct chunk *c, struct press *p)
 /* -E2BIG: there is nothing to be gained. */
 static int try_dictionary(struct chunk *c, struct press *p, struct trial *t)
 {
-	uint32_t half, most = MIN(MAX(c->nr_values / 2, 64u), (uint32_t)DICTIONARY_MOST);
+	uint32_t half, most = MIN(MAX(c->nr_values / 2, 64u), (uint32_t)DISTINCT_MOST);
 	size_t weight = 0;
-	int r = dictionary_map(&c->dictionary, c->value, c->nr_values, most, p->id, &half);
+	int r = distinct_map(&c->dictionary, c->value, c->nr_values, most, p->id, &half);
 
 	if (r >= 0)
 		r = dictionary_weight(c, p, half, &weight);
@@ -293,7 +293,7 @@ static int put_best(struct chunk *c, struct press *p, size_t levels)
 	int r = 0;
 
 	if (fresh) {
-		dictionary_clear(&c->dictionary);
+		distinct_clear(&c->dictionary);
 		r = try_dictionary(c, p, &t);
 	}
 	if (r == -E2BIG)
@@ -307,7 +307,7 @@ static int put_best(struct chunk *c, struct press *p, size_t levels)
 	if (r < 0)
 		return r;
 	if (fresh && t.best != ENCODING_DICTIONARY)
-		dictionary_release(&c->dictionary);
+		distinct_release(&c->dictionary);
 	c->choice = t.best;
 	c->age = 0;
 	return put_page(c, &c->pages, PAGE_DATA, c->nr_rows, t.best_raw, t.best, &p->packed[0]);
@@ -316,11 +316,11 @@ static int put_best(struct chunk *c, struct press *p, size_t levels)
 static int put_numbers(struct chunk *c, struct press *p)
 {
 	size_t levels = p->raw.len;
-	uint32_t half, most = MIN(c->dictionary.nr + c->nr_values / 2 + 64, (uint32_t)DICTIONARY_MOST);
+	uint32_t half, most = MIN(c->dictionary.nr + c->nr_values / 2 + 64, (uint32_t)DISTINCT_MOST);
 	int r = press_ids(p, c->nr_values);
 
 	if (r >= 0 && c->choice == ENCODING_DICTIONARY) {
-		r = dictionary_map(&c->dictionary, c->value, c->nr_values, most, p->id, &half);
+		r = distinct_map(&c->dictionary, c->value, c->nr_values, most, p->id, &half);
 		if (r == -E2BIG) {
 			c->choice = ENCODING_NONE;
 			r = 0;

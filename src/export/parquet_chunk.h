@@ -5,7 +5,7 @@
 #define EXPORT_PARQUET_CHUNK_H
 
 #include "base/buf.h"
-#include "export/parquet_dictionary.h"
+#include "export/parquet_distinct.h"
 #include "query/frames.h"
 
 #include <zstd.h>
@@ -42,7 +42,7 @@ struct chunk {
 	/* Of the chunk. */
 	enum parquet_encoding choice;
 	uint32_t age; /* chunks since it was chosen */
-	struct dictionary dictionary;
+	struct distinct dictionary;
 	struct text_numbers texts;
 	uint64_t text_bytes;
 	struct buf first, pages; /* the page of the dictionary, and the others */

@@ -1,17 +1,17 @@
-#include "export/parquet_dictionary.h"
+#include "export/parquet_distinct.h"
 
 #include <string.h>
 
 #define SLOTS_FIRST 256
 
-void dictionary_release(struct dictionary *d)
+void distinct_release(struct distinct *d)
 {
 	free(d->value);
 	free(d->slot);
-	*d = (struct dictionary){0};
+	*d = (struct distinct){0};
 }
 
-void dictionary_clear(struct dictionary *d)
+void distinct_clear(struct distinct *d)
 {
 	if (d->slot)
 		memset(d->slot, 0, d->nr_slots * sizeof(*d->slot));
@@ -27,7 +27,7 @@ static inline uint32_t slot_of(uint64_t v, uint32_t mask)
 	return (uint32_t)((uint64_t)product ^ (uint64_t)(product >> 64)) & mask;
 }
 
-static int dictionary_grow(struct dictionary *d)
+static int distinct_grow(struct distinct *d)
 {
 	uint32_t nr_slots = d->nr_slots ? d->nr_slots * 2 : SLOTS_FIRST, mask = nr_slots - 1;
 	uint64_t *value = reallocarray(d->value, nr_slots / 2, sizeof(*value));
@@ -53,7 +53,7 @@ static int dictionary_grow(struct dictionary *d)
 }
 
 /* The number of v, which is added when it is new: there is room. */
-static inline uint32_t find_or_add(struct dictionary *d, uint64_t v)
+static inline uint32_t find_or_add(struct distinct *d, uint64_t v)
 {
 	uint32_t mask = d->nr_slots - 1, at = slot_of(v, mask), n;
 
@@ -67,8 +67,8 @@ static inline uint32_t find_or_add(struct dictionary *d, uint64_t v)
 	return d->nr++;
 }
 
-int dictionary_map(struct dictionary *d, const uint64_t *v, size_t nr, uint32_t most, uint32_t *ret_id,
-	uint32_t *ret_half)
+int distinct_map(
+	struct distinct *d, const uint64_t *v, size_t nr, uint32_t most, uint32_t *ret_id, uint32_t *ret_half)
 {
 	uint32_t before = d->nr;
 
@@ -80,7 +80,7 @@ int dictionary_map(struct dictionary *d, const uint64_t *v, size_t nr, uint32_t 
 			ret_id[i] = ret_id[i - 1];
 			continue;
 		}
-		if (unlikely(d->nr >= d->nr_slots / 2) && dictionary_grow(d) < 0)
+		if (unlikely(d->nr >= d->nr_slots / 2) && distinct_grow(d) < 0)
 			return -ENOMEM;
 		ret_id[i] = find_or_add(d, v[i]);
 		if (d->nr > most) {

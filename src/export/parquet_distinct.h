@@ -1,23 +1,23 @@
 /* The distinct values of a column chunk, numbered as they come. Numbers are found by their bits, in a table
  * that grows with them; texts are numbered already, so that theirs are only counted anew. */
-#ifndef EXPORT_PARQUET_DICTIONARY_H
-#define EXPORT_PARQUET_DICTIONARY_H
+#ifndef EXPORT_PARQUET_DISTINCT_H
+#define EXPORT_PARQUET_DISTINCT_H
 
 #include "base/base.h"
 
-#define DICTIONARY_MOST 32768 /* numbers; a column with more is better off without */
+#define DISTINCT_MOST 32768 /* numbers; a column with more is better off without */
 
-struct dictionary {
+struct distinct {
 	uint64_t *value; /* room for half as many as slots */
 	uint32_t *slot;	 /* number + 1; 0: free */
 	uint32_t nr, nr_slots;
 };
 
-void dictionary_release(struct dictionary *d);
-void dictionary_clear(struct dictionary *d);
+void distinct_release(struct distinct *d);
+void distinct_clear(struct distinct *d);
 /* Numbers for all values. -E2BIG when there are more than `most`: the dictionary is then as it was, but takes
  * no more. -ENOMEM. *ret_half: how many there were after half of the values. */
-int dictionary_map(struct dictionary *d, const uint64_t *v, size_t nr, uint32_t most, uint32_t *ret_id,
+int distinct_map(struct distinct *d, const uint64_t *v, size_t nr, uint32_t most, uint32_t *ret_id,
 	uint32_t *ret_half);
 
 struct text_numbers {
