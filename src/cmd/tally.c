@@ -32,8 +32,7 @@ struct tally {
 	struct column tree_column[NR_TREE];
 	int64_t tree[NR_TREE];
 	bool tree_known[NR_TREE];
-	uint64_t seen;
-	uint32_t last_id;
+	uint32_t seen;
 	int64_t most;
 };
 
@@ -63,11 +62,11 @@ static bool is_process(const struct tally *t, uint32_t set)
 	return t && t->columns.set >= 0 && set == (uint32_t)t->columns.set;
 }
 
-/* Ids are given in turn: a new one is higher than all before. */
+/* Ids are given from 1 on in turn, so the highest is how many there were. They are not heard in turn: who
+ * ends within a tick is told of before those who go on. */
 static void see(struct tally *t, uint32_t id)
 {
-	t->seen += id > t->last_id;
-	t->last_id = MAX(t->last_id, id);
+	t->seen = MAX(t->seen, id);
 }
 
 void tally_instance(struct tally *t, uint32_t set, uint32_t id)
@@ -156,7 +155,7 @@ void tally_describe(const struct tally *t, bool whole, struct pairs *p)
 		if (t->known[i])
 			pairs_num(p, sum_of[i].key, t->peak[i]);
 	if (t->columns.set >= 0) {
-		pairs_num(p, "processes", (int64_t)t->seen);
+		pairs_num(p, "processes", t->seen);
 		pairs_num(p, "peak_processes", t->most);
 	}
 	gone = t->tree_known[TREE_GONE_USER] && t->tree_known[TREE_GONE_SYSTEM];

@@ -78,6 +78,15 @@ def test_numbers_are_those_of_the_summary(runs):
     assert int(ending["peak_pss_bytes"]) == a["memory_peak_bytes"] or a["memory_view"] == "rss"
 
 
+def test_processes_that_end_within_a_tick_are_counted(tmp_path):
+    """They are told of before those who go on, though they were born after them."""
+    path = tmp_path / "brief.tacho"
+    record(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do (true; true & true; true & wait; true) & done; wait"],
+           "-i", "100ms", output=path)
+    [item] = ls("--glance", path)["recordings"]
+    assert item["processes"] == show(path)["processes"]["seen"] > 8
+
+
 @pytest.mark.parametrize("words, wanted", [
     (["--sort", "memory"], ["b.tacho", "a.tacho", "c.tacho"]),
     (["--sort", "duration", "--limit", "1"], None),
