@@ -55,4 +55,15 @@ static inline void closep(int *fd)
 	if (*fd >= 0)
 		close(*fd);
 }
+
+/* The greater and the lesser of what is known: NAN is not. Not fmax(): the recorder does without libm. */
+static inline double known_max(double a, double b)
+{
+	return a != a || b > a ? b : a;
+}
+
+static inline double known_min(double a, double b)
+{
+	return a != a || b < a ? b : a;
+}
 #endif

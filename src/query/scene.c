@@ -294,6 +294,8 @@ int scene_open(const char *path, const char *group, struct scene **ret)
 		s->process_set = s->gpu_process_set = -1;
 	if (r >= 0)
 		r = read_ahead(s, path, group);
+	if (r >= 0 && meta_num(&s->meta, "interval_ns", &s->sliver_ns))
+		s->sliver_ns = MAX(s->sliver_ns, 0) / 2;
 	while (r >= 0 && !s->schema && (r = store_next(s->reader, &record)) > 0)
 		if (record.type == STORE_SCHEMA)
 			r = on_schema(s);

@@ -53,6 +53,7 @@ struct scene {
 	struct scene_set *set;
 	uint32_t nr_sets;
 	int process_set, gpu_process_set; /* -1: not recorded */
+	int64_t sliver_ns;		  /* ticks that follow closer than that came late; 0: not known */
 	int64_t time_ns, last_ns;	  /* of this tick and of the one before */
 	bool has_last;			  /* there was one before */
 	bool gap;			  /* something was lost between them */

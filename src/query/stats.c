@@ -209,7 +209,7 @@ static void fill_gpus(struct stats_row *row, const struct summary *s)
 			if (!stats_gpu_counts(s, i))
 				continue;
 			if (!f[use[k].max].why)
-				most = fmax(most, f[use[k].max].value);
+				most = known_max(most, f[use[k].max].value);
 			if (f[use[k].mean].why)
 				continue;
 			sum += f[use[k].mean].value * observed;
@@ -319,14 +319,14 @@ static void tally(struct filling *f, struct stats_row *row, struct extent *exten
 {
 	const struct process_row *p = &f->table->row[process];
 	const struct walk_node *n = &f->walk.node[p->node];
-	double start = fmax(p->value[PROCESS_START], 0);
+	double start = known_max(p->value[PROCESS_START], 0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
 		add_known(&row->value[peak_stat[i].sum], p->value[peak_stat[i].value]);
 	if (!extent)
 		return;
-	extent->from = fmin(extent->from, n->offset_s + start);
-	extent->to = fmax(extent->to, n->offset_s + p->value[PROCESS_START] + p->value[PROCESS_WALL]);
+	extent->from = known_min(extent->from, n->offset_s + start);
+	extent->to = known_max(extent->to, n->offset_s + p->value[PROCESS_START] + p->value[PROCESS_WALL]);
 }
 
 static void tally_user(struct stats_row *row, const struct process_row *p)
@@ -342,7 +342,7 @@ static void tally_user(struct stats_row *row, const struct process_row *p)
 		add_known(&row->value[amount[i].stat], p->value[amount[i].value]);
 	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
 		row->value[peak_stat[i].one] =
-			fmax(row->value[peak_stat[i].one], p->value[peak_stat[i].value]);
+			known_max(row->value[peak_stat[i].one], p->value[peak_stat[i].value]);
 }
 
 /* A group that lived between two ticks ran faster than any tick shows. */

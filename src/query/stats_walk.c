@@ -478,7 +478,7 @@ static void take_uses(struct walking *w, struct walker *n, double *sum)
 		if (row == IDMAP_NONE || !(memory > 0))
 			continue;
 		peak = &w->walk->process[row].gpu_memory_peak;
-		*peak = fmax(*peak, memory);
+		*peak = known_max(*peak, memory);
 		sum[SUM_USERS + walk_user_of(w->walk, &w->table->row[row])] += memory;
 		for (int g; (g = walk_group_next(w->summary, &w->table->row[row], &at)) >= 0;)
 			sum[groups + (size_t)g] += memory;
@@ -497,8 +497,8 @@ static int take_gpus(struct walking *w, struct walker *n)
 		return -ENOMEM;
 	sum[SUM_GPU_MEMORY] = isnan(n->gpus.memory_now) ? 0 : n->gpus.memory_now;
 	sum[SUM_GPU_POWER] = isnan(n->gpus.power_now) ? 0 : n->gpus.power_now;
-	out->gpu_memory_peak = fmax(out->gpu_memory_peak, n->gpus.memory_now);
-	out->gpu_power_peak = fmax(out->gpu_power_peak, n->gpus.power_now);
+	out->gpu_memory_peak = known_max(out->gpu_memory_peak, n->gpus.memory_now);
+	out->gpu_power_peak = known_max(out->gpu_power_peak, n->gpus.power_now);
 	take_uses(w, n, sum);
 	for (size_t i = 0; i < w->nr_sums; i++)
 		sum_take(w, n, i, sum[i]);
@@ -522,7 +522,7 @@ static int walk_all(struct walking *w, const struct progress *progress)
 		if (!r) {
 			w->heap[0] = w->heap[--w->nr_heap];
 		} else {
-			w->taken = fmax(w->taken, walker_time(n));
+			w->taken = known_max(w->taken, walker_time(n));
 			take_users(w, n->gap);
 			n->gap = false;
 			r = take_gpus(w, n);

@@ -348,9 +348,9 @@ struct summary_over summary_over_of(const struct spread *spread, double most)
 {
 	if (!spread)
 		return (struct summary_over){NAN, NAN, NAN};
-	return (struct summary_over){.mean = fmin(spread_mean(spread), most),
-		.p50 = fmin(spread_quantile(spread, 0.5), most),
-		.p95 = fmin(spread_quantile(spread, 0.95), most)};
+	return (struct summary_over){.mean = known_min(spread_mean(spread), most),
+		.p50 = known_min(spread_quantile(spread, 0.5), most),
+		.p95 = known_min(spread_quantile(spread, 0.95), most)};
 }
 
 static double rate_of(struct meter *m)

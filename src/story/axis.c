@@ -13,10 +13,18 @@
 
 /* ---- numbers ---- */
 
+/* Of what is above zero; frexp() would bring libm back. */
 static double log2_of(double v)
 {
-	int exponent;
-	double m = frexp(v, &exponent), y = (m - 1) / (m + 1), square = y * y, sum = 0;
+	int exponent = 0;
+	double y, square, sum = 0;
+
+	for (; v >= 1 && exponent < 1024; exponent++)
+		v /= 2;
+	for (; v < 0.5 && v > 0; exponent--)
+		v *= 2;
+	y = (v - 1) / (v + 1);
+	square = y * y;
 
 	/* ln m = 2 artanh y, with |y| up to a third. */
 	for (int i = 19; i > 0; i -= 2)

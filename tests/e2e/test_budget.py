@@ -304,3 +304,10 @@ def test_every_tick_is_taken_or_counted_as_missed(tools):
     expected = summary["wall_s"] / summary["interval_s"]
     # One sample at the start and one at the end stand outside the grid.
     assert abs(ticks["taken"] + ticks["missed"] - expected) <= 3, (ticks, expected)
+
+
+def test_the_recorder_links_the_c_library_alone():
+    """Every library more is loaded at every start, also in front of a job of a millisecond."""
+    done = subprocess.run(["readelf", "-d", TACHO], stdout=subprocess.PIPE, text=True, check=True)
+    needed = re.findall(r"NEEDED.*\[(.*)\]", done.stdout)
+    assert [name for name in needed if not re.match(r"(libc|ld-linux.*|lib[au]san|libubsan)\.so", name)] == []

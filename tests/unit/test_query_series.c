@@ -217,6 +217,25 @@ static void test_the_trees_rate_is_taken_of_the_sum(void **state)
 	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
 }
 
+/* A late tick is followed too closely by the next: together they are one step. */
+static void test_slivers_are_no_steps_of_the_tree(void **state)
+{
+	static const int64_t time_ms[] = {0, 1000, 2900, 3000, 4000};
+	static const int64_t cpu_ms[] = {0, 500, 1450, 1550, 2050};
+	static const double cores[] = {NAN, 0.5, 0.5, 0.5, 600 / 1100.0};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(cpu_ms); i++) {
+		maker_set(&m, 0, "proc.cpu.time", cpu_ms[i] * MILLI);
+		maker_tick(&m, time_ms[i] * MILLI);
+	}
+	maker_finish(&m, NULL);
+	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
+}
+
 static void test_what_is_read_seldom_has_rates_over_that_time(void **state)
 {
 	/* Read every five seconds, 100 more each time; ticks of one second. */
@@ -496,6 +515,7 @@ int main(void)
 		T(test_absent_is_not_zero_and_nobody_is),
 		T(test_rates_of_processes_that_come_and_go),
 		T(test_the_trees_rate_is_taken_of_the_sum),
+		T(test_slivers_are_no_steps_of_the_tree),
 		T(test_what_is_read_seldom_has_rates_over_that_time),
 		T(test_a_total_of_the_source_is_the_fold),
 		T(test_a_line_for_each_instance),
