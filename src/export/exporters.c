@@ -8,10 +8,12 @@
 
 extern const struct exporter exporter_csv;
 extern const struct exporter exporter_parquet;
+extern const struct exporter exporter_pickle;
 
 const struct exporter *const exporters[] = {
 	&exporter_csv,
 	&exporter_parquet,
+	&exporter_pickle,
 	NULL,
 };
 

@@ -1,0 +1,164 @@
+#include "export/spool.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+void spool_file_init(struct spool_file *f, const char *beside)
+{
+	*f = (struct spool_file){.fd = -1, .beside = beside};
+}
+
+void spool_file_release(struct spool_file *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+/* A file that is gone when we are, whatever ends us. */
+static int open_nameless(const char *folder)
+{
+	char name[4096];
+	int fd = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		return fd;
+	/* Network file systems know no files without a name. */
+	if (snprintf(name, sizeof(name), "%s/.tacho-spool-XXXXXX", folder) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(name);
+	return fd;
+}
+
+static int spool_file_open(struct spool_file *f)
+{
+	const char *slash = f->beside ? strrchr(f->beside, '/') : NULL, *folder = getenv("TMPDIR");
+	_cleanup_(freep) char *copy = NULL;
+
+	if (!folder || !*folder)
+		folder = "/var/tmp"; /* not /tmp, which may be memory */
+	if (f->beside)
+		folder = slash ? "/" : ".";
+	if (slash > f->beside) {
+		folder = copy = strndup(f->beside, (size_t)(slash - f->beside));
+		if (!copy)
+			return -ENOMEM;
+	}
+	f->fd = open_nameless(folder);
+	return f->fd < 0 ? f->fd : 0;
+}
+
+int spool_file_write(struct spool_file *f, const void *data, size_t len, uint64_t *ret_at)
+{
+	const uint8_t *p = data;
+	int r = f->fd < 0 ? spool_file_open(f) : 0;
+
+	if (r < 0)
+		return r;
+	*ret_at = f->end;
+	while (len) {
+		ssize_t done = pwrite(f->fd, p, len, (off_t)f->end);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -EIO;
+		p += done;
+		len -= (size_t)done;
+		f->end += (uint64_t)done;
+	}
+	return 0;
+}
+
+int spool_file_read(const struct spool_file *f, void *data, size_t len, uint64_t at)
+{
+	uint8_t *p = data;
+
+	while (len) {
+		ssize_t done = pread(f->fd, p, len, (off_t)at);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -EIO;
+		p += done;
+		at += (uint64_t)done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+/* ---- spools ---- */
+
+void spool_init(struct spool *s)
+{
+	*s = (struct spool){0};
+	buf_init(&s->held, SIZE_MAX / 2);
+}
+
+void spool_release(struct spool *s)
+{
+	free(s->piece);
+	buf_release(&s->held);
+	s->piece = NULL;
+}
+
+static int add_piece(struct spool *s, uint64_t at, uint64_t len)
+{
+	struct spool_piece *last = s->nr_pieces ? &s->piece[s->nr_pieces - 1] : NULL;
+
+	if (last && last->at + last->len == at) {
+		last->len += len;
+		return 0;
+	}
+	if (s->nr_pieces == s->cap_pieces) {
+		size_t cap = MAX(2 * s->cap_pieces, (size_t)16);
+		struct spool_piece *more = reallocarray(s->piece, cap, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		s->piece = more;
+		s->cap_pieces = cap;
+	}
+	s->piece[s->nr_pieces++] = (struct spool_piece){at, len};
+	return 0;
+}
+
+int spool_settle(struct spool *s, struct spool_file *f)
+{
+	uint64_t at;
+	int r = s->held.err;
+
+	if (r < 0 || s->held.len < SPOOL_BUFFER)
+		return r;
+	r = spool_file_write(f, s->held.data, s->held.len, &at);
+	if (r >= 0)
+		r = add_piece(s, at, s->held.len);
+	buf_reset(&s->held);
+	return r;
+}
+
+int spool_pour(const struct spool *s, const struct spool_file *f, struct outlet *out)
+{
+	uint8_t copy[SPOOL_BUFFER];
+
+	for (size_t i = 0; i < s->nr_pieces; i++) {
+		const struct spool_piece *p = &s->piece[i];
+
+		for (uint64_t done = 0, n; done < p->len; done += n) {
+			int r;
+
+			n = MIN(p->len - done, sizeof(copy));
+			r = spool_file_read(f, copy, (size_t)n, p->at + done);
+			if (r >= 0)
+				r = outlet_add(out, copy, (size_t)n);
+			if (r < 0)
+				return r;
+		}
+	}
+	return outlet_add(out, s->held.data, s->held.len);
+}
