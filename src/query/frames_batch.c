@@ -282,7 +282,17 @@ void frame_put_flag(struct frame_own *fr, uint32_t field, bool value)
 	cell_known(fr, field)->flag[fr->filling->nr] = value;
 }
 
-int frame_put_text(struct frame_own *fr, uint32_t field, const void *bytes, size_t n)
+int frame_put_text(struct frame_own *fr, uint32_t field, const char *text)
+{
+	uint32_t number;
+	int r = text ? dictionary_put_text(fr->own[field].texts, text, strlen(text), &number) : 0;
+
+	if (r >= 0 && text)
+		cell_known(fr, field)->text[fr->filling->nr] = number;
+	return r;
+}
+
+int frame_put_bytes(struct frame_own *fr, uint32_t field, const void *bytes, size_t n)
 {
 	uint32_t text;
 	int r = dictionary_put(fr->own[field].texts, bytes, n, &text);

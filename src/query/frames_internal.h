@@ -28,6 +28,8 @@ void dictionary_init(struct dictionary *d);
 void dictionary_release(struct dictionary *d);
 /* The number of the bytes, escaped. -ENOMEM */
 int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret);
+/* Of what is text already. */
+int dictionary_put_text(struct dictionary *d, const char *text, size_t n, uint32_t *ret);
 
 /* ---- columns in memory ---- */
 
@@ -253,7 +255,8 @@ void frame_row_end(struct frames *f, struct frame_own *fr);
 void frame_put_integer(struct frame_own *fr, uint32_t field, int64_t value);
 void frame_put_real(struct frame_own *fr, uint32_t field, double value); /* NAN: missing */
 void frame_put_flag(struct frame_own *fr, uint32_t field, bool value);
-int frame_put_text(struct frame_own *fr, uint32_t field, const void *bytes, size_t n);
+int frame_put_bytes(struct frame_own *fr, uint32_t field, const void *bytes, size_t n); /* escaped */
+int frame_put_text(struct frame_own *fr, uint32_t field, const char *text); /* as it is; NULL: missing */
 void frame_flush(struct frames *f, struct frame_own *fr);
 void batches_free(struct batch *b);
 

@@ -138,10 +138,9 @@ const struct still still_frames[NR_STILL] = {
 
 static int put_string(struct frame_own *fr, uint32_t field, const char *text)
 {
-	return text ? frame_put_text(fr, field, text, strlen(text)) : 0;
+	return text ? frame_put_bytes(fr, field, text, strlen(text)) : 0;
 }
 
-/* Text that is escaped already. */
 static int put_host(struct frames *f, struct frame_own *fr, uint32_t field, size_t recording)
 {
 	return put_string(fr, field, f->host[recording]);
@@ -192,7 +191,7 @@ static int put_list(struct frame_own *fr, uint32_t field, const char *texts, siz
 			buf_add(&out, texts + from, n);
 		from += n + 1;
 	}
-	r = out.err ? -ENOMEM : frame_put_text(fr, field, out.data, out.len);
+	r = out.err ? -ENOMEM : frame_put_bytes(fr, field, out.data, out.len);
 	buf_release(&out);
 	return r;
 }
@@ -236,9 +235,9 @@ static int put_process(struct frames *f, struct frame_own *fr, size_t number)
 	frame_put_flag(fr, PR_LATE, row->late);
 	frame_put_flag(fr, PR_SAMPLED, row->sampled);
 	if (r >= 0)
-		r = frame_put_text(fr, PR_NAME, row->name, row->name_len);
+		r = frame_put_bytes(fr, PR_NAME, row->name, row->name_len);
 	if (r >= 0 && row->exe_len)
-		r = frame_put_text(fr, PR_EXE, row->exe, row->exe_len);
+		r = frame_put_bytes(fr, PR_EXE, row->exe, row->exe_len);
 	if (r >= 0)
 		r = put_list(fr, PR_COMMAND, row->command, row->command_len, true);
 	if (r >= 0)
@@ -292,8 +291,8 @@ static int put_event(struct frames *f, struct frame_own *fr, size_t row)
 		frame_put_real(fr, E_LENGTH, m->end_s - m->time_s);
 	}
 	if (r >= 0)
-		r = put_string(fr, E_KIND, m->kind);
-	return r < 0 ? r : put_string(fr, E_LABEL, m->label);
+		r = frame_put_text(fr, E_KIND, m->kind);
+	return r < 0 ? r : frame_put_text(fr, E_LABEL, m->label);
 }
 
 static int events_next(struct frames *f, struct frame_own *fr)
@@ -314,24 +313,24 @@ static int events_next(struct frames *f, struct frame_own *fr)
 static int put_column(
 	struct frame_own *fr, const char *frame, const struct column_own *c, const struct field *field)
 {
-	int r = put_string(fr, M_FRAME, frame);
+	int r = frame_put_text(fr, M_FRAME, frame);
 
 	frame_put_flag(fr, M_PER_SECOND, c->per_second);
 	frame_put_flag(fr, M_AVAILABLE, c->available);
 	frame_put_real(fr, M_SCALE, field ? field->scale : 1);
 	if (r >= 0)
-		r = put_string(fr, M_NAME, c->name);
+		r = frame_put_text(fr, M_NAME, c->name);
 	if (r >= 0)
-		r = put_string(fr, M_UNIT, unit_name(c->unit));
+		r = frame_put_text(fr, M_UNIT, unit_name(c->unit));
 	if (r >= 0)
-		r = put_string(fr, M_KIND, kind_name(c->kind));
+		r = frame_put_text(fr, M_KIND, kind_name(c->kind));
 	if (r >= 0)
-		r = put_string(fr, M_FOLD, fold_name(c->fold));
+		r = frame_put_text(fr, M_FOLD, fold_name(c->fold));
 	if (r >= 0 && field)
-		r = put_string(fr, M_RESAMPLE, field->resample);
+		r = frame_put_text(fr, M_RESAMPLE, field->resample);
 	if (r >= 0)
-		r = put_string(fr, M_HELP, c->help);
-	return r < 0 || c->available ? r : put_string(fr, M_WHY, c->why);
+		r = frame_put_text(fr, M_HELP, c->help);
+	return r < 0 || c->available ? r : frame_put_text(fr, M_WHY, c->why);
 }
 
 /* Fields of all frames of time, one after the other, then what could not be read. */
@@ -369,7 +368,7 @@ static int put_meta(struct frames *f, struct frame_own *fr, size_t row)
 	frame_put_integer(fr, K_RECORDING, (int64_t)d->recording);
 	if (r >= 0)
 		r = put_string(fr, K_KEY, item->key);
-	return r < 0 ? r : frame_put_text(fr, K_VALUE, item->value, item->len);
+	return r < 0 ? r : frame_put_bytes(fr, K_VALUE, item->value, item->len);
 }
 
 static int meta_next(struct frames *f, struct frame_own *fr)

@@ -196,16 +196,19 @@ static int dictionary_append(struct dictionary *d, const char *bytes, size_t n)
 
 int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret)
 {
+	if (is_plain(bytes, n))
+		return dictionary_put_text(d, bytes, n, ret);
+	buf_reset(&d->escaped);
+	frames_escape(&d->escaped, bytes, n);
+	if (d->escaped.err)
+		return -ENOMEM;
+	return dictionary_put_text(d, (const char *)d->escaped.data, d->escaped.len, ret);
+}
+
+int dictionary_put_text(struct dictionary *d, const char *bytes, size_t n, uint32_t *ret)
+{
 	uint32_t at;
 
-	if (!is_plain(bytes, n)) {
-		buf_reset(&d->escaped);
-		frames_escape(&d->escaped, bytes, n);
-		if (d->escaped.err)
-			return -ENOMEM;
-		bytes = d->escaped.data;
-		n = d->escaped.len;
-	}
 	if ((!d->slot || d->nr >= d->mask / 3 * 2) && dictionary_rehash(d) < 0)
 		return -ENOMEM;
 	at = (uint32_t)hash_of(d, bytes, n) & d->mask;
