@@ -299,7 +299,8 @@ static void test_who_rests_has_no_rate_until_he_moves(void **state)
 static void test_a_group_that_is_found_later(void **state)
 {
 	static const struct sheet_query query[] = {{.metric = "group.cores", .per = SHEET_GROUP},
-		{.metric = "proc.mem.rss", .per = SHEET_GROUP}, {.metric = "group.cores", .group = "tool"}};
+		{.metric = "proc.mem.rss", .per = SHEET_GROUP}, {.metric = "group.cores", .group = "tool"},
+		{.metric = "group.cpu", .per = SHEET_GROUP}};
 	struct sheet *s;
 	struct maker m;
 
@@ -316,8 +317,9 @@ static void test_a_group_that_is_found_later(void **state)
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, NULL);
-	s = sheet_of(query, 3, NULL);
+	s = sheet_of(query, ARRAY_SIZE(query), NULL);
 	EXPECT(s, line_of(s, 0, "tool"), NAN, NAN, NAN, NAN, 1, 1);
+	EXPECT(s, line_of(s, 3, "tool"), NAN, NAN, NAN, 0, 1, 2);
 	assert_near(line_of(s, 0, "tool")->most, 1);
 	EXPECT(s, line_of(s, 1, "tool"), NAN, NAN, NAN, PAGE_BYTES, PAGE_BYTES, PAGE_BYTES);
 	EXPECT(s, line_of(s, 2, NULL), NAN, NAN, NAN, NAN, 1, 1);
