@@ -29,8 +29,8 @@ struct export_job {
 	const struct frame *frame;     /* FILE_EACH: the one; else all */
 	size_t first_frame, nr_frames; /* batch.frame - first_frame is the index in `frame` */
 	struct outlet *out;	       /* unless by_path */
-	const char *path; /* by_path: of the temporary file, which is not there yet; OWN_FILES: of a
-			     directory, which is there and empty */
+	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
+			     OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
 	const char *compression;  /* "zstd", "zlib", "none"; NULL: the format's own choice */
 	const char *summary_json; /* wants_summary: as `tacho show --json` */

@@ -7,11 +7,15 @@
 #include <string.h>
 
 extern const struct exporter exporter_csv;
+extern const struct exporter exporter_json;
+extern const struct exporter exporter_jsonl;
 extern const struct exporter exporter_parquet;
 extern const struct exporter exporter_pickle;
 
 const struct exporter *const exporters[] = {
 	&exporter_csv,
+	&exporter_json,
+	&exporter_jsonl,
 	&exporter_parquet,
 	&exporter_pickle,
 	NULL,
