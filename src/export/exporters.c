@@ -6,10 +6,14 @@
 
 #include <string.h>
 
+extern const struct exporter exporter_arrow;
+extern const struct exporter exporter_arrow_stream;
 extern const struct exporter exporter_csv;
+extern const struct exporter exporter_feather;
 extern const struct exporter exporter_json;
 extern const struct exporter exporter_jsonl;
 extern const struct exporter exporter_parquet;
+extern const struct exporter exporter_orc;
 extern const struct exporter exporter_pickle;
 
 const struct exporter *const exporters[] = {
@@ -17,6 +21,10 @@ const struct exporter *const exporters[] = {
 	&exporter_json,
 	&exporter_jsonl,
 	&exporter_parquet,
+	&exporter_arrow,
+	&exporter_feather,
+	&exporter_arrow_stream,
+	&exporter_orc,
 	&exporter_pickle,
 	NULL,
 };
