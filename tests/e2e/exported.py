@@ -66,11 +66,10 @@ def play(film, path, *pids):
 
 
 def damaged(path, whole):
-    """Two thirds of a recording, with a few bytes in its midst overwritten."""
-    data = bytearray(Path(whole).read_bytes())
+    """Two thirds of a recording, its last bytes overwritten."""
+    data = Path(whole).read_bytes()
     data = data[: len(data) * 2 // 3]
-    data[len(data) // 2 : len(data) // 2 + 20] = b"\xff" * 20
-    path.write_bytes(data)
+    path.write_bytes(data[:-20] + b"\xff" * 20)
     return path
 
 
@@ -85,14 +84,14 @@ def make_recordings(folder):
         "run": folder / "run.tacho",
         "gpus": folder / "gpus.tacho",
         "long": folder / "long.tacho",
-        "infiniband": play("ib-ports.txt", folder / "infiniband.tacho"),
-        "energy": play("rapl-wrap.txt", folder / "energy.tacho"),
+        "infiniband": play("ib-ports.txt", folder / "infiniband.tacho", 100),
+        "energy": play("rapl-wrap.txt", folder / "energy.tacho", 100),
         "tree": play("tree.txt", folder / "tree.tacho", 100),
         "hostile": make("hostile", folder / "hostile.tacho"),
         "one_tick": make("one_tick", folder / "one_tick.tacho"),
         "no_tick": make("no_tick", folder / "no_tick.tacho"),
         "unfinished": make("unfinished", folder / "unfinished.tacho"),
-        "damaged": damaged(folder / "damaged.tacho", folder / "long.tacho"),
+        "damaged": damaged(folder / "damaged.tacho", folder / "run.tacho"),
     }
     nodes = folder / "nodes"
     nodes.mkdir()
@@ -128,14 +127,10 @@ def export(recording, format, output, *options):
 
 @functools.lru_cache(maxsize=None)
 def columns_of(recording):
-    """Table -> its columns as the table `metrics` has them: {name, unit, kind, scale, …}."""
-    done = need_export(run("export", "--to", "jsonl", "-d", "metrics", "-o", "-", recording))
+    """Table -> its fields, as JSON tells of them: {name, type, unit, help}, and of metrics also {kind, resample, scale}."""
+    done = need_export(run("export", "--to", "json", "-o", "-", recording))
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    tables = defaultdict(list)
-    for line in done.stdout.decode().splitlines():
-        row = json.loads(line)
-        tables[row.pop("frame")].append(row)
-    return dict(tables)
+    return {name: table["fields"] for name, table in json.loads(done.stdout)["tables"].items()}
 
 
 # ---- what show says ----
@@ -151,9 +146,22 @@ class Frame:
 
 
 def series(recording, metrics, *options):
-    """Rows of `tacho show --series --per instance --json`, or None when it does not know one of them."""
-    done = run("show", "--json", "--per", "instance", "--series", ",".join(metrics), *options, recording)
-    return json.loads(done.stdout) if done.returncode == 0 else None
+    """What `tacho show --series --per instance --json` says, in as few questions as it takes: metrics of different
+    instances are asked for one after the other, and neighbours belong together."""
+    if not metrics:
+        return
+    done = run("show", "--json", "--per", "instance", "--series", ",".join(metrics[:SERIES_MOST]), *options, recording)
+    if done.returncode == 0:
+        yield metrics[:SERIES_MOST], json.loads(done.stdout)
+        yield from series(recording, metrics[SERIES_MOST:], *options)
+    elif len(metrics) > 1:
+        yield from series(recording, metrics[: len(metrics) // 2], *options)
+        yield from series(recording, metrics[len(metrics) // 2 :], *options)
+
+
+def instance_of(table, instance):
+    """Several collectors tell of the node, each by a name of its own; in the table they are one row."""
+    return "node" if table == "node" else instance
 
 
 def add_series(frame, said, suffix):
@@ -162,7 +170,7 @@ def add_series(frame, said, suffix):
         names = [name + suffix for name in one["columns"][3:]]
         count = defaultdict(int)
         for elapsed, pid, instance, *values in one["points"]:
-            key = (one["host"], elapsed, pid, instance)
+            key = (one["host"], elapsed, pid, instance_of(frame.name, instance))
             count[key] += 1
             frame.rows.setdefault((*key, count[key]), {}).update(zip(names, values))
 
@@ -174,19 +182,14 @@ def expected(recording):
     for name, columns in columns_of(recording).items():
         if name in NOT_OF_TIME:
             continue
-        names = [column["name"] for column in columns]
+        names = [column["name"] for column in columns if "kind" in column]
         rates = [n for n in names if n.endswith(".rate") and n[: -len(".rate")] in names]
         levels = [n for n in names if n not in rates]
         frame = Frame(name)
         for wanted, suffix, options in ((levels, "", ()), ([n[: -len(".rate")] for n in rates], ".rate", ("--rate",))):
-            for i in range(0, len(wanted), SERIES_MOST):
-                part = wanted[i : i + SERIES_MOST]
-                said = series(recording, part, *options)
-                singly = [(part, said)] if said else [([one], series(recording, [one], *options)) for one in part]
-                for some, what in singly:
-                    if what:
-                        frame.metrics += [n + suffix for n in some]
-                        add_series(frame, what, suffix)
+            for some, said in series(recording, wanted, *options):
+                frame.metrics += [n + suffix for n in some]
+                add_series(frame, said, suffix)
         frames.append(frame)
     return frames
 
@@ -217,8 +220,17 @@ def bytes_of(text):
 
 
 def as_shown(text):
-    """A text of frames as `show --json` has it: what is not UTF-8 stands as \\xNN, and nothing else is escaped."""
-    return None if text is None else bytes_of(text).decode(errors="backslashreplace")
+    """A text of frames as `show --json` has it: what is no UTF-8 makes it escape all that is not plain."""
+    if text is None:
+        return None
+    data = bytes_of(text)
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        plain = data.decode(errors="surrogateescape").replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+        return "".join(
+            f"\\x{ord(c) & 0xff:02x}" if ord(c) < 32 or ord(c) == 127 or 0xDC80 <= ord(c) <= 0xDCFF else c for c in plain
+        )
 
 
 def same(a, b):
