@@ -1,50 +1,228 @@
 /* Parquet: row groups of column chunks, and a footer that says where everything is and what it means.
  *
  * Pages are of the first version, which every reader has, and whose levels are compressed with the values.
- * Rows come in order of time, so a row group is a span of time, and its statistics let readers skip it. */
-#include "base/json.h"
+ * Rows come in order of time, so a row group is a span of time, and its statistics let readers skip it.
+ *
+ * Encoding takes about half as long as reading a recording does, so it is done beside it: this side gathers
+ * values into pages and gives these to a worker, which owns chunks, footer and outlet. Each column has two
+ * pages, one to fill while the other is worked on. Row groups end by what this side knows, so that a file is
+ * the same however fast the worker is. */
 #include "export/parquet_chunk.h"
-#include "export/text.h"
-#include "export/thrift.h"
+#include "export/parquet_footer.h"
+#include "export/worker.h"
 
 #include <string.h>
 
 #define GROUP_ROWS (128 * 1024)
-#define GROUP_BYTES (32u << 20) /* of compressed pages and texts: what waits for the group to end */
-#define BOUND_MOST 256		/* bytes of a text that is worth a place in the statistics */
+#define GROUP_BYTES (128u << 20) /* of values and texts before they are compressed */
 
-enum { TYPE_BOOLEAN = 0, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTE_ARRAY = 6 };
-enum { CODEC_NONE = 0, CODEC_ZSTD = 6 };
-enum { CONVERTED_UTF8 = 0, CONVERTED_INT_64 = 18 };
+struct gather {
+	struct page page[2];
+	uint64_t job[2];  /* that works on it */
+	unsigned filling; /* which of them */
+	struct text_numbers numbers;
+};
 
 struct parquet {
 	const struct export_job *job;
+	struct gather *gather; /* one for each field, as chunks */
+	uint64_t group_rows, group_bytes;
+	struct worker worker;
+	/* Of the worker. */
+	struct chunk *chunk;
 	struct press press;
-	struct chunk *chunk; /* one for each field */
-	size_t nr_chunks;
-	uint64_t nr_rows, group_rows;
-	struct buf groups; /* the row groups as the footer has them */
-	size_t nr_groups;
+	struct footer footer;
+	int err; /* the first one */
 };
 
-static const uint8_t physical[] = {
-	[FIELD_TIME] = TYPE_INT64,
-	[FIELD_INT] = TYPE_INT64,
-	[FIELD_REAL] = TYPE_DOUBLE,
-	[FIELD_TEXT] = TYPE_BYTE_ARRAY,
-	[FIELD_FLAG] = TYPE_BOOLEAN,
+enum work_type { WORK_PAGE, WORK_TEXTS, WORK_GROUP };
+
+struct work {
+	enum work_type type;
+	size_t field;
+	union {
+		const struct page *page;
+		struct text_page texts; /* the worker's from now on */
+		uint64_t nr_rows;
+	};
 };
+
+/* ---- the worker's side ---- */
+
+static int write_chunks(struct parquet *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+		const struct chunk *c = &p->chunk[i];
+
+		r = outlet_add(p->job->out, c->first.data, c->first.len);
+		if (r >= 0)
+			r = outlet_add(p->job->out, c->pages.data, c->pages.len);
+	}
+	return r;
+}
+
+static int end_group(struct parquet *p, uint64_t nr_rows)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
+		r = chunk_end(&p->chunk[i], &p->press);
+	if (r >= 0)
+		r = footer_add_group(&p->footer, p->chunk, nr_rows, outlet_at(p->job->out));
+	if (r >= 0)
+		r = write_chunks(p);
+	for (size_t i = 0; i < p->job->frame->nr_fields; i++)
+		chunk_clear(&p->chunk[i]);
+	return r;
+}
+
+static int error_of(const struct parquet *p)
+{
+	return __atomic_load_n(&p->err, __ATOMIC_ACQUIRE);
+}
+
+/* After an error nothing is done any more, but texts are taken over in any case. */
+static void work(void *arg, const void *job)
+{
+	struct parquet *p = arg;
+	const struct work *w = job;
+	struct chunk *c = &p->chunk[w->field];
+	int r = error_of(p);
+
+	if (w->type == WORK_TEXTS) {
+		buf_release(&c->texts.plain);
+		c->texts = w->texts;
+	}
+	if (r < 0)
+		return;
+	if (w->type == WORK_PAGE)
+		r = chunk_add(c, &p->press, w->page);
+	else if (w->type == WORK_GROUP)
+		r = end_group(p, w->nr_rows);
+	if (r < 0)
+		__atomic_store_n(&p->err, r, __ATOMIC_RELEASE);
+}
+
+/* ---- this side ---- */
+
+static void give_page(struct parquet *p, size_t field)
+{
+	struct gather *g = &p->gather[field];
+	const struct work w = {.type = WORK_PAGE, .field = field, .page = &g->page[g->filling]};
+
+	if (!w.page->nr_rows)
+		return;
+	if (w.page->nr_values >= PAGE_VALUES / 2)
+		worker_start(&p->worker); /* there may be more where this came from */
+	g->job[g->filling] = worker_give(&p->worker, &w);
+	g->filling ^= 1;
+	worker_wait(&p->worker, g->job[g->filling]);
+	page_clear(&g->page[g->filling]);
+}
+
+static int give_texts(struct parquet *p, size_t field)
+{
+	const struct texts texts = export_texts(p->job, p->job->first_frame, field);
+	struct text_numbers *numbers = &p->gather[field].numbers;
+	struct work w = {.type = WORK_TEXTS, .field = field};
+	int r = text_page_make(&w.texts, numbers, &texts);
+
+	text_numbers_clear(numbers);
+	if (r < 0)
+		buf_release(&w.texts.plain);
+	else
+		worker_give(&p->worker, &w);
+	return r;
+}
+
+static int give_group(struct parquet *p)
+{
+	const struct frame *f = p->job->frame;
+	const struct work w = {.type = WORK_GROUP, .nr_rows = p->group_rows};
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < f->nr_fields; i++) {
+		give_page(p, i);
+		if (f->field[i].type == FIELD_TEXT)
+			r = give_texts(p, i);
+	}
+	if (r < 0)
+		return r;
+	worker_give(&p->worker, &w);
+	p->group_rows = p->group_bytes = 0;
+	return error_of(p);
+}
+
+static int add_field(struct parquet *p, size_t field, const struct field_cells *cells, uint32_t nr_rows)
+{
+	struct gather *g = &p->gather[field];
+	struct texts texts = {0};
+	uint32_t known = g->numbers.nr;
+	int r;
+
+	if (!page_has_room(&g->page[g->filling], nr_rows))
+		give_page(p, field);
+	if (p->job->frame->field[field].type == FIELD_TEXT)
+		texts = export_texts(p->job, p->job->first_frame, field);
+	r = page_add(&g->page[g->filling], cells, nr_rows, &g->numbers, &texts);
+	for (; r >= 0 && known < g->numbers.nr; known++)
+		p->group_bytes += texts.len[g->numbers.text[known]];
+	p->group_bytes += (nr_rows - cells->nr_missing) * sizeof(uint64_t);
+	return r;
+}
+
+static int parquet_add(void *e, const struct frame_batch *batch)
+{
+	struct parquet *p = e;
+	int r = error_of(p);
+
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
+		r = add_field(p, i, &batch->cell[i], batch->nr_rows);
+	if (r < 0)
+		return r;
+	p->group_rows += batch->nr_rows;
+	return p->group_rows >= GROUP_ROWS || p->group_bytes >= GROUP_BYTES ? give_group(p) : 0;
+}
 
 static void parquet_drop(void *e)
 {
 	struct parquet *p = e;
 
-	for (size_t i = 0; p->chunk && i < p->nr_chunks; i++)
+	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
+	worker_release(&p->worker);
+	for (size_t i = 0; p->gather && p->chunk && i < p->job->frame->nr_fields; i++) {
+		page_release(&p->gather[i].page[0]);
+		page_release(&p->gather[i].page[1]);
+		text_numbers_release(&p->gather[i].numbers);
 		chunk_release(&p->chunk[i]);
+	}
+	free(p->gather);
 	free(p->chunk);
 	press_release(&p->press);
-	buf_release(&p->groups);
+	buf_release(&p->footer.groups);
 	free(p);
+}
+
+static int set_up(struct parquet *p)
+{
+	const struct frame *f = p->job->frame;
+	int r = worker_init(&p->worker, work, p, sizeof(struct work));
+
+	if (r >= 0)
+		r = press_init(&p->press, p->footer.compressed);
+	if (r < 0)
+		return r;
+	p->gather = calloc(f->nr_fields + 1, sizeof(*p->gather));
+	p->chunk = calloc(f->nr_fields + 1, sizeof(*p->chunk));
+	if (!p->gather || !p->chunk)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr_fields; i++) {
+		p->gather[i].page[0].type = p->gather[i].page[1].type = f->field[i].type;
+		chunk_init(&p->chunk[i], f->field[i].type);
+	}
+	return outlet_add(p->job->out, "PAR1", 4);
 }
 
 static int parquet_open(const struct export_job *job, void **ret, struct buf *reterr)
@@ -55,16 +233,10 @@ static int parquet_open(const struct export_job *job, void **ret, struct buf *re
 	(void)reterr;
 	if (!p)
 		return -ENOMEM;
-	p->job = job;
-	buf_init(&p->groups, INT32_MAX);
-	r = press_init(&p->press, !job->compression || strcmp(job->compression, "none") != 0);
-	p->chunk = calloc(MAX(job->frame->nr_fields, (size_t)1), sizeof(*p->chunk));
-	if (!p->chunk)
-		r = -ENOMEM;
-	for (; r >= 0 && p->nr_chunks < job->frame->nr_fields; p->nr_chunks++)
-		chunk_init(&p->chunk[p->nr_chunks], job->frame->field[p->nr_chunks].type);
-	if (r >= 0)
-		r = outlet_add(job->out, "PAR1", 4);
+	p->job = p->footer.job = job;
+	p->footer.compressed = !job->compression || strcmp(job->compression, "none") != 0;
+	buf_init(&p->footer.groups, INT32_MAX);
+	r = set_up(p);
 	if (r < 0)
 		parquet_drop(p);
 	else
@@ -72,287 +244,18 @@ static int parquet_open(const struct export_job *job, void **ret, struct buf *re
 	return r;
 }
 
-/* ---- row groups ---- */
-
-static struct texts texts_of(const struct parquet *p, size_t field)
-{
-	if (p->job->frame->field[field].type != FIELD_TEXT)
-		return (struct texts){0};
-	return export_texts(p->job, p->job->first_frame, field);
-}
-
-static void put_text_bounds(struct thrift *t, const struct chunk *c, const struct texts *texts)
-{
-	uint32_t min, max;
-
-	if (!chunk_text_bounds(c, texts, &min, &max))
-		return;
-	if (texts->len[min] > BOUND_MOST || texts->len[max] > BOUND_MOST)
-		return;
-	thrift_binary(t, 5, texts->text[max], texts->len[max]);
-	thrift_binary(t, 6, texts->text[min], texts->len[min]);
-	thrift_bool(t, 7, true);
-	thrift_bool(t, 8, true);
-}
-
-static void put_statistics(struct thrift *t, const struct chunk *c, const struct texts *texts)
-{
-	size_t size = c->type == FIELD_FLAG ? 1 : sizeof(c->min);
-
-	thrift_struct(t, 12);
-	thrift_i64(t, 3, (int64_t)c->nr_missing);
-	if (c->type == FIELD_TEXT) {
-		put_text_bounds(t, c, texts);
-	} else if (c->bounded) {
-		thrift_binary(t, 5, &c->max, size);
-		thrift_binary(t, 6, &c->min, size);
-		thrift_bool(t, 7, true);
-		thrift_bool(t, 8, true);
-	}
-	thrift_end(t);
-}
-
-/* What the footer says of a chunk that begins at `at` of the file. */
-static void put_chunk(struct thrift *t, const struct parquet *p, size_t field, uint64_t at)
-{
-	const struct chunk *c = &p->chunk[field];
-	const struct texts texts = texts_of(p, field);
-
-	thrift_element_struct(t);
-	thrift_i64(t, 2, 0);
-	thrift_struct(t, 3);
-	thrift_i32(t, 1, physical[c->type]);
-	thrift_list(t, 2, THRIFT_I32, (size_t)__builtin_popcount(c->encodings));
-	for (uint32_t left = c->encodings; left; left &= left - 1)
-		thrift_element_i32(t, __builtin_ctz(left));
-	thrift_list(t, 3, THRIFT_BINARY, 1);
-	thrift_element_text(t, p->job->frame->field[field].name);
-	thrift_i32(t, 4, p->press.zstd ? CODEC_ZSTD : CODEC_NONE);
-	thrift_i64(t, 5, (int64_t)c->nr_all);
-	thrift_i64(t, 6, (int64_t)c->raw_size);
-	thrift_i64(t, 7, (int64_t)(c->first.len + c->pages.len));
-	thrift_i64(t, 9, (int64_t)(at + c->first.len));
-	if (c->first.len)
-		thrift_i64(t, 11, (int64_t)at);
-	put_statistics(t, c, &texts);
-	thrift_end(t);
-	thrift_end(t);
-}
-
-static int end_chunks(struct parquet *p)
-{
-	for (size_t i = 0; i < p->nr_chunks; i++) {
-		const struct texts texts = texts_of(p, i);
-		int r = chunk_end(&p->chunk[i], &p->press, &texts);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int write_chunks(struct parquet *p)
-{
-	for (size_t i = 0; i < p->nr_chunks; i++) {
-		const struct chunk *c = &p->chunk[i];
-		int r = outlet_add(p->job->out, c->first.data, c->first.len);
-
-		if (r >= 0)
-			r = outlet_add(p->job->out, c->pages.data, c->pages.len);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int end_group(struct parquet *p)
-{
-	uint64_t start = outlet_at(p->job->out), at = start, raw = 0;
-	struct thrift t;
-	int r = end_chunks(p);
-
-	if (r < 0)
-		return r;
-	thrift_begin(&t, &p->groups);
-	thrift_list(&t, 1, THRIFT_STRUCT, p->nr_chunks);
-	for (size_t i = 0; i < p->nr_chunks; i++) {
-		put_chunk(&t, p, i, at);
-		at += p->chunk[i].first.len + p->chunk[i].pages.len;
-		raw += p->chunk[i].raw_size;
-	}
-	thrift_i64(&t, 2, (int64_t)raw);
-	thrift_i64(&t, 3, (int64_t)p->group_rows);
-	thrift_i64(&t, 5, (int64_t)start);
-	thrift_i64(&t, 6, (int64_t)(at - start));
-	thrift_end(&t);
-	if (p->groups.err)
-		return p->groups.err;
-	r = write_chunks(p);
-	for (size_t i = 0; i < p->nr_chunks; i++)
-		chunk_clear(&p->chunk[i]);
-	p->nr_groups++;
-	p->nr_rows += p->group_rows;
-	p->group_rows = 0;
-	return r;
-}
-
-static int parquet_add(void *e, const struct frame_batch *batch)
-{
-	struct parquet *p = e;
-	uint64_t waiting = 0;
-
-	for (size_t i = 0; i < p->nr_chunks; i++) {
-		const struct texts texts = texts_of(p, i);
-		int r = chunk_add(&p->chunk[i], &p->press, &batch->cell[i], batch->nr_rows, &texts);
-
-		if (r < 0)
-			return r;
-		waiting += p->chunk[i].pages.len + p->chunk[i].text_bytes;
-	}
-	p->group_rows += batch->nr_rows;
-	return p->group_rows >= GROUP_ROWS || waiting >= GROUP_BYTES ? end_group(p) : 0;
-}
-
-/* ---- footer ---- */
-
-static void put_logical_type(struct thrift *t, enum field_type type)
-{
-	if (type == FIELD_TEXT)
-		thrift_i32(t, 6, CONVERTED_UTF8);
-	if (type == FIELD_INT)
-		thrift_i32(t, 6, CONVERTED_INT_64);
-	if (type == FIELD_REAL || type == FIELD_FLAG)
-		return;
-	thrift_struct(t, 10);
-	if (type == FIELD_TEXT) {
-		thrift_struct(t, 1);
-	} else if (type == FIELD_INT) {
-		thrift_struct(t, 10);
-		thrift_i8(t, 1, 64);
-		thrift_bool(t, 2, true);
-	} else {
-		thrift_struct(t, 8);
-		thrift_bool(t, 1, true); /* UTC */
-		thrift_struct(t, 2);
-		thrift_struct(t, 3); /* nanoseconds */
-		thrift_end(t);
-		thrift_end(t);
-	}
-	thrift_end(t);
-	thrift_end(t);
-}
-
-static void put_schema(struct thrift *t, const struct frame *f)
-{
-	thrift_list(t, 2, THRIFT_STRUCT, f->nr_fields + 1);
-	thrift_element_struct(t);
-	thrift_text(t, 4, f->name);
-	thrift_i32(t, 5, (int32_t)f->nr_fields);
-	thrift_end(t);
-	for (size_t i = 0; i < f->nr_fields; i++) {
-		thrift_element_struct(t);
-		thrift_i32(t, 1, physical[f->field[i].type]);
-		thrift_i32(t, 3, 1); /* may be missing */
-		thrift_text(t, 4, f->field[i].name);
-		put_logical_type(t, f->field[i].type);
-		thrift_end(t);
-	}
-}
-
-/* What the columns mean, as an array in their order. */
-static void put_columns_json(struct buf *out, const struct frame *f)
-{
-	char unit[EXPORT_TEXT];
-	struct json j;
-
-	json_init(&j, out, false);
-	json_array(&j, NULL);
-	for (size_t i = 0; i < f->nr_fields; i++) {
-		const struct field *field = &f->field[i];
-
-		json_object(&j, NULL);
-		json_str(&j, "name", field->name);
-		json_str(&j, "type", field_type_name(field->type));
-		json_str(&j, "unit", field_unit(field, unit));
-		if (field->is_metric)
-			json_str(&j, "kind", kind_name(field->kind));
-		if (field->scale != 1)
-			json_num(&j, "scale", field->scale);
-		if (field->resample)
-			json_str(&j, "resample", field->resample);
-		json_str(&j, "help", field->help);
-		json_end_object(&j);
-	}
-	json_end_array(&j);
-}
-
-static void put_pair(struct thrift *t, const char *key, const char *value)
-{
-	thrift_element_struct(t);
-	thrift_text(t, 1, key);
-	thrift_text(t, 2, value);
-	thrift_end(t);
-}
-
-static int put_pairs(struct thrift *t, const struct parquet *p)
-{
-	const struct frame *f = p->job->frame;
-	struct buf columns;
-	int r;
-
-	buf_init(&columns, INT32_MAX);
-	put_columns_json(&columns, f);
-	thrift_list(t, 5, THRIFT_STRUCT, 3 + (f->help ? 1 : 0) + (p->job->summary_json ? 1 : 0));
-	put_pair(t, "tacho.version", TACHO_VERSION);
-	put_pair(t, "tacho.frame", f->name);
-	if (f->help)
-		put_pair(t, "tacho.help", f->help);
-	put_pair(t, "tacho.columns", (char *)columns.data);
-	if (p->job->summary_json)
-		put_pair(t, "tacho.summary", p->job->summary_json);
-	r = columns.err;
-	buf_release(&columns);
-	return r;
-}
-
-static int put_footer(struct buf *out, const struct parquet *p)
-{
-	const struct frame *f = p->job->frame;
-	struct thrift t;
-	uint32_t len;
-	int r;
-
-	thrift_begin(&t, out);
-	thrift_i32(&t, 1, 2); /* the second version: of logical types and encodings */
-	put_schema(&t, f);
-	thrift_i64(&t, 3, (int64_t)p->nr_rows);
-	thrift_list(&t, 4, THRIFT_STRUCT, p->nr_groups);
-	buf_add(out, p->groups.data, p->groups.len);
-	r = put_pairs(&t, p);
-	thrift_text(&t, 6, "tacho version " TACHO_VERSION);
-	thrift_list(&t, 7, THRIFT_STRUCT, f->nr_fields);
-	for (size_t i = 0; i < f->nr_fields; i++) {
-		thrift_element_struct(&t);
-		thrift_struct(&t, 1); /* the order that the type defines */
-		thrift_end(&t);
-		thrift_end(&t);
-	}
-	thrift_end(&t);
-	len = (uint32_t)out->len;
-	buf_add(out, &len, sizeof(len));
-	buf_adds(out, "PAR1");
-	return r < 0 ? r : out->err;
-}
-
 static int parquet_close(void *e)
 {
 	struct parquet *p = e;
 	struct buf footer;
-	int r = p->group_rows ? end_group(p) : 0;
+	int r = p->group_rows ? give_group(p) : error_of(p);
 
 	buf_init(&footer, INT32_MAX);
+	worker_wait(&p->worker, p->worker.nr_given);
 	if (r >= 0)
-		r = put_footer(&footer, p);
+		r = error_of(p);
+	if (r >= 0)
+		r = footer_put(&footer, &p->footer);
 	if (r >= 0)
 		r = outlet_add(p->job->out, footer.data, footer.len);
 	buf_release(&footer);

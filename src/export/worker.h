@@ -1,0 +1,33 @@
+/* A thread that does what it is given, one job after the other in the order given, while the giver goes on.
+ * Until it is started (and where no thread is to be had) the giver does each job himself, so what comes out
+ * is the same in any case. */
+#ifndef EXPORT_WORKER_H
+#define EXPORT_WORKER_H
+
+#include "base/base.h"
+
+#include <pthread.h>
+
+struct worker {
+	void (*work)(void *arg, const void *job);
+	void *arg;
+	size_t job_size;
+	uint8_t *job; /* a ring of WORKER_JOBS */
+	uint64_t nr_given, nr_done;
+	bool running, stop;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t given, done;
+};
+
+#define WORKER_JOBS 512
+
+int worker_init(struct worker *w, void (*work)(void *arg, const void *job), void *arg, size_t job_size);
+void worker_start(struct worker *w);
+/* Waits while too much is waiting. Returns the job's number. */
+uint64_t worker_give(struct worker *w, const void *job);
+/* Until the job of that number is done; what it did can then be seen. */
+void worker_wait(struct worker *w, uint64_t number);
+/* When everything is done. */
+void worker_release(struct worker *w);
+#endif
