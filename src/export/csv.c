@@ -1,62 +1,83 @@
 /* CSV as RFC 4180 has it: lines end with CR LF, a text with a comma, a quotation mark or a line break stands
  * in quotation marks. One table a frame; the heading has the unit: "proc.mem.rss [bytes]".
  *
- * What is missing is an empty field, and an empty text is "": readers that care can tell them apart. */
+ * What is missing is an empty field, and an empty text is "": readers that care can tell them apart.
+ *
+ * --long: the keys, then metric, value and unit, a line for each value that is known. --wide: csv_wide.c.
+ * Tables that are not of time have one form. */
+#include "export/csv.h"
+
 #include "base/str.h"
-#include "export/text.h"
 
 #include <string.h>
 
 struct csv {
 	const struct export_job *job;
+	enum export_layout layout;
 	struct buf line; /* of a batch */
+	/* Long: the keys of a row; ",metric," and ",unit" of each field. */
+	struct buf key;
+	struct buf *before, *behind;
+	struct csv_wide *wide;
 };
 
-static void add_csv_text(struct buf *out, const char *text, size_t len)
+static const struct field *field_of(const struct csv *c, size_t i)
 {
-	if (len && !memchr(text, '"', len) && strcspn(text, ",\r\n") == len && text[0] != ' ' &&
-		text[len - 1] != ' ') {
+	return &c->job->frame->field[i];
+}
+
+/* ---- fields ---- */
+
+static bool is_plain(const char *text, size_t len)
+{
+	return len && strcspn(text, "\",\r\n") == len && text[0] != ' ' && text[len - 1] != ' ';
+}
+
+void csv_add_text(struct buf *out, const char *text, size_t len)
+{
+	const char *end = text + len, *quote;
+
+	if (is_plain(text, len)) {
 		buf_add(out, text, len);
 		return;
 	}
 	buf_addch(out, '"');
-	for (const char *end = text + len, *quote; text <= end; text = quote + 1) {
-		quote = memchr(text, '"', (size_t)(end - text));
-		if (!quote) {
-			buf_add(out, text, (size_t)(end - text));
-			break;
-		}
-		buf_add(out, text, (size_t)(quote - text));
-		buf_adds(out, "\"\"");
+	while ((quote = memchr(text, '"', (size_t)(end - text)))) {
+		buf_add(out, text, (size_t)(quote + 1 - text));
+		buf_addch(out, '"');
+		text = quote + 1;
 	}
+	buf_add(out, text, (size_t)(end - text));
 	buf_addch(out, '"');
 }
 
-static void add_heading(struct buf *out, const struct field *f)
+void csv_add_heading(struct buf *out, const char *instance, const struct field *f)
 {
 	char unit[EXPORT_TEXT];
 	const char *word = field_unit(f, unit);
 	struct buf name;
 
-	buf_init(&name, 4096);
+	buf_init(&name, SIZE_MAX / 2);
+	if (instance)
+		buf_addf(&name, "%s ", instance);
 	buf_adds(&name, f->name);
 	if (*word)
 		buf_addf(&name, " [%s]", word);
-	add_csv_text(out, (char *)name.data, name.len);
+	csv_add_text(out, (char *)name.data, name.len);
+	out->err = out->err ? out->err : name.err;
 	buf_release(&name);
 }
 
-static void add_cell(const struct csv *c, const struct frame_batch *b, size_t field, uint32_t row)
+void csv_add_cell(struct buf *out, const struct export_job *job, const struct frame_batch *b, size_t field,
+	uint32_t row)
 {
 	const struct field_cells *cell = &b->cell[field];
-	const struct field *f = &c->job->frame[b->frame - c->job->first_frame].field[field];
-	struct buf *out = (struct buf *)&c->line;
 	char text[EXPORT_TEXT];
 	struct texts t;
 
 	if (!cell_valid(cell, row))
 		return;
-	switch (f->type) {
+	switch (job->frame[b->frame - job->first_frame].field[field].type) {
 	case FIELD_TIME:
 		buf_add(out, text, format_time(text, cell->integer[row]));
 		break;
@@ -67,14 +88,91 @@ static void add_cell(const struct csv *c, const struct frame_batch *b, size_t fi
 		buf_add(out, text, format_real(text, cell->real[row]));
 		break;
 	case FIELD_TEXT:
-		t = export_texts(c->job, b->frame, field);
-		add_csv_text(out, t.text[cell->text[row]], t.len[cell->text[row]]);
+		t = export_texts(job, b->frame, field);
+		csv_add_text(out, t.text[cell->text[row]], t.len[cell->text[row]]);
 		break;
 	case FIELD_FLAG:
 		buf_adds(out, cell->flag[row] ? "true" : "false");
 		break;
 	}
 }
+
+/* ---- a row, a line ---- */
+
+static void plain_heading(struct csv *c)
+{
+	for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
+		buf_adds(&c->line, i ? "," : "");
+		csv_add_heading(&c->line, NULL, field_of(c, i));
+	}
+	buf_adds(&c->line, "\r\n");
+}
+
+static void plain_rows(struct csv *c, const struct frame_batch *b)
+{
+	for (uint32_t row = 0; row < b->nr_rows; row++) {
+		for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
+			if (i)
+				buf_addch(&c->line, ',');
+			csv_add_cell(&c->line, c->job, b, i, row);
+		}
+		buf_adds(&c->line, "\r\n");
+	}
+}
+
+/* ---- a value, a line ---- */
+
+static int long_heading(struct csv *c)
+{
+	size_t nr = c->job->frame->nr_fields;
+	char unit[EXPORT_TEXT];
+
+	c->before = calloc(MAX(nr, (size_t)1), sizeof(*c->before));
+	c->behind = calloc(MAX(nr, (size_t)1), sizeof(*c->behind));
+	if (!c->before || !c->behind)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		const struct field *f = field_of(c, i);
+
+		buf_init(&c->before[i], SIZE_MAX / 2);
+		buf_init(&c->behind[i], SIZE_MAX / 2);
+		buf_addch(&c->before[i], ',');
+		csv_add_text(&c->before[i], f->name, strlen(f->name));
+		buf_addch(&c->before[i], ',');
+		buf_addf(&c->behind[i], ",%s\r\n", field_unit(f, unit));
+		if (f->is_metric)
+			continue;
+		csv_add_heading(&c->line, NULL, f);
+		buf_addch(&c->line, ',');
+	}
+	buf_adds(&c->line, "metric,value,unit\r\n");
+	return 0;
+}
+
+static void long_rows(struct csv *c, const struct frame_batch *b)
+{
+	size_t nr = c->job->frame->nr_fields;
+
+	for (uint32_t row = 0; row < b->nr_rows; row++) {
+		buf_reset(&c->key);
+		for (size_t i = 0; i < nr; i++) {
+			if (field_of(c, i)->is_metric)
+				continue;
+			buf_adds(&c->key, c->key.len ? "," : "");
+			csv_add_cell(&c->key, c->job, b, i, row);
+		}
+		for (size_t i = 0; i < nr; i++) {
+			if (!field_of(c, i)->is_metric || !cell_valid(&b->cell[i], row))
+				continue;
+			buf_add(&c->line, c->key.data, c->key.len);
+			buf_add(&c->line, c->before[i].data, c->before[i].len);
+			csv_add_cell(&c->line, c->job, b, i, row);
+			buf_add(&c->line, c->behind[i].data, c->behind[i].len);
+		}
+	}
+}
+
+/* ---- the exporter ---- */
 
 static int hand_over(struct csv *c)
 {
@@ -88,6 +186,14 @@ static void csv_drop(void *e)
 {
 	struct csv *c = e;
 
+	for (size_t i = 0; c->before && c->behind && i < c->job->frame->nr_fields; i++) {
+		buf_release(&c->before[i]);
+		buf_release(&c->behind[i]);
+	}
+	free(c->before);
+	free(c->behind);
+	csv_wide_free(c->wide);
+	buf_release(&c->key);
 	buf_release(&c->line);
 	free(c);
 }
@@ -95,19 +201,23 @@ static void csv_drop(void *e)
 static int csv_open(const struct export_job *job, void **ret, struct buf *reterr)
 {
 	struct csv *c = calloc(1, sizeof(*c));
-	int r;
+	int r = 0;
 
 	(void)reterr;
 	if (!c)
 		return -ENOMEM;
 	c->job = job;
+	c->layout = job->frame->domain ? job->layout : LAYOUT_DEFAULT;
 	buf_init(&c->line, SIZE_MAX / 2);
-	for (size_t i = 0; i < job->frame->nr_fields; i++) {
-		buf_adds(&c->line, i ? "," : "");
-		add_heading(&c->line, &job->frame->field[i]);
-	}
-	buf_adds(&c->line, "\r\n");
-	r = hand_over(c);
+	buf_init(&c->key, SIZE_MAX / 2);
+	if (c->layout == LAYOUT_WIDE)
+		r = csv_wide_open(job, &c->wide);
+	else if (c->layout == LAYOUT_LONG)
+		r = long_heading(c);
+	else
+		plain_heading(c);
+	if (r >= 0)
+		r = hand_over(c);
 	if (r < 0)
 		csv_drop(c);
 	else
@@ -115,35 +225,52 @@ static int csv_open(const struct export_job *job, void **ret, struct buf *reterr
 	return r;
 }
 
+static bool csv_wants_look(void *e)
+{
+	return ((struct csv *)e)->wide;
+}
+
+static int csv_look(void *e, const struct frame_batch *b)
+{
+	return csv_wide_look(((struct csv *)e)->wide, b);
+}
+
 static int csv_add(void *e, const struct frame_batch *b)
 {
 	struct csv *c = e;
 
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
-			if (i)
-				buf_addch(&c->line, ',');
-			add_cell(c, b, i, row);
-		}
-		buf_adds(&c->line, "\r\n");
-	}
+	if (c->wide)
+		csv_wide_rows(c->wide, b, &c->line);
+	else if (c->layout == LAYOUT_LONG)
+		long_rows(c, b);
+	else
+		plain_rows(c, b);
+	c->line.err = c->line.err ? c->line.err : c->key.err;
 	return hand_over(c);
 }
 
 static int csv_close(void *e)
 {
-	csv_drop(e);
-	return 0;
+	struct csv *c = e;
+	int r;
+
+	if (c->wide)
+		csv_wide_end(c->wide, &c->line);
+	r = hand_over(c);
+	csv_drop(c);
+	return r;
 }
 
 const struct exporter exporter_csv = {
 	.name = "csv",
 	.suffix = ".csv",
-	.help = "a table for each domain, as RFC 4180 has it",
+	.help = "tables with units in their headings",
 	.shape = EXPORT_FILE_EACH,
 	.streams = true,
 	.layouts = true,
 	.open = csv_open,
+	.wants_look = csv_wants_look,
+	.look = csv_look,
 	.add = csv_add,
 	.close = csv_close,
 	.drop = csv_drop,

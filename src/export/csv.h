@@ -1,0 +1,23 @@
+/* Inside of the CSV formats. */
+#ifndef EXPORT_CSV_H
+#define EXPORT_CSV_H
+
+#include "export/text.h"
+
+/* One field: quoted when it has to be. */
+void csv_add_text(struct buf *out, const char *text, size_t len);
+/* "proc.mem.rss [bytes]", behind an instance when there is one. */
+void csv_add_heading(struct buf *out, const char *instance, const struct field *f);
+/* A value of a frame's batch; nothing when it is missing. */
+void csv_add_cell(struct buf *out, const struct export_job *job, const struct frame_batch *b, size_t field,
+	uint32_t row);
+
+/* Instances side by side. */
+struct csv_wide;
+int csv_wide_open(const struct export_job *job, struct csv_wide **ret);
+void csv_wide_free(struct csv_wide *w);
+/* Who is there. -E2BIG: too many, with words about it. */
+int csv_wide_look(struct csv_wide *w, const struct frame_batch *b);
+void csv_wide_rows(struct csv_wide *w, const struct frame_batch *b, struct buf *out);
+void csv_wide_end(struct csv_wide *w, struct buf *out);
+#endif

@@ -1,0 +1,239 @@
+/* A line for each tick of each host, instances side by side: "cpu0 cpu.user [s]". Who will be there is known
+ * only at the end, so that the run is looked at once before it is written. Turning a file of one line for
+ * each instance around at the end was rejected: it takes the disk twice and far more code.
+ *
+ * Instances are told apart by all keys behind the host, since ten processes may have one name. */
+#include "export/csv.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+#define COLUMNS_MOST 16384 /* where spreadsheets end, and the sense of it */
+#define SLOTS (4 * COLUMNS_MOST)
+
+struct span {
+	size_t at, len;
+};
+
+struct csv_wide {
+	const struct export_job *job;
+	size_t nr_keys; /* of the line: up to the host */
+	size_t *metric; /* fields */
+	size_t nr_metrics;
+	char **instance;
+	size_t nr_instances;
+	uint32_t *slot; /* by the hash of the name: number of the instance + 1 */
+	bool headed, begun;
+	struct buf key, was_key, label, value;
+	struct span *cell; /* in `value`: instances by metrics */
+	bool *taken;	   /* instances that are in this line */
+};
+
+static const struct field *field_of(const struct csv_wide *w, size_t i)
+{
+	return &w->job->frame->field[i];
+}
+
+int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
+{
+	struct csv_wide *w = calloc(1, sizeof(*w));
+	size_t nr = job->frame->nr_fields;
+
+	if (!w)
+		return -ENOMEM;
+	w->job = job;
+	buf_init(&w->key, SIZE_MAX / 2);
+	buf_init(&w->was_key, SIZE_MAX / 2);
+	buf_init(&w->label, SIZE_MAX / 2);
+	buf_init(&w->value, SIZE_MAX / 2);
+	w->metric = calloc(MAX(nr, (size_t)1), sizeof(*w->metric));
+	w->instance = calloc(COLUMNS_MOST, sizeof(*w->instance));
+	w->slot = calloc(SLOTS, sizeof(*w->slot));
+	if (!w->metric || !w->instance || !w->slot) {
+		csv_wide_free(w);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		if (field_of(w, i)->is_metric)
+			w->metric[w->nr_metrics++] = i;
+		else if (!strcmp(field_of(w, i)->name, "host"))
+			w->nr_keys = i + 1;
+	}
+	*ret = w;
+	return 0;
+}
+
+void csv_wide_free(struct csv_wide *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->nr_instances; i++)
+		free(w->instance[i]);
+	free(w->instance);
+	free(w->metric);
+	free(w->slot);
+	free(w->cell);
+	free(w->taken);
+	buf_release(&w->key);
+	buf_release(&w->was_key);
+	buf_release(&w->label);
+	buf_release(&w->value);
+	free(w);
+}
+
+/* ---- who is there ---- */
+
+static void label_add(struct csv_wide *w, const struct frame_batch *b, size_t field, uint32_t row)
+{
+	const struct field_cells *cell = &b->cell[field];
+	struct texts t;
+
+	if (!cell_valid(cell, row))
+		return;
+	if (field_of(w, field)->type == FIELD_TEXT) {
+		t = export_texts(w->job, b->frame, field);
+		buf_add(&w->label, t.text[cell->text[row]], t.len[cell->text[row]]);
+	} else {
+		csv_add_cell(&w->label, w->job, b, field, row);
+	}
+}
+
+static void label_make(struct csv_wide *w, const struct frame_batch *b, uint32_t row)
+{
+	buf_reset(&w->label);
+	for (size_t i = w->nr_keys; i < w->job->frame->nr_fields; i++) {
+		if (field_of(w, i)->is_metric)
+			continue;
+		buf_adds(&w->label, w->label.len ? "/" : "");
+		label_add(w, b, i, row);
+	}
+}
+
+/* Where its number is, or would be. There are fewer instances than slots. */
+static uint32_t *slot_of(struct csv_wide *w)
+{
+	size_t at = hash_bytes(w->label.data, w->label.len) % SLOTS;
+
+	while (w->slot[at] && strcmp(w->instance[w->slot[at] - 1], (char *)w->label.data) != 0)
+		at = (at + 1) % SLOTS;
+	return &w->slot[at];
+}
+
+static int too_many(const struct csv_wide *w)
+{
+	buf_reset(w->job->reterr);
+	buf_addf(w->job->reterr,
+		"more than %d columns: choose with --domain and --metric, or take --per node or --long",
+		COLUMNS_MOST);
+	return -E2BIG;
+}
+
+int csv_wide_look(struct csv_wide *w, const struct frame_batch *b)
+{
+	for (uint32_t row = 0; row < b->nr_rows; row++) {
+		uint32_t *slot;
+
+		label_make(w, b, row);
+		if (w->label.err)
+			return w->label.err;
+		slot = slot_of(w);
+		if (*slot)
+			continue;
+		if ((w->nr_instances + 1) * MAX(w->nr_metrics, (size_t)1) > COLUMNS_MOST)
+			return too_many(w);
+		w->instance[w->nr_instances] = strdup((char *)w->label.data);
+		if (!w->instance[w->nr_instances])
+			return -ENOMEM;
+		*slot = (uint32_t)++w->nr_instances;
+	}
+	return 0;
+}
+
+/* ---- lines ---- */
+
+static void heading(struct csv_wide *w, struct buf *out)
+{
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		buf_adds(out, i ? "," : "");
+		csv_add_heading(out, NULL, field_of(w, i));
+	}
+	for (size_t i = 0; i < w->nr_instances; i++) {
+		for (size_t k = 0; k < w->nr_metrics; k++) {
+			buf_addch(out, ',');
+			csv_add_heading(out, w->instance[i], field_of(w, w->metric[k]));
+		}
+	}
+	buf_adds(out, "\r\n");
+	w->headed = true;
+	w->cell = calloc(MAX(w->nr_instances * w->nr_metrics, (size_t)1), sizeof(*w->cell));
+	w->taken = calloc(MAX(w->nr_instances, (size_t)1), sizeof(*w->taken));
+	if (!w->cell || !w->taken)
+		out->err = -ENOMEM;
+}
+
+static void line_end(struct csv_wide *w, struct buf *out)
+{
+	if (!w->begun)
+		return;
+	buf_add(out, w->was_key.data, w->was_key.len);
+	for (size_t i = 0; i < w->nr_instances * w->nr_metrics; i++) {
+		buf_addch(out, ',');
+		buf_add(out, w->value.data + w->cell[i].at, w->cell[i].len);
+	}
+	buf_adds(out, "\r\n");
+	memset(w->cell, 0, w->nr_instances * w->nr_metrics * sizeof(*w->cell));
+	memset(w->taken, 0, w->nr_instances * sizeof(*w->taken));
+	buf_reset(&w->value);
+	w->begun = false;
+}
+
+static bool same_key(const struct csv_wide *w)
+{
+	return w->key.len == w->was_key.len && !memcmp(w->key.data, w->was_key.data, w->key.len);
+}
+
+static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out)
+{
+	uint32_t number;
+
+	buf_reset(&w->key);
+	for (size_t i = 0; i < w->nr_keys; i++) {
+		buf_adds(&w->key, i ? "," : "");
+		csv_add_cell(&w->key, w->job, b, i, row);
+	}
+	label_make(w, b, row);
+	number = *slot_of(w);
+	if (!number) /* came while the recording was being read: it was not there when we looked */
+		return;
+	/* Two that cannot be told apart have lines of their own. */
+	if (!same_key(w) || w->taken[number - 1])
+		line_end(w, out);
+	buf_reset(&w->was_key);
+	buf_add(&w->was_key, w->key.data, w->key.len);
+	w->begun = w->taken[number - 1] = true;
+	for (size_t k = 0; k < w->nr_metrics; k++) {
+		struct span *s = &w->cell[(number - 1) * w->nr_metrics + k];
+
+		s->at = w->value.len;
+		csv_add_cell(&w->value, w->job, b, w->metric[k], row);
+		s->len = w->value.len - s->at;
+	}
+}
+
+void csv_wide_rows(struct csv_wide *w, const struct frame_batch *b, struct buf *out)
+{
+	if (!w->headed)
+		heading(w, out);
+	for (uint32_t row = 0; !out->err && row < b->nr_rows; row++)
+		add_row(w, b, row, out);
+	out->err = out->err ? out->err : w->value.err ? w->value.err : w->key.err;
+}
+
+void csv_wide_end(struct csv_wide *w, struct buf *out)
+{
+	if (!w->headed)
+		heading(w, out);
+	if (!out->err)
+		line_end(w, out);
+}
