@@ -13,6 +13,7 @@ extern const struct exporter exporter_feather;
 extern const struct exporter exporter_json;
 extern const struct exporter exporter_jsonl;
 extern const struct exporter exporter_parquet;
+extern const struct exporter exporter_openmetrics;
 extern const struct exporter exporter_orc;
 extern const struct exporter exporter_pickle;
 
@@ -26,6 +27,7 @@ const struct exporter *const exporters[] = {
 	&exporter_arrow_stream,
 	&exporter_orc,
 	&exporter_pickle,
+	&exporter_openmetrics,
 	NULL,
 };
 

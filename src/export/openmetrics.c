@@ -1,0 +1,394 @@
+/* OpenMetrics 1.0: samples with their times as text, which Prometheus takes into its database
+ * (promtool tsdb create-blocks-from openmetrics). One family for each metric of the tables that are of time,
+ * with type, unit and help; what else a row has besides its metrics are labels.
+ *
+ * All samples of a family stand together, and in it those of one set of labels, in order of time; rows come
+ * otherwise, so that they wait on a shelf. Integers are exact to the last digit, though most readers make
+ * doubles of them. Of two samples of one series at the same time there is no telling which is right: the one
+ * that was read first stands. Texts, and tables that are not of time, are no samples: other formats have
+ * them. A counter that was negative or not a number would be refused, and is then of unknown type. */
+#include "base/str.h"
+#include "export/labels.h"
+#include "export/openmetrics_names.h"
+#include "export/shelf.h"
+#include "export/text.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SHELVES_BYTES (32u << 20) /* rows in memory, of all tables */
+#define HAND_OVER 65536
+
+struct family {
+	size_t field;
+	const char *name;
+	bool unfit; /* for a counter */
+};
+
+struct table {
+	const struct frame *frame;
+	size_t number; /* as in batches */
+	size_t time;   /* the field */
+	size_t *label; /* the fields, and what they are called */
+	char **label_name;
+	size_t nr_labels;
+	struct family *family;
+	size_t nr_families;
+	struct label *set; /* of a row */
+	struct label_sets sets;
+	struct shelf shelf;
+};
+
+struct openmetrics {
+	const struct export_job *job;
+	struct spool_file file;
+	struct names names;
+	struct table *table; /* one for each frame; those not of time have no families */
+	size_t nr_tables;
+};
+
+static void table_release(struct table *t)
+{
+	for (size_t i = 0; i < t->nr_labels; i++)
+		free(t->label_name[i]);
+	free(t->label);
+	free(t->label_name);
+	free(t->family);
+	free(t->set);
+	label_sets_release(&t->sets);
+	shelf_release(&t->shelf);
+}
+
+static void openmetrics_drop(void *e)
+{
+	struct openmetrics *o = e;
+
+	for (size_t i = 0; i < o->nr_tables; i++)
+		table_release(&o->table[i]);
+	free(o->table);
+	names_release(&o->names);
+	spool_file_release(&o->file);
+	free(o);
+}
+
+static bool find_time(struct table *t)
+{
+	for (t->time = 0; t->time < t->frame->nr_fields; t->time++)
+		if (t->frame->field[t->time].type == FIELD_TIME && !t->frame->field[t->time].is_metric)
+			return t->frame->domain;
+	return false;
+}
+
+static int table_init(struct table *t, struct names *names)
+{
+	size_t most = t->frame->nr_fields + 1;
+
+	t->label = calloc(most, sizeof(*t->label));
+	t->label_name = calloc(most, sizeof(*t->label_name));
+	t->family = calloc(most, sizeof(*t->family));
+	t->set = calloc(most, sizeof(*t->set));
+	if (!t->label || !t->label_name || !t->family || !t->set)
+		return -ENOMEM;
+	for (size_t i = 0; find_time(t) && i < t->frame->nr_fields; i++) {
+		const struct field *f = &t->frame->field[i];
+
+		if (f->is_metric && f->type != FIELD_TEXT && f->type != FIELD_TIME) {
+			const char *name = family_name(names, t->frame, f);
+
+			if (!name)
+				return -ENOMEM;
+			t->family[t->nr_families++] = (struct family){.field = i, .name = name};
+		} else if (!f->is_metric && (f->type == FIELD_TEXT || f->type == FIELD_INT)) {
+			char *name = label_name(f->name, t->label_name, t->nr_labels);
+
+			if (!name)
+				return -ENOMEM;
+			t->label[t->nr_labels] = i;
+			t->label_name[t->nr_labels++] = name;
+		}
+	}
+	label_sets_init(&t->sets, t->nr_labels);
+	return shelf_init(&t->shelf, t->nr_families);
+}
+
+static int openmetrics_open(const struct export_job *job, void **ret, struct buf *reterr)
+{
+	struct openmetrics *o = calloc(1, sizeof(*o));
+	int r = 0;
+
+	(void)reterr;
+	if (!o)
+		return -ENOMEM;
+	o->job = job;
+	spool_file_init(&o->file, job->path);
+	o->table = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*o->table));
+	if (!o->table)
+		r = -ENOMEM;
+	while (r >= 0 && o->nr_tables < job->nr_frames) {
+		struct table *t = &o->table[o->nr_tables];
+
+		t->frame = &job->frame[o->nr_tables];
+		t->number = job->first_frame + o->nr_tables++;
+		r = table_init(t, &o->names);
+	}
+	if (r < 0)
+		openmetrics_drop(o);
+	else
+		*ret = o;
+	return r;
+}
+
+/* ---- rows ---- */
+
+static int series_of(struct table *t, const struct frame_batch *b, uint32_t row, uint32_t *ret)
+{
+	for (size_t i = 0; i < t->nr_labels; i++) {
+		const struct field_cells *cell = &b->cell[t->label[i]];
+		bool there = cell_valid(cell, row), text = t->frame->field[t->label[i]].type == FIELD_TEXT;
+
+		t->set[i] = (struct label){.there = there};
+		if (there)
+			t->set[i].value = text ? cell->text[row] : (uint64_t)cell->integer[row];
+	}
+	return label_sets_number(&t->sets, t->set, ret);
+}
+
+static void put_values(struct table *t, size_t family, const struct frame_batch *b)
+{
+	struct family *f = &t->family[family];
+	struct shelf_column *c = &t->shelf.column[family];
+	const struct field_cells *cell = &b->cell[f->field], *time = &b->cell[t->time];
+	enum field_type type = t->frame->field[f->field].type;
+	size_t to = t->shelf.nr_rows;
+
+	for (uint32_t row = 0; row < b->nr_rows; row++) {
+		if (!cell_valid(time, row)) /* no sample without its time */
+			continue;
+		c->there[to] = cell_valid(cell, row);
+		c->value[to] = 0;
+		if (c->there[to] && type == FIELD_REAL) {
+			memcpy(&c->value[to], &cell->real[row], sizeof(c->value[to]));
+			f->unfit |= !(cell->real[row] >= 0);
+		} else if (c->there[to]) {
+			c->value[to] =
+				type == FIELD_FLAG ? cell->flag[row] != 0 : (uint64_t)cell->integer[row];
+			f->unfit |= type == FIELD_INT && cell->integer[row] < 0;
+		}
+		to++;
+	}
+}
+
+static int shelves_flush_largest(struct openmetrics *o)
+{
+	struct table *largest = o->table;
+	size_t all = 0;
+
+	for (size_t i = 0; i < o->nr_tables; i++) {
+		size_t size = shelf_size(&o->table[i].shelf);
+
+		all += size;
+		if (size > shelf_size(&largest->shelf))
+			largest = &o->table[i];
+	}
+	return all < SHELVES_BYTES ? 0 : shelf_flush(&largest->shelf, &o->file);
+}
+
+static int openmetrics_add(void *e, const struct frame_batch *b)
+{
+	struct openmetrics *o = e;
+	struct table *t = &o->table[b->frame - o->job->first_frame];
+	size_t to = t->shelf.nr_rows;
+	int r = t->nr_families ? shelf_reserve(&t->shelf, b->nr_rows) : 0;
+
+	if (r < 0 || !t->nr_families)
+		return r;
+	for (uint32_t row = 0; row < b->nr_rows; row++) {
+		if (!cell_valid(&b->cell[t->time], row))
+			continue;
+		t->shelf.time[to] = b->cell[t->time].integer[row];
+		r = series_of(t, b, row, &t->shelf.series[to++]);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < t->nr_families; i++)
+		put_values(t, i, b);
+	t->shelf.nr_rows = to;
+	return shelves_flush_largest(o);
+}
+
+/* ---- text ---- */
+
+static void add_escaped(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n') {
+			buf_adds(out, "\\n");
+			continue;
+		}
+		if (text[i] == '\\' || text[i] == '"')
+			buf_addch(out, '\\');
+		buf_addch(out, text[i]);
+	}
+}
+
+static void add_seconds(struct buf *out, int64_t ns)
+{
+	uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, part = left % (uint64_t)NSEC_PER_SEC;
+	unsigned digits = 9;
+
+	buf_addf(out, "%s%llu", ns < 0 ? "-" : "", (unsigned long long)(left / (uint64_t)NSEC_PER_SEC));
+	if (!part)
+		return;
+	for (; part % 10 == 0; part /= 10)
+		digits--;
+	buf_addf(out, ".%0*llu", (int)digits, (unsigned long long)part);
+}
+
+static void add_value(struct buf *out, enum field_type type, uint64_t bits)
+{
+	char text[EXPORT_TEXT];
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	if (type != FIELD_REAL)
+		buf_add(out, text, format_i64(text, (int64_t)bits));
+	else if (isfinite(v))
+		buf_add(out, text, format_real(text, v));
+	else
+		buf_adds(out, v != v ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+}
+
+struct writing { /* a family */
+	const struct openmetrics *o;
+	const struct table *table;
+	const struct family *family;
+	bool counter, begun;
+	struct shelf_point last;
+	struct buf series; /* name and labels of the samples */
+	struct buf text;
+};
+
+static void put_series(struct writing *w, uint32_t series)
+{
+	const struct table *t = w->table;
+	const struct label *set = label_sets_get(&t->sets, series);
+	char text[EXPORT_TEXT];
+	bool any = false;
+
+	buf_reset(&w->series);
+	buf_adds(&w->series, w->family->name);
+	buf_adds(&w->series, w->counter ? "_total" : "");
+	for (size_t i = 0; i < t->nr_labels; i++) {
+		size_t field = t->label[i];
+
+		if (!set[i].there)
+			continue;
+		buf_addf(&w->series, "%c%s=\"", any ? ',' : '{', t->label_name[i]);
+		any = true;
+		if (t->frame->field[field].type == FIELD_TEXT) {
+			const struct texts texts = export_texts(w->o->job, t->number, field);
+
+			if (set[i].value < texts.nr)
+				add_escaped(&w->series, texts.text[set[i].value], texts.len[set[i].value]);
+		} else {
+			buf_add(&w->series, text, format_i64(text, (int64_t)set[i].value));
+		}
+		buf_addch(&w->series, '"');
+	}
+	buf_adds(&w->series, any ? "} " : " ");
+}
+
+static int hand_over(struct writing *w)
+{
+	int r = w->text.err ? w->text.err : w->series.err;
+
+	if (r >= 0)
+		r = outlet_add(w->o->job->out, w->text.data, w->text.len);
+	buf_reset(&w->text);
+	return r;
+}
+
+static int add_sample(void *arg, const struct shelf_point *p)
+{
+	struct writing *w = arg;
+
+	if (w->begun && w->last.series == p->series && w->last.time == p->time)
+		return 0;
+	if (!w->begun || w->last.series != p->series)
+		put_series(w, p->series);
+	w->begun = true;
+	w->last = *p;
+	buf_add(&w->text, w->series.data, w->series.len);
+	add_value(&w->text, w->table->frame->field[w->family->field].type, p->value);
+	buf_addch(&w->text, ' ');
+	add_seconds(&w->text, p->time);
+	buf_addch(&w->text, '\n');
+	return w->text.len < HAND_OVER ? w->text.err : hand_over(w);
+}
+
+static void put_heading(struct writing *w)
+{
+	const struct field *f = &w->table->frame->field[w->family->field];
+	const char *type = w->counter ? "counter" : field_is_counter(f) ? "unknown" : "gauge";
+	char text[48], raw[EXPORT_TEXT];
+	const char *unit = openmetrics_unit(f, text), *name = w->family->name;
+
+	buf_addf(&w->text, "# TYPE %s %s\n", name, type);
+	if (*unit)
+		buf_addf(&w->text, "# UNIT %s %s\n", name, unit);
+	buf_addf(&w->text, "# HELP %s ", name);
+	if (f->help)
+		add_escaped(&w->text, f->help, strlen(f->help));
+	if (f->scale != 1)
+		buf_addf(&w->text, " In units of %s.", field_unit(f, raw));
+	buf_addch(&w->text, '\n');
+}
+
+static int write_family(const struct openmetrics *o, const struct table *t, size_t number)
+{
+	struct writing w = {.o = o, .table = t, .family = &t->family[number]};
+	int r;
+
+	if (!t->shelf.column[number].nr_runs) /* nothing is known of it */
+		return 0;
+	w.counter = field_is_counter(&t->frame->field[w.family->field]) && !w.family->unfit;
+	buf_init(&w.series, SIZE_MAX / 2);
+	buf_init(&w.text, SIZE_MAX / 2);
+	put_heading(&w);
+	r = shelf_merge(&t->shelf, number, &o->file, add_sample, &w);
+	if (r >= 0)
+		r = hand_over(&w);
+	buf_release(&w.series);
+	buf_release(&w.text);
+	return r;
+}
+
+static int openmetrics_close(void *e)
+{
+	struct openmetrics *o = e;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < o->nr_tables; i++) {
+		struct table *t = &o->table[i];
+
+		r = shelf_flush(&t->shelf, &o->file);
+		for (size_t k = 0; r >= 0 && k < t->nr_families; k++)
+			r = write_family(o, t, k);
+	}
+	if (r >= 0)
+		r = outlet_add(o->job->out, "# EOF\n", 6);
+	openmetrics_drop(o);
+	return r;
+}
+
+const struct exporter exporter_openmetrics = {
+	.name = "openmetrics",
+	.suffix = ".openmetrics",
+	.help = "samples with their times as OpenMetrics text, for Prometheus",
+	.shape = EXPORT_ONE_FILE,
+	.streams = true,
+	.open = openmetrics_open,
+	.add = openmetrics_add,
+	.close = openmetrics_close,
+	.drop = openmetrics_drop,
+};

@@ -1,0 +1,22 @@
+/* What families of samples are called. The rules of OpenMetrics: letters, digits and underscores; the unit
+ * at the end; no family may have a name that a sample of another one has. */
+#ifndef EXPORT_OPENMETRICS_NAMES_H
+#define EXPORT_OPENMETRICS_NAMES_H
+
+#include "export/exporter.h"
+
+struct names { /* in use */
+	char **name;
+	size_t nr, cap;
+};
+
+void names_release(struct names *n);
+bool field_is_counter(const struct field *f);
+/* "bytes", "bytes_per_second"; "" when there is none, as of raw fields that are not of the unit itself. */
+const char *openmetrics_unit(const struct field *f, char out[static 48]);
+/* The family of a metric: "tacho_net_rx_bytes", whose samples are "…_total" when it is a counter. NULL: no
+ * memory. */
+const char *family_name(struct names *n, const struct frame *frame, const struct field *f);
+/* The name of a label: as the field's, told apart from `nr` others. The caller frees it. */
+char *label_name(const char *field, char *const *other, size_t nr);
+#endif

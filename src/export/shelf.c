@@ -1,0 +1,237 @@
+#include "export/shelf.h"
+
+#include <string.h>
+
+#define MERGE_BYTES (16u << 20) /* of all runs that are read at once */
+#define MERGE_LEAST 64		/* points of each */
+#define MERGE_MOST 4096
+#define ROWS_LEAST 256
+
+int shelf_init(struct shelf *s, size_t nr_columns)
+{
+	*s = (struct shelf){0};
+	s->column = calloc(MAX(nr_columns, (size_t)1), sizeof(*s->column));
+	if (!s->column)
+		return -ENOMEM;
+	s->nr_columns = nr_columns;
+	return 0;
+}
+
+static void rows_free(struct shelf *s)
+{
+	for (size_t i = 0; i < s->nr_columns; i++) {
+		free(s->column[i].value);
+		free(s->column[i].there);
+		s->column[i].value = NULL;
+		s->column[i].there = NULL;
+	}
+	free(s->time);
+	free(s->series);
+	s->time = NULL;
+	s->series = NULL;
+	s->nr_rows = s->cap_rows = 0;
+}
+
+void shelf_release(struct shelf *s)
+{
+	rows_free(s);
+	for (size_t i = 0; i < s->nr_columns; i++)
+		free(s->column[i].run);
+	free(s->column);
+}
+
+static bool grow(void *array, size_t nr, size_t size)
+{
+	void **p = array, *more = reallocarray(*p, nr, size);
+
+	if (more)
+		*p = more;
+	return more;
+}
+
+int shelf_reserve(struct shelf *s, size_t nr)
+{
+	size_t cap = MAX(MAX(2 * s->cap_rows, s->nr_rows + nr), (size_t)ROWS_LEAST);
+
+	if (s->nr_rows + nr <= s->cap_rows)
+		return 0;
+	if (!grow(&s->time, cap, sizeof(*s->time)) || !grow(&s->series, cap, sizeof(*s->series)))
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr_columns; i++) {
+		struct shelf_column *c = &s->column[i];
+
+		if (!grow(&c->value, cap, sizeof(*c->value)) || !grow(&c->there, cap, sizeof(*c->there)))
+			return -ENOMEM;
+	}
+	s->cap_rows = cap;
+	return 0;
+}
+
+size_t shelf_size(const struct shelf *s)
+{
+	return s->nr_rows *
+		(sizeof(*s->time) + sizeof(*s->series) +
+			s->nr_columns * (sizeof(*s->column->value) + sizeof(*s->column->there)));
+}
+
+/* ---- runs ---- */
+
+struct place {
+	int64_t time;
+	uint32_t series, row;
+};
+
+static int by_series(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series < y->series ? -1 : 1;
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return (x->row > y->row) - (x->row < y->row);
+}
+
+static int add_run(struct shelf_column *c, uint64_t at, uint64_t nr)
+{
+	if (c->nr_runs == c->cap_runs) {
+		size_t cap = MAX(2 * c->cap_runs, (size_t)4);
+
+		if (!grow(&c->run, cap, sizeof(*c->run)))
+			return -ENOMEM;
+		c->cap_runs = cap;
+	}
+	c->run[c->nr_runs++] = (struct shelf_run){at, nr};
+	return 0;
+}
+
+static int flush_column(struct shelf_column *c, const struct place *place, size_t nr_rows,
+	struct shelf_point *point, struct spool_file *f)
+{
+	size_t nr = 0;
+	uint64_t at;
+	int r;
+
+	for (size_t i = 0; i < nr_rows; i++) {
+		const struct place *p = &place[i];
+
+		if (c->there[p->row])
+			point[nr++] = (struct shelf_point){p->time, c->value[p->row], p->series};
+	}
+	if (!nr)
+		return 0;
+	r = spool_file_write(f, point, nr * sizeof(*point), &at);
+	return r < 0 ? r : add_run(c, at, nr);
+}
+
+int shelf_flush(struct shelf *s, struct spool_file *f)
+{
+	_cleanup_(freep) struct place *place = NULL;
+	_cleanup_(freep) struct shelf_point *point = NULL;
+	int r = 0;
+
+	if (!s->nr_rows)
+		return 0;
+	place = reallocarray(NULL, s->nr_rows, sizeof(*place));
+	point = reallocarray(NULL, s->nr_rows, sizeof(*point));
+	if (!place || !point)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->nr_rows; i++)
+		place[i] = (struct place){s->time[i], s->series[i], (uint32_t)i};
+	qsort(place, s->nr_rows, sizeof(*place), by_series);
+	for (size_t i = 0; r >= 0 && i < s->nr_columns; i++)
+		r = flush_column(&s->column[i], place, s->nr_rows, point, f);
+	rows_free(s);
+	return r;
+}
+
+/* ---- merging ---- */
+
+struct cursor {
+	struct shelf_run left; /* in the file */
+	struct shelf_point *point;
+	size_t nr, at, cap, number;
+};
+
+static int cursor_fill(struct cursor *c, const struct spool_file *f)
+{
+	int r;
+
+	c->nr = (size_t)MIN((uint64_t)c->cap, c->left.nr);
+	c->at = 0;
+	r = spool_file_read(f, c->point, c->nr * sizeof(*c->point), c->left.at);
+	c->left.at += c->nr * sizeof(*c->point);
+	c->left.nr -= c->nr;
+	return r;
+}
+
+/* What was flushed first is first among equals. */
+static bool is_before(const struct cursor *a, const struct cursor *b)
+{
+	const struct shelf_point *x = &a->point[a->at], *y = &b->point[b->at];
+
+	if (x->series != y->series)
+		return x->series < y->series;
+	if (x->time != y->time)
+		return x->time < y->time;
+	return a->number < b->number;
+}
+
+/* The first one may be too late: it sinks to where it belongs. */
+static void heap_sink(struct cursor **heap, size_t nr, size_t i)
+{
+	for (size_t child; (child = 2 * i + 1) < nr; i = child) {
+		struct cursor *c = heap[i];
+
+		if (child + 1 < nr && is_before(heap[child + 1], heap[child]))
+			child++;
+		if (!is_before(heap[child], c))
+			return;
+		heap[i] = heap[child];
+		heap[child] = c;
+	}
+}
+
+static int merge(struct cursor **heap, size_t nr, const struct spool_file *f,
+	int (*each)(void *arg, const struct shelf_point *p), void *arg)
+{
+	for (size_t i = nr / 2; i--;)
+		heap_sink(heap, nr, i);
+	while (nr) {
+		struct cursor *c = heap[0];
+		struct shelf_point p = c->point[c->at++];
+		int r = each(arg, &p);
+
+		if (r >= 0 && c->at == c->nr && c->left.nr)
+			r = cursor_fill(c, f);
+		if (r < 0)
+			return r;
+		if (c->at == c->nr)
+			heap[0] = heap[--nr];
+		heap_sink(heap, nr, 0);
+	}
+	return 0;
+}
+
+int shelf_merge(const struct shelf *s, size_t column, const struct spool_file *f,
+	int (*each)(void *arg, const struct shelf_point *p), void *arg)
+{
+	const struct shelf_column *c = &s->column[column];
+	size_t nr = c->nr_runs, room = MERGE_BYTES / sizeof(struct shelf_point) / MAX(nr, (size_t)1);
+	size_t cap = MAX(MIN(room, (size_t)MERGE_MOST), (size_t)MERGE_LEAST);
+	_cleanup_(freep) struct cursor *cursor = calloc(MAX(nr, (size_t)1), sizeof(*cursor));
+	_cleanup_(freep) struct cursor **heap = calloc(MAX(nr, (size_t)1), sizeof(*heap));
+	_cleanup_(freep) struct shelf_point *point =
+		reallocarray(NULL, MAX(nr, (size_t)1) * cap, sizeof(*point));
+	int r = 0;
+
+	if (!cursor || !heap || !point)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < nr; i++) {
+		cursor[i] =
+			(struct cursor){.left = c->run[i], .point = point + i * cap, .cap = cap, .number = i};
+		heap[i] = &cursor[i];
+		r = cursor_fill(&cursor[i], f);
+	}
+	return r < 0 ? r : merge(heap, nr, f, each, arg);
+}
