@@ -1,25 +1,90 @@
 #include "cmd/operands.h"
 
+#include "base/str.h"
 #include "cmd/cmd.h"
+#include "query/summary.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Zero is where a range begins and ends anyway, so that it can stand for "not given". */
 const struct opt range_opts[NR_RANGE_OPTS] = {
-	{0, "from", "TIME", OPT_INTERVAL, offsetof(struct range_args, from_ns), .not_from_env = true,
-		.help = "begin so long after the start of the run",
-		.detail = "Seconds, or with a unit: 90, 1.5m, 2h."},
-	{0, "to", "TIME", OPT_INTERVAL, offsetof(struct range_args, to_ns), .not_from_env = true,
-		.help = "end so long after the start of the run"},
+	{0, "from", "TIME", OPT_TEXT, offsetof(struct range_args, from), .not_from_env = true,
+		.help = "begin there: 90, 1m30s, 25%",
+		.detail = "After the start of the run: seconds, a time with units, or a share of the whole."},
+	{0, "to", "TIME", OPT_TEXT, offsetof(struct range_args, to), .not_from_env = true,
+		.help = "end there"},
 };
 
-void range_of(const struct cmd *cmd, const struct range_args *args, double *ret_from_s, double *ret_to_s)
+/* "90", "1m30s", "1.5h": parts with units one after another, or a plain number of seconds. */
+static bool parse_moment(const char *text, double *ret)
 {
-	if (args->to_ns && args->to_ns <= args->from_ns)
+	double sum = 0;
+
+	if (parse_decimal(text, ret))
+		return true;
+	while (*text) {
+		size_t number = strspn(text, "0123456789."), unit = strspn(text + number, "smhdu");
+		char part[40];
+		int64_t ns;
+
+		if (!number || !unit || number + unit >= sizeof(part))
+			return false;
+		memcpy(part, text, number + unit);
+		part[number + unit] = 0;
+		if (strspn(part, "0.") == number) /* no interval, but a time */
+			ns = 0;
+		else if (parse_interval(part, &ns) < 0)
+			return false;
+		sum += (double)ns / 1e9;
+		text += number + unit;
+	}
+	*ret = sum;
+	return true;
+}
+
+static double length_of(const struct run *run)
+{
+	static double length = NAN;
+	struct summary *s = NULL;
+	struct buf err;
+
+	if (!isnan(length))
+		return length;
+	buf_init(&err, 1 << 16);
+	if (summary_read(run, &s, &err) < 0)
+		die(EXIT_TROUBLE, "%s", (char *)err.data);
+	length = has_figure(s, FIG_WALL) ? s->figure[FIG_WALL].value : 0;
+	summary_free(s);
+	buf_release(&err);
+	return length;
+}
+
+static double time_of(const struct cmd *cmd, const struct run *run, const char *option, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	char number[40];
+	double value;
+
+	if (!text)
+		return NAN;
+	if (len > 1 && len < sizeof(number) && text[len - 1] == '%') {
+		memcpy(number, text, len - 1);
+		number[len - 1] = 0;
+		if (parse_decimal(number, &value) && value <= 100)
+			return length_of(run) * value / 100;
+	} else if (parse_moment(text, &value)) {
+		return value;
+	}
+	usage(cmd, "%s: '%s' is no time: 90, 1m30s or 25%%", option, text);
+}
+
+void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
+	double *ret_to_s)
+{
+	*ret_from_s = time_of(cmd, run, "--from", args->from);
+	*ret_to_s = time_of(cmd, run, "--to", args->to);
+	if (!isnan(*ret_to_s) && !(*ret_to_s > (isnan(*ret_from_s) ? 0 : *ret_from_s)))
 		usage(cmd, "--to must come after --from");
-	*ret_from_s = args->from_ns ? (double)args->from_ns / 1e9 : NAN;
-	*ret_to_s = args->to_ns ? (double)args->to_ns / 1e9 : NAN;
 }
 
 struct run *operands_run(const char *doing, int argc, char **argv)

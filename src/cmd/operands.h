@@ -11,12 +11,14 @@ struct run *operands_run(const char *doing, int argc, char **argv);
 
 /* Rows --from and --to, for cmd.shared: the first member of the command's args. */
 struct range_args {
-	int64_t from_ns, to_ns;
+	const char *from, *to;
 };
 
 #define NR_RANGE_OPTS 2
 extern const struct opt range_opts[NR_RANGE_OPTS];
 
-/* Seconds after the start, NAN where nothing was asked for; a range that is none ends the program. */
-void range_of(const struct cmd *cmd, const struct range_args *args, double *ret_from_s, double *ret_to_s);
+/* Seconds after the start of the run, NAN where nothing was asked for; what is no time, and a range that is
+ * none, end the program. Shares of the whole ask how long the run is: that is read. */
+void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
+	double *ret_to_s);
 #endif

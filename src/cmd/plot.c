@@ -1,18 +1,14 @@
 /* `tacho plot`: any metric of a run over time, in the terminal or as a picture. */
 #include "cmd/plot.h"
 
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/external.h"
-#include "cmd/operands.h"
 #include "cmd/progress.h"
 #include "cmd/style.h"
 #include "document/document.h"
 #include "query/series.h"
-#include "query/summary.h"
 #include "story/story.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -42,10 +38,6 @@ static const struct opt plot_opts[] = {
 		.detail = "In turn the one that had most over the time and the one that had most at once."},
 	{0, "pid", "PID", OPT_COUNT, INTO(pid), .not_from_env = true, .help = "of this process only"},
 	{0, "group", "NAME", OPT_TEXT, INTO(group), .not_from_env = true, .help = "of this group of processes only"},
-	{0, "from", "TIME", OPT_TEXT, INTO(from), .not_from_env = true,
-		.help = "begin there: 90, 1m30s, 25%",
-		.detail = "After the start of the run: seconds, a time with units, or a share of the whole."},
-	{0, "to", "TIME", OPT_TEXT, INTO(to), .not_from_env = true, .help = "end there"},
 	{0, "rate", NULL, OPT_FLAG, INTO(rate), .not_from_env = true, .help = "counters as growth per second"},
 	{0, "log", NULL, OPT_FLAG, INTO(log), .not_from_env = true, .help = "a logarithmic axis of values"},
 	{0, "stacked", NULL, OPT_FLAG, INTO(stacked), .not_from_env = true, .help = "areas upon one another"},
@@ -104,71 +96,6 @@ static int take_metrics(int argc, char **argv, const char **name, size_t *ret_nr
 	return kept;
 }
 
-/* ---- times ---- */
-
-/* "90", "1m30s", "1.5h": parts with units one after another, or a plain number of seconds. */
-static bool parse_moment(const char *text, double *ret)
-{
-	double sum = 0;
-
-	if (parse_decimal(text, ret))
-		return true;
-	while (*text) {
-		size_t number = strspn(text, "0123456789."), unit = strspn(text + number, "smhdu");
-		char part[40];
-		int64_t ns;
-
-		if (!number || !unit || number + unit >= sizeof(part))
-			return false;
-		memcpy(part, text, number + unit);
-		part[number + unit] = 0;
-		if (strspn(part, "0.") == number) /* no interval, but a time */
-			ns = 0;
-		else if (parse_interval(part, &ns) < 0)
-			return false;
-		sum += (double)ns / 1e9;
-		text += number + unit;
-	}
-	*ret = sum;
-	return true;
-}
-
-static double length_of(const struct run *run)
-{
-	static double length = NAN;
-	struct summary *s = NULL;
-	struct buf err;
-
-	if (!isnan(length))
-		return length;
-	buf_init(&err, 1 << 16);
-	if (summary_read(run, &s, &err) < 0)
-		die(EXIT_TROUBLE, "%s", (char *)err.data);
-	length = has_figure(s, FIG_WALL) ? s->figure[FIG_WALL].value : 0;
-	summary_free(s);
-	buf_release(&err);
-	return length;
-}
-
-static double time_of(const struct run *run, const char *option, const char *text)
-{
-	size_t len = text ? strlen(text) : 0;
-	char number[40];
-	double value;
-
-	if (!text)
-		return NAN;
-	if (len > 1 && len < sizeof(number) && text[len - 1] == '%') {
-		memcpy(number, text, len - 1);
-		number[len - 1] = 0;
-		if (parse_decimal(number, &value) && value <= 100)
-			return length_of(run) * value / 100;
-	} else if (parse_moment(text, &value)) {
-		return value;
-	}
-	usage(&cmd_plot, "%s: '%s' is no time: 90, 1m30s or 25%%", option, text);
-}
-
 /* ---- the question ---- */
 
 struct plot *plot_of(const struct plot_args *a, int argc, char **argv)
@@ -194,10 +121,7 @@ struct plot *plot_of(const struct plot_args *a, int argc, char **argv)
 	if (a->log && a->stacked)
 		usage(&cmd_plot, "heights that are added up need a linear axis: --log or --stacked");
 	run = operands_run("plotting", argc, argv);
-	query.from_s = time_of(run, "--from", a->from);
-	query.to_s = time_of(run, "--to", a->to);
-	if (!isnan(query.to_s) && !(query.to_s > (isnan(query.from_s) ? 0 : query.from_s)))
-		usage(&cmd_plot, "--to must come after --from");
+	range_of(&cmd_plot, run, &a->range, &query.from_s, &query.to_s);
 	buf_init(&err, 1 << 16);
 	query.progress = progress_show();
 	r = plot_make(run, &query, &p, &err);
@@ -292,6 +216,8 @@ const struct cmd cmd_plot = {
 		    "    Two panels on one page.\n",
 	.opt = plot_opts,
 	.nr_opts = ARRAY_SIZE(plot_opts),
+	.shared = range_opts,
+	.nr_shared = NR_RANGE_OPTS,
 	.args_size = sizeof(struct plot_args),
 	.operands = "file",
 	.run = plot,

@@ -3,16 +3,17 @@
 #ifndef CMD_PLOT_H
 #define CMD_PLOT_H
 
-#include "cli/cli.h"
+#include "cmd/operands.h"
 #include "story/plot.h"
 
 enum plot_form { PLOT_BY_ENDING, PLOT_PNG, PLOT_SVG, PLOT_PDF };
 
 struct plot_args {
+	struct range_args range; /* first: the shared rows write there */
 	bool rate, log, stacked, dark, force;
 	int per, format;
 	uint64_t pid, top;
-	const char *output, *from, *to, *group, *size, *title;
+	const char *output, *group, *size, *title;
 };
 
 extern const struct cmd cmd_plot;

@@ -157,7 +157,7 @@ static int read_story(struct report *r)
 	struct buf err;
 	int result;
 
-	range_of(&cmd_report, &r->args->range, &options.from_s, &options.to_s);
+	range_of(&cmd_report, r->run, &r->args->range, &options.from_s, &options.to_s);
 	buf_init(&err, 8192);
 	result = story_read(r->run, &options, &r->story, &err);
 	if (result >= 0)

@@ -366,6 +366,10 @@ def test_a_part_of_the_run(job):
     part = json.loads(report("-o", "-", "-f", "json", "--from", "0.1", "--to", "0.3", job).stdout)
     assert part["nodes"][0]["ticks"] < whole["nodes"][0]["ticks"]
     assert part["nodes"][0]["end_s"] <= 0.31
+    # As `tacho plot` takes them: times in parts, and shares of the whole.
+    half = json.loads(report("-o", "-", "-f", "json", "--from", "0m0.1s", "--to", "50%", job).stdout)
+    assert 0 < half["nodes"][0]["ticks"] < whole["nodes"][0]["ticks"]
+    assert half["nodes"][0]["end_s"] <= 0.51 * whole["summary"]["wall_s"]
 
 
 # ---- runs that are not whole, and more than one ----
