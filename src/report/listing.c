@@ -259,7 +259,7 @@ static void text_row(
 	buf_addf(out, " %8s", number(text, l->wall_s, format_duration));
 	buf_addf(out, " %9s", number(text, l->memory_bytes, format_bytes));
 	if (y->cores)
-		buf_addf(out, " %6s", number(text, l->cores, format_number));
+		buf_addf(out, " %6s", number(text, l->cores, format_cores));
 	if (y->processes)
 		buf_addf(out, " %6s", number(text, l->processes, format_count));
 	buf_adds(out, "  ");

@@ -6,8 +6,6 @@
 #include "report/summary.h"
 #include "report/words.h"
 
-#include <stdio.h>
-
 #define LABEL_WIDTH 11
 
 struct page {
@@ -35,12 +33,6 @@ static inline void color(struct buf *out, const struct page *p, const char *code
 {
 	if (p->style->color)
 		buf_addf(out, "\033[%sm", code);
-}
-
-static inline char *cores(char out[static UNITS_SIZE], double n)
-{
-	snprintf(out, UNITS_SIZE, "%.*f", n < 0.0005 ? 0 : n < 0.095 ? 3 : n < 0.95 ? 2 : 1, n);
-	return out;
 }
 
 /* "~" when more than a hundredth of it is an estimate. */

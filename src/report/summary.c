@@ -142,8 +142,8 @@ static void cpu_line(const struct page *p, struct buf *line)
 			format_duration(b, value(p, FIG_SYSTEM)));
 	if (!has(p, FIG_MEAN_CORES))
 		return;
-	buf_addf(line, "   %s cores mean, %s peak", cores(a, value(p, FIG_MEAN_CORES)),
-		cores(b, value(p, FIG_PEAK_CORES)));
+	buf_addf(line, "   %s cores mean, %s peak", format_cores(a, value(p, FIG_MEAN_CORES)),
+		format_cores(b, value(p, FIG_PEAK_CORES)));
 	if (binds(p, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS))
 		buf_addf(line, ", of %s", format_number(a, value(p, FIG_LIMIT_CPUS)));
 	else if (has(p, FIG_CPUS))

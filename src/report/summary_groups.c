@@ -66,7 +66,7 @@ static void group_cell(const struct page *g, enum group_column column, struct bu
 	else if (column == GROUP_CPU)
 		buf_adds(out, format_duration(text, value(g, id)));
 	else if (column == GROUP_CORES)
-		buf_adds(out, cores(text, value(g, id)));
+		buf_adds(out, format_cores(text, value(g, id)));
 	else if (column == GROUP_MEMORY)
 		buf_addf(out, "%s%s", memory == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "",
 			format_bytes(text, value(g, id)));

@@ -9,6 +9,8 @@
 char *format_moment(char out[static UNITS_SIZE], double seconds, double length);
 /* "12.4 GFLOP", "3.1 GHz", "4.2 kJ", "0.31 W": units of a thousand. */
 char *format_si(char out[static UNITS_SIZE], double value, const char *unit);
+/* CPUs in use, of which a hundredth tells in a run that hardly computes: "12.3", "0.27", "0.031", "0". */
+char *format_cores(char out[static UNITS_SIZE], double cores);
 /* "4,812 processes", "1 process". */
 void add_count(struct buf *out, double n, const char *one, const char *many);
 

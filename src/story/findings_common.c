@@ -183,7 +183,11 @@ const char *cores_shown(char out[static UNITS_SIZE], double cores)
 {
 	char number[UNITS_SIZE];
 
-	snprintf(number, sizeof(number), cores < 9.95 && cores != whole_up(cores) ? "%.1f" : "%.0f", cores);
+	if (cores < 0.95)
+		format_number(number, cores);
+	else
+		snprintf(number, sizeof(number), cores < 9.95 && cores != whole_up(cores) ? "%.1f" : "%.0f",
+			cores);
 	snprintf(out, UNITS_SIZE, "%.30s %s", number,
 		strcmp(number, "1") && strcmp(number, "1.0") ? "cores" : "core");
 	return out;

@@ -2,6 +2,7 @@
 #include "story/rule.h"
 
 #include "base/str.h"
+#include "report/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,11 +18,13 @@
 
 /* ---- used against given ---- */
 
-static void say_why_few(struct look *l, struct finding *f, double used, double given, double p95)
+/* `wanted` is what the job would have used had others not been there. */
+static void say_why_few(
+	struct look *l, struct finding *f, double used, double wanted, double given, double p95)
 {
 	char text[UNITS_SIZE];
 
-	if (used < 0.3)
+	if (wanted < 0.3)
 		found_say(l, f,
 			"The job hardly computed: it slept, or waited for input, disks or other processes.");
 	else if (p95 >= 0.75 * given)
@@ -30,11 +33,16 @@ static void say_why_few(struct look *l, struct finding *f, double used, double g
 			"where few are "
 			"busy.",
 			cores_shown(text, p95));
-	else if (used <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
+	else if (wanted <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
 		found_say(l, f,
-			"One core was busy nearly all the time: the program runs serially. Ask for one, or "
-			"tell it how "
-			"many to use (OMP_NUM_THREADS, -j, mpirun -np).");
+			"%s. Ask for one, or tell it how many to use (OMP_NUM_THREADS, -j, mpirun -np).",
+			used >= ONE_CORE_LOW
+				? "One core was busy nearly all the time: the program runs serially"
+				: wanted >= ONE_CORE_LOW
+				? "It had work for one core nearly all the time: the program runs serially"
+				: "It never had work for more than about one core, and part of the time for "
+				  "none: it slept, or "
+				  "waited for input, disks or other processes");
 	else if (!isnan(p95))
 		found_say(l, f,
 			"95 %% of the time no more than %s were in use. Ask for so many, or start more "
@@ -51,12 +59,6 @@ static void add_cores(struct look *l, struct finding *f, double p95)
 	found_figure(l, f, l->run, FIG_LIMIT_CPUS);
 	found_figure(l, f, l->run, FIG_PEAK_CORES);
 	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
-}
-
-/* "3.2", and of hardly any "0.05". */
-static void format_cores(char out[static UNITS_SIZE], double cores)
-{
-	snprintf(out, UNITS_SIZE, cores < 0.095 ? "%.2f" : "%.1f", MIN(cores, 1e9));
 }
 
 void look_cores(struct look *l)
@@ -83,9 +85,9 @@ void look_cores(struct look *l)
 		return;
 	f = found_new(l, "unused-cores", granted ? FINDING_WARNING : FINDING_NOTE, "cpu");
 	found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
-	say_why_few(l, f, wanted, given, p95);
+	say_why_few(l, f, used, wanted, given, p95);
 	if (!granted)
-		found_say(l, f, "They were the machine's: nobody had set a limit.");
+		found_say(l, f, "The cores were the machine's: nobody had set a limit.");
 	add_cores(l, f, p95);
 }
 

@@ -173,7 +173,8 @@ void look_memory(struct look *l)
 #define GROWTH_LONG_S 60.0
 
 struct slope {
-	double from_s, to_s, first, last, per_s;
+	double from_s, to_s, per_s;
+	double first, last; /* of the first part and of the last one: so far apart as all but one are long */
 };
 
 static int by_size(const void *a, const void *b)
@@ -285,7 +286,8 @@ static void say_growth(struct look *l, size_t i, const struct curve *c, const st
 	found_title(l, f, "Memory grew steadily by %s/%s up to the end%s",
 		format_bytes(rate, g->per_s * hour), hour > 1 ? "h" : "s", on_host(l, i, host));
 	found_say(l, f, "From %s to %s in %s (%s).", format_bytes(a, g->first), format_bytes(b, g->last),
-		format_duration(time, length), pss ? "PSS" : "RSS, summed over processes");
+		format_duration(time, length * (GROWTH_PARTS - 1) / GROWTH_PARTS),
+		pss ? "PSS" : "RSS, summed over processes");
 	if (who)
 		found_say(l, f, "It is the process %s (PID %lld).",
 			name_shown(name, who->name, who->name_len), (long long)who->pid);

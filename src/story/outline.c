@@ -246,20 +246,20 @@ static void fact_cpu(struct outline *o, const struct story *s)
 	if (isnan(mean))
 		value = outline_keepf(o, "%s", format_duration(a, figure(s, FIG_CPU)));
 	else if (isnan(of))
-		value = outline_keepf(o, "%s cores", format_number(a, mean));
+		value = outline_keepf(o, "%s cores", format_cores(a, mean));
 	else
-		value = outline_keepf(o, "%s of %s cores", format_number(a, mean), format_number(b, of));
+		value = outline_keepf(o, "%s of %s cores", format_cores(a, mean), format_number(b, of));
 	format_duration(c, figure(s, FIG_CPU));
 	if (isnan(figure(s, FIG_PEAK_CORES)))
 		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s CPU time", c));
 	else if (isnan(window))
 		add_fact(o, "CPU, mean", value,
 			outline_keepf(
-				o, "%s CPU time, peak %s", c, format_number(a, figure(s, FIG_PEAK_CORES))));
+				o, "%s CPU time, peak %s", c, format_cores(a, figure(s, FIG_PEAK_CORES))));
 	else
 		add_fact(o, "CPU, mean", value,
 			outline_keepf(o, "%s CPU time, peak %s in %s", c,
-				format_number(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window)));
+				format_cores(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window)));
 }
 
 static void fact_memory(struct outline *o, const struct story *s)

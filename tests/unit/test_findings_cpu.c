@@ -62,6 +62,21 @@ static void test_unused_cores_say_why(void **state)
 	assert_says(story_find(&m, "unused-cores")->text, "no more than 3 cores");
 }
 
+/* What was not in use all the time was not busy all the time. */
+static void test_half_a_core_is_not_one(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	with_cores(0.52, 0.9);
+	f = story_find(&m, "unused-cores");
+	assert_string_equal(f->title, "0.52 of 8 cores were in use on average");
+	assert_says(f->text, "never had work for more than about one core");
+	assert_null(strstr(f->text, "serially"));
+	story_set(&m, FIG_MEAN_CORES, 0.98);
+	assert_says(story_find(&m, "unused-cores")->text, "One core was busy nearly all the time");
+}
+
 static void test_cores_well_used(void **state)
 {
 	(void)state;
@@ -229,6 +244,11 @@ static void test_starved(void **state)
 	/* It has two of eight and would use them all: then they are not unused. */
 	with_queue(2, 1, 6);
 	assert_string_equal(story_ids(&m), "starved");
+	story_close(&m);
+	/* One thread that shares its CPU: it runs serially, but no core was its own. */
+	with_queue(0.3, 1, 0.7);
+	assert_finds(&m, "starved");
+	assert_says(story_find(&m, "unused-cores")->text, "It had work for one core nearly all the time");
 }
 
 static double stops(double t, const double *arg)
@@ -489,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_unused_cores, teardown),
 		cmocka_unit_test_teardown(test_unused_cores_say_why, teardown),
+		cmocka_unit_test_teardown(test_half_a_core_is_not_one, teardown),
 		cmocka_unit_test_teardown(test_cores_well_used, teardown),
 		cmocka_unit_test_teardown(test_no_use_of_a_short_run, teardown),
 		cmocka_unit_test_teardown(test_serial_section, teardown),

@@ -239,7 +239,9 @@ static void test_growth(void **state)
 	assert_non_null(f);
 	assert_int_equal(f->weight, FINDING_WARNING);
 	assert_string_equal(f->title, "Memory grew steadily by 4 MiB/s up to the end");
-	assert_says(f->text, "(PSS)");
+	/* Number by number: 300 MiB in 75 s are 4 MiB/s. */
+	assert_says(f->text, " in 1m15s (PSS)");
+	assert_true(fabs(f->evidence[1].value - 300 * MIB) < MIB);
 	assert_says(f->text, "leaky (PID 12)");
 	assert_says(f->text, "limit of 16 GiB is reached");
 	assert_true(fabs(f->evidence[0].value - 4 * MIB) < 0.01 * MIB && f->evidence[0].per_second);
