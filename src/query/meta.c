@@ -89,3 +89,18 @@ bool meta_num(const struct meta *m, const char *key, int64_t *ret)
 
 	return item && parse_i64n(item->value, item->len, ret);
 }
+
+const struct meta_item *meta_user(const struct meta *m, int64_t uid)
+{
+	static char key[] = "user", name[] = "root";
+	static const struct meta_item root = {.key = key, .value = name, .len = sizeof(name) - 1};
+	const struct meta_item *user;
+	int64_t own;
+
+	if (uid == 0)
+		return &root;
+	if (!meta_num(m, "uid", &own) || own != uid)
+		return NULL;
+	user = meta_find(m, "user");
+	return user && user->len ? user : NULL;
+}

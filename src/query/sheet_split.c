@@ -122,8 +122,10 @@ static int class_of_instance(struct split *p, const struct scene_instance *in, u
 	return face_name(&p->face[*ret], in->name, in->name_len);
 }
 
-static int class_of_user(struct split *p, const struct scene_instance *in, uint32_t *ret)
+static int class_of_user(
+	struct split *p, const struct scene *s, const struct scene_instance *in, uint32_t *ret)
 {
+	const struct meta_item *user;
 	char text[24];
 	int r;
 
@@ -135,6 +137,9 @@ static int class_of_user(struct split *p, const struct scene_instance *in, uint3
 		return r;
 	p->face[*ret].seen = true;
 	p->face[*ret].id = (uint32_t)in->uid + 1;
+	user = meta_user(&s->meta, in->uid);
+	if (user)
+		return face_name(&p->face[*ret], user->value, user->len);
 	return face_name(&p->face[*ret], text, (size_t)snprintf(text, sizeof(text), "%u", (unsigned)in->uid));
 }
 
@@ -173,7 +178,7 @@ static int row_class(struct split *p, const struct scene *s, uint32_t row)
 		p->groups[row] = in ? in->groups & (p->group ? p->mask : UINT64_MAX) : 0;
 		return 0;
 	case SHEET_USER:
-		return class_of_user(p, in, class);
+		return class_of_user(p, s, in, class);
 	case SHEET_PROCESS:
 		return class_of_process(p, in, id, class);
 	default:

@@ -578,20 +578,15 @@ static int add_users(struct walk *w, const struct process_table *t)
 	return w->user ? 0 : -ENOMEM;
 }
 
-/* The name is the one that the recording has: the same number is somebody else's elsewhere. */
 static int name_user(const struct walking *w, struct walk_user *u)
 {
 	const struct meta_item *found = NULL;
 	struct buf name;
-	int64_t uid;
 
 	buf_init(&name, 4096);
-	for (size_t i = 0; i < w->run->nr && !found; i++)
-		if (meta_num(&w->node[i].meta, "uid", &uid) && (double)uid == u->uid)
-			found = meta_find(&w->node[i].meta, "user");
-	if (u->uid == 0)
-		buf_adds(&name, "root");
-	else if (found && found->len)
+	for (size_t i = 0; i < w->run->nr && !found && !isnan(u->uid); i++)
+		found = meta_user(&w->node[i].meta, (int64_t)u->uid);
+	if (found)
 		escape_bytes(&name, found->value, found->len);
 	else if (isnan(u->uid))
 		buf_adds(&name, w->walk->users_left_out ? "others" : "unknown");

@@ -250,7 +250,8 @@ static char *curve_name(struct maker *m, const struct sheet_line *l, bool severa
 		if (m->q->per != PLOT_NODE)
 			buf_adds(&text, ": ");
 	}
-	buf_adds(&text, m->q->per == PLOT_USER && !l->others ? "UID " : "");
+	if (m->q->per == PLOT_USER && l->name && strspn(l->name, "0123456789") == l->name_len)
+		buf_adds(&text, "UID ");
 	if (m->q->per != PLOT_NODE)
 		add_text(&text, l->name ? l->name : "", l->name_len, LETTERS_UTF8);
 	if (l->pid)

@@ -1,5 +1,6 @@
 """`tacho plot`: charts in the terminal and as pictures, of real runs and of made ones."""
 
+import json
 import os
 import pty
 import re
@@ -122,6 +123,13 @@ def test_phases_and_marks_are_shown(made):
     assert not text.endswith("\n\n")
     for word in ("load", "solve", "write", "checkpoint"):
         assert word in text
+
+
+def test_users_have_the_names_of_the_statistics(burnt):
+    stats = json.loads(run("show", "--stats", "--by", "user", "--json", burnt).stdout)
+    (user,) = [row["name"] for row in stats["users"]]
+    assert not user.isdigit()
+    assert re.search(rf"^ *\S {re.escape(user)}  mean", drawn(burnt, "proc.mem.rss", "--per", "user"), re.M)
 
 
 def test_a_part_of_the_time(made):
