@@ -121,18 +121,34 @@ static int make_room(struct stream *s)
 	return r;
 }
 
-static int stream_open(
-	struct stream *s, const char *frame, const struct tacho_options *options, struct buf *reterr)
+static bool is_of_time(const tacho_run *run, const char *frame)
 {
+	const struct tacho_frame *f;
+
+	for (size_t i = 0; (f = tacho_frame(run, i)); i++)
+		if (!strcmp(f->name, frame))
+			return f->domain;
+	return false;
+}
+
+static int stream_open(struct stream *s, const tacho_run *run, const char *frame,
+	const struct tacho_options *options, struct buf *reterr)
+{
+	static const char *const all[] = {"all"};
 	struct frames_options o = {.from_s = NAN, .to_s = NAN, .domain = &frame, .nr_domains = 1};
 	int r = read_options(&o, options, reterr);
 
+	if (r >= 0 && !o.nr_metrics && is_of_time(run, frame)) {
+		/* All that tacho_field() lists, not those that nobody could read as well. */
+		o.metric = all;
+		o.nr_metrics = 1;
+	}
 	if (r >= 0)
 		r = frames_open(s->run->run, &o, &s->frames, reterr);
 	if (r < 0)
 		return r;
 	if (frames_list(s->frames, &s->frame) != 1) {
-		buf_addf(reterr, "no frame %s with these metrics", frame);
+		buf_addf(reterr, "frame '%s' has none of these metrics", frame);
 		return -ENOENT;
 	}
 	return make_room(s);
@@ -152,7 +168,7 @@ int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_opt
 		return lib_fail(-ENOMEM, NULL);
 	s->run = lib_run_use(lib_run_of(run));
 	buf_init(&err, 1 << 16);
-	r = stream_open(s, frame, options, &err);
+	r = stream_open(s, run, frame, options, &err);
 	if (r < 0) {
 		lib_fail(r, (char *)err.data);
 		stream_free(s);
