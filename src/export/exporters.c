@@ -17,6 +17,18 @@ extern const struct exporter exporter_openmetrics;
 extern const struct exporter exporter_orc;
 extern const struct exporter exporter_pickle;
 
+#ifdef HAVE_SQLITE
+extern const struct exporter exporter_sqlite;
+#else
+static const struct exporter exporter_sqlite = {
+	.name = "sqlite",
+	.suffix = ".sqlite",
+	.help = "SQLite: tables with keys, and views for common questions",
+	.missing = "libsqlite3-dev",
+	.shape = EXPORT_ONE_FILE,
+};
+#endif
+
 const struct exporter *const exporters[] = {
 	&exporter_csv,
 	&exporter_json,
@@ -28,6 +40,7 @@ const struct exporter *const exporters[] = {
 	&exporter_orc,
 	&exporter_pickle,
 	&exporter_openmetrics,
+	&exporter_sqlite,
 	NULL,
 };
 
