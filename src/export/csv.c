@@ -8,6 +8,7 @@
 #include "export/csv.h"
 
 #include "base/str.h"
+#include "export/outlet.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ struct csv {
 	const struct export_job *job;
 	enum export_layout layout;
 	struct buf line; /* of a batch */
-	/* Long: the keys of a row; ",metric," and ",unit" of each field. */
+	/* Long: the keys of a row; "metric," and ",unit" of each field. */
 	struct buf key;
 	struct buf *before, *behind;
 	struct csv_wide *wide;
@@ -108,16 +109,14 @@ static void plain_heading(struct csv *c)
 	buf_adds(&c->line, "\r\n");
 }
 
-static void plain_rows(struct csv *c, const struct frame_batch *b)
+static void plain_row(struct csv *c, const struct frame_batch *b, uint32_t row)
 {
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
-			if (i)
-				buf_addch(&c->line, ',');
-			csv_add_cell(&c->line, c->job, b, i, row);
-		}
-		buf_adds(&c->line, "\r\n");
+	for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
+		if (i)
+			buf_addch(&c->line, ',');
+		csv_add_cell(&c->line, c->job, b, i, row);
 	}
+	buf_adds(&c->line, "\r\n");
 }
 
 /* ---- a value, a line ---- */
@@ -136,7 +135,6 @@ static int long_heading(struct csv *c)
 
 		buf_init(&c->before[i], SIZE_MAX / 2);
 		buf_init(&c->behind[i], SIZE_MAX / 2);
-		buf_addch(&c->before[i], ',');
 		csv_add_text(&c->before[i], f->name, strlen(f->name));
 		buf_addch(&c->before[i], ',');
 		buf_addf(&c->behind[i], ",%s\r\n", field_unit(f, unit));
@@ -149,27 +147,26 @@ static int long_heading(struct csv *c)
 	return 0;
 }
 
-static void long_rows(struct csv *c, const struct frame_batch *b)
+static void long_row(struct csv *c, const struct frame_batch *b, uint32_t row)
 {
 	size_t nr = c->job->frame->nr_fields;
 
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		buf_reset(&c->key);
-		for (size_t i = 0; i < nr; i++) {
-			if (field_of(c, i)->is_metric)
-				continue;
-			buf_adds(&c->key, c->key.len ? "," : "");
-			csv_add_cell(&c->key, c->job, b, i, row);
-		}
-		for (size_t i = 0; i < nr; i++) {
-			if (!field_of(c, i)->is_metric || !cell_valid(&b->cell[i], row))
-				continue;
-			buf_add(&c->line, c->key.data, c->key.len);
-			buf_add(&c->line, c->before[i].data, c->before[i].len);
-			csv_add_cell(&c->line, c->job, b, i, row);
-			buf_add(&c->line, c->behind[i].data, c->behind[i].len);
-		}
+	buf_reset(&c->key);
+	for (size_t i = 0; i < nr; i++) {
+		if (field_of(c, i)->is_metric)
+			continue;
+		csv_add_cell(&c->key, c->job, b, i, row);
+		buf_addch(&c->key, ',');
 	}
+	for (size_t i = 0; i < nr; i++) {
+		if (!field_of(c, i)->is_metric || !cell_valid(&b->cell[i], row))
+			continue;
+		buf_add(&c->line, c->key.data, c->key.len);
+		buf_add(&c->line, c->before[i].data, c->before[i].len);
+		csv_add_cell(&c->line, c->job, b, i, row);
+		buf_add(&c->line, c->behind[i].data, c->behind[i].len);
+	}
+	c->line.err = c->line.err ? c->line.err : c->key.err;
 }
 
 /* ---- the exporter ---- */
@@ -238,15 +235,19 @@ static int csv_look(void *e, const struct frame_batch *b)
 static int csv_add(void *e, const struct frame_batch *b)
 {
 	struct csv *c = e;
+	int r = 0;
 
-	if (c->wide)
-		csv_wide_rows(c->wide, b, &c->line);
-	else if (c->layout == LAYOUT_LONG)
-		long_rows(c, b);
-	else
-		plain_rows(c, b);
-	c->line.err = c->line.err ? c->line.err : c->key.err;
-	return hand_over(c);
+	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
+		if (c->wide)
+			csv_wide_row(c->wide, b, row, &c->line);
+		else if (c->layout == LAYOUT_LONG)
+			long_row(c, b, row);
+		else
+			plain_row(c, b, row);
+		if (c->line.len >= OUTLET_BUFFER || row + 1 == b->nr_rows)
+			r = hand_over(c);
+	}
+	return r;
 }
 
 static int csv_close(void *e)

@@ -18,6 +18,6 @@ int csv_wide_open(const struct export_job *job, struct csv_wide **ret);
 void csv_wide_free(struct csv_wide *w);
 /* Who is there. -E2BIG: too many, with words about it. */
 int csv_wide_look(struct csv_wide *w, const struct frame_batch *b);
-void csv_wide_rows(struct csv_wide *w, const struct frame_batch *b, struct buf *out);
+void csv_wide_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out);
 void csv_wide_end(struct csv_wide *w, struct buf *out);
 #endif

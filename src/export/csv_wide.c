@@ -221,11 +221,11 @@ static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t ro
 	}
 }
 
-void csv_wide_rows(struct csv_wide *w, const struct frame_batch *b, struct buf *out)
+void csv_wide_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out)
 {
 	if (!w->headed)
 		heading(w, out);
-	for (uint32_t row = 0; !out->err && row < b->nr_rows; row++)
+	if (!out->err)
 		add_row(w, b, row, out);
 	out->err = out->err ? out->err : w->value.err ? w->value.err : w->key.err;
 }

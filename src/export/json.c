@@ -10,6 +10,7 @@
  *
  * Integers are exact, reals read back as the same double, times are texts as in CSV, missing is null. */
 #include "base/str.h"
+#include "export/outlet.h"
 #include "export/spool.h"
 #include "export/text.h"
 
@@ -145,15 +146,18 @@ static int lines_open(const struct export_job *job, void **ret, struct buf *rete
 static int lines_add(void *e, const struct frame_batch *b)
 {
 	struct json_export *j = e;
+	int r = 0;
 
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
+	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		for (size_t i = 0; i < j->nr_names; i++) {
 			buf_add(&j->line, j->name[i].data, j->name[i].len);
 			add_value(&j->line, j->job, b, i, row);
 		}
 		buf_adds(&j->line, "}\n");
+		if (j->line.len >= OUTLET_BUFFER || row + 1 == b->nr_rows)
+			r = hand_over(&j->line, j->job->out);
 	}
-	return hand_over(&j->line, j->job->out);
+	return r;
 }
 
 static int lines_close(void *e)
@@ -233,8 +237,9 @@ static int object_add(void *e, const struct frame_batch *b)
 	size_t at = b->frame - j->job->first_frame, nr = j->job->frame[at].nr_fields;
 	struct json_table *t = &j->table[at];
 	struct buf *out = &t->spool.held;
+	int r = 0;
 
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
+	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		buf_adds(out, t->has_rows ? ",\n" : "\n");
 		t->has_rows = true;
 		for (size_t i = 0; i < nr; i++) {
@@ -242,8 +247,9 @@ static int object_add(void *e, const struct frame_batch *b)
 			add_value(out, j->job, b, i, row);
 		}
 		buf_adds(out, nr ? "]" : "[]");
+		r = spool_settle(&t->spool, &j->file);
 	}
-	return spool_settle(&t->spool, &j->file);
+	return r;
 }
 
 static int object_close(void *e)

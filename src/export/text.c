@@ -40,27 +40,64 @@ const char *field_type_name(enum field_type type)
 	return (size_t)type < ARRAY_SIZE(name) ? name[type] : "";
 }
 
-/* Most values have few decimals. n/10^k of two exact doubles is rounded as reading the text "n/10^k" is, so
- * that equality here is equality there; and with at most 15 digits there is no shorter text. */
-static size_t format_decimal(char *out, double v, double power, unsigned decimals)
+static char *put_digits(char *p, uint64_t v, unsigned digits)
 {
-	double scaled = v * power, n = floor(fabs(scaled) + 0.5);
-	int64_t whole, part;
+	for (unsigned i = digits; i--; v /= 10)
+		p[i] = (char)('0' + v % 10);
+	return p + digits;
+}
+
+static const uint64_t power_of_ten[] = {UINT64_C(1), UINT64_C(10), UINT64_C(100), UINT64_C(1000),
+	UINT64_C(10000), UINT64_C(100000), UINT64_C(1000000), UINT64_C(10000000), UINT64_C(100000000),
+	UINT64_C(1000000000), UINT64_C(10000000000), UINT64_C(100000000000), UINT64_C(1000000000000),
+	UINT64_C(10000000000000), UINT64_C(100000000000000), UINT64_C(1000000000000000),
+	UINT64_C(10000000000000000), UINT64_C(100000000000000000), UINT64_C(1000000000000000000),
+	UINT64_C(10000000000000000000)};
+
+/* v as an integer of about `digits` digits over 10^*ret_power: the fewest digits whose nearest double is v.
+ *
+ * v is m/2^shift with an m below 2^53, so that m x 10^power is exact in 128 bits, and so is how far the
+ * rounded integer is from it; less than half a unit of m, and it reads back as v. */
+static uint64_t nearest_decimal(double v, unsigned *ret_power)
+{
+	static const double begins[] = {
+		1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
+	uint64_t bits, m, n = 0;
+	unsigned shift, above = 0;
+
+	memcpy(&bits, &v, sizeof(bits));
+	m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+	shift = 1075 - (unsigned)(bits >> 52);
+	while (above < ARRAY_SIZE(begins) && v >= begins[above])
+		above++;
+	for (unsigned digits = 15; digits <= 17; digits++) {
+		unsigned power = digits + 2 - above;
+		unsigned __int128 exact = (unsigned __int128)m * power_of_ten[power], back, off;
+
+		n = (uint64_t)((exact + ((unsigned __int128)1 << (shift - 1))) >> shift);
+		back = (unsigned __int128)n << shift;
+		off = back > exact ? back - exact : exact - back;
+		*ret_power = power;
+		/* Below a power of two doubles are twice as dense. */
+		if (off * (m == UINT64_C(1) << 52 ? 4 : 2) < power_of_ten[power])
+			break;
+	}
+	return n;
+}
+
+static size_t format_usual(char *out, double v)
+{
+	unsigned power;
+	uint64_t n = nearest_decimal(fabs(v), &power), part = n % power_of_ten[power];
 	char *p = out;
 
-	if (!(n < 1e15) || n / power != fabs(v))
-		return 0;
-	if (signbit(v))
+	if (v < 0)
 		*p++ = '-';
-	whole = (int64_t)n / (int64_t)power;
-	part = (int64_t)n % (int64_t)power;
-	p += format_i64(p, whole);
+	p += format_i64(p, (int64_t)(n / power_of_ten[power]));
 	if (!part)
 		return (size_t)(p - out);
 	*p++ = '.';
-	for (unsigned i = decimals; i--; part /= 10)
-		p[i] = (char)('0' + part % 10);
-	p += decimals;
+	p = put_digits(p, part, power);
 	while (p[-1] == '0')
 		p--;
 	return (size_t)(p - out);
@@ -68,26 +105,22 @@ static size_t format_decimal(char *out, double v, double power, unsigned decimal
 
 size_t format_real(char out[static EXPORT_TEXT], double v)
 {
-	size_t n;
+	size_t n = 0;
 
 	if (!isfinite(v))
 		return 0;
-	n = format_decimal(out, v, 1e3, 3);
-	if (!n && fabs(v) >= 1e-5)
-		n = format_decimal(out, v, 1e9, 9);
+	if (v == 0) {
+		memcpy(out, signbit(v) ? "-0" : "0", 2);
+		return signbit(v) ? 2 : 1;
+	}
+	if (fabs(v) >= 1e-3 && fabs(v) < 1e15)
+		return format_usual(out, v);
 	for (int digits = 15; !n; digits++) {
 		snprintf(out, EXPORT_TEXT, "%.*g", digits, v);
 		if (digits == 17 || strtod(out, NULL) == v)
 			n = strlen(out);
 	}
 	return n;
-}
-
-static char *put_digits(char *p, int64_t v, unsigned digits)
-{
-	for (unsigned i = digits; i--; v /= 10)
-		p[i] = (char)('0' + v % 10);
-	return p + digits;
 }
 
 /* Days to a date by arithmetic: gmtime_r() takes a lock, and this is called for every row. The year begins in
@@ -108,19 +141,19 @@ size_t format_time(char out[static EXPORT_TEXT], int64_t ns)
 	month = (5 * day + 2) / 153;
 	day -= (153 * month + 2) / 5;
 	year += era * 400 + (month >= 10);
-	p = put_digits(p, year, 4);
+	p = put_digits(p, (uint64_t)(year), 4);
 	*p++ = '-';
-	p = put_digits(p, month < 10 ? month + 3 : month - 9, 2);
+	p = put_digits(p, (uint64_t)(month < 10 ? month + 3 : month - 9), 2);
 	*p++ = '-';
-	p = put_digits(p, day + 1, 2);
+	p = put_digits(p, (uint64_t)(day + 1), 2);
 	*p++ = 'T';
-	p = put_digits(p, second / 3600, 2);
+	p = put_digits(p, (uint64_t)(second / 3600), 2);
 	*p++ = ':';
-	p = put_digits(p, second / 60 % 60, 2);
+	p = put_digits(p, (uint64_t)(second / 60 % 60), 2);
 	*p++ = ':';
-	p = put_digits(p, second % 60, 2);
+	p = put_digits(p, (uint64_t)(second % 60), 2);
 	*p++ = '.';
-	p = put_digits(p, part, 9);
+	p = put_digits(p, (uint64_t)(part), 9);
 	*p++ = 'Z';
 	return (size_t)(p - out);
 }

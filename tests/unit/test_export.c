@@ -37,20 +37,35 @@ static void test_reals_read_back_the_same(void **state)
 	};
 	/* clang-format on */
 	uint64_t n = 88172645463325252u;
+	char shortest[EXPORT_TEXT];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
 		assert_string_equal(real(row[i].v), row[i].text);
+	for (int i = -12; i < 17; i++) { /* where the number of digits changes */
+		double v = pow(10, i);
+
+		assert_true(strtod(real(v), NULL) == v);
+		assert_true(strtod(real(nextafter(v, 0)), NULL) == nextafter(v, 0));
+		assert_true(strtod(real(nextafter(v, 1e99)), NULL) == nextafter(v, 1e99));
+		assert_true(strtod(real(-ldexp(1, 3 * i)), NULL) == -ldexp(1, 3 * i));
+	}
 	for (unsigned i = 0; i < 200000; i++) {
 		double v;
 
 		n ^= n << 13, n ^= n >> 7, n ^= n << 17;
-		if (i % 2)
+		if (i % 3 == 0)
 			memcpy(&v, &n, sizeof(v));
+		else if (i % 3 == 1)
+			v = (double)(int64_t)(n >> 20) / (i % 2 ? 1e6 : 1e9);
 		else
-			v = (double)(int64_t)(n >> 20) / (i % 4 ? 1e6 : 1e9);
+			v = (double)(n >> 11) / (double)(UINT64_C(1) << i % 64);
 		if (isfinite(v) && strtod(real(v), NULL) != v)
 			fail_msg("%.17g became %s", v, real(v));
+		snprintf(shortest, sizeof(shortest), "%.15g", v);
+		if (isfinite(v) && strtod(shortest, NULL) == v &&
+			strlen(real(v)) > MAX(strlen(shortest), 17u))
+			fail_msg("%s is %s", shortest, real(v));
 	}
 }
 
