@@ -293,6 +293,13 @@ static void add_spans(struct json *j, const struct chart *c, const struct chart_
 	json_end_array(j);
 }
 
+/* Only where the areas, which are means, do not show it. */
+static void add_total(struct json *j, const struct chart *c)
+{
+	if (c->total && c->total->high != c->total->mean)
+		add_packed(j, "total_high", c->total->high, c->total->nr, 1);
+}
+
 static void add_panel(struct json *j, const struct story *s, const struct charts *f, size_t i)
 {
 	static const char *const form[] = {[CHART_LINES] = "lines",
@@ -320,6 +327,7 @@ static void add_panel(struct json *j, const struct story *s, const struct charts
 	else
 		add_curves(j, c, f->source[i]);
 	json_end_array(j);
+	add_total(j, c);
 	add_spans(j, c, f->source[i]);
 	json_end_object(j);
 }

@@ -232,7 +232,9 @@ void draw_stack(struct canvas *c)
 {
 	double *below = c->scratch, *above = below + c->columns, *value = above + c->columns,
 	       *most = value + c->columns;
-	bool peaks = curves_most(c->f->curve, c->f->nr_curves, c->time.least, c->time.most, c->columns, most);
+	const struct chart *f = c->f;
+	bool peaks = curve_highs(f->total, c->time.least, c->time.most, c->columns, most) ||
+		curves_most(f->curve, f->nr_curves, c->time.least, c->time.most, c->columns, most);
 
 	for (size_t k = 0; k < c->columns; k++)
 		below[k] = 0;

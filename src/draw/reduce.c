@@ -99,18 +99,19 @@ size_t curve_reduce(
 }
 
 /* Between two points the nearer one counts, so that what is added up was measured at one time. */
-static double nearest(const struct chart_curve *c, size_t next, double time_s)
+static struct point nearest(const struct chart_curve *c, size_t next, double time_s)
 {
 	size_t i = next;
 
 	if (!next || next >= c->nr)
-		return NAN;
+		return (struct point){time_s, NAN, NAN, NAN};
 	if (time_s - c->time_s[next - 1] < c->time_s[next] - time_s)
 		i = next - 1;
-	return is_there(c, i) ? (double)c->mean[i] : NAN;
+	return point_of(c, i);
 }
 
-void curve_resample(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret)
+static void resample(
+	const struct chart_curve *c, double from_s, double to_s, size_t columns, bool high, double *ret)
 {
 	double wide = (to_s - from_s) / (double)columns;
 	size_t i = find(c, from_s);
@@ -118,11 +119,26 @@ void curve_resample(const struct chart_curve *c, double from_s, double to_s, siz
 	for (size_t k = 0; k < columns; k++) {
 		double left = from_s + wide * (double)k;
 		struct pile pile = {0};
+		struct point v;
 
 		for (; i < c->nr && c->time_s[i] < left + wide; i++)
 			pile_add(&pile, point_of(c, i));
-		ret[k] = pile.nr_there ? pile.mean : pile.nr ? NAN : nearest(c, i, left + wide / 2);
+		v = pile.nr ? pile_point(&pile) : nearest(c, i, left + wide / 2);
+		ret[k] = isnan(v.mean) ? NAN : high ? v.high : v.mean;
 	}
+}
+
+void curve_resample(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret)
+{
+	resample(c, from_s, to_s, columns, false, ret);
+}
+
+bool curve_highs(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret)
+{
+	if (!c || !c->high || c->high == c->mean)
+		return false;
+	resample(c, from_s, to_s, columns, true, ret);
+	return true;
 }
 
 static bool has_one_axis(const struct chart_curve *c, size_t nr)

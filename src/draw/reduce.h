@@ -17,6 +17,8 @@ size_t curve_reduce(
 	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct point *ret);
 /* Its value in the middle of each of the columns; NAN where it has none. */
 void curve_resample(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret);
+/* The top of its range in each of the columns; false when it has none. */
+bool curve_highs(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret);
 /* The most that curves on one time axis came to together in each column, at the moments when they were
  * measured; false when they have several axes, or no more points than columns. */
 bool curves_most(

@@ -2,8 +2,8 @@
  *
  * A life is a thin line with a tick where it was born and one where it died; the curve is an area around that
  * line. One that had not ended runs out of the picture without a tick. Its name stands behind its death where
- * nobody follows in the lane, else upon the bar where that is long enough, else before it, else nowhere:
- * thousands of lives make a texture that is worth seeing, and thousands of names are not. */
+ * nobody follows in the lane, else upon the bar where most of that stays to be seen, else before it, else
+ * nowhere: thousands of lives make a texture that is worth seeing, and thousands of names are not. */
 #include "draw/canvas.h"
 
 #include "story/palette.h"
@@ -15,18 +15,33 @@ static double lane_height(const struct canvas *c)
 	return c->plot.h / (double)MAX(c->f->nr_lanes, 1u);
 }
 
-/* What fills a lane: the most that any span reaches. */
-static double thickest(const struct chart *f)
+static double curve_top(const struct chart_curve *c)
 {
 	double most = 0;
 
+	for (size_t i = 0; i < c->nr; i++)
+		if (isfinite(c->mean[i]))
+			most = MAX(most, (double)c->mean[i]);
+	return most;
+}
+
+/* What fills a lane: the most that anybody with a colour reaches. All others together would make each of them
+ * a hair. */
+static double thickest(const struct chart *f)
+{
+	double most = 0, others = 0;
+
 	if (isfinite(f->y_most) && f->y_most > 0)
 		return f->y_most;
-	for (size_t k = 0; k < f->nr_curves; k++)
-		for (size_t i = 0; i < f->curve[k].nr; i++)
-			if (isfinite(f->curve[k].mean[i]))
-				most = MAX(most, (double)f->curve[k].mean[i]);
-	return most > 0 ? most : 1;
+	for (size_t k = 0; k < f->nr_curves; k++) {
+		double top = curve_top(&f->curve[k]);
+
+		if (f->curve[k].color == CHART_OTHERS)
+			others = MAX(others, top);
+		else
+			most = MAX(most, top);
+	}
+	return most > 0 ? most : others > 0 ? others : 1;
 }
 
 struct life {
@@ -163,7 +178,7 @@ static void name_life(struct canvas *c, size_t k)
 	w.color = pen_ink(&c->pen, INK_TEXT);
 	if (v.right + most + 8 <= free_until(c, k)) {
 		w.x = v.right + 6;
-	} else if (v.right - v.left >= most + 12) {
+	} else if (v.right - v.left >= 1.7 * (most + 12)) {
 		w.x = v.left + 8;
 		pen_color(&c->pen, pen_ink(&c->pen, INK_PAPER), 0.82);
 		pen_box(&c->pen,

@@ -66,6 +66,7 @@ struct chart {
 	double y_most; /* fixed end of the value axis; NAN: by the values (it begins at 0 unless log) */
 	const struct chart_curve *curve;
 	size_t nr_curves;
+	const struct chart_curve *total; /* of areas: their sum, with its range; NULL: not known */
 	const struct chart_span *span;
 	size_t nr_spans;
 	uint32_t nr_lanes;

@@ -410,7 +410,7 @@ static void set_title(struct draft *d, enum metric_fold fold)
 	else if (d->of == DRAFT_BY_NODE)
 		add_compared(&text, d);
 	else
-		buf_addf(&text, "%s of %zu nodes", how[fold], d->s->nr_nodes);
+		buf_addf(&text, "%s of %zu nodes", how[d->p->row->share ? FOLD_MEAN : fold], d->s->nr_nodes);
 	buf_init(&whole, 4096);
 	buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
 	d->chart.title = charts_text(d->m, &whole);
@@ -437,7 +437,21 @@ static void set_footnote(struct draft *d)
 	buf_addf(&text, "each point stands for %s", format_duration(step, node->step_s));
 	if (range && d->chart.form == CHART_LINES)
 		buf_adds(&text, "; the band is its range");
+	else if (d->chart.total && d->chart.total->high != d->chart.total->mean)
+		buf_adds(&text, "; grey above: the most of the sum");
 	d->chart.footnote = charts_text(d->m, &text);
+}
+
+/* The areas are means; what they came to at most is in the sum as it was read. */
+static void set_total(struct draft *d)
+{
+	const struct sheet_line *line = d->chart.form == CHART_STACKED ? d->total : NULL;
+	struct chart_curve *total = line ? charts_alloc(d->m, 1, sizeof(*total)) : NULL;
+
+	if (!total)
+		return;
+	*total = curve_of_line(d, line, "sum", CHART_OTHERS);
+	d->chart.total = total;
 }
 
 /* ---- one chart ---- */
@@ -522,6 +536,7 @@ static int draft_make(struct draft *d)
 	set_levels(d);
 	set_bands(d);
 	set_marks(d);
+	set_total(d);
 	set_footnote(d);
 	return d->m->failed ? -ENOMEM : 1;
 }

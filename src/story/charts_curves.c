@@ -97,24 +97,32 @@ uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id)
 
 /* ---- curves ---- */
 
-void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color)
+struct chart_curve curve_of_line(
+	const struct draft *d, const struct sheet_line *line, const char *name, uint32_t color)
 {
 	const struct sheet_node *node = &d->s->sheet->node[line->node];
+	/* A share of the time is no more than all of it: what is above was read a little late. */
+	double whole = d->p->row->share ? 1 : INFINITY;
 
-	if (d->nr == d->cap)
-		return;
-	d->source[d->nr] = (struct chart_source){
-		.node = line->node, .process = UINT32_MAX, .most_at_s = line->most_at_s};
-	d->curve[d->nr++] = (struct chart_curve){.name = name,
+	return (struct chart_curve){.name = name,
 		.nr = node->nr_times,
 		.time_s = node->time_s,
 		.mean = line->mean,
 		.low = line->low,
 		.high = line->high,
 		.color = color,
-		.average = line->average,
-		.most = line->most,
+		.average = line->average > whole ? whole : line->average,
+		.most = line->most > whole ? whole : line->most,
 		.filled = d->p->row->filled};
+}
+
+void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color)
+{
+	if (d->nr == d->cap)
+		return;
+	d->source[d->nr] = (struct chart_source){
+		.node = line->node, .process = UINT32_MAX, .most_at_s = line->most_at_s};
+	d->curve[d->nr++] = curve_of_line(d, line, name, color);
 }
 
 static void fold_point(float *to, float *weight, float value, enum metric_fold fold)

@@ -47,6 +47,8 @@ int draft_curves(struct draft *d);
 int draft_spans(struct draft *d);
 
 /* A curve of a line, in this colour. The name is kept by `m`. */
+struct chart_curve curve_of_line(
+	const struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 const char *process_label(struct charts_memory *m, const struct process_row *row);
 const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more);

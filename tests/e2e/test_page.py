@@ -412,6 +412,36 @@ def test_reduced_page_has_ranges_and_says_so(browser, written, folder):
     watch.close()
 
 
+# The colour at a time and a value, upon paper.
+SPOT = """([id, time, value]) => {
+	const {u, figure} = tacho.panels.find((p) => p.panel.id === id);
+	const copy = new OffscreenCanvas(u.ctx.canvas.width, u.ctx.canvas.height).getContext("2d", {willReadFrequently: true});
+	copy.fillStyle = getComputedStyle(figure).backgroundColor;
+	copy.fillRect(0, 0, u.ctx.canvas.width, u.ctx.canvas.height);
+	copy.drawImage(u.ctx.canvas, 0, 0);
+	return [...copy.getImageData(Math.round(u.valToPos(time, "x", true)), Math.round(u.valToPos(value, "y", true)), 1, 1).data];
+}"""
+
+
+def test_reduced_areas_keep_the_peak_of_their_sum(browser, written, folder):
+    """Areas are means: a peak of one tick, that a point has in its range, stands above them."""
+    data = page_sample.sample(points=600, spread=0.2)
+    panel = next(panel for panel in data["panels"] if panel["id"] == "cpu-processes")
+    panel["total_high"] = page_sample.packed([9 if i in (500, 501) else 0.2 for i in range(600)])
+    watch = Watch(browser, write_sample(written, folder / "peak.html", data))
+    page = watch.page
+    bring(page, "cpu-processes")
+    time_s = 501 * page_sample.END_S / 600
+    assert page.evaluate(SPOT, ["cpu-processes", time_s, 5]) != page.evaluate(SPOT, ["cpu-processes", time_s - 3, 5])
+    assert page.evaluate("() => tacho.panels.find((p) => p.panel.id === 'cpu-processes').u.scales.y.max") > 9
+    # Without one of them it is not known.
+    page.locator("#panel-cpu-processes .line-name").first.click()
+    page.mouse.move(5, 5)
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert page.evaluate("() => tacho.panels.find((p) => p.panel.id === 'cpu-processes').u.scales.y.max") < 5
+    watch.close()
+
+
 def test_line_is_taken_out_and_put_back(opened):
     bring(opened, "memory")
     color = palette()[1]

@@ -321,6 +321,33 @@ static void peak_of_areas_is_seen(void **state)
 	sample_free(&s);
 }
 
+/* A sum whose range is known reaches above areas that are means, where one point stands for many. */
+static void top_of_the_sum_is_seen(void **state)
+{
+	float mean[3] = {2, 2, 2}, high[3] = {2, 8, 2};
+	double t[] = {0, 0.5, 1};
+	struct chart_curve c[2], total;
+	struct chart f = chart_of(c, t, mean, mean, mean, 3);
+	struct picture p;
+
+	(void)state;
+	f.form = CHART_STACKED;
+	f.nr_curves = 1;
+	f.y_most = 10;
+	total = c[0];
+	total.high = high;
+	for (unsigned k = 0; k < 2; k++) {
+		f.total = k ? NULL : &total;
+		p = picture_of(&f, false);
+		/* Between the lines of the grid. */
+		assert_int_equal(distance(rgb(&p, p.left + (p.right - p.left) * 53 / 100,
+						  p.floor - (p.floor - p.top) * 46 / 100),
+					 0xffffff) > 30,
+			!k);
+		picture_free(&p);
+	}
+}
+
 static void areas_lie_upon_one_another(void **state)
 {
 	float mean[2][3] = {{2, 2, 2}, {4, 4, NAN}};
@@ -764,6 +791,27 @@ static void reduction_keeps_least_and_most(void **state)
 	assert_true(curve_reduce(&c, 0, NR, COLUMNS, p) <= REDUCED_MAX(COLUMNS));
 }
 
+static void highs_of_a_sum_keep_their_peaks(void **state)
+{
+	double t[] = {0, 1, 2, 3, 4, 5}, v[12];
+	float mean[] = {1, 1, 1, NAN, 1, 1}, high[] = {1, 1, 9, NAN, 1, 5};
+	struct chart_curve c = {.nr = 6, .time_s = t, .mean = mean, .low = mean, .high = high};
+
+	(void)state;
+	/* Two points in a column: the higher one. */
+	assert_true(curve_highs(&c, 0, 6, 3, v));
+	assert_true(v[0] == 1 && v[1] == 9 && v[2] == 5);
+	/* Several columns for a point: no holes but the gap. */
+	assert_true(curve_highs(&c, 0, 6, 12, v));
+	for (size_t k = 0; k < 11; k++)
+		assert_int_equal(isnan(v[k]), k == 5 || k == 6);
+	assert_true(v[4] == 9);
+	/* What has no range has nothing to add. */
+	c.high = mean;
+	assert_false(curve_highs(&c, 0, 6, 3, v));
+	assert_false(curve_highs(NULL, 0, 6, 3, v));
+}
+
 static void resampling_takes_the_nearest_and_stops_at_gaps(void **state)
 {
 	double t[] = {0, 1, 2, 3, 4}, v[8], most[2];
@@ -791,6 +839,7 @@ int main(void)
 		cmocka_unit_test(range_stands_behind_the_mean),
 		cmocka_unit_test(peak_of_one_in_a_million_is_seen),
 		cmocka_unit_test(peak_of_areas_is_seen),
+		cmocka_unit_test(top_of_the_sum_is_seen),
 		cmocka_unit_test(areas_lie_upon_one_another),
 		cmocka_unit_test(heat_rows_are_in_order),
 		cmocka_unit_test(lives_are_as_thick_as_their_use),
@@ -808,6 +857,7 @@ int main(void)
 		cmocka_unit_test(values_have_their_unit_once),
 		cmocka_unit_test(text_is_cut_in_its_middle),
 		cmocka_unit_test(reduction_keeps_least_and_most),
+		cmocka_unit_test(highs_of_a_sum_keep_their_peaks),
 		cmocka_unit_test(resampling_takes_the_nearest_and_stops_at_gaps),
 	};
 

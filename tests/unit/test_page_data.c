@@ -280,6 +280,9 @@ static void test_reduced_curves_have_their_range(void **state)
 		assert_true(low[i] < mean[i] && mean[i] < high[i]);
 	/* Nothing of the end is lost. */
 	assert_true(fabs(high[n - 1] - 99.9) < 0.01);
+	/* Nor of the sum of areas, whose lines are means alone. */
+	unpack(get(panel_of(data, "processes-cpu"), "total_high"), high, n);
+	assert_true(high[n / 2] > 0);
 	assert_int_equal(*get(data, "note"), '"');
 	data_end();
 }

@@ -241,6 +241,14 @@ static void test_a_reduced_chart_says_so(void **state)
 	assert_non_null(c->footnote);
 	assert_non_null(strstr(c->footnote, "each point stands for "));
 	assert_non_null(strstr(c->footnote, "the band is its range"));
+	/* Areas are means: what they came to at most is in the sum. */
+	c = chart_named(f, "processes-cpu");
+	assert_non_null(c);
+	assert_non_null(c->total);
+	assert_int_equal(c->total->nr, c->curve[0].nr);
+	assert_ptr_not_equal(c->total->high, c->total->mean);
+	assert_non_null(strstr(c->footnote, "the most of the sum"));
+	assert_near(c->total->most, c->note[0].value);
 	charts_free(f);
 	story_end(s);
 }

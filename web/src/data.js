@@ -82,6 +82,11 @@ export function open(text) {
 			lines.set(key, line);
 			return line;
 		},
+		/* Of areas that are means: the most that they came to together, by the times of the first line; or null. */
+		totalHigh(panel) {
+			const own = panel.lines[0] && panel.total_high ? data.times(panel.lines[0].node) : null;
+			return own && unpack(panel.total_high, own.length);
+		},
 	};
 	data.update(text);
 	return data;

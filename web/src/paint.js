@@ -4,6 +4,7 @@ import {heatColor, lineColor, withAlpha} from "./theme.js";
 
 const px = () => devicePixelRatio || 1;
 const DIM = 0.15;
+const NAME_PART = 0.7, NAME_LEAST = 110; /* of a bar, for its name; CSS pixels from which on a name may be cut */
 
 /* Calls paint() with everything outside of the plot, and of so much above it, cut off. */
 function inside(u, paint, above = 0) {
@@ -61,13 +62,16 @@ export function paintFocus(u, focus, look) {
 	});
 }
 
-/* Between the least and the most of each point: what the mean does not show. */
+/* Between the least and the most of each point: what the mean does not show. Its edges are drawn: a peak of one point
+ * would be too thin to be seen as an area. */
 export function paintRange(u, line, color, dim) {
 	const {times, low, high, mean} = line;
 	if (low === mean)
 		return;
 	inside(u, (ctx) => {
 		ctx.fillStyle = withAlpha(color, dim ? 0.05 : 0.22);
+		ctx.strokeStyle = withAlpha(color, dim ? 0.08 : 0.5);
+		ctx.lineWidth = 0.75 * px();
 		for (let i = 0; i < times.length;) {
 			if (low[i] === null || high[i] === null) {
 				i++;
@@ -82,6 +86,7 @@ export function paintRange(u, line, color, dim) {
 			for (let k = end - 1; k >= i; k--)
 				ctx.lineTo(atX(u, times[k]), atY(u, low[k]));
 			ctx.fill();
+			ctx.stroke();
 			i = end;
 		}
 	});
@@ -244,7 +249,8 @@ function paintThickness(u, ctx, line, span, middle, room, most) {
 	}
 }
 
-/* A name stands at the beginning of its bar where the lane is high enough and no other bar follows too soon. */
+/* A name stands at the beginning of its bar where the lane is high enough, and leaves a part of the bar to be seen; it is
+ * cut only where enough of it remains to tell who it is. */
 function paintSpanNames(u, ctx, box, spans, look, isDim) {
 	const lane = atY(u, -1) - atY(u, 0);
 	if (lane < 11 * px())
@@ -254,7 +260,8 @@ function paintSpanNames(u, ctx, box, spans, look, isDim) {
 	for (const span of [...spans].sort((a, b) => b.from_s - a.from_s)) {
 		const from = Math.max(atX(u, span.from_s), box.left) + 4 * px();
 		const end = Math.min(next.get(span.lane) ?? Infinity, atX(u, span.to_s ?? u.scales.x.max), box.left + box.width);
-		const text = end > from ? fitted(ctx, span.name, end - from - 4 * px()) : "";
+		const room = (end - from) * NAME_PART;
+		const text = room > NAME_LEAST * px() || ctx.measureText(span.name).width <= room ? fitted(ctx, span.name, room) : "";
 		next.set(span.lane, from);
 		if (!text || isDim(span))
 			continue;

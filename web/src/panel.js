@@ -187,7 +187,14 @@ export class Panel {
 		const upon = stack(shown.map((i) => joined[i + 1]));
 		const columns = this.curves.map((_, i) => shown.includes(i) ? upon[shown.indexOf(i)] : joined[0].map(() => null));
 		this.total = upon[upon.length - 1] ?? [];
+		this.high = common && shown.length === this.curves.length ? this.highOf(this.total) : null;
 		return [joined[0], ...columns];
+	}
+
+	/* What all came to at most, which their means do not show; of a part of them it is not known. */
+	highOf(total) {
+		this.totalHigh ??= this.data.totalHigh(this.panel);
+		return this.totalHigh && total.map((value, i) => value === null ? null : Math.max(value, this.totalHigh[i] ?? value));
 	}
 
 	/* A chart without lines: all that uPlot needs are two moments. */
@@ -225,7 +232,7 @@ export class Panel {
 		const times = this.u ? this.u.data[0] : this.lines[0]?.times ?? [];
 		let most = 0;
 		for (let i = Math.max(lowerBound(times, from) - 1, 0); i < times.length && times[i] <= to; i++)
-			most = Math.max(most, this.total[i] ?? 0);
+			most = Math.max(most, (this.high ?? this.total)[i] ?? 0);
 		return most;
 	}
 
@@ -388,7 +395,9 @@ export class Panel {
 		else if (this.isTimeline)
 			paint.paintTimeline(u, panel.spans, (span) => this.lines[span.line], this.thickest(), this.look,
 				(span) => someLit && !this.isLit(span));
-		else if (!this.isStacked)
+		else if (this.isStacked)
+			this.high && paint.paintRange(u, {times: u.data[0], low: this.total, high: this.high}, lineColor(-1), someLit);
+		else
 			this.lines.forEach((line, i) => this.isHidden(i) ||
 				paint.paintRange(u, line, this.colorOf(this.curves[i]), someLit && !this.isLit(this.curves[i], i)));
 	}
