@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOW_WINDOW_NS (INT64_C(9) * NSEC_PER_SEC / 2)
+/* In a sum over many each is read at its own time. */
+#define SLOW_WINDOW_NS (SLOW_PERIOD_NS * 9 / 10)
 
 struct nearest {
 	const char *name, *best;
@@ -51,6 +52,7 @@ static bool is_of_command(const char *metric)
 static int bind_names(struct column *c, const struct schema *schema, bool others)
 {
 	unsigned found = 0;
+	bool quick = false;
 
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		struct column_name *arg = &c->arg[i];
@@ -68,6 +70,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 		arg->fold = m->fold;
 		arg->counter = m->kind == KIND_COUNTER && m->fold != FOLD_MEAN && m->fold != FOLD_MAX;
 		arg->of_children = strstr(c->expr.name[i], ".children_") != NULL;
+		quick |= m->tier == TIER_TICK;
 		if (m->tier != TIER_TICK && m->kind == KIND_COUNTER) /* a level has no rate to wait for */
 			c->window_ns = SLOW_WINDOW_NS;
 		if (c->at == AT_INSTANCE && found && c->set != set)
@@ -76,6 +79,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 		c->cols |= UINT64_C(1) << col;
 		found++;
 	}
+	c->slow = c->window_ns && c->at == AT_INSTANCE && !quick;
 	return found ? 0 : -ENOENT;
 }
 

@@ -25,10 +25,11 @@ struct column {
 		bool of_children; /* of those that a process waited for */
 	} arg[EXPR_NAMES];
 	enum derived_at at;
-	uint32_t set;  /* AT_INSTANCE */
-	uint64_t cols; /* of it, as a mask */
-	int64_t window_ns;
-	bool cumulative; /* an amount that was used: it never falls */
+	uint32_t set;	   /* AT_INSTANCE */
+	uint64_t cols;	   /* of it, as a mask */
+	int64_t window_ns; /* rates are over this time at least */
+	bool slow;	   /* AT_INSTANCE: of counters that are read every few seconds, and no others */
+	bool cumulative;   /* an amount that was used: it never falls */
 };
 
 /* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
@@ -72,6 +73,9 @@ static inline void fold_add(struct fold *f, double value, bool total)
 double fold_end(const struct fold *f, enum metric_fold fold);
 
 /* ---- of each instance ---- */
+
+/* What is not read at every tick is read at this pace. */
+#define SLOW_PERIOD_NS (INT64_C(5) * NSEC_PER_SEC)
 
 struct grown { /* what a rate() remembers */
 	double last, rate;

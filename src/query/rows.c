@@ -3,8 +3,9 @@
  * Rates of an instance: growth since its last value over the time that really passed. A fall is a reset: no
  * rate for that step. A process that was born during the recording began at zero, so its first step has a
  * rate too. Nothing is compared across a gap or between two instances. Of what is read only every few seconds
- * rates are over at least that time, and held in between: else a counter read every five seconds would show
- * one spike and four zeros.
+ * rates are from one reading to the next, and held in between: else a counter read every five seconds would
+ * show one spike and four zeros. The recording does not say when something was read that had not moved: then
+ * the readings are taken to have gone on at their pace.
  *
  * A row is computed again only when it moved. Its rates are known without: once it was looked at and had not
  * moved they are nothing, and when it moves again they are over the time since the tick before. */
@@ -77,6 +78,20 @@ double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_n
 	return g->rate;
 }
 
+/* The same of what is read every few seconds: when it moved it was read. */
+static double grown_slowly(struct grown *g, double now, int64_t time_ns)
+{
+	int64_t elapsed = time_ns - g->time_ns;
+
+	if (!g->known || !(now == g->last))
+		return grown_step(g, now, time_ns, 0);
+	if (elapsed >= SLOW_PERIOD_NS + SLOW_PERIOD_NS / 2) {
+		g->time_ns += elapsed / SLOW_PERIOD_NS * SLOW_PERIOD_NS;
+		g->rate = 0;
+	}
+	return g->rate;
+}
+
 /* Somebody else sits in the row: it begins without a past, or at zero if it was born since the last tick. */
 static void row_begin(struct rows *r, const struct scene *s, uint32_t row, uint32_t id)
 {
@@ -106,10 +121,11 @@ static void row_rates(
 	for (unsigned i = 0; i < r->c->expr.nr_rates; i++, g++) {
 		if (r->rests[row] >> i & 1)
 			g->time_ns = s->last_ns;
-		ret_rate[i] = grown_step(g, argument[i], s->time_ns, r->c->window_ns);
+		ret_rate[i] = r->c->slow ? grown_slowly(g, argument[i], s->time_ns)
+					 : grown_step(g, argument[i], s->time_ns, r->c->window_ns);
 		known |= (unsigned)!isnan(argument[i]) << i;
 	}
-	r->rests[row] = r->c->window_ns ? 0 : (uint8_t)known;
+	r->rests[row] = r->c->slow || r->c->window_ns ? 0 : (uint8_t)known;
 }
 
 static double row_value(struct rows *r, const struct scene *s, struct table *t, uint32_t row)

@@ -255,6 +255,29 @@ static void test_what_is_read_seldom_has_rates_over_that_time(void **state)
 	expect_series("proc.switches.voluntary", &q, rate, ARRAY_SIZE(rate));
 }
 
+/* From reading to reading, wherever they fall: no zero before the second, none too high after it. What did
+ * not move was read all the same. */
+static void test_what_is_read_seldom_is_measured_between_readings(void **state)
+{
+	static const int64_t time_ms[] = {
+		0, 2000, 4600, 5200, 9000, 10000, 12000, 17600, 19000, 20000, 20500};
+	static const int64_t value[] = {0, 0, 0, 52, 52, 100, 100, 100, 100, 150, 155};
+	static const double rate[] = {NAN, NAN, NAN, 10, 10, 10, 10, 0, 0, 10, 10};
+	struct series_query q = {.rate = true};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(value); i++) {
+		maker_set(&m, 0, "proc.switches.voluntary", value[i]);
+		maker_set(&m, 0, "proc.threads", (int64_t)i);
+		maker_tick(&m, time_ms[i] * MILLI);
+	}
+	maker_finish(&m, NULL);
+	expect_series("proc.switches.voluntary", &q, rate, ARRAY_SIZE(rate));
+}
+
 static void test_a_total_of_the_source_is_the_fold(void **state)
 {
 	static const double busy[] = {NAN, 0.25}, user[] = {3, 3.5};
@@ -517,6 +540,7 @@ int main(void)
 		T(test_the_trees_rate_is_taken_of_the_sum),
 		T(test_slivers_are_no_steps_of_the_tree),
 		T(test_what_is_read_seldom_has_rates_over_that_time),
+		T(test_what_is_read_seldom_is_measured_between_readings),
 		T(test_a_total_of_the_source_is_the_fold),
 		T(test_a_line_for_each_instance),
 		T(test_questions_that_make_no_sense),
