@@ -68,10 +68,11 @@ static void look_pressure_of(struct look *l, size_t i, const struct pressure_row
 	if (!group && (!curve_of(l->story, row->of_node, i, &c) || (row->io && !does_io(part))))
 		return;
 	share = curve_per_s(&c);
+	share = share > 1 ? 1 : share; /* read a little late */
 	if (!(share >= (group ? row->least_group : row->least_node)) || c.axis->nr_times < CURVE_LEAST)
 		return;
 	f = found_new(l, row->id, FINDING_WARNING, group ? "cgroup-pressure" : "pressure");
-	found_title(l, f, "For %.0f %% of the time something waited for %s%s", 100 * MIN(share, 1), row->what,
+	found_title(l, f, "For %.0f %% of the time something waited for %s%s", 100 * share, row->what,
 		on_host(l, i, host));
 	found_say(l, f, "So the kernel measures it for %s. %s",
 		group ? "the job's control group" : "the whole node, on which others may wait, too",

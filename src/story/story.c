@@ -333,7 +333,7 @@ static int combine_panel(struct story *s, struct story_panel *p)
 		if (query < 0 || !s->sheet->column[query].known)
 			continue;
 		if (!combined_before(s, p, k, query)) {
-			at = sheet_combine(s->sheet, (unsigned)query, false);
+			at = sheet_combine(s->sheet, (unsigned)query, p->row->share);
 			if (at == -ENOMEM)
 				return at;
 			if (at >= 0) {
