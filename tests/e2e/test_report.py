@@ -390,6 +390,21 @@ def test_several_nodes(job):
     assert "cpu-by-node.svg" in names(nodes / "out/plots")
 
 
+def test_shares_of_several_nodes_are_averaged(tmp_path):
+    if not os.access("/proc/pressure/cpu", os.R_OK):
+        pytest.skip("the kernel does not measure pressure (/proc/pressure)")
+    crowd = f"for i in $(seq {2 * os.cpu_count() + 2}); do {BURNERS}/cpu 0.2 & done; wait"
+    (tmp_path / "nodes").mkdir()
+    record(["sh", "-c", crowd], "-i", "50ms", output=tmp_path / "nodes/one.tacho")
+    shutil.copy(tmp_path / "nodes/one.tacho", tmp_path / "nodes/two.tacho")
+    panels = json.loads(report("-o", "-", "-f", "json", tmp_path / "nodes").stdout)["panels"]
+    alone, both = ([panel for panel in panels if panel["id"].startswith("pressure-") and panel["node"] == 0],
+                   [panel for panel in panels if panel["id"] == "pressure"])
+    assert both[0]["title"].endswith("average of 2 nodes")
+    assert 0 < both[0]["lines"][0]["most"] <= 1
+    assert both[0]["lines"][0]["most"] == pytest.approx(alone[0]["lines"][0]["most"], rel=1e-3)
+
+
 def test_everything_beside_it(job):
     """Where --all goes by itself, told by what is in its way."""
     nodes = job.parent / "nodes"
