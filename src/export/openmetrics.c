@@ -4,9 +4,10 @@
  *
  * All samples of a family stand together, and in it those of one set of labels, in order of time; rows come
  * otherwise, so that they wait on a shelf. Integers are exact to the last digit, though most readers make
- * doubles of them. Of two samples of one series at the same time there is no telling which is right: the one
- * that was read first stands. Texts, and tables that are not of time, are no samples: other formats have
- * them. A counter that was negative or not a number would be refused, and is then of unknown type. */
+ * doubles of them. Of several rows with the same labels at the same time all but the first have one more,
+ * `duplicate`, that counts them: no series may have two samples of one time. Texts, and tables that are not
+ * of time, are no samples: other formats have them. A counter that was negative or not a number would be
+ * refused, and is then of unknown type. */
 #include "base/str.h"
 #include "export/labels.h"
 #include "export/openmetrics_names.h"
@@ -25,6 +26,11 @@ struct family {
 	bool unfit; /* for a counter */
 };
 
+struct seen { /* a set of labels */
+	int64_t time;
+	uint64_t nr; /* rows of that time */
+};
+
 struct table {
 	const struct frame *frame;
 	size_t number; /* as in batches */
@@ -34,8 +40,10 @@ struct table {
 	size_t nr_labels;
 	struct family *family;
 	size_t nr_families;
-	struct label *set; /* of a row */
+	struct label *set; /* of a row; behind it which of the duplicates it is */
 	struct label_sets sets;
+	struct seen *seen; /* by the set's number */
+	uint32_t nr_seen;
 	struct shelf shelf;
 };
 
@@ -55,6 +63,7 @@ static void table_release(struct table *t)
 	free(t->label_name);
 	free(t->family);
 	free(t->set);
+	free(t->seen);
 	label_sets_release(&t->sets);
 	shelf_release(&t->shelf);
 }
@@ -107,7 +116,7 @@ static int table_init(struct table *t, struct names *names)
 			t->label_name[t->nr_labels++] = name;
 		}
 	}
-	label_sets_init(&t->sets, t->nr_labels);
+	label_sets_init(&t->sets, t->nr_labels + 1);
 	return shelf_init(&t->shelf, t->nr_families);
 }
 
@@ -140,8 +149,28 @@ static int openmetrics_open(const struct export_job *job, void **ret, struct buf
 
 /* ---- rows ---- */
 
+static int seen_reach(struct table *t, uint32_t number)
+{
+	uint32_t nr = MAX(t->sets.cap, number + 1);
+	struct seen *more;
+
+	if (number < t->nr_seen)
+		return 0;
+	more = reallocarray(t->seen, nr, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	memset(more + t->nr_seen, 0, (nr - t->nr_seen) * sizeof(*more));
+	t->seen = more;
+	t->nr_seen = nr;
+	return 0;
+}
+
 static int series_of(struct table *t, const struct frame_batch *b, uint32_t row, uint32_t *ret)
 {
+	int64_t time = b->cell[t->time].integer[row];
+	struct seen *seen;
+	int r;
+
 	for (size_t i = 0; i < t->nr_labels; i++) {
 		const struct field_cells *cell = &b->cell[t->label[i]];
 		bool there = cell_valid(cell, row), text = t->frame->field[t->label[i]].type == FIELD_TEXT;
@@ -150,6 +179,18 @@ static int series_of(struct table *t, const struct frame_batch *b, uint32_t row,
 		if (there)
 			t->set[i].value = text ? cell->text[row] : (uint64_t)cell->integer[row];
 	}
+	t->set[t->nr_labels] = (struct label){0};
+	r = label_sets_number(&t->sets, t->set, ret);
+	if (r >= 0)
+		r = seen_reach(t, *ret);
+	if (r < 0)
+		return r;
+	seen = &t->seen[*ret];
+	if (!seen->nr || seen->time != time) {
+		*seen = (struct seen){time, 1};
+		return 0;
+	}
+	t->set[t->nr_labels] = (struct label){seen->nr++, 1};
 	return label_sets_number(&t->sets, t->set, ret);
 }
 
@@ -234,14 +275,20 @@ static void add_escaped(struct buf *out, const char *text, size_t len)
 static void add_seconds(struct buf *out, int64_t ns)
 {
 	uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, part = left % (uint64_t)NSEC_PER_SEC;
-	unsigned digits = 9;
+	char text[EXPORT_TEXT];
+	size_t n = ns < 0 ? 1 : 0;
 
-	buf_addf(out, "%s%llu", ns < 0 ? "-" : "", (unsigned long long)(left / (uint64_t)NSEC_PER_SEC));
-	if (!part)
-		return;
-	for (; part % 10 == 0; part /= 10)
-		digits--;
-	buf_addf(out, ".%0*llu", (int)digits, (unsigned long long)part);
+	text[0] = '-';
+	n += format_i64(text + n, (int64_t)(left / (uint64_t)NSEC_PER_SEC));
+	if (part) {
+		text[n] = '.';
+		for (unsigned i = 9; i; i--, part /= 10)
+			text[n + i] = (char)('0' + part % 10);
+		n += 10;
+		while (text[n - 1] == '0')
+			n--;
+	}
+	buf_add(out, text, n);
 }
 
 static void add_value(struct buf *out, enum field_type type, uint64_t bits)
@@ -295,6 +342,12 @@ static void put_series(struct writing *w, uint32_t series)
 		}
 		buf_addch(&w->series, '"');
 	}
+	if (set[t->nr_labels].there) {
+		buf_addf(&w->series, "%cduplicate=\"", any ? ',' : '{');
+		buf_add(&w->series, text, format_i64(text, (int64_t)set[t->nr_labels].value));
+		buf_addch(&w->series, '"');
+		any = true;
+	}
 	buf_adds(&w->series, any ? "} " : " ");
 }
 
@@ -313,7 +366,7 @@ static int add_sample(void *arg, const struct shelf_point *p)
 	struct writing *w = arg;
 
 	if (w->begun && w->last.series == p->series && w->last.time == p->time)
-		return 0;
+		return 0; /* of recordings that overlap to the nanosecond */
 	if (!w->begun || w->last.series != p->series)
 		put_series(w, p->series);
 	w->begun = true;
