@@ -21,11 +21,15 @@ BUILDS = {"gcc": ROOT / "build", "asan": ROOT / "build-asan"}
 LIMIT_S = 120
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1",
+    "LSAN_OPTIONS": f"suppressions={ROOT / 'tests' / 'leaks.txt'}:print_suppressions=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 
 # Absolute, so that tests may run the binary from any directory.
 os.environ["TACHO"] = str(Path(os.environ.get("TACHO") or ROOT / "build" / "tacho").resolve())
+# For commands that tests start themselves: TACHO may be a build with sanitizers.
+for _name, _options in SANITIZER_OPTIONS.items():
+    os.environ.setdefault(_name, _options)
 
 
 # ---- cmocka programs ----
