@@ -28,6 +28,17 @@ static const struct exporter exporter_sqlite = {
 	.shape = EXPORT_ONE_FILE,
 };
 #endif
+#ifdef HAVE_HDF5
+extern const struct exporter exporter_hdf5;
+#else
+static const struct exporter exporter_hdf5 = {
+	.name = "hdf5",
+	.suffix = ".h5",
+	.help = "HDF5: a group for each table and node, compressed, as pandas reads it",
+	.missing = "libhdf5-dev",
+	.shape = EXPORT_ONE_FILE,
+};
+#endif
 
 const struct exporter *const exporters[] = {
 	&exporter_csv,
@@ -41,6 +52,7 @@ const struct exporter *const exporters[] = {
 	&exporter_pickle,
 	&exporter_openmetrics,
 	&exporter_sqlite,
+	&exporter_hdf5,
 	NULL,
 };
 

@@ -1,0 +1,162 @@
+"""HDF5, read by h5py, pandas (with PyTables) and HDF5's own h5dump."""
+
+import shutil
+import subprocess
+import warnings
+
+import pytest
+
+from exported import columns_of, export, need_export, reader, recordings  # noqa: F401 (a fixture)
+from recorder import TACHO
+from stored import check_recording, lab, lab_file, lab_random, same_values
+
+
+def nodes_of(group):
+    """The groups with tables: its own, or one a node, in the order in which they were made."""
+    return [group] if "table" in group else list(group.values())
+
+
+def read_group(group, fields):
+    """Columns as lists, None where `valid` says so; and that what stands there instead is what the format promises."""
+    table, valid = group["table"][:], group["valid"][:]
+    assert valid.shape == (len(table), len(fields))
+    columns = {}
+    for i, field in enumerate(fields):
+        name = field["name"]
+        raw = table[name].tolist() if name in table.dtype.names else list(group[name][:])
+        assert len(raw) == len(valid)
+        values = []
+        for value, known in zip(raw, valid[:, i]):
+            if not known:
+                least = {"time": -(2**63), "integer": -(2**63), "flag": -1, "text": b""}
+                assert value != value if field["type"] == "real" else value == least[field["type"]]
+                values.append(None)
+            elif field["type"] == "text":
+                values.append(value.decode())
+            elif field["type"] == "flag":
+                values.append(bool(value))
+            else:
+                values.append(value)
+        columns[name] = values
+    return columns
+
+
+def read_frame(group, fields):
+    whole = {f["name"]: [] for f in fields}
+    for node in nodes_of(group):
+        for name, values in read_group(node, fields).items():
+            whole[name] += values
+    return whole
+
+
+def texts(attribute):
+    return [text.decode() for text in attribute]
+
+
+def test_every_value_of_the_lab(tmp_path):
+    h5py = reader("h5py")
+    for compression in ("zlib", "none"):
+        path = lab_file("hdf5", tmp_path / f"{compression}.h5", "default", compression)
+        with h5py.File(path, "r") as file:
+            for name, (fields, truth) in lab().items():
+                found = read_frame(file[name], fields)
+                for column in found:
+                    same_values(found[column], truth[column], f"{name}.{column}")
+
+
+def test_groups_are_nodes(tmp_path):
+    h5py = reader("h5py")
+    with h5py.File(lab_file("hdf5", tmp_path / "lab.h5"), "r") as file:
+        assert set(file["mixed"]) == {"node1", "node2.example.org"}
+        assert len(file["mixed/node1/table"]) == 1500 and len(file["mixed/node2.example.org/table"]) == 1000
+        assert file["mixed/node1"].attrs["host"].decode() == "node1"
+        assert len(file["empty/table"]) == 0 and file["empty/table"].dtype.names == file["mixed/node1/table"].dtype.names
+
+
+def test_chunked_shuffled_compressed(tmp_path):
+    h5py = reader("h5py")
+    with h5py.File(lab_file("hdf5", tmp_path / "lab.h5"), "r") as file:
+        for name in ("table", "valid"):
+            data = file[f"mixed/node1/{name}"]
+            assert data.chunks and data.shuffle and data.compression == "gzip" and data.maxshape[0] is None
+    with h5py.File(lab_file("hdf5", tmp_path / "plain.h5", "default", "none"), "r") as file:
+        assert file["mixed/node1/table"].compression is None
+
+
+def test_attributes_say_what_columns_are(tmp_path):
+    h5py = reader("h5py")
+    with h5py.File(lab_file("hdf5", tmp_path / "lab.h5"), "r") as file:
+        said = file["mixed"].attrs
+        columns = texts(said["columns"])
+        assert columns == [f["name"] for f in lab()["mixed"][0]]
+        unit, kind, help = (dict(zip(columns, texts(said[key]))) for key in ("units", "kinds", "helps"))
+        assert unit["lab.bytes"] == "bytes" and unit["lab.bytes.rate"] == "bytes/s" and unit["lab.raw"] == "0.01 s"
+        assert unit["time"] == "ns since 1970" and kind["lab.bytes"] == "counter" and kind["host"] == ""
+        assert help == {f["name"]: f["help"] for f in lab()["mixed"][0]}
+        assert texts(file["mixed/node1/table"].attrs["units"]) == list(unit.values())
+        assert said["help"].decode() == "Everything at once."
+
+
+def test_every_recording(tmp_path, recordings):  # noqa: F811
+    h5py = reader("h5py")
+    for name, recording in recordings.items():
+        with h5py.File(export(recording, "hdf5", tmp_path / f"{name}.h5"), "r") as file:
+            check_recording(
+                recording, {table: read_frame(file[table], fields) for table, fields in columns_of(recording).items()}
+            )
+            if name == "nodes":
+                assert set(file["process"]) == {"n1", "n2"}
+
+
+def test_pandas_reads_tables(tmp_path, recordings):  # noqa: F811
+    pandas = reader("pandas")
+    reader("tables")
+    path = export(recordings["gpus"], "hdf5", tmp_path / "g.h5")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of PyTables, about names with dots
+        process = pandas.read_hdf(path, "process/n1")
+        processes = pandas.read_hdf(path, "processes")
+    assert list(process.columns) == [f["name"] for f in columns_of(recordings["gpus"])["process"]]
+    assert process["proc.mem.rss"].max() == 104857600 and set(process["instance"]) == {"worker"}
+    assert pandas.to_datetime(process["time"], utc=True).dt.year.iloc[0] == 2023
+    assert processes["command"].iloc[0] == "worker -v"
+
+
+def test_pandas_without_pytables(tmp_path):
+    h5py, pandas = reader("h5py"), reader("pandas")
+    with h5py.File(lab_file("hdf5", tmp_path / "lab.h5"), "r") as file:
+        table = pandas.DataFrame(file["whole/node1/table"][:])
+    same_values(table["lab.count"].tolist(), lab()["whole"][1]["lab.count"], "lab.count")
+
+
+def test_h5dump_reads_it(tmp_path, recordings):  # noqa: F811
+    dump = shutil.which("h5dump")
+    if not dump:
+        pytest.skip("h5dump (hdf5-tools) is not installed")
+    for name in ("hostile", "no_tick", "nodes"):
+        path = export(recordings[name], "hdf5", tmp_path / f"{name}.h5")
+        done = subprocess.run([dump, path], capture_output=True)
+        assert done.returncode == 0 and b"error" not in done.stderr, done.stderr
+        assert b'GROUP "processes"' in done.stdout
+
+
+def test_random_frames(tmp_path):
+    h5py = reader("h5py")
+    lab_file("hdf5", tmp_path / "lab.h5")
+    for seed in range(20):
+        with h5py.File(lab_random("hdf5", seed, tmp_path / f"{seed}.h5"), "r") as file:
+            for frame in file.values():
+                for node in nodes_of(frame):
+                    if "table" in node:
+                        assert len(node["table"][:]) == len(node["valid"][:])
+
+
+def test_a_file_that_cannot_grow_is_no_file(tmp_path, recordings):  # noqa: F811
+    out = tmp_path / "small.h5"
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 40; exec "$@"', "sh", TACHO, "export", "--to", "hdf5", "-o", out, recordings["run"]],
+        capture_output=True,
+    )
+    need_export(done)
+    assert done.returncode == 1 and b"small.h5" in done.stderr, done.stderr
+    assert list(tmp_path.iterdir()) == []
