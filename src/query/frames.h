@@ -1,21 +1,32 @@
 /* A run as tables, for whoever takes data elsewhere: one frame for each domain, a row for each instance at
  * each tick, a column for each metric, given out in batches by column. Memory does not grow with the length
- * of the recordings; several recordings follow one another in the same frames, told apart by the column
- * `host`.
+ * of the recordings, only with the number of processes; several recordings follow one another in the same
+ * frames, told apart by the column `host`.
  *
  * Frames of a domain begin with the keys: `time` (UTC), `elapsed` (s after the start of the run), `host`,
  * `instance`; of processes `pid`, `process` (its number in frame "processes"); then the metrics in the order
- * of the schema, a counter followed by its rate (`NAME.rate`), then the derived metrics of the domain.
+ * of the schema, a counter followed by its rate (`NAME.rate`), then the derived metrics of the domain. Sets
+ * of one domain are one table: their rows are joined where the instances have one name; of the node there is
+ * one row a tick, called "node". Metrics of the whole job stand in frame "tree", those of groups in "group".
+ * Columns are the union over the recordings: what one does not have is missing there. What no recording could
+ * read is no column unless its name is asked for, and a domain of which nothing could be read no frame.
+ *
  * Behind them frames that are not of time: `processes` (every process with its end), `events`, `metrics`
- * (every column of every frame with unit, kind and help), `meta` (what the recordings say of themselves),
- * `summary`.
+ * (every column of every frame with unit, kind and help; and what could not be read, with the reason), `meta`
+ * (what the recordings say of themselves), `summary`. Where metrics are chosen they are not there unless they
+ * are asked for by name.
+ *
+ * Values are those of a series (query/series.h). Numbers: counts, bytes and codes that were recorded are
+ * exact 64-bit integers (missing in the case that they do not fit), all else is real and finite; what is not
+ * known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of them; neither
+ * rates nor derived metrics. (Where recordings disagree about the scale the column is not raw, and its scale
+ * is 1.)
  *
  * Text is UTF-8: a byte that is none stands as \xNN, and so does NUL; of backslashes that stand before an x,
  * or before such a byte, there are twice as many. So an odd number of backslashes before an x is an escape
  * and an even number is none: nothing is lost (frames_unescape() gives the bytes back), every format has the
- * same, and ordinary names stay as they are. Numbers: counts and bytes are exact 64-bit integers, all else is
- * real; what is not known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of
- * them.
+ * same, and ordinary names stay as they are. Names of frames are [a-z0-9_]+ and make file names; those of
+ * fields may be any text, and are distinct within their frame.
  */
 #ifndef QUERY_FRAMES_H
 #define QUERY_FRAMES_H
@@ -78,15 +89,20 @@ struct frame_batch { /* valid until the next call */
 enum frames_per { FRAMES_EACH, FRAMES_PROCESS, FRAMES_GROUP, FRAMES_NODE };
 
 struct frames_options {
-	double from_s, to_s;	   /* NAN: from the start, to the end */
+	double from_s, to_s;	   /* both inclusive; NAN: from the start, to the end */
 	const char *const *domain; /* names of frames; none: all */
 	size_t nr_domains;
-	const char *const *metric; /* names, or groups as for -m; none: all */
+	const char *const *metric; /* as for -m: names, their last or leading parts, collectors; or names of
+				      frames; none: all */
 	size_t nr_metrics;
 	bool raw;
-	enum frames_per per; /* PROCESS: only frames of processes; GROUP: processes folded to their groups;
-				NODE: instances folded to one row a tick */
-	int64_t every_ns;    /* rows stand for so much time; 0: for their tick */
+	/* PROCESS: only frames of processes. GROUP: of processes and groups, the processes folded to their
+	 * groups (`instance` is the group's name). NODE: instances folded to one row a tick (there is no key
+	 * `instance`, except of the node and the tree); what cannot be folded is left out. */
+	enum frames_per per;
+	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
+	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
+	int64_t every_ns;
 	const struct progress *progress;
 };
 
