@@ -33,17 +33,28 @@ def peak_rss_bytes(pid):
     raise Trouble("this kernel keeps no high-water mark")
 
 
+def goal(what, value, unit, limit, at_least=False, strict=False):
+    """What was measured beside what is wanted."""
+    if at_least:
+        met = value >= limit
+    else:
+        met = value < limit if strict else value <= limit
+    sign = "at least" if at_least else "under" if strict else "at most"
+    return {"what": what, "value": value, "unit": unit, "goal": f"{sign} {limit:g}{unit}", "limit": limit, "met": met}
+
+
 def sleep_until(deadline):
     time.sleep(max(0.0, deadline - time.monotonic()))
 
 
 def compile_tools(folder):
-    """herd (static: 5,000 of them must be cheap) and floor, as fast as the compiler can make them; the tests' storm of
-    forks, and their stand-in for NVML."""
+    """herd (static: 5,000 of them must be cheap), floor and peak, as fast as the compiler can make them; the tests' storm
+    of forks, and their stand-in for NVML."""
     flags = ["-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra"]
     tests = HERE.parent / "tests"
     for name, source, extra in (
             ("herd", HERE / "herd.c", ["-static"]), ("floor", HERE / "floor.c", []),
+            ("peak", HERE / "peak.c", []),
             ("storm", tests / "burners" / "storm.c", ["-static"]),
             (NVML, tests / "fakes" / "nvml.c", ["-shared", "-fPIC"])):
         command = [os.environ.get("CC", "cc"), *flags, *extra, "-o", str(folder / name), str(source)]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The cost of recording, measured in one run against the floor and against psutil.
 
-    bench/run.py [--quick | --collectors] [--json] [--tacho FILE] [--doc FILE]
+    bench/run.py [--quick] [--collectors | --reports] [--json] [--tacho FILE] [--doc FILE]
 
 Prints the recorder's CPU per process and tick for trees of 10 to 5,000 processes beside a bare loop that only reads
 the same files and beside psutil reading the same metrics, and then each goal with the measured ratio and a verdict.
@@ -20,6 +20,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import lab  # noqa: E402
+import report  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP = "all running", "40 % running", "5 % running", "all asleep"
@@ -61,14 +62,8 @@ class Bench:
         if not self.options.json:
             print(text, file=sys.stderr, flush=True)
 
-    def goal(self, what, value, unit, limit, at_least=False, strict=False):
-        if at_least:
-            met = value >= limit
-        else:
-            met = value < limit if strict else value <= limit
-        sign = "at least" if at_least else "under" if strict else "at most"
-        self.goals.append({"what": what, "value": value, "unit": unit, "goal": f"{sign} {limit:g}{unit}",
-                           "limit": limit, "met": met})
+    def goal(self, *what, **how):
+        self.goals.append(lab.goal(*what, **how))
 
     def fact(self, what, value, unit):
         self.facts.append({"what": what, "value": value, "unit": unit})
@@ -235,6 +230,9 @@ class Bench:
         if self.options.collectors:
             self.collectors()
             return {"machine": lab.describe_machine(), "busy": lab.busy_share(), "collectors": self.by_collector}
+        if self.options.reports:
+            busy = lab.busy_share()
+            return {"machine": lab.describe_machine(), "busy": busy, "reports": report.measure(self)}
         busy = [lab.busy_share()]
         forks = lab.forks_so_far()
         for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
@@ -250,29 +248,40 @@ class Bench:
         self.gpus()
         self.counters()
         self.collectors()
+        reports = report.measure(self)
         return {"machine": lab.describe_machine(), "quick": self.options.quick, "busy": max(busy),
                 "seconds": round(time.monotonic() - start), "costs": self.costs, "goals": self.goals,
-                "facts": self.facts, "collectors": self.by_collector}
+                "facts": self.facts, "collectors": self.by_collector, "reports": reports}
 
 
 def number(value):
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"
 
 
-def table(head, rows):
-    """Aligned as Markdown, so that the terminal and the document show the same."""
+def table(head, rows, words=(0,)):
+    """Aligned as Markdown, so that the terminal and the document show the same; `words` are columns of no numbers."""
     width = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
 
     def line(cells):
-        left = [cells[0].ljust(width[0])] + [cell.rjust(w) for cell, w in zip(cells[1:], width[1:])]
-        return "| " + " | ".join(left) + " |"
+        return "| " + " | ".join(cell.ljust(w) if i in words else cell.rjust(w)
+                                 for i, (cell, w) in enumerate(zip(cells, width))) + " |"
 
-    rule = "|" + "|".join("-" * (w + 2 - (i > 0)) + (":" if i else "") for i, w in enumerate(width)) + "|"
+    rule = "|" + "|".join("-" * (w + 2) if i in words else "-" * (w + 1) + ":" for i, w in enumerate(width)) + "|"
     return "\n".join([line(head), rule, *map(line, rows)])
 
 
+def is_busy(result):
+    return result["busy"] > 0.15
+
+
 def state_of(result):
-    return f"busy with other things: {result['busy']:.0%}" + (", too much for times" if result["busy"] > 0.15 else "")
+    return f"busy with other things: {result['busy']:.0%}" + (", too much for times" if is_busy(result) else "")
+
+
+def render_goals(goals):
+    return table(["goal", "measured", "wanted", "verdict"],
+                 [[g["what"], number(g["value"]) + g["unit"], g["goal"], "met" if g["met"] else "not met"]
+                  for g in goals])
 
 
 def render(result):
@@ -281,9 +290,7 @@ def render(result):
         [[f"{c['processes']:,}, {c['mix']}", f"{c['interval_s'] * 1e3:.0f} ms", number(c["tacho_us"]),
           number(c["floor_us"]), number(c["tacho_per_floor"]), number(c["psutil_us"]), number(c["psutil_find_us"]),
           number(c["psutil_per_tacho"]), number(c["default_us"]) if c["default_us"] else "–"] for c in result["costs"]])
-    goals = table(["goal", "measured", "wanted", "verdict"],
-                  [[g["what"], number(g["value"]) + g["unit"], g["goal"], "met" if g["met"] else "not met"]
-                   for g in result["goals"]])
+    goals = render_goals(result["goals"])
     facts = table(["also", "measured"], [[f["what"], number(f["value"]) + f["unit"]] for f in result["facts"]])
     kind = "quick run" if result["quick"] else "full run"
     return (f"{result['machine']}, {kind} of {result['seconds']} s, {state_of(result)}\n\n"
@@ -302,6 +309,14 @@ def render_collectors(result):
             + (f"\n\nNothing to read on this machine: {', '.join(absent)}.\n" if absent else "\n"))
 
 
+def render_reports(result):
+    rows = [[f"{r['recording']}, {r['processes']} processes", f"{r['bytes'] / 2**20:.1f} MiB", r["command"],
+             "–" if is_busy(result) else number(r["seconds"]), number(r["cpu_s"]), f"{r['peak_bytes'] / 2**20:.1f} MiB"] for r in result["reports"]]
+    head = ["recording", "its size", "command", "seconds", "CPU seconds", "memory, peak"]
+    return (f"{result['machine']}, {state_of(result)}\n\n{table(head, rows, words=(0, 2))}\n\n"
+            f"{render_goals(report.goals(result['reports']))}\n")
+
+
 def write_doc(path, what, text):
     begin, end = DOC_MARK.format(what, "begin"), DOC_MARK.format(what, "end")
     old = path.read_text(encoding="utf-8")
@@ -312,8 +327,9 @@ def write_doc(path, what, text):
 
 def main():
     parser = argparse.ArgumentParser(description="the cost of recording, beside the floor and beside psutil")
-    parser.add_argument("--quick", action="store_true", help="under a minute; rougher, and without 5,000 processes")
+    parser.add_argument("--quick", action="store_true", help="under two minutes; rougher, and without 5,000 processes")
     parser.add_argument("--collectors", action="store_true", help="only the cost by collector with everything on")
+    parser.add_argument("--reports", action="store_true", help="only time and memory of reports")
     parser.add_argument("--json", action="store_true", help="the numbers for programs")
     parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
     parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
@@ -327,9 +343,9 @@ def main():
         except lab.Trouble as trouble:
             print(f"bench: {trouble}", file=sys.stderr)
             return 1
-    parts = {"by collector": render_collectors(result)}
-    if not options.collectors:
-        parts = {"measured": render(result), **parts}
+    parts = {"measured": (render, "costs"), "by collector": (render_collectors, "collectors"),
+             "reports": (render_reports, "reports")}
+    parts = {what: show(result) for what, (show, key) in parts.items() if key in result}
     print(json.dumps(result, indent=2) if options.json else "\n".join(parts.values()))
     for what, text in parts.items() if options.doc else ():
         write_doc(options.doc, what, text)
