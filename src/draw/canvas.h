@@ -47,6 +47,9 @@ void draw_notes(struct canvas *c);
 int draw_chart_words(struct _cairo *cr, const struct chart *f, struct rect where,
 	const struct draw_style *style, struct buf *words);
 
+/* An image surface as PNG. 0, -ENOMEM, or what the buffer says. */
+int png_of(cairo_surface_t *surface, struct buf *out);
+
 /* How much room a legend takes when it has at most `most`: to the right in one column, below in several. */
 double legend_width(struct canvas *c, double most);
 double legend_height(struct canvas *c, double width, double most);

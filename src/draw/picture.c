@@ -54,7 +54,7 @@ static int picture_png(const struct chart *f, const struct draw_style *s, struct
 	int r = draw_sized(surface, f, s, NULL);
 
 	if (!r)
-		r = draw_status(cairo_surface_write_to_png_stream(surface, write_to_buf, out));
+		r = png_of(surface, out);
 	return surface_end(surface, r, out);
 }
 
