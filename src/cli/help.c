@@ -125,7 +125,10 @@ void cli_help(const struct cmd *cmd, struct buf *out, unsigned width)
 static void add_option_detail(struct buf *out, const struct opt *o, unsigned width)
 {
 	char variable[OPT_VARIABLE_SIZE];
+	struct buf choices;
 
+	buf_init(&choices, 4096);
+	opt_choices(&choices, o);
 	buf_adds(out, "\n  ");
 	if (o->short_name)
 		buf_addf(out, "-%c, ", o->short_name);
@@ -134,6 +137,9 @@ static void add_option_detail(struct buf *out, const struct opt *o, unsigned wid
 	add_sentence(out, o->help, 6, width);
 	if (o->detail)
 		wrap_text(out, o->detail, 0, 6, width);
+	if (choices.len)
+		wrap_text(out, (char *)choices.data, 0, 6, width);
+	buf_release(&choices);
 	if (preset_worth_showing(o))
 		buf_addf(out, "      Preset: %s\n", o->preset);
 	if (!o->not_from_env)

@@ -136,6 +136,12 @@ static void add_option(struct buf *out, const struct opt *o)
 	add_sentence(out, o->help);
 	if (o->detail)
 		add_text(out, o->detail, ".IP");
+	buf_reset(&form);
+	opt_choices(&form, o);
+	if (form.len) {
+		add_roff(out, (char *)form.data);
+		buf_addch(out, '\n');
+	}
 	if (o->preset && o->type != OPT_FLAG) {
 		buf_adds(out, "Preset: \\fB");
 		add_roff(out, o->preset);

@@ -51,6 +51,15 @@ void opt_long_form(struct buf *out, const struct opt *o)
 	buf_addf(out, "--%s%s%s%s", on ? "no-" : "", o->long_name, o->arg ? " " : "", o->arg ? o->arg : "");
 }
 
+void opt_choices(struct buf *out, const struct opt *o)
+{
+	if (!o->choices || !o->choices[0] || (o->arg && strchr(o->arg, '|')))
+		return;
+	buf_adds(out, "One of ");
+	for (const char *const *c = o->choices; *c; c++)
+		buf_addf(out, "%s%s", *c, c[1] ? ", " : ".");
+}
+
 static unsigned columns_of(const char *p, size_t n)
 {
 	unsigned columns = 0;

@@ -19,6 +19,9 @@ char *opt_variable(char out[static OPT_VARIABLE_SIZE], const struct opt *o);
 
 /* "--interval TIME" as help and manual show it, or "--no-summary" for a flag that is on by preset. */
 void opt_long_form(struct buf *out, const struct opt *o);
+/* "One of a, b, c." for an option whose argument is one of some words; nothing where its form says them
+ * already. */
+void opt_choices(struct buf *out, const struct opt *o);
 
 /* The user's file. Values live as long as `text`. */
 struct user_file {

@@ -176,6 +176,9 @@ static int show_stats(const struct run *run, const struct show_args *args)
 	}
 	if (r < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
+	if (args->by > BY_DEFAULT && args->by < BY_ALL && !s->nr[args->by - BY_LEVELS])
+		warning("nothing to tell by %s: the recording has none%s", by_names[args->by],
+			args->by - BY_LEVELS == STATS_GROUP ? " (tacho run --also makes some)" : "");
 	print_stats(s, t, summary->figure[FIG_WALL].value, args, &out);
 	status = print(&out);
 	stats_free(s);

@@ -538,3 +538,8 @@ def test_completions_are_valid_scripts(shell, words, tmp_path):
     done = subprocess.run([*words, script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert (done.returncode, done.stdout) == (0, b"")
     assert complaint("help", "--completion", "csh") == "tacho: --completion takes bash, zsh or fish, not 'csh'"
+
+
+def test_the_words_that_an_option_takes_are_told():
+    assert "One of date, duration, memory," in run("help", "ls").stdout.decode()
+    assert "One of" not in run("help", "run").stdout.decode().split("--wait root|tree")[1].split("Preset")[0]

@@ -241,3 +241,10 @@ def test_levels_and_forms():
 def test_questions_that_are_none(words):
     done = run("show", *words, recordings()[0])
     assert done.returncode == 2 and not done.stdout and done.stderr
+
+
+def test_what_there_is_none_of_is_said(tmp_path):
+    record(["true"], output=tmp_path / "one.tacho")
+    done = run("show", "--stats", "--by", "group", tmp_path / "one.tacho")
+    assert done.returncode == 0 and not done.stdout
+    assert "nothing to tell by group" in done.stderr.decode()
