@@ -12,6 +12,7 @@
 #include "document/compare.h"
 
 #include "base/str.h"
+#include "document/document.h"
 #include "report/words.h"
 
 #include <stdio.h>
@@ -226,21 +227,11 @@ int compare_text(const struct compare_page *p, const struct compare_style *style
 
 /* ---- Markdown ---- */
 
-/* Everything that Markdown or HTML could take for its own is escaped. */
-static void add_md(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		if (strchr("\\`*_[]<>#|~&$^", *text))
-			buf_addch(out, '\\');
-		buf_addch(out, *text == '\n' || *text == '\r' ? ' ' : *text);
-	}
-}
-
 static void add_md_table(struct buf *out, const struct compare_table *t)
 {
 	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++) {
 		buf_adds(out, "| ");
-		add_md(out, t->heading[k]);
+		markdown_text(out, t->heading[k]);
 		buf_addch(out, ' ');
 	}
 	buf_adds(out, "|\n|---|---:|---:|---:|---:|---|\n");
@@ -249,14 +240,14 @@ static void add_md_table(struct buf *out, const struct compare_table *t)
 			bool bold = k == COLUMN_DIFFERENCE && t->row[i].change.differs;
 
 			buf_adds(out, bold ? "| **" : "| ");
-			add_md(out, cell_text(&t->row[i], k));
+			markdown_text(out, cell_text(&t->row[i], k));
 			buf_adds(out, bold ? "** " : " ");
 		}
 		buf_adds(out, "|\n");
 	}
 	buf_addch(out, '\n');
 	if (*compare_legend(t)) {
-		add_md(out, compare_legend(t));
+		markdown_text(out, compare_legend(t));
 		buf_adds(out, ".\n\n");
 	}
 }
@@ -268,7 +259,7 @@ static int add_md_tables(
 
 	if (c->nr_sets > 2) {
 		buf_adds(out, "## ");
-		add_md(out, c->set[set].title);
+		markdown_text(out, c->set[set].title);
 		buf_adds(out, "\n\n");
 	}
 	for (int phases = 0; r >= 0 && phases < 2; phases++) {
@@ -293,7 +284,7 @@ static void add_md_verdicts(const struct compare_page *p, struct buf *out)
 		buf_init(&text, 1 << 16);
 		compare_verdict_words(p, &p->verdict[i], &text);
 		buf_adds(out, p->verdict[i].met ? "- **failed**: " : "- passed: ");
-		add_md(out, (char *)text.data);
+		markdown_text(out, (char *)text.data);
 		buf_addch(out, '\n');
 		buf_release(&text);
 	}
@@ -306,7 +297,7 @@ static void add_md_pictures(const struct compare_page *p, struct buf *out)
 		const char *id = strstr(p->picture, "%s");
 
 		buf_adds(out, "![");
-		add_md(out, p->chart[i].title);
+		markdown_text(out, p->chart[i].title);
 		buf_adds(out, "](");
 		buf_add(out, p->picture, id ? (size_t)(id - p->picture) : strlen(p->picture));
 		buf_addf(out, "%s%s)\n\n", p->chart[i].id, id ? id + 2 : "");
@@ -325,15 +316,15 @@ int compare_markdown(const struct compare_page *p, const struct compare_style *s
 		buf_init(&text, 1 << 20);
 		compare_set_names(&c->set[k], &text);
 		buf_adds(out, "- **");
-		add_md(out, c->set[k].title);
+		markdown_text(out, c->set[k].title);
 		buf_adds(out, "**: ");
-		add_md(out, (char *)text.data);
+		markdown_text(out, (char *)text.data);
 		buf_addf(out, c->set[k].nr > 1 ? " (%zu runs)\n" : "\n", c->set[k].nr);
 		buf_release(&text);
 	}
 	for (size_t i = 0; i < c->nr_warnings; i++) {
 		buf_adds(out, i ? "- " : "\nTake care:\n\n- ");
-		add_md(out, c->warning[i]);
+		markdown_text(out, c->warning[i]);
 		buf_addch(out, '\n');
 	}
 	buf_addch(out, '\n');

@@ -21,6 +21,8 @@ int page_html(const struct story *s, const struct charts *f, const struct painte
 bool page_is_live(void);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
 int markdown_report(const struct story *s, const struct charts *f, const char *picture, struct buf *out);
+/* Text within a line of Markdown: what that or HTML could take for its own is escaped. */
+void markdown_text(struct buf *out, const char *text);
 
 struct terminal_style {
 	unsigned columns, rows;

@@ -23,15 +23,20 @@ struct page {
 
 /* ---- escaping ---- */
 
-static void add_md(struct buf *out, const char *text)
+void markdown_text(struct buf *out, const char *text)
 {
-	if (*text && strchr("+-=", *text)) /* at the beginning they would be a list or a heading */
-		buf_addch(out, '\\');
 	for (; *text; text++) {
 		if (strchr("\\`*_[]<>#|~&$^", *text))
 			buf_addch(out, '\\');
 		buf_addch(out, *text == '\n' || *text == '\r' ? ' ' : *text);
 	}
+}
+
+static void add_md(struct buf *out, const char *text)
+{
+	if (*text && strchr("+-=", *text)) /* at the beginning they would be a list or a heading */
+		buf_addch(out, '\\');
+	markdown_text(out, text);
 }
 
 /* A block of lines as they are; the fence is longer than any that is in them. */

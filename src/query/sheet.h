@@ -18,8 +18,8 @@ enum sheet_per {
 	SHEET_WHOLE,	/* one line for each recording: the metric's fold over its instances */
 	SHEET_INSTANCE, /* one for each instance that the recording ever had (a CPU, an interface, a GPU) */
 	SHEET_GROUP,	/* one for each group of processes */
-	SHEET_USER,	/* one for each user who had processes; name is the recording's, else the UID as text */
-	SHEET_PROCESS,	/* one for each process that is kept, and one for all others together */
+	SHEET_USER, /* one for each user who had processes; name is the recording's, else the UID as text */
+	SHEET_PROCESS, /* one for each process that is kept, and one for all others together */
 };
 
 struct sheet_query {
