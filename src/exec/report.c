@@ -14,6 +14,7 @@
 #include "report/summary.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,6 +161,8 @@ static int read_story(struct report *r)
 	range_of(&cmd_report, r->run, &r->args->range, &options.from_s, &options.to_s);
 	buf_init(&err, 8192);
 	result = story_read(r->run, &options, &r->story, &err);
+	if (result >= 0 && !(r->story->to_s > r->story->from_s) && !isnan(options.from_s))
+		usage(&cmd_report, "--from %s: nothing was recorded from there on", r->args->range.from);
 	if (result >= 0)
 		result = charts_make(r->story, &r->charts);
 	if (result >= 0)

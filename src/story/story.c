@@ -5,6 +5,7 @@
 
 #include "story/finding.h"
 #include "story/palette.h"
+#include "story/rule.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,6 +60,7 @@ static int plan_query(struct plan *p, const struct sheet_query *q)
 /* Those of the findings stand in a row of their own, as they number them. */
 static int plan_findings(struct plan *p, size_t *ret_first)
 {
+	/* one more for who asks for more */
 	struct sheet_query *grown = reallocarray(p->query, p->nr + nr_finding_queries + 1, sizeof(*grown));
 
 	if (!grown)
@@ -418,6 +420,36 @@ static int read_curves(struct story *s, const struct story_options *o, struct bu
 	return stats_read(s->run, s->summary, s->processes, &tell_numbers, &s->stats, reterr);
 }
 
+/* Findings are of the whole run, whatever part of it is drawn: figures and curves must be of the same time.
+ */
+static int find_all(struct story *s, const struct story_options *o, struct buf *reterr)
+{
+	struct sheet_options options = {.from_s = NAN,
+		.to_s = NAN,
+		.points = points_of(o, s->run->nr),
+		.keep = s->keep,
+		.nr_keep = s->nr_keep};
+	struct story whole = *s;
+	struct plan plan = {0};
+	int r;
+
+	if (isnan(o->from_s) && isnan(o->to_s))
+		return findings_make(s, &s->findings);
+	whole.sheet = NULL;
+	r = plan_findings(&plan, &whole.first_finding_query);
+	if (r < 0)
+		return r;
+	plan.query[plan.nr] = finding_query[EV_PSS];
+	plan.query[plan.nr++].per = SHEET_PROCESS; /* in which of them it grew */
+	r = sheet_read(s->run, plan.query, plan.nr, &options, &whole.sheet, reterr);
+	free(plan.query);
+	if (r < 0)
+		return r;
+	r = findings_make(&whole, &s->findings);
+	sheet_free(whole.sheet);
+	return r;
+}
+
 int story_read(
 	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr)
 {
@@ -431,7 +463,7 @@ int story_read(
 	if (r >= 0)
 		r = read_curves(s, options, reterr);
 	if (r >= 0)
-		r = findings_make(s, &s->findings);
+		r = find_all(s, options, reterr);
 	if (r < 0) {
 		story_free(s);
 		return r;

@@ -370,6 +370,10 @@ def test_a_part_of_the_run(job):
     half = json.loads(report("-o", "-", "-f", "json", "--from", "0m0.1s", "--to", "50%", job).stdout)
     assert 0 < half["nodes"][0]["ticks"] < whole["nodes"][0]["ticks"]
     assert half["nodes"][0]["end_s"] <= 0.51 * whole["summary"]["wall_s"]
+    # What is found is found of the whole: figures and curves must be of the same time.
+    assert part["findings"] == half["findings"] == whole["findings"] and part["advice"] == whole["advice"]
+    done = run("report", "-o", "-", "-f", "json", "--from", "1h", job)
+    assert done.returncode == 2 and b"nothing was recorded from there on" in done.stderr
 
 
 # ---- runs that are not whole, and more than one ----
