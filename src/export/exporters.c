@@ -39,6 +39,17 @@ static const struct exporter exporter_hdf5 = {
 	.shape = EXPORT_ONE_FILE,
 };
 #endif
+#ifdef HAVE_XLSXWRITER
+extern const struct exporter exporter_xlsx;
+#else
+static const struct exporter exporter_xlsx = {
+	.name = "xlsx",
+	.suffix = ".xlsx",
+	.help = "a spreadsheet: the summary and the tables",
+	.missing = "libxlsxwriter-dev",
+	.shape = EXPORT_ONE_FILE,
+};
+#endif
 
 const struct exporter *const exporters[] = {
 	&exporter_csv,
@@ -53,6 +64,7 @@ const struct exporter *const exporters[] = {
 	&exporter_openmetrics,
 	&exporter_sqlite,
 	&exporter_hdf5,
+	&exporter_xlsx,
 	NULL,
 };
 

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LONG_TEXT 2048
+#define LONG_TEXT 8192
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define LONG_CHUNK 1024
 #define NO_HOST UINT32_MAX

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from exported import columns_of, export, need_export, reader, recordings  # noqa: F401 (a fixture)
-from recorder import TACHO
+from recorder import TACHO, run
 from stored import check_recording, lab, lab_file, lab_random, same_values
 
 
@@ -127,6 +127,17 @@ def test_pandas_without_pytables(tmp_path):
     with h5py.File(lab_file("hdf5", tmp_path / "lab.h5"), "r") as file:
         table = pandas.DataFrame(file["whole/node1/table"][:])
     same_values(table["lab.count"].tolist(), lab()["whole"][1]["lab.count"], "lab.count")
+
+
+def test_long_texts_stand_beside_the_table(tmp_path):
+    h5py = reader("h5py")
+    recording = tmp_path / "words.tacho"
+    done = run("run", "-q", "-o", recording, "--", "sh", "-c", "sleep 0.3", "w" * 40000)
+    assert done.returncode == 0, done.stderr
+    with h5py.File(export(recording, "hdf5", tmp_path / "words.h5"), "r") as file:
+        assert "value" not in file["meta/table"].dtype.names and "command" in file["processes/table"].dtype.names
+        meta = read_group(file["meta"], columns_of(recording)["meta"])
+        assert dict(zip(meta["key"], meta["value"]))["command"].endswith("w" * 30000)
 
 
 def test_h5dump_reads_it(tmp_path, recordings):  # noqa: F811
