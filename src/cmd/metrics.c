@@ -33,11 +33,11 @@ static const char *const short_unit[NR_UNITS] = {[UNIT_COUNT] = "n",
 	[UNIT_HERTZ] = "Hz",
 	[UNIT_FLOP] = "F"};
 static const char *const short_tier[NR_TIERS] = {
-	[TIER_TICK] = "tick", [TIER_MEDIUM] = "1 s", [TIER_SLOW] = "slow"};
+	[TIER_TICK] = "tick", [TIER_MEDIUM] = "5 s", [TIER_SLOW] = "slow"};
 /* clang-format off */
 static const char legend[] =
 	"\nn: number, B: bytes, s: seconds, 1: ratio, -: code, J: joules, W: watts, C: degrees Celsius, Hz: hertz, F: floating-point operations. "
-	"Read at every sample (tick), each second (1 s), as "
+	"Read at every sample (tick), every five seconds (5 s), as "
 	"the budget allows (slow), or only when asked for with `tacho run -m` (asked); absent: this machine has "
 	"none. -v explains each in full.\n";
 /* clang-format on */
@@ -214,7 +214,7 @@ static const char preface[] =
 	"Written by `tacho metrics --markdown`; do not edit. `tacho metrics` tells which of them this machine has.\n"
 	"\n"
 	"A *counter* only grows, and its rate is shown; a *gauge* is a level; a *peak* is a high-water mark kept by\n"
-	"the kernel. What is read at *every sample* costs next to nothing, *each second* a little more, *budget* as\n"
+	"the kernel. What is read at *every sample* costs next to nothing, *every 5 s* a little more, *budget* as\n"
 	"often as the budget of the recording allows; what is recorded *on request* must be asked for with `-m`.\n"
 	"*Fold* is how instances (processes, CPUs) become one number.\n";
 /* clang-format on */
@@ -223,7 +223,7 @@ static const char preface[] =
 static const char *cadence(const struct catalog_row *r)
 {
 	static const char *const often[NR_TIERS] = {
-		[TIER_TICK] = "every sample", [TIER_MEDIUM] = "each second", [TIER_SLOW] = "budget"};
+		[TIER_TICK] = "every sample", [TIER_MEDIUM] = "every 5 s", [TIER_SLOW] = "budget"};
 
 	return r->on_request ? "on request" : often[r->tier];
 }
