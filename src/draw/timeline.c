@@ -165,7 +165,8 @@ static double free_from(const struct canvas *c, size_t k)
 	return c->plot.x;
 }
 
-static void name_life(struct canvas *c, size_t k)
+/* `named` is as far as the names in this lane reach that stand behind their lives. */
+static void name_life(struct canvas *c, size_t k, double *named)
 {
 	const struct chart_span *s = &c->f->span[k];
 	struct life v = life_of(c, s);
@@ -178,13 +179,14 @@ static void name_life(struct canvas *c, size_t k)
 	w.color = pen_ink(&c->pen, INK_TEXT);
 	if (v.right + most + 8 <= free_until(c, k)) {
 		w.x = v.right + 6;
-	} else if (v.right - v.left >= 1.7 * (most + 12)) {
+		*named = w.x + most + 6;
+	} else if (v.right - v.left >= (s->color == CHART_OTHERS ? 1.7 : 1.2) * (most + 12)) {
 		w.x = v.left + 8;
 		pen_color(&c->pen, pen_ink(&c->pen, INK_PAPER), 0.82);
 		pen_box(&c->pen,
 			(struct rect){
 				w.x - 3, base - canvas_line(c) * 0.72, most + 6, canvas_line(c) * 0.95});
-	} else if (v.left - most - 8 >= free_from(c, k)) {
+	} else if (v.left - most - 8 >= MAX(free_from(c, k), *named)) {
 		w.x = v.left - 6;
 		w.align = 1;
 	} else {
@@ -195,15 +197,17 @@ static void name_life(struct canvas *c, size_t k)
 
 void draw_timeline(struct canvas *c)
 {
-	double full = thickest(c->f);
+	double full = thickest(c->f), *named = c->scratch;
 
 	for (uint32_t shade = 0; shade <= PALETTE_SIZE; shade++)
 		draw_shade(c, shade, full);
-	if (lane_height(c) < canvas_line(c) * 0.72)
+	if (lane_height(c) < canvas_line(c) * 0.72 || c->f->nr_lanes > 4 * c->columns)
 		return;
+	for (uint32_t i = 0; i < c->f->nr_lanes; i++)
+		named[i] = c->plot.x;
 	for (size_t k = 0; k < c->f->nr_spans; k++)
 		if (c->f->span[k].lane < c->f->nr_lanes)
-			name_life(c, k);
+			name_life(c, k, &named[c->f->span[k].lane]);
 }
 
 void timeline_caption(struct canvas *c)

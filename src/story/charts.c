@@ -177,7 +177,10 @@ static void set_subtitle(struct draft *d)
 			struct sum sum = {c->average, c->most, d->source[i].most_at_s};
 
 			buf_adds(&text, i ? " · " : "");
-			add_sum(&text, d, d->nr > 1 ? c->name : NULL, &sum);
+			/* Where others could have stood beside it, it is told which one it is. */
+			add_sum(&text, d,
+				d->nr > 1 || (shape == PANEL_LINES && d->p->row->metric[1]) ? c->name : NULL,
+				&sum);
 		}
 	} else {
 		add_highest(&text, d);

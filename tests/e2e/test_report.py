@@ -477,3 +477,23 @@ def test_called_by_its_own_name(job):
     assert done.returncode == 0 and done.stdout.startswith(b"# ")
     version = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout
     assert version == run("--version").stdout.decode()
+
+
+FILMS = Path(__file__).resolve().parents[1] / "films"
+
+
+def test_devices_that_this_machine_lacks(tmp_path):
+    """Of a film: the interconnect, power by domain and GPUs have their plots, and where only one curve of several is left the
+    page says which."""
+    texts = {}
+    for film, pid in {"ib-ports": 100, "rapl-wrap": 100, "gpu-amd": 1000}.items():
+        recording = tmp_path / f"{film}.tacho"
+        assert run("debug", "play", FILMS / f"{film}.txt", recording, "1s", pid).returncode == 0
+        texts[film] = report("--format", "md", "-o", "-", recording).stdout.decode()
+    assert "### Interconnect of the node\n\nin: mean " in texts["ib-ports"]
+    assert "### Interconnect packets of the node" in texts["ib-ports"]
+    assert re.search(r"### Interconnect troubles of the node\n\nsymbol errors: mean .*/s, max .*/s at ", texts["ib-ports"])
+    assert "### Power by domain\n\nhighest 100 W: package-0 at " in texts["rapl-wrap"]
+    for title in ("GPUs: share of time busy", "GPU memory in use", "GPU power", "GPU temperature", "GPU clock", "GPU use by process",
+                  "GPUs: sent and received over PCIe in a second"):
+        assert f"### {title}\n" in texts["gpu-amd"]

@@ -348,6 +348,57 @@ static void top_of_the_sum_is_seen(void **state)
 	}
 }
 
+static void lanes_are_filled_by_one_life_not_by_all_others(void **state)
+{
+	float own[2] = {1, 1}, all[2] = {50, 50};
+	double t[] = {0, 1};
+	struct chart_curve c[2];
+	struct chart f = chart_of(c, t, own, own, own, 2);
+	const struct chart_span span[] = {{.name = "one", .to_s = 1, .curve = 0},
+		{.name = "99 others", .to_s = 1, .curve = 1, .lane = 1, .color = CHART_OTHERS}};
+	char *text;
+
+	(void)state;
+	c[1] = c[0];
+	c[1].mean = c[1].low = c[1].high = all;
+	c[1].color = CHART_OTHERS;
+	f.form = CHART_TIMELINE;
+	f.y_most = NAN;
+	f.nr_curves = f.nr_spans = f.nr_lanes = 2;
+	f.span = span;
+	text = text_of(&f, DRAW_SVG, NULL);
+	assert_non_null(strstr(text, "thickness: use, up to 1<"));
+	free(text);
+}
+
+/* Between two lives there is room behind the first or before the second, but not for both. */
+static void names_of_lives_do_not_overlap(void **state)
+{
+	struct chart_span span[] = {{.name = "the first of them", .to_s = 0.1, .curve = UINT32_MAX},
+		{.name = "the second of them", .from_s = 0.25, .to_s = 0.26, .curve = UINT32_MAX},
+		{.name = "the third of them", .from_s = 0.27, .to_s = 1, .curve = UINT32_MAX}};
+	struct chart f = {.id = "lives",
+		.title = "Lives",
+		.form = CHART_TIMELINE,
+		.to_s = 1,
+		.y_most = NAN,
+		.nr_lanes = 1};
+
+	(void)state;
+	f.span = span;
+	f.nr_spans = ARRAY_SIZE(span);
+	for (unsigned k = 0; k < 2; k++) {
+		char *text;
+
+		span[0].name = k ? "" : "the first of them";
+		text = text_of(&f, DRAW_SVG, NULL);
+		assert_int_equal(!!strstr(text, "the first of them"), !k);
+		assert_int_equal(!!strstr(text, "the second of them"), k);
+		assert_non_null(strstr(text, "the third of them"));
+		free(text);
+	}
+}
+
 static void areas_lie_upon_one_another(void **state)
 {
 	float mean[2][3] = {{2, 2, 2}, {4, 4, NAN}};
@@ -840,6 +891,8 @@ int main(void)
 		cmocka_unit_test(peak_of_one_in_a_million_is_seen),
 		cmocka_unit_test(peak_of_areas_is_seen),
 		cmocka_unit_test(top_of_the_sum_is_seen),
+		cmocka_unit_test(lanes_are_filled_by_one_life_not_by_all_others),
+		cmocka_unit_test(names_of_lives_do_not_overlap),
 		cmocka_unit_test(areas_lie_upon_one_another),
 		cmocka_unit_test(heat_rows_are_in_order),
 		cmocka_unit_test(lives_are_as_thick_as_their_use),
