@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define GROUP_ROWS (128 * 1024)
-#define GROUP_BYTES (128u << 20) /* of values and texts before they are compressed */
+#define GROUP_BYTES (64u << 20) /* of values and texts before they are compressed */
 
 struct gather {
 	struct page page[2];
