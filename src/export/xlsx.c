@@ -12,10 +12,12 @@
 
 #include "base/str.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 #include <xlsxwriter.h>
 
 #define ROWS_MOST 1048576u /* with the heading */
@@ -351,6 +353,28 @@ static int xlsx_add(void *e, const struct frame_batch *b)
 	return r < 0 ? r : written_well(x, s);
 }
 
+/* The library tells people of its failures by itself; here that is the caller's affair. */
+static lxw_error close_quietly(lxw_workbook *book)
+{
+	int had = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC),
+	    err;
+	lxw_error error;
+
+	if (had >= 0 && nowhere >= 0)
+		dup2(nowhere, STDERR_FILENO);
+	errno = 0;
+	error = workbook_close(book); /* frees it, well or not */
+	err = errno;
+	if (had >= 0)
+		dup2(had, STDERR_FILENO);
+	if (had >= 0)
+		close(had);
+	if (nowhere >= 0)
+		close(nowhere);
+	errno = err;
+	return error;
+}
+
 static int xlsx_close(void *e)
 {
 	struct xlsx *x = e;
@@ -365,8 +389,7 @@ static int xlsx_close(void *e)
 			x->book->options.use_zip64 = true;
 	}
 	if (r >= 0) {
-		errno = 0;
-		error = workbook_close(x->book); /* frees it, well or not */
+		error = close_quietly(x->book);
 		x->book = NULL;
 		r = error == LXW_NO_ERROR ? 0 : xlsx_errno(x, error);
 	}

@@ -133,4 +133,5 @@ def test_a_file_that_cannot_grow_is_no_file(tmp_path, recordings):  # noqa: F811
     )
     need_export(done)
     assert done.returncode == 1 and b"small.xlsx" in done.stderr, done.stderr
+    assert done.stderr.count(b"\n") == 1, done.stderr
     assert list(tmp_path.iterdir()) == []
