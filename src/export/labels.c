@@ -65,7 +65,7 @@ static int slots_double(struct label_sets *l)
 static int sets_double(struct label_sets *l)
 {
 	uint32_t cap = MAX(2 * l->cap, (uint32_t)SLOTS_LEAST);
-	struct label *more = reallocarray(l->label, cap, MAX(l->nr_labels, (size_t)1) * sizeof(*more));
+	struct label *more = reallocarray(l->label, cap, l->nr_labels * sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -85,8 +85,7 @@ int label_sets_number(struct label_sets *l, const struct label *set, uint32_t *r
 		return r;
 	slot = find(l, set);
 	if (!*slot) {
-		if (l->nr_labels)
-			memcpy(l->label + l->nr * l->nr_labels, set, l->nr_labels * sizeof(*set));
+		memcpy(l->label + l->nr * l->nr_labels, set, l->nr_labels * sizeof(*set));
 		*slot = ++l->nr;
 	}
 	*ret = *slot - 1;

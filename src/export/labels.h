@@ -11,7 +11,7 @@ struct label {
 };
 
 struct label_sets {
-	size_t nr_labels; /* of each set */
+	size_t nr_labels; /* of each set: at least one */
 	struct label *label;
 	uint32_t nr, cap;
 	uint32_t *slot; /* number + 1; 0: free */

@@ -202,12 +202,6 @@ static void test_sets_of_labels_have_one_number_each(void **state)
 		}
 	assert_int_equal(l.nr, 50000);
 	label_sets_release(&l);
-	label_sets_init(&l, 0);
-	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(label_sets_number(&l, NULL, &number), 0);
-		assert_int_equal(number, 0);
-	}
-	label_sets_release(&l);
 }
 
 /* ---- names ---- */
