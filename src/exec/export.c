@@ -161,6 +161,7 @@ int export_run(const void *args, int argc, char **argv)
 	stage_close(&x->stage, status != EXIT_OK || signals_noted());
 	frames_close(x->feed.frames);
 	run_close((struct run *)x->run);
+	export_forget(x);
 	buf_release(&x->summary);
 	buf_release(&x->err);
 	free(x);

@@ -44,6 +44,8 @@ struct export
 	size_t nr_formats;
 	enum export_layout layout;
 	const char *domain[EXPORT_NAMES_MOST], *metric[EXPORT_NAMES_MOST];
+	char *words[3 * OPT_LIST_MAX]; /* whose parts the names are */
+	size_t nr_words;
 	struct frames_options options;
 	const struct frame *frame; /* all of them, of feed.frames */
 	size_t nr_frames;
@@ -56,6 +58,7 @@ struct export
 
 /* By options: formats, names, ranges. What makes no sense ends the program. */
 void export_choose(struct export *x);
+void export_forget(struct export *x);
 /* A target for each file, with its name; EXIT_OK, or the trouble that was told. */
 int export_place(struct export *x, int argc, char **argv);
 

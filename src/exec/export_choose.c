@@ -10,14 +10,16 @@
 #include <string.h>
 #include <strings.h>
 
-/* "a,b" and "a" "b" are the same. The texts stay until the program ends. */
-static size_t split_names(const struct opt_list *list, const char *option, const char **name, size_t most)
+/* "a,b" and "a" "b" are the same. */
+static size_t split_names(
+	struct export *x, const struct opt_list *list, const char *option, const char **name, size_t most)
 {
 	size_t nr = 0;
 
 	for (unsigned i = 0; i < list->nr; i++) {
 		char *at = text_of("%s", list->item[i]), *word;
 
+		x->words[x->nr_words++] = at;
 		while ((word = strsep(&at, ","))) {
 			if (!*word)
 				continue;
@@ -96,7 +98,7 @@ static const struct exporter *format_of_file(const char *path)
 static void choose_formats(struct export *x, int64_t *until_ns)
 {
 	const char *word[EXPORT_NAMES_MOST];
-	size_t nr = split_names(&x->args->to, "to", word, ARRAY_SIZE(word));
+	size_t nr = split_names(x, &x->args->to, "to", word, ARRAY_SIZE(word));
 	const struct exporter *by_name = x->args->output ? format_of_file(x->args->output) : NULL;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -159,12 +161,19 @@ void export_choose(struct export *x)
 		.from_s = a->from_ns ? (double)a->from_ns / 1e9 : NAN,
 		.to_s = until_ns ? (double)until_ns / 1e9 : NAN,
 		.domain = x->domain,
-		.nr_domains = split_names(&a->domain, "domain", x->domain, EXPORT_NAMES_MOST),
+		.nr_domains = split_names(x, &a->domain, "domain", x->domain, EXPORT_NAMES_MOST),
 		.metric = x->metric,
-		.nr_metrics = split_names(&a->metric, "metric", x->metric, EXPORT_NAMES_MOST),
+		.nr_metrics = split_names(x, &a->metric, "metric", x->metric, EXPORT_NAMES_MOST),
 		.raw = a->raw,
 		.per = (enum frames_per)a->per,
 		.every_ns = a->every_ns,
 		.progress = x->progress,
 	};
+}
+
+void export_forget(struct export *x)
+{
+	for (size_t i = 0; i < x->nr_words; i++)
+		free(x->words[i]);
+	x->nr_words = 0;
 }
