@@ -12,10 +12,12 @@ extern const struct exporter exporter_csv;
 extern const struct exporter exporter_feather;
 extern const struct exporter exporter_json;
 extern const struct exporter exporter_jsonl;
+extern const struct exporter exporter_oasis_csv;
 extern const struct exporter exporter_parquet;
 extern const struct exporter exporter_openmetrics;
 extern const struct exporter exporter_orc;
 extern const struct exporter exporter_pickle;
+extern const struct exporter exporter_tyche_csv;
 
 #ifdef HAVE_SQLITE
 extern const struct exporter exporter_sqlite;
@@ -65,6 +67,8 @@ const struct exporter *const exporters[] = {
 	&exporter_sqlite,
 	&exporter_hdf5,
 	&exporter_xlsx,
+	&exporter_oasis_csv,
+	&exporter_tyche_csv,
 	NULL,
 };
 

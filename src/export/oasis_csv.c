@@ -1,0 +1,40 @@
+/* resource_monitor.csv as the ResourceMonitor of oasislmf writes it: a line for each process of a tool at
+ * each tick. Tools are our groups (`tacho attach match:REGEX`); in a run without groups each process is by
+ * its name. Its reader passes over a line in which a number other than PSS is empty: so does a process' first
+ * tick, of which no CPU use is known. */
+#include "export/older.h"
+
+/* clang-format off */
+static const struct older_column process_column[] = {
+	{"timestamp",  "time",             1,          .look = OLDER_EPOCH},
+	{"tool",       "process",          1,          .look = OLDER_TOOL},
+	{"pid",        "pid",              1,          .look = OLDER_WHOLE},
+	{"cpu_pct",    "proc.cpu.cores",   100,        .look = OLDER_FIXED, .digits = 3},
+	{"cpu_user_s", "proc.cpu.user",    1,          .look = OLDER_FIXED, .digits = 3},
+	{"cpu_sys_s",  "proc.cpu.system",  1,          .look = OLDER_FIXED, .digits = 3},
+	{"rss_kb",     "proc.mem.rss",     1.0 / 1024, .look = OLDER_WHOLE},
+	{"uss_kb",     "proc.mem.uss_now", 1.0 / 1024, .look = OLDER_WHOLE},
+	{"pss_kb",     "proc.mem.pss_now", 1.0 / 1024, .look = OLDER_WHOLE, .missing = "-1"},
+	{NULL},
+};
+
+static const struct older_file file[] = {
+	{"resource_monitor.csv", "process", .heading = "", .between = ",", .end = "\r\n", .missing = "", .column = process_column},
+};
+/* clang-format on */
+
+static int oasis_csv_open(const struct export_job *job, void **ret, struct buf *reterr)
+{
+	return older_open(file, ARRAY_SIZE(file), job, ret, reterr);
+}
+
+const struct exporter exporter_oasis_csv = {
+	.name = "oasis-csv",
+	.suffix = ".csv",
+	.help = "resource_monitor.csv, as the ResourceMonitor of oasislmf writes it",
+	.shape = EXPORT_OWN_FILES,
+	.open = oasis_csv_open,
+	.add = older_add,
+	.close = older_close,
+	.drop = older_drop,
+};

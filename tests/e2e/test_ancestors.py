@@ -1,0 +1,179 @@
+"""Files for the scripts of older tools. They are read here as those tools read them: a number that is none drops the
+line, names of columns are exact; and what comes of it is compared with the tables that every other format has."""
+
+import csv
+import json
+import math
+from collections import defaultdict
+from datetime import datetime
+
+import pytest
+from exported import export, need_export, recordings  # noqa: F401 (a fixture)
+from recorder import run
+
+
+def table(recording, name):
+    """Rows of a table as dicts."""
+    done = need_export(run("export", "--to", "json", "-d", name, "-o", "-", recording))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["tables"][name]
+    names = [field["name"] for field in found["fields"]]
+    return [dict(zip(names, row)) for row in found["rows"]]
+
+
+def seconds(text):
+    """Of a time in UTC with nine digits."""
+    return datetime.fromisoformat(text[:19] + "+00:00").timestamp() + float("0" + text[19:-1])
+
+
+def tools(recording):
+    """The last group of each process, by number."""
+    return {row["process"]: row["groups"].split(",")[-1] for row in table(recording, "processes") if row["groups"]}
+
+
+# ---- ResourceMonitor of oasislmf ----
+
+OASIS = {"timestamp": float, "tool": str, "pid": int, "cpu_pct": float, "cpu_user_s": float, "cpu_sys_s": float,
+         "rss_kb": int, "uss_kb": int, "pss_kb": int}
+
+
+def oasis_rows(path):
+    rows = []
+    with open(path, newline="") as file:
+        lines = csv.DictReader(file)
+        assert lines.fieldnames == list(OASIS)
+        for line in lines:
+            try:
+                rows.append({name: kind(line[name]) for name, kind in OASIS.items()})
+            except ValueError:
+                continue
+    return rows
+
+
+def peak_uss_mb(rows):
+    at = defaultdict(int)
+    for row in rows:
+        at[row["timestamp"]] += row["uss_kb"]
+    return max(at.values()) / 1024
+
+
+def known(row):
+    return all(row.get(name) is not None for name in ("proc.cpu.cores", "proc.cpu.user", "proc.mem.uss_now", "proc.mem.rss"))
+
+
+def test_oasis_has_every_process_of_every_tick(tmp_path, recordings):
+    path = export(recordings["run"], "oasis-csv", tmp_path / "out") / "resource_monitor.csv"
+    rows = oasis_rows(path)
+    ours = [row for row in table(recordings["run"], "process") if known(row)]
+    assert rows and len(rows) == len(ours)
+    for row, our in zip(rows, ours):
+        assert (row["tool"], row["pid"]) == (our["instance"], our["pid"])
+        assert row["rss_kb"] == our["proc.mem.rss"] // 1024 and row["uss_kb"] == our["proc.mem.uss_now"] // 1024
+        assert row["pss_kb"] == our["proc.mem.pss_now"] // 1024
+        assert math.isclose(row["cpu_pct"], 100 * our["proc.cpu.cores"], abs_tol=0.001)
+        assert math.isclose(row["cpu_user_s"], our["proc.cpu.user"], abs_tol=0.001)
+        assert abs(row["timestamp"] - seconds(our["time"])) < 1e-5
+    ticks = defaultdict(float)
+    for our in ours:
+        ticks[our["time"]] += our["proc.mem.uss_now"] // 1024
+    assert peak_uss_mb(rows) == max(ticks.values()) / 1024
+
+
+def test_oasis_says_minus_one_for_unknown_pss_and_nothing_for_the_rest(tmp_path, recordings):
+    folder = export(recordings["run"], "oasis-csv", tmp_path / "out", "-m", "proc.mem.rss")
+    with open(folder / "resource_monitor.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert lines and {line["pss_kb"] for line in lines} == {"-1"}
+    assert {line["uss_kb"] for line in lines} == {line["cpu_user_s"] for line in lines} == {""}
+    assert all(int(line["rss_kb"]) >= 0 for line in lines)
+
+
+def test_oasis_calls_tools_by_their_groups(tmp_path):
+    recording = tmp_path / "g.tacho"
+    done = run("run", "-q", "-i", "50ms", "--also", r"match:^sleep (0\.61)", "-o", recording, "--", "sh", "-c",
+               "sleep 0.61 & sleep 0.62 & wait")
+    assert done.returncode == 0, done.stderr
+    rows = oasis_rows(export(recording, "oasis-csv", tmp_path / "out") / "resource_monitor.csv")
+    named = {row["pid"]: row["command"] for row in table(recording, "processes")}
+    assert {named[row["pid"]] for row in rows if row["tool"] == "0.61"} == {"sleep 0.61"}
+    assert {row["tool"] for row in rows if named[row["pid"]] == "sleep 0.62"} == {"sh"}
+
+
+def test_oasis_quotes_hostile_names(tmp_path, recordings):
+    for name in ("hostile", "one_tick", "no_tick", "unfinished", "damaged", "nodes"):
+        done = need_export(run("export", "--to", "oasis-csv", "-o", tmp_path / name, recordings[name]))
+        if done.returncode:
+            assert b"made of tables that are not there" in done.stderr, done.stderr
+            assert not (tmp_path / name).exists()
+            continue
+        with open(tmp_path / name / "resource_monitor.csv", newline="") as file:
+            lines = list(csv.DictReader(file, strict=True))
+        of, ours = tools(recordings[name]), table(recordings[name], "process")
+        expected = [of[row["process"]] for row in ours if row["process"] in of] if of else [row["instance"] for row in ours]
+        assert [line["tool"] for line in lines] == expected
+        assert all(None not in line for line in lines)
+
+
+# ---- HWMonitor of pytyche ----
+
+
+def floats(lines, columns, part, least):
+    found = []
+    for line in lines:
+        parts = part(line)
+        if len(parts) < least:
+            continue
+        try:
+            found.append([float(parts[column]) for column in columns])
+        except ValueError:
+            continue
+    return [list(column) for column in zip(*found)] or [[] for _ in columns]
+
+
+def summary(folder):
+    """The figures of pytyche's summary, of the files that are there."""
+    out = {}
+    if (folder / "hw_metrics.csv").exists():
+        util, used, power = floats((folder / "hw_metrics.csv").read_text().splitlines(), (1, 3, 5),
+                                   lambda line: [part.strip() for part in line.split(",")], 9)
+        out.update(util=util, peak_vram_mb=max(used), power=power)
+        lines = [line for line in (folder / "hw_dmon.csv").read_text().splitlines() if line and line[0] != "#"]
+        out["mem"], = floats(lines, (2,), str.split, 4)
+    lines = (folder / "cpu_metrics.csv").read_text().splitlines() if (folder / "cpu_metrics.csv").exists() else []
+    assert not lines or lines[0] == "timestamp,usr_pct,idle_pct"
+    out["usr"], out["idle"] = floats(lines[1:], (1, 2), lambda line: line.split(","), 3)
+    return out
+
+
+def test_tyche_has_gpus(tmp_path, recordings):
+    folder = export(recordings["gpus"], "tyche-csv", tmp_path / "out")
+    found, ours = summary(folder), table(recordings["gpus"], "gpu")
+    assert len(ours) > 4
+    assert found["util"] == pytest.approx([100 * row["gpu.util"] for row in ours], abs=0.5)
+    assert found["mem"] == pytest.approx([100 * row["gpu.mem_util"] for row in ours], abs=0.5)
+    assert found["power"] == pytest.approx([row["gpu.power"] for row in ours], abs=0.005)
+    assert found["peak_vram_mb"] == max(row["gpu.memory.used"] for row in ours) >> 20
+    lines = (folder / "hw_metrics.csv").read_text().splitlines()
+    assert lines[0].split(", ")[0] == ours[0]["time"][:23].replace("-", "/").replace("T", " ")
+    assert all(len(line.split(", ")) == 9 for line in lines)
+    unknown = [row.get("gpu.clock.memory") is None for row in ours]
+    assert [line.split(", ")[8] == "[N/A]" for line in lines] == unknown and any(unknown)
+    gpus = [line.split()[0] for line in (folder / "hw_dmon.csv").read_text().splitlines()[2:]]
+    names = list(dict.fromkeys(row["instance"] for row in ours))
+    assert gpus == [str(names.index(row["instance"])) for row in ours]
+
+
+def test_tyche_has_cpus_and_no_files_of_gpus_that_are_not_there(tmp_path, recordings):
+    folder = export(recordings["run"], "tyche-csv", tmp_path / "out", "-d", "cpu")
+    assert [path.name for path in folder.iterdir()] == ["cpu_metrics.csv"]
+    found = summary(folder)
+    ours = [row for row in table(recordings["run"], "cpu") if row["instance"] == "total" and row["cpu.user_ratio"] is not None]
+    assert ours
+    assert found["usr"] == pytest.approx([100 * row["cpu.user_ratio"] for row in ours], abs=0.051)
+    assert found["idle"] == pytest.approx([100 * row["cpu.idle_ratio"] for row in ours], abs=0.051)
+
+
+def test_a_choice_that_leaves_nothing_is_refused(tmp_path, recordings):
+    done = need_export(run("export", "--to", "tyche-csv", "-d", "process", "-o", tmp_path / "out", recordings["run"]))
+    assert done.returncode == 1 and b"made of tables that are not there, or not chosen: gpu, cpu" in done.stderr
+    assert not (tmp_path / "out").exists()
