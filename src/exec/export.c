@@ -33,7 +33,7 @@ static int list_formats(void)
 	for (size_t i = 0; exporters[i]; i++) {
 		const struct exporter *x = exporters[i];
 
-		buf_addf(&out, "%-12s  %-9s  %-11s  %s%s\n", x->name, x->suffix, shape_words(x), x->help,
+		buf_addf(&out, "%-12s  %-12s  %-11s  %s%s\n", x->name, x->suffix, shape_words(x), x->help,
 			x->streams ? " (-o - will do)" : "");
 		if (x->missing)
 			buf_addf(&out, "%-12s  not in this build: it lacks %s\n", "", x->missing);

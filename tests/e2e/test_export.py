@@ -178,6 +178,16 @@ def test_wide_has_a_line_for_each_tick(tmp_path, recordings):
     assert {row["nvidia-1 gpu.memory.used [bytes]"] == "" for row in rows if row["host"] == "n2"} == {True}
 
 
+def test_wide_begins_a_line_with_each_tick(tmp_path):
+    """Also when nobody of the last one is there any more."""
+    crowd = make("crowd", tmp_path / "crowd.tacho", 300)
+    done = exported("--wide", "-d", "process", "-m", "proc.mem.rss", "-o", "-", crowd)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode(), newline="")))
+    assert [float(row["elapsed [s]"]) for row in rows] == [0, 1, 2]
+    known = [[name for name in row if name.endswith("[bytes]") and row[name]] for row in rows]
+    assert [len(names) for names in known] == [100, 100, 100] and len(set(sum(known, []))) == 300
+
+
 def test_wide_refuses_what_no_program_takes(tmp_path):
     crowd = make("crowd", tmp_path / "crowd.tacho", 20000)
     done = exported("--wide", "-d", "process", "-o", tmp_path / "wide.csv", crowd)
