@@ -123,11 +123,13 @@ static int bind_processes(struct frames *f)
 	const struct process_table *t = f->processes;
 	int r = 0;
 
-	for (; t && f->numbered < t->nr && t->row[f->numbered].node == f->recording && r >= 0;
+	for (; t && f->numbered < t->nr && t->row[f->numbered].node <= f->recording && r >= 0;
 		f->numbered++) {
 		const struct process_row *row = &t->row[f->numbered];
 		uint64_t mask;
 
+		if (row->node < f->recording)
+			continue;
 		r = row->id ? idmap_put(&f->numbers, row->id, (uint32_t)f->numbered) : 0;
 		if (r >= 0)
 			r = groups_mask(&f->scene->group,
