@@ -67,7 +67,7 @@ const struct frame lab_frame[LAB_FRAMES] = {
 static const char *const hostile[] = {
 	"plain", "", "comma, and \"quotes\"", "two\r\nlines", "=1+2", "<script>alert(1)</script>&amp;",
 	"\\xff\\\\x41\\", "\xc3\xbcn\xc3\xaf \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x9a\x80", "tab\there", "'; DROP TABLE x; --",
-	"{\"a\":[1]}", " around ", "NULL", "nan", "\x01\x1f\x7f", "{}\\n", "--", "a/b:c=d", "\xef\xbb\xbf" "bom",
+	"{\"a\":[1]}", " around ", "NULL", "nan", "\x01\x1f\x7f", "{}\\n", "--", "a/b:c=d", "\xef\xbb\xbf?bom",
 };
 /* clang-format on */
 
