@@ -2,8 +2,8 @@
 """What an export costs: rows per second, bytes per row and memory of each format, beside pandas with pyarrow that makes
 Parquet of our CSV, all of the same recording and in one run: `./dev bench --export [--quick]`.
 
-The pandas route is given its CSV for nothing: only reading it and writing Parquet (zstd) is timed. Its reader is pandas'
-fastest. Every program runs in a process of its own, seen from outside (peak.c); the best of several runs counts, since
+The pandas route is timed twice: given its CSV for nothing, only reading it and writing Parquet (zstd); and from the
+recording, with the CSV that has to be made first. Its reader is pandas' fastest. Every program runs in a process of its own, seen from outside (peak.c); the best of several runs counts, since
 the machine is not ours alone.
 """
 
@@ -110,6 +110,7 @@ def ratios(results):
         return {}
     return {
         "parquet_times_as_fast": theirs["seconds"] / ours["seconds"],
+        "parquet_times_as_fast_from_recording": (theirs["seconds"] + results["csv"]["seconds"]) / ours["seconds"],
         "parquet_cpu_ratio": theirs["cpu_s"] / ours["cpu_s"],
         "parquet_size_ratio": ours["bytes"] / theirs["bytes"],
         "parquet_memory_ratio": ours["peak_bytes"] / theirs["peak_bytes"],
@@ -135,9 +136,10 @@ def main():
     if not compared:
         print("\npandas and pyarrow are not there: nothing to compare Parquet with")
         return
-    print(f"\nParquet, beside pandas and pyarrow from our CSV: {compared['parquet_times_as_fast']:.1f} times as fast "
-          f"(goal: at least 5), {compared['parquet_size_ratio']:.2f} of the size (goal: at most 1), "
-          f"{compared['parquet_memory_ratio']:.2f} of the memory")
+    print(f"\nParquet, beside pandas and pyarrow: {compared['parquet_times_as_fast']:.1f} times as fast (goal: at least 5), "
+          f"{compared['parquet_times_as_fast_from_recording']:.1f} times when the CSV must be made first;\n"
+          f"CPU time 1/{compared['parquet_cpu_ratio']:.1f}, size {compared['parquet_size_ratio']:.2f} (goal: at most 1), "
+          f"memory {compared['parquet_memory_ratio']:.2f} of theirs")
 
 
 main()
