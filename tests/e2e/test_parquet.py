@@ -228,7 +228,7 @@ def large_columns(rows, instances):
     dice = random.Random(7)
     level = [dice.randrange(2**40) for _ in range(instances)]
     counter = [2**53 + dice.randrange(2**50) for _ in range(instances)]
-    out = {name: [] for name in ("time", "elapsed", "host", "instance", "counter", "level", "noise", "few", "on", "never", "seldom")}
+    out = {name: [] for name in ("time", "elapsed", "host", "instance", "counter", "level", "noise", "few", "many", "on", "never", "seldom")}
     for row in range(rows):
         k, tick = row % instances, row // instances
         if dice.random() < 0.2:
@@ -243,6 +243,7 @@ def large_columns(rows, instances):
         out["level"].append(None if k == 3 else level[k])
         out["noise"].append(dice.random() if row % 5 else None)
         out["few"].append(dice.randrange(5) * 2**61 - 2**62)
+        out["many"].append(dice.randrange(3000) * 2**45 + row // 133_019)  # as many rows are in a group
         out["on"].append(None if row % 11 == 0 else row % 3 == 0)
         out["never"].append(None)
         out["seldom"].append(row if row % 1000 == 999 else None)
@@ -275,6 +276,9 @@ def test_row_groups_are_spans_of_time(large):
         start = sum(meta.row_group(g).num_rows for g in range(group))
         rows = columns[3].values[start : start + meta.row_group(group).num_rows]
         assert set(first) <= set(rows)
+    many = [c.name for c in columns].index("many")
+    sizes = [meta.row_group(group).column(many).total_uncompressed_size for group in range(2)]
+    assert meta.row_group(0).column(many).has_dictionary_page and sizes[1] < sizes[0] * 1.05
 
 
 def test_encodings_fit_the_values(large, tmp_path):
@@ -291,16 +295,19 @@ def test_encodings_fit_the_values(large, tmp_path):
         assert "RLE_DICTIONARY" in found[name], name
     assert found["noise"] == {"BYTE_STREAM_SPLIT"} or found["noise"] == {"PLAIN"}
     dice = random.Random(3)
-    at, rising, smooth = 2**60, [], []
-    for i in range(20_000):
+    at, rising, smooth, turns = 2**60, [], [], []
+    each = [dice.randrange(2**60) for _ in range(100)]
+    for i in range(16_000):
         at += 1000 + dice.randrange(64)
         rising.append(at)
         smooth.append(1000 + math.sin(i / 500) + dice.random() / 1e6)
-    columns = [Column("rising", "integer", rising), Column("smooth", "real", smooth)]
+        each[i % 100] += dice.randrange(200) if dice.random() < 0.7 else 0
+        turns.append(each[i % 100])
+    columns = [Column("rising", "integer", rising), Column("smooth", "real", smooth), Column("turns", "integer", turns)]
     path = feed("parquet", columns, tmp_path / "x.parquet")
     check_all("pyarrow", path, columns)
-    assert encodings(path) == {"rising": {"DELTA_BINARY_PACKED"}, "smooth": {"BYTE_STREAM_SPLIT"}}
-    assert path.stat().st_size < 20_000 * (1 + 8)
+    # Instances that take turns are alike a tick ago, not to their neighbours.
+    assert encodings(path) == {"rising": {"DELTA_BINARY_PACKED"}, "smooth": {"BYTE_STREAM_SPLIT"}, "turns": {"PLAIN"}}
 
 
 def test_no_larger_than_by_pyarrow(large, tmp_path):
