@@ -230,6 +230,8 @@ int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
 		return -ENOMEM;
 	r->changed = s->set[r->c->set].reseated;
 	r->only = only;
+	if (!r->cap) /* nobody was ever there */
+		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
 	if (more) {
