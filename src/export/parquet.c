@@ -4,9 +4,8 @@
  * Rows come in order of time, so a row group is a span of time, and its statistics let readers skip it.
  *
  * Encoding takes about half as long as reading a recording does, so it is done beside it: this side gathers
- * values into pages and gives these to a worker, which owns chunks, footer and outlet. Each column has two
- * pages, one to fill while the other is worked on. Row groups end by what this side knows, so that a file is
- * the same however fast the worker is. */
+ * values into pages and gives these away to a worker, which owns chunks, footer and outlet. Row groups end by
+ * what this side knows, so that a file is the same however fast the worker is. */
 #include "export/parquet_chunk.h"
 #include "export/parquet_footer.h"
 #include "export/worker.h"
@@ -17,9 +16,7 @@
 #define GROUP_BYTES (64u << 20) /* of values and texts before they are compressed */
 
 struct gather {
-	struct page page[2];
-	uint64_t job[2];  /* that works on it */
-	unsigned filling; /* which of them */
+	struct page page;
 	struct text_numbers numbers;
 };
 
@@ -40,9 +37,9 @@ enum work_type { WORK_PAGE, WORK_TEXTS, WORK_GROUP };
 struct work {
 	enum work_type type;
 	size_t field;
-	union {
-		const struct page *page;
-		struct text_page texts; /* the worker's from now on */
+	union { /* pages and texts are the worker's from now on */
+		struct page page;
+		struct text_page texts;
 		uint64_t nr_rows;
 	};
 };
@@ -83,25 +80,30 @@ static int error_of(const struct parquet *p)
 	return __atomic_load_n(&p->err, __ATOMIC_ACQUIRE);
 }
 
-/* After an error nothing is done any more, but texts are taken over in any case. */
-static void work(void *arg, const void *job)
+/* After an error nothing is done any more, but what was given away is taken over. */
+static void work(void *arg, void *job)
 {
 	struct parquet *p = arg;
-	const struct work *w = job;
+	struct work *w = job;
 	struct chunk *c = &p->chunk[w->field];
-	int r = error_of(p);
+	int before = error_of(p), r = before;
 
-	if (w->type == WORK_TEXTS) {
+	switch (w->type) {
+	case WORK_PAGE:
+		if (r >= 0)
+			r = chunk_add(c, &p->press, &w->page);
+		page_release(&w->page);
+		break;
+	case WORK_TEXTS:
 		buf_release(&c->texts.plain);
 		c->texts = w->texts;
+		break;
+	case WORK_GROUP:
+		if (r >= 0)
+			r = end_group(p, w->nr_rows);
+		break;
 	}
-	if (r < 0)
-		return;
-	if (w->type == WORK_PAGE)
-		r = chunk_add(c, &p->press, w->page);
-	else if (w->type == WORK_GROUP)
-		r = end_group(p, w->nr_rows);
-	if (r < 0)
+	if (r < 0 && before >= 0)
 		__atomic_store_n(&p->err, r, __ATOMIC_RELEASE);
 }
 
@@ -109,17 +111,15 @@ static void work(void *arg, const void *job)
 
 static void give_page(struct parquet *p, size_t field)
 {
-	struct gather *g = &p->gather[field];
-	const struct work w = {.type = WORK_PAGE, .field = field, .page = &g->page[g->filling]};
+	struct page *page = &p->gather[field].page;
+	struct work w = {.type = WORK_PAGE, .field = field, .page = *page};
 
-	if (!w.page->nr_rows)
+	if (!page->nr_rows)
 		return;
-	if (w.page->nr_values >= PAGE_VALUES / 2)
+	if (page->nr_values >= PAGE_VALUES / 2)
 		worker_start(&p->worker); /* there may be more where this came from */
-	g->job[g->filling] = worker_give(&p->worker, &w);
-	g->filling ^= 1;
-	worker_wait(&p->worker, g->job[g->filling]);
-	page_clear(&g->page[g->filling]);
+	*page = (struct page){.type = page->type};
+	worker_give(&p->worker, &w);
 }
 
 static int give_texts(struct parquet *p, size_t field)
@@ -140,7 +140,7 @@ static int give_texts(struct parquet *p, size_t field)
 static int give_group(struct parquet *p)
 {
 	const struct frame *f = p->job->frame;
-	const struct work w = {.type = WORK_GROUP, .nr_rows = p->group_rows};
+	struct work w = {.type = WORK_GROUP, .nr_rows = p->group_rows};
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < f->nr_fields; i++) {
@@ -162,11 +162,11 @@ static int add_field(struct parquet *p, size_t field, const struct field_cells *
 	uint32_t known = g->numbers.nr;
 	int r;
 
-	if (!page_has_room(&g->page[g->filling], nr_rows))
+	if (!page_has_room(&g->page, nr_rows))
 		give_page(p, field);
 	if (p->job->frame->field[field].type == FIELD_TEXT)
 		texts = export_texts(p->job, p->job->first_frame, field);
-	r = page_add(&g->page[g->filling], cells, nr_rows, &g->numbers, &texts);
+	r = page_add(&g->page, cells, nr_rows, &g->numbers, &texts);
 	for (; r >= 0 && known < g->numbers.nr; known++)
 		p->group_bytes += texts.len[g->numbers.text[known]];
 	p->group_bytes += (nr_rows - cells->nr_missing) * sizeof(uint64_t);
@@ -193,8 +193,7 @@ static void parquet_drop(void *e)
 	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
 	worker_release(&p->worker);
 	for (size_t i = 0; p->gather && p->chunk && i < p->job->frame->nr_fields; i++) {
-		page_release(&p->gather[i].page[0]);
-		page_release(&p->gather[i].page[1]);
+		page_release(&p->gather[i].page);
 		text_numbers_release(&p->gather[i].numbers);
 		chunk_release(&p->chunk[i]);
 	}
@@ -219,7 +218,7 @@ static int set_up(struct parquet *p)
 	if (!p->gather || !p->chunk)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr_fields; i++) {
-		p->gather[i].page[0].type = p->gather[i].page[1].type = f->field[i].type;
+		p->gather[i].page.type = f->field[i].type;
 		chunk_init(&p->chunk[i], f->field[i].type);
 	}
 	return outlet_add(p->job->out, "PAR1", 4);
@@ -251,7 +250,7 @@ static int parquet_close(void *e)
 	int r = p->group_rows ? give_group(p) : error_of(p);
 
 	buf_init(&footer, INT32_MAX);
-	worker_wait(&p->worker, p->worker.nr_given);
+	worker_wait(&p->worker);
 	if (r >= 0)
 		r = error_of(p);
 	if (r >= 0)

@@ -15,12 +15,6 @@ void page_release(struct page *p)
 	p->bits = NULL;
 }
 
-void page_clear(struct page *p)
-{
-	p->nr_rows = p->nr_values = 0;
-	p->missing = false;
-}
-
 static int make_room(struct page *p, uint32_t nr_rows)
 {
 	size_t values = (size_t)p->nr_values + nr_rows, bits = ((size_t)p->nr_rows + nr_rows) / 8 + 2;

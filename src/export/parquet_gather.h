@@ -22,7 +22,6 @@ struct page {
 };
 
 void page_release(struct page *p);
-void page_clear(struct page *p);
 static inline bool page_has_room(const struct page *p, uint32_t nr_rows)
 {
 	return !p->nr_rows || p->nr_values + (uint64_t)nr_rows <= PAGE_VALUES;

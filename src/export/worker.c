@@ -3,10 +3,10 @@
 #include <signal.h>
 #include <string.h>
 
-int worker_init(struct worker *w, void (*work)(void *arg, const void *job), void *arg, size_t job_size)
+int worker_init(struct worker *w, void (*work)(void *arg, void *job), void *arg, size_t job_size)
 {
 	*w = (struct worker){.work = work, .arg = arg, .job_size = job_size};
-	w->job = calloc(WORKER_JOBS, job_size);
+	w->job = calloc(WORKER_JOBS + 1, job_size);
 	if (!w->job)
 		return -ENOMEM;
 	pthread_mutex_init(&w->lock, NULL);
@@ -53,31 +53,30 @@ void worker_start(struct worker *w)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-uint64_t worker_give(struct worker *w, const void *job)
+void worker_give(struct worker *w, const void *job)
 {
-	uint64_t number;
-
 	if (!w->running) {
-		w->work(w->arg, job);
-		w->nr_done++;
-		return ++w->nr_given;
+		void *own = w->job + WORKER_JOBS * w->job_size;
+
+		memcpy(own, job, w->job_size);
+		w->work(w->arg, own);
+		return;
 	}
 	pthread_mutex_lock(&w->lock);
 	while (w->nr_given - w->nr_done == WORKER_JOBS)
 		pthread_cond_wait(&w->done, &w->lock);
 	memcpy(job_at(w, w->nr_given), job, w->job_size);
-	number = ++w->nr_given;
+	w->nr_given++;
 	pthread_cond_signal(&w->given);
 	pthread_mutex_unlock(&w->lock);
-	return number;
 }
 
-void worker_wait(struct worker *w, uint64_t number)
+void worker_wait(struct worker *w)
 {
 	if (!w->running)
 		return;
 	pthread_mutex_lock(&w->lock);
-	while (w->nr_done < number)
+	while (w->nr_done < w->nr_given)
 		pthread_cond_wait(&w->done, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 }

@@ -9,10 +9,10 @@
 #include <pthread.h>
 
 struct worker {
-	void (*work)(void *arg, const void *job);
+	void (*work)(void *arg, void *job);
 	void *arg;
 	size_t job_size;
-	uint8_t *job; /* a ring of WORKER_JOBS */
+	uint8_t *job; /* a ring of WORKER_JOBS, and one for the giver */
 	uint64_t nr_given, nr_done;
 	bool running, stop;
 	pthread_t thread;
@@ -20,14 +20,14 @@ struct worker {
 	pthread_cond_t given, done;
 };
 
-#define WORKER_JOBS 512
+#define WORKER_JOBS 128
 
-int worker_init(struct worker *w, void (*work)(void *arg, const void *job), void *arg, size_t job_size);
+int worker_init(struct worker *w, void (*work)(void *arg, void *job), void *arg, size_t job_size);
 void worker_start(struct worker *w);
-/* Waits while too much is waiting. Returns the job's number. */
-uint64_t worker_give(struct worker *w, const void *job);
-/* Until the job of that number is done; what it did can then be seen. */
-void worker_wait(struct worker *w, uint64_t number);
-/* When everything is done. */
+/* A copy of the job. Waits while too many are waiting. */
+void worker_give(struct worker *w, const void *job);
+/* Until all is done; what it did can then be seen. */
+void worker_wait(struct worker *w);
+/* After doing what is left. */
 void worker_release(struct worker *w);
 #endif

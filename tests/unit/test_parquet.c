@@ -358,7 +358,7 @@ static void test_thrift_is_compact(void **state)
 
 static unsigned done[JOBS], nr_done;
 
-static void note(void *arg, const void *job)
+static void note(void *arg, void *job)
 {
 	(void)arg;
 	memcpy(&done[nr_done++], job, sizeof(unsigned));
@@ -375,9 +375,9 @@ static void test_jobs_are_done_in_order(void **state)
 		for (unsigned i = 0; i < JOBS; i++) {
 			if (start && i == 10)
 				worker_start(&w);
-			assert_int_equal(worker_give(&w, &i), i + 1);
+			worker_give(&w, &i);
 		}
-		worker_wait(&w, JOBS);
+		worker_wait(&w);
 		assert_int_equal(nr_done, JOBS);
 		for (unsigned i = 0; i < JOBS; i++)
 			assert_int_equal(done[i], i);
