@@ -8,9 +8,9 @@
 enum older_look {
 	OLDER_FIXED, /* with so many digits */
 	OLDER_WHOLE, /* cut to an integer */
-	OLDER_TOOL, /* of a process, by its number: the last of its groups (a job's comes before those of its
-		       tools), and a process that is in none has no line; in a run without groups the process'
-		       name */
+	OLDER_TOOL,  /* of a process, by its number: the last of its groups (a job's comes before those of its
+			tools), and a process that is in none has no line; in a run without groups the process'
+			name */
 	OLDER_NUMBER, /* of a text: in the order in which they came */
 	OLDER_EPOCH,  /* times: 1763200000.123456789 */
 	OLDER_ISO,    /* 2026-11-15T19:30:00.123+00:00 */

@@ -101,16 +101,15 @@ def make_recordings(folder):
     return made
 
 
-@functools.lru_cache(maxsize=None)
-def made_once(tmp_path_factory):
-    """Every module that imports the fixture has one of its own, and all of them the same recordings."""
-    return make_recordings(tmp_path_factory.mktemp("exported"))
+made = {}  # every module that imports the fixture has one of its own, and all of them the same recordings
 
 
 @pytest.fixture(scope="session")
 def recordings(tmp_path_factory):
     """Their paths by name; `nodes` is a directory of two."""
-    return made_once(tmp_path_factory)
+    if not made:
+        made.update(make_recordings(tmp_path_factory.mktemp("exported")))
+    return made
 
 
 # ---- exporting ----
