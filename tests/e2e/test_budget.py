@@ -23,8 +23,9 @@ ASLEEP = {"clock": 1}  # system calls per tick for a process that did nothing
 AWAKE = {"clock": 1, "stat": 1, "statm": 1, "io": 1, "schedstat": 1, "fd": 1}  # and for one that ran
 STATUS_EVERY_S = 5
 LOOK_AT_SLEEPERS_EVERY_S = 10
-CONSTANT = 16  # per tick for all that is not a member: wake, node files, network, disks, groups, ourselves, flushes
+CONSTANT = 15  # per tick for all that is not a member: wake, node files, network, disks, groups, ourselves, flushes
 ASKED_WHERE = 16  # ticks in which the job's first process is asked whether it has entered another control group
+ASKED_CALLS = 2  # besides, in each of those: is its network namespace still ours?
 ALLOCATIONS = 0  # after the third tick
 MAPPINGS = 0
 WRITES_PER_SECOND = 2  # one flush, and room for a segment's end
@@ -203,7 +204,8 @@ def test_the_rest_does_not_grow_with_the_tree(half_awake, asleep):
     for trace in (half_awake, asleep):
         members = set(trace.pids)
         rest = [call for call in trace.settled() if call.pid not in members and not is_stranger(call, trace)]
-        assert len(rest) / len(trace.ticks) <= CONSTANT, Counter(call.name for call in rest).most_common(12)
+        allowed = CONSTANT * len(trace.ticks) + ASKED_CALLS * min(ASKED_WHERE, len(trace.ticks))
+        assert len(rest) <= allowed, (len(trace.ticks), Counter(call.name for call in rest).most_common(12))
 
 
 def is_stranger(call, trace):

@@ -16,13 +16,17 @@
 
 static const char *const one[] = {file};
 
-/* ---- a reader of JSON ---- */
+/* ---- a reader of JSON ----
+ * It asks the C library for nothing that takes a whole text: AddressSanitizer's strict checks measure a
+ * megabyte of page at each such call. */
 
 static const char *skip_value(const char *p);
 
 static const char *space(const char *p)
 {
-	return p + strspn(p, " \n");
+	while (*p == ' ' || *p == '\n')
+		p++;
+	return p;
 }
 
 static const char *skip_text(const char *p)
@@ -64,9 +68,24 @@ static const char *walk(const char *p, const char *want, size_t at)
 	return want || at != SIZE_MAX ? NULL : p + 1;
 }
 
+/* A number that stands at the front of a long text, and how long it is. */
+static double number_at(const char *p, size_t *ret_len)
+{
+	char digits[48] = "", *end;
+	double value;
+
+	for (size_t i = 0; i + 1 < sizeof(digits) && p[i] && memchr("+-.0123456789eE", p[i], 15); i++)
+		digits[i] = p[i];
+	value = strtod(digits, &end);
+	assert_true(end > digits);
+	if (ret_len)
+		*ret_len = (size_t)(end - digits);
+	return value;
+}
+
 static const char *skip_value(const char *p)
 {
-	char *end;
+	size_t len;
 
 	if (*p == '"')
 		return skip_text(p);
@@ -76,9 +95,8 @@ static const char *skip_value(const char *p)
 		return p + 4;
 	if (!strncmp(p, "false", 5))
 		return p + 5;
-	strtod(p, &end);
-	assert_true(end > p);
-	return end;
+	number_at(p, &len);
+	return p + len;
 }
 
 static const char *get(const char *object, const char *key)
@@ -117,7 +135,7 @@ static double number(const char *object, const char *key)
 	const char *p = get(object, key);
 
 	assert_non_null(p);
-	return strncmp(p, "null", 4) ? strtod(p, NULL) : NAN;
+	return strncmp(p, "null", 4) ? number_at(p, NULL) : NAN;
 }
 
 static bool is_text(const char *p, const char *text)
@@ -332,9 +350,9 @@ static void test_lines_name_rows_of_the_table(void **state)
 		if (*get(line, "process") == 'n')
 			continue;
 		row = item(rows, (size_t)number(line, "process"));
-		snprintf(name, sizeof(name), "worker (%.0f)", strtod(item(row, 0), NULL));
+		snprintf(name, sizeof(name), "worker (%.0f)", number_at(item(row, 0), NULL));
 		assert_true(is_text(get(line, "name"), name));
-		assert_near(strtod(item(row, 10), NULL), number(line, "process"));
+		assert_near(number_at(item(row, 10), NULL), number(line, "process"));
 		checked++;
 	}
 	assert_int_equal(checked, 7);
@@ -358,7 +376,7 @@ static void test_rows_have_as_many_cells_as_there_are_columns(void **state)
 		assert_int_equal(length(row), columns);
 	/* The busiest is first, and in its group. */
 	row = item(get(table, "rows"), 0);
-	assert_near(strtod(item(row, 0), NULL), 1002);
+	assert_near(number_at(item(row, 0), NULL), 1002);
 	assert_true(is_text(item(item(row, 5), 0), "even"));
 	assert_true(is_text(item(row, 9), "running"));
 	data_end();
