@@ -1,8 +1,8 @@
 """One runner for everything: pytest collects Python tests, the cases of the cmocka programs and the fuzz corpora.
 
 A unit test source tests/unit/test_NAME.c gives one item per case and build directory, plus `exit`, which fails when
-the program died, leaked, or reported cases that its source does not name. A program runs once, when its first item
-does. A fuzz target tests/fuzz/fuzz_NAME.c gives one item per build directory: its whole corpus in one process.
+the program died, leaked, or reported cases that its source does not name. A program runs once; as many run at a time
+as there are CPUs, in the order of the items. A fuzz target tests/fuzz/fuzz_NAME.c gives one item per build directory: its whole corpus in one process.
 
 The last line of the run is `P passed, F failed, S skipped`, from pytest's own reports; skips' reasons are above it.
 """
@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,19 +41,26 @@ class Failure(Exception):
 
 
 class Program:
-    """One run of a test program, made when its first result is asked for."""
+    """One run of a test program: started ahead of time where the whole suite runs, else by its first item."""
 
     TAP = re.compile(r"^(not ok|ok) \d+ (?:- (?P<name>\w+)|# SKIP (?P<skipped>\w+))\s*$")
+    pool = ThreadPoolExecutor(os.cpu_count())
 
     def __init__(self, path):
         self.path = path
-        self.results = None
-
-    def run(self):
-        if self.results is not None:
-            return
         self.results, self.order = {}, []
         self.status, self.output = None, "stopped before it ended"
+        self.running = None
+
+    def start(self):
+        if not self.running and self.path.exists():
+            self.running = self.pool.submit(self.work)
+
+    def run(self):
+        self.start()
+        self.running.result()
+
+    def work(self):
         env = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TACHO_TESTS=str(ROOT / "tests"), **SANITIZER_OPTIONS)
         done = subprocess.run(
             [self.path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, cwd=ROOT, errors="replace"
@@ -185,6 +193,13 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: order.get("builds" if item.path.stem == "test_builds" else item.path.parent.name, 3))
 
 
+def pytest_collection_finish(session):
+    if not session.config.option.collectonly:
+        for item in session.items:
+            if isinstance(item, (UnitCase, UnitExit)):
+                item.program.start()
+
+
 # ---- every test ----
 
 
@@ -228,6 +243,7 @@ def own_settings(monkeypatch):
 
 
 def pytest_sessionfinish(session):
+    Program.pool.shutdown(wait=False, cancel_futures=True)
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     count = {kind: len(reporter.stats.get(kind, ())) for kind in ("passed", "failed", "error", "skipped", "xfailed")}
     session.config.stash[LAST_LINE] = (
