@@ -231,10 +231,10 @@ size_t utf8_columns(const char *s)
 unsigned str_distance(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
-	unsigned row[64];
+	unsigned row[STR_FAR];
 
 	if (n >= ARRAY_SIZE(row) || m >= ARRAY_SIZE(row))
-		return 64;
+		return STR_FAR;
 	for (size_t j = 0; j <= m; j++)
 		row[j] = (unsigned)j;
 	for (size_t i = 1; i <= n; i++) {
@@ -248,6 +248,31 @@ unsigned str_distance(const char *a, const char *b)
 		}
 	}
 	return row[m];
+}
+
+struct nearest nearest_to(const char *word, size_t least)
+{
+	return (struct nearest){.word = word, .least = (unsigned)MIN(least, (size_t)STR_FAR)};
+}
+
+bool nearest_offer(struct nearest *n, const char *name, unsigned distance)
+{
+	if (distance >= n->least)
+		return false;
+	n->least = distance;
+	n->best = name;
+	return true;
+}
+
+bool nearest_try(struct nearest *n, const char *name)
+{
+	return nearest_offer(n, name, str_distance(n->word, name));
+}
+
+void nearest_ask(const struct nearest *n, struct buf *out)
+{
+	if (n->best)
+		buf_addf(out, "; did you mean '%s'?", n->best);
 }
 
 uint64_t hash_bytes(const void *bytes, size_t n)

@@ -33,6 +33,21 @@ size_t utf8_columns(const char *s);
 /* FNV-1a: tells whether a text is another one, not against who means harm. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 
-/* Edit distance, for "did you mean". */
+/* Edit distance, for "did you mean"; STR_FAR for anything longer than that. */
+#define STR_FAR 64
 unsigned str_distance(const char *a, const char *b);
+
+/* The word nearest to one that nobody knows: begin, try each that there is, look at `best` (NULL: none is
+ * nearer than `least` was). Words are borrowed. */
+struct nearest {
+	const char *word, *best;
+	unsigned least;
+};
+
+struct nearest nearest_to(const char *word, size_t least); /* never one at STR_FAR */
+/* Whether it is the best so far; nearest_offer() with a distance of the caller's own. */
+bool nearest_try(struct nearest *n, const char *name);
+bool nearest_offer(struct nearest *n, const char *name, unsigned distance);
+/* "; did you mean 'BEST'?" where there is one. */
+void nearest_ask(const struct nearest *n, struct buf *out);
 #endif

@@ -26,11 +26,11 @@ const struct cmd *cli_find(const struct cmd *const *cmds, const char *name)
 
 const char *cli_nearest(const struct cmd *const *cmds, const char *name)
 {
-	struct nearest near = nearest_to(name);
+	struct nearest near = typed_nearest(name);
 
 	for (; *cmds; cmds++)
 		if (!(*cmds)->hidden)
-			nearest_try(&near, (*cmds)->name);
+			typed_try(&near, (*cmds)->name);
 	return near.best;
 }
 

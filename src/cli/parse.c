@@ -226,12 +226,12 @@ static int find_short(const struct cmd *cmd, char c)
 
 static const char *nearest_option(const struct cmd *cmd, const char *name)
 {
-	struct nearest near = nearest_to(name);
+	struct nearest near = typed_nearest(name);
 
 	for (size_t i = 0; i < cmd_nr_opts(cmd); i++)
 		if (!cmd_opt(cmd, i)->hidden)
-			nearest_try(&near, cmd_opt(cmd, i)->long_name);
-	nearest_try(&near, "help");
+			typed_try(&near, cmd_opt(cmd, i)->long_name);
+	typed_try(&near, "help");
 	return near.best;
 }
 

@@ -124,7 +124,7 @@ static const struct opt *find_anywhere(const struct cmd *const *cmds, const char
 			if (!strcmp(o->long_name, name))
 				return o;
 			if (!o->hidden && !o->not_from_env)
-				nearest_try(near, o->long_name);
+				typed_try(near, o->long_name);
 		}
 	return NULL;
 }
@@ -132,7 +132,7 @@ static const struct opt *find_anywhere(const struct cmd *const *cmds, const char
 static void check_setting(
 	const struct cmd *const *cmds, const struct user_file *f, const struct setting *s, struct buf *err)
 {
-	struct nearest near = nearest_to(s->name);
+	struct nearest near = typed_nearest(s->name);
 	const struct opt *o = find_anywhere(cmds, s->name, &near);
 
 	if (o && o->not_from_env)

@@ -1,15 +1,11 @@
 /* Words for people: near misses, names of variables, paragraphs. */
 #include "cli/words.h"
 
-#include "base/str.h"
-
 #include <string.h>
 
-#define DISTANCE_FAR 1000
-
-struct nearest nearest_to(const char *word)
+struct nearest typed_nearest(const char *word)
 {
-	return (struct nearest){.word = word, .distance = DISTANCE_FAR};
+	return nearest_to(word, STR_FAR);
 }
 
 /* How many slips of the keyboard still make it the same word: two swapped letters count as two. */
@@ -18,18 +14,15 @@ static unsigned slips_allowed(size_t len)
 	return len < 4 ? 1 : len < 8 ? 2 : 3;
 }
 
-void nearest_try(struct nearest *n, const char *candidate)
+void typed_try(struct nearest *n, const char *candidate)
 {
 	size_t len = strlen(n->word);
 	unsigned distance = str_distance(n->word, candidate);
 
 	/* The start of a word is as good as a slip, but a slip in the whole word is better. */
 	if (distance > slips_allowed(len) || distance >= len)
-		distance = len >= 2 && str_starts(candidate, n->word) ? DISTANCE_FAR - 1 : DISTANCE_FAR;
-	if (distance >= n->distance)
-		return;
-	n->distance = distance;
-	n->best = candidate;
+		distance = len >= 2 && str_starts(candidate, n->word) ? STR_FAR - 1 : STR_FAR;
+	nearest_offer(n, candidate, distance);
 }
 
 char *opt_variable(char out[static OPT_VARIABLE_SIZE], const struct opt *o)

@@ -2,16 +2,12 @@
 #ifndef CLI_WORDS_H
 #define CLI_WORDS_H
 
+#include "base/str.h"
 #include "cli/cli.h"
 
-/* The nearest of several words, for "did you mean": begin, try each, look at `best` (NULL: none is near). */
-struct nearest {
-	const char *word, *best;
-	unsigned distance;
-};
-
-struct nearest nearest_to(const char *word);
-void nearest_try(struct nearest *n, const char *candidate); /* candidate is borrowed */
+/* The nearest (base/str.h) to what was typed: a few slips away, or what it is the beginning of. */
+struct nearest typed_nearest(const char *word);
+void typed_try(struct nearest *n, const char *candidate);
 
 /* "TACHO_LONG_NAME"; returns out. */
 #define OPT_VARIABLE_SIZE 64

@@ -132,41 +132,33 @@ static void for_each_name(void (*fn)(void *arg, const char *name), void *arg)
 	}
 }
 
-struct nearest {
-	const char *word, *best;
-	unsigned least;
-};
-
 static void compare(void *arg, const char *name)
 {
 	struct nearest *n = arg;
 	const char *last = strrchr(name, '.');
-	unsigned d = MIN(str_distance(n->word, name), last ? str_distance(n->word, last + 1) : 64);
 
-	if (d < n->least) {
-		n->least = d;
-		n->best = name;
-	}
+	nearest_try(n, name);
+	if (last)
+		nearest_offer(n, name, str_distance(n->word, last + 1));
 }
 
 static int refuse(const char *text, size_t len, char *err, size_t err_size)
 {
 	char word[64];
-	struct nearest n = {.word = word, .best = "process", .least = 64};
-	bool alike;
+	struct nearest n;
 
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, 63), text);
+	n = nearest_to(word, strlen(word));
 	for_each_name(compare, &n);
-	alike = n.least < strlen(word);
 	snprintf(err, err_size, "there is no metric or group '%s'%s%s%s `tacho metrics` lists them", word,
-		alike ? "; did you mean '" : ":", alike ? n.best : "", alike ? "'?" : "");
+		n.best ? "; did you mean '" : ":", n.best ? n.best : "", n.best ? "'?" : "");
 	return -EINVAL;
 }
 
 static int choose_word(const char *word, size_t len, bool add, struct choice *choice, char *err, size_t size)
 {
 	unsigned named = apply(word, len, add, choice);
-	struct nearest known = {.best = NULL, .least = 1};
+	struct nearest known;
 	char copy[64];
 	int r;
 
@@ -180,7 +172,7 @@ static int choose_word(const char *word, size_t len, bool add, struct choice *ch
 		return 0;
 	/* What was not asked for can be left out all the same. */
 	snprintf(copy, sizeof(copy), "%.*s", (int)MIN(len, 63), word);
-	known.word = copy;
+	known = nearest_to(copy, 1);
 	for_each_name(compare, &known);
 	return known.best ? 0 : refuse(word, len, err, size);
 }

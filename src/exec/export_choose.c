@@ -37,29 +37,15 @@ static void formats_in_words(struct buf *out)
 		buf_addf(out, "%s%s", i ? ", " : "", exporters[i]->name);
 }
 
-static const char *nearest_format(const char *name)
-{
-	const char *best = NULL;
-	unsigned least = 3; /* farther away it is another word */
-
-	for (size_t i = 0; exporters[i]; i++) {
-		unsigned d = str_distance(name, exporters[i]->name);
-
-		if (d < least) {
-			least = d;
-			best = exporters[i]->name;
-		}
-	}
-	return best;
-}
-
 static void no_such_format(const char *name)
 {
-	const char *near = nearest_format(name);
+	struct nearest near = nearest_to(name, 3); /* farther away it is another word */
 	struct buf list;
 
-	if (near)
-		usage(&cmd_export, "there is no format '%s'; did you mean '%s'?", name, near);
+	for (size_t i = 0; exporters[i]; i++)
+		nearest_try(&near, exporters[i]->name);
+	if (near.best)
+		usage(&cmd_export, "there is no format '%s'; did you mean '%s'?", name, near.best);
 	buf_init(&list, 4096);
 	formats_in_words(&list);
 	usage(&cmd_export, "there is no format '%s'; there are %s", name, (char *)list.data);

@@ -132,25 +132,21 @@ static int add_raw(struct event_ask *a, uint64_t config)
 
 /* ---- what was probably meant ---- */
 
-struct nearest {
-	const char *to;
-	unsigned distance;
-	char name[48];
+struct nearest_event {
+	struct nearest nearest;
+	char name[48]; /* names pass by */
 };
 
 static int compare_name(void *arg, const char *name)
 {
-	struct nearest *n = arg;
-	unsigned distance = str_distance(n->to, name);
+	struct nearest_event *n = arg;
 
-	if (distance < n->distance && strlen(name) < sizeof(n->name)) {
-		n->distance = distance;
+	if (strlen(name) < sizeof(n->name) && nearest_try(&n->nearest, name))
 		snprintf(n->name, sizeof(n->name), "%s", name);
-	}
 	return 0;
 }
 
-static void find_nearest(struct env *env, struct nearest *n)
+static void find_nearest(struct env *env, struct nearest_event *n)
 {
 	struct named_event e;
 	struct pmu pmu[PMUS_MAX];
@@ -179,7 +175,7 @@ static bool is_modified(struct text text)
 
 static int refuse_unknown(struct event_ask *a, const char *text, bool has_pfm)
 {
-	struct nearest n = {.to = text, .distance = (unsigned)strlen(text) / 3 + 1};
+	struct nearest_event n = {.nearest = nearest_to(text, strlen(text) / 3 + 1)};
 	const char *pfm = has_pfm ? "" : "; names of the processor's manual need the library libpfm4";
 
 	find_nearest(a->env, &n);

@@ -10,24 +10,16 @@
 /* In a sum over many each is read at its own time. */
 #define SLOW_WINDOW_NS (SLOW_PERIOD_NS * 9 / 10)
 
-struct nearest {
-	const char *name, *best;
-	unsigned least;
-};
-
-static void nearest_try(struct nearest *n, const char *other)
+void metric_unknown(const struct nearest *n, struct buf *reterr)
 {
-	unsigned d = str_distance(n->name, other);
-
-	if (d < n->least) {
-		n->least = d;
-		n->best = other;
-	}
+	buf_addf(reterr, "there is no metric '%s' in this recording", n->word);
+	nearest_ask(n, reterr);
+	buf_adds(reterr, " ('tacho metrics' lists them)");
 }
 
 static void suggest(const struct scene *s, const char *name, struct buf *reterr)
 {
-	struct nearest n = {.name = name, .least = (unsigned)strlen(name) / 2 + 1};
+	struct nearest n = nearest_to(name, strlen(name) / 2 + 1);
 
 	for (uint32_t i = 0; i < s->schema->nr_sets; i++)
 		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++)
@@ -36,10 +28,7 @@ static void suggest(const struct scene *s, const char *name, struct buf *reterr)
 		nearest_try(&n, s->formulas.item[i].row.name);
 	for (size_t i = 0; i < nr_derived; i++)
 		nearest_try(&n, derived[i].name);
-	buf_addf(reterr, "there is no metric '%s' in this recording", name);
-	if (n.best)
-		buf_addf(reterr, "; did you mean '%s'?", n.best);
-	buf_adds(reterr, " ('tacho metrics' lists them)");
+	metric_unknown(&n, reterr);
 }
 
 /* The control group that was made for the command of `run` is not the whole where others are watched beside

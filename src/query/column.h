@@ -6,6 +6,7 @@
 #define QUERY_COLUMN_H
 
 #include "base/expr.h"
+#include "base/str.h"
 #include "query/derived.h"
 #include "query/scene.h"
 #include "query/steady.h"
@@ -35,6 +36,8 @@ struct column {
 /* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
  * metric which was probably meant. The column points into the scene. */
 int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr);
+/* No metric is called n->word: says so, with the nearest of those that were tried. */
+void metric_unknown(const struct nearest *n, struct buf *reterr);
 
 enum column_per { PER_ALL, PER_EACH, PER_PROCESS, PER_USER, PER_GROUP };
 

@@ -383,24 +383,9 @@ static bool word_names(
 		(c->metric[len] == '.' || (len && word[len - 1] == '.' && c->metric[len]));
 }
 
-struct nearest {
-	const char *word, *best;
-	unsigned least;
-};
-
-static void nearest_try(struct nearest *n, const char *name)
-{
-	unsigned d = str_distance(n->word, name);
-
-	if (d < n->least) {
-		n->least = d;
-		n->best = name;
-	}
-}
-
 static int no_metric(const struct frames *f, const char *word, struct buf *reterr)
 {
-	struct nearest n = {.word = word, .least = (unsigned)MIN(strlen(word) / 2 + 1, 60u)};
+	struct nearest n = nearest_to(word, strlen(word) / 2 + 1);
 
 	for (size_t i = 0; i < f->nr; i++) {
 		const struct frame_own *fr = &f->frame[i];
@@ -413,10 +398,7 @@ static int no_metric(const struct frames *f, const char *word, struct buf *reter
 		for (size_t j = 0; j < fr->nr_derived; j++)
 			nearest_try(&n, fr->derived[j].name);
 	}
-	buf_addf(reterr, "there is no metric '%s' in this recording", word);
-	if (n.best)
-		buf_addf(reterr, "; did you mean '%s'?", n.best);
-	buf_adds(reterr, " ('tacho metrics' lists them)");
+	metric_unknown(&n, reterr);
 	return -ENOENT;
 }
 
@@ -452,14 +434,13 @@ static int choose_metrics(struct frames *f, struct buf *reterr)
 
 static int no_frame(const struct frames *f, const char *word, struct buf *reterr)
 {
-	struct nearest n = {.word = word, .least = (unsigned)MIN(strlen(word) / 2 + 1, 60u)};
+	struct nearest n = nearest_to(word, strlen(word) / 2 + 1);
 
 	for (size_t i = 0; i < f->nr; i++)
 		nearest_try(&n, f->frame[i].face.name);
 	buf_addf(reterr, "there is no domain '%s' in this recording", word);
-	if (n.best)
-		buf_addf(reterr, "; did you mean '%s'?", n.best);
-	buf_adds(reterr, " It has");
+	nearest_ask(&n, reterr);
+	buf_adds(reterr, n.best ? " It has" : "; it has");
 	for (size_t i = 0; i < f->nr; i++)
 		buf_addf(reterr, "%s %s", i ? "," : "", f->frame[i].face.name);
 	return -ENOENT;

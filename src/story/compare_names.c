@@ -112,34 +112,22 @@ static const struct compare_figure *find_alias(const struct comparison *c, const
 	return NULL;
 }
 
-static void nearer(const char *name, const char *other, unsigned *least, const char **best)
-{
-	unsigned d = str_distance(name, other);
-
-	if (d < *least) {
-		*least = d;
-		*best = other;
-	}
-}
-
 const struct compare_figure *compare_find(const struct comparison *c, const char *name, struct buf *reterr)
 {
 	const struct compare_figure *f = find_exact(c, name);
-	unsigned least = (unsigned)strlen(name) / 2 + 1;
-	const char *best = NULL;
+	struct nearest n = nearest_to(name, strlen(name) / 2 + 1);
 
 	f = f ? f : find_alias(c, name);
 	if (f)
 		return f;
 	for (size_t i = 0; i < nr_compare_aliases; i++)
-		nearer(name, compare_alias[i].name, &least, &best);
+		nearest_try(&n, compare_alias[i].name);
 	for (size_t i = 0; i < c->nr_figures; i++)
-		nearer(name, c->figure[i].name, &least, &best);
+		nearest_try(&n, c->figure[i].name);
 	for (size_t i = 0; i < c->nr_phase_figures; i++)
-		nearer(name, c->phase[i].name, &least, &best);
+		nearest_try(&n, c->phase[i].name);
 	buf_addf(reterr, "there is no figure '%s'", name);
-	if (best)
-		buf_addf(reterr, "; did you mean '%s'?", best);
+	nearest_ask(&n, reterr);
 	buf_adds(reterr, " ('tacho compare --all' lists them)");
 	return NULL;
 }

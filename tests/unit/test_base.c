@@ -167,6 +167,32 @@ static void test_json(void **state)
 	buf_release(&b);
 }
 
+static void test_nearest_word(void **state)
+{
+	char longer[300];
+	struct nearest n = nearest_to("rsss", 3);
+	struct buf b;
+
+	(void)state;
+	buf_init(&b, 100);
+	nearest_ask(&n, &b);
+	assert_int_equal(b.len, 0);
+	assert_false(nearest_try(&n, "pss.."));
+	assert_true(nearest_try(&n, "uss"));
+	assert_true(nearest_try(&n, "rss"));
+	assert_false(nearest_try(&n, "rsst")); /* as near, but later */
+	assert_false(nearest_offer(&n, "swap", 1));
+	nearest_ask(&n, &b);
+	assert_string_equal((char *)b.data, "; did you mean 'rss'?");
+	buf_release(&b);
+	/* Nothing is near to a word of which nobody can tell the distance. */
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = 0;
+	n = nearest_to(longer, strlen(longer));
+	assert_false(nearest_try(&n, "rss"));
+	assert_null(n.best);
+}
+
 static void test_units(void **state)
 {
 	char o[UNITS_SIZE];
@@ -196,6 +222,7 @@ int main(void)
 		cmocka_unit_test(test_escapes_are_lossless),
 		cmocka_unit_test(test_pairs_round_trip),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_nearest_word),
 		cmocka_unit_test(test_units),
 	};
 

@@ -483,7 +483,8 @@ static size_t nr_columns(const char *word)
 static void metrics_and_domains_are_chosen(void **state)
 {
 	static const char *const two[] = {"net", "processes"}, *const wrong[] = {"proces"},
-				 *const misspelt[] = {"net.rx.byte"}, *const ib[] = {"ib"};
+				 *const misspelt[] = {"net.rx.byte"}, *const ib[] = {"ib"},
+				 *const stranger[] = {"x"};
 	struct frames_options o = everything;
 	struct kept *k;
 
@@ -511,7 +512,9 @@ static void metrics_and_domains_are_chosen(void **state)
 	assert_int_equal(kept_frame(k, "ib")->nr_rows, 0);
 	kept_free(k);
 	o.domain = wrong;
-	expect_refusal(&o, "did you mean 'process'?");
+	expect_refusal(&o, "did you mean 'process'? It has ");
+	o.domain = stranger;
+	expect_refusal(&o, "no domain 'x' in this recording; it has ");
 	o = everything;
 	o.metric = misspelt;
 	o.nr_metrics = 1;
