@@ -460,7 +460,7 @@ static const char *why_empty(const struct reading *r, const struct taker *t)
 		if (m && m->why)
 			return m->why;
 	}
-	return "it never had a value";
+	return isinf(r->from) && isinf(r->to) ? "it never had a value" : "it has no value in this part of the run";
 }
 
 static bool has_values(const struct taker *t)

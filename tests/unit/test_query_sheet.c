@@ -569,6 +569,11 @@ static void test_questions_without_an_answer(void **state)
 			fail_msg("%s: '%s' does not say '%s'", query[i].metric, s->column[i].why, bad[i].why);
 	}
 	sheet_free(s);
+	s = sheet_of(&(struct sheet_query){.metric = "proc.mem.rss"}, 1,
+		&(struct sheet_options){.from_s = 3600, .to_s = NAN});
+	assert_false(s->column[0].known);
+	assert_non_null(strstr(s->column[0].why, "in this part of the run"));
+	sheet_free(s);
 }
 
 static const struct sheet_query everything[] = {{.metric = "proc.mem.rss", .spread = true},
