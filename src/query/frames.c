@@ -242,6 +242,8 @@ struct frames *frames_close(struct frames *f)
 		free(fr->of_text);
 		frame_own_release(fr);
 	}
+	for (size_t i = 0; i < f->nr_told; i++)
+		frame_own_release(&f->told[i]);
 	for (size_t i = 0; i < f->nr_absent; i++) {
 		free(f->absent[i].frame);
 		column_own_release(&f->absent[i].column);
@@ -250,6 +252,7 @@ struct frames *frames_close(struct frames *f)
 		free(f->host[i]);
 	process_table_free(f->processes);
 	free(f->absent);
+	free(f->told);
 	free(f->frame);
 	free(f->face);
 	free(f->start_ns);

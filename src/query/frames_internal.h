@@ -147,7 +147,8 @@ struct frame_own {
 	enum domain domain; /* NR_DOMAINS: not of time, or not known to us */
 	int still;	    /* enum still_frame; -1: of time */
 	bool of_processes, folded, by_group, wanted;
-	bool late; /* some columns come one tick late, so all do */
+	bool usual; /* there when no frames are chosen */
+	bool late;  /* some columns come one tick late, so all do */
 	struct field *field;
 	struct column_own *own; /* by field, the keys' too */
 	size_t nr, nr_keys;
@@ -199,6 +200,8 @@ struct frames {
 		struct column_own column;
 	} * absent;
 	size_t nr_absent;
+	struct frame_own *told; /* not asked for, but in frame "metrics" */
+	size_t nr_told;
 	struct process_table *processes; /* NULL: nobody needs them */
 	/* The recording that is being read. */
 	size_t recording;

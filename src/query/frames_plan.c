@@ -446,6 +446,13 @@ static int no_frame(const struct frames *f, const char *word, struct buf *reterr
 	return -ENOENT;
 }
 
+static bool agrees_with(const struct frame_own *fr, enum frames_per per)
+{
+	if (per == FRAMES_PROCESS)
+		return fr->of_processes || fr->still == STILL_PROCESSES;
+	return per != FRAMES_GROUP || fr->still >= 0 || fr->of_processes || fr->domain == DOMAIN_GROUP;
+}
+
 static int choose_frames(struct frames *f, struct buf *reterr)
 {
 	const struct frames_options *o = &f->options;
@@ -453,17 +460,19 @@ static int choose_frames(struct frames *f, struct buf *reterr)
 	for (size_t i = 0; i < f->nr; i++) {
 		struct frame_own *fr = &f->frame[i];
 
-		fr->wanted = !o->nr_domains && (fr->still < 0 || !o->nr_metrics);
-		if (o->per == FRAMES_PROCESS)
-			fr->wanted = fr->wanted && (fr->of_processes || fr->still == STILL_PROCESSES);
-		else if (o->per == FRAMES_GROUP && fr->still < 0)
-			fr->wanted = fr->wanted && (fr->of_processes || fr->domain == DOMAIN_GROUP);
+		fr->usual = (fr->still < 0 || !o->nr_metrics) && agrees_with(fr, o->per);
+		fr->wanted = !o->nr_domains && fr->usual;
 	}
 	for (size_t i = 0; i < o->nr_domains; i++) {
 		struct frame_own *fr = frame_find(f, o->domain[i]);
 
 		if (!fr)
 			return no_frame(f, o->domain[i], reterr);
+		if (fr->still < 0 && !agrees_with(fr, o->per)) {
+			buf_addf(reterr, "%s is not of processes: there is no table of it per %s",
+				fr->face.name, o->per == FRAMES_GROUP ? "group" : "process");
+			return -ENOENT;
+		}
 		fr->wanted = true;
 		/* Who asks for it gets it, though nothing of it could be read. */
 		for (size_t j = 0; !o->nr_metrics && j < fr->nr_recorded; j++)
@@ -603,27 +612,50 @@ static void sort_frames(struct frames *f)
 		}
 }
 
-static int finish_frames(struct frames *f)
+/* Frame "metrics" is the same whatever stands beside it: it tells of frames that were not asked for as well.
+ */
+static bool is_told(const struct frame_own *fr)
 {
-	bool everything = !f->options.nr_domains && !f->options.nr_metrics;
-	size_t kept = 0;
+	return fr->still < 0 && fr->usual && !fr->wanted;
+}
+
+static int make_frames(struct frames *f)
+{
+	bool tells = frame_find(f, still_frames[STILL_METRICS].name)->wanted;
 	int r = 0;
 
 	for (size_t i = 0; i < f->nr && r >= 0; i++) {
 		struct frame_own *fr = &f->frame[i];
+		bool made = fr->wanted || (tells && is_told(fr));
 
-		if (fr->wanted)
+		if (made)
 			r = make_fields(f, fr);
-		if (r >= 0 && everything)
+		if (r >= 0 && tells && !f->options.nr_metrics)
 			r = keep_absent(f, fr);
-		if (!fr->wanted || (fr->still < 0 && fr->nr == fr->nr_keys && fr->nr))
+		if (!made || (fr->still < 0 && fr->nr == fr->nr_keys && fr->nr))
 			frame_own_release(fr);
 	}
-	for (size_t i = 0; i < f->nr && r >= 0; i++)
-		if (f->frame[i].face.name)
-			f->frame[kept++] = f->frame[i];
+	return r;
+}
+
+static int finish_frames(struct frames *f)
+{
+	size_t kept = 0;
+	int r = make_frames(f);
+
 	if (r < 0)
 		return r;
+	f->told = calloc(f->nr, sizeof(*f->told));
+	if (!f->told)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++) {
+		if (!f->frame[i].face.name)
+			continue;
+		if (is_told(&f->frame[i]))
+			f->told[f->nr_told++] = f->frame[i];
+		else
+			f->frame[kept++] = f->frame[i];
+	}
 	f->nr = kept;
 	f->face = calloc(MAX(f->nr, 1u), sizeof(*f->face));
 	if (!f->face)

@@ -333,11 +333,16 @@ static int put_column(
 	return r < 0 || c->available ? r : frame_put_text(fr, M_WHY, c->why);
 }
 
+static const struct frame_own *frame_at(const struct frames *f, size_t i)
+{
+	return i < f->nr ? &f->frame[i] : &f->told[i - f->nr];
+}
+
 /* Fields of all frames of time, one after the other, then what could not be read. */
 static int put_metric(struct frames *f, struct frame_own *fr, size_t row)
 {
-	for (size_t i = 0; i < f->nr; i++) {
-		const struct frame_own *of = &f->frame[i];
+	for (size_t i = 0; i < f->nr + f->nr_told; i++) {
+		const struct frame_own *of = frame_at(f, i);
 		size_t nr = of->still >= 0 ? 0 : of->nr - of->nr_keys;
 
 		if (row < nr)
@@ -352,8 +357,8 @@ static int metrics_next(struct frames *f, struct frame_own *fr)
 {
 	size_t nr = f->nr_absent;
 
-	for (size_t i = 0; i < f->nr; i++)
-		nr += f->frame[i].still >= 0 ? 0 : f->frame[i].nr - f->frame[i].nr_keys;
+	for (size_t i = 0; i < f->nr + f->nr_told; i++)
+		nr += frame_at(f, i)->still >= 0 ? 0 : frame_at(f, i)->nr - frame_at(f, i)->nr_keys;
 	return put_rows(f, fr, nr, put_metric);
 }
 

@@ -276,6 +276,18 @@ def test_ranges(recordings):
     assert 5 <= len(every) <= 8
 
 
+def test_metrics_tell_of_every_table(recordings):
+    """Also when none but they are asked for."""
+    whole = exported("--to", "json", "-o", "-", recordings["gpus"])
+    tables = json.loads(whole.stdout)["tables"]
+    columns = {(name, field["name"]) for name, table in tables.items() for field in table["fields"] if "kind" in field}
+    alone = exported("--to", "json", "-d", "metrics", "-o", "-", recordings["gpus"])
+    assert json.loads(alone.stdout)["tables"] == {"metrics": tables["metrics"]}
+    assert {(row[0], row[1]) for row in tables["metrics"]["rows"]} >= columns and columns
+    few = exported("-d", "metrics", "-m", "gpu.memory", "-o", "-", recordings["gpus"])
+    assert {row["frame"] for row in csv.DictReader(io.StringIO(few.stdout.decode(), newline=""))} == {"gpu"}
+
+
 def test_formats_are_listed():
     done = exported("--formats")
     assert done.returncode == 0

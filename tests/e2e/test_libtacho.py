@@ -140,8 +140,7 @@ def test_the_same_as_the_file(library, recordings, tmp_path):  # noqa: F811
                 file = pa.ipc.open_file(str(folder / f"{frame}.arrow")).read_all()
                 table = opened.table(frame)
                 assert table.schema.equals(file.schema, check_metadata=True)
-                if frame != "metrics":  # of the tables that were asked for together
-                    assert columns(table) == columns(file)
+                assert columns(table) == columns(file)
 
 
 def test_polars_takes_the_capsule(library, recordings):  # noqa: F811
