@@ -24,12 +24,12 @@ int output_check(const char *path, bool force)
 		error("%s is a directory", path);
 		return EXIT_USAGE;
 	}
-	if (!force) {
-		error("%s is there already: --force replaces it, -o chooses another place", path);
-		return EXIT_USAGE;
-	}
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
 		error("%s is no regular file, and is not replaced", path);
+		return EXIT_USAGE;
+	}
+	if (!force) {
+		error("%s is there already: --force replaces it, -o chooses another place", path);
 		return EXIT_USAGE;
 	}
 	return EXIT_OK;

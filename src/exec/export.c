@@ -4,6 +4,7 @@
  * their own beside the place where they belong, and get their names when all are whole. */
 #include "exec/export.h"
 
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/operands.h"
 #include "cmd/progress.h"
@@ -67,6 +68,18 @@ static void tell_unfinished(const struct run *run)
 		warning("%zu of %zu recordings have no end: this is what is there so far", nr, run->nr);
 }
 
+static void tell_damage(const struct export *x)
+{
+	char bytes[UNITS_SIZE];
+
+	if (x->damage.nr)
+		warning("%s lost in %llu damaged place%s of the recording: no rows for that time, no rates "
+			"across it "
+			"('tacho check' looks closer)",
+			format_bytes(bytes, (double)x->damage.bytes), (unsigned long long)x->damage.nr,
+			x->damage.nr == 1 ? "" : "s");
+}
+
 static int read_summary(struct export *x)
 {
 	struct summary *s = NULL;
@@ -97,17 +110,20 @@ static int open_frames(struct export *x)
 		return r == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
 	}
 	x->nr_frames = frames_list(x->feed.frames, &x->frame);
-	return EXIT_OK;
+	if (x->nr_frames)
+		return EXIT_OK;
+	error("no table is left: none that was asked for has such metrics");
+	return EXIT_USAGE;
 }
 
-static int take_names(const struct export *x)
+static int take_names(struct export *x)
 {
 	int status = EXIT_OK;
 
 	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
 		status = stage_check(&x->target[i], x->args->force);
 	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
-		status = stage_take(&x->target[i], x->args->force);
+		status = stage_take(&x->target[i], x->args->force, &x->taken);
 	return status;
 }
 
@@ -130,7 +146,7 @@ static void targets_release(struct export *x)
 int export_run(const void *args, int argc, char **argv)
 {
 	struct export *x;
-	int status;
+	int status, told;
 
 	if (((const struct export_args *)args)->formats)
 		return list_formats();
@@ -140,6 +156,7 @@ int export_run(const void *args, int argc, char **argv)
 	x->args = args;
 	buf_init(&x->err, 1 << 16);
 	buf_init(&x->summary, SUMMARY_MAX);
+	buf_init(&x->taken, SUMMARY_MAX);
 	x->progress = progress_show();
 	export_choose(x);
 	x->run = operands_run("exporting", argc, argv);
@@ -159,12 +176,15 @@ int export_run(const void *args, int argc, char **argv)
 		status = take_names(x);
 	targets_release(x);
 	stage_close(&x->stage, status != EXIT_OK || signals_noted());
+	tell_damage(x);
+	told = print(&x->taken); /* at the very end: whoever reads it may be gone */
 	frames_close(x->feed.frames);
 	run_close((struct run *)x->run);
 	export_forget(x);
 	buf_release(&x->summary);
+	buf_release(&x->taken);
 	buf_release(&x->err);
 	free(x);
 	signals_obey();
-	return status;
+	return status == EXIT_OK ? told : status;
 }

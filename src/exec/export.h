@@ -54,6 +54,8 @@ struct export
 	size_t nr_targets;
 	struct stage stage;
 	struct buf summary, err;
+	struct buf taken; /* names of files that are there */
+	struct frames_damage damage;
 };
 
 /* By options: formats, names, ranges. What makes no sense ends the program. */
@@ -64,9 +66,9 @@ int export_place(struct export *x, int argc, char **argv);
 
 /* The directory that will hold them is made, and in it one for the time being. */
 int stage_open(struct stage *s, const char *directory);
-/* The files of a target take their names, and these go to stdout. */
+/* The files of a target take their names, which are added to `taken`, a line each. */
 int stage_check(const struct export_target *t, bool force);
-int stage_take(const struct export_target *t, bool force);
+int stage_take(const struct export_target *t, bool force, struct buf *taken);
 /* Leaves no trace of what did not take its name. */
 void stage_close(struct stage *s, bool failed);
 

@@ -125,9 +125,8 @@ static void check_formats(const struct export *x)
 		if (x->layout != LAYOUT_DEFAULT && !f->layouts)
 			usage(&cmd_export, "%s has one form: --long and --wide are not for it", f->name);
 		if (compression && !takes_compression(f, compression))
-			usage(&cmd_export, "%s takes --compression %s%snone, not '%s'", f->name,
-				f->compressions ? f->compressions : "",
-				f->compressions && !strstr(f->compressions, "none") ? "," : "", compression);
+			usage(&cmd_export, "%s takes --compression %s, not '%s'", f->name,
+				f->compressions ? f->compressions : "none", compression);
 	}
 }
 

@@ -196,16 +196,17 @@ void stage_close(struct stage *s, bool failed)
 	*s = (struct stage){0};
 }
 
+typedef int each_file(const char *from, const char *to, bool force, struct buf *taken);
+
 /* Calls `each` with every file of a target: where it is, and the name it will have. */
-static int for_each_file(
-	const struct export_target *t, bool force, int (*each)(const char *from, const char *to, bool force))
+static int for_each_file(const struct export_target *t, bool force, each_file *each, struct buf *taken)
 {
 	struct dirent *entry;
 	int status = EXIT_OK;
 	DIR *dir;
 
 	if (t->format->shape != EXPORT_OWN_FILES)
-		return each(t->temporary, t->path, force);
+		return each(t->temporary, t->path, force, taken);
 	dir = opendir(t->temporary);
 	if (!dir)
 		return output_trouble(t->path, errno);
@@ -215,40 +216,35 @@ static int for_each_file(
 		_cleanup_(freep) char *from = text_of("%s/%s", t->temporary, entry->d_name);
 		_cleanup_(freep) char *to = text_of("%s%s", t->path, entry->d_name);
 
-		status = each(from, to, force);
+		status = each(from, to, force, taken);
 	}
 	closedir(dir);
 	return status;
 }
 
-static int check_one(const char *from, const char *to, bool force)
+static int check_one(const char *from, const char *to, bool force, struct buf *taken)
 {
-	(void)from;
+	(void)from, (void)taken;
 	return output_check(to, force);
 }
 
-static int take_one(const char *from, const char *to, bool force)
+static int take_one(const char *from, const char *to, bool force, struct buf *taken)
 {
-	struct buf line;
 	int status;
 
 	chmod(from, 0600); /* made by a library, perhaps otherwise */
 	status = output_take(from, to, force);
-	if (status != EXIT_OK)
-		return status;
-	buf_init(&line, 1 << 16);
-	buf_addf(&line, "%s\n", to);
-	status = print(&line);
-	buf_release(&line);
+	if (status == EXIT_OK)
+		buf_addf(taken, "%s\n", to);
 	return status;
 }
 
 int stage_check(const struct export_target *t, bool force)
 {
-	return t->temporary ? for_each_file(t, force, check_one) : EXIT_OK;
+	return t->temporary ? for_each_file(t, force, check_one, NULL) : EXIT_OK;
 }
 
-int stage_take(const struct export_target *t, bool force)
+int stage_take(const struct export_target *t, bool force, struct buf *taken)
 {
-	return t->temporary ? for_each_file(t, force, take_one) : EXIT_OK;
+	return t->temporary ? for_each_file(t, force, take_one, taken) : EXIT_OK;
 }

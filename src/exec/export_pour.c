@@ -23,7 +23,7 @@ static void note(int number)
 
 void signals_note(void)
 {
-	static const int ending[] = {SIGHUP, SIGINT, SIGTERM};
+	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
 	struct sigaction action = {.sa_handler = note}, had;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
@@ -182,6 +182,7 @@ static int pass_over(struct export *x, enum pass pass)
 		batch.frame += x->feed.first;
 		status = noted ? EXIT_TROUBLE : give(x, &batch, pass);
 	}
+	x->damage = frames_damage(x->feed.frames);
 	return status;
 }
 

@@ -4,7 +4,7 @@
  * told what to install rather than that there is no such format. */
 #include "export/exporter.h"
 
-#include <string.h>
+#include <strings.h>
 
 extern const struct exporter exporter_arrow;
 extern const struct exporter exporter_arrow_stream;
@@ -75,7 +75,7 @@ const struct exporter *const exporters[] = {
 const struct exporter *exporter_find(const char *name)
 {
 	for (size_t i = 0; exporters[i]; i++)
-		if (!strcmp(exporters[i]->name, name))
+		if (!strcasecmp(exporters[i]->name, name))
 			return exporters[i];
 	return NULL;
 }

@@ -127,6 +127,7 @@ static int recording_begin(struct frames *f)
 
 static int recording_end(struct frames *f)
 {
+	struct store_health health;
 	int r = 0;
 
 	for (size_t i = 0; i < f->nr && r >= 0; i++) {
@@ -139,6 +140,9 @@ static int recording_end(struct frames *f)
 		if (r >= 0)
 			r = frame_window_close(f, fr);
 	}
+	store_health(f->scene->reader, &health);
+	f->damage.nr += health.damaged;
+	f->damage.bytes += health.lost_bytes;
 	frames_unbind(f);
 	f->recording++;
 	return r;
@@ -265,6 +269,11 @@ size_t frames_list(const struct frames *f, const struct frame **ret)
 {
 	*ret = f->face;
 	return f->nr;
+}
+
+struct frames_damage frames_damage(const struct frames *f)
+{
+	return f->damage;
 }
 
 struct texts frames_texts(const struct frames *f, size_t frame, size_t field)

@@ -121,4 +121,10 @@ struct texts frames_texts(const struct frames *f, size_t frame, size_t field); /
 /* 1 and a batch; 0 at the end; negative errno. Rows of a frame come in order of recording, then time; batches
  * of different frames alternate. */
 int frames_next(struct frames *f, struct frame_batch *ret);
+
+struct frames_damage {
+	uint64_t nr, bytes; /* places; what was in them */
+};
+/* In the recordings that were read to their end, or to that of what was asked for. */
+struct frames_damage frames_damage(const struct frames *f);
 #endif

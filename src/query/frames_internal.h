@@ -208,6 +208,7 @@ struct frames {
 	struct scene *scene;
 	uint64_t size; /* of its file */
 	uint64_t ticks;
+	struct frames_damage damage; /* of those before it */
 	int64_t offset_ns;
 	struct sums sums;
 	struct idmap numbers; /* of processes, by id */

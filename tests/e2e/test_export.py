@@ -233,6 +233,14 @@ def test_whoever_has_seen_enough_may_go(recordings):
     assert done.stdout.startswith(b"time,") and done.stderr == b""
 
 
+@pytest.mark.parametrize("reads", ["true", "cat >/dev/full"])
+def test_files_are_there_whoever_reads_their_names(tmp_path, recordings, reads):
+    shell = f"'{TACHO}' export --to csv -o '{tmp_path}/out/' '{recordings['gpus']}' | {reads}"
+    subprocess.run(["bash", "-c", shell], stderr=subprocess.DEVNULL)
+    names = sorted(types_of(recordings["gpus"]))
+    assert left_behind(tmp_path) == ["out"] + sorted(f"out/{name}.csv" for name in names)
+
+
 def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     target = tmp_path / "gpu.csv"
     target.write_text("mine")
@@ -254,6 +262,10 @@ def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     (["--to", "csv", "--compression", "zstd"], b"takes --compression none"),
     (["--to", "csv", "-o", "table.csv"], b"directory"),
     (["--to", "12q"], b"neither a format nor a time"),
+    (["--to", "PARQUET", "--compression", "lz4"], b"parquet takes --compression zstd,none, not 'lz4'"),
+    (["-d", "process", "-m", "gpu.memory.used"], b"no table is left"),
+    (["-d", "gpu", "--per", "group"], b"gpu is not of processes"),
+    (["-d", "gpu", "-o", "/dev/null"], b"is no regular file"),
 ])
 def test_questions_that_make_no_sense(tmp_path, recordings, words, says):
     done = exported(*words, recordings["gpus"], cwd=tmp_path)
@@ -371,6 +383,21 @@ def test_exporters_at_once_do_not_disturb_each_other(tmp_path, recordings):
     assert left_behind(tmp_path / "together") == left_behind(tmp_path / "alone")
     for path in alone.iterdir():
         assert path.read_bytes() == (tmp_path / "together" / path.name).read_bytes()
+
+
+def test_damage_is_told(tmp_path, recordings):
+    data = bytearray(recordings["long"].read_bytes())
+    done = exported("-d", "tree", "-o", "-", recordings["long"])
+    assert done.returncode == 0 and b"damaged" not in done.stderr
+    data[-len(data) // 4 : -len(data) // 4 + 64] = bytes(64)
+    hurt = tmp_path / "hurt.tacho"
+    hurt.write_bytes(data)
+    part = exported("-d", "tree", "-o", "-", hurt)
+    assert part.returncode == 0 and b"lost in 1 damaged place" in part.stderr
+    assert 10 < part.stdout.count(b"\n") < done.stdout.count(b"\n")
+    cut = tmp_path / "cut.tacho"
+    cut.write_bytes(data[: len(data) * 2 // 3])
+    assert b"has no end" in exported("-d", "tree", "-o", "-", cut).stderr
 
 
 # ---- many ----
