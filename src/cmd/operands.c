@@ -87,6 +87,12 @@ void range_of(const struct cmd *cmd, const struct run *run, const struct range_a
 		usage(cmd, "--to must come after --from");
 }
 
+bool operand_is_metric(const char *word)
+{
+	return strchr(word, '.') && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
+		!strstr(word, RECORDING_SUFFIX) && access(word, F_OK) < 0;
+}
+
 struct run *operands_run(const char *doing, int argc, char **argv)
 {
 	struct run *run = NULL;

@@ -9,6 +9,9 @@
  * the newest here"). What cannot be opened ends the program with EXIT_USAGE. */
 struct run *operands_run(const char *doing, int argc, char **argv);
 
+/* Names of metrics, with commas or without; whatever exists is a file. */
+bool operand_is_metric(const char *word);
+
 /* Rows --from and --to, for cmd.shared: the first member of the command's args. */
 struct range_args {
 	const char *from, *to;

@@ -51,13 +51,6 @@ static const struct opt plot_opts[] = {
 
 /* ---- words ---- */
 
-/* Names of metrics, with commas or without; whatever exists is a file. */
-static bool is_metric(const char *word)
-{
-	return strchr(word, '.') && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
-		!strstr(word, RECORDING_SUFFIX) && access(word, F_OK) < 0;
-}
-
 /* CPU and memory of the job, as the panels have them. */
 static size_t usual_metrics(const char **name)
 {
@@ -79,7 +72,7 @@ static int take_metrics(int argc, char **argv, const char **name, size_t *ret_nr
 	for (int i = 0; i < argc; i++) {
 		char *at = argv[i], *word;
 
-		if (!is_metric(argv[i])) {
+		if (!operand_is_metric(argv[i])) {
 			if (access(argv[i], F_OK) < 0 && !strchr(argv[i], '/') &&
 				!strstr(argv[i], RECORDING_SUFFIX))
 				usage(&cmd_plot, "'%s' is neither a file nor the name of a metric", argv[i]);

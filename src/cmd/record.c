@@ -45,13 +45,8 @@ _Static_assert((int)HELPER_CONNECTOR == (int)HELP_CONNECTOR && (int)HELPER_TASKS
 static int add_event(void *arg, const char *text, size_t len)
 {
 	struct recording *r = arg;
-	char **more = reallocarray(r->events, r->nr_events + 1, sizeof(*more));
 
-	if (!more)
-		return -ENOMEM;
-	r->events = more;
-	more[r->nr_events] = strndup(text, len);
-	return more[r->nr_events++] ? 0 : -ENOMEM;
+	return texts_take(&r->events, &r->nr_events, strndup(text, len));
 }
 
 static void split_events(struct recording *r)

@@ -3,6 +3,7 @@
 #define CMD_RECORD_H
 
 #include "base/buf.h"
+#include "base/owned.h"
 #include "cmd/record_options.h"
 #include "cmd/sink.h"
 #include "engine/engine.h"

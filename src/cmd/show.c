@@ -251,11 +251,7 @@ static int take_metrics(struct show_args *a, int argc, char **argv)
 	int kept = 0;
 
 	for (int i = 0; i < argc; i++) {
-		bool metric = !argv[i][strspn(argv[i], "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
-			strchr(argv[i], '.') && !strstr(argv[i], RECORDING_SUFFIX) &&
-			access(argv[i], F_OK) < 0;
-
-		if (metric && a->series.nr && a->series.nr < OPT_LIST_MAX)
+		if (operand_is_metric(argv[i]) && a->series.nr && a->series.nr < OPT_LIST_MAX)
 			a->series.item[a->series.nr++] = argv[i];
 		else
 			argv[kept++] = argv[i];

@@ -5,6 +5,7 @@
  * Filters that need no ticks are asked first: what they leave out is not read. */
 #include "query/listing.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "query/summary.h"
 #include "store/glance.h"
@@ -30,38 +31,10 @@ struct finding {
 	regex_t command;
 	struct buf *reterr;
 	char **path;
-	size_t nr, cap;
+	size_t nr;
 };
 
 /* ---- which files ---- */
-
-static int path_add(struct finding *f, const char *path)
-{
-	char *copy = strdup(path);
-
-	if (f->nr == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		char **more = reallocarray(f->path, cap, sizeof(*more));
-
-		if (!more) {
-			free(copy);
-			return -ENOMEM;
-		}
-		f->path = more;
-		f->cap = cap;
-	}
-	if (!copy)
-		return -ENOMEM;
-	f->path[f->nr++] = copy;
-	return 0;
-}
-
-static bool has_suffix(const char *name)
-{
-	size_t n = strlen(name), suffix = strlen(RECORDING_SUFFIX);
-
-	return n > suffix && *name != '.' && !strcmp(name + n - suffix, RECORDING_SUFFIX);
-}
 
 static char *path_join(const char *directory, const char *name)
 {
@@ -88,8 +61,8 @@ static int directory_add(struct finding *f, const char *path, unsigned depth)
 
 		if (r >= 0 && *name != '.' && !full)
 			r = -ENOMEM;
-		if (full && has_suffix(name) && stat(full, &st) == 0 && !S_ISDIR(st.st_mode))
-			r = path_add(f, full);
+		if (full && run_has_suffix(name) && stat(full, &st) == 0 && !S_ISDIR(st.st_mode))
+			r = texts_take(&f->path, &f->nr, strdup(full));
 		else if (full && f->q->recursive && depth < DEPTH_MOST && lstat(full, &st) == 0 &&
 			S_ISDIR(st.st_mode))
 			r = directory_add(f, full, depth + 1);
@@ -108,7 +81,8 @@ static int operand_add(struct finding *f, const char *path)
 	if (stat(path, &st) < 0)
 		r = -errno;
 	else
-		r = S_ISDIR(st.st_mode) ? directory_add(f, path, 0) : path_add(f, path);
+		r = S_ISDIR(st.st_mode) ? directory_add(f, path, 0)
+					: texts_take(&f->path, &f->nr, strdup(path));
 	if (r < 0)
 		buf_addf(f->reterr, "%s: %s", path, strerror(-r));
 	return r;
@@ -398,9 +372,7 @@ int listing_read(const char *const *path, size_t nr, const struct listing_query 
 		r = operand_add(&f, path[i]);
 	if (r >= 0)
 		r = listing_fill(&f);
-	for (size_t i = 0; i < f.nr; i++)
-		free(f.path[i]);
-	free(f.path);
+	texts_free(f.path, f.nr);
 	if (compiled)
 		regfree(&f.command);
 	if (r < 0) {

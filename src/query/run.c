@@ -4,6 +4,7 @@
  * (a copy that broke off before its first byte): they are skipped, and the caller can say so. */
 #include "query/run.h"
 
+#include "base/owned.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -11,33 +12,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int list_add(char ***list, size_t *nr, const char *text)
+bool run_has_suffix(const char *name)
 {
-	char **more = reallocarray(*list, *nr + 1, sizeof(*more));
-	char *copy = strdup(text);
+	size_t n = strlen(name), suffix = strlen(RECORDING_SUFFIX);
 
-	if (more)
-		*list = more;
-	if (!more || !copy) {
-		free(copy);
-		return -ENOMEM;
-	}
-	more[(*nr)++] = copy;
-	return 0;
-}
-
-static void list_free(char **list, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		free(list[i]);
-	free(list);
+	return n > suffix && *name != '.' && !strcmp(name + n - suffix, RECORDING_SUFFIX);
 }
 
 static int is_recording(const struct dirent *entry)
 {
-	size_t n = strlen(entry->d_name), suffix = strlen(RECORDING_SUFFIX);
-
-	return n > suffix && entry->d_name[0] != '.' && !strcmp(entry->d_name + n - suffix, RECORDING_SUFFIX);
+	return run_has_suffix(entry->d_name);
 }
 
 /* A file named twice, or by itself and by its directory, is still one recording. */
@@ -77,10 +61,10 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 			r = -ENOMEM;
 		}
 		if (r >= 0 && recording_probe(full) < 0) {
-			r = list_add(&run->skipped, &run->nr_skipped, full);
+			r = texts_take(&run->skipped, &run->nr_skipped, strdup(full));
 		} else if (r >= 0) {
 			found = true;
-			r = has_file(run, full) ? 0 : list_add(&run->path, &run->nr, full);
+			r = has_file(run, full) ? 0 : texts_take(&run->path, &run->nr, strdup(full));
 		}
 		free(full);
 		free(entry[i]);
@@ -106,7 +90,7 @@ static int add_path(struct run *run, const char *path, struct buf *reterr)
 	if (r >= 0)
 		r = S_ISREG(st.st_mode) ? recording_probe(path) : -EBADMSG;
 	if (r >= 0 && !has_file(run, path))
-		r = list_add(&run->path, &run->nr, path);
+		r = texts_take(&run->path, &run->nr, strdup(path));
 	if (r == -EBADMSG)
 		buf_addf(reterr, "%s is not a recording", path);
 	else if (r < 0)
@@ -133,8 +117,8 @@ struct run *run_close(struct run *r)
 {
 	if (!r)
 		return NULL;
-	list_free(r->path, r->nr);
-	list_free(r->skipped, r->nr_skipped);
+	texts_free(r->path, r->nr);
+	texts_free(r->skipped, r->nr_skipped);
 	free(r);
 	return NULL;
 }

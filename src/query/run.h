@@ -6,6 +6,9 @@
 
 #define RECORDING_SUFFIX ".tacho"
 
+/* A name in a directory that a recording may have: not a hidden file's. */
+bool run_has_suffix(const char *name);
+
 struct run {
 	char **path; /* of the recordings, in the order given; those of a directory by name */
 	size_t nr;

@@ -154,37 +154,23 @@ void figure_unset(struct summary *s, enum figure_id id, const char *why)
 	s->figure[id] = (struct figure){.value = NAN, .why = why};
 }
 
-static int text_append(char ***list, size_t *nr, char *text)
-{
-	char **more = text ? reallocarray(*list, *nr + 1, sizeof(*more)) : NULL;
-
-	if (!more) {
-		free(text);
-		return -ENOMEM;
-	}
-	*list = more;
-	more[(*nr)++] = text;
-	return 0;
-}
-
 int summary_note(struct summary *s, const char *fmt, ...)
 {
-	char *text;
 	va_list ap;
-	int n;
+	int r;
 
 	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
+	r = texts_addv(&s->note, &s->nr_notes, fmt, ap);
 	va_end(ap);
-	return text_append(&s->note, &s->nr_notes, n < 0 ? NULL : text);
+	return r;
 }
 
-/* A copy that lives as long as the summary; NULL when there is no memory. */
+/* A copy that lives as long as the summary. */
 const char *summary_keep(struct summary *s, const char *text)
 {
-	if (text_append(&s->kept, &s->nr_kept, strdup(text)) < 0)
-		return "no memory";
-	return s->kept[s->nr_kept - 1];
+	const char *copy = owned_take(&s->kept, strdup(text));
+
+	return copy ? copy : "no memory";
 }
 
 int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value)
@@ -211,10 +197,6 @@ static void facts_release(struct summary_fact *fact, size_t nr)
 
 static void summary_release(struct summary *s)
 {
-	for (size_t i = 0; i < s->nr_notes; i++)
-		free(s->note[i]);
-	for (size_t i = 0; i < s->nr_kept; i++)
-		free(s->kept[i]);
 	for (size_t i = 0; i < s->nr_nodes; i++)
 		summary_release(&s->node[i]);
 	for (size_t i = 0; i < s->nr_groups; i++)
@@ -225,8 +207,8 @@ static void summary_release(struct summary *s)
 	summary_gpus_free(s->gpu, s->nr_gpus);
 	facts_release(s->hardware, s->nr_hardware);
 	facts_release(s->environment, s->nr_environment);
-	free(s->note);
-	free(s->kept);
+	texts_free(s->note, s->nr_notes);
+	owned_free(&s->kept);
 	free(s->node);
 	free(s->group);
 	free(s->name);

@@ -7,6 +7,7 @@
 #ifndef QUERY_SUMMARY_H
 #define QUERY_SUMMARY_H
 
+#include "base/owned.h"
 #include "query/account.h"
 #include "query/run.h"
 #include "query/tracker.h"
@@ -247,9 +248,8 @@ struct summary {
 	double rate_peak[NR_FLOWS];	   /* bytes/s from and to storage; NAN: not known */
 	char **note;			   /* sentences for people, without full stop */
 	size_t nr_notes;
-	size_t nr_alarms; /* of them, the first so many must not be overlooked */
-	char **kept;	  /* texts that figures point at */
-	size_t nr_kept;
+	size_t nr_alarms;		 /* of them, the first so many must not be overlooked */
+	struct owned kept;		 /* texts that figures point at */
 	struct summary_counter *counter; /* events, then what is made of them */
 	size_t nr_counters;
 	bool counters_user_only; /* nothing was counted in the kernel */

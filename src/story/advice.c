@@ -184,17 +184,13 @@ static void add_line(struct advice *a, int *err, const char *fmt, ...) _printf_(
 
 static void add_line(struct advice *a, int *err, const char *fmt, ...)
 {
-	char *text = NULL;
 	va_list ap;
 
+	if (*err)
+		return;
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	*err = texts_addv(&a->line, &a->nr_lines, fmt, ap);
 	va_end(ap);
-	if (!*err)
-		*err = text_list_add(&a->line, &a->nr_lines, text);
-	else
-		free(text);
 }
 
 static const char *clock_shown(char out[static UNITS_SIZE], double s, bool days)

@@ -20,32 +20,10 @@
 
 /* ---- memory ---- */
 
-void *charts_alloc(struct charts_memory *m, size_t nr, size_t size)
+const char *charts_text(struct owned *m, struct buf *text)
 {
-	void **grown = m->failed ? NULL : m->block;
+	const char *copy = owned_text(m, text);
 
-	if (!m->failed && !(m->nr & (m->nr + 1))) {
-		grown = reallocarray(m->block, 2 * (m->nr + 1), sizeof(*grown));
-		if (grown)
-			m->block = grown;
-	}
-	if (!grown) {
-		m->failed = true;
-		return NULL;
-	}
-	m->block[m->nr] = calloc(nr ? nr : 1, size);
-	m->failed = !m->block[m->nr];
-	return m->failed ? NULL : m->block[m->nr++];
-}
-
-const char *charts_text(struct charts_memory *m, struct buf *text)
-{
-	char *copy = text->err ? NULL : charts_alloc(m, text->len + 1, 1);
-
-	if (copy)
-		memcpy(copy, text->data, text->len);
-	m->failed |= text->err == -ENOMEM;
-	buf_release(text);
 	return copy ? copy : "";
 }
 
@@ -202,7 +180,7 @@ static void set_peak(struct draft *d)
 		sum = (struct sum){0, peak->most, source->most_at_s};
 	if (!(sum.most > 0) || isnan(sum.most_at_s))
 		return;
-	note = charts_alloc(d->m, 1, sizeof(*note));
+	note = owned_alloc(d->m, 1, sizeof(*note));
 	if (!note)
 		return;
 	buf_init(&text, 256);
@@ -249,7 +227,7 @@ static double level_value(const struct draft *d, int query)
 static void set_levels(struct draft *d)
 {
 	const struct panel *row = d->p->row;
-	struct chart_level *level = charts_alloc(d->m, PANEL_LEVELS, sizeof(*level));
+	struct chart_level *level = owned_alloc(d->m, PANEL_LEVELS, sizeof(*level));
 	double most = highest(d);
 
 	for (unsigned i = 0; level && i < PANEL_LEVELS; i++) {
@@ -295,7 +273,7 @@ static void set_bands(struct draft *d)
 {
 	const struct moments *m = d->s->moments;
 	int64_t node = node_of_phases(d);
-	struct chart_band *band = charts_alloc(d->m, BANDS, sizeof(*band));
+	struct chart_band *band = owned_alloc(d->m, BANDS, sizeof(*band));
 
 	for (size_t i = 0; band && i < m->nr_phases && d->chart.nr_bands < BANDS; i++)
 		if (m->phase[i].node == node && is_in_range(d->s, &m->phase[i]))
@@ -310,7 +288,7 @@ static void set_marks(struct draft *d)
 {
 	const struct moments *m = d->s->moments;
 	double apart = (d->s->to_s - d->s->from_s) * MARKS_APART;
-	struct chart_mark *mark = charts_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
+	struct chart_mark *mark = owned_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
 	size_t nr = 0, more = 0;
 
 	for (size_t i = 0; mark && i <= m->nr_events; i++) {
@@ -449,7 +427,7 @@ static void set_footnote(struct draft *d)
 static void set_total(struct draft *d)
 {
 	const struct sheet_line *line = d->chart.form == CHART_STACKED ? d->total : NULL;
-	struct chart_curve *total = line ? charts_alloc(d->m, 1, sizeof(*total)) : NULL;
+	struct chart_curve *total = line ? owned_alloc(d->m, 1, sizeof(*total)) : NULL;
 
 	if (!total)
 		return;
@@ -547,7 +525,7 @@ static int draft_make(struct draft *d)
 static int charts_add(
 	struct charts *f, const struct story *s, const struct story_panel *p, enum draft_of of, uint32_t node)
 {
-	struct draft d = {.s = s, .p = p, .m = f->memory, .of = of, .node = node};
+	struct draft d = {.s = s, .p = p, .m = &f->memory, .of = of, .node = node};
 	int r = draft_make(&d);
 
 	if (r <= 0)
@@ -597,8 +575,7 @@ static int charts_room(struct charts *f, const struct story *s)
 	f->panel = calloc(most, sizeof(*f->panel));
 	f->source = calloc(most, sizeof(*f->source));
 	f->node = calloc(most, sizeof(*f->node));
-	f->memory = calloc(1, sizeof(*f->memory));
-	return f->item && f->panel && f->source && f->node && f->memory ? 0 : -ENOMEM;
+	return f->item && f->panel && f->source && f->node ? 0 : -ENOMEM;
 }
 
 int charts_make(const struct story *s, struct charts **ret)
@@ -631,11 +608,7 @@ struct charts *charts_free(struct charts *f)
 {
 	if (!f)
 		return NULL;
-	for (size_t i = 0; f->memory && i < f->memory->nr; i++)
-		free(f->memory->block[i]);
-	if (f->memory)
-		free(f->memory->block);
-	free(f->memory);
+	owned_free(&f->memory);
 	free(f->item);
 	free(f->panel);
 	free(f->source);

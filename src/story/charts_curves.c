@@ -53,7 +53,7 @@ static bool is_drawn(const struct draft *d, const struct sheet_line *line)
 
 /* ---- names ---- */
 
-const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more)
+const char *line_label(struct owned *m, const struct sheet_line *line, const char *more)
 {
 	struct buf text;
 
@@ -78,7 +78,7 @@ void story_process_name(const struct process_row *row, struct buf *out)
 		buf_addf(out, " (%.0f)", row->value[PROCESS_PID]);
 }
 
-const char *process_label(struct charts_memory *m, const struct process_row *row)
+const char *process_label(struct owned *m, const struct process_row *row)
 {
 	struct buf text;
 
@@ -143,9 +143,9 @@ static const struct sheet_line *fold_lines(
 	struct draft *d, const struct sheet_line *const *line, size_t nr, enum metric_fold fold)
 {
 	const struct sheet_node *node = &d->s->sheet->node[line[0]->node];
-	struct sheet_line *sum = charts_alloc(d->m, 1, sizeof(*sum));
-	float *mean = charts_alloc(d->m, node->nr_times, sizeof(*mean));
-	float *weight = charts_alloc(d->m, node->nr_times, sizeof(*weight));
+	struct sheet_line *sum = owned_alloc(d->m, 1, sizeof(*sum));
+	float *mean = owned_alloc(d->m, node->nr_times, sizeof(*mean));
+	float *weight = owned_alloc(d->m, node->nr_times, sizeof(*weight));
 	double added = 0, known = 0;
 
 	if (!sum || !mean || !weight)
@@ -172,7 +172,7 @@ static const struct sheet_line *fold_lines(
 	return sum;
 }
 
-static const char *others_label(struct charts_memory *m, size_t nr, const char *one, const char *many)
+static const char *others_label(struct owned *m, size_t nr, const char *one, const char *many)
 {
 	struct buf text;
 
@@ -237,7 +237,7 @@ static bool is_left_out(const struct panel *row, const struct sheet_line *line)
 static const struct sheet_line **known_lines(
 	struct draft *d, const struct sheet_line *line, size_t nr, size_t *ret_nr)
 {
-	const struct sheet_line **list = charts_alloc(d->m, nr + 1, sizeof(*list));
+	const struct sheet_line **list = owned_alloc(d->m, nr + 1, sizeof(*list));
 
 	*ret_nr = 0;
 	for (size_t i = 0; list && i < nr; i++)
@@ -378,7 +378,7 @@ static void curves_processes(struct draft *d)
 {
 	size_t nr, nr_rest = 0, named = 0;
 	const struct sheet_line *line = lines_of(d->s, d->p->query[0], d->node, &nr), *others;
-	const struct sheet_line **rest = charts_alloc(d->m, nr + 1, sizeof(*rest));
+	const struct sheet_line **rest = owned_alloc(d->m, nr + 1, sizeof(*rest));
 
 	if (!rest)
 		return;
@@ -501,8 +501,8 @@ int draft_curves(struct draft *d)
 	enum panel_shape shape = d->p->row->shape;
 
 	d->cap = count_most(d);
-	d->curve = charts_alloc(d->m, d->cap, sizeof(*d->curve));
-	d->source = charts_alloc(d->m, d->cap, sizeof(*d->source));
+	d->curve = owned_alloc(d->m, d->cap, sizeof(*d->curve));
+	d->source = owned_alloc(d->m, d->cap, sizeof(*d->source));
 	if (!d->curve || !d->source)
 		return -ENOMEM;
 	if (d->of == DRAFT_BY_NODE)

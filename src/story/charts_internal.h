@@ -3,6 +3,7 @@
 #define STORY_CHARTS_INTERNAL_H
 
 #include "base/buf.h"
+#include "base/owned.h"
 #include "story/palette.h"
 #include "story/story.h"
 
@@ -12,16 +13,8 @@
 #define NODES_NAMED 8
 #define HEAT_ROWS 256
 
-/* Everything that charts own, freed at once. A failure sticks. */
-struct charts_memory {
-	void **block;
-	size_t nr;
-	bool failed;
-};
-
-void *charts_alloc(struct charts_memory *m, size_t nr, size_t size); /* zeroed; NULL: no memory */
 /* A copy of what is in the buffer, which is released. Never NULL. */
-const char *charts_text(struct charts_memory *m, struct buf *text);
+const char *charts_text(struct owned *m, struct buf *text);
 
 enum draft_of { DRAFT_NODE, DRAFT_ALL, DRAFT_BY_NODE };
 
@@ -29,7 +22,7 @@ enum draft_of { DRAFT_NODE, DRAFT_ALL, DRAFT_BY_NODE };
 struct draft {
 	const struct story *s;
 	const struct story_panel *p;
-	struct charts_memory *m;
+	struct owned *m;
 	enum draft_of of;
 	uint32_t node; /* DRAFT_NODE */
 	struct chart chart;
@@ -50,8 +43,8 @@ int draft_spans(struct draft *d);
 struct chart_curve curve_of_line(
 	const struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
-const char *process_label(struct charts_memory *m, const struct process_row *row);
-const char *line_label(struct charts_memory *m, const struct sheet_line *line, const char *more);
+const char *process_label(struct owned *m, const struct process_row *row);
+const char *line_label(struct owned *m, const struct sheet_line *line, const char *more);
 /* Of the processes that are kept: their place in that list; UINT32_MAX: not kept. */
 uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id);
 /* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */

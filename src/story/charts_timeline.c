@@ -65,7 +65,7 @@ static int lives_gather(struct lives *l)
 	const struct story *s = l->d->s;
 	double offset = s->sheet->node[l->d->node].offset_s;
 
-	l->item = charts_alloc(l->d->m, s->processes->nr + 1, sizeof(*l->item));
+	l->item = owned_alloc(l->d->m, s->processes->nr + 1, sizeof(*l->item));
 	if (!l->item)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->processes->nr; i++) {
@@ -231,7 +231,7 @@ int draft_spans(struct draft *d)
 	lanes_order(&l);
 	others = lives_curves(&l);
 	/* Folded bars are further apart than the gap. */
-	span = charts_alloc(d->m, l.placed + (size_t)(1 / GAP) + 2, sizeof(*span));
+	span = owned_alloc(d->m, l.placed + (size_t)(1 / GAP) + 2, sizeof(*span));
 	if (!span)
 		return -ENOMEM;
 	for (; nr < l.placed; nr++)

@@ -23,20 +23,13 @@ static const enum gpu_figure_id figure_of_gpu[] = {GPU_FIG_UTIL_MEAN, GPU_FIG_ME
 
 int compare_warn(struct comparison *c, const char *fmt, ...)
 {
-	char **more = reallocarray(c->warning, c->nr_warnings + 1, sizeof(*more));
 	va_list ap;
-	int n;
+	int r;
 
-	if (!more)
-		return -ENOMEM;
-	c->warning = more;
 	va_start(ap, fmt);
-	n = vasprintf(&more[c->nr_warnings], fmt, ap);
+	r = texts_addv(&c->warning, &c->nr_warnings, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		return -ENOMEM;
-	c->nr_warnings++;
-	return 0;
+	return r;
 }
 
 /* ---- values ---- */
@@ -505,9 +498,7 @@ struct comparison *compare_free(struct comparison *c)
 	free(c->set);
 	figures_free(c->figure, c->nr_figures);
 	figures_free(c->phase, c->nr_phase_figures);
-	for (size_t i = 0; i < c->nr_warnings; i++)
-		free(c->warning[i]);
-	free(c->warning);
+	texts_free(c->warning, c->nr_warnings);
 	free(c);
 	return NULL;
 }

@@ -34,26 +34,6 @@ struct work {
 	size_t *nr_times;
 };
 
-static void *keep_memory(struct compare_charts *f, void *memory)
-{
-	void **more = memory ? reallocarray(f->kept, f->nr_kept + 1, sizeof(*more)) : NULL;
-
-	if (!more) {
-		free(memory);
-		return NULL;
-	}
-	f->kept = more;
-	return more[f->nr_kept++] = memory;
-}
-
-static char *keep_text(struct compare_charts *f, struct buf *text)
-{
-	char *copy = text->err ? NULL : keep_memory(f, strdup((char *)text->data));
-
-	buf_release(text);
-	return copy;
-}
-
 /* ---- what is drawn ---- */
 
 static bool is_comparable(const struct panel *p)
@@ -190,7 +170,7 @@ static int map_times(
 
 	if (w->time[operand])
 		return 0;
-	time = keep_memory(w->f, calloc(node->nr_times + 1, sizeof(*time)));
+	time = owned_alloc(&w->f->kept, node->nr_times + 1, sizeof(*time));
 	if (!time)
 		return -ENOMEM;
 	for (size_t i = 0; i < node->nr_times; i++)
@@ -216,7 +196,7 @@ static char *name_of(struct work *w, size_t operand)
 		buf_addch(&text, ' ');
 		add_text(&text, name, strlen(name), LETTERS_UTF8);
 	}
-	return keep_text(w->f, &text);
+	return owned_text(&w->f->kept, &text);
 }
 
 static int add_curve(struct work *w, struct chart *chart, struct chart_curve *c, size_t operand, int line)
@@ -247,18 +227,18 @@ static int name_chart(struct work *w, struct chart *chart, size_t wish)
 	buf_adds(&title, from->panel->title);
 	if (from->several || (from->panel->peak && from->panel->metric[1]))
 		buf_addf(&title, ": %s", label ? label : from->panel->metric[from->metric]);
-	chart->title = keep_text(w->f, &title);
+	chart->title = owned_text(&w->f->kept, &title);
 	buf_init(&id, 200);
 	buf_addf(&id, from->metric && from->several ? "compare-%s-%u" : "compare-%s", from->panel->id,
 		from->metric + 1);
-	chart->id = keep_text(w->f, &id);
+	chart->id = owned_text(&w->f->kept, &id);
 	return chart->title && chart->id ? 0 : -ENOMEM;
 }
 
 static int make_chart(struct work *w, size_t wish, struct anchor *const *anchor, const size_t *nr_anchors)
 {
 	struct chart *chart = &w->f->item[w->f->nr];
-	struct chart_curve *curve = keep_memory(w->f, calloc(w->c->nr_operands, sizeof(*curve)));
+	struct chart_curve *curve = owned_alloc(&w->f->kept, w->c->nr_operands, sizeof(*curve));
 	bool any = false;
 	int r = curve ? 0 : -ENOMEM;
 
@@ -295,7 +275,7 @@ static int make_chart(struct work *w, size_t wish, struct anchor *const *anchor,
 
 static int add_bands(struct work *w, const struct moments *m)
 {
-	struct chart_band *band = keep_memory(w->f, calloc(m->nr_phases + 1, sizeof(*band)));
+	struct chart_band *band = owned_alloc(&w->f->kept, m->nr_phases + 1, sizeof(*band));
 	size_t nr = 0;
 
 	if (!band)
@@ -305,7 +285,7 @@ static int add_bands(struct work *w, const struct moments *m)
 
 		if (m->phase[i].node != m->phase[0].node)
 			continue;
-		label = keep_memory(w->f, strdup(m->phase[i].label));
+		label = owned_take(&w->f->kept, strdup(m->phase[i].label));
 		if (!label)
 			return -ENOMEM;
 		band[nr++] = (struct chart_band){m->phase[i].time_s, m->phase[i].end_s, label};
@@ -391,9 +371,7 @@ struct compare_charts *compare_charts_free(struct compare_charts *f)
 	for (size_t i = 0; f->sheet && i < f->nr_sheets; i++)
 		if (f->sheet[i])
 			sheet_free(f->sheet[i]);
-	for (size_t i = 0; i < f->nr_kept; i++)
-		free(f->kept[i]);
-	free(f->kept);
+	owned_free(&f->kept);
 	free(f->sheet);
 	free(f->item);
 	free(f->note);

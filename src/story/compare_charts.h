@@ -2,6 +2,7 @@
 #ifndef STORY_COMPARE_CHARTS_H
 #define STORY_COMPARE_CHARTS_H
 
+#include "base/owned.h"
 #include "story/chart.h"
 #include "story/compare.h"
 
@@ -10,9 +11,8 @@ struct compare_charts {
 	size_t nr;
 	struct sheet **sheet; /* of each operand */
 	size_t nr_sheets;
-	void **kept; /* what the charts point at */
-	size_t nr_kept;
-	char *note; /* what is to be said of all; may be NULL */
+	struct owned kept; /* what the charts point at */
+	char *note;	   /* what is to be said of all; may be NULL */
 };
 
 /* With `by_phases` each phase of a run is stretched to where the phase of that name stands in the first run.

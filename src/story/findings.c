@@ -206,26 +206,6 @@ bool found_has(const struct look *l, const char *id)
 	return false;
 }
 
-int text_list_add(char ***list, size_t *nr, char *text)
-{
-	char **more = text ? reallocarray(*list, *nr + 1, sizeof(*more)) : NULL;
-
-	if (!more) {
-		free(text);
-		return -ENOMEM;
-	}
-	*list = more;
-	more[(*nr)++] = text;
-	return 0;
-}
-
-static void text_list_free(char **list, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++)
-		free(list[i]);
-	free(list);
-}
-
 struct findings *findings_free(struct findings *f)
 {
 	if (!f)
@@ -238,8 +218,8 @@ struct findings *findings_free(struct findings *f)
 		free(f->item[i].text);
 	}
 	for (size_t i = 0; i < f->nr_advice; i++)
-		text_list_free(f->advice[i].line, f->advice[i].nr_lines);
-	text_list_free(f->unmeasured, f->nr_unmeasured);
+		texts_free(f->advice[i].line, f->advice[i].nr_lines);
+	texts_free(f->unmeasured, f->nr_unmeasured);
 	free(f->item);
 	free(f->advice);
 	free(f->headroom);

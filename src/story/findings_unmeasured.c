@@ -72,7 +72,7 @@ static int say_reason(struct look *l, size_t first, const char *why)
 	escape_bytes(&text, why, MIN(strlen(why), (size_t)500));
 	if (text.data[text.len - 1] != '.')
 		buf_addch(&text, '.');
-	r = text_list_add(&l->found->unmeasured, &l->found->nr_unmeasured, strdup((char *)text.data));
+	r = texts_take(&l->found->unmeasured, &l->found->nr_unmeasured, strdup((char *)text.data));
 	buf_release(&text);
 	return r;
 }
@@ -96,7 +96,7 @@ static void say_plainly(struct look *l, const char *before, const char *why)
 	buf_adds(&text, before);
 	escape_bytes(&text, why, MIN(strlen(why), (size_t)500));
 	buf_addch(&text, '.');
-	l->err = text_list_add(&l->found->unmeasured, &l->found->nr_unmeasured, strdup((char *)text.data));
+	l->err = texts_take(&l->found->unmeasured, &l->found->nr_unmeasured, strdup((char *)text.data));
 	buf_release(&text);
 }
 

@@ -15,40 +15,36 @@
 
 /* ---- texts ---- */
 
-char *outline_keep(struct outline *o, const char *text)
+static char *take(struct outline *o, char *text)
 {
 	static char nothing[1];
-	char **more = realloc(o->kept, (o->nr_kept + 1) * sizeof(*more));
+	char *kept = owned_take(&o->kept, text);
 
-	if (more)
-		o->kept = more;
-	if (!more || !(more[o->nr_kept] = strdup(text))) {
-		o->failed = true;
-		return nothing;
-	}
-	return o->kept[o->nr_kept++];
+	return kept ? kept : nothing;
+}
+
+char *outline_keep(struct outline *o, const char *text)
+{
+	return take(o, strdup(text));
 }
 
 char *outline_keepf(struct outline *o, const char *fmt, ...)
 {
-	_cleanup_(freep) char *text = NULL;
+	char *text = NULL;
 	va_list ap;
 	int n;
 
 	va_start(ap, fmt);
 	n = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	if (n < 0)
-		text = NULL;
-	o->failed |= !text;
-	return outline_keep(o, text ? text : "");
+	return take(o, n < 0 ? NULL : text);
 }
 
 static char *keep_buf(struct outline *o, struct buf *text)
 {
 	char *kept = outline_keep(o, (char *)text->data);
 
-	o->failed |= text->err != 0;
+	o->kept.failed |= text->err != 0;
 	buf_release(text);
 	return kept;
 }
@@ -207,7 +203,7 @@ static void add_fact(struct outline *o, const char *name, char *value, char *det
 	struct outline_fact *more = realloc(o->fact, (o->nr_facts + 1) * sizeof(*more));
 
 	if (!more) {
-		o->failed = true;
+		o->kept.failed = true;
 		return;
 	}
 	o->fact = more;
@@ -375,7 +371,7 @@ int outline_make(const struct story *s, struct outline **ret)
 	fill_head(o, s);
 	outline_facts(o, s);
 	outline_tables(o, s);
-	if (o->failed) {
+	if (o->kept.failed) {
 		outline_free(o);
 		return -ENOMEM;
 	}
@@ -391,11 +387,9 @@ struct outline *outline_free(struct outline *o)
 		free(o->table[i].column);
 		free(o->table[i].cell);
 	}
-	for (size_t i = 0; i < o->nr_kept; i++)
-		free(o->kept[i]);
 	free(o->table);
 	free(o->fact);
-	free(o->kept);
+	owned_free(&o->kept);
 	free(o);
 	return NULL;
 }

@@ -35,9 +35,7 @@ struct outline {
 	size_t nr_facts;
 	struct text_table *table;
 	size_t nr_tables;
-	char **kept; /* all texts above */
-	size_t nr_kept;
-	bool failed; /* no memory */
+	struct owned kept; /* all texts above; `failed`: there was no memory, for whatever it was */
 };
 
 int outline_make(const struct story *s, struct outline **ret);

@@ -22,7 +22,7 @@ struct text_table *outline_table(
 	struct text_table *more = realloc(o->table, (o->nr_tables + 1) * sizeof(*more)), *t;
 
 	if (!more) {
-		o->failed = true;
+		o->kept.failed = true;
 		return NULL;
 	}
 	o->table = more;
@@ -36,7 +36,7 @@ struct text_table *outline_table(
 	if (!t->column || !t->cell) {
 		free(t->column);
 		free(t->cell);
-		o->failed = true;
+		o->kept.failed = true;
 		return NULL;
 	}
 	o->nr_tables++;
@@ -229,7 +229,7 @@ static void fill_plan(struct outline *o, const struct story *s, const struct pla
 			column[nr_columns++] = p->column[i];
 	t = value ? outline_table(o, p->id, p->title, nr_columns + 1, nr) : NULL;
 	if (!t) {
-		o->failed = true;
+		o->kept.failed = true;
 		return;
 	}
 	t->column[0].title = outline_keep(o, p->first);
@@ -253,7 +253,7 @@ static void add_plan(struct outline *o, const struct story *s, const struct plan
 	_cleanup_(freep) const struct stats_row **row = calloc(MAX(all, 1), sizeof(*row));
 
 	if (!row) {
-		o->failed = true;
+		o->kept.failed = true;
 		return;
 	}
 	if (all < p->least)

@@ -30,28 +30,6 @@ struct maker {
 	size_t *order; /* of the lines of one metric */
 };
 
-/* ---- memory ---- */
-
-static void *keep_memory(struct plot *p, void *memory)
-{
-	void **more = memory ? reallocarray(p->kept, p->nr_kept + 1, sizeof(*more)) : NULL;
-
-	if (!more) {
-		free(memory);
-		return NULL;
-	}
-	p->kept = more;
-	return more[p->nr_kept++] = memory;
-}
-
-static char *keep_text(struct plot *p, struct buf *text)
-{
-	char *copy = text->err ? NULL : keep_memory(p, strdup((char *)text->data));
-
-	buf_release(text);
-	return copy;
-}
-
 /* ---- the question ---- */
 
 /* Some recording must know the metric in this shape. */
@@ -243,7 +221,7 @@ static char *curve_name(struct maker *m, const struct sheet_line *l, bool severa
 	if (several || whole)
 		buf_adds(&text, m->p->sheet->column[l->query].name);
 	if (whole)
-		return keep_text(m->p, &text);
+		return owned_text(&m->p->kept, &text);
 	buf_adds(&text, text.len ? ": " : "");
 	if (m->q->per == PLOT_NODE || (m->run->nr > 1 && *node->host)) {
 		add_text(&text, node->host, strlen(node->host), LETTERS_UTF8);
@@ -256,7 +234,7 @@ static char *curve_name(struct maker *m, const struct sheet_line *l, bool severa
 		add_text(&text, l->name ? l->name : "", l->name_len, LETTERS_UTF8);
 	if (l->pid)
 		buf_addf(&text, " %lld", (long long)l->pid);
-	return keep_text(m->p, &text);
+	return owned_text(&m->p->kept, &text);
 }
 
 static int curve_of(struct maker *m, const struct sheet_line *l, bool several, struct chart_curve *ret)
@@ -290,7 +268,7 @@ static int fold_others(struct maker *m, size_t from, size_t nr, uint32_t node, e
 {
 	const struct sheet *s = m->p->sheet;
 	size_t n = s->node[node].nr_times, folded_lines = 0, known = 0;
-	float *value = keep_memory(m->p, malloc(3 * MAX(n, (size_t)1) * sizeof(*value)));
+	float *value = owned_take(&m->p->kept, malloc(3 * MAX(n, (size_t)1) * sizeof(*value)));
 	double sum = 0, most = NAN;
 	struct buf name;
 
@@ -323,7 +301,7 @@ static int fold_others(struct maker *m, size_t from, size_t nr, uint32_t node, e
 		buf_adds(&name, ": ");
 		add_text(&name, s->node[node].host, strlen(s->node[node].host), LETTERS_UTF8);
 	}
-	*ret = (struct chart_curve){.name = keep_text(m->p, &name),
+	*ret = (struct chart_curve){.name = owned_text(&m->p->kept, &name),
 		.nr = folded_lines ? n : 0,
 		.time_s = s->node[node].time_s,
 		.mean = value,
@@ -416,17 +394,6 @@ static int add_metric(struct maker *m, struct chart_work *w, unsigned query, boo
 	return r;
 }
 
-static int say(struct plot *p, const char *text)
-{
-	char **more = reallocarray(p->note, p->nr_notes + 1, sizeof(*more));
-
-	if (!more)
-		return -ENOMEM;
-	p->note = more;
-	more[p->nr_notes] = strdup(text);
-	return more[p->nr_notes] ? (p->nr_notes++, 0) : -ENOMEM;
-}
-
 static int say_unknown(struct maker *m, const struct sheet_column *column)
 {
 	const char *why = column->why ? column->why : "nothing is known of it";
@@ -440,7 +407,7 @@ static int say_unknown(struct maker *m, const struct sheet_column *column)
 	process_table_free(t);
 	buf_reset(&text);
 	buf_addf(&text, "%s: %s", column->name, why);
-	r = say(m->p, (char *)text.data);
+	r = texts_take(&m->p->note, &m->p->nr_notes, strdup((char *)text.data));
 	buf_release(&text);
 	return r;
 }
@@ -468,7 +435,7 @@ static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 		buf_addf(
 			&sub, "max %s: ", format_value(text, w->curve[0].most, w->f->unit, w->f->per_second));
 		buf_adds(&sub, s->column[first].help);
-		w->f->subtitle = keep_text(m->p, &sub);
+		w->f->subtitle = owned_text(&m->p->kept, &sub);
 	} else if (named == 1) {
 		w->f->subtitle = s->column[first].help;
 	}
@@ -476,10 +443,10 @@ static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 		buf_reset(&title);
 		add_text(&title, m->q->title, strlen(m->q->title), LETTERS_UTF8);
 	}
-	w->f->title = keep_text(m->p, &title);
+	w->f->title = owned_text(&m->p->kept, &title);
 	buf_init(&id, 40);
 	buf_addf(&id, "plot-%u", first);
-	w->f->id = keep_text(m->p, &id);
+	w->f->id = owned_text(&m->p->kept, &id);
 	buf_init(&foot, 1000);
 	for (size_t i = 0; i < s->nr_nodes && !foot.len; i++)
 		if (s->node[i].reduced)
@@ -487,7 +454,7 @@ static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 				format_duration(text, s->node[i].step_s));
 	if (w->left_out)
 		buf_addf(&foot, "%s%zu more curves are not drawn", foot.len ? "; " : "", w->left_out);
-	w->f->footnote = keep_text(m->p, &foot);
+	w->f->footnote = owned_text(&m->p->kept, &foot);
 	return w->f->title && w->f->id && w->f->footnote ? 0 : -ENOMEM;
 }
 
@@ -525,7 +492,7 @@ static int make_chart(struct maker *m, unsigned first, size_t nr_lines)
 		r = name_chart(m, &w, first);
 	set_time(m, f);
 	f->nr_curves = w.nr;
-	f->curve = keep_memory(m->p, w.curve);
+	f->curve = owned_take(&m->p->kept, w.curve);
 	if (r < 0 || (w.nr && !f->curve))
 		return r < 0 ? r : -ENOMEM;
 	m->p->nr++;
@@ -539,8 +506,8 @@ static int make_chart(struct maker *m, unsigned first, size_t nr_lines)
 static int add_moments(struct maker *m)
 {
 	const struct moments *from = m->p->moments;
-	struct chart_band *band = keep_memory(m->p, calloc(from->nr_phases + 1, sizeof(*band)));
-	struct chart_mark *mark = keep_memory(m->p, calloc(from->nr_events + 1, sizeof(*mark)));
+	struct chart_band *band = owned_alloc(&m->p->kept, from->nr_phases + 1, sizeof(*band));
+	struct chart_mark *mark = owned_alloc(&m->p->kept, from->nr_events + 1, sizeof(*mark));
 	size_t nr_bands = 0;
 
 	if (!band || !mark)
@@ -619,16 +586,12 @@ struct plot *plot_free(struct plot *p)
 {
 	if (!p)
 		return NULL;
-	for (size_t i = 0; i < p->nr_kept; i++)
-		free(p->kept[i]);
-	for (size_t i = 0; i < p->nr_notes; i++)
-		free(p->note[i]);
 	if (p->sheet)
 		sheet_free(p->sheet);
 	if (p->moments)
 		moments_free(p->moments);
-	free(p->kept);
-	free(p->note);
+	owned_free(&p->kept);
+	texts_free(p->note, p->nr_notes);
 	free(p->chart);
 	free(p);
 	return NULL;

@@ -3,6 +3,7 @@
 #ifndef STORY_PLOT_H
 #define STORY_PLOT_H
 
+#include "base/owned.h"
 #include "query/moments.h"
 #include "query/sheet.h"
 #include "story/chart.h"
@@ -29,8 +30,7 @@ struct plot {
 	size_t nr_notes;
 	struct sheet *sheet;
 	struct moments *moments;
-	void **kept; /* what the charts point at */
-	size_t nr_kept;
+	struct owned kept; /* what the charts point at */
 };
 
 /* -ENOENT: there is no such metric, group or process; -EINVAL: the question does not fit the metric; reterr

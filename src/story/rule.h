@@ -164,6 +164,4 @@ const char *on_host(const struct look *l, size_t part, char out[static NAME_SHOW
 const char *cores_shown(char out[static UNITS_SIZE], double cores);
 /* A time of the run. */
 const char *moment_shown(const struct look *l, char out[static UNITS_SIZE], double at_s);
-/* Appends a text to a list of them; takes it. */
-int text_list_add(char ***list, size_t *nr, char *text);
 #endif

@@ -4,6 +4,7 @@
 #ifndef STORY_STORY_H
 #define STORY_STORY_H
 
+#include "base/owned.h"
 #include "query/moments.h"
 #include "query/sheet.h"
 #include "query/stats.h"
@@ -128,8 +129,8 @@ struct charts {
 	int64_t *node;			    /* of each; -1: of the whole run */
 	const struct chart_source **source; /* of each: one for each curve */
 	size_t nr;
-	char *note; /* which charts were not made, for people; NULL: all were */
-	struct charts_memory *memory;
+	char *note;	     /* which charts were not made, for people; NULL: all were */
+	struct owned memory; /* what they point at */
 };
 
 int charts_make(const struct story *s, struct charts **ret);

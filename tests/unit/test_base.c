@@ -1,11 +1,13 @@
 /* base/: buffers, varints, pairs, numbers, escapes, JSON, units. */
 #include "base/json.h"
+#include "base/owned.h"
 #include "base/pairs.h"
 #include "base/str.h"
 #include "base/units.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -193,6 +195,41 @@ static void test_nearest_word(void **state)
 	assert_null(n.best);
 }
 
+static void test_lists_own_what_they_take(void **state)
+{
+	struct owned o = {0};
+	char **list = NULL, number[16];
+	size_t nr = 0;
+	struct buf b;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(number, sizeof(number), "%d", i);
+		assert_int_equal(texts_take(&list, &nr, strdup(number)), 0);
+		assert_string_equal(owned_take(&o, strdup(number)), number);
+	}
+	assert_int_equal(texts_take(&list, &nr, NULL), -ENOMEM);
+	assert_int_equal(nr, 100);
+	for (int i = 0; i < 100; i++) {
+		snprintf(number, sizeof(number), "%d", i);
+		assert_string_equal(list[i], number);
+		assert_string_equal(o.block[i], number);
+	}
+	texts_free(list, nr);
+	buf_init(&b, 4);
+	buf_adds(&b, "too long");
+	assert_null(owned_text(&o, &b));
+	assert_false(o.failed); /* memory is not what it lacked */
+	buf_init(&b, 100);
+	buf_adds(&b, "text");
+	assert_string_equal(owned_text(&o, &b), "text");
+	assert_int_equal(*(uint64_t *)owned_alloc(&o, 1, sizeof(uint64_t)), 0);
+	assert_null(owned_take(&o, NULL));
+	assert_true(o.failed);
+	assert_null(owned_take(&o, strdup("never kept")));
+	owned_free(&o);
+}
+
 static void test_units(void **state)
 {
 	char o[UNITS_SIZE];
@@ -223,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_pairs_round_trip),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_nearest_word),
+		cmocka_unit_test(test_lists_own_what_they_take),
 		cmocka_unit_test(test_units),
 	};
 

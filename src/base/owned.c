@@ -1,0 +1,74 @@
+#include "base/owned.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for one more in an array that has room for the next power of two; NULL: no memory. */
+static void *grow(void *array, size_t nr, size_t size)
+{
+	return nr & (nr - 1) ? array : reallocarray(array, nr ? 2 * nr : 1, size);
+}
+
+int texts_take(char ***list, size_t *nr, char *text)
+{
+	char **more = text ? grow(*list, *nr, sizeof(*more)) : NULL;
+
+	if (!more) {
+		free(text);
+		return -ENOMEM;
+	}
+	*list = more;
+	more[(*nr)++] = text;
+	return 0;
+}
+
+int texts_addv(char ***list, size_t *nr, const char *fmt, va_list ap)
+{
+	char *text = NULL;
+
+	return texts_take(list, nr, vasprintf(&text, fmt, ap) < 0 ? NULL : text);
+}
+
+void texts_free(char **list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		free(list[i]);
+	free(list);
+}
+
+void *owned_take(struct owned *o, void *memory)
+{
+	void **more = memory && !o->failed ? grow(o->block, o->nr, sizeof(*more)) : NULL;
+
+	if (!more) {
+		o->failed = true;
+		free(memory);
+		return NULL;
+	}
+	o->block = more;
+	return more[o->nr++] = memory;
+}
+
+void *owned_alloc(struct owned *o, size_t nr, size_t size)
+{
+	return owned_take(o, calloc(nr ? nr : 1, size));
+}
+
+char *owned_text(struct owned *o, struct buf *text)
+{
+	char *copy = text->err ? NULL : owned_take(o, strndup((char *)text->data, text->len));
+
+	o->failed |= text->err == -ENOMEM;
+	buf_release(text);
+	return copy;
+}
+
+void owned_free(struct owned *o)
+{
+	for (size_t i = 0; i < o->nr; i++)
+		free(o->block[i]);
+	free(o->block);
+	*o = (struct owned){0};
+}
