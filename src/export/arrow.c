@@ -227,41 +227,27 @@ static int arrow_close(void *e)
 	return r;
 }
 
+#define ARROW(open_one)                                                                              \
+	.compressions = "zstd,none", .shape = EXPORT_FILE_EACH, .streams = true, .open = (open_one), \
+	.add = arrow_add, .close = arrow_close, .drop = arrow_drop
+
 const struct exporter exporter_arrow = {
 	.name = "arrow",
 	.suffix = ".arrow",
 	.help = "Apache Arrow IPC file: columns as they are in memory",
-	.compressions = "zstd,none",
-	.shape = EXPORT_FILE_EACH,
-	.streams = true,
-	.open = file_open,
-	.add = arrow_add,
-	.close = arrow_close,
-	.drop = arrow_drop,
+	ARROW(file_open),
 };
 
 const struct exporter exporter_feather = {
 	.name = "feather",
 	.suffix = ".feather",
 	.help = "Feather 2: the same file under its other name",
-	.compressions = "zstd,none",
-	.shape = EXPORT_FILE_EACH,
-	.streams = true,
-	.open = file_open,
-	.add = arrow_add,
-	.close = arrow_close,
-	.drop = arrow_drop,
+	ARROW(file_open),
 };
 
 const struct exporter exporter_arrow_stream = {
 	.name = "arrow-stream",
 	.suffix = ".arrows",
 	.help = "Apache Arrow IPC stream, which is read while it is written",
-	.compressions = "zstd,none",
-	.shape = EXPORT_FILE_EACH,
-	.streams = true,
-	.open = stream_open,
-	.add = arrow_add,
-	.close = arrow_close,
-	.drop = arrow_drop,
+	ARROW(stream_open),
 };
