@@ -1,5 +1,6 @@
 /* query/frames: a run as tables. Every value is beside that of a series of the same recording, or worked out
  * by hand. */
+#include "counted.h"
 #include "frames_rows.h"
 #include "long_recording.h"
 #include "query_maker.h"
@@ -774,37 +775,6 @@ static void names_of_any_kind(void **state)
 }
 
 /* ---- memory ---- */
-
-static size_t allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t nr, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	allocations++;
-	return __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	allocations++;
-	return __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t nr, size_t size)
-{
-	allocations++;
-	return __real_reallocarray(p, nr, size);
-}
 
 /* Those while time passes: not what opening takes, nor what grows with the number of processes. */
 static size_t allocations_of(uint64_t seconds)

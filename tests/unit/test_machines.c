@@ -1,8 +1,8 @@
 /* Every machine and every film of this tree under the whole engine with every metric there is: nothing falls,
  * every instance is announced before it has cells, every set keeps within its rows, and a tick in which
- * nothing came allocates nothing and looks no path up. The linker counts: what the core calls as malloc is
- * ours (meson.build). */
+ * nothing came allocates nothing and looks no path up. */
 #include "collect/collector.h"
+#include "counted.h"
 #include "engine/engine.h"
 #include "film_text.h"
 
@@ -13,37 +13,6 @@
 #define SETTLED 18 /* the first ticks find what there is, and ask where the job is */
 #define SETS_MAX 64
 #define IDS_MAX 4096
-
-static uint64_t allocations;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t nr, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__real_reallocarray(void *p, size_t nr, size_t size);
-
-void *__wrap_malloc(size_t size)
-{
-	allocations++;
-	return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t nr, size_t size)
-{
-	allocations++;
-	return __real_calloc(nr, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	allocations++;
-	return __real_realloc(p, size);
-}
-
-void *__wrap_reallocarray(void *p, size_t nr, size_t size)
-{
-	allocations++;
-	return __real_reallocarray(p, nr, size);
-}
 
 /* A film's own memory grows when more is open than before: that is not the recorder's doing. */
 static const struct env_ops *film_ops;
