@@ -17,7 +17,7 @@ static size_t split_names(
 	size_t nr = 0;
 
 	for (unsigned i = 0; i < list->nr; i++) {
-		char *at = text_of("%s", list->item[i]), *word;
+		char *at = text_made("%s", list->item[i]), *word;
 
 		x->words[x->nr_words++] = at;
 		while ((word = strsep(&at, ","))) {

@@ -82,11 +82,11 @@ static struct export_target *add_target(struct export *x, const struct exporter 
 static void add_targets_in(struct export *x, const struct exporter *f, const char *prefix, const char *base)
 {
 	if (f->shape == EXPORT_OWN_FILES)
-		add_target(x, f, text_of("%s", prefix));
+		add_target(x, f, text_made("%s", prefix));
 	if (f->shape == EXPORT_ONE_FILE)
-		add_target(x, f, text_of("%s%s%s", prefix, base, f->suffix));
+		add_target(x, f, text_made("%s%s%s", prefix, base, f->suffix));
 	for (size_t i = 0; f->shape == EXPORT_FILE_EACH && i < x->nr_frames; i++) {
-		char *path = text_of("%s%s%s", prefix, x->frame[i].name, f->suffix);
+		char *path = text_made("%s%s%s", prefix, x->frame[i].name, f->suffix);
 		struct export_target *t = add_target(x, f, path);
 
 		t->job.frame = &x->frame[i];
@@ -118,14 +118,14 @@ static void choose_place(
 	bool named = output && *output && output[strlen(output) - 1] != '/' && !path_is_directory(output);
 
 	if (output && nr == 1 && named)
-		*ret_only = text_of("%s", output);
+		*ret_only = text_made("%s", output);
 	else if (!output && nr == 1 && x->format[0]->shape == EXPORT_ONE_FILE)
-		*ret_only = text_of("%s%s", stem, x->format[0]->suffix);
+		*ret_only = text_made("%s%s", stem, x->format[0]->suffix);
 	if (output && !*ret_only)
 		check_directory(x, output);
 	*ret_directory = *ret_only ? path_directory(*ret_only)
-		: output	   ? text_of("%s", output)
-				   : text_of("%s-export", stem);
+		: output	   ? text_made("%s", output)
+				   : text_made("%s-export", stem);
 }
 
 int export_place(struct export *x, int argc, char **argv)
@@ -143,7 +143,7 @@ int export_place(struct export *x, int argc, char **argv)
 		die(EXIT_TROUBLE, "no memory");
 	if (x->args->output && !strcmp(x->args->output, "-")) {
 		check_stream(x);
-		add_target(x, x->format[0], text_of("-"));
+		add_target(x, x->format[0], text_made("-"));
 		return EXIT_OK;
 	}
 	choose_place(x, nr, stem, &directory, &only);
@@ -168,8 +168,8 @@ int stage_open(struct stage *s, const char *directory)
 
 	if (status != EXIT_OK)
 		return status;
-	s->made = there ? NULL : text_of("%s", directory);
-	s->path = text_of("%s.tacho-export-XXXXXX", prefix);
+	s->made = there ? NULL : text_made("%s", directory);
+	s->path = text_made("%s.tacho-export-XXXXXX", prefix);
 	if (mkdtemp(s->path))
 		return EXIT_OK;
 	status = output_trouble(directory, errno);
@@ -213,8 +213,8 @@ static int for_each_file(const struct export_target *t, bool force, each_file *e
 	while (status == EXIT_OK && (entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		_cleanup_(freep) char *from = text_of("%s/%s", t->temporary, entry->d_name);
-		_cleanup_(freep) char *to = text_of("%s%s", t->path, entry->d_name);
+		_cleanup_(freep) char *from = text_made("%s/%s", t->temporary, entry->d_name);
+		_cleanup_(freep) char *to = text_made("%s%s", t->path, entry->d_name);
 
 		status = each(from, to, force, taken);
 	}

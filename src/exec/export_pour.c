@@ -81,7 +81,7 @@ static int target_make_place(struct export *x, struct export_target *t)
 		t->job.out = &t->out;
 		return outlet_open(&t->out, STDOUT_FILENO);
 	}
-	t->temporary = text_of("%s/%zu%s", x->stage.path, number, t->format->suffix);
+	t->temporary = text_made("%s/%zu%s", x->stage.path, number, t->format->suffix);
 	t->job.path = t->temporary;
 	if (t->format->shape == EXPORT_OWN_FILES)
 		return mkdir(t->temporary, 0700) < 0 ? -errno : 0;

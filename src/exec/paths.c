@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-char *text_of(const char *fmt, ...)
+char *text_made(const char *fmt, ...)
 {
 	char *text = NULL;
 	va_list ap;
@@ -35,7 +35,7 @@ char *path_prefix(const char *directory)
 
 	while (len > 1 && directory[len - 1] == '/')
 		len--;
-	return text_of("%.*s%s", (int)len, directory, len == 1 && directory[0] == '/' ? "" : "/");
+	return text_made("%.*s%s", (int)len, directory, len == 1 && directory[0] == '/' ? "" : "/");
 }
 
 char *path_without_suffix(const char *path, const char *suffix)
@@ -44,7 +44,7 @@ char *path_without_suffix(const char *path, const char *suffix)
 
 	if (len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/')
 		len -= end;
-	return text_of("%.*s", (int)len, path);
+	return text_made("%.*s", (int)len, path);
 }
 
 char *path_directory(const char *path)
@@ -52,8 +52,8 @@ char *path_directory(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	if (!slash)
-		return text_of(".");
-	return slash == path ? text_of("/") : text_of("%.*s", (int)(slash - path), path);
+		return text_made(".");
+	return slash == path ? text_made("/") : text_made("%.*s", (int)(slash - path), path);
 }
 
 char *path_beside(int argc, char **argv, const struct run *run, const char *name)
@@ -61,9 +61,9 @@ char *path_beside(int argc, char **argv, const struct run *run, const char *name
 	_cleanup_(freep) char *directory = NULL;
 
 	if (argc == 1 && path_is_directory(argv[0]))
-		return text_of("%s/%s", argv[0], name);
+		return text_made("%s/%s", argv[0], name);
 	if (run->nr == 1)
 		return path_without_suffix(run->path[0], RECORDING_SUFFIX);
 	directory = path_directory(run->path[0]);
-	return text_of("%s/%s", directory, name);
+	return text_made("%s/%s", directory, name);
 }

@@ -4,7 +4,7 @@
 
 #include "query/run.h"
 
-char *text_of(const char *fmt, ...) _printf_(1, 2);
+char *text_made(const char *fmt, ...) _printf_(1, 2);
 bool path_is_directory(const char *path);
 /* The directory as "DIR/", so that a name can follow; slashes at its end are as one. */
 char *path_prefix(const char *directory);

@@ -31,7 +31,7 @@ static const struct {
 
 char *place_in(const char *directory, const char *name, const char *suffix)
 {
-	return text_of("%s/%s%s", directory, name, suffix);
+	return text_made("%s/%s%s", directory, name, suffix);
 }
 
 /* ---- formats ---- */
@@ -49,7 +49,7 @@ static unsigned formats_of(const struct opt_list *list)
 	unsigned formats = 0;
 
 	for (unsigned i = 0; i < list->nr; i++) {
-		_cleanup_(freep) char *text = text_of("%s", list->item[i]);
+		_cleanup_(freep) char *text = text_made("%s", list->item[i]);
 		char *at = text, *word;
 
 		while ((word = strsep(&at, ","))) {
@@ -85,16 +85,16 @@ static void place_plots(struct places *p)
 
 	if (p->only && !strcmp(p->only, "-"))
 		return;
-	p->plots = p->tree ? text_of("%splots", p->stem) : text_of("%s-plots", p->stem);
-	p->plots_link =
-		p->tree ? text_of("plots/%%s.png") : text_of("%s-plots/%%s.png", slash ? slash + 1 : p->stem);
+	p->plots = p->tree ? text_made("%splots", p->stem) : text_made("%s-plots", p->stem);
+	p->plots_link = p->tree ? text_made("plots/%%s.png")
+				: text_made("%s-plots/%%s.png", slash ? slash + 1 : p->stem);
 }
 
 static void place_tree(struct places *p, const char *directory)
 {
 	p->tree = true;
 	p->stem = path_prefix(directory);
-	p->directory = text_of("%.*s", (int)MAX(strlen(p->stem) - 1, (size_t)1), p->stem);
+	p->directory = text_made("%.*s", (int)MAX(strlen(p->stem) - 1, (size_t)1), p->stem);
 }
 
 /* -o PATH is a file when it ends like the one format that is wanted. */
@@ -107,8 +107,8 @@ static void place_output(struct places *p, const char *output, bool all)
 		p->formats = p->formats ? p->formats : FORMAT_HTML;
 		if (all || !is_one(p->formats) || (p->formats & FORMATS_OF_PICTURES))
 			usage(&cmd_report, "-o - takes one format of html, md, pdf and json");
-		p->only = text_of("-");
-		p->stem = text_of("-");
+		p->only = text_made("-");
+		p->stem = text_made("-");
 		return;
 	}
 	if (!p->formats && by_name && output[len - 1] != '/')
@@ -118,7 +118,7 @@ static void place_output(struct places *p, const char *output, bool all)
 			usage(&cmd_report,
 				"the plots are several files: -o takes their directory (`tacho plot` draws "
 				"one)");
-		p->only = text_of("%s", output);
+		p->only = text_made("%s", output);
 		p->stem = path_without_suffix(output, strrchr(output, '.'));
 		return;
 	}
@@ -142,8 +142,8 @@ void places_choose(
 	} else if (args->all) {
 		_cleanup_(freep) char *stem = path_beside(argc, argv, run, "report");
 		_cleanup_(freep) char *directory = path_is_directory(argc == 1 ? argv[0] : "")
-			? text_of("%s", stem)
-			: text_of("%s-report", stem);
+			? text_made("%s", stem)
+			: text_made("%s-report", stem);
 
 		place_tree(p, directory);
 	} else {
@@ -172,10 +172,10 @@ char *place_of(const struct places *p, enum report_format format, const char *id
 	while (row[i].format != format)
 		i++;
 	if (p->only)
-		return text_of("%s", p->only);
+		return text_made("%s", p->only);
 	if (!p->tree)
-		return text_of("%s%s", p->stem, row[i].suffix);
+		return text_made("%s%s", p->stem, row[i].suffix);
 	if (format != FORMAT_PDF)
-		return text_of("%s%s", p->stem, row[i].in_tree);
-	return id ? text_of("%sjob-report-%s%s", p->stem, id, row[i].suffix) : NULL;
+		return text_made("%s%s", p->stem, row[i].in_tree);
+	return id ? text_made("%sjob-report-%s%s", p->stem, id, row[i].suffix) : NULL;
 }
