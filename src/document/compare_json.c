@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "report/words.h"
+#include "report/summary.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,18 +11,10 @@
 static void add_run(struct json *j, const char *name, const struct summary *s)
 {
 	char start[UNITS_SIZE];
-	struct buf command;
 
 	json_object(j, NULL);
 	json_bytes(j, "path", name, strlen(name));
-	buf_init(&command, s->command_len * 8 + 16);
-	if (s->command_len) {
-		add_command(&command, s->command, s->command_len, LETTERS_RAW);
-		json_bytes(j, "command", command.data, command.len);
-	} else {
-		json_null(j, "command");
-	}
-	buf_release(&command);
+	json_command(j, s);
 	json_str(j, "host", s->host);
 	json_str(j, "start", s->start_wall_ns ? format_iso8601(start, s->start_wall_ns) : NULL);
 	json_bool(j, "complete", s->complete);

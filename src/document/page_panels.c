@@ -260,6 +260,10 @@ static void add_levels(struct json *j, const struct chart *c)
 		json_end_object(j);
 	}
 	json_end_array(j);
+}
+
+static void add_peaks(struct json *j, const struct chart *c)
+{
 	json_array(j, "peaks");
 	for (size_t i = 0; i < c->nr_notes; i++) {
 		json_object(j, NULL);
@@ -321,6 +325,7 @@ static void add_panel(struct json *j, const struct story *s, const struct charts
 	json_str(j, "subtitle", c->subtitle);
 	page_number(j, "y_most", c->y_most);
 	add_levels(j, c);
+	add_peaks(j, c);
 	json_array(j, "lines");
 	if (has_all_processes(p->row))
 		add_all_processes(j, s, p->query[0], f->node[i] < 0 ? 0 : (uint32_t)f->node[i]);

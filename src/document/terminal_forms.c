@@ -154,22 +154,6 @@ void field_lines(struct field *f)
 
 /* ---- what stands in a column ---- */
 
-/* The first point at or behind the time. */
-static size_t point_behind(const struct chart_curve *c, double time_s)
-{
-	size_t low = 0, high = c->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->time_s[middle] < time_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The points of a column of the field; where there is none, the nearer of the two around it. */
 static void points_of(
 	const struct field *f, const struct chart_curve *c, unsigned column, size_t *from, size_t *to)
@@ -177,8 +161,8 @@ static void points_of(
 	double width = (f->time.most - f->time.least) / MAX(f->columns - 1, 1u);
 	double middle = f->time.least + column * width;
 
-	*from = point_behind(c, middle - width / 2);
-	*to = point_behind(c, middle + width / 2);
+	*from = curve_at(c, middle - width / 2);
+	*to = curve_at(c, middle + width / 2);
 	if (*from < *to || !*from || *to >= c->nr)
 		return;
 	*from -= middle - c->time_s[*from - 1] < c->time_s[*to] - middle;

@@ -5,6 +5,8 @@
  * gap that is narrower than a column cannot be seen and is not kept. */
 #include "draw/reduce.h"
 
+#include "story/axis.h"
+
 #include <math.h>
 
 static bool is_there(const struct chart_curve *c, size_t i)
@@ -19,22 +21,6 @@ static struct point point_of(const struct chart_curve *c, size_t i)
 	double high = c->high && isfinite(c->high[i]) ? (double)c->high[i] : mean;
 
 	return (struct point){c->time_s[i], mean, MIN(low, mean), MAX(high, mean)};
-}
-
-/* First point that is not before the time. */
-static size_t find(const struct chart_curve *c, double time_s)
-{
-	size_t low = 0, high = c->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->time_s[middle] < time_s)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 struct pile { /* the points of one column */
@@ -70,7 +56,7 @@ static size_t column_of(double time_s, double from_s, double to_s, size_t column
 size_t curve_reduce(
 	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct point *ret)
 {
-	size_t first = find(c, from_s), end = find(c, to_s), nr = 0, column = 0;
+	size_t first = curve_at(c, from_s), end = curve_at(c, to_s), nr = 0, column = 0;
 	struct pile pile = {0};
 
 	end = MAX(end, first); /* times that do not grow are nobody's, but must not hurt */
@@ -114,7 +100,7 @@ static void resample(
 	const struct chart_curve *c, double from_s, double to_s, size_t columns, bool high, double *ret)
 {
 	double wide = (to_s - from_s) / (double)columns;
-	size_t i = find(c, from_s);
+	size_t i = curve_at(c, from_s);
 
 	for (size_t k = 0; k < columns; k++) {
 		double left = from_s + wide * (double)k;
@@ -156,7 +142,7 @@ bool curves_most(
 		return false;
 	for (size_t k = 0; k < columns; k++)
 		ret[k] = NAN;
-	for (size_t i = find(&c[0], from_s); i < c[0].nr && c[0].time_s[i] <= to_s; i++) {
+	for (size_t i = curve_at(&c[0], from_s); i < c[0].nr && c[0].time_s[i] <= to_s; i++) {
 		size_t column = column_of(c[0].time_s[i], from_s, to_s, columns);
 		double sum = NAN;
 

@@ -2,8 +2,8 @@
  * as far as the screen reaches. A column that says nothing (one host, no labels) is left out. */
 #include "report/listing.h"
 
-#include "base/json.h"
 #include "base/str.h"
+#include "report/json_parts.h"
 #include "report/words.h"
 
 #include <math.h>
@@ -403,29 +403,16 @@ static void json_labels(struct json *j, const struct listed *l)
 	json_end_object(j);
 }
 
-static void json_argv(struct json *j, const struct listed *l)
-{
-	const struct meta_item *command = meta_find(&l->meta, "command");
-
-	json_array(j, "argv");
-	for (size_t from = 0; command && command->len && from <= command->len;) {
-		size_t n = strnlen(command->value + from, command->len - from);
-
-		json_bytes(j, NULL, command->value + from, n);
-		from += n + 1;
-	}
-	json_end_array(j);
-}
-
 static void json_item(struct json *j, const struct listed *l)
 {
+	const struct meta_item *command = meta_find(&l->meta, "command");
 	char start[UNITS_SIZE];
 
 	json_object(j, NULL);
 	json_str(j, "path", l->path);
 	json_str(j, "start", l->start_ns > 0 ? format_iso8601(start, l->start_ns) : NULL);
 	json_str(j, "state", listed_state_name[l->state]);
-	json_argv(j, l);
+	json_argv(j, command ? command->value : NULL, command ? command->len : 0);
 	json_object(j, "exit");
 	json_maybe(j, "code", l->exit_code);
 	json_maybe(j, "signal", l->signal);

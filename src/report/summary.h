@@ -2,6 +2,7 @@
 #ifndef REPORT_SUMMARY_H
 #define REPORT_SUMMARY_H
 
+#include "base/json.h"
 #include "query/summary.h"
 
 struct summary_style {
@@ -17,4 +18,6 @@ int summary_print(const struct summary *s, const struct summary_style *style, st
 void summary_outcome(const struct summary *s, struct buf *line);
 /* One object, as documented: null for what could not be measured, with the reason under "unavailable". */
 void summary_json(const struct summary *s, struct buf *out);
+/* Of that object the member "command". */
+void json_command(struct json *j, const struct summary *s);
 #endif

@@ -177,29 +177,39 @@ static void add_facts(
 	json_end_object(j);
 }
 
-static void add_identity(struct json *j, const struct summary *s)
+void json_command(struct json *j, const struct summary *s)
 {
-	char start[UNITS_SIZE];
 	struct buf command;
 
-	buf_init(&command, s->command_len * 8 + 16);
-	if (s->command_len) {
-		/* Words apart as a shell wants them, bytes as they are: JSON escapes what it must by itself.
-		 */
-		add_command(&command, s->command, s->command_len, LETTERS_RAW);
-		json_bytes(j, "command", command.data, command.len);
-	} else {
+	if (!s->command_len) {
 		json_null(j, "command");
+		return;
 	}
+	buf_init(&command, s->command_len * 8 + 16);
+	/* Words apart as a shell wants them, bytes as they are: JSON escapes what it must by itself. */
+	add_command(&command, s->command, s->command_len, LETTERS_RAW);
+	json_bytes(j, "command", command.data, command.len);
 	buf_release(&command);
-	json_array(j, "argv");
-	for (size_t from = 0; s->command_len && from <= s->command_len;) {
-		size_t n = strnlen(s->command + from, s->command_len - from);
+}
 
-		json_bytes(j, NULL, s->command + from, n);
+void json_argv(struct json *j, const char *words, size_t len)
+{
+	json_array(j, "argv");
+	for (size_t from = 0; len && from <= len;) {
+		size_t n = strnlen(words + from, len - from);
+
+		json_bytes(j, NULL, words + from, n);
 		from += n + 1;
 	}
 	json_end_array(j);
+}
+
+static void add_identity(struct json *j, const struct summary *s)
+{
+	char start[UNITS_SIZE];
+
+	json_command(j, s);
+	json_argv(j, s->command, s->command_len);
 	json_str(j, "host", s->host);
 	json_str(j, "start", s->start_wall_ns ? format_iso8601(start, s->start_wall_ns) : NULL);
 	json_str(j, "mode", s->mode);

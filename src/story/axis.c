@@ -205,6 +205,21 @@ double axis_place(const struct axis *a, double value)
 	return log2_of(value / a->least) / log2_of(a->most / a->least);
 }
 
+size_t curve_at(const struct chart_curve *c, double time_s)
+{
+	size_t low = 0, high = c->nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->time_s[middle] < time_s)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* ---- words ---- */
 
 static char *format_plain(char out[static UNITS_SIZE], double value)

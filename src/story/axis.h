@@ -23,6 +23,8 @@ void axis_of_time(struct axis *ret, const struct chart *f, unsigned ticks);
 /* Where a value stands on the axis: 0 at its beginning, 1 at its end; NAN for what has no place (zero on a
  * logarithmic axis is at its beginning). */
 double axis_place(const struct axis *a, double value);
+/* The first point of a curve that is not before the time; `nr` where all are. */
+size_t curve_at(const struct chart_curve *c, double time_s);
 
 /* "1.5 GiB/s", "72 %", "3.2 GHz", "41 °C", "2.5". */
 char *format_value(char out[static UNITS_SIZE], double value, enum metric_unit unit, bool per_second);
