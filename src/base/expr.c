@@ -237,75 +237,116 @@ int expr_parse(struct expr *e, const char *text, const char **reterr_why, size_t
 
 /* ---- running ---- */
 
-static double choose(enum expr_op op, double a, double b)
+#define EACH(statement)                   \
+	for (unsigned i = 0; i < nr; i++) \
+		statement;                \
+	break
+
+static inline __attribute__((always_inline)) void combine(
+	enum expr_op op, double *restrict a, const double *restrict b, unsigned nr)
 {
-	if (isnan(a) || isnan(b))
-		return NAN;
-	return op == OP_MAX ? MAX(a, b) : MIN(a, b);
+	switch (op) {
+	case OP_ADD:
+		EACH(a[i] += b[i]);
+	case OP_SUB:
+		EACH(a[i] -= b[i]);
+	case OP_MUL:
+		EACH(a[i] *= b[i]);
+	case OP_DIV:
+		EACH(a[i] = b[i] == 0 ? NAN : a[i] / b[i]);
+	case OP_OR:
+		EACH(a[i] = isnan(a[i]) ? b[i] : a[i]);
+	case OP_MAX:
+		EACH(a[i] = isnan(a[i]) || isnan(b[i]) ? NAN : MAX(a[i], b[i]));
+	default:
+		EACH(a[i] = isnan(a[i]) || isnan(b[i]) ? NAN : MIN(a[i], b[i]));
+	}
 }
 
-/* Every step takes what it needs from the top and leaves one value; the parser made sure that it is there.
- * Where the rates are known, what stands in them is passed over. */
-static double run(const struct expr *e, const double *value, const double *rate, double *argument)
+static inline __attribute__((always_inline)) void put(double *to, const double *from, unsigned nr)
 {
-	double memory[EXPR_STEPS + 1], *stack = memory + 1, *top = memory;
+	for (unsigned i = 0; i < nr; i++)
+		to[i] = from[i];
+}
 
+static inline __attribute__((always_inline)) void fill(double *to, double v, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		to[i] = v;
+}
+
+/* Every step takes what it needs from the end of the stack and leaves one value there; the parser made sure
+ * that it is there. Where the rates are known, what stands in them is passed over. It is done for nr lanes at
+ * once, which lie side by side wherever one value would be: what a step costs beside its arithmetic is then
+ * paid once for all. Inlined for one lane and for many. */
+static inline __attribute__((always_inline)) void run(const struct expr *e, const double *value,
+	const double *rate, double *argument, double *stack, unsigned lanes, unsigned nr)
+{
+	double *end = stack;
+
+	fill(stack, NAN, nr);
 	for (const struct expr_step *s = e->step; s < e->step + e->nr_steps; s++) {
 		switch (s->op) {
 		case OP_NUMBER:
-			*++top = s->number;
+			fill(end, s->number, nr);
+			end += lanes;
 			break;
 		case OP_NAME:
-			*++top = value[s->index];
+			put(end, value + s->index * lanes, nr);
+			end += lanes;
 			break;
 		case OP_NEG:
-			*top = -*top;
+			for (unsigned i = 0; i < nr; i++)
+				(end - lanes)[i] = -(end - lanes)[i];
 			break;
 		case OP_INSIDE:
 			if (!rate)
 				break;
 			s = e->step + (size_t)s->number;
-			*++top = rate[s->index];
+			put(end, rate + s->index * lanes, nr);
+			end += lanes;
 			break;
 		case OP_RATE:
 			if (argument)
-				argument[s->index] = *top;
-			*top = NAN;
-			break;
-		case OP_ADD:
-			top--;
-			top[0] += top[1];
-			break;
-		case OP_SUB:
-			top--;
-			top[0] -= top[1];
-			break;
-		case OP_MUL:
-			top--;
-			top[0] *= top[1];
-			break;
-		case OP_DIV:
-			top--;
-			top[0] = top[1] == 0 ? NAN : top[0] / top[1];
-			break;
-		case OP_OR:
-			top--;
-			top[0] = isnan(top[0]) ? top[1] : top[0];
+				put(argument + s->index * lanes, end - lanes, nr);
+			fill(end - lanes, NAN, nr);
 			break;
 		default:
-			top--;
-			top[0] = choose(s->op, top[0], top[1]);
+			end -= lanes;
+			combine(s->op, end - lanes, end, nr);
 		}
 	}
-	return top >= stack && isfinite(stack[0]) ? stack[0] : NAN;
+	for (unsigned i = 0; i < nr; i++)
+		stack[i] = isfinite(stack[i]) ? stack[i] : NAN;
 }
 
 void expr_arguments(const struct expr *e, const double *value, double *ret_argument)
 {
-	run(e, value, NULL, ret_argument);
+	double stack[EXPR_STEPS];
+
+	run(e, value, NULL, ret_argument, stack, 1, 1);
 }
 
 double expr_value(const struct expr *e, const double *value, const double *rate)
 {
-	return run(e, value, rate, NULL);
+	double stack[EXPR_STEPS];
+
+	run(e, value, rate, NULL, stack, 1, 1);
+	return stack[0];
+}
+
+void expr_arguments_of_lanes(const struct expr *e, const double *value, unsigned nr, double *ret_argument)
+{
+	double stack[EXPR_STEPS * EXPR_LANES];
+
+	run(e, value, NULL, ret_argument, stack, EXPR_LANES, nr);
+}
+
+void expr_value_of_lanes(
+	const struct expr *e, const double *value, const double *rate, unsigned nr, double *ret_value)
+{
+	double stack[EXPR_STEPS * EXPR_LANES];
+
+	run(e, value, rate, NULL, stack, EXPR_LANES, nr);
+	put(ret_value, stack, nr);
 }

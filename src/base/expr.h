@@ -31,4 +31,10 @@ int expr_parse(struct expr *e, const char *text, const char **reterr_why, size_t
 void expr_arguments(const struct expr *e, const double *value, double *ret_argument);
 /* rate[] are the rates of those. */
 double expr_value(const struct expr *e, const double *value, const double *rate);
+
+/* The same for up to EXPR_LANES at once: value[name][lane], argument and rate[rate][lane], value[lane]. */
+#define EXPR_LANES 32
+void expr_arguments_of_lanes(const struct expr *e, const double *value, unsigned nr, double *ret_argument);
+void expr_value_of_lanes(
+	const struct expr *e, const double *value, const double *rate, unsigned nr, double *ret_value);
 #endif

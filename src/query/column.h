@@ -98,8 +98,10 @@ struct rows {
 	uint32_t cap;
 	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
 	uint32_t nr_busy;
-	uint32_t only; /* the one row that was computed last time, or ROWS_ALL */
-	bool changed;  /* at this tick some value, or who is there */
+	uint32_t *look,
+		nr_looked; /* rows that were computed at this tick: all others have the value they had */
+	uint32_t only;	   /* the one row that was computed last time, or ROWS_ALL */
+	bool changed;	   /* at this tick some value, or who is there */
 };
 
 #define ROWS_ALL UINT32_MAX

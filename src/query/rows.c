@@ -26,6 +26,7 @@ void rows_release(struct rows *r)
 	free(r->id);
 	free(r->rests);
 	free(r->busy);
+	free(r->look);
 	*r = (struct rows){0};
 }
 
@@ -48,7 +49,9 @@ static int rows_reserve(struct rows *r, uint32_t nr)
 	r->rests = more.rests ? more.rests : r->rests;
 	more.busy = reallocarray(r->busy, nr, sizeof(*r->busy));
 	r->busy = more.busy ? more.busy : r->busy;
-	if (!more.value || !more.grown || !more.id || !more.rests || !more.busy)
+	more.look = reallocarray(r->look, nr, sizeof(*r->look));
+	r->look = more.look ? more.look : r->look;
+	if (!more.value || !more.grown || !more.id || !more.rests || !more.busy || !more.look)
 		return -ENOMEM;
 	for (uint32_t i = cap; i < nr; i++) {
 		r->value[i] = NAN;
@@ -108,43 +111,53 @@ static void row_begin(struct rows *r, const struct scene *s, uint32_t row, uint3
 	r->id[row] = id;
 }
 
-static void row_rates(
-	struct rows *r, const struct scene *s, uint32_t row, const double *value, double *ret_rate)
+/* ---- some rows at once ---- */
+
+struct lanes { /* of as many rows: what the expression is made of, by name and by rate */
+	uint32_t nr;
+	double value[EXPR_NAMES][EXPR_LANES], argument[EXPR_RATES][EXPR_LANES], rate[EXPR_RATES][EXPR_LANES];
+	double result[EXPR_LANES];
+};
+
+static void take_cells(struct lanes *l, const struct column *c, const struct table *t, const uint32_t *row)
 {
-	struct grown *g = r->grown + (size_t)row * r->c->expr.nr_rates;
-	double argument[EXPR_RATES];
-	unsigned known = 0;
-
-	if (r->id[row] != s->set[r->c->set].id[row])
-		row_begin(r, s, row, s->set[r->c->set].id[row]);
-	expr_arguments(&r->c->expr, value, argument);
-	for (unsigned i = 0; i < r->c->expr.nr_rates; i++, g++) {
-		if (r->rests[row] >> i & 1)
-			g->time_ns = s->last_ns;
-		ret_rate[i] = r->c->slow ? grown_slowly(g, argument[i], s->time_ns)
-					 : grown_step(g, argument[i], s->time_ns, r->c->window_ns);
-		known |= (unsigned)!isnan(argument[i]) << i;
-	}
-	r->rests[row] = r->c->slow || r->c->window_ns ? 0 : (uint8_t)known;
-}
-
-static double row_value(struct rows *r, const struct scene *s, struct table *t, uint32_t row)
-{
-	double value[EXPR_NAMES], rate[EXPR_RATES];
-	const struct column *c = r->c;
-
-	if (s->set[c->set].id[row] == ROW_FREE)
-		return NAN;
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		int col = c->arg[i].col;
+		double scale = c->arg[i].scale;
 
-		value[i] = col < 0 || !(t->valid[row] >> col & 1)
-			? NAN
-			: (double)table_row(t, row)[col] * c->arg[i].scale;
+		for (uint32_t k = 0; k < l->nr; k++)
+			l->value[i][k] = col < 0 || !(t->valid[row[k]] >> col & 1)
+				? NAN
+				: (double)t->cell[(size_t)row[k] * t->nr_cols + (size_t)col] * scale;
 	}
-	if (c->expr.nr_rates)
-		row_rates(r, s, row, value, rate);
-	return expr_value(&c->expr, value, rate);
+}
+
+static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, const uint32_t *row)
+{
+	const uint32_t *id = s->set[r->c->set].id;
+	unsigned nr = r->c->expr.nr_rates;
+	bool rests = !r->c->slow && !r->c->window_ns;
+
+	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
+	for (uint32_t k = 0; k < l->nr; k++) {
+		struct grown *g = r->grown + (size_t)row[k] * nr;
+		unsigned known = 0;
+
+		if (id[row[k]] == ROW_FREE)
+			continue;
+		if (r->id[row[k]] != id[row[k]])
+			row_begin(r, s, row[k], id[row[k]]);
+		for (unsigned i = 0; i < nr; i++, g++) {
+			double argument = l->argument[i][k];
+
+			if (r->rests[row[k]] >> i & 1)
+				g->time_ns = s->last_ns;
+			l->rate[i][k] = r->c->slow ? grown_slowly(g, argument, s->time_ns)
+						   : grown_step(g, argument, s->time_ns, r->c->window_ns);
+			known |= (unsigned)!isnan(argument) << i;
+		}
+		r->rests[row[k]] = rests ? (uint8_t)known : 0;
+	}
 }
 
 static bool same(double a, double b)
@@ -152,12 +165,23 @@ static bool same(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
-static void row_look(struct rows *r, const struct scene *s, struct table *t, uint32_t row)
+/* Computes them anew. */
+static void rows_look(struct rows *r, const struct scene *s, const uint32_t *row, uint32_t nr)
 {
-	double value = row_value(r, s, t, row);
+	const uint32_t *id = s->set[r->c->set].id;
+	struct lanes l;
 
-	r->changed |= !same(value, r->value[row]);
-	r->value[row] = value;
+	l.nr = nr; /* the rest is written where it is read */
+	take_cells(&l, r->c, scene_table(s, r->c->set), row);
+	if (r->c->expr.nr_rates)
+		take_rates(&l, r, s, row);
+	expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
+	for (uint32_t k = 0; k < nr; k++) {
+		double value = id[row[k]] == ROW_FREE ? NAN : l.result[k];
+
+		r->changed |= !same(value, r->value[row[k]]);
+		r->value[row[k]] = value;
+	}
 }
 
 static bool is_wanted(const struct rows *r, uint32_t row)
@@ -165,84 +189,79 @@ static bool is_wanted(const struct rows *r, uint32_t row)
 	return r->only == ROWS_ALL || r->only == row;
 }
 
+/* ---- which rows ---- */
+
 /* Those that were busy and did not move now come to rest. Windows run by the ticks: nobody rests. */
-static void look_at_busy(struct rows *r, const struct scene *s, struct table *t)
+static uint32_t take_busy(struct rows *r, const struct scene_set *set)
 {
-	const struct scene_set *set = &s->set[r->c->set];
+	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < r->nr_busy; i++) {
-		uint32_t row = r->busy[i];
-
-		if (is_wanted(r, row) && !scene_row_moved(set, t, row, r->c->cols))
-			row_look(r, s, t, row);
-	}
+	for (uint32_t i = 0; i < r->nr_busy; i++)
+		if (is_wanted(r, r->busy[i]) && !scene_row_moved(set, r->busy[i], r->c->cols))
+			r->look[nr++] = r->busy[i];
 	r->nr_busy = 0;
+	return nr;
 }
 
-static void look_at_all(struct rows *r, const struct scene *s, struct table *t)
+static uint32_t take_all(struct rows *r, const struct scene_set *set)
 {
-	const struct scene_set *set = &s->set[r->c->set];
+	uint32_t nr = 0;
 
 	for (uint32_t row = 0; row < set->nr_rows; row++)
-		if (set->id[row] != ROW_FREE && is_wanted(r, row) &&
-			!scene_row_moved(set, t, row, r->c->cols))
-			row_look(r, s, t, row);
+		if (set->id[row] != ROW_FREE && is_wanted(r, row) && !scene_row_moved(set, row, r->c->cols))
+			r->look[nr++] = row;
+	return nr;
 }
 
-static void look_at_moved(struct rows *r, const struct scene *s, struct table *t)
+static uint32_t take_moved(struct rows *r, const struct scene_set *set, uint32_t nr)
 {
-	const struct scene_set *set = &s->set[r->c->set];
-	bool rests = r->c->expr.nr_rates && !r->c->window_ns;
-
-	for (uint32_t i = 0; i < set->nr_moved; i++) {
-		uint32_t row = set->moved[i];
-
-		if (!is_wanted(r, row) || !scene_row_moved(set, t, row, r->c->cols))
-			continue;
-		row_look(r, s, t, row);
-		r->rests[row] = 0;
-		if (rests)
-			r->busy[r->nr_busy++] = row;
-	}
+	for (uint32_t i = 0; i < set->nr_moved; i++)
+		if (scene_row_moved(set, set->moved[i], r->c->cols) && is_wanted(r, set->moved[i]))
+			r->look[nr++] = set->moved[i];
+	return nr;
 }
 
 /* Rows that were left out begin anew. */
-static void look_anew(struct rows *r, const struct scene *s, struct table *t)
+static uint32_t take_anew(struct rows *r, const struct scene_set *set)
 {
+	uint32_t nr = 0;
+
 	memset(r->id, 0, r->cap * sizeof(*r->id));
 	memset(r->rests, 0, r->cap);
 	r->nr_busy = 0;
 	r->changed = true;
-	for (uint32_t row = 0; row < s->set[r->c->set].nr_rows; row++)
-		if (is_wanted(r, row)) {
-			row_look(r, s, t, row);
-			r->rests[row] = 0;
-			r->busy[r->nr_busy++] = row;
-		}
+	for (uint32_t row = 0; row < set->nr_rows; row++)
+		if (is_wanted(r, row))
+			r->look[nr++] = row;
+	return nr;
 }
 
 int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
 {
-	struct table *t = scene_table(s, r->c->set);
-	bool more = r->only != ROWS_ALL && only != r->only;
+	const struct scene_set *set = &s->set[r->c->set];
+	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->c->expr.nr_rates;
+	uint32_t resting = 0, nr;
 
-	if (rows_reserve(r, s->set[r->c->set].cap) < 0)
+	if (rows_reserve(r, set->cap) < 0)
 		return -ENOMEM;
-	r->changed = s->set[r->c->set].reseated;
+	r->changed = set->reseated;
 	r->only = only;
 	if (!r->cap) /* nobody was ever there */
 		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
-	if (more) {
-		look_anew(r, s, t);
-		return 0;
+	if (!anew && rates)
+		resting = r->c->window_ns ? take_all(r, set) : take_busy(r, set);
+	nr = anew ? take_anew(r, set) : take_moved(r, set, resting);
+	for (uint32_t i = 0; i < nr; i += EXPR_LANES)
+		rows_look(r, s, r->look + i, MIN(nr - i, (uint32_t)EXPR_LANES));
+	for (uint32_t i = resting; i < nr; i++)
+		r->rests[r->look[i]] = 0;
+	if (anew || (rates && !r->c->window_ns)) {
+		memcpy(r->busy, r->look + resting, (nr - resting) * sizeof(*r->busy));
+		r->nr_busy = nr - resting;
 	}
-	if (r->c->expr.nr_rates && r->c->window_ns)
-		look_at_all(r, s, t);
-	else if (r->c->expr.nr_rates)
-		look_at_busy(r, s, t);
-	look_at_moved(r, s, t);
+	r->nr_looked = nr;
 	return 0;
 }
 

@@ -12,6 +12,7 @@ static int set_reserve(struct scene_set *set, uint32_t nr)
 	struct scene_instance *instance;
 	uint32_t *id, *moved, cap = set->cap;
 	uint8_t *is_moved;
+	uint64_t *cols;
 
 	if (nr <= cap)
 		return 0;
@@ -28,11 +29,15 @@ static int set_reserve(struct scene_set *set, uint32_t nr)
 	is_moved = realloc(set->is_moved, nr);
 	if (is_moved)
 		set->is_moved = is_moved;
-	if (!instance || !id || !moved || !is_moved)
+	cols = reallocarray(set->cols, nr, sizeof(*cols));
+	if (cols)
+		set->cols = cols;
+	if (!instance || !id || !moved || !is_moved || !cols)
 		return -ENOMEM;
 	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
 	memset(id + cap, 0, (nr - cap) * sizeof(*id));
 	memset(is_moved + cap, 0, nr - cap);
+	memset(cols + cap, 0, (nr - cap) * sizeof(*cols));
 	set->cap = nr;
 	return 0;
 }
@@ -42,12 +47,28 @@ static void row_moved(struct scene_set *set, uint32_t row, enum moved how)
 	if (set->is_moved[row] == MOVED_NOT)
 		set->moved[set->nr_moved++] = row;
 	set->is_moved[row] = (uint8_t)MAX(set->is_moved[row], how);
+	if (how == MOVED_SEAT)
+		set->cols[row] = UINT64_MAX;
+}
+
+/* Which cells of a touched row are other than before. */
+static uint64_t cells_moved(const struct table *t, uint32_t row)
+{
+	const int64_t *now = t->cell + (size_t)row * t->nr_cols,
+		      *before = t->before + (size_t)row * t->nr_cols;
+	uint64_t cols = t->valid[row] ^ t->valid_before[row];
+
+	for (uint32_t i = 0; i < t->nr_cols; i++)
+		cols |= (uint64_t)(now[i] != before[i]) << i;
+	return cols;
 }
 
 static void rows_settle(struct scene_set *set)
 {
-	for (uint32_t i = 0; i < set->nr_moved; i++)
+	for (uint32_t i = 0; i < set->nr_moved; i++) {
 		set->is_moved[set->moved[i]] = MOVED_NOT;
+		set->cols[set->moved[i]] = 0;
+	}
 	set->nr_moved = 0;
 	set->reseated = false;
 }
@@ -71,8 +92,10 @@ static int set_tick(struct scene *s, uint32_t which)
 
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < t->nr_touched; i++)
+	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		row_moved(set, t->touched[i], MOVED_CELLS);
+		set->cols[t->touched[i]] |= cells_moved(t, t->touched[i]);
+	}
 	if (t->seating != set->seating)
 		for (uint32_t row = 0; row < nr; row++) {
 			uint32_t id = row < t->nr_rows ? t->id[row] : ROW_FREE;
@@ -318,6 +341,7 @@ struct scene *scene_close(struct scene *s)
 		free(s->set[i].id);
 		free(s->set[i].moved);
 		free(s->set[i].is_moved);
+		free(s->set[i].cols);
 	}
 	free(s->set);
 	groups_release(&s->group);

@@ -40,6 +40,7 @@ struct scene_set {
 			     now */
 	uint32_t nr_moved;
 	uint8_t *is_moved; /* by row, an enum moved */
+	uint64_t *cols;	   /* by row: which cells are other, as a mask; all where the seat moved */
 	bool reseated;	   /* somebody came, left, or was described anew */
 };
 
@@ -79,20 +80,9 @@ static inline const struct scene_instance *scene_instance(
 	return row < in->cap && in->instance[row].id == id ? &in->instance[row] : NULL;
 }
 /* Anything moved in the row that matters to who looks at these columns (a mask). */
-static inline bool scene_row_moved(
-	const struct scene_set *set, const struct table *t, uint32_t row, uint64_t cols)
+static inline bool scene_row_moved(const struct scene_set *set, uint32_t row, uint64_t cols)
 {
-	const int64_t *now = t->cell + (size_t)row * t->nr_cols,
-		      *before = t->before + (size_t)row * t->nr_cols;
-
-	if (set->is_moved[row] != MOVED_CELLS)
-		return set->is_moved[row] == MOVED_SEAT;
-	if ((t->valid[row] ^ t->valid_before[row]) & cols)
-		return true;
-	for (; cols; cols &= cols - 1)
-		if (now[__builtin_ctzll(cols)] != before[__builtin_ctzll(cols)])
-			return true;
-	return false;
+	return set->cols[row] & cols;
 }
 /* The set holds instances of this kind; -1 is none. */
 bool scene_is_of(const struct scene *s, int set, enum domain domain);

@@ -114,7 +114,7 @@ static int sum_tick(struct sum *sum, const struct scene *s)
 	if (!sum->begun)
 		sum_begin(sum, s, t);
 	for (uint32_t i = 0; i < set->nr_moved; i++)
-		if (scene_row_moved(set, t, set->moved[i], UINT64_C(1) << sum->arg.col)) {
+		if (scene_row_moved(set, set->moved[i], UINT64_C(1) << sum->arg.col)) {
 			sum_look(sum, s, t, set->moved[i]);
 			changed = true;
 		}
