@@ -131,11 +131,15 @@ def export(recording, format, output, *options):
 
 
 @functools.lru_cache(maxsize=None)
-def columns_of(recording):
-    """Table -> its fields, as JSON tells of them: {name, type, unit, help}, and of metrics also {kind, resample, scale}."""
+def tables_of(recording):
     done = need_export(run("export", "--to", "json", "-o", "-", recording))
     assert done.returncode == 0, done.stderr.decode(errors="replace")
-    return {name: table["fields"] for name, table in json.loads(done.stdout)["tables"].items()}
+    return json.loads(done.stdout)["tables"]
+
+
+def columns_of(recording):
+    """Table -> its fields, as JSON tells of them: {name, type, unit, help}, and of metrics also {kind, resample, scale}."""
+    return {name: table["fields"] for name, table in tables_of(recording).items()}
 
 
 # ---- what show says ----
@@ -151,11 +155,11 @@ class Frame:
 
 
 def series(recording, metrics, *options):
-    """What `tacho show --series --per instance --json` says, in as few questions as it takes: metrics of different
-    instances are asked for one after the other, and neighbours belong together."""
+    """What `tacho show --series --json` says, in as few questions as it takes: metrics of different instances are asked
+    for one after the other, and neighbours belong together."""
     if not metrics:
         return
-    done = run("show", "--json", "--per", "instance", "--series", ",".join(metrics[:SERIES_MOST]), *options, recording)
+    done = run("show", "--json", "--series", ",".join(metrics[:SERIES_MOST]), *options, recording)
     if done.returncode == 0:
         yield metrics[:SERIES_MOST], json.loads(done.stdout)
         yield from series(recording, metrics[SERIES_MOST:], *options)
@@ -180,9 +184,26 @@ def add_series(frame, said, suffix):
             frame.rows.setdefault((*key, count[key]), {}).update(zip(names, values))
 
 
+def add_wholes(frame, recording, metrics):
+    """What is known of the whole job, or of a whole group, alone: show has no instances of it."""
+    columns = [column["name"] for column in columns_of(recording)[frame.name]]
+    groups = {row[columns.index("instance")] for row in tables_of(recording)[frame.name]["rows"]}
+    known = set()
+    for instance in groups:
+        options = () if frame.name == "tree" else ("--group", instance)
+        for some, said in series(recording, metrics, *options):
+            known.update(some)
+            for one in said["recordings"]:
+                for elapsed, *values in one["points"]:
+                    row = frame.rows.setdefault((one["host"], elapsed, None, instance, 1), {})
+                    row.update(zip(one["columns"][1:], values))
+    frame.metrics += [name for name in metrics if name in known]
+
+
 @functools.lru_cache(maxsize=None)
 def expected(recording):
     """The tables of time with every metric that show knows, levels and rates."""
+    each = ("--per", "instance")
     frames = []
     for name, columns in columns_of(recording).items():
         if name in NOT_OF_TIME:
@@ -192,9 +213,13 @@ def expected(recording):
         levels = [n for n in names if n not in rates]
         frame = Frame(name)
         for wanted, suffix, options in ((levels, "", ()), ([n[: -len(".rate")] for n in rates], ".rate", ("--rate",))):
-            for some, said in series(recording, wanted, *options):
+            for some, said in series(recording, wanted, *each, *options):
                 frame.metrics += [n + suffix for n in some]
                 add_series(frame, said, suffix)
+        if name in ("tree", "group"):
+            add_wholes(frame, recording, [n for n in levels if n not in frame.metrics])
+        unknown = set(names) - set(frame.metrics)
+        assert not unknown or not tables_of(recording)[name]["rows"], f"show does not know {sorted(unknown)} of {name}"
         frames.append(frame)
     return frames
 
