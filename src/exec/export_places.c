@@ -75,6 +75,7 @@ static struct export_target *add_target(struct export *x, const struct exporter 
 		.nr_frames = x->nr_frames,
 		.layout = x->layout,
 		.compression = x->args->compression,
+		.options = &x->options,
 		.reterr = &x->err};
 	return t;
 }

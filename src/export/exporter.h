@@ -32,8 +32,10 @@ struct export_job {
 	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
 			     OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
-	const char *compression;  /* "zstd", "zlib", "none"; NULL: the format's own choice */
-	const char *summary_json; /* wants_summary: as `tacho show --json` */
+	const char *compression;	      /* "zstd", "zlib", "none"; NULL: the format's own choice */
+	const char *summary_json;	      /* wants_summary: as `tacho show --json` */
+	const struct frames_options *options; /* how the frames were chosen, for who must read the run once
+						 more; NULL: all of it */
 	/* The dictionary of a field, as far as given out. Called by export_texts(). */
 	struct texts (*texts)(const void *arg, size_t frame, size_t field);
 	const void *texts_arg;

@@ -16,41 +16,33 @@ extern const struct exporter exporter_oasis_csv;
 extern const struct exporter exporter_parquet;
 extern const struct exporter exporter_openmetrics;
 extern const struct exporter exporter_orc;
+extern const struct exporter exporter_perfmon_json;
 extern const struct exporter exporter_pickle;
 extern const struct exporter exporter_tyche_csv;
+
+#define WITHOUT(package, its_name, its_suffix, its_help)                                      \
+	{                                                                                     \
+		.name = its_name, .suffix = its_suffix, .help = its_help, .missing = package, \
+		.shape = EXPORT_ONE_FILE                                                      \
+	}
 
 #ifdef HAVE_SQLITE
 extern const struct exporter exporter_sqlite;
 #else
-static const struct exporter exporter_sqlite = {
-	.name = "sqlite",
-	.suffix = ".sqlite",
-	.help = "SQLite: tables with keys, and views for common questions",
-	.missing = "libsqlite3-dev",
-	.shape = EXPORT_ONE_FILE,
-};
+static const struct exporter exporter_sqlite = WITHOUT(
+	"libsqlite3-dev", "sqlite", ".sqlite", "SQLite: tables with keys, and views for common questions");
 #endif
 #ifdef HAVE_HDF5
 extern const struct exporter exporter_hdf5;
 #else
-static const struct exporter exporter_hdf5 = {
-	.name = "hdf5",
-	.suffix = ".h5",
-	.help = "HDF5: a group for each table and node, compressed, as pandas reads it",
-	.missing = "libhdf5-dev",
-	.shape = EXPORT_ONE_FILE,
-};
+static const struct exporter exporter_hdf5 = WITHOUT("libhdf5-dev", "hdf5", ".h5",
+	"HDF5: a group for each table and node, compressed, as pandas reads it");
 #endif
 #ifdef HAVE_XLSXWRITER
 extern const struct exporter exporter_xlsx;
 #else
-static const struct exporter exporter_xlsx = {
-	.name = "xlsx",
-	.suffix = ".xlsx",
-	.help = "a spreadsheet: the summary and the tables",
-	.missing = "libxlsxwriter-dev",
-	.shape = EXPORT_ONE_FILE,
-};
+static const struct exporter exporter_xlsx =
+	WITHOUT("libxlsxwriter-dev", "xlsx", ".xlsx", "a spreadsheet: the summary and the tables");
 #endif
 
 const struct exporter *const exporters[] = {
@@ -67,6 +59,7 @@ const struct exporter *const exporters[] = {
 	&exporter_sqlite,
 	&exporter_hdf5,
 	&exporter_xlsx,
+	&exporter_perfmon_json,
 	&exporter_oasis_csv,
 	&exporter_tyche_csv,
 	NULL,

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define COLUMNS_MOST 16
-#define NO_FIELD SIZE_MAX
 
 struct older_out {
 	const struct older_file *file;
@@ -33,7 +32,7 @@ struct older {
 
 /* ---- values ---- */
 
-static size_t field_find(const struct frame *f, const char *name)
+size_t older_field(const struct frame *f, const char *name)
 {
 	for (size_t i = 0; i < f->nr_fields; i++)
 		if (!strcmp(f->field[i].name, name))
@@ -209,19 +208,25 @@ int older_add(void *e, const struct frame_batch *b)
 
 /* ---- files ---- */
 
-static int out_open(struct older *o, struct older_out *to)
+int older_create(const struct export_job *job, const char *name)
 {
 	_cleanup_(freep) char *path = NULL;
-	int r;
+	int fd;
 
-	if (asprintf(&path, "%s/%s", o->job->path, to->file->name) < 0) {
+	if (asprintf(&path, "%s/%s", job->path, name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	to->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (to->fd < 0)
-		return -errno;
-	r = outlet_open(&to->out, to->fd);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int out_open(struct older *o, struct older_out *to)
+{
+	int r = to->fd = older_create(o->job, to->file->name);
+
+	if (r >= 0)
+		r = outlet_open(&to->out, to->fd);
 	return r < 0 ? r : add_heading(o, to);
 }
 
@@ -236,14 +241,14 @@ static bool out_bind(const struct older *o, const struct older_file *f, struct o
 	if (at == o->job->nr_frames)
 		return false;
 	*to = (struct older_out){
-		.file = f, .frame = at, .fd = -1, .instance = field_find(&frame[at], "instance")};
+		.file = f, .frame = at, .fd = -1, .instance = older_field(&frame[at], "instance")};
 	if (f->only && to->instance == NO_FIELD)
 		return false;
 	for (size_t i = 0; f->column[i].name; i++) {
 		bool tool = f->column[i].look == OLDER_TOOL;
 
 		assert(i < COLUMNS_MOST);
-		to->field[i] = tool && !o->processes ? NO_FIELD : field_find(&frame[at], f->column[i].field);
+		to->field[i] = tool && !o->processes ? NO_FIELD : older_field(&frame[at], f->column[i].field);
 		if (tool && to->field[i] == NO_FIELD) /* with --per group that is a group's name */
 			to->field[i] = to->instance;
 	}

@@ -34,6 +34,11 @@ struct older_file {
 	const struct older_column *column; /* name NULL at the end */
 };
 
+#define NO_FIELD SIZE_MAX
+size_t older_field(const struct frame *f, const char *name); /* NO_FIELD: it is not exported */
+/* A new file in the job's folder: its descriptor, or a negative errno. */
+int older_create(const struct export_job *job, const char *name);
+
 /* The files of a format, those whose table is not exported left out; -ENODATA when that is all of them. */
 int older_open(const struct older_file *file, size_t nr_files, const struct export_job *job, void **ret,
 	struct buf *reterr);

@@ -128,17 +128,28 @@ static int add_piece(struct spool *s, uint64_t at, uint64_t len)
 	return 0;
 }
 
-int spool_settle(struct spool *s, struct spool_file *f)
+static int put_away(struct spool *s, struct spool_file *f)
 {
 	uint64_t at;
-	int r = s->held.err;
+	int r = s->held.err ? s->held.err : spool_file_write(f, s->held.data, s->held.len, &at);
 
-	if (r < 0 || s->held.len < SPOOL_BUFFER)
-		return r;
-	r = spool_file_write(f, s->held.data, s->held.len, &at);
 	if (r >= 0)
 		r = add_piece(s, at, s->held.len);
 	buf_reset(&s->held);
+	return r;
+}
+
+int spool_settle(struct spool *s, struct spool_file *f)
+{
+	return s->held.err || s->held.len < SPOOL_BUFFER ? s->held.err : put_away(s, f);
+}
+
+int spool_rest(struct spool *s, struct spool_file *f)
+{
+	int r = s->held.len ? put_away(s, f) : s->held.err;
+
+	buf_release(&s->held);
+	buf_init(&s->held, SIZE_MAX / 2);
 	return r;
 }
 
@@ -161,4 +172,60 @@ int spool_pour(const struct spool *s, const struct spool_file *f, struct outlet 
 		}
 	}
 	return outlet_add(out, s->held.data, s->held.len);
+}
+
+/* ---- reading ---- */
+
+void spool_reader_init(struct spool_reader *r, const struct spool *s, const struct spool_file *f)
+{
+	r->s = s;
+	r->f = f;
+	r->piece = r->len = r->at = 0;
+	r->done = 0;
+}
+
+/* What comes next, into the copy: 0 at the end. What is held is the last piece. */
+static int reader_fill(struct spool_reader *r)
+{
+	const struct spool *s = r->s;
+	bool held = r->piece == s->nr_pieces;
+	uint64_t len = 0;
+	int err = 0;
+
+	if (r->piece < s->nr_pieces)
+		len = s->piece[r->piece].len;
+	else if (held)
+		len = s->held.len;
+	if (!len)
+		return 0;
+	r->at = 0;
+	r->len = (size_t)MIN(len - r->done, sizeof(r->copy));
+	if (held)
+		memcpy(r->copy, s->held.data + r->done, r->len);
+	else
+		err = spool_file_read(r->f, r->copy, r->len, s->piece[r->piece].at + r->done);
+	r->done += r->len;
+	if (r->done == len) {
+		r->done = 0;
+		r->piece++;
+	}
+	return err < 0 ? err : 1;
+}
+
+int spool_reader_next(struct spool_reader *r, void *data, size_t len)
+{
+	uint8_t *p = data;
+	size_t done = 0;
+
+	while (done < len) {
+		size_t n = MIN(r->len - r->at, len - done);
+		int err = n ? 1 : reader_fill(r);
+
+		if (err <= 0)
+			return err < 0 || !done ? err : -EIO;
+		memcpy(p + done, r->copy + r->at, n);
+		r->at += n;
+		done += n;
+	}
+	return 1;
 }

@@ -36,6 +36,22 @@ void spool_init(struct spool *s);
 void spool_release(struct spool *s);
 /* Writes `held` when it is much. Says whether all went well so far. */
 int spool_settle(struct spool *s, struct spool_file *f);
+/* However little it is, and gives its memory back: nothing is added for a while. */
+int spool_rest(struct spool *s, struct spool_file *f);
 /* Everything, in order. */
 int spool_pour(const struct spool *s, const struct spool_file *f, struct outlet *out);
+
+/* Reads a spool of records, one after the other. */
+struct spool_reader {
+	const struct spool *s;
+	const struct spool_file *f;
+	size_t piece;	/* the next */
+	uint64_t done;	/* of it */
+	size_t len, at; /* in `copy` */
+	uint8_t copy[4096];
+};
+
+void spool_reader_init(struct spool_reader *r, const struct spool *s, const struct spool_file *f);
+/* 1 and the next `len` bytes; 0 at the end; -EIO when less is left. */
+int spool_reader_next(struct spool_reader *r, void *data, size_t len);
 #endif

@@ -1,0 +1,135 @@
+/* Inside of perfmon-json. That tool has a list of values for each metric of each host, all as long as the
+ * host's list of time stamps; its lists are rows of one table (perfmon_json.c), bound to fields of our
+ * frames.
+ *
+ * Values wait in strips: what one frame says of one host, or of one instance there, tick by tick. When all is
+ * read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick has no
+ * value there, whoever came first. */
+#ifndef EXPORT_PERFMON_H
+#define EXPORT_PERFMON_H
+
+#include "export/older.h"
+#include "export/outlet.h"
+#include "export/spool.h"
+
+enum perfmon_file { PERFMON_CPU, PERFMON_PERF, PERFMON_GPU };
+
+enum perfmon_look {
+	PERFMON_LEVEL,
+	PERFMON_WHOLE,	/* rounded to an integer */
+	PERFMON_GROWTH, /* since the tick before */
+};
+
+struct perfmon_list {
+	enum perfmon_file file;
+	const char *group, *name; /* group NULL: at the top; name NULL: that of the instance */
+	const char *frame, *field;
+	const char *frame2, *field2; /* added; NULL: nothing is */
+	double factor;		     /* our unit x factor = theirs */
+	enum perfmon_look look;
+	const char *instances; /* beginnings of names, apart by blanks, before a digit; NULL: all folded */
+};
+
+struct perfmon_cells {
+	struct spool spool; /* 8 bytes a tick */
+	bool known;	    /* some value is */
+	bool has_before;
+	int64_t before; /* of growth */
+};
+
+struct perfmon_strip {
+	size_t host;
+	char *instance; /* NULL: all */
+	uint64_t nr;
+	uint32_t lap; /* how often time began anew: recordings of one host that overlap */
+	double elapsed;
+	struct spool tick;
+	struct perfmon_cells *cells; /* a column each */
+};
+
+struct perfmon_column {
+	size_t list;	    /* its number */
+	bool second;	    /* it is what is added */
+	size_t field, rate; /* rate: of a counter; NO_FIELD: there is none */
+	bool exact;	    /* integers as they are */
+	double factor;
+};
+
+/* Which hosts have instances in a frame: folded, nobody adds up to 0, and no port is no port. */
+struct perfmon_witness {
+	size_t at, field;
+	const char *frame;
+	bool *host;
+	size_t nr_hosts;
+};
+
+struct perfmon_origin { /* a frame that is read */
+	const struct frame *frame;
+	size_t at; /* number of the frame */
+	bool each; /* by instance, of those that `instances` of its lists say */
+	const char *instances;
+	size_t time, elapsed, host, instance;
+	struct perfmon_column *column;
+	size_t nr_columns;
+	const struct perfmon_witness *witness; /* NULL: it speaks of all hosts */
+	struct perfmon_strip **strip;
+	size_t nr_strips;
+};
+
+struct perfmon_host {
+	char *name, *key;		/* key: as it stands in the files */
+	struct spool parents, children; /* JSON: what is said of processes */
+};
+
+struct perfmon {
+	const struct export_job *job;
+	struct spool_file file;
+	struct perfmon_list *list;
+	size_t nr_lists;
+	char **word; /* names of lists that are not in the table */
+	size_t nr_words;
+	struct perfmon_origin *origin;
+	size_t nr_origins;
+	struct perfmon_witness *witness;
+	size_t nr_witnesses;
+	struct perfmon_host *host;
+	size_t nr_hosts;
+	uint64_t *pids, *parents; /* of the host whose processes are told: sets of those that came */
+	size_t pids_host;
+	struct buf text;
+	double interval; /* NAN: not known */
+};
+
+/* perfmon_strips.c */
+
+/* Columns for the lists that these frames have: `each`, those by instance, else those that are folded. */
+int perfmon_bind(struct perfmon *p, const struct frame *frame, size_t nr, bool each);
+/* Of a frame that has instances; its rows are then given to perfmon_see(). */
+int perfmon_witness(struct perfmon *p, size_t frame);
+int perfmon_see(struct perfmon *p, const struct frame_batch *b);
+int perfmon_host_find(struct perfmon *p, const char *name, size_t *ret);
+/* Rows of a frame that was bound; texts are asked of `texts`. */
+int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct frame_batch *b,
+	struct texts (*texts)(const void *arg, size_t frame, size_t field), const void *arg);
+void perfmon_strips_release(struct perfmon *p);
+
+/* perfmon_write.c */
+
+struct perfmon_tick {
+	double elapsed;
+	int64_t time; /* ns since 1970; where that is not known since the start */
+	uint32_t lap, unused;
+};
+
+/* `always`: groups that are there with nothing in them as well, NULL at the end. Without hosts the file says
+ * so, or is not there. */
+int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, const char *const *always,
+	bool without_hosts);
+
+/* perfmon_about.c: who ran, and on what */
+
+int perfmon_processes(struct perfmon *p, const struct frame *frame, const struct frame_batch *b);
+void perfmon_hosts_release(struct perfmon *p);
+struct summary;
+int perfmon_metadata(struct perfmon *p, const struct summary *s);
+#endif
