@@ -38,6 +38,21 @@ void texts_free(char **list, size_t nr)
 	free(list);
 }
 
+void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size)
+{
+	size_t more = MIN(MAX((size_t)at + 8, 2 * (size_t)*nr), (size_t)UINT32_MAX);
+	char *grown;
+
+	if (at < *nr)
+		return array;
+	grown = at < more ? reallocarray(array, more, size) : NULL;
+	if (!grown)
+		return NULL;
+	memset(grown + *nr * size, 0, (more - *nr) * size);
+	*nr = (uint32_t)more;
+	return grown;
+}
+
 void *owned_take(struct owned *o, void *memory)
 {
 	void **more = memory && !o->failed ? grow(o->block, o->nr, sizeof(*more)) : NULL;

@@ -1,5 +1,4 @@
-/* Lists that own what is in them: texts one by one, and blocks of memory that only have to be freed together.
- */
+/* Memory that grows: lists of texts, arrays by number, blocks that only have to be freed together. */
 #ifndef BASE_OWNED_H
 #define BASE_OWNED_H
 
@@ -14,6 +13,10 @@ struct buf;
 int texts_take(char ***list, size_t *nr, char *text);
 int texts_addv(char ***list, size_t *nr, const char *fmt, va_list ap);
 void texts_free(char **list, size_t nr);
+
+/* The array with a place for item `at`: what is new is zero, and *nr tells how many fit. NULL when there is
+ * no memory for it; then all is as it was. */
+void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size);
 
 /* What others point at. A failure sticks. */
 struct owned {

@@ -8,6 +8,7 @@
  * `duplicate`, that counts them: no series may have two samples of one time. Texts, and tables that are not
  * of time, are no samples: other formats have them. A counter that was negative or not a number would be
  * refused, and is then of unknown type. */
+#include "base/owned.h"
 #include "base/str.h"
 #include "export/labels.h"
 #include "export/openmetrics_names.h"
@@ -151,17 +152,11 @@ static int openmetrics_open(const struct export_job *job, void **ret, struct buf
 
 static int seen_reach(struct table *t, uint32_t number)
 {
-	uint32_t nr = MAX(t->sets.cap, number + 1);
-	struct seen *more;
+	struct seen *more = array_reach(t->seen, &t->nr_seen, number, sizeof(*more));
 
-	if (number < t->nr_seen)
-		return 0;
-	more = reallocarray(t->seen, nr, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	memset(more + t->nr_seen, 0, (nr - t->nr_seen) * sizeof(*more));
 	t->seen = more;
-	t->nr_seen = nr;
 	return 0;
 }
 

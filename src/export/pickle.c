@@ -8,6 +8,7 @@
  * Columns stand one after the other while rows come by time, so each waits in a spool. A text that comes
  * again is taken from the memo: its number there is given out over all columns as texts come, which
  * LONG_BINPUT allows and MEMOIZE, which counts by itself, does not. */
+#include "base/owned.h"
 #include "export/spool.h"
 
 #include <endian.h>
@@ -100,17 +101,14 @@ static void add_real(struct buf *out, double v)
 
 static int memo_reach(struct column *c, uint32_t nr)
 {
-	uint32_t cap = MAX(nr, c->nr_memo < UINT32_MAX / 2 ? 2 * c->nr_memo : UINT32_MAX);
 	uint32_t *more;
 
 	if (nr <= c->nr_memo)
 		return 0;
-	more = reallocarray(c->memo, cap, sizeof(*more));
+	more = array_reach(c->memo, &c->nr_memo, nr - 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	memset(more + c->nr_memo, 0, (cap - c->nr_memo) * sizeof(*more));
 	c->memo = more;
-	c->nr_memo = cap;
 	return 0;
 }
 

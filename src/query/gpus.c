@@ -10,6 +10,8 @@
  * devices, and groups change while the recording goes on. */
 #include "query/gpus.h"
 
+#include "base/owned.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -63,14 +65,13 @@ void gpus_release(struct gpus *g)
 	gpus_init(g);
 }
 
-/* The metric's column in this set. */
-static struct column_of column_in(const struct schema *schema, int set, const char *name)
+struct gpu_column gpu_column_in(const struct schema *schema, int set, const char *name)
 {
 	uint32_t found, col;
 
 	if (set < 0 || !schema_find(schema, name, &found, &col) || found != (uint32_t)set)
-		return (struct column_of){.col = -1};
-	return (struct column_of){.col = (int)col, .scale = schema->set[set].metric[col].scale};
+		return (struct gpu_column){.col = -1};
+	return (struct gpu_column){.col = (int)col, .scale = schema->set[set].metric[col].scale};
 }
 
 void gpus_bind(struct gpus *g, const struct schema *schema)
@@ -79,10 +80,10 @@ void gpus_bind(struct gpus *g, const struct schema *schema)
 	g->set = schema_find_domain(schema, DOMAIN_GPU);
 	g->process_set = schema_find_domain(schema, DOMAIN_GPU_PROCESS);
 	for (unsigned i = 0; i < NR_COURSES; i++)
-		g->column[i] = column_in(schema, g->set, metric[i]);
-	g->memory = column_in(schema, g->process_set, "gpu_process.memory");
-	g->util = column_in(schema, g->process_set, "gpu_process.util");
-	g->busy = column_in(schema, g->process_set, "gpu_process.busy");
+		g->column[i] = gpu_column_in(schema, g->set, metric[i]);
+	g->memory = gpu_column_in(schema, g->process_set, "gpu_process.memory");
+	g->util = gpu_column_in(schema, g->process_set, "gpu_process.util");
+	g->busy = gpu_column_in(schema, g->process_set, "gpu_process.busy");
 }
 
 static uint32_t device_find(const struct gpus *g, const char *name, size_t len)
@@ -124,22 +125,6 @@ static int device_add(struct gpus *g, const char *name, size_t len)
 	return 0;
 }
 
-/* Room for this row; NULL when there is no memory. */
-static void *seats_reserve(void *seat, uint32_t *nr, uint32_t row, size_t size)
-{
-	uint32_t more = MAX(row + 8, *nr * 2);
-	char *grown;
-
-	if (row < *nr)
-		return seat;
-	grown = more > row ? reallocarray(seat, more, size) : NULL;
-	if (!grown)
-		return NULL;
-	memset(grown + *nr * size, 0, (more - *nr) * size);
-	*nr = more;
-	return grown;
-}
-
 static int on_device(struct gpus *g, const struct store_record *record)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
@@ -150,7 +135,7 @@ static int on_device(struct gpus *g, const struct store_record *record)
 
 	if (!name || !name->len || memchr(name->value, 0, name->len) || record->row == STORE_NO_ROW)
 		return 0;
-	seat = seats_reserve(g->seat, &g->nr_seats, record->row, sizeof(*seat));
+	seat = array_reach(g->seat, &g->nr_seats, record->row, sizeof(*seat));
 	if (!seat)
 		return -ENOMEM;
 	g->seat = seat;
@@ -180,7 +165,7 @@ static int on_client(struct gpus *g, const struct store_record *record)
 
 	if (record->row == STORE_NO_ROW)
 		return 0;
-	client = seats_reserve(g->client, &g->nr_clients, record->row, sizeof(*client));
+	client = array_reach(g->client, &g->nr_clients, record->row, sizeof(*client));
 	if (!client)
 		return -ENOMEM;
 	g->client = client;
@@ -323,7 +308,7 @@ static double client_busy(struct gpu_client *c, const struct process *p, int64_t
 	return cell > before ? (double)((uint64_t)cell - (uint64_t)before) * scale : 0;
 }
 
-static bool cell_of(const struct column_of *c, struct table *t, uint32_t row, int64_t *ret)
+static bool cell_of(const struct gpu_column *c, struct table *t, uint32_t row, int64_t *ret)
 {
 	if (c->col < 0 || !(t->valid[row] >> c->col & 1))
 		return false;

@@ -61,12 +61,17 @@ struct gpu_track {
 	struct gpu_use use[LINES_MOST];
 };
 
+struct gpu_column {
+	int col; /* -1: not recorded */
+	double scale;
+};
+
+/* The metric's column in this set. */
+struct gpu_column gpu_column_in(const struct schema *schema, int set, const char *name);
+
 struct gpus {
 	int set, process_set; /* -1: not recorded */
-	struct column_of {
-		int col; /* -1: not recorded */
-		double scale;
-	} column[NR_COURSES], memory, util, busy;
+	struct gpu_column column[NR_COURSES], memory, util, busy;
 	struct gpu_track **device; /* in the order of coming */
 	size_t nr, left_out;
 	int64_t tick_ns; /* of the last tick */

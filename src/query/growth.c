@@ -3,6 +3,8 @@
  * goes on: its counter did count meanwhile, and its level is taken to have changed evenly. */
 #include "query/growth.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -34,19 +36,12 @@ void growth_bind(struct growth *g, const struct schema *schema, const char *metr
 /* The seat of a row; NULL when there is no memory. */
 static struct growth_seat *seat_of(struct growth *g, uint32_t row, uint32_t id)
 {
-	struct growth_seat *seat;
+	struct growth_seat *seat = array_reach(g->seat, &g->nr, row, sizeof(*seat));
 
-	if (row >= g->nr) {
-		uint32_t nr = MAX(row + 8, g->nr * 2);
-
-		seat = nr > row ? reallocarray(g->seat, nr, sizeof(*seat)) : NULL;
-		if (!seat)
-			return NULL;
-		memset(seat + g->nr, 0, (nr - g->nr) * sizeof(*seat));
-		g->seat = seat;
-		g->nr = nr;
-	}
-	seat = &g->seat[row];
+	if (!seat)
+		return NULL;
+	g->seat = seat;
+	seat += row;
 	if (seat->id != id)
 		*seat = (struct growth_seat){.id = id, .counts = g->of != GROWTH_OWN};
 	return seat;

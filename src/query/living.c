@@ -14,6 +14,8 @@
  * and are summed up as such, beside the sum. */
 #include "query/living.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -372,18 +374,14 @@ static struct process *process_of_row(struct living *l, uint32_t row)
 
 static int by_row_grow(struct living *l, uint32_t row)
 {
-	uint32_t *more, nr = MAX(l->nr_by_row * 2, row + 64);
+	uint32_t *more;
 
-	if (row < l->nr_by_row)
-		return 0;
-	if (row == STORE_NO_ROW || nr < row)
+	if (row == STORE_NO_ROW)
 		return -E2BIG;
-	more = reallocarray(l->by_row, nr, sizeof(*more));
+	more = array_reach(l->by_row, &l->nr_by_row, row, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	memset(more + l->nr_by_row, 0, (nr - l->nr_by_row) * sizeof(*more));
 	l->by_row = more;
-	l->nr_by_row = nr;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * seldom and counts the same kills again, so it only speaks where no group did. */
 #include "query/moments.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "query/scene.h"
@@ -286,16 +287,11 @@ static int64_t kills_in_row(struct kill_counter *k, const struct scene *s, struc
 
 static int kills_reserve(struct kill_counter *k, uint32_t nr)
 {
-	struct kill_seat *more;
+	struct kill_seat *more = nr ? array_reach(k->seat, &k->cap, nr - 1, sizeof(*more)) : k->seat;
 
-	if (nr <= k->cap)
-		return 0;
-	more = reallocarray(k->seat, nr, sizeof(*more));
-	if (!more)
+	if (nr && !more)
 		return -ENOMEM;
-	memset(more + k->cap, 0, (nr - k->cap) * sizeof(*more));
 	k->seat = more;
-	k->cap = nr;
 	return 0;
 }
 

@@ -20,23 +20,14 @@ void stats_gpus_release(struct stats_gpus *g)
 	stats_gpus_init(g);
 }
 
-static struct stats_gpu_column column_in(const struct schema *schema, int set, const char *name)
-{
-	uint32_t found, col;
-
-	if (set < 0 || !schema_find(schema, name, &found, &col) || found != (uint32_t)set)
-		return (struct stats_gpu_column){.col = -1};
-	return (struct stats_gpu_column){.col = (int)col, .scale = schema->set[set].metric[col].scale};
-}
-
 void stats_gpus_bind(struct stats_gpus *g, const struct schema *schema)
 {
 	stats_gpus_release(g);
 	g->set = schema_find_domain(schema, DOMAIN_GPU);
 	g->process_set = schema_find_domain(schema, DOMAIN_GPU_PROCESS);
-	g->used = column_in(schema, g->set, "gpu.memory.used");
-	g->power = column_in(schema, g->set, "gpu.power");
-	g->memory = column_in(schema, g->process_set, "gpu_process.memory");
+	g->used = gpu_column_in(schema, g->set, "gpu.memory.used");
+	g->power = gpu_column_in(schema, g->set, "gpu.power");
+	g->memory = gpu_column_in(schema, g->process_set, "gpu_process.memory");
 }
 
 /* ---- who is there ---- */
@@ -66,26 +57,10 @@ static bool is_instance(const struct summary_gpu *gpu, const struct pair *name)
 	return instance && strlen(instance) == name->len && !memcmp(instance, name->value, name->len);
 }
 
-/* Room for this row, all zero; NULL when there is no memory. */
-static void *rows_reserve(void *rows, uint32_t *nr, uint32_t row, size_t size)
-{
-	uint32_t more = MAX(row + 8, *nr * 2);
-	char *grown;
-
-	if (row < *nr)
-		return rows;
-	grown = more > row ? reallocarray(rows, more, size) : NULL;
-	if (!grown)
-		return NULL;
-	memset(grown + *nr * size, 0, (more - *nr) * size);
-	*nr = more;
-	return grown;
-}
-
 static int on_device(struct stats_gpus *g, const struct store_record *record, const struct summary *s)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
-	struct stats_gpu_seat *seat = rows_reserve(g->seat, &g->nr_seats, record->row, sizeof(*seat));
+	struct stats_gpu_seat *seat = array_reach(g->seat, &g->nr_seats, record->row, sizeof(*seat));
 
 	if (!seat)
 		return -ENOMEM;
@@ -108,8 +83,7 @@ static int64_t use_of(struct stats_gpus *g, uint32_t process)
 
 	if (at != IDMAP_NONE)
 		return at;
-	use = g->nr_uses < g->cap_uses ? g->use
-				       : rows_reserve(g->use, &g->cap_uses, g->nr_uses, sizeof(*use));
+	use = g->nr_uses < g->cap_uses ? g->use : array_reach(g->use, &g->cap_uses, g->nr_uses, sizeof(*use));
 	if (!use || idmap_put(&g->use_of, process, g->nr_uses) < 0)
 		return -ENOMEM;
 	g->use = use;
@@ -121,7 +95,7 @@ static int on_client(struct stats_gpus *g, const struct store_record *record)
 {
 	const struct pair *gpu = pairs_find(record->pairs, "gpu");
 	struct stats_gpu_client *client =
-		rows_reserve(g->client, &g->nr_clients, record->row, sizeof(*client));
+		array_reach(g->client, &g->nr_clients, record->row, sizeof(*client));
 	int64_t process = 0, use;
 
 	if (!client)
@@ -153,7 +127,7 @@ int stats_gpus_instance(struct stats_gpus *g, const struct store_record *record,
 
 /* ---- ticks ---- */
 
-static bool cell_of(const struct stats_gpu_column *c, struct table *t, uint32_t row, double *ret)
+static bool cell_of(const struct gpu_column *c, struct table *t, uint32_t row, double *ret)
 {
 	if (c->col < 0 || !(t->valid[row] >> c->col & 1))
 		return false;

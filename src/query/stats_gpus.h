@@ -3,18 +3,14 @@
 #ifndef QUERY_STATS_GPUS_H
 #define QUERY_STATS_GPUS_H
 
+#include "query/gpus.h"
 #include "query/idmap.h"
 #include "query/summary.h"
 #include "store/store.h"
 
-struct stats_gpu_column {
-	int col; /* -1: not recorded */
-	double scale;
-};
-
 struct stats_gpus {
 	int set, process_set; /* -1: not recorded */
-	struct stats_gpu_column used, power, memory;
+	struct gpu_column used, power, memory;
 	struct stats_gpu_seat {
 		uint32_t id;
 		bool memory, power; /* it is one whose memory and power are the job's */

@@ -2,6 +2,8 @@
  * stays behind when it leaves. */
 #include "query/steady.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -11,13 +13,10 @@ int steady_reserve(struct steady *s, uint32_t nr_rows)
 
 	if (nr_rows <= s->nr)
 		return 0;
-	nr_rows = MAX(nr_rows, s->nr * 2);
-	more = reallocarray(s->seat, nr_rows, sizeof(*more));
+	more = array_reach(s->seat, &s->nr, nr_rows - 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	memset(more + s->nr, 0, (nr_rows - s->nr) * sizeof(*more));
 	s->seat = more;
-	s->nr = nr_rows;
 	return 0;
 }
 

@@ -230,6 +230,27 @@ static void test_lists_own_what_they_take(void **state)
 	owned_free(&o);
 }
 
+static void test_arrays_reach_any_number(void **state)
+{
+	uint32_t nr = 0, was, *array = NULL;
+
+	(void)state;
+	for (uint32_t at = 0; at < 100; at++) {
+		array = array_reach(array, &nr, at, sizeof(*array));
+		assert_true(array && at < nr);
+		for (uint32_t i = at; i < nr; i++)
+			assert_int_equal(array[i], 0);
+		array[at] = at + 1;
+	}
+	for (uint32_t at = 0; at < 100; at++)
+		assert_int_equal(array[at], at + 1);
+	was = nr;
+	assert_null(array_reach(array, &nr, UINT32_MAX, sizeof(*array)));
+	assert_null(array_reach(array, &nr, UINT32_MAX - 1, SIZE_MAX / 2));
+	assert_int_equal(nr, was);
+	free(array);
+}
+
 static void test_units(void **state)
 {
 	char o[UNITS_SIZE];
@@ -261,6 +282,7 @@ int main(void)
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_nearest_word),
 		cmocka_unit_test(test_lists_own_what_they_take),
+		cmocka_unit_test(test_arrays_reach_any_number),
 		cmocka_unit_test(test_units),
 	};
 
