@@ -62,6 +62,27 @@ static inline void sleep_s(double s)
 		;
 }
 
+/* Until whoever started us closes our standard input; says so before. */
+static inline void wait_for_end_of_input(void)
+{
+	char byte;
+
+	printf("waits 1\n");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+}
+
+/* As long as the argument says: seconds, or `-` for as long as standard input lasts. What comes after does
+ * not depend on how fast the machine is then. */
+static inline void hold(int argc, char **argv, int i, double preset)
+{
+	if (i < argc && strcmp(argv[i], "-") == 0)
+		wait_for_end_of_input();
+	else
+		sleep_s(number(argc, argv, i, preset));
+}
+
 static inline double rusage_s(int who)
 {
 	struct rusage r;

@@ -1,14 +1,15 @@
-/* Spends CPU time until its own clock shows it: cpu SECONDS [user|sys] */
+/* Spends CPU time until its own clock shows it: cpu SECONDS [user|sys [MORE]]. Where MORE is said it then
+ * waits for the end of its standard input, and spends MORE seconds. */
 #include "burner.h"
 
 #include <fcntl.h>
 
-static void burn_in_kernel(double cpu_s)
+static void burn_in_kernel(double until_s)
 {
 	static char memory[1 << 20];
 	int zero = open("/dev/zero", O_RDONLY);
 
-	while (seconds(CLOCK_PROCESS_CPUTIME_ID) < cpu_s)
+	while (seconds(CLOCK_PROCESS_CPUTIME_ID) < until_s)
 		if (read(zero, memory, sizeof(memory)) < 0)
 			fail("/dev/zero");
 }
@@ -21,6 +22,10 @@ int main(int argc, char **argv)
 		burn_in_kernel(cpu_s);
 	else
 		burn(cpu_s - seconds(CLOCK_PROCESS_CPUTIME_ID));
+	if (argc > 3) {
+		wait_for_end_of_input();
+		burn(number(argc, argv, 3, 1));
+	}
 	tell_cpu();
 	return 0;
 }

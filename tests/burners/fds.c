@@ -1,4 +1,5 @@
-/* Opens N descriptors beside those it got, and tells how many it has in all: fds N SECONDS */
+/* Opens N descriptors beside those it got, and tells how many it has in all: fds N SECONDS. For
+ * SECONDS see hold(). */
 #include "burner.h"
 
 #include <fcntl.h>
@@ -16,6 +17,6 @@ int main(int argc, char **argv)
 		open_now += fcntl(fd, F_GETFD) >= 0;
 	printf("fds %d\n", open_now);
 	fflush(stdout);
-	sleep_s(number(argc, argv, 2, 1));
+	hold(argc, argv, 2, 1);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* Holds memory, all of it touched: mem private MIB SECONDS, or mem shared MIB SECONDS [CHILDREN], where the
- * children map and touch the same pages. */
+ * children map and touch the same pages. For SECONDS see hold(). */
 #include "burner.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,6 @@ int main(int argc, char **argv)
 {
 	int shared = argc > 1 && strcmp(argv[1], "shared") == 0;
 	int64_t bytes = (int64_t)number(argc, argv, 2, 100) * MIB;
-	double hold_s = number(argc, argv, 3, 1);
 	int forked = argc > 1 && strcmp(argv[1], "forked") == 0;
 	int children = shared || forked ? (int)number(argc, argv, 4, 3) : 0;
 	char *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
@@ -34,11 +33,11 @@ int main(int argc, char **argv)
 		if (pid == 0) {
 			if (shared)
 				touch(memory, bytes);
-			sleep_s(hold_s);
+			hold(argc, argv, 3, 1);
 			_exit(0);
 		}
 	}
-	sleep_s(hold_s);
+	hold(argc, argv, 3, 1);
 	while (wait(NULL) > 0)
 		;
 	tell_cpu();

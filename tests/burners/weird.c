@@ -1,6 +1,6 @@
 /* A process with a strange name and strange arguments, known only by bytes: weird [SECONDS [MIB]]. It runs
  * itself again with arguments of blanks, newlines, parentheses and bytes that are not UTF-8, or with MIB of
- * them in arguments of 100,000 bytes (the kernel takes no longer ones). */
+ * them in arguments of 100,000 bytes (the kernel takes no longer ones). For SECONDS see hold(). */
 #include "burner.h"
 
 #include <sys/prctl.h>
@@ -34,6 +34,6 @@ int main(int argc, char **argv)
 	if (argc < 3 || strcmp(argv[1], "--again") != 0)
 		again(argc > 1 ? argv[1] : "0.5", number(argc, argv, 2, 0));
 	prctl(PR_SET_NAME, odd_name);
-	sleep_s(number(argc, argv, 2, 0.5));
+	hold(argc, argv, 2, 0.5);
 	return 0;
 }

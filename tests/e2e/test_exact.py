@@ -4,10 +4,14 @@ Each case runs as root and as an ordinary user, with all of the kernel's help th
 may differ between these is what the recorder must admit: which source its CPU total has, whether it is a lower bound,
 how many processes it may not have seen. Everything else must be right in all four.
 
-Errors allowed are written where they are used. CPU: 1 % and 15 ms, the latter for what a process uses after it has
-told us its own account (its exit) and for the clock ticks in which /proc keeps the CPU of children.
+Errors allowed are written where they are used. CPU lies between what the job said of itself before it ended and what
+the recorder and the job used together; where nobody of ours is charged for it, what a process uses after it has told
+its account (its exit) is bounded by far less than what it used before.
+
+How long anything takes is nobody's business: a job whose samples matter lasts until they are in the recording.
 """
 
+import csv
 import json
 import os
 import pwd
@@ -34,14 +38,14 @@ class Lab:
         self.has_all_help = who == "root" and helpers == "all"
         self.recording = where / "job.tacho"
 
-    def start(self, words, **kwargs):
+    def start(self, words, stdin=subprocess.DEVNULL, **kwargs):
         identity = {}
         if self.who == "user" and IS_ROOT:
             user = pwd.getpwnam(NOBODY)
             identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         return subprocess.Popen(
             [str(word) for word in words],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             cwd=self.where,
             text=True,
@@ -56,11 +60,21 @@ class Lab:
         own = self.where / name
         return [own if own.exists() else name, *args]
 
-    def run(self, name, *args, interval="100ms", options=(), status=0):
-        """Records a burner; gives the summary and what the burner said of itself."""
+    def run(self, name, *args, interval="100ms", options=(), status=0, lasts_until=None):
+        """Records a burner; gives the summary and what the burner said of itself. A burner that holds something for as
+        long as its input lasts has that until the recording so far fulfils the condition."""
         options = ["-q", "-i", interval, "-o", self.recording, f"--helpers={self.helpers}", *options]
+        if lasts_until:
+            options.append("--flush=50ms")
         before_s = children_s()
-        job = self.start(self.tacho("run", *options, "--", *self.burner(name, *args)))
+        words = self.tacho("run", *options, "--", *self.burner(name, *args))
+        job = self.start(words, stdin=subprocess.PIPE if lasts_until else subprocess.DEVNULL)
+        if lasts_until:
+            try:
+                until(lambda: is_sampling(self) and lasts_until(self), f"what {name} does is recorded")
+            except BaseException:
+                job.kill()
+                raise
         said, _ = job.communicate()
         self.spent_s = children_s() - before_s
         assert job.returncode == status
@@ -73,8 +87,14 @@ class Lab:
         """Rows of the metrics while the RSS of the tree was at least so much."""
         names = ",".join(("proc.mem.rss", *metrics))
         done = subprocess.run([TACHO, "show", "--series", names, "--csv", self.recording], stdout=subprocess.PIPE)
-        rows = [line.split(",") for line in done.stdout.decode().splitlines()[1:]]
-        return [[float(v) for v in row[2:]] for row in rows if float(row[1]) >= at]
+        rows = [line.split(",")[1:] for line in done.stdout.decode().splitlines()[1:]]
+        return [[float(v) for v in row[1:]] for row in rows if all(row) and float(row[0]) >= at]
+
+    def last_sample_s(self):
+        """When the last number of any process was read."""
+        words = ["show", "--series", "proc.cpu.time", "--per", "instance", "--csv", self.recording]
+        done = subprocess.run([TACHO, *words], stdout=subprocess.PIPE, check=True, text=True)
+        return max(float(row["time_s"]) for row in csv.DictReader(done.stdout.splitlines()) if row["proc.cpu.time"])
 
     def show(self, *options):
         done = subprocess.run([TACHO, "show", *options, self.recording], stdout=subprocess.PIPE)
@@ -122,14 +142,23 @@ def about(value, truth, ratio=0.01, more=0.0):
     assert truth * (1 - ratio) - more <= value <= truth * (1 + ratio) + more, f"{value} is not about {truth}"
 
 
-def about_cpu(summary, truth_s, ratio=0.01, more=0.015):
-    about(summary["cpu"]["total_s"], truth_s, ratio, more)
-    about(summary["cpu"]["user_s"] + summary["cpu"]["system_s"], summary["cpu"]["total_s"], 0, 1e-5)
+ENDING_S = 0.005  # what a process may use after it has told its account
 
 
 def between_cpu(summary, said, lab):
     """At least what the job said before it ended, at most what the recorder and the job used together."""
-    assert said["cpu_s"] - 1e-5 <= summary["cpu"]["total_s"] <= lab.spent_s
+    within_cpu(summary, said["cpu_s"], lab.spent_s)
+
+
+def about_cpu(summary, said, processes):
+    """As much as the job said before it ended, and the ends of so many processes, of which we are not charged."""
+    within_cpu(summary, said["cpu_s"], said["cpu_s"] + 0.01 + processes * ENDING_S)
+
+
+def within_cpu(summary, least, most):
+    cpu = summary["cpu"]
+    assert least - 1e-5 <= cpu["total_s"] <= most, (least, cpu, most)
+    about(cpu["user_s"] + cpu["system_s"], cpu["total_s"], 0, 1e-5)
 
 
 # ---- CPU ----
@@ -138,20 +167,23 @@ def between_cpu(summary, said, lab):
 @pytest.mark.parametrize("mode", ["user", "sys"])
 def test_cpu_seconds(lab, mode):
     summary, said = lab.run("cpu", 0.8, mode)
-    about_cpu(summary, said["cpu_s"])
+    between_cpu(summary, said, lab)
     # The kernel divides by sampling at ticks.
     assert summary["cpu"]["user_s" if mode == "user" else "system_s"] > 0.5 * said["cpu_s"]
     assert summary["cpu"]["lower_bound"] is False
     assert summary["cpu"]["source"] == "cgroup" or not lab.has_all_help
     assert summary["cpu"]["observed_ratio"] > 0.9
-    assert summary["cpu"]["peak_cores"] <= 1.1
+    # A tick is as long as it was planned to be, or longer: what is used while the recorder waits for a CPU in the midst
+    # of one is in it. Twice the one CPU there is would be counted twice.
+    assert summary["cpu"]["mean_cores"] <= 1
+    assert summary["cpu"]["mean_cores"] <= summary["cpu"]["peak_cores"] < 1.9
 
 
 def test_threads(lab):
-    summary, said = lab.run("threads", 8, 0.1, interval="50ms")
+    summary, said = lab.run("threads", 8, 0.05, "-", interval="50ms", lasts_until=lambda lab: lab.summary()["threads"]["peak"] == 8)
     assert summary["threads"]["peak"] == 8
     assert summary["processes"]["seen"] == 1
-    about_cpu(summary, said["cpu_s"])
+    between_cpu(summary, said, lab)
 
 
 def count_of_processes(lab, summary, truth):
@@ -168,36 +200,36 @@ def test_children_that_are_waited_for(lab):
     """Sampled for long, then reaped by a parent that ends at once: they are in its account, and only there."""
     burner = lab.where / "cpu"
     summary, said = lab.run("sh", "-c", f"{burner} 0.3 >/dev/null & {burner} 0.3 >/dev/null & wait; echo cpu_s 0.6")
-    about_cpu(summary, said["cpu_s"])
+    between_cpu(summary, said, lab)
     assert summary["cpu"]["lower_bound"] is False
     count_of_processes(lab, summary, 3)
 
 
 def test_storm_of_short_lives(lab):
-    nr = 2000 if lab.helpers == "all" else 500
-    summary, said = lab.run("storm", nr, 2, 5)
-    about_cpu(summary, said["cpu_s"])
+    nr, each_s = 300, 0.005
+    summary, said = lab.run("storm", nr, 2, 1000 * each_s)
+    between_cpu(summary, said, lab)
     assert summary["cpu"]["lower_bound"] is False
     count_of_processes(lab, summary, nr + 1)
     if not lab.has_all_help:
         return
     table = lab.show("--processes", "--json")
     assert len(table["processes"]) == table["total"] == nr + 1
-    # Exit records miss the last moments of a life.
-    about(sum(p["cpu_s"] or 0 for p in table["processes"]), said["cpu_s"], 0.05)
+    # Exit records miss the last moments of a life, which come after what it burns.
+    assert nr * each_s <= sum(p["cpu_s"] or 0 for p in table["processes"]) <= summary["cpu"]["total_s"] + 1e-5
 
 
 @pytest.mark.parametrize("how", ["daemon", "reparent"])
 def test_orphans_are_not_lost(lab, how):
     summary, said = lab.run("orphan", how, 0.5)
-    about_cpu(summary, said["cpu_s"], 0.02)
+    about_cpu(summary, said, 3)
     count_of_processes(lab, summary, 3)
     assert summary["processes"]["peak"] >= 2
 
 
 def test_daemon_that_outlives_the_command(lab):
     summary, said = lab.run("orphan", "leave", 0.5, options=["--wait=tree"])
-    about_cpu(summary, said["cpu_s"], 0.02)
+    about_cpu(summary, said, 3)
     assert summary["exit"]["code"] == 0
 
 
@@ -206,12 +238,12 @@ def test_children_nobody_waits_for(lab, how):
     """Their CPU reaches no rusage. A group of our own has it; without one the total must be marked."""
     summary, said = lab.run("nochld", how, 20, 30)
     if summary["cpu"]["source"] == "cgroup":
-        about_cpu(summary, said["cpu_s"])
+        about_cpu(summary, said, 21)
         assert summary["cpu"]["lower_bound"] is False
     else:
         assert not lab.has_all_help
         assert summary["cpu"]["lower_bound"] is True
-        assert summary["cpu"]["total_s"] <= said["cpu_s"] * 1.01 + 0.015
+        assert summary["cpu"]["total_s"] <= said["cpu_s"] + 0.01 + 21 * ENDING_S
 
 
 def test_exit_records_alone(place):
@@ -220,14 +252,15 @@ def test_exit_records_alone(place):
     summary, said = lab.run("nochld", "ignore", 60, 20, interval="50ms", options=["--force"])
     if summary["cpu"]["lower_bound"]:
         pytest.skip("no exit records here")
-    about_cpu(summary, said["cpu_s"])
+    about_cpu(summary, said, 61)
 
 
 # ---- memory ----
 
 
 def test_private_memory(lab):
-    summary, _ = lab.run("mem", "private", 150, 0.8)
+    held = 150 * MIB
+    summary, _ = lab.run("mem", "private", 150, "-", lasts_until=lambda lab: (lab.summary()["memory"]["peak_uss_bytes"] or 0) >= held)
     memory = summary["memory"]
     for view in ("peak_rss_bytes", "peak_pss_bytes", "peak_uss_bytes", "max_process_hwm_bytes"):
         about(memory[view], 152 * MIB, 0, 3 * MIB)
@@ -238,15 +271,23 @@ def test_private_memory(lab):
 @pytest.mark.parametrize("how", ["shared", "forked"])
 def test_shared_memory_is_counted_once(lab, how):
     """One has 64 MiB, then four have them. A budget that never makes the recorder estimate."""
-    summary, _ = lab.run("mem", how, 64, 1.2, 3, options=["--budget=50"])
+    everywhere = 4 * 64 * MIB
+
+    def shares(lab):
+        return lab.series("proc.mem.pss_now", "proc.mem.uss_now", at=everywhere)
+
+    def is_told(lab):
+        # While they come to it, one after another, shares are read at different moments. Then they stay.
+        found = shares(lab)
+        return len(found) > 3 and found[-1] == found[-2]
+
+    summary, _ = lab.run("mem", how, 64, "-", 3, options=["--budget=50"], lasts_until=is_told)
     memory = summary["memory"]
     about(memory["peak_rss_bytes"], 4 * 65 * MIB, 0, 8 * MIB)
     about(memory["max_process_hwm_bytes"], 65 * MIB, 0, 3 * MIB)
-    pss, uss = zip(*lab.series("proc.mem.pss_now", "proc.mem.uss_now", at=memory["peak_rss_bytes"] * 0.99))
-    assert len(pss) > 3
-    # While they come to it, one after another, shares are read at different moments. Then they stay.
-    about(pss[-1], 65 * MIB, 0, 2 * MIB)
-    assert uss[-1] < 4 * MIB
+    pss, uss = next(now for before, now in zip(shares(lab)[2:], shares(lab)[3:]) if now == before)
+    about(pss, 65 * MIB, 0, 2 * MIB)
+    assert uss < 4 * MIB
     assert memory["peak_pss_bytes"] < 200 * MIB
 
 
@@ -287,25 +328,32 @@ def test_bytes_written_and_read(lab):
 
 
 def test_descriptors(lab):
-    summary, said = lab.run("fds", 100, 0.5)
+    summary, said = lab.run("fds", 100, "-", lasts_until=lambda lab: (lab.summary()["fds"]["peak"] or 0) > 100)
     assert summary["fds"]["peak"] == said["fds"]
 
 
 # ---- names and ends ----
 
 
+ODD_NAME = "a) R (\\n\\xff\\t b"
+
+
+def has_its_name(lab):
+    return [process["name"] for process in lab.show("--processes", "--json")["processes"]] == [ODD_NAME]
+
+
 def test_strange_names(lab):
     """Blanks, newlines, parentheses and bytes that are not UTF-8, in the name and in the arguments."""
-    summary, _ = lab.run("weird", 0.6, interval="50ms")
+    summary, _ = lab.run("weird", "-", interval="50ms", lasts_until=has_its_name)
     odd = " two\\nlines\\t(and) \"quotes\" \\\\ \\xff\\xfe \u00e9 "
     (process,) = lab.show("--processes", "--json")["processes"]
-    assert process["name"] == "a) R (\\n\\xff\\t b"
-    assert process["argv"] == [odd, "--again", "0.6", "", odd]
+    assert process["name"] == ODD_NAME
+    assert process["argv"] == [odd, "--again", "-", "", odd]
     assert summary["argv"][0].endswith("/weird")
 
 
 def test_command_line_of_a_mebibyte(lab):
-    lab.run("weird", 0.6, 1, interval="50ms")
+    lab.run("weird", "-", 1, interval="50ms", lasts_until=has_its_name)
     (process,) = lab.show("--processes", "--json")["processes"]
     assert process["argv"][1] == "--again"
     assert process["argv"][5].startswith("h" * 100)
@@ -365,21 +413,21 @@ def is_sampling(lab):
     return done.returncode == 0 and (json.loads(done.stdout)["ticks"]["taken"] or 0) > 0
 
 
-def is_between(summary, least, most):
-    """CPU seconds of an attached tree. Without records of exits, what a process used after its last sample is not
-    known when a stranger reaps it; the source says so."""
-    samples = summary["cpu"]["source"] != "rusage"
-    assert least * 0.99 - 0.03 - (0.2 if samples else 0) <= summary["cpu"]["total_s"] <= most * 1.01 + 0.03
+def is_between(lab, summary, least, most, at_once=1):
+    """CPU seconds of an attached tree, by the clock ticks in which /proc keeps those of children. Without records of
+    exits, what a process used after its last sample is not known when a stranger reaps it; the source says so."""
+    unseen = 0 if summary["cpu"]["source"] == "rusage" else at_once * (summary["wall_s"] - lab.last_sample_s())
+    assert least - 0.03 - unseen <= summary["cpu"]["total_s"] <= most + 0.03, (least, unseen, summary["cpu"], most)
 
 
 def test_attached_process(lab):
-    job = lab.start(lab.burner("cpu", 1.2))
-    until(lambda: ticks_of(job.pid) > 0.3, "burning")
+    job = lab.start(lab.burner("cpu", 0.3, "user", 0.6), stdin=subprocess.PIPE)
+    assert job.stdout.readline() == "waits 1\n"
     recorder, before, after = attach(lab, job)
     used = account(job.communicate()[0])["cpu_s"]
     recorder.wait()
     summary = lab.summary()
-    is_between(summary, used - after, used - before)
+    is_between(lab, summary, used - after, used - before + ENDING_S)
     assert summary["cpu"]["source"] == "rusage" or not lab.has_all_help
     assert summary["processes"]["seen"] == 1
     assert summary["complete"] is True
@@ -387,20 +435,17 @@ def test_attached_process(lab):
 
 
 def test_attached_tree(lab):
-    nr = 300
-    job = lab.start(lab.burner("storm", nr, 2, 5))
-    until(lambda: ticks_of(job.pid) > 0.2, "storm")
+    before_it, nr = 60, 120
+    job = lab.start(lab.burner("storm", before_it, 2, 5, nr), stdin=subprocess.PIPE)
+    assert job.stdout.readline() == "waits 1\n"
     recorder, before, after = attach(lab, job)
     used = account(job.communicate()[0])["cpu_s"]
     recorder.wait()
     summary = lab.summary()
-    # Two children are on their way at each moment.
-    is_between(summary, used - after - 0.01, used - before + 0.01)
-    fewest = nr * (used - after) / used - 4
+    is_between(lab, summary, used - after, used - before + ENDING_S, at_once=2)
     processes = summary["processes"]
     if processes["unsampled_is_upper_bound"]:
         assert not lab.has_all_help
-        assert processes["seen"] + processes["unsampled"] >= fewest
+        assert processes["seen"] <= nr + 1 <= processes["seen"] + processes["unsampled"]
     else:
-        assert processes["seen"] >= fewest
-    assert processes["seen"] <= nr + 1
+        assert processes["seen"] == nr + 1
