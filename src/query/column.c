@@ -134,6 +134,7 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 		return -ENOENT;
 	}
 	r = expr_parse(&c->expr, text, &why, &at);
+	c->plain = c->expr.nr_steps == 3 && c->expr.nr_rates == 1 && c->expr.nr_names == 1; /* rate( NAME ) */
 	if (r >= 0)
 		r = bind_names(c, s->schema, c->at == AT_FOLD && meta_find(&s->meta, "groups"));
 	if (r < 0)

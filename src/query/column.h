@@ -29,6 +29,7 @@ struct column {
 	uint32_t set;	   /* AT_INSTANCE */
 	uint64_t cols;	   /* of it, as a mask */
 	int64_t window_ns; /* rates are over this time at least */
+	bool plain;	   /* the rate of one recorded metric, and nothing else */
 	bool slow;	   /* AT_INSTANCE: of counters that are read every few seconds, and no others */
 	bool cumulative;   /* an amount that was used: it never falls */
 };
@@ -82,6 +83,7 @@ double fold_end(const struct fold *f, enum metric_fold fold);
 
 struct grown { /* what a rate() remembers */
 	double last, rate;
+	int64_t cell; /* of one that is plain */
 	int64_t time_ns;
 	bool known;
 };

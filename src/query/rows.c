@@ -132,8 +132,33 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 	}
 }
 
+static double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns)
+{
+	return r->c->slow ? grown_slowly(g, now, time_ns) : grown_step(g, now, time_ns, r->c->window_ns);
+}
+
+/* The growth of a counter alone is taken from its integers, since doubles have gaps beyond 2^53: what it was
+ * is kept in `cell`, and `last` is always nothing. */
+static double counter_step(const struct rows *r, struct grown *g, int64_t cell, int64_t time_ns)
+{
+	double now = 0, rate;
+	int64_t more;
+
+	if (g->known)
+		now = (__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
+								    : (double)more) *
+			r->c->arg[0].scale;
+	rate = rate_step(r, g, now, time_ns);
+	if (g->last == now) {
+		g->cell = cell;
+		g->last = 0;
+	}
+	return rate;
+}
+
 static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, const uint32_t *row)
 {
+	const struct table *t = scene_table(s, r->c->set);
 	const uint32_t *id = s->set[r->c->set].id;
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
@@ -149,11 +174,14 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 			row_begin(r, s, row[k], id[row[k]]);
 		for (unsigned i = 0; i < nr; i++, g++) {
 			double argument = l->argument[i][k];
+			size_t at = (size_t)row[k] * t->nr_cols + (size_t)r->c->arg[0].col;
 
 			if (r->rests[row[k]] >> i & 1)
 				g->time_ns = s->last_ns;
-			l->rate[i][k] = r->c->slow ? grown_slowly(g, argument, s->time_ns)
-						   : grown_step(g, argument, s->time_ns, r->c->window_ns);
+			if (r->c->plain && !isnan(argument))
+				l->rate[i][k] = counter_step(r, g, t->cell[at], s->time_ns);
+			else
+				l->rate[i][k] = rate_step(r, g, argument, s->time_ns);
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests ? (uint8_t)known : 0;

@@ -96,6 +96,8 @@ def test_64_bits_are_exact(tmp_path, recordings):
         second = [v for v, t in zip(read, columns["elapsed"]) if 1 < t < 2]
         assert second == [2**60 + 1 + 3 * (i + 1) if (1 + i) % 4 else None for i in range(17)]
         assert written[last] == 2**63 - 1 - 100 + 1
+    grown = [(int(p) - 1000, v) for p, v in zip(columns["pid"], columns["proc.io.read_chars.rate"]) if v is not None]
+    assert len(grown) > 50 and all(v == pytest.approx(3 * (i + 1), rel=1e-6) for i, v in grown)
 
 
 def test_names_of_any_bytes_come_back(tmp_path, recordings):
