@@ -1,9 +1,13 @@
 """What the end-to-end tests share: running the binary, reading its JSON, waiting without guessing."""
 
+import contextlib
 import csv
+import fcntl
 import json
 import os
+import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -11,7 +15,7 @@ import pytest
 
 TACHO = os.environ["TACHO"]
 BURNERS = Path(TACHO).parent / "tests" / "burners"
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def run(*words, **kwargs):
@@ -23,8 +27,36 @@ def run(*words, **kwargs):
 
 
 def start(*words, **kwargs):
+    """`tacho WORDS`, under way; bytes stay what they are."""
     kwargs.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.Popen([TACHO, *map(str, words)], **kwargs)
+    return subprocess.Popen([TACHO, *(word if isinstance(word, bytes) else str(word) for word in words)], **kwargs)
+
+
+def on_terminal(*words, columns=80, rows=24, **env):
+    """What `tacho WORDS`, which must go well, writes to a terminal of that size."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
+    utf8 = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    with start(*words, stdout=theirs, stderr=subprocess.PIPE, env={**utf8, **env}) as tacho:
+        os.close(theirs)
+        text = all_of(ours)
+        assert tacho.wait() == 0, tacho.stderr.read()
+    return text.decode().replace("\r\n", "\n")
+
+
+def all_of(terminal):
+    """What comes to our side of a terminal until nobody has the other open; closes it."""
+    text = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # the other side is closed
+            break
+        if not part:
+            break
+        text += part
+    os.close(terminal)
+    return text
 
 
 def record(command, *options, output, **kwargs):
@@ -37,6 +69,25 @@ def show(recording):
     done = run("show", "--json", recording)
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     return json.loads(done.stdout)
+
+
+def shown(recording):
+    """The summary of a recording that may be about to begin: empty while there is nothing to read."""
+    done = run("show", "--json", recording)
+    return json.loads(done.stdout) if done.returncode == 0 else {}
+
+
+@contextlib.contextmanager
+def lasting(command, *options, output, status=0, **kwargs):
+    """A recording whose job reads its standard input to the end: it lasts until the test has seen what it waits for."""
+    words = ["run", "-q", "-o", output, "--flush", "50ms", *options, "--", *command]
+    tacho = start(*words, stdin=subprocess.PIPE, **kwargs)
+    try:
+        yield tacho
+    finally:
+        tacho.stdin.close()
+        ended = tacho.wait()
+    assert ended == status
 
 
 def dump(recording):

@@ -1,23 +1,19 @@
 """`tacho ls`: what it lists, what it leaves out, and that its numbers are those of `tacho show`."""
 
 import csv
-import fcntl
 import io
 import json
 import os
-import pty
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, dump, job_of, record, run, show, start, until
+from recorder import TACHO, dump, job_of, on_terminal, record, run, show, start, until
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -213,34 +209,14 @@ def test_questions_that_are_none(tmp_path, words):
     assert done.returncode == 2 and not done.stdout and done.stderr
 
 
-def screen(width, *words, **env):
-    """What a terminal of that width shows."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    with subprocess.Popen([TACHO, "ls", *map(str, words)], stdout=follower, stderr=subprocess.DEVNULL,
-                          env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **env}):
-        os.close(follower)
-        text = b""
-        while True:
-            try:
-                piece = os.read(leader, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            text += piece
-    os.close(leader)
-    return text.decode().replace("\r\n", "\n")
-
-
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_it_fits_the_screen(runs, width):
-    lines = screen(width, runs, NO_COLOR="1").splitlines()
+    lines = on_terminal("ls", runs, columns=width, NO_COLOR="1").splitlines()
     assert len(lines) == 3
     for line in lines:
         assert "\x1b" not in line and len(line) <= width
     assert "b.tacho" in lines[1] and "3 " in lines[1]
-    colored = screen(width, runs, NO_COLOR="")
+    colored = on_terminal("ls", runs, columns=width, NO_COLOR="")
     assert "\x1b[31m" in colored
     assert [line for line in re.sub(r"\x1b\[[0-9;]*m", "", colored).splitlines()] == lines
     if width >= 120:

@@ -2,18 +2,15 @@
 
 import json
 import os
-import pty
 import re
 import struct
 import subprocess
-import termios
-import fcntl
 import zlib
 from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, record, run, start, until
+from recorder import BURNERS, TACHO, on_terminal, record, run, start, until
 
 MAKER = Path(TACHO).parent / "tests" / "unit" / "query_tool"
 REPORT = Path(TACHO).parent / "tacho-report"
@@ -77,36 +74,13 @@ def test_sizes_are_kept(made):
         assert max(map(len, lines)) <= columns
 
 
-def terminal(words, columns, rows, **env):
-    """What the command writes to a terminal of that size."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    job = subprocess.Popen([TACHO, *map(str, words)], stdin=subprocess.DEVNULL, stdout=follower, stderr=subprocess.PIPE,
-                           env={**UTF8, "TERM": "xterm-256color", **env})
-    os.close(follower)
-    text = b""
-    while True:
-        try:
-            part = os.read(leader, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        text += part
-    os.close(leader)
-    assert job.wait() == 0, job.stderr.read()
-    job.stderr.close()
-    return text.decode().replace("\r\n", "\n")
-
-
 def test_a_terminal_has_colours_and_its_own_size(made):
-    env = {"NO_COLOR": ""}
-    text = terminal(["plot", made, "proc.cpu.cores", "--per", "process"], 100, 30, **env)
+    text = on_terminal("plot", made, "proc.cpu.cores", "--per", "process", columns=100, rows=30, NO_COLOR="")
     assert "\033[0;38;5;" in text
     lines = re.sub("\033\\[[0-9;]*m", "", text).splitlines()
     assert max(map(len, lines)) == 100
     assert len(lines) < 30
-    assert "\033" not in terminal(["plot", made, "tree.cores"], 100, 30, NO_COLOR="1")
+    assert "\033" not in on_terminal("plot", made, "tree.cores", columns=100, rows=30, NO_COLOR="1")
 
 
 def test_processes_by_name_and_the_rest_as_others(made):

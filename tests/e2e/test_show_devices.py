@@ -1,18 +1,15 @@
 """`tacho show` of recordings with counters and GPUs, made by tests/unit/query_tool.c: every value is known."""
 
 import csv
-import fcntl
 import json
 import os
 import re
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, check, run, show, start
+from recorder import TACHO, check, on_terminal, run, show
 
 TOOL = Path(TACHO).parent / "tests" / "unit" / "query_tool"
 
@@ -59,22 +56,7 @@ def text_of(*words):
 
 def screen_of(recording, columns, **env):
     """What a terminal of so many columns gets."""
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
-    child = start("show", recording, stdout=theirs, env={**os.environ, "LC_ALL": "C.UTF-8", "TERM": "xterm", **env})
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        text += piece
-    os.close(ours)
-    assert child.wait() == 0
-    return text.decode().replace("\r", "")
+    return on_terminal("show", recording, columns=columns, rows=50, **env)
 
 
 def test_counters(made):

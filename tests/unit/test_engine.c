@@ -1,6 +1,6 @@
 /* The engine on the live kernel and on films: who joins, who leaves, what they used, which ticks are taken.
  */
-#include "collect/collector.h"
+#include "collect_lab.h"
 #include "engine/engine.h"
 #include "target/command.h"
 
@@ -253,13 +253,9 @@ static void test_a_tree_through_everything(void **state)
 	};
 	struct engine_options o = options;
 	struct env *env;
-	char path[512];
-	unsigned line = 0;
 
 	(void)state;
-	snprintf(path, sizeof(path), "%s/films/tree.txt",
-		getenv("TACHO_TESTS") ? getenv("TACHO_TESTS") : "tests");
-	assert_int_equal(env_film(path, &env, &line), 0);
+	env = film_of("films", "tree");
 	o.interval_ns = NSEC_PER_SEC;
 	start(env, &o);
 	assert_int_equal(engine_add_root(witness.engine, 4711, false, 1), -ESRCH);

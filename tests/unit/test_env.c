@@ -2,6 +2,7 @@
 #include "env/env.h"
 
 #include "base/buf.h"
+#include "collect_lab.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -57,17 +58,6 @@ static struct env *film_of_text(const char *text)
 
 	write_file(scratch_path("film"), text, strlen(text));
 	assert_int_equal(env_film(scratch_path("film"), &env, &line), 0);
-	return env;
-}
-
-static struct env *film_of(const char *kind, const char *name)
-{
-	struct env *env = NULL;
-	char path[400];
-	unsigned line;
-
-	snprintf(path, sizeof(path), "%s/%s/%s.txt", getenv("TACHO_TESTS"), kind, name);
-	assert_int_equal(env_film(path, &env, &line), 0);
 	return env;
 }
 

@@ -74,17 +74,6 @@ static void describe(struct env *env)
 	assert_sound();
 }
 
-static struct env *machine(const char *name)
-{
-	struct env *env = NULL;
-	char path[400];
-	unsigned line;
-
-	snprintf(path, sizeof(path), "%s/machines/%s.txt", getenv("TACHO_TESTS"), name);
-	assert_int_equal(env_film(path, &env, &line), 0);
-	return env;
-}
-
 static void describe_text(const char *text)
 {
 	struct env *env = film_text(text);
@@ -111,7 +100,7 @@ static void test_every_fact_of_the_machines(void **state)
 {
 	(void)state;
 	for (size_t m = 0; m < ARRAY_SIZE(machines); m++) {
-		struct env *env = machine(machines[m].name);
+		struct env *env = film_of("machines", machines[m].name);
 		char key[80];
 
 		describe(env);
@@ -150,7 +139,7 @@ static void test_every_row_is_said_somewhere(void **state)
 /* Poor machines have few facts, and none that is made up. */
 static void test_what_is_not_there_is_not_said(void **state)
 {
-	struct env *env = machine("tiny-arm");
+	struct env *env = film_of("machines", "tiny-arm");
 
 	(void)state;
 	describe(env);
@@ -245,7 +234,7 @@ static struct spy spy_on(struct env *inner)
 /* 256 CPUs, 8 NUMA nodes (two files each), a hundred PCI devices: one more is one too many. */
 static void test_few_files_of_a_large_machine(void **state)
 {
-	struct env *env = machine("numa-256");
+	struct env *env = film_of("machines", "numa-256");
 	struct spy spy = spy_on(env);
 
 	(void)state;
@@ -256,7 +245,7 @@ static void test_few_files_of_a_large_machine(void **state)
 
 	/* On Intel's own platforms most devices are Intel's: those without a driver of GPUs are left alone.
 	 */
-	env = machine("intel-2s");
+	env = film_of("machines", "intel-2s");
 	spy = spy_on(env);
 	describe(&spy.env);
 	assert_string_equal(heard("hw.threads"), "16");
@@ -268,7 +257,7 @@ static void test_few_files_of_a_large_machine(void **state)
 
 static void test_files_that_end_anywhere(void **state)
 {
-	struct env *env = machine("numa-256");
+	struct env *env = film_of("machines", "numa-256");
 	struct spy spy = spy_on(env);
 
 	(void)state;
@@ -281,7 +270,7 @@ static void test_files_of_garbage(void **state)
 {
 	(void)state;
 	for (size_t m = 0; m < ARRAY_SIZE(machines); m++) {
-		struct env *env = machine(machines[m].name);
+		struct env *env = film_of("machines", machines[m].name);
 		struct spy spy = spy_on(env);
 
 		for (unsigned i = 0; i < 100; i++) {
@@ -300,7 +289,7 @@ static void test_every_call_fails_once(void **state)
 
 	(void)state;
 	for (unsigned nth = 1; nth < 400; nth++) {
-		struct env *env = env_failing(machine("intel-2s"), nth, -EIO);
+		struct env *env = env_failing(film_of("machines", "intel-2s"), nth, -EIO);
 
 		describe(env);
 		least = MIN(least, said.nr);

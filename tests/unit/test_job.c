@@ -1,5 +1,6 @@
 /* Jobs of SLURM, PBS and OAR: the texts that tell them apart, machines on which each way of knowing is the
  * one that works, and a scontrol that answers, babbles, floods or hangs. */
+#include "film_text.h"
 #include "target/job.h"
 #include "target/job_scontrol.h"
 #include "target/job_text.h"
@@ -290,34 +291,6 @@ static void test_who_is_left_out(void **state)
 
 /* ---- machines ---- */
 
-static struct env *machine(const char *name)
-{
-	char path[4096];
-	struct env *env = NULL;
-	unsigned line = 0;
-
-	snprintf(path, sizeof(path), "%s/machines/%s", getenv("TACHO_TESTS"), name);
-	if (env_film(path, &env, &line) < 0)
-		fail_msg("%s:%u", path, line);
-	return env;
-}
-
-static struct env *machine_of(const char *text)
-{
-	char path[] = "/tmp/test_job.XXXXXX";
-	int fd = mkstemp(path);
-	struct env *env = NULL;
-	unsigned line = 0;
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
-	close(fd);
-	if (env_film(path, &env, &line) < 0)
-		fail_msg("line %u", line);
-	unlink(path);
-	return env;
-}
-
 struct pids {
 	char text[512];
 	size_t len;
@@ -350,35 +323,34 @@ static void test_jobs_on_machines(void **state)
 		const char *pids;
 		pid_t takes, refuses;
 	} c[] = {
-		{"job-slurm-25.txt", NULL, 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 223,
+		{"job-slurm-25", NULL, 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 223,
 			242},
-		{"job-slurm-25.txt", "7", 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 216,
+		{"job-slurm-25", "7", 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 216,
 			300},
-		{"job-slurm-25.txt", "slurm:9", 0, "cgroup", "9", SCHEDULER_SLURM, "242 ", 242, 222},
-		{"job-slurm-25.txt", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
-		{"job-slurm-25.txt", "pbs:7", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
-		{"job-slurm-25.txt", "7_1", -EINVAL, NULL, NULL, 0, NULL, 0, 0},
-		{"job-slurm-26.txt", NULL, 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 223,
+		{"job-slurm-25", "slurm:9", 0, "cgroup", "9", SCHEDULER_SLURM, "242 ", 242, 222},
+		{"job-slurm-25", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
+		{"job-slurm-25", "pbs:7", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
+		{"job-slurm-25", "7_1", -EINVAL, NULL, NULL, 0, NULL, 0, 0},
+		{"job-slurm-26", NULL, 0, "cgroup", "7", SCHEDULER_SLURM, "222 223 210 214 216 218 ", 223,
 			242},
-		{"job-slurm-26.txt", "9", 0, "cgroup", "9", SCHEDULER_SLURM, "242 ", 242, 222},
-		{"job-slurm-26.txt", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
-		{"job-slurm-v1.txt", "7", 0, "cgroup", "7", SCHEDULER_SLURM, "101 102 ", 102, 111},
-		{"job-slurm-v1.txt", "70", 0, "cgroup", "70", SCHEDULER_SLURM, "111 ", 111, 102},
-		{"job-slurm-v1.txt", NULL, -ENOENT, NULL, NULL, 0, NULL, 0, 0},
-		{"job-oar.txt", "", 0, "cgroup", "12", SCHEDULER_OAR, "239 242 243 245 ", 245, 339},
-		{"job-oar.txt", "oar:13", 0, "cgroup", "13", SCHEDULER_OAR, "339 ", 339, 245},
-		{"job-oar.txt", "slurm:13", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
-		{"job-pbs.txt", NULL, 0, "environment", "7.head", SCHEDULER_PBS, "120 122 124 125 126 ", 124,
+		{"job-slurm-26", "9", 0, "cgroup", "9", SCHEDULER_SLURM, "242 ", 242, 222},
+		{"job-slurm-26", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
+		{"job-slurm-v1", "7", 0, "cgroup", "7", SCHEDULER_SLURM, "101 102 ", 102, 111},
+		{"job-slurm-v1", "70", 0, "cgroup", "70", SCHEDULER_SLURM, "111 ", 111, 102},
+		{"job-slurm-v1", NULL, -ENOENT, NULL, NULL, 0, NULL, 0, 0},
+		{"job-oar", "", 0, "cgroup", "12", SCHEDULER_OAR, "239 242 243 245 ", 245, 339},
+		{"job-oar", "oar:13", 0, "cgroup", "13", SCHEDULER_OAR, "339 ", 339, 245},
+		{"job-oar", "slurm:13", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
+		{"job-pbs", NULL, 0, "environment", "7.head", SCHEDULER_PBS, "120 122 124 125 126 ", 124,
 			131},
-		{"job-pbs.txt", "7", 0, "environment", "7.head", SCHEDULER_PBS, "120 122 124 125 126 ", 120,
-			140},
-		{"job-pbs.txt", "70", 0, "environment", "70.head", SCHEDULER_PBS, "130 131 ", 131, 120},
-		{"job-pbs.txt", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
+		{"job-pbs", "7", 0, "environment", "7.head", SCHEDULER_PBS, "120 122 124 125 126 ", 120, 140},
+		{"job-pbs", "70", 0, "environment", "70.head", SCHEDULER_PBS, "130 131 ", 131, 120},
+		{"job-pbs", "8", -ESRCH, NULL, NULL, 0, NULL, 0, 0},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
-		struct env *env = machine(c[i].machine);
+		struct env *env = film_of("machines", c[i].machine);
 		const char *found_by = NULL;
 		struct job *job = NULL;
 		char err[256] = "";
@@ -405,7 +377,7 @@ static void test_jobs_on_machines(void **state)
 
 static void test_daemons_on_machines(void **state)
 {
-	struct env *env = machine("job-slurm-25.txt");
+	struct env *env = film_of("machines", "job-slurm-25");
 	const char *found_by;
 	struct job *job = NULL;
 	char err[256];
@@ -428,12 +400,12 @@ static void test_listing_stops_when_told(void **state)
 		const char *machine;
 		int stop_at;
 		const char *pids;
-	} c[] = {{"job-slurm-25.txt", 223, "222 223 "}, {"job-pbs.txt", 122, "120 122 "},
-		{"job-oar.txt", 242, "239 242 "}};
+	} c[] = {{"job-slurm-25", 223, "222 223 "}, {"job-pbs", 122, "120 122 "},
+		{"job-oar", 242, "239 242 "}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
-		struct env *env = machine(c[i].machine);
+		struct env *env = film_of("machines", c[i].machine);
 		struct pids pids = {.stop_at = c[i].stop_at};
 		const char *found_by;
 		struct job *job = NULL;
@@ -452,12 +424,12 @@ static void test_listing_stops_when_told(void **state)
 /* What a job can be found by never depends on a single call. */
 static void test_any_call_may_fail(void **state)
 {
-	static const char *const names[] = {"job-slurm-26.txt", "job-pbs.txt", "job-oar.txt"};
+	static const char *const names[] = {"job-slurm-26", "job-pbs", "job-oar"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		for (unsigned nth = 1; nth < 120; nth++) {
-			struct env *env = env_failing(machine(names[i]), nth, -EIO);
+			struct env *env = env_failing(film_of("machines", names[i]), nth, -EIO);
 			struct pids pids = {0};
 			const char *found_by = NULL;
 			struct job *job = NULL;
@@ -495,7 +467,7 @@ static void test_here(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
-		struct env *env = machine_of(c[i].text);
+		struct env *env = film_text(c[i].text);
 		bool here = job_here(env, &name);
 
 		if (here != !!c[i].id)
@@ -524,7 +496,7 @@ static void test_here(void **state)
 static void check_open(
 	const char *text, const char *id, int error, const char *found_by_expected, const char *pids)
 {
-	struct env *env = machine_of(text);
+	struct env *env = film_text(text);
 	const char *found_by = NULL;
 	struct job *job = NULL;
 	char err[256] = "";
@@ -648,7 +620,7 @@ static void test_many_processes(void **state)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "|%d\n", pid);
 	for (int pid = 100; pid < 5000; pid++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "file proc/%d/comm\n|x\n", pid);
-	env = machine_of(text);
+	env = film_text(text);
 	assert_int_equal(job_open(env, NULL, &job, &found_by, err, sizeof(err)), 0);
 	assert_int_equal(job_list(job, in_order, &crowd), 0);
 	assert_int_equal(crowd.nr, 4900);

@@ -2,6 +2,7 @@
  * many kinds. */
 #include "target/scope.h"
 
+#include "collect_lab.h"
 #include "target/tree.h"
 
 #include <setjmp.h>
@@ -12,17 +13,6 @@
 #include <cmocka.h>
 
 static struct scopes s; /* large */
-
-static struct env *machine(void)
-{
-	struct env *env = NULL;
-	char path[400];
-	unsigned line = 0;
-
-	snprintf(path, sizeof(path), "%s/machines/scopes.txt", getenv("TACHO_TESTS"));
-	assert_int_equal(env_film(path, &env, &line), 0);
-	return env;
-}
 
 static int add(const char *target)
 {
@@ -67,7 +57,7 @@ static void test_what_is_no_target(void **state)
 	static const char *const bad[] = {"", "0", "-1", "4194305", "99999999999999999999", "12x",
 		"match:", "match:(", "match:[", "cgroup:", "container:", "job7", "systems", "system:", "user",
 		"pid:7", "no=thing", "nobody"};
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 
 	(void)state;
 	scopes_init(&s, env);
@@ -83,7 +73,7 @@ static void test_what_is_no_target(void **state)
 
 static void test_tools_by_expression(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 
 	(void)state;
 	scopes_init(&s, env);
@@ -115,7 +105,7 @@ static void test_tools_by_expression(void **state)
 /* Every process its own tool, and more of them than there are groups. */
 static void test_more_tools_than_groups(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 	char target[32];
 
 	(void)state;
@@ -139,7 +129,7 @@ static void test_more_tools_than_groups(void **state)
 
 static void test_users_and_all(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 
 	(void)state;
 	scopes_init(&s, env);
@@ -174,7 +164,7 @@ static void listed(void *arg, pid_t pid, uint64_t groups)
 
 static void test_control_groups(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 	struct list list = {.nr = 0};
 
 	(void)state;
@@ -209,7 +199,7 @@ static void test_control_groups(void **state)
 
 static void test_containers(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 
 	(void)state;
 	scopes_init(&s, env);
@@ -230,7 +220,7 @@ static void test_containers(void **state)
 
 static void test_names_are_shared_only_by_equals(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 
 	(void)state;
 	scopes_init(&s, env);
@@ -256,7 +246,7 @@ static uint64_t ask(void *arg, pid_t pid)
 
 static void test_the_tree_unites_groups(void **state)
 {
-	struct env *env = machine();
+	struct env *env = film_of("machines", "scopes");
 	struct tree t;
 	uint32_t slot;
 
