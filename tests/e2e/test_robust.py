@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, check, job_of, record, run, show, start, state, until
+from recorder import BURNERS, PATIENCE_S, TACHO, check, job_of, lasting, record, run, show, shown, start, state, until
 
 ROOT = Path(__file__).resolve().parents[2]
 ASAN = ROOT / "build-asan" / "tacho"
@@ -122,10 +122,14 @@ def test_term_writes_at_once(tmp_path):
     words = ["run", "-q", "-i", "5ms", "--flush", "1h", "-o", tmp_path / "a.tacho", "--", "sh", "-c", script]
     tacho = start(*words, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True)
     tacho.stdout.readline()
-    time.sleep(0.2)
     before = ticks(tmp_path / "a.tacho")
-    tacho.send_signal(signal.SIGTERM)
-    until(lambda: ticks(tmp_path / "a.tacho") > before + 5, "the signal brings what was sampled to the file")
+
+    def brought():
+        """What was sampled until now, however little that is: the next signal brings more."""
+        tacho.send_signal(signal.SIGTERM)
+        return ticks(tmp_path / "a.tacho") > before + 5
+
+    until(brought, "the signal brings what was sampled to the file")
     tacho.kill()
     os.killpg(tacho.pid, signal.SIGKILL)
     tacho.wait()
@@ -252,12 +256,10 @@ def test_hundred_thousand_forks(tmp_path):
 @pytest.mark.parametrize("limit", [64, 256])
 def test_more_processes_than_descriptors(tmp_path, limit):
     """Beyond the limit files are opened for each sample: every process is still there, and the job keeps its limit."""
-    script = "for n in $(seq 200); do sleep 1000 & done; sleep 1; ulimit -n >limit; kill $(jobs -p)"
-    done = record(
-        ["bash", "-c", script], "-q", "-i", "50ms", output=tmp_path / "a.tacho", cwd=tmp_path,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
-    )
-    assert done.returncode == 0
+    script = "for n in $(seq 200); do sleep 1000 & done; read line; ulimit -n >limit; kill $(jobs -p)"
+    with lasting(["bash", "-c", script], "-i", "50ms", output=tmp_path / "a.tacho", cwd=tmp_path,
+                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))):
+        until(lambda: (shown(tmp_path / "a.tacho").get("processes", {}).get("peak") or 0) >= 201, "all are sampled at once")
     assert (tmp_path / "limit").read_text().strip() == str(limit)
     summary = show(tmp_path / "a.tacho")
     assert summary["processes"]["peak"] >= 201
@@ -269,14 +271,14 @@ def test_more_processes_than_descriptors(tmp_path, limit):
 
 
 def test_attach_and_detach_many_times(tmp_path):
-    """Two hundred recorders come and go; the process looked at has nothing to show for it."""
+    """Fifty recorders come and go; the process looked at has nothing to show for it."""
     target = subprocess.Popen([sys.executable, "-c", "import time; print(flush=True); time.sleep(1000)"],
                               stdout=subprocess.PIPE)
     try:
         status = Path(f"/proc/{target.pid}/status")
         target.stdout.readline() # from now on it opens nothing by itself
         before = len(os.listdir(f"/proc/{target.pid}/fd"))
-        for _ in range(200):
+        for _ in range(50):
             done = run("attach", "-q", "--force", "--duration", "1ms", "-o", tmp_path / "a.tacho", target.pid)
             assert done.returncode == 0, done.stderr
         assert len(os.listdir(f"/proc/{target.pid}/fd")) == before
@@ -335,10 +337,15 @@ def test_strange_names(tmp_path):
         program = os.path.join(os.fsencode(tmp_path), name)
         os.symlink(b"/bin/sleep", program)
         names.append(program)
-    script = 'for n; do "$n" 1000 & done; sleep 1; kill $(jobs -p)'
-    command = [TACHO, "run", "-q", "-i", "20ms", "-o", tmp_path / "a.tacho", "--", "bash", "-c", script, "bash"]
-    assert subprocess.run(command + names, stdin=subprocess.DEVNULL).returncode == 0
+    script = 'for n; do "$n" 1000 & done; read line; kill $(jobs -p)'
 
+    def known():
+        listed = run("show", "--processes", "--json", tmp_path / "a.tacho")
+        processes = json.loads(listed.stdout)["processes"] if listed.returncode == 0 else []
+        return set(names) <= {original(process["argv"][0]) for process in processes if process["argv"]}
+
+    with lasting(["bash", "-c", script, "bash", *names], "-i", "20ms", output=tmp_path / "a.tacho"):
+        until(known, "all have their names")
     table = run("show", "--processes", tmp_path / "a.tacho")
     assert table.returncode == 0
     text = table.stdout.decode()  # raises when it is no UTF-8
@@ -509,10 +516,17 @@ def test_environment_is_not_recorded(tmp_path):
 
 def test_attaching_into_a_storm_ends_with_it(tmp_path):
     """Children that end while we attach are known to us by one of the kernel's messages only: nobody waits for them."""
-    for moment in range(12):
-        storm = subprocess.Popen([BURNERS / "storm", "60", "2", "5"], stdout=subprocess.DEVNULL)
+    recording, over = tmp_path / "a.tacho", tmp_path / "over"
+    script = f"until [ -e {over} ]; do {BURNERS}/storm 10 2 5 >/dev/null; done"
+    for moment in range(8):
+        storm = subprocess.Popen(["sh", "-c", script])
         time.sleep(random.Random(moment).uniform(0, 0.08))
-        done = run("attach", "-q", "-f", "-i", "50ms", "-o", tmp_path / "a.tacho", storm.pid, timeout=60)
+        tacho = start("attach", "-q", "-f", "-i", "50ms", "--flush", "50ms", "-o", recording, storm.pid)
+        until(lambda: tacho.poll() is not None or ticks(recording) > 0, "it is recorded")
+        assert tacho.poll() is None
+        over.touch()
         storm.wait()
-        assert done.returncode == 0, done.stderr
-        assert show(tmp_path / "a.tacho")["complete"] is True
+        assert tacho.wait(PATIENCE_S) == 0
+        assert show(recording)["complete"] is True
+        over.unlink()
+        recording.unlink()
