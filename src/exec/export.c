@@ -68,6 +68,15 @@ static void tell_unfinished(const struct run *run)
 		warning("%zu of %zu recordings have no end: this is what is there so far", nr, run->nr);
 }
 
+static void tell_skipped(const struct run *run)
+{
+	if (run->nr_skipped == 1)
+		warning("%s cannot be read as a recording, and is left out", run->skipped[0]);
+	else if (run->nr_skipped)
+		warning("%s and %zu more cannot be read as recordings, and are left out", run->skipped[0],
+			run->nr_skipped - 1);
+}
+
 static void tell_damage(const struct export *x)
 {
 	char bytes[UNITS_SIZE];
@@ -163,6 +172,7 @@ int export_run(const void *args, int argc, char **argv)
 	umask(077);
 	status = open_frames(x);
 	if (status == EXIT_OK) {
+		tell_skipped(x->run);
 		tell_unfinished(x->run);
 		if (!x->args->output || strcmp(x->args->output, "-") != 0)
 			signals_note();

@@ -402,6 +402,16 @@ def test_damage_is_told(tmp_path, recordings):
     assert b"has no end" in exported("-d", "tree", "-o", "-", cut).stderr
 
 
+def test_what_is_left_out_is_told(tmp_path, recordings):
+    (tmp_path / "a.tacho").write_bytes(recordings["gpus"].read_bytes())
+    assert exported("-d", "gpu", "-o", "-", tmp_path).stderr == b""
+    for name in ("b.tacho", "c.tacho"):
+        (tmp_path / name).write_text("no recording")
+        done = exported("-d", "gpu", "-o", "-", tmp_path)
+        assert done.returncode == 0 and b"b.tacho" in done.stderr and b"left out" in done.stderr
+    assert b"and 1 more" in done.stderr
+
+
 # ---- many ----
 
 
