@@ -9,9 +9,13 @@
  * without rows has an empty table in its own group, so that its columns can be seen.
  *
  * A dataset for each column was rejected: of a hundred nodes it makes as many datasets as others have rows,
- * each with kilobytes of its own, and pandas would read none of it. Texts have a fixed width in the table, as
- * pandas needs it, so the longest must be known before the first row: a pass of its own. Columns with longer
- * ones than LONG_TEXT stand beside the table under their own names, with as many rows. */
+ * each with kilobytes of its own, and pandas would read none of it.
+ *
+ * Texts have a fixed width in the table, as pandas needs it, and the longest comes when it comes: then the
+ * table of the node is copied into one with twice the room, which happens a few times at most and early. (To
+ * look for the longest in a pass of its own was rejected: it costs every export a second reading, and while
+ * a recording is being written the second finds more than the first.) Columns with longer texts than
+ * LONG_TEXT stand beside the table under their own names, with as many rows. */
 #include <hdf5.h> /* has a member called ctime */
 
 #undef BASE_BANNED_H
@@ -27,6 +31,7 @@
 #define CHUNK_BYTES ((size_t)256 << 10)
 #define LONG_CHUNK 1024
 #define NO_HOST UINT32_MAX
+#define WIDTH_LEAST 16
 
 struct hdf5_column {
 	char *name;
@@ -231,16 +236,20 @@ static int lay_out(const struct hdf5 *h, struct hdf5_table *t, const struct fram
 {
 	bool well = true;
 
+	t->size = 0;
 	for (size_t i = 0; i < f->nr_fields; i++) {
 		struct hdf5_column *c = &t->column[i];
 
 		c->at = t->size;
-		c->width = MAX(c->width, (size_t)1);
+		c->width = MAX(c->width, (size_t)WIDTH_LEAST);
 		if (c->width <= LONG_TEXT)
 			t->size += field_size(&f->field[i], c->width);
 	}
+	close_id(&t->type);
+	if (!t->size && f->nr_fields)
+		buf_addf(h->job->reterr, "%s has nothing but long texts", f->name);
 	if (!t->size)
-		return 0;
+		return f->nr_fields ? -E2BIG : 0;
 	t->type = H5Tcreate(H5T_COMPOUND, t->size);
 	for (size_t i = 0; well && i < f->nr_fields; i++) {
 		const struct hdf5_column *c = &t->column[i];
@@ -252,129 +261,14 @@ static int lay_out(const struct hdf5 *h, struct hdf5_table *t, const struct fram
 	if (!well)
 		return trouble(h, "make the columns of a table");
 	t->chunk = (uint32_t)MIN(MAX(CHUNK_BYTES / t->size, (size_t)16), (size_t)FRAME_ROWS_MOST);
+	free(t->row);
+	free(t->known);
 	t->row = calloc(t->chunk, t->size);
 	t->known = calloc(t->chunk, f->nr_fields);
 	return t->row && t->known ? 0 : -ENOMEM;
 }
 
-/* ---- nodes ---- */
-
-static hid_t make_dataset(const struct hdf5 *h, const struct hdf5_table *t, const char *name, hid_t type,
-	hsize_t columns, hsize_t chunk_rows)
-{
-	const char *compression = h->job->compression;
-	hsize_t now[2] = {0, columns}, most[2] = {H5S_UNLIMITED, columns}, chunk[2] = {chunk_rows, columns};
-	int rank = columns ? 2 : 1;
-	hid_t space = H5Screate_simple(rank, now, most), how = H5Pcreate(H5P_DATASET_CREATE), d = -1;
-	bool packed = !compression || strcmp(compression, "none") != 0;
-
-	if (space >= 0 && how >= 0 && H5Pset_chunk(how, rank, chunk) >= 0 &&
-		(!packed || (H5Pset_shuffle(how) >= 0 && H5Pset_deflate(how, 4) >= 0)))
-		d = H5Dcreate2(t->group, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
-	close_id(&space);
-	close_id(&how);
-	return d;
-}
-
-static int make_beside(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, bool there)
-{
-	hid_t type = text_type(H5T_VARIABLE);
-	bool well = type >= 0;
-
-	for (size_t i = 0; well && i < f->nr_fields; i++) {
-		struct hdf5_column *c = &t->column[i];
-
-		if (c->width <= LONG_TEXT)
-			continue;
-		c->beside = there ? H5Dopen2(t->group, c->name, H5P_DEFAULT)
-				  : make_dataset(h, t, c->name, type, 0, LONG_CHUNK);
-		well = c->beside >= 0;
-	}
-	close_id(&type);
-	return well ? 0 : trouble(h, "make a column of long texts");
-}
-
-static int node_make(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
-{
-	int r;
-
-	t->data = make_dataset(h, t, "table", t->type, 0, t->chunk);
-	if (t->data < 0)
-		return trouble(h, "make a table of so many columns");
-	t->valid = make_dataset(h, t, "valid", H5T_NATIVE_UINT8, f->nr_fields, t->chunk);
-	if (t->valid < 0)
-		return trouble(h, "make a table");
-	r = put_texts(h, t->data, "units", f, word_unit);
-	if (r >= 0)
-		r = put_texts(h, t->valid, "columns", f, word_name);
-	return r < 0 ? r : make_beside(h, t, f, false);
-}
-
-/* As a link may be called: a slash would part it, a dot is the group itself. */
-static void add_link_name(struct buf *out, const char *host)
-{
-	if (!host || !*host)
-		buf_adds(out, host ? "%" : "%missing");
-	else if (!strcmp(host, "."))
-		buf_adds(out, "%2E");
-	else
-		for (; *host; host++)
-			buf_addf(out, *host == '/' ? "%%2F" : *host == '%' ? "%%25" : "%c", *host);
-}
-
-static int node_open_named(
-	const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, const char *name)
-{
-	hid_t space;
-
-	t->nr_rows = 0;
-	if (H5Lexists(t->frame_group, name, H5P_DEFAULT) <= 0) {
-		t->group = H5Gcreate2(t->frame_group, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-		return t->group < 0 ? trouble(h, "make a group") : node_make(h, t, f);
-	}
-	t->group = H5Gopen2(t->frame_group, name, H5P_DEFAULT);
-	t->data = H5Dopen2(t->group, "table", H5P_DEFAULT);
-	t->valid = H5Dopen2(t->group, "valid", H5P_DEFAULT);
-	space = H5Dget_space(t->data);
-	if (t->valid < 0 || space < 0 || H5Sget_simple_extent_dims(space, &t->nr_rows, NULL) != 1) {
-		close_id(&space);
-		return trouble(h, "go on with a table");
-	}
-	close_id(&space);
-	return make_beside(h, t, f, true);
-}
-
-static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t frame, uint32_t node)
-{
-	const struct frame *f = &h->job->frame[frame];
-	const char *host = NULL;
-	struct buf name;
-	int r;
-
-	t->is_open = true;
-	t->node = node;
-	if (t->host == SIZE_MAX) {
-		t->group = t->frame_group;
-		H5Iinc_ref(t->group);
-		return node_make(h, t, f);
-	}
-	if (node != NO_HOST) {
-		struct texts texts = export_texts(h->job, frame + h->job->first_frame, t->host);
-
-		if (node >= texts.nr)
-			return -EINVAL;
-		host = texts.text[node];
-	}
-	buf_init(&name, 1 << 20);
-	add_link_name(&name, host);
-	r = name.err ? name.err : node_open_named(h, t, f, (char *)name.data);
-	buf_release(&name);
-	if (r >= 0 && host && !H5Aexists(t->group, "host"))
-		r = put_text(h, t->group, "host", host);
-	return r;
-}
-
-/* ---- rows ---- */
+/* ---- rows of a dataset ---- */
 
 static int write_rows(
 	hid_t d, hid_t type, int rank, const hsize_t from[2], const hsize_t nr[2], const void *data)
@@ -395,6 +289,244 @@ static int write_rows(
 	close_id(&space);
 	return r;
 }
+
+static int read_rows(hid_t d, hid_t type, hsize_t from, hsize_t nr, void *data)
+{
+	hid_t memory = H5Screate_simple(1, &nr, NULL), space = H5Dget_space(d);
+	int r = -1;
+
+	errno = 0;
+	if (memory >= 0 && space >= 0 &&
+		H5Sselect_hyperslab(space, H5S_SELECT_SET, &from, NULL, &nr, NULL) >= 0)
+		r = H5Dread(d, type, memory, space, H5P_DEFAULT, data) < 0 ? -1 : 0;
+	close_id(&memory);
+	close_id(&space);
+	return r;
+}
+
+static hsize_t count_rows(hid_t d)
+{
+	hid_t space = H5Dget_space(d);
+	hsize_t nr = 0;
+
+	if (space < 0 || H5Sget_simple_extent_dims(space, &nr, NULL) != 1)
+		nr = 0;
+	close_id(&space);
+	return nr;
+}
+
+/* ---- datasets ---- */
+
+static hid_t make_dataset(const struct hdf5 *h, const struct hdf5_table *t, const char *name, hid_t type,
+	hsize_t columns, hsize_t chunk_rows)
+{
+	const char *compression = h->job->compression;
+	hsize_t now[2] = {0, columns}, most[2] = {H5S_UNLIMITED, columns}, chunk[2] = {chunk_rows, columns};
+	int rank = columns ? 2 : 1;
+	hid_t space = H5Screate_simple(rank, now, most), how = H5Pcreate(H5P_DATASET_CREATE), d = -1;
+	bool packed = !compression || strcmp(compression, "none") != 0;
+
+	if (space >= 0 && how >= 0 && H5Pset_chunk(how, rank, chunk) >= 0 &&
+		(!packed || (H5Pset_shuffle(how) >= 0 && H5Pset_deflate(how, 4) >= 0)))
+		d = H5Dcreate2(t->group, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+	close_id(&space);
+	close_id(&how);
+	return d;
+}
+
+/* Of columns that stand beside the table: as they are, or new. */
+static int open_beside(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+{
+	hid_t type = text_type(H5T_VARIABLE);
+	bool well = type >= 0;
+
+	for (size_t i = 0; well && i < f->nr_fields; i++) {
+		struct hdf5_column *c = &t->column[i];
+
+		if (c->width <= LONG_TEXT)
+			continue;
+		c->beside = H5Lexists(t->group, c->name, H5P_DEFAULT) > 0
+			? H5Dopen2(t->group, c->name, H5P_DEFAULT)
+			: make_dataset(h, t, c->name, type, 0, LONG_CHUNK);
+		well = c->beside >= 0;
+	}
+	close_id(&type);
+	return well ? 0 : trouble(h, "make a column of long texts");
+}
+
+static int make_table(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+{
+	t->data = make_dataset(h, t, "table", t->type, 0, t->chunk);
+	if (t->data < 0)
+		return trouble(h, "make a table of so many columns");
+	return put_texts(h, t->data, "units", f, word_unit);
+}
+
+static int node_make(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+{
+	int r = make_table(h, t, f);
+
+	if (r < 0)
+		return r;
+	t->valid = make_dataset(h, t, "valid", H5T_NATIVE_UINT8, f->nr_fields, t->chunk);
+	if (t->valid < 0)
+		return trouble(h, "make a table");
+	r = put_texts(h, t->valid, "columns", f, word_name);
+	return r < 0 ? r : open_beside(h, t, f);
+}
+
+/* As a link may be called: a slash would part it, a dot is the group itself. */
+static void add_link_name(struct buf *out, const char *host)
+{
+	if (!host || !*host)
+		buf_adds(out, host ? "%" : "%missing");
+	else if (!strcmp(host, "."))
+		buf_adds(out, "%2E");
+	else
+		for (; *host; host++)
+			buf_addf(out, *host == '/' ? "%%2F" : *host == '%' ? "%%25" : "%c", *host);
+}
+
+/* ---- a table with more room ---- */
+
+/* The library widens the texts, since the columns have the same names in both. */
+static int copy_table(const struct hdf5 *h, struct hdf5_table *t, hid_t from, hsize_t nr)
+{
+	for (hsize_t at[2] = {0}, step[2] = {0}; at[0] < nr; at[0] += step[0]) {
+		step[0] = MIN((hsize_t)t->chunk, nr - at[0]);
+		if (read_rows(from, t->type, at[0], step[0], t->row) < 0 ||
+			write_rows(t->data, t->type, 1, at, step, t->row) < 0)
+			return trouble(h, "copy a table");
+	}
+	return 0;
+}
+
+/* A column of the table, each text of which ends within `width`, goes beside it. */
+static int copy_column(
+	const struct hdf5 *h, const struct hdf5_column *c, hid_t from, hsize_t nr, size_t width)
+{
+	hid_t text = text_type(width), record = H5Tcreate(H5T_COMPOUND, width),
+	      type = text_type(H5T_VARIABLE);
+	char *all = malloc(LONG_CHUNK * width);
+	const char *each[LONG_CHUNK];
+	int r = all ? 0 : -ENOMEM;
+
+	if (r >= 0 && H5Tinsert(record, c->name, 0, text) < 0)
+		r = trouble(h, "copy a column");
+	for (hsize_t at[2] = {0}, step[2] = {0}; r >= 0 && at[0] < nr; at[0] += step[0]) {
+		step[0] = MIN((hsize_t)LONG_CHUNK, nr - at[0]);
+		for (size_t i = 0; i < step[0]; i++)
+			each[i] = all + i * width;
+		if (read_rows(from, record, at[0], step[0], all) < 0 ||
+			write_rows(c->beside, type, 1, at, step, each) < 0)
+			r = trouble(h, "copy a column");
+	}
+	close_id(&text);
+	close_id(&record);
+	close_id(&type);
+	free(all);
+	return r;
+}
+
+static int copy_all(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, hid_t from, hid_t type)
+{
+	hsize_t nr = count_rows(from);
+	int r = copy_table(h, t, from, nr);
+
+	for (size_t i = 0; r >= 0 && i < f->nr_fields; i++) {
+		int member =
+			t->column[i].width > LONG_TEXT ? H5Tget_member_index(type, t->column[i].name) : -1;
+		hid_t had = member < 0 ? -1 : H5Tget_member_type(type, (unsigned)member);
+
+		if (had >= 0)
+			r = copy_column(h, &t->column[i], from, nr, H5Tget_size(had) + 1);
+		close_id(&had);
+	}
+	return r;
+}
+
+/* The open node's table as it is laid out now. */
+static int table_anew(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, hid_t type)
+{
+	hid_t from = t->data;
+	int r;
+
+	t->data = -1;
+	r = H5Ldelete(t->group, "table", H5P_DEFAULT) < 0 ? trouble(h, "copy a table") : make_table(h, t, f);
+	if (r >= 0)
+		r = copy_all(h, t, f, from, type);
+	close_id(&from); /* it has no name any more: its place in the file is free */
+	return r;
+}
+
+static int node_go_on(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+{
+	hid_t type;
+	int r;
+
+	t->data = H5Dopen2(t->group, "table", H5P_DEFAULT);
+	t->valid = H5Dopen2(t->group, "valid", H5P_DEFAULT);
+	type = t->data < 0 ? -1 : H5Dget_type(t->data);
+	if (t->valid < 0 || type < 0)
+		r = trouble(h, "go on with a table");
+	else
+		r = open_beside(h, t, f);
+	if (r >= 0 && H5Tequal(type, t->type) <= 0)
+		r = table_anew(h, t, f, type);
+	close_id(&type);
+	t->nr_rows = r < 0 ? 0 : count_rows(t->data);
+	return r;
+}
+
+/* ---- nodes ---- */
+
+static int node_open_group(const struct hdf5 *h, struct hdf5_table *t, const char *host)
+{
+	struct buf name;
+	int r;
+
+	if (t->host == SIZE_MAX) {
+		t->group = t->frame_group;
+		H5Iinc_ref(t->group);
+		return 0;
+	}
+	buf_init(&name, 1 << 20);
+	add_link_name(&name, host);
+	if (!name.err)
+		t->group = H5Lexists(t->frame_group, (char *)name.data, H5P_DEFAULT) > 0
+			? H5Gopen2(t->frame_group, (char *)name.data, H5P_DEFAULT)
+			: H5Gcreate2(
+				  t->frame_group, (char *)name.data, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+	r = name.err ? name.err : t->group < 0 ? trouble(h, "make a group") : 0;
+	if (r >= 0 && host && !H5Aexists(t->group, "host"))
+		r = put_text(h, t->group, "host", host);
+	buf_release(&name);
+	return r;
+}
+
+static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t frame, uint32_t node)
+{
+	const struct frame *f = &h->job->frame[frame];
+	const char *host = NULL;
+	int r;
+
+	t->is_open = true;
+	t->node = node;
+	t->nr_rows = 0;
+	if (t->host != SIZE_MAX && node != NO_HOST) {
+		struct texts texts = export_texts(h->job, frame + h->job->first_frame, t->host);
+
+		if (node >= texts.nr)
+			return -EINVAL;
+		host = texts.text[node];
+	}
+	r = node_open_group(h, t, host);
+	if (r < 0)
+		return r;
+	return H5Lexists(t->group, "table", H5P_DEFAULT) > 0 ? node_go_on(h, t, f) : node_make(h, t, f);
+}
+
+/* ---- rows ---- */
 
 static int flush_rows(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
 {
@@ -448,7 +580,7 @@ static int put_cell(uint8_t *to, const struct field *f, const struct hdf5_column
 			return 0;
 		number = cells->text[row];
 		if (number >= texts->nr || texts->len[number] > c->width)
-			return -ESTALE;
+			return -EINVAL;
 		memcpy(to, texts->text[number], texts->len[number]);
 		return 0;
 	}
@@ -473,9 +605,6 @@ static int hold_column(const struct hdf5 *h, struct hdf5_table *t, const struct 
 			r = put_cell(t->row + row * t->size + c->at, &f->field[i], c, &b->cell[i], from + k,
 				&texts);
 	}
-	if (r == -ESTALE)
-		buf_adds(h->job->reterr,
-			"the recording grew while it was read; try again, or wait for its end");
 	return r;
 }
 
@@ -612,28 +741,26 @@ static int hdf5_open(const struct export_job *job, void **ret, struct buf *reter
 	return r;
 }
 
-static bool hdf5_wants_look(void *e)
+/* Is there room for all texts that are known so far? */
+static bool make_room(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, size_t frame)
 {
-	(void)e;
-	return true;
-}
+	bool fits = true;
 
-static int hdf5_look(void *e, const struct frame_batch *b)
-{
-	struct hdf5 *h = e;
-	size_t at = b->frame - h->job->first_frame;
+	for (size_t i = 0; i < f->nr_fields; i++) {
+		struct hdf5_column *c = &t->column[i];
+		struct texts texts;
 
-	for (size_t i = 0; i < h->job->frame[at].nr_fields; i++) {
-		struct hdf5_column *c = &h->table[at].column[i];
-
-		if (h->job->frame[at].field[i].type != FIELD_TEXT)
+		if (f->field[i].type != FIELD_TEXT)
 			continue;
-		struct texts texts = export_texts(h->job, b->frame, i);
+		texts = export_texts(h->job, frame, i);
+		for (; c->nr_seen < texts.nr; c->nr_seen++) {
+			size_t len = texts.len[c->nr_seen];
 
-		for (; c->nr_seen < texts.nr; c->nr_seen++)
-			c->width = MAX(c->width, (size_t)texts.len[c->nr_seen]);
+			for (; c->width < len; fits = false)
+				c->width = MAX(2 * c->width, (size_t)WIDTH_LEAST);
+		}
 	}
-	return 0;
+	return fits;
 }
 
 static int table_ready(const struct hdf5 *h, size_t i)
@@ -659,13 +786,26 @@ static int table_ready(const struct hdf5 *h, size_t i)
 	return r < 0 ? r : lay_out(h, t, f);
 }
 
+static int table_fit(const struct hdf5 *h, size_t i)
+{
+	const struct frame *f = &h->job->frame[i];
+	struct hdf5_table *t = &h->table[i];
+	bool fits = make_room(h, t, f, i + h->job->first_frame);
+	int r = table_ready(h, i);
+
+	if (r < 0 || fits || !t->size)
+		return r;
+	r = node_close(h, t, f);
+	return r < 0 ? r : lay_out(h, t, f);
+}
+
 static int hdf5_add(void *e, const struct frame_batch *b)
 {
 	struct hdf5 *h = e;
 	size_t at = b->frame - h->job->first_frame;
 	struct hdf5_table *t = &h->table[at];
 	const struct field_cells *host = t->host == SIZE_MAX ? NULL : &b->cell[t->host];
-	int r = table_ready(h, at);
+	int r = table_fit(h, at);
 	uint32_t row = 0;
 
 	while (r >= 0 && t->size && row < b->nr_rows) {
@@ -721,8 +861,6 @@ const struct exporter exporter_hdf5 = {
 	.shape = EXPORT_ONE_FILE,
 	.by_path = true,
 	.open = hdf5_open,
-	.wants_look = hdf5_wants_look,
-	.look = hdf5_look,
 	.add = hdf5_add,
 	.close = hdf5_close,
 	.drop = hdf5_drop,

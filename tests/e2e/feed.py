@@ -11,6 +11,8 @@ import struct
 import subprocess
 from dataclasses import dataclass
 
+import pytest
+
 from exported import tool
 
 TYPES = ["time", "integer", "real", "text", "flag"]
@@ -70,6 +72,9 @@ def feed(format, columns, path, batch=8192, compression=None):
             for column, (_, numbers) in zip(columns, headings):
                 out.write(cells(column, numbers, at, end))
             at = end
-    subprocess.run([tool("export_feed"), format, source, path, *([compression] if compression else [])], check=True)
+    done = subprocess.run([tool("export_feed"), format, source, path, *([compression] if compression else [])])
     source.unlink()
+    if done.returncode == 77:
+        pytest.skip(f"{format} is not in this build")
+    assert done.returncode == 0
     return path

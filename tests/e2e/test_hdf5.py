@@ -6,7 +6,8 @@ import warnings
 
 import pytest
 
-from exported import columns_of, export, need_export, reader, recordings  # noqa: F401 (a fixture)
+from exported import bytes_of, columns_of, export, need_export, reader, recordings  # noqa: F401 (a fixture)
+from feed import Column, feed
 from recorder import TACHO, run
 from stored import check_recording, lab, lab_file, lab_random, same_values
 
@@ -109,17 +110,35 @@ def test_every_recording(tmp_path, recordings):  # noqa: F811
 
 
 def test_pandas_reads_tables(tmp_path, recordings):  # noqa: F811
-    pandas = reader("pandas")
+    pandas, h5py = reader("pandas"), reader("h5py")
     reader("tables")
     path = export(recordings["gpus"], "hdf5", tmp_path / "g.h5")
+    columns = columns_of(recordings["gpus"])
+    found = {}
+    with h5py.File(path, "r") as file:
+        tables = [node["table"] for name in columns for node in nodes_of(file[name])]
+        rows = {table.name: len(table) for table in tables}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of PyTables, about names with dots
-        process = pandas.read_hdf(path, "process/n1")
-        processes = pandas.read_hdf(path, "processes")
-    assert list(process.columns) == [f["name"] for f in columns_of(recordings["gpus"])["process"]]
+        for name in rows:
+            found[name] = pandas.read_hdf(path, name)
+            assert list(found[name].columns) == [f["name"] for f in columns[name.split("/")[1]]]
+        assert pandas.read_hdf(path, "process/n1").equals(found["/process/n1/table"])
+    assert {name: len(table) for name, table in found.items()} == rows and 0 in rows.values()
+    process, processes = found["/process/n1/table"], found["/processes/table"]
     assert process["proc.mem.rss"].max() == 104857600 and set(process["instance"]) == {"worker"}
     assert pandas.to_datetime(process["time"], utc=True).dt.year.iloc[0] == 2023
     assert processes["command"].iloc[0] == "worker -v"
+
+
+def test_pandas_has_the_same_texts(tmp_path, recordings):  # noqa: F811
+    pandas = reader("pandas")
+    reader("tables")
+    path = export(recordings["hostile"], "hdf5", tmp_path / "h.h5", "-d", "processes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        names = set(pandas.read_hdf(path, "processes/table")["name"])
+    assert {bytes_of(name) for name in names} >= {b"\xff\xfe not utf8", b"\\xff", b"\\\xff", "ünï日".encode(), b" spaces "}
 
 
 def test_pandas_without_pytables(tmp_path):
@@ -138,6 +157,33 @@ def test_long_texts_stand_beside_the_table(tmp_path):
         assert "value" not in file["meta/table"].dtype.names and "command" in file["processes/table"].dtype.names
         meta = read_group(file["meta"], columns_of(recording)["meta"])
         assert dict(zip(meta["key"], meta["value"]))["command"].endswith("w" * 30000)
+
+
+def fed(rows, length):
+    """Two nodes that take turns, each of whose texts is longer than the one before."""
+    return [
+        Column("time", "time", [10**18 + i for i in range(rows)]),
+        Column("host", "text", ["b" if i // 30 % 2 else "a" for i in range(rows)]),
+        Column("name", "text", [None if i % 7 == 3 else f"{i:06}" + "é" * length(i) for i in range(rows)]),
+        Column("n", "integer", [None if i % 5 == 4 else 2**60 + i for i in range(rows)]),
+    ]
+
+
+@pytest.mark.parametrize("longest", [1000, 6000])  # 6000 are 12,000 bytes, and so beside the table
+def test_texts_that_grow(tmp_path, longest):
+    """The longest text comes last: what was written before is made wider, and nothing is lost."""
+    h5py = reader("h5py")
+    columns = fed(200, lambda i: 4093 if longest > 1000 and i == 120 else longest * i // 199)  # 8192 bytes fill it
+    with h5py.File(feed("hdf5", columns, tmp_path / "x.h5", batch=13), "r") as file:
+        for host in "ab":
+            rows = [i for i, name in enumerate(columns[1].values) if name == host]
+            node = file[f"fed/{host}"]
+            found = read_group(node, [{"name": c.name, "type": c.type} for c in columns])
+            for c in columns:
+                same_values(found[c.name], [c.values[i] for i in rows], f"{host}: {c.name}")
+            assert ("name" in node["table"].dtype.names) == (longest == 1000)
+            assert texts(node["table"].attrs["units"]) == ["ns since 1970", "", "", ""]
+            assert set(node) == {"table", "valid"} | ({"name"} if longest > 1000 else set())
 
 
 def test_h5dump_reads_it(tmp_path, recordings):  # noqa: F811

@@ -168,10 +168,12 @@ int main(int argc, char **argv)
 	struct buf err;
 	int fd, r;
 
-	if (!x || x->shape != EXPORT_FILE_EACH || x->by_path || x->wants_look)
+	if (x && x->missing)
+		return 77; /* not in this build */
+	if (!x || x->shape == EXPORT_OWN_FILES || x->wants_look)
 		die("export_feed FORMAT INPUT OUTPUT [COMPRESSION]");
 	input = fopen(argv[2], "re");
-	fd = open(argv[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	fd = open(x->by_path ? "/dev/null" : argv[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (!input || fd < 0 || outlet_open(&out, fd) < 0)
 		die("cannot open the files");
 	buf_init(&err, 1 << 16);
@@ -179,7 +181,8 @@ int main(int argc, char **argv)
 	r = feed(x,
 		&(struct export_job){.frame = &in.frame,
 			.nr_frames = 1,
-			.out = &out,
+			.out = x->by_path ? NULL : &out,
+			.path = argv[3],
 			.texts = texts,
 			.compression = argc > 4 ? argv[4] : NULL,
 			.summary_json = "{}",
@@ -187,7 +190,7 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = outlet_flush(&out);
 	if (r < 0)
-		fprintf(stderr, "export_feed: %s\n", strerror(-r));
+		fprintf(stderr, "export_feed: %s %s\n", strerror(-r), err.len ? (char *)err.data : "");
 	drop_fields();
 	buf_release(&err);
 	outlet_release(&out);
