@@ -175,7 +175,7 @@ void paper_close(struct paper *p)
 	cairo_destroy(cr);
 }
 
-void paper_turn(struct paper *p)
+static void paper_turn(struct paper *p)
 {
 	if (!p->dry)
 		cairo_show_page(p->pen.cr);

@@ -62,7 +62,6 @@ double lines_put(struct paper *p, const struct lines *t, double y);
 
 /* Begins a new page unless there is so much room. */
 void paper_need(struct paper *p, double height);
-void paper_turn(struct paper *p);
 /* In the flow: below what was last, on the next page when it does not fit. */
 void paper_text(struct paper *p, const struct lines *t, double after);
 void paper_heading(struct paper *p, const char *text, const char *name, double keep_with);

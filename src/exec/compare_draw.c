@@ -5,9 +5,9 @@
 #include "cmd/progress.h"
 #include "draw/draw.h"
 #include "exec/commands.h"
+#include "exec/paths.h"
 #include "story/compare_charts.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DOCUMENT_MAX ((size_t)1 << 30)
@@ -18,16 +18,6 @@ static int paint(void *arg, const struct chart *f, bool dark, struct buf *out)
 
 	(void)arg;
 	return draw_picture(f, DRAW_SVG, &style, out);
-}
-
-static char *path_in(const char *directory, const char *name)
-{
-	size_t len = strlen(directory);
-	char *path;
-
-	if (asprintf(&path, "%s%s%s", directory, len && directory[len - 1] == '/' ? "" : "/", name) < 0)
-		die(EXIT_TROUBLE, "no memory");
-	return path;
 }
 
 static int write_document(const struct compare_page *page, const struct compare_args *a,
@@ -55,13 +45,10 @@ static int write_pictures(
 	int status = output_directory(directory);
 
 	for (size_t i = 0; status == EXIT_OK && i < page->nr_charts; i++) {
-		struct buf out, name;
-		char *path;
+		_cleanup_(freep) char *path = path_in(directory, page->chart[i].id, ".png");
+		struct buf out;
 		int r;
 
-		buf_init(&name, 1000);
-		buf_addf(&name, "%s.png", page->chart[i].id);
-		path = path_in(directory, (char *)name.data);
 		buf_init(&out, DOCUMENT_MAX);
 		r = draw_picture(&page->chart[i], DRAW_PNG, NULL, &out);
 		if (r < 0) {
@@ -71,16 +58,15 @@ static int write_pictures(
 			status = output_whole(path, &out, a->force);
 		}
 		buf_release(&out);
-		buf_release(&name);
-		free(path);
 	}
 	return status;
 }
 
 static int write_directory(struct compare_page *page, const struct compare_args *a)
 {
-	char *html = path_in(a->output, "compare.html"), *md = path_in(a->output, "compare.md");
-	char *plots = path_in(a->output, "plots");
+	_cleanup_(freep) char *html = path_in(a->output, "compare", ".html");
+	_cleanup_(freep) char *md = path_in(a->output, "compare", ".md");
+	_cleanup_(freep) char *plots = path_in(a->output, "plots", "");
 	int status = output_directory(a->output);
 
 	if (status == EXIT_OK)
@@ -94,9 +80,6 @@ static int write_directory(struct compare_page *page, const struct compare_args 
 		status = write_document(page, a, COMPARE_MARKDOWN, md);
 	if (status == EXIT_OK)
 		status = write_document(page, a, COMPARE_HTML, html);
-	free(plots);
-	free(md);
-	free(html);
 	return status;
 }
 

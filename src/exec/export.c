@@ -11,8 +11,6 @@
 #include "report/summary.h"
 #include "store/glance.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -83,8 +81,7 @@ static void tell_damage(const struct export *x)
 
 	if (x->damage.nr)
 		warning("%s lost in %llu damaged place%s of the recording: no rows for that time, no rates "
-			"across it "
-			"('tacho check' looks closer)",
+			"across it ('tacho check' looks closer)",
 			format_bytes(bytes, (double)x->damage.bytes), (unsigned long long)x->damage.nr,
 			x->damage.nr == 1 ? "" : "s");
 }
@@ -113,11 +110,8 @@ static int open_frames(struct export *x)
 {
 	int r = frames_open(x->run, &x->options, &x->feed.frames, &x->err);
 
-	if (r < 0) {
-		progress_clear();
-		error("%s", x->err.len ? (char *)x->err.data : strerror(-r));
-		return r == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
-	}
+	if (r < 0)
+		return export_unread(x, r);
 	x->nr_frames = frames_list(x->feed.frames, &x->frame);
 	if (x->nr_frames)
 		return EXIT_OK;

@@ -61,12 +61,11 @@ struct export
 /* By options: formats, names, ranges. What makes no sense ends the program. */
 void export_choose(struct export *x);
 void export_forget(struct export *x);
-/* A target for each file, with its name; EXIT_OK, or the trouble that was told. */
+/* A target for each file, with its name, and the stage; EXIT_OK, or the trouble that was told. */
 int export_place(struct export *x, int argc, char **argv);
 
-/* The directory that will hold them is made, and in it one for the time being. */
-int stage_open(struct stage *s, const char *directory);
-/* The files of a target take their names, which are added to `taken`, a line each. */
+/* Whether the files of a target may take their names; they do, and the names are added to `taken`, a line
+ * each. */
 int stage_check(const struct export_target *t, bool force);
 int stage_take(const struct export_target *t, bool force, struct buf *taken);
 /* Leaves no trace of what did not take its name. */
@@ -74,8 +73,8 @@ void stage_close(struct stage *s, bool failed);
 
 /* Reads the run as often as the formats need, and closes them. */
 int export_pour(struct export *x);
-/* What failed with which errno, to stderr. Returns the exit status. */
-int target_trouble(const struct export *x, const struct export_target *t, int err);
+/* The run cannot be read: says why. Returns the exit status. */
+int export_unread(struct export *x, int err);
 
 /* Signals that end the program are noted, so that it can tidy up. */
 void signals_note(void);

@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 /* "a,b" and "a" "b" are the same. */
 static size_t split_names(
@@ -70,13 +69,11 @@ static const struct exporter *format_of_file(const char *path)
 	const struct exporter *best = NULL;
 
 	for (size_t i = 0; exporters[i]; i++) {
-		size_t len = strlen(path), end = strlen(exporters[i]->suffix);
+		const struct exporter *f = exporters[i];
 
-		if (!end || exporters[i]->shape == EXPORT_OWN_FILES || len <= end ||
-			strcasecmp(path + len - end, exporters[i]->suffix) != 0)
-			continue;
-		if (!best || end > strlen(best->suffix))
-			best = exporters[i];
+		if (f->shape != EXPORT_OWN_FILES && path_has_suffix(path, f->suffix) &&
+			(!best || strlen(f->suffix) > strlen(best->suffix)))
+			best = f;
 	}
 	return best;
 }

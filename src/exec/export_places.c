@@ -15,11 +15,11 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 
 /* ---- names ---- */
 
+/* How many, as far as the choice of a place goes: files of a format's own making are several. */
 static size_t files_of(const struct export *x, const struct exporter *f)
 {
 	return f->shape == EXPORT_FILE_EACH ? x->nr_frames : f->shape == EXPORT_ONE_FILE ? 1 : 2;
@@ -39,13 +39,6 @@ static void check_stream(const struct export *x)
 			f->name, x->nr_frames);
 }
 
-static bool ends_like(const char *path, const char *suffix)
-{
-	size_t len = strlen(path), end = strlen(suffix);
-
-	return end && len > end && !strcasecmp(path + len - end, suffix);
-}
-
 /* -o PATH for several files: a name that looks like a file's is more likely a misunderstanding. */
 static void check_directory(const struct export *x, const char *path)
 {
@@ -56,7 +49,7 @@ static void check_directory(const struct export *x, const char *path)
 	if (path[len - 1] == '/' || path_is_directory(path))
 		return;
 	for (size_t i = 0; i < x->nr_formats; i++)
-		if (ends_like(path, x->format[i]->suffix))
+		if (path_has_suffix(path, x->format[i]->suffix))
 			usage(&cmd_export,
 				"this is more than one file: -o takes their directory (%s/); --domain "
 				"chooses one table",
@@ -129,6 +122,25 @@ static void choose_place(
 				   : text_made("%s-export", stem);
 }
 
+/* The directory that will hold them is made, and in it one for the time being. */
+static int stage_open(struct stage *s, const char *directory)
+{
+	_cleanup_(freep) char *prefix = path_prefix(directory);
+	bool there = path_is_directory(directory);
+	int status = output_directory(directory);
+
+	if (status != EXIT_OK)
+		return status;
+	s->made = there ? NULL : text_made("%s", directory);
+	s->path = text_made("%s.tacho-export-XXXXXX", prefix);
+	if (mkdtemp(s->path))
+		return EXIT_OK;
+	status = output_trouble(directory, errno);
+	free(s->path);
+	s->path = NULL;
+	return status;
+}
+
 int export_place(struct export *x, int argc, char **argv)
 {
 	_cleanup_(freep) char *stem = path_beside(argc, argv, x->run, "run"), *directory = NULL, *only = NULL;
@@ -160,24 +172,6 @@ int export_place(struct export *x, int argc, char **argv)
 }
 
 /* ---- the stage ---- */
-
-int stage_open(struct stage *s, const char *directory)
-{
-	_cleanup_(freep) char *prefix = path_prefix(directory);
-	bool there = path_is_directory(directory);
-	int status = output_directory(directory);
-
-	if (status != EXIT_OK)
-		return status;
-	s->made = there ? NULL : text_made("%s", directory);
-	s->path = text_made("%s.tacho-export-XXXXXX", prefix);
-	if (mkdtemp(s->path))
-		return EXIT_OK;
-	status = output_trouble(directory, errno);
-	free(s->path);
-	s->path = NULL;
-	return status;
-}
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {

@@ -48,7 +48,8 @@ void signals_obey(void)
 
 /* ---- targets ---- */
 
-int target_trouble(const struct export *x, const struct export_target *t, int err)
+/* What failed with which errno, to stderr. Returns the exit status. */
+static int target_trouble(const struct export *x, const struct export_target *t, int err)
 {
 	bool stream = !strcmp(t->path, "-");
 
@@ -164,7 +165,7 @@ static int give(struct export *x, const struct frame_batch *batch, enum pass pas
 	return EXIT_OK;
 }
 
-static int read_trouble(struct export *x, int err)
+int export_unread(struct export *x, int err)
 {
 	progress_clear();
 	error("%s", x->err.len ? (char *)x->err.data : strerror(-err));
@@ -178,7 +179,7 @@ static int pass_over(struct export *x, enum pass pass)
 
 	while (status == EXIT_OK && (r = frames_next(x->feed.frames, &batch)) != 0) {
 		if (r < 0)
-			return read_trouble(x, r);
+			return export_unread(x, r);
 		batch.frame += x->feed.first;
 		status = noted ? EXIT_TROUBLE : give(x, &batch, pass);
 	}
@@ -200,7 +201,7 @@ static int pass_anew(struct export *x, enum pass pass, size_t only)
 	}
 	x->feed = (struct feed){.first = pass == PASS_ONE_BY_ONE ? only : 0};
 	r = frames_open(x->run, &options, &x->feed.frames, &x->err);
-	status = r < 0 ? read_trouble(x, r) : pass_over(x, pass);
+	status = r < 0 ? export_unread(x, r) : pass_over(x, pass);
 	frames_close(x->feed.frames);
 	x->feed = had;
 	return status;

@@ -38,13 +38,25 @@ char *path_prefix(const char *directory)
 	return text_made("%.*s%s", (int)len, directory, len == 1 && directory[0] == '/' ? "" : "/");
 }
 
-char *path_without_suffix(const char *path, const char *suffix)
+char *path_in(const char *directory, const char *name, const char *suffix)
+{
+	_cleanup_(freep) char *prefix = path_prefix(directory);
+
+	return text_made("%s%s%s", prefix, name, suffix);
+}
+
+bool path_has_suffix(const char *path, const char *suffix)
 {
 	size_t len = strlen(path), end = strlen(suffix);
 
-	if (len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/')
-		len -= end;
-	return text_made("%.*s", (int)len, path);
+	return end && len > end && !strcasecmp(path + len - end, suffix) && path[len - end - 1] != '/';
+}
+
+char *path_without_suffix(const char *path, const char *suffix)
+{
+	size_t end = path_has_suffix(path, suffix) ? strlen(suffix) : 0;
+
+	return text_made("%.*s", (int)(strlen(path) - end), path);
 }
 
 char *path_directory(const char *path)
@@ -61,9 +73,9 @@ char *path_beside(int argc, char **argv, const struct run *run, const char *name
 	_cleanup_(freep) char *directory = NULL;
 
 	if (argc == 1 && path_is_directory(argv[0]))
-		return text_made("%s/%s", argv[0], name);
+		return path_in(argv[0], name, "");
 	if (run->nr == 1)
 		return path_without_suffix(run->path[0], RECORDING_SUFFIX);
 	directory = path_directory(run->path[0]);
-	return text_made("%s/%s", directory, name);
+	return path_in(directory, name, "");
 }

@@ -10,7 +10,6 @@
 #include "cmd/cmd.h"
 #include "exec/paths.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -28,11 +27,6 @@ static const struct {
 	{FORMAT_SVG,  "svg",  NULL,       ".svg",  NULL},
 };
 /* clang-format on */
-
-char *place_in(const char *directory, const char *name, const char *suffix)
-{
-	return text_made("%s/%s%s", directory, name, suffix);
-}
 
 /* ---- formats ---- */
 

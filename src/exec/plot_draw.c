@@ -4,6 +4,7 @@
 #include "cmd/plot.h"
 #include "draw/draw.h"
 #include "exec/commands.h"
+#include "exec/paths.h"
 
 #include <cairo-pdf.h>
 #include <stdio.h>
@@ -24,12 +25,11 @@ struct sheet_of_paper {
 static enum draw_form form_of(const struct plot_args *a)
 {
 	static const char *const ending[] = {[DRAW_PNG] = ".png", [DRAW_SVG] = ".svg", [DRAW_PDF] = ".pdf"};
-	size_t len = strlen(a->output);
 
 	if (a->format != PLOT_BY_ENDING)
 		return (enum draw_form)(a->format - PLOT_PNG);
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
-		if (len > strlen(ending[i]) && !strcasecmp(a->output + len - strlen(ending[i]), ending[i]))
+		if (path_has_suffix(a->output, ending[i]))
 			return (enum draw_form)i;
 	usage(&cmd_plot, "%s: say which kind of picture with --format png, svg or pdf", a->output);
 }

@@ -11,11 +11,11 @@
 #include "draw/draw.h"
 #include "draw/job_report.h"
 #include "exec/commands.h"
+#include "exec/paths.h"
 #include "report/summary.h"
 
 #include <dirent.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define DOCUMENT_MAX ((size_t)1 << 30)
@@ -74,7 +74,7 @@ static int check_places(const struct report *r, const char *id)
 	if (status == EXIT_OK && p->formats & FORMAT_SVG && p->plots)
 		status = check_directory(p->plots, ".svg", force);
 	if (status == EXIT_OK && r->args->all) {
-		_cleanup_(freep) char *metrics = place_in(p->directory, "metrics", "");
+		_cleanup_(freep) char *metrics = path_in(p->directory, "metrics", "");
 
 		status = check_directory(metrics, ".csv", force);
 	}

@@ -36,7 +36,6 @@ void places_release(struct places *p);
 /* Path of a document; its name in a tree may have the run's id in it, which is NULL while it is not known
  * (then so is the path, where it depends on it). The caller frees it. */
 char *place_of(const struct places *p, enum report_format format, const char *id);
-char *place_in(const char *directory, const char *name, const char *suffix);
 
 struct report {
 	const struct report_args *args;

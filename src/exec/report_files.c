@@ -5,6 +5,7 @@
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "draw/draw.h"
+#include "exec/paths.h"
 #include "report/processes.h"
 #include "report/series.h"
 #include "report/stats.h"
@@ -21,7 +22,7 @@
 static int write_picture(struct report *r, const struct chart *f, enum draw_form form, const char *suffix)
 {
 	const struct draw_style style = {.dark = r->args->dark};
-	_cleanup_(freep) char *path = place_in(r->places.plots, f->id, suffix);
+	_cleanup_(freep) char *path = path_in(r->places.plots, f->id, suffix);
 	struct buf out;
 	int drawn, status;
 
@@ -136,7 +137,7 @@ static int take_piece(void *arg, const struct buf *piece)
 
 static int write_series(struct report *r, const struct wanted *w, const char *directory)
 {
-	_cleanup_(freep) char *path = place_in(directory, w->name, ".csv");
+	_cleanup_(freep) char *path = path_in(directory, w->name, ".csv");
 	const struct series_query query = {
 		.metric = w->metric, .nr = w->nr, .rate = w->rate, .per_instance = w->per_instance};
 	struct series_page page = {.form = SERIES_CSV, .per_instance = w->per_instance, .utf8 = true};
@@ -162,7 +163,7 @@ static int write_series(struct report *r, const struct wanted *w, const char *di
 
 static int write_text(struct report *r, const char *directory, const char *name, struct buf *text)
 {
-	_cleanup_(freep) char *path = place_in(directory, name, "");
+	_cleanup_(freep) char *path = path_in(directory, name, "");
 	int status = output_whole(path, text, r->args->force);
 
 	buf_reset(text);
@@ -193,7 +194,7 @@ static int write_numbers(struct report *r, const char *directory)
 int report_metrics(struct report *r)
 {
 	static struct wanted file[32];
-	_cleanup_(freep) char *directory = place_in(r->places.directory, "metrics", "");
+	_cleanup_(freep) char *directory = path_in(r->places.directory, "metrics", "");
 	int status = output_directory(directory);
 	size_t nr = 0;
 
@@ -239,7 +240,7 @@ static void add_words(struct buf *out, const struct summary *s)
 
 int report_configs(struct report *r)
 {
-	_cleanup_(freep) char *directory = place_in(r->places.directory, "configs", "");
+	_cleanup_(freep) char *directory = path_in(r->places.directory, "configs", "");
 	const struct summary *whole = r->story->summary;
 	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1;
 	int status = output_directory(directory);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-void sheet_line_release(struct sheet_line *line)
+static void sheet_line_release(struct sheet_line *line)
 {
 	if (line->low != line->mean)
 		free(line->low);

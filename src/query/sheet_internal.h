@@ -139,5 +139,4 @@ struct sheet_question {
  * in, or get a reason why not. answer[nr] */
 int sheet_read_node(
 	const struct sheet_question *q, uint32_t which, struct sheet *sheet, struct sheet_answer *answer);
-void sheet_line_release(struct sheet_line *line);
 #endif

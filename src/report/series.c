@@ -93,19 +93,21 @@ static void json_heading(const struct series_page *p, const struct series *s, bo
 	json_array(&j, "points");
 }
 
-void series_begin(const struct series_page *p, struct buf *out)
+/* Before the first recording, and after the last. */
+static void series_begin(const struct series_page *p, struct buf *out)
 {
 	if (p->form == SERIES_JSON)
 		buf_adds(out, "{\"recordings\":[\n");
 }
 
-void series_end(const struct series_page *p, struct buf *out)
+static void series_end(const struct series_page *p, struct buf *out)
 {
 	if (p->form == SERIES_JSON)
 		buf_adds(out, "]}\n");
 }
 
-void series_recording(struct series_page *p, const struct series *s, bool first, struct buf *out)
+/* Around the points of one recording. */
+static void series_recording(struct series_page *p, const struct series *s, bool first, struct buf *out)
 {
 	p->first_point = true;
 	switch (p->form) {
@@ -128,7 +130,7 @@ void series_recording(struct series_page *p, const struct series *s, bool first,
 	}
 }
 
-void series_recording_end(const struct series_page *p, struct buf *out)
+static void series_recording_end(const struct series_page *p, struct buf *out)
 {
 	if (p->form == SERIES_JSON)
 		buf_adds(out, "\n]}");
@@ -221,7 +223,7 @@ static void json_line(
 	json_end_array(&j);
 }
 
-void series_line(
+static void series_line(
 	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out)
 {
 	switch (p->form) {

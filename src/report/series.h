@@ -17,15 +17,6 @@ struct series_page {
 	bool first_point; /* JSON: kept by these functions */
 };
 
-/* Before the first recording, and after the last. */
-void series_begin(const struct series_page *p, struct buf *out);
-void series_end(const struct series_page *p, struct buf *out);
-/* Around the points of one recording. */
-void series_recording(struct series_page *p, const struct series *s, bool first, struct buf *out);
-void series_recording_end(const struct series_page *p, struct buf *out);
-void series_line(
-	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out);
-
 /* All recordings of a run, one after the other. `take` gets the text in pieces, whenever there is enough;
  * what it returns ends the work unless it is 0. Returns that, or a negative errno with the reason for people:
  * -ENOENT and -EINVAL when the question was wrong. */

@@ -38,7 +38,8 @@ static const struct {
 	{STAT_GPU_MEMORY_PEAK, "GPU MEM"},
 };
 
-bool stats_column_is_of(const struct stats_column *c, enum stats_level level)
+/* Does this column mean something for rows of that level? */
+static bool stats_column_is_of(const struct stats_column *c, enum stats_level level)
 {
 	if (level == STATS_PROCESS)
 		return c->of_processes;
@@ -47,7 +48,8 @@ bool stats_column_is_of(const struct stats_column *c, enum stats_level level)
 
 /* ---- for people ---- */
 
-const char *stats_value(
+/* "1.5 GiB", "42s", "1,234"; "-" when not known. */
+static const char *stats_value(
 	char out[static UNITS_SIZE], const struct stats_column *c, double value, double length_s)
 {
 	char number[UNITS_SIZE];
@@ -261,7 +263,8 @@ void stats_write_csv(
 	}
 }
 
-void stats_row_json(struct json *j, const struct stats_row *row, enum stats_level level)
+/* The values of a row by name, into an object that is open. */
+static void stats_row_json(struct json *j, const struct stats_row *row, enum stats_level level)
 {
 	for (unsigned k = 0; k < NR_STATS; k++) {
 		const struct stats_column *c = &stats_column[k];

@@ -17,14 +17,6 @@ struct stats_page {
 	double length_s; /* of the run, for moments */
 };
 
-/* Does this column mean something for rows of that level? */
-bool stats_column_is_of(const struct stats_column *c, enum stats_level level);
-/* "1.5 GiB", "42s", "1,234"; "-" when not known. */
-const char *stats_value(
-	char out[static UNITS_SIZE], const struct stats_column *c, double value, double length_s);
-/* The values of a row by name, into an object that is open. */
-void stats_row_json(struct json *j, const struct stats_row *row, enum stats_level level);
-
 /* Tables: whole columns of numbers where the rows fit side by side, else a line for each row. */
 void stats_print(
 	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out);

@@ -53,7 +53,7 @@ static bool is_drawn(const struct draft *d, const struct sheet_line *line)
 
 /* ---- names ---- */
 
-const char *line_label(struct owned *m, const struct sheet_line *line, const char *more)
+static const char *line_label(struct owned *m, const struct sheet_line *line, const char *more)
 {
 	struct buf text;
 
@@ -87,7 +87,8 @@ const char *process_label(struct owned *m, const struct process_row *row)
 	return charts_text(m, &text);
 }
 
-uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id)
+/* Of the processes that are kept: their place in that list; UINT32_MAX: not kept. */
+static uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id)
 {
 	for (size_t i = 0; i < s->nr_keep; i++)
 		if (s->keep[i].node == node && s->keep[i].id == id)

@@ -44,9 +44,6 @@ struct chart_curve curve_of_line(
 	const struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 const char *process_label(struct owned *m, const struct process_row *row);
-const char *line_label(struct owned *m, const struct sheet_line *line, const char *more);
-/* Of the processes that are kept: their place in that list; UINT32_MAX: not kept. */
-uint32_t keep_rank(const struct story *s, uint32_t node, uint32_t id);
 /* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */
 size_t nodes_pick(const struct story *s, int query, size_t most, uint32_t *ret);
 #endif

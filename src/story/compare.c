@@ -243,7 +243,7 @@ static void gather_groups(struct gather *g, const struct summary *s)
 	}
 }
 
-int compare_figures(struct comparison *c)
+static int compare_figures(struct comparison *c)
 {
 	struct gather g = {.c = c};
 

@@ -98,7 +98,6 @@ int compare_judge(
 	const struct comparison *c, const char *rule, struct compare_verdict *ret, struct buf *reterr);
 
 /* For compare_*.c. */
-int compare_figures(struct comparison *c);
 int compare_phases(struct comparison *c, struct buf *reterr);
 int compare_warn(struct comparison *c, const char *fmt, ...) _printf_(2, 3);
 void compare_values_add(struct compare_values *v, double value);

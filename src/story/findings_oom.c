@@ -69,11 +69,6 @@ static bool find_kill(const struct look *l, size_t i, struct rise *ret, bool *re
 		first_rise(&c, ret);
 }
 
-double oom_kills_of(const struct story *s)
-{
-	return s->summary ? figure_of(s->summary, FIG_OOM_KILLS) : NAN;
-}
-
 /* ---- who ---- */
 
 static double peak_of(const struct process_row *row)

@@ -351,7 +351,7 @@ static void fact_energy(struct outline *o, const struct story *s)
 			: outline_keepf(o, "of the node, %s mean", format_si(b, figure(s, FIG_POWER), "W")));
 }
 
-void outline_facts(struct outline *o, const struct story *s)
+static void outline_facts(struct outline *o, const struct story *s)
 {
 	fact_time(o, s);
 	fact_cpu(o, s);

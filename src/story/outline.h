@@ -41,16 +41,12 @@ struct outline {
 int outline_make(const struct story *s, struct outline **ret);
 struct outline *outline_free(struct outline *o);
 
-/* What the tables are made of, for those who make some of their own. */
-struct text_table *outline_table(
-	struct outline *o, const char *id, const char *title, size_t nr_columns, size_t max_rows);
 /* Keeps a copy as long as the outline. Never NULL: without memory it is "". */
 char *outline_keep(struct outline *o, const char *text);
 char *outline_keepf(struct outline *o, const char *fmt, ...) _printf_(2, 3);
-/* A row for each file name: letters, digits and ._- of the text, the rest as _. */
+/* As part of a file's name: letters, digits and ._- of the text, the rest as _. */
 void add_file_name(struct buf *out, const char *text);
 
 /* The pieces of story/outline: not for others. */
-void outline_facts(struct outline *o, const struct story *s);
 void outline_tables(struct outline *o, const struct story *s);
 #endif

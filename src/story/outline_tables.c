@@ -16,7 +16,7 @@
 
 /* ---- building ---- */
 
-struct text_table *outline_table(
+static struct text_table *outline_table(
 	struct outline *o, const char *id, const char *title, size_t nr_columns, size_t max_rows)
 {
 	struct text_table *more = realloc(o->table, (o->nr_tables + 1) * sizeof(*more)), *t;

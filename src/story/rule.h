@@ -111,8 +111,6 @@ struct gpu_count {
 };
 
 struct gpu_count gpus_count(const struct summary *s);
-/* The run was ended by the kernel for want of memory, as far as the counters tell. */
-double oom_kills_of(const struct story *s);
 
 /* ---- curves ---- */
 
