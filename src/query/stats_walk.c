@@ -145,11 +145,14 @@ static void seat_bind(struct walking *w, const struct walker *n, size_t row)
 
 static void seat_unbind(struct walking *w, const struct walker *n, size_t row)
 {
+	double end_s = w->table->row[row].ended ? w->table->row[row].value[PROCESS_END] : 0;
 	struct seat *seat = &w->seat[row];
 
 	if (!seat->bound)
 		return;
-	seat_hold(seat, n->tick_ns);
+	/* Of one that has ended the end is known; any other is only known to have been there at the last
+	 * tick. */
+	seat_hold(seat, MAX(n->tick_ns, (int64_t)(MIN(MAX(end_s, 0), 9e9) * 1e9)));
 	user_count(w, row, false);
 	w->walk->process[row].samples += n->ticks - seat->tick;
 	seat->bound = false;
@@ -204,7 +207,7 @@ static void take_levels(
 	struct walk_process *out = &w->walk->process[row];
 	struct seat *seat = &w->seat[row];
 
-	seat_hold(seat, n->tick_ns);
+	seat_hold(seat, time_ns);
 	user_count(w, row, false);
 	memcpy(seat->level, p->level, sizeof(seat->level));
 	seat->level[LEVEL_PROCESSES] = 1;

@@ -2,6 +2,8 @@
  * that were reached at different times would give a number that never was. */
 #include "query/tracker.h"
 
+#include <math.h>
+
 /* The kernel gives children's CPU time in hundredths of a second: below some of them a rate is mostly
  * rounding. */
 #define SHORTEST_STEP 0.05
@@ -26,7 +28,7 @@ void tracker_release(struct tracker *t)
 /* Without memory it stays unknown. */
 static void over_add(struct tracker *t, enum over which, double value, double seconds)
 {
-	if (!t->spreads || !(seconds > 0))
+	if (!t->spreads || isnan(value) || !(seconds > 0))
 		return;
 	if (!t->over[which])
 		t->over[which] = spread_new();
@@ -80,13 +82,23 @@ static double share(const int64_t *level, enum level estimated, enum level all)
 	return level[all] > 0 ? (double)level[estimated] / (double)level[all] : 0;
 }
 
+/* What the last point had, up to here. */
+static void tracker_hold(struct tracker *t, double time)
+{
+	double seconds = time - t->level_time;
+
+	t->level_time = time;
+	for (unsigned i = OVER_RSS; t->active && i < NR_OVER; i++)
+		over_add(t, i, t->held[i], seconds);
+}
+
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid)
 {
 	static const enum level spread_level[NR_OVER] = {
 		[OVER_RSS] = LEVEL_RSS, [OVER_PSS] = LEVEL_PSS, [OVER_USS] = LEVEL_USS};
 	double since = t->level_time;
 
-	t->level_time = time;
+	tracker_hold(t, time);
 	t->active = valid >> LEVEL_PROCESSES & 1 && level[LEVEL_PROCESSES] > 0;
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		bool higher = !t->top[i].has || (double)level[i] > t->top[i].value;
@@ -100,8 +112,8 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 			t->estimated_uss = share(level, LEVEL_USS_ESTIMATED, LEVEL_USS);
 	}
 	for (unsigned i = OVER_RSS; i < NR_OVER; i++)
-		if (t->active && valid >> spread_level[i] & 1)
-			over_add(t, i, (double)level[spread_level[i]], time - since);
+		t->held[i] = t->active && valid >> spread_level[i] & 1 ? (double)level[spread_level[i]] : NAN;
+	/* Whoever is there now came at some time since the point before. */
 	if (t->active && time > since)
 		t->active_s += time - since;
 	if (valid >> LEVEL_PSS & 1)

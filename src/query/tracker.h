@@ -34,6 +34,7 @@ struct tracker {
 	bool spreads;		      /* wanted */
 	struct spread *over[NR_OVER]; /* NULL: nothing yet, or no memory */
 	double knot_time, knot_cpu;   /* where the present step of the cores began */
+	double held[NR_OVER];	      /* of the last point; NAN: not known */
 	bool active;		      /* there were processes at the last point */
 };
 
@@ -46,6 +47,6 @@ void tracker_begin(struct tracker *t, double time);
 void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap);
 /* The same of the other flows. */
 void tracker_flow(struct tracker *t, enum flow flow, double time, double amount, bool gap);
-/* Levels that hold since the point before. */
+/* Levels that hold until the next point, as those of curves do. */
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid);
 #endif

@@ -6,6 +6,7 @@ that are worked out here from the raw cells, with the decoder that shares no cod
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -54,20 +55,24 @@ class Line:
     """The run, a group or a process: what it held at each tick."""
 
     def __init__(self):
-        self.points = []  # (seconds, bytes), of ticks with a process
+        self.points = []  # (seconds, bytes): what was seen holds until the next tick
+        self.held = None
         self.peaks = {}  # by process
         self.samples = 0
         self.peak, self.peak_at = 0, None
 
     def take(self, time, seconds, held):
-        """held: bytes by process, None where a process is there and tells nothing."""
+        """held: bytes by process, None where a process is there and tells nothing; seconds: since the tick before."""
+        if self.held is not None:
+            self.points.append((seconds, self.held))
+        self.held = None
         if not held:
             return
         self.samples += len(held)
         known = {key: value for key, value in held.items() if value is not None}
         total = sum(known.values())
         if known:
-            self.points.append((seconds, total))
+            self.held = total
         for key, value in known.items():
             self.peaks[key] = max(self.peaks.get(key, 0), value)
         if known and (self.peak_at is None or total > self.peak):
@@ -104,6 +109,8 @@ class Reckoning:
                 self.seen.add(entry["id"])
                 self.live.pop(entry["id"], None)
                 self.cells.pop(entry["id"], None)
+                if entry["id"] in self.processes:
+                    self.processes[entry["id"]].take(None, max(entry["time"] - last, 0) / 1e9, {})
             elif kind == "tick":
                 self.tick(entry, last)
                 last = entry["time"]
@@ -200,6 +207,15 @@ def test_as_worked_out_from_the_cells(file):
             assert by_pid[pid]["rss_peak_bytes"] is None
 
 
+@pytest.mark.parametrize("file", recordings(), ids=lambda path: path.stem)
+def test_they_never_contradict_the_plots(file):
+    title = run("plot", file, "proc.mem.rss").stdout.decode()
+    mean, most = (float(number) for number in re.search(r"mean ([\d.]+) MiB, max ([\d.]+) MiB", title).groups())
+    found = stats(file)["run"]
+    assert mean == pytest.approx(found["rss_mean_bytes"] / 2**20, rel=0.01)
+    assert most == pytest.approx(found["rss_peak_bytes"] / 2**20, rel=0.01)
+
+
 def test_they_never_contradict_the_summary(tmp_path):
     """Whatever happens on a busy machine: the statistics of a run are those of `tacho show`."""
     file = tmp_path / "a.tacho"
@@ -209,13 +225,17 @@ def test_they_never_contradict_the_summary(tmp_path):
     assert row["cpu_s"] == summary["cpu"]["total_s"]
     assert row["cores_mean"] == summary["cpu"]["mean_cores"]
     assert row["cores_peak"] == summary["cpu"]["peak_cores"]
-    assert row["instances"] == summary["processes"]["seen"] == 11
+    assert row["instances"] == summary["processes"]["seen"]
+    assert summary["processes"]["unsampled_is_upper_bound"] or row["instances"] == 11
     assert row["rss_peak_bytes"] == summary["memory"]["peak_rss_bytes"]
     assert row["pss_peak_bytes"] == summary["memory"]["peak_pss_bytes"]
     assert row["duration_s"] == summary["wall_s"]
     for kind in ("rss", "pss", "uss"):
-        assert row[f"{kind}_mean_bytes"] <= row[f"{kind}_p95_bytes"] * 1.02 or row[f"{kind}_p95_bytes"] is None
-        assert row[f"{kind}_p95_bytes"] <= row[f"{kind}_peak_bytes"] <= row[f"{kind}_peaks_sum_bytes"]
+        mean, p95, peak = (row[f"{kind}_{what}_bytes"] for what in ("mean", "p95", "peak"))
+        if peak is None:
+            continue  # page tables are walked when the budget has room, and a short job may be over before
+        assert 0 < mean <= peak and 0 < p95 <= peak <= row[f"{kind}_peaks_sum_bytes"]
+    assert row["rss_peak_bytes"] > 0
 
 
 # ---- the command ----
