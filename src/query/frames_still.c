@@ -277,13 +277,27 @@ static const struct moment *moment_next(struct still_data *d)
 	return event;
 }
 
+/* Reading them has a limit: that there were more is told by the last row. */
+static int put_left_out(struct frame_own *fr, size_t nr)
+{
+	char label[64];
+	int r = frame_put_text(fr, E_KIND, "left_out");
+
+	snprintf(label, sizeof(label), "%zu more are left out", nr);
+	return r < 0 ? r : frame_put_text(fr, E_LABEL, label);
+}
+
 static int put_event(struct frames *f, struct frame_own *fr, size_t row)
 {
 	const struct moment *m = moment_next(f->still_data);
-	int64_t start = f->start_ns[m->node] > 0 ? f->first_ns : 0;
-	int r = put_host(f, fr, E_HOST, m->node);
+	int64_t start;
+	int r;
 
 	(void)row;
+	if (!m)
+		return put_left_out(fr, f->still_data->moments->left_out);
+	start = f->start_ns[m->node] > 0 ? f->first_ns : 0;
+	r = put_host(f, fr, E_HOST, m->node);
 	put_moment(f, fr, E_TIME, start, m->time_s);
 	frame_put_real(fr, E_ELAPSED, m->time_s);
 	if (!isnan(m->end_s)) {
@@ -295,17 +309,50 @@ static int put_event(struct frames *f, struct frame_own *fr, size_t row)
 	return r < 0 ? r : frame_put_text(fr, E_LABEL, m->label);
 }
 
-static int events_next(struct frames *f, struct frame_own *fr)
+/* Leaves those that reach into the time that was asked for. */
+static size_t moments_cut(const struct frames *f, struct moment *list, size_t nr)
 {
-	struct still_data *d = f->still_data;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		double end = isnan(list[i].end_s) ? list[i].time_s : list[i].end_s;
+
+		if (!(list[i].time_s > f->to_s) && !(end < f->from_s)) {
+			list[kept++] = list[i];
+			continue;
+		}
+		free(list[i].kind);
+		free(list[i].label);
+	}
+	return kept;
+}
+
+static int events_read(struct frames *f)
+{
+	struct moments *m = NULL;
 	struct buf why;
-	int r = 0;
+	int r;
 
 	buf_init(&why, 4096);
-	if (!d->moments)
-		r = moments_read(f->run, &d->moments, &why);
+	r = moments_read(f->run, &m, &why);
 	buf_release(&why);
-	return r < 0 ? r : put_rows(f, fr, d->moments->nr_phases + d->moments->nr_events, put_event);
+	if (r < 0)
+		return r;
+	m->nr_phases = moments_cut(f, m->phase, m->nr_phases);
+	m->nr_events = moments_cut(f, m->event, m->nr_events);
+	f->still_data->moments = m;
+	return 0;
+}
+
+static int events_next(struct frames *f, struct frame_own *fr)
+{
+	const struct still_data *d = f->still_data;
+	int r = d->moments ? 0 : events_read(f);
+
+	if (r < 0)
+		return r;
+	return put_rows(
+		f, fr, d->moments->nr_phases + d->moments->nr_events + (d->moments->left_out > 0), put_event);
 }
 
 /* ---- metrics ---- */

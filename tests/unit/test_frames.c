@@ -5,6 +5,8 @@
 #include "long_recording.h"
 #include "query_maker.h"
 
+#include "query/moments.h"
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -700,6 +702,41 @@ static void events_metrics_meta_and_summary(void **state)
 	kept_free(k);
 }
 
+/* Those of the time that was asked for; and that there were more than are kept is told. */
+static void events_have_their_limits(void **state)
+{
+	struct frames_options part = of_domain((const char *const[]){"events"});
+	struct maker m;
+	struct kept *k;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_event(&m, 1 * SECOND, "phase.begin", "name", "first");
+	maker_event(&m, 2 * SECOND, "phase.end", "name", "first");
+	maker_event(&m, 3 * SECOND, "phase.begin", "name", "endless");
+	for (int64_t i = 0; i < MOMENTS_MOST + 3; i++)
+		maker_event(&m, 4 * SECOND + i, "mark", "name", "x");
+	maker_tick(&m, 9 * SECOND);
+	maker_finish(&m, NULL);
+	k = keep(file, NULL);
+	assert_int_equal(kept_frame(k, "events")->nr_rows, 2 + MOMENTS_MOST + 1);
+	assert_string_equal(kept_text(k, "events", "kind", 2 + MOMENTS_MOST), "left_out");
+	assert_string_equal(kept_text(k, "events", "label", 2 + MOMENTS_MOST), "3 more are left out");
+	kept_free(k);
+	part.from_s = 2.5;
+	part.to_s = 3.5;
+	k = keep(file, &part);
+	assert_int_equal(kept_frame(k, "events")->nr_rows, 2);
+	assert_string_equal(kept_text(k, "events", "label", 0), "endless");
+	kept_free(k);
+	part.from_s = 1.5;
+	part.to_s = 2.5;
+	k = keep(file, &part);
+	assert_string_equal(kept_text(k, "events", "label", 0), "first");
+	assert_int_equal(kept_frame(k, "events")->nr_rows, 2);
+	kept_free(k);
+}
+
 /* ---- texts ---- */
 
 /* All texts of up to six of these bytes. */
@@ -836,6 +873,7 @@ int main(void)
 			rows_that_stand_for_several_ticks, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(processes_with_their_ends, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(events_metrics_meta_and_summary, maker_setup, maker_teardown),
+		cmocka_unit_test_setup_teardown(events_have_their_limits, maker_setup, maker_teardown),
 		cmocka_unit_test(texts_are_escaped_without_loss),
 		cmocka_unit_test_setup_teardown(names_of_any_kind, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(
