@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from recorder import BURNERS, TACHO, dump, run, show, start, until
+from recorder import BURNERS, TACHO, dump, run, show, shown, start, until
 
 FAST = ["-q", "-i", "50ms", "--flush", "100ms"]
 MIB = 1 << 20
@@ -114,15 +114,16 @@ def job_waiting_for(go, command):
     return ["sh", "-c", f"until [ -e {go} ]; do sleep 0.02; done; {command}"]
 
 
-def run_in(groups, command, recording, tmp_path, **kwargs):
+def run_in(groups, command, recording, tmp_path, then=lambda: None, **kwargs):
     """Records COMMAND, which begins when the recording knows the job's group. Returns how the recorder ended."""
     go = tmp_path / "go"
     tacho = start(
         "run", *FAST, "-o", recording, "--", *job_waiting_for(go, command), preexec_fn=enter(*groups, **kwargs)
     )
     try:
-        until(lambda: run("show", "--json", recording).returncode == 0 and show(recording)["cgroup"]["path"], "a group")
+        until(lambda: shown(recording).get("cgroup", {}).get("path"), "a group")
         go.touch()
+        then()
         return tacho.wait()
     finally:
         tacho.kill()
@@ -165,16 +166,17 @@ def test_a_limit_further_up(tmp_path, group):
 
 
 def test_a_quota(tmp_path, group):
-    cpu = group("cpu", cpu_cfs_quota_us=30000)
+    # So little that it is used up also where many want the CPU.
+    cpu = group("cpu", cpu_cfs_quota_us=5000)
     recording = tmp_path / "run.tacho"
-    assert run_in([cpu], f"exec {BURNERS}/cpu 0.2", recording, tmp_path) == 0
+    assert run_in([cpu], f"exec {BURNERS}/cpu 0.05", recording, tmp_path) == 0
     says = show(recording)
     assert says["cgroup"]["throttled_s"] > 0
-    assert says["limits"]["cpus"] == pytest.approx(0.3)
+    assert says["limits"]["cpus"] == pytest.approx(0.05)
     assert says["limits"]["cpus_source"] == f"cgroup {cpu.name} cpu.cfs_quota_us"
     own = next(g for g in groups_of(recording).values() if "own" in g["about"])
     assert cpu.name in (own["about"]["name"], own["about"].get("cpu"))
-    assert own["values"]["cgroup.cpu.quota"][-1] == 300
+    assert own["values"]["cgroup.cpu.quota"][-1] == 50
     throttled = own["values"]["cgroup.cpu.throttled"]
     assert throttled == sorted(throttled) and throttled[-1] > throttled[0]
     assert own["values"]["cgroup.cpu.throttled_periods"][-1] > 0
@@ -238,8 +240,15 @@ def test_a_user_without_rights(group):
 def test_a_job_that_enters_a_group_later(tmp_path, group):
     memory = group("memory", memory_limit_in_bytes=256 * MIB)
     recording = tmp_path / "run.tacho"
-    command = f"echo 0 >{memory.path}/cgroup.procs; exec {BURNERS}/mem private 40 0.5"
-    assert run_in([], command, recording, tmp_path) == 0
+    entered = tmp_path / "entered"
+    # Where it is now is asked at every tick at first, then now and then: it stays until that is known.
+    command = f"echo 0 >{memory.path}/cgroup.procs; {BURNERS}/mem private 40 0; until [ -e {entered} ]; do sleep 0.02; done"
+
+    def wait_for_it():
+        until(lambda: memory.name in groups_of(recording), "the new group is known")
+        entered.touch()
+
+    assert run_in([], command, recording, tmp_path, then=wait_for_it) == 0
     own = groups_of(recording)[memory.name]
     assert own["about"]["own"] == "1"
     assert own["values"]["cgroup.memory.peak"][-1] > 40 * MIB

@@ -221,7 +221,9 @@ def test_storm_of_short_lives(lab):
 
 @pytest.mark.parametrize("how", ["daemon", "reparent"])
 def test_orphans_are_not_lost(lab, how):
-    summary, said = lab.run("orphan", how, 0.5)
+    # It begins when it has been sampled: only then is a child that it has waited for told from none.
+    script = f"read line; exec {lab.where / 'orphan'} {how} 0.5"
+    summary, said = lab.run("sh", "-c", script, lasts_until=lambda lab: lab.summary()["processes"]["peak"] == 1)
     about_cpu(summary, said, 3)
     count_of_processes(lab, summary, 3)
     assert summary["processes"]["peak"] >= 2

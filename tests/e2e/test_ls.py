@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, dump, job_of, on_terminal, record, run, show, start, until
+from recorder import TACHO, dump, job_of, lasting, on_terminal, record, run, show, shown, start, until
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -33,8 +33,11 @@ def runs(tmp_path_factory):
     """Three recordings of different ends, sizes and labels."""
     here = tmp_path_factory.mktemp("runs")
     record(["sh", "-c", "sleep 0.3"], "-i", "20ms", "-t", "project=genome", "-n", "long one", output=here / "a.tacho")
-    record([sys.executable, "-c", "held = bytearray(64 << 20); held[::4096] = b'x' * len(held[::4096]); exit(3)"],
-           "-i", "5ms", "-t", "project=genome", "-t", "try=2", "--message", "too much", output=here / "b.tacho")
+    program = "held = bytearray(64 << 20); held[::4096] = b'x' * len(held[::4096]); input(); exit(3)"
+    options = ["-i", "20ms", "-t", "project=genome", "-t", "try=2", "--message", "too much"]
+    with lasting([sys.executable, "-c", program], *options, output=here / "b.tacho", status=3) as tacho:
+        until(lambda: (shown(here / "b.tacho").get("memory", {}).get("peak_uss_bytes") or 0) > 64 << 20, "what it holds is seen")
+        tacho.stdin.write(b"\n")
     (here / "deep" / "er").mkdir(parents=True)
     record(["sh", "-c", "kill -9 $$"], output=here / "deep" / "er" / "c.tacho")
     return here

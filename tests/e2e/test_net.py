@@ -85,7 +85,7 @@ def wire(here, there, name, network):
 
 JOB = textwrap.dedent(
     """
-    import os, re, socket, subprocess, sys, threading, time
+    import json, os, re, socket, subprocess, sys, threading, time
 
     def recorder_has(path):
         fds = f"/proc/{os.getppid()}/fd"
@@ -98,7 +98,7 @@ JOB = textwrap.dedent(
         return False
 
     def wait(condition):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not condition():
             if time.monotonic() > deadline:
                 sys.exit("never happened")
@@ -113,11 +113,12 @@ JOB = textwrap.dedent(
         wait(recorder_rests)
 
     def ticked():
-        # It has slept and woken so often that ticks were among it, whatever else wakes it.
-        def sleeps():
-            return int(re.search(r"^voluntary_ctxt_switches:\\s*(\\d+)", open(f"/proc/{os.getppid()}/status").read(), re.M)[1])
-        start = sleeps()
-        wait(lambda: sleeps() >= start + 25)
+        # A tick was begun and ended.
+        def taken():
+            words = [os.environ["TACHO"], "show", "--json", os.environ["TACHO_RECORDING"]]
+            return json.loads(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)["ticks"]["taken"]
+        start = taken()
+        wait(lambda: taken() >= start + 2)
 
     def counters():
         print(open("/proc/net/dev").read().replace("\\n", ";"), flush=True)
@@ -166,7 +167,7 @@ def record_there(pair, tmp_path, job):
         recording = tmp_path / "net.tacho"
         command = here.enter(sys.executable, "-c", JOB + textwrap.dedent(job))
         done = subprocess.run(
-            [TACHO, "run", "-o", recording, "-i", "50ms", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [TACHO, "run", "-o", recording, "-i", "50ms", "--flush", "50ms", "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         assert done.returncode == 0, done.stderr.decode(errors="replace")
     finally:

@@ -32,7 +32,9 @@ def sleeper(name, **kwargs):
 
 def told_cpu(burner):
     """What the burner says it used."""
-    return float(re.search(rb"cpu_s? (\S+)", burner.communicate()[0])[1])
+    text = burner.stdout.read()
+    burner.wait()
+    return float(re.search(rb"cpu_s? (\S+)", text)[1])
 
 
 def children_s():
@@ -111,10 +113,15 @@ def test_tools_that_come_and_go(tmp_path):
     count = {"fm": 0, "gul": 0, "eve": 0, "first": 1}
     rounds = [["fm", "gul", "fm"], ["eve"], ["gul", "gul", "gul"]]
     for n, names in enumerate(rounds):
-        burners = [(name, tool(f"{name}_{n}", 0.2 + 0.1 * i)) for i, name in enumerate(names)]
+        # They burn when they are known: what a process used before is not its tool's.
+        burners = [(name, tool(f"{name}_{n}", 0.001, "user", 0.2 + 0.1 * i, stdin=subprocess.PIPE)) for i, name in enumerate(names)]
+        for name, _ in burners:
+            count[name] += 1
+        until(lambda: alive(file) == sum(count.values()), "they are known")
+        for name, burner in burners:
+            burner.stdin.close()
         for name, burner in burners:
             said[name] += told_cpu(burner)
-            count[name] += 1
     assert end(recorder) == 0
     assert check(file)[0] == 0
     summary = show(file)

@@ -17,7 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import decoder  # noqa: E402
-from recorder import TACHO, dump, record, run, until  # noqa: E402
+from recorder import TACHO, dump, lasting, record, run, shown, until  # noqa: E402
 
 TOOL = Path(TACHO).parent / "tests" / "unit" / "store_tool"
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
@@ -55,8 +55,8 @@ def test_decoder_agrees_on_invented_lives(tmp_path, words):
 def test_decoder_agrees_on_a_real_job(tmp_path):
     file = tmp_path / "job.tacho"
     odd = "a b\n(c) \\ \t \udcff\udcfe é"
-    done = record(["sh", "-c", "for i in 1 2 3; do sleep 0.05 & wait; done", odd], "-i", "20ms", output=file)
-    assert done.returncode == 0, done.stderr
+    with lasting(["sh", "-c", "for i in 1 2 3; do sleep 0.05 & wait; done; read line; true", odd], "-i", "20ms", output=file):
+        until(lambda: shown(file).get("ticks", {}).get("taken", 0) > 3, "some ticks")
     ours, theirs = dump(file), list(decoder.records(file.read_bytes()))
     assert len(ticks(ours)) > 3
     assert ours == theirs
