@@ -1,7 +1,8 @@
 /* resource_monitor.csv as the ResourceMonitor of oasislmf writes it: a line for each process of a tool at
  * each tick. Tools are our groups (`tacho attach match:REGEX`); in a run without groups each process is by
- * its name. Its reader passes over a line in which a number other than PSS is empty: so does a process' first
- * tick, of which no CPU use is known. */
+ * its name. Its reader passes over a line in which a number is empty, and with it over the memory and even
+ * the existence of a process that was seen once. So the CPU use that nobody knows yet, at a process' first
+ * tick, stands as that tool has it there: 0.0. PSS that is not known is -1 in both. */
 #include "export/older.h"
 
 /* clang-format off */
@@ -9,7 +10,7 @@ static const struct older_column process_column[] = {
 	{"timestamp",  "time",             1,          .look = OLDER_EPOCH},
 	{"tool",       "process",          1,          .look = OLDER_TOOL},
 	{"pid",        "pid",              1,          .look = OLDER_WHOLE},
-	{"cpu_pct",    "proc.cpu.cores",   100,        .look = OLDER_FIXED, .digits = 3},
+	{"cpu_pct",    "proc.cpu.cores",   100,        .look = OLDER_FIXED, .digits = 3, .missing = "0.0"},
 	{"cpu_user_s", "proc.cpu.user",    1,          .look = OLDER_FIXED, .digits = 3},
 	{"cpu_sys_s",  "proc.cpu.system",  1,          .look = OLDER_FIXED, .digits = 3},
 	{"rss_kb",     "proc.mem.rss",     1.0 / 1024, .look = OLDER_WHOLE},

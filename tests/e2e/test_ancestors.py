@@ -9,7 +9,8 @@ from datetime import datetime
 
 import pytest
 from exported import export, need_export, recordings  # noqa: F401 (a fixture)
-from recorder import run
+from recorder import run, start, until
+from test_gpu import FAKES, FAST, Driver, end, gpus
 
 
 def table(recording, name):
@@ -58,7 +59,7 @@ def peak_uss_mb(rows):
 
 
 def known(row):
-    return all(row.get(name) is not None for name in ("proc.cpu.cores", "proc.cpu.user", "proc.mem.uss_now", "proc.mem.rss"))
+    return all(row.get(name) is not None for name in ("proc.cpu.user", "proc.mem.uss_now", "proc.mem.rss"))
 
 
 def test_oasis_has_every_process_of_every_tick(tmp_path, recordings):
@@ -70,13 +71,16 @@ def test_oasis_has_every_process_of_every_tick(tmp_path, recordings):
         assert (row["tool"], row["pid"]) == (our["instance"], our["pid"])
         assert row["rss_kb"] == our["proc.mem.rss"] // 1024 and row["uss_kb"] == our["proc.mem.uss_now"] // 1024
         assert row["pss_kb"] == our["proc.mem.pss_now"] // 1024
-        assert math.isclose(row["cpu_pct"], 100 * our["proc.cpu.cores"], abs_tol=0.001)
+        assert math.isclose(row["cpu_pct"], 100 * (our["proc.cpu.cores"] or 0), abs_tol=0.001)
         assert math.isclose(row["cpu_user_s"], our["proc.cpu.user"], abs_tol=0.001)
         assert abs(row["timestamp"] - seconds(our["time"])) < 1e-5
     ticks = defaultdict(float)
     for our in ours:
         ticks[our["time"]] += our["proc.mem.uss_now"] // 1024
     assert peak_uss_mb(rows) == max(ticks.values()) / 1024
+    first = [our for our in ours if our["proc.cpu.cores"] is None]
+    assert first, "of the first tick of a process no CPU use is known, and its line must count all the same"
+    assert {row["pid"] for row in rows} == {our["pid"] for our in table(recordings["run"], "process")}
 
 
 def test_oasis_says_minus_one_for_unknown_pss_and_nothing_for_the_rest(tmp_path, recordings):
@@ -117,10 +121,11 @@ def test_oasis_quotes_hostile_names(tmp_path, recordings):
 # ---- HWMonitor of pytyche ----
 
 
-def floats(lines, columns, part, least):
+def numbers(path, columns, parts_of, least, skip=0):
+    """Lists of columns; a line in which one of them is no number, or that is too short, is passed over."""
     found = []
-    for line in lines:
-        parts = part(line)
+    for line in path.read_text().splitlines()[skip:] if path.exists() else ():
+        parts = parts_of(line)
         if len(parts) < least:
             continue
         try:
@@ -130,29 +135,30 @@ def floats(lines, columns, part, least):
     return [list(column) for column in zip(*found)] or [[] for _ in columns]
 
 
-def summary(folder):
-    """The figures of pytyche's summary, of the files that are there."""
-    out = {}
-    if (folder / "hw_metrics.csv").exists():
-        util, used, power = floats((folder / "hw_metrics.csv").read_text().splitlines(), (1, 3, 5),
-                                   lambda line: [part.strip() for part in line.split(",")], 9)
-        out.update(util=util, peak_vram_mb=max(used), power=power)
-        lines = [line for line in (folder / "hw_dmon.csv").read_text().splitlines() if line and line[0] != "#"]
-        out["mem"], = floats(lines, (2,), str.split, 4)
-    lines = (folder / "cpu_metrics.csv").read_text().splitlines() if (folder / "cpu_metrics.csv").exists() else []
-    assert not lines or lines[0] == "timestamp,usr_pct,idle_pct"
-    out["usr"], out["idle"] = floats(lines[1:], (1, 2), lambda line: line.split(","), 3)
-    return out
+def mean(values):
+    return sum(values) / len(values) if values else 0.0
+
+
+def resource_summary(folder):
+    """What pytyche makes of the files, under its names; without values it says 0."""
+    util, used, power = numbers(folder / "hw_metrics.csv", (1, 3, 5), lambda line: [part.strip() for part in line.split(",")], 9)
+    (mem,) = numbers(folder / "hw_dmon.csv", (2,), lambda line: [] if line.strip().startswith("#") else line.split(), 4)
+    usr, idle = numbers(folder / "cpu_metrics.csv", (1, 2), lambda line: line.strip().split(","), 3, skip=1)
+    return {"peak_vram_mb": max(used, default=0), "gpu_util_mean_pct": mean(util), "gpu_util_max_pct": max(util, default=0),
+            "mem_util_mean_pct": mean(mem), "mem_util_max_pct": max(mem, default=0), "power_watts_mean": mean(power),
+            "power_watts_max": max(power, default=0), "cpu_usr_mean_pct": mean(usr), "cpu_idle_mean_pct": mean(idle),
+            "lists": {"util": util, "mem": mem, "power": power, "usr": usr, "idle": idle}}
 
 
 def test_tyche_has_gpus(tmp_path, recordings):
     folder = export(recordings["gpus"], "tyche-csv", tmp_path / "out")
-    found, ours = summary(folder), table(recordings["gpus"], "gpu")
+    ours = table(recordings["gpus"], "gpu")
+    found, peak = resource_summary(folder)["lists"], resource_summary(folder)["peak_vram_mb"]
     assert len(ours) > 4
     assert found["util"] == pytest.approx([100 * row["gpu.util"] for row in ours], abs=0.5)
     assert found["mem"] == pytest.approx([100 * row["gpu.mem_util"] for row in ours], abs=0.5)
     assert found["power"] == pytest.approx([row["gpu.power"] for row in ours], abs=0.005)
-    assert found["peak_vram_mb"] == max(row["gpu.memory.used"] for row in ours) >> 20
+    assert peak == max(row["gpu.memory.used"] for row in ours) >> 20
     lines = (folder / "hw_metrics.csv").read_text().splitlines()
     assert lines[0].split(", ")[0] == ours[0]["time"][:23].replace("-", "/").replace("T", " ")
     assert all(len(line.split(", ")) == 9 for line in lines)
@@ -166,11 +172,43 @@ def test_tyche_has_gpus(tmp_path, recordings):
 def test_tyche_has_cpus_and_no_files_of_gpus_that_are_not_there(tmp_path, recordings):
     folder = export(recordings["run"], "tyche-csv", tmp_path / "out", "-d", "cpu")
     assert [path.name for path in folder.iterdir()] == ["cpu_metrics.csv"]
-    found = summary(folder)
+    assert (folder / "cpu_metrics.csv").read_text().startswith("timestamp,usr_pct,idle_pct\n")
+    found = resource_summary(folder)["lists"]
     ours = [row for row in table(recordings["run"], "cpu") if row["instance"] == "total" and row["cpu.user_ratio"] is not None]
     assert ours
     assert found["usr"] == pytest.approx([100 * row["cpu.user_ratio"] for row in ours], abs=0.051)
     assert found["idle"] == pytest.approx([100 * row["cpu.idle_ratio"] for row in ours], abs=0.051)
+
+
+def of_gpus(gpus, name, which):
+    """A figure of `tacho show`, over all GPUs."""
+    values = [gpu[name] for gpu in gpus]
+    return max(values) if which == "max" else sum(values) / len(values)
+
+
+def test_tyche_and_show_come_to_the_same(tmp_path):
+    """A job on two GPUs, as a fake of NVIDIA's library has them: pytyche's own figures against ours."""
+    if not (FAKES / "libnvidia-ml.so.1").exists():
+        pytest.skip(f"{FAKES} is not built")
+    driver = Driver(tmp_path)
+    recording = tmp_path / "a.tacho"
+    tacho = start("run", "-o", recording, *FAST, "--", "sleep", "1000", env=driver.environment())
+    try:
+        until(lambda: [gpu["power_max_w"] for gpu in gpus(recording).values()] == [150, 60], "both are read")
+    finally:
+        end(tacho)
+    found = resource_summary(export(recording, "tyche-csv", tmp_path / "out"))
+    ours = list(gpus(recording).values())
+    assert found["peak_vram_mb"] == of_gpus(ours, "memory_peak_bytes", "max") / (1 << 20) == 1024
+    assert found["gpu_util_max_pct"] == of_gpus(ours, "util_max_percent", "max") == 40
+    assert found["gpu_util_mean_pct"] == pytest.approx(of_gpus(ours, "util_mean_percent", "mean")) == 20
+    assert found["mem_util_max_pct"] == of_gpus(ours, "mem_util_max_percent", "max") == 10
+    assert found["mem_util_mean_pct"] == pytest.approx(5)
+    assert found["power_watts_max"] == of_gpus(ours, "power_max_w", "max") == 150
+    assert found["power_watts_mean"] == pytest.approx(of_gpus(ours, "power_mean_w", "mean")) == 105
+    busy = [row for row in table(recording, "cpu") if row["instance"] == "total" and row["cpu.user_ratio"] is not None]
+    assert busy and found["cpu_usr_mean_pct"] == pytest.approx(100 * mean([row["cpu.user_ratio"] for row in busy]), abs=0.06)
+    assert found["cpu_idle_mean_pct"] == pytest.approx(100 * mean([row["cpu.idle_ratio"] for row in busy]), abs=0.06)
 
 
 def test_a_choice_that_leaves_nothing_is_refused(tmp_path, recordings):

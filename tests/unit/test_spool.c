@@ -61,6 +61,49 @@ static void test_spools_keep_their_order(void **state)
 	assert_int_equal(mkdir(folder, 0700), 0);
 }
 
+/* Records come back one by one, over the edges of pieces, of which some are short; then it is the end. */
+static void test_spools_are_read_by_record(void **state)
+{
+	struct record {
+		uint32_t number;
+		uint8_t more[16]; /* 20 bytes: pieces end within one */
+	} one, expected = {0};
+	static struct spool_reader r;
+	struct spool_file f;
+	struct spool s[2];
+
+	(void)state;
+	spool_file_init(&f, beside);
+	spool_init(&s[0]);
+	spool_init(&s[1]);
+	for (uint32_t i = 0; i < 10000; i++) {
+		one = (struct record){.number = i};
+		buf_add(&s[0].held, &one, sizeof(one));
+		buf_add(&s[1].held, &one, sizeof(one));
+		assert_int_equal(i % 999 ? spool_settle(&s[0], &f) : spool_rest(&s[0], &f), 0);
+		assert_int_equal(spool_settle(&s[1], &f), 0);
+	}
+	assert_true(s[0].nr_pieces > 3 && s[0].held.len);
+	spool_reader_init(&r, &s[0], &f);
+	for (; expected.number < 10000; expected.number++) {
+		assert_int_equal(spool_reader_next(&r, &one, sizeof(one)), 1);
+		assert_memory_equal(&one, &expected, sizeof(one));
+	}
+	assert_int_equal(spool_reader_next(&r, &one, sizeof(one)), 0);
+	buf_add(&s[0].held, "half", 4);
+	spool_reader_init(&r, &s[0], &f);
+	for (uint32_t i = 0; i < 10000; i++)
+		assert_int_equal(spool_reader_next(&r, &one, sizeof(one)), 1);
+	assert_int_equal(spool_reader_next(&r, &one, sizeof(one)), -EIO);
+	assert_int_equal(spool_rest(&s[0], &f), 0);
+	assert_int_equal(spool_rest(&s[0], &f), 0); /* nothing is no piece */
+	assert_int_equal(s[0].held.len, 0);
+	assert_true(s[0].piece[s[0].nr_pieces - 1].len);
+	spool_release(&s[0]);
+	spool_release(&s[1]);
+	spool_file_release(&f);
+}
+
 static void test_what_is_small_makes_no_file(void **state)
 {
 	struct spool_file f;
@@ -295,6 +338,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spools_keep_their_order),
+		cmocka_unit_test(test_spools_are_read_by_record),
 		cmocka_unit_test(test_what_is_small_makes_no_file),
 		cmocka_unit_test(test_shelves_sort_by_series_and_time),
 		cmocka_unit_test(test_merging_ends_with_the_first_error),
