@@ -59,7 +59,7 @@ void csv_add_heading(struct buf *out, const char *instance, const struct field *
 	struct buf name;
 
 	buf_init(&name, SIZE_MAX / 2);
-	if (instance)
+	if (instance && *instance)
 		buf_addf(&name, "%s ", instance);
 	buf_adds(&name, f->name);
 	if (*word)

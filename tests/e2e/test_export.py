@@ -178,6 +178,8 @@ def test_wide_has_a_line_for_each_tick(tmp_path, recordings):
         assert int(said) == columns["gpu.memory.used"][i]
     # The second node has no second GPU.
     assert {row["nvidia-1 gpu.memory.used [bytes]"] == "" for row in rows if row["host"] == "n2"} == {True}
+    folded = exported("--wide", "--per", "node", "-d", "gpu", "-m", "gpu.memory.used", "-o", "-", recordings["nodes"])
+    assert folded.stdout.splitlines()[0] == b"time,elapsed [s],host,gpu.memory.used [bytes]"
 
 
 def test_wide_begins_a_line_with_each_tick(tmp_path):
