@@ -54,11 +54,6 @@ static void integer(struct thrift *t, int field, enum thrift_type type, int64_t 
 	buf_add_varint(t->out, zigzag(v));
 }
 
-void thrift_i16(struct thrift *t, int field, int16_t v)
-{
-	integer(t, field, THRIFT_I16, v);
-}
-
 void thrift_i32(struct thrift *t, int field, int32_t v)
 {
 	integer(t, field, THRIFT_I32, v);

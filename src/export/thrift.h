@@ -32,7 +32,6 @@ void thrift_end(struct thrift *t); /* of whatever struct was begun last */
 
 void thrift_bool(struct thrift *t, int field, bool v);
 void thrift_i8(struct thrift *t, int field, int8_t v);
-void thrift_i16(struct thrift *t, int field, int16_t v);
 void thrift_i32(struct thrift *t, int field, int32_t v);
 void thrift_i64(struct thrift *t, int field, int64_t v);
 void thrift_binary(struct thrift *t, int field, const void *data, size_t len);

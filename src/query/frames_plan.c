@@ -10,26 +10,24 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-	const char *help;
-} domain_face[NR_DOMAINS] = {
-	[DOMAIN_NODE] = {"The machine: a row for each tick."},
-	[DOMAIN_CPU] = {"CPUs; `total` is the kernel's own sum of them."},
-	[DOMAIN_PROCESS] = {"Processes of the job."},
-	[DOMAIN_TREE] = {"The job as a whole, what has ended included: a row for each tick."},
-	[DOMAIN_COLLECTOR] = {"What recording cost, by collector."},
-	[DOMAIN_GROUP] = {"Groups of processes: targets and tools."},
-	[DOMAIN_NET] = {"Network interfaces."},
-	[DOMAIN_IB] = {"Ports of the interconnect."},
-	[DOMAIN_DISK] = {"Disks."},
-	[DOMAIN_FILESYSTEM] = {"File systems."},
-	[DOMAIN_ENERGY] = {"Meters of energy and power."},
-	[DOMAIN_SENSOR] = {"Temperatures and fans."},
-	[DOMAIN_CGROUP] = {"Control groups that the job is in."},
-	[DOMAIN_GPU] = {"GPUs and their slices."},
-	[DOMAIN_GPU_PROCESS] = {"Processes on GPUs: one process on one GPU."},
-	[DOMAIN_PERF] = {"What the processor counted for the job."},
-	[DOMAIN_SOCKET] = {"Processor packages with their memory."},
+static const char *const domain_help[NR_DOMAINS] = {
+	[DOMAIN_NODE] = "The machine: a row for each tick.",
+	[DOMAIN_CPU] = "CPUs; `total` is the kernel's own sum of them.",
+	[DOMAIN_PROCESS] = "Processes of the job.",
+	[DOMAIN_TREE] = "The job as a whole, what has ended included: a row for each tick.",
+	[DOMAIN_COLLECTOR] = "What recording cost, by collector.",
+	[DOMAIN_GROUP] = "Groups of processes: targets and tools.",
+	[DOMAIN_NET] = "Network interfaces.",
+	[DOMAIN_IB] = "Ports of the interconnect.",
+	[DOMAIN_DISK] = "Disks.",
+	[DOMAIN_FILESYSTEM] = "File systems.",
+	[DOMAIN_ENERGY] = "Meters of energy and power.",
+	[DOMAIN_SENSOR] = "Temperatures and fans.",
+	[DOMAIN_CGROUP] = "Control groups that the job is in.",
+	[DOMAIN_GPU] = "GPUs and their slices.",
+	[DOMAIN_GPU_PROCESS] = "Processes on GPUs: one process on one GPU.",
+	[DOMAIN_PERF] = "What the processor counted for the job.",
+	[DOMAIN_SOCKET] = "Processor packages with their memory.",
 };
 
 /* clang-format off */
@@ -106,7 +104,7 @@ static int frame_of(struct frames *f, const char *name, struct frame_own **ret)
 	*ret = is_frame_name(name) ? frame_find(f, name) : NULL;
 	if (*ret || !is_frame_name(name))
 		return 0;
-	fr = *ret = frame_new(f, name, known ? domain_face[domain].help : "");
+	fr = *ret = frame_new(f, name, known ? domain_help[domain] : "");
 	if (!fr)
 		return -ENOMEM;
 	fr->face.domain = fr->face.name;
@@ -514,9 +512,8 @@ static bool is_column(const struct frame_own *fr, const struct column_own *c)
 static void take_columns(const struct frames *f, struct frame_own *fr, struct column_own *list, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
-		if (!is_column(fr, &list[i])) {
+		if (!is_column(fr, &list[i]))
 			continue;
-		}
 		fr->own[fr->nr] = list[i];
 		list[i] = (struct column_own){0};
 		field_make(f, fr, &fr->own[fr->nr], &fr->field[fr->nr]);

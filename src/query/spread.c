@@ -189,16 +189,6 @@ double spread_mean(const struct spread *s)
 	return s->weight > 0 ? s->sum / s->weight : NAN;
 }
 
-double spread_least(const struct spread *s)
-{
-	return s->least;
-}
-
-double spread_most(const struct spread *s)
-{
-	return s->most;
-}
-
 double spread_weight(const struct spread *s)
 {
 	return s->weight;

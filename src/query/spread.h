@@ -13,7 +13,5 @@ struct spread *spread_free(struct spread *s);
 void spread_add(struct spread *s, double value, double weight);
 double spread_quantile(const struct spread *s, double q); /* q in 0..1; NAN while there is nothing */
 double spread_mean(const struct spread *s);
-double spread_least(const struct spread *s);
-double spread_most(const struct spread *s);
 double spread_weight(const struct spread *s); /* of all values */
 #endif

@@ -72,7 +72,6 @@ static void test_a_spread(void **state)
 	(void)state;
 	assert_true(isnan(spread_quantile(s, 0.5)));
 	assert_true(isnan(spread_mean(s)));
-	assert_true(isnan(spread_most(s)));
 	spread_add(s, NAN, 1);
 	spread_add(s, 5, 0);
 	spread_add(s, 5, -1);
@@ -82,8 +81,6 @@ static void test_a_spread(void **state)
 		spread_add(s, i, 0.1);
 	assert_near(spread_weight(s), 10000);
 	assert_near(spread_mean(s), 50000.5);
-	assert_near(spread_least(s), 1);
-	assert_near(spread_most(s), 100000);
 	for (double q = 0.001; q < 1; q += 0.001) {
 		double got = spread_quantile(s, q), wanted = q * 100000;
 
@@ -112,14 +109,14 @@ static void test_a_spread_of_all_kinds_of_numbers(void **state)
 	assert_true(fabs(spread_quantile(s, 0.5)) <= 1);
 	assert_true(fabs(spread_quantile(s, 0.1) + 40) <= 1);
 	assert_true(fabs(spread_quantile(s, 0.9) - 40) <= 1);
-	assert_near(spread_least(s), -50);
+	assert_near(spread_quantile(s, 0), -50);
 	s = spread_free(s);
 	s = spread_new();
 	/* More powers of two than are told apart, and a weight that overflows any unit. */
 	for (int i = -600; i < 600; i++)
 		spread_add(s, ldexp(1, i), 1e12);
-	assert_true(spread_quantile(s, 0.99) <= spread_most(s));
-	assert_true(spread_quantile(s, 0.01) >= spread_least(s));
+	assert_true(spread_quantile(s, 0.99) <= spread_quantile(s, 1));
+	assert_true(spread_quantile(s, 0.01) >= spread_quantile(s, 0));
 	spread_free(s);
 }
 
