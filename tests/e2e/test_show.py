@@ -11,9 +11,9 @@ from datetime import datetime
 
 import pytest
 
-from recorder import TACHO, record, run, show, start, until
+from recorder import TACHO, lasting, record, run, show, shown, start, until
 
-# Two children that use CPU, write, and hold memory; one of them fails.
+# Two children that use CPU, write, and hold memory, each until it is told to go on; one of them fails.
 BUSY = r"""
 import os, sys
 held = bytearray(24 << 20)
@@ -21,9 +21,11 @@ for n in range(2):
     pid = os.fork()
     if pid == 0:
         x = 0
-        for i in range(1_500_000): x += i
+        for i in range(500_000): x += i
         with open(sys.argv[1], "wb") as f:
             for _ in range(64): f.write(b"x" * 65536); f.flush()
+        os.write(1, b"%d\n" % os.getpid())
+        os.read(0, 1)
         os._exit(n)
     os.waitpid(pid, 0)
 sys.exit(3)
@@ -146,11 +148,22 @@ def contract_breaches(found, contract=CONTRACT, path="", top=None):
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
-    """A recording of the busy program, at ticks short enough to see it at work."""
+    """A recording of the busy program, in which both of its children were seen after their work."""
     where = tmp_path_factory.mktemp("busy")
     recording = where / "busy.tacho"
-    done = record([sys.executable, "-c", BUSY, where / "written"], "-q", "-i", "10ms", output=recording)
-    assert done.returncode == 3, done.stderr
+
+    def has_written(pid):
+        listed = run("show", "--processes", "--json", recording)
+        found = json.loads(listed.stdout)["processes"] if listed.returncode == 0 else []
+        return any(p["pid"] == pid and (p["write_chars"] or 0) >= 64 * 65536 for p in found)
+
+    command = [sys.executable, "-c", BUSY, where / "written"]
+    with lasting(command, "-i", "10ms", output=recording, status=3, stdout=subprocess.PIPE) as tacho:
+        for _ in range(2):
+            pid = int(tacho.stdout.readline())
+            until(lambda: has_written(pid), "a child is seen after its work")
+            tacho.stdin.write(b"x")
+            tacho.stdin.flush()
     return recording
 
 
@@ -258,27 +271,39 @@ def test_limits_and_hardware(busy):
 
 # ---- groups ----
 
-# Tools by the last word of their command lines: each burns so many ms of CPU and writes so many bytes.
+# Tools by the last word of their command lines: each burns so many ms of CPU and writes so many bytes, once it is known to
+# be one of the group, which has nothing of what was before.
 TOOL = r"""
 import os, sys, time
+while not os.path.exists(sys.argv[3]): time.sleep(0.01)
 end = time.process_time() + int(sys.argv[1]) / 1000
 while time.process_time() < end: pass
 with open(os.devnull, "wb") as f: f.write(b"x" * int(sys.argv[2]))
-time.sleep(1)  # so that a busy machine, too, comes to look at it
+while not os.path.exists(sys.argv[3] + ".end"): time.sleep(0.01)
 """
 
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory):
     """Two tools, three and two instances, as `--also match:` finds them among the command's own processes."""
-    recording = tmp_path_factory.mktemp("tools") / "tools.tacho"
+    where = tmp_path_factory.mktemp("tools")
+    recording, go = where / "tools.tacho", where / "go"
     driver = "\n".join(
-        f"{sys.executable} -c '{TOOL}' {ms} {size} tacho-test-{name} &"
-        for name, ms, size in [("grind", 150, 100_000), ("sieve", 50, 5_000)] * 2 + [("grind", 100, 100_000)]
+        f"{sys.executable} -c '{TOOL}' {ms} {size} {go} tacho-test-{name} &"
+        for name, ms, size in [("grind", 150, 100 << 10), ("sieve", 50, 5 << 10)] * 2 + [("grind", 100, 100 << 10)]
     )
-    done = record(["sh", "-c", driver + "\nwait"], "-q", "-i", "10ms",
-                  "--also", "match:tacho-test-(grind|sieve)$", output=recording)
-    assert done.returncode == 0, done.stderr
+
+
+    def all_known():
+        groups = shown(recording).get("groups", {})
+        return [groups[name]["processes"]["peak"] for name in ("grind", "sieve") if name in groups] == [3, 2]
+
+    options = ["-i", "10ms", "--also", "match:tacho-test-(grind|sieve)$"]
+    with lasting(["sh", "-c", driver + "\nwait"], *options, output=recording):
+        until(all_known, "all tools are known")
+        go.touch()
+        until(lambda: show(recording)["groups"]["grind"]["io"]["write_chars"] >= 300 << 10, "their work is seen")
+        go.with_suffix(".end").touch()
     return recording
 
 
@@ -297,8 +322,8 @@ def test_groups(tools):
     assert grind["processes"]["seen"] == 3
     assert sieve["processes"]["seen"] == 2
     assert grind["cpu"]["total_s"] >= 0.35
-    assert grind["io"]["write_chars"] >= 300_000
-    assert 10_000 <= sieve["io"]["write_chars"] < 100_000
+    assert grind["io"]["write_chars"] >= 300 << 10
+    assert 10 << 10 <= sieve["io"]["write_chars"] < 100_000
     assert grind["memory"]["max_process_rss_bytes"] <= grind["memory"]["peak_rss_bytes"]
 
 
@@ -431,7 +456,8 @@ def test_series_in_three_forms(busy):
     assert len(found["points"]) == len(table)
     for row, point in zip(table, found["points"]):
         assert [float(cell) if cell else None for cell in row.values()] == point
-    assert max(point[1] for point in found["points"]) == show(busy)["memory"]["peak_rss_bytes"]
+    # A tick may find nobody but zombies.
+    assert max(point[1] or 0 for point in found["points"]) == show(busy)["memory"]["peak_rss_bytes"]
     text = lines_of("--series", metrics, busy)
     assert len(text) == len(table) + 2
     assert len({len(line) for line in text}) == 1
@@ -500,11 +526,14 @@ def test_names_of_a_tree(tmp_path, children):
         names = ["proc.mem.rss", "proc.mem.vms", "proc.threads", "proc.fds", "proc.io.write_bytes", "proc.mem.uss_now",
                  "tree.cpu.of_allocation", "tree.rss.of_allocation", "tree.rss.of_node", "tree.cores", "proc.io.read_bytes"]
         done = run("show", "--json", "--series", ",".join(names), file)
-        return json.loads(done.stdout)["recordings"][0]["points"]
+        return json.loads(done.stdout)["recordings"][0]["points"] if done.returncode == 0 else []
 
     def settled():
         """The tick in which it stood still. (The listing has opened a directory, and python frees what it read.)"""
-        point = points()[-1][1:]
+        found = points()
+        if not found or None in found[-1]:
+            return None
+        point = found[-1][1:]
         near = point[0] == pytest.approx(expected[0], rel=0.02)  # mapped, and written to
         return near and point[1:3] == expected[1:3] and point[3] <= expected[3] and point[4] == expected[4] and point
     found = until(settled, f"it is recorded as it was told: {expected}")
