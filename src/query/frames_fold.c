@@ -117,7 +117,7 @@ static int lines_make(struct frames *f, struct frame_own *fr, uint32_t nr)
 	int r = 0;
 
 	if (!fr->begun)
-		fr->now.nr = 0;
+		frame_lines_clear(fr);
 	while (fr->now.nr < nr && r >= 0) {
 		uint32_t line;
 

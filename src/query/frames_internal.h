@@ -238,7 +238,8 @@ void frames_unbind(struct frames *f);
 int frame_update(struct frames *f, struct frame_own *fr); /* `now` is this tick */
 /* The lines of a frame that is folded: the node, or the groups. */
 int frame_fold(struct frames *f, struct frame_own *fr);
-/* Puts a line behind the others, with nothing known of it but its name. */
+void frame_lines_clear(struct frame_own *fr); /* there are none */
+/* Puts a line behind the others, with nothing known of it. */
 int frame_line_new(struct frame_own *fr, uint32_t identity, int group, uint32_t *ret);
 int frame_line_name(struct frame_own *fr, uint32_t line, const char *name, size_t len);
 

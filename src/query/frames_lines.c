@@ -23,11 +23,16 @@ int frame_line_new(struct frame_own *fr, uint32_t identity, int group, uint32_t 
 		fr->line_cap = cap;
 	}
 	fr->line[line] = (struct line_face){.identity = identity, .group = group};
-	for (size_t i = KEY_INSTANCE; i < fr->nr; i++)
-		bit_put(fr->now.col[i].known, line, false);
 	fr->now.nr++;
 	*ret = line;
 	return 0;
+}
+
+void frame_lines_clear(struct frame_own *fr)
+{
+	for (size_t i = KEY_INSTANCE; fr->now.cap && i < fr->nr; i++)
+		memset(fr->now.col[i].known, 0, BITS_SIZE(fr->now.cap));
+	fr->now.nr = 0;
 }
 
 static void line_text(struct frame_own *fr, uint32_t line, uint32_t text)
@@ -180,7 +185,7 @@ static int relayout(struct frames *f, struct frame_own *fr)
 	int r;
 
 	fr->layout++;
-	fr->now.nr = 0;
+	frame_lines_clear(fr);
 	r = lines_begin(f, fr);
 	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++) {
 		struct frame_set *fs = &fr->set[i];
@@ -188,8 +193,9 @@ static int relayout(struct frames *f, struct frame_own *fr)
 		bool first = one;
 
 		r = seats_take(f, fr, fs);
+		for (uint32_t row = 0; row < fs->cap && r >= 0; row++)
+			fs->line[row] = NO_LINE; /* those behind nr_rows too: somebody has just left them */
 		for (uint32_t row = 0; row < set->nr_rows && r >= 0; row++) {
-			fs->line[row] = NO_LINE;
 			if (set->id[row] == ROW_FREE)
 				continue;
 			if (first)
@@ -204,7 +210,9 @@ static int relayout(struct frames *f, struct frame_own *fr)
 
 /* ---- values ---- */
 
-static void take_cells(struct frame_own *fr, const struct frame_set *fs, struct table *t, uint32_t row)
+/* Those of the columns in the mask. */
+static void take_cells(
+	struct frame_own *fr, const struct frame_set *fs, struct table *t, uint32_t row, uint64_t cols)
 {
 	const int64_t *cell = table_row(t, row);
 	uint64_t valid = t->valid[row];
@@ -215,6 +223,8 @@ static void take_cells(struct frame_own *fr, const struct frame_set *fs, struct 
 		struct vector *v = &fr->now.col[use->field];
 		bool known = valid >> use->col & 1;
 
+		if (!(cols >> use->col & 1))
+			continue;
 		if (use->integer) /* what no longer fits into 64 bits is not known */
 			known &= !__builtin_mul_overflow(cell[use->col], use->factor, &v->integer[line]);
 		else
@@ -223,15 +233,19 @@ static void take_cells(struct frame_own *fr, const struct frame_set *fs, struct 
 	}
 }
 
-static void take_rows(struct frames *f, struct frame_own *fr, size_t field)
+/* Of all rows, or of those that were computed at this tick. */
+static void take_rows(struct frames *f, struct frame_own *fr, size_t field, bool all)
 {
 	const struct column_own *c = &fr->own[field];
 	const struct frame_set *fs = &fr->set[c->place];
-	uint32_t nr = f->scene->set[fs->set].nr_rows;
+	uint32_t nr = all ? f->scene->set[fs->set].nr_rows : c->rows.nr_looked;
 
-	for (uint32_t row = 0; row < nr; row++)
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t row = all ? i : c->rows.look[i];
+
 		if (fs->line[row] != NO_LINE)
 			vector_put_real(&fr->now.col[field], fs->line[row], c->rows.value[row]);
+	}
 }
 
 static bool is_reseated(const struct frames *f, const struct frame_own *fr)
@@ -258,12 +272,12 @@ int frame_update(struct frames *f, struct frame_own *fr)
 			uint32_t row = all ? j : set->moved[j];
 
 			if (fs->line[row] != NO_LINE)
-				take_cells(fr, fs, t, row);
+				take_cells(fr, fs, t, row, all ? UINT64_MAX : set->cols[row]);
 		}
 	}
 	for (size_t i = 0; i < fr->nr; i++)
-		if (fr->own[i].source == SOURCE_ROWS && fr->own[i].bound && (all || fr->own[i].rows.changed))
-			take_rows(f, fr, i);
+		if (fr->own[i].source == SOURCE_ROWS && fr->own[i].bound)
+			take_rows(f, fr, i, all);
 	fr->begun = true;
 	return 0;
 }

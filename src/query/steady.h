@@ -30,4 +30,17 @@ struct steady_turn {
 
 /* Its contribution; NAN when it has none (yet). */
 double steady_step(struct steady *s, const struct steady_turn *turn);
+
+/* The same of who is summed already, stays, and has not fallen: most turns are of that kind. False: it is not
+ * so, nothing was done. */
+static inline bool steady_goes_on(struct steady *s, uint32_t row, double value, double *ret)
+{
+	struct steady_seat *seat = &s->seat[row];
+
+	if (!seat->in || !(value >= seat->last))
+		return false;
+	seat->last = value;
+	*ret = value + seat->offset;
+	return true;
+}
 #endif

@@ -83,6 +83,20 @@ static void sum_look(struct sum *sum, const struct scene *s, struct table *t, ui
 	sum->part[row] = !turn.inside ? PART_NOT : in && in->total ? PART_TOTAL : PART_IS;
 }
 
+/* Only cells moved in the row, so that it is part of the sum or is not, as before. False: more has to be
+ * looked at. */
+static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t row)
+{
+	double value;
+
+	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->steady.seat[row].known))
+		return true;
+	value = cell_value(sum, t, t->cell, t->valid, row);
+	if (!sum->arg.counter)
+		sum->value[row] = value;
+	return !sum->arg.counter || steady_goes_on(&sum->steady, row, value, &sum->value[row]);
+}
+
 /* A sum that is asked for in the midst of things (of a group that was just found): who lived before brings
  * no past along. */
 static void sum_begin(struct sum *sum, const struct scene *s, struct table *t)
@@ -115,8 +129,11 @@ static int sum_tick(struct sum *sum, const struct scene *s)
 		sum_begin(sum, s, t);
 	for (uint32_t i = 0; i < set->nr_moved; i++)
 		if (scene_row_moved(set, set->moved[i], UINT64_C(1) << sum->arg.col)) {
-			sum_look(sum, s, t, set->moved[i]);
-			changed = true;
+			uint32_t row = set->moved[i];
+
+			if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(sum, t, row))
+				sum_look(sum, s, t, row);
+			changed |= sum->part[row] != PART_NOT || set->is_moved[row] != MOVED_CELLS;
 		}
 	sum->changed = changed;
 	if (!changed)
