@@ -73,6 +73,15 @@ def damaged(path, whole):
     return path
 
 
+def holed(path, whole):
+    """A recording of which the last part cannot be read any more."""
+    data = bytearray(Path(whole).read_bytes())
+    at = len(data) * 17 // 20
+    data[at : at + 64] = bytes(64)
+    path.write_bytes(data)
+    return path
+
+
 def make_recordings(folder):
     done = run("run", "-q", "-i", "50ms", "-o", folder / "run.tacho", "--", "sh", "-c",
                "for i in 1 2 3; do head -c 3000000 /dev/zero | gzip >/dev/null; sleep 0.05; done")
@@ -91,7 +100,7 @@ def make_recordings(folder):
         "one_tick": make("one_tick", folder / "one_tick.tacho"),
         "no_tick": make("no_tick", folder / "no_tick.tacho"),
         "unfinished": make("unfinished", folder / "unfinished.tacho"),
-        "damaged": damaged(folder / "damaged.tacho", folder / "run.tacho"),
+        "damaged": holed(folder / "damaged.tacho", folder / "long.tacho"),
     }
     nodes = folder / "nodes"
     nodes.mkdir()
