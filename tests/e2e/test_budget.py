@@ -286,7 +286,7 @@ def test_page_tables_are_walked_within_the_budget(tools):
     first, later = {}, {}
     with Herd(tools["herd"], 100, 100, 20) as herd:
         for budget in ("0.01", "100"):
-            trace = record_traced(tools, herd, f"budget-{budget}", "--helpers", "none", "--budget", budget, ticks=45)
+            trace = record_traced(tools, herd, f"budget-{budget}", "--helpers", "none", "--budget", budget, ticks=25)
             later[budget] = sum(call.is_walk() for call in trace.settled())
             first[budget] = sum(call.is_walk() for call in trace.calls) - later[budget]
     assert first["100"] >= 100 and later["100"] >= 100, (first, later)

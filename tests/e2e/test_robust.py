@@ -239,18 +239,19 @@ def test_suspended_job(tmp_path):
 
 
 @pytest.mark.limit(240)
-def test_hundred_thousand_forks(tmp_path):
-    done = record([BURNERS / "storm", "100000", "8"], "-i", "100ms", output=tmp_path / "a.tacho")
+def test_tens_of_thousands_of_forks(tmp_path):
+    nr = 30_000
+    done = record([BURNERS / "storm", nr, "8"], "-i", "100ms", output=tmp_path / "a.tacho")
     assert done.returncode == 0
     assert check(tmp_path / "a.tacho")[0] == 0
     summary = show(tmp_path / "a.tacho")
     count = summary["processes"]
     if os.geteuid() == 0 and not count["unsampled_is_upper_bound"]:
-        assert count["seen"] == 100_001, "each once: exit events and exit records are of the same processes"
+        assert count["seen"] == nr + 1, "each once: exit events and exit records are of the same processes"
     else:
-        assert count["seen"] + count["unsampled"] >= 100_001
+        assert count["seen"] + count["unsampled"] >= nr + 1
     # Our memory does not grow with the number of processes that ever lived.
-    assert summary["self"]["peak_rss_bytes"] < 64 << 20
+    assert summary["self"]["peak_rss_bytes"] < 16 << 20
 
 
 @pytest.mark.parametrize("limit", [64, 256])
@@ -389,7 +390,7 @@ def test_readers_follow_a_growing_file(tmp_path):
     """At any moment a reader shows a whole picture, and never less than before."""
     tacho, job, recording = lively(tmp_path)
     seen = 0
-    for _ in range(30):
+    for _ in range(12):
         summary = show(recording)
         assert summary["complete"] is False
         assert summary["ticks"]["taken"] >= seen
@@ -408,7 +409,7 @@ def test_cut_anywhere(tmp_path):
     whole = (tmp_path / "a.tacho").read_bytes()
     taken = show(tmp_path / "a.tacho")["ticks"]["taken"]
     seen = 0
-    for length in sorted(random.Random(1).sample(range(len(whole)), 60)):
+    for length in sorted(random.Random(1).sample(range(len(whole)), 30)):
         piece = tmp_path / "piece.tacho"
         piece.write_bytes(whole[:length])
         status, words = check(piece)
@@ -472,15 +473,17 @@ def test_memory_checkers(checker, tmp_path):
         target.kill()
         target.wait()
     assert watched(checker, "run", "-o", tmp_path / "c.tacho", "--", "no-such-command-anywhere") == 127
-    for words in READERS:
+    # What the compiler's checker does not see, memory that was never set, all forms have from the same readers.
+    for words in READERS if len(checker) == 1 else READERS[-2:]:
         assert watched(checker, *words, recording) == 0
     assert watched(checker, "show", attached) == 0
     (tmp_path / "cut.tacho").write_bytes(recording.read_bytes()[:-200])
     assert watched(checker, "check", tmp_path / "cut.tacho") == 1
     assert watched(checker, "show", tmp_path / "cut.tacho") == 0
     assert watched(checker, "show", tmp_path / "none.tacho") == 2
-    assert watched(checker, "help", "run") == 0
     assert watched(checker, "metrics") == 0
+    if len(checker) == 1:
+        assert watched(checker, "help", "run") == 0
 
 
 def test_sanitized_readers_on_damage(tmp_path):
@@ -490,7 +493,7 @@ def test_sanitized_readers_on_damage(tmp_path):
     assert record(["sh", "-c", BUSY], "-q", "-i", "5ms", output=tmp_path / "a.tacho").returncode == 5
     whole = (tmp_path / "a.tacho").read_bytes()
     truth = show(tmp_path / "a.tacho")
-    for offset in range(0, len(whole), max(1, len(whole) // 40)):
+    for offset in range(0, len(whole), max(1, len(whole) // 25)):
         damaged = bytearray(whole)
         damaged[offset] ^= 1 << (offset % 8)
         (tmp_path / "bad.tacho").write_bytes(damaged)
