@@ -7,8 +7,9 @@
  * host. STRICT tables were rejected, since a SQLite from before 2021 could not open the file at all; they
  * would guard only against what later hands write.
  *
- * Until all is there the file is worth nothing to anyone, so it is written without a journal, in one
- * transaction; indexes are made at the end, when it takes one sort each. */
+ * Until all is there the file is worth nothing to anyone, so it is written in one transaction, with a journal
+ * in memory, which stays empty: it is for taking back a key that is none. Indexes are made at the end, when
+ * it takes one sort each, beside the file, where there should be room for it. */
 #include "export/text.h"
 
 #include "base/base.h"
@@ -267,9 +268,11 @@ static int index_table(struct sqlite *s, size_t i)
 	const struct frame *f = &s->job->frame[i];
 
 	if (f->domain && has_field(f, "process") && has_field(f, "time"))
-		return make_index(s, i, false, "process, time");
-	if (f->domain && has_field(f, "host") && has_field(f, "instance") && has_field(f, "time"))
-		return make_index(s, i, false, "host, instance, time");
+		return make_index(
+			s, i, true, has_field(f, "instance") ? "process, time, instance" : "process, time");
+	if (f->domain && has_field(f, "host") && has_field(f, "time"))
+		return make_index(
+			s, i, true, has_field(f, "instance") ? "host, instance, time" : "host, time");
 	if (!strcmp(f->name, "processes") && has_field(f, "process"))
 		return make_index(s, i, true, "process");
 	if (!strcmp(f->name, "metrics") && has_field(f, "frame") && has_field(f, "name"))
@@ -403,19 +406,24 @@ static void sqlite_drop(void *e)
 	}
 	free(s->table);
 	sqlite3_close(s->db);
+	sqlite3_free(sqlite3_temp_directory);
+	sqlite3_temp_directory = NULL;
 	buf_release(&s->sql);
 	free(s);
 }
 
 static int begin(struct sqlite *s)
 {
+	const char *slash = strrchr(s->job->path, '/');
 	int r;
 
+	if (slash > s->job->path)
+		sqlite3_temp_directory = sqlite3_mprintf("%.*s", (int)(slash - s->job->path), s->job->path);
 	if (sqlite3_open_v2(s->job->path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 		SQLITE_OK)
 		return s->db ? sqlite_errno(s) : -ENOMEM;
 	r = execute(s,
-		"PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+		"PRAGMA page_size = 8192; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;"
 		"PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = " CACHE_PAGES ";"
 		"PRAGMA encoding = 'UTF-8'; PRAGMA application_id = 1413563983; BEGIN");
 	if (r >= 0)

@@ -26,6 +26,8 @@
 #define SHEET_NAME_MOST 31
 #define EXACT (INT64_C(1) << 53)
 #define DAYS_TO_1970 25569
+#define WIDTH_MOST 50		  /* characters of a column */
+#define ZIP_MOST ((off_t)3 << 30) /* bytes; for more there is another form of zip */
 
 enum xlsx_format { FORMAT_GENERAL, FORMAT_HEADING, FORMAT_TIME, FORMAT_GROUPED, FORMAT_PERCENT, NR_FORMATS };
 
@@ -33,6 +35,7 @@ struct xlsx_sheet { /* of a frame: the one that is being written */
 	lxw_worksheet *sheet;
 	unsigned number;
 	uint32_t nr_rows;
+	uint8_t *width; /* of the widest text in each column */
 };
 
 struct xlsx {
@@ -42,6 +45,7 @@ struct xlsx {
 	struct xlsx_sheet *sheet;
 	struct buf text;
 	char *directory;
+	off_t size; /* of the sheets that are whole */
 };
 
 static int xlsx_errno(const struct xlsx *x, lxw_error error)
@@ -131,11 +135,12 @@ static enum xlsx_format format_of(const struct field *f)
 									       : FORMAT_GENERAL;
 }
 
-static int add_heading(struct xlsx *x, lxw_worksheet *sheet, lxw_col_t column, const struct field *f)
+static int add_heading(
+	struct xlsx *x, lxw_worksheet *sheet, lxw_col_t column, const struct field *f, uint8_t *width)
 {
 	char unit[EXPORT_TEXT];
 	const char *word = field_unit(f, unit), *text;
-	double least = f->type == FIELD_TIME ? 23 : f->type == FIELD_TEXT ? 20 : 12;
+	size_t least = f->type == FIELD_TIME ? 23 : 12;
 	struct buf name;
 	lxw_error error;
 
@@ -143,9 +148,8 @@ static int add_heading(struct xlsx *x, lxw_worksheet *sheet, lxw_col_t column, c
 	buf_addf(&name, *word ? "%s [%s]" : "%s", f->name, word);
 	text = cell_text(x, (char *)name.data);
 	error = worksheet_write_string(sheet, 0, column, text, x->format[FORMAT_HEADING]);
-	if (error == LXW_NO_ERROR) /* with room for the arrow of the filter */
-		error = worksheet_set_column(
-			sheet, column, column, MIN(MAX(least, (double)name.len + 4), 50.), NULL);
+	/* With room for the arrow of the filter. */
+	*width = (uint8_t)MIN(MAX(least, name.len + 4), (size_t)WIDTH_MOST);
 	buf_release(&name);
 	return error == LXW_NO_ERROR ? 0 : xlsx_errno(x, error);
 }
@@ -157,6 +161,10 @@ static int sheet_begin(struct xlsx *x, size_t i)
 	char name[SHEET_NAME_MOST + 1];
 	int r = sheet_name(x, f->name, ++s->number, name);
 
+	if (!s->width)
+		s->width = calloc(MAX(f->nr_fields, (size_t)1), sizeof(*s->width));
+	if (!s->width)
+		return -ENOMEM;
 	errno = 0;
 	s->nr_rows = 1;
 	s->sheet = r < 0 ? NULL : workbook_add_worksheet(x->book, name);
@@ -168,18 +176,30 @@ static int sheet_begin(struct xlsx *x, size_t i)
 		return -E2BIG;
 	}
 	for (size_t c = 0; r >= 0 && c < f->nr_fields; c++)
-		r = add_heading(x, s->sheet, (lxw_col_t)c, &f->field[c]);
+		r = add_heading(x, s->sheet, (lxw_col_t)c, &f->field[c], &s->width[c]);
 	worksheet_freeze_panes(s->sheet, 1, 0);
 	return r;
 }
 
-static void sheet_end(struct xlsx *x, size_t i)
+static int sheet_end(struct xlsx *x, size_t i)
 {
 	struct xlsx_sheet *s = &x->sheet[i];
 	size_t nr = x->job->frame[i].nr_fields;
+	off_t size;
 
-	if (s->sheet && nr)
+	if (nr)
 		worksheet_autofilter(s->sheet, 0, 0, s->nr_rows - 1, (lxw_col_t)(nr - 1));
+	for (size_t c = 0; c < nr; c++)
+		worksheet_set_column(s->sheet, (lxw_col_t)c, (lxw_col_t)c, s->width[c], NULL);
+	errno = 0;
+	if (fflush(s->sheet->file) != 0 || ferror(s->sheet->file))
+		return xlsx_errno(x, LXW_ERROR_CREATING_TMPFILE);
+	size = ftello(s->sheet->file);
+	x->size += size;
+	/* Compressed it is a third at most. Not always, since some programs balk at it. */
+	if (size > ZIP_MOST || x->size / 3 > ZIP_MOST)
+		x->book->options.use_zip64 = true;
+	return 0;
 }
 
 /* ---- cells ---- */
@@ -223,6 +243,7 @@ static lxw_error write_cell(struct xlsx *x, lxw_row_t row, const struct frame_ba
 	lxw_worksheet *s = x->sheet[frame].sheet;
 	lxw_col_t column = (lxw_col_t)i;
 	lxw_format *format = x->format[format_of(f)];
+	uint8_t *width = &x->sheet[frame].width[i];
 	struct texts texts;
 
 	if (!cell_valid(c, at))
@@ -233,6 +254,9 @@ static lxw_error write_cell(struct xlsx *x, lxw_row_t row, const struct frame_ba
 	case FIELD_INT:
 		return write_integer(x, s, row, column, c->integer[at], format);
 	case FIELD_REAL:
+		/* In a column of many units, as in the summary: counts and bytes. */
+		if (!f->is_metric && fabs(c->real[at]) >= 10000 && c->real[at] == trunc(c->real[at]))
+			format = x->format[FORMAT_GROUPED];
 		if (isfinite(c->real[at]))
 			return worksheet_write_number(s, row, column, c->real[at], format);
 		return isnan(c->real[at]) ? LXW_NO_ERROR
@@ -241,8 +265,10 @@ static lxw_error write_cell(struct xlsx *x, lxw_row_t row, const struct frame_ba
 		return worksheet_write_boolean(s, row, column, c->flag[at], NULL);
 	case FIELD_TEXT:
 		texts = export_texts(x->job, b->frame, i);
-		return c->text[at] < texts.nr ? write_text(x, s, row, column, texts.text[c->text[at]])
-					      : LXW_ERROR_PARAMETER_VALIDATION;
+		if (c->text[at] >= texts.nr)
+			return LXW_ERROR_PARAMETER_VALIDATION;
+		*width = (uint8_t)MAX(*width, MIN(texts.len[c->text[at]] + 2, (uint32_t)WIDTH_MOST));
+		return write_text(x, s, row, column, texts.text[c->text[at]]);
 	}
 	return LXW_ERROR_PARAMETER_VALIDATION;
 }
@@ -255,6 +281,8 @@ static void xlsx_drop(void *e)
 
 	if (x->book)
 		lxw_workbook_free(x->book);
+	for (size_t i = 0; x->sheet && i < x->job->nr_frames; i++)
+		free(x->sheet[i].width);
 	free(x->sheet);
 	free(x->directory);
 	buf_release(&x->text);
@@ -337,8 +365,7 @@ static int xlsx_add(void *e, const struct frame_batch *b)
 
 	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		if (s->nr_rows == ROWS_MOST) {
-			sheet_end(x, frame);
-			r = written_well(x, s);
+			r = sheet_end(x, frame);
 			if (r >= 0)
 				r = sheet_begin(x, frame);
 		}
@@ -382,11 +409,7 @@ static int xlsx_close(void *e)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < x->job->nr_frames; i++) {
-		sheet_end(x, i);
-		r = written_well(x, &x->sheet[i]);
-		/* Not always: some programs balk at it. */
-		if (r >= 0 && ftello(x->sheet[i].sheet->file) > (off_t)3 << 30)
-			x->book->options.use_zip64 = true;
+		r = sheet_end(x, i);
 	}
 	if (r >= 0) {
 		error = close_quietly(x->book);

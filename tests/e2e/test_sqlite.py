@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 import pytest
 
 from exported import export, need_export, recordings  # noqa: F401 (a fixture)
+from feed import Column, feed
 from recorder import TACHO, run
 from stored import check_recording, lab, lab_file, lab_random, same_values
 
@@ -111,6 +112,36 @@ def test_keys_are_used(tmp_path, recordings):  # noqa: F811
         assert len(plan) == 1 and "USING INDEX key of process (process=?)" in plan[0][3]
         plan = base.execute("EXPLAIN QUERY PLAN SELECT * FROM processes WHERE process = 1").fetchall()
         assert "USING INDEX key of processes" in plan[0][3]
+
+
+def keys(base):
+    """Table -> the columns of its key, which no two rows have alike."""
+    found = {}
+    for table in names(base, "table"):
+        for _, index, unique, origin, _ in base.execute(f'PRAGMA index_list("{table}")'):
+            if origin == "c":
+                assert unique, f"{index} is no key"
+                found[table] = [column for _, _, column in base.execute(f'PRAGMA index_info("{index}")')]
+    return found
+
+
+def test_keys_are_keys(tmp_path, recordings):  # noqa: F811
+    with open_base(export(recordings["nodes"], "sqlite", tmp_path / "nodes.sqlite")) as base:
+        found = keys(base)
+        assert found["process"] == ["process", "time", "instance"] and found["processes"] == ["process"]
+        assert found["gpu"] == ["host", "instance", "time"] and found["metrics"] == ["frame", "name"]
+        plan = base.execute("EXPLAIN QUERY PLAN SELECT * FROM gpu WHERE host = 'n1' AND instance = 'nvidia-0' AND time > 0")
+        assert "USING INDEX key of gpu (host=? AND instance=? AND time>?)" in plan.fetchall()[0][3]
+    with open_base(export(recordings["nodes"], "sqlite", tmp_path / "per.sqlite", "--per", "node")) as base:
+        assert keys(base)["gpu"] == ["host", "time"]
+
+
+def test_two_of_one_name_are_both_there(tmp_path):
+    """Then it is no key, and nothing is lost."""
+    path = feed("sqlite", [Column("time", "time", [1, 1, 2]), Column("host", "text", ["a"] * 3)], tmp_path / "x.sqlite")
+    with open_base(path) as base:
+        assert columns(base, "fed")["time"] == [1, 1, 2]
+        assert [row[2] for row in base.execute('PRAGMA index_list("fed")')] == [0]
 
 
 def test_random_frames(tmp_path):

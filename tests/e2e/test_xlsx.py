@@ -5,9 +5,11 @@ import copy
 import re
 import subprocess
 import warnings
+import zipfile
 from datetime import datetime, timezone
 
 from exported import columns_of, compare, expected, export, need_export, reader, recordings  # noqa: F401 (a fixture)
+from feed import Column, feed
 from recorder import TACHO, run
 from stored import lab, lab_file, lab_random, same_values
 
@@ -101,8 +103,25 @@ def test_it_is_made_for_people(tmp_path, recordings):  # noqa: F811
     gpu = book["gpu"]
     (ratio,) = [cell.column for cell in gpu[1] if cell.value == "gpu.util [ratio]"]
     assert gpu.cell(2, ratio).number_format == "0.0%" and gpu.cell(2, ratio).value <= 1
-    names = {row[1]: row[2] for row in book["summary"].iter_rows(min_row=2, values_only=True)}
-    assert names["wall_s"] == 4
+    names = {row[1].value: row[2] for row in book["summary"].iter_rows(min_row=2)}
+    assert names["wall_s"].value == 4 and names["wall_s"].number_format == "General"
+    assert names["memory.peak_rss_bytes"].number_format == "#,##0"
+    assert book["summary"].column_dimensions["B"].width > max(map(len, names))  # nothing is hidden by its neighbour
+
+
+def test_rows_that_do_not_fit_go_on_in_another_sheet(tmp_path):
+    """A sheet has 1,048,576 of them. Counted in the file itself: openpyxl would take half a minute for the first."""
+    rows = 1048575 + 3
+    columns = [Column("n", "integer", list(range(rows))), Column("of", "text", [None] * (rows - 1) + ["the last"])]
+    path = feed("xlsx", columns, tmp_path / "x.xlsx")
+    with zipfile.ZipFile(path) as file:
+        first = file.read("xl/worksheets/sheet1.xml")
+    assert first.count(b"<row ") == 1048576 and b'<c r="A1048576"><v>1048574</v></c>' in first[-2000:]
+    assert b'<autoFilter ref="A1:B1048576"/>' in first[-2000:]
+    book = open_book(path)
+    assert book.sheetnames == ["fed", "fed (2)"]
+    assert list(book["fed (2)"].iter_rows(values_only=True)) == [
+        ("n", "of"), (1048575, None), (1048576, None), (1048577, "the last")]
 
 
 def test_texts_that_are_too_long(tmp_path):
