@@ -16,7 +16,6 @@ enum report_format {
 };
 
 #define FORMATS_OF_PICTURES (FORMAT_PNG | FORMAT_SVG)
-#define FORMATS_OF_DOCUMENTS (FORMAT_HTML | FORMAT_MD | FORMAT_PDF | FORMAT_JSON)
 
 /* Where everything goes. */
 struct places {
