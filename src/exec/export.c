@@ -86,21 +86,25 @@ static void tell_damage(const struct export *x)
 			x->damage.nr == 1 ? "" : "s");
 }
 
+static bool wants_summary(const struct export *x)
+{
+	for (size_t i = 0; i < x->nr_formats; i++)
+		if (x->format[i]->wants_summary)
+			return true;
+	return false;
+}
+
 static int read_summary(struct export *x)
 {
-	struct summary *s = NULL;
-	bool wanted = false;
+	const struct summary *s;
 
-	for (size_t i = 0; i < x->nr_formats; i++)
-		wanted |= x->format[i]->wants_summary;
-	if (!wanted)
+	if (!wants_summary(x))
 		return EXIT_OK;
-	if (summary_read(x->run, &s, &x->err) < 0) {
+	if (frames_summary(x->frames, &s, &x->err) < 0) {
 		error("%s", (char *)x->err.data);
 		return EXIT_TROUBLE;
 	}
 	summary_json(s, &x->summary);
-	summary_free(s);
 	if (x->summary.err)
 		error("the summary is too long");
 	return x->summary.err ? EXIT_TROUBLE : EXIT_OK;
@@ -108,11 +112,14 @@ static int read_summary(struct export *x)
 
 static int open_frames(struct export *x)
 {
-	int r = frames_open(x->run, &x->options, &x->feed.frames, &x->err);
+	struct frames_options options = x->options;
+	int r;
 
+	options.summary = wants_summary(x);
+	r = frames_open(x->run, &options, &x->frames, &x->err);
 	if (r < 0)
 		return export_unread(x, r);
-	x->nr_frames = frames_list(x->feed.frames, &x->frame);
+	x->nr_frames = frames_list(x->frames, &x->frame);
 	if (x->nr_frames)
 		return EXIT_OK;
 	error("no table is left: none that was asked for has such metrics");
@@ -182,7 +189,7 @@ int export_run(const void *args, int argc, char **argv)
 	stage_close(&x->stage, status != EXIT_OK || signals_noted());
 	tell_damage(x);
 	told = print(&x->taken); /* at the very end: whoever reads it may be gone */
-	frames_close(x->feed.frames);
+	frames_close(x->frames);
 	run_close((struct run *)x->run);
 	export_forget(x);
 	buf_release(&x->summary);

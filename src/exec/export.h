@@ -11,12 +11,6 @@
 /* What tacho-export does; the rows are those of the main table. */
 int export_run(const void *args, int argc, char **argv);
 
-/* One frame set that is being read, for export_texts(). */
-struct feed {
-	struct frames *frames;
-	size_t first; /* its first frame is that one of all */
-};
-
 /* One exporter at work: on one file, or on a directory of its own. */
 struct export_target {
 	const struct exporter *format;
@@ -47,9 +41,9 @@ struct export
 	char *words[3 * OPT_LIST_MAX]; /* whose parts the names are */
 	size_t nr_words;
 	struct frames_options options;
-	const struct frame *frame; /* all of them, of feed.frames */
+	const struct frame *frame;
 	size_t nr_frames;
-	struct feed feed;
+	struct frames *frames; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;
 	struct stage stage;

@@ -1,5 +1,5 @@
-/* The passes over a run. All exporters that can take tables in any order are fed from one; those that must
- * have one after the other share a pass for each table. */
+/* The passes over a run. All exporters are fed from one; those that must know something before the first row
+ * are shown everything in another one before it. */
 #include "exec/export.h"
 
 #include "cmd/cmd.h"
@@ -67,11 +67,9 @@ static int target_trouble(const struct export *x, const struct export_target *t,
 	return EXIT_TROUBLE;
 }
 
-static struct texts feed_texts(const void *arg, size_t frame, size_t field)
+static struct texts texts_now(const void *arg, size_t frame, size_t field)
 {
-	const struct feed *feed = arg;
-
-	return frames_texts(feed->frames, frame - feed->first, field);
+	return frames_texts(((const struct export *)arg)->frames, frame, field);
 }
 
 static int target_make_place(struct export *x, struct export_target *t)
@@ -101,8 +99,8 @@ static int targets_open(struct export *x)
 		struct export_target *t = &x->target[i];
 		int r = target_make_place(x, t);
 
-		t->job.texts = feed_texts;
-		t->job.texts_arg = &x->feed;
+		t->job.texts = texts_now;
+		t->job.texts_arg = x;
 		t->job.summary_json = t->format->wants_summary ? (char *)x->summary.data : NULL;
 		if (r >= 0)
 			r = t->format->open(&t->job, &t->exporter, &x->err);
@@ -131,34 +129,21 @@ static int targets_close(struct export *x)
 
 /* ---- passes ---- */
 
-enum pass { PASS_LOOK, PASS_ALL, PASS_ONE_BY_ONE };
-
-static bool takes_part(const struct export_target *t, enum pass pass)
+static bool wants_look(const struct export_target *t)
 {
-	if (pass == PASS_LOOK)
-		return t->format->wants_look && t->format->wants_look(t->exporter);
-	return t->format->one_by_one == (pass == PASS_ONE_BY_ONE);
+	return t->format->wants_look && t->format->wants_look(t->exporter);
 }
 
-static bool anyone_takes_part(const struct export *x, enum pass pass)
-{
-	for (size_t i = 0; i < x->nr_targets; i++)
-		if (takes_part(&x->target[i], pass))
-			return true;
-	return false;
-}
-
-static int give(struct export *x, const struct frame_batch *batch, enum pass pass)
+static int give(struct export *x, const struct frame_batch *batch, bool look)
 {
 	for (size_t i = 0; i < x->nr_targets; i++) {
 		struct export_target *t = &x->target[i];
 		size_t at = batch->frame - t->job.first_frame;
 		int r = 0;
 
-		if (batch->frame < t->job.first_frame || at >= t->job.nr_frames || !takes_part(t, pass))
+		if (batch->frame < t->job.first_frame || at >= t->job.nr_frames || (look && !wants_look(t)))
 			continue;
-		r = pass == PASS_LOOK ? t->format->look(t->exporter, batch)
-				      : t->format->add(t->exporter, batch);
+		r = look ? t->format->look(t->exporter, batch) : t->format->add(t->exporter, batch);
 		if (r < 0)
 			return target_trouble(x, t, r);
 	}
@@ -172,53 +157,46 @@ int export_unread(struct export *x, int err)
 	return err == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
 }
 
-static int pass_over(struct export *x, enum pass pass)
+static int pass_over(struct export *x, bool look)
 {
 	struct frame_batch batch;
 	int r, status = EXIT_OK;
 
-	while (status == EXIT_OK && (r = frames_next(x->feed.frames, &batch)) != 0) {
+	while (status == EXIT_OK && (r = frames_next(x->frames, &batch)) != 0) {
 		if (r < 0)
 			return export_unread(x, r);
-		batch.frame += x->feed.first;
-		status = noted ? EXIT_TROUBLE : give(x, &batch, pass);
+		status = noted ? EXIT_TROUBLE : give(x, &batch, look);
 	}
-	x->damage = frames_damage(x->feed.frames);
+	x->damage = frames_damage(x->frames);
 	return status;
 }
 
-/* Another reading of the run: of all tables, or of one. The first one stays open, since its tables are those
- * that the exporters were told of. */
-static int pass_anew(struct export *x, enum pass pass, size_t only)
+/* A reading of the run before the one that counts. That one's tables are those that the exporters were told
+ * of, so it is open already. */
+static int pass_before(struct export *x)
 {
-	struct frames_options options = x->options;
-	struct feed had = x->feed;
+	struct frames *counts = x->frames;
 	int r, status;
 
-	if (pass == PASS_ONE_BY_ONE) {
-		options.domain = &x->frame[only].name;
-		options.nr_domains = 1;
-	}
-	x->feed = (struct feed){.first = pass == PASS_ONE_BY_ONE ? only : 0};
-	r = frames_open(x->run, &options, &x->feed.frames, &x->err);
-	status = r < 0 ? export_unread(x, r) : pass_over(x, pass);
-	frames_close(x->feed.frames);
-	x->feed = had;
+	x->frames = NULL;
+	r = frames_open(x->run, &x->options, &x->frames, &x->err);
+	status = r < 0 ? export_unread(x, r) : pass_over(x, true);
+	frames_close(x->frames);
+	x->frames = counts;
 	return status;
 }
 
 int export_pour(struct export *x)
 {
 	int status = targets_open(x);
+	bool look = false;
 
-	if (status == EXIT_OK && anyone_takes_part(x, PASS_LOOK))
-		status = pass_anew(x, PASS_LOOK, 0);
-	if (status == EXIT_OK && anyone_takes_part(x, PASS_ALL))
-		status = pass_over(x, PASS_ALL);
-	if (status == EXIT_OK && anyone_takes_part(x, PASS_ONE_BY_ONE)) {
-		for (size_t i = 0; status == EXIT_OK && i < x->nr_frames; i++)
-			status = pass_anew(x, PASS_ONE_BY_ONE, i);
-	}
+	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
+		look |= wants_look(&x->target[i]);
+	if (look)
+		status = pass_before(x);
+	if (status == EXIT_OK)
+		status = pass_over(x, false);
 	if (status == EXIT_OK)
 		status = targets_close(x);
 	progress_clear();

@@ -60,7 +60,6 @@ struct exporter {
 	enum export_shape shape;
 	bool by_path;
 	bool streams;	    /* standard output will do */
-	bool one_by_one;    /* frames must come one after the other: the run is read for each */
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE mean something */
 	bool wants_summary; /* summary_json */
 	/* A failure leaves nothing behind; *ret is not touched. */

@@ -250,7 +250,6 @@ static int pour(const struct exporter *x, void *e, const struct source *s, const
 			r = add_batch(x, e, s, i, at[i], nr, look);
 			at[i] += nr;
 			more = true;
-			i -= o->one_by_one;
 		}
 	}
 	free(at);
@@ -297,7 +296,6 @@ static int write_source(const struct exporter *x, const struct source *s, size_t
 		.reterr = &err};
 	int fd = -1, r = 0;
 
-	o.one_by_one |= x->one_by_one;
 	buf_init(&err, 1 << 16);
 	if (x->shape == EXPORT_OWN_FILES) {
 		mkdir(path, 0700);

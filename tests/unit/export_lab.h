@@ -31,7 +31,6 @@ struct lab_options {
 	uint32_t batch_rows; /* rows of a batch; 0: 1000 */
 	enum export_layout layout;
 	const char *compression;
-	bool one_by_one; /* all batches of a frame before those of the next; else they alternate */
 };
 
 /* Frame `only` for formats with a file each; others take all. The file is made, whole or not at all (by_path
