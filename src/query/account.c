@@ -80,6 +80,8 @@ struct account {
 	struct counters counters;
 	struct gpus gpus;
 	struct point waiting; /* read, not yet given */
+	account_watch_fn *watch;
+	void *watch_arg;
 	bool has_waiting, gap, ended;
 };
 
@@ -121,6 +123,17 @@ struct account *account_close(struct account *a)
 	meta_release(&a->why);
 	free(a);
 	return NULL;
+}
+
+void account_watch(struct account *a, account_watch_fn *watch, void *arg)
+{
+	a->watch = watch;
+	a->watch_arg = arg;
+}
+
+static int watched(struct account *a, const struct store_record *record)
+{
+	return a->watch ? a->watch(a->watch_arg, &a->living, record) : 0;
 }
 
 /* ---- values of which there is one ---- */
@@ -348,14 +361,16 @@ static int64_t ending_or(const struct account *a, const char *key, int64_t other
 	return otherwise;
 }
 
-static void account_finish(struct account *a)
+static int account_finish(struct account *a)
 {
 	struct account_facts *f = &a->facts;
 	struct store_health health;
+	int r;
 
 	if (a->ended)
-		return;
+		return 0;
 	a->ended = true;
+	r = watched(a, NULL);
 	store_health(a->reader, &health);
 	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->living.line[0].nr), 0);
 	f->others_hidden = ending_or(a, "others_hidden", 0) > 0;
@@ -381,6 +396,7 @@ static void account_finish(struct account *a)
 	f->has_cgroup = has_single(a, ONE_CGROUP_CPU);
 	int64_t kib = ending_or(a, "self_peak_rss_kib", -1);
 	f->self_rss_bytes = MAX(f->self_rss_bytes, kib > 0 && kib < INT64_MAX / 1024 ? kib * 1024 : -1);
+	return r;
 }
 
 int account_next(struct account *a, struct point *ret)
@@ -392,13 +408,16 @@ int account_next(struct account *a, struct point *ret)
 		if (r < 0)
 			return r;
 		a->facts.last_ns = MAX(a->facts.last_ns, record.time_ns);
-		r = record.type == STORE_TICK ? on_tick(a, record.time_ns, ret) : on_record(a, &record);
+		r = watched(a, &record);
+		if (r >= 0)
+			r = record.type == STORE_TICK ? on_tick(a, record.time_ns, ret)
+						      : on_record(a, &record);
 		if (r)
 			return r;
 	}
-	account_finish(a);
-	if (!a->has_waiting)
-		return 0;
+	r = account_finish(a);
+	if (r < 0 || !a->has_waiting)
+		return r;
 	for (unsigned i = 0; i < a->waiting.nr_lines; i++)
 		line_settle(&a->lines, i, NULL);
 	*ret = a->waiting;

@@ -103,9 +103,15 @@ struct node_totals;
 struct counters;
 struct gpus;
 
+struct living;
+/* Sees every record before it is taken in, and at the end NULL, before the living are let go. Negative errno
+ * ends the reading. */
+typedef int account_watch_fn(void *arg, struct living *living, const struct store_record *record);
+
 /* Opens the recording. -EBADMSG, -ENOENT, -ENOMEM... */
 int account_open(const char *path, struct account **ret);
 struct account *account_close(struct account *a);
+void account_watch(struct account *a, account_watch_fn *watch, void *arg); /* before it is read */
 /* 1 and the next point, 0 at the end, negative when the file cannot be read or there is no memory. */
 int account_next(struct account *a, struct point *ret);
 

@@ -3,6 +3,9 @@
  * Metrics of the whole tree and of groups come one tick late (query/sums), and their frames with them. */
 #include "query/frames_internal.h"
 
+#include "query/moments.h"
+#include "query/summary.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,6 +125,12 @@ static int recording_begin(struct frames *f)
 		return r;
 	f->size = stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 	f->offset_ns = start > 0 ? start - f->first_ns : 0;
+	if (f->moments) {
+		f->gathering = moments_begin(
+			f->moments, f->scene, (uint32_t)f->recording, (double)f->offset_ns / 1e9);
+		if (!f->gathering)
+			return -ENOMEM;
+	}
 	return f->scene->schema ? frames_bind(f) : 0;
 }
 
@@ -143,8 +152,11 @@ static int recording_end(struct frames *f)
 	store_health(f->scene->reader, &health);
 	f->damage.nr += health.damaged;
 	f->damage.bytes += health.lost_bytes;
+	f->gathering = moments_end(f->gathering);
 	frames_unbind(f);
 	f->recording++;
+	if (f->moments && f->recording == f->run->nr)
+		moments_sort(f->moments);
 	return r;
 }
 
@@ -164,7 +176,9 @@ static int time_next(struct frames *f)
 	f->ticks++;
 	tell(f);
 	elapsed = (double)f->offset_ns / 1e9 + (double)f->scene->time_ns / 1e9;
-	r = columns_tick(f);
+	r = f->gathering ? moments_tick(f->gathering) : 0;
+	if (r >= 0)
+		r = columns_tick(f);
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
 		if (f->frame[i].still < 0)
 			r = frame_tick(f, &f->frame[i]);
@@ -196,6 +210,22 @@ static bool needs_processes(const struct frames *f)
 	return false;
 }
 
+static bool has_still(const struct frames *f, enum still_frame which)
+{
+	for (size_t i = 0; i < f->nr; i++)
+		if (f->frame[i].still == (int)which)
+			return true;
+	return false;
+}
+
+int frames_summary(struct frames *f, const struct summary **ret, struct buf *reterr)
+{
+	int r = f->summary ? 0 : summary_read(f->run, &f->summary, reterr);
+
+	*ret = f->summary;
+	return r;
+}
+
 int frames_open(
 	const struct run *run, const struct frames_options *options, struct frames **ret, struct buf *reterr)
 {
@@ -215,7 +245,13 @@ int frames_open(
 	for (size_t i = 0; r >= 0 && i < f->nr; i++)
 		f->of_time |= f->frame[i].still < 0;
 	if (r >= 0 && needs_processes(f))
-		r = process_table_read(run, &f->processes, reterr);
+		r = f->options.summary || has_still(f, STILL_SUMMARY)
+			? summary_read_with_processes(run, &f->summary, &f->processes, reterr)
+			: process_table_read(run, &f->processes, reterr);
+	if (r >= 0 && has_still(f, STILL_EVENTS) && f->of_time && isinf(f->to_s)) {
+		f->moments = calloc(1, sizeof(*f->moments));
+		r = f->moments ? 0 : -ENOMEM;
+	}
 	if (r < 0) {
 		if (!reterr->len)
 			buf_adds(reterr, strerror(-r));
@@ -231,8 +267,10 @@ struct frames *frames_close(struct frames *f)
 {
 	if (!f)
 		return NULL;
+	moments_end(f->gathering);
 	frames_unbind(f);
 	still_release(f);
+	moments_free(f->moments);
 	batches_free(f->first);
 	batches_free(f->given);
 	for (size_t i = 0; i < f->nr; i++) {
@@ -255,6 +293,7 @@ struct frames *frames_close(struct frames *f)
 	for (size_t i = 0; f->host && i < f->run->nr; i++)
 		free(f->host[i]);
 	process_table_free(f->processes);
+	summary_free(f->summary);
 	free(f->absent);
 	free(f->told);
 	free(f->frame);

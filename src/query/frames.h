@@ -103,6 +103,8 @@ struct frames_options {
 	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
 	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
 	int64_t every_ns;
+	bool summary; /* frames_summary() will be asked for: it comes from the same reading as the processes
+		       */
 	const struct progress *progress;
 };
 
@@ -115,6 +117,9 @@ void frames_unescape(struct buf *out, const char *text, size_t n);
 int frames_open(
 	const struct run *run, const struct frames_options *options, struct frames **ret, struct buf *reterr);
 struct frames *frames_close(struct frames *f);
+/* The run in numbers, which lives as long as the frames. */
+struct summary;
+int frames_summary(struct frames *f, const struct summary **ret, struct buf *reterr);
 /* All frames and their columns are known from the start; one may turn out to have no rows. */
 size_t frames_list(const struct frames *f, const struct frame **ret);
 struct texts frames_texts(const struct frames *f, size_t frame, size_t field); /* as far as given out */

@@ -203,6 +203,9 @@ struct frames {
 	struct frame_own *told; /* not asked for, but in frame "metrics" */
 	size_t nr_told;
 	struct process_table *processes; /* NULL: nobody needs them */
+	struct summary *summary;	 /* NULL: not read yet */
+	struct moments *moments;	 /* NULL: the same; gathered on the way where all ticks are read */
+	struct gathering *gathering;	 /* those of the present recording */
 	/* The recording that is being read. */
 	size_t recording;
 	struct scene *scene;

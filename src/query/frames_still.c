@@ -14,8 +14,7 @@ struct still_data {
 	size_t phase, event; /* that were given */
 	size_t recording;
 	struct scene *scene; /* its metadata is being given */
-	struct summary *summary;
-	size_t part;
+	size_t part;	     /* of the summary */
 };
 
 /* clang-format off */
@@ -329,12 +328,13 @@ static size_t moments_cut(const struct frames *f, struct moment *list, size_t nr
 
 static int events_read(struct frames *f)
 {
-	struct moments *m = NULL;
+	struct moments *m = TAKE_PTR(f->moments);
 	struct buf why;
-	int r;
+	int r = 0;
 
 	buf_init(&why, 4096);
-	r = moments_read(f->run, &m, &why);
+	if (!m)
+		r = moments_read(f->run, &m, &why);
 	buf_release(&why);
 	if (r < 0)
 		return r;
@@ -560,20 +560,21 @@ static int summary_next(struct frames *f, struct frame_own *fr)
 {
 	struct still_data *d = f->still_data;
 	struct telling t = {.f = f, .fr = fr};
-	const struct summary *s;
+	const struct summary *all, *s;
 	struct buf why;
-	int r = 0;
+	int r;
 
+	if (!f->run->nr)
+		return 0;
 	buf_init(&why, 4096);
-	if (!d->summary && f->run->nr)
-		r = summary_read(f->run, &d->summary, &why);
+	r = frames_summary(f, &all, &why);
 	buf_release(&why);
-	if (r < 0 || !d->summary)
+	if (r < 0)
 		return r;
-	s = d->part ? &d->summary->node[d->part - 1] : d->summary;
-	t.host = d->part || !d->summary->nr_nodes ? s->host : NULL;
+	s = d->part ? &all->node[d->part - 1] : all;
+	t.host = d->part || !all->nr_nodes ? s->host : NULL;
 	r = tell_summary(&t, s, "");
-	return r < 0 ? r : d->part++ < d->summary->nr_nodes;
+	return r < 0 ? r : d->part++ < all->nr_nodes;
 }
 
 /* ---- all of them ---- */
@@ -608,6 +609,5 @@ void still_release(struct frames *f)
 		return;
 	moments_free(d->moments);
 	scene_close(d->scene);
-	summary_free(d->summary);
 	free(d);
 }

@@ -381,27 +381,38 @@ static void end_moments(struct gathering *g)
 		g->m->event[g->lost - 1].end_s = NAN; /* nothing came after it */
 }
 
-static int gather(struct gathering *g)
+struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t node, double offset_s)
 {
-	int r;
+	struct gathering *g = calloc(1, sizeof(*g));
 
-	kills_bind(&g->group, g->scene->schema, "cgroup.memory.oom_kill");
-	kills_bind(&g->machine, g->scene->schema, "paging.oom_kills");
-	g->group_at = NAN;
-	g->scene->hear = hear;
-	g->scene->hear_arg = g;
-	while ((r = scene_next(g->scene)) > 0) {
-		if (g->lost)
-			g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
-		g->lost = 0;
-		r = take_kills(g);
-		if (r < 0)
-			break;
-	}
+	if (!g)
+		return NULL;
+	*g = (struct gathering){.m = m, .scene = scene, .node = node, .offset_s = offset_s, .group_at = NAN};
+	kills_bind(&g->group, scene->schema, "cgroup.memory.oom_kill");
+	kills_bind(&g->machine, scene->schema, "paging.oom_kills");
+	scene->hear = hear;
+	scene->hear_arg = g;
+	return g;
+}
+
+int moments_tick(struct gathering *g)
+{
+	if (g->lost)
+		g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
+	g->lost = 0;
+	return take_kills(g);
+}
+
+struct gathering *moments_end(struct gathering *g)
+{
+	if (!g)
+		return NULL;
 	end_moments(g);
+	g->scene->hear = NULL;
 	free(g->group.seat);
 	free(g->machine.seat);
-	return r;
+	free(g);
+	return NULL;
 }
 
 static int by_time(const void *a, const void *b)
@@ -415,19 +426,28 @@ static int by_time(const void *a, const void *b)
 
 /* ---- the run ---- */
 
+void moments_sort(struct moments *m)
+{
+	if (m->nr_phases)
+		qsort(m->phase, m->nr_phases, sizeof(*m->phase), by_time);
+	if (m->nr_events)
+		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
+}
+
 static int gather_node(const struct run *run, uint32_t node, double offset_s, struct moments *m)
 {
-	struct gathering *g = calloc(1, sizeof(*g));
-	int r = g ? scene_open(run->path[node], NULL, &g->scene) : -ENOMEM;
+	struct scene *scene = NULL;
+	struct gathering *g;
+	int r = scene_open(run->path[node], NULL, &scene);
 
-	if (r >= 0) {
-		g->m = m;
-		g->node = node;
-		g->offset_s = offset_s;
-		r = gather(g);
-		scene_close(g->scene);
-	}
-	free(g);
+	if (r < 0)
+		return r;
+	g = moments_begin(m, scene, node, offset_s);
+	r = g ? 0 : -ENOMEM;
+	while (r >= 0 && (r = scene_next(scene)) > 0)
+		r = moments_tick(g);
+	moments_end(g);
+	scene_close(scene);
 	return r;
 }
 
@@ -449,10 +469,7 @@ int moments_read(const struct run *run, struct moments **ret, struct buf *reterr
 		moments_free(m);
 		return r;
 	}
-	if (m->nr_phases)
-		qsort(m->phase, m->nr_phases, sizeof(*m->phase), by_time);
-	if (m->nr_events)
-		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
+	moments_sort(m);
 	*ret = m;
 	return 0;
 }

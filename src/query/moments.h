@@ -36,4 +36,14 @@ struct moments {
 
 int moments_read(const struct run *run, struct moments **ret, struct buf *reterr);
 struct moments *moments_free(struct moments *m);
+
+/* For those who read the recordings anyway: gathers from a scene that was just opened, at each of its ticks,
+ * and to the end, at which it is still open; when all are through, sorts. */
+struct scene;
+struct gathering;
+/* NULL: no memory */
+struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t node, double offset_s);
+int moments_tick(struct gathering *g);
+struct gathering *moments_end(struct gathering *g);
+void moments_sort(struct moments *m);
 #endif

@@ -11,6 +11,7 @@
 #include "query/nodes.h"
 
 #include "base/str.h"
+#include "query/process_table.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,6 +28,7 @@ struct node_line {
 
 struct node {
 	struct account *account;
+	struct process_filling *filling; /* NULL: nobody asked for the processes */
 	struct node_line *line;
 	unsigned nr_lines, nr_bound;
 	int64_t head_ns;		  /* of the next point */
@@ -306,7 +308,7 @@ static int node_advance(struct nodes *all, struct node *n)
 
 /* ---- the walk ---- */
 
-static int nodes_open(struct nodes *all, const struct run *run, struct buf *reterr)
+static int nodes_open(struct nodes *all, const struct run *run, bool processes, struct buf *reterr)
 {
 	all->node = calloc(run->nr, sizeof(*all->node));
 	all->heap = calloc(run->nr, sizeof(*all->heap));
@@ -317,6 +319,8 @@ static int nodes_open(struct nodes *all, const struct run *run, struct buf *rete
 		int r = account_open(run->path[i], &n->account);
 
 		n->alone = run->nr == 1;
+		if (r >= 0 && processes)
+			r = (n->filling = process_filling_new(n->account, (uint32_t)i)) ? 0 : -ENOMEM;
 		if (r >= 0)
 			r = node_next(n);
 		if (r < 0) {
@@ -383,6 +387,7 @@ static void nodes_close(struct nodes *all)
 {
 	for (uint32_t i = 0; i < all->nr; i++) {
 		account_close(all->node[i].account);
+		process_filling_free(all->node[i].filling);
 		for (unsigned k = 0; k < all->node[i].nr_lines; k++)
 			tracker_release(&all->node[i].line[k].tracker);
 		free(all->node[i].line);
@@ -437,11 +442,24 @@ static int nodes_fill(struct nodes *all, const struct run *run, struct summary *
 	return r;
 }
 
-int summary_read(const struct run *run, struct summary **ret, struct buf *reterr)
+static int nodes_processes(struct nodes *all, struct process_table **ret)
+{
+	struct process_table *t = calloc(1, sizeof(*t));
+	int r = t ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < all->nr && r >= 0; i++)
+		r = process_table_take(t, all->node[i].filling, all->node[i].account);
+	*ret = r < 0 ? process_table_free(t) : t;
+	return r;
+}
+
+int summary_read_with_processes(
+	const struct run *run, struct summary **ret, struct process_table **ret_processes, struct buf *reterr)
 {
 	struct nodes all = {0};
 	struct summary *s = calloc(1, sizeof(*s));
-	int r = s ? nodes_open(&all, run, reterr) : -ENOMEM;
+	struct process_table *processes = NULL;
+	int r = s ? nodes_open(&all, run, ret_processes, reterr) : -ENOMEM;
 
 	if (r >= 0)
 		r = nodes_align(&all);
@@ -449,6 +467,8 @@ int summary_read(const struct run *run, struct summary **ret, struct buf *reterr
 		r = nodes_walk(&all);
 	if (r >= 0)
 		r = nodes_fill(&all, run, s);
+	if (r >= 0 && ret_processes)
+		r = nodes_processes(&all, &processes);
 	nodes_close(&all);
 	if (r < 0) {
 		summary_free(s);
@@ -459,5 +479,12 @@ int summary_read(const struct run *run, struct summary **ret, struct buf *reterr
 	for (size_t i = 0; i < run->nr_skipped; i++)
 		summary_note(s, "%s is not a recording", run->skipped[i]);
 	*ret = s;
+	if (ret_processes)
+		*ret_processes = processes;
 	return 0;
+}
+
+int summary_read(const struct run *run, struct summary **ret, struct buf *reterr)
+{
+	return summary_read_with_processes(run, ret, NULL, reterr);
 }

@@ -1,6 +1,7 @@
-/* The table of processes. Counters and levels of the living are kept by query/living; a row is brought up to
- * date from there when its process leaves, when something was lost, and at the end. What its farewell says
- * (the final account, the status) is better than the last sample and replaces it. */
+/* The table of processes, filled while an account reads its recording (query/account). Counters and levels of
+ * the living are kept by query/living; a row is brought up to date from there when its process leaves, when
+ * something was lost, and at the end. What its farewell says (the final account, the status) is better than
+ * the last sample and replaces it. */
 #include "query/process_table.h"
 
 #include "query/living.h"
@@ -8,12 +9,10 @@
 #include <math.h>
 #include <string.h>
 
-struct filling {
-	struct process_table *t;
-	struct store_reader *reader;
-	struct living living;
-	struct idmap index; /* id -> row */
-	struct meta meta;
+struct process_filling {
+	struct process_table t;
+	struct living *living; /* the account's */
+	struct idmap index;    /* id -> row */
 	uint32_t node;
 	int64_t last_ns;
 };
@@ -36,9 +35,9 @@ static int copy_bytes(char **to, size_t *len, const struct pair *pair)
 	return 0;
 }
 
-static struct process_row *row_new(struct filling *f)
+static struct process_row *row_new(struct process_filling *f)
 {
-	struct process_table *t = f->t;
+	struct process_table *t = &f->t;
 	struct process_row *row;
 
 	if (t->nr == t->cap) {
@@ -63,14 +62,14 @@ static struct process_row *row_new(struct filling *f)
 }
 
 /* The row of an instance; made when it is new. */
-static struct process_row *row_of(struct filling *f, uint32_t id, int64_t time_ns)
+static struct process_row *row_of(struct process_filling *f, uint32_t id, int64_t time_ns)
 {
 	uint32_t at = idmap_get(&f->index, id);
 	struct process_row *row;
 
 	if (at != IDMAP_NONE)
-		return &f->t->row[at];
-	if (f->t->nr >= IDMAP_NONE || idmap_put(&f->index, id, (uint32_t)f->t->nr) < 0)
+		return &f->t.row[at];
+	if (f->t.nr >= IDMAP_NONE || idmap_put(&f->index, id, (uint32_t)f->t.nr) < 0)
 		return NULL;
 	row = row_new(f);
 	if (!row)
@@ -89,7 +88,7 @@ static void take_number(struct process_row *row, enum process_value which, const
 		row->value[which] = (double)v / unit;
 }
 
-static int on_instance(struct filling *f, const struct store_record *record)
+static int on_instance(struct process_filling *f, const struct store_record *record)
 {
 	struct process_row *row = row_of(f, record->id, record->time_ns);
 	const struct pairs *p = record->pairs;
@@ -116,9 +115,9 @@ static int on_instance(struct filling *f, const struct store_record *record)
 }
 
 /* The names of these groups. */
-static int take_groups(struct filling *f, struct process_row *row, uint64_t mask)
+static int take_groups(struct process_filling *f, struct process_row *row, uint64_t mask)
 {
-	const struct groups *all = &f->living.group;
+	const struct groups *all = &f->living->group;
 	struct buf names;
 	int r;
 
@@ -135,7 +134,7 @@ static int take_groups(struct filling *f, struct process_row *row, uint64_t mask
 		      : copy_bytes(&row->groups, &row->groups_len,
 				&(struct pair){.value = (char *)names.data, .len = names.len});
 	buf_release(&names);
-	f->t->has_groups = true;
+	f->t.has_groups = true;
 	return r;
 }
 
@@ -153,10 +152,10 @@ static void take_peak(
 		row->value[which] = (double)p->peak[level];
 }
 
-static int harvest(struct filling *f, const struct process *p)
+static int harvest(struct process_filling *f, const struct process *p)
 {
 	uint32_t at = idmap_get(&f->index, p->id);
-	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t->row[at];
+	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t.row[at];
 
 	if (!row)
 		return 0;
@@ -194,9 +193,9 @@ static void take_final(struct process_row *row, enum process_value which, const 
 		row->value[which] = final;
 }
 
-static int on_gone(struct filling *f, const struct store_record *record)
+static int on_gone(struct process_filling *f, const struct store_record *record)
 {
-	const struct process *p = living_find(&f->living, record->id);
+	const struct process *p = living_find(f->living, record->id);
 	struct process_row *row = row_of(f, record->id, record->time_ns);
 	const struct pair *how = pairs_find(record->pairs, "how");
 	int64_t status = -1, sampled = 0;
@@ -205,7 +204,7 @@ static int on_gone(struct filling *f, const struct store_record *record)
 	if (!row || (p && harvest(f, p) < 0))
 		return -ENOMEM;
 	if (!p &&
-		(groups_mask(&f->living.group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
+		(groups_mask(&f->living->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
 			take_groups(f, row, groups) < 0))
 		return -ENOMEM;
 	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[PART_CPU] : 0);
@@ -226,106 +225,146 @@ static int on_gone(struct filling *f, const struct store_record *record)
 	row->ended = true;
 	row->value[PROCESS_END] = (double)record->time_ns / 1e9;
 	idmap_remove(&f->index, record->id);
-	return living_gone(&f->living, record->id, record->pairs);
+	return 0;
 }
 
-static int harvest_all(struct filling *f)
+static int harvest_all(struct process_filling *f)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < f->living.nr && r >= 0; i++)
-		r = harvest(f, &f->living.process[i]);
+	for (uint32_t i = 0; i < f->living->nr && r >= 0; i++)
+		r = harvest(f, &f->living->process[i]);
 	return r;
 }
 
-static void on_tick(struct filling *f)
+/* Those that are not there any more and never said farewell. */
+static void mark_lost(struct process_filling *f)
 {
-	living_tick(&f->living, store_reader_table(f->reader, (uint32_t)f->living.set));
+	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
+		const struct idmap_cell *cell = &f->index.cell[i];
+
+		if (cell->id && !living_find(f->living, cell->id))
+			memcpy(f->t.row[cell->value].how, "lost", 5);
+	}
 }
 
-static int on_record(struct filling *f, const struct store_record *record)
+static int recording_end(struct process_filling *f)
 {
-	bool process = f->living.set >= 0 && record->set == (uint32_t)f->living.set;
-	int r;
+	int r = harvest_all(f);
 
+	mark_lost(f);
+	for (size_t i = 0; i < f->t.nr; i++) {
+		double *value = f->t.row[i].value;
+
+		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
+			value[PROCESS_START];
+	}
+	return r;
+}
+
+static int filling_watch(void *arg, struct living *living, const struct store_record *record)
+{
+	struct process_filling *f = arg;
+	bool process = living->set >= 0 && record && record->set == (uint32_t)living->set;
+
+	f->living = living;
+	if (!record)
+		return recording_end(f);
 	f->last_ns = MAX(f->last_ns, record->time_ns);
 	switch (record->type) {
-	case STORE_META:
-		return meta_merge(&f->meta, record->pairs) == -ENOMEM ? -ENOMEM : 0;
-	case STORE_SCHEMA:
-		living_bind(&f->living, store_reader_schema(f->reader));
-		return 0;
 	case STORE_INSTANCE:
-		r = process ? living_join(&f->living, record->row, record->id, record->pairs) : 0;
-		return r < 0 || !process ? r : on_instance(f, record);
+		return process ? on_instance(f, record) : 0;
 	case STORE_GONE:
 		return process ? on_gone(f, record) : 0;
-	case STORE_TICK:
-		if (f->living.set >= 0)
-			on_tick(f);
-		return 0;
 	case STORE_LOST:
-		r = harvest_all(f);
-		living_lost(&f->living);
-		return r;
+		return harvest_all(f);
 	default:
 		return 0;
 	}
 }
 
-/* Those that are not there any more and never said farewell. */
-static void mark_lost(struct filling *f)
+struct process_filling *process_filling_new(struct account *a, uint32_t node)
 {
-	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
-		const struct idmap_cell *cell = &f->index.cell[i];
+	struct process_filling *f = calloc(1, sizeof(*f));
 
-		if (cell->id && !living_find(&f->living, cell->id))
-			memcpy(f->t->row[cell->value].how, "lost", 5);
+	if (!f)
+		return NULL;
+	f->node = node;
+	account_watch(a, filling_watch, f);
+	return f;
+}
+
+static void rows_free(struct process_row *row, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(row[i].name);
+		free(row[i].exe);
+		free(row[i].command);
+		free(row[i].groups);
 	}
+	free(row);
+}
+
+struct process_filling *process_filling_free(struct process_filling *f)
+{
+	if (!f)
+		return NULL;
+	rows_free(f->t.row, f->t.nr);
+	idmap_release(&f->index);
+	free(f);
+	return NULL;
+}
+
+int process_table_take(struct process_table *t, struct process_filling *f, const struct account *a)
+{
+	struct process_row *row = reallocarray(t->row, t->nr + f->t.nr + 1, sizeof(*row));
+	char **host;
+
+	if (!row)
+		return -ENOMEM;
+	t->row = row;
+	t->cap = t->nr + f->t.nr + 1;
+	host = reallocarray(t->host, t->nr_hosts + 1, sizeof(char *));
+	if (!host)
+		return -ENOMEM;
+	t->host = host;
+	host[t->nr_hosts] = strdup(meta_text(account_meta(a), "host"));
+	if (!host[t->nr_hosts])
+		return -ENOMEM;
+	t->nr_hosts++;
+	if (f->t.nr)
+		memcpy(row + t->nr, f->t.row, f->t.nr * sizeof(*row));
+	t->nr += f->t.nr;
+	t->has_groups |= f->t.has_groups;
+	f->t.nr = 0;
+	return 0;
 }
 
 static int read_recording(struct process_table *t, const char *path, uint32_t node)
 {
-	struct filling f = {.t = t, .node = node};
-	struct store_record record;
-	size_t first = t->nr;
-	int r = store_open(path, &f.reader);
+	struct process_filling *f = NULL;
+	struct account *a = NULL;
+	struct point ignored;
+	int r = account_open(path, &a);
 
 	if (r < 0)
 		return r;
-	living_init(&f.living);
-	while ((r = store_next(f.reader, &record)) > 0) {
-		r = on_record(&f, &record);
-		if (r < 0)
-			break;
-	}
+	f = process_filling_new(a, node);
+	r = f ? 0 : -ENOMEM;
+	while (r >= 0 && (r = account_next(a, &ignored)) > 0)
+		;
 	if (r >= 0)
-		r = harvest_all(&f);
-	mark_lost(&f);
-	for (size_t i = first; i < t->nr; i++) {
-		double *value = t->row[i].value;
-
-		value[PROCESS_WALL] = (t->row[i].ended ? value[PROCESS_END] : (double)f.last_ns / 1e9) -
-			value[PROCESS_START];
-	}
-	t->host[node] = strdup(meta_text(&f.meta, "host"));
-	t->nr_hosts++;
-	living_release(&f.living);
-	idmap_release(&f.index);
-	meta_release(&f.meta);
-	store_close(f.reader);
-	return r < 0 ? r : t->host[node] ? 0 : -ENOMEM;
+		r = process_table_take(t, f, a);
+	process_filling_free(f);
+	account_close(a);
+	return r;
 }
 
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
-	int r = 0;
+	int r = t ? 0 : -ENOMEM;
 
-	if (t)
-		t->host = calloc(run->nr, sizeof(*t->host));
-	if (!t || !t->host)
-		r = -ENOMEM;
 	for (size_t i = 0; i < run->nr && r >= 0; i++) {
 		r = read_recording(t, run->path[i], (uint32_t)i);
 		if (r < 0)
@@ -343,15 +382,9 @@ struct process_table *process_table_free(struct process_table *t)
 {
 	if (!t)
 		return NULL;
-	for (size_t i = 0; i < t->nr; i++) {
-		free(t->row[i].name);
-		free(t->row[i].exe);
-		free(t->row[i].command);
-		free(t->row[i].groups);
-	}
+	rows_free(t->row, t->nr);
 	for (size_t i = 0; i < t->nr_hosts; i++)
 		free(t->host[i]);
-	free(t->row);
 	free(t->host);
 	free(t);
 	return NULL;

@@ -57,6 +57,14 @@ struct process_table {
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr);
 struct process_table *process_table_free(struct process_table *t);
 
+/* For those who read the recordings anyway: fills a table while the account of a recording is read to its
+ * end, by whoever does so; then it goes behind those of the recordings before it. */
+struct account;
+struct process_filling;
+struct process_filling *process_filling_new(struct account *a, uint32_t node); /* NULL: no memory */
+struct process_filling *process_filling_free(struct process_filling *f);
+int process_table_take(struct process_table *t, struct process_filling *f, const struct account *a);
+
 enum process_order {
 	ORDER_CPU, /* amounts: largest first */
 	ORDER_RSS,

@@ -264,6 +264,10 @@ struct summary {
 
 /* Reads the recordings of the run once, all at the same pace. */
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr);
+/* The same, and the table of processes (query/process_table.h) without another reading. */
+struct process_table;
+int summary_read_with_processes(const struct run *run, struct summary **ret,
+	struct process_table **ret_processes, struct buf *reterr);
 struct summary *summary_free(struct summary *s);
 
 /* Above that, the counters' clock has seen more than the CPU time that was used. */
