@@ -5,6 +5,7 @@
  * Instances are told apart by all keys behind the host, since ten processes may have one name. */
 #include "export/csv.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -68,9 +69,7 @@ void csv_wide_free(struct csv_wide *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; i < w->nr_instances; i++)
-		free(w->instance[i]);
-	free(w->instance);
+	texts_free(w->instance, w->nr_instances);
 	free(w->metric);
 	free(w->slot);
 	free(w->cell);

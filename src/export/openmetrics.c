@@ -58,10 +58,8 @@ struct openmetrics {
 
 static void table_release(struct table *t)
 {
-	for (size_t i = 0; i < t->nr_labels; i++)
-		free(t->label_name[i]);
+	texts_free(t->label_name, t->nr_labels);
 	free(t->label);
-	free(t->label_name);
 	free(t->family);
 	free(t->set);
 	free(t->seen);

@@ -1,6 +1,7 @@
 #include "export/openmetrics_names.h"
 
 #include "base/buf.h"
+#include "base/owned.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +10,7 @@
 
 void names_release(struct names *n)
 {
-	for (size_t i = 0; i < n->nr; i++)
-		free(n->name[i]);
-	free(n->name);
+	texts_free(n->name, n->nr);
 }
 
 bool field_is_counter(const struct field *f)
@@ -85,18 +84,10 @@ static const char *claim(struct names *n, const char *family, bool counter)
 	size_t first = n->nr;
 
 	for (size_t i = 0; i < (counter ? ARRAY_SIZE(suffix) : 1); i++) {
-		if (n->nr == n->cap) {
-			size_t cap = MAX(2 * n->cap, (size_t)64);
-			char **more = reallocarray(n->name, cap, sizeof(*more));
+		char *name = NULL;
 
-			if (!more)
-				return NULL;
-			n->name = more;
-			n->cap = cap;
-		}
-		if (asprintf(&n->name[n->nr], "%s%s", family, suffix[i]) < 0)
+		if (asprintf(&name, "%s%s", family, suffix[i]) < 0 || texts_take(&n->name, &n->nr, name) < 0)
 			return NULL;
-		n->nr++;
 	}
 	return n->name[first];
 }

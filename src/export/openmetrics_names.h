@@ -7,7 +7,7 @@
 
 struct names { /* in use */
 	char **name;
-	size_t nr, cap;
+	size_t nr;
 };
 
 void names_release(struct names *n);

@@ -40,12 +40,15 @@ void shelf_release(struct shelf *s)
 	free(s->column);
 }
 
+/* `array` is where the pointer to it is, of whatever type. */
 static bool grow(void *array, size_t nr, size_t size)
 {
-	void **p = array, *more = reallocarray(*p, nr, size);
+	void *p, *more;
 
+	memcpy(&p, array, sizeof(p));
+	more = reallocarray(p, nr, size);
 	if (more)
-		*p = more;
+		memcpy(array, &more, sizeof(more));
 	return more;
 }
 

@@ -54,7 +54,7 @@ static const uint64_t power_of_ten[] = {UINT64_C(1), UINT64_C(10), UINT64_C(100)
 	UINT64_C(10000000000000000), UINT64_C(100000000000000000), UINT64_C(1000000000000000000),
 	UINT64_C(10000000000000000000)};
 
-/* v as an integer of about `digits` digits over 10^*ret_power: the fewest digits whose nearest double is v.
+/* v as an integer of 15 to 17 digits over 10^*ret_power: as few of them as have v for their nearest double.
  *
  * v is m/2^shift with an m below 2^53, so that m x 10^power is exact in 128 bits, and so is how far the
  * rounded integer is from it; less than half a unit of m, and it reads back as v. */
