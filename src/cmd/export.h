@@ -7,8 +7,8 @@
 struct export_args {
 	bool raw, is_long, wide, force, formats;
 	int per; /* enum frames_per */
-	int64_t from_ns, until_ns, every_ns;
-	const char *output, *compression;
+	int64_t every_ns;
+	const char *from, *until, *output, *compression;
 	struct opt_list to, domain, metric;
 };
 

@@ -59,32 +59,48 @@ static double length_of(const struct run *run)
 	return length;
 }
 
+/* "25%": of the whole. */
+static bool parse_share(const char *text, double *ret)
+{
+	size_t len = strlen(text);
+	char number[40];
+
+	if (len < 2 || len >= sizeof(number) || text[len - 1] != '%')
+		return false;
+	memcpy(number, text, len - 1);
+	number[len - 1] = 0;
+	return parse_decimal(number, ret) && *ret <= 100;
+}
+
+bool is_moment(const char *text)
+{
+	double value;
+
+	return parse_share(text, &value) || parse_moment(text, &value);
+}
+
 static double time_of(const struct cmd *cmd, const struct run *run, const char *option, const char *text)
 {
-	size_t len = text ? strlen(text) : 0;
-	char number[40];
 	double value;
 
 	if (!text)
 		return NAN;
-	if (len > 1 && len < sizeof(number) && text[len - 1] == '%') {
-		memcpy(number, text, len - 1);
-		number[len - 1] = 0;
-		if (parse_decimal(number, &value) && value <= 100)
-			return length_of(run) * value / 100;
-	} else if (parse_moment(text, &value)) {
+	if (parse_share(text, &value))
+		return length_of(run) * value / 100;
+	if (parse_moment(text, &value))
 		return value;
-	}
 	usage(cmd, "%s: '%s' is no time: 90, 1m30s or 25%%", option, text);
 }
 
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s)
 {
+	const char *to_name = args->to_name ? args->to_name : "--to";
+
 	*ret_from_s = time_of(cmd, run, "--from", args->from);
-	*ret_to_s = time_of(cmd, run, "--to", args->to);
+	*ret_to_s = time_of(cmd, run, to_name, args->to);
 	if (!isnan(*ret_to_s) && !(*ret_to_s > (isnan(*ret_from_s) ? 0 : *ret_from_s)))
-		usage(cmd, "--to must come after --from");
+		usage(cmd, "%s must come after --from", to_name);
 }
 
 bool operand_is_metric(const char *word)

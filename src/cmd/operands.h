@@ -15,11 +15,14 @@ bool operand_is_metric(const char *word);
 /* Rows --from and --to, for cmd.shared: the first member of the command's args. */
 struct range_args {
 	const char *from, *to;
+	const char *to_name; /* what the command calls --to; NULL: that */
 };
 
 #define NR_RANGE_OPTS 2
 extern const struct opt range_opts[NR_RANGE_OPTS];
 
+/* A time as these rows take it: 90, 1m30s, 25%. */
+bool is_moment(const char *text);
 /* Seconds after the start of the run, NAN where nothing was asked for; what is no time, and a range that is
  * none, end the program. Shares of the whole ask how long the run is: that is read. */
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,

@@ -170,6 +170,7 @@ int export_run(const void *args, int argc, char **argv)
 	x->progress = progress_show();
 	export_choose(x);
 	x->run = operands_run("exporting", argc, argv);
+	export_choose_range(x);
 	umask(077);
 	status = open_frames(x);
 	if (status == EXIT_OK) {

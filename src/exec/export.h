@@ -3,6 +3,7 @@
 #define EXEC_EXPORT_H
 
 #include "cmd/export.h"
+#include "cmd/operands.h"
 #include "export/outlet.h"
 
 #define EXPORT_FORMATS_MOST 32
@@ -37,6 +38,7 @@ struct export
 	const struct exporter *format[EXPORT_FORMATS_MOST];
 	size_t nr_formats;
 	enum export_layout layout;
+	struct range_args range;
 	const char *domain[EXPORT_NAMES_MOST], *metric[EXPORT_NAMES_MOST];
 	char *words[3 * OPT_LIST_MAX]; /* whose parts the names are */
 	size_t nr_words;
@@ -52,8 +54,10 @@ struct export
 	struct frames_damage damage;
 };
 
-/* By options: formats, names, ranges. What makes no sense ends the program. */
+/* By options: formats, names. What makes no sense ends the program. */
 void export_choose(struct export *x);
+/* The part of the time, once the run is open. */
+void export_choose_range(struct export *x);
 void export_forget(struct export *x);
 /* A target for each file, with its name, and the stage; EXIT_OK, or the trouble that was told. */
 int export_place(struct export *x, int argc, char **argv);

@@ -78,7 +78,7 @@ static const struct exporter *format_of_file(const char *path)
 	return best;
 }
 
-static void choose_formats(struct export *x, int64_t *until_ns)
+static void choose_formats(struct export *x)
 {
 	const char *word[EXPORT_NAMES_MOST];
 	size_t nr = split_names(x, &x->args->to, "to", word, ARRAY_SIZE(word));
@@ -91,8 +91,10 @@ static void choose_formats(struct export *x, int64_t *until_ns)
 			add_format(x, f);
 		else if (!isdigit((unsigned char)word[i][0]))
 			no_such_format(word[i]);
-		else if (parse_interval(word[i], until_ns) < 0)
+		else if (!is_moment(word[i]))
 			usage(&cmd_export, "--to %s is neither a format nor a time", word[i]);
+		else
+			x->range.to = word[i];
 	}
 	if (!x->nr_formats)
 		add_format(x, by_name ? by_name : exporters[0]);
@@ -130,18 +132,16 @@ static void check_formats(const struct export *x)
 void export_choose(struct export *x)
 {
 	const struct export_args *a = x->args;
-	int64_t until_ns = a->until_ns;
 
 	if (a->is_long && a->wide)
 		usage(&cmd_export, "--long or --wide, not both");
 	x->layout = a->is_long ? LAYOUT_LONG : a->wide ? LAYOUT_WIDE : LAYOUT_DEFAULT;
-	choose_formats(x, &until_ns);
+	x->range = (struct range_args){.from = a->from, .to = a->until, .to_name = "--until"};
+	choose_formats(x);
 	check_formats(x);
-	if (until_ns && until_ns <= a->from_ns)
-		usage(&cmd_export, "--until must come after --from");
 	x->options = (struct frames_options){
-		.from_s = a->from_ns ? (double)a->from_ns / 1e9 : NAN,
-		.to_s = until_ns ? (double)until_ns / 1e9 : NAN,
+		.from_s = NAN,
+		.to_s = NAN,
 		.domain = x->domain,
 		.nr_domains = split_names(x, &a->domain, "domain", x->domain, EXPORT_NAMES_MOST),
 		.metric = x->metric,
@@ -151,6 +151,11 @@ void export_choose(struct export *x)
 		.every_ns = a->every_ns,
 		.progress = x->progress,
 	};
+}
+
+void export_choose_range(struct export *x)
+{
+	range_of(&cmd_export, x->run, &x->range, &x->options.from_s, &x->options.to_s);
 }
 
 void export_forget(struct export *x)

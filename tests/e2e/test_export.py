@@ -260,7 +260,9 @@ def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     (["--to", "sheet"], b"there are csv"),
     (["-d", "proces"], b"proces"),
     (["-m", "proc.mem.rs"], b"proc.mem.rs"),
-    (["--from", "20s", "--until", "10s"], b"--until"),
+    (["--from", "20s", "--until", "10s"], b"--until must come after --from"),
+    (["--until", "soon"], b"--until: 'soon' is no time"),
+    (["--until", "101%"], b"is no time"),
     (["--long", "--wide"], b"not both"),
     (["--to", "json", "--long"], b"one form"),
     (["--to", "csv", "--compression", "zstd"], b"takes --compression none"),
@@ -288,6 +290,10 @@ def test_ranges(recordings):
     part = elapsed("--from", "5s", "--until", "10s")
     assert part == [t for t in everything if 5 <= t <= 10] and 3 < len(part) < len(everything)
     assert elapsed("--to", "csv", "--from", "5s", "--to", "10s") == part
+    # As other commands take them: times in parts, and shares of the whole.
+    assert elapsed("--from", "0m5s", "--until", "10") == part
+    half = elapsed("--until", "50%")
+    assert half == [time for time in elapsed() if time <= half[-1]] and len(half) < len(elapsed())
     every = elapsed("--every", "5s")
     assert 5 <= len(every) <= 8
 
