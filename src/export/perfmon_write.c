@@ -399,6 +399,7 @@ static bool has_columns(const struct writing *w, const struct perfmon_origin *o,
 	return has;
 }
 
+/* The longest strip has every tick. */
 static int add_host(struct writing *w, size_t host)
 {
 	const struct perfmon_strip *ticks = NULL;
@@ -406,10 +407,13 @@ static int add_host(struct writing *w, size_t host)
 
 	for (size_t i = 0; i < w->p->nr_origins; i++) {
 		const struct perfmon_origin *o = &w->p->origin[i];
-		const struct perfmon_strip *s = find_strip(o, host, NULL);
 
-		if (s && has_columns(w, o, s, &known) && (!ticks || s->nr > ticks->nr))
-			ticks = s;
+		for (size_t j = 0; j < o->nr_strips; j++) {
+			const struct perfmon_strip *s = o->strip[j];
+
+			if (s->host == host && has_columns(w, o, s, &known) && (!ticks || s->nr > ticks->nr))
+				ticks = s;
+		}
 	}
 	return ticks && known ? add_face(w, host, ticks, NULL) : 0;
 }

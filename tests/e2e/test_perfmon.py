@@ -441,15 +441,17 @@ def test_nodes_that_have_not_the_same(tmp_path, recordings):
     assert set(content[""]["memory_bw"]) == {None}
 
 
-def test_recordings_of_one_host_follow_one_another(tmp_path, recordings):
+@pytest.mark.parametrize("name", ["gpus", "unfinished"])
+def test_recordings_of_one_host_follow_one_another(tmp_path, recordings, name):
     twice = tmp_path / "twice"
     twice.mkdir()
-    for name in ("a.tacho", "b.tacho"):
-        shutil.copy(recordings["gpus"], twice / name)
-    once = export(recordings["gpus"], "perfmon-json", tmp_path / "once")
+    for copy in ("a.tacho", "b.tacho"):
+        shutil.copy(recordings[name], twice / copy)
+    once = export(recordings[name], "perfmon-json", tmp_path / "once")
     folder = export(twice, "perfmon-json", tmp_path / "out")
-    for name in ("cpu_metrics", "perf_metrics", "nv_gpu_metrics"):
-        one, two = load(once, name), load(folder, name)
+    assert load(once, "meta_data")["host_names"] == load(folder, "meta_data")["host_names"] == ["n1"]
+    for file in ("cpu_metrics", "perf_metrics", "nv_gpu_metrics")[: 3 if name == "gpus" else 2]:
+        one, two = load(once, file), load(folder, file)
         assert one["host_names"] == two["host_names"]
         for host in one["host_names"]:
             lists = lists_of(two[host])
