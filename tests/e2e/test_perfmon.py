@@ -86,7 +86,7 @@ GPU = {
 # ---- recordings that the other formats do not need ----
 
 
-def film_of_counters(path):
+def film_of_counters(path, growth=10**9):
     """A processor that counts everything, more with each second; of its events some are in four groups."""
     text = (ROOT / "tests" / "machines" / "counters.txt").read_text()
     text = "\n".join(line for line in text.splitlines() if not line.startswith("counter"))
@@ -95,7 +95,7 @@ def film_of_counters(path):
     for second in range(5):
         text += f"frame {second}\n" if second else ""
         for n, (kind, config) in enumerate(task):
-            text += f"counter {kind} {config} * -1 {(n + 1) * 10**9 * second} {second * 10**9} {second * 10**9}\n"
+            text += f"counter {kind} {config} * -1 {(n + 1) * growth * second} {second * 10**9} {second * 10**9}\n"
         for kind in (20, 21):
             text += f"counter {kind} * -1 0 {second * 10**6} {second * 10**9} {second * 10**9}\n"
     path.write_text(text)
@@ -439,6 +439,16 @@ def test_nodes_that_have_not_the_same(tmp_path, recordings):
     assert set(content["host_names"]) == {"", "n1"}
     assert set(content["n1"]["rapl_powercap"]["package-0"]) == {None}
     assert set(content[""]["memory_bw"]) == {None}
+
+
+def test_counts_do_not_reach_from_one_recording_into_the_next(tmp_path):
+    film = film_of_counters(tmp_path / "film.txt", growth=0)
+    twice = tmp_path / "twice"
+    twice.mkdir()
+    assert run("debug", "play", film, twice / "a.tacho", "1s", "+perf", 700).returncode == 0
+    shutil.copy(twice / "a.tacho", twice / "b.tacho")
+    content = load(export(twice, "perfmon-json", tmp_path / "out"), "perf_metrics")
+    assert content[""]["hardware_events"]["cycles"] == [None, 0, 0, 0, 0] * 2
 
 
 @pytest.mark.parametrize("name", ["gpus", "unfinished"])
