@@ -460,7 +460,8 @@ static const char *why_empty(const struct reading *r, const struct taker *t)
 		if (m && m->why)
 			return m->why;
 	}
-	return isinf(r->from) && isinf(r->to) ? "it never had a value" : "it has no value in this part of the run";
+	return isinf(r->from) && isinf(r->to) ? "it never had a value"
+					      : "it has no value in this part of the run";
 }
 
 static bool has_values(const struct taker *t)
