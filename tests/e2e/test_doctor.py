@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from recorder import TACHO, job_of, record, run, start, until
+from recorder import PATIENCE_S, TACHO, job_of, record, run, start, until
 
 NOBODY = "65534"
 AS_NOBODY = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
@@ -447,7 +447,7 @@ def test_progress_is_shown_to_who_waits_and_nobody_else(tmp_path):
     os.close(side)
     said = b""
     while True:
-        readable, _, _ = select.select([main], [], [], 30)
+        readable, _, _ = select.select([main], [], [], PATIENCE_S)
         assert readable, "it never ended"
         try:
             part = os.read(main, 4096)

@@ -7,7 +7,7 @@ import signal
 import pexpect
 import pytest
 
-from recorder import BURNERS, TACHO, state, until
+from recorder import BURNERS, PATIENCE_S, TACHO, state, until
 
 PROMPT = "outer> "
 # Says when it is in the foreground; the quotes keep the echo of this line from saying it.
@@ -20,7 +20,7 @@ class Shell:
     def __init__(self, directory):
         env = {"PATH": "/usr/bin:/bin", "TERM": "xterm", "HOME": str(directory), "LC_ALL": "C.UTF-8"}
         self.child = pexpect.spawn(
-            "/bin/bash", ["--norc", "--noprofile", "-i"], cwd=str(directory), env=env, encoding="utf-8", timeout=30,
+            "/bin/bash", ["--norc", "--noprofile", "-i"], cwd=str(directory), env=env, encoding="utf-8", timeout=PATIENCE_S,
             dimensions=(24, 80),
         )
         # The prompt is put together by the shell, so that the echo of this line does not look like one.
@@ -102,7 +102,7 @@ def test_typed_signals_arrive_once(tmp_path, key, name):
     Two that come together are one to the job, so we are held until it has had its own. What we then do with ours is
     done before we pass on a USR1, which comes after it in the order of signals."""
     words = ["run", "-q", "-o", str(tmp_path / "a.tacho"), "--", str(BURNERS / "signals"), "-", name, "USR1"]
-    tacho = pexpect.spawn(TACHO, words, encoding="utf-8", timeout=30)
+    tacho = pexpect.spawn(TACHO, words, encoding="utf-8", timeout=PATIENCE_S)
     tacho.expect("ready\r\n")
     for _ in range(3):
         os.kill(tacho.pid, signal.SIGSTOP)
@@ -287,7 +287,7 @@ def test_signals_of_a_script(tmp_path):
     """A script that is interrupted at its recorded command ends as it would without us (`wait and cooperative exit`)."""
     script = tmp_path / "script"
     script.write_text(f"{TACHO} run -q -o {tmp_path}/a.tacho -- {SLEEPER}\necho went on\n")
-    child = pexpect.spawn("/bin/bash", [str(script)], encoding="utf-8", timeout=30)
+    child = pexpect.spawn("/bin/bash", [str(script)], encoding="utf-8", timeout=PATIENCE_S)
     child.expect("started")
     child.sendcontrol("c")
     child.expect(pexpect.EOF)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import page_sample
-from recorder import TACHO, record, run
+from recorder import PATIENCE_S, TACHO, record, run
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZE_LIMIT = 300_000
@@ -50,7 +50,7 @@ def browser():
     if not chromium:
         pytest.skip("chromium is not installed")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS)
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_OPTIONS, timeout=1000 * PATIENCE_S)
         yield browser
         browser.close()
 
@@ -92,6 +92,7 @@ class Watch:
 
     def __init__(self, browser, path, live=True, **options):
         self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options})
+        self.context.set_default_timeout(1000 * PATIENCE_S)
         self.page = self.context.new_page()
         self.said, self.asked = [], []
         self.page.on("console", lambda message: self.said.append(f"{message.text} {message.location}"))

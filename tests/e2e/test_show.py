@@ -11,7 +11,7 @@ from datetime import datetime
 
 import pytest
 
-from recorder import TACHO, lasting, record, run, show, shown, start, until
+from recorder import PATIENCE_S, TACHO, lasting, record, run, show, shown, start, until
 
 # Two children that use CPU, write, and hold memory, each until it is told to go on; one of them fails.
 BUSY = r"""
@@ -623,7 +623,7 @@ def test_not_a_file(tmp_path, words):
     fifo = tmp_path / "fifo.tacho"
     os.mkfifo(fifo)
     for operand in (fifo, tmp_path / "none.tacho", "/dev/null"):
-        done = run("show", *words, operand, timeout=20)
+        done = run("show", *words, operand, timeout=PATIENCE_S)
         assert done.returncode == 2
         assert done.stdout == b""
         assert done.stderr
