@@ -31,22 +31,29 @@ static void store(uint8_t *p, uint64_t word)
 
 #define BITS_AT_ONCE 56u /* behind up to seven others they fit into a word */
 
-/* Puts bits behind the first `at`; returns how many of them are set. */
-static uint32_t bits_append(uint8_t *to, uint32_t at, const uint8_t *bits, uint32_t from, uint32_t n)
+/* Puts bits behind the first `at`. */
+static void bits_append(uint8_t *to, uint32_t at, const uint8_t *bits, uint32_t from, uint32_t n)
 {
-	uint32_t ones = 0;
-
 	while (n) {
 		uint32_t take = MIN(n, BITS_AT_ONCE);
 		uint64_t word = load(bits + from / 8) >> (from % 8) & (UINT64_MAX >> (64 - take));
 		uint64_t kept = load(to + at / 8) & ((UINT64_C(1) << (at % 8)) - 1);
 
 		store(to + at / 8, kept | word << (at % 8));
-		ones += (uint32_t)__builtin_popcountll(word);
 		at += take;
 		from += take;
 		n -= take;
 	}
+}
+
+static uint32_t bits_count(const uint8_t *bits, uint32_t n)
+{
+	uint32_t ones = 0, at = 0;
+
+	for (; at + 64 <= n; at += 64)
+		ones += (uint32_t)__builtin_popcountll(load(bits + at / 8));
+	if (at < n)
+		ones += (uint32_t)__builtin_popcountll(load(bits + at / 8) & (UINT64_MAX >> (64 - (n - at))));
 	return ones;
 }
 
@@ -120,7 +127,7 @@ static size_t aligned(size_t n)
 static struct batch *batch_new(const struct frame_own *fr, size_t which)
 {
 	size_t head = aligned(sizeof(struct batch)) + aligned(fr->nr * sizeof(struct vector)) +
-		aligned(fr->nr * sizeof(struct field_cells)) + aligned(fr->nr * sizeof(uint32_t));
+		aligned(fr->nr * sizeof(struct field_cells));
 	size_t size = head;
 	struct batch *b;
 	uint8_t *at;
@@ -138,8 +145,6 @@ static struct batch *batch_new(const struct frame_own *fr, size_t which)
 	at += aligned(fr->nr * sizeof(struct vector));
 	b->cell = (struct field_cells *)at;
 	at += aligned(fr->nr * sizeof(struct field_cells));
-	b->nr_known = (uint32_t *)at;
-	at += aligned(fr->nr * sizeof(uint32_t));
 	for (size_t i = 0; i < fr->nr; i++) {
 		b->col[i].any = at;
 		at += aligned(FRAME_ROWS_MOST * field_size(fr->field[i].type));
@@ -168,7 +173,6 @@ static struct batch *batch_of(struct frames *f, struct frame_own *fr)
 		fr->spare = fr->spare->next;
 		fr->filling->next = NULL;
 		fr->filling->nr = 0;
-		memset(fr->filling->nr_known, 0, fr->nr * sizeof(uint32_t));
 	} else {
 		fr->filling = batch_new(fr, (size_t)(fr - f->frame));
 	}
@@ -181,10 +185,13 @@ void frame_flush(struct frames *f, struct frame_own *fr)
 
 	if (!b || !b->nr)
 		return;
-	for (size_t i = 0; i < fr->nr; i++)
-		b->cell[i] = (struct field_cells){.valid = b->nr_known[i] == b->nr ? NULL : b->col[i].known,
-			.nr_missing = b->nr - b->nr_known[i],
+	for (size_t i = 0; i < fr->nr; i++) {
+		uint32_t nr_known = bits_count(b->col[i].known, b->nr);
+
+		b->cell[i] = (struct field_cells){.valid = nr_known == b->nr ? NULL : b->col[i].known,
+			.nr_missing = b->nr - nr_known,
 			.integer = b->col[i].integer};
+	}
 	fr->filling = NULL;
 	*f->end = b;
 	f->end = &b->next;
@@ -207,7 +214,6 @@ static void push_same(struct batch *b, const struct frame_lines *l, uint32_t n)
 			continue;
 		}
 		bits_fill(b->col[key].known, b->nr, n);
-		b->nr_known[key] += n;
 	}
 }
 
@@ -226,7 +232,7 @@ int frame_lines_push(struct frames *f, struct frame_own *fr, const struct frame_
 
 			memcpy((uint8_t *)b->col[i].any + b->nr * size, (uint8_t *)v->any + from * size,
 				n * size);
-			b->nr_known[i] += bits_append(b->col[i].known, b->nr, v->known, from, n);
+			bits_append(b->col[i].known, b->nr, v->known, from, n);
 		}
 		b->nr += n;
 		if (b->nr == FRAME_ROWS_MOST)
@@ -262,7 +268,6 @@ static struct vector *cell_known(struct frame_own *fr, uint32_t field)
 	struct batch *b = fr->filling;
 
 	bit_put(b->col[field].known, b->nr, true);
-	b->nr_known[field]++;
 	return &b->col[field];
 }
 

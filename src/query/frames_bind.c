@@ -44,6 +44,8 @@ static int bind_cell(struct frame_own *fr, uint32_t field, const struct scene *s
 	if (!more)
 		return -ENOMEM;
 	fs->cell = more;
+	fs->cols |= UINT64_C(1) << col;
+	fs->of_col[col] = (uint8_t)fs->nr_cells;
 	more[fs->nr_cells++] = (struct cell_use){.field = field,
 		.col = col,
 		.scale = raw ? 1 : m->scale,
@@ -167,6 +169,7 @@ void frames_unbind(struct frames *f)
 		for (size_t j = 0; j < fr->nr_sets; j++) {
 			free(fr->set[j].seat);
 			free(fr->set[j].line);
+			free(fr->set[j].anew);
 			free(fr->set[j].cell);
 		}
 		free(fr->set);

@@ -78,7 +78,6 @@ struct batch {
 	uint32_t nr;
 	struct vector *col;
 	struct field_cells *cell;
-	uint32_t *nr_known; /* by field */
 };
 
 /* ---- what there is ---- */
@@ -135,9 +134,12 @@ struct frame_set { /* a set of the recording, in its frame */
 	uint32_t set;
 	struct seat *seat; /* by row */
 	uint32_t *line;	   /* by row: NO_LINE when nobody sits there */
-	uint32_t cap;
+	uint32_t *anew;	   /* rows that came to another line, or changed hands, at this tick */
+	uint32_t nr_anew, cap;
 	struct cell_use *cell;
 	size_t nr_cells;
+	uint64_t cols;		     /* that are in use, as a mask */
+	uint8_t of_col[METRICS_MAX]; /* which cell_use */
 };
 
 #define NO_LINE UINT32_MAX

@@ -56,7 +56,7 @@ int frame_line_name(struct frame_own *fr, uint32_t line, const char *name, size_
 static int set_reserve(struct frame_set *fs, uint32_t nr)
 {
 	struct seat *seat;
-	uint32_t *line;
+	uint32_t *line, *anew;
 
 	if (nr <= fs->cap)
 		return 0;
@@ -67,9 +67,14 @@ static int set_reserve(struct frame_set *fs, uint32_t nr)
 	line = reallocarray(fs->line, nr, sizeof(*line));
 	if (line)
 		fs->line = line;
-	if (!seat || !line)
+	anew = reallocarray(fs->anew, nr, sizeof(*anew));
+	if (anew)
+		fs->anew = anew;
+	if (!seat || !line || !anew)
 		return -ENOMEM;
 	memset(seat + fs->cap, 0, (nr - fs->cap) * sizeof(*seat));
+	for (uint32_t row = fs->cap; row < nr; row++)
+		line[row] = NO_LINE;
 	fs->cap = nr;
 	return 0;
 }
@@ -179,32 +184,51 @@ static int lines_begin(struct frames *f, struct frame_own *fr)
 	return r;
 }
 
+/* Lines of processes are their rows in order, so that many a line stays when somebody comes or leaves. */
+static bool lines_stay(const struct frame_own *fr)
+{
+	return fr->begun && fr->of_processes && fr->nr_sets == 1;
+}
+
+static int set_layout(struct frames *f, struct frame_own *fr, struct frame_set *fs)
+{
+	bool first = fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE, stay = lines_stay(fr);
+	const struct scene_set *set = &f->scene->set[fs->set];
+	int r = seats_take(f, fr, fs);
+
+	fs->nr_anew = 0;
+	for (uint32_t row = 0; row < fs->cap && r >= 0; row++) {
+		uint32_t had = fs->line[row];
+
+		fs->line[row] = NO_LINE;
+		if (row >= set->nr_rows || set->id[row] == ROW_FREE)
+			continue;
+		if (stay && had == fr->now.nr && set->is_moved[row] != MOVED_SEAT) {
+			fs->line[row] = fr->now.nr++;
+			continue;
+		}
+		fs->anew[fs->nr_anew++] = row;
+		if (first)
+			fs->line[row] = 0;
+		else
+			r = line_join(fr, fs, row);
+		first = false;
+	}
+	return r;
+}
+
 static int relayout(struct frames *f, struct frame_own *fr)
 {
-	bool one = fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE;
 	int r;
 
 	fr->layout++;
-	frame_lines_clear(fr);
+	if (lines_stay(fr)) /* what is known of others is put anew, whatever it is */
+		fr->now.nr = 0;
+	else
+		frame_lines_clear(fr);
 	r = lines_begin(f, fr);
-	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++) {
-		struct frame_set *fs = &fr->set[i];
-		const struct scene_set *set = &f->scene->set[fs->set];
-		bool first = one;
-
-		r = seats_take(f, fr, fs);
-		for (uint32_t row = 0; row < fs->cap && r >= 0; row++)
-			fs->line[row] = NO_LINE; /* those behind nr_rows too: somebody has just left them */
-		for (uint32_t row = 0; row < set->nr_rows && r >= 0; row++) {
-			if (set->id[row] == ROW_FREE)
-				continue;
-			if (first)
-				fs->line[row] = 0;
-			else
-				r = line_join(fr, fs, row);
-			first = false;
-		}
-	}
+	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++)
+		r = set_layout(f, fr, &fr->set[i]);
 	return r;
 }
 
@@ -218,13 +242,13 @@ static void take_cells(
 	uint64_t valid = t->valid[row];
 	uint32_t line = fs->line[row];
 
-	for (size_t i = 0; i < fs->nr_cells; i++) {
-		const struct cell_use *use = &fs->cell[i];
+	if (line == NO_LINE)
+		return;
+	for (cols &= fs->cols; cols; cols &= cols - 1) {
+		const struct cell_use *use = &fs->cell[fs->of_col[__builtin_ctzll(cols)]];
 		struct vector *v = &fr->now.col[use->field];
 		bool known = valid >> use->col & 1;
 
-		if (!(cols >> use->col & 1))
-			continue;
 		if (use->integer) /* what no longer fits into 64 bits is not known */
 			known &= !__builtin_mul_overflow(cell[use->col], use->factor, &v->integer[line]);
 		else
@@ -233,19 +257,14 @@ static void take_cells(
 	}
 }
 
-/* Of all rows, or of those that were computed at this tick. */
-static void take_rows(struct frames *f, struct frame_own *fr, size_t field, bool all)
+static void take_rows(struct frame_own *fr, size_t field, const uint32_t *row, uint32_t nr)
 {
 	const struct column_own *c = &fr->own[field];
 	const struct frame_set *fs = &fr->set[c->place];
-	uint32_t nr = all ? f->scene->set[fs->set].nr_rows : c->rows.nr_looked;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t row = all ? i : c->rows.look[i];
-
-		if (fs->line[row] != NO_LINE)
-			vector_put_real(&fr->now.col[field], fs->line[row], c->rows.value[row]);
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		if (fs->line[row[i]] != NO_LINE)
+			vector_put_real(&fr->now.col[field], fs->line[row[i]], c->rows.value[row[i]]);
 }
 
 static bool is_reseated(const struct frames *f, const struct frame_own *fr)
@@ -258,8 +277,8 @@ static bool is_reseated(const struct frames *f, const struct frame_own *fr)
 
 int frame_update(struct frames *f, struct frame_own *fr)
 {
-	bool all = is_reseated(f, fr);
-	int r = all ? relayout(f, fr) : 0;
+	bool anew = is_reseated(f, fr), moved = !anew || lines_stay(fr);
+	int r = anew ? relayout(f, fr) : 0;
 
 	if (r < 0)
 		return r;
@@ -268,16 +287,21 @@ int frame_update(struct frames *f, struct frame_own *fr)
 		const struct scene_set *set = &f->scene->set[fs->set];
 		struct table *t = scene_table(f->scene, fs->set);
 
-		for (uint32_t j = 0; j < (all ? set->nr_rows : set->nr_moved); j++) {
-			uint32_t row = all ? j : set->moved[j];
-
-			if (fs->line[row] != NO_LINE)
-				take_cells(fr, fs, t, row, all ? UINT64_MAX : set->cols[row]);
-		}
+		for (uint32_t j = 0; anew && j < fs->nr_anew; j++)
+			take_cells(fr, fs, t, fs->anew[j], UINT64_MAX);
+		for (uint32_t j = 0; moved && j < set->nr_moved; j++)
+			take_cells(fr, fs, t, set->moved[j], set->cols[set->moved[j]]);
 	}
-	for (size_t i = 0; i < fr->nr; i++)
-		if (fr->own[i].source == SOURCE_ROWS && fr->own[i].bound)
-			take_rows(f, fr, i, all);
+	for (size_t i = 0; i < fr->nr; i++) {
+		const struct column_own *c = &fr->own[i];
+
+		if (c->source != SOURCE_ROWS || !c->bound)
+			continue;
+		if (anew)
+			take_rows(fr, i, fr->set[c->place].anew, fr->set[c->place].nr_anew);
+		if (moved)
+			take_rows(fr, i, c->rows.look, c->rows.nr_looked);
+	}
 	fr->begun = true;
 	return 0;
 }

@@ -163,11 +163,16 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
 
-	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
+	if (r->c->plain)
+		memcpy(l->argument[0], l->value[0], l->nr * sizeof(double));
+	else
+		expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
 		struct grown *g = r->grown + (size_t)row[k] * nr;
 		unsigned known = 0;
 
+		for (unsigned i = 0; i < nr && id[row[k]] == ROW_FREE; i++)
+			l->rate[i][k] = NAN;
 		if (id[row[k]] == ROW_FREE)
 			continue;
 		if (r->id[row[k]] != id[row[k]])
@@ -197,15 +202,18 @@ static bool same(double a, double b)
 static void rows_look(struct rows *r, const struct scene *s, const uint32_t *row, uint32_t nr)
 {
 	const uint32_t *id = s->set[r->c->set].id;
+	const double *result;
 	struct lanes l;
 
 	l.nr = nr; /* the rest is written where it is read */
 	take_cells(&l, r->c, scene_table(s, r->c->set), row);
 	if (r->c->expr.nr_rates)
 		take_rates(&l, r, s, row);
-	expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
+	result = r->c->plain ? l.rate[0] : l.result;
+	if (!r->c->plain)
+		expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
 	for (uint32_t k = 0; k < nr; k++) {
-		double value = id[row[k]] == ROW_FREE ? NAN : l.result[k];
+		double value = id[row[k]] == ROW_FREE || !isfinite(result[k]) ? NAN : result[k];
 
 		r->changed |= !same(value, r->value[row[k]]);
 		r->value[row[k]] = value;
@@ -243,7 +251,7 @@ static uint32_t take_all(struct rows *r, const struct scene_set *set)
 
 static uint32_t take_moved(struct rows *r, const struct scene_set *set, uint32_t nr)
 {
-	for (uint32_t i = 0; i < set->nr_moved; i++)
+	for (uint32_t i = 0; set->any_cols & r->c->cols && i < set->nr_moved; i++)
 		if (scene_row_moved(set, set->moved[i], r->c->cols) && is_wanted(r, set->moved[i]))
 			r->look[nr++] = set->moved[i];
 	return nr;

@@ -48,7 +48,7 @@ static void row_moved(struct scene_set *set, uint32_t row, enum moved how)
 		set->moved[set->nr_moved++] = row;
 	set->is_moved[row] = (uint8_t)MAX(set->is_moved[row], how);
 	if (how == MOVED_SEAT)
-		set->cols[row] = UINT64_MAX;
+		set->cols[row] = set->any_cols = UINT64_MAX;
 }
 
 /* Which cells of a touched row are other than before. */
@@ -70,6 +70,7 @@ static void rows_settle(struct scene_set *set)
 		set->cols[set->moved[i]] = 0;
 	}
 	set->nr_moved = 0;
+	set->any_cols = 0;
 	set->reseated = false;
 }
 
@@ -95,6 +96,7 @@ static int set_tick(struct scene *s, uint32_t which)
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		row_moved(set, t->touched[i], MOVED_CELLS);
 		set->cols[t->touched[i]] |= cells_moved(t, t->touched[i]);
+		set->any_cols |= set->cols[t->touched[i]];
 	}
 	if (t->seating != set->seating)
 		for (uint32_t row = 0; row < nr; row++) {

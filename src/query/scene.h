@@ -41,6 +41,7 @@ struct scene_set {
 	uint32_t nr_moved;
 	uint8_t *is_moved; /* by row, an enum moved */
 	uint64_t *cols;	   /* by row: which cells are other, as a mask; all where the seat moved */
+	uint64_t any_cols; /* of all rows together */
 	bool reseated;	   /* somebody came, left, or was described anew */
 };
 

@@ -127,7 +127,7 @@ static int sum_tick(struct sum *sum, const struct scene *s)
 		return -ENOMEM;
 	if (!sum->begun)
 		sum_begin(sum, s, t);
-	for (uint32_t i = 0; i < set->nr_moved; i++)
+	for (uint32_t i = 0; set->any_cols >> sum->arg.col & 1 && i < set->nr_moved; i++)
 		if (scene_row_moved(set, set->moved[i], UINT64_C(1) << sum->arg.col)) {
 			uint32_t row = set->moved[i];
 
