@@ -87,19 +87,18 @@ static int groups_begin(struct frames *f)
 					r = whole_init(&c->whole[g], c->bound,
 						&(struct filter){.groups = UINT64_C(1) << g}, &f->sums);
 		}
+	f->nr_groups = f->scene->group.nr;
 	return r;
 }
 
 static int columns_tick(struct frames *f)
 {
-	int r = groups_begin(f);
+	int r = f->nr_groups < f->scene->group.nr ? groups_begin(f) : 0;
 
 	if (r >= 0)
 		r = sums_tick(&f->sums, f->scene);
-	for (size_t i = 0; i < f->nr; i++)
-		for (size_t j = 0; j < f->frame[i].nr && r >= 0; j++)
-			if (f->frame[i].own[j].source == SOURCE_ROWS && f->frame[i].own[j].bound)
-				r = rows_tick(&f->frame[i].own[j].rows, f->scene, ROWS_ALL);
+	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
+		r = rows_tick(&f->computed[i]->rows, f->scene, ROWS_ALL);
 	return r;
 }
 

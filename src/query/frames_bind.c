@@ -140,6 +140,22 @@ static int bind_processes(struct frames *f)
 	return r;
 }
 
+static int list_computed(struct frames *f)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < f->nr; i++)
+		most += f->frame[i].nr;
+	f->computed = calloc(most + 1, sizeof(struct column_own *));
+	if (!f->computed)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->nr; i++)
+		for (size_t j = 0; j < f->frame[i].nr; j++)
+			if (f->frame[i].own[j].source == SOURCE_ROWS && f->frame[i].own[j].bound)
+				f->computed[f->nr_computed++] = &f->frame[i].own[j];
+	return 0;
+}
+
 int frames_bind(struct frames *f)
 {
 	int r = bind_processes(f);
@@ -147,7 +163,7 @@ int frames_bind(struct frames *f)
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
 		if (f->frame[i].still < 0)
 			r = bind_frame(f, &f->frame[i]);
-	return r;
+	return r < 0 ? r : list_computed(f);
 }
 
 void frames_unbind(struct frames *f)
@@ -176,6 +192,9 @@ void frames_unbind(struct frames *f)
 		fr->set = NULL;
 		fr->nr_sets = 0;
 	}
+	free(f->computed);
+	f->computed = NULL;
+	f->nr_computed = f->nr_groups = 0;
 	sums_release(&f->sums);
 	idmap_release(&f->numbers);
 	f->scene = scene_close(f->scene);

@@ -215,6 +215,9 @@ struct frames {
 	uint64_t ticks;
 	struct frames_damage damage; /* of those before it */
 	int64_t offset_ns;
+	struct column_own **computed; /* of each instance: those of all frames that are bound */
+	size_t nr_computed;
+	unsigned nr_groups; /* whose sums have begun */
 	struct sums sums;
 	struct idmap numbers; /* of processes, by id */
 	size_t numbered;      /* rows of `processes` that belong to recordings before the present one */

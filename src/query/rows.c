@@ -158,38 +158,27 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 
 static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, const uint32_t *row)
 {
-	const struct table *t = scene_table(s, r->c->set);
 	const uint32_t *id = s->set[r->c->set].id;
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
 
-	if (r->c->plain)
-		memcpy(l->argument[0], l->value[0], l->nr * sizeof(double));
-	else
-		expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
+	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
 		struct grown *g = r->grown + (size_t)row[k] * nr;
+		bool free = id[row[k]] == ROW_FREE;
 		unsigned known = 0;
 
-		for (unsigned i = 0; i < nr && id[row[k]] == ROW_FREE; i++)
-			l->rate[i][k] = NAN;
-		if (id[row[k]] == ROW_FREE)
-			continue;
-		if (r->id[row[k]] != id[row[k]])
+		if (!free && r->id[row[k]] != id[row[k]])
 			row_begin(r, s, row[k], id[row[k]]);
 		for (unsigned i = 0; i < nr; i++, g++) {
 			double argument = l->argument[i][k];
-			size_t at = (size_t)row[k] * t->nr_cols + (size_t)r->c->arg[0].col;
 
 			if (r->rests[row[k]] >> i & 1)
 				g->time_ns = s->last_ns;
-			if (r->c->plain && !isnan(argument))
-				l->rate[i][k] = counter_step(r, g, t->cell[at], s->time_ns);
-			else
-				l->rate[i][k] = rate_step(r, g, argument, s->time_ns);
+			l->rate[i][k] = free ? NAN : rate_step(r, g, argument, s->time_ns);
 			known |= (unsigned)!isnan(argument) << i;
 		}
-		r->rests[row[k]] = rests ? (uint8_t)known : 0;
+		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;
 	}
 }
 
@@ -198,25 +187,49 @@ static bool same(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
+static void row_put(struct rows *r, uint32_t row, double value)
+{
+	r->changed |= !same(value, r->value[row]);
+	r->value[row] = value;
+}
+
 /* Computes them anew. */
 static void rows_look(struct rows *r, const struct scene *s, const uint32_t *row, uint32_t nr)
 {
 	const uint32_t *id = s->set[r->c->set].id;
-	const double *result;
 	struct lanes l;
 
 	l.nr = nr; /* the rest is written where it is read */
 	take_cells(&l, r->c, scene_table(s, r->c->set), row);
 	if (r->c->expr.nr_rates)
 		take_rates(&l, r, s, row);
-	result = r->c->plain ? l.rate[0] : l.result;
-	if (!r->c->plain)
-		expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
-	for (uint32_t k = 0; k < nr; k++) {
-		double value = id[row[k]] == ROW_FREE || !isfinite(result[k]) ? NAN : result[k];
+	expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
+	for (uint32_t k = 0; k < nr; k++)
+		row_put(r, row[k], id[row[k]] == ROW_FREE ? NAN : l.result[k]);
+}
 
-		r->changed |= !same(value, r->value[row[k]]);
-		r->value[row[k]] = value;
+/* The same where the expression is plain. */
+static void rows_look_plainly(struct rows *r, const struct scene *s, const uint32_t *rows, uint32_t nr)
+{
+	const struct table *t = scene_table(s, r->c->set);
+	const uint32_t *id = s->set[r->c->set].id;
+	bool rests = !r->c->slow && !r->c->window_ns;
+	unsigned col = (unsigned)r->c->arg[0].col;
+
+	for (uint32_t k = 0; k < nr; k++) {
+		uint32_t row = rows[k];
+		bool known = id[row] != ROW_FREE && t->valid[row] >> col & 1;
+		double rate = NAN;
+
+		if (id[row] != ROW_FREE && r->id[row] != id[row])
+			row_begin(r, s, row, id[row]);
+		if (r->rests[row])
+			r->grown[row].time_ns = s->last_ns;
+		if (known)
+			rate = counter_step(
+				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], s->time_ns);
+		r->rests[row] = rests && known;
+		row_put(r, row, isfinite(rate) ? rate : NAN);
 	}
 }
 
@@ -282,14 +295,18 @@ int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
 		return -ENOMEM;
 	r->changed = set->reseated;
 	r->only = only;
-	if (!r->cap) /* nobody was ever there */
+	r->nr_looked = 0;
+	/* Nobody was ever there; or nothing can be other than it was, as at most ticks. */
+	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))
 		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
 	if (!anew && rates)
 		resting = r->c->window_ns ? take_all(r, set) : take_busy(r, set);
 	nr = anew ? take_anew(r, set) : take_moved(r, set, resting);
-	for (uint32_t i = 0; i < nr; i += EXPR_LANES)
+	if (r->c->plain)
+		rows_look_plainly(r, s, r->look, nr);
+	for (uint32_t i = 0; !r->c->plain && i < nr; i += EXPR_LANES)
 		rows_look(r, s, r->look + i, MIN(nr - i, (uint32_t)EXPR_LANES));
 	for (uint32_t i = resting; i < nr; i++)
 		r->rests[r->look[i]] = 0;
