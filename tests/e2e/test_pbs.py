@@ -72,7 +72,7 @@ def until_running(*wanted):
         found = set()
         for path in Path("/proc").glob("[0-9]*/comm"):
             try:
-                found.add(path.read_text().strip())
+                found.add(path.read_text(errors="replace").strip())
             except OSError:
                 pass
         return set(wanted) <= found
