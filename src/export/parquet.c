@@ -3,9 +3,10 @@
  * Pages are of the first version, which every reader has, and whose levels are compressed with the values.
  * Rows come in order of time, so a row group is a span of time, and its statistics let readers skip it.
  *
- * Encoding takes about half as long as reading a recording does, so it is done beside it: this side gathers
- * values into pages and gives these away to a worker, which owns chunks, footer and outlet. Row groups end by
- * what this side knows, so that a file is the same however fast the worker is. */
+ * Encoding takes about as long as reading a recording does, so it is done beside it: this side hands batches
+ * to a worker, which gathers their values into pages and owns chunks, footer and outlet. Only texts are
+ * gathered here, since their dictionaries grow while the run is read. Row groups end by what this side knows,
+ * so that a file is the same however fast the worker is. */
 #include "export/parquet_chunk.h"
 #include "export/parquet_footer.h"
 #include "export/worker.h"
@@ -15,16 +16,12 @@
 #define GROUP_ROWS (128 * 1024)
 #define GROUP_BYTES (64u << 20) /* of values and texts before they are compressed */
 
-struct gather {
-	struct page page;
-	struct text_numbers numbers;
-};
-
 struct parquet {
 	const struct export_job *job;
-	struct gather *gather; /* one for each field, as chunks */
+	struct text_numbers *numbers; /* one for each field, as pages and chunks */
 	uint64_t group_rows, group_bytes;
 	struct worker worker;
+	struct page *page; /* those of texts are this side's, the others the worker's */
 	/* Of the worker. */
 	struct chunk *chunk;
 	struct press press;
@@ -32,17 +29,26 @@ struct parquet {
 	int err; /* the first one */
 };
 
-enum work_type { WORK_PAGE, WORK_TEXTS, WORK_GROUP };
+enum work_type { WORK_BATCH, WORK_PAGE, WORK_TEXTS, WORK_GROUP };
 
 struct work {
 	enum work_type type;
 	size_t field;
+	uint64_t nr_rows;
 	union { /* pages and texts are the worker's from now on */
+		struct {
+			const struct field_cells *cell;
+			uint32_t *held;
+		} batch;
 		struct page page;
 		struct text_page texts;
-		uint64_t nr_rows;
 	};
 };
+
+static bool is_text(const struct parquet *p, size_t field)
+{
+	return p->job->frame->field[field].type == FIELD_TEXT;
+}
 
 /* ---- the worker's side ---- */
 
@@ -60,12 +66,39 @@ static int write_chunks(struct parquet *p)
 	return r;
 }
 
+static int end_page(struct parquet *p, size_t field)
+{
+	struct page *page = &p->page[field];
+	int r = page->nr_rows ? chunk_add(&p->chunk[field], &p->press, page) : 0;
+
+	page_clear(page);
+	return r;
+}
+
+static int add_numbers(struct parquet *p, const struct field_cells *cell, uint32_t nr_rows)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+		if (is_text(p, i))
+			continue;
+		if (!page_has_room(&p->page[i], nr_rows))
+			r = end_page(p, i);
+		if (r >= 0)
+			r = page_add(&p->page[i], &cell[i], nr_rows, NULL, NULL);
+	}
+	return r;
+}
+
 static int end_group(struct parquet *p, uint64_t nr_rows)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
-		r = chunk_end(&p->chunk[i], &p->press);
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+		r = is_text(p, i) ? 0 : end_page(p, i);
+		if (r >= 0)
+			r = chunk_end(&p->chunk[i], &p->press);
+	}
 	if (r >= 0)
 		r = footer_add_group(&p->footer, p->chunk, nr_rows, outlet_at(p->job->out));
 	if (r >= 0)
@@ -89,6 +122,12 @@ static void work(void *arg, void *job)
 	int before = error_of(p), r = before;
 
 	switch (w->type) {
+	case WORK_BATCH:
+		if (r >= 0)
+			r = add_numbers(p, w->batch.cell, (uint32_t)w->nr_rows);
+		if (w->batch.held)
+			frame_batch_let_go(w->batch.held);
+		break;
 	case WORK_PAGE:
 		if (r >= 0)
 			r = chunk_add(c, &p->press, &w->page);
@@ -111,13 +150,11 @@ static void work(void *arg, void *job)
 
 static void give_page(struct parquet *p, size_t field)
 {
-	struct page *page = &p->gather[field].page;
+	struct page *page = &p->page[field];
 	struct work w = {.type = WORK_PAGE, .field = field, .page = *page};
 
 	if (!page->nr_rows)
 		return;
-	if (page->nr_values >= PAGE_VALUES / 2)
-		worker_start(&p->worker); /* there may be more where this came from */
 	*page = (struct page){.type = page->type};
 	worker_give(&p->worker, &w);
 }
@@ -125,11 +162,10 @@ static void give_page(struct parquet *p, size_t field)
 static int give_texts(struct parquet *p, size_t field)
 {
 	const struct texts texts = export_texts(p->job, p->job->first_frame, field);
-	struct text_numbers *numbers = &p->gather[field].numbers;
 	struct work w = {.type = WORK_TEXTS, .field = field};
-	int r = text_page_make(&w.texts, numbers, &texts);
+	int r = text_page_make(&w.texts, &p->numbers[field], &texts);
 
-	text_numbers_clear(numbers);
+	text_numbers_clear(&p->numbers[field]);
 	if (r < 0)
 		buf_release(&w.texts.plain);
 	else
@@ -139,15 +175,14 @@ static int give_texts(struct parquet *p, size_t field)
 
 static int give_group(struct parquet *p)
 {
-	const struct frame *f = p->job->frame;
 	struct work w = {.type = WORK_GROUP, .nr_rows = p->group_rows};
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < f->nr_fields; i++) {
-		give_page(p, i);
-		if (f->field[i].type == FIELD_TEXT)
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
+		if (is_text(p, i)) {
+			give_page(p, i);
 			r = give_texts(p, i);
-	}
+		}
 	if (r < 0)
 		return r;
 	worker_give(&p->worker, &w);
@@ -155,22 +190,30 @@ static int give_group(struct parquet *p)
 	return error_of(p);
 }
 
-static int add_field(struct parquet *p, size_t field, const struct field_cells *cells, uint32_t nr_rows)
+static int add_texts(struct parquet *p, size_t field, const struct field_cells *cells, uint32_t nr_rows)
 {
-	struct gather *g = &p->gather[field];
-	struct texts texts = {0};
-	uint32_t known = g->numbers.nr;
+	const struct texts texts = export_texts(p->job, p->job->first_frame, field);
+	struct text_numbers *numbers = &p->numbers[field];
+	uint32_t known = numbers->nr;
 	int r;
 
-	if (!page_has_room(&g->page, nr_rows))
+	if (!page_has_room(&p->page[field], nr_rows))
 		give_page(p, field);
-	if (p->job->frame->field[field].type == FIELD_TEXT)
-		texts = export_texts(p->job, p->job->first_frame, field);
-	r = page_add(&g->page, cells, nr_rows, &g->numbers, &texts);
-	for (; r >= 0 && known < g->numbers.nr; known++)
-		p->group_bytes += texts.len[g->numbers.text[known]];
-	p->group_bytes += (nr_rows - cells->nr_missing) * sizeof(uint64_t);
+	r = page_add(&p->page[field], cells, nr_rows, numbers, &texts);
+	for (; r >= 0 && known < numbers->nr; known++)
+		p->group_bytes += texts.len[numbers->text[known]];
 	return r;
+}
+
+static void give_batch(struct parquet *p, const struct frame_batch *batch)
+{
+	struct work w = {.type = WORK_BATCH, .nr_rows = batch->nr_rows, .batch = {batch->cell, batch->held}};
+
+	if (batch->held)
+		frame_batch_hold(batch);
+	worker_give(&p->worker, &w);
+	if (!batch->held)
+		worker_wait(&p->worker);
 }
 
 static int parquet_add(void *e, const struct frame_batch *batch)
@@ -178,10 +221,16 @@ static int parquet_add(void *e, const struct frame_batch *batch)
 	struct parquet *p = e;
 	int r = error_of(p);
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
-		r = add_field(p, i, &batch->cell[i], batch->nr_rows);
+	if (batch->nr_rows >= PAGE_VALUES / 2)
+		worker_start(&p->worker); /* there may be more where this came from */
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+		if (is_text(p, i))
+			r = add_texts(p, i, &batch->cell[i], batch->nr_rows);
+		p->group_bytes += (batch->nr_rows - batch->cell[i].nr_missing) * sizeof(uint64_t);
+	}
 	if (r < 0)
 		return r;
+	give_batch(p, batch);
 	p->group_rows += batch->nr_rows;
 	return p->group_rows >= GROUP_ROWS || p->group_bytes >= GROUP_BYTES ? give_group(p) : 0;
 }
@@ -192,12 +241,13 @@ static void parquet_drop(void *e)
 
 	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
 	worker_release(&p->worker);
-	for (size_t i = 0; p->gather && p->chunk && i < p->job->frame->nr_fields; i++) {
-		page_release(&p->gather[i].page);
-		text_numbers_release(&p->gather[i].numbers);
+	for (size_t i = 0; p->page && p->numbers && p->chunk && i < p->job->frame->nr_fields; i++) {
+		page_release(&p->page[i]);
+		text_numbers_release(&p->numbers[i]);
 		chunk_release(&p->chunk[i]);
 	}
-	free(p->gather);
+	free(p->page);
+	free(p->numbers);
 	free(p->chunk);
 	press_release(&p->press);
 	buf_release(&p->footer.groups);
@@ -213,12 +263,13 @@ static int set_up(struct parquet *p)
 		r = press_init(&p->press, p->footer.compressed);
 	if (r < 0)
 		return r;
-	p->gather = calloc(f->nr_fields + 1, sizeof(*p->gather));
+	p->page = calloc(f->nr_fields + 1, sizeof(*p->page));
+	p->numbers = calloc(f->nr_fields + 1, sizeof(*p->numbers));
 	p->chunk = calloc(f->nr_fields + 1, sizeof(*p->chunk));
-	if (!p->gather || !p->chunk)
+	if (!p->page || !p->numbers || !p->chunk)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr_fields; i++) {
-		p->gather[i].page.type = f->field[i].type;
+		p->page[i].type = f->field[i].type;
 		chunk_init(&p->chunk[i], f->field[i].type);
 	}
 	return outlet_add(p->job->out, "PAR1", 4);

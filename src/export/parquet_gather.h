@@ -22,6 +22,11 @@ struct page {
 };
 
 void page_release(struct page *p);
+static inline void page_clear(struct page *p)
+{
+	p->nr_rows = p->nr_values = 0;
+	p->missing = false;
+}
 static inline bool page_has_room(const struct page *p, uint32_t nr_rows)
 {
 	return !p->nr_rows || p->nr_values + (uint64_t)nr_rows <= PAGE_VALUES;

@@ -20,7 +20,7 @@ struct worker {
 	pthread_cond_t given, done;
 };
 
-#define WORKER_JOBS 128
+#define WORKER_JOBS 4
 
 int worker_init(struct worker *w, void (*work)(void *arg, void *job), void *arg, size_t job_size);
 void worker_start(struct worker *w);

@@ -80,11 +80,24 @@ struct field_cells {	      /* one field of a batch */
 
 #define FRAME_ROWS_MOST 8192
 
-struct frame_batch { /* valid until the next call */
+struct frame_batch { /* valid until the next call, or for as long as it is held */
 	size_t frame;
 	uint32_t nr_rows; /* at least 1, at most FRAME_ROWS_MOST */
 	const struct field_cells *cell;
+	uint32_t *held; /* by how many; NULL: it cannot be */
 };
+
+/* For who works on it in another thread, to be let go before the frames are closed. Others are made
+ * meanwhile, so that it is up to him that they are few. */
+static inline void frame_batch_hold(const struct frame_batch *b)
+{
+	__atomic_add_fetch(b->held, 1, __ATOMIC_RELAXED);
+}
+
+static inline void frame_batch_let_go(uint32_t *held)
+{
+	__atomic_sub_fetch(held, 1, __ATOMIC_RELEASE);
+}
 
 enum frames_per { FRAMES_EACH, FRAMES_PROCESS, FRAMES_GROUP, FRAMES_NODE };
 

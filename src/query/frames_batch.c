@@ -166,15 +166,18 @@ void batches_free(struct batch *b)
 
 static struct batch *batch_of(struct frames *f, struct frame_own *fr)
 {
+	struct batch **at = &fr->spare;
+
 	if (fr->filling)
 		return fr->filling;
-	if (fr->spare) {
-		fr->filling = fr->spare;
-		fr->spare = fr->spare->next;
+	while (*at && __atomic_load_n(&(*at)->held, __ATOMIC_ACQUIRE))
+		at = &(*at)->next;
+	fr->filling = *at ? *at : batch_new(fr, (size_t)(fr - f->frame));
+	if (*at)
+		*at = (*at)->next;
+	if (fr->filling) {
 		fr->filling->next = NULL;
 		fr->filling->nr = 0;
-	} else {
-		fr->filling = batch_new(fr, (size_t)(fr - f->frame));
 	}
 	return fr->filling;
 }

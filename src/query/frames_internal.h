@@ -74,6 +74,7 @@ struct frame_lines {
 
 struct batch {
 	struct batch *next;
+	uint32_t held;
 	size_t frame;
 	uint32_t nr;
 	struct vector *col;
