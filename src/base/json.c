@@ -28,7 +28,7 @@ static void json_quote(struct buf *out, const void *text, size_t n)
 		else if (len)
 			buf_add(out, p, len);
 		else
-			buf_addf(out, "\\\\x%02x", *p); /* as escape_bytes(), its backslash quoted for JSON */
+			buf_addf(out, "\\\\x%02x", *p); /* no text: still JSON */
 		p += len ? len : 1;
 	}
 	buf_addch(out, '"');
@@ -87,24 +87,33 @@ void json_end_array(struct json *j)
 	json_shut(j, ']');
 }
 
-void json_bytes(struct json *j, const char *key, const void *value, size_t len)
+void json_text(struct json *j, const char *key, const void *value, size_t len)
 {
-	struct buf plain;
-
 	json_begin(j, key);
-	/* A backslash in the bytes must stay apart from the \xNN that stand for bytes that are not UTF-8. */
-	for (const uint8_t *p = value, *end = p + len; p < end; p += utf8_length(p, end))
-		if (!utf8_length(p, end)) {
-			buf_init(&plain, len * 4 + 1);
-			escape_bytes(&plain, value, len);
-			json_quote(j->out, plain.data, plain.len);
-			buf_release(&plain);
-			return;
-		}
 	json_quote(j->out, value, len);
 }
 
+void json_bytes(struct json *j, const char *key, const void *value, size_t len)
+{
+	struct buf text;
+
+	buf_init(&text, len * 4 + 1);
+	utf8_escape(&text, value, len);
+	if (text.err)
+		j->out->err = text.err;
+	json_text(j, key, text.data, text.len);
+	buf_release(&text);
+}
+
 void json_str(struct json *j, const char *key, const char *value)
+{
+	if (value)
+		json_text(j, key, value, strlen(value));
+	else
+		json_null(j, key);
+}
+
+void json_name(struct json *j, const char *key, const char *value)
 {
 	if (value)
 		json_bytes(j, key, value, strlen(value));

@@ -1,6 +1,8 @@
 /* Writes JSON into a buf. Commas and nesting are kept by the writer; the caller names what it adds.
- * Inside an object `key` names the value; inside an array it is NULL. Bytes that are not UTF-8 are escaped
- * as escape_bytes() does, so the output is always valid JSON and nothing is lost. */
+ * Inside an object `key` names the value; inside an array it is NULL. What comes from
+ * elsewhere is bytes: json_bytes() escapes them as utf8_escape() does, so that nothing is lost. Our own
+ * texts, and those that are escaped for people already, are json_str() and json_text(). The output is always
+ * valid JSON. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -19,6 +21,8 @@ void json_array(struct json *j, const char *key);
 void json_end_object(struct json *j);
 void json_end_array(struct json *j);
 void json_str(struct json *j, const char *key, const char *value); /* NULL gives null */
+void json_text(struct json *j, const char *key, const void *value, size_t len);
+void json_name(struct json *j, const char *key, const char *value); /* bytes up to a NUL; NULL gives null */
 void json_bytes(struct json *j, const char *key, const void *value, size_t len);
 void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);

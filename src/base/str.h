@@ -25,6 +25,10 @@ bool str_starts(const char *s, const char *prefix);
  * gives the bytes back. */
 void escape_bytes(struct buf *out, const void *bytes, size_t n);
 void unescape_bytes(struct buf *out, const char *text, size_t n);
+/* UTF-8 for programs, as every export and JSON has it: only NULs and bytes that are not UTF-8 become \xNN.
+ * Lossless as well. */
+void utf8_escape(struct buf *out, const void *bytes, size_t n);
+void utf8_unescape(struct buf *out, const char *text, size_t n);
 /* Length of the valid UTF-8 sequence at p (1..4), 0 if none. */
 size_t utf8_length(const uint8_t *p, const uint8_t *end);
 /* Columns of the terminal that the UTF-8 text takes (one per code point; enough for what we print). */

@@ -5,6 +5,7 @@
 #include "cmd/debug.h"
 
 #include "base/json.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "store/store.h"
 
@@ -23,13 +24,30 @@ static const char *const type_name[] = {
 	[STORE_SUMMARY] = "summary",
 };
 
+/* Dumps are compared with stored ones, so they keep the escapes of the first: where something is no UTF-8,
+ * all that is not plain. */
+static void dump_bytes(struct json *j, const void *value, size_t len)
+{
+	struct buf text;
+
+	for (const uint8_t *p = value, *end = p + len; p < end; p += utf8_length(p, end))
+		if (!utf8_length(p, end)) {
+			buf_init(&text, len * 4 + 1);
+			escape_bytes(&text, value, len);
+			json_text(j, NULL, text.data, text.len);
+			buf_release(&text);
+			return;
+		}
+	json_text(j, NULL, value, len);
+}
+
 static void add_pairs(struct json *j, const struct pairs *p)
 {
 	json_array(j, "pairs");
 	for (uint32_t i = 0; i < p->nr; i++) {
 		json_array(j, NULL);
 		json_str(j, NULL, p->pair[i].key);
-		json_bytes(j, NULL, p->pair[i].value, p->pair[i].len);
+		dump_bytes(j, p->pair[i].value, p->pair[i].len);
 		json_end_array(j);
 	}
 	json_end_array(j);

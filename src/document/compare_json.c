@@ -15,7 +15,7 @@ static void add_run(struct json *j, const char *name, const struct summary *s)
 	json_object(j, NULL);
 	json_bytes(j, "path", name, strlen(name));
 	json_command(j, s);
-	json_str(j, "host", s->host);
+	json_name(j, "host", s->host);
 	json_str(j, "start", s->start_wall_ns ? format_iso8601(start, s->start_wall_ns) : NULL);
 	json_bool(j, "complete", s->complete);
 	json_end_object(j);

@@ -42,7 +42,7 @@ static void add_title(struct json *j, const struct story *s)
 	else
 		add_text(&text, name ? name + 1 : path, strlen(name ? name + 1 : path), LETTERS_UTF8);
 	clip(&text, 0, 500, true);
-	json_bytes(j, "title", text.data, text.len);
+	json_text(j, "title", text.data, text.len);
 	buf_release(&text);
 }
 
@@ -203,7 +203,7 @@ static void add_note(struct json *j, const struct story *s, const struct charts 
 	if (s->moments->nr_events > EVENTS_MAX)
 		buf_addf(&note, "Of %zu events the first %d are shown. ", s->moments->nr_events, EVENTS_MAX);
 	if (note.len)
-		json_bytes(j, "note", note.data, note.len - 1);
+		json_text(j, "note", note.data, note.len - 1);
 	else
 		json_null(j, "note");
 	buf_release(&note);

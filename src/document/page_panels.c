@@ -100,7 +100,7 @@ static void add_packed(struct json *j, const char *key, const float *value, size
 	json_num(j, "hi", n ? high : 0);
 	if (every > 1)
 		json_uint(j, "every", every);
-	json_bytes(j, "q", text.data, text.len);
+	json_text(j, "q", text.data, text.len);
 	json_end_object(j);
 	buf_release(&bytes);
 	buf_release(&text);

@@ -112,13 +112,13 @@ static void add_names(struct json *j, const struct process_row *row)
 
 	buf_init(&text, 1 << 20);
 	add_text(&text, row->name, row->name_len, LETTERS_UTF8);
-	json_bytes(j, NULL, text.data, text.len);
+	json_text(j, NULL, text.data, text.len);
 	buf_reset(&text);
 	add_command(&text, row->command, row->command_len, LETTERS_UTF8);
 	if (row->command_cut)
 		buf_adds(&text, " …");
 	clip(&text, 0, COMMAND_COLUMNS, true);
-	json_bytes(j, NULL, text.data, text.len);
+	json_text(j, NULL, text.data, text.len);
 	buf_release(&text);
 }
 
@@ -134,7 +134,7 @@ static void add_groups(struct json *j, const struct process_row *row)
 
 		buf_reset(&text);
 		add_text(&text, row->groups + from, n, LETTERS_UTF8);
-		json_bytes(j, NULL, text.data, text.len);
+		json_text(j, NULL, text.data, text.len);
 		from += n + 1;
 	}
 	json_end_array(j);

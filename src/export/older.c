@@ -1,6 +1,7 @@
 /* Writes what older.h describes. Values that are not known stand as that reader expects it, never as zero. */
 #include "export/older.h"
 
+#include "base/str.h"
 #include "export/csv.h"
 #include "export/outlet.h"
 #include "export/text.h"
@@ -86,7 +87,7 @@ static void add_group(struct buf *out, const char *name)
 	struct buf text;
 
 	buf_init(&text, SIZE_MAX / 2);
-	frames_escape(&text, name, strlen(name));
+	utf8_escape(&text, name, strlen(name));
 	csv_add_text(out, (char *)text.data, text.len);
 	out->err = out->err ? out->err : text.err;
 	buf_release(&text);

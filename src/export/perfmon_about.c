@@ -2,6 +2,7 @@
 #include "export/perfmon.h"
 
 #include "base/json.h"
+#include "base/str.h"
 #include "export/text.h"
 #include "query/summary.h"
 
@@ -167,18 +168,12 @@ void perfmon_hosts_release(struct perfmon *p)
 
 static void add_fact(struct json *j, const char *name, const char *value)
 {
-	struct buf text;
-
 	if (*value && strlen(value) < 19 && strspn(value, "0123456789") == strlen(value) &&
 		(*value != '0' || !value[1])) {
 		json_raw(j, name, value, strlen(value));
 		return;
 	}
-	buf_init(&text, SIZE_MAX / 2);
-	frames_escape(&text, value, strlen(value));
-	json_str(j, name, (char *)text.data);
-	j->out->err = j->out->err ? j->out->err : text.err;
-	buf_release(&text);
+	json_name(j, name, value);
 }
 
 static void add_gpu(struct json *j, const struct summary_gpu *g)
@@ -209,7 +204,7 @@ static int key_of(struct perfmon *p, const struct summary *node, size_t *ret)
 
 	buf_init(&name, SIZE_MAX / 2);
 	if (node->host)
-		frames_escape(&name, node->host, strlen(node->host));
+		utf8_escape(&name, node->host, strlen(node->host));
 	r = name.err ? name.err : perfmon_host_find(p, (char *)name.data, ret);
 	buf_release(&name);
 	return r;

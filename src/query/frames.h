@@ -24,7 +24,7 @@
  *
  * Text is UTF-8: a byte that is none stands as \xNN, and so does NUL; of backslashes that stand before an x,
  * or before such a byte, there are twice as many. So an odd number of backslashes before an x is an escape
- * and an even number is none: nothing is lost (frames_unescape() gives the bytes back), every format has the
+ * and an even number is none: nothing is lost (utf8_unescape() gives the bytes back), every format has the
  * same, and ordinary names stay as they are. Names of frames are [a-z0-9_]+ and make file names; those of
  * fields may be any text, and are distinct within their frame.
  */
@@ -122,9 +122,6 @@ struct frames_options {
 };
 
 struct frames;
-
-void frames_escape(struct buf *out, const void *bytes, size_t n);
-void frames_unescape(struct buf *out, const char *text, size_t n);
 
 /* -ENOENT: no such domain or metric, with the nearest in reterr. */
 int frames_open(

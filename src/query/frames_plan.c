@@ -124,7 +124,7 @@ static char *escaped(const char *text, const char *behind)
 	char *copy;
 
 	buf_init(&b, SIZE_MAX / 4);
-	frames_escape(&b, text, strlen(text));
+	utf8_escape(&b, text, strlen(text));
 	buf_adds(&b, behind);
 	copy = b.err ? NULL : strdup((const char *)b.data);
 	buf_release(&b);

@@ -27,60 +27,6 @@ static bool is_plain(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Backslashes are doubled where an x follows them, be it the text's own or ours: so an odd number of them
- * before an x is an escape, and an even number is none. */
-void frames_escape(struct buf *out, const void *bytes, size_t n)
-{
-	const uint8_t *p = bytes, *end = p + n;
-
-	while (p < end) {
-		const uint8_t *from = p;
-		size_t run, len;
-
-		while (p < end && *p == '\\')
-			p++;
-		run = (size_t)(p - from);
-		len = p < end && *p ? utf8_length(p, end) : 0;
-		buf_add(out, from, run);
-		if (p < end && (!len || *p == 'x'))
-			buf_add(out, from, run);
-		if (p == end)
-			return;
-		if (len)
-			buf_add(out, p, len);
-		else
-			buf_addf(out, "\\x%02x", *p);
-		p += MAX(len, 1u);
-	}
-}
-
-static int hex_value(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-void frames_unescape(struct buf *out, const char *text, size_t n)
-{
-	for (size_t i = 0; i < n;) {
-		size_t run = 0, at;
-		int high, low;
-
-		while (i + run < n && text[i + run] == '\\')
-			run++;
-		at = i + run;
-		if (at == n || text[at] != 'x' || !run) {
-			buf_add(out, text + i, MIN(run + 1, n - i));
-			i += run + 1;
-			continue;
-		}
-		buf_add(out, text + i, run / 2);
-		high = run % 2 && at + 2 < n ? hex_value(text[at + 1]) : -1;
-		low = high >= 0 ? hex_value(text[at + 2]) : -1;
-		buf_addch(out, low >= 0 ? high << 4 | low : 'x');
-		i = at + (low >= 0 ? 3 : 1);
-	}
-}
-
 /* ---- the dictionary ---- */
 
 void dictionary_init(struct dictionary *d)
@@ -199,7 +145,7 @@ int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *
 	if (is_plain(bytes, n))
 		return dictionary_put_text(d, bytes, n, ret);
 	buf_reset(&d->escaped);
-	frames_escape(&d->escaped, bytes, n);
+	utf8_escape(&d->escaped, bytes, n);
 	if (d->escaped.err)
 		return -ENOMEM;
 	return dictionary_put_text(d, (const char *)d->escaped.data, d->escaped.len, ret);

@@ -367,7 +367,7 @@ void listing_csv(const struct listing *l, const struct listing_page *page, struc
 		}
 }
 
-static void json_text(struct json *j, const struct listed *l, const char *key, const char *meta)
+static void json_meta(struct json *j, const struct listed *l, const char *key, const char *meta)
 {
 	const struct meta_item *item = meta_find(&l->meta, meta);
 
@@ -409,7 +409,7 @@ static void json_item(struct json *j, const struct listed *l)
 	char start[UNITS_SIZE];
 
 	json_object(j, NULL);
-	json_str(j, "path", l->path);
+	json_name(j, "path", l->path);
 	json_str(j, "start", l->start_ns > 0 ? format_iso8601(start, l->start_ns) : NULL);
 	json_str(j, "state", listed_state_name[l->state]);
 	json_argv(j, command ? command->value : NULL, command ? command->len : 0);
@@ -424,12 +424,12 @@ static void json_item(struct json *j, const struct listed *l)
 	json_str(j, "memory_view", isnan(l->memory_bytes) ? NULL : l->view);
 	json_whole(j, "processes", l->processes);
 	json_uint(j, "size_bytes", l->bytes);
-	json_text(j, l, "host", "host");
-	json_text(j, l, "user", "user");
-	json_text(j, l, "name", "name");
-	json_text(j, l, "message", "message");
-	json_text(j, l, "job_id", "scheduler.job_id");
-	json_text(j, l, "mode", "mode");
+	json_meta(j, l, "host", "host");
+	json_meta(j, l, "user", "user");
+	json_meta(j, l, "name", "name");
+	json_meta(j, l, "message", "message");
+	json_meta(j, l, "job_id", "scheduler.job_id");
+	json_meta(j, l, "mode", "mode");
 	json_labels(j, l);
 	json_end_object(j);
 }
@@ -451,7 +451,7 @@ void listing_json(const struct listing *l, const struct listing_page *page, stru
 	for (size_t i = 0; i < l->nr; i++)
 		if (!is_shown(&l->item[i])) {
 			json_object(&j, NULL);
-			json_str(&j, "path", l->item[i].path);
+			json_name(&j, "path", l->item[i].path);
 			json_str(&j, "why",
 				l->item[i].error == -EBADMSG ? "not a recording"
 							     : strerror(-l->item[i].error));

@@ -240,7 +240,7 @@ static void json_words(struct json *j, const char *key, const char *words, size_
 static void json_row(struct json *j, const struct process_table *t, const struct process_row *row)
 {
 	json_object(j, NULL);
-	json_str(j, "host", t->host[row->node]);
+	json_name(j, "host", t->host[row->node]);
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
 		if (isnan(row->value[i]))
 			json_null(j, face[i].key);

@@ -75,7 +75,7 @@ static void json_heading(const struct series_page *p, const struct series *s, bo
 	buf_adds(out, first ? "" : ",\n");
 	json_init(&j, out, false);
 	json_object(&j, NULL);
-	json_str(&j, "host", series_host(s));
+	json_name(&j, "host", series_host(s));
 	json_num(&j, "offset_s", p->offset_s);
 	json_array(&j, "columns");
 	json_str(&j, NULL, "time_s");

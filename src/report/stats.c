@@ -289,7 +289,7 @@ static void json_row(struct json *j, const struct stats_row *row, enum stats_lev
 		json_bytes(j, "name", name.data, name.len);
 	buf_release(&name);
 	if (has_host(level))
-		json_str(j, "host", t->host[row->node]);
+		json_name(j, "host", t->host[row->node]);
 	if (level == STATS_PROCESS && !isnan(t->row[row->process].value[PROCESS_PID]))
 		json_int(j, "pid", round_i64(t->row[row->process].value[PROCESS_PID]));
 	stats_row_json(j, row, level);

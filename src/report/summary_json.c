@@ -32,7 +32,7 @@ static void add_words(struct json *j, const struct summary *s, const char *group
 {
 	for (unsigned i = 0; i < NR_TEXTS; i++)
 		if (same_group(summary_text_row[i].group, group))
-			json_str(j, summary_text_row[i].name, s->text[i]);
+			json_name(j, summary_text_row[i].name, s->text[i]);
 	if (same_group(group, "cpu")) {
 		json_str(j, "source", s->cpu_source);
 		json_bool(j, "lower_bound", s->cpu_lower_bound);
@@ -168,7 +168,7 @@ static void add_facts(
 		double value;
 
 		if (!numbers || !is_number(fact[i].value, &value))
-			json_str(j, fact[i].name, fact[i].value);
+			json_name(j, fact[i].name, fact[i].value);
 		else if (value == trunc(value))
 			json_int(j, fact[i].name, (int64_t)value);
 		else
@@ -210,11 +210,11 @@ static void add_identity(struct json *j, const struct summary *s)
 
 	json_command(j, s);
 	json_argv(j, s->command, s->command_len);
-	json_str(j, "host", s->host);
+	json_name(j, "host", s->host);
 	json_str(j, "start", s->start_wall_ns ? format_iso8601(start, s->start_wall_ns) : NULL);
 	json_str(j, "mode", s->mode);
 	json_str(j, "ended", *s->ended ? s->ended : NULL);
-	json_str(j, "path", *s->path ? s->path : NULL);
+	json_name(j, "path", *s->path ? s->path : NULL);
 }
 
 static void add_summary(struct json *j, const char *key, const struct summary *s)

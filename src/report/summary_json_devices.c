@@ -93,7 +93,7 @@ static void add_gpu_texts(
 {
 	for (unsigned i = from; i < to; i++)
 		if (!group || text_row[i].of_groups)
-			json_str(j, text_row[i].name, gpu->text[i]);
+			json_name(j, text_row[i].name, gpu->text[i]);
 }
 
 static void add_gpu(struct json *j, const struct summary_gpu *gpu, bool group)

@@ -258,20 +258,6 @@ def bytes_of(text):
     return bytes(out)
 
 
-def as_shown(text):
-    """A text of frames as `show --json` has it: what is no UTF-8 makes it escape all that is not plain."""
-    if text is None:
-        return None
-    data = bytes_of(text)
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        plain = data.decode(errors="surrogateescape").replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
-        return "".join(
-            f"\\x{ord(c) & 0xff:02x}" if ord(c) < 32 or ord(c) == 127 or 0xDC80 <= ord(c) <= 0xDCFF else c for c in plain
-        )
-
-
 def same(a, b):
     """Values may have been integers in one and doubles in the other; show has doubles."""
     if a is None or b is None:
@@ -284,7 +270,7 @@ def keys_of(columns):
     count, keys = defaultdict(int), []
     pids = columns.get("pid") or [None] * len(columns["elapsed"])
     for host, elapsed, pid, instance in zip(columns["host"], columns["elapsed"], pids, columns["instance"]):
-        key = (as_shown(host), elapsed, pid, as_shown(instance))
+        key = (host, elapsed, pid, instance)
         count[key] += 1
         keys.append((*key, count[key]))
     return keys

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from exported import as_shown, columns_of, compare, expected, is_missing, tool
+from exported import columns_of, compare, expected, is_missing, tool
 
 
 @functools.lru_cache(maxsize=None)
@@ -60,4 +60,4 @@ def check_recording(recording, tables):
         compare(frame, tables[frame.name])
 
 
-__all__ = ["as_shown", "check_recording", "lab", "lab_file", "lab_random", "same_values"]
+__all__ = ["check_recording", "lab", "lab_file", "lab_random", "same_values"]

@@ -341,7 +341,7 @@ def test_descriptors(lab):
 # ---- names and ends ----
 
 
-ODD_NAME = "a) R (\\n\\xff\\t b"
+ODD_NAME = "a) R (\n\\xff\t b"
 
 
 def has_its_name(lab):
@@ -352,7 +352,7 @@ def has_its_name(lab):
 def test_strange_names(lab):
     """Blanks, newlines, parentheses and bytes that are not UTF-8, in the name and in the arguments."""
     summary, _ = lab.run("weird", "-", interval="50ms", lasts_until=has_its_name)
-    odd = " two\\nlines\\t(and) \"quotes\" \\\\ \\xff\\xfe \u00e9 "
+    odd = " two\nlines\t(and) \"quotes\" \\ \\xff\\xfe \u00e9 "
     (process,) = lab.show("--processes", "--json")["processes"]
     assert process["name"] == ODD_NAME
     assert process["argv"] == [odd, "--again", "-", "", odd]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from exported import ROOT, as_shown, columns_of, damaged, export, need_export, reader, recordings, same  # noqa: F401 (a fixture)
+from exported import ROOT, columns_of, damaged, export, need_export, reader, recordings, same  # noqa: F401 (a fixture)
 from recorder import children, run, start, until
 from test_gpu import FAKES, FAST, MIB, Driver, end
 
@@ -308,7 +308,7 @@ def compare(lists, mapping, ticks, seen):
 
 def hosts_of(content):
     """By the name that show has for them."""
-    return {as_shown(host): content[host] for host in content["host_names"]}
+    return {host: content[host] for host in content["host_names"]}
 
 
 seen = set()  # lists that were compared, and had values
@@ -371,7 +371,7 @@ def check_gpus(folder, recording):
         return
     content = load(folder, "nv_gpu_metrics")
     check_schema(content, GPU, set(GPU))
-    assert set(map(as_shown, content["host_names"])) == {f"gpu-{instance[len('nvidia-'):]}.{host}" for host, instance in gpus}
+    assert set(content["host_names"]) == {f"gpu-{instance[len('nvidia-'):]}.{host}" for host, instance in gpus}
     for host, instance in gpus:
         lists = lists_of(hosts_of(content)[f"gpu-{instance[len('nvidia-'):]}.{host}"])
         ticks = [row for (_, who), row in sorted(truth[host].items(), key=lambda item: item[0][0]) if who == instance]

@@ -223,7 +223,7 @@ static void compare_point(struct comparing *c, const struct series_point *p, con
 	size_t row = *at;
 
 	buf_init(&name, 1 << 20);
-	frames_escape(&name,
+	utf8_escape(&name,
 		group		      ? group
 			: p->instance ? p->instance
 				      : "",

@@ -156,6 +156,7 @@ static void test_json(void **state)
 	json_object(&j, NULL);
 	json_str(&j, "s", "q\"\n\\");
 	json_bytes(&j, "raw", "\xff", 1);
+	json_bytes(&j, "said", "\\xff", 4);
 	json_num(&j, "n", 0.1);
 	json_num(&j, "nan", 0.0 / 0.0);
 	json_array(&j, "a");
@@ -165,7 +166,8 @@ static void test_json(void **state)
 	json_end_array(&j);
 	json_end_object(&j);
 	assert_string_equal((char *)b.data,
-		"{\"s\":\"q\\\"\\n\\\\\",\"raw\":\"\\\\xff\",\"n\":0.1,\"nan\":null,\"a\":[1,{}]}");
+		"{\"s\":\"q\\\"\\n\\\\\",\"raw\":\"\\\\xff\",\"said\":\"\\\\\\\\xff\",\"n\":0.1,\"nan\":null,"
+		"\"a\":[1,{}]}");
 	buf_release(&b);
 }
 

@@ -5,6 +5,7 @@
 #include "long_recording.h"
 #include "query_maker.h"
 
+#include "base/str.h"
 #include "query/moments.h"
 
 #include <math.h>
@@ -757,13 +758,13 @@ static void texts_are_escaped_without_loss(void **state)
 				bytes[j] = letter[rest % ARRAY_SIZE(letter)];
 			buf_reset(&text);
 			buf_reset(&back);
-			frames_escape(&text, bytes, n);
-			frames_unescape(&back, (char *)text.data, text.len);
+			utf8_escape(&text, bytes, n);
+			utf8_unescape(&back, (char *)text.data, text.len);
 			assert_int_equal(back.len, n);
 			assert_memory_equal(back.data, bytes, n);
 		}
 	buf_reset(&text);
-	frames_escape(&text, "C:\\temp\\\xff", 9);
+	utf8_escape(&text, "C:\\temp\\\xff", 9);
 	assert_string_equal(text.data, "C:\\temp\\\\\\xff");
 	buf_release(&text);
 	buf_release(&back);
