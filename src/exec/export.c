@@ -11,6 +11,7 @@
 #include "report/summary.h"
 #include "store/glance.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -92,6 +93,22 @@ static bool wants_summary(const struct export *x)
 		if (x->format[i]->wants_summary)
 			return true;
 	return false;
+}
+
+/* Tables without a row are right where something was asked for that is not there; it is said all the same. */
+static void tell_empty(const struct export *x)
+{
+	bool of_time = false;
+
+	for (size_t i = 0; i < x->nr_frames; i++)
+		of_time |= x->frame[i].domain != NULL;
+	if (x->has_rows || !of_time)
+		return;
+	if (x->options.per == FRAMES_GROUP)
+		warning("no groups were recorded, so there are no rows of them: `tacho run --also TARGET` "
+			"and `tacho attach TARGET` make groups");
+	else if (!isnan(x->options.from_s) || !isnan(x->options.to_s))
+		warning("nothing was recorded in this part of the run: the tables have no rows");
 }
 
 static int read_summary(struct export *x)
@@ -189,6 +206,8 @@ int export_run(const void *args, int argc, char **argv)
 	targets_release(x);
 	stage_close(&x->stage, status != EXIT_OK || signals_noted());
 	tell_damage(x);
+	if (status == EXIT_OK && !signals_noted())
+		tell_empty(x);
 	told = print(&x->taken); /* at the very end: whoever reads it may be gone */
 	frames_close(x->frames);
 	run_close((struct run *)x->run);

@@ -52,6 +52,7 @@ struct export
 	struct buf summary, err;
 	struct buf taken; /* names of files that are there */
 	struct frames_damage damage;
+	bool has_rows; /* in tables of time */
 };
 
 /* By options: formats, names. What makes no sense ends the program. */

@@ -165,6 +165,7 @@ static int pass_over(struct export *x, bool look)
 	while (status == EXIT_OK && (r = frames_next(x->frames, &batch)) != 0) {
 		if (r < 0)
 			return export_unread(x, r);
+		x->has_rows |= x->frame[batch.frame].domain != NULL;
 		status = noted ? EXIT_TROUBLE : give(x, &batch, look);
 	}
 	x->damage = frames_damage(x->frames);

@@ -327,7 +327,7 @@ static const char *const views[][2] = {
 		FIGURE("cpu.mean_cores") FIGURE("cpu.peak_cores") FIGURE("memory.peak_rss_bytes")
 		FIGURE("memory.peak_pss_bytes") "count(*) AS figures FROM summary GROUP BY host"},
 	{"v_unknown", /* what the summary does not know, and why */
-		"SELECT host, name, why FROM summary WHERE value IS NULL"},
+		"SELECT host, name, why FROM summary WHERE value IS NULL AND why IS NOT NULL"},
 	{"v_top_processes",
 		"SELECT process, host, pid, name, wall, cpu, cpu / nullif(wall, 0) AS cores,"
 		" nullif(max(ifnull(rss_peak, 0), ifnull(hwm, 0)), 0) AS memory_peak, read_bytes, write_bytes,"

@@ -417,6 +417,15 @@ def test_what_is_left_out_is_told(tmp_path, recordings):
     assert b"and 1 more" in done.stderr
 
 
+def test_tables_without_rows_are_told(recordings):
+    beyond = exported("-d", "gpu", "--from", "1h", "-o", "-", recordings["gpus"])
+    assert beyond.returncode == 0 and b"nothing was recorded in this part of the run" in beyond.stderr
+    assert len(beyond.stdout.splitlines()) == 1
+    alone = exported("-d", "process", "--per", "group", "-o", "-", recordings["run"])
+    assert alone.returncode == 0 and b"no groups were recorded" in alone.stderr
+    assert exported("-d", "meta", "--from", "1h", "-o", "-", recordings["gpus"]).stderr == b""
+
+
 # ---- many ----
 
 
