@@ -1,145 +1,186 @@
 #!/usr/bin/python3
 """What an export costs: rows per second, bytes per row and memory of each format, beside pandas with pyarrow that makes
-Parquet of our CSV, all of the same recording and in one run: `./dev bench --export [--quick]`.
+Parquet of our CSV, all of the same recordings and in one run.
 
-The pandas route is timed twice: given its CSV for nothing, only reading it and writing Parquet (zstd); and from the
-recording, with the CSV that has to be made first. Its reader is pandas' fastest. Every program runs in a process of its own, seen from outside (peak.c); the best of several runs counts, since
-the machine is not ours alone.
-"""
+    bench/export.py [--quick] [--formats FORMAT,…] [--json] [--tacho FILE] [--doc FILE]     (./dev bench --export)
+
+pandas is given its CSV for nothing: only reading it, with its fastest reader, and writing Parquet (zstd) is timed. Every
+program runs in a process of its own, seen from outside (peak.c). Parquet of ours and of theirs are made in turn, and the
+fastest of several runs counts, since the machine is not ours alone. The recordings are made by the tests' query_tool: the same
+bytes on every machine."""
 
 import argparse
 import json
+import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import lab  # noqa: E402
+import run  # noqa: E402
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PEER = "pandas + pyarrow"
 PANDAS = """
 import sys, pathlib, pandas
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.csv")):
     frame = pandas.read_csv(path, engine="pyarrow")
     frame.to_parquet(pathlib.Path(sys.argv[2]) / (path.stem + ".parquet"), compression="zstd", index=False)
 """
+RACE = ("parquet", PEER)
+
+# Name, seconds, ticks per second, processes at once; who takes part: all formats, the two that are compared, or only those of
+# ours whose memory must not grow with the recording (pandas would need all of it in memory).
+HOUR, TEN_HOURS = "1 h at 1 Hz", "10 h at 1 Hz"
+ALL, COMPARED, OURS = "all", "compared", "ours"
+FULL_PLAN = [(HOUR, 3600, 1, 100, ALL), ("10 min at 10 Hz", 600, 10, 100, COMPARED), ("8 h at 1 Hz", 28800, 1, 5, COMPARED),
+             (TEN_HOURS, 36000, 1, 100, OURS)]
+QUICK_PLAN = [("10 min at 1 Hz", 600, 1, 50, ALL)]
+LONG_ONES = ("csv", "parquet", "arrow")
 
 
-def options_of():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tacho", type=Path, default=ROOT / "build" / "tacho")
-    parser.add_argument("--quick", action="store_true", help="a shorter recording, one run of each")
-    parser.add_argument("--formats", help="only these, with commas")
-    parser.add_argument("--json", action="store_true", help="for programs")
-    return parser.parse_args()
-
-
-def die(text):
-    sys.exit(f"bench/export.py: {text}")
+def find_pandas():
+    """The Python that has both, or None."""
+    for python in (ROOT / ".dev" / "python" / "bin" / "python", pathlib.Path("/usr/bin/python3")):
+        trial = [python, "-c", "import pandas, pyarrow"]
+        if python.exists() and subprocess.run(trial, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return python
+    return None
 
 
 class Bench:
     def __init__(self, options, folder):
-        self.tacho, self.folder, self.runs = options.tacho.resolve(), folder, 1 if options.quick else 3
-        self.recording = folder / "long.tacho"
-        tool = self.tacho.parent / "tests" / "unit" / "query_tool"
-        if not tool.exists():
-            die(f"{tool} is not there, which makes the recording: build with -Dtests=enabled")
-        seconds, processes = ("600", "50") if options.quick else ("3600", "100")
-        subprocess.run([tool, "long", self.recording, seconds, "1", processes], check=True)
-        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-o", folder / "peak", HERE / "peak.c"], check=True)
+        self.options, self.tacho, self.folder = options, options.tacho, folder
+        self.python, self.rows = find_pandas(), []
+        (folder / "route.py").write_text(PANDAS, encoding="utf-8")
 
-    def measure(self, output, *command):
-        """The fastest of several runs; output is a folder that is empty before each."""
-        best = None
-        for _ in range(self.runs):
-            shutil.rmtree(output, ignore_errors=True)
-            output.mkdir()
-            done = subprocess.run([self.folder / "peak", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            if done.returncode:
-                return None
-            cost = json.loads(done.stdout)
-            best = min(best or cost, cost, key=lambda one: one["seconds"])
-        best["bytes"] = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-        return best
+    def say(self, text):
+        print(text, file=sys.stderr, flush=True)
 
     def formats(self):
+        if self.options.formats:
+            return self.options.formats.split(",")
         lines = subprocess.check_output([self.tacho, "export", "--formats"], text=True).splitlines()
         missing = {lines[i - 1].split()[0] for i, line in enumerate(lines) if "not in this build" in line}
         return [line.split()[0] for line in lines if line[0] != " " and line.split()[0] not in missing]
 
-    def export(self, format):
-        output = self.folder / format
-        return self.measure(output, self.tacho, "export", "--to", format, "-o", f"{output}/", self.recording)
+    def command(self, name, recording, output):
+        if name == PEER:
+            return [self.python, self.folder / "route.py", self.folder / "csv", output]
+        return [self.tacho, "export", "--force", "--to", name, "-o", f"{output}/", recording]
 
-    def rows(self):
-        """Of all tables: lines of JSON have no line breaks within."""
-        output = self.folder / "rows"
-        subprocess.run([self.tacho, "export", "--to", "jsonl", "-o", f"{output}/", self.recording], check=True,
-                       stdout=subprocess.DEVNULL)
-        count = sum(path.read_bytes().count(b"\n") for path in output.iterdir())
-        shutil.rmtree(output)
+    def once(self, name, recording):
+        """The cost of one run, into a folder that is empty before it."""
+        output = self.folder / "output"
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir()
+        done = subprocess.run([self.folder / "peak", *self.command(name, recording, output)], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise lab.Trouble(f"{name}: {done.stderr.strip()}")
+        cost = json.loads(done.stdout)
+        cost["bytes"] = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+        return cost
+
+    def race(self, names, recording, rounds):
+        """In turn, so that all see the same of the machine's moods; the fastest of each."""
+        best = {}
+        for _ in range(rounds):
+            for name in names:
+                cost = self.once(name, recording)
+                best[name] = min(best.get(name, cost), cost, key=lambda one: one["seconds"])
+        return best
+
+    def make_csv(self, recording):
+        """What pandas is given; and how many rows there are: names in these recordings have no line breaks."""
+        output = self.folder / "csv"
+        shutil.rmtree(output, ignore_errors=True)
+        subprocess.run(self.command("csv", recording, output), check=True, stdout=subprocess.DEVNULL)
+        count = 0
+        for path in output.iterdir():
+            with path.open("rb") as file:
+                count += sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b"")) - 1
         return count
 
-    def pandas(self):
-        for python in (ROOT / ".dev" / "python" / "bin" / "python", Path("/usr/bin/python3")):
-            trial = [python, "-c", "import pandas, pyarrow"]
-            if python.exists() and subprocess.run(trial, stderr=subprocess.DEVNULL).returncode == 0:
-                (self.folder / "route.py").write_text(PANDAS)
-                output = self.folder / "pandas"
-                return self.measure(output, python, self.folder / "route.py", self.folder / "csv", output)
-        return None
+    def measure(self, name, seconds, hz, processes, who):
+        self.say(f"  exports of {name}, {processes} processes")
+        recording = self.folder / "long.tacho"
+        tool = self.tacho.parent / "tests" / "unit" / "query_tool"
+        if not tool.exists():
+            raise lab.Trouble(f"{tool} is not there, which makes the recordings: build with -Dtests=enabled")
+        subprocess.run([tool, "long", recording, str(seconds), str(hz), str(processes)], check=True)
+        nr_rows = self.make_csv(recording)
+        wanted = self.formats()
+        costs = {}
+        if who == ALL:
+            costs.update(self.race([one for one in wanted if one not in RACE], recording, 1))
+        if who == OURS:
+            costs.update(self.race([one for one in LONG_ONES if one in wanted], recording, 1))
+        elif "parquet" in wanted:
+            names = RACE if self.python else RACE[:1]
+            costs.update(self.race(names, recording, 2 if self.options.quick else 7))
+        for one, cost in costs.items():
+            self.rows.append({"recording": name, "processes": processes, "rows": nr_rows, "format": one, **cost})
+
+    def run(self):
+        lab.compile_tools(self.folder)
+        busy = lab.busy_share()
+        for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
+            self.measure(*line)
+        return {"machine": lab.describe_machine(), "busy": busy, "exports": self.rows}
 
 
-def print_table(rows, results):
-    print(f"{rows} rows in all tables\n")
-    print(f"{'':24} {'seconds':>8} {'rows/s':>10} {'MiB':>8} {'bytes/row':>10} {'memory':>10}")
-    for name, cost in results.items():
-        if not cost:
-            print(f"{name:24} failed")
+def goals(rows):
+    def of(recording, name):
+        return next((row for row in rows if row["recording"] == recording and row["format"] == name), None)
+
+    for recording in dict.fromkeys(row["recording"] for row in rows):
+        ours, theirs = of(recording, "parquet"), of(recording, PEER)
+        if not ours or not theirs:
             continue
-        print(f"{name:24} {cost['seconds']:8.2f} {rows / max(cost['seconds'], 1e-3):10.0f} {cost['bytes'] / 2**20:8.2f} "
-              f"{cost['bytes'] / rows:10.1f} {cost['peak_bytes'] / 2**20:6.0f} MiB")
+        yield lab.goal(f"Parquet beside {PEER}, {recording}: times as fast", theirs["seconds"] / ours["seconds"], " ×", 5, at_least=True)
+        yield lab.goal(f"Parquet beside {PEER}, {recording}: size", ours["bytes"] / theirs["bytes"], " ×", 1)
+    for name in LONG_ONES:
+        hour, longer = of(HOUR, name), of(TEN_HOURS, name)
+        if hour and longer:
+            yield lab.goal(f"memory for {name} of a recording ten times as long", longer["peak_bytes"] / hour["peak_bytes"], " ×", 1.5)
 
 
-def ratios(results):
-    """Parquet of ours beside theirs: the goal is at least 5 times as fast, and no larger."""
-    ours, theirs = results.get("parquet"), results.get("pandas + pyarrow")
-    if not ours or not theirs:
-        return {}
-    return {
-        "parquet_times_as_fast": theirs["seconds"] / ours["seconds"],
-        "parquet_times_as_fast_from_recording": (theirs["seconds"] + results["csv"]["seconds"]) / ours["seconds"],
-        "parquet_cpu_ratio": theirs["cpu_s"] / ours["cpu_s"],
-        "parquet_size_ratio": ours["bytes"] / theirs["bytes"],
-        "parquet_memory_ratio": ours["peak_bytes"] / theirs["peak_bytes"],
-    }
+def render(result):
+    rows = [[f"{r['recording']}, {r['processes']} processes", f"{r['rows']:,}", r["format"], run.number(r["rows"] / max(r["seconds"], 1e-3)),
+             run.number(r["bytes"] / r["rows"]), run.number(r["seconds"]), run.number(r["cpu_s"]), f"{r['peak_bytes'] / 2**20:.0f} MiB"]
+            for r in result["exports"]]
+    head = ["recording", "rows", "format", "rows/s", "bytes/row", "seconds", "CPU seconds", "memory, peak"]
+    judged = list(goals(result["exports"]))
+    text = f"{result['machine']}, {run.state_of(result)}\n\n{run.table(head, rows, words=(0, 2))}\n"
+    return text + (f"\n{run.render_goals(judged)}\n" if judged else "\npandas and pyarrow are not there: nothing to compare with.\n")
 
 
 def main():
-    options = options_of()
+    parser = argparse.ArgumentParser(description="the cost of exports, beside pandas and pyarrow")
+    parser.add_argument("--quick", action="store_true", help="one short recording")
+    parser.add_argument("--formats", help="only these, with commas")
+    parser.add_argument("--json", action="store_true", help="the numbers for programs")
+    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
+    parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
+    options = parser.parse_args()
+    options.tacho = pathlib.Path(options.tacho).resolve()
+    if not options.tacho.exists():
+        parser.error(f"{options.tacho} is not there: build it first")
     with tempfile.TemporaryDirectory(prefix="tacho-bench-", dir="/var/tmp") as folder:
-        bench = Bench(options, Path(folder))
-        wanted = options.formats.split(",") if options.formats else bench.formats()
-        rows, results = bench.rows(), {}
-        for name in dict.fromkeys(["csv", *wanted]):
-            results[name] = bench.export(name)
-            if name != "csv":
-                shutil.rmtree(bench.folder / name, ignore_errors=True)
-        results["pandas + pyarrow"] = bench.pandas()
-    compared = ratios(results)
-    if options.json:
-        print(json.dumps({"rows": rows, "formats": results, **compared}))
-        return
-    print_table(rows, results)
-    if not compared:
-        print("\npandas and pyarrow are not there: nothing to compare Parquet with")
-        return
-    print(f"\nParquet, beside pandas and pyarrow: {compared['parquet_times_as_fast']:.1f} times as fast (goal: at least 5), "
-          f"{compared['parquet_times_as_fast_from_recording']:.1f} times when the CSV must be made first;\n"
-          f"CPU time 1/{compared['parquet_cpu_ratio']:.1f}, size {compared['parquet_size_ratio']:.2f} (goal: at most 1), "
-          f"memory {compared['parquet_memory_ratio']:.2f} of theirs")
+        try:
+            result = Bench(options, pathlib.Path(folder)).run()
+        except lab.Trouble as trouble:
+            print(f"bench: {trouble}", file=sys.stderr)
+            return 1
+    text = render(result)
+    print(json.dumps({**result, "goals": list(goals(result["exports"]))}, indent=2) if options.json else text)
+    if options.doc:
+        run.write_doc(options.doc, "exports", text)
+    return 0
 
 
-main()
+if __name__ == "__main__":
+    sys.exit(main())
