@@ -66,3 +66,12 @@ double scale_factor(enum metric_scale scale, long page_size, long clock_tick)
 		return 1;
 	}
 }
+
+struct scaling scaling_of(double scale)
+{
+	double per = scale > 1e-15 && scale < 1 ? (double)(int64_t)(1 / scale + 0.5) : 1;
+
+	if (per > 1 && __builtin_fabs(per * scale - 1) < 1e-12)
+		return (struct scaling){1, per};
+	return (struct scaling){scale, 1};
+}

@@ -55,7 +55,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 
 		arg->set = (int)set;
 		arg->col = (int)col;
-		arg->scale = m->scale;
+		arg->scaling = scaling_of(m->scale);
 		arg->fold = m->fold;
 		arg->counter = m->kind == KIND_COUNTER && m->fold != FOLD_MEAN && m->fold != FOLD_MAX;
 		arg->of_children = strstr(c->expr.name[i], ".children_") != NULL;

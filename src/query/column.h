@@ -20,7 +20,7 @@ struct column {
 	struct expr expr;
 	struct column_name {
 		int set, col; /* -1: not recorded */
-		double scale;
+		struct scaling scaling;
 		enum metric_fold fold;
 		bool counter;	  /* summed steadily */
 		bool of_children; /* of those that a process waited for */

@@ -48,7 +48,7 @@ static int bind_cell(struct frame_own *fr, uint32_t field, const struct scene *s
 	fs->of_col[col] = (uint8_t)fs->nr_cells;
 	more[fs->nr_cells++] = (struct cell_use){.field = field,
 		.col = col,
-		.scale = raw ? 1 : m->scale,
+		.scaling = scaling_of(raw ? 1 : m->scale),
 		.factor = raw || !c->counts ? 1 : (int64_t)m->scale,
 		.integer = fr->field[field].type == FIELD_INT};
 	return 0;
@@ -146,13 +146,22 @@ static int list_computed(struct frames *f)
 
 	for (size_t i = 0; i < f->nr; i++)
 		most += f->frame[i].nr;
-	f->computed = calloc(most + 1, sizeof(struct column_own *));
+	f->computed = calloc(most + 1, sizeof(*f->computed));
 	if (!f->computed)
 		return -ENOMEM;
-	for (size_t i = 0; i < f->nr; i++)
-		for (size_t j = 0; j < f->frame[i].nr; j++)
-			if (f->frame[i].own[j].source == SOURCE_ROWS && f->frame[i].own[j].bound)
-				f->computed[f->nr_computed++] = &f->frame[i].own[j];
+	for (size_t i = 0; i < f->nr; i++) {
+		struct frame_own *fr = &f->frame[i];
+
+		fr->computed = f->nr_computed;
+		for (uint32_t j = 0; j < fr->nr; j++)
+			if (fr->own[j].source == SOURCE_ROWS && fr->own[j].bound)
+				f->computed[f->nr_computed++] = (struct computed){.column = &fr->own[j],
+					.cols = fr->own[j].bound->cols,
+					.set = fr->own[j].bound->set,
+					.field = j,
+					.restless = true};
+		fr->nr_computed = f->nr_computed - fr->computed;
+	}
 	return 0;
 }
 
@@ -190,11 +199,12 @@ void frames_unbind(struct frames *f)
 		}
 		free(fr->set);
 		fr->set = NULL;
-		fr->nr_sets = 0;
+		fr->nr_sets = fr->nr_computed = 0;
 	}
 	free(f->computed);
 	f->computed = NULL;
-	f->nr_computed = f->nr_groups = 0;
+	f->nr_computed = 0;
+	f->nr_groups = 0;
 	sums_release(&f->sums);
 	idmap_release(&f->numbers);
 	f->scene = scene_close(f->scene);

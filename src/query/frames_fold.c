@@ -76,7 +76,7 @@ static void fold_cell(struct frames *f, struct frame_own *fr, const struct frame
 			if (use->integer)
 				exact_add(&at->exact[line], whole, known, in && in->total);
 			else
-				fold_add(&at->real[line], known ? (double)cell * use->scale : NAN,
+				fold_add(&at->real[line], known ? scaled(use->scaling, (double)cell) : NAN,
 					in && in->total);
 		}
 	}

@@ -58,6 +58,7 @@ struct vector {
 		uint8_t *flag;
 	};
 	uint8_t *known; /* bits */
+	uint32_t size;	/* of a value */
 };
 
 size_t field_size(enum field_type type);
@@ -126,7 +127,7 @@ struct seat { /* what is to be said of who sits in a row */
 
 struct cell_use {
 	uint32_t field, col;
-	double scale;
+	struct scaling scaling;
 	int64_t factor; /* FIELD_INT */
 	bool integer;
 };
@@ -160,6 +161,7 @@ struct frame_own {
 	/* Of the recording that is being read: */
 	struct frame_set *set;
 	size_t nr_sets;
+	size_t computed, nr_computed; /* of frames.computed, those that are its own */
 	struct frame_lines now;
 	int64_t now_ns;
 	uint32_t layout; /* changes when the lines are others */
@@ -216,7 +218,13 @@ struct frames {
 	uint64_t ticks;
 	struct frames_damage damage; /* of those before it */
 	int64_t offset_ns;
-	struct column_own **computed; /* of each instance: those of all frames that are bound */
+	struct computed {
+		struct column_own *column;
+		uint64_t cols; /* of its set, that it is made of */
+		uint32_t set, field;
+		bool looked;   /* at this tick something was computed */
+		bool restless; /* it must be looked at though nothing moves */
+	} * computed;	       /* of each instance: what is bound, frame by frame */
 	size_t nr_computed;
 	unsigned nr_groups; /* whose sums have begun */
 	struct sums sums;

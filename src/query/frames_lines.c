@@ -252,19 +252,18 @@ static void take_cells(
 		if (use->integer) /* what no longer fits into 64 bits is not known */
 			known &= !__builtin_mul_overflow(cell[use->col], use->factor, &v->integer[line]);
 		else
-			v->real[line] = (double)cell[use->col] * use->scale;
+			v->real[line] = scaled(use->scaling, (double)cell[use->col]);
 		bit_put(v->known, line, known);
 	}
 }
 
-static void take_rows(struct frame_own *fr, size_t field, const uint32_t *row, uint32_t nr)
+static void take_rows(struct frame_own *fr, const struct computed *c, const uint32_t *row, uint32_t nr)
 {
-	const struct column_own *c = &fr->own[field];
-	const struct frame_set *fs = &fr->set[c->place];
+	const uint32_t *line = fr->set[c->column->place].line;
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (fs->line[row[i]] != NO_LINE)
-			vector_put_real(&fr->now.col[field], fs->line[row[i]], c->rows.value[row[i]]);
+		if (line[row[i]] != NO_LINE)
+			vector_put_real(&fr->now.col[c->field], line[row[i]], c->column->rows.value[row[i]]);
 }
 
 static bool is_reseated(const struct frames *f, const struct frame_own *fr)
@@ -292,15 +291,13 @@ int frame_update(struct frames *f, struct frame_own *fr)
 		for (uint32_t j = 0; moved && j < set->nr_moved; j++)
 			take_cells(fr, fs, t, set->moved[j], set->cols[set->moved[j]]);
 	}
-	for (size_t i = 0; i < fr->nr; i++) {
-		const struct column_own *c = &fr->own[i];
+	for (size_t i = 0; i < fr->nr_computed; i++) {
+		const struct computed *c = &f->computed[fr->computed + i];
 
-		if (c->source != SOURCE_ROWS || !c->bound)
-			continue;
 		if (anew)
-			take_rows(fr, i, fr->set[c->place].anew, fr->set[c->place].nr_anew);
-		if (moved)
-			take_rows(fr, i, c->rows.look, c->rows.nr_looked);
+			take_rows(fr, c, fr->set[c->column->place].anew, fr->set[c->column->place].nr_anew);
+		if (moved && c->looked)
+			take_rows(fr, c, c->column->rows.look, c->column->rows.nr_looked);
 	}
 	fr->begun = true;
 	return 0;

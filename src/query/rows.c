@@ -123,12 +123,12 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 {
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		int col = c->arg[i].col;
-		double scale = c->arg[i].scale;
+		struct scaling scaling = c->arg[i].scaling;
 
 		for (uint32_t k = 0; k < l->nr; k++)
 			l->value[i][k] = col < 0 || !(t->valid[row[k]] >> col & 1)
 				? NAN
-				: (double)t->cell[(size_t)row[k] * t->nr_cols + (size_t)col] * scale;
+				: scaled(scaling, (double)t->cell[(size_t)row[k] * t->nr_cols + (size_t)col]);
 	}
 }
 
@@ -145,9 +145,9 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 	int64_t more;
 
 	if (g->known)
-		now = (__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
-								    : (double)more) *
-			r->c->arg[0].scale;
+		now = scaled(r->c->arg[0].scaling,
+			__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
+								     : (double)more);
 	rate = rate_step(r, g, now, time_ns);
 	if (g->last == now) {
 		g->cell = cell;

@@ -60,7 +60,7 @@ static double cell_value(const struct sum *sum, const struct table *t, const int
 {
 	size_t at = (size_t)row * t->nr_cols + (size_t)sum->arg.col;
 
-	return valid[row] >> sum->arg.col & 1 ? (double)cell[at] * sum->arg.scale : NAN;
+	return valid[row] >> sum->arg.col & 1 ? scaled(sum->arg.scaling, (double)cell[at]) : NAN;
 }
 
 static void sum_look(struct sum *sum, const struct scene *s, struct table *t, uint32_t row)
