@@ -91,6 +91,25 @@ static int groups_begin(struct frames *f)
 	return r;
 }
 
+static int computed_tick(struct frames *f, struct computed *c)
+{
+	const struct scene_set *set = &f->scene->set[c->set];
+	struct rows *rows = &c->column->rows;
+	int r;
+
+	if (!(set->any_cols & c->cols) && !c->restless && !set->reseated && !f->scene->gap) {
+		if (c->looked) {
+			c->looked = rows->changed = false;
+			rows->nr_looked = 0;
+		}
+		return 0;
+	}
+	r = rows_tick(rows, f->scene, ROWS_ALL);
+	c->looked = true;
+	c->restless = rows->nr_busy || c->column->bound->window_ns;
+	return r;
+}
+
 static int columns_tick(struct frames *f)
 {
 	int r = f->nr_groups < f->scene->group.nr ? groups_begin(f) : 0;
@@ -98,7 +117,7 @@ static int columns_tick(struct frames *f)
 	if (r >= 0)
 		r = sums_tick(&f->sums, f->scene);
 	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
-		r = rows_tick(&f->computed[i]->rows, f->scene, ROWS_ALL);
+		r = computed_tick(f, &f->computed[i]);
 	return r;
 }
 

@@ -90,6 +90,7 @@ int frame_lines_reserve(const struct frame_own *fr, struct frame_lines *l, uint3
 		void *any = reallocarray(v->any, nr, field_size(fr->field[i].type));
 		uint8_t *known;
 
+		v->size = (uint32_t)field_size(fr->field[i].type);
 		if (!any)
 			return -ENOMEM;
 		v->any = any;
@@ -220,6 +221,34 @@ static void push_same(struct batch *b, const struct frame_lines *l, uint32_t n)
 	}
 }
 
+/* One line, as most frames have: nothing is worth a loop. */
+static void push_one(struct batch *b, const struct frame_own *fr, const struct frame_lines *l, uint32_t from)
+{
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+		const struct vector *v = &l->col[i], *to = &b->col[i];
+
+		if (v->size == sizeof(int64_t))
+			to->integer[b->nr] = v->integer[from];
+		else if (v->size == sizeof(uint32_t))
+			to->text[b->nr] = v->text[from];
+		else
+			to->flag[b->nr] = v->flag[from];
+		bit_put(to->known, b->nr, bit_get(v->known, from));
+	}
+}
+
+static void push_some(
+	struct batch *b, const struct frame_own *fr, const struct frame_lines *l, uint32_t from, uint32_t n)
+{
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+		const struct vector *v = &l->col[i], *to = &b->col[i];
+
+		memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
+			(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
+		bits_append(to->known, b->nr, v->known, from, n);
+	}
+}
+
 int frame_lines_push(struct frames *f, struct frame_own *fr, const struct frame_lines *l)
 {
 	for (uint32_t from = 0, n; from < l->nr; from += n) {
@@ -229,14 +258,10 @@ int frame_lines_push(struct frames *f, struct frame_own *fr, const struct frame_
 			return -ENOMEM;
 		n = MIN(l->nr - from, FRAME_ROWS_MOST - b->nr);
 		push_same(b, l, n);
-		for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
-			const struct vector *v = &l->col[i];
-			size_t size = field_size(fr->field[i].type);
-
-			memcpy((uint8_t *)b->col[i].any + b->nr * size, (uint8_t *)v->any + from * size,
-				n * size);
-			bits_append(b->col[i].known, b->nr, v->known, from, n);
-		}
+		if (n == 1)
+			push_one(b, fr, l, from);
+		else
+			push_some(b, fr, l, from, n);
 		b->nr += n;
 		if (b->nr == FRAME_ROWS_MOST)
 			frame_flush(f, fr);
