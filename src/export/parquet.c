@@ -3,10 +3,11 @@
  * Pages are of the first version, which every reader has, and whose levels are compressed with the values.
  * Rows come in order of time, so a row group is a span of time, and its statistics let readers skip it.
  *
- * Encoding takes about as long as reading a recording does, so it is done beside it: this side hands batches
- * to a worker, which gathers their values into pages and owns chunks, footer and outlet. Only texts are
- * gathered here, since their dictionaries grow while the run is read. Row groups end by what this side knows,
- * so that a file is the same however fast the worker is. */
+ * Encoding takes about as long as reading a recording does, so it is done beside it: batches are handed to
+ * workers, each of which has some of the columns, gathers their values into pages and makes chunks of them.
+ * Only texts are gathered here, since their dictionaries grow while the run is read. Row groups end by what
+ * this side knows, so that a file is the same however fast the workers are. There are two of them: with one
+ * the reading waits for it, although a second CPU would have time. */
 #include "export/parquet_chunk.h"
 #include "export/parquet_footer.h"
 #include "export/worker.h"
@@ -16,17 +17,25 @@
 #define GROUP_ROWS (128 * 1024)
 #define GROUP_BYTES (64u << 20) /* of values and texts before they are compressed */
 
+#define HANDS 2
+
+struct hand { /* has each HANDS-th field */
+	struct parquet *p;
+	size_t first;
+	struct worker worker;
+	struct press press;
+	bool has_press; /* else it borrows that of the first, who is not at work either */
+};
+
 struct parquet {
 	const struct export_job *job;
 	struct text_numbers *numbers; /* one for each field, as pages and chunks */
 	uint64_t group_rows, group_bytes;
-	struct worker worker;
-	struct page *page; /* those of texts are this side's, the others the worker's */
-	/* Of the worker. */
-	struct chunk *chunk;
-	struct press press;
 	struct footer footer;
-	int err; /* the first one */
+	struct hand hand[HANDS];
+	struct page *page;   /* those of texts are this side's, the others their hand's */
+	struct chunk *chunk; /* their hand's, while it is at work */
+	int err;	     /* the first one */
 };
 
 enum work_type { WORK_BATCH, WORK_PAGE, WORK_TEXTS, WORK_GROUP };
@@ -34,11 +43,10 @@ enum work_type { WORK_BATCH, WORK_PAGE, WORK_TEXTS, WORK_GROUP };
 struct work {
 	enum work_type type;
 	size_t field;
-	uint64_t nr_rows;
 	union { /* pages and texts are the worker's from now on */
 		struct {
 			const struct field_cells *cell;
-			uint32_t *held;
+			uint32_t nr_rows, *held;
 		} batch;
 		struct page page;
 		struct text_page texts;
@@ -50,61 +58,48 @@ static bool is_text(const struct parquet *p, size_t field)
 	return p->job->frame->field[field].type == FIELD_TEXT;
 }
 
-/* ---- the worker's side ---- */
+/* ---- the workers' side ---- */
 
-static int write_chunks(struct parquet *p)
+static struct press *press_of(struct hand *h)
 {
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
-		const struct chunk *c = &p->chunk[i];
-
-		r = outlet_add(p->job->out, c->first.data, c->first.len);
-		if (r >= 0)
-			r = outlet_add(p->job->out, c->pages.data, c->pages.len);
-	}
-	return r;
+	return h->has_press ? &h->press : &h->p->hand[0].press;
 }
 
-static int end_page(struct parquet *p, size_t field)
+static int end_page(struct hand *h, size_t field)
 {
-	struct page *page = &p->page[field];
-	int r = page->nr_rows ? chunk_add(&p->chunk[field], &p->press, page) : 0;
+	struct page *page = &h->p->page[field];
+	int r = page->nr_rows ? chunk_add(&h->p->chunk[field], press_of(h), page) : 0;
 
 	page_clear(page);
 	return r;
 }
 
-static int add_numbers(struct parquet *p, const struct field_cells *cell, uint32_t nr_rows)
+static int add_numbers(struct hand *h, const struct field_cells *cell, uint32_t nr_rows)
 {
+	struct parquet *p = h->p;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+	for (size_t i = h->first; r >= 0 && i < p->job->frame->nr_fields; i += HANDS) {
 		if (is_text(p, i))
 			continue;
 		if (!page_has_room(&p->page[i], nr_rows))
-			r = end_page(p, i);
+			r = end_page(h, i);
 		if (r >= 0)
 			r = page_add(&p->page[i], &cell[i], nr_rows, NULL, NULL);
 	}
 	return r;
 }
 
-static int end_group(struct parquet *p, uint64_t nr_rows)
+static int end_chunks(struct hand *h)
 {
+	struct parquet *p = h->p;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
-		r = is_text(p, i) ? 0 : end_page(p, i);
+	for (size_t i = h->first; r >= 0 && i < p->job->frame->nr_fields; i += HANDS) {
+		r = is_text(p, i) ? 0 : end_page(h, i);
 		if (r >= 0)
-			r = chunk_end(&p->chunk[i], &p->press);
+			r = chunk_end(&p->chunk[i], press_of(h));
 	}
-	if (r >= 0)
-		r = footer_add_group(&p->footer, p->chunk, nr_rows, outlet_at(p->job->out));
-	if (r >= 0)
-		r = write_chunks(p);
-	for (size_t i = 0; i < p->job->frame->nr_fields; i++)
-		chunk_clear(&p->chunk[i]);
 	return r;
 }
 
@@ -116,21 +111,22 @@ static int error_of(const struct parquet *p)
 /* After an error nothing is done any more, but what was given away is taken over. */
 static void work(void *arg, void *job)
 {
-	struct parquet *p = arg;
+	struct hand *h = arg;
+	struct parquet *p = h->p;
 	struct work *w = job;
 	struct chunk *c = &p->chunk[w->field];
-	int before = error_of(p), r = before;
+	int r = error_of(p), none = 0;
 
 	switch (w->type) {
 	case WORK_BATCH:
 		if (r >= 0)
-			r = add_numbers(p, w->batch.cell, (uint32_t)w->nr_rows);
+			r = add_numbers(h, w->batch.cell, w->batch.nr_rows);
 		if (w->batch.held)
 			frame_batch_let_go(w->batch.held);
 		break;
 	case WORK_PAGE:
 		if (r >= 0)
-			r = chunk_add(c, &p->press, &w->page);
+			r = chunk_add(c, press_of(h), &w->page);
 		page_release(&w->page);
 		break;
 	case WORK_TEXTS:
@@ -139,14 +135,40 @@ static void work(void *arg, void *job)
 		break;
 	case WORK_GROUP:
 		if (r >= 0)
-			r = end_group(p, w->nr_rows);
+			r = end_chunks(h);
 		break;
 	}
-	if (r < 0 && before >= 0)
-		__atomic_store_n(&p->err, r, __ATOMIC_RELEASE);
+	if (r < 0)
+		__atomic_compare_exchange_n(&p->err, &none, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* ---- this side ---- */
+
+static void give(struct parquet *p, const struct work *w)
+{
+	worker_give(&p->hand[w->field % HANDS].worker, w);
+}
+
+static void wait_for_hands(struct parquet *p)
+{
+	for (size_t i = 0; i < HANDS; i++)
+		worker_wait(&p->hand[i].worker);
+}
+
+static int start_hands(struct parquet *p)
+{
+	for (size_t i = 0; i < HANDS; i++) {
+		struct hand *h = &p->hand[i];
+		int r = h->has_press ? 0 : press_init(&h->press, p->footer.compressed);
+
+		h->has_press = true;
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < HANDS; i++)
+		worker_start(&p->hand[i].worker);
+	return 0;
+}
 
 static void give_page(struct parquet *p, size_t field)
 {
@@ -156,7 +178,7 @@ static void give_page(struct parquet *p, size_t field)
 	if (!page->nr_rows)
 		return;
 	*page = (struct page){.type = page->type};
-	worker_give(&p->worker, &w);
+	give(p, &w);
 }
 
 static int give_texts(struct parquet *p, size_t field)
@@ -169,13 +191,26 @@ static int give_texts(struct parquet *p, size_t field)
 	if (r < 0)
 		buf_release(&w.texts.plain);
 	else
-		worker_give(&p->worker, &w);
+		give(p, &w);
 	return r;
 }
 
-static int give_group(struct parquet *p)
+static int write_chunks(struct parquet *p)
 {
-	struct work w = {.type = WORK_GROUP, .nr_rows = p->group_rows};
+	int r = footer_add_group(&p->footer, p->chunk, p->group_rows, outlet_at(p->job->out));
+
+	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+		const struct chunk *c = &p->chunk[i];
+
+		r = outlet_add(p->job->out, c->first.data, c->first.len);
+		if (r >= 0)
+			r = outlet_add(p->job->out, c->pages.data, c->pages.len);
+	}
+	return r;
+}
+
+static int end_group(struct parquet *p)
+{
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
@@ -183,11 +218,17 @@ static int give_group(struct parquet *p)
 			give_page(p, i);
 			r = give_texts(p, i);
 		}
-	if (r < 0)
-		return r;
-	worker_give(&p->worker, &w);
+	for (size_t i = 0; i < HANDS; i++)
+		give(p, &(struct work){.type = WORK_GROUP, .field = i});
+	wait_for_hands(p);
+	if (r >= 0)
+		r = error_of(p);
+	if (r >= 0)
+		r = write_chunks(p);
+	for (size_t i = 0; i < p->job->frame->nr_fields; i++)
+		chunk_clear(&p->chunk[i]);
 	p->group_rows = p->group_bytes = 0;
-	return error_of(p);
+	return r;
 }
 
 static int add_texts(struct parquet *p, size_t field, const struct field_cells *cells, uint32_t nr_rows)
@@ -207,13 +248,16 @@ static int add_texts(struct parquet *p, size_t field, const struct field_cells *
 
 static void give_batch(struct parquet *p, const struct frame_batch *batch)
 {
-	struct work w = {.type = WORK_BATCH, .nr_rows = batch->nr_rows, .batch = {batch->cell, batch->held}};
-
-	if (batch->held)
-		frame_batch_hold(batch);
-	worker_give(&p->worker, &w);
+	for (size_t i = 0; i < HANDS; i++) {
+		if (batch->held)
+			frame_batch_hold(batch);
+		give(p,
+			&(struct work){.type = WORK_BATCH,
+				.field = i,
+				.batch = {batch->cell, batch->nr_rows, batch->held}});
+	}
 	if (!batch->held)
-		worker_wait(&p->worker);
+		wait_for_hands(p);
 }
 
 static int parquet_add(void *e, const struct frame_batch *batch)
@@ -221,8 +265,8 @@ static int parquet_add(void *e, const struct frame_batch *batch)
 	struct parquet *p = e;
 	int r = error_of(p);
 
-	if (batch->nr_rows >= PAGE_VALUES / 2)
-		worker_start(&p->worker); /* there may be more where this came from */
+	if (r >= 0 && batch->nr_rows >= PAGE_VALUES / 2)
+		r = start_hands(p); /* there may be more where this came from */
 	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
 		if (is_text(p, i))
 			r = add_texts(p, i, &batch->cell[i], batch->nr_rows);
@@ -232,7 +276,7 @@ static int parquet_add(void *e, const struct frame_batch *batch)
 		return r;
 	give_batch(p, batch);
 	p->group_rows += batch->nr_rows;
-	return p->group_rows >= GROUP_ROWS || p->group_bytes >= GROUP_BYTES ? give_group(p) : 0;
+	return p->group_rows >= GROUP_ROWS || p->group_bytes >= GROUP_BYTES ? end_group(p) : error_of(p);
 }
 
 static void parquet_drop(void *e)
@@ -240,7 +284,8 @@ static void parquet_drop(void *e)
 	struct parquet *p = e;
 
 	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
-	worker_release(&p->worker);
+	for (size_t i = 0; i < HANDS; i++)
+		worker_release(&p->hand[i].worker);
 	for (size_t i = 0; p->page && p->numbers && p->chunk && i < p->job->frame->nr_fields; i++) {
 		page_release(&p->page[i]);
 		text_numbers_release(&p->numbers[i]);
@@ -249,7 +294,9 @@ static void parquet_drop(void *e)
 	free(p->page);
 	free(p->numbers);
 	free(p->chunk);
-	press_release(&p->press);
+	for (size_t i = 0; i < HANDS; i++)
+		if (p->hand[i].has_press)
+			press_release(&p->hand[i].press);
 	buf_release(&p->footer.groups);
 	free(p);
 }
@@ -257,10 +304,17 @@ static void parquet_drop(void *e)
 static int set_up(struct parquet *p)
 {
 	const struct frame *f = p->job->frame;
-	int r = worker_init(&p->worker, work, p, sizeof(struct work));
+	int r = 0;
 
-	if (r >= 0)
-		r = press_init(&p->press, p->footer.compressed);
+	for (size_t i = 0; r >= 0 && i < HANDS; i++) {
+		p->hand[i].p = p;
+		p->hand[i].first = i;
+		r = worker_init(&p->hand[i].worker, work, &p->hand[i], sizeof(struct work));
+	}
+	if (r < 0)
+		return r;
+	p->hand[0].has_press = true;
+	r = press_init(&p->hand[0].press, p->footer.compressed);
 	if (r < 0)
 		return r;
 	p->page = calloc(f->nr_fields + 1, sizeof(*p->page));
@@ -298,12 +352,9 @@ static int parquet_close(void *e)
 {
 	struct parquet *p = e;
 	struct buf footer;
-	int r = p->group_rows ? give_group(p) : error_of(p);
+	int r = p->group_rows ? end_group(p) : error_of(p);
 
 	buf_init(&footer, INT32_MAX);
-	worker_wait(&p->worker);
-	if (r >= 0)
-		r = error_of(p);
 	if (r >= 0)
 		r = footer_put(&footer, &p->footer);
 	if (r >= 0)

@@ -126,9 +126,11 @@ struct sum {
 	struct column_name arg;
 	struct filter filter;
 	struct steady steady;
-	double *value; /* by row: what it adds */
-	uint8_t *part; /* by row: it is one of them */
+	double *value;		      /* by row: what it adds */
+	uint8_t *part;		      /* by row: it is one of them */
+	uint32_t *member, nr_members; /* the rows that are */
 	uint32_t cap;
+	bool has_total;	     /* one of them is the sum of the others */
 	bool begun, changed; /* at this tick */
 	double now;
 };

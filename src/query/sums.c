@@ -22,6 +22,7 @@ enum { PART_NOT, PART_IS, PART_TOTAL };
 static int sum_reserve(struct sum *sum, uint32_t nr)
 {
 	uint32_t cap = sum->cap;
+	uint32_t *member;
 	double *value;
 	uint8_t *part;
 
@@ -33,7 +34,10 @@ static int sum_reserve(struct sum *sum, uint32_t nr)
 	part = realloc(sum->part, nr);
 	if (part)
 		sum->part = part;
-	if (!value || !part || (sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
+	member = reallocarray(sum->member, nr, sizeof(*member));
+	if (member)
+		sum->member = member;
+	if (!value || !part || !member || (sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
 		return -ENOMEM;
 	memset(part + cap, PART_NOT, nr - cap);
 	sum->cap = nr;
@@ -116,32 +120,64 @@ static void sum_begin(struct sum *sum, const struct scene *s, struct table *t)
 	sum->begun = true;
 }
 
+static void list_members(struct sum *sum, uint32_t nr_rows)
+{
+	sum->nr_members = 0;
+	sum->has_total = false;
+	for (uint32_t row = 0; row < nr_rows; row++)
+		if (sum->part[row]) {
+			sum->member[sum->nr_members++] = row;
+			sum->has_total |= sum->part[row] == PART_TOTAL;
+		}
+}
+
+static double fold_members(const struct sum *sum)
+{
+	struct fold f = {.alive = sum->nr_members};
+
+	if (sum->has_total || sum->arg.fold != FOLD_SUM) {
+		for (uint32_t i = 0; i < sum->nr_members; i++)
+			fold_add(&f, sum->value[sum->member[i]], sum->part[sum->member[i]] == PART_TOTAL);
+		return fold_end(&f, sum->arg.fold) +
+			(sum->arg.counter && !f.has_total ? sum->steady.kept : 0);
+	}
+	for (uint32_t i = 0; i < sum->nr_members; i++) {
+		double value = sum->value[sum->member[i]];
+
+		if (value == value) {
+			f.sum += value;
+			f.nr++;
+		}
+	}
+	return fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->steady.kept : 0);
+}
+
 static int sum_tick(struct sum *sum, const struct scene *s)
 {
 	const struct scene_set *set = &s->set[sum->arg.set];
 	struct table *t = scene_table(s, (uint32_t)sum->arg.set);
-	bool changed = !sum->begun;
-	struct fold f = {0};
+	bool changed = !sum->begun, others = !sum->begun;
 
 	if (sum_reserve(sum, set->cap) < 0)
 		return -ENOMEM;
 	if (!sum->begun)
 		sum_begin(sum, s, t);
-	for (uint32_t i = 0; set->any_cols >> sum->arg.col & 1 && i < set->nr_moved; i++)
-		if (scene_row_moved(set, set->moved[i], UINT64_C(1) << sum->arg.col)) {
-			uint32_t row = set->moved[i];
+	for (uint32_t i = 0; set->any_cols >> sum->arg.col & 1 && i < set->nr_moved; i++) {
+		uint32_t row = set->moved[i];
 
-			if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(sum, t, row))
-				sum_look(sum, s, t, row);
-			changed |= sum->part[row] != PART_NOT || set->is_moved[row] != MOVED_CELLS;
+		if (!scene_row_moved(set, row, UINT64_C(1) << sum->arg.col))
+			continue;
+		if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(sum, t, row)) {
+			sum_look(sum, s, t, row);
+			others = true;
 		}
+		changed |= others || sum->part[row] != PART_NOT;
+	}
 	sum->changed = changed;
-	if (!changed)
-		return 0;
-	for (uint32_t row = 0; row < set->nr_rows; row++)
-		if (sum->part[row])
-			fold_add(&f, sum->value[row], sum->part[row] == PART_TOTAL);
-	sum->now = fold_end(&f, sum->arg.fold) + (sum->arg.counter && !f.has_total ? sum->steady.kept : 0);
+	if (others)
+		list_members(sum, set->nr_rows);
+	if (changed)
+		sum->now = fold_members(sum);
 	return 0;
 }
 
@@ -188,6 +224,7 @@ void sums_release(struct sums *all)
 		steady_release(&all->sum[i]->steady);
 		free(all->sum[i]->value);
 		free(all->sum[i]->part);
+		free(all->sum[i]->member);
 		free(all->sum[i]);
 	}
 	free(all->sum);
