@@ -1,6 +1,8 @@
 """Parquet as others read it: pyarrow, DuckDB, pandas and polars, each of which has a reader of its own, get every value
 as it was given, and what the footer says of the values is true."""
 
+import csv
+import io
 import json
 import math
 import random
@@ -10,7 +12,7 @@ import subprocess
 
 import pytest
 
-from exported import compare, expected, export, reader, recordings, tool  # noqa: F401 (a fixture)
+from exported import ROOT, compare, expected, export, reader, recordings, tool  # noqa: F401 (a fixture)
 from feed import Column, feed
 
 READERS = ["pyarrow", "duckdb", "pandas", "polars"]
@@ -424,6 +426,22 @@ def test_all_readers_see_the_same_recording(tmp_path, recordings):  # noqa: F811
             assert list(found) == list(truth)
             for column, values in truth.items():
                 check(found[column], f"{path.name} {column} by {which}", values)
+
+
+def test_parquet_tools_read_it(tmp_path, recordings):  # noqa: F811
+    program = ROOT / ".dev" / "python" / "bin" / "parquet-tools"
+    if not program.exists():
+        pytest.skip("parquet-tools is not there: `./dev test` installs it into .dev/python")
+    path = export(recordings["gpus"], "parquet", tmp_path / "gpus") / "process.parquet"
+    truth = by_pyarrow(path)
+    said = subprocess.run([program, "inspect", path], capture_output=True, text=True, check=True).stdout
+    assert f"num_rows: {len(truth['time'])}\n" in said and f"num_columns: {len(truth)}\n" in said
+    assert "created_by: tacho version" in said and "compression: ZSTD" in said
+    rows = list(csv.DictReader(io.StringIO(subprocess.run([program, "csv", path], capture_output=True, text=True, check=True).stdout)))
+    assert list(rows[0]) == list(truth)
+    assert [row["instance"] for row in rows] == truth["instance"]
+    known = [None if value is None else float(value) for value in truth["proc.mem.rss"]]
+    assert [float(row["proc.mem.rss"]) if row["proc.mem.rss"] else None for row in rows] == known
 
 
 def test_summary_is_in_the_footer(tmp_path, recordings):  # noqa: F811
