@@ -29,7 +29,7 @@ HOSTILE = [
 
 def by_pyarrow(path):
     parquet = reader("pyarrow.parquet")
-    table = parquet.ParquetFile(path).read()
+    table = parquet.ParquetFile(path, page_checksum_verification=True).read()
     table.validate(full=True)
     whole = reader("pyarrow").int64()
     columns = [c.cast(whole) if "timestamp" in str(c.type) else c for c in table.columns]
@@ -426,6 +426,19 @@ def test_all_readers_see_the_same_recording(tmp_path, recordings):  # noqa: F811
             assert list(found) == list(truth)
             for column, values in truth.items():
                 check(found[column], f"{path.name} {column} by {which}", values)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_pages_have_checksums(tmp_path, recordings, compression):  # noqa: F811
+    path = export(recordings["long"], "parquet", tmp_path / "long", "--compression", compression) / "process.parquet"
+    parquet = reader("pyarrow.parquet")
+    parquet.ParquetFile(path, page_checksum_verification=True).read()
+    column = parquet.ParquetFile(path).metadata.row_group(0).column(0)
+    data = bytearray(path.read_bytes())
+    data[column.data_page_offset + column.total_compressed_size - 1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(OSError, match="(?i)crc"):
+        parquet.ParquetFile(path, page_checksum_verification=True).read()
 
 
 def test_parquet_tools_read_it(tmp_path, recordings):  # noqa: F811
