@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define CHOICE_AGE 4	/* row groups */
-#define ZSTD_LEVEL 1	/* 3 takes a fifth longer for files that are a fortieth smaller */
+#define ZSTD_LEVEL 1	/* 3: files a fortieth smaller, 2 to 6 hundredths more CPU time */
 #define PAGES_A_CHUNK 8 /* about as many share a dictionary */
 
 int press_init(struct press *p, bool compress)
