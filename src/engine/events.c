@@ -96,6 +96,7 @@ static void on_exec(struct engine *e, struct member *m)
 	ssize_t n;
 
 	m->identity_stale = true;
+	m->replaced = m->announced;
 	if (m->bound)
 		return;
 	m->name[0] = 0;
@@ -196,8 +197,10 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	m->record.peak_rss_bytes = MAX(m->record.peak_rss_bytes, r->peak_rss_bytes);
 	if (r->tid != r->tgid)
 		return;
-	if (!m->bound)
+	if (strcmp(m->name, r->name)) {
 		snprintf(m->name, sizeof(m->name), "%s", r->name);
+		m->identity_stale = true;
+	}
 	m->status = r->status;
 	m->has_status = true;
 }

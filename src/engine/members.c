@@ -115,11 +115,20 @@ static size_t group_names(struct engine *e, uint64_t groups)
 	return at ? at - 1 : 0;
 }
 
+/* What it was before it became another program is no longer true, be it known or not what it is now. */
+static void add_program(
+	struct pairs *p, const struct member *m, const char *key, const void *value, ssize_t n)
+{
+	if (n > 0)
+		pairs_add(p, key, value, (size_t)n);
+	else if (m->replaced)
+		pairs_add(p, key, "", 0);
+}
+
 static void identity(struct engine *e, struct member *m)
 {
 	struct pairs *p = &e->pairs;
 	bool cut = false;
-	ssize_t n;
 	uint32_t uid;
 
 	pairs_reset(p);
@@ -128,19 +137,19 @@ static void identity(struct engine *e, struct member *m)
 	pairs_num(p, "start_ns", engine_time(e, m->born_ns));
 	if (m->late)
 		pairs_num(p, "late", 1);
-	if (m->bound || !m->ended) { /* it can still be asked */
-		n = process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut);
-		if (n > 0)
-			pairs_add(p, "cmdline", e->cmdline, (size_t)n);
+	if (!m->departing && (m->bound || !m->ended)) { /* it can still be asked */
+		add_program(p, m, "cmdline", e->cmdline,
+			process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut));
 		if (cut)
 			pairs_num(p, "cmdline_cut", 1);
-		n = process_exe(e->env, m->pid, e->exe, sizeof(e->exe));
-		if (n > 0)
-			pairs_add(p, "exe", e->exe, (size_t)n);
+		add_program(p, m, "exe", e->exe, process_exe(e->env, m->pid, e->exe, sizeof(e->exe)));
 		if (process_uid(e->env, m->pid, &uid) == 0)
 			pairs_num(p, "uid", uid);
-	} else if (m->record.nr) {
-		pairs_num(p, "uid", m->record.uid);
+	} else {
+		add_program(p, m, "cmdline", NULL, 0);
+		add_program(p, m, "exe", NULL, 0);
+		if (m->record.nr)
+			pairs_num(p, "uid", m->record.uid);
 	}
 	pairs_str(p, "name", m->name);
 	if (e->scopes && m->groups)
@@ -153,7 +162,7 @@ static void member_announce(struct engine *e, uint32_t slot)
 
 	identity(e, m);
 	m->announced = true;
-	m->identity_stale = false;
+	m->identity_stale = m->replaced = false;
 	e->sink.instance(e->sink.arg, e->process_set, m->bound ? slot : UINT32_MAX, m->id,
 		engine_time(e, m->born_ns), &e->pairs);
 }
@@ -177,6 +186,7 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 	if (strcmp(m->name, facts->name)) {
 		memcpy(m->name, facts->name, sizeof(m->name));
 		m->identity_stale = true; /* it has become another program */
+		m->replaced |= m->announced && m->zombie;
 	}
 	e->children_grew |= facts->children_grew;
 	m->waits |= facts->children_grew;
@@ -338,7 +348,9 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	bool sampled = m->bound;
 	int64_t v;
 
-	if (!m->announced)
+	/* After its last sample it became another program, whose name its exit record has. */
+	m->departing = m->announced;
+	if (!m->announced || (m->identity_stale && m->record.nr))
 		member_announce(e, slot);
 	pairs_reset(p);
 	pairs_str(p, "how", how);

@@ -28,6 +28,8 @@ struct member {
 	int64_t read_ns, read_before_ns, status_read_ns;
 	int status; /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
+	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
+	bool departing;	 /* its last words are being written: its PID may be another's */
 	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	char name[64];

@@ -359,6 +359,19 @@ def test_strange_names(lab):
     assert summary["argv"][0].endswith("/weird")
 
 
+def test_the_last_program_names_a_process(lab):
+    """Sampled as a shell, it becomes another program and is gone, in most cases before the next sample."""
+
+    def has_both(lab):
+        return [process["sampled"] for process in lab.show("--processes", "--json")["processes"]] == [True, True]
+
+    lab.run("sh", "-c", "exec 3<&0; (read line <&3; exec sleep 0) & wait", lasts_until=has_both)
+    first, second = sorted(lab.show("--processes", "--json")["processes"], key=lambda process: process["start_s"])
+    assert first["name"] == "sh" and first["argv"][0] == "sh"
+    if lab.has_all_help or second["name"] != "sh":
+        assert second["name"] == "sleep" and second["argv"] in ([], ["sleep", "0"])
+
+
 def test_command_line_of_a_mebibyte(lab):
     lab.run("weird", "-", 1, interval="50ms", lasts_until=has_its_name)
     (process,) = lab.show("--processes", "--json")["processes"]
