@@ -45,7 +45,7 @@ void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size)
 
 	if (at < *nr)
 		return array;
-	grown = at < more ? reallocarray(array, more, size) : NULL;
+	grown = at < more && size <= SIZE_MAX / more ? reallocarray(array, more, size) : NULL;
 	if (!grown)
 		return NULL;
 	memset(grown + *nr * size, 0, (more - *nr) * size);
