@@ -34,6 +34,7 @@ BYTES_AWAKE, BYTES_NODE = 12, 80  # written per tick: for each process that ran,
 RESERVED_FILES = 32  # descriptors that are ours besides those of members
 
 SETTLED = 3  # ticks before the counting starts
+ENOUGH = 10  # ticks behind those, to judge by
 FAST = ["-m", "-smaps"]  # without page-table walks, whose budget is another
 
 
@@ -82,8 +83,8 @@ class Trace:
         starts = [i for i, call in enumerate(self.calls) if call.what == "clock" and call.pid == pids[0]]
         # The last tick is followed by the end of the recording, so it only closes the one before.
         self.ticks = [self.calls[a:b] for a, b in zip(starts, starts[1:])][SETTLED:]
-        assert len(self.ticks) >= 10, "too few ticks to judge"
-        self.seconds = len(self.ticks) * summary["interval_s"]
+        # Of the ticks that were taken; all of them, and those that were missed.
+        self.seconds, self.wall_s = len(self.ticks) * summary["interval_s"], summary["wall_s"]
 
     def settled(self):
         return [call for tick in self.ticks for call in tick]
@@ -148,11 +149,16 @@ def record_traced(tools, herd, name, *options, interval_ms=100, ticks=35, wrappe
     if why:
         pytest.skip(why)
     file, trace = tools["folder"] / f"{name}.tacho", tools["folder"] / f"{name}.strace"
-    command = [*wrapper, "strace", "-f", "-y", "-s", "16", "-E", f"LD_PRELOAD={tools['count']}", "-o", trace, TACHO,
-               "attach", str(herd.pids[0]), "-i", f"{interval_ms}ms", "--duration", f"{interval_ms * ticks}ms", "-q",
-               "-o", file, *options]
-    subprocess.run(command, check=True)
-    return Trace(trace, herd.pids, show(file))
+    for patience in (1, 2, 4, 8):  # a traced recorder may be too slow for its interval, and misses ticks
+        command = [*wrapper, "strace", "-f", "-y", "-s", "16", "-E", f"LD_PRELOAD={tools['count']}", "-o", trace, TACHO,
+                   "attach", str(herd.pids[0]), "-i", f"{interval_ms}ms", "--duration", f"{interval_ms * ticks * patience}ms",
+                   "-q", "-o", file, *options]
+        subprocess.run(command, check=True)
+        taken = Trace(trace, herd.pids, show(file))
+        if len(taken.ticks) >= ENOUGH:
+            return taken
+        file.unlink()
+    pytest.fail(f"{len(taken.ticks)} ticks are too few to judge")
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +204,7 @@ def test_a_worker_costs_its_files_once_a_tick(half_awake):
         # What is read is read together; a worker that was kept off the CPU for a whole tick is not read at all.
         assert len({total[what] for what in AWAKE if what != "clock"}) == 1, (pid, total)
         assert 0 < total["stat"] <= len(ticks)
-        assert total["status"] <= half_awake.seconds / STATUS_EVERY_S + 1, (pid, total)
+        assert total["status"] <= half_awake.wall_s / STATUS_EVERY_S + 1, (pid, total)
 
 
 def test_the_rest_does_not_grow_with_the_tree(half_awake, asleep):
@@ -235,14 +241,14 @@ def test_nothing_is_allocated_with_every_metric_on(tools):
     for tick in trace.ticks[ASKED_WHERE:]:
         opened = [call for call in tick if call.name in ("openat", "readlinkat") and not is_stranger(call, trace)]
         looked += bool([call for call in opened if not re.search(r'"proc/\d+/stat"', call.text)])
-    assert looked <= 1 + trace.seconds / STATUS_EVERY_S, "paths are looked up at every tick"
+    assert looked <= 1 + trace.wall_s / STATUS_EVERY_S, "paths are looked up at every tick"
 
 
 def test_writes_are_few_and_small(half_awake, asleep):
     for trace, awake in ((half_awake, len(half_awake.active)), (asleep, 0)):
         writes = [call.result() for call in trace.settled() if call.is_write_to_file()]
         assert len(writes) >= max(1, int(trace.seconds) - 1), "a flush a second was asked for"
-        assert len(writes) <= WRITES_PER_SECOND * trace.seconds + 1
+        assert len(writes) <= WRITES_PER_SECOND * trace.wall_s + 1
         # The first holds who everybody is and where all values start.
         assert sum(writes[1:]) <= len(trace.ticks) * (BYTES_NODE + BYTES_AWAKE * awake)
 
@@ -288,9 +294,10 @@ def test_page_tables_are_walked_within_the_budget(tools):
     with Herd(tools["herd"], 100, 100, 20) as herd:
         for budget in ("0.01", "100"):
             trace = record_traced(tools, herd, f"budget-{budget}", "--helpers", "none", "--budget", budget, ticks=25)
-            later[budget] = sum(call.is_walk() for call in trace.settled())
-            first[budget] = sum(call.is_walk() for call in trace.calls) - later[budget]
-    assert first["100"] >= 100 and later["100"] >= 100, (first, later)
+            walks = sum(call.is_walk() for call in trace.settled())
+            first[budget] = sum(call.is_walk() for call in trace.calls) - walks
+            later[budget] = walks / len(trace.ticks)
+    assert first["100"] >= 100 and later["100"] >= 4, (first, later)
     assert first["0.01"] * 2 <= first["100"], first
     assert later["0.01"] * 4 <= later["100"], later
 

@@ -91,6 +91,51 @@ def test_picking(small_tree):
     assert text.splitlines()[-1] == "2 passed, 0 failed, 0 skipped"
 
 
+DISTURBED = """
+import pathlib, pytest
+
+def tries(name):
+    file = pathlib.Path(__file__).with_name(name)
+    file.write_text(file.read_text() + "x" if file.exists() else "x")
+    return len(file.read_text())
+
+@pytest.fixture(scope="module")
+def late():
+    if tries("fixture") < 2:
+        raise RuntimeError("came too late")
+
+def test_disturbed(): assert tries("disturbed") == 2, "somebody was in the way"
+def test_with_a_fixture(late): pass
+def test_broken(): assert tries("broken") > 9, "never works"
+def test_that_works(): assert tries("works") == 1
+
+@pytest.mark.parametrize("one", range(4))
+def test_too_many(one): assert tries(f"many-{one}") == 2
+"""
+
+
+def test_second_tries(small_tree):
+    """A live test that fails has another try, and its first failure is shown; broken ones fail, and so do many of them."""
+    place = small_tree / "tests" / "e2e"
+    place.mkdir()
+    (place / "test_live.py").write_text(DISTURBED)
+    status, text = run_tests(small_tree, "tests/e2e")
+    assert status == 1
+    # The fifth second try is that of the second of the many.
+    assert text.splitlines()[-1] == "5 passed, 3 failed, 0 skipped"
+    told = re.findall(r"passed at the second try only: tests/e2e/test_live.py::(\S+) \((\w+)\)", text)
+    assert told == [("test_disturbed", "call"), ("test_with_a_fixture", "setup"),
+                    ("test_too_many[0]", "call"), ("test_too_many[1]", "call")]
+    assert "somebody was in the way" in text and "came too late" in text
+    assert [len((place / name).read_text()) for name in ("broken", "works", "many-2")] == [2, 1, 1]
+
+
+def test_a_unit_has_one_try(small_tree):
+    """Nobody is in its way."""
+    status, text = run_tests(small_tree, "tests/test_python.py", "-k", "bad")
+    assert status == 1 and "second try" not in text
+
+
 def test_a_program_that_was_not_built_fails(small_tree):
     (small_tree / "build" / "tests" / "unit" / "test_small").unlink()
     status, text = run_tests(small_tree, "tests/unit")

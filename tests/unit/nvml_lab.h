@@ -57,14 +57,18 @@ static inline void *find_symbol(struct env *env, void *library, const char *name
 	return dlsym(library, name);
 }
 
-/* What the fake says from now on. */
+/* What the fake says from now on; a thread that reads meanwhile finds the values before or those after. */
 static inline void set_values(const char *text)
 {
-	FILE *f = fopen(nvml_path, "w");
+	char next[sizeof(nvml_path) + 4];
+	FILE *f;
 
+	snprintf(next, sizeof(next), "%s.new", nvml_path);
+	f = fopen(next, "w");
 	assert_non_null(f);
 	assert_true(fputs(text, f) >= 0);
 	fclose(f);
+	assert_int_equal(rename(next, nvml_path), 0);
 }
 
 /* A machine with the fake; every test has a file of its own, so that the fake begins anew. */
