@@ -388,6 +388,22 @@ def test_until_file(tmp_path, killed):
     assert show(tmp_path / "a.tacho")["ended"] == "until-file"
 
 
+@pytest.mark.parametrize("how", ["duration", "until-file"])
+@pytest.mark.parametrize("helpers", ["all", "none"])
+def test_a_command_that_goes_on_after_its_recording(tmp_path, killed, how, helpers):
+    """Its children come and go, nobody writes it down, and its exit status is still ours."""
+    (tmp_path / "word").write_text("FINISHED\n")
+    end = {"duration": ["--duration", "300ms"], "until-file": ["--until-file", "word"]}[how]
+    job = "while [ ! -e go ]; do sleep 0.02; done; sleep 0.1; exit 7"
+    words = ["run", *FAST, *end, "--helpers", helpers, "-o", "a.tacho", "--", "sh", "-c", job]
+    recorder = start(*words, cwd=tmp_path)
+    killed.append(recorder)
+    until(lambda: (tmp_path / "a.tacho").exists() and run("check", tmp_path / "a.tacho").returncode == 0, "it is whole")
+    (tmp_path / "go").touch()
+    assert recorder.wait() == 7
+    assert show(tmp_path / "a.tacho")["ended"] == how
+
+
 def test_until_file_before_anything_was_found(tmp_path):
     """A script that is over needs nobody who waits for its tools."""
     (tmp_path / "word").write_text("FINISHED\n")
