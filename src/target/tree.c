@@ -366,8 +366,9 @@ static int scan_entry(void *arg, const char *name)
 		return 0;
 	if (!read_parent(t, (pid_t)pid, &ppid, &session))
 		return 0;
-	if (ppid <= 1 &&
-		!t->reaper) /* an orphan: its session's leader stands for its parent, as in is_family() */
+	/* An orphan: its session's leader stands for its parent, as in inherited(). Where init itself is
+	 * watched, as the first process of a container, all are its children. */
+	if (ppid <= 1 && !t->reaper && !(groups_of(t, ppid) & t->inheriting))
 		ppid = session != (pid_t)pid ? session : 0;
 	if (ppid > t->pid_max || t->parent_of[pid])
 		return 0;

@@ -264,6 +264,26 @@ def test_a_process_and_its_descendants(tmp_path):
     assert group["cpu"]["total_s"] >= 0.5 * said
 
 
+CONTAINED = """
+mount -t proc proc /proc || exit 77
+sleep 1001 &
+setsid sleep 1002 &
+until grep -qx sleep /proc/$!/comm; do :; done
+"$TACHO" attach -q --duration 300ms -o "$1/a.tacho" 1
+"""
+
+
+@needs_root
+def test_the_first_process_of_a_container(tmp_path):
+    """There all others descend from process 1, those with sessions of their own too; elsewhere its children are orphans."""
+    done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "sh", "-c", CONTAINED, "sh", tmp_path],
+                          env=dict(os.environ, TACHO=str(TACHO)), stderr=subprocess.PIPE, check=False)
+    if done.returncode == 77 or b"unshare" in done.stderr:
+        pytest.skip("no /proc of our own can be mounted")
+    assert done.returncode == 0, done.stderr
+    assert {"sleep 1001", "sleep 1002"} <= {" ".join(p["argv"]) for p in processes(tmp_path / "a.tacho")}
+
+
 @needs_root
 def test_another_user(tmp_path, killed):
     other = subprocess.Popen(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sleep", "1000"])
