@@ -66,6 +66,7 @@ static int frame_tick(struct frames *f, struct frame_own *fr)
 
 	if (r >= 0)
 		r = fr->folded ? frame_fold(f, fr) : frame_update(f, fr);
+	fr->span_ns = time_ns - fr->now_ns;
 	fr->now_ns = time_ns;
 	fr->now.has_time = start > 0 && !__builtin_add_overflow(start, time_ns, &fr->now.time_ns);
 	fr->now.elapsed = (double)f->offset_ns / 1e9 + (double)time_ns / 1e9;

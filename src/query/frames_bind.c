@@ -114,6 +114,7 @@ static int bind_frame(struct frames *f, struct frame_own *fr)
 			strlen(f->host[f->recording]), &fr->now.host);
 	fr->layout++;
 	fr->begun = fr->waits = false;
+	fr->now_ns = 0;
 	fr->now.nr = 0;
 	return r;
 }

@@ -163,7 +163,7 @@ struct frame_own {
 	size_t nr_sets;
 	size_t computed, nr_computed; /* of frames.computed, those that are its own */
 	struct frame_lines now;
-	int64_t now_ns;
+	int64_t now_ns, span_ns; /* when, and the time since the tick before */
 	uint32_t layout; /* changes when the lines are others */
 	bool begun;	 /* at this recording */
 	bool waits;	 /* late: the tick that is in `now` */
@@ -179,7 +179,7 @@ struct frame_own {
 	uint32_t nr_of_text;
 	struct window {
 		struct frame_lines lines;
-		uint32_t **count; /* by field: values in a mean */
+		double **weight; /* by field: of the values in a mean */
 		struct idmap of;  /* identity to line */
 		uint32_t *map;	  /* by line of `now` */
 		uint32_t map_cap, layout;

@@ -1,5 +1,6 @@
 /* Rows that stand for more than a tick: of each line the mean of levels and rates, the greatest peak, the
- * last of all else, over the ticks of a window. Windows are counted from the start of the run, so that those
+ * last of all else, over the ticks of a window. A rate weighs as much as the time it is of, since ticks may be
+ * late or missed: the mean is what the counter grew by, over the time that took. Windows are counted from the start of the run, so that those
  * of different nodes are the same; a row is dated by its window's beginning. Who left within a window has a
  * row in it. */
 #include "query/frames_internal.h"
@@ -11,24 +12,24 @@ static int window_reserve(struct frame_own *fr, uint32_t nr)
 	struct window *w = &fr->window;
 	uint32_t cap = w->lines.cap;
 
-	if (!w->count) {
-		w->count = calloc(fr->nr, sizeof(uint32_t *));
-		if (!w->count)
+	if (!w->weight) {
+		w->weight = calloc(fr->nr, sizeof(double *));
+		if (!w->weight)
 			return -ENOMEM;
 	}
 	if (frame_lines_reserve(fr, &w->lines, nr) < 0)
 		return -ENOMEM;
 	for (size_t i = fr->nr_keys; i < fr->nr && w->lines.cap > cap; i++) {
-		uint32_t *count;
+		double *weight;
 
 		if (fr->own[i].resample != RESAMPLE_MEAN)
 			continue;
-		count = reallocarray(w->count[i], w->lines.cap, sizeof(*count));
-		if (!count) {
+		weight = reallocarray(w->weight[i], w->lines.cap, sizeof(*weight));
+		if (!weight) {
 			w->lines.cap = cap; /* the others are only larger than they need be */
 			return -ENOMEM;
 		}
-		w->count[i] = count;
+		w->weight[i] = weight;
 	}
 	return 0;
 }
@@ -77,22 +78,25 @@ static int window_map(struct frame_own *fr)
 	return r;
 }
 
-static void take_mean(struct window *w, size_t field, const struct vector *from, uint32_t nr)
+static void take_mean(struct frame_own *fr, size_t field)
 {
+	struct window *w = &fr->window;
+	const struct column *c = fr->own[field].bound;
+	const struct vector *from = &fr->now.col[field];
 	struct vector *to = &w->lines.col[field];
-	uint32_t *count = w->count[field];
+	double *weight = w->weight[field], more = c && c->expr.nr_rates ? (double)MAX(fr->span_ns, 1) : 1;
 
-	for (uint32_t i = 0; i < nr; i++) {
+	for (uint32_t i = 0; i < fr->now.nr; i++) {
 		uint32_t line = w->map[i];
 
 		if (!bit_get(from->known, i))
 			continue;
 		if (!bit_get(to->known, line)) {
 			to->real[line] = 0;
-			count[line] = 0;
+			weight[line] = 0;
 		}
-		to->real[line] += from->real[i];
-		count[line]++;
+		to->real[line] += from->real[i] * more;
+		weight[line] += more;
 		bit_put(to->known, line, true);
 	}
 }
@@ -136,7 +140,7 @@ int frame_window_add(struct frames *f, struct frame_own *fr, int64_t time_ns)
 	fr->window.lines.host = fr->now.host;
 	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->now.nr; i++)
 		if (i >= fr->nr_keys && fr->own[i].resample == RESAMPLE_MEAN)
-			take_mean(&fr->window, i, &fr->now.col[i], fr->now.nr);
+			take_mean(fr, i);
 		else
 			take_one(fr, i);
 	return 0;
@@ -153,7 +157,7 @@ int frame_window_close(struct frames *f, struct frame_own *fr)
 	for (size_t i = fr->nr_keys; i < fr->nr; i++)
 		for (uint32_t line = 0; fr->own[i].resample == RESAMPLE_MEAN && line < w->lines.nr; line++)
 			if (bit_get(w->lines.col[i].known, line))
-				w->lines.col[i].real[line] /= w->count[i][line];
+				w->lines.col[i].real[line] /= w->weight[i][line];
 	w->lines.time_ns = start - f->offset_ns + begin;
 	w->lines.has_time = start > 0;
 	w->lines.elapsed = (double)begin / 1e9;
@@ -168,9 +172,9 @@ void frame_window_release(struct frame_own *fr)
 {
 	struct window *w = &fr->window;
 
-	for (size_t i = 0; w->count && i < fr->nr; i++)
-		free(w->count[i]);
-	free(w->count);
+	for (size_t i = 0; w->weight && i < fr->nr; i++)
+		free(w->weight[i]);
+	free(w->weight);
 	free(w->map);
 	idmap_release(&w->of);
 	frame_lines_release(fr, &w->lines);

@@ -612,6 +612,34 @@ static void rows_that_stand_for_several_ticks(void **state)
 	kept_free(k);
 }
 
+/* The recorder was held up: one rate is of four seconds, the others are of one. */
+static void rates_weigh_as_much_as_their_time(void **state)
+{
+	static const int64_t at_s[] = {0, 1, 2, 6, 7}, read[] = {0, 10, 20, 4020, 4030};
+	struct frames_options o = everything;
+	struct maker m;
+	struct kept *k;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	for (size_t i = 0; i < ARRAY_SIZE(at_s); i++) {
+		maker_set(&m, 0, "proc.io.read_chars", read[i]);
+		maker_set(&m, 0, "proc.threads", i < 3 ? 1 : 6);
+		maker_set(&m, 0, "tree.joined", i < 3 ? 0 : 8);
+		maker_tick(&m, at_s[i] * SECOND);
+	}
+	maker_finish(&m, NULL);
+	o.every_ns = 10 * SECOND;
+	k = keep(file, &o);
+	assert_int_equal(kept_cell(k, "process", "proc.io.read_chars", 0)->integer, 4030);
+	assert_near(kept_number(k, "process", "proc.io.read_chars.rate", 0), 4030 / 7.0);
+	assert_near(kept_number(k, "process", "proc.io.read_rate", 0), 4030 / 7.0);
+	assert_near(kept_number(k, "process", "proc.threads", 0), 3); /* levels are as they were seen */
+	assert_near(kept_number(k, "tree", "tree.starts", 0), 8 / 7.0); /* comes late */
+	kept_free(k);
+}
+
 /* ---- what is not of time ---- */
 
 static size_t row_of(struct kept *k, const char *frame, const char *field, const char *text)
@@ -872,6 +900,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(part_of_the_time, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(
 			rows_that_stand_for_several_ticks, maker_setup, maker_teardown),
+		cmocka_unit_test_setup_teardown(
+			rates_weigh_as_much_as_their_time, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(processes_with_their_ends, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(events_metrics_meta_and_summary, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(events_have_their_limits, maker_setup, maker_teardown),
