@@ -473,11 +473,12 @@ struct line_facts account_line(const struct account *a, unsigned line)
 {
 	const struct sums *sums = &a->living.line[line];
 	const struct line *said = &a->lines.line[line];
+	int64_t gone_max = line_cell_or(said, LINE_MAX_RSS, -1); /* 0: of none that ended it is known */
 	struct line_facts f = {.seen = sums->seen,
 		.only_sampled = sums->only_sampled,
 		.unsampled = line_cell_or(said, LINE_UNSAMPLED, -1),
 		.observed_cpu_ns = sums->observed_cpu_ns,
-		.max_hwm_bytes = MAX(sums->max_hwm_bytes, line_cell_or(said, LINE_MAX_RSS, -1)),
+		.max_hwm_bytes = MAX(sums->max_hwm_bytes, gone_max > 0 ? gone_max : -1),
 		.one_valid = sums->level_seen,
 		.cpu_source = cpu_source(a, line),
 		.cpu_is_lower_bound = is_lower_bound(a, line)};

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #define SIGCHLD_BIT (INT64_C(1) << 16)
+#define SIGKILL_BIT (INT64_C(1) << 8)
 #define LARGEST (INT64_C(1) << 60)
 
 /* clang-format off */
@@ -355,7 +356,9 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 	if (cell_get(&c, COL_HWM, &v))
 		p->hwm = MAX(p->hwm, v);
 	hwm_set(l, p->groups, p->hwm);
-	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !p->ignores_sigchld) {
+	/* Who ignores SIGKILL, too, is a thread of the kernel and has no children that count. */
+	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT) &&
+		!p->ignores_sigchld) {
 		p->ignores_sigchld = true;
 		l->sigchld_ignored++;
 	}

@@ -88,7 +88,10 @@ static void note_memory(struct summary *s, const struct account *a)
 			"off%s)",
 			(long long)f->deferred, f->backoff > 1 ? ", slow tiers backed off" : "");
 	if (f->io_unread)
-		summary_note(s, "io is a lower bound: that of %llu process%s could not be read",
+		summary_note(s,
+			has_figure(s, FIG_READ_CHARS)
+				? "io is a lower bound: that of %llu process%s could not be read"
+				: "io of %llu process%s could not be read",
 			(unsigned long long)f->io_unread, f->io_unread == 1 ? "" : "es");
 }
 

@@ -232,11 +232,13 @@ static void test_an_ignored_sigchld_makes_a_lower_bound(void **state)
 		assert_string_equal(s->cpu_source, i ? "rusage" : "rusage+last samples");
 		summary_free(s);
 	}
-	/* Any other ignored signal means nothing. */
+	/* Any other ignored signal means nothing, nor do threads of the kernel, which ignore all. */
 	maker_open(&m, file, NULL);
 	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 2, 0, 0, false);
 	maker_set(&m, 0, "proc.cpu.time", SECOND);
 	maker_set(&m, 0, "proc.signals.ignored", INT64_C(1) << 15 | 1 << 17);
+	maker_set(&m, 1, "proc.signals.ignored", -1);
 	maker_tick(&m, SECOND);
 	maker_finish(&m, NULL);
 	s = summary_of(file);
@@ -511,8 +513,8 @@ static void test_the_high_water_mark_is_at_least_what_was_seen(void **state)
 		set_memory(&m, 1, 1000, 0);
 		if (kept)
 			maker_set(&m, 0, "proc.mem.hwm", 3990);
-		else
-			maker_unset(&m, 0, "tree.gone.max_rss");
+		else /* of none that ended it is known, which is a zero there */
+			maker_set(&m, 0, "tree.gone.max_rss", 0);
 		maker_tick(&m, SECOND);
 		maker_finish(&m, NULL);
 		s = summary_of(file);
@@ -650,6 +652,7 @@ static void test_unreadable_io_is_null_and_partly_unreadable_is_noted(void **sta
 		else /* what is gone is zero, but that is not all */
 			assert_string_equal(s->figure[FIG_READ_CHARS].why, "could not be read");
 		assert_int_equal(has_note(s, "could not be read"), 1);
+		assert_int_equal(has_note(s, "io is a lower bound"), readable);
 		summary_free(s);
 	}
 }
