@@ -175,25 +175,54 @@ static int choose_static(struct planning *p, int nr, unsigned nr_found, const ch
 	return -EINVAL;
 }
 
+/* Another event has the name: no harm if it is the same one. */
+static int refuse_twins(struct planning *p, const struct planned *row, bool same, const char *text)
+{
+	if (same)
+		return 0;
+	snprintf(p->err, p->err_size, "two events would be called %s: name them, as in NAME=%.100s",
+		row->name, text);
+	return -EINVAL;
+}
+
+/* One that this machine cannot count, for the reason in p->err: the job runs all the same. */
+static int plan_lacking(struct planning *p, const char *text)
+{
+	const char *name = p->found[0].name;
+	struct planned *row = find_planned(p->own, name);
+	char what[300];
+	int r = find_static(name);
+
+	if (r >= 0)
+		return choose_static(p, r, 0, text);
+	if (row)
+		return refuse_twins(p, row, row->nr == 0, text);
+	r = add_row(p, name, 0, &row);
+	if (r < 0)
+		return r;
+	snprintf(what, sizeof(what), "Event %.256s", text);
+	describe(row, what, "");
+	snprintf(row->reason, sizeof(row->reason), "%s", p->err);
+	p->err[0] = 0;
+	return 0;
+}
+
 static int plan_event(struct planning *p, const char *text)
 {
 	int nr = perf_event_boxes(p->env, text, strlen(text), p->found, PERF_BOXES, p->err, p->err_size), r;
 	struct planned *row;
 	char what[300];
 
+	if (nr == -ENODEV)
+		return plan_lacking(p, text);
 	if (nr <= 0)
 		return nr < 0 ? nr : -EINVAL;
 	r = find_static(p->found[0].name);
 	if (r >= 0)
 		return choose_static(p, r, (unsigned)nr, text);
 	row = find_planned(p->own, p->found[0].name);
-	if (row && are_equal(row->event, row->nr, p->found, (unsigned)nr))
-		return 0;
-	if (row) {
-		snprintf(p->err, p->err_size, "two events would be called %s: name them, as in NAME=%.100s",
-			row->name, text);
-		return -EINVAL;
-	}
+	if (row)
+		return refuse_twins(p, row, are_equal(row->event, row->nr, p->found, (unsigned)nr), text);
 	r = add_row(p, p->found[0].name, (unsigned)nr, &row);
 	if (r < 0)
 		return r;

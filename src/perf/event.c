@@ -12,16 +12,32 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+static _printf_(2, 0) void say_why(struct event_ask *a, const char *fmt, va_list ap)
+{
+	if (a->err_size && !a->err[0])
+		vsnprintf(a->err, a->err_size, fmt, ap);
+}
+
 int event_refuse(struct event_ask *a, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (a->err_size && !a->err[0]) {
-		va_start(ap, fmt);
-		vsnprintf(a->err, a->err_size, fmt, ap);
-		va_end(ap);
-	}
+	va_start(ap, fmt);
+	say_why(a, fmt, ap);
+	va_end(ap);
 	return -EINVAL;
+}
+
+int event_lack(struct event_ask *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_why(a, fmt, ap);
+	va_end(ap);
+	a->found[0] = (struct perf_event){.scale = 1};
+	a->nr = 1;
+	return -ENODEV;
 }
 
 int event_add(struct event_ask *a, const struct perf_event *e)
@@ -280,12 +296,12 @@ static int parse_text(struct event_ask *a, struct text text)
 		snprintf(copy, sizeof(copy), "%.*s", (int)text.len, text.p);
 		r = understand(a, copy);
 	}
-	if (r < 0 && r != -ENOSPC)
+	if (r < 0 && r != -ENOSPC && r != -ENODEV)
 		return r;
 	colon = memrchr(text.p, '/', text.len);
 	snprintf(copy, sizeof(copy), "%.*s", (int)(colon ? (size_t)(colon - text.p) : text.len), text.p);
 	name_found(a, copy);
-	return 0;
+	return r == -ENODEV ? r : 0;
 }
 
 static bool is_printable(struct text t)

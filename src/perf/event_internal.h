@@ -24,6 +24,8 @@ struct event_ask {
 
 /* Says why, unless something was said before; -EINVAL. */
 int event_refuse(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
+/* The same of what is understood and cannot be counted on this machine; -ENODEV. */
+int event_lack(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
 /* 0, or -ENOSPC when there is no room for more. */
 int event_add(struct event_ask *a, const struct perf_event *e);
 

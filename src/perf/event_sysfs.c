@@ -475,7 +475,7 @@ int pmu_parse(struct event_ask *a, struct text name, struct text terms)
 		return add_to_all(a, pmu, nr, terms);
 	nr = pmus_all(a->env, pmu, ARRAY_SIZE(pmu));
 	if (text_is(name, "cpu") && nr)
-		return event_refuse(a,
+		return event_lack(a,
 			"the processor's counters are not to be had here, as in most virtual machines: give "
 			"the guest a virtual PMU, where its host can");
 	for (size_t i = 0; i < nr; i++) {

@@ -56,11 +56,11 @@ int tracepoint_parse(struct event_ask *a, struct text text)
 	if (!below && !looks_like_one(text))
 		return 0;
 	if (!below && r == -ENOENT)
-		return event_refuse(a,
+		return event_lack(a,
 			"tracepoints cannot be looked up: /sys/kernel/tracing is not mounted "
 			"(mount -t tracefs nodev /sys/kernel/tracing)");
 	if (!below)
-		return event_refuse(a, "tracepoints cannot be looked up: /sys/kernel/tracing is for root");
+		return event_lack(a, "tracepoints cannot be looked up: /sys/kernel/tracing is for root");
 	snprintf(path, sizeof(path), "%s/%.*s/%.*s/id", below, (int)system.len, system.p, (int)name.len,
 		name.p);
 	r = value_get(a->env, path, &id);

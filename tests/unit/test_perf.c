@@ -48,6 +48,26 @@ static void test_events_of_ones_own(void **state)
 	end();
 }
 
+/* A job script runs on every kind of node: what one of them lacks is missing there, with its reason. */
+static void test_events_that_the_machine_lacks(void **state)
+{
+	static const char *const event[] = {"fp=cpu/event=0xc7,umask=1/", "sched:sched_switch",
+		"sched:sched_switch", "instructions:u"};
+
+	(void)state;
+	make_job(film_text(TASKS "file sys/bus/event_source/devices/msr/type\n|9\n"));
+	assert_int_equal(plan_job(NULL, 0, event, ARRAY_SIZE(event)), 0);
+	settle_rows();
+	joins(10, 0);
+	start();
+	assert_int_equal(cell("perf.fp"), INVALID);
+	assert_non_null(strstr(job.told, "perf.fp absent: the processor's counters are not to be had here"));
+	assert_int_equal(cell("perf.sched_sched_switch"), INVALID);
+	assert_non_null(strstr(job.told, "perf.sched_sched_switch absent: tracepoints cannot be looked up"));
+	assert_int_equal(cell("perf.instructions_u"), 100);
+	end();
+}
+
 static void test_wishes_that_are_mistakes(void **state)
 {
 	static const struct {
@@ -56,6 +76,9 @@ static void test_wishes_that_are_mistakes(void **state)
 		{{"cylces", NULL}, "did you mean 'cycles'"},
 		{{"cycles=r3c", NULL}, "perf.cycles is another event"},
 		{{"x=r01", "x=r02"}, "two events would be called perf.x"},
+		{{"x=r01", "x=sched:sched_switch"}, "two events would be called perf.x"},
+		{{"x=sched:sched_switch", "x=r01"}, "two events would be called perf.x"},
+		{{"cycles=sched:sched_switch", NULL}, "perf.cycles is another event"},
 	};
 
 	(void)state;
@@ -413,6 +436,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_is_asked_for_is_opened),
 		cmocka_unit_test(test_events_of_ones_own),
+		cmocka_unit_test(test_events_that_the_machine_lacks),
 		cmocka_unit_test(test_wishes_that_are_mistakes),
 		cmocka_unit_test(test_more_than_there_is_room_for),
 		cmocka_unit_test(test_events_of_the_node),

@@ -438,19 +438,24 @@ struct refused {
 	const char *text, *why;
 };
 
-static void check_refused(struct env *env, const struct refused *want, size_t nr)
+static void check_refused_as(int error, struct env *env, const struct refused *want, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		struct perf_event e;
 		char err[400] = "";
 		int r = perf_event_parse(env, want[i].text, strlen(want[i].text), &e, err, sizeof(err));
 
-		if (r != -EINVAL || !strstr(err, want[i].why))
+		if (r != error || !strstr(err, want[i].why))
 			fail_msg("'%s': %d, %s", want[i].text, r, err);
 		assert_int_equal(
-			perf_event_parse(env, want[i].text, strlen(want[i].text), &e, NULL, 0), -EINVAL);
+			perf_event_parse(env, want[i].text, strlen(want[i].text), &e, NULL, 0), error);
 	}
 	env_free(env);
+}
+
+static void check_refused(struct env *env, const struct refused *want, size_t nr)
+{
+	check_refused_as(-EINVAL, env, want, nr);
 }
 
 static void test_refusals_say_what_was_meant(void **state)
@@ -495,8 +500,12 @@ static void test_refusals_say_what_was_meant(void **state)
 		{"a=", "no event"},
 		{"uncore_imc/cas_count_read/u", "whole packages"},
 		{"uncore_imc_7/cas_count_read/", "no PMU"},
-		{"sched:sched_switch", "mount -t tracefs nodev /sys/kernel/tracing"},
 		{"SCHED:SWITCH", "no event"},
+	};
+	static const struct refused lacking[] = {
+		{"sched:sched_switch", "mount -t tracefs nodev /sys/kernel/tracing"},
+		{"cpu/event=0xc7,umask=1/", "give the guest a virtual PMU"},
+		{"cpu/any-name/u", "give the guest a virtual PMU"},
 	};
 	static const struct refused on_odd_machine[] = {
 		{"cpu/none=1/", "no event or term 'none'"},
@@ -525,8 +534,10 @@ static void test_refusals_say_what_was_meant(void **state)
 	(void)state;
 	check_refused(film_of("machines", "intel-2s"), on_any_machine, ARRAY_SIZE(on_any_machine));
 	check_refused(film_text(odd), on_odd_machine, ARRAY_SIZE(on_odd_machine));
-	check_refused(film_text("error sys/kernel/tracing/events open EACCES\n"), on_closed_tracing,
-		ARRAY_SIZE(on_closed_tracing));
+	check_refused_as(-ENODEV, film_text("file sys/bus/event_source/devices/msr/type\n|9\n"), lacking,
+		ARRAY_SIZE(lacking));
+	check_refused_as(-ENODEV, film_text("error sys/kernel/tracing/events open EACCES\n"),
+		on_closed_tracing, ARRAY_SIZE(on_closed_tracing));
 	check_refused(film_text("file sys/kernel/tracing/events/sched/secret/id\n|7\n"
 				"error sys/kernel/tracing/events/sched/secret/id open EACCES\n"
 				"file sys/kernel/tracing/events/sched/text/id\n|none\n"),
