@@ -206,8 +206,28 @@ static void explain_refusal(struct search *s, int metric)
 	s->ctx->why(s->ctx, (size_t)metric, availability, reason, remedy);
 }
 
+/* Of a row that this processor does not have: it counts the same traffic as another, if that can be counted.
+ */
+static void explain_other(struct search *s, int metric)
+{
+	int other = metric == ROW_BOTH ? ROW_READ : ROW_BOTH;
+	const char *together = metric == ROW_BOTH
+		? "reading and writing are counted apart here: membw.read, membw.write"
+		: "reading and writing are counted together here: membw.both";
+	const char *reason = NULL, *remedy = NULL;
+	char text[400];
+
+	if (s->error[other])
+		counter_trouble(&s->refused, s->error[other], &reason, &remedy);
+	snprintf(text, sizeof(text), "%s; %s", together, reason ? reason : "");
+	s->ctx->why(s->ctx, (size_t)metric, ABSENT, reason ? text : together, remedy);
+}
+
 static void explain_row(struct search *s, int metric)
 {
+	int other = metric == ROW_BOTH ? ROW_READ : ROW_BOTH;
+	/* The kernel shows none of those that the processor has for this traffic. */
+	bool none = s->err[other][0] && !s->error[other] && !is_opened(s->m, other);
 	const char *reason = NULL;
 	char text[400];
 
@@ -215,18 +235,18 @@ static void explain_row(struct search *s, int metric)
 		explain_refusal(s, metric);
 		return;
 	}
+	if (s->group && !s->group->missing[0] && !s->asked[metric] && !none) {
+		explain_other(s, metric);
+		return;
+	}
 	if (s->group && s->group->missing[0])
 		reason = s->group->missing;
-	else if (s->group && !s->asked[metric])
-		reason = metric == ROW_BOTH
-			? "reading and writing are counted apart here: membw.read, membw.write"
-			: "reading and writing are counted together here: membw.both";
 	else if (s->no_file[0])
 		reason = s->no_file;
 	else
 		snprintf(text, sizeof(text),
 			"the kernel shows no counters of the memory controllers, as in a virtual machine: %s",
-			s->err[metric]);
+			s->err[s->asked[metric] ? metric : other]);
 	s->ctx->why(s->ctx, (size_t)metric, s->broken ? FAILED : ABSENT, reason ? reason : text, NULL);
 }
 

@@ -133,6 +133,29 @@ static const char *why_nothing(const struct event_machine *m, const char *more, 
 	return why;
 }
 
+static char why_read[420];
+
+static void keep_why_of_read(struct collect_context *ctx, size_t metric, enum availability availability,
+	const char *reason, const char *remedy)
+{
+	(void)ctx;
+	(void)availability;
+	if (metric == 0)
+		snprintf(why_read, sizeof(why_read), "%s: %s", reason, remedy ? remedy : "");
+}
+
+/* What is said of membw.read where all rows are recorded. */
+static const char *why_of_read(const struct event_machine *m, const char *more)
+{
+	static struct lab lab;
+
+	lab_init(&lab, event_machine_film(m, false, more), "membw");
+	lab.ctx.why = keep_why_of_read;
+	assert_int_equal(lab.collector->open(lab.state, &lab.ctx), 0);
+	close_machine(&lab);
+	return why_read;
+}
+
 static void test_without_rights_the_remedy_is_told(void **state)
 {
 	static struct lab lab;
@@ -144,6 +167,15 @@ static void test_without_rights_the_remedy_is_told(void **state)
 	assert_int_equal(availability(&lab, "membw.write"), FORBIDDEN);
 	assert_int_equal(availability(&lab, "membw.both"), ABSENT);
 	close_machine(&lab);
+	/* Of what was asked for the first row's reason is told: it leads to the remedy, too. */
+	open_film(&lab, "zen3", "counter_error * * * * EACCES\n");
+	assert_int_equal(availability(&lab, "membw.both"), FORBIDDEN);
+	assert_int_equal(availability(&lab, "membw.read"), ABSENT);
+	close_machine(&lab);
+	assert_string_equal(why_of_read(event_machine_of("zen3"), "counter_error * * * * EACCES\n"),
+		"reading and writing are counted together here: membw.both; only privileged users may count "
+		"for the whole node: as root: sysctl kernel.perf_event_paranoid=0, or give tacho "
+		"CAP_PERFMON");
 	assert_non_null(
 		strstr(why_nothing(event_machine_of("skylake-x"), "counter_error * * * * EPERM\n", FORBIDDEN),
 			"only privileged users may count for the whole node: as root: sysctl "
@@ -187,12 +219,15 @@ static void test_a_sum_without_a_part_is_no_sum(void **state)
 static void test_machines_without_counters_say_why(void **state)
 {
 	static const struct event_machine vm = {NULL, "GenuineIntel", 6, 0x55, 4, {&intel_core}};
+	static const struct event_machine zen3_vm = {NULL, "AuthenticAMD", 0x19, 0x01, 1, {&amd_core}};
 	static const struct event_machine altra = {NULL, NULL, 8, 0xd0c, 1, {&arm_core}};
 	static const struct event_machine zen6 = {NULL, "AuthenticAMD", 26, 0x50, 0, {&amd_core}};
 
 	(void)state;
 	assert_non_null(strstr(why_nothing(&vm, "", ABSENT),
 		"the kernel shows no counters of the memory controllers, as in a virtual machine: "));
+	assert_non_null(strstr(
+		why_of_read(&zen3_vm, ""), "as in a virtual machine: this machine has no PMU 'amd_df'"));
 	assert_non_null(strstr(why_nothing(&altra, "", ABSENT), "PMUs of the system's maker"));
 	assert_non_null(strstr(
 		why_nothing(&zen6, "", ABSENT), "no event file for AuthenticAMD family 26 model 80 (zen6)"));

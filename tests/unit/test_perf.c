@@ -51,8 +51,8 @@ static void test_events_of_ones_own(void **state)
 /* A job script runs on every kind of node: what one of them lacks is missing there, with its reason. */
 static void test_events_that_the_machine_lacks(void **state)
 {
-	static const char *const event[] = {"fp=cpu/event=0xc7,umask=1/", "sched:sched_switch",
-		"sched:sched_switch", "instructions:u"};
+	static const char *const event[] = {
+		"fp=cpu/event=0xc7,umask=1/", "sched:sched_switch", "sched:sched_switch", "instructions:u"};
 
 	(void)state;
 	make_job(film_text(TASKS "file sys/bus/event_source/devices/msr/type\n|9\n"));
