@@ -12,6 +12,7 @@ struct series_part {
 	struct column column;
 	struct rows rows;   /* AT_INSTANCE */
 	struct whole whole; /* AT_FOLD */
+	bool seen;	    /* AT_INSTANCE: somebody was there, at some time */
 };
 
 struct series {
@@ -39,7 +40,7 @@ static bool is_asked(const struct series *s, const struct scene_instance *in)
 	return !s->wanted_group || (in && in->groups & s->wanted_group);
 }
 
-static double fold_rows(const struct series *s, const struct series_part *p)
+static double fold_rows(const struct series *s, struct series_part *p)
 {
 	const struct scene_set *set = &s->scene->set[p->column.set];
 	struct fold f = {0};
@@ -51,8 +52,12 @@ static double fold_rows(const struct series *s, const struct series_part *p)
 			continue;
 		fold_add(&f, p->rows.value[row], in && in->total);
 	}
-	/* One process that is not there is not zero. */
-	return s->query.pid && !f.alive ? NAN : fold_end(&f, p->column.fold);
+	p->seen |= f.alive > 0;
+	/* One process that is not there is not zero; nor are devices of which nobody has told anything yet.
+	 */
+	if (!f.alive && (s->query.pid || (!p->seen && !s->wanted_group)))
+		return NAN;
+	return fold_end(&f, p->column.fold);
 }
 
 static void line_give(struct series *s, struct series_point *ret)

@@ -160,6 +160,24 @@ static void test_absent_is_not_zero_and_nobody_is(void **state)
 	expect_series("proc.io.read_chars", &q, rate, ARRAY_SIZE(rate));
 }
 
+/* GPUs, for instance, are there when their driver has answered. */
+static void test_before_the_first_was_there_nothing_is_known(void **state)
+{
+	static const double rss[] = {NAN, 40960, 0};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_tick(&m, 0);
+	maker_join(&m, 0, 1, 100, 1, SECOND / 2, false);
+	maker_set(&m, 0, "proc.mem.rss", 10);
+	maker_tick(&m, SECOND);
+	maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+	expect_series("proc.mem.rss", NULL, rss, ARRAY_SIZE(rss));
+}
+
 static void test_rates_of_processes_that_come_and_go(void **state)
 {
 	/* One of 1 core all the time; one born in the third second that burns half a core; a latecomer. */
