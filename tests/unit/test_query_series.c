@@ -554,6 +554,7 @@ int main(void)
 		T(test_attached_processes_have_used_what_they_used_since),
 		T(test_rates_are_over_the_time_that_passed),
 		T(test_absent_is_not_zero_and_nobody_is),
+		T(test_before_the_first_was_there_nothing_is_known),
 		T(test_rates_of_processes_that_come_and_go),
 		T(test_the_trees_rate_is_taken_of_the_sum),
 		T(test_slivers_are_no_steps_of_the_tree),
