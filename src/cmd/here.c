@@ -187,6 +187,14 @@ static void take_probes(struct here *h, struct env *env, const struct schema *sc
 }
 
 /* Rows that neither had a value nor a word. */
+/* A tree whose control group could not be made lacks what that would count, and may lack a right. */
+static enum availability state_of_silence(const struct here *h, const struct here_source *source)
+{
+	if (source->collector->domain == DOMAIN_TREE)
+		return is_refused(h->group_error) ? FORBIDDEN : ABSENT;
+	return h->works && source->instances ? FAILED : ABSENT;
+}
+
 static void explain_silence(struct here *h)
 {
 	for (size_t s = 0; s < h->nr; s++) {
@@ -206,10 +214,7 @@ static void explain_silence(struct here *h)
 
 			if (metric->state != NR_AVAILABILITY)
 				continue;
-			metric->state =
-				h->works && source->collector->domain != DOMAIN_TREE && source->instances
-				? FAILED
-				: ABSENT;
+			metric->state = state_of_silence(h, source);
 			if (!metric->reason)
 				metric->reason = strdup(why);
 		}

@@ -523,6 +523,7 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 
 static void fill_facts(struct summary *s, const struct account *a)
 {
+	static const char group_peak[] = "tree.cgroup.memory_peak";
 	const struct account_facts *f = account_facts(a);
 	int64_t cpus = -1, memory = -1;
 
@@ -530,8 +531,10 @@ static void fill_facts(struct summary *s, const struct account *a)
 	meta_num(account_meta(a), "mem_total_bytes", &memory);
 	figure_or(s, FIG_CPUS, cpus, 1, "not recorded");
 	figure_or(s, FIG_MEMORY_TOTAL, memory, 1, "not recorded");
-	figure_or(
-		s, FIG_TREE_CGROUP_PEAK, f->cgroup_peak_bytes, 1, account_why(a, "tree.cgroup.memory_peak"));
+	figure_or(s, FIG_TREE_CGROUP_PEAK, f->cgroup_peak_bytes, 1,
+		f->has_cgroup || !account_is_available(a, group_peak)
+			? account_why(a, group_peak)
+			: "no control group was made for the job");
 	figure_set(s, FIG_UNFINISHED, (double)f->unfinished);
 	figure_or(s, FIG_SELF_CPU, f->self_cpu_ns, 1e9, account_why(a, "self.cpu"));
 	figure_or(s, FIG_SELF_RSS, f->self_rss_bytes, 1, account_why(a, "self.rss"));

@@ -202,6 +202,10 @@ def test_an_ordinary_user_is_told_what_would_help(nobodys_folder):
     assert exits["state"] == "denied"
     assert "CAP_NET_ADMIN" in exits["reason"]
     assert exits["remedy"] == f"sudo setcap cap_net_admin+ep {TACHO}"
+    delegation = found["delegation", "cgroup"]
+    if delegation["state"] == "denied":
+        exact = found["tree", "tree.cgroup.cpu"]
+        assert (exact["state"], exact["reason"]) == ("denied", delegation["reason"])
     others = found["processes", "others"]
     assert (others["state"], others["remedy"]) == ("denied", "sudo tacho attach ...")
     assert found["processes", "own"]["state"] == "ok"

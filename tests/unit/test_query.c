@@ -653,6 +653,8 @@ static void test_unreadable_io_is_null_and_partly_unreadable_is_noted(void **sta
 			assert_string_equal(s->figure[FIG_READ_CHARS].why, "could not be read");
 		assert_int_equal(has_note(s, "could not be read"), 1);
 		assert_int_equal(has_note(s, "io is a lower bound"), readable);
+		assert_string_equal(
+			s->figure[FIG_TREE_CGROUP_PEAK].why, "no control group was made for the job");
 		summary_free(s);
 	}
 }
