@@ -99,16 +99,22 @@ static void fold_rows(struct frames *f, struct frame_own *fr, const struct colum
 	}
 }
 
-static void fold_put(struct frame_own *fr, size_t field, const struct folding *at)
+/* Devices of which nobody has told anything yet are not zero, as in series. */
+static void fold_put(struct frame_own *fr, struct frame_set *fs, size_t field, const struct folding *at)
 {
 	struct vector *v = &fr->now.col[field];
 	enum metric_fold fold = fr->own[field].fold;
+	bool integer = fr->field[field].type == FIELD_INT;
 
-	for (uint32_t line = 0; line < at->nr; line++)
-		if (fr->field[field].type == FIELD_INT)
+	for (uint32_t line = 0; line < at->nr; line++) {
+		fs->seen |= (integer ? at->exact[line].alive : at->real[line].alive) > 0;
+		if (!fs->seen && !fr->by_group)
+			bit_put(v->known, line, false);
+		else if (integer)
 			bit_put(v->known, line, exact_end(&at->exact[line], fold, &v->integer[line]));
 		else
 			vector_put_real(v, line, fold_end(&at->real[line], fold));
+	}
 }
 
 /* Lines stay: groups only become more. */
@@ -140,12 +146,12 @@ int frame_fold(struct frames *f, struct frame_own *fr)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < fr->nr_sets; i++) {
-		const struct frame_set *fs = &fr->set[i];
+		struct frame_set *fs = &fr->set[i];
 		const struct scene_set *set = &f->scene->set[fs->set];
 
 		for (size_t j = 0; j < fs->nr_cells && (!fr->begun || set->nr_moved || set->reseated); j++) {
 			fold_cell(f, fr, fs, &fs->cell[j], &at);
-			fold_put(fr, fs->cell[j].field, &at);
+			fold_put(fr, fs, fs->cell[j].field, &at);
 		}
 	}
 	for (size_t i = 0; i < fr->nr; i++) {
@@ -154,7 +160,7 @@ int frame_fold(struct frames *f, struct frame_own *fr)
 		if (c->source != SOURCE_ROWS || !c->bound || (fr->begun && !c->rows.changed))
 			continue;
 		fold_rows(f, fr, c, &at);
-		fold_put(fr, i, &at);
+		fold_put(fr, &fr->set[c->place], i, &at);
 	}
 	fr->begun = true;
 	return 0;

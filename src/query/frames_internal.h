@@ -142,6 +142,7 @@ struct frame_set { /* a set of the recording, in its frame */
 	size_t nr_cells;
 	uint64_t cols;		     /* that are in use, as a mask */
 	uint8_t of_col[METRICS_MAX]; /* which cell_use */
+	bool seen;		     /* folded: somebody was there, sometime */
 };
 
 #define NO_LINE UINT32_MAX
@@ -164,9 +165,9 @@ struct frame_own {
 	size_t computed, nr_computed; /* of frames.computed, those that are its own */
 	struct frame_lines now;
 	int64_t now_ns, span_ns; /* when, and the time since the tick before */
-	uint32_t layout; /* changes when the lines are others */
-	bool begun;	 /* at this recording */
-	bool waits;	 /* late: the tick that is in `now` */
+	uint32_t layout;	 /* changes when the lines are others */
+	bool begun;		 /* at this recording */
+	bool waits;		 /* late: the tick that is in `now` */
 	struct line_face {
 		uint32_t identity; /* within the recording */
 		int group;	   /* whose it is; -1: of none */
@@ -180,8 +181,8 @@ struct frame_own {
 	struct window {
 		struct frame_lines lines;
 		double **weight; /* by field: of the values in a mean */
-		struct idmap of;  /* identity to line */
-		uint32_t *map;	  /* by line of `now` */
+		struct idmap of; /* identity to line */
+		uint32_t *map;	 /* by line of `now` */
 		uint32_t map_cap, layout;
 		int64_t index;
 		bool open;

@@ -1,8 +1,8 @@
 /* Rows that stand for more than a tick: of each line the mean of levels and rates, the greatest peak, the
- * last of all else, over the ticks of a window. A rate weighs as much as the time it is of, since ticks may be
- * late or missed: the mean is what the counter grew by, over the time that took. Windows are counted from the start of the run, so that those
- * of different nodes are the same; a row is dated by its window's beginning. Who left within a window has a
- * row in it. */
+ * last of all else, over the ticks of a window. A rate weighs as much as the time it is of, since ticks may
+ * be late or missed: the mean is what the counter grew by, over the time that took. Windows are counted from
+ * the start of the run, so that those of different nodes are the same; a row is dated by its window's
+ * beginning. Who left within a window has a row in it. */
 #include "query/frames_internal.h"
 
 #include <string.h>

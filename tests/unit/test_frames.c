@@ -635,8 +635,35 @@ static void rates_weigh_as_much_as_their_time(void **state)
 	assert_int_equal(kept_cell(k, "process", "proc.io.read_chars", 0)->integer, 4030);
 	assert_near(kept_number(k, "process", "proc.io.read_chars.rate", 0), 4030 / 7.0);
 	assert_near(kept_number(k, "process", "proc.io.read_rate", 0), 4030 / 7.0);
-	assert_near(kept_number(k, "process", "proc.threads", 0), 3); /* levels are as they were seen */
+	assert_near(kept_number(k, "process", "proc.threads", 0), 3);	/* levels are as they were seen */
 	assert_near(kept_number(k, "tree", "tree.starts", 0), 8 / 7.0); /* comes late */
+	kept_free(k);
+}
+
+/* GPUs, for instance, are there when their driver has answered: before that their sum is not zero. */
+static void before_the_first_was_there_nothing_is_known(void **state)
+{
+	struct frames_options o = everything;
+	struct maker m;
+	struct kept *k;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_tick(&m, 0);
+	maker_join(&m, 0, 1, 100, 1, SECOND / 2, false);
+	maker_set(&m, 0, "proc.mem.rss", 10);
+	maker_tick(&m, SECOND);
+	maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+	o.per = FRAMES_NODE;
+	k = keep(file, &o);
+	assert_int_equal(kept_frame(k, "process")->nr_rows, 3);
+	assert_false(kept_cell(k, "process", "proc.mem.rss", 0)->known);
+	assert_false(kept_cell(k, "process", "proc.cpu.cores", 0)->known);
+	assert_int_equal(kept_cell(k, "process", "proc.mem.rss", 1)->integer, 40960);
+	assert_true(kept_cell(k, "process", "proc.mem.rss", 2)->known);
+	assert_int_equal(kept_cell(k, "process", "proc.mem.rss", 2)->integer, 0);
 	kept_free(k);
 }
 
@@ -902,6 +929,8 @@ int main(void)
 			rows_that_stand_for_several_ticks, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(
 			rates_weigh_as_much_as_their_time, maker_setup, maker_teardown),
+		cmocka_unit_test_setup_teardown(
+			before_the_first_was_there_nothing_is_known, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(processes_with_their_ends, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(events_metrics_meta_and_summary, maker_setup, maker_teardown),
 		cmocka_unit_test_setup_teardown(events_have_their_limits, maker_setup, maker_teardown),
