@@ -180,7 +180,7 @@ static void explain(struct processes *p, int source, int error)
 	for (size_t i = 0; i < ARRAY_SIZE(process_metric); i++)
 		if (process_metric[i].at.source == source && p->ctx->map.col[i] >= 0)
 			p->ctx->why(p->ctx, i, forbidden ? FORBIDDEN : ABSENT,
-				forbidden ? "some processes belong to another user"
+				forbidden ? "some processes belong to another user or are protected"
 					  : "this kernel does not have the file",
 				forbidden ? "run as that user or as root" : NULL);
 }
