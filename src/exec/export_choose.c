@@ -66,7 +66,15 @@ static void add_format(struct export *x, const struct exporter *f)
 /* The longest ending that fits: .arrows is not .arrow. */
 static const struct exporter *format_of_file(const char *path)
 {
+	static const struct {
+		const char *suffix, *format;
+	} also[] = {{".hdf5", "hdf5"}, {".db", "sqlite"}, {".sqlite3", "sqlite"}, {".pkl", "pickle"},
+		{".ndjson", "jsonl"}};
 	const struct exporter *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(also); i++)
+		if (path_has_suffix(path, also[i].suffix))
+			return exporter_find(also[i].format);
 
 	for (size_t i = 0; exporters[i]; i++) {
 		const struct exporter *f = exporters[i];

@@ -10,6 +10,7 @@
 #include "cmd/output.h"
 #include "exec/paths.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -39,8 +40,22 @@ static void check_stream(const struct export *x)
 			f->name, x->nr_frames);
 }
 
+/* job.txt, run.h4; not run-1.5, .hidden, a.b/c. */
+static bool has_ending(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strrchr(name, '.');
+	size_t len = dot ? strlen(dot + 1) : 0;
+
+	if (!len || len > 8 || dot == name || !isalpha((unsigned char)dot[1]))
+		return false;
+	for (size_t i = 1; i <= len; i++)
+		if (!isalnum((unsigned char)dot[i]))
+			return false;
+	return true;
+}
+
 /* -o PATH for several files: a name that looks like a file's is more likely a misunderstanding. */
-static void check_directory(const struct export *x, const char *path)
+static void check_directory(const char *path)
 {
 	size_t len = strlen(path);
 
@@ -48,12 +63,11 @@ static void check_directory(const struct export *x, const char *path)
 		usage(&cmd_export, "-o takes the name of a file or a directory");
 	if (path[len - 1] == '/' || path_is_directory(path))
 		return;
-	for (size_t i = 0; i < x->nr_formats; i++)
-		if (path_has_suffix(path, x->format[i]->suffix))
-			usage(&cmd_export,
-				"this is more than one file: -o takes their directory (%s/); --domain "
-				"chooses one table",
-				path);
+	if (has_ending(path))
+		usage(&cmd_export,
+			"this is more than one file: -o takes their directory (%s/); --domain chooses one "
+			"table, --to another format",
+			path);
 	if (!access(path, F_OK))
 		usage(&cmd_export, "%s is no directory, and this is more than one file", path);
 }
@@ -116,7 +130,7 @@ static void choose_place(
 	else if (!output && nr == 1 && x->format[0]->shape == EXPORT_ONE_FILE)
 		*ret_only = text_made("%s%s", stem, x->format[0]->suffix);
 	if (output && !*ret_only)
-		check_directory(x, output);
+		check_directory(output);
 	*ret_directory = *ret_only ? path_directory(*ret_only)
 		: output	   ? text_made("%s", output)
 				   : text_made("%s-export", stem);

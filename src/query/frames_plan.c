@@ -397,6 +397,8 @@ static int no_metric(const struct frames *f, const char *word, struct buf *reter
 			nearest_try(&n, fr->derived[j].name);
 	}
 	metric_unknown(&n, reterr);
+	if (f->options.raw)
+		buf_adds(reterr, "; --raw has none that are computed");
 	return -ENOENT;
 }
 
@@ -448,7 +450,20 @@ static bool agrees_with(const struct frame_own *fr, enum frames_per per)
 {
 	if (per == FRAMES_PROCESS)
 		return fr->of_processes || fr->still == STILL_PROCESSES;
+	if (per == FRAMES_NODE)
+		return fr->domain != DOMAIN_GROUP;
 	return per != FRAMES_GROUP || fr->still >= 0 || fr->of_processes || fr->domain == DOMAIN_GROUP;
+}
+
+static int no_such_fold(const struct frame_own *fr, enum frames_per per, struct buf *reterr)
+{
+	if (per == FRAMES_NODE)
+		buf_addf(reterr, "a process may be in several groups: there is no table %s per node",
+			fr->face.name);
+	else
+		buf_addf(reterr, "%s is not of processes: there is no table of it per %s", fr->face.name,
+			per == FRAMES_GROUP ? "group" : "process");
+	return -ENOENT;
 }
 
 static int choose_frames(struct frames *f, struct buf *reterr)
@@ -466,11 +481,8 @@ static int choose_frames(struct frames *f, struct buf *reterr)
 
 		if (!fr)
 			return no_frame(f, o->domain[i], reterr);
-		if (fr->still < 0 && !agrees_with(fr, o->per)) {
-			buf_addf(reterr, "%s is not of processes: there is no table of it per %s",
-				fr->face.name, o->per == FRAMES_GROUP ? "group" : "process");
-			return -ENOENT;
-		}
+		if (fr->still < 0 && !agrees_with(fr, o->per))
+			return no_such_fold(fr, o->per, reterr);
 		fr->wanted = true;
 		/* Who asks for it gets it, though nothing of it could be read. */
 		for (size_t j = 0; !o->nr_metrics && j < fr->nr_recorded; j++)

@@ -215,6 +215,8 @@ def test_places(tmp_path, recordings):
     assert sorted(path.name for path in paths) == sorted(os.listdir(tmp_path / "job-export"))
     assert exported("--to", "json", job).stdout.decode() == f"{tmp_path}/job.json\n"
     assert exported("-o", tmp_path / "x.json", job).stdout.decode() == f"{tmp_path}/x.json\n"
+    assert need_export(exported("-o", tmp_path / "x.db", job)).returncode == 0
+    assert (tmp_path / "x.db").read_bytes().startswith(b"SQLite format 3")
     assert exported("-o", tmp_path / "gpu.csv", "-d", "gpu", job).stdout.decode() == f"{tmp_path}/gpu.csv\n"
     assert exported("--to", "csv,json", "-d", "gpu", "-o", f"{tmp_path}/new/er/", job).returncode == 0
     assert sorted(os.listdir(tmp_path / "new/er")) == ["gpu.csv", "job.json"]
@@ -272,6 +274,10 @@ def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     (["-d", "process", "-m", "gpu.memory.used"], b"no table is left"),
     (["-d", "gpu", "--per", "group"], b"gpu is not of processes"),
     (["-d", "gpu", "-o", "/dev/null"], b"is no regular file"),
+    (["-d", "process,group", "--per", "node"], b"no table group per node"),
+    (["-m", "cpu.busy", "--raw"], b"--raw has none that are computed"),
+    (["-o", "job.txt"], b"job.txt/"),
+    (["--to", "parquet", "-o", "job.pq"], b"job.pq/"),
 ])
 def test_questions_that_make_no_sense(tmp_path, recordings, words, says):
     done = exported(*words, recordings["gpus"], cwd=tmp_path)
