@@ -2,14 +2,30 @@
  */
 #include "query/nodes.h"
 
+#include "base/str.h"
 #include "base/units.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *plural(double n)
 {
 	return n == 1 ? "" : "s";
+}
+
+/* The group whose quota it is: with v1 CPUs and memory may be counted in different ones. */
+static const char *quota_group(const struct summary *s, char out[static 256])
+{
+	static const char group[] = "cgroup ";
+	const char *source = s->text[TEXT_CPUS_SOURCE];
+	const char *end = source && str_starts(source, group) ? strstr(source, " cpu.") : NULL;
+
+	if (!end)
+		return s->text[TEXT_CGROUP] ? s->text[TEXT_CGROUP] : "the job's control group";
+	source += strlen(group);
+	snprintf(out, 256, "%.*s", (int)(end - source), source);
+	return out;
 }
 
 /* What changes the meaning of everything else. */
@@ -19,14 +35,14 @@ void summary_alarms(struct summary *s)
 	double held = has_figure(s, FIG_THROTTLED) ? s->figure[FIG_THROTTLED].value : 0;
 	const char *path = s->text[TEXT_CGROUP];
 	size_t others = s->nr_notes;
-	char text[UNITS_SIZE];
+	char text[UNITS_SIZE], group[256];
 
 	if (kills > 0)
 		summary_note(s, "out of memory: the kernel killed %.0f process%s of the control group %s",
 			kills, kills == 1 ? "" : "es", path ? path : "of the job");
 	if (held >= 0.01)
 		summary_note(s, "throttled: the CPU quota of %s held its threads back for %s altogether",
-			path ? path : "the job's control group", format_duration(text, held));
+			quota_group(s, group), format_duration(text, held));
 	s->nr_alarms = s->nr_notes - others;
 	for (size_t i = 0; i < s->nr_alarms; i++) {
 		char *note = s->note[others + i];

@@ -167,10 +167,11 @@ def test_a_limit_further_up(tmp_path, group):
 
 def test_a_quota(tmp_path, group):
     # So little that it is used up also where many want the CPU.
-    cpu = group("cpu", cpu_cfs_quota_us=5000)
+    cpu, memory = group("cpu", cpu_cfs_quota_us=5000), group("memory")
     recording = tmp_path / "run.tacho"
-    assert run_in([cpu], f"exec {BURNERS}/cpu 0.05", recording, tmp_path) == 0
+    assert run_in([cpu, memory], f"exec {BURNERS}/cpu 0.05", recording, tmp_path) == 0
     says = show(recording)
+    assert f"the CPU quota of {cpu.name} held" in " ".join(says["notes"])
     assert says["cgroup"]["throttled_s"] > 0
     assert says["limits"]["cpus"] == pytest.approx(0.05)
     assert says["limits"]["cpus_source"] == f"cgroup {cpu.name} cpu.cfs_quota_us"
