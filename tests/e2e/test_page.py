@@ -407,7 +407,7 @@ def test_reduced_page_has_ranges_and_says_so(browser, written, folder):
     assert pixels(page, "cpu", "#cbdcf3") > 500
     top = max(value for _, value in known("cpu", "cores used"))
     assert legend(page, "cpu", "cores used")[3] == pytest.approx(top * 1.2, rel=0.01)
-    assert "a point is 0.2s" in page.locator(".range").inner_text()
+    assert "a point is 200ms" in page.locator(".range").inner_text()
     drag(page, "cpu", 10, 14)
     assert "the recording has every tick" in page.locator(".range").inner_text()
     watch.close()
@@ -637,6 +637,17 @@ def test_print(browser, sample_path, folder):
     near = [n for color, n in seen.items() if all(abs(a - b) < 40 for a, b in zip(color, bytes.fromhex(palette()[1][1:])))]
     assert sum(near) > 50
     assert not watch.page.evaluate("() => document.documentElement.hasAttribute('data-print')")
+    watch.close()
+
+
+def test_legends_on_paper(browser, sample_path):
+    """All of a legend is there, also of panels with a height of their own, and so are its colours: browsers print no backgrounds."""
+    watch = Watch(browser, sample_path)
+    bring(watch.page, "timeline")
+    watch.page.emulate_media(media="print")
+    styles = watch.page.evaluate("""() => ['.legend-scroll', '.swatch'].map((name) =>
+        getComputedStyle(document.querySelector('#panel-timeline ' + name))).map((style) => [style.maxHeight, style.printColorAdjust])""")
+    assert styles[0][0] == "none" and styles[1][1] == "exact"
     watch.close()
 
 

@@ -338,10 +338,10 @@ export class Panel {
 				values: () => marked.map((i) => this.panel.lines[i].name),
 			};
 		}
-		const incrs = this.panel.unit === "seconds" && !this.panel.per_second ? timeSteps : valueSteps(this.panel);
+		const isTime = this.panel.unit === "seconds" && !this.panel.per_second;
 		return {
-			...plain, space: 32, incrs, grid: {stroke: grid, width: 1},
-			values: (u, splits) => splits.map((s) => s === 0 ? "0" : format(s, this.panel)),
+			...plain, space: 32, incrs: isTime ? timeSteps : valueSteps(this.panel), grid: {stroke: grid, width: 1},
+			values: (u, splits, axisIndex, space, step) => splits.map((s) => isTime ? moment(s, step) : s === 0 ? "0" : format(s, this.panel)),
 		};
 	}
 

@@ -30,10 +30,12 @@ export function duration(seconds) {
 		return `-${duration(-seconds)}`;
 	if (seconds === 0)
 		return "0s";
-	if (seconds < 0.0995)
-		return `${number(seconds * 1000)}ms`;
+	if (seconds < 0.0009995)
+		return `${(seconds * 1e6).toFixed(0)}us`;
+	if (seconds < 0.9995)
+		return `${(seconds * 1e3).toFixed(seconds < 0.00995 ? 1 : 0)}ms`;
 	if (seconds < 59.95)
-		return `${number(seconds)}s`;
+		return `${seconds.toFixed(seconds < 9.995 ? 2 : 1)}s`;
 	const s = Math.round(seconds);
 	const two = (n) => String(n).padStart(2, "0");
 	if (s < 3600)
@@ -83,6 +85,8 @@ export function moment(seconds, step) {
 	const s = Math.round(seconds * 1000) / 1000;
 	const two = (n) => String(Math.floor(n)).padStart(2, "0");
 	const digits = step >= 1 ? 0 : step >= 0.1 ? 1 : step >= 0.01 ? 2 : 3;
+	if (s < 1 && step < 0.1)
+		return s === 0 ? "0" : `${Math.round(s * 1000)}ms`;
 	if (s < 60)
 		return s === 0 ? "0" : `${s.toFixed(digits)}s`;
 	const rest = digits ? (s % 60).toFixed(digits).padStart(3 + digits, "0") : two(Math.round(s) % 60);
