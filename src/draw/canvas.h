@@ -29,6 +29,8 @@ double canvas_y(const struct canvas *c, double value); /* NAN for NAN; within re
 bool canvas_is_free(const struct canvas *c, struct rect r);
 void canvas_take(struct canvas *c, struct rect r);
 double canvas_line(const struct canvas *c); /* height of a line of small text */
+bool canvas_has_caption(const struct canvas *c);
+double canvas_caption_y(const struct canvas *c); /* of the line with the unit of values */
 
 void draw_lines(struct canvas *c);
 void draw_stack(struct canvas *c);

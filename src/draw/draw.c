@@ -126,7 +126,7 @@ static void place_legend(struct canvas *c)
 	if (c->f->form == CHART_TIMELINE || c->bare)
 		return;
 	if (heat || c->all.w >= NARROW) {
-		double width = heat ? 50 : legend_width(c, MIN(c->all.w * 0.3, 330));
+		double width = heat ? 50 : legend_width(c, MIN(c->all.w * 0.36, 330));
 
 		if (!(width > 0))
 			return;
@@ -152,9 +152,14 @@ static double subtitle_below(struct canvas *c)
 											: 0;
 }
 
-static bool has_caption(const struct canvas *c)
+bool canvas_has_caption(const struct canvas *c)
 {
 	return c->labels.caption[0] && c->f->form != CHART_HEAT;
+}
+
+double canvas_caption_y(const struct canvas *c)
+{
+	return c->strip.y - canvas_line(c) * 0.4 - 5;
 }
 
 static void lay_out(struct canvas *c)
@@ -162,7 +167,7 @@ static void lay_out(struct canvas *c)
 	double line = canvas_line(c), foot = c->f->footnote && *c->f->footnote ? line + 3 : 0, left, top;
 
 	top = face_size(&c->pen, FACE_TITLE) * 1.5 + subtitle_below(c) + 2;
-	top += has_caption(c) ? line + 6 : 8;
+	top += canvas_has_caption(c) ? line + 6 : 8;
 	c->strip = (struct rect){.y = c->all.y + top, .h = strip_height(c)};
 	top += c->strip.h;
 	left = gutter(c);
@@ -174,6 +179,35 @@ static void lay_out(struct canvas *c)
 }
 
 /* ---- frame ---- */
+
+static char *last_part(char *text)
+{
+	static const char between[] = " · ";
+	char *found = NULL;
+
+	for (char *at = text; (at = strstr(at, between)); at++)
+		found = at;
+	return found;
+}
+
+/* Parts that do not fit are left out, the last first: one cut in its middle would be a number that nobody
+ * measured. Those of each curve are in the legend. */
+static void write_subtitle(struct canvas *c, double x, double y)
+{
+	double room = c->all.x + c->all.w - x;
+	char *text = strdup(c->f->subtitle), *part;
+
+	while (text && pen_measure(&c->pen, text, FACE_PLAIN) > room && (part = last_part(text)))
+		*part = 0;
+	pen_write(&c->pen,
+		&(struct words){.text = text ? text : c->f->subtitle,
+			.x = x,
+			.y = y,
+			.most = room,
+			.face = FACE_PLAIN,
+			.color = pen_ink(&c->pen, INK_QUIET)});
+	free(text);
+}
 
 static void draw_titles(struct canvas *c)
 {
@@ -188,18 +222,12 @@ static void draw_titles(struct canvas *c)
 			.face = FACE_TITLE,
 			.color = pen_ink(&c->pen, INK_TEXT)});
 	if (c->f->subtitle && *c->f->subtitle)
-		pen_write(&c->pen,
-			&(struct words){.text = c->f->subtitle,
-				.x = c->all.x + (below > 0 ? 0 : width + 14),
-				.y = base + below,
-				.most = c->all.w,
-				.face = FACE_PLAIN,
-				.color = pen_ink(&c->pen, INK_QUIET)});
-	if (has_caption(c))
+		write_subtitle(c, c->all.x + (below > 0 ? 0 : width + 14), base + below);
+	if (canvas_has_caption(c))
 		pen_write(&c->pen,
 			&(struct words){.text = c->labels.caption,
 				.x = c->all.x,
-				.y = c->strip.y - canvas_line(c) * 0.4 - 5,
+				.y = canvas_caption_y(c),
 				.most = c->all.w,
 				.face = FACE_SMALL,
 				.color = pen_ink(&c->pen, INK_QUIET)});

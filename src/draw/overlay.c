@@ -209,16 +209,35 @@ static void arrow_up(struct canvas *c, double x, double y)
 	cairo_fill(c->pen.cr);
 }
 
+/* In the line of the unit, where no curve is: at its right end, or before what stands there. */
+static bool place_above(struct canvas *c, double base, double width, double *ret_x)
+{
+	double left = c->all.x + pen_measure(&c->pen, c->labels.caption, FACE_SMALL) + 10;
+
+	if (!canvas_has_caption(c))
+		return false;
+	for (double x = c->plot.x + c->plot.w - width; x >= left; x -= 8)
+		if (canvas_is_free(c, text_box(c, x, base, width))) {
+			*ret_x = x;
+			return true;
+		}
+	return false;
+}
+
 /* It is outside of the picture: said at the edge. */
 static void note_level(struct canvas *c, const struct chart_level *l)
 {
-	double size = face_size(&c->pen, FACE_SMALL), base = c->plot.y + size * 1.15, width;
+	double size = face_size(&c->pen, FACE_SMALL), base = canvas_caption_y(c), width;
 	char text[160];
 	double x;
 
 	snprintf(text, sizeof(text), "%.140s, above", l->label ? l->label : "");
 	width = MIN(pen_measure(&c->pen, text, FACE_SMALL), c->plot.w * 0.6);
-	x = place_along(c, base, width + 12) + 12;
+	if (!place_above(c, base, width + 12, &x)) {
+		base = c->plot.y + size * 1.15;
+		x = place_along(c, base, width + 12);
+	}
+	x += 12;
 	while (!canvas_is_free(c, text_box(c, x - 12, base, width + 12)) && base < c->plot.y + c->plot.h / 2)
 		base += size * 1.35;
 	pen_color(&c->pen, pen_ink(&c->pen, INK_LEVEL), 1);

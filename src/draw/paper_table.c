@@ -11,6 +11,8 @@
 #define COLUMN_MOST 64.0 /* a longer heading is broken */
 #define COLUMNS_MAX 32
 #define PAD 2.2
+#define ROWS_TOGETHER 3
+#define PAIRS_TOGETHER 6
 
 struct part {
 	const struct text_table *t;
@@ -134,7 +136,7 @@ static void put_part(struct paper *p, const struct part *part)
 	double height = row_height(p);
 	bool headed = false;
 
-	paper_need(p, part->head + 3 * height);
+	paper_need(p, part->head + ROWS_TOGETHER * height);
 	for (size_t r = 0; r < part->t->nr_rows; r++) {
 		unsigned page = p->page;
 
@@ -160,7 +162,7 @@ static void put_pairs(struct paper *p, const struct text_table *t)
 	size_t per = (t->nr_rows + 2) / 3, most;
 
 	for (size_t done = 0; done < t->nr_rows; done += 3 * per) {
-		paper_need(p, height * fmin((double)per, 6));
+		paper_need(p, height * fmin((double)per, PAIRS_TOGETHER));
 		most = (size_t)((PAPER_BOTTOM - p->y) / height);
 		per = MIN(per, MAX(most, 1));
 		top = p->y;
@@ -178,6 +180,17 @@ static void put_pairs(struct paper *p, const struct text_table *t)
 	}
 }
 
+/* A title does not stand alone at the end of a page. */
+static double first_rows_height(struct paper *p, const struct text_table *t)
+{
+	struct part part;
+
+	if (t->nr_columns == 2)
+		return row_height(p) * fmin((double)((t->nr_rows + 2) / 3), PAIRS_TOGETHER);
+	make_part(p, t, 1, PAPER_TEXT, &part);
+	return part.head + ROWS_TOGETHER * row_height(p);
+}
+
 void paper_table(struct paper *p, const struct text_table *t)
 {
 	size_t next = 1;
@@ -187,7 +200,7 @@ void paper_table(struct paper *p, const struct text_table *t)
 		.x = PAPER_MARGIN,
 		.width = PAPER_TEXT};
 
-	paper_need(p, 70);
+	paper_need(p, lines_height(p, &title) + 4 + first_rows_height(p, t));
 	paper_text(p, &title, 4);
 	if (t->nr_columns == 2) {
 		put_pairs(p, t);

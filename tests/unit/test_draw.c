@@ -650,6 +650,48 @@ static void svg_has_its_words_as_text(void **state)
 	free(text);
 }
 
+/* The y of a text of a picture. */
+static double height_of(const char *svg, const char *words)
+{
+	const char *at = strstr(svg, words), *y = NULL;
+
+	assert_non_null(at);
+	while (at > svg && *at != '<')
+		at--;
+	y = strstr(at, " y=\"");
+	assert_non_null(y);
+	return strtod(y + 4, NULL);
+}
+
+/* A limit that is far above the curves covers none of them: it stands in the line of the unit. */
+static void a_far_limit_covers_no_curve(void **state)
+{
+	char *text = svg_of("memory");
+
+	(void)state;
+	assert_true(height_of(text, ">limit 64 GiB, above</text>") == height_of(text, ">memory, GiB</text>"));
+	free(text);
+}
+
+static void a_long_subtitle_loses_whole_parts(void **state)
+{
+	struct draw_style narrow = {.width = 420, .height = 300};
+	struct chart f;
+	struct sample s;
+	char *text;
+
+	(void)state;
+	samples[0](&s);
+	f = s.f;
+	f.title = "A title";
+	f.subtitle = "busy: mean 99.5 %, max 100 % at 802ms · in programs: mean 77.5 %, max 95.6 % at 2.40s "
+		     "· idle: mean 0 %, max 0 %";
+	text = text_of(&f, DRAW_SVG, &narrow);
+	assert_non_null(strstr(text, ">busy: mean 99.5 %, max 100 % at 802ms</text>"));
+	free(text);
+	sample_free(&s);
+}
+
 static void svg_of_hostile_names_is_harmless(void **state)
 {
 	char *text = svg_of("<id>");
@@ -902,6 +944,8 @@ int main(void)
 		cmocka_unit_test(same_chart_gives_the_same_bytes),
 		cmocka_unit_test(every_sample_is_drawn),
 		cmocka_unit_test(svg_has_its_words_as_text),
+		cmocka_unit_test(a_far_limit_covers_no_curve),
+		cmocka_unit_test(a_long_subtitle_loses_whole_parts),
 		cmocka_unit_test(svg_of_hostile_names_is_harmless),
 		cmocka_unit_test(legend_counts_what_has_no_room),
 		cmocka_unit_test(empty_chart_says_so),
