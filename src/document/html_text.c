@@ -177,7 +177,7 @@ void html_findings(struct html *h)
 
 	buf_adds(h->out, "<div class=\"columns\">\n<section id=\"findings\">\n<h2>Findings</h2>\n");
 	if (!f || !f->nr) {
-		buf_adds(h->out, "<p class=\"quiet\">Nothing stands out.</p>\n");
+		add_element(h->out, "<p class=\"quiet\">", findings_none(h->s), "</p>\n");
 	} else {
 		buf_adds(h->out, "<ol class=\"findings\">\n");
 		for (size_t i = 0; i < f->nr; i++)

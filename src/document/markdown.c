@@ -140,7 +140,7 @@ static void findings(struct page *p)
 
 	buf_adds(p->out, "## Findings\n\n");
 	if (!f || !f->nr)
-		buf_adds(p->out, "Nothing stands out.\n\n");
+		buf_addf(p->out, "%s\n\n", findings_none(p->s));
 	for (size_t i = 0; f && i < f->nr; i++) {
 		buf_addf(p->out, "- **%s: ", finding_weight_name(f->item[i].weight));
 		add_md(p->out, f->item[i].title);

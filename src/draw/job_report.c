@@ -190,7 +190,7 @@ static void finding(struct job *j, const struct finding *f)
 static void findings(struct job *j)
 {
 	const struct findings *f = j->s->findings;
-	struct lines none = plain(j, "Nothing stands out.");
+	struct lines none = plain(j, findings_none(j->s));
 
 	paper_heading(&j->paper, "Findings", NULL, 40);
 	if (!f || !f->nr)

@@ -5,6 +5,7 @@
  * replaced. */
 #include "exec/report.h"
 
+#include "base/units.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
@@ -152,6 +153,16 @@ static void tell_unfinished(const struct report *r)
 			unfinished, nr);
 }
 
+static void tell_damage(const struct report *r)
+{
+	const struct summary *s = r->story->summary;
+	char bytes[UNITS_SIZE];
+
+	if (s->lost_bytes > 0)
+		warning("%s of the recording%s cannot be read: this report is of the rest",
+			format_bytes(bytes, s->lost_bytes), s->nr_nodes > 1 ? "s" : "");
+}
+
 static int read_story(struct report *r)
 {
 	struct story_options options = {.progress = r->progress};
@@ -210,6 +221,7 @@ int report_run(const void *args, int argc, char **argv)
 		status = read_story(&r);
 	if (status == EXIT_OK) {
 		tell_unfinished(&r);
+		tell_damage(&r);
 		status = check_places(&r, r.outline->id);
 	}
 	if (status == EXIT_OK)

@@ -59,5 +59,6 @@ extern const size_t nr_finding_queries;
 /* Everything of the story but its findings is there. */
 int findings_make(const struct story *s, struct findings **ret);
 struct findings *findings_free(struct findings *f);
+const char *findings_none(const struct story *s);	     /* what is said when there is none */
 const char *finding_weight_name(enum finding_weight weight); /* "fine", "note", "warning", "serious" */
 #endif

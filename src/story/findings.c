@@ -83,6 +83,16 @@ const char *finding_weight_name(enum finding_weight weight)
 	return weight <= FINDING_SERIOUS ? name[weight] : "note";
 }
 
+/* That nothing stands out is a judgement: where little was seen, it is none. */
+const char *findings_none(const struct story *s)
+{
+	if (isnan(figure_of(s->summary, FIG_CPU)) && isnan(figure_of(s->summary, FIG_RSS)))
+		return "Nothing can be told of this run: there is no measurement that can be read.";
+	if (figure_of(s->summary, FIG_WALL) < USE_LEAST_S)
+		return "Nothing stands out, but the run was too short to tell.";
+	return "Nothing stands out.";
+}
+
 /* ---- what is kept ---- */
 
 struct finding *found_new(struct look *l, const char *id, enum finding_weight weight, const char *panel)

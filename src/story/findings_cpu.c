@@ -266,6 +266,8 @@ void look_throttled(struct look *l)
 #define HAS_ITS_CPUS 0.85
 /* Of the CPU time that it could have had. */
 #define STARVED_LEAST 0.1
+/* And of the time of the run: one that mostly sleeps lost a second of its minute at most. */
+#define STARVED_LEAST_OF_TIME 0.05
 #define CROWDED_LEAST 0.25
 #define STARVED_LEAST_S 3.0
 
@@ -371,7 +373,8 @@ void look_starved(struct look *l)
 		lost = over_time(&q, taken_by_others);
 		l->lost_cpu_s += lost;
 		waited = over_time(&q, waits_for_itself);
-		if (lost >= STARVED_LEAST * (cpu + lost))
+		if (lost >= STARVED_LEAST * (cpu + lost) &&
+			lost >= STARVED_LEAST_OF_TIME * figure_of(part, FIG_WALL))
 			say_starved(l, i, &q, lost);
 		else if (waited >= CROWDED_LEAST * cpu && waited >= STARVED_LEAST_S)
 			say_crowded(l, i, &q, waited);

@@ -237,7 +237,7 @@ void look_short_processes(struct look *l)
 {
 	double wall = figure_of(l->run, FIG_WALL), cpu = figure_of(l->run, FIG_CPU), per_s;
 	double kernel = figure_of(l->run, FIG_SYSTEM) / cpu;
-	char count[UNITS_SIZE], name[NAME_SHOWN];
+	char count[UNITS_SIZE], rate[UNITS_SIZE], name[NAME_SHOWN];
 	size_t nr, times;
 	const struct process_row **row = pick(l, is_short, by_name, &nr), *most;
 	struct finding *f;
@@ -251,12 +251,12 @@ void look_short_processes(struct look *l)
 			"process-starts");
 		found_title(l, f, "%s processes lived for less than half a second",
 			format_count(count, (double)nr));
-		found_say(l, f, "%.0f each second; the most frequent was %s (%s).", per_s,
+		found_say(l, f, "%s each second; the most frequent was %s (%s).", format_count(rate, per_s),
 			name_shown(name, most->name, most->name_len), format_count(count, (double)times));
 		if (!isnan(kernel))
 			found_say(l, f, "%.0f %% of the CPU time was spent in the kernel.", 100 * kernel);
 		found_say(l, f,
-			"Starting a process costs more than a short one does: do more in each, by loops "
+			"Starting a process costs more than what a short one does: do more in each, by loops "
 			"inside a program "
 			"or with many files in one call (xargs).");
 		found_evidence(l, f, "short_processes", (double)nr, UNIT_COUNT);

@@ -115,12 +115,18 @@ static char *nodes_of(struct outline *o, const struct story *s)
 	return keep_buf(o, &text);
 }
 
+/* Processes too short to be sampled have no known owner, who comes last: a reader is told of those that have.
+ */
 static char *users_of(struct outline *o, const struct story *s)
 {
+	const struct stats_row *row = s->stats->row[STATS_USER];
+	size_t nr = s->stats->nr[STATS_USER];
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	add_names(&text, s->stats->row[STATS_USER], s->stats->nr[STATS_USER]);
+	if (nr > 1 && !strcmp(row[nr - 1].name, "unknown"))
+		nr--;
+	add_names(&text, row, nr);
 	if (!text.len)
 		buf_adds(&text, "?");
 	return keep_buf(o, &text);
@@ -306,8 +312,9 @@ static void fact_processes(struct outline *o, const struct story *s)
 		isnan(figure(s, FIG_PROCESSES)) ? outline_keep(o, "")
 			: isnan(threads)
 			? outline_keepf(o, "%s at once", format_count(b, figure(s, FIG_PROCESSES)))
-			: outline_keepf(o, "%s at once, %s threads",
-				  format_count(b, figure(s, FIG_PROCESSES)), format_count(c, threads)));
+			: outline_keepf(o, "%s at once, %s thread%s",
+				  format_count(b, figure(s, FIG_PROCESSES)), format_count(c, threads),
+				  threads == 1 ? "" : "s"));
 }
 
 /* Of the GPUs that are the job's. */

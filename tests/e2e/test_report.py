@@ -449,6 +449,25 @@ def test_damaged(job):
     assert "## About these numbers" in text
     assert re.search(r"damaged|lost", text)
     assert done.stdout
+    assert b"cannot be read: this report is of the rest" in done.stderr
+
+
+def test_head_is_plain(tmp_path):
+    """One thread is no threads, and processes too short to have an owner are no user."""
+    recording = tmp_path / "many.tacho"
+    record(["sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done; sleep 0.3"], "--interval", "100ms", output=recording)
+    assert re.search(r"^\| User \| [^,|]+ \|$", report("-f", "md", "-o", "-", recording).stdout.decode(), re.M)
+    record(["sleep", "0.3"], "--interval", "50ms", output=tmp_path / "one.tacho")
+    assert "1 at once, 1 thread)" in report("-f", "md", "-o", "-", tmp_path / "one.tacho").stdout.decode()
+
+
+def test_nothing_left(job):
+    """That nothing stands out is no verdict on a run of which nothing can be read."""
+    data = bytearray(job.read_bytes())
+    data[1000:] = bytes(len(data) - 1000)
+    job.write_bytes(data)
+    text = report("-f", "md", "-o", "-", job).stdout.decode()
+    assert "Nothing can be told of this run" in text and "Nothing stands out" not in text
 
 
 @pytest.mark.parametrize("part", [0, 1, 100, 0.1, 0.3, 0.9])

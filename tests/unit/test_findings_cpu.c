@@ -286,6 +286,13 @@ static void test_not_starved(void **state)
 	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){98, 3});
 	assert_finds_not(&m, "starved");
 	story_close(&m);
+	/* And seven seconds of a hundred, in which it could have had a few more than it did. */
+	with_cores(0.05, 0.05);
+	story_flat(&m, EV_CORES, 0, NULL, 0.05);
+	story_flat(&m, EV_BUSY, 0, NULL, 1);
+	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){90, 0.08});
+	assert_finds_not(&m, "starved");
+	story_close(&m);
 	/* It has nearly all that it was given: others may have the rest of the machine. */
 	with_queue(1.75, 1, 4);
 	story_set(&m, FIG_LIMIT_CPUS, 2);
