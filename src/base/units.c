@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -48,16 +49,16 @@ char *format_count(char out[static UNITS_SIZE], double count)
 	char number[UNITS_SIZE];
 	size_t i = 0;
 
-	if (count < 999999.5) {
-		long v = (long)round_i64(MAX(count, -1e18));
+	if (fabs(count) < 999999.5) {
+		long v = (long)round_i64(count);
 
-		if (v >= 1000)
-			snprintf(out, UNITS_SIZE, "%ld,%03ld", v / 1000, v % 1000);
+		if (labs(v) >= 1000)
+			snprintf(out, UNITS_SIZE, "%ld,%03ld", v / 1000, labs(v) % 1000);
 		else
 			snprintf(out, UNITS_SIZE, "%ld", v);
 		return out;
 	}
-	for (count /= 1e6; count >= 999.5 && i + 1 < ARRAY_SIZE(unit); i++)
+	for (count /= 1e6; fabs(count) >= 999.5 && i + 1 < ARRAY_SIZE(unit); i++)
 		count /= 1000;
 	snprintf(out, UNITS_SIZE, "%.20s %s", format_number(number, count), unit[i]);
 	return out;

@@ -63,7 +63,9 @@ static void ratio_cell(char out[static 96], const struct compare_change *change)
 		out[0] = 0;
 	else if (isinf(change->ratio))
 		snprintf(out, 96, "new");
-	else if (change->ratio > 0.0995 && change->ratio < 9.995)
+	else if (change->ratio > 0 && change->ratio < 0.005)
+		snprintf(out, 96, "<x0.01");
+	else if (change->ratio > 0 && change->ratio < 9.995)
 		snprintf(out, 96, "x%.2f", change->ratio);
 	else
 		snprintf(out, 96, "x%.20s", format_number(number, change->ratio));

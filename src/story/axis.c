@@ -247,6 +247,8 @@ char *format_value(char out[static UNITS_SIZE], double value, enum metric_unit u
 		format_bytes(out, value);
 	else if (unit == UNIT_SECONDS && !per_second)
 		format_duration(out, value);
+	else if (unit == UNIT_RATIO && value > 0 && value < 0.0000095) /* 3.2e-05 % says nothing to anybody */
+		snprintf(out, UNITS_SIZE, "<0.001 %%");
 	else if (unit == UNIT_RATIO || unit == UNIT_SECONDS)
 		snprintf(out, UNITS_SIZE, "%.20s %%", format_plain(number, value * 100));
 	else if (unit == UNIT_CELSIUS)

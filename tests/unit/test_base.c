@@ -265,6 +265,8 @@ static void test_units(void **state)
 	assert_string_equal(format_bytes(o, 212e6), "202 MiB");
 	assert_string_equal(format_count(o, 4812), "4,812");
 	assert_string_equal(format_count(o, 1.2e6), "1.2 M");
+	assert_string_equal(format_count(o, -2847), "-2,847");
+	assert_string_equal(format_count(o, -4), "-4");
 	assert_string_equal(format_duration(o, 102), "1m42s");
 	assert_string_equal(format_duration(o, 0.012), "12ms");
 	assert_string_equal(format_duration(o, 7384), "2h03m");

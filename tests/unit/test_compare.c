@@ -439,6 +439,28 @@ static void test_spread_is_told(void **state)
 	assert_non_null(strstr((char *)text.data, "difference"));
 }
 
+/* Ratios have two digits, however small; what is next to nothing is not nothing. */
+static void test_small_ratios(void **state)
+{
+	struct compare_page page = {.nr_verdicts = 0};
+
+	(void)state;
+	add(0, &(struct recipe){.seconds = 30, .cores = 1, .mib = 1000});
+	add(1, &(struct recipe){.seconds = 30, .cores = 1, .mib = 90});
+	compare();
+	page.c = c;
+	assert_int_equal(compare_text(&page, &plain, &text), 0);
+	assert_non_null(strstr((char *)text.data, "x0.09"));
+	buf_reset(&text);
+	compare_free(c);
+	c = NULL;
+	add(2, &(struct recipe){.seconds = 30, .cores = 1, .mib = 2});
+	compare();
+	page.c = c;
+	assert_int_equal(compare_text(&page, &plain, &text), 0);
+	assert_non_null(strstr((char *)text.data, "<x0.01"));
+}
+
 static void test_names_do_no_harm(void **state)
 {
 	struct compare_page page = {.painter = &(struct painter){.svg = paint}, .picture = "plots/%s.png"};
@@ -485,6 +507,7 @@ int main(void)
 		TEST(test_without_common_phases_time_is_kept),
 		TEST(test_the_table_tells_what_matters_and_differs),
 		TEST(test_spread_is_told),
+		TEST(test_small_ratios),
 		TEST(test_names_do_no_harm),
 	};
 

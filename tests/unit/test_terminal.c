@@ -430,6 +430,8 @@ static void test_numbers_have_their_units(void **state)
 	(void)state;
 	assert_string_equal(format_value(text, 1.5 * (1 << 30), UNIT_BYTES, true), "1.5 GiB/s");
 	assert_string_equal(format_value(text, 0.72, UNIT_RATIO, false), "72 %");
+	assert_string_equal(format_value(text, 3.2e-7, UNIT_RATIO, false), "<0.001 %");
+	assert_string_equal(format_value(text, 3.2e-5, UNIT_RATIO, false), "0.0032 %");
 	assert_string_equal(format_value(text, 3.2e9, UNIT_HERTZ, false), "3.2 GHz");
 	assert_string_equal(format_value(text, 41, UNIT_CELSIUS, false), "41 °C");
 	assert_string_equal(format_value(text, 2.5, UNIT_COUNT, false), "2.5");
