@@ -204,17 +204,27 @@ static void put_cell(struct cells *c, uint32_t at, const struct lab_value *v, st
 	}
 }
 
+/* Nobody may look at a batch after the call: it is spoilt then. */
+static void spoil(struct cells *cells, size_t nr_fields, uint32_t nr_rows)
+{
+	for (size_t i = 0; i < nr_fields; i++) {
+		memset(cells[i].valid, 0xa5, nr_rows / 8 + 1);
+		memset(cells[i].integer, 0xa5, nr_rows * sizeof(*cells[i].integer));
+	}
+}
+
 static int add_batch(const struct exporter *x, void *e, const struct source *s, size_t frame, uint32_t from,
 	uint32_t nr, bool look)
 {
+	static struct cells cells[FIELDS_MOST];
 	size_t nr_fields = s->frame[frame].nr_fields;
-	struct cells *cells = calloc(nr_fields, sizeof(*cells));
 	struct field_cells *cell = calloc(nr_fields, sizeof(*cell));
 	struct frame_batch batch = {.frame = frame, .nr_rows = nr, .cell = cell};
 	int r;
 
-	assert(cells && cell && nr_fields <= FIELDS_MOST);
+	assert(cell && nr_fields <= FIELDS_MOST);
 	for (size_t i = 0; i < nr_fields; i++) {
+		memset(cells[i].valid, 0, nr / 8 + 1);
 		for (uint32_t row = 0; row < nr; row++) {
 			struct lab_value v = s->value(frame, from + row, i);
 
@@ -226,8 +236,8 @@ static int add_batch(const struct exporter *x, void *e, const struct source *s, 
 		cell[i].integer = cells[i].integer;
 	}
 	r = look ? x->look(e, &batch) : x->add(e, &batch);
+	spoil(cells, nr_fields, nr);
 	free(cell);
-	free(cells);
 	return r;
 }
 
