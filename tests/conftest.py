@@ -25,6 +25,7 @@ from _pytest.runner import runtestprotocol
 ROOT = Path(__file__).resolve().parent.parent
 BUILDS = {"gcc": ROOT / "build", "asan": ROOT / "build-asan"}
 LIMIT_S = 120
+PROGRAM_LIMIT_S = 600  # its first item waits for all of it, and for those before it
 SECOND_TRIES = 5  # more than that is no accident
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1",
@@ -221,7 +222,8 @@ def pytest_configure():
 def pytest_runtest_setup(item):
     """A test that hangs fails by itself, with a traceback, instead of stopping the run."""
     marker = item.get_closest_marker("limit")
-    seconds = marker.args[0] if marker else LIMIT_S
+    usual = PROGRAM_LIMIT_S if isinstance(item, ProgramItem) else LIMIT_S
+    seconds = marker.args[0] if marker else usual
 
     def too_long(_signal, _frame):
         raise Failure(f"stopped: it took longer than {seconds} s")
