@@ -32,8 +32,8 @@ struct perf_event {
 };
 
 /* One event out of text[0..len). -EINVAL: not understood or no such event here, with a reason for people that
- * names what was probably meant or how to list what there is. -ENODEV: understood, and this machine cannot count
- * it, with the reason; ret has its name. */
+ * names what was probably meant or how to list what there is. -ENODEV: understood, and this machine cannot
+ * count it, with the reason; ret has its name. */
 int perf_event_parse(
 	struct env *env, const char *text, size_t len, struct perf_event *ret, char *err, size_t err_size);
 /* All boxes that the text means: one event each for uncore PMUs that come in numbers; on hybrid processors
