@@ -55,15 +55,18 @@ static bool has_ending(const char *path)
 }
 
 /* -o PATH for several files: a name that looks like a file's is more likely a misunderstanding. */
-static void check_directory(const char *path)
+static void check_directory(const struct export *x, const char *path)
 {
 	size_t len = strlen(path);
+	bool like_file = !x->args->to.nr && has_ending(path);
 
 	if (!len)
 		usage(&cmd_export, "-o takes the name of a file or a directory");
 	if (path[len - 1] == '/' || path_is_directory(path))
 		return;
-	if (has_ending(path))
+	for (size_t i = 0; exporters[i]; i++)
+		like_file |= path_has_suffix(path, exporters[i]->suffix);
+	if (like_file)
 		usage(&cmd_export,
 			"this is more than one file: -o takes their directory (%s/); --domain chooses one "
 			"table, --to another format",
@@ -130,7 +133,7 @@ static void choose_place(
 	else if (!output && nr == 1 && x->format[0]->shape == EXPORT_ONE_FILE)
 		*ret_only = text_made("%s%s", stem, x->format[0]->suffix);
 	if (output && !*ret_only)
-		check_directory(output);
+		check_directory(x, output);
 	*ret_directory = *ret_only ? path_directory(*ret_only)
 		: output	   ? text_made("%s", output)
 				   : text_made("%s-export", stem);

@@ -277,7 +277,7 @@ def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     (["-d", "process,group", "--per", "node"], b"no table group per node"),
     (["-m", "cpu.busy", "--raw"], b"--raw has none that are computed"),
     (["-o", "job.txt"], b"job.txt/"),
-    (["--to", "parquet", "-o", "job.pq"], b"job.pq/"),
+    (["--to", "parquet", "-o", "job.csv"], b"job.csv/"),
 ])
 def test_questions_that_make_no_sense(tmp_path, recordings, words, says):
     done = exported(*words, recordings["gpus"], cwd=tmp_path)
