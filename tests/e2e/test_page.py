@@ -640,6 +640,18 @@ def test_print(browser, sample_path, folder):
     watch.close()
 
 
+def test_legends_on_a_phone(browser, sample_path):
+    """Numbers beside each other, not upon one another."""
+    watch = Watch(browser, sample_path, viewport={"width": 390, "height": 844})
+    for panel in page_sample.sample()["panels"]:
+        if panel["form"] != "heat":
+            bring(watch.page, panel["id"])
+    wide = watch.page.evaluate("""() => [...document.querySelectorAll('.legend td')].filter((cell) => cell.scrollWidth > cell.clientWidth)
+        .map((cell) => cell.textContent)""")
+    assert not wide
+    watch.close()
+
+
 def test_legends_on_paper(browser, sample_path):
     """All of a legend is there, also of panels with a height of their own, and so are its colours: browsers print no backgrounds."""
     watch = Watch(browser, sample_path)
