@@ -1,7 +1,9 @@
 #include "cmd/output.h"
 
 #include "cmd/cmd.h"
+#include "store/format.h"
 
+#include <endian.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +14,19 @@ int output_trouble(const char *path, int err)
 	error("cannot write %s: %s%s", path, strerror(err),
 		err == EACCES || err == EROFS || err == EPERM ? "; -o chooses another place" : "");
 	return EXIT_TROUBLE;
+}
+
+/* As they begin: also one that is damaged, or still being written. */
+static bool is_recording(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	uint32_t magic = 0;
+	bool is =
+		fd >= 0 && read(fd, &magic, sizeof(magic)) == sizeof(magic) && le32toh(magic) == BLOCK_MAGIC;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
 }
 
 int output_check(const char *path, bool force)
@@ -26,6 +41,10 @@ int output_check(const char *path, bool force)
 	}
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode)) {
 		error("%s is no regular file, and is not replaced", path);
+		return EXIT_USAGE;
+	}
+	if (S_ISREG(st.st_mode) && is_recording(path)) { /* perhaps the one that is being read */
+		error("%s is a recording, and is not replaced", path);
 		return EXIT_USAGE;
 	}
 	if (!force) {

@@ -257,6 +257,15 @@ def test_nothing_is_replaced_unless_asked(tmp_path, recordings):
     assert target.read_text().startswith("time,")
 
 
+def test_a_recording_is_never_replaced(tmp_path, recordings):
+    job = tmp_path / "job.tacho"
+    job.write_bytes(recordings["gpus"].read_bytes())
+    done = exported("-d", "gpu", "-o", job, "--force", job)
+    assert done.returncode == 2
+    assert b"is a recording, and is not replaced" in done.stderr
+    assert job.read_bytes() == recordings["gpus"].read_bytes()
+
+
 @pytest.mark.parametrize("words, says", [
     (["--to", "cvs"], b"did you mean 'csv'"),
     (["--to", "sheet"], b"there are csv"),
