@@ -200,7 +200,8 @@ static void test_batches_make_no_difference(void **state)
 			for (uint32_t rows = 9; rows <= 2500; rows = rows * 7 + 2) {
 				write_in_batches(x, k, rows);
 				other = bytes_of(&others);
-				if (!is_cut_by_batches(x) && (len != others || memcmp(bytes, other, len) != 0))
+				if (!is_cut_by_batches(x) &&
+					(len != others || memcmp(bytes, other, len) != 0))
 					fail_msg("%s in batches of %u is another", x->name, rows);
 				free(other);
 			}
