@@ -7,6 +7,8 @@
 #include <math.h>
 
 #define MARK_ROWS 2
+#define MARK_WIDTH 170.0 /* of a label among others */
+#define MARKS_FEW 2
 
 static bool is_inside(const struct canvas *c, double time_s)
 {
@@ -76,7 +78,8 @@ static void name_mark(
 	struct canvas *c, const struct chart_mark *m, double x, double next_x, struct mark_rows *rows)
 {
 	double line = canvas_line(c), bottom = c->plot.y - (c->f->nr_bands ? line + 1 : 0), y;
-	double width = MIN(pen_measure(&c->pen, m->label, FACE_SMALL), 170), left = x + 3;
+	double most = c->f->nr_marks > MARKS_FEW ? MARK_WIDTH : MAX(MARK_WIDTH, c->plot.w * 0.45);
+	double width = MIN(pen_measure(&c->pen, m->label, FACE_SMALL), most), left = x + 3;
 	size_t row;
 
 	if (left + width > c->plot.x + c->plot.w)

@@ -300,7 +300,7 @@ static int oar_lines(const struct needs *n, struct advice *a)
 
 static void say_memory_room(const struct needs *n, struct buf *out)
 {
-	char a[UNITS_SIZE], b[UNITS_SIZE];
+	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
 
 	if (isnan(n->memory)) {
 		buf_adds(out, " Memory: not known.");
@@ -308,12 +308,12 @@ static void say_memory_room(const struct needs *n, struct buf *out)
 	}
 	if (n->oom)
 		buf_addf(out,
-			" Memory: the run was killed for want of it%s%s; half as much again, which may still "
-			"be too little: "
-			"its peak (%s, %s) is only a lower bound.",
+			" Memory: the run was killed for want of it%s%s; half as much again, and at "
+			"least %s above its peak (%s, %s), which is only a lower bound: it may still be too "
+			"little.",
 			n->memory_limit > 0 ? " at a limit of " : "",
-			n->memory_limit > 0 ? format_bytes(a, n->memory_limit) : "", n->view,
-			format_bytes(b, n->memory_seen));
+			n->memory_limit > 0 ? format_bytes(a, n->memory_limit) : "",
+			format_bytes(c, MEMORY_ROOM_LEAST), n->view, format_bytes(b, n->memory_seen));
 	else
 		buf_addf(out, " Memory: peak %s of %s + %.0f %%, at least %s%s%s.", n->view,
 			format_bytes(a, n->memory_seen), 100 * MEMORY_ROOM,
@@ -340,7 +340,9 @@ static char *headroom_of(const struct look *l, const struct needs *n)
 		buf_addf(&out, " Time: %s + %.0f %%.", format_duration(text, figure_of(l->run, FIG_WALL)),
 			100 * TIME_ROOM);
 	else
-		buf_adds(&out, " Time: not known, since the run was not seen from its start to its end.");
+		buf_adds(&out,
+			n->oom ? " Time: not known, since the run was killed before its end."
+			       : " Time: not known, since the run was not seen from its start to its end.");
 	if (n->hosts > 1)
 		buf_addf(&out, " All for one node: the one of %zu that needed most.", n->hosts);
 	if (n->gpus.given && !gpus_used(n))

@@ -251,6 +251,8 @@ char *format_value(char out[static UNITS_SIZE], double value, enum metric_unit u
 		snprintf(out, UNITS_SIZE, "<0.001 %%");
 	else if (unit == UNIT_RATIO || unit == UNIT_SECONDS)
 		snprintf(out, UNITS_SIZE, "%.20s %%", format_plain(number, value * 100));
+	else if (unit == UNIT_CODE && value == rint(value)) /* a number that names something is no amount */
+		snprintf(out, UNITS_SIZE, "%.0f", value);
 	else if (unit == UNIT_CELSIUS)
 		snprintf(out, UNITS_SIZE, "%.20s °C", format_plain(number, value));
 	else if (unit < NR_UNITS && si[unit])

@@ -165,7 +165,8 @@ static void test_after_a_kill_more(void **state)
 	assert_string_equal(lines_of("slurm"), "#SBATCH --cpus-per-task=8\n#SBATCH --mem=6G\n");
 	assert_says(m.found->headroom, "killed for want of it at a limit of 4 GiB");
 	assert_says(m.found->headroom, "only a lower bound");
-	assert_says(m.found->headroom, "Time: not known");
+	assert_says(m.found->headroom, "at least 256 MiB above its peak");
+	assert_says(m.found->headroom, "Time: not known, since the run was killed before its end.");
 }
 
 static void test_cores_that_it_could_not_have(void **state)

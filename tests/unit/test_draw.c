@@ -673,6 +673,27 @@ static void a_far_limit_covers_no_curve(void **state)
 	free(text);
 }
 
+/* One event has all the room it needs: why a job was killed is not to be cut. */
+static void a_lonely_event_is_told_whole(void **state)
+{
+	const struct chart_mark mark = {
+		.time_s = 3000, .label = "out of memory: a process was killed in /job"};
+	struct draw_style wide = {.width = 960, .height = 360};
+	struct chart f;
+	struct sample s;
+	char *text;
+
+	(void)state;
+	samples[0](&s);
+	f = s.f;
+	f.mark = &mark;
+	f.nr_marks = 1;
+	text = text_of(&f, DRAW_SVG, &wide);
+	assert_non_null(strstr(text, ">out of memory: a process was killed in /job</text>"));
+	free(text);
+	sample_free(&s);
+}
+
 static void a_long_subtitle_loses_whole_parts(void **state)
 {
 	struct draw_style narrow = {.width = 420, .height = 300};
@@ -946,6 +967,7 @@ int main(void)
 		cmocka_unit_test(svg_has_its_words_as_text),
 		cmocka_unit_test(a_far_limit_covers_no_curve),
 		cmocka_unit_test(a_long_subtitle_loses_whole_parts),
+		cmocka_unit_test(a_lonely_event_is_told_whole),
 		cmocka_unit_test(svg_of_hostile_names_is_harmless),
 		cmocka_unit_test(legend_counts_what_has_no_room),
 		cmocka_unit_test(empty_chart_says_so),

@@ -435,6 +435,7 @@ static void test_numbers_have_their_units(void **state)
 	assert_string_equal(format_value(text, 3.2e9, UNIT_HERTZ, false), "3.2 GHz");
 	assert_string_equal(format_value(text, 41, UNIT_CELSIUS, false), "41 °C");
 	assert_string_equal(format_value(text, 2.5, UNIT_COUNT, false), "2.5");
+	assert_string_equal(format_value(text, 23934, UNIT_CODE, false), "23934");
 	assert_string_equal(format_value(text, 0.0042, UNIT_COUNT, false), "0.0042");
 	assert_string_equal(format_value(text, 90, UNIT_SECONDS, false), "1m30s");
 	assert_string_equal(format_value(text, NAN, UNIT_BYTES, true), "?");
