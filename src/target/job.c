@@ -356,8 +356,9 @@ static int not_found(struct job *job, char *err, size_t err_size)
 			job->name.id);
 		return -EACCES;
 	}
-	snprintf(err, err_size, "no process of %s%sjob %s is on this node now", kind ? kind : "",
-		kind ? " " : "", job->name.id);
+	snprintf(err, err_size, "no process of %s%sjob %s is on this node now%s", kind ? kind : "",
+		kind ? " " : "", job->name.id,
+		job->denied && geteuid() ? ", as far as we see: others' environments are for root" : "");
 	return -ESRCH;
 }
 

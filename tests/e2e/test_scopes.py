@@ -488,6 +488,20 @@ def test_those_whom_proc_hides():
         assert [note for note in show(Path(place, "some.tacho"))["notes"] if "hidden" in note]
 
 
+@needs_root
+def test_a_job_that_might_be_somebody_elses():
+    """An ordinary user cannot read whose environment names it, and is not told that there is no such job."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        shutil.copy(TACHO, f"{place}/tacho")
+        become = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "env", "HOME=/nonexistent"]
+        done = subprocess.run([*become, f"{place}/tacho", "attach", "--wait", "0", "job:987654321"], cwd=place, check=False,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 1
+        assert b"no process of job 987654321 is on this node now, as far as we see" in done.stderr
+    assert b"as far as" not in run("attach", "--wait", "0", "job:987654321").stderr
+
+
 @pytest.mark.parametrize("options", [["--max-cpus", "none"], ["--max-cpus", "0"], ["--max-memory", "5X"], ["--max-memory", "-1"]])
 def test_wrong_limits(tmp_path, options):
     done = record(["true"], *options, output=tmp_path / "a.tacho")
