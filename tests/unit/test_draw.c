@@ -676,8 +676,7 @@ static void a_far_limit_covers_no_curve(void **state)
 /* One event has all the room it needs: why a job was killed is not to be cut. */
 static void a_lonely_event_is_told_whole(void **state)
 {
-	const struct chart_mark mark = {
-		.time_s = 3000, .label = "out of memory: a process was killed in /job"};
+	struct chart_mark mark = {.label = "out of memory: a process was killed in /job"};
 	struct draw_style wide = {.width = 960, .height = 360};
 	struct chart f;
 	struct sample s;
@@ -686,6 +685,7 @@ static void a_lonely_event_is_told_whole(void **state)
 	(void)state;
 	samples[0](&s);
 	f = s.f;
+	mark.time_s = f.curve[0].time_s[f.curve[0].nr / 2];
 	f.mark = &mark;
 	f.nr_marks = 1;
 	text = text_of(&f, DRAW_SVG, &wide);
