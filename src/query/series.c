@@ -53,9 +53,12 @@ static double fold_rows(const struct series *s, struct series_part *p)
 		fold_add(&f, p->rows.value[row], in && in->total);
 	}
 	p->seen |= f.alive > 0;
-	/* One process that is not there is not zero; nor are devices of which nobody has told anything yet.
-	 */
-	if (!f.alive && (s->query.pid || (!p->seen && !s->wanted_group)))
+	/* One process that is not there is not zero; nor is what nobody has told of yet, but for use of GPUs,
+	 * where there need not be any. */
+	if (!f.alive &&
+		(s->query.pid ||
+			(!p->seen && !s->wanted_group &&
+				!scene_is_of(s->scene, p->column.set, DOMAIN_GPU_PROCESS))))
 		return NAN;
 	return fold_end(&f, p->column.fold);
 }
