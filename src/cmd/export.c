@@ -16,7 +16,7 @@ static const char *const per_names[] = {"instance", "process", "group", "node", 
 /* clang-format off */
 static const struct opt export_opts[] = {
 	{'t', "to", "FORMAT…", OPT_LIST, INTO(to), .not_from_env = true,
-		.help = "csv, json, parquet …; with commas for several",
+		.help = "as what: csv, json, parquet …; with commas for several",
 		.detail = "--formats lists them. All formats of one command are written while the recording is read once. "
 			"Without --to the ending of --output chooses, else it is csv."},
 	{'o', "output", "PATH", OPT_TEXT, INTO(output), .not_from_env = true,
@@ -56,7 +56,7 @@ static const struct opt export_opts[] = {
 	{0, "wide", NULL, OPT_FLAG, INTO(wide), .not_from_env = true,
 		.help = "csv: a row for each tick, instances side by side"},
 	{0, "compression", "NAME", OPT_TEXT, INTO(compression),
-		.help = "zstd, zlib or none, where the format has a choice",
+		.help = "by zstd, zlib or none, where the format has a choice",
 		.detail = "By default each format takes what its readers read best."},
 	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "replace files that are there"},
