@@ -186,7 +186,6 @@ static void take_probes(struct here *h, struct env *env, const struct schema *sc
 	}
 }
 
-/* Rows that neither had a value nor a word. */
 /* A tree whose control group could not be made lacks what that would count, and may lack a right. */
 static enum availability state_of_silence(const struct here *h, const struct here_source *source)
 {
@@ -195,6 +194,7 @@ static enum availability state_of_silence(const struct here *h, const struct her
 	return h->works && source->instances ? FAILED : ABSENT;
 }
 
+/* Rows that neither had a value nor a word. */
 static void explain_silence(struct here *h)
 {
 	for (size_t s = 0; s < h->nr; s++) {
