@@ -96,11 +96,15 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 
 	buf_init(&err, 4096);
 	buf_init(&r->path, 8192);
-	if (output_path(r->opt->output, &names, &r->path, &err) < 0)
-		die(EXIT_OWN, "%s", (char *)err.data);
-	e = make_parents((char *)r->path.data);
+	e = output_path(r->opt->output, &names, &r->path, &err);
+	if (e >= 0)
+		e = make_parents((char *)r->path.data);
 	if (e == 0)
 		e = store_create((char *)r->path.data, r->opt->force, &r->sink.store);
+	if (e < 0)
+		r->group = cgroup_remove(r->group); /* nobody will be in it */
+	if (err.len)
+		die(EXIT_OWN, "%s", (char *)err.data);
 	if (e == -EEXIST)
 		die(EXIT_OWN, "%s exists already: choose another with --output, or --force to overwrite it",
 			(char *)r->path.data);
@@ -134,8 +138,10 @@ static void record_create(void *arg)
 	r->sink.create = NULL;
 	make_file(r, r->argc ? r->argv[0] : NULL, 0);
 	e = store_schema(r->sink.store, engine_schema(r->engine));
-	if (e < 0)
+	if (e < 0) {
+		record_discard(r);
 		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+	}
 	r->sink.tally = tally_new(engine_schema(r->engine));
 	record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
 }
@@ -342,7 +348,7 @@ static void record_end(struct recording *r, const char *how)
 		pairs_num(&p, "unasked", (int64_t)counts.unasked);
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
-	pairs_num(&p, "unfinished", engine_live(r->engine));
+	pairs_num(&p, "unfinished", engine_runs(r->engine));
 	/* Beside others, and without its children, the job's part is the reader's business. */
 	tally_describe(r->sink.tally,
 		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), &p);

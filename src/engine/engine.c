@@ -475,12 +475,13 @@ uint32_t engine_group_live(const struct engine *e, unsigned group)
 	return e->scopes ? (uint32_t)e->feed.group[group].live : e->tree.nr;
 }
 
-bool engine_runs(const struct engine *e)
+uint32_t engine_runs(const struct engine *e)
 {
+	uint32_t nr = 0;
+
 	tree_for_each (&e->tree, slot, after)
-		if (!e->tree.member[slot].zombie)
-			return true;
-	return false;
+		nr += !e->tree.member[slot].zombie;
+	return nr;
 }
 
 bool engine_root_ended(const struct engine *e, int *ret_status)

@@ -186,6 +186,24 @@ def test_file_size_limit(tmp_path):
     assert (tmp_path / "a.tacho").stat().st_size <= limit[0]
 
 
+@pytest.mark.parametrize("room", [100, 2000])
+def test_a_beginning_that_does_not_fit_is_removed(tmp_path, room):
+    done = record(
+        ["touch", tmp_path / "ran"], output=tmp_path / "a.tacho",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
+    )
+    assert done.returncode == 125 and b"File too large" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@root_only
+def test_no_control_group_is_left_by_a_start_that_fails(tmp_path):
+    (tmp_path / "a.tacho").touch()
+    failed = start("run", "-o", tmp_path / "a.tacho", "--", "true")
+    assert failed.wait() == 125
+    assert not list(Path("/sys/fs/cgroup").rglob(f"tacho-{failed.pid}*"))
+
+
 @root_only
 def test_no_room_at_all(tmp_path):
     """When not even the beginning can be written, that is said before the job starts."""
