@@ -191,6 +191,15 @@ static bool cgroup_now(const struct account *a, unsigned used, int64_t *ret)
 	return true;
 }
 
+/* Where the processes themselves were not recorded, only those that we wait for tell what they used when they
+ * end, and of bytes and calls not even they. */
+static bool can_tell(const struct account *a, unsigned line, unsigned used)
+{
+	if (a->living.column[used_part(used)].col >= 0)
+		return true;
+	return !a->facts.attached && line == (unsigned)a->lines.command && used < USED_READ_CHARS;
+}
+
 /* What the kernel counted replaces what the processes of the command add up to, in its own line and in the
  * whole, which may hold others beside it. */
 static bool used_now(const struct account *a, unsigned line, unsigned used, int64_t *ret)
@@ -198,6 +207,8 @@ static bool used_now(const struct account *a, unsigned line, unsigned used, int6
 	unsigned command = (unsigned)a->lines.command;
 	int64_t counted, added, all;
 
+	if (!can_tell(a, line, used))
+		return false;
 	if ((line && line != command) || !cgroup_now(a, used, &counted))
 		return line_used(&a->lines, &a->living, line, used, ret);
 	*ret = counted;

@@ -424,6 +424,34 @@ def test_a_command_that_goes_on_after_its_recording(tmp_path, killed, how, helpe
     assert show(tmp_path / "a.tacho")["ended"] == how
 
 
+def test_one_that_nobody_has_waited_for_yet_runs_no_more(tmp_path):
+    """A shell that waits for us collects its job after us."""
+    job = sleeper("left_for_later")
+    recorder = start("attach", *FAST, "-o", tmp_path / "a.tacho", job.pid)
+    until(lambda: alive(tmp_path / "a.tacho"), "it is recorded")
+    job.kill()
+    assert recorder.wait() == 0
+    job.wait()
+    assert show(tmp_path / "a.tacho")["processes"]["unfinished"] == 0
+
+
+@pytest.mark.parametrize("helpers", ["all", "none"])
+def test_what_no_process_was_asked_for_is_not_zero(tmp_path, helpers):
+    """Without processes, CPU time is known of a command that we wait for, and of nobody else."""
+    options = [*FAST, "--helpers", helpers, "-m", "-process"]
+    assert record([BURNERS / "cpu", "0.2"], *options, output=tmp_path / "run.tacho").returncode == 0
+    told = show(tmp_path / "run.tacho")
+    assert told["cpu"]["total_s"] > 0 and not [v for v in told["io"].values() if v is not None], told["io"]
+    job = tool("busy", "1000")
+    recorder = start("attach", *options, "-o", tmp_path / "attach.tacho", job.pid)
+    until(lambda: alive(tmp_path / "attach.tacho"), "it is recorded")
+    job.kill()
+    assert recorder.wait() == 0
+    job.wait()
+    told = show(tmp_path / "attach.tacho")
+    assert told["cpu"]["total_s"] is None and told["io"]["read_bytes"] is None
+
+
 def test_until_file_before_anything_was_found(tmp_path):
     """A script that is over needs nobody who waits for its tools."""
     (tmp_path / "word").write_text("FINISHED\n")
