@@ -191,13 +191,18 @@ static bool cgroup_now(const struct account *a, unsigned used, int64_t *ret)
 	return true;
 }
 
+/* Of each process, while it lived. */
+static bool is_read(const struct account *a, unsigned used)
+{
+	return a->living.column[used_part(used)].col >= 0;
+}
+
 /* Where the processes themselves were not recorded, only those that we wait for tell what they used when they
  * end, and of bytes and calls not even they. */
 static bool can_tell(const struct account *a, unsigned line, unsigned used)
 {
-	if (a->living.column[used_part(used)].col >= 0)
-		return true;
-	return !a->facts.attached && line == (unsigned)a->lines.command && used < USED_READ_CHARS;
+	return is_read(a, used) ||
+		(!a->facts.attached && line == (unsigned)a->lines.command && used < USED_READ_CHARS);
 }
 
 /* What the kernel counted replaces what the processes of the command add up to, in its own line and in the
@@ -210,7 +215,8 @@ static bool used_now(const struct account *a, unsigned line, unsigned used, int6
 	if (!can_tell(a, line, used))
 		return false;
 	if ((line && line != command) || !cgroup_now(a, used, &counted))
-		return line_used(&a->lines, &a->living, line, used, ret);
+		return (is_read(a, used) || !a->living.line[line].nr) &&
+			line_used(&a->lines, &a->living, line, used, ret);
 	*ret = counted;
 	if (!line && command && line_used(&a->lines, &a->living, command, used, &added) &&
 		line_used(&a->lines, &a->living, 0, used, &all))

@@ -442,6 +442,9 @@ def test_what_no_process_was_asked_for_is_not_zero(tmp_path, helpers):
     assert record([BURNERS / "cpu", "0.2"], *options, output=tmp_path / "run.tacho").returncode == 0
     told = show(tmp_path / "run.tacho")
     assert told["cpu"]["total_s"] > 0 and not [v for v in told["io"].values() if v is not None], told["io"]
+    brief = [*options, "--helpers", "none", "--duration", "200ms"]
+    assert record([BURNERS / "cpu", "0.6"], *brief, output=tmp_path / "short.tacho").returncode == 0
+    assert show(tmp_path / "short.tacho")["cpu"]["total_s"] is None
     job = tool("busy", "1000")
     recorder = start("attach", *options, "-o", tmp_path / "attach.tacho", job.pid)
     until(lambda: alive(tmp_path / "attach.tacho"), "it is recorded")
