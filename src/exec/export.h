@@ -55,6 +55,8 @@ struct export
 	bool has_rows; /* in tables of time */
 };
 
+/* How long the ending is by which the path is a file of this format; 0: it is none. */
+size_t format_ending(const struct exporter *f, const char *path);
 /* By options: formats, names. What makes no sense ends the program. */
 void export_choose(struct export *x);
 /* The part of the time, once the run is open. */

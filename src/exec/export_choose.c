@@ -63,25 +63,35 @@ static void add_format(struct export *x, const struct exporter *f)
 	x->format[x->nr_formats++] = f;
 }
 
+size_t format_ending(const struct exporter *f, const char *path)
+{
+	size_t longest = path_has_suffix(path, f->suffix) ? strlen(f->suffix) : 0;
+	char ending[32];
+
+	for (const char *at = f->also; at && *at; at += *at == ',') {
+		size_t len = strcspn(at, ",");
+
+		snprintf(ending, sizeof(ending), "%.*s", (int)len, at);
+		if (path_has_suffix(path, ending))
+			longest = MAX(longest, len);
+		at += len;
+	}
+	return longest;
+}
+
 /* The longest ending that fits: .arrows is not .arrow. */
 static const struct exporter *format_of_file(const char *path)
 {
-	static const struct {
-		const char *suffix, *format;
-	} also[] = {{".hdf5", "hdf5"}, {".db", "sqlite"}, {".sqlite3", "sqlite"}, {".pkl", "pickle"},
-		{".ndjson", "jsonl"}};
 	const struct exporter *best = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(also); i++)
-		if (path_has_suffix(path, also[i].suffix))
-			return exporter_find(also[i].format);
+	size_t longest = 0;
 
 	for (size_t i = 0; exporters[i]; i++) {
-		const struct exporter *f = exporters[i];
+		size_t len = exporters[i]->shape == EXPORT_OWN_FILES ? 0 : format_ending(exporters[i], path);
 
-		if (f->shape != EXPORT_OWN_FILES && path_has_suffix(path, f->suffix) &&
-			(!best || strlen(f->suffix) > strlen(best->suffix)))
-			best = f;
+		if (len > longest) {
+			best = exporters[i];
+			longest = len;
+		}
 	}
 	return best;
 }

@@ -65,7 +65,7 @@ static void check_directory(const struct export *x, const char *path)
 	if (path[len - 1] == '/' || path_is_directory(path))
 		return;
 	for (size_t i = 0; exporters[i]; i++)
-		like_file |= path_has_suffix(path, exporters[i]->suffix);
+		like_file |= format_ending(exporters[i], path) > 0;
 	if (like_file)
 		usage(&cmd_export,
 			"this is more than one file: -o takes their directory (%s/); --domain chooses one "

@@ -55,6 +55,7 @@ static inline bool cell_valid(const struct field_cells *c, uint32_t row)
 
 struct exporter {
 	const char *name, *suffix, *help; /* suffix with the dot: ".parquet" */
+	const char *also;		  /* other endings that mean it, with commas; NULL: none */
 	const char *missing;	  /* the package whose library this build lacks: there is no more here */
 	const char *compressions; /* those that it takes: "zstd,none"; NULL: only "none" */
 	enum export_shape shape;

@@ -20,29 +20,29 @@ extern const struct exporter exporter_perfmon_json;
 extern const struct exporter exporter_pickle;
 extern const struct exporter exporter_tyche_csv;
 
-#define WITHOUT(package, its_name, its_suffix, its_help)                                      \
-	{                                                                                     \
-		.name = its_name, .suffix = its_suffix, .help = its_help, .missing = package, \
-		.shape = EXPORT_ONE_FILE                                                      \
+#define WITHOUT(package, its_name, its_suffix, others, its_help)                          \
+	{                                                                                 \
+		.name = its_name, .suffix = its_suffix, .also = others, .help = its_help, \
+		.missing = package, .shape = EXPORT_ONE_FILE                              \
 	}
 
 #ifdef HAVE_SQLITE
 extern const struct exporter exporter_sqlite;
 #else
-static const struct exporter exporter_sqlite = WITHOUT(
-	"libsqlite3-dev", "sqlite", ".sqlite", "SQLite: tables with keys, and views for common questions");
+static const struct exporter exporter_sqlite = WITHOUT("libsqlite3-dev", "sqlite", ".sqlite", ".sqlite3,.db",
+	"SQLite: tables with keys, and views for common questions");
 #endif
 #ifdef HAVE_HDF5
 extern const struct exporter exporter_hdf5;
 #else
-static const struct exporter exporter_hdf5 = WITHOUT("libhdf5-dev", "hdf5", ".h5",
+static const struct exporter exporter_hdf5 = WITHOUT("libhdf5-dev", "hdf5", ".h5", ".hdf5",
 	"HDF5: a group for each table and node, compressed, as pandas reads it");
 #endif
 #ifdef HAVE_XLSXWRITER
 extern const struct exporter exporter_xlsx;
 #else
 static const struct exporter exporter_xlsx =
-	WITHOUT("libxlsxwriter-dev", "xlsx", ".xlsx", "a spreadsheet: the summary and the tables");
+	WITHOUT("libxlsxwriter-dev", "xlsx", ".xlsx", NULL, "a spreadsheet: the summary and the tables");
 #endif
 
 const struct exporter *const exporters[] = {

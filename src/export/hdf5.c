@@ -856,6 +856,7 @@ static int hdf5_close(void *e)
 const struct exporter exporter_hdf5 = {
 	.name = "hdf5",
 	.suffix = ".h5",
+	.also = ".hdf5",
 	.help = "HDF5: a group for each table and node, compressed, as pandas reads it",
 	.compressions = "zlib,none",
 	.shape = EXPORT_ONE_FILE,

@@ -169,6 +169,7 @@ static int lines_close(void *e)
 const struct exporter exporter_jsonl = {
 	.name = "jsonl",
 	.suffix = ".jsonl",
+	.also = ".ndjson",
 	.help = "JSON, a line for each row",
 	.shape = EXPORT_FILE_EACH,
 	.streams = true,

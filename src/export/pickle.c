@@ -253,6 +253,7 @@ static int pickle_close(void *e)
 const struct exporter exporter_pickle = {
 	.name = "pickle",
 	.suffix = ".pickle",
+	.also = ".pkl",
 	.help = "a Python dict of lists, as pandas.DataFrame() takes it; nothing in it can run",
 	.shape = EXPORT_FILE_EACH,
 	.streams = true,

@@ -525,6 +525,7 @@ static int sqlite_end(void *e)
 const struct exporter exporter_sqlite = {
 	.name = "sqlite",
 	.suffix = ".sqlite",
+	.also = ".sqlite3,.db",
 	.help = "SQLite: tables with keys, and views for common questions",
 	.shape = EXPORT_ONE_FILE,
 	.by_path = true,

@@ -603,3 +603,17 @@ void make_long(const char *path, int64_t ticks)
 	}
 	maker_finish(&m, NULL);
 }
+
+void make_one_in_between(const char *path)
+{
+	struct maker m;
+
+	maker_open(&m, path, NULL);
+	maker_tick(&m, 0);
+	maker_join(&m, 0, 1, 100, 1, SECOND / 2, false);
+	maker_set(&m, 0, "proc.mem.rss", 10);
+	maker_tick(&m, SECOND);
+	maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, NULL);
+}

@@ -103,6 +103,8 @@ void maker_abandon(struct maker *m);
 
 /* One process, a tick a second, 1 ms of CPU each. */
 void make_long(const char *path, int64_t ticks);
+/* Three ticks, and a process of 10 pages that is there at the second alone. */
+void make_one_in_between(const char *path);
 
 /* Each test has a directory of its own, and in it a file to write into. */
 extern char dir[64], file[96];

@@ -673,44 +673,44 @@ static void a_far_limit_covers_no_curve(void **state)
 	free(text);
 }
 
-/* One event has all the room it needs: why a job was killed is not to be cut. */
-static void a_lonely_event_is_told_whole(void **state)
+/* The first sample with a mark in its middle, or another title and subtitle; NULL: its own. */
+static void expect_words(const char *mark, const char *subtitle, double width, const char *words)
 {
-	struct chart_mark mark = {.label = "out of memory: a process was killed in /job"};
-	struct draw_style wide = {.width = 960, .height = 360};
+	struct chart_mark event = {.label = mark};
+	struct draw_style style = {.width = width, .height = 330};
 	struct chart f;
 	struct sample s;
 	char *text;
 
-	(void)state;
 	samples[0](&s);
 	f = s.f;
-	mark.time_s = f.curve[0].time_s[f.curve[0].nr / 2];
-	f.mark = &mark;
-	f.nr_marks = 1;
-	text = text_of(&f, DRAW_SVG, &wide);
-	assert_non_null(strstr(text, ">out of memory: a process was killed in /job</text>"));
+	event.time_s = f.curve[0].time_s[f.curve[0].nr / 2];
+	f.mark = mark ? &event : f.mark;
+	f.nr_marks = mark ? 1 : f.nr_marks;
+	f.title = subtitle ? "A title" : f.title;
+	f.subtitle = subtitle ? subtitle : f.subtitle;
+	text = text_of(&f, DRAW_SVG, &style);
+	assert_non_null(strstr(text, words));
 	free(text);
 	sample_free(&s);
 }
 
-static void a_long_subtitle_loses_whole_parts(void **state)
+/* One event has all the room it needs: why a job was killed is not to be cut. */
+static void a_lonely_event_is_told_whole(void **state)
 {
-	struct draw_style narrow = {.width = 420, .height = 300};
-	struct chart f;
-	struct sample s;
-	char *text;
+	static const char killed[] = "out of memory: a process was killed in /job";
 
 	(void)state;
-	samples[0](&s);
-	f = s.f;
-	f.title = "A title";
-	f.subtitle = "busy: mean 99.5 %, max 100 % at 802ms · in programs: mean 77.5 %, max 95.6 % at 2.40s "
-		     "· idle: mean 0 %, max 0 %";
-	text = text_of(&f, DRAW_SVG, &narrow);
-	assert_non_null(strstr(text, ">busy: mean 99.5 %, max 100 % at 802ms</text>"));
-	free(text);
-	sample_free(&s);
+	expect_words(killed, NULL, 960, ">out of memory: a process was killed in /job</text>");
+}
+
+static void a_long_subtitle_loses_whole_parts(void **state)
+{
+	(void)state;
+	expect_words(NULL,
+		"busy: mean 99.5 %, max 100 % at 802ms · in programs: mean 77.5 %, max 95.6 % at 2.40s "
+		"· idle: mean 0 %, max 0 %",
+		420, ">busy: mean 99.5 %, max 100 % at 802ms</text>");
 }
 
 static void svg_of_hostile_names_is_harmless(void **state)

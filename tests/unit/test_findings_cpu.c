@@ -228,6 +228,15 @@ static void with_queue(double cores, double busy, double ready)
 	story_flat(&m, EV_READY, 0, NULL, ready);
 }
 
+/* From then on so many more with each second. */
+static void waits_from(double cores, double time_s, double slope)
+{
+	with_cores(cores, cores);
+	story_flat(&m, EV_CORES, 0, NULL, cores);
+	story_flat(&m, EV_BUSY, 0, NULL, 1);
+	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){time_s, slope});
+}
+
 static void test_starved(void **state)
 {
 	const struct finding *f;
@@ -273,24 +282,15 @@ static void test_not_starved(void **state)
 	assert_finds_not(&m, "starved");
 	story_close(&m);
 	/* One moment of it. */
-	with_cores(5, 5);
-	story_flat(&m, EV_CORES, 0, NULL, 5);
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){98, 3});
+	waits_from(5, 98, 3);
 	assert_finds_not(&m, "starved");
 	story_close(&m);
 	/* The same in a run that hardly computes: two seconds are too few all the same. */
-	with_cores(0.05, 0.05);
-	story_flat(&m, EV_CORES, 0, NULL, 0.05);
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){98, 3});
+	waits_from(0.05, 98, 3);
 	assert_finds_not(&m, "starved");
 	story_close(&m);
 	/* And seven seconds of a hundred, in which it could have had a few more than it did. */
-	with_cores(0.05, 0.05);
-	story_flat(&m, EV_CORES, 0, NULL, 0.05);
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){90, 0.08});
+	waits_from(0.05, 90, 0.08);
 	assert_finds_not(&m, "starved");
 	story_close(&m);
 	/* It has nearly all that it was given: others may have the rest of the machine. */

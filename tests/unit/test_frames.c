@@ -644,18 +644,10 @@ static void rates_weigh_as_much_as_their_time(void **state)
 static void before_the_first_was_there_nothing_is_known(void **state)
 {
 	struct frames_options o = everything;
-	struct maker m;
 	struct kept *k;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_tick(&m, 0);
-	maker_join(&m, 0, 1, 100, 1, SECOND / 2, false);
-	maker_set(&m, 0, "proc.mem.rss", 10);
-	maker_tick(&m, SECOND);
-	maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
-	maker_tick(&m, 2 * SECOND);
-	maker_finish(&m, NULL);
+	make_one_in_between(file);
 	o.per = FRAMES_NODE;
 	k = keep(file, &o);
 	assert_int_equal(kept_frame(k, "process")->nr_rows, 3);

@@ -164,17 +164,9 @@ static void test_absent_is_not_zero_and_nobody_is(void **state)
 static void test_before_the_first_was_there_nothing_is_known(void **state)
 {
 	static const double rss[] = {NAN, 40960, 0};
-	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_tick(&m, 0);
-	maker_join(&m, 0, 1, 100, 1, SECOND / 2, false);
-	maker_set(&m, 0, "proc.mem.rss", 10);
-	maker_tick(&m, SECOND);
-	maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
-	maker_tick(&m, 2 * SECOND);
-	maker_finish(&m, NULL);
+	make_one_in_between(file);
 	expect_series("proc.mem.rss", NULL, rss, ARRAY_SIZE(rss));
 }
 
