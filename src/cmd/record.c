@@ -91,16 +91,20 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		.pid = pid,
 		.wall_ns = env_now(r->env, ENV_REALTIME),
 	};
+	/* By who chose the name: with --force, and without. */
+	static const enum store_naming force[] = {STORE_REPLACE, STORE_REPLACE, 0};
+	static const enum store_naming naming[] = {STORE_NEW, STORE_NUMBER, STORE_NUMBER};
 	struct buf err;
-	int e;
+	int e, kind;
 
 	buf_init(&err, 4096);
 	buf_init(&r->path, 8192);
-	e = output_path(r->opt->output, &names, &r->path, &err);
+	e = kind = output_path(r->opt->output, &names, &r->path, &err);
 	if (e >= 0)
 		e = make_parents((char *)r->path.data);
 	if (e == 0)
-		e = store_create((char *)r->path.data, r->opt->force, &r->sink.store);
+		e = store_create((char *)r->path.data, naming[kind] | (r->opt->force ? force[kind] : 0),
+			&r->sink.store);
 	if (e < 0)
 		r->group = cgroup_remove(r->group); /* nobody will be in it */
 	if (err.len)
@@ -112,6 +116,8 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		die(EXIT_OWN, "cannot make the recording %s: %s; choose another place with --output",
 			(char *)r->path.data, strerror(-e));
 	buf_release(&err);
+	buf_reset(&r->path);
+	buf_adds(&r->path, store_path(r->sink.store)); /* it may have got a number */
 }
 
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach)

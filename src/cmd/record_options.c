@@ -3,8 +3,11 @@
  * The template of --output is filled once, before the job starts, from facts that cannot change any more; it
  * never asks the shell. Every placeholder may carry hostile text (a program can have any name), so that what
  * it stands for is reduced to one harmless part of a path; the template itself is the user's own and goes
- * where it says. Rejected: strftime formats in the template (a '%' in a name would bite) and counters like
- * "-2" against collisions (two ranks would race for them; {rank}, {pid} and {host} tell them apart for sure).
+ * where it says. Rejected: strftime formats in the template (a '%' in a name would bite).
+ *
+ * Two recordings that start in the same second get the same name from most templates. The second is numbered
+ * ("-2"), and the file system decides which one is the second (store/append.c): a job must never be refused
+ * because of a name that its user did not choose. Only a name that was given literally is refused.
  */
 #include "cmd/record_options.h"
 
@@ -15,6 +18,7 @@
 #include <sys/stat.h>
 
 #define PRESET_NAME "{name}-{datetime}.tacho"
+#define PRESET_OF_RANK "{name}-{datetime}-rank{rank}.tacho"
 
 #define INTO(member) offsetof(struct record_options, member)
 
@@ -32,10 +36,15 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 		.detail = "The placeholders are {name} (of --name or of the command), {datetime} (YYYYMMDD-HHMMSS, "
 			"local time), {host}, {jobid} (of the batch system, else the process id), {pid} and {rank} "
 			"(of MPI or the batch system, else 0); {{ and }} stand for braces. A template that ends "
-			"in / or is a directory gets the preset name within. Missing directories are made. "
-			"Nothing is overwritten without --force."},
+			"in / or is a directory gets the preset name within; in an MPI job with several ranks the preset "
+			"name ends in -rankN. Missing directories are made. Where a file of the name exists, a name "
+			"with placeholders or in a directory is numbered (-2, -3 …, before the ending .tacho); one that "
+			"was given literally is refused, unless there is --force."},
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
-		.help = "overwrite an existing recording"},
+		.help = "overwrite an existing recording",
+		.detail = "The file that --output names is replaced: also where placeholders make the name, but never "
+			"a recording that is still being written under such a name. The preset name and names in a "
+			"directory contain the time, and are numbered instead."},
 	{'m', "metrics", "METRIC,…", OPT_LIST, INTO(metrics),
 		.help = "what to add and what to leave out: +anon_huge,-pss",
 		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be given "
@@ -273,11 +282,36 @@ static const char *text_jobid(const struct output_names *n, char *memory, size_t
 	return value ? value : text_pid(n, memory, size);
 }
 
+/* Our rank among several; NULL when we are the only one. What an MPI launcher says comes first: ranks that
+ * mpirun starts from a SLURM job script inherit the script's own SLURM_PROCID, which is 0 for all of them. */
+static const char *rank_of_several(void)
+{
+	static const char *const variables[][2] = {
+		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+		{"PMIX_RANK", NULL},
+		{"PMI_RANK", "PMI_SIZE"},
+		{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+		{"PALS_RANKID", NULL},
+		{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+	};
+	const char *rank, *size;
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		rank = getenv(variables[i][0]);
+		size = variables[i][1] ? getenv(variables[i][1]) : NULL;
+		if (rank && *rank)
+			return size && !strcmp(size, "1") ? NULL : rank;
+	}
+	rank = getenv("SLURM_PROCID");
+	size = getenv("SLURM_STEP_NUM_TASKS"); /* not set in a job script, which is no task of a step */
+	if (!rank || !*rank || (!strcmp(rank, "0") && (!size || !strcmp(size, "1"))))
+		return NULL;
+	return rank;
+}
+
 static const char *text_rank(const struct output_names *n, char *memory, size_t size)
 {
-	static const char *const variables[] = {
-		"SLURM_PROCID", "PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", NULL};
-	const char *value = first_set(variables);
+	const char *value = rank_of_several();
 
 	(void)n;
 	(void)memory;
@@ -322,8 +356,11 @@ static int add_placeholder(
 	return unknown_placeholder(word, len, err);
 }
 
+/* Returns whether there was a placeholder in it. */
 static int expand(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
 {
+	int filled = 0;
+
 	for (const char *p = template; *p; p++) {
 		const char *end;
 		int r;
@@ -344,9 +381,17 @@ static int expand(const char *template, const struct output_names *names, struct
 		r = add_placeholder(p + 1, (size_t)(end - p - 1), names, out, err);
 		if (r < 0)
 			return r;
+		filled = 1;
 		p = end;
 	}
-	return 0;
+	return filled;
+}
+
+static int expand_preset(const struct output_names *names, struct buf *out, struct buf *err)
+{
+	int r = expand(rank_of_several() ? PRESET_OF_RANK : PRESET_NAME, names, out, err);
+
+	return r < 0 ? r : out->err ? out->err : OUTPUT_MADE;
 }
 
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
@@ -358,6 +403,8 @@ int output_path(const char *template, const struct output_names *names, struct b
 		buf_adds(err, "--output takes the name of a file or directory, not an empty text");
 		return -EINVAL;
 	}
+	if (!strcmp(template, PRESET_NAME))
+		return expand_preset(names, out, err);
 	r = expand(template, names, out, err);
 	if (r < 0)
 		return r;
@@ -365,9 +412,8 @@ int output_path(const char *template, const struct output_names *names, struct b
 		return out->err;
 	if (out->len && out->data[out->len - 1] != '/') {
 		if (stat((const char *)out->data, &st) < 0 || !S_ISDIR(st.st_mode))
-			return 0;
+			return r ? OUTPUT_FILLED : OUTPUT_LITERAL;
 		buf_addch(out, '/');
 	}
-	r = expand(PRESET_NAME, names, out, err);
-	return r < 0 ? r : out->err;
+	return expand_preset(names, out, err);
 }

@@ -50,9 +50,12 @@ struct output_names {
 	int64_t wall_ns;     /* start of the recording, since the epoch */
 };
 
+/* Who chose the name: the user, letter by letter; the user's template; or we. */
+enum output_kind { OUTPUT_LITERAL, OUTPUT_FILLED, OUTPUT_MADE };
+
 /* Fills the placeholders of the template: {name} {datetime} {host} {jobid} {pid} {rank}; {{ and }} are
  * braces. What a placeholder stands for cannot leave its directory: slashes and control characters become
- * '_'. A path that ends in '/' or is an existing directory gets the preset name within. 0, or -EINVAL with a
- * message in err. */
+ * '_'. A path that ends in '/' or is an existing directory gets the preset name within. enum output_kind, or
+ * -EINVAL with a message in err. */
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err);
 #endif

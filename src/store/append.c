@@ -1,6 +1,7 @@
 #include "store/append.h"
 
 #include "store/crc32c.h"
+#include "store/store.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <sys/stat.h>
 
 #define PENDING_BOUND ((size_t)4 << 20)
+#define NUMBER_MAX 1000000		 /* of recordings of one name */
+#define NUMBER_SIZE 10			 /* with its dash and the end of the text */
 #define PENDING_KEEP ((size_t)512 << 10) /* memory that is not given back after a burst */
 
 /* An unnamed file that gets its name once the START block is in it, so that nobody ever sees an empty file.
@@ -27,22 +30,102 @@ static int open_unnamed(const char *path)
 	return fd < 0 ? -EOPNOTSUPP : fd;
 }
 
-static int give_name(int fd, const char *path)
+/* ---- the name ---- */
+
+static const char ending[] = ".tacho";
+
+/* As it was given, or with "-2" and so on before its ending. */
+static void set_name(struct append *a, const char *path, unsigned number)
+{
+	size_t length = strlen(path), stem = length;
+
+	if (number < 2) {
+		snprintf(a->path, length + NUMBER_SIZE, "%s", path);
+		return;
+	}
+	if (length > strlen(ending) && !strcmp(path + length - strlen(ending), ending))
+		stem -= strlen(ending);
+	snprintf(a->path, length + NUMBER_SIZE, "%.*s-%u%s", (int)stem, path, number, path + stem);
+}
+
+static bool is_taken(struct append *a, const char *path, unsigned number)
+{
+	struct stat st;
+
+	set_name(a, path, number);
+	return lstat(a->path, &st) == 0;
+}
+
+/* A number that is free now, found with few questions even where thousands are taken. */
+static unsigned free_number(struct append *a, const char *path)
+{
+	unsigned taken = 1, free = 2;
+
+	while (free < NUMBER_MAX && is_taken(a, path, free)) {
+		taken = free;
+		free *= 2;
+	}
+	while (free - taken > 1) {
+		unsigned middle = taken + (free - taken) / 2;
+
+		if (is_taken(a, path, middle))
+			taken = middle;
+		else
+			free = middle;
+	}
+	return free;
+}
+
+/* Tries names until one is free. `take` makes a->path or returns -EEXIST, and is atomic: of many who try the
+ * same name at once, one gets it. O_EXCL is also on NFS; linkat() of an unnamed file is for local ones only.
+ */
+static int take_name(struct append *a, const char *path, unsigned naming, int (*take)(struct append *a))
+{
+	int r;
+
+	set_name(a, path, 1);
+	r = take(a);
+	if (r != -EEXIST || !(naming & STORE_NUMBER))
+		return r;
+	for (unsigned n = free_number(a, path); r == -EEXIST && n < NUMBER_MAX; n++) {
+		set_name(a, path, n);
+		r = take(a);
+	}
+	return r;
+}
+
+static int give_name(struct append *a)
 {
 	char self[40];
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", a->fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, a->path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+static int make_named(struct append *a)
+{
+	a->fd = open(a->path, O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
+	return a->fd < 0 ? -errno : 0;
+}
+
+static bool is_being_written(const char *path)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 /* Only what a recorder could have made is removed: never a device, a pipe or a directory. */
-static int make_way(const char *path)
+static int make_way(const char *path, bool unless_written)
 {
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+		return -EEXIST;
+	if (unless_written && is_being_written(path))
 		return -EEXIST;
 	return unlink(path) < 0 ? -errno : 0;
 }
@@ -65,44 +148,53 @@ static int put_start(struct append *a, const uint8_t id[16])
 	return append_push(a);
 }
 
-static int open_named(struct append *a, const char *path, const uint8_t id[16])
+static int open_named(struct append *a, const char *path, unsigned naming, const uint8_t id[16])
 {
-	int r;
+	int r = take_name(a, path, naming, make_named);
 
-	a->fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC, 0600);
-	if (a->fd < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	lock_softly(a->fd);
 	r = put_start(a, id);
 	if (r < 0)
-		unlink(path);
+		unlink(a->path);
 	return r;
 }
 
-static int open_file(struct append *a, const char *path, const uint8_t id[16])
+static int open_file(struct append *a, const char *path, unsigned naming, const uint8_t id[16])
 {
 	int r;
 
 	a->fd = open_unnamed(path);
 	if (a->fd < 0)
-		return open_named(a, path, id);
+		return open_named(a, path, naming, id);
 	lock_softly(a->fd);
 	r = put_start(a, id);
 	if (r < 0)
 		return r;
-	r = give_name(a->fd, path);
+	r = take_name(a, path, naming, give_name);
 	if (r == 0 || r == -EEXIST)
 		return r;
 	close(a->fd);
 	a->written = 0;
 	a->sequence = 0;
-	return open_named(a, path, id);
+	return open_named(a, path, naming, id);
 }
 
-int append_open(struct append *a, const char *path, bool force)
+static void make_id(uint8_t id[16])
+{
+	struct timespec now;
+
+	if (getrandom(id, 16, GRND_NONBLOCK) == 16)
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	put_u64(put_u64(id, (uint64_t)now.tv_nsec), (uint64_t)now.tv_sec << 22 ^ (uint64_t)getpid());
+}
+
+int append_open(struct append *a, const char *path, unsigned naming)
 {
 	uint8_t id[16];
-	int r;
+	int r = 0;
 
 	*a = (struct append){.fd = -1, .bound = PENDING_BOUND};
 	a->reserved = PENDING_BOUND + BLOCK_HEADER + BLOCK_MAX;
@@ -112,18 +204,16 @@ int append_open(struct append *a, const char *path, bool force)
 		a->pending = NULL;
 		return -errno;
 	}
-	a->path = strdup(path);
+	a->path = malloc(strlen(path) + NUMBER_SIZE);
 	if (!a->path)
 		return -ENOMEM;
-	if (getrandom(id, sizeof(id), GRND_NONBLOCK) != sizeof(id)) {
-		struct timespec now;
-
-		clock_gettime(CLOCK_REALTIME, &now);
-		put_u64(put_u64(id, (uint64_t)now.tv_nsec), (uint64_t)now.tv_sec << 22 ^ (uint64_t)getpid());
-	}
+	make_id(id);
 	a->file = get_u32(id);
-	r = force ? make_way(path) : 0;
-	return r < 0 ? r : open_file(a, path, id);
+	if (naming & STORE_REPLACE)
+		r = make_way(path, naming & STORE_NUMBER);
+	if (r < 0 && !(r == -EEXIST && naming & STORE_NUMBER))
+		return r;
+	return open_file(a, path, naming, id);
 }
 
 void append_close(struct append *a)

@@ -11,7 +11,7 @@
 
 struct append {
 	int fd;
-	char *path;
+	char *path;	   /* the name that it got */
 	uint32_t file;	   /* for the headers */
 	uint32_t sequence; /* of the next block */
 	uint64_t written;  /* bytes in the file */
@@ -22,8 +22,8 @@ struct append {
 	bool failing;	   /* the last push did not get everything out */
 };
 
-/* Makes the file (mode 0600) with its START block in it. */
-int append_open(struct append *a, const char *path, bool force);
+/* Makes the file (mode 0600) with its START block in it; naming is a mask of enum store_naming. */
+int append_open(struct append *a, const char *path, unsigned naming);
 void append_close(struct append *a); /* takes a half-opened one */
 
 /* Where the payload of the next block goes, and how much may: 0 when too much waits already. */

@@ -15,9 +15,15 @@
 
 struct store_writer;
 
-/* The file is made with mode 0600 and is a valid, empty recording from the first moment on.
- * -EEXIST unless `force`, which replaces a regular file or a link, never anything else. */
-int store_create(const char *path, bool force, struct store_writer **ret);
+/* What is done when there is a file of this name. Both: it is replaced unless somebody writes to it. */
+enum store_naming {
+	STORE_NEW = 0,	   /* -EEXIST */
+	STORE_REPLACE = 1, /* a regular file or a link is replaced, never anything else: -EEXIST */
+	STORE_NUMBER = 2,  /* "-2", "-3" and so on, before the ending ".tacho": see store_path() */
+};
+
+/* The file is made with mode 0600 and is a valid, empty recording from the first moment on. */
+int store_create(const char *path, unsigned naming, struct store_writer **ret);
 /* Metadata: may be written at any time; a later value of a key replaces the earlier. Written at once. */
 int store_meta(struct store_writer *w, const struct pairs *meta);
 /* Once, before the first instance. */

@@ -113,7 +113,7 @@ static int zstd_set_up(struct store_writer *w)
 	return 0;
 }
 
-int store_create(const char *path, bool force, struct store_writer **ret)
+int store_create(const char *path, unsigned naming, struct store_writer **ret)
 {
 	struct store_writer *w = calloc(1, sizeof(*w));
 	int r;
@@ -122,7 +122,7 @@ int store_create(const char *path, bool force, struct store_writer **ret)
 		return -ENOMEM;
 	w->limits = store_limits_default;
 	w->index_step = 1;
-	r = append_open(&w->out, path, force);
+	r = append_open(&w->out, path, naming);
 	if (r == 0)
 		r = zstd_set_up(w);
 	if (r == 0) {

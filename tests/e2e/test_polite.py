@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, job_of, record, run, show, start, state, until
+from recorder import BURNERS, TACHO, check, job_of, lasting, record, run, show, start, state, until
 
 PROBE = BURNERS / "probe"
 
@@ -359,6 +359,46 @@ def test_output_directory(tmp_path):
     (tmp_path / "there").mkdir()
     assert run("run", "-q", "-o", tmp_path / "there", "--", "true").returncode == 0
     assert [path.name for path in (tmp_path / "there").iterdir() if path.match("true-*.tacho")]
+
+
+@pytest.mark.parametrize("output", [None, "{name}.tacho", "there", "new/", "{name}"])
+def test_recordings_that_start_together_are_numbered(tmp_path, output):
+    """Twenty at once, of one name: every job runs, and every one of them has its recording."""
+    (tmp_path / "there").mkdir()
+    words = [TACHO, "run", "-q", *(["-o", output] if output else []), "--", "sh", "-c", "echo $TACHO_RECORDING"]
+    done = subprocess.run(
+        ["xargs", "-P8", "-I{}", *words], input=b"go\n" * 20, cwd=tmp_path, stdout=subprocess.PIPE
+    )
+    told = done.stdout.decode().split()
+    assert done.returncode == 0 and len(told) == 20
+    assert sorted(told) == sorted(str(path) for path in tmp_path.rglob("*") if path.is_file())
+    if output == "{name}.tacho":
+        assert {Path(path).name for path in told} == {"sh.tacho", *(f"sh-{n}.tacho" for n in range(2, 21))}
+    assert all(check(path)[0] == 0 for path in told[::7])
+
+
+def test_ranks_have_their_number_in_the_preset_name(tmp_path):
+    env = dict(os.environ, SLURM_STEP_NUM_TASKS="4")
+    for rank in "012":
+        assert run("run", "-q", "--", "true", cwd=tmp_path, env={**env, "SLURM_PROCID": rank}).returncode == 0
+    assert sorted(path.stem.rpartition("-")[2] for path in tmp_path.iterdir()) == ["rank0", "rank1", "rank2"]
+
+
+def test_force_and_templates(tmp_path):
+    """--force replaces what a template names, but no recording that is still written, and never a name of our own."""
+    target = tmp_path / "true.tacho"
+    for _ in range(2):
+        assert run("run", "-q", "--force", "-o", "{name}.tacho", "--", "true", cwd=tmp_path).returncode == 0
+    assert list(tmp_path.iterdir()) == [target]
+    target.unlink()
+    with lasting(["cat"], output=target):
+        until(target.exists, "the recording begins")
+        assert run("run", "-q", "--force", "-o", "{name}.tacho", "--", "true", cwd=tmp_path).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["true-2.tacho", "true.tacho"]
+    assert show(target)["command"] == "cat" and show(tmp_path / "true-2.tacho")["command"] == "true"
+    assert run("attach", "--duration", "1ms", "-q", "-o", "{name}", os.getpid(), cwd=tmp_path).returncode == 0
+    assert run("attach", "--duration", "1ms", "-q", "-o", "{name}", os.getpid(), cwd=tmp_path).returncode == 0
+    assert (tmp_path / "tacho").exists() and (tmp_path / "tacho-2").exists()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])

@@ -711,8 +711,17 @@ static void assert_path(const char *template, const struct output_names *n, cons
 
 	buf_init(&out, 4096);
 	buf_init(&err, 1000);
-	if (output_path(template, n, &out, &err) < 0)
+	int kind = output_path(template, n, &out, &err);
+
+	if (kind < 0)
 		fail_msg("'%s': %s", template, (char *)err.data);
+	assert_int_equal(kind,
+		!strcmp(template, "/tmp") || strstr(template, "dir/") || strstr(template, "{datetime}")
+			? OUTPUT_MADE
+			: strstr(template, "{name}") || strstr(template, "{host}") ||
+				strstr(template, "{jobid}")
+			? OUTPUT_FILLED
+			: OUTPUT_LITERAL);
 	assert_string_equal((char *)out.data, expected);
 	buf_release(&out);
 	buf_release(&err);
@@ -780,6 +789,21 @@ static void test_output_names_of_batch_systems(void **state)
 	setenv("SLURM_JOB_ID", "77", 1);
 	setenv("PMI_RANK", "3", 1);
 	assert_path("{jobid}.{rank}", &names, "77.3");
+	/* Ranks that mpirun starts from a job script have the script's. */
+	setenv("SLURM_PROCID", "0", 1);
+	assert_path("{jobid}.{rank}", &names, "77.3");
+	assert_path("/tmp", &names, "/tmp/make-20261115-193005-rank3.tacho");
+	setenv("PMI_SIZE", "1", 1);
+	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
+	unsetenv("PMI_SIZE");
+	unsetenv("PMI_RANK");
+	/* A job script is no rank; a task of a step with several is one. */
+	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
+	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
+	setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005-rank0.tacho");
+	unsetenv("SLURM_STEP_NUM_TASKS");
 	setenv("SLURM_PROCID", "5", 1);
 	assert_path("{jobid}.{rank}", &names, "77.5");
 	setenv("SLURM_JOB_ID", "", 1);
@@ -835,7 +859,8 @@ static int set_up(void **state)
 {
 	static const char *const variable[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "OAR_JOB_ID",
 		"OAR_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "JOB_ID", "SLURM_PROCID", "PMIX_RANK", "PMI_RANK",
-		"OMPI_COMM_WORLD_RANK"};
+		"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
+		"SLURM_STEP_NUM_TASKS", "PMI_SIZE"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(variable); i++)

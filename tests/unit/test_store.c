@@ -558,6 +558,44 @@ static void test_create(void **state)
 	assert_int_equal(store_create("/nonexistent/x.tacho", true, &w), -ENOENT);
 }
 
+static void assert_created(const char *name, unsigned naming, const char *expected, struct store_writer **ret)
+{
+	char given[300], made[300];
+
+	snprintf(given, sizeof(given), "%s-%s", path, name);
+	snprintf(made, sizeof(made), "%s-%s", path, expected);
+	assert_int_equal(store_create(given, naming, ret), 0);
+	assert_string_equal(store_path(*ret), made);
+}
+
+static void test_create_numbered(void **state)
+{
+	static const char *const made[] = {"x.tacho", "x-2.tacho", "x-3.tacho", "x-4.tacho", "x", "x-2"};
+	struct store_writer *w[ARRAY_SIZE(made)], *again;
+	char name[300];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
+		assert_created(i < 4 ? "x.tacho" : "x", STORE_NUMBER, made[i], &w[i]);
+	/* A number that is free, though not always the lowest. */
+	snprintf(name, sizeof(name), "%s-x-3.tacho", path);
+	assert_int_equal(unlink(name), 0);
+	assert_created("x.tacho", STORE_NUMBER, "x-5.tacho", &again);
+	store_abandon(again);
+	/* A recording that somebody writes is not replaced; one that is over is. */
+	assert_created("x.tacho", STORE_REPLACE | STORE_NUMBER, "x-6.tacho", &again);
+	store_abandon(again);
+	w[0] = store_abandon(w[0]);
+	assert_created("x.tacho", STORE_REPLACE | STORE_NUMBER, "x.tacho", &w[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		snprintf(name, sizeof(name), "%s-%s", path, i == 2 ? "x-5.tacho" : made[i]);
+		assert_int_equal(unlink(name), 0);
+		store_abandon(w[i]);
+	}
+	snprintf(name, sizeof(name), "%s-x-6.tacho", path);
+	assert_int_equal(unlink(name), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -573,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_identities_in_bounded_memory),
 		cmocka_unit_test(test_shortened_identities_do_not_replace_whole_ones),
 		cmocka_unit_test(test_create),
+		cmocka_unit_test(test_create_numbered),
 	};
 	const char *dir = getenv("TMPDIR");
 	int failed;
