@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 const char tacho_version[] = TACHO_VERSION;
 
@@ -88,13 +89,22 @@ void usage(const struct cmd *cmd, const char *fmt, ...)
 	exit(cmd->usage_status ? cmd->usage_status : EXIT_USAGE);
 }
 
+const char *why_not_written(int err)
+{
+	struct rlimit limit;
+
+	if (err == EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		return "it would be larger than the file size limit allows (ulimit -f)";
+	return strerror(err);
+}
+
 /* One report of a broken stdout is enough. */
 static bool stdout_failed;
 
 static int stdout_trouble(int err)
 {
 	if (!stdout_failed && err != EPIPE)
-		error("cannot write to standard output: %s", strerror(err));
+		error("cannot write to standard output: %s", why_not_written(err));
 	stdout_failed = true;
 	return err == EPIPE ? EXIT_OK : EXIT_TROUBLE;
 }

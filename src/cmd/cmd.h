@@ -25,6 +25,8 @@ void warning(const char *fmt, ...) _printf_(1, 2);
 void die(int status, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
 void usage(const struct cmd *cmd, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
 
+/* What a failed write means, in words: as strerror(), and that it is ulimit -f where it is. */
+const char *why_not_written(int err);
 /* Whole buffer to stdout; a closed pipe is not an error worth a message. Returns EXIT_OK or EXIT_TROUBLE. */
 int print(const struct buf *out);
 /* After any command: flushes and closes stdout. Returns the status, or EXIT_TROUBLE instead of EXIT_OK when

@@ -164,7 +164,8 @@ int debug_capture(int argc, char **argv)
 		usage(&cmd_debug, "capture FILM RECORDING INTERVAL DURATION [+METRIC,…] [event:EVENT] PID…");
 	env = env_capture(env_live(NULL), argv[0]);
 	if (!env)
-		die(EXIT_TROUBLE, "cannot write %s", argv[0]);
+		die(EXIT_TROUBLE, "cannot write %s: %s", argv[0],
+			errno == ELOOP ? "it is a symbolic link, which is not followed" : strerror(errno));
 	r = record(env, argv[1], interval_of(argv[2]), interval_of(argv[3]), argc - 4, argv + 4);
 	env_free(env);
 	return r;

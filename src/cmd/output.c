@@ -1,5 +1,6 @@
 #include "cmd/output.h"
 
+#include "base/owned.h"
 #include "cmd/cmd.h"
 #include "store/format.h"
 
@@ -11,7 +12,7 @@
 
 int output_trouble(const char *path, int err)
 {
-	error("cannot write %s: %s%s", path, strerror(err),
+	error("cannot write %s: %s%s", path, why_not_written(err),
 		err == EACCES || err == EROFS || err == EPERM ? "; -o chooses another place" : "");
 	return EXIT_TROUBLE;
 }
@@ -54,38 +55,136 @@ int output_check(const char *path, bool force)
 	return EXIT_OK;
 }
 
-/* ".NAME.PID" beside it: the same file system, and hidden from whoever lists reports. */
-static char *temporary_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	int directory = slash ? (int)(slash + 1 - path) : 0;
-	char *name = NULL;
+/* ---- the set ---- */
 
-	/* The name may be as long as names can be: only its beginning. */
-	if (asprintf(&name, "%.*s.%.100s.%d", directory, path, path + directory, (int)getpid()) < 0)
-		return NULL;
-	return name;
+int outputs_stage(struct outputs *set, const char *directory, const char **ret)
+{
+	int r;
+
+	for (size_t i = 0; i < set->nr_stages; i++) {
+		*ret = set->stage[i].path;
+		if (!strcmp(set->stage[i].directory, directory))
+			return EXIT_OK;
+	}
+	if (set->nr_stages == ARRAY_SIZE(set->stage))
+		return output_trouble(directory, E2BIG);
+	r = stage_open(&set->stage[set->nr_stages], directory);
+	if (r < 0)
+		return output_trouble(directory, -r);
+	*ret = set->stage[set->nr_stages++].path;
+	return EXIT_OK;
 }
 
-int output_open(struct output *o, const char *path, bool force)
+static int take_name(const char *temporary, const char *path, bool force)
 {
-	int status = output_check(path, force);
+	if (force)
+		return rename(temporary, path);
+	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -1;
+	return link(temporary, path) < 0 ? -1 : unlink(temporary);
+}
 
-	*o = (struct output){.fd = -1, .force = force};
+int output_take(const char *temporary, const char *path, bool force)
+{
+	if (!take_name(temporary, path, force))
+		return EXIT_OK;
+	return errno == EEXIST ? output_check(path, false) : output_trouble(path, errno);
+}
+
+int outputs_take(struct outputs *set)
+{
+	int status = EXIT_OK;
+
+	for (size_t i = 0; status == EXIT_OK && i < set->nr_paths; i++)
+		status = output_check(set->path[i], set->force);
+	for (size_t i = 0; status == EXIT_OK && i < set->nr_paths; i++)
+		status = output_take(set->temporary[i], set->path[i], set->force);
+	return status;
+}
+
+void outputs_drop(struct outputs *set)
+{
+	for (size_t i = 0; i < set->nr_stages; i++)
+		stage_close(&set->stage[i]);
+	for (size_t i = set->nr_made; i-- > 0;)
+		rmdir(set->made[i]); /* unless something of ours, or of others, is in it */
+	texts_free(set->temporary, set->nr_temporary);
+	texts_free(set->path, set->nr_paths);
+	texts_free(set->made, set->nr_made);
+	*set = (struct outputs){.force = set->force};
+}
+
+static int make_directory(struct outputs *set, const char *path)
+{
+	if (mkdir(path, 0777) < 0)
+		return -errno;
+	if (texts_take(&set->made, &set->nr_made, strdup(path)) == 0)
+		return 0;
+	rmdir(path);
+	return -ENOMEM;
+}
+
+int outputs_directory(struct outputs *set, const char *path)
+{
+	_cleanup_(freep) char *part = strdup(path);
+	struct stat st = {.st_mode = S_IFDIR};
+
+	if (!part)
+		return output_trouble(path, ENOMEM);
+	if (!*part)
+		return output_trouble("''", ENOENT);
+	for (char *p = part + 1;; p++) {
+		char was = *p;
+		int r;
+
+		if (was && was != '/')
+			continue;
+		*p = 0;
+		r = make_directory(set, part);
+		if (r < 0 && r != -EEXIST && (!was || r != -EROFS))
+			return output_trouble(part, -r);
+		*p = was;
+		if (!was)
+			break;
+	}
+	if (stat(path, &st) < 0 || access(path, W_OK | X_OK) < 0)
+		return output_trouble(path, S_ISDIR(st.st_mode) ? errno : ENOTDIR);
+	return S_ISDIR(st.st_mode) ? EXIT_OK : output_trouble(path, ENOTDIR);
+}
+
+/* ---- a file ---- */
+
+static int stage_of(struct outputs *set, const char *path, const char **ret)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? MAX((size_t)(slash - path), (size_t)1) : 1;
+	_cleanup_(freep) char *directory = strndup(slash ? path : ".", len);
+
+	return directory ? outputs_stage(set, directory, ret) : output_trouble(path, ENOMEM);
+}
+
+int output_open(struct outputs *set, struct output *o, const char *path)
+{
+	int status = output_check(path, set->force);
+	const char *stage = NULL;
+
+	*o = (struct output){.set = set, .fd = -1};
 	if (status != EXIT_OK || !strcmp(path, "-"))
 		return status;
+	status = stage_of(set, path, &stage);
+	if (status != EXIT_OK)
+		return status;
 	o->path = strdup(path);
-	o->temporary = o->path ? temporary_name(path) : NULL;
-	if (!o->temporary) {
+	if (!o->path || asprintf(&o->temporary, "%s/%zu", stage, set->nr_opened++) < 0) {
+		o->temporary = NULL;
 		output_drop(o);
 		return output_trouble(path, ENOMEM);
 	}
-	unlink(o->temporary); /* of one who had our PID and was killed */
 	o->fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (o->fd < 0) {
 		status = output_trouble(path, errno);
-		free(o->temporary);
-		o->temporary = NULL;
 		output_drop(o);
 	}
 	return status;
@@ -112,41 +211,28 @@ int output_add(struct output *o, const struct buf *text)
 	return EXIT_OK;
 }
 
-static int take_name(const char *temporary, const char *path, bool force)
+static int keep(struct outputs *set, struct output *o)
 {
-	if (force)
-		return rename(temporary, path);
-	if (!renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_NOREPLACE))
-		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
-		return -1;
-	return link(temporary, path) < 0 ? -1 : unlink(temporary);
-}
+	int r = texts_take(&set->temporary, &set->nr_temporary, TAKE_PTR(o->temporary));
 
-int output_take(const char *temporary, const char *path, bool force)
-{
-	if (!take_name(temporary, path, force))
-		return EXIT_OK;
-	return errno == EEXIST ? output_check(path, false) : output_trouble(path, errno);
+	return r < 0 ? r : texts_take(&set->path, &set->nr_paths, TAKE_PTR(o->path));
 }
 
 int output_close(struct output *o)
 {
-	int status = EXIT_OK, fd = o->fd;
+	int fd = o->fd, r;
 
 	if (!o->path)
 		return EXIT_OK;
 	o->fd = -1;
 	if (close(fd) < 0) /* NFS says only here that the disk is full */
-		status = output_trouble(o->path, errno);
+		r = output_trouble(o->path, errno);
+	else if (keep(o->set, o) < 0)
+		r = output_trouble("a file", ENOMEM);
 	else
-		status = output_take(o->temporary, o->path, o->force);
-	if (status == EXIT_OK) {
-		free(o->temporary);
-		o->temporary = NULL;
-	}
+		return EXIT_OK;
 	output_drop(o);
-	return status;
+	return r;
 }
 
 void output_drop(struct output *o)
@@ -160,10 +246,10 @@ void output_drop(struct output *o)
 	*o = (struct output){.fd = -1};
 }
 
-int output_whole(const char *path, const struct buf *text, bool force)
+int outputs_add(struct outputs *set, const char *path, const struct buf *text)
 {
 	struct output o;
-	int status = output_open(&o, path, force);
+	int status = output_open(set, &o, path);
 
 	if (status != EXIT_OK)
 		return status;
@@ -174,28 +260,13 @@ int output_whole(const char *path, const struct buf *text, bool force)
 	return status;
 }
 
-int output_directory(const char *path)
+int output_whole(const char *path, const struct buf *text, bool force)
 {
-	_cleanup_(freep) char *part = strdup(path);
-	struct stat st = {.st_mode = S_IFDIR};
+	struct outputs set = {.force = force};
+	int status = outputs_add(&set, path, text);
 
-	if (!part)
-		return output_trouble(path, ENOMEM);
-	if (!*part)
-		return output_trouble("''", ENOENT);
-	for (char *p = part + 1;; p++) {
-		char was = *p;
-
-		if (was && was != '/')
-			continue;
-		*p = 0;
-		if (mkdir(part, 0777) < 0 && errno != EEXIST && (!was || errno != EROFS))
-			return output_trouble(part, errno);
-		*p = was;
-		if (!was)
-			break;
-	}
-	if (stat(path, &st) < 0 || access(path, W_OK | X_OK) < 0)
-		return output_trouble(path, S_ISDIR(st.st_mode) ? errno : ENOTDIR);
-	return S_ISDIR(st.st_mode) ? EXIT_OK : output_trouble(path, ENOTDIR);
+	if (status == EXIT_OK)
+		status = outputs_take(&set);
+	outputs_drop(&set);
+	return status;
 }

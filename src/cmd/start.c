@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 static struct start_words given;
@@ -26,6 +27,14 @@ void start_program(void)
 		if (got > fd)
 			close(got);
 	}
+}
+
+/* Who only reads and writes has a limit of files as an error, like a full disk: it can say so and tidy up.
+ * The recorder has rules of its own (target/command.c), since its job inherits what it ignores. */
+static void ignore_file_limit(const struct cmd *cmd)
+{
+	if (cmd->usage_status != EXIT_OWN)
+		signal(SIGXFSZ, SIG_IGN);
 }
 
 static int show_help(const struct cmd *cmd)
@@ -62,6 +71,7 @@ int start_command(const struct cmd *cmd, int argc, char **argv)
 		die(EXIT_TROUBLE, "no memory");
 	memcpy(word, argv, (size_t)argc * sizeof(*word));
 	given = (struct start_words){.cmd = cmd, .word = word, .nr = (size_t)argc};
+	ignore_file_limit(cmd);
 	buf_init(&err, 1 << 16);
 	first = cli_parse(cmd, argc, argv, args, NULL, &err);
 	if (first == -ECANCELED)

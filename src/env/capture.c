@@ -735,12 +735,28 @@ static const struct env_ops capture_ops = {
 	.free = capture_free,
 };
 
-/* It shows other people's processes: for its owner only. */
+static int open_new(const char *path)
+{
+	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* It shows other people's processes: for its owner only. A file of that name is replaced, not written into:
+ * it may have other names or be open elsewhere. A link is not followed. */
 static FILE *open_private(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	int fd = open_new(path);
+	struct stat st;
+	FILE *file;
 
+	if (fd < 0 && errno == EEXIST && !lstat(path, &st)) {
+		if (S_ISREG(st.st_mode))
+			fd = unlink(path) < 0 ? -1 : open_new(path);
+		else if (S_ISCHR(st.st_mode))
+			fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+		else
+			errno = S_ISLNK(st.st_mode) ? ELOOP : EEXIST;
+	}
+	file = fd < 0 ? NULL : fdopen(fd, "w");
 	if (fd >= 0 && !file)
 		close(fd);
 	return file;
@@ -755,10 +771,13 @@ struct env *env_capture(struct env *inner, const char *path)
 		c->file = c->path ? open_private(path) : NULL;
 	}
 	if (!c || !c->file) {
+		int err = errno;
+
 		if (c)
 			free(c->path);
 		free(c);
 		env_free(inner);
+		errno = err;
 		return NULL;
 	}
 	c->env = *inner;

@@ -3,6 +3,7 @@
 #include "cmd/compare.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "draw/draw.h"
 #include "exec/commands.h"
 #include "exec/paths.h"
@@ -20,7 +21,7 @@ static int paint(void *arg, const struct chart *f, bool dark, struct buf *out)
 	return draw_picture(f, DRAW_SVG, &style, out);
 }
 
-static int write_document(const struct compare_page *page, const struct compare_args *a,
+static int write_document(struct outputs *set, const struct compare_page *page, const struct compare_args *a,
 	enum compare_form form, const char *path)
 {
 	struct compare_style style = {.all = a->all, .utf8 = true, .width = 100};
@@ -33,18 +34,17 @@ static int write_document(const struct compare_page *page, const struct compare_
 		error("cannot make %s: %s", path, strerror(-r));
 		status = EXIT_TROUBLE;
 	} else {
-		status = output_whole(path, &out, a->force);
+		status = outputs_add(set, path, &out);
 	}
 	buf_release(&out);
 	return status;
 }
 
-static int write_pictures(
-	const struct compare_page *page, const struct compare_args *a, const char *directory)
+static int write_pictures(struct outputs *set, const struct compare_page *page, const char *directory)
 {
-	int status = output_directory(directory);
+	int status = outputs_directory(set, directory);
 
-	for (size_t i = 0; status == EXIT_OK && i < page->nr_charts; i++) {
+	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < page->nr_charts; i++) {
 		_cleanup_(freep) char *path = path_in(directory, page->chart[i].id, ".png");
 		struct buf out;
 		int r;
@@ -55,31 +55,48 @@ static int write_pictures(
 			error("cannot draw %s: %s", path, strerror(-r));
 			status = EXIT_TROUBLE;
 		} else {
-			status = output_whole(path, &out, a->force);
+			status = outputs_add(set, path, &out);
 		}
 		buf_release(&out);
 	}
 	return status;
 }
 
-static int write_directory(struct compare_page *page, const struct compare_args *a)
+static int write_directory(struct outputs *set, struct compare_page *page, const struct compare_args *a)
 {
 	_cleanup_(freep) char *html = path_in(a->output, "compare", ".html");
 	_cleanup_(freep) char *md = path_in(a->output, "compare", ".md");
 	_cleanup_(freep) char *plots = path_in(a->output, "plots", "");
-	int status = output_directory(a->output);
+	int status = outputs_directory(set, a->output);
 
 	if (status == EXIT_OK)
 		status = output_check(html, a->force);
 	if (status == EXIT_OK)
 		status = output_check(md, a->force);
 	if (status == EXIT_OK)
-		status = write_pictures(page, a, plots);
+		status = write_pictures(set, page, plots);
 	page->picture = "plots/%s.png";
 	if (status == EXIT_OK)
-		status = write_document(page, a, COMPARE_MARKDOWN, md);
+		status = write_document(set, page, a, COMPARE_MARKDOWN, md);
 	if (status == EXIT_OK)
-		status = write_document(page, a, COMPARE_HTML, html);
+		status = write_document(set, page, a, COMPARE_HTML, html);
+	return status;
+}
+
+/* All files, or none. */
+static int write_all(struct compare_page *page, const struct compare_args *a)
+{
+	struct outputs set = {.force = a->force};
+	int status;
+
+	signals_note();
+	status = compare_into_directory(a)
+		? write_directory(&set, page, a)
+		: write_document(&set, page, a, COMPARE_HTML, a->output ? a->output : "-");
+	if (status == EXIT_OK && !signals_noted())
+		status = outputs_take(&set);
+	outputs_drop(&set);
+	signals_obey();
 	return status;
 }
 
@@ -109,9 +126,7 @@ int compare_run(const void *args, int argc, char **argv)
 		.nr_charts = charts->nr,
 		.painter = &painter,
 		.note = charts->note};
-	status = compare_into_directory(a)
-		? write_directory(&page, a)
-		: write_document(&page, a, COMPARE_HTML, a->output ? a->output : "-");
+	status = write_all(&page, a);
 	status = compare_job_status(&job, false, status);
 	compare_charts_free(charts);
 	compare_job_close(&job);

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/operands.h"
 #include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "report/summary.h"
 #include "store/glance.h"
 
@@ -148,9 +149,9 @@ static int take_names(struct export *x)
 	int status = EXIT_OK;
 
 	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
-		status = stage_check(&x->target[i], x->args->force);
+		status = export_check(&x->target[i], x->args->force);
 	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
-		status = stage_take(&x->target[i], x->args->force, &x->taken);
+		status = export_take(&x->target[i], x->args->force, &x->taken);
 	return status;
 }
 
@@ -204,7 +205,7 @@ int export_run(const void *args, int argc, char **argv)
 	if (status == EXIT_OK && !signals_noted())
 		status = take_names(x);
 	targets_release(x);
-	stage_close(&x->stage, status != EXIT_OK || signals_noted());
+	outputs_drop(&x->out);
 	tell_damage(x);
 	if (status == EXIT_OK && !signals_noted())
 		tell_empty(x);

@@ -4,6 +4,7 @@
 
 #include "cmd/export.h"
 #include "cmd/operands.h"
+#include "cmd/output.h"
 #include "export/outlet.h"
 
 #define EXPORT_FORMATS_MOST 32
@@ -21,13 +22,6 @@ struct export_target {
 	char *path;	 /* the name it will have; "-"; OWN_FILES: the directory its files go to, as "DIR/" */
 	char *temporary; /* NULL: standard output */
 	void *exporter;	 /* NULL: not open, or closed */
-};
-
-/* Where everything is until it is whole: a directory beside it, so that a rename is all that is left, and
- * two who export into the same place never meet. */
-struct stage {
-	char *path; /* NULL: there is none */
-	char *made; /* the directory of the files, when it was not there before */
 };
 
 struct export
@@ -48,7 +42,8 @@ struct export
 	struct frames *frames; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;
-	struct stage stage;
+	struct outputs out; /* the directory they go to, and where they are made */
+	const char *stage;  /* in it; NULL: standard output */
 	struct buf summary, err;
 	struct buf taken; /* names of files that are there */
 	struct frames_damage damage;
@@ -67,19 +62,10 @@ int export_place(struct export *x, int argc, char **argv);
 
 /* Whether the files of a target may take their names; they do, and the names are added to `taken`, a line
  * each. */
-int stage_check(const struct export_target *t, bool force);
-int stage_take(const struct export_target *t, bool force, struct buf *taken);
-/* Leaves no trace of what did not take its name. */
-void stage_close(struct stage *s, bool failed);
-
+int export_check(const struct export_target *t, bool force);
+int export_take(const struct export_target *t, bool force, struct buf *taken);
 /* Reads the run as often as the formats need, and closes them. */
 int export_pour(struct export *x);
 /* The run cannot be read: says why. Returns the exit status. */
 int export_unread(struct export *x, int err);
-
-/* Signals that end the program are noted, so that it can tidy up. */
-void signals_note(void);
-int signals_noted(void); /* 0: none */
-/* Ends as the signal would have. */
-void signals_obey(void);
 #endif

@@ -12,8 +12,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -140,22 +138,11 @@ static void choose_place(
 }
 
 /* The directory that will hold them is made, and in it one for the time being. */
-static int stage_open(struct stage *s, const char *directory)
+static int place_open(struct export *x, const char *directory)
 {
-	_cleanup_(freep) char *prefix = path_prefix(directory);
-	bool there = path_is_directory(directory);
-	int status = output_directory(directory);
+	int status = outputs_directory(&x->out, directory);
 
-	if (status != EXIT_OK)
-		return status;
-	s->made = there ? NULL : text_made("%s", directory);
-	s->path = text_made("%s.tacho-export-XXXXXX", prefix);
-	if (mkdtemp(s->path))
-		return EXIT_OK;
-	status = output_trouble(directory, errno);
-	free(s->path);
-	s->path = NULL;
-	return status;
+	return status == EXIT_OK ? outputs_stage(&x->out, directory, &x->stage) : status;
 }
 
 int export_place(struct export *x, int argc, char **argv)
@@ -185,28 +172,10 @@ int export_place(struct export *x, int argc, char **argv)
 		x->target[0].path = TAKE_PTR(only);
 	}
 	status = check_targets(x);
-	return status == EXIT_OK ? stage_open(&x->stage, directory) : status;
+	return status == EXIT_OK ? place_open(x, directory) : status;
 }
 
-/* ---- the stage ---- */
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	remove(path);
-	return 0;
-}
-
-void stage_close(struct stage *s, bool failed)
-{
-	if (s->path)
-		nftw(s->path, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-	if (s->made && failed)
-		rmdir(s->made); /* unless something of ours, or of others, is in it */
-	free(s->path);
-	free(s->made);
-	*s = (struct stage){0};
-}
+/* ---- names for what is whole ---- */
 
 typedef int each_file(const char *from, const char *to, bool force, struct buf *taken);
 
@@ -251,12 +220,12 @@ static int take_one(const char *from, const char *to, bool force, struct buf *ta
 	return status;
 }
 
-int stage_check(const struct export_target *t, bool force)
+int export_check(const struct export_target *t, bool force)
 {
 	return t->temporary ? for_each_file(t, force, check_one, NULL) : EXIT_OK;
 }
 
-int stage_take(const struct export_target *t, bool force, struct buf *taken)
+int export_take(const struct export_target *t, bool force, struct buf *taken)
 {
 	return t->temporary ? for_each_file(t, force, take_one, taken) : EXIT_OK;
 }

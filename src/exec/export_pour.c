@@ -5,46 +5,12 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "exec/paths.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* ---- signals ---- */
-
-static volatile sig_atomic_t noted;
-
-static void note(int number)
-{
-	noted = number;
-}
-
-void signals_note(void)
-{
-	static const int ending[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU};
-	struct sigaction action = {.sa_handler = note}, had;
-
-	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
-		if (!sigaction(ending[i], NULL, &had) && had.sa_handler != SIG_IGN)
-			sigaction(ending[i], &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGXFSZ, &action, NULL); /* a limit is an error like a full disk */
-}
-
-int signals_noted(void)
-{
-	return noted;
-}
-
-void signals_obey(void)
-{
-	if (!noted)
-		return;
-	signal(noted, SIG_DFL);
-	raise(noted);
-}
 
 /* ---- targets ---- */
 
@@ -54,14 +20,14 @@ static int target_trouble(const struct export *x, const struct export_target *t,
 	bool stream = !strcmp(t->path, "-");
 
 	progress_clear();
-	if (noted)
+	if (signals_noted())
 		return EXIT_TROUBLE;
 	if (stream && err == -EPIPE)
 		return EXIT_OK; /* whoever read has seen enough */
 	if (x->err.len)
 		error("cannot write %s: %s", stream ? "to standard output" : t->path, (char *)x->err.data);
 	else if (stream)
-		error("cannot write to standard output: %s", strerror(-err));
+		error("cannot write to standard output: %s", why_not_written(-err));
 	else
 		output_trouble(t->path, -err);
 	return EXIT_TROUBLE;
@@ -80,7 +46,7 @@ static int target_make_place(struct export *x, struct export_target *t)
 		t->job.out = &t->out;
 		return outlet_open(&t->out, STDOUT_FILENO);
 	}
-	t->temporary = text_made("%s/%zu%s", x->stage.path, number, t->format->suffix);
+	t->temporary = text_made("%s/%zu%s", x->stage, number, t->format->suffix);
 	t->job.path = t->temporary;
 	if (t->format->shape == EXPORT_OWN_FILES)
 		return mkdir(t->temporary, 0700) < 0 ? -errno : 0;
@@ -166,7 +132,7 @@ static int pass_over(struct export *x, bool look)
 		if (r < 0)
 			return export_unread(x, r);
 		x->has_rows |= x->frame[batch.frame].domain != NULL;
-		status = noted ? EXIT_TROUBLE : give(x, &batch, look);
+		status = signals_noted() ? EXIT_TROUBLE : give(x, &batch, look);
 	}
 	x->damage = frames_damage(x->frames);
 	return status;

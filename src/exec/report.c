@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "draw/draw.h"
 #include "draw/job_report.h"
 #include "exec/commands.h"
@@ -23,16 +24,10 @@
 
 static const enum report_format document[] = {FORMAT_HTML, FORMAT_MD, FORMAT_PDF, FORMAT_JSON};
 
-int say_path(const char *path)
+int say_path(struct report *r, const char *path)
 {
-	struct buf line;
-	int status;
-
-	buf_init(&line, 1 << 16);
-	buf_addf(&line, "%s\n", path);
-	status = print(&line);
-	buf_release(&line);
-	return status;
+	buf_addf(&r->said, "%s\n", path);
+	return EXIT_OK;
 }
 
 /* ---- what is in the way ---- */
@@ -121,11 +116,11 @@ static int write_document(struct report *r, enum report_format format)
 		error("cannot make %s: %s", path, strerror(made < 0 ? -made : -out.err));
 		status = EXIT_TROUBLE;
 	} else {
-		status = output_whole(path, &out, r->args->force);
+		status = outputs_add(&r->out, path, &out);
 	}
 	buf_release(&out);
 	if (status == EXIT_OK && strcmp(path, "-") != 0)
-		status = say_path(path);
+		status = say_path(r, path);
 	return status;
 }
 
@@ -185,13 +180,15 @@ static int read_story(struct report *r)
 	return result < 0 ? EXIT_TROUBLE : EXIT_OK;
 }
 
+/* All files, or none: a failure or a signal leaves nothing behind. */
 static int write_all(struct report *r)
 {
 	int status = EXIT_OK;
 
+	signals_note();
 	if (r->places.directory)
-		status = output_directory(r->places.directory);
-	for (size_t i = 0; status == EXIT_OK && i < ARRAY_SIZE(document); i++)
+		status = outputs_directory(&r->out, r->places.directory);
+	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < ARRAY_SIZE(document); i++)
 		if (r->places.formats & document[i])
 			status = write_document(r, document[i]);
 	if (status == EXIT_OK && r->places.formats & FORMATS_OF_PICTURES)
@@ -201,16 +198,23 @@ static int write_all(struct report *r)
 	if (status == EXIT_OK && r->args->verbose)
 		status = report_configs(r);
 	progress_clear();
+	if (status == EXIT_OK && !signals_noted())
+		status = outputs_take(&r->out);
+	outputs_drop(&r->out);
+	if (status == EXIT_OK && !signals_noted())
+		status = print(&r->said);
+	signals_obey();
 	return status;
 }
 
 int report_run(const void *args, int argc, char **argv)
 {
-	struct report r = {.args = args};
+	struct report r = {.args = args, .out.force = ((const struct report_args *)args)->force};
 	struct run *run = operands_run("reporting", argc, argv);
 	int status;
 
 	r.run = run;
+	buf_init(&r.said, 1 << 20);
 	places_choose(&r.places, r.args, argc, argv, run);
 	if (r.places.only && r.places.formats & FORMAT_PDF && !strcmp(r.places.only, "-") &&
 		isatty(STDOUT_FILENO))
@@ -229,6 +233,7 @@ int report_run(const void *args, int argc, char **argv)
 	outline_free(r.outline);
 	charts_free(r.charts);
 	story_free(r.story);
+	buf_release(&r.said);
 	places_release(&r.places);
 	run_close(run);
 	return status;

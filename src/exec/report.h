@@ -2,6 +2,7 @@
 #ifndef EXEC_REPORT_H
 #define EXEC_REPORT_H
 
+#include "cmd/output.h"
 #include "cmd/report.h"
 #include "document/document.h"
 #include "story/outline.h"
@@ -41,16 +42,18 @@ struct report {
 	const struct run *run;
 	const struct progress *progress;
 	struct places places;
+	struct outputs out;
+	struct buf said; /* paths of what was made, for stdout: a line each */
 	struct story *story;
 	struct charts *charts;
 	struct outline *outline;
 };
 
-/* Each writes one kind of files and says on stdout where; EXIT_OK, or the trouble that was told. */
+/* Each makes one kind of files and notes where; EXIT_OK, or the trouble that was told. */
 int report_pictures(struct report *r);
 int report_metrics(struct report *r);
 int report_configs(struct report *r);
 
-/* "path" on stdout, for whoever wants to open it. */
-int say_path(const char *path);
+/* "path" on stdout once all is there, for whoever wants to open it. */
+int say_path(struct report *r, const char *path);
 #endif

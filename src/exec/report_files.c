@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/signals.h"
 #include "draw/draw.h"
 #include "exec/paths.h"
 #include "report/processes.h"
@@ -32,7 +33,7 @@ static int write_picture(struct report *r, const struct chart *f, enum draw_form
 		error("cannot draw %s: %s", path, strerror(-drawn));
 		status = EXIT_TROUBLE;
 	} else {
-		status = output_whole(path, &out, r->args->force);
+		status = outputs_add(&r->out, path, &out);
 	}
 	buf_release(&out);
 	return status;
@@ -40,9 +41,9 @@ static int write_picture(struct report *r, const struct chart *f, enum draw_form
 
 int report_pictures(struct report *r)
 {
-	int status = output_directory(r->places.plots);
+	int status = outputs_directory(&r->out, r->places.plots);
 
-	for (size_t i = 0; status == EXIT_OK && i < r->charts->nr; i++) {
+	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < r->charts->nr; i++) {
 		const struct chart *f = &r->charts->item[i];
 
 		progress_tell(r->progress, "drawing", (double)i / (double)r->charts->nr);
@@ -52,7 +53,7 @@ int report_pictures(struct report *r)
 			status = write_picture(r, f, DRAW_SVG, ".svg");
 	}
 	progress_clear();
-	return status == EXIT_OK ? say_path(r->places.plots) : status;
+	return status == EXIT_OK ? say_path(r, r->places.plots) : status;
 }
 
 /* ---- numbers ---- */
@@ -143,7 +144,7 @@ static int write_series(struct report *r, const struct wanted *w, const char *di
 	struct series_page page = {.form = SERIES_CSV, .per_instance = w->per_instance, .utf8 = true};
 	struct output o;
 	const struct series_taker taker = {.take = take_piece, .arg = &o};
-	int status = output_open(&o, path, r->args->force), poured;
+	int status = output_open(&r->out, &o, path), poured;
 	struct buf err;
 
 	if (status != EXIT_OK)
@@ -164,7 +165,7 @@ static int write_series(struct report *r, const struct wanted *w, const char *di
 static int write_text(struct report *r, const char *directory, const char *name, struct buf *text)
 {
 	_cleanup_(freep) char *path = path_in(directory, name, "");
-	int status = output_whole(path, text, r->args->force);
+	int status = outputs_add(&r->out, path, text);
 
 	buf_reset(text);
 	return status;
@@ -195,20 +196,20 @@ int report_metrics(struct report *r)
 {
 	static struct wanted file[32];
 	_cleanup_(freep) char *directory = path_in(r->places.directory, "metrics", "");
-	int status = output_directory(directory);
+	int status = outputs_directory(&r->out, directory);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < r->story->nr_panels; i++)
 		if (is_whole(r->story->panel[i].row->shape) || is_per_instance(r->story->panel[i].row->shape))
 			gather(r, &r->story->panel[i], file, &nr, ARRAY_SIZE(file));
-	for (size_t i = 0; status == EXIT_OK && i < nr; i++) {
+	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < nr; i++) {
 		progress_tell(r->progress, "writing series", (double)i / (double)nr);
 		status = write_series(r, &file[i], directory);
 	}
 	progress_clear();
 	if (status == EXIT_OK)
 		status = write_numbers(r, directory);
-	return status == EXIT_OK ? say_path(directory) : status;
+	return status == EXIT_OK ? say_path(r, directory) : status;
 }
 
 /* ---- what the machines are ---- */
@@ -243,12 +244,12 @@ int report_configs(struct report *r)
 	_cleanup_(freep) char *directory = path_in(r->places.directory, "configs", "");
 	const struct summary *whole = r->story->summary;
 	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1;
-	int status = output_directory(directory);
+	int status = outputs_directory(&r->out, directory);
 	struct buf out, name;
 
 	buf_init(&out, FILE_MAX);
 	buf_init(&name, 1 << 16);
-	for (size_t i = 0; status == EXIT_OK && i < nr; i++) {
+	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < nr; i++) {
 		const struct summary *s = whole->nr_nodes ? &whole->node[i] : whole;
 
 		buf_reset(&name);
@@ -263,5 +264,5 @@ int report_configs(struct report *r)
 	}
 	buf_release(&name);
 	buf_release(&out);
-	return status == EXIT_OK ? say_path(directory) : status;
+	return status == EXIT_OK ? say_path(r, directory) : status;
 }

@@ -17,7 +17,10 @@
 #include <sqlite3.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
+#define PAGE_MOST 65536
 #define CACHE_PAGES "-16000" /* KiB: memory does not grow with the file */
 
 struct sqlite_table {
@@ -33,6 +36,16 @@ struct sqlite {
 	struct buf sql;
 };
 
+/* SQLite does not always keep the errno of a write that met the limit of files. */
+static bool is_at_limit(const struct sqlite *s)
+{
+	struct rlimit limit;
+	struct stat st;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+		!stat(s->job->path, &st) && (rlim_t)st.st_size + PAGE_MOST > limit.rlim_cur;
+}
+
 static int sqlite_errno(struct sqlite *s)
 {
 	int code = sqlite3_errcode(s->db), system = sqlite3_system_errno(s->db);
@@ -43,6 +56,8 @@ static int sqlite_errno(struct sqlite *s)
 		return -ENOSPC;
 	if ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && system > 0)
 		return -system;
+	if (code == SQLITE_IOERR && is_at_limit(s))
+		return -EFBIG;
 	if (!s->job->reterr->len)
 		buf_addf(s->job->reterr, "SQLite says: %s", sqlite3_errmsg(s->db));
 	return -EIO;

@@ -348,7 +348,7 @@ def test_a_failure_half_way_leaves_nothing(tmp_path, recordings, format):
     before = tmp_path / "out"
     done = exported("--to", format, "-o", f"{tmp_path}/out/", recordings["long"], preexec_fn=limit_files)
     assert done.returncode == 1, done.stdout
-    assert b"cannot write" in done.stderr and b"File too large" in done.stderr
+    assert b"cannot write" in done.stderr and b"file size limit" in done.stderr
     assert left_behind(tmp_path) == [] and not before.exists()
 
 
@@ -385,7 +385,7 @@ def test_a_signal_leaves_nothing(tmp_path):
     out = tmp_path / "out"
     process = subprocess.Popen([TACHO, "export", "--to", "csv,json", "-o", f"{out}/", made],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: process.poll() is not None or (out.exists() and any(out.glob(".tacho-export-*/*.csv"))), "it writes")
+    until(lambda: process.poll() is not None or (out.exists() and any(out.glob(".tacho-stage-*/*.csv"))), "it writes")
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate()
     if process.returncode == 127:
@@ -393,6 +393,25 @@ def test_a_signal_leaves_nothing(tmp_path):
     assert process.returncode in (-signal.SIGTERM, 0), errors
     if process.returncode:
         assert left_behind(tmp_path) == []
+
+
+def test_what_a_killed_export_left_is_removed(tmp_path, recordings):
+    made = tmp_path / "long.tacho"
+    subprocess.run([tool("query_tool"), "long", made, "6000", "2", "40"], check=True)
+    out = tmp_path / "out"
+    process = subprocess.Popen([TACHO, "export", "--to", "csv,json", "-o", f"{out}/", made],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: process.poll() is not None or (out.exists() and any(out.glob(".tacho-*/*.csv"))), "it writes")
+    process.send_signal(signal.SIGSTOP)
+    stage, = out.glob(".tacho-*")
+    assert stage.stat().st_mode & 0o7777 == 0o700
+    # While it lives, even stopped, its stage stays; when it was killed, the next export removes it.
+    exported("--to", "csv", "-d", "node", "-o", f"{out}/", recordings["run"])
+    assert stage.exists() and left_behind(out).count("node.csv") == 1
+    process.kill()
+    process.communicate()
+    exported("--force", "--to", "csv", "-d", "node", "-o", f"{out}/", recordings["run"])
+    assert left_behind(out) == ["node.csv"]
 
 
 def test_exporters_at_once_do_not_disturb_each_other(tmp_path, recordings):

@@ -1,6 +1,7 @@
 """The whole recorder on films: what was filmed is what is recorded, and a capture of a live machine plays back the same."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,20 @@ def test_the_stranger_under_a_reused_pid_is_not_recorded(tmp_path):
     done = run("show", "--processes", "--json", recording)
     names = [process["name"] for process in json.loads(done.stdout)["processes"]]
     assert sorted(names) == ["a b) (c", "child", "grandchild", "late"]
+
+
+def test_a_capture_never_writes_through_a_link(tmp_path):
+    target, link, film = tmp_path / "precious", tmp_path / "link.txt", tmp_path / "film.txt"
+    target.write_text("precious")
+    link.symlink_to(target)
+    done = run("debug", "capture", link, tmp_path / "a.tacho", "100ms", "100ms", os.getpid())
+    assert done.returncode == 1 and b"symbolic link" in done.stderr
+    assert target.read_text() == "precious" and link.is_symlink() and not (tmp_path / "a.tacho").exists()
+    # A file with two names is replaced, not written into.
+    os.link(target, film)
+    done = run("debug", "capture", film, tmp_path / "a.tacho", "100ms", "100ms", os.getpid())
+    assert done.returncode == 0, done.stderr
+    assert target.read_text() == "precious" and film.read_text().startswith("# Captured")
 
 
 def test_a_capture_plays_back_the_same(tmp_path):

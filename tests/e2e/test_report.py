@@ -1,11 +1,14 @@
 """`tacho report`: every format of a real run, where the files go, and what happens when they cannot."""
 
 import csv
+import fcntl
 import json
 import os
 import re
+import resource
 import shutil
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -159,6 +162,55 @@ def test_full_disk(job):
     done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", disk, TACHO, job], capture_output=True)
     assert done.stdout == b"1\n", done.stderr  # the status, and an empty directory
     assert b"No space left" in done.stderr
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+def test_a_limit_of_files_leaves_nothing(job):
+    """It is an error like a full disk: said in words, and neither files nor directories are left behind."""
+    for words in (("-f", "png,svg", "-o", "a/b/tree"), ("-f", "html,md"), ("--all",), ("-o", "page.html")):
+        done = report(*words, job, status=1, cwd=job.parent, preexec_fn=small_files)
+        assert b"file size limit" in done.stderr and b"ulimit -f" in done.stderr and done.stdout == b"", words
+        assert names(job.parent) == ["job.tacho"], words
+    for words in (("plot", "-o", "x.png", job), ("compare", "-o", "both/", job, job), ("compare", "-o", "x.html", job, job)):
+        done = run(*words, cwd=job.parent, preexec_fn=small_files)
+        assert done.returncode == 1 and b"ulimit -f" in done.stderr, (words, done.stderr)
+        assert names(job.parent) == ["job.tacho"], words
+    with open(job.parent / "out", "wb") as out:
+        done = report("-o", "-", job, status=1, stdout=out, preexec_fn=small_files)
+    assert b"ulimit -f" in done.stderr
+
+
+def test_a_later_failure_leaves_nothing(job):
+    """A report is all of its files or none: also those that were whole before one failed."""
+    plots = job.parent / "job-plots"
+    plots.mkdir(mode=0o500)
+    if os.access(plots, os.W_OK):  # root may do everything
+        plots.rmdir()
+        plots.write_text("no directory")
+    done = report("-f", "html,md", job, status=1)
+    assert b"cannot write" in done.stderr and done.stdout == b""
+    assert names(job.parent) == ["job-plots", "job.tacho"]
+
+
+def test_what_a_killed_report_left_is_removed(job):
+    """The next one in the same place removes it, but only when its owner is gone, and only what is ours."""
+    left, used, other = (job.parent / f".tacho-stage-{name}" for name in ("killed", "in-use", "other"))
+    for stage in (left, used, other):
+        stage.mkdir(mode=0o700)
+        (stage / "0.html").write_text("half")
+    for stage in (left, used):
+        (stage / "owner").write_text(f"tacho stage\n{socket.gethostname()}")
+    (left / "1").mkdir()
+    (left / "1" / "link").symlink_to(job)
+    with open(used / "owner", "r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        report(job)
+        assert names(job.parent) == [".tacho-stage-in-use", ".tacho-stage-other", "job.html", "job.tacho"]
+    report("--force", job)
+    assert names(job.parent) == [".tacho-stage-other", "job.html", "job.tacho"]
 
 
 def test_stdout_that_is_full(job):

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "env/env.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -118,15 +119,15 @@ static struct env *film(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	int text = memfd_create("film", MFD_CLOEXEC), captured = memfd_create("capture", MFD_CLOEXEC);
-	char text_path[40], captured_path[40];
+	char text_path[40],
+		captured_path[] = "/tmp/tacho-capture-XXXXXX"; /* no link: it would not be followed */
+	int text = memfd_create("film", MFD_CLOEXEC), captured = mkostemp(captured_path, O_CLOEXEC);
 	struct buf log[3];
 	struct env *env;
 
 	if (text < 0 || captured < 0 || write(text, data, size) != (ssize_t)size)
 		abort();
 	snprintf(text_path, sizeof(text_path), "/proc/self/fd/%d", text);
-	snprintf(captured_path, sizeof(captured_path), "/proc/self/fd/%d", captured);
 	for (int i = 0; i < 3; i++)
 		buf_init(&log[i], 1 << 24);
 	env = film(text_path);
@@ -144,6 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < 3; i++)
 		buf_release(&log[i]);
 	close(text);
+	unlink(captured_path);
 	close(captured);
 	return 0;
 }
