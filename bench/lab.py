@@ -81,8 +81,8 @@ class Herd:
     """A tree of processes to look at; a context manager, so that none is left behind."""
 
     def __init__(self, folder, size, active_percent, period_s):
-        command = [str(folder / "herd"), str(size), str(active_percent), str(max(1.0, period_s * 1000))]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.words = [str(size), str(active_percent), str(max(1.0, period_s * 1000))]
+        self.process = subprocess.Popen([str(folder / "herd"), *self.words], stdout=subprocess.PIPE, text=True)
         self.pids = []
         for line in self.process.stdout:
             if line.strip() == "ready":

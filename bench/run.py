@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The cost of recording, measured in one run against the floor and against psutil.
 
-    bench/run.py [--quick] [--collectors | --reports] [--json] [--tacho FILE] [--doc FILE]
+    bench/run.py [--quick] [--collectors | --reports | --peers] [--json] [--tacho FILE] [--before FILE] [--doc FILE]
 
 Prints the recorder's CPU per process and tick for trees of 10 to 5,000 processes beside a bare loop that only reads
 the same files and beside psutil reading the same metrics, and then each goal with the measured ratio and a verdict.
@@ -20,6 +20,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import lab  # noqa: E402
+import peers  # noqa: E402
 import report  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -166,15 +167,20 @@ class Bench:
     def startup(self):
         self.say("  start-up")
         pairs, file = 20 if self.options.quick else 100, self.folder / "true.tacho"
-        plain, recorded = [], []
+        binaries = {"": self.options.tacho, " by the earlier tacho": self.options.before}
+        added = {who: [] for who, binary in binaries.items() if binary}
         for _ in range(pairs):
-            plain.append(lab.run_timed(["/bin/true"]))
-            command = [str(self.options.tacho), "run", "-q", "-o", str(file), "--", "/bin/true"]
-            recorded.append(lab.run_timed(command))
-            file.unlink()
-        wall, cpu = (statistics.median(r[i] - p[i] for p, r in zip(plain, recorded)) * 1e3 for i in (0, 1))
-        self.goal("time added to /bin/true", wall, " ms", 3, strict=True)
-        self.fact("CPU added to /bin/true", cpu, " ms")
+            plain = lab.run_timed(["/bin/true"])
+            for who, taken in added.items():
+                recorded = lab.run_timed([str(binaries[who]), "run", "-q", "-o", str(file), "--", "/bin/true"])
+                taken.append([b - a for a, b in zip(plain, recorded)])
+                file.unlink()
+        median = {who: [statistics.median(times) * 1e3 for times in zip(*taken)] for who, taken in added.items()}
+        self.goal("time added to /bin/true", median[""][0], " ms", 3, strict=True)
+        for who, (wall, cpu) in median.items():
+            self.fact(f"CPU added to /bin/true{who}", cpu, " ms")
+            if who:
+                self.fact(f"time added to /bin/true{who}", wall, " ms")
 
     def collectors(self):
         """What is read every five seconds is in it twice."""
@@ -233,6 +239,9 @@ class Bench:
         if self.options.reports:
             busy = lab.busy_share()
             return {"machine": lab.describe_machine(), "busy": busy, "reports": report.measure(self)}
+        if self.options.peers:
+            busy = lab.busy_share()
+            return {"machine": lab.describe_machine(), "busy": busy, "peers": peers.measure(self)}
         busy = [lab.busy_share()]
         forks = lab.forks_so_far()
         for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
@@ -317,6 +326,15 @@ def render_reports(result):
             f"{render_goals(report.goals(result['reports']))}\n")
 
 
+def render_peers(result):
+    rows = [[f"{r['processes']:,}", r["monitor"], number(r["percent"]) + " %", number(r["per_tacho"]), r["keeps"]]
+            for r in result["peers"]["rows"]]
+    absent = result["peers"]["absent"]
+    return (f"{result['machine']}, 40 % of the processes running, 1 Hz, {state_of(result)}\n\n"
+            + table(["processes", "monitor", "of one core", "beside tacho", "what it keeps"], rows, words=(1, 4))
+            + (f"\n\nNot measured here: {', '.join(absent)}.\n" if absent else "\n"))
+
+
 def write_doc(path, what, text):
     begin, end = DOC_MARK.format(what, "begin"), DOC_MARK.format(what, "end")
     old = path.read_text(encoding="utf-8")
@@ -330,13 +348,17 @@ def main():
     parser.add_argument("--quick", action="store_true", help="under two minutes; rougher, and without 5,000 processes")
     parser.add_argument("--collectors", action="store_true", help="only the cost by collector with everything on")
     parser.add_argument("--reports", action="store_true", help="only time and memory of reports")
+    parser.add_argument("--peers", action="store_true", help="only beside pidstat, atop, duct and psutil, at 1 Hz")
+    parser.add_argument("--before", type=pathlib.Path, help="an earlier tacho, measured beside this one")
     parser.add_argument("--json", action="store_true", help="the numbers for programs")
     parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
     parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
     options = parser.parse_args()
     options.tacho = pathlib.Path(options.tacho).resolve()
-    if not options.tacho.exists():
-        parser.error(f"{options.tacho} is not there: build it first")
+    options.before = options.before and options.before.resolve()
+    for binary in filter(None, (options.tacho, options.before)):
+        if not binary.exists():
+            parser.error(f"{binary} is not there: build it first")
     with tempfile.TemporaryDirectory(prefix="tacho-bench-") as folder:
         try:
             result = Bench(options, pathlib.Path(folder)).run()
@@ -344,7 +366,7 @@ def main():
             print(f"bench: {trouble}", file=sys.stderr)
             return 1
     parts = {"measured": (render, "costs"), "by collector": (render_collectors, "collectors"),
-             "reports": (render_reports, "reports")}
+             "reports": (render_reports, "reports"), "peers": (render_peers, "peers")}
     parts = {what: show(result) for what, (show, key) in parts.items() if key in result}
     print(json.dumps(result, indent=2) if options.json else "\n".join(parts.values()))
     for what, text in parts.items() if options.doc else ():

@@ -194,8 +194,22 @@ def pytest_collect_file(file_path, parent):
     return None
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="unit tests of the plain build and tests marked smoke")
+
+
+def is_quick(item):
+    """What --quick runs: the plain build's own tests, and of the others those that show most in the least time."""
+    if isinstance(item, ProgramItem):
+        return item.program.path.parents[2] == BUILDS["gcc"]
+    return item.get_closest_marker("smoke") is not None
+
+
+def pytest_collection_modifyitems(config, items):
     """Small things first: a broken unit explains the end-to-end failures that follow."""
+    if config.option.quick:
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
     order = {"builds": 0, "unit": 1, "fuzz": 2}
     items.sort(key=lambda item: order.get("builds" if item.path.stem == "test_builds" else item.path.parent.name, 3))
 

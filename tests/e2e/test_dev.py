@@ -130,6 +130,16 @@ def test_second_tries(small_tree):
     assert [len((place / name).read_text()) for name in ("broken", "works", "many-2")] == [2, 1, 1]
 
 
+def test_quick(small_tree):
+    """Items of the plain build, and Python tests marked smoke; nothing is skipped for want of the sanitizers' build."""
+    (small_tree / "tests" / "test_smoke.py").write_text(
+        "import pytest\n@pytest.mark.smoke\ndef test_chosen(): pass\ndef test_left_out(): assert False\n"
+    )
+    status, text = run_tests(small_tree, "--quick", "-k", "not bad")
+    assert status == 0
+    assert text.splitlines()[-1] == "5 passed, 0 failed, 1 skipped"
+
+
 def test_a_unit_has_one_try(small_tree):
     """Nobody is in its way."""
     status, text = run_tests(small_tree, "tests/test_python.py", "-k", "bad")
