@@ -134,7 +134,7 @@ static int attach(const void *args, int argc, char **argv)
 
 	if (!argc)
 		usage(&cmd_attach, "which processes shall be watched?");
-	record_prepare(&r, &cmd_attach, &a->record, true);
+	record_prepare(&r, &cmd_attach, &a->record, true, argc, argv);
 	wait_ns(a, 0);
 	add_scopes(&r, argc, argv);
 	for (unsigned i = 0; i < r.scopes.nr; i++)
@@ -143,7 +143,7 @@ static int attach(const void *args, int argc, char **argv)
 	for (unsigned i = 0; i < r.scopes.nr && !a->record.quiet; i++)
 		if (r.scopes.scope[i].kind == SCOPE_PID)
 			warn_if_recorded(r.env, r.scopes.scope[i].pid);
-	record_open(&r, argc, argv);
+	record_open(&r);
 	command_privileges(&r.command);
 	find_members(&r, a);
 	record_start(&r);

@@ -21,6 +21,10 @@
 #define MAX_FILES 8192
 /* While no process is there to be recorded, one is looked for this often: a read of /proc/loadavg. */
 #define SEEK_NS (100 * NSEC_PER_MSEC)
+/* Processes that are followed at once, where there is room for their rows: so much for each. */
+#define MEMBERS_MAX 65536
+#define MEMBERS_MIN 256
+#define MEMBER_BYTES 1200
 
 static int make_parents(const char *path)
 {
@@ -53,7 +57,36 @@ static void split_events(struct recording *r)
 {
 	for (unsigned i = 0; i < r->opt->events.nr; i++)
 		if (perf_events_split(r->opt->events.item[i], add_event, r) < 0)
-			die(EXIT_OWN, "out of memory");
+			record_fail(r, -ENOMEM, "cannot keep the events");
+}
+
+/* Address space that our limits leave; UINT64_MAX: any. */
+static uint64_t room_left(struct recording *r)
+{
+	struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, data = all;
+	unsigned long long pages = 0, data_pages = 0;
+	uint64_t room = UINT64_MAX;
+	char text[128];
+
+	getrlimit(RLIMIT_AS, &all);
+	getrlimit(RLIMIT_DATA, &data);
+	if (all.rlim_cur == RLIM_INFINITY && data.rlim_cur == RLIM_INFINITY)
+		return room;
+	if (env_peek(r->env, "proc/self/statm", text, sizeof(text)) > 0)
+		sscanf(text, "%llu %*u %*u %*u %*u %llu", &pages, &data_pages);
+	if (all.rlim_cur != RLIM_INFINITY)
+		room = all.rlim_cur - MIN(all.rlim_cur, pages * r->env->page_size);
+	if (data.rlim_cur != RLIM_INFINITY)
+		room = MIN(room, data.rlim_cur - MIN(data.rlim_cur, data_pages * r->env->page_size));
+	return room;
+}
+
+/* As many as a quarter of the room holds: the store and the other sources need theirs. */
+static uint32_t members_that_fit(struct recording *r)
+{
+	uint64_t fit = room_left(r) / 4 / MEMBER_BYTES;
+
+	return (uint32_t)MIN(MAX(fit, (uint64_t)MEMBERS_MIN), (uint64_t)MEMBERS_MAX);
 }
 
 static void make_engine(struct recording *r)
@@ -65,13 +98,14 @@ static void make_engine(struct recording *r)
 		.budget = r->opt->budget_percent / 100,
 		.children = r->opt->children,
 		.attach = r->attach,
-		.max_members = 65536,
+		.max_members = members_that_fit(r),
 		.metrics = r->opt->metrics.item,
 		.nr_metrics = r->opt->metrics.nr,
 		.scopes = r->scopes.nr ? &r->scopes : NULL,
 	};
 	struct rlimit files;
 	char err[512];
+	int e;
 
 	split_events(r);
 	o.events = (const char *const *)r->events;
@@ -79,8 +113,16 @@ static void make_engine(struct recording *r)
 	getrlimit(RLIMIT_NOFILE, &files);
 	o.max_files = (unsigned)MIN(files.rlim_max, (rlim_t)MAX_FILES);
 	o.help = r->help;
-	if (engine_new(r->env, &o, &r->engine, err, sizeof(err)) < 0)
-		die(EXIT_OWN, "%s", err);
+	/* What is left may also be known to the kernel alone (vm.overcommit_memory). */
+	e = engine_new(r->env, &o, &r->engine, err, sizeof(err));
+	while (e == -ENOMEM && o.max_members > MEMBERS_MIN) {
+		o.max_members = MAX(o.max_members / 8, (uint32_t)MEMBERS_MIN);
+		e = engine_new(r->env, &o, &r->engine, err, sizeof(err));
+	}
+	if (e == -ENOMEM)
+		record_fail(r, e, "cannot reserve memory");
+	if (e < 0)
+		die(EXIT_OWN, "%s", err); /* asked for what there is not */
 }
 
 static void make_file(struct recording *r, const char *command, pid_t pid)
@@ -109,22 +151,28 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		r->group = cgroup_remove(r->group); /* nobody will be in it */
 	if (err.len)
 		die(EXIT_OWN, "%s", (char *)err.data);
-	if (e == -EEXIST)
-		die(EXIT_OWN, "%s exists already: choose another with --output, or --force to overwrite it",
-			(char *)r->path.data);
+	if (e == -EEXIST && kind == OUTPUT_LITERAL)
+		die(EXIT_OWN, "%s %s", (char *)r->path.data,
+			r->opt->force ? "is not a regular file and is not replaced: choose another with "
+					"--output"
+				      : "exists already: choose another with --output, or --force to "
+					"overwrite it");
 	if (e < 0)
-		die(EXIT_OWN, "cannot make the recording %s: %s; choose another place with --output",
-			(char *)r->path.data, strerror(-e));
+		return record_fail(r, e, "cannot make the recording %s", (char *)r->path.data);
 	buf_release(&err);
 	buf_reset(&r->path);
 	buf_adds(&r->path, store_path(r->sink.store)); /* it may have got a number */
 }
 
-void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach)
+void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
+	int argc, char **argv)
 {
 	struct buf err;
 
 	*r = (struct recording){.opt = opt, .cmd = cmd, .attach = attach, .end_ns = INT64_MAX};
+	r->argc = attach ? 0 : argc;
+	r->argv = r->targets = argv;
+	r->nr_targets = argc;
 	buf_init(&err, 4096);
 	if (record_options_check(opt, &err) < 0)
 		die(EXIT_OWN, "%s", (char *)err.data);
@@ -132,7 +180,7 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	buf_release(&err);
 	r->env = env_live(NULL);
 	if (!r->env)
-		die(EXIT_OWN, "cannot open /: %s", strerror(errno));
+		record_fail(r, -errno, "cannot open /");
 	scopes_init(&r->scopes, r->env);
 }
 
@@ -143,33 +191,31 @@ static void record_create(void *arg)
 
 	r->sink.create = NULL;
 	make_file(r, r->argc ? r->argv[0] : NULL, 0);
+	if (r->over)
+		return;
 	e = store_schema(r->sink.store, engine_schema(r->engine));
-	if (e < 0) {
-		record_discard(r);
-		die(EXIT_OWN, "cannot start: %s", strerror(-e));
-	}
+	if (e < 0)
+		return record_fail(
+			r, e, "cannot write the beginning of the recording %s", (char *)r->path.data);
 	r->sink.tally = tally_new(engine_schema(r->engine));
 	record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
 }
 
-void record_open(struct recording *r, int argc, char **argv)
+void record_open(struct recording *r)
 {
 	struct sink to_store = sink_to_store(&r->sink);
 	int e;
 
-	r->argc = r->attach ? 0 : argc;
-	r->argv = argv;
-	r->nr_targets = argc;
-	r->targets = argv;
 	r->sink.create = record_create;
 	r->sink.arg = r;
 	r->others_hidden = scopes_hide(&r->scopes);
 	e = command_prepare(&r->command);
-	make_engine(r);
-	if (e == 0)
-		e = engine_open(r->engine, &to_store);
 	if (e < 0)
-		die(EXIT_OWN, "cannot start: %s", strerror(-e));
+		record_fail(r, e, "cannot receive signals");
+	make_engine(r);
+	e = engine_open(r->engine, &to_store);
+	if (e < 0)
+		record_fail(r, e, "cannot reserve memory");
 }
 
 void record_start(struct recording *r)
@@ -369,11 +415,11 @@ static void record_end(struct recording *r, const char *how)
 	engine_use_cgroup(r->engine, NULL);
 }
 
-void record_loop(struct recording *r)
+static void record_until_the_end(struct recording *r)
 {
 	const char *how = NULL;
-	int status;
 
+	r->recorded = true;
 	record_read_limits(r);
 	engine_tick(r->engine);
 	record_describe(r);
@@ -386,14 +432,24 @@ void record_loop(struct recording *r)
 			engine_due(r->engine);
 	}
 	record_end(r, how);
-	/* After --duration the job goes on, and we stay its parent. */
+}
+
+void record_loop(struct recording *r)
+{
+	int status;
+
+	if (!r->over)
+		record_until_the_end(r);
+	/* After --duration, or when it cannot be recorded, the job goes on, and we stay its parent. */
 	while (!r->attach && !engine_root_ended(r->engine, &status))
 		wait_until(r, INT64_MAX / 2);
 }
 
 void record_discard(struct recording *r)
 {
-	unlink((char *)r->path.data);
+	if (r->sink.store)
+		unlink((char *)r->path.data);
+	r->sink.create = NULL;
 	r->sink.store = store_abandon(r->sink.store);
 	r->sink.tally = tally_free(r->sink.tally);
 	r->group = cgroup_remove(r->group);
@@ -407,6 +463,8 @@ void record_report(struct recording *r)
 	struct run *run = NULL;
 	struct buf out;
 
+	if (!r->recorded)
+		return;
 	if (r->sink.error)
 		warning("the recording %s is not whole: %s; what was written can be read", path,
 			strerror(-r->sink.error));

@@ -29,19 +29,24 @@ struct recording {
 	size_t nr_events;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
-	bool over; /* nothing is recorded any more */
+	bool strict;   /* run: rather no job than one that is not recorded */
+	bool recorded; /* there is something to report */
+	bool over;     /* nothing is recorded any more */
 	bool told_to_end;
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;
 };
 
-/* Checks the options. Dies with EXIT_OWN and a message. The caller then adds scopes, if any. */
-void record_prepare(
-	struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach);
-/* The engine and its signals: all that can fail before the job starts but for the file. Likewise. */
-void record_open(struct recording *r, int argc, char **argv);
-/* Makes the file, unless it is there: there is something to record. Time 0 is now. */
+/* Checks the options. Wrong use dies with EXIT_OWN and a message; our own trouble is record_fail()'s, here
+ * and below. The words are the command of run or the targets of attach. The caller then adds scopes, if any.
+ */
+void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
+	int argc, char **argv);
+/* The engine and its signals: all that can fail before the job starts but for the file. */
+void record_open(struct recording *r);
+/* Makes the file, unless it is there: there is something to record. Time 0 is now. A literal --output that
+ * exists dies with EXIT_OWN: run must come here before it starts the job. */
 void record_start(struct recording *r);
 /* Adds a process that runs already to the group. */
 int record_attach(struct recording *r, pid_t pid, int group);
@@ -50,8 +55,15 @@ bool record_wait_for_members(struct recording *r, int64_t until);
 /* Samples until the job, the tree, the duration, the file or (attach) a signal ends it. */
 void record_loop(struct recording *r);
 void record_report(struct recording *r);
-/* Leaves no file behind: the job never started. */
+/* Leaves no file behind: the job never started, or is not recorded. */
 void record_discard(struct recording *r);
+
+/* record_fail.c: it cannot be recorded, for a reason that is ours (a negative errno; the text says what was
+ * tried). Comes back only where the job runs already, with r->over set: the caller goes on without a
+ * recording. Otherwise attach and --strict die with EXIT_OWN, and run becomes the job. */
+void record_fail(struct recording *r, int error, const char *fmt, ...) _printf_(3, 4);
+/* Dies with 126 or 127. */
+void cannot_run(const char *name, int error) __attribute__((noreturn));
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
 void record_begin(struct recording *r, int argc, char **argv);

@@ -12,6 +12,7 @@ struct run_args {
 	const char *shell; /* -c */
 	struct opt_list also;
 	int wait; /* enum record_wait */
+	bool strict;
 };
 
 enum record_wait { WAIT_ROOT, WAIT_TREE };
@@ -32,13 +33,13 @@ static const struct opt run_opts[] = {
 		.detail =
 			"With tree the recording goes on until every process that descends from the command "
 			"has ended: for programs that go into the background."},
+	{0, "strict", NULL, OPT_FLAG, offsetof(struct run_args, strict),
+		.help = "do not run the command if it cannot be recorded",
+		.detail = "Without it the command runs in any case: where no recording can be made (no room "
+			  "on the disk, no permission, a limit of memory, files or processes) one line on "
+			  "standard error says why, also with --quiet. With it tacho then ends with 125 and "
+			  "nothing is run."},
 };
-
-static void cannot_run(const char *name, int e)
-{
-	die(e == -ENOENT ? EXIT_NOTFOUND : EXIT_CANNOT, "cannot run '%s': %s", name,
-		e == -ENOENT ? "there is no such command" : strerror(-e));
-}
 
 static void pass_gate(void *engine, pid_t pid)
 {
@@ -57,9 +58,9 @@ static void start(struct recording *r, char **argv)
 	free(path);
 	if (e == 0)
 		return;
-	record_discard(r);
 	if (before_exec)
-		die(EXIT_OWN, "cannot start a process: %s", strerror(-e));
+		record_fail(r, e, "cannot start a process");
+	record_discard(r);
 	cannot_run(argv[0], e);
 }
 
@@ -77,9 +78,14 @@ static void add_scopes(struct recording *r, const struct run_args *a, const char
 	for (unsigned i = 0; i < a->also.nr; i++)
 		if (scopes_add(&r->scopes, a->also.item[i], &err) < 0)
 			usage(&cmd_run, "%s", (char *)err.data);
-	for (unsigned i = 0; i < r->scopes.nr; i++)
-		if (scope_open(&r->scopes, i, &err) < 0)
+	for (unsigned i = 0; i < r->scopes.nr; i++) {
+		int e = scope_open(&r->scopes, i, &err);
+
+		if (e == -ENOMEM || e == -EMFILE || e == -ENFILE)
+			record_fail(r, e, "cannot look for %s", a->also.item[MAX(i, 1) - 1]);
+		if (e < 0)
 			die(EXIT_OWN, "%s", (char *)err.data);
+	}
 	buf_release(&err);
 }
 
@@ -110,14 +116,15 @@ static int run(const void *args, int argc, char **argv)
 	e = command_find(argv[0]);
 	if (e < 0)
 		cannot_run(argv[0], e);
-	record_prepare(&r, &cmd_run, &a->record, false);
+	record_prepare(&r, &cmd_run, &a->record, false, argc, argv);
+	r.strict = a->strict;
 	if (!a->record.quiet)
 		warn_if_recorded(r.env, 0);
 	r.wait_for_tree = a->wait == WAIT_TREE;
 	r.until_file = a->record.until_file;
 	if (a->also.nr)
 		add_scopes(&r, a, argv[0]);
-	record_open(&r, argc, argv);
+	record_open(&r);
 	if (r.help & HELPER_CGROUP && a->record.children) {
 		const char *why;
 
@@ -146,10 +153,10 @@ const struct cmd cmd_run = {
 		  "descendants, and writes one recording. When it has ended, a summary goes to standard "
 		  "error.\n\n"
 		  "The exit status is the command's own; when a signal ended it, tacho ends by the same "
-		  "signal. 125: tacho "
-		  "itself failed before the command was started; 126: the command cannot be run; 127: there "
-		  "is none. Trouble "
-		  "while recording never fails a good job.\n\n"
+		  "signal. 125: wrong use "
+		  "(also a --output FILE that exists), and nothing was run; 126: the command cannot be run; "
+		  "127: there is none. Trouble with the recording never fails the job: it runs all the same, "
+		  "and one line says why it is not recorded. With --strict that is 125 too.\n\n"
 		  "Signals sent to tacho (TERM, INT, HUP, QUIT, USR1, USR2, CONT, TSTP, WINCH) are passed "
 		  "on. The command "
 		  "finds the path of the recording in TACHO_RECORDING.",

@@ -405,6 +405,9 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	uint32_t slot;
 	int r;
 
+	/* Known to be the one whose end we wait for, whatever we can read of it. */
+	if (ours && !e->root)
+		e->root = pid;
 	if (env_cpu_clock(e->env, pid) < 0)
 		return -ESRCH;
 	r = tree_add(&e->tree, pid, ours ? e->tree.self : 0, groups, &slot);

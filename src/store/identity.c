@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 
 #define TEXT_BOUND ((size_t)64 << 20)
+#define TEXT_BOUND_MIN ((size_t)256 << 10)
+#define ROWS_AT_FIRST 128
 #define TEXT_FLOOR ((size_t)64 << 10) /* below this holes do not matter */
 #define SHORT_VALUE 64
 
@@ -24,27 +26,45 @@ static void *reserve(size_t size)
 
 int identities_init(struct identities *all, uint32_t nr_sets)
 {
-	*all = (struct identities){.bound = TEXT_BOUND};
+	*all = (struct identities){.nr_sets = nr_sets};
 	all->row = calloc(nr_sets + 1, sizeof(*all->row));
+	all->cap = calloc(nr_sets + 1, sizeof(*all->cap));
 	all->nr_rows = calloc(nr_sets + 1, sizeof(*all->nr_rows));
-	all->text = reserve(TEXT_BOUND);
-	if (!all->row || !all->nr_rows || !all->text)
-		return -ENOMEM;
-	for (; all->nr_sets < nr_sets; all->nr_sets++) {
-		all->row[all->nr_sets] = reserve(IDENTITY_ROWS_MAX * sizeof(struct identity));
-		if (!all->row[all->nr_sets])
-			return -ENOMEM;
+	/* Where address space is limited (ulimit -v) less must do. */
+	for (size_t size = TEXT_BOUND; !all->text && size >= TEXT_BOUND_MIN; size /= 4) {
+		all->text = reserve(size);
+		all->bound = all->reserved = size;
 	}
-	return 0;
+	return all->row && all->cap && all->nr_rows && all->text ? 0 : -ENOMEM;
+}
+
+static bool make_rows(struct identities *all, uint32_t set, uint32_t row)
+{
+	size_t cap = MAX((size_t)all->cap[set] * 4, ROWS_AT_FIRST), size;
+	void *rows = all->row[set];
+
+	while (cap <= row)
+		cap *= 4;
+	cap = MIN(cap, (size_t)IDENTITY_ROWS_MAX);
+	size = cap * sizeof(struct identity);
+	rows = rows ? mremap(rows, all->cap[set] * sizeof(struct identity), size, MREMAP_MAYMOVE)
+		    : reserve(size);
+	if (!rows || rows == MAP_FAILED)
+		return false;
+	all->row[set] = rows;
+	all->cap[set] = (uint32_t)cap;
+	return true;
 }
 
 void identities_release(struct identities *all)
 {
-	for (uint32_t i = 0; i < all->nr_sets; i++)
-		munmap(all->row[i], IDENTITY_ROWS_MAX * sizeof(struct identity));
+	for (uint32_t i = 0; all->row && all->cap && i < all->nr_sets; i++)
+		if (all->row[i])
+			munmap(all->row[i], all->cap[i] * sizeof(struct identity));
 	if (all->text)
-		munmap(all->text, TEXT_BOUND);
+		munmap(all->text, all->reserved);
 	free(all->row);
+	free(all->cap);
 	free(all->nr_rows);
 	*all = (struct identities){0};
 }
@@ -103,12 +123,14 @@ static void keep(struct identities *all, uint32_t set, uint32_t row, const void 
 void identity_set(struct identities *all, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
 	const struct pairs *pairs, const void *encoded, size_t size)
 {
-	struct identity *i = identity_of(all, set, row);
+	struct identity *i;
 	uint8_t memory[IDENTITY_TEXT_MAX];
 	struct buf brief;
 
-	if (!i)
+	if (set >= all->nr_sets || row >= IDENTITY_ROWS_MAX ||
+		(row >= all->cap[set] && !make_rows(all, set, row)))
 		return;
+	i = identity_of(all, set, row);
 	if (i->id != id)
 		i->time_ns = time_ns;
 	identity_clear(all, set, row);

@@ -3,7 +3,8 @@
  *
  * Texts lie one behind the other in one lazily filled mapping; the dead leave holes, and when the holes weigh
  * as much as the living everything is moved together. Past the bound a text is kept in a shortened form, past
- * that not at all. Nothing is allocated after identities_init(). */
+ * that not at all. Rows are address space that grows when a higher one is used, so that little is reserved
+ * where little is needed; nothing is allocated after identities_init(). */
 #ifndef STORE_IDENTITY_H
 #define STORE_IDENTITY_H
 
@@ -23,19 +24,20 @@ struct identity {
 
 struct identities {
 	uint32_t nr_sets;
-	struct identity **row; /* [nr_sets][IDENTITY_ROWS_MAX] */
+	struct identity **row; /* [nr_sets][cap] */
+	uint32_t *cap;	       /* [nr_sets]: rows that there is room for */
 	uint32_t *nr_rows;     /* [nr_sets]: rows ever used */
 	uint8_t *text;
-	size_t end, live, bound;
+	size_t end, live, bound, reserved;
 };
 
 int identities_init(struct identities *all, uint32_t nr_sets);
 void identities_release(struct identities *all);
 
-/* NULL when the row is out of bounds. */
+/* NULL when the row is out of bounds, or was never used. */
 static inline struct identity *identity_of(const struct identities *all, uint32_t set, uint32_t row)
 {
-	return set < all->nr_sets && row < IDENTITY_ROWS_MAX ? &all->row[set][row] : NULL;
+	return set < all->nr_sets && row < all->cap[set] ? &all->row[set][row] : NULL;
 }
 
 /* `encoded` is what pairs_encode() made of `pairs`. */

@@ -33,7 +33,8 @@ int command_prepare(struct command *c)
 		prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
 	getrlimit(RLIMIT_NOFILE, &c->files);
 	/* An ignored SIGCHLD is inherited over exec, and the kernel then drops the CPU time of children. */
-	sigaction(SIGCHLD, &fallback, NULL);
+	sigaction(SIGCHLD, &fallback, &c->child);
+	c->prepared = true;
 	c->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (c->signal_fd < 0)
 		return -errno;
@@ -181,6 +182,25 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 	}
 	c->pid = pid;
 	return 0;
+}
+
+int command_become(struct command *c, char *const *argv)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;
+
+	if (c->prepared) {
+		/* A limit that a write of ours has met waits for us as a signal: ignoring it takes it away.
+		 */
+		sigaction(SIGXFSZ, &ignore, &found);
+		sigaction(SIGXFSZ, &found, NULL);
+		sigaction(SIGCHLD, &c->child, NULL);
+		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+		if (c->has_huge_pages)
+			prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+		sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	}
+	execvp(argv[0], argv);
+	return -errno;
 }
 
 unsigned command_privileges(struct command *c)

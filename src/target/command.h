@@ -19,10 +19,12 @@
 struct command {
 	pid_t pid; /* 0: none (attach) */
 	int signal_fd;
-	sigset_t mask;	      /* as we found it */
-	struct rlimit files;  /* as we found it */
-	bool has_huge_pages;  /* the kernel may give the job huge pages; ourselves we have denied them */
-	bool stopped_with_it; /* we stopped ourselves together with the job */
+	bool prepared;		/* what follows is as we found it, and was changed */
+	sigset_t mask;		/* as we found it */
+	struct sigaction child; /* likewise */
+	struct rlimit files;	/* as we found it */
+	bool has_huge_pages;	/* the kernel may give the job huge pages; ourselves we have denied them */
+	bool stopped_with_it;	/* we stopped ourselves together with the job */
 };
 
 /* Blocks the signals we handle and becomes the subreaper of what will be started. */
@@ -39,6 +41,8 @@ struct command_gate {
  * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. Without a gate (NULL) nobody waits. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
 	const struct command_gate *gate, bool *ret_before_exec);
+/* Puts everything back and becomes argv in our place. Returns only if that fails: -errno. */
+int command_become(struct command *c, char *const *argv);
 /* After the start: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ). */
 unsigned command_privileges(struct command *c);
 

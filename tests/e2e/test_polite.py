@@ -421,15 +421,24 @@ def test_nothing_is_overwritten(tmp_path):
     assert ran.exists()
     assert show(target)["exit"]["code"] == 0
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    done = record(["touch", tmp_path / "second"], "--force", output="/dev/null")
+    assert done.returncode == 125 and b"regular file" in done.stderr
+    assert not (tmp_path / "second").exists()
 
 
 @pytest.mark.parametrize("target", ["file/x.tacho", "/proc/nothing/x.tacho", "/dev/null/x.tacho"])
-def test_impossible_place_is_said_before_the_job_starts(tmp_path, target):
+def test_a_job_runs_though_no_recording_can_be_made(tmp_path, target):
+    """One line says why, also with -q; --strict asks for 125 instead, from whatever place."""
     (tmp_path / "file").write_text("")
-    done = run("run", "-o", target, "--", "touch", tmp_path / "ran", cwd=tmp_path)
-    assert done.returncode == 125
-    assert target.encode() in done.stderr
-    assert not (tmp_path / "ran").exists()
+    job = ["sh", "-c", "cat; exit 7"]
+    done = run("run", "-q", "-o", target, "--", *job, cwd=tmp_path, stdin=None, input=b"to it")
+    assert (done.returncode, done.stdout) == (7, b"to it")
+    assert done.stderr.count(b"\n") == 1 and target.encode() in done.stderr and b"not recorded" in done.stderr
+    strict = [["--strict"], {}], [[], {"TACHO_STRICT": "yes"}]
+    for option, env in strict:
+        done = run("run", *option, "-o", target, "--", *job, cwd=tmp_path, env={**os.environ, **env})
+        assert (done.returncode, done.stdout) == (125, b"")
+        assert target.encode() in done.stderr and b"not started" in done.stderr
 
 
 def test_place_without_permission():
@@ -444,9 +453,9 @@ def test_place_without_permission():
             [place / "tacho", "run", "-o", place / "a.tacho", "--", "echo", "ran"],
             stdin=subprocess.DEVNULL, capture_output=True, cwd="/", user=65534, group=65534, extra_groups=[],
         )
-    assert done.returncode == 125
-    assert b"a.tacho" in done.stderr
-    assert done.stdout == b""
+    assert done.returncode == 0
+    assert b"a.tacho" in done.stderr and b"--output" in done.stderr
+    assert done.stdout == b"ran\n"
 
 
 def test_symbolic_links_are_not_written_through(tmp_path):

@@ -188,10 +188,10 @@ def test_file_size_limit(tmp_path):
 
 @pytest.mark.parametrize("room", [100, 2000])
 def test_a_beginning_that_does_not_fit_is_removed(tmp_path, room):
-    done = record(
-        ["touch", tmp_path / "ran"], output=tmp_path / "a.tacho",
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)),
-    )
+    limit = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+    done = record(["sh", "-c", "exit 7"], output=tmp_path / "a.tacho", **limit)
+    assert done.returncode == 7 and b"File too large" in done.stderr and b"not recorded" in done.stderr
+    done = record(["touch", tmp_path / "ran"], "--strict", output=tmp_path / "a.tacho", **limit)
     assert done.returncode == 125 and b"File too large" in done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -206,13 +206,16 @@ def test_no_control_group_is_left_by_a_start_that_fails(tmp_path):
 
 @root_only
 def test_no_room_at_all(tmp_path):
-    """When not even the beginning can be written, that is said before the job starts."""
+    """When not even the beginning can be written, the job runs, and one line says that it is not recorded."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
     try:
         (disk / "ballast").write_bytes(bytes(65536))
-        done = record(["touch", tmp_path / "ran"], output=disk / "a.tacho")
+        done = record(["sh", "-c", "echo ran; exit 7"], "-q", output=disk / "a.tacho")
+        assert (done.returncode, done.stdout) == (7, b"ran\n")
+        assert b"No space left" in done.stderr and done.stderr.count(b"\n") == 1
+        done = record(["touch", tmp_path / "ran"], "--strict", output=disk / "a.tacho")
         assert done.returncode == 125
         assert b"No space left" in done.stderr
         assert not (tmp_path / "ran").exists()
