@@ -135,6 +135,7 @@ static int run(const void *args, int argc, char **argv)
 	start(&r, argv);
 	command_privileges(&r.command);
 	engine_add_root(r.engine, r.command.pid, true, 1);
+	engine_set_copy(r.engine, r.command.before_exec_kib);
 	if (a->also.nr)
 		attach_also(&r);
 	record_loop(&r);

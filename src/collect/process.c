@@ -392,6 +392,11 @@ bool processes_want_smaps(const struct processes *p)
 	return p->wanted[FROM_SMAPS];
 }
 
+bool process_has_waited(const struct processes *p, uint32_t row)
+{
+	return p->process[row].children > 0;
+}
+
 int64_t process_rss_pages(const struct processes *p, uint32_t row)
 {
 	return p->process[row].rss;

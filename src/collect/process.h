@@ -48,6 +48,8 @@ int64_t process_smaps_drift(const struct processes *p, uint32_t row);
 /* It is large, and somebody's large shared memory has come, grown or gone since its PSS was read. */
 bool process_is_outshared(const struct processes *p, uint32_t row);
 uint32_t processes_sharing_epoch(const struct processes *p);
+/* It has waited for children. */
+bool process_has_waited(const struct processes *p, uint32_t row);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);
 
 /* A cell by the name of its metric; false when it is not recorded or not valid. */

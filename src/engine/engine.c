@@ -191,6 +191,7 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	e->env = env;
 	e->opt = *options;
 	e->self_statm = -1;
+	e->copy_kib = INT64_MAX;
 	e->stretch = 1;
 	e->page_ns = 40 * 1024; /* measured; learned anew from every reading */
 	e->schema = schema_new();
@@ -424,7 +425,6 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 		e->tree.reaper_origin = e->tree.member[slot].id;
 		e->tree.member[slot].born_ns = e->start_ns;
 		events_prove(e, pid);
-		e->own_rss_kib = own_peak_kib(e);
 	}
 	if (!e->root)
 		e->root = pid;
@@ -432,6 +432,11 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	 * scan. */
 	tree_cursor_set(&e->tree, ours ? pid : 0);
 	return 0;
+}
+
+void engine_set_copy(struct engine *e, int64_t kib)
+{
+	e->copy_kib = kib < 0 ? INT64_MAX : kib;
 }
 
 int engine_scan(struct engine *e)

@@ -61,6 +61,8 @@ void engine_before_exec(struct engine *e, pid_t pid);
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups);
+/* The most memory that the command's process had before its exec, as a copy of us; negative: not known. */
+void engine_set_copy(struct engine *e, int64_t kib);
 /* Of an attached tree: all that is there already. */
 int engine_scan(struct engine *e);
 /* Looks for members without taking a sample: while none has come yet. */

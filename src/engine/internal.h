@@ -77,7 +77,7 @@ struct engine {
 	bool root_ended;
 	int root_status;
 	pid_t root;
-	int64_t own_rss_kib; /* our peak when the job was forked */
+	int64_t copy_kib; /* the peak of the job's process before its exec; INT64_MAX: not known */
 	bool need_scan;
 	uint64_t unasked; /* became another program and ended before the scopes could be asked */
 	bool awaits;	  /* a member is known from its exit record alone */

@@ -340,13 +340,57 @@ static void usage_add(struct usage *to, const struct usage *u)
 	to->write_bytes += u->write_bytes;
 }
 
+/* The largest memory of this process, by its last sample and its exit record; 0: not known. */
+static int64_t own_peak_known(struct engine *e, uint32_t slot)
+{
+	const struct member *m = &e->tree.member[slot];
+
+	return MAX(m->record.peak_rss_bytes / 1024, m->bound ? cell(e, slot, "proc.mem.hwm") : 0);
+}
+
+/* A scheduler's tick is 10 ms at most: exit records have the CPU time up to the last one. */
+#define RECORD_MAY_MISS_NS (10 * NSEC_PER_MSEC)
+
+/* Only a process that was read as a zombie has its whole CPU time: of others the last moments are missing. It
+ * is said where that may be more than a hundredth. */
+static bool misses_cpu(const struct member *m, int64_t cpu_ns)
+{
+	if (m->zombie)
+		return false;
+	return !m->record.nr || cpu_ns < 100 * RECORD_MAY_MISS_NS * (int64_t)m->record.nr;
+}
+
+static void add_own_use(struct engine *e, uint32_t slot)
+{
+	const struct member *m = &e->tree.member[slot];
+	struct pairs *p = &e->pairs;
+	struct usage own;
+	int64_t v;
+
+	last_known(e, slot, false, &own);
+	if (m->record.nr || process_cell(e->processes, slot, "proc.io.read_chars", &v)) {
+		pairs_num(p, "read_chars", own.read_chars);
+		pairs_num(p, "write_chars", own.write_chars);
+		pairs_num(p, "read_bytes", own.read_bytes);
+		pairs_num(p, "write_bytes", own.write_bytes);
+	}
+	if (m->record.nr || process_cell(e->processes, slot, "proc.faults.minor", &v)) {
+		pairs_num(p, "minor_faults", own.minor_faults);
+		pairs_num(p, "major_faults", own.major_faults);
+	}
+	if (m->record.nr) {
+		pairs_num(p, "voluntary_switches", own.voluntary_switches);
+		pairs_num(p, "involuntary_switches", own.involuntary_switches);
+	}
+}
+
 /* Says that it is gone, and frees its slot. max_rss_kib 0: not known. */
 static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t max_rss_kib, int64_t ended_ns)
 {
 	struct member *m = &e->tree.member[slot];
 	struct pairs *p = &e->pairs;
 	bool sampled = m->bound;
-	int64_t v;
+	int64_t v, cpu_ns = -1;
 
 	/* After its last sample it became another program, whose name its exit record has. */
 	m->departing = m->announced;
@@ -358,18 +402,16 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	if (m->has_status)
 		pairs_num(p, "status", m->status);
 	if (sampled && process_cell(e->processes, slot, "proc.cpu.time", &v))
-		pairs_num(p, "cpu_ns", MAX(v * 1000, m->record.user_ns + m->record.system_ns));
-	else if (m->record.nr)
-		pairs_num(p, "cpu_ns", m->record.user_ns + m->record.system_ns);
-	if (sampled || m->record.nr) {
-		struct usage u;
-
-		last_known(e, slot, true, &u);
-		pairs_num(p, "read_chars", u.read_chars);
-		pairs_num(p, "write_chars", u.write_chars);
-		pairs_num(p, "read_bytes", u.read_bytes);
-		pairs_num(p, "write_bytes", u.write_bytes);
+		cpu_ns = v * 1000;
+	if (m->record.nr)
+		cpu_ns = MAX(cpu_ns, m->record.user_ns + m->record.system_ns);
+	if (cpu_ns >= 0) {
+		pairs_num(p, "cpu_ns", cpu_ns);
+		if (misses_cpu(m, cpu_ns))
+			pairs_num(p, "cpu_least", 1);
 	}
+	if (sampled || m->record.nr)
+		add_own_use(e, slot);
 	if (m->record.nr) {
 		pairs_num(p, "user_us", m->record.user_ns / 1000);
 		pairs_num(p, "system_us", m->record.system_ns / 1000);
@@ -424,6 +466,7 @@ static bool parent_drops(struct engine *e, uint32_t parent, uint32_t child, cons
 static void groups_gone(
 	struct engine *e, uint32_t slot, uint64_t accounted, const struct usage *u, int64_t peak_kib)
 {
+	int64_t own_kib = own_peak_known(e, slot);
 	struct usage own;
 
 	if (!e->scopes)
@@ -433,7 +476,7 @@ static void groups_gone(
 	{
 		struct group_feed *group = &e->feed.group[g];
 
-		group->gone_max_rss_kib = MAX(group->gone_max_rss_kib, peak_kib);
+		group->gone_max_rss_kib = MAX(group->gone_max_rss_kib, group->own ? own_kib : peak_kib);
 		if (group->own)
 			usage_add(&group->gone, &own);
 		else if (!(accounted >> g & 1))
@@ -445,7 +488,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 {
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
-	int64_t peak_kib = m->record.peak_rss_bytes / 1024;
+	int64_t peak_kib = own_peak_known(e, slot);
 	struct usage u;
 	bool dropped;
 
@@ -467,8 +510,6 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	}
 	if (dropped)
 		e->feed.dropped_us += u.user_us + u.system_us;
-	if (m->bound)
-		peak_kib = MAX(peak_kib, cell(e, slot, "proc.mem.hwm"));
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	groups_gone(e, slot, parent == NO_SLOT || dropped ? 0 : e->tree.member[parent].groups, &u, peak_kib);
 	farewell(e, slot, m->record.nr ? "exit-record" : how, peak_kib,
@@ -523,13 +564,16 @@ static bool is_older(struct engine *e, pid_t pid)
 		start_time(e, facts.start_ticks) + tick < e->start_ns;
 }
 
+/* Between its own reading of its mark and its exec the copy of us may still grow by some pages. */
+#define COPY_SLACK_KIB 32
+
 /* A child of ours has ended and waits for us: its files can be read for the last time, then it is reaped. */
 static void member_reap(struct engine *e, pid_t pid)
 {
 	uint32_t slot = tree_find(&e->tree, pid);
 	struct rusage ru;
 	struct usage u;
-	int64_t peak_kib;
+	int64_t own_kib, peak_kib;
 	int status;
 
 	if (slot == NO_SLOT && e->tree.inheriting && !is_older(e, pid) &&
@@ -551,14 +595,19 @@ static void member_reap(struct engine *e, pid_t pid)
 	if (e->opt.children)
 		usage_from_rusage(&u, &ru);
 	usage_add(&e->feed.gone, &u);
-	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than ours may
-	 * be ours. */
-	peak_kib = ru.ru_maxrss > e->own_rss_kib ? ru.ru_maxrss : cell(e, slot, "proc.mem.hwm");
+	own_kib = peak_kib = own_peak_known(e, slot);
+	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than that one
+	 * may be it. It remembers that of the children it waited for, too: theirs are the job's, and not its
+	 * own. */
+	if (pid != e->root || ru.ru_maxrss - COPY_SLACK_KIB > e->copy_kib)
+		peak_kib = MAX(peak_kib, ru.ru_maxrss);
+	if (e->tree.member[slot].bound && !process_has_waited(e->processes, slot))
+		own_kib = peak_kib;
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	groups_gone(e, slot, 0, &u, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot, "reaped", peak_kib, env_now(e->env, ENV_MONOTONIC));
+	farewell(e, slot, "reaped", own_kib, env_now(e->env, ENV_MONOTONIC));
 }
 
 void engine_reap(struct engine *e)

@@ -198,7 +198,7 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 	const struct process *p = living_find(f->living, record->id);
 	struct process_row *row = row_of(f, record->id, record->time_ns);
 	const struct pair *how = pairs_find(record->pairs, "how");
-	int64_t status = -1, sampled = 0;
+	int64_t status = -1, sampled = 0, least = 0;
 	uint64_t groups;
 
 	if (!row || (p && harvest(f, p) < 0))
@@ -215,7 +215,10 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 		take_final(row, PROCESS_WRITE_BYTES, record->pairs, "write_bytes", 1, 0);
 		take_final(row, PROCESS_READ_CHARS, record->pairs, "read_chars", 1, 0);
 		take_final(row, PROCESS_WRITE_CHARS, record->pairs, "write_chars", 1, 0);
+		take_final(row, PROCESS_MINOR, record->pairs, "minor_faults", 1, 0);
+		take_final(row, PROCESS_MAJOR, record->pairs, "major_faults", 1, 0);
 	}
+	row->cpu_least = pairs_get_num(record->pairs, "cpu_least", &least) && least;
 	take_final(row, PROCESS_HWM, record->pairs, "max_rss_kib", 1.0 / 1024, 0);
 	row->sampled |= pairs_get_num(record->pairs, "sampled", &sampled) && sampled;
 	if (pairs_get_num(record->pairs, "status", &status) && status >= 0 && status <= 0xffff)
@@ -443,6 +446,11 @@ static int compare(const void *a, const void *b, void *arg)
 	} else {
 		enum process_value i = order_value[order->by].a, j = order_value[order->by].b;
 		double p = x->value[i] + x->value[j], q = y->value[i] + y->value[j];
+
+		if (order->by == ORDER_RSS) {
+			p = process_most_rss(x);
+			q = process_most_rss(y);
+		}
 
 		if (isnan(p) || isnan(q))
 			return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : compare_origin(x, y);

@@ -5,6 +5,8 @@
 
 #include "query/run.h"
 
+#include <math.h>
+
 enum process_value { /* NAN when not known; s, bytes and counts */
 	PROCESS_PID,
 	PROCESS_PPID,
@@ -36,8 +38,9 @@ struct process_row {
 	char *groups;		    /* names of all it was ever in, NUL-parted; "" when in none */
 	size_t name_len, exe_len, command_len, groups_len;
 	bool command_cut;
-	bool late;    /* lived before we attached: amounts are from then on */
-	bool sampled; /* else all that is known comes from its end */
+	bool late;	/* lived before we attached: amounts are from then on */
+	bool cpu_least; /* its last moments are not in its CPU time */
+	bool sampled;	/* else all that is known comes from its end */
 	bool ended;
 	int status;    /* as wait(2) gives it; -1: not known */
 	char how[16];  /* reaped, exit-record, event, noticed; "lost": it ended in a gap; "": it has not ended
@@ -45,6 +48,12 @@ struct process_row {
 	uint32_t node; /* index of the recording in the run */
 	uint32_t id;   /* of the instance in that recording's set of processes */
 };
+
+/* The most that it had, sampled or as the kernel kept it. */
+static inline double process_most_rss(const struct process_row *row)
+{
+	return fmax(row->value[PROCESS_RSS], row->value[PROCESS_HWM]);
+}
 
 struct process_table {
 	struct process_row *row;

@@ -128,9 +128,16 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 	char text[UNITS_SIZE];
 	size_t from = out->len;
 
-	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
+	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
+		bool least = i == PROCESS_CPU && row->cpu_least && !isnan(row->value[i]);
+		const char *mark = !least ? "" : utf8 ? "≥" : ">";
+		/* What the kernel saw between two samples is the better answer. */
+		double v = i == PROCESS_RSS ? process_most_rss(row) : row->value[i];
+
 		if (face[i].heading)
-			buf_addf(out, "%*s ", face[i].width, look_text(text, row->value[i], face[i].look));
+			buf_addf(
+				out, "%s%*s ", mark, face[i].width - least, look_text(text, v, face[i].look));
+	}
 	buf_addf(out, "%8s  ", end_text(text, row));
 	if (t->nr_hosts > 1) {
 		add_text(out, t->host[row->node], strlen(t->host[row->node]),
@@ -255,6 +262,7 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 	json_bool(j, "ended", row->ended);
 	json_bool(j, "sampled", row->sampled);
 	json_bool(j, "late", row->late);
+	json_bool(j, "cpu_lower_bound", row->cpu_least);
 	json_bytes(j, "name", row->name, row->name_len);
 	json_bytes(j, "exe", row->exe, row->exe_len);
 	json_words(j, "argv", row->command, row->command_len);

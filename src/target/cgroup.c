@@ -353,25 +353,33 @@ int cgroup_create(struct own_cgroup **ret, const char **reterr_why)
 
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside)
 {
+	struct clone_args inside = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD},
+			  plain = {.exit_signal = SIGCHLD};
 	pid_t pid;
 
 	if (g && g->v2) {
-		struct clone_args a = {
-			.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)g->dir};
-
+		inside.cgroup = (uint64_t)g->dir;
 		*ret_inside = true; /* before, for the child's copy of it */
-		pid = (pid_t)syscall(SYS_clone3, &a, sizeof(a));
+		pid = (pid_t)syscall(SYS_clone3, &inside, sizeof(inside));
 		if (pid >= 0)
 			return pid;
 	}
 	*ret_inside = false;
-	pid = fork();
+	/* Without what fork(3) does in the child, whose memory must stay small: see target/command.c. */
+	pid = (pid_t)syscall(SYS_clone3, &plain, sizeof(plain));
+	if (pid < 0)
+		pid = fork();
 	return pid < 0 ? -errno : pid;
+}
+
+int cgroup_door(const struct own_cgroup *g)
+{
+	return g->enter;
 }
 
 int cgroup_enter(const struct own_cgroup *g)
 {
-	return write(g->enter, "0", 1) < 0 ? -errno : 0;
+	return write(cgroup_door(g), "0", 1) < 0 ? -errno : 0;
 }
 
 /* The number after a key at the start of a line ("" takes the first line); -1 when there is none. */

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +20,7 @@ int command_prepare(struct command *c)
 	struct sigaction fallback = {.sa_handler = SIG_DFL};
 	sigset_t set, limit;
 
-	*c = (struct command){.signal_fd = -1};
+	*c = (struct command){.signal_fd = -1, .heap = sbrk(0)};
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaddset(&set, handled[i]);
@@ -54,21 +55,20 @@ static int executable(const char *path)
 
 /* As execvp(3) looks: a name with a slash as it is, others in PATH, where what may not be run is passed over.
  */
-int command_find(const char *name)
+static int find(const char *name, char path[static PATH_MAX])
 {
 	const char *list = getenv("PATH"), *end;
 	int found = -ENOENT;
-	char path[PATH_MAX];
 
 	if (strchr(name, '/') || !*name)
-		return executable(name);
+		return snprintf(path, PATH_MAX, "%s", name) < PATH_MAX ? executable(name) : -ENAMETOOLONG;
 	for (list = list ? list : "/bin:/usr/bin";; list = end + 1) {
 		int length, r;
 
 		end = strchrnul(list, ':');
 		length = snprintf(
-			path, sizeof(path), "%.*s%s%s", (int)(end - list), list, end > list ? "/" : "", name);
-		r = length < (int)sizeof(path) ? executable(path) : -ENAMETOOLONG;
+			path, PATH_MAX, "%.*s%s%s", (int)(end - list), list, end > list ? "/" : "", name);
+		r = length < PATH_MAX ? executable(path) : -ENAMETOOLONG;
 		if (r == 0)
 			return 0;
 		if (r == -EACCES)
@@ -78,22 +78,11 @@ int command_find(const char *name)
 	}
 }
 
-static char **environment_with(char *variable)
+int command_find(const char *name)
 {
-	size_t nr = 0, n = 0;
-	char **copy;
+	char path[PATH_MAX];
 
-	while (environ && environ[nr])
-		nr++;
-	copy = calloc(nr + 2, sizeof(*copy));
-	if (!copy)
-		return NULL;
-	for (size_t i = 0; i < nr; i++)
-		if (!variable || strncmp(environ[i], "TACHO_RECORDING=", 16))
-			copy[n++] = environ[i];
-	if (variable)
-		copy[n] = variable;
-	return copy;
+	return find(name, path);
 }
 
 /* Waits until the other side of the pipe is closed: by whoever has passed the gate, or by its death. */
@@ -108,38 +97,119 @@ static void wait_at_gate(const int ends[2])
 		;
 }
 
-/* In the child: only system calls from here on. */
-static void become(const struct command *c, char *const *argv, char *const *env,
-	const struct own_cgroup *group, bool inside, int report, const int gate[2])
+/* What the child needs, in memory of its own: what we have allocated is not there. */
+struct start {
+	size_t size;
+	sigset_t mask;
+	int door, report;    /* of the control group (-1: none), and to us */
+	char path[PATH_MAX]; /* "": execvpe() shall look for it */
+	char **argv, **env;
+};
+
+static size_t text_size(char *const *text, size_t *ret_nr)
 {
+	size_t size = 0, nr = 0;
+
+	for (; text && text[nr]; nr++)
+		size += strlen(text[nr]) + 1;
+	*ret_nr = nr;
+	return size;
+}
+
+/* Returns where the next text goes. */
+static char *copy_text(char **list, const char *text, char *to)
+{
+	size_t len = strlen(text) + 1;
+
+	*list = to;
+	memcpy(to, text, len);
+	return to + len;
+}
+
+static struct start *start_new(char *const *argv, const char *recording)
+{
+	static const char name[] = "TACHO_RECORDING=";
+	size_t nr_args, nr_env, n = 0,
+				size = text_size(argv, &nr_args) + text_size(environ, &nr_env) +
+		sizeof(name) + (recording ? strlen(recording) : 0);
+	struct start *s;
+	char *to;
+
+	size += sizeof(*s) + (nr_args + nr_env + 3) * sizeof(char *);
+	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s == MAP_FAILED)
+		return NULL;
+	s->size = size;
+	s->argv = (char **)(s + 1);
+	s->env = s->argv + nr_args + 1;
+	to = (char *)(s->env + nr_env + 2);
+	for (size_t i = 0; i < nr_args; i++)
+		to = copy_text(&s->argv[i], argv[i], to);
+	for (size_t i = 0; i < nr_env; i++)
+		if (!recording || strncmp(environ[i], name, sizeof(name) - 1))
+			to = copy_text(&s->env[n++], environ[i], to);
+	if (recording) {
+		s->env[n] = to;
+		memcpy(to, name, sizeof(name));
+		memcpy(to + sizeof(name) - 1, recording, strlen(recording) + 1);
+	}
+	if (find(argv[0], s->path) < 0)
+		*s->path = 0;
+	return s;
+}
+
+/* In the child. The kernel keeps the largest memory of a process over its exec, so the copy of us that
+ * becomes the job must be small and known, or the memory of a small command could not be told from it. Every
+ * other function of libc that runs here would add 64 KiB: hence bare system calls up to the exec. */
+static void become(const struct start *s, bool inside, bool huge_pages, const int gate[2])
+{
+	struct rusage usage = {0};
+	int64_t kib;
 	int error;
 
-	if (group && !inside)
-		cgroup_enter(group);
+	if (s->door >= 0 && !inside)
+		syscall(SYS_write, s->door, "0", 1);
 	/* Inherited over exec: the job shall have what it would have without us. */
-	if (c->has_huge_pages)
-		prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	if (huge_pages)
+		syscall(SYS_prctl, PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	wait_at_gate(gate);
-	sigprocmask(SIG_SETMASK, &c->mask, NULL);
-	execvpe(argv[0], argv, env);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, _NSIG / 8);
+	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
+	kib = usage.ru_maxrss;
+	syscall(SYS_write, s->report, &kib, sizeof(kib));
+	if (*s->path)
+		syscall(SYS_execve, s->path, s->argv, s->env);
+	execvpe(s->argv[0], s->argv, s->env); /* a script without #!, too */
 	error = errno;
-	while (write(report, &error, sizeof(error)) < 0 && errno == EINTR)
+	while (write(s->report, &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	_exit(EXIT_FAILURE);
 }
 
-static int start_child(struct command *c, char *const *argv, char *const *env, const struct own_cgroup *group,
-	const struct command_gate *gate, int report)
+/* What was allocated since command_prepare() is not copied into a child, or is again. */
+static void leave_heap(const struct command *c, int advice)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+		  from = ((uintptr_t)c->heap + page - 1) / page * page, to = (uintptr_t)sbrk(0);
+
+	if (c->heap && to > from)
+		madvise((void *)from, to - from, advice);
+}
+
+static int start_child(struct command *c, const struct start *s, const struct own_cgroup *group,
+	const struct command_gate *gate)
 {
 	int ends[2] = {-1, -1};
-	bool inside;
+	bool inside, huge_pages = c->has_huge_pages;
 	pid_t pid;
 
 	if (gate && pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
+	leave_heap(c, MADV_WIPEONFORK);
 	pid = cgroup_fork(group, &inside);
 	if (pid == 0)
-		become(c, argv, env, group, inside, report, ends);
+		become(s, inside, huge_pages, ends);
+	leave_heap(c, MADV_KEEPONFORK);
 	if (gate) {
 		if (pid > 0)
 			gate->pass(gate->arg, pid);
@@ -149,32 +219,53 @@ static int start_child(struct command *c, char *const *argv, char *const *env, c
 	return pid;
 }
 
+/* What the child says: its own largest memory before the exec, then why that failed. The other end closes
+ * when the new program runs. */
+static int hear_start(struct command *c, int from)
+{
+	struct {
+		int64_t kib;
+		int error;
+	} said = {0};
+	size_t got = 0;
+	ssize_t n;
+
+	while ((n = read(from, (char *)&said + got, sizeof(said) - got)) != 0 && got < sizeof(said)) {
+		if (n < 0 && errno != EINTR)
+			break;
+		got += (size_t)MAX(n, 0);
+	}
+	c->before_exec_kib = got >= sizeof(said.kib) ? said.kib : -1;
+	return said.error;
+}
+
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
 	const struct command_gate *gate, bool *ret_before_exec)
 {
-	_cleanup_(freep) char *variable = NULL;
-	_cleanup_(freep) char **env = NULL;
 	_cleanup_(closep) int read_end = -1;
-	int ends[2], error = 0;
+	struct start *start;
+	int ends[2], error;
 	pid_t pid;
 
 	*ret_before_exec = true;
-	if (recording && asprintf(&variable, "TACHO_RECORDING=%s", recording) < 0)
-		return -ENOMEM;
-	env = environment_with(variable);
-	if (!env)
-		return -ENOMEM;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	read_end = ends[0];
+	start = start_new(argv, recording);
+	if (!start) {
+		close(ends[1]);
+		return -ENOMEM;
+	}
+	start->mask = c->mask;
+	start->door = group ? cgroup_door(group) : -1;
+	start->report = ends[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	pid = start_child(c, argv, env, group, gate, ends[1]);
+	pid = start_child(c, start, group, gate);
+	munmap(start, start->size);
 	close(ends[1]);
 	if (pid < 0)
 		return pid;
-	/* The other end closes when the new program runs: an empty pipe is success. */
-	while (read(read_end, &error, sizeof(error)) < 0 && errno == EINTR)
-		;
+	error = hear_start(c, read_end);
 	if (error) {
 		waitpid(pid, NULL, 0);
 		*ret_before_exec = false;

@@ -19,12 +19,15 @@
 struct command {
 	pid_t pid; /* 0: none (attach) */
 	int signal_fd;
-	bool prepared;		/* what follows is as we found it, and was changed */
-	sigset_t mask;		/* as we found it */
-	struct sigaction child; /* likewise */
-	struct rlimit files;	/* as we found it */
-	bool has_huge_pages;	/* the kernel may give the job huge pages; ourselves we have denied them */
-	bool stopped_with_it;	/* we stopped ourselves together with the job */
+	bool prepared;		 /* what follows is as we found it, and was changed */
+	sigset_t mask;		 /* as we found it */
+	struct sigaction child;	 /* likewise */
+	void *heap;		 /* where ours ended when this began */
+	struct rlimit files;	 /* as we found it */
+	bool has_huge_pages;	 /* the kernel may give the job huge pages; ourselves we have denied them */
+	int64_t before_exec_kib; /* the most memory that the job's process had while it was a copy of us; -1:
+				    not known */
+	bool stopped_with_it;	 /* we stopped ourselves together with the job */
 };
 
 /* Blocks the signals we handle and becomes the subreaper of what will be started. */

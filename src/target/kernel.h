@@ -84,7 +84,8 @@ int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
  * cgroup_enter() (0.05 ms on v1). The child may only do what is async-signal-safe, and no raise(): libc knows
  * nothing of this fork. Returns as fork, but -errno; g may be NULL. */
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside);
-/* In the child between fork and exec; async-signal-safe. */
+/* In the child between fork and exec; async-signal-safe. It writes "0" to the door. */
+int cgroup_door(const struct own_cgroup *g);
 int cgroup_enter(const struct own_cgroup *g);
 int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
 const char *cgroup_path(const struct own_cgroup *g); /* below the mount, for the metadata */

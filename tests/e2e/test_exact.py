@@ -297,6 +297,28 @@ def test_shared_memory_is_counted_once(lab, how):
     assert memory["peak_pss_bytes"] < 200 * MIB
 
 
+SMALL_COMMANDS = (
+    ["ls", "/"],
+    ["echo", "x"],
+    ["dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=3"],
+    ["sh", "-c", ":"],
+    ["sh", "-c", "ls / >/dev/null; dd if=/dev/zero of=/dev/null bs=2M count=1 2>/dev/null; :"],
+    ["/usr/bin/python3", "-S", "-c", "pass"],
+    ["true"],
+)
+
+
+def test_memory_of_commands_that_no_sample_sees(lab):
+    """As the kernel tells it to whoever waits for them. Its counters are inexact by some pages for each CPU."""
+    for command in SMALL_COMMANDS:
+        told = subprocess.run([BURNERS / "largest", *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        truth = 1024 * account("\n".join(told.stderr.splitlines()[-2:]))["max_rss_kib"]
+        words = ["run", "-q", "-i", "30s", "-o", lab.recording, "--force", f"--helpers={lab.helpers}", "--", *command]
+        assert lab.start(lab.tacho(*words)).wait() == 0
+        most = lab.summary()["memory"]["max_process_hwm_bytes"]
+        about(most, truth, 0.05, 600 * 1024)
+
+
 def test_spike_between_two_samples(lab):
     summary, said = lab.run("spike", 500, 0.3, interval="30s")
     assert summary["ticks"]["taken"] == 2
