@@ -354,11 +354,26 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 		table_set(p->ctx->table, row, (uint32_t)p->fd_col, n);
 }
 
-int process_read(struct processes *p, uint32_t row, bool medium, enum process_effort effort,
+static void put_clock(struct processes *p, uint32_t row, int64_t clock)
+{
+	table_touch(p->ctx->table, row);
+	if (p->clock_col >= 0)
+		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock / 1000);
+}
+
+bool process_put_clock(struct processes *p, uint32_t row, int64_t clock)
+{
+	if (clock == p->process[row].clock)
+		return false;
+	put_clock(p, row, clock);
+	return true;
+}
+
+int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, enum process_effort effort,
 	struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
-	int64_t clock = env_cpu_clock(p->ctx->env, process->pid), rss = process->rss;
+	int64_t rss = process->rss;
 	bool slept = clock == process->clock;
 	int r;
 
@@ -371,9 +386,7 @@ int process_read(struct processes *p, uint32_t row, bool medium, enum process_ef
 	if (r == -ESRCH)
 		return r;
 	process->clock = clock;
-	table_touch(p->ctx->table, row);
-	if (p->clock_col >= 0)
-		table_set(p->ctx->table, row, (uint32_t)p->clock_col, clock / 1000);
+	put_clock(p, row, clock);
 	read_columns(p, row, facts->state == 'Z' ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;

@@ -36,10 +36,12 @@ enum process_effort {
 	READ_ALL,
 };
 
-/* Reads the files of the tick tier, and status with `medium`. Returns 1 when it was read, 0 when it slept,
- * -ESRCH when it is gone. */
-int process_read(struct processes *p, uint32_t row, bool medium, enum process_effort effort,
+/* Reads the files of the tick tier, and status with `medium`. `clock` is its CPU time (env_cpu_clock()).
+ * Returns 1 when it was read, 0 when it slept, -ESRCH when it is gone. */
+int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, enum process_effort effort,
 	struct process_facts *facts);
+/* Takes its CPU time without reading anything; false when it has not moved since it was read. */
+bool process_put_clock(struct processes *p, uint32_t row, int64_t clock);
 /* PSS and USS: dear. */
 int process_read_smaps(struct processes *p, uint32_t row);
 bool processes_want_smaps(const struct processes *p);

@@ -547,7 +547,7 @@ void engine_due(struct engine *e)
 			events_drain(e);
 		return;
 	}
-	tick_take(e, now, now - e->deadline_ns);
+	tick_take(e, true);
 	advance(e, env_now(e->env, ENV_MONOTONIC));
 	/* Half an interval early rather than one late: a flush a second must not become one every two. */
 	if (now + e->opt.interval_ns / 2 >= e->flushed_ns + e->opt.flush_ns)
@@ -556,7 +556,7 @@ void engine_due(struct engine *e)
 
 void engine_tick(struct engine *e)
 {
-	tick_take(e, env_now(e->env, ENV_MONOTONIC), 0);
+	tick_take(e, false);
 	e->tick++;
 	e->deadline_ns += e->opt.interval_ns;
 	engine_resumed(
@@ -573,7 +573,7 @@ void engine_last_tick(struct engine *e)
 		e->deadline_ns += (late / e->opt.interval_ns + 1) * e->opt.interval_ns;
 	}
 	e->last_tick = true;
-	tick_take(e, now, 0);
+	tick_take(e, false);
 	e->last_tick = false;
 	e->tick++;
 }

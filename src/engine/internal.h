@@ -90,7 +90,10 @@ struct engine {
 	uint32_t *departing; /* scratch: slots */
 	uint32_t nr_departing;
 	uint32_t *dirty;	 /* scratch of the slow tier */
-	struct slot_id *missing; /* scratch of a tick */
+	struct slot_id *missing; /* scratch of a tick: who was found gone */
+	uint32_t nr_missing;
+	int64_t spread_ns;  /* what reading the totals of a tick usually takes */
+	uint32_t next_read; /* id of the member whose details are read first; 0: the first of all */
 
 	/* Scratch for identities and exits. */
 	struct pairs pairs;
@@ -126,6 +129,8 @@ void member_forget(struct engine *e, uint32_t slot);
 		mask_##g &= mask_##g - 1)
 /* Reads it; the first time it is put into its row and announced. 0, or -ESRCH. */
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
+/* There is no time to read it: its CPU time alone, as taken for this tick. Whether it has moved. */
+bool member_put_clock(struct engine *e, uint32_t slot);
 /* It is gone without our reaping it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
 
@@ -140,5 +145,6 @@ void events_drain(struct engine *e);
 void find_new_members(struct engine *e);
 /* Takes in whom the scopes know by lists of their own. */
 void list_members(struct engine *e);
-void tick_take(struct engine *e, int64_t now, int64_t late_ns);
+/* One sample. `due`: it belongs to the deadline, and may be late. */
+void tick_take(struct engine *e, bool due);
 #endif

@@ -200,9 +200,18 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 		m->late = true;
 }
 
+bool member_put_clock(struct engine *e, uint32_t slot)
+{
+	const struct member *m = &e->tree.member[slot];
+
+	return m->clock_ns >= 0 && (!m->bound || process_put_clock(e->processes, slot, m->clock_ns));
+}
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
+	/* Within a tick its CPU time is that of the tick's instant. */
+	int64_t clock = m->clock_tick == e->taken + 1 ? m->clock_ns : env_cpu_clock(e->env, m->pid);
 	/* Spread by slot, so that not all of a thousand are due in the same tick. */
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
 	int64_t refresh_ns = 10 * NSEC_PER_SEC + (slot & 63) * NSEC_PER_SEC / 8;
@@ -221,7 +230,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		table_bind(&e->set[e->process_set].table, slot, m->id);
 		m->bound = true;
 	}
-	r = process_read(e->processes, slot, medium, effort, &facts);
+	r = process_read(e->processes, slot, clock, medium, effort, &facts);
 	if (r < 0) {
 		if (first) { /* it was gone before its first sample */
 			process_unbind(e->processes, slot);

@@ -1,8 +1,15 @@
-/* One sample: members first, then the node's collectors by tier, and the budget.
+/* One sample: the job's totals at one instant, then the details of its processes, the node's collectors by
+ * tier, and the budget.
  *
- * Members are read in the order in which they joined, parents before children: a child that is reaped between
- * the two readings is then missing for an instant rather than counted twice, and when one is found gone, its
- * parent is read again, so that what it used is not missing either.
+ * The totals are what our control group has used and the CPU clock of every member: a third of a microsecond
+ * each, so that they are of one instant, which is the time of the tick. If something else ran meanwhile they
+ * are not, and are taken again. Who is gone at that instant leaves before it; who is found gone later was
+ * there at it, and leaves after the tick.
+ *
+ * The details, some files of each member, follow for those whose clock has moved, as far as half an interval
+ * reaches: the others have their turn first at the next tick, and their CPU time is known without. A child
+ * that is waited for between the instant and the reading of its parent counts twice in this tick; readers
+ * settle that by the next.
  *
  * The budget is a bucket of tokens: time passing fills it at the allowed rate, everything we spend but smaps
  * drains it, and smaps_rollup is read, the processes first whose RSS has moved most since their last
@@ -25,6 +32,11 @@
 #define LIST_NS (5 * NSEC_PER_SEC)
 #define RESCAN_NS (30 * NSEC_PER_SEC)
 #define RESCAN_SHARE 1000
+/* Totals whose reading took longer than this part of an interval are read again, so often at most. Details
+ * may take this part of an interval. */
+#define INSTANT_SHARE 64
+#define INSTANT_TRIES 3
+#define DETAILS_SHARE 2
 
 /* Of the whole recorder, the threads beside the ticks included, or of this thread alone. */
 static int64_t own_cpu(clockid_t whose)
@@ -99,21 +111,12 @@ static bool still_here(const struct engine *e, const struct slot_id *m)
 		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
 }
 
-/* Reads all; those that are gone are put on the list. Returns how many. */
-static uint32_t read_members(struct engine *e, int64_t now)
+/* Those that are gone leave, and what they used is in their parents' accounts: these are read at once. */
+static void bury_missing(struct engine *e, int64_t now)
 {
-	uint32_t nr = 0;
+	uint32_t nr = e->nr_missing, nr_parents = 0;
 
-	tree_for_each (&e->tree, slot, after)
-		if (!e->tree.member[slot].awaited && member_sample(e, slot, now, e->last_tick) < 0)
-			e->missing[nr++] = (struct slot_id){slot, e->tree.member[slot].id};
-	return nr;
-}
-
-static void sample_members(struct engine *e, int64_t now)
-{
-	uint32_t nr = read_members(e, now), nr_parents = 0;
-
+	e->nr_missing = 0;
 	/* The kernel told of their end before they could be missed: hear that first, with their accounts. */
 	if (nr)
 		events_drain(e);
@@ -124,15 +127,101 @@ static void sample_members(struct engine *e, int64_t now)
 		if (!still_here(e, &e->missing[nr]))
 			continue;
 		member_depart(e, e->missing[nr].slot, "noticed");
-		if (parent != NO_SLOT && e->tree.member[parent].read_ns == now)
+		if (parent != NO_SLOT && (!nr_parents || e->departing[nr_parents - 1] != parent))
 			e->departing[nr_parents++] = parent;
 	}
 	for (uint32_t i = 0; i < nr_parents; i++) {
 		struct member *m = &e->tree.member[e->departing[i]];
 
-		if (m->bound && m->read_ns == now && tree_find(&e->tree, m->pid) == e->departing[i])
-			member_sample(e, e->departing[i], now + 1, true);
+		if (m->bound && m->read_ns < now && tree_find(&e->tree, m->pid) == e->departing[i])
+			member_sample(e, e->departing[i], now, true);
 	}
+}
+
+static void read_cgroup(struct engine *e)
+{
+	struct cgroup_usage usage;
+
+	if (!e->cgroup || cgroup_read(e->cgroup, &usage) < 0)
+		return;
+	e->feed.cgroup_user_ns = usage.user_ns;
+	e->feed.cgroup_system_ns = usage.system_ns;
+	e->feed.cgroup_total_ns = usage.total_ns;
+	e->feed.cgroup_memory_peak = usage.memory_peak_bytes;
+}
+
+static void miss(struct engine *e, uint32_t slot)
+{
+	e->missing[e->nr_missing++] = (struct slot_id){slot, e->tree.member[slot].id};
+}
+
+static void take_clocks(struct engine *e)
+{
+	e->nr_missing = 0;
+	tree_for_each (&e->tree, slot, after) {
+		struct member *m = &e->tree.member[slot];
+
+		if (m->awaited)
+			continue;
+		m->clock_ns = env_cpu_clock(e->env, m->pid);
+		m->clock_tick = e->taken + 1;
+		if (m->clock_ns < 0)
+			miss(e, slot);
+	}
+}
+
+/* Returns the instant. The last tick is no instant: each is read when its turn comes, as late as possible. */
+static int64_t take_totals(struct engine *e)
+{
+	int64_t now, spread;
+	int tries = e->taken ? INSTANT_TRIES : 1; /* what is usual is not known yet */
+
+	do {
+		now = env_now(e->env, ENV_MONOTONIC);
+		read_cgroup(e);
+		if (!e->last_tick)
+			take_clocks(e);
+		spread = env_now(e->env, ENV_MONOTONIC) - now;
+	} while (spread > e->opt.interval_ns / INSTANT_SHARE + 2 * e->spread_ns && --tries);
+	e->spread_ns =
+		spread < e->spread_ns || !e->taken ? spread : e->spread_ns + (spread - e->spread_ns) / 16;
+	return now;
+}
+
+/* Reads those with ids from `from` on and then the others, until time is over; the first that is not reached
+ * is the first of the next tick. */
+static void read_details(struct engine *e, int64_t now)
+{
+	/* The first tick and the last are whole; a film stands still while it is read. */
+	bool whole = !e->taken || e->last_tick || !e->env->live;
+	int64_t until = whole ? INT64_MAX : now + e->opt.interval_ns / DETAILS_SHARE;
+	uint32_t from = e->next_read, nr = 0;
+	bool over = false;
+
+	e->next_read = 0;
+	for (int round = 0; round < 2; round++)
+		tree_for_each (&e->tree, slot, after) {
+			struct member *m = &e->tree.member[slot];
+
+			if ((m->id < from) != (round == 1) || m->awaited || m->read_ns == now)
+				continue;
+			if (!over && nr++ % 8 == 7 && env_now(e->env, ENV_MONOTONIC) > until) {
+				over = true;
+				e->next_read = m->id;
+			}
+			if (over)
+				e->feed.reads_deferred += member_put_clock(e, slot);
+			else if (member_sample(e, slot, now, e->last_tick) < 0)
+				miss(e, slot);
+		}
+}
+
+static void sample_members(struct engine *e, int64_t now)
+{
+	bury_missing(e, now);
+	read_details(e, now);
+	if (e->last_tick)
+		bury_missing(e, now + 1);
 }
 
 static int64_t predicted(const struct engine *e, uint32_t slot)
@@ -284,18 +373,6 @@ static void budget(struct engine *e, int64_t now)
 	e->window_cpu_ns = 0;
 }
 
-static void read_cgroup(struct engine *e)
-{
-	struct cgroup_usage usage;
-
-	if (!e->cgroup || cgroup_read(e->cgroup, &usage) < 0)
-		return;
-	e->feed.cgroup_user_ns = usage.user_ns;
-	e->feed.cgroup_system_ns = usage.system_ns;
-	e->feed.cgroup_total_ns = usage.total_ns;
-	e->feed.cgroup_memory_peak = usage.memory_peak_bytes;
-}
-
 static void read_self(struct engine *e)
 {
 	char text[64];
@@ -357,18 +434,18 @@ static void watch_clock(struct engine *e)
 	engine_event(e, "clock", "step_ns", text);
 }
 
-void tick_take(struct engine *e, int64_t now, int64_t late_ns)
+void tick_take(struct engine *e, bool due)
 {
-	int64_t before = now;
+	int64_t before = env_now(e->env, ENV_MONOTONIC), now;
 
 	find_new_members(e);
+	now = take_totals(e);
 	sample_members(e, now);
 	suspect_unknown(e);
 	slow_tier(e);
 	e->feed.cost_ns[e->process_set] += env_now(e->env, ENV_MONOTONIC) - before;
-	e->feed.late_ns = late_ns;
-	e->feed.late_ticks += late_ns > e->opt.interval_ns / 10;
-	read_cgroup(e);
+	e->feed.late_ns = due ? now - e->deadline_ns : 0;
+	e->feed.late_ticks += e->feed.late_ns > e->opt.interval_ns / 10;
 	read_self(e);
 	if (e->env->live)
 		budget(e, now);
@@ -381,4 +458,5 @@ void tick_take(struct engine *e, int64_t now, int64_t late_ns)
 	for (uint32_t i = 0; i < e->nr_sets; i++)
 		table_settle(&e->set[i].table);
 	e->taken++;
+	bury_missing(e, now + 1);
 }

@@ -26,7 +26,9 @@ struct member {
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
 	int64_t read_ns, read_before_ns, status_read_ns;
-	int status; /* as wait(2) gives it, if has_status */
+	int64_t clock_ns;    /* its CPU time at the instant of a tick; negative: it was gone */
+	uint64_t clock_tick; /* of the tick that is the clock_tick-th to be taken */
+	int status;	     /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
 	bool departing;	 /* its last words are being written: its PID may be another's */
