@@ -3,21 +3,13 @@
 #ifndef COLLECT_FEED_H
 #define COLLECT_FEED_H
 
-#include "base/base.h"
+#include "base/usage.h"
 
 #include <sys/types.h>
 
 /* At most so many collectors, and so many groups of processes: a process's groups are one 64-bit mask. */
 #define COLLECTORS_MAX 48
 #define GROUPS_MAX 64
-
-/* Amounts that a process uses up, together with the children it has waited for. */
-struct usage {
-	int64_t user_us, system_us;
-	int64_t minor_faults, major_faults;
-	int64_t voluntary_switches, involuntary_switches;
-	int64_t read_chars, write_chars, read_calls, write_calls, read_bytes, write_bytes;
-};
 
 /* One group of processes, as `feed` has it of all. */
 struct group_feed {

@@ -17,6 +17,7 @@
 
 #include "collect/process_rows.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -255,8 +256,8 @@ bool process_parse_stat(
 static int read_stat(struct processes *p, uint32_t row, struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
-	/* Picks are in the order of the text; field 22, the start time, is always needed. */
-	unsigned last = p->stat.nr ? MAX(22, (unsigned)p->stat.pick[p->stat.nr - 1].from) : 22;
+	/* Picks are in the order of the text; start time (22) and ignored signals (33) are always needed. */
+	unsigned last = p->stat.nr ? MAX(33, (unsigned)p->stat.pick[p->stat.nr - 1].from) : 33;
 	int64_t fields[STAT_FIELDS], children;
 	char text[1024];
 	ssize_t n = file_read(p, process, FROM_STAT, text, sizeof(text));
@@ -272,6 +273,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	children =
 		fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
 	facts->children_grew = process->seen && children > process->children;
+	facts->ignores_sigchld = fields[33] >> (SIGCHLD - 1) & 1;
 	process->children = children;
 	process->seen = true;
 	for (unsigned i = 0; i < p->stat.nr; i++)

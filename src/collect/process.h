@@ -16,6 +16,7 @@ struct process_facts {
 	char state;
 	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
 	bool has_stat;
+	bool ignores_sigchld;
 	bool children_grew; /* it has waited for children since the last reading */
 	bool has_status;
 };

@@ -208,7 +208,8 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	e->departing = scratch(e->tree.cap);
 	e->dirty = scratch(e->tree.cap);
 	e->missing = (struct slot_id *)scratch(2 * e->tree.cap);
-	if (r == 0 && (!e->departing || !e->dirty || !e->missing))
+	e->lingering = (struct slot_id *)scratch(2 * e->tree.cap);
+	if (r == 0 && (!e->departing || !e->dirty || !e->missing || !e->lingering))
 		r = -ENOMEM;
 	if (r < 0) {
 		engine_free(e);
@@ -251,6 +252,8 @@ struct engine *engine_free(struct engine *e)
 		munmap(e->dirty, size);
 	if (e->missing)
 		munmap(e->missing, 2 * size);
+	if (e->lingering)
+		munmap(e->lingering, 2 * size);
 	tree_release(&e->tree);
 	schema_free(e->schema);
 	free(e);

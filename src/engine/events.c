@@ -5,7 +5,8 @@
  * record's process known, but for one that was born in between: its record names its parent.
  *
  * An exit event does not mean that the process is gone: until its parent has waited for it, its CPU time is
- * in nobody else's account, so it stays a member as long as its clock answers. */
+ * in no other account, so it stays a member as long as its clock answers. Such members linger in the order of
+ * their exits, and leave in it: a child that its parent has waited for leaves before the parent does. */
 #include "engine/internal.h"
 
 #include <stdio.h>
@@ -83,7 +84,7 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	if (slot != NO_SLOT) {
 		struct member *parent = &e->tree.member[tree_find(&e->tree, event->parent)];
 
-		e->tree.member[slot].born_ns = event->time_ns;
+		e->tree.member[slot].born_ns = e->tree.member[slot].unwaited_ns = event->time_ns;
 		memcpy(e->tree.member[slot].name, parent->name, sizeof(parent->name));
 	}
 }
@@ -113,6 +114,12 @@ static void count_unasked(struct engine *e)
 	e->unasked += e->scopes->by_cmdline && !e->scopes->cmdline_len;
 }
 
+static void linger(struct engine *e, uint32_t slot)
+{
+	if (e->nr_lingering < e->tree.cap)
+		e->lingering[e->nr_lingering++] = (struct slot_id){slot, e->tree.member[slot].id};
+}
+
 static void on_event(struct engine *e, const struct kernel_event *event)
 {
 	uint32_t slot;
@@ -139,8 +146,9 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 	e->tree.member[slot].ended_ns = event->time_ns;
 	e->tree.member[slot].status = event->status;
 	e->tree.member[slot].has_status = true;
-	if (e->nr_departing < e->tree.cap)
-		e->departing[e->nr_departing++] = slot;
+	if (event->parent > 0) /* it may have another than the one that forked it */
+		e->tree.member[slot].ppid = event->parent;
+	linger(e, slot);
 }
 
 /* A process that is known by its end alone has what children inherit. Whether it was a tool nobody can tell
@@ -176,7 +184,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 		}
 		if (!e->connector) {
 			m->ended = true;
-			e->departing[e->nr_departing++] = slot;
+			linger(e, slot);
 		}
 	}
 	m = &e->tree.member[slot];
@@ -255,6 +263,32 @@ static void give_up_waiting(struct engine *e)
 	e->awaits = awaits;
 }
 
+/* Asked from the last exit to the first: where a parent is gone, so are the children that it waited for. */
+static void depart_gone(struct engine *e)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = e->nr_lingering; i-- > 0;) {
+		struct slot_id *l = &e->lingering[i];
+
+		if (!still_here(e, l))
+			l->id = 0;
+		else
+			e->tree.member[l->slot].gone = env_cpu_clock(e->env, e->tree.member[l->slot].pid) < 0;
+	}
+	for (uint32_t i = 0; i < e->nr_lingering; i++) {
+		struct slot_id l = e->lingering[i];
+
+		if (!l.id || !still_here(e, &l))
+			continue;
+		if (e->tree.member[l.slot].gone)
+			member_depart(e, l.slot, "event");
+		else
+			e->lingering[nr++] = l;
+	}
+	e->nr_lingering = nr;
+}
+
 void events_drain(struct engine *e)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
@@ -262,17 +296,9 @@ void events_drain(struct engine *e)
 
 	if (!e->connector && !e->taskstats && !e->need_scan)
 		return;
-	e->nr_departing = 0;
 	e->names_read = 0;
 	heard = hear(e);
-	for (uint32_t i = 0; i < e->nr_departing; i++) {
-		struct member *m = &e->tree.member[e->departing[i]];
-
-		/* The slot may have left, or hold the PID's next owner by now. */
-		if (m->ended && tree_find(&e->tree, m->pid) == e->departing[i] &&
-			env_cpu_clock(e->env, m->pid) < 0)
-			member_depart(e, e->departing[i], "event");
-	}
+	depart_gone(e);
 	if (e->awaits)
 		give_up_waiting(e);
 	if (e->need_scan) {

@@ -87,8 +87,10 @@ struct engine {
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
 	int64_t joined_at_tick;
-	uint32_t *departing; /* scratch: slots */
-	uint32_t nr_departing;
+	uint32_t *departing; /* scratch of a tick: slots */
+	struct slot_id
+		*lingering; /* ended, and not waited for yet when they were last asked, in this order */
+	uint32_t nr_lingering;
 	uint32_t *dirty;	 /* scratch of the slow tier */
 	struct slot_id *missing; /* scratch of a tick: who was found gone */
 	uint32_t nr_missing;
@@ -107,6 +109,12 @@ struct engine {
 static inline int64_t engine_time(const struct engine *e, int64_t monotonic_ns)
 {
 	return monotonic_ns > e->start_ns ? monotonic_ns - e->start_ns : 0;
+}
+
+static inline bool still_here(const struct engine *e, const struct slot_id *m)
+{
+	return e->tree.member[m->slot].id == m->id &&
+		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
 }
 
 /* engine.c: the node's collectors are opened in the first tick, when the job runs already: nobody waits for

@@ -9,7 +9,12 @@
  *   - is reaped by a stranger (the parent of an attached root, init) enters `gone` with its exit record where
  * the kernel gives one, else as last sampled;
  *   - had a parent that ignores SIGCHLD is dropped by the kernel: likewise, and counted in `dropped` so that
- * the total is known to be a lower bound. */
+ * the total is known to be a lower bound.
+ *
+ * Dropped or waited for? That is not guessed. A child that had not been waited for when its parent's account
+ * of children was first read as it is now is not in it. What it used is pending. The next reading of the
+ * parent, begun when the child was gone, decides: the account has grown, so the child is in it, or it has
+ * not, so the child was dropped. */
 #include "engine/internal.h"
 
 #include <stdio.h>
@@ -189,7 +194,6 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 		m->replaced |= m->announced && m->zombie;
 	}
 	e->children_grew |= facts->children_grew;
-	m->waits |= facts->children_grew;
 	if (m->announced)
 		return;
 	/* The kernel's start time is coarse: it only corrects what we noticed later than it can be wrong. */
@@ -207,6 +211,28 @@ bool member_put_clock(struct engine *e, uint32_t slot)
 	return m->clock_ns >= 0 && (!m->bound || process_put_clock(e->processes, slot, m->clock_ns));
 }
 
+/* Its account was read: are the children that left in it now, or did the kernel drop them? */
+static void settle_pending(struct engine *e, struct member *m, const struct process_facts *facts)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+
+	if (facts->state != 'Z')
+		m->unwaited_ns = now;
+	if (!m->quiet_ns || facts->children_grew)
+		m->quiet_ns = now;
+	m->ignores_sigchld = facts->ignores_sigchld && !facts->children_grew;
+	if (facts->children_grew) {
+		m->waits = true;
+	} else if (m->owes) {
+		usage_add(&e->feed.gone, &m->pending);
+		e->feed.dropped_us += m->pending.user_us + m->pending.system_us;
+		for_each_group(e->scopes ? m->groups & ~e->scopes->matching : 0, g)
+			usage_add(&e->feed.group[g].gone, &m->pending);
+	}
+	m->pending = (struct usage){0};
+	m->owes = false;
+}
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
@@ -218,11 +244,10 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	bool first = !m->bound, medium = first || final || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
 	bool all = first || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
-	enum process_effort effort = all	 ? READ_ALL
-		: now - m->read_ns >= refresh_ns ? READ_REFRESH
-						 : READ_IF_MOVED;
+	enum process_effort effort = all		    ? READ_ALL
+		: m->owes || now - m->read_ns >= refresh_ns ? READ_REFRESH
+							    : READ_IF_MOVED;
 	struct process_facts facts = {0};
-	int64_t ignored;
 	int r;
 
 	if (first) {
@@ -231,6 +256,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		m->bound = true;
 	}
 	r = process_read(e->processes, slot, clock, medium, effort, &facts);
+	if (r >= 0 && facts.has_stat)
+		settle_pending(e, m, &facts);
 	if (r < 0) {
 		if (first) { /* it was gone before its first sample */
 			process_unbind(e->processes, slot);
@@ -241,15 +268,10 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	}
 	if (r == 0)
 		return 0;
-	m->read_before_ns = m->read_ns;
 	m->read_ns = now;
-	m->pending_user_us = m->pending_system_us = 0;
 	learn(e, m, &facts);
-	if (facts.has_status) {
+	if (facts.has_status)
 		m->status_read_ns = now;
-		if (process_cell(e->processes, slot, "proc.signals.ignored", &ignored))
-			m->ignores_sigchld = ignored >> (SIGCHLD - 1) & 1;
-	}
 	/* It may have become another program since it was asked about. A zombie has no command line any more:
 	 * it stays what it was. */
 	if (m->identity_stale && !m->zombie && !member_reask(e, slot))
@@ -331,22 +353,6 @@ static void last_known(struct engine *e, uint32_t slot, bool family, struct usag
 	u->write_calls = MAX(u->write_calls, m->record.write_calls);
 	u->read_bytes = MAX(u->read_bytes, m->record.read_bytes);
 	u->write_bytes = MAX(u->write_bytes, m->record.write_bytes);
-}
-
-static void usage_add(struct usage *to, const struct usage *u)
-{
-	to->user_us += u->user_us;
-	to->system_us += u->system_us;
-	to->minor_faults += u->minor_faults;
-	to->major_faults += u->major_faults;
-	to->voluntary_switches += u->voluntary_switches;
-	to->involuntary_switches += u->involuntary_switches;
-	to->read_chars += u->read_chars;
-	to->write_chars += u->write_chars;
-	to->read_calls += u->read_calls;
-	to->write_calls += u->write_calls;
-	to->read_bytes += u->read_bytes;
-	to->write_bytes += u->write_bytes;
 }
 
 /* The largest memory of this process, by its last sample and its exit record; 0: not known. */
@@ -449,26 +455,27 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 	e->feed.live = e->tree.nr;
 }
 
-/* Has the parent, a member, not taken over what the child used? One that ignores SIGCHLD says so in its mask;
- * one that asked with SA_NOCLDWAIT can only be caught: its child is gone, and its account of children never
- * grew. A child that had neither a page fault nor a clock tick would leave no trace either way, and proves
- * nothing. */
-static bool parent_drops(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
+/* The parent has the child in its account, or will have it, unless the kernel dropped it: then the account
+ * does not grow, though the child left a trace (a page fault, or two clock ticks). A parent that was never
+ * seen to wait is asked at once: it may be gone soon. */
+static void leave_to_parent(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
 {
-	struct member *p = &e->tree.member[parent], *c = &e->tree.member[child];
-	int64_t since = p->read_before_ns ? p->read_before_ns : p->read_ns;
+	struct member *p = &e->tree.member[parent];
 
-	if (p->ignores_sigchld || p->waits)
-		return p->ignores_sigchld;
-	/* It must have lived when the parent's account was read, so that the account had to grow since. */
-	if (!p->bound || MAX(c->born_ns, c->read_ns) < since || (!c->bound && !c->record.nr))
-		return false;
-	if (!used->minor_faults && used->user_us + used->system_us < 20000)
-		return false;
-	if (member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true) < 0)
-		return false; /* gone with its child: then it had its chance to wait */
-	p->ignores_sigchld = !p->waits;
-	return p->ignores_sigchld;
+	if (!p->bound || p->zombie || e->tree.member[child].unwaited_ns < p->quiet_ns)
+		return;
+	usage_add(&p->pending, used);
+	p->owes |= p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000;
+	if (p->owes && !p->waits)
+		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true);
+}
+
+/* Of a tree that we started, whoever ends is waited for by a member or by us. A member that adopted it (the
+ * first process of a PID namespace, a subreaper) has it in its account, though we know of the former parent
+ * only. */
+static bool has_unknown_heir(const struct engine *e, const struct member *m)
+{
+	return e->tree.reaper && m->origin == e->tree.reaper_origin;
 }
 
 /* What it used goes to the groups in which no living parent accounts for it. */
@@ -498,29 +505,25 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
 	int64_t peak_kib = own_peak_known(e, slot);
+	uint64_t accounted = 0;
 	struct usage u;
-	bool dropped;
 
 	last_known(e, slot, has_family(e, m), &u);
-	e->children_grew |= m->waits; /* nobody saw whom it waited for in its last moments */
+	usage_add(&u, &m->pending);
+	e->children_grew |= m->waits; /* whom it waited for in its last moments is not known */
 	/* A parent that is watched for itself alone takes nothing over. */
 	if (parent != NO_SLOT && !has_family(e, &e->tree.member[parent]))
 		parent = NO_SLOT;
-	dropped = parent != NO_SLOT && parent_drops(e, parent, slot, &u);
-	u.user_us += m->pending_user_us;
-	u.system_us += m->pending_system_us;
-	if (parent == NO_SLOT || dropped) {
+	if (parent != NO_SLOT) {
+		accounted = e->tree.member[parent].groups;
+		leave_to_parent(e, parent, slot, &u);
+	} else if (has_unknown_heir(e, m)) {
+		accounted = e->tree.reaper_groups;
+	} else {
 		usage_add(&e->feed.gone, &u);
-	} else if (!e->tree.member[parent]
-			    .zombie && /* which was read when it had waited for all it ever will */
-		(!m->ended_ns || m->ended_ns > e->tree.member[parent].read_ns)) {
-		e->tree.member[parent].pending_user_us += u.user_us;
-		e->tree.member[parent].pending_system_us += u.system_us;
 	}
-	if (dropped)
-		e->feed.dropped_us += u.user_us + u.system_us;
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
-	groups_gone(e, slot, parent == NO_SLOT || dropped ? 0 : e->tree.member[parent].groups, &u, peak_kib);
+	groups_gone(e, slot, accounted, &u, peak_kib);
 	farewell(e, slot, m->record.nr ? "exit-record" : how, peak_kib,
 		m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC));
 }

@@ -105,12 +105,6 @@ static void suspect_unknown(struct engine *e)
 	e->joined_at_tick = e->feed.joined;
 }
 
-static bool still_here(const struct engine *e, const struct slot_id *m)
-{
-	return e->tree.member[m->slot].id == m->id &&
-		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
-}
-
 /* Those that are gone leave, and what they used is in their parents' accounts: these are read at once. */
 static void bury_missing(struct engine *e, int64_t now)
 {

@@ -449,11 +449,6 @@ const struct account_facts *account_facts(const struct account *a)
 	return &a->facts;
 }
 
-static bool has_helper(const struct account *a, const char *name)
-{
-	return strstr(meta_text(&a->meta, "helpers"), name) != NULL;
-}
-
 /* Everybody in the line is the command's, of which the kernel has kept a total. */
 static bool is_all_counted(const struct account *a, unsigned line)
 {
@@ -466,7 +461,7 @@ static bool is_all_counted(const struct account *a, unsigned line)
 
 static bool is_lower_bound(const struct account *a, unsigned line)
 {
-	if (is_all_counted(a, line) || has_helper(a, "taskstats"))
+	if (is_all_counted(a, line))
 		return false;
 	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0;
 }

@@ -62,7 +62,7 @@ static void note_cpu(struct summary *s, const struct account *a)
 		summary_note(s,
 			"CPU time is a lower bound: a parent ignores SIGCHLD, so what its children used was "
 			"dropped by "
-			"the kernel (%s of it was seen by sampling)",
+			"the kernel (%s of it was seen by sampling or in exit records)",
 			format_duration(text, (double)f->dropped_ns * 1e-9));
 	else if (s->cpu_lower_bound)
 		summary_note(s,
@@ -73,6 +73,10 @@ static void note_cpu(struct summary *s, const struct account *a)
 	else if (f->attached && only_sampled && !f->has_cgroup)
 		summary_note(s, "%llu process%s that ended outside the tree count as last sampled",
 			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
+	if (f->dropped_ns > 0 || f->sigchld_ignored)
+		summary_note(s,
+			"page faults, context switches and I/O are lower bounds: of the children of a parent "
+			"that ignores SIGCHLD only what was sampled or has an exit record is counted");
 	if (has_figure(s, FIG_PEAK_CORES) && has_figure(s, FIG_CPUS) &&
 		s->figure[FIG_PEAK_CORES].value > s->figure[FIG_CPUS].value + 0.005)
 		summary_note(s, "the peak of CPUs in use is above what the machine has: samples came late");

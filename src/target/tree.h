@@ -11,6 +11,7 @@
 #ifndef TARGET_TREE_H
 #define TARGET_TREE_H
 
+#include "base/usage.h"
 #include "env/env.h"
 
 #define NO_SLOT UINT32_MAX
@@ -25,19 +26,25 @@ struct member {
 	uint32_t next, prev;
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
-	int64_t read_ns, read_before_ns, status_read_ns;
+	int64_t read_ns, status_read_ns;
+	/* The last moment at which it had certainly not been waited for, as its birth or a reading showed.
+	 * (Its exit event does not: the kernel sends it when the parent may have waited already.) */
+	int64_t unwaited_ns;
+	int64_t quiet_ns;    /* when its account of waited-for children was first read as it is now */
 	int64_t clock_ns;    /* its CPU time at the instant of a tick; negative: it was gone */
 	uint64_t clock_tick; /* of the tick that is the clock_tick-th to be taken */
 	int status;	     /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
+	bool gone;	 /* it was asked, and does not answer any more */
 	bool departing;	 /* its last words are being written: its PID may be another's */
 	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	char name[64];
-	/* What children used that have left since it was last read: it has them in its account, and we do not
-	 * yet. */
-	int64_t pending_user_us, pending_system_us;
+	/* What children used that have left since `quiet_ns`: not yet in its account, where they come when it
+	 * has waited for them. `owes`: they must show there. */
+	struct usage pending;
+	bool owes;
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
 		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,
