@@ -11,6 +11,14 @@ void json_init(struct json *j, struct buf *out, bool pretty)
 	*j = (struct json){.out = out, .pretty = pretty, .first = {true}};
 }
 
+void json_hidden(struct buf *out, uint32_t code)
+{
+	if (code >= 0x10000)
+		buf_addf(out, "\\u%04x\\u%04x", 0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+	else
+		buf_addf(out, "\\u%04x", code);
+}
+
 static void json_quote(struct buf *out, const void *text, size_t n)
 {
 	const uint8_t *p = text, *end = p + n;
@@ -23,8 +31,8 @@ static void json_quote(struct buf *out, const void *text, size_t n)
 			buf_addf(out, "\\%c", *p);
 		else if (len == 1 && *p == '\n')
 			buf_adds(out, "\\n");
-		else if (len == 1 && (*p < 0x20 || *p == 0x7f))
-			buf_addf(out, "\\u%04x", *p);
+		else if (len && !shown_length(p, end))
+			json_hidden(out, utf8_code(p, len));
 		else if (len)
 			buf_add(out, p, len);
 		else

@@ -32,4 +32,6 @@ void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 /* A value that is JSON already. */
 void json_raw(struct json *j, const char *key, const void *text, size_t len);
+/* For who writes JSON otherwise: the character as \uNNNN. */
+void json_hidden(struct buf *out, uint32_t code);
 #endif

@@ -166,31 +166,88 @@ size_t utf8_length(const uint8_t *p, const uint8_t *end)
 	return n;
 }
 
+uint32_t utf8_code(const uint8_t *p, size_t len)
+{
+	uint32_t code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | (p[i] & 0x3f);
+	return code;
+}
+
+bool is_hidden(uint32_t c)
+{
+	/* clang-format off */
+	static const struct { uint32_t first, last; } range[] = {
+		{0x00, 0x1f}, {0x7f, 0x9f},	/* control characters */
+		{0xad, 0xad},			/* a hyphen that is not there */
+		{0x61c, 0x61c}, {0x200e, 0x200f}, {0x202a, 0x202e}, {0x2066, 0x206f}, /* direction of the text */
+		{0x200b, 0x200b}, {0x2060, 0x2064}, {0xfeff, 0xfeff}, {0x180e, 0x180e}, /* no width at all */
+		{0x2028, 0x2029},		/* ends of lines and paragraphs */
+		{0xfdd0, 0xfdef}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},	/* no characters, annotations, tags */
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_SIZE(range); i++)
+		if (c >= range[i].first && c <= range[i].last)
+			return true;
+	return (c & 0xfffe) == 0xfffe;
+}
+
+size_t shown_length(const uint8_t *p, const uint8_t *end)
+{
+	size_t len = utf8_length(p, end);
+
+	if (len == 1)
+		return *p >= 0x20 && *p != 0x7f;
+	return len && is_hidden(utf8_code(p, len)) ? 0 : len;
+}
+
+void show_bytes(struct buf *out, const void *bytes, size_t n, const char *keep)
+{
+	const uint8_t *p = bytes, *end = p + n;
+
+	while (p < end) {
+		size_t len = shown_length(p, end), hidden = len ? 0 : MAX(utf8_length(p, end), (size_t)1);
+		bool line_end = *p == '\r' && p + 1 < end && p[1] == '\n' && strchr(keep, '\n');
+
+		if (!len && ((*p && strchr(keep, *p)) || line_end))
+			len = 1;
+		if (len)
+			buf_add(out, p, len);
+		else if (hidden > 1)
+			buf_addf(out, hidden > 3 ? "\\U%08x" : "\\u%04x", utf8_code(p, hidden));
+		else
+			buf_addf(out, "\\x%02x", *p);
+		p += len ? len : hidden;
+	}
+}
+
 void escape_bytes(struct buf *out, const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes, *end = p + n;
 
 	while (p < end) {
-		size_t len = utf8_length(p, end);
-		bool c1 = len == 2 && p[0] == 0xc2 && p[1] < 0xa0; /* C1 controls steer terminals too */
+		const uint8_t *from = p;
 
-		if (len > 1 && !c1) {
-			buf_add(out, p, len);
-			p += len;
-			continue;
+		while (p < end && *p != '\n' && *p != '\t' && *p != '\\')
+			p++;
+		show_bytes(out, from, (size_t)(p - from), "");
+		if (p < end) {
+			buf_addch(out, '\\');
+			buf_addch(out, *p == '\n' ? 'n' : *p == '\t' ? 't' : '\\');
+			p++;
 		}
-		if (*p == '\n')
-			buf_adds(out, "\\n");
-		else if (*p == '\t')
-			buf_adds(out, "\\t");
-		else if (*p == '\\')
-			buf_adds(out, "\\\\");
-		else if (len == 1 && *p >= 0x20 && *p != 0x7f)
-			buf_addch(out, *p);
-		else
-			buf_addf(out, "\\x%02x", *p);
-		p++;
 	}
+}
+
+bool is_formula(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && text[at] == '\'')
+		at++;
+	return at < len && memchr("=+-@\t\r\n", text[at], 7);
 }
 
 static int hex_digit(char c)
@@ -201,10 +258,46 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+static void add_utf8(struct buf *out, uint32_t code)
+{
+	uint8_t bytes[4];
+	size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+	for (size_t i = len; i-- > 1; code >>= 6)
+		bytes[i] = (uint8_t)(0x80 | (code & 0x3f));
+	bytes[0] = (uint8_t)(lead[len] | code);
+	buf_add(out, bytes, len);
+}
+
+/* \uNNNN and \UNNNNNNNN: the length with the backslash, 0 when it is none. */
+static size_t unescape_code(struct buf *out, const char *text, size_t left)
+{
+	size_t digits = left > 1 && text[1] == 'u' ? 4 : left > 1 && text[1] == 'U' ? 8 : 0;
+	uint32_t code = 0;
+
+	if (!digits || left < digits + 2)
+		return 0;
+	for (size_t i = 0; i < digits; i++) {
+		int digit = hex_digit(text[2 + i]);
+
+		if (digit < 0 || code > 0x10ffff >> 4)
+			return 0;
+		code = code << 4 | (uint32_t)digit;
+	}
+	add_utf8(out, code);
+	return digits + 2;
+}
+
 void unescape_bytes(struct buf *out, const char *text, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t left = n - i;
+		size_t left = n - i, code = text[i] == '\\' ? unescape_code(out, text + i, left) : 0;
+
+		if (code) {
+			i += code - 1;
+			continue;
+		}
 
 		if (text[i] != '\\' || left < 2) {
 			buf_addch(out, text[i]);

@@ -20,17 +20,31 @@ size_t format_i64(char *out, int64_t v);
 
 bool str_starts(const char *s, const char *prefix);
 
-/* Text that a terminal, CSV or log line can show whatever bytes came in: valid UTF-8 stays, control
- * characters, backslash and bytes that are not UTF-8 become \n, \t, \\, \xNN. Lossless: unescape_bytes()
- * gives the bytes back. */
+/* What people must not be shown as it is, because they would not see what is there: control characters (C0,
+ * DEL, C1: terminals obey them), marks that change the direction of the text around them, other ends of
+ * lines, characters without width. Joiners (U+200C, U+200D) stay: some scripts need them. */
+bool is_hidden(uint32_t code);
+/* Length of the character at p when it may be shown as it is; 0: it is hidden, or no UTF-8. */
+size_t shown_length(const uint8_t *p, const uint8_t *end);
+/* The text with \xNN for control characters and bytes that are no UTF-8, and \uNNNN (\UNNNNNNNN) for what
+ * else is hidden. Control characters of `keep` stay; where
+ * '\n' is one of them, so does a '\r' before it. */
+void show_bytes(struct buf *out, const void *bytes, size_t n, const char *keep);
+/* Text that a terminal, CSV or log line can show whatever bytes came in: as show_bytes(), and line feed, tab
+ * and backslash become \n, \t, \\. Lossless: unescape_bytes() gives the bytes back. */
 void escape_bytes(struct buf *out, const void *bytes, size_t n);
 void unescape_bytes(struct buf *out, const char *text, size_t n);
+/* Whether a spreadsheet would take the text for a formula: it begins with = + - @, tab or an end of line. Who
+ * writes cells puts an apostrophe before it. The same is true of a text that begins with apostrophes before
+ * one of these, so that a reader can take one away and has what was there. */
+bool is_formula(const char *text, size_t len);
 /* UTF-8 for programs, as every export and JSON has it: only NULs and bytes that are not UTF-8 become \xNN.
  * Lossless as well. */
 void utf8_escape(struct buf *out, const void *bytes, size_t n);
 void utf8_unescape(struct buf *out, const char *text, size_t n);
 /* Length of the valid UTF-8 sequence at p (1..4), 0 if none. */
 size_t utf8_length(const uint8_t *p, const uint8_t *end);
+uint32_t utf8_code(const uint8_t *p, size_t len); /* the character of a valid sequence */
 /* Columns of the terminal that the UTF-8 text takes (one per code point; enough for what we print). */
 size_t utf8_columns(const char *s);
 

@@ -17,34 +17,16 @@ const char tacho_version[] = TACHO_VERSION;
 
 #define MESSAGE_MAX 8192
 
-static void add_visible(struct buf *out, const struct buf *text)
-{
-	const uint8_t *p = text->data, *end = p + text->len;
-
-	while (p < end) {
-		size_t n = utf8_length(p, end);
-		bool control = n == 2 && p[0] == 0xc2 && p[1] < 0xa0;
-
-		control |= n == 1 && (*p < 0x20 || *p == 0x7f) && *p != '\n' && *p != '\t';
-		if (n && !control)
-			buf_add(out, p, n);
-		for (size_t i = 0; !n || control ? i < MAX(n, 1) : false; i++)
-			buf_addf(out, "\\x%02x", p[i]);
-		p += n ? n : 1;
-	}
-}
-
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
-	struct buf raw, message;
+	struct buf message;
 	char text[MESSAGE_MAX];
 	ssize_t n;
 
 	n = vsnprintf(text, sizeof(text), fmt, ap);
-	raw = (struct buf){.data = (uint8_t *)text, .len = n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1)};
 	buf_init(&message, 5 * MESSAGE_MAX);
 	buf_adds(&message, prefix);
-	add_visible(&message, &raw);
+	show_bytes(&message, text, n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1), "\n\t");
 	buf_addch(&message, '\n');
 	n = write(STDERR_FILENO, message.data, message.len);
 	(void)n; /* there is nobody left to tell */
@@ -118,6 +100,20 @@ int print(const struct buf *out)
 	if (fwrite(out->data, 1, out->len, stdout) < out->len || fflush(stdout))
 		return stdout_trouble(errno);
 	return EXIT_OK;
+}
+
+int print_shown(const struct buf *out)
+{
+	struct buf shown;
+	int status;
+
+	if (out->err || !isatty(STDOUT_FILENO))
+		return print(out);
+	buf_init(&shown, 4 * out->len + 1);
+	show_bytes(&shown, out->data, out->len, "\n\t");
+	status = print(&shown);
+	buf_release(&shown);
+	return status;
 }
 
 int finish_stdout(int status)

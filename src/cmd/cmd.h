@@ -29,6 +29,9 @@ void usage(const struct cmd *cmd, const char *fmt, ...) _printf_(2, 3) __attribu
 const char *why_not_written(int err);
 /* Whole buffer to stdout; a closed pipe is not an error worth a message. Returns EXIT_OK or EXIT_TROUBLE. */
 int print(const struct buf *out);
+/* The same of a text with names and values of others: files and pipes have it as it is, a terminal sees its
+ * control characters escaped. */
+int print_shown(const struct buf *out);
 /* After any command: flushes and closes stdout. Returns the status, or EXIT_TROUBLE instead of EXIT_OK when
  * what was printed did not arrive (with a message, unless a closed pipe was the cause). */
 int finish_stdout(int status);

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 
 struct export_args {
-	bool raw, is_long, wide, force, formats;
+	bool raw, is_long, wide, force, formats, safe_cells;
 	int per; /* enum frames_per */
 	int64_t every_ns;
 	const char *from, *until, *output, *compression;

@@ -195,7 +195,7 @@ int output_add(struct output *o, const struct buf *text)
 	size_t done = 0;
 
 	if (!o->path)
-		return print(text);
+		return print_shown(text);
 	if (text->err)
 		return output_trouble(o->path, -text->err);
 	while (done < text->len) {

@@ -200,13 +200,13 @@ static void add_safe(struct buf *out, const char *text, bool first_in_part)
 
 	while (p < end) {
 		size_t n = utf8_length(p, end);
-		bool control = *p < 0x20 || *p == 0x7f || (n == 2 && p[0] == 0xc2 && p[1] < 0xa0);
+		bool hidden = !shown_length(p, end);
 		bool leading =
 			first_in_part && (*p == '.' || *p == '-'); /* hidden, "..", or looks like an option */
 
 		if (n > room)
 			return;
-		if (!n || *p == '/' || control || leading)
+		if (!n || *p == '/' || hidden || leading)
 			buf_addch(out, '_');
 		else
 			buf_add(out, p, n);

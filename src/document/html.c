@@ -26,33 +26,20 @@ bool page_is_live(void)
 
 /* ---- escaping ---- */
 
-/* Characters that reorder the text around them: shown by their number instead. */
-static bool is_bidi_control(const uint8_t *p, size_t len)
-{
-	unsigned c = len == 3 ? (unsigned)(p[0] & 0xf) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu) : 0;
-
-	return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f;
-}
-
 void add_html(struct buf *out, const char *text)
 {
 	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
 
 	while (p < end) {
-		size_t len = utf8_length(p, end);
+		size_t len = MAX(utf8_length(p, end), (size_t)1);
 
-		if (len == 1 && strchr("&<>\"'", *p))
+		if (strchr("&<>\"'", *p))
 			buf_addf(out, "&#%d;", *p);
-		else if (len == 1 && (*p < 0x20 || *p == 0x7f))
+		else if (strchr("\n\t", *p))
 			buf_addch(out, ' ');
-		else if (!len)
-			buf_addf(out, "\\x%02x", *p);
-		else if (is_bidi_control(p, len))
-			buf_addf(out, "\\u%04x",
-				(unsigned)(p[0] & 0xf) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu));
 		else
-			buf_add(out, p, len);
-		p += len ? len : 1;
+			show_bytes(out, p, len, "");
+		p += len;
 	}
 }
 

@@ -131,6 +131,16 @@ static void add_times(struct json *j, const struct sheet_node *node)
 	json_end_object(j);
 }
 
+static void add_host(struct json *j, const char *host)
+{
+	struct buf text;
+
+	buf_init(&text, 1 << 16);
+	add_text(&text, host, strlen(host), LETTERS_UTF8);
+	json_text(j, "host", text.data, text.len);
+	buf_release(&text);
+}
+
 void page_nodes(struct json *j, const struct story *s)
 {
 	json_array(j, "nodes");
@@ -138,7 +148,7 @@ void page_nodes(struct json *j, const struct story *s)
 		const struct sheet_node *node = &s->sheet->node[i];
 
 		json_object(j, NULL);
-		json_str(j, "host", node->host ? node->host : "");
+		add_host(j, node->host ? node->host : "");
 		page_number(j, "offset_s", node->offset_s);
 		page_number(j, "end_s", node->end_s);
 		page_number(j, "step_s", node->step_s);

@@ -109,37 +109,17 @@ void pen_box(const struct pen *p, struct rect r)
 
 /* ---- text ---- */
 
-/* Characters that would break a line, the document or the direction of what stands beside them. */
-static bool is_unwanted(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f || c == 0x061c ||
-		c == 0xfeff || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) ||
-		(c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef);
-}
-
-static uint32_t code_point(const uint8_t *p, size_t n)
-{
-	uint32_t c = n == 1 ? p[0] : p[0] & (0xffu >> (n + 1));
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | (p[i] & 0x3f);
-	return c;
-}
-
 /* What can be shown of it. */
 void add_shown(struct buf *out, const char *text)
 {
 	const uint8_t *p = (const uint8_t *)(text ? text : ""), *end = p + strlen((const char *)p);
 	size_t from = out->len;
 
-	while (p < end && out->len - from < TEXT_MAX - 8) {
-		size_t n = utf8_length(p, end);
+	while (p < end && out->len - from < TEXT_MAX - 24) {
+		size_t n = MAX(utf8_length(p, end), (size_t)1);
 
-		if (!n || is_unwanted(code_point(p, n)))
-			buf_adds(out, "\xef\xbf\xbd");
-		else
-			buf_add(out, p, n);
-		p += MAX(n, (size_t)1);
+		show_bytes(out, p, n, "");
+		p += n;
 	}
 	if (p < end)
 		buf_adds(out, "…");

@@ -32,6 +32,8 @@ static void check_stream(const struct export *x)
 		usage(&cmd_export, "-o - takes one format that can be streamed%s%s",
 			x->nr_formats == 1 ? ", which this one cannot: " : "",
 			x->nr_formats == 1 ? f->name : "");
+	if (!f->is_text && isatty(STDOUT_FILENO))
+		usage(&cmd_export, "%s is not for terminals: redirect it into a file", f->name);
 	if (files_of(x, f) != 1)
 		usage(&cmd_export,
 			"%s is a file for each of %zu tables: --domain chooses the one for standard output",
@@ -82,6 +84,7 @@ static struct export_target *add_target(struct export *x, const struct exporter 
 		.frame = x->frame,
 		.nr_frames = x->nr_frames,
 		.layout = x->layout,
+		.safe_cells = x->args->safe_cells && f->is_cells,
 		.compression = x->args->compression,
 		.options = &x->options,
 		.reterr = &x->err};

@@ -202,7 +202,7 @@ static int write_all(struct report *r)
 		status = outputs_take(&r->out);
 	outputs_drop(&r->out);
 	if (status == EXIT_OK && !signals_noted())
-		status = print(&r->said);
+		status = print_shown(&r->said);
 	signals_obey();
 	return status;
 }

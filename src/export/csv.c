@@ -52,7 +52,25 @@ void csv_add_text(struct buf *out, const char *text, size_t len)
 	buf_addch(out, '"');
 }
 
-void csv_add_heading(struct buf *out, const char *instance, const struct field *f)
+/* A text that is not our own. */
+static void csv_add_name(struct buf *out, const struct export_job *job, const char *text, size_t len)
+{
+	struct buf cell;
+
+	if (!job->safe_cells || !is_formula(text, len)) {
+		csv_add_text(out, text, len);
+		return;
+	}
+	buf_init(&cell, SIZE_MAX / 2);
+	buf_addch(&cell, '\'');
+	buf_add(&cell, text, len);
+	csv_add_text(out, (char *)cell.data, cell.len);
+	out->err = out->err ? out->err : cell.err;
+	buf_release(&cell);
+}
+
+void csv_add_heading(
+	struct buf *out, const struct export_job *job, const char *instance, const struct field *f)
 {
 	char unit[EXPORT_TEXT];
 	const char *word = field_unit(f, unit);
@@ -64,7 +82,7 @@ void csv_add_heading(struct buf *out, const char *instance, const struct field *
 	buf_adds(&name, f->name);
 	if (*word)
 		buf_addf(&name, " [%s]", word);
-	csv_add_text(out, (char *)name.data, name.len);
+	csv_add_name(out, job, (char *)name.data, name.len);
 	out->err = out->err ? out->err : name.err;
 	buf_release(&name);
 }
@@ -90,7 +108,7 @@ void csv_add_cell(struct buf *out, const struct export_job *job, const struct fr
 		break;
 	case FIELD_TEXT:
 		t = export_texts(job, b->frame, field);
-		csv_add_text(out, t.text[cell->text[row]], t.len[cell->text[row]]);
+		csv_add_name(out, job, t.text[cell->text[row]], t.len[cell->text[row]]);
 		break;
 	case FIELD_FLAG:
 		buf_adds(out, cell->flag[row] ? "true" : "false");
@@ -104,7 +122,7 @@ static void plain_heading(struct csv *c)
 {
 	for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
 		buf_adds(&c->line, i ? "," : "");
-		csv_add_heading(&c->line, NULL, field_of(c, i));
+		csv_add_heading(&c->line, c->job, NULL, field_of(c, i));
 	}
 	buf_adds(&c->line, "\r\n");
 }
@@ -140,7 +158,7 @@ static int long_heading(struct csv *c)
 		buf_addf(&c->behind[i], ",%s\r\n", field_unit(f, unit));
 		if (f->is_metric)
 			continue;
-		csv_add_heading(&c->line, NULL, f);
+		csv_add_heading(&c->line, c->job, NULL, f);
 		buf_addch(&c->line, ',');
 	}
 	buf_adds(&c->line, "metric,value,unit\r\n");
@@ -268,6 +286,8 @@ const struct exporter exporter_csv = {
 	.help = "tables with units in their headings",
 	.shape = EXPORT_FILE_EACH,
 	.streams = true,
+	.is_text = true,
+	.is_cells = true,
 	.layouts = true,
 	.open = csv_open,
 	.wants_look = csv_wants_look,

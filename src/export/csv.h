@@ -7,7 +7,8 @@
 /* One field: quoted when it has to be. */
 void csv_add_text(struct buf *out, const char *text, size_t len);
 /* "proc.mem.rss [bytes]", behind an instance when there is one (NULL, "": none). */
-void csv_add_heading(struct buf *out, const char *instance, const struct field *f);
+void csv_add_heading(
+	struct buf *out, const struct export_job *job, const char *instance, const struct field *f);
 /* A value of a frame's batch; nothing when it is missing. */
 void csv_add_cell(struct buf *out, const struct export_job *job, const struct frame_batch *b, size_t field,
 	uint32_t row);

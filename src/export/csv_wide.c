@@ -155,12 +155,12 @@ static void heading(struct csv_wide *w, struct buf *out)
 {
 	for (size_t i = 0; i < w->nr_keys; i++) {
 		buf_adds(out, i ? "," : "");
-		csv_add_heading(out, NULL, field_of(w, i));
+		csv_add_heading(out, w->job, NULL, field_of(w, i));
 	}
 	for (size_t i = 0; i < w->nr_instances; i++) {
 		for (size_t k = 0; k < w->nr_metrics; k++) {
 			buf_addch(out, ',');
-			csv_add_heading(out, w->instance[i], field_of(w, w->metric[k]));
+			csv_add_heading(out, w->job, w->instance[i], field_of(w, w->metric[k]));
 		}
 	}
 	buf_adds(out, "\r\n");

@@ -32,6 +32,7 @@ struct export_job {
 	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
 			     OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
+	bool safe_cells;		      /* texts that look like formulas get an apostrophe */
 	const char *compression;	      /* "zstd", "zlib", "none"; NULL: the format's own choice */
 	const char *summary_json;	      /* wants_summary: as `tacho show --json` */
 	const struct frames_options *options; /* how the frames were chosen, for who must read the run once
@@ -61,6 +62,8 @@ struct exporter {
 	enum export_shape shape;
 	bool by_path;
 	bool streams;	    /* standard output will do */
+	bool is_text;	    /* so will a terminal */
+	bool is_cells;	    /* spreadsheets open it: safe_cells means something */
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE mean something */
 	bool wants_summary; /* summary_json */
 	/* A failure leaves nothing behind; *ret is not touched. */

@@ -433,6 +433,7 @@ const struct exporter exporter_openmetrics = {
 	.help = "samples with their times as OpenMetrics text, for Prometheus",
 	.shape = EXPORT_ONE_FILE,
 	.streams = true,
+	.is_text = true,
 	.open = openmetrics_open,
 	.add = openmetrics_add,
 	.close = openmetrics_close,

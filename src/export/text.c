@@ -1,5 +1,6 @@
 #include "export/text.h"
 
+#include "base/json.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -158,28 +159,38 @@ size_t format_time(char out[static EXPORT_TEXT], int64_t ns)
 	return (size_t)(p - out);
 }
 
+/* Length of what is to be escaped at p; 0: it stays. */
+static size_t odd_length(const uint8_t *p, const uint8_t *end)
+{
+	size_t len;
+
+	if (*p < 0x80)
+		return *p < 0x20 || *p == '"' || *p == '\\' || *p == 0x7f;
+	len = utf8_length(p, end);
+	return len && !shown_length(p, end) ? len : 0;
+}
+
 void add_json_text(struct buf *out, const char *text, size_t len)
 {
-	static const char hex[] = "0123456789abcdef";
-	size_t from = 0;
+	const uint8_t *p = (const uint8_t *)text, *end = p + len, *from = p;
 
 	buf_addch(out, '"');
-	for (size_t i = 0; i < len; i++) {
-		uint8_t c = (uint8_t)text[i];
+	while (p < end) {
+		size_t odd = odd_length(p, end);
 
-		if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
+		if (!odd) {
+			p++;
 			continue;
-		buf_add(out, text + from, i - from);
-		from = i + 1;
-		if (c == '"' || c == '\\') {
-			buf_addch(out, '\\');
-			buf_addch(out, c);
-		} else {
-			buf_adds(out, "\\u00");
-			buf_addch(out, hex[c >> 4]);
-			buf_addch(out, hex[c & 15]);
 		}
+		buf_add(out, from, (size_t)(p - from));
+		if (*p == '"' || *p == '\\') {
+			buf_addch(out, '\\');
+			buf_addch(out, *p);
+		} else {
+			json_hidden(out, utf8_code(p, odd));
+		}
+		from = p += odd;
 	}
-	buf_add(out, text + from, len - from);
+	buf_add(out, from, (size_t)(p - from));
 	buf_addch(out, '"');
 }

@@ -79,6 +79,10 @@ static const char *cell_text(struct xlsx *x, const char *text)
 	size_t nr = 0, cut = 0; /* where to, should it be too long */
 
 	buf_reset(&x->text);
+	if (x->job->safe_cells && is_formula(text, strlen(text))) {
+		buf_addch(&x->text, '\'');
+		nr++;
+	}
 	for (const unsigned char *s = (const unsigned char *)text; *s;) {
 		size_t len = *s < 0x80 ? 1 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : 4;
 		bool control = (*s < 0x20 && *s != '\t' && *s != '\n') || is_noncharacter(s);
@@ -426,6 +430,7 @@ const struct exporter exporter_xlsx = {
 	.help = "a spreadsheet: the summary and the tables",
 	.shape = EXPORT_ONE_FILE,
 	.by_path = true,
+	.is_cells = true,
 	.open = xlsx_open,
 	.add = xlsx_add,
 	.close = xlsx_close,

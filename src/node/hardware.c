@@ -108,7 +108,7 @@ void fact_text(struct facts *f, const char *name, const char *text)
 
 	buf_init_fixed(&out, line, sizeof(line));
 	while (p < end) {
-		size_t n = utf8_length(p, end);
+		size_t n = shown_length(p, end);
 
 		if (*p <= ' ' || *p == 0x7f) {
 			blank = true;

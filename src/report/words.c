@@ -165,7 +165,9 @@ void add_csv(struct buf *out, const char *text, size_t len)
 {
 	struct buf plain;
 
-	buf_init(&plain, len * 4 + 1);
+	buf_init(&plain, len * 4 + 2);
+	if (is_formula(text, len))
+		buf_addch(&plain, '\'');
 	escape_bytes(&plain, text, len);
 	if (!plain.len || strpbrk((char *)plain.data, "\",\r\n ")) {
 		buf_addch(out, '"');

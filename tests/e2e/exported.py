@@ -15,6 +15,7 @@ import functools
 import importlib
 import json
 import math
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -41,6 +42,11 @@ def reader(name):
         return importlib.import_module(name)
     except ImportError as error:
         pytest.skip(f"{name} for Python is not there ({error}): `./dev test` installs it into .dev/python")
+
+
+def cell(text):
+    """The text of a cell without the apostrophe that keeps spreadsheets from computing it: docs/export.md has the rule."""
+    return re.sub(r"\A'('*[=+\-@\t\r\n])", r"\1", text)
 
 
 def tool(name):

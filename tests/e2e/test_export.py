@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from exported import bytes_of, compare, expected, export, make, need_export, reader, recordings, tool  # noqa: F401
+from exported import bytes_of, cell, compare, expected, export, make, need_export, reader, recordings, tool  # noqa: F401
 from recorder import TACHO, need_mounts, run, until
 
 UNIT = re.compile(r" \[[^]]*\]$")
@@ -32,7 +32,7 @@ def value_of(text, type):
     """Python's reader does not tell an empty text from a missing one."""
     if text == "" and type != "text":
         return None
-    return {"integer": int, "real": float, "flag": lambda t: t == "true"}.get(type, str)(text)
+    return {"integer": int, "real": float, "flag": lambda t: t == "true"}.get(type, cell)(text)
 
 
 def types_of(recording):

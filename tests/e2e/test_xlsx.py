@@ -8,7 +8,7 @@ import warnings
 import zipfile
 from datetime import datetime, timezone
 
-from exported import columns_of, compare, expected, export, need_export, reader, recordings  # noqa: F401 (a fixture)
+from exported import cell, columns_of, compare, expected, export, need_export, reader, recordings  # noqa: F401 (a fixture)
 from feed import Column, feed
 from recorder import TACHO, run
 from stored import lab, lab_file, lab_random, same_values
@@ -83,7 +83,7 @@ def test_every_recording(tmp_path, recordings):  # noqa: F811
             held.rows = {k: {n: digits(v) if n in reals else v for n, v in row.items()} for k, row in frame.rows.items()}
             found = read_sheet(book, frame.name, columns[frame.name])
             for key in ("host", "instance"):
-                found[key] = [text or "" for text in found[key]]
+                found[key] = [cell(text or "") for text in found[key]]
             compare(held, found)
 
 

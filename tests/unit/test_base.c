@@ -115,6 +115,70 @@ static void test_escapes_are_lossless(void **state)
 	buf_release(&back);
 }
 
+static void expect_shown(const char *bytes, const char *expected)
+{
+	struct buf text, back;
+
+	buf_init(&text, 1000);
+	buf_init(&back, 1000);
+	escape_bytes(&text, bytes, strlen(bytes));
+	assert_string_equal((char *)text.data, expected);
+	unescape_bytes(&back, (char *)text.data, text.len);
+	assert_string_equal((char *)back.data, bytes);
+	buf_release(&text);
+	buf_release(&back);
+}
+
+/* What a terminal would obey or a reader could not see is shown by its number, and nothing is lost. */
+static void test_hidden_characters_are_shown(void **state)
+{
+	struct buf out;
+
+	(void)state;
+	expect_shown("a\033[2Jb", "a\\x1b[2Jb");
+	expect_shown("a\xc2\x9b"
+		     "2J",
+		"a\\u009b2J"); /* C1: CSI */
+	expect_shown("a\xe2\x80\xae"
+		     "b",
+		"a\\u202eb"); /* right-to-left override */
+	expect_shown("\xe2\x81\xa6\xe2\x80\x8e\xd8\x9c", "\\u2066\\u200e\\u061c");
+	expect_shown("\xe2\x80\xa8\xe2\x80\x8b\xef\xbb\xbf", "\\u2028\\u200b\\ufeff");
+	expect_shown("\xf3\xa0\x81\x81", "\\U000e0041"); /* a tag */
+	expect_shown("\\u202e \\x41 \\n", "\\\\u202e \\\\x41 \\\\n");
+	expect_shown("\xd7\xa9 \xc3\xa9 \xe2\x80\x8d \xf0\x9f\x9a\x97",
+		"\xd7\xa9 \xc3\xa9 \xe2\x80\x8d \xf0\x9f\x9a\x97");
+	buf_init(&out, 1000);
+	show_bytes(&out, "a\r\nb\rc\t\\\033\xff", 10, "\n\t");
+	assert_string_equal((char *)out.data, "a\r\nb\\x0dc\t\\\\x1b\\xff");
+	buf_release(&out);
+}
+
+static void test_json_hides_nothing(void **state)
+{
+	struct json j;
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	json_init(&j, &out, false);
+	json_str(&j, NULL, "\xc2\x9b\xe2\x80\xae\xf3\xa0\x81\x81\xc3\xa9");
+	assert_string_equal((char *)out.data, "\"\\u009b\\u202e\\udb40\\udc41\xc3\xa9\"");
+	buf_release(&out);
+}
+
+static void test_formulas_are_known(void **state)
+{
+	static const char *const yes[] = {"=1+1", "+1", "-bash", "@SUM", "\t=1", "\r", "\n", "'=1", "''@"},
+				 *const no[] = {"", "'", "a=1", "'a'", " =1", "1-1"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(yes); i++)
+		assert_true(is_formula(yes[i], strlen(yes[i])));
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++)
+		assert_false(is_formula(no[i], strlen(no[i])));
+}
+
 static void test_pairs_round_trip(void **state)
 {
 	struct pair memory[8], other[8];
@@ -282,6 +346,9 @@ int main(void)
 		cmocka_unit_test(test_intervals),
 		cmocka_unit_test(test_numbers_do_not_overflow),
 		cmocka_unit_test(test_escapes_are_lossless),
+		cmocka_unit_test(test_hidden_characters_are_shown),
+		cmocka_unit_test(test_json_hides_nothing),
+		cmocka_unit_test(test_formulas_are_known),
 		cmocka_unit_test(test_pairs_round_trip),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_nearest_word),

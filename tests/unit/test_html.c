@@ -86,7 +86,7 @@ static void test_text_stays_text(void **state)
 	(void)state;
 	expect_html("plain größe", "plain größe");
 	expect_html("<a href='x' id=\"y\">&", "&#60;a href=&#39;x&#39; id=&#34;y&#34;&#62;&#38;");
-	expect_html("one\ntwo\x01\x7f", "one two  ");
+	expect_html("one\ntwo\x01\x7f", "one two\\x01\\x7f");
 	expect_html("\xff\xc3", "\\xff\\xc3");
 	/* Right-to-left override, isolates, marks: they would turn round what stands beside them. */
 	expect_html("a\xe2\x80\xae"
