@@ -76,6 +76,6 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	start_program();
+	start_program(argc, argv);
 	return finish_stdout(dispatch(argc, argv));
 }

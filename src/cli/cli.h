@@ -55,6 +55,8 @@ struct cmd {
 	int usage_status;     /* exit status of wrong use; 0 means 2 */
 	bool stop_at_operand; /* options end at the first word that is none (run) */
 	bool hidden;
+	/* It reads from the machine. All other commands give up what rights the file has (base/rights.h). */
+	bool measures;
 	const char *operands; /* for completion: "command", "file", "pid", "metric", or NULL */
 	/* argv[0] is the first operand. Returns the exit status. */
 	int (*run)(const void *args, int argc, char **argv);

@@ -10,6 +10,7 @@
  * right). */
 #include "cli/cli.h"
 
+#include "base/rights.h"
 #include "base/str.h"
 #include "cli/words.h"
 
@@ -356,6 +357,11 @@ static int parse_command_line(struct parse *p, int argc, char **argv)
 
 /* ---- environment, user's file, presets ---- */
 
+static bool names_file(const struct opt *o)
+{
+	return o->arg && (!strcmp(o->arg, "FILE") || !strcmp(o->arg, "PATH") || !strcmp(o->arg, "TEMPLATE"));
+}
+
 static int parse_environment(struct parse *p)
 {
 	uint64_t stronger = p->set;
@@ -366,7 +372,7 @@ static int parse_environment(struct parse *p)
 		const char *value;
 		int r;
 
-		if (o->not_from_env || stronger >> i & 1)
+		if (o->not_from_env || stronger >> i & 1 || (rights_borrowed() && names_file(o)))
 			continue;
 		value = getenv(opt_variable(name, o));
 		if (!value || !*value)

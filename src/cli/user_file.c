@@ -6,6 +6,7 @@
  * another, so that misspelt names are found by cli_check_user_file(), which knows all commands. */
 #include "cli/words.h"
 
+#include "base/rights.h"
 #include "base/str.h"
 
 #include <fcntl.h>
@@ -20,6 +21,8 @@ static int user_file_path(char *out, size_t size)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int n;
 
+	if (rights_borrowed()) /* whose home it is, the user says */
+		return -ENOENT;
 	if (config && *config == '/') /* the XDG specification: relative paths are to be ignored */
 		n = snprintf(out, size, "%s/tacho/config", config);
 	else if (home && *home == '/')

@@ -196,6 +196,7 @@ const struct cmd cmd_attach = {
 	.nr_shared = NR_RECORD_OPTS,
 	.args_size = sizeof(struct attach_args),
 	.usage_status = EXIT_OWN,
+	.measures = true,
 	.operands = "pid",
 	.run = attach,
 };

@@ -207,6 +207,7 @@ const struct cmd cmd_doctor = {
 	.opt = doctor_opts,
 	.nr_opts = ARRAY_SIZE(doctor_opts),
 	.args_size = sizeof(struct doctor_args),
+	.measures = true,
 	.run = doctor,
 };
 /* clang-format on */

@@ -2,6 +2,7 @@
  */
 #include "cmd/doctor.h"
 
+#include "base/rights.h"
 #include "base/units.h"
 #include "target/kernel.h"
 
@@ -35,38 +36,94 @@ static bool is_forbidden(int error)
 	return is_refused(error) || error == -EROFS;
 }
 
-/* A capability of the file alone: the job does not inherit it. */
-static const char *setcap(char out[static 200])
+/* A path as a word for the shell. */
+static void add_word(struct buf *out, const char *path)
 {
-	char path[128];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	path[MAX(n, 0)] = 0;
-	snprintf(out, 200, "sudo setcap cap_net_admin+ep %s", n > 0 ? path : "\"$(command -v tacho)\"");
-	return out;
+	if (!path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")]) {
+		buf_adds(out, path);
+		return;
+	}
+	buf_addch(out, '\'');
+	for (; *path; path++) {
+		if (*path == '\'')
+			buf_adds(out, "'\\'");
+		buf_addch(out, *path);
+	}
+	buf_addch(out, '\'');
 }
 
-static void check_netlink(struct doctor *d)
+/* setcap replaces all capabilities of the file, so that the one line has those it holds already and all that
+ * would help. `p`: allowed to be used, not in use; tacho raises each for the call that needs it, and the job
+ * gets none (base/rights.h). */
+static void add_setcap(struct buf *out, uint64_t rights)
 {
+	static const struct {
+		uint64_t right;
+		const char *name;
+	} known[] = {
+		{RIGHT_NET_ADMIN, "cap_net_admin"},
+		{RIGHT_PERFMON, "cap_perfmon"},
+		{RIGHT_SYS_PTRACE, "cap_sys_ptrace"},
+		{RIGHT_READ, "cap_dac_read_search"},
+		{RIGHT_SYS_NICE, "cap_sys_nice"},
+	};
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	const char *comma = "";
+
+	buf_adds(out, "sudo setcap ");
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if ((rights | rights_held()) & known[i].right) {
+			buf_addf(out, "%s%s", comma, known[i].name);
+			comma = ",";
+		}
+	buf_adds(out, "+p ");
+	path[MAX(n, 0)] = 0;
+	if (n > 0)
+		add_word(out, path);
+	else
+		buf_adds(out, "\"$(command -v tacho)\"");
+}
+
+/* What the file's rights would give to all who may run it belongs to the advice. */
+static void refuse_netlink(struct permit *p, int error, const char *why, uint64_t rights)
+{
+	struct buf remedy;
+	char reason[240];
+
+	if (!is_forbidden(error)) {
+		say(p, ABSENT, why, NULL);
+		return;
+	}
+	buf_init(&remedy, sizeof(p->remedy));
+	add_setcap(&remedy, rights);
+	snprintf(reason, sizeof(reason),
+		"%s; everyone who may run a file with it hears of all processes of the machine%s", why,
+		rights & RIGHT_PERFMON ? ", and with CAP_PERFMON counts what all of them and the kernel do"
+				       : "");
+	say(p, FORBIDDEN, reason, remedy.err ? NULL : (char *)remedy.data);
+	buf_release(&remedy);
+}
+
+static void check_netlink(struct doctor *d, bool counters_forbidden)
+{
+	uint64_t rights = RIGHT_NET_ADMIN | (counters_forbidden ? RIGHT_PERFMON : 0);
 	struct connector *c = NULL;
 	struct taskstats *t = NULL;
 	struct permit *events = add(d, "events", "forks"), *records = add(d, "taskstats", "exits");
-	char remedy[200];
 	const char *why = NULL;
 	int r = connector_open(&c, &why);
 
 	if (r == 0)
 		say(events, AVAILABLE, "the kernel tells of every fork, exec and exit", NULL);
 	else
-		say(events, is_forbidden(r) ? FORBIDDEN : ABSENT, why,
-			is_forbidden(r) ? setcap(remedy) : NULL);
+		refuse_netlink(events, r, why, rights);
 	connector_close(c);
 	r = taskstats_open(&t, &why);
 	if (r == 0)
 		say(records, AVAILABLE, "every process that ends leaves its account", NULL);
 	else
-		say(records, is_forbidden(r) ? FORBIDDEN : ABSENT, why,
-			is_forbidden(r) ? setcap(remedy) : NULL);
+		refuse_netlink(records, r, why, rights);
 	taskstats_close(t);
 }
 
@@ -116,10 +173,12 @@ void doctor_check(struct doctor *d, struct env *env)
 {
 	struct permit permit[NR_PERMITS], counters[NR_COUNTER_FINDINGS];
 
-	check_netlink(d);
+	doctor_counters(env, counters);
+	check_netlink(d,
+		counters[COUNTERS_KERNEL].state == FORBIDDEN ||
+			counters[COUNTERS_PACKAGES].state == FORBIDDEN);
 	check_group(d);
 	permits_read(env, permit);
-	doctor_counters(env, counters);
 	for (unsigned i = 0; i < PERMIT_NVIDIA; i++)
 		*add(d, permit[i].source, permit[i].metric) = permit[i];
 	for (unsigned i = 0; i < NR_COUNTER_FINDINGS; i++)

@@ -91,6 +91,10 @@ void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDIN
 	else
 		refuse_counters(&a, &ret[COUNTERS_HARDWARE]);
 	find_packages(&a, &ret[COUNTERS_PACKAGES]);
+	/* One setting that serves both, not two that undo one another. */
+	if (a.tasks && ret[COUNTERS_KERNEL].state == FORBIDDEN && ret[COUNTERS_PACKAGES].state == FORBIDDEN)
+		memcpy(ret[COUNTERS_KERNEL].remedy, ret[COUNTERS_PACKAGES].remedy,
+			sizeof(ret[COUNTERS_KERNEL].remedy));
 	find_events(env, &ret[COUNTERS_EVENTS]);
 	if (env_library(env, "libpfm.so.4", NULL))
 		permit_grant(

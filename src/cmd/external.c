@@ -3,9 +3,13 @@
  *
  * Beside the executable first: an installation finds its own parts whatever PATH says. PATH is searched by
  * hand rather than by execvp(), which reports EACCES for a directory that cannot be searched although the
- * command exists nowhere. */
+ * command exists nowhere.
+ *
+ * What is started has no rights but the user's: those of our file are given up before. A program of PATH must
+ * nevertheless be one that root alone can change where our file has any. */
 #include "cmd/external.h"
 
+#include "base/rights.h"
 #include "cmd/cmd.h"
 #include "cmd/start.h"
 
@@ -41,6 +45,7 @@ static bool find_beside(const char *file, char *out, size_t size)
 static bool find_in_path(const char *file, char *out, size_t size)
 {
 	const char *path = getenv("PATH");
+	char real[PATH_MAX];
 
 	while (path) {
 		size_t n = strcspn(path, ":");
@@ -49,7 +54,7 @@ static bool find_in_path(const char *file, char *out, size_t size)
 		if (n &&
 			snprintf(out, size, "%.*s/%s", (int)MIN(n, (size_t)PATH_MAX), path, file) <
 				(int)size &&
-			is_program(out))
+			is_program(out) && (!rights_borrowed() || rights_trusted(out, real)))
 			return true;
 		path = path[n] ? path + n + 1 : NULL;
 	}
@@ -77,7 +82,8 @@ void external_run(char **argv)
 	if (!find_program(file, path, sizeof(path)))
 		return;
 	argv[0] = file;
-	execv(path, argv);
+	rights_drop();
+	execve(path, argv, rights_environment());
 	die(EXIT_CANNOT, "cannot run %s: %s", path, strerror(errno));
 }
 
@@ -97,7 +103,8 @@ int external_become(const char *file)
 	}
 	snprintf(name, sizeof(name), "tacho-%s", given->cmd->name);
 	given->word[0] = name;
-	execv(path, given->word);
+	rights_drop();
+	execve(path, given->word, rights_environment());
 	error("cannot run %s: %s", path, strerror(errno));
 	return EXIT_CANNOT;
 }

@@ -384,6 +384,7 @@ const struct cmd cmd_metrics = {
 	.opt = metrics_opts,
 	.nr_opts = ARRAY_SIZE(metrics_opts),
 	.args_size = sizeof(struct metrics_args),
+	.measures = true,
 	.operands = "metric",
 	.run = metrics_run,
 };

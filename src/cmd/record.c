@@ -1,5 +1,6 @@
 #include "cmd/record.h"
 
+#include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/style.h"
@@ -470,6 +471,7 @@ void record_report(struct recording *r)
 			strerror(-r->sink.error));
 	if (r->opt->quiet || !r->opt->summary)
 		return;
+	rights_drop(); /* from here on we only read, and a file of the user's */
 	style.hint = true;
 	buf_init(&out, 1 << 20);
 	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {

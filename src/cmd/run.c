@@ -173,6 +173,7 @@ const struct cmd cmd_run = {
 	.nr_shared = NR_RECORD_OPTS,
 	.args_size = sizeof(struct run_args),
 	.usage_status = EXIT_OWN,
+	.measures = true,
 	.stop_at_operand = true,
 	.operands = "command",
 	.run = run,

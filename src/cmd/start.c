@@ -1,6 +1,7 @@
 /* Around a command: what `tacho` and the executables beside it do in the same way. */
 #include "cmd/start.h"
 
+#include "base/rights.h"
 #include "cmd/cmd.h"
 
 #include <fcntl.h>
@@ -16,8 +17,12 @@ const struct start_words *start_words(void)
 
 /* A descriptor 0, 1 or 2 that is closed would be given to the next file we open: the recording would receive
  * our messages. What fills the gap fails every read or write, and is closed again in the job (O_CLOEXEC). */
-void start_program(void)
+void start_program(int argc, char **argv)
 {
+	int r = rights_begin(argc, argv);
+
+	if (r < 0)
+		die(EXIT_OWN, "cannot put away the rights of this program: %s", strerror(-r));
 	for (int fd = 0; fd < 3; fd++) {
 		int got;
 
@@ -67,6 +72,8 @@ int start_command(const struct cmd *cmd, int argc, char **argv)
 	struct buf err;
 	int first, status;
 
+	if (!cmd->measures)
+		rights_drop();
 	if (!args || !word)
 		die(EXIT_TROUBLE, "no memory");
 	memcpy(word, argv, (size_t)argc * sizeof(*word));

@@ -4,8 +4,9 @@
 
 #include "cli/cli.h"
 
-/* First of all in main(): closed standard descriptors are filled. */
-void start_program(void);
+/* First of all in main(): rights that the user has not are put away, closed standard descriptors are filled.
+ */
+void start_program(int argc, char **argv);
 /* Parses and runs; argv[0] stands for the command's name, whatever it is. Returns the exit status. */
 int start_command(const struct cmd *cmd, int argc, char **argv);
 

@@ -167,7 +167,7 @@ static struct gpu_why util_why(int error)
 	if (is_refused(error))
 		return (struct gpu_why){FORBIDDEN,
 			"i915 counts how busy the GPU is for whom the whole machine may be counted",
-			"sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap cap_perfmon+ep on tacho"};
+			"sudo sysctl kernel.perf_event_paranoid=0"};
 	return (struct gpu_why){ABSENT,
 		"this driver has no counter of how busy the GPU is; gpu_process.busy has what the job used",
 		NULL};

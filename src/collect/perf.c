@@ -191,7 +191,7 @@ static void tell_incomplete(struct perf *s, struct collect_context *ctx)
 	if (t->denied && !s->told_denied)
 		ctx->why(ctx, PERF_ENABLED, FORBIDDEN,
 			"some processes may not be counted by us: they are another user's, or privileged",
-			"as root, or give tacho CAP_PERFMON and CAP_SYS_PTRACE");
+			"run tacho as root, or give its file cap_perfmon");
 	if (t->full && !s->told_full)
 		ctx->why(ctx, PERF_ENABLED, FAILED,
 			"some threads are not counted: too many descriptors or too much memory would be "

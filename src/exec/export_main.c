@@ -12,7 +12,7 @@ int main(int argc, char **argv)
 {
 	struct cmd cmd = cmd_export;
 
-	start_program();
+	start_program(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("tacho %s\n", tacho_version);
 		return finish_stdout(EXIT_OK);

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	size_t i;
 	struct cmd cmd;
 
-	start_program();
+	start_program(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--version")) {
 		printf("tacho %s\n", tacho_version);
 		return finish_stdout(EXIT_OK);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARANOID(level) "as root: sysctl kernel.perf_event_paranoid=" #level
+#define PARANOID(level) "sudo sysctl kernel.perf_event_paranoid=" #level
 
 int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu,
 	enum counter_inherit inherit, bool enable_on_exec, struct counter *ret, bool *ret_user_only)
@@ -108,7 +108,7 @@ static const struct {
 		NULL},
 	{E2BIG, "the kernel is too old for this event", NULL},
 	{EBUSY, "somebody else has the counters for himself: perf, a profiler or the watchdog",
-		"as root: sysctl kernel.nmi_watchdog=0"},
+		"sudo sysctl kernel.nmi_watchdog=0"},
 	{ESRCH, "the process has ended", NULL},
 	{ENOSYS, "this kernel has no performance counters, or a container hides them", NULL},
 };
@@ -127,9 +127,9 @@ void counter_trouble(const struct perf_event *e, int error, const char **ret_rea
 			: e->of_package	   ? "only privileged users may count for the whole node"
 			: e->exclude_user  ? "the kernel mode may not be counted"
 					   : "the kernel does not let us count";
-		*ret_remedy = e->of_package		  ? PARANOID(0) ", or give tacho CAP_PERFMON"
-			: e->in_kernel || e->exclude_user ? PARANOID(1) ", or give tacho CAP_PERFMON"
-							  : PARANOID(2) ", or give tacho CAP_PERFMON";
+		*ret_remedy = e->of_package		  ? PARANOID(0)
+			: e->in_kernel || e->exclude_user ? PARANOID(1)
+							  : PARANOID(2);
 		return;
 	}
 	if (error == ENOENT) {

@@ -15,6 +15,7 @@
  * refuses while anything runs in the group: an orphaned job keeps its group until it ends. */
 #include "target/kernel.h"
 #include "base/buf.h"
+#include "base/rights.h"
 #include "base/str.h"
 #include "node/cgroups.h"
 
@@ -351,7 +352,7 @@ int cgroup_create(struct own_cgroup **ret, const char **reterr_why)
 
 /* ---- using ---- */
 
-pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside)
+static pid_t fork_into(const struct own_cgroup *g, bool *ret_inside)
 {
 	struct clone_args inside = {.flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD},
 			  plain = {.exit_signal = SIGCHLD};
@@ -375,6 +376,21 @@ pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside)
 int cgroup_door(const struct own_cgroup *g)
 {
 	return g->enter;
+}
+
+pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside)
+{
+	bool rights = rights_held() != 0; /* asked before: the child shall touch little memory */
+	pid_t pid;
+
+	if (rights)
+		rights_before_fork();
+	pid = fork_into(g, ret_inside);
+	if (pid == 0 && rights)
+		rights_drop();
+	else if (rights)
+		rights_after_fork();
+	return pid;
 }
 
 int cgroup_enter(const struct own_cgroup *g)

@@ -1,5 +1,7 @@
 #include "target/command.h"
 
+#include "base/rights.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,8 +11,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-extern char **environ;
 
 static const int handled[] = {
 	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD};
@@ -129,9 +129,10 @@ static char *copy_text(char **list, const char *text, char *to)
 static struct start *start_new(char *const *argv, const char *recording)
 {
 	static const char name[] = "TACHO_RECORDING=";
+	char **given = rights_environment();
 	size_t nr_args, nr_env, n = 0,
-				size = text_size(argv, &nr_args) + text_size(environ, &nr_env) +
-		sizeof(name) + (recording ? strlen(recording) : 0);
+				size = text_size(argv, &nr_args) + text_size(given, &nr_env) + sizeof(name) +
+		(recording ? strlen(recording) : 0);
 	struct start *s;
 	char *to;
 
@@ -146,8 +147,8 @@ static struct start *start_new(char *const *argv, const char *recording)
 	for (size_t i = 0; i < nr_args; i++)
 		to = copy_text(&s->argv[i], argv[i], to);
 	for (size_t i = 0; i < nr_env; i++)
-		if (!recording || strncmp(environ[i], name, sizeof(name) - 1))
-			to = copy_text(&s->env[n++], environ[i], to);
+		if (!recording || strncmp(given[i], name, sizeof(name) - 1))
+			to = copy_text(&s->env[n++], given[i], to);
 	if (recording) {
 		s->env[n] = to;
 		memcpy(to, name, sizeof(name));
@@ -290,7 +291,8 @@ int command_become(struct command *c, char *const *argv)
 			prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 		sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	}
-	execvp(argv[0], argv);
+	rights_drop();
+	execvpe(argv[0], argv, rights_environment());
 	return -errno;
 }
 

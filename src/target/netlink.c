@@ -8,6 +8,8 @@
  * Losses are told once each: by the kernel (ENOBUFS), or because a datagram was longer than a slot. */
 #include "target/netlink.h"
 
+#include "base/rights.h"
+
 #include <linux/filter.h>
 #include <sys/socket.h>
 
@@ -35,7 +37,7 @@ static int prepare_slots(struct netlink *n, size_t slot_size)
 	return 0;
 }
 
-int netlink_open(
+static int open_socket(
 	struct netlink *n, int protocol, uint32_t groups, size_t slot_size, const struct sock_fprog *filter)
 {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
@@ -59,6 +61,18 @@ int netlink_open(
 	return 0;
 }
 
+/* The kernel remembers who opened a socket, and asks at each message for the sender's rights as well. */
+int netlink_open(
+	struct netlink *n, int protocol, uint32_t groups, size_t slot_size, const struct sock_fprog *filter)
+{
+	bool raised = rights_raise(RIGHT_NET_ADMIN);
+	int r = open_socket(n, protocol, groups, slot_size, filter);
+
+	if (raised)
+		rights_lower();
+	return r;
+}
+
 void netlink_close(struct netlink *n)
 {
 	if (n->fd >= 0)
@@ -70,10 +84,13 @@ void netlink_close(struct netlink *n)
 int netlink_send(struct netlink *n, const void *message, size_t len)
 {
 	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	bool raised = rights_raise(RIGHT_NET_ADMIN);
+	ssize_t sent = sendto(n->fd, message, len, 0, (const struct sockaddr *)&kernel, sizeof(kernel));
+	int r = sent < 0 ? -errno : 0;
 
-	if (sendto(n->fd, message, len, 0, (const struct sockaddr *)&kernel, sizeof(kernel)) < 0)
-		return -errno;
-	return 0;
+	if (raised)
+		rights_lower();
+	return r;
 }
 
 static int receive_batch(struct netlink *n)

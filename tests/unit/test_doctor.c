@@ -250,7 +250,8 @@ static const struct {
 } counter_case[] = {
 	{PARANOID("-1") TASKS CYCLES, "oooo", COUNTERS_PACKAGES, ""},
 	{PARANOID("1") TASKS CYCLES "counter_error 1 * -1 * EACCES\n", "oood", COUNTERS_PACKAGES, "sudo sysctl kernel.perf_event_paranoid=0"},
-	{PARANOID("2") TASKS CYCLES "counter_error 1:uk * * * EACCES\n", "odod", COUNTERS_KERNEL, "sudo sysctl kernel.perf_event_paranoid=1"},
+	{PARANOID("2") TASKS CYCLES "counter_error 1:uk * * * EACCES\n", "odod", COUNTERS_KERNEL, "sudo sysctl kernel.perf_event_paranoid=0"}, /* one setting for both */
+	{PARANOID("2") TASKS "counter_error 1:uk * * * EACCES\n", "odaa", COUNTERS_KERNEL, "sudo sysctl kernel.perf_event_paranoid=1"},
 	{PARANOID("3") "counter_error * * * * EACCES\n", "dddd", COUNTERS_TASKS, "kernel.perf_event_paranoid=2"},
 	{PARANOID("-1") "counter_error * * * * EPERM\n", "dddd", COUNTERS_TASKS, "PERFMON"},
 	{PARANOID("2") TASKS, "ooao", COUNTERS_HARDWARE, ""}, /* a virtual machine */

@@ -174,13 +174,11 @@ static void test_without_rights_the_remedy_is_told(void **state)
 	close_machine(&lab);
 	assert_string_equal(why_of_read(event_machine_of("zen3"), "counter_error * * * * EACCES\n"),
 		"reading and writing are counted together here: membw.both; only privileged users may count "
-		"for the whole node: as root: sysctl kernel.perf_event_paranoid=0, or give tacho "
-		"CAP_PERFMON");
+		"for the whole node: sudo sysctl kernel.perf_event_paranoid=0");
 	assert_non_null(
 		strstr(why_nothing(event_machine_of("skylake-x"), "counter_error * * * * EPERM\n", FORBIDDEN),
-			"only privileged users may count for the whole node: as root: sysctl "
-			"kernel.perf_event_paranoid=0, or give "
-			"tacho CAP_PERFMON"));
+			"only privileged users may count for the whole node: sudo sysctl "
+			"kernel.perf_event_paranoid=0"));
 }
 
 static void test_a_box_that_fails_is_told(void **state)
