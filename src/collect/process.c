@@ -25,6 +25,10 @@
 /* More than the libraries that everybody shares anyway. */
 #define MUCH_SHARED_KIB 4096
 
+/* Of 4 KiB in one of 2 MiB. */
+#define PAGES_IN_HUGE_ONE 512
+#define FAULTS_OF_NO_INTEREST 16
+
 #define CLOSED (-1)
 #define REFUSED (-2) /* not permitted: not tried again */
 
@@ -44,11 +48,13 @@ struct process {
 	int64_t clock;
 	uint64_t start_ticks;
 	int64_t children;   /* any growth means that it has waited for some */
+	int64_t faults;	    /* page faults, as last read */
 	int64_t rss;	    /* pages, as last read */
 	int64_t smaps_rss;  /* pages, at the last reading of smaps; -1: none */
 	int64_t shared_kib; /* of that, what others had too, copy-on-write included */
 	uint32_t smaps_epoch;
 	bool seen, zombie;
+	bool spiked; /* since status was read it may have had more memory than any sample saw */
 };
 
 struct processes {
@@ -275,6 +281,8 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	facts->children_grew = process->seen && children > process->children;
 	facts->ignores_sigchld = fields[33] >> (SIGCHLD - 1) & 1;
 	process->children = children;
+	facts->faults = process->seen ? fields[10] + fields[12] - process->faults : 0;
+	process->faults = fields[10] + fields[12];
 	process->seen = true;
 	for (unsigned i = 0; i < p->stat.nr; i++)
 		table_set(p->ctx->table, row, (uint32_t)p->stat.pick[i].to, fields[p->stat.pick[i].from]);
@@ -371,15 +379,24 @@ bool process_put_clock(struct processes *p, uint32_t row, int64_t clock)
 	return true;
 }
 
-int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, enum process_effort effort,
-	struct process_facts *facts)
+/* Memory that came and went between two samples leaves page faults that the growth of RSS does not explain.
+ * One fault may bring a huge page: so few of them are enough, and those that growth needs at least are few.
+ */
+static bool may_have_spiked(const struct process_facts *facts, int64_t growth)
+{
+	return facts->faults - MAX(growth, 0) / PAGES_IN_HUGE_ONE > FAULTS_OF_NO_INTEREST;
+}
+
+int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, bool follow,
+	enum process_effort effort, struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
 	int64_t rss = process->rss;
-	bool slept = clock == process->clock;
+	bool slept = clock == process->clock && !(follow && process->spiked);
 	int r;
 
 	facts->has_stat = facts->has_status = false;
+	facts->faults = 0;
 	if (clock < 0)
 		return (int)clock;
 	if (slept && effort == READ_IF_MOVED)
@@ -390,15 +407,18 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	process->clock = clock;
 	put_clock(p, row, clock);
 	read_columns(p, row, facts->state == 'Z' ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
+	process->spiked |= may_have_spiked(facts, process->rss - rss);
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;
 	read_keys(p, row, FROM_IO, &p->io);
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
 	/* A zombie's status has no memory any more: what was known of it stays. */
-	facts->has_status = medium && facts->state != 'Z';
-	if (facts->has_status)
+	facts->has_status = (medium || (follow && process->spiked)) && facts->state != 'Z';
+	if (facts->has_status) {
 		read_keys(p, row, FROM_STATUS, &p->status);
+		process->spiked = false;
+	}
 	return 1;
 }
 
@@ -470,11 +490,17 @@ int process_read_smaps(struct processes *p, uint32_t row)
 				explain(p, FROM_SMAPS, -EACCES);
 			process->file[FROM_SMAPS] = REFUSED;
 		}
+		table_touch(p->ctx->table, row);
+		/* One that has just ended has no memory any more: others may have its share already. */
+		read_columns(p, row, n == -ESRCH ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 		return n < 0 ? (int)n : -ESRCH;
 	}
 	table_touch(p->ctx->table, row);
 	if (kv_read(&p->smaps, text, (size_t)n, p->ctx->table, row) == 0)
 		return -EIO;
+	/* RSS of the same moment. The one that this tick has read already is older, and what was freed since
+	 * would be taken for private memory that has come. */
+	read_columns(p, row, FROM_STATM, &p->statm);
 	shared_kib = shared_of(p, row);
 	if (differ_much(shared_kib, process->shared_kib))
 		p->epoch++;

@@ -19,6 +19,7 @@ struct process_facts {
 	bool ignores_sigchld;
 	bool children_grew; /* it has waited for children since the last reading */
 	bool has_status;
+	int64_t faults; /* page faults since the reading before */
 };
 
 /* ctx->table's rows are the engine's slots. max_files: descriptors that may be kept open. */
@@ -37,10 +38,11 @@ enum process_effort {
 	READ_ALL,
 };
 
-/* Reads the files of the tick tier, and status with `medium`. `clock` is its CPU time (env_cpu_clock()).
+/* Reads the files of the tick tier, and status with `medium`; with `follow` also when its page faults say
+ * that its memory may have been larger than any sample saw. `clock` is its CPU time (env_cpu_clock()).
  * Returns 1 when it was read, 0 when it slept, -ESRCH when it is gone. */
-int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, enum process_effort effort,
-	struct process_facts *facts);
+int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, bool follow,
+	enum process_effort effort, struct process_facts *facts);
 /* Takes its CPU time without reading anything; false when it has not moved since it was read. */
 bool process_put_clock(struct processes *p, uint32_t row, int64_t clock);
 /* PSS and USS: dear. */

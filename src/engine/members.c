@@ -233,6 +233,9 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 	m->owes = false;
 }
 
+/* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
+#define FOLLOW_NS (400 * NSEC_PER_MSEC)
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
@@ -255,7 +258,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		table_bind(&e->set[e->process_set].table, slot, m->id);
 		m->bound = true;
 	}
-	r = process_read(e->processes, slot, clock, medium, effort, &facts);
+	r = process_read(e->processes, slot, clock, medium,
+		now - m->status_read_ns >= FOLLOW_NS * e->feed.backoff, effort, &facts);
 	if (r >= 0 && facts.has_stat)
 		settle_pending(e, m, &facts);
 	if (r < 0) {

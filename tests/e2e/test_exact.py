@@ -377,6 +377,31 @@ def test_spike_between_two_samples(lab):
     assert summary["memory"]["peak_rss_bytes"] < 20 * MIB
 
 
+def test_spike_of_a_job_that_was_attached_to(lab):
+    """Page faults tell of it: the kernel's mark is read in the same tick, not with the next reading of everything."""
+    job = lab.start(lab.burner("spike", 500, "-"), stdin=subprocess.PIPE)
+    options = ["-q", "-i", "1s", "--flush=50ms", "-o", lab.recording, f"--helpers={lab.helpers}"]
+    tacho = lab.start(lab.tacho("attach", *options, str(job.pid)))
+
+    def marks():
+        words = ["show", "--series", "proc.faults.minor,proc.mem.hwm", "--csv", lab.recording]
+        done = subprocess.run([TACHO, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        rows = [line.split(",") for line in done.stdout.splitlines()[1:]]
+        return [(float(row[1]), float(row[2])) for row in rows if all(row[:3])]
+
+    try:
+        until(marks, "the job is recorded")
+        job.stdin.write("x")
+        job.stdin.flush()
+        spiked = until(lambda: [row for row in marks() if row[0] > 127000], "the page faults are recorded")
+    finally:
+        job.stdin.close()
+        job.wait()
+    assert tacho.wait() == 0
+    assert spiked[0][1] > 500 * MIB
+    about(lab.summary()["memory"]["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
+
+
 # ---- files ----
 
 

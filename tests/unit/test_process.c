@@ -1,0 +1,164 @@
+/* What is read of a process when its memory moves between two readings: a child of ours that does what it is
+ * told. */
+#include "collect_lab.h"
+
+#include "collect/process.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define MIB (INT64_C(1) << 20)
+#define ROW 0
+
+static struct lab lab;
+static struct processes *processes;
+static int told[2], done[2];
+static pid_t child;
+
+/* '+': takes 32 MiB, '-': gives them back. */
+static void obey(void)
+{
+	char *memory = NULL, what;
+
+	while (read(told[0], &what, 1) == 1) {
+		if (what == '+') {
+			memory = mmap(
+				NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			madvise(memory, 32 * MIB, MADV_NOHUGEPAGE);
+			memset(memory, 1, 32 * MIB);
+		} else {
+			munmap(memory, 32 * MIB);
+		}
+		if (write(done[1], &what, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static void tell(const char *what)
+{
+	char answer;
+
+	for (; *what; what++) {
+		assert_int_equal(write(told[1], what, 1), 1);
+		assert_int_equal(read(done[0], &answer, 1), 1);
+	}
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	if (pipe(told) < 0 || pipe(done) < 0)
+		return -1;
+	child = fork();
+	if (child == 0) {
+		close(told[1]);
+		obey();
+	}
+	lab_init(&lab, env_live(NULL), "process");
+	if (processes_open(&processes, &lab.ctx, 100) < 0)
+		return -1;
+	table_bind(&lab.table, ROW, 1);
+	process_bind(processes, ROW, child);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	close(told[0]);
+	close(told[1]);
+	close(done[0]);
+	close(done[1]);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	processes_close(processes);
+	free(lab.state);
+	table_release(&lab.table);
+	env_free(lab.ctx.env);
+	return 0;
+}
+
+static int64_t bytes_of(const char *metric)
+{
+	int64_t v, unit = strcmp(metric, "proc.mem.rss") ? 1024 : lab.ctx.env->page_size;
+
+	return process_cell(processes, ROW, metric, &v) ? v * unit : INVALID;
+}
+
+/* As at a tick between two of those that read everything. */
+static bool sample(bool follow)
+{
+	struct process_facts facts;
+
+	assert_int_equal(process_read(processes, ROW, env_cpu_clock(lab.ctx.env, child), false, follow,
+				 READ_IF_MOVED, &facts),
+		1);
+	return facts.has_status;
+}
+
+static void first(void)
+{
+	struct process_facts facts;
+
+	assert_int_equal(
+		process_read(processes, ROW, env_cpu_clock(lab.ctx.env, child), true, true, READ_ALL, &facts),
+		1);
+	assert_true(facts.has_status);
+}
+
+static void test_page_faults_tell_of_a_spike(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	first();
+	before = bytes_of("proc.mem.hwm");
+	tell("+-");
+	assert_true(sample(true));
+	assert_true(bytes_of("proc.mem.hwm") >= before + 28 * MIB);
+	assert_true(bytes_of("proc.mem.rss") < before + 8 * MIB);
+	tell("+-");
+	assert_false(sample(false)); /* too soon: */
+	assert_true(sample(true));   /* it is remembered, though the process sleeps now */
+}
+
+static void test_rss_is_of_the_moment_of_pss(void **state)
+{
+	int64_t rss;
+
+	(void)state;
+	tell("+");
+	first();
+	rss = bytes_of("proc.mem.rss");
+	tell("-");
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	assert_true(bytes_of("proc.mem.rss") < rss - 28 * MIB);
+	assert_true(bytes_of("proc.mem.rss") < bytes_of("proc.smaps.rss") + 2 * MIB);
+}
+
+static void test_one_that_has_ended_has_no_memory(void **state)
+{
+	siginfo_t info;
+
+	(void)state;
+	tell("+");
+	first();
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	kill(child, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_true(process_read_smaps(processes, ROW) < 0);
+	assert_int_equal(bytes_of("proc.mem.rss"), INVALID);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_page_faults_tell_of_a_spike, begin, end),
+		cmocka_unit_test_setup_teardown(test_rss_is_of_the_moment_of_pss, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_that_has_ended_has_no_memory, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
