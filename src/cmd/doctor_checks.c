@@ -5,6 +5,7 @@
 #include "base/rights.h"
 #include "base/units.h"
 #include "target/kernel.h"
+#include "target/priority.h"
 
 #include <limits.h>
 #include <math.h>
@@ -145,6 +146,28 @@ static void check_group(struct doctor *d)
 			: NULL);
 }
 
+/* Tried as a recorder does it, and undone. */
+static void check_priority(struct doctor *d)
+{
+	struct permit *p = add(d, "priority", "rhythm");
+	struct priority own;
+	char text[160];
+
+	priority_raise(&own);
+	priority_lower();
+	snprintf(text, sizeof(text), "the recorder gets %s%s", own.text,
+		own.kind == PRIORITY_REALTIME
+			? ": it samples in time on an overloaded machine; the job has its own priority"
+			: ": it misses few ticks on an overloaded machine; the job has its own priority");
+	if (own.kind == PRIORITY_NONE)
+		say(p, FORBIDDEN,
+			"the recorder may not have a priority: on an overloaded machine it misses ticks",
+			"echo \"$USER - rtprio 1\" | sudo tee /etc/security/limits.d/tacho.conf # then log "
+			"in again");
+	else
+		say(p, AVAILABLE, text, NULL);
+}
+
 static void check_folder(struct doctor *d)
 {
 	struct permit *p = add(d, "output", "folder");
@@ -178,6 +201,7 @@ void doctor_check(struct doctor *d, struct env *env)
 		counters[COUNTERS_KERNEL].state == FORBIDDEN ||
 			counters[COUNTERS_PACKAGES].state == FORBIDDEN);
 	check_group(d);
+	check_priority(d);
 	permits_read(env, permit);
 	for (unsigned i = 0; i < PERMIT_NVIDIA; i++)
 		*add(d, permit[i].source, permit[i].metric) = permit[i];

@@ -385,6 +385,7 @@ static void record_end(struct recording *r, const char *how)
 	int status, e;
 
 	engine_last_tick(r->engine);
+	priority_lower();
 	engine_counts(r->engine, &counts);
 	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
 	pairs_str(&p, "ended", how);
@@ -421,6 +422,7 @@ static void record_until_the_end(struct recording *r)
 	const char *how = NULL;
 
 	r->recorded = true;
+	priority_raise(&r->priority);
 	record_read_limits(r);
 	engine_tick(r->engine);
 	record_describe(r);
@@ -429,6 +431,7 @@ static void record_until_the_end(struct recording *r)
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
+		priority_keep();
 		if (!how)
 			engine_due(r->engine);
 	}

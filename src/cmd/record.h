@@ -8,6 +8,7 @@
 #include "cmd/sink.h"
 #include "engine/engine.h"
 #include "target/command.h"
+#include "target/priority.h"
 #include "target/scope.h"
 
 struct recording {
@@ -19,6 +20,7 @@ struct recording {
 	struct store_sink sink;
 	struct own_cgroup *group;
 	struct command command;
+	struct priority priority;
 	struct buf path;
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;

@@ -246,6 +246,7 @@ static void describe_machine(struct recording *r)
 
 	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
 	pairs_str(&p, "helpers", engine_helpers(r->engine));
+	pairs_str(&p, "priority", r->priority.text);
 	if (r->command.pid)
 		pairs_num(&p, "pid", r->command.pid);
 	store_meta(r->sink.store, &p);

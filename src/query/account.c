@@ -32,6 +32,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 	ONE_DEFERRED,
 	ONE_BACKOFF,
 	ONE_EVENTS_LOST,
+	ONE_RUNNING,
 	NR_SINGLES
 };
 
@@ -51,6 +52,7 @@ static const char *const single_metric[NR_SINGLES] = {
 	[ONE_DEFERRED] = "self.smaps.deferred",
 	[ONE_BACKOFF] = "self.backoff",
 	[ONE_EVENTS_LOST] = "self.events_lost",
+	[ONE_RUNNING] = "load.running",
 };
 
 static const unsigned level_column[NR_LEVELS] = {
@@ -267,6 +269,7 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 	a->facts.ticks++;
 	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
 	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));
+	a->facts.most_running = MAX(a->facts.most_running, single_or(a, ONE_RUNNING, -1));
 	*ret = a->waiting;
 	a->waiting =
 		(struct point){.time_ns = time_ns, .gap = a->gap, .nr_lines = nr, .line = a->lines.given};

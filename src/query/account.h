@@ -73,7 +73,8 @@ struct account_facts {
 	int64_t unknown;    /* -1: not recorded */
 	int64_t cgroup_peak_bytes;
 	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred,
-		events_lost; /* -1: unknown */
+		events_lost;  /* -1: unknown */
+	int64_t most_running; /* threads of the node that ran or could have run, at any tick; -1: unknown */
 	int64_t dropped_ns;
 	uint64_t sigchld_ignored; /* processes */
 	uint64_t io_unread;	  /* sampled processes whose io could not be read */

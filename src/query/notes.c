@@ -115,6 +115,31 @@ static void note_memory(struct summary *s, const struct account *a)
 			(unsigned long long)f->io_unread, f->io_unread == 1 ? "" : "es");
 }
 
+/* A few ticks are missed anywhere; where it is one in twenty, people want to know why. */
+static void note_missed(struct summary *s, const struct account *a)
+{
+	const struct account_facts *f = account_facts(a);
+	const char *priority = meta_text(account_meta(a), "priority");
+	int64_t due = (int64_t)f->ticks + f->missed, cpus = 0;
+
+	if (f->missed < 2 || f->missed * 20 <= due)
+		return;
+	meta_num(account_meta(a), "nr_cpus", &cpus);
+	if (cpus <= 0 || f->most_running <= 2 * cpus)
+		summary_note(s,
+			"%lld of %lld ticks missed: the recorder was held up, or an interval is too short "
+			"for what it reads",
+			(long long)f->missed, (long long)due);
+	else
+		summary_note(s,
+			"%lld of %lld ticks missed: the machine was overloaded (%lld runnable threads on "
+			"%lld CPUs)%s%s%s",
+			(long long)f->missed, (long long)due, (long long)f->most_running, (long long)cpus,
+			*priority ? " and tacho had " : "",
+			strcmp(priority, "none") ? priority : "no priority",
+			*priority ? "; see tacho doctor" : "");
+}
+
 static void note_recording(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
@@ -133,6 +158,7 @@ static void note_recording(struct summary *s, const struct account *a)
 	if (f->events_lost > 0)
 		summary_note(s, "the kernel's process events overran %lld time%s; the tree was scanned again",
 			(long long)f->events_lost, plural((double)f->events_lost));
+	note_missed(s, a);
 	if (f->skipped > 0)
 		summary_note(s, "%lld tick%s left out to stay within the budget", (long long)f->skipped,
 			plural((double)f->skipped));

@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -72,6 +73,22 @@ static void tell_signals(void)
 		fprintf(out, "signal.%d %s%s\n", i, action.sa_handler == SIG_IGN ? "ignored" : "default",
 			sigismember(&mask, i) == 1 ? " blocked" : "");
 	}
+}
+
+/* sched_getattr(2): policy, flags, nice value, priority and slice. */
+static void tell_place_in_the_queue(void)
+{
+	struct {
+		unsigned size, policy;
+		unsigned long long flags;
+		int nice;
+		unsigned priority;
+		unsigned long long runtime, deadline, period;
+	} a = {0};
+
+	if (syscall(SYS_sched_getattr, 0, &a, sizeof(a), 0) == 0)
+		fprintf(out, "scheduling %u %llu %d %u %llu\n", a.policy, a.flags, a.nice, a.priority,
+			a.runtime);
 }
 
 static void tell_process(void)
@@ -135,6 +152,8 @@ int main(int argc, char **argv)
 	tell_limits();
 	tell_signals();
 	tell_process();
+	tell_place_in_the_queue();
+	tell_file("autogroup", "/proc/self/autogroup");
 	tell_file("oom_score_adj", "/proc/self/oom_score_adj");
 	tell_file("coredump_filter", "/proc/self/coredump_filter");
 	tell_file("loginuid", "/proc/self/loginuid");

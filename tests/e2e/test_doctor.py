@@ -160,7 +160,7 @@ def compare(found, dump):
     """Of every metric: the same state and the same words."""
     name = {"available": "ok", "absent": "absent", "forbidden": "denied", "failed": "failed"}
     grouped = {"group"}  # only recordings with several targets have groups
-    figures = {"cost", "clock", "timer", "events", "taskstats", "delegation", "processes", "counters", "gpus", "output"}
+    figures = {"cost", "clock", "timer", "events", "taskstats", "delegation", "priority", "processes", "counters", "gpus", "output"}
     compared = 0
     for (source, metric), entry in found.items():
         if source in figures - {"cost"} or source in grouped or (source == "cost" and metric != "self.cost"):
@@ -211,6 +211,7 @@ def test_an_ordinary_user_is_told_what_would_help(nobodys_folder):
     others = found["processes", "others"]
     assert (others["state"], others["remedy"]) == ("denied", "sudo tacho attach ...")
     assert found["processes", "own"]["state"] == "ok"
+    assert found["priority", "rhythm"]["state"] in ("ok", "denied")
     assert found["output", "folder"]["state"] == "ok"
     assert found["process", "proc.io.read_bytes"]["state"] == "ok"  # our own child is read in full
     says = page(before=AS_NOBODY, cwd=nobodys_folder)
@@ -335,7 +336,9 @@ def test_nothing_can_be_recorded_without_proc(tmp_path):
 def test_a_folder_that_cannot_be_written(nobodys_folder):
     os.chown(nobodys_folder, 0, 0)
     nobodys_folder.chmod(0o755)
-    folder = diagnose("--no-cost", before=AS_NOBODY, cwd=nobodys_folder)["output", "folder"]
+    found = diagnose("--no-cost", before=AS_NOBODY, cwd=nobodys_folder)
+    rhythm, folder = found["priority", "rhythm"], found["output", "folder"]
+    assert rhythm["state"] == "denied" and "rtprio" in rhythm["remedy"]
     assert folder["state"] == "denied"
     assert "-o " in folder["remedy"]
 

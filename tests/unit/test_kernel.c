@@ -3,6 +3,7 @@
  * the pure parts. */
 #include "node/cgroups.h"
 #include "target/kernel.h"
+#include "target/priority.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -820,6 +821,94 @@ static void test_cgroup_v1(void **state)
 	assert_int_equal(r, 0);
 }
 
+/* ---- our own priority ---- */
+
+static int policy_of_a_child(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(sched_getscheduler(0) * 64 + getpriority(PRIO_PROCESS, 0) + 20);
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void *policy_of_a_thread(void *ret)
+{
+	*(int *)ret = sched_getscheduler(0);
+	return NULL;
+}
+
+/* In a process of its own; 0, or the number of what is wrong. */
+static int priority_trial(void)
+{
+	struct priority p;
+	pthread_t thread;
+	int policy = -1;
+
+	priority_raise(&p);
+	if (p.kind != PRIORITY_REALTIME)
+		return 77;
+	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
+		return 1;
+	if (policy_of_a_child() != SCHED_OTHER * 64 + 20)
+		return 2;
+	if (pthread_create(&thread, NULL, policy_of_a_thread, &policy) || pthread_join(thread, NULL) ||
+		policy)
+		return 3;
+	burn_ns(NSEC_PER_SEC / 2); /* ten times what a tick may have */
+	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK) ||
+		getpriority(PRIO_PROCESS, 0) != -20)
+		return 4;
+	priority_keep();
+	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
+		return 5;
+	priority_lower();
+	return sched_getscheduler(0) == SCHED_OTHER && !getpriority(PRIO_PROCESS, 0) ? 0 : 6;
+}
+
+/* Real-time, not inherited, lost by who computes too long, and given back. */
+static void test_priority_is_ours_alone(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		setpriority(PRIO_PROCESS, 0, 0);
+		_exit(priority_trial());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		missing("priority", -EPERM, "no real-time priority is given here");
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* Who has no right gets none, and nothing fails. */
+static void test_priority_without_rights(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	if (pid == 0) {
+		struct rlimit none = {0, 0};
+		struct priority p;
+
+		setrlimit(RLIMIT_RTPRIO, &none);
+		setrlimit(RLIMIT_NICE, &none);
+		if (!geteuid() && setuid(NOBODY) < 0)
+			_exit(77);
+		priority_raise(&p);
+		priority_lower();
+		_exit(p.kind != PRIORITY_NONE || strcmp(p.text, "none") ||
+			(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -841,6 +930,8 @@ int main(void)
 		cmocka_unit_test(test_cgroup_of_a_locked_namesake_stays),
 		cmocka_unit_test(test_cgroup_refused_says_why),
 		cmocka_unit_test(test_cgroup_v1),
+		cmocka_unit_test(test_priority_is_ours_alone),
+		cmocka_unit_test(test_priority_without_rights),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, NULL, NULL);

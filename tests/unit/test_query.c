@@ -687,6 +687,44 @@ static void test_notes_of_what_went_wrong(void **state)
 	}
 }
 
+/* 19 of 22 on a machine of two CPUs, with and without a thousand threads that could run. */
+static void test_notes_why_ticks_were_missed(void **state)
+{
+	static const struct {
+		int64_t missed, running;
+		const char *priority, *note;
+	} row[] = {
+		{19, 1003, "none",
+			"19 of 22 ticks missed: the machine was overloaded (1003 runnable threads on 2 CPUs) "
+			"and "
+			"tacho had no priority; see tacho doctor"},
+		{19, 1003, "nice -20", "(1003 runnable threads on 2 CPUs) and tacho had nice -20;"},
+		{19, 1003, NULL, "(1003 runnable threads on 2 CPUs)"},
+		{19, 3, "none", "19 of 22 ticks missed: the recorder was held up"},
+		{0, 1003, "none", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct summary *s;
+		struct maker m;
+
+		const char *const meta[] = {"priority", row[i].priority, NULL};
+
+		maker_open(&m, file,
+			&(struct maker_options){.nr_cpus = 2, .meta = row[i].priority ? meta : NULL});
+		maker_set(&m, 0, "load.running", row[i].running);
+		for (int tick = 1; tick <= 3; tick++)
+			maker_tick(&m, tick * SECOND);
+		maker_finish(&m, "missed", row[i].missed, NULL);
+		s = summary_of(file);
+		assert_int_equal(s->nr_notes, row[i].note != NULL);
+		if (row[i].note)
+			assert_true(has_note(s, row[i].note));
+		summary_free(s);
+	}
+}
+
 static void test_reasons_told_while_recording(void **state)
 {
 	struct maker m;
@@ -801,6 +839,7 @@ int main(void)
 		T(test_all_ended_before_their_first_sample),
 		T(test_unreadable_io_is_null_and_partly_unreadable_is_noted),
 		T(test_notes_of_what_went_wrong),
+		T(test_notes_why_ticks_were_missed),
 		T(test_reasons_told_while_recording),
 		T(test_unknown_processes_are_an_upper_bound),
 		T(test_no_rate_across_a_gap),

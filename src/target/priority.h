@@ -1,0 +1,28 @@
+/* Our own place in the queue for CPUs: on a machine with a thousand runnable tasks a recorder that is one of
+ * them is asleep when samples matter most. */
+#ifndef TARGET_PRIORITY_H
+#define TARGET_PRIORITY_H
+
+#include "base/base.h"
+
+enum priority_kind {
+	PRIORITY_NONE,	   /* as everyone else */
+	PRIORITY_NICE,	   /* a nice value below the one we were started with */
+	PRIORITY_REALTIME, /* the lowest real-time priority, for some milliseconds a tick */
+};
+
+struct priority {
+	enum priority_kind kind;
+	int nice;      /* as it is now */
+	int error;     /* of the real-time priority that was not given, negative errno */
+	char text[48]; /* "real-time priority 1", "nice -20", "none": for the metadata and for people */
+};
+
+/* Takes what the system gives, for the calling thread. To be called after the job was started: neither it
+ * nor threads that are made later inherit anything (SCHED_RESET_ON_FORK). */
+void priority_raise(struct priority *ret);
+/* A tick that computed for too long has lost the real-time priority: takes it back. Cheap. */
+void priority_keep(void);
+/* Back to what was found: the summary is not urgent. */
+void priority_lower(void);
+#endif

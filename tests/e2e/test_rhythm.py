@@ -1,0 +1,50 @@
+"""On an overloaded machine: samples come in time, their rates are possible, and the job does not notice.
+
+These tests load the machine on purpose, each for some seconds.
+"""
+
+import os
+
+import pytest
+
+from recorder import BURNERS, run, show, start, until
+
+HOGS, SECONDS = 800, 6
+
+
+def test_keeps_its_rhythm_among_hundreds_of_hogs(tmp_path):
+    """All of them start and compute at once. Where the system gives a priority, next to no tick is missed."""
+    if os.geteuid() != 0:
+        pytest.skip("only root is sure to get a priority")
+    file = tmp_path / "hogs.tacho"
+    done = run("run", "-q", "-o", file, "--", BURNERS / "hogs", HOGS, SECONDS)
+    assert done.returncode == 0, done.stderr
+    told = show(file)
+    ticks = told["ticks"]
+    assert ticks["missed"] <= 1 + 0.05 * told["wall_s"], ticks
+    assert told["processes"]["peak"] > 50, "that was no crowd"
+
+
+def scheduling(pid):
+    """By thread: policy, and whether a child gets it."""
+    return {int(tid): os.sched_getscheduler(int(tid)) for tid in os.listdir(f"/proc/{pid}/task")}
+
+
+def test_only_the_sampling_thread_has_a_priority(tmp_path):
+    """Neither the job nor threads that wait for a GPU's driver."""
+    if os.geteuid() != 0:
+        pytest.skip("only root is sure to get a priority")
+    fakes = BURNERS.parent / "fakes"
+    (tmp_path / "values").write_text("devices 1\n")
+    environment = dict(os.environ, TACHO_NVML=str(fakes / "libnvidia-ml.so.1"), FAKE_NVML=str(tmp_path / "values"))
+    with start("run", "-q", "-m", "+gpu", "-o", tmp_path / "one.tacho", "--", "sleep", "100", env=environment) as tacho:
+        try:
+            until(lambda: os.sched_getscheduler(tacho.pid) == os.SCHED_RR | os.SCHED_RESET_ON_FORK, "a priority")
+            until(lambda: len(scheduling(tacho.pid)) > 1, "a thread for the GPU")
+            others = {tid: policy for tid, policy in scheduling(tacho.pid).items() if tid != tacho.pid}
+            assert set(others.values()) <= {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}
+            assert min(os.getpriority(os.PRIO_PROCESS, tid) for tid in others) >= 0
+            job = int(open(f"/proc/{tacho.pid}/task/{tacho.pid}/children").read())
+            assert (os.sched_getscheduler(job), os.getpriority(os.PRIO_PROCESS, job)) == (os.SCHED_OTHER, 0)
+        finally:
+            tacho.terminate()
