@@ -1,5 +1,6 @@
 #include "cmd/record.h"
 
+#include "base/redact.h"
 #include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
@@ -102,6 +103,7 @@ static void make_engine(struct recording *r)
 		.max_members = members_that_fit(r),
 		.metrics = r->opt->metrics.item,
 		.nr_metrics = r->opt->metrics.nr,
+		.redact = r->redact,
 		.scopes = r->scopes.nr ? &r->scopes : NULL,
 	};
 	struct rlimit files;
@@ -178,11 +180,14 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	if (record_options_check(opt, &err) < 0)
 		die(EXIT_OWN, "%s", (char *)err.data);
 	record_helpers(opt->helpers, &r->help, &err); /* checked just now */
+	if (record_redact(opt, &r->redact, &err) < 0)
+		die(EXIT_OWN, "%s", err.len ? (char *)err.data : "no memory");
 	buf_release(&err);
 	r->env = env_live(NULL);
 	if (!r->env)
 		record_fail(r, -errno, "cannot open /");
 	scopes_init(&r->scopes, r->env);
+	r->scopes.redact = r->redact;
 }
 
 static void record_create(void *arg)
@@ -398,6 +403,7 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "skipped", (int64_t)counts.skipped);
 	if (r->others_hidden)
 		pairs_num(&p, "others_hidden", 1);
+	pairs_num(&p, "redacted_lines", (int64_t)redact_lines(r->redact));
 	if (counts.unasked)
 		pairs_num(&p, "unasked", (int64_t)counts.unasked);
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);

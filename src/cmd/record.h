@@ -25,9 +25,10 @@ struct recording {
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;
 	bool attach, wait_for_tree;
-	bool others_hidden; /* a target names processes that /proc does not show us */
-	unsigned help;	    /* which of the kernel's help may be used */
-	char **events;	    /* of -e, one each */
+	bool others_hidden;    /* a target names processes that /proc does not show us */
+	struct redact *redact; /* secrets in command lines */
+	unsigned help;	       /* which of the kernel's help may be used */
+	char **events;	       /* of -e, one each */
 	size_t nr_events;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;

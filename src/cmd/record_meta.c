@@ -4,6 +4,7 @@
  * runs. */
 #include "cmd/record.h"
 
+#include "base/redact.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "node/hardware.h"
@@ -81,10 +82,32 @@ static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIS
 	}
 }
 
+static void redact_words(struct recording *r, struct buf *words)
+{
+	static const char room[128]; /* three stars may be more than what they hide */
+	size_t len = words->len;
+
+	words->max += sizeof(room);
+	buf_add(words, room, sizeof(room));
+	if (!words->err)
+		words->len = redact_line(r->redact, (char *)words->data, len, words->len);
+}
+
+static void describe_redaction(const struct redact *r, char *out, size_t size)
+{
+	const char *known = redact_known(r) ? "known forms" : "", *comma = redact_known(r) ? ", " : "";
+	unsigned nr = redact_nr(r);
+
+	if (nr)
+		snprintf(out, size, "%s%s%u expression%s", known, comma, nr, nr == 1 ? "" : "s");
+	else
+		snprintf(out, size, "%s", *known ? known : "none");
+}
+
 void record_begin(struct recording *r, int argc, char **argv)
 {
 	struct pair memory[PAIRS_MAX];
-	char numbers[1024], keys[OPT_LIST_MAX][80];
+	char numbers[1024], keys[OPT_LIST_MAX][80], redaction[64];
 	struct pairs p;
 	struct buf command;
 	struct utsname uts;
@@ -96,11 +119,14 @@ void record_begin(struct recording *r, int argc, char **argv)
 		buf_add(&command, argv[i],
 			MIN(strlen(argv[i]), command.max - MIN(command.max, command.len + 1)));
 	}
+	redact_words(r, &command);
+	describe_redaction(r->redact, redaction, sizeof(redaction));
 	uname(&uts);
 	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
 	meta_machine(r, &p, &uts);
 	meta_options(r, &p, keys);
 	pairs_add(&p, "command", command.data, command.len);
+	pairs_str(&p, "redact", redaction);
 	engine_zero(r->engine);
 	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
 	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));

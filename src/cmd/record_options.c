@@ -11,6 +11,7 @@
  */
 #include "cmd/record_options.h"
 
+#include "base/redact.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -81,6 +82,15 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 		.detail = "The key has letters, digits, '_', '-' and '.'; the value is any text."},
 	{0, "message", "TEXT", OPT_TEXT, INTO(message), .not_from_env = true,
 		.help = "a note kept in the recording"},
+	{0, "redact", "REGEX", OPT_LIST, INTO(redact),
+		.help = "blank what it matches in command lines; none: blank nothing",
+		.detail = "Before a command line is written, what is known to be a secret becomes ***: values of names that end "
+			"in password, passphrase, secret, token, credentials, api-key and the like, as options, variables, "
+			"headers or JSON, passwords in URLs, keys of well-known services, and the options of single programs "
+			"(mysql -pSECRET, curl -u NAME:SECRET). REGEX (POSIX extended) is blanked as well, or only what its first "
+			"parentheses match; it sees the arguments with a blank between them. May be repeated. With none "
+			"the known forms stay as they are; other expressions still count. Names, tags and messages that you "
+			"give yourself are kept as they are, and match: sees the whole command line."},
 	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
 		.help = "write what was recorded at least this often",
 		.detail = "What a crash of the machine or a SIGKILL of the recorder can cost at most. SIGTERM, SIGINT "
@@ -158,6 +168,11 @@ static bool tag_valid(const char *tag)
 	size_t key = strspn(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.");
 
 	return key && tag[key] == '=';
+}
+
+int record_redact(const struct record_options *o, struct redact **ret, struct buf *err)
+{
+	return redact_new(ret, o->redact.item, o->redact.nr, err);
 }
 
 int record_options_check(const struct record_options *o, struct buf *err)

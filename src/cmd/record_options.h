@@ -26,6 +26,7 @@ struct record_options {
 	const char *helpers;		   /* for record_helpers() */
 	struct opt_list metrics;	   /* words as given: each a list with commas */
 	struct opt_list events;		   /* of counters, likewise */
+	struct opt_list redact;		   /* for redact_new() */
 	struct opt_list tag;		   /* KEY=VALUE, checked by record_options_check() */
 	int children;			   /* 0 or 1 */
 	const char *max_cpus, *max_memory; /* as given; checked */
@@ -33,11 +34,14 @@ struct record_options {
 	bool force, quiet, verbose, summary, json;
 };
 
-enum { NR_RECORD_OPTS = 20 };
+enum { NR_RECORD_OPTS = 21 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
 /* What a row cannot say: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in err.
  */
+struct redact;
+/* What --redact asks for. -EINVAL with a message in err. */
+int record_redact(const struct record_options *o, struct redact **ret, struct buf *err);
 int record_options_check(const struct record_options *o, struct buf *err);
 /* "all", "none" or names with commas: a mask of enum record_helper. 0, or -EINVAL with a message in err. */
 int record_helpers(const char *text, unsigned *ret_mask, struct buf *err);

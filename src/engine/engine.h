@@ -12,6 +12,7 @@
 struct own_cgroup;
 struct scopes;
 struct plan_formula;
+struct redact;
 struct engine;
 
 enum { HELP_CONNECTOR = 1, HELP_TASKSTATS = 2, HELP_CGROUP = 4 };
@@ -30,6 +31,7 @@ struct engine_options {
 	size_t nr_metrics;
 	const char *const *events; /* of -e, one each */
 	size_t nr_events;
+	struct redact *redact; /* secrets in command lines; borrowed. NULL: nothing is blanked */
 	struct scopes *scopes; /* targets beside the roots, and the groups; borrowed. NULL: none */
 };
 

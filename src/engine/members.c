@@ -17,6 +17,8 @@
  * not, so the child was dropped. */
 #include "engine/internal.h"
 
+#include "base/redact.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -143,8 +145,11 @@ static void identity(struct engine *e, struct member *m)
 	if (m->late)
 		pairs_num(p, "late", 1);
 	if (!m->departing && (m->bound || !m->ended)) { /* it can still be asked */
-		add_program(p, m, "cmdline", e->cmdline,
-			process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut));
+		ssize_t n = process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut);
+
+		if (n > 0 && e->opt.redact)
+			n = (ssize_t)redact_line(e->opt.redact, e->cmdline, (size_t)n, sizeof(e->cmdline));
+		add_program(p, m, "cmdline", e->cmdline, n);
 		if (cut)
 			pairs_num(p, "cmdline_cut", 1);
 		add_program(p, m, "exe", e->exe, process_exe(e->env, m->pid, e->exe, sizeof(e->exe)));

@@ -165,6 +165,9 @@ static void note_recording(struct summary *s, const struct account *a)
 	if (f->clock_steps)
 		summary_note(s, "the wall clock was set %llu time%s during the recording",
 			(unsigned long long)f->clock_steps, plural((double)f->clock_steps));
+	if (s->figure[FIG_REDACTED].value > 0 && !s->figure[FIG_REDACTED].why)
+		summary_note(s, "secrets were blanked in %.0f command line%s (***)",
+			s->figure[FIG_REDACTED].value, plural(s->figure[FIG_REDACTED].value));
 	if (f->stops)
 		summary_note(s, "the job was stopped %llu time%s", (unsigned long long)f->stops,
 			plural((double)f->stops));

@@ -21,6 +21,7 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_MISSED]                = {"ticks",        "missed",                   true,  COMBINE_SUM},
 	[FIG_LATE]                  = {"ticks",        "late",                     true,  COMBINE_SUM},
 	[FIG_SKIPPED]               = {"ticks",        "skipped",                  true,  COMBINE_SUM},
+	[FIG_REDACTED]              = {"redaction",    "command_lines",            true,  COMBINE_SUM},
 	[FIG_USER]                  = {"cpu",          "user_s",                   false, COMBINE_SUM, true},
 	[FIG_SYSTEM]                = {"cpu",          "system_s",                 false, COMBINE_SUM, true},
 	[FIG_CPU]                   = {"cpu",          "total_s",                  false, COMBINE_SUM, true},
@@ -112,6 +113,7 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_JOB]           = {"scheduler", "job_id",        "scheduler.job_id",     "no batch system was found", -1},
 	[TEXT_FOUND_BY]      = {"scheduler", "found_by",      "scheduler.found_by",   "no batch system was asked for the job's processes", -1},
 	[TEXT_JOB_NODES]     = {"reservation", "nodes",       "scheduler.nodes",      "no batch system named them", -1},
+	[TEXT_REDACTION]     = {"redaction", "of",            "redact",               NULL, FIG_REDACTED},
 };
 
 static const struct {
@@ -284,7 +286,7 @@ static void fill_exit(struct summary *s, const struct account *a)
 static void fill_time(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
-	int64_t end = f->last_ns, interval = -1, ticks = (int64_t)f->ticks;
+	int64_t end = f->last_ns, interval = -1, ticks = (int64_t)f->ticks, redacted = -1;
 
 	if (meta_num(account_ending(a), "end_ns", &end))
 		end = MAX(end, 0);
@@ -296,6 +298,8 @@ static void fill_time(struct summary *s, const struct account *a)
 	figure_or(s, FIG_MISSED, f->missed, 1, account_why(a, "self.ticks.missed"));
 	figure_or(s, FIG_LATE, f->late, 1, account_why(a, "self.ticks.late"));
 	figure_or(s, FIG_SKIPPED, f->skipped, 1, account_why(a, "self.ticks.skipped"));
+	meta_num(account_ending(a), "redacted_lines", &redacted);
+	figure_or(s, FIG_REDACTED, redacted, 1, "not recorded");
 }
 
 /* The total is exact, its split into user and system comes in clock ticks: what those have not seen is shared

@@ -27,6 +27,7 @@ enum figure_id {
 	FIG_MISSED,
 	FIG_LATE,
 	FIG_SKIPPED,
+	FIG_REDACTED,
 	FIG_USER,
 	FIG_SYSTEM,
 	FIG_CPU,
@@ -138,6 +139,7 @@ enum text_id { /* words that stand beside the figures; NULL when there are none 
 	TEXT_JOB,
 	TEXT_FOUND_BY,
 	TEXT_JOB_NODES,
+	TEXT_REDACTION,
 	NR_TEXTS
 };
 

@@ -8,6 +8,7 @@
  * rest, so that an expression that names every process otherwise still records them all. */
 #include "target/scope.h"
 
+#include "base/redact.h"
 #include "base/str.h"
 #include "node/cgroups.h"
 #include "read/read.h"
@@ -320,9 +321,15 @@ static uint32_t uid_of(struct scopes *s)
 
 static int tool_group(struct scopes *s, unsigned at, const char *name, size_t len)
 {
-	char text[sizeof(s->group[0].name)];
+	char text[sizeof(s->group[0].name)], plain[sizeof(s->cmdline)];
 	int g;
 
+	if (s->redact) {
+		len = MIN(len, sizeof(plain));
+		memcpy(plain, name, len);
+		len = redact_line(s->redact, plain, len, sizeof(plain));
+		name = plain;
+	}
 	len = MIN(len, sizeof(text) - sizeof("tool:"));
 	snprintf(text, sizeof(text), "%.*s", (int)len, name);
 	g = find_group(s, text);

@@ -61,6 +61,7 @@ struct scope_group {
 
 struct scopes {
 	struct env *env;
+	struct redact *redact; /* for names of tools, which are parts of command lines; NULL: none */
 	struct scope scope[SCOPES_MAX];
 	unsigned nr;
 	struct scope_group group[SCOPE_GROUPS_MAX];

@@ -1,0 +1,556 @@
+/* A line is looked at word by word; words end at NUL (the arguments) and at blanks (a shell's text, headers).
+ * What is to be blanked is marked byte by byte, so that rules may overlap, and the marked runs are replaced
+ * in the end.
+ *
+ * Where it is doubtful how far a secret reaches, more is blanked, not less. Names are judged by their last
+ * part:
+ * `--db-password` holds one, `--password-file` and `--max-tokens` do not. */
+#include "base/redact.h"
+
+#include "base/str.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX_LEN 64 /* of a name its last bytes are looked at */
+#define MATCHES_MAX 64	/* of one expression in one line */
+
+struct redact {
+	bool known;
+	unsigned nr;
+	uint64_t lines;
+	char text[REDACT_LINE_MAX + 1]; /* the line with blanks for NUL, then the line as it is written */
+	bool mark[REDACT_LINE_MAX];
+	regex_t regex[];
+};
+
+/* ---- names ---- */
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(word, *list))
+			return true;
+	return false;
+}
+
+static bool ends_in_one_of(const char *word, const char *const *list)
+{
+	for (size_t n = strlen(word); *list; list++)
+		if (n >= strlen(*list) && !strcmp(word + n - strlen(*list), *list))
+			return true;
+	return false;
+}
+
+/* "--dbPassword" becomes "db_password". */
+static void plain_name(const char *name, size_t len, char out[static 2 * NAME_MAX_LEN + 1])
+{
+	size_t n = 0;
+
+	if (len > NAME_MAX_LEN) {
+		name += len - NAME_MAX_LEN;
+		len = NAME_MAX_LEN;
+	}
+	for (size_t i = 0; i < len; i++) {
+		bool hump = i && islower((unsigned char)name[i - 1]) && isupper((unsigned char)name[i]);
+
+		if (hump)
+			out[n++] = '_';
+		out[n++] = isalnum((unsigned char)name[i]) ? (char)tolower((unsigned char)name[i]) : '_';
+	}
+	while (n && out[n - 1] == '_')
+		n--;
+	out[n] = 0;
+}
+
+enum name_kind {
+	HOLDS_NOTHING,
+	HOLDS_IF_JOINED, /* name=value, but not name value: -pass of ffmpeg takes a number */
+	HOLDS_SECRET,
+	HOLDS_LINE, /* all that follows, blanks included: Authorization: Bearer … */
+};
+
+static enum name_kind judge_name(const char *name, size_t len)
+{
+	static const char *const endings[] = {"password", "passwd", "passphrase", "passcode", "secret",
+		"token", "apikey", "accesskey", "secretkey", "privatekey", "authkey", "credential",
+		"credentials", "signature", "storepass", "keypass", "dbpass", "userpass", "rootpass", NULL};
+	static const char *const keys[] = {"api", "access", "secret", "private", "auth", "account", "shared",
+		"encryption", "signing", "master", "storage", "subscription", NULL};
+	/* Of language models: marks in a text, and their number. */
+	static const char *const no_tokens[] = {"pad", "eos", "bos", "unk", "sep", "cls", "mask", "max",
+		"min", "special", "per", "stop", "end", "start", "num", "image", NULL};
+	static const char *const lines[] = {"authorization", "cookie", NULL};
+	char text[2 * NAME_MAX_LEN + 1], *last, *before;
+
+	plain_name(name, len, text);
+	last = strrchr(text, '_');
+	before = text;
+	if (last) {
+		*last++ = 0;
+		before = strrchr(text, '_');
+		before = before ? before + 1 : text;
+	} else {
+		last = text;
+		before = (char *)"";
+	}
+	if (ends_in_one_of(last, lines))
+		return HOLDS_LINE;
+	if (!strcmp(last, "token") && is_one_of(before, no_tokens))
+		return HOLDS_NOTHING;
+	if (ends_in_one_of(last, endings) || (!strcmp(last, "key") && is_one_of(before, keys)) ||
+		!strcmp(last, "pw") || !strcmp(last, "jwt") || (*before && !strcmp(last, "pass")) ||
+		(*before && !strcmp(last, "pwd") && strcmp(before, "old")))
+		return HOLDS_SECRET;
+	return !strcmp(last, "pass") || !strcmp(last, "sig") ? HOLDS_IF_JOINED : HOLDS_NOTHING;
+}
+
+/* ---- words ---- */
+
+struct scan {
+	struct redact *r;
+	const char *line, *end;
+	const char *arg, *arg_end; /* the argument in which the word stands */
+	bool shell;		   /* it is a text for a shell: it follows -c */
+	const struct program *program;
+};
+
+static bool is_blank(char c)
+{
+	return !c || c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_quote(char c)
+{
+	return c == '"' || c == '\'';
+}
+
+static bool is_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
+}
+
+static void mark(struct scan *s, const char *from, const char *to)
+{
+	if (to > from)
+		memset(s->r->mark + (from - s->line), 1, (size_t)(to - from));
+}
+
+/* From an opening quote to what closes it. A quote behind a backslash closes only one that stood behind one.
+ */
+static const char *end_of_quoted(const char *from, const char *end, bool escaped)
+{
+	for (const char *p = from + 1; p < end; p++) {
+		if (*p == '\\' && !escaped)
+			p++;
+		else if (*p == *from)
+			return escaped && p[-1] == '\\' ? p - 1 : p;
+	}
+	return end;
+}
+
+/* Marks the value that begins here; returns where it ends. */
+static const char *blank_value(struct scan *s, const char *from, bool whole_line)
+{
+	const char *p = from;
+	bool escaped;
+
+	if (p < s->arg_end && (is_quote(*p) || (*p == '\\' && p + 1 < s->arg_end && is_quote(p[1])))) {
+		escaped = *p == '\\';
+		p += escaped;
+		from = end_of_quoted(p, s->arg_end, escaped);
+		mark(s, p + 1, from);
+		return from;
+	}
+	while (p < s->arg_end && !is_quote(*p) && (whole_line ? *p != '\n' : !is_blank(*p)))
+		p++;
+	if (p > from && p[-1] == '\\' && p < s->arg_end && is_quote(*p))
+		p--;
+	mark(s, from, p);
+	return p;
+}
+
+/* `name=value` and `name: value` from the name's end. Returns where to go on; NULL when it is none. */
+static const char *joined_value(struct scan *s, const char *name, const char *name_end)
+{
+	enum name_kind kind = judge_name(name, (size_t)(name_end - name));
+	const char *p = name_end, *begin = s->arg;
+	char separator;
+
+	if (kind == HOLDS_NOTHING)
+		return NULL;
+	while (p < s->arg_end && (is_quote(*p) || *p == '\\'))
+		p++;
+	if (p == s->arg_end || (*p != '=' && *p != ':'))
+		return NULL;
+	separator = *p++;
+	if (separator == ':' && p < s->arg_end && (*p == ':' || *p == '/'))
+		return NULL;
+	while (separator == ':' && p < s->arg_end && *p == ' ')
+		p++;
+	/* An argument of its own is all value, blanks included. */
+	if (begin == name && !s->shell && kind != HOLDS_LINE) {
+		mark(s, p, s->arg_end);
+		return s->arg_end;
+	}
+	return blank_value(s, p, kind == HOLDS_LINE);
+}
+
+/* ---- what single programs take ---- */
+
+enum { JOINED = 1, NEXT = 2, AFTER_COLON = 4, BY_PREFIX = 8 };
+
+static const struct program {
+	const char *name;
+	const char *flags; /* letters */
+	unsigned how;
+} programs[] = {
+	{"mysql", "p", JOINED | BY_PREFIX},
+	{"mariadb", "p", JOINED | BY_PREFIX},
+	{"mongo", "p", JOINED | NEXT | BY_PREFIX},
+	{"ldap", "w", JOINED | NEXT | BY_PREFIX},
+	{"snmp", "AX", JOINED | NEXT | BY_PREFIX},
+	{"sshpass", "p", JOINED | NEXT},
+	{"redis-cli", "a", JOINED | NEXT},
+	{"curl", "uU", JOINED | NEXT | AFTER_COLON},
+	{"ipmitool", "P", JOINED | NEXT},
+	{"sqlcmd", "P", JOINED | NEXT},
+	{"zip", "P", JOINED | NEXT},
+	{"unzip", "P", JOINED | NEXT},
+	{"7z", "p", JOINED | BY_PREFIX},
+};
+
+static const struct program *find_program(const char *word, const char *end)
+{
+	const char *slash = memrchr(word, '/', (size_t)(end - word));
+	size_t n;
+
+	word = slash ? slash + 1 : word;
+	n = (size_t)(end - word);
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		size_t k = strlen(programs[i].name);
+
+		if (n >= k && !memcmp(word, programs[i].name, k) && (n == k || programs[i].how & BY_PREFIX))
+			return &programs[i];
+	}
+	return NULL;
+}
+
+static const char *skip_blanks(const char *p, const char *end)
+{
+	while (p < end && is_blank(*p))
+		p++;
+	return p;
+}
+
+/* The argument that holds p; `shell`: the one before it was -c, or -lc. */
+static void enter_argument(struct scan *s, const char *p)
+{
+	const char *before = s->arg, *end = memchr(p, 0, (size_t)(s->end - p));
+
+	if (p < s->arg_end)
+		return;
+	s->shell = before && s->arg_end - before >= 2 && *before == '-' && before[1] != '-' &&
+		s->arg_end[-1] == 'c';
+	s->arg = p;
+	s->arg_end = end ? end : s->end;
+}
+
+/* The value of an option is the next argument, or in a shell's text the next word. Returns where to go on. */
+static const char *next_value(struct scan *s, const char *word_end, bool after_colon)
+{
+	bool whole = word_end == s->arg_end;
+	const char *p = skip_blanks(word_end, s->end), *to, *colon;
+
+	if (p == s->end)
+		return p;
+	enter_argument(s, p);
+	if (*p == '-' && p + 1 < s->arg_end && (p[1] == '-' || isalpha((unsigned char)p[1])))
+		return p; /* an option: this one takes no value */
+	to = whole ? s->arg_end : p;
+	if (after_colon) {
+		while (!whole && to < s->arg_end && !is_blank(*to))
+			to++;
+		colon = memchr(p, ':', (size_t)(to - p));
+		mark(s, colon ? colon + 1 : to, to);
+		return to;
+	}
+	if (!whole)
+		return blank_value(s, p, false);
+	mark(s, p, to);
+	return to;
+}
+
+/* -pSECRET, -p SECRET. NULL when it is none. */
+static const char *program_flag(struct scan *s, const char *word, const char *end)
+{
+	const struct program *g = s->program;
+	const char *from = word + 2;
+
+	if (!g || end - word < 2 || *word != '-' || !strchr(g->flags, word[1]))
+		return NULL;
+	if (from == end)
+		return g->how & NEXT ? next_value(s, end, g->how & AFTER_COLON) : NULL;
+	if (g->how & AFTER_COLON) {
+		from = memchr(from, ':', (size_t)(end - from));
+		from = from ? from + 1 : end;
+	}
+	end = s->shell ? end : s->arg_end;
+	mark(s, from, end);
+	return end;
+}
+
+/* ---- forms that need no name ---- */
+
+/* scheme://user:secret@host. A port is no secret; a secret may contain slashes that ought to be escaped. */
+static void blank_url(struct scan *s, const char *word, const char *end)
+{
+	const char *p = word, *colon, *at, *stop;
+
+	while ((p = memmem(p, (size_t)(end - p), "://", 3))) {
+		p += 3;
+		for (stop = p; stop < end && !strchr("/?#", *stop); stop++)
+			;
+		colon = memchr(p, ':', (size_t)(stop - p));
+		at = colon ? memrchr(colon, '@', (size_t)(end - colon)) : NULL;
+		if (!at || (at > stop && strspn(colon + 1, "0123456789") >= (size_t)(stop - colon - 1)))
+			continue;
+		mark(s, colon + 1, at);
+	}
+}
+
+/* Keys of well-known services, by their first letters. */
+static void blank_token(struct scan *s, const char *name, const char *end)
+{
+	static const struct {
+		const char *begins;
+		size_t least;
+	} shape[] = {
+		{"ghp_", 20},
+		{"gho_", 20},
+		{"ghu_", 20},
+		{"ghs_", 20},
+		{"github_pat_", 30},
+		{"glpat-", 20},
+		{"xoxb-", 20},
+		{"xoxp-", 20},
+		{"xapp-", 20},
+		{"hf_", 30},
+		{"sk-", 30},
+		{"sk_live_", 20},
+		{"AIza", 35},
+		{"eyJ", 40},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shape); i++)
+		if ((size_t)(end - name) >= shape[i].least &&
+			!strncmp(name, shape[i].begins, strlen(shape[i].begins)))
+			mark(s, name, end);
+}
+
+/* ---- the pass ---- */
+
+/* Names within a word; returns where to go on, which may be behind the word. */
+static const char *scan_names(struct scan *s, const char *word, const char *end)
+{
+	for (const char *p = word, *q; p<end; p = q> p ? q : p + 1) {
+		const char *on;
+
+		for (q = p; q < end && is_name(*q); q++)
+			;
+		if (q == p)
+			continue;
+		blank_token(s, p, q);
+		on = joined_value(s, p, q);
+		if (on && on >= end)
+			return on;
+		if (on)
+			q = on;
+	}
+	return end;
+}
+
+/* --user NAME:SECRET, --user=NAME:SECRET of programs that take them. */
+static const char *user_option(struct scan *s, const char *word, const char *end)
+{
+	struct text value = {word, (size_t)(end - word)}, option = text_cut(&value, '=');
+	const char *colon;
+
+	if (!s->program || !(s->program->how & AFTER_COLON) ||
+		!(text_is(option, "--user") || text_is(option, "--proxy-user")))
+		return NULL;
+	if (option.p + option.len == end)
+		return next_value(s, end, true);
+	end = s->shell ? end : s->arg_end;
+	colon = memchr(word, ':', (size_t)(end - word));
+	if (colon)
+		mark(s, colon + 1, end);
+	return end;
+}
+
+static const char *scan_word(struct scan *s, const char *word, const char *end)
+{
+	const struct program *program = *word != '-' ? find_program(word, end) : NULL;
+	const char *on = program_flag(s, word, end), *name = word + strspn(word, "-");
+
+	if (!on)
+		on = user_option(s, word, end);
+	if (on)
+		return on;
+	if (program)
+		s->program = program;
+	blank_url(s, word, end);
+	if (end - word >= 6 && !strncasecmp(end - 6, "bearer", 6) &&
+		(end - word == 6 || !isalnum((unsigned char)end[-7])))
+		return next_value(s, end, false);
+	if (name > word && end - name > 1 && !memchr(name, '=', (size_t)(end - name)) &&
+		!memchr(name, ':', (size_t)(end - name)) &&
+		judge_name(name, (size_t)(end - name)) == HOLDS_SECRET)
+		return next_value(s, end, false);
+	return scan_names(s, word, end);
+}
+
+static void mark_known(struct redact *r, const char *line, size_t len)
+{
+	struct scan s = {.r = r, .line = line, .end = line + len};
+
+	for (const char *p = skip_blanks(line, s.end), *end; p < s.end;
+		p = skip_blanks(MAX(end, p + 1), s.end)) {
+		enter_argument(&s, p);
+		for (end = p; end < s.arg_end && !is_blank(*end); end++)
+			;
+		end = scan_word(&s, p, end);
+	}
+}
+
+/* ---- expressions ---- */
+
+static void mark_matches(struct redact *r, const regex_t *regex, size_t len)
+{
+	const char *p = r->text, *end = r->text + len;
+	regmatch_t part[2];
+
+	for (unsigned i = 0; i < MATCHES_MAX && p <= end; i++) {
+		unsigned which;
+
+		if (regexec(regex, p, ARRAY_SIZE(part), part, i ? REG_NOTBOL : 0))
+			return;
+		which = regex->re_nsub && part[1].rm_so >= 0;
+		if (part[which].rm_eo > part[which].rm_so)
+			memset(r->mark + (p - r->text) + part[which].rm_so, 1,
+				(size_t)(part[which].rm_eo - part[which].rm_so));
+		p += MAX(part[0].rm_eo, 1);
+	}
+}
+
+/* Every run of marked bytes becomes three stars, so that not even its length is told. */
+static size_t write_line(struct redact *r, const char *line, size_t len, size_t size)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len && n < size; i++) {
+		if (!r->mark[i]) {
+			r->text[n++] = line[i];
+			continue;
+		}
+		for (const char *star = REDACTED; *star && n < size; star++)
+			r->text[n++] = *star;
+		while (i + 1 < len && r->mark[i + 1])
+			i++;
+	}
+	return n;
+}
+
+size_t redact_line(struct redact *r, char *line, size_t len, size_t size)
+{
+	size_t n;
+
+	len = MIN(len, REDACT_LINE_MAX);
+	size = MIN(size, REDACT_LINE_MAX);
+	if (!len || (!r->known && !r->nr))
+		return len;
+	memcpy(r->text, line, len);
+	r->text[len] = 0;
+	memset(r->mark, 0, len);
+	if (r->known)
+		mark_known(r, r->text, len);
+	for (size_t i = 0; i < len && r->nr; i++)
+		if (!r->text[i])
+			r->text[i] = ' ';
+	for (unsigned i = 0; i < r->nr; i++)
+		mark_matches(r, &r->regex[i], len);
+	if (!memchr(r->mark, 1, len))
+		return len;
+	n = write_line(r, line, len, size);
+	memcpy(line, r->text, n);
+	r->lines++;
+	return n;
+}
+
+/* A reference to what was matched before (\\1) makes matching take exponential time. */
+static int add_regex(struct redact *r, const char *word, struct buf *err)
+{
+	char why[160] = "it refers back to a part of the match";
+	int e = REG_ESUBREG;
+
+	for (const char *p = word; (p = strchr(p, '\\')) && p[1]; p += 2)
+		if (p[1] >= '1' && p[1] <= '9')
+			goto wrong;
+	e = *word ? regcomp(&r->regex[r->nr], word, REG_EXTENDED) : REG_BADPAT;
+	if (!e) {
+		r->nr++;
+		return 0;
+	}
+	regerror(e, &r->regex[r->nr], why, sizeof(why));
+wrong:
+	buf_adds(err, "--redact takes 'none' or a regular expression, not '");
+	escape_bytes(err, word, strlen(word));
+	buf_addf(err, "': %s", why);
+	return -EINVAL;
+}
+
+int redact_new(struct redact **ret, const char *const *words, unsigned nr, struct buf *err)
+{
+	struct redact *r = calloc(1, sizeof(*r) + nr * sizeof(r->regex[0]));
+	int e = 0;
+
+	if (!r)
+		return -ENOMEM;
+	r->known = true;
+	for (unsigned i = 0; i < nr && e == 0; i++) {
+		if (!strcmp(words[i], "none"))
+			r->known = false;
+		else
+			e = add_regex(r, words[i], err);
+	}
+	if (e < 0)
+		r = redact_free(r);
+	*ret = r;
+	return e;
+}
+
+struct redact *redact_free(struct redact *r)
+{
+	for (unsigned i = 0; r && i < r->nr; i++)
+		regfree(&r->regex[i]);
+	free(r);
+	return NULL;
+}
+
+bool redact_known(const struct redact *r)
+{
+	return r->known;
+}
+
+unsigned redact_nr(const struct redact *r)
+{
+	return r->nr;
+}
+
+uint64_t redact_lines(const struct redact *r)
+{
+	return r->lines;
+}

@@ -1,0 +1,71 @@
+"""Secrets in command lines are not in the recording."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from recorder import lasting, run, show, shown, until
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import decoder  # noqa: E402
+
+# A shell that becomes nothing else, and a child: both wait for the end of standard input.
+JOB = ["sh", "-c", ": --password=hunter2; cat; exit 0", "name", "--token", "hunter2", "https://me:hunter2@host/"]
+
+
+def texts(recording):
+    """Every byte that is told by a decoder that is not ours, one text a record."""
+    return [repr(record) for record in decoder.records(Path(recording).read_bytes())]
+
+
+def sampled(recording, nr):
+    summary = shown(recording)
+    return summary and summary["ticks"]["taken"] > 1 and summary["processes"]["seen"] >= nr
+
+
+def record_job(tmp_path, *options):
+    recording = tmp_path / "run.tacho"
+    recording.unlink(missing_ok=True)
+    with lasting(JOB, "-i", "20ms", *options, output=recording, cwd=tmp_path, stdout=subprocess.DEVNULL):
+        until(lambda: sampled(recording, 2), "both processes are sampled")
+    return recording
+
+
+def test_known_forms_are_blanked_unless_told_otherwise(tmp_path):
+    recording = record_job(tmp_path)
+    assert not [text for text in texts(recording) if "hunter2" in text]
+    for words in (["show", "-p"], ["show", "--json"], ["export", "-t", "jsonl", "-o", "-"], ["ls", "--json"]):
+        done = run(*words, recording)
+        assert b"hunter2" not in done.stdout and (done.returncode or done.stdout), words
+    summary = show(recording)
+    assert summary["redaction"]["of"] == "known forms" and summary["redaction"]["command_lines"] >= 2
+    assert "https://me:***@host/" in summary["command"] and "***" in summary["command"]
+    assert any("blanked" in note for note in summary["notes"])
+
+    recording = record_job(tmp_path, "--redact", "none")
+    assert sum("hunter2" in text for text in texts(recording)) >= 2
+    assert show(recording)["redaction"] == {"command_lines": 0, "of": "none"}
+
+
+def test_expressions_of_the_users_and_targets_by_command_line(tmp_path):
+    """Targets are found by the whole command line; the name that a tool gets from it is blanked, too."""
+    target = subprocess.Popen(["sleep", "1000.4242"])
+    recording = tmp_path / "run.tacho"
+    try:
+        words = ["--redact", "none", "--redact", r"1000\.(4242)", "--also", r"match:1000\.42+"]
+        with lasting(["cat"], "-i", "20ms", *words, output=recording):
+            until(lambda: sampled(recording, 2), "the target is found")
+    finally:
+        target.kill()
+        target.wait()
+    told = texts(recording)
+    assert any("1000.***" in text for text in told)
+    assert not [text for text in told if "1000.4242" in text]
+    assert show(recording)["redaction"]["of"] == "1 expression"
+
+
+def test_what_is_no_expression_is_refused(tmp_path):
+    for wrong in ("(", r"(a)\1", ""):
+        done = run("run", "-q", "--redact", wrong, "--", "touch", "ran", cwd=tmp_path)
+        assert done.returncode == 125 and b"--redact takes" in done.stderr
+    assert not list(tmp_path.iterdir())
