@@ -40,6 +40,16 @@ struct opt {
 	double min, max;   /* of counts, decimals and (in seconds) intervals; both 0: any */
 };
 
+/* Rows that several commands have, with one place for their values in the whole program. */
+struct opt_group {
+	const struct opt *opt;
+	size_t nr;
+	void *args; /* `into` counts from here */
+	size_t args_size;
+	int (*apply)(
+		struct buf *err); /* what the values mean, before the command runs; 0 or a negative errno */
+};
+
 struct cmd {
 	const char *name;
 	const char *synopsis; /* "[OPTION…] [--] COMMAND [ARG…]" */
@@ -51,6 +61,7 @@ struct cmd {
 	/* Rows in common with other commands; they write to a struct that is the first member of args. */
 	const struct opt *shared;
 	size_t nr_shared;
+	const struct opt_group *group; /* may be NULL */
 	size_t args_size;
 	int usage_status;     /* exit status of wrong use; 0 means 2 */
 	bool stop_at_operand; /* options end at the first word that is none (run) */
@@ -62,14 +73,21 @@ struct cmd {
 	int (*run)(const void *args, int argc, char **argv);
 };
 
-/* Own and shared rows counted through, own first. */
+/* Own and shared rows and those of the group counted through, own first. */
 static inline size_t cmd_nr_opts(const struct cmd *cmd)
 {
-	return cmd->nr_opts + cmd->nr_shared;
+	return cmd->nr_opts + cmd->nr_shared + (cmd->group ? cmd->group->nr : 0);
+}
+
+static inline bool cmd_opt_of_group(const struct cmd *cmd, size_t i)
+{
+	return i >= cmd->nr_opts + cmd->nr_shared;
 }
 
 static inline const struct opt *cmd_opt(const struct cmd *cmd, size_t i)
 {
+	if (cmd_opt_of_group(cmd, i))
+		return &cmd->group->opt[i - cmd->nr_opts - cmd->nr_shared];
 	return i < cmd->nr_opts ? &cmd->opt[i] : &cmd->shared[i - cmd->nr_opts];
 }
 

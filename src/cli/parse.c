@@ -170,7 +170,8 @@ static int add_to_list(struct parse *p, const struct opt *o, struct opt_list *li
 static int set_value(struct parse *p, size_t index, enum opt_origin origin, const char *text)
 {
 	const struct opt *o = cmd_opt(p->cmd, index);
-	void *into = p->args + o->into;
+	char *args = cmd_opt_of_group(p->cmd, index) ? p->cmd->group->args : (char *)p->args;
+	void *into = args + o->into;
 	bool ok = true;
 
 	switch (o->type) {
@@ -435,6 +436,8 @@ int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct o
 	assert(cmd_nr_opts(cmd) <= OPTS_MAX);
 	if (cmd->args_size)
 		memset(args, 0, cmd->args_size);
+	if (cmd->group)
+		memset(cmd->group->args, 0, cmd->group->args_size);
 	first = parse_command_line(&p, argc, argv);
 	if (first < 0)
 		return first;
@@ -443,6 +446,8 @@ int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct o
 		r = parse_user_file(&p);
 	if (!r)
 		r = parse_presets(&p);
+	if (!r && cmd->group)
+		r = cmd->group->apply(err);
 	if (r < 0)
 		return r;
 	if (ret_origins)

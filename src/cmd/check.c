@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "cmd/reading.h"
 #include "query/run.h"
 #include "store/store.h"
 
@@ -28,7 +29,7 @@ static const struct opt check_opts[] = {
 
 struct loss {
 	int64_t after_ns;
-	uint64_t bytes;
+	uint64_t bytes, at;
 	char reason[100];
 };
 
@@ -67,7 +68,7 @@ static void note(struct finding *f, const struct store_record *rec)
 	if (rec->type != STORE_LOST || f->nr_losses == LOSSES_MAX)
 		return;
 	struct loss *l = &f->loss[f->nr_losses++];
-	*l = (struct loss){.after_ns = rec->time_ns, .bytes = rec->lost_bytes};
+	*l = (struct loss){.after_ns = rec->time_ns, .bytes = rec->lost_bytes, .at = rec->lost_at};
 	snprintf(l->reason, sizeof(l->reason), "%s", rec->reason);
 }
 
@@ -145,8 +146,9 @@ static void print_losses(const struct finding *f, struct buf *out)
 		buf_addf(out, "  lost: %s of %s\n", format_bytes(a, (double)h->lost_bytes),
 			format_bytes(b, (double)h->bytes));
 	for (uint32_t i = 0; i < f->nr_losses; i++)
-		buf_addf(out, "  after %s: %s\n", format_duration(a, (double)f->loss[i].after_ns * 1e-9),
-			f->loss[i].reason);
+		buf_addf(out, "  after %s, at byte %llu: %s\n",
+			format_duration(a, (double)f->loss[i].after_ns * 1e-9),
+			(unsigned long long)f->loss[i].at, f->loss[i].reason);
 	if (f->nr_losses == LOSSES_MAX)
 		buf_adds(out, "  and more\n");
 	if (f->gap_ticks)
@@ -203,6 +205,7 @@ static void json_finding(const struct finding *f, struct json *j)
 		json_object(j, NULL);
 		json_num(j, "after_s", (double)f->loss[i].after_ns * 1e-9);
 		json_uint(j, "bytes", f->loss[i].bytes);
+		json_uint(j, "at_byte", f->loss[i].at);
 		json_str(j, "reason", f->loss[i].reason);
 		json_end_object(j);
 	}
@@ -298,6 +301,7 @@ const struct cmd cmd_check = {
 		    "  all recordings of a directory, for programs\n",
 	.opt = check_opts,
 	.nr_opts = ARRAY_SIZE(check_opts),
+	.group = &reading,
 	.args_size = sizeof(struct check_args),
 	.operands = "file",
 	.run = check,

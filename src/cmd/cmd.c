@@ -6,6 +6,8 @@
 #include "cmd/cmd.h"
 
 #include "base/str.h"
+#include "base/units.h"
+#include "cmd/reading.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,17 @@ const char tacho_version[] = TACHO_VERSION;
 
 #define MESSAGE_MAX 8192
 
+/* The reason reaches us as words of the C library, from wherever there was no memory. */
+static void add_remedy(struct buf *out, const char *text)
+{
+	char size[UNITS_SIZE];
+
+	if (!reading_memory() || (!strstr(text, strerror(ENOMEM)) && !strstr(text, "no memory")))
+		return;
+	buf_addf(
+		out, ": reading may take %s; --max-memory allows more", format_bytes(size, reading_memory()));
+}
+
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	struct buf message;
@@ -27,6 +40,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	buf_init(&message, 5 * MESSAGE_MAX);
 	buf_adds(&message, prefix);
 	show_bytes(&message, text, n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1), "\n\t");
+	add_remedy(&message, text);
 	buf_addch(&message, '\n');
 	n = write(STDERR_FILENO, message.data, message.len);
 	(void)n; /* there is nobody left to tell */

@@ -5,6 +5,7 @@
 #include "cmd/external.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
+#include "cmd/reading.h"
 #include "cmd/start.h"
 #include "cmd/style.h"
 
@@ -250,6 +251,7 @@ const struct cmd cmd_compare = {
 		    "    Phase by phase.\n",
 	.opt = compare_opts,
 	.nr_opts = ARRAY_SIZE(compare_opts),
+	.group = &reading,
 	.args_size = sizeof(struct compare_args),
 	.operands = "file",
 	.run = compare,

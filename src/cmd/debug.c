@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 
 #include "cmd/debug.h"
+#include "cmd/reading.h"
 
 #include <string.h>
 
@@ -36,6 +37,7 @@ const struct cmd cmd_debug = {
 	.name = "debug",
 	.synopsis = "VERB [ARG…]",
 	.help = "windows into the machinery, for developers",
+	.group = &reading,
 	.args_size = 1,
 	.stop_at_operand = true,
 	.hidden = true,

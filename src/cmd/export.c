@@ -7,6 +7,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/external.h"
+#include "cmd/reading.h"
 
 #define INTO(field) offsetof(struct export_args, field)
 
@@ -109,6 +110,7 @@ const struct cmd cmd_export = {
 		"    Which formats there are.\n",
 	.opt = export_opts,
 	.nr_opts = ARRAY_SIZE(export_opts),
+	.group = &reading,
 	.args_size = sizeof(struct export_args),
 	.operands = "file",
 	.run = become_export,

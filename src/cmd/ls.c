@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "cmd/progress.h"
+#include "cmd/reading.h"
 #include "cmd/style.h"
 #include "query/run.h"
 #include "report/listing.h"
@@ -194,6 +195,7 @@ const struct cmd cmd_ls = {
 		    "    Recordings with this label, for programs.\n",
 	.opt = ls_opts,
 	.nr_opts = ARRAY_SIZE(ls_opts),
+	.group = &reading,
 	.args_size = sizeof(struct ls_args),
 	.operands = "file",
 	.run = ls,

@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/external.h"
 #include "cmd/progress.h"
+#include "cmd/reading.h"
 #include "cmd/style.h"
 #include "document/document.h"
 #include "query/series.h"
@@ -211,6 +212,7 @@ const struct cmd cmd_plot = {
 	.nr_opts = ARRAY_SIZE(plot_opts),
 	.shared = range_opts,
 	.nr_shared = NR_RANGE_OPTS,
+	.group = &reading,
 	.args_size = sizeof(struct plot_args),
 	.operands = "file",
 	.run = plot,

@@ -4,6 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/external.h"
+#include "cmd/reading.h"
 
 #define INTO(field) offsetof(struct report_args, field)
 
@@ -76,6 +77,7 @@ const struct cmd cmd_report = {
 	.nr_opts = ARRAY_SIZE(report_opts),
 	.shared = range_opts,
 	.nr_shared = NR_RANGE_OPTS,
+	.group = &reading,
 	.args_size = sizeof(struct report_args),
 	.operands = "file",
 	.run = become_report,

@@ -6,6 +6,7 @@
 
 #include "cmd/operands.h"
 #include "cmd/progress.h"
+#include "cmd/reading.h"
 #include "cmd/style.h"
 #include "report/processes.h"
 #include "report/series.h"
@@ -322,6 +323,7 @@ const struct cmd cmd_show = {
 		    "    Each GPU for itself.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
+	.group = &reading,
 	.args_size = sizeof(struct show_args),
 	.operands = "file",
 	.run = show,

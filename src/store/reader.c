@@ -11,6 +11,7 @@
 
 #include "store/cells.h"
 #include "store/format.h"
+#include "store/guard.h"
 #include "store/scan.h"
 #include "store/schema_codec.h"
 
@@ -41,6 +42,7 @@ struct store_reader {
 	bool in_damage; /* LOST was delivered and no block has followed in order */
 	bool has_item;	/* a block that waits for a LOST to be delivered before it */
 	struct scan_item item;
+	uint64_t item_at; /* where the last block began, or what is none */
 
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
@@ -60,6 +62,9 @@ struct store_reader {
 	bool settle, unbind;
 	uint32_t unbind_set, unbind_row;
 
+	struct guard guard;
+	const char *why; /* a record was refused; NULL: it contradicts what came before */
+
 	struct store_health health;
 	struct pairs pairs;
 	struct pair pair[PAIRS_MAX];
@@ -68,18 +73,57 @@ struct store_reader {
 	uint32_t row[CELLS_ROWS_MAX];
 };
 
+/* Says why a record is refused. */
+static int refuse(struct store_reader *r, const char *why)
+{
+	r->why = why;
+	return -EBADMSG;
+}
+
+/* Counts what a record adds to what readers have to keep or to do. */
+static int count(struct store_reader *r, enum guard_item item, uint64_t n)
+{
+	return guard_count(&r->guard, item, n, r->scan.at) < 0 ? refuse(r, guard_reason(item)) : 0;
+}
+
 /* ---- tables ---- */
+
+/* Only what lives: rows between are not touched, so that their memory is not used. */
+static void copy_rows(struct table *to, const struct table *from)
+{
+	size_t size = from->nr_cols * sizeof(int64_t);
+
+	for (uint32_t i = 0; i < from->nr_rows; i++) {
+		size_t at = (size_t)i * from->nr_cols;
+
+		if (from->id[i] == ROW_FREE && !from->is_touched[i])
+			continue;
+		memcpy(to->cell + at, from->cell + at, size);
+		memcpy(to->before + at, from->before + at, size);
+		to->valid[i] = from->valid[i];
+		to->valid_before[i] = from->valid_before[i];
+		to->id[i] = from->id[i];
+	}
+	for (uint32_t i = 0; i < from->nr_touched; i++) {
+		to->touched[i] = from->touched[i];
+		to->is_touched[from->touched[i]] = 1;
+	}
+	to->nr_rows = from->nr_rows;
+	to->seating = from->seating;
+	to->nr_touched = from->nr_touched;
+}
 
 static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 {
 	struct table *old = &s->table, bigger;
 	uint32_t cap = old->cap, weight = old->nr_cols + 4; /* a row has a price even without columns */
-	size_t cells = (size_t)old->nr_rows * old->nr_cols * sizeof(int64_t);
 	uint32_t *epoch;
 
 	while (cap <= row)
 		cap *= 2;
 	if (r->nr_cells + (uint64_t)(cap - old->cap) * weight > CELLS_MAX)
+		return refuse(r, "it has more rows than can be read");
+	if (count(r, GUARD_TABLES, (uint64_t)(cap - old->cap) * weight * 2 * sizeof(int64_t)) < 0)
 		return -EBADMSG;
 	epoch = reallocarray(s->epoch, cap, sizeof(*epoch));
 	if (!epoch)
@@ -88,16 +132,7 @@ static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 	s->epoch = epoch;
 	if (table_init(&bigger, old->nr_cols, cap) < 0)
 		return -ENOMEM;
-	memcpy(bigger.cell, old->cell, cells);
-	memcpy(bigger.before, old->before, cells);
-	memcpy(bigger.valid, old->valid, old->nr_rows * sizeof(*old->valid));
-	memcpy(bigger.valid_before, old->valid_before, old->nr_rows * sizeof(*old->valid));
-	memcpy(bigger.id, old->id, old->nr_rows * sizeof(*old->id));
-	memcpy(bigger.is_touched, old->is_touched, old->cap);
-	memcpy(bigger.touched, old->touched, old->nr_touched * sizeof(*old->touched));
-	bigger.nr_rows = old->nr_rows;
-	bigger.seating = old->seating;
-	bigger.nr_touched = old->nr_touched;
+	copy_rows(&bigger, old);
 	r->nr_cells += (uint64_t)(cap - old->cap) * weight;
 	table_release(old);
 	s->table = bigger;
@@ -119,7 +154,7 @@ static void unbind_all(struct store_reader *r)
 static int make_tables(struct store_reader *r)
 {
 	r->set = calloc(r->schema->nr_sets + 1, sizeof(*r->set));
-	if (!r->set)
+	if (!r->set || guard_init(&r->guard, r->schema->nr_sets) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->schema->nr_sets; i++) {
 		struct reader_set *s = &r->set[i];
@@ -182,6 +217,16 @@ static int get_place(struct store_reader *r, struct view *v, struct store_record
 	return 0;
 }
 
+/* An id is never used again, or each use would be another instance to whoever keeps them. */
+static int name_instance(struct store_reader *r, const struct store_record *rec, bool ends)
+{
+	int e = guard_instance(&r->guard, rec->set, rec->id, ends, r->scan.at);
+
+	if (e == -EDQUOT)
+		return refuse(r, guard_reason(GUARD_INSTANCES));
+	return e == -EBADMSG ? refuse(r, "an instance has the id of one that had ended") : e;
+}
+
 /* True when the caller shall hear of it. */
 static int bind(struct store_reader *r, struct store_record *rec, uint64_t flags)
 {
@@ -218,6 +263,9 @@ static int on_instance(struct store_reader *r, struct view *v, struct store_reco
 	e = pairs_decode(&r->pairs, v);
 	if (e < 0)
 		return e;
+	e = name_instance(r, ret, false);
+	if (e < 0)
+		return e;
 	ret->pairs = &r->pairs;
 	ret->again = flags & INSTANCE_AGAIN;
 	return ret->row == STORE_NO_ROW ? 1 : bind(r, ret, flags);
@@ -236,13 +284,16 @@ static int on_gone(struct store_reader *r, struct view *v, struct store_record *
 	e = pairs_decode(&r->pairs, v);
 	if (e < 0)
 		return e;
+	t = &r->set[ret->set].table;
+	if (ret->row != STORE_NO_ROW && (ret->row >= t->nr_rows || t->id[ret->row] != ret->id))
+		return -EBADMSG;
+	e = name_instance(r, ret, true);
+	if (e < 0)
+		return e;
 	ret->pairs = &r->pairs;
 	lived_until(r, ret->time_ns);
 	if (ret->row == STORE_NO_ROW)
 		return 1;
-	t = &r->set[ret->set].table;
-	if (ret->row >= t->nr_rows || t->id[ret->row] != ret->id)
-		return -EBADMSG;
 	r->unbind = true;
 	r->unbind_set = ret->set;
 	r->unbind_row = ret->row;
@@ -258,6 +309,8 @@ static int on_event(struct store_reader *r, struct view *v, struct store_record 
 	deliver(ret, STORE_EVENT, get_time(r, v));
 	kind = view_bytes(v, &len);
 	e = pairs_decode(&r->pairs, v);
+	if (e >= 0)
+		e = count(r, GUARD_EVENTS, 1);
 	if (e < 0)
 		return e;
 	len = MIN(len, sizeof(r->kind) - 1);
@@ -355,7 +408,7 @@ static int on_tick(struct store_reader *r, struct view *v, struct store_record *
 {
 	r->tick += view_varint(v);
 	r->clock_ns = get_time(r, v);
-	if (v->bad)
+	if (v->bad || count(r, GUARD_TICKS, 1) < 0)
 		return -EBADMSG;
 	for (uint32_t i = 0; r->set && i < r->schema->nr_sets; i++) {
 		if (r->first_tick)
@@ -426,6 +479,7 @@ static int lose(struct store_reader *r, uint64_t bytes, const char *reason, stru
 	r->health.damaged++;
 	deliver(ret, STORE_LOST, r->health.last_ns);
 	ret->lost_bytes = bytes;
+	ret->lost_at = r->item_at;
 	ret->reason = reason;
 	return 1;
 }
@@ -587,6 +641,8 @@ static int decode_more(struct store_reader *r)
 	r->frame_ended = left == 0;
 	r->content += out.pos - r->raw_end;
 	if (r->content > BLOCK_CONTENT_MAX)
+		return refuse(r, "a block unpacks to more than a block may hold");
+	if (count(r, GUARD_CONTENT, out.pos - r->raw_end) < 0)
 		return -EBADMSG;
 	if (out.pos == r->raw_end && r->in.pos == r->in.size) {
 		r->in = (ZSTD_inBuffer){0};
@@ -607,6 +663,8 @@ static int next_block(struct store_reader *r, struct store_record *ret, bool *re
 		return take_block(r, &item, ret);
 	}
 	e = scan_next(&r->scan, &item);
+	if (e == SCAN_BLOCK || e == SCAN_DAMAGE)
+		r->item_at = item.offset;
 	if (e == SCAN_BLOCK)
 		return take_block(r, &item, ret);
 	if (e == SCAN_DAMAGE)
@@ -631,6 +689,7 @@ int store_next(struct store_reader *r, struct store_record *ret)
 	bool end = false;
 
 	clean_up(r);
+	r->why = NULL;
 	while (!end) {
 		int e = r->in_segment ? next_record(r, ret) : 0;
 
@@ -642,8 +701,9 @@ int store_next(struct store_reader *r, struct store_record *ret)
 			return e;
 		if (e < 0) {
 			return lose_good(r, r->block_bytes,
-				r->schema ? "a segment contradicts itself"
-					  : "the description of the columns is missing",
+				r->why		    ? r->why
+					: r->schema ? "a segment contradicts itself"
+						    : "the description of the columns is missing",
 				ret);
 		}
 		if (e > 0)
@@ -726,6 +786,7 @@ struct store_reader *store_close(struct store_reader *r)
 		free(r->set[i].epoch);
 	}
 	free(r->set);
+	guard_release(&r->guard);
 	schema_free(r->schema);
 	buf_release(&r->schema_bytes);
 	ZSTD_freeDCtx(r->zstd);

@@ -84,10 +84,17 @@ struct store_record {
 	const char *kind;	   /* EVENT */
 	const struct pairs *pairs; /* META, INSTANCE, GONE, EVENT, SUMMARY; valid until the next call */
 	uint64_t lost_bytes;	   /* LOST: known so far; store_health() has the sum in the end */
+	uint64_t lost_at;	   /* LOST: byte of the file where the block begins */
 	const char *reason;	   /* LOST: for people */
 };
 
 struct store_reader;
+
+/* A recording that unpacks to more than so many times its size, or has more rows, instances, events or ticks
+ * than its size can explain (store/guard.h), is not read there: STORE_LOST says why. Holds for all readers of
+ * this process; 0: no limit. */
+#define STORE_EXPANSION 1024
+void store_set_expansion(uint64_t times);
 
 /* -ENOENT..., or -EBADMSG when the file is no recording. */
 int store_open(const char *path, struct store_reader **ret);

@@ -1,0 +1,12 @@
+/* What every command that reads recordings takes: how much a recording may ask of it. */
+#ifndef CMD_READING_H
+#define CMD_READING_H
+
+#include "cli/cli.h"
+
+/* Rows --max-expansion and --max-memory, for cmd.group. */
+extern const struct opt_group reading;
+
+/* The bytes of --max-memory while they are in force; 0: there is no limit. */
+double reading_memory(void);
+#endif

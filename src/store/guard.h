@@ -1,0 +1,44 @@
+/* What a recording may cost its readers, by the bytes of the file that were read so far: a small file must
+ * not be able to ask for much memory or time. docs/format.md, section 9, states the limits; they are far from
+ * what a recorder can write.
+ *
+ * It also knows every instance that was ever named, because an id that is used again would be a new instance
+ * to every reader that keeps one row for each. */
+#ifndef STORE_GUARD_H
+#define STORE_GUARD_H
+
+#include "base/base.h"
+
+enum guard_item {
+	GUARD_CONTENT,	 /* bytes that segments decode to */
+	GUARD_TABLES,	 /* bytes of all tables */
+	GUARD_INSTANCES, /* ids */
+	GUARD_EVENTS,
+	GUARD_TICKS,
+	NR_GUARD_ITEMS
+};
+
+struct guard_page; /* of 256 ids */
+
+struct guard_set {
+	struct guard_page **page; /* open addressing, by the number of the page */
+	uint32_t nr, mask;
+};
+
+struct guard {
+	uint64_t nr[NR_GUARD_ITEMS];
+	struct guard_set *set;
+	uint32_t nr_sets;
+};
+
+int guard_init(struct guard *g, uint32_t nr_sets); /* the schema is known: 0 or -ENOMEM */
+void guard_release(struct guard *g);
+
+/* Counts n more. -EDQUOT when that is more than so many bytes of file may hold. */
+int guard_count(struct guard *g, enum guard_item item, uint64_t n, uint64_t file_bytes);
+/* Why not: a sentence for people, for STORE_LOST. */
+const char *guard_reason(enum guard_item item);
+
+/* An instance is named, or ends. -EBADMSG when it has ended before; -EDQUOT when there are too many. */
+int guard_instance(struct guard *g, uint32_t set, uint32_t id, bool ends, uint64_t file_bytes);
+#endif
