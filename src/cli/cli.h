@@ -46,8 +46,7 @@ struct opt_group {
 	size_t nr;
 	void *args; /* `into` counts from here */
 	size_t args_size;
-	int (*apply)(
-		struct buf *err); /* what the values mean, before the command runs; 0 or a negative errno */
+	int (*apply)(struct buf *err); /* after parsing, before the command runs: 0 or a negative errno */
 };
 
 struct cmd {

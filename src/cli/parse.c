@@ -446,8 +446,6 @@ int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct o
 		r = parse_user_file(&p);
 	if (!r)
 		r = parse_presets(&p);
-	if (!r && cmd->group)
-		r = cmd->group->apply(err);
 	if (r < 0)
 		return r;
 	if (ret_origins)

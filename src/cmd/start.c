@@ -81,6 +81,8 @@ int start_command(const struct cmd *cmd, int argc, char **argv)
 	ignore_file_limit(cmd);
 	buf_init(&err, 1 << 16);
 	first = cli_parse(cmd, argc, argv, args, NULL, &err);
+	if (first >= 0 && cmd->group && cmd->group->apply(&err) < 0)
+		first = -EINVAL;
 	if (first == -ECANCELED)
 		status = show_help(cmd);
 	else if (first < 0) {

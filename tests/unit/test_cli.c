@@ -578,8 +578,9 @@ static void test_near_commands(void **state)
 
 /* ---- the rows of the real commands ---- */
 
-static void check_row(const struct cmd *cmd, const struct opt *o)
+static void check_row(const struct cmd *cmd, size_t index)
 {
+	const struct opt *o = cmd_opt(cmd, index);
 	bool valued = o->type != OPT_FLAG;
 
 	if (!o->long_name ||
@@ -593,7 +594,7 @@ static void check_row(const struct cmd *cmd, const struct opt *o)
 		fail_msg("%s --%s: help is one line without a full stop", cmd->name, o->long_name);
 	if (o->type == OPT_LIST && o->preset)
 		fail_msg("%s --%s: a list has no preset", cmd->name, o->long_name);
-	if (o->into >= cmd->args_size)
+	if (o->into >= (cmd_opt_of_group(cmd, index) ? cmd->group->args_size : cmd->args_size))
 		fail_msg("%s --%s: writes outside its args", cmd->name, o->long_name);
 }
 
@@ -606,7 +607,7 @@ static void test_rows_are_sound(void **state)
 		assert_non_null((*c)->run);
 		assert_true(cmd_nr_opts(*c) <= OPTS_MAX);
 		for (size_t i = 0; i < cmd_nr_opts(*c); i++) {
-			check_row(*c, cmd_opt(*c, i));
+			check_row(*c, i);
 			for (size_t k = 0; k < i; k++) {
 				const struct opt *a = cmd_opt(*c, i), *b = cmd_opt(*c, k);
 
