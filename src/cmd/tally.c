@@ -15,10 +15,10 @@ static const struct {
 	const char *key;
 } sum_of[NR_SUMS] = {[SUM_RSS] = {LEVEL_RSS, "peak_rss_bytes"}, [SUM_PSS] = {LEVEL_PSS, "peak_pss_bytes"}};
 
-enum { TREE_GONE_USER, TREE_GONE_SYSTEM, TREE_CGROUP_CPU, TREE_PROCESSES, NR_TREE };
+enum { TREE_GONE_USER, TREE_GONE_SYSTEM, TREE_CGROUP_CPU, TREE_PROCESSES, TREE_MAX_RSS, NR_TREE };
 
 static const char *const tree_metric[NR_TREE] = {
-	"tree.gone.user", "tree.gone.system", "tree.cgroup.cpu", "tree.processes"};
+	"tree.gone.user", "tree.gone.system", "tree.cgroup.cpu", "tree.processes", "tree.gone.max_rss"};
 
 struct tally {
 	struct living columns; /* where the cells stand; nobody lives in it */
@@ -34,6 +34,7 @@ struct tally {
 	bool tree_known[NR_TREE];
 	uint32_t seen;
 	int64_t most;
+	int64_t mark; /* the most memory of any one process, as the kernel keeps it; 0: not known */
 };
 
 struct tally *tally_new(const struct schema *schema)
@@ -98,6 +99,8 @@ void tally_gone(struct tally *t, uint32_t set, uint32_t row, uint32_t id)
 
 static void tick_processes(struct tally *t, struct table *table)
 {
+	const struct column *mark = &t->columns.column[COL_HWM];
+
 	if (!t->held) {
 		t->held = calloc(table->cap, sizeof(*t->held));
 		t->cap = t->held ? table->cap : 0;
@@ -115,6 +118,8 @@ static void tick_processes(struct tally *t, struct table *table)
 		}
 		if (table->id[row] != ROW_FREE && row < t->cap)
 			hold(t, row, true, now);
+		if (mark->col >= 0 && table->valid[row] >> mark->col & 1)
+			t->mark = MAX(t->mark, column_value(mark, table_row(table, row)[mark->col]));
 	}
 	for (unsigned k = 0; k < NR_SUMS; k++)
 		t->peak[k] = MAX(t->peak[k], t->sum[k]);
@@ -132,6 +137,7 @@ static void tick_tree(struct tally *t, struct table *const *table)
 		t->tree[i] = column_value(c, table_row(tree, 0)[c->col]);
 		t->tree_known[i] = true;
 	}
+	t->mark = MAX(t->mark, t->tree[TREE_MAX_RSS]);
 	if (t->tree_known[TREE_PROCESSES])
 		t->most = MAX(t->most, t->tree[TREE_PROCESSES]);
 }
@@ -154,6 +160,8 @@ void tally_describe(const struct tally *t, bool whole, struct pairs *p)
 	for (unsigned i = 0; i < NR_SUMS; i++)
 		if (t->known[i])
 			pairs_num(p, sum_of[i].key, t->peak[i]);
+	if (t->mark > 0)
+		pairs_num(p, "max_process_bytes", t->mark);
 	if (t->columns.set >= 0) {
 		pairs_num(p, "processes", t->seen);
 		pairs_num(p, "peak_processes", t->most);

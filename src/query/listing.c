@@ -119,13 +119,18 @@ static void take_exit(struct listed *l)
 
 static void take_ending(struct listed *l)
 {
-	double pss = ending_number(l, "peak_pss_bytes", 1);
+	double pss = ending_number(l, "peak_pss_bytes", 1), rss = ending_number(l, "peak_rss_bytes", 1),
+	       mark = ending_number(l, "max_process_bytes", 1);
 
 	take_exit(l);
 	l->wall_s = ending_number(l, "end_ns", 1e9);
 	l->cpu_s = ending_number(l, "cpu_ns", 1e9);
-	l->memory_bytes = isnan(pss) ? ending_number(l, "peak_rss_bytes", 1) : pss;
+	l->memory_bytes = isnan(pss) ? rss : pss;
 	l->view = isnan(pss) ? "rss" : "pss";
+	if (is_between_samples(mark, rss)) {
+		l->memory_bytes = mark;
+		l->view = "hwm";
+	}
 	l->processes = ending_number(l, "processes", 1);
 }
 
@@ -154,8 +159,8 @@ static int take_ticks(struct listed *l)
 	l->read = true;
 	l->wall_s = known(s, FIG_WALL);
 	l->cpu_s = known(s, FIG_CPU);
-	l->memory_bytes = known(s, has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS);
-	l->view = has_figure(s, FIG_PSS) ? "pss" : "rss";
+	l->memory_bytes = known(s, FIG_MEMORY);
+	l->view = summary_memory(s) == FIG_HWM ? "hwm" : summary_memory(s) == FIG_PSS ? "pss" : "rss";
 	l->processes = known(s, FIG_SEEN);
 	if (s->lost_bytes > 0)
 		l->state = LISTED_DAMAGED;

@@ -20,14 +20,15 @@ struct listed {
 	char *path;
 	struct meta meta, ending; /* what it says of itself, and of its end */
 	enum listed_state state;
-	int error;	       /* negative errno of an unreadable one */
-	uint64_t bytes;	       /* of the file */
-	int64_t start_ns;      /* wall clock; when it does not say, when the file was last written */
-	double wall_s;	       /* what is not known is NAN */
-	double cpu_s, cores;   /* mean over the run */
-	double memory_bytes;   /* peak of the sum over processes */
-	const char *view;      /* of it: "pss", or "rss" where that was not read */
-	double processes;      /* ever seen */
+	int error;	     /* negative errno of an unreadable one */
+	uint64_t bytes;	     /* of the file */
+	int64_t start_ns;    /* wall clock; when it does not say, when the file was last written */
+	double wall_s;	     /* what is not known is NAN */
+	double cpu_s, cores; /* mean over the run */
+	double memory_bytes; /* peak of the sum over processes */
+	const char *view;    /* of it: "pss", or "rss" where that was not read; "hwm": one process's, between
+				samples */
+	double processes;    /* ever seen */
 	int exit_code, signal; /* -1: not known, or there is none */
 	bool read;	       /* its ticks had to be read */
 };

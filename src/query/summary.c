@@ -34,6 +34,7 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_CPUS]                  = {"cpu",          "available_cores",          true,  COMBINE_HOSTS},
 	[FIG_CPU_OF_ALLOCATION]     = {"cpu",          "of_allocation_ratio",      false, COMBINE_OWN, true},
 	[FIG_CPU_OF_NODE]           = {"cpu",          "of_node_ratio",            false, COMBINE_OWN, true},
+	[FIG_MEMORY]                = {"memory",       "peak_bytes",               true,  COMBINE_OWN, true},
 	[FIG_RSS]                   = {"memory",       "peak_rss_bytes",           true,  COMBINE_OWN, true},
 	[FIG_RSS_AT]                = {"memory",       "peak_rss_at_s",            false, COMBINE_OWN, true},
 	[FIG_PSS]                   = {"memory",       "peak_pss_bytes",           true,  COMBINE_OWN, true},
@@ -428,20 +429,25 @@ static void fill_share(struct summary *s, enum figure_id id, enum figure_id part
 		figure_set(s, id, s->figure[part].value / s->figure[whole].value);
 }
 
-/* Percentages are of the allocation, and of the node beside it. Of memory the fair share is taken; where it
- * was not read, the sum that counts shared pages once per process. */
+enum figure_id summary_memory(const struct summary *s)
+{
+	if (is_between_samples(figure_or_nan(s, FIG_HWM), figure_or_nan(s, FIG_RSS)))
+		return FIG_HWM;
+	return has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS;
+}
+
+/* Percentages are of the allocation, and of the node beside it. */
 void fill_shares(struct summary *s)
 {
-	enum figure_id memory = has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	enum figure_id memory = summary_memory(s);
 
+	s->figure[FIG_MEMORY] = s->figure[memory];
 	fill_share(s, FIG_CPU_OF_ALLOCATION, FIG_MEAN_CORES, FIG_LIMIT_CPUS);
 	fill_share(s, FIG_CPU_OF_NODE, FIG_MEAN_CORES, FIG_MACHINE_CPUS);
-	fill_share(s, FIG_MEMORY_OF_ALLOCATION, memory, FIG_LIMIT_MEMORY);
-	fill_share(s, FIG_MEMORY_OF_NODE, memory, FIG_MACHINE_MEMORY);
+	fill_share(s, FIG_MEMORY_OF_ALLOCATION, FIG_MEMORY, FIG_LIMIT_MEMORY);
+	fill_share(s, FIG_MEMORY_OF_NODE, FIG_MEMORY, FIG_MACHINE_MEMORY);
 	free(s->text[TEXT_MEMORY_VIEW]);
-	s->text[TEXT_MEMORY_VIEW] = has_figure(s, memory)
-		? strdup(memory == FIG_PSS ? "peak_pss_bytes" : "peak_rss_bytes")
-		: NULL;
+	s->text[TEXT_MEMORY_VIEW] = has_figure(s, memory) ? strdup(summary_row[memory].name) : NULL;
 }
 
 void take_capacity(struct summary *s, const struct summary *whole)

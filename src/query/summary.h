@@ -12,6 +12,8 @@
 #include "query/run.h"
 #include "query/tracker.h"
 
+#include <math.h>
+
 struct figure {
 	double value;
 	const char *
@@ -40,6 +42,7 @@ enum figure_id {
 	FIG_CPUS,
 	FIG_CPU_OF_ALLOCATION,
 	FIG_CPU_OF_NODE,
+	FIG_MEMORY,
 	FIG_RSS,
 	FIG_RSS_AT,
 	FIG_PSS,
@@ -278,6 +281,15 @@ struct summary *summary_free(struct summary *s);
 static inline bool has_figure(const struct summary *s, enum figure_id id)
 {
 	return !s->figure[id].why;
+}
+
+/* Which figure answers "how much memory", FIG_MEMORY: PSS where it was read, else RSS; FIG_HWM where one
+ * process had more between two samples than all together at any of them. */
+enum figure_id summary_memory(const struct summary *s);
+/* By the kernel's mark of one process and the highest sum at a sample; NAN: not known. */
+static inline bool is_between_samples(double mark, double sampled)
+{
+	return mark > 1.05 * sampled || (isnan(sampled) && !isnan(mark));
 }
 
 /* The job's processes used it; that, or it was given to the job. */

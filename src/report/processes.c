@@ -130,13 +130,19 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
 		bool least = i == PROCESS_CPU && row->cpu_least && !isnan(row->value[i]);
-		const char *mark = !least ? "" : utf8 ? "≥" : ">";
+		char cell[UNITS_SIZE + 8];
 		/* What the kernel saw between two samples is the better answer. */
 		double v = i == PROCESS_RSS ? process_most_rss(row) : row->value[i];
 
-		if (face[i].heading)
-			buf_addf(
-				out, "%s%*s ", mark, face[i].width - least, look_text(text, v, face[i].look));
+		if (!face[i].heading)
+			continue;
+		snprintf(cell, sizeof(cell), "%s%s",
+			!least	       ? ""
+				: utf8 ? "≥"
+				       : ">",
+			look_text(text, v, face[i].look));
+		/* The width is in bytes. */
+		buf_addf(out, "%*s ", face[i].width + (least && utf8 ? (int)strlen("≥") - 1 : 0), cell);
 	}
 	buf_addf(out, "%8s  ", end_text(text, row));
 	if (t->nr_hosts > 1) {

@@ -216,8 +216,14 @@ static void memory_line(const struct page *p, struct buf *line)
 
 	/* What the kernel saw between two samples comes first: it is the number that a limit would have met.
 	 */
-	if (has(p, FIG_HWM) && has(p, FIG_RSS) && value(p, FIG_HWM) > 1.05 * value(p, FIG_RSS))
-		buf_addf(line, "peak %s in one process; sampled ", format_bytes(text, value(p, FIG_HWM)));
+	if (summary_memory(p->s) == FIG_HWM) {
+		buf_addf(line, "peak %s in one process, between samples%s",
+			format_bytes(text, value(p, FIG_HWM)),
+			strcmp(p->s->mode, "attach") ? "" : " or before");
+		if (!has(p, FIG_RSS))
+			return;
+		buf_adds(line, "; sampled ");
+	}
 	if (has(p, FIG_PSS)) {
 		buf_addf(line, "peak %s%s PSS at %s", tilde(p, FIG_PSS_ESTIMATED),
 			format_bytes(text, value(p, FIG_PSS)),

@@ -48,7 +48,7 @@ static void gpu_cell(const struct summary *group, struct buf *out)
 
 static void group_cell(const struct page *g, enum group_column column, struct buf *out)
 {
-	enum figure_id memory = has(g, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	enum figure_id memory = summary_memory(g->s);
 	static const enum figure_id figure[] = {[GROUP_PROCESSES] = FIG_SEEN,
 		[GROUP_CPU] = FIG_CPU,
 		[GROUP_CORES] = FIG_MEAN_CORES,

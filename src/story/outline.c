@@ -269,12 +269,13 @@ static void fact_memory(struct outline *o, const struct story *s)
 	static const struct {
 		enum figure_id peak;
 		const char *name;
-	} view[] = {{FIG_PSS, "PSS"}, {FIG_RSS, "RSS"}, {FIG_CGROUP_PEAK, "in its control group"}};
+	} view[] = {{FIG_HWM, "in one process, between samples"}, {FIG_PSS, "PSS"}, {FIG_RSS, "RSS"},
+		{FIG_CGROUP_PEAK, "in its control group"}};
 	double limit = figure(s, FIG_LIMIT_MEMORY), machine = figure(s, FIG_MACHINE_MEMORY);
 	bool allowed = !isnan(limit) && !(limit >= machine);
 	char a[UNITS_SIZE];
 	struct buf detail;
-	size_t i = 0;
+	size_t i = summary_memory(s->summary) != FIG_HWM;
 
 	while (i < ARRAY_SIZE(view) && isnan(figure(s, view[i].peak)))
 		i++;

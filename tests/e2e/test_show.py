@@ -53,6 +53,7 @@ CONTRACT = {
         "of_node_ratio": NUMBER,
     },
     "memory": {
+        "peak_bytes": int,
         "peak_rss_bytes": int,
         "peak_rss_at_s": NUMBER,
         "peak_pss_bytes": int,
@@ -421,7 +422,7 @@ def test_every_process_is_in_the_table(busy):
 
 
 @pytest.mark.parametrize("key, column, falling", [
-    ("cpu", "cpu_s", True), ("rss", "peak_rss_bytes", True), ("start", "start_s", False), ("pid", "pid", False),
+    ("cpu", "cpu_s", True), ("rss", "hwm_bytes", True), ("start", "start_s", False), ("pid", "pid", False),
     ("wall", "wall_s", True), ("name", "name", False), ("end", "end_s", False), ("fds", "peak_fds", True),
 ])
 def test_order(busy, key, column, falling):
