@@ -628,7 +628,9 @@ static void member_reap(struct engine *e, pid_t pid)
 	groups_gone(e, slot, 0, &u, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot, "reaped", own_kib, env_now(e->env, ENV_MONOTONIC));
+	farewell(e, slot, "reaped", own_kib,
+		e->tree.member[slot].ended_ns ? e->tree.member[slot].ended_ns
+					      : env_now(e->env, ENV_MONOTONIC));
 }
 
 void engine_reap(struct engine *e)

@@ -242,6 +242,8 @@ static void line_make(struct account *a, unsigned line, bool first, struct amoun
 		ret->used_valid |= UINT32_C(1) << i;
 	}
 	line_levels(&a->lines, &a->living, line, ret);
+	ret->has_between = a->living.set >= 0;
+	ret->between = a->living.census.most[line];
 }
 
 /* Takes the tick in. 1 when that made the waiting point ready, 0 when not; -ENOMEM. */
@@ -254,7 +256,7 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 	if (r >= 0)
 		r = counters_tick(&a->counters, a->reader, time_ns);
 	if (a->living.set >= 0)
-		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set));
+		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set), time_ns);
 	gpus_tick(&a->gpus, a->reader, time_ns, &a->living);
 	lines_read(&a->lines, a->reader);
 	singles_read(a);
@@ -331,6 +333,7 @@ static int on_meta(struct account *a, const struct pairs *pairs)
 	if (meta_merge(&a->meta, pairs) == -ENOMEM)
 		return -ENOMEM;
 	a->facts.attached = !strcmp(meta_text(&a->meta, "mode"), "attach");
+	a->living.tells_ends = strstr(meta_text(&a->meta, "helpers"), "connector") != NULL;
 	return groups_mask(&a->living.group, groups, &mask);
 }
 
@@ -361,7 +364,7 @@ static int on_record(struct account *a, const struct store_record *record)
 		gpus_gone(&a->gpus, record);
 		if (a->living.set < 0 || record->set != (uint32_t)a->living.set)
 			return 0;
-		return living_gone(&a->living, record->id, record->pairs);
+		return living_gone(&a->living, record->id, record->time_ns, record->pairs);
 	case STORE_EVENT:
 		return on_event(a, record);
 	case STORE_LOST:

@@ -5,6 +5,7 @@
 #ifndef QUERY_ACCOUNT_H
 #define QUERY_ACCOUNT_H
 
+#include "query/census.h"
 #include "query/idmap.h"
 #include "query/meta.h"
 #include "store/store.h"
@@ -44,6 +45,8 @@ struct amounts {
 	uint32_t used_valid, level_valid; /* masks */
 	int64_t used[NR_USED];		  /* since the job's start, or since we attached */
 	int64_t level[NR_LEVELS];
+	struct between between; /* since the point before */
+	bool has_between;
 };
 
 struct point { /* one tick */

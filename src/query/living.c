@@ -115,6 +115,7 @@ void living_release(struct living *l)
 	idmap_release(&l->by_id);
 	idmap_release(&l->by_pid);
 	groups_release(&l->group);
+	census_release(&l->census);
 	living_init(l);
 }
 
@@ -521,22 +522,32 @@ static int process_new(struct living *l, uint32_t id, uint32_t *ret_index)
 	r = idmap_put(&l->by_id, id, l->nr);
 	if (r < 0)
 		return r;
-	l->process[l->nr] = (struct process){.id = id, .row = STORE_NO_ROW, .hwm = -1};
+	l->process[l->nr] =
+		(struct process){.id = id, .row = STORE_NO_ROW, .hwm = -1, .since = l->census.ticks};
 	l->line[0].seen++;
 	*ret_index = l->nr++;
 	return 0;
 }
 
+/* Where the kernel has not told, the time is that of its own start time, in whole clock ticks before it. */
+#define START_TICK_NS INT64_C(10000000)
+
 int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs *identity)
 {
 	uint32_t index = idmap_get(&l->by_id, id);
-	int64_t late = 0, pid = 0, ppid = 0;
+	int64_t late = 0, pid = 0, ppid = 0, start_ns = 0;
+	bool is_new = index == IDMAP_NONE;
 	struct process *p;
 	uint64_t groups;
-	int r = index == IDMAP_NONE ? process_new(l, id, &index) : 0;
+	int r = is_new ? process_new(l, id, &index) : 0;
 
 	if (r >= 0)
 		r = groups_mask(&l->group, pairs_find(identity, "groups"), &groups);
+	pairs_get_num(identity, "start_ns", &start_ns);
+	start_ns = MIN(MAX(start_ns, 0), LARGEST);
+	if (r >= 0 && is_new)
+		r = census_birth(&l->census, id,
+			start_ns && !l->tells_ends ? start_ns + START_TICK_NS : start_ns, groups);
 	if (r < 0)
 		return r;
 	p = &l->process[index];
@@ -625,12 +636,14 @@ static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_
 	return 0;
 }
 
-int living_gone(struct living *l, uint32_t id, const struct pairs *last)
+int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pairs *last)
 {
 	uint32_t index = idmap_get(&l->by_id, id);
 	int64_t kib = 0, cpu_ns, sampled = 0, max_rss;
 	const struct process *parent;
+	const struct pair *how;
 	struct process *p;
+	int r;
 
 	pairs_get_num(last, "max_rss_kib", &kib);
 	max_rss = kib > 0 ? MIN(kib, LARGEST >> 10) * 1024 : -1;
@@ -645,13 +658,29 @@ int living_gone(struct living *l, uint32_t id, const struct pairs *last)
 	parent = parent_of(l, p);
 	count_only_sampled(l, p->groups, parent, last);
 	take_off_children_io(l, p, parent, last);
+	how = pairs_find(last, "how");
+	r = census_end(&l->census, id, time_ns, p->groups,
+		p->row != STORE_NO_ROW && p->since != l->census.ticks,
+		p->level_valid >> LEVEL_THREADS & 1 ? p->level[LEVEL_THREADS] : 0,
+		!pair_is(how, "noticed") && (l->tells_ends || !pair_is(how, "exit-record")));
 	process_forget(l, index);
-	return 0;
+	return r;
 }
 
 /* ---- time ---- */
 
-void living_tick(struct living *l, struct table *t)
+static void count_at_once(struct living *l, int64_t time_ns)
+{
+	struct between now[LINES_MOST];
+	unsigned nr = 1 + l->group.nr;
+
+	for (unsigned i = 0; i < nr; i++)
+		now[i] = (struct between){
+			.processes = l->line[i].nr, .threads = l->line[i].level[LEVEL_THREADS]};
+	census_tick(&l->census, time_ns, now, nr);
+}
+
+void living_tick(struct living *l, struct table *t, int64_t time_ns)
 {
 	for (uint32_t i = l->loose ? l->nr : 0; i-- > 0;)
 		if (l->process[i].row == STORE_NO_ROW)
@@ -664,12 +693,14 @@ void living_tick(struct living *l, struct table *t)
 		if (p && t->id[row] == p->id)
 			process_update(l, p, table_row(t, row), t->valid[row]);
 	}
+	count_at_once(l, time_ns);
 }
 
 void living_lost(struct living *l)
 {
 	for (uint32_t i = 0; i < l->nr; i++)
 		process_unbind(l, &l->process[i]);
+	census_lost(&l->census);
 	l->loose = true;
 }
 

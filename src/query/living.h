@@ -7,7 +7,7 @@
 #define QUERY_LIVING_H
 
 #include "query/account.h"
-#include "query/groups.h"
+#include "query/census.h"
 
 enum part {	  /* counters of a process that add up to amounts of the tree */
 	PART_CPU, /* its own CPU time: the exact clock, or user + system */
@@ -59,9 +59,6 @@ struct column column_find(const struct schema *schema, const char *metric);
 int64_t column_value(const struct column *c, int64_t cell);
 const char *process_column_metric(unsigned column);
 
-/* Lines: the whole is line 0, group g is line g + 1. */
-#define LINES_MOST (1 + GROUPS_MOST)
-
 struct sums {			/* over the live processes of one line */
 	int64_t part[NR_PARTS]; /* of the bound, and what resets, latecomers and changes of group correct */
 	uint32_t part_seen;	/* mask: any process ever */
@@ -87,6 +84,7 @@ struct living {
 		uint32_t part_seen;    /* mask: had a value at least once */
 		uint32_t level_valid;
 		bool had_pss;
+		uint64_t since;				 /* ticks that there were before it */
 		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
 		int64_t from[NR_PARTS]; /* what it had when we first saw it, if that was before our time */
 		int64_t level[NR_LEVELS], peak[NR_LEVELS];
@@ -103,6 +101,8 @@ struct living {
 	struct groups group;
 	uint64_t own; /* mask of groups: without what members' children used */
 	struct sums line[LINES_MOST];
+	struct census census;
+	bool tells_ends; /* the kernel told when each began and ended */
 	uint64_t sigchld_ignored, io_unread, pss_reads;
 };
 
@@ -118,8 +118,8 @@ uint32_t living_levels(
 
 int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs *identity);
 /* After a tick: its touched rows. */
-void living_tick(struct living *l, struct table *t);
-int living_gone(struct living *l, uint32_t id, const struct pairs *last);
+void living_tick(struct living *l, struct table *t, int64_t time_ns);
+int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pairs *last);
 /* NULL: nobody alive has this id. Valid until somebody comes or goes. */
 const struct process *living_find(const struct living *l, uint32_t id);
 /* What it used while it was recorded. */

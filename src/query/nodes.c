@@ -260,7 +260,21 @@ static void node_track(struct node *n)
 			if (has_amount(&line->head, k))
 				tracker_flow(&line->tracker, k, time, amount(&line->head, k), n->gap);
 		tracker_levels(&line->tracker, time, line->head.level, line->head.level_valid);
+		if (line->head.has_between)
+			tracker_between(&line->tracker, time, &line->head.between);
 	}
+}
+
+/* Of several nodes: the others as they were last seen, and this one as it was at its fullest since. */
+static void total_between(struct total_line *total, const struct node_line *line, double time)
+{
+	struct between b = line->last.between;
+
+	b.processes += total->level[LEVEL_PROCESSES] - line->last.level[LEVEL_PROCESSES];
+	b.threads += total->level[LEVEL_THREADS] - line->last.level[LEVEL_THREADS];
+	b.active_ns = 0;
+	total->tracker.between_s = MAX(total->tracker.active_s, line->tracker.active_s);
+	tracker_between(&total->tracker, time, &b);
 }
 
 static void node_take(struct nodes *all, struct node *n)
@@ -299,6 +313,8 @@ static int node_advance(struct nodes *all, struct node *n)
 		for (unsigned k = 0; k < NR_FLOWS; k++)
 			total_grow(total, n, line, time, k);
 		total_point(total, time);
+		if (line->last.has_between)
+			total_between(total, line, time);
 		if (!r)
 			total_levels(total, &line->last, -1);
 	}

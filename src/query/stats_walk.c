@@ -229,7 +229,7 @@ static void take_processes(struct walking *w, struct walker *n, int64_t time_ns)
 
 	if (!t)
 		return;
-	living_tick(&n->living, t);
+	living_tick(&n->living, t, time_ns);
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		uint32_t id = t->id[t->touched[i]],
 			 row = id == ROW_FREE ? IDMAP_NONE : idmap_get(&n->row_of, id);
@@ -355,7 +355,7 @@ static int walker_next(struct walking *w, struct walker *n)
 			n->gap = true;
 		} else if (record.type == STORE_GONE && process) {
 			take_gone(w, n, &record);
-			r = living_gone(&n->living, record.id, record.pairs);
+			r = living_gone(&n->living, record.id, record.time_ns, record.pairs);
 		}
 		if (r < 0)
 			return r;

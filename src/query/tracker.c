@@ -121,3 +121,17 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 	if (valid >> LEVEL_RSS & 1)
 		spark_add(&t->rss_shape, since, time, (double)level[LEVEL_RSS]);
 }
+
+static void top_reach(struct tracker *t, enum level level, double time, int64_t value)
+{
+	if (t->top[level].has && (double)value > t->top[level].value)
+		top_add(&t->top[level], (double)value, time);
+}
+
+void tracker_between(struct tracker *t, double time, const struct between *between)
+{
+	top_reach(t, LEVEL_PROCESSES, time, between->processes);
+	top_reach(t, LEVEL_THREADS, time, between->threads);
+	t->between_s += (double)between->active_ns / 1e9;
+	t->active_s = t->between_s;
+}

@@ -29,7 +29,8 @@ struct tracker {
 	double estimated_pss, estimated_uss; /* share of the peak, when it was reached */
 	struct spark cpu_shape, pss_shape, rss_shape;
 	double cpu_time, cpu_s, level_time; /* of the last point */
-	double active_s;		    /* with at least one process, as far as seen */
+	double active_s;		    /* with at least one process, as far as known */
+	double between_s;		    /* of that, by births and ends */
 	bool has_cpu;
 	bool spreads;		      /* wanted */
 	struct spread *over[NR_OVER]; /* NULL: nothing yet, or no memory */
@@ -49,4 +50,6 @@ void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap);
 void tracker_flow(struct tracker *t, enum flow flow, double time, double amount, bool gap);
 /* Levels that hold until the next point, as those of curves do. */
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid);
+/* What there was since the point before, after its levels. */
+void tracker_between(struct tracker *t, double time, const struct between *between);
 #endif

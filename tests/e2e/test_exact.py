@@ -308,6 +308,21 @@ def test_random_trees_with_parents_that_do_not_wait(each_helper):
     assert summary["cpu"]["source"] == "cgroup" or summary["cpu"]["lower_bound"]
 
 
+def test_what_lives_between_two_samples_is_counted(lab):
+    """How many at once and for how long, by births and ends; and what is known of each is in the table."""
+    summary, _ = lab.run("sh", "-c", "sleep 0.2 & sleep 0.2 & sleep 0.2 & wait; /bin/true; /bin/true", interval="30s")
+    processes = summary["processes"]
+    assert processes["active_s"] >= 0.2
+    assert processes["peak"] <= 4
+    if not lab.has_all_help:
+        return
+    assert (processes["seen"], processes["peak"], summary["threads"]["peak"]) == (6, 4, 4)
+    table = lab.show("--processes", "--json")["processes"]
+    assert all(p["minor_faults"] > 0 and p["hwm_bytes"] > 0 for p in table)
+    shell = next(p for p in table if p["argv"][:1] == ["sh"])
+    assert [p["cpu_lower_bound"] for p in table] == [p is not shell for p in table]
+
+
 # ---- memory ----
 
 
@@ -373,8 +388,13 @@ def test_memory_of_commands_that_no_sample_sees(lab):
 def test_spike_between_two_samples(lab):
     summary, said = lab.run("spike", 500, 0.3, interval="30s")
     assert summary["ticks"]["taken"] == 2
-    about(summary["memory"]["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
-    assert summary["memory"]["peak_rss_bytes"] < 20 * MIB
+    memory = summary["memory"]
+    about(memory["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
+    assert memory["peak_rss_bytes"] < 20 * MIB
+    # The answer to "how much memory" is the larger one, for people too.
+    assert (memory["peak_bytes"], memory["ratio_view"]) == (memory["max_process_hwm_bytes"], "max_process_hwm_bytes")
+    said = subprocess.run([TACHO, "show", lab.recording], stdout=subprocess.PIPE, text=True).stdout
+    assert "in one process, between samples; sampled peak" in said
 
 
 def test_spike_of_a_job_that_was_attached_to(lab):

@@ -544,7 +544,63 @@ static void test_a_spike_between_samples_is_told(void **state)
 	s = summary_of(file);
 	assert_near(value(s, FIG_HWM), 512000 * 1024.0);
 	assert_near(value(s, FIG_RSS), 1000 * 4096);
+	assert_near(value(s, FIG_MEMORY), 512000 * 1024.0);
+	assert_string_equal(s->text[TEXT_MEMORY_VIEW], "max_process_hwm_bytes");
 	assert_true(has_note(s, "reached 500 MiB"));
+	summary_free(s);
+}
+
+static void test_births_and_ends_between_two_ticks(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.helpers = "connector,taskstats"});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.threads", 2);
+	maker_tick(&m, SECOND / 10);
+	/* Two at a time, told in the order of their ends, then one that follows at once. */
+	maker_join(&m, STORE_NO_ROW, 3, 102, 100, 4 * SECOND / 10, false);
+	maker_gone_with(&m, STORE_NO_ROW, 3, 6 * SECOND / 10, "exit-record", "sampled", INT64_C(0), NULL);
+	maker_join(&m, STORE_NO_ROW, 2, 101, 100, 2 * SECOND / 10, false);
+	maker_gone_with(&m, STORE_NO_ROW, 2, 7 * SECOND / 10, "event", "sampled", INT64_C(0), NULL);
+	maker_join(&m, STORE_NO_ROW, 4, 103, 100, 7 * SECOND / 10, false);
+	maker_gone_with(&m, STORE_NO_ROW, 4, 8 * SECOND / 10, "event", "sampled", INT64_C(0), NULL);
+	maker_gone_with(&m, 0, 1, 9 * SECOND / 10, "reaped", NULL);
+	maker_tick(&m, SECOND);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, "end_ns", 2 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_SEEN), 4);
+	assert_near(value(s, FIG_PROCESSES), 3);
+	assert_near(value(s, FIG_THREADS), 4);
+	assert_near(value(s, FIG_ACTIVE), 0.9);
+	summary_free(s);
+}
+
+/* When it was noticed that somebody is gone says little about when it ended. */
+static void test_ends_that_are_not_known(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_set(&m, 0, "proc.threads", 1);
+	maker_tick(&m, SECOND);
+	maker_join(&m, STORE_NO_ROW, 2, 101, 100, 11 * SECOND / 10, false);
+	maker_gone_with(&m, STORE_NO_ROW, 2, 2 * SECOND, "exit-record", "sampled", INT64_C(0), NULL);
+	maker_join(&m, STORE_NO_ROW, 3, 102, 100, 12 * SECOND / 10, false);
+	maker_gone_with(&m, STORE_NO_ROW, 3, 2 * SECOND, "exit-record", "sampled", INT64_C(0), NULL);
+	maker_gone_with(&m, 0, 1, 2 * SECOND, "noticed", NULL);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, "end_ns", 2 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_SEEN), 3);
+	assert_near(value(s, FIG_PROCESSES), 1);
+	assert_near(value(s, FIG_ACTIVE), 1);
 	summary_free(s);
 }
 
@@ -834,6 +890,8 @@ int main(void)
 		T(test_pss_never_read_is_an_estimate_and_not_recorded_is_null),
 		T(test_the_high_water_mark_is_at_least_what_was_seen),
 		T(test_a_spike_between_samples_is_told),
+		T(test_births_and_ends_between_two_ticks),
+		T(test_ends_that_are_not_known),
 		T(test_unfinished_recordings_tell_what_they_know),
 		T(test_no_ticks_and_one_tick),
 		T(test_all_ended_before_their_first_sample),

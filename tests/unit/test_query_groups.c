@@ -196,7 +196,7 @@ static void test_a_group_has_what_was_used_while_in_it(void **state)
 
 static void make_found_later(const char *path, const char *host)
 {
-	struct maker_options o = {.host = host};
+	struct maker_options o = {.host = host, .helpers = "connector"};
 	struct maker m;
 
 	maker_open(&m, path, &o);
