@@ -5,8 +5,9 @@
  * read (the engine asks for a forced reading now and then, since reclaim can shrink a sleeper). Of those that
  * moved, the files of the tick tier are read through descriptors that stay open, which halves to quarters the
  * cost and makes PID reuse harmless: after the process is reaped its files answer ESRCH for ever. `status`
- * costs as much as all others together and is read every few seconds; smaps_rollup walks page tables and is
- * read when the engine's budget allows.
+ * costs as much as all others together and is read every few seconds, and when page faults tell of memory
+ * that came and went between two samples; smaps_rollup walks page tables and is read when the engine's budget
+ * allows.
  *
  * Descriptors are kept up to a limit; beyond it files are opened for each reading, and the start time in
  * `stat` tells whether the PID still means the same process.
