@@ -9,6 +9,8 @@
  * which the job shares with us. */
 #include "target/priority.h"
 
+#include "base/rights.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +43,13 @@ static int get(struct place *ret)
 
 static int set(struct place *to)
 {
-	return syscall(SYS_sched_setattr, 0, to, 0) < 0 ? -errno : 0;
+	int r = syscall(SYS_sched_setattr, 0, to, 0) < 0 ? -errno : 0;
+
+	if (!is_refused(r) || !rights_raise(RIGHT_SYS_NICE))
+		return r;
+	r = syscall(SYS_sched_setattr, 0, to, 0) < 0 ? -errno : 0;
+	rights_lower();
+	return r;
 }
 
 static void on_too_long(int sig)

@@ -8,10 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from recorder import TACHO, children, name, run, show, until
+from recorder import TACHO, children, name, need_mounts, run, show, until
 
 NOBODY = 65534
-CAPS = {"dac_override": 1, "dac_read_search": 2, "net_admin": 12, "sys_ptrace": 19, "perfmon": 38}
+CAPS = {"dac_override": 1, "dac_read_search": 2, "net_admin": 12, "sys_ptrace": 19, "sys_nice": 23, "perfmon": 38}
 GRANTED = ["net_admin", "sys_ptrace", "dac_read_search", "perfmon"]
 INTRUDER = Path("tests/fakes/libintruder.so")
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="giving capabilities to files needs root")
@@ -19,6 +19,10 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="giving capabilities t
 
 def mask(names):
     return sum(1 << CAPS[each] for each in names)
+
+
+def nice(pid):
+    return os.getpriority(os.PRIO_PROCESS, pid)
 
 
 class Place:
@@ -133,6 +137,32 @@ def test_no_variable_brings_code_to_the_rights(place, intruder, effective):
     assert len(made) >= 2  # the trial's, and that of sleep under its preset name
 
 
+def test_a_vendors_library_is_loaded_without_rights(place, intruder):
+    """Also one that root installed: it reads an environment that the user chose."""
+    need_mounts()
+    place.grant(GRANTED, 1)
+    library, cache, marker = place.root / "lib", place.root / "ld.so.cache", place.user / "marker"
+    library.mkdir()
+    shutil.copy(intruder, library / "libnvidia-ml.so.1")
+    script = f"""
+        ldconfig -C {cache} {library} && mount --bind {cache} /etc/ld.so.cache || exit 77
+        mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 && touch /dev/nvidiactl || exit 77
+        exec "$@"
+    """
+    user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    words = ["run", "-q", "-i", "20ms", "-o", "a.tacho", "--", "sh", "-c", f"until [ -s {marker} ]; do sleep 0.01; done"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", *user, place.tacho, *words],
+        env={"PATH": os.environ["PATH"], "INTRUDER": str(marker)},
+        cwd=place.user,
+        stderr=subprocess.PIPE,
+    )
+    if done.returncode == 77:
+        pytest.skip(f"no GPU can be pretended here: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    assert set(marker.read_text().splitlines()) == {f"1 0 {NOBODY}"}
+
+
 def test_the_job_has_no_rights_and_its_whole_environment(place):
     place.grant(GRANTED, 0)
     words = ["run", "-q", "-o", "a.tacho", "-m", "perf", "--", "/bin/sh", "-c", "grep Cap /proc/$$/status; env"]
@@ -146,10 +176,11 @@ def test_the_job_has_no_rights_and_its_whole_environment(place):
 
 
 def test_the_recorder_holds_its_rights_and_uses_none_between_calls(place):
-    place.grant(GRANTED, 1)
+    granted = [*GRANTED, "sys_nice"]
+    place.grant(granted, 1)
     tacho = place.start("run", "-q", "-i", "20ms", "-o", "a.tacho", "--", "/bin/sleep", "60")
     try:
-        until(lambda: [pid for pid in children(tacho.pid) if name(pid) == "sleep"], "the job starts")
+        (job,) = until(lambda: [pid for pid in children(tacho.pid) if name(pid) == "sleep"], "the job starts")
         until(lambda: (place.user / "a.tacho").stat().st_size, "something is recorded")
 
         def sets():
@@ -157,7 +188,10 @@ def test_the_recorder_holds_its_rights_and_uses_none_between_calls(place):
             found = dict(line.split(":\t") for line in lines if line.startswith("Cap"))
             return found["CapPrm"], found["CapEff"]
 
-        until(lambda: sets() == (f"{mask(GRANTED):016x}", "0" * 16), "its rights are put away")
+        until(lambda: sets() == (f"{mask(granted):016x}", "0" * 16), "its rights are put away")
+        # The kernel's word for real-time is RR, with a flag that children do not inherit it.
+        until(lambda: os.sched_getscheduler(tacho.pid) & 0xFF == os.SCHED_RR or nice(tacho.pid) == -20, "it has a priority")
+        assert os.sched_getscheduler(job) == os.SCHED_OTHER and nice(job) == 0
     finally:
         for pid in children(tacho.pid):
             os.kill(pid, 9)
