@@ -1,0 +1,38 @@
+/* The statistics of any recording (recording.h), at all levels and in all forms. */
+#include "recording.h"
+
+#include "report/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct stats_page page = {
+		.levels = (1u << NR_STATS_LEVELS) - 1, .width = 100, .utf8 = true, .length_s = 10};
+	struct run *run = fuzz_run(data, size);
+	struct process_table *t = NULL;
+	struct summary *summary = NULL;
+	struct stats *s = NULL;
+	struct buf out;
+
+	if (!run)
+		return 0;
+	buf_init(&out, (size_t)64 << 20);
+	if (summary_read(run, &summary, &out) < 0 || process_table_read(run, &t, &out) < 0 ||
+		stats_read(run, summary, t, NULL, &s, &out) < 0)
+		abort();
+	stats_print(s, t, &page, &out);
+	stats_write_csv(s, t, &page, &out);
+	stats_write_json(s, t, &page, &out);
+	if (out.err)
+		abort();
+	stats_free(s);
+	process_table_free(t);
+	summary_free(summary);
+	buf_release(&out);
+	fuzz_run_close(run);
+	return 0;
+}
