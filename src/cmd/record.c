@@ -27,6 +27,9 @@
 #define MEMBERS_MAX 65536
 #define MEMBERS_MIN 256
 #define MEMBER_BYTES 1200
+/* A job that ends earlier has no use for the node's sources and the facts about the machine: they are opened
+ * and read when it has lived so long. */
+#define REST_NS (50 * NSEC_PER_MSEC)
 
 static int make_parents(const char *path)
 {
@@ -100,6 +103,7 @@ static void make_engine(struct recording *r)
 		.budget = r->opt->budget_percent / 100,
 		.children = r->opt->children,
 		.attach = r->attach,
+		.rest_ns = r->attach || r->scopes.nr ? 0 : REST_NS,
 		.max_members = members_that_fit(r),
 		.metrics = r->opt->metrics.item,
 		.nr_metrics = r->opt->metrics.nr,
@@ -199,12 +203,14 @@ static void record_create(void *arg)
 	make_file(r, r->argc ? r->argv[0] : NULL, 0);
 	if (r->over)
 		return;
-	e = store_schema(r->sink.store, engine_schema(r->engine));
+	e = engine_is_whole(r->engine) ? store_schema(r->sink.store, engine_schema(r->engine))
+				       : store_sets(r->sink.store, engine_schema(r->engine));
+	if (e == 0)
+		e = record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
 	if (e < 0)
 		return record_fail(
 			r, e, "cannot write the beginning of the recording %s", (char *)r->path.data);
 	r->sink.tally = tally_new(engine_schema(r->engine));
-	record_begin(r, r->attach ? r->nr_targets : r->argc, r->attach ? r->targets : r->argv);
 }
 
 void record_open(struct recording *r)
@@ -413,6 +419,7 @@ static void record_end(struct recording *r, const char *how)
 	tally_describe(r->sink.tally,
 		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), &p);
 	r->sink.tally = tally_free(r->sink.tally);
+	record_settle(r);
 	e = store_finish(r->sink.store, &p);
 	if (e < 0 && !r->sink.error)
 		r->sink.error = e;
@@ -426,13 +433,21 @@ static void record_end(struct recording *r, const char *how)
 static void record_until_the_end(struct recording *r)
 {
 	const char *how = NULL;
+	bool described = false;
 
 	r->recorded = true;
 	priority_raise(&r->priority);
-	record_read_limits(r);
+	if (r->attach)
+		record_read_limits(r);
 	engine_tick(r->engine);
+	if (!r->attach) /* a job of our own may be gone before they are read */
+		record_read_limits(r);
 	record_describe(r);
 	while (!how) {
+		if (!described && engine_is_whole(r->engine)) {
+			record_describe_machine(r);
+			described = true;
+		}
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));

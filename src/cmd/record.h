@@ -69,7 +69,10 @@ void record_fail(struct recording *r, int error, const char *fmt, ...) _printf_(
 void cannot_run(const char *name, int error) __attribute__((noreturn));
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
-void record_begin(struct recording *r, int argc, char **argv);
+int record_begin(struct recording *r, int argc, char **argv);
 void record_read_limits(struct recording *r);
 void record_describe(struct recording *r);
+void record_describe_machine(struct recording *r); /* when the node's sets are there */
+/* At the end: the schema of a job that was too short for the node's sets, and which those are. */
+void record_settle(struct recording *r);
 #endif

@@ -104,13 +104,14 @@ static void describe_redaction(const struct redact *r, char *out, size_t size)
 		snprintf(out, size, "%s", *known ? known : "none");
 }
 
-void record_begin(struct recording *r, int argc, char **argv)
+int record_begin(struct recording *r, int argc, char **argv)
 {
 	struct pair memory[PAIRS_MAX];
 	char numbers[1024], keys[OPT_LIST_MAX][80], redaction[64];
 	struct pairs p;
 	struct buf command;
 	struct utsname uts;
+	int e;
 
 	buf_init(&command, 32768);
 	for (int i = 0; i < argc; i++) {
@@ -131,10 +132,11 @@ void record_begin(struct recording *r, int argc, char **argv)
 	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
 	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
 	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
-	store_meta(r->sink.store, &p);
+	e = store_meta(r->sink.store, &p);
 	buf_release(&command);
 	if (r->opt->duration_ns)
 		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
+	return e;
 }
 
 /* ---- what is known only when the job runs, or when the processes were found ---- */
@@ -263,26 +265,44 @@ static void facts_init(struct facts *f)
 	pairs_init(&f->pairs, f->memory, ARRAY_SIZE(f->memory), f->numbers, sizeof(f->numbers));
 }
 
-static void describe_machine(struct recording *r)
+void record_describe_machine(struct recording *r)
 {
 	static struct facts f;
-	struct pair memory[4];
-	char numbers[32];
-	struct pairs p;
 
-	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
-	pairs_str(&p, "helpers", engine_helpers(r->engine));
-	pairs_str(&p, "priority", r->priority.text);
-	if (r->command.pid)
-		pairs_num(&p, "pid", r->command.pid);
-	store_meta(r->sink.store, &p);
 	facts_init(&f);
 	hardware_describe(r->env, add_fact, &f);
-	environment_describe(r->env, add_fact, &f);
 	store_meta(r->sink.store, &f.pairs);
 }
 
-/* Read before the first tick, which needs them, and written after it: a write may wait for a slow disk. */
+void record_settle(struct recording *r)
+{
+	struct pair memory[1];
+	char names[1024], numbers[8];
+	const char *name;
+	struct pairs p;
+	size_t used = 0;
+	int e;
+
+	if (engine_is_whole(r->engine))
+		return;
+	for (size_t i = 0; (name = engine_unread(r->engine, i)); i++) {
+		size_t n = strlen(name) + 1;
+
+		if (used + n > sizeof(names))
+			break;
+		memcpy(names + used, name, n);
+		used += n;
+	}
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	if (used)
+		pairs_add(&p, "unread", names, used - 1);
+	store_note(r->sink.store, &p);
+	e = store_schema(r->sink.store, engine_schema(r->engine));
+	if (e < 0 && !r->sink.error)
+		r->sink.error = e;
+}
+
+/* Written after the first tick: a write may wait for a slow disk. */
 static struct facts limits_facts;
 
 void record_read_limits(struct recording *r)
@@ -297,7 +317,14 @@ void record_describe(struct recording *r)
 	char names[SCOPE_GROUPS_MAX * 128];
 
 	describe_groups(r, &limits_facts.pairs, names, sizeof(names));
-	store_meta(r->sink.store, &limits_facts.pairs);
+	environment_describe(r->env, add_fact, &limits_facts);
+	add_fact(&limits_facts, "helpers", engine_helpers(r->engine));
+	add_fact(&limits_facts, "priority", r->priority.text);
+	if (r->command.pid)
+		add_number(&limits_facts, "pid", r->command.pid);
+	if (engine_is_whole(r->engine))
+		store_meta(r->sink.store, &limits_facts.pairs);
+	else
+		store_note(r->sink.store, &limits_facts.pairs);
 	store_wishes(r->sink.store, r->engine);
-	describe_machine(r);
 }

@@ -68,9 +68,18 @@ static void sink_flush(void *arg)
 		s->error = error;
 }
 
+static void sink_schema(void *arg, const struct schema *schema)
+{
+	struct store_sink *s = arg;
+	int error = s->store ? store_schema(s->store, schema) : 0;
+
+	if (error < 0 && !s->error)
+		s->error = error;
+}
+
 struct sink sink_to_store(struct store_sink *s)
 {
-	return (struct sink){s, sink_instance, sink_gone, sink_event, sink_tick, sink_flush};
+	return (struct sink){s, sink_instance, sink_gone, sink_event, sink_tick, sink_flush, sink_schema};
 }
 
 static void store_asked(struct store_writer *store, const struct engine *e)

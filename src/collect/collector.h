@@ -124,6 +124,7 @@ struct collector {
 
 /* All of them, in the order in which they are sampled; NULL at the end. */
 extern const struct collector *const collectors[];
+extern const size_t collectors_of_job; /* so many of them are about the job itself */
 const struct collector *collector_find(const char *name);
 
 /* The cell of one of the collector's rows, where that is recorded: the value, or none when it is not known.

@@ -1,4 +1,5 @@
-/* The list of collectors, in the order in which they are sampled. A new one is its file and a line here. */
+/* The list of collectors, in the order in which they are sampled. A new one is its file and a line here.
+ * Those about the job itself come first: they are there from its first moment on, the node's follow. */
 #include "collect/collector.h"
 
 #include <string.h>
@@ -13,9 +14,10 @@ extern const struct collector collector_frequency, collector_energy, collector_s
 const struct collector *const collectors[] = {
 	&collector_process,
 	&collector_tree,
-	&collector_group,
 	&collector_limits,
 	&collector_perf,
+	/* from here on: collectors_of_job */
+	&collector_group,
 	&collector_cpu,
 	&collector_frequency,
 	&collector_kernel,
@@ -41,6 +43,8 @@ const struct collector *const collectors[] = {
 	&collector_cost,
 	NULL,
 };
+
+const size_t collectors_of_job = 4;
 
 const struct collector *collector_find(const char *name)
 {

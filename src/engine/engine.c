@@ -110,9 +110,9 @@ static int init_table(struct table *t, uint32_t nr_cols, uint32_t cap)
 	return r;
 }
 
-static int make_tables(struct engine *e)
+static int make_tables(struct engine *e, uint32_t from)
 {
-	for (uint32_t i = 0; i < e->nr_sets; i++) {
+	for (uint32_t i = from; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 		/* What is not here needs no room. */
 		uint32_t cap = set->usable && set->collector->max_rows ? set->collector->max_rows : 1;
@@ -199,7 +199,7 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	if (e->schema)
 		r = select_rows(e, err, err_size);
 	if (r == 0) {
-		r = make_tables(e);
+		r = make_tables(e, 0);
 		if (r == 0)
 			r = tree_init(&e->tree, env, e->set[e->process_set].table.cap);
 		if (r < 0)
@@ -235,7 +235,7 @@ struct engine *engine_free(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (set->collector->close && (e->collectors_opened || e->gated) && set->state)
+		if (set->collector->close && (i < e->nr_opened || e->gated) && set->state)
 			set->collector->close(set->state, &set->ctx);
 		free(set->state);
 		table_release(&set->table);
@@ -255,6 +255,7 @@ struct engine *engine_free(struct engine *e)
 	if (e->lingering)
 		munmap(e->lingering, 2 * size);
 	tree_release(&e->tree);
+	choice_drop(e);
 	schema_free(e->schema);
 	free(e);
 	return NULL;
@@ -265,9 +266,40 @@ const struct schema *engine_schema(const struct engine *e)
 	return e->schema;
 }
 
+bool engine_is_whole(const struct engine *e)
+{
+	return !e->choice;
+}
+
+const char *engine_unread(const struct engine *e, size_t i)
+{
+	for (size_t c = e->nr_sets; e->choice && collectors[c]; c++)
+		if (choice_has(e->choice, c) && !i--)
+			return collectors[c]->name;
+	return NULL;
+}
+
+void engine_describe_rest(struct engine *e)
+{
+	uint32_t from = e->nr_sets;
+	char err[256];
+	int r;
+
+	if (!e->choice)
+		return;
+	r = select_rest(e, err, sizeof(err));
+	if (r == 0)
+		r = make_tables(e, from);
+	for (uint32_t i = from; r < 0 && i < e->nr_sets; i++)
+		e->set[i].usable = false; /* no memory for the node: the job is recorded all the same */
+	if (e->sink.schema)
+		e->sink.schema(e->sink.arg, e->schema);
+}
+
 void collectors_open(struct engine *e)
 {
-	for (uint32_t i = 0; i < e->nr_sets; i++) {
+	for (; e->nr_opened < e->nr_sets; e->nr_opened++) {
+		uint32_t i = e->nr_opened;
 		struct set *set = &e->set[i];
 		int r;
 
@@ -325,6 +357,7 @@ const char *engine_asked(const struct engine *e, size_t i)
 void engine_zero(struct engine *e)
 {
 	e->start_ns = e->flushed_ns = e->deadline_ns = env_now(e->env, ENV_MONOTONIC);
+	e->rest_ns = e->start_ns + e->opt.rest_ns;
 	e->wall_offset_ns = env_now(e->env, ENV_REALTIME) - e->start_ns;
 	e->unasked = e->tree.vanished = 0; /* while we waited is not while we record */
 }
@@ -393,7 +426,7 @@ void engine_count_bytes(struct engine *e, uint64_t written)
 static int64_t own_peak_kib(const struct engine *e)
 {
 	char text[4096];
-	ssize_t n = e->env->live ? env_slurp(e->env, "proc/self/status", text, sizeof(text)) : -ENOENT;
+	ssize_t n = e->env->live ? env_peek(e->env, "proc/self/status", text, sizeof(text)) : -ENOENT;
 	const char *at = n > 0 ? strstr(text, "\nVmHWM:") : NULL;
 	int64_t kib;
 
@@ -517,13 +550,16 @@ void engine_event(struct engine *e, const char *kind, const char *key, const cha
 
 void engine_flush(struct engine *e)
 {
+	engine_describe_rest(e); /* without it nothing can be written */
 	e->flushed_ns = env_now(e->env, ENV_MONOTONIC);
 	e->sink.flush(e->sink.arg);
 }
 
 int64_t engine_next(const struct engine *e)
 {
-	return e->connector || e->taskstats ? MIN(e->deadline_ns, e->drain_ns) : e->deadline_ns;
+	int64_t next = e->connector || e->taskstats ? MIN(e->deadline_ns, e->drain_ns) : e->deadline_ns;
+
+	return e->choice ? MIN(next, e->rest_ns) : next;
 }
 
 static void advance(struct engine *e, int64_t now)
@@ -545,6 +581,13 @@ void engine_due(struct engine *e)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
 
+	if (now < e->deadline_ns && e->choice && now >= e->rest_ns) { /* a tick between deadlines */
+		tick_take(e, false);
+		e->tick++;
+		engine_resumed(e); /* opening everything may take long */
+		engine_flush(e);
+		return;
+	}
 	if (now < e->deadline_ns) {
 		if (now >= e->drain_ns)
 			events_drain(e);
@@ -586,7 +629,7 @@ void engine_end_threads(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (!set->collector->beside || !set->state || !e->collectors_opened)
+		if (!set->collector->beside || !set->state || i >= e->nr_opened)
 			continue;
 		set->usable = false;
 		set->collector->close(set->state, &set->ctx);

@@ -25,6 +25,10 @@ struct engine_options {
 	bool children;
 	unsigned help; /* HELP_*: what of the kernel's help may be used */
 	bool attach;   /* the processes were not started by us */
+	/* The node's sets are described and opened when the job has lived so long: one that ends before has
+	 * no use for them. 0: at once. What was asked for by name is always there at once, and all with it.
+	 */
+	int64_t rest_ns;
 	uint32_t max_members;
 	unsigned max_files;	    /* descriptors we may have open in all */
 	const char *const *metrics; /* words of -m */
@@ -40,7 +44,11 @@ struct engine_options {
 int engine_new(struct env *env, const struct engine_options *options, struct engine **ret, char *err,
 	size_t err_size);
 struct engine *engine_free(struct engine *e);
+/* Without the node's sets as long as these are not there (rest_ns); the sink is told of the whole. */
 const struct schema *engine_schema(const struct engine *e);
+bool engine_is_whole(const struct engine *e);
+/* The name of a set that is not there yet; NULL when there are no more. */
+const char *engine_unread(const struct engine *e, size_t i);
 /* What can be made of planned rows (collect/collector.h); NULL when there are no more. */
 const struct plan_formula *engine_formula(const struct engine *e, size_t i);
 /* The sets of which rows were asked for by name; NULL when there are no more. */

@@ -104,7 +104,7 @@ static void on_exec(struct engine *e, struct member *m)
 	if (++e->names_read > NAMES_MAX)
 		return;
 	snprintf(path, sizeof(path), "proc/%d/comm", (int)m->pid);
-	n = env_slurp(e->env, path, m->name, sizeof(m->name));
+	n = env_peek(e->env, path, m->name, sizeof(m->name));
 	m->name[n > 0 ? n - 1 : 0] = 0;
 }
 

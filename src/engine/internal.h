@@ -39,7 +39,9 @@ struct engine {
 	struct schema *schema;
 	struct set set[SETS_MAX];
 	struct table *table[SETS_MAX];
-	uint32_t nr_sets;
+	uint32_t nr_sets;      /* described so far */
+	struct choice *choice; /* of rows; NULL when all sets are described */
+	int64_t rest_ns;       /* when the rest is due, ENV_MONOTONIC */
 	uint32_t process_set;
 	struct processes *processes;
 	struct tree tree;
@@ -79,10 +81,10 @@ struct engine {
 	pid_t root;
 	int64_t copy_kib; /* the peak of the job's process before its exec; INT64_MAX: not known */
 	bool need_scan;
-	uint64_t unasked; /* became another program and ended before the scopes could be asked */
-	bool awaits;	  /* a member is known from its exit record alone */
-	bool last_tick;	  /* everything is read once more */
-	bool collectors_opened;
+	uint64_t unasked;    /* became another program and ended before the scopes could be asked */
+	bool awaits;	     /* a member is known from its exit record alone */
+	bool last_tick;	     /* everything is read once more */
+	uint32_t nr_opened;  /* sets whose collectors were asked to open */
 	bool gated;	     /* collectors were asked before the job's exec */
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
@@ -117,12 +119,18 @@ static inline bool still_here(const struct engine *e, const struct slot_id *m)
 		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
 }
 
-/* engine.c: the node's collectors are opened in the first tick, when the job runs already: nobody waits for
- * them. */
+/* engine.c: the node's collectors are opened in a tick, when the job runs already: nobody waits for them.
+ * Those that are described and were not opened yet. */
 void collectors_open(struct engine *e);
+/* Describes the sets that are not described yet, if there are any, and tells the sink. */
+void engine_describe_rest(struct engine *e);
 
 /* select.c */
 int select_rows(struct engine *e, char *err, size_t err_size);
+/* The rest of the sets, when e->choice is there. Drops the choice. */
+int select_rest(struct engine *e, char *err, size_t err_size);
+bool choice_has(const struct choice *choice, size_t collector); /* any row of it */
+void choice_drop(struct engine *e);
 
 /* members.c */
 void member_joined(void *engine, uint32_t slot);

@@ -312,21 +312,62 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 	return 0;
 }
 
+bool choice_has(const struct choice *choice, size_t collector)
+{
+	return memchr(choice->row[collector], true, sizeof(choice->row[collector])) != NULL;
+}
+
+void choice_drop(struct engine *e)
+{
+	if (e->choice)
+		forget_words(e->choice);
+	free(e->choice);
+	e->choice = NULL;
+}
+
+static int add_sets(struct engine *e, bool all, char *err, size_t err_size)
+{
+	int r = 0;
+
+	for (size_t c = e->nr_sets; collectors[c] && (all || c < collectors_of_job) && r == 0; c++) {
+		e->set[c].asked = e->choice->asked[c];
+		r = add_set(e, collectors[c], e->choice->row[c], err, err_size);
+	}
+	return r;
+}
+
+int select_rest(struct engine *e, char *err, size_t err_size)
+{
+	int r = add_sets(e, true, err, err_size);
+
+	choice_drop(e);
+	return r;
+}
+
+/* A set of the rest was asked for by name: it is wanted also of a job that ends at once. */
+static bool rest_is_asked(const struct choice *choice)
+{
+	for (size_t c = collectors_of_job; collectors[c]; c++)
+		if (choice->asked[c])
+			return true;
+	return false;
+}
+
 int select_rows(struct engine *e, char *err, size_t err_size)
 {
-	struct choice *choice = calloc(1, sizeof(*choice));
-	int r = choice ? choose(&e->opt, choice, err, err_size) : -ENOMEM;
+	int r;
 
+	e->choice = calloc(1, sizeof(*e->choice));
+	r = e->choice ? choose(&e->opt, e->choice, err, err_size) : -ENOMEM;
 	if (r == 0)
-		r = plan_all(e, choice, err, err_size);
-	for (size_t c = 0; collectors[c] && r == 0; c++) {
-		e->set[c].asked = choice->asked[c];
-		r = add_set(e, collectors[c], choice->row[c], err, err_size);
-	}
+		r = plan_all(e, e->choice, err, err_size);
+	if (r == 0 && e->opt.rest_ns && !rest_is_asked(e->choice))
+		r = add_sets(e, false, err, err_size);
+	else if (r == 0)
+		r = select_rest(e, err, err_size);
 	if (r == -ENOMEM)
 		snprintf(err, err_size, "out of memory");
-	if (choice)
-		forget_words(choice);
-	free(choice);
+	if (r < 0)
+		choice_drop(e);
 	return r;
 }

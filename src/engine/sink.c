@@ -35,5 +35,6 @@ static void ignore_flush(void *arg)
 
 struct sink sink_to_nowhere(void *arg)
 {
-	return (struct sink){arg, ignore_instance, ignore_instance, ignore_event, ignore_tick, ignore_flush};
+	return (struct sink){
+		arg, ignore_instance, ignore_instance, ignore_event, ignore_tick, ignore_flush, NULL};
 }

@@ -3,6 +3,7 @@
 #define ENGINE_SINK_H
 
 #include "base/pairs.h"
+#include "metric/schema.h"
 #include "metric/table.h"
 
 struct sink {
@@ -14,6 +15,9 @@ struct sink {
 	void (*event)(void *arg, int64_t time_ns, const char *kind, const struct pairs *data);
 	void (*tick)(void *arg, uint64_t number, int64_t time_ns, struct table *const *table);
 	void (*flush)(void *arg);
+	/* The rest of the schema is there: what follows may be of any set. NULL: all of it was from the
+	 * start. */
+	void (*schema)(void *arg, const struct schema *schema);
 };
 
 /* Takes everything and keeps nothing: for who replaces the calls that it wants to hear. */

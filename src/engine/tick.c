@@ -428,6 +428,16 @@ static void watch_clock(struct engine *e)
 	engine_event(e, "clock", "step_ns", text);
 }
 
+/* Opening is not sampling: what it costs is not the budget's. */
+static void open_new_sets(struct engine *e)
+{
+	if (e->nr_opened == e->nr_sets)
+		return;
+	collectors_open(e);
+	if (e->env->live)
+		e->self_cpu_ns = own_cpu(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 void tick_take(struct engine *e, bool due)
 {
 	int64_t before = env_now(e->env, ENV_MONOTONIC), now;
@@ -443,9 +453,9 @@ void tick_take(struct engine *e, bool due)
 	read_self(e);
 	if (e->env->live)
 		budget(e, now);
-	if (!e->collectors_opened)
-		collectors_open(e);
-	e->collectors_opened = true;
+	if (now >= e->rest_ns && e->taken && !e->last_tick)
+		engine_describe_rest(e);
+	open_new_sets(e);
 	sample_node(e, now);
 	watch_clock(e);
 	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), e->table);

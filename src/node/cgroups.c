@@ -269,10 +269,12 @@ ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *f
 
 int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret)
 {
-	char text[64];
+	char path[PATH_MAX + NAME_MAX + 2], text[64];
 	const char *p = text;
-	ssize_t n = cgroup_text(env, dir, file, text, sizeof(text));
+	ssize_t n;
 
+	snprintf(path, sizeof(path), "%s/%s", dir->path, file);
+	n = env_peek(env, path, text, sizeof(text));
 	if (n < 0)
 		return (int)n;
 	if (!strncmp(text, "max", 3) && (unsigned char)text[3] <= ' ') {

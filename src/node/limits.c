@@ -65,12 +65,13 @@ static const char *group_shown(const char *group)
 
 /* ---- files of the process and of the machine ---- */
 
-static const char *slurp(struct asker *a, const char *path)
+/* Of files that the kernel hands out whole with one reading. */
+static const char *peek(struct asker *a, const char *path)
 {
-	return env_slurp(a->env, path, a->text, TEXT_SIZE) < 0 ? NULL : a->text;
+	return env_peek(a->env, path, a->text, TEXT_SIZE) < 0 ? NULL : a->text;
 }
 
-static const char *slurp_of_process(struct asker *a, const char *name)
+static const char *peek_of_process(struct asker *a, const char *name)
 {
 	char path[48];
 
@@ -78,7 +79,7 @@ static const char *slurp_of_process(struct asker *a, const char *name)
 		snprintf(path, sizeof(path), "proc/%d/%s", (int)a->pid, name);
 	else
 		snprintf(path, sizeof(path), "proc/self/%s", name);
-	return slurp(a, path);
+	return peek(a, path);
 }
 
 /* The text after a key that opens a line, without blanks; NULL when there is none. */
@@ -101,7 +102,7 @@ static bool number_after(const char *text, const char *key, int64_t *ret)
 
 static void count_lines_of_cpus(struct asker *a)
 {
-	const char *line = slurp(a, "proc/stat");
+	const char *line = peek(a, "proc/stat");
 
 	for (; line && !strncmp(line, "cpu", 3); line = strchr(line, '\n'), line += !!line)
 		cpu_bits_add(&a->online, line + 3);
@@ -109,14 +110,14 @@ static void count_lines_of_cpus(struct asker *a)
 
 static void ask_machine(struct asker *a)
 {
-	const char *online = slurp(a, "sys/devices/system/cpu/online");
+	const char *online = peek(a, "sys/devices/system/cpu/online");
 	int64_t kib;
 
 	if (!online || !cpu_bits_add(&a->online, online))
 		count_lines_of_cpus(a);
 	a->ret->machine_cpus = cpu_bits_count(&a->online);
 	candidate(&a->ret->cpus, a->ret->machine_cpus, "machine");
-	if (number_after(slurp(a, "proc/meminfo"), "MemTotal", &kib))
+	if (number_after(peek(a, "proc/meminfo"), "MemTotal", &kib))
 		a->ret->machine_memory = (double)kib * 1024;
 	candidate(&a->ret->memory, a->ret->machine_memory, "machine");
 }
@@ -238,7 +239,7 @@ static void ask_group_memory(struct asker *a)
 
 static void ask_affinity(struct asker *a)
 {
-	const char *text = slurp_of_process(a, "status");
+	const char *text = peek_of_process(a, "status");
 
 	if (text)
 		text = after_key(text, "Cpus_allowed_list:");
@@ -249,7 +250,7 @@ static void ask_affinity(struct asker *a)
  * heeds it. */
 static void ask_ulimits(struct asker *a)
 {
-	const char *text = slurp_of_process(a, "limits");
+	const char *text = peek_of_process(a, "limits");
 	int64_t bytes;
 
 	if (number_after(text, "Max address space", &bytes))
@@ -343,18 +344,22 @@ static void ask_pbs(struct asker *a)
 /* One line for every core granted, with the name of its node: "node1" or "node1.site". */
 static void ask_oar(struct asker *a)
 {
-	const char *file = variable(a, "OAR_NODEFILE"), *line = slurp(a, "proc/sys/kernel/hostname");
+	const char *file = variable(a, "OAR_NODEFILE"), *line;
 	char host[256];
 	size_t len;
 	unsigned nr = 0;
 
-	if (!file || file[0] != '/' || !line)
+	if (!file || file[0] != '/')
+		return;
+	line = peek(a, "proc/sys/kernel/hostname");
+	if (!line)
 		return;
 	len = strcspn(line, ".\n");
 	if (!len || len >= sizeof(host))
 		return;
 	memcpy(host, line, len);
-	for (line = slurp(a, file + 1); line; line = strchr(line, '\n'), line += !!line)
+	line = env_slurp(a->env, file + 1, a->text, TEXT_SIZE) < 0 ? NULL : a->text;
+	for (; line; line = strchr(line, '\n'), line += !!line)
 		nr += strcspn(line, ".\n") == len && !memcmp(line, host, len);
 	candidate(&a->ret->cpus, nr, "OAR_NODEFILE");
 }

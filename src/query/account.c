@@ -548,7 +548,7 @@ const char *account_why(const struct account *a, const char *metric)
 	if (!schema)
 		return "the recording ends before it says what it holds";
 	if (!schema_find(schema, metric, &set, &col))
-		return "not recorded";
+		return meta_find(&a->meta, "unread") ? why_unread : "not recorded";
 	if (schema->set[set].metric[col].why)
 		return schema->set[set].metric[col].why;
 	if (meta_find(&a->why, metric))

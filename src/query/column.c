@@ -131,6 +131,8 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 		text = d->expression;
 	} else {
 		suggest(s, metric, reterr);
+		if (meta_find(&s->meta, "unread"))
+			buf_adds(reterr, "; the job ended before the node's metrics were read");
 		return -ENOENT;
 	}
 	r = expr_parse(&c->expr, text, &why, &at);
@@ -139,7 +141,10 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 		r = bind_names(c, s->schema, c->at == AT_FOLD && meta_find(&s->meta, "groups"));
 	if (r < 0)
 		buf_addf(reterr, "%s cannot be had from this recording: %s", metric,
-			*why ? why : "the metrics it is made of were not recorded");
+			*why ? why
+				: meta_find(&s->meta, "unread")
+				? why_unread
+				: "the metrics it is made of were not recorded");
 	/* Right after a late tick what passes from process to process within one weighs too much. */
 	if (c->at == AT_FOLD)
 		c->window_ns = MAX(c->window_ns, s->sliver_ns);

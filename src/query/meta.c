@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+const char why_unread[] = "the job ended before it was read";
+
 static struct meta_item *meta_slot(struct meta *m, const char *key)
 {
 	for (uint32_t i = 0; i < m->nr; i++)

@@ -18,6 +18,9 @@ struct meta {
 int meta_merge(struct meta *m, const struct pairs *pairs);
 void meta_release(struct meta *m);
 
+/* Of a metric that is not described, in a recording whose META has `unread`. */
+extern const char why_unread[];
+
 const struct meta_item *meta_find(const struct meta *m, const char *key);
 /* "" when there is none; bytes after a NUL are not seen. */
 const char *meta_text(const struct meta *m, const char *key);

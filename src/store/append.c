@@ -258,14 +258,10 @@ static size_t block_size(const uint8_t *p)
 
 int append_push(struct append *a)
 {
-	/* `whole` walks over the blocks; start may stand inside the first of them. */
-	size_t whole = 0;
-
 	a->failing = false;
 	while (a->start < a->end) {
-		while (whole <= a->start)
-			whole += block_size(a->pending + whole);
-		ssize_t n = write(a->fd, a->pending + a->start, whole - a->start);
+		ssize_t n = write(a->fd, a->pending + a->start, a->end - a->start);
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {

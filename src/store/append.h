@@ -1,9 +1,9 @@
 /* The end of the file: whole blocks go in, and reach the disk when it takes them.
  *
- * Blocks wait in one lazily filled mapping until append_push() writes them, one write() each. What a full
- * disk does not take waits for the next push: a block that was written in part is continued where it stopped,
- * so the file never holds a torn block followed by another. Cutting the part off again was rejected: it gains
- * nothing, since readers know an unfinished last block, and it can fail. */
+ * Blocks wait in one lazily filled mapping until append_push() writes them, all that wait with one write().
+ * What a full disk does not take waits for the next push: a block that was written in part is continued where
+ * it stopped, so the file never holds a torn block followed by another. Cutting the part off again was
+ * rejected: it gains nothing, since readers know an unfinished last block, and it can fail. */
 #ifndef STORE_APPEND_H
 #define STORE_APPEND_H
 
@@ -16,7 +16,7 @@ struct append {
 	uint32_t sequence; /* of the next block */
 	uint64_t written;  /* bytes in the file */
 	uint8_t *pending;
-	size_t start, end; /* of what waits in pending; the first block may be written in part */
+	size_t start, end; /* of what waits in pending; a block may be written in part */
 	size_t bound;	   /* most bytes that may wait */
 	size_t reserved;   /* size of the mapping */
 	bool failing;	   /* the last push did not get everything out */

@@ -4,6 +4,10 @@
 #include "store/crc32c.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <stdatomic.h>
+#endif
 
 /* The remainders of all bytes by the polynomial 0x1edc6f41, bits reversed: 0x82f63b78. */
 /* clang-format off */
@@ -70,9 +74,21 @@ __attribute__((target("sse4.2"))) static uint32_t crc32c_instruction(const void 
 	return ~(uint32_t)crc;
 }
 
+/* Not __builtin_cpu_supports(): that asks the processor a dozen questions before main(), and in a virtual
+ * machine each of them goes to the host. */
+static bool has_instruction(void)
+{
+	static atomic_int known; /* 0: not asked yet; 1: no; 2: yes */
+	unsigned a, b, c = 0, d;
+
+	if (!known)
+		known = __get_cpuid(1, &a, &b, &c, &d) && c & bit_SSE4_2 ? 2 : 1;
+	return known == 2;
+}
+
 uint32_t crc32c(const void *data, size_t n)
 {
-	return __builtin_cpu_supports("sse4.2") ? crc32c_instruction(data, n) : crc32c_portable(data, n);
+	return has_instruction() ? crc32c_instruction(data, n) : crc32c_portable(data, n);
 }
 #else
 uint32_t crc32c(const void *data, size_t n)

@@ -26,7 +26,13 @@ enum store_naming {
 int store_create(const char *path, unsigned naming, struct store_writer **ret);
 /* Metadata: may be written at any time; a later value of a key replaces the earlier. Written at once. */
 int store_meta(struct store_writer *w, const struct pairs *meta);
-/* Once, before the first instance. */
+/* The same, written with the next flush. */
+int store_note(struct store_writer *w, const struct pairs *meta);
+/* The sets that are known so far: records of them may come from now on. They wait in memory until the schema
+ * is written, which may describe more sets behind these. May be called again. */
+int store_sets(struct store_writer *w, const struct schema *schema);
+/* Once. Written at once, unless records were held back: these follow it, and reach the file with the next
+ * flush. */
 int store_schema(struct store_writer *w, const struct schema *schema);
 
 /* An instance appears in a row of set's table, or (same id) its identity changed. row STORE_NO_ROW: it was

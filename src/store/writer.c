@@ -12,6 +12,9 @@
  * jump of the sequence before it and an event "gap" in it. The oldest part is kept and not the newest,
  * because it is written already in part and because a segment is worth nothing without its beginning.
  *
+ * Until the schema is written, records are held back in memory as they are: a job of milliseconds ends before
+ * most of the sets are known, and its file then describes only those that it has.
+ *
  * After store_schema() nothing is allocated: zstd gets its memory from a first, useless compression, and all
  * else lies in mappings that become real as they are filled. */
 #include "store/limits.h"
@@ -29,6 +32,7 @@
 #define SHORT_VALUE 256
 #define HEAD 16 /* room before a record's body for its type and length */
 #define BLOCK_RAW (BLOCK_CONTENT_MAX / 2)
+#define HELD_MAX ((size_t)8 << 20) /* records before the schema; what is more is lost, and said to be */
 
 const struct store_limits store_limits_default = {
 	.segment_ns = 60 * NSEC_PER_SEC,
@@ -53,6 +57,8 @@ struct store_writer {
 	uint32_t nr_sets;
 	uint8_t nr_cols[SETS_MAX];
 	bool has_schema;
+	uint8_t *held; /* records that wait for the schema; NULL: none yet */
+	size_t nr_held;
 
 	size_t filled;	     /* payload bytes in the open block */
 	size_t raw;	     /* content bytes since the last block */
@@ -150,6 +156,8 @@ struct store_writer *store_abandon(struct store_writer *w)
 		munmap(w->scratch, HEAD + RECORD_MAX);
 	if (w->index)
 		munmap(w->index, INDEX_MAX * sizeof(*w->index));
+	if (w->held)
+		munmap(w->held, HELD_MAX);
 	free(w);
 	return NULL;
 }
@@ -239,6 +247,29 @@ static void finish_block(struct store_writer *w)
 	close_block(w);
 }
 
+/* Sets are known, and the schema that has them is not written yet. */
+static bool is_holding(const struct store_writer *w)
+{
+	return w->nr_sets && !w->has_schema;
+}
+
+/* Keeps the bytes of a record until the schema is there. */
+static void hold(struct store_writer *w, const void *data, size_t size)
+{
+	if (!w->held)
+		w->held = reserve(HELD_MAX);
+	if (!w->held || size > HELD_MAX - w->nr_held) {
+		w->in_segment = false;
+		w->paused = true;
+		w->lost_ticks = w->open_ticks = 0;
+		w->lost_records = 1;
+		w->lost_since_ns = w->clock_ns;
+		return;
+	}
+	memcpy(w->held + w->nr_held, data, size);
+	w->nr_held += size;
+}
+
 /* The body stands in scratch after HEAD; type and length are put right before it. */
 static void put_record(struct store_writer *w, enum record_type type, size_t size)
 {
@@ -246,6 +277,10 @@ static void put_record(struct store_writer *w, enum record_type type, size_t siz
 	size_t n = (size_t)(end - head);
 
 	memcpy(w->scratch + HEAD - n, head, n);
+	if (is_holding(w)) {
+		hold(w, w->scratch + HEAD - n, n + size);
+		return;
+	}
 	w->raw += n + size;
 	if (!compress(w, w->scratch + HEAD - n, n + size, ZSTD_e_continue))
 		return;
@@ -367,7 +402,7 @@ static bool segment_is_over(const struct store_writer *w, int64_t time_ns)
 	const struct store_limits *l = &w->limits;
 	int64_t age = time_ns - w->start_ns;
 
-	if (!w->in_segment || w->first_tick)
+	if (!w->in_segment || w->first_tick || is_holding(w))
 		return false;
 	if (age >= l->segment_max_ns)
 		return true;
@@ -403,19 +438,58 @@ int store_meta(struct store_writer *w, const struct pairs *meta)
 	return r < 0 ? r : append_push(&w->out);
 }
 
+int store_note(struct store_writer *w, const struct pairs *meta)
+{
+	return put_pairs_block(w, BLOCK_META, meta);
+}
+
+int store_sets(struct store_writer *w, const struct schema *schema)
+{
+	int r = 0;
+
+	if (w->has_schema || schema->nr_sets > SETS_MAX)
+		return w->has_schema ? -EALREADY : -E2BIG;
+	if (!w->live.row)
+		r = identities_init(&w->live, SETS_MAX);
+	if (r < 0)
+		return r;
+	if (!w->nr_sets)
+		segment_end(w); /* of what came before any set */
+	for (uint32_t i = 0; i < schema->nr_sets; i++)
+		w->nr_cols[i] = (uint8_t)schema->set[i].nr_metrics;
+	w->nr_sets = schema->nr_sets;
+	return 0;
+}
+
+/* What was held back goes the way of all records, as one block. After too much of it the segment is over. */
+static void release_held(struct store_writer *w)
+{
+	bool whole = !w->paused;
+
+	if (w->nr_held) {
+		w->in_segment = w->first_block = true;
+		if (compress(w, w->held, w->nr_held, ZSTD_e_flush) && whole)
+			w->opening_bytes = w->first_tick ? 0 : w->segment_bytes;
+		if (!whole) {
+			segment_end(w);
+			w->paused = false;
+		}
+	}
+	if (w->held)
+		munmap(w->held, HELD_MAX);
+	w->held = NULL;
+	w->nr_held = 0;
+}
+
 int store_schema(struct store_writer *w, const struct schema *schema)
 {
 	struct buf raw;
 	size_t room, n;
 	uint8_t *p;
-	int r;
+	int r = store_sets(w, schema);
 
-	if (w->has_schema || schema->nr_sets > SETS_MAX)
-		return w->has_schema ? -EALREADY : -E2BIG;
-	r = identities_init(&w->live, schema->nr_sets);
 	if (r < 0)
 		return r;
-	segment_end(w);
 	buf_init(&raw, SCHEMA_MAX);
 	schema_encode(schema, &raw);
 	p = append_payload(&w->out, &room);
@@ -425,11 +499,11 @@ int store_schema(struct store_writer *w, const struct schema *schema)
 	if (r < 0)
 		return r;
 	append_block(&w->out, BLOCK_SCHEMA, 0, n);
-	for (uint32_t i = 0; i < schema->nr_sets; i++)
-		w->nr_cols[i] = (uint8_t)schema->set[i].nr_metrics;
-	w->nr_sets = schema->nr_sets;
 	w->has_schema = true;
-	return append_push(&w->out);
+	if (!w->held)
+		return append_push(&w->out);
+	release_held(w); /* they reach the file together */
+	return 0;
 }
 
 void store_wall(struct store_writer *w, int64_t time_ns, int64_t wall_ns)
@@ -541,7 +615,7 @@ void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct
 	w->clock_ns = time_ns;
 	if (w->in_segment)
 		put_record(w, RECORD_TICK, body.len);
-	if (w->in_segment && w->first_tick && compress(w, NULL, 0, ZSTD_e_flush))
+	if (w->in_segment && w->first_tick && !is_holding(w) && compress(w, NULL, 0, ZSTD_e_flush))
 		w->opening_bytes = w->segment_bytes;
 	if (w->in_segment)
 		w->open_ticks++;
@@ -556,7 +630,7 @@ int store_flush(struct store_writer *w)
 
 	finish_block(w);
 	r = append_push(&w->out);
-	if (r == 0)
+	if (r == 0 && !is_holding(w))
 		w->paused = false;
 	return r;
 }

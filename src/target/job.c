@@ -280,7 +280,7 @@ bool job_here(struct env *env, struct job_name *ret)
 		if (job_name_parse(words, ret))
 			return true;
 	}
-	if (env_slurp(env, "proc/self/cgroup", text, sizeof(text)) <= 0 || !job_group_next(text, &at, &g) ||
+	if (env_peek(env, "proc/self/cgroup", text, sizeof(text)) <= 0 || !job_group_next(text, &at, &g) ||
 		g.id_len >= sizeof(ret->id))
 		return false;
 	ret->kind = g.kind;

@@ -27,7 +27,7 @@ static pid_t read_pid_max(struct env *env)
 {
 	char text[32];
 	uint64_t v;
-	ssize_t n = env_slurp(env, "proc/sys/kernel/pid_max", text, sizeof(text));
+	ssize_t n = env_peek(env, "proc/sys/kernel/pid_max", text, sizeof(text));
 
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = 0;

@@ -324,3 +324,44 @@ def test_the_recorder_links_the_c_library_alone():
     done = subprocess.run(["readelf", "-d", TACHO], stdout=subprocess.PIPE, text=True, check=True)
     needed = re.findall(r"NEEDED.*\[(.*)\]", done.stdout)
     assert [name for name in needed if not re.match(r"(libc|ld-linux.*|lib[au]san|libubsan)\.so", name)] == []
+
+
+# A job of milliseconds: what all of recording it may cost. The recorder's own calls, its start by the dynamic linker
+# included.
+SHORT_CALLS, SHORT_OPENS, SHORT_WRITES, SHORT_BYTES = 360, 60, 5, 5000
+
+
+def test_short_job_is_recorded_with_little(tmp_path):
+    why = can_trace()
+    if why:
+        pytest.skip(why)
+    file, trace = tmp_path / "true.tacho", tmp_path / "strace"
+    for _ in range(50):  # on a busy machine even this one may live long enough to be worth more
+        command = ["strace", "-y", "-o", trace, TACHO, "run", "-q", "--force", "-o", file, "--", "/bin/true"]
+        subprocess.run(command, check=True)
+        summary = show(file)
+        if summary["unavailable"].get("disk.read_bytes") == "the job ended before it was read":
+            break
+    calls = Counter(Call(line).name for line in trace.read_text(errors="replace").splitlines())
+    assert calls.total() <= SHORT_CALLS, calls
+    assert calls["openat"] + calls["open"] <= SHORT_OPENS, calls
+    assert calls["write"] <= SHORT_WRITES, calls
+    assert file.stat().st_size <= SHORT_BYTES
+    # What it has is whole, and what it has not says why.
+    done = subprocess.run([TACHO, "check", file], stdout=subprocess.PIPE, check=True)
+    assert b"whole" in done.stdout
+    assert summary["ticks"]["taken"] == 2 and summary["processes"]["seen"] == 1
+    assert summary["limits"]["cpus"] >= 1
+    done = subprocess.run([TACHO, "show", "--series", "mem.used", file], stderr=subprocess.PIPE, check=False)
+    assert done.returncode != 0 and b"the job ended before it was read" in done.stderr
+
+
+def test_job_that_lives_a_while_has_the_node(tmp_path):
+    """Its sources are opened while it runs, in a sample of their own."""
+    file = tmp_path / "job.tacho"
+    words = ["run", "-q", "-i", "60s", "-o", file, "--", "sh", "-c", f"until {TACHO} show --series mem.used {file}; do :; done"]
+    subprocess.run([TACHO, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    summary = show(file)
+    assert summary["ticks"]["taken"] == 3 and summary["ticks"]["missed"] == 0
+    assert summary["hardware"]
+    assert "disk.read_bytes" not in summary["unavailable"] or "job ended" not in summary["unavailable"]["disk.read_bytes"]

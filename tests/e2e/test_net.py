@@ -191,7 +191,8 @@ def last_value(recording, metric):
 def instances(recording):
     """Names of the interfaces with the reason why they are not added up, if any."""
     dumped = dump(recording)
-    number = [s["name"] for s in dumped[0]["sets"]].index("net")
+    schema = next(record for record in dumped if record["type"] == "schema")
+    number = [s["name"] for s in schema["sets"]].index("net")
     pairs = [dict(record["pairs"]) for record in dumped if record["type"] == "instance" and record["set"] == number]
     return {pair["name"]: pair.get("apart") for pair in pairs}
 

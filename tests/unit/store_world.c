@@ -44,7 +44,7 @@ static struct schema *make_schema(void)
 	return s;
 }
 
-void world_init(struct world *x, uint64_t seed, const char *path)
+void world_begin(struct world *x, uint64_t seed, const char *path)
 {
 	memset(x, 0, sizeof(*x));
 	x->random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -57,6 +57,11 @@ void world_init(struct world *x, uint64_t seed, const char *path)
 		x->tables[i] = &x->table[i];
 	}
 	assert_int_equal(store_create(path, true, &x->w), 0);
+}
+
+void world_init(struct world *x, uint64_t seed, const char *path)
+{
+	world_begin(x, seed, path);
 	assert_int_equal(store_schema(x->w, x->schema), 0);
 }
 

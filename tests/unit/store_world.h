@@ -32,6 +32,8 @@ struct world {
 };
 
 void world_init(struct world *x, uint64_t seed, const char *path);
+/* The same before the schema. */
+void world_begin(struct world *x, uint64_t seed, const char *path);
 void world_release(struct world *x);
 void world_live(struct world *x, unsigned ticks, unsigned flush_every);
 /* Writes the summary and closes. */

@@ -502,7 +502,7 @@ static void test_page(void **state)
 	assert_non_null(strstr((char *)out.data, "backs off to every 4 s"));
 	assert_non_null(strstr((char *)out.data, "0.5 % of a core: fits"));
 	assert_null(strstr((char *)out.data, "100 Hz"));
-	assert_non_null(strstr((char *)out.data, "most of it: process 75 %, group 25 %"));
+	assert_non_null(strstr((char *)out.data, "most of it: process 75 %, limits 25 %"));
 	assert_non_null(strstr((char *)out.data, "\n      sudo chmod a+r /sys/class/powercap/*/energy_uj\n"));
 	assert_non_null(strstr((char *)out.data, "This machine can be measured. "));
 	buf_release(&out);

@@ -513,6 +513,73 @@ static void test_shortened_identities_do_not_replace_whole_ones(void **state)
 
 /* ---- creating ---- */
 
+/* What is recorded before all sets are known follows the schema; until then the file has nothing of it. */
+static void test_records_wait_for_the_schema(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	world_begin(&world, 31, path);
+	before = store_bytes(world.w);
+	assert_int_equal(store_sets(world.w, world.schema), 0);
+	world_live(&world, 20, 0);
+	assert_int_equal(store_flush(world.w), 0);
+	assert_int_equal(store_bytes(world.w), before);
+	assert_int_equal(store_schema(world.w, world.schema), 0);
+	assert_int_equal(store_schema(world.w, world.schema), -EALREADY);
+	world_live(&world, 20, 7);
+	world_finish(&world);
+	read_all(path);
+	assert_same_text(&reading.log, &world.log);
+	assert_int_equal(reading.ticks, 40);
+	assert_true(reading.health.complete);
+	assert_int_equal(reading.health.damaged, 0);
+	reading_release(&reading);
+	world_release(&world);
+}
+
+/* A set that comes with the schema may be used from then on; more than can be held back is a gap. */
+static void test_too_much_before_the_schema_is_a_gap(void **state)
+{
+	struct schema *schema = schema_new();
+	struct store_record rec;
+	struct store_reader *r;
+	struct store_writer *w;
+	struct pair pair[1];
+	char text[8], name[4001];
+	struct pairs who;
+	unsigned seen = 0, gaps = 0, later = 0, lost = 0;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = 0;
+	schema_add_metric(schema_add_set(schema, "s", "", "process"), "m", "", NULL);
+	assert_int_equal(store_create(path, true, &w), 0);
+	assert_int_equal(store_sets(w, schema), 0);
+	for (uint32_t i = 0; i < 3000; i++) {
+		pairs_init(&who, pair, 1, text, sizeof(text));
+		pairs_str(&who, "name", name);
+		store_instance(w, 0, STORE_NO_ROW, i + 1, i, &who);
+	}
+	schema_add_metric(schema_add_set(schema, "late", "", "node"), "n", "", NULL);
+	assert_int_equal(store_schema(w, schema), 0);
+	store_instance(w, 1, 0, 1, 4000, &who);
+	assert_int_equal(store_finish(w, &who), 0);
+	assert_int_equal(store_open(path, &r), 0);
+	while (store_next(r, &rec) > 0) {
+		seen += rec.type == STORE_INSTANCE && rec.set == 0;
+		later += rec.type == STORE_INSTANCE && rec.set == 1;
+		gaps += rec.type == STORE_EVENT && !strcmp(rec.kind, "gap");
+		lost += rec.type == STORE_LOST;
+	}
+	assert_in_range(seen, 1000, 2999);
+	assert_int_equal(gaps, 1);
+	assert_int_equal(later, 1);
+	assert_int_equal(lost, 0);
+	store_close(r);
+	schema_free(schema);
+}
+
 static void test_create(void **state)
 {
 	struct store_writer *w, *other;
@@ -610,6 +677,8 @@ int main(void)
 		cmocka_unit_test(test_index_tells_where_segments_start),
 		cmocka_unit_test(test_identities_in_bounded_memory),
 		cmocka_unit_test(test_shortened_identities_do_not_replace_whole_ones),
+		cmocka_unit_test(test_records_wait_for_the_schema),
+		cmocka_unit_test(test_too_much_before_the_schema_is_a_gap),
 		cmocka_unit_test(test_create),
 		cmocka_unit_test(test_create_numbered),
 	};
