@@ -6,4 +6,6 @@
 
 /* Says in one line that a process (0: we ourselves) belongs to a recording that is being written now. */
 void warn_if_recorded(struct env *env, pid_t pid);
+/* The same of what another recorder was attached to: a process or one above it, or (pid 0) a batch job. */
+void warn_if_attached(struct env *env, pid_t pid, const char *job);
 #endif

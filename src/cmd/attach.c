@@ -140,9 +140,14 @@ static int attach(const void *args, int argc, char **argv)
 	for (unsigned i = 0; i < r.scopes.nr; i++)
 		open_scope(&r, a, i);
 	choose_until_file(&r);
-	for (unsigned i = 0; i < r.scopes.nr && !a->record.quiet; i++)
-		if (r.scopes.scope[i].kind == SCOPE_PID)
-			warn_if_recorded(r.env, r.scopes.scope[i].pid);
+	for (unsigned i = 0; i < r.scopes.nr && !a->record.quiet; i++) {
+		const struct scope *scope = &r.scopes.scope[i];
+
+		if (scope->kind == SCOPE_PID)
+			warn_if_recorded(r.env, scope->pid);
+		else if (scope->job)
+			warn_if_attached(r.env, 0, job_name(scope->job)->id);
+	}
 	record_open(&r);
 	command_privileges(&r.command);
 	find_members(&r, a);

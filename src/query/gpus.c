@@ -339,6 +339,7 @@ static void read_client(struct gpus *g, struct table *t, uint32_t row, const str
 		use->memory_now += has_memory ? (double)memory * g->memory.scale : 0;
 		use->util_now += has_util ? (double)util * g->util.scale : 0;
 		use->busy_s += has_util ? 0 : engines;
+		use->counted |= has_busy && !has_util;
 	}
 }
 
@@ -355,6 +356,7 @@ static void add_slices(struct gpus *g, size_t device, unsigned line)
 			continue;
 		whole->any = true;
 		whole->has_memory |= part->has_memory;
+		whole->counted |= part->counted;
 		memory += part->memory_now;
 		util += part->util_now;
 	}

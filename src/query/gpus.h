@@ -39,6 +39,8 @@ struct course { /* in the metric's unit, and its unit x s */
 
 struct gpu_use { /* of one device, by the whole job or by one group */
 	bool any, has_memory, has_util;
+	bool counted; /* some of it as time on engines, which is exact, not as a share that the driver tells
+		       */
 	double memory_now, memory_peak; /* bytes */
 	double util_now, util_last;	/* of 1 */
 	double busy_s;			/* utilisation over time, and engine time */

@@ -154,13 +154,19 @@ static void fill_course(struct summary_gpu *gpu, enum gpu_figure_id id, const st
 									: c->value));
 }
 
+/* Some cards have a meter that never moves (the second half of a double card, some firmware). */
+static bool meter_stands_still(const struct course *energy, const struct course *power)
+{
+	return energy->elapsed > 0 && energy->grown <= 0 && power->integral > 1;
+}
+
 /* By the card's own meter, else its power over time; and its power by its meter where it tells none. */
 static int fill_energy(struct summary_gpu *gpu, const struct gpu_track *d)
 {
 	const struct course *energy = &d->course[COURSE_ENERGY], *power = &d->course[COURSE_POWER];
 	const char *source = "counter";
 
-	if (!has_value(gpu, GPU_FIG_ENERGY) && power->elapsed > 0) {
+	if ((!has_value(gpu, GPU_FIG_ENERGY) || meter_stands_still(energy, power)) && power->elapsed > 0) {
 		set(gpu, GPU_FIG_ENERGY, power->integral);
 		source = "power over time";
 	} else if (!has_value(gpu, GPU_FIG_POWER_MEAN) && energy->elapsed > 0) {
@@ -207,6 +213,16 @@ static const char *use_why(
 	return !has && (use->any || !knows_users(a)) ? account_why(a, metric) : NULL;
 }
 
+/* The driver tells shares of processes and of the device over windows of its own, so that the sum of the ones
+ * can exceed the other: the job did not do more than the device. What is counted as time on engines is better
+ * than either, and stays. */
+static double most_busy(const struct gpu_track *d, const struct gpu_use *use)
+{
+	const struct course *util = &d->course[COURSE_UTIL];
+
+	return use->counted || !(util->elapsed > 0) ? INFINITY : util->integral / util->elapsed;
+}
+
 static void fill_use(
 	struct summary_gpu *gpu, const struct account *a, const struct gpu_track *d, unsigned line)
 {
@@ -218,6 +234,7 @@ static void fill_use(
 	/* Read once, there was no time over which engines could work. */
 	double busy = d->observed_s > 0 ? use->busy_s / d->observed_s : use->util_now;
 
+	busy = MIN(busy, most_busy(d, use));
 	if (memory)
 		unset(gpu, GPU_FIG_JOB_MEMORY_PEAK, memory);
 	else
@@ -227,7 +244,7 @@ static void fill_use(
 		unset(gpu, GPU_FIG_JOB_BUSY, util);
 	} else {
 		set(gpu, GPU_FIG_JOB_UTIL_MEAN, 100 * busy);
-		set(gpu, GPU_FIG_JOB_BUSY, use->busy_s);
+		set(gpu, GPU_FIG_JOB_BUSY, MIN(use->busy_s, most_busy(d, use) * d->observed_s));
 	}
 }
 

@@ -21,15 +21,34 @@ static double of(const struct summary_gpu *gpu, enum gpu_figure_id id)
 	return gpu->figure[id].value;
 }
 
+static bool knows_users(const struct summary_gpu *gpu)
+{
+	return has_of(gpu, GPU_FIG_JOB_MEMORY_PEAK) || has_of(gpu, GPU_FIG_JOB_BUSY);
+}
+
+/* Lost from the beginning, and not known as the job's, where others tell who uses them: a note says what
+ * happened to it, and it does not stand here as if it were what the job had. */
+static bool is_only_lost(const struct page *p, const struct summary_gpu *gpu)
+{
+	const char *job = gpu->text[GPU_TEXT_JOB];
+
+	if (summary_gpu_is_of_job(gpu) || !has_of(gpu, GPU_FIG_LOST_AT) || summary_gpu_was_read(gpu) ||
+		(job && !strcmp(job, "no")))
+		return false;
+	for (size_t i = 0; i < p->s->nr_gpus; i++)
+		if (knows_users(&p->s->gpu[i]))
+			return true;
+	return false;
+}
+
 /* One whose users are not known may be the job's, unless it is somebody else's. */
-static bool is_shown(const struct summary_gpu *gpu)
+static bool is_shown(const struct page *p, const struct summary_gpu *gpu)
 {
 	const char *job = gpu->text[GPU_TEXT_JOB];
 
 	if (summary_gpu_is_of_job(gpu))
 		return true;
-	return !has_of(gpu, GPU_FIG_JOB_MEMORY_PEAK) && !has_of(gpu, GPU_FIG_JOB_BUSY) &&
-		(!job || strcmp(job, "no"));
+	return !knows_users(gpu) && (!job || strcmp(job, "no")) && !is_only_lost(p, gpu);
 }
 
 static bool is_part_of(const struct summary_gpu *slice, const struct summary_gpu *gpu)
@@ -46,14 +65,14 @@ static bool stands_alone(const struct page *p, const struct summary_gpu *slice)
 {
 	for (size_t i = 0; i < p->s->nr_gpus; i++)
 		if (is_part_of(slice, &p->s->gpu[i]))
-			return !is_shown(&p->s->gpu[i]);
+			return !is_shown(p, &p->s->gpu[i]);
 	return true;
 }
 
 static bool has_shown_slice(const struct page *p, const struct summary_gpu *gpu)
 {
 	for (size_t i = 0; i < p->s->nr_gpus; i++)
-		if (is_shown(&p->s->gpu[i]) && is_part_of(&p->s->gpu[i], gpu))
+		if (is_shown(p, &p->s->gpu[i]) && is_part_of(&p->s->gpu[i], gpu))
 			return true;
 	return false;
 }
@@ -210,7 +229,7 @@ static void print_all(const struct page *p, size_t nr)
 	for (size_t i = 0; i < p->s->nr_gpus; i++) {
 		const struct summary_gpu *gpu = &p->s->gpu[i];
 
-		if (!is_shown(gpu) || gpu->text[GPU_TEXT_APART])
+		if (!is_shown(p, gpu) || gpu->text[GPU_TEXT_APART])
 			continue;
 		if (has_of(gpu, GPU_FIG_UTIL_MEAN)) {
 			double v = of(gpu, GPU_FIG_UTIL_MEAN);
@@ -243,26 +262,32 @@ static void print_all(const struct page *p, size_t nr)
 static void print_others(const struct page *p, bool any_shown)
 {
 	const char *where = p->s->nr_nodes ? "nodes" : "node";
-	size_t others = 0, foreign = 0;
-	char text[80];
+	size_t others = 0, foreign = 0, lost = 0;
+	char text[160], more[64] = "";
 
 	for (size_t i = 0; i < p->s->nr_gpus; i++) {
 		const struct summary_gpu *gpu = &p->s->gpu[i];
 		const char *job = gpu->text[GPU_TEXT_JOB];
 
-		if (is_shown(gpu) || gpu->text[GPU_TEXT_APART] || has_shown_slice(p, gpu))
+		if (is_shown(p, gpu) || gpu->text[GPU_TEXT_APART] || has_shown_slice(p, gpu))
 			continue;
+		if (is_only_lost(p, gpu)) {
+			lost++;
+			continue;
+		}
 		others++;
 		foreign += job && !strcmp(job, "no");
 	}
 	if (!others)
 		return;
+	if (lost)
+		snprintf(more, sizeof(more), "; %zu more could not be read", lost);
 	/* Whose the others are, somebody must have said. */
 	if (any_shown)
-		snprintf(text, sizeof(text), "%zu other%s in the %s, not %s", others, others > 1 ? "s" : "",
-			where, foreign == others ? "the job's" : "used by the job");
+		snprintf(text, sizeof(text), "%zu other%s in the %s, not %s%s", others, others > 1 ? "s" : "",
+			where, foreign == others ? "the job's" : "used by the job", more);
 	else
-		snprintf(text, sizeof(text), "%zu in the %s, not used by the job", others, where);
+		snprintf(text, sizeof(text), "%zu in the %s, not used by the job%s", others, where, more);
 	print_line(p, any_shown ? "" : others == 1 ? "gpu" : "gpus", "36", text);
 }
 
@@ -274,13 +299,13 @@ void print_gpus(const struct page *p)
 	for (size_t i = 0; i < p->s->nr_gpus; i++) {
 		bool whole = !p->s->gpu[i].text[GPU_TEXT_APART];
 
-		of_job += is_shown(&p->s->gpu[i]) && whole;
-		nr += is_shown(&p->s->gpu[i]);
+		of_job += is_shown(p, &p->s->gpu[i]) && whole;
+		nr += is_shown(p, &p->s->gpu[i]);
 	}
 	if (nr > GPUS_SHOWN)
 		print_all(p, of_job);
 	for (size_t i = 0; i < p->s->nr_gpus && shown < GPUS_SHOWN; i++)
-		if (is_shown(&p->s->gpu[i])) {
+		if (is_shown(p, &p->s->gpu[i])) {
 			print_gpu(p, &p->s->gpu[i]);
 			shown++;
 		}

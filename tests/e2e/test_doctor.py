@@ -6,12 +6,13 @@ import pty
 import re
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
-from recorder import PATIENCE_S, TACHO, job_of, record, run, start, until
+from recorder import PATIENCE_S, TACHO, job_of, record, run, shown, start, until
 
 NOBODY = "65534"
 AS_NOBODY = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
@@ -512,6 +513,33 @@ def test_a_recording_that_has_ended_warns_nobody(tmp_path):
         done = record(["true"], "--no-summary", output=tmp_path / "new.tacho", env=environment)
         assert (done.returncode, done.stderr) == (0, b""), name
         (tmp_path / "new.tacho").unlink()
+
+
+def test_attaching_to_what_is_attached_is_told(tmp_path):
+    """An attached process does not know its recording: the recorder is found, also by a child of what it was attached to."""
+    outer, other = tmp_path / "outer.tacho", tmp_path / "other.tacho"
+    words = ["attach", "--no-summary", "--force", "--duration", "10ms", "-o", other]
+    job = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE)
+    child = int(job.stdout.readline())
+    recorder = start("attach", "-q", "-o", outer, f"tree={job.pid}")
+    try:
+        until(lambda: shown(outer).get("ticks"), "it records")
+        for pid in (job.pid, child):
+            done = run(*words, pid)
+            assert done.returncode == 0
+            assert done.stderr.decode() == f"tacho: warning: process {pid} is recorded already, in {outer}; it will be in both\n"
+        done = run(*words, os.getpid())
+        assert (done.returncode, done.stderr) == (0, b"")
+        recorder.terminate()
+        recorder.wait()
+        done = run(*words, child)
+        assert (done.returncode, done.stderr) == (0, b"")
+    finally:
+        recorder.kill()
+        recorder.wait()
+        os.kill(child, signal.SIGKILL)
+        job.kill()
+        job.wait()
 
 
 def test_attaching_to_what_is_recorded_is_told(tmp_path):

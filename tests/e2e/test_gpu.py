@@ -224,6 +224,10 @@ def test_a_gpu_that_is_lost_from_the_start(driver, tmp_path):
     for name in ("util_mean_percent", "job_memory_peak_bytes", "job_util_mean_percent", "job_busy_s"):
         assert second[name] is None and second["unavailable"][name] == second["lost"]
     assert any(second["lost"] in note and "nvidia-1" in note for note in show(recording)["notes"])
+    # It does not stand there as the job's only GPU.
+    text = run("show", recording).stdout.decode()
+    assert re.search(r"(?m)^  gpu +1 in the node, not used by the job; 1 more could not be read$", text), text
+    assert "nothing could be read" not in text and "GPU nvidia-1 could not be read at any time" in text
 
 
 MISSING = {

@@ -256,7 +256,13 @@ def test_a_film_of_gpus(tmp_path):
     done = run("debug", "play", TESTS / "films" / "gpu-amd.txt", recording, "1s", 1000)
     assert done.returncode == 0, done.stderr
     one, two = gpus(recording)
-    assert one["energy_j"] == pytest.approx(250)
+    assert one["energy_j"] == pytest.approx(250) and one["energy_source"] == "counter"
+    # The second one's meter never moves, though its power is known: 213 W over the 11 s for which it was told.
+    assert two["energy_j"] == pytest.approx(213 * 11) and two["energy_source"] == "power over time"
+    assert show(recording)["energy"]["gpu_joules"] == pytest.approx(250 + 213 * 11)
+    # Its process was busy all the time, by the driver: not more than the device.
+    assert two["job_util_mean_percent"] <= two["util_mean_percent"] < 98
+    assert two["job_busy_s"] <= two["util_mean_percent"] / 100 * two["observed_s"] * (1 + 1e-9)
     assert one["job_memory_peak_bytes"] == 6442450944
     assert two["job_memory_peak_bytes"] == 8589934592
     # 1005 ms to 1505 ms of the first process; its child goes on from 1700 ms to 1900 ms.
