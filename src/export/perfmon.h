@@ -126,6 +126,10 @@ struct perfmon_tick {
 int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, const char *const *always,
 	bool without_hosts);
 
+/* .perf_event_list.json: which events each of the groups has in perf_metrics.json. That tool's reader takes
+ * its columns from there. */
+int perfmon_write_events(struct perfmon *p, const char *const *groups);
+
 /* perfmon_about.c: who ran, and on what */
 
 int perfmon_processes(struct perfmon *p, const struct frame *frame, const struct frame_batch *b);

@@ -365,6 +365,8 @@ static int perfmon_close(void *e)
 	if (r >= 0)
 		r = perfmon_write(p, PERFMON_PERF, "perf_metrics.json", perf_groups, true);
 	if (r >= 0)
+		r = perfmon_write_events(p, perf_groups);
+	if (r >= 0)
 		r = perfmon_write(p, PERFMON_GPU, "nv_gpu_metrics.json", NULL, false);
 	perfmon_drop(p);
 	return r;

@@ -449,6 +449,17 @@ static int writing_begin(struct writing *w)
 	return r;
 }
 
+static void writing_end(struct writing *w, int fd, int *r)
+{
+	outlet_release(&w->out);
+	if (fd >= 0 && close(fd) < 0 && *r >= 0)
+		*r = -errno;
+	for (size_t i = 0; i < w->nr_faces; i++)
+		free(w->face[i].key);
+	free(w->face);
+	free(w->known);
+}
+
 int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, const char *const *always,
 	bool without_hosts)
 {
@@ -465,13 +476,43 @@ int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, c
 			r = put_file(&w);
 		if (r >= 0)
 			r = outlet_flush(&w.out);
-		outlet_release(&w.out);
-		if (fd >= 0 && close(fd) < 0 && r >= 0)
-			r = -errno;
 	}
-	for (size_t i = 0; i < w.nr_faces; i++)
-		free(w.face[i].key);
-	free(w.face);
-	free(w.known);
+	writing_end(&w, fd, &r);
+	return r;
+}
+
+static void put_events(struct writing *w, const char *group)
+{
+	const struct perfmon *p = w->p;
+
+	json_object(&w->json, group);
+	for (size_t i = 0; i < p->nr_lists; i++)
+		if (p->list[i].file == w->file && is_same(p->list[i].group, group) && w->known[i] &&
+			p->list[i].name)
+			json_str(&w->json, p->list[i].name, p->list[i].name);
+	json_end_object(&w->json);
+}
+
+int perfmon_write_events(struct perfmon *p, const char *const *groups)
+{
+	struct writing w = {.p = p, .file = PERFMON_PERF};
+	int r = writing_begin(&w), fd = -1;
+
+	buf_reset(&p->text);
+	json_init(&w.json, &p->text, false);
+	json_object(&w.json, NULL);
+	for (size_t i = 0; groups[i] && r >= 0; i++)
+		put_events(&w, groups[i]);
+	json_end_object(&w.json);
+	buf_addch(&p->text, '\n');
+	if (r >= 0)
+		r = fd = older_create(p->job, ".perf_event_list.json");
+	if (r >= 0)
+		r = outlet_open(&w.out, fd);
+	if (r >= 0)
+		r = hand_over(&w, 0);
+	if (r >= 0)
+		r = outlet_flush(&w.out);
+	writing_end(&w, fd, &r);
 	return r;
 }

@@ -87,6 +87,65 @@ static void say_flags(struct facts *f)
 	fact_text(f, "cpu_flags", list);
 }
 
+static void say_bogomips(struct facts *f, const char *text)
+{
+	double value;
+
+	if (parse_decimal(text, &value) && value < 1e9)
+		fact_number(f, "cpu_bogomips", round_i64(value));
+}
+
+/* What lscpu tells besides. */
+static void say_modes(struct facts *f, const char *info)
+{
+	char text[128];
+
+	fact_text(f, "cpu_all_flags", f->cpu_flags);
+	if (f->is_x86) {
+		fact_text(f, "cpu_modes", text_has_word(f->cpu_flags, "lm") ? "32-bit, 64-bit" : "32-bit");
+		if (text_has_word(f->cpu_flags, "vmx"))
+			fact_text(f, "cpu_virtualization", "VT-x");
+		else if (text_has_word(f->cpu_flags, "svm"))
+			fact_text(f, "cpu_virtualization", "AMD-V");
+	}
+	if (text_value(info, "address sizes", ':', text, sizeof(text)))
+		fact_text(f, "cpu_address_sizes", text);
+	if (text_value(info, "bogomips", ':', text, sizeof(text)) ||
+		text_value(info, "BogoMIPS", ':', text, sizeof(text)))
+		say_bogomips(f, text);
+	/* In no file before Linux 6.2; what we know by their flags is little-endian. */
+	if (fact_read(f, text, sizeof(text), "sys/kernel/cpu_byteorder") > 0)
+		fact_text(f, "byte_order", text);
+	else if (f->is_x86)
+		fact_text(f, "byte_order", "little");
+}
+
+/* "spectre_v1: Mitigation: usercopy barriers | …": those that the processor has, as the kernel words them,
+ * which is with commas and semicolons; of the others only how many they are. */
+static void say_vulnerabilities(struct facts *f)
+{
+	struct names v = {.nr = 0};
+	char list[FACT_TEXT_MAX];
+	unsigned none = 0;
+	struct buf out;
+
+	buf_init_fixed(&out, list, sizeof(list));
+	names_list(f, &v, CPUS "/vulnerabilities", NULL, NULL);
+	for (unsigned i = 0; i < v.nr; i++) {
+		char state[256];
+
+		if (fact_read(f, state, sizeof(state), CPUS "/vulnerabilities/%s", v.name[i]) <= 0)
+			continue;
+		state[strcspn(state, "\n")] = 0;
+		none += str_starts(state, "Not affected");
+		if (!str_starts(state, "Not affected"))
+			buf_addf(&out, "%s%s: %s", out.len ? " | " : "", v.name[i], state);
+	}
+	if (none)
+		buf_addf(&out, "%s%u not affecting it", out.len ? " | " : "", none);
+	fact_text(f, "cpu_vulnerabilities", list);
+}
+
 static void read_identity(const char *info, struct cpu_identified *ret)
 {
 	int64_t implementer;
@@ -169,6 +228,8 @@ static void say_frequency(struct facts *f, const char *info)
 
 	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/cpuinfo_max_freq"))
 		say_khz(f, "cpu_max_hz", khz);
+	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/cpuinfo_min_freq"))
+		say_khz(f, "cpu_min_hz", khz);
 	if (fact_read_number(f, &khz, CPUS "/cpu0/cpufreq/base_frequency") || frequency_in_name(info, &khz))
 		say_khz(f, "cpu_base_hz", khz);
 	if (fact_read_number(f, &turbo, CPUS "/intel_pstate/no_turbo"))
@@ -316,6 +377,8 @@ void hardware_cpu(struct facts *f)
 	say_architecture(f, info);
 	say_identity(f, info);
 	say_flags(f);
+	say_modes(f, info);
+	say_vulnerabilities(f);
 	say_frequency(f, info);
 	read_topology(f, info, &topology);
 	say_topology(f, &topology);

@@ -38,6 +38,7 @@ const struct stats_column stats_column[NR_STATS] = {
 	[STAT_CORES_P95]      = {"cores_p95",            "cores 95%",        "For 95% of the time no more cores were busy.", NUMBER, false, false, NO_PROCESS},
 	[STAT_CORES_PEAK]     = {"cores_peak",           "cores peak",       "The most cores busy at once, over the shortest time that tells.", NUMBER, false, false, EVERYWHERE},
 	[STAT_CORES_PEAK_AT]  = {"cores_peak_at_s",      "cores peak at",    "When that was.", SECONDS, false, true, EVERYWHERE},
+	[STAT_CORES_ONE_PEAK] = {"cores_one_peak",       "cores of one",     "The most cores that any one process kept busy.", NUMBER, false, false, NO_PROCESS},
 	[STAT_RSS_MEAN]       = {"rss_mean_bytes",       "RSS mean",         "Resident memory, shared pages counted once per process, mean over time.", BYTES, true, false, EVERYWHERE},
 	[STAT_RSS_P50]        = {"rss_p50_bytes",        "RSS median",       "For half of the time it was no more.", BYTES, true, false, NO_PROCESS},
 	[STAT_RSS_P95]        = {"rss_p95_bytes",        "RSS 95%",          "For 95% of the time it was no more.", BYTES, true, false, NO_PROCESS},
@@ -315,6 +316,15 @@ struct extent {
 	double from, to;
 };
 
+/* One that lived between two ticks ran faster than any tick shows. */
+static double cores_of_one(const struct filling *f, size_t process)
+{
+	const double *value = f->table->row[process].value;
+	double mean = value[PROCESS_WALL] >= 0.01 ? value[PROCESS_CPU] / value[PROCESS_WALL] : NAN;
+
+	return known_max(f->walk.process[process].cores_peak, mean);
+}
+
 static void tally(struct filling *f, struct stats_row *row, struct extent *extent, size_t process)
 {
 	const struct process_row *p = &f->table->row[process];
@@ -323,6 +333,8 @@ static void tally(struct filling *f, struct stats_row *row, struct extent *exten
 
 	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
 		add_known(&row->value[peak_stat[i].sum], p->value[peak_stat[i].value]);
+	row->value[STAT_CORES_ONE_PEAK] =
+		known_max(row->value[STAT_CORES_ONE_PEAK], cores_of_one(f, process));
 	if (!extent)
 		return;
 	extent->from = known_min(extent->from, n->offset_s + start);

@@ -54,6 +54,15 @@ def test_the_processor_is_the_one_of_lscpu(recorded):
         assert " ".join(hardware["cpu_model"].split()) == " ".join(theirs["Model name"].split())
         flags = theirs["Flags"].split()
         assert set(hardware["cpu_flags"].split(", ")) <= set(flags)
+        assert hardware["cpu_all_flags"].split() == flags
+        assert hardware["cpu_modes"] == theirs["CPU op-mode(s)"] and hardware["cpu_address_sizes"] == theirs["Address sizes"]
+        assert hardware["byte_order"] == theirs["Byte Order"].split()[0].lower() and hardware["cpu_bogomips"] == round(float(theirs["BogoMIPS"]))
+        found = [name for name in theirs if name.startswith("Vulnerability ")]
+        assert bool(found) == ("cpu_vulnerabilities" in hardware)
+        for name in found:
+            word = name.removeprefix("Vulnerability ").lower().replace(" ", "_")
+            said = [part for part in hardware["cpu_vulnerabilities"].split(" | ") if part.startswith(f"{word}: ")]
+            assert len(said) == (theirs[name] != "Not affected"), name
         for flag in ("avx2", "avx512f", "fma", "hypervisor"):
             assert (flag in hardware["cpu_flags"].split(", ")) == (flag in flags)
     compared = 0

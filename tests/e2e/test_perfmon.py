@@ -399,6 +399,14 @@ def test_every_list_says_what_show_says(tmp_path, recordings, name):
 def test_counters_and_their_groups(tmp_path, counted):
     folder = export(counted, "perfmon-json", tmp_path / "out")
     check(folder, counted)
+    # That tool's reader takes the columns of each group from here, and wants every group.
+    events = json.loads((folder / ".perf_event_list.json").read_text())
+    metrics = json.loads((folder / "perf_metrics.json").read_text())
+    assert list(events) == GROUPS
+    for host in metrics["host_names"]:
+        for group in GROUPS:
+            assert list(events[group]) == list(metrics[host][group]), group
+    assert events["L2"] and events["FLOPS_DP"]
     host = load(folder, "perf_metrics")[""]
     # Three tasks; the first event grows by a thousand million a second in each, the tenth by ten times as much.
     assert host["hardware_events"]["cycles"] == [None] + [3 * 10**9] * 4

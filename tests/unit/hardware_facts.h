@@ -56,6 +56,12 @@ static const struct known facts_numa_256[] = {
 	{"gpus", "4"},
 	{"gpu_models", "4 x NVIDIA A100-SXM4-40GB"},
 	{"disks", "nvme0n1 3.49 TiB SSD SAMSUNG MZWLJ3T8HBLS-00007"},
+	{"cpu_all_flags", "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht syscall nx mmxext fxsr_opt pdpe1gb rdtscp lm constant_tsc rep_good nopl nonstop_tsc cpuid extd_apicid aperfmperf pni pclmulqdq monitor ssse3 fma cx16 sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand lahf_lm cmp_legacy svm extapic cr8_legacy abm sse4a misalignsse 3dnowprefetch osvw ibs skinit wdt tce topoext perfctr_core perfctr_nb bpext perfctr_llc mwaitx cpb cat_l3 cdp_l3 hw_pstate ssbd mba ibrs ibpb stibp vmmcall fsgsbase bmi1 avx2 smep bmi2 cqm rdt_a rdseed adx smap clflushopt clwb sha_ni xsaveopt xsavec xgetbv1 cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local clzero irperf xsaveerptr rdpru wbnoinvd arat npt lbrv vaes vpclmulqdq pku erms fsrm"},
+	{"cpu_modes", "32-bit, 64-bit"},
+	{"cpu_address_sizes", "46 bits physical, 48 bits virtual"},
+	{"byte_order", "little"},
+	{"cpu_bogomips", "5000"},
+	{"cpu_virtualization", "AMD-V"},
 };
 
 static const struct known facts_intel_2s[] = {
@@ -109,6 +115,12 @@ static const struct known facts_intel_2s[] = {
 	{"gpus", "2"},
 	{"gpu_models", "2 x Tesla V100-PCIE-32GB"},
 	{"disks", "sda 447 GiB SSD INTEL SSDSC2KB48, sdb 3.64 TiB HDD ST4000NM0035-1V4"},
+	{"cpu_all_flags", "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush dts acpi mmx fxsr sse sse2 ss ht tm pbe syscall nx pdpe1gb rdtscp lm constant_tsc art arch_perfmon pebs bts rep_good nopl xtopology nonstop_tsc cpuid aperfmperf pni pclmulqdq dtes64 monitor ds_cpl vmx smx est tm2 ssse3 sdbg fma cx16 xtpr pdcm pcid dca sse4_1 sse4_2 x2apic movbe popcnt tsc_deadline_timer aes xsave avx f16c rdrand lahf_lm abm 3dnowprefetch cpuid_fault epb cat_l3 cdp_l3 invpcid_single ibrs_enhanced tpr_shadow vnmi flexpriority ept vpid ept_ad fsgsbase tsc_adjust bmi1 avx2 smep bmi2 erms invpcid cqm mpx rdt_a avx512f avx512dq rdseed adx smap clflushopt clwb intel_pt avx512cd avx512bw avx512vl xsaveopt xsavec xgetbv1 xsaves cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local dtherm ida arat pln pts hwp hwp_act_window hwp_epp hwp_pkg_req pku ospke avx512_vnni md_clear flush_l1d arch_capabilities"},
+	{"cpu_modes", "32-bit, 64-bit"},
+	{"cpu_address_sizes", "46 bits physical, 48 bits virtual"},
+	{"byte_order", "little"},
+	{"cpu_bogomips", "5000"},
+	{"cpu_virtualization", "VT-x"},
 };
 
 static const struct known facts_amd_server[] = {
@@ -160,6 +172,12 @@ static const struct known facts_amd_server[] = {
 	{"gpus", "4"},
 	{"gpu_models", "4 x AMD Instinct MI250X"},
 	{"disks", "nvme0n1 1.75 TiB SSD SAMSUNG MZ1L21T9HCLS-00A07"},
+	{"cpu_all_flags", "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ht syscall nx mmxext fxsr_opt pdpe1gb rdtscp lm constant_tsc rep_good nopl nonstop_tsc cpuid extd_apicid aperfmperf pni pclmulqdq monitor ssse3 fma cx16 sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand lahf_lm cmp_legacy svm extapic cr8_legacy abm sse4a misalignsse 3dnowprefetch osvw ibs skinit wdt tce topoext perfctr_core perfctr_nb bpext perfctr_llc mwaitx cpb cat_l3 cdp_l3 hw_pstate ssbd mba ibrs ibpb stibp vmmcall fsgsbase bmi1 avx2 smep bmi2 cqm rdt_a rdseed adx smap clflushopt clwb sha_ni xsaveopt xsavec xgetbv1 cqm_llc cqm_occup_llc cqm_mbm_total cqm_mbm_local clzero irperf xsaveerptr rdpru wbnoinvd arat npt lbrv"},
+	{"cpu_modes", "32-bit, 64-bit"},
+	{"cpu_address_sizes", "46 bits physical, 48 bits virtual"},
+	{"byte_order", "little"},
+	{"cpu_bogomips", "5000"},
+	{"cpu_virtualization", "AMD-V"},
 };
 
 static const struct known facts_laptop[] = {
@@ -211,6 +229,14 @@ static const struct known facts_laptop[] = {
 	{"gpus", "1"},
 	{"gpu_models", "Intel 8086:9a49"},
 	{"disks", "nvme0n1 477 GiB SSD WDC PC SN730 SDBQNTY-512G-1001"},
+	{"cpu_all_flags", "fpu vme de pse tsc msr pae mce cx8 apic sep mtrr pge mca cmov pat pse36 clflush mmx fxsr sse sse2 ss ht tm pbe syscall nx pdpe1gb rdtscp lm constant_tsc art arch_perfmon nonstop_tsc pni pclmulqdq vmx est fma cx16 sse4_1 sse4_2 movbe popcnt aes xsave avx f16c rdrand lahf_lm abm avx2 bmi1 bmi2 erms avx512f avx512dq avx512ifma avx512cd sha_ni avx512bw avx512vl avx512vbmi avx512_vbmi2 gfni vaes vpclmulqdq avx512_vnni avx512_bitalg avx512_vpopcntdq arch_capabilities"},
+	{"cpu_modes", "32-bit, 64-bit"},
+	{"cpu_address_sizes", "46 bits physical, 48 bits virtual"},
+	{"byte_order", "little"},
+	{"cpu_bogomips", "5000"},
+	{"cpu_virtualization", "VT-x"},
+	{"cpu_min_hz", "400000000"},
+	{"cpu_vulnerabilities", "retbleed: Vulnerable | spectre_v2: Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; RSB filling | 2 not affecting it"},
 };
 
 static const struct known facts_arm_server[] = {
@@ -261,6 +287,8 @@ static const struct known facts_arm_server[] = {
 	{"gpus", "1"},
 	{"gpu_models", "NVIDIA GH200 480GB"},
 	{"disks", "nvme0n1 894 GiB SSD SAMSUNG MZTL2960HCJR-00A07"},
+	{"cpu_all_flags", "fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm jscvt fcma lrcpc dcpop sha3 sm3 sm4 asimddp sha512 sve asimdfhm dit uscat ilrcpc flagm ssbs sb paca pacg dcpodp sve2 sveaes svepmull svebitperm svesha3 svesm4 flagm2 frint svei8mm svebf16 i8mm bf16 dgh bti"},
+	{"cpu_bogomips", "2000"},
 };
 /* clang-format on */
 #endif

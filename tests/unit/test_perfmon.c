@@ -124,6 +124,10 @@ static void test_lists_are_on_the_same_ticks(void **state)
 		","
 		"\"parent_proc_md\":{},\"child_proc_md\":[]}}\n");
 	expect_file("perf_metrics.json", "{\"host_names\":[],\"sampling_frequency\":null}\n");
+	expect_file(".perf_event_list.json",
+		"{\"hardware_events\":{},\"software_events\":{},\"L2\":{},\"L2cache\":{},\"L3\":{},"
+		"\"L3cache\":{},"
+		"\"FLOPS_SP\":{},\"FLOPS_DP\":{}}\n");
 	expect_file("nv_gpu_metrics.json",
 		"{\"host_names\":[\"gpu-0.n1\",\"gpu-12.n1\"],\"sampling_frequency\":null,"
 		"\"gpu-0.n1\":{\"time_stamps\":[1700000000,1700000001],\"memory_used\":{\"gpu_memory\":[1,5]}"
