@@ -287,7 +287,9 @@ static void fact_memory(struct outline *o, const struct story *s)
 	else
 		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
 	add_fact(o, "Memory, peak",
-		outline_keepf(o, "%s %s", format_bytes(a, figure(s, view[i].peak)), view[i].name),
+		outline_keepf(o, "%s%s %s",
+			view[i].peak == FIG_PSS && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
+			format_bytes(a, figure(s, view[i].peak)), view[i].name),
 		keep_buf(o, &detail));
 }
 
