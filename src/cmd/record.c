@@ -328,7 +328,7 @@ static const char *ended(struct recording *r)
 	if (file_says_finished(r))
 		return "until-file";
 	if (r->attach)
-		return engine_runs(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
+		return engine_is_running(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
 	/* Processes of other targets may outlive the command: they are not waited for. */

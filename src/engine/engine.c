@@ -519,6 +519,14 @@ uint32_t engine_group_live(const struct engine *e, unsigned group)
 	return e->scopes ? (uint32_t)e->feed.group[group].live : e->tree.nr;
 }
 
+bool engine_is_running(const struct engine *e)
+{
+	tree_for_each (&e->tree, slot, after)
+		if (!e->tree.member[slot].zombie)
+			return true;
+	return false;
+}
+
 uint32_t engine_runs(const struct engine *e)
 {
 	uint32_t nr = 0;

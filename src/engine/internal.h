@@ -67,12 +67,15 @@ struct engine {
 	unsigned stretch; /* ticks are taken at every stretch-th deadline */
 
 	/* Budget. */
-	int64_t tokens_ns;     /* what the slow tier may spend */
-	int64_t self_cpu_ns;   /* at the last tick */
-	int64_t smaps_ns;      /* spent on smaps since the last tick */
-	int64_t page_ns;       /* what a page of smaps costs, in 1/1024 ns, learned */
-	int64_t window_ns;     /* start of the window in which the budget is judged */
-	int64_t window_cpu_ns; /* spent in it, smaps not counted */
+	int64_t tokens_ns;	   /* what the slow tier may spend */
+	int64_t self_cpu_ns;	   /* at the last tick */
+	int64_t smaps_ns;	   /* spent on smaps since the last tick */
+	int64_t page_ns;	   /* what a page of smaps costs, in 1/1024 ns, learned */
+	int64_t window_ns;	   /* start of the window in which the budget is judged */
+	int64_t window_cpu_ns;	   /* spent in it, smaps not counted */
+	int64_t window_details_ns; /* of that, for the members' details */
+	uint64_t window_taken;	   /* ticks taken when it began */
+	int64_t details_ns;	   /* what the details of a tick may take; 0: what the interval allows */
 	int self_statm;
 	uint32_t shared_epoch; /* up to which sharers were read again */
 

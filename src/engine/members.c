@@ -248,7 +248,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	int64_t clock = m->clock_tick == e->taken + 1 ? m->clock_ns : env_cpu_clock(e->env, m->pid);
 	/* Spread by slot, so that not all of a thousand are due in the same tick. */
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
-	int64_t refresh_ns = 10 * NSEC_PER_SEC + (slot & 63) * NSEC_PER_SEC / 8;
+	int64_t refresh_ns = 10 * NSEC_PER_SEC * e->feed.backoff + (slot & 63) * NSEC_PER_SEC / 8;
 	bool first = !m->bound, medium = first || final || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
 	bool all = first || (final && (!e->last_tick || m->status_read_ns < m->read_ns));

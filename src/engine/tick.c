@@ -188,10 +188,13 @@ static void read_details(struct engine *e, int64_t now)
 {
 	/* The first tick and the last are whole; a film stands still while it is read. */
 	bool whole = !e->taken || e->last_tick || !e->env->live;
-	int64_t until = whole ? INT64_MAX : now + e->opt.interval_ns / DETAILS_SHARE;
+	int64_t begin = env_now(e->env, ENV_MONOTONIC), until;
 	uint32_t from = e->next_read, nr = 0;
 	bool over = false;
 
+	until = whole ? INT64_MAX
+		      : MIN(now + e->opt.interval_ns / DETAILS_SHARE,
+				begin + (e->details_ns ? e->details_ns : INT64_MAX - begin));
 	e->next_read = 0;
 	for (int round = 0; round < 2; round++)
 		tree_for_each (&e->tree, slot, after) {
@@ -208,6 +211,8 @@ static void read_details(struct engine *e, int64_t now)
 			else if (member_sample(e, slot, now, e->last_tick) < 0)
 				miss(e, slot);
 		}
+	if (!whole)
+		e->window_details_ns += env_now(e->env, ENV_MONOTONIC) - begin;
 }
 
 static void sample_members(struct engine *e, int64_t now)
@@ -274,25 +279,40 @@ static uint32_t candidates(struct engine *e)
 	return nr;
 }
 
-/* Reads the most doubtful first, as long as the budget reaches; false when it did not. Few are read per tick,
- * so picking beats sorting. */
+/* A heap: the most doubtful stands first, and each before the two at twice its place. */
+static void sift_down(struct engine *e, uint32_t at, uint32_t nr)
+{
+	uint32_t slot = e->dirty[at];
+	int64_t own = doubt(e, slot);
+
+	for (uint32_t child; (child = 2 * at + 1) < nr; at = child) {
+		if (child + 1 < nr && doubt(e, e->dirty[child + 1]) > doubt(e, e->dirty[child]))
+			child++;
+		if (doubt(e, e->dirty[child]) <= own)
+			break;
+		e->dirty[at] = e->dirty[child];
+	}
+	e->dirty[at] = slot;
+}
+
+/* Reads the most doubtful first, as long as the budget reaches; false when it did not. Of ten thousand few
+ * are read in a tick, so they are not sorted. */
 static bool read_doubtful(struct engine *e, uint32_t nr)
 {
 	/* One reading may be long; several may not make the next tick late. */
 	int64_t most = e->smaps_ns + e->opt.interval_ns / 4;
 
+	for (uint32_t i = nr / 2; i-- > 0;)
+		sift_down(e, i, nr);
 	while (nr) {
-		uint32_t best = 0;
-
-		for (uint32_t i = 1; i < nr; i++)
-			if (doubt(e, e->dirty[i]) > doubt(e, e->dirty[best]))
-				best = i;
-		if (predicted(e, e->dirty[best]) > MIN(e->tokens_ns, SMAPS_MAX_NS) || e->smaps_ns > most) {
+		if (predicted(e, e->dirty[0]) > MIN(e->tokens_ns, SMAPS_MAX_NS) || e->smaps_ns > most) {
 			e->feed.smaps_deferred += nr;
 			return false;
 		}
-		read_one_smaps(e, e->dirty[best]);
-		e->dirty[best] = e->dirty[--nr];
+		read_one_smaps(e, e->dirty[0]);
+		e->dirty[0] = e->dirty[--nr];
+		if (nr)
+			sift_down(e, 0, nr);
 	}
 	return true;
 }
@@ -314,14 +334,34 @@ static void slow_tier(struct engine *e)
 	}
 }
 
+/* Processes take turns: a tick reads the details of as many as the budget leaves room for, and of all the CPU
+ * time. False when that would not help: what is left is no details. */
+static bool take_turns(struct engine *e, double spent)
+{
+	int64_t ticks = MAX((int64_t)(e->taken - e->window_taken), 1), least = e->opt.interval_ns / 2000;
+	int64_t details = e->window_details_ns / ticks, all = e->window_cpu_ns / ticks;
+	int64_t left = details - (int64_t)((double)all * (1 - 1 / spent));
+
+	if (details <= 2 * least)
+		return false;
+	if (!e->details_ns)
+		engine_event(e, "turns", NULL, NULL);
+	e->details_ns = MAX(left, least);
+	return true;
+}
+
 /* By how much of the budget was spent in the last window. The status file is half of an active process's
- * cost: it goes slower first. Far beyond the budget there is no time for steps. */
+ * cost: it goes slower first, with the looks at those that sleep. Then processes take turns, then ticks are
+ * left out. Far beyond the budget there is no time for steps. */
 static void back_off(struct engine *e, double spent)
 {
 	bool may_stretch = !e->opt.interval_is_order;
 
-	if (spent > 3) {
+	if (spent > 3)
 		e->feed.backoff = BACKOFF_MAX;
+	if (spent > 1.1 && e->feed.backoff == BACKOFF_MAX && take_turns(e, spent))
+		return;
+	if (spent > 3) {
 		for (; may_stretch && spent > 1 && e->stretch < STRETCH_MAX; spent /= 2)
 			e->stretch *= 2;
 	} else if (spent > 1 && e->feed.backoff < BACKOFF_MAX)
@@ -330,6 +370,8 @@ static void back_off(struct engine *e, double spent)
 		e->stretch *= 2;
 	else if (spent < 1.0 / 3 && e->stretch > 1)
 		e->stretch /= 2;
+	else if (spent < 1.0 / 2 && e->details_ns)
+		e->details_ns = e->details_ns < e->opt.interval_ns / 4 ? 2 * e->details_ns : 0;
 	else if (spent < 1.0 / 3 && e->feed.backoff > 1)
 		e->feed.backoff /= 2;
 }
@@ -364,7 +406,8 @@ static void budget(struct engine *e, int64_t now)
 		engine_event(e, "backoff", "every", text);
 	}
 	e->window_ns = now;
-	e->window_cpu_ns = 0;
+	e->window_cpu_ns = e->window_details_ns = 0;
+	e->window_taken = e->taken;
 }
 
 static void read_self(struct engine *e)

@@ -30,6 +30,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 	ONE_LATE,
 	ONE_SKIPPED,
 	ONE_DEFERRED,
+	ONE_TURNS,
 	ONE_BACKOFF,
 	ONE_EVENTS_LOST,
 	ONE_RUNNING,
@@ -50,6 +51,7 @@ static const char *const single_metric[NR_SINGLES] = {
 	[ONE_LATE] = "self.ticks.late",
 	[ONE_SKIPPED] = "self.ticks.skipped",
 	[ONE_DEFERRED] = "self.smaps.deferred",
+	[ONE_TURNS] = "self.reads.deferred",
 	[ONE_BACKOFF] = "self.backoff",
 	[ONE_EVENTS_LOST] = "self.events_lost",
 	[ONE_RUNNING] = "load.running",
@@ -411,6 +413,7 @@ static int account_finish(struct account *a)
 	f->late = ending_or(a, "late", single_or(a, ONE_LATE, -1));
 	f->skipped = ending_or(a, "skipped", single_or(a, ONE_SKIPPED, -1));
 	f->deferred = single_or(a, ONE_DEFERRED, -1);
+	f->turns = single_or(a, ONE_TURNS, -1);
 	f->events_lost = single_or(a, ONE_EVENTS_LOST, -1);
 	f->dropped_ns = single_or(a, ONE_DROPPED, 0);
 	f->sigchld_ignored = a->living.sigchld_ignored;

@@ -199,6 +199,12 @@ static int backed_off(struct gathering *g, const struct store_record *record)
 		"sampled %lld times less often, to stay within the budget", (long long)every);
 }
 
+static int taking_turns(struct gathering *g, const struct store_record *record)
+{
+	return event_add(g, seconds(g, record->time_ns), "backoff",
+		"details of processes read in turns, to stay within the budget");
+}
+
 /* Damage is met before the time at which the recording goes on is known: the next tick ends it. */
 static int lost(struct gathering *g, const struct store_record *record)
 {
@@ -241,7 +247,7 @@ static int hear(void *arg, const struct store_record *record)
 		int (*take)(struct gathering *g, const struct store_record *record);
 	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
 		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
-		{"backoff", backed_off}, {"gap", gap}};
+		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}};
 	struct gathering *g = arg;
 	long at;
 

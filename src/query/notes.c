@@ -107,6 +107,11 @@ static void note_memory(struct summary *s, const struct account *a)
 			"PSS and USS were read less often to stay within the budget (%lld readings put "
 			"off%s)",
 			(long long)f->deferred, f->backoff > 1 ? ", slow tiers backed off" : "");
+	if (f->turns > 0)
+		summary_note(s,
+			"processes took turns: %lld readings of their details were put off, to keep the "
+			"rhythm or the budget; CPU time was read of all",
+			(long long)f->turns);
 	if (f->io_unread)
 		summary_note(s,
 			has_figure(s, FIG_READ_CHARS)

@@ -52,7 +52,9 @@ struct process_row {
 /* The most that it had, sampled or as the kernel kept it. */
 static inline double process_most_rss(const struct process_row *row)
 {
-	return fmax(row->value[PROCESS_RSS], row->value[PROCESS_HWM]);
+	double rss = row->value[PROCESS_RSS], hwm = row->value[PROCESS_HWM];
+
+	return isnan(rss) || hwm > rss ? hwm : rss; /* not fmax(): it is all that libm would be loaded for */
 }
 
 struct process_table {

@@ -9,12 +9,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
+import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from recorder import dump
+from recorder import PATIENCE_S, dump
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TACHO = os.environ.get("TACHO", str(ROOT / "build" / "tacho"))
@@ -365,3 +367,27 @@ def test_job_that_lives_a_while_has_the_node(tmp_path):
     assert summary["ticks"]["taken"] == 3 and summary["ticks"]["missed"] == 0
     assert summary["hardware"]
     assert "disk.read_bytes" not in summary["unavailable"] or "job ended" not in summary["unavailable"]["disk.read_bytes"]
+
+
+def test_processes_take_turns_when_there_are_too_many(tools):
+    """A budget that cannot reach all of them in a tick is kept, no tick is left out, and the recording says so."""
+    file = tools["folder"] / "turns.tacho"
+
+    def turned():
+        """How many ticks there were since they take turns; None: they do not yet."""
+        kinds = [record.get("kind", record["type"]) for record in dump(file)] if file.exists() else []
+        return kinds[kinds.index("turns"):].count("tick") if "turns" in kinds else None
+
+    with Herd(tools["herd"], 600, 100, 200) as herd:
+        command = [TACHO, "attach", "-q", "-i", "100ms", "--flush", "100ms", "-o", file, str(herd.pids[0])]
+        with subprocess.Popen(command) as recorder:
+            try:
+                deadline = time.monotonic() + PATIENCE_S
+                while (turned() or 0) < ENOUGH:
+                    assert recorder.poll() is None and time.monotonic() < deadline
+                    time.sleep(0.5)
+            finally:
+                recorder.send_signal(signal.SIGINT)
+    summary = show(file)
+    assert any(note.startswith("processes took turns") for note in summary["notes"]), summary["notes"]
+    assert summary["ticks"]["skipped"] == 0
