@@ -241,6 +241,21 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 /* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
 #define FOLLOW_NS (400 * NSEC_PER_MSEC)
 
+/* A job may leave the control group that was made for it: then the group does not count all of it. Known of
+ * one process, nothing more is asked. */
+static void check_inside(struct engine *e, const struct member *m)
+{
+	char path[32], text[4096];
+
+	if (!e->cgroup || e->feed.outside || m->origin != e->tree.reaper_origin)
+		return;
+	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)m->pid);
+	if (env_slurp(e->env, path, text, sizeof(text)) <= 0 || cgroup_holds(e->cgroup, text))
+		return;
+	e->feed.outside = 1;
+	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
+}
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
@@ -279,6 +294,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		return 0;
 	m->read_ns = now;
 	learn(e, m, &facts);
+	if (medium)
+		check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;
 	/* It may have become another program since it was asked about. A zombie has no command line any more:

@@ -138,10 +138,12 @@ static void read_cgroup(struct engine *e)
 
 	if (!e->cgroup || cgroup_read(e->cgroup, &usage) < 0)
 		return;
+	e->feed.cgroup_memory_peak = usage.memory_peak_bytes;
+	if (e->feed.outside)
+		return;
 	e->feed.cgroup_user_ns = usage.user_ns;
 	e->feed.cgroup_system_ns = usage.system_ns;
 	e->feed.cgroup_total_ns = usage.total_ns;
-	e->feed.cgroup_memory_peak = usage.memory_peak_bytes;
 }
 
 static void miss(struct engine *e, uint32_t slot)

@@ -17,9 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* CPU time that the group must lack before the job is said to have left it. */
+#define LEFT_LEAST_NS INT64_C(200000000)
+
 enum single { /* values of which a recording has one: of the tree and of ourselves */
 	ONE_UNKNOWN,
 	ONE_DROPPED,
+	ONE_OUTSIDE,
 	ONE_CGROUP_USER,
 	ONE_CGROUP_SYSTEM,
 	ONE_CGROUP_CPU,
@@ -41,6 +45,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 static const char *const single_metric[NR_SINGLES] = {
 	[ONE_UNKNOWN] = "tree.unknown",
 	[ONE_DROPPED] = "tree.dropped",
+	[ONE_OUTSIDE] = "tree.outside",
 	[ONE_CGROUP_USER] = "tree.cgroup.user",
 	[ONE_CGROUP_SYSTEM] = "tree.cgroup.system",
 	[ONE_CGROUP_CPU] = "tree.cgroup.cpu",
@@ -87,6 +92,8 @@ struct account {
 	account_watch_fn *watch;
 	void *watch_arg;
 	bool has_waiting, gap, ended;
+	/* The job left the control group made for it; what its processes add up to is more than that has. */
+	bool left, by_processes;
 };
 
 int account_open(const char *path, struct account **ret)
@@ -209,6 +216,19 @@ static bool can_tell(const struct account *a, unsigned line, unsigned used)
 		(!a->facts.attached && line == (unsigned)a->lines.command && used < USED_READ_CHARS);
 }
 
+/* Processes that are outside the control group made for the job are seen when they are sampled; others show
+ * in the sums, which are read a little later than the group. */
+static void look_who_left(struct account *a)
+{
+	int64_t counted, added;
+
+	if (!cgroup_now(a, USED_CPU, &counted) ||
+		!line_used(&a->lines, &a->living, (unsigned)a->lines.command, USED_CPU, &added))
+		return;
+	a->left = single_or(a, ONE_OUTSIDE, 0) > 0 || added > counted + counted / 20 + LEFT_LEAST_NS;
+	a->by_processes = a->left && added > counted;
+}
+
 /* What the kernel counted replaces what the processes of the command add up to, in its own line and in the
  * whole, which may hold others beside it. */
 static bool used_now(const struct account *a, unsigned line, unsigned used, int64_t *ret)
@@ -218,7 +238,7 @@ static bool used_now(const struct account *a, unsigned line, unsigned used, int6
 
 	if (!can_tell(a, line, used))
 		return false;
-	if ((line && line != command) || !cgroup_now(a, used, &counted))
+	if ((line && line != command) || a->by_processes || !cgroup_now(a, used, &counted))
 		return (is_read(a, used) || !a->living.line[line].nr) &&
 			line_used(&a->lines, &a->living, line, used, ret);
 	*ret = counted;
@@ -262,6 +282,7 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 	gpus_tick(&a->gpus, a->reader, time_ns, &a->living);
 	lines_read(&a->lines, a->reader);
 	singles_read(a);
+	look_who_left(a);
 	for (unsigned i = 0; i < nr; i++) {
 		struct amounts next;
 
@@ -463,23 +484,29 @@ static bool is_all_counted(const struct account *a, unsigned line)
 {
 	unsigned command = (unsigned)a->lines.command;
 
-	if (!a->facts.has_cgroup || (line && line != command))
+	if (!a->facts.has_cgroup || a->left || (line && line != command))
 		return false;
 	return a->living.line[line].seen == a->living.line[command].seen;
+}
+
+static bool has_left(const struct account *a, unsigned line)
+{
+	return a->left && (!line || line == (unsigned)a->lines.command);
 }
 
 static bool is_lower_bound(const struct account *a, unsigned line)
 {
 	if (is_all_counted(a, line))
 		return false;
-	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0;
+	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0 ||
+		(has_left(a, line) && !a->by_processes);
 }
 
 static enum cpu_source cpu_source(const struct account *a, unsigned line)
 {
 	bool sampled = a->living.line[line].only_sampled;
 
-	if (is_all_counted(a, line))
+	if (is_all_counted(a, line) || (has_left(a, line) && !a->by_processes))
 		return CPU_CGROUP;
 	if (!(a->lines.given[line].used_valid >> USED_CPU & 1))
 		return CPU_UNKNOWN;
@@ -502,7 +529,8 @@ struct line_facts account_line(const struct account *a, unsigned line)
 		.max_hwm_bytes = MAX(sums->max_hwm_bytes, gone_max > 0 ? gone_max : -1),
 		.one_valid = sums->level_seen,
 		.cpu_source = cpu_source(a, line),
-		.cpu_is_lower_bound = is_lower_bound(a, line)};
+		.cpu_is_lower_bound = is_lower_bound(a, line),
+		.left = has_left(a, line)};
 
 	memcpy(f.one, sums->one, sizeof(f.one));
 	/* The kernel brings its mark up to date now and then only: what was seen was reached. */

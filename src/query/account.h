@@ -100,6 +100,7 @@ struct line_facts {
 	uint32_t one_valid;
 	enum cpu_source cpu_source;
 	bool cpu_is_lower_bound;
+	bool left; /* the job left the control group made for it */
 };
 
 struct account;

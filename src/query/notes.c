@@ -64,6 +64,9 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"dropped by "
 			"the kernel (%s of it was seen by sampling or in exit records)",
 			format_duration(text, (double)f->dropped_ns * 1e-9));
+	else if (s->cpu_lower_bound && account_line(a, 0).left && !f->sigchld_ignored)
+		summary_note(s,
+			"CPU time is a lower bound: a part of the job left the control group that counts it");
 	else if (s->cpu_lower_bound)
 		summary_note(s,
 			"CPU time is a lower bound: %llu process%s ignored SIGCHLD, and the kernel drops "

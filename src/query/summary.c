@@ -487,11 +487,14 @@ static void fill_ones(struct summary *s, const struct account *a, const struct l
 
 static void fill_cpu(struct summary *s, const struct line_facts *f)
 {
-	static const char *const name[] = {
-		[CPU_CGROUP] = "cgroup", [CPU_RUSAGE] = "rusage", [CPU_SAMPLES] = "rusage+last samples"};
+#define LEFT "; the job left tacho's control group"
+	static const char *const name[][2] = {[CPU_UNKNOWN] = {NULL, NULL},
+		[CPU_CGROUP] = {"cgroup", "cgroup" LEFT},
+		[CPU_RUSAGE] = {"rusage", "rusage" LEFT},
+		[CPU_SAMPLES] = {"rusage+last samples", "rusage+last samples" LEFT}};
 	double total = s->figure[FIG_CPU].value;
 
-	s->cpu_source = name[f->cpu_source];
+	s->cpu_source = name[f->cpu_source][f->left];
 	s->cpu_lower_bound = f->cpu_is_lower_bound;
 	if (!has_figure(s, FIG_CPU))
 		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);

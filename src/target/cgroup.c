@@ -468,6 +468,42 @@ int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret)
 	return 0;
 }
 
+/* The path in a line "ID:CONTROLLERS:PATH" of the hierarchy that our group is in; NULL: another one. */
+static const char *path_of_line(const struct own_cgroup *g, const char *line, size_t len)
+{
+	const char *controllers = memchr(line, ':', len), *path;
+
+	if (!controllers++)
+		return NULL;
+	path = memchr(controllers, ':', len - (size_t)(controllers - line));
+	if (!path++)
+		return NULL;
+	if (g->v2)
+		return str_starts(line, "0::") ? path : NULL;
+	for (const char *at = controllers; at < path; at += strcspn(at, ",:") + 1)
+		if (strcspn(at, ",:") == strlen("cpuacct") && str_starts(at, "cpuacct"))
+			return path;
+	return NULL;
+}
+
+bool cgroup_holds(const struct own_cgroup *g, const char *text)
+{
+	size_t name = strlen(g->name);
+
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		const char *path = path_of_line(g, text, len), *end = text + len;
+
+		if (!path || (!g->v2 && end - path == 1))
+			continue;
+		for (const char *at = path; at < end; at += strcspn(at + 1, "/\n") + 1)
+			if (strcspn(at + 1, "/\n") == name && !memcmp(at + 1, g->name, name))
+				return true;
+		return false;
+	}
+	return true;
+}
+
 const char *cgroup_path(const struct own_cgroup *g)
 {
 	return g->path;

@@ -88,6 +88,9 @@ pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside);
 int cgroup_door(const struct own_cgroup *g);
 int cgroup_enter(const struct own_cgroup *g);
 int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
+/* Whether a process is in the group or below it, by the text of its /proc/PID/cgroup. True where that cannot
+ * be told: v1 shows a process that is about to end in the topmost group. */
+bool cgroup_holds(const struct own_cgroup *g, const char *text);
 const char *cgroup_path(const struct own_cgroup *g); /* below the mount, for the metadata */
 const char *cgroup_kind(const struct own_cgroup *g); /* "v2" or "v1" */
 /* Moves what still runs in it back to the parent group and removes it. */

@@ -323,6 +323,43 @@ def test_what_lives_between_two_samples_is_counted(lab):
     assert [p["cpu_lower_bound"] for p in table] == [p is not shell for p in table]
 
 
+# ---- a job that leaves our control group ----
+
+
+def group_directory():
+    """Of the hierarchy in which the recorder makes its group: v2 where it is mounted, else v1's cpuacct."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, kind = line.split(" - ")[0].split(), line.split(" - ")[1].split()
+        if kind[0] == "cgroup2":
+            return Path(fields[4])
+    return Path("/sys/fs/cgroup/cpuacct")
+
+
+@pytest.fixture
+def other_group():
+    group = group_directory() / f"tests-of-tacho-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    yield group
+    until(lambda: not (group / "cgroup.procs").read_text(), "the other group is empty")
+    group.rmdir()
+
+
+@pytest.mark.parametrize("part", ["all of it", "a child"])
+def test_a_job_that_leaves_our_control_group(place, other_group, part):
+    lab = lab_of("root-all", place)
+    leave, burn = f"echo $$ >{other_group}/cgroup.procs", f"{place / 'cpu'} 0.6"
+    script = f"{leave}; exec {burn}" if part == "all of it" else f"sh -c '{leave}; exec {burn}'"
+    summary, said = lab.run("sh", "-c", script)
+    if summary["cpu"]["source"] == "cgroup" and not summary["cgroup"]["path"]:
+        pytest.skip("no control group of our own here")
+    assert summary["cpu"]["source"] == "rusage; the job left tacho's control group"
+    assert summary["cpu"]["lower_bound"] is False
+    between_cpu(summary, said, lab)
+
+
 # ---- memory ----
 
 
