@@ -53,6 +53,7 @@ enum cells_flag {
 #define SETS_MAX 256			    /* sets of a schema */
 #define FORMAT_ROWS_MAX (UINT32_C(1) << 20) /* rows of a set */
 #define CELLS_ROWS_MAX 4096		    /* rows of one CELLS record */
+#define TIME_MOST (INT64_C(1) << 61)	    /* ns before and after 0 that a time may be: 73 years */
 #define SCHEMA_MAX (UINT32_C(4) << 20)	    /* bytes of a decoded schema */
 
 struct block_header {

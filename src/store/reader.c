@@ -180,9 +180,17 @@ static void lived_until(struct store_reader *r, int64_t time_ns)
 	r->health.last_ns = MAX(r->health.last_ns, time_ns);
 }
 
+/* Times are kept so far from the ends of their range that the difference of any two has room. */
+static int64_t bounded_time(struct view *v, int64_t time_ns)
+{
+	if (time_ns <= -TIME_MOST || time_ns >= TIME_MOST)
+		v->bad = true;
+	return v->bad ? 0 : time_ns;
+}
+
 static int64_t get_time(struct store_reader *r, struct view *v)
 {
-	return (int64_t)((uint64_t)r->clock_ns + (uint64_t)unzigzag(view_varint(v)));
+	return bounded_time(v, (int64_t)((uint64_t)r->clock_ns + (uint64_t)unzigzag(view_varint(v))));
 }
 
 /* All decoders: 1 and a record for the caller, 0 and none, or a negative errno when it does not fit. */
@@ -195,7 +203,7 @@ static int on_segment(struct store_reader *r, struct view *v, struct store_recor
 	if (r->has_start)
 		return -EBADMSG;
 	r->tick = view_varint(v);
-	r->clock_ns = unzigzag(view_varint(v));
+	r->clock_ns = bounded_time(v, unzigzag(view_varint(v)));
 	wall = unzigzag(view_varint(v));
 	if (wall) {
 		r->has_wall = true;

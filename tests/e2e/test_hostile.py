@@ -43,6 +43,7 @@ def test_no_reader_is_harmed(tmp_path, weapon):
     (hostile.long_commands, "it unpacks to far more than a recorder writes"),
     (hostile.ticks, "its ticks are more than its size can explain"),
     (hostile.events, "its events are more than its size can explain"),
+    (hostile.far_future, "a segment contradicts itself"),
     (hostile.many_rows, "its rows are more than its size can explain"),
 ])
 def test_what_is_refused_is_said(tmp_path, weapon, reason):
