@@ -144,6 +144,8 @@ static void add_option_detail(struct buf *out, const struct opt *o, unsigned wid
 		buf_addf(out, "      Preset: %s\n", o->preset);
 	if (!o->not_from_env)
 		buf_addf(out, "      Variable: %s\n", opt_variable(variable, o));
+	else
+		buf_adds(out, "      Only on the command line.\n");
 }
 
 void cli_manual(const struct cmd *cmd, struct buf *out, unsigned width)

@@ -37,8 +37,9 @@ struct finding {
 	const char *path;
 	int error; /* it cannot be read at all */
 	struct store_health health;
-	uint64_t gap_ticks; /* not recorded, because the disk was full */
-	uint32_t nr_losses; /* of loss[] */
+	uint64_t gap_ticks;   /* not recorded, because the disk was full */
+	char write_error[32]; /* why the last ticks were not written; "": they were */
+	uint32_t nr_losses;   /* of loss[] */
 	struct loss loss[LOSSES_MAX];
 };
 
@@ -58,6 +59,15 @@ static void show_progress(const char *path, struct store_reader *r, time_t since
 	*shown = true;
 }
 
+static void note_ending(struct finding *f, const struct pairs *p)
+{
+	const struct pair *error = pairs_find(p, "write_error");
+
+	if (error)
+		snprintf(f->write_error, sizeof(f->write_error), "%.*s", (int)MIN(error->len, (size_t)31),
+			error->value);
+}
+
 static void note(struct finding *f, const struct store_record *rec)
 {
 	int64_t ticks = 0;
@@ -65,6 +75,8 @@ static void note(struct finding *f, const struct store_record *rec)
 	if (rec->type == STORE_EVENT && !strcmp(rec->kind, "gap") &&
 		pairs_get_num(rec->pairs, "ticks", &ticks))
 		f->gap_ticks += (uint64_t)ticks;
+	if (rec->type == STORE_SUMMARY)
+		note_ending(f, rec->pairs);
 	if (rec->type != STORE_LOST || f->nr_losses == LOSSES_MAX)
 		return;
 	struct loss *l = &f->loss[f->nr_losses++];
@@ -97,7 +109,7 @@ static void examine(struct finding *f, const char *path)
 
 static bool is_damaged(const struct finding *f)
 {
-	return f->health.damaged || f->gap_ticks;
+	return f->health.damaged || f->gap_ticks || *f->write_error;
 }
 
 static int status_of(const struct finding *f)
@@ -123,6 +135,11 @@ static void print_ending(const struct finding *f, struct buf *out)
 	const struct store_health *h = &f->health;
 	char bytes[UNITS_SIZE];
 
+	if (*f->write_error) {
+		buf_adds(out, "  its last ticks could not be written: ");
+		escape_bytes(out, f->write_error, strlen(f->write_error));
+		buf_adds(out, !strcmp(f->write_error, "ENOSPC") ? " (the disk was full)\n" : "\n");
+	}
 	if (h->complete)
 		return;
 	if (h->writing) {
@@ -130,8 +147,9 @@ static void print_ending(const struct finding *f, struct buf *out)
 		return;
 	}
 	buf_adds(out,
-		"  it has no end mark: the recorder was killed, or the machine went down, or the end was cut "
-		"off\n");
+		"  it has no end mark: the recorder was killed, the machine went down, the end was cut off, "
+		"or "
+		"the disk was full\n");
 	if (h->tail_bytes)
 		buf_addf(out, "  its last block is unfinished: %s of it are there\n",
 			format_bytes(bytes, (double)h->tail_bytes));
@@ -200,6 +218,7 @@ static void json_finding(const struct finding *f, struct json *j)
 	json_uint(j, "tail_bytes", h->tail_bytes);
 	json_uint(j, "damaged_places", h->damaged);
 	json_uint(j, "gap_ticks", f->gap_ticks);
+	json_str(j, "write_error", *f->write_error ? f->write_error : NULL);
 	json_array(j, "losses");
 	for (uint32_t i = 0; i < f->nr_losses; i++) {
 		json_object(j, NULL);

@@ -110,7 +110,7 @@ static void make_engine(struct recording *r)
 		.redact = r->redact,
 		.scopes = r->scopes.nr ? &r->scopes : NULL,
 	};
-	struct rlimit files;
+	struct rlimit files = {0};
 	char err[512];
 	int e;
 
@@ -126,10 +126,10 @@ static void make_engine(struct recording *r)
 		o.max_members = MAX(o.max_members / 8, (uint32_t)MEMBERS_MIN);
 		e = engine_new(r->env, &o, &r->engine, err, sizeof(err));
 	}
-	if (e == -ENOMEM)
-		record_fail(r, e, "cannot reserve memory");
-	if (e < 0)
+	if (e == -EINVAL || e == -E2BIG)
 		die(EXIT_OWN, "%s", err); /* asked for what there is not */
+	if (e < 0)
+		record_fail(r, e, "cannot reserve memory");
 }
 
 static void make_file(struct recording *r, const char *command, pid_t pid)

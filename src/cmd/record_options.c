@@ -64,7 +64,7 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 		.detail = "With no, only the process itself is recorded, with all its threads."},
 	{0, "duration", "TIME", OPT_INTERVAL, INTO(duration_ns), .min = 0.001, .max = 3650.0 * 86400,
 		.help = "stop recording after this time; the job goes on"},
-	{0, "until-file", "FILE", OPT_TEXT, INTO(until_file), .not_from_env = true,
+	{0, "until-file", "FILE", OPT_TEXT, INTO(until_file),
 		.help = "stop recording when FILE says FINISHED",
 		.detail = "FILE need not be there yet. Of a batch job that is attached to, .ipc-JOBID in the working "
 			"directory is watched without being asked for: a job script ends with "
@@ -75,12 +75,12 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"asked, and the least counts."},
 	{0, "max-memory", "SIZE", OPT_TEXT, INTO(max_memory),
 		.help = "memory that the job may use: 512M, 1.5G; preset: what limits it"},
-	{'n', "name", "TEXT", OPT_TEXT, INTO(name), .not_from_env = true,
+	{'n', "name", "TEXT", OPT_TEXT, INTO(name),
 		.help = "name of the run; preset: of the command"},
 	{'t', "tag", "KEY=VALUE", OPT_LIST, INTO(tag),
 		.help = "label kept in the recording; may be repeated",
 		.detail = "The key has letters, digits, '_', '-' and '.'; the value is any text."},
-	{0, "message", "TEXT", OPT_TEXT, INTO(message), .not_from_env = true,
+	{0, "message", "TEXT", OPT_TEXT, INTO(message),
 		.help = "a note kept in the recording"},
 	{0, "redact", "REGEX", OPT_LIST, INTO(redact),
 		.help = "blank what it matches in command lines; none: blank nothing",

@@ -134,6 +134,7 @@ static int run(const void *args, int argc, char **argv)
 	record_start(&r);
 	start(&r, argv);
 	command_privileges(&r.command);
+	engine_leave_out(r.engine, r.command.witness.pid);
 	engine_add_root(r.engine, r.command.pid, true, 1);
 	engine_set_copy(r.engine, r.command.before_exec_kib);
 	if (a->also.nr)

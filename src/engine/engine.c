@@ -437,6 +437,11 @@ static int64_t own_peak_kib(const struct engine *e)
 	return read_number(&at, text + n, &kib) ? kib : -1;
 }
 
+void engine_leave_out(struct engine *e, pid_t pid)
+{
+	e->tree.helper = pid;
+}
+
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 {
 	uint32_t slot;

@@ -68,6 +68,8 @@ void engine_count_bytes(struct engine *e, uint64_t written);
 bool engine_wants_gate(const struct engine *e);
 void engine_before_exec(struct engine *e, pid_t pid);
 
+/* A process of our own, which is not the job's. */
+void engine_leave_out(struct engine *e, pid_t pid);
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups);

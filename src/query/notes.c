@@ -148,14 +148,27 @@ static void note_missed(struct summary *s, const struct account *a)
 			*priority ? "; see tacho doctor" : "");
 }
 
+static const char *reason_of(const char *error)
+{
+	if (!strcmp(error, "ENOSPC"))
+		return "the disk was full";
+	if (!strcmp(error, "EDQUOT"))
+		return "the quota was used up";
+	return !strcmp(error, "EFBIG") ? "the limit of file sizes was reached" : error;
+}
+
 static void note_recording(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
+	const char *error = meta_text(account_ending(a), "write_error");
 	char text[UNITS_SIZE];
 
 	if (!f->complete)
 		summary_note(s, "unfinished: told up to %s; the recorder was killed, or is still at work",
 			format_duration(text, (double)f->last_ns * 1e-9));
+	if (*error)
+		summary_note(s, "the end is missing: after %s nothing could be written (%s)",
+			format_duration(text, (double)f->last_ns * 1e-9), reason_of(error));
 	if (f->lost_places || f->lost_bytes)
 		summary_note(s, "damaged: %s lost in %llu place%s; no rates across the gaps",
 			format_bytes(text, (double)f->lost_bytes), (unsigned long long)f->lost_places,

@@ -246,6 +246,10 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 	};
 	uint64_t offset = a->written + (a->end - a->start);
 
+	if (type != BLOCK_SEGMENT)
+		a->nr_segments = 0;
+	else
+		a->segment[a->nr_segments++ % APPEND_LAST] = offset;
 	block_header_put(a->pending + a->end, &h);
 	a->end += BLOCK_HEADER + length;
 	return offset;
@@ -294,4 +298,22 @@ int append_drop(struct append *a)
 	}
 	a->start = a->end = 0;
 	return 0;
+}
+
+int append_cut(struct append *a)
+{
+	uint32_t kept = a->nr_segments > APPEND_LAST ? a->nr_segments - APPEND_LAST : 0;
+	int r = append_drop(a);
+
+	while (r == 0 && a->nr_segments > kept) {
+		uint64_t at = a->segment[--a->nr_segments % APPEND_LAST];
+
+		if (at >= a->written) /* it never reached the file */
+			continue;
+		if (ftruncate(a->fd, (off_t)at) < 0)
+			return -errno;
+		a->written = at;
+		return 0;
+	}
+	return r < 0 ? r : -ENODATA;
 }

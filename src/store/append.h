@@ -9,6 +9,8 @@
 
 #include "store/format.h"
 
+#define APPEND_LAST 64
+
 struct append {
 	int fd;
 	char *path;	   /* the name that it got */
@@ -20,6 +22,9 @@ struct append {
 	size_t bound;	   /* most bytes that may wait */
 	size_t reserved;   /* size of the mapping */
 	bool failing;	   /* the last push did not get everything out */
+	/* Where the last blocks of segments begin, with nothing but such blocks behind them. */
+	uint64_t segment[APPEND_LAST];
+	uint32_t nr_segments;
 };
 
 /* Makes the file (mode 0600) with its START block in it; naming is a mask of enum store_naming. */
@@ -34,4 +39,6 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 int append_push(struct append *a);
 /* Forgets what waits and cuts off a block that was written in part; their numbers will be missing. */
 int append_drop(struct append *a);
+/* The same, and cuts off the last block of a segment, to make room for what is worth more. -ENODATA: none. */
+int append_cut(struct append *a);
 #endif

@@ -656,9 +656,29 @@ static void put_index(struct store_writer *w)
 		append_block(&w->out, BLOCK_INDEX, 0, body.len);
 }
 
-int store_finish(struct store_writer *w, const struct pairs *summary)
+/* The end mark is worth more than the last ticks: without it nobody can tell a full disk from a recorder that
+ * was killed. It is small, and may fit where the segment does not; else the last blocks make room for it. */
+static int put_end(struct store_writer *w, struct pairs *summary, int error)
 {
+	uint32_t last = w->out.nr_segments;
 	int r;
+
+	if (error < 0)
+		pairs_str(summary, "write_error", strerrorname_np(-error));
+	do {
+		r = put_pairs_block(w, BLOCK_SUMMARY, summary);
+		w->out.nr_segments = last;
+		if (r == 0)
+			r = append_push(&w->out);
+		if (r == 0 || append_cut(&w->out) < 0)
+			return r;
+		last = w->out.nr_segments;
+	} while (true);
+}
+
+int store_finish(struct store_writer *w, struct pairs *summary)
+{
+	int r, s;
 
 	segment_end(w);
 	r = append_push(&w->out);
@@ -671,10 +691,7 @@ int store_finish(struct store_writer *w, const struct pairs *summary)
 		put_index(w);
 	else if (append_drop(&w->out) < 0)
 		goto out;
-	/* After a failure the summary is still tried: it is small and may fit where the segment does not. */
-	int s = put_pairs_block(w, BLOCK_SUMMARY, summary);
-	if (s == 0)
-		s = append_push(&w->out);
+	s = put_end(w, summary, r);
 	if (close(w->out.fd) < 0 && s == 0)
 		s = -errno;
 	w->out.fd = -1;

@@ -15,6 +15,11 @@
 static const int handled[] = {
 	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD};
 
+/* See time_to_spread() and take_second(). */
+#define SPREAD_MS 20
+#define SPREAD_OWN_GROUP_MS 200
+#define SECOND_MS 2
+
 int command_prepare(struct command *c)
 {
 	struct sigaction fallback = {.sa_handler = SIG_DFL};
@@ -24,7 +29,8 @@ int command_prepare(struct command *c)
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
 		sigaddset(&set, handled[i]);
-	sigprocmask(SIG_BLOCK, &set, &c->mask);
+	if (sigprocmask(SIG_BLOCK, &set, &c->mask) < 0)
+		return -errno;
 	/* What we write before the job starts may meet a limit: until it is ignored it waits. */
 	sigemptyset(&limit);
 	sigaddset(&limit, SIGXFSZ);
@@ -261,14 +267,18 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 	start->door = group ? cgroup_door(group) : -1;
 	start->report = ends[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	witness_start(&c->witness); /* without it, signals to the group are passed on once more */
 	pid = start_child(c, start, group, gate);
 	munmap(start, start->size);
 	close(ends[1]);
-	if (pid < 0)
+	if (pid < 0) {
+		witness_end(&c->witness);
 		return pid;
+	}
 	error = hear_start(c, read_end);
 	if (error) {
 		waitpid(pid, NULL, 0);
+		witness_end(&c->witness);
 		*ret_before_exec = false;
 		return -error;
 	}
@@ -305,7 +315,7 @@ unsigned command_privileges(struct command *c)
 	sigaction(SIGXFSZ, &ignore, NULL);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	more.rlim_cur = more.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+	if (!more.rlim_max || setrlimit(RLIMIT_NOFILE, &more) < 0)
 		more = c->files;
 	return more.rlim_cur > (1 << 20) ? 1 << 20 : (unsigned)more.rlim_cur;
 }
@@ -333,9 +343,58 @@ static char job_state(pid_t pid)
 	return at && at[1] == ' ' ? at[2] : 0;
 }
 
+/* How long the signal may take to reach others, when it is sent to them one by one: service managers and
+ * batch systems signal every process of a job, and timeout(1), which is in our group, its child and then its
+ * group. */
+static int time_to_spread(const struct signalfd_siginfo *si)
+{
+	if (si->ssi_code == SI_KERNEL)
+		return 0;
+	return getpgid((pid_t)si->ssi_pid) == getpgrp() ? SPREAD_OWN_GROUP_MS : SPREAD_MS;
+}
+
+/* Sent to us and, right after, to the group: the second one is on its way to us. It is one signal to the job.
+ */
+static void take_second(struct command *c, int sig)
+{
+	const struct timespec soon = {.tv_nsec = SECOND_MS * NSEC_PER_MSEC};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (sigtimedwait(&set, NULL, &soon) == sig)
+		witness_saw(&c->witness, sig, 0);
+}
+
+/* Whether the kernel has sent it to our whole process group. What comes from a terminal's keys and size it
+ * has. Of a hangup it tells the leader of the session alone (__tty_hangup()); when the leader ends, or when a
+ * group becomes an orphan, it tells the whole group. */
+static bool kernel_told_group(int sig)
+{
+	return (sig != SIGHUP && sig != SIGCONT) || getsid(0) != getpid();
+}
+
+static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
+{
+	int sig = (int)si->ssi_signo;
+	bool in_group = getpgid(c->pid) == getpgrp();
+	/* Asked in any case: what it saw of this signal shall not be taken for the next one. */
+	bool seen = witness_saw(&c->witness, sig, in_group ? time_to_spread(si) : 0);
+
+	if (!in_group)
+		return false;
+	if (si->ssi_code == SI_KERNEL)
+		return kernel_told_group(sig);
+	if (seen)
+		take_second(c, sig);
+	return seen;
+}
+
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member)
 {
-	if (c->pid <= 0 || si->ssi_code == SI_KERNEL || sender_is_member)
+	if (c->pid <= 0)
+		return false;
+	if (job_has_it(c, si) || sender_is_member)
 		return false;
 	/* A shell's `fg` continues the whole group: the job runs already. */
 	if (si->ssi_signo == SIGCONT && c->stopped_with_it) {
@@ -382,6 +441,7 @@ int command_exit_as(struct command *c, int status)
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	sigset_t set;
 
+	witness_end(&c->witness);
 	if (!sig)
 		return WEXITSTATUS(status);
 	/* The job has left its core; ours would only bury it. */

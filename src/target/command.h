@@ -3,7 +3,7 @@
  * environment but for TACHO_RECORDING.
  *
  * Signals that reach the recorder are for the job: they are read from a signalfd and passed on, unless the
- * job has them already (typed at the terminal, which signals the whole foreground group) or sent them itself.
+ * job has them already (they were sent to the process group: see witness.h) or sent them itself.
  * A job that stops for the terminal (Ctrl-Z) stops us too, so that the shell sees what it would see without
  * us. */
 #ifndef TARGET_COMMAND_H
@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "target/kernel.h"
+#include "target/witness.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -28,6 +29,7 @@ struct command {
 	int64_t before_exec_kib; /* the most memory that the job's process had while it was a copy of us; -1:
 				    not known */
 	bool stopped_with_it;	 /* we stopped ourselves together with the job */
+	struct signal_witness witness;
 };
 
 /* Blocks the signals we handle and becomes the subreaper of what will be started. */

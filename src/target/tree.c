@@ -82,6 +82,11 @@ void tree_release(struct tree *t)
 	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1};
 }
 
+static bool is_ours(const struct tree *t, pid_t pid)
+{
+	return pid == t->self || (t->helper && pid == t->helper);
+}
+
 /* The first known of its parents' line; 0: it is the first itself. */
 static uint32_t origin_of(const struct tree *t, pid_t ppid)
 {
@@ -98,7 +103,7 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *r
 
 	if (pid <= 0 || pid > t->pid_max)
 		return -ESRCH;
-	if (t->slot_of[pid] || pid == t->self)
+	if (t->slot_of[pid] || is_ours(t, pid))
 		return -EEXIST;
 	if (!t->nr_free && t->high == t->cap) {
 		t->overflow++;
@@ -237,7 +242,7 @@ static bool consider(struct tree *t, pid_t pid, unsigned depth)
 	pid_t ppid, session;
 	uint64_t groups;
 
-	if (pid == t->self || tree_find(t, pid) != NO_SLOT)
+	if (is_ours(t, pid) || tree_find(t, pid) != NO_SLOT)
 		return true;
 	if (env_cpu_clock(t->env, pid) < 0 || !read_parent(t, pid, &ppid, &session))
 		return false;
@@ -253,7 +258,7 @@ static bool consider(struct tree *t, pid_t pid, unsigned depth)
 void tree_reconsider(struct tree *t, pid_t pid)
 {
 	pid_t ppid, session;
-	uint64_t groups = t->ask && pid != t->self ? t->ask(t->arg, pid) : 0;
+	uint64_t groups = t->ask && !is_ours(t, pid) ? t->ask(t->arg, pid) : 0;
 
 	if (groups && read_parent(t, pid, &ppid, &session))
 		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
@@ -266,7 +271,7 @@ void tree_include(struct tree *t, pid_t pid, uint64_t groups)
 
 	if (slot != NO_SLOT)
 		tree_set_groups(t, slot, t->member[slot].groups | groups);
-	else if (pid != t->self && read_parent(t, pid, &ppid, &session))
+	else if (!is_ours(t, pid) && read_parent(t, pid, &ppid, &session))
 		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
 }
 
@@ -362,7 +367,7 @@ static int scan_entry(void *arg, const char *name)
 	uint64_t pid;
 	pid_t ppid, session;
 
-	if (!parse_u64(name, &pid) || pid == 0 || pid > (uint64_t)t->pid_max || (pid_t)pid == t->self)
+	if (!parse_u64(name, &pid) || pid == 0 || pid > (uint64_t)t->pid_max || is_ours(t, (pid_t)pid))
 		return 0;
 	if (!read_parent(t, (pid_t)pid, &ppid, &session))
 		return 0;
@@ -384,7 +389,7 @@ static uint64_t adopt(struct tree *t, pid_t pid, unsigned depth)
 	uint32_t slot = tree_find(t, pid);
 	uint64_t groups = 0;
 
-	if (pid == t->self || depth > MAX_DEPTH)
+	if (is_ours(t, pid) || depth > MAX_DEPTH)
 		return 0;
 	if (ppid > 0)
 		groups = (ppid == t->reaper ? t->reaper_groups : adopt(t, ppid, depth + 1)) & t->inheriting;

@@ -64,7 +64,7 @@ struct tree {
 	uint32_t *free_slot; /* a stack */
 	uint32_t nr_free, high, cap, nr, first, last, next_id;
 	pid_t pid_max;
-	pid_t self;		/* never a member */
+	pid_t self, helper;	/* we and a process of ours (0: none): never members */
 	pid_t reaper;		/* orphans whose parent is this are members; 0: none */
 	uint64_t reaper_groups; /* theirs */
 	uint32_t reaper_origin;

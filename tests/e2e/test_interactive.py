@@ -1,8 +1,11 @@
 """Interactive programs under a terminal, started by a real interactive shell: job control works as without us."""
 
+import fcntl
 import os
 import re
 import signal
+import subprocess
+import termios
 
 import pexpect
 import pytest
@@ -95,6 +98,28 @@ def test_control_backslash(shell):
     assert shell.status() == 128 + signal.SIGQUIT
 
 
+def test_a_closed_terminal_is_told_to_the_job(tmp_path):
+    """As the leader of the session (`ssh -t HOST tacho run …`) we alone hear of it: once to the job, as without us."""
+    log, fifo = tmp_path / "log", tmp_path / "fifo"
+    os.mkfifo(fifo)
+    ours, theirs = os.openpty()
+    job = ["sh", "-c", 'exec "$@" <"$0"', fifo, BURNERS / "signals", log, "HUP", "USR1"]
+    tacho = subprocess.Popen(
+        [TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", *job],
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+    )
+    os.close(theirs)
+    with open(fifo, "w"):
+        until(lambda: log.exists() and "ready" in log.read_text(), "the job runs")
+        os.close(ours)
+        until(lambda: "HUP" in log.read_text(), "the hangup arrives")
+        tacho.send_signal(signal.SIGUSR1)
+        until(lambda: "USR1" in log.read_text(), "what comes after it arrives")
+    assert tacho.wait() == 2
+    assert log.read_text().split() == ["ready", "HUP", "USR1"]
+
+
 @pytest.mark.parametrize("key, name", [("c", "INT"), ("\\", "QUIT")])
 def test_typed_signals_arrive_once(tmp_path, key, name):
     """The terminal gives the signal to us and to the job: we must not pass ours on as a second one.
@@ -136,14 +161,19 @@ def test_control_z_and_fg(shell):
 
 
 def test_stopped_job_is_wholly_stopped(shell):
-    """Ctrl-Z stops the job and us: nothing of the group may run on."""
+    """Ctrl-Z stops the job and us: nothing of the group may run on, but for our witness, which sleeps for ever."""
     shell.tacho(SLEEPER)
     shell.expect("started")
     shell.key("z")
     shell.expect("Stopped")
     shell.prompt()
-    shell.line("g=$(jobs -p); for p in $g $(cat /proc/$g/task/*/children); do cut -d' ' -f3 /proc/$p/stat; done | uniq -c")
-    shell.expect(re.compile(r"\s2 T\b"))
+    shell.line("g=$(jobs -p); c=$(cat /proc/$g/task/*/children); w=$(readlink -e /proc/$g/exe)")
+    shell.prompt()
+    shell.line("for p in $g $c; do [ $p = $g -o /proc/$p/exe -ef $w ] || cut -d' ' -f3 /proc/$p/stat; done | uniq -c")
+    shell.expect(re.compile(r"\s1 T\b"))
+    shell.prompt()
+    shell.line("cut -d' ' -f3 /proc/$g/stat | sed 's/^/we: /'")
+    shell.expect("we: T")
     shell.prompt()
     # TERM waits until the job goes on; the shell may have seen its end before `fg` asks for it.
     shell.line("kill %1; kill -CONT %1; wait $g")

@@ -4,6 +4,7 @@ A probe program writes down all that it inherited; it runs bare and recorded und
 must agree but for the one documented variable, TACHO_RECORDING.
 """
 
+import json
 import os
 import re
 import resource
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, check, job_of, lasting, record, run, show, start, state, until
+from recorder import BURNERS, TACHO, check, dump, job_of, lasting, record, run, show, start, state, until
 
 PROBE = BURNERS / "probe"
 
@@ -289,6 +290,59 @@ def test_signals_reach_the_job_once(tmp_path):
     assert log.read_text().split() == ["ready", *names]
 
 
+def held(tacho):
+    """Stopped, until the test lets it go on: what we do with a signal comes after what the job does with its own."""
+    os.kill(tacho.pid, signal.SIGSTOP)
+    until(lambda: state(tacho.pid) == "T", "we are held")
+
+
+def test_signals_to_the_group_reach_the_job_once(tmp_path):
+    """To the whole process group: the job has each already, and we pass on none; to us alone: we do, then as before."""
+    names = "INT HUP QUIT USR2 WINCH USR1 TERM".split()
+    tacho, log = start_counter(tmp_path, names, start_new_session=True)
+    expected = ["ready"]
+    for name in names[:-2]:
+        held(tacho)
+        os.killpg(tacho.pid, getattr(signal, f"SIG{name}"))
+        expected.append(name)
+        until(lambda: log.read_text().split() == expected, f"SIG{name} arrives")
+        os.kill(tacho.pid, signal.SIGCONT)
+        for _ in range(2):  # when the second arrives we have done with the group's
+            tacho.send_signal(signal.SIGUSR1)
+            expected.append("USR1")
+            until(lambda: len(log.read_text().split()) >= len(expected), "USR1 arrives")
+        assert log.read_text().split() == expected
+    tacho.send_signal(signal.SIGTERM)
+    assert tacho.wait() == 7
+    assert log.read_text().split() == [*expected, "TERM"]
+
+
+def test_a_signal_to_the_group_of_a_job_that_left_it(tmp_path):
+    """The job has a group of its own, as below `timeout` or `setsid`: what comes to ours must still reach it."""
+    log = tmp_path / "log"
+    words = ["run", "-q", "-o", tmp_path / "a.tacho", "--", "setsid", BURNERS / "signals", log, "USR1", "TERM"]
+    tacho = start(*words, stdin=subprocess.PIPE, start_new_session=True)
+    until(lambda: log.exists() and "ready" in log.read_text(), "the counter is ready")
+    os.killpg(tacho.pid, signal.SIGUSR1)
+    until(lambda: "USR1" in log.read_text(), "USR1 arrives")
+    os.killpg(tacho.pid, signal.SIGTERM)
+    assert tacho.wait() == 7
+    assert log.read_text().split() == ["ready", "USR1", "TERM"]
+
+
+def test_timeout_sends_one_signal(tmp_path):
+    """timeout(1) signals us and then our group, which is one signal to the job; its SIGCONT as well."""
+    log = tmp_path / "log"
+    words = [TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", BURNERS / "signals", log, "USR1", "CONT"]
+    timeout = subprocess.Popen(["timeout", "-v", "-s", "USR1", "0.3", *words], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    until(lambda: log.exists() and "USR1" in log.read_text(), "the time is over")
+    until(lambda: "CONT" in log.read_text(), "CONT arrives")
+    timeout.stdin.close()
+    timeout.wait()
+    assert sorted(log.read_text().split()) == ["CONT", "USR1", "ready"]
+    assert show(tmp_path / "a.tacho")["exit"]["code"] == 2
+
+
 def test_signals_ignored_by_the_job_do_not_end_us(tmp_path):
     """`nohup`: the job ignores HUP, so HUP must not end the recording either."""
     os.mkfifo(tmp_path / "fifo")
@@ -481,6 +535,20 @@ def test_precedence(tmp_path, monkeypatch):
     monkeypatch.setenv("TACHO_INTERVAL", "500ms")
     assert interval() == 0.5
     assert interval("-i", "20Hz") == 0.05
+
+
+def test_notes_and_names_from_the_environment(tmp_path, monkeypatch):
+    for name in ("MESSAGE", "NAME", "TAG"):
+        monkeypatch.setenv(f"TACHO_{name}", f"the={name.lower()}")
+    assert run("run", "-q", "--", "true", cwd=tmp_path).returncode == 0
+    (made,) = tmp_path.iterdir()
+    assert made.name.startswith("the=name-")
+    metadata = json.dumps([line for line in dump(made) if "message" in json.dumps(line)])
+    assert "the=message" in metadata
+    told = run("help", "run").stdout.decode()
+    assert "Variable: TACHO_MESSAGE" in told
+    force = told.partition("--force\n")[2].partition("\n\n")[0]
+    assert "Only on the command line" in force and "Variable" not in force
 
 
 def test_options_after_the_command_are_its_own(tmp_path):

@@ -5,15 +5,17 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, PATIENCE_S, TACHO, check, job_of, lasting, record, run, show, shown, start, state, until
+from recorder import BURNERS, PATIENCE_S, TACHO, check, job_of, lasting, need_mounts, record, run, show, shown, start, state, until
 
 ROOT = Path(__file__).resolve().parents[2]
 ASAN = ROOT / "build-asan" / "tacho"
@@ -144,6 +146,10 @@ def assert_job_survived(done, recording):
     status, words = check(recording)
     assert status == 1, words
     assert show(recording)["ticks"]["taken"] > 0
+    # Whoever reads it is told why its end is missing, and not that somebody killed us.
+    told = run("show", recording).stdout.decode()
+    assert "killed" not in told + words and show(recording)["complete"] and show(recording)["exit"]["code"] == 5
+    assert "could not be written" in words and "nothing could be written" in told.replace("\n           ", " ")
 
 
 # Five processes that work for about a second, in steps, and end with 5.
@@ -202,6 +208,70 @@ def test_no_control_group_is_left_by_a_start_that_fails(tmp_path):
     failed = start("run", "-o", tmp_path / "a.tacho", "--", "true")
     assert failed.wait() == 125
     assert not list(Path("/sys/fs/cgroup").rglob(f"tacho-{failed.pid}*"))
+
+
+def test_few_of_everything(tmp_path):
+    """Address space, data, descriptors, processes: enough to be recorded, or too few, the job runs, once, as it would."""
+    limits = [(resource.RLIMIT_AS, mib << 20) for mib in (312, 96, 32, 16, 8)]
+    limits += [(resource.RLIMIT_DATA, mib << 20) for mib in (64, 16, 4)]
+    limits += [(resource.RLIMIT_NOFILE, number) for number in (4, 5, 6, 8, 9, 12, 16, 32)]
+    told = {}
+    for which, limit in limits:
+        output = tmp_path / f"{which}-{limit}.tacho"
+        done = record(
+            ["sh", "-c", "cat; exit 7"], "-q", output=output, stdin=None, input=b"once",
+            preexec_fn=lambda: resource.setrlimit(which, (limit, limit)),
+        )
+        assert (done.returncode, done.stdout) == (7, b"once"), (which, limit, done.stderr)
+        assert output.exists() == (done.stderr == b""), (which, limit, done.stderr)
+        assert done.stderr.count(b"\n") <= 1 and (not done.stderr or b"ulimit" in done.stderr)
+        told[which, limit] = done.stderr
+        if output.exists():
+            assert show(output)["exit"]["code"] == 7
+    assert told[resource.RLIMIT_AS, 312 << 20] == told[resource.RLIMIT_AS, 96 << 20] == b""
+    assert told[resource.RLIMIT_DATA, 64 << 20] == told[resource.RLIMIT_NOFILE, 32] == b""
+
+
+def test_any_call_that_fails_at_the_start_leaves_the_job_alone(tmp_path):
+    """Each system call of ours on the way to the job fails once: it runs all the same, exactly once, with its status."""
+    if not shutil.which("strace"):
+        pytest.skip("needs strace, to let system calls fail")
+    ran = tmp_path / "ran"
+    job = ["sh", "-c", f"echo >>{ran}; exit 7"]
+    log = tmp_path / "log"
+    traced = subprocess.run(["strace", "-o", log, TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", *job])
+    if traced.returncode != 7:
+        pytest.skip("strace may not follow processes here")
+    seen, calls = Counter(), []
+    for name in re.findall(r"^(\w+)\(", log.read_text(), re.M):
+        seen[name] += 1
+        if name in ("clone3", "vfork", "fork"):
+            break
+        if seen["fcntl"]:  # before it, the loader's
+            calls.append((name, seen[name]))
+    # Each kind of call, and of the many of a kind some that lie apart.
+    kinds = {"openat": "EMFILE", "mmap": "ENOMEM", "signalfd4": "ENOSYS", "prctl": "EPERM", "pipe2": "ENFILE",
+             "write": "ENOSPC", "linkat": "EPERM", "prlimit64": "EPERM", "getrandom": "ENOSYS", "clone": "EAGAIN",
+             "rt_sigprocmask": "EPERM"}
+    numbers = {name: [number for kind, number in calls if kind == name] for name in kinds}
+    picked = [(name, number) for name, some in numbers.items() for number in some[:: 1 + len(some) // 4]]
+    picked += [(name, seen[name]) for name in ("clone", "clone3", "vfork", "fork") if seen[name]]
+    ran.unlink()
+    for i, (name, number) in enumerate(picked):
+        fail = f"inject={name}:error={kinds.get(name, 'EAGAIN')}:when={number}"
+        words = ["strace", "-o", "/dev/null", "-e", fail, TACHO, "run", "-q", "-o", tmp_path / f"{i}.tacho", "--", *job]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=PATIENCE_S)
+        assert (done.returncode, ran.read_text()) == (7, "\n"), (fail, done.stderr)
+        ran.unlink()
+
+
+@root_only
+def test_without_proc(tmp_path):
+    """Where there is no /proc, less is known, and the job runs."""
+    need_mounts()
+    words = ["mount -t tmpfs none /proc && exec", str(TACHO), "run", "-q", "-o", str(tmp_path / "a.tacho"), "-- sh -c 'echo ran; exit 7'"]
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", " ".join(words)], capture_output=True)
+    assert (done.returncode, done.stdout) == (7, b"ran\n"), done.stderr
 
 
 @root_only
