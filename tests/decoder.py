@@ -62,6 +62,9 @@ class Bytes:
             if byte < 0x80:
                 return value & U64
 
+    def more(self):
+        return self.at < len(self.data)
+
     def signed(self):
         """A zigzag varint: 0, -1, 1, -2, 2..."""
         value = self.varint()
@@ -264,6 +267,7 @@ class Segment:
     def tick(self, body):
         self.number += body.varint()
         self.clock += body.signed()
+        later = [[body.varint(), body.varint()] for _ in range(body.varint())] if body.more() else []
         if self.first_tick:
             # Values were stated anew: only those that differ from what was known are news.
             self.touched = {place for place, row in self.rows.items()
@@ -273,7 +277,8 @@ class Segment:
                     "valid": self.rows[group, number].valid, "cells": list(self.rows[group, number].cells)}
                    for group, number in sorted(self.touched)]
         self.touched = set()
-        return {"type": "tick", "time": self.clock, "number": self.number, "rows": changes}
+        told = {"later": later} if later else {}
+        return {"type": "tick", "time": self.clock, "number": self.number, **told, "rows": changes}
 
 
 # ---- the file ----

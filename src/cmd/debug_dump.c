@@ -126,12 +126,35 @@ static void add_rows(struct json *j, uint32_t set, struct table *t)
 	}
 }
 
+/* Sets that were read later than the tick's time, where there are any: set and ns. */
+static void add_delays(struct json *j, const struct schema *schema, struct store_reader *r)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; schema && i < schema->nr_sets; i++) {
+		int64_t delay = store_reader_table(r, i)->delay_ns;
+
+		if (!delay)
+			continue;
+		if (!any)
+			json_array(j, "later");
+		any = true;
+		json_array(j, NULL);
+		json_uint(j, NULL, i);
+		json_int(j, NULL, delay);
+		json_end_array(j);
+	}
+	if (any)
+		json_end_array(j);
+}
+
 static void add_tick(struct json *j, const struct store_record *rec, struct store_reader *r)
 {
 	const struct schema *schema = store_reader_schema(r);
 
 	json_int(j, "time", rec->time_ns);
 	json_uint(j, "number", rec->tick);
+	add_delays(j, schema, r);
 	json_array(j, "rows");
 	for (uint32_t i = 0; schema && i < schema->nr_sets; i++)
 		add_rows(j, i, store_reader_table(r, i));

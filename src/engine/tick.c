@@ -437,11 +437,21 @@ static int64_t period(const struct engine *e, const struct collector *c)
 	return 20 * NSEC_PER_MSEC;
 }
 
+/* Its values are of the middle of its reading. What the engine itself counted is of the tick's instant. */
+static int64_t delay_of(
+	const struct engine *e, const struct collector *c, int64_t now, int64_t before, int64_t after)
+{
+	int64_t delay = before + (after - before) / 2 - now;
+	bool own = c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_COLLECTOR;
+
+	return own || delay <= e->opt.interval_ns / INSTANT_SHARE ? 0 : delay;
+}
+
 static void sample_node(struct engine *e, int64_t now)
 {
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
-		int64_t before;
+		int64_t before, after;
 		/* What was read a while ago is read once more at the end. */
 		bool end = e->last_tick && now - set->sampled_ns >= LAST_NS;
 
@@ -456,7 +466,9 @@ static void sample_node(struct engine *e, int64_t now)
 			set->next_medium_ns =
 				now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
 		set->collector->sample(set->state, &set->ctx);
-		e->feed.cost_ns[i] += env_now(e->env, ENV_MONOTONIC) - before;
+		after = env_now(e->env, ENV_MONOTONIC);
+		set->table.delay_ns = delay_of(e, set->collector, now, before, after);
+		e->feed.cost_ns[i] += after - before;
 	}
 }
 

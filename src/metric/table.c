@@ -84,4 +84,5 @@ void table_settle(struct table *t)
 		t->is_touched[row] = 0;
 	}
 	t->nr_touched = 0;
+	t->delay_ns = 0;
 }

@@ -21,6 +21,7 @@ struct table {
 	/* Rows written this tick, in any order, each once. */
 	uint32_t *touched; /* [cap] */
 	uint32_t nr_touched;
+	int64_t delay_ns;    /* the touched rows were read so long after the tick's time; 0: about at it */
 	uint8_t *is_touched; /* [cap] */
 	/* What the touched rows held before this tick. The store compares with it, readers subtract. Bits of
 	 * valid_before are 0 in a row's first tick. */

@@ -42,10 +42,12 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 {
 	unsigned found = 0;
 	bool quick = false;
+	uint32_t set, col;
+
+	c->threads_col = -1;
 
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		struct column_name *arg = &c->arg[i];
-		uint32_t set, col;
 
 		arg->set = arg->col = -1;
 		if (!schema_find(schema, c->expr.name[i], &set, &col) ||
@@ -64,10 +66,14 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 			c->window_ns = SLOW_WINDOW_NS;
 		if (c->at == AT_INSTANCE && found && c->set != set)
 			return -EINVAL;
+		c->time_set = found && c->time_set != (int)set ? -1 : (int)set;
 		c->set = set;
 		c->cols |= UINT64_C(1) << col;
 		found++;
 	}
+	if (c->cores && c->at == AT_INSTANCE && schema_find(schema, "proc.threads", &set, &col) &&
+		set == c->set)
+		c->threads_col = (int)col;
 	c->slow = c->window_ns && c->at == AT_INSTANCE && !quick;
 	return found ? 0 : -ENOENT;
 }
@@ -103,7 +109,8 @@ static void take_derived(struct column *c, const struct derived *d)
 		.fold = d->fold,
 		.at = d->at,
 		.per_second = d->per_second,
-		.cumulative = d->at == AT_FOLD && d->kind == KIND_COUNTER};
+		.cumulative = d->at == AT_FOLD && d->kind == KIND_COUNTER,
+		.cores = d->unit == UNIT_COUNT && d->panel && !strcmp(d->panel, "cpu")};
 }
 
 int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr)

@@ -32,6 +32,9 @@ struct column {
 	bool plain;	   /* the rate of one recorded metric, and nothing else */
 	bool slow;	   /* AT_INSTANCE: of counters that are read every few seconds, and no others */
 	bool cumulative;   /* an amount that was used: it never falls */
+	int time_set;	   /* all of it is read together, with this set; -1: at the tick's instant */
+	bool cores;	   /* CPUs in use: not more than there are */
+	int threads_col;   /* AT_INSTANCE, of cores: how many threads could use them; -1: not recorded */
 };
 
 /* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
@@ -88,8 +91,14 @@ struct grown { /* what a rate() remembers */
 	bool known;
 };
 
-/* The rate of a value that is `now`; NAN while it cannot be told. */
-double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns);
+/* The rate of a value that is `now`; NAN while it cannot be told. What `most` (INFINITY: no limit) makes
+ * impossible is carried over, as far as the kernel may have counted it late. */
+double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most);
+/* When all that the column is made of was read for this tick. */
+static inline int64_t column_time(const struct column *c, const struct scene *s)
+{
+	return c->time_set < 0 ? s->time_ns : scene_time(s, (uint32_t)c->time_set);
+}
 
 struct rows {
 	const struct column *c;
@@ -154,6 +163,7 @@ struct whole {
 	} now, before;
 	struct grown grown[EXPR_RATES];
 	double reached; /* NAN: nothing yet */
+	double most;	/* CPUs */
 	int64_t before_ns;
 	bool waits, gap; /* a tick waits; something was lost before it */
 };

@@ -62,10 +62,14 @@ static int rows_reserve(struct rows *r, uint32_t nr)
 	return 0;
 }
 
-/* The rate of a value that is `now`; NAN while it cannot be told. */
-double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns)
+/* A running task's CPU time grows at the ticks of the kernel's clock, of which the slowest has 100 a second.
+ */
+#define KERNEL_TICK_S 0.01
+
+double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most)
 {
 	int64_t elapsed = time_ns - g->time_ns;
+	double amount, excess;
 
 	if (isnan(now))
 		return NAN;
@@ -75,8 +79,12 @@ double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_n
 	}
 	if (elapsed <= 0 || elapsed < window_ns)
 		return g->rate;
-	g->rate = (now - g->last) / ((double)elapsed / 1e9);
-	g->last = now;
+	amount = now - g->last;
+	excess = amount - most * ((double)elapsed / 1e9);
+	if (excess > 0)
+		amount -= MIN(excess, most * KERNEL_TICK_S);
+	g->rate = amount / ((double)elapsed / 1e9);
+	g->last = excess > 0 ? g->last + amount : now;
 	g->time_ns = time_ns;
 	return g->rate;
 }
@@ -87,7 +95,7 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 	int64_t elapsed = time_ns - g->time_ns;
 
 	if (!g->known || !(now == g->last))
-		return grown_step(g, now, time_ns, 0);
+		return grown_step(g, now, time_ns, 0, INFINITY);
 	if (elapsed >= SLOW_PERIOD_NS + SLOW_PERIOD_NS / 2) {
 		g->time_ns += elapsed / SLOW_PERIOD_NS * SLOW_PERIOD_NS;
 		g->rate = 0;
@@ -106,8 +114,10 @@ static void row_begin(struct rows *r, const struct scene *s, uint32_t row, uint3
 
 	expr_arguments(&r->c->expr, zero, argument);
 	for (unsigned i = 0; i < nr; i++)
-		r->grown[(size_t)row * nr + i] = (struct grown){
-			.known = newborn, .last = argument[i], .rate = NAN, .time_ns = s->last_ns};
+		r->grown[(size_t)row * nr + i] = (struct grown){.known = newborn,
+			.last = argument[i],
+			.rate = NAN,
+			.time_ns = s->set[r->c->set].last_ns};
 	r->id[row] = id;
 }
 
@@ -132,9 +142,26 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 	}
 }
 
-static double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns)
+static double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns, double most)
 {
-	return r->c->slow ? grown_slowly(g, now, time_ns) : grown_step(g, now, time_ns, r->c->window_ns);
+	return r->c->slow ? grown_slowly(g, now, time_ns)
+			  : grown_step(g, now, time_ns, r->c->window_ns, most);
+}
+
+/* CPUs that who sits in the row can use at once. */
+static double most_of(const struct rows *r, const struct scene *s, const struct table *t, uint32_t row)
+{
+	int col = r->c->threads_col;
+	int64_t threads;
+
+	if (!r->c->cores)
+		return INFINITY;
+	if (col < 0 || !(t->valid[row] >> col & 1))
+		return s->cpus;
+	/* Some may have ended since the tick before. */
+	threads = MAX(t->cell[(size_t)row * t->nr_cols + (size_t)col],
+		t->valid_before[row] >> col & 1 ? t->before[(size_t)row * t->nr_cols + (size_t)col] : 0);
+	return MIN(s->cpus, (double)MAX(threads, 1));
 }
 
 /* The growth of a counter alone is taken from its integers, since doubles have gaps beyond 2^53: what it was
@@ -148,7 +175,7 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 		now = scaled(r->c->arg[0].scaling,
 			__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
 								     : (double)more);
-	rate = rate_step(r, g, now, time_ns);
+	rate = rate_step(r, g, now, time_ns, INFINITY);
 	if (g->last == now) {
 		g->cell = cell;
 		g->last = 0;
@@ -161,6 +188,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 	const uint32_t *id = s->set[r->c->set].id;
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
+	int64_t time_ns = scene_time(s, r->c->set);
 
 	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
@@ -174,8 +202,10 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 			double argument = l->argument[i][k];
 
 			if (r->rests[row[k]] >> i & 1)
-				g->time_ns = s->last_ns;
-			l->rate[i][k] = free ? NAN : rate_step(r, g, argument, s->time_ns);
+				g->time_ns = s->set[r->c->set].last_ns;
+			l->rate[i][k] = free ? NAN
+					     : rate_step(r, g, argument, time_ns,
+						       most_of(r, s, scene_table(s, r->c->set), row[k]));
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;
@@ -214,6 +244,7 @@ static void rows_look_plainly(struct rows *r, const struct scene *s, const uint3
 	const struct table *t = scene_table(s, r->c->set);
 	const uint32_t *id = s->set[r->c->set].id;
 	bool rests = !r->c->slow && !r->c->window_ns;
+	int64_t time_ns = scene_time(s, r->c->set);
 	unsigned col = (unsigned)r->c->arg[0].col;
 
 	for (uint32_t k = 0; k < nr; k++) {
@@ -224,10 +255,10 @@ static void rows_look_plainly(struct rows *r, const struct scene *s, const uint3
 		if (id[row] != ROW_FREE && r->id[row] != id[row])
 			row_begin(r, s, row, id[row]);
 		if (r->rests[row])
-			r->grown[row].time_ns = s->last_ns;
+			r->grown[row].time_ns = s->set[r->c->set].last_ns;
 		if (known)
 			rate = counter_step(
-				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], s->time_ns);
+				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], time_ns);
 		r->rests[row] = rests && known;
 		row_put(r, row, isfinite(rate) ? rate : NAN);
 	}

@@ -3,6 +3,7 @@
  * left is seen by comparing the seats, because after a gap nobody says farewell. */
 #include "query/scene.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- rows ---- */
@@ -219,12 +220,23 @@ static void on_lost(struct scene *s)
 	all_moved(s);
 }
 
+/* What may be used at one moment: a quota may be a part of a CPU. */
+static void take_cpus(struct scene *s)
+{
+	struct table *t = s->cpus_set < 0 ? NULL : scene_table(s, (uint32_t)s->cpus_set);
+
+	if (t && t->nr_rows && t->id[0] != ROW_FREE && t->valid[0] >> s->cpus_col & 1)
+		s->cpus = ceil((double)table_row(t, 0)[s->cpus_col] *
+			s->schema->set[s->cpus_set].metric[s->cpus_col].scale);
+}
+
 static int on_tick(struct scene *s, int64_t time_ns)
 {
 	int r = 0;
 
 	s->time_ns = time_ns;
 	s->in_tick = true;
+	take_cpus(s);
 	for (uint32_t i = 0; i < s->nr_sets && r >= 0; i++)
 		r = set_tick(s, i);
 	return r < 0 ? r : 1;
@@ -234,8 +246,10 @@ static void tick_end(struct scene *s)
 {
 	if (!s->in_tick)
 		return;
-	for (uint32_t i = 0; i < s->nr_sets; i++)
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
 		rows_settle(&s->set[i]);
+		s->set[i].last_ns = scene_time(s, i);
+	}
 	s->last_ns = s->time_ns;
 	s->has_last = true;
 	s->gap = s->in_tick = false;
@@ -293,6 +307,7 @@ static int read_ahead(struct scene *s, const char *path, const char *group)
 static int on_schema(struct scene *s)
 {
 	const struct meta_item *item = meta_find(&s->meta, "groups");
+	uint32_t set, col = 0;
 	uint64_t mask;
 	int r;
 
@@ -301,6 +316,9 @@ static int on_schema(struct scene *s)
 	if (!s->set)
 		return -ENOMEM;
 	s->nr_sets = s->schema->nr_sets;
+	s->cpus = INFINITY;
+	s->cpus_set = schema_find(s->schema, "limit.cpus", &set, &col) ? (int)set : -1;
+	s->cpus_col = (int)col;
 	s->process_set = schema_find_domain(s->schema, DOMAIN_PROCESS);
 	s->gpu_process_set = schema_find_domain(s->schema, DOMAIN_GPU_PROCESS);
 	r = formulas_read(&s->formulas, &s->meta);

@@ -43,6 +43,7 @@ struct scene_set {
 	uint64_t *cols;	   /* by row: which cells are other, as a mask; all where the seat moved */
 	uint64_t any_cols; /* of all rows together */
 	bool reseated;	   /* somebody came, left, or was described anew */
+	int64_t last_ns;   /* when it was read for the tick before */
 };
 
 struct scene {
@@ -57,6 +58,8 @@ struct scene {
 	int process_set, gpu_process_set; /* -1: not recorded */
 	int64_t sliver_ns;		  /* ticks that follow closer than that came late; 0: not known */
 	int64_t time_ns, last_ns;	  /* of this tick and of the one before */
+	int cpus_set, cpus_col;		  /* of limit.cpus; -1: not recorded */
+	double cpus;			  /* that the job may use; INFINITY: not known */
 	bool has_last;			  /* there was one before */
 	bool gap;			  /* something was lost between them */
 	bool in_tick;
@@ -72,6 +75,11 @@ struct scene *scene_close(struct scene *s);
 int scene_next(struct scene *s);
 
 struct table *scene_table(const struct scene *s, uint32_t set);
+/* When the set was read for this tick. */
+static inline int64_t scene_time(const struct scene *s, uint32_t set)
+{
+	return s->time_ns + scene_table(s, set)->delay_ns;
+}
 /* What is said of who sits in the row; NULL: nothing, or nobody sits there. */
 static inline const struct scene_instance *scene_instance(
 	const struct scene *s, uint32_t set, uint32_t row, uint32_t id)

@@ -278,7 +278,8 @@ static double settle(struct whole *w, bool has_next)
 			now = MIN(now, next[i]);
 		if (g->known)
 			now = MAX(now, g->last);
-		rate[i] = grown_step(g, isnan(argument[i]) ? NAN : now, w->before_ns, w->c->window_ns);
+		rate[i] = grown_step(g, isnan(argument[i]) ? NAN : now, w->before_ns, w->c->window_ns,
+			w->c->cores ? w->most : INFINITY);
 	}
 	return expr_value(&w->c->expr, w->before.value, rate);
 }
@@ -308,7 +309,8 @@ bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 	if (ready)
 		*ret = settle(w, !s->gap);
 	w->before = w->now;
-	w->before_ns = s->time_ns;
+	w->before_ns = column_time(w->c, s);
+	w->most = s->cpus;
 	w->gap = s->gap;
 	w->waits = true;
 	return ready;

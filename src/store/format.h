@@ -36,7 +36,8 @@ enum record_type {
 	RECORD_GONE = 3,     /* set, row, id, time, pairs */
 	RECORD_EVENT = 4,    /* time, kind, pairs */
 	RECORD_CELLS = 5,    /* what changed in some rows of one set */
-	RECORD_TICK = 6,     /* the tick that the CELLS before it belong to is whole */
+	RECORD_TICK =
+		6, /* the tick that the CELLS before it belong to is whole; which sets were read later */
 };
 
 enum instance_flag {
@@ -48,6 +49,7 @@ enum cells_flag {
 	CELLS_VALIDITY = 1, /* the validity of some cell changed */
 };
 
+#define DELAY_MAX_NS (INT64_C(1) << 40)	    /* of a set behind its tick */
 #define RECORD_MAX (UINT32_C(1) << 20)	    /* bytes of a record's body */
 #define WINDOW_LOG_MAX 20		    /* zstd window a reader must offer */
 #define SETS_MAX 256			    /* sets of a schema */

@@ -412,11 +412,31 @@ static void forget_freed(struct table *t)
 	t->nr_touched = nr;
 }
 
+static int read_delays(struct store_reader *r, struct view *v)
+{
+	uint32_t nr_sets = r->set ? r->schema->nr_sets : 0;
+	uint64_t nr;
+
+	for (uint32_t i = 0; i < nr_sets; i++)
+		r->set[i].table.delay_ns = 0;
+	nr = v->p < v->end ? view_varint(v) : 0;
+	if (nr > nr_sets)
+		return -EBADMSG;
+	while (nr--) {
+		uint64_t set = view_varint(v), delay = view_varint(v);
+
+		if (v->bad || set >= nr_sets || delay > DELAY_MAX_NS)
+			return -EBADMSG;
+		r->set[set].table.delay_ns = (int64_t)delay;
+	}
+	return 0;
+}
+
 static int on_tick(struct store_reader *r, struct view *v, struct store_record *ret)
 {
 	r->tick += view_varint(v);
 	r->clock_ns = get_time(r, v);
-	if (v->bad || count(r, GUARD_TICKS, 1) < 0)
+	if (v->bad || read_delays(r, v) < 0 || count(r, GUARD_TICKS, 1) < 0)
 		return -EBADMSG;
 	for (uint32_t i = 0; r->set && i < r->schema->nr_sets; i++) {
 		if (r->first_tick)

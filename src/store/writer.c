@@ -594,6 +594,23 @@ static void put_set(struct store_writer *w, uint32_t set, const struct table *t)
 	put_cells(w, set, t);
 }
 
+/* Sets that were read later than the tick says. */
+static void add_delays(struct store_writer *w, struct buf *body, struct table *const *table)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t set = 0; set < w->nr_sets; set++)
+		nr += table[set] && table[set]->delay_ns > 0;
+	if (!nr)
+		return;
+	buf_add_varint(body, nr);
+	for (uint32_t set = 0; set < w->nr_sets; set++)
+		if (table[set] && table[set]->delay_ns > 0) {
+			buf_add_varint(body, set);
+			buf_add_varint(body, (uint64_t)MIN(table[set]->delay_ns, DELAY_MAX_NS));
+		}
+}
+
 void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table)
 {
 	struct buf body;
@@ -611,6 +628,7 @@ void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct
 	body_init(w, &body);
 	buf_add_varint(&body, number - w->tick);
 	add_time(w, &body, time_ns);
+	add_delays(w, &body, table);
 	w->tick = number;
 	w->clock_ns = time_ns;
 	if (w->in_segment)

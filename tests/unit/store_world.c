@@ -164,7 +164,7 @@ uint64_t state_hash(struct table *const *table, uint32_t nr_sets)
 	for (uint32_t set = 0; set < nr_sets; set++) {
 		const struct table *t = table[set];
 
-		h = mix(h, set);
+		h = mix(mix(h, set), (uint64_t)t->delay_ns);
 		for (uint32_t row = 0; row < t->nr_rows; row++) {
 			if (t->id[row] == ROW_FREE)
 				continue;
@@ -305,6 +305,8 @@ static void one_tick(struct world *x)
 		disappear(x, 1, doomed, x->table[1].id[doomed]);
 	x->tick += 1 + (world_random(x, 10) == 0);
 	x->time_ns += NSEC_PER_SEC + (int64_t)world_random(x, 100000);
+	/* Now and then a set is read late. */
+	x->table[x->tick % WORLD_SETS].delay_ns = x->tick % 3 ? 0 : (int64_t)(x->tick << x->tick % 24);
 	store_tick(x->w, x->tick, x->time_ns, x->tables);
 	rec.tick = x->tick;
 	rec.time_ns = x->time_ns;

@@ -131,6 +131,53 @@ static void test_rates_are_over_the_time_that_passed(void **state)
 	expect_series("proc.io.read_chars", NULL, raw, ARRAY_SIZE(raw));
 }
 
+/* A set that was read 500 ms after the tick's time has its growth of 1.5 s, and the next of half a second. */
+static void test_the_time_of_a_rate_is_that_of_the_reading(void **state)
+{
+	static const int64_t bytes[] = {0, 1000, 2500, 3000, 4000};
+	static const double rate[] = {NAN, 1000, 1000, 1000, 1000};
+	struct series_query q = {.rate = true};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
+		maker_set(&m, 0, "net.rx.bytes", bytes[i]);
+		m.table[MAKER_NET].delay_ns = i == 2 ? 500 * MILLI : 0;
+		maker_tick(&m, (int64_t)i * SECOND);
+	}
+	maker_finish(&m, NULL);
+	expect_series("net.rx.bytes", &q, rate, ARRAY_SIZE(rate));
+	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
+}
+
+/* The kernel adds CPU time at its own ticks: of 100 ms on one CPU 104 or 96 are counted. What is impossible
+ * is carried over; what is far beyond that is no matter of ticks, and is shown. */
+static void test_no_more_cpus_than_there_are(void **state)
+{
+	static const int64_t used_ms[] = {100, 204, 300, 400, 600};
+	static const double cores[] = {NAN, 1, 1, 1, 1, 1.9};
+	struct maker_options o = {.interval_ns = 100 * MILLI};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_LIMITS, 0, 0, "job", NULL);
+	maker_set(&m, 0, "limit.cpus", 1000);
+	maker_set(&m, 0, "proc.threads", 1);
+	maker_set(&m, 0, "proc.cpu.time", 0);
+	maker_tick(&m, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(used_ms); i++) {
+		maker_set(&m, 0, "proc.cpu.time", used_ms[i] * MILLI);
+		maker_tick(&m, (int64_t)(i + 1) * 100 * MILLI);
+	}
+	maker_finish(&m, NULL);
+	expect_series("proc.cpu.cores", NULL, cores, ARRAY_SIZE(cores));
+	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
+}
+
 static void test_absent_is_not_zero_and_nobody_is(void **state)
 {
 	static const double rss[] = {NAN, 40960, NAN, 40960 * 2, 0};
@@ -142,6 +189,7 @@ static void test_absent_is_not_zero_and_nobody_is(void **state)
 	maker_open(&m, file, NULL);
 	maker_join(&m, 0, 1, 100, 1, 0, true);
 	maker_set(&m, 0, "proc.threads", 1);
+	maker_set(&m, 0, "proc.cpu.time", 0);
 	maker_tick(&m, 0);
 	maker_set(&m, 0, "proc.mem.rss", 10);
 	maker_set(&m, 0, "proc.io.read_chars", 100);
@@ -545,6 +593,8 @@ int main(void)
 		T(test_the_table_of_processes),
 		T(test_attached_processes_have_used_what_they_used_since),
 		T(test_rates_are_over_the_time_that_passed),
+		T(test_the_time_of_a_rate_is_that_of_the_reading),
+		T(test_no_more_cpus_than_there_are),
 		T(test_absent_is_not_zero_and_nobody_is),
 		T(test_before_the_first_was_there_nothing_is_known),
 		T(test_rates_of_processes_that_come_and_go),
