@@ -153,16 +153,16 @@ static void check_priority(struct doctor *d)
 	struct priority own;
 	char text[160];
 
-	priority_raise(&own);
+	priority_raise(&own, PRIORITY_NICE);
 	priority_lower();
-	snprintf(text, sizeof(text), "the recorder gets %s%s", own.text,
-		own.kind == PRIORITY_REALTIME
-			? ": it samples in time on an overloaded machine; the job has its own priority"
-			: ": it misses few ticks on an overloaded machine; the job has its own priority");
+	snprintf(text, sizeof(text),
+		"the recorder gets %s and samples in time on an overloaded machine; the job keeps its own "
+		"priority",
+		own.text);
 	if (own.kind == PRIORITY_NONE)
 		say(p, FORBIDDEN,
 			"the recorder may not have a priority: on an overloaded machine it misses ticks",
-			"echo \"$USER - rtprio 1\" | sudo tee /etc/security/limits.d/tacho.conf # then log "
+			"echo \"$USER - nice -20\" | sudo tee /etc/security/limits.d/tacho.conf # then log "
 			"in again");
 	else
 		say(p, AVAILABLE, text, NULL);

@@ -436,7 +436,7 @@ static void record_until_the_end(struct recording *r)
 	bool described = false;
 
 	r->recorded = true;
-	priority_raise(&r->priority);
+	priority_raise(&r->priority, PRIORITY_NICE);
 	if (r->attach)
 		record_read_limits(r);
 	engine_tick(r->engine);

@@ -1,8 +1,11 @@
-/* With the right to it (root, CAP_SYS_NICE, RLIMIT_RTPRIO) the lowest real-time priority: a tick then starts
- * when it is due, whatever runs. It is not to starve anybody: the kernel tells us by SIGXCPU when we have
- * computed for RT_MOST_US without sleeping (RLIMIT_RTTIME), and for the rest of that tick we are an ordinary
- * task again, at the best nice value that we may have (RLIMIT_NICE). Without any right there is still a short
- * slice (Linux 6.12): whoever asks for little at a time is served sooner, and gets no more for it.
+/* With the right to it (root, CAP_SYS_NICE, RLIMIT_NICE) the best nice value, and a short slice (Linux 6.12):
+ * whoever asks for little at a time is served sooner. Among 800 processes that compute on two CPUs no tick is
+ * missed so. Where only RLIMIT_RTPRIO is granted, the lowest real-time priority. It is not to starve anybody:
+ * the kernel tells us by SIGXCPU when we have computed for RT_MOST_US without sleeping (RLIMIT_RTTIME), and
+ * for the rest of that tick we are an ordinary task again.
+ *
+ * Rejected: a real-time priority first of all. Below a real-time job that takes all its CPUs we would never
+ * run, where an ordinary task still gets the kernel's reserve of one part in twenty.
  *
  * Nothing is done to the job. Rejected: a group of the cpu controller for the job, in which a thousand
  * processes would compete with other jobs beside it as if they were one; the nice value of our autogroup,
@@ -117,7 +120,7 @@ static int take_realtime(void)
 	return set(&urgent);
 }
 
-void priority_raise(struct priority *ret)
+void priority_raise(struct priority *ret, enum priority_kind first)
 {
 	*ret = (struct priority){.error = get(&found)};
 	found.size = sizeof(found);
@@ -136,6 +139,8 @@ void priority_raise(struct priority *ret)
 		ret->kind = PRIORITY_NICE;
 		snprintf(ret->text, sizeof(ret->text), "nice %d", ret->nice);
 	}
+	if (first != PRIORITY_REALTIME && ret->nice == NICE_BEST)
+		return;
 	ret->error = take_realtime();
 	if (ret->error < 0)
 		return;

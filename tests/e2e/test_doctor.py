@@ -339,7 +339,7 @@ def test_a_folder_that_cannot_be_written(nobodys_folder):
     nobodys_folder.chmod(0o755)
     found = diagnose("--no-cost", before=AS_NOBODY, cwd=nobodys_folder)
     rhythm, folder = found["priority", "rhythm"], found["output", "folder"]
-    assert rhythm["state"] == "denied" and "rtprio" in rhythm["remedy"]
+    assert rhythm["state"] == "denied" and "nice -20" in rhythm["remedy"]
     assert folder["state"] == "denied"
     assert "-o " in folder["remedy"]
 

@@ -39,7 +39,8 @@ def test_only_the_sampling_thread_has_a_priority(tmp_path):
     environment = dict(os.environ, TACHO_NVML=str(fakes / "libnvidia-ml.so.1"), FAKE_NVML=str(tmp_path / "values"))
     with start("run", "-q", "-m", "+gpu", "-o", tmp_path / "one.tacho", "--", "sleep", "100", env=environment) as tacho:
         try:
-            until(lambda: os.sched_getscheduler(tacho.pid) == os.SCHED_RR | os.SCHED_RESET_ON_FORK, "a priority")
+            until(lambda: os.getpriority(os.PRIO_PROCESS, tacho.pid) == -20, "a priority")
+            assert os.sched_getscheduler(tacho.pid) == os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
             until(lambda: len(scheduling(tacho.pid)) > 1, "a thread for the GPU")
             others = {tid: policy for tid, policy in scheduling(tacho.pid).items() if tid != tacho.pid}
             assert set(others.values()) <= {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}

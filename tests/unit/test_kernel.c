@@ -846,7 +846,7 @@ static int priority_trial(void)
 	pthread_t thread;
 	int policy = -1;
 
-	priority_raise(&p);
+	priority_raise(&p, PRIORITY_REALTIME);
 	if (p.kind != PRIORITY_REALTIME)
 		return 77;
 	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
@@ -900,7 +900,7 @@ static void test_priority_without_rights(void **state)
 		setrlimit(RLIMIT_NICE, &none);
 		if (!geteuid() && setuid(NOBODY) < 0)
 			_exit(77);
-		priority_raise(&p);
+		priority_raise(&p, PRIORITY_NICE);
 		priority_lower();
 		_exit(p.kind != PRIORITY_NONE || strcmp(p.text, "none") ||
 			(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER);
