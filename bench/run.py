@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The cost of recording, measured in one run against the floor and against psutil.
 
-    bench/run.py [--quick] [--collectors | --reports | --peers] [--json] [--tacho FILE] [--before FILE] [--doc FILE]
+    bench/run.py [--quick] [--collectors | --reports | --peers | --hogs] [--json] [--tacho FILE] [--before FILE] [--doc FILE]
 
 Prints the recorder's CPU per process and tick for trees of 10 to 5,000 processes beside a bare loop that only reads
 the same files and beside psutil reading the same metrics, and then each goal with the measured ratio and a verdict.
@@ -19,6 +19,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import hogs  # noqa: E402
 import lab  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
@@ -242,6 +243,9 @@ class Bench:
         if self.options.peers:
             busy = lab.busy_share()
             return {"machine": lab.describe_machine(), "busy": busy, "peers": peers.measure(self)}
+        if self.options.hogs:
+            busy = lab.busy_share()
+            return {"machine": lab.describe_machine(), "busy": busy, "hogs": hogs.measure(self)}
         busy = [lab.busy_share()]
         forks = lab.forks_so_far()
         for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
@@ -335,6 +339,12 @@ def render_peers(result):
             + (f"\n\nNot measured here: {', '.join(absent)}.\n" if absent else "\n"))
 
 
+def render_hogs(result):
+    rows = [[r["recorder"], f"{r['work']:.3f}", str(r["taken"]), str(r["missed"])] for r in result["hogs"]]
+    return (f"{result['machine']}, {hogs.HOGS:,} processes that compute, 1 Hz, {state_of(result)}\n\n"
+            + table(["recorder", "work, of that without", "ticks", "missed"], rows) + "\n")
+
+
 def write_doc(path, what, text):
     begin, end = DOC_MARK.format(what, "begin"), DOC_MARK.format(what, "end")
     old = path.read_text(encoding="utf-8")
@@ -349,6 +359,7 @@ def main():
     parser.add_argument("--collectors", action="store_true", help="only the cost by collector with everything on")
     parser.add_argument("--reports", action="store_true", help="only time and memory of reports")
     parser.add_argument("--peers", action="store_true", help="only beside pidstat, atop, duct and psutil, at 1 Hz")
+    parser.add_argument("--hogs", action="store_true", help="only on an overloaded machine: the job's work, and ticks missed")
     parser.add_argument("--before", type=pathlib.Path, help="an earlier tacho, measured beside this one")
     parser.add_argument("--json", action="store_true", help="the numbers for programs")
     parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
@@ -366,7 +377,8 @@ def main():
             print(f"bench: {trouble}", file=sys.stderr)
             return 1
     parts = {"measured": (render, "costs"), "by collector": (render_collectors, "collectors"),
-             "reports": (render_reports, "reports"), "peers": (render_peers, "peers")}
+             "reports": (render_reports, "reports"), "peers": (render_peers, "peers"),
+             "hogs": (render_hogs, "hogs")}
     parts = {what: show(result) for what, (show, key) in parts.items() if key in result}
     print(json.dumps(result, indent=2) if options.json else "\n".join(parts.values()))
     for what, text in parts.items() if options.doc else ():

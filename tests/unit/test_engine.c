@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -309,6 +310,150 @@ static void test_choice_of_metrics(void **state)
 	env_free(env);
 }
 
+/* ---- a recorder that is preempted ---- */
+
+/* The live files on a clock of its own: each call takes a microsecond, and one call of a tick 30 ms more. */
+struct jumpy {
+	struct env env;
+	struct env *inner;
+	int64_t now_ns;
+	unsigned calls, jump_at;
+};
+
+static struct jumpy jumpy;
+
+static struct env *pass(void)
+{
+	jumpy.now_ns += NSEC_PER_USEC;
+	if (++jumpy.calls == jumpy.jump_at)
+		jumpy.now_ns += 30 * NSEC_PER_MSEC;
+	return jumpy.inner;
+}
+
+static int jumpy_open(struct env *env, const char *path)
+{
+	(void)env;
+	return env_open(pass(), path);
+}
+
+static ssize_t jumpy_read(struct env *env, int handle, void *out, size_t size, off_t offset)
+{
+	(void)env;
+	return env_read_at(pass(), handle, out, size, offset);
+}
+
+static void jumpy_close(struct env *env, int handle)
+{
+	(void)env;
+	env_close(jumpy.inner, handle);
+}
+
+static int64_t jumpy_size(struct env *env, int handle)
+{
+	(void)env;
+	return env_size(pass(), handle);
+}
+
+static int jumpy_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
+{
+	(void)env;
+	return env_list(pass(), path, fn, arg);
+}
+
+static ssize_t jumpy_readlink(struct env *env, const char *path, char *out, size_t size)
+{
+	(void)env;
+	return env_readlink(pass(), path, out, size);
+}
+
+static int jumpy_space(struct env *env, const char *path, struct env_space *ret)
+{
+	(void)env;
+	return env_space(pass(), path, ret);
+}
+
+/* It computes all the time, from the start of the clock on. */
+static int64_t jumpy_cpu_clock(struct env *env, pid_t pid)
+{
+	(void)env;
+	(void)pid;
+	pass();
+	return jumpy.now_ns;
+}
+
+static int64_t jumpy_now(struct env *env, enum env_clock clock)
+{
+	(void)env;
+	(void)clock;
+	return jumpy.now_ns;
+}
+
+static const char *jumpy_getenv(struct env *env, const char *name)
+{
+	(void)env;
+	return env_getenv(jumpy.inner, name);
+}
+
+static const struct env_ops jumpy_ops = {
+	.open = jumpy_open,
+	.read = jumpy_read,
+	.close = jumpy_close,
+	.size = jumpy_size,
+	.list = jumpy_list,
+	.readlink = jumpy_readlink,
+	.space = jumpy_space,
+	.cpu_clock = jumpy_cpu_clock,
+	.now = jumpy_now,
+	.getenv = jumpy_getenv,
+};
+
+/* The CPU time in the recording is that of the tick's time, wherever in the tick it was preempted. */
+static void check_instant(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+{
+	uint32_t set, col;
+	int64_t used_ns;
+
+	(void)arg;
+	(void)number;
+	assert_true(schema_find(engine_schema(witness.engine), "proc.cpu.time", &set, &col));
+	used_ns = table_row(table[set], 0)[col] * 1000;
+	if (witness.ticks++ && llabs(used_ns - time_ns) > NSEC_PER_MSEC)
+		fail_msg("preempted at call %u: %lld us used in %lld us", jumpy.jump_at,
+			(long long)used_ns / 1000, (long long)time_ns / 1000);
+}
+
+static void test_the_time_of_a_tick_is_that_of_its_totals(void **state)
+{
+	static const char *const metrics[] = {"process", "tree", "load"};
+	const struct sink judge = {&witness, on_instance, on_gone, on_event, check_instant, on_flush};
+	struct engine_options o = options;
+	char err[512];
+
+	(void)state;
+	o.metrics = metrics;
+	o.nr_metrics = ARRAY_SIZE(metrics);
+	jumpy = (struct jumpy){.inner = env_live(NULL)};
+	jumpy.env = *jumpy.inner;
+	jumpy.env.ops = &jumpy_ops;
+	jumpy.env.live = false;
+	witness = (struct witness){0};
+	assert_int_equal(engine_new(&jumpy.env, &o, &witness.engine, err, sizeof(err)), 0);
+	assert_int_equal(engine_open(witness.engine, &judge), 0);
+	jumpy.now_ns = 0;
+	engine_zero(witness.engine);
+	assert_int_equal(engine_add_root(witness.engine, getpid(), false, 1), 0);
+	engine_tick(witness.engine);
+	for (unsigned at = 1; at <= 40; at++) {
+		jumpy.now_ns = MAX(jumpy.now_ns, engine_next(witness.engine));
+		jumpy.calls = 0;
+		jumpy.jump_at = at;
+		engine_due(witness.engine);
+	}
+	assert_int_equal(witness.ticks, 41);
+	finish(NULL);
+	env_free(jumpy.inner);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_children_no_is_the_process_alone),
 		cmocka_unit_test(test_a_tree_through_everything),
 		cmocka_unit_test(test_choice_of_metrics),
+		cmocka_unit_test(test_the_time_of_a_tick_is_that_of_its_totals),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
