@@ -87,6 +87,16 @@ def as_signed(value):
     return value - (1 << 64) if value >> 63 else value
 
 
+HIDDEN = [(0x00, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x61C, 0x61C), (0x180E, 0x180E), (0x200B, 0x200B), (0x200E, 0x200F),
+          (0x2028, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F), (0xFDD0, 0xFDEF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB),
+          (0xE0000, 0xE007F)]
+
+
+def is_hidden(code):
+    """Characters that a terminal or an editor would obey or not show."""
+    return any(first <= code <= last for first, last in HIDDEN) or code & 0xFFFE == 0xFFFE
+
+
 def as_text(value):
     """How the program shows bytes in JSON: as they are when they are UTF-8, else with escapes."""
     try:
@@ -100,8 +110,8 @@ def as_text(value):
             out += f"\\x{code - 0xDC00:02x}"
         elif char in "\n\t\\":
             out += {"\n": "\\n", "\t": "\\t", "\\": "\\\\"}[char]
-        elif code < 0x20 or 0x7F <= code < 0xA0:
-            out += "".join(f"\\x{byte:02x}" for byte in char.encode())
+        elif is_hidden(code):
+            out += f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
         else:
             out += char
     return out
