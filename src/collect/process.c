@@ -28,7 +28,10 @@
 
 /* Of 4 KiB in one of 2 MiB. */
 #define PAGES_IN_HUGE_ONE 512
-#define FAULTS_OF_NO_INTEREST 16
+/* Fresh memory is cleared by the kernel, no faster than this. */
+#define CLEARED_BYTES_PER_NS 16
+/* Beyond the high-water mark that is known: less is not worth reading it before its time. */
+#define SPIKE_OF_NO_INTEREST (INT64_C(4) << 20)
 
 #define CLOSED (-1)
 #define REFUSED (-2) /* not permitted: not tried again */
@@ -66,7 +69,7 @@ struct processes {
 	bool wanted[NR_PROCESS_SOURCES];
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
-	int clock_col, fd_col;
+	int clock_col, fd_col, hwm_col;
 	/* Grows when somebody's large shared memory comes, grows or goes, a fork's copy-on-write pages too:
 	 * the PSS of all who share changes then, though their own RSS does not. */
 	uint32_t epoch;
@@ -116,6 +119,7 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 	p->fds_by_size = fd_size_counts(ctx->env);
 	p->clock_col = column_of(p, "proc.cpu.time");
 	p->fd_col = column_of(p, "proc.fds");
+	p->hwm_col = column_of(p, "proc.mem.hwm");
 	p->smaps_rss_col = column_of(p, "proc.smaps.rss");
 	p->private_col[0] = column_of(p, "proc.mem.private_clean");
 	p->private_col[1] = column_of(p, "proc.mem.private_dirty");
@@ -380,19 +384,29 @@ bool process_put_clock(struct processes *p, uint32_t row, int64_t clock)
 	return true;
 }
 
-/* Memory that came and went between two samples leaves page faults that the growth of RSS does not explain.
- * One fault may bring a huge page: so few of them are enough, and those that growth needs at least are few.
- */
-static bool may_have_spiked(const struct process_facts *facts, int64_t growth)
+/* Memory that came and went between two samples leaves page faults that the growth of RSS does not explain,
+ * and CPU time, since it had to be cleared. One fault may bring a huge page. What these allow at most is only
+ * of interest above the mark that is known: a process that takes and gives back the same pages at every tick
+ * is not read each time. `ran_ns`: its CPU time since the reading before; RSS in pages. */
+static bool may_have_spiked(const struct processes *p, uint32_t row, const struct process_facts *facts,
+	int64_t rss, int64_t ran_ns)
 {
-	return facts->faults - MAX(growth, 0) / PAGES_IN_HUGE_ONE > FAULTS_OF_NO_INTEREST;
+	const struct table *t = p->ctx->table;
+	int64_t now = p->process[row].rss, faults = facts->faults - MAX(now - rss, 0) / PAGES_IN_HUGE_ONE;
+	int64_t page = p->ctx->env->page_size, most;
+
+	if (faults <= 0 || p->hwm_col < 0 || !(t->valid[row] >> p->hwm_col & 1))
+		return false;
+	most = MIN(faults * PAGES_IN_HUGE_ONE * page, ran_ns * CLEARED_BYTES_PER_NS);
+	return MAX(rss, now) * page + most >
+		t->cell[(size_t)row * t->nr_cols + (size_t)p->hwm_col] * 1024 + SPIKE_OF_NO_INTEREST;
 }
 
 int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, bool follow,
 	enum process_effort effort, struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
-	int64_t rss = process->rss;
+	int64_t rss = process->rss, ran_ns = clock - process->clock;
 	bool slept = clock == process->clock && !(follow && process->spiked);
 	int r;
 
@@ -408,7 +422,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	process->clock = clock;
 	put_clock(p, row, clock);
 	read_columns(p, row, facts->state == 'Z' ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
-	process->spiked |= may_have_spiked(facts, process->rss - rss);
+	process->spiked |= may_have_spiked(p, row, facts, rss, ran_ns);
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;
 	read_keys(p, row, FROM_IO, &p->io);

@@ -16,19 +16,20 @@ static struct processes *processes;
 static int told[2], done[2];
 static pid_t child;
 
-/* '+': takes 32 MiB, '-': gives them back. */
+/* '+': takes 32 MiB more, '-': gives the last ones back. */
 static void obey(void)
 {
-	char *memory = NULL, what;
+	char *memory[4], what;
+	int nr = 0;
 
 	while (read(told[0], &what, 1) == 1) {
 		if (what == '+') {
-			memory = mmap(
+			memory[nr] = mmap(
 				NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-			madvise(memory, 32 * MIB, MADV_NOHUGEPAGE);
-			memset(memory, 1, 32 * MIB);
+			madvise(memory[nr], 32 * MIB, MADV_NOHUGEPAGE);
+			memset(memory[nr++], 1, 32 * MIB);
 		} else {
-			munmap(memory, 32 * MIB);
+			munmap(memory[--nr], 32 * MIB);
 		}
 		if (write(done[1], &what, 1) != 1)
 			break;
@@ -119,9 +120,10 @@ static void test_page_faults_tell_of_a_spike(void **state)
 	assert_true(sample(true));
 	assert_true(bytes_of("proc.mem.hwm") >= before + 28 * MIB);
 	assert_true(bytes_of("proc.mem.rss") < before + 8 * MIB);
-	tell("+-");
+	tell("++--");
 	assert_false(sample(false)); /* too soon: */
 	assert_true(sample(true));   /* it is remembered, though the process sleeps now */
+	assert_true(bytes_of("proc.mem.hwm") >= before + 60 * MIB);
 }
 
 static void test_rss_is_of_the_moment_of_pss(void **state)
