@@ -448,6 +448,7 @@ static void record_until_the_end(struct recording *r)
 			record_describe_machine(r);
 			described = true;
 		}
+		record_describe_groups(r);
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));

@@ -39,6 +39,7 @@ struct recording {
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;
+	uint64_t limits_told; /* groups whose limits are written */
 };
 
 /* Checks the options. Wrong use dies with EXIT_OWN and a message; our own trouble is record_fail()'s, here
@@ -72,6 +73,8 @@ void cannot_run(const char *name, int error) __attribute__((noreturn));
 int record_begin(struct recording *r, int argc, char **argv);
 void record_read_limits(struct recording *r);
 void record_describe(struct recording *r);
+/* The limits of groups that have come since the last call. Between ticks. */
+void record_describe_groups(struct recording *r);
 void record_describe_machine(struct recording *r); /* when the node's sets are there */
 /* At the end: the schema of a job that was too short for the node's sets, and which those are. */
 void record_settle(struct recording *r);

@@ -171,17 +171,24 @@ static void add_fact(void *arg, const char *key, const char *value)
 		pairs_str(&f->pairs, k, v);
 }
 
+static const char *limit_text(const struct limit *limit, char text[static 64])
+{
+	if (!limit->known)
+		*text = 0;
+	else if (limit->value == (double)(int64_t)limit->value)
+		snprintf(text, 64, "%lld", (long long)limit->value);
+	else
+		snprintf(text, 64, "%.3f", limit->value);
+	return text;
+}
+
 static void add_limit(struct facts *f, const char *key, const char *source_key, const struct limit *limit)
 {
 	char text[64];
 
 	if (!limit->known)
 		return;
-	if (limit->value == (double)(int64_t)limit->value)
-		snprintf(text, sizeof(text), "%lld", (long long)limit->value);
-	else
-		snprintf(text, sizeof(text), "%.3f", limit->value);
-	add_fact(f, key, text);
+	add_fact(f, key, limit_text(limit, text));
 	add_fact(f, source_key, limit->source);
 }
 
@@ -195,15 +202,22 @@ static void add_number(struct facts *f, const char *key, double value)
 	add_fact(f, key, text);
 }
 
-static void describe_limits(struct recording *r, struct facts *f)
+static struct limits_override limits_given(const struct record_options *opt)
 {
 	struct limits_override override = {0};
+
+	if (opt->max_cpus)
+		parse_decimal(opt->max_cpus, &override.cpus);
+	if (opt->max_memory)
+		parse_bytes(opt->max_memory, &override.memory_bytes);
+	return override;
+}
+
+static void describe_limits(struct recording *r, struct facts *f)
+{
+	struct limits_override override = limits_given(r->opt);
 	struct limits limits;
 
-	if (r->opt->max_cpus)
-		parse_decimal(r->opt->max_cpus, &override.cpus);
-	if (r->opt->max_memory)
-		parse_bytes(r->opt->max_memory, &override.memory_bytes);
 	/* The command has our limits; one that is ending already no longer shows its own. */
 	if (limits_read(r->env, r->attach ? engine_root(r->engine) : 0, &override, &limits) < 0)
 		return;
@@ -213,6 +227,78 @@ static void describe_limits(struct recording *r, struct facts *f)
 	add_number(f, "limits.machine_memory_bytes", limits.machine_memory);
 	engine_set_limits(r->engine, limits.cpus.known ? limits.cpus.value : 0,
 		limits.memory.known ? limits.memory.value : 0);
+}
+
+/* Whose limits are a group's. Of users and of the system no process tells: the machine does, and the control
+ * group that holds the user's sessions. False: its first process has not come yet. */
+static bool whose_limits(
+	struct recording *r, unsigned group, struct limits_whose *ret, char *path, size_t path_size)
+{
+	const struct scope *scope = &r->scopes.scope[r->scopes.group[group].scope];
+
+	*ret = (struct limits_whose){.level = LIMITS_GROUP};
+	switch (scope->kind) {
+	case SCOPE_SYSTEM:
+		return true;
+	case SCOPE_USER:
+		snprintf(path, path_size, "/user.slice/user-%u.slice", scope->uid);
+		ret->group = path;
+		return true;
+	case SCOPE_CGROUP:
+	case SCOPE_CONTAINER:
+		ret->group = scope->path;
+		return true;
+	case SCOPE_COMMAND:
+		ret->level = LIMITS_PROCESS; /* ours: it inherits them */
+		return true;
+	default:
+		ret->level = LIMITS_PROCESS;
+		ret->pid = scope->kind == SCOPE_PID && engine_is_member(r->engine, scope->pid)
+			? scope->pid
+			: engine_group_root(r->engine, group);
+	}
+	if (scope->job && ret->pid && job_cgroup(scope->job, ret->pid, path, path_size)) {
+		ret->level = LIMITS_JOB;
+		ret->group = path;
+	}
+	return ret->pid > 0;
+}
+
+/* Name, CPUs, their source, bytes, their source, parted by NUL. */
+static void add_limits_of_group(struct facts *f, unsigned group, const char *name, const struct limits *l)
+{
+	char key[32], cpus[64], memory[64];
+	const char *part[] = {name, limit_text(&l->cpus, cpus), l->cpus.source,
+		limit_text(&l->memory, memory), l->memory.source};
+	const char *from = f->text + f->used, *k;
+	size_t end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(part); i++)
+		if (!keep(f, part[i]))
+			return;
+	end = f->used - 1;
+	snprintf(key, sizeof(key), "limits.group.%u", group);
+	k = keep(f, key);
+	if (k)
+		pairs_add(&f->pairs, k, from, end - (size_t)(from - f->text));
+}
+
+static void describe_limits_of_group(struct recording *r, unsigned group, struct facts *f)
+{
+	struct limits_override override = limits_given(r->opt);
+	struct limits_whose whose;
+	struct limits limits;
+	char path[1024];
+	enum scope_kind kind = r->scopes.scope[r->scopes.group[group].scope].kind;
+	bool is_job = kind != SCOPE_SYSTEM && kind != SCOPE_USER; /* which the options speak of */
+
+	if (!whose_limits(r, group, &whose, path, sizeof(path)))
+		return;
+	/* A process that has just ended: another of its tool may come. */
+	if (limits_read_of(r->env, &whose, is_job ? &override : NULL, &limits) < 0)
+		return;
+	add_limits_of_group(f, group, r->scopes.group[group].name, &limits);
+	r->limits_told |= UINT64_C(1) << group;
 }
 
 static void describe_job(struct recording *r, struct facts *f)
@@ -263,6 +349,23 @@ static void facts_init(struct facts *f)
 {
 	f->used = 0;
 	pairs_init(&f->pairs, f->memory, ARRAY_SIZE(f->memory), f->numbers, sizeof(f->numbers));
+}
+
+void record_describe_groups(struct recording *r)
+{
+	static struct facts f;
+	unsigned nr = r->scopes.nr_groups;
+
+	if (!nr || r->over || r->limits_told == UINT64_MAX >> (64 - nr))
+		return;
+	for (unsigned i = 0; i < nr; i++) {
+		if (r->limits_told >> i & 1)
+			continue;
+		facts_init(&f);
+		describe_limits_of_group(r, i, &f);
+		if (r->limits_told >> i & 1)
+			store_meta(r->sink.store, &f.pairs);
+	}
 }
 
 void record_describe_machine(struct recording *r)

@@ -532,6 +532,16 @@ bool engine_is_running(const struct engine *e)
 	return false;
 }
 
+pid_t engine_group_root(const struct engine *e, unsigned group)
+{
+	if (!engine_group_live(e, group))
+		return 0;
+	tree_for_each (&e->tree, slot, after)
+		if (e->tree.member[slot].groups >> group & 1 && !e->tree.member[slot].zombie)
+			return e->tree.member[slot].pid;
+	return 0;
+}
+
 uint32_t engine_runs(const struct engine *e)
 {
 	uint32_t nr = 0;

@@ -108,6 +108,7 @@ bool engine_is_member(const struct engine *e, pid_t pid);
 uint32_t engine_live(const struct engine *e);			    /* members now */
 uint32_t engine_group_live(const struct engine *e, unsigned group); /* of them, those of a group */
 bool engine_is_running(const struct engine *e);			    /* a member is more than a zombie */
+pid_t engine_group_root(const struct engine *e, unsigned group);    /* the first of them; 0: none now */
 uint32_t engine_runs(const struct engine *e);			    /* members that are more than zombies */
 bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
 int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */

@@ -233,6 +233,32 @@ bool cgroup_dir_up(struct cgroup_dir *dir)
 	return true;
 }
 
+size_t cgroup_root_length(const struct cgroup_dir *dir)
+{
+	size_t below = strlen(dir->path + dir->mount_len), n = strlen(dir->group);
+
+	while (n && dir->group[n - 1] == '/')
+		n--;
+	return n > below ? n - below : 0;
+}
+
+bool cgroup_dir_move(struct cgroup_dir *dir, const char *group)
+{
+	size_t root = cgroup_root_length(dir), n = strlen(group);
+
+	if (n >= sizeof(dir->group) || strncmp(group, dir->group, root) || goes_up(text_of(group)) ||
+		(group[root] && group[root] != '/'))
+		return false;
+	if (n - root == 1 && group[root] == '/') /* the top */
+		dir->path[dir->mount_len] = '\0';
+	else if (dir->mount_len + n - root < sizeof(dir->path))
+		memcpy(dir->path + dir->mount_len, group + root, n - root + 1);
+	else
+		return false;
+	memcpy(dir->group, group, n + 1);
+	return true;
+}
+
 /* One PID a line. They come in pieces, and the end of a piece may cut a number. */
 int cgroup_pids(struct env *env, int handle, int (*fn)(void *arg, pid_t pid), void *arg)
 {

@@ -47,6 +47,11 @@ void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *re
 bool cgroup_next(struct text *rest, struct text *ret_group);
 /* Makes `dir` its parent; false at the top of what is mounted. */
 bool cgroup_dir_up(struct cgroup_dir *dir);
+/* How much of a group's name the mount leaves out: what it shows as its top need not be the hierarchy's. */
+size_t cgroup_root_length(const struct cgroup_dir *dir);
+/* Makes `dir` that of another group of the same hierarchy, named as in proc/PID/cgroup; it need not exist.
+ * False, and nothing is changed, when the mount does not show it. */
+bool cgroup_dir_move(struct cgroup_dir *dir, const char *group);
 /* One number from a file of the directory: "max" gives INT64_MAX. -ENOENT..., -EINVAL when it is no number.
  */
 int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *file, int64_t *ret);

@@ -376,28 +376,63 @@ static void apply_override(struct limits *l, const struct limits_override *overr
 	}
 }
 
-int limits_read(struct env *env, pid_t pid, const struct limits_override *override, struct limits *ret)
+/* The directories of a group in all hierarchies that have it. They are found from our own, and in a hierarchy
+ * in which the group does not exist nothing holds for it. */
+static int find_group(struct asker *a, const char *group)
+{
+	int r = cgroups_read(a->env, 0, a->groups);
+
+	for (unsigned i = 0; i < NR_CGROUP_CONTROLLERS; i++) {
+		struct cgroup_dir *dir = &a->groups->dir[i];
+		char path[PATH_MAX + NAME_MAX];
+
+		dir->found = r >= 0 && dir->found && group && cgroup_dir_move(dir, group);
+		if (!dir->found)
+			continue;
+		snprintf(path, sizeof(path), "%s/cgroup.procs", dir->path);
+		dir->found = env_try(a->env, path) >= 0;
+	}
+	return 0;
+}
+
+static void ask_batch_system(struct asker *a)
+{
+	variables_open(&a->variables, a->env, a->pid);
+	ask_slurm(a);
+	ask_pbs(a);
+	ask_oar(a);
+	variables_close(&a->variables);
+}
+
+int limits_read_of(struct env *env, const struct limits_whose *whose, const struct limits_override *override,
+	struct limits *ret)
 {
 	_cleanup_(freep) struct cgroups *groups = malloc(sizeof(*groups));
 	_cleanup_(freep) char *text = malloc(TEXT_SIZE);
-	struct asker a = {.env = env, .pid = pid, .ret = ret, .groups = groups, .text = text};
+	struct asker a = {.env = env, .pid = whose->pid, .ret = ret, .groups = groups, .text = text};
+	bool process = whose->level == LIMITS_PROCESS;
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!groups || !text)
 		return -ENOMEM;
-	r = cgroups_read(env, pid, groups);
+	r = process ? cgroups_read(env, whose->pid, groups) : find_group(&a, whose->group);
 	ask_machine(&a);
 	ask_cpuset(&a);
-	ask_affinity(&a);
+	if (process)
+		ask_affinity(&a);
 	ask_quota(&a);
 	ask_group_memory(&a);
-	ask_ulimits(&a);
-	variables_open(&a.variables, env, pid);
-	ask_slurm(&a);
-	ask_pbs(&a);
-	ask_oar(&a);
-	variables_close(&a.variables);
+	if (process)
+		ask_ulimits(&a);
+	if (whose->level != LIMITS_GROUP)
+		ask_batch_system(&a);
 	apply_override(ret, override);
 	return r == -ESRCH ? r : 0;
+}
+
+int limits_read(struct env *env, pid_t pid, const struct limits_override *override, struct limits *ret)
+{
+	return limits_read_of(
+		env, &(struct limits_whose){.level = LIMITS_PROCESS, .pid = pid}, override, ret);
 }

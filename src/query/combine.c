@@ -379,10 +379,12 @@ int summary_combine_group(struct summary *total, const char *name, struct tracke
 		if (summary_row[id].of_groups)
 			combine_figure(s, &of, id);
 	take_capacity(s, total);
+	r = combine_texts(s, &of);
 	combine_cpu(s, &of);
 	fill_peaks(s, t);
 	fill_shares(s);
-	r = combine_gpus(s, &of);
+	if (r >= 0)
+		r = combine_gpus(s, &of);
 	free(of.part);
 	return s->name && s->kind && s->target ? r : -ENOMEM;
 }

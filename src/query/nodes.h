@@ -12,6 +12,8 @@ int summary_fill_group(struct summary *whole, struct summary *s, const struct ac
 	const struct amounts *last, struct tracker *t);
 /* What the recording says of the machine and the job: limits, traffic, energy, scheduler, hardware. */
 int fill_node(struct summary *s, const struct account *a);
+/* A group's own limits; where the recording has none for it, it keeps those of the whole. */
+int fill_group_limits(struct summary *s, const struct summary *whole, const struct meta *meta);
 /* What was counted for the job, and the share of its CPU time in which it was; when FIG_CPU is there. */
 int fill_counters(struct summary *s, const struct account *a);
 /* Of the whole (line 0) all devices, of a group those that it used. */
@@ -19,7 +21,7 @@ int fill_gpus(struct summary *s, const struct account *a, unsigned line);
 void fill_peaks(struct summary *s, struct tracker *t);
 void fill_shares(struct summary *s);
 void fill_self_percent(struct summary *s, double recorded_s);
-/* What a group's shares are shares of. */
+/* What a group's shares are shares of, beside its limits. */
 void take_capacity(struct summary *s, const struct summary *whole);
 
 int summary_notes(struct summary *s, const struct account *a);

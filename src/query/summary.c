@@ -72,8 +72,8 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_UNFINISHED]            = {"processes",    "unfinished",               true,  COMBINE_SUM},
 	[FIG_THREADS]               = {"threads",      "peak",                     true,  COMBINE_OWN, true},
 	[FIG_FDS]                   = {"fds",          "peak",                     true,  COMBINE_OWN, true},
-	[FIG_LIMIT_CPUS]            = {"limits",       "cpus",                     false, COMBINE_HOSTS},
-	[FIG_LIMIT_MEMORY]          = {"limits",       "memory_bytes",             true,  COMBINE_HOSTS},
+	[FIG_LIMIT_CPUS]            = {"limits",       "cpus",                     false, COMBINE_HOSTS, true},
+	[FIG_LIMIT_MEMORY]          = {"limits",       "memory_bytes",             true,  COMBINE_HOSTS, true},
 	[FIG_MACHINE_CPUS]          = {"limits",       "machine_cpus",             true,  COMBINE_HOSTS},
 	[FIG_MACHINE_MEMORY]        = {"limits",       "machine_memory_bytes",     true,  COMBINE_HOSTS},
 	[FIG_NET_RX_BYTES]          = {"network",      "rx_bytes",                 true,  COMBINE_DONE},
@@ -452,8 +452,7 @@ void fill_shares(struct summary *s)
 
 void take_capacity(struct summary *s, const struct summary *whole)
 {
-	static const enum figure_id capacity[] = {
-		FIG_WALL, FIG_CPUS, FIG_LIMIT_CPUS, FIG_LIMIT_MEMORY, FIG_MACHINE_CPUS, FIG_MACHINE_MEMORY};
+	static const enum figure_id capacity[] = {FIG_WALL, FIG_CPUS, FIG_MACHINE_CPUS, FIG_MACHINE_MEMORY};
 
 	for (size_t i = 0; i < ARRAY_SIZE(capacity); i++)
 		s->figure[capacity[i]] = whole->figure[capacity[i]];
@@ -596,14 +595,19 @@ int summary_fill_group(struct summary *whole, struct summary *s, const struct ac
 	const struct amounts *last, struct tracker *t)
 {
 	struct line_facts f = account_line(a, line);
+	int r;
 
 	s->name = strdup(f.name);
 	s->kind = strdup(f.kind ? f.kind : "");
 	s->target = strdup(f.target ? f.target : "");
-	if (!s->name || !s->kind || !s->target)
+	s->host = strdup(whole->host);
+	if (!s->name || !s->kind || !s->target || !s->host)
 		return -ENOMEM;
 	s->own = f.own;
 	take_capacity(s, whole);
+	r = fill_group_limits(s, whole, account_meta(a));
+	if (r < 0)
+		return r;
 	fill_line(s, a, line, last, t);
 	keep_reasons(s, a);
 	return fill_gpus(s, a, line);

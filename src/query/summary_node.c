@@ -34,6 +34,56 @@ static void fill_limits(struct summary *s, const struct account *a)
 	from_meta(s, FIG_MACHINE_MEMORY, meta, "limits.machine_memory_bytes", FIG_MEMORY_TOTAL);
 }
 
+/* The limits of the group of this name: CPUs, their source, bytes, their source. */
+static bool find_group_limits(const struct meta *meta, const char *name, const char *ret[static 4])
+{
+	for (uint32_t i = 0; i < meta->nr; i++) {
+		const struct meta_item *item = &meta->item[i];
+		const char *at = item->value, *end = item->value + item->len;
+
+		if (!str_starts(item->key, "limits.group.") || strcmp(at, name) != 0)
+			continue;
+		for (unsigned part = 0; part < 4; part++) {
+			at += strlen(at);
+			ret[part] = at < end ? ++at : "";
+		}
+		return true;
+	}
+	return false;
+}
+
+static int set_source(struct summary *s, enum text_id id, const char *text)
+{
+	if (!text || !*text)
+		return 0;
+	s->text[id] = strdup(text);
+	return s->text[id] ? 0 : -ENOMEM;
+}
+
+int fill_group_limits(struct summary *s, const struct summary *whole, const struct meta *meta)
+{
+	static const struct {
+		enum figure_id figure;
+		enum text_id source;
+	} row[] = {{FIG_LIMIT_CPUS, TEXT_CPUS_SOURCE}, {FIG_LIMIT_MEMORY, TEXT_MEMORY_SOURCE}};
+	const char *part[4];
+	bool own = find_group_limits(meta, s->name, part);
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(row) && r >= 0; i++) {
+		double value;
+
+		if (own && parse_decimal(part[2 * i], &value) && isfinite(value) && value > 0) {
+			figure_set(s, row[i].figure, value);
+			r = set_source(s, row[i].source, part[2 * i + 1]);
+		} else {
+			s->figure[row[i].figure] = whole->figure[row[i].figure];
+			r = set_source(s, row[i].source, whole->text[row[i].source]);
+		}
+	}
+	return r;
+}
+
 static void set_grown(struct summary *s, const struct account *a, enum figure_id figure, enum total total)
 {
 	const struct growth *g = &account_totals(a)->growth[total];

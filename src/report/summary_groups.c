@@ -7,6 +7,7 @@
 
 #define GROUPS_SHOWN 24
 #define NAME_LEAST 12
+#define LIMITS_SHOWN 6 /* groups whose limits are not those of the whole */
 
 enum group_column {
 	GROUP_PROCESSES,
@@ -136,6 +137,60 @@ static bool has_groups(const struct summary *s)
 		s->group[0].figure[FIG_SEEN].value != s->figure[FIG_SEEN].value;
 }
 
+static void add_source(const struct page *p, struct buf *line, const char *source)
+{
+	if (!source)
+		return;
+	buf_adds(line, " (");
+	add_text(line, source, strlen(source), letters(p));
+	buf_addch(line, ')');
+}
+
+static bool differs(const struct page *p, const struct summary *group, enum figure_id id)
+{
+	return has_figure(group, id) && has(p, id) && group->figure[id].value != value(p, id);
+}
+
+/* "may use 1 CPU (affinity), 2 GiB (ulimit -v)": what is not as for the whole. */
+static void limits_of_group(const struct page *p, const struct summary *group, struct buf *line)
+{
+	double cpus = group->figure[FIG_LIMIT_CPUS].value;
+	char text[UNITS_SIZE];
+	bool both = differs(p, group, FIG_LIMIT_CPUS) && differs(p, group, FIG_LIMIT_MEMORY);
+
+	if (differs(p, group, FIG_LIMIT_CPUS)) {
+		buf_addf(line, "%s CPU%s", format_number(text, cpus), cpus == 1 ? "" : "s");
+		add_source(p, line, group->text[TEXT_CPUS_SOURCE]);
+	}
+	buf_adds(line, both ? ", " : "");
+	if (differs(p, group, FIG_LIMIT_MEMORY)) {
+		buf_adds(line, format_bytes(text, group->figure[FIG_LIMIT_MEMORY].value));
+		add_source(p, line, group->text[TEXT_MEMORY_SOURCE]);
+	}
+}
+
+static void print_limits(const struct page *p, size_t shown)
+{
+	size_t nr = 0, width = p->style->width > 40 ? p->style->width - LABEL_WIDTH : 40;
+
+	for (size_t i = 0; i < shown && nr < LIMITS_SHOWN; i++) {
+		const struct summary *group = &p->s->group[i];
+		size_t from;
+
+		if (!differs(p, group, FIG_LIMIT_CPUS) && !differs(p, group, FIG_LIMIT_MEMORY))
+			continue;
+		nr++;
+		buf_addf(p->out, "%*s", LABEL_WIDTH, "");
+		from = p->out->len;
+		add_text(p->out, group->name, strlen(group->name), letters(p));
+		clip(p->out, from, width / 3, p->style->utf8);
+		buf_adds(p->out, " may use ");
+		limits_of_group(p, group, p->out);
+		clip(p->out, from, width, p->style->utf8);
+		buf_addch(p->out, '\n');
+	}
+}
+
 void print_groups(const struct page *p)
 {
 	size_t used = LABEL_WIDTH, longest = 4, shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN), room;
@@ -159,4 +214,5 @@ void print_groups(const struct page *p)
 		print_group(p, &p->s->group[i], room);
 	if (shown < p->s->nr_groups)
 		buf_addf(p->out, "%*s(%zu more)\n", LABEL_WIDTH, "", p->s->nr_groups - shown);
+	print_limits(p, shown);
 }

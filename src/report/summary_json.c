@@ -81,9 +81,16 @@ static const char *text_why(const struct summary *s, enum text_id id)
 	for (size_t i = 0; i < s->nr_nodes; i++)
 		if (s->node[i].text[id])
 			return "differs between the recordings";
+	if (s->name && row->figure >= 0 && has_figure(s, row->figure)) /* a group on several nodes */
+		return "differs between the recordings";
 	if (row->figure >= 0 && s->figure[row->figure].why)
 		return s->figure[row->figure].why;
 	return row->why ? row->why : "not recorded";
+}
+
+static bool is_text_of_groups(enum text_id id)
+{
+	return id == TEXT_MEMORY_VIEW || id == TEXT_CPUS_SOURCE || id == TEXT_MEMORY_SOURCE;
 }
 
 static void add_reasons(struct json *j, const struct summary *s)
@@ -103,7 +110,7 @@ static void add_reasons(struct json *j, const struct summary *s)
 		json_str(j, name, why);
 	}
 	for (enum text_id id = 0; id < NR_TEXTS; id++) {
-		if (s->text[id] || (s->name && id != TEXT_MEMORY_VIEW))
+		if (s->text[id] || (s->name && !is_text_of_groups(id)))
 			continue;
 		snprintf(name, sizeof(name), "%s.%s", summary_text_row[id].group, summary_text_row[id].name);
 		json_str(j, name, text_why(s, id));

@@ -41,6 +41,9 @@ int job_list(struct job *job, int (*fn)(void *arg, pid_t pid), void *arg);
 bool job_takes(struct job *job, pid_t pid);
 /* Daemon of the scheduler in the midst of the job's processes: never a member, its children may be. */
 bool job_is_daemon(struct job *job, pid_t pid);
+/* Its control group, as proc/PID/cgroup of one of its processes names it; false: it has none that is known.
+ */
+bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size);
 /* Listing finds what being asked about new processes does not, and is cheap here: call job_list() every few
  * seconds. Where this is false, a listing looks at all processes there are, and is for the start. */
 bool job_needs_listing(const struct job *job);

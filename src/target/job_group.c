@@ -218,3 +218,22 @@ int job_open_group(struct job *job)
 	}
 	return job->nr > 0 ? 1 : -ESRCH;
 }
+
+bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size)
+{
+	_cleanup_(freep) struct cgroups *groups = malloc(sizeof(*groups));
+	struct job_group g;
+
+	if (!groups || cgroups_read(job->env, pid, groups) < 0)
+		return false;
+	for (unsigned i = 0; i < NR_CGROUP_CONTROLLERS; i++) {
+		const char *group = groups->dir[i].group;
+
+		if (!job_group_find(group, strlen(group), &g) || !is_its_group(job, &g) || g.end >= size)
+			continue;
+		memcpy(out, group, g.end);
+		out[g.end] = '\0';
+		return true;
+	}
+	return false;
+}

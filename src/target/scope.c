@@ -492,16 +492,6 @@ bool scopes_end(const struct scopes *s)
 
 /* ---- finding what is named ---- */
 
-/* How much of a group's name the mount leaves out: what it shows as its top need not be the hierarchy's. */
-static size_t root_length(const struct cgroup_dir *dir)
-{
-	size_t below = strlen(dir->path + dir->mount_len), n = strlen(dir->group);
-
-	while (n && dir->group[n - 1] == '/')
-		n--;
-	return n > below ? n - below : 0;
-}
-
 /* The group as /proc/PID/cgroup names it, when the user gave its directory. */
 static char *group_of_directory(const struct cgroup_dir *dir, const char *path)
 {
@@ -511,22 +501,19 @@ static char *group_of_directory(const struct cgroup_dir *dir, const char *path)
 		path++;
 	if (strncmp(path, dir->path, dir->mount_len) || (path[dir->mount_len] && path[dir->mount_len] != '/'))
 		return NULL;
-	if (asprintf(&group, "%.*s%s", (int)root_length(dir), dir->group, path + dir->mount_len) < 0)
+	if (asprintf(&group, "%.*s%s", (int)cgroup_root_length(dir), dir->group, path + dir->mount_len) < 0)
 		return NULL;
 	return group;
 }
 
 /* Opens the list of processes of the group in this hierarchy. */
-static int open_procs(struct env *env, const struct cgroup_dir *dir, const char *group)
+static int open_procs(struct env *env, struct cgroup_dir *dir, const char *group)
 {
-	size_t root = root_length(dir);
-	char path[PATH_MAX];
+	char path[PATH_MAX + sizeof("/cgroup.procs")];
 
-	if (strncmp(group, dir->group, root))
+	if (!cgroup_dir_move(dir, group))
 		return -ENOENT;
-	if (snprintf(path, sizeof(path), "%.*s%s/cgroup.procs", (int)dir->mount_len, dir->path,
-		    group + root) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
+	snprintf(path, sizeof(path), "%s/cgroup.procs", dir->path);
 	return env_open(env, path);
 }
 

@@ -548,6 +548,45 @@ def test_limits_of_ones_own(tmp_path):
     assert limits["memory_bytes"] == 512 << 20 and limits["memory_source"] == "--max-memory"
 
 
+def test_limits_of_groups(tmp_path, killed):
+    """Each group has the limits of its own processes: one is bound to a CPU and has a ulimit, one comes later, others have
+    the machine."""
+    file = tmp_path / "a.tacho"
+    cpu = min(os.sched_getaffinity(0))
+    machine = os.cpu_count()
+
+    def bind():
+        os.sched_setaffinity(0, {cpu})
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    free, bound = sleeper("free"), sleeper("bound", preexec_fn=bind)
+    killed += [free, bound]
+    recorder = start("attach", *FAST, "-o", file, f"free={free.pid}", f"bound={bound.pid}", "match:^(late_comer)", "all=system")
+    killed.append(recorder)
+    until(lambda: alive(file), "they are recorded")
+    killed.append(sleeper("late_comer", preexec_fn=bind))
+    until(lambda: shown(file).get("groups", {}).get("late_comer", {}).get("limits", {}).get("cpus_source") == "affinity"
+          or machine == 1 and "late_comer" in shown(file)["groups"], "the limits of the late one are written")
+    assert end(recorder) == 0
+    check(file)
+    summary = show(file)
+    limits = {name: group["limits"] for name, group in summary["groups"].items()}
+    for name in ("bound", "late_comer"):
+        assert limits[name]["cpus"] == 1
+        assert limits[name]["memory_bytes"] <= 1 << 30
+        if summary["limits"]["memory_bytes"] > 1 << 30:
+            assert limits[name]["memory_source"] == "ulimit -v (each process)"
+    assert limits["free"] == {name: summary["limits"][name] for name in limits["free"]}
+    assert limits["all"]["cpus"] == summary["limits"]["machine_cpus"] and limits["all"]["cpus_source"] == "machine"
+    assert limits["all"]["memory_bytes"] == summary["limits"]["machine_memory_bytes"]
+    # Shares are of these limits, and the text says where they are not those of the whole.
+    group = summary["groups"]["bound"]
+    assert group["memory"]["of_allocation_ratio"] == pytest.approx(group["memory"]["peak_bytes"] / limits["bound"]["memory_bytes"])
+    if summary["limits"]["cpus"] > 1:
+        text = run("show", file).stdout.decode()
+        assert "bound may use 1 CPU (affinity), " in text and "free may use" not in text
+
+
 # ---- ten thousand processes ----
 
 MANY = 10000

@@ -38,7 +38,7 @@ static const struct set {
 static const char *const keys[] = {"pid", "ppid", "uid", "name", "cmdline", "exe", "start_ns", "late", "groups", "apart", "how",
 	"status", "cpu_ns", "max_rss_kib", "user_us", "system_us", "sampled", "kind", "target", "own", "vendor", "index", "model", "uuid", "job",
 	"gpu", "process", "assumed", "counts", "ticks", "records", "since_ns", "metric", "availability", "why", "remedy", "step_ns", "every",
-	"host", "command", "mode", "interval_ns", "start_wall_ns", "limits.cpus", "limits.memory_bytes", "scheduler.kind", "scheduler.nodes",
+	"host", "command", "mode", "interval_ns", "start_wall_ns", "limits.cpus", "limits.memory_bytes", "limits.group.0", "scheduler.kind", "scheduler.nodes",
 	"hw.cpu_model", "env.SLURM_JOB_ID", "derived.own", "asked", "ended", "exit_status", "end_ns", "missed", "peak_rss_bytes", "tag.a"};
 static const char *const values[] = {"", "1", "2", "3", "0", "-1", "a", "b", "a\0b", "total", "reaped", "exit-record", "noticed", "left", "yes", "no",
 	"exited", "signaled", "9223372036854775807", "-9223372036854775808", "1000000000", "100000000", "18446744073709551616", "1e308", "\xff\n\x1b[31m",

@@ -375,6 +375,32 @@ static void test_jobs_on_machines(void **state)
 	}
 }
 
+/* Where its limits are; a job that is found otherwise has none. */
+static void test_its_control_group(void **state)
+{
+	static const struct {
+		const char *machine;
+		pid_t pid;
+		const char *group;
+	} c[] = {{"job-slurm-25", 210, "/system.slice/slurmstepd.scope/job_7"},
+		{"job-oar", 245, "/oar/jane_12"}, {"job-pbs", 124, ""}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct env *env = film_of("machines", c[i].machine);
+		const char *found_by = NULL;
+		struct job *job = NULL;
+		char err[256], group[1024] = "", small[4];
+
+		assert_int_equal(job_open(env, NULL, &job, &found_by, err, sizeof(err)), 0);
+		assert_int_equal(job_cgroup(job, c[i].pid, group, sizeof(group)), c[i].group[0] != 0);
+		assert_string_equal(group, c[i].group);
+		assert_false(job_cgroup(job, c[i].pid, small, sizeof(small)));
+		job_close(job);
+		env_free(env);
+	}
+}
+
 static void test_daemons_on_machines(void **state)
 {
 	struct env *env = film_of("machines", "job-slurm-25");
@@ -852,6 +878,7 @@ int main(void)
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_who_is_left_out),
 		cmocka_unit_test(test_jobs_on_machines),
+		cmocka_unit_test(test_its_control_group),
 		cmocka_unit_test(test_daemons_on_machines),
 		cmocka_unit_test(test_listing_stops_when_told),
 		cmocka_unit_test(test_any_call_may_fail),

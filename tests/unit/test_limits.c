@@ -192,6 +192,77 @@ static void test_nothing_is_known(void **state)
 	env_free(env);
 }
 
+/* The same node, seen by a task, its job, a control group, and the machine. */
+static void test_levels(void **state)
+{
+	static const char job[] = "/system.slice/slurmstepd.scope/job_4711";
+	static const struct {
+		struct limits_whose whose;
+		double cpus;
+		const char *cpus_source;
+		double memory;
+		const char *memory_source;
+	} c[] = {
+		{{LIMITS_PROCESS, 3001, NULL}, 8,
+			"cpuset /system.slice/slurmstepd.scope/job_4711/step_0/user/task_1", 60 * GIB,
+			"cgroup /system.slice/slurmstepd.scope/job_4711/step_0/user memory.max"},
+		{{LIMITS_JOB, 3001, job}, 16, "cpuset /system.slice/slurmstepd.scope/job_4711", 64 * GIB,
+			"cgroup /system.slice/slurmstepd.scope/job_4711 memory.max"},
+		{{LIMITS_GROUP, 0, job}, 16, "cpuset /system.slice/slurmstepd.scope/job_4711", 64 * GIB,
+			"cgroup /system.slice/slurmstepd.scope/job_4711 memory.max"},
+		{{LIMITS_GROUP, 0, "/user.slice/user-1000.slice"}, 128, "machine", 528105012 * 1024.0,
+			"machine"},
+		{{LIMITS_GROUP, 0, "/../system.slice/slurmstepd.scope/job_4711"}, 128, "machine",
+			528105012 * 1024.0, "machine"},
+		{{LIMITS_GROUP, 0, NULL}, 128, "machine", 528105012 * 1024.0, "machine"},
+	};
+	struct env *env = film_of("machines", "slurm-v2");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct limits l;
+
+		assert_int_equal(limits_read_of(env, &c[i].whose, NULL, &l), 0);
+		check(c[i].whose.group ? c[i].whose.group : "no group", &l, c[i].cpus, c[i].cpus_source,
+			c[i].memory, c[i].memory_source);
+	}
+	env_free(env);
+}
+
+/* A user's slice, when we are elsewhere; and a container that sees its own part of the groups only. */
+static void test_groups_by_name(void **state)
+{
+	struct env *env = film_text(
+		MACHINE V2_OF("/a/b") "file sys/fs/cgroup/user.slice/user-7.slice/cgroup.procs\n|5\n"
+				      "file sys/fs/cgroup/user.slice/memory.max\n|1073741824\n"
+				      "file sys/fs/cgroup/user.slice/user-7.slice/cpu.max\n|150000 100000\n"
+				      "file sys/fs/cgroup/cgroup.procs\n|1\n"
+				      "file sys/fs/cgroup/a/b/memory.max\n|4096\n");
+	struct limits_whose whose = {LIMITS_GROUP, 0, "/user.slice/user-7.slice"};
+	struct limits l;
+
+	(void)state;
+	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	check("slice", &l, 1.5, "cgroup /user.slice/user-7.slice cpu.max", GIB,
+		"cgroup /user.slice memory.max");
+	whose.group = "/";
+	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	check("top", &l, 8, "machine", 8 * GIB, "machine");
+	env_free(env);
+
+	env = film_text(MACHINE "file proc/self/cgroup\n|0::/box/a\nfile proc/self/mountinfo\n"
+				"|30 23 0:26 /box /cg rw - cgroup2 cgroup2 rw\n"
+				"file cg/b/cgroup.procs\n|5\nfile cg/b/memory.max\n|1073741824\n"
+				"file cgb/cgroup.procs\n|5\nfile cgb/memory.max\n|4096\n");
+	whose.group = "/box/b";
+	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	check("container", &l, 8, "machine", GIB, "cgroup /box/b memory.max");
+	whose.group = "/boxb";
+	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	check("outside", &l, 8, "machine", 8 * GIB, "machine");
+	env_free(env);
+}
+
 /* A long name loses its beginning, never in the midst of a character, and the file stays. */
 static void test_long_names(void **state)
 {
@@ -252,6 +323,8 @@ int main(void)
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_overrides),
 		cmocka_unit_test(test_nothing_is_known),
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_groups_by_name),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_every_call_may_fail),
 	};

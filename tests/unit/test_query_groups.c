@@ -551,6 +551,84 @@ static void test_groups_without_their_account(void **state)
 	summary_free(s);
 }
 
+/* ---- limits ---- */
+
+static void make_limited(const char *path, const char *host, const char *cpus_of_alpha)
+{
+	static const char *const meta[] = {"limits.cpus", "8", "limits.cpus_source", "machine",
+		"limits.memory_bytes", "1048576", "limits.memory_source", "cgroup /a memory.max", NULL};
+	struct maker_options o = {
+		.groups = "alpha\0beta\0gamma", .groups_len = 16, .host = host, .meta = meta};
+	char numbers[8], alpha[64];
+	struct pair memory[4];
+	struct pairs p;
+	struct maker m;
+	int n;
+
+	maker_open(&m, path, &o);
+	n = snprintf(
+		alpha, sizeof(alpha), "alpha%c%s%caffinity%c524288%culimit -v", 0, cpus_of_alpha, 0, 0, 0);
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_add(&p, "limits.group.7", alpha, (size_t)n);
+	pairs_add(&p, "limits.group.0",
+		"beta\0"
+		"many",
+		9); /* damaged: ends early, and is no number */
+	pairs_add(&p, "limits.group.1", "", 0);
+	assert_int_equal(store_meta(m.w, &p), 0);
+	maker_group(&m, 0, "alpha", "match", true);
+	maker_group(&m, 1, "beta", "match", true);
+	maker_group(&m, 2, "gamma", "match", true);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("alpha"));
+	set_cpu(&m, 0, 0);
+	set_memory(&m, 0, 64, 0);
+	maker_tick(&m, 0);
+	set_cpu(&m, 0, 1000);
+	maker_tick(&m, SECOND);
+	maker_finish(&m, "end_ns", SECOND, NULL);
+}
+
+static void test_a_group_has_limits_of_its_own(void **state)
+{
+	static const char *const others[] = {"beta", "gamma"};
+	const struct summary *g;
+	struct summary *s;
+
+	(void)state;
+	make_limited(file, "one", "2.5");
+	s = summary_of(file);
+	g = group_of(s, "alpha");
+	assert_near(value(g, FIG_LIMIT_CPUS), 2.5);
+	assert_near(value(g, FIG_LIMIT_MEMORY), 524288);
+	assert_string_equal(g->text[TEXT_CPUS_SOURCE], "affinity");
+	assert_string_equal(g->text[TEXT_MEMORY_SOURCE], "ulimit -v");
+	assert_near(value(g, FIG_CPU_OF_ALLOCATION), 1 / 2.5);
+	assert_near(value(g, FIG_MEMORY_OF_ALLOCATION), 0.5);
+	assert_near(value(s, FIG_CPU_OF_ALLOCATION), 1 / 8.0);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		g = group_of(s, others[i]);
+		assert_near(value(g, FIG_LIMIT_CPUS), 8);
+		assert_near(value(g, FIG_LIMIT_MEMORY), 1048576);
+		assert_string_equal(g->text[TEXT_MEMORY_SOURCE], "cgroup /a memory.max");
+	}
+	summary_free(s);
+	remove(file);
+
+	/* Of several nodes they add up, of two recordings of one host the greater counts. */
+	make_limited(file_in("a.tacho"), "one", "2.5");
+	make_limited(file_in("b.tacho"), "two", "1");
+	make_limited(file_in("c.tacho"), "two", "2");
+	s = summary_of(dir);
+	g = group_of(s, "alpha");
+	assert_near(value(g, FIG_LIMIT_CPUS), 4.5);
+	assert_near(value(g, FIG_LIMIT_MEMORY), 1048576);
+	assert_string_equal(g->text[TEXT_CPUS_SOURCE], "affinity");
+	summary_free(s);
+	remove(file_in("a.tacho"));
+	remove(file_in("b.tacho"));
+	remove(file_in("c.tacho"));
+}
+
 /* ---- several recordings ---- */
 
 static void test_groups_of_several_nodes_are_one_by_name(void **state)
@@ -730,6 +808,7 @@ int main(void)
 		T(test_more_groups_than_can_be_told_apart),
 		T(test_names_of_any_bytes),
 		T(test_groups_without_their_account),
+		T(test_a_group_has_limits_of_its_own),
 		T(test_groups_of_several_nodes_are_one_by_name),
 		T(test_series_of_a_group),
 		T(test_children_count_in_one_group_and_not_in_another),
