@@ -246,10 +246,12 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 	};
 	uint64_t offset = a->written + (a->end - a->start);
 
-	if (type != BLOCK_SEGMENT)
-		a->nr_segments = 0;
-	else
-		a->segment[a->nr_segments++ % APPEND_LAST] = offset;
+	/* Without the schema and what is before it nothing can be read. What waits for a full disk must not
+	 * push out what is in the file. */
+	if (type == BLOCK_START || type == BLOCK_SCHEMA)
+		a->nr_spare = 0;
+	else if (!a->failing)
+		a->spare[a->nr_spare++ % APPEND_LAST] = offset;
 	block_header_put(a->pending + a->end, &h);
 	a->end += BLOCK_HEADER + length;
 	return offset;
@@ -302,11 +304,11 @@ int append_drop(struct append *a)
 
 int append_cut(struct append *a)
 {
-	uint32_t kept = a->nr_segments > APPEND_LAST ? a->nr_segments - APPEND_LAST : 0;
+	uint32_t kept = a->nr_spare > APPEND_LAST ? a->nr_spare - APPEND_LAST : 0;
 	int r = append_drop(a);
 
-	while (r == 0 && a->nr_segments > kept) {
-		uint64_t at = a->segment[--a->nr_segments % APPEND_LAST];
+	while (r == 0 && a->nr_spare > kept) {
+		uint64_t at = a->spare[--a->nr_spare % APPEND_LAST];
 
 		if (at >= a->written) /* it never reached the file */
 			continue;

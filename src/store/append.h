@@ -22,9 +22,9 @@ struct append {
 	size_t bound;	   /* most bytes that may wait */
 	size_t reserved;   /* size of the mapping */
 	bool failing;	   /* the last push did not get everything out */
-	/* Where the last blocks of segments begin, with nothing but such blocks behind them. */
-	uint64_t segment[APPEND_LAST];
-	uint32_t nr_segments;
+	/* Where the last blocks begin that may be cut off: those behind the schema. */
+	uint64_t spare[APPEND_LAST];
+	uint32_t nr_spare;
 };
 
 /* Makes the file (mode 0600) with its START block in it; naming is a mask of enum store_naming. */
@@ -39,6 +39,7 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 int append_push(struct append *a);
 /* Forgets what waits and cuts off a block that was written in part; their numbers will be missing. */
 int append_drop(struct append *a);
-/* The same, and cuts off the last block of a segment, to make room for what is worth more. -ENODATA: none. */
+/* The same, and cuts off the last block behind the schema, to make room for what is worth more. -ENODATA:
+ * none. */
 int append_cut(struct append *a);
 #endif

@@ -678,19 +678,19 @@ static void put_index(struct store_writer *w)
  * was killed. It is small, and may fit where the segment does not; else the last blocks make room for it. */
 static int put_end(struct store_writer *w, struct pairs *summary, int error)
 {
-	uint32_t last = w->out.nr_segments;
+	uint32_t last = w->out.nr_spare;
 	int r;
 
 	if (error < 0)
 		pairs_str(summary, "write_error", strerrorname_np(-error));
 	do {
 		r = put_pairs_block(w, BLOCK_SUMMARY, summary);
-		w->out.nr_segments = last;
+		w->out.nr_spare = last;
 		if (r == 0)
 			r = append_push(&w->out);
 		if (r == 0 || append_cut(&w->out) < 0)
 			return r;
-		last = w->out.nr_segments;
+		last = w->out.nr_spare;
 	} while (true);
 }
 
