@@ -1,6 +1,7 @@
 #include "cmd/record.h"
 
 #include "base/redact.h"
+#include "base/resident.h"
 #include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
@@ -213,6 +214,14 @@ static void record_create(void *arg)
 	r->sink.tally = tally_new(engine_schema(r->engine));
 }
 
+/* An attached recorder opens everything in one go, and what one step needed the next does not. A job of our
+ * own does not wait for this: it is done when it has lived for REST_NS. */
+static void give_back(const struct recording *r)
+{
+	if (r->attach)
+		resident_give_back();
+}
+
 void record_open(struct recording *r)
 {
 	struct sink to_store = sink_to_store(&r->sink);
@@ -225,6 +234,7 @@ void record_open(struct recording *r)
 	if (e < 0)
 		record_fail(r, e, "cannot receive signals");
 	make_engine(r);
+	give_back(r);
 	e = engine_open(r->engine, &to_store);
 	if (e < 0)
 		record_fail(r, e, "cannot reserve memory");
@@ -437,9 +447,11 @@ static void record_until_the_end(struct recording *r)
 
 	r->recorded = true;
 	priority_raise(&r->priority, PRIORITY_NICE);
+	give_back(r);
 	if (r->attach)
 		record_read_limits(r);
 	engine_tick(r->engine);
+	give_back(r);
 	if (!r->attach) /* a job of our own may be gone before they are read */
 		record_read_limits(r);
 	record_describe(r);
@@ -447,6 +459,7 @@ static void record_until_the_end(struct recording *r)
 		if (!described && engine_is_whole(r->engine)) {
 			record_describe_machine(r);
 			described = true;
+			resident_give_back();
 		}
 		record_describe_groups(r);
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
@@ -454,6 +467,8 @@ static void record_until_the_end(struct recording *r)
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
 		priority_keep();
+		if (!how && !described && env_now(r->env, ENV_MONOTONIC) >= engine_next(r->engine))
+			resident_give_back(); /* the rest is opened now, and has its own needs */
 		if (!how)
 			engine_due(r->engine);
 	}

@@ -25,7 +25,7 @@
 #undef taskstats
 
 /* Two aggregates of struct taskstats (about 600 bytes each today) with their headers, and room to grow. */
-#define SLOT_BYTES 4096
+#define SLOT_BYTES 2048
 #define ANSWER_TIMEOUT_MS 1000
 
 struct taskstats {

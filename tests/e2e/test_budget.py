@@ -321,6 +321,28 @@ def test_every_tick_is_taken_or_counted_as_missed(tools):
     assert abs(at - last) <= 2, (last, at)
 
 
+# Of programs and libraries, resident in a recorder that is under way: what only its start needed was given back.
+RESIDENT_FILES_KIB = 2560
+
+
+def test_pages_that_only_the_start_needed_are_given_back(tools):
+    file = tools["folder"] / "resident.tacho"
+    if b"__asan_init" in Path(TACHO).read_bytes():
+        pytest.skip("with sanitizers the program is another")
+    with Herd(tools["herd"], 100, 40, 20) as herd:
+        command = [TACHO, "attach", "-q", "-i", "20ms", "--flush", "20ms", "-o", file, str(herd.pids[0])]
+        with subprocess.Popen(command) as recorder:
+            try:
+                deadline = time.monotonic() + PATIENCE_S
+                while not file.exists() or sum(one["type"] == "tick" for one in dump(file)) < ENOUGH:
+                    assert recorder.poll() is None and time.monotonic() < deadline
+                    time.sleep(0.1)
+                status = Path(f"/proc/{recorder.pid}/status").read_text(encoding="utf-8")
+            finally:
+                recorder.send_signal(signal.SIGINT)
+    assert int(re.search(r"^RssFile:\s+(\d+) kB", status, re.M)[1]) <= RESIDENT_FILES_KIB, status
+
+
 def test_the_recorder_links_the_c_library_alone():
     """Every library more is loaded at every start, also in front of a job of a millisecond."""
     done = subprocess.run(["readelf", "-d", TACHO], stdout=subprocess.PIPE, text=True, check=True)
