@@ -41,7 +41,7 @@ struct perfmon_strip {
 	size_t host;
 	char *instance; /* NULL: all */
 	uint64_t nr;
-	uint32_t lap; /* how often time began anew: recordings of one host that overlap */
+	uint32_t lap; /* how often time began anew, as it may where a recording is damaged */
 	double elapsed;
 	struct spool tick;
 	struct perfmon_cells *cells; /* a column each */
@@ -76,8 +76,9 @@ struct perfmon_origin { /* a frame that is read */
 	size_t nr_strips;
 };
 
-struct perfmon_host {
-	char *name, *key;		/* key: as it stands in the files */
+struct perfmon_host { /* of a recording: two of the same host are two here */
+	uint32_t recording;
+	char *name, *key;		/* key: as it stands in the files; NULL until all hosts are known */
 	struct spool parents, children; /* JSON: what is said of processes */
 };
 
@@ -107,7 +108,14 @@ int perfmon_bind(struct perfmon *p, const struct frame *frame, size_t nr, bool e
 /* Of a frame that has instances; its rows are then given to perfmon_see(). */
 int perfmon_witness(struct perfmon *p, size_t frame);
 int perfmon_see(struct perfmon *p, const struct frame_batch *b);
-int perfmon_host_find(struct perfmon *p, const char *name, size_t *ret);
+/* That of the recording; it is added when it is not there yet. */
+int perfmon_host_find(struct perfmon *p, uint32_t recording, const char *name, size_t *ret);
+static inline uint32_t perfmon_recording(const struct frame_batch *b, uint32_t row)
+{
+	return b->recording ? b->recording[row] : 0;
+}
+/* Gives each host its key, in the order of the recordings; when all are there. */
+int perfmon_name_hosts(struct perfmon *p);
 /* Rows of a frame that was bound; texts are asked of `texts`. */
 int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct frame_batch *b,
 	struct texts (*texts)(const void *arg, size_t frame, size_t field), const void *arg);

@@ -142,7 +142,7 @@ int perfmon_processes(struct perfmon *p, const struct frame *frame, const struct
 			s.start = (double)start / 1e9;
 		if (!s.has_pid)
 			continue;
-		r = perfmon_host_find(p, host ? host : "", &number);
+		r = perfmon_host_find(p, perfmon_recording(b, row), host ? host : "", &number);
 		if (r >= 0)
 			r = sets_of(p, number);
 		if (r >= 0)
@@ -197,7 +197,7 @@ static void add_gpu(struct json *j, const struct summary_gpu *g)
 }
 
 /* The key of a recording's host as in the other files; it need not have ticks. */
-static int key_of(struct perfmon *p, const struct summary *node, size_t *ret)
+static int key_of(struct perfmon *p, const struct summary *node, size_t recording, size_t *ret)
 {
 	struct buf name;
 	int r;
@@ -205,7 +205,7 @@ static int key_of(struct perfmon *p, const struct summary *node, size_t *ret)
 	buf_init(&name, SIZE_MAX / 2);
 	if (node->host)
 		utf8_escape(&name, node->host, strlen(node->host));
-	r = name.err ? name.err : perfmon_host_find(p, (char *)name.data, ret);
+	r = name.err ? name.err : perfmon_host_find(p, (uint32_t)recording, (char *)name.data, ret);
 	buf_release(&name);
 	return r;
 }
@@ -227,23 +227,19 @@ static int add_nodes(struct perfmon *p, const struct summary *s, struct json *j)
 	const struct summary *node = s->node ? s->node : s;
 	size_t nr = s->node ? s->nr_nodes : 1;
 	_cleanup_(freep) size_t *host = calloc(nr + 1, sizeof(*host));
-	_cleanup_(freep) bool *again = calloc(nr + 1, sizeof(*again));
-	int r = host && again ? 0 : -ENOMEM;
+	int r = host ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < nr && r >= 0; i++) {
-		r = key_of(p, &node[i], &host[i]);
-		for (size_t before = 0; before < i; before++)
-			again[i] |= host[before] == host[i];
-	}
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = key_of(p, &node[i], i, &host[i]);
+	if (r >= 0)
+		r = perfmon_name_hosts(p);
 	json_object(j, NULL);
 	json_array(j, "host_names");
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		if (!again[i])
-			json_str(j, NULL, p->host[host[i]].key);
+		json_str(j, NULL, p->host[host[i]].key);
 	json_end_array(j);
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		if (!again[i])
-			add_node(j, p->host[host[i]].key, &node[i]);
+		add_node(j, p->host[host[i]].key, &node[i]);
 	json_end_object(j);
 	buf_addch(j->out, '\n');
 	return r;

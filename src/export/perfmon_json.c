@@ -361,6 +361,8 @@ static int perfmon_close(void *e)
 	int r = p->job->run ? read_rest(p) : 0;
 
 	if (r >= 0)
+		r = perfmon_name_hosts(p);
+	if (r >= 0)
 		r = perfmon_write(p, PERFMON_CPU, "cpu_metrics.json", NULL, true);
 	if (r >= 0)
 		r = perfmon_write(p, PERFMON_PERF, "perf_metrics.json", perf_groups, true);

@@ -6,38 +6,88 @@
 /* ---- hosts ---- */
 
 /* Hosts are keys beside others in that tool's files: one that has such a name ends with a dot more, as names
- * may. */
-static char *key_of(const char *name)
+ * may. The second recording of a host has "-2" behind the name, the third "-3". */
+static char *key_of(const char *name, size_t nth)
 {
 	static const char *const taken[] = {"host_names", "sampling_frequency"};
 	size_t len = strlen(name);
 	char *key = NULL;
 	bool dot = false;
+	int n;
 
 	while (len && name[len - 1] == '.')
 		len--;
 	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
 		dot |= len == strlen(taken[i]) && !memcmp(name, taken[i], len);
-	return asprintf(&key, "%s%s", name, dot ? "." : "") < 0 ? NULL : key;
+	n = nth > 1 ? asprintf(&key, "%s-%zu", name, nth) : asprintf(&key, "%s%s", name, dot ? "." : "");
+	return n < 0 ? NULL : key;
 }
 
-int perfmon_host_find(struct perfmon *p, const char *name, size_t *ret)
+int perfmon_host_find(struct perfmon *p, uint32_t recording, const char *name, size_t *ret)
 {
 	struct perfmon_host *more;
 
 	for (*ret = p->nr_hosts; *ret;)
-		if (!strcmp(p->host[--*ret].name, name))
+		if (p->host[--*ret].recording == recording)
 			return 0;
 	more = reallocarray(p->host, p->nr_hosts + 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	p->host = more;
 	more += p->nr_hosts;
-	*more = (struct perfmon_host){.name = strdup(name), .key = key_of(name)};
+	*more = (struct perfmon_host){.recording = recording, .name = strdup(name)};
 	spool_init(&more->parents);
 	spool_init(&more->children);
 	*ret = p->nr_hosts++;
-	return more->name && more->key ? 0 : -ENOMEM;
+	return more->name ? 0 : -ENOMEM;
+}
+
+/* Another host may be called "node-2". */
+static bool is_taken(const struct perfmon *p, const struct perfmon_host *own, const char *key)
+{
+	for (size_t i = 0; i < p->nr_hosts; i++) {
+		const struct perfmon_host *h = &p->host[i];
+
+		if (h != own && ((h->key && !strcmp(h->key, key)) || !strcmp(h->name, key)))
+			return true;
+	}
+	return false;
+}
+
+static int name_host(struct perfmon *p, struct perfmon_host *h)
+{
+	size_t nth = 1;
+
+	for (size_t i = 0; i < p->nr_hosts; i++)
+		nth += p->host[i].recording < h->recording && !strcmp(p->host[i].name, h->name);
+	h->key = key_of(h->name, nth);
+	while (h->key && nth > 1 && is_taken(p, h, h->key)) {
+		free(h->key);
+		h->key = key_of(h->name, ++nth);
+	}
+	return h->key ? 0 : -ENOMEM;
+}
+
+static int by_recording(const void *a, const void *b)
+{
+	const struct perfmon_host *const *x = a, *const *y = b;
+
+	return ((*x)->recording > (*y)->recording) - ((*x)->recording < (*y)->recording);
+}
+
+int perfmon_name_hosts(struct perfmon *p)
+{
+	_cleanup_(freep) struct perfmon_host **order = calloc(p->nr_hosts + 1, sizeof(struct perfmon_host *));
+	int r = order ? 0 : -ENOMEM;
+
+	for (size_t i = 0; order && i < p->nr_hosts; i++)
+		order[i] = &p->host[i];
+	if (order)
+		qsort(order, p->nr_hosts, sizeof(struct perfmon_host *), by_recording);
+	for (size_t i = 0; i < p->nr_hosts && r >= 0; i++)
+		if (!order[i]->key)
+			r = name_host(p, order[i]);
+	return r;
 }
 
 /* ---- witnesses ---- */
@@ -57,11 +107,11 @@ int perfmon_witness(struct perfmon *p, size_t frame)
 	return 0;
 }
 
-static int see_host(struct perfmon *p, struct perfmon_witness *w, const char *name)
+static int see_host(struct perfmon *p, struct perfmon_witness *w, uint32_t recording, const char *name)
 {
 	size_t number;
 	bool *more;
-	int r = perfmon_host_find(p, name, &number);
+	int r = perfmon_host_find(p, recording, name, &number);
 
 	if (r < 0)
 		return r;
@@ -90,8 +140,9 @@ int perfmon_see(struct perfmon *p, const struct frame_batch *b)
 			continue;
 		host = export_texts(p->job, b->frame, w->field);
 		for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++)
-			if (cell_valid(cell, row) && (!row || cell->text[row] != cell->text[row - 1]))
-				r = see_host(p, w, host.text[cell->text[row]]);
+			if (cell_valid(cell, row) &&
+				(!row || perfmon_recording(b, row) != perfmon_recording(b, row - 1)))
+				r = see_host(p, w, perfmon_recording(b, row), host.text[cell->text[row]]);
 	}
 	return r;
 }
@@ -320,14 +371,14 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct frame
 	if (o->each)
 		instance = texts(arg, b->frame, o->instance);
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
-		uint32_t at_now = text_at(b, o->host, row),
+		uint32_t at_now = perfmon_recording(b, row), named = text_at(b, o->host, row),
 			 who_now = o->each ? text_at(b, o->instance, row) : 0;
 		const char *name = who_now < instance.nr ? instance.text[who_now] : NULL;
 		size_t number;
 
 		if (!row || at != at_now || who != who_now) {
 			s = NULL;
-			r = perfmon_host_find(p, at_now < host.nr ? host.text[at_now] : "", &number);
+			r = perfmon_host_find(p, at_now, named < host.nr ? host.text[named] : "", &number);
 			if (r >= 0 && (o->each ? is_wanted(o->instances, name) : is_seen(o->witness, number)))
 				r = strip_find(p, o, number, name, &s);
 		}

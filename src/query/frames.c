@@ -379,6 +379,10 @@ int frames_next(struct frames *f, struct frame_batch *ret)
 		f->end = &f->first;
 	b->next = NULL;
 	f->given = b;
-	*ret = (struct frame_batch){.frame = b->frame, .nr_rows = b->nr, .cell = b->cell, .held = &b->held};
+	*ret = (struct frame_batch){.frame = b->frame,
+		.nr_rows = b->nr,
+		.cell = b->cell,
+		.recording = b->recording,
+		.held = &b->held};
 	return 1;
 }

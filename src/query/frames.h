@@ -84,7 +84,8 @@ struct frame_batch { /* valid until the next call, or for as long as it is held 
 	size_t frame;
 	uint32_t nr_rows; /* at least 1, at most FRAME_ROWS_MOST */
 	const struct field_cells *cell;
-	uint32_t *held; /* by how many; NULL: it cannot be */
+	const uint32_t *recording; /* of each row, its number in the run; NULL: all are of the first */
+	uint32_t *held;		   /* by how many; NULL: it cannot be */
 };
 
 /* For who works on it in another thread, to be let go before the frames are closed. Others are made

@@ -129,7 +129,7 @@ static struct batch *batch_new(const struct frame_own *fr, size_t which)
 {
 	size_t head = aligned(sizeof(struct batch)) + aligned(fr->nr * sizeof(struct vector)) +
 		aligned(fr->nr * sizeof(struct field_cells));
-	size_t size = head;
+	size_t size = head + aligned(FRAME_ROWS_MOST * sizeof(uint32_t));
 	struct batch *b;
 	uint8_t *at;
 
@@ -146,6 +146,8 @@ static struct batch *batch_new(const struct frame_own *fr, size_t which)
 	at += aligned(fr->nr * sizeof(struct vector));
 	b->cell = (struct field_cells *)at;
 	at += aligned(fr->nr * sizeof(struct field_cells));
+	b->recording = (uint32_t *)at;
+	at += aligned(FRAME_ROWS_MOST * sizeof(uint32_t));
 	for (size_t i = 0; i < fr->nr; i++) {
 		b->col[i].any = at;
 		at += aligned(FRAME_ROWS_MOST * field_size(fr->field[i].type));
@@ -203,12 +205,13 @@ void frame_flush(struct frames *f, struct frame_own *fr)
 
 /* ---- a tick at a time ---- */
 
-static void push_same(struct batch *b, const struct frame_lines *l, uint32_t n)
+static void push_same(struct batch *b, const struct frame_lines *l, uint32_t recording, uint32_t n)
 {
 	for (uint32_t i = b->nr; i < b->nr + n; i++) {
 		b->col[KEY_TIME].integer[i] = l->time_ns;
 		b->col[KEY_ELAPSED].real[i] = l->elapsed;
 		b->col[KEY_HOST].text[i] = l->host;
+		b->recording[i] = recording;
 	}
 	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++) {
 		static const uint8_t none[BITS_SIZE(FRAME_ROWS_MOST)];
@@ -257,7 +260,7 @@ int frame_lines_push(struct frames *f, struct frame_own *fr, const struct frame_
 		if (!b)
 			return -ENOMEM;
 		n = MIN(l->nr - from, FRAME_ROWS_MOST - b->nr);
-		push_same(b, l, n);
+		push_same(b, l, (uint32_t)f->recording, n);
 		if (n == 1)
 			push_one(b, fr, l, from);
 		else
@@ -282,6 +285,7 @@ int frame_row(struct frames *f, struct frame_own *fr)
 			field_size(fr->field[i].type));
 		bit_put(b->col[i].known, b->nr, false);
 	}
+	b->recording[b->nr] = 0;
 	return 0;
 }
 

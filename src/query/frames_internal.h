@@ -80,6 +80,7 @@ struct batch {
 	uint32_t nr;
 	struct vector *col;
 	struct field_cells *cell;
+	uint32_t *recording;
 };
 
 /* ---- what there is ---- */

@@ -142,6 +142,7 @@ static int put_string(struct frame_own *fr, uint32_t field, const char *text)
 
 static int put_host(struct frames *f, struct frame_own *fr, uint32_t field, size_t recording)
 {
+	fr->filling->recording[fr->filling->nr] = (uint32_t)recording;
 	return put_string(fr, field, f->host[recording]);
 }
 

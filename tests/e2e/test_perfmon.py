@@ -456,24 +456,42 @@ def test_counts_do_not_reach_from_one_recording_into_the_next(tmp_path):
     assert run("debug", "play", film, twice / "a.tacho", "1s", "+perf", 700).returncode == 0
     shutil.copy(twice / "a.tacho", twice / "b.tacho")
     content = load(export(twice, "perfmon-json", tmp_path / "out"), "perf_metrics")
-    assert content[""]["hardware_events"]["cycles"] == [None, 0, 0, 0, 0] * 2
+    assert content["host_names"] == ["", "-2"]
+    for host in content["host_names"]:
+        assert content[host]["hardware_events"]["cycles"] == [None, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["gpus", "unfinished"])
-def test_recordings_of_one_host_follow_one_another(tmp_path, recordings, name):
-    twice = tmp_path / "twice"
-    twice.mkdir()
-    for copy in ("a.tacho", "b.tacho"):
-        shutil.copy(recordings[name], twice / copy)
+def test_recordings_of_one_host_stay_apart(tmp_path, recordings, name):
+    """Each has a key of its own, in the order of the recordings, the same one in all files."""
+    thrice = tmp_path / "thrice"
+    thrice.mkdir()
+    for copy in ("a.tacho", "b.tacho", "c.tacho"):
+        shutil.copy(recordings[name], thrice / copy)
     once = export(recordings[name], "perfmon-json", tmp_path / "once")
-    folder = export(twice, "perfmon-json", tmp_path / "out")
-    assert load(once, "meta_data")["host_names"] == load(folder, "meta_data")["host_names"] == ["n1"]
+    folder = export(thrice, "perfmon-json", tmp_path / "out")
+    assert load(once, "meta_data")["host_names"] == ["n1"]
+    assert load(folder, "meta_data")["host_names"] == ["n1", "n1-2", "n1-3"]
+    about = load(folder, "meta_data")
+    assert about["n1"] == about["n1-2"] == about["n1-3"] == load(once, "meta_data")["n1"]
     for file in ("cpu_metrics", "perf_metrics", "nv_gpu_metrics")[: 3 if name == "gpus" else 2]:
-        one, two = load(once, file), load(folder, file)
-        assert one["host_names"] == two["host_names"]
+        one, three = load(once, file), load(folder, file)
+        assert sorted(three["host_names"]) == sorted(host + nth for host in one["host_names"] for nth in ("", "-2", "-3"))
         for host in one["host_names"]:
-            lists = lists_of(two[host])
-            assert {n: values + values for n, values in lists_of(one[host]).items()} == lists
+            assert one[host] == three[host] == three[f"{host}-2"] == three[f"{host}-3"]
+
+
+def test_a_host_that_is_called_like_the_second_of_another(tmp_path):
+    tool = Path(os.environ["TACHO"]).parent / "tests" / "unit" / "query_tool"
+    if not tool.exists():
+        pytest.skip(f"{tool} is not built")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for n, host in enumerate(["n", "n", "n-2", "n", "host_names", "host_names"]):
+        os.spawnl(os.P_WAIT, tool, "query_tool", folder / f"{n}.tacho", host, "1")
+    out = export(folder, "perfmon-json", tmp_path / "out")
+    for name in ("cpu_metrics", "meta_data"):
+        assert load(out, name)["host_names"] == ["n", "n-3", "n-2", "n-4", "host_names.", "host_names-2"]
 
 
 def test_hosts_whose_names_are_keys(tmp_path):

@@ -62,7 +62,7 @@ static void give(const struct exporter *x, void *e, size_t at, const struct row 
 	uint8_t valid[ROWS / 8] = {0};
 	struct field_cells cell[FIELDS] = {{.integer = time}, {.real = elapsed}, {.text = host},
 		{.text = instance}, {.valid = valid, .integer = value}};
-	struct frame_batch b = {.frame = at, .nr_rows = nr, .cell = cell};
+	struct frame_batch b = {.frame = at, .nr_rows = nr, .cell = cell, .recording = host};
 
 	for (uint32_t i = 0; i < nr; i++) {
 		time[i] = INT64_C(1700000000) * NSEC_PER_SEC + (int64_t)(row[i].elapsed * 1e9);
