@@ -577,7 +577,7 @@ const char *account_why(const struct account *a, const char *metric)
 	uint32_t set, col;
 
 	if (!schema)
-		return "the recording ends before it says what it holds";
+		return why_young;
 	if (!schema_find(schema, metric, &set, &col))
 		return meta_find(&a->meta, "unread") ? why_unread : "not recorded";
 	if (schema->set[set].metric[col].why)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+const char why_young[] = "the recording has just begun, or was cut off: it does not say yet what it holds";
 const char why_unread[] = "the job ended before it was read";
 
 static struct meta_item *meta_slot(struct meta *m, const char *key)

@@ -20,6 +20,8 @@ void meta_release(struct meta *m);
 
 /* Of a metric that is not described, in a recording whose META has `unread`. */
 extern const char why_unread[];
+/* Of all metrics, in a recording that has no schema: it is written when the job has run for a moment. */
+extern const char why_young[];
 
 const struct meta_item *meta_find(const struct meta *m, const char *key);
 /* "" when there is none; bytes after a NUL are not seen. */

@@ -48,7 +48,7 @@ struct scene_set {
 
 struct scene {
 	struct store_reader *reader;
-	const struct schema *schema; /* NULL: the recording ends before it says what it holds */
+	const struct schema *schema; /* NULL: why_young */
 	struct meta meta;	     /* as far as known at the first tick */
 	struct formulas formulas;    /* the recording's own */
 	struct groups group;	     /* those of the metadata first, then as they appear */

@@ -216,7 +216,7 @@ static int parts_open(struct series *s, const char *path, struct buf *reterr)
 	int r;
 
 	if (!s->scene->schema) {
-		buf_addf(reterr, "%s ends before it says what it holds", path);
+		buf_addf(reterr, "%s: %s", path, why_young);
 		return -ENODATA;
 	}
 	r = want_group(s, reterr);

@@ -557,7 +557,7 @@ static int take_queries(struct reading *r, struct sheet *sheet)
 		if (r->scene->schema)
 			e = taker_add(r, i, &why);
 		else
-			buf_adds(&why, "the recording ends before it says what it holds");
+			buf_adds(&why, why_young);
 		if (e == 0)
 			e = column_why(&sheet->column[i], (const char *)why.data);
 	}

@@ -97,9 +97,12 @@ def dump(recording):
     return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
 
 
-def by_instance(metric, recording):
-    """All values of each instance, in the order of time."""
+def by_instance(metric, recording, young=False):
+    """All values of each instance, in the order of time. `young`: of a recording that may be about to begin; none while there
+    is nothing to read."""
     done = run("show", "--csv", "--series", metric, "--per", "instance", recording)
+    if young and done.returncode:
+        return {}
     assert done.returncode == 0, done.stderr.decode(errors="replace")
     values = {}
     for row in csv.DictReader(done.stdout.decode().splitlines()):

@@ -568,7 +568,7 @@ def test_limits_of_groups(tmp_path, killed):
     until(lambda: shown(file).get("groups", {}).get("late_comer", {}).get("limits", {}).get("cpus_source") == "affinity"
           or machine == 1 and "late_comer" in shown(file)["groups"], "the limits of the late one are written")
     assert end(recorder) == 0
-    check(file)
+    assert check(file)[0] == 0
     summary = show(file)
     limits = {name: group["limits"] for name, group in summary["groups"].items()}
     for name in ("bound", "late_comer"):

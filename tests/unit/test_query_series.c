@@ -430,6 +430,23 @@ static void test_questions_that_make_no_sense(void **state)
 	buf_release(&err);
 }
 
+/* A job of milliseconds has no schema yet. */
+static void test_a_recording_that_has_just_begun(void **state)
+{
+	struct series_query q = {.metric = (const char *const[]){"tree.cpu"}, .nr = 1};
+	struct series *s = NULL;
+	struct store_writer *w = NULL;
+	struct buf err;
+
+	(void)state;
+	assert_int_equal(store_create(file, true, &w), 0);
+	store_abandon(w);
+	buf_init(&err, 1000);
+	assert_int_equal(series_open(file, &q, &s, &err), -ENODATA);
+	assert_non_null(strstr((char *)err.data, ": the recording has just begun, or was cut off"));
+	buf_release(&err);
+}
+
 /* The derived metrics of PSS and the summary's are one definition. */
 static void test_pss_now_as_a_series(void **state)
 {
@@ -605,6 +622,7 @@ int main(void)
 		T(test_a_total_of_the_source_is_the_fold),
 		T(test_a_line_for_each_instance),
 		T(test_questions_that_make_no_sense),
+		T(test_a_recording_that_has_just_begun),
 		T(test_pss_now_as_a_series),
 		T(test_expressions),
 		T(test_every_derived_metric_can_be_computed),
