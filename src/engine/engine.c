@@ -487,6 +487,8 @@ int engine_scan(struct engine *e)
 	tree_cursor_set(&e->tree, 0); /* who is born from now on is found by the next poll */
 	r = tree_scan(&e->tree);
 	list_members(e);
+	if (e->opt.attach)
+		tree_attached(&e->tree);
 	/* With scopes, who was born before us is found out by each one's first reading. */
 	tree_for_each (&e->tree, slot, after)
 		e->tree.member[slot].late |= !e->scopes;

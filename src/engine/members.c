@@ -550,8 +550,11 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	}
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	groups_gone(e, slot, accounted, &u, peak_kib);
-	farewell(e, slot, m->record.nr ? "exit-record" : how, peak_kib,
-		m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC));
+	farewell(e, slot,
+		m->record.nr			? "exit-record"
+			: m->zombie && m->bound ? "zombie"
+						: how,
+		peak_kib, m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC));
 }
 
 static void usage_from_rusage(struct usage *u, const struct rusage *ru)

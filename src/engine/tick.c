@@ -103,6 +103,7 @@ static void suspect_unknown(struct engine *e)
 	e->children_grew = false;
 	e->tree.new_pids = 0;
 	e->joined_at_tick = e->feed.joined;
+	e->feed.escaped = (int64_t)e->tree.escaped;
 }
 
 /* Those that are gone leave, and what they used is in their parents' accounts: these are read at once. */

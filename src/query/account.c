@@ -23,6 +23,7 @@
 enum single { /* values of which a recording has one: of the tree and of ourselves */
 	ONE_UNKNOWN,
 	ONE_DROPPED,
+	ONE_ESCAPED,
 	ONE_OUTSIDE,
 	ONE_CGROUP_USER,
 	ONE_CGROUP_SYSTEM,
@@ -45,6 +46,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 static const char *const single_metric[NR_SINGLES] = {
 	[ONE_UNKNOWN] = "tree.unknown",
 	[ONE_DROPPED] = "tree.dropped",
+	[ONE_ESCAPED] = "tree.escaped",
 	[ONE_OUTSIDE] = "tree.outside",
 	[ONE_CGROUP_USER] = "tree.cgroup.user",
 	[ONE_CGROUP_SYSTEM] = "tree.cgroup.system",
@@ -438,6 +440,7 @@ static int account_finish(struct account *a)
 	f->events_lost = single_or(a, ONE_EVENTS_LOST, -1);
 	f->dropped_ns = single_or(a, ONE_DROPPED, 0);
 	f->sigchld_ignored = a->living.sigchld_ignored;
+	f->escaped = (uint64_t)MAX(single_or(a, ONE_ESCAPED, 0), 0);
 	f->io_unread = a->living.io_unread;
 	f->pss_reads = a->living.pss_reads;
 	f->has_cgroup = has_single(a, ONE_CGROUP_CPU);
@@ -498,6 +501,11 @@ static bool is_lower_bound(const struct account *a, unsigned line)
 {
 	if (is_all_counted(a, line))
 		return false;
+	/* What strangers waited for is known as last sampled; of what escaped, or is in a part of the file
+	 * that is lost, nothing is. */
+	if (((line || a->facts.attached) && a->living.line[line].only_sampled) || a->facts.escaped ||
+		a->facts.lost_bytes || a->facts.lost_places)
+		return true;
 	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0 ||
 		(has_left(a, line) && !a->by_processes);
 }

@@ -588,7 +588,7 @@ static void count_only_sampled(
 	const struct pair *how = pairs_find(last, "how");
 	uint64_t heir = parent ? parent->groups & ~l->own : 0;
 
-	if (pair_is(how, "reaped") || pair_is(how, "exit-record"))
+	if (pair_is(how, "reaped") || pair_is(how, "exit-record") || pair_is(how, "zombie"))
 		return;
 	l->line[0].only_sampled += !parent || !has_family(l, parent->groups);
 	for_each_group_line(i, groups & ~heir) l->line[i].only_sampled++;

@@ -67,15 +67,25 @@ static void note_cpu(struct summary *s, const struct account *a)
 	else if (s->cpu_lower_bound && account_line(a, 0).left && !f->sigchld_ignored)
 		summary_note(s,
 			"CPU time is a lower bound: a part of the job left the control group that counts it");
+	else if (s->cpu_lower_bound && f->escaped)
+		summary_note(s,
+			"CPU time is a lower bound: %llu process%s may have come from the tree, and lost the "
+			"parent "
+			"before that could be seen",
+			(unsigned long long)f->escaped, f->escaped == 1 ? "" : "es");
+	else if (s->cpu_lower_bound && only_sampled)
+		summary_note(s,
+			"CPU time is a lower bound: %llu process%s that ended outside the tree count as last "
+			"sampled",
+			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
+	else if (s->cpu_lower_bound && (f->lost_bytes || f->lost_places))
+		summary_note(s, "totals are lower bounds: a part of the recording is lost");
 	else if (s->cpu_lower_bound)
 		summary_note(s,
 			"CPU time is a lower bound: %llu process%s ignored SIGCHLD, and the kernel drops "
 			"what the children "
 			"of such a parent used",
 			(unsigned long long)f->sigchld_ignored, f->sigchld_ignored == 1 ? "" : "es");
-	else if (f->attached && only_sampled && !f->has_cgroup)
-		summary_note(s, "%llu process%s that ended outside the tree count as last sampled",
-			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
 	if (f->dropped_ns > 0 || f->sigchld_ignored)
 		summary_note(s,
 			"page faults, context switches and I/O are lower bounds: of the children of a parent "

@@ -190,7 +190,73 @@ static bool read_parent(struct tree *t, pid_t pid, pid_t *ret_ppid, pid_t *ret_s
 		return false;
 	*ret_ppid = ppid;
 	*ret_session = session;
+	t->process_group = group;
 	return true;
+}
+
+/* One line of a process's status, or the whole of its cgroup file; "" when it cannot be read. */
+static void read_owner(struct tree *t, pid_t pid, const char *file, const char *key, char *ret, size_t size)
+{
+	char path[48], text[4096], *at;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%d/%s", (int)pid, file);
+	n = env_slurp(t->env, path, text, sizeof(text));
+	at = n > 0 ? strstr(text, key) : NULL;
+	if (at && *key)
+		at[strcspn(at, "\n")] = 0;
+	snprintf(ret, size, "%s", at ? at : "");
+}
+
+/* The same user and control group as the first member, which stands for all. */
+static bool has_owner_of_tree(struct tree *t, pid_t pid)
+{
+	static const char *const file[][2] = {{"status", "Uid:"}, {"cgroup", ""}};
+	char his[1024], ours[1024];
+
+	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
+		read_owner(t, pid, file[i][0], file[i][1], his, sizeof(his));
+		read_owner(t, t->member[t->first].pid, file[i][0], file[i][1], ours, sizeof(ours));
+		if (!*his || strcmp(his, ours))
+			return false;
+	}
+	return true;
+}
+
+static bool is_above(const struct tree *t, pid_t pid)
+{
+	for (uint32_t i = 0; i < t->nr_above; i++)
+		if (t->above[i] == pid)
+			return true;
+	return pid == 1;
+}
+
+/* An attached tree's orphans go to init, or to an ancestor that adopts (a subreaper). One that was born since
+ * we attached, and has a member's user and control group, comes from the tree if its process group is a
+ * member's, or if it is of a session that was made since, by a process that has ended: so a daemon is made.
+ * What has the owner and no such mark may have come from the tree as well: it escaped. */
+static uint64_t orphaned(struct tree *t, pid_t pid, pid_t ppid, pid_t session)
+{
+	pid_t group = t->process_group, above, above_session = 0;
+	uint64_t groups;
+	uint32_t slot;
+
+	if (t->reaper || t->first == NO_SLOT || !t->attached_at)
+		return 0;
+	groups = t->member[t->first].groups & t->inheriting;
+	if (!groups || !is_above(t, ppid))
+		return 0;
+	if (read_parent(t, ppid, &above, &above_session) && above_session == session)
+		return 0; /* its own child */
+	if (!has_owner_of_tree(t, pid))
+		return 0;
+	slot = tree_find(t, group);
+	if (slot != NO_SLOT && t->member[slot].groups & t->inheriting)
+		return t->member[slot].groups & t->inheriting;
+	if (session != pid && session > t->attached_at && env_cpu_clock(t->env, session) < 0)
+		return groups;
+	t->escaped++;
+	return 0;
 }
 
 static uint64_t groups_of(const struct tree *t, pid_t pid)
@@ -228,6 +294,16 @@ static int join_unless_refused(struct tree *t, pid_t pid, pid_t ppid, pid_t sess
 	return r;
 }
 
+void tree_attached(struct tree *t)
+{
+	pid_t pid = t->first == NO_SLOT ? 0 : t->member[t->first].pid, ppid, session;
+
+	t->attached_at = MAX(t->cursor, 1);
+	for (t->nr_above = 0; t->nr_above < ARRAY_SIZE(t->above) && read_parent(t, pid, &ppid, &session);
+		pid = ppid)
+		t->above[t->nr_above++] = ppid;
+}
+
 static void remember_young(struct tree *t, pid_t pid)
 {
 	if (!t->ask || t->nr_young == TREE_YOUNG)
@@ -248,7 +324,10 @@ static bool consider(struct tree *t, pid_t pid, unsigned depth)
 		return false;
 	if (!inherited(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
 		consider(t, ppid, depth + 1);
-	groups = inherited(t, ppid, session) | (t->ask ? t->ask(t->arg, pid) : 0);
+	groups = inherited(t, ppid, session);
+	if (!groups)
+		groups = orphaned(t, pid, ppid, session);
+	groups |= t->ask ? t->ask(t->arg, pid) : 0;
 	/* One that is refused may still be what its parent, a daemon, was before the fork. */
 	if (!groups || join_unless_refused(t, pid, ppid, session, groups) == -EPERM)
 		remember_young(t, pid);

@@ -84,8 +84,13 @@ struct tree {
 	uint64_t overflow; /* joins refused because all slots were taken */
 	int loadavg;
 	pid_t cursor, cursor_before;
-	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
-	uint64_t vanished; /* of them, those that were gone before anybody could ask about them */
+	pid_t attached_at; /* the last PID given out when we attached; 0: we did not */
+	pid_t above[32];   /* ancestors of the first member: one of them, or init, adopts its orphans */
+	uint32_t nr_above;
+	pid_t process_group; /* of the process whose parent was read last */
+	uint64_t escaped;    /* orphans of an attached tree's owner that may have come from it */
+	uint64_t new_pids;   /* PIDs given out, in our PID namespace, since somebody last zeroed this */
+	uint64_t vanished;   /* of them, those that were gone before anybody could ask about them */
 	void (*joined)(void *arg, uint32_t slot);
 	void *arg;
 };
@@ -117,6 +122,8 @@ void tree_set_groups(struct tree *t, uint32_t slot, uint64_t groups);
 void tree_reconsider(struct tree *t, pid_t pid);
 /* Looks for new members, cheaply: nothing to do when no PID was given out since the last call. */
 int tree_poll(struct tree *t);
+/* All that was there is known: orphans that come from now on may be adopted. */
+void tree_attached(struct tree *t);
 /* Looks at every process there is. */
 int tree_scan(struct tree *t);
 /* PIDs up to this one (0: up to the last given out) need not be looked at. */

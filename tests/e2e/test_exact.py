@@ -625,3 +625,15 @@ def test_attached_tree(lab):
         assert processes["seen"] <= nr + 1 <= processes["seen"] + processes["unsampled"]
     else:
         assert processes["seen"] == nr + 1
+
+
+def test_daemon_of_an_attached_tree(lab):
+    """It is forked twice and has a session of its own: without the kernel's events its parents are never seen."""
+    job = lab.start(["sh", "-c", f"read line; exec {lab.where / 'orphan'} daemon 0.4"], stdin=subprocess.PIPE)
+    recorder, before, after = attach(lab, job)
+    used = account(job.communicate()[0])["cpu_s"]
+    recorder.wait()
+    cpu = lab.summary()["cpu"]
+    assert cpu["total_s"] <= used + 0.05, (cpu, used)
+    assert cpu["total_s"] >= used - 0.05 or cpu["lower_bound"], (cpu, used)
+    assert cpu["total_s"] >= 0.5 * used
