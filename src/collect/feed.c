@@ -31,6 +31,7 @@ static const struct metric tree_metric[] = {
 	{"tree.gone.write_bytes",     "Bytes sent to storage by ended processes that no living one accounts for.", FIELD(gone.write_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
 	{"tree.gone.max_rss",         "Largest resident size of any one ended process, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_MAX, UNIT_BYTES, NULL, TIER_TICK, false},
 	{"tree.dropped",              "CPU time of children whose parent ignored SIGCHLD, as far as it was seen.", FIELD(dropped_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
+	{"tree.assumed",              "Orphans taken for the attached tree's by user, control group, session and process group: no parent was seen.", FIELD(assumed), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tree.escaped",              "Orphans that may have come from the attached tree and are not counted.", FIELD(escaped), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tree.outside",              "Processes of the job that were found outside the control group made for it; after the first of them its CPU time is counted by processes.", FIELD(outside), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tree.cgroup.user",          "User CPU time of the control group made for the job.", FIELD(cgroup_user_ns), SCALE_NS, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},

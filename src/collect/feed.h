@@ -36,6 +36,7 @@ struct feed {
 	int64_t gone_max_rss_kib;
 	int64_t dropped_us; /* of gone: CPU of children whose parent ignored SIGCHLD, as last seen: a lower
 			       bound */
+	int64_t assumed;    /* orphans that joined an attached tree because they look like its own */
 	int64_t escaped;    /* orphans that may have come from the attached tree, and are not counted */
 	int64_t outside;    /* processes of the job that were found outside the control group made for it */
 	int64_t cgroup_user_ns, cgroup_system_ns, cgroup_total_ns, cgroup_memory_peak;

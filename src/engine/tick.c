@@ -103,6 +103,7 @@ static void suspect_unknown(struct engine *e)
 	e->children_grew = false;
 	e->tree.new_pids = 0;
 	e->joined_at_tick = e->feed.joined;
+	e->feed.assumed = (int64_t)e->tree.assumed;
 	e->feed.escaped = (int64_t)e->tree.escaped;
 }
 

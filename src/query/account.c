@@ -23,6 +23,7 @@
 enum single { /* values of which a recording has one: of the tree and of ourselves */
 	ONE_UNKNOWN,
 	ONE_DROPPED,
+	ONE_ASSUMED,
 	ONE_ESCAPED,
 	ONE_OUTSIDE,
 	ONE_CGROUP_USER,
@@ -46,6 +47,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 static const char *const single_metric[NR_SINGLES] = {
 	[ONE_UNKNOWN] = "tree.unknown",
 	[ONE_DROPPED] = "tree.dropped",
+	[ONE_ASSUMED] = "tree.assumed",
 	[ONE_ESCAPED] = "tree.escaped",
 	[ONE_OUTSIDE] = "tree.outside",
 	[ONE_CGROUP_USER] = "tree.cgroup.user",
@@ -440,6 +442,7 @@ static int account_finish(struct account *a)
 	f->events_lost = single_or(a, ONE_EVENTS_LOST, -1);
 	f->dropped_ns = single_or(a, ONE_DROPPED, 0);
 	f->sigchld_ignored = a->living.sigchld_ignored;
+	f->assumed = (uint64_t)MAX(single_or(a, ONE_ASSUMED, 0), 0);
 	f->escaped = (uint64_t)MAX(single_or(a, ONE_ESCAPED, 0), 0);
 	f->io_unread = a->living.io_unread;
 	f->pss_reads = a->living.pss_reads;
@@ -520,7 +523,7 @@ static enum cpu_source cpu_source(const struct account *a, unsigned line)
 		return CPU_UNKNOWN;
 	/* In a tree that we started everyone is waited for by a member or by us. Of an attached one, the
 	 * roots are waited for by strangers, and orphans go to init; members of groups by those outside. */
-	if (is_lower_bound(a, line) || ((line || a->facts.attached) && sampled))
+	if (is_lower_bound(a, line) || a->facts.assumed || ((line || a->facts.attached) && sampled))
 		return CPU_SAMPLES;
 	return CPU_RUSAGE;
 }

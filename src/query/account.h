@@ -80,6 +80,7 @@ struct account_facts {
 	int64_t most_running; /* threads of the node that ran or could have run, at any tick; -1: unknown */
 	int64_t dropped_ns;
 	uint64_t sigchld_ignored; /* processes */
+	uint64_t assumed;	  /* orphans that are counted because they look like the attached tree's */
 	uint64_t escaped;	  /* orphans that may have come from the attached tree */
 	uint64_t io_unread;	  /* sampled processes whose io could not be read */
 	uint64_t pss_reads;	  /* processes whose PSS was read at least once */

@@ -69,10 +69,10 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"CPU time is a lower bound: a part of the job left the control group that counts it");
 	else if (s->cpu_lower_bound && f->escaped)
 		summary_note(s,
-			"CPU time is a lower bound: %llu process%s may have come from the tree, and lost the "
-			"parent "
-			"before that could be seen",
-			(unsigned long long)f->escaped, f->escaped == 1 ? "" : "es");
+			"CPU time is a lower bound: %llu process%s may have come from the tree and %s not "
+			"counted: the parent had ended before it could be seen",
+			(unsigned long long)f->escaped, f->escaped == 1 ? "" : "es",
+			f->escaped == 1 ? "is" : "are");
 	else if (s->cpu_lower_bound && only_sampled)
 		summary_note(s,
 			"CPU time is a lower bound: %llu process%s that ended outside the tree count as last "
@@ -86,6 +86,13 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"what the children "
 			"of such a parent used",
 			(unsigned long long)f->sigchld_ignored, f->sigchld_ignored == 1 ? "" : "es");
+	if (f->assumed)
+		summary_note(s,
+			"totals may include what is not the job's: %llu process%s whose parent was never "
+			"seen "
+			"%s counted for the same user, control group and session or process group",
+			(unsigned long long)f->assumed, f->assumed == 1 ? "" : "es",
+			f->assumed == 1 ? "is" : "are");
 	if (f->dropped_ns > 0 || f->sigchld_ignored)
 		summary_note(s,
 			"page faults, context switches and I/O are lower bounds: of the children of a parent "

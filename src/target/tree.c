@@ -6,8 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A PID is taken before its process can be seen; those at the end of the last range are probed again. */
-#define CURSOR_OVERLAP 64
 /* After a wrap the kernel goes on here (RESERVED_PIDS). */
 #define FIRST_PID_AFTER_WRAP 300
 /* Chains of parents longer than this are damage. */
@@ -194,33 +192,31 @@ static bool read_parent(struct tree *t, pid_t pid, pid_t *ret_ppid, pid_t *ret_s
 	return true;
 }
 
-/* One line of a process's status, or the whole of its cgroup file; "" when it cannot be read. */
-static void read_owner(struct tree *t, pid_t pid, const char *file, const char *key, char *ret, size_t size)
+/* The user and control group of a process, as one number; 0 when they cannot be read. */
+static uint64_t owner_of(struct tree *t, pid_t pid)
 {
-	char path[48], text[4096], *at;
+	char path[32], text[4096];
+	const char *uid;
+	uint64_t hash;
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "proc/%d/%s", (int)pid, file);
+	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
 	n = env_slurp(t->env, path, text, sizeof(text));
-	at = n > 0 ? strstr(text, key) : NULL;
-	if (at && *key)
-		at[strcspn(at, "\n")] = 0;
-	snprintf(ret, size, "%s", at ? at : "");
+	uid = n > 0 ? strstr(text, "\nUid:") : NULL;
+	if (!uid)
+		return 0;
+	hash = hash_bytes(uid, 1 + strcspn(uid + 1, "\n"));
+	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)pid);
+	n = env_slurp(t->env, path, text, sizeof(text));
+	return n < 0 ? 0 : (hash * 31 + hash_bytes(text, (size_t)n)) | 1;
 }
 
-/* The same user and control group as the first member, which stands for all. */
-static bool has_owner_of_tree(struct tree *t, pid_t pid)
+static struct tree_owner *find_owner(struct tree *t, uint64_t hash)
 {
-	static const char *const file[][2] = {{"status", "Uid:"}, {"cgroup", ""}};
-	char his[1024], ours[1024];
-
-	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
-		read_owner(t, pid, file[i][0], file[i][1], his, sizeof(his));
-		read_owner(t, t->member[t->first].pid, file[i][0], file[i][1], ours, sizeof(ours));
-		if (!*his || strcmp(his, ours))
-			return false;
-	}
-	return true;
+	for (uint32_t i = 0; i < t->nr_owners; i++)
+		if (t->owner[i].hash == hash)
+			return &t->owner[i];
+	return NULL;
 }
 
 static bool is_above(const struct tree *t, pid_t pid)
@@ -231,32 +227,45 @@ static bool is_above(const struct tree *t, pid_t pid)
 	return pid == 1;
 }
 
-/* An attached tree's orphans go to init, or to an ancestor that adopts (a subreaper). One that was born since
- * we attached, and has a member's user and control group, comes from the tree if its process group is a
- * member's, or if it is of a session that was made since, by a process that has ended: so a daemon is made.
- * What has the owner and no such mark may have come from the tree as well: it escaped. */
-static uint64_t orphaned(struct tree *t, pid_t pid, pid_t ppid, pid_t session)
+/* The same PID is looked at in more than one poll. */
+static uint64_t escape(struct tree *t, pid_t pid)
 {
-	pid_t group = t->process_group, above, above_session = 0;
-	uint64_t groups;
+	t->escaped += t->escaped_pid[pid % CURSOR_OVERLAP] != pid;
+	t->escaped_pid[pid % CURSOR_OVERLAP] = pid;
+	return 0;
+}
+
+/* An attached tree's orphans go to init, or to an ancestor that adopts (a subreaper). One that was born since
+ * we attached, and has the user and control group of a root, most likely comes from the tree if its process
+ * group is a member's, or if its session was made since by a process that has ended: so a daemon is made.
+ * That is evidence and no proof, so such members are counted. What has the owner and no such mark may have
+ * come from the tree as well: it escaped. */
+static uint64_t orphaned(struct tree *t, pid_t pid, pid_t ppid, pid_t session, pid_t group)
+{
+	pid_t above, above_session = 0;
+	const struct tree_owner *owner;
+	uint64_t hash, groups = 0;
 	uint32_t slot;
 
-	if (t->reaper || t->first == NO_SLOT || !t->attached_at)
+	if (t->reaper || !t->nr_owners || !is_above(t, ppid))
 		return 0;
-	groups = t->member[t->first].groups & t->inheriting;
-	if (!groups || !is_above(t, ppid))
+	/* Init may have made it or adopted it; another ancestor with the same session is no subreaper, but a
+	 * shell. */
+	if (ppid != 1 && read_parent(t, ppid, &above, &above_session) && above_session == session)
 		return 0;
-	if (read_parent(t, ppid, &above, &above_session) && above_session == session)
-		return 0; /* its own child */
-	if (!has_owner_of_tree(t, pid))
+	hash = owner_of(t, pid);
+	if (!hash) /* it has just ended */
+		return escape(t, pid);
+	owner = find_owner(t, hash);
+	if (!owner)
 		return 0;
 	slot = tree_find(t, group);
-	if (slot != NO_SLOT && t->member[slot].groups & t->inheriting)
-		return t->member[slot].groups & t->inheriting;
-	if (session != pid && session > t->attached_at && env_cpu_clock(t->env, session) < 0)
-		return groups;
-	t->escaped++;
-	return 0;
+	if (slot != NO_SLOT)
+		groups = t->member[slot].groups & t->inheriting;
+	else if (!owner->ambiguous && session != pid && session > t->attached_at &&
+		env_cpu_clock(t->env, session) < 0)
+		groups = owner->groups;
+	return groups ? groups : escape(t, pid);
 }
 
 static uint64_t groups_of(const struct tree *t, pid_t pid)
@@ -294,14 +303,36 @@ static int join_unless_refused(struct tree *t, pid_t pid, pid_t ppid, pid_t sess
 	return r;
 }
 
+static void add_owner(struct tree *t, pid_t pid, uint64_t groups)
+{
+	uint64_t hash = owner_of(t, pid);
+	struct tree_owner *owner = hash ? find_owner(t, hash) : NULL;
+	pid_t ppid, session;
+
+	if (owner) {
+		owner->ambiguous |= owner->groups != groups;
+		return;
+	}
+	if (!hash || t->nr_owners == ARRAY_SIZE(t->owner))
+		return;
+	t->owner[t->nr_owners++] = (struct tree_owner){.hash = hash, .groups = groups};
+	while (t->nr_above < ARRAY_SIZE(t->above) && read_parent(t, pid, &ppid, &session)) {
+		t->above[t->nr_above++] = ppid;
+		pid = ppid;
+	}
+}
+
 void tree_attached(struct tree *t)
 {
-	pid_t pid = t->first == NO_SLOT ? 0 : t->member[t->first].pid, ppid, session;
-
 	t->attached_at = MAX(t->cursor, 1);
-	for (t->nr_above = 0; t->nr_above < ARRAY_SIZE(t->above) && read_parent(t, pid, &ppid, &session);
-		pid = ppid)
-		t->above[t->nr_above++] = ppid;
+	t->nr_owners = t->nr_above = 0;
+	tree_for_each (t, slot, after) {
+		const struct member *m = &t->member[slot];
+		uint64_t groups = m->groups & t->inheriting;
+
+		if (groups && m->origin == m->id)
+			add_owner(t, m->pid, groups);
+	}
 }
 
 static void remember_young(struct tree *t, pid_t pid)
@@ -315,21 +346,26 @@ static void remember_young(struct tree *t, pid_t pid)
 /* Adds pid if it belongs, its parents first when they are new too. Returns whether it was there. */
 static bool consider(struct tree *t, pid_t pid, unsigned depth)
 {
-	pid_t ppid, session;
-	uint64_t groups;
+	pid_t ppid, session, group;
+	uint64_t groups, assumed = 0;
+	int r = -EPERM;
 
 	if (is_ours(t, pid) || tree_find(t, pid) != NO_SLOT)
 		return true;
 	if (env_cpu_clock(t->env, pid) < 0 || !read_parent(t, pid, &ppid, &session))
 		return false;
+	group = t->process_group;
 	if (!inherited(t, ppid, session) && depth < 16 && ppid > t->cursor_before)
 		consider(t, ppid, depth + 1);
 	groups = inherited(t, ppid, session);
 	if (!groups)
-		groups = orphaned(t, pid, ppid, session);
+		groups = assumed = orphaned(t, pid, ppid, session, group);
 	groups |= t->ask ? t->ask(t->arg, pid) : 0;
+	if (groups)
+		r = join_unless_refused(t, pid, ppid, session, groups);
+	t->assumed += r == 0 && assumed;
 	/* One that is refused may still be what its parent, a daemon, was before the fork. */
-	if (!groups || join_unless_refused(t, pid, ppid, session, groups) == -EPERM)
+	if (r == -EPERM)
 		remember_young(t, pid);
 	return true;
 }

@@ -16,6 +16,8 @@
 
 #define NO_SLOT UINT32_MAX
 #define TREE_YOUNG 1024
+/* A PID is taken before its process can be seen; those at the end of the last range are probed again. */
+#define CURSOR_OVERLAP 64
 
 struct member {
 	pid_t pid, ppid;
@@ -54,6 +56,12 @@ struct member {
 	} record;
 };
 
+/* The user and control group of an attached root, and the groups of the roots that have them. */
+struct tree_owner {
+	uint64_t hash, groups;
+	bool ambiguous; /* these roots are not in the same groups */
+};
+
 struct tree {
 	struct env *env;
 	struct member *member; /* [cap], lazily mapped */
@@ -84,13 +92,16 @@ struct tree {
 	uint64_t overflow; /* joins refused because all slots were taken */
 	int loadavg;
 	pid_t cursor, cursor_before;
-	pid_t attached_at; /* the last PID given out when we attached; 0: we did not */
-	pid_t above[32];   /* ancestors of the first member: one of them, or init, adopts its orphans */
-	uint32_t nr_above;
+	pid_t attached_at; /* the last PID given out when we attached */
+	struct tree_owner owner[8];
+	pid_t above[32]; /* ancestors of attached roots: one of them, or init, adopts orphans */
+	uint32_t nr_owners, nr_above;
 	pid_t process_group; /* of the process whose parent was read last */
-	uint64_t escaped;    /* orphans of an attached tree's owner that may have come from it */
-	uint64_t new_pids;   /* PIDs given out, in our PID namespace, since somebody last zeroed this */
-	uint64_t vanished;   /* of them, those that were gone before anybody could ask about them */
+	pid_t escaped_pid[CURSOR_OVERLAP];
+	uint64_t escaped; /* orphans of an attached tree's owner that may have come from it */
+	uint64_t assumed; /* orphans that joined because they look like the tree's: nobody saw their parent */
+	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
+	uint64_t vanished; /* of them, those that were gone before anybody could ask about them */
 	void (*joined)(void *arg, uint32_t slot);
 	void *arg;
 };
