@@ -3,11 +3,16 @@
 #include "base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 /* After a wrap the kernel goes on here (RESERVED_PIDS). */
 #define FIRST_PID_AFTER_WRAP 300
+/* No machine forks faster than this: in less time than all PIDs take so, they cannot have come round. */
+#define FORK_NS 2000
+/* With fewer PIDs than this they may have come round at the first poll: forks are counted from the start. */
+#define FEW_PIDS 8192
 /* Chains of parents longer than this are damage. */
 #define MAX_DEPTH 1000
 /* So many ticks after it was first seen a stranger is still looked at. */
@@ -46,6 +51,7 @@ int tree_init(struct tree *t, struct env *env, uint32_t cap)
 		.self = env->live ? getpid() : 0,
 		.inheriting = UINT64_MAX,
 		.loadavg = -1,
+		.stat = -1,
 	};
 	t->member = lazy((size_t)cap * sizeof(struct member));
 	t->free_slot = lazy((size_t)cap * sizeof(uint32_t));
@@ -77,7 +83,9 @@ void tree_release(struct tree *t)
 		munmap(t->scanned, pids);
 	if (t->env && t->loadavg >= 0)
 		env_close(t->env, t->loadavg);
-	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1};
+	if (t->env && t->stat >= 0)
+		env_close(t->env, t->stat);
+	*t = (struct tree){.first = NO_SLOT, .last = NO_SLOT, .loadavg = -1, .stat = -1};
 }
 
 static bool is_ours(const struct tree *t, pid_t pid)
@@ -426,9 +434,65 @@ static pid_t read_last_pid(struct tree *t)
 	return at && parse_u64(at + 1, &v) && v <= (uint64_t)t->pid_max ? (pid_t)v : -1;
 }
 
+/* Processes and threads made since boot on the whole machine; 0 when that cannot be read. The file may be
+ * long: it is read in parts, which overlap by what is looked for. */
+static uint64_t read_forks(struct tree *t)
+{
+	static const char key[] = "\nprocesses ";
+	char text[4096 + 1];
+	off_t at = 0;
+	ssize_t n;
+
+	if (t->stat < 0)
+		t->stat = env_open(t->env, "proc/stat");
+	while (t->stat >= 0 && (n = env_read_at(t->env, t->stat, text, sizeof(text) - 1, at)) > 0) {
+		const char *found;
+
+		text[n] = 0;
+		found = strstr(text, key);
+		if (found && strchr(found + 1, '\n'))
+			return strtoull(found + strlen(key), NULL, 10);
+		at += n > 64 ? n - 64 : n;
+	}
+	return 0;
+}
+
 void tree_cursor_set(struct tree *t, pid_t pid)
 {
 	t->cursor = t->cursor_before = pid ? pid : MAX(read_last_pid(t), 0);
+	t->polled_ns = env_now(t->env, ENV_MONOTONIC);
+	t->forks_known = 0;
+	t->forks = t->pid_max <= FEW_PIDS ? read_forks(t) : 0;
+}
+
+/* How many PIDs were given out between the cursor and `last`: an upper bound. Where they can have come round,
+ * which the cursor does not show, the number of forks tells; *ret_round is then true. */
+static uint64_t count_new(struct tree *t, pid_t last, bool *ret_round)
+{
+	int64_t now = env_now(t->env, ENV_MONOTONIC);
+	uint64_t range = (uint64_t)MAX(t->pid_max - FIRST_PID_AFTER_WRAP, 1), forks, all;
+	uint64_t nr =
+		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
+	bool late = now - t->polled_ns > (int64_t)range * FORK_NS;
+
+	*ret_round = false;
+	if (!nr)
+		return 0;
+	t->polled_ns = now;
+	if (!late && t->forks) {
+		t->forks_known += nr;
+		return nr;
+	}
+	forks = read_forks(t);
+	all = t->forks && forks > t->forks ? forks - t->forks : 0;
+	/* The cursor jumps over PIDs that are in use, so it says more than there were. */
+	if (all > t->forks_known + nr + range / 2) {
+		*ret_round = true;
+		nr = all;
+	}
+	t->forks = forks;
+	t->forks_known = 0;
+	return nr;
 }
 
 /* Threads have numbers of the same kind, and no clock of a process. */
@@ -453,6 +517,8 @@ static void probe_range(struct tree *t, pid_t from, pid_t to)
 int tree_poll(struct tree *t)
 {
 	pid_t last, from;
+	uint64_t nr;
+	bool round;
 
 	if (!t->inheriting && !t->ask)
 		return 0;
@@ -460,8 +526,14 @@ int tree_poll(struct tree *t)
 	last = read_last_pid(t);
 	if (last < 0)
 		return tree_scan(t);
-	t->new_pids +=
-		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
+	nr = count_new(t, last, &round);
+	t->new_pids += nr;
+	if (round) { /* any PID may be new */
+		t->vanished += t->ask ? nr : 0;
+		t->escaped += t->nr_owners > 0;
+		t->cursor = t->cursor_before = last;
+		return tree_scan(t);
+	}
 	if (last == t->cursor && t->cursor == t->cursor_before)
 		return 0;
 	from = MAX(t->cursor_before, t->cursor - CURSOR_OVERLAP);

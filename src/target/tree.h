@@ -90,7 +90,11 @@ struct tree {
 	} young[TREE_YOUNG];
 	uint32_t nr_young;
 	uint64_t overflow; /* joins refused because all slots were taken */
-	int loadavg;
+	int loadavg, stat;
+	/* PIDs can be given out more than once between two polls. What forks say then: so many since boot by
+	 * the last reading, of which so many are known by the cursor. */
+	int64_t polled_ns;
+	uint64_t forks, forks_known;
 	pid_t cursor, cursor_before;
 	pid_t attached_at; /* the last PID given out when we attached */
 	struct tree_owner owner[8];

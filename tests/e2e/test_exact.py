@@ -14,7 +14,9 @@ How long anything takes is nobody's business: a job whose samples matter lasts u
 import csv
 import json
 import os
+import platform
 import pwd
+import re
 import resource
 import shutil
 import signal
@@ -27,6 +29,7 @@ from recorder import BURNERS, TACHO, until
 
 MIB = 1 << 20
 NOBODY = "nobody"
+OWN_PIDS = ["unshare", "-pf", "--mount-proc"]
 IS_ROOT = os.geteuid() == 0
 
 
@@ -221,6 +224,25 @@ def test_storm_of_short_lives(lab):
     assert len(table["processes"]) == table["total"] == nr + 1
     # Exit records miss the last moments of a life, which come after what it burns.
     assert nr * each_s <= sum(p["cpu_s"] or 0 for p in table["processes"]) <= summary["cpu"]["total_s"] + 1e-5
+
+
+def has_own_pid_max():
+    """Since Linux 6.14 a PID namespace has one; before, writing it would change that of the whole machine."""
+    return tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2]) >= (6, 14)
+
+
+def test_short_lives_where_pids_come_round(place):
+    """With few PIDs the last one given out says nothing about how many there were."""
+    lab, nr = lab_of("root-none", place), 400
+    if not has_own_pid_max() or subprocess.run([*OWN_PIDS, "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no PID namespace with a limit of its own can be made here")
+    recorder = f"{place / 'tacho'} run -q -i 30s --helpers=none -o {lab.recording} -- {place / 'storm'} {nr} 2 0"
+    job = lab.start([*OWN_PIDS, "sh", "-c", f"echo 400 >/proc/sys/kernel/pid_max && exec {recorder}"])
+    job.communicate()
+    assert job.returncode == 0
+    processes = lab.summary()["processes"]
+    assert processes["unsampled_is_upper_bound"] is True
+    assert processes["seen"] <= nr + 1 <= processes["seen"] + processes["unsampled"]
 
 
 @pytest.mark.parametrize("how", ["daemon", "reparent"])

@@ -8,7 +8,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -274,6 +277,66 @@ static void test_the_tree_unites_groups(void **state)
 	env_free(env);
 }
 
+static void put_file(const char *root, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* Where PIDs are few the last one says nothing about how often they came round; the number of forks does. */
+static void test_new_processes_are_counted_when_pids_come_round(void **state)
+{
+	static const char *const folder[] = {"", "/proc", "/proc/sys", "/proc/sys/kernel"};
+	static const char *const file[] = {"proc/loadavg", "proc/stat", "proc/sys/kernel/pid_max"};
+	char root[] = "/tmp/tacho-scope-XXXXXX", path[256], interrupts[9000];
+	struct env *env;
+	struct tree t;
+
+	(void)state;
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 1; i < ARRAY_SIZE(folder); i++) {
+		snprintf(path, sizeof(path), "%s%s", root, folder[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+	}
+	memset(interrupts, '0', sizeof(interrupts));
+	memcpy(interrupts, "cpu 1\nintr ", 11);
+	memcpy(interrupts + sizeof(interrupts) - 21, "\nprocesses 100000\nx\n", 21);
+	put_file(root, "proc/sys/kernel/pid_max", "1000\n");
+	put_file(root, "proc/loadavg", "0.1 0.1 0.1 1/9 500\n");
+	put_file(root, "proc/stat", interrupts);
+	env = env_live(root);
+	assert_int_equal(tree_init(&t, env, 64), 0);
+	tree_cursor_set(&t, 0);
+
+	put_file(root, "proc/loadavg", "0.1 0.1 0.1 1/9 600\n"); /* none but those that it shows */
+	put_file(root, "proc/stat", "intr 0\nprocesses 100120\n");
+	t.polled_ns -= NSEC_PER_SEC;
+	assert_int_equal(tree_poll(&t), 0);
+	assert_int_equal(t.new_pids, 100);
+	put_file(root, "proc/loadavg", "0.1 0.1 0.1 1/9 700\n"); /* four times round */
+	put_file(root, "proc/stat", "intr 0\nprocesses 103120\n");
+	t.polled_ns -= NSEC_PER_SEC;
+	assert_int_equal(tree_poll(&t), 0);
+	assert_int_equal(t.new_pids, 100 + 3000);
+
+	tree_release(&t);
+	env_free(env);
+	for (size_t i = 0; i < ARRAY_SIZE(file); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, file[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	for (size_t i = ARRAY_SIZE(folder); i-- > 0;) {
+		snprintf(path, sizeof(path), "%s%s", root, folder[i]);
+		assert_int_equal(rmdir(path), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_containers),
 		cmocka_unit_test(test_names_are_shared_only_by_equals),
 		cmocka_unit_test(test_the_tree_unites_groups),
+		cmocka_unit_test(test_new_processes_are_counted_when_pids_come_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
