@@ -14,7 +14,7 @@ struct guard_page {
 };
 
 /* Each limit is free + bytes of the file * factor / per. With the factor of STORE_EXPANSION: 1024 bytes of
- * content for each byte, 4 ticks, one instance or event for every two bytes. */
+ * content for each byte, 64 ticks, one instance or event for every two bytes. */
 /* clang-format off */
 static const struct {
 	uint64_t free;
@@ -25,7 +25,7 @@ static const struct {
 	[GUARD_TABLES]    = {UINT64_C(64) << 20, 1, "its rows are more than its size can explain (--max-expansion allows more)"},
 	[GUARD_INSTANCES] = {1 << 16, 2048, "its instances are more than its size can explain (--max-expansion allows more)"},
 	[GUARD_EVENTS]    = {1 << 16, 2048, "its events are more than its size can explain (--max-expansion allows more)"},
-	[GUARD_TICKS]     = {1 << 16, 256, "its ticks are more than its size can explain (--max-expansion allows more)"},
+	[GUARD_TICKS]     = {1 << 16, 16, "its ticks are more than its size can explain (--max-expansion allows more)"},
 };
 /* clang-format on */
 

@@ -183,7 +183,7 @@ static void test_more_than_its_size_explains(void **state)
 		store_tick(m.w, 1, SECOND, m.tables);
 	f = end(&m);
 	assert_refused(&f, GUARD_TICKS);
-	assert_in_range(f.ticks, 65536, 65536 + 4 * f.bytes);
+	assert_in_range(f.ticks, 65536, 65536 + 64 * f.bytes);
 
 	begin(&m);
 	pairs_str(&m.pairs, "name", "a");
