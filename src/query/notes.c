@@ -145,21 +145,22 @@ static void note_missed(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
 	const char *priority = meta_text(account_meta(a), "priority");
-	int64_t due = (int64_t)f->ticks + f->missed, cpus = 0;
+	unsigned long long due = f->ticks + (uint64_t)f->missed;
+	int64_t cpus = 0;
 
-	if (f->missed < 2 || f->missed * 20 <= due)
+	if (f->missed < 2 || (uint64_t)f->missed <= f->ticks / 19)
 		return;
 	meta_num(account_meta(a), "nr_cpus", &cpus);
-	if (cpus <= 0 || f->most_running <= 2 * cpus)
+	if (cpus <= 0 || f->most_running / 2 <= cpus)
 		summary_note(s,
-			"%lld of %lld ticks missed: the recorder was held up, or an interval is too short "
+			"%lld of %llu ticks missed: the recorder was held up, or an interval is too short "
 			"for what it reads",
-			(long long)f->missed, (long long)due);
+			(long long)f->missed, due);
 	else
 		summary_note(s,
-			"%lld of %lld ticks missed: the machine was overloaded (%lld runnable threads on "
+			"%lld of %llu ticks missed: the machine was overloaded (%lld runnable threads on "
 			"%lld CPUs)%s%s%s",
-			(long long)f->missed, (long long)due, (long long)f->most_running, (long long)cpus,
+			(long long)f->missed, due, (long long)f->most_running, (long long)cpus,
 			*priority ? " and tacho had " : "",
 			strcmp(priority, "none") ? priority : "no priority",
 			*priority ? "; see tacho doctor" : "");
