@@ -51,12 +51,16 @@ struct process {
 	int file[NR_PROCESS_SOURCES];
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children;   /* any growth means that it has waited for some */
-	int64_t faults;	    /* page faults, as last read */
-	int64_t rss;	    /* pages, as last read */
-	int64_t smaps_rss;  /* pages, at the last reading of smaps; -1: none */
-	int64_t shared_kib; /* of that, what others had too, copy-on-write included */
-	uint32_t smaps_epoch;
+	int64_t children;  /* any growth means that it has waited for some */
+	int64_t faults;	   /* page faults, as last read */
+	int64_t rss, anon; /* pages, as last read */
+	int64_t image;	   /* the same in a forked child, another after an exec; 0: not known */
+	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
+	int64_t pss_kib;
+	int64_t shared_kib; /* what others had too, copy-on-write included; before the first reading what it
+			       has of its parent's */
+	int64_t borne_kib;  /* its part of that */
+	int64_t reshared_kib, doubt_kib;
 	bool seen, zombie;
 	bool spiked; /* since status was read it may have had more memory than any sample saw */
 };
@@ -70,10 +74,11 @@ struct processes {
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
 	int clock_col, fd_col, hwm_col;
-	/* Grows when somebody's large shared memory comes, grows or goes, a fork's copy-on-write pages too:
-	 * the PSS of all who share changes then, though their own RSS does not. */
-	uint32_t epoch;
-	int smaps_rss_col, private_col[2];
+	/* Grows by somebody's large shared memory that comes, grows or goes, a fork's copy-on-write pages
+	 * too: the PSS of all who share changes then, by this much at most, though their own RSS does not. */
+	int64_t reshared_kib;
+	bool is_wary;
+	int smaps_rss_col, pss_col, private_col[2], doubt_col;
 	struct columns_reader stat, statm, schedstat;
 	struct kv_reader io, status, smaps;
 };
@@ -121,6 +126,8 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 	p->fd_col = column_of(p, "proc.fds");
 	p->hwm_col = column_of(p, "proc.mem.hwm");
 	p->smaps_rss_col = column_of(p, "proc.smaps.rss");
+	p->pss_col = column_of(p, "proc.mem.pss");
+	p->doubt_col = column_of(p, "proc.smaps.doubt");
 	p->private_col[0] = column_of(p, "proc.mem.private_clean");
 	p->private_col[1] = column_of(p, "proc.mem.private_dirty");
 	columns_init(&p->stat, m, nr, FROM_STAT, &ctx->map);
@@ -168,15 +175,35 @@ static void file_close(struct processes *p, struct process *process, int source)
 	process->file[source] = CLOSED;
 }
 
-static bool differ_much(int64_t a, int64_t b)
+/* What it shares is another amount now. */
+static void reshare(struct processes *p, struct process *process, int64_t shared_kib)
 {
-	return (a < b ? b - a : a - b) > MUCH_SHARED_KIB;
+	int64_t change = shared_kib - process->shared_kib;
+
+	change = change < 0 ? -change : change;
+	if (change > MUCH_SHARED_KIB)
+		p->reshared_kib += change;
+	process->shared_kib = shared_kib;
+}
+
+static int64_t kib_of(const struct processes *p, int64_t pages)
+{
+	return pages * (p->ctx->env->page_size / 1024);
+}
+
+static void put_doubt(struct processes *p, uint32_t row, int64_t kib)
+{
+	if (p->doubt_col < 0 || kib == p->process[row].doubt_kib)
+		return;
+	table_touch(p->ctx->table, row);
+	table_set(p->ctx->table, row, (uint32_t)p->doubt_col, kib);
+	p->process[row].doubt_kib = kib;
 }
 
 void process_unbind(struct processes *p, uint32_t row)
 {
 	if (p->process[row].shared_kib > MUCH_SHARED_KIB)
-		p->epoch++;
+		p->reshared_kib += p->process[row].shared_kib;
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		file_close(p, &p->process[row], s);
 }
@@ -288,6 +315,8 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	process->children = children;
 	facts->faults = process->seen ? fields[10] + fields[12] - process->faults : 0;
 	process->faults = fields[10] + fields[12];
+	/* Where its code begins and its stack, which every exec places anew. */
+	process->image = fields[26] > 1 && fields[28] > 1 ? fields[26] ^ fields[28] << 1 : 0;
 	process->seen = true;
 	for (unsigned i = 0; i < p->stat.nr; i++)
 		table_set(p->ctx->table, row, (uint32_t)p->stat.pick[i].to, fields[p->stat.pick[i].from]);
@@ -295,7 +324,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 }
 
 /* A zombie has no memory: NR_PROCESS_SOURCES reads nothing, and the cells have no value rather than zero. */
-static void read_columns(struct processes *p, uint32_t row, int source, const struct columns_reader *reader)
+static bool read_columns(struct processes *p, uint32_t row, int source, const struct columns_reader *reader)
 {
 	char text[256];
 	ssize_t n = source != NR_PROCESS_SOURCES && p->wanted[source]
@@ -305,16 +334,19 @@ static void read_columns(struct processes *p, uint32_t row, int source, const st
 	if (n <= 0) {
 		for (unsigned i = 0; i < reader->nr; i++)
 			table_unset(p->ctx->table, row, (uint32_t)reader->pick[i].to);
-		return;
+		return false;
 	}
 	columns_read(reader, text, (size_t)n, 1, p->ctx->table, row);
 	if (source == FROM_STATM) {
 		const char *at = text, *end = text + n;
-		int64_t vms;
+		int64_t vms, backed;
 
-		if (read_number(&at, end, &vms) && at++ < end)
-			read_number(&at, end, &p->process[row].rss);
+		if (read_number(&at, end, &vms) && at++ < end &&
+			read_number(&at, end, &p->process[row].rss) && at++ < end &&
+			read_number(&at, end, &backed))
+			p->process[row].anon = MAX(p->process[row].rss - backed, 0);
 	}
+	return true;
 }
 
 static void read_keys(struct processes *p, uint32_t row, int source, struct kv_reader *reader)
@@ -459,7 +491,9 @@ int64_t process_smaps_drift(const struct processes *p, uint32_t row)
 
 	if (process->file[FROM_SMAPS] == REFUSED)
 		return 0;
-	return process->smaps_rss < 0 ? INT64_MAX : drift < 0 ? -drift : drift;
+	if (process->smaps_rss < 0) /* of what it has of its parent's the sum does not lack much */
+		return process->shared_kib > MUCH_SHARED_KIB ? process->rss / 8 : INT64_MAX;
+	return drift < 0 ? -drift : drift;
 }
 
 /* What others have too of what was just read, in KiB; 0 when the private part is not recorded. */
@@ -476,20 +510,93 @@ bool process_is_outshared(const struct processes *p, uint32_t row)
 {
 	const struct process *process = &p->process[row];
 
-	return process->smaps_rss >= 0 && process->smaps_epoch != p->epoch &&
+	return process->smaps_rss >= 0 && process->reshared_kib != p->reshared_kib &&
 		process->rss > MUCH_SHARED_KIB / 4 && process->file[FROM_SMAPS] != REFUSED;
 }
 
-uint32_t processes_sharing_epoch(const struct processes *p)
+int64_t processes_reshared(const struct processes *p)
 {
-	return p->epoch;
+	return p->reshared_kib;
+}
+
+/* Memory of a process comes from page faults of its own, or from its parent. */
+void process_inherit(struct processes *p, uint32_t row, uint32_t parent)
+{
+	struct process *process = &p->process[row];
+	bool forked = process->image && process->image == p->process[parent].image;
+
+	if (process->smaps_rss >= 0 || process->zombie)
+		return;
+	reshare(p, process, forked ? kib_of(p, MAX(process->anon - process->faults, 0)) : 0);
+	if (!process->reshared_kib || !forked)
+		process->reshared_kib = p->reshared_kib;
+	put_doubt(p, row, process->shared_kib);
+}
+
+void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent)
+{
+	struct process *process = &p->process[row], *from = parent == NO_PARENT ? NULL : &p->process[parent];
+	int64_t reshared = p->reshared_kib - process->reshared_kib;
+
+	if (process->smaps_rss >= 0) {
+		put_doubt(p, row, process_is_outshared(p, row) ? MIN(kib_of(p, process->rss), reshared) : 0);
+		return;
+	}
+	/* A parent that was read since the fork bears as much of each page as the child does. */
+	if (from && from->image == process->image && from->smaps_rss >= 0 && from->shared_kib > 0 &&
+		from->reshared_kib >= process->reshared_kib)
+		put_doubt(p, row,
+			process->shared_kib - process->shared_kib * from->borne_kib / from->shared_kib);
+}
+
+bool processes_are_wary(struct processes *p)
+{
+	bool wary = p->is_wary;
+
+	p->is_wary = false;
+	return wary;
+}
+
+void process_recheck(struct processes *p, uint32_t row)
+{
+	struct process *process = &p->process[row];
+	int64_t rss = process->rss;
+
+	if (process->shared_kib <= MUCH_SHARED_KIB || process->zombie)
+		return;
+	table_touch(p->ctx->table, row);
+	if (!read_columns(p, row, FROM_STATM, &p->statm) || !process->rss) {
+		read_columns(p, row, NR_PROCESS_SOURCES, &p->statm);
+		process->rss = process->anon = 0;
+	}
+	if (kib_of(p, rss - process->rss) > MUCH_SHARED_KIB)
+		reshare(p, process, MAX(process->shared_kib - kib_of(p, rss - process->rss), 0));
+}
+
+static void take_smaps(struct processes *p, uint32_t row)
+{
+	struct process *process = &p->process[row];
+	const int64_t *cells = table_row(p->ctx->table, row);
+	int64_t pss_kib = p->pss_col < 0 ? 0 : cells[p->pss_col], shared_kib = shared_of(p, row);
+
+	/* It bears more than before of the same memory: somebody has left who may still be counted. */
+	if (process->smaps_rss < 0 ||
+		pss_kib - process->pss_kib >
+			kib_of(p, process->rss - process->smaps_rss) + MUCH_SHARED_KIB / 4)
+		p->is_wary = true;
+	reshare(p, process, shared_kib);
+	process->pss_kib = pss_kib;
+	process->borne_kib =
+		shared_kib ? MIN(MAX(pss_kib - (cells[p->smaps_rss_col] - shared_kib), 0), shared_kib) : 0;
+	process->smaps_rss = process->rss;
+	process->reshared_kib = p->reshared_kib;
+	put_doubt(p, row, 0);
 }
 
 int process_read_smaps(struct processes *p, uint32_t row)
 {
 	struct process *process = &p->process[row];
 	char text[4096], path[48];
-	int64_t shared_kib;
 	ssize_t n;
 	int handle;
 
@@ -516,12 +623,7 @@ int process_read_smaps(struct processes *p, uint32_t row)
 	/* RSS of the same moment. The one that this tick has read already is older, and what was freed since
 	 * would be taken for private memory that has come. */
 	read_columns(p, row, FROM_STATM, &p->statm);
-	shared_kib = shared_of(p, row);
-	if (differ_much(shared_kib, process->shared_kib))
-		p->epoch++;
-	process->smaps_rss = process->rss;
-	process->shared_kib = shared_kib;
-	process->smaps_epoch = p->epoch;
+	take_smaps(p, row);
 	return 0;
 }
 

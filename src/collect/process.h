@@ -48,11 +48,22 @@ bool process_put_clock(struct processes *p, uint32_t row, int64_t clock);
 /* PSS and USS: dear. */
 int process_read_smaps(struct processes *p, uint32_t row);
 bool processes_want_smaps(const struct processes *p);
-/* Pages by which RSS differs from what the last smaps reading saw; INT64_MAX when there was none. */
+/* Pages by which RSS differs from what the last smaps reading saw; when there was none INT64_MAX, or less if
+ * it was just forked and its memory is its parent's. */
 int64_t process_smaps_drift(const struct processes *p, uint32_t row);
 /* It is large, and somebody's large shared memory has come, grown or gone since its PSS was read. */
 bool process_is_outshared(const struct processes *p, uint32_t row);
-uint32_t processes_sharing_epoch(const struct processes *p);
+int64_t processes_reshared(const struct processes *p);
+/* Not read yet: takes what it has of its parent's memory since the fork. Both are read at this tick. */
+void process_inherit(struct processes *p, uint32_t row, uint32_t parent);
+#define NO_PARENT UINT32_MAX
+/* When no more is read at this tick: how much of its PSS is in doubt. */
+void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent);
+/* Whether a reading since the last call found that sharers may have left; these are to be rechecked. */
+bool processes_are_wary(struct processes *p);
+/* If it shares much: RSS as it is now. What has ended, or was given back since its own reading, others
+ * bear already. */
+void process_recheck(struct processes *p, uint32_t row);
 /* It has waited for children. */
 bool process_has_waited(const struct processes *p, uint32_t row);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);

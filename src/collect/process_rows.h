@@ -14,6 +14,7 @@ enum process_source {
 	FROM_FD,	/* size of the directory */
 	FROM_STATUS,	/* key */
 	FROM_SMAPS,	/* key in smaps_rollup */
+	FROM_DOUBT,	/* what became of sharers since: no file */
 	NR_PROCESS_SOURCES
 };
 
@@ -59,6 +60,7 @@ static const struct metric process_metric[] = {
 	{"proc.signals.ignored",     "Mask of ignored signals; bit 16 is SIGCHLD, whose ignoring hides the children's CPU time.", {.source = FROM_STATUS, .key = "SigIgn", .arg = 16}, SCALE_ONE, KIND_GAUGE, FOLD_NONE, UNIT_CODE, NULL, TIER_MEDIUM, false},
 	{"proc.smaps.rss",           "Resident memory at the moment PSS was read.", SMAPS("Rss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.smaps.anon",          "Anonymous memory at the moment PSS was read.", SMAPS("Anonymous"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
+	{"proc.smaps.doubt",         "Memory that others began or ceased to share since PSS was read; before the first reading: what it shares with its parent since the fork, less its part of that.", {.source = FROM_DOUBT}, SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss",             "Proportional memory: shared pages divided by those who share them. As last read; proc.mem.pss_now follows RSS in between.", SMAPS("Pss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "memory", TIER_SLOW, false},
 	{"proc.mem.pss_anon",        "The anonymous part of PSS.", SMAPS("Pss_Anon"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss_file",        "The part of PSS backed by files.", SMAPS("Pss_File"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},

@@ -77,7 +77,7 @@ struct engine {
 	uint64_t window_taken;	   /* ticks taken when it began */
 	int64_t details_ns;	   /* what the details of a tick may take; 0: what the interval allows */
 	int self_statm;
-	uint32_t shared_epoch; /* up to which sharers were read again */
+	int64_t reshared; /* up to which sharers were read again */
 
 	bool root_ended;
 	int root_status;

@@ -269,7 +269,7 @@ static uint32_t candidates(struct engine *e)
 	struct table *t = &e->set[e->process_set].table;
 	uint32_t nr = 0;
 
-	if (e->shared_epoch == processes_sharing_epoch(e->processes)) {
+	if (e->reshared == processes_reshared(e->processes)) {
 		for (uint32_t i = 0; i < t->nr_touched; i++)
 			if (t->id[t->touched[i]] != ROW_FREE && drifted(e, t->touched[i]))
 				e->dirty[nr++] = t->touched[i];
@@ -321,21 +321,63 @@ static bool read_doubtful(struct engine *e, uint32_t nr)
 	return true;
 }
 
-/* A reading may show that shared memory has grown, which makes others doubtful who were read before: hence
- * again. */
+static uint32_t parent_slot(const struct engine *e, uint32_t slot)
+{
+	uint32_t parent = tree_find(&e->tree, e->tree.member[slot].ppid);
+
+	return parent != NO_SLOT && e->tree.member[parent].bound ? parent : NO_PARENT;
+}
+
+static void inherit(struct engine *e)
+{
+	struct table *t = &e->set[e->process_set].table;
+
+	for (uint32_t i = 0; i < t->nr_touched; i++) {
+		uint32_t slot = t->touched[i];
+		uint32_t parent = t->id[slot] == ROW_FREE ? NO_PARENT : parent_slot(e, slot);
+
+		if (parent != NO_PARENT)
+			process_inherit(e->processes, slot, parent);
+	}
+}
+
+static void recheck_sharers(struct engine *e)
+{
+	if (!processes_are_wary(e->processes))
+		return;
+	tree_for_each (&e->tree, slot, after)
+		if (e->tree.member[slot].bound)
+			process_recheck(e->processes, slot);
+}
+
+static void tell_doubts(struct engine *e)
+{
+	if (e->reshared == processes_reshared(e->processes))
+		return;
+	tree_for_each (&e->tree, slot, after)
+		if (e->tree.member[slot].bound)
+			process_tell_doubt(e->processes, slot, parent_slot(e, slot));
+}
+
+/* A reading may show that shared memory has grown or that sharers have left, which makes others doubtful who
+ * were read before: hence again. */
 static void slow_tier(struct engine *e)
 {
 	if (!processes_want_smaps(e->processes))
 		return;
+	inherit(e);
 	for (int round = 0; round < 3 && e->tokens_ns >= SMAPS_FIXED_NS; round++) {
-		uint32_t epoch = processes_sharing_epoch(e->processes);
+		int64_t reshared = processes_reshared(e->processes);
+		bool all = read_doubtful(e, candidates(e));
 
-		if (!read_doubtful(e, candidates(e)))
-			return;
-		e->shared_epoch = epoch;
-		if (epoch == processes_sharing_epoch(e->processes))
-			return;
+		recheck_sharers(e);
+		if (!all)
+			break;
+		e->reshared = reshared;
+		if (reshared == processes_reshared(e->processes))
+			break;
 	}
+	tell_doubts(e);
 }
 
 /* Processes take turns: a tick reads the details of as many as the budget leaves room for, and of all the CPU

@@ -36,7 +36,7 @@ enum level { /* sums over the live processes */
 	LEVEL_THREADS,
 	LEVEL_FDS,
 	LEVEL_PROCESSES,
-	LEVEL_PSS_ESTIMATED, /* of LEVEL_PSS, the bytes that are an estimate */
+	LEVEL_PSS_ESTIMATED, /* the bytes of which it is an estimate what of them is in LEVEL_PSS */
 	LEVEL_USS_ESTIMATED,
 	NR_LEVELS
 };

@@ -11,6 +11,8 @@
 #define GROWN(reading) "or(" ANONYMOUS " - proc.smaps.anon + (proc.mem.shared - " SHARED_THEN ") * " BEARS(reading) \
 	", proc.mem.rss - proc.smaps.rss)"
 #define ANONYMOUS "max(0, proc.mem.rss - proc.mem.shared)"
+/* Without what it shares with its parent. */
+#define UNREAD "max(0, " ANONYMOUS " - or(proc.smaps.doubt, 0))"
 #define TREE_CPU "or(tree.cgroup.cpu, or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
 	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + tree.gone.user + tree.gone.system)"
 #define GROUP_CPU "or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
@@ -21,8 +23,8 @@
 const struct derived derived[] = {
 	{"proc.cpu.cores",     "CPUs that the process itself keeps busy.", "rate(or(proc.cpu.time, proc.cpu.user + proc.cpu.system))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
 	{"proc.mem.uss",       "Memory that nobody shares, as last read.", PRIVATE, AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
-	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, proc.mem.pss + " GROWN("proc.mem.pss") "), proc.mem.rss), " ANONYMOUS ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
-	{"proc.mem.uss_now",   "USS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PRIVATE " + " GROWN(PRIVATE) "), proc.mem.rss + or(proc.mem.private_huge, 0)), " ANONYMOUS ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, proc.mem.pss + " GROWN("proc.mem.pss") "), proc.mem.rss), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.uss_now",   "USS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PRIVATE " + " GROWN(PRIVATE) "), proc.mem.rss + or(proc.mem.private_huge, 0)), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.io.read_rate",  "Bytes a process reads by system calls.", "rate(proc.io.read_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
 	{"proc.io.write_rate", "Bytes a process writes by system calls.", "rate(proc.io.write_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
 	{"proc.sched.waiting", "Share of time the main thread was ready and waited for a CPU.", "rate(proc.sched.wait)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_RATIO, false, NULL},

@@ -10,8 +10,9 @@
  * - A counter that cannot be read any more (a zombie's io) keeps its last value: it was used. A level that
  * cannot be read is absent.
  * - PSS and USS are read seldom, RSS at every tick. In between they follow RSS: most memory that comes and
- * goes is private. A process whose PSS was never read counts with its anonymous memory. Both are estimates
- * and are summed up as such, beside the sum. */
+ * goes is private. A process whose PSS was never read counts with its anonymous memory, without what it
+ * shares with its parent since the fork. Both are estimates and are summed up as such, beside the sum; so is
+ * a reading, as far as others began or ceased to share since. */
 #include "query/living.h"
 
 #include "base/owned.h"
@@ -48,6 +49,7 @@ static const char *const metric_of[NR_PROCESS_COLUMNS] = {
 	[COL_SWAP] = "proc.mem.swap",
 	[COL_SMAPS_RSS] = "proc.smaps.rss",
 	[COL_SMAPS_ANON] = "proc.smaps.anon",
+	[COL_SMAPS_DOUBT] = "proc.smaps.doubt",
 	[COL_PSS] = "proc.mem.pss",
 	[COL_PRIVATE_CLEAN] = "proc.mem.private_clean",
 	[COL_PRIVATE_DIRTY] = "proc.mem.private_dirty",
@@ -236,6 +238,7 @@ static int64_t distance(int64_t a, int64_t b)
 
 struct resident { /* at the moment of a reading, and now */
 	int64_t rss_then, anon_then, rss, anon;
+	int64_t doubt;
 	bool split; /* the anonymous part is known for both */
 };
 
@@ -260,7 +263,15 @@ static void follow_rss(int64_t *level, uint32_t *valid, enum level which, int64_
 	enum level estimated = which == LEVEL_PSS ? LEVEL_PSS_ESTIMATED : LEVEL_USS_ESTIMATED;
 
 	level_put(level, valid, which, now);
-	level_put(level, valid, estimated, MIN(distance(now, reading), now));
+	level_put(level, valid, estimated, MIN(MAX(distance(now, reading), r->doubt), now));
+}
+
+static void guess_unread(int64_t *level, uint32_t *valid, enum level which, const struct resident *r)
+{
+	enum level estimated = which == LEVEL_PSS ? LEVEL_PSS_ESTIMATED : LEVEL_USS_ESTIMATED;
+
+	level_put(level, valid, which, MAX(r->anon - MAX(r->doubt, 0), 0));
+	level_put(level, valid, estimated, r->anon);
 }
 
 static void shares_get(const struct cells *c, int64_t rss, int64_t *level, uint32_t *valid)
@@ -270,19 +281,18 @@ static void shares_get(const struct cells *c, int64_t rss, int64_t *level, uint3
 	bool read = cell_get(c, COL_SMAPS_RSS, &r.rss_then);
 
 	r.split = cell_get(c, COL_SHARED, &shared) && cell_get(c, COL_SMAPS_ANON, &r.anon_then);
+	cell_get(c, COL_SMAPS_DOUBT, &r.doubt);
 	r.anon = MAX(rss - shared, 0);
 	if (read && cell_get(c, COL_PSS, &pss)) {
 		follow_rss(level, valid, LEVEL_PSS, pss, &r, rss);
 	} else if (c->l->estimates_pss) {
-		level_put(level, valid, LEVEL_PSS, r.anon);
-		level_put(level, valid, LEVEL_PSS_ESTIMATED, r.anon);
+		guess_unread(level, valid, LEVEL_PSS, &r);
 	}
 	if (read && cell_get(c, COL_PRIVATE_CLEAN, &clean) && cell_get(c, COL_PRIVATE_DIRTY, &dirty)) {
 		cell_get(c, COL_PRIVATE_HUGE, &huge);
 		follow_rss(level, valid, LEVEL_USS, clean + dirty + huge, &r, rss + huge);
 	} else if (c->l->estimates_uss) {
-		level_put(level, valid, LEVEL_USS, r.anon);
-		level_put(level, valid, LEVEL_USS_ESTIMATED, r.anon);
+		guess_unread(level, valid, LEVEL_USS, &r);
 	}
 }
 

@@ -37,6 +37,7 @@ enum process_column { /* after the parts: what levels are made of */
 	COL_SWAP,
 	COL_SMAPS_RSS,
 	COL_SMAPS_ANON,
+	COL_SMAPS_DOUBT,
 	COL_PSS,
 	COL_PRIVATE_CLEAN,
 	COL_PRIVATE_DIRTY,

@@ -79,7 +79,8 @@ void tracker_flow(struct tracker *t, enum flow flow, double time, double amount,
 
 static double share(const int64_t *level, enum level estimated, enum level all)
 {
-	return level[all] > 0 ? (double)level[estimated] / (double)level[all] : 0;
+	/* What an estimate leaves out is uncertain, too. */
+	return level[all] > 0 ? MIN((double)level[estimated] / (double)level[all], 1) : 0;
 }
 
 /* What the last point had, up to here. */

@@ -6,20 +6,24 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #define MIB (INT64_C(1) << 20)
 #define ROW 0
+#define FORKED 1
 
 static struct lab lab;
 static struct processes *processes;
 static int told[2], done[2];
-static pid_t child;
+static pid_t child, forked;
 
-/* '+': takes 32 MiB more, '-': gives the last ones back. */
+/* '+': takes 32 MiB more, '-': gives the last ones back, 'f': forks a child and tells its PID, 'x': ends it.
+ */
 static void obey(void)
 {
 	char *memory[4], what;
+	pid_t own = 0;
 	int nr = 0;
 
 	while (read(told[0], &what, 1) == 1) {
@@ -28,8 +32,21 @@ static void obey(void)
 				NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			madvise(memory[nr], 32 * MIB, MADV_NOHUGEPAGE);
 			memset(memory[nr++], 1, 32 * MIB);
-		} else {
+		} else if (what == '-') {
 			munmap(memory[--nr], 32 * MIB);
+		} else if (what == 'f') {
+			own = fork();
+			if (own == 0) {
+				prctl(PR_SET_PDEATHSIG, SIGKILL);
+				for (;;)
+					pause();
+			}
+			if (write(done[1], &own, sizeof(own)) != sizeof(own))
+				break;
+			continue;
+		} else {
+			kill(own, SIGKILL);
+			waitpid(own, NULL, 0);
 		}
 		if (write(done[1], &what, 1) != 1)
 			break;
@@ -81,11 +98,16 @@ static int end(void **state)
 	return 0;
 }
 
-static int64_t bytes_of(const char *metric)
+static int64_t bytes_at(uint32_t row, const char *metric)
 {
 	int64_t v, unit = strcmp(metric, "proc.mem.rss") ? 1024 : lab.ctx.env->page_size;
 
-	return process_cell(processes, ROW, metric, &v) ? v * unit : INVALID;
+	return process_cell(processes, row, metric, &v) ? v * unit : INVALID;
+}
+
+static int64_t bytes_of(const char *metric)
+{
+	return bytes_at(ROW, metric);
 }
 
 /* As at a tick between two of those that read everything. */
@@ -154,12 +176,87 @@ static void test_one_that_has_ended_has_no_memory(void **state)
 	assert_int_equal(bytes_of("proc.mem.rss"), INVALID);
 }
 
+static void assert_about(int64_t bytes, int64_t mib)
+{
+	assert_in_range(bytes, mib * MIB - 3 * MIB, mib * MIB + 3 * MIB);
+}
+
+/* It has 32 MiB and is read, then it forks, and the child is seen for the first time. */
+static void fork_after_reading(void)
+{
+	struct process_facts facts;
+
+	tell("+");
+	first();
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	assert_int_equal(write(told[1], "f", 1), 1);
+	assert_int_equal(read(done[0], &forked, sizeof(forked)), sizeof(forked));
+	table_bind(&lab.table, FORKED, 2);
+	process_bind(processes, FORKED, forked);
+	assert_int_equal(process_read(processes, FORKED, env_cpu_clock(lab.ctx.env, forked), true, true,
+				 READ_ALL, &facts),
+		1);
+	sample(true);
+}
+
+static void test_forked_child_has_its_parents_memory(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	fork_after_reading();
+	before = processes_reshared(processes);
+	assert_int_equal(process_smaps_drift(processes, FORKED), INT64_MAX);
+	process_inherit(processes, FORKED, ROW);
+	/* The parent's reading is in doubt, and it is the first to be read again. */
+	assert_about((processes_reshared(processes) - before) * 1024, 32);
+	assert_about(bytes_at(FORKED, "proc.smaps.doubt"), 32);
+	assert_true(process_is_outshared(processes, ROW));
+	assert_true(process_smaps_drift(processes, FORKED) <= process_rss_pages(processes, FORKED) / 8);
+	process_tell_doubt(processes, ROW, NO_PARENT);
+	process_tell_doubt(processes, FORKED, ROW);
+	assert_about(bytes_of("proc.smaps.doubt"), 32);
+	assert_about(bytes_at(FORKED, "proc.smaps.doubt"), 32);
+	/* The parent bears half of it now, so does the child. */
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	process_tell_doubt(processes, FORKED, ROW);
+	assert_int_equal(bytes_of("proc.smaps.doubt"), 0);
+	assert_about(bytes_at(FORKED, "proc.smaps.doubt"), 16);
+	assert_int_equal(process_read_smaps(processes, FORKED), 0);
+	assert_int_equal(bytes_at(FORKED, "proc.smaps.doubt"), 0);
+	assert_about(bytes_at(FORKED, "proc.mem.pss"), 16);
+}
+
+static void test_sharer_that_left_is_not_counted_beside_its_heir(void **state)
+{
+	(void)state;
+	fork_after_reading();
+	process_inherit(processes, FORKED, ROW);
+	assert_int_equal(process_read_smaps(processes, FORKED), 0);
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	assert_int_equal(process_read_smaps(processes, FORKED), 0);
+	assert_true(processes_are_wary(processes)); /* first readings */
+	process_recheck(processes, FORKED);
+	assert_about(bytes_at(FORKED, "proc.mem.rss"), 33);
+	assert_false(process_is_outshared(processes, FORKED));
+	assert_false(processes_are_wary(processes));
+	tell("x");
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	assert_true(processes_are_wary(processes));
+	process_recheck(processes, FORKED);
+	assert_int_equal(bytes_at(FORKED, "proc.mem.rss"), INVALID);
+	assert_true(process_is_outshared(processes, ROW)); /* whoever was read before it was found out */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_page_faults_tell_of_a_spike, begin, end),
 		cmocka_unit_test_setup_teardown(test_rss_is_of_the_moment_of_pss, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_that_has_ended_has_no_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_forked_child_has_its_parents_memory, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_sharer_that_left_is_not_counted_beside_its_heir, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -500,6 +500,41 @@ static void test_pss_never_read_is_an_estimate_and_not_recorded_is_null(void **s
 	}
 }
 
+/* Who was just forked counts without its parent's memory, and a reading is marked as far as sharers came
+ * since. */
+static void test_pss_of_sharers_in_doubt_is_marked(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 101, 100, 0, false);
+	set_memory(&m, 0, 100, 0);
+	set_smaps(&m, 0, 400, 400, 0, 400);
+	maker_tick(&m, SECOND);
+	set_memory(&m, 1, 100, 0);
+	maker_set(&m, 0, "proc.smaps.doubt", 100);
+	maker_set(&m, 1, "proc.smaps.doubt", 380);
+	maker_tick(&m, 2 * SECOND);
+	/* Both are read: less than the estimate was. */
+	set_smaps(&m, 0, 400, 205, 0, 10);
+	set_smaps(&m, 1, 400, 205, 0, 10);
+	maker_set(&m, 0, "proc.smaps.doubt", 0);
+	maker_set(&m, 1, "proc.smaps.doubt", 0);
+	maker_tick(&m, 3 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_PSS), 420 * 1024);
+	assert_near(value(s, FIG_PSS_AT), 2);
+	assert_near(
+		value(s, FIG_PSS_ESTIMATED), 1); /* of 500 KiB it is not known whose they are: at most all */
+	assert_near(value(s, FIG_USS), 420 * 1024);
+	assert_true(has_note(s, "~ 100 %"));
+	summary_free(s);
+}
+
 static void test_the_high_water_mark_is_at_least_what_was_seen(void **state)
 {
 	struct maker m;
@@ -888,6 +923,7 @@ int main(void)
 		T(test_pss_follows_rss_between_readings),
 		T(test_pss_is_neither_above_rss_nor_below_nothing),
 		T(test_pss_never_read_is_an_estimate_and_not_recorded_is_null),
+		T(test_pss_of_sharers_in_doubt_is_marked),
 		T(test_the_high_water_mark_is_at_least_what_was_seen),
 		T(test_a_spike_between_samples_is_told),
 		T(test_births_and_ends_between_two_ticks),
