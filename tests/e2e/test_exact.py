@@ -36,8 +36,9 @@ IS_ROOT = os.geteuid() == 0
 class Lab:
     """One way to record: who does it, and with how much of the kernel's help."""
 
-    def __init__(self, who, helpers, where):
-        self.who, self.helpers, self.where = who, helpers, where
+    def __init__(self, who, helpers, where, inside=()):
+        """inside: the words of a command that starts the recorder somewhere else."""
+        self.who, self.helpers, self.where, self.inside = who, helpers, where, inside
         self.has_all_help = who == "root" and helpers == "all"
         self.recording = where / "job.tacho"
 
@@ -47,7 +48,7 @@ class Lab:
             user = pwd.getpwnam(NOBODY)
             identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         return subprocess.Popen(
-            [str(word) for word in words],
+            [str(word) for word in (*self.inside, *words)],
             stdin=stdin,
             stdout=subprocess.PIPE,
             cwd=self.where,
@@ -328,6 +329,61 @@ def test_random_trees_with_parents_that_do_not_wait(each_helper):
     summary, said = each_helper.run("sh", "-c", script, interval="20ms", lasts_until=has_one)
     all_of_it(summary, said)
     assert summary["cpu"]["source"] == "cgroup" or summary["cpu"]["lower_bound"]
+
+
+# ---- other places ----
+
+BECOME_NOBODY = 'echo $$ >"$0"/cgroup.procs && exec setpriv --reuid=nobody --regid=65534 --clear-groups "$@"'
+# The system's directories and the programs, at their usual paths, and nothing else.
+CHANGE_ROOT = """set -e
+root=$1/root; shift; mkdir -p "$root"; mount -t tmpfs tmpfs "$root"
+for dir in usr bin sbin lib lib64 etc proc dev sys "$0"; do
+    if [ -L "/$dir" ]; then cp -P "/$dir" "$root/$dir"
+    elif [ -d "/$dir" ]; then mkdir -p "$root/$dir"; mount --rbind "/$dir" "$root/$dir"; fi
+done
+exec chroot "$root" sh -c 'cd "$0" && exec "$@"' "$0" "$@"
+"""
+
+
+def may_start(words):
+    """Skips where the kernel does not let us make such a place."""
+    done = subprocess.run([*map(str, words), "true"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        pytest.skip(f"cannot be made here: {done.stderr.strip()}")
+    return words
+
+
+@pytest.fixture(params=["a delegated control group", "a PID namespace", "a chroot"])
+def elsewhere(request, place, tmp_path):
+    if not IS_ROOT:
+        pytest.skip("needs root")
+    lab = lab_of("root-all", place)
+    lab.has_all_help = False
+    if request.param == "a PID namespace":
+        lab.inside = may_start(OWN_PIDS)
+    elif request.param == "a chroot":
+        lab.inside = may_start(["unshare", "-m", "--propagation", "private", "sh", "-c", CHANGE_ROOT, place, tmp_path])
+    else:
+        group = request.getfixturevalue("other_group")
+        for path in (group, *group.glob("cgroup.*"), *group.glob("tasks")):
+            shutil.chown(path, NOBODY)
+        lab.inside = may_start(["sh", "-c", BECOME_NOBODY, group])
+    lab.name = request.param
+    return lab
+
+
+def test_exact_in_other_places(elsewhere):
+    lab = elsewhere
+    for name, *args in (("cpu", 0.2), ("storm", 60, 2, 5), ("family", 3, 8, "wwosset")):
+        summary, said = lab.run(name, *args, interval="20ms", options=["--force"])
+        if name == "family":
+            assert all_of_it(summary, said), (summary["faults"], summary["io"], said)
+        else:
+            between_cpu(summary, said, lab)
+        assert summary["cpu"]["lower_bound"] is False
+        assert summary["cpu"]["source"] == "cgroup" or lab.name != "a delegated control group"
+        if name == "storm":
+            count_of_processes(lab, summary, 61)
 
 
 def test_what_lives_between_two_samples_is_counted(lab):
