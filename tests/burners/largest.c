@@ -1,5 +1,6 @@
-/* largest COMMAND...: runs it as any small program would, and prints what the kernel says of its memory. Only
- * a small program can tell: the kernel counts what a process had before its exec, too. */
+/* largest COMMAND...: runs it as any small program would, prints what the kernel says of its memory and ends
+ * with its status. Only a small program can tell: the kernel counts what a process had before its exec, too.
+ */
 #include "burner.h"
 
 #include <sys/resource.h>
@@ -16,8 +17,8 @@ int main(int argc, char **argv)
 		execvp(argv[1], argv + 1);
 		_exit(127);
 	}
-	if (pid < 0 || wait4(pid, &status, 0, &used) != pid || status)
+	if (pid < 0 || wait4(pid, &status, 0, &used) != pid)
 		return 1;
 	fprintf(stderr, "max_rss_kib %ld\nminor_faults %ld\n", used.ru_maxrss, used.ru_minflt);
-	return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
