@@ -194,7 +194,7 @@ def many_rows(blocks=2):
     return file.segment(content).repeat(tick(), blocks).end()
 
 
-def wide_cells(blocks=2):
+def wide_cells(blocks=1):
     """4,096 rows whose cells change in every tick."""
     rows = range(4096)
     start = segment() + b"".join(instance(0, i, i + 1, {"pid": str(i)}) for i in rows)
