@@ -451,7 +451,6 @@ static void record_until_the_end(struct recording *r)
 	if (r->attach)
 		record_read_limits(r);
 	engine_tick(r->engine);
-	give_back(r);
 	if (!r->attach) /* a job of our own may be gone before they are read */
 		record_read_limits(r);
 	record_describe(r);
@@ -467,8 +466,6 @@ static void record_until_the_end(struct recording *r)
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
 		priority_keep();
-		if (!how && !described && env_now(r->env, ENV_MONOTONIC) >= engine_next(r->engine))
-			resident_give_back(); /* the rest is opened now, and has its own needs */
 		if (!how)
 			engine_due(r->engine);
 	}

@@ -17,6 +17,8 @@
  * the user has not asked for this very interval, ticks are taken at every second, fourth... deadline. */
 #include "engine/internal.h"
 
+#include "base/resident.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -532,9 +534,17 @@ static void watch_clock(struct engine *e)
 /* Opening is not sampling: what it costs is not the budget's. */
 static void open_new_sets(struct engine *e)
 {
+	/* Neither the members' first readings nor the opening share much code with the ticks that follow. A
+	 * job of milliseconds, of which only its own sets are described yet, does without this. */
+	bool shed = e->env->live && !e->choice;
+
 	if (e->nr_opened == e->nr_sets)
 		return;
+	if (shed)
+		resident_give_back();
 	collectors_open(e);
+	if (shed)
+		resident_give_back();
 	if (e->env->live)
 		e->self_cpu_ns = own_cpu(CLOCK_PROCESS_CPUTIME_ID);
 }
