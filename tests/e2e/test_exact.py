@@ -489,9 +489,9 @@ def test_memory_of_those_that_come_and_go_is_not_counted_twice(lab):
     memory = summary["memory"]
     if memory["peak_pss_estimated_ratio"] <= 0.01:  # else it is marked
         about(memory["peak_pss_bytes"], said["pss_bytes"], 0.05, 0)
-    # An estimate has a bound, too: what there is, and what page faults for other reasons are taken for.
-    assert memory["peak_pss_bytes"] <= 1.15 * said["distinct_bytes"]
-    assert memory["peak_uss_bytes"] <= 1.15 * said["distinct_bytes"]
+    # An estimate may have a stale share of one of them beside what others bear by now, never all of it of each.
+    assert memory["peak_pss_bytes"] <= 2 * said["distinct_bytes"]
+    assert memory["peak_uss_bytes"] <= 2 * said["distinct_bytes"]
 
 
 SMALL_COMMANDS = (
