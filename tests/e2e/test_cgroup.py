@@ -165,6 +165,31 @@ def test_a_limit_further_up(tmp_path, group):
     assert found[f"{memory.name}/inner"]["values"]["cgroup.memory.peak"][-1] > 50 * MIB
 
 
+def test_a_target_has_the_limits_of_its_group(tmp_path, group):
+    """Of a control group and of a process within it, those of the group and of what is above it; of others, theirs."""
+    memory = group("memory", memory_limit_in_bytes=512 * MIB)
+    inner = memory.below("inner")
+    recording = tmp_path / "a.tacho"
+    within, other = (subprocess.Popen(["sleep", "1000"]) for _ in range(2))
+    try:
+        (inner / "cgroup.procs").write_text(str(within.pid))
+        targets = [f"other={other.pid}", f"within={within.pid}", f"box=cgroup:{memory.name}/inner"]
+        recorder = start("attach", *FAST, "-o", recording, *targets)
+        until(lambda: len(shown(recording).get("groups", {})) == 3, "all three are recorded")
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait() == 0
+    finally:
+        for process in (within, other):
+            process.kill()
+            process.wait()
+    says = show(recording)
+    for name in ("within", "box"):
+        limits = says["groups"][name]["limits"]
+        assert limits["memory_bytes"] == 512 * MIB
+        assert limits["memory_source"] == f"cgroup {memory.name} memory.limit_in_bytes"
+    assert says["groups"]["other"]["limits"]["memory_bytes"] == says["limits"]["memory_bytes"] > 512 * MIB
+
+
 def test_a_quota(tmp_path, group):
     # So little that it is used up also where many want the CPU.
     cpu, memory = group("cpu", cpu_cfs_quota_us=5000), group("memory")
