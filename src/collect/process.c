@@ -29,9 +29,9 @@
 /* Of 4 KiB in one of 2 MiB. */
 #define PAGES_IN_HUGE_ONE 512
 /* Fresh memory is cleared by the kernel, no faster than this. */
-#define CLEARED_BYTES_PER_NS 16
+#define CLEARED_BYTES_PER_NS 10
 /* Beyond the high-water mark that is known: less is not worth reading it before its time. */
-#define SPIKE_OF_NO_INTEREST (INT64_C(4) << 20)
+#define SPIKE_OF_NO_INTEREST (INT64_C(8) << 20)
 
 #define CLOSED (-1)
 #define REFUSED (-2) /* not permitted: not tried again */

@@ -302,7 +302,8 @@ def test_the_recorder_inside_the_namespace(pair, tmp_path):
         recording = tmp_path / "net.tacho"
         job = JOB + f"wait(recorder_rests); send('10.77.0.2', {PAYLOAD})"
         inside = ["unshare", "-m", "sh", "-c", 'mount -t sysfs sysfs /sys && exec "$@"', "sh"]
-        command = [TACHO, "run", "-o", recording, "-i", "50ms", "--", sys.executable, "-c", job]
+        # Asked for by name it is opened at once: the job may be short.
+        command = [TACHO, "run", "-o", recording, "-i", "50ms", "-m", "+net", "--", sys.executable, "-c", job]
         done = subprocess.run(here.enter(*inside, *command), stderr=subprocess.PIPE)
         assert done.returncode == 0, done.stderr.decode(errors="replace")
     finally:

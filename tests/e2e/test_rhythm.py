@@ -4,6 +4,7 @@ These tests load the machine on purpose, each for some seconds.
 """
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -45,7 +46,8 @@ def test_only_the_sampling_thread_has_a_priority(tmp_path):
             others = {tid: policy for tid, policy in scheduling(tacho.pid).items() if tid != tacho.pid}
             assert set(others.values()) <= {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}
             assert min(os.getpriority(os.PRIO_PROCESS, tid) for tid in others) >= 0
-            job = int(open(f"/proc/{tacho.pid}/task/{tacho.pid}/children").read())
+            children = Path(f"/proc/{tacho.pid}/task/{tacho.pid}/children").read_text().split()
+            [job] = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
             assert (os.sched_getscheduler(job), os.getpriority(os.PRIO_PROCESS, job)) == (os.SCHED_OTHER, 0)
         finally:
             tacho.terminate()

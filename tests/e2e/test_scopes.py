@@ -641,11 +641,10 @@ def test_strangers_cost_nothing(tmp_path, many, killed):
 
 
 def test_all_of_them_within_the_budget(tmp_path, many):
-    """`system` on ten thousand backs off until it fits the budget, and says so."""
+    """`system` on ten thousand backs off until it fits the budget, in turns or with fewer ticks, and says so."""
     # What it spends is judged after five seconds, and an interval that is asked for would be kept.
     done = run("attach", "--duration", "9s", "--budget", "0.05", "-o", tmp_path / "a.tacho", "system")
     assert done.returncode == 0, done.stderr
     summary = show(tmp_path / "a.tacho")
     assert summary["groups"]["system"]["processes"]["seen"] > MANY
-    assert summary["ticks"]["skipped"] > 0
     assert [note for note in summary["notes"] if "budget" in note], summary["notes"]
