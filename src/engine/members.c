@@ -294,7 +294,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		return 0;
 	m->read_ns = now;
 	learn(e, m, &facts);
-	if (medium)
+	if (medium || m->identity_stale) /* a shell that moves itself mostly execs next */
 		check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;

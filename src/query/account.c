@@ -226,10 +226,11 @@ static void look_who_left(struct account *a)
 {
 	int64_t counted, added;
 
+	a->left = single_or(a, ONE_OUTSIDE, 0) > 0; /* then nothing more is read of the group */
 	if (!cgroup_now(a, USED_CPU, &counted) ||
 		!line_used(&a->lines, &a->living, (unsigned)a->lines.command, USED_CPU, &added))
 		return;
-	a->left = single_or(a, ONE_OUTSIDE, 0) > 0 || added > counted + counted / 20 + LEFT_LEAST_NS;
+	a->left |= added > counted + counted / 20 + LEFT_LEAST_NS;
 	a->by_processes = a->left && added > counted;
 }
 
