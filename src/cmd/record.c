@@ -283,6 +283,7 @@ static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
 		return;
 	}
 	command_forward(&r->command, si, engine_is_member(r->engine, (pid_t)si->ssi_pid));
+	engine_leave_out(r->engine, r->command.witness.pid); /* it may be another one now */
 	if (r->over || !ends_attachment(sig))
 		return;
 	engine_event(r->engine, "signal", "name", sigabbrev_np(sig));

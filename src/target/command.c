@@ -16,9 +16,6 @@ static const int handled[] = {
 	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD};
 
 /* See time_to_spread() and take_second(). */
-#define SPREAD_MS 20
-#define SPREAD_OWN_GROUP_MS 200
-#define SECOND_MS 2
 
 int command_prepare(struct command *c)
 {
@@ -267,18 +264,14 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 	start->door = group ? cgroup_door(group) : -1;
 	start->report = ends[1];
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	witness_start(&c->witness); /* without it, signals to the group are passed on once more */
 	pid = start_child(c, start, group, gate);
 	munmap(start, start->size);
 	close(ends[1]);
-	if (pid < 0) {
-		witness_end(&c->witness);
+	if (pid < 0)
 		return pid;
-	}
 	error = hear_start(c, read_end);
 	if (error) {
 		waitpid(pid, NULL, 0);
-		witness_end(&c->witness);
 		*ret_before_exec = false;
 		return -error;
 	}
@@ -314,6 +307,8 @@ unsigned command_privileges(struct command *c)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore, NULL);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+	if (c->pid) /* without a witness, signals to the group are passed on once more */
+		witness_start(&c->witness);
 	more.rlim_cur = more.rlim_max;
 	if (!more.rlim_max || setrlimit(RLIMIT_NOFILE, &more) < 0)
 		more = c->files;
@@ -343,29 +338,6 @@ static char job_state(pid_t pid)
 	return at && at[1] == ' ' ? at[2] : 0;
 }
 
-/* How long the signal may take to reach others, when it is sent to them one by one: service managers and
- * batch systems signal every process of a job, and timeout(1), which is in our group, its child and then its
- * group. */
-static int time_to_spread(const struct signalfd_siginfo *si)
-{
-	if (si->ssi_code == SI_KERNEL)
-		return 0;
-	return getpgid((pid_t)si->ssi_pid) == getpgrp() ? SPREAD_OWN_GROUP_MS : SPREAD_MS;
-}
-
-/* Sent to us and, right after, to the group: the second one is on its way to us. It is one signal to the job.
- */
-static void take_second(struct command *c, int sig)
-{
-	const struct timespec soon = {.tv_nsec = SECOND_MS * NSEC_PER_MSEC};
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	if (sigtimedwait(&set, NULL, &soon) == sig)
-		witness_saw(&c->witness, sig, 0);
-}
-
 /* Whether the kernel has sent it to our whole process group. What comes from a terminal's keys and size it
  * has. Of a hangup it tells the leader of the session alone (__tty_hangup()); when the leader ends, or when a
  * group becomes an orphan, it tells the whole group. */
@@ -379,15 +351,11 @@ static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
 	int sig = (int)si->ssi_signo;
 	bool in_group = getpgid(c->pid) == getpgrp();
 	/* Asked in any case: what it saw of this signal shall not be taken for the next one. */
-	bool seen = witness_saw(&c->witness, sig, in_group ? time_to_spread(si) : 0);
+	bool seen = witness_saw(&c->witness, sig);
 
 	if (!in_group)
 		return false;
-	if (si->ssi_code == SI_KERNEL)
-		return kernel_told_group(sig);
-	if (seen)
-		take_second(c, sig);
-	return seen;
+	return si->ssi_code == SI_KERNEL ? kernel_told_group(sig) : seen;
 }
 
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member)
