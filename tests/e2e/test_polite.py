@@ -360,6 +360,7 @@ def test_signals_to_us_alone_need_no_witness(tmp_path):
     tacho.send_signal(signal.SIGUSR1)
     until(lambda: "USR1" in log.read_text(), "USR1 arrives")
     os.kill(witness, signal.SIGKILL)
+    until(lambda: state(witness) == "Z", "it is dead")
     tacho.send_signal(signal.SIGUSR2)
     until(lambda: "USR2" in log.read_text(), "USR2 arrives")
     until(lambda: witnesses_of(tacho) not in ([], [witness]), "there is a new witness")
