@@ -176,8 +176,8 @@ def within_cpu(summary, least, most):
 def test_cpu_seconds(lab, mode):
     summary, said = lab.run("cpu", 0.8, mode)
     between_cpu(summary, said, lab)
-    # The kernel divides by sampling at ticks.
-    assert summary["cpu"]["user_s" if mode == "user" else "system_s"] > 0.5 * said["cpu_s"]
+    # The kernel divides by sampling at ticks, of which there are few in a second.
+    assert summary["cpu"]["user_s" if mode == "user" else "system_s"] > 0.3 * said["cpu_s"]
     assert summary["cpu"]["lower_bound"] is False
     assert summary["cpu"]["source"] == "cgroup" or not lab.has_all_help
     assert summary["cpu"]["observed_ratio"] > 0.9
