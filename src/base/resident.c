@@ -4,8 +4,8 @@
  * relocations, options, the schema, facts about the machine. That was half of what a recorder had resident.
  * What is needed again comes back with a fault, from the page cache.
  *
- * Only pages that are still the file's are given back. A page that somebody wrote to (a breakpoint, a library
- * that patches functions) would lose what was written: a segment with such a page is left alone. */
+ * Only unchanged pages are given back. A modified page (a breakpoint, a library that patches functions) would
+ * lose its changes: a segment with such a page is left alone. */
 #include "base/resident.h"
 
 #include <fcntl.h>

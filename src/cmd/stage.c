@@ -71,7 +71,7 @@ static int owner_write(int stage)
 	size_t len = owner_text(text);
 	int fd = openat(stage, LOCK, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	/* Without locks nobody removes what we leave, and all else works. */
+	/* Without locks, a stage that a killed process left is never removed; everything else works. */
 	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && write(fd, text, len) != (ssize_t)len)
 		(void)!ftruncate(fd, 0);
 	return fd;

@@ -74,8 +74,9 @@ struct processes {
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
 	int clock_col, fd_col, hwm_col;
-	/* Grows by somebody's large shared memory that comes, grows or goes, a fork's copy-on-write pages
-	 * too: the PSS of all who share changes then, by this much at most, though their own RSS does not. */
+	/* KiB of large shared memory that processes took, extended or gave back so far, copy-on-write pages
+	 * of a fork included. The PSS of all sharers changes then, by this much at most, while their RSS does
+	 * not. */
 	int64_t reshared_kib;
 	bool is_wary;
 	int smaps_rss_col, pss_col, private_col[2], doubt_col;
@@ -579,7 +580,7 @@ static void take_smaps(struct processes *p, uint32_t row)
 	const int64_t *cells = table_row(p->ctx->table, row);
 	int64_t pss_kib = p->pss_col < 0 ? 0 : cells[p->pss_col], shared_kib = shared_of(p, row);
 
-	/* It bears more than before of the same memory: somebody has left who may still be counted. */
+	/* Its share of the same memory grew: another sharer has ended and may still be counted. */
 	if (process->smaps_rss < 0 ||
 		pss_kib - process->pss_kib >
 			kib_of(p, process->rss - process->smaps_rss) + MUCH_SHARED_KIB / 4)

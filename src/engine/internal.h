@@ -122,7 +122,7 @@ static inline bool still_here(const struct engine *e, const struct slot_id *m)
 		tree_find(&e->tree, e->tree.member[m->slot].pid) == m->slot;
 }
 
-/* engine.c: the node's collectors are opened in a tick, when the job runs already: nobody waits for them.
+/* engine.c: the node's collectors are opened in a tick, while the job runs: it does not wait for them.
  * Those that are described and were not opened yet. */
 void collectors_open(struct engine *e);
 /* Describes the sets that are not described yet, if there are any, and tells the sink. */

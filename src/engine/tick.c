@@ -3,8 +3,8 @@
  *
  * The totals are what our control group has used and the CPU clock of every member: a third of a microsecond
  * each, so that they are of one instant, which is the time of the tick. If something else ran meanwhile they
- * are not, and are taken again. Who is gone at that instant leaves before it; who is found gone later was
- * there at it, and leaves after the tick.
+ * are not, and are taken again. A process that has ended by that instant is removed before the tick; one that
+ * is found to have ended later was alive at it, and is removed after the tick.
  *
  * The details, some files of each member, follow for those whose clock has moved, as far as half an interval
  * reaches: the others have their turn first at the next tick, and their CPU time is known without. A child

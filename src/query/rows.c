@@ -148,7 +148,7 @@ static double rate_step(const struct rows *r, struct grown *g, double now, int64
 			  : grown_step(g, now, time_ns, r->c->window_ns, most);
 }
 
-/* CPUs that who sits in the row can use at once. */
+/* CPUs that the instance in the row can use at once. */
 static double most_of(const struct rows *r, const struct scene *s, const struct table *t, uint32_t row)
 {
 	int col = r->c->threads_col;

@@ -15,7 +15,7 @@
 
 struct store_writer;
 
-/* What is done when there is a file of this name. Both: it is replaced unless somebody writes to it. */
+/* What is done when a file of this name exists. Both: it is replaced, unless a recorder is writing to it. */
 enum store_naming {
 	STORE_NEW = 0,	   /* -EEXIST */
 	STORE_REPLACE = 1, /* a regular file or a link is replaced, never anything else: -EEXIST */

@@ -674,8 +674,8 @@ static void put_index(struct store_writer *w)
 		append_block(&w->out, BLOCK_INDEX, 0, body.len);
 }
 
-/* The end mark is worth more than the last ticks: without it nobody can tell a full disk from a recorder that
- * was killed. It is small, and may fit where the segment does not; else the last blocks make room for it. */
+/* The end mark is worth more than the last ticks: without it a full disk looks like a recorder that was
+ * killed. It is small, and may fit where the segment does not; else the last blocks make room for it. */
 static int put_end(struct store_writer *w, struct pairs *summary, int error)
 {
 	uint32_t last = w->out.nr_spare;

@@ -102,8 +102,8 @@ struct tree {
 	uint32_t nr_owners, nr_above;
 	pid_t process_group; /* of the process whose parent was read last */
 	pid_t escaped_pid[CURSOR_OVERLAP];
-	uint64_t escaped; /* orphans of an attached tree's owner that may have come from it */
-	uint64_t assumed; /* orphans that joined because they look like the tree's: nobody saw their parent */
+	uint64_t escaped;  /* orphans of an attached tree's owner that may have come from it */
+	uint64_t assumed;  /* orphans that joined by evidence alone: their parent was not seen */
 	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
 	uint64_t vanished; /* of them, those that were gone before anybody could ask about them */
 	void (*joined)(void *arg, uint32_t slot);
