@@ -7,10 +7,9 @@
  *	3	it is the content of segments of a recording with a schema of ours; 0xff 0xff ends one of them
  *
  * Everything is read to the end, cells of all live rows included. */
-#include "base/buf.h"
+#include "block.h"
+
 #include "metric/schema.h"
-#include "store/crc32c.h"
-#include "store/format.h"
 #include "store/schema_codec.h"
 #include "store/store.h"
 
@@ -25,21 +24,6 @@ static const uint8_t first_instance[] = {1, 3, 0, 0, 0, 2, 6, 0, 1, 1, 0, 0, 0, 
 
 static uint32_t sequence;
 
-static void add_block(struct buf *file, unsigned type, unsigned flags, const void *payload, size_t size)
-{
-	struct block_header h = {.file = 7,
-		.sequence = sequence++,
-		.type = (uint16_t)type,
-		.flags = (uint16_t)flags,
-		.length = (uint32_t)size,
-		.crc = crc32c(payload, size)};
-	uint8_t header[BLOCK_HEADER];
-
-	block_header_put(header, &h);
-	buf_add(file, header, sizeof(header));
-	buf_add(file, payload, size);
-}
-
 static void add_packed(struct buf *file, unsigned type, unsigned flags, const void *content, size_t size)
 {
 	size_t bound = ZSTD_compressBound(size);
@@ -47,7 +31,7 @@ static void add_packed(struct buf *file, unsigned type, unsigned flags, const vo
 
 	if (!packed)
 		abort();
-	add_block(file, type, flags, packed, ZSTD_compress(packed, bound, content, size, 1));
+	fuzz_add_block(file, sequence++, type, flags, packed, ZSTD_compress(packed, bound, content, size, 1));
 	free(packed);
 }
 
@@ -58,7 +42,7 @@ static void add_blocks(struct buf *file, struct view *v)
 		size_t n;
 		const uint8_t *payload = view_bytes(v, &n);
 
-		add_block(file, type, flags, payload, n);
+		fuzz_add_block(file, sequence++, type, flags, payload, n);
 	}
 }
 

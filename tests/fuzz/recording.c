@@ -1,9 +1,9 @@
 #include "recording.h"
 
+#include "block.h"
+
 #include "base/pairs.h"
 #include "metric/schema.h"
-#include "store/crc32c.h"
-#include "store/format.h"
 #include "store/schema_codec.h"
 
 #include <fcntl.h>
@@ -78,17 +78,7 @@ static int64_t number(struct making *m)
 
 static void add_block(struct making *m, unsigned type, unsigned flags, const void *payload, size_t size)
 {
-	struct block_header h = {.file = 7,
-		.sequence = m->sequence++,
-		.type = (uint16_t)type,
-		.flags = (uint16_t)flags,
-		.length = (uint32_t)size,
-		.crc = crc32c(payload, size)};
-	uint8_t header[BLOCK_HEADER];
-
-	block_header_put(header, &h);
-	buf_add(&m->file, header, sizeof(header));
-	buf_add(&m->file, payload, size);
+	fuzz_add_block(&m->file, m->sequence++, type, flags, payload, size);
 }
 
 /* The records so far become a block of the segment. */
