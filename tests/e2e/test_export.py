@@ -379,13 +379,18 @@ def test_a_full_disk_leaves_nothing(tmp_path, recordings):
     assert done.stdout == b""
 
 
-def test_a_signal_leaves_nothing(tmp_path):
-    made = tmp_path / "long.tacho"
-    subprocess.run([tool("query_tool"), "long", made, "600", "2", "40"], check=True)
-    out = tmp_path / "out"
+def start_long_export(tmp_path, seconds):
+    """An export that writes into tmp_path/out, or has ended already."""
+    made, out = tmp_path / "long.tacho", tmp_path / "out"
+    subprocess.run([tool("query_tool"), "long", made, str(seconds), "2", "40"], check=True)
     process = subprocess.Popen([TACHO, "export", "--to", "csv,json", "-o", f"{out}/", made],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until(lambda: process.poll() is not None or (out.exists() and any(out.glob(".tacho-stage-*/*.csv"))), "it writes")
+    return process, out
+
+
+def test_a_signal_leaves_nothing(tmp_path):
+    process, _ = start_long_export(tmp_path, 600)
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate()
     if process.returncode == 127:
@@ -396,12 +401,7 @@ def test_a_signal_leaves_nothing(tmp_path):
 
 
 def test_what_a_killed_export_left_is_removed(tmp_path, recordings):
-    made = tmp_path / "long.tacho"
-    subprocess.run([tool("query_tool"), "long", made, "6000", "2", "40"], check=True)
-    out = tmp_path / "out"
-    process = subprocess.Popen([TACHO, "export", "--to", "csv,json", "-o", f"{out}/", made],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: process.poll() is not None or (out.exists() and any(out.glob(".tacho-*/*.csv"))), "it writes")
+    process, out = start_long_export(tmp_path, 6000)
     process.send_signal(signal.SIGSTOP)
     stage, = out.glob(".tacho-*")
     assert stage.stat().st_mode & 0o7777 == 0o700
