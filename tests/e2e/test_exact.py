@@ -311,7 +311,9 @@ def all_of_it(summary, said):
     assert written <= said["write_chars"] + 1000, (written, said)
     if not cpu["lower_bound"]:
         assert cpu["total_s"] >= said["cpu_s"] - 1e-4, (cpu, said)
-    return faults >= said["minor_faults"] and written >= said["write_chars"]
+    # An ordinary user cannot open the files of a process that has ended: what it wrote is then missing, and that is said.
+    marked = any(note.startswith("io is a lower bound") for note in summary["notes"])
+    return faults >= said["minor_faults"] and (marked or written >= said["write_chars"])
 
 
 def test_random_trees_of_processes_that_are_waited_for(each_helper):
@@ -376,9 +378,8 @@ def test_exact_in_other_places(elsewhere):
     lab = elsewhere
     for name, *args in (("cpu", 0.2), ("storm", 60, 2, 5), ("family", 3, 8, "wwosset")):
         summary, said = lab.run(name, *args, interval="20ms", options=["--force"])
-        if name == "family":  # bytes of processes that no tick met may be missing
-            all_of_it(summary, said)
-            assert summary["faults"]["minor"] >= said["minor_faults"], (summary["faults"], said)
+        if name == "family":
+            assert all_of_it(summary, said), (summary["faults"], summary["io"], said)
         else:
             between_cpu(summary, said, lab)
         assert summary["cpu"]["lower_bound"] is False
