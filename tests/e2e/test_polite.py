@@ -300,6 +300,7 @@ def test_signals_to_the_group_reach_the_job_once(tmp_path):
     """To the whole process group: the job has each already, and we pass on none; to us alone: we do, then as before."""
     names = "INT HUP QUIT USR2 WINCH USR1 TERM".split()
     tacho, log = start_counter(tmp_path, names, start_new_session=True)
+    until(lambda: witnesses_of(tacho), "there is a witness")
     expected = ["ready"]
     for name in names[:-2]:
         held(tacho)
