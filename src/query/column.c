@@ -44,8 +44,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 	bool quick = false;
 	uint32_t set, col;
 
-	c->threads_col = -1;
-
+	c->threads = (struct column_name){.set = -1, .fold = FOLD_SUM};
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		struct column_name *arg = &c->arg[i];
 
@@ -71,9 +70,12 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 		c->cols |= UINT64_C(1) << col;
 		found++;
 	}
-	if (c->cores && c->at == AT_INSTANCE && schema_find(schema, "proc.threads", &set, &col) &&
-		set == c->set)
-		c->threads_col = (int)col;
+	if (c->cores && schema_find(schema, "proc.threads", &set, &col) &&
+		(c->at == AT_FOLD || set == c->set)) {
+		c->threads.set = (int)set;
+		c->threads.col = (int)col;
+		c->threads.scaling = scaling_of(schema->set[set].metric[col].scale);
+	}
 	c->slow = c->window_ns && c->at == AT_INSTANCE && !quick;
 	return found ? 0 : -ENOENT;
 }

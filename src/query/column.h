@@ -34,7 +34,7 @@ struct column {
 	bool cumulative;   /* an amount that was used: it never falls */
 	int time_set;	   /* all of it is read together, with this set; -1: at the tick's instant */
 	bool cores;	   /* CPUs in use: not more than there are */
-	int threads_col;   /* AT_INSTANCE, of cores: how many threads could use them; -1: not recorded */
+	struct column_name threads; /* of cores: how many threads could use them; set -1: not recorded */
 };
 
 /* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
@@ -156,14 +156,16 @@ int sums_tick(struct sums *all, const struct scene *s); /* -ENOMEM */
 struct whole {
 	const struct column *c;
 	const struct sum *sum[EXPR_NAMES]; /* NULL: not recorded */
+	const struct sum *threads;	   /* of cores; NULL: not recorded */
 	/* This tick, and the one before, which waits for it: the sums, and what stands in each rate(); of an
 	 * amount the first of these is the amount. */
 	struct whole_tick {
 		double value[EXPR_NAMES], argument[EXPR_RATES];
 	} now, before;
 	struct grown grown[EXPR_RATES];
-	double reached; /* NAN: nothing yet */
-	double most;	/* CPUs */
+	double reached;	   /* NAN: nothing yet */
+	double most;	   /* CPUs that could be used by the tick that waits */
+	double nr_threads; /* at that tick */
 	int64_t before_ns;
 	bool waits, gap; /* a tick waits; something was lost before it */
 };

@@ -151,7 +151,7 @@ static double rate_step(const struct rows *r, struct grown *g, double now, int64
 /* CPUs that the instance in the row can use at once. */
 static double most_of(const struct rows *r, const struct scene *s, const struct table *t, uint32_t row)
 {
-	int col = r->c->threads_col;
+	int col = r->c->threads.set < 0 ? -1 : r->c->threads.col;
 	int64_t threads;
 
 	if (!r->c->cores)

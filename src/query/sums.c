@@ -243,7 +243,10 @@ int whole_init(struct whole *w, const struct column *c, const struct filter *f, 
 		if (!w->sum[i])
 			return -ENOMEM;
 	}
-	return 0;
+	if (c->threads.set < 0)
+		return 0;
+	w->threads = sums_get(all, &c->threads, f);
+	return w->threads ? 0 : -ENOMEM;
 }
 
 /* What was used by the tick that waits. */
@@ -301,6 +304,17 @@ static void take_sums(struct whole *w)
 		expr_arguments(&w->c->expr, w->now.value, w->now.argument);
 }
 
+/* CPUs that could be used since the tick before: threads may have begun or ended since. Where more were used
+ * by threads that lived between the ticks, grown_step() delays at most a hundredth of a second for each. */
+static double most_since(struct whole *w, const struct scene *s)
+{
+	double before = w->waits && !s->gap ? w->nr_threads : NAN, threads;
+
+	w->nr_threads = w->threads ? w->threads->now : NAN;
+	threads = fmax(w->nr_threads, before);
+	return isnan(threads) ? s->cpus : MIN(s->cpus, MAX(threads, 1));
+}
+
 bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 {
 	bool ready = w->waits;
@@ -310,7 +324,7 @@ bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 		*ret = settle(w, !s->gap);
 	w->before = w->now;
 	w->before_ns = column_time(w->c, s);
-	w->most = s->cpus;
+	w->most = most_since(w, s);
 	w->gap = s->gap;
 	w->waits = true;
 	return ready;

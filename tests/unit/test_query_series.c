@@ -154,19 +154,18 @@ static void test_the_time_of_a_rate_is_that_of_the_reading(void **state)
 
 /* The kernel adds CPU time at its own ticks: of 100 ms on one CPU 104 or 96 are counted. What is impossible
  * is carried over; what is far beyond that is no matter of ticks, and is shown. */
-static void test_no_more_cpus_than_there_are(void **state)
+static void expect_no_more_than_one(int64_t cpus, int64_t threads)
 {
 	static const int64_t used_ms[] = {100, 204, 300, 400, 600};
 	static const double cores[] = {NAN, 1, 1, 1, 1, 1.9};
 	struct maker_options o = {.interval_ns = 100 * MILLI};
 	struct maker m;
 
-	(void)state;
 	maker_open(&m, file, &o);
 	maker_join(&m, 0, 1, 100, 1, 0, false);
 	maker_instance(&m, MAKER_LIMITS, 0, 0, "job", NULL);
-	maker_set(&m, 0, "limit.cpus", 1000);
-	maker_set(&m, 0, "proc.threads", 1);
+	maker_set(&m, 0, "limit.cpus", cpus * 1000);
+	maker_set(&m, 0, "proc.threads", threads);
 	maker_set(&m, 0, "proc.cpu.time", 0);
 	maker_tick(&m, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(used_ms); i++) {
@@ -176,6 +175,13 @@ static void test_no_more_cpus_than_there_are(void **state)
 	maker_finish(&m, NULL);
 	expect_series("proc.cpu.cores", NULL, cores, ARRAY_SIZE(cores));
 	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
+}
+
+static void test_no_more_cpus_than_there_are(void **state)
+{
+	(void)state;
+	expect_no_more_than_one(1, 4);
+	expect_no_more_than_one(8, 1); /* one thread is on one CPU at a time */
 }
 
 static void test_absent_is_not_zero_and_nobody_is(void **state)
