@@ -148,8 +148,7 @@ static void judge(struct filesystem *f, struct collect_context *ctx, const char 
 		if (!f->place[i].used && !p)
 			p = f->place + i;
 	}
-	if (!mount_unescape(m->point, fresh.point, sizeof(fresh.point)) ||
-		mountinfo_is_hidden(text, end, m) ||
+	if (!mount_unescape(m->point, fresh.point, sizeof(fresh.point)) || mountinfo_is_hidden(end, m) ||
 		!make_path(fresh.path, sizeof(fresh.path), base, fresh.point))
 		return;
 	fresh.remote = mountinfo_is_remote(text, end, m);

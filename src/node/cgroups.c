@@ -137,7 +137,7 @@ static void find_dirs(const char *groups, const char *mountinfo, const char *con
 	while (mountinfo_next(&at, end, &m)) {
 		bool v2 = text_is(m.type, "cgroup2");
 
-		if ((!v2 && !text_is(m.type, "cgroup")) || mountinfo_is_hidden(mountinfo, end, &m))
+		if ((!v2 && !text_is(m.type, "cgroup")) || mountinfo_is_hidden(end, &m))
 			continue;
 		*(v2 ? ret_v2 : ret_v1) = true;
 		for (size_t c = 0; c < nr; c++)

@@ -100,17 +100,18 @@ bool mountinfo_is_remote(const char *text, const char *end, const struct mount *
 	return is_remote_type(mount->type);
 }
 
-/* The lines stand in the order of mounting. */
-bool mountinfo_is_hidden(const char *text, const char *end, const struct mount *mount)
+/* The lines stand in the order of mounting: it takes one behind its own to hide it. Hardly ever is its point
+ * named again, and no line has to be taken apart. */
+bool mountinfo_is_hidden(const char *end, const struct mount *mount)
 {
-	bool behind = false;
+	const char *behind = mount->type.p;
 	struct mount m;
 
-	while (mountinfo_next(&text, end, &m)) {
-		if (behind && text_equal(m.point, mount->point) && m.point.len > 1)
+	if (mount->point.len < 2 || !memmem(behind, (size_t)(end - behind), mount->point.p, mount->point.len))
+		return false;
+	while (mountinfo_next(&behind, end, &m))
+		if (text_equal(m.point, mount->point))
 			return true;
-		behind |= m.id == mount->id;
-	}
 	return false;
 }
 
@@ -135,11 +136,10 @@ bool mountinfo_find_device(
 	const char *p = text;
 
 	while (*point && mountinfo_next(&p, end, ret))
-		if (text_is(ret->device, device) && point_is(ret, point) &&
-			!mountinfo_is_hidden(text, end, ret))
+		if (text_is(ret->device, device) && point_is(ret, point) && !mountinfo_is_hidden(end, ret))
 			return true;
 	for (p = text; mountinfo_next(&p, end, ret);)
-		if (text_is(ret->device, device) && !mountinfo_is_hidden(text, end, ret) &&
+		if (text_is(ret->device, device) && !mountinfo_is_hidden(end, ret) &&
 			!mountinfo_is_remote(text, end, ret))
 			return true;
 	return false;

@@ -27,8 +27,8 @@ bool mountinfo_find_path(const char *text, const char *end, const char *path, st
 /* Where a file system is mounted: on that point if it still is, else wherever it can be reached. */
 bool mountinfo_find_device(
 	const char *text, const char *end, const char *device, const char *point, struct mount *ret);
-/* Something was mounted over it. */
-bool mountinfo_is_hidden(const char *text, const char *end, const struct mount *mount);
+/* Something was mounted over it. It was found in the text that ends there. */
+bool mountinfo_is_hidden(const char *end, const struct mount *mount);
 /* To reach it a network file system is passed or asked, whose server may not answer. */
 bool mountinfo_is_remote(const char *text, const char *end, const struct mount *mount);
 

@@ -63,9 +63,9 @@ static void test_mountinfo(void **state)
 	assert_false(mountinfo_is_remote(text, end, &m));
 	assert_true(mountinfo_find_path(text, end, "/over/x", &m));
 	assert_int_equal(m.id, 46);
-	assert_false(mountinfo_is_hidden(text, end, &m));
+	assert_false(mountinfo_is_hidden(end, &m));
 	assert_true(mountinfo_find_id(text, end, 45, &m));
-	assert_true(mountinfo_is_hidden(text, end, &m));
+	assert_true(mountinfo_is_hidden(end, &m));
 	assert_true(mountinfo_find_id(text, end, 42, &m));
 	assert_true(mountinfo_is_remote(text, end, &m));
 	assert_true(mountinfo_find_id(text, end, 41, &m));
