@@ -21,7 +21,7 @@ static const char *const tree_metric[NR_TREE] = {
 	"tree.gone.user", "tree.gone.system", "tree.cgroup.cpu", "tree.processes", "tree.gone.max_rss"};
 
 struct tally {
-	struct living columns; /* where the cells stand; nobody lives in it */
+	struct process_columns columns;
 	struct held {
 		bool bound;
 		int64_t level[NR_SUMS];
@@ -43,8 +43,7 @@ struct tally *tally_new(const struct schema *schema)
 
 	if (!t)
 		return NULL;
-	living_init(&t->columns);
-	living_bind(&t->columns, schema);
+	t->columns = process_columns_of(schema);
 	for (unsigned i = 0; i < NR_TREE; i++)
 		t->tree_column[i] = column_find(schema, tree_metric[i]);
 	return t;
@@ -108,7 +107,7 @@ static void tick_processes(struct tally *t, struct table *table)
 	for (uint32_t i = 0; t->held && i < table->nr_touched; i++) {
 		uint32_t row = table->touched[i];
 		int64_t level[NR_LEVELS] = {0}, now[NR_SUMS];
-		uint32_t valid = living_levels(&t->columns, table_row(table, row), table->valid[row], level);
+		uint32_t valid = process_levels(&t->columns, table_row(table, row), table->valid[row], level);
 
 		for (unsigned k = 0; k < NR_SUMS; k++) {
 			bool known = valid >> sum_of[k].level & 1;

@@ -209,7 +209,7 @@ static bool cgroup_now(const struct account *a, unsigned used, int64_t *ret)
 /* Of each process, while it lived. */
 static bool is_read(const struct account *a, unsigned used)
 {
-	return a->living.column[used_part(used)].col >= 0;
+	return a->living.at.column[used_part(used)].col >= 0;
 }
 
 /* Where the processes themselves were not recorded, only those that we wait for tell what they used when they
@@ -269,7 +269,7 @@ static void line_make(struct account *a, unsigned line, bool first, struct amoun
 		ret->used_valid |= UINT32_C(1) << i;
 	}
 	line_levels(&a->lines, &a->living, line, ret);
-	ret->has_between = a->living.set >= 0;
+	ret->has_between = a->living.at.set >= 0;
 	ret->between = a->living.census.most[line];
 }
 
@@ -282,8 +282,8 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 
 	if (r >= 0)
 		r = counters_tick(&a->counters, a->reader, time_ns);
-	if (a->living.set >= 0)
-		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.set), time_ns);
+	if (a->living.at.set >= 0)
+		living_tick(&a->living, store_reader_table(a->reader, (uint32_t)a->living.at.set), time_ns);
 	gpus_tick(&a->gpus, a->reader, time_ns, &a->living);
 	lines_read(&a->lines, a->reader);
 	singles_read(a);
@@ -369,7 +369,7 @@ static int on_instance(struct account *a, const struct store_record *record)
 {
 	int r;
 
-	if (a->living.set >= 0 && record->set == (uint32_t)a->living.set)
+	if (a->living.at.set >= 0 && record->set == (uint32_t)a->living.at.set)
 		return living_join(&a->living, record->row, record->id, record->pairs);
 	if (a->lines.set >= 0 && record->set == (uint32_t)a->lines.set)
 		return lines_instance(&a->lines, &a->living, record->id, record->pairs);
@@ -390,7 +390,7 @@ static int on_record(struct account *a, const struct store_record *record)
 		return on_instance(a, record);
 	case STORE_GONE:
 		gpus_gone(&a->gpus, record);
-		if (a->living.set < 0 || record->set != (uint32_t)a->living.set)
+		if (a->living.at.set < 0 || record->set != (uint32_t)a->living.at.set)
 			return 0;
 		return living_gone(&a->living, record->id, record->time_ns, record->pairs);
 	case STORE_EVENT:

@@ -234,7 +234,7 @@ void line_levels(const struct lines *s, const struct living *l, unsigned line, s
 		ret->level[i] = sums->level[i];
 		ret->level_valid |= UINT32_C(1) << i;
 	}
-	if (l->set >= 0 || said->seen >> LINE_PROCESSES & 1) {
+	if (l->at.set >= 0 || said->seen >> LINE_PROCESSES & 1) {
 		ret->level[LEVEL_PROCESSES] = MAX((int64_t)sums->nr, line_cell_or(said, LINE_PROCESSES, 0));
 		ret->level_valid |= UINT32_C(1) << LEVEL_PROCESSES;
 	}

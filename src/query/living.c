@@ -103,11 +103,11 @@ static int64_t sub(int64_t a, int64_t b)
 
 void living_init(struct living *l)
 {
-	*l = (struct living){.set = -1};
+	*l = (struct living){.at.set = -1};
 	for (unsigned i = 0; i < LINES_MOST; i++)
 		l->line[i].max_hwm_bytes = -1;
 	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++)
-		l->column[i] = (struct column){.set = -1, .col = -1};
+		l->at.column[i] = (struct column){.set = -1, .col = -1};
 }
 
 void living_release(struct living *l)
@@ -126,30 +126,37 @@ static bool is_available(const struct schema *schema, const struct column *c)
 	return c->col >= 0 && schema->set[c->set].metric[c->col].availability == AVAILABLE;
 }
 
+struct process_columns process_columns_of(const struct schema *schema)
+{
+	struct process_columns c = {.set = schema_find_domain(schema, DOMAIN_PROCESS)};
+
+	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++) {
+		c.column[i] = column_find(schema, metric_of[i]);
+		if (c.column[i].set != c.set)
+			c.column[i].col = -1;
+	}
+	c.estimates_pss = is_available(schema, &c.column[COL_PSS]);
+	c.estimates_uss = is_available(schema, &c.column[COL_PRIVATE_DIRTY]);
+	return c;
+}
+
 void living_bind(struct living *l, const struct schema *schema)
 {
 	living_lost(l);
-	l->set = schema_find_domain(schema, DOMAIN_PROCESS);
-	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++) {
-		l->column[i] = column_find(schema, metric_of[i]);
-		if (l->column[i].set != l->set)
-			l->column[i].col = -1;
-	}
-	l->estimates_pss = is_available(schema, &l->column[COL_PSS]);
-	l->estimates_uss = is_available(schema, &l->column[COL_PRIVATE_DIRTY]);
+	l->at = process_columns_of(schema);
 }
 
 /* ---- one process ---- */
 
 struct cells {
-	const struct living *l;
+	const struct process_columns *at;
 	const int64_t *cell;
 	uint64_t valid;
 };
 
 static bool cell_get(const struct cells *c, unsigned column, int64_t *ret)
 {
-	const struct column *at = &c->l->column[column];
+	const struct column *at = &c->at->column[column];
 
 	if (at->col < 0 || !(c->valid >> at->col & 1))
 		return false;
@@ -285,13 +292,13 @@ static void shares_get(const struct cells *c, int64_t rss, int64_t *level, uint3
 	r.anon = MAX(rss - shared, 0);
 	if (read && cell_get(c, COL_PSS, &pss)) {
 		follow_rss(level, valid, LEVEL_PSS, pss, &r, rss);
-	} else if (c->l->estimates_pss) {
+	} else if (c->at->estimates_pss) {
 		guess_unread(level, valid, LEVEL_PSS, &r);
 	}
 	if (read && cell_get(c, COL_PRIVATE_CLEAN, &clean) && cell_get(c, COL_PRIVATE_DIRTY, &dirty)) {
 		cell_get(c, COL_PRIVATE_HUGE, &huge);
 		follow_rss(level, valid, LEVEL_USS, clean + dirty + huge, &r, rss + huge);
-	} else if (c->l->estimates_uss) {
+	} else if (c->at->estimates_uss) {
 		guess_unread(level, valid, LEVEL_USS, &r);
 	}
 }
@@ -314,10 +321,10 @@ static uint32_t levels_get(const struct cells *c, int64_t *level)
 	return valid;
 }
 
-uint32_t living_levels(
-	const struct living *l, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS])
+uint32_t process_levels(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS])
 {
-	return levels_get(&(struct cells){.l = l, .cell = cell, .valid = valid}, level);
+	return levels_get(&(struct cells){.at = c, .cell = cell, .valid = valid}, level);
 }
 
 /* Puts what the process holds into the sums of a line (or takes it out). */
@@ -355,7 +362,7 @@ static void hwm_set(struct living *l, uint64_t groups, int64_t bytes)
 
 static void process_update(struct living *l, struct process *p, const int64_t *cell, uint64_t valid)
 {
-	struct cells c = {.l = l, .cell = cell, .valid = valid};
+	struct cells c = {.at = &l->at, .cell = cell, .valid = valid};
 	int64_t level[NR_LEVELS], v;
 	uint32_t level_valid;
 
@@ -503,7 +510,7 @@ static void process_forget(struct living *l, uint32_t index)
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
 	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
 		add(l->line[line].part[i], p->offset[i]);
-	if (p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) && l->column[PART_READ_CHARS].col >= 0)
+	if (p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) && l->at.column[PART_READ_CHARS].col >= 0)
 		l->io_unread++;
 	idmap_remove(&l->by_id, p->id);
 	if (idmap_get(&l->by_pid, p->pid) == p->id)

@@ -74,9 +74,20 @@ struct sums {			/* over the live processes of one line */
 	int64_t observed_cpu_ns;
 };
 
-struct living {
+/* Where the cells of a process stand. */
+struct process_columns {
 	int set; /* -1: processes are not recorded */
 	struct column column[NR_PROCESS_COLUMNS];
+	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
+};
+
+struct process_columns process_columns_of(const struct schema *schema);
+/* What a process holds, by the cells of its row: the mask of the levels that are known, and these. */
+uint32_t process_levels(const struct process_columns *c, const int64_t *cell, uint64_t valid,
+	int64_t level[static NR_LEVELS]);
+
+struct living {
+	struct process_columns at;
 	struct process {
 		uint32_t id, row; /* STORE_NO_ROW: not bound now */
 		uint32_t pid, ppid;
@@ -96,8 +107,7 @@ struct living {
 	uint32_t *by_row; /* row -> index + 1 */
 	uint32_t nr_by_row;
 	struct idmap by_id, by_pid;
-	bool loose;			   /* after a loss: the unbound have not been given up yet */
-	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
+	bool loose; /* after a loss: the unbound have not been given up yet */
 
 	struct groups group;
 	uint64_t own; /* mask of groups: without what members' children used */
@@ -111,11 +121,6 @@ void living_init(struct living *l);
 void living_release(struct living *l);
 /* New schema: nobody is alive. */
 void living_bind(struct living *l, const struct schema *schema);
-
-/* What a process holds, by the cells of its row: the mask of the levels that are known, and these. It depends
- * on the schema alone (living_bind()). */
-uint32_t living_levels(
-	const struct living *l, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS]);
 
 int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs *identity);
 /* After a tick: its touched rows. */

@@ -268,7 +268,7 @@ static int recording_end(struct process_filling *f)
 static int filling_watch(void *arg, struct living *living, const struct store_record *record)
 {
 	struct process_filling *f = arg;
-	bool process = living->set >= 0 && record && record->set == (uint32_t)living->set;
+	bool process = living->at.set >= 0 && record && record->set == (uint32_t)living->at.set;
 
 	f->living = living;
 	if (!record)

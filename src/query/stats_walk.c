@@ -225,7 +225,8 @@ static void take_levels(
 
 static void take_processes(struct walking *w, struct walker *n, int64_t time_ns)
 {
-	struct table *t = n->living.set < 0 ? NULL : store_reader_table(n->reader, (uint32_t)n->living.set);
+	struct table *t =
+		n->living.at.set < 0 ? NULL : store_reader_table(n->reader, (uint32_t)n->living.at.set);
 
 	if (!t)
 		return;
@@ -276,7 +277,7 @@ static int on_instance(struct walking *w, struct walker *n, const struct store_r
 	uint32_t row;
 	int r = 0;
 
-	if (n->living.set >= 0 && record->set == (uint32_t)n->living.set) {
+	if (n->living.at.set >= 0 && record->set == (uint32_t)n->living.at.set) {
 		r = living_join(&n->living, record->row, record->id, record->pairs);
 		row = idmap_get(&n->row_of, record->id);
 		if (r >= 0 && row != IDMAP_NONE && record->row != STORE_NO_ROW)
@@ -339,7 +340,7 @@ static int walker_next(struct walking *w, struct walker *n)
 	int r;
 
 	while ((r = store_next(n->reader, &record)) > 0) {
-		bool process = n->living.set >= 0 && record.set == (uint32_t)n->living.set;
+		bool process = n->living.at.set >= 0 && record.set == (uint32_t)n->living.at.set;
 
 		if (record.type == STORE_TICK)
 			return on_tick(w, n, record.time_ns) < 0 ? -ENOMEM : 1;
