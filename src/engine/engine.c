@@ -290,6 +290,7 @@ void engine_describe_rest(struct engine *e)
 	r = select_rest(e, err, sizeof(err));
 	if (r == 0)
 		r = make_tables(e, from);
+	events_filter(e);
 	for (uint32_t i = from; r < 0 && i < e->nr_sets; i++)
 		e->set[i].usable = false; /* no memory for the node: the job is recorded all the same */
 	if (e->sink.schema)

@@ -47,6 +47,14 @@ void events_open(struct engine *e)
 	name_helpers(e);
 	e->drain_every_ns = DRAIN_SLOW;
 	e->drain_ns = env_now(e->env, ENV_MONOTONIC) + e->drain_every_ns;
+	if (!e->choice)
+		events_filter(e);
+}
+
+void events_filter(struct engine *e)
+{
+	if (e->connector && !e->opt.attach)
+		connector_filter(e->connector);
 }
 
 void events_prove(struct engine *e, pid_t job)
@@ -98,7 +106,7 @@ static void on_exec(struct engine *e, struct member *m)
 
 	m->identity_stale = true;
 	m->replaced = m->announced;
-	if (m->bound)
+	if (m->bound || m->pid == e->root) /* nobody waits for the job but we: its name can still be read */
 		return;
 	m->name[0] = 0;
 	if (++e->names_read > NAMES_MAX)

@@ -157,6 +157,8 @@ void member_depart(struct engine *e, uint32_t slot, const char *how);
 void events_open(struct engine *e);
 /* We have started the job: the kernel must have told of it, or it tells nothing. */
 void events_prove(struct engine *e, pid_t job);
+/* The job goes on: the kernel shall keep to itself what we have no use for. */
+void events_filter(struct engine *e);
 void events_close(struct engine *e);
 void events_drain(struct engine *e);
 

@@ -34,6 +34,8 @@ int connector_open(struct connector **ret, const char **reterr_why);
  * happened between the two instants. */
 int connector_listen(struct connector **ret, const char **reterr_why);
 int connector_prove(struct connector *c, pid_t child, int64_t before, int64_t after);
+/* Has the kernel drop what connector_next() would leave out: for who listens for more than some moments. */
+void connector_filter(struct connector *c);
 struct connector *connector_close(struct connector *c);
 int connector_fd(const struct connector *c);
 /* Next event of processes (threads are left out): 1 and an event, 0 when there is none now,

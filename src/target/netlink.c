@@ -10,7 +10,6 @@
 
 #include "base/rights.h"
 
-#include <linux/filter.h>
 #include <sys/socket.h>
 
 #define RECEIVE_BUFFER_BYTES (32 << 20)
@@ -37,8 +36,7 @@ static int prepare_slots(struct netlink *n, size_t slot_size)
 	return 0;
 }
 
-static int open_socket(
-	struct netlink *n, int protocol, uint32_t groups, size_t slot_size, const struct sock_fprog *filter)
+static int open_socket(struct netlink *n, int protocol, uint32_t groups, size_t slot_size)
 {
 	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
 	socklen_t len = sizeof(address);
@@ -51,8 +49,6 @@ static int open_socket(
 	if (r < 0)
 		return r;
 	want_large_buffer(n->fd);
-	if (filter && setsockopt(n->fd, SOL_SOCKET, SO_ATTACH_FILTER, filter, sizeof(*filter)) < 0)
-		return -errno;
 	if (bind(n->fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return -errno;
 	if (getsockname(n->fd, (struct sockaddr *)&address, &len) < 0)
@@ -62,11 +58,10 @@ static int open_socket(
 }
 
 /* The kernel remembers who opened a socket, and asks at each message for the sender's rights as well. */
-int netlink_open(
-	struct netlink *n, int protocol, uint32_t groups, size_t slot_size, const struct sock_fprog *filter)
+int netlink_open(struct netlink *n, int protocol, uint32_t groups, size_t slot_size)
 {
 	bool raised = rights_raise(RIGHT_NET_ADMIN);
-	int r = open_socket(n, protocol, groups, slot_size, filter);
+	int r = open_socket(n, protocol, groups, slot_size);
 
 	if (raised)
 		rights_lower();

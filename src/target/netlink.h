@@ -22,12 +22,8 @@ struct netlink {
 	struct sockaddr_nl from[NETLINK_BATCH];
 };
 
-struct sock_fprog;
-
-/* Takes a zeroed struct; groups as in sockaddr_nl; filter may be NULL. Half-opened ones are for
- * netlink_close(). */
-int netlink_open(
-	struct netlink *n, int protocol, uint32_t groups, size_t slot_size, const struct sock_fprog *filter);
+/* Takes a zeroed struct; groups as in sockaddr_nl. Half-opened ones are for netlink_close(). */
+int netlink_open(struct netlink *n, int protocol, uint32_t groups, size_t slot_size);
 void netlink_close(struct netlink *n);
 int netlink_send(struct netlink *n, const void *message, size_t len);
 

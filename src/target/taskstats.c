@@ -278,7 +278,7 @@ int taskstats_open(struct taskstats **ret, const char **reterr_why)
 
 	if (t) {
 		t->link.fd = -1;
-		r = netlink_open(&t->link, NETLINK_GENERIC, 0, SLOT_BYTES, NULL);
+		r = netlink_open(&t->link, NETLINK_GENERIC, 0, SLOT_BYTES);
 	}
 	if (r >= 0)
 		r = subscribe(t);
