@@ -177,7 +177,10 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 {
 	struct buf err;
 
-	*r = (struct recording){.opt = opt, .cmd = cmd, .attach = attach, .end_ns = INT64_MAX};
+	r->opt = opt;
+	r->cmd = cmd;
+	r->attach = attach;
+	r->end_ns = INT64_MAX;
 	r->argc = attach ? 0 : argc;
 	r->argv = r->targets = argv;
 	r->nr_targets = argc;

@@ -42,8 +42,9 @@ struct recording {
 	uint64_t limits_told; /* groups whose limits are written */
 };
 
-/* Checks the options. Wrong use dies with EXIT_OWN and a message; our own trouble is record_fail()'s, here
- * and below. The words are the command of run or the targets of attach. The caller then adds scopes, if any.
+/* Checks the options; the recording is zeroed. Wrong use dies with EXIT_OWN and a message; our own trouble is
+ * record_fail()'s, here and below. The words are the command of run or the targets of attach. The caller then
+ * adds scopes, if any.
  */
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
 	int argc, char **argv);

@@ -110,6 +110,31 @@ static int init_table(struct table *t, uint32_t nr_cols, uint32_t cap)
 	return r;
 }
 
+static void *map_zeroed(size_t size)
+{
+	void *p =
+		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Collectors have room for the largest machine. What this one does not need of it is never touched, not even
+ * to clear it: that would make it resident. */
+#define STATE_MAPPED 8192
+
+static void *state_new(const struct collector *c)
+{
+	return c->state_size < STATE_MAPPED ? calloc(1, c->state_size + 1) : map_zeroed(c->state_size);
+}
+
+static void state_free(const struct collector *c, void *state)
+{
+	if (c->state_size < STATE_MAPPED)
+		free(state);
+	else if (state)
+		munmap(state, c->state_size);
+}
+
 static int make_tables(struct engine *e, uint32_t from)
 {
 	for (uint32_t i = from; i < e->nr_sets; i++) {
@@ -138,19 +163,30 @@ static int make_tables(struct engine *e, uint32_t from)
 		set->ctx.why = context_why;
 		set->ctx.plan = set->collector->plan ? &set->plan : NULL;
 		set->ctx.children = e->opt.children;
-		set->state = set->usable ? calloc(1, set->collector->state_size + 1) : NULL;
-		if (set->usable && !set->state)
+		if (!set->usable || !e->schema->set[i].nr_metrics)
+			continue;
+		set->state = state_new(set->collector);
+		if (!set->state)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static uint32_t *scratch(uint32_t nr)
+static size_t scratch_size(const struct engine *e)
 {
-	void *p = mmap(NULL, (size_t)nr * sizeof(uint32_t), PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return (size_t)e->tree.cap * (2 * sizeof(uint32_t) + 2 * sizeof(struct slot_id));
+}
 
-	return p == MAP_FAILED ? NULL : p;
+/* The arrays of slots, in one mapping. */
+static int make_scratch(struct engine *e)
+{
+	e->missing = map_zeroed(scratch_size(e));
+	if (!e->missing)
+		return -ENOMEM;
+	e->lingering = e->missing + e->tree.cap;
+	e->departing = (uint32_t *)(e->lingering + e->tree.cap);
+	e->dirty = e->departing + e->tree.cap;
+	return 0;
 }
 
 static uint64_t ask_scopes(void *engine, pid_t pid)
@@ -202,15 +238,11 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 		r = make_tables(e, 0);
 		if (r == 0)
 			r = tree_init(&e->tree, env, e->set[e->process_set].table.cap);
+		if (r == 0)
+			r = make_scratch(e);
 		if (r < 0)
 			snprintf(err, err_size, "cannot reserve memory: %s", strerror(-r));
 	}
-	e->departing = scratch(e->tree.cap);
-	e->dirty = scratch(e->tree.cap);
-	e->missing = (struct slot_id *)scratch(2 * e->tree.cap);
-	e->lingering = (struct slot_id *)scratch(2 * e->tree.cap);
-	if (r == 0 && (!e->departing || !e->dirty || !e->missing || !e->lingering))
-		r = -ENOMEM;
 	if (r < 0) {
 		engine_free(e);
 		return r;
@@ -225,11 +257,8 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 
 struct engine *engine_free(struct engine *e)
 {
-	size_t size;
-
 	if (!e)
 		return NULL;
-	size = (size_t)e->tree.cap * sizeof(uint32_t);
 	events_close(e);
 	processes_close(e->processes);
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
@@ -237,7 +266,7 @@ struct engine *engine_free(struct engine *e)
 
 		if (set->collector->close && (i < e->nr_opened || e->gated) && set->state)
 			set->collector->close(set->state, &set->ctx);
-		free(set->state);
+		state_free(set->collector, set->state);
 		table_release(&set->table);
 	}
 	for (size_t i = 0; i < SETS_MAX; i++) {
@@ -246,14 +275,8 @@ struct engine *engine_free(struct engine *e)
 		free(e->set[i].rows);
 	}
 	env_close(e->env, e->self_statm);
-	if (e->departing)
-		munmap(e->departing, size);
-	if (e->dirty)
-		munmap(e->dirty, size);
 	if (e->missing)
-		munmap(e->missing, 2 * size);
-	if (e->lingering)
-		munmap(e->lingering, 2 * size);
+		munmap(e->missing, scratch_size(e));
 	tree_release(&e->tree);
 	choice_drop(e);
 	schema_free(e->schema);

@@ -60,12 +60,15 @@ struct schema_set *schema_add_set(struct schema *s, const char *name, const char
 struct schema_metric *schema_add_metric(
 	struct schema_set *set, const char *name, const char *help, const char *panel)
 {
-	struct schema_metric *m = reallocarray(set->metric, set->nr_metrics + 1, sizeof(*m));
+	uint32_t nr = set->nr_metrics;
+	struct schema_metric *m = set->metric;
 
+	if (!(nr & (nr - 1))) /* it holds up to the next power of two */
+		m = reallocarray(m, nr ? 2 * (size_t)nr : 1, sizeof(*m));
 	if (!m)
 		return NULL;
 	set->metric = m;
-	m += set->nr_metrics;
+	m += nr;
 	*m = (struct schema_metric){
 		.name = strdup(name),
 		.help = strdup(help),

@@ -44,7 +44,8 @@ const char *scope_kind_name(enum scope_kind kind)
 
 void scopes_init(struct scopes *s, struct env *env)
 {
-	*s = (struct scopes){.env = env};
+	memset(s, 0, offsetof(struct scopes, scope));
+	s->env = env;
 }
 
 void scopes_release(struct scopes *s)

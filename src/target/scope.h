@@ -62,10 +62,7 @@ struct scope_group {
 struct scopes {
 	struct env *env;
 	struct redact *redact; /* for names of tools, which are parts of command lines; NULL: none */
-	struct scope scope[SCOPES_MAX];
-	unsigned nr;
-	struct scope_group group[SCOPE_GROUPS_MAX];
-	unsigned nr_groups;
+	unsigned nr, nr_groups;
 	uint64_t inheriting; /* groups whose members' children belong to them */
 	uint64_t matching;   /* groups of tools: they go by the command line alone */
 	bool asks;	     /* a scope is there that looks at processes: new ones must be asked about */
@@ -74,8 +71,11 @@ struct scopes {
 	pid_t pid;
 	unsigned has; /* mask of texts */
 	size_t cmdline_len, cgroup_len;
-	char cmdline[4096], cgroup[8192];
 	uint32_t uid;
+	/* From here on scopes_init() leaves memory untouched: most recordings have no scopes. */
+	struct scope scope[SCOPES_MAX];
+	struct scope_group group[SCOPE_GROUPS_MAX];
+	char cmdline[4096], cgroup[8192];
 };
 
 const char *scope_kind_name(enum scope_kind kind); /* "match"; "command" for that of run */

@@ -18,12 +18,28 @@
 /* So many ticks after it was first seen a stranger is still looked at. */
 #define YOUNG_LOOKS 4
 
-static void *lazy(size_t size)
+static size_t memory_size(const struct tree *t)
 {
-	void *p =
-		mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t pids = (size_t)t->pid_max + 1;
 
-	return p == MAP_FAILED ? NULL : p;
+	return t->cap * (sizeof(struct member) + sizeof(uint32_t)) + pids * 3 * sizeof(int32_t);
+}
+
+/* All arrays in one mapping, of which only what is written becomes real. */
+static int make_memory(struct tree *t)
+{
+	size_t pids = (size_t)t->pid_max + 1;
+	void *p = mmap(NULL, memory_size(t), PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -ENOMEM;
+	t->member = p;
+	t->free_slot = (uint32_t *)(t->member + t->cap);
+	t->slot_of = t->free_slot + t->cap;
+	t->parent_of = (int32_t *)(t->slot_of + pids);
+	t->scanned = t->parent_of + pids;
+	return 0;
 }
 
 static pid_t read_pid_max(struct env *env)
@@ -53,12 +69,7 @@ int tree_init(struct tree *t, struct env *env, uint32_t cap)
 		.loadavg = -1,
 		.stat = -1,
 	};
-	t->member = lazy((size_t)cap * sizeof(struct member));
-	t->free_slot = lazy((size_t)cap * sizeof(uint32_t));
-	t->slot_of = lazy(((size_t)t->pid_max + 1) * sizeof(uint32_t));
-	t->parent_of = lazy(((size_t)t->pid_max + 1) * sizeof(int32_t));
-	t->scanned = lazy(((size_t)t->pid_max + 1) * sizeof(int32_t));
-	if (!t->member || !t->free_slot || !t->slot_of || !t->parent_of || !t->scanned) {
+	if (make_memory(t) < 0) {
 		tree_release(t);
 		return -ENOMEM;
 	}
@@ -69,18 +80,8 @@ int tree_init(struct tree *t, struct env *env, uint32_t cap)
 
 void tree_release(struct tree *t)
 {
-	size_t pids = ((size_t)t->pid_max + 1) * sizeof(uint32_t);
-
 	if (t->member)
-		munmap(t->member, (size_t)t->cap * sizeof(struct member));
-	if (t->free_slot)
-		munmap(t->free_slot, (size_t)t->cap * sizeof(uint32_t));
-	if (t->slot_of)
-		munmap(t->slot_of, pids);
-	if (t->parent_of)
-		munmap(t->parent_of, pids);
-	if (t->scanned)
-		munmap(t->scanned, pids);
+		munmap(t->member, memory_size(t));
 	if (t->env && t->loadavg >= 0)
 		env_close(t->env, t->loadavg);
 	if (t->env && t->stat >= 0)
