@@ -49,6 +49,7 @@ static const char *const source_file[NR_PROCESS_SOURCES] = {
 struct process {
 	pid_t pid;
 	int file[NR_PROCESS_SOURCES];
+	int64_t uid; /* real, as status had it; -1: that was not read yet */
 	int64_t clock;
 	uint64_t start_ticks;
 	int64_t children;  /* any growth means that it has waited for some */
@@ -73,6 +74,7 @@ struct processes {
 	bool wanted[NR_PROCESS_SOURCES];
 	bool explained[NR_PROCESS_SOURCES];
 	bool fds_by_size; /* since Linux 6.2 the size of /proc/PID/fd is the number of descriptors */
+	bool fds_known;	  /* whether it is */
 	int clock_col, fd_col, hwm_col;
 	/* KiB of large shared memory that processes took, extended or gave back so far, copy-on-write pages
 	 * of a fork included. The PSS of all sharers changes then, by this much at most, while their RSS does
@@ -122,7 +124,7 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 		if (ctx->map.col[i] >= 0)
 			p->wanted[m[i].at.source] = true;
 	p->wanted[FROM_STAT] = true; /* the engine needs parent and start time */
-	p->fds_by_size = fd_size_counts(ctx->env);
+	p->fds_by_size = true;	     /* until a folder seems to be empty */
 	p->clock_col = column_of(p, "proc.cpu.time");
 	p->fd_col = column_of(p, "proc.fds");
 	p->hwm_col = column_of(p, "proc.mem.hwm");
@@ -162,7 +164,7 @@ void process_bind(struct processes *p, uint32_t row, pid_t pid)
 {
 	struct process *process = &p->process[row];
 
-	*process = (struct process){.pid = pid, .clock = -1, .smaps_rss = -1};
+	*process = (struct process){.pid = pid, .uid = -1, .clock = -1, .smaps_rss = -1};
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		process->file[s] = CLOSED;
 }
@@ -207,6 +209,7 @@ void process_unbind(struct processes *p, uint32_t row)
 		p->reshared_kib += p->process[row].shared_kib;
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		file_close(p, &p->process[row], s);
+	p->process[row].pid = 0;
 }
 
 /* Why the metrics of a source have no values: said once, the first time it happens. */
@@ -350,6 +353,19 @@ static bool read_columns(struct processes *p, uint32_t row, int source, const st
 	return true;
 }
 
+/* The real user in the text of a status file; -1: there is none. */
+static int64_t uid_of(const char *text, size_t len)
+{
+	static const char key[] = "\nUid:\t";
+	const char *at = memmem(text, len, key, strlen(key));
+	int64_t uid;
+
+	if (!at)
+		return -1;
+	at += strlen(key);
+	return read_number(&at, text + len, &uid) ? uid : -1;
+}
+
 static void read_keys(struct processes *p, uint32_t row, int source, struct kv_reader *reader)
 {
 	char text[4096];
@@ -361,6 +377,8 @@ static void read_keys(struct processes *p, uint32_t row, int source, struct kv_r
 		return;
 	}
 	kv_read(reader, text, (size_t)n, p->ctx->table, row);
+	if (source == FROM_STATUS)
+		p->process[row].uid = uid_of(text, (size_t)n);
 }
 
 static int count_entry(void *arg, const char *name)
@@ -391,6 +409,13 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 		n = handle < 0 ? handle : env_size(p->ctx->env, handle);
 		if (temporary)
 			env_close(p->ctx->env, handle);
+		if (n == 0 && !p->fds_known) {
+			p->fds_by_size = fd_size_counts(p->ctx->env);
+			p->fds_known = true;
+			if (!p->fds_by_size)
+				return read_fds(p, row, medium);
+		}
+		p->fds_known |= n > 0;
 		if (handle == -EACCES) {
 			explain(p, FROM_FD, handle);
 			process->file[FROM_FD] = REFUSED;
@@ -663,26 +688,20 @@ ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size)
 	return env_readlink(env, path, out, size);
 }
 
-int process_uid(struct env *env, pid_t pid, uint32_t *ret)
+int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *ret)
 {
+	int64_t uid = p->process[row].pid == pid ? p->process[row].uid : -1;
 	char path[48], text[4096];
-	const char *at, *end;
-	ssize_t n;
-	int64_t uid;
 
-	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
-	n = env_slurp(env, path, text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	at = memmem(text, (size_t)n, "\nUid:\t", 6);
-	end = text + n;
-	if (!at)
-		return -EIO;
-	at += 6;
-	if (!read_number(&at, end, &uid))
-		return -EIO;
+	if (uid < 0) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+		n = env_peek(p->ctx->env, path, text, sizeof(text));
+		uid = n > 0 ? uid_of(text, (size_t)n) : -1;
+	}
 	*ret = (uint32_t)uid;
-	return 0;
+	return uid < 0 ? -ENODATA : 0;
 }
 
 static int process_probe(struct env *env, struct trouble *reterr_why)

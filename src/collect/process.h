@@ -74,7 +74,8 @@ bool process_cell(const struct processes *p, uint32_t row, const char *metric, i
 /* Who it is: reads the command line (NUL separated, at most size bytes) and the executable. */
 ssize_t process_cmdline(struct env *env, pid_t pid, char *out, size_t size, bool *ret_cut);
 ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size);
-int process_uid(struct env *env, pid_t pid, uint32_t *ret);
+/* Its real user: as its last reading saw it, if that read status; else it is read now. */
+int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *ret);
 /* Parses the text of proc/PID/stat; false when it is not one. fields[n] is field n of proc(5), up to `last`.
  */
 bool process_parse_stat(

@@ -153,7 +153,7 @@ static void identity(struct engine *e, struct member *m)
 		if (cut)
 			pairs_num(p, "cmdline_cut", 1);
 		add_program(p, m, "exe", e->exe, process_exe(e->env, m->pid, e->exe, sizeof(e->exe)));
-		if (process_uid(e->env, m->pid, &uid) == 0)
+		if (process_uid(e->processes, (uint32_t)(m - e->tree.member), m->pid, &uid) == 0)
 			pairs_num(p, "uid", uid);
 	} else {
 		add_program(p, m, "cmdline", NULL, 0);
@@ -250,7 +250,7 @@ static void check_inside(struct engine *e, const struct member *m)
 	if (!e->cgroup || e->feed.outside || m->origin != e->tree.reaper_origin)
 		return;
 	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)m->pid);
-	if (env_slurp(e->env, path, text, sizeof(text)) <= 0 || cgroup_holds(e->cgroup, text))
+	if (env_peek(e->env, path, text, sizeof(text)) <= 0 || cgroup_holds(e->cgroup, text))
 		return;
 	e->feed.outside = 1;
 	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
