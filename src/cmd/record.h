@@ -19,6 +19,7 @@ struct recording {
 	struct scopes scopes;
 	struct store_sink sink;
 	struct own_cgroup *group;
+	struct cgroups *places; /* the groups that we are in, until the limits were read; NULL: not known */
 	struct command command;
 	struct priority priority;
 	struct buf path;

@@ -15,16 +15,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-static int64_t memory_bytes(struct env *env)
-{
-	char text[256];
-	long long kib;
-
-	if (env_peek(env, "proc/meminfo", text, sizeof(text)) <= 0)
-		return 0;
-	return sscanf(text, "MemTotal: %lld", &kib) == 1 ? kib * 1024 : 0;
-}
-
 static int cpus_allowed(void)
 {
 	cpu_set_t *set = CPU_ALLOC(8192);
@@ -49,7 +39,6 @@ static void meta_machine(struct recording *r, struct pairs *p, const struct utsn
 		pairs_str(p, "user", user);
 	pairs_num(p, "uid", getuid());
 	pairs_num(p, "nr_cpus", cpus_allowed());
-	pairs_num(p, "mem_total_bytes", memory_bytes(r->env));
 	pairs_num(p, "page_size", r->env->page_size);
 	pairs_num(p, "clock_tick", r->env->clock_tick);
 }
@@ -216,10 +205,16 @@ static struct limits_override limits_given(const struct record_options *opt)
 static void describe_limits(struct recording *r, struct facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
-	struct limits limits;
-
 	/* The command has our limits; one that is ending already no longer shows its own. */
-	if (limits_read(r->env, r->attach ? engine_root(r->engine) : 0, &override, &limits) < 0)
+	struct limits_whose whose = {
+		.level = LIMITS_PROCESS, .pid = r->attach ? engine_root(r->engine) : 0, .places = r->places};
+	struct limits limits;
+	int e = limits_read_of(r->env, &whose, &override, &limits);
+
+	free(r->places);
+	r->places = NULL;
+	add_number(f, "mem_total_bytes", limits.machine_memory);
+	if (e < 0)
 		return;
 	add_limit(f, "limits.cpus", "limits.cpus_source", &limits.cpus);
 	add_limit(f, "limits.memory_bytes", "limits.memory_source", &limits.memory);

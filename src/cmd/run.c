@@ -2,6 +2,7 @@
 #include "cmd/already.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
+#include "node/cgroups.h"
 
 #include <string.h>
 
@@ -98,6 +99,18 @@ static void attach_also(struct recording *r)
 	engine_scan(r->engine);
 }
 
+/* The limits are those of the groups that we are in: what is found here is kept for them. */
+static void make_group(struct recording *r)
+{
+	const char *why;
+
+	r->places = malloc(sizeof(*r->places));
+	if (!r->places || cgroups_read(r->env, 0, r->places) < 0 ||
+		cgroup_create_in(r->places, &r->group, &why) < 0)
+		return;
+	engine_use_cgroup(r->engine, r->group);
+}
+
 static int run(const void *args, int argc, char **argv)
 {
 	const struct run_args *a = args;
@@ -125,15 +138,10 @@ static int run(const void *args, int argc, char **argv)
 	if (a->also.nr)
 		add_scopes(&r, a, argv[0]);
 	record_open(&r);
-	if (r.help & HELPER_CGROUP && a->record.children) {
-		const char *why;
-
-		cgroup_create(&r.group, &why);
-		engine_use_cgroup(r.engine, r.group);
-	}
+	if (r.help & HELPER_CGROUP && a->record.children)
+		make_group(&r);
 	record_start(&r);
 	start(&r, argv);
-	command_privileges(&r.command);
 	engine_leave_out(r.engine, r.command.witness.pid);
 	engine_add_root(r.engine, r.command.pid, true, 1);
 	engine_set_copy(r.engine, r.command.before_exec_kib);

@@ -18,6 +18,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 #define TEXT_SIZE (64 << 10)
 #define MIB (1 << 20)
@@ -27,7 +29,7 @@ struct asker {
 	struct env *env;
 	pid_t pid;
 	struct limits *ret;
-	struct cgroups *groups;
+	const struct cgroups *groups;
 	struct cpu_bits online; /* empty: not known */
 	char *text;		/* TEXT_SIZE, for one file at a time */
 	struct variables variables;
@@ -122,16 +124,20 @@ static void ask_machine(struct asker *a)
 	candidate(&a->ret->memory, a->ret->machine_memory, "machine");
 }
 
-/* How many CPUs of the list there are; 0: no list. */
+/* How many CPUs of the set there are. */
+static unsigned count_online(const struct asker *a, struct cpu_bits *set)
+{
+	for (size_t i = 0; a->ret->machine_cpus > 0 && i < ARRAY_SIZE(set->word); i++)
+		set->word[i] &= a->online.word[i];
+	return cpu_bits_count(set);
+}
+
+/* The same of a list; 0: no list. */
 static unsigned count_cpus(const struct asker *a, const char *list)
 {
 	struct cpu_bits set = {0};
 
-	if (!list || !cpu_bits_add(&set, list))
-		return 0;
-	for (size_t i = 0; a->ret->machine_cpus > 0 && i < ARRAY_SIZE(set.word); i++)
-		set.word[i] &= a->online.word[i];
-	return cpu_bits_count(&set);
+	return list && cpu_bits_add(&set, list) ? count_online(a, &set) : 0;
 }
 
 /* ---- control groups ---- */
@@ -237,26 +243,49 @@ static void ask_group_memory(struct asker *a)
 
 /* ---- the process ---- */
 
+/* Our own limits the kernel tells without a file. */
+static bool is_us(const struct asker *a)
+{
+	return !a->pid && a->env->live;
+}
+
+static bool own_affinity(struct cpu_bits *ret)
+{
+	return syscall(SYS_sched_getaffinity, 0, sizeof(ret->word), ret->word) > 0;
+}
+
 static void ask_affinity(struct asker *a)
 {
-	const char *text = peek_of_process(a, "status");
+	const char *text = is_us(a) ? NULL : peek_of_process(a, "status");
+	struct cpu_bits set = {0};
 
 	if (text)
 		text = after_key(text, "Cpus_allowed_list:");
-	candidate(&a->ret->cpus, count_cpus(a, text), "affinity");
+	if (text ? cpu_bits_add(&set, text) > 0 : is_us(a) && own_affinity(&set))
+		candidate(&a->ret->cpus, count_online(a, &set), "affinity");
 }
 
 /* The soft limit, in bytes; "unlimited" is no number. RLIMIT_RSS is not asked: no kernel of this century
  * heeds it. */
 static void ask_ulimits(struct asker *a)
 {
-	const char *text = peek_of_process(a, "limits");
-	int64_t bytes;
+	static const struct {
+		const char *key, *name;
+		int resource;
+	} ulimit[] = {{"Max address space", "ulimit -v (each process)", RLIMIT_AS},
+		{"Max data size", "ulimit -d (each process)", RLIMIT_DATA}};
+	const char *text = is_us(a) ? NULL : peek_of_process(a, "limits");
 
-	if (number_after(text, "Max address space", &bytes))
-		candidate(&a->ret->memory, (double)bytes, "ulimit -v (each process)");
-	if (number_after(text, "Max data size", &bytes))
-		candidate(&a->ret->memory, (double)bytes, "ulimit -d (each process)");
+	for (size_t i = 0; i < ARRAY_SIZE(ulimit); i++) {
+		struct rlimit own;
+		int64_t bytes;
+
+		if (number_after(text, ulimit[i].key, &bytes))
+			candidate(&a->ret->memory, (double)bytes, "%s", ulimit[i].name);
+		else if (is_us(a) && getrlimit(ulimit[i].resource, &own) == 0 &&
+			own.rlim_cur != RLIM_INFINITY)
+			candidate(&a->ret->memory, (double)own.rlim_cur, "%s", ulimit[i].name);
+	}
 }
 
 /* ---- the batch system ---- */
@@ -378,19 +407,19 @@ static void apply_override(struct limits *l, const struct limits_override *overr
 
 /* The directories of a group in all hierarchies that have it. They are found from our own, and in a hierarchy
  * in which the group does not exist nothing holds for it. */
-static int find_group(struct asker *a, const char *group)
+static int find_group(struct env *env, const char *group, struct cgroups *ret)
 {
-	int r = cgroups_read(a->env, 0, a->groups);
+	int r = cgroups_read(env, 0, ret);
 
 	for (unsigned i = 0; i < NR_CGROUP_CONTROLLERS; i++) {
-		struct cgroup_dir *dir = &a->groups->dir[i];
+		struct cgroup_dir *dir = &ret->dir[i];
 		char path[PATH_MAX + NAME_MAX];
 
 		dir->found = r >= 0 && dir->found && group && cgroup_dir_move(dir, group);
 		if (!dir->found)
 			continue;
 		snprintf(path, sizeof(path), "%s/cgroup.procs", dir->path);
-		dir->found = env_try(a->env, path) >= 0;
+		dir->found = env_try(env, path) >= 0;
 	}
 	return 0;
 }
@@ -407,16 +436,18 @@ static void ask_batch_system(struct asker *a)
 int limits_read_of(struct env *env, const struct limits_whose *whose, const struct limits_override *override,
 	struct limits *ret)
 {
-	_cleanup_(freep) struct cgroups *groups = malloc(sizeof(*groups));
+	_cleanup_(freep) struct cgroups *found = whose->places ? NULL : malloc(sizeof(*found));
 	_cleanup_(freep) char *text = malloc(TEXT_SIZE);
-	struct asker a = {.env = env, .pid = whose->pid, .ret = ret, .groups = groups, .text = text};
+	struct asker a = {.env = env, .pid = whose->pid, .ret = ret, .text = text};
 	bool process = whose->level == LIMITS_PROCESS;
-	int r;
+	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!groups || !text)
+	a.groups = whose->places ? whose->places : found;
+	if (!a.groups || !text)
 		return -ENOMEM;
-	r = process ? cgroups_read(env, whose->pid, groups) : find_group(&a, whose->group);
+	if (found)
+		r = process ? cgroups_read(env, whose->pid, found) : find_group(env, whose->group, found);
 	ask_machine(&a);
 	ask_cpuset(&a);
 	if (process)

@@ -4,6 +4,8 @@
 
 #include "env/env.h"
 
+struct cgroups;
+
 struct limit {
 	bool known;
 	double value;	  /* CPUs (a quota may be 1.5), or bytes */
@@ -33,6 +35,8 @@ struct limits_whose {
 	/* Of LIMITS_GROUP and LIMITS_JOB: as proc/PID/cgroup names it. One that does not exist, or NULL: the
 	 * machine's limits remain. */
 	const char *group;
+	const struct cgroups
+		*places; /* of LIMITS_PROCESS: the groups it is in, where they are known; or NULL */
 };
 
 /* Of a process of the job; 0: of ourselves, which is right for a job that we start: it inherits all, and of a

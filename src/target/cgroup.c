@@ -328,6 +328,15 @@ static int try_places(struct own_cgroup **ret, const struct cgroups *groups)
 	return first;
 }
 
+int cgroup_create_in(const struct cgroups *places, struct own_cgroup **ret, const char **reterr_why)
+{
+	int r = try_places(ret, places);
+
+	if (r < 0)
+		*reterr_why = why_not(r);
+	return r;
+}
+
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why)
 {
 	_cleanup_(freep) struct cgroups *places = malloc(sizeof(*places));

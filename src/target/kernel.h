@@ -80,6 +80,9 @@ struct own_cgroup;
  * that all limits stay in force, and removes those that dead recorders left behind. -EACCES, -ENOENT,
  * -EROFS... Nothing is moved: the job enters by itself with cgroup_enter(). */
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
+/* The same, for who knows already where we are (cgroups_read()). */
+struct cgroups;
+int cgroup_create_in(const struct cgroups *places, struct own_cgroup **ret, const char **reterr_why);
 /* fork() whose child is born inside the group (clone3). Use this, not fork and enter: writing to cgroup.procs
  * waits for an RCU grace period, 7 ms measured where this takes 0.2. *ret_inside says whether it worked so,
  * in parent and child; where it did not (v1, kernels before 5.7) it was an ordinary fork, and the child calls
