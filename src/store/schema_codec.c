@@ -43,7 +43,8 @@ static void encode_metric(const struct schema_metric *m, struct buf *out)
 	add(&f, "tier", tier_name(m->tier));
 	add(&f, "availability", availability_name(m->availability));
 	add(&f, "why", m->why);
-	pairs_add(&f.pairs, "scale", scale, sizeof(scale));
+	if (m->scale != 1)
+		pairs_add(&f.pairs, "scale", scale, sizeof(scale));
 	pairs_encode(&f.pairs, out);
 }
 

@@ -31,6 +31,8 @@ int store_note(struct store_writer *w, const struct pairs *meta);
 /* The sets that are known so far: records of them may come from now on. They wait in memory until the schema
  * is written, which may describe more sets behind these. May be called again. */
 int store_sets(struct store_writer *w, const struct schema *schema);
+/* While there is time: packs the schema, for the case that no more sets come before it is written. */
+void store_prepare(struct store_writer *w, const struct schema *schema);
 /* Once. Written at once, unless records were held back: these follow it, and reach the file with the next
  * flush. */
 int store_schema(struct store_writer *w, const struct schema *schema);

@@ -57,6 +57,9 @@ struct store_writer {
 	uint32_t nr_sets;
 	uint8_t nr_cols[SETS_MAX];
 	bool has_schema;
+	uint8_t *prepared; /* the schema, packed, as long as it has no more sets than these; NULL: none */
+	size_t prepared_size;
+	uint32_t prepared_sets;
 	uint8_t *held; /* records that wait for the schema; NULL: none yet */
 	size_t nr_held;
 
@@ -158,6 +161,7 @@ struct store_writer *store_abandon(struct store_writer *w)
 		munmap(w->index, INDEX_MAX * sizeof(*w->index));
 	if (w->held)
 		munmap(w->held, HELD_MAX);
+	free(w->prepared);
 	free(w);
 	return NULL;
 }
@@ -481,24 +485,61 @@ static void release_held(struct store_writer *w)
 	w->nr_held = 0;
 }
 
-int store_schema(struct store_writer *w, const struct schema *schema)
+/* The size of the schema as it is written, or a negative errno. */
+static ssize_t pack_schema(struct store_writer *w, const struct schema *schema, uint8_t *out, size_t room)
 {
 	struct buf raw;
-	size_t room, n;
-	uint8_t *p;
+	ssize_t r;
+	size_t n;
+
+	buf_init(&raw, SCHEMA_MAX);
+	schema_encode(schema, &raw);
+	n = raw.err ? 0 : ZSTD_compress2(w->zstd, out, room, raw.data, raw.len);
+	r = raw.err ? raw.err : ZSTD_isError(n) ? -ENOSPC : (ssize_t)n;
+	buf_release(&raw);
+	return r;
+}
+
+void store_prepare(struct store_writer *w, const struct schema *schema)
+{
+	size_t room;
+	uint8_t *p = append_payload(&w->out, &room);
+	ssize_t n = is_holding(w) && !w->prepared ? pack_schema(w, schema, p, room) : 0;
+
+	if (n <= 0)
+		return;
+	w->prepared = malloc((size_t)n);
+	if (!w->prepared)
+		return;
+	memcpy(w->prepared, p, (size_t)n);
+	w->prepared_size = (size_t)n;
+	w->prepared_sets = schema->nr_sets;
+}
+
+static ssize_t put_schema(struct store_writer *w, const struct schema *schema)
+{
+	size_t room;
+	uint8_t *p = append_payload(&w->out, &room);
+
+	if (!w->prepared || w->prepared_sets != schema->nr_sets || w->prepared_size > room)
+		return pack_schema(w, schema, p, room);
+	memcpy(p, w->prepared, w->prepared_size);
+	return (ssize_t)w->prepared_size;
+}
+
+int store_schema(struct store_writer *w, const struct schema *schema)
+{
 	int r = store_sets(w, schema);
+	ssize_t n;
 
 	if (r < 0)
 		return r;
-	buf_init(&raw, SCHEMA_MAX);
-	schema_encode(schema, &raw);
-	p = append_payload(&w->out, &room);
-	n = raw.err ? 0 : ZSTD_compress2(w->zstd, p, room, raw.data, raw.len);
-	r = raw.err ? raw.err : ZSTD_isError(n) ? -ENOSPC : 0;
-	buf_release(&raw);
-	if (r < 0)
-		return r;
-	append_block(&w->out, BLOCK_SCHEMA, 0, n);
+	n = put_schema(w, schema);
+	free(w->prepared);
+	w->prepared = NULL;
+	if (n < 0)
+		return (int)n;
+	append_block(&w->out, BLOCK_SCHEMA, 0, (size_t)n);
 	w->has_schema = true;
 	if (!w->held)
 		return append_push(&w->out);

@@ -584,6 +584,59 @@ static void test_too_much_before_the_schema_is_a_gap(void **state)
 	schema_free(schema);
 }
 
+/* What is read back of a recording whose schema was prepared with so many sets, and written with so many. */
+static void expect_prepared(unsigned sets_before, unsigned sets)
+{
+	static const char *const name[] = {"a", "b", "c"};
+	struct schema *schema = schema_new();
+	struct store_record rec;
+	struct store_reader *r;
+	struct store_writer *w;
+	struct pair pair[1];
+	char text[8];
+	struct pairs none;
+	unsigned schemas = 0;
+
+	pairs_init(&none, pair, 1, text, sizeof(text));
+	assert_int_equal(store_create(path, STORE_REPLACE, &w), 0);
+	for (unsigned i = 0; i < sets; i++) {
+		struct schema_metric *m = schema_add_metric(
+			schema_add_set(schema, name[i], "", "node"), name[i], "Help.", NULL);
+
+		m->scale = i + 1;
+		if (i + 1 != sets_before)
+			continue;
+		assert_int_equal(store_sets(w, schema), 0);
+		store_prepare(w, schema);
+	}
+	store_instance(w, 0, 0, 1, 5, &none);
+	assert_int_equal(store_schema(w, schema), 0);
+	store_prepare(w, schema); /* nothing to prepare any more */
+	assert_int_equal(store_finish(w, &none), 0);
+	assert_int_equal(store_open(path, &r), 0);
+	while (store_next(r, &rec) > 0) {
+		assert_int_not_equal(rec.type, STORE_LOST);
+		if (rec.type != STORE_SCHEMA)
+			continue;
+		schemas++;
+		assert_int_equal(store_reader_schema(r)->nr_sets, sets);
+		for (unsigned i = 0; i < sets; i++) {
+			assert_string_equal(store_reader_schema(r)->set[i].metric[0].name, name[i]);
+			assert_true(store_reader_schema(r)->set[i].metric[0].scale == i + 1);
+		}
+	}
+	assert_int_equal(schemas, 1);
+	store_close(r);
+	schema_free(schema);
+}
+
+static void test_schema_prepared(void **state)
+{
+	(void)state;
+	expect_prepared(2, 2);
+	expect_prepared(2, 3); /* another set came: what was prepared is of no use */
+}
+
 static void test_create(void **state)
 {
 	struct store_writer *w, *other;
@@ -683,6 +736,7 @@ int main(void)
 		cmocka_unit_test(test_shortened_identities_do_not_replace_whole_ones),
 		cmocka_unit_test(test_records_wait_for_the_schema),
 		cmocka_unit_test(test_too_much_before_the_schema_is_a_gap),
+		cmocka_unit_test(test_schema_prepared),
 		cmocka_unit_test(test_create),
 		cmocka_unit_test(test_create_numbered),
 	};
