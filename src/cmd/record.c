@@ -409,6 +409,8 @@ static void record_end(struct recording *r, const char *how)
 	struct pairs p;
 	int status, e;
 
+	if (engine_root_ended(r->engine, &status))
+		command_ended(&r->command);
 	engine_last_tick(r->engine);
 	priority_lower();
 	engine_counts(r->engine, &counts);
@@ -455,9 +457,9 @@ static void record_until_the_end(struct recording *r)
 	if (r->attach)
 		record_read_limits(r);
 	engine_tick(r->engine);
-	if (!r->attach) /* a job of our own may be gone before they are read */
-		record_read_limits(r);
 	record_describe(r);
+	if (!engine_is_whole(r->engine))
+		store_prepare(r->sink.store, engine_schema(r->engine));
 	while (!how) {
 		if (!described && engine_is_whole(r->engine)) {
 			record_describe_machine(r);
@@ -500,8 +502,8 @@ void record_discard(struct recording *r)
 void record_report(struct recording *r)
 {
 	const char *path = (char *)r->path.data;
-	struct summary_style style = style_for(STDERR_FILENO);
 	struct summary *summary = NULL;
+	struct summary_style style;
 	struct run *run = NULL;
 	struct buf out;
 
@@ -513,6 +515,7 @@ void record_report(struct recording *r)
 	if (r->opt->quiet || !r->opt->summary)
 		return;
 	rights_drop(); /* from here on we only read, and a file of the user's */
+	style = style_for(STDERR_FILENO);
 	style.hint = true;
 	buf_init(&out, 1 << 20);
 	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {

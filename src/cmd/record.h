@@ -73,7 +73,7 @@ void cannot_run(const char *name, int error) __attribute__((noreturn));
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
 int record_begin(struct recording *r, int argc, char **argv);
-void record_read_limits(struct recording *r);
+void record_read_limits(struct recording *r); /* once; they are written by the next */
 void record_describe(struct recording *r);
 /* The limits of groups that have come since the last call. Between ticks. */
 void record_describe_groups(struct recording *r);

@@ -190,7 +190,8 @@ static void become(const struct start *s, bool inside, bool huge_pages, const in
 	_exit(EXIT_FAILURE);
 }
 
-/* What was allocated since command_prepare() is not copied into a child, or is again. */
+/* What was allocated since command_prepare() is not copied into children (the job's process, then the
+ * witness), or is again. */
 static void leave_heap(const struct command *c, int advice)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
@@ -213,7 +214,6 @@ static int start_child(struct command *c, const struct start *s, const struct ow
 	pid = cgroup_fork(group, &inside);
 	if (pid == 0)
 		become(s, inside, huge_pages, ends);
-	leave_heap(c, MADV_KEEPONFORK);
 	if (gate) {
 		if (pid > 0)
 			gate->pass(gate->arg, pid);
@@ -223,9 +223,39 @@ static int start_child(struct command *c, const struct start *s, const struct ow
 	return pid;
 }
 
+int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
+	const struct command_gate *gate)
+{
+	struct start *start;
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	start = start_new(argv, recording);
+	if (start) {
+		start->mask = c->mask;
+		start->door = group ? cgroup_door(group) : -1;
+		start->report = ends[1];
+		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+		pid = start_child(c, start, group, gate);
+		munmap(start, start->size);
+	} else {
+		pid = -ENOMEM;
+	}
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return pid;
+	}
+	c->report = ends[0];
+	c->pid = pid;
+	return 0;
+}
+
 /* What the child says: its own largest memory before the exec, then why that failed. The other end closes
  * when the new program runs. */
-static int hear_start(struct command *c, int from)
+int command_confirm(struct command *c)
 {
 	struct {
 		int64_t kib;
@@ -234,49 +264,19 @@ static int hear_start(struct command *c, int from)
 	size_t got = 0;
 	ssize_t n;
 
-	while ((n = read(from, (char *)&said + got, sizeof(said) - got)) != 0 && got < sizeof(said)) {
+	while ((n = read(c->report, (char *)&said + got, sizeof(said) - got)) != 0 && got < sizeof(said)) {
 		if (n < 0 && errno != EINTR)
 			break;
 		got += (size_t)MAX(n, 0);
 	}
+	close(c->report);
 	c->before_exec_kib = got >= sizeof(said.kib) ? said.kib : -1;
-	return said.error;
-}
-
-int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	const struct command_gate *gate, bool *ret_before_exec)
-{
-	_cleanup_(closep) int read_end = -1;
-	struct start *start;
-	int ends[2], error;
-	pid_t pid;
-
-	*ret_before_exec = true;
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	read_end = ends[0];
-	start = start_new(argv, recording);
-	if (!start) {
-		close(ends[1]);
-		return -ENOMEM;
-	}
-	start->mask = c->mask;
-	start->door = group ? cgroup_door(group) : -1;
-	start->report = ends[1];
-	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	pid = start_child(c, start, group, gate);
-	munmap(start, start->size);
-	close(ends[1]);
-	if (pid < 0)
-		return pid;
-	error = hear_start(c, read_end);
-	if (error) {
-		waitpid(pid, NULL, 0);
-		*ret_before_exec = false;
-		return -error;
-	}
-	c->pid = pid;
-	return 0;
+	if (!said.error)
+		return 0;
+	waitpid(c->pid, NULL, 0);
+	c->pid = 0;
+	witness_end(&c->witness);
+	return -said.error;
 }
 
 int command_become(struct command *c, char *const *argv)
@@ -307,8 +307,10 @@ unsigned command_privileges(struct command *c)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore, NULL);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	if (c->pid) /* without a witness, signals to the group are passed on once more */
+	if (c->pid) { /* without a witness, signals to the group are passed on once more */
 		witness_start(&c->witness);
+		leave_heap(c, MADV_KEEPONFORK);
+	}
 	more.rlim_cur = more.rlim_max;
 	if (!more.rlim_max || setrlimit(RLIMIT_NOFILE, &more) < 0)
 		more = c->files;
@@ -371,6 +373,11 @@ bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool 
 			return false;
 	}
 	return kill(c->pid, (int)si->ssi_signo) == 0;
+}
+
+void command_ended(struct command *c)
+{
+	witness_dismiss(&c->witness);
 }
 
 void command_stop_by(int sig)

@@ -28,6 +28,7 @@ struct command {
 	bool has_huge_pages;	 /* the kernel may give the job huge pages; ourselves we have denied them */
 	int64_t before_exec_kib; /* the most memory that the job's process had while it was a copy of us; -1:
 				    not known */
+	int report;		 /* where its process says why it could not be executed */
 	bool stopped_with_it;	 /* we stopped ourselves together with the job */
 	struct signal_witness witness;
 };
@@ -42,13 +43,17 @@ struct command_gate {
 	void (*pass)(void *arg, pid_t pid);
 	void *arg;
 };
-/* Starts argv; returns once the new program runs. -errno, with *ret_before_exec telling our own failure from
- * one to execute. `recording` (may be NULL) goes into TACHO_RECORDING. Without a gate (NULL) nobody waits. */
+/* Starts argv in a new process, which is on its way to the exec when this returns: what need not wait for it
+ * is done meanwhile. -errno: there is no new process. `recording` (may be NULL) goes into TACHO_RECORDING.
+ * Without a gate (NULL) nobody waits. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	const struct command_gate *gate, bool *ret_before_exec);
+	const struct command_gate *gate);
+/* Returns once the new program runs. -errno: it cannot be executed, and its process is gone. */
+int command_confirm(struct command *c);
 /* Puts everything back and becomes argv in our place. Returns only if that fails: -errno. */
 int command_become(struct command *c, char *const *argv);
-/* After the start: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ). */
+/* After the start, not before it is confirmed: what is only for us (limits of descriptors, timer slack,
+ * ignored SIGPIPE and SIGXFSZ). */
 unsigned command_privileges(struct command *c);
 
 /* Next signal: 1 and the signal, or 0. */
@@ -56,6 +61,8 @@ int command_signal(struct command *c, struct signalfd_siginfo *ret);
 /* Passes it to the job unless it has it. is_member tells whether a PID belongs to the job. Returns whether it
  * did. */
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member);
+/* The job is over: there is nobody left to pass signals on to. */
+void command_ended(struct command *c);
 /* Stops us by this signal: a shell tells them apart ($? is 128 + its number). To the process, not by raise():
  * one that the terminal sent us and that is still pending must not stop us a second time. */
 void command_stop_by(int sig);

@@ -26,7 +26,8 @@ static void forget_arguments(void)
 		memset(begin, 0, (size_t)(end - begin));
 }
 
-/* The witness: a copy of us without our heap. It makes system calls, and allocates nothing. */
+/* The witness: a copy of us, the first without our heap (command.c). It makes system calls, and allocates
+ * nothing. */
 static void __attribute__((noreturn)) stand_by(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -110,11 +111,17 @@ bool witness_saw(struct signal_witness *w, int sig)
 	return seen;
 }
 
+void witness_dismiss(const struct signal_witness *w)
+{
+	if (w->pid)
+		kill(w->pid, SIGKILL);
+}
+
 void witness_end(struct signal_witness *w)
 {
 	if (!w->pid)
 		return;
-	kill(w->pid, SIGKILL);
+	witness_dismiss(w);
 	waitpid(w->pid, NULL, __WCLONE);
 	w->pid = 0;
 }

@@ -31,5 +31,7 @@ struct signal_witness {
 int witness_start(struct signal_witness *w);
 /* Whether it has the signal; takes it away from it. */
 bool witness_saw(struct signal_witness *w, int sig);
+/* Begins its end, which takes some moments: what follows before witness_end() is done meanwhile. */
+void witness_dismiss(const struct signal_witness *w);
 void witness_end(struct signal_witness *w);
 #endif

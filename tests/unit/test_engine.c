@@ -152,14 +152,14 @@ static int record(const char *text, const struct engine_options *o)
 	char *argv[] = {"/bin/sh", "-c", (char *)text, NULL};
 	struct command command;
 	struct signalfd_siginfo si;
-	bool before;
 	int status = -1;
 
 	live = env_live(NULL);
 	assert_int_equal(command_prepare(&command), 0);
 	start(live, o);
 	engine_zero(witness.engine);
-	assert_int_equal(command_start(&command, argv, NULL, NULL, NULL, &before), 0);
+	assert_int_equal(command_start(&command, argv, NULL, NULL, NULL), 0);
+	assert_int_equal(command_confirm(&command), 0);
 	assert_int_equal(engine_add_root(witness.engine, command.pid, true, 1), 0);
 	engine_tick(witness.engine);
 	while (!engine_root_ended(witness.engine, &status)) {

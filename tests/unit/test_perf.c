@@ -388,14 +388,13 @@ static void test_the_command_waits_at_the_gate(void **state)
 	char *argv[] = {"sh", "-c", "exit 7", NULL};
 	char looks[4] = "";
 	struct command command;
-	bool before;
 	int status;
 
 	(void)state;
 	assert_int_equal(command_prepare(&command), 0);
-	assert_int_equal(command_start(&command, argv, NULL, NULL,
-				 &(struct command_gate){look_at_gate, looks}, &before),
-		0);
+	assert_int_equal(
+		command_start(&command, argv, NULL, NULL, &(struct command_gate){look_at_gate, looks}), 0);
+	assert_int_equal(command_confirm(&command), 0);
 	assert_int_equal(waitpid(command.pid, &status, 0), command.pid);
 	assert_int_equal(WEXITSTATUS(status), 7);
 	assert_string_not_equal(looks, "sh");
