@@ -424,6 +424,18 @@ static void back_off(struct engine *e, double spent)
 		e->feed.backoff /= 2;
 }
 
+/* What is spent is judged every five seconds, and after some ticks already when they have spent what three
+ * such windows may: a thousand processes at 100 Hz do so in half a second. */
+#define WINDOW_NS (5 * NSEC_PER_SEC)
+#define TICKS_TO_JUDGE 8
+
+static bool window_is_over(const struct engine *e, int64_t elapsed)
+{
+	bool far_beyond = (double)e->window_cpu_ns > 3 * e->opt.budget * WINDOW_NS;
+
+	return elapsed >= WINDOW_NS || (far_beyond && e->taken - e->window_taken >= TICKS_TO_JUDGE);
+}
+
 static void budget(struct engine *e, int64_t now)
 {
 	int64_t cpu = own_cpu(CLOCK_PROCESS_CPUTIME_ID), cap = (int64_t)(10e9 * e->opt.budget);
@@ -443,7 +455,7 @@ static void budget(struct engine *e, int64_t now)
 	e->tokens_ns += MAX(allowed - spent, allowed / 4);
 	e->tokens_ns = MIN(e->tokens_ns, cap);
 	e->window_cpu_ns += spent;
-	if (elapsed < 5 * NSEC_PER_SEC)
+	if (!window_is_over(e, elapsed))
 		return;
 	unsigned stretch = e->stretch;
 	back_off(e, (double)e->window_cpu_ns / (double)elapsed / e->opt.budget);
