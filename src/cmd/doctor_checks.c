@@ -153,7 +153,7 @@ static void check_priority(struct doctor *d)
 	struct priority own;
 	char text[160];
 
-	priority_raise(&own, PRIORITY_NICE);
+	priority_raise(&own);
 	priority_lower();
 	snprintf(text, sizeof(text),
 		"the recorder gets %s and samples in time on an overloaded machine; the job keeps its own "

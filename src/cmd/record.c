@@ -452,7 +452,7 @@ static void record_until_the_end(struct recording *r)
 	bool described = false;
 
 	r->recorded = true;
-	priority_raise(&r->priority, PRIORITY_NICE);
+	priority_raise(&r->priority);
 	give_back(r);
 	if (r->attach)
 		record_read_limits(r);

@@ -8,7 +8,7 @@
 enum priority_kind {
 	PRIORITY_NONE,	   /* as everyone else */
 	PRIORITY_NICE,	   /* a nice value below the one we were started with */
-	PRIORITY_REALTIME, /* the lowest real-time priority, for some milliseconds of a tick */
+	PRIORITY_REALTIME, /* the lowest real-time priority, for some milliseconds of a second */
 };
 
 struct priority {
@@ -18,11 +18,11 @@ struct priority {
 	char text[48]; /* "real-time priority 1", "nice -20", "none": for the metadata and for people */
 };
 
-/* Takes what the system gives, for the calling thread, the better of nice and real-time first. To be called
- * after the job was started: neither it nor threads that are made later inherit anything
- * (SCHED_RESET_ON_FORK). */
-void priority_raise(struct priority *ret, enum priority_kind first);
-/* A tick that computed for too long has lost the real-time priority: takes it back. Cheap. */
+/* Takes what the system gives, for the calling thread. To be called after the job was started: neither it nor
+ * threads that are made later inherit anything (SCHED_RESET_ON_FORK). */
+void priority_raise(struct priority *ret);
+/* To be called before each tick. Whoever has computed for too long is an ordinary task for a while: this
+ * watches over it, and takes the real-time priority back. Cheap. */
 void priority_keep(void);
 /* Back to what was found: the summary is not urgent. */
 void priority_lower(void);

@@ -12,7 +12,7 @@ import pytest
 
 from recorder import BURNERS, run, show, start, until
 
-HOGS, SECONDS = 800, 6
+HOGS, SECONDS = 1000, 8
 
 
 def test_keeps_its_rhythm_among_hundreds_of_hogs(tmp_path):
@@ -24,7 +24,7 @@ def test_keeps_its_rhythm_among_hundreds_of_hogs(tmp_path):
     assert done.returncode == 0, done.stderr
     told = show(file)
     ticks = told["ticks"]
-    assert ticks["missed"] <= 1 + 0.05 * told["wall_s"], ticks
+    assert ticks["missed"] <= 1, ticks
     assert told["processes"]["peak"] > 50, "that was no crowd"
 
 
@@ -50,9 +50,14 @@ def test_no_curve_exceeds_what_is_possible(tmp_path):
         assert len(cores) > 10 and max(cores) < 1.001, metric
 
 
-def scheduling(pid):
-    """By thread: policy, and whether a child gets it."""
-    return {int(tid): os.sched_getscheduler(int(tid)) for tid in os.listdir(f"/proc/{pid}/task")}
+def threads(pid):
+    """By name: policy and nice value of each."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        tid = int(task.name)
+        scheduling = (os.sched_getscheduler(tid), os.getpriority(os.PRIO_PROCESS, tid))
+        found.setdefault((task / "comm").read_text().strip(), []).append(scheduling)
+    return found
 
 
 def test_only_the_sampling_thread_has_a_priority(tmp_path):
@@ -64,12 +69,15 @@ def test_only_the_sampling_thread_has_a_priority(tmp_path):
     environment = dict(os.environ, TACHO_NVML=str(fakes / "libnvidia-ml.so.1"), FAKE_NVML=str(tmp_path / "values"))
     with start("run", "-q", "-m", "+gpu", "-o", tmp_path / "one.tacho", "--", "sleep", "100", env=environment) as tacho:
         try:
-            until(lambda: os.getpriority(os.PRIO_PROCESS, tacho.pid) == -20, "a priority")
-            assert os.sched_getscheduler(tacho.pid) == os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
-            until(lambda: len(scheduling(tacho.pid)) > 1, "a thread for the GPU")
-            others = {tid: policy for tid, policy in scheduling(tacho.pid).items() if tid != tacho.pid}
-            assert set(others.values()) <= {os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE}
-            assert min(os.getpriority(os.PRIO_PROCESS, tid) for tid in others) >= 0
+            until(lambda: os.sched_getscheduler(tacho.pid) == os.SCHED_RR | os.SCHED_RESET_ON_FORK, "a priority")
+            ours = {"priority-watch": [(os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, -20)]}
+            until(lambda: threads(tacho.pid).items() >= ours.items(), "a thread that watches over it")
+            until(lambda: sum(map(len, threads(tacho.pid).values())) > 2, "a thread for the GPU")
+            rest = threads(tacho.pid)
+            assert rest.pop("priority-watch") == ours["priority-watch"]
+            rest["tacho"].remove((os.SCHED_RR | os.SCHED_RESET_ON_FORK, -20))
+            for policy, nice in sum(rest.values(), []):
+                assert policy in (os.SCHED_OTHER, os.SCHED_BATCH, os.SCHED_IDLE) and nice >= 0
             children = Path(f"/proc/{tacho.pid}/task/{tacho.pid}/children").read_text().split()
             [job] = [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "sleep\n"]
             assert (os.sched_getscheduler(job), os.getpriority(os.PRIO_PROCESS, job)) == (os.SCHED_OTHER, 0)
