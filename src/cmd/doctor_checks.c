@@ -150,18 +150,27 @@ static void check_group(struct doctor *d)
 static void check_priority(struct doctor *d)
 {
 	struct permit *p = add(d, "priority", "rhythm");
+	bool two = *d->here->group_kind && d->here->share_error == 0;
 	struct priority own;
-	char text[160];
+	char text[240];
 
 	priority_raise(&own);
 	priority_lower();
-	snprintf(text, sizeof(text),
-		"the recorder gets %s and samples in time on an overloaded machine; the job keeps its own "
-		"priority",
-		own.text);
-	if (own.kind == PRIORITY_NONE)
-		say(p, FORBIDDEN,
-			"the recorder may not have a priority: on an overloaded machine it misses ticks",
+	if (own.kind == PRIORITY_REALTIME || two)
+		snprintf(text, sizeof(text),
+			"the recorder gets %s and samples in time on an overloaded machine; the job keeps "
+			"its own priority",
+			own.kind == PRIORITY_REALTIME ? own.text : "a CPU group beside the job's");
+	else
+		snprintf(text, sizeof(text),
+			"on an overloaded machine %s ticks are missed: the recorder gets %s%s, and no CPU "
+			"group beside the job's, because %s",
+			own.kind == PRIORITY_NICE ? "some" : "many",
+			own.kind == PRIORITY_NICE ? own.text : "no priority",
+			own.kind == PRIORITY_NICE ? " but no real-time priority" : "",
+			cgroup_share_why(d->here->share_error));
+	if (own.kind == PRIORITY_NONE && !two)
+		say(p, FORBIDDEN, text,
 			"echo \"$USER - nice -20\" | sudo tee /etc/security/limits.d/tacho.conf # then log "
 			"in again");
 	else

@@ -119,8 +119,8 @@ static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *c
 /* Works a little, reads a little, and sleeps; only system calls, for it may be made by clone3. */
 static void be_child(const struct own_cgroup *group, bool inside)
 {
-	if (group && !inside)
-		cgroup_enter(group);
+	if (group)
+		cgroup_enter(group, inside);
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	for (;;) {
 		struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
@@ -325,6 +325,7 @@ static void look(struct here *h, struct env *env)
 		snprintf(h->group, sizeof(h->group), "%s", why);
 	if (group)
 		snprintf(h->group_kind, sizeof(h->group_kind), "%s", cgroup_kind(group));
+	h->share_error = group ? cgroup_share(group, 0, "cpu") : h->group_error;
 	sample(h, env, e, group);
 	engine_free(e);
 	cgroup_remove(group);

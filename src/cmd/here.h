@@ -31,6 +31,7 @@ struct here {
 	char trouble[240]; /* why not, else "" */
 	char group[240];   /* why the job gets no control group of its own, else "" */
 	int group_error;
+	int share_error;    /* of cgroup_share(), where there is no reason in group_error */
 	char group_kind[4]; /* "v1", "v2" or "" */
 };
 

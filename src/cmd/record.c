@@ -446,6 +446,15 @@ static void record_end(struct recording *r, const char *how)
 	engine_use_cgroup(r->engine, NULL);
 }
 
+/* A job of milliseconds does not pay for this. Whoever has a real-time priority needs nothing more. The
+ * node's sources are open: what they read of control groups are the levels without ours. */
+static void share_cpus(struct recording *r)
+{
+	r->share_error = -ENOENT;
+	if (r->group && r->priority.kind != PRIORITY_REALTIME)
+		r->share_error = cgroup_share(r->group, r->command.witness.pid, "cpu");
+}
+
 static void record_until_the_end(struct recording *r)
 {
 	const char *how = NULL;
@@ -462,6 +471,7 @@ static void record_until_the_end(struct recording *r)
 		store_prepare(r->sink.store, engine_schema(r->engine));
 	while (!how) {
 		if (!described && engine_is_whole(r->engine)) {
+			share_cpus(r);
 			record_describe_machine(r);
 			described = true;
 			resident_give_back();

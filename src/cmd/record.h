@@ -22,6 +22,7 @@ struct recording {
 	struct cgroups *places; /* the groups that we are in, until the limits were read; NULL: not known */
 	struct command command;
 	struct priority priority;
+	int share_error; /* of cgroup_share() */
 	struct buf path;
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;

@@ -369,6 +369,8 @@ void record_describe_machine(struct recording *r)
 
 	facts_init(&f);
 	hardware_describe(r->env, add_fact, &f);
+	if (r->group && r->share_error == 0)
+		add_fact(&f, "cpu_group", cgroup_kind(r->group));
 	store_meta(r->sink.store, &f.pairs);
 }
 

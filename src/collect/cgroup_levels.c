@@ -48,10 +48,21 @@ static enum level_state settle(struct env *env, struct cgroup_dir *dir, const ch
 	return is_root(env, dir) ? LEVEL_DISABLED : LEVEL_FOUND;
 }
 
+/* A group that a recorder made for its job's part of the CPUs limits nothing: the one above may. */
+static void leave_recorders(struct cgroup_dir *dir)
+{
+	const char *name;
+
+	while (dir->found && (name = strrchr(dir->group, '/')) && cgroup_recorder(name + 1))
+		if (!cgroup_dir_up(dir))
+			return;
+}
+
 int cgroup_levels_find(struct env *env, pid_t pid, struct cgroup_levels *ret)
 {
 	int r = cgroups_read(env, pid, &ret->own);
 
+	leave_recorders(&ret->own.dir[CGROUP_CPU]);
 	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
 		ret->state[c] = settle(env, &ret->own.dir[c], sign[c]);
 		ret->own.dir[c].found = ret->state[c] == LEVEL_FOUND;

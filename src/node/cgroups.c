@@ -10,6 +10,7 @@
  * a host, what a container calls /sys/fs/cgroup is another directory. */
 #include "node/cgroups.h"
 
+#include "base/str.h"
 #include "read/mountinfo.h"
 #include "read/read.h"
 
@@ -231,6 +232,17 @@ bool cgroup_dir_up(struct cgroup_dir *dir)
 	if (!dir->group[0])
 		memcpy(dir->group, "/", 2);
 	return true;
+}
+
+pid_t cgroup_recorder(const char *name)
+{
+	const char *p = name + strlen(CGROUP_RECORDERS);
+	int64_t pid;
+
+	if (!str_starts(name, CGROUP_RECORDERS) || !parse_i64n(p, strcspn(p, "-"), &pid) || pid <= 0 ||
+		pid > INT32_MAX)
+		return 0;
+	return (pid_t)pid;
 }
 
 size_t cgroup_root_length(const struct cgroup_dir *dir)

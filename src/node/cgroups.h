@@ -47,6 +47,10 @@ void cgroups_parse(const char *groups, const char *mountinfo, struct cgroups *re
 bool cgroup_next(struct text *rest, struct text *ret_group);
 /* Makes `dir` its parent; false at the top of what is mounted. */
 bool cgroup_dir_up(struct cgroup_dir *dir);
+/* Groups that a recorder makes are named after it: this and its pid. */
+#define CGROUP_RECORDERS "tacho-"
+/* The pid in such a name, 0 for other names. */
+pid_t cgroup_recorder(const char *name);
 /* How much of a group's name the mount leaves out: what it shows as its top need not be the hierarchy's. */
 size_t cgroup_root_length(const struct cgroup_dir *dir);
 /* Makes `dir` that of another group of the same hierarchy, named as in proc/PID/cgroup; it need not exist.

@@ -145,6 +145,7 @@ static void note_missed(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
 	const char *priority = meta_text(account_meta(a), "priority");
+	const char *group = meta_text(account_meta(a), "cpu_group");
 	unsigned long long due = f->ticks + (uint64_t)f->missed;
 	int64_t cpus = 0;
 
@@ -162,7 +163,9 @@ static void note_missed(struct summary *s, const struct account *a)
 			"%lld CPUs)%s%s%s",
 			(long long)f->missed, due, (long long)f->most_running, (long long)cpus,
 			*priority ? " and tacho had " : "",
-			strcmp(priority, "none") ? priority : "no priority",
+			strcmp(priority, "none") ? priority
+				: *group	 ? "a CPU group of its own but no priority"
+						 : "no priority",
 			*priority ? "; see tacho doctor" : "");
 }
 

@@ -104,7 +104,8 @@ static void wait_at_gate(const int ends[2])
 struct start {
 	size_t size;
 	sigset_t mask;
-	int door, report;    /* of the control group (-1: none), and to us */
+	int door, cpu_door;  /* of the control groups, -1: none */
+	int report;	     /* to us */
 	char path[PATH_MAX]; /* "": execvpe() shall look for it */
 	char **argv, **env;
 };
@@ -173,6 +174,8 @@ static void become(const struct start *s, bool inside, bool huge_pages, const in
 
 	if (s->door >= 0 && !inside)
 		syscall(SYS_write, s->door, "0", 1);
+	if (s->cpu_door >= 0)
+		syscall(SYS_write, s->cpu_door, "0", 1);
 	/* Inherited over exec: the job shall have what it would have without us. */
 	if (huge_pages)
 		syscall(SYS_prctl, PR_SET_THP_DISABLE, 0, 0, 0, 0);
@@ -235,7 +238,7 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 	start = start_new(argv, recording);
 	if (start) {
 		start->mask = c->mask;
-		start->door = group ? cgroup_door(group) : -1;
+		cgroup_doors(group, &start->door, &start->cpu_door);
 		start->report = ends[1];
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 		pid = start_child(c, start, group, gate);

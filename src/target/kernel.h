@@ -77,8 +77,9 @@ struct cgroup_usage {
 struct own_cgroup;
 
 /* Makes a child of the group we are in (v2 where mounted, else a v1 cpuacct group of its own hierarchy), so
- * that all limits stay in force, and removes those that dead recorders left behind. -EACCES, -ENOENT,
- * -EROFS... Nothing is moved: the job enters by itself with cgroup_enter(). */
+ * that all limits stay in force, and removes those that dead recorders left behind. Where the cpu controller
+ * of v1 is ours and we are alone, also one for the job's part of the CPUs. -EACCES, -ENOENT, -EROFS,
+ * -EBUSY... Nothing is moved: the job enters by itself with cgroup_enter(). */
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
 /* The same, for who knows already where we are (cgroups_read()). */
 struct cgroups;
@@ -89,9 +90,16 @@ int cgroup_create_in(const struct cgroups *places, struct own_cgroup **ret, cons
  * cgroup_enter() (0.05 ms on v1). The child may only do what is async-signal-safe, and no raise(): libc knows
  * nothing of this fork. Returns as fork, but -errno; g may be NULL. */
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside);
-/* In the child between fork and exec; async-signal-safe. It writes "0" to the door. */
-int cgroup_door(const struct own_cgroup *g);
-int cgroup_enter(const struct own_cgroup *g);
+/* In the child between fork and exec; async-signal-safe. It writes "0" to the doors: to one unless it was
+ * born inside, to the other always. -1: there is none. */
+void cgroup_doors(const struct own_cgroup *g, int *ret, int *ret_always);
+int cgroup_enter(const struct own_cgroup *g, bool inside);
+/* When the job is inside: makes job and recorder compete for CPUs as two, which on v2 moves us, and a
+ * companion of ours (0: none), into a group beside the job's. It waits for RCU, some ms. The controller is
+ * "cpu"; a test takes another. 0 when it is so, be it since the start; -EBUSY: others are in the group we are
+ * in, and would be affected; -ENOENT: no such controller; -EACCES... */
+int cgroup_share(struct own_cgroup *g, pid_t companion, const char *controller);
+const char *cgroup_share_why(int error); /* of the recorder: "it is not alone..." */
 int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
 /* Whether a process is in the group or below it, by the text of its /proc/PID/cgroup. True where that cannot
  * be told: v1 shows a process that is about to end in the topmost group. */

@@ -5,12 +5,15 @@ These tests load the machine on purpose, each for some seconds.
 
 import csv
 import os
+import resource
+import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, run, show, start, until
+from recorder import BURNERS, TACHO, dump, job_of, run, show, start, until
 
 HOGS, SECONDS = 1000, 8
 
@@ -83,3 +86,122 @@ def test_only_the_sampling_thread_has_a_priority(tmp_path):
             assert (os.sched_getscheduler(job), os.getpriority(os.PRIO_PROCESS, job)) == (os.SCHED_OTHER, 0)
         finally:
             tacho.terminate()
+
+
+NOBODY = 65534
+
+
+def mount_of(controller):
+    """Where the v1 hierarchy of a controller is mounted; skips the test where there is none."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        words, _, rest = line.partition(" - ")
+        kind, _, options = rest.split(" ")[:3]
+        if kind == "cgroup" and controller in options.split(",") and words.split()[3] == "/":
+            return Path(words.split()[4])
+    return pytest.skip(f"needs a v1 hierarchy with the controller {controller}")
+
+
+@pytest.fixture
+def delegated():
+    """Groups of v1 for CPUs and for their account, which belong to an ordinary user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    made = list(dict.fromkeys(mount_of(c) / f"tacho-rhythm-{os.getpid()}" for c in ("cpu", "cpuacct")))
+    for group in made:
+        group.mkdir()
+        for path in (group, group / "cgroup.procs", group / "tasks"):
+            os.chown(path, NOBODY, NOBODY)
+    yield made
+    for group in made:
+        until(lambda group=group: removed(group), "a group can be removed")
+
+
+def removed(group):
+    """Whether it is, with what is in it; what runs there is killed."""
+    try:
+        for path in [*group.iterdir(), group]:
+            if path.is_dir():
+                for pid in (path / "cgroup.procs").read_text().split():
+                    os.kill(int(pid), signal.SIGKILL)
+                path.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def as_delegated(groups, place):
+    """For start(): an ordinary user without any priority, in groups of its own. The folder becomes that user's."""
+    os.chown(place, NOBODY, NOBODY)
+
+    def enter():
+        for group in groups:
+            (group / "cgroup.procs").write_text("0")
+        for limit in (resource.RLIMIT_NICE, resource.RLIMIT_RTPRIO):
+            resource.setrlimit(limit, (0, 0))
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    return {"preexec_fn": enter, "env": dict(os.environ, HOME=str(place)), "cwd": place}
+
+
+@pytest.fixture
+def open_place():
+    """A folder that another user can reach, who can run the recorder."""
+    try:
+        subprocess.run([TACHO, "--version"], user=NOBODY, capture_output=True, check=True)
+    except PermissionError:
+        pytest.skip("another user cannot reach the executable")
+    with tempfile.TemporaryDirectory(prefix="tacho-rhythm-") as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        yield place
+
+
+def cpu_group(pid):
+    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    return next(line.split(":", 2)[2] for line in lines if "cpu" in line.split(":")[1].split(","))
+
+
+def test_job_and_recorder_compete_as_two(delegated, open_place):
+    """Where the cpu controller is delegated and the recorder alone, the job is born in a group of its own."""
+    file = open_place / "two.tacho"
+    with start("run", "-q", "-o", file, "--", "sleep", "100", **as_delegated(delegated, open_place)) as tacho:
+        try:
+            job = job_of(tacho, "sleep")
+            assert cpu_group(tacho.pid) == f"/{delegated[0].name}"
+            assert cpu_group(job) == f"/{delegated[0].name}/tacho-{tacho.pid}"
+            shares = delegated[0] / f"tacho-{tacho.pid}" / "cpu.shares"
+            assert shares.read_text() == (delegated[0].parent / "cpu.shares").read_text()
+            os.kill(job, signal.SIGTERM)
+            tacho.wait()
+        finally:
+            tacho.kill()
+    assert [path for group in delegated for path in group.iterdir() if path.is_dir()] == []
+
+
+def test_beside_others_the_job_keeps_its_place(delegated, open_place):
+    """A group weighs as one process: beside others the job would lose."""
+    file = open_place / "one.tacho"
+    how = as_delegated(delegated, open_place)
+    with subprocess.Popen(["sleep", "100"], **how) as other:
+        with start("run", "-q", "-o", file, "--", "sleep", "100", **how) as tacho:
+            try:
+                job = job_of(tacho, "sleep")
+                assert cpu_group(job) == cpu_group(tacho.pid) == f"/{delegated[0].name}"
+            finally:
+                tacho.terminate()
+        done = subprocess.run([TACHO, "doctor", "--json"], stdout=subprocess.PIPE, check=False, **how)
+        assert b"it is not alone in its control group" in done.stdout
+        other.kill()
+
+
+def test_keeps_its_rhythm_without_rights_in_a_group(delegated, open_place):
+    """No priority at all, but one of two."""
+    file = open_place / "hogs.tacho"
+    done = run("run", "-q", "-o", file, "--", BURNERS / "hogs", HOGS, SECONDS, **as_delegated(delegated, open_place))
+    assert done.returncode == 0, done.stderr
+    told = show(file)
+    assert told["ticks"]["missed"] <= 1, told["ticks"]
+    assert told["processes"]["peak"] > 50, "that was no crowd"
+    assert ["cpu_group", "v1"] in sum((record["pairs"] for record in dump(file) if record["type"] == "meta"), [])

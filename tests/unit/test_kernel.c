@@ -3,7 +3,6 @@
  * the pure parts. */
 #include "node/cgroups.h"
 #include "target/kernel.h"
-#include "target/priority.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -23,56 +22,11 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 
+#include "kernel_lab.h"
+
 #ifndef CLONE_NEWTIME
 #define CLONE_NEWTIME 0x80
 #endif
-
-#define NOBODY 65534
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
-static void burn_ns(int64_t ns)
-{
-	int64_t end = now_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
-
-	while (now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
-		;
-}
-
-static int wait_for(pid_t pid)
-{
-	int status = -1;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
-static void missing(const char *what, int r, const char *why)
-{
-	print_message("[  SKIPPED ] %s: %s (%s)\n", what, why, strerror(-r));
-	skip();
-}
-
-/* Runs f in a child and gives its exit code, so that a test can change namespaces or user without harm. The
- * child must not assert: cmocka would run on in it. */
-static int in_child(int (*f)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0)
-		_exit(f());
-	status = wait_for(pid);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-}
-
-#define CANNOT 77 /* exit code: the set-up itself is not possible here */
 
 /* ---- proc connector ---- */
 
@@ -506,7 +460,7 @@ static pid_t fork_into(const struct own_cgroup *g)
 	pid = cgroup_fork(g, &inside);
 	if (pid == 0) {
 		alarm(60);
-		if ((!inside && cgroup_enter(g) < 0) || write(entered[1], "", 1) != 1)
+		if (cgroup_enter(g, inside) < 0 || write(entered[1], "", 1) != 1)
 			_exit(99);
 	}
 	close(entered[1]);
@@ -834,191 +788,127 @@ static void test_cgroup_v1(void **state)
 	assert_int_equal(r, 0);
 }
 
-/* ---- our own priority ---- */
+/* The group of this process and the v2 mount's own; false where there is none. */
+static bool v2_mount(char ret[PATH_MAX])
+{
+	static struct cgroups all;
+	struct env *env = env_live(NULL);
+	bool found = env && cgroups_read(env, 0, &all) == 0 && all.dir[CGROUP_UNIFIED].found;
 
-static int policy_of_a_child(void)
+	if (found)
+		snprintf(ret, PATH_MAX, "/%.*s", (int)all.dir[CGROUP_UNIFIED].mount_len,
+			all.dir[CGROUP_UNIFIED].path);
+	env_free(env);
+	return found;
+}
+
+static bool put(const char *folder, const char *name, const char *text)
+{
+	char path[3 * PATH_MAX];
+	FILE *f;
+	bool good;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "we");
+	good = f && fputs(text, f) >= 0;
+	return f && fclose(f) == 0 && good;
+}
+
+static bool says(const char *folder, const char *name, const char *word)
+{
+	char path[3 * PATH_MAX], text[4096] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return word ? strstr(text, word) != NULL : text[0] != '\0';
+}
+
+static pid_t start_sleeper(void)
 {
 	pid_t pid = fork();
-	int status;
-
-	if (pid == 0)
-		_exit(sched_getscheduler(0) * 64 + getpriority(PRIO_PROCESS, 0) + 20);
-	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void *policy_of_a_thread(void *ret)
-{
-	*(int *)ret = sched_getscheduler(0);
-	return NULL;
-}
-
-static void nap(void)
-{
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
-
-	nanosleep(&pause, NULL);
-}
-
-/* A second later it is taken back; a test that waits longer is killed. */
-static bool is_realtime_again(void)
-{
-	while (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK)) {
-		nap();
-		priority_keep();
-	}
-	return true;
-}
-
-/* In a process of its own; 0, or the number of what is wrong. */
-static int priority_trial(void)
-{
-	struct priority p;
-	pthread_t thread;
-	int policy = -1;
-
-	priority_raise(&p);
-	if (p.kind != PRIORITY_REALTIME)
-		return 77;
-	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
-		return 1;
-	if (policy_of_a_child() != SCHED_OTHER * 64 + 20)
-		return 2;
-	if (pthread_create(&thread, NULL, policy_of_a_thread, &policy) || pthread_join(thread, NULL) ||
-		policy)
-		return 3;
-	burn_ns(NSEC_PER_SEC / 2); /* ten times what it may have at once */
-	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK) ||
-		getpriority(PRIO_PROCESS, 0) != -20)
-		return 4;
-	if (!is_realtime_again())
-		return 5;
-	burn_ns(NSEC_PER_SEC / 2); /* the kernel adds a second to the limit whenever it is reached */
-	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
-		return 6;
-	priority_lower();
-	return sched_getscheduler(0) == SCHED_OTHER && !getpriority(PRIO_PROCESS, 0) ? 0 : 7;
-}
-
-/* Never long without sleeping, but most of the time: the kernel sees nothing wrong. */
-static int priority_in_pieces(void)
-{
-	struct priority p;
-
-	priority_raise(&p);
-	if (p.kind != PRIORITY_REALTIME)
-		return 77;
-	for (int i = 0; i < 1000 && sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK); i++) {
-		burn_ns(5 * NSEC_PER_MSEC);
-		nap();
-		priority_keep();
-	}
-	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
-		return 1;
-	return is_realtime_again() ? 0 : 2;
-}
-
-static pid_t start_realtime_hog(void)
-{
-	const struct sched_param above = {.sched_priority = 2};
-	pid_t pid = fork();
-
-	if (pid)
-		return pid;
-	alarm(20);
-	signal(SIGXCPU, SIG_IGN); /* our limit is not its */
-	if (sched_setscheduler(0, SCHED_FIFO, &above) < 0)
-		_exit(1);
-	for (;;)
-		;
-}
-
-/* On one CPU that a task of higher priority never leaves. */
-static int priority_below_a_hog(void)
-{
-	struct priority p;
-	cpu_set_t one;
-	pid_t hog;
-
-	CPU_ZERO(&one);
-	CPU_SET((unsigned)sched_getcpu(), &one);
-	if (sched_setaffinity(0, sizeof(one), &one) < 0)
-		return 77;
-	priority_raise(&p);
-	if (p.kind != PRIORITY_REALTIME)
-		return 77;
-	hog = start_realtime_hog();
-	while (sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK)) {
-		nap();
-		if (waitpid(hog, NULL, WNOHANG) != 0) /* we have waited for its end, or it was none */
-			return 1;
-	}
-	priority_keep();
-	kill(hog, SIGKILL);
-	waitpid(hog, NULL, 0);
-	return sched_getscheduler(0) == (SCHED_OTHER | SCHED_RESET_ON_FORK) &&
-			getpriority(PRIO_PROCESS, 0) == -20
-		? 0
-		: 2;
-}
-
-static void try_priority(int (*trial)(void))
-{
-	pid_t pid = fork();
-	int status;
 
 	if (pid == 0) {
 		alarm(60);
-		setpriority(PRIO_PROCESS, 0, 0);
-		_exit(trial());
+		pause();
+		_exit(0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == 77)
-		missing("priority", -EPERM, "no real-time priority is given here");
-	assert_int_equal(WEXITSTATUS(status), 0);
+	return pid;
 }
 
-/* Real-time, not inherited, lost by who computes too long, and given back. */
-static void test_priority_is_ours_alone(void **state)
+static char scope[PATH_MAX + 32];
+
+/* In the scope: first beside another process, then with a companion of its own. The kernel does the same with
+ * every controller; cpu may be on v1 here. */
+static int share_in_scope(void)
 {
-	(void)state;
-	try_priority(priority_trial);
+	char own[64], group[4096] = "", name[32] = "";
+	pid_t other, companion, job;
+	struct own_cgroup *g = NULL;
+	const char *why;
+	char path[2 * PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/cgroup.controllers", scope);
+	f = fopen(path, "re");
+	if (!put(scope, "cgroup.procs", "0") || !f || fscanf(f, "%31s", name) != 1)
+		return CANNOT;
+	fclose(f);
+	other = start_sleeper();
+	if (cgroup_create(&g, &why) < 0 || strcmp(cgroup_kind(g), "v2") != 0)
+		return 1;
+	job = fork_into(g);
+	if (job == 0)
+		for (;;)
+			pause();
+	if (cgroup_share(g, 0, name) != -EBUSY || says(scope, "cgroup.subtree_control", NULL))
+		return 2;
+	if (cgroup_share(g, other, "none") != -ENOENT && cgroup_share(g, other, "none") != -EBUSY)
+		return 3;
+	companion = other;
+	if (cgroup_share(g, companion, name) != 0 || cgroup_share(g, companion, name) != 0)
+		return 4;
+	snprintf(own, sizeof(own), "/tacho-%d-recorder", getpid());
+	if (!group_of(getpid(), group, sizeof(group)) || !strstr(group, own) ||
+		!group_of(companion, group, sizeof(group)) || !strstr(group, own))
+		return 5;
+	snprintf(own, sizeof(own), "/tacho-%d\n", getpid());
+	if (!group_of(job, group, sizeof(group)) || !strstr(group, own))
+		return 6;
+	if (!says(scope, "cgroup.subtree_control", name))
+		return 7;
+	cgroup_remove(g); /* the job runs on, where it would be without us */
+	if (says(scope, "cgroup.subtree_control", NULL) || !group_of(job, group, sizeof(group)) ||
+		strstr(group, "/tacho-") != strrchr(group, '/'))
+		return 8;
+	kill(job, SIGKILL);
+	kill(other, SIGKILL);
+	while (wait(NULL) > 0)
+		;
+	snprintf(path, sizeof(path), "%s/..", scope);
+	return put(path, "cgroup.procs", "0") ? 0 : 9;
 }
 
-static void test_priority_is_limited_in_a_second(void **state)
+static void test_cgroup_job_and_recorder_compete_as_two(void **state)
 {
-	(void)state;
-	try_priority(priority_in_pieces);
-}
-
-static void test_priority_that_starves_is_given_up(void **state)
-{
-	(void)state;
-	try_priority(priority_below_a_hog);
-}
-
-/* Who has no right gets none, and nothing fails. */
-static void test_priority_without_rights(void **state)
-{
-	pid_t pid = fork();
-	int status;
+	char mount[PATH_MAX];
+	int r = CANNOT;
 
 	(void)state;
-	if (pid == 0) {
-		struct rlimit none = {0, 0};
-		struct priority p;
-
-		setrlimit(RLIMIT_RTPRIO, &none);
-		setrlimit(RLIMIT_NICE, &none);
-		if (!geteuid() && setuid(NOBODY) < 0)
-			_exit(77);
-		priority_raise(&p);
-		priority_lower();
-		_exit(p.kind != PRIORITY_NONE || strcmp(p.text, "none") ||
-			(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK) != SCHED_OTHER);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(WEXITSTATUS(status), 0);
+	if (!v2_mount(mount))
+		missing("v2", -ENOENT, "not mounted here");
+	snprintf(scope, sizeof(scope), "%s/tacho-scope-%d", mount, getpid());
+	if (mkdir(scope, 0755) == 0)
+		r = in_child(share_in_scope);
+	for (int i = 0; i < 1000 && rmdir(scope) < 0 && errno == EBUSY; i++)
+		usleep(10000);
+	if (r == CANNOT)
+		missing("v2 with a controller", -EPERM, "needs root, and one in the root's subtree_control");
+	assert_int_equal(r, 0);
 }
 
 int main(void)
@@ -1042,10 +932,7 @@ int main(void)
 		cmocka_unit_test(test_cgroup_of_a_locked_namesake_stays),
 		cmocka_unit_test(test_cgroup_refused_says_why),
 		cmocka_unit_test(test_cgroup_v1),
-		cmocka_unit_test(test_priority_is_ours_alone),
-		cmocka_unit_test(test_priority_is_limited_in_a_second),
-		cmocka_unit_test(test_priority_that_starves_is_given_up),
-		cmocka_unit_test(test_priority_without_rights),
+		cmocka_unit_test(test_cgroup_job_and_recorder_compete_as_two),
 	};
 
 	return cmocka_run_group_tests_name("kernel", tests, NULL, NULL);

@@ -783,13 +783,14 @@ static void test_notes_why_ticks_were_missed(void **state)
 {
 	static const struct {
 		int64_t missed, running;
-		const char *priority, *note;
+		const char *priority, *note, *group;
 	} row[] = {
 		{19, 1003, "none",
 			"19 of 22 ticks missed: the machine was overloaded (1003 runnable threads on 2 CPUs) "
 			"and "
 			"tacho had no priority; see tacho doctor"},
 		{19, 1003, "nice -20", "(1003 runnable threads on 2 CPUs) and tacho had nice -20;"},
+		{19, 1003, "none", "and tacho had a CPU group of its own but no priority;", "v2"},
 		{19, 1003, NULL, "(1003 runnable threads on 2 CPUs)"},
 		{19, 3, "none", "19 of 22 ticks missed: the recorder was held up"},
 		{0, 1003, "none", NULL},
@@ -800,7 +801,8 @@ static void test_notes_why_ticks_were_missed(void **state)
 		struct summary *s;
 		struct maker m;
 
-		const char *const meta[] = {"priority", row[i].priority, NULL};
+		const char *const meta[] = {
+			"priority", row[i].priority, row[i].group ? "cpu_group" : NULL, row[i].group, NULL};
 
 		maker_open(&m, file,
 			&(struct maker_options){.nr_cpus = 2, .meta = row[i].priority ? meta : NULL});
