@@ -340,9 +340,15 @@ def render_peers(result):
 
 
 def render_hogs(result):
-    rows = [[r["recorder"], f"{r['work']:.3f}", str(r["taken"]), str(r["missed"])] for r in result["hogs"]]
+    def of(values):
+        return f"{values[1]:.3f} ({values[0]:.3f}–{values[2]:.3f})"
+
+    rows = [[r["recorder"], r["user"], str(r["taken"] + r["missed"]), str(r["missed"]), of(r["pace"]), of(r["part"]), of(r["work"])]
+            for r in result["hogs"]]
     return (f"{result['machine']}, {hogs.HOGS:,} processes that compute, 1 Hz, {state_of(result)}\n\n"
-            + table(["recorder", "work, of that without", "ticks", "missed"], rows) + "\n")
+            + table(["recorder", "user", "ticks", "missed", "work in a CPU second", "CPU time", "both"], rows, words=(0, 1))
+            + "\n\nThe last three are of the runs without a recorder before and after: median, least and most. Other programs do not count: "
+            "the CPU time is the part of what job and recorder used and what was idle.\n")
 
 
 def write_doc(path, what, text):
