@@ -481,9 +481,10 @@ static void record_until_the_end(struct recording *r)
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
 		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
 		how = ended(r);
-		priority_keep();
-		if (!how)
-			engine_due(r->engine);
+		if (how)
+			break;
+		priority_keep(engine_own_cpu(r->engine));
+		engine_due(r->engine);
 	}
 	record_end(r, how);
 }

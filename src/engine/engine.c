@@ -584,6 +584,11 @@ bool engine_root_ended(const struct engine *e, int *ret_status)
 	return e->root_ended;
 }
 
+int64_t engine_own_cpu(const struct engine *e)
+{
+	return e->feed.self_cpu_ns;
+}
+
 int64_t engine_elapsed(const struct engine *e)
 {
 	return engine_time(e, env_now(e->env, ENV_MONOTONIC));

@@ -112,6 +112,8 @@ pid_t engine_group_root(const struct engine *e, unsigned group);    /* the first
 uint32_t engine_runs(const struct engine *e);			    /* members that are more than zombies */
 bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
 int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
+/* CPU time of the recorder at the last tick. */
+int64_t engine_own_cpu(const struct engine *e);
 
 struct engine_counts {
 	uint64_t ticks, missed, late, skipped;

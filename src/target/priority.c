@@ -16,7 +16,9 @@
  *
  * Nothing is done to the job here; the two groups in which job and recorder compete are target/cgroup.c's.
  * Rejected: SCHED_DEADLINE (refused where our CPUs are restricted, and a tick that needs more than its time
- * would stand still on an idle machine); the nice value of our autogroup, which the job shares with us. */
+ * would stand still on an idle machine); the nice value of our autogroup, which the job shares with us; a
+ * session of our own, and with it an autogroup (the leader of a process group may not have one, and signals
+ * to the group and the terminal's keys would no longer reach us). */
 #include "target/priority.h"
 
 #include "base/rights.h"
@@ -222,39 +224,30 @@ static int limit_time(void)
 	return setrlimit(RLIMIT_RTTIME, &most) < 0 ? -errno : 0;
 }
 
-static void begin_window(void)
+/* Whether it would be given. */
+static int try_realtime(void)
 {
-	window_ns = now_of(CLOCK_MONOTONIC);
-	window_cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
-/* Without the limits of our time there is no real-time priority for us. */
-static int take_realtime(void)
-{
-	struct sigaction action = {.sa_handler = on_too_long, .sa_flags = SA_RESTART};
 	struct rlimit limit;
-	int r = sigaction(SIGXCPU, &action, NULL) < 0 ? -errno : limit_time();
+	int r;
 
-	if (r < 0)
-		return r;
 	urgent = (struct place){
 		.size = sizeof(urgent), .policy = SCHED_RR, .flags = RESET_ON_FORK, .priority = RT_PRIORITY};
 	r = set(&urgent);
-	if (r < 0 && getrlimit(RLIMIT_RTPRIO, &limit) == 0) {
+	if (r < 0 && getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_max > limit.rlim_cur) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_RTPRIO, &limit);
 		r = set(&urgent);
 	}
-	if (r < 0)
-		return r;
-	r = start_watch();
-	if (r < 0) {
-		set(&ordinary);
-		return r;
-	}
-	begin_window();
-	is_urgent = may_be_urgent = true;
-	return 0;
+	may_be_urgent = r == 0;
+	return r;
+}
+
+/* Without the limits of our time there is no real-time priority for us. */
+static bool begin_realtime(void)
+{
+	struct sigaction action = {.sa_handler = on_too_long, .sa_flags = SA_RESTART};
+
+	return sigaction(SIGXCPU, &action, NULL) == 0 && start_watch() == 0;
 }
 
 void priority_raise(struct priority *ret)
@@ -270,9 +263,9 @@ void priority_raise(struct priority *ret)
 		snprintf(ret->text, sizeof(ret->text), "real-time priority %u", found.priority);
 		return;
 	}
+	ret->error = try_realtime();
 	take_nice();
 	ret->nice = ordinary.nice;
-	ret->error = take_realtime();
 	if (ret->error == 0) {
 		ret->kind = PRIORITY_REALTIME;
 		snprintf(ret->text, sizeof(ret->text), "real-time priority %d", RT_PRIORITY);
@@ -282,21 +275,23 @@ void priority_raise(struct priority *ret)
 	}
 }
 
-void priority_keep(void)
+void priority_keep(int64_t cpu_ns)
 {
+	int64_t now = now_of(CLOCK_MONOTONIC);
+
 	if (!may_be_urgent)
 		return;
-	if (atomic_load(&watch.starved)) {
+	if (!watch.tid)
+		may_be_urgent = begin_realtime();
+	if (!may_be_urgent || atomic_load(&watch.starved)) {
 		is_urgent = may_be_urgent = false;
 		set(&ordinary);
-		return;
-	}
-	if (now_of(CLOCK_MONOTONIC) - window_ns >= RT_WINDOW_NS) {
-		begin_window();
+	} else if (now - window_ns >= RT_WINDOW_NS) {
+		window_ns = now;
+		window_cpu_ns = cpu_ns;
 		if (!is_urgent)
 			is_urgent = limit_time() == 0 && set(&urgent) == 0;
-	} else if (is_urgent &&
-		now_of(CLOCK_THREAD_CPUTIME_ID) - window_cpu_ns > 2 * RT_MOST_US * NSEC_PER_USEC) {
+	} else if (is_urgent && cpu_ns - window_cpu_ns > 2 * RT_MOST_US * NSEC_PER_USEC) {
 		is_urgent = set(&ordinary) != 0;
 	}
 }

@@ -18,12 +18,14 @@ struct priority {
 	char text[48]; /* "real-time priority 1", "nice -20", "none": for the metadata and for people */
 };
 
-/* Takes what the system gives, for the calling thread. To be called after the job was started: neither it nor
- * threads that are made later inherit anything (SCHED_RESET_ON_FORK). */
+/* Takes the best nice value for the calling thread, and finds out whether a real-time priority would be
+ * given. To be called after the job was started: neither it nor threads that are made later inherit anything
+ * (SCHED_RESET_ON_FORK). */
 void priority_raise(struct priority *ret);
-/* To be called before each tick. Whoever has computed for too long is an ordinary task for a while: this
- * watches over it, and takes the real-time priority back. Cheap. */
-void priority_keep(void);
+/* To be called before each tick but the first: takes the real-time priority, with a thread that watches over
+ * it, which a job of milliseconds does without. Whoever has computed for too long is an ordinary task for a
+ * while: this sees to it by the CPU time that we have used so far, and takes the priority back. Cheap. */
+void priority_keep(int64_t cpu_ns);
 /* Back to what was found: the summary is not urgent. */
 void priority_lower(void);
 #endif

@@ -39,7 +39,7 @@ static bool is_realtime_again(void)
 {
 	while (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK)) {
 		nap();
-		priority_keep();
+		priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	}
 	return true;
 }
@@ -54,6 +54,7 @@ static int priority_trial(void)
 	priority_raise(&p);
 	if (p.kind != PRIORITY_REALTIME)
 		return 77;
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
 		return 1;
 	if (policy_of_a_child() != SCHED_OTHER * 64 + 20)
@@ -82,10 +83,11 @@ static int priority_in_pieces(void)
 	priority_raise(&p);
 	if (p.kind != PRIORITY_REALTIME)
 		return 77;
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	for (int i = 0; i < 1000 && sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK); i++) {
 		burn_ns(5 * NSEC_PER_MSEC);
 		nap();
-		priority_keep();
+		priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	}
 	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK))
 		return 1;
@@ -121,13 +123,14 @@ static int priority_below_a_hog(void)
 	priority_raise(&p);
 	if (p.kind != PRIORITY_REALTIME)
 		return 77;
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	hog = start_realtime_hog();
 	while (sched_getscheduler(0) == (SCHED_RR | SCHED_RESET_ON_FORK)) {
 		nap();
 		if (waitpid(hog, NULL, WNOHANG) != 0) /* we have waited for its end, or it was none */
 			return 1;
 	}
-	priority_keep();
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	kill(hog, SIGKILL);
 	waitpid(hog, NULL, 0);
 	return sched_getscheduler(0) == (SCHED_OTHER | SCHED_RESET_ON_FORK) &&
