@@ -1,13 +1,14 @@
 /* `tacho check`: is the recording whole, and if not, up to when can it be read and what was lost.
  *
  * It reads everything, as every reader does: what check calls readable is readable. Exit status: 0 all are
- * whole, 1 one is readable but unfinished or damaged, 2 one is no recording. */
+ * whole, 1 one is readable but unfinished, incomplete or damaged, 2 one is no recording. */
 #include "cmd/cmd.h"
 
 #include "base/json.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "cmd/reading.h"
+#include "query/meta.h"
 #include "query/run.h"
 #include "store/store.h"
 
@@ -37,7 +38,9 @@ struct finding {
 	const char *path;
 	int error; /* it cannot be read at all */
 	struct store_health health;
+	uint32_t nr_gaps;
 	uint64_t gap_ticks;   /* not recorded, because the disk was full */
+	uint64_t all_ticks;   /* that were taken, by the end mark */
 	char write_error[32]; /* why the last ticks were not written; "": they were */
 	uint32_t nr_losses;   /* of loss[] */
 	struct loss loss[LOSSES_MAX];
@@ -62,7 +65,10 @@ static void show_progress(const char *path, struct store_reader *r, time_t since
 static void note_ending(struct finding *f, const struct pairs *p)
 {
 	const struct pair *error = pairs_find(p, "write_error");
+	int64_t ticks = 0;
 
+	pairs_get_num(p, "ticks", &ticks);
+	f->all_ticks = (uint64_t)MAX(ticks, 0);
 	if (error)
 		snprintf(f->write_error, sizeof(f->write_error), "%.*s", (int)MIN(error->len, (size_t)31),
 			error->value);
@@ -72,9 +78,11 @@ static void note(struct finding *f, const struct store_record *rec)
 {
 	int64_t ticks = 0;
 
-	if (rec->type == STORE_EVENT && !strcmp(rec->kind, "gap") &&
-		pairs_get_num(rec->pairs, "ticks", &ticks))
-		f->gap_ticks += (uint64_t)ticks;
+	if (rec->type == STORE_EVENT && !strcmp(rec->kind, "gap")) {
+		pairs_get_num(rec->pairs, "ticks", &ticks);
+		f->gap_ticks += (uint64_t)MAX(ticks, 0);
+		f->nr_gaps++;
+	}
 	if (rec->type == STORE_SUMMARY)
 		note_ending(f, rec->pairs);
 	if (rec->type != STORE_LOST || f->nr_losses == LOSSES_MAX)
@@ -107,16 +115,22 @@ static void examine(struct finding *f, const char *path)
 	store_close(r);
 }
 
+/* The recorder says itself that ticks are missing: that is no damage. */
+static bool is_incomplete(const struct finding *f)
+{
+	return f->gap_ticks || *f->write_error;
+}
+
 static bool is_damaged(const struct finding *f)
 {
-	return f->health.damaged || f->gap_ticks || *f->write_error;
+	return f->health.damaged > f->nr_gaps || f->health.lost_bytes;
 }
 
 static int status_of(const struct finding *f)
 {
 	if (f->error < 0)
 		return EXIT_USAGE;
-	return f->health.complete && !is_damaged(f) ? EXIT_OK : EXIT_TROUBLE;
+	return f->health.complete && !is_damaged(f) && !is_incomplete(f) ? EXIT_OK : EXIT_TROUBLE;
 }
 
 static const char *state_of(const struct finding *f)
@@ -125,6 +139,8 @@ static const char *state_of(const struct finding *f)
 		return "none";
 	if (is_damaged(f))
 		return "damaged";
+	if (is_incomplete(f))
+		return "incomplete";
 	return f->health.complete ? "whole" : "unfinished";
 }
 
@@ -133,13 +149,13 @@ static const char *state_of(const struct finding *f)
 static void print_ending(const struct finding *f, struct buf *out)
 {
 	const struct store_health *h = &f->health;
-	char bytes[UNITS_SIZE];
+	char bytes[UNITS_SIZE], loss[WRITE_LOSS_SIZE];
 
-	if (*f->write_error) {
-		buf_adds(out, "  its last ticks could not be written: ");
-		escape_bytes(out, f->write_error, strlen(f->write_error));
-		buf_adds(out, !strcmp(f->write_error, "ENOSPC") ? " (the disk was full)\n" : "\n");
-	}
+	if (*f->write_error)
+		buf_addf(out, "  %s\n  to avoid it, %s\n",
+			write_loss(loss, f->write_error, h->last_ns,
+				f->all_ticks - MIN(f->all_ticks, h->ticks), f->all_ticks),
+			write_error_of(f->write_error)->remedy);
 	if (h->complete)
 		return;
 	if (h->writing) {
@@ -147,11 +163,11 @@ static void print_ending(const struct finding *f, struct buf *out)
 		return;
 	}
 	buf_adds(out,
-		"  it has no end mark: the recorder was killed, the machine went down, the end was cut off, "
+		"  its end is missing: the recorder was killed, the machine crashed, the file was cut off, "
 		"or "
-		"the disk was full\n");
+		"not even the end of the recording could be written\n");
 	if (h->tail_bytes)
-		buf_addf(out, "  its last block is unfinished: %s of it are there\n",
+		buf_addf(out, "  the last block is incomplete: %s of it are in the file\n",
 			format_bytes(bytes, (double)h->tail_bytes));
 }
 
@@ -170,8 +186,8 @@ static void print_losses(const struct finding *f, struct buf *out)
 	if (f->nr_losses == LOSSES_MAX)
 		buf_adds(out, "  and more\n");
 	if (f->gap_ticks)
-		buf_addf(out, "  %s ticks were not recorded because the disk was full\n",
-			format_count(a, (double)f->gap_ticks));
+		buf_addf(out, "  %s tick%s not recorded because the disk was full\n",
+			format_count(a, (double)f->gap_ticks), f->gap_ticks == 1 ? " was" : "s were");
 }
 
 static void print_finding(const struct finding *f, struct buf *out)
@@ -189,7 +205,7 @@ static void print_finding(const struct finding *f, struct buf *out)
 	buf_addf(out, ": %s: %s tick%s up to %s, %s\n", state_of(f), ticks, h->ticks == 1 ? "" : "s", until,
 		format_bytes(bytes, (double)h->bytes));
 	if (!h->has_schema)
-		buf_adds(out, "  it holds no measurement that can be read\n");
+		buf_adds(out, "  no measurement can be read from it\n");
 	print_losses(f, out);
 	print_ending(f, out);
 }
@@ -311,9 +327,8 @@ const struct cmd cmd_check = {
 		  "lost, and whether it is still being written or ended without its end mark. Everything "
 		  "before a damage, and "
 		  "everything from the next segment on, can be read by all commands.\n\n"
-		  "Exit status: 0 when all are whole, 1 when one is readable but unfinished or damaged, 2 "
-		  "when one is no "
-		  "recording.",
+		  "Exit status: 0 when all are whole, 1 when one is readable but unfinished, incomplete (the "
+		  "disk was full) or damaged, 2 when one is no recording.",
 	.examples = "$ tacho check run.tacho\n"
 		    "  says whether the recording is whole\n"
 		    "$ tacho check --json runs/\n"

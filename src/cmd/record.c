@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/style.h"
 #include "perf/event.h"
+#include "query/meta.h"
 #include "query/run.h"
 #include "report/summary.h"
 
@@ -437,6 +438,8 @@ static void record_end(struct recording *r, const char *how)
 	r->sink.tally = tally_free(r->sink.tally);
 	record_settle(r);
 	e = store_finish(r->sink.store, &p);
+	if (e == 0 && pairs_find(&p, "gap_ticks"))
+		e = r->sink.flush_error;
 	if (e < 0 && !r->sink.error)
 		r->sink.error = e;
 	r->sink.store = NULL;
@@ -510,6 +513,14 @@ void record_discard(struct recording *r)
 	r->group = cgroup_remove(r->group);
 }
 
+static void report_not_written(const char *path, const char *error)
+{
+	const struct write_error *e = write_error_of(error);
+
+	warning("the recording %s is incomplete: %s%s%s%s; what was written can be read; to avoid it, %s",
+		path, e->what, *e->name ? "" : " (", *e->name ? "" : error, *e->name ? "" : ")", e->remedy);
+}
+
 void record_report(struct recording *r)
 {
 	const char *path = (char *)r->path.data;
@@ -521,8 +532,7 @@ void record_report(struct recording *r)
 	if (!r->recorded)
 		return;
 	if (r->sink.error)
-		warning("the recording %s is not whole: %s; what was written can be read", path,
-			strerror(-r->sink.error));
+		report_not_written(path, strerrorname_np(-r->sink.error));
 	if (r->opt->quiet || !r->opt->summary)
 		return;
 	rights_drop(); /* from here on we only read, and a file of the user's */

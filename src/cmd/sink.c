@@ -64,8 +64,8 @@ static void sink_flush(void *arg)
 	struct store_sink *s = arg;
 	int error = s->store ? store_flush(s->store) : 0;
 
-	if (error < 0 && !s->error)
-		s->error = error;
+	if (error < 0 && !s->flush_error)
+		s->flush_error = error;
 }
 
 static void sink_schema(void *arg, const struct schema *schema)

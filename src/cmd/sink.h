@@ -8,7 +8,8 @@
 
 struct store_sink {
 	struct store_writer *store;
-	int error; /* first trouble with the file: 0 or a negative errno */
+	int error;	 /* something is not in the file for good: 0 or a negative errno */
+	int flush_error; /* of the first flush that failed; what waited may have been written later */
 	/* Makes the store when there is something to keep; NULL: it is there. */
 	void (*create)(void *arg);
 	void *arg;

@@ -345,10 +345,21 @@ static int on_unavailable(struct account *a, const struct pairs *pairs)
 	return meta_merge(&a->why, &reason) == -ENOMEM ? -ENOMEM : 0;
 }
 
+static void on_gap(struct account *a, const struct pairs *pairs)
+{
+	int64_t ticks = 0;
+
+	pairs_get_num(pairs, "ticks", &ticks);
+	a->facts.gaps++;
+	a->facts.gap_ticks += (uint64_t)MAX(ticks, 0);
+}
+
 static int on_event(struct account *a, const struct store_record *record)
 {
 	a->facts.clock_steps += !strcmp(record->kind, "clock");
 	a->facts.stops += !strcmp(record->kind, "stopped");
+	if (!strcmp(record->kind, "gap"))
+		on_gap(a, record->pairs);
 	return strcmp(record->kind, "unavailable") ? 0 : on_unavailable(a, record->pairs);
 }
 
@@ -428,6 +439,7 @@ static int account_finish(struct account *a)
 	f->unasked = (uint64_t)MAX(ending_or(a, "unasked", 0), 0);
 	living_finish(&a->living);
 	f->complete = health.complete;
+	f->writing = health.writing;
 	f->lost_bytes = health.lost_bytes;
 	f->lost_places = health.damaged;
 	f->tail_bytes = health.tail_bytes;
@@ -588,6 +600,8 @@ const char *account_why(const struct account *a, const char *metric)
 	const struct schema *schema = store_reader_schema(a->reader);
 	uint32_t set, col;
 
+	if (!schema && meta_find(&a->ending, "write_error"))
+		return write_error_of(meta_text(&a->ending, "write_error"))->why;
 	if (!schema)
 		return why_young;
 	if (!schema_find(schema, metric, &set, &col))

@@ -85,6 +85,8 @@ struct account_facts {
 	uint64_t io_unread;	  /* sampled processes whose io could not be read */
 	uint64_t pss_reads;	  /* processes whose PSS was read at least once */
 	uint64_t lost_bytes, lost_places, tail_bytes, clock_steps, stops;
+	uint64_t gaps, gap_ticks; /* while the disk was full, before the end */
+	bool writing;		  /* a recorder has the file open */
 	bool has_cgroup, groups_left_out;
 };
 

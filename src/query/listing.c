@@ -21,7 +21,7 @@
 #define DEPTH_MOST 64
 
 const char *const listed_state_name[NR_LISTED_STATES] = {
-	"complete", "unfinished", "being written", "damaged", "unreadable"};
+	"complete", "unfinished", "being written", "incomplete", "damaged", "unreadable"};
 const char *const listed_order_names[NR_LISTED_ORDERS + 1] = {
 	"date", "duration", "memory", "cores", "cpu", "processes", "exit", "name", "size", NULL};
 
@@ -168,6 +168,17 @@ static int take_ticks(struct listed *l)
 	return 0;
 }
 
+static bool is_cut(const struct meta *ending)
+{
+	return meta_find(ending, "write_error") || meta_find(ending, "gap_ticks");
+}
+
+/* Its end mark has the numbers of the whole job. */
+static bool has_ending(const struct listed *l)
+{
+	return l->state == LISTED_COMPLETE || l->state == LISTED_INCOMPLETE;
+}
+
 static int listed_glance(struct listed *l)
 {
 	struct store_glance g;
@@ -182,10 +193,11 @@ static int listed_glance(struct listed *l)
 		return r == -ENOMEM ? r : 0;
 	}
 	meta_num(&l->meta, "start_wall_ns", &l->start_ns);
-	l->state = g.damaged ? LISTED_DAMAGED
-		: g.complete ? LISTED_COMPLETE
-		: g.writing  ? LISTED_WRITING
-			     : LISTED_UNFINISHED;
+	l->state = g.damaged			   ? LISTED_DAMAGED
+		: g.complete && is_cut(&l->ending) ? LISTED_INCOMPLETE
+		: g.complete			   ? LISTED_COMPLETE
+		: g.writing			   ? LISTED_WRITING
+						   : LISTED_UNFINISHED;
 	return 0;
 }
 
@@ -323,8 +335,7 @@ static int listed_fill(struct finding *f, struct listed *l)
 	if (r <= 0 || l->state == LISTED_UNREADABLE)
 		return r;
 	if (!f->q->glance &&
-		(l->state != LISTED_COMPLETE || isnan(l->memory_bytes) || isnan(l->cpu_s) ||
-			isnan(l->wall_s))) {
+		(!has_ending(l) || isnan(l->memory_bytes) || isnan(l->cpu_s) || isnan(l->wall_s))) {
 		r = take_ticks(l);
 		if (r == -ENOMEM)
 			return r;

@@ -7,8 +7,9 @@
 
 enum listed_state {
 	LISTED_COMPLETE,
-	LISTED_UNFINISHED, /* its recorder was killed, or the disk was full */
+	LISTED_UNFINISHED, /* its recorder was killed */
 	LISTED_WRITING,	   /* a recorder is at work */
+	LISTED_INCOMPLETE, /* ticks could not be written: the disk was full */
 	LISTED_DAMAGED,
 	LISTED_UNREADABLE, /* or no recording: `error` */
 	NR_LISTED_STATES

@@ -3,11 +3,51 @@
 #include "query/meta.h"
 
 #include "base/str.h"
+#include "base/units.h"
 
+#include <stdio.h>
 #include <string.h>
 
-const char why_young[] = "the recording has just begun, or was cut off: it does not say yet what it holds";
+const char why_young[] =
+	"the recording ends before its list of metrics: it has just begun, or the rest could not be written";
 const char why_unread[] = "the job ended before it was read";
+
+#define NOT_WRITTEN "could not be written: "
+#define ELSEWHERE "record to another place with --output"
+
+const struct write_error *write_error_of(const char *name)
+{
+	/* clang-format off */
+	static const struct write_error known[] = {
+		{"ENOSPC", "the disk was full", NOT_WRITTEN "the disk was full", "free space there, or " ELSEWHERE},
+		{"EDQUOT", "the disk quota was used up", NOT_WRITTEN "the disk quota was used up", "free space there, or " ELSEWHERE},
+		{"EFBIG", "the limit of file sizes was reached", NOT_WRITTEN "the limit of file sizes was reached", "raise the limit (ulimit -f)"},
+		{"EIO", "the disk reported an error", NOT_WRITTEN "the disk reported an error", ELSEWHERE},
+	};
+	static const struct write_error other = {"", "the file could not be written", NOT_WRITTEN "the file system refused it", ELSEWHERE};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (!strcmp(name, known[i].name))
+			return &known[i];
+	return &other;
+}
+
+char *write_loss(
+	char out[static WRITE_LOSS_SIZE], const char *name, int64_t after_ns, uint64_t lost, uint64_t all)
+{
+	const char *what = write_error_of(name)->what;
+	char after[UNITS_SIZE];
+
+	if (lost >= all)
+		snprintf(out, WRITE_LOSS_SIZE, "%s from the start: none of %llu ticks could be written", what,
+			(unsigned long long)all);
+	else
+		snprintf(out, WRITE_LOSS_SIZE, "%s after %s: %llu of %llu ticks could not be written", what,
+			format_duration(after, (double)after_ns * 1e-9), (unsigned long long)lost,
+			(unsigned long long)all);
+	return out;
+}
 
 static struct meta_item *meta_slot(struct meta *m, const char *key)
 {

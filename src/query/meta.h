@@ -23,6 +23,19 @@ extern const char why_unread[];
 /* Of all metrics, in a recording that has no schema: it is written when the job has run for a moment. */
 extern const char why_young[];
 
+/* Why the last ticks are missing, by `write_error` of the end mark, and what to do about it. */
+struct write_error {
+	const char *name;
+	const char *what;   /* "the disk was full" */
+	const char *why;    /* of a value that is missing for it */
+	const char *remedy; /* a half sentence */
+};
+const struct write_error *write_error_of(const char *name);
+/* One sentence: since when, and how many ticks are missing. */
+#define WRITE_LOSS_SIZE 200
+char *write_loss(
+	char out[static WRITE_LOSS_SIZE], const char *name, int64_t after_ns, uint64_t lost, uint64_t all);
+
 const struct meta_item *meta_find(const struct meta *m, const char *key);
 /* "" when there is none; bytes after a NUL are not seen. */
 const char *meta_text(const struct meta *m, const char *key);

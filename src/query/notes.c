@@ -169,31 +169,49 @@ static void note_missed(struct summary *s, const struct account *a)
 			*priority ? "; see tacho doctor" : "");
 }
 
-static const char *reason_of(const char *error)
+/* What is missing because it could not be written, and what to do about it. */
+static void note_not_written(struct summary *s, const struct account *a)
 {
-	if (!strcmp(error, "ENOSPC"))
-		return "the disk was full";
-	if (!strcmp(error, "EDQUOT"))
-		return "the quota was used up";
-	return !strcmp(error, "EFBIG") ? "the limit of file sizes was reached" : error;
+	const struct account_facts *f = account_facts(a);
+	const struct meta *ending = account_ending(a);
+	const char *error = meta_text(ending, "write_error");
+	uint64_t all = (uint64_t)MAX(s->figure[FIG_TICKS].value, 0), lost = all - MIN(all, f->ticks);
+	char text[WRITE_LOSS_SIZE];
+
+	if (*error)
+		summary_note(s, "incomplete: %s%s; to avoid it, %s",
+			write_loss(text, error, f->last_ns, lost, all),
+			!meta_find(ending, "processes") ? ""
+				: meta_find(ending, "cpu_ns")
+				? ". CPU time, memory and the number of processes are those of the whole job"
+				: ". Memory and the number of processes are those of the whole job",
+			write_error_of(error)->remedy);
+	else if (f->gaps)
+		summary_note(s,
+			"incomplete: the disk was full for a while: %llu of %llu ticks are not recorded; to "
+			"avoid it, %s",
+			(unsigned long long)f->gap_ticks, (unsigned long long)all,
+			write_error_of("ENOSPC")->remedy);
 }
 
 static void note_recording(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
-	const char *error = meta_text(account_ending(a), "write_error");
+	uint64_t places = f->lost_places - MIN(f->lost_places, f->gaps);
 	char text[UNITS_SIZE];
 
 	if (!f->complete)
-		summary_note(s, "unfinished: told up to %s; the recorder was killed, or is still at work",
+		summary_note(s,
+			f->writing ? "still being written: these are the numbers up to %s"
+				   : "unfinished: recorded up to %s; the recorder was killed, or not even "
+				     "the end "
+				     "of the recording could be written",
 			format_duration(text, (double)f->last_ns * 1e-9));
-	if (*error)
-		summary_note(s, "the end is missing: after %s nothing could be written (%s)",
-			format_duration(text, (double)f->last_ns * 1e-9), reason_of(error));
-	if (f->lost_places || f->lost_bytes)
-		summary_note(s, "damaged: %s lost in %llu place%s; no rates across the gaps",
-			format_bytes(text, (double)f->lost_bytes), (unsigned long long)f->lost_places,
-			plural((double)f->lost_places));
+	note_not_written(s, a);
+	if (places || f->lost_bytes)
+		summary_note(s, "damaged: %s lost in %llu place%s; no rates are computed across them",
+			format_bytes(text, (double)f->lost_bytes), (unsigned long long)MAX(places, 1),
+			plural((double)MAX(places, 1)));
 	if (f->complete && f->unfinished)
 		summary_note(s, "%llu process%s still ran when the recording ended",
 			(unsigned long long)f->unfinished, f->unfinished == 1 ? "" : "es");

@@ -417,6 +417,42 @@ void fill_peaks(struct summary *s, struct tracker *t)
 	fill_over(s, t);
 }
 
+/* Where the last ticks could not be written, the end mark still has the totals of the whole job. */
+static bool take_final(
+	struct summary *s, const struct account *a, enum figure_id id, const char *key, double unit)
+{
+	int64_t value;
+
+	if (!meta_find(account_ending(a), "write_error") || !meta_num(account_ending(a), key, &value) ||
+		value < 0 || (has_figure(s, id) && s->figure[id].value >= (double)value / unit))
+		return false;
+	figure_set(s, id, (double)value / unit);
+	return true;
+}
+
+static void take_final_cpu(struct summary *s, const struct account *a)
+{
+	const char *why = write_error_of(meta_text(account_ending(a), "write_error"))->why;
+
+	if (!take_final(s, a, FIG_CPU, "cpu_ns", 1e9))
+		return;
+	figure_unset(s, FIG_USER, why);
+	figure_unset(s, FIG_SYSTEM, why);
+}
+
+static void take_final_peaks(struct summary *s, const struct account *a)
+{
+	const char *why = write_error_of(meta_text(account_ending(a), "write_error"))->why;
+
+	if (take_final(s, a, FIG_RSS, "peak_rss_bytes", 1))
+		figure_unset(s, FIG_RSS_AT, why);
+	if (take_final(s, a, FIG_PSS, "peak_pss_bytes", 1)) {
+		figure_unset(s, FIG_PSS_AT, why);
+		figure_unset(s, FIG_PSS_ESTIMATED, why);
+	}
+	take_final(s, a, FIG_PROCESSES, "peak_processes", 1);
+}
+
 static void fill_share(struct summary *s, enum figure_id id, enum figure_id part, enum figure_id whole)
 {
 	if (!has_figure(s, part))
@@ -494,9 +530,13 @@ static void fill_cpu(struct summary *s, const struct line_facts *f)
 	double total = s->figure[FIG_CPU].value;
 
 	s->cpu_source = name[f->cpu_source][f->left];
+	if (!s->cpu_source && has_figure(s, FIG_CPU))
+		s->cpu_source = "final total";
 	s->cpu_lower_bound = f->cpu_is_lower_bound;
 	if (!has_figure(s, FIG_CPU))
 		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);
+	else if (f->cpu_source == CPU_UNKNOWN)
+		figure_unset(s, FIG_OBSERVED, why_empty);
 	else if (!(total > 0))
 		figure_unset(s, FIG_OBSERVED, "no CPU time was used");
 	else
@@ -528,7 +568,14 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 	figure_or(s, FIG_UNSAMPLED, f.unsampled, 1,
 		account_why(a, line ? "group.unsampled" : "tree.unsampled"));
 	fill_used(s, a, line, last);
+	if (!line) {
+		take_final(s, a, FIG_HWM, "max_process_bytes", 1);
+		take_final(s, a, FIG_SEEN, "processes", 1);
+		take_final_cpu(s, a);
+	}
 	fill_peaks(s, t);
+	if (!line)
+		take_final_peaks(s, a);
 	fill_cpu(s, &f);
 	fill_shares(s);
 }
@@ -557,10 +604,13 @@ static void fill_facts(struct summary *s, const struct account *a)
 /* Reasons may point into the recording's schema, which is closed before the summary is read. */
 static void keep_reasons(struct summary *s, const struct account *a)
 {
+	const char *error = meta_text(account_ending(a), "write_error");
+	const char *why = *error ? write_error_of(error)->why : why_empty;
+
 	if (!account_facts(a)->ticks)
 		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)
 			if (s->figure[id].why && *s->figure[id].why)
-				s->figure[id].why = why_empty;
+				s->figure[id].why = why;
 	for (enum figure_id id = 0; id < NR_FIGURES; id++)
 		if (s->figure[id].why)
 			s->figure[id].why = summary_keep(s, s->figure[id].why);

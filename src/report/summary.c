@@ -209,9 +209,17 @@ static void add_bytes(struct buf *line, const struct page *p, const char *before
 		buf_addf(line, "%s%s", before, format_bytes(text, value(p, id)));
 }
 
+static void add_moment(struct buf *line, const struct page *p, enum figure_id at)
+{
+	char text[UNITS_SIZE];
+
+	if (has(p, at))
+		buf_addf(line, " at %s", format_moment(text, value(p, at), value(p, FIG_WALL)));
+}
+
 static void memory_line(const struct page *p, struct buf *line)
 {
-	char text[UNITS_SIZE], at[UNITS_SIZE];
+	char text[UNITS_SIZE];
 	size_t from;
 
 	/* What the kernel saw between two samples comes first: it is the number that a limit would have met.
@@ -225,12 +233,12 @@ static void memory_line(const struct page *p, struct buf *line)
 		buf_adds(line, "; sampled ");
 	}
 	if (has(p, FIG_PSS)) {
-		buf_addf(line, "peak %s%s PSS at %s", tilde(p, FIG_PSS_ESTIMATED),
-			format_bytes(text, value(p, FIG_PSS)),
-			format_moment(at, value(p, FIG_PSS_AT), value(p, FIG_WALL)));
+		buf_addf(line, "peak %s%s PSS", tilde(p, FIG_PSS_ESTIMATED),
+			format_bytes(text, value(p, FIG_PSS)));
+		add_moment(line, p, FIG_PSS_AT);
 	} else if (has(p, FIG_RSS)) {
-		buf_addf(line, "peak %s RSS sum at %s", format_bytes(text, value(p, FIG_RSS)),
-			format_moment(at, value(p, FIG_RSS_AT), value(p, FIG_WALL)));
+		buf_addf(line, "peak %s RSS sum", format_bytes(text, value(p, FIG_RSS)));
+		add_moment(line, p, FIG_RSS_AT);
 	} else {
 		buf_addf(line, "not known: %s", p->s->figure[FIG_RSS].why);
 	}

@@ -251,7 +251,7 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 	if (type == BLOCK_START || type == BLOCK_SCHEMA)
 		a->nr_spare = 0;
 	else if (!a->failing)
-		a->spare[a->nr_spare++ % APPEND_LAST] = offset;
+		a->spare[a->nr_spare++ % APPEND_LAST] = (struct append_spare){offset, h.sequence};
 	block_header_put(a->pending + a->end, &h);
 	a->end += BLOCK_HEADER + length;
 	return offset;
@@ -260,6 +260,11 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 static size_t block_size(const uint8_t *p)
 {
 	return BLOCK_HEADER + get_u32(p + 16);
+}
+
+static uint32_t block_sequence(const uint8_t *p)
+{
+	return get_u32(p + 8);
 }
 
 int append_push(struct append *a)
@@ -298,6 +303,8 @@ int append_drop(struct append *a)
 		}
 		whole = next;
 	}
+	if (whole < a->end)
+		a->sequence = block_sequence(a->pending + whole);
 	a->start = a->end = 0;
 	return 0;
 }
@@ -308,13 +315,14 @@ int append_cut(struct append *a)
 	int r = append_drop(a);
 
 	while (r == 0 && a->nr_spare > kept) {
-		uint64_t at = a->spare[--a->nr_spare % APPEND_LAST];
+		const struct append_spare *last = &a->spare[--a->nr_spare % APPEND_LAST];
 
-		if (at >= a->written) /* it never reached the file */
+		if (last->offset >= a->written) /* it never reached the file */
 			continue;
-		if (ftruncate(a->fd, (off_t)at) < 0)
+		if (ftruncate(a->fd, (off_t)last->offset) < 0)
 			return -errno;
-		a->written = at;
+		a->written = last->offset;
+		a->sequence = last->sequence;
 		return 0;
 	}
 	return r < 0 ? r : -ENODATA;

@@ -22,8 +22,11 @@ struct append {
 	size_t bound;	   /* most bytes that may wait */
 	size_t reserved;   /* size of the mapping */
 	bool failing;	   /* the last push did not get everything out */
-	/* Where the last blocks begin that may be cut off: those behind the schema. */
-	uint64_t spare[APPEND_LAST];
+	/* The last blocks that may be cut off: those behind the schema. */
+	struct append_spare {
+		uint64_t offset;
+		uint32_t sequence;
+	} spare[APPEND_LAST];
 	uint32_t nr_spare;
 };
 
@@ -37,7 +40,8 @@ uint8_t *append_payload(struct append *a, size_t *ret_room);
 uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, size_t length);
 /* Writes what waits. 0, or the negative errno of write(). */
 int append_push(struct append *a);
-/* Forgets what waits and cuts off a block that was written in part; their numbers will be missing. */
+/* Forgets what waits and cuts off a block that was written in part. The next block gets the number of the
+ * first that is forgotten: the end mark says what is missing, so readers need not take it for damage. */
 int append_drop(struct append *a);
 /* The same, and cuts off the last block behind the schema, to make room for what is worth more. -ENODATA:
  * none. */

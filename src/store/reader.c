@@ -274,6 +274,7 @@ static int on_instance(struct store_reader *r, struct view *v, struct store_reco
 	e = name_instance(r, ret, false);
 	if (e < 0)
 		return e;
+	lived_until(r, ret->time_ns);
 	ret->pairs = &r->pairs;
 	ret->again = flags & INSTANCE_AGAIN;
 	return ret->row == STORE_NO_ROW ? 1 : bind(r, ret, flags);

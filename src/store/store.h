@@ -59,7 +59,8 @@ void store_wall(struct store_writer *w, int64_t time_ns, int64_t wall_ns);
  * recording says so. */
 int store_flush(struct store_writer *w);
 /* Marks the recording complete and closes it. Where the last ticks could not be written, `write_error` is
- * added to the summary, and ticks are given up for it if need be. Frees w in any case. */
+ * added to the summary, and ticks are given up for it if need be; where others are missing, `gap_ticks`.
+ * Frees w in any case. */
 int store_finish(struct store_writer *w, struct pairs *summary);
 /* For the torture tests and exec failures: frees without another write. */
 struct store_writer *store_abandon(struct store_writer *w);

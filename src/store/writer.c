@@ -78,6 +78,7 @@ struct store_writer {
 	bool paused; /* the disk was full for too long */
 	uint64_t lost_ticks, lost_records;
 	int64_t lost_since_ns;
+	uint64_t gap_ticks; /* lost in all gaps that the file tells of */
 
 	struct index_entry *index;
 	uint32_t nr_index, index_step, index_skip;
@@ -367,6 +368,7 @@ static void put_gap(struct store_writer *w)
 	pairs_num(&data, "ticks", (int64_t)w->lost_ticks);
 	pairs_num(&data, "records", (int64_t)w->lost_records);
 	pairs_num(&data, "since_ns", w->lost_since_ns);
+	w->gap_ticks += w->lost_ticks;
 	w->lost_ticks = w->lost_records = 0;
 	body_init(w, &body);
 	add_time(w, &body, w->clock_ns);
@@ -724,6 +726,8 @@ static int put_end(struct store_writer *w, struct pairs *summary, int error)
 
 	if (error < 0)
 		pairs_str(summary, "write_error", strerrorname_np(-error));
+	if (w->gap_ticks)
+		pairs_num(summary, "gap_ticks", (int64_t)w->gap_ticks);
 	do {
 		r = put_pairs_block(w, BLOCK_SUMMARY, summary);
 		w->out.nr_spare = last;

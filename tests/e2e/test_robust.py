@@ -146,10 +146,35 @@ def assert_job_survived(done, recording):
     status, words = check(recording)
     assert status == 1, words
     assert show(recording)["ticks"]["taken"] > 0
-    # Whoever reads it is told why its end is missing, and not that somebody killed us.
-    told = run("show", recording).stdout.decode()
-    assert "killed" not in told + words and show(recording)["complete"] and show(recording)["exit"]["code"] == 5
-    assert "could not be written" in words and "nothing could be written" in told.replace("\n           ", " ")
+    assert_words_agree(done, recording)
+
+
+def assert_words_agree(done, recording):
+    """Every command says the same: what could not be written and why, from when on, and what to do; not that the recorder was killed."""
+    summary, words = show(recording), check(recording)[1]
+    assert summary["complete"] and summary["exit"]["code"] == 5
+    told = {
+        "warning": [line for line in done.stderr.decode().splitlines() if "warning" in line][0],
+        "summary": " ".join(done.stderr.decode().split("\n", 1)[1].split()),
+        "show": " ".join(run("show", recording).stdout.decode().split()),
+        "check": words,
+    }
+    for who, text in told.items():
+        assert "incomplete" in text and "to avoid it, " in text, (who, text)
+        assert ("the disk was full" in text) != ("the limit of file sizes was reached" in text), (who, text)
+        assert "killed" not in text and "damaged" not in text and "lost" not in text, (who, text)
+    missing = re.search(r"was (full|reached) (after \S+|from the start): (\d+|none) of \d+ ticks could( not)? be written", told["check"])
+    assert missing and missing.group() in told["show"] and missing.group() in told["summary"], told
+    listed = json.loads(run("ls", "--json", recording).stdout)["recordings"][0]
+    assert listed["state"] == "incomplete" and "incomplete" in run("ls", recording).stdout.decode()
+    # The end mark has the totals of the whole job, and all take them from there.
+    assert summary["processes"]["seen"] == listed["processes"] > 0
+    assert summary["memory"]["peak_bytes"] == listed["memory_peak_bytes"] > 0
+    assert abs(summary["cpu"]["total_s"] - listed["cpu_s"]) < 1e-6
+    assert abs(summary["cpu"]["mean_cores"] - listed["cores_mean"]) < 1e-6
+    found = json.loads(run("check", "--json", recording).stdout)["files"][0]
+    assert found["state"] == "incomplete" and not found["losses"]
+    assert run("report", "--format", "md", "-o", "-", recording).returncode == 0
 
 
 # Five processes that work for about a second, in steps, and end with 5.
@@ -163,6 +188,40 @@ def scanty_room(tmp_path):
     """For the beginning of a recording and a few ticks; how long a beginning is depends on the metrics there are."""
     assert record(["sleep", "0.2"], "-q", output=tmp_path / "least.tacho").returncode == 0
     return (tmp_path / "least.tacho").stat().st_size // 4096 * 4096 + 8192
+
+
+@root_only
+@pytest.mark.parametrize("pages", [1, 2])  # of 4 KiB: the list of metrics needs more
+def test_disk_that_is_full_almost_from_the_start(tmp_path, pages):
+    """There is room for the beginning and not for any sample: the words agree, and the totals are those of the whole job."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
+    try:
+        (disk / "ballast").write_bytes(bytes((16 - pages) * 4096))
+        done = record(["sh", "-c", "sleep 0.2; exit 5"], "-i", "10ms", "--flush", "50ms", output=disk / "a.tacho")
+        assert done.returncode == 5
+        assert_words_agree(done, disk / "a.tacho")
+        assert "from the start: none of " in check(disk / "a.tacho")[1]
+        assert "disk was full" in show(disk / "a.tacho")["unavailable"]["io.read_bytes"]
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@root_only
+def test_disk_that_is_full_for_a_while(tmp_path):
+    """What waited is written when there is room again: nothing is missing, and nobody warns."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+    try:
+        (disk / "ballast").write_bytes(bytes((1 << 20) - 4096))
+        job = f"sleep 0.5; rm {disk}/ballast; sleep 0.2; exit 5"
+        done = record(["sh", "-c", job], "-i", "10ms", "--flush", "50ms", output=disk / "a.tacho")
+        assert done.returncode == 5 and b"warning" not in done.stderr and b"incomplete" not in done.stderr
+        assert check(disk / "a.tacho")[0] == 0
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 @root_only

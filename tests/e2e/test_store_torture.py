@@ -218,7 +218,7 @@ def test_check_speaks_and_exits(tmp_path):
 
     assert says(whole)[0] == 0 and "whole: 40 ticks up to 40" in says(whole)[1]
     status, words = says(cut)
-    assert status == 1 and "unfinished: 40 ticks" in words and "no end mark" in words
+    assert status == 1 and "unfinished: 40 ticks" in words and "its end is missing" in words
     status, words = says(flipped)
     assert status == 1 and "damaged" in words and "a block is damaged" in words and "lost: " in words
     assert says(text) == (2, f"{text}: no recording\n")
