@@ -120,6 +120,14 @@ static void name_unreadable(const struct listing *l)
 							     : strerror(-l->item[i].error));
 }
 
+static bool is_all_unreadable(const struct listing *l)
+{
+	for (size_t i = 0; i < l->nr; i++)
+		if (l->item[i].state != LISTED_UNREADABLE)
+			return false;
+	return true;
+}
+
 static int print_listing(const struct listing *l, const struct ls_args *a, struct buf *out)
 {
 	struct listing_page page = {.limit = a->limit,
@@ -171,6 +179,8 @@ static int ls(const void *args, int argc, char **argv)
 	else if (!l->nr && !a->json && !a->csv)
 		error("there is no recording (*%s) there", RECORDING_SUFFIX);
 	status = print_listing(l, a, &out);
+	if (status == EXIT_OK && l->nr && is_all_unreadable(l))
+		status = EXIT_TROUBLE;
 	listing_free(l);
 	buf_release(&out);
 	return status;
@@ -185,8 +195,11 @@ const struct cmd cmd_ls = {
 		  "the job ended, how long it took, the peak of its memory (PSS, or RSS where that was not "
 		  "read), "
 		  "how many cores it kept busy on average, its processes, labels and command.\n\n"
-		  "Exit status: 0, also when there is none; 2 when a directory or file is not there or the "
-		  "question was wrong. Files that are no recordings are named on stderr.",
+		  "Exit status: 0, also when there is none; 1 when there are some and none can be opened; 2 "
+		  "when "
+		  "a directory or file does not exist or an option is wrong. Files that cannot be opened or "
+		  "are no "
+		  "recordings are named on stderr.",
 	.examples = "$ tacho ls --sort memory --limit 5\n"
 		    "    The five largest.\n"
 		    "$ tacho ls --failed --since 2d ~/runs -r\n"

@@ -118,8 +118,11 @@ struct run *operands_run(const char *doing, int argc, char **argv)
 
 	buf_init(&err, 8192);
 	if (!argc) {
-		if (run_newest(".", &newest) < 0)
-			die(EXIT_USAGE, "there is no recording (*%s) in this directory", RECORDING_SUFFIX);
+		if (run_newest(".", &newest, &err) < 0)
+			die(EXIT_USAGE, "%s", (char *)err.data);
+		if (err.len)
+			warning("%s", (char *)err.data);
+		buf_reset(&err);
 		error("%s %s, the newest here", doing, newest);
 		argv = &newest;
 		argc = 1;

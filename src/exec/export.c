@@ -71,9 +71,9 @@ static void tell_unfinished(const struct run *run)
 static void tell_skipped(const struct run *run)
 {
 	if (run->nr_skipped == 1)
-		warning("%s cannot be read as a recording, and is left out", run->skipped[0]);
+		warning("left out: %s %s", run->skipped[0], run->skipped_why[0]);
 	else if (run->nr_skipped)
-		warning("%s and %zu more cannot be read as recordings, and are left out", run->skipped[0],
+		warning("left out: %s %s, and %zu more", run->skipped[0], run->skipped_why[0],
 			run->nr_skipped - 1);
 }
 

@@ -493,7 +493,7 @@ int summary_read_with_processes(
 		return r;
 	}
 	for (size_t i = 0; i < run->nr_skipped; i++)
-		summary_note(s, "%s is not a recording", run->skipped[i]);
+		summary_note(s, "left out: %s %s", run->skipped[i], run->skipped_why[i]);
 	*ret = s;
 	if (ret_processes)
 		*ret_processes = processes;

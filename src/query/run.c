@@ -47,9 +47,52 @@ static int recording_probe(const char *path)
 	return r;
 }
 
+#define NAMED_MAX 3 /* of those that cannot be opened: beyond it, how many */
+
+static void add_why(struct buf *out, int error)
+{
+	if (error == -EBADMSG)
+		buf_adds(out, "is not a recording");
+	else
+		buf_addf(out, "cannot be opened: %s", strerror(-error));
+}
+
+static int skip(struct run *run, const char *path, int error)
+{
+	struct buf why;
+	int r;
+
+	buf_init(&why, 1024);
+	add_why(&why, error);
+	r = texts_take(&run->skipped, &run->nr_skipped, strdup(path));
+	if (r >= 0)
+		r = texts_take(&run->skipped_why, &run->nr_skipped_why, strdup((char *)why.data));
+	buf_release(&why);
+	return r;
+}
+
+/* Why the directory has nothing to show: of those from `first` on, none can be opened. */
+static void add_nothing(struct buf *out, const struct run *run, size_t first, const char *directory)
+{
+	size_t nr = run->nr_skipped - first;
+
+	if (!nr) {
+		buf_addf(out, "there is no recording (*%s) in %s", RECORDING_SUFFIX,
+			strcmp(directory, ".") ? directory : "this directory");
+		return;
+	}
+	buf_addf(out, "none of the files *%s in %s can be read: ", RECORDING_SUFFIX,
+		strcmp(directory, ".") ? directory : "this directory");
+	for (size_t i = first; i < run->nr_skipped && i < first + NAMED_MAX; i++)
+		buf_addf(out, "%s%s %s", i > first ? "; " : "", run->skipped[i], run->skipped_why[i]);
+	if (nr > NAMED_MAX)
+		buf_addf(out, "; and %zu more", nr - NAMED_MAX);
+}
+
 static int add_directory(struct run *run, const char *path, struct buf *reterr)
 {
 	struct dirent **entry = NULL;
+	size_t skipped = run->nr_skipped;
 	bool found = false;
 	int n = scandir(path, &entry, is_recording, alphasort), r = n < 0 ? -errno : 0;
 
@@ -60,8 +103,10 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 			full = NULL;
 			r = -ENOMEM;
 		}
-		if (r >= 0 && recording_probe(full) < 0) {
-			r = texts_take(&run->skipped, &run->nr_skipped, strdup(full));
+		int error = r >= 0 ? recording_probe(full) : 0;
+
+		if (error < 0) {
+			r = skip(run, full, error);
 		} else if (r >= 0) {
 			found = true;
 			r = has_file(run, full) ? 0 : texts_take(&run->path, &run->nr, strdup(full));
@@ -72,7 +117,7 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 	free(entry);
 	if (r >= 0 && !found) {
 		r = -ENOENT;
-		buf_addf(reterr, "%s holds no recording (*%s)", path, RECORDING_SUFFIX);
+		add_nothing(reterr, run, skipped, path);
 	} else if (r < 0) {
 		buf_addf(reterr, "%s: %s", path, strerror(-r));
 	}
@@ -119,6 +164,7 @@ struct run *run_close(struct run *r)
 		return NULL;
 	texts_free(r->path, r->nr);
 	texts_free(r->skipped, r->nr_skipped);
+	texts_free(r->skipped_why, r->nr_skipped_why);
 	free(r);
 	return NULL;
 }
@@ -130,38 +176,70 @@ static bool is_newer(const struct stat *a, const struct stat *b)
 	return a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
 }
 
-int run_newest(const char *directory, char **ret_path)
-{
-	DIR *dir = opendir(directory);
-	struct stat best = {0};
-	char *found = NULL;
+/* By time; the same file may be the newest that can be opened and the newest of all. */
+struct newest {
+	char *path;
+	struct stat st;
+};
 
-	if (!dir)
-		return -errno;
-	for (struct dirent *entry; (entry = readdir(dir));) {
+static void take_newer(struct newest *n, char *path, const struct stat *st)
+{
+	if (n->path && !is_newer(st, &n->st)) {
+		free(path);
+		return;
+	}
+	free(n->path);
+	*n = (struct newest){path, *st};
+}
+
+static int look_for_newest(
+	DIR *dir, const char *directory, struct run *refused, struct newest *ret_good, struct newest *ret_bad)
+{
+	bool here = !strcmp(directory, "."); /* "./" would only be noise */
+	int r = 0;
+
+	for (struct dirent *entry; r >= 0 && (entry = readdir(dir));) {
 		struct stat st;
 		char *path;
+		int error;
 
 		if (!is_recording(entry) || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
 			!S_ISREG(st.st_mode))
 			continue;
-		if (found && !is_newer(&st, &best))
-			continue;
-		/* "./" would only be noise. */
-		if (asprintf(&path, "%s%s%s", strcmp(directory, ".") ? directory : "",
-			    strcmp(directory, ".") ? "/" : "", entry->d_name) < 0)
-			continue;
-		if (recording_probe(path) < 0) {
-			free(path);
-			continue;
-		}
-		free(found);
-		found = path;
-		best = st;
+		if (asprintf(&path, "%s%s%s", here ? "" : directory, here ? "" : "/", entry->d_name) < 0)
+			return -ENOMEM;
+		error = recording_probe(path);
+		if (error < 0)
+			r = skip(refused, path, error);
+		take_newer(error < 0 ? ret_bad : ret_good, path, &st);
 	}
-	closedir(dir);
-	if (!found)
-		return -ENOENT;
-	*ret_path = found;
-	return 0;
+	return r;
+}
+
+int run_newest(const char *directory, char **ret_path, struct buf *reterr)
+{
+	struct newest good = {0}, bad = {0};
+	struct run refused = {0};
+	DIR *dir = opendir(directory);
+	int r = dir ? look_for_newest(dir, directory, &refused, &good, &bad) : -errno;
+
+	if (r < 0) {
+		buf_addf(reterr, "%s: %s", strcmp(directory, ".") ? directory : "this directory",
+			strerror(-r));
+	} else if (!good.path) {
+		add_nothing(reterr, &refused, 0, directory);
+		r = -ENOENT;
+	} else if (bad.path && is_newer(&bad.st, &good.st)) {
+		buf_addf(reterr, "%s is newer, but ", bad.path);
+		add_why(reterr, recording_probe(bad.path));
+	}
+	if (dir)
+		closedir(dir);
+	if (r >= 0)
+		*ret_path = TAKE_PTR(good.path);
+	free(good.path);
+	free(bad.path);
+	texts_free(refused.skipped, refused.nr_skipped);
+	texts_free(refused.skipped_why, refused.nr_skipped_why);
+	return r;
 }

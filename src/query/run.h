@@ -12,8 +12,10 @@ bool run_has_suffix(const char *name);
 struct run {
 	char **path; /* of the recordings, in the order given; those of a directory by name */
 	size_t nr;
-	char **skipped; /* found in a directory and no recordings */
+	char **skipped; /* found in a directory, and could not be opened as recordings */
 	size_t nr_skipped;
+	char **skipped_why; /* a half sentence for each: "is not a recording" */
+	size_t nr_skipped_why;
 };
 
 /* Each path is a recording or a directory that holds some. -ENOENT, -EBADMSG (no recording)...; the reason
@@ -21,6 +23,7 @@ struct run {
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr);
 struct run *run_close(struct run *r);
 
-/* The recording in the directory that was written last. -ENOENT. */
-int run_newest(const char *directory, char **ret_path);
+/* The recording in the directory that was written last. -ENOENT, and reterr says whether there is none or
+ * which could not be opened. When there is one, reterr names a newer one that could not be opened. */
+int run_newest(const char *directory, char **ret_path, struct buf *reterr);
 #endif

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,39 @@ def test_it_fits_the_screen(runs, width):
         assert "project=genome" in lines[1] and "LABELS" in lines[0]
     if width >= 200:
         assert "bytearray" in lines[1] and "COMMAND" in lines[0]
+
+
+# ---- what cannot be opened ----
+
+
+def as_stranger(folder, *words):
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", TACHO, *words]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, "HOME": "/nonexistent"}, stdin=subprocess.DEVNULL, capture_output=True)
+    return done.returncode, done.stderr.decode(), done.stdout.decode()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_recordings_that_cannot_be_opened_are_named(runs):
+    """A directory whose recordings belong to others is not an empty one; an older one is not shown without a word."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        if as_stranger(folder, "--version")[0]:
+            pytest.skip(f"an ordinary user cannot run {TACHO}")
+        status, err, _ = as_stranger(folder, "show")
+        assert status == 2 and "there is no recording" in err
+        for name, mode in ("a.tacho", 0), ("b.tacho", 0o600):
+            shutil.copy(runs / "a.tacho", f"{folder}/{name}")
+            os.chmod(f"{folder}/{name}", mode)
+        questions = ["show", "show .", "report", "report .", "export", "export .", "plot", "ls", "check ."]
+        for words in map(str.split, questions):
+            status, err, out = as_stranger(folder, *words)
+            assert status in (1, 2) and (err + out).count("Permission denied") == 2, (words, status, err)
+            assert "a.tacho" in err + out and "b.tacho" in err + out and "there is no" not in err, (words, err)
+        os.chmod(f"{folder}/a.tacho", 0o644)
+        os.utime(f"{folder}/b.tacho")
+        status, err, out = as_stranger(folder, "show")
+        assert status == 0 and "b.tacho is newer, but cannot be opened: Permission denied" in err, err
+        status, _, out = as_stranger(folder, "show", ".")
+        assert status == 0 and "b.tacho cannot be opened: Permission denied" in " ".join(out.split()), out
+        status, err, out = as_stranger(folder, "ls")
+        assert status == 0 and "b.tacho: Permission denied" in err and "a.tacho" in out
