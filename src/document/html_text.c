@@ -20,7 +20,9 @@ void html_header(struct html *h)
 	const struct figure *code = &h->s->summary->figure[FIG_EXIT_CODE];
 	bool good = !code->why && code->value == 0, bad = !h->s->summary->figure[FIG_EXIT_SIGNAL].why;
 
-	add_element(h->out, "<header>\n<h1><bdi>", h->o->title, "</bdi></h1>\n<p class=\"facts\">");
+	add_element(h->out, "<header>\n<h1><bdi>", h->o->title, "</bdi></h1>\n");
+	add_fact(h, "<p class=\"message\"><bdi>", h->o->message, "</bdi></p>\n");
+	buf_adds(h->out, "<p class=\"facts\">");
 	add_fact(h,
 		good			    ? "<span class=\"good\">✓ "
 			: bad || !code->why ? "<span class=\"bad\">✗ "

@@ -109,6 +109,7 @@ static void head(struct page *p)
 	buf_adds(p->out, "# Resource report\n\n");
 	add_code(p->out, "", command, 1);
 	buf_adds(p->out, "| | |\n|---|---|\n");
+	add_pair(p, "Message", p->o->message, "");
 	add_pair(p, "Job", p->o->job, "");
 	add_pair(p, "User", p->o->user, "");
 	add_pair(p, "Nodes", p->o->nodes, "");

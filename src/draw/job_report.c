@@ -65,6 +65,11 @@ static void title(struct job *j)
 	paper_box(p, box, 3, ink(j, INK_GRID), 0.55);
 	p->y += 6;
 	paper_text(p, &t, 16);
+	if (*j->o->message) {
+		t = plain(j, j->o->message);
+		t.most = 4;
+		paper_text(p, &t, 12);
+	}
 }
 
 static void fact(struct job *j, const struct outline_fact *f, struct rect r)

@@ -232,7 +232,8 @@ static void add_words(struct buf *out, const struct summary *s)
 	for (size_t i = 0; i < NR_TEXTS; i++) {
 		if (!s->text[i])
 			continue;
-		buf_addf(out, "%s.%s = ", summary_text_row[i].group, summary_text_row[i].name);
+		buf_addf(out, "%s%s%s = ", summary_text_row[i].group ? summary_text_row[i].group : "",
+			summary_text_row[i].group ? "." : "", summary_text_row[i].name);
 		add_text(out, s->text[i], strlen(s->text[i]), LETTERS_UTF8);
 		buf_addch(out, '\n');
 	}

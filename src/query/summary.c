@@ -115,6 +115,7 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_FOUND_BY]      = {"scheduler", "found_by",      "scheduler.found_by",   "no batch system was asked for the job's processes", -1},
 	[TEXT_JOB_NODES]     = {"reservation", "nodes",       "scheduler.nodes",      "no batch system named them", -1},
 	[TEXT_REDACTION]     = {"redaction", "of",            "redact",               NULL, FIG_REDACTED},
+	[TEXT_MESSAGE]       = {NULL,        "message",       "message",              "none was given (--message)", -1},
 };
 
 static const struct {

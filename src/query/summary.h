@@ -143,14 +143,15 @@ enum text_id { /* words that stand beside the figures; NULL when there are none 
 	TEXT_FOUND_BY,
 	TEXT_JOB_NODES,
 	TEXT_REDACTION,
+	TEXT_MESSAGE,
 	NR_TEXTS
 };
 
 struct summary_text_row {
-	const char *group, *name;
-	const char *meta; /* its key in the recording's metadata; NULL: made otherwise */
-	const char *why;  /* when there is none; NULL: as that of the figure */
-	int figure;	  /* -1: none */
+	const char *group, *name; /* group NULL: of the recording itself */
+	const char *meta;	  /* its key in the recording's metadata; NULL: made otherwise */
+	const char *why;	  /* when there is none; NULL: as that of the figure */
+	int figure;		  /* -1: none */
 };
 
 extern const struct summary_text_row summary_text_row[NR_TEXTS];

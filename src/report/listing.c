@@ -71,6 +71,11 @@ static void add_labels(struct buf *out, const struct listed *l, const struct lis
 	}
 }
 
+static void add_message(struct buf *out, const struct listed *l, const struct listing_page *page)
+{
+	add_item(out, l, "message", page);
+}
+
 static void add_what(struct buf *out, const struct listed *l, const struct listing_page *page)
 {
 	const struct meta_item *command = meta_find(&l->meta, "command");
@@ -162,7 +167,7 @@ static size_t widest(const struct shown *s, add_column *add, size_t most, bool d
 
 struct layout {
 	bool cores, processes, command;
-	size_t file, host, labels; /* 0: not shown */
+	size_t file, host, labels, message; /* 0: not shown */
 };
 
 /* Narrow screens lose the processes first, then the cores; the file stays. */
@@ -174,6 +179,7 @@ static struct layout layout_of(const struct shown *s)
 		.file = widest(s, add_file, 1 << 16, false),
 		.host = widest(s, add_host, HOST_MOST, true),
 		.labels = widest(s, add_labels, LABELS_MOST, false),
+		.message = widest(s, add_message, LABELS_MOST, false),
 		.command = true};
 	size_t numbers = BEFORE_CORES + CORES_WIDTH * y.cores + PROCESSES_WIDTH * y.processes;
 
@@ -185,6 +191,9 @@ static struct layout layout_of(const struct shown *s)
 	if (y.labels + 2 > left)
 		y.labels = 0;
 	left -= y.labels ? y.labels + 2 : 0;
+	if (y.message + 2 > left)
+		y.message = 0;
+	left -= y.message ? y.message + 2 : 0;
 	if (y.host + 2 + COMMAND_LEAST > left)
 		y.host = 0;
 	left -= y.host ? y.host + 2 : 0;
@@ -268,6 +277,8 @@ static void text_row(
 		add_field(out, l, page, add_host, y->host);
 	if (y->labels)
 		add_field(out, l, page, add_labels, y->labels);
+	if (y->message)
+		add_field(out, l, page, add_message, y->message);
 	if (y->command)
 		add_what(out, l, page);
 	trim(out);
@@ -296,6 +307,8 @@ void listing_text(const struct listing *l, const struct listing_page *page, stru
 		add_cell(out, "HOST", y.host, false);
 	if (y.labels)
 		add_cell(out, "LABELS", y.labels, false);
+	if (y.message)
+		add_cell(out, "MESSAGE", y.message, false);
 	if (y.command)
 		add_cell(out, "COMMAND", 0, true);
 	trim(out);
@@ -350,6 +363,11 @@ static void csv_row(struct buf *out, const struct listed *l)
 	buf_reset(&text);
 	add_what(&text, l, &raw);
 	add_csv(out, (char *)text.data, text.len);
+	buf_addch(out, ',');
+	buf_reset(&text);
+	add_message(&text, l, &raw);
+	if (text.len)
+		add_csv(out, (char *)text.data, text.len);
 	buf_addch(out, '\n');
 	buf_release(&text);
 }
@@ -359,7 +377,7 @@ void listing_csv(const struct listing *l, const struct listing_page *page, struc
 	buf_adds(out,
 		"path,start,state,exit_code,exit_signal,duration_s,cpu_s,cores_mean,memory_peak_bytes,memory_"
 		"view,"
-		"processes,size_bytes,host,user,labels,command\n");
+		"processes,size_bytes,host,user,labels,command,message\n");
 	for (size_t i = 0, nr = 0; i < l->nr && (!page->limit || nr < page->limit); i++)
 		if (is_shown(&l->item[i])) {
 			csv_row(out, &l->item[i]);

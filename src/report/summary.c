@@ -380,6 +380,14 @@ static void bandwidth_line(const struct page *p, struct buf *line)
 	buf_adds(line, ", all of the node");
 }
 
+static void message_line(const struct page *p, struct buf *line)
+{
+	const char *message = p->s->text[TEXT_MESSAGE];
+
+	if (message)
+		add_text(line, message, strlen(message), letters(p));
+}
+
 static void job_line(const struct page *p, struct buf *line)
 {
 	const char *kind = p->s->text[TEXT_SCHEDULER], *job = p->s->text[TEXT_JOB];
@@ -477,6 +485,7 @@ static void print_notes(
 static void print_block(const struct page *p, const char *name)
 {
 	enum {
+		MESSAGE,
 		JOB,
 		CPU,
 		CPU_ALLOWED,
@@ -500,11 +509,11 @@ static void print_block(const struct page *p, const char *name)
 	static const struct {
 		const char *label;
 		void (*make)(const struct page *, struct buf *);
-	} row[NR] = {{"job", job_line}, {"cpu", cpu_line}, {"", cpu_allowed_line}, {"", source_line},
-		{"memory", memory_line}, {"", memory_allowed_line}, {"membw", bandwidth_line},
-		{"counters", NULL}, {"gpu", NULL}, {"io", io_line}, {"net", net_line}, {"ib", ib_line},
-		{"disk", disk_line}, {"energy", energy_line}, {"groups", NULL}, {"tree", tree_line},
-		{"cost", cost_line}, {"kept in", path_line}};
+	} row[NR] = {{"message", message_line}, {"job", job_line}, {"cpu", cpu_line}, {"", cpu_allowed_line},
+		{"", source_line}, {"memory", memory_line}, {"", memory_allowed_line},
+		{"membw", bandwidth_line}, {"counters", NULL}, {"gpu", NULL}, {"io", io_line},
+		{"net", net_line}, {"ib", ib_line}, {"disk", disk_line}, {"energy", energy_line},
+		{"groups", NULL}, {"tree", tree_line}, {"cost", cost_line}, {"kept in", path_line}};
 	struct buf line[NR];
 
 	print_head(p, name);

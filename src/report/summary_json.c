@@ -112,7 +112,9 @@ static void add_reasons(struct json *j, const struct summary *s)
 	for (enum text_id id = 0; id < NR_TEXTS; id++) {
 		if (s->text[id] || (s->name && !is_text_of_groups(id)))
 			continue;
-		snprintf(name, sizeof(name), "%s.%s", summary_text_row[id].group, summary_text_row[id].name);
+		snprintf(name, sizeof(name), "%s%s%s",
+			summary_text_row[id].group ? summary_text_row[id].group : "",
+			summary_text_row[id].group ? "." : "", summary_text_row[id].name);
 		json_str(j, name, text_why(s, id));
 	}
 }
@@ -222,6 +224,7 @@ static void add_identity(struct json *j, const struct summary *s)
 	json_str(j, "mode", s->mode);
 	json_str(j, "ended", *s->ended ? s->ended : NULL);
 	json_name(j, "path", *s->path ? s->path : NULL);
+	json_name(j, summary_text_row[TEXT_MESSAGE].name, s->text[TEXT_MESSAGE]);
 }
 
 static void add_summary(struct json *j, const char *key, const struct summary *s)

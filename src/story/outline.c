@@ -184,6 +184,7 @@ static char *job_of(struct outline *o, const struct summary *s)
 
 static void fill_head(struct outline *o, const struct story *s)
 {
+	const char *message = s->summary->text[TEXT_MESSAGE];
 	struct buf text;
 
 	o->title = title_of(o, s->summary);
@@ -192,6 +193,7 @@ static void fill_head(struct outline *o, const struct story *s)
 	o->outcome = keep_buf(o, &text);
 	o->id = id_of(o, s);
 	o->job = job_of(o, s->summary);
+	o->message = message ? keep_escaped(o, message, strlen(message)) : outline_keep(o, "");
 	o->user = users_of(o, s);
 	o->nodes = nodes_of(o, s);
 	o->date = date_of(o, s->summary);

@@ -30,6 +30,7 @@ struct outline {
 	char *outcome; /* "exit 0", "killed by SIGKILL", "unfinished" */
 	char *id;      /* for file names: the batch job's, else the recording's name: [A-Za-z0-9._-] */
 	char *job;     /* "slurm 4711"; "" when there was none */
+	char *message; /* what the user wrote with --message; "" */
 	char *user, *nodes, *date; /* "?" when not known */
 	struct outline_fact *fact;
 	size_t nr_facts;

@@ -54,6 +54,8 @@ def test_what_is_listed(runs):
     assert a["state"] == b["state"] == "complete"
     assert (a["name"], a["labels"]) == ("long one", {"project": "genome"})
     assert b["labels"] == {"project": "genome", "try": "2"} and b["message"] == "too much"
+    assert re.search(r"LABELS +MESSAGE +COMMAND", run("ls", runs).stdout.decode().splitlines()[0])
+    assert run("ls", runs).stdout.decode().count("  too much  ") == 1
     assert a["size_bytes"] == (runs / "a.tacho").stat().st_size
     assert names(ls("-r", runs))[0] == "c.tacho" and len(names(ls("-r", runs))) == 3
     assert names(ls("-r", runs / "deep")) == ["c.tacho"]
@@ -264,3 +266,17 @@ def test_recordings_that_cannot_be_opened_are_named(runs):
         assert status == 0 and "b.tacho cannot be opened: Permission denied" in " ".join(out.split()), out
         status, err, out = as_stranger(folder, "ls")
         assert status == 0 and "b.tacho: Permission denied" in err and "a.tacho" in out
+
+
+def test_the_message_is_shown_wherever_the_recording_is(runs, tmp_path):
+    summary = show(runs / "b.tacho")
+    assert summary["message"] == "too much" and "message" not in summary["unavailable"]
+    other = show(runs / "a.tacho")
+    assert other["message"] is None and "--message" in other["unavailable"]["message"]
+    assert re.search(r"^  message  too much$", run("show", runs / "b.tacho").stdout.decode(), re.M)
+    assert "message" not in run("show", runs / "a.tacho").stdout.decode()
+    listed = list(csv.DictReader(io.StringIO(run("ls", "--csv", runs).stdout.decode())))
+    assert sorted(item["message"] for item in listed) == ["", "too much"]
+    assert "| Message | too much |" in run("report", "--format", "md", "-o", "-", runs / "b.tacho").stdout.decode()
+    page = run("report", "--format", "html", "-o", "-", runs / "b.tacho").stdout.decode()
+    assert '<p class="message"><bdi>too much</bdi></p>' in page

@@ -37,6 +37,7 @@ CONTRACT = {
     "command": str,
     "host": str,
     "start": str,
+    "message": str,
     "wall_s": NUMBER,
     "exit": {"code": int, "signal": int},
     "interval_s": NUMBER,
