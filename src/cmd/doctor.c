@@ -32,6 +32,7 @@ static void open_entry(struct json *j, const char *source, const char *metric, e
 	json_str(j, "state", state_name[state]);
 	json_str(j, "reason", reason && *reason ? reason : NULL);
 	json_str(j, "remedy", remedy && *remedy ? remedy : NULL);
+	json_str(j, "risk", remedy_risk(remedy));
 }
 
 static void json_figure(struct json *j, const char *source, const char *metric, double value,
@@ -191,13 +192,13 @@ const struct cmd cmd_doctor = {
 	.detail = "Records a process of its own for a moment with everything on and tells, source by source, what had "
 		"values (ok), what this machine does not have (absent), what is not permitted (denied) and what went "
 		"wrong (failed), each with its reason. In the end stand the commands or settings that would add "
-		"something; none is applied.\n\n"
+		"something, and their risks; none is applied.\n\n"
 		"Then come the help of the kernel that makes totals exact, permissions, the quality of clock and timers, "
 		"and what a sample of all processes costs at 1, 10 and 100 Hz, as measured now over a few samples, without "
 		"what is read only every few seconds and without PSS and USS, which take what is left of the budget (1 % of "
 		"a core unless `tacho run --budget` says otherwise).\n\n"
-		"With --json: a list of objects with source, metric, state (ok, absent, denied, failed), reason and remedy; "
-		"figures have value and unit besides.\n\n"
+		"With --json: a list of objects with source, metric, state (ok, absent, denied, failed), reason, remedy "
+		"and risk (of the remedy); figures have value and unit besides.\n\n"
 		"Exit status: 0 when recordings can be made, 1 when not.",
 	.examples =
 		"$ tacho doctor\n"

@@ -86,11 +86,9 @@ static void add_setcap(struct buf *out, uint64_t rights)
 		buf_adds(out, "\"$(command -v tacho)\"");
 }
 
-/* What the file's rights would give to all who may run it belongs to the advice. */
 static void refuse_netlink(struct permit *p, int error, const char *why, uint64_t rights)
 {
 	struct buf remedy;
-	char reason[240];
 
 	if (!is_forbidden(error)) {
 		say(p, ABSENT, why, NULL);
@@ -98,11 +96,7 @@ static void refuse_netlink(struct permit *p, int error, const char *why, uint64_
 	}
 	buf_init(&remedy, sizeof(p->remedy));
 	add_setcap(&remedy, rights);
-	snprintf(reason, sizeof(reason),
-		"%s; everyone who may run a file with it hears of all processes of the machine%s", why,
-		rights & RIGHT_PERFMON ? ", and with CAP_PERFMON counts what all of them and the kernel do"
-				       : "");
-	say(p, FORBIDDEN, reason, remedy.err ? NULL : (char *)remedy.data);
+	say(p, FORBIDDEN, why, remedy.err ? NULL : (char *)remedy.data);
 	buf_release(&remedy);
 }
 
@@ -171,7 +165,8 @@ static void check_priority(struct doctor *d)
 			cgroup_share_why(d->here->share_error));
 	if (own.kind == PRIORITY_NONE && !two)
 		say(p, FORBIDDEN, text,
-			"echo \"$USER - nice -20\" | sudo tee /etc/security/limits.d/tacho.conf # then log "
+			"echo \"$USER - nice -20\" | sudo tee -a /etc/security/limits.d/tacho.conf # then "
+			"log "
 			"in again");
 	else
 		say(p, AVAILABLE, text, NULL);

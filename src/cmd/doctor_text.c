@@ -389,12 +389,24 @@ static void collect_remedies(const struct doctor *d, struct remedies *r)
 	}
 }
 
+static void add_risk(struct page *p, const char *risk)
+{
+	char text[240];
+
+	if (!risk)
+		return;
+	snprintf(text, sizeof(text), "risk: %s", risk);
+	buf_adds(p->out, "      ");
+	add_body(p, text, 6);
+}
+
 static void add_remedies(struct page *p, struct remedies *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
 		buf_adds(p->out, "  ");
 		add_body(p, (char *)r->remedy[i].adds.data, 2);
 		buf_addf(p->out, "      %s\n", r->remedy[i].command);
+		add_risk(p, remedy_risk(r->remedy[i].command));
 		buf_release(&r->remedy[i].adds);
 	}
 	r->nr = 0;

@@ -490,9 +490,9 @@ static const struct trouble level_trouble[NR_LEVEL_STATES] = {
 	[LEVEL_FOUND] = {"this kernel does not report it", NULL},
 	[LEVEL_UNMOUNTED] = {"no control group that counts it is mounted", NULL},
 	[LEVEL_ROOT] = {"the job is in the root group, which counts the whole machine",
-		"start it in a group of its own"},
+		"systemd-run --user --scope -p Delegate=yes tacho run ..."},
 	[LEVEL_DISABLED] = {"the controller is not enabled for the job's group",
-		"name it in cgroup.subtree_control of the groups above"},
+		"# as root: enable it in cgroup.subtree_control of the groups above"},
 };
 
 /* The best that any place of the metric can say. */

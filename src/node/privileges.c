@@ -382,3 +382,39 @@ void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
 	permit_amd(env, &gpus, &ret[PERMIT_AMD]);
 	permit_intel(&gpus, &ret[PERMIT_INTEL]);
 }
+
+/* ---- remedies ---- */
+
+#define UNTIL_BOOT "until the next boot, "
+
+const char *remedy_risk(const char *remedy)
+{
+	/* clang-format off */
+	static const struct { const char *in, *risk; } known[] = {
+		{"cap_perfmon", "everyone who may run this file learns of all processes of the machine, and can count what they and the kernel do"},
+		{"setcap", "everyone who may run this file learns of all processes of the machine"},
+		{"limits.d/tacho.conf", "all programs of this user may take a high priority then and slow down those of others, not only tacho"},
+		{"perf_event_paranoid=0", UNTIL_BOOT "every user can count what all programs on a CPU and the kernel do"},
+		{"perf_event_paranoid=1", UNTIL_BOOT "every user can count what the kernel does for the user's own programs, and learn kernel addresses from it"},
+		{"perf_event_paranoid=2", UNTIL_BOOT "every user can count events of the user's own programs"},
+		{"nmi_watchdog=0", UNTIL_BOOT "the kernel does not notice a CPU that hangs"},
+		{"powercap", UNTIL_BOOT "every user can read the energy counters, from which secrets of other programs have been derived"},
+		{"/hwmon", UNTIL_BOOT "every user can read the power, which tells something about what other programs do"},
+		{"hidepid=0", UNTIL_BOOT "every user sees all processes with their command lines"},
+		{"getent group", "this user then sees the processes of all users"},
+		{"ptrace_scope=1", UNTIL_BOOT "a program can attach to the processes it started, and read their memory"},
+		{"mount -t proc proc", "programs that were kept from seeing the node see it then"},
+		{"chmod a+rw /dev/nvidia", UNTIL_BOOT "every user can use the GPUs"},
+		{"render,video", "this user can then use the GPUs and read the screen"},
+		{"--gpus all", "the container can then use all GPUs"},
+		{"--cap-add PERFMON", "programs in the container can then count what all programs and the kernel do"},
+		{"--gpu-reset", "whatever runs on the GPU is lost"},
+		{"sudo tacho", "tacho then runs as root, and the recording belongs to root"},
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (remedy && strstr(remedy, known[i].in))
+			return known[i].risk;
+	return NULL;
+}

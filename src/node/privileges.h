@@ -37,4 +37,7 @@ void permits_read(struct env *env, struct permit ret[static NR_PERMITS]);
 bool mount_options(const char *mountinfo, const char *point, const char *type, char *out, size_t size);
 /* The value of an option in such a list; false when it is not there. */
 bool option_value(const char *options, const char *name, char *out, size_t size);
+
+/* What a remedy gives to others, or takes from them: a half sentence, NULL when there is no risk. */
+const char *remedy_risk(const char *remedy);
 #endif

@@ -51,13 +51,12 @@ static void explain(struct perf_access *a, int own)
 {
 	if (a->tasks) {
 		a->reason = "this machine shows no hardware counters (a virtual machine need not have any)";
-		a->remedy =
-			"switch on the virtual PMU of the VM (KVM: -cpu host,pmu=on), or use the hardware";
+		a->remedy = "# on the host: give the virtual machine a virtual PMU (KVM: -cpu host,pmu=on)";
 	} else if (own == -ENOSYS || a->paranoid == INT_MIN) {
 		a->reason = "the kernel has no perf_event_open, or this container hides it";
 	} else if (is_refused(own) && a->paranoid > 2) {
 		a->reason = "kernel.perf_event_paranoid is above 2: counters are for administrators";
-		a->remedy = "sudo sysctl -w kernel.perf_event_paranoid=2 (1 to count in the kernel as well)";
+		a->remedy = "sudo sysctl kernel.perf_event_paranoid=2";
 	} else if (is_refused(own)) {
 		a->reason =
 			"counters are refused by a container's filter of system calls or a security module";

@@ -97,7 +97,7 @@ static const struct {
 	int error;
 	const char *reason, *remedy;
 } trouble[] = {
-	{EMFILE, "no file descriptors are left for more counters", "raise the limit: ulimit -n"},
+	{EMFILE, "no file descriptors are left for more counters", "ulimit -n 65536"},
 	{ENFILE, "the whole machine has no file descriptors left for more counters", NULL},
 	{ENOMEM, "the kernel has no memory for more counters", NULL},
 	{EOPNOTSUPP, "the processor or its driver cannot count this", NULL},
@@ -107,7 +107,7 @@ static const struct {
 		"is older than it",
 		NULL},
 	{E2BIG, "the kernel is too old for this event", NULL},
-	{EBUSY, "somebody else has the counters for himself: perf, a profiler or the watchdog",
+	{EBUSY, "another program uses the counters exclusively: perf, a profiler or the watchdog",
 		"sudo sysctl kernel.nmi_watchdog=0"},
 	{ESRCH, "the process has ended", NULL},
 	{ENOSYS, "this kernel has no performance counters, or a container hides them", NULL},
@@ -134,9 +134,11 @@ void counter_trouble(const struct perf_event *e, int error, const char **ret_rea
 	}
 	if (error == ENOENT) {
 		*ret_reason = is_hardware(e)
-			? "the processor's counters are not to be had here, as in most virtual machines"
+			? "the processor's counters are not available here, as in most virtual machines"
 			: "this kernel has no such event";
-		*ret_remedy = is_hardware(e) ? "give the guest a virtual PMU, where its host can" : NULL;
+		*ret_remedy = is_hardware(e)
+			? "# on the host: give the virtual machine a virtual PMU (KVM: -cpu host,pmu=on)"
+			: NULL;
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(trouble); i++)
@@ -147,5 +149,5 @@ void counter_trouble(const struct perf_event *e, int error, const char **ret_rea
 		}
 	*ret_reason = strerrordesc_np(error);
 	if (!*ret_reason)
-		*ret_reason = "the kernel refuses for a reason that has no name";
+		*ret_reason = "the kernel refuses it, with an unknown error";
 }

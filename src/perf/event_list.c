@@ -156,7 +156,7 @@ static int list_tracepoints(struct lister *l)
 				.reason = r == -ENOENT ? "the tracing file system is not mounted"
 						       : "the tracing file system is for root",
 				.remedy = r == -ENOENT ? "sudo mount -t tracefs nodev /sys/kernel/tracing"
-						       : "sudo tacho …"});
+						       : "sudo tacho metrics --events"});
 	r = env_list(l->env, t.folder, list_system, &t);
 	return MAX(r, 0);
 }

@@ -476,8 +476,8 @@ int pmu_parse(struct event_ask *a, struct text name, struct text terms)
 	nr = pmus_all(a->env, pmu, ARRAY_SIZE(pmu));
 	if (text_is(name, "cpu") && nr)
 		return event_lack(a,
-			"the processor's counters are not to be had here, as in most virtual machines: give "
-			"the guest a virtual PMU, where its host can");
+			"the processor's counters are not available here, as in most virtual machines: give "
+			"the virtual machine a virtual PMU, where its host can");
 	for (size_t i = 0; i < nr; i++) {
 		char kind[48];
 

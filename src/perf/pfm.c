@@ -187,7 +187,7 @@ int pfm_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *of
 
 	if (!pfm_open(env, &pfm)) {
 		none.reason = "libpfm4 is not installed";
-		none.remedy = "sudo apt install libpfm4, or dnf install libpfm";
+		none.remedy = "sudo apt install libpfm4 # or: sudo dnf install libpfm";
 		return fn(arg, &none);
 	}
 	l.pfm = &pfm;

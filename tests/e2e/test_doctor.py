@@ -68,8 +68,9 @@ def test_every_entry_is_as_documented(here):
     expected = {(collector["name"], metric["name"]) for collector in listed for metric in collector["metrics"]}
     assert expected <= set(here)
     for entry in here.values():
-        assert {"source", "metric", "state", "reason", "remedy"} <= set(entry)
-        assert set(entry) <= {"source", "metric", "state", "reason", "remedy", "detail", "value", "unit"}
+        assert {"source", "metric", "state", "reason", "remedy", "risk"} <= set(entry)
+        assert set(entry) <= {"source", "metric", "state", "reason", "remedy", "risk", "detail", "value", "unit"}
+        assert entry["remedy"] or not entry["risk"]
         assert entry["state"] in STATES
         assert entry["state"] == "ok" or entry["reason"]
         assert entry["reason"] is None or entry["reason"].strip()
@@ -204,7 +205,7 @@ def test_an_ordinary_user_is_told_what_would_help(nobodys_folder):
     assert "CAP_NET_ADMIN" in exits["reason"]
     counters = "denied" in {found["counters", which]["state"] for which in ("kernel", "packages")}
     assert exits["remedy"] == f"sudo setcap cap_net_admin{',cap_perfmon' if counters else ''}+p {TACHO}"
-    assert "everyone who may run" in exits["reason"]
+    assert "everyone who may run" in exits["risk"]
     delegation = found["delegation", "cgroup"]
     if delegation["state"] == "denied":
         exact = found["tree", "tree.cgroup.cpu"]
@@ -339,7 +340,7 @@ def test_a_folder_that_cannot_be_written(nobodys_folder):
     nobodys_folder.chmod(0o755)
     found = diagnose("--no-cost", before=AS_NOBODY, cwd=nobodys_folder)
     rhythm, folder = found["priority", "rhythm"], found["output", "folder"]
-    assert rhythm["state"] == "denied" and "nice -20" in rhythm["remedy"]
+    assert rhythm["state"] == "denied" and "nice -20" in rhythm["remedy"] and "slow down" in rhythm["risk"]
     assert folder["state"] == "denied"
     assert "-o " in folder["remedy"]
 
@@ -437,6 +438,7 @@ def test_the_page_fits(here):
     for entry in here.values():
         if entry["remedy"] and (entry["state"] != "ok" or "detail" not in entry):
             assert f"      {entry['remedy']}\n" in verdict, entry
+            assert "\n" not in entry["remedy"] and (not entry["risk"] or f"risk: {entry['risk']}" in " ".join(verdict.split())), entry
 
 
 def test_every_metric_by_itself(here):

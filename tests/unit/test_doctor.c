@@ -526,9 +526,34 @@ static void test_page_in_color(void **state)
 	here_free(d.here);
 }
 
+/* What gives something to others, or takes it from them, says so; what harms nobody does not. */
+static void test_risks_of_remedies(void **state)
+{
+	static const char *const risky[] = {"sudo setcap cap_net_admin+p /usr/bin/tacho",
+		"echo \"$USER - nice -20\" | sudo tee -a /etc/security/limits.d/tacho.conf # then log in "
+		"again",
+		"sudo sysctl kernel.perf_event_paranoid=0", "sudo sysctl kernel.perf_event_paranoid=1",
+		"sudo chmod a+r /sys/class/powercap/*/energy_uj", "sudo mount -o remount,hidepid=0 /proc",
+		"sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*", "sudo sysctl kernel.nmi_watchdog=0",
+		"sudo usermod -aG render,video \"$USER\"", "sudo tacho attach ..."};
+	static const char *const harmless[] = {"sudo apt install libpfm4", "sudo modprobe nvidia",
+		"tacho run -o \"$HOME/{name}.tacho\" ...", "ulimit -n 65536", ""};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(risky); i++)
+		if (!remedy_risk(risky[i]))
+			fail_msg("%s: no risk is named", risky[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+		assert_null(remedy_risk(harmless[i]));
+	assert_null(remedy_risk(NULL));
+	assert_non_null(strstr(remedy_risk("sudo setcap cap_net_admin,cap_perfmon+p x"), "count"));
+	assert_null(strstr(remedy_risk("sudo setcap cap_net_admin+p x"), "count"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_risks_of_remedies),
 		cmocka_unit_test(test_mount_options),
 		cmocka_unit_test(test_hidden_processes),
 		cmocka_unit_test(test_processes_of_others_and_gpus),

@@ -61,7 +61,7 @@ static void test_events_that_the_machine_lacks(void **state)
 	joins(10, 0);
 	start();
 	assert_int_equal(cell("perf.fp"), INVALID);
-	assert_non_null(strstr(job.told, "perf.fp absent: the processor's counters are not to be had here"));
+	assert_non_null(strstr(job.told, "perf.fp absent: the processor's counters are not available here"));
 	assert_int_equal(cell("perf.sched_sched_switch"), INVALID);
 	assert_non_null(strstr(job.told, "perf.sched_sched_switch absent: tracepoints cannot be looked up"));
 	assert_int_equal(cell("perf.instructions_u"), 100);

@@ -236,13 +236,13 @@ static void test_what_a_refusal_means(void **state)
 	assert_told(&cycles, -ENOENT, "virtual machine", "virtual PMU");
 	assert_told(&software, -ENOENT, "no such event", NULL);
 	assert_told(&cycles, -EMFILE, "descriptors", "ulimit -n");
-	assert_told(&cycles, -EBUSY, "somebody else", "nmi_watchdog");
+	assert_told(&cycles, -EBUSY, "another program", "nmi_watchdog");
 	assert_told(&cycles, -EOPNOTSUPP, "cannot count this", NULL);
 	assert_told(&cycles, -ENODEV, "cannot count this", NULL);
 	assert_told(&cycles, -EINVAL, "does not take this event", NULL);
 	assert_told(&cycles, -ENOSYS, "no performance counters", NULL);
 	assert_told(&cycles, -EIO, "Input/output error", NULL);
-	assert_told(&cycles, -77777, "no name", NULL);
+	assert_told(&cycles, -77777, "unknown error", NULL);
 }
 
 static void test_cpus_of_a_package_event(void **state)

@@ -504,8 +504,8 @@ static void test_refusals_say_what_was_meant(void **state)
 	};
 	static const struct refused lacking[] = {
 		{"sched:sched_switch", "mount -t tracefs nodev /sys/kernel/tracing"},
-		{"cpu/event=0xc7,umask=1/", "give the guest a virtual PMU"},
-		{"cpu/any-name/u", "give the guest a virtual PMU"},
+		{"cpu/event=0xc7,umask=1/", "give the virtual machine a virtual PMU"},
+		{"cpu/any-name/u", "give the virtual machine a virtual PMU"},
 	};
 	static const struct refused on_odd_machine[] = {
 		{"cpu/none=1/", "no event or term 'none'"},
@@ -738,10 +738,10 @@ static void test_access(void **state)
 			{2, true, true, true, false, "no hardware counters", "virtual PMU"}},
 		{PARANOID("4") "counter_error * * * * EACCES\n",
 			{4, false, false, false, false, "perf_event_paranoid is above 2",
-				"sysctl -w kernel.perf_event_paranoid=2"}},
+				"sudo sysctl kernel.perf_event_paranoid=2"}},
 		{PARANOID("4") "counter_error * * * * EACCES\n" ENTRY("cpu/type", "4"),
 			{4, false, false, false, true, "perf_event_paranoid is above 2",
-				"sysctl -w kernel.perf_event_paranoid=2"}},
+				"sudo sysctl kernel.perf_event_paranoid=2"}},
 		{PARANOID("1") "counter_error * * * * EPERM\n",
 			{1, false, false, false, false, "container", "--cap-add PERFMON"}},
 		{PARANOID("1") "counter_error * * * * ENOSYS\n",
