@@ -17,6 +17,7 @@
 
 #define NAME_MAX_LEN 64 /* of a name its last bytes are looked at */
 #define MATCHES_MAX 64	/* of one expression in one line */
+#define KEY_LEAST 20	/* a URL's user of so many letters is a key */
 
 struct redact {
 	bool known;
@@ -115,7 +116,10 @@ struct scan {
 	const char *line, *end;
 	const char *arg, *arg_end; /* the argument in which the word stands */
 	bool shell;		   /* it is a text for a shell: it follows -c */
-	const struct program *program;
+	const char *at;		   /* in a shell's text: up to here the quotes are known */
+	char quote;		   /* that is open there; 0: none */
+	uint64_t programs;	   /* of this command, by their place in the table: a bit for each */
+	bool logs_in;		   /* it has the word `login` */
 };
 
 static bool is_blank(char c)
@@ -139,6 +143,24 @@ static void mark(struct scan *s, const char *from, const char *to)
 		memset(s->r->mark + (from - s->line), 1, (size_t)(to - from));
 }
 
+/* Goes on to p in a shell's text. A command ends where a separator stands outside of quotes, and its options
+ * with it: the -u of `curl h | sort -u` is not curl's. */
+static void follow_quotes(struct scan *s, const char *p)
+{
+	for (; s->at < p; s->at++) {
+		char c = *s->at;
+
+		if (c == '\\' && s->quote != '\'' && s->at + 1 < p)
+			s->at++;
+		else if (s->quote)
+			s->quote = c == s->quote ? 0 : s->quote;
+		else if (is_quote(c))
+			s->quote = c;
+		else if (strchr(";|&\n", c))
+			s->programs = s->logs_in = 0;
+	}
+}
+
 /* From an opening quote to what closes it. A quote behind a backslash closes only one that stood behind one.
  */
 static const char *end_of_quoted(const char *from, const char *end, bool escaped)
@@ -150,6 +172,37 @@ static const char *end_of_quoted(const char *from, const char *end, bool escaped
 			return escaped && p[-1] == '\\' ? p - 1 : p;
 	}
 	return end;
+}
+
+/* The end of a word of a shell's text, whose pieces may be quoted; a quote that is open around it ends it. */
+static const char *end_of_word(struct scan *s, const char *p)
+{
+	const char *close;
+
+	follow_quotes(s, p);
+	while (p < s->arg_end && !is_blank(*p) && (!s->quote || *p != s->quote) && !strchr(";|&)`", *p)) {
+		size_t n =
+			*p == '\\' && p + 1 < s->arg_end ? 2 : 1; /* a quote may stand behind a backslash */
+
+		close = is_quote(p[n - 1]) ? memmem(p + n, (size_t)(s->arg_end - p) - n, p, n) : p;
+		if (!close)
+			break;
+		p = close + n;
+	}
+	return MIN(p, s->arg_end);
+}
+
+/* Marks what of [from, to) is behind the separator: `user:secret`. 0: all. */
+static void mark_behind(struct scan *s, const char *from, const char *to, char separator)
+{
+	const char *at = separator ? memchr(from, separator, (size_t)(to - from)) : NULL;
+
+	if (separator && !at)
+		return;
+	from = at ? at + 1 : from;
+	if (to > from && is_quote(to[-1]) && !memchr(from, to[-1], (size_t)(to - from - 1)))
+		to -= to - 1 > from && to[-2] == '\\' ? 2 : 1; /* it was opened before */
+	mark(s, from, to);
 }
 
 /* Marks the value that begins here; returns where it ends. */
@@ -165,6 +218,11 @@ static const char *blank_value(struct scan *s, const char *from, bool whole_line
 		mark(s, p + 1, from);
 		return from;
 	}
+	if (s->shell && !whole_line) {
+		p = end_of_word(s, p);
+		mark(s, from, p);
+		return p;
+	}
 	while (p < s->arg_end && !is_quote(*p) && (whole_line ? *p != '\n' : !is_blank(*p)))
 		p++;
 	if (p > from && p[-1] == '\\' && p < s->arg_end && is_quote(*p))
@@ -173,35 +231,62 @@ static const char *blank_value(struct scan *s, const char *from, bool whole_line
 	return p;
 }
 
-/* `name=value` and `name: value` from the name's end. Returns where to go on; NULL when it is none. */
+static const char *blank_parameter(struct scan *s, const char *from)
+{
+	const char *p = from;
+
+	while (p < s->arg_end && !is_blank(*p) && !is_quote(*p) && *p != '&' && *p != '#')
+		p++;
+	mark(s, from, p);
+	return p;
+}
+
+/* `name=value`, `name = value` and `name: value` from the name's end. Returns where to go on; NULL when it is
+ * none. */
 static const char *joined_value(struct scan *s, const char *name, const char *name_end)
 {
 	enum name_kind kind = judge_name(name, (size_t)(name_end - name));
 	const char *p = name_end, *begin = s->arg;
 	char separator;
+	bool spaced;
 
 	if (kind == HOLDS_NOTHING)
 		return NULL;
 	while (p < s->arg_end && (is_quote(*p) || *p == '\\'))
 		p++;
-	if (p == s->arg_end || (*p != '=' && *p != ':'))
+	spaced = p == name_end && p < s->arg_end && *p == ' '; /* as in files of settings */
+	while (spaced && p < s->arg_end && *p == ' ')
+		p++;
+	if (p == s->arg_end || (*p != '=' && (spaced || *p != ':')))
 		return NULL;
 	separator = *p++;
-	if (separator == ':' && p < s->arg_end && (*p == ':' || *p == '/'))
+	if (p < s->arg_end && (separator == ':' ? *p == ':' || *p == '/' : spaced && *p == '='))
 		return NULL;
-	while (separator == ':' && p < s->arg_end && *p == ' ')
+	while ((separator == ':' || spaced) && p < s->arg_end && *p == ' ')
 		p++;
+	if (name > begin && (name[-1] == '?' || name[-1] == '&')) /* of a URL, or a form */
+		return blank_parameter(s, p);
 	/* An argument of its own is all value, blanks included. */
 	if (begin == name && !s->shell && kind != HOLDS_LINE) {
 		mark(s, p, s->arg_end);
 		return s->arg_end;
 	}
-	return blank_value(s, p, kind == HOLDS_LINE);
+	if (s->shell)
+		follow_quotes(s, p);
+	return blank_value(s, p, kind == HOLDS_LINE || (spaced && s->quote));
 }
 
 /* ---- what single programs take ---- */
 
-enum { JOINED = 1, NEXT = 2, AFTER_COLON = 4, BY_PREFIX = 8 };
+enum {
+	JOINED = 1,
+	NEXT = 2,
+	AFTER_COLON = 4,
+	BY_PREFIX = 8,
+	AFTER_PERCENT = 16,
+	ONCE = 32,  /* what follows is another program's */
+	LOGIN = 64, /* of its command `login` only */
+};
 
 static const struct program {
 	const char *name;
@@ -213,7 +298,7 @@ static const struct program {
 	{"mongo", "p", JOINED | NEXT | BY_PREFIX},
 	{"ldap", "w", JOINED | NEXT | BY_PREFIX},
 	{"snmp", "AX", JOINED | NEXT | BY_PREFIX},
-	{"sshpass", "p", JOINED | NEXT},
+	{"sshpass", "p", JOINED | NEXT | ONCE},
 	{"redis-cli", "a", JOINED | NEXT},
 	{"curl", "uU", JOINED | NEXT | AFTER_COLON},
 	{"ipmitool", "P", JOINED | NEXT},
@@ -221,22 +306,57 @@ static const struct program {
 	{"zip", "P", JOINED | NEXT},
 	{"unzip", "P", JOINED | NEXT},
 	{"7z", "p", JOINED | BY_PREFIX},
+	{"http", "a", NEXT | AFTER_COLON},
+	{"https", "a", NEXT | AFTER_COLON},
+	{"openssl", "kK", NEXT},
+	{"mosquitto_", "P", NEXT | BY_PREFIX},
+	{"smbclient", "U", JOINED | NEXT | AFTER_PERCENT},
+	{"rpcclient", "U", JOINED | NEXT | AFTER_PERCENT},
+	{"docker", "p", JOINED | NEXT | LOGIN},
+	{"podman", "p", JOINED | NEXT | LOGIN},
+	{"nerdctl", "p", JOINED | NEXT | LOGIN},
+	{"buildah", "p", JOINED | NEXT | LOGIN},
+	{"skopeo", "p", JOINED | NEXT | LOGIN},
+	{"helm", "p", JOINED | NEXT | LOGIN},
+	{"oc", "p", JOINED | NEXT | LOGIN},
+	{"az", "p", JOINED | NEXT | LOGIN},
+	{"cf", "p", JOINED | NEXT | LOGIN},
 };
 
-static const struct program *find_program(const char *word, const char *end)
+_Static_assert(ARRAY_SIZE(programs) <= 64, "a bit for each");
+
+static char separator_of(const struct program *g)
 {
-	const char *slash = memrchr(word, '/', (size_t)(end - word));
+	return g->how & AFTER_COLON ? ':' : g->how & AFTER_PERCENT ? '%' : 0;
+}
+
+/* The name of a program: behind its folder, and behind what a shell may have before it. */
+static const char *program_name(const char *word, const char *end)
+{
+	const char *name = end;
+
+	while (name > word && !strchr("/\"'();&|$`={}\\", name[-1]))
+		name--;
+	return name;
+}
+
+/* A file may be called like a program, so that one does not take the place of another: both count. */
+static uint64_t find_programs(const char *word, const char *end)
+{
+	uint64_t found = 0;
 	size_t n;
 
-	word = slash ? slash + 1 : word;
+	while (end > word && strchr("\"'\\", end[-1]))
+		end--;
+	word = program_name(word, end);
 	n = (size_t)(end - word);
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		size_t k = strlen(programs[i].name);
 
 		if (n >= k && !memcmp(word, programs[i].name, k) && (n == k || programs[i].how & BY_PREFIX))
-			return &programs[i];
+			found |= UINT64_C(1) << i;
 	}
-	return NULL;
+	return found;
 }
 
 static const char *skip_blanks(const char *p, const char *end)
@@ -255,52 +375,60 @@ static void enter_argument(struct scan *s, const char *p)
 		return;
 	s->shell = before && s->arg_end - before >= 2 && *before == '-' && before[1] != '-' &&
 		s->arg_end[-1] == 'c';
-	s->arg = p;
+	s->arg = s->at = p;
+	s->quote = 0;
 	s->arg_end = end ? end : s->end;
 }
 
 /* The value of an option is the next argument, or in a shell's text the next word. Returns where to go on. */
-static const char *next_value(struct scan *s, const char *word_end, bool after_colon)
+static const char *next_value(struct scan *s, const char *word_end, char separator)
 {
 	bool whole = word_end == s->arg_end;
-	const char *p = skip_blanks(word_end, s->end), *to, *colon;
+	const char *p = skip_blanks(word_end, s->end), *to;
 
 	if (p == s->end)
 		return p;
 	enter_argument(s, p);
 	if (*p == '-' && p + 1 < s->arg_end && (p[1] == '-' || isalpha((unsigned char)p[1])))
 		return p; /* an option: this one takes no value */
-	to = whole ? s->arg_end : p;
-	if (after_colon) {
-		while (!whole && to < s->arg_end && !is_blank(*to))
-			to++;
-		colon = memchr(p, ':', (size_t)(to - p));
-		mark(s, colon ? colon + 1 : to, to);
-		return to;
-	}
-	if (!whole)
+	if (!whole && !separator)
 		return blank_value(s, p, false);
-	mark(s, p, to);
+	to = whole ? s->arg_end : end_of_word(s, p);
+	mark_behind(s, p, to, separator);
 	return to;
 }
 
-/* -pSECRET, -p SECRET. NULL when it is none. */
-static const char *program_flag(struct scan *s, const char *word, const char *end)
+/* -pSECRET, -p SECRET of one program. NULL when it is none. */
+static const char *program_flag(struct scan *s, const struct program *g, const char *word, const char *end)
 {
-	const struct program *g = s->program;
 	const char *from = word + 2;
+	char separator = separator_of(g);
 
-	if (!g || end - word < 2 || *word != '-' || !strchr(g->flags, word[1]))
+	if (separator && !strchr(g->flags, word[1]) && strchr(g->flags, end[-1]))
+		from = end; /* -sSu: flags together, of which the last takes a value */
+	else if (!strchr(g->flags, word[1]))
 		return NULL;
+	if (g->how & ONCE)
+		s->programs &= ~(UINT64_C(1) << (g - programs));
 	if (from == end)
-		return g->how & NEXT ? next_value(s, end, g->how & AFTER_COLON) : NULL;
-	if (g->how & AFTER_COLON) {
-		from = memchr(from, ':', (size_t)(end - from));
-		from = from ? from + 1 : end;
-	}
-	end = s->shell ? end : s->arg_end;
-	mark(s, from, end);
+		return g->how & NEXT ? next_value(s, end, separator) : NULL;
+	if (!(g->how & JOINED))
+		return NULL;
+	end = s->shell ? end_of_word(s, from) : s->arg_end;
+	mark_behind(s, from, end, separator);
 	return end;
+}
+
+static const char *program_flags(struct scan *s, const char *word, const char *end)
+{
+	const char *on = NULL;
+
+	if (end - word < 2 || *word != '-' || word[1] == '-')
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(programs) && !on; i++)
+		if (s->programs >> i & 1 && (s->logs_in || !(programs[i].how & LOGIN)))
+			on = program_flag(s, &programs[i], word, end);
+	return on;
 }
 
 /* ---- forms that need no name ---- */
@@ -308,17 +436,20 @@ static const char *program_flag(struct scan *s, const char *word, const char *en
 /* scheme://user:secret@host. A port is no secret; a secret may contain slashes that ought to be escaped. */
 static void blank_url(struct scan *s, const char *word, const char *end)
 {
-	const char *p = word, *colon, *at, *stop;
+	const char *p = word, *colon, *stop, *at = memrchr(word, '@', (size_t)(end - word));
 
-	while ((p = memmem(p, (size_t)(end - p), "://", 3))) {
+	while (at && (p = memmem(p, (size_t)(at - p), "://", 3))) {
 		p += 3;
 		for (stop = p; stop < end && !strchr("/?#", *stop); stop++)
 			;
 		colon = memchr(p, ':', (size_t)(stop - p));
-		at = colon ? memrchr(colon, '@', (size_t)(end - colon)) : NULL;
-		if (!at || (at > stop && strspn(colon + 1, "0123456789") >= (size_t)(stop - colon - 1)))
+		if (!colon && at < stop && at - p >= KEY_LEAST) /* no user has such a name: it is a key */
+			mark(s, p, at);
+		if (!colon || at < colon ||
+			(at > stop && strspn(colon + 1, "0123456789") >= (size_t)(stop - colon - 1)))
 			continue;
 		mark(s, colon + 1, at);
+		return;
 	}
 }
 
@@ -373,43 +504,69 @@ static const char *scan_names(struct scan *s, const char *word, const char *end)
 	return end;
 }
 
+static bool takes_user(const struct scan *s)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		if (s->programs >> i & 1 && programs[i].how & AFTER_COLON)
+			return true;
+	return false;
+}
+
 /* --user NAME:SECRET, --user=NAME:SECRET of programs that take them. */
 static const char *user_option(struct scan *s, const char *word, const char *end)
 {
 	struct text value = {word, (size_t)(end - word)}, option = text_cut(&value, '=');
-	const char *colon;
 
-	if (!s->program || !(s->program->how & AFTER_COLON) ||
-		!(text_is(option, "--user") || text_is(option, "--proxy-user")))
+	if (!takes_user(s) ||
+		!(text_is(option, "--user") || text_is(option, "--proxy-user") || text_is(option, "--auth")))
 		return NULL;
 	if (option.p + option.len == end)
-		return next_value(s, end, true);
-	end = s->shell ? end : s->arg_end;
-	colon = memchr(word, ':', (size_t)(end - word));
-	if (colon)
-		mark(s, colon + 1, end);
+		return next_value(s, end, ':');
+	end = s->shell ? end_of_word(s, value.p) : s->arg_end;
+	mark_behind(s, value.p, end, ':');
 	return end;
+}
+
+/* An option by itself whose value comes next; of options called `pass` one that is no number, which is that
+ * of a pass over a film. `aws configure set aws_secret_access_key VALUE` has no dashes. */
+static bool takes_next(const struct scan *s, const char *word, const char *name, const char *end)
+{
+	static const char setting[] = "secret_access_key";
+	size_t len = (size_t)(end - name);
+	const char *next = skip_blanks(end, s->end);
+	enum name_kind kind;
+
+	if (len < 2 || memchr(name, '=', len) || memchr(name, ':', len))
+		return false;
+	if (name == word)
+		return len >= strlen(setting) && !memcmp(end - strlen(setting), setting, strlen(setting)) &&
+			next < s->end && *next != '=';
+	kind = judge_name(name, len);
+	return kind == HOLDS_SECRET ||
+		(kind == HOLDS_IF_JOINED && word[1] == '-' && next < s->end &&
+			!isdigit((unsigned char)*next));
 }
 
 static const char *scan_word(struct scan *s, const char *word, const char *end)
 {
-	const struct program *program = *word != '-' ? find_program(word, end) : NULL;
-	const char *on = program_flag(s, word, end), *name = word + strspn(word, "-");
+	uint64_t found = *word != '-' ? find_programs(word, end) : 0;
+	const char *on, *name = word + strspn(word, "-");
 
+	if (s->shell)
+		follow_quotes(s, found ? program_name(word, end) : word);
+	on = program_flags(s, word, end);
 	if (!on)
 		on = user_option(s, word, end);
 	if (on)
 		return on;
-	if (program)
-		s->program = program;
+	s->programs |= found;
+	s->logs_in |= end - word == 5 && !memcmp(word, "login", 5);
 	blank_url(s, word, end);
 	if (end - word >= 6 && !strncasecmp(end - 6, "bearer", 6) &&
 		(end - word == 6 || !isalnum((unsigned char)end[-7])))
-		return next_value(s, end, false);
-	if (name > word && end - name > 1 && !memchr(name, '=', (size_t)(end - name)) &&
-		!memchr(name, ':', (size_t)(end - name)) &&
-		judge_name(name, (size_t)(end - name)) == HOLDS_SECRET)
-		return next_value(s, end, false);
+		return next_value(s, end, 0);
+	if (takes_next(s, word, name, end))
+		return next_value(s, end, 0);
 	return scan_names(s, word, end);
 }
 
