@@ -141,9 +141,9 @@ static void add_option_detail(struct buf *out, const struct opt *o, unsigned wid
 		wrap_text(out, (char *)choices.data, 0, 6, width);
 	buf_release(&choices);
 	if (preset_worth_showing(o))
-		buf_addf(out, "      Preset: %s\n", o->preset);
+		buf_addf(out, "      Default: %s\n", o->preset);
 	if (!o->not_from_env)
-		buf_addf(out, "      Variable: %s\n", opt_variable(variable, o));
+		buf_addf(out, "      Environment: %s\n", opt_variable(variable, o));
 	else
 		buf_adds(out, "      Only on the command line.\n");
 }

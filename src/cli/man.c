@@ -143,7 +143,7 @@ static void add_option(struct buf *out, const struct opt *o)
 		buf_addch(out, '\n');
 	}
 	if (o->preset && o->type != OPT_FLAG) {
-		buf_adds(out, "Preset: \\fB");
+		buf_adds(out, "Default: \\fB");
 		add_roff(out, o->preset);
 		buf_adds(out, "\\fR.\n");
 	}
@@ -187,10 +187,10 @@ static void add_variables(struct buf *out, const struct cmd *cmd)
 			continue;
 		if (!any)
 			buf_adds(out,
-				".SH ENVIRONMENT\n"
-				"These set what the command line does not; an empty one counts as unset.\n"
-				"The same settings can stand in the file \\fI\\(ti/.config/tacho/config\\fR\n"
-				"as lines \\fIlong\\-name\\fR = \\fIvalue\\fR, which are weaker still.\n");
+				".SH ENVIRONMENT\nThese set options that the command line does not set; "
+				"an empty variable counts as unset.\nThe same settings can be written "
+				"into the file \\fI\\(ti/.config/tacho/config\\fR\nas lines "
+				"\\fIlong\\-name\\fR = \\fIvalue\\fR, which the environment overrides.\n");
 		any = true;
 		buf_addf(out, ".TP\n.B %s\n\\-\\-", opt_variable(variable, o));
 		add_roff(out, o->long_name);
@@ -229,46 +229,23 @@ void cli_man(const struct cmd *cmd, struct buf *out)
 
 /* clang-format off */
 static const char main_middle[] =
-	".SH OPTIONS\n"
-	".TP\n"
-	"\\fB\\-h\\fR, \\fB\\-\\-help\\fR\n"
-	"The list of commands.\n"
-	".TP\n"
-	"\\fB\\-V\\fR, \\fB\\-\\-version\\fR\n"
-	"The version.\n"
-	".TP\n"
-	"\\fB\\-\\-describe=json\\fR\n"
-	"All commands and options as JSON, for programs.\n"
-	".SH EXIT STATUS\n"
-	"Commands that record end as the recorded command did: with its exit status,\n"
-	"or killed by the same signal. 126 and 127 mean that it could not be run or was not found,\n"
-	"125 wrong use, and that nothing was run. A command that cannot be recorded runs all the same,\n"
-	"with one line that says why, unless \\fB\\-\\-strict\\fR is given: then this is 125 too.\n"
-	".PP\n"
-	"All others: 0 is success, 1 that something is wrong with the recording or the answer is no,\n"
-	"2 wrong use, or that there is no recording.\n"
-	".SH ENVIRONMENT\n"
-	"Most options have a variable: \\fBTACHO_\\fR and its long name in capitals,\n"
-	"with \\(oq_\\(cq for \\(oq\\-\\(cq. The page of each command lists those that it takes.\n"
-	".TP\n"
-	".B NO_COLOR\n"
-	"When set and not empty, output has no colors.\n"
-	".TP\n"
-	".B TACHO_EVENTS\n"
-	"A folder of event files, which come before those that are built in.\n"
-	".TP\n"
-	".B TACHO_NVML\n"
-	"The library of NVIDIA\\(cqs driver, where it lies in an unusual place.\n"
-	".TP\n"
-	".B TACHO_ROCM\n"
-	"When set, ROCm SMI is asked for what no file tells of AMD\\(cqs GPUs: its path, or any word for\n"
-	"the library that is installed.\n"
-	".SH FILES\n"
-	".TP\n"
-	".I $XDG_CONFIG_HOME/tacho/config\n"
-	"or \\fI\\(ti/.config/tacho/config\\fR: lines \\fIlong\\-name\\fR = \\fIvalue\\fR;\n"
-	"a line that begins with # is a comment.\n"
-	"The command line overrides the environment, which overrides this file.\n";
+	".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nThe list of commands.\n.TP\n\\fB\\-V\\fR, "
+	"\\fB\\-\\-version\\fR\nThe version.\n.TP\n\\fB\\-\\-describe=json\\fR\nAll commands and options "
+	"as JSON, for programs.\n.SH EXIT STATUS\nCommands that record end as the recorded command does: "
+	"with its exit status,\nor killed by the same signal. 126 and 127 mean that it could not be run "
+	"or was not found,\n125 wrong use, and that nothing was run. A command that cannot be recorded "
+	"runs nevertheless,\nwith one line that says why, unless \\fB\\-\\-strict\\fR is given: then this "
+	"is 125 too.\n.PP\nAll others: 0 is success, 1 that something is wrong with the recording or the "
+	"answer is no,\n2 wrong use, or that there is no recording.\n.SH ENVIRONMENT\nMost options have a "
+	"variable: \\fBTACHO_\\fR and its long name in capitals,\nwith \\(oq_\\(cq for \\(oq\\-\\(cq. The "
+	"page of each command lists those that it takes.\n.TP\n.B NO_COLOR\nWhen set and not empty, "
+	"output has no colors.\n.TP\n.B TACHO_EVENTS\nA folder of event files, which come before those "
+	"that are built in.\n.TP\n.B TACHO_NVML\nThe library of NVIDIA\\(cqs driver, where it lies in an "
+	"unusual place.\n.TP\n.B TACHO_ROCM\nWhen set, ROCm SMI is asked for what no file tells of "
+	"AMD\\(cqs GPUs: its path, or any word for\nthe library that is installed.\n.SH FILES\n.TP\n.I "
+	"$XDG_CONFIG_HOME/tacho/config\nor \\fI\\(ti/.config/tacho/config\\fR: lines \\fIlong\\-name\\fR "
+	"= \\fIvalue\\fR;\na line that begins with # is a comment.\nThe command line overrides the "
+	"environment, which overrides this file.\n";
 /* clang-format on */
 
 void cli_man_main(const struct cmd *const *cmds, struct buf *out)

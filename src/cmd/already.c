@@ -217,9 +217,10 @@ void warn_if_attached(struct env *env, pid_t pid, const char *job)
 	if (env_list(env, "proc", look_at_process, &s) != 1)
 		return;
 	if (job)
-		warning("job %s is recorded already, in %s; it will be in both", job, s.path);
+		warning("job %s is already being recorded in %s: it will be in both recordings", job, s.path);
 	else
-		warning("process %d is recorded already, in %s; it will be in both", (int)pid, s.path);
+		warning("process %d is already being recorded in %s: it will be in both recordings", (int)pid,
+			s.path);
 }
 
 void warn_if_recorded(struct env *env, pid_t pid)
@@ -232,7 +233,10 @@ void warn_if_recorded(struct env *env, pid_t pid)
 		return;
 	}
 	if (pid)
-		warning("process %d is recorded already, in %s; it will be in both", (int)pid, path);
+		warning("process %d is already being recorded in %s: it will be in both recordings", (int)pid,
+			path);
 	else
-		warning("this job is recorded already, in %s; what it runs will be in both", path);
+		warning("tacho runs inside a job that is already being recorded in %s: the processes will "
+			"be in both recordings",
+			path);
 }

@@ -21,10 +21,9 @@ struct attach_args {
 
 static const struct opt attach_opts[] = {
 	{0, "wait", "TIME", OPT_TEXT, offsetof(struct attach_args, wait), .not_from_env = true,
-		.help = "how long to wait for a target that is not there yet",
-		.detail = "Preset: until it comes for match:, 20 s for a job (5 tries, 5 s apart), not at "
-			  "all for the "
-			  "others. 0 means not at all."},
+		.help = "how long to wait for a target that does not exist yet",
+		.detail = "Default: match: waits without limit, a job for 20 s (5 tries, 5 s apart), the "
+			  "others not at all. 0 means not at all."},
 };
 
 static int64_t wait_ns(const struct attach_args *a, int64_t preset)
@@ -119,10 +118,10 @@ static void find_members(struct recording *r, const struct attach_args *a)
 		return;
 	if (r->others_hidden)
 		die(EXIT_DENIED,
-			"no process that we may see was there to be recorded: those of other users are "
-			"hidden from us; nothing was written");
+			"nothing was recorded: no process matched. Processes of other users are hidden "
+			"from this user");
 	if (!scopes_end(&r->scopes))
-		die(EXIT_TROUBLE, "no process was there to be recorded: nothing was written");
+		die(EXIT_TROUBLE, "nothing was recorded: no process matched");
 	die(EXIT_ENDED, "%s ended before anything could be recorded",
 		r->scopes.nr > 1 ? "the targets" : r->targets[0]);
 }
@@ -133,7 +132,9 @@ static int attach(const void *args, int argc, char **argv)
 	static struct recording r; /* reachable to the end, and released by the kernel, as in run.c */
 
 	if (!argc)
-		usage(&cmd_attach, "which processes shall be watched?");
+		usage(&cmd_attach,
+			"no target given: name a process id, match:REGEX, user:NAME, "
+			"cgroup:PATH, container:ID, job[:ID] or system");
 	record_prepare(&r, &cmd_attach, &a->record, true, argc, argv);
 	wait_ns(a, 0);
 	add_scopes(&r, argc, argv);
@@ -160,41 +161,29 @@ static int attach(const void *args, int argc, char **argv)
 const struct cmd cmd_attach = {
 	.name = "attach",
 	.synopsis = "[OPTION…] TARGET…",
-	.help = "record processes that run already, or will",
-	.detail =
-		"Samples the processes that each TARGET names, from now on; they notice nothing. Each is a "
-		"group "
-		"of its own in the recording, and a process belongs to every group it matches.\n\n"
-		"PID: that process and its descendants.\n\n"
-		"match:REGEX: processes by their command line, also those that start later. What the first "
-		"parentheses match, else all of the match, is the name of the tool, and each tool is a "
-		"group. "
-		"Nothing is written before the first match.\n\n"
-		"user:NAME: the processes of a user; user: alone stands for one's own.\n\n"
-		"cgroup:PATH: those of a control group and of those below it.\n\n"
-		"container:ID: those of a container, when the path of its control group tells.\n\n"
-		"job, job:ID: those of the SLURM, PBS or OAR job we run in, or of that one, on this node.\n\n"
-		"system: all there are.\n\n"
-		"NAME=TARGET: any of these, its group under this name; targets of the same name are one "
-		"group.\n\n"
-		"The recording ends with the last of the processes, when --duration is over, when "
-		"--until-file "
-		"says so, or with a signal (Ctrl-C). Targets that may find new processes at any time "
-		"(match:, "
-		"user:, system) never end by themselves. What a process used before we came is not "
-		"counted.\n\n"
-		"The exit status is 0 when something was recorded, 1 when there is no such target, 3 when it "
-		"is "
-		"hidden from us, 4 when it ended before anything could be recorded, 125 when tacho itself "
-		"failed.",
-	.examples = "$ tacho attach 4242\n"
-		    "    Watch a running job until it ends.\n"
-		    "$ tacho attach --duration 1m -i 10Hz 4242 4250\n"
-		    "    A closer look at two of them for a minute.\n"
-		    "$ tacho attach 'match:(gcc|cc1|ld|make)'\n"
-		    "    What each of these tools uses, whoever starts them, until Ctrl-C.\n"
-		    "$ srun --overlap --ntasks-per-node=1 tacho attach job &\n"
-		    "    In a SLURM job script: all of the job's processes on each node.\n",
+	.help = "record processes that are running, or start later",
+	.detail = "Samples the processes that each TARGET names, from now on, without changing them. Each "
+		  "target is a separate group in the recording, and a process belongs to every group it "
+		  "matches.\n\nPID: that process and its descendants.\n\nmatch:REGEX: processes by their "
+		  "command line, also those that start later. The part in the first parentheses, or else "
+		  "the whole match, is the name of the tool, and each tool is a group. Nothing is written "
+		  "before the first match.\n\nuser:NAME: the processes of a user; user: without a name "
+		  "means your own.\n\ncgroup:PATH: those of a control group and the groups below it.\n\n"
+		  "container:ID: those of a container, found by the path of its control group.\n\njob: "
+		  "those of the SLURM, PBS or OAR job in which tacho runs, on this node; job:ID: those of "
+		  "another job.\n\nsystem: all processes.\n\nNAME=TARGET: any of these; NAME becomes the "
+		  "name of its group. Targets with the same name are one group.\n\nThe recording ends when "
+		  "the last of the processes ends, after --duration, by --until-file, or at a signal "
+		  "(Ctrl-C). Targets that may find new processes at any time (match:, user:, system) never "
+		  "end by themselves. What a process used before that is not counted.\n\nThe exit status is "
+		  "0 when something was recorded, 1 when there is no such target, 3 when it is hidden from "
+		  "this user, 4 when it ended before anything could be recorded, 125 when tacho itself "
+		  "failed.",
+	.examples = "$ tacho attach 4242\n    Watch a running job until it ends.\n$ tacho attach "
+		    "--duration 1m -i 10Hz 4242 4250\n    Two processes for one minute, ten samples a "
+		    "second.\n$ tacho attach 'match:(gcc|cc1|ld|make)'\n    What each of these tools "
+		    "uses, until Ctrl-C.\n$ srun --overlap --ntasks-per-node=1 tacho attach job &\n    In "
+		    "a SLURM job script: all of the job's processes on each node.\n",
 	.opt = attach_opts,
 	.nr_opts = ARRAY_SIZE(attach_opts),
 	.shared = record_opts,

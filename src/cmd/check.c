@@ -321,14 +321,13 @@ static int check(const void *args, int argc, char **argv)
 const struct cmd cmd_check = {
 	.name = "check",
 	.synopsis = "[OPTION…] FILE|DIRECTORY…",
-	.help = "whether a recording is whole, and if not what can be read",
-	.detail = "Reads the whole recording and says whether it is whole; if not, up to when it can be "
-		  "read, how much was "
-		  "lost, and whether it is still being written or ended without its end mark. Everything "
-		  "before a damage, and "
-		  "everything from the next segment on, can be read by all commands.\n\n"
-		  "Exit status: 0 when all are whole, 1 when one is readable but unfinished, incomplete (the "
-		  "disk was full) or damaged, 2 when one is no recording.",
+	.help = "tell whether a recording is complete, and what can be read",
+	.detail = "Reads the recording from start to end and says whether it is whole; if not, up to "
+		  "which time it can be read, how much was lost, and whether it is still being written or "
+		  "was never finished. All commands can read what is before a damaged place, and what "
+		  "follows from the next segment on.\n\nExit status: 0 when all are whole, 1 when one is "
+		  "readable but unfinished, incomplete (the disk was full) or damaged, 2 when one is no "
+		  "recording.",
 	.examples = "$ tacho check run.tacho\n"
 		    "  says whether the recording is whole\n"
 		    "$ tacho check --json runs/\n"

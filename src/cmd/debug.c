@@ -36,7 +36,7 @@ static int debug(const void *args, int argc, char **argv)
 const struct cmd cmd_debug = {
 	.name = "debug",
 	.synopsis = "VERB [ARG…]",
-	.help = "windows into the machinery, for developers",
+	.help = "internals of tacho, for developers",
 	.group = &reading,
 	.args_size = 1,
 	.stop_at_operand = true,

@@ -178,7 +178,7 @@ static int doctor(const void *args, int argc, char **argv)
 
 static const struct opt doctor_opts[] = {
 	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose),
-		.help = "every metric by itself"},
+		.help = "list every metric"},
 	{0, "json", NULL, OPT_FLAG, INTO(json),
 		.help = "for programs: a list of findings"},
 	{0, "cost", NULL, OPT_FLAG, INTO(cost), .preset = "yes", .not_from_env = true,
@@ -188,18 +188,18 @@ static const struct opt doctor_opts[] = {
 const struct cmd cmd_doctor = {
 	.name = "doctor",
 	.synopsis = "[OPTION…]",
-	.help = "tell what can be measured here, what not, and what would allow it",
-	.detail = "Records a process of its own for a moment with everything on and tells, source by source, what had "
-		"values (ok), what this machine does not have (absent), what is not permitted (denied) and what went "
-		"wrong (failed), each with its reason. In the end stand the commands or settings that would add "
-		"something, and their risks; none is applied.\n\n"
-		"Then come the help of the kernel that makes totals exact, permissions, the quality of clock and timers, "
-		"and what a sample of all processes costs at 1, 10 and 100 Hz, as measured now over a few samples, without "
-		"what is read only every few seconds and without PSS and USS, which take what is left of the budget (1 % of "
-		"a core unless `tacho run --budget` says otherwise).\n\n"
-		"With --json: a list of objects with source, metric, state (ok, absent, denied, failed), reason, remedy "
-		"and risk (of the remedy); figures have value and unit besides.\n\n"
-		"Exit status: 0 when recordings can be made, 1 when not.",
+	.help = "tell what can be measured here, what cannot, and how to enable it",
+	.detail = "Records a test process for a moment with all metrics and lists, source by source, what "
+		"had values (ok), what this machine does not have (absent), what is not permitted "
+		"(denied) and what went wrong (failed), each with its reason. At the end are the commands "
+		"or settings that would add something, with their risks; none is applied.\n\nIt also "
+		"shows kernel features that make totals exact, permissions, the quality of clock and "
+		"timers, and what a sample of all processes costs at 1, 10 and 100 Hz. The cost is "
+		"measured now, over a few samples, without metrics that are read only every few seconds "
+		"and without PSS and USS, which use the rest of the budget (1 % of a core unless `tacho "
+		"run --budget` says otherwise).\n\nWith --json: a list of objects with source, metric, "
+		"state (ok, absent, denied, failed), reason, remedy and risk (of the remedy); figures "
+		"also have value and unit.\n\nExit status: 0 when recordings can be made, 1 when not.",
 	.examples =
 		"$ tacho doctor\n"
 		"    why is there no energy in my recordings?\n"

@@ -110,13 +110,13 @@ static void check_netlink(struct doctor *d, bool counters_forbidden)
 	int r = connector_open(&c, &why);
 
 	if (r == 0)
-		say(events, AVAILABLE, "the kernel tells of every fork, exec and exit", NULL);
+		say(events, AVAILABLE, "the kernel reports every fork, exec and exit", NULL);
 	else
 		refuse_netlink(events, r, why, rights);
 	connector_close(c);
 	r = taskstats_open(&t, &why);
 	if (r == 0)
-		say(records, AVAILABLE, "every process that ends leaves its account", NULL);
+		say(records, AVAILABLE, "the kernel gives the totals of every process that ends", NULL);
 	else
 		refuse_netlink(records, r, why, rights);
 	taskstats_close(t);
@@ -152,8 +152,8 @@ static void check_priority(struct doctor *d)
 	priority_lower();
 	if (own.kind == PRIORITY_REALTIME || two)
 		snprintf(text, sizeof(text),
-			"the recorder gets %s and samples in time on an overloaded machine; the job keeps "
-			"its own priority",
+			"the recorder gets %s, so that it samples in time on an overloaded machine; the "
+			"priority of the job does not change",
 			own.kind == PRIORITY_REALTIME ? own.text : "a CPU group beside the job's");
 	else
 		snprintf(text, sizeof(text),

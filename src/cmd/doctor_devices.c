@@ -27,7 +27,7 @@ static void find_kernel_mode(const struct perf_access *a, struct permit *p)
 	if (!a->tasks) {
 		refuse_counters(a, p);
 	} else if (a->kernel_too) {
-		permit_grant(p, "what the kernel does for them is counted too");
+		permit_grant(p, "kernel mode is counted too");
 	} else {
 		snprintf(reason, sizeof(reason),
 			"kernel.perf_event_paranoid is %d: what processes do in the kernel is not counted",
@@ -80,7 +80,7 @@ void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDIN
 		ret[i] = (struct permit){.source = "counters", .metric = name[i]};
 	perf_access(env, &a);
 	if (a.tasks)
-		permit_grant(&ret[COUNTERS_TASKS], "events of one's own processes can be counted");
+		permit_grant(&ret[COUNTERS_TASKS], "events of this user's processes can be counted");
 	else
 		refuse_counters(&a, &ret[COUNTERS_TASKS]);
 	find_kernel_mode(&a, &ret[COUNTERS_KERNEL]);

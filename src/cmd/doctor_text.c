@@ -238,7 +238,7 @@ static void add_findings(struct page *p)
 {
 	const struct permit *before = NULL;
 
-	add_heading(p, "Help of the kernel, and permissions");
+	add_heading(p, "Kernel features and permissions");
 	for (size_t i = 0; i < p->d->nr_findings; i++) {
 		const struct permit *f = &p->d->finding[i].permit;
 		bool same = before && !strcmp(f->source, before->source);

@@ -89,9 +89,7 @@ const struct cmd cmd_help = {
 	.detail = "Without a command: the overview. With one: its manual, as the man page tacho-COMMAND(1) has it. "
 		"`tacho COMMAND --help` is shorter: the options at a glance.",
 	.examples =
-		"$ tacho help run\n"
-		"    all about recording a command\n"
-		"$ source <(tacho help --completion bash)\n"
+		"$ tacho help run\n    how to record a command\n$ source <(tacho help --completion bash)\n"
 		"    completions for this shell",
 	.opt = help_opts,
 	.nr_opts = ARRAY_SIZE(help_opts),

@@ -199,16 +199,18 @@ static void explain_silence(struct here *h)
 {
 	for (size_t s = 0; s < h->nr; s++) {
 		struct here_source *source = &h->source[s];
-		const char *why = "no value came while this was tried";
+		const char *why = "no value was delivered in this test";
 
 		if (!h->works)
 			why = "nothing could be recorded";
 		else if (source->collector->domain == DOMAIN_GPU_PROCESS)
-			why = "no process that is watched here is on a GPU";
+			why = "the test process does not use a GPU";
 		else if (source->collector->domain == DOMAIN_TREE)
-			why = *h->group ? h->group : "not kept for the job's control group by this kernel";
+			why = *h->group ? h->group
+					: "this kernel does not count it for the job's control "
+					  "group";
 		else if (!source->instances)
-			why = "there is nothing of the kind here now";
+			why = "there is none here now";
 		for (size_t m = 0; m < source->collector->nr_metrics; m++) {
 			struct here_metric *metric = &source->metric[m];
 

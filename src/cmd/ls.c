@@ -27,7 +27,7 @@ struct ls_args {
 
 static const struct opt ls_opts[] = {
 	{'r', "recursive", NULL, OPT_FLAG, INTO(recursive), .not_from_env = true,
-		.help = "directories below as well"},
+		.help = "include subdirectories"},
 	{'s', "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = listed_order_names, .preset = "date",
 		.help = "order of the list",
 		.detail = "The newest and the largest come first, names from a to z. What is not known comes "
@@ -36,18 +36,17 @@ static const struct opt ls_opts[] = {
 	{'n', "limit", "N", OPT_COUNT, INTO(limit), .not_from_env = true,
 		.help = "only the first N recordings"},
 	{0, "failed", NULL, OPT_FLAG, INTO(failed), .not_from_env = true,
-		.help = "only jobs that ended otherwise than with 0"},
+		.help = "only jobs that did not end with 0"},
 	{0, "since", "WHEN", OPT_TEXT, INTO(since), .not_from_env = true,
-		.help = "only those that began then or later: 2026-11-15, 2d",
-		.detail = "A date (2026-11-15), a date and a time (2026-11-15 19:30, 2026-11-15T19:30:00) of "
-			  "this "
-			  "place, or how long ago: 30m, 12h, 2d."},
+		.help = "only those that started at this time or later: 2026-11-15, 2d",
+		.detail = "A date (2026-11-15), a date and a time (2026-11-15 19:30, 2026-11-15T19:30:00) "
+			  "in local time, or how long ago: 30m, 12h, 2d."},
 	{0, "until", "WHEN", OPT_TEXT, INTO(until), .not_from_env = true,
-		.help = "only those that began then or earlier; a date: to its end"},
+		.help = "only those that started at this time or earlier; a date includes its day"},
 	{0, "command", "REGEX", OPT_TEXT, INTO(command), .not_from_env = true,
-		.help = "only those whose command has this",
-		.detail = "An extended regular expression over the words of the command with blanks between "
-			  "them."},
+		.help = "only those whose command matches",
+		.detail = "An extended regular expression, matched against the words of the command "
+			  "joined by spaces."},
 	{'m', "match", "TEXT", OPT_TEXT, INTO(match), .not_from_env = true,
 		.help = "only those that have this text in their command, labels, host or path"},
 	{'t', "tag", "KEY[=VALUE]", OPT_LIST, INTO(tag), .not_from_env = true,
@@ -56,12 +55,10 @@ static const struct opt ls_opts[] = {
 	{0, "user", "NAME", OPT_TEXT, INTO(user), .not_from_env = true, .help = "only those of this user"},
 	{0, "host", "NAME", OPT_TEXT, INTO(host), .not_from_env = true, .help = "only those of this machine"},
 	{0, "glance", NULL, OPT_FLAG, INTO(glance), .not_from_env = true,
-		.help = "do not read recordings that have no summary at their end",
-		.detail =
-			"A finished recording says at its end what this list shows. Others (unfinished, "
-			"attached, "
-			"damaged, of older versions) are read from beginning to end for it, which may take a "
-			"while; with --glance what they do not say is '-'."},
+		.help = "do not read recordings to the end",
+		.detail = "A finished recording has the numbers of this list in its last block. Others "
+			  "(unfinished, attached, damaged, from older versions) must be read from start to "
+			  "end, which may take a while; with --glance their numbers are '-' instead."},
 	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "as CSV"},
 };
@@ -175,9 +172,9 @@ static int ls(const void *args, int argc, char **argv)
 	listing_sort(l, (enum listed_order)a->sort, a->reverse);
 	name_unreadable(l);
 	if (!l->nr && !a->json && !a->csv && l->left_out)
-		error("none of %zu recordings is like that", l->left_out);
+		error("none of %zu recordings matches", l->left_out);
 	else if (!l->nr && !a->json && !a->csv)
-		error("there is no recording (*%s) there", RECORDING_SUFFIX);
+		error("there is no recording (*%s)", RECORDING_SUFFIX);
 	status = print_listing(l, a, &out);
 	if (status == EXIT_OK && l->nr && is_all_unreadable(l))
 		status = EXIT_TROUBLE;
@@ -189,23 +186,17 @@ static int ls(const void *args, int argc, char **argv)
 const struct cmd cmd_ls = {
 	.name = "ls",
 	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
-	.help = "lists recordings: date, command, exit, duration, memory, cores, labels",
-	.detail = "A line for each recording of the directories, of this one when none is named: when it "
-		  "began, how "
-		  "the job ended, how long it took, the peak of its memory (PSS, or RSS where that was not "
-		  "read), "
-		  "how many cores it kept busy on average, its processes, labels and command.\n\n"
-		  "Exit status: 0, also when there is none; 1 when there are some and none can be opened; 2 "
-		  "when "
-		  "a directory or file does not exist or an option is wrong. Files that cannot be opened or "
-		  "are no "
-		  "recordings are named on stderr.",
-	.examples = "$ tacho ls --sort memory --limit 5\n"
-		    "    The five largest.\n"
-		    "$ tacho ls --failed --since 2d ~/runs -r\n"
-		    "    What went wrong since the day before yesterday.\n"
-		    "$ tacho ls --tag project=genome --json\n"
-		    "    Recordings with this label, for programs.\n",
+	.help = "list recordings: date, command, exit, duration, memory, cores, labels",
+	.detail = "Prints a line for each recording in the directories, or in the current one: when it "
+		  "started, how the job ended, how long it took, its peak memory (PSS, or RSS where PSS "
+		  "was not read), how many cores it used on average, its processes, labels, message and "
+		  "command.\n\nExit status: 0, also when there is none; 1 when there are some and none "
+		  "can be opened; 2 when a directory or file does not exist or an option is wrong. Files "
+		  "that cannot be opened or are no recordings are named on stderr.",
+	.examples = "$ tacho ls --sort memory --limit 5\n    The five with the most memory.\n$ tacho ls "
+		    "--failed --since 2d ~/runs -r\n    What went wrong since the day before yesterday.\n"
+		    "$ tacho ls --tag project=genome --json\n    Recordings with this label, for "
+		    "programs.\n",
 	.opt = ls_opts,
 	.nr_opts = ARRAY_SIZE(ls_opts),
 	.group = &reading,

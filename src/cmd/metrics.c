@@ -359,7 +359,7 @@ static const struct opt metrics_opts[] = {
 	{0, "markdown", NULL, OPT_FLAG, INTO(markdown), .not_from_env = true,
 		.help = "as a page of documentation"},
 	{0, "derived", NULL, OPT_FLAG, INTO(derived), .preset = "yes", .not_from_env = true,
-		.help = "leave out what is computed when a recording is read"},
+		.help = "leave out derived metrics"},
 	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose),
 		.help = "explain each in full"},
 };
@@ -375,12 +375,9 @@ const struct cmd cmd_metrics = {
 		"mark kept by the kernel. Metrics that are read on request are recorded when `tacho run -m` names them. "
 		"Derived metrics are not recorded: they are computed from the others when a recording is read.",
 	.examples =
-		"$ tacho metrics\n"
-		"    all of them\n"
-		"$ tacho metrics -v pss\n"
-		"    what has to do with proportional memory, explained\n"
-		"$ tacho metrics --events cache\n"
-		"    events about caches that can be counted here",
+		"$ tacho metrics\n    all of them\n$ tacho metrics -v pss\n    metrics of proportional "
+		"memory, explained\n$ tacho metrics --events cache\n    events about caches that can be "
+		"counted here",
 	.opt = metrics_opts,
 	.nr_opts = ARRAY_SIZE(metrics_opts),
 	.args_size = sizeof(struct metrics_args),

@@ -241,9 +241,9 @@ static void add_access(const struct events *e)
 
 	add_title(e, "What may be counted here");
 	snprintf(text, sizeof(text), "%s; %s.",
-		!a->tasks		? "No events of one's own processes"
-			: a->kernel_too ? "Events of one's own processes, in user mode and in the kernel"
-					: "Events of one's own processes, in user mode alone",
+		!a->tasks		? "No events of this user's processes"
+			: a->kernel_too ? "Events of this user's processes, in user mode and in the kernel"
+					: "Events of this user's processes, in user mode only",
 		a->packages ? "events of whole packages and the node" : "none of whole packages or the node");
 	buf_adds(e->out, "  ");
 	wrap_text(e->out, text, 2, 2, e->ask->width);
@@ -287,7 +287,7 @@ static void add_groups(const struct events *e)
 	if (!nr_groups(e))
 		return;
 	add_title(e, "group: events and formulas that belong together, recorded with -m NAME (%s)%s",
-		e->file.source, e->access.hardware ? "" : "; not here, for want of hardware counters");
+		e->file.source, e->access.hardware ? "" : "; not here: there are no hardware counters");
 	for (unsigned i = 0; i < e->file.nr_groups; i++) {
 		const struct event_group *g = &e->file.group[i];
 
@@ -314,12 +314,10 @@ static void list_text(const struct events *e)
 	if (!e->ask->nr_words)
 		wrap_text(e->out,
 			"\nRecord them with `tacho run -e EVENT,… COMMAND`. yes: it can be counted here; "
-			"refused: the "
-			"kernel would, but not for us; absent: this machine has none. -v says why. Beside "
-			"these names, "
-			"r and the hexadecimal code of the manual, and PMU/term=value,…/ are understood; :u "
-			"and :k "
-			"restrict an event to user mode or the kernel, NAME=EVENT names it.",
+			"refused: the kernel does not permit it to this user; absent: this machine has "
+			"none. -v says why. Beside these names, r and the hexadecimal code of the manual, "
+			"and PMU/term=value,…/ are understood; :u and :k restrict an event to user mode "
+			"or the kernel, NAME=EVENT names it.",
 			0, 0, e->ask->width);
 }
 

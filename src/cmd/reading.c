@@ -23,17 +23,14 @@ static double memory;
 
 static const struct opt opts[] = {
 	{0, "max-expansion", "N", OPT_COUNT, INTO(expansion), .preset = "1024",
-		.help = "what a recording may unpack to, times its size",
-		.detail = "A small file must not be able to take much memory or time. Beyond N times its "
-			  "size, or "
-			  "with more ticks, instances, events or rows than its size can explain, a recording "
-			  "is "
-			  "treated as damaged: 'tacho check' says where and why. Of real ones the most that "
-			  "was seen is 260. 0 "
-			  "means "
-			  "no limit. docs/format.md has the numbers."},
+		.help = "how large a recording may unpack, as a multiple of its size",
+		.detail = "Protects against small files that would need much memory or time. Beyond N "
+			  "times its size, or with more ticks, instances, events or rows than its size "
+			  "can explain, a recording is treated as damaged: 'tacho check' says where and "
+			  "why. Real recordings reach 260 at most. 0 means no limit. docs/format.md has "
+			  "the numbers."},
 	{0, "max-memory", "SIZE", OPT_TEXT, INTO(memory),
-		.help = "memory that reading may take: 512M, 4G; as much as the machine has",
+		.help = "memory that reading may use: 512M, 4G; default: that of the machine",
 		.detail = "A run that needs more ends with an error. 0 means no limit."},
 };
 

@@ -34,23 +34,25 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"at the end."},
 	{'o', "output", "TEMPLATE", OPT_TEXT, INTO(output), .preset = PRESET_NAME,
 		.help = "the recording: a file or a directory, with placeholders",
-		.detail = "The placeholders are {name} (of --name or of the command), {datetime} (YYYYMMDD-HHMMSS, "
-			"local time), {host}, {jobid} (of the batch system, else the process id), {pid} and {rank} "
-			"(of MPI or the batch system, else 0); {{ and }} stand for braces. A template that ends "
-			"in / or is a directory gets the preset name within; in an MPI job with several ranks the preset "
-			"name ends in -rankN. Missing directories are made. Where a file of the name exists, a name "
-			"with placeholders or in a directory is numbered (-2, -3 …, before the ending .tacho); one that "
-			"was given literally is refused, unless there is --force."},
+		.detail = "The placeholders are {name} (of --name or of the command), {datetime} "
+			"(YYYYMMDD-HHMMSS, local time), {host}, {jobid} (of the batch system, else the "
+			"process id), {pid} and {rank} (of MPI or the batch system, else 0); {{ and }} "
+			"are plain braces. If TEMPLATE ends in / or is a directory, the recording gets "
+			"the default name there; in an MPI job with several ranks the default name ends "
+			"in -rankN. Missing directories are created. If the file exists already, a name "
+			"with placeholders or in a directory gets a number (-2, -3 …, before the ending "
+			".tacho); a literal name is refused, unless --force is given."},
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "overwrite an existing recording",
-		.detail = "The file that --output names is replaced: also where placeholders make the name, but never "
-			"a recording that is still being written under such a name. The preset name and names in a "
-			"directory contain the time, and are numbered instead."},
+		.detail = "Replaces the file that --output names. Where the name has placeholders, a "
+			"recording that is still being written is not replaced. The default name and "
+			"names in a directory contain the time, and get a number instead."},
 	{'m', "metrics", "METRIC,…", OPT_LIST, INTO(metrics),
-		.help = "what to add and what to leave out: +anon_huge,-pss",
-		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be given "
-			"several times. A plain name or one with + adds to what is recorded by default, one with - "
-			"removes. `tacho metrics` lists them all. What is not chosen is not even opened."},
+		.help = "metrics to add or to leave out: +anon_huge,-pss",
+		.detail = "Names of metrics, of collectors or of groups, with commas between them; may be "
+			"given several times. A plain name or one with + adds to what is recorded by "
+			"default, one with - removes. `tacho metrics` lists them all. Sources that are "
+			"not needed are not opened."},
 	{'e', "event", "EVENT,…", OPT_LIST, INTO(events),
 		.help = "count events of the processor or the kernel for the job",
 		.detail = "Events are counted for the job and all its descendants: generic names (cycles, LLC-loads), "
@@ -65,45 +67,48 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 	{0, "duration", "TIME", OPT_INTERVAL, INTO(duration_ns), .min = 0.001, .max = 3650.0 * 86400,
 		.help = "stop recording after this time; the job goes on"},
 	{0, "until-file", "FILE", OPT_TEXT, INTO(until_file),
-		.help = "stop recording when FILE says FINISHED",
-		.detail = "FILE need not be there yet. Of a batch job that is attached to, .ipc-JOBID in the working "
-			"directory is watched without being asked for: a job script ends with "
-			"echo FINISHED >.ipc-$SLURM_JOB_ID when some of its processes never end by themselves."},
+		.help = "stop recording when FILE contains FINISHED",
+		.detail = "FILE need not exist yet. When attached to a batch job, tacho watches "
+			".ipc-JOBID in the working directory by default: a job script with processes that "
+			"never end by themselves can end with echo FINISHED >.ipc-$SLURM_JOB_ID."},
 	{0, "max-cpus", "NUMBER", OPT_TEXT, INTO(max_cpus),
-		.help = "CPUs that the job may use; preset: what limits it",
-		.detail = "Percentages are of this. Without it, affinity, control groups and the batch system's grant are "
-			"asked, and the least counts."},
+		.help = "CPUs that the job may use; default: its limit",
+		.detail = "Percentages are relative to this number. Without it, the lowest of CPU "
+			"affinity, control groups and the batch system's allocation is taken."},
 	{0, "max-memory", "SIZE", OPT_TEXT, INTO(max_memory),
-		.help = "memory that the job may use: 512M, 1.5G; preset: what limits it"},
+		.help = "memory that the job may use: 512M, 1.5G; default: its limit"},
 	{'n', "name", "TEXT", OPT_TEXT, INTO(name),
-		.help = "name of the run; preset: of the command"},
+		.help = "name of the run; default: the command's name"},
 	{'t', "tag", "KEY=VALUE", OPT_LIST, INTO(tag),
-		.help = "label kept in the recording; may be repeated",
+		.help = "label stored in the recording; may be repeated",
 		.detail = "The key has letters, digits, '_', '-' and '.'; the value is any text."},
 	{0, "message", "TEXT", OPT_TEXT, INTO(message),
-		.help = "a note kept in the recording"},
+		.help = "a note stored in the recording and shown with it"},
 	{0, "redact", "REGEX", OPT_LIST, INTO(redact),
-		.help = "blank what it matches in command lines; none: blank nothing",
-		.detail = "Before a command line is written, what is known to be a secret becomes ***: values of names that end "
-			"in password, passphrase, secret, token, credentials, api-key and the like, as options, variables, "
-			"headers or JSON, passwords in URLs, keys of well-known services, and the options of single programs "
-			"(mysql -pSECRET, curl -u NAME:SECRET). REGEX (POSIX extended) is blanked as well, or only what its first "
-			"parentheses match; it sees the arguments with a blank between them. May be repeated. With none "
-			"the known forms stay as they are; other expressions still count. Names, tags and messages that you "
-			"give yourself are kept as they are, and match: sees the whole command line."},
+		.help = "replace what it matches in command lines by ***; none: nothing",
+		.detail = "Before a command line is written, known forms of secrets are replaced by ***: "
+			"values of names that end in password, passphrase, secret, token, credentials, "
+			"api-key and the like, as options, variables, headers or JSON, passwords in URLs, "
+			"keys of well-known services, and options of some programs (mysql -pSECRET, curl "
+			"-u NAME:SECRET). What REGEX (POSIX extended) matches is replaced as well, or "
+			"only the part in its first parentheses; it is matched against the arguments "
+			"joined by spaces. May be repeated. With none, known forms are not replaced; "
+			"other expressions still are. Names, tags and messages from options are stored "
+			"unchanged, and match: compares the original command line."},
 	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
 		.help = "write what was recorded at least this often",
-		.detail = "What a crash of the machine or a SIGKILL of the recorder can cost at most. SIGTERM, SIGINT "
-			"and SIGHUP write at once."},
+		.detail = "A crash of the machine or a SIGKILL of the recorder loses at most this much "
+			"time. SIGTERM, SIGINT and SIGHUP write at once."},
 	{0, "budget", "PERCENT", OPT_DECIMAL, INTO(budget_percent), .preset = "1", .min = 0.01, .max = 100,
 		.help = "what recording may cost, in percent of one core",
 		.detail = "Above it the costly metrics (proportional and unique memory, for instance) are read less "
 			"often, and the recording says so."},
 	{0, "helpers", "LIST", OPT_TEXT, INTO(helpers), .preset = "all",
-		.help = "kernel help to use: all, none, connector,taskstats,cgroup",
-		.detail = "Where the kernel and our privileges allow it, the proc connector tells of every fork and "
-			"exit, taskstats keeps an account of every process that ended, and a control group of our own "
-			"has exact totals. None is needed; less is known of very short processes without them."},
+		.help = "kernel features to use: all, none, connector,taskstats,cgroup",
+		.detail = "Where the kernel and the user's rights allow it, the proc connector reports "
+			"every fork and exit, taskstats gives the totals of every process that ended, and "
+			"a control group made by tacho has exact totals of the job. None is required; "
+			"without them less is known about very short processes."},
 	{'q', "quiet", NULL, OPT_FLAG, INTO(quiet),
 		.help = "print nothing but errors"},
 	{'v', "verbose", NULL, OPT_FLAG, INTO(verbose),

@@ -23,23 +23,20 @@ static const struct opt run_opts[] = {
 	{'c', "command", "TEXT", OPT_TEXT, offsetof(struct run_args, shell), .not_from_env = true,
 		.help = "run TEXT with /bin/sh instead of a command and its arguments"},
 	{0, "also", "TARGET", OPT_LIST, offsetof(struct run_args, also), .not_from_env = true,
-		.help = "record these processes beside it; may be repeated",
+		.help = "record these processes as well; may be repeated",
 		.detail = "TARGET is what tacho attach takes: a process id, match:REGEX, user:NAME, "
-			  "cgroup:PATH, "
-			  "container:ID, job[:ID] or system. Each is a group of its own in the recording, "
-			  "beside "
-			  "the one of the command."},
+			  "cgroup:PATH, container:ID, job[:ID] or system. Each is a separate group in the "
+			  "recording, as is the command."},
 	{0, "wait", "root|tree", OPT_CHOICE, offsetof(struct run_args, wait), wait_for, .preset = "root",
 		.help = "end with the command, or with its last descendant",
-		.detail =
-			"With tree the recording goes on until every process that descends from the command "
-			"has ended: for programs that go into the background."},
+		.detail = "With tree the recording goes on until every process that descends from the "
+			  "command has ended: for programs that continue in the background."},
 	{0, "strict", NULL, OPT_FLAG, offsetof(struct run_args, strict),
 		.help = "do not run the command if it cannot be recorded",
-		.detail = "Without it the command runs in any case: where no recording can be made (no room "
-			  "on the disk, no permission, a limit of memory, files or processes) one line on "
-			  "standard error says why, also with --quiet. With it tacho then ends with 125 and "
-			  "nothing is run."},
+		.detail = "Without it the command runs in any case: if no recording can be made (disk "
+			  "full, no permission, a limit of memory, files or processes), one line on "
+			  "standard error says why, also with --quiet. With it, tacho ends with 125 in "
+			  "such a case and does not run the command."},
 };
 
 static void pass_gate(void *engine, pid_t pid)
@@ -160,18 +157,15 @@ const struct cmd cmd_run = {
 	.name = "run",
 	.synopsis = "[OPTION…] [--] COMMAND [ARG…]",
 	.help = "run a command and record what it does to the machine",
-	.detail = "Runs COMMAND with its own standard input, output, terminal, limits and signals, samples "
-		  "it and all its "
-		  "descendants, and writes one recording. When it has ended, a summary goes to standard "
-		  "error.\n\n"
-		  "The exit status is the command's own; when a signal ended it, tacho ends by the same "
-		  "signal. 125: wrong use "
-		  "(also a --output FILE that exists), and nothing was run; 126: the command cannot be run; "
-		  "127: there is none. Trouble with the recording never fails the job: it runs all the same, "
-		  "and one line says why it is not recorded. With --strict that is 125 too.\n\n"
-		  "Signals sent to tacho (TERM, INT, HUP, QUIT, USR1, USR2, CONT, TSTP, WINCH) are passed "
-		  "on. The command "
-		  "finds the path of the recording in TACHO_RECORDING.",
+	.detail = "Runs COMMAND with its own standard input, output, terminal, limits and signals, "
+		  "samples it and all its descendants, and writes one recording. When it has ended, a "
+		  "summary goes to standard error.\n\nThe exit status is that of the command; if a signal "
+		  "ended it, tacho ends by the same signal. 125: wrong use (also an --output FILE that "
+		  "exists), and nothing was run; 126: the command cannot be run; 127: it does not exist. "
+		  "Problems with the recording never fail the job: it runs nevertheless, and one line "
+		  "says why it is not recorded. With --strict, tacho ends with 125 instead.\n\nSignals "
+		  "sent to tacho (TERM, INT, HUP, QUIT, USR1, USR2, CONT, TSTP, WINCH) are passed on. The "
+		  "command finds the path of the recording in TACHO_RECORDING.",
 	.examples = "$ tacho run -- make -j8\n"
 		    "    Record a build.\n"
 		    "$ tacho run -i 100ms -o runs/{name}-{jobid}.tacho -- ./train --epochs 3\n"

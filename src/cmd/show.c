@@ -41,12 +41,12 @@ static const char *const by_names[] = {"default", "run", "node", "group", "user"
 static const struct opt show_opts[] = {
 	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
 	{'p', "processes", NULL, OPT_FLAG, INTO(processes), .not_from_env = true,
-		.help = "a table of all processes, however short they lived"},
+		.help = "a table of all processes, including very short ones"},
 	{0, "stats", NULL, OPT_FLAG, INTO(stats), .not_from_env = true,
-		.help = "statistics: means, percentiles, peaks and when they were",
+		.help = "statistics: means, percentiles, peaks and their times",
 		.detail = "For the run, and for its nodes, groups and users where there are several; --by "
-			  "chooses. Peaks are of the sum at an instant; the largest of any one process and "
-			  "the sum of every process's own peak stand beside it."},
+			  "chooses. Peaks are those of the sum at one instant; the largest single process "
+			  "and the sum of the peaks of all processes are listed too."},
 	{0, "by", "WHAT", OPT_CHOICE, INTO(by), .choices = by_names, .preset = "default",
 		.not_from_env = true, .help = "whose statistics"},
 	{0, "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = process_order_names, .preset = "cpu",
@@ -60,20 +60,18 @@ static const struct opt show_opts[] = {
 		.help = "only the first N processes"},
 	{'s', "series", "METRIC…", OPT_LIST, INTO(series), .not_from_env = true,
 		.help = "time series of one or several metrics",
-		.detail = "Any metric of 'tacho metrics', recorded or derived, at every tick. Instances are "
-			  "folded into one "
-			  "value as the metric says, unless --pid, --group or --per choose otherwise. What "
-			  "is not "
-			  "known is '-' in "
-			  "text, empty in CSV, null in JSON; it is never zero."},
+		.detail = "Any metric of 'tacho metrics', recorded or derived, at every tick. Instances "
+			  "are combined into one value as the metric defines it, unless --pid, --group or "
+			  "--per choose otherwise. Unknown values are '-' in text, empty in CSV, null in "
+			  "JSON; never zero."},
 	{0, "rate", NULL, OPT_FLAG, INTO(rate), .not_from_env = true,
-		.help = "counters as growth per second, over the time that really passed"},
+		.help = "counters as growth per second"},
 	{0, "pid", "PID", OPT_COUNT, INTO(pid), .not_from_env = true, .help = "series of this process only"},
 	{0, "group", "NAME", OPT_TEXT, INTO(group), .not_from_env = true,
 		.help = "series of this group of processes only",
-		.detail = "The name of a group as the summary has it: of a target, or of a tool that a "
-			  "match: found. Metrics of processes are folded over its members, and metrics of "
-			  "groups (group.cores) are those of this one."},
+		.detail = "The name of a group as in the summary: a target, or a tool found by match:. "
+			  "Metrics of processes are combined over its members; metrics of groups "
+			  "(group.cores) are those of this group."},
 	{0, "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "total",
 		.not_from_env = true, .help = "a line for the total, or for each instance"},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true,
@@ -178,7 +176,7 @@ static int show_stats(const struct run *run, const struct show_args *args)
 	if (r < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
 	if (args->by > BY_DEFAULT && args->by < BY_ALL && !s->nr[args->by - BY_LEVELS])
-		warning("nothing to tell by %s: the recording has none%s", by_names[args->by],
+		warning("there are no statistics by %s: the recording has none%s", by_names[args->by],
 			args->by - BY_LEVELS == STATS_GROUP ? " (tacho run --also makes some)" : "");
 	print_stats(s, t, summary->figure[FIG_WALL].value, args, &out);
 	status = print(&out);
@@ -269,15 +267,15 @@ static int show(const void *args, int argc, char **argv)
 	argc = take_metrics(a, argc, argv);
 
 	if (a->processes + a->stats + (a->series.nr > 0) > 1)
-		usage(&cmd_show, "--stats, --processes, --series: these are two questions; ask one");
+		usage(&cmd_show, "--stats, --processes and --series cannot be combined: give one of them");
 	if (a->by && !a->stats)
-		usage(&cmd_show, "--by is about --stats");
+		usage(&cmd_show, "--by needs --stats");
 	if (a->json && a->csv)
 		usage(&cmd_show, "--json or --csv, not both");
 	if (a->csv && !a->processes && !a->series.nr && !a->stats)
 		usage(&cmd_show, "the summary is not a table: --csv needs --stats, --processes or --series");
 	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
-		usage(&cmd_show, "--rate, --pid, --group and --per are about --series");
+		usage(&cmd_show, "--rate, --pid, --group and --per need --series");
 	run = operands_run("showing", argc, argv);
 	if (a->stats)
 		status = show_stats(run, a);
@@ -292,35 +290,24 @@ static int show(const void *args, int argc, char **argv)
 const struct cmd cmd_show = {
 	.name = "show",
 	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
-	.help = "what a recording says: summary, statistics, processes, time series",
-	.detail =
-		"Prints the summary of a recording: what the job used, its peaks and when they were, and "
-		"what is to be "
-		"said about these numbers. Without an operand it is the newest recording in this directory. "
-		"Several files, or a directory of recordings, are one run: each has its summary, and then "
-		"the "
-		"whole.\n\n"
-		"A recording that is still being written is shown up to now, a damaged one as far as it can "
-		"be read. "
-		"Exit status: 0 when there was something to show, 1 on trouble, 2 when there is no recording "
-		"or the "
-		"question was wrong.",
-	.examples = "$ tacho show\n"
-		    "    The newest recording in this directory.\n"
-		    "$ tacho show --processes --sort rss --limit 10 job.tacho\n"
-		    "    The ten largest processes.\n"
-		    "$ tacho show --stats --by group --csv job.tacho\n"
-		    "    Peaks, means and percentiles of each tool, for a spreadsheet.\n"
-		    "$ tacho show --series tree.cores,proc.mem.pss_now --csv job.tacho\n"
-		    "    CPUs in use and memory of the whole tree, tick by tick.\n"
-		    "$ tacho show --series proc.io.read_chars --rate --pid 4711 job.tacho\n"
-		    "    What one process read, in bytes per second.\n"
-		    "$ tacho show --series group.cores,proc.mem.rss --group blastn job.tacho\n"
-		    "    CPUs and memory of all processes of one tool.\n"
-		    "$ tacho show --series perf.ipc,perf.flops_dp job.tacho\n"
-		    "    What its CPUs did, if it was recorded with -m perf,flops.\n"
-		    "$ tacho show --series gpu.util --per instance --csv job.tacho\n"
-		    "    Each GPU for itself.\n",
+	.help = "show a recording: summary, statistics, processes, time series",
+	.detail = "Prints the summary of a recording: what the job used, its peaks and their times, and "
+		  "notes on these numbers. Without an argument it shows the newest recording in this "
+		  "directory. Several files, or a directory of recordings, are one run: a summary of each, "
+		  "then of the whole.\n\nA recording that is still being written is shown up to now, a "
+		  "damaged one as far as it can be read. Exit status: 0 when there was something to show, 1 "
+		  "on trouble, 2 when there is no recording or an option is wrong.",
+	.examples = "$ tacho show\n    The newest recording in this directory.\n$ tacho show --processes "
+		    "--sort rss --limit 10 job.tacho\n    The ten largest processes.\n$ tacho show "
+		    "--stats --by group --csv job.tacho\n    Peaks, means and percentiles of each tool, "
+		    "for a spreadsheet.\n$ tacho show --series tree.cores,proc.mem.pss_now --csv "
+		    "job.tacho\n    CPUs in use and memory of the whole tree, tick by tick.\n$ tacho show "
+		    "--series proc.io.read_chars --rate --pid 4711 job.tacho\n    What one process read, "
+		    "in bytes per second.\n$ tacho show --series group.cores,proc.mem.rss --group blastn "
+		    "job.tacho\n    CPUs and memory of all processes of one tool.\n$ tacho show --series "
+		    "perf.ipc,perf.flops_dp job.tacho\n    Instructions per cycle and FLOP/s, if it was "
+		    "recorded with -m perf,flops.\n$ tacho show --series gpu.util --per instance --csv "
+		    "job.tacho\n    Each GPU separately.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.group = &reading,

@@ -22,7 +22,7 @@ void start_program(int argc, char **argv)
 	int r = rights_begin(argc, argv);
 
 	if (r < 0)
-		die(EXIT_OWN, "cannot put away the rights of this program: %s", strerror(-r));
+		die(EXIT_OWN, "cannot drop the capabilities of this program: %s", strerror(-r));
 	for (int fd = 0; fd < 3; fd++) {
 		int got;
 

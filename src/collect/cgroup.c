@@ -37,7 +37,7 @@ static const struct metric cgroup_metric[] = {
 	{"cgroup.memory.current",        "Memory charged to the group, page cache included.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "cgroup.memory", TIER_TICK, false},
 	{"cgroup.memory.peak",           "The most memory ever charged to the group.", {0}, SCALE_ONE, KIND_PEAK, FOLD_SUM, UNIT_BYTES, "cgroup.memory", TIER_TICK, false},
 	{"cgroup.memory.oom",            "Times the group was out of memory: at its limit, and nothing left to reclaim.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"cgroup.memory.oom_kill",       "Processes of the group that were killed for want of memory.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"cgroup.memory.oom_kill",       "Processes of the group that were killed because memory ran out.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"cgroup.memory.max_hits",       "Times the group ran into its memory limit.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"cgroup.memory.high_hits",      "Times the group was slowed down for using more than memory.high.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"cgroup.memory.limit",          "Memory that the group may use.", LIMIT, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "cgroup.memory", TIER_MEDIUM, false},

@@ -11,7 +11,7 @@ enum { FROM_KEYS, FROM_ALLOCSTALL };
 
 static const struct metric memory_metric[] = {
 	{"mem.total",              "Usable memory: what the firmware and the kernel's image left over.", KEY("MemTotal"), SCALE_KIB, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
-	{"mem.free",               "Memory that nobody uses, not even as cache.", KEY("MemFree"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
+	{"mem.free",               "Memory that is not used at all, not even as cache.", KEY("MemFree"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"mem.available",          "The kernel's estimate of what new programs can have without swapping.", KEY("MemAvailable"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "node.memory", TIER_MEDIUM, false},
 	{"mem.buffers",            "Cache of raw block devices.", KEY("Buffers"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"mem.cached",             "Page cache and shared memory.", KEY("Cached"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "node.memory", TIER_MEDIUM, false},
@@ -67,7 +67,7 @@ static const struct metric paging_metric[] = {
 	{"paging.alloc_stalls",     "Times a program had to reclaim memory before it got any.", {.source = FROM_ALLOCSTALL}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"paging.refault_anon",     "Anonymous memory needed again soon after it was swapped out.", KEY("workingset_refault_anon"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"paging.refault_file",     "Page cache needed again soon after it was dropped: the cache is too small.", KEY("workingset_refault_file"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
-	{"paging.oom_kills",        "Processes killed for want of memory.", KEY("oom_kill"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
+	{"paging.oom_kills",        "Processes killed because memory ran out.", KEY("oom_kill"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"paging.compact_stalls",   "Times a program waited for memory to be compacted for huge pages.", KEY("compact_stall"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"paging.migrated",         "Memory moved to other places or NUMA nodes.", KEY("pgmigrate_success"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"paging.thp_faults",       "Transparent huge pages given on a page fault.", KEY("thp_fault_alloc"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},

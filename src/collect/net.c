@@ -27,7 +27,7 @@ static const struct metric net_metric[] = {
 	{"net.tx.packets",    "Packets sent.", COLUMN(10), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"net.rx.errors",     "Packets that arrived damaged.", COLUMN(3), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "net.errors", TIER_TICK, false},
 	{"net.tx.errors",     "Packets that could not be sent.", COLUMN(11), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "net.errors", TIER_TICK, false},
-	{"net.rx.drops",      "Packets received and thrown away, for want of room or of anybody who wanted them.", COLUMN(4), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "net.errors", TIER_TICK, false},
+	{"net.rx.drops",      "Packets received and dropped: no buffer space, or no protocol or program for them.", COLUMN(4), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "net.errors", TIER_TICK, false},
 	{"net.tx.drops",      "Packets thrown away before they were sent.", COLUMN(12), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "net.errors", TIER_TICK, false},
 	{"net.rx.overruns",   "Packets lost because the interface's own buffer was full.", COLUMN(5), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"net.rx.multicast",  "Multicast packets received.", COLUMN(8), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},

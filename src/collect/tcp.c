@@ -28,7 +28,7 @@ static const char *const file_name[] = {"snmp", "netstat"};
 #define FROM(g, k) {.key = k, .source = g}
 
 static const struct metric tcp_metric[] = {
-	{"tcp.retransmits",     "TCP segments sent again because nobody said that they had arrived.", FROM(TCP, "RetransSegs"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "tcp.troubles", TIER_TICK, false},
+	{"tcp.retransmits",     "TCP segments sent again because no acknowledgement came.", FROM(TCP, "RetransSegs"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "tcp.troubles", TIER_TICK, false},
 	{"tcp.rx.segments",     "TCP segments received.", FROM(TCP, "InSegs"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tcp.tx.segments",     "TCP segments sent, those sent again not counted.", FROM(TCP, "OutSegs"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tcp.errors",          "TCP segments that arrived damaged.", FROM(TCP, "InErrs"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "tcp.troubles", TIER_TICK, false},
@@ -40,7 +40,7 @@ static const struct metric tcp_metric[] = {
 	{"tcp.connections",     "TCP connections that are open.", FROM(TCP, "CurrEstab"), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, "tcp.connections", TIER_TICK, false},
 	{"udp.rx.datagrams",    "UDP datagrams received.", FROM(UDP, "InDatagrams"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"udp.tx.datagrams",    "UDP datagrams sent.", FROM(UDP, "OutDatagrams"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"udp.errors",          "UDP datagrams that could not be delivered, but for those that nobody waited for.", FROM(UDP, "InErrors"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"udp.errors",          "UDP datagrams that could not be delivered, except those to ports without a receiver.", FROM(UDP, "InErrors"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"udp.overruns",        "UDP datagrams lost because the program's socket was full.", FROM(UDP, "RcvbufErrors"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tcp.timeouts",        "Times a TCP connection gave up waiting for an answer and sent again.", FROM(TCP_MORE, "TCPTimeouts"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, true},
 	{"tcp.syn_retransmits", "Retransmits while a connection was being made.", FROM(TCP_MORE, "TCPSynRetrans"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, true},

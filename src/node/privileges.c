@@ -103,7 +103,8 @@ static void permit_proc(struct env *env, struct permit *p)
 	else if (r < 0)
 		permit_refuse(p, FORBIDDEN, "processes of other users are hidden", NULL);
 	else
-		permit_grant(p, hides ? "hidepid is set, and does not concern us" : "all processes are seen");
+		permit_grant(p,
+			hides ? "hidepid is set, but does not apply to this user" : "all processes are seen");
 }
 
 /* ---- whose processes can be read ---- */
@@ -170,16 +171,16 @@ static void permit_own(const struct crowd *c, const char *scope, struct permit *
 	char reason[200];
 
 	if (!c->readable && !c->refused) {
-		permit_grant(own, "there is no other process of one's own");
+		permit_grant(own, "this user has no other process");
 	} else if (!c->readable) {
 		snprintf(reason, sizeof(reason),
-			"io, descriptors and PSS of one's own processes are refused by a security module%s%s",
+			"a security module refuses io, descriptors and PSS of this user's own processes%s%s",
 			*scope ? "; kernel.yama.ptrace_scope is " : "", scope);
 		permit_refuse(own, FORBIDDEN, reason,
 			!strcmp(scope, "2") ? "sudo sysctl kernel.yama.ptrace_scope=1" : NULL);
 	} else {
-		snprintf(reason, sizeof(reason), "one's own processes can be read in full%s%s",
-			*scope ? "; ptrace_scope does not hinder: it is " : "", scope);
+		snprintf(reason, sizeof(reason), "this user's own processes can be read in full%s%s",
+			*scope ? "; kernel.yama.ptrace_scope is " : "", scope);
 		permit_grant(own, reason);
 	}
 }
@@ -199,10 +200,11 @@ static void permit_crowd(struct env *env, struct permit *own, struct permit *oth
 		permit_grant(others, "no process of another user is seen");
 	else if (is_refused(try_file(env, c.other, "io")))
 		permit_refuse(others, FORBIDDEN,
-			"io, descriptors, PSS and USS of other users' processes are for root and their owner",
+			"io, descriptors, PSS and USS of other users' processes can only be read by root "
+			"and their owner",
 			"sudo tacho attach ...");
 	else
-		permit_grant(others, "those of other users can be read in full");
+		permit_grant(others, "processes of other users can be read in full");
 }
 
 /* ---- GPUs ---- */
@@ -292,13 +294,13 @@ static bool in_container(struct env *env)
 static bool refuse_driver(const char *driver, struct permit *p)
 {
 	if (str_starts(driver, "vfio") || !strcmp(driver, "pci-stub"))
-		permit_refuse(p, ABSENT, "the GPU was handed to a virtual machine", NULL);
+		permit_refuse(p, ABSENT, "the GPU is assigned to a virtual machine", NULL);
 	else if (!strcmp(driver, "nouveau"))
-		permit_refuse(p, ABSENT, "the GPU has the driver nouveau, which tells nothing of its use",
+		permit_refuse(p, ABSENT, "the GPU has the driver nouveau, which does not report its use",
 			"sudo apt install nvidia-driver");
 	else if (!strcmp(driver, "radeon"))
 		permit_refuse(
-			p, ABSENT, "the GPU has the driver radeon, which tells nothing of its use", NULL);
+			p, ABSENT, "the GPU has the driver radeon, which does not report its use", NULL);
 	else
 		return false;
 	return true;
@@ -319,10 +321,10 @@ static void permit_nvidia(struct env *env, const struct gpus *g, struct permit *
 		permit_refuse(p, FORBIDDEN, "/dev/nvidiactl may not be opened",
 			"sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*");
 	else if (device < 0 && in_container(env))
-		permit_refuse(
-			p, FORBIDDEN, "the GPU was not given to this container", "docker run --gpus all ...");
+		permit_refuse(p, FORBIDDEN, "the GPU is not available in this container",
+			"docker run --gpus all ...");
 	else if (device < 0)
-		permit_refuse(p, ABSENT, "the driver is loaded, but /dev/nvidiactl was not made",
+		permit_refuse(p, ABSENT, "the driver is loaded, but /dev/nvidiactl does not exist",
 			"sudo nvidia-modprobe -c 0");
 	else if (!has_library(env, "libnvidia-ml.so.1"))
 		permit_refuse(p, ABSENT,
@@ -343,7 +345,7 @@ static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
 		permit_refuse(p, ABSENT, maker[AMD].undriven, maker[AMD].load);
 	else if (is_refused(env_try(env, "dev/kfd")))
 		permit_refuse(p, FORBIDDEN,
-			"an AMD GPU and its driver are there, but our programs may not open /dev/kfd",
+			"an AMD GPU and its driver are there, but this user may not open /dev/kfd",
 			"sudo usermod -aG render,video \"$USER\"");
 	else
 		permit_grant(p, "an AMD GPU and its driver are there");

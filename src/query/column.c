@@ -132,8 +132,8 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 			text = grown;
 		}
 	} else if (formula_why) {
-		buf_addf(reterr, "%s cannot be had from this recording, its formula is of no use: %s", metric,
-			formula_why);
+		buf_addf(reterr, "%s is not available from this recording: its formula cannot be used: %s",
+			metric, formula_why);
 		return -EINVAL;
 	} else if (d) {
 		take_derived(c, d);
@@ -149,11 +149,11 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 	if (r >= 0)
 		r = bind_names(c, s->schema, c->at == AT_FOLD && meta_find(&s->meta, "groups"));
 	if (r < 0)
-		buf_addf(reterr, "%s cannot be had from this recording: %s", metric,
+		buf_addf(reterr, "%s is not available from this recording: %s", metric,
 			*why ? why
 				: meta_find(&s->meta, "unread")
 				? why_unread
-				: "the metrics it is made of were not recorded");
+				: "the metrics in its formula were not recorded");
 	/* Right after a late tick what passes from process to process within one weighs too much. */
 	if (c->at == AT_FOLD)
 		c->window_ns = MAX(c->window_ns, s->sliver_ns);
@@ -184,14 +184,14 @@ int column_agrees(
 	if ((use->one || use->per == PER_PROCESS) && !process)
 		buf_addf(reterr, "%s is not a metric of single processes", c->name);
 	else if (use->per == PER_USER && (!of_groups || group))
-		buf_addf(reterr, "%s is not told of users", c->name);
+		buf_addf(reterr, "%s is not known by user", c->name);
 	else if (in_group && !of_groups)
-		buf_addf(reterr, "%s is not told of groups of processes", c->name);
+		buf_addf(reterr, "%s is not known by group of processes", c->name);
 	else if (!in_group && group && c->at == AT_FOLD)
-		buf_addf(reterr, "%s is of one group: say which with --group", c->name);
+		buf_addf(reterr, "%s belongs to one group: choose it with --group", c->name);
 	else if (use->per != PER_EACH && use->per != PER_PROCESS && c->at == AT_INSTANCE &&
 		c->fold == FOLD_NONE && !use->one && !(group && in_group))
-		buf_addf(reterr, "%s cannot be added up: ask for one %s or for each instance", c->name,
+		buf_addf(reterr, "%s cannot be added up: choose one %s, or --per instance", c->name,
 			group ? "group" : "process");
 	else if (use->per == PER_EACH && c->at == AT_FOLD)
 		buf_addf(reterr, "%s is of the whole tree: it has no instances", c->name);

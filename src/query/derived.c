@@ -22,7 +22,7 @@
 
 const struct derived derived[] = {
 	{"proc.cpu.cores",     "CPUs that the process itself keeps busy.", "rate(or(proc.cpu.time, proc.cpu.user + proc.cpu.system))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
-	{"proc.mem.uss",       "Memory that nobody shares, as last read.", PRIVATE, AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.uss",       "Memory that no other process shares, as last read.", PRIVATE, AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, proc.mem.pss + " GROWN("proc.mem.pss") "), proc.mem.rss), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.mem.uss_now",   "USS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PRIVATE " + " GROWN(PRIVATE) "), proc.mem.rss + or(proc.mem.private_huge, 0)), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.io.read_rate",  "Bytes a process reads by system calls.", "rate(proc.io.read_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
@@ -48,9 +48,9 @@ const struct derived derived[] = {
 	{"cpu.busy",           "Share of time in which a CPU works.", "rate(" CPU_BUSY ") / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
 	{"cpu.waiting",        "Share of time in which a CPU has no work while a task waits for a disk.", "rate(cpu.iowait) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
 	{"cpu.user_ratio",     "Share of time that a CPU spends in programs, outside the kernel.", "rate(cpu.user + cpu.nice) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, "node.cpu"},
-	{"cpu.idle_ratio",     "Share of time in which a CPU has nothing to do and nobody waits for a disk.", "rate(cpu.idle) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
-	{"mem.used",           "Memory that is not to be had for new programs.", "mem.total - mem.available", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "node.memory"},
-	{"mem.used_ratio",     "Share of the memory that is not to be had for new programs.", "1 - mem.available / mem.total", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
+	{"cpu.idle_ratio",     "Share of time in which a CPU has nothing to do and no task waits for a disk.", "rate(cpu.idle) / rate(" CPU_ALL ")", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
+	{"mem.used",           "Memory that is not available to new programs.", "mem.total - mem.available", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "node.memory"},
+	{"mem.used_ratio",     "Share of the memory that is not available to new programs.", "1 - mem.available / mem.total", AT_INSTANCE, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, false, NULL},
 	{"mem.swap_used",      "Swap space in use.", "mem.swap_total - mem.swap_free", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, NULL},
 	{"net.rx.rate",          "Bytes that an interface receives.", "rate(net.rx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "net"},
 	{"net.tx.rate",          "Bytes that an interface sends.", "rate(net.tx.bytes)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "net"},

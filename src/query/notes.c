@@ -41,7 +41,7 @@ void summary_alarms(struct summary *s)
 		summary_note(s, "out of memory: the kernel killed %.0f process%s of the control group %s",
 			kills, kills == 1 ? "" : "es", path ? path : "of the job");
 	if (held >= 0.01)
-		summary_note(s, "throttled: the CPU quota of %s held its threads back for %s altogether",
+		summary_note(s, "throttled: the CPU quota of %s made its threads wait %s in total",
 			quota_group(s, group), format_duration(text, held));
 	s->nr_alarms = s->nr_notes - others;
 	for (size_t i = 0; i < s->nr_alarms; i++) {
@@ -75,8 +75,8 @@ static void note_cpu(struct summary *s, const struct account *a)
 			f->escaped == 1 ? "is" : "are");
 	else if (s->cpu_lower_bound && only_sampled)
 		summary_note(s,
-			"CPU time is a lower bound: %llu process%s that ended outside the tree count as last "
-			"sampled",
+			"CPU time is a lower bound: of %llu process%s that ended outside the tree only "
+			"the last sample counts",
 			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
 	else if (s->cpu_lower_bound && (f->lost_bytes || f->lost_places))
 		summary_note(s, "totals are lower bounds: a part of the recording is lost");
@@ -88,9 +88,9 @@ static void note_cpu(struct summary *s, const struct account *a)
 			(unsigned long long)f->sigchld_ignored, f->sigchld_ignored == 1 ? "" : "es");
 	if (f->assumed)
 		summary_note(s,
-			"totals may include what is not the job's: %llu process%s whose parent was never "
-			"seen "
-			"%s counted for the same user, control group and session or process group",
+			"totals may include other processes than the job's: %llu process%s with an "
+			"unknown parent %s counted, because user, control group and session or process "
+			"group are the same",
 			(unsigned long long)f->assumed, f->assumed == 1 ? "" : "es",
 			f->assumed == 1 ? "is" : "are");
 	if (f->dropped_ns > 0 || f->sigchld_ignored)
@@ -99,7 +99,7 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"that ignores SIGCHLD only what was sampled or has an exit record is counted");
 	if (has_figure(s, FIG_PEAK_CORES) && has_figure(s, FIG_CPUS) &&
 		s->figure[FIG_PEAK_CORES].value > s->figure[FIG_CPUS].value + 0.005)
-		summary_note(s, "the peak of CPUs in use is above what the machine has: samples came late");
+		summary_note(s, "the peak of CPUs in use is above the number of CPUs: samples were late");
 }
 
 static void note_memory(struct summary *s, const struct account *a)
@@ -110,9 +110,9 @@ static void note_memory(struct summary *s, const struct account *a)
 
 	if (has_figure(s, FIG_HWM) && has_figure(s, FIG_RSS) && hwm > rss * 1.05 && hwm - rss > 1 << 20)
 		summary_note(s,
-			f->attached ? "one process once had %s resident, more than the sum over all of them "
-				      "at any sample (%s): "
-				      "between two samples, or before we attached"
+			f->attached ? "one process once had %s resident, more than the sum over all of "
+				      "them at any sample (%s): between two samples, or before tacho "
+				      "attached"
 				    : "one process reached %s resident between two samples; at no sample did "
 				      "the sum exceed %s",
 			format_bytes(text, hwm), format_bytes(other, rss));
@@ -124,13 +124,13 @@ static void note_memory(struct summary *s, const struct account *a)
 			100 * s->figure[FIG_PSS_ESTIMATED].value);
 	if (f->deferred > 0)
 		summary_note(s,
-			"PSS and USS were read less often to stay within the budget (%lld readings put "
-			"off%s)",
-			(long long)f->deferred, f->backoff > 1 ? ", slow tiers backed off" : "");
+			"PSS and USS were read less often to stay within the budget (%lld readings "
+			"postponed%s)",
+			(long long)f->deferred, f->backoff > 1 ? ", and other slow metrics too" : "");
 	if (f->turns > 0)
 		summary_note(s,
-			"processes took turns: %lld readings of their details were put off, to keep the "
-			"rhythm or the budget; CPU time was read of all",
+			"details of processes were read in turns: %lld readings were postponed to stay "
+			"within the interval or the budget; CPU time was read for all",
 			(long long)f->turns);
 	if (f->io_unread)
 		summary_note(s,
@@ -154,8 +154,8 @@ static void note_missed(struct summary *s, const struct account *a)
 	meta_num(account_meta(a), "nr_cpus", &cpus);
 	if (cpus <= 0 || f->most_running / 2 <= cpus)
 		summary_note(s,
-			"%lld of %llu ticks missed: the recorder was held up, or an interval is too short "
-			"for what it reads",
+			"%lld of %llu ticks missed: the recorder was delayed, or the interval is too "
+			"short for what it reads",
 			(long long)f->missed, due);
 	else
 		summary_note(s,
@@ -216,7 +216,9 @@ static void note_recording(struct summary *s, const struct account *a)
 		summary_note(s, "%llu process%s still ran when the recording ended",
 			(unsigned long long)f->unfinished, f->unfinished == 1 ? "" : "es");
 	if (f->events_lost > 0)
-		summary_note(s, "the kernel's process events overran %lld time%s; the tree was scanned again",
+		summary_note(s,
+			"process events of the kernel were lost %lld time%s; the processes were "
+			"listed again",
 			(long long)f->events_lost, plural((double)f->events_lost));
 	note_missed(s, a);
 	if (f->skipped > 0)
@@ -238,8 +240,8 @@ static void note_limits(struct summary *s)
 	char text[UNITS_SIZE], other[UNITS_SIZE];
 
 	if (has_figure(s, FIG_CPU_OF_ALLOCATION) && s->figure[FIG_CPU_OF_ALLOCATION].value > 1.05)
-		summary_note(
-			s, "more CPUs were in use than were allotted: the limit did not bind all of the job");
+		summary_note(s,
+			"more CPUs were in use than allocated: the limit does not apply to all of the job");
 	if (has_figure(s, FIG_CGROUP_PEAK) && has_figure(s, FIG_LIMIT_MEMORY) &&
 		s->figure[FIG_CGROUP_PEAK].value >= 0.98 * s->figure[FIG_LIMIT_MEMORY].value &&
 		s->figure[FIG_LIMIT_MEMORY].value < s->figure[FIG_MACHINE_MEMORY].value)
@@ -255,15 +257,15 @@ static void note_groups(struct summary *s, const struct account *a)
 
 	if (f->others_hidden)
 		summary_note(s,
-			"processes of other users were hidden (/proc is mounted with hidepid): only our own "
-			"are counted");
+			"processes of other users were hidden (/proc is mounted with hidepid): only those "
+			"of this user are counted");
 	if (f->unasked)
 		summary_note(s,
-			"up to %llu process%s ended before the command line could be read: what such a one "
-			"used is in no tool's account",
+			"up to %llu process%s ended before the command line could be read: what they used "
+			"is not counted for any tool",
 			(unsigned long long)f->unasked, f->unasked == 1 ? "" : "es");
 	if (f->groups_left_out)
-		summary_note(s, "there are more groups than can be told apart: only the first are counted");
+		summary_note(s, "there are more groups than can be recorded: only the first are counted");
 }
 
 /* What is recorded wherever it is there is not missed where it is not; what was asked for is. Of counters
@@ -276,7 +278,7 @@ static void note_asked(struct summary *s, const struct account *a)
 		const char *set = asked->value + at, *why = account_set_why(a, set);
 
 		if (why && strcmp(set, "perf"))
-			summary_note(s, "%s was asked for and is not to be had: %s", set, why);
+			summary_note(s, "%s was requested, but is not available: %s", set, why);
 	}
 }
 

@@ -150,7 +150,7 @@ void figure_set(struct summary *s, enum figure_id id, double value)
 	if (isfinite(value))
 		s->figure[id] = (struct figure){.value = value};
 	else
-		figure_unset(s, id, "what was recorded makes no number");
+		figure_unset(s, id, "the recorded values give no number");
 }
 
 void figure_unset(struct summary *s, enum figure_id id, const char *why)
@@ -268,7 +268,7 @@ static void fill_exit(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
 	const char *why = !f->complete ? "the recording is unfinished"
-		: f->attached	       ? "we attached to the job: it was not ours to wait for"
+		: f->attached	       ? "exit status unknown: tacho only attached to the job"
 				       : "the recording ended before the job did";
 	int64_t status;
 
@@ -461,7 +461,7 @@ static void fill_share(struct summary *s, enum figure_id id, enum figure_id part
 	else if (!has_figure(s, whole))
 		figure_unset(s, id, s->figure[whole].why);
 	else if (!(s->figure[whole].value > 0))
-		figure_unset(s, id, "the whole is nothing");
+		figure_unset(s, id, "the total is zero");
 	else
 		figure_set(s, id, s->figure[part].value / s->figure[whole].value);
 }

@@ -420,7 +420,7 @@ static void tree_line(const struct page *p, struct buf *line)
 		buf_addf(line, "; up to %s lived unseen between samples: %s", format_count(text, unsampled),
 			p->s->cpu_lower_bound ? "counted as far as seen" : "their use is counted");
 	else if (unsampled > 0)
-		buf_addf(line, "; %s lived less than a sample: %s", format_count(text, unsampled),
+		buf_addf(line, "; %s too short to be sampled: %s", format_count(text, unsampled),
 			p->s->cpu_lower_bound ? "counted as far as seen" : "all counted");
 }
 

@@ -379,13 +379,13 @@ static const char *why_not(int r)
 	switch (r) {
 	case -EPERM:
 	case -EACCES:
-		return "the control group we are in is not delegated to this user";
+		return "tacho's control group is not delegated to this user";
 	case -EROFS:
 		return "control groups are mounted read-only";
 	case -ENOENT:
 		return "no control group that counts CPU time is mounted here";
 	case -EOPNOTSUPP:
-		return "the control group we are in is threaded";
+		return "tacho's control group is threaded";
 	case -EBUSY:
 		return "beside other processes a control group would change the job's part of the CPUs (cpu "
 		       "and cpuacct are one hierarchy here)";

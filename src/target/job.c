@@ -345,20 +345,23 @@ static int not_found(struct job *job, char *err, size_t err_size)
 
 	if (!job->name.id[0]) {
 		snprintf(err, err_size,
-			"we run in no job: nothing of SLURM, PBS or OAR in the environment or control group, "
-			"and no mpirun or "
-			"srun above or beside us; job:ID names one");
+			"tacho does not run in a batch job: there is nothing of SLURM, PBS or OAR in the "
+			"environment or control group, and no mpirun or srun is a parent or sibling; name "
+			"a job with job:ID");
 		return -ENOENT;
 	}
 	if (job->hidden || (job->vanished && !shows_others(job)) || (job->denied && shows_up(job))) {
 		snprintf(err, err_size,
-			"the processes of job %s are hidden from us: only its owner and root can see them",
+			"the processes of job %s are hidden from this user: only its owner and root can "
+			"see them",
 			job->name.id);
 		return -EACCES;
 	}
 	snprintf(err, err_size, "no process of %s%sjob %s is on this node now%s", kind ? kind : "",
 		kind ? " " : "", job->name.id,
-		job->denied && geteuid() ? ", as far as we see: others' environments are for root" : "");
+		job->denied && geteuid() ? ", as far as can be seen: only root can read the environment "
+					   "of other users' processes"
+					 : "");
 	return -ESRCH;
 }
 

@@ -146,7 +146,7 @@ static int parse_regex(struct scope *scope, const char *text, struct buf *err)
 		regerror(r, &scope->regex, why, sizeof(why));
 	else
 		snprintf(why, sizeof(why), "it is empty");
-	buf_addf(err, "the expression of '%s' cannot be used: %s", scope->target, why);
+	buf_addf(err, "the regular expression of '%s' is wrong: %s", scope->target, why);
 	return -EINVAL;
 }
 
@@ -205,7 +205,7 @@ static int parse_target(struct scope *scope, const char *text, struct buf *err)
 	buf_adds(err, "'");
 	escape_bytes(err, text, strlen(text));
 	buf_adds(err,
-		"' is no target: give a process id, match:REGEX, user:NAME, cgroup:PATH, container:ID, "
+		"' is not a target: give a process id, match:REGEX, user:NAME, cgroup:PATH, container:ID, "
 		"job[:ID] or system");
 	return -EINVAL;
 }
@@ -223,7 +223,7 @@ static int give_group(struct scopes *s, unsigned at, struct buf *err)
 	if (scope->group < 0)
 		scope->group = add_group(s, at, name);
 	if (scope->group < 0)
-		buf_addf(err, "more than %d groups cannot be told apart", SCOPE_GROUPS_MAX);
+		buf_addf(err, "more than %d groups cannot be recorded", SCOPE_GROUPS_MAX);
 	else if (kind_row[s->scope[s->group[scope->group].scope].kind].inherits !=
 		kind_row[scope->kind].inherits) {
 		buf_addf(err, "'%s' cannot have the name of another kind of target, '%s'", scope->target,
@@ -593,7 +593,10 @@ static int open_container(struct scopes *s, struct scope *scope, struct buf *err
 	int r = id ? env_list(s->env, "proc", search_container, &search) : -ENOMEM;
 
 	if (r == 0)
-		buf_addf(err, "no process here is in a container '%s', as far as control groups tell", id);
+		buf_addf(err,
+			"no process on this machine is in a container '%s', by the names of the "
+			"control groups",
+			id);
 	free(id);
 	if (r < 0)
 		return r;
@@ -629,7 +632,7 @@ static int open_pid(struct scopes *s, struct scope *scope, struct buf *err)
 	s->pid = scope->pid;
 	if (!read_text(s, "stat", text, sizeof(text)) && env_cpu_clock(s->env, scope->pid) >= 0) {
 		buf_addf(err,
-			"process %d is hidden from us, as /proc is mounted (hidepid): its owner or root can "
+			"process %d is hidden (/proc is mounted with hidepid): only its owner or root can "
 			"attach to it",
 			(int)scope->pid);
 		return -EACCES;
@@ -637,7 +640,7 @@ static int open_pid(struct scopes *s, struct scope *scope, struct buf *err)
 	state = strrchr(text, ')');
 	if (state && state[1] && state[2] != 'Z' && state[2] != 'X')
 		return 0;
-	buf_addf(err, "process %d has ended: nobody has waited for it yet", (int)scope->pid);
+	buf_addf(err, "process %d has ended already (it is a zombie)", (int)scope->pid);
 	return -ENODATA;
 }
 

@@ -420,7 +420,7 @@ def test_processes_take_turns_when_there_are_too_many(tools):
             finally:
                 recorder.send_signal(signal.SIGINT)
     summary = show(file)
-    assert any(note.startswith("processes took turns") for note in summary["notes"]), summary["notes"]
+    assert any(note.startswith("details of processes were read in turns") for note in summary["notes"]), summary["notes"]
     assert summary["ticks"]["skipped"] == 0
 
 

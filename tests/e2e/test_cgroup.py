@@ -196,7 +196,7 @@ def test_a_quota(tmp_path, group):
     recording = tmp_path / "run.tacho"
     assert run_in([cpu, memory], f"exec {BURNERS}/cpu 0.05", recording, tmp_path) == 0
     says = show(recording)
-    assert f"the CPU quota of {cpu.name} held" in " ".join(says["notes"])
+    assert f"the CPU quota of {cpu.name} made" in " ".join(says["notes"])
     assert says["cgroup"]["throttled_s"] > 0
     assert says["limits"]["cpus"] == pytest.approx(0.05)
     assert says["limits"]["cpus_source"] == f"cgroup {cpu.name} cpu.cfs_quota_us"

@@ -143,7 +143,7 @@ def test_help_of_a_command(name):
     for option in COMMANDS[name]["options"]:
         assert f"--{option['name']}" in page or f"--no-{option['name']}" in page
         if option["variable"]:
-            assert f"Variable: {option['variable']}\n" in manual
+            assert f"Environment: {option['variable']}\n" in manual
     for line in (page + manual).splitlines():
         assert len(line) <= 80, line
 
@@ -542,4 +542,4 @@ def test_completions_are_valid_scripts(shell, words, tmp_path):
 
 def test_the_words_that_an_option_takes_are_told():
     assert "One of date, duration, memory," in run("help", "ls").stdout.decode()
-    assert "One of" not in run("help", "run").stdout.decode().split("--wait root|tree")[1].split("Preset")[0]
+    assert "One of" not in run("help", "run").stdout.decode().split("--wait root|tree")[1].split("Default")[0]

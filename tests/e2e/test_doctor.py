@@ -372,7 +372,7 @@ def test_gpus_are_named(two_gpus):
     assert found["gpu", "gpu.memory.used"]["state"] == "ok"
     assert found["gpu", "gpu.energy"]["state"] == "absent"
     assert found["gpu_process", "gpu_process.memory"]["state"] == "absent"
-    assert "on a GPU" in found["gpu_process", "gpu_process.memory"]["reason"]
+    assert "use a GPU" in found["gpu_process", "gpu_process.memory"]["reason"]
 
 
 def test_a_driver_that_answers_late_is_waited_for(two_gpus):
@@ -494,7 +494,7 @@ def test_a_recording_inside_a_recording_is_told(tmp_path):
     done = record([TACHO, "run", "--no-summary", "-o", inner, "--", "sh", "-c", "exit 5"], "-q", output=outer)
     assert done.returncode == 5
     assert done.stderr.decode() == (
-        f"tacho: warning: this job is recorded already, in {outer}; what it runs will be in both\n")
+        f"tacho: warning: tacho runs inside a job that is already being recorded in {outer}: the processes will be in both recordings\n")
     assert json.loads(run("show", "--json", inner).stdout)["exit"]["code"] == 5
 
 
@@ -529,7 +529,7 @@ def test_attaching_to_what_is_attached_is_told(tmp_path):
         for pid in (job.pid, child):
             done = run(*words, pid)
             assert done.returncode == 0
-            assert done.stderr.decode() == f"tacho: warning: process {pid} is recorded already, in {outer}; it will be in both\n"
+            assert done.stderr.decode() == f"tacho: warning: process {pid} is already being recorded in {outer}: it will be in both recordings\n"
         done = run(*words, os.getpid())
         assert (done.returncode, done.stderr) == (0, b"")
         recorder.terminate()
@@ -553,7 +553,7 @@ def test_attaching_to_what_is_recorded_is_told(tmp_path):
         done = run(*words)
         assert done.returncode == 0
         assert done.stderr.decode() == (
-            f"tacho: warning: process {pid} is recorded already, in {outer}; it will be in both\n")
+            f"tacho: warning: process {pid} is already being recorded in {outer}: it will be in both recordings\n")
     finally:
         recorder.terminate()
         recorder.wait()

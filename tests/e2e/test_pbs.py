@@ -201,7 +201,7 @@ def test_somebody_elses_job_is_hidden(tmp_path, jobs):
         """
         done = subprocess.run(["unshare", "--mount", "sh", "-c", script], cwd="/", stderr=subprocess.PIPE)
     assert done.returncode == 3
-    assert b"hidden from us" in done.stderr
+    assert b"hidden from this user" in done.stderr
 
 
 def test_launcher_without_a_batch_system(tmp_path):

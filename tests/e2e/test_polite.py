@@ -575,7 +575,7 @@ def test_notes_and_names_from_the_environment(tmp_path, monkeypatch):
     metadata = json.dumps([line for line in dump(made) if "message" in json.dumps(line)])
     assert "the=message" in metadata
     told = run("help", "run").stdout.decode()
-    assert "Variable: TACHO_MESSAGE" in told
+    assert "Environment: TACHO_MESSAGE" in told
     force = told.partition("--force\n")[2].partition("\n\n")[0]
     assert "Only on the command line" in force and "Variable" not in force
 

@@ -95,7 +95,7 @@ def test_nothing_is_written_before_the_first_match(tmp_path, killed):
 def test_no_match_is_told(tmp_path):
     done = run("attach", "--duration", "300ms", "-o", tmp_path / "a.tacho", "match:never_was_there_[x]{9}")
     assert done.returncode == 1
-    assert b"nothing was written" in done.stderr
+    assert b"nothing was recorded" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -216,7 +216,7 @@ def test_those_too_short_to_be_asked_are_told(tmp_path, killed, helpers):
     assert end(recorder) == 0
     summary = show(file)
     seen = summary["groups"].get("short_one", {"processes": {"seen": 0}})["processes"]["seen"]
-    told = [re.match("up to ([0-9]+) process.* no tool's account", note) for note in summary["notes"]]
+    told = [re.match("up to ([0-9]+) process.* not counted for any tool", note) for note in summary["notes"]]
     assert sum(int(found[1]) for found in told if found) + seen >= 40, summary["notes"]
 
 
@@ -371,7 +371,7 @@ def test_also_beside_a_command(tmp_path, killed):
     ("container:0123456789abcdef0123456789abcdef", 1, "container"),
     ("job:987654321", 1, "987654321"),
     ("match:(", 125, "expression"),
-    ("nonsense", 125, "no target"),
+    ("nonsense", 125, "not a target"),
 ])
 def test_targets_that_are_not_there(tmp_path, target, status, said):
     done = run("attach", "--wait", "0", "-o", tmp_path / "a.tacho", target)
@@ -461,7 +461,7 @@ def test_until_file_before_anything_was_found(tmp_path):
     done = run("attach", "--until-file", tmp_path / "word", "-o", tmp_path / "a.tacho", "match:never_was_there_[x]{9}",
                timeout=60)
     assert done.returncode == 1
-    assert b"nothing was written" in done.stderr
+    assert b"nothing was recorded" in done.stderr
     assert not (tmp_path / "a.tacho").exists()
 
 
@@ -482,7 +482,7 @@ def test_a_signal_while_we_wait(tmp_path, killed):
     killed.append(recorder)
     until(lambda: "signalfd" in " ".join(map(os.readlink, descriptors(recorder.pid))), "it listens")
     recorder.terminate()
-    assert b"nothing was written" in recorder.communicate()[1]
+    assert b"nothing was recorded" in recorder.communicate()[1]
     assert recorder.returncode == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -514,7 +514,7 @@ def test_those_whom_proc_hides():
         if done.returncode == 77 or b"unshare" in done.stderr:
             pytest.skip("no /proc of our own can be mounted")
         assert done.stdout.split() == [b"status", b"3"] * 4 + [b"status", b"0"], done.stderr
-        assert done.stderr.count(b"hidden from us") == 4
+        assert done.stderr.count(b"hidden") == 4, done.stderr
         assert not Path(place, "none.tacho").exists()
         assert [note for note in show(Path(place, "some.tacho"))["notes"] if "hidden" in note]
 
@@ -529,7 +529,7 @@ def test_a_job_that_might_be_somebody_elses():
         done = subprocess.run([*become, f"{place}/tacho", "attach", "--wait", "0", "job:987654321"], cwd=place, check=False,
                               stderr=subprocess.PIPE)
         assert done.returncode == 1
-        assert b"no process of job 987654321 is on this node now, as far as we see" in done.stderr
+        assert b"no process of job 987654321 is on this node now, as far as can be seen" in done.stderr
     assert b"as far as" not in run("attach", "--wait", "0", "job:987654321").stderr
 
 

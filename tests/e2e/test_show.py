@@ -574,8 +574,8 @@ def test_cpus_of_the_node(busy):
     (["--rate"], "--series"),
     (["--group", "grind"], "--series"),
     (["--series", "proc.mem.rss", "--group", "nobody"], "no group 'nobody'"),
-    (["--series", "group.cores"], "say which with --group"),
-    (["--processes", "--series", "proc.mem.rss"], "two questions"),
+    (["--series", "group.cores"], "choose it with --group"),
+    (["--processes", "--series", "proc.mem.rss"], "cannot be combined"),
 ])
 def test_wrong_questions(busy, words, message):
     done = run("show", *words, busy)

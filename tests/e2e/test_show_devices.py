@@ -144,7 +144,7 @@ def test_series(made):
     assert [line.split(",")[2] for line in each[1:3]] == ["nvidia-0", "nvidia-1"]
     for metric, words in {
         "perf.flops_pd": "did you mean 'perf.flops_dp'?",
-        "perf.broken": "its formula is of no use",
+        "perf.broken": "its formula cannot be used",
         "perf.cache_miss_rate": None,
     }.items():
         done = run("show", "--series", metric, recording)

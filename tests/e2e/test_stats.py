@@ -267,4 +267,4 @@ def test_what_there_is_none_of_is_said(tmp_path):
     record(["true"], output=tmp_path / "one.tacho")
     done = run("show", "--stats", "--by", "group", tmp_path / "one.tacho")
     assert done.returncode == 0 and not done.stdout
-    assert "nothing to tell by group" in done.stderr.decode()
+    assert "no statistics by group" in done.stderr.decode()

@@ -486,7 +486,7 @@ static void test_help_shows_every_option_but_hidden_ones(void **state)
 			fail_msg("no '%s' in:\n%s", lines[i], (char *)b.data);
 	assert_null(strstr((char *)b.data, "secret"));
 	cli_manual(&cmd_any, &b, 80);
-	assert_non_null(strstr((char *)b.data, "\n      Preset: 1s\n      Variable: TACHO_INTERVAL\n"));
+	assert_non_null(strstr((char *)b.data, "\n      Default: 1s\n      Environment: TACHO_INTERVAL\n"));
 	assert_null(strstr((char *)b.data, "secret"));
 	assert_null(strstr((char *)b.data, "TACHO_FLAT_FILE"));
 	buf_release(&b);

@@ -53,7 +53,7 @@ static void test_hidden_processes(void **state)
 	assert_non_null(strstr(p->reason, "hidepid=invisible"));
 	assert_string_equal(p->remedy, "sudo usermod -aG \"$(getent group 4711 | cut -d: -f1)\" \"$USER\"");
 	assert_int_equal(permits[PERMIT_OWN].state, AVAILABLE);
-	assert_non_null(strstr(permits[PERMIT_OWN].detail, "ptrace_scope does not hinder"));
+	assert_non_null(strstr(permits[PERMIT_OWN].detail, "kernel.yama.ptrace_scope is"));
 	assert_int_equal(permits[PERMIT_OTHERS].state, AVAILABLE); /* there is nobody to be read */
 	assert_int_equal(permits[PERMIT_NVIDIA].state, ABSENT);
 	assert_int_equal(permits[PERMIT_AMD].state, ABSENT);
@@ -95,10 +95,10 @@ static void test_own_processes_that_are_refused(void **state)
 		enum availability state;
 		const char *reason, *remedy;
 	} row[] = {
-		{"", AVAILABLE, "there is no other", ""},
+		{"", AVAILABLE, "no other process", ""},
 		{OF_USER("7") REFUSED OF_USER("8"), AVAILABLE, "can be read in full", ""},
 		{OF_USER("5") OF_USER("7") REFUSED, AVAILABLE, "can be read in full", ""},
-		{OF_USER("7") REFUSED, FORBIDDEN, "by a security module", ""},
+		{OF_USER("7") REFUSED, FORBIDDEN, "security module", ""},
 		{OF_USER("7") REFUSED SCOPE("1"), FORBIDDEN, "ptrace_scope is 1", ""},
 		{OF_USER("7") REFUSED SCOPE("2"), FORBIDDEN, "ptrace_scope is 2",
 			"sudo sysctl kernel.yama.ptrace_scope=1"},
@@ -156,18 +156,18 @@ static const struct {
 	{CARD("01", "02", "10de"), PERMIT_NVIDIA, ABSENT, "there is no NVIDIA GPU", ""}, /* a network card */
 	{NVIDIA_CARD, PERMIT_NVIDIA, ABSENT, "its driver is not loaded", "sudo modprobe nvidia"},
 	{NVIDIA_CARD LIBRARIES, PERMIT_NVIDIA, ABSENT, "its driver is not loaded", "sudo modprobe nvidia"},
-	{NVIDIA_CARD DRIVER("01", "nouveau"), PERMIT_NVIDIA, ABSENT, "nouveau, which tells nothing", "apt install nvidia-driver"},
-	{NVIDIA_CARD DRIVER("01", "vfio-pci"), PERMIT_NVIDIA, ABSENT, "handed to a virtual machine", ""},
-	{NVIDIA_DRIVER LIBRARIES, PERMIT_NVIDIA, ABSENT, "/dev/nvidiactl was not made", "nvidia-modprobe"},
-	{NVIDIA_DRIVER LIBRARIES "file .dockerenv\n", PERMIT_NVIDIA, FORBIDDEN, "not given to this container", "--gpus all"},
-	{NVIDIA_DRIVER LIBRARIES "variable container=podman\n", PERMIT_NVIDIA, FORBIDDEN, "not given to this container", "docker run"},
+	{NVIDIA_CARD DRIVER("01", "nouveau"), PERMIT_NVIDIA, ABSENT, "nouveau, which does not report", "apt install nvidia-driver"},
+	{NVIDIA_CARD DRIVER("01", "vfio-pci"), PERMIT_NVIDIA, ABSENT, "assigned to a virtual machine", ""},
+	{NVIDIA_DRIVER LIBRARIES, PERMIT_NVIDIA, ABSENT, "/dev/nvidiactl does not exist", "nvidia-modprobe"},
+	{NVIDIA_DRIVER LIBRARIES "file .dockerenv\n", PERMIT_NVIDIA, FORBIDDEN, "not available in this container", "--gpus all"},
+	{NVIDIA_DRIVER LIBRARIES "variable container=podman\n", PERMIT_NVIDIA, FORBIDDEN, "not available in this container", "docker run"},
 	{NVIDIA_DEVICE LIBRARIES "error dev/nvidiactl open EACCES\n", PERMIT_NVIDIA, FORBIDDEN, "may not be opened", "chmod"},
 	{NVIDIA_DEVICE, PERMIT_NVIDIA, ABSENT, "libnvidia-ml.so.1", "apt install libnvidia-ml1"},
 	{NVIDIA_DEVICE LIBRARIES, PERMIT_NVIDIA, AVAILABLE, "NVML are there", ""},
 	{NVIDIA_DEVICE "variable LD_LIBRARY_PATH=/none:/opt/nv\nfile opt/nv/libnvidia-ml.so.1\n|x\n", PERMIT_NVIDIA,
 		AVAILABLE, "NVML are there", ""},
 	{AMD_CARD, PERMIT_AMD, ABSENT, "its driver is not loaded", "sudo modprobe amdgpu"},
-	{AMD_CARD DRIVER("02", "radeon"), PERMIT_AMD, ABSENT, "radeon, which tells nothing", ""},
+	{AMD_CARD DRIVER("02", "radeon"), PERMIT_AMD, ABSENT, "radeon, which does not report", ""},
 	{AMD_DRIVER, PERMIT_AMD, AVAILABLE, "driver are there", ""},
 	{AMD_DRIVER "file dev/kfd\nerror dev/kfd open EACCES\n", PERMIT_AMD, FORBIDDEN, "/dev/kfd", "usermod -aG render,video"},
 	{INTEL_CARD, PERMIT_INTEL, ABSENT, "its driver is not loaded", "modprobe -a i915 xe"},

@@ -50,7 +50,7 @@ static void test_text(void **state)
 
 	(void)state;
 	has(text,
-		"Events of one's own processes, in user mode alone; none of whole packages or\n  the "
+		"Events of this user's processes, in user mode only; none of whole packages or\n  the "
 		"node.\n");
 	has(text, "  kernel.perf_event_paranoid is 2.\n");
 	has(text, "(cascadelake-x (built in))");
@@ -143,7 +143,7 @@ static void test_nothing(void **state)
 	const char *text = list(film_text("file proc/loadavg\n|1\n"), (struct events_ask){.color = true}, 0);
 
 	(void)state;
-	has(text, "No events of one's own processes");
+	has(text, "No events of this user's processes");
 	has(text, "Not here: the kernel has no perf_event_open");
 	has(text, "\033[1m");
 	has(text, "(not here: libpfm4 is not");

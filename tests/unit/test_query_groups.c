@@ -475,7 +475,7 @@ static void test_more_groups_than_can_be_told_apart(void **state)
 	assert_near(value(group_of(s, "g0"), FIG_CPU), 2);
 	assert_near(value(group_of(s, "g63"), FIG_CPU), 2);
 	assert_near(value(s, FIG_CPU), 2);
-	assert_true(has_note(s, "more groups than can be told apart"));
+	assert_true(has_note(s, "more groups than can be recorded"));
 	summary_free(s);
 }
 

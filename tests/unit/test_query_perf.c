@@ -522,7 +522,7 @@ static void test_formulas_that_are_of_no_use(void **state)
 	buf_release(&out);
 	summary_free(s);
 	expect_series("perf.cycles", NULL, (double[]){0, 100, 200}, 3);
-	expect_refusal("perf.broken", "its formula is of no use: ");
+	expect_refusal("perf.broken", "its formula cannot be used: ");
 	expect_refusal("perf.deep", "nested too deeply");
 	expect_refusal("perf.short", "it is incomplete");
 	expect_refusal("perf.empty", "it is incomplete");

@@ -595,7 +595,7 @@ static void test_the_summary_in_words(void **state)
 		strstr((char *)out.data, "10m12s (user 8m30s, sys 1m42s)   6.0 cores mean, 6.0 peak, of 8"));
 	assert_non_null(strstr((char *)out.data, "peak ~1 GiB PSS at 0m58s"));
 	assert_non_null(strstr((char *)out.data,
-		"1 process, 1 at once, 1 thread; 3,977 lived less than a sample: all counted"));
+		"1 process, 1 at once, 1 thread; 3,977 too short to be sampled: all counted"));
 	assert_non_null(strstr((char *)out.data, "0.3 % of one core"));
 	assert_non_null(strstr((char *)out.data, "sh -c 'echo '\\''a b'\\''\\n\\xff'"));
 	assert_non_null(strstr((char *)out.data, "▁"));
