@@ -182,11 +182,9 @@ void cli_overview(const struct cmd *const *cmds, struct buf *out)
 		buf_release(&left);
 	}
 	buf_adds(out,
-		"\nOptions:\n"
-		"  -h, --help            this overview\n"
-		"  -V, --version         the version\n"
-		"      --describe=json   all commands and options, for programs\n"
-		"\n`tacho COMMAND --help` lists options, `tacho help COMMAND` explains\n"
-		"them. Any option can also be set as TACHO_LONG_NAME in the environment or as\n"
-		"`long-name = value` in ~/.config/tacho/config.\n");
+		"\nOptions:\n  -h, --help            this overview\n  -V, --version         the version\n "
+		"     --describe=json   all commands and options, for programs\n\n`tacho COMMAND --help` "
+		"lists options, `tacho help COMMAND` explains\nthem. Most options can also be set as "
+		"TACHO_LONG_NAME in the environment or as\n`long-name = value` in "
+		"~/.config/tacho/config.\n");
 }

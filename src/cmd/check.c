@@ -299,7 +299,7 @@ static int check(const void *args, int argc, char **argv)
 	int printed;
 
 	if (!argc)
-		usage(&cmd_check, "which recording?");
+		usage(&cmd_check, "no recording given: name a file or a directory");
 	buf_init(&p.out, 64 << 20);
 	json_init(&p.json, &p.out, true);
 	if (a->json) {

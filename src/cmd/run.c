@@ -124,7 +124,7 @@ static int run(const void *args, int argc, char **argv)
 		argc = 3;
 	}
 	if (!argc)
-		usage(&cmd_run, "what shall be run?");
+		usage(&cmd_run, "no command given: write tacho run -- COMMAND [ARG…]");
 	e = command_find(argv[0]);
 	if (e < 0)
 		cannot_run(argv[0], e);

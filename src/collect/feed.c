@@ -16,7 +16,7 @@ static const struct metric tree_metric[] = {
 	{"tree.joined",               "Processes known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.exited",               "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.unsampled",            "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.unknown",              "Processes that may have lived and died between two samples without our hearing of them: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.unknown",              "Processes that may have lived and died between two samples without being noticed: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tree.gone.user",            "User CPU time of ended processes that no living one accounts for.", FIELD(gone.user_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
 	{"tree.gone.system",          "System CPU time of ended processes that no living one accounts for.", FIELD(gone.system_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
 	{"tree.gone.minor_faults",    "Minor faults of ended processes that no living one accounts for.", FIELD(gone.minor_faults), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
@@ -52,7 +52,7 @@ static const struct metric self_metric[] = {
 	{"self.smaps.deferred",       "Readings of PSS and USS put off to stay within the budget.", FIELD(smaps_deferred), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.backoff",              "The slow tiers run at one part in this many of their cadence.", FIELD(backoff), SCALE_ONE, KIND_GAUGE, FOLD_MAX, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.written",              "Bytes in the recording.", FIELD(written_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"self.events_lost",          "Times the kernel's process events overran our buffer; the tree was scanned again.", FIELD(events_lost), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.events_lost",          "Times that process events of the kernel were lost because the buffer was full; the processes were listed again.", FIELD(events_lost), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.files",                "Files the recorder keeps open.", FIELD(open_files), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 };
 

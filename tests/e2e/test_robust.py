@@ -205,7 +205,7 @@ def test_disk_that_is_full_almost_from_the_start(tmp_path, pages):
         assert "from the start: none of " in check(disk / "a.tacho")[1]
         assert "disk was full" in show(disk / "a.tacho")["unavailable"]["io.read_bytes"]
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @root_only
@@ -221,7 +221,7 @@ def test_disk_that_is_full_for_a_while(tmp_path):
         assert done.returncode == 5 and b"warning" not in done.stderr and b"incomplete" not in done.stderr
         assert check(disk / "a.tacho")[0] == 0
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 @root_only
@@ -235,7 +235,7 @@ def test_full_disk(tmp_path):
         done = record(["sh", "-c", PROLIFIC], "-i", "1ms", "--flush", "10ms", output=disk / "a.tacho")
         assert_job_survived(done, disk / "a.tacho")
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def test_file_size_limit(tmp_path):
@@ -350,7 +350,7 @@ def test_no_room_at_all(tmp_path):
         assert not (tmp_path / "ran").exists()
         assert not (disk / "a.tacho").exists()
     finally:
-        subprocess.run(["umount", disk], check=True)
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 # ---- time that passes unseen ----
