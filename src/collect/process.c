@@ -63,7 +63,8 @@ struct process {
 	int64_t borne_kib;  /* its part of that */
 	int64_t reshared_kib, doubt_kib;
 	bool seen, zombie;
-	bool spiked; /* since status was read it may have had more memory than any sample saw */
+	bool io_whole; /* its io was read when it had ended: nothing comes to it any more */
+	bool spiked;   /* since status was read it may have had more memory than any sample saw */
 };
 
 struct processes {
@@ -84,6 +85,9 @@ struct processes {
 	int smaps_rss_col, pss_col, private_col[2], doubt_col;
 	struct columns_reader stat, statm, schedstat;
 	struct kv_reader io, status, smaps;
+	int own_io;	       /* our own file, when it was needed */
+	char io_before[512];   /* of it, before a child was waited for */
+	ssize_t io_before_len; /* 0: not read */
 };
 
 static int column_of(const struct processes *p, const char *name)
@@ -120,6 +124,7 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 	}
 	p->ctx = ctx;
 	p->max_files = max_files;
+	p->own_io = CLOSED;
 	for (size_t i = 0; i < nr; i++)
 		if (ctx->map.col[i] >= 0)
 			p->wanted[m[i].at.source] = true;
@@ -150,6 +155,7 @@ struct processes *processes_close(struct processes *p)
 	for (uint32_t row = 0; row < p->ctx->table->nr_rows; row++)
 		if (p->ctx->table->id[row] != ROW_FREE)
 			process_unbind(p, row);
+	env_close(p->ctx->env, p->own_io);
 	munmap(p->process, p->memory_size);
 	free(p);
 	return NULL;
@@ -312,6 +318,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 		return -ESRCH; /* the PID has a new owner */
 	process->start_ticks = facts->start_ticks;
 	process->zombie = facts->state == 'Z';
+	facts->ended = process->zombie && fields[20] <= 1; /* its main thread may end before the others */
 	children =
 		fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
 	facts->children_grew = process->seen && children > process->children;
@@ -366,19 +373,20 @@ static int64_t uid_of(const char *text, size_t len)
 	return read_number(&at, text + len, &uid) ? uid : -1;
 }
 
-static void read_keys(struct processes *p, uint32_t row, int source, struct kv_reader *reader)
+static bool read_keys(struct processes *p, uint32_t row, int source, struct kv_reader *reader)
 {
 	char text[4096];
 	ssize_t n = p->wanted[source] ? file_read(p, &p->process[row], source, text, sizeof(text)) : -ENOENT;
 
-	if (n <= 0) {
-		for (unsigned i = 0; i < reader->nr_keys; i++)
-			table_unset(p->ctx->table, row, (uint32_t)reader->key[i].col);
-		return;
+	if (n > 0) {
+		if (source == FROM_STATUS)
+			p->process[row].uid = uid_of(text, (size_t)n);
+		return kv_read(reader, text, (size_t)n, p->ctx->table, row) > 0;
 	}
-	kv_read(reader, text, (size_t)n, p->ctx->table, row);
-	if (source == FROM_STATUS)
-		p->process[row].uid = uid_of(text, (size_t)n);
+	/* What one that has ended had used stays used, though its files may be closed to us now. */
+	for (unsigned i = 0; i < reader->nr_keys && !p->process[row].zombie; i++)
+		table_unset(p->ctx->table, row, (uint32_t)reader->key[i].col);
+	return false;
 }
 
 static int count_entry(void *arg, const char *name)
@@ -468,7 +476,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	bool slept = clock == process->clock && !(follow && process->spiked);
 	int r;
 
-	facts->has_stat = facts->has_status = false;
+	facts->has_stat = facts->has_status = facts->ended = false;
 	facts->faults = 0;
 	if (clock < 0)
 		return (int)clock;
@@ -483,7 +491,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	process->spiked |= may_have_spiked(p, row, facts, rss, ran_ns);
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;
-	read_keys(p, row, FROM_IO, &p->io);
+	process->io_whole = read_keys(p, row, FROM_IO, &p->io) && facts->ended;
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
 	/* A zombie's status has no memory any more: what was known of it stays. */
@@ -493,6 +501,48 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 		process->spiked = false;
 	}
 	return 1;
+}
+
+static ssize_t read_own_io(struct processes *p, char *out, size_t size)
+{
+	if (p->own_io < 0)
+		p->own_io = env_open(p->ctx->env, "proc/self/io");
+	return p->own_io < 0 ? p->own_io : env_read(p->ctx->env, p->own_io, out, size);
+}
+
+bool process_io_is_whole(const struct processes *p, uint32_t row)
+{
+	return p->process[row].io_whole;
+}
+
+void process_before_wait(struct processes *p, uint32_t row)
+{
+	p->io_before_len = p->wanted[FROM_IO] && !p->process[row].io_whole
+		? read_own_io(p, p->io_before, sizeof(p->io_before))
+		: 0;
+}
+
+/* The kernel adds what the child and those that it waited for have read and written to our own counters. */
+void process_after_wait(struct processes *p, uint32_t row)
+{
+	int chars = column_of(p, "proc.io.read_chars"), calls = column_of(p, "proc.io.read_calls");
+	int64_t before[METRICS_MAX], *cell = table_row(p->ctx->table, row);
+	char text[512];
+	ssize_t n = p->io_before_len > 0 ? read_own_io(p, text, sizeof(text)) : 0;
+
+	if (n <= 0 || !kv_read(&p->io, p->io_before, (size_t)p->io_before_len, p->ctx->table, row))
+		return;
+	for (unsigned i = 0; i < p->io.nr_keys; i++)
+		before[i] = cell[p->io.key[i].col];
+	kv_read(&p->io, text, (size_t)n, p->ctx->table, row);
+	for (unsigned i = 0; i < p->io.nr_keys; i++)
+		cell[p->io.key[i].col] -= before[i];
+	/* The first of our two readings was counted after it was made. */
+	if (chars >= 0)
+		cell[chars] -= p->io_before_len;
+	if (calls >= 0)
+		cell[calls]--;
+	p->process[row].io_whole = true;
 }
 
 bool processes_want_smaps(const struct processes *p)

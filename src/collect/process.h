@@ -16,6 +16,7 @@ struct process_facts {
 	char state;
 	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
 	bool has_stat;
+	bool ended; /* all its threads have; nothing comes to its account any more */
 	bool ignores_sigchld;
 	bool children_grew; /* it has waited for children since the last reading */
 	bool has_status;
@@ -64,6 +65,12 @@ bool processes_are_wary(struct processes *p);
 /* If it shares much: RSS as it is now. What has ended, or was given back since its own reading, others
  * bear already. */
 void process_recheck(struct processes *p, uint32_t row);
+/* What it has read and written in all its life is known. */
+bool process_io_is_whole(const struct processes *p, uint32_t row);
+/* Around the wait for it, a child of ours: where the io of one that has ended is closed to us, what our own
+ * account gets by waiting is what it used. No other thread of ours may read or write meanwhile. */
+void process_before_wait(struct processes *p, uint32_t row);
+void process_after_wait(struct processes *p, uint32_t row);
 /* It has waited for children. */
 bool process_has_waited(const struct processes *p, uint32_t row);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);

@@ -425,8 +425,16 @@ static void add_own_use(struct engine *e, uint32_t slot)
 	}
 }
 
-/* Says that it is gone, and frees its slot. max_rss_kib 0: not known. */
-static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t max_rss_kib, int64_t ended_ns)
+/* Is all that it has read and written known? Exit records have whole KiB, and calls by the thousand. */
+static bool io_is_whole(const struct engine *e, uint32_t slot)
+{
+	return e->tree.member[slot].bound && process_io_is_whole(e->processes, slot);
+}
+
+/* Says that it is gone, and frees its slot. max_rss_kib 0: not known. io_least: bytes and calls of it are
+ * missing in the account. */
+static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t max_rss_kib, int64_t ended_ns,
+	bool io_least)
 {
 	struct member *m = &e->tree.member[slot];
 	struct pairs *p = &e->pairs;
@@ -451,6 +459,7 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 		if (misses_cpu(m, cpu_ns))
 			pairs_num(p, "cpu_least", 1);
 	}
+	pairs_num(p, "io_least", io_least);
 	if (sampled || m->record.nr)
 		add_own_use(e, slot);
 	if (m->record.nr) {
@@ -531,6 +540,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
 	int64_t peak_kib = own_peak_known(e, slot);
+	bool io_least = false;
 	uint64_t accounted = 0;
 	struct usage u;
 
@@ -547,6 +557,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 		accounted = e->tree.reaper_groups;
 	} else {
 		usage_add(&e->feed.gone, &u);
+		io_least = !io_is_whole(e, slot);
 	}
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	groups_gone(e, slot, accounted, &u, peak_kib);
@@ -554,7 +565,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 		m->record.nr			? "exit-record"
 			: m->zombie && m->bound ? "zombie"
 						: how,
-		peak_kib, m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC));
+		peak_kib, m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC), io_least);
 }
 
 static void usage_from_rusage(struct usage *u, const struct rusage *ru)
@@ -608,6 +619,29 @@ static bool is_older(struct engine *e, pid_t pid)
 /* Between its own reading of its mark and its exec the copy of us may still grow by some pages. */
 #define COPY_SLACK_KIB 32
 
+/* Threads beside the ticks read and write, too. */
+static bool has_threads(const struct engine *e)
+{
+	for (uint32_t i = 0; i < e->nr_opened; i++)
+		if (e->set[i].collector->beside && e->set[i].usable)
+			return true;
+	return false;
+}
+
+/* Waits for a child that has ended. */
+static bool wait_for(struct engine *e, pid_t pid, uint32_t slot, int *ret_status, struct rusage *ret_usage)
+{
+	bool inherit = slot != NO_SLOT && e->tree.member[slot].bound && !has_threads(e);
+	pid_t waited;
+
+	if (inherit)
+		process_before_wait(e->processes, slot);
+	waited = wait4(pid, ret_status, 0, ret_usage);
+	if (inherit && waited == pid)
+		process_after_wait(e->processes, slot);
+	return waited == pid;
+}
+
 /* A child of ours has ended and waits for us: its files can be read for the last time, then it is reaped. */
 static void member_reap(struct engine *e, pid_t pid)
 {
@@ -623,9 +657,8 @@ static void member_reap(struct engine *e, pid_t pid)
 	if (slot != NO_SLOT) {
 		depart_descendants(e, pid);
 		member_sample(e, slot, env_now(e->env, ENV_MONOTONIC), true);
-		last_known(e, slot, true, &u);
 	}
-	if (wait4(pid, &status, 0, &ru) != pid)
+	if (!wait_for(e, pid, slot, &status, &ru))
 		return;
 	if (pid == e->root) {
 		e->root_ended = true;
@@ -633,6 +666,7 @@ static void member_reap(struct engine *e, pid_t pid)
 	}
 	if (slot == NO_SLOT)
 		return;
+	last_known(e, slot, true, &u);
 	if (e->opt.children)
 		usage_from_rusage(&u, &ru);
 	usage_add(&e->feed.gone, &u);
@@ -650,7 +684,8 @@ static void member_reap(struct engine *e, pid_t pid)
 	e->tree.member[slot].has_status = true;
 	farewell(e, slot, "reaped", own_kib,
 		e->tree.member[slot].ended_ns ? e->tree.member[slot].ended_ns
-					      : env_now(e->env, ENV_MONOTONIC));
+					      : env_now(e->env, ENV_MONOTONIC),
+		!io_is_whole(e, slot));
 }
 
 void engine_reap(struct engine *e)

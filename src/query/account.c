@@ -457,7 +457,6 @@ static int account_finish(struct account *a)
 	f->sigchld_ignored = a->living.sigchld_ignored;
 	f->assumed = (uint64_t)MAX(single_or(a, ONE_ASSUMED, 0), 0);
 	f->escaped = (uint64_t)MAX(single_or(a, ONE_ESCAPED, 0), 0);
-	f->io_unread = a->living.io_unread;
 	f->pss_reads = a->living.pss_reads;
 	f->has_cgroup = has_single(a, ONE_CGROUP_CPU);
 	int64_t kib = ending_or(a, "self_peak_rss_kib", -1);
@@ -526,6 +525,15 @@ static bool is_lower_bound(const struct account *a, unsigned line)
 		(has_left(a, line) && !a->by_processes);
 }
 
+/* No control group counts what its processes read and write. */
+static bool is_io_lower_bound(const struct account *a, unsigned line)
+{
+	const struct account_facts *f = &a->facts;
+
+	return a->living.line[line].io_unread || f->escaped || f->lost_bytes || f->lost_places ||
+		f->dropped_ns > 0 || f->sigchld_ignored;
+}
+
 static enum cpu_source cpu_source(const struct account *a, unsigned line)
 {
 	bool sampled = a->living.line[line].only_sampled;
@@ -554,6 +562,8 @@ struct line_facts account_line(const struct account *a, unsigned line)
 		.one_valid = sums->level_seen,
 		.cpu_source = cpu_source(a, line),
 		.cpu_is_lower_bound = is_lower_bound(a, line),
+		.io_unread = sums->io_unread,
+		.io_is_lower_bound = is_io_lower_bound(a, line),
 		.left = has_left(a, line)};
 
 	memcpy(f.one, sums->one, sizeof(f.one));

@@ -82,7 +82,6 @@ struct account_facts {
 	uint64_t sigchld_ignored; /* processes */
 	uint64_t assumed;	  /* orphans that are counted because they look like the attached tree's */
 	uint64_t escaped;	  /* orphans that may have come from the attached tree */
-	uint64_t io_unread;	  /* sampled processes whose io could not be read */
 	uint64_t pss_reads;	  /* processes whose PSS was read at least once */
 	uint64_t lost_bytes, lost_places, tail_bytes, clock_steps, stops;
 	uint64_t gaps, gap_ticks; /* while the disk was full, before the end */
@@ -103,7 +102,8 @@ struct line_facts {
 	int64_t one[NR_LEVELS];	 /* the most that any one process had at a tick */
 	uint32_t one_valid;
 	enum cpu_source cpu_source;
-	bool cpu_is_lower_bound;
+	uint64_t io_unread; /* ended processes of whose bytes and calls some are missing */
+	bool cpu_is_lower_bound, io_is_lower_bound;
 	bool left; /* the job left the control group made for it */
 };
 

@@ -271,6 +271,7 @@ static void combine_cpu(struct summary *total, const struct parts *of)
 		const struct summary *part = of->part[i];
 
 		total->cpu_lower_bound |= part->cpu_lower_bound;
+		total->io_lower_bound |= part->io_lower_bound;
 		if (total->cpu_source && (!part->cpu_source || strcmp(total->cpu_source, part->cpu_source)))
 			total->cpu_source = "mixed";
 		if (has_figure(part, FIG_CPU) && has_figure(part, FIG_OBSERVED)) {

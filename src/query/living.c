@@ -502,6 +502,14 @@ const struct process *living_find(const struct living *l, uint32_t id)
 	return index == IDMAP_NONE ? NULL : &l->process[index];
 }
 
+/* Of whom no end is known: it was read, but not its io. */
+static void count_misses_io(struct living *l, const struct process *p)
+{
+	if (p && p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) &&
+		l->at.column[PART_READ_CHARS].col >= 0)
+		for_each_line(i, p->groups) l->line[i].io_unread++;
+}
+
 static void process_forget(struct living *l, uint32_t index)
 {
 	struct process *p = &l->process[index];
@@ -510,8 +518,6 @@ static void process_forget(struct living *l, uint32_t index)
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
 	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
 		add(l->line[line].part[i], p->offset[i]);
-	if (p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) && l->at.column[PART_READ_CHARS].col >= 0)
-		l->io_unread++;
 	idmap_remove(&l->by_id, p->id);
 	if (idmap_get(&l->by_pid, p->pid) == p->id)
 		idmap_remove(&l->by_pid, p->pid);
@@ -611,6 +617,26 @@ static void count_only_sampled(
 	for_each_group_line(i, groups & ~heir) l->line[i].only_sampled++;
 }
 
+/* In the whole its recorder knows whether bytes and calls of it are missing; older ones do not tell. In a
+ * group they are where no member got them, unless its last account was read. */
+static void count_io_unread(struct living *l, uint64_t groups, const struct process *p,
+	const struct process *parent, const struct pairs *last)
+{
+	const struct pair *how = pairs_find(last, "how");
+	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	int64_t least;
+
+	if (l->at.column[PART_READ_CHARS].col < 0)
+		return;
+	if (!pairs_get_num(last, "io_least", &least)) {
+		count_misses_io(l, p);
+		return;
+	}
+	l->line[0].io_unread += least != 0;
+	if (least || !(pair_is(how, "reaped") || pair_is(how, "zombie")))
+		for_each_group_line(i, groups & ~heir) l->line[i].io_unread++;
+}
+
 /* A parent's io counters take in those of the children it waits for. Where members count without their
  * children, what is known of these is taken off again. */
 static void take_off_children_io(
@@ -649,6 +675,7 @@ static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_
 		return r;
 	hwm_set(l, groups, max_rss);
 	count_only_sampled(l, groups, NULL, last);
+	count_io_unread(l, groups, NULL, NULL, last);
 	for_each_line(i, groups) l->line[i].seen++;
 	return 0;
 }
@@ -674,6 +701,7 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
 	parent = parent_of(l, p);
 	count_only_sampled(l, p->groups, parent, last);
+	count_io_unread(l, p->groups, p, parent, last);
 	take_off_children_io(l, p, parent, last);
 	how = pairs_find(last, "how");
 	r = census_end(&l->census, id, time_ns, p->groups,
@@ -700,8 +728,10 @@ static void count_at_once(struct living *l, int64_t time_ns)
 void living_tick(struct living *l, struct table *t, int64_t time_ns)
 {
 	for (uint32_t i = l->loose ? l->nr : 0; i-- > 0;)
-		if (l->process[i].row == STORE_NO_ROW)
+		if (l->process[i].row == STORE_NO_ROW) {
+			count_misses_io(l, &l->process[i]);
 			process_forget(l, i);
+		}
 	l->loose = false;
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		uint32_t row = t->touched[i];
@@ -723,6 +753,8 @@ void living_lost(struct living *l)
 
 void living_finish(struct living *l)
 {
-	while (l->nr)
+	while (l->nr) {
+		count_misses_io(l, &l->process[l->nr - 1]);
 		process_forget(l, l->nr - 1);
+	}
 }

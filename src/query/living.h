@@ -71,6 +71,7 @@ struct sums {			/* over the live processes of one line */
 	uint32_t nr;		      /* bound */
 	uint64_t seen;
 	uint64_t only_sampled; /* ended, and their last moments are known to nobody in this line */
+	uint64_t io_unread;    /* bytes and calls of these are missing in it */
 	int64_t observed_cpu_ns;
 };
 
@@ -114,7 +115,7 @@ struct living {
 	struct sums line[LINES_MOST];
 	struct census census;
 	bool tells_ends; /* the kernel told when each began and ended */
-	uint64_t sigchld_ignored, io_unread, pss_reads;
+	uint64_t sigchld_ignored, pss_reads;
 };
 
 void living_init(struct living *l);

@@ -105,6 +105,7 @@ static void note_cpu(struct summary *s, const struct account *a)
 static void note_memory(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
+	uint64_t io_unread = account_line(a, 0).io_unread;
 	double hwm = s->figure[FIG_HWM].value, rss = s->figure[FIG_RSS].value;
 	char text[UNITS_SIZE], other[UNITS_SIZE];
 
@@ -132,12 +133,13 @@ static void note_memory(struct summary *s, const struct account *a)
 			"details of processes were read in turns: %lld readings were postponed to stay "
 			"within the interval or the budget; CPU time was read for all",
 			(long long)f->turns);
-	if (f->io_unread)
+	if (io_unread)
 		summary_note(s,
 			has_figure(s, FIG_READ_CHARS)
-				? "io is a lower bound: that of %llu process%s could not be read"
+				? "io is a lower bound: that of %llu process%s could not be read, or not to "
+				  "the end"
 				: "io of %llu process%s could not be read",
-			(unsigned long long)f->io_unread, f->io_unread == 1 ? "" : "es");
+			(unsigned long long)io_unread, io_unread == 1 ? "" : "es");
 }
 
 /* A few ticks are missed anywhere; where it is one in twenty, people want to know why. */

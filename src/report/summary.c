@@ -126,6 +126,12 @@ static bool binds(const struct page *p, enum figure_id limit, enum figure_id mac
 	return has(p, limit) && (!has(p, machine) || value(p, limit) < value(p, machine));
 }
 
+static void add_bound(struct buf *line, const struct page *p, bool is_lower)
+{
+	if (is_lower)
+		buf_adds(line, p->style->utf8 ? "≥ " : ">= ");
+}
+
 static void cpu_line(const struct page *p, struct buf *line)
 {
 	char a[UNITS_SIZE], b[UNITS_SIZE];
@@ -134,8 +140,7 @@ static void cpu_line(const struct page *p, struct buf *line)
 		buf_addf(line, "not known: %s", p->s->figure[FIG_CPU].why);
 		return;
 	}
-	if (p->s->cpu_lower_bound)
-		buf_adds(line, p->style->utf8 ? "≥ " : ">= ");
+	add_bound(line, p, p->s->cpu_lower_bound);
 	buf_adds(line, format_duration(a, value(p, FIG_CPU)));
 	if (has(p, FIG_USER) && has(p, FIG_SYSTEM))
 		buf_addf(line, " (user %s, sys %s)", format_duration(a, value(p, FIG_USER)),
@@ -278,6 +283,8 @@ static void io_line(const struct page *p, struct buf *line)
 	char text[UNITS_SIZE];
 	bool disk = has(p, FIG_READ_BYTES) && has(p, FIG_WRITE_BYTES);
 
+	if (disk || has(p, FIG_READ_CHARS))
+		add_bound(line, p, p->s->io_lower_bound);
 	if (disk) {
 		add_bytes(line, p, "read ", FIG_READ_BYTES);
 		add_bytes(line, p, "  wrote ", FIG_WRITE_BYTES);

@@ -37,6 +37,8 @@ static void add_words(struct json *j, const struct summary *s, const char *group
 		json_str(j, "source", s->cpu_source);
 		json_bool(j, "lower_bound", s->cpu_lower_bound);
 	}
+	if (same_group(group, "io"))
+		json_bool(j, "lower_bound", s->io_lower_bound);
 	if (same_group(group, "processes") && !s->name)
 		json_bool(j, "unsampled_is_upper_bound", s->unsampled_is_upper_bound);
 }
