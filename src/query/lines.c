@@ -9,7 +9,11 @@
  * Processes are read one after the other, so T can be wrong for one tick when a child dies in the middle:
  * read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
  * ahead settles both: T'(k) = max(T'(k-1), min(T(k), T(k+1))). So a point is given when the tick after it
- * was read. */
+ * was read.
+ *
+ * Of an attached tree, what its processes used before we came is taken off, by their exact clocks. A child
+ * that has left since is in its parent's account, which the kernel tells in whole clock ticks: T may lack one
+ * of these, and be below zero by that much. No line has used less than nothing: T'(-1) = 0. */
 #include "query/lines.h"
 
 #include <stdio.h>
@@ -255,8 +259,7 @@ void line_settle(struct lines *s, unsigned line, const struct amounts *next)
 		}
 		if (next && next->used_valid & bit)
 			now->used[i] = MIN(now->used[i], next->used[i]);
-		if (given->used_valid & bit)
-			now->used[i] = MAX(now->used[i], given->used[i]);
+		now->used[i] = MAX(now->used[i], given->used_valid & bit ? given->used[i] : 0);
 	}
 	*given = *now;
 }

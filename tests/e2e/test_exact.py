@@ -674,10 +674,10 @@ def ticks_of(pid):
     return sum(int(fields[i]) for i in range(11, 15)) / os.sysconf("SC_CLK_TCK")
 
 
-def attach(lab, job):
+def attach(lab, job, interval="100ms"):
     """Attaches to a job; gives the process and bounds on what the job had used when its recording began."""
     before = ticks_of(job.pid)
-    words = ["attach", "-q", "-i", "100ms", "-o", lab.recording, "--flush=50ms", f"--helpers={lab.helpers}", job.pid]
+    words = ["attach", "-q", "-i", interval, "-o", lab.recording, "--flush=50ms", f"--helpers={lab.helpers}", job.pid]
     recorder = lab.start(lab.tacho(*words))
     until(lambda: recorder.poll() is not None or is_sampling(lab), "first tick of the recording")
     assert recorder.poll() is None
@@ -710,6 +710,48 @@ def test_attached_process(lab):
     assert summary["processes"]["seen"] == 1
     assert summary["complete"] is True
     assert recorder.returncode == 0
+
+
+# Children use a few milliseconds and write, then live on until the first line of input; the second ends the parent.
+PARENT = r"""
+import os, sys, time
+ours, theirs = os.pipe()
+for i in range(5):
+    if os.fork() == 0:
+        os.close(theirs)
+        end = time.process_time() + 0.003
+        while time.process_time() < end:
+            pass
+        os.write(os.open("/dev/null", os.O_WRONLY), bytes(100000))
+        os.write(1, b"used\n")
+        os.read(ours, 1)
+        os._exit(0)
+sys.stdin.readline()
+os.close(theirs)
+for i in range(5):
+    os.wait()
+print("gone", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_no_attached_total_is_below_zero(lab):
+    """What children used before we came is taken off by their exact clocks, and then comes to their parent's account in
+    whole clock ticks."""
+    job = lab.start([shutil.which("python3", path="/usr/bin"), "-S", "-c", PARENT], stdin=subprocess.PIPE)
+    assert [job.stdout.readline() for _ in range(5)] == ["used\n"] * 5
+    recorder, _, _ = attach(lab, job, interval="1s")
+    job.stdin.write("\n")
+    job.stdin.flush()
+    assert job.stdout.readline() == "gone\n"
+    ticks = lab.summary()["ticks"]["taken"]
+    until(lambda: lab.summary()["ticks"]["taken"] > ticks + 1, "a sample without the children")
+    job.communicate("\n")
+    assert recorder.wait() == 0
+    summary = lab.summary()
+    for part in ("cpu", "io", "faults", "switches"):
+        assert all(value >= 0 for value in summary[part].values() if isinstance(value, (int, float))), summary[part]
+    assert summary["cpu"]["total_s"] < 0.1 and summary["io"]["write_chars"] < 1000
 
 
 def test_attached_tree(lab):
