@@ -440,6 +440,7 @@ static int account_finish(struct account *a)
 	living_finish(&a->living);
 	f->complete = health.complete;
 	f->writing = health.writing;
+	f->end_missing = a->gap || *meta_text(&a->ending, "write_error");
 	f->lost_bytes = health.lost_bytes;
 	f->lost_places = health.damaged;
 	f->tail_bytes = health.tail_bytes;
@@ -514,6 +515,9 @@ static bool has_left(const struct account *a, unsigned line)
 
 static bool is_lower_bound(const struct account *a, unsigned line)
 {
+	/* The end mark has the CPU time of the whole. */
+	if (a->facts.end_missing && (line || !meta_find(&a->ending, "cpu_ns")))
+		return true;
 	if (is_all_counted(a, line))
 		return false;
 	/* What strangers waited for is known as last sampled; of what escaped, or is in a part of the file
@@ -530,8 +534,8 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 {
 	const struct account_facts *f = &a->facts;
 
-	return a->living.line[line].io_unread || f->escaped || f->lost_bytes || f->lost_places ||
-		f->dropped_ns > 0 || f->sigchld_ignored;
+	return f->end_missing || a->living.line[line].io_unread || f->escaped || f->lost_bytes ||
+		f->lost_places || f->dropped_ns > 0 || f->sigchld_ignored;
 }
 
 static enum cpu_source cpu_source(const struct account *a, unsigned line)

@@ -87,6 +87,7 @@ struct account_facts {
 	uint64_t gaps, gap_ticks; /* while the disk was full, before the end */
 	bool writing;		  /* a recorder has the file open */
 	bool has_cgroup, groups_left_out;
+	bool end_missing; /* the last ticks are not in the file, though it was finished */
 };
 
 /* What is known of one line at the end. */

@@ -58,7 +58,10 @@ static void note_cpu(struct summary *s, const struct account *a)
 	uint64_t only_sampled = account_line(a, 0).only_sampled;
 	char text[UNITS_SIZE];
 
-	if (s->cpu_lower_bound && f->dropped_ns > 0)
+	if (f->end_missing)
+		summary_note(s, "%s are lower bounds: the end of the recording is missing",
+			s->cpu_lower_bound ? "totals" : "bytes, calls, faults and switches");
+	else if (s->cpu_lower_bound && f->dropped_ns > 0)
 		summary_note(s,
 			"CPU time is a lower bound: a parent ignores SIGCHLD, so what its children used was "
 			"dropped by "

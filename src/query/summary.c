@@ -424,8 +424,8 @@ static bool take_final(
 {
 	int64_t value;
 
-	if (!meta_find(account_ending(a), "write_error") || !meta_num(account_ending(a), key, &value) ||
-		value < 0 || (has_figure(s, id) && s->figure[id].value >= (double)value / unit))
+	if (!account_facts(a)->end_missing || !meta_num(account_ending(a), key, &value) || value < 0 ||
+		(has_figure(s, id) && s->figure[id].value >= (double)value / unit))
 		return false;
 	figure_set(s, id, (double)value / unit);
 	return true;

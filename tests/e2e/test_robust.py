@@ -175,6 +175,9 @@ def assert_words_agree(done, recording):
     found = json.loads(run("check", "--json", recording).stdout)["files"][0]
     assert found["state"] == "incomplete" and not found["losses"]
     assert run("report", "--format", "md", "-o", "-", recording).returncode == 0
+    # What only the ticks tell is a lower bound, and says so.
+    assert summary["io"]["lower_bound"] and not summary["cpu"]["lower_bound"]
+    assert "bytes, calls, faults and switches are lower bounds: the end of the recording is missing" in summary["notes"]
 
 
 # Five processes that work for about a second, in steps, and end with 5.
