@@ -288,7 +288,12 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 			table_unbind(&e->set[e->process_set].table, slot);
 			m->bound = false;
 		}
-		return -ESRCH;
+		/* Or it is hidden from us, as all are where there is no /proc. */
+		if (!first || clock < 0 || env_cpu_clock(e->env, m->pid) < 0)
+			return -ESRCH;
+		if (!m->announced)
+			member_announce(e, slot);
+		return 0;
 	}
 	if (r == 0)
 		return 0;

@@ -102,6 +102,8 @@ static void suspect_unknown(struct engine *e)
 
 	if (e->children_grew && strangers > 0 && e->env->live && !e->connector && !e->taskstats)
 		e->feed.unknown += strangers;
+	if (e->tree.blind && !e->connector && !e->taskstats)
+		e->feed.unknown = -1;
 	e->children_grew = false;
 	e->tree.new_pids = 0;
 	e->joined_at_tick = e->feed.joined;

@@ -114,6 +114,7 @@ int account_open(const char *path, struct account **ret)
 	gpus_init(&a->gpus);
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i].col = -1;
+	a->facts.self_rss_bytes = a->facts.backoff = a->facts.most_running = -1;
 	r = store_open(path, &a->reader);
 	if (r < 0) {
 		free(a);
@@ -269,7 +270,7 @@ static void line_make(struct account *a, unsigned line, bool first, struct amoun
 		ret->used_valid |= UINT32_C(1) << i;
 	}
 	line_levels(&a->lines, &a->living, line, ret);
-	ret->has_between = a->living.at.set >= 0;
+	ret->has_between = a->living.at.is_read;
 	ret->between = a->living.census.most[line];
 }
 

@@ -132,8 +132,9 @@ struct process_columns process_columns_of(const struct schema *schema)
 
 	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++) {
 		c.column[i] = column_find(schema, metric_of[i]);
-		if (c.column[i].set != c.set)
+		if (c.column[i].set != c.set || !is_available(schema, &c.column[i]))
 			c.column[i].col = -1;
+		c.is_read |= c.column[i].col >= 0;
 	}
 	c.estimates_pss = is_available(schema, &c.column[COL_PSS]);
 	c.estimates_uss = is_available(schema, &c.column[COL_PRIVATE_DIRTY]);
@@ -748,7 +749,7 @@ void living_lost(struct living *l)
 	for (uint32_t i = 0; i < l->nr; i++)
 		process_unbind(l, &l->process[i]);
 	census_lost(&l->census);
-	l->loose = true;
+	l->loose = l->nr > 0;
 }
 
 void living_finish(struct living *l)

@@ -77,7 +77,8 @@ struct sums {			/* over the live processes of one line */
 
 /* Where the cells of a process stand. */
 struct process_columns {
-	int set; /* -1: processes are not recorded */
+	int set;      /* -1: processes are not recorded */
+	bool is_read; /* something of them is */
 	struct column column[NR_PROCESS_COLUMNS];
 	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
 };

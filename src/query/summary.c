@@ -569,6 +569,9 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 	}
 	figure_or(s, FIG_UNSAMPLED, f.unsampled, 1,
 		account_why(a, line ? "group.unsampled" : "tree.unsampled"));
+	if (!line && unknown < 0 && f.unsampled >= 0 && account_is_available(a, "tree.unknown"))
+		figure_unset(
+			s, FIG_UNSAMPLED, "/proc/loadavg could not be read, which tells of new processes");
 	fill_used(s, a, line, last);
 	if (!line) {
 		take_final(s, a, FIG_HWM, "max_process_bytes", 1);

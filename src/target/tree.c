@@ -525,7 +525,8 @@ int tree_poll(struct tree *t)
 		return 0;
 	look_at_young(t);
 	last = read_last_pid(t);
-	if (last < 0)
+	t->blind = last < 0;
+	if (t->blind)
 		return tree_scan(t);
 	nr = count_new(t, last, &round);
 	t->new_pids += nr;

@@ -91,6 +91,7 @@ struct tree {
 	uint32_t nr_young;
 	uint64_t overflow; /* joins refused because all slots were taken */
 	int loadavg, stat;
+	bool blind; /* the last PID given out cannot be read */
 	/* PIDs can be given out more than once between two polls. What forks say then: so many since boot by
 	 * the last reading, of which so many are known by the cursor. */
 	int64_t polled_ns;

@@ -394,6 +394,30 @@ def test_exact_in_other_places(elsewhere):
             count_of_processes(lab, summary, 61)
 
 
+@pytest.mark.parametrize("helpers", ["all", "none"])
+def test_without_proc(place, helpers):
+    """What is not measured is missing and has a reason; what the kernel tells us otherwise is exact."""
+    if not IS_ROOT:
+        pytest.skip("needs root")
+    lab = lab_of(f"root-{helpers}", place)
+    hide = 'mount -t tmpfs tmpfs /proc && exec "$@"'
+    lab.inside = may_start(["unshare", "-m", "--propagation", "private", "sh", "-c", hide, "sh"])
+    summary, said = lab.run("family", 3, 8, "wwosset")
+    within_cpu(summary, said["cpu_s"], lab.spent_s)
+    assert summary["cpu"]["lower_bound"] is False
+    assert summary["faults"]["minor"] >= said["minor_faults"]
+    assert summary["io"].pop("lower_bound") is False and set(summary["io"].values()) == {None}
+    for name in ("io.write_chars", "memory.peak_rss_bytes", "threads.peak"):
+        assert summary["unavailable"][name].startswith("/proc is not mounted"), name
+    for name in ("memory.installed_bytes", "self.peak_rss_bytes"):
+        part, _, key = name.partition(".")
+        assert summary[part][key] is None and summary["unavailable"][name]
+    processes = summary["processes"]
+    assert processes["active_s"] > 0.5 * summary["wall_s"]
+    if processes["seen"] < said["processes"]:
+        assert processes["unsampled"] is None and "loadavg" in summary["unavailable"]["processes.unsampled"]
+
+
 def test_what_lives_between_two_samples_is_counted(lab):
     """How many at once and for how long, by births and ends; and what is known of each is in the table."""
     summary, _ = lab.run("sh", "-c", "sleep 0.2 & sleep 0.2 & sleep 0.2 & wait; /bin/true; /bin/true", interval="30s")
