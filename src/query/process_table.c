@@ -7,6 +7,7 @@
 #include "query/living.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct process_filling {
@@ -88,6 +89,17 @@ static void take_number(struct process_row *row, enum process_value which, const
 		row->value[which] = (double)v / unit;
 }
 
+/* It became a program whose name was not read before it ended: its parent's tells at least whence it came. */
+static void name_parent(const struct process_filling *f, struct process_row *row)
+{
+	double pid = row->value[PROCESS_PPID];
+	uint32_t id = pid > 0 && pid < UINT32_MAX ? idmap_get(&f->living->by_pid, (uint32_t)pid) : IDMAP_NONE;
+	uint32_t at = id == IDMAP_NONE ? IDMAP_NONE : idmap_get(&f->index, id);
+
+	if (at != IDMAP_NONE)
+		snprintf(row->started_by, sizeof(row->started_by), "%s", f->t.row[at].name);
+}
+
 static int on_instance(struct process_filling *f, const struct store_record *record)
 {
 	struct process_row *row = row_of(f, record->id, record->time_ns);
@@ -108,6 +120,8 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 		copy_bytes(&row->exe, &row->exe_len, pairs_find(p, "exe")) < 0 ||
 		copy_bytes(&row->command, &row->command_len, pairs_find(p, "cmdline")) < 0)
 		return -ENOMEM;
+	if (!row->name_len)
+		name_parent(f, row);
 	/* The kernel ends every word with a NUL; here they are parted by them. */
 	if (row->command_len && !row->command[row->command_len - 1])
 		row->command_len--;

@@ -37,6 +37,7 @@ struct process_row {
 	char *name, *exe, *command; /* command: NUL-parted words; "" when not known */
 	char *groups;		    /* names of all it was ever in, NUL-parted; "" when in none */
 	size_t name_len, exe_len, command_len, groups_len;
+	char started_by[16]; /* the name of its parent, where its own is not known */
 	bool command_cut;
 	bool late;	/* lived before we attached: amounts are from then on */
 	bool cpu_least; /* its last moments are not in its CPU time */

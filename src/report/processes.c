@@ -103,6 +103,13 @@ static void add_identity(struct buf *out, const struct process_row *row, bool ut
 	if (row->command_len) {
 		add_command(out, row->command, row->command_len, letters);
 		buf_adds(out, row->command_cut ? " ..." : "");
+	} else if (!row->name_len) {
+		buf_adds(out, "(not known");
+		if (*row->started_by) {
+			buf_adds(out, "; started by ");
+			add_text(out, row->started_by, strlen(row->started_by), letters);
+		}
+		buf_addch(out, ')');
 	} else { /* a kernel thread, a zombie, or gone too soon: as ps writes it */
 		buf_addch(out, '[');
 		add_text(out, row->name, row->name_len, letters);

@@ -654,6 +654,19 @@ def test_the_last_program_names_a_process(lab):
         assert second["name"] == "sleep" and second["argv"] in ([], ["sleep", "0"])
 
 
+def test_a_process_without_a_name_has_that_of_its_parent(place):
+    """The kernel tells that it became another program; most are gone before their name can be read."""
+    lab = lab_of("root-connector", place)
+    lab.run("sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do /bin/true; /bin/true; /bin/true; /bin/true; done; :", interval="30s")
+    done = subprocess.run([TACHO, "show", "--processes", lab.recording], stdout=subprocess.PIPE, text=True)
+    rows = done.stdout.splitlines()[2:]
+    if not rows:
+        pytest.skip("the kernel does not tell of processes here")
+    assert len(rows) == 36
+    assert not any(row.endswith("[]") for row in rows)
+    assert all(row.endswith("  (not known; started by sh)") for row in rows if "(not known" in row)
+
+
 def test_command_line_of_a_mebibyte(lab):
     lab.run("weird", "-", 1, interval="50ms", lasts_until=has_its_name)
     (process,) = lab.show("--processes", "--json")["processes"]
