@@ -210,6 +210,7 @@ static void use_scopes(struct engine *e)
 		t->inheriting = 0;
 	if (!e->scopes)
 		return;
+	t->exclusive = e->scopes->users;
 	if (e->scopes->asks)
 		t->ask = ask_scopes;
 	t->refuse = refused_by_scopes;

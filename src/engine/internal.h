@@ -140,6 +140,8 @@ void member_joined(void *engine, uint32_t slot);
 void member_regrouped(void *engine, uint32_t slot, uint64_t before);
 /* It has become another program: is it still wanted, and as what? False when it is a member no more. */
 bool member_reask(struct engine *e, uint32_t slot);
+/* It is in the groups of this user from now on, and in those of no other. */
+void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid);
 /* It was never what we are looking for, and nobody has heard of it. */
 void member_forget(struct engine *e, uint32_t slot);
 /* Counts of the groups, by the mask. */

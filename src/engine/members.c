@@ -83,6 +83,14 @@ void member_forget(struct engine *e, uint32_t slot)
 	e->feed.live = e->tree.nr;
 }
 
+void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid)
+{
+	uint64_t groups = e->tree.member[slot].groups;
+
+	if (e->tree.exclusive)
+		tree_set_groups(&e->tree, slot, tree_merge(&e->tree, groups, scopes_of_user(e->scopes, uid)));
+}
+
 bool member_reask(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
@@ -92,7 +100,7 @@ bool member_reask(struct engine *e, uint32_t slot)
 		return true;
 	/* Where it was taken from a list (a control group's, a job's) it stays: only the expression changes
 	 * its mind. */
-	groups = (m->groups & ~e->scopes->matching) | e->tree.ask(e, m->pid);
+	groups = tree_merge(&e->tree, m->groups & ~e->scopes->matching, e->tree.ask(e, m->pid));
 	if (groups) {
 		tree_set_groups(&e->tree, slot, groups);
 		return true;
@@ -231,11 +239,11 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 	} else if (m->owes) {
 		usage_add(&e->feed.gone, &m->pending);
 		e->feed.dropped_us += m->pending.user_us + m->pending.system_us;
-		for_each_group(e->scopes ? m->groups & ~e->scopes->matching : 0, g)
+		for_each_group(e->scopes ? m->groups & m->pending_groups & ~e->scopes->matching : 0, g)
 			usage_add(&e->feed.group[g].gone, &m->pending);
 	}
 	m->pending = (struct usage){0};
-	m->owes = false;
+	m->owes = m->has_pending = false;
 }
 
 /* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
@@ -256,6 +264,11 @@ static void check_inside(struct engine *e, const struct member *m)
 	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
 }
 
+static bool has_several(uint64_t mask)
+{
+	return mask & (mask - 1);
+}
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
@@ -271,6 +284,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		: m->owes || now - m->read_ns >= refresh_ns ? READ_REFRESH
 							    : READ_IF_MOVED;
 	struct process_facts facts = {0};
+	uint32_t uid;
 	int r;
 
 	if (first) {
@@ -303,6 +317,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;
+	if (has_several(e->tree.exclusive) && process_uid(e->env, m->pid, &uid) == 0)
+		member_follow_user(e, slot, uid);
 	/* It may have become another program since it was asked about. A zombie has no command line any more:
 	 * it stays what it was. */
 	if (m->identity_stale && !m->zombie && !member_reask(e, slot))
@@ -436,22 +452,46 @@ static bool io_is_whole(const struct engine *e, uint32_t slot)
 	return e->tree.member[slot].bound && process_io_is_whole(e->processes, slot);
 }
 
-/* Says that it is gone, and frees its slot. max_rss_kib 0: not known. io_least: bytes and calls of it are
- * missing in the account. */
-static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t max_rss_kib, int64_t ended_ns,
-	bool io_least)
+/* The parent gets all of its account, also in groups that it is not in: readers take it off there. */
+static void add_account(struct engine *e, uint32_t heir, const struct usage *u)
+{
+	struct pairs *p = &e->pairs;
+
+	pairs_num(p, "heir", e->tree.member[heir].id);
+	pairs_num(p, "account.user_us", u->user_us);
+	pairs_num(p, "account.system_us", u->system_us);
+	pairs_num(p, "account.minor_faults", u->minor_faults);
+	pairs_num(p, "account.major_faults", u->major_faults);
+	pairs_num(p, "account.read_chars", u->read_chars);
+	pairs_num(p, "account.write_chars", u->write_chars);
+	pairs_num(p, "account.read_calls", u->read_calls);
+	pairs_num(p, "account.write_calls", u->write_calls);
+	pairs_num(p, "account.read_bytes", u->read_bytes);
+	pairs_num(p, "account.write_bytes", u->write_bytes);
+}
+
+struct ending {
+	const char *how;
+	int64_t max_rss_kib; /* 0: not known */
+	bool io_least;	     /* bytes and calls of it are missing in the account */
+	uint32_t heir;	     /* has its account in more groups than it is in; NO_SLOT: none does */
+	const struct usage *account;
+};
+
+/* Says that it is gone, and frees its slot. */
+static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 {
 	struct member *m = &e->tree.member[slot];
 	struct pairs *p = &e->pairs;
 	bool sampled = m->bound;
-	int64_t v, cpu_ns = -1;
+	int64_t v, cpu_ns = -1, ended_ns = m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC);
 
 	/* After its last sample it became another program, whose name its exit record has. */
 	m->departing = m->announced;
 	if (!m->announced || (m->identity_stale && m->record.nr))
 		member_announce(e, slot);
 	pairs_reset(p);
-	pairs_str(p, "how", how);
+	pairs_str(p, "how", end->how);
 	pairs_num(p, "sampled", sampled);
 	if (m->has_status)
 		pairs_num(p, "status", m->status);
@@ -464,7 +504,9 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 		if (misses_cpu(m, cpu_ns))
 			pairs_num(p, "cpu_least", 1);
 	}
-	pairs_num(p, "io_least", io_least);
+	pairs_num(p, "io_least", end->io_least);
+	if (end->heir != NO_SLOT)
+		add_account(e, end->heir, end->account);
 	if (sampled || m->record.nr)
 		add_own_use(e, slot);
 	if (m->record.nr) {
@@ -474,8 +516,8 @@ static void farewell(struct engine *e, uint32_t slot, const char *how, int64_t m
 		pairs_num(p, "user_us", cell(e, slot, "proc.cpu.user") * (1000000 / e->env->clock_tick));
 		pairs_num(p, "system_us", cell(e, slot, "proc.cpu.system") * (1000000 / e->env->clock_tick));
 	}
-	if (max_rss_kib > 0)
-		pairs_num(p, "max_rss_kib", max_rss_kib);
+	if (end->max_rss_kib > 0)
+		pairs_num(p, "max_rss_kib", end->max_rss_kib);
 	e->sink.gone(
 		e->sink.arg, e->process_set, sampled ? slot : UINT32_MAX, m->id, engine_time(e, ended_ns), p);
 	e->feed.exited++;
@@ -505,6 +547,8 @@ static void leave_to_parent(struct engine *e, uint32_t parent, uint32_t child, c
 	if (!p->bound || p->zombie || e->tree.member[child].unwaited_ns < p->quiet_ns)
 		return;
 	usage_add(&p->pending, used);
+	p->pending_groups = e->tree.member[child].groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
+	p->has_pending = true;
 	p->owes |= p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000;
 	if (p->owes && !p->waits)
 		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true);
@@ -544,10 +588,9 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 {
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
-	int64_t peak_kib = own_peak_known(e, slot);
-	bool io_least = false;
-	uint64_t accounted = 0;
 	struct usage u;
+	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .heir = NO_SLOT, .account = &u};
+	uint64_t accounted = 0;
 
 	last_known(e, slot, has_family(e, m), &u);
 	usage_add(&u, &m->pending);
@@ -557,20 +600,19 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 		parent = NO_SLOT;
 	if (parent != NO_SLOT) {
 		accounted = e->tree.member[parent].groups;
+		if (e->scopes && accounted & ~m->groups & ~e->scopes->matching)
+			end.heir = parent;
 		leave_to_parent(e, parent, slot, &u);
 	} else if (has_unknown_heir(e, m)) {
 		accounted = e->tree.reaper_groups;
 	} else {
 		usage_add(&e->feed.gone, &u);
-		io_least = !io_is_whole(e, slot);
+		end.io_least = !io_is_whole(e, slot);
 	}
-	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
-	groups_gone(e, slot, accounted, &u, peak_kib);
-	farewell(e, slot,
-		m->record.nr			? "exit-record"
-			: m->zombie && m->bound ? "zombie"
-						: how,
-		peak_kib, m->ended_ns ? m->ended_ns : env_now(e->env, ENV_MONOTONIC), io_least);
+	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, end.max_rss_kib);
+	groups_gone(e, slot, accounted, &u, end.max_rss_kib);
+	end.how = m->record.nr ? "exit-record" : m->zombie && m->bound ? "zombie" : how;
+	farewell(e, slot, &end);
 }
 
 static void usage_from_rusage(struct usage *u, const struct rusage *ru)
@@ -687,10 +729,11 @@ static void member_reap(struct engine *e, pid_t pid)
 	groups_gone(e, slot, 0, &u, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot, "reaped", own_kib,
-		e->tree.member[slot].ended_ns ? e->tree.member[slot].ended_ns
-					      : env_now(e->env, ENV_MONOTONIC),
-		!io_is_whole(e, slot));
+	farewell(e, slot,
+		&(struct ending){.how = "reaped",
+			.max_rss_kib = own_kib,
+			.io_least = !io_is_whole(e, slot),
+			.heir = NO_SLOT});
 }
 
 void engine_reap(struct engine *e)

@@ -666,6 +666,44 @@ static void take_off_children_io(
 	}
 }
 
+/* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
+ * is taken off. What nobody knows of it stays with the parent. */
+static void take_off_foreign(struct living *l, const struct process *p, const struct pairs *last)
+{
+	static const struct {
+		const char *key;
+		enum part part[2];
+		int64_t scale;
+	} from[] = {{"account.user_us", {PART_USER, PART_CPU}, 1000},
+		{"account.system_us", {PART_SYSTEM, PART_CPU}, 1000},
+		{"account.minor_faults", {PART_MINOR, NR_PARTS}, 1},
+		{"account.major_faults", {PART_MAJOR, NR_PARTS}, 1},
+		{"account.read_chars", {PART_READ_CHARS, NR_PARTS}, 1},
+		{"account.write_chars", {PART_WRITE_CHARS, NR_PARTS}, 1},
+		{"account.read_calls", {PART_READ_CALLS, NR_PARTS}, 1},
+		{"account.write_calls", {PART_WRITE_CALLS, NR_PARTS}, 1},
+		{"account.read_bytes", {PART_READ_BYTES, NR_PARTS}, 1},
+		{"account.write_bytes", {PART_WRITE_BYTES, NR_PARTS}, 1}};
+	const struct process *heir;
+	int64_t id, v;
+
+	if (!pairs_get_num(last, "heir", &id) || id < 0 || id > UINT32_MAX)
+		return;
+	heir = living_find(l, (uint32_t)id);
+	if (!heir || heir->ignores_sigchld)
+		return;
+	for_each_group_line(line,
+		heir->groups & ~p->groups & ~l->own) for (size_t i = 0; i < ARRAY_SIZE(from);
+							  i++) for (unsigned k = 0;
+								    k < 2 && from[i].part[k] < NR_PARTS; k++)
+	{
+		int64_t *sum = &l->line[line].part[from[i].part[k]];
+
+		if (pairs_get_num(last, from[i].key, &v))
+			*sum = sub(*sum, MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale);
+	}
+}
+
 /* Its whole story is this one record. */
 static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_rss)
 {
@@ -704,6 +742,7 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 	count_only_sampled(l, p->groups, parent, last);
 	count_io_unread(l, p->groups, p, parent, last);
 	take_off_children_io(l, p, parent, last);
+	take_off_foreign(l, p, last);
 	how = pairs_find(last, "how");
 	r = census_end(&l->census, id, time_ns, p->groups,
 		p->row != STORE_NO_ROW && p->since != l->census.ticks,

@@ -76,6 +76,8 @@ static int add_group(struct scopes *s, unsigned scope, const char *name)
 		s->inheriting |= UINT64_C(1) << s->nr_groups;
 	if (s->scope[scope].kind == SCOPE_MATCH)
 		s->matching |= UINT64_C(1) << s->nr_groups;
+	if (s->scope[scope].kind == SCOPE_USER)
+		s->users |= UINT64_C(1) << s->nr_groups;
 	return (int)s->nr_groups++;
 }
 
@@ -459,6 +461,16 @@ uint64_t scopes_ask(struct scopes *s, pid_t pid)
 	s->has = 0;
 	for (unsigned i = 0; i < s->nr; i++)
 		groups |= ask_one(s, i);
+	return groups;
+}
+
+uint64_t scopes_of_user(const struct scopes *s, uint32_t uid)
+{
+	uint64_t groups = 0;
+
+	for (unsigned i = 0; i < s->nr; i++)
+		if (s->scope[i].kind == SCOPE_USER && s->scope[i].uid == uid)
+			groups |= UINT64_C(1) << s->scope[i].group;
 	return groups;
 }
 

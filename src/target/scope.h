@@ -65,6 +65,7 @@ struct scopes {
 	unsigned nr, nr_groups;
 	uint64_t inheriting; /* groups whose members' children belong to them */
 	uint64_t matching;   /* groups of tools: they go by the command line alone */
+	uint64_t users;	     /* groups of users: a process is in those of one user at a time */
 	bool asks;	     /* a scope is there that looks at processes: new ones must be asked about */
 	bool by_cmdline;     /* ... and may answer otherwise after an exec */
 	/* What was read of the process that is asked about. */
@@ -96,6 +97,8 @@ int scope_open(struct scopes *s, unsigned scope, struct buf *err);
 
 /* The groups whose own sight takes this process in; inherited ones are the caller's business. */
 uint64_t scopes_ask(struct scopes *s, pid_t pid);
+/* The groups of this user. */
+uint64_t scopes_of_user(const struct scopes *s, uint32_t uid);
 /* Processes that scopes know of without being asked: the roots of PIDs, a control group's and a job's own
  * lists. To be called at the start and every few seconds; fn gets the groups. */
 void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t groups), void *arg);

@@ -394,7 +394,7 @@ void tree_include(struct tree *t, pid_t pid, uint64_t groups)
 	pid_t ppid, session;
 
 	if (slot != NO_SLOT)
-		tree_set_groups(t, slot, t->member[slot].groups | groups);
+		tree_set_groups(t, slot, tree_merge(t, t->member[slot].groups, groups));
 	else if (!is_ours(t, pid) && read_parent(t, pid, &ppid, &session))
 		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
 }
@@ -598,7 +598,7 @@ static void ask_scanned(struct tree *t)
 		uint64_t groups = t->ask(t->arg, pid);
 
 		if (slot != NO_SLOT)
-			tree_set_groups(t, slot, t->member[slot].groups | groups);
+			tree_set_groups(t, slot, tree_merge(t, t->member[slot].groups, groups));
 		else if (groups)
 			join_unless_refused(t, pid, MAX(t->parent_of[pid], 0), 0, groups);
 	}

@@ -46,7 +46,8 @@ struct member {
 	/* What children used that have left since `quiet_ns`: not yet in its account, where they come when it
 	 * has waited for them. `owes`: they must show there. */
 	struct usage pending;
-	bool owes;
+	bool owes, has_pending;
+	uint64_t pending_groups; /* those that all of these children were in */
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
 		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,
@@ -77,6 +78,7 @@ struct tree {
 	uint64_t reaper_groups; /* theirs */
 	uint32_t reaper_origin;
 	uint64_t inheriting; /* groups whose members' children belong to them */
+	uint64_t exclusive;  /* groups of users: who is asked for again and found in one leaves the others */
 	/* The groups that want this process for its own sake; NULL: none does. */
 	uint64_t (*ask)(void *arg, pid_t pid);
 	/* Never a member, whatever its parents are; NULL: nobody is. */
@@ -134,6 +136,11 @@ uint32_t tree_forked(struct tree *t, pid_t parent, pid_t child);
 /* It is wanted in these groups, whoever its parent is; a member gets them in addition. */
 void tree_include(struct tree *t, pid_t pid, uint64_t groups);
 void tree_set_groups(struct tree *t, uint32_t slot, uint64_t groups);
+/* The groups of one that was in `before` and is now found to be in `asked`. */
+static inline uint64_t tree_merge(const struct tree *t, uint64_t before, uint64_t asked)
+{
+	return (asked & t->exclusive ? before & ~t->exclusive : before) | asked;
+}
 /* A stranger has become another program. */
 void tree_reconsider(struct tree *t, pid_t pid);
 /* Looks for new members, cheaply: nothing to do when no PID was given out since the last call. */

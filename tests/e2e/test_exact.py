@@ -339,6 +339,83 @@ def test_random_trees_with_parents_that_do_not_wait(each_helper):
     assert summary["cpu"]["source"] == "cgroup" or summary["cpu"]["lower_bound"]
 
 
+# ---- users ----
+
+ONE_USER, OTHER_USER = 54321, 54322  # that nobody else on this machine is
+OF_USERS = [f"--also=user:{ONE_USER}", f"--also=user:{OTHER_USER}"]
+
+
+@pytest.fixture(params=["root-all", "root-connector", "root-taskstats", "root-none"])
+def lab_of_users(request, place, monkeypatch):
+    monkeypatch.setenv("FAMILY_UID", str(OTHER_USER))
+    lab = lab_of(request.param, place)
+    may_start(["setpriv", f"--ruid={ONE_USER}"])
+    return lab
+
+
+# Writes as one user, then as the other; each step begins with a line of input.
+CHANGES_USER = f"""
+import os, sys
+null = os.open("/dev/null", os.O_WRONLY)
+sys.stdin.readline()
+if os.fork() == 0:
+    os.write(null, bytes(100000))
+    sys.stdin.readline()
+    os.setresuid({OTHER_USER}, {OTHER_USER}, {OTHER_USER})
+    sum(range(300000))
+    sys.stdin.readline()
+    os.write(null, bytes(50000))
+    sys.stdin.readline()
+    os._exit(0)
+os.wait()
+sys.stdin.readline()
+"""
+
+
+def test_bytes_belong_to_the_user_who_wrote_them(lab_of_users):
+    """Before it changes its user, after that, and when its parent has it in its own account."""
+    lab, one, other = lab_of_users, f"user:{ONE_USER}", f"user:{OTHER_USER}"
+    python = ["setpriv", f"--ruid={ONE_USER}", shutil.which("python3", path="/usr/bin"), "-S", "-c", CHANGES_USER]
+    words = ["run", "-q", "-i", "20ms", "--flush=50ms", "-o", lab.recording, f"--helpers={lab.helpers}", *OF_USERS, "--", *python]
+    job = lab.start(lab.tacho(*words), stdin=subprocess.PIPE)
+
+    def written(group):
+        return (lab.summary()["groups"].get(group, {}).get("io") or {}).get("write_chars") or 0
+
+    def live(group):
+        return lab.summary()["groups"].get(group, {}).get("processes", {}).get("seen")
+
+    try:
+        until(lambda: is_sampling(lab), "the recording begins")
+        for condition in (lambda: live(one), lambda: written(one) >= 100000, lambda: live(other),
+                          lambda: written(other) >= 50000, lambda: True):
+            until(condition, "the step is recorded")
+            job.stdin.write("\n")
+            job.stdin.flush()
+    finally:
+        job.stdin.close()
+        job.wait()
+    assert job.returncode == 0
+    assert 100000 <= written(one) < 101000
+    assert 50000 <= written(other) < 51000
+    assert 150000 <= lab.summary()["io"]["write_chars"] < 151000
+
+
+@pytest.mark.parametrize("seed", [2, 5])
+def test_random_trees_of_two_users(lab_of_users, seed):
+    """A process that changes its user is never in both sums: together they are what the whole is."""
+    lab = lab_of_users
+    summary, said = lab.run("setpriv", f"--ruid={ONE_USER}", lab.where / "family", seed, 8, "uwwuse", interval="20ms", options=OF_USERS)
+    assert all_of_it(summary, said), (summary["faults"], summary["io"], said)
+    groups = [group for name, group in summary["groups"].items() if name.startswith("user:")]
+    assert len(groups) == 2
+    nr = said["processes"]
+    for part, key, more in (("cpu", "total_s", 0.01 + nr * ENDING_S), ("faults", "minor", 4 * nr), ("io", "write_chars", 1000)):
+        of_groups = [group[part][key] for group in groups]
+        assert sum(of_groups) <= summary[part][key] + more, (part, of_groups, summary[part])
+        assert all(0 <= value <= summary[part][key] + more for value in of_groups)
+
+
 # ---- other places ----
 
 BECOME_NOBODY = 'echo $$ >"$0"/cgroup.procs && exec setpriv --reuid=nobody --regid=65534 --clear-groups "$@"'
