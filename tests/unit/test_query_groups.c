@@ -356,6 +356,49 @@ static void test_children_pass_to_their_parents_in_the_group(void **state)
 	expect_series("group.cpu", &(struct series_query){.group = "job"}, (double[]){1.1, 2.2, 2.2}, 3);
 }
 
+/* A child of ann's becomes bob's, and its parent, still ann's, waits for it: what it used counts for each of
+ * them as far as it was theirs, and once in the whole. */
+static void test_one_that_changes_its_user_counts_once(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_group(&m, 0, "ann", "user", false);
+	maker_group(&m, 1, "bob", "user", false);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("ann"));
+	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("ann"));
+	for (uint32_t row = 0; row < 2; row++) {
+		set_cpu(&m, row, row ? 300 : 100);
+		maker_set(&m, row, "proc.io.write_chars", row ? 3000 : 1000);
+		maker_set(&m, row, "proc.cpu.children_user", 0);
+		maker_set(&m, row, "proc.cpu.children_system", 0);
+	}
+	maker_tick(&m, 0);
+	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("bob"));
+	set_cpu(&m, 1, 700);
+	maker_set(&m, 1, "proc.io.write_chars", 7000);
+	maker_tick(&m, SECOND);
+	maker_gone_with(&m, 1, 2, 3 * SECOND / 2, "noticed", "sampled", INT64_C(1), "heir", INT64_C(1),
+		"account.user_us", INT64_C(700000), "account.write_chars", INT64_C(7000), NULL);
+	maker_set(&m, 1, "group.gone.user", 700000);
+	maker_set(&m, 1, "group.gone.write_chars", 7000);
+	maker_set(&m, 0, "proc.cpu.children_user", 70);
+	maker_set(&m, 0, "proc.io.write_chars", 8000);
+	maker_tick(&m, 2 * SECOND);
+	maker_tick(&m, 3 * SECOND);
+	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 0.8);
+	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.4);
+	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.4);
+	assert_near(value(s, FIG_WRITE_CHARS), 8000);
+	assert_near(value(group_of(s, "ann"), FIG_WRITE_CHARS), 4000);
+	assert_near(value(group_of(s, "bob"), FIG_WRITE_CHARS), 4000);
+	summary_free(s);
+}
+
 static void test_the_kernels_total_is_the_commands(void **state)
 {
 	struct maker_options o = {.groups = "make\0db", .groups_len = 7};
@@ -803,6 +846,7 @@ int main(void)
 		T(test_the_past_of_a_latecomer_is_nobodys),
 		T(test_families_and_loners),
 		T(test_children_pass_to_their_parents_in_the_group),
+		T(test_one_that_changes_its_user_counts_once),
 		T(test_the_kernels_total_is_the_commands),
 		T(test_counters_that_fall_and_groups_that_change_in_a_gap),
 		T(test_more_groups_than_can_be_told_apart),
