@@ -562,6 +562,9 @@ struct line_facts account_line(const struct account *a, unsigned line)
 	struct line_facts f = {.seen = sums->seen,
 		.only_sampled = sums->only_sampled,
 		.unsampled = line_cell_or(said, LINE_UNSAMPLED, -1),
+		.cpu_ns = a->lines.given[line].used_valid >> USED_CPU & 1
+			? a->lines.given[line].used[USED_CPU]
+			: -1,
 		.observed_cpu_ns = sums->observed_cpu_ns,
 		.max_hwm_bytes = MAX(sums->max_hwm_bytes, gone_max > 0 ? gone_max : -1),
 		.one_valid = sums->level_seen,

@@ -98,7 +98,8 @@ struct line_facts {
 	uint64_t seen;
 	uint64_t only_sampled;	 /* ended processes whose last moments nobody saw */
 	int64_t unsampled;	 /* -1: not recorded */
-	int64_t observed_cpu_ns; /* in sampled processes */
+	int64_t cpu_ns;		 /* -1: not known */
+	int64_t observed_cpu_ns; /* of that, in sampled processes */
 	int64_t max_hwm_bytes;	 /* of any one process; -1: not known */
 	int64_t one[NR_LEVELS];	 /* the most that any one process had at a tick */
 	uint32_t one_valid;

@@ -89,17 +89,6 @@ static void take_number(struct process_row *row, enum process_value which, const
 		row->value[which] = (double)v / unit;
 }
 
-/* It became a program whose name was not read before it ended: its parent's tells at least whence it came. */
-static void name_parent(const struct process_filling *f, struct process_row *row)
-{
-	double pid = row->value[PROCESS_PPID];
-	uint32_t id = pid > 0 && pid < UINT32_MAX ? idmap_get(&f->living->by_pid, (uint32_t)pid) : IDMAP_NONE;
-	uint32_t at = id == IDMAP_NONE ? IDMAP_NONE : idmap_get(&f->index, id);
-
-	if (at != IDMAP_NONE)
-		snprintf(row->started_by, sizeof(row->started_by), "%s", f->t.row[at].name);
-}
-
 static int on_instance(struct process_filling *f, const struct store_record *record)
 {
 	struct process_row *row = row_of(f, record->id, record->time_ns);
@@ -120,8 +109,6 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 		copy_bytes(&row->exe, &row->exe_len, pairs_find(p, "exe")) < 0 ||
 		copy_bytes(&row->command, &row->command_len, pairs_find(p, "cmdline")) < 0)
 		return -ENOMEM;
-	if (!row->name_len)
-		name_parent(f, row);
 	/* The kernel ends every word with a NUL; here they are parted by them. */
 	if (row->command_len && !row->command[row->command_len - 1])
 		row->command_len--;
@@ -265,6 +252,34 @@ static void mark_lost(struct process_filling *f)
 	}
 }
 
+/* Of a process that became a program whose name was not read before it ended: its parent's tells at least
+ * whence it came. Of those that had the PID, the last; if it lived then. */
+static int name_parents(struct process_table *t)
+{
+	struct idmap by_pid = {0};
+	int r = 0;
+
+	for (size_t i = 0; i < t->nr && r >= 0; i++) {
+		double pid = t->row[i].value[PROCESS_PID];
+
+		if (pid > 0 && pid < UINT32_MAX && t->row[i].name_len)
+			r = idmap_put(&by_pid, (uint32_t)pid, (uint32_t)i);
+	}
+	for (size_t i = 0; i < t->nr && r >= 0; i++) {
+		struct process_row *row = &t->row[i];
+		double pid = row->value[PROCESS_PPID], start = row->value[PROCESS_START];
+		uint32_t at = !row->name_len && pid > 0 && pid < UINT32_MAX
+			? idmap_get(&by_pid, (uint32_t)pid)
+			: IDMAP_NONE;
+		const double *parent = at == IDMAP_NONE ? NULL : t->row[at].value;
+
+		if (parent && parent[PROCESS_START] <= start && !(parent[PROCESS_END] < start))
+			snprintf(row->started_by, sizeof(row->started_by), "%s", t->row[at].name);
+	}
+	idmap_release(&by_pid);
+	return MIN(r, 0);
+}
+
 static int recording_end(struct process_filling *f)
 {
 	int r = harvest_all(f);
@@ -276,7 +291,7 @@ static int recording_end(struct process_filling *f)
 		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
 			value[PROCESS_START];
 	}
-	return r;
+	return r < 0 ? r : name_parents(&f->t);
 }
 
 static int filling_watch(void *arg, struct living *living, const struct store_record *record)
@@ -332,6 +347,20 @@ struct process_filling *process_filling_free(struct process_filling *f)
 	return NULL;
 }
 
+/* Of a recording whose whole was counted by its control group. */
+static double cpu_in_no_row(const struct process_table *t, const struct account *a)
+{
+	struct line_facts whole = account_line(a, 0);
+	double rest = (double)whole.cpu_ns / 1e9;
+
+	if (whole.cpu_source != CPU_CGROUP || whole.cpu_is_lower_bound || whole.cpu_ns < 0)
+		return NAN;
+	for (size_t i = 0; i < t->nr; i++)
+		if (!isnan(t->row[i].value[PROCESS_CPU]))
+			rest -= t->row[i].value[PROCESS_CPU];
+	return MAX(rest, 0);
+}
+
 int process_table_take(struct process_table *t, struct process_filling *f, const struct account *a)
 {
 	struct process_row *row = reallocarray(t->row, t->nr + f->t.nr + 1, sizeof(*row));
@@ -352,6 +381,7 @@ int process_table_take(struct process_table *t, struct process_filling *f, const
 	if (f->t.nr)
 		memcpy(row + t->nr, f->t.row, f->t.nr * sizeof(*row));
 	t->nr += f->t.nr;
+	t->cpu_in_no_row += cpu_in_no_row(&f->t, a);
 	t->has_groups |= f->t.has_groups;
 	f->t.nr = 0;
 	return 0;

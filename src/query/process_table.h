@@ -64,6 +64,9 @@ struct process_table {
 	char **host; /* of each recording */
 	size_t nr_hosts;
 	bool has_groups; /* some process is in one */
+	/* CPU time that the kernel counted of the whole and that is in no row: the last moments of short
+	 * processes. NAN: the whole is not known so exactly. */
+	double cpu_in_no_row;
 };
 
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr);

@@ -175,6 +175,7 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 void processes_text(const struct process_table *t, size_t limit, unsigned width, bool utf8, struct buf *out)
 {
 	size_t from = out->len;
+	char text[UNITS_SIZE];
 
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
 		if (face[i].heading)
@@ -190,6 +191,9 @@ void processes_text(const struct process_table *t, size_t limit, unsigned width,
 		text_row(t, &t->row[i], width, utf8, out);
 	if (shown(t, limit) < t->nr)
 		buf_addf(out, "(%zu more)\n", t->nr - shown(t, limit));
+	if (t->cpu_in_no_row >= 0.001)
+		buf_addf(out, "(%s of CPU time is in no row: the last moments of short processes)\n",
+			format_duration(text, t->cpu_in_no_row));
 }
 
 /* ---- for programs ---- */
@@ -291,6 +295,7 @@ void processes_json(const struct process_table *t, size_t limit, struct buf *out
 	json_init(&j, out, true);
 	json_object(&j, NULL);
 	json_uint(&j, "total", t->nr);
+	json_num(&j, "cpu_in_no_row_s", t->cpu_in_no_row);
 	json_array(&j, "processes");
 	for (size_t i = 0; i < shown(t, limit); i++)
 		json_row(&j, t, &t->row[i]);
