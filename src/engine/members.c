@@ -453,11 +453,11 @@ static bool io_is_whole(const struct engine *e, uint32_t slot)
 }
 
 /* The parent gets all of its account, also in groups that it is not in: readers take it off there. */
-static void add_account(struct engine *e, uint32_t heir, const struct usage *u)
+static void add_account(struct engine *e, uint64_t foreign, const struct usage *u)
 {
 	struct pairs *p = &e->pairs;
 
-	pairs_num(p, "heir", e->tree.member[heir].id);
+	pairs_add(p, "foreign", e->groups, group_names(e, foreign));
 	pairs_num(p, "account.user_us", u->user_us);
 	pairs_num(p, "account.system_us", u->system_us);
 	pairs_num(p, "account.minor_faults", u->minor_faults);
@@ -472,10 +472,10 @@ static void add_account(struct engine *e, uint32_t heir, const struct usage *u)
 
 struct ending {
 	const char *how;
-	int64_t max_rss_kib; /* 0: not known */
-	bool io_least;	     /* bytes and calls of it are missing in the account */
-	uint32_t heir;	     /* has its account in more groups than it is in; NO_SLOT: none does */
-	const struct usage *account;
+	int64_t max_rss_kib;	     /* 0: not known */
+	bool io_least;		     /* bytes and calls of it are missing in the account */
+	uint64_t foreign;	     /* groups in which its parent has its account, and it is not */
+	const struct usage *account; /* if so */
 };
 
 /* Says that it is gone, and frees its slot. */
@@ -505,8 +505,8 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 			pairs_num(p, "cpu_least", 1);
 	}
 	pairs_num(p, "io_least", end->io_least);
-	if (end->heir != NO_SLOT)
-		add_account(e, end->heir, end->account);
+	if (end->foreign)
+		add_account(e, end->foreign, end->account);
 	if (sampled || m->record.nr)
 		add_own_use(e, slot);
 	if (m->record.nr) {
@@ -544,11 +544,13 @@ static void leave_to_parent(struct engine *e, uint32_t parent, uint32_t child, c
 {
 	struct member *p = &e->tree.member[parent];
 
-	if (!p->bound || p->zombie || e->tree.member[child].unwaited_ns < p->quiet_ns)
+	if (p->zombie || (p->bound && e->tree.member[child].unwaited_ns < p->quiet_ns))
 		return;
 	usage_add(&p->pending, used);
 	p->pending_groups = e->tree.member[child].groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
 	p->has_pending = true;
+	if (!p->bound) /* of its account nothing is known but this */
+		return;
 	p->owes |= p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000;
 	if (p->owes && !p->waits)
 		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true);
@@ -589,7 +591,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = tree_find(&e->tree, m->ppid);
 	struct usage u;
-	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .heir = NO_SLOT, .account = &u};
+	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .account = &u};
 	uint64_t accounted = 0;
 
 	last_known(e, slot, has_family(e, m), &u);
@@ -600,8 +602,8 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 		parent = NO_SLOT;
 	if (parent != NO_SLOT) {
 		accounted = e->tree.member[parent].groups;
-		if (e->scopes && accounted & ~m->groups & ~e->scopes->matching)
-			end.heir = parent;
+		if (e->scopes && !e->tree.member[parent].ignores_sigchld)
+			end.foreign = accounted & ~m->groups & ~e->scopes->matching;
 		leave_to_parent(e, parent, slot, &u);
 	} else if (has_unknown_heir(e, m)) {
 		accounted = e->tree.reaper_groups;
@@ -730,10 +732,7 @@ static void member_reap(struct engine *e, pid_t pid)
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
 	farewell(e, slot,
-		&(struct ending){.how = "reaped",
-			.max_rss_kib = own_kib,
-			.io_least = !io_is_whole(e, slot),
-			.heir = NO_SLOT});
+		&(struct ending){.how = "reaped", .max_rss_kib = own_kib, .io_least = !io_is_whole(e, slot)});
 }
 
 void engine_reap(struct engine *e)

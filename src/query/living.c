@@ -666,42 +666,37 @@ static void take_off_children_io(
 	}
 }
 
-/* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
- * is taken off. What nobody knows of it stays with the parent. */
-static void take_off_foreign(struct living *l, const struct process *p, const struct pairs *last)
+static void take_off(struct sums *s, const struct pairs *last)
 {
 	static const struct {
 		const char *key;
-		enum part part[2];
+		enum part part;
 		int64_t scale;
-	} from[] = {{"account.user_us", {PART_USER, PART_CPU}, 1000},
-		{"account.system_us", {PART_SYSTEM, PART_CPU}, 1000},
-		{"account.minor_faults", {PART_MINOR, NR_PARTS}, 1},
-		{"account.major_faults", {PART_MAJOR, NR_PARTS}, 1},
-		{"account.read_chars", {PART_READ_CHARS, NR_PARTS}, 1},
-		{"account.write_chars", {PART_WRITE_CHARS, NR_PARTS}, 1},
-		{"account.read_calls", {PART_READ_CALLS, NR_PARTS}, 1},
-		{"account.write_calls", {PART_WRITE_CALLS, NR_PARTS}, 1},
-		{"account.read_bytes", {PART_READ_BYTES, NR_PARTS}, 1},
-		{"account.write_bytes", {PART_WRITE_BYTES, NR_PARTS}, 1}};
-	const struct process *heir;
-	int64_t id, v;
+	} from[] = {{"account.user_us", PART_CPU, 1000}, {"account.system_us", PART_CPU, 1000},
+		{"account.user_us", PART_USER, 1000}, {"account.system_us", PART_SYSTEM, 1000},
+		{"account.minor_faults", PART_MINOR, 1}, {"account.major_faults", PART_MAJOR, 1},
+		{"account.read_chars", PART_READ_CHARS, 1}, {"account.write_chars", PART_WRITE_CHARS, 1},
+		{"account.read_calls", PART_READ_CALLS, 1}, {"account.write_calls", PART_WRITE_CALLS, 1},
+		{"account.read_bytes", PART_READ_BYTES, 1}, {"account.write_bytes", PART_WRITE_BYTES, 1}};
+	int64_t v;
 
-	if (!pairs_get_num(last, "heir", &id) || id < 0 || id > UINT32_MAX)
-		return;
-	heir = living_find(l, (uint32_t)id);
-	if (!heir || heir->ignores_sigchld)
-		return;
-	for_each_group_line(line,
-		heir->groups & ~p->groups & ~l->own) for (size_t i = 0; i < ARRAY_SIZE(from);
-							  i++) for (unsigned k = 0;
-								    k < 2 && from[i].part[k] < NR_PARTS; k++)
-	{
-		int64_t *sum = &l->line[line].part[from[i].part[k]];
-
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
 		if (pairs_get_num(last, from[i].key, &v))
-			*sum = sub(*sum, MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale);
-	}
+			s->part[from[i].part] =
+				sub(s->part[from[i].part], MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale);
+}
+
+/* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
+ * is taken off. What nobody knows of it stays with the parent. */
+static int take_off_foreign(struct living *l, const struct process *p, const struct pairs *last)
+{
+	const struct pair *names = pairs_find(last, "foreign");
+	uint64_t foreign = 0;
+
+	if (names && groups_mask(&l->group, names, &foreign) < 0)
+		return -ENOMEM;
+	for_each_group_line(i, foreign & ~p->groups & ~l->own) take_off(&l->line[i], last);
+	return 0;
 }
 
 /* Its whole story is this one record. */
@@ -742,7 +737,9 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 	count_only_sampled(l, p->groups, parent, last);
 	count_io_unread(l, p->groups, p, parent, last);
 	take_off_children_io(l, p, parent, last);
-	take_off_foreign(l, p, last);
+	r = take_off_foreign(l, p, last);
+	if (r < 0)
+		return r;
 	how = pairs_find(last, "how");
 	r = census_end(&l->census, id, time_ns, p->groups,
 		p->row != STORE_NO_ROW && p->since != l->census.ticks,

@@ -408,11 +408,11 @@ def test_bytes_belong_to_the_user_who_wrote_them(lab_of_users):
     assert 150000 <= lab.summary()["io"]["write_chars"] < 151000
 
 
-@pytest.mark.parametrize("seed", [2, 5])
-def test_random_trees_of_two_users(lab_of_users, seed):
+@pytest.mark.parametrize("interval, seed", [("20ms", 2), ("1s", 5)])  # with samples of most, and of few
+def test_random_trees_of_two_users(lab_of_users, interval, seed):
     """A process that changes its user is never in both sums: together they are what the whole is."""
     lab = lab_of_users
-    summary, said = lab.run("setpriv", f"--ruid={ONE_USER}", lab.where / "family", seed, 8, "uwwuse", interval="20ms", options=OF_USERS)
+    summary, said = lab.run("setpriv", f"--ruid={ONE_USER}", lab.where / "family", seed, 8, "uwwuse", interval=interval, options=OF_USERS)
     assert all_of_it(summary, said), (summary["faults"], summary["io"], said)
     groups = [group for name, group in summary["groups"].items() if name.startswith("user:")]
     assert len(groups) == 2

@@ -328,12 +328,16 @@ static void add_numbers(struct maker *m, va_list ap)
 		pairs_num(&m->pairs, key, va_arg(ap, int64_t));
 }
 
+const char *maker_foreign;
+
 void maker_gone_with(struct maker *m, uint32_t at, uint32_t id, int64_t time_ns, const char *how, ...)
 {
 	va_list ap;
 
 	pairs_reset(&m->pairs);
 	pairs_str(&m->pairs, "how", how);
+	if (maker_foreign)
+		pairs_str(&m->pairs, "foreign", maker_foreign);
 	va_start(ap, how);
 	add_numbers(m, ap);
 	va_end(ap);

@@ -80,6 +80,8 @@ void maker_group(struct maker *m, uint32_t row, const char *name, const char *ki
 void maker_join_as(struct maker *m, uint32_t row, uint32_t id, int64_t pid, const void *name, size_t name_len,
 	const void *cmdline, size_t cmdline_len);
 void maker_gone(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how);
+/* A group in which the parents of those that leave have their accounts, and they are not; NULL: none. */
+extern const char *maker_foreign;
 /* With more to say: keys and numbers, NULL at the end. */
 void maker_gone_with(struct maker *m, uint32_t row, uint32_t id, int64_t time_ns, const char *how, ...);
 /* A cell of a row, by the metric's name. Unset with maker_unset. */

@@ -380,8 +380,10 @@ static void test_one_that_changes_its_user_counts_once(void **state)
 	set_cpu(&m, 1, 700);
 	maker_set(&m, 1, "proc.io.write_chars", 7000);
 	maker_tick(&m, SECOND);
-	maker_gone_with(&m, 1, 2, 3 * SECOND / 2, "noticed", "sampled", INT64_C(1), "heir", INT64_C(1),
-		"account.user_us", INT64_C(700000), "account.write_chars", INT64_C(7000), NULL);
+	maker_foreign = "ann";
+	maker_gone_with(&m, 1, 2, 3 * SECOND / 2, "noticed", "sampled", INT64_C(1), "account.user_us",
+		INT64_C(700000), "account.write_chars", INT64_C(7000), NULL);
+	maker_foreign = NULL;
 	maker_set(&m, 1, "group.gone.user", 700000);
 	maker_set(&m, 1, "group.gone.write_chars", 7000);
 	maker_set(&m, 0, "proc.cpu.children_user", 70);
