@@ -738,20 +738,25 @@ ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size)
 	return env_readlink(env, path, out, size);
 }
 
-int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *ret)
+int process_uid_now(struct env *env, pid_t pid, uint32_t *ret)
 {
-	int64_t uid = p->process[row].pid == pid ? p->process[row].uid : -1;
 	char path[48], text[4096];
+	int64_t uid;
+	ssize_t n;
 
-	if (uid < 0) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
-		n = env_peek(p->ctx->env, path, text, sizeof(text));
-		uid = n > 0 ? uid_of(text, (size_t)n) : -1;
-	}
+	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+	n = env_peek(env, path, text, sizeof(text));
+	uid = n > 0 ? uid_of(text, (size_t)n) : -1;
 	*ret = (uint32_t)uid;
 	return uid < 0 ? -ENODATA : 0;
+}
+
+int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *ret)
+{
+	if (p->process[row].pid != pid || p->process[row].uid < 0)
+		return process_uid_now(p->ctx->env, pid, ret);
+	*ret = (uint32_t)p->process[row].uid;
+	return 0;
 }
 
 static int process_probe(struct env *env, struct trouble *reterr_why)

@@ -83,6 +83,7 @@ ssize_t process_cmdline(struct env *env, pid_t pid, char *out, size_t size, bool
 ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size);
 /* Its real user: as its last reading saw it, if that read status; else it is read now. */
 int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *ret);
+int process_uid_now(struct env *env, pid_t pid, uint32_t *ret);
 /* Parses the text of proc/PID/stat; false when it is not one. fields[n] is field n of proc(5), up to `last`.
  */
 bool process_parse_stat(

@@ -317,7 +317,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;
-	if (has_several(e->tree.exclusive) && process_uid(e->env, m->pid, &uid) == 0)
+	if (has_several(e->tree.exclusive) && process_uid_now(e->env, m->pid, &uid) == 0)
 		member_follow_user(e, slot, uid);
 	/* It may have become another program since it was asked about. A zombie has no command line any more:
 	 * it stays what it was. */
