@@ -268,9 +268,20 @@ static void after_stop(struct recording *r)
 	engine_resumed(r->engine);
 }
 
-static bool ends_attachment(int sig)
+static bool asks_to_end(int sig)
 {
 	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+/* Those that end a program that has made no plans for them, too: in good order. */
+static bool ends_attachment(int sig)
+{
+	static const int others[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (sig == others[i])
+			return true;
+	return asks_to_end(sig) || sig > SIGSYS;
 }
 
 static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
@@ -288,7 +299,7 @@ static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
 	}
 	command_forward(&r->command, si, engine_is_member(r->engine, (pid_t)si->ssi_pid));
 	engine_leave_out(r->engine, r->command.witness.pid); /* it may be another one now */
-	if (r->over || !ends_attachment(sig))
+	if (r->over || !asks_to_end(sig))
 		return;
 	engine_event(r->engine, "signal", "name", sigabbrev_np(sig));
 	engine_flush(r->engine); /* what comes next may be SIGKILL */

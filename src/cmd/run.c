@@ -164,8 +164,8 @@ const struct cmd cmd_run = {
 		  "exists), and nothing was run; 126: the command cannot be run; 127: it does not exist. "
 		  "Problems with the recording never fail the job: it runs nevertheless, and one line "
 		  "says why it is not recorded. With --strict, tacho ends with 125 instead.\n\nSignals "
-		  "sent to tacho (TERM, INT, HUP, QUIT, USR1, USR2, CONT, TSTP, WINCH) are passed on. The "
-		  "command finds the path of the recording in TACHO_RECORDING.",
+		  "sent to tacho are passed on: all that a program can catch, but not those of its own "
+		  "faults (SEGV, ABRT …). The command finds the path of the recording in TACHO_RECORDING.",
 	.examples = "$ tacho run -- make -j8\n"
 		    "    Record a build.\n"
 		    "$ tacho run -i 100ms -o runs/{name}-{jobid}.tacho -- ./train --epochs 3\n"

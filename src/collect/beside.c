@@ -8,6 +8,7 @@
 #include "collect/beside.h"
 
 #include "base/rights.h"
+#include "base/sigmask.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -89,10 +90,10 @@ int beside_start(struct beside *b, struct env *env, void (*work)(void *arg), voi
 	if (!b->threaded)
 		return 0;
 	/* The thread, and whatever threads the vendor's library starts from it, inherit the mask. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigmask_fill(&all);
+	sigmask_change(SIG_SETMASK, &all, &before);
 	r = -pthread_create(&b->thread, NULL, run, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	sigmask_change(SIG_SETMASK, &before, NULL);
 	if (r < 0)
 		release_locks(b);
 	return r;

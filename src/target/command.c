@@ -1,6 +1,7 @@
 #include "target/command.h"
 
 #include "base/rights.h"
+#include "base/sigmask.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -12,26 +13,24 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static const int handled[] = {
-	SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH, SIGCHLD};
-
-/* See time_to_spread() and take_second(). */
+/* Not read from the signalfd, and not passed on: what nobody can catch, our own faults, and stops for a
+ * terminal that we have used ourselves. */
+static const int not_handled[] = {
+	SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGTTIN, SIGTTOU};
 
 int command_prepare(struct command *c)
 {
 	struct sigaction fallback = {.sa_handler = SIG_DFL};
-	sigset_t set, limit;
+	sigset_t set;
+	int r;
 
 	*c = (struct command){.signal_fd = -1, .heap = sbrk(0)};
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(handled); i++)
-		sigaddset(&set, handled[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &c->mask) < 0)
-		return -errno;
-	/* What we write before the job starts may meet a limit: until it is ignored it waits. */
-	sigemptyset(&limit);
-	sigaddset(&limit, SIGXFSZ);
-	sigprocmask(SIG_BLOCK, &limit, NULL);
+	sigmask_fill(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(not_handled); i++)
+		sigdelset(&set, not_handled[i]);
+	r = sigmask_change(SIG_BLOCK, &set, &c->mask);
+	if (r < 0)
+		return r;
 	/* Where huge pages are given unasked, the first byte of each of our tables would cost 2 MiB. */
 	c->has_huge_pages =
 		prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0) == 0 && prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
@@ -284,18 +283,20 @@ int command_confirm(struct command *c)
 
 int command_become(struct command *c, char *const *argv)
 {
+	static const int of_writes[] = {SIGXFSZ, SIGPIPE};
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;
 
 	if (c->prepared) {
-		/* A limit that a write of ours has met waits for us as a signal: ignoring it takes it away.
-		 */
-		sigaction(SIGXFSZ, &ignore, &found);
-		sigaction(SIGXFSZ, &found, NULL);
+		/* What a write of ours has met waits for us as a signal: ignoring it takes it away. */
+		for (size_t i = 0; i < ARRAY_SIZE(of_writes); i++) {
+			sigaction(of_writes[i], &ignore, &found);
+			sigaction(of_writes[i], &found, NULL);
+		}
 		sigaction(SIGCHLD, &c->child, NULL);
 		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 		if (c->has_huge_pages)
 			prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
-		sigprocmask(SIG_SETMASK, &c->mask, NULL);
+		sigmask_change(SIG_SETMASK, &c->mask, NULL);
 	}
 	rights_drop();
 	execvpe(argv[0], argv, rights_environment());
@@ -343,12 +344,39 @@ static char job_state(pid_t pid)
 	return at && at[1] == ' ' ? at[2] : 0;
 }
 
-/* Whether the kernel has sent it to our whole process group. What comes from a terminal's keys and size it
- * has. Of a hangup it tells the leader of the session alone (__tty_hangup()); when the leader ends, or when a
- * group becomes an orphan, it tells the whole group. */
-static bool kernel_told_group(int sig)
+/* What a write of ours has met comes as if we had sent it; what the CPU time of our own has, from the kernel.
+ */
+static bool is_our_own(const struct signalfd_siginfo *si)
 {
-	return (sig != SIGHUP && sig != SIGCONT) || getsid(0) != getpid();
+	switch (si->ssi_signo) {
+	case SIGPIPE:
+	case SIGXFSZ:
+		return si->ssi_code == SI_KERNEL || (pid_t)si->ssi_pid == getpid();
+	case SIGXCPU:
+		return si->ssi_code == SI_KERNEL;
+	}
+	return false;
+}
+
+/* Whether the kernel has sent it to our whole process group: *ret_known. What comes from a terminal's keys
+ * and size it has. Of a hangup it tells the leader of the session alone (__tty_hangup()); when the leader
+ * ends, or when a group becomes an orphan, it tells the whole group. Others, of a timer that was set before
+ * we were executed (alarm(2)) for instance, it may have sent to us alone. */
+static bool kernel_told_group(int sig, bool *ret_known)
+{
+	*ret_known = true;
+	switch (sig) {
+	case SIGINT:
+	case SIGQUIT:
+	case SIGTSTP:
+	case SIGWINCH:
+		return true;
+	case SIGHUP:
+	case SIGCONT:
+		return getsid(0) != getpid();
+	}
+	*ret_known = false;
+	return false;
 }
 
 static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
@@ -356,18 +384,33 @@ static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
 	int sig = (int)si->ssi_signo;
 	bool in_group = getpgid(c->pid) == getpgrp();
 	/* Asked in any case: what it saw of this signal shall not be taken for the next one. */
-	bool seen = witness_saw(&c->witness, sig);
+	bool seen = witness_saw(&c->witness, sig), known = false, told = false;
 
 	if (!in_group)
 		return false;
-	return si->ssi_code == SI_KERNEL ? kernel_told_group(sig) : seen;
+	if (si->ssi_code == SI_KERNEL)
+		told = kernel_told_group(sig, &known);
+	return known ? told : seen;
+}
+
+/* With the value that it carries, and as from whoever sent it, where the kernel lets us say so. */
+static int pass_on(pid_t pid, const struct signalfd_siginfo *si)
+{
+	siginfo_t info = {.si_signo = (int)si->ssi_signo, .si_code = SI_QUEUE};
+
+	info.si_pid = (pid_t)si->ssi_pid;
+	info.si_uid = si->ssi_uid;
+	info.si_value.sival_ptr = (void *)(uintptr_t)si->ssi_ptr;
+	if (si->ssi_code == SI_QUEUE && syscall(SYS_rt_sigqueueinfo, pid, info.si_signo, &info) == 0)
+		return 0;
+	return kill(pid, info.si_signo);
 }
 
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member)
 {
 	if (c->pid <= 0)
 		return false;
-	if (job_has_it(c, si) || sender_is_member)
+	if (is_our_own(si) || job_has_it(c, si) || sender_is_member)
 		return false;
 	/* A shell's `fg` continues the whole group: the job runs already. */
 	if (si->ssi_signo == SIGCONT && c->stopped_with_it) {
@@ -375,7 +418,7 @@ bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool 
 		if (job_state(c->pid) != 'T')
 			return false;
 	}
-	return kill(c->pid, (int)si->ssi_signo) == 0;
+	return pass_on(c->pid, si) == 0;
 }
 
 void command_ended(struct command *c)
@@ -392,8 +435,8 @@ void command_stop_by(int sig)
 	sigaddset(&one, sig);
 	sigaction(sig, &fallback, &found);
 	kill(getpid(), sig);
-	sigprocmask(SIG_UNBLOCK, &one, &blocked);
-	sigprocmask(SIG_SETMASK, &blocked, NULL);
+	sigmask_change(SIG_UNBLOCK, &one, &blocked);
+	sigmask_change(SIG_SETMASK, &blocked, NULL);
 	sigaction(sig, &found, NULL);
 }
 
@@ -427,7 +470,7 @@ int command_exit_as(struct command *c, int status)
 	no_core.rlim_cur = 0;
 	setrlimit(RLIMIT_CORE, &no_core);
 	sigaction(sig, &fallback, NULL);
-	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	/* All others stay blocked: one that came meanwhile is not what the job died of. */
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);

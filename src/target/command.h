@@ -2,10 +2,11 @@
  * mask and dispositions (but for an ignored SIGCHLD, which would hide its children's CPU time), same
  * environment but for TACHO_RECORDING.
  *
- * Signals that reach the recorder are for the job: they are read from a signalfd and passed on, unless the
- * job has them already (they were sent to the process group: see witness.h) or sent them itself.
- * A job that stops for the terminal (Ctrl-Z) stops us too, so that the shell sees what it would see without
- * us. */
+ * Signals that reach the recorder are for the job: all that can be caught, but for our own faults, are read
+ * from a signalfd and passed on, unless the job has them already (they were sent to the process group: see
+ * witness.h) or sent them itself, or the kernel sent them for what we did (a write to a closed pipe, a
+ * limit). A job that stops for the terminal (Ctrl-Z) stops us too, so that the shell sees what it would see
+ * without us. */
 #ifndef TARGET_COMMAND_H
 #define TARGET_COMMAND_H
 

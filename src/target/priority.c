@@ -22,6 +22,7 @@
 #include "target/priority.h"
 
 #include "base/rights.h"
+#include "base/sigmask.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -36,6 +37,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define RT_MOST_US 50000
 #define RT_PRIORITY 1
@@ -57,7 +59,7 @@ struct place {
 };
 
 static struct place found, ordinary, urgent;
-static volatile sig_atomic_t is_urgent;
+static volatile sig_atomic_t is_urgent, put_off;
 static bool may_be_urgent;
 static int64_t window_ns, window_cpu_ns;
 
@@ -86,12 +88,21 @@ static int set(struct place *to)
 	return r;
 }
 
-static void on_too_long(int sig)
+/* One that was sent to us is for the job: it waits, blocked, for whoever reads our signals. */
+static void put_off_sent(int sig, siginfo_t *info, ucontext_t *before)
+{
+	sigaddset(&before->uc_sigmask, sig);
+	syscall(SYS_rt_sigqueueinfo, getpid(), sig, info);
+	put_off = 1;
+}
+
+static void on_too_long(int sig, siginfo_t *info, void *before)
 {
 	int saved = errno;
 
-	(void)sig;
-	if (is_urgent && set(&ordinary) == 0)
+	if (info->si_code != SI_KERNEL)
+		put_off_sent(sig, info, before);
+	else if (is_urgent && set(&ordinary) == 0)
 		is_urgent = 0;
 	errno = saved;
 }
@@ -212,6 +223,15 @@ static void take_nice(void)
 	set(&ordinary);
 }
 
+static void let_it_come(void)
+{
+	sigset_t one;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGXCPU);
+	sigmask_change(SIG_UNBLOCK, &one, NULL);
+}
+
 /* To be set anew each time: when it is reached, the kernel adds a second to it. */
 static int limit_time(void)
 {
@@ -245,9 +265,12 @@ static int try_realtime(void)
 /* Without the limits of our time there is no real-time priority for us. */
 static bool begin_realtime(void)
 {
-	struct sigaction action = {.sa_handler = on_too_long, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_sigaction = on_too_long, .sa_flags = SA_RESTART | SA_SIGINFO};
 
-	return sigaction(SIGXCPU, &action, NULL) == 0 && start_watch() == 0;
+	if (sigaction(SIGXCPU, &action, NULL) < 0 || start_watch() < 0)
+		return false;
+	let_it_come();
+	return true;
 }
 
 void priority_raise(struct priority *ret)
@@ -279,6 +302,10 @@ void priority_keep(int64_t cpu_ns)
 {
 	int64_t now = now_of(CLOCK_MONOTONIC);
 
+	if (put_off) {
+		put_off = 0;
+		let_it_come();
+	}
 	if (!may_be_urgent)
 		return;
 	if (!watch.tid)

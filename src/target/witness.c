@@ -1,5 +1,7 @@
 #include "target/witness.h"
 
+#include "base/sigmask.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -49,20 +51,22 @@ int witness_start(struct signal_witness *w)
 	const char *preloaded = getenv("LD_PRELOAD");
 	pid_t self = getpid(), pid;
 	sigset_t all, found;
+	int r;
 
 	w->pid = 0;
 	/* Valgrind does not know this kind of child, and would report for it as well. */
 	if (preloaded && strstr(preloaded, "/vgpreload"))
 		return -ENOTSUP;
-	sigfillset(&all);
-	if (sigprocmask(SIG_SETMASK, &all, &found) < 0)
-		return -errno;
+	sigmask_fill(&all);
+	r = sigmask_change(SIG_SETMASK, &all, &found);
+	if (r < 0)
+		return r;
 	pid = (pid_t)syscall(SYS_clone3, &plain, sizeof(plain));
 	if (pid == 0)
 		stand_by(self);
 	if (pid > 0)
 		w->pid = pid;
-	sigprocmask(SIG_SETMASK, &found, NULL);
+	sigmask_change(SIG_SETMASK, &found, NULL);
 	return w->pid ? 0 : -EAGAIN;
 }
 

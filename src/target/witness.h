@@ -9,7 +9,9 @@
  *
  * A signal stays pending for ever, so a witness that has some is replaced by a new one: some 100 us for each
  * signal to the group. Its name and command line are not ours: `pkill tacho` is for us alone. When it was
- * killed, or there can be none, every signal is passed on: then one to the group reaches the job twice.
+ * killed, or there can be none, every signal is passed on: then one to the group reaches the job twice. So do
+ * real-time signals that come to the group faster than we look, all but the first: how many of one kind are
+ * pending is not to be read.
  *
  * Rejected: to look whether the job has the signal pending (it may have handled it already); to guess by the
  * sender; a witness that takes its signals and tells us (we would have to wait for it); ptrace and

@@ -1,4 +1,5 @@
 /* Writes the name of every signal that arrives, as it arrives: signals LOG NAME... (LOG may be - for stdout).
+ * Real-time signals have their number for a name. One that carries a value is NAME=VALUE.
  *
  * Says "ready" first; ends with status 7 after a TERM, and with the number of signals when its stdin ends or
  * a line comes. In C, because a script's interpreter takes two that come together for one. */
@@ -8,21 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const struct {
-	const char *name;
-	int number;
-} known[] = {
-	{"HUP", SIGHUP},
-	{"INT", SIGINT},
-	{"QUIT", SIGQUIT},
-	{"USR1", SIGUSR1},
-	{"USR2", SIGUSR2},
-	{"TERM", SIGTERM},
-	{"CONT", SIGCONT},
-	{"TSTP", SIGTSTP},
-	{"WINCH", SIGWINCH},
-};
 
 static int out = 1;
 static volatile sig_atomic_t count;
@@ -36,14 +22,45 @@ static void say(const char *word)
 		_exit(99);
 }
 
-static void arrived(int number)
+static void name_of(int number, char name[16])
 {
+	const char *known = sigabbrev_np(number);
+
+	if (known)
+		snprintf(name, 16, "%s", known);
+	else
+		snprintf(name, 16, "%d", number);
+}
+
+static void arrived(int number, siginfo_t *info, void *context)
+{
+	char name[16], word[32];
+
+	(void)context;
 	count++;
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (known[i].number == number)
-			say(known[i].name);
+	name_of(number, name);
+	snprintf(word, sizeof(word), info->si_code == SI_QUEUE ? "%s=%d" : "%s", name,
+		info->si_value.sival_int);
+	say(word);
 	if (number == SIGTERM)
 		_exit(7);
+}
+
+/* Whoever starts us may have blocked it, so that it waits until we can take it. */
+static void take(const char *wanted)
+{
+	char name[16];
+	sigset_t one;
+
+	for (int number = 1; number <= SIGRTMAX; number++) {
+		name_of(number, name);
+		if (strcmp(name, wanted))
+			continue;
+		sigaction(number, &(struct sigaction){.sa_sigaction = arrived, .sa_flags = SA_SIGINFO}, NULL);
+		sigemptyset(&one);
+		sigaddset(&one, number);
+		sigprocmask(SIG_UNBLOCK, &one, NULL);
+	}
 }
 
 int main(int argc, char **argv)
@@ -55,9 +72,7 @@ int main(int argc, char **argv)
 	if (out < 0)
 		return 99;
 	for (int i = 2; i < argc; i++)
-		for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-			if (!strcmp(argv[i], known[k].name))
-				sigaction(known[k].number, &(struct sigaction){.sa_handler = arrived}, NULL);
+		take(argv[i]);
 	say("ready");
 	while (read(0, &byte, 1) < 0 && errno == EINTR)
 		;

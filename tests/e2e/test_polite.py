@@ -4,6 +4,7 @@ A probe program writes down all that it inherited; it runs bare and recorded und
 must agree but for the one documented variable, TACHO_RECORDING.
 """
 
+import ctypes
 import json
 import os
 import re
@@ -279,15 +280,77 @@ def start_counter(tmp_path, names, **kwargs):
     return tacho, log
 
 
+def number_of(name):
+    return int(name) if name.isdigit() else getattr(signal, f"SIG{name}")
+
+
+# All that can be caught, but for our own faults (SEGV …), CHLD, CONT and what stops: those have tests of their own.
+SIGNALS = "INT HUP QUIT USR2 WINCH ALRM VTALRM PROF XCPU XFSZ PIPE URG POLL PWR STKFLT 34 35 49 63 64 USR1 TERM".split()
+
+
 def test_signals_reach_the_job_once(tmp_path):
     """Sent to us alone, each passes on exactly once, and the job's own answer to TERM is the status."""
-    names = "INT HUP QUIT USR1 USR2 CONT WINCH TERM".split()
+    names = ["CONT", *SIGNALS]
     tacho, log = start_counter(tmp_path, names, start_new_session=True)
     for name in names:
-        tacho.send_signal(getattr(signal, f"SIG{name}"))
+        tacho.send_signal(number_of(name))
         until(lambda: name in log.read_text().split(), f"SIG{name} arrives")
     assert tacho.wait() == 7
     assert log.read_text().split() == ["ready", *names]
+    assert show(tmp_path / "a.tacho")["complete"]
+
+
+def test_signals_of_the_c_library(tmp_path):
+    """The two that it uses for threads (32, 33) end a job as others do: it must be the job that they end."""
+    tacho = start("run", "-q", "-o", tmp_path / "a.tacho", "--", "sleep", "1000", start_new_session=True)
+    job_of(tacho, "sleep")
+    os.kill(tacho.pid, 32)
+    assert tacho.wait() in (-32, 128 + 32)
+    assert show(tmp_path / "a.tacho")["exit"]["signal"] == 32
+
+
+def test_a_signal_keeps_its_value(tmp_path):
+    """As sigqueue(3) gives it one."""
+    tacho, log = start_counter(tmp_path, ["40", "USR1", "TERM"], start_new_session=True)
+    for name, value in (("40", 7), ("USR1", -5), ("40", 8)):
+        assert ctypes.CDLL(None).sigqueue(tacho.pid, int(number_of(name)), value) == 0
+        until(lambda: f"{name}={value}" in log.read_text().split(), f"{name} arrives")
+    tacho.send_signal(signal.SIGTERM)
+    assert tacho.wait() == 7
+    assert log.read_text().split() == ["ready", "40=7", "USR1=-5", "40=8", "TERM"]
+
+
+def test_a_timer_from_before_the_start_is_the_jobs(tmp_path):
+    """`perl -e 'alarm 9; exec @ARGV' tacho run …`: the timer stays with us over the exec. Held back until it is expected."""
+
+    def set_timer():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+
+    tacho, log = start_counter(tmp_path, ["ALRM", "TERM"], start_new_session=True, preexec_fn=set_timer)
+    until(lambda: "ALRM" in log.read_text(), "ALRM arrives")
+    tacho.send_signal(signal.SIGTERM)
+    assert tacho.wait() == 7
+    assert log.read_text().split() == ["ready", "ALRM", "TERM"]
+
+
+def test_our_own_limits_are_not_the_jobs_signals(tmp_path):
+    """The recording meets a limit of files: the signal for that is ours."""
+    most = 8192
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    log, recording = tmp_path / "log", tmp_path / "a.tacho"
+    words = ["run", "-q", "-i", "5ms", "--flush=10ms", "-o", recording, "--", BURNERS / "signals", log, "XFSZ", "USR1", "TERM"]
+    tacho = start(*words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=limit)
+    until(lambda: recording.exists() and recording.stat().st_size == most, "the limit is met")
+    for count in (1, 2):
+        tacho.send_signal(signal.SIGUSR1)
+        until(lambda: log.read_text().count("USR1") == count, "USR1 arrives")
+    tacho.send_signal(signal.SIGTERM)
+    assert tacho.wait() == 7
+    assert log.read_text().split() == ["ready", "USR1", "USR1", "TERM"]
 
 
 def held(tacho):
@@ -298,13 +361,12 @@ def held(tacho):
 
 def test_signals_to_the_group_reach_the_job_once(tmp_path):
     """To the whole process group: the job has each already, and we pass on none; to us alone: we do, then as before."""
-    names = "INT HUP QUIT USR2 WINCH USR1 TERM".split()
-    tacho, log = start_counter(tmp_path, names, start_new_session=True)
+    tacho, log = start_counter(tmp_path, SIGNALS, start_new_session=True)
     until(lambda: witnesses_of(tacho), "there is a witness")
     expected = ["ready"]
-    for name in names[:-2]:
+    for name in SIGNALS[:-2]:
         held(tacho)
-        os.killpg(tacho.pid, getattr(signal, f"SIG{name}"))
+        os.killpg(tacho.pid, number_of(name))
         expected.append(name)
         until(lambda: log.read_text().split() == expected, f"SIG{name} arrives")
         os.kill(tacho.pid, signal.SIGCONT)

@@ -44,13 +44,31 @@ static bool is_realtime_again(void)
 	return true;
 }
 
+/* SIGXCPU that is sent to us is not the kernel's word about our time: it waits for the reader of signals. */
+static bool sent_signal_waits(const sigset_t *one)
+{
+	struct timespec at_once = {0};
+	siginfo_t info;
+
+	kill(getpid(), SIGXCPU);
+	if (sched_getscheduler(0) != (SCHED_RR | SCHED_RESET_ON_FORK))
+		return false;
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID)); /* it was not read yet */
+	return sigtimedwait(one, &info, &at_once) == SIGXCPU && info.si_code == SI_USER &&
+		info.si_pid == getpid() && sigtimedwait(one, &info, &at_once) < 0;
+}
+
 /* In a process of its own; 0, or the number of what is wrong. */
 static int priority_trial(void)
 {
 	struct priority p;
 	pthread_t thread;
 	int policy = -1;
+	sigset_t one;
 
+	sigemptyset(&one);
+	sigaddset(&one, SIGXCPU);
+	sigprocmask(SIG_BLOCK, &one, NULL); /* as the recorder does */
 	priority_raise(&p);
 	if (p.kind != PRIORITY_REALTIME)
 		return 77;
@@ -62,6 +80,9 @@ static int priority_trial(void)
 	if (pthread_create(&thread, NULL, policy_of_a_thread, &policy) || pthread_join(thread, NULL) ||
 		policy)
 		return 3;
+	if (!sent_signal_waits(&one))
+		return 8;
+	priority_keep(now_ns(CLOCK_THREAD_CPUTIME_ID));
 	burn_ns(NSEC_PER_SEC / 2); /* ten times what it may have at once */
 	if (sched_getscheduler(0) != (SCHED_OTHER | SCHED_RESET_ON_FORK) ||
 		getpriority(PRIO_PROCESS, 0) != -20)
