@@ -761,8 +761,15 @@ int process_uid(const struct processes *p, uint32_t row, pid_t pid, uint32_t *re
 
 static int process_probe(struct env *env, struct trouble *reterr_why)
 {
-	return probe_file(env, "proc/self/stat",
-		(struct trouble){"/proc is not mounted", "mount -t proc proc /proc"}, reterr_why);
+	static const struct trouble absent = {"/proc is not mounted", "mount -t proc proc /proc"},
+				    other = {"/proc is of another PID namespace than ours",
+					    "mount -t proc proc /proc (unshare --mount-proc does)"};
+	int r = probe_file(env, "proc/self/stat", absent, reterr_why);
+
+	if (!env->other_pids || r < 0)
+		return r;
+	*reterr_why = other;
+	return -ENOENT;
 }
 
 /* Its rows are filled process by process, on the engine's walk: see process_read(). */

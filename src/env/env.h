@@ -74,6 +74,9 @@ struct env {
 	long page_size;
 	long clock_tick;
 	bool live; /* processes can be started, signals and netlink exist */
+	/* /proc is of another PID namespace, or there is none: its numbers name other processes than ours do,
+	 * and none of them is opened. */
+	bool other_pids;
 };
 
 struct env *env_live(const char *root); /* NULL means "/" */

@@ -47,7 +47,13 @@ static uint64_t rights_for(const char *path)
 	return 0;
 }
 
-static int open_for(struct env *env, const char *path, int flags)
+/* A file of a process, where /proc has other processes under our numbers. */
+static bool is_other(const struct env *env, const char *path)
+{
+	return env->other_pids && str_starts(path, "proc/") && path[5] >= '1' && path[5] <= '9';
+}
+
+static int open_file(struct env *env, const char *path, int flags)
 {
 	int fd = openat(live_root(env), path, flags | O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int r = fd < 0 ? -errno : fd;
@@ -58,6 +64,11 @@ static int open_for(struct env *env, const char *path, int flags)
 	r = fd < 0 ? -errno : fd;
 	rights_lower();
 	return r;
+}
+
+static int open_for(struct env *env, const char *path, int flags)
+{
+	return is_other(env, path) ? -ENOENT : open_file(env, path, flags);
 }
 
 static int live_open(struct env *env, const char *path)
@@ -126,8 +137,11 @@ static int live_list(struct env *env, const char *path, env_list_fn *fn, void *a
 
 static ssize_t live_readlink(struct env *env, const char *path, char *out, size_t size)
 {
-	ssize_t n = readlinkat(live_root(env), path, out, size);
+	ssize_t n;
 
+	if (is_other(env, path))
+		return -ENOENT;
+	n = readlinkat(live_root(env), path, out, size);
 	return n < 0 ? -errno : n;
 }
 
@@ -142,9 +156,12 @@ static int64_t blocks(uint64_t nr, uint64_t size)
 /* O_PATH needs no permission on the directory itself, starts no automount, and holds nothing once closed. */
 static int live_space(struct env *env, const char *path, struct env_space *ret)
 {
-	_cleanup_(closep) int fd = openat(live_root(env), path, O_PATH | O_CLOEXEC);
+	_cleanup_(closep) int fd = -1;
 	struct statvfs st;
 
+	if (is_other(env, path))
+		return -ENOENT;
+	fd = openat(live_root(env), path, O_PATH | O_CLOEXEC);
 	if (fd < 0 || fstatvfs(fd, &st) < 0)
 		return -errno;
 	*ret = (struct env_space){
@@ -293,6 +310,19 @@ static const struct env_ops live_ops = {
 	.free = live_free,
 };
 
+/* What is above our PID namespace has us under another number (a larger one, as long as PIDs did not come
+ * round); what is below or beside it has us under none. A process of ours is in the same case. */
+static bool has_other_pids(struct env *env)
+{
+	char self[16];
+	ssize_t n = live_readlink(env, "proc/self", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return true;
+	self[n] = 0;
+	return strtol(self, NULL, 10) != getpid();
+}
+
 struct env *env_live(const char *root)
 {
 	struct live *live = malloc(sizeof(*live));
@@ -310,5 +340,6 @@ struct env *env_live(const char *root)
 		.clock_tick = sysconf(_SC_CLK_TCK),
 		.live = true,
 	};
+	live->env.other_pids = !root && has_other_pids(&live->env);
 	return &live->env;
 }

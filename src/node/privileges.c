@@ -94,6 +94,10 @@ static void permit_proc(struct env *env, struct permit *p)
 	r = try_read(env, "proc/1/stat");
 	if (try_read(env, "proc/self/stat") < 0)
 		permit_refuse(p, ABSENT, "there is no /proc", "sudo mount -t proc proc /proc");
+	else if (env->other_pids)
+		permit_refuse(p, ABSENT,
+			"/proc is of another PID namespace than ours: its processes are not the job's",
+			"sudo mount -t proc proc /proc # unshare --mount-proc does");
 	else if (r < 0 && hides)
 		hidden_processes(options, hidepid, p);
 	else if (option_value(options, "subset", subset, sizeof(subset)))

@@ -660,6 +660,13 @@ int scope_open(struct scopes *s, unsigned at, struct buf *err)
 {
 	struct scope *scope = &s->scope[at];
 
+	if (s->env->other_pids && scope->kind != SCOPE_COMMAND) {
+		buf_adds(err,
+			"processes cannot be found: /proc is not mounted, or is of another PID namespace "
+			"than "
+			"ours; mount -t proc proc /proc (unshare --mount-proc does)");
+		return -ENODATA;
+	}
 	switch (scope->kind) {
 	case SCOPE_PID:
 		return open_pid(s, scope, err);

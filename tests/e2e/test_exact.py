@@ -502,6 +502,27 @@ def test_without_proc(place, helpers):
         assert processes["unsampled"] is None and "loadavg" in summary["unavailable"]["processes.unsampled"]
 
 
+@pytest.mark.parametrize("helpers", ["all", "cgroup", "none"])
+def test_where_proc_is_of_another_pid_namespace(place, helpers):
+    """There our numbers name strangers: none of them is read, and what is not known has the reason."""
+    if not IS_ROOT:
+        pytest.skip("needs root")
+    lab = lab_of(f"root-{helpers}", place)
+    lab.inside = may_start(["unshare", "-pf"])
+    summary, said = lab.run("family", 3, 8, "wwosset", interval="20ms")
+    within_cpu(summary, said["cpu_s"], lab.spent_s)
+    assert summary["cpu"]["lower_bound"] is False and summary["cpu"]["source"] in ("cgroup", "rusage")
+    assert said["minor_faults"] <= summary["faults"]["minor"] <= said["minor_faults"] + 4 * said["processes"]
+    assert summary["processes"]["seen"] <= said["processes"]
+    for name in ("io.write_chars", "memory.peak_rss_bytes", "threads.peak"):
+        part, _, key = name.partition(".")
+        assert summary[part][key] is None
+        assert summary["unavailable"][name].startswith("/proc is of another PID namespace"), name
+    for words in (["doctor"], ["attach", "--duration=1ms", "-o", lab.recording, "1"]):
+        done = subprocess.run([*lab.inside, TACHO, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert "PID namespace" in done.stdout and "--mount-proc" in done.stdout, done.stdout
+
+
 def test_what_lives_between_two_samples_is_counted(lab):
     """How many at once and for how long, by births and ends; and what is known of each is in the table."""
     summary, _ = lab.run("sh", "-c", "sleep 0.2 & sleep 0.2 & sleep 0.2 & wait; /bin/true; /bin/true", interval="30s")
