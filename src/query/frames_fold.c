@@ -143,7 +143,7 @@ int frame_fold(struct frames *f, struct frame_own *fr)
 	struct folding at = {.nr = nr};
 	int r = lines_make(f, fr, nr);
 
-	if (r < 0)
+	if (r < 0 || !nr) /* no group yet: no line, and no memory for one */
 		return r;
 	for (size_t i = 0; i < fr->nr_sets; i++) {
 		struct frame_set *fs = &fr->set[i];
