@@ -17,16 +17,16 @@ void metric_unknown(const struct nearest *n, struct buf *reterr)
 	buf_adds(reterr, " ('tacho metrics' lists them)");
 }
 
-static void suggest(const struct scene *s, const char *name, struct buf *reterr)
+static void say_unknown(const struct scene *s, const char *name, bool typed, struct buf *reterr)
 {
 	struct nearest n = nearest_to(name, strlen(name) / 2 + 1);
 
-	for (uint32_t i = 0; i < s->schema->nr_sets; i++)
+	for (uint32_t i = 0; typed && i < s->schema->nr_sets; i++)
 		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++)
 			nearest_try(&n, s->schema->set[i].metric[j].name);
-	for (size_t i = 0; i < s->formulas.nr; i++)
+	for (size_t i = 0; typed && i < s->formulas.nr; i++)
 		nearest_try(&n, s->formulas.item[i].row.name);
-	for (size_t i = 0; i < nr_derived; i++)
+	for (size_t i = 0; typed && i < nr_derived; i++)
 		nearest_try(&n, derived[i].name);
 	metric_unknown(&n, reterr);
 }
@@ -115,7 +115,8 @@ static void take_derived(struct column *c, const struct derived *d)
 		.cores = d->unit == UNIT_COUNT && d->panel && !strcmp(d->panel, "cpu")};
 }
 
-int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr)
+int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, bool typed,
+	struct buf *reterr)
 {
 	const char *formula_why;
 	const struct derived *d = derived_of(s, metric, &formula_why);
@@ -139,7 +140,7 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 		take_derived(c, d);
 		text = d->expression;
 	} else {
-		suggest(s, metric, reterr);
+		say_unknown(s, metric, typed, reterr);
 		if (meta_find(&s->meta, "unread"))
 			buf_adds(reterr, "; the job ended before the node's metrics were read");
 		return -ENOENT;

@@ -37,9 +37,11 @@ struct column {
 	struct column_name threads; /* of cores: how many threads could use them; set -1: not recorded */
 };
 
-/* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and for a misspelt
- * metric which was probably meant. The column points into the scene. */
-int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, struct buf *reterr);
+/* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and of a metric that a
+ * user typed which was probably meant: to look for it takes far longer than all the rest, and a report asks
+ * for many that a recording does not have. The column points into the scene. */
+int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, bool typed,
+	struct buf *reterr);
 /* No metric is called n->word: says so, with the nearest of those that were tried. */
 void metric_unknown(const struct nearest *n, struct buf *reterr);
 

@@ -69,7 +69,7 @@ static int bind_column(struct frames *f, struct frame_own *fr, uint32_t field)
 	if (!c->bound)
 		return -ENOMEM;
 	buf_init(&ignored, 1024);
-	r = column_bind(c->bound, f->scene, c->metric, c->rate, &ignored);
+	r = column_bind(c->bound, f->scene, c->metric, c->rate, false, &ignored);
 	buf_release(&ignored);
 	domain = r < 0 ? NULL : frame_domain_of(f->scene, c->bound);
 	if (!domain || strcmp(domain, fr->face.name) != 0 ||

@@ -227,7 +227,7 @@ static int plan_rate(struct frame_own *fr, const struct scene *s, const struct s
 	int r;
 
 	buf_init(&ignored, 1024);
-	r = column_bind(&bound, s, m->name, true, &ignored);
+	r = column_bind(&bound, s, m->name, true, false, &ignored);
 	buf_release(&ignored);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
@@ -318,7 +318,7 @@ static int plan_derived(struct frames *f, const struct scene *s, const char *nam
 	if (schema_find(s->schema, name, &set, &col))
 		return 0;
 	buf_init(&ignored, 1024);
-	r = column_bind(&bound, s, name, false, &ignored);
+	r = column_bind(&bound, s, name, false, false, &ignored);
 	buf_release(&ignored);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;

@@ -164,7 +164,7 @@ int series_next(struct series *s, struct series_point *ret)
 static int part_open(struct series *s, struct series_part *p, const char *metric, struct buf *reterr)
 {
 	const struct filter filter = {.groups = s->wanted_group};
-	int r = column_bind(&p->column, s->scene, metric, s->query.rate, reterr);
+	int r = column_bind(&p->column, s->scene, metric, s->query.rate, true, reterr);
 
 	if (r < 0)
 		return r;

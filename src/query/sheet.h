@@ -28,6 +28,7 @@ struct sheet_query {
 	bool rate;	   /* counters as growth per second */
 	const char *group; /* only of processes in this group; NULL: of all */
 	bool spread;	   /* quantiles of each line are wanted */
+	bool typed;	   /* by a user: when there is no such metric, a similar one is named */
 };
 
 /* A process as the process table counts: recording, and identity in it. */

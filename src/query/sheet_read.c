@@ -76,7 +76,7 @@ static int asked_get(struct reading *r, const struct sheet_query *q, struct buf 
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	e = column_bind(&a->column, r->scene, q->metric, q->rate, why);
+	e = column_bind(&a->column, r->scene, q->metric, q->rate, q->typed, why);
 	if (e < 0) {
 		free(a);
 		return e;

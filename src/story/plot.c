@@ -124,7 +124,8 @@ static int ask(struct maker *m)
 		query[i] = (struct sheet_query){.metric = m->q->metric[i],
 			.per = of_processes(m->q) ? SHEET_PROCESS : per[m->q->per],
 			.rate = m->q->rate,
-			.group = m->q->group};
+			.group = m->q->group,
+			.typed = true};
 		r = check_metric(m, m->q->metric[i]);
 	}
 	if (r >= 0 && of_processes(m->q))

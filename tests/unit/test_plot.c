@@ -216,6 +216,7 @@ static void test_wrong_questions(void **state)
 		const char *words;
 	} wrong[] = {
 		{"tree.core", {.nr = 0}, "did you mean 'tree.cores'?"},
+		{"tree.core", {.per = PLOT_USER}, "did you mean 'tree.cores'?"},
 		{"proc.state", {.nr = 0}, "cannot be added up"},
 		{"tree.cores", {.per = PLOT_INSTANCE}, "has no instances"},
 		{"cpu.busy", {.per = PLOT_PROCESS}, "not a metric of single processes"},
