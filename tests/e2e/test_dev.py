@@ -154,7 +154,7 @@ def test_a_program_that_was_not_built_fails(small_tree):
 
 def test_verbs():
     text = subprocess.run([DEV, "help"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    for verb in ("build", "run", "test", "bench", "lint", "clean"):
+    for verb in ("build", "run", "test", "fuzz", "bench", "lint", "clean"):
         assert re.search(rf"^  {verb}\b", text, re.M)
     wrong = subprocess.run([DEV, "fly"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert wrong.returncode == 1

@@ -26,12 +26,16 @@ static uint32_t sequence;
 
 static void add_packed(struct buf *file, unsigned type, unsigned flags, const void *content, size_t size)
 {
+	static ZSTD_CCtx *packer; /* kept: to make one takes longer than most inputs */
 	size_t bound = ZSTD_compressBound(size);
 	uint8_t *packed = malloc(bound);
 
-	if (!packed)
+	if (!packer)
+		packer = ZSTD_createCCtx();
+	if (!packed || !packer)
 		abort();
-	fuzz_add_block(file, sequence++, type, flags, packed, ZSTD_compress(packed, bound, content, size, 1));
+	fuzz_add_block(file, sequence++, type, flags, packed,
+		ZSTD_compressCCtx(packer, packed, bound, content, size, 1));
 	free(packed);
 }
 
@@ -48,20 +52,22 @@ static void add_blocks(struct buf *file, struct view *v)
 
 static void add_our_schema(struct buf *file)
 {
-	struct schema *s = schema_new();
-	struct buf content;
+	static struct buf content; /* the same for all */
 
-	buf_init(&content, 1 << 16);
-	for (unsigned i = 0; i < 3; i++) {
-		struct schema_set *set = schema_add_set(s, "set", "", "process");
+	if (!content.data) {
+		struct schema *s = schema_new();
 
-		for (unsigned k = 0; k < (i == 0 ? 1 : i == 1 ? 5 : 64); k++)
-			schema_add_metric(set, "metric", "", NULL);
+		buf_init(&content, 1 << 16);
+		for (unsigned i = 0; i < 3; i++) {
+			struct schema_set *set = schema_add_set(s, "set", "", "process");
+
+			for (unsigned k = 0; k < (i == 0 ? 1 : i == 1 ? 5 : 64); k++)
+				schema_add_metric(set, "metric", "", NULL);
+		}
+		schema_encode(s, &content);
+		schema_free(s);
 	}
-	schema_encode(s, &content);
 	add_packed(file, BLOCK_SCHEMA, 0, content.data, content.len);
-	buf_release(&content);
-	schema_free(s);
 }
 
 static void add_segments(struct buf *file, const uint8_t *p, const uint8_t *end)
@@ -106,15 +112,18 @@ static uint64_t look_at(struct store_reader *r, const struct store_record *rec)
 
 static void read_file(const struct buf *file)
 {
-	int fd = memfd_create("recording", MFD_CLOEXEC);
+	static int fd = -1;
 	struct store_reader *r = NULL;
 	struct store_record rec;
 	struct store_health h;
 	uint64_t sum = 0;
 
-	if (fd < 0 || write(fd, file->data, file->len) != (ssize_t)file->len)
+	if (fd < 0)
+		fd = memfd_create("recording", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)file->len) < 0 ||
+		pwrite(fd, file->data, file->len, 0) != (ssize_t)file->len)
 		abort();
-	if (store_open_fd(fd, &r) < 0)
+	if (store_open_fd(dup(fd), &r) < 0)
 		return;
 	while (store_next(r, &rec) > 0)
 		sum += look_at(r, &rec);

@@ -30,7 +30,7 @@ static void check_batch(const struct frames *f, const struct frame *frame, const
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct run *run = fuzz_run(data, size);
+	const struct run *run = fuzz_run(data, size);
 	const struct frame *list = NULL;
 	struct frames *f = NULL;
 	struct frame_batch b;
@@ -51,6 +51,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	frames_close(f);
 	buf_release(&err);
-	fuzz_run_close(run);
 	return 0;
 }

@@ -379,11 +379,13 @@ static const struct buf *packed_schema(struct making *m)
 
 /* ---- the run ---- */
 
-static int make_recording(const uint8_t *data, size_t size, char path[40])
+/* Two files in memory, each with the recording of the present input. */
+static int descriptor[2] = {-1, -1};
+
+static void make_recording(unsigned which, const uint8_t *data, size_t size)
 {
 	struct making m = {.p = data, .end = data + size};
 	const struct buf *schema = packed_schema(&m);
-	int fd = memfd_create("recording", MFD_CLOEXEC);
 	static ZSTD_CCtx *packer;
 
 	buf_init(&m.file, (size_t)16 << 20);
@@ -391,7 +393,9 @@ static int make_recording(const uint8_t *data, size_t size, char path[40])
 	buf_init(&m.body, (size_t)1 << 20);
 	if (!packer)
 		packer = ZSTD_createCCtx();
-	if (!packer || fd < 0)
+	if (descriptor[which] < 0)
+		descriptor[which] = memfd_create("recording", MFD_CLOEXEC);
+	if (!packer || descriptor[which] < 0)
 		abort();
 	m.zstd = packer;
 	ZSTD_CCtx_reset(packer, ZSTD_reset_session_only);
@@ -402,43 +406,28 @@ static int make_recording(const uint8_t *data, size_t size, char path[40])
 	while (m.p < m.end)
 		obey(&m, next(&m));
 	flush(&m);
-	if (m.file.err || write(fd, m.file.data, m.file.len) != (ssize_t)m.file.len)
+	if (m.file.err || ftruncate(descriptor[which], (off_t)m.file.len) < 0 ||
+		pwrite(descriptor[which], m.file.data, m.file.len, 0) != (ssize_t)m.file.len)
 		abort();
 	buf_release(&m.file);
 	buf_release(&m.content);
 	buf_release(&m.body);
-	snprintf(path, 40, "/proc/self/fd/%d", fd);
-	return fd;
 }
 
-static int descriptor[2];
-
-struct run *fuzz_run(const uint8_t *data, size_t size)
+const struct run *fuzz_run(const uint8_t *data, size_t size)
 {
-	char path[2][40];
-	const char *const paths[] = {path[0], path[1]};
-	unsigned nr = size && data[0] & 1 ? 2 : 1;
-	size_t half = nr == 2 ? 1 + (size - 1) / 2 : size;
-	struct run *run = NULL;
-	struct buf err;
+	static char path[2][40], *paths[] = {path[0], path[1]};
+	static struct run run = {.path = paths};
+	size_t half;
 
-	descriptor[0] = descriptor[1] = -1;
 	if (!size)
 		return NULL;
-	descriptor[0] = make_recording(data + 1, half - 1, path[0]);
-	if (nr == 2)
-		descriptor[1] = make_recording(data + half, size - half, path[1]);
-	buf_init(&err, 4096);
-	if (run_open(paths, nr, &run, &err) < 0)
-		abort();
-	buf_release(&err);
-	return run;
-}
-
-struct run *fuzz_run_close(struct run *run)
-{
-	for (unsigned i = 0; i < 2; i++)
-		if (descriptor[i] >= 0)
-			close(descriptor[i]);
-	return run_close(run);
+	run.nr = data[0] & 1 ? 2 : 1;
+	half = run.nr == 2 ? 1 + (size - 1) / 2 : size;
+	make_recording(0, data + 1, half - 1);
+	if (run.nr == 2)
+		make_recording(1, data + half, size - half);
+	for (unsigned i = 0; i < run.nr; i++)
+		snprintf(path[i], sizeof(path[i]), "/proc/self/fd/%d", descriptor[i]);
+	return &run;
 }

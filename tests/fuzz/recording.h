@@ -9,7 +9,7 @@
 
 #include "query/run.h"
 
-/* The input as one recording, or as two of one run when its first byte is odd. NULL when it is none. */
-struct run *fuzz_run(const uint8_t *data, size_t size);
-struct run *fuzz_run_close(struct run *run);
+/* The input as one recording, or as two of one run when its first byte is odd; NULL when it is empty. It is
+ * there until the next call. */
+const struct run *fuzz_run(const uint8_t *data, size_t size);
 #endif
