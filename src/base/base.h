@@ -33,10 +33,13 @@
 		take_;                     \
 	})
 
-/* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. */
+/* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. What is
+ * beyond the range becomes the end of it (numbers of a recording may be anything), NAN becomes 0. */
 static inline int64_t round_i64(double v)
 {
-	return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
+	if (v > -0x1p63 && v < 0x1p63)
+		return (int64_t)(v < 0 ? v - 0.5 : v + 0.5);
+	return v != v ? 0 : v < 0 ? INT64_MIN : INT64_MAX;
 }
 
 /* The kernel has it and does not give it to us: either errno is in use for that. */

@@ -192,7 +192,7 @@ static void add_gpu(struct json *j, const struct summary_gpu *g)
 		if (g->text[said[i].text])
 			add_fact(j, said[i].name, g->text[said[i].text]);
 	if (!memory->why)
-		json_int(j, "memory_total", (int64_t)memory->value);
+		json_int(j, "memory_total", round_i64(memory->value));
 	json_end_object(j);
 }
 

@@ -589,7 +589,7 @@ static int name_user(const struct walking *w, struct walk_user *u)
 
 	buf_init(&name, 4096);
 	for (size_t i = 0; i < w->run->nr && !found && !isnan(u->uid); i++)
-		found = meta_user(&w->node[i].meta, (int64_t)u->uid);
+		found = meta_user(&w->node[i].meta, round_i64(u->uid));
 	if (found)
 		escape_bytes(&name, found->value, found->len);
 	else if (isnan(u->uid))

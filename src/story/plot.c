@@ -84,7 +84,7 @@ static int choose_processes(struct maker *m)
 	int r = process_table_read(m->run, &t, m->reterr);
 
 	for (size_t i = 0; r >= 0 && m->q->pid && i < t->nr; i++)
-		if ((int64_t)t->row[i].value[PROCESS_PID] == m->q->pid && t->row[i].sampled)
+		if (round_i64(t->row[i].value[PROCESS_PID]) == m->q->pid && t->row[i].sampled)
 			r = add_keep(m, &t->row[i]);
 	if (r >= 0 && m->q->pid && !m->nr_keep) {
 		buf_addf(m->reterr, "there is no process %lld in this run, or it was never sampled",

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/units.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -235,6 +236,19 @@ static void test_json(void **state)
 	buf_release(&b);
 }
 
+/* Numbers of a recording may be anything: a PID of 2^63 is a double that no int64_t holds. */
+static void test_rounding_has_a_range(void **state)
+{
+	(void)state;
+	assert_int_equal(round_i64(2.5), 3);
+	assert_int_equal(round_i64(-2.5), -3);
+	assert_true(round_i64(0x1p63) == INT64_MAX);
+	assert_true(round_i64(-0x1p63) == INT64_MIN);
+	assert_true(round_i64(0x1p63 - 1024) == INT64_MAX - 1023);
+	assert_true(round_i64(INFINITY) == INT64_MAX);
+	assert_int_equal(round_i64(NAN), 0);
+}
+
 static void test_nearest_word(void **state)
 {
 	char longer[300];
@@ -351,6 +365,7 @@ int main(void)
 		cmocka_unit_test(test_formulas_are_known),
 		cmocka_unit_test(test_pairs_round_trip),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_rounding_has_a_range),
 		cmocka_unit_test(test_nearest_word),
 		cmocka_unit_test(test_lists_own_what_they_take),
 		cmocka_unit_test(test_arrays_reach_any_number),
