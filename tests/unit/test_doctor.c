@@ -530,8 +530,8 @@ static void test_page_in_color(void **state)
 static void test_risks_of_remedies(void **state)
 {
 	static const char *const risky[] = {"sudo setcap cap_net_admin+p /usr/bin/tacho",
-		"echo \"$USER - nice -20\" | sudo tee -a /etc/security/limits.d/tacho.conf # then log in "
-		"again",
+		("echo \"$USER - nice -20\" | sudo tee -a /etc/security/limits.d/tacho.conf # then log in "
+		 "again"),
 		"sudo sysctl kernel.perf_event_paranoid=0", "sudo sysctl kernel.perf_event_paranoid=1",
 		"sudo chmod a+r /sys/class/powercap/*/energy_uj", "sudo mount -o remount,hidepid=0 /proc",
 		"sudo chmod a+rw /dev/nvidiactl /dev/nvidia[0-9]*", "sudo sysctl kernel.nmi_watchdog=0",
