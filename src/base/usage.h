@@ -26,4 +26,10 @@ static inline void usage_add(struct usage *to, const struct usage *u)
 	to->read_bytes += u->read_bytes;
 	to->write_bytes += u->write_bytes;
 }
+
+/* Neither CPU time nor page faults. */
+static inline bool usage_is_none(const struct usage *u)
+{
+	return !u->user_us && !u->system_us && !u->minor_faults && !u->major_faults;
+}
 #endif

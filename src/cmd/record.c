@@ -423,7 +423,7 @@ static void record_end(struct recording *r, const char *how)
 
 	if (engine_root_ended(r->engine, &status))
 		command_ended(&r->command);
-	engine_last_tick(r->engine);
+	engine_final_tick(r->engine);
 	priority_lower();
 	engine_counts(r->engine, &counts);
 	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));

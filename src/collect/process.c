@@ -52,11 +52,11 @@ struct process {
 	int64_t uid; /* real, as status had it; -1: that was not read yet */
 	int64_t clock;
 	uint64_t start_ticks;
-	int64_t children;  /* any growth means that it has waited for some */
-	int64_t faults;	   /* page faults, as last read */
-	int64_t rss, anon; /* pages, as last read */
-	int64_t image;	   /* the same in a forked child, another after an exec; 0: not known */
-	int64_t smaps_rss; /* pages, at the last reading of smaps; -1: none */
+	struct usage children; /* that it has waited for */
+	int64_t faults;	       /* page faults, as last read */
+	int64_t rss, anon;     /* pages, as last read */
+	int64_t image;	       /* the same in a forked child, another after an exec; 0: not known */
+	int64_t smaps_rss;     /* pages, at the last reading of smaps; -1: none */
 	int64_t pss_kib;
 	int64_t shared_kib; /* what others had too, copy-on-write included; before the first reading what it
 			       has of its parent's */
@@ -301,12 +301,31 @@ bool process_parse_stat(
 	return true;
 }
 
+/* Faults and CPU time of those it waited for. */
+static void take_children(const struct processes *p, struct process *process, const int64_t *fields,
+	struct process_facts *facts)
+{
+	int64_t tick_us = 1000000 / p->ctx->env->clock_tick;
+	const struct usage *before = &process->children;
+	struct usage now = {.minor_faults = fields[11],
+		.major_faults = fields[13],
+		.user_us = fields[16] * tick_us,
+		.system_us = fields[17] * tick_us};
+
+	facts->children = (struct usage){.minor_faults = MAX(now.minor_faults - before->minor_faults, 0),
+		.major_faults = MAX(now.major_faults - before->major_faults, 0),
+		.user_us = MAX(now.user_us - before->user_us, 0),
+		.system_us = MAX(now.system_us - before->system_us, 0)};
+	process->children = now;
+	facts->children_grew = process->seen && !usage_is_none(&facts->children);
+}
+
 static int read_stat(struct processes *p, uint32_t row, struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
 	/* Picks are in the order of the text; start time (22) and ignored signals (33) are always needed. */
 	unsigned last = p->stat.nr ? MAX(33, (unsigned)p->stat.pick[p->stat.nr - 1].from) : 33;
-	int64_t fields[STAT_FIELDS], children;
+	int64_t fields[STAT_FIELDS];
 	char text[1024];
 	ssize_t n = file_read(p, process, FROM_STAT, text, sizeof(text));
 
@@ -319,11 +338,9 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	process->start_ticks = facts->start_ticks;
 	process->zombie = facts->state == 'Z';
 	facts->ended = process->zombie && fields[20] <= 1; /* its main thread may end before the others */
-	children =
-		fields[11] + fields[13] + fields[16] + fields[17]; /* faults and CPU of those it waited for */
-	facts->children_grew = process->seen && children > process->children;
-	facts->ignores_sigchld = fields[33] >> (SIGCHLD - 1) & 1;
-	process->children = children;
+	take_children(p, process, fields, facts);
+	/* A thread of the kernel ignores all, and has no children that count. */
+	facts->ignores_sigchld = fields[33] >> (SIGCHLD - 1) & 1 && !(fields[33] >> (SIGKILL - 1) & 1);
 	facts->faults = process->seen ? fields[10] + fields[12] - process->faults : 0;
 	process->faults = fields[10] + fields[12];
 	/* Where its code begins and its stack, which every exec places anew. */
@@ -552,7 +569,7 @@ bool processes_want_smaps(const struct processes *p)
 
 bool process_has_waited(const struct processes *p, uint32_t row)
 {
-	return p->process[row].children > 0;
+	return !usage_is_none(&p->process[row].children);
 }
 
 int64_t process_rss_pages(const struct processes *p, uint32_t row)

@@ -3,6 +3,7 @@
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
 
+#include "base/usage.h"
 #include "collect/collector.h"
 
 #include <sys/types.h>
@@ -18,7 +19,8 @@ struct process_facts {
 	bool has_stat;
 	bool ended; /* all its threads have; nothing comes to its account any more */
 	bool ignores_sigchld;
-	bool children_grew; /* it has waited for children since the last reading */
+	bool children_grew;    /* it has waited for children since the last reading */
+	struct usage children; /* by how much (first: since its birth): faults, CPU time in whole ticks */
 	bool has_status;
 	int64_t faults; /* page faults since the reading before */
 };

@@ -174,7 +174,7 @@ static int make_tables(struct engine *e, uint32_t from)
 
 static size_t scratch_size(const struct engine *e)
 {
-	return (size_t)e->tree.cap * (2 * sizeof(uint32_t) + 2 * sizeof(struct slot_id));
+	return (size_t)e->tree.cap * (2 * sizeof(uint32_t) + 3 * sizeof(struct slot_id));
 }
 
 /* The arrays of slots, in one mapping. */
@@ -184,7 +184,8 @@ static int make_scratch(struct engine *e)
 	if (!e->missing)
 		return -ENOMEM;
 	e->lingering = e->missing + e->tree.cap;
-	e->departing = (uint32_t *)(e->lingering + e->tree.cap);
+	e->owing = e->lingering + e->tree.cap;
+	e->departing = (uint32_t *)(e->owing + e->tree.cap);
 	e->dirty = e->departing + e->tree.cap;
 	return 0;
 }
@@ -554,7 +555,7 @@ uint32_t engine_group_live(const struct engine *e, unsigned group)
 bool engine_is_running(const struct engine *e)
 {
 	tree_for_each (&e->tree, slot, after)
-		if (!e->tree.member[slot].zombie)
+		if (!e->tree.member[slot].dead)
 			return true;
 	return false;
 }
@@ -564,7 +565,7 @@ pid_t engine_group_root(const struct engine *e, unsigned group)
 	if (!engine_group_live(e, group))
 		return 0;
 	tree_for_each (&e->tree, slot, after)
-		if (e->tree.member[slot].groups >> group & 1 && !e->tree.member[slot].zombie)
+		if (e->tree.member[slot].groups >> group & 1 && !e->tree.member[slot].dead)
 			return e->tree.member[slot].pid;
 	return 0;
 }
@@ -574,7 +575,7 @@ uint32_t engine_runs(const struct engine *e)
 	uint32_t nr = 0;
 
 	tree_for_each (&e->tree, slot, after)
-		nr += !e->tree.member[slot].zombie;
+		nr += !e->tree.member[slot].dead;
 	return nr;
 }
 
@@ -677,6 +678,13 @@ void engine_last_tick(struct engine *e)
 	tick_take(e, false);
 	e->last_tick = false;
 	e->tick++;
+}
+
+void engine_final_tick(struct engine *e)
+{
+	e->final_tick = e->opt.attach;
+	engine_last_tick(e);
+	e->final_tick = false;
 }
 
 void engine_end_threads(struct engine *e)

@@ -96,8 +96,10 @@ int64_t engine_next(const struct engine *e);
 void engine_due(struct engine *e);
 /* Time passed in which ticks were not wanted (we were stopped with the job): they are not missed. */
 void engine_resumed(struct engine *e);
-/* The last sample, at the end of the job. */
+/* A sample that reads everything once more: a root has ended. */
 void engine_last_tick(struct engine *e);
+/* The same at the end of the recording. */
+void engine_final_tick(struct engine *e);
 /* After the last tick: ends the threads beside the ticks, before the libraries they are in are torn down with
  * the program. */
 void engine_end_threads(struct engine *e);
@@ -107,9 +109,9 @@ int engine_play(struct engine *e, int64_t until_ns);
 bool engine_is_member(const struct engine *e, pid_t pid);
 uint32_t engine_live(const struct engine *e);			    /* members now */
 uint32_t engine_group_live(const struct engine *e, unsigned group); /* of them, those of a group */
-bool engine_is_running(const struct engine *e);			    /* a member is more than a zombie */
+bool engine_is_running(const struct engine *e);			    /* a member has not ended */
 pid_t engine_group_root(const struct engine *e, unsigned group);    /* the first of them; 0: none now */
-uint32_t engine_runs(const struct engine *e);			    /* members that are more than zombies */
+uint32_t engine_runs(const struct engine *e);			    /* members that have not ended */
 bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
 int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
 /* CPU time of the recorder at the last tick. */

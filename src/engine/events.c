@@ -196,6 +196,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 		}
 	}
 	m = &e->tree.member[slot];
+	m->unwaited_ns = MAX(m->unwaited_ns, e->heard_ns);
 	m->record.nr++;
 	m->record.uid = r->uid;
 	m->record.user_ns += r->user_ns;
@@ -227,6 +228,7 @@ static unsigned hear(struct engine *e)
 	struct kernel_event event;
 	struct exit_record record;
 	unsigned heard = 0;
+	int64_t now;
 	int r;
 
 	while (e->connector && (r = connector_next(e->connector, &event)) != 0) {
@@ -240,6 +242,7 @@ static unsigned hear(struct engine *e)
 			heard++;
 		}
 	}
+	now = env_now(e->env, ENV_MONOTONIC);
 	while (e->taskstats && (r = taskstats_next(e->taskstats, &record)) != 0) {
 		if (r == -ENOBUFS)
 			e->feed.events_lost++;
@@ -250,7 +253,14 @@ static unsigned hear(struct engine *e)
 			heard++;
 		}
 	}
+	e->heard_ns = now;
 	return heard;
+}
+
+void events_hear(struct engine *e)
+{
+	if (e->taskstats)
+		hear(e);
 }
 
 /* Those whose events did not come: they were heard before it was a member, as when a process ends while we
@@ -296,6 +306,7 @@ static void depart_gone(struct engine *e)
 			e->lingering[nr++] = l;
 	}
 	e->nr_lingering = nr;
+	members_settle(e);
 }
 
 void events_drain(struct engine *e)

@@ -96,7 +96,12 @@ struct engine {
 	struct slot_id
 		*lingering; /* ended, and not waited for yet when they were last asked, in this order */
 	uint32_t nr_lingering;
-	uint32_t *dirty;	 /* scratch of the slow tier */
+	struct slot_id *owing; /* parents to be read when all that left together have left */
+	uint32_t nr_owing;
+	bool accounts_moved; /* what a member has of its children was first read as it is now, in this tick */
+	int64_t heard_ns;    /* who ended before this moment has been heard of, where exit records tell */
+	bool final_tick;     /* the last tick of an attached recording */
+	uint32_t *dirty;     /* scratch of the slow tier */
 	struct slot_id *missing; /* scratch of a tick: who was found gone */
 	uint32_t nr_missing;
 	int64_t spread_ns;  /* what reading the totals of a tick usually takes */
@@ -154,6 +159,11 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
 bool member_put_clock(struct engine *e, uint32_t slot);
 /* It is gone without our reaping it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
+/* After some have departed: parents of which it is not known whether they waited for them are read. */
+void members_settle(struct engine *e);
+/* The recording ends: who has ended and was not waited for yet leaves with what the kernel told of its end,
+ * which it did before the end could be seen. */
+void members_dismiss_dead(struct engine *e);
 
 /* events.c */
 void events_open(struct engine *e);
@@ -163,6 +173,8 @@ void events_prove(struct engine *e, pid_t job);
 void events_filter(struct engine *e);
 void events_close(struct engine *e);
 void events_drain(struct engine *e);
+/* Only hears, so that it is known who had not ended yet. */
+void events_hear(struct engine *e);
 
 /* tick.c */
 void find_new_members(struct engine *e);

@@ -13,8 +13,9 @@
  *
  * Dropped or waited for? That is not guessed. A child that had not been waited for when its parent's account
  * of children was first read as it is now is not in it. What it used is pending. The next reading of the
- * parent, begun when the child was gone, decides: the account has grown, so the child is in it, or it has
- * not, so the child was dropped. */
+ * parent, begun when the child was gone, decides. Where the account has grown by no less page faults than are
+ * pending, all are in it: what is known of an ended process is never more than what it used. Else some were
+ * dropped, and what is pending beyond the growth is theirs. */
 #include "engine/internal.h"
 
 #include "base/redact.h"
@@ -201,6 +202,7 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 		return;
 	m->ppid = facts->ppid;
 	m->zombie = facts->state == 'Z';
+	m->dead = facts->ended;
 	if (strcmp(m->name, facts->name)) {
 		memcpy(m->name, facts->name, sizeof(m->name));
 		m->identity_stale = true; /* it has become another program */
@@ -224,24 +226,52 @@ bool member_put_clock(struct engine *e, uint32_t slot)
 	return m->clock_ns >= 0 && (!m->bound || process_put_clock(e->processes, slot, m->clock_ns));
 }
 
+/* What children used that left is not in its account, and will not be. */
+static void count_dropped(struct engine *e, const struct member *m, const struct usage *u)
+{
+	usage_add(&e->feed.gone, u);
+	e->feed.dropped_us += MAX(u->user_us + u->system_us, 1);
+	for_each_group(e->scopes ? m->groups & m->pending_groups & ~e->scopes->matching : 0, g)
+		usage_add(&e->feed.group[g].gone, u);
+}
+
+/* What is pending beyond the growth of its account, which has CPU time in whole clock ticks. Switches and I/O
+ * of children are not told apart: they count as if they were in it. */
+static bool is_beyond(
+	const struct engine *e, const struct usage *pending, const struct usage *growth, struct usage *ret)
+{
+	int64_t tick_us = 1000000 / e->env->clock_tick, all_us = pending->user_us + pending->system_us;
+	int64_t cpu_us = all_us - growth->user_us - growth->system_us - 2 * tick_us;
+
+	*ret = (struct usage){.minor_faults = pending->minor_faults - growth->minor_faults,
+		.major_faults = MAX(pending->major_faults - growth->major_faults, 0)};
+	if (cpu_us > 0) {
+		ret->user_us = (int64_t)((double)cpu_us * (double)pending->user_us / (double)all_us);
+		ret->system_us = cpu_us - ret->user_us;
+	}
+	return ret->minor_faults > 0;
+}
+
 /* Its account was read: are the children that left in it now, or did the kernel drop them? */
 static void settle_pending(struct engine *e, struct member *m, const struct process_facts *facts)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
+	bool owes = m->owes && (m->quiet_ns || !m->late); /* else its account is older than ours of it */
+	struct usage beyond;
 
 	if (facts->state != 'Z')
 		m->unwaited_ns = now;
-	if (!m->quiet_ns || facts->children_grew)
+	if (!m->quiet_ns || facts->children_grew) {
 		m->quiet_ns = now;
-	m->ignores_sigchld = facts->ignores_sigchld && !facts->children_grew;
-	if (facts->children_grew) {
-		m->waits = true;
-	} else if (m->owes) {
-		usage_add(&e->feed.gone, &m->pending);
-		e->feed.dropped_us += m->pending.user_us + m->pending.system_us;
-		for_each_group(e->scopes ? m->groups & m->pending_groups & ~e->scopes->matching : 0, g)
-			usage_add(&e->feed.group[g].gone, &m->pending);
+		e->accounts_moved = true;
 	}
+	m->ignores_sigchld = facts->ignores_sigchld && !facts->children_grew;
+	m->ignored_sigchld |= facts->ignores_sigchld;
+	m->waits |= facts->children_grew;
+	if (owes && usage_is_none(&facts->children))
+		count_dropped(e, m, &m->pending);
+	else if (owes && is_beyond(e, &m->pending, &facts->children, &beyond))
+		count_dropped(e, m, &beyond);
 	m->pending = (struct usage){0};
 	m->owes = m->has_pending = false;
 }
@@ -417,7 +447,7 @@ static int64_t own_peak_known(struct engine *e, uint32_t slot)
  * is said where that may be more than a hundredth. */
 static bool misses_cpu(const struct member *m, int64_t cpu_ns)
 {
-	if (m->zombie)
+	if (m->dead)
 		return false;
 	return !m->record.nr || cpu_ns < 100 * RECORD_MAY_MISS_NS * (int64_t)m->record.nr;
 }
@@ -507,6 +537,8 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 	pairs_num(p, "io_least", end->io_least);
 	if (end->foreign)
 		add_account(e, end->foreign, end->account);
+	if (m->ignored_sigchld)
+		pairs_num(p, "sigchld_ignored", 1);
 	if (sampled || m->record.nr)
 		add_own_use(e, slot);
 	if (m->record.nr) {
@@ -539,21 +571,32 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 
 /* The parent has the child in its account, or will have it, unless the kernel dropped it: then the account
  * does not grow, though the child left a trace (a page fault, or two clock ticks). A parent that was never
- * seen to wait is asked at once: it may be gone soon. */
+ * seen to wait is asked when all that left with the child have left: it may be gone soon. */
 static void leave_to_parent(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
 {
 	struct member *p = &e->tree.member[parent];
 
-	if (p->zombie || (p->bound && e->tree.member[child].unwaited_ns < p->quiet_ns))
+	if (e->tree.member[child].unwaited_ns < p->quiet_ns)
 		return;
 	usage_add(&p->pending, used);
 	p->pending_groups = e->tree.member[child].groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
 	p->has_pending = true;
-	if (!p->bound) /* of its account nothing is known but this */
+	if (p->owes ||
+		!(p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000))
 		return;
-	p->owes |= p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000;
-	if (p->owes && !p->waits)
-		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), true);
+	p->owes = true;
+	if (p->bound && !p->waits && e->nr_owing < e->tree.cap)
+		e->owing[e->nr_owing++] = (struct slot_id){parent, p->id};
+}
+
+void members_settle(struct engine *e)
+{
+	uint32_t nr = e->nr_owing;
+
+	e->nr_owing = 0;
+	for (uint32_t i = 0; i < nr; i++)
+		if (still_here(e, &e->owing[i]) && e->tree.member[e->owing[i].slot].owes)
+			member_sample(e, e->owing[i].slot, env_now(e->env, ENV_MONOTONIC), true);
 }
 
 /* Of a tree that we started, whoever ends is waited for by a member or by us. A member that adopted it (the
@@ -586,16 +629,20 @@ static void groups_gone(
 	}
 }
 
-void member_depart(struct engine *e, uint32_t slot, const char *how)
+/* unwaited: it has ended, and nobody has it in its account. */
+static void depart(struct engine *e, uint32_t slot, const char *how, bool unwaited)
 {
 	struct member *m = &e->tree.member[slot];
-	uint32_t parent = tree_find(&e->tree, m->ppid);
+	uint32_t parent = unwaited ? NO_SLOT : tree_find(&e->tree, m->ppid);
 	struct usage u;
 	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .account = &u};
 	uint64_t accounted = 0;
 
 	last_known(e, slot, has_family(e, m), &u);
-	usage_add(&u, &m->pending);
+	if (m->owes && m->ignores_sigchld)
+		count_dropped(e, m, &m->pending);
+	else
+		usage_add(&u, &m->pending);
 	e->children_grew |= m->waits; /* whom it waited for in its last moments is not known */
 	/* A parent that is watched for itself alone takes nothing over. */
 	if (parent != NO_SLOT && !has_family(e, &e->tree.member[parent]))
@@ -605,7 +652,7 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 		if (e->scopes && !e->tree.member[parent].ignores_sigchld)
 			end.foreign = accounted & ~m->groups & ~e->scopes->matching;
 		leave_to_parent(e, parent, slot, &u);
-	} else if (has_unknown_heir(e, m)) {
+	} else if (!unwaited && has_unknown_heir(e, m)) {
 		accounted = e->tree.reaper_groups;
 	} else {
 		usage_add(&e->feed.gone, &u);
@@ -613,8 +660,21 @@ void member_depart(struct engine *e, uint32_t slot, const char *how)
 	}
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, end.max_rss_kib);
 	groups_gone(e, slot, accounted, &u, end.max_rss_kib);
-	end.how = m->record.nr ? "exit-record" : m->zombie && m->bound ? "zombie" : how;
+	end.how = m->record.nr ? "exit-record" : m->dead && m->bound ? "zombie" : how;
 	farewell(e, slot, &end);
+}
+
+void member_depart(struct engine *e, uint32_t slot, const char *how)
+{
+	depart(e, slot, how, false);
+}
+
+void members_dismiss_dead(struct engine *e)
+{
+	events_drain(e);
+	tree_for_each (&e->tree, slot, after)
+		if (e->tree.member[slot].dead)
+			depart(e, slot, "zombie", true);
 }
 
 static void usage_from_rusage(struct usage *u, const struct rusage *ru)
@@ -649,6 +709,7 @@ static void depart_descendants(struct engine *e, pid_t pid)
 		if (descends_from(e, slot, pid) && env_cpu_clock(e->env, e->tree.member[slot].pid) < 0)
 			member_depart(e, slot, "noticed");
 	}
+	members_settle(e);
 }
 
 /* Whoever exec'ed us may have left us children of its own: they are older than the job, and none of it. */

@@ -130,6 +130,7 @@ static void bury_missing(struct engine *e, int64_t now)
 		if (parent != NO_SLOT && (!nr_parents || e->departing[nr_parents - 1] != parent))
 			e->departing[nr_parents++] = parent;
 	}
+	members_settle(e);
 	for (uint32_t i = 0; i < nr_parents; i++) {
 		struct member *m = &e->tree.member[e->departing[i]];
 
@@ -229,6 +230,11 @@ static void sample_members(struct engine *e, int64_t now)
 	read_details(e, now);
 	if (e->last_tick)
 		bury_missing(e, now + 1);
+	if (e->final_tick)
+		members_dismiss_dead(e);
+	if (e->accounts_moved)
+		events_hear(e);
+	e->accounts_moved = false;
 }
 
 static int64_t predicted(const struct engine *e, uint32_t slot)

@@ -541,17 +541,13 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 
 static enum cpu_source cpu_source(const struct account *a, unsigned line)
 {
-	bool sampled = a->living.line[line].only_sampled;
-
 	if (is_all_counted(a, line) || (has_left(a, line) && !a->by_processes))
 		return CPU_CGROUP;
 	if (!(a->lines.given[line].used_valid >> USED_CPU & 1))
 		return CPU_UNKNOWN;
 	/* In a tree that we started everyone is waited for by a member or by us. Of an attached one, the
 	 * roots are waited for by strangers, and orphans go to init; members of groups by those outside. */
-	if (is_lower_bound(a, line) || a->facts.assumed || ((line || a->facts.attached) && sampled))
-		return CPU_SAMPLES;
-	return CPU_RUSAGE;
+	return is_lower_bound(a, line) ? CPU_SAMPLES : CPU_RUSAGE;
 }
 
 struct line_facts account_line(const struct account *a, unsigned line)

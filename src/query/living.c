@@ -361,6 +361,12 @@ static void hwm_set(struct living *l, uint64_t groups, int64_t bytes)
 	for_each_line(i, groups) l->line[i].max_hwm_bytes = MAX(l->line[i].max_hwm_bytes, bytes);
 }
 
+static void ignores_sigchld(struct living *l, struct process *p)
+{
+	l->sigchld_ignored += !p->ignores_sigchld;
+	p->ignores_sigchld = true;
+}
+
 static void process_update(struct living *l, struct process *p, const int64_t *cell, uint64_t valid)
 {
 	struct cells c = {.at = &l->at, .cell = cell, .valid = valid};
@@ -376,11 +382,8 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 		p->hwm = MAX(p->hwm, v);
 	hwm_set(l, p->groups, p->hwm);
 	/* Who ignores SIGKILL, too, is a thread of the kernel and has no children that count. */
-	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT) &&
-		!p->ignores_sigchld) {
-		p->ignores_sigchld = true;
-		l->sigchld_ignored++;
-	}
+	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT))
+		ignores_sigchld(l, p);
 	if (!p->had_pss && cell_get(&c, COL_PSS, &v)) {
 		p->had_pss = true;
 		l->pss_reads++;
@@ -717,7 +720,7 @@ static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_
 int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pairs *last)
 {
 	uint32_t index = idmap_get(&l->by_id, id);
-	int64_t kib = 0, cpu_ns, sampled = 0, max_rss;
+	int64_t kib = 0, cpu_ns, sampled = 0, ignored = 0, max_rss;
 	const struct process *parent;
 	const struct pair *how;
 	struct process *p;
@@ -733,6 +736,9 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 	pairs_get_num(last, "sampled", &sampled);
 	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->raw[PART_CPU])
 		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
+	/* A short one may never have been asked before. */
+	if (pairs_get_num(last, "sigchld_ignored", &ignored) && ignored)
+		ignores_sigchld(l, p);
 	parent = parent_of(l, p);
 	count_only_sampled(l, p->groups, parent, last);
 	count_io_unread(l, p->groups, p, parent, last);
@@ -744,7 +750,8 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 	r = census_end(&l->census, id, time_ns, p->groups,
 		p->row != STORE_NO_ROW && p->since != l->census.ticks,
 		p->level_valid >> LEVEL_THREADS & 1 ? p->level[LEVEL_THREADS] : 0,
-		!pair_is(how, "noticed") && (l->tells_ends || !pair_is(how, "exit-record")));
+		pair_is(how, "reaped") || pair_is(how, "left") ||
+			(l->tells_ends && !pair_is(how, "noticed")));
 	process_forget(l, index);
 	return r;
 }

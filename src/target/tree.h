@@ -37,6 +37,7 @@ struct member {
 	uint64_t clock_tick; /* of the tick that is the clock_tick-th to be taken */
 	int status;	     /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
+	bool dead;	 /* all its threads have ended: nothing comes to its account any more */
 	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
 	bool gone;	 /* it was asked, and does not answer any more */
 	bool departing;	 /* its last words are being written: its PID may be another's */
@@ -48,6 +49,7 @@ struct member {
 	struct usage pending;
 	bool owes, has_pending;
 	uint64_t pending_groups; /* those that all of these children were in */
+	bool ignored_sigchld;	 /* when it was read, at any time */
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
 		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,

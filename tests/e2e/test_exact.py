@@ -293,6 +293,26 @@ def test_exit_records_alone(place):
     within_cpu(summary, said["cpu_s"] - 61 * ENDING_S, said["cpu_s"] + 0.01 + 61 * ENDING_S)
 
 
+@pytest.mark.parametrize("helpers", ["taskstats", "connector,taskstats", "connector", "none"])
+def test_children_nobody_waits_for_between_two_samples(place, helpers):
+    """No sample meets the parent while it ignores SIGCHLD: it is looked at before it is waited for. Exit records tell what
+    its children used."""
+    lab = lab_of(f"root-{helpers}", place)
+    script = f"read line; exec {lab.where / 'nochld'} ignore 20 30"
+    summary, said = lab.run("sh", "-c", script, interval="30s", lasts_until=is_sampling)
+    assert summary["cpu"]["lower_bound"] is True
+    if "exit-record" in {process["how"] for process in lab.show("--processes", "--json")["processes"]}:
+        within_cpu(summary, said["cpu_s"] - 21 * ENDING_S, said["cpu_s"] + 0.01 + 21 * ENDING_S)
+
+
+def test_one_child_at_a_time(place):
+    """A zombie that a sample met had ended before it: the next child does not live beside it."""
+    lab = lab_of("root-none", place)
+    for _ in range(5):
+        summary, _ = lab.run("sh", "-c", "for i in $(seq 60); do /bin/true; done", interval="30ms", options=["--force"])
+        assert summary["processes"]["peak"] <= 2
+
+
 # ---- random trees ----
 
 
@@ -691,6 +711,23 @@ def test_spike_of_a_job_that_was_attached_to(lab):
     about(lab.summary()["memory"]["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
 
 
+def test_spike_before_the_end_of_an_attached_process(place):
+    """Its exit record is heard though nobody has waited for it yet when the recording ends."""
+    lab = lab_of("root-taskstats", place)
+    job = lab.start(lab.burner("spike", 500, "-"), stdin=subprocess.PIPE)
+    recorder, _, _ = attach(lab, job, interval="30s")
+    job.stdin.write("x")
+    job.stdin.close()
+    assert recorder.wait() == 0
+    job.wait()
+    (process,) = lab.show("--processes", "--json")["processes"]
+    assert process["ended"]
+    if process["how"] != "exit-record":
+        pytest.skip("no exit records here")
+    about(process["hwm_bytes"], 502 * MIB, 0, 4 * MIB)
+    assert process["exit"]["code"] == 0
+
+
 # ---- files ----
 
 
@@ -927,4 +964,4 @@ def test_daemon_of_an_attached_tree(lab):
     # Where it was not seen to come from the tree, that it does is an assumption, and the summary says so.
     assumed = any("with an unknown parent" in note for note in summary["notes"])
     assert not (assumed and lab.has_all_help)
-    assert not (assumed and cpu["source"] == "rusage")
+    assert cpu["lower_bound"] is (cpu["source"] == "rusage+last samples")
