@@ -109,8 +109,7 @@ static int zstd_set_up(struct store_writer *w)
 	};
 	/* clang-format on */
 	ZSTD_inBuffer in = {"warm", 4, 0};
-	size_t room;
-	ZSTD_outBuffer out = {append_payload(&w->out, &room), 1024, 0};
+	ZSTD_outBuffer out = {w->scratch, 1024, 0};
 
 	w->zstd = ZSTD_createCCtx();
 	if (!w->zstd)
@@ -132,15 +131,12 @@ int store_create(const char *path, unsigned naming, struct store_writer **ret)
 		return -ENOMEM;
 	w->limits = store_limits_default;
 	w->index_step = 1;
-	r = append_open(&w->out, path, naming);
-	if (r == 0)
-		r = zstd_set_up(w);
-	if (r == 0) {
-		w->scratch = reserve(HEAD + RECORD_MAX);
-		w->index = reserve(INDEX_MAX * sizeof(*w->index));
-		if (!w->scratch || !w->index)
-			r = -ENOMEM;
-	}
+	w->out.fd = -1;
+	w->scratch = reserve(HEAD + RECORD_MAX);
+	w->index = reserve(INDEX_MAX * sizeof(*w->index));
+	r = w->scratch && w->index ? zstd_set_up(w) : -ENOMEM;
+	if (r == 0) /* the last step: a file that has its name stays */
+		r = append_open(&w->out, path, naming);
 	if (r < 0) {
 		store_abandon(w);
 		return r;
