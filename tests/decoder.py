@@ -154,7 +154,7 @@ def decode_schema(payload):
             pairs = dict(content.pairs())
             metric = {key: pairs[key].decode() if key in pairs else None
                       for key in ("name", "help", "panel", "kind", "fold", "unit", "tier", "availability", "why")}
-            metric["scale"] = struct.unpack("<d", pairs["scale"])[0]
+            metric["scale"] = struct.unpack("<d", pairs["scale"])[0] if "scale" in pairs else 1.0
             metrics.append(metric)
         sets.append({**fields, "metrics": metrics})
     return sets

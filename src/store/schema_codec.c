@@ -70,8 +70,14 @@ void schema_encode(const struct schema *s, struct buf *out)
 static char *text_of(const struct fields *f, const char *key)
 {
 	const struct pair *p = pairs_find(&f->pairs, key);
+	size_t len = p ? strnlen(p->value, p->len) : 0;
+	char *text = malloc(len + 1);
 
-	return p ? strndup(p->value, p->len) : strdup("");
+	if (text) {
+		memcpy(text, p ? p->value : "", len);
+		text[len] = 0;
+	}
+	return text;
 }
 
 /* What a newer version may have added becomes the value about which least is claimed. */
