@@ -52,7 +52,6 @@ struct filesystem {
 	pid_t root;		/* whom we tried to have it from */
 	uint64_t hash;
 	char base[40]; /* in front of its paths: "", or "proc/PID/root" */
-	char *other;
 	char tmpdir[MOUNT_POINT_SIZE];
 	bool told_remote, told_inodes, told_full;
 	/* Mounts that were judged since the last change of mounts; judging them again would give the same. */
@@ -69,6 +68,7 @@ struct filesystem {
 		char point[MOUNT_POINT_SIZE];
 		char path[MOUNT_POINT_SIZE + 40]; /* as env takes it */
 	} place[PLACES_MAX];
+	char other[OTHER_SIZE];
 };
 
 /* The device tree is written to all the time (/dev/null), and holds no data. */
@@ -396,9 +396,6 @@ static int filesystem_open(void *state, struct collect_context *ctx)
 	const char *tmpdir = env_getenv(ctx->env, "TMPDIR");
 
 	snprintf(f->tmpdir, sizeof(f->tmpdir), "%s", tmpdir ? tmpdir : "/tmp");
-	f->other = malloc(OTHER_SIZE);
-	if (!f->other)
-		return -ENOMEM;
 	return MIN(take_view(f, ctx, ctx->feed->root), 0);
 }
 
@@ -436,7 +433,6 @@ static void filesystem_close(void *state, struct collect_context *ctx)
 	struct filesystem *f = state;
 
 	textfile_close(&f->mounts, ctx->env);
-	free(f->other);
 }
 
 const struct collector collector_filesystem = {

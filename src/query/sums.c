@@ -311,7 +311,7 @@ static double most_since(struct whole *w, const struct scene *s)
 	double before = w->waits && !s->gap ? w->nr_threads : NAN, threads;
 
 	w->nr_threads = w->threads ? w->threads->now : NAN;
-	threads = fmax(w->nr_threads, before);
+	threads = known_max(w->nr_threads, before);
 	return isnan(threads) ? s->cpus : MIN(s->cpus, MAX(threads, 1));
 }
 
