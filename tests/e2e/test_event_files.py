@@ -119,11 +119,11 @@ def test_memory_bandwidth_of_the_node(tmp_path):
 
 def test_what_was_asked_for_and_is_not_there_is_said(tmp_path):
     """Of what is recorded where it is there, nobody wants to hear where it is not."""
-    assert not [note for note in play(tmp_path, "cpu", SKYLAKE_X, {}, {})["notes"] if "asked for" in note]
-    notes = [note for note in play(tmp_path, "membw,energy", SKYLAKE_X, {"software": (1, None)}, {})["notes"] if "asked for" in note]
+    assert not [note for note in play(tmp_path, "cpu", SKYLAKE_X, {}, {})["notes"] if "requested" in note]
+    notes = [note for note in play(tmp_path, "membw,energy", SKYLAKE_X, {"software": (1, None)}, {})["notes"] if "requested" in note]
     assert [note.split(" was ")[0] for note in notes] == ["energy", "membw"]
     assert "no counters of the memory controllers" in notes[1]
-    assert "asked for" not in json.dumps(play(tmp_path, "membw", SKYLAKE_X, {**CORE, **IMC}, {("14", "0x304"): 1})["notes"])
+    assert "requested" not in json.dumps(play(tmp_path, "membw", SKYLAKE_X, {**CORE, **IMC}, {("14", "0x304"): 1})["notes"])
 
 
 @pytest.mark.parametrize("word, advice", [("FLOPS_D", "did you mean 'FLOPS_DP'?"), ("X", "'X': `tacho metrics`")])

@@ -282,11 +282,12 @@ def test_without_a_gpu_there_is_no_thread_and_no_library(tmp_path):
     log = tmp_path / "strace"
     environment = {name: value for name, value in os.environ.items() if name not in ("TACHO_NVML", "TACHO_ROCM")}
     command = [TACHO, "run", "-o", tmp_path / "a.tacho", *FAST, "--", "sleep", "0.3"]
-    subprocess.run(["strace", "-f", "-e", "trace=openat,clone,clone3", "-o", log, *command], check=True, env=environment)
+    subprocess.run(["strace", "-f", "-e", "trace=openat,clone,clone3,prctl", "-o", log, *command], check=True, env=environment)
     own = log.read_text().split()[0]
     calls = [line for line in log.read_text().splitlines() if line.split()[0] == own]
     assert any("clone" in line for line in calls), "the trace shows the job's birth"
-    assert not [line for line in calls if "CLONE_THREAD" in line]
+    # Where it has a real-time priority, a thread watches over it: the only one.
+    assert sum("CLONE_THREAD" in line for line in calls) == log.read_text().count('"priority-watch"')
     assert not [line for line in calls if "nvidia-ml" in line or "rocm" in line]
     why = [metric["why"] for item in dump(tmp_path / "a.tacho") if item["type"] == "schema" for group in item["sets"]
            for metric in group["metrics"] if metric["name"] == "gpu.util"]

@@ -172,7 +172,7 @@ def test_no_such_job(slurm):
     status, err = refused("-o", "no-such.tacho", "job:99999")
     assert status == 1 and "job 99999" in err
     status, err = refused("-o", "no-job.tacho", "job")
-    assert status == 1 and "in no job" in err
+    assert status == 1 and "does not run in a batch job" in err
     status, err = refused("-o", "no-id.tacho", "job:7_1")
     assert "'7_1' is not the id of a job" in err
 

@@ -558,7 +558,7 @@ static void test_questions_without_an_answer(void **state)
 	maker_tick(&m, 0);
 	maker_abandon(&m); /* as one that is still written */
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		query[i] = bad[i].query;
+		query[i] = bad[i].query, query[i].typed = true;
 	s = sheet_of(query, ARRAY_SIZE(query), NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_false(s->column[i].known);
