@@ -466,34 +466,40 @@ void tree_cursor_set(struct tree *t, pid_t pid)
 	t->forks = t->pid_max <= FEW_PIDS ? read_forks(t) : 0;
 }
 
+/* Forks since the last call; 0 where that cannot be read. */
+static uint64_t count_forks(struct tree *t)
+{
+	uint64_t forks = read_forks(t), all = t->forks && forks > t->forks ? forks - t->forks : 0;
+
+	t->forks = forks;
+	t->forks_known = 0;
+	return all;
+}
+
 /* How many PIDs were given out between the cursor and `last`: an upper bound. Where they can have come round,
- * which the cursor does not show, the number of forks tells; *ret_round is then true. */
+ * which the cursor does not show, the number of forks tells; *ret_round is then true. With few PIDs they can
+ * have at any time. */
 static uint64_t count_new(struct tree *t, pid_t last, bool *ret_round)
 {
 	int64_t now = env_now(t->env, ENV_MONOTONIC);
-	uint64_t range = (uint64_t)MAX(t->pid_max - FIRST_PID_AFTER_WRAP, 1), forks, all;
+	uint64_t range = (uint64_t)MAX(t->pid_max - FIRST_PID_AFTER_WRAP, 1), known, all;
 	uint64_t nr =
 		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
-	bool late = now - t->polled_ns > (int64_t)range * FORK_NS;
+	bool few = t->pid_max <= FEW_PIDS, late = now - t->polled_ns > (int64_t)range * FORK_NS;
 
 	*ret_round = false;
-	if (!nr)
+	if (!nr && !few)
 		return 0;
 	t->polled_ns = now;
-	if (!late && t->forks) {
+	if (!few && !late && t->forks) {
 		t->forks_known += nr;
 		return nr;
 	}
-	forks = read_forks(t);
-	all = t->forks && forks > t->forks ? forks - t->forks : 0;
+	known = t->forks_known;
+	all = count_forks(t);
 	/* The cursor jumps over PIDs that are in use, so it says more than there were. */
-	if (all > t->forks_known + nr + range / 2) {
-		*ret_round = true;
-		nr = all;
-	}
-	t->forks = forks;
-	t->forks_known = 0;
-	return nr;
+	*ret_round = all > known + nr + range / 2;
+	return *ret_round ? all : nr;
 }
 
 /* Threads have numbers of the same kind, and no clock of a process. */
