@@ -1,5 +1,6 @@
 """GPUs as people record them: a fake of NVIDIA's library says what a test writes into a file, while a real job runs."""
 
+import contextlib
 import json
 import os
 import re
@@ -86,6 +87,13 @@ def gpus(recording):
     return {gpu["instance"]: gpu for gpu in json.loads(done.stdout)["gpus"]} if done.returncode == 0 else {}
 
 
+def kill_children(tacho, number):
+    """The job; its witness may be gone by then."""
+    for pid in children(tacho.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
 @pytest.fixture
 def recorder(tmp_path, driver):
     """Starts `tacho run` of a job that lasts until it is told to end; returns it with its recording."""
@@ -100,15 +108,13 @@ def recorder(tmp_path, driver):
     yield begin
     for tacho in started:
         if tacho.poll() is None:
-            for pid in children(tacho.pid):
-                os.kill(pid, signal.SIGKILL)
+            kill_children(tacho, signal.SIGKILL)
             tacho.wait()
 
 
 def end(tacho):
     """Ends the job, and with it the recording."""
-    for pid in children(tacho.pid):
-        os.kill(pid, signal.SIGTERM)
+    kill_children(tacho, signal.SIGTERM)
     return tacho.wait()
 
 

@@ -179,8 +179,8 @@ def test_the_recorder_holds_its_rights_and_uses_none_between_calls(place):
     granted = [*GRANTED, "sys_nice"]
     place.grant(granted, 1)
     tacho = place.start("run", "-q", "-i", "20ms", "-o", "a.tacho", "--", "/bin/sleep", "60")
+    (job,) = until(lambda: [pid for pid in children(tacho.pid) if name(pid) == "sleep"], "the job starts")
     try:
-        (job,) = until(lambda: [pid for pid in children(tacho.pid) if name(pid) == "sleep"], "the job starts")
         until(lambda: (place.user / "a.tacho").stat().st_size, "something is recorded")
 
         def sets():
@@ -193,8 +193,7 @@ def test_the_recorder_holds_its_rights_and_uses_none_between_calls(place):
         until(lambda: os.sched_getscheduler(tacho.pid) & 0xFF == os.SCHED_RR or nice(tacho.pid) == -20, "it has a priority")
         assert os.sched_getscheduler(job) == os.SCHED_OTHER and nice(job) == 0
     finally:
-        for pid in children(tacho.pid):
-            os.kill(pid, 9)
+        os.kill(job, 9)
         tacho.wait()
 
 
