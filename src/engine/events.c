@@ -106,7 +106,7 @@ static void on_exec(struct engine *e, struct member *m)
 
 	m->identity_stale = true;
 	m->replaced = m->announced;
-	if (m->bound || m->pid == e->root) /* nobody waits for the job but we: its name can still be read */
+	if (m->bound || m->pid == e->root) /* only we wait for the job: its name can still be read */
 		return;
 	m->name[0] = 0;
 	if (++e->names_read > NAMES_MAX)

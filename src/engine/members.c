@@ -629,7 +629,7 @@ static void groups_gone(
 	}
 }
 
-/* unwaited: it has ended, and nobody has it in its account. */
+/* unwaited: it has ended, and is in no account of a parent. */
 static void depart(struct engine *e, uint32_t slot, const char *how, bool unwaited)
 {
 	struct member *m = &e->tree.member[slot];

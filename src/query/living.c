@@ -690,7 +690,7 @@ static void take_off(struct sums *s, const struct pairs *last)
 }
 
 /* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
- * is taken off. What nobody knows of it stays with the parent. */
+ * is taken off. What is not known of it stays with the parent. */
 static int take_off_foreign(struct living *l, const struct process *p, const struct pairs *last)
 {
 	const struct pair *names = pairs_find(last, "foreign");

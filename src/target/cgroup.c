@@ -10,7 +10,7 @@
  * In the hierarchy of the cpu controller a group weighs as much as one process, whatever runs in it: beside
  * other processes the job would lose. So it gets a group there only when the recorder is alone in the group
  * we are in (its parent below), as in a scope of systemd's with Delegate=yes. What the parent gets of the
- * machine stays the same, and inside it there is nobody but job and recorder. On v1 that is a group for the
+ * machine stays the same, and inside it are only job and recorder. On v1 that is a group for the
  * job; the recorder stays in the parent. v2 lets no processes and groups compete: there the recorder moves to
  * a group beside the job's, and the controller is switched on in the parent (and off again at the end).
  *
@@ -286,7 +286,7 @@ static int make_directory(struct group *g, const char *suffix)
 	return -EEXIST;
 }
 
-/* Whether nobody but us, and a companion (0: none), is in the group, and no group is in it but one of this
+/* Whether only we, and a companion (0: none), are in the group, and no group is in it but one of this
  * name ("": none at all). */
 static bool is_alone(int parent, pid_t companion, const char *name)
 {

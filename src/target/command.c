@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* Not read from the signalfd, and not passed on: what nobody can catch, our own faults, and stops for a
+/* Not read from the signalfd, and not passed on: what cannot be caught, our own faults, and stops for a
  * terminal that we have used ourselves. */
 static const int not_handled[] = {
 	SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGTTIN, SIGTTOU};

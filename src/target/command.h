@@ -46,7 +46,7 @@ struct command_gate {
 };
 /* Starts argv in a new process, which is on its way to the exec when this returns: what need not wait for it
  * is done meanwhile. -errno: there is no new process. `recording` (may be NULL) goes into TACHO_RECORDING.
- * Without a gate (NULL) nobody waits. */
+ * Without a gate (NULL) there is no wait. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
 	const struct command_gate *gate);
 /* Returns once the new program runs. -errno: it cannot be executed, and its process is gone. */
@@ -62,7 +62,7 @@ int command_signal(struct command *c, struct signalfd_siginfo *ret);
 /* Passes it to the job unless it has it. is_member tells whether a PID belongs to the job. Returns whether it
  * did. */
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member);
-/* The job is over: there is nobody left to pass signals on to. */
+/* The job is over: no signal is passed on any more. */
 void command_ended(struct command *c);
 /* Stops us by this signal: a shell tells them apart ($? is 128 + its number). To the process, not by raise():
  * one that the terminal sent us and that is still pending must not stop us a second time. */

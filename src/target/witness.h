@@ -3,7 +3,7 @@
  * The job is in our process group. A signal to the group (Ctrl-C, kill -TERM -PGID, a shell that hangs up)
  * reaches both of us, one to our PID reaches us alone and must be passed on, and siginfo is the same for
  * both. So a witness stands beside us: a process of our group that blocks every signal and does nothing. What
- * it has pending (/proc/PID/status) was sent to more than us. Nobody waits for anything: the kernel signals
+ * it has pending (/proc/PID/status) was sent to more than us. There is no waiting: the kernel signals
  * the youngest process of a group first (attach_pid() adds at the head of the list), so the witness has a
  * signal to the group before we do.
  *
