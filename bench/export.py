@@ -111,10 +111,7 @@ class Bench:
     def measure(self, name, seconds, hz, processes, who):
         self.say(f"  exports of {name}, {processes} processes")
         recording = self.folder / "long.tacho"
-        tool = self.tacho.parent / "tests" / "unit" / "query_tool"
-        if not tool.exists():
-            raise lab.Trouble(f"{tool} is not there, which makes the recordings: build with -Dtests=enabled")
-        subprocess.run([tool, "long", recording, str(seconds), str(hz), str(processes)], check=True)
+        subprocess.run([lab.recording_maker(self.tacho), "long", recording, str(seconds), str(hz), str(processes)], check=True)
         nr_rows = self.make_csv(recording)
         wanted = self.formats()
         costs = {}

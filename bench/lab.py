@@ -20,6 +20,14 @@ class Trouble(Exception):
     """Something that makes the numbers worthless; its text is for people."""
 
 
+def recording_maker(tacho):
+    """The program that makes long recordings, beside the recorder."""
+    tool = tacho.parent / "tests" / "unit" / "query_tool"
+    if not tool.exists():
+        raise Trouble(f"{tool} is not there, which makes long recordings: build with -Dtests=enabled")
+    return tool
+
+
 def cpu_clock_ns(pid):
     """CPU time of a process, exact to the nanosecond, as the recorder itself reads those of others."""
     return time.clock_gettime_ns(~pid << 3 | 2)

@@ -149,7 +149,7 @@ class Bench:
 
     def ticks(self):
         quick = self.options.quick
-        plan = [(100, 2), (1000, 1)] if quick else [(1, 3), (10, 3), (100, 8), (1000, 3)]
+        plan = [(100, 2), (1000, 1)] if quick else [(10, 3), (100, 8), (1000, 3)]
         with self.herd(100, LIVELY, 0.02) as herd:
             for rate, seconds in plan:
                 self.say(f"  ticks at {rate} Hz")
@@ -164,6 +164,24 @@ class Bench:
                 self.fact(f"ticks missed at {rate} Hz, 100 processes, of {taken + missed}", missed, "")
                 self.fact(f"CPU at {rate} Hz, 100 processes, {LIVELY}, defaults", summary["self"]["cpu_percent"],
                           " % of one core")
+
+    def defaults(self):
+        """The recorder with its defaults, start and end included, by the kernel's account. Processes, mix, rate, seconds, goal."""
+        plan = [(100, LIVELY, 1, 20, 0.5), (1000, LIVELY, 100, 10, 10), (15000, ASLEEP, 1, 30, 1)]
+        binaries = {"": self.tacho} | ({" by the earlier tacho": lab.Tacho(self.options.before, self.folder)}
+                                       if self.options.before else {})
+        for size, mix, rate, seconds, most in plan[:1] if self.options.quick else plan:
+            self.say(f"  defaults, {size} processes at {rate} Hz")
+            with self.herd(size, mix, 1 / rate) as herd:
+                for who, tacho in binaries.items():
+                    summary, _ = tacho.watch(herd, 1 / rate, seconds)
+                    percent, missed = 100 * summary["kernel_cpu_s"] / seconds, summary["ticks"]["missed"]
+                    what = f"at {rate} Hz, {size:,} processes, {mix}, defaults, first {seconds} s{who}"
+                    if who:
+                        self.fact(f"CPU {what}", percent, " % of one core")
+                    else:
+                        self.goal(f"CPU {what}", percent, " % of one core", most)
+                    self.fact(f"ticks missed {what}", missed, "")
 
     def startup(self):
         self.say("  start-up")
@@ -246,6 +264,7 @@ class Bench:
         if self.options.hogs:
             busy = lab.busy_share()
             return {"machine": lab.describe_machine(), "busy": busy, "hogs": hogs.measure(self)}
+        lab.recording_maker(self.options.tacho)  # before anything is measured, so that nothing is lost without it
         busy = [lab.busy_share()]
         forks = lab.forks_so_far()
         for line in QUICK_PLAN if self.options.quick else FULL_PLAN:
@@ -257,6 +276,7 @@ class Bench:
         busy.append(lab.busy_share())
         self.startup()
         self.ticks()
+        self.defaults()
         self.sizes()
         self.gpus()
         self.counters()
