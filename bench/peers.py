@@ -93,8 +93,10 @@ def duct_program():
 def with_duct(herd, seconds):
     command = [duct_program(), "run", "--sample-interval", "1", "--report-interval", "60", "-p", "duct-", "--clobber", "-q",
                str(herd.folder / "herd"), *herd.words]
+    # A shell's background job ignores SIGINT, and so would duct.
     process = subprocess.Popen(command, cwd=herd.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL, start_new_session=True)
+                               stderr=subprocess.DEVNULL, start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         percent = charge(process, seconds)
         if process.poll() is not None:
