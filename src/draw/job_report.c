@@ -91,15 +91,28 @@ static void fact(struct job *j, const struct outline_fact *f, struct rect r)
 	t.text = f->detail;
 	t.font = FONT_SMALL;
 	t.color = ink(j, INK_QUIET);
+	t.most = 2;
 	lines_put(p, &t, r.y + 27);
+}
+
+/* Of the row that begins with this one: a detail may take two lines. */
+static double fact_height(struct job *j, size_t first, double width)
+{
+	double height = 37;
+
+	for (size_t i = first; i < MIN(first + CARDS, j->o->nr_facts); i++)
+		if (lines_width(&j->paper, j->o->fact[i].detail, FONT_SMALL) > width - 10)
+			height = 47;
+	return height;
 }
 
 static void facts(struct job *j)
 {
-	const double gap = 14, width = (PAPER_TEXT - (CARDS - 1) * gap) / CARDS, height = 37;
+	const double gap = 14, width = (PAPER_TEXT - (CARDS - 1) * gap) / CARDS;
 	struct paper *p = &j->paper;
 
 	for (size_t i = 0; i < j->o->nr_facts; i++) {
+		double height = fact_height(j, i - i % CARDS, width);
 		struct rect r = {PAPER_MARGIN + (double)(i % CARDS) * (width + gap), p->y, width, height};
 
 		fact(j, &j->o->fact[i], r);

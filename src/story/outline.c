@@ -270,9 +270,9 @@ static void fact_memory(struct outline *o, const struct story *s)
 {
 	static const struct {
 		enum figure_id peak;
-		const char *name;
-	} view[] = {{FIG_HWM, "in one process, between samples"}, {FIG_PSS, "PSS"}, {FIG_RSS, "RSS"},
-		{FIG_CGROUP_PEAK, "in its control group"}};
+		const char *name, *where; /* a large number has room for a short word beside it */
+	} view[] = {{FIG_HWM, "", "in one process, between samples"}, {FIG_PSS, " PSS", ""},
+		{FIG_RSS, " RSS", ""}, {FIG_CGROUP_PEAK, "", "in its control group"}};
 	double limit = figure(s, FIG_LIMIT_MEMORY), machine = figure(s, FIG_MACHINE_MEMORY);
 	bool allowed = !isnan(limit) && !(limit >= machine);
 	char a[UNITS_SIZE];
@@ -284,12 +284,15 @@ static void fact_memory(struct outline *o, const struct story *s)
 	if (i == ARRAY_SIZE(view))
 		return;
 	buf_init(&detail, TEXT_MAX);
+	buf_adds(&detail, view[i].where);
+	if (detail.len && !isnan(allowed ? limit : machine))
+		buf_adds(&detail, "; ");
 	if (allowed)
 		add_share(&detail, figure(s, view[i].peak) / limit, format_bytes(a, limit), true);
 	else
 		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
 	add_fact(o, "Memory, peak",
-		outline_keepf(o, "%s%s %s",
+		outline_keepf(o, "%s%s%s",
 			view[i].peak == FIG_PSS && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
 			format_bytes(a, figure(s, view[i].peak)), view[i].name),
 		keep_buf(o, &detail));

@@ -290,7 +290,7 @@ def test_an_estimate_is_marked_in_reports_too(tmp_path):
     record(["python3", "-S", "-c", "held = bytearray(30 << 20); import time; time.sleep(0.3)"],
            "--budget", "0.01", "-i", "100ms", output=path)
     assert show(path)["memory"]["peak_pss_estimated_ratio"] > 0.01
-    assert re.search(r"^\| Memory, peak \| (\\~.* PSS|.* in one process, between samples) ", report("-f", "md", "-o", "-", path).stdout.decode(), re.M)
+    assert re.search(r"^\| Memory, peak \| (\\~.* PSS |.* \(in one process, between samples)", report("-f", "md", "-o", "-", path).stdout.decode(), re.M)
 
 
 def test_plots_beside_a_named_markdown(job):
