@@ -333,8 +333,9 @@ static char job_state(pid_t pid)
 	size_t n;
 	FILE *f;
 
+	pid = pid_in_proc(pid);
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
+	f = pid ? fopen(path, "re") : NULL;
 	if (!f)
 		return 0;
 	n = fread(text, 1, sizeof(text) - 1, f);

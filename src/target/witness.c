@@ -75,20 +75,41 @@ static uint64_t bit_of(int sig)
 	return UINT64_C(1) << (sig - 1);
 }
 
-/* Signals that it got and blocks. False when it is gone. */
+static bool read_text(const char *path, char *text, size_t size)
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	text[MAX(n, 0)] = 0;
+	return n > 0;
+}
+
+pid_t pid_in_proc(pid_t pid)
+{
+	static const char key[] = "\nPid:";
+	char path[48], text[512], *at;
+	_cleanup_(closep) int fd = -1;
+	ssize_t n = readlink("/proc/self", text, 16);
+
+	text[MAX(n, 0)] = 0;
+	if (strtol(text, NULL, 10) == getpid())
+		return pid;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	at = fd >= 0 && read_text(path, text, sizeof(text)) ? strstr(text, key) : NULL;
+	return at ? (pid_t)MAX(strtol(at + strlen(key), NULL, 10), 0) : 0;
+}
+
+/* Signals that it got and blocks. False when it is gone, or cannot be found. */
 static bool read_pending(pid_t pid, uint64_t *ret)
 {
 	static const char key[] = "\nShdPnd:";
 	char path[32], text[4096], *at;
-	_cleanup_(closep) int fd = -1;
-	ssize_t n;
 
+	pid = pid_in_proc(pid);
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
+	if (!pid || !read_text(path, text, sizeof(text)))
 		return false;
-	text[n] = 0;
 	at = strstr(text, key);
 	if (!at || strstr(text, "\nState:\tZ") || strstr(text, "\nState:\tX"))
 		return false;

@@ -29,6 +29,10 @@ struct signal_witness {
 	uint64_t seen; /* signals that earlier ones had, and that were not asked about yet */
 };
 
+/* The number that a child of ours has in /proc, which may be that of another PID namespace: `unshare -p`
+ * without --mount-proc. 0: it has none there, or cannot be found. */
+pid_t pid_in_proc(pid_t pid);
+
 /* 0, or -errno: then it is not known what others received. */
 int witness_start(struct signal_witness *w);
 /* Whether it has the signal; takes it away from it. */

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -380,6 +381,28 @@ def test_signals_to_the_group_reach_the_job_once(tmp_path):
     assert log.read_text().split() == [*expected, "TERM"]
 
 
+def test_a_signal_to_the_group_where_proc_is_of_another_pid_namespace(tmp_path):
+    """There the number of our witness is a stranger's. Of what unshare(1) gets itself, it outlives INT and TERM only."""
+    if subprocess.run(["unshare", "-pf", "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no PID namespace can be made here")
+    log = tmp_path / "log"
+    words = ["unshare", "-pf", TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", BURNERS / "signals", log, "INT", "USR1", "TERM"]
+    unshare = subprocess.Popen([*map(str, words)], stdin=subprocess.PIPE, start_new_session=True)
+    until(lambda: log.exists() and "ready" in log.read_text(), "the counter is ready")
+    tacho = SimpleNamespace(pid=int(children_of(unshare)[0]))
+    until(lambda: witnesses_of(tacho), "there is a witness")
+    held(tacho)
+    os.killpg(unshare.pid, signal.SIGINT)
+    until(lambda: "INT" in log.read_text(), "INT arrives")
+    os.kill(tacho.pid, signal.SIGCONT)
+    for count in (1, 2):
+        os.kill(tacho.pid, signal.SIGUSR1)
+        until(lambda: log.read_text().count("USR1") == count, "USR1 arrives")
+    os.kill(tacho.pid, signal.SIGTERM)
+    assert unshare.wait() == 7
+    assert log.read_text().split() == ["ready", "INT", "USR1", "USR1", "TERM"]
+
+
 def test_a_signal_to_the_group_of_a_job_that_left_it(tmp_path):
     """The job has a group of its own, as below `timeout` or `setsid`: what comes to ours must still reach it."""
     log = tmp_path / "log"
@@ -407,9 +430,12 @@ def test_timeout_signals_as_without_us(tmp_path):
     assert show(tmp_path / "a.tacho")["exit"]["code"] == len(told) - 1
 
 
+def children_of(process):
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
 def witnesses_of(tacho):
-    children = Path(f"/proc/{tacho.pid}/task/{tacho.pid}/children").read_text().split()
-    return [int(pid) for pid in children if Path(f"/proc/{pid}/comm").read_text() == "signal-witness\n"]
+    return [int(pid) for pid in children_of(tacho) if Path(f"/proc/{pid}/comm").read_text() == "signal-witness\n"]
 
 
 def test_signals_to_us_alone_need_no_witness(tmp_path):
