@@ -637,6 +637,22 @@ static void test_ends_that_are_not_known(void **state)
 	assert_near(value(s, FIG_PROCESSES), 1);
 	assert_near(value(s, FIG_ACTIVE), 1);
 	summary_free(s);
+	/* A zombie at the first tick had ended before it: the next child does not live beside it. */
+	maker_open(&m, file, NULL);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_join(&m, 1, 2, 101, 100, SECOND / 2, false);
+	maker_set(&m, 0, "proc.threads", 1);
+	maker_set(&m, 1, "proc.threads", 1);
+	maker_tick(&m, SECOND);
+	maker_gone_with(&m, 1, 2, 2 * SECOND, "zombie", "sampled", INT64_C(1), NULL);
+	maker_join(&m, 1, 3, 102, 100, 3 * SECOND / 2, false);
+	maker_set(&m, 1, "proc.threads", 1);
+	maker_tick(&m, 2 * SECOND);
+	maker_finish(&m, "end_ns", 2 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_SEEN), 3);
+	assert_near(value(s, FIG_PROCESSES), 2);
+	summary_free(s);
 }
 
 /* ---- what is missing ---- */
