@@ -6,7 +6,7 @@
  * no summary would wait for nothing. */
 #include "cmd/tally.h"
 
-#include "query/living.h"
+#include "query/lines.h"
 
 enum { SUM_RSS, SUM_PSS, NR_SUMS };
 
@@ -152,6 +152,7 @@ void tally_tick(struct tally *t, struct table *const *table)
 
 void tally_describe(const struct tally *t, bool whole, struct pairs *p)
 {
+	int64_t gone_ns = t ? t->tree[TREE_GONE_USER] + t->tree[TREE_GONE_SYSTEM] : 0;
 	bool gone;
 
 	if (!t)
@@ -166,8 +167,9 @@ void tally_describe(const struct tally *t, bool whole, struct pairs *p)
 		pairs_num(p, "peak_processes", t->most);
 	}
 	gone = t->tree_known[TREE_GONE_USER] && t->tree_known[TREE_GONE_SYSTEM];
-	if (whole && t->tree_known[TREE_CGROUP_CPU])
+	if (whole && t->tree_known[TREE_CGROUP_CPU] &&
+		!(gone && group_lacks_cpu(t->tree[TREE_CGROUP_CPU], gone_ns, true)))
 		pairs_num(p, "cpu_ns", t->tree[TREE_CGROUP_CPU]);
 	else if (whole && gone)
-		pairs_num(p, "cpu_ns", t->tree[TREE_GONE_USER] + t->tree[TREE_GONE_SYSTEM]);
+		pairs_num(p, "cpu_ns", gone_ns);
 }

@@ -297,6 +297,9 @@ bool process_parse_stat(
 	}
 	facts->ppid = (pid_t)fields[4];
 	facts->start_ticks = last >= 22 ? (uint64_t)fields[22] : 0;
+	/* A thread of the kernel ignores all, and has no children that count. */
+	facts->ignores_sigchld =
+		last >= 33 && fields[33] >> (SIGCHLD - 1) & 1 && !(fields[33] >> (SIGKILL - 1) & 1);
 	facts->has_stat = true;
 	return true;
 }
@@ -339,8 +342,6 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	process->zombie = facts->state == 'Z';
 	facts->ended = process->zombie && fields[20] <= 1; /* its main thread may end before the others */
 	take_children(p, process, fields, facts);
-	/* A thread of the kernel ignores all, and has no children that count. */
-	facts->ignores_sigchld = fields[33] >> (SIGCHLD - 1) & 1 && !(fields[33] >> (SIGKILL - 1) & 1);
 	facts->faults = process->seen ? fields[10] + fields[12] - process->faults : 0;
 	process->faults = fields[10] + fields[12];
 	/* Where its code begins and its stack, which every exec places anew. */

@@ -92,6 +92,7 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	if (slot != NO_SLOT) {
 		struct member *parent = &e->tree.member[tree_find(&e->tree, event->parent)];
 
+		parent->forks = true;
 		e->tree.member[slot].born_ns = e->tree.member[slot].unwaited_ns = event->time_ns;
 		memcpy(e->tree.member[slot].name, parent->name, sizeof(parent->name));
 	}
@@ -317,7 +318,11 @@ void events_drain(struct engine *e)
 	if (!e->connector && !e->taskstats && !e->need_scan)
 		return;
 	e->names_read = 0;
+	/* Exit records tell of children whose parents are known. */
+	if (!e->connector && e->taskstats && !e->tree.ask && now >= e->look_ns)
+		tree_poll(&e->tree);
 	heard = hear(e);
+	members_look(e);
 	depart_gone(e);
 	if (e->awaits)
 		give_up_waiting(e);

@@ -60,6 +60,7 @@ struct engine {
 	int64_t deadline_ns; /* of the next tick */
 	int64_t drain_ns;    /* next hearing of events */
 	int64_t drain_every_ns;
+	int64_t look_ns; /* when members are looked at again between ticks */
 	int64_t flushed_ns;
 	int64_t wall_offset_ns; /* REALTIME - MONOTONIC, to notice steps of the clock */
 	uint64_t tick;		/* number of the next tick */
@@ -159,6 +160,9 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
 bool member_put_clock(struct engine *e, uint32_t slot);
 /* It is gone without our reaping it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
+/* Between ticks: looks at the youngest members, who may be gone before the next tick. Are they in the job's
+ * control group, and do parents ignore SIGCHLD? */
+void members_look(struct engine *e);
 /* After some have departed: parents of which it is not known whether they waited for them are read. */
 void members_settle(struct engine *e);
 /* The recording ends: who has ended and was not waited for yet leaves with what the kernel told of its end,

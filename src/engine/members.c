@@ -294,6 +294,42 @@ static void check_inside(struct engine *e, const struct member *m)
 	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
 }
 
+static bool read_stat_of(struct engine *e, pid_t pid, struct process_facts *ret)
+{
+	int64_t fields[STAT_FIELDS];
+	char path[32], text[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	n = env_slurp(e->env, path, text, sizeof(text));
+	return n > 0 && process_parse_stat(text, (size_t)n, fields, 33, ret);
+}
+
+/* Of so many, so often: some ten microseconds each. Events are heard a little less often, or much more. */
+#define LOOKS_MAX 16
+#define LOOK_NS (200 * NSEC_PER_MSEC)
+#define YOUNG_NS (2 * NSEC_PER_SEC)
+
+void members_look(struct engine *e)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+	struct process_facts facts;
+
+	if (now < e->look_ns)
+		return;
+	e->look_ns = now + LOOK_NS;
+	for (uint32_t slot = e->tree.last, i = 0; slot != NO_SLOT && i < LOOKS_MAX; i++) {
+		struct member *m = &e->tree.member[slot];
+
+		if (m->bound && m->born_ns + YOUNG_NS < now)
+			return;
+		check_inside(e, m);
+		if ((m->forks || !e->connector) && !m->ignored_sigchld && read_stat_of(e, m->pid, &facts))
+			m->ignored_sigchld = facts.ignores_sigchld;
+		slot = m->prev;
+	}
+}
+
 static bool has_several(uint64_t mask)
 {
 	return mask & (mask - 1);
@@ -715,15 +751,10 @@ static void depart_descendants(struct engine *e, pid_t pid)
 /* Whoever exec'ed us may have left us children of its own: they are older than the job, and none of it. */
 static bool is_older(struct engine *e, pid_t pid)
 {
-	int64_t fields[STAT_FIELDS], tick = NSEC_PER_SEC / e->env->clock_tick;
+	int64_t tick = NSEC_PER_SEC / e->env->clock_tick;
 	struct process_facts facts;
-	char path[32], text[1024];
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	n = env_slurp(e->env, path, text, sizeof(text));
-	return n > 0 && process_parse_stat(text, (size_t)n, fields, 22, &facts) &&
-		start_time(e, facts.start_ticks) + tick < e->start_ns;
+	return read_stat_of(e, pid, &facts) && start_time(e, facts.start_ticks) + tick < e->start_ns;
 }
 
 /* Between its own reading of its mark and its exec the copy of us may still grow by some pages. */

@@ -17,9 +17,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* CPU time that the group must lack before the job is said to have left it. */
-#define LEFT_LEAST_NS INT64_C(200000000)
-
 enum single { /* values of which a recording has one: of the tree and of ourselves */
 	ONE_UNKNOWN,
 	ONE_DROPPED,
@@ -221,17 +218,20 @@ static bool can_tell(const struct account *a, unsigned line, unsigned used)
 		(!a->facts.attached && line == (unsigned)a->lines.command && used < USED_READ_CHARS);
 }
 
-/* Processes that are outside the control group made for the job are seen when they are sampled; others show
- * in the sums, which are read a little later than the group. */
+/* Processes that are outside the control group made for the job are seen when they are looked at; others show
+ * in the sums. */
 static void look_who_left(struct account *a)
 {
+	unsigned command = (unsigned)a->lines.command;
 	int64_t counted, added;
 
 	a->left = single_or(a, ONE_OUTSIDE, 0) > 0; /* then nothing more is read of the group */
-	if (!cgroup_now(a, USED_CPU, &counted) ||
-		!line_used(&a->lines, &a->living, (unsigned)a->lines.command, USED_CPU, &added))
+	a->by_processes = a->left;
+	if (!cgroup_now(a, USED_CPU, &counted))
 		return;
-	a->left |= added > counted + counted / 20 + LEFT_LEAST_NS;
+	if (!line_used(&a->lines, &a->living, command, USED_CPU, &added))
+		added = 0;
+	a->left |= group_lacks_cpu(counted, added, !a->living.line[command].nr);
 	a->by_processes = a->left && added > counted;
 }
 

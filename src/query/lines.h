@@ -59,6 +59,16 @@ void line_levels(const struct lines *s, const struct living *l, unsigned line, s
 /* Gives the waiting amounts, in the light of the ones after them (NULL: there are none). */
 void line_settle(struct lines *s, unsigned line, const struct amounts *next);
 int64_t line_cell_or(const struct line *s, enum line_cell which, int64_t otherwise);
+/* Whether the processes of a job have used more CPU time than the control group made for it has counted: then
+ * some were outside. While any of them lives, their times are read later than the group's. When all have
+ * ended both are final, and those of the processes were never more where none had left. */
+static inline bool group_lacks_cpu(int64_t counted_ns, int64_t added_ns, bool all_ended)
+{
+	int64_t slack_ns =
+		all_ended ? counted_ns / 1000 + INT64_C(2000000) : counted_ns / 20 + INT64_C(200000000);
+
+	return added_ns > counted_ns + slack_ns;
+}
 /* Its row among tree.* or among group.*. */
 const char *line_metric(enum line_cell which, bool group);
 /* The part of a process without which the amount is not known. */

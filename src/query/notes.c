@@ -56,6 +56,7 @@ static void note_cpu(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
 	uint64_t only_sampled = account_line(a, 0).only_sampled;
+	bool tells_exits = strstr(meta_text(account_meta(a), "helpers"), "taskstats");
 	char text[UNITS_SIZE];
 
 	if (f->end_missing)
@@ -99,7 +100,11 @@ static void note_cpu(struct summary *s, const struct account *a)
 	if (f->dropped_ns > 0 || f->sigchld_ignored)
 		summary_note(s,
 			"page faults, context switches and I/O are lower bounds: of the children of a parent "
-			"that ignores SIGCHLD only what was sampled or has an exit record is counted");
+			"that ignores SIGCHLD only what was sampled or has an exit record is counted%s",
+			s->cpu_lower_bound || tells_exits
+				? ""
+				: "; their CPU time is counted by the control group, "
+				  "unless they left it between two samples");
 	if (has_figure(s, FIG_PEAK_CORES) && has_figure(s, FIG_CPUS) &&
 		s->figure[FIG_PEAK_CORES].value > s->figure[FIG_CPUS].value + 0.005)
 		summary_note(s, "the peak of CPUs in use is above the number of CPUs: samples were late");

@@ -42,6 +42,7 @@ struct member {
 	bool gone;	 /* it was asked, and does not answer any more */
 	bool departing;	 /* its last words are being written: its PID may be another's */
 	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
+	bool forks;	 /* the kernel told that it has */
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	char name[64];
 	/* What children used that have left since `quiet_ns`: not yet in its account, where they come when it

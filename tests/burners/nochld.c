@@ -1,11 +1,21 @@
 /* COUNT children that burn MS milliseconds each, and a parent that never learns of their end, so that their
- * CPU time reaches no rusage: nochld ignore|nocldwait COUNT MS. Each child adds what it used to shared
- * memory. */
+ * CPU time reaches no rusage: nochld ignore|nocldwait COUNT MS [DOOR]. Each child adds what it used to shared
+ * memory. With a DOOR, the cgroup.procs of a control group, they enter that first. */
 #include "burner.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+
+static void enter(const char *door)
+{
+	int fd = open(door, O_WRONLY);
+
+	if (fd < 0 || write(fd, "0", 1) != 1)
+		fail(door);
+	close(fd);
+}
 
 int main(int argc, char **argv)
 {
@@ -29,6 +39,8 @@ int main(int argc, char **argv)
 		if (pid < 0)
 			fail("fork");
 		if (pid == 0) {
+			if (argc > 4)
+				enter(argv[4]);
 			burn(cpu_s);
 			atomic_fetch_add(used_us, (int64_t)(seconds(CLOCK_PROCESS_CPUTIME_ID) * 1e6));
 			_exit(0);

@@ -142,12 +142,13 @@ def test_exit_records_alone(place):
     within_cpu(summary, said["cpu_s"] - 61 * ENDING_S, said["cpu_s"] + 0.01 + 61 * ENDING_S)
 
 
-@pytest.mark.parametrize("helpers", ["taskstats", "connector,taskstats", "connector", "none"])
-def test_children_nobody_waits_for_between_two_samples(place, helpers):
-    """No sample meets the parent while it ignores SIGCHLD: it is looked at before it is waited for. Exit records tell what
-    its children used."""
+@pytest.mark.parametrize("helpers, parent", [("taskstats", "exec"), ("taskstats", ""), ("connector,taskstats", "exec"), ("connector", "exec"),
+                                             ("connector", ""), ("none", "exec")])
+def test_children_nobody_waits_for_between_two_samples(place, helpers, parent):
+    """No sample meets the parent while it ignores SIGCHLD: it is looked at before we wait for it; where a shell does that,
+    when the kernel's events are heard. Exit records tell what its children used."""
     lab = lab_of(f"root-{helpers}", place)
-    script = f"read line; exec {lab.where / 'nochld'} ignore 20 30"
+    script = f"read line; {parent} {lab.where / 'nochld'} ignore 2 400; exit"
     summary, said = lab.run("sh", "-c", script, interval="30s", lasts_until=is_sampling)
     assert summary["cpu"]["lower_bound"] is True
     if "exit-record" in {process["how"] for process in lab.show("--processes", "--json")["processes"]}:
@@ -359,17 +360,46 @@ def test_what_lives_between_two_samples_is_counted(lab):
 
 
 
-@pytest.mark.parametrize("part", ["all of it", "a child"])
-def test_a_job_that_leaves_our_control_group(place, other_group, part):
-    lab = lab_of("root-all", place)
-    leave, burn = f"echo $$ >{other_group}/cgroup.procs", f"{place / 'cpu'} 0.6"
-    script = f"{leave}; exec {burn}" if part == "all of it" else f"sh -c '{leave}; exec {burn}'"
-    summary, said = lab.run("sh", "-c", script)
-    if summary["cpu"]["source"] == "cgroup" and not summary["cgroup"]["path"]:
+WITH_GROUP = ["all", "cgroup", "connector,cgroup", "taskstats,cgroup"]
+
+
+def run_leaving(place, helpers, *words, interval="30s"):
+    lab = lab_of(f"root-{helpers}", place)
+    # What is asked for by name is opened at once: there is no sample when the rest is opened.
+    summary, said = lab.run(*words, interval=interval, options=["-m", "+load"])
+    if summary["cpu"]["source"] in ("rusage", "rusage+last samples"):
         pytest.skip("no control group of our own here")
+    return lab, summary, said
+
+
+@pytest.mark.parametrize("part", ["all of it", "a child"])
+@pytest.mark.parametrize("helpers", WITH_GROUP)
+def test_a_job_that_leaves_our_control_group(place, other_group, helpers, part):
+    """Between two samples: its own end shows it, or that it used more than the group has."""
+    leave, burn = f"echo $$ >{other_group}/cgroup.procs", f"{place / 'cpu'} 0.15"
+    script = f"{leave}; exec {burn}" if part == "all of it" else f"sh -c '{leave}; exec {burn}'; :"
+    lab, summary, said = run_leaving(place, helpers, "sh", "-c", script)
     assert summary["cpu"]["source"] == "rusage; the job left tacho's control group"
     assert summary["cpu"]["lower_bound"] is False
     between_cpu(summary, said, lab)
+    listed = subprocess.run([TACHO, "ls", "--json", lab.recording], stdout=subprocess.PIPE, check=True).stdout
+    about(json.loads(listed)["recordings"][0]["cpu_s"], summary["cpu"]["total_s"], 0, 1e-4)
+
+
+@pytest.mark.parametrize("part", ["all of it", "children"])
+@pytest.mark.parametrize("helpers", WITH_GROUP)
+def test_a_job_that_leaves_our_control_group_and_does_not_wait(place, other_group, helpers, part):
+    """What its children use is then in no account: the total is marked."""
+    door = other_group / "cgroup.procs"
+    if part == "all of it":
+        words, interval = ["sh", "-c", f"echo $$ >{door}; exec {place / 'nochld'} ignore 10 20"], "30s"
+    else:
+        # Whoever is known by neither an exit record nor the kernel's events is met by a sample, or by nobody.
+        words, interval = ["nochld", "ignore", 2, 400, door], "100ms" if helpers == "cgroup" else "30s"
+    _, summary, said = run_leaving(place, helpers, *words, interval=interval)
+    assert summary["cpu"]["source"].endswith("; the job left tacho's control group")
+    assert summary["cpu"]["lower_bound"] is True
+    assert summary["cpu"]["total_s"] <= said["cpu_s"] + 0.01 + 11 * ENDING_S
 
 
 # ---- memory ----

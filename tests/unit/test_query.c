@@ -189,6 +189,36 @@ static void test_the_kernels_total_wins(void **state)
 	summary_free(s);
 }
 
+/* Of a living process the group may lack what it used since; of one that has ended, nothing. One that is seen
+ * outside at once has no group. */
+static void test_who_left_the_group_is_counted_by_processes(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		bool left = i > 0;
+		struct maker m;
+		struct summary *s;
+
+		maker_open(&m, file, NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_set(&m, 0, "proc.cpu.time", 150 * MILLI);
+		maker_set(&m, 0, i == 2 ? "tree.outside" : "tree.cgroup.cpu", i == 2 ? 1 : 10 * MILLI);
+		maker_tick(&m, SECOND);
+		if (left) {
+			maker_gone(&m, 0, 1, 2 * SECOND, "reaped");
+			maker_set(&m, 0, "tree.gone.user", 150000);
+			maker_tick(&m, 2 * SECOND);
+		}
+		maker_finish(&m, "end_ns", 2 * SECOND, NULL);
+		s = summary_of(file);
+		assert_near(value(s, FIG_CPU), left ? 0.15 : 0.01);
+		assert_string_equal(
+			s->cpu_source, left ? "rusage; the job left tacho's control group" : "cgroup");
+		assert_false(s->cpu_lower_bound);
+		summary_free(s);
+	}
+}
+
 /* Whatever the numbers, the parts of the CPU time add up to it and none is less than nothing. */
 static void test_a_split_of_the_total_is_never_negative(void **state)
 {
@@ -931,6 +961,7 @@ int main(void)
 		T(test_what_was_used_stays_used),
 		T(test_a_counter_that_falls_was_reset),
 		T(test_the_kernels_total_wins),
+		T(test_who_left_the_group_is_counted_by_processes),
 		T(test_a_split_of_the_total_is_never_negative),
 		T(test_an_ignored_sigchld_makes_a_lower_bound),
 		T(test_attached_trees_count_from_then_on),
