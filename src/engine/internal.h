@@ -113,7 +113,8 @@ struct engine {
 	struct pair pair_memory[40];
 	char pair_text[1024];
 	char cmdline[CMDLINE_MAX];
-	char groups[2048];
+	char groups[2048]; /* names */
+	size_t groups_len;
 	char exe[1024];
 };
 

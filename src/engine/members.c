@@ -66,6 +66,8 @@ void member_regrouped(void *engine, uint32_t slot, uint64_t before)
 		e->feed.group[g].live++;
 	}
 	for_each_group(before & ~now, g) e->feed.group[g].live--;
+	/* Those that it left get what is due from readers. */
+	e->tree.member[slot].pending_groups &= ~(before & ~now);
 }
 
 void member_forget(struct engine *e, uint32_t slot)
@@ -113,10 +115,10 @@ bool member_reask(struct engine *e, uint32_t slot)
 	return false;
 }
 
-/* Their names, parted by NUL. */
-static size_t group_names(struct engine *e, uint64_t groups)
+/* Adds their names, parted by NUL, which stand behind those of the pairs that were added before. */
+static void add_groups(struct engine *e, const char *key, uint64_t groups)
 {
-	size_t at = 0;
+	size_t from = e->groups_len, at = from;
 
 	for_each_group(groups, g)
 	{
@@ -128,7 +130,14 @@ static size_t group_names(struct engine *e, uint64_t groups)
 		at += n;
 		e->groups[at++] = 0;
 	}
-	return at ? at - 1 : 0;
+	e->groups_len = at;
+	pairs_add(&e->pairs, key, e->groups + from, at > from ? at - from - 1 : 0);
+}
+
+static void begin_pairs(struct engine *e)
+{
+	pairs_reset(&e->pairs);
+	e->groups_len = 0;
 }
 
 /* What it was before it became another program is no longer true, be it known or not what it is now. */
@@ -147,7 +156,7 @@ static void identity(struct engine *e, struct member *m)
 	bool cut = false;
 	uint32_t uid;
 
-	pairs_reset(p);
+	begin_pairs(e);
 	pairs_num(p, "pid", m->pid);
 	pairs_num(p, "ppid", m->ppid);
 	pairs_num(p, "start_ns", engine_time(e, m->born_ns));
@@ -172,7 +181,7 @@ static void identity(struct engine *e, struct member *m)
 	}
 	pairs_str(p, "name", m->name);
 	if (e->scopes && m->groups)
-		pairs_add(p, "groups", e->groups, group_names(e, m->groups));
+		add_groups(e, "groups", m->groups);
 }
 
 static void member_announce(struct engine *e, uint32_t slot)
@@ -181,7 +190,7 @@ static void member_announce(struct engine *e, uint32_t slot)
 
 	identity(e, m);
 	m->announced = true;
-	m->identity_stale = m->replaced = false;
+	m->identity_stale = m->replaced = m->regrouped = false;
 	e->sink.instance(e->sink.arg, e->process_set, m->bound ? slot : UINT32_MAX, m->id,
 		engine_time(e, m->born_ns), &e->pairs);
 }
@@ -231,7 +240,7 @@ static void count_dropped(struct engine *e, const struct member *m, const struct
 {
 	usage_add(&e->feed.gone, u);
 	e->feed.dropped_us += MAX(u->user_us + u->system_us, 1);
-	for_each_group(e->scopes ? m->groups & m->pending_groups & ~e->scopes->matching : 0, g)
+	for_each_group(e->scopes ? m->pending_groups & ~e->scopes->matching : 0, g)
 		usage_add(&e->feed.group[g].gone, u);
 }
 
@@ -273,7 +282,7 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 	else if (owes && is_beyond(e, &m->pending, &facts->children, &beyond))
 		count_dropped(e, m, &beyond);
 	m->pending = (struct usage){0};
-	m->owes = m->has_pending = false;
+	m->owes = m->has_pending = m->is_vague = false;
 }
 
 /* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
@@ -518,12 +527,28 @@ static bool io_is_whole(const struct engine *e, uint32_t slot)
 	return e->tree.member[slot].bound && process_io_is_whole(e->processes, slot);
 }
 
+struct ending {
+	const char *how;
+	int64_t max_rss_kib;	     /* 0: not known */
+	bool io_least;		     /* bytes and calls of it are missing in the account */
+	uint64_t unclaimed;	     /* groups of its that may not have its account: a member has it */
+	uint32_t heir;		     /* id of its parent, if which groups have its account is to be said */
+	bool due;		     /* the parent's account as it was last read has nothing of it */
+	uint64_t foreign;	     /* groups in which its parent has its account, and it is not */
+	const struct usage *account; /* if there is an heir */
+};
+
 /* The parent gets all of its account, also in groups that it is not in: readers take it off there. */
-static void add_account(struct engine *e, uint64_t foreign, const struct usage *u)
+static void add_account(struct engine *e, const struct ending *end)
 {
+	const struct usage *u = end->account;
 	struct pairs *p = &e->pairs;
 
-	pairs_add(p, "foreign", e->groups, group_names(e, foreign));
+	pairs_num(p, "heir", end->heir);
+	if (end->due)
+		pairs_num(p, "due", 1);
+	if (end->foreign)
+		add_groups(e, "foreign", end->foreign);
 	pairs_num(p, "account.user_us", u->user_us);
 	pairs_num(p, "account.system_us", u->system_us);
 	pairs_num(p, "account.minor_faults", u->minor_faults);
@@ -536,14 +561,6 @@ static void add_account(struct engine *e, uint64_t foreign, const struct usage *
 	pairs_num(p, "account.write_bytes", u->write_bytes);
 }
 
-struct ending {
-	const char *how;
-	int64_t max_rss_kib;	     /* 0: not known */
-	bool io_least;		     /* bytes and calls of it are missing in the account */
-	uint64_t foreign;	     /* groups in which its parent has its account, and it is not */
-	const struct usage *account; /* if so */
-};
-
 /* Says that it is gone, and frees its slot. */
 static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 {
@@ -554,9 +571,9 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 
 	/* After its last sample it became another program, whose name its exit record has. */
 	m->departing = m->announced;
-	if (!m->announced || (m->identity_stale && m->record.nr))
+	if (!m->announced || m->regrouped || (m->identity_stale && m->record.nr))
 		member_announce(e, slot);
-	pairs_reset(p);
+	begin_pairs(e);
 	pairs_str(p, "how", end->how);
 	pairs_num(p, "sampled", sampled);
 	if (m->has_status)
@@ -571,8 +588,10 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 			pairs_num(p, "cpu_least", 1);
 	}
 	pairs_num(p, "io_least", end->io_least);
-	if (end->foreign)
-		add_account(e, end->foreign, end->account);
+	if (end->unclaimed)
+		add_groups(e, "unclaimed", end->unclaimed);
+	if (end->heir)
+		add_account(e, end);
 	if (m->ignored_sigchld)
 		pairs_num(p, "sigchld_ignored", 1);
 	if (sampled || m->record.nr)
@@ -608,14 +627,20 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 /* The parent has the child in its account, or will have it, unless the kernel dropped it: then the account
  * does not grow, though the child left a trace (a page fault, or two clock ticks). A parent that was never
  * seen to wait is asked when all that left with the child have left: it may be gone soon. */
-static void leave_to_parent(struct engine *e, uint32_t parent, uint32_t child, const struct usage *used)
+static void leave_to_parent(
+	struct engine *e, uint32_t parent, uint32_t child, uint64_t accounted, const struct usage *used)
 {
 	struct member *p = &e->tree.member[parent];
+	uint64_t groups = e->tree.member[child].groups & accounted;
 
+	/* What is dropped counts in the groups of all that were: those of others are settled first. */
+	if (p->ignores_sigchld && p->owes && p->bound && p->pending_groups != groups)
+		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), false);
+	p->is_vague |= e->tree.member[child].is_vague || e->tree.member[child].unwaited_ns < p->quiet_ns;
 	if (e->tree.member[child].unwaited_ns < p->quiet_ns)
 		return;
 	usage_add(&p->pending, used);
-	p->pending_groups = e->tree.member[child].groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
+	p->pending_groups = groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
 	p->has_pending = true;
 	if (p->owes ||
 		!(p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000))
@@ -644,8 +669,8 @@ static bool has_unknown_heir(const struct engine *e, const struct member *m)
 }
 
 /* What it used goes to the groups in which no living parent accounts for it. */
-static void groups_gone(
-	struct engine *e, uint32_t slot, uint64_t accounted, const struct usage *u, int64_t peak_kib)
+static void groups_gone(struct engine *e, uint32_t slot, uint64_t accounted, const struct usage *u,
+	const struct usage *switches, int64_t peak_kib)
 {
 	int64_t own_kib = own_peak_known(e, slot);
 	struct usage own;
@@ -658,11 +683,61 @@ static void groups_gone(
 		struct group_feed *group = &e->feed.group[g];
 
 		group->gone_max_rss_kib = MAX(group->gone_max_rss_kib, group->own ? own_kib : peak_kib);
-		if (group->own)
+		if (group->own) {
 			usage_add(&group->gone, &own);
-		else if (!(accounted >> g & 1))
+			continue;
+		}
+		usage_add(&group->gone, switches);
+		if (!(accounted >> g & 1))
 			usage_add(&group->gone, u);
 	}
+}
+
+/* Switches of a child are in no file of its parent: they are counted when it leaves. The rusage of whoever
+ * waited for it, and of those above, has them once more: there it is remembered that they are counted. */
+static struct usage take_switches(struct engine *e, const struct member *m, uint32_t above, struct usage *u)
+{
+	struct usage switches = {
+		.voluntary_switches = u->voluntary_switches, .involuntary_switches = u->involuntary_switches};
+
+	u->voluntary_switches = u->involuntary_switches = 0;
+	if (above != NO_SLOT) {
+		struct member *p = &e->tree.member[above];
+
+		p->counted_voluntary += m->counted_voluntary + switches.voluntary_switches;
+		p->counted_involuntary += m->counted_involuntary + switches.involuntary_switches;
+	}
+	return switches;
+}
+
+/* Its parent has its account, or will have it. Gives the groups in which nothing of it is to be counted now.
+ * In its own groups it counts, and in those of its parent's that it is not in it is taken off. Readers do
+ * that, and must know by then in which groups the parent is; should it change them before its account is read
+ * again, they need to know of all that left to it. Of a parent that ignores SIGCHLD it is not known whether
+ * it gets it: the account stays where it is found. */
+static uint64_t share_with_parent(
+	struct engine *e, const struct member *m, struct member *parent, struct ending *end)
+{
+	bool was_stale = parent->identity_stale;
+	uint64_t family;
+
+	if (!e->scopes)
+		return parent->groups;
+	if (parent->ignores_sigchld)
+		return UINT64_MAX;
+	family = ~e->scopes->matching;
+	if (!has_several(e->tree.exclusive) && !((parent->groups ^ m->groups) & family))
+		return parent->groups;
+	if (parent->regrouped) {
+		member_announce(e, (uint32_t)(parent - e->tree.member));
+		parent->identity_stale = was_stale;
+	}
+	end->heir = parent->id;
+	end->due = m->unwaited_ns >= parent->quiet_ns;
+	end->foreign = parent->groups & ~m->groups & family;
+	if (m->is_vague)
+		end->unclaimed = m->groups & ~parent->groups & family;
+	return parent->groups;
 }
 
 /* unwaited: it has ended, and is in no account of a parent. */
@@ -670,9 +745,10 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 {
 	struct member *m = &e->tree.member[slot];
 	uint32_t parent = unwaited ? NO_SLOT : tree_find(&e->tree, m->ppid);
-	struct usage u;
+	struct usage u, switches;
 	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .account = &u};
 	uint64_t accounted = 0;
+	bool is_adopted;
 
 	last_known(e, slot, has_family(e, m), &u);
 	if (m->owes && m->ignores_sigchld)
@@ -683,19 +759,22 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 	/* A parent that is watched for itself alone takes nothing over. */
 	if (parent != NO_SLOT && !has_family(e, &e->tree.member[parent]))
 		parent = NO_SLOT;
+	is_adopted = parent == NO_SLOT && !unwaited && has_unknown_heir(e, m);
+	switches = take_switches(e, m, is_adopted ? tree_find(&e->tree, e->root) : parent, &u);
 	if (parent != NO_SLOT) {
-		accounted = e->tree.member[parent].groups;
-		if (e->scopes && !e->tree.member[parent].ignores_sigchld)
-			end.foreign = accounted & ~m->groups & ~e->scopes->matching;
-		leave_to_parent(e, parent, slot, &u);
-	} else if (!unwaited && has_unknown_heir(e, m)) {
-		accounted = e->tree.reaper_groups;
+		accounted = share_with_parent(e, m, &e->tree.member[parent], &end);
+		leave_to_parent(e, parent, slot, accounted, &u);
+	} else if (is_adopted) {
+		accounted = UINT64_MAX;
+		if (e->scopes)
+			end.unclaimed = m->groups & ~e->tree.reaper_groups & ~e->scopes->matching;
 	} else {
 		usage_add(&e->feed.gone, &u);
 		end.io_least = !io_is_whole(e, slot);
 	}
+	usage_add(&e->feed.gone, &switches);
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, end.max_rss_kib);
-	groups_gone(e, slot, accounted, &u, end.max_rss_kib);
+	groups_gone(e, slot, accounted, &u, &switches, end.max_rss_kib);
 	end.how = m->record.nr ? "exit-record" : m->dead && m->bound ? "zombie" : how;
 	farewell(e, slot, &end);
 }
@@ -713,14 +792,14 @@ void members_dismiss_dead(struct engine *e)
 			depart(e, slot, "zombie", true);
 }
 
-static void usage_from_rusage(struct usage *u, const struct rusage *ru)
+static void usage_from_rusage(const struct member *m, struct usage *u, const struct rusage *ru)
 {
 	u->user_us = ru->ru_utime.tv_sec * INT64_C(1000000) + ru->ru_utime.tv_usec;
 	u->system_us = ru->ru_stime.tv_sec * INT64_C(1000000) + ru->ru_stime.tv_usec;
 	u->minor_faults = ru->ru_minflt;
 	u->major_faults = ru->ru_majflt;
-	u->voluntary_switches = ru->ru_nvcsw;
-	u->involuntary_switches = ru->ru_nivcsw;
+	u->voluntary_switches = MAX(u->voluntary_switches, ru->ru_nvcsw - m->counted_voluntary);
+	u->involuntary_switches = MAX(u->involuntary_switches, ru->ru_nivcsw - m->counted_involuntary);
 	/* In 512-byte blocks; the files of /proc may have been closed to us. */
 	u->read_bytes = MAX(u->read_bytes, ru->ru_inblock * INT64_C(512));
 	u->write_bytes = MAX(u->write_bytes, ru->ru_oublock * INT64_C(512));
@@ -809,7 +888,7 @@ static void member_reap(struct engine *e, pid_t pid)
 		return;
 	last_known(e, slot, true, &u);
 	if (e->opt.children)
-		usage_from_rusage(&u, &ru);
+		usage_from_rusage(&e->tree.member[slot], &u, &ru);
 	usage_add(&e->feed.gone, &u);
 	own_kib = peak_kib = own_peak_known(e, slot);
 	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than that one
@@ -820,7 +899,7 @@ static void member_reap(struct engine *e, pid_t pid)
 	if (e->tree.member[slot].bound && !process_has_waited(e->processes, slot))
 		own_kib = peak_kib;
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
-	groups_gone(e, slot, 0, &u, peak_kib);
+	groups_gone(e, slot, 0, &u, &(struct usage){0}, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
 	farewell(e, slot,

@@ -297,6 +297,8 @@ static int on_tick(struct account *a, int64_t time_ns, struct point *ret)
 			line_settle(&a->lines, i, &next);
 		a->lines.waiting[i] = next;
 	}
+	if (ready)
+		lines_share(&a->lines, &a->living);
 	a->facts.ticks++;
 	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
 	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));
@@ -487,6 +489,7 @@ int account_next(struct account *a, struct point *ret)
 		return r;
 	for (unsigned i = 0; i < a->waiting.nr_lines; i++)
 		line_settle(&a->lines, i, NULL);
+	lines_share(&a->lines, &a->living);
 	*ret = a->waiting;
 	a->has_waiting = false;
 	return 1;

@@ -13,7 +13,13 @@
  *
  * Of an attached tree, what its processes used before we came is taken off, by their exact clocks. A child
  * that has left since is in its parent's account, which the kernel tells in whole clock ticks: T may lack one
- * of these, and be below zero by that much. No line has used less than nothing: T'(-1) = 0. */
+ * of these, and be below zero by that much. No line has used less than nothing: T'(-1) = 0.
+ *
+ * What is not known of an ended process stays with the parent that has its account, whose user may be
+ * another. So T of one user may fall, when less is known of a process at its end than while it lived, and
+ * that of another grow by as much. (The division into user and system time, which the kernel estimates anew
+ * at each reading, moves likewise.) T' does not fall: what a user was seen to use, it has used. Then it is no
+ * other's: of what T' of all users have in excess of the whole's, those lose that have just grown. */
 #include "query/lines.h"
 
 #include <stdio.h>
@@ -133,6 +139,8 @@ int lines_instance(struct lines *s, struct living *l, uint32_t id, const struct 
 		l->own |= UINT64_C(1) << g;
 	if (line->kind && !strcmp(line->kind, "command") && !s->command)
 		s->command = g + 1;
+	if (line->kind && !strcmp(line->kind, "user"))
+		s->users |= UINT64_C(1) << g;
 	return idmap_put(&s->by_id, id, (uint32_t)g + 1);
 }
 
@@ -248,6 +256,7 @@ void line_settle(struct lines *s, unsigned line, const struct amounts *next)
 {
 	struct amounts *now = &s->waiting[line], *given = &s->given[line];
 
+	s->before[line] = *given;
 	for (unsigned i = 0; i < NR_USED; i++) {
 		uint32_t bit = UINT32_C(1) << i;
 
@@ -262,4 +271,40 @@ void line_settle(struct lines *s, unsigned line, const struct amounts *next)
 		now->used[i] = MAX(now->used[i], given->used_valid & bit ? given->used[i] : 0);
 	}
 	*given = *now;
+}
+
+/* No process was of two of them at a time. (One user may be named twice.) */
+static bool are_apart(const struct living *l, uint64_t groups)
+{
+	for (uint64_t rest = groups; rest; rest &= rest - 1)
+		if (l->beside[__builtin_ctzll(rest)] & groups)
+			return false;
+	return true;
+}
+
+static void share_one(struct lines *s, unsigned used)
+{
+	uint64_t over = 0 - (uint64_t)s->given[0].used[used];
+
+	if (!(s->given[0].used_valid >> used & 1))
+		return;
+	for (uint64_t rest = s->users; rest; rest &= rest - 1)
+		over += (uint64_t)s->given[__builtin_ctzll(rest) + 1].used[used];
+	for (uint64_t rest = s->users; rest && (int64_t)over > 0; rest &= rest - 1) {
+		unsigned line = (unsigned)__builtin_ctzll(rest) + 1;
+		int64_t grew =
+			(int64_t)((uint64_t)s->given[line].used[used] - (uint64_t)s->before[line].used[used]);
+		int64_t cut = MIN(MAX(grew, 0), (int64_t)over);
+
+		s->given[line].used[used] -= cut;
+		over -= (uint64_t)cut;
+	}
+}
+
+void lines_share(struct lines *s, const struct living *l)
+{
+	if (!(s->users & (s->users - 1)) || !are_apart(l, s->users))
+		return;
+	for (unsigned i = 0; i < NR_USED; i++)
+		share_one(s, i);
 }

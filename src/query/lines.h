@@ -41,6 +41,8 @@ struct lines {
 	struct idmap by_id; /* instance of that set -> line */
 	struct line line[LINES_MOST];
 	struct amounts waiting[LINES_MOST], given[LINES_MOST]; /* read and not yet given; given last */
+	struct amounts before[LINES_MOST];		       /* given before that */
+	uint64_t users;					       /* mask of groups */
 	int command; /* the line of the command that `run` started; 0: all of it */
 };
 
@@ -58,6 +60,8 @@ bool line_used(const struct lines *s, const struct living *l, unsigned line, enu
 void line_levels(const struct lines *s, const struct living *l, unsigned line, struct amounts *ret);
 /* Gives the waiting amounts, in the light of the ones after them (NULL: there are none). */
 void line_settle(struct lines *s, unsigned line, const struct amounts *next);
+/* After all lines were settled: users together have not used more than the whole. */
+void lines_share(struct lines *s, const struct living *l);
 int64_t line_cell_or(const struct line *s, enum line_cell which, int64_t otherwise);
 /* Whether the processes of a job have used more CPU time than the control group made for it has counted: then
  * some were outside. While any of them lives, their times are read later than the group's. When all have

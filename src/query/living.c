@@ -372,10 +372,17 @@ static void process_update(struct living *l, struct process *p, const int64_t *c
 	struct cells c = {.at = &l->at, .cell = cell, .valid = valid};
 	int64_t level[NR_LEVELS], v;
 	uint32_t level_valid;
+	bool is_read = false; /* more than its clock */
 
 	for (unsigned part = 0; part < NR_PARTS; part++)
-		if (part_get(&c, part, &v))
+		if (part_get(&c, part, &v)) {
+			is_read |= part != PART_CPU && v != p->raw[part];
 			part_set(l, p, part, v);
+		}
+	if (is_read) {
+		memset(p->left, 0, sizeof(p->left));
+		memset(p->due, 0, sizeof(p->due));
+	}
 	level_valid = levels_get(&c, level);
 	levels_set(l, p, level, level_valid);
 	if (cell_get(&c, COL_HWM, &v))
@@ -457,9 +464,22 @@ static int process_bind(struct living *l, struct process *p, uint32_t row)
 	return 0;
 }
 
+static void parts_add(struct sums *s, const int64_t *amount)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		s->part[i] = add(s->part[i], amount[i]);
+}
+
+static void parts_take_off(struct sums *s, const int64_t *amount)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		s->part[i] = sub(s->part[i], amount[i]);
+}
+
 /* It is in other groups from now on. What it has used so far goes with it to no group: a sum that has it
- * keeps it, one that has not does not get it. While it is not bound it is in no sum, and will be in the new
- * ones when it is bound again. */
+ * keeps it, one that has not does not get it. That is also true of what children left to it and will be in
+ * its account at the next reading. (Where it may be in there already, neither sum has it: then it is marked.)
+ * While it is not bound it is in no sum, and will be in the new ones when it is bound again. */
 static void process_regroup(struct living *l, struct process *p, uint64_t groups)
 {
 	uint64_t joins = groups & ~p->groups, leaves = p->groups & ~groups;
@@ -477,6 +497,10 @@ static void process_regroup(struct living *l, struct process *p, uint64_t groups
 			levels_count(s, p, true);
 		else
 			parts_count(s, p, parts_counted(l, groups, i), false);
+		if (l->own >> (i - 1) & 1)
+			continue;
+		parts_take_off(s, p->left);
+		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
 	}
 	for_each_group_line(i, leaves)
 	{
@@ -487,11 +511,16 @@ static void process_regroup(struct living *l, struct process *p, uint64_t groups
 			levels_count(s, p, false);
 		else
 			parts_count(s, p, parts_counted(l, p->groups, i), true);
+		if (l->own >> (i - 1) & 1)
+			continue;
+		parts_add(s, p->due);
+		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
 	}
 	if (!bound && has_family(l, groups) != has_family(l, p->groups))
 		parts_count(&l->line[0], p, CHILD_PARTS, !has_family(l, groups));
 	p->groups = groups;
 	p->ever |= groups;
+	for_each_group_line(i, groups) l->beside[i - 1] |= groups & ~(UINT64_C(1) << (i - 1));
 }
 
 int64_t process_used(const struct process *p, enum part part)
@@ -669,7 +698,8 @@ static void take_off_children_io(
 	}
 }
 
-static void take_off(struct sums *s, const struct pairs *last)
+/* What its parent has of it. */
+static void account_get(const struct pairs *last, int64_t ret[static NR_PARTS])
 {
 	static const struct {
 		const char *key;
@@ -683,22 +713,47 @@ static void take_off(struct sums *s, const struct pairs *last)
 		{"account.read_bytes", PART_READ_BYTES, 1}, {"account.write_bytes", PART_WRITE_BYTES, 1}};
 	int64_t v;
 
+	memset(ret, 0, NR_PARTS * sizeof(*ret));
 	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
 		if (pairs_get_num(last, from[i].key, &v))
-			s->part[from[i].part] =
-				sub(s->part[from[i].part], MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale);
+			ret[from[i].part] += MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale;
+}
+
+/* Some member that is not known has its account: whether it is in these groups, too, nobody can tell. */
+static int count_unclaimed(struct living *l, const struct pairs *last)
+{
+	const struct pair *names = pairs_find(last, "unclaimed");
+	uint64_t groups = 0;
+
+	if (names && groups_mask(&l->group, names, &groups) < 0)
+		return -ENOMEM;
+	for_each_group_line(i, groups) l->line[i].only_sampled++;
+	return 0;
 }
 
 /* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
- * is taken off. What is not known of it stays with the parent. */
-static int take_off_foreign(struct living *l, const struct process *p, const struct pairs *last)
+ * is taken off. What is not known of it stays with the parent. Until the parent is read it is remembered. */
+static int leave_to_heir(struct living *l, const struct process *p, const struct pairs *last)
 {
 	const struct pair *names = pairs_find(last, "foreign");
+	int64_t account[NR_PARTS], id, due = 0;
+	uint32_t heir = IDMAP_NONE;
 	uint64_t foreign = 0;
 
 	if (names && groups_mask(&l->group, names, &foreign) < 0)
 		return -ENOMEM;
-	for_each_group_line(i, foreign & ~p->groups & ~l->own) take_off(&l->line[i], last);
+	account_get(last, account);
+	for_each_group_line(i, foreign & ~p->groups & ~l->own) parts_take_off(&l->line[i], account);
+	if (pairs_get_num(last, "heir", &id) && id > 0 && id < UINT32_MAX)
+		heir = idmap_get(&l->by_id, (uint32_t)id);
+	pairs_get_num(last, "due", &due);
+	for (unsigned i = 0; heir != IDMAP_NONE && i < NR_PARTS; i++) {
+		struct process *q = &l->process[heir];
+
+		/* What its own children left to it is in its account, as far as that is known. */
+		q->left[i] = add(q->left[i], add(account[i], sub(p->left[i], p->due[i])));
+		q->due[i] = add(q->due[i], due ? account[i] : 0);
+	}
 	return 0;
 }
 
@@ -743,7 +798,9 @@ int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pai
 	count_only_sampled(l, p->groups, parent, last);
 	count_io_unread(l, p->groups, p, parent, last);
 	take_off_children_io(l, p, parent, last);
-	r = take_off_foreign(l, p, last);
+	r = leave_to_heir(l, p, last);
+	if (r >= 0)
+		r = count_unclaimed(l, last);
 	if (r < 0)
 		return r;
 	how = pairs_find(last, "how");

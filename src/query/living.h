@@ -101,6 +101,9 @@ struct living {
 		uint64_t since;				 /* ticks that there were before it */
 		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
 		int64_t from[NR_PARTS]; /* what it had when we first saw it, if that was before our time */
+		/* By children since its account was read: it will be in there, or is already; of this, what
+		 * certainly was not in there. */
+		int64_t left[NR_PARTS], due[NR_PARTS];
 		int64_t level[NR_LEVELS], peak[NR_LEVELS];
 		uint32_t peak_seen; /* mask: levels that had a value at least once */
 		int64_t hwm;	    /* -1: not known */
@@ -112,7 +115,8 @@ struct living {
 	bool loose; /* after a loss: the unbound have not been given up yet */
 
 	struct groups group;
-	uint64_t own; /* mask of groups: without what members' children used */
+	uint64_t own;		      /* mask of groups: without what members' children used */
+	uint64_t beside[GROUPS_MOST]; /* masks of the other groups that a member of this one was in, too */
 	struct sums line[LINES_MOST];
 	struct census census;
 	bool tells_ends; /* the kernel told when each began and ended */

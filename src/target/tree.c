@@ -126,6 +126,7 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *r
 		.prev = t->last,
 		.born_ns = env_now(t->env, ENV_MONOTONIC),
 		.identity_stale = true,
+		.regrouped = true,
 	};
 	t->member[slot].origin = origin_of(t, ppid);
 	if (!t->member[slot].origin)
@@ -152,7 +153,7 @@ void tree_set_groups(struct tree *t, uint32_t slot, uint64_t groups)
 	if (before == groups)
 		return;
 	t->member[slot].groups = groups;
-	t->member[slot].identity_stale = true;
+	t->member[slot].identity_stale = t->member[slot].regrouped = true;
 	if (t->regrouped)
 		t->regrouped(t->arg, slot, before);
 }

@@ -44,13 +44,18 @@ struct member {
 	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
 	bool forks;	 /* the kernel told that it has */
 	bool waits;	 /* it has waited for children: what they used is in its account */
+	bool regrouped;	 /* since it was announced, or it was not announced yet */
 	char name[64];
 	/* What children used that have left since `quiet_ns`: not yet in its account, where they come when it
 	 * has waited for them. `owes`: they must show there. */
 	struct usage pending;
 	bool owes, has_pending;
-	uint64_t pending_groups; /* those that all of these children were in */
-	bool ignored_sigchld;	 /* when it was read, at any time */
+	bool is_vague; /* a child has left since, of which it is not known whether the account has it */
+	uint64_t pending_groups; /* those that all of these children were in and that have nothing of them */
+	/* Of its descendants that have left: what is counted of them already, though the kernel adds it to
+	 * its own when it is waited for. */
+	int64_t counted_voluntary, counted_involuntary;
+	bool ignored_sigchld; /* when it was read, at any time */
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
 		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,

@@ -401,6 +401,84 @@ static void test_one_that_changes_its_user_counts_once(void **state)
 	summary_free(s);
 }
 
+/* A parent is found to be of another user after children left to it, whose use comes to its account later: it
+ * counts where it was. */
+static void test_children_that_left_before_their_parent_changed_its_user(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_group(&m, 0, "ann", "user", false);
+	maker_group(&m, 1, "bob", "user", false);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	set_cpu(&m, 0, 100);
+	maker_set(&m, 0, "proc.cpu.children_user", 0);
+	maker_set(&m, 0, "proc.cpu.children_system", 0);
+	maker_tick(&m, 0);
+	/* Its parent was in no group: it is in the account of the ended. */
+	maker_join_in(&m, STORE_NO_ROW, 2, 101, 100, SECOND / 2, false, IN("ann"));
+	maker_gone_with(&m, STORE_NO_ROW, 2, SECOND / 2, "exit-record", "sampled", INT64_C(0), "heir",
+		INT64_C(1), "due", INT64_C(1), "account.user_us", INT64_C(300000), NULL);
+	maker_set(&m, 0, "group.gone.user", 300000);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("ann"));
+	set_cpu(&m, 0, 150);
+	maker_set(&m, 0, "proc.cpu.children_user", 30);
+	maker_tick(&m, SECOND);
+	/* Its parent was in the same group: it is in no account yet. */
+	maker_join_in(&m, STORE_NO_ROW, 3, 102, 100, 3 * SECOND / 2, false, IN("ann"));
+	maker_gone_with(&m, STORE_NO_ROW, 3, 3 * SECOND / 2, "exit-record", "sampled", INT64_C(0), "heir",
+		INT64_C(1), "due", INT64_C(1), "account.user_us", INT64_C(200000), NULL);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("bob"));
+	set_cpu(&m, 0, 200);
+	maker_set(&m, 0, "proc.cpu.children_user", 50);
+	maker_tick(&m, 2 * SECOND);
+	maker_tick(&m, 3 * SECOND);
+	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 0.7);
+	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.55);
+	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.05);
+	summary_free(s);
+}
+
+/* Less is known of a process at its end than while it lived: the rest is in its parent's account, who is of
+ * another user. */
+static void test_what_one_user_was_seen_to_use_is_no_others(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	maker_group(&m, 0, "ann", "user", false);
+	maker_group(&m, 1, "bob", "user", false);
+	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("bob"));
+	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("ann"));
+	for (uint32_t row = 0; row < 2; row++) {
+		set_cpu(&m, row, row ? 300 : 100);
+		maker_set(&m, row, "proc.cpu.children_user", 0);
+		maker_set(&m, row, "proc.cpu.children_system", 0);
+	}
+	maker_tick(&m, 0);
+	maker_tick(&m, SECOND);
+	maker_foreign = "bob";
+	maker_gone_with(&m, 1, 2, 3 * SECOND / 2, "noticed", "sampled", INT64_C(1), "heir", INT64_C(1),
+		"account.user_us", INT64_C(100000), NULL);
+	maker_foreign = NULL;
+	maker_set(&m, 0, "group.gone.user", 100000);
+	maker_set(&m, 0, "proc.cpu.children_user", 30);
+	maker_tick(&m, 2 * SECOND);
+	maker_tick(&m, 3 * SECOND);
+	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_CPU), 0.4);
+	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.3);
+	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.1);
+	summary_free(s);
+}
+
 static void test_the_kernels_total_is_the_commands(void **state)
 {
 	struct maker_options o = {.groups = "make\0db", .groups_len = 7};
@@ -849,6 +927,8 @@ int main(void)
 		T(test_families_and_loners),
 		T(test_children_pass_to_their_parents_in_the_group),
 		T(test_one_that_changes_its_user_counts_once),
+		T(test_children_that_left_before_their_parent_changed_its_user),
+		T(test_what_one_user_was_seen_to_use_is_no_others),
 		T(test_the_kernels_total_is_the_commands),
 		T(test_counters_that_fall_and_groups_that_change_in_a_gap),
 		T(test_more_groups_than_can_be_told_apart),
