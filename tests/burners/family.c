@@ -6,7 +6,9 @@
  *	w  is waited for              o  loses its parent (double fork, a session of its own)
  *	i  its parent ignores SIGCHLD n  its parent asked with SA_NOCLDWAIT
  *	e  becomes a new program      t  burns in three threads
- *	u  changes its user (root)    s  a shell, say: waits for three short ones, one after another
+ *	u  changes its user (root), to FAMILY_UID or nobody
+ *	v  likewise, with a child before that and one after
+ *	s  a shell, say: waits for three short ones, one after another
  *
  * I as the first letter: the first process itself ignores SIGCHLD.
  * Every process burns CPU, touches pages and writes to /dev/null, and adds what it has used to memory that
@@ -130,6 +132,18 @@ static void wait_all(void)
 		;
 }
 
+static void change_user(uint32_t *seed)
+{
+	const char *other = getenv("FAMILY_UID");
+	uid_t uid = other ? (uid_t)strtoul(other, NULL, 10) : 65534;
+
+	if (geteuid() != 0)
+		return;
+	work(seed, 0);
+	if (setresuid(uid, uid, uid) < 0)
+		fail("setresuid");
+}
+
 static void child(char kind, uint32_t seed, const char *kinds, int depth)
 {
 	char number[24], fd[16];
@@ -141,11 +155,14 @@ static void child(char kind, uint32_t seed, const char *kinds, int depth)
 		execl(self, self, "leaf", number, fd, NULL);
 		fail("exec");
 	}
-	if (kind == 'u' && geteuid() == 0) {
-		work(&seed, 0);
-		if (setresuid(65534, 65534, 65534) < 0)
-			fail("setresuid");
-	}
+	if (kind == 'v')
+		leaf(&seed, 0);
+	if (kind == 'v' && next(&seed) % 2)
+		wait_all();
+	if (kind == 'u' || kind == 'v')
+		change_user(&seed);
+	if (kind == 'v')
+		leaf(&seed, 0);
 	if (kind == 'i' || kind == 'n')
 		ignore_children(kind);
 	for (int i = 0; i < 3 && (kind == 'i' || kind == 'n' || kind == 's'); i++) {

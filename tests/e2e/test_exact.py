@@ -14,6 +14,7 @@ How long anything takes is nobody's business: a job whose samples matter lasts u
 import json
 import os
 import platform
+import random
 import re
 import shutil
 import signal
@@ -210,12 +211,16 @@ def test_random_trees_with_parents_that_do_not_wait(each_helper):
 
 # ---- users ----
 
-ONE_USER, OTHER_USER = 54321, 54322  # that nobody else on this machine is
+ONE_USER = 20000 + 2 * (os.getpid() % 20000)  # that nobody else on this machine is, nor another run of these tests
+OTHER_USER = ONE_USER + 1
 OF_USERS = [f"--also=user:{ONE_USER}", f"--also=user:{OTHER_USER}"]
+SUMS = [("cpu", "total_s"), ("faults", "minor"), ("switches", "voluntary"), ("switches", "involuntary"),
+        ("io", "write_chars"), ("io", "write_calls"), ("io", "read_chars")]
 
 
-@pytest.fixture(params=["root-all", "root-connector", "root-taskstats", "root-none"])
-def lab_of_users(request, place):
+@pytest.fixture(params=[name for name in HELPERS if name.startswith("root-")])
+def lab_of_users(request, place, monkeypatch):
+    monkeypatch.setenv("FAMILY_UID", str(OTHER_USER))
     lab = lab_of(request.param, place)
     may_start(["setpriv", f"--ruid={ONE_USER}"])
     return lab
@@ -267,6 +272,20 @@ def test_bytes_belong_to_the_user_who_wrote_them(lab_of_users):
     assert 100000 <= written(one) < 101000
     assert 50000 <= written(other) < 51000
     assert 150000 <= lab.summary()["io"]["write_chars"] < 151000
+
+
+@pytest.mark.parametrize("interval", ["20ms", "1s"])  # with samples of most, and of few
+def test_random_trees_of_two_users(lab_of_users, interval):
+    """A process that changes its user is never in both sums: together they are no more than the whole."""
+    lab, seed = lab_of_users, random.randrange(1 << 16)
+    words = ["setpriv", f"--ruid={ONE_USER}", lab.where / "family", seed, 8, "uwwvse"]
+    summary, said = lab.run(*words, interval=interval, options=OF_USERS)
+    assert all_of_it(summary, said), (seed, summary["faults"], summary["io"], said)
+    groups = [summary["groups"][f"user:{user}"] for user in (ONE_USER, OTHER_USER)]
+    for part, key in SUMS:
+        whole, of_groups = summary[part][key], [group[part][key] for group in groups]
+        assert all(value >= 0 for value in of_groups), (seed, part, key, of_groups)
+        assert sum(of_groups) <= whole + 1e-9, (seed, part, key, of_groups, whole)
 
 
 # ---- other places ----
