@@ -88,11 +88,11 @@ static const char *const perf_groups[] = {
 
 /* ---- the events of a group ---- */
 
-static bool has_list(const struct perfmon *p, const char *group, const char *name)
+/* In whichever group: its reader makes a column of each name, and must not meet one twice. */
+static bool has_event(const struct perfmon *p, const char *name)
 {
 	for (size_t i = 0; i < p->nr_lists; i++)
-		if (p->list[i].group && p->list[i].name && !strcmp(p->list[i].group, group) &&
-			!strcmp(p->list[i].name, name))
+		if (p->list[i].file == PERFMON_PERF && !strcmp(p->list[i].name, name))
 			return true;
 	return false;
 }
@@ -110,7 +110,7 @@ static int add_event(struct perfmon *p, const char *group, const char *name, siz
 	lists = reallocarray(p->list, p->nr_lists + 1, sizeof(*lists));
 	p->word = words ? words : p->word;
 	p->list = lists ? lists : p->list;
-	if (!words || !lists || has_list(p, group, own)) {
+	if (!words || !lists || has_event(p, own)) {
 		free(field);
 		return words && lists ? 0 : -ENOMEM;
 	}

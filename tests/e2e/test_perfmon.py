@@ -86,9 +86,13 @@ GPU = {
 # ---- recordings that the other formats do not need ----
 
 
-def film_of_counters(path, growth=10**9):
-    """A processor that counts everything, more with each second; of its events some are in four groups."""
+def film_of_counters(path, growth=10**9, processor=()):
+    """A processor that counts everything, more with each second; of its events some are in four groups. The film's own
+    processor is replaced by another (vendor, family, model)."""
     text = (ROOT / "tests" / "machines" / "counters.txt").read_text()
+    for key, was, becomes in zip(("vendor_id", "cpu family", "model"), ("GenuineIntel", "6", "85"), processor):
+        assert text.count(f"{key}\t: {was}\n") + text.count(f"{key}\t\t: {was}\n") == 1, key
+        text = text.replace(f"{key}\t: {was}\n", f"{key}\t: {becomes}\n").replace(f"{key}\t\t: {was}\n", f"{key}\t\t: {becomes}\n")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("counter"))
     text += "\nfile proc/self/stat\n|1 (tacho) R 0 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 50 0 0\n"
     task = [(kind, config) for kind, configs in ((0, (0, 1, 2, 3, 4, 5)), (1, (1, 2, 3, 4)), (4, ("*",))) for config in configs]
@@ -245,6 +249,44 @@ def check_processes(host):
     for pid, about in host["parent_proc_md"].items():
         assert about["pid"] == int(pid) and {"name", "exe", "cmdline"} <= set(about)
     assert all(isinstance(text, str) and text.startswith("pid=") for text in host["child_proc_md"])
+
+
+def data_frame(folder, metric):
+    """What perfmon's CreateDataFrame makes of a file, by the source in its documentation. A column for each name, in the order of
+    its table of names, for which we take the first host's own (its cpu and GPU tables only give them titles), and for groups of
+    counters the names in .perf_event_list.json. Lists are cut or filled to the time stamps. What a host lacks is passed over,
+    with the rest of its group, and a name that is met again gets its values in the row, but no second title."""
+    pandas = reader("pandas")
+    content = load(folder, metric)
+    if not content["host_names"]:
+        return pandas.DataFrame()
+    host = content[content["host_names"][0]]
+    names = {name: name if isinstance(value, list) else {inner: inner for inner in value}
+             for name, value in host.items() if name not in ("parent_proc_md", "child_proc_md")}
+    if metric == "perf_metrics":
+        events = json.loads((folder / ".perf_event_list.json").read_text())
+        names = {"time_stamps": "time_stamps", **{group: {name: name for name in events[group]} for group in GROUPS}}
+    titles, rows = ["Host"], []
+    for name in content["host_names"]:
+        host = content[name]
+        own = [[name] for _ in host["time_stamps"]]
+
+        def put(title, values, own=own):
+            if title not in titles:
+                titles.append(title)
+            for at, row in enumerate(own):
+                row.append(values[at] if at < len(values) else math.nan)
+
+        for key, title in names.items():
+            try:
+                for inner, inner_title in title.items() if isinstance(title, dict) else ():
+                    put(inner_title, host[key][inner])
+                if not isinstance(title, dict):
+                    put(title, host[key])
+            except KeyError:
+                pass
+        rows += own
+    return pandas.DataFrame(rows, columns=titles)
 
 
 # ---- what show says ----
@@ -415,6 +457,21 @@ def test_counters_and_their_groups(tmp_path, counted):
     assert host["FLOPS_DP"]["derv_flops_dp"][1:] == [3 * 11 * 15 * 1000] * 4, "million operations a second"
     assert host["L2cache"]["derv_l2_miss_ratio"][1:] == [1] * 4
     assert load(folder, "cpu_metrics")[""]["memory_bw"][1:] == [2 * 64 * 10**6] * 4
+
+
+@pytest.mark.parametrize("processor", [(), ("AuthenticAMD", 23, 49), ("AuthenticAMD", 25, 97)], ids=["skylake", "zen2", "zen4"])
+def test_its_own_reader_takes_the_counters(tmp_path, processor):
+    """Also where one event is in two groups of a processor, as misses of L2 are that go to L3."""
+    film, recording = film_of_counters(tmp_path / "film.txt", processor=processor), tmp_path / "a.tacho"
+    done = run("debug", "play", film, recording, "1s", "+perf,FLOPS_SP,FLOPS_DP,L2,L3", 700)
+    assert done.returncode == 0, done.stderr
+    folder = export(recording, "perfmon-json", tmp_path / "out")
+    frame = data_frame(folder, "perf_metrics")
+    lists = lists_of(load(folder, "perf_metrics")[""])
+    assert {name.split(".")[0] for name in lists} >= {"hardware_events", "software_events", "L2cache", "L3"}
+    assert list(frame.columns) == ["Host", *(name.split(".")[-1] for name in lists)]
+    for name, values in lists.items():
+        assert all(map(same, frame[name.split(".")[-1]].astype(object).where(frame[name.split(".")[-1]].notna(), None), values)), name
 
 
 def test_all_that_the_driver_of_a_gpu_says(tmp_path, driven):
