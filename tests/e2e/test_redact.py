@@ -1,8 +1,14 @@
 """Secrets in command lines are not in the recording."""
 
+import os
+import random
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from recorder import lasting, run, show, shown, until
 
@@ -69,3 +75,35 @@ def test_what_is_no_expression_is_refused(tmp_path):
         done = run("run", "-q", "--redact", wrong, "--", "touch", "ran", cwd=tmp_path)
         assert done.returncode == 125 and b"--redact takes" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+# Each is repeated until a line is full: names, quotes that are never closed, URLs, programs, flags and blanks. \1 is NUL.
+PIECES = ["token", "token=", "token=a ", "token: ", "token = ", 'token="', "token='", 'token=\\"', "a_", "-", "--password ", "--password\1",
+          "://", "a://b:", "a://b:c@", "@", "://aaaaaaaaaaaaaaaaaaaaaaaa", "?token=a&", "curl\1-u\1", "curl -u a:", "mysql -p", "docker login -p ",
+          "sh\1-c\1", "sh\1-c\1token=a'", "sh\1-c\1token=a\\'", "'", '"', "\\", "\\'", ";", " ", "\1", "bearer ", "ghp_", "eyJ", "Authorization: ",
+          "--user=a:", "--user\1", "aB", "=", ":", "&"]
+
+
+def instructions(tool, folder, lines):
+    """What redacting each of them takes: callgrind counts while it is done, and makes a file each time."""
+    command = ["valgrind", "--tool=callgrind", "--toggle-collect=redact_line", "--dump-after=redact_line",
+               f"--callgrind-out-file={folder / 'count'}", tool]
+    text = "".join(line + "\n" for line in lines)
+    subprocess.run(command, input=text.encode(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    files = [folder / f"count.{n + 1}" for n in range(len(lines))]
+    return [int(re.search(r"^summary: (\d+)", file.read_text(), re.M)[1]) for file in files]
+
+
+def test_the_work_grows_with_the_length_alone(tmp_path):
+    """Lines of an attacker's making: were the rest looked at again for each of its words, twice the length would cost four times
+    as much."""
+    tool = Path(os.environ["TACHO"]).parent / "tests" / "unit" / "redact_tool"
+    if not tool.exists() or not shutil.which("valgrind"):
+        pytest.skip(f"needs {tool} and valgrind")
+    chance = random.Random(7)
+    repeated = PIECES + ["".join(chance.sample(PIECES, 3)) for _ in range(14)]
+    kinds = [(first, piece) for first in ("", "sh\1-c\1") for piece in repeated]
+    lines = [(first + length * piece)[:length] for first, piece in kinds for length in (4000, 8000)]
+    counts = instructions(tool, tmp_path, lines)
+    for kind, short, long in zip(kinds, counts[::2], counts[1::2]):
+        assert long < 2.8 * short, (kind, short, long)
