@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -87,24 +88,12 @@ int command_find(const char *name)
 	return find(name, path);
 }
 
-/* Waits until the other side of the pipe is closed: by whoever has passed the gate, or by its death. */
-static void wait_at_gate(const int ends[2])
-{
-	char byte;
-
-	if (ends[0] < 0)
-		return;
-	close(ends[1]);
-	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
-		;
-}
-
 /* What the child needs, in memory of its own: what we have allocated is not there. */
 struct start {
 	size_t size;
 	sigset_t mask;
 	int door, cpu_door;  /* of the control groups, -1: none */
-	int report;	     /* to us */
+	int report, other;   /* to us; our own end of it, which is closed in the child */
 	char path[PATH_MAX]; /* "": execvpe() shall look for it */
 	char **argv, **env;
 };
@@ -162,13 +151,34 @@ static struct start *start_new(char *const *argv, const char *recording)
 	return s;
 }
 
+/* In the child, until we let it go, or are dead. What is sent to our process group meanwhile is pending here,
+ * and from some moment on also at the witness. */
+static uint64_t wait_at_gate(const struct start *s)
+{
+	uint64_t pending = 0;
+	char byte;
+
+	syscall(SYS_close, s->other);
+	while (syscall(SYS_read, s->report, &byte, 1) < 0 && errno == EINTR)
+		;
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	return pending;
+}
+
+/* What the job's process says before its exec, and why that failed. */
+struct report {
+	int64_t kib;	  /* its own largest memory so far */
+	uint64_t pending; /* signals that it has, and will have as the job */
+	int error;
+};
+
 /* In the child. The kernel keeps the largest memory of a process over its exec, so the copy of us that
  * becomes the job must be small and known, or the memory of a small command could not be told from it. Every
  * other function of libc that runs here would add 64 KiB: hence bare system calls up to the exec. */
-static void become(const struct start *s, bool inside, bool huge_pages, const int gate[2])
+static void become(const struct start *s, bool inside, bool huge_pages)
 {
 	struct rusage usage = {0};
-	int64_t kib;
+	struct report report;
 	int error;
 
 	if (s->door >= 0 && !inside)
@@ -178,11 +188,11 @@ static void become(const struct start *s, bool inside, bool huge_pages, const in
 	/* Inherited over exec: the job shall have what it would have without us. */
 	if (huge_pages)
 		syscall(SYS_prctl, PR_SET_THP_DISABLE, 0, 0, 0, 0);
-	wait_at_gate(gate);
+	report.pending = wait_at_gate(s);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, _NSIG / 8);
 	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
-	kib = usage.ru_maxrss;
-	syscall(SYS_write, s->report, &kib, sizeof(kib));
+	report.kib = usage.ru_maxrss;
+	syscall(SYS_write, s->report, &report, offsetof(struct report, error));
 	if (*s->path)
 		syscall(SYS_execve, s->path, s->argv, s->env);
 	execvpe(s->argv[0], s->argv, s->env); /* a script without #!, too */
@@ -206,22 +216,15 @@ static void leave_heap(const struct command *c, int advice)
 static int start_child(struct command *c, const struct start *s, const struct own_cgroup *group,
 	const struct command_gate *gate)
 {
-	int ends[2] = {-1, -1};
 	bool inside, huge_pages = c->has_huge_pages;
 	pid_t pid;
 
-	if (gate && pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
 	leave_heap(c, MADV_WIPEONFORK);
 	pid = cgroup_fork(group, &inside);
 	if (pid == 0)
-		become(s, inside, huge_pages, ends);
-	if (gate) {
-		if (pid > 0)
-			gate->pass(gate->arg, pid);
-		close(ends[0]);
-		close(ends[1]);
-	}
+		become(s, inside, huge_pages);
+	if (pid > 0 && gate)
+		gate->pass(gate->arg, pid);
 	return pid;
 }
 
@@ -232,13 +235,14 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 	int ends[2];
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	start = start_new(argv, recording);
 	if (start) {
 		start->mask = c->mask;
 		cgroup_doors(group, &start->door, &start->cpu_door);
 		start->report = ends[1];
+		start->other = ends[0];
 		prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 		pid = start_child(c, start, group, gate);
 		munmap(start, start->size);
@@ -251,28 +255,44 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 		return pid;
 	}
 	c->report = ends[0];
+	c->held = true;
 	c->pid = pid;
 	return 0;
 }
 
-/* What the child says: its own largest memory before the exec, then why that failed. The other end closes
- * when the new program runs. */
+static void let_go(struct command *c)
+{
+	if (c->held)
+		shutdown(c->report, SHUT_WR);
+	c->held = false;
+}
+
+/* Sent to our process group before there was a witness. */
+static void job_has_already(struct command *c, uint64_t pending)
+{
+	uint64_t ours = 0;
+
+	if (pending && syscall(SYS_rt_sigpending, &ours, sizeof(ours)) == 0)
+		c->witness.seen |= pending & ours;
+}
+
+/* The other end closes when the new program runs. */
 int command_confirm(struct command *c)
 {
-	struct {
-		int64_t kib;
-		int error;
-	} said = {0};
+	struct report said = {0};
 	size_t got = 0;
 	ssize_t n;
 
+	let_go(c);
 	while ((n = read(c->report, (char *)&said + got, sizeof(said) - got)) != 0 && got < sizeof(said)) {
 		if (n < 0 && errno != EINTR)
 			break;
 		got += (size_t)MAX(n, 0);
 	}
 	close(c->report);
-	c->before_exec_kib = got >= sizeof(said.kib) ? said.kib : -1;
+	c->before_exec_kib = got >= offsetof(struct report, error) ? said.kib : -1;
+	if (got >= offsetof(struct report, error))
+		job_has_already(c, said.pending);
 	if (!said.error)
 		return 0;
 	waitpid(c->pid, NULL, 0);
@@ -308,13 +328,14 @@ unsigned command_privileges(struct command *c)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct rlimit more = c->files;
 
+	if (c->pid) { /* without a witness, signals to the group are passed on once more */
+		witness_start(&c->witness);
+		let_go(c);
+		leave_heap(c, MADV_KEEPONFORK);
+	}
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigaction(SIGXFSZ, &ignore, NULL);
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	if (c->pid) { /* without a witness, signals to the group are passed on once more */
-		witness_start(&c->witness);
-		leave_heap(c, MADV_KEEPONFORK);
-	}
 	more.rlim_cur = more.rlim_max;
 	if (!more.rlim_max || setrlimit(RLIMIT_NOFILE, &more) < 0)
 		more = c->files;

@@ -30,6 +30,7 @@ struct command {
 	int64_t before_exec_kib; /* the most memory that the job's process had while it was a copy of us; -1:
 				    not known */
 	int report;		 /* where its process says why it could not be executed */
+	bool held;		 /* it waits before its exec, until the witness is there */
 	bool stopped_with_it;	 /* we stopped ourselves together with the job */
 	struct signal_witness witness;
 };
@@ -44,17 +45,18 @@ struct command_gate {
 	void (*pass)(void *arg, pid_t pid);
 	void *arg;
 };
-/* Starts argv in a new process, which is on its way to the exec when this returns: what need not wait for it
- * is done meanwhile. -errno: there is no new process. `recording` (may be NULL) goes into TACHO_RECORDING.
- * Without a gate (NULL) there is no wait. */
+/* Starts argv in a new process, which waits before its exec. -errno: there is no new process. `recording`
+ * (may be NULL) goes into TACHO_RECORDING. The gate may be NULL. */
 int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
 	const struct command_gate *gate);
-/* Returns once the new program runs. -errno: it cannot be executed, and its process is gone. */
+/* Lets the new process go on, if it still waits, and returns once the new program runs. -errno: it cannot be
+ * executed, and its process is gone. */
 int command_confirm(struct command *c);
 /* Puts everything back and becomes argv in our place. Returns only if that fails: -errno. */
 int command_become(struct command *c, char *const *argv);
-/* After the start, not before it is confirmed: what is only for us (limits of descriptors, timer slack,
- * ignored SIGPIPE and SIGXFSZ). */
+/* After the start: makes the witness and lets the new process go on to its exec. What need not wait for that
+ * is done meanwhile: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ).
+ */
 unsigned command_privileges(struct command *c);
 
 /* Next signal: 1 and the signal, or 0. */

@@ -7,6 +7,9 @@
  * the youngest process of a group first (attach_pid() adds at the head of the list), so the witness has a
  * signal to the group before we do.
  *
+ * Before there is a witness the job's process waits, with every signal blocked (command.c): what it has
+ * pending when it goes on was sent to it, too.
+ *
  * A signal stays pending for ever, so a witness that has some is replaced by a new one: some 100 us for each
  * signal to the group. Its name and command line are not ours: `pkill tacho` is for us alone. When it was
  * killed, or there can be none, every signal is passed on: then one to the group reaches the job twice. So do

@@ -5,6 +5,7 @@ import csv
 import fcntl
 import json
 import os
+import shutil
 import struct
 import subprocess
 import termios
@@ -133,6 +134,14 @@ def need_mounts():
     trial = subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.PIPE)
     if trial.returncode:
         pytest.skip(f"no mounts of one's own here: {trial.stderr.decode(errors='replace').strip()}")
+
+
+def can_trace():
+    """None, or why not."""
+    if not shutil.which("strace"):
+        return "strace is not installed"
+    done = subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.PIPE, check=False)
+    return None if done.returncode == 0 else "strace may not trace here (ptrace is forbidden)"
 
 
 def children(pid):

@@ -8,7 +8,6 @@ which is asked once in each. Times are measured by bench/run.py; a count holds o
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from recorder import PATIENCE_S, dump
+from recorder import PATIENCE_S, can_trace, dump
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TACHO = os.environ.get("TACHO", str(ROOT / "build" / "tacho"))
@@ -138,13 +137,6 @@ def tools(tmp_path_factory):
 def show(file):
     done = subprocess.run([TACHO, "show", "--json", file], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
-
-
-def can_trace():
-    if not shutil.which("strace"):
-        return "strace is not installed"
-    done = subprocess.run(["strace", "-o", "/dev/null", "true"], stderr=subprocess.PIPE, check=False)
-    return None if done.returncode == 0 else "strace may not trace here (ptrace is forbidden)"
 
 
 def record_traced(tools, herd, name, *options, interval_ms=100, ticks=35, wrapper=()):

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from recorder import BURNERS, TACHO, check, dump, job_of, lasting, record, run, show, start, state, until
+from recorder import BURNERS, TACHO, can_trace, check, children, dump, job_of, lasting, record, run, show, start, state, until
 
 PROBE = BURNERS / "probe"
 
@@ -363,7 +363,6 @@ def held(tacho):
 def test_signals_to_the_group_reach_the_job_once(tmp_path):
     """To the whole process group: the job has each already, and we pass on none; to us alone: we do, then as before."""
     tacho, log = start_counter(tmp_path, SIGNALS, start_new_session=True)
-    until(lambda: witnesses_of(tacho), "there is a witness")
     expected = ["ready"]
     for name in SIGNALS[:-2]:
         held(tacho)
@@ -401,6 +400,36 @@ def test_a_signal_to_the_group_where_proc_is_of_another_pid_namespace(tmp_path):
     os.kill(tacho.pid, signal.SIGTERM)
     assert unshare.wait() == 7
     assert log.read_text().split() == ["ready", "INT", "USR1", "USR1", "TERM"]
+
+
+COUNT_SIGNALS = """
+import os, signal, sys
+first, last, log = int(sys.argv[1]), int(sys.argv[2]), os.open(sys.argv[3], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while (got := signal.sigwait({first, last})) != last:
+    os.write(log, b"first ")
+os.write(log, b"last")
+"""
+
+
+def test_a_signal_to_the_group_while_the_job_starts(tmp_path):
+    """We are held after each fork. The job inherits both signals blocked, so that what comes before its first instruction is
+    counted as well; of real-time signals none hides another, and the lower one is delivered first."""
+    if why := can_trace():
+        pytest.skip(why)
+    first, last, log = signal.SIGRTMIN + 1, signal.SIGRTMAX, tmp_path / "log"
+    hold = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=clone3", "-e", "inject=clone3:delay_exit=300000", "setsid"]
+    words = [TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", "python3", "-c", COUNT_SIGNALS, str(first), str(last), log]
+    with subprocess.Popen([*hold, *words], preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {first, last})) as strace:
+        try:
+            tacho = job_of(strace, "tacho")
+            until(lambda: children(tacho), "the job's process is there")
+            os.killpg(tacho, first)
+            until(lambda: log.exists() and log.read_text(), "the group's arrives")
+            os.kill(tacho, last)
+            assert strace.wait() == 0
+        finally:
+            strace.kill()
+    assert log.read_text().split() == ["first", "last"]
 
 
 def test_a_signal_to_the_group_of_a_job_that_left_it(tmp_path):
