@@ -510,6 +510,8 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	if (slept && process->rss == rss && effort != READ_ALL)
 		return 1;
 	process->io_whole = read_keys(p, row, FROM_IO, &p->io) && facts->ended;
+	if (effort == READ_ACCOUNT)
+		return 1;
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
 	/* A zombie's status has no memory any more: what was known of it stays. */

@@ -38,6 +38,7 @@ enum process_effort {
 	READ_IF_MOVED, /* nothing when its CPU clock stands still */
 	READ_REFRESH,  /* a sleeper's stat and statm too: it can get another parent, and reclaim can take its
 			  pages */
+	READ_ACCOUNT,  /* of its first reading what is added up: stat, statm and io */
 	READ_ALL,
 };
 

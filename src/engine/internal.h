@@ -107,6 +107,7 @@ struct engine {
 	uint32_t nr_missing;
 	int64_t spread_ns;  /* what reading the totals of a tick usually takes */
 	uint32_t next_read; /* id of the member whose details are read first; 0: the first of all */
+	bool opening;	    /* the first tick could not read all of everyone; the rest follows in the next */
 
 	/* Scratch for identities and exits. */
 	struct pairs pairs;
@@ -157,6 +158,9 @@ void member_forget(struct engine *e, uint32_t slot);
 		mask_##g &= mask_##g - 1)
 /* Reads it; the first time it is put into its row and announced. 0, or -ESRCH. */
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
+/* In the first tick, when there is no time for all: what is added up is read, and it is announced by its
+ * name. Who it is and its details are read in one of the next ticks. 0, or -ESRCH. */
+int member_meet(struct engine *e, uint32_t slot, int64_t now);
 /* There is no time to read it: its CPU time alone, as taken for this tick. Whether it has moved. */
 bool member_put_clock(struct engine *e, uint32_t slot);
 /* It is gone without our reaping it. */

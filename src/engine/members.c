@@ -150,18 +150,12 @@ static void add_program(
 		pairs_add(p, key, "", 0);
 }
 
-static void identity(struct engine *e, struct member *m)
+static void add_image(struct engine *e, const struct member *m)
 {
 	struct pairs *p = &e->pairs;
 	bool cut = false;
 	uint32_t uid;
 
-	begin_pairs(e);
-	pairs_num(p, "pid", m->pid);
-	pairs_num(p, "ppid", m->ppid);
-	pairs_num(p, "start_ns", engine_time(e, m->born_ns));
-	if (m->late)
-		pairs_num(p, "late", 1);
 	if (!m->departing && (m->bound || !m->ended)) { /* it can still be asked */
 		ssize_t n = process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut);
 
@@ -179,6 +173,20 @@ static void identity(struct engine *e, struct member *m)
 		if (m->record.nr)
 			pairs_num(p, "uid", m->record.uid);
 	}
+}
+
+static void identity(struct engine *e, const struct member *m)
+{
+	struct pairs *p = &e->pairs;
+
+	begin_pairs(e);
+	pairs_num(p, "pid", m->pid);
+	pairs_num(p, "ppid", m->ppid);
+	pairs_num(p, "start_ns", engine_time(e, m->born_ns));
+	if (m->late)
+		pairs_num(p, "late", 1);
+	if (!m->brief)
+		add_image(e, m);
 	pairs_str(p, "name", m->name);
 	if (e->scopes && m->groups)
 		add_groups(e, "groups", m->groups);
@@ -190,7 +198,8 @@ static void member_announce(struct engine *e, uint32_t slot)
 
 	identity(e, m);
 	m->announced = true;
-	m->identity_stale = m->replaced = m->regrouped = false;
+	m->identity_stale = m->brief;
+	m->replaced = m->regrouped = false;
 	e->sink.instance(e->sink.arg, e->process_set, m->bound ? slot : UINT32_MAX, m->id,
 		engine_time(e, m->born_ns), &e->pairs);
 }
@@ -344,6 +353,41 @@ static bool has_several(uint64_t mask)
 	return mask & (mask - 1);
 }
 
+static void bind(struct engine *e, uint32_t slot)
+{
+	struct member *m = &e->tree.member[slot];
+
+	process_bind(e->processes, slot, m->pid);
+	table_bind(&e->set[e->process_set].table, slot, m->id);
+	m->bound = true;
+}
+
+static void unbind(struct engine *e, uint32_t slot)
+{
+	process_unbind(e->processes, slot);
+	table_unbind(&e->set[e->process_set].table, slot);
+	e->tree.member[slot].bound = false;
+}
+
+int member_meet(struct engine *e, uint32_t slot, int64_t now)
+{
+	struct member *m = &e->tree.member[slot];
+	struct process_facts facts = {0};
+
+	bind(e, slot);
+	if (process_read(e->processes, slot, m->clock_ns, false, false, READ_ACCOUNT, &facts) < 0 ||
+		!facts.has_stat) {
+		unbind(e, slot);
+		return member_sample(e, slot, now, false);
+	}
+	settle_pending(e, m, &facts);
+	m->read_ns = now;
+	learn(e, m, &facts);
+	m->brief = true;
+	member_announce(e, slot);
+	return 0;
+}
+
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 {
 	struct member *m = &e->tree.member[slot];
@@ -352,7 +396,8 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	/* Spread by slot, so that not all of a thousand are due in the same tick. */
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
 	int64_t refresh_ns = 10 * NSEC_PER_SEC * e->feed.backoff + (slot & 63) * NSEC_PER_SEC / 8;
-	bool first = !m->bound, medium = first || final || now - m->status_read_ns >= medium_ns;
+	bool fresh = !m->bound, first = fresh || m->brief;
+	bool medium = first || final || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
 	bool all = first || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
 	enum process_effort effort = all		    ? READ_ALL
@@ -362,23 +407,17 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	uint32_t uid;
 	int r;
 
-	if (first) {
-		process_bind(e->processes, slot, m->pid);
-		table_bind(&e->set[e->process_set].table, slot, m->id);
-		m->bound = true;
-	}
+	if (fresh)
+		bind(e, slot);
 	r = process_read(e->processes, slot, clock, medium,
 		now - m->status_read_ns >= FOLLOW_NS * e->feed.backoff, effort, &facts);
 	if (r >= 0 && facts.has_stat)
 		settle_pending(e, m, &facts);
 	if (r < 0) {
-		if (first) { /* it was gone before its first sample */
-			process_unbind(e->processes, slot);
-			table_unbind(&e->set[e->process_set].table, slot);
-			m->bound = false;
-		}
+		if (fresh) /* it was gone before its first sample */
+			unbind(e, slot);
 		/* Or it is hidden from us, as all are where there is no /proc. */
-		if (!first || clock < 0 || env_cpu_clock(e->env, m->pid) < 0)
+		if (!fresh || clock < 0 || env_cpu_clock(e->env, m->pid) < 0)
 			return -ESRCH;
 		if (!m->announced)
 			member_announce(e, slot);
@@ -387,6 +426,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	if (r == 0)
 		return 0;
 	m->read_ns = now;
+	m->brief = false;
 	learn(e, m, &facts);
 	if (medium || m->identity_stale) /* a shell that moves itself mostly execs next */
 		check_inside(e, m);

@@ -11,6 +11,10 @@
  * that is waited for between the instant and the reading of its parent counts twice in this tick; readers
  * settle that by the next.
  *
+ * The first tick of thousands could take seconds. Of those that are not reached in it, only what is added up
+ * is read, and they are announced by their names; who they are and the details come in the next ticks, for
+ * half an interval each.
+ *
  * The budget is a bucket of tokens: time passing fills it at the allowed rate, everything we spend but smaps
  * drains it, and smaps_rollup is read, the processes first whose RSS has moved most since their last
  * reading, only while the predicted cost is in the bucket. When the fast tier alone exceeds the budget and
@@ -35,10 +39,15 @@
 #define RESCAN_NS (30 * NSEC_PER_SEC)
 #define RESCAN_SHARE 1000
 /* Totals whose reading took longer than this part of an interval are read again, so often at most. Details
- * may take this part of an interval. */
+ * may take this part of an interval, and this part when they take turns. */
 #define INSTANT_SHARE 64
 #define INSTANT_TRIES 3
 #define DETAILS_SHARE 2
+#define DETAILS_LEAST 2000
+/* The first tick opens everything, and takes some time anyhow. */
+#define FIRST_NS (10 * NSEC_PER_MSEC)
+/* Reading the clocks of fewer processes says nothing about the budget. */
+#define CROWD 100
 
 /* Of the whole recorder, the threads beside the ticks included, or of this thread alone. */
 static int64_t own_cpu(clockid_t whose)
@@ -173,10 +182,20 @@ static void take_clocks(struct engine *e)
 	}
 }
 
+/* From now on a tick reads the details of as many processes as that time allows, and of some at least. */
+static void begin_turns(struct engine *e, int64_t details_ns)
+{
+	if (!e->details_ns)
+		engine_event(e, "turns", NULL, NULL);
+	e->feed.backoff = BACKOFF_MAX;
+	e->details_ns = MAX(details_ns, e->opt.interval_ns / DETAILS_LEAST);
+}
+
 /* Returns the instant. The last tick is no instant: each is read when its turn comes, as late as possible. */
 static int64_t take_totals(struct engine *e)
 {
-	int64_t now, spread;
+	bool crowd = !e->taken && e->env->live && e->tree.nr >= CROWD;
+	int64_t now, spread, cpu = crowd ? own_cpu(CLOCK_THREAD_CPUTIME_ID) : 0;
 	int tries = e->taken ? INSTANT_TRIES : 1; /* what is usual is not known yet */
 
 	do {
@@ -188,23 +207,36 @@ static int64_t take_totals(struct engine *e)
 	} while (spread > e->opt.interval_ns / INSTANT_SHARE + 2 * e->spread_ns && --tries);
 	e->spread_ns =
 		spread < e->spread_ns || !e->taken ? spread : e->spread_ns + (spread - e->spread_ns) / 16;
+	/* The clocks alone exceed the budget: that needs no further judging. */
+	if (crowd &&
+		(double)(own_cpu(CLOCK_THREAD_CPUTIME_ID) - cpu) > e->opt.budget * (double)e->opt.interval_ns)
+		begin_turns(e, 0);
 	return now;
+}
+
+static int64_t details_until(const struct engine *e, int64_t now)
+{
+	int64_t share = e->opt.interval_ns / DETAILS_SHARE;
+	bool turns = e->details_ns && !e->opening;
+
+	/* The last tick is whole; a film stands still while it is read. */
+	if (e->last_tick || !e->env->live)
+		return INT64_MAX;
+	if (!e->taken)
+		return env_now(e->env, ENV_MONOTONIC) + MAX(share, FIRST_NS);
+	return MIN(now + share, turns ? env_now(e->env, ENV_MONOTONIC) + e->details_ns : INT64_MAX);
 }
 
 /* Reads those with ids from `from` on and then the others, until time is over; the first that is not reached
  * is the first of the next tick. */
 static void read_details(struct engine *e, int64_t now)
 {
-	/* The first tick and the last are whole; a film stands still while it is read. */
-	bool whole = !e->taken || e->last_tick || !e->env->live;
-	int64_t begin = env_now(e->env, ENV_MONOTONIC), until;
+	int64_t begin = env_now(e->env, ENV_MONOTONIC), until = details_until(e, now);
 	uint32_t from = e->next_read, nr = 0;
 	bool over = false;
 
-	until = whole ? INT64_MAX
-		      : MIN(now + e->opt.interval_ns / DETAILS_SHARE,
-				begin + (e->details_ns ? e->details_ns : INT64_MAX - begin));
 	e->next_read = 0;
+	e->opening = false;
 	for (int round = 0; round < 2; round++)
 		tree_for_each (&e->tree, slot, after) {
 			struct member *m = &e->tree.member[slot];
@@ -215,13 +247,18 @@ static void read_details(struct engine *e, int64_t now)
 				over = true;
 				e->next_read = m->id;
 			}
-			if (over)
+			if (over && e->taken) {
+				e->opening |= m->brief;
 				e->feed.reads_deferred += member_put_clock(e, slot);
-			else if (member_sample(e, slot, now, e->last_tick) < 0)
+				continue;
+			}
+			e->opening |= over;
+			e->feed.reads_deferred += over;
+			if ((over ? member_meet(e, slot, now) : member_sample(e, slot, now, e->last_tick)) <
+				0)
 				miss(e, slot);
 		}
-	if (!whole)
-		e->window_details_ns += env_now(e->env, ENV_MONOTONIC) - begin;
+	e->window_details_ns += env_now(e->env, ENV_MONOTONIC) - begin;
 }
 
 static void sample_members(struct engine *e, int64_t now)
@@ -394,15 +431,12 @@ static void slow_tier(struct engine *e)
  * time. False when that would not help: what is left is no details. */
 static bool take_turns(struct engine *e, double spent)
 {
-	int64_t ticks = MAX((int64_t)(e->taken - e->window_taken), 1), least = e->opt.interval_ns / 2000;
+	int64_t ticks = MAX((int64_t)(e->taken - e->window_taken), 1);
 	int64_t details = e->window_details_ns / ticks, all = e->window_cpu_ns / ticks;
-	int64_t left = details - (int64_t)((double)all * (1 - 1 / spent));
 
-	if (details <= 2 * least)
+	if (details <= 2 * e->opt.interval_ns / DETAILS_LEAST)
 		return false;
-	if (!e->details_ns)
-		engine_event(e, "turns", NULL, NULL);
-	e->details_ns = MAX(left, least);
+	begin_turns(e, (int64_t)((double)all / spent) - MAX(all - details, 0));
 	return true;
 }
 
@@ -432,16 +466,24 @@ static void back_off(struct engine *e, double spent)
 		e->feed.backoff /= 2;
 }
 
-/* What is spent is judged every five seconds, and after some ticks already when they have spent what three
- * such windows may: a thousand processes at 100 Hz do so in half a second. */
+/* What is spent is judged every five seconds, and after some ticks already when they have spent all that
+ * these may, at three times the rate: a thousand processes at 100 Hz do so in a seventh of a second. */
 #define WINDOW_NS (5 * NSEC_PER_SEC)
 #define TICKS_TO_JUDGE 8
 
 static bool window_is_over(const struct engine *e, int64_t elapsed)
 {
-	bool far_beyond = (double)e->window_cpu_ns > 3 * e->opt.budget * WINDOW_NS;
+	double spent = (double)e->window_cpu_ns;
+	bool far_beyond = spent > e->opt.budget * WINDOW_NS && spent > 3 * e->opt.budget * (double)elapsed;
 
 	return elapsed >= WINDOW_NS || (far_beyond && e->taken - e->window_taken >= TICKS_TO_JUDGE);
+}
+
+static void begin_window(struct engine *e, int64_t now)
+{
+	e->window_ns = now;
+	e->window_cpu_ns = e->window_details_ns = 0;
+	e->window_taken = e->taken;
 }
 
 static void budget(struct engine *e, int64_t now)
@@ -450,9 +492,10 @@ static void budget(struct engine *e, int64_t now)
 	int64_t elapsed = now - e->window_ns, spent, allowed;
 
 	e->feed.self_cpu_ns = cpu;
-	if (!e->self_cpu_ns) { /* the first tick: opening everything was not sampling */
+	if (!e->self_cpu_ns || e->opening) { /* opening everything, and meeting everyone, is not sampling */
 		e->self_cpu_ns = cpu;
-		e->window_ns = now;
+		e->smaps_ns = 0;
+		begin_window(e, now);
 		return;
 	}
 	spent = cpu - e->self_cpu_ns - e->smaps_ns;
@@ -473,9 +516,7 @@ static void budget(struct engine *e, int64_t now)
 		snprintf(text, sizeof(text), "%u", e->stretch);
 		engine_event(e, "backoff", "every", text);
 	}
-	e->window_ns = now;
-	e->window_cpu_ns = e->window_details_ns = 0;
-	e->window_taken = e->taken;
+	begin_window(e, now);
 }
 
 static void read_self(struct engine *e)

@@ -38,6 +38,7 @@ struct member {
 	int status;	     /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	bool dead;	 /* all its threads have ended: nothing comes to its account any more */
+	bool brief;	 /* its account was read, the rest of its first reading is to come */
 	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
 	bool gone;	 /* it was asked, and does not answer any more */
 	bool departing;	 /* its last words are being written: its PID may be another's */
