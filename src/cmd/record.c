@@ -456,6 +456,7 @@ static void record_end(struct recording *r, const char *how)
 	r->sink.store = NULL;
 	r->over = true;
 	engine_end_threads(r->engine);
+	r->command.witness.tidy = NULL;
 	r->group = cgroup_remove(r->group);
 	engine_use_cgroup(r->engine, NULL);
 }
@@ -467,6 +468,10 @@ static void share_cpus(struct recording *r)
 	r->share_error = -ENOENT;
 	if (r->group && r->priority.kind != PRIORITY_REALTIME)
 		r->share_error = cgroup_share(r->group, r->command.witness.pid, "cpu");
+	if (!r->group || cgroup_untidy(r->group) < 0)
+		return;
+	witness_entrust(&r->command.witness, cgroup_tidy, r->group, cgroup_untidy(r->group));
+	engine_leave_out(r->engine, r->command.witness.pid);
 }
 
 static void record_until_the_end(struct recording *r)

@@ -12,7 +12,8 @@
  * we are in (its parent below), as in a scope of systemd's with Delegate=yes. What the parent gets of the
  * machine stays the same, and inside it are only job and recorder. On v1 that is a group for the
  * job; the recorder stays in the parent. v2 lets no processes and groups compete: there the recorder moves to
- * a group beside the job's, and the controller is switched on in the parent (and off again at the end).
+ * a group beside the job's, and the controller is switched on in the parent (and off again at the end, by the
+ * witness if we are killed: a group whose controllers are on for others takes no processes).
  *
  * Rejected: where others are in the parent, a heavy group for the recorder alone (v1, cpu.shares 262144):
  * 8 of 89 ticks missed among 1,000 processes, where two groups missed none of 132; a threaded group for it
@@ -527,6 +528,24 @@ int cgroup_share(struct own_cgroup *g, pid_t companion, const char *controller)
 	if (r < 0)
 		stop_sharing(g);
 	return r < 0 ? r : 0;
+}
+
+int cgroup_untidy(const struct own_cgroup *g)
+{
+	return g->recorder.name[0] ? g->job.parent : -1;
+}
+
+/* As stop_sharing() and without our memory's help. The job may go on: then its group stays. */
+void cgroup_tidy(const void *group, int parent)
+{
+	const struct own_cgroup *g = group;
+	char off[32];
+
+	snprintf(off, sizeof(off), "-%s", g->controller);
+	write_at(parent, "cgroup.subtree_control", off);
+	move_at(parent, getpid());
+	unlinkat(parent, g->recorder.name, AT_REMOVEDIR);
+	unlinkat(parent, g->job.name, AT_REMOVEDIR);
 }
 
 const char *cgroup_share_why(int error)

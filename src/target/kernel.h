@@ -99,6 +99,10 @@ int cgroup_enter(const struct own_cgroup *g, bool inside);
  * "cpu"; a test takes another. 0 when it is so, be it since the start; -EBUSY: others are in the group we are
  * in, and would be affected; -ENOENT: no such controller; -EACCES... */
 int cgroup_share(struct own_cgroup *g, pid_t companion, const char *controller);
+/* While job and recorder compete as two on v2: the group that must be tidied up if we are killed, by a child
+ * of ours that is not: cgroup_tidy(), with a copy of that descriptor. -1: nothing is to be done. */
+int cgroup_untidy(const struct own_cgroup *g);
+void cgroup_tidy(const void *group, int parent);
 const char *cgroup_share_why(int error); /* of the recorder: "it is not alone..." */
 int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
 /* Whether a process is in the group or below it, by the text of its /proc/PID/cgroup. True where that cannot

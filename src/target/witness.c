@@ -28,20 +28,43 @@ static void forget_arguments(void)
 		memset(begin, 0, (size_t)(end - begin));
 }
 
+static void close_all(unsigned from, unsigned to)
+{
+	if (from <= to)
+		syscall(SYS_close_range, from, to, 0);
+}
+
+/* Our files shall be closed when we are killed. Before Linux 5.9 it keeps them some moments longer. */
+static void close_all_but(unsigned a, unsigned b)
+{
+	unsigned low = MIN(a, b), high = MAX(a, b);
+
+	if (low)
+		close_all(0, low - 1);
+	close_all(low + 1, high - 1);
+	close_all(high + 1, UINT32_MAX);
+}
+
 /* The witness: a copy of us, the first without our heap (command.c). It makes system calls, and allocates
  * nothing. */
-static void __attribute__((noreturn)) stand_by(pid_t parent)
+static void __attribute__((noreturn)) stand_by(const struct signal_witness *w, pid_t parent)
 {
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
+	struct pollfd end = {.fd = w->tidy ? (int)syscall(SYS_pidfd_open, parent, 0) : -1, .events = POLLIN};
+
+	if (end.fd < 0)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (end.fd < 0 && getppid() != parent)
 		_exit(0);
 	prctl(PR_SET_NAME, "signal-witness");
 	forget_arguments();
-	/* Our files shall be closed when we are killed. Before Linux 5.9 it keeps them some moments longer.
-	 */
-	syscall(SYS_close_range, 0, UINT32_MAX, 0);
-	for (;;)
-		poll(NULL, 0, -1);
+	if (end.fd < 0)
+		close_all(0, UINT32_MAX);
+	else
+		close_all_but((unsigned)end.fd, (unsigned)w->dir);
+	while (!end.revents)
+		poll(&end, end.fd >= 0, -1);
+	w->tidy(w->arg, w->dir);
+	_exit(0);
 }
 
 int witness_start(struct signal_witness *w)
@@ -63,7 +86,7 @@ int witness_start(struct signal_witness *w)
 		return r;
 	pid = (pid_t)syscall(SYS_clone3, &plain, sizeof(plain));
 	if (pid == 0)
-		stand_by(self);
+		stand_by(w, self);
 	if (pid > 0)
 		w->pid = pid;
 	sigmask_change(SIG_SETMASK, &found, NULL);
@@ -134,6 +157,19 @@ bool witness_saw(struct signal_witness *w, int sig)
 	seen = w->seen & bit_of(sig);
 	w->seen &= ~bit_of(sig);
 	return seen;
+}
+
+void witness_entrust(
+	struct signal_witness *w, void (*tidy)(const void *arg, int dir), const void *arg, int dir)
+{
+	uint64_t pending = 0;
+
+	w->tidy = tidy;
+	w->arg = arg;
+	w->dir = dir;
+	if (w->pid && read_pending(w->pid, &pending))
+		w->seen |= pending;
+	replace(w);
 }
 
 void witness_dismiss(const struct signal_witness *w)

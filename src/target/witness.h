@@ -30,6 +30,10 @@
 struct signal_witness {
 	pid_t pid;     /* 0: there is none */
 	uint64_t seen; /* signals that earlier ones had, and that were not asked about yet */
+	/* What it does when we were killed, with a directory for it; NULL: nothing. It allocates nothing. */
+	void (*tidy)(const void *arg, int dir);
+	const void *arg;
+	int dir;
 };
 
 /* The number that a child of ours has in /proc, which may be that of another PID namespace: `unshare -p`
@@ -40,6 +44,9 @@ pid_t pid_in_proc(pid_t pid);
 int witness_start(struct signal_witness *w);
 /* Whether it has the signal; takes it away from it. */
 bool witness_saw(struct signal_witness *w, int sig);
+/* Another one takes its place, which tidies up if we are killed. */
+void witness_entrust(
+	struct signal_witness *w, void (*tidy)(const void *arg, int dir), const void *arg, int dir);
 /* Begins its end, which takes some moments: what follows before witness_end() is done meanwhile. */
 void witness_dismiss(const struct signal_witness *w);
 void witness_end(struct signal_witness *w);

@@ -3,17 +3,19 @@
 These tests load the machine on purpose, each for some seconds.
 """
 
+import contextlib
 import csv
 import os
 import resource
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, dump, job_of, run, show, start, until
+from recorder import BURNERS, TACHO, children, dump, job_of, run, show, shown, start, state, until
 
 HOGS, SECONDS = 1000, 8
 
@@ -91,29 +93,109 @@ def test_only_the_sampling_thread_has_a_priority(tmp_path):
 NOBODY = 65534
 
 
-def mount_of(controller):
-    """Where the v1 hierarchy of a controller is mounted; skips the test where there is none."""
+def mounts_of(kind):
+    """Where hierarchies of this kind are mounted as a whole, and with which options."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         words, _, rest = line.partition(" - ")
-        kind, _, options = rest.split(" ")[:3]
-        if kind == "cgroup" and controller in options.split(",") and words.split()[3] == "/":
-            return Path(words.split()[4])
+        found, _, options = rest.split(" ")[:3]
+        if found == kind and words.split()[3] == "/":
+            yield Path(words.split()[4]), options.split(",")
+
+
+def mount_of(controller):
+    """Where the v1 hierarchy of a controller is mounted; skips the test where there is none."""
+    for mount, options in mounts_of("cgroup"):
+        if controller in options:
+            return mount
     return pytest.skip(f"needs a v1 hierarchy with the controller {controller}")
 
 
-@pytest.fixture
-def delegated():
-    """Groups of v1 for CPUs and for their account, which belong to an ordinary user."""
+class Delegated:
+    """Groups that belong to an ordinary user, for CPUs first."""
+
+    def __init__(self, version, groups, files):
+        self.version, self.groups, self.name = version, list(dict.fromkeys(groups)), groups[0].name
+        for group in self.groups:
+            group.mkdir()
+            for path in (group, *(group / file for file in files)):
+                os.chown(path, NOBODY, NOBODY)
+
+    def remove(self):
+        for group in self.groups:
+            until(lambda group=group: removed(group), "a group can be removed")
+
+    def inner(self):
+        return [path for group in self.groups for path in group.iterdir() if path.is_dir()]
+
+    def of(self, pid):
+        """The group in which a process competes for CPUs."""
+        lines = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
+        return next(path for _, found, path in lines if ("cpu" in found.split(",") if self.version == "v1" else not found))
+
+
+def has_cpu(mount):
+    return "cpu" in (mount / "cgroup.controllers").read_text().split()
+
+
+@contextlib.contextmanager
+def lent_to_v2():
+    """The cpu controller, from a hierarchy of v1 that nobody has a group in. That one gets a controller instead that nobody uses."""
+    lender, options = next(((mount, options) for mount, options in mounts_of("cgroup") if "cpu" in options), (None, ()))
+    if not lender or any(path.is_dir() for path in lender.iterdir()):
+        pytest.skip("needs the cpu controller" + (", in whose hierarchy of v1 there are groups" if lender else ""))
+    hierarchies = dict(line.split()[:2] for line in Path("/proc/cgroups").read_text().splitlines()[1:])
+    bound = [name for name in options if name in hierarchies]
+    others = [name for name in bound if name != "cpu"] or [name for name, number in hierarchies.items() if number == "0"][:1]
+    if not others:
+        pytest.skip("needs the cpu controller, and nothing can take its place on v1")
+
+    def remount(names):
+        return subprocess.run(["mount", "-t", "cgroup", "-o", "remount," + ",".join(names), "cgroup", lender], stderr=subprocess.PIPE, check=False)
+
+    for _ in range(100):  # groups that were removed are there for some more moments
+        done = remount(others)
+        if done.returncode == 0:
+            break
+        time.sleep(0.05)
+    if done.returncode:
+        pytest.skip(f"needs the cpu controller, which v1 keeps: {done.stderr.decode().strip()}")
+    try:
+        yield
+    finally:
+        until(lambda: remount(bound).returncode == 0, "v1 has it again")
+
+
+@contextlib.contextmanager
+def enabled(mount):
+    """In the topmost group of v2, for those below it."""
+    control = mount / "cgroup.subtree_control"
+    before = control.read_text().split()
+    control.write_text("+cpu")
+    try:
+        yield
+    finally:
+        if "cpu" not in before:
+            control.write_text("-cpu")
+
+
+@pytest.fixture(params=["v1", "v2"])
+def delegated(request):
     if os.geteuid() != 0:
         pytest.skip("needs root")
-    made = list(dict.fromkeys(mount_of(c) / f"tacho-rhythm-{os.getpid()}" for c in ("cpu", "cpuacct")))
-    for group in made:
-        group.mkdir()
-        for path in (group, group / "cgroup.procs", group / "tasks"):
-            os.chown(path, NOBODY, NOBODY)
-    yield made
-    for group in made:
-        until(lambda group=group: removed(group), "a group can be removed")
+    name = f"tacho-rhythm-{os.getpid()}"
+    with contextlib.ExitStack() as stack:
+        if request.param == "v1":
+            groups = Delegated("v1", [mount_of(controller) / name for controller in ("cpu", "cpuacct")], ["cgroup.procs", "tasks"])
+        else:
+            mount = next((mount for mount, _ in mounts_of("cgroup2")), None)
+            if not mount:
+                pytest.skip("needs a v2 hierarchy")
+            if not has_cpu(mount):
+                stack.enter_context(lent_to_v2())
+            stack.enter_context(enabled(mount))
+            groups = Delegated("v2", [mount / name], ["cgroup.procs", "cgroup.threads", "cgroup.subtree_control"])
+        stack.callback(groups.remove)
+        yield groups
 
 
 def removed(group):
@@ -129,12 +211,12 @@ def removed(group):
     return True
 
 
-def as_delegated(groups, place):
+def as_delegated(delegated, place):
     """For start(): an ordinary user without any priority, in groups of its own. The folder becomes that user's."""
     os.chown(place, NOBODY, NOBODY)
 
     def enter():
-        for group in groups:
+        for group in delegated.groups:
             (group / "cgroup.procs").write_text("0")
         for limit in (resource.RLIMIT_NICE, resource.RLIMIT_RTPRIO):
             resource.setrlimit(limit, (0, 0))
@@ -158,26 +240,41 @@ def open_place():
         yield place
 
 
-def cpu_group(pid):
-    lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
-    return next(line.split(":", 2)[2] for line in lines if "cpu" in line.split(":")[1].split(","))
-
-
-def test_job_and_recorder_compete_as_two(delegated, open_place):
-    """Where the cpu controller is delegated and the recorder alone, the job is born in a group of its own."""
+@pytest.mark.parametrize("killed", [False, True], ids=["ends", "killed"])
+def test_job_and_recorder_compete_as_two(delegated, open_place, killed):
+    """Where the cpu controller is delegated and the recorder alone, the job is born in a group of its own; on v2 the recorder
+    moves to one beside it. If it is killed the job goes on, and the group that they were in takes processes again."""
     file = open_place / "two.tacho"
     with start("run", "-q", "-o", file, "--", "sleep", "100", **as_delegated(delegated, open_place)) as tacho:
         try:
             job = job_of(tacho, "sleep")
-            assert cpu_group(tacho.pid) == f"/{delegated[0].name}"
-            assert cpu_group(job) == f"/{delegated[0].name}/tacho-{tacho.pid}"
-            shares = delegated[0] / f"tacho-{tacho.pid}" / "cpu.shares"
-            assert shares.read_text() == (delegated[0].parent / "cpu.shares").read_text()
+            own = f"/{delegated.name}" + ("" if delegated.version == "v1" else f"/tacho-{tacho.pid}-recorder")
+            until(lambda: delegated.of(tacho.pid) == own, "the recorder is where it competes")
+            assert delegated.of(job) == f"/{delegated.name}/tacho-{tacho.pid}"
+            weight = "cpu.shares" if delegated.version == "v1" else "cpu.weight"
+            weights = {(group / weight).read_text() for group in [*delegated.inner(), delegated.groups[0]] if (group / weight).exists()}
+            assert len(weights) == 1
+            if killed:
+                if delegated.version == "v2":  # which has two files open: the group, and what tells that we are dead
+                    until(lambda: 2 in [len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in children(tacho.pid)], "a witness tidies up")
+                tacho.kill()
+                until(lambda: can_enter(delegated), "other processes can enter again")
+                assert state(job) == "S"
+                os.kill(job, signal.SIGKILL)
+                return
             os.kill(job, signal.SIGTERM)
             tacho.wait()
         finally:
             tacho.kill()
-    assert [path for group in delegated for path in group.iterdir() if path.is_dir()] == []
+    assert delegated.inner() == []
+
+
+def can_enter(delegated):
+    try:
+        with subprocess.Popen(["sleep", "0"], preexec_fn=lambda: [(group / "cgroup.procs").write_text("0") for group in delegated.groups]):
+            return True
+    except subprocess.SubprocessError:
+        return False
 
 
 def test_beside_others_the_job_keeps_its_place(delegated, open_place):
@@ -188,7 +285,12 @@ def test_beside_others_the_job_keeps_its_place(delegated, open_place):
         with start("run", "-q", "-o", file, "--", "sleep", "100", **how) as tacho:
             try:
                 job = job_of(tacho, "sleep")
-                assert cpu_group(job) == cpu_group(tacho.pid) == f"/{delegated[0].name}"
+                until(lambda: shown(file), "there is a sample")
+                assert delegated.of(tacho.pid) == f"/{delegated.name}"
+                if delegated.version == "v1":
+                    assert delegated.of(job) == f"/{delegated.name}"
+                else:  # the job's group counts, and has no controller
+                    assert not (delegated.groups[0] / "cgroup.subtree_control").read_text().strip()
             finally:
                 tacho.terminate()
         done = subprocess.run([TACHO, "doctor", "--json"], stdout=subprocess.PIPE, check=False, **how)
@@ -204,4 +306,4 @@ def test_keeps_its_rhythm_without_rights_in_a_group(delegated, open_place):
     told = show(file)
     assert told["ticks"]["missed"] <= 1, told["ticks"]
     assert told["processes"]["peak"] > 50, "that was no crowd"
-    assert ["cpu_group", "v1"] in sum((record["pairs"] for record in dump(file) if record["type"] == "meta"), [])
+    assert ["cpu_group", delegated.version] in sum((record["pairs"] for record in dump(file) if record["type"] == "meta"), [])
