@@ -143,7 +143,7 @@ static int run(const void *args, int argc, char **argv)
 	start(&r, argv);
 	engine_leave_out(r.engine, r.command.witness.pid);
 	engine_add_root(r.engine, r.command.pid, true, 1);
-	engine_set_copy(r.engine, r.command.before_exec_kib);
+	engine_set_copy(r.engine, r.command.before_exec_kib, argv[0]);
 	if (a->also.nr)
 		attach_also(&r);
 	record_loop(&r);

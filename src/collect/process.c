@@ -63,6 +63,7 @@ struct process {
 	int64_t borne_kib;  /* its part of that */
 	int64_t reshared_kib, doubt_kib;
 	bool seen, zombie;
+	bool bare;     /* it has no memory any more */
 	bool io_whole; /* its io was read when it had ended: nothing comes to it any more */
 	bool spiked;   /* since status was read it may have had more memory than any sample saw */
 };
@@ -323,6 +324,19 @@ static void take_children(const struct processes *p, struct process *process, co
 	facts->children_grew = process->seen && !usage_is_none(&facts->children);
 }
 
+/* Where its code begins and its stack, which every exec places anew: in the midst of one they are 0. One that
+ * ends gives its memory back before it is a zombie. */
+static void take_image(struct process *process, const int64_t *fields, struct process_facts *facts)
+{
+	int64_t image = fields[26] > 1 && fields[28] > 1 ? fields[26] ^ fields[28] << 1 : 0;
+
+	process->bare = facts->bare = process->zombie || (process->image && !fields[23]);
+	if (process->bare || image == process->image)
+		return;
+	facts->replaced = process->image;
+	process->image = image;
+}
+
 static int read_stat(struct processes *p, uint32_t row, struct process_facts *facts)
 {
 	struct process *process = &p->process[row];
@@ -344,8 +358,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	take_children(p, process, fields, facts);
 	facts->faults = process->seen ? fields[10] + fields[12] - process->faults : 0;
 	process->faults = fields[10] + fields[12];
-	/* Where its code begins and its stack, which every exec places anew. */
-	process->image = fields[26] > 1 && fields[28] > 1 ? fields[26] ^ fields[28] << 1 : 0;
+	take_image(process, fields, facts);
 	process->seen = true;
 	for (unsigned i = 0; i < p->stat.nr; i++)
 		table_set(p->ctx->table, row, (uint32_t)p->stat.pick[i].to, fields[p->stat.pick[i].from]);
@@ -495,7 +508,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	int r;
 
 	facts->has_stat = facts->has_status = facts->ended = false;
-	facts->faults = 0;
+	facts->faults = facts->replaced = 0;
 	if (clock < 0)
 		return (int)clock;
 	if (slept && effort == READ_IF_MOVED)
@@ -505,17 +518,18 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 		return r;
 	process->clock = clock;
 	put_clock(p, row, clock);
-	read_columns(p, row, facts->state == 'Z' ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
+	read_columns(p, row, process->bare ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 	process->spiked |= may_have_spiked(p, row, facts, rss, ran_ns);
-	if (slept && process->rss == rss && effort != READ_ALL)
+	medium |= facts->replaced != 0; /* its marks begin anew */
+	if (slept && process->rss == rss && effort != READ_ALL && !facts->replaced)
 		return 1;
 	process->io_whole = read_keys(p, row, FROM_IO, &p->io) && facts->ended;
 	if (effort == READ_ACCOUNT)
 		return 1;
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
-	/* A zombie's status has no memory any more: what was known of it stays. */
-	facts->has_status = (medium || (follow && process->spiked)) && facts->state != 'Z';
+	/* Without memory its status has no marks any more: what was known of it stays. */
+	facts->has_status = (medium || (follow && process->spiked)) && !process->bare;
 	if (facts->has_status) {
 		read_keys(p, row, FROM_STATUS, &p->status);
 		process->spiked = false;
@@ -573,6 +587,19 @@ bool processes_want_smaps(const struct processes *p)
 bool process_has_waited(const struct processes *p, uint32_t row)
 {
 	return !usage_is_none(&p->process[row].children);
+}
+
+int64_t process_image(const struct processes *p, uint32_t row)
+{
+	return p->process[row].image;
+}
+
+void process_forget_peak(struct processes *p, uint32_t row)
+{
+	if (p->hwm_col < 0)
+		return;
+	table_touch(p->ctx->table, row);
+	table_unset(p->ctx->table, row, (uint32_t)p->hwm_col);
 }
 
 int64_t process_rss_pages(const struct processes *p, uint32_t row)

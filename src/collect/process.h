@@ -18,11 +18,13 @@ struct process_facts {
 	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
 	bool has_stat;
 	bool ended; /* all its threads have; nothing comes to its account any more */
+	bool bare;  /* it has no memory any more */
 	bool ignores_sigchld;
 	bool children_grew;    /* it has waited for children since the last reading */
 	struct usage children; /* by how much (first: since its birth): faults, CPU time in whole ticks */
 	bool has_status;
-	int64_t faults; /* page faults since the reading before */
+	int64_t faults;	  /* page faults since the reading before */
+	int64_t replaced; /* the image that an exec since the reading before replaced; 0: none */
 };
 
 /* ctx->table's rows are the engine's slots. max_files: descriptors that may be kept open. */
@@ -77,6 +79,10 @@ void process_after_wait(struct processes *p, uint32_t row);
 /* It has waited for children. */
 bool process_has_waited(const struct processes *p, uint32_t row);
 int64_t process_rss_pages(const struct processes *p, uint32_t row);
+/* Its image: the same in a forked child, another after an exec; 0: not known. */
+int64_t process_image(const struct processes *p, uint32_t row);
+/* The high-water mark that was read of it is another program's. */
+void process_forget_peak(struct processes *p, uint32_t row);
 
 /* A cell by the name of its metric; false when it is not recorded or not valid. */
 bool process_cell(const struct processes *p, uint32_t row, const char *metric, int64_t *ret);

@@ -501,9 +501,12 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	return 0;
 }
 
-void engine_set_copy(struct engine *e, int64_t kib)
+void engine_set_copy(struct engine *e, int64_t kib, const char *program)
 {
+	const char *slash = strrchr(program, '/');
+
 	e->copy_kib = kib < 0 ? INT64_MAX : kib;
+	snprintf(e->program, sizeof(e->program), "%s", slash ? slash + 1 : program);
 }
 
 int engine_scan(struct engine *e)

@@ -73,8 +73,9 @@ void engine_leave_out(struct engine *e, pid_t pid);
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups);
-/* The most memory that the command's process had before its exec, as a copy of us; negative: not known. */
-void engine_set_copy(struct engine *e, int64_t kib);
+/* The most memory that the command's process had before its exec, as a copy of us (negative: not known), and
+ * the program that it became then. */
+void engine_set_copy(struct engine *e, int64_t kib, const char *program);
 /* Of an attached tree: all that is there already. */
 int engine_scan(struct engine *e);
 /* Looks for members without taking a sample: while none has come yet. */

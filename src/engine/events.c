@@ -100,13 +100,16 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 
 /* It has become another program. One that was never sampled may be gone before the next tick: its new name is
  * read now, if it still has one, but not for each of thousands. */
-static void on_exec(struct engine *e, struct member *m)
+static void on_exec(struct engine *e, uint32_t slot, int64_t time_ns)
 {
+	struct member *m = &e->tree.member[slot];
 	char path[32];
 	ssize_t n;
 
 	m->identity_stale = true;
 	m->replaced = m->announced;
+	if (time_ns >= MAX(m->read_ns, m->announced_ns))
+		member_succeeded(e, slot);
 	if (m->bound || m->pid == e->root) /* only we wait for the job: its name can still be read */
 		return;
 	m->name[0] = 0;
@@ -146,7 +149,7 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 		return;
 	if (event->type == KERNEL_EXEC) {
 		if (member_reask(e, slot))
-			on_exec(e, &e->tree.member[slot]);
+			on_exec(e, slot, event->time_ns);
 		if (e->tree.ask)
 			count_unasked(e);
 		return;
@@ -218,6 +221,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	if (strcmp(m->name, r->name)) {
 		snprintf(m->name, sizeof(m->name), "%s", r->name);
 		m->identity_stale = true;
+		member_succeeded(e, slot);
 	}
 	m->status = r->status;
 	m->has_status = true;

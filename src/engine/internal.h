@@ -84,6 +84,8 @@ struct engine {
 	int root_status;
 	pid_t root;
 	int64_t copy_kib; /* the peak of the job's process before its exec; INT64_MAX: not known */
+	char program[16]; /* what it became, as the kernel cuts names */
+	bool as_started;  /* when it was first read it was that */
 	bool need_scan;
 	uint64_t unasked;    /* became another program and ended before the scopes could be asked */
 	bool awaits;	     /* a member is known from its exit record alone */
@@ -152,6 +154,8 @@ bool member_reask(struct engine *e, uint32_t slot);
 void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid);
 /* It was never what we are looking for, and nobody has heard of it. */
 void member_forget(struct engine *e, uint32_t slot);
+/* It became another program after it was read: what was read of its largest memory is not that one's. */
+void member_succeeded(struct engine *e, uint32_t slot);
 /* Counts of the groups, by the mask. */
 #define for_each_group(mask, g)                                                                          \
 	for (uint64_t mask_##g = (mask), g; mask_##g && (g = (uint64_t)__builtin_ctzll(mask_##g), true); \

@@ -188,6 +188,10 @@ static void identity(struct engine *e, const struct member *m)
 	if (!m->brief)
 		add_image(e, m);
 	pairs_str(p, "name", m->name);
+	if (m->execs)
+		pairs_num(p, "execs", m->execs);
+	if (m->peak_least)
+		pairs_num(p, "execs_least", m->peak_least);
 	if (e->scopes && m->groups)
 		add_groups(e, "groups", m->groups);
 }
@@ -197,7 +201,10 @@ static void member_announce(struct engine *e, uint32_t slot)
 	struct member *m = &e->tree.member[slot];
 
 	identity(e, m);
+	if (!m->announced && m->pid == e->root)
+		e->as_started = !strcmp(m->name, e->program);
 	m->announced = true;
+	m->announced_ns = env_now(e->env, ENV_MONOTONIC);
 	m->identity_stale = m->brief;
 	m->replaced = m->regrouped = false;
 	e->sink.instance(e->sink.arg, e->process_set, m->bound ? slot : UINT32_MAX, m->id,
@@ -212,8 +219,51 @@ static int64_t start_time(struct engine *e, uint64_t start_ticks)
 	return since_boot - env_now(e->env, ENV_BOOTTIME) + env_now(e->env, ENV_MONOTONIC);
 }
 
-static void learn(struct engine *e, struct member *m, const struct process_facts *facts)
+/* Of a tree that we started, whoever ends is waited for by a member or by us. A member that adopted it (the
+ * first process of a PID namespace, a subreaper) has it in its account, though we know of the former parent
+ * only. */
+static bool has_unknown_heir(const struct engine *e, const struct member *m)
 {
+	return e->tree.reaper && m->origin == e->tree.reaper_origin;
+}
+
+/* What is told of the largest memory of a program is a lower bound: nobody knows what it had after its last
+ * sample, or only the account of all that we wait for has it. */
+enum { LEAST_OF_ALL = 1, LEAST_OF_ITSELF };
+
+static uint8_t least_of(const struct engine *e, const struct member *m)
+{
+	return has_unknown_heir(e, m) ? LEAST_OF_ITSELF : LEAST_OF_ALL;
+}
+
+void member_succeeded(struct engine *e, uint32_t slot)
+{
+	struct member *m = &e->tree.member[slot];
+	int64_t v;
+
+	if (!m->announced || !m->bound || !process_cell(e->processes, slot, "proc.mem.hwm", &v))
+		return;
+	m->succeeded = m->identity_stale = true;
+	process_forget_peak(e->processes, slot);
+}
+
+/* It is another program now. The most that it had been before is known as last sampled, unless it was a copy
+ * of its parent, newly forked: then it is the parent's. `image`: of that program; 0: not known. */
+static void count_exec(struct engine *e, struct member *m, int64_t image)
+{
+	uint32_t parent = tree_find(&e->tree, m->ppid);
+
+	m->execs++;
+	m->succeeded = false;
+	m->identity_stale = true;
+	if (!image || parent == NO_SLOT || !e->tree.member[parent].bound ||
+		process_image(e->processes, parent) != image)
+		m->peak_least = least_of(e, m);
+}
+
+static void learn(struct engine *e, uint32_t slot, const struct process_facts *facts)
+{
+	struct member *m = &e->tree.member[slot];
 	int64_t began, tick = NSEC_PER_SEC / e->env->clock_tick;
 
 	if (!facts->has_stat)
@@ -225,7 +275,13 @@ static void learn(struct engine *e, struct member *m, const struct process_facts
 		memcpy(m->name, facts->name, sizeof(m->name));
 		m->identity_stale = true; /* it has become another program */
 		m->replaced |= m->announced && m->zombie;
+		if (facts->bare)
+			member_succeeded(e, slot);
 	}
+	if (m->announced &&
+		(facts->replaced || (m->succeeded && (facts->bare || !process_image(e->processes, slot)))))
+		count_exec(e, m, facts->replaced ? facts->replaced : process_image(e->processes, slot));
+	m->succeeded = false;
 	e->children_grew |= facts->children_grew;
 	if (m->announced)
 		return;
@@ -382,7 +438,7 @@ int member_meet(struct engine *e, uint32_t slot, int64_t now)
 	}
 	settle_pending(e, m, &facts);
 	m->read_ns = now;
-	learn(e, m, &facts);
+	learn(e, slot, &facts);
 	m->brief = true;
 	member_announce(e, slot);
 	return 0;
@@ -397,9 +453,9 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
 	int64_t refresh_ns = 10 * NSEC_PER_SEC * e->feed.backoff + (slot & 63) * NSEC_PER_SEC / 8;
 	bool fresh = !m->bound, first = fresh || m->brief;
-	bool medium = first || final || now - m->status_read_ns >= medium_ns;
+	bool medium = first || final || m->succeeded || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
-	bool all = first || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
+	bool all = first || m->succeeded || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
 	enum process_effort effort = all		    ? READ_ALL
 		: m->owes || now - m->read_ns >= refresh_ns ? READ_REFRESH
 							    : READ_IF_MOVED;
@@ -427,7 +483,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		return 0;
 	m->read_ns = now;
 	m->brief = false;
-	learn(e, m, &facts);
+	learn(e, slot, &facts);
 	if (medium || m->identity_stale) /* a shell that moves itself mostly execs next */
 		check_inside(e, m);
 	if (facts.has_status)
@@ -517,12 +573,19 @@ static void last_known(struct engine *e, uint32_t slot, bool family, struct usag
 	u->write_bytes = MAX(u->write_bytes, m->record.write_bytes);
 }
 
-/* The largest memory of this process, by its last sample and its exit record; 0: not known. */
+/* The largest memory of the program that it was last, by its last sample and its exit record; 0: not known.
+ */
 static int64_t own_peak_known(struct engine *e, uint32_t slot)
 {
 	const struct member *m = &e->tree.member[slot];
 
 	return MAX(m->record.peak_rss_bytes / 1024, m->bound ? cell(e, slot, "proc.mem.hwm") : 0);
+}
+
+/* By its exit record, which is written before its memory goes. A thread of the kernel has none. */
+static bool peak_is_recorded(const struct member *m)
+{
+	return m->record.nr && (m->record.peak_rss_bytes || !m->record.minor_faults);
 }
 
 /* A scheduler's tick is 10 ms at most: exit records have the CPU time up to the last one. */
@@ -570,6 +633,8 @@ static bool io_is_whole(const struct engine *e, uint32_t slot)
 struct ending {
 	const char *how;
 	int64_t max_rss_kib;	     /* 0: not known */
+	uint8_t rss_least;	     /* it is a lower bound: LEAST_OF_ALL, LEAST_OF_ITSELF */
+	bool rss_most;		     /* it is an upper bound: that of its starter or of its children */
 	bool io_least;		     /* bytes and calls of it are missing in the account */
 	uint64_t unclaimed;	     /* groups of its that may not have its account: a member has it */
 	uint32_t heir;		     /* id of its parent, if which groups have its account is to be said */
@@ -611,6 +676,8 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 
 	/* After its last sample it became another program, whose name its exit record has. */
 	m->departing = m->announced;
+	if (m->succeeded)
+		count_exec(e, m, process_image(e->processes, slot));
 	if (!m->announced || m->regrouped || (m->identity_stale && m->record.nr))
 		member_announce(e, slot);
 	begin_pairs(e);
@@ -645,6 +712,10 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 	}
 	if (end->max_rss_kib > 0)
 		pairs_num(p, "max_rss_kib", end->max_rss_kib);
+	if (end->rss_least)
+		pairs_num(p, "max_rss_least", end->rss_least);
+	if (end->rss_most)
+		pairs_num(p, "max_rss_most", 1);
 	e->sink.gone(
 		e->sink.arg, e->process_set, sampled ? slot : UINT32_MAX, m->id, engine_time(e, ended_ns), p);
 	e->feed.exited++;
@@ -698,14 +769,6 @@ void members_settle(struct engine *e)
 	for (uint32_t i = 0; i < nr; i++)
 		if (still_here(e, &e->owing[i]) && e->tree.member[e->owing[i].slot].owes)
 			member_sample(e, e->owing[i].slot, env_now(e->env, ENV_MONOTONIC), true);
-}
-
-/* Of a tree that we started, whoever ends is waited for by a member or by us. A member that adopted it (the
- * first process of a PID namespace, a subreaper) has it in its account, though we know of the former parent
- * only. */
-static bool has_unknown_heir(const struct engine *e, const struct member *m)
-{
-	return e->tree.reaper && m->origin == e->tree.reaper_origin;
 }
 
 /* What it used goes to the groups in which no living parent accounts for it. */
@@ -790,6 +853,8 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 	uint64_t accounted = 0;
 	bool is_adopted;
 
+	if (!peak_is_recorded(m))
+		end.rss_least = unwaited ? LEAST_OF_ALL : least_of(e, m);
 	last_known(e, slot, has_family(e, m), &u);
 	if (m->owes && m->ignores_sigchld)
 		count_dropped(e, m, &m->pending);
@@ -902,13 +967,43 @@ static bool wait_for(struct engine *e, pid_t pid, uint32_t slot, int *ret_status
 	return waited == pid;
 }
 
+/* The command that we started, and nothing else: it became no other program as far as is known, and has
+ * waited for none. */
+static bool is_itself(const struct engine *e, uint32_t slot)
+{
+	const struct member *m = &e->tree.member[slot];
+
+	return m->pid == e->root && e->as_started && m->bound && !m->execs &&
+		!process_has_waited(e->processes, slot);
+}
+
+/* `most_kib`: what the kernel says to us who waited for it; 0: nothing. It is the most of this process, of
+ * what it was before its execs, its starter's copy included, and of the children that it waited for. */
+static void tell_own_peak(struct engine *e, uint32_t slot, int64_t most_kib, struct ending *end)
+{
+	const struct member *m = &e->tree.member[slot];
+	int64_t known_kib = end->max_rss_kib;
+
+	if (peak_is_recorded(m))
+		return;
+	if (most_kib && (is_itself(e, slot) || most_kib - known_kib <= known_kib / 100)) {
+		end->max_rss_kib = MAX(most_kib, known_kib);
+	} else if (known_kib) {
+		end->rss_least = LEAST_OF_ITSELF;
+	} else {
+		end->max_rss_kib = most_kib;
+		end->rss_most = most_kib > 0;
+	}
+}
+
 /* A child of ours has ended and waits for us: its files can be read for the last time, then it is reaped. */
 static void member_reap(struct engine *e, pid_t pid)
 {
 	uint32_t slot = tree_find(&e->tree, pid);
 	struct rusage ru;
 	struct usage u;
-	int64_t own_kib, peak_kib;
+	struct ending end = {.how = "reaped"};
+	int64_t peak_kib = 0;
 	int status;
 
 	if (slot == NO_SLOT && e->tree.inheriting && !is_older(e, pid) &&
@@ -930,20 +1025,19 @@ static void member_reap(struct engine *e, pid_t pid)
 	if (e->opt.children)
 		usage_from_rusage(&e->tree.member[slot], &u, &ru);
 	usage_add(&e->feed.gone, &u);
-	own_kib = peak_kib = own_peak_known(e, slot);
+	end.max_rss_kib = own_peak_known(e, slot);
+	end.io_least = !io_is_whole(e, slot);
 	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than that one
-	 * may be it. It remembers that of the children it waited for, too: theirs are the job's, and not its
-	 * own. */
+	 * may be it. */
 	if (pid != e->root || ru.ru_maxrss - COPY_SLACK_KIB > e->copy_kib)
-		peak_kib = MAX(peak_kib, ru.ru_maxrss);
-	if (e->tree.member[slot].bound && !process_has_waited(e->processes, slot))
-		own_kib = peak_kib;
+		peak_kib = ru.ru_maxrss;
+	tell_own_peak(e, slot, peak_kib, &end);
+	peak_kib = MAX(peak_kib, end.max_rss_kib);
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, peak_kib);
 	groups_gone(e, slot, 0, &u, &(struct usage){0}, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot,
-		&(struct ending){.how = "reaped", .max_rss_kib = own_kib, .io_least = !io_is_whole(e, slot)});
+	farewell(e, slot, &end);
 }
 
 void engine_reap(struct engine *e)

@@ -542,6 +542,23 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 		f->lost_places || f->dropped_ns > 0 || f->sigchld_ignored;
 }
 
+/* Nobody but those who wait for a process, or its exit record, know the most that it had up to its end. */
+static bool is_memory_lower_bound(const struct account *a, unsigned line)
+{
+	const struct account_facts *f = &a->facts;
+	const struct sums *sums = &a->living.line[line];
+	bool own = line && a->living.own >> (line - 1) & 1;
+
+	/* The end mark has the peaks of the whole, but not how well they are known. */
+	if (f->end_missing && (line || f->attached || !meta_find(&a->ending, "peak_rss_bytes")))
+		return true;
+	if (sums->peak_unknown || f->escaped || f->lost_bytes || f->lost_places ||
+		((f->attached || own) && f->unknown > 0))
+		return true;
+	/* Of what was dropped nobody is told, and those that still run have told nobody yet. */
+	return sums->peak_inherited && (f->dropped_ns > 0 || f->sigchld_ignored || f->unfinished);
+}
+
 static enum cpu_source cpu_source(const struct account *a, unsigned line)
 {
 	if (is_all_counted(a, line) || (has_left(a, line) && !a->by_processes))
@@ -571,6 +588,8 @@ struct line_facts account_line(const struct account *a, unsigned line)
 		.cpu_is_lower_bound = is_lower_bound(a, line),
 		.io_unread = sums->io_unread,
 		.io_is_lower_bound = is_io_lower_bound(a, line),
+		.peak_unknown = sums->peak_unknown,
+		.memory_is_lower_bound = is_memory_lower_bound(a, line),
 		.left = has_left(a, line)};
 
 	memcpy(f.one, sums->one, sizeof(f.one));

@@ -104,8 +104,9 @@ struct line_facts {
 	int64_t one[NR_LEVELS];	 /* the most that any one process had at a tick */
 	uint32_t one_valid;
 	enum cpu_source cpu_source;
-	uint64_t io_unread; /* ended processes of whose bytes and calls some are missing */
-	bool cpu_is_lower_bound, io_is_lower_bound;
+	uint64_t io_unread;    /* ended processes of whose bytes and calls some are missing */
+	uint64_t peak_unknown; /* programs that ended and whose largest memory is known as last sampled */
+	bool cpu_is_lower_bound, io_is_lower_bound, memory_is_lower_bound;
 	bool left; /* the job left the control group made for it */
 };
 

@@ -272,6 +272,7 @@ static void combine_cpu(struct summary *total, const struct parts *of)
 
 		total->cpu_lower_bound |= part->cpu_lower_bound;
 		total->io_lower_bound |= part->io_lower_bound;
+		total->memory_lower_bound |= part->memory_lower_bound;
 		if (total->cpu_source && (!part->cpu_source || strcmp(total->cpu_source, part->cpu_source)))
 			total->cpu_source = "mixed";
 		if (has_figure(part, FIG_CPU) && has_figure(part, FIG_OBSERVED)) {
@@ -302,6 +303,8 @@ static void combine_flags(struct summary *total)
 		summary_note(total, "%zu of %zu recordings are unfinished", unfinished, total->nr_nodes);
 	if (total->cpu_lower_bound)
 		summary_note(total, "CPU time is a lower bound: see the nodes");
+	if (total->memory_lower_bound)
+		summary_note(total, "memory is a lower bound: see the nodes");
 }
 
 /* The nodes, or with a name their groups of that name. */

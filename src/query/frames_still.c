@@ -27,7 +27,8 @@ struct still_data {
 enum {
 	PR_NUMBER, PR_HOST, PR_PID, PR_PPID, PR_UID, PR_NAME, PR_EXE, PR_COMMAND, PR_COMMAND_CUT, PR_GROUPS, PR_START, PR_END, PR_WALL,
 	PR_ENDED, PR_HOW, PR_EXIT_CODE, PR_EXIT_SIGNAL, PR_LATE, PR_SAMPLED, PR_CPU, PR_USER, PR_SYSTEM, PR_RSS, PR_HWM, PR_PSS, PR_USS,
-	PR_READ_BYTES, PR_WRITE_BYTES, PR_READ_CHARS, PR_WRITE_CHARS, PR_MINOR, PR_MAJOR, PR_THREADS, PR_FDS, NR_PR
+	PR_READ_BYTES, PR_WRITE_BYTES, PR_READ_CHARS, PR_WRITE_CHARS, PR_MINOR, PR_MAJOR, PR_THREADS, PR_FDS,
+	PR_CPU_LEAST, PR_HWM_LEAST, PR_HWM_MOST, NR_PR
 };
 
 static const struct field process_field[NR_PR] = {
@@ -54,7 +55,7 @@ static const struct field process_field[NR_PR] = {
 	[PR_USER]        = REAL("user", "CPU time in user mode.", UNIT_SECONDS),
 	[PR_SYSTEM]      = REAL("system", "CPU time in the kernel.", UNIT_SECONDS),
 	[PR_RSS]         = INT("rss_peak", "Most resident memory at a tick.", UNIT_BYTES),
-	[PR_HWM]         = INT("hwm", "Most resident memory, as the kernel kept it.", UNIT_BYTES),
+	[PR_HWM]         = INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
 	[PR_PSS]         = INT("pss_peak", "Most memory with shared pages divided among who has them.", UNIT_BYTES),
 	[PR_USS]         = INT("uss_peak", "Most memory that nobody shared.", UNIT_BYTES),
 	[PR_READ_BYTES]  = INT("read_bytes", "Fetched from storage.", UNIT_BYTES),
@@ -65,6 +66,9 @@ static const struct field process_field[NR_PR] = {
 	[PR_MAJOR]       = INT("major_faults", "Page faults that waited for a disk.", UNIT_COUNT),
 	[PR_THREADS]     = INT("threads_peak", "Most threads at a tick.", UNIT_COUNT),
 	[PR_FDS]         = INT("fds_peak", "Most open descriptors at a tick.", UNIT_COUNT),
+	[PR_CPU_LEAST]   = FLAG("cpu_lower_bound", "Its last moments are not in cpu."),
+	[PR_HWM_LEAST]   = FLAG("hwm_lower_bound", "What it had after its last sample is not known."),
+	[PR_HWM_MOST]    = FLAG("hwm_upper_bound", "hwm may be that of its starter, or of children that it waited for."),
 };
 
 /* Those that are numbers in the table of processes. */
@@ -234,6 +238,9 @@ static int put_process(struct frames *f, struct frame_own *fr, size_t number)
 	frame_put_flag(fr, PR_ENDED, row->ended);
 	frame_put_flag(fr, PR_LATE, row->late);
 	frame_put_flag(fr, PR_SAMPLED, row->sampled);
+	frame_put_flag(fr, PR_CPU_LEAST, row->cpu_least);
+	frame_put_flag(fr, PR_HWM_LEAST, row->hwm_least);
+	frame_put_flag(fr, PR_HWM_MOST, row->hwm_most);
 	if (r >= 0)
 		r = frame_put_bytes(fr, PR_NAME, row->name, row->name_len);
 	if (r >= 0 && row->exe_len)

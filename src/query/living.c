@@ -585,6 +585,45 @@ static int process_new(struct living *l, uint32_t id, uint32_t *ret_index)
 	return 0;
 }
 
+/* The largest memory of a program is known as last sampled. 2: not of it alone, but what is told of those
+ * that waited for it has it. Groups that count members without their children have no such. */
+static void count_peak_unknown(struct living *l, uint64_t groups, int64_t least)
+{
+	if (least != 1 && least != 2)
+		return;
+	for_each_line(i, groups)
+	{
+		if (least == 1 || (i && l->own >> (i - 1) & 1))
+			l->line[i].peak_unknown++;
+		else
+			l->line[i].peak_inherited++;
+	}
+}
+
+#define MEMORY_LEVELS                                                                                      \
+	(UINT32_C(1) << LEVEL_RSS | UINT32_C(1) << LEVEL_VMS | UINT32_C(1) << LEVEL_SWAP |                 \
+		UINT32_C(1) << LEVEL_PSS | UINT32_C(1) << LEVEL_USS | UINT32_C(1) << LEVEL_PSS_ESTIMATED | \
+		UINT32_C(1) << LEVEL_USS_ESTIMATED)
+
+/* It may have become another program: what it has of memory is that one's from now on. Lines keep what was
+ * there before. */
+static void take_execs(struct living *l, struct process *p, bool is_new, const struct pairs *identity)
+{
+	int64_t execs = 0, least = 0;
+
+	pairs_get_num(identity, "execs", &execs);
+	pairs_get_num(identity, "execs_least", &least);
+	if (!is_new && execs > p->execs) {
+		p->hwm = -1;
+		p->peak[LEVEL_RSS] = 0;
+		p->peak_seen &= ~MEMORY_LEVELS;
+	}
+	p->execs = MAX(p->execs, execs);
+	if (!p->peak_counted)
+		count_peak_unknown(l, p->groups, least);
+	p->peak_counted |= least != 0;
+}
+
 /* Where the kernel has not told, the time is that of its own start time, in whole clock ticks before it. */
 #define START_TICK_NS INT64_C(10000000)
 
@@ -608,6 +647,7 @@ int living_join(struct living *l, uint32_t row, uint32_t id, const struct pairs 
 		return r;
 	p = &l->process[index];
 	process_regroup(l, p, groups);
+	take_execs(l, p, is_new, identity);
 	pairs_get_num(identity, "late", &late);
 	pairs_get_num(identity, "pid", &pid);
 	pairs_get_num(identity, "ppid", &ppid);
@@ -757,15 +797,28 @@ static int leave_to_heir(struct living *l, const struct process *p, const struct
 	return 0;
 }
 
+/* The most memory that it told at its end. An upper bound may be another's. */
+static void take_last_peak(struct living *l, uint64_t groups, const struct pairs *last)
+{
+	int64_t kib = 0, least = 0, most = 0;
+
+	pairs_get_num(last, "max_rss_kib", &kib);
+	pairs_get_num(last, "max_rss_least", &least);
+	pairs_get_num(last, "max_rss_most", &most);
+	if (kib > 0 && !most)
+		hwm_set(l, groups, MIN(kib, LARGEST >> 10) * 1024);
+	count_peak_unknown(l, groups, least);
+}
+
 /* Its whole story is this one record. */
-static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_rss)
+static int unknown_gone(struct living *l, const struct pairs *last)
 {
 	uint64_t groups;
 	int r = groups_mask(&l->group, pairs_find(last, "groups"), &groups);
 
 	if (r < 0)
 		return r;
-	hwm_set(l, groups, max_rss);
+	take_last_peak(l, groups, last);
 	count_only_sampled(l, groups, NULL, last);
 	count_io_unread(l, groups, NULL, NULL, last);
 	for_each_line(i, groups) l->line[i].seen++;
@@ -775,18 +828,16 @@ static int unknown_gone(struct living *l, const struct pairs *last, int64_t max_
 int living_gone(struct living *l, uint32_t id, int64_t time_ns, const struct pairs *last)
 {
 	uint32_t index = idmap_get(&l->by_id, id);
-	int64_t kib = 0, cpu_ns, sampled = 0, ignored = 0, max_rss;
+	int64_t cpu_ns, sampled = 0, ignored = 0;
 	const struct process *parent;
 	const struct pair *how;
 	struct process *p;
 	int r;
 
-	pairs_get_num(last, "max_rss_kib", &kib);
-	max_rss = kib > 0 ? MIN(kib, LARGEST >> 10) * 1024 : -1;
 	if (index == IDMAP_NONE)
-		return unknown_gone(l, last, max_rss);
+		return unknown_gone(l, last);
 	p = &l->process[index];
-	hwm_set(l, p->groups, max_rss);
+	take_last_peak(l, p->groups, last);
 	/* It was read once more after its last tick. */
 	pairs_get_num(last, "sampled", &sampled);
 	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->raw[PART_CPU])

@@ -72,6 +72,9 @@ struct sums {			/* over the live processes of one line */
 	uint64_t seen;
 	uint64_t only_sampled; /* ended, and their last moments are known to nobody in this line */
 	uint64_t io_unread;    /* bytes and calls of these are missing in it */
+	/* Programs that ended and whose largest memory is not known; likewise, but what was waited for has it
+	 * in its own. */
+	uint64_t peak_unknown, peak_inherited;
 	int64_t observed_cpu_ns;
 };
 
@@ -106,7 +109,9 @@ struct living {
 		int64_t left[NR_PARTS], due[NR_PARTS];
 		int64_t level[NR_LEVELS], peak[NR_LEVELS];
 		uint32_t peak_seen; /* mask: levels that had a value at least once */
-		int64_t hwm;	    /* -1: not known */
+		int64_t hwm;	    /* of the program that it is now; -1: not known */
+		int64_t execs;	    /* programs that it was before */
+		bool peak_counted;  /* the largest memory of one of these is not known */
 	} * process;
 	uint32_t nr, cap; /* dense */
 	uint32_t *by_row; /* row -> index + 1 */

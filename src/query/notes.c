@@ -113,7 +113,8 @@ static void note_cpu(struct summary *s, const struct account *a)
 static void note_memory(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
-	uint64_t io_unread = account_line(a, 0).io_unread;
+	struct line_facts whole = account_line(a, 0);
+	uint64_t io_unread = whole.io_unread, unknown = whole.peak_unknown;
 	double hwm = s->figure[FIG_HWM].value, rss = s->figure[FIG_RSS].value;
 	char text[UNITS_SIZE], other[UNITS_SIZE];
 
@@ -125,6 +126,14 @@ static void note_memory(struct summary *s, const struct account *a)
 				    : "one process reached %s resident between two samples; at no sample did "
 				      "the sum exceed %s",
 			format_bytes(text, hwm), format_bytes(other, rss));
+	if (s->memory_lower_bound && unknown)
+		summary_note(s,
+			"memory is a lower bound: of %llu process%s that ended the last sample is known, not "
+			"what "
+			"came after it",
+			(unsigned long long)unknown, unknown == 1 ? "" : "es");
+	else if (s->memory_lower_bound && !s->cpu_lower_bound)
+		summary_note(s, "memory is a lower bound: some processes were not seen up to their end");
 	if (has_figure(s, FIG_PSS) && s->figure[FIG_PSS_ESTIMATED].value > 0.01)
 		summary_note(s,
 			f->pss_reads

@@ -89,6 +89,18 @@ static void take_number(struct process_row *row, enum process_value which, const
 		row->value[which] = (double)v / unit;
 }
 
+/* The memory of a row is that of the program which it names. */
+static void take_execs(struct process_row *row, const struct pairs *pairs)
+{
+	int64_t execs;
+
+	if (!pairs_get_num(pairs, "execs", &execs) || execs <= row->execs)
+		return;
+	row->execs = execs;
+	for (enum process_value i = PROCESS_RSS; i <= PROCESS_USS; i++)
+		row->value[i] = NAN;
+}
+
 static int on_instance(struct process_filling *f, const struct store_record *record)
 {
 	struct process_row *row = row_of(f, record->id, record->time_ns);
@@ -102,6 +114,7 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 	take_number(row, PROCESS_UID, p, "uid", 1);
 	take_number(row, PROCESS_START, p, "start_ns", 1e9);
 	row->late |= pairs_get_num(p, "late", &flag) && flag;
+	take_execs(row, p);
 	flag = 0;
 	if (pairs_find(p, "cmdline"))
 		row->command_cut = pairs_get_num(p, "cmdline_cut", &flag) && flag;
@@ -221,6 +234,10 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 	}
 	row->cpu_least = pairs_get_num(record->pairs, "cpu_least", &least) && least;
 	take_final(row, PROCESS_HWM, record->pairs, "max_rss_kib", 1.0 / 1024, 0);
+	least = 0;
+	row->hwm_least = pairs_get_num(record->pairs, "max_rss_least", &least) && least;
+	least = 0;
+	row->hwm_most = pairs_get_num(record->pairs, "max_rss_most", &least) && least;
 	row->sampled |= pairs_get_num(record->pairs, "sampled", &sampled) && sampled;
 	if (pairs_get_num(record->pairs, "status", &status) && status >= 0 && status <= 0xffff)
 		row->status = (int)status;

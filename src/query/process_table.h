@@ -41,6 +41,9 @@ struct process_row {
 	bool command_cut;
 	bool late;	/* lived before we attached: amounts are from then on */
 	bool cpu_least; /* its last moments are not in its CPU time */
+	bool hwm_least; /* what it had after its last sample is not known */
+	bool hwm_most;	/* it may be that of its starter, or of children it waited for */
+	int64_t execs;	/* programs that it was before; memory is that of the last */
 	bool sampled;	/* else all that is known comes from its end */
 	bool ended;
 	int status;    /* as wait(2) gives it; -1: not known */

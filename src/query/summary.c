@@ -535,6 +535,7 @@ static void fill_cpu(struct summary *s, const struct line_facts *f)
 		s->cpu_source = "final total";
 	s->cpu_lower_bound = f->cpu_is_lower_bound;
 	s->io_lower_bound = f->io_is_lower_bound;
+	s->memory_lower_bound = f->memory_is_lower_bound;
 	if (!has_figure(s, FIG_CPU))
 		figure_unset(s, FIG_OBSERVED, s->figure[FIG_CPU].why);
 	else if (f->cpu_source == CPU_UNKNOWN)

@@ -129,6 +129,15 @@ static void add_groups(struct buf *out, const struct process_row *row, enum lett
 	}
 }
 
+static const char *mark_of(const struct process_row *row, enum process_value i, bool utf8)
+{
+	if ((i == PROCESS_CPU && row->cpu_least) || (i == PROCESS_RSS && row->hwm_least))
+		return utf8 ? "≥" : ">";
+	if (i == PROCESS_RSS && row->hwm_most)
+		return utf8 ? "≤" : "<";
+	return "";
+}
+
 static void text_row(const struct process_table *t, const struct process_row *row, unsigned width, bool utf8,
 	struct buf *out)
 {
@@ -136,20 +145,16 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 	size_t from = out->len;
 
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
-		bool least = i == PROCESS_CPU && row->cpu_least && !isnan(row->value[i]);
 		char cell[UNITS_SIZE + 8];
 		/* What the kernel saw between two samples is the better answer. */
 		double v = i == PROCESS_RSS ? process_most_rss(row) : row->value[i];
+		const char *mark = isnan(v) ? "" : mark_of(row, i, utf8);
 
 		if (!face[i].heading)
 			continue;
-		snprintf(cell, sizeof(cell), "%s%s",
-			!least	       ? ""
-				: utf8 ? "≥"
-				       : ">",
-			look_text(text, v, face[i].look));
+		snprintf(cell, sizeof(cell), "%s%s", mark, look_text(text, v, face[i].look));
 		/* The width is in bytes. */
-		buf_addf(out, "%*s ", face[i].width + (least && utf8 ? (int)strlen("≥") - 1 : 0), cell);
+		buf_addf(out, "%*s ", face[i].width + (*mark && utf8 ? (int)strlen(mark) - 1 : 0), cell);
 	}
 	buf_addf(out, "%8s  ", end_text(text, row));
 	if (t->nr_hosts > 1) {
@@ -203,7 +208,9 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 	buf_adds(out, "host");
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
 		buf_addf(out, ",%s", face[i].key);
-	buf_adds(out, ",exit_code,exit_signal,how,sampled,late,name,exe,command,groups\n");
+	buf_adds(out,
+		",exit_code,exit_signal,how,sampled,late,name,exe,command,groups,"
+		"cpu_lower_bound,hwm_lower_bound,hwm_upper_bound\n");
 	for (size_t i = 0; i < shown(t, limit); i++) {
 		const struct process_row *row = &t->row[i];
 		struct buf command;
@@ -230,7 +237,7 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 		add_groups(&command, row, LETTERS_RAW);
 		add_csv(out, (char *)command.data, command.len);
 		buf_release(&command);
-		buf_addch(out, '\n');
+		buf_addf(out, ",%d,%d,%d\n", row->cpu_least, row->hwm_least, row->hwm_most);
 	}
 }
 
@@ -280,6 +287,8 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 	json_bool(j, "sampled", row->sampled);
 	json_bool(j, "late", row->late);
 	json_bool(j, "cpu_lower_bound", row->cpu_least);
+	json_bool(j, "hwm_lower_bound", row->hwm_least);
+	json_bool(j, "hwm_upper_bound", row->hwm_most);
 	json_bytes(j, "name", row->name, row->name_len);
 	json_bytes(j, "exe", row->exe, row->exe_len);
 	json_words(j, "argv", row->command, row->command_len);

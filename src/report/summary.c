@@ -224,25 +224,31 @@ static void add_moment(struct buf *line, const struct page *p, enum figure_id at
 
 static void memory_line(const struct page *p, struct buf *line)
 {
+	bool least = p->s->memory_lower_bound && summary_memory(p->s) != FIG_HWM;
 	char text[UNITS_SIZE];
 	size_t from;
 
 	/* What the kernel saw between two samples comes first: it is the number that a limit would have met.
 	 */
 	if (summary_memory(p->s) == FIG_HWM) {
-		buf_addf(line, "peak %s in one process, between samples%s",
-			format_bytes(text, value(p, FIG_HWM)),
+		buf_adds(line, "peak ");
+		add_bound(line, p, p->s->memory_lower_bound);
+		buf_addf(line, "%s in one process, between samples%s", format_bytes(text, value(p, FIG_HWM)),
 			strcmp(p->s->mode, "attach") ? "" : " or before");
 		if (!has(p, FIG_RSS))
 			return;
 		buf_adds(line, "; sampled ");
 	}
 	if (has(p, FIG_PSS)) {
-		buf_addf(line, "peak %s%s PSS", tilde(p, FIG_PSS_ESTIMATED),
-			format_bytes(text, value(p, FIG_PSS)));
+		buf_adds(line, "peak ");
+		add_bound(line, p, least);
+		buf_addf(
+			line, "%s%s PSS", tilde(p, FIG_PSS_ESTIMATED), format_bytes(text, value(p, FIG_PSS)));
 		add_moment(line, p, FIG_PSS_AT);
 	} else if (has(p, FIG_RSS)) {
-		buf_addf(line, "peak %s RSS sum", format_bytes(text, value(p, FIG_RSS)));
+		buf_adds(line, "peak ");
+		add_bound(line, p, least);
+		buf_addf(line, "%s RSS sum", format_bytes(text, value(p, FIG_RSS)));
 		add_moment(line, p, FIG_RSS_AT);
 	} else {
 		buf_addf(line, "not known: %s", p->s->figure[FIG_RSS].why);

@@ -37,6 +37,8 @@ static void add_words(struct json *j, const struct summary *s, const char *group
 		json_str(j, "source", s->cpu_source);
 		json_bool(j, "lower_bound", s->cpu_lower_bound);
 	}
+	if (same_group(group, "memory"))
+		json_bool(j, "lower_bound", s->memory_lower_bound);
 	if (same_group(group, "io"))
 		json_bool(j, "lower_bound", s->io_lower_bound);
 	if (same_group(group, "processes") && !s->name)

@@ -70,6 +70,10 @@ struct memory_view memory_view_of(const struct story *s, const struct summary *p
 		v.reservation = "more than half of it estimated between two readings";
 	if (group_view(s, part, node, &group) && !(group.bytes <= v.bytes))
 		v = group;
+	if (part->memory_lower_bound && !v.reservation)
+		v.reservation =
+			"a lower bound: what processes had between their last sample and their end is "
+			"not known";
 	/* One process alone had more between two samples than all together at any of them. */
 	if (figure_of(part, FIG_HWM) > v.bytes && missed_peak(part))
 		v = (struct memory_view){.bytes = figure_of(part, FIG_HWM),

@@ -292,7 +292,7 @@ static void fact_memory(struct outline *o, const struct story *s)
 	else
 		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
 	add_fact(o, "Memory, peak",
-		outline_keepf(o, "%s%s%s",
+		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
 			view[i].peak == FIG_PSS && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
 			format_bytes(a, figure(s, view[i].peak)), view[i].name),
 		keep_buf(o, &detail));

@@ -28,7 +28,7 @@ struct member {
 	uint32_t next, prev;
 	int64_t born_ns;  /* ENV_MONOTONIC; when it was first known, or earlier when the kernel told */
 	int64_t ended_ns; /* when the kernel told; else 0 */
-	int64_t read_ns, status_read_ns;
+	int64_t read_ns, status_read_ns, announced_ns;
 	/* The last moment at which it had certainly not been waited for, as its birth or a reading showed.
 	 * (Its exit event does not: the kernel sends it when the parent may have waited already.) */
 	int64_t unwaited_ns;
@@ -40,6 +40,7 @@ struct member {
 	bool dead;	 /* all its threads have ended: nothing comes to its account any more */
 	bool brief;	 /* its account was read, the rest of its first reading is to come */
 	bool replaced;	 /* it became another program after it was announced, which was not asked about yet */
+	bool succeeded;	 /* it became another program since it was last read, as far as can be told */
 	bool gone;	 /* it was asked, and does not answer any more */
 	bool departing;	 /* its last words are being written: its PID may be another's */
 	uint8_t awaited; /* known from its exit record: its events may still come in so many hearings */
@@ -47,6 +48,8 @@ struct member {
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	bool regrouped;	 /* since it was announced, or it was not announced yet */
 	char name[64];
+	uint32_t execs;	    /* how often it became another program since it was announced */
+	uint8_t peak_least; /* as in struct ending, of those that it was before; 0: known */
 	/* What children used that have left since `quiet_ns`: not yet in its account, where they come when it
 	 * has waited for them. `owes`: they must show there. */
 	struct usage pending;

@@ -537,21 +537,70 @@ def test_spike_of_a_job_that_was_attached_to(lab):
     about(lab.summary()["memory"]["max_process_hwm_bytes"], 502 * MIB, 0, 4 * MIB)
 
 
-def test_spike_before_the_end_of_an_attached_process(place):
-    """Its exit record is heard though nobody has waited for it yet when the recording ends."""
-    lab = lab_of("root-taskstats", place)
+@pytest.mark.parametrize("name", ["root-taskstats", "root-none", "user-none"])
+def test_spike_before_the_end_of_an_attached_process(place, name):
+    """Its exit record is heard though nobody has waited for it yet when the recording ends; else what is known is marked."""
+    lab = lab_of(name, place)
     job = lab.start(lab.burner("spike", 500, "-"), stdin=subprocess.PIPE)
+    assert lab.start(lab.tacho("attach", "-q", "--duration=50ms", "-o", lab.recording, job.pid)).wait() == 0
+    (process,) = lab.show("--processes", "--json")["processes"]
+    assert not process["hwm_lower_bound"] and lab.summary()["memory"]["lower_bound"] is False
+    lab.recording.unlink()
     recorder, _, _ = attach(lab, job, interval="30s")
     job.stdin.write("x")
     job.stdin.close()
     assert recorder.wait() == 0
     job.wait()
     (process,) = lab.show("--processes", "--json")["processes"]
-    assert process["ended"]
-    if process["how"] != "exit-record":
+    memory = lab.summary()["memory"]
+    assert process["ended"] and process["hwm_upper_bound"] is False
+    assert process["hwm_lower_bound"] is memory["lower_bound"] is (process["how"] != "exit-record")
+    if process["how"] == "exit-record":
+        about(process["hwm_bytes"], 502 * MIB, 0, 4 * MIB)
+        assert process["exit"]["code"] == 0
+    elif lab.helpers == "taskstats":
         pytest.skip("no exit records here")
-    about(process["hwm_bytes"], 502 * MIB, 0, 4 * MIB)
-    assert process["exit"]["code"] == 0
+    else:
+        assert memory["peak_bytes"] < 20 * MIB
+        words = f"{TACHO} show {lab.recording}; {TACHO} show -p {lab.recording}"
+        said = subprocess.run(["sh", "-c", words], stdout=subprocess.PIPE, text=True, env={"LC_ALL": "C.UTF-8"}).stdout
+        assert re.search("memory +peak ≥ (.*\n)+.*memory is a lower bound(.*\n)+.* ≥[0-9.]+ [KM]iB", said), said
+
+
+# 150 MiB, then it is another program: after its exec, or in a child that is nobody's.
+STARTER = """
+import os, sys
+memory = bytearray(150 << 20)
+if sys.argv[1] == "orphan" and os.fork():
+    os._exit(0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("how", ["exec", "orphan"])
+def test_memory_of_a_program_is_not_that_of_its_starter(lab, how):
+    """The kernel keeps the most that a process had over its exec, a forked child begins with its parent's, and parents get
+    their children's. A row has what the program that it names had, or is marked; the whole has had it all."""
+    def programs(name):
+        return [process for process in lab.show("--processes", "--json")["processes"] if process["name"] == name]
+
+    def record(name, *words, **kwargs):
+        memory = lab.run(*words, options=["--wait=tree", "--force"], **kwargs)[0]["memory"]
+        assert memory["max_process_hwm_bytes"] >= 150 * MIB and memory["lower_bound"] is False
+        return programs(name)[0]
+
+    def is_seen(lab):
+        return any((process["peak_rss_bytes"] or 0) >= 20 * MIB for process in programs("mem"))
+
+    starter = ["/usr/bin/python3", "-S", "-c", STARTER, how]
+    process = record("mem", *starter, lab.where / "mem", "private", 20, "-", lasts_until=is_seen)
+    about(max(process["hwm_bytes"], process["peak_rss_bytes"]), 22 * MIB, 0, 3 * MIB)
+    assert not process["hwm_upper_bound"] and (not process["hwm_lower_bound"] or not lab.has_all_help)
+    # No sample meets these: what is known is what the kernel tells of all together.
+    parent = ["sh", "-c", f"/usr/bin/python3 -S -c '{STARTER}' exec /bin/true; :"]
+    for process in (record("true", *starter, "/bin/true", interval="30s"), record("sh", *parent, interval="30s")):
+        assert (process["hwm_bytes"] or 0) < (1000 if process["hwm_upper_bound"] else 20) * MIB
+        assert not process["hwm_upper_bound"] or not lab.has_all_help
 
 
 # ---- files ----

@@ -252,7 +252,7 @@ static void join(struct maker *m, uint32_t at, uint32_t id, int64_t time_ns)
 	store_instance(m->w, MAKER_PROCESS, at, id, time_ns, &m->pairs);
 }
 
-int64_t maker_user = -1;
+int64_t maker_user = -1, maker_execs;
 
 void maker_join(
 	struct maker *m, uint32_t at, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns, bool late)
@@ -271,6 +271,8 @@ void maker_join_in(struct maker *m, uint32_t at, uint32_t id, int64_t pid, int64
 		pairs_num(&m->pairs, "late", 1);
 	if (maker_user >= 0)
 		pairs_num(&m->pairs, "uid", maker_user);
+	if (maker_execs)
+		pairs_num(&m->pairs, "execs", maker_execs);
 	pairs_str(&m->pairs, "name", "worker");
 	pairs_add(&m->pairs, "cmdline", "worker\0-v\0", 10);
 	if (groups)

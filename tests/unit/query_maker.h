@@ -63,8 +63,8 @@ struct maker_options {
 void maker_open_with(
 	struct maker *m, const char *path, const struct maker_options *o, void (*change)(struct maker *m));
 void maker_open(struct maker *m, const char *path, const struct maker_options *o);
-/* Whose are the processes that join from now on; -1: not told. */
-extern int64_t maker_user;
+/* Whose are the processes that join from now on (-1: not told), and how often they became another program. */
+extern int64_t maker_user, maker_execs;
 /* Another process; its cells are unset. */
 void maker_join(
 	struct maker *m, uint32_t row, uint32_t id, int64_t pid, int64_t ppid, int64_t time_ns, bool late);

@@ -127,7 +127,7 @@ static void any_leaving(struct maker *m, uint32_t row, uint32_t id, int64_t now)
 
 	maker_gone_with(m, row, id, now, how[any(ARRAY_SIZE(how))], "cpu_ns", any_value(), "sampled",
 		any_value(), "status", any_value(), "max_rss_kib", any_value(), "user_us", any_value(),
-		"read_bytes", any_value(), NULL);
+		"read_bytes", any_value(), "max_rss_least", any_value(), "max_rss_most", any_value(), NULL);
 }
 
 /* Into groups of its own choice, or others from now on. */
@@ -137,6 +137,7 @@ static void any_joining(struct maker *m, uint32_t row, uint32_t id)
 	static const size_t len[] = {1, 1, 3, 2, 1, 5, 5};
 	size_t i = any(ARRAY_SIZE(groups) + 2);
 
+	maker_execs = any(2) ? any_value() : 0;
 	maker_join_in(m, row, id, (int64_t)any(20), (int64_t)any(20), any_value(), any(2),
 		i < ARRAY_SIZE(groups) ? groups[i] : NULL, i < ARRAY_SIZE(groups) ? len[i] : 0);
 }

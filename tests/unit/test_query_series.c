@@ -82,6 +82,72 @@ static void test_the_table_of_processes(void **state)
 	process_table_free(t);
 }
 
+/* Its largest memory up to its end is not known (1), or is in that of those who waited for it (2). */
+static void test_memory_that_nobody_saw_makes_a_lower_bound(void **state)
+{
+	static const struct {
+		const char *mode, *key;
+		int64_t value, dropped;
+		bool is_lower;
+	} of[] = {{"attach", "max_rss_least", 1, 0, true}, {"attach", "sampled", 1, 0, false},
+		{"run", "max_rss_least", 2, 0, false}, {"run", "max_rss_least", 2, SECOND, true},
+		{"run", "max_rss_least", 1, 0, true}};
+	struct process_table *t;
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
+		maker_open(&m, file, &(struct maker_options){.mode = of[i].mode});
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		set_memory(&m, 0, 1000, 0);
+		maker_set(&m, 0, "proc.mem.hwm", 4000);
+		maker_set(&m, 0, "tree.dropped", of[i].dropped);
+		maker_tick(&m, SECOND);
+		maker_gone_with(&m, 0, 1, 2 * SECOND, "noticed", "max_rss_kib", INT64_C(4000), of[i].key,
+			of[i].value, NULL);
+		maker_tick(&m, 2 * SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_int_equal(s->memory_lower_bound, of[i].is_lower);
+		assert_int_equal(has_note(s, "memory is a lower bound"), of[i].is_lower && !of[i].dropped);
+		summary_free(s);
+		t = table_of(file);
+		assert_int_equal(t->row[0].hwm_least, strcmp(of[i].key, "sampled") != 0);
+		process_table_free(t);
+	}
+}
+
+/* The same number told again, as where a segment starts, is no exec. */
+static void test_memory_after_an_exec_is_that_of_the_new_program(void **state)
+{
+	struct process_table *t;
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	maker_open(&m, file, NULL);
+	for (int i = 0; i < 3; i++) {
+		maker_execs = i > 0;
+		maker_join(&m, 0, 1, 100, 1, i * SECOND, false);
+		set_memory(&m, 0, i == 0 ? 50000 : i == 1 ? 2000 : 1000, 0);
+		maker_set(&m, 0, "proc.mem.hwm", i ? 8000 : 200000);
+		maker_tick(&m, (i + 1) * SECOND);
+	}
+	maker_execs = 0;
+	maker_gone_with(&m, 0, 1, 4 * SECOND, "reaped", "max_rss_kib", INT64_C(8400), NULL);
+	maker_tick(&m, 4 * SECOND);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(value(s, FIG_HWM), 50000 * 4096.0);
+	summary_free(s);
+	t = table_of(file);
+	assert_int_equal(t->nr, 1);
+	assert_near(t->row[0].value[PROCESS_HWM], 8400 * 1024);
+	assert_near(t->row[0].value[PROCESS_RSS], 2000 * 4096);
+	process_table_free(t);
+}
+
 static void test_attached_processes_have_used_what_they_used_since(void **state)
 {
 	struct maker_options o = {.mode = "attach"};
@@ -615,6 +681,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, maker_setup, maker_teardown)
 	const struct CMUnitTest tests[] = {
 		T(test_the_table_of_processes),
+		T(test_memory_that_nobody_saw_makes_a_lower_bound),
+		T(test_memory_after_an_exec_is_that_of_the_new_program),
 		T(test_attached_processes_have_used_what_they_used_since),
 		T(test_rates_are_over_the_time_that_passed),
 		T(test_the_time_of_a_rate_is_that_of_the_reading),
