@@ -62,6 +62,9 @@ struct process {
 			       has of its parent's */
 	int64_t borne_kib;  /* its part of that */
 	int64_t reshared_kib, doubt_kib;
+	struct { /* at the last reading of it or of a child that it forked */
+		int64_t shared_kib, borne_kib, reshared_kib;
+	} family;
 	bool seen, zombie;
 	bool bare;     /* it has no memory any more */
 	bool io_whole; /* its io was read when it had ended: nothing comes to it any more */
@@ -656,20 +659,44 @@ void process_inherit(struct processes *p, uint32_t row, uint32_t parent)
 	put_doubt(p, row, process->shared_kib);
 }
 
-void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent)
+/* Where readings of its family are kept: a forked child's at its parent. */
+static struct process *head_of(struct processes *p, uint32_t row, uint32_t parent)
 {
 	struct process *process = &p->process[row], *from = parent == NO_PARENT ? NULL : &p->process[parent];
-	int64_t reshared = p->reshared_kib - process->reshared_kib;
 
-	if (process->smaps_rss >= 0) {
-		put_doubt(p, row, process_is_outshared(p, row) ? MIN(kib_of(p, process->rss), reshared) : 0);
-		return;
+	return from && process->image && from->image == process->image ? from : process;
+}
+
+/* All that share a page bear the same part of it. As long as one of the family was not read since others came
+ * to share, its part is that of the last one that was read; if it is more than its own reading, some have
+ * left, and it may be either. */
+void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent)
+{
+	struct process *process = &p->process[row], *head = head_of(p, row, parent);
+	int64_t reshared = p->reshared_kib - process->reshared_kib, part = 0;
+	bool known = head->family.shared_kib > 0 && head->family.reshared_kib >= process->reshared_kib;
+
+	if (known)
+		part = process->shared_kib * head->family.borne_kib / head->family.shared_kib;
+	if (process->smaps_rss < 0) {
+		if (known && head != process)
+			put_doubt(p, row, process->shared_kib - part);
+	} else if (!process_is_outshared(p, row)) {
+		put_doubt(p, row, 0);
+	} else if (known && part < process->borne_kib) {
+		put_doubt(p, row, part - process->borne_kib);
+	} else {
+		put_doubt(p, row, MIN(kib_of(p, process->rss), reshared));
 	}
-	/* A parent that was read since the fork bears as much of each page as the child does. */
-	if (from && from->image == process->image && from->smaps_rss >= 0 && from->shared_kib > 0 &&
-		from->reshared_kib >= process->reshared_kib)
-		put_doubt(p, row,
-			process->shared_kib - process->shared_kib * from->borne_kib / from->shared_kib);
+}
+
+void process_tell_family(struct processes *p, uint32_t row, uint32_t parent)
+{
+	struct process *process = &p->process[row], *head = head_of(p, row, parent);
+
+	head->family.shared_kib = process->shared_kib;
+	head->family.borne_kib = process->borne_kib;
+	head->family.reshared_kib = process->reshared_kib;
 }
 
 bool processes_are_wary(struct processes *p)

@@ -63,6 +63,8 @@ int64_t processes_reshared(const struct processes *p);
 /* Not read yet: takes what it has of its parent's memory since the fork. Both are read at this tick. */
 void process_inherit(struct processes *p, uint32_t row, uint32_t parent);
 #define NO_PARENT UINT32_MAX
+/* It was read: what others of its family that were not need no longer bear. */
+void process_tell_family(struct processes *p, uint32_t row, uint32_t parent);
 /* When no more is read at this tick: how much of its PSS is in doubt. */
 void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent);
 /* Whether a reading since the last call found that sharers may have left; these are to be rechecked. */

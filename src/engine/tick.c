@@ -287,13 +287,22 @@ static bool drifted(const struct engine *e, uint32_t slot)
 	return rss > 0 && drift > 8 && drift > rss / 128;
 }
 
+static uint32_t parent_slot(const struct engine *e, uint32_t slot)
+{
+	uint32_t parent = tree_find(&e->tree, e->tree.member[slot].ppid);
+
+	return parent != NO_SLOT && e->tree.member[parent].bound ? parent : NO_PARENT;
+}
+
 static void read_one_smaps(struct engine *e, uint32_t slot)
 {
 	int64_t before = own_cpu(CLOCK_THREAD_CPUTIME_ID), spent,
 		pages = process_rss_pages(e->processes, slot);
 
-	if (process_read_smaps(e->processes, slot) == 0)
+	if (process_read_smaps(e->processes, slot) == 0) {
 		e->feed.smaps_reads++;
+		process_tell_family(e->processes, slot, parent_slot(e, slot));
+	}
 	spent = own_cpu(CLOCK_THREAD_CPUTIME_ID) - before;
 	if (pages > 256 && spent > SMAPS_FIXED_NS) /* learn slowly, but believe large readings */
 		e->page_ns += ((spent - SMAPS_FIXED_NS) * 1024 / pages - e->page_ns) / 4;
@@ -366,13 +375,6 @@ static bool read_doubtful(struct engine *e, uint32_t nr)
 			sift_down(e, 0, nr);
 	}
 	return true;
-}
-
-static uint32_t parent_slot(const struct engine *e, uint32_t slot)
-{
-	uint32_t parent = tree_find(&e->tree, e->tree.member[slot].ppid);
-
-	return parent != NO_SLOT && e->tree.member[parent].bound ? parent : NO_PARENT;
 }
 
 static void inherit(struct engine *e)

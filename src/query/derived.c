@@ -11,6 +11,8 @@
 #define GROWN(reading) "or(" ANONYMOUS " - proc.smaps.anon + (proc.mem.shared - " SHARED_THEN ") * " BEARS(reading) \
 	", proc.mem.rss - proc.smaps.rss)"
 #define ANONYMOUS "max(0, proc.mem.rss - proc.mem.shared)"
+/* Less what others of it bear by now. */
+#define PSS "(proc.mem.pss + min(0, or(proc.smaps.doubt, 0)))"
 /* Without what it shares with its parent. */
 #define UNREAD "max(0, " ANONYMOUS " - or(proc.smaps.doubt, 0))"
 #define TREE_CPU "or(tree.cgroup.cpu, or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
@@ -23,7 +25,7 @@
 const struct derived derived[] = {
 	{"proc.cpu.cores",     "CPUs that the process itself keeps busy.", "rate(or(proc.cpu.time, proc.cpu.user + proc.cpu.system))", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, false, "cpu"},
 	{"proc.mem.uss",       "Memory that no other process shares, as last read.", PRIVATE, AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
-	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, proc.mem.pss + " GROWN("proc.mem.pss") "), proc.mem.rss), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
+	{"proc.mem.pss_now",   "PSS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PSS " + " GROWN(PSS) "), proc.mem.rss), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.mem.uss_now",   "USS as last read, followed by RSS since; an estimate between two readings.", "or(min(max(0, " PRIVATE " + " GROWN(PRIVATE) "), proc.mem.rss + or(proc.mem.private_huge, 0)), " UNREAD ")", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, false, "memory"},
 	{"proc.io.read_rate",  "Bytes a process reads by system calls.", "rate(proc.io.read_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},
 	{"proc.io.write_rate", "Bytes a process writes by system calls.", "rate(proc.io.write_chars)", AT_INSTANCE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, true, "io"},

@@ -284,15 +284,19 @@ static void guess_unread(int64_t *level, uint32_t *valid, enum level which, cons
 
 static void shares_get(const struct cells *c, int64_t rss, int64_t *level, uint32_t *valid)
 {
-	int64_t pss, clean, dirty, huge = 0, shared = 0;
+	int64_t pss, clean, dirty, huge = 0, shared = 0, excess = 0;
 	struct resident r = {.rss = rss};
 	bool read = cell_get(c, COL_SMAPS_RSS, &r.rss_then);
 
 	r.split = cell_get(c, COL_SHARED, &shared) && cell_get(c, COL_SMAPS_ANON, &r.anon_then);
-	cell_get(c, COL_SMAPS_DOUBT, &r.doubt);
+	/* Below 0: others bear so much of the reading by now. */
+	if (cell_get(c, COL_SMAPS_DOUBT, &r.doubt) && r.doubt < 0) {
+		excess = read ? -r.doubt : 0;
+		r.doubt = excess;
+	}
 	r.anon = MAX(rss - shared, 0);
 	if (read && cell_get(c, COL_PSS, &pss)) {
-		follow_rss(level, valid, LEVEL_PSS, pss, &r, rss);
+		follow_rss(level, valid, LEVEL_PSS, pss - excess, &r, rss);
 	} else if (c->at->estimates_pss) {
 		guess_unread(level, valid, LEVEL_PSS, &r);
 	}

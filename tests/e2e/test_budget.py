@@ -5,6 +5,7 @@ visible in the same trace (tests/fakes/malloc_count.c). The tick is recognised b
 which is asked once in each. Times are measured by bench/run.py; a count holds on any machine under any load.
 """
 
+import csv
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from recorder import PATIENCE_S, can_trace, dump
+from recorder import PATIENCE_S, can_trace, dump, run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TACHO = os.environ.get("TACHO", str(ROOT / "build" / "tacho"))
@@ -313,6 +314,34 @@ def test_page_tables_are_walked_within_the_budget(tools):
     assert first["100"] >= 100 and later["100"] >= 4, (first, later)
     assert first["0.01"] * 2 <= first["100"], first
     assert later["0.01"] * 4 <= later["100"], later
+
+
+# One after another they come to share 100 MiB; then it tells what all have together, in KiB.
+COMES_TO_SHARE = r"""
+import os, re, sys, time
+memory = bytearray(100 << 20)
+children = []
+for i in range(10):
+    children.append(os.fork())
+    if not children[-1]:
+        time.sleep(60)
+    time.sleep(0.1)
+pss = [int(re.search(r"Pss: +([0-9]+)", open(f"/proc/{pid}/smaps_rollup").read())[1]) for pid in (os.getpid(), *children)]
+print(sum(pss))
+for pid in children:
+    os.kill(pid, 9)
+"""
+
+
+def test_shared_memory_counts_once_though_not_all_can_be_read(tmp_path):
+    """Each new sharer makes all readings too high, and the budget is not enough to read all again."""
+    recording = tmp_path / "shared.tacho"
+    words = ["run", "-q", "-i", "50ms", "-o", recording, "--", "/usr/bin/python3", "-S", "-c", COMES_TO_SHARE]
+    done = subprocess.run([TACHO, *words], stdout=subprocess.PIPE, check=True)
+    series = run("show", "--series", "proc.mem.rss,proc.mem.pss_now", "--csv", recording, check=True).stdout.decode()
+    rows = [[float(value) for value in row[1:]] for row in csv.reader(series.splitlines()[1:]) if all(row)]
+    until_they_end = rows[: rows.index(max(rows)) + 1]
+    assert max(pss for _, pss in until_they_end) <= 1.15 * 1024 * int(done.stdout), until_they_end
 
 
 def test_every_tick_is_taken_or_counted_as_missed(tools):

@@ -12,6 +12,7 @@
 #define MIB (INT64_C(1) << 20)
 #define ROW 0
 #define FORKED 1
+#define SECOND_FORKED 2
 
 static struct lab lab;
 static struct processes *processes;
@@ -23,7 +24,7 @@ static pid_t child, forked;
 static void obey(void)
 {
 	char *memory[4], what;
-	pid_t own = 0;
+	pid_t own = 0, parent = getpid();
 	int nr = 0;
 
 	while (read(told[0], &what, 1) == 1) {
@@ -38,8 +39,9 @@ static void obey(void)
 			own = fork();
 			if (own == 0) {
 				prctl(PR_SET_PDEATHSIG, SIGKILL);
-				for (;;)
+				while (getppid() == parent) /* else it had ended before */
 					pause();
+				_exit(0);
 			}
 			if (write(done[1], &own, sizeof(own)) != sizeof(own))
 				break;
@@ -188,22 +190,28 @@ static void assert_about(int64_t bytes, int64_t mib)
 	assert_in_range(bytes, mib * MIB - 3 * MIB, mib * MIB + MORE_MIB * MIB);
 }
 
-/* It has 32 MiB and is read, then it forks, and the child is seen for the first time. */
-static void fork_after_reading(void)
+/* It forks, and the child is seen for the first time. */
+static void fork_into(uint32_t row)
 {
 	struct process_facts facts;
 
-	tell("+");
-	first();
-	assert_int_equal(process_read_smaps(processes, ROW), 0);
 	assert_int_equal(write(told[1], "f", 1), 1);
 	assert_int_equal(read(done[0], &forked, sizeof(forked)), sizeof(forked));
-	table_bind(&lab.table, FORKED, 2);
-	process_bind(processes, FORKED, forked);
-	assert_int_equal(process_read(processes, FORKED, env_cpu_clock(lab.ctx.env, forked), true, true,
+	table_bind(&lab.table, row, row + 1);
+	process_bind(processes, row, forked);
+	assert_int_equal(process_read(processes, row, env_cpu_clock(lab.ctx.env, forked), true, true,
 				 READ_ALL, &facts),
 		1);
 	sample(true);
+}
+
+/* It has 32 MiB and is read, then it forks. */
+static void fork_after_reading(void)
+{
+	tell("+");
+	first();
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	fork_into(FORKED);
 }
 
 static void test_forked_child_has_its_parents_memory(void **state)
@@ -226,12 +234,41 @@ static void test_forked_child_has_its_parents_memory(void **state)
 	assert_about(bytes_at(FORKED, "proc.smaps.doubt"), 32);
 	/* The parent bears half of it now, so does the child. */
 	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	process_tell_family(processes, ROW, NO_PARENT);
 	process_tell_doubt(processes, FORKED, ROW);
 	assert_int_equal(bytes_of("proc.smaps.doubt"), 0);
 	assert_about(bytes_at(FORKED, "proc.smaps.doubt"), 16);
 	assert_int_equal(process_read_smaps(processes, FORKED), 0);
 	assert_int_equal(bytes_at(FORKED, "proc.smaps.doubt"), 0);
 	assert_about(bytes_at(FORKED, "proc.mem.pss"), 16);
+}
+
+/* Two were read when they were two. Then there are three, and one of them is read, whichever. */
+static void test_what_others_bear_by_now_is_told(void **state)
+{
+	static const uint32_t reader[] = {ROW, FORKED};
+
+	(void)state;
+	fork_after_reading();
+	process_inherit(processes, FORKED, ROW);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(process_read_smaps(processes, reader[i]), 0);
+		process_tell_family(processes, reader[i], reader[i] == ROW ? NO_PARENT : ROW);
+	}
+	assert_int_equal(process_read_smaps(processes, ROW), 0);
+	fork_into(SECOND_FORKED);
+	process_inherit(processes, SECOND_FORKED, ROW);
+	for (int i = 0; i < 2; i++) {
+		uint32_t other = reader[!i];
+
+		assert_int_equal(process_read_smaps(processes, reader[i]), 0);
+		process_tell_family(processes, reader[i], reader[i] == ROW ? NO_PARENT : ROW);
+		process_tell_doubt(processes, other, other == ROW ? NO_PARENT : ROW);
+		process_tell_doubt(processes, SECOND_FORKED, ROW);
+		assert_about(bytes_at(SECOND_FORKED, "proc.smaps.doubt"), 21);
+		if (i == 0)
+			assert_about(-bytes_at(other, "proc.smaps.doubt"), 5);
+	}
 }
 
 static void test_sharer_that_left_is_not_counted_beside_its_heir(void **state)
@@ -262,6 +299,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rss_is_of_the_moment_of_pss, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_that_has_ended_has_no_memory, begin, end),
 		cmocka_unit_test_setup_teardown(test_forked_child_has_its_parents_memory, begin, end),
+		cmocka_unit_test_setup_teardown(test_what_others_bear_by_now_is_told, begin, end),
 		cmocka_unit_test_setup_teardown(
 			test_sharer_that_left_is_not_counted_beside_its_heir, begin, end),
 	};
