@@ -145,6 +145,12 @@ int select_rest(struct engine *e, char *err, size_t err_size);
 bool choice_has(const struct choice *choice, size_t collector); /* any row of it */
 void choice_drop(struct engine *e);
 
+/* announce.c */
+void announce_begin(struct engine *e); /* e->pairs are empty */
+/* Adds their names, parted by NUL, which stand behind those of the pairs that were added before. */
+void announce_groups(struct engine *e, const char *key, uint64_t groups);
+void member_announce(struct engine *e, uint32_t slot);
+
 /* members.c */
 void member_joined(void *engine, uint32_t slot);
 void member_regrouped(void *engine, uint32_t slot, uint64_t before);

@@ -427,8 +427,10 @@ def test_a_signal_to_the_group_while_the_job_starts(tmp_path):
             until(lambda: log.exists() and log.read_text(), "the group's arrives")
             os.kill(tacho, last)
             assert strace.wait() == 0
-        finally:
+        except BaseException:
+            os.killpg(tacho, signal.SIGKILL)
             strace.kill()
+            raise
     assert log.read_text().split() == ["first", "last"]
 
 
