@@ -13,7 +13,7 @@
  * machine stays the same, and inside it are only job and recorder. On v1 that is a group for the
  * job; the recorder stays in the parent. v2 lets no processes and groups compete: there the recorder moves to
  * a group beside the job's, and the controller is switched on in the parent (and off again at the end, by the
- * witness if we are killed: a group whose controllers are on for others takes no processes).
+ * witness if we alone are killed: a group whose controllers are on for others takes no processes).
  *
  * Rejected: where others are in the parent, a heavy group for the recorder alone (v1, cpu.shares 262144):
  * 8 of 89 ticks missed among 1,000 processes, where two groups missed none of 132; a threaded group for it

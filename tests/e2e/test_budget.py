@@ -90,8 +90,9 @@ class Trace:
         # Traced, the first tick is too slow for everyone: who they are is asked in the next ones, too.
         asked = [n for n, tick in enumerate(self.every) if any("/cmdline" in call.text for call in tick)]
         self.ticks = self.every[max(SETTLED, *(n + 1 for n in asked), 0):]
-        # Of the ticks that were taken; all of them, and those that were missed.
-        self.seconds, self.wall_s = len(self.ticks) * summary["interval_s"], summary["wall_s"]
+        # Of the ticks that were taken, of which some began twice on a busy machine; all of them, and those that were missed.
+        self.wall_s = summary["wall_s"]
+        self.seconds = min(len(self.ticks) * summary["interval_s"], self.wall_s * len(self.ticks) / max(1, len(self.every)))
 
     def settled(self):
         return [call for tick in self.ticks for call in tick]
