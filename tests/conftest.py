@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 from _pytest.runner import runtestprotocol
 
+pytest.register_assert_rewrite("exact")  # what tests share of assertions explains itself, too
 ROOT = Path(__file__).resolve().parent.parent
 BUILDS = {"gcc": ROOT / "build", "asan": ROOT / "build-asan"}
 LIMIT_S = 120
