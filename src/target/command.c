@@ -159,7 +159,7 @@ static uint64_t wait_at_gate(const struct start *s)
 	char byte;
 
 	syscall(SYS_close, s->other);
-	while (syscall(SYS_read, s->report, &byte, 1) < 0 && errno == EINTR)
+	while (syscall(SYS_recvfrom, s->report, &byte, 1, 0, NULL, NULL) < 0 && errno == EINTR)
 		;
 	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
 	return pending;
@@ -174,7 +174,8 @@ struct report {
 
 /* In the child. The kernel keeps the largest memory of a process over its exec, so the copy of us that
  * becomes the job must be small and known, or the memory of a small command could not be told from it. Every
- * other function of libc that runs here would add 64 KiB: hence bare system calls up to the exec. */
+ * other function of libc that runs here would add 64 KiB: hence bare system calls up to the exec. The counts
+ * of I/O are kept over it, too, and read() and write() are in them, but not what goes through a socket. */
 static void become(const struct start *s, bool inside, bool huge_pages)
 {
 	struct rusage usage = {0};
@@ -192,7 +193,7 @@ static void become(const struct start *s, bool inside, bool huge_pages)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, _NSIG / 8);
 	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
 	report.kib = usage.ru_maxrss;
-	syscall(SYS_write, s->report, &report, offsetof(struct report, error));
+	syscall(SYS_sendto, s->report, &report, offsetof(struct report, error), 0, NULL, 0);
 	if (*s->path)
 		syscall(SYS_execve, s->path, s->argv, s->env);
 	execvpe(s->argv[0], s->argv, s->env); /* a script without #!, too */
