@@ -261,6 +261,24 @@ static int file_open(struct processes *p, struct process *process, int source, b
 	return process->file[source] = handle;
 }
 
+/* Whether it has ended since its stat was read: what is not there, or closed to us, tells nothing then. */
+static bool has_ended(struct processes *p, struct process *process)
+{
+	struct process_facts facts;
+	int64_t fields[STAT_FIELDS];
+	char text[1024];
+	bool temporary;
+	int handle = file_open(p, process, FROM_STAT, &temporary);
+	ssize_t n = handle < 0 ? handle : env_read(p->ctx->env, handle, text, sizeof(text));
+
+	if (temporary)
+		env_close(p->ctx->env, handle);
+	if (n == -ENOENT || n == -ESRCH)
+		return true;
+	return n > 0 && process_parse_stat(text, (size_t)n, fields, 23, &facts) &&
+		(facts.state == 'Z' || facts.state == 'X' || (process->image && !fields[23]));
+}
+
 /* Reads one file of the process whole. -ESRCH and -ENOENT mean that it is gone. */
 static ssize_t file_read(struct processes *p, struct process *process, int source, char *out, size_t size)
 {
@@ -271,7 +289,8 @@ static ssize_t file_read(struct processes *p, struct process *process, int sourc
 	if (temporary)
 		env_close(p->ctx->env, handle);
 	/* An ended process's files are closed to its own user, too. */
-	if (is_refused(n) && !process->zombie) {
+	if (is_refused(n) && process->file[source] != REFUSED && !process->zombie &&
+		(handle < 0 || !p->explained[source]) && !has_ended(p, process)) {
 		explain(p, source, -EACCES);
 		if (handle < 0)
 			process->file[source] = REFUSED;
@@ -439,6 +458,10 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 
 	if (p->fd_col < 0)
 		return;
+	if (process->bare) { /* they are closed already: how many it had is not known */
+		table_unset(p->ctx->table, row, (uint32_t)p->fd_col);
+		return;
+	}
 	if (!p->fds_by_size) { /* an older kernel: the folder must be listed, which is dear */
 		char path[48];
 
@@ -458,12 +481,12 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 				return read_fds(p, row, medium);
 		}
 		p->fds_known |= n > 0;
-		if (handle == -EACCES) {
+		if (handle == -EACCES && process->file[FROM_FD] != REFUSED && !has_ended(p, process)) {
 			explain(p, FROM_FD, handle);
 			process->file[FROM_FD] = REFUSED;
 		}
 	}
-	if (n < 0)
+	if (n < 0 || (n == 0 && has_ended(p, process)))
 		table_unset(p->ctx->table, row, (uint32_t)p->fd_col);
 	else
 		table_set(p->ctx->table, row, (uint32_t)p->fd_col, n);

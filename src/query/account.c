@@ -646,7 +646,9 @@ const char *account_why(const struct account *a, const char *metric)
 		return schema->set[set].metric[col].why;
 	if (meta_find(&a->why, metric))
 		return meta_text(&a->why, metric);
-	return a->facts.ticks ? "could not be read" : "no sample was taken";
+	if (!a->facts.ticks)
+		return "no sample was taken";
+	return meta_find(&a->meta, "unread") ? why_unread : "could not be read";
 }
 
 const char *account_told(const struct account *a, const char *metric)
