@@ -39,7 +39,8 @@ struct finding {
 	int error; /* it cannot be read at all */
 	struct store_health health;
 	uint32_t nr_gaps;
-	uint64_t gap_ticks;   /* not recorded, because the disk was full */
+	uint64_t gap_ticks; /* not recorded before the end */
+	const struct write_error *gap_error;
 	uint64_t all_ticks;   /* that were taken, by the end mark */
 	char write_error[32]; /* why the last ticks were not written; "": they were */
 	uint32_t nr_losses;   /* of loss[] */
@@ -82,6 +83,7 @@ static void note(struct finding *f, const struct store_record *rec)
 		pairs_get_num(rec->pairs, "ticks", &ticks);
 		f->gap_ticks += (uint64_t)MAX(ticks, 0);
 		f->nr_gaps++;
+		f->gap_error = gap_error_of(rec->pairs);
 	}
 	if (rec->type == STORE_SUMMARY)
 		note_ending(f, rec->pairs);
@@ -186,8 +188,9 @@ static void print_losses(const struct finding *f, struct buf *out)
 	if (f->nr_losses == LOSSES_MAX)
 		buf_adds(out, "  and more\n");
 	if (f->gap_ticks)
-		buf_addf(out, "  %s tick%s not recorded because the disk was full\n",
-			format_count(a, (double)f->gap_ticks), f->gap_ticks == 1 ? " was" : "s were");
+		buf_addf(out, "  %s tick%s not recorded because %s; to avoid it, %s\n",
+			format_count(a, (double)f->gap_ticks), f->gap_ticks == 1 ? " was" : "s were",
+			f->gap_error->what, f->gap_error->remedy);
 }
 
 static void print_finding(const struct finding *f, struct buf *out)
@@ -326,7 +329,8 @@ const struct cmd cmd_check = {
 		  "which time it can be read, how much was lost, and whether it is still being written or "
 		  "was never finished. All commands can read what is before a damaged place, and what "
 		  "follows from the next segment on.\n\nExit status: 0 when all are whole, 1 when one is "
-		  "readable but unfinished, incomplete (the disk was full) or damaged, 2 when one is no "
+		  "readable but unfinished, incomplete (the disk was full, for instance) or damaged, 2 when "
+		  "one is no "
 		  "recording.",
 	.examples = "$ tacho check run.tacho\n"
 		    "  says whether the recording is whole\n"

@@ -448,6 +448,8 @@ static void record_end(struct recording *r, const char *how)
 		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), &p);
 	r->sink.tally = tally_free(r->sink.tally);
 	record_settle(r);
+	if (r->sink.error)
+		pairs_str(&p, "write_error", strerrorname_np(-r->sink.error));
 	e = store_finish(r->sink.store, &p);
 	if (e == 0 && pairs_find(&p, "gap_ticks"))
 		e = r->sink.flush_error;

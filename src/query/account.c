@@ -354,6 +354,7 @@ static void on_gap(struct account *a, const struct pairs *pairs)
 
 	pairs_get_num(pairs, "ticks", &ticks);
 	a->facts.gaps++;
+	a->facts.gap_error = gap_error_of(pairs);
 	a->facts.gap_ticks += (uint64_t)MAX(ticks, 0);
 }
 
@@ -443,7 +444,7 @@ static int account_finish(struct account *a)
 	living_finish(&a->living);
 	f->complete = health.complete;
 	f->writing = health.writing;
-	f->end_missing = a->gap || *meta_text(&a->ending, "write_error");
+	f->end_missing = a->gap || *meta_text(&a->ending, "write_error") || (f->gap_ticks && !f->ticks);
 	f->lost_bytes = health.lost_bytes;
 	f->lost_places = health.damaged;
 	f->tail_bytes = health.tail_bytes;

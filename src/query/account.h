@@ -84,8 +84,9 @@ struct account_facts {
 	uint64_t escaped;	  /* orphans that may have come from the attached tree */
 	uint64_t pss_reads;	  /* processes whose PSS was read at least once */
 	uint64_t lost_bytes, lost_places, tail_bytes, clock_steps, stops;
-	uint64_t gaps, gap_ticks; /* while the disk was full, before the end */
-	bool writing;		  /* a recorder has the file open */
+	uint64_t gaps, gap_ticks;	     /* not written, before the end */
+	const struct write_error *gap_error; /* why the last of them; NULL: there is none */
+	bool writing;			     /* a recorder has the file open */
 	bool has_cgroup, groups_left_out;
 	bool end_missing; /* the last ticks are not in the file, though it was finished */
 };

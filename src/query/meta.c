@@ -22,6 +22,7 @@ const struct write_error *write_error_of(const char *name)
 		{"ENOSPC", "the disk was full", NOT_WRITTEN "the disk was full", "free space there, or " ELSEWHERE},
 		{"EDQUOT", "the disk quota was used up", NOT_WRITTEN "the disk quota was used up", "free space there, or " ELSEWHERE},
 		{"EFBIG", "the limit of file sizes was reached", NOT_WRITTEN "the limit of file sizes was reached", "raise the limit (ulimit -f)"},
+		{"ENOMEM", "the recorder was short of memory", NOT_WRITTEN "the recorder was short of memory", "raise the limit of memory (ulimit -v, ulimit -d)"},
 		{"EIO", "the disk reported an error", NOT_WRITTEN "the disk reported an error", ELSEWHERE},
 	};
 	static const struct write_error other = {"", "the file could not be written", NOT_WRITTEN "the file system refused it", ELSEWHERE};
@@ -31,6 +32,11 @@ const struct write_error *write_error_of(const char *name)
 		if (!strcmp(name, known[i].name))
 			return &known[i];
 	return &other;
+}
+
+const struct write_error *gap_error_of(const struct pairs *gap)
+{
+	return write_error_of(pairs_find(gap, "error") ? "ENOMEM" : "ENOSPC");
 }
 
 char *write_loss(

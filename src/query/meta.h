@@ -31,6 +31,7 @@ struct write_error {
 	const char *remedy; /* a half sentence */
 };
 const struct write_error *write_error_of(const char *name);
+const struct write_error *gap_error_of(const struct pairs *gap); /* of an event `gap` */
 /* One sentence: since when, and how many ticks are missing. */
 #define WRITE_LOSS_SIZE 200
 char *write_loss(

@@ -224,15 +224,14 @@ static int gap(struct gathering *g, const struct store_record *record)
 {
 	int64_t since = record->time_ns;
 	struct moment *event;
-	char *label;
+	char *label = NULL;
 	int r = g->lost ? 0 : lost(g, record);
 
 	if (r < 0 || !g->lost)
 		return r;
 	pairs_get_num(record->pairs, "since_ns", &since);
 	event = &g->m->event[g->lost - 1];
-	label = strdup("not recorded: the disk was full");
-	if (!label)
+	if (asprintf(&label, "not recorded: %s", gap_error_of(record->pairs)->what) < 0)
 		return -ENOMEM;
 	free(event->label);
 	event->label = label;

@@ -207,10 +207,9 @@ static void note_not_written(struct summary *s, const struct account *a)
 			write_error_of(error)->remedy);
 	else if (f->gaps)
 		summary_note(s,
-			"incomplete: the disk was full for a while: %llu of %llu ticks are not recorded; to "
-			"avoid it, %s",
-			(unsigned long long)f->gap_ticks, (unsigned long long)all,
-			write_error_of("ENOSPC")->remedy);
+			"incomplete: %s for a while: %llu of %llu ticks are not recorded; to avoid it, %s",
+			f->gap_error->what, (unsigned long long)f->gap_ticks, (unsigned long long)all,
+			f->gap_error->remedy);
 }
 
 static void note_recording(struct summary *s, const struct account *a)

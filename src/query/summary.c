@@ -431,9 +431,17 @@ static bool take_final(
 	return true;
 }
 
+static const char *why_not_written(const struct account *a)
+{
+	const char *error = meta_text(account_ending(a), "write_error");
+	const struct write_error *gap = account_facts(a)->gap_error;
+
+	return *error || !gap ? write_error_of(error)->why : gap->why;
+}
+
 static void take_final_cpu(struct summary *s, const struct account *a)
 {
-	const char *why = write_error_of(meta_text(account_ending(a), "write_error"))->why;
+	const char *why = why_not_written(a);
 
 	if (!take_final(s, a, FIG_CPU, "cpu_ns", 1e9))
 		return;
@@ -443,7 +451,7 @@ static void take_final_cpu(struct summary *s, const struct account *a)
 
 static void take_final_peaks(struct summary *s, const struct account *a)
 {
-	const char *why = write_error_of(meta_text(account_ending(a), "write_error"))->why;
+	const char *why = why_not_written(a);
 
 	if (take_final(s, a, FIG_RSS, "peak_rss_bytes", 1))
 		figure_unset(s, FIG_RSS_AT, why);
@@ -610,8 +618,7 @@ static void fill_facts(struct summary *s, const struct account *a)
 /* Reasons may point into the recording's schema, which is closed before the summary is read. */
 static void keep_reasons(struct summary *s, const struct account *a)
 {
-	const char *error = meta_text(account_ending(a), "write_error");
-	const char *why = *error ? write_error_of(error)->why : why_empty;
+	const char *why = account_facts(a)->end_missing ? why_not_written(a) : why_empty;
 
 	if (!account_facts(a)->ticks)
 		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)

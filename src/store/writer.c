@@ -33,6 +33,7 @@
 #define HEAD 16 /* room before a record's body for its type and length */
 #define BLOCK_RAW (BLOCK_CONTENT_MAX / 2)
 #define HELD_MAX ((size_t)8 << 20) /* records before the schema; what is more is lost, and said to be */
+#define HELD_LEAST ((size_t)128 << 10)
 
 const struct store_limits store_limits_default = {
 	.segment_ns = 60 * NSEC_PER_SEC,
@@ -61,7 +62,7 @@ struct store_writer {
 	size_t prepared_size;
 	uint32_t prepared_sets;
 	uint8_t *held; /* records that wait for the schema; NULL: none yet */
-	size_t nr_held;
+	size_t nr_held, held_size;
 
 	size_t filled;	     /* payload bytes in the open block */
 	size_t raw;	     /* content bytes since the last block */
@@ -78,6 +79,7 @@ struct store_writer {
 	bool paused; /* the disk was full for too long */
 	uint64_t lost_ticks, lost_records;
 	int64_t lost_since_ns;
+	bool no_memory;	    /* that is why they were lost, and not the disk */
 	uint64_t gap_ticks; /* lost in all gaps that the file tells of */
 
 	struct index_entry *index;
@@ -157,7 +159,7 @@ struct store_writer *store_abandon(struct store_writer *w)
 	if (w->index)
 		munmap(w->index, INDEX_MAX * sizeof(*w->index));
 	if (w->held)
-		munmap(w->held, HELD_MAX);
+		munmap(w->held, w->held_size);
 	free(w->prepared);
 	free(w);
 	return NULL;
@@ -213,6 +215,7 @@ static void pause_writing(struct store_writer *w)
 	w->lost_ticks = w->open_ticks;
 	w->lost_records = 1; /* at least: what did not fit */
 	w->lost_since_ns = w->clock_ns;
+	w->no_memory = false;
 	w->open_ticks = 0;
 	w->out.sequence++;
 }
@@ -257,14 +260,19 @@ static bool is_holding(const struct store_writer *w)
 /* Keeps the bytes of a record until the schema is there. */
 static void hold(struct store_writer *w, const void *data, size_t size)
 {
-	if (!w->held)
-		w->held = reserve(HELD_MAX);
-	if (!w->held || size > HELD_MAX - w->nr_held) {
+	/* Within a limit of memory there may be room for less, which a small job does not fill. Much less, so
+	 * that there is some for the schema. */
+	for (size_t most = HELD_MAX; !w->held && most >= HELD_LEAST; most /= 8) {
+		w->held = reserve(most);
+		w->held_size = most;
+	}
+	if (!w->held || size > w->held_size - w->nr_held) {
 		w->in_segment = false;
 		w->paused = true;
 		w->lost_ticks = w->open_ticks = 0;
 		w->lost_records = 1;
 		w->lost_since_ns = w->clock_ns;
+		w->no_memory = true;
 		return;
 	}
 	memcpy(w->held + w->nr_held, data, size);
@@ -354,7 +362,7 @@ static void restate(struct store_writer *w, uint32_t set, uint32_t row)
 
 static void put_gap(struct store_writer *w)
 {
-	struct pair pair[3];
+	struct pair pair[4];
 	char text[100];
 	struct pairs data;
 	struct buf body;
@@ -364,6 +372,8 @@ static void put_gap(struct store_writer *w)
 	pairs_num(&data, "ticks", (int64_t)w->lost_ticks);
 	pairs_num(&data, "records", (int64_t)w->lost_records);
 	pairs_num(&data, "since_ns", w->lost_since_ns);
+	if (w->no_memory)
+		pairs_str(&data, "error", "ENOMEM");
 	w->gap_ticks += w->lost_ticks;
 	w->lost_ticks = w->lost_records = 0;
 	body_init(w, &body);
@@ -478,7 +488,7 @@ static void release_held(struct store_writer *w)
 		}
 	}
 	if (w->held)
-		munmap(w->held, HELD_MAX);
+		munmap(w->held, w->held_size);
 	w->held = NULL;
 	w->nr_held = 0;
 }
@@ -720,7 +730,7 @@ static int put_end(struct store_writer *w, struct pairs *summary, int error)
 	uint32_t last = w->out.nr_spare;
 	int r;
 
-	if (error < 0)
+	if (error < 0 && !pairs_find(summary, "write_error"))
 		pairs_str(summary, "write_error", strerrorname_np(-error));
 	if (w->gap_ticks)
 		pairs_num(summary, "gap_ticks", (int64_t)w->gap_ticks);
