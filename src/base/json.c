@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include "base/str.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -143,19 +144,10 @@ void json_uint(struct json *j, const char *key, uint64_t value)
 
 void json_num(struct json *j, const char *key, double value)
 {
-	char text[32];
+	char text[UNITS_SIZE];
 
 	json_begin(j, key);
-	if (!isfinite(value)) {
-		buf_adds(j->out, "null");
-		return;
-	}
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	buf_adds(j->out, text);
+	buf_adds(j->out, isfinite(value) ? format_exact(text, value) : "null");
 }
 
 void json_bool(struct json *j, const char *key, bool value)

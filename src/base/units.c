@@ -100,3 +100,17 @@ char *format_iso8601(char out[static UNITS_SIZE], int64_t wall_ns)
 	snprintf(out, UNITS_SIZE, "%s.%03dZ", date, (int)(ms - s * 1000));
 	return out;
 }
+
+char *format_exact(char out[static UNITS_SIZE], double value)
+{
+	int digits = 5;
+
+	if (fabs(value) < 0x1p53 && value == trunc(value)) {
+		snprintf(out, UNITS_SIZE, "%.0f", value);
+		return out;
+	}
+	do
+		snprintf(out, UNITS_SIZE, "%.*g", ++digits, value);
+	while (digits < 17 && strtod(out, NULL) != value);
+	return out;
+}

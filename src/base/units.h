@@ -11,4 +11,7 @@ char *format_count(char out[static UNITS_SIZE], double count);	    /* "4,812", "
 char *format_duration(char out[static UNITS_SIZE], double seconds); /* "1m42s", "0.31s", "2h03m", "12ms" */
 char *format_iso8601(char out[static UNITS_SIZE], int64_t wall_ns); /* "2026-11-15T19:30:00.123Z" */
 char *format_number(char out[static UNITS_SIZE], double value); /* three significant digits: "0.3", "6.52" */
+/* For programs: the fewest digits that give it back. Whole numbers below 2^53 in full, without an exponent.
+ */
+char *format_exact(char out[static UNITS_SIZE], double value);
 #endif

@@ -182,14 +182,8 @@ void add_csv(struct buf *out, const char *text, size_t len)
 
 void add_csv_number(struct buf *out, double value)
 {
-	char text[40];
+	char text[UNITS_SIZE];
 
-	if (isnan(value))
-		return;
-	for (int digits = 6; digits <= 17; digits++) {
-		snprintf(text, sizeof(text), "%.*g", digits, value);
-		if (strtod(text, NULL) == value)
-			break;
-	}
-	buf_adds(out, text);
+	if (!isnan(value))
+		buf_adds(out, format_exact(text, value));
 }

@@ -134,7 +134,7 @@ def test_narrow_terminals(made, columns):
 def test_series(made):
     recording = made()
     rows = list(csv.DictReader(text_of("--series", "perf.flops_dp,perf.ipc", "--csv", recording).splitlines()))
-    assert [row["perf.flops_dp.per_second"] for row in rows] == ["", *["3e+09"] * 4]
+    assert [row["perf.flops_dp.per_second"] for row in rows] == ["", *["3000000000"] * 4]
     assert [row["perf.ipc"] for row in rows][1:] == ["2"] * 4
     series = json.loads(text_of("--series", "perf.flops_dp", "--json", recording))
     assert series["recordings"][0]["units"] == ["FLOP/s"]

@@ -345,6 +345,10 @@ static void test_units(void **state)
 	assert_string_equal(format_count(o, 1.2e6), "1.2 M");
 	assert_string_equal(format_count(o, -2847), "-2,847");
 	assert_string_equal(format_count(o, -4), "-4");
+	assert_string_equal(format_exact(o, 167956480), "167956480");
+	assert_string_equal(format_exact(o, -0x1p53 + 1), "-9007199254740991");
+	assert_string_equal(format_exact(o, 1e16), "1e+16");
+	assert_string_equal(format_exact(o, 0.1), "0.1");
 	assert_string_equal(format_duration(o, 102), "1m42s");
 	assert_string_equal(format_duration(o, 0.012), "12ms");
 	assert_string_equal(format_duration(o, 7384), "2h03m");

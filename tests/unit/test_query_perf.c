@@ -320,7 +320,7 @@ static void test_counters_in_json(void **state)
 		"\"perf\": {\n    \"cycles\": {\n      \"value\": 6000000000,\n"
 		"      \"unit\": \"count\",\n      \"running_share\": 1\n    }"));
 	assert_non_null(strstr(json, "\"task_clock\": {\n      \"value\": 3,\n      \"unit\": \"seconds\","));
-	assert_non_null(strstr(json, "\"ghz\": {\n      \"value\": 2e+09,\n      \"unit\": \"hertz\","));
+	assert_non_null(strstr(json, "\"ghz\": {\n      \"value\": 2000000000,\n      \"unit\": \"hertz\","));
 	assert_non_null(strstr(json, "\"unit\": \"flop/s\",\n      \"running_share\": 0.75"));
 	assert_non_null(strstr(json, "\"counted_percent\": 93.75"));
 	summary_free(s);
