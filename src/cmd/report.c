@@ -17,7 +17,7 @@ static const struct opt report_opts[] = {
 			"the one format that is asked for (.html, .md, .pdf, .json) is a file; without --format the "
 			"ending chooses the format. Anything else is a directory, which is made when it is not there."},
 	{'f', "format", "LIST", OPT_LIST, INTO(format),
-		.help = "html, md, pdf, png, svg, json; with commas for several",
+		.help = "formats: html, md, pdf, png, svg, json; with commas for several",
 		.detail = "html is one page that needs nothing else, no network and no server. md is a Markdown report with "
 			"its plots beside it, pdf a job report to print or to file. png and svg are the plots alone, each "
 			"a file in plots/. json is what the page shows, for programs (docs/page-data.md)."},
