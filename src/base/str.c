@@ -397,6 +397,16 @@ struct nearest nearest_to(const char *word, size_t least)
 	return (struct nearest){.word = word, .least = (unsigned)MIN(least, (size_t)STR_FAR)};
 }
 
+unsigned slips_allowed(size_t len)
+{
+	return len < 4 ? 1 : len < 8 ? 2 : 3;
+}
+
+struct nearest nearest_slip(const char *word)
+{
+	return nearest_to(word, slips_allowed(strlen(word)) + 1);
+}
+
 bool nearest_offer(struct nearest *n, const char *name, unsigned distance)
 {
 	if (distance >= n->least)

@@ -63,6 +63,9 @@ struct nearest {
 };
 
 struct nearest nearest_to(const char *word, size_t least); /* never one at STR_FAR */
+/* How many slips of the keyboard still make it the same word: two swapped letters count as two. */
+unsigned slips_allowed(size_t len);
+struct nearest nearest_slip(const char *word); /* none that is farther than these */
 /* Whether it is the best so far; nearest_offer() with a distance of the caller's own. */
 bool nearest_try(struct nearest *n, const char *name);
 bool nearest_offer(struct nearest *n, const char *name, unsigned distance);

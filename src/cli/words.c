@@ -8,12 +8,6 @@ struct nearest typed_nearest(const char *word)
 	return nearest_to(word, STR_FAR);
 }
 
-/* How many slips of the keyboard still make it the same word: two swapped letters count as two. */
-static unsigned slips_allowed(size_t len)
-{
-	return len < 4 ? 1 : len < 8 ? 2 : 3;
-}
-
 void typed_try(struct nearest *n, const char *candidate)
 {
 	size_t len = strlen(n->word);

@@ -148,7 +148,7 @@ static int refuse(const char *text, size_t len, char *err, size_t err_size)
 	struct nearest n;
 
 	snprintf(word, sizeof(word), "%.*s", (int)MIN(len, 63), text);
-	n = nearest_to(word, strlen(word));
+	n = nearest_slip(word);
 	for_each_name(compare, &n);
 	snprintf(err, err_size, "there is no metric or group '%s'%s%s%s `tacho metrics` lists them", word,
 		n.best ? "; did you mean '" : ":", n.best ? n.best : "", n.best ? "'?" : "");

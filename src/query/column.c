@@ -19,7 +19,7 @@ void metric_unknown(const struct nearest *n, struct buf *reterr)
 
 static void say_unknown(const struct scene *s, const char *name, bool typed, struct buf *reterr)
 {
-	struct nearest n = nearest_to(name, strlen(name) / 2 + 1);
+	struct nearest n = nearest_slip(name);
 
 	for (uint32_t i = 0; typed && i < s->schema->nr_sets; i++)
 		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++)

@@ -383,7 +383,7 @@ static bool word_names(
 
 static int no_metric(const struct frames *f, const char *word, struct buf *reterr)
 {
-	struct nearest n = nearest_to(word, strlen(word) / 2 + 1);
+	struct nearest n = nearest_slip(word);
 
 	for (size_t i = 0; i < f->nr; i++) {
 		const struct frame_own *fr = &f->frame[i];
@@ -434,7 +434,7 @@ static int choose_metrics(struct frames *f, struct buf *reterr)
 
 static int no_frame(const struct frames *f, const char *word, struct buf *reterr)
 {
-	struct nearest n = nearest_to(word, strlen(word) / 2 + 1);
+	struct nearest n = nearest_slip(word);
 
 	for (size_t i = 0; i < f->nr; i++)
 		nearest_try(&n, f->frame[i].face.name);

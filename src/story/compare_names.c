@@ -115,7 +115,7 @@ static const struct compare_figure *find_alias(const struct comparison *c, const
 const struct compare_figure *compare_find(const struct comparison *c, const char *name, struct buf *reterr)
 {
 	const struct compare_figure *f = find_exact(c, name);
-	struct nearest n = nearest_to(name, strlen(name) / 2 + 1);
+	struct nearest n = nearest_slip(name);
 
 	f = f ? f : find_alias(c, name);
 	if (f)

@@ -266,6 +266,9 @@ static void test_nearest_word(void **state)
 	assert_false(nearest_offer(&n, "swap", 1));
 	nearest_ask(&n, &b);
 	assert_string_equal((char *)b.data, "; did you mean 'rss'?");
+	n = nearest_slip("nosuch");
+	assert_false(nearest_try(&n, "doubt"));
+	assert_true(nearest_try(&n, "nosuck"));
 	buf_release(&b);
 	/* Nothing is near to a word of which nobody can tell the distance. */
 	memset(longer, 'x', sizeof(longer) - 1);
