@@ -93,6 +93,16 @@ static void tracker_hold(struct tracker *t, double time)
 		over_add(t, i, t->held[i], seconds);
 }
 
+/* Some may not have been read: each had one at least. */
+static void count_a_thread_each(struct tracker *t)
+{
+	const struct top *processes = &t->top[LEVEL_PROCESSES];
+	struct top *threads = &t->top[LEVEL_THREADS];
+
+	if (processes->has && threads->has && threads->value < processes->value)
+		top_add(threads, processes->value, processes->at);
+}
+
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid)
 {
 	static const enum level spread_level[NR_OVER] = {
@@ -112,6 +122,7 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 		if (i == LEVEL_USS)
 			t->estimated_uss = share(level, LEVEL_USS_ESTIMATED, LEVEL_USS);
 	}
+	count_a_thread_each(t);
 	for (unsigned i = OVER_RSS; i < NR_OVER; i++)
 		t->held[i] = t->active && valid >> spread_level[i] & 1 ? (double)level[spread_level[i]] : NAN;
 	/* Whoever is there now came at some time since the point before. */
@@ -133,6 +144,7 @@ void tracker_between(struct tracker *t, double time, const struct between *betwe
 {
 	top_reach(t, LEVEL_PROCESSES, time, between->processes);
 	top_reach(t, LEVEL_THREADS, time, between->threads);
+	count_a_thread_each(t);
 	t->between_s += (double)between->active_ns / 1e9;
 	t->active_s = t->between_s;
 }

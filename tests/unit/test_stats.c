@@ -2,6 +2,7 @@
 #include "query_maker.h"
 
 #include "query/stats.h"
+#include "query/tracker.h"
 #include "report/stats.h"
 
 #include <malloc.h>
@@ -607,10 +608,29 @@ static void test_text(void **state)
 	facts_free(&f);
 }
 
+/* Of a process that was not read the threads are not known, but it has one. */
+static void test_no_fewer_threads_than_processes(void **state)
+{
+	const uint32_t valid = 1u << LEVEL_PROCESSES | 1u << LEVEL_THREADS;
+	struct between between = {.processes = 7, .threads = 4};
+	int64_t level[NR_LEVELS] = {[LEVEL_PROCESSES] = 5, [LEVEL_THREADS] = 3};
+	struct tracker t;
+
+	(void)state;
+	tracker_init(&t, 1, false);
+	tracker_begin(&t, 0);
+	tracker_levels(&t, 1, level, valid);
+	assert_int_equal((int)t.top[LEVEL_THREADS].value, 5);
+	tracker_between(&t, 2, &between);
+	assert_int_equal((int)t.top[LEVEL_THREADS].value, 7);
+	tracker_release(&t);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, maker_setup, maker_teardown)
 	const struct CMUnitTest tests[] = {
+		T(test_no_fewer_threads_than_processes),
 		T(test_the_run),
 		T(test_groups),
 		T(test_users_and_their_names),
