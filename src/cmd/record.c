@@ -437,7 +437,8 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "skipped", (int64_t)counts.skipped);
 	if (r->others_hidden)
 		pairs_num(&p, "others_hidden", 1);
-	pairs_num(&p, "redacted_lines", (int64_t)redact_lines(r->redact));
+	pairs_num(&p, "redacted_lines",
+		(int64_t)MAX(redact_lines(r->redact) - r->command_blanked, (uint64_t)r->command_blanked));
 	if (counts.unasked)
 		pairs_num(&p, "unasked", (int64_t)counts.unasked);
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);

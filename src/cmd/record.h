@@ -29,6 +29,7 @@ struct recording {
 	bool attach, wait_for_tree;
 	bool others_hidden;    /* a target names processes that /proc does not show us */
 	struct redact *redact; /* secrets in command lines */
+	bool command_blanked;  /* one was in the job's own, which is that of a process, too */
 	unsigned help;	       /* which of the kernel's help may be used */
 	char **events;	       /* of -e, one each */
 	size_t nr_events;

@@ -74,12 +74,14 @@ static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIS
 static void redact_words(struct recording *r, struct buf *words)
 {
 	static const char room[128]; /* three stars may be more than what they hide */
+	uint64_t before = redact_lines(r->redact);
 	size_t len = words->len;
 
 	words->max += sizeof(room);
 	buf_add(words, room, sizeof(room));
 	if (!words->err)
 		words->len = redact_line(r->redact, (char *)words->data, len, words->len);
+	r->command_blanked = redact_lines(r->redact) > before;
 }
 
 static void describe_redaction(const struct redact *r, char *out, size_t size)
