@@ -4,6 +4,7 @@
 
 #include "base/rights.h"
 #include "base/units.h"
+#include "node/cgroups.h"
 #include "target/kernel.h"
 #include "target/priority.h"
 
@@ -122,7 +123,7 @@ static void check_netlink(struct doctor *d, bool counters_forbidden)
 	taskstats_close(t);
 }
 
-static void check_group(struct doctor *d)
+static void check_group(struct doctor *d, struct env *env)
 {
 	struct permit *p = add(d, "delegation", "cgroup");
 	char text[120];
@@ -135,9 +136,7 @@ static void check_group(struct doctor *d)
 	}
 	say(p, is_forbidden(d->here->group_error) ? FORBIDDEN : ABSENT,
 		*d->here->group ? d->here->group : "none was tried",
-		is_forbidden(d->here->group_error)
-			? "systemd-run --user --scope -p Delegate=yes tacho run ..."
-			: NULL);
+		is_forbidden(d->here->group_error) && cgroups_by_systemd(env) ? CGROUP_OF_SYSTEMD : NULL);
 }
 
 /* Tried as a recorder does it, and undone. */
@@ -204,7 +203,7 @@ void doctor_check(struct doctor *d, struct env *env)
 	check_netlink(d,
 		counters[COUNTERS_KERNEL].state == FORBIDDEN ||
 			counters[COUNTERS_PACKAGES].state == FORBIDDEN);
-	check_group(d);
+	check_group(d, env);
 	check_priority(d);
 	permits_read(env, permit);
 	for (unsigned i = 0; i < PERMIT_NVIDIA; i++)

@@ -8,6 +8,7 @@
 
 #include "collect/gpu.h"
 #include "engine/engine.h"
+#include "node/cgroups.h"
 #include "node/limits.h"
 #include "target/kernel.h"
 #include "target/scope.h"
@@ -163,6 +164,20 @@ static pid_t start_child(struct env *env, const struct own_cgroup *group)
 	if (pid == 0)
 		be_child(group, inside);
 	return pid;
+}
+
+/* What it would give is there already. */
+static void drop_remedy(struct here *h, const char *remedy)
+{
+	for (size_t s = 0; s < h->nr; s++)
+		for (size_t m = 0; m < h->source[s].collector->nr_metrics; m++) {
+			char **at = &h->source[s].metric[m].remedy;
+
+			if (*at && !strcmp(*at, remedy)) {
+				free(*at);
+				*at = NULL;
+			}
+		}
 }
 
 /* ---- the look ---- */
@@ -329,6 +344,8 @@ static void look(struct here *h, struct env *env)
 		snprintf(h->group_kind, sizeof(h->group_kind), "%s", cgroup_kind(group));
 	h->share_error = group ? cgroup_share(group, 0, "cpu") : h->group_error;
 	sample(h, env, e, group);
+	if (group)
+		drop_remedy(h, CGROUP_OF_SYSTEMD);
 	engine_free(e);
 	cgroup_remove(group);
 end:

@@ -489,8 +489,7 @@ static void add_groups(struct cgroup *s, struct collect_context *ctx)
 static const struct trouble level_trouble[NR_LEVEL_STATES] = {
 	[LEVEL_FOUND] = {"this kernel does not report it", NULL},
 	[LEVEL_UNMOUNTED] = {"no control group that counts it is mounted", NULL},
-	[LEVEL_ROOT] = {"the job is in the root group, which counts the whole machine",
-		"systemd-run --user --scope -p Delegate=yes tacho run ..."},
+	[LEVEL_ROOT] = {"the job is in the root group, which counts the whole machine", CGROUP_OF_SYSTEMD},
 	[LEVEL_DISABLED] = {"the controller is not enabled for the job's group",
 		"# as root: enable it in cgroup.subtree_control of the groups above"},
 };
@@ -527,7 +526,8 @@ static void explain(struct cgroup *s, struct collect_context *ctx)
 		else if (denied)
 			ctx->why(ctx, i, FORBIDDEN, "the group's files are not readable", "run as root");
 		else
-			ctx->why(ctx, i, ABSENT, why->reason, why->remedy);
+			ctx->why(ctx, i, ABSENT, why->reason,
+				state != LEVEL_ROOT || cgroups_by_systemd(ctx->env) ? why->remedy : NULL);
 	}
 	s->explained = true;
 }

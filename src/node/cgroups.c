@@ -321,3 +321,11 @@ int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *fil
 	}
 	return read_number(&p, text + n, ret) ? 0 : -EINVAL;
 }
+
+bool cgroups_by_systemd(struct env *env)
+{
+	int handle = env_open(env, "run/systemd/system"); /* as sd_booted(3) asks */
+
+	env_close(env, handle);
+	return handle >= 0;
+}

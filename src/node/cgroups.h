@@ -64,4 +64,7 @@ int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *fil
 int cgroup_pids(struct env *env, int handle, int (*fn)(void *arg, pid_t pid), void *arg);
 /* The text of a file of the directory, as env_slurp() gives it. */
 ssize_t cgroup_text(struct env *env, const struct cgroup_dir *dir, const char *file, char *out, size_t size);
+/* What gives a user a group that tacho may divide; only where systemd is the first process. */
+#define CGROUP_OF_SYSTEMD "systemd-run --user --scope -p Delegate=yes tacho run ..."
+bool cgroups_by_systemd(struct env *env);
 #endif

@@ -207,6 +207,8 @@ def test_an_ordinary_user_is_told_what_would_help(nobodys_folder):
     assert exits["remedy"] == f"sudo setcap cap_net_admin{',cap_perfmon' if counters else ''}+p {TACHO}"
     assert "everyone who may run" in exits["risk"]
     delegation = found["delegation", "cgroup"]
+    offered = any("systemd-run" in (entry["remedy"] or "") for entry in found.values())
+    assert not offered or (Path("/run/systemd/system").exists() and delegation["state"] != "ok")
     if delegation["state"] == "denied":
         exact = found["tree", "tree.cgroup.cpu"]
         assert (exact["state"], exact["reason"]) == ("denied", delegation["reason"])
