@@ -552,7 +552,7 @@ void record_report(struct recording *r)
 		return;
 	if (r->sink.error)
 		report_not_written(path, strerrorname_np(-r->sink.error));
-	if (r->opt->quiet || !r->opt->summary)
+	if (r->opt->quiet || !(r->opt->summary || r->opt->verbose))
 		return;
 	rights_drop(); /* from here on we only read, and a file of the user's */
 	style = style_for(STDERR_FILENO);
@@ -561,9 +561,11 @@ void record_report(struct recording *r)
 	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
 		warning("cannot read the recording back: %s", (char *)out.data);
 	} else {
-		if (r->opt->json)
+		if (r->opt->verbose && !r->opt->json)
+			record_verbose(path, MAX(style.width, 60), &out);
+		if (r->opt->json && r->opt->summary)
 			summary_json(summary, &out);
-		else
+		else if (r->opt->summary)
 			summary_print(summary, &style, &out);
 		fwrite(out.data, 1, out.len, stderr);
 	}

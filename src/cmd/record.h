@@ -63,6 +63,8 @@ bool record_wait_for_members(struct recording *r, int64_t until);
 /* Samples until the job, the tree, the duration, the file or (attach) a signal ends it. */
 void record_loop(struct recording *r);
 void record_report(struct recording *r);
+/* What the recording has and has not, and why, a line for each source. */
+int record_verbose(const char *path, unsigned width, struct buf *out);
 /* Leaves no file behind: the job never started, or is not recorded. */
 void record_discard(struct recording *r);
 

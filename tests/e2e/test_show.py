@@ -629,3 +629,13 @@ def test_not_a_file(tmp_path, words):
         assert done.returncode == 2
         assert done.stdout == b""
         assert done.stderr
+
+
+def test_verbose_names_every_source(tmp_path):
+    done = run("run", "-v", "--no-summary", "-o", tmp_path / "a.tacho", "--", "sleep", "0.1")
+    told = dict(re.findall(r"^  (\w[\w ]*?)  +((?:not )?recorded: .+)$", done.stderr.decode(), re.M))
+    assert re.match(r"recorded: \d+ ", told["process"])
+    # Nothing is left out without a reason; where the job was over too soon one line is for all that was not read.
+    assert "all others" in told or {"cpu", "memory", "gpu", "disk"} <= set(told), told
+    quiet = run("run", "-v", "-q", "-o", tmp_path / "b.tacho", "--", "true")
+    assert (done.returncode, quiet.stderr) == (0, b"")
