@@ -225,7 +225,8 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	}
 	m->status = r->status;
 	m->has_status = true;
-	member_follow_user(e, slot, r->uid);
+	if (!m->bound) /* else it counts for the user that it was at its last sample */
+		member_follow_user(e, slot, r->uid);
 }
 
 static unsigned hear(struct engine *e)

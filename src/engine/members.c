@@ -92,6 +92,27 @@ void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid)
 		tree_set_groups(&e->tree, slot, tree_merge(&e->tree, groups, scopes_of_user(e->scopes, uid)));
 }
 
+/* The same of one that was just read. Where its user is no target it leaves the group of the former one, and
+ * the recording if it `may` and is in no other. But one whose parent is a member stays: what it uses will be
+ * in the account of that one. */
+static void follow_read(struct engine *e, uint32_t slot, bool has_status, bool may)
+{
+	struct member *m = &e->tree.member[slot];
+	uint64_t others = m->groups & ~e->tree.exclusive;
+	uint32_t uid;
+
+	if (!e->tree.exclusive ||
+		(has_status ? process_uid(e->processes, slot, m->pid, &uid)
+			    : process_uid_now(e->env, m->pid, &uid)) < 0)
+		return;
+	if (others == m->groups || scopes_of_user(e->scopes, uid))
+		member_follow_user(e, slot, uid);
+	else if (others)
+		tree_set_groups(&e->tree, slot, others);
+	else if (may && tree_find(&e->tree, m->ppid) == NO_SLOT)
+		member_depart(e, slot, "left");
+}
+
 bool member_reask(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
@@ -306,11 +327,6 @@ void members_look(struct engine *e)
 	}
 }
 
-static bool has_several(uint64_t mask)
-{
-	return mask & (mask - 1);
-}
-
 static void bind(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
@@ -354,15 +370,14 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	/* Spread by slot, so that not all of a thousand are due in the same tick. */
 	int64_t medium_ns = 5 * NSEC_PER_SEC * e->feed.backoff + (slot & 15) * NSEC_PER_SEC / 10;
 	int64_t refresh_ns = 10 * NSEC_PER_SEC * e->feed.backoff + (slot & 63) * NSEC_PER_SEC / 8;
-	bool fresh = !m->bound, first = fresh || m->brief;
+	bool fresh = !m->bound, first = fresh || m->brief, known = m->announced, owed = m->owes;
 	bool medium = first || final || m->succeeded || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
 	bool all = first || m->succeeded || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
-	enum process_effort effort = all		    ? READ_ALL
-		: m->owes || now - m->read_ns >= refresh_ns ? READ_REFRESH
-							    : READ_IF_MOVED;
+	enum process_effort effort = all				 ? READ_ALL
+		: owed || m->regrouped || now - m->read_ns >= refresh_ns ? READ_REFRESH
+									 : READ_IF_MOVED;
 	struct process_facts facts = {0};
-	uint32_t uid;
 	int r;
 
 	if (fresh)
@@ -390,14 +405,17 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;
-	if (has_several(e->tree.exclusive) && process_uid_now(e->env, m->pid, &uid) == 0)
-		member_follow_user(e, slot, uid);
+	if (!known)
+		follow_read(e, slot, facts.has_status, false);
 	/* It may have become another program since it was asked about. A zombie has no command line any more:
 	 * it stays what it was. */
 	if (m->identity_stale && !m->zombie && !member_reask(e, slot))
 		return 0;
 	if (m->identity_stale)
 		member_announce(e, slot);
+	/* What it used up to now is the former user's: the other is said before the next sample. */
+	if (known && !m->zombie)
+		follow_read(e, slot, facts.has_status, !final && !owed);
 	return 0;
 }
 
@@ -731,7 +749,7 @@ static uint64_t share_with_parent(
 	if (parent->ignores_sigchld)
 		return UINT64_MAX;
 	family = ~e->scopes->matching;
-	if (!has_several(e->tree.exclusive) && !((parent->groups ^ m->groups) & family))
+	if (!e->tree.exclusive && !((parent->groups ^ m->groups) & family))
 		return parent->groups;
 	if (parent->regrouped) {
 		member_announce(e, (uint32_t)(parent - e->tree.member));

@@ -52,7 +52,9 @@ double steady_step(struct steady *s, const struct steady_turn *turn)
 		seat->in = false;
 	}
 	if (turn->inside && !seat->in && !isnan(turn->value)) {
-		seat->offset = turn->from_zero && !seat->known ? 0 : -turn->value;
+		double past = seat->known && turn->before < turn->value ? turn->before : turn->value;
+
+		seat->offset = turn->from_zero && !seat->known ? 0 : -past;
 		seat->in = true;
 		seat->last = turn->value;
 	}

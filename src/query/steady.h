@@ -23,6 +23,7 @@ void steady_release(struct steady *s);
 struct steady_turn {
 	uint32_t row, id; /* id 0: the row is empty */
 	double value;	  /* NAN: cannot be read now */
+	double before;	  /* at the tick before, if what came since then counts; else NAN */
 	bool inside;	  /* it is one of those that are summed */
 	bool from_zero;	  /* it began at zero, in our time */
 	bool inherited;	  /* when it ends, others account for what it used: it takes its own along */

@@ -80,6 +80,8 @@ static void sum_look(struct sum *sum, const struct scene *s, struct table *t, ui
 		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
 		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->apart) &&
 			(!sum->arg.of_children || has_family(s, &sum->filter, in)),
+		/* A process in another group counts there from the tick before. */
+		.before = process && s->has_last ? cell_value(sum, t, t->before, t->valid_before, row) : NAN,
 		.from_zero = process ? !in || !in->late : from_zero,
 		.inherited = process};
 
@@ -108,7 +110,7 @@ static void sum_begin(struct sum *sum, const struct scene *s, struct table *t)
 	const struct scene_set *set = &s->set[sum->arg.set];
 
 	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		struct steady_turn turn = {.row = row, .id = set->id[row]};
+		struct steady_turn turn = {.row = row, .id = set->id[row], .before = NAN};
 
 		if (set->id[row] == ROW_FREE)
 			continue;

@@ -826,9 +826,9 @@ static void test_series_of_a_group(void **state)
 		maker_tick(&m, i * SECOND);
 	}
 	maker_finish(&m, NULL);
-	/* The step in which it joins is the first that counts for it not. */
-	expect_series("group.cores", &group, (double[]){NAN, 0.3, 0.3, 0.3, 1.3, 1.1}, 6);
-	expect_series("group.cpu", &group, (double[]){0, 0.3, 0.6, 0.9, 2.2, 3.3}, 6);
+	/* It joins between two ticks: what it used up to the first is not the group's. */
+	expect_series("group.cores", &group, (double[]){NAN, 0.3, 0.3, 1.3, 1.3, 1.1}, 6);
+	expect_series("group.cpu", &group, (double[]){0, 0.3, 0.6, 1.9, 3.2, 4.3}, 6);
 	expect_series("proc.mem.rss", &group,
 		(double[]){10 * 4096, 10 * 4096, 10 * 4096, 15 * 4096, 15 * 4096, 15 * 4096}, 6);
 	expect_series("group.gone.user", &group, (double[]){0, 0, 0, 0, 0, 90.8}, 6);

@@ -447,8 +447,12 @@ static void test_the_new_lines_in_words(void **state)
 
 static double step(struct steady *s, uint32_t id, double v, bool inside, bool from_zero, bool inherited)
 {
-	struct steady_turn turn = {
-		.id = id, .value = v, .inside = inside, .from_zero = from_zero, .inherited = inherited};
+	struct steady_turn turn = {.id = id,
+		.value = v,
+		.before = NAN,
+		.inside = inside,
+		.from_zero = from_zero,
+		.inherited = inherited};
 
 	return steady_step(s, &turn);
 }

@@ -316,7 +316,7 @@ static void test_a_group_that_is_found_later(void **state)
 	maker_finish(&m, NULL);
 	s = sheet_of(query, ARRAY_SIZE(query), NULL);
 	EXPECT(s, line_of(s, 0, "tool"), NAN, NAN, NAN, NAN, 1, 1);
-	EXPECT(s, line_of(s, 3, "tool"), NAN, NAN, NAN, 0, 1, 2);
+	EXPECT(s, line_of(s, 3, "tool"), NAN, NAN, NAN, 1, 2, 3);
 	assert_near(line_of(s, 0, "tool")->most, 1);
 	EXPECT(s, line_of(s, 1, "tool"), NAN, NAN, NAN, PAGE_BYTES, PAGE_BYTES, PAGE_BYTES);
 	EXPECT(s, line_of(s, 2, NULL), NAN, NAN, NAN, NAN, 1, 1);
