@@ -22,6 +22,63 @@
 /* Names read in one hearing, at most. */
 #define NAMES_MAX 64
 
+/* ---- looks between ticks ---- */
+
+/* A job may leave the control group that was made for it: then the group does not count all of it. Known of
+ * one process, nothing more is asked. */
+void member_check_inside(struct engine *e, const struct member *m)
+{
+	char path[32], text[4096];
+
+	if (!e->cgroup || e->feed.outside || m->origin != e->tree.reaper_origin)
+		return;
+	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)m->pid);
+	if (env_peek(e->env, path, text, sizeof(text)) <= 0 || cgroup_holds(e->cgroup, text))
+		return;
+	e->feed.outside = 1;
+	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
+}
+
+bool member_read_stat(struct engine *e, pid_t pid, struct process_facts *ret)
+{
+	int64_t fields[STAT_FIELDS];
+	char path[32], text[1024];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	n = env_slurp(e->env, path, text, sizeof(text));
+	return n > 0 && process_parse_stat(text, (size_t)n, fields, 33, ret);
+}
+
+/* Looks at the youngest members, who may be gone before the next tick: are they in the job's control group,
+ * and do parents ignore SIGCHLD? Of so many, so often: some ten microseconds each. Events are heard a little
+ * less often, or much more. */
+#define LOOKS_MAX 16
+#define LOOK_NS (200 * NSEC_PER_MSEC)
+#define YOUNG_NS (2 * NSEC_PER_SEC)
+
+static void members_look(struct engine *e)
+{
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+	struct process_facts facts;
+
+	if (now < e->look_ns)
+		return;
+	e->look_ns = now + LOOK_NS;
+	for (uint32_t slot = e->tree.last, i = 0; slot != NO_SLOT && i < LOOKS_MAX; i++) {
+		struct member *m = &e->tree.member[slot];
+
+		if (m->bound && m->born_ns + YOUNG_NS < now)
+			return;
+		member_check_inside(e, m);
+		if ((m->forks || !e->connector) && !m->ignored_sigchld && member_read_stat(e, m->pid, &facts))
+			m->ignored_sigchld = facts.ignores_sigchld;
+		slot = m->prev;
+	}
+}
+
+/* ---- what the kernel tells ---- */
+
 static void name_helpers(struct engine *e)
 {
 	snprintf(e->helpers, sizeof(e->helpers), "%s%s%s", e->connector ? "connector" : "",
@@ -132,6 +189,12 @@ static void linger(struct engine *e, uint32_t slot)
 		e->lingering[e->nr_lingering++] = (struct slot_id){slot, e->tree.member[slot].id};
 }
 
+static void told_parent(struct member *m, pid_t parent)
+{
+	m->ppid = parent;
+	m->told_parent = true;
+}
+
 static void on_event(struct engine *e, const struct kernel_event *event)
 {
 	uint32_t slot;
@@ -159,7 +222,7 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 	e->tree.member[slot].status = event->status;
 	e->tree.member[slot].has_status = true;
 	if (event->parent > 0) /* it may have another than the one that forked it */
-		e->tree.member[slot].ppid = event->parent;
+		told_parent(&e->tree.member[slot], event->parent);
 	linger(e, slot);
 }
 
@@ -177,6 +240,15 @@ static bool keep_inherited(struct engine *e, uint32_t slot)
 	else
 		member_forget(e, slot);
 	return groups != 0;
+}
+
+/* No sample met it, and its birth was not told: it may have begun before the recording. Who ended before the
+ * last hearing was heard of in that. */
+static bool may_be_older(const struct engine *e, const struct member *m, const struct exit_record *r)
+{
+	if (!e->scopes || m->bound || m->unwaited_ns || m->origin == e->tree.reaper_origin)
+		return false;
+	return e->heard_ns - r->elapsed_ns < e->opened_ns;
 }
 
 static void on_record(struct engine *e, const struct exit_record *r)
@@ -200,6 +272,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 		}
 	}
 	m = &e->tree.member[slot];
+	m->late |= may_be_older(e, m, r);
 	m->unwaited_ns = MAX(m->unwaited_ns, e->heard_ns);
 	m->record.nr++;
 	m->record.uid = r->uid;
@@ -225,6 +298,8 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	}
 	m->status = r->status;
 	m->has_status = true;
+	if (r->parent > 0 && !m->told_parent)
+		told_parent(m, r->parent);
 	if (!m->bound) /* else it counts for the user that it was at its last sample */
 		member_follow_user(e, slot, r->uid);
 }

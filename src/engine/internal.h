@@ -175,9 +175,6 @@ int member_meet(struct engine *e, uint32_t slot, int64_t now);
 bool member_put_clock(struct engine *e, uint32_t slot);
 /* It is gone without our reaping it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
-/* Between ticks: looks at the youngest members, who may be gone before the next tick. Are they in the job's
- * control group, and do parents ignore SIGCHLD? */
-void members_look(struct engine *e);
 /* After some have departed: parents of which it is not known whether they waited for them are read. */
 void members_settle(struct engine *e);
 /* The recording ends: who has ended and was not waited for yet leaves with what the kernel told of its end,
@@ -185,6 +182,8 @@ void members_settle(struct engine *e);
 void members_dismiss_dead(struct engine *e);
 
 /* events.c */
+bool member_read_stat(struct engine *e, pid_t pid, struct process_facts *ret);
+void member_check_inside(struct engine *e, const struct member *m);
 void events_open(struct engine *e);
 /* We have started the job: the kernel must have told of it, or it tells nothing. */
 void events_prove(struct engine *e, pid_t job);

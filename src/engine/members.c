@@ -8,6 +8,8 @@
  *   - a member reaps is in that member's children's time from then on: nothing to do;
  *   - is reaped by a stranger (the parent of an attached root, init) enters `gone` with its exit record where
  * the kernel gives one, else as last sampled;
+ *   - is reaped by nobody knows whom, member or stranger, or began before the recording and no sample met it,
+ * is not counted, so that the total is a lower bound;
  *   - had a parent that ignores SIGCHLD is dropped by the kernel: likewise, and counted in `dropped` so that
  * the total is known to be a lower bound.
  *
@@ -150,6 +152,35 @@ static bool has_unknown_heir(const struct engine *e, const struct member *m)
 	return e->tree.reaper && m->origin == e->tree.reaper_origin;
 }
 
+/* Do its children belong where it belongs, so that what it has of those it waited for counts? Of all but
+ * tools: a child has its parent's user, control group and job. */
+static bool has_family(const struct engine *e, const struct member *m)
+{
+	return !e->scopes || m->groups & ~e->scopes->matching;
+}
+
+/* Its parent, a member, has left before it, and it was not read since: who has adopted it? Init, or a member
+ * that is a subreaper. */
+static bool may_be_adopted(const struct engine *e, const struct member *m)
+{
+	if (!m->had_parent || m->told_parent || !has_family(e, m))
+		return false;
+	tree_for_each (&e->tree, slot, after) {
+		const struct member *other = &e->tree.member[slot];
+
+		if (other != m && has_family(e, other) &&
+			(other->origin == m->origin || !(other->groups & e->tree.inheriting)))
+			return true;
+	}
+	return false;
+}
+
+/* It began before the recording, and no sample tells how much it had used by then. */
+static bool has_unknown_past(const struct member *m)
+{
+	return m->late && !m->bound;
+}
+
 /* What is told of the largest memory of a program is a lower bound: nobody knows what it had after its last
  * sample, or only the account of all that we wait for has it. */
 enum { LEAST_OF_ALL = 1, LEAST_OF_ITSELF };
@@ -192,6 +223,7 @@ static void learn(struct engine *e, uint32_t slot, const struct process_facts *f
 	if (!facts->has_stat)
 		return;
 	m->ppid = facts->ppid;
+	m->had_parent = tree_find(&e->tree, m->ppid) != NO_SLOT;
 	m->zombie = facts->state == 'Z';
 	m->dead = facts->ended;
 	if (strcmp(m->name, facts->name)) {
@@ -226,6 +258,11 @@ bool member_put_clock(struct engine *e, uint32_t slot)
 /* What children used that left is not in its account, and will not be. */
 static void count_dropped(struct engine *e, const struct member *m, const struct usage *u)
 {
+	/* Children of a child that has left, too, may have been adopted by a member, which has them. */
+	if (m->has_passed && !e->tree.reaper) {
+		e->tree.escaped++;
+		return;
+	}
 	usage_add(&e->feed.gone, u);
 	e->feed.dropped_us += MAX(u->user_us + u->system_us, 1);
 	for_each_group(e->scopes ? m->pending_groups & ~e->scopes->matching : 0, g)
@@ -270,62 +307,11 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 	else if (owes && is_beyond(e, &m->pending, &facts->children, &beyond))
 		count_dropped(e, m, &beyond);
 	m->pending = (struct usage){0};
-	m->owes = m->has_pending = m->is_vague = false;
+	m->owes = m->has_pending = m->has_passed = m->is_vague = false;
 }
 
 /* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
 #define FOLLOW_NS (400 * NSEC_PER_MSEC)
-
-/* A job may leave the control group that was made for it: then the group does not count all of it. Known of
- * one process, nothing more is asked. */
-static void check_inside(struct engine *e, const struct member *m)
-{
-	char path[32], text[4096];
-
-	if (!e->cgroup || e->feed.outside || m->origin != e->tree.reaper_origin)
-		return;
-	snprintf(path, sizeof(path), "proc/%d/cgroup", (int)m->pid);
-	if (env_peek(e->env, path, text, sizeof(text)) <= 0 || cgroup_holds(e->cgroup, text))
-		return;
-	e->feed.outside = 1;
-	e->feed.cgroup_user_ns = e->feed.cgroup_system_ns = e->feed.cgroup_total_ns = -1;
-}
-
-static bool read_stat_of(struct engine *e, pid_t pid, struct process_facts *ret)
-{
-	int64_t fields[STAT_FIELDS];
-	char path[32], text[1024];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
-	n = env_slurp(e->env, path, text, sizeof(text));
-	return n > 0 && process_parse_stat(text, (size_t)n, fields, 33, ret);
-}
-
-/* Of so many, so often: some ten microseconds each. Events are heard a little less often, or much more. */
-#define LOOKS_MAX 16
-#define LOOK_NS (200 * NSEC_PER_MSEC)
-#define YOUNG_NS (2 * NSEC_PER_SEC)
-
-void members_look(struct engine *e)
-{
-	int64_t now = env_now(e->env, ENV_MONOTONIC);
-	struct process_facts facts;
-
-	if (now < e->look_ns)
-		return;
-	e->look_ns = now + LOOK_NS;
-	for (uint32_t slot = e->tree.last, i = 0; slot != NO_SLOT && i < LOOKS_MAX; i++) {
-		struct member *m = &e->tree.member[slot];
-
-		if (m->bound && m->born_ns + YOUNG_NS < now)
-			return;
-		check_inside(e, m);
-		if ((m->forks || !e->connector) && !m->ignored_sigchld && read_stat_of(e, m->pid, &facts))
-			m->ignored_sigchld = facts.ignores_sigchld;
-		slot = m->prev;
-	}
-}
 
 static void bind(struct engine *e, uint32_t slot)
 {
@@ -374,9 +360,10 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	bool medium = first || final || m->succeeded || now - m->status_read_ns >= medium_ns;
 	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
 	bool all = first || m->succeeded || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
-	enum process_effort effort = all				 ? READ_ALL
-		: owed || m->regrouped || now - m->read_ns >= refresh_ns ? READ_REFRESH
-									 : READ_IF_MOVED;
+	bool lost = m->had_parent && tree_find(&e->tree, m->ppid) == NO_SLOT; /* who has adopted it? */
+	enum process_effort effort = all					 ? READ_ALL
+		: owed || m->regrouped || lost || now - m->read_ns >= refresh_ns ? READ_REFRESH
+										 : READ_IF_MOVED;
 	struct process_facts facts = {0};
 	int r;
 
@@ -402,7 +389,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	m->brief = false;
 	learn(e, slot, &facts);
 	if (medium || m->identity_stale) /* a shell that moves itself mostly execs next */
-		check_inside(e, m);
+		member_check_inside(e, m);
 	if (facts.has_status)
 		m->status_read_ns = now;
 	if (!known)
@@ -443,13 +430,6 @@ static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
 		u->user_us = m->record.user_ns / 1000;
 		u->system_us = m->record.system_ns / 1000;
 	}
-}
-
-/* Do its children belong where it belongs, so that what it has of those it waited for counts? Of all but
- * tools: a child has its parent's user, control group and job. */
-static bool has_family(const struct engine *e, const struct member *m)
-{
-	return !e->scopes || m->groups & ~e->scopes->matching;
 }
 
 /* What its last sample and its exit records say it used, with the children it waited for if `family`. (Bytes
@@ -555,6 +535,7 @@ struct ending {
 	int64_t max_rss_kib;	     /* 0: not known */
 	uint8_t rss_least;	     /* it is a lower bound: LEAST_OF_ALL, LEAST_OF_ITSELF */
 	bool rss_most;		     /* it is an upper bound: that of its starter or of its children */
+	bool uncounted;		     /* nothing of it is in the account */
 	bool io_least;		     /* bytes and calls of it are missing in the account */
 	uint64_t unclaimed;	     /* groups of its that may not have its account: a member has it */
 	uint32_t heir;		     /* id of its parent, if which groups have its account is to be said */
@@ -615,6 +596,8 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 			pairs_num(p, "cpu_least", 1);
 	}
 	pairs_num(p, "io_least", end->io_least);
+	if (end->uncounted)
+		pairs_num(p, "uncounted", 1);
 	if (end->unclaimed)
 		announce_groups(e, "unclaimed", end->unclaimed);
 	if (end->heir)
@@ -673,6 +656,7 @@ static void leave_to_parent(
 	usage_add(&p->pending, used);
 	p->pending_groups = groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
 	p->has_pending = true;
+	p->has_passed |= e->tree.member[child].has_pending;
 	if (p->owes ||
 		!(p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000))
 		return;
@@ -701,6 +685,8 @@ static void groups_gone(struct engine *e, uint32_t slot, uint64_t accounted, con
 	if (!e->scopes)
 		return;
 	last_known(e, slot, false, &own);
+	if (has_unknown_past(&e->tree.member[slot]))
+		own = (struct usage){0};
 	for_each_group(e->tree.member[slot].groups, g)
 	{
 		struct group_feed *group = &e->feed.group[g];
@@ -771,7 +757,7 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 	struct usage u, switches;
 	struct ending end = {.max_rss_kib = own_peak_known(e, slot), .account = &u};
 	uint64_t accounted = 0;
-	bool is_adopted;
+	bool is_adopted, is_lost = parent == NO_SLOT && !unwaited && may_be_adopted(e, m);
 
 	if (!peak_is_recorded(m))
 		end.rss_least = unwaited ? LEAST_OF_ALL : least_of(e, m);
@@ -793,10 +779,15 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 		accounted = UINT64_MAX;
 		if (e->scopes)
 			end.unclaimed = m->groups & ~e->tree.reaper_groups & ~e->scopes->matching;
+	} else if (is_lost || has_unknown_past(m)) {
+		accounted = UINT64_MAX;
+		end.uncounted = true;
 	} else {
 		usage_add(&e->feed.gone, &u);
 		end.io_least = !io_is_whole(e, slot);
 	}
+	if (has_unknown_past(m))
+		switches = (struct usage){0};
 	usage_add(&e->feed.gone, &switches);
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, end.max_rss_kib);
 	groups_gone(e, slot, accounted, &u, &switches, end.max_rss_kib);
@@ -858,7 +849,7 @@ static bool is_older(struct engine *e, pid_t pid)
 	int64_t tick = NSEC_PER_SEC / e->env->clock_tick;
 	struct process_facts facts;
 
-	return read_stat_of(e, pid, &facts) && start_time(e, facts.start_ticks) + tick < e->start_ns;
+	return member_read_stat(e, pid, &facts) && start_time(e, facts.start_ticks) + tick < e->start_ns;
 }
 
 /* Between its own reading of its mark and its exec the copy of us may still grow by some pages. */

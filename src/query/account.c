@@ -520,6 +520,10 @@ static bool has_left(const struct account *a, unsigned line)
 
 static bool is_lower_bound(const struct account *a, unsigned line)
 {
+	const struct sums *sums = &a->living.line[line];
+	/* Of the command that we started a member or we have it. */
+	uint64_t ours = line || a->facts.attached ? 0 : a->living.line[a->lines.command].only_sampled;
+
 	/* The end mark has the CPU time of the whole. */
 	if (a->facts.end_missing && (line || !meta_find(&a->ending, "cpu_ns")))
 		return true;
@@ -527,8 +531,8 @@ static bool is_lower_bound(const struct account *a, unsigned line)
 		return false;
 	/* What strangers waited for is known as last sampled; of what escaped, or is in a part of the file
 	 * that is lost, nothing is. */
-	if (((line || a->facts.attached) && a->living.line[line].only_sampled) || a->facts.escaped ||
-		a->facts.lost_bytes || a->facts.lost_places)
+	if (sums->only_sampled > ours || sums->uncounted || a->facts.escaped || a->facts.lost_bytes ||
+		a->facts.lost_places)
 		return true;
 	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0 ||
 		(has_left(a, line) && !a->by_processes);
@@ -539,8 +543,8 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 {
 	const struct account_facts *f = &a->facts;
 
-	return f->end_missing || a->living.line[line].io_unread || f->escaped || f->lost_bytes ||
-		f->lost_places || f->dropped_ns > 0 || f->sigchld_ignored;
+	return f->end_missing || a->living.line[line].io_unread || a->living.line[line].uncounted ||
+		f->escaped || f->lost_bytes || f->lost_places || f->dropped_ns > 0 || f->sigchld_ignored;
 }
 
 /* Nobody but those who wait for a process, or its exit record, know the most that it had up to its end. */
@@ -578,6 +582,7 @@ struct line_facts account_line(const struct account *a, unsigned line)
 	int64_t gone_max = line_cell_or(said, LINE_MAX_RSS, -1); /* 0: of none that ended it is known */
 	struct line_facts f = {.seen = sums->seen,
 		.only_sampled = sums->only_sampled,
+		.uncounted = sums->uncounted,
 		.unsampled = line_cell_or(said, LINE_UNSAMPLED, -1),
 		.cpu_ns = a->lines.given[line].used_valid >> USED_CPU & 1
 			? a->lines.given[line].used[USED_CPU]

@@ -97,6 +97,7 @@ struct line_facts {
 	size_t name_len;
 	bool own; /* without what members' children used */
 	uint64_t seen;
+	uint64_t uncounted;	 /* ended processes of which nothing is counted */
 	uint64_t only_sampled;	 /* ended processes whose last moments nobody saw */
 	int64_t unsampled;	 /* -1: not recorded */
 	int64_t cpu_ns;		 /* -1: not known */

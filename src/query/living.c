@@ -687,7 +687,10 @@ static void count_only_sampled(
 {
 	const struct pair *how = pairs_find(last, "how");
 	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	int64_t uncounted = 0;
 
+	if (pairs_get_num(last, "uncounted", &uncounted) && uncounted)
+		for_each_line(i, groups) l->line[i].uncounted++;
 	if (pair_is(how, "reaped") || pair_is(how, "exit-record") || pair_is(how, "zombie"))
 		return;
 	l->line[0].only_sampled += !parent || !has_family(l, parent->groups);

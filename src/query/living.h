@@ -71,6 +71,7 @@ struct sums {			/* over the live processes of one line */
 	uint32_t nr;		      /* bound */
 	uint64_t seen;
 	uint64_t only_sampled; /* ended, and their last moments are known to nobody in this line */
+	uint64_t uncounted;    /* ended, and nothing of them is in the account */
 	uint64_t io_unread;    /* bytes and calls of these are missing in it */
 	/* Programs that ended and whose largest memory is not known; likewise, but what was waited for has it
 	 * in its own. */

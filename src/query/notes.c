@@ -55,7 +55,7 @@ void summary_alarms(struct summary *s)
 static void note_cpu(struct summary *s, const struct account *a)
 {
 	const struct account_facts *f = account_facts(a);
-	uint64_t only_sampled = account_line(a, 0).only_sampled;
+	uint64_t only_sampled = account_line(a, 0).only_sampled, uncounted = account_line(a, 0).uncounted;
 	bool tells_exits = strstr(meta_text(account_meta(a), "helpers"), "taskstats");
 	char text[UNITS_SIZE];
 
@@ -77,6 +77,13 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"counted: the parent had ended before it could be seen",
 			(unsigned long long)f->escaped, f->escaped == 1 ? "" : "es",
 			f->escaped == 1 ? "is" : "are");
+	else if (s->cpu_lower_bound && uncounted)
+		summary_note(s,
+			"CPU time is a lower bound: %llu process%s not counted: it is not known who waited "
+			"for "
+			"%s, or how much was used before the recording",
+			(unsigned long long)uncounted, uncounted == 1 ? " is" : "es are",
+			uncounted == 1 ? "it" : "them");
 	else if (s->cpu_lower_bound && only_sampled)
 		summary_note(s,
 			"CPU time is a lower bound: of %llu process%s that ended outside the tree only "

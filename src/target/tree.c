@@ -127,6 +127,7 @@ int tree_add(struct tree *t, pid_t pid, pid_t ppid, uint64_t groups, uint32_t *r
 		.born_ns = env_now(t->env, ENV_MONOTONIC),
 		.identity_stale = true,
 		.regrouped = true,
+		.had_parent = tree_find(t, ppid) != NO_SLOT,
 	};
 	t->member[slot].origin = origin_of(t, ppid);
 	if (!t->member[slot].origin)

@@ -47,6 +47,8 @@ struct member {
 	bool forks;	 /* the kernel told that it has */
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	bool regrouped;	 /* since it was announced, or it was not announced yet */
+	/* Its parent was a member when it was last known; the kernel told at its end who that is. */
+	bool had_parent, told_parent;
 	char name[64];
 	uint32_t execs;	    /* how often it became another program since it was announced */
 	uint8_t peak_least; /* as in struct ending, of those that it was before; 0: known */
@@ -54,7 +56,8 @@ struct member {
 	 * has waited for them. `owes`: they must show there. */
 	struct usage pending;
 	bool owes, has_pending;
-	bool is_vague; /* a child has left since, of which it is not known whether the account has it */
+	bool has_passed; /* of that, some is of children of those children */
+	bool is_vague;	 /* a child has left since, of which it is not known whether the account has it */
 	uint64_t pending_groups; /* those that all of these children were in and that have nothing of them */
 	/* Of its descendants that have left: what is counted of them already, though the kernel adds it to
 	 * its own when it is waited for. */

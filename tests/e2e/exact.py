@@ -248,11 +248,11 @@ def ticks_of(pid):
     return sum(int(fields[i]) for i in range(11, 15)) / os.sysconf("SC_CLK_TCK")
 
 
-def attach(lab, job, interval="100ms"):
+def attach(lab, job, interval="100ms", target=None):
     """Attaches to a job; gives the process and bounds on what the job had used when its recording began."""
     pid, number = lab.pids_of(job)
     before = ticks_of(pid)
-    words = ["attach", "-q", "-i", interval, "-o", lab.recording, "--flush=50ms", f"--helpers={lab.helpers}", number]
+    words = ["attach", "-q", "-i", interval, "-o", lab.recording, "--flush=50ms", f"--helpers={lab.helpers}", target or number]
     recorder = lab.start(lab.tacho(*words))
     until(lambda: recorder.poll() is not None or is_sampling(lab), "first tick of the recording")
     assert recorder.poll() is None

@@ -11,6 +11,7 @@ import pytest
 from exact import ELSEWHERE, ENDING_S, OWN_PIDS, account, attach, is_between, lab, lab_elsewhere, lab_of, may_start, other_group, place
 from recorder import name, until
 
+NO_USER = 20000 + os.getpid() % 20000  # that nobody else on this machine is
 WAYS = ["root-all", "root-connector", "root-taskstats", "root-none", "user-all", "user-none"]
 
 
@@ -127,3 +128,59 @@ def test_daemon_of_an_attached_tree(each_way):
     assumed = any("with an unknown parent" in note for note in summary["notes"])
     assert not (assumed and lab.has_all_help)
     assert cpu["lower_bound"] is (cpu["source"] == "rusage+last samples")
+
+
+# A subreaper: a child of it forks ten, of 400 pages each. It ends with the second line of input, they with the third.
+ADOPTER = r"""
+import ctypes, os, resource, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+first, second = os.pipe(), os.pipe()
+print("waits 1", flush=True)
+sys.stdin.readline()
+if os.fork() == 0:
+    os.close(first[1])
+    for i in range(10):
+        if os.fork() == 0:
+            os.close(second[1])
+            page = bytearray(400 * 4096)
+            os.write(1, b"lives\n")
+            os.read(second[0], 1)
+            os._exit(0)
+    os.read(first[0], 1)
+    os._exit(0)
+sys.stdin.readline()
+os.close(first[1])
+os.wait()
+print("orphans", flush=True)
+sys.stdin.readline()
+os.close(second[1])
+for i in range(10):
+    os.wait()
+used = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+print("minor_faults", sum(u.ru_minflt for u in used))
+print("cpu_s", sum(u.ru_utime + u.ru_stime for u in used), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("target", ["process", "user"])
+@pytest.mark.parametrize("way", WAYS[:4])
+def test_orphans_that_a_member_adopts_count_once(place, way, target):
+    """Their parent is gone, and they sleep: that they have another parent must be looked for."""
+    lab = lab_of(way, place)
+    job = lab.start(["setpriv", f"--ruid={NO_USER}", shutil.which("python3", path="/usr/bin"), "-S", "-c", ADOPTER], stdin=subprocess.PIPE)
+    assert job.stdout.readline() == "waits 1\n"
+    recorder, _, _ = attach(lab, job, interval="50ms", target=f"user:{NO_USER}" if target == "user" else None)
+    for answer in (["lives\n"] * 10, ["orphans\n"], []):
+        job.stdin.write("\n")
+        job.stdin.flush()
+        assert [job.stdout.readline() for _ in answer] == answer
+        ticks = lab.summary()["ticks"]["taken"]
+        until(lambda: lab.summary()["ticks"]["taken"] > ticks + 2, "samples of that")
+    said = account(job.communicate("\n")[0])
+    if target == "user":
+        recorder.send_signal(signal.SIGINT)
+    recorder.wait()
+    summary = lab.summary()
+    assert summary["faults"]["minor"] <= said["minor_faults"] + 200, (summary["faults"], said)
+    assert summary["cpu"]["total_s"] <= said["cpu_s"] + 0.05, (summary["cpu"], said)
