@@ -95,7 +95,9 @@ struct engine {
 	unsigned names_read; /* in this hearing */
 	bool children_grew;
 	int64_t joined_at_tick;
-	uint32_t *departing; /* scratch of a tick: slots */
+	int64_t unknown_ends; /* exit records, not yet taken for members', of processes with unknown parents
+			       */
+	uint32_t *departing;  /* scratch of a tick: slots */
 	struct slot_id
 		*lingering; /* ended, and not waited for yet when they were last asked, in this order */
 	uint32_t nr_lingering;

@@ -109,8 +109,13 @@ static void suspect_unknown(struct engine *e)
 {
 	int64_t strangers = (int64_t)e->tree.new_pids - (e->feed.joined - e->joined_at_tick);
 
-	if (e->children_grew && strangers > 0 && e->env->live && !e->connector && !e->taskstats)
+	/* Exit records tell of all but those whose parent was not known either. */
+	if (e->taskstats && !e->feed.events_lost)
+		strangers = e->unknown_ends;
+	if (e->children_grew && strangers > 0 && e->env->live && !e->connector) {
 		e->feed.unknown += strangers;
+		e->unknown_ends = 0;
+	}
 	if (e->tree.blind && !e->connector && !e->taskstats)
 		e->feed.unknown = -1;
 	e->children_grew = false;

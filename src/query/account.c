@@ -518,6 +518,13 @@ static bool has_left(const struct account *a, unsigned line)
 	return a->left && (!line || line == (unsigned)a->lines.command);
 }
 
+/* Some may have lived and ended unseen: those that no member waited for, as daemons, are in no account. Of a
+ * tree that we started they come to us. */
+static bool may_lack_unseen(const struct account *a)
+{
+	return a->facts.attached && a->facts.unknown > 0;
+}
+
 static bool is_lower_bound(const struct account *a, unsigned line)
 {
 	const struct sums *sums = &a->living.line[line];
@@ -531,8 +538,8 @@ static bool is_lower_bound(const struct account *a, unsigned line)
 		return false;
 	/* What strangers waited for is known as last sampled; of what escaped, or is in a part of the file
 	 * that is lost, nothing is. */
-	if (sums->only_sampled > ours || sums->uncounted || a->facts.escaped || a->facts.lost_bytes ||
-		a->facts.lost_places)
+	if (sums->only_sampled > ours || sums->uncounted || may_lack_unseen(a) || a->facts.escaped ||
+		a->facts.lost_bytes || a->facts.lost_places)
 		return true;
 	return a->facts.dropped_ns > 0 || a->facts.sigchld_ignored > 0 ||
 		(has_left(a, line) && !a->by_processes);
@@ -543,8 +550,9 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 {
 	const struct account_facts *f = &a->facts;
 
-	return f->end_missing || a->living.line[line].io_unread || a->living.line[line].uncounted ||
-		f->escaped || f->lost_bytes || f->lost_places || f->dropped_ns > 0 || f->sigchld_ignored;
+	return f->end_missing || may_lack_unseen(a) || a->living.line[line].io_unread ||
+		a->living.line[line].uncounted || f->escaped || f->lost_bytes || f->lost_places ||
+		f->dropped_ns > 0 || f->sigchld_ignored;
 }
 
 /* Nobody but those who wait for a process, or its exit record, know the most that it had up to its end. */

@@ -89,6 +89,12 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"CPU time is a lower bound: of %llu process%s that ended outside the tree only "
 			"the last sample counts",
 			(unsigned long long)only_sampled, only_sampled == 1 ? "" : "es");
+	else if (s->cpu_lower_bound && f->attached && f->unknown > 0)
+		summary_note(s,
+			"CPU time and io are lower bounds: up to %lld process%s lived between two samples; "
+			"of "
+			"them only what a process of the tree waited for is counted",
+			(long long)f->unknown, f->unknown == 1 ? "" : "es");
 	else if (s->cpu_lower_bound && (f->lost_bytes || f->lost_places))
 		summary_note(s, "totals are lower bounds: a part of the recording is lost");
 	else if (s->cpu_lower_bound)
