@@ -63,6 +63,13 @@ def test_children_that_are_waited_for(lab):
     count_of_processes(lab, summary, 3)
 
 
+def test_storm_with_exit_records_alone(place):
+    """Records of processes whose parent was not known either are told: the number is right, or a bound."""
+    lab = lab_of("root-taskstats", place)
+    summary, _ = lab.run("sh", "-c", "sh -c 'for i in $(seq 200); do /bin/true; done'; :", interval="1s")
+    count_of_processes(lab, summary, 203)
+
+
 def test_storm_of_short_lives(lab):
     nr, each_s = 300, 0.005
     summary, said = lab.run("storm", nr, 2, 1000 * each_s)

@@ -883,23 +883,30 @@ static void test_reasons_told_while_recording(void **state)
 	summary_free(s);
 }
 
+/* In a tree that we started all that nobody waits for comes to us. */
 static void test_unknown_processes_are_an_upper_bound(void **state)
 {
+	struct maker_options attach = {.mode = "attach"};
 	struct maker m;
 	struct summary *s;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_set(&m, 0, "tree.unsampled", 3);
-	maker_set(&m, 0, "tree.unknown", 40);
-	maker_set(&m, 0, "tree.processes", 17);
-	maker_tick(&m, SECOND);
-	maker_finish(&m, NULL);
-	s = summary_of(file);
-	assert_near(value(s, FIG_UNSAMPLED), 43);
-	assert_true(s->unsampled_is_upper_bound);
-	assert_near(value(s, FIG_PROCESSES), 17);
-	summary_free(s);
+	for (int attached = 0; attached < 2; attached++) {
+		maker_open(&m, file, attached ? &attach : NULL);
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_set(&m, 0, "proc.cpu.time", SECOND);
+		maker_set(&m, 0, "tree.unsampled", 3);
+		maker_set(&m, 0, "tree.unknown", 40);
+		maker_set(&m, 0, "tree.processes", 17);
+		maker_tick(&m, SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_near(value(s, FIG_UNSAMPLED), 43);
+		assert_true(s->unsampled_is_upper_bound);
+		assert_near(value(s, FIG_PROCESSES), 17);
+		assert_int_equal(s->cpu_lower_bound, attached);
+		summary_free(s);
+	}
 }
 
 static void test_no_rate_across_a_gap(void **state)

@@ -793,6 +793,26 @@ static void test_groups_of_several_nodes_are_one_by_name(void **state)
 
 /* ---- series ---- */
 
+static void test_what_is_not_counted_is_told(void **state)
+{
+	struct maker m;
+	struct summary *s;
+
+	(void)state;
+	for (int64_t uncounted = 0; uncounted < 2; uncounted++) {
+		maker_open(&m, file, NULL);
+		maker_join(&m, STORE_NO_ROW, 1, 100, 1, 0, false);
+		maker_gone_with(&m, STORE_NO_ROW, 1, MILLI, "exit-record", "sampled", INT64_C(0), "io_least",
+			INT64_C(0), "uncounted", uncounted, NULL);
+		maker_tick(&m, SECOND);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_int_equal(s->cpu_lower_bound, uncounted);
+		assert_int_equal(s->io_lower_bound, uncounted);
+		summary_free(s);
+	}
+}
+
 static void test_series_of_a_group(void **state)
 {
 	struct series_query group = {.group = "tool"}, none = {.group = "nobody"};
@@ -936,6 +956,7 @@ int main(void)
 		T(test_groups_without_their_account),
 		T(test_a_group_has_limits_of_its_own),
 		T(test_groups_of_several_nodes_are_one_by_name),
+		T(test_what_is_not_counted_is_told),
 		T(test_series_of_a_group),
 		T(test_children_count_in_one_group_and_not_in_another),
 		T(test_a_table_of_groups),
