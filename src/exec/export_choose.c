@@ -38,7 +38,7 @@ static void formats_in_words(struct buf *out)
 
 static void no_such_format(const char *name)
 {
-	struct nearest near = nearest_slip(name);
+	struct nearest near = nearest_to(name, 3); /* two letters that are swapped, also in a short name */
 	struct buf list;
 
 	for (size_t i = 0; exporters[i]; i++)
