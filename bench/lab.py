@@ -188,6 +188,17 @@ class Tacho:
         peak = peak_rss_bytes(process.pid)
         return self.finish(file, process, herd), peak
 
+    def share(self, herd, interval_s, before_s, seconds):
+        """Percent of a core in these seconds, start and end included where nothing is before them; and ticks missed."""
+        file, process = self.attach(herd, interval_s, before_s + seconds + (2 if before_s else 0))
+        if before_s:
+            time.sleep(before_s)
+            from_ns = cpu_clock_ns(process.pid)
+            time.sleep(seconds)
+            percent = (cpu_clock_ns(process.pid) - from_ns) / 1e7 / seconds
+        summary = self.finish(file, process, herd)
+        return percent if before_s else 100 * summary["kernel_cpu_s"] / seconds, summary["ticks"]["missed"]
+
     def account(self, file):
         """Of a finished recording, ns per tick in each collector, as it has them itself; of those that are not on this
         machine None."""
