@@ -258,7 +258,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 
 	if (slot == NO_SLOT) {
 		slot = tree_forked(&e->tree, r->parent, r->tgid);
-		/* One that is older than the recording is nobody's we know. */
+		/* A process that began before the recording is not counted as unknown. */
 		e->unknown_ends += slot == NO_SLOT && r->tid == r->tgid &&
 			env_now(e->env, ENV_MONOTONIC) - r->elapsed_ns >= e->start_ns;
 		if (slot == NO_SLOT || (!e->connector && !keep_inherited(e, slot)))

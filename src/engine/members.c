@@ -8,8 +8,8 @@
  *   - a member reaps is in that member's children's time from then on: nothing to do;
  *   - is reaped by a stranger (the parent of an attached root, init) enters `gone` with its exit record where
  * the kernel gives one, else as last sampled;
- *   - is reaped by nobody knows whom, member or stranger, or began before the recording and no sample met it,
- * is not counted, so that the total is a lower bound;
+ *   - whose reaper is not known (a member or a stranger), or that began before the recording and was never
+ * sampled, is not counted: the total is a lower bound;
  *   - had a parent that ignores SIGCHLD is dropped by the kernel: likewise, and counted in `dropped` so that
  * the total is known to be a lower bound.
  *
@@ -181,8 +181,8 @@ static bool has_unknown_past(const struct member *m)
 	return m->late && !m->bound;
 }
 
-/* What is told of the largest memory of a program is a lower bound: nobody knows what it had after its last
- * sample, or only the account of all that we wait for has it. */
+/* The recorded largest memory of a program is a lower bound: what it had after its last sample is not known,
+ * or is known only in the account of all processes that we wait for. */
 enum { LEAST_OF_ALL = 1, LEAST_OF_ITSELF };
 
 static uint8_t least_of(const struct engine *e, const struct member *m)

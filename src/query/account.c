@@ -555,7 +555,7 @@ static bool is_io_lower_bound(const struct account *a, unsigned line)
 		f->dropped_ns > 0 || f->sigchld_ignored;
 }
 
-/* Nobody but those who wait for a process, or its exit record, know the most that it had up to its end. */
+/* The largest memory of a process up to its end is known from its exit record or by waiting for it. */
 static bool is_memory_lower_bound(const struct account *a, unsigned line)
 {
 	const struct account_facts *f = &a->facts;
@@ -568,7 +568,7 @@ static bool is_memory_lower_bound(const struct account *a, unsigned line)
 	if (sums->peak_unknown || f->escaped || f->lost_bytes || f->lost_places ||
 		((f->attached || own) && f->unknown > 0))
 		return true;
-	/* Of what was dropped nobody is told, and those that still run have told nobody yet. */
+	/* It is not known of dropped children, and not yet of processes that still run. */
 	return sums->peak_inherited && (f->dropped_ns > 0 || f->sigchld_ignored || f->unfinished);
 }
 

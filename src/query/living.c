@@ -766,7 +766,7 @@ static void account_get(const struct pairs *last, int64_t ret[static NR_PARTS])
 			ret[from[i].part] += MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale;
 }
 
-/* Some member that is not known has its account: whether it is in these groups, too, nobody can tell. */
+/* An unknown member has its account. It is not known whether that member is in these groups, too. */
 static int count_unclaimed(struct living *l, const struct pairs *last)
 {
 	const struct pair *names = pairs_find(last, "unclaimed");

@@ -426,7 +426,7 @@ def test_short_job_is_recorded_with_little(tmp_path):
     assert summary["ticks"]["taken"] == 2 and summary["processes"]["seen"] == 1
     # Nothing of ours is counted as its own but the byte by which it enters each control group of version 1.
     assert (summary["io"]["write_chars"] or 0) <= 2
-    # A sample of what has ended tells no descriptors, and nobody was refused anything.
+    # A sample of an ended process has no descriptors; no reading was refused.
     assert summary["fds"]["peak"] or summary["unavailable"]["fds.peak"] == "the job ended before it was read"
     assert summary["limits"]["cpus"] >= 1
     done = subprocess.run([TACHO, "show", "--series", "mem.used", file], stderr=subprocess.PIPE, check=False)

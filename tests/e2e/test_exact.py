@@ -218,7 +218,7 @@ def test_random_trees_with_parents_that_do_not_wait(each_helper):
 
 # ---- users ----
 
-ONE_USER = 20000 + 2 * (os.getpid() % 20000)  # that nobody else on this machine is, nor another run of these tests
+ONE_USER = 20000 + 2 * (os.getpid() % 20000)  # used by no other program, and by no other run of these tests
 OTHER_USER = ONE_USER + 1
 OF_USERS = [f"--also=user:{ONE_USER}", f"--also=user:{OTHER_USER}"]
 SUMS = [("cpu", "total_s"), ("faults", "minor"), ("switches", "voluntary"), ("switches", "involuntary"),
@@ -422,7 +422,7 @@ def test_a_job_that_leaves_our_control_group_and_does_not_wait(place, other_grou
     if part == "all of it":
         words, interval = ["sh", "-c", f"echo $$ >{door}; exec {place / 'nochld'} ignore 10 20"], "30s"
     else:
-        # Whoever is known by neither an exit record nor the kernel's events is met by a sample, or by nobody.
+        # Without exit records and events a process is known only if it was sampled.
         words, interval = ["nochld", "ignore", 2, 400, door], "100ms" if helpers == "cgroup" else "30s"
     _, summary, said = run_leaving(place, helpers, *words, interval=interval)
     assert summary["cpu"]["source"].endswith("; the job left tacho's control group")
@@ -548,7 +548,7 @@ def test_spike_of_a_job_that_was_attached_to(lab):
 
 @pytest.mark.parametrize("name", ["root-taskstats", "root-none", "user-none"])
 def test_spike_before_the_end_of_an_attached_process(place, name):
-    """Its exit record is heard though nobody has waited for it yet when the recording ends; else what is known is marked."""
+    """Its exit record is heard, though it was not waited for when the recording ends; else what is known is marked."""
     lab = lab_of(name, place)
     job = lab.start(lab.burner("spike", 500, "-"), stdin=subprocess.PIPE)
     assert lab.start(lab.tacho("attach", "-q", "--duration=50ms", "-o", lab.recording, job.pid)).wait() == 0
@@ -576,7 +576,7 @@ def test_spike_before_the_end_of_an_attached_process(place, name):
         assert re.search("memory +peak ≥ (.*\n)+.*memory is a lower bound(.*\n)+.* ≥[0-9.]+ [KM]iB", said), said
 
 
-# 150 MiB, then it is another program: after its exec, or in a child that is nobody's.
+# 150 MiB, then it is another program: after its exec, or in a child that has lost its parent.
 STARTER = """
 import os, sys
 memory = bytearray(150 << 20)

@@ -11,7 +11,7 @@ import pytest
 from exact import ELSEWHERE, ENDING_S, OWN_PIDS, account, attach, is_between, lab, lab_elsewhere, lab_of, may_start, other_group, place
 from recorder import name, until
 
-NO_USER = 20000 + os.getpid() % 20000  # that nobody else on this machine is
+NO_USER = 20000 + os.getpid() % 20000  # used by no other program
 WAYS = ["root-all", "root-connector", "root-taskstats", "root-none", "user-all", "user-none"]
 
 

@@ -139,7 +139,7 @@ def has_cpu(mount):
 
 @contextlib.contextmanager
 def lent_to_v2():
-    """The cpu controller, from a hierarchy of v1 that nobody has a group in. That one gets a controller instead that nobody uses."""
+    """The cpu controller, from a hierarchy of v1 without groups, which gets an unused controller in its place."""
     lender, options = next(((mount, options) for mount, options in mounts_of("cgroup") if "cpu" in options), (None, ()))
     if not lender or any(path.is_dir() for path in lender.iterdir()):
         pytest.skip("needs the cpu controller" + (", in whose hierarchy of v1 there are groups" if lender else ""))

@@ -883,7 +883,7 @@ static void test_reasons_told_while_recording(void **state)
 	summary_free(s);
 }
 
-/* In a tree that we started all that nobody waits for comes to us. */
+/* In a tree that we started, processes without a waiting parent become our children. */
 static void test_unknown_processes_are_an_upper_bound(void **state)
 {
 	struct maker_options attach = {.mode = "attach"};

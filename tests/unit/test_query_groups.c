@@ -356,6 +356,24 @@ static void test_children_pass_to_their_parents_in_the_group(void **state)
 	expect_series("group.cpu", &(struct series_query){.group = "job"}, (double[]){1.1, 2.2, 2.2}, 3);
 }
 
+static void open_two_users(struct maker *m)
+{
+	maker_open(m, file, NULL);
+	maker_group(m, 0, "ann", "user", false);
+	maker_group(m, 1, "bob", "user", false);
+}
+
+/* With the CPU seconds of the whole and of both users. */
+static struct summary *summary_of_users(double whole, double ann, double bob)
+{
+	struct summary *s = summary_of(file);
+
+	assert_near(value(s, FIG_CPU), whole);
+	assert_near(value(group_of(s, "ann"), FIG_CPU), ann);
+	assert_near(value(group_of(s, "bob"), FIG_CPU), bob);
+	return s;
+}
+
 /* A child of ann's becomes bob's, and its parent, still ann's, waits for it: what it used counts for each of
  * them as far as it was theirs, and once in the whole. */
 static void test_one_that_changes_its_user_counts_once(void **state)
@@ -364,9 +382,7 @@ static void test_one_that_changes_its_user_counts_once(void **state)
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_group(&m, 0, "ann", "user", false);
-	maker_group(&m, 1, "bob", "user", false);
+	open_two_users(&m);
 	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("ann"));
 	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("ann"));
 	for (uint32_t row = 0; row < 2; row++) {
@@ -391,10 +407,7 @@ static void test_one_that_changes_its_user_counts_once(void **state)
 	maker_tick(&m, 2 * SECOND);
 	maker_tick(&m, 3 * SECOND);
 	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
-	s = summary_of(file);
-	assert_near(value(s, FIG_CPU), 0.8);
-	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.4);
-	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.4);
+	s = summary_of_users(0.8, 0.4, 0.4);
 	assert_near(value(s, FIG_WRITE_CHARS), 8000);
 	assert_near(value(group_of(s, "ann"), FIG_WRITE_CHARS), 4000);
 	assert_near(value(group_of(s, "bob"), FIG_WRITE_CHARS), 4000);
@@ -409,9 +422,7 @@ static void test_children_that_left_before_their_parent_changed_its_user(void **
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_group(&m, 0, "ann", "user", false);
-	maker_group(&m, 1, "bob", "user", false);
+	open_two_users(&m);
 	maker_join(&m, 0, 1, 100, 1, 0, false);
 	set_cpu(&m, 0, 100);
 	maker_set(&m, 0, "proc.cpu.children_user", 0);
@@ -436,10 +447,7 @@ static void test_children_that_left_before_their_parent_changed_its_user(void **
 	maker_tick(&m, 2 * SECOND);
 	maker_tick(&m, 3 * SECOND);
 	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
-	s = summary_of(file);
-	assert_near(value(s, FIG_CPU), 0.7);
-	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.55);
-	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.05);
+	s = summary_of_users(0.7, 0.55, 0.05);
 	summary_free(s);
 }
 
@@ -451,9 +459,7 @@ static void test_what_one_user_was_seen_to_use_is_no_others(void **state)
 	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, NULL);
-	maker_group(&m, 0, "ann", "user", false);
-	maker_group(&m, 1, "bob", "user", false);
+	open_two_users(&m);
 	maker_join_in(&m, 0, 1, 100, 1, 0, false, IN("bob"));
 	maker_join_in(&m, 1, 2, 101, 100, 0, false, IN("ann"));
 	for (uint32_t row = 0; row < 2; row++) {
@@ -472,10 +478,7 @@ static void test_what_one_user_was_seen_to_use_is_no_others(void **state)
 	maker_tick(&m, 2 * SECOND);
 	maker_tick(&m, 3 * SECOND);
 	maker_finish(&m, "end_ns", 3 * SECOND, NULL);
-	s = summary_of(file);
-	assert_near(value(s, FIG_CPU), 0.4);
-	assert_near(value(group_of(s, "ann"), FIG_CPU), 0.3);
-	assert_near(value(group_of(s, "bob"), FIG_CPU), 0.1);
+	s = summary_of_users(0.4, 0.3, 0.1);
 	summary_free(s);
 }
 
