@@ -48,6 +48,7 @@ static const struct metric self_metric[] = {
 	{"self.ticks.missed",         "Ticks that could not be taken at all.", FIELD(missed_ticks), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.ticks.skipped",        "Ticks left out to stay within the budget.", FIELD(skipped_ticks), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.reads.deferred",       "Readings of processes put off to the next tick, so that it comes in time; their CPU time was read.", FIELD(reads_deferred), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"self.clocks.deferred",      "Readings of the CPU time of processes that sleep, put off to one of the next ticks to stay within the budget.", FIELD(clocks_deferred), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.smaps.reads",          "Readings of PSS and USS.", FIELD(smaps_reads), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.smaps.deferred",       "Readings of PSS and USS put off to stay within the budget.", FIELD(smaps_deferred), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"self.backoff",              "The slow tiers run at one part in this many of their cadence.", FIELD(backoff), SCALE_ONE, KIND_GAUGE, FOLD_MAX, UNIT_COUNT, NULL, TIER_TICK, false},

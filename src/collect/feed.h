@@ -46,8 +46,9 @@ struct feed {
 	int64_t late_ns;    /* this tick */
 	int64_t late_ticks; /* later than a tenth of the interval */
 	int64_t missed_ticks;
-	int64_t skipped_ticks;	/* left out to stay within the budget */
-	int64_t reads_deferred; /* of processes */
+	int64_t skipped_ticks;	 /* left out to stay within the budget */
+	int64_t reads_deferred;	 /* of processes */
+	int64_t clocks_deferred; /* of processes that sleep */
 	int64_t smaps_reads, smaps_deferred;
 	int64_t backoff; /* the slow tiers run at 1/backoff of their cadence */
 	int64_t written_bytes;

@@ -230,7 +230,7 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	e->opt = *options;
 	e->self_statm = -1;
 	e->copy_kib = INT64_MAX;
-	e->stretch = 1;
+	e->stretch = e->clock_turns = 1;
 	e->page_ns = 40 * 1024; /* measured; learned anew from every reading */
 	e->schema = schema_new();
 	pairs_init(&e->pairs, e->pair_memory, ARRAY_SIZE(e->pair_memory), e->pair_text, sizeof(e->pair_text));

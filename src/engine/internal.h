@@ -77,6 +77,7 @@ struct engine {
 	int64_t window_details_ns; /* of that, for the members' details */
 	uint64_t window_taken;	   /* ticks taken when it began */
 	int64_t details_ns;	   /* what the details of a tick may take; 0: what the interval allows */
+	unsigned clock_turns;	   /* the clocks of sleepers are taken at every so many ticks */
 	int self_statm;
 	int64_t reshared; /* up to which sharers were read again */
 
@@ -87,14 +88,16 @@ struct engine {
 	char program[16]; /* what it became, as the kernel cuts names */
 	bool as_started;  /* when it was first read it was that */
 	bool need_scan;
-	uint64_t unasked;    /* became another program and ended before the scopes could be asked */
-	bool awaits;	     /* a member is known from its exit record alone */
-	bool last_tick;	     /* everything is read once more */
-	uint32_t nr_opened;  /* sets whose collectors were asked to open */
-	bool gated;	     /* collectors were asked before the job's exec */
-	unsigned names_read; /* in this hearing */
-	bool children_grew;
-	int64_t joined_at_tick;
+	uint64_t unasked;	 /* became another program and ended before the scopes could be asked */
+	bool awaits;		 /* a member is known from its exit record alone */
+	bool last_tick;		 /* everything is read once more */
+	uint32_t nr_opened;	 /* sets whose collectors were asked to open */
+	bool gated;		 /* collectors were asked before the job's exec */
+	unsigned names_read;	 /* in this hearing */
+	bool children_grew;	 /* in this tick: a member has waited for children */
+	bool children_grew_last; /* in the tick before */
+	int64_t unsuspected;	 /* strangers of the ticks before that were not taken for the job's */
+	int64_t deferred_last;	 /* feed.reads_deferred at the tick before */
 	int64_t unknown_ends; /* exit records, not yet taken for members', of processes with unknown parents
 			       */
 	uint32_t *departing;  /* scratch of a tick: slots */

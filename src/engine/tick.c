@@ -48,6 +48,10 @@
 #define FIRST_NS (10 * NSEC_PER_MSEC)
 /* Reading the clocks of fewer processes says nothing about the budget. */
 #define CROWD 100
+/* The clocks of those that sleep are taken at every so many ticks at least. They sleep when their clock has
+ * not moved for so many. */
+#define CLOCK_TURNS_MAX 16
+#define TICKS_TO_REST 4
 
 /* Of the whole recorder, the threads beside the ticks included, or of this thread alone. */
 static int64_t own_cpu(clockid_t whose)
@@ -103,24 +107,44 @@ void find_new_members(struct engine *e)
 	look_at_all(e, now);
 }
 
-/* PIDs given out since the last tick that are nobody we know may have been ours, if a member has waited for
- * children in that time. Where the kernel tells of every fork there is nothing to suspect. */
+/* PIDs that were given out and are not known may have been the job's, if a member has waited for children: in
+ * the same tick, in the one before (the PIDs are looked at first, so one can be given out and waited for
+ * between the look and the reading of its parent) or in the next ones, where parents were not read in this.
+ */
+static int64_t suspects(struct engine *e)
+{
+	int64_t strangers = (int64_t)e->tree.strangers, late = (int64_t)e->tree.latecomers;
+	bool deferred = e->feed.reads_deferred != e->deferred_last;
+	int64_t held = e->unsuspected, nr = 0;
+
+	if (e->children_grew || e->children_grew_last) {
+		nr = strangers - (held ? 0 : MIN(late, strangers));
+		held = MAX(held - late, 0);
+		nr += e->children_grew ? held : 0;
+		e->unsuspected = 0;
+	} else
+		e->unsuspected = strangers + (deferred ? MAX(held - late, 0) : 0);
+	return nr;
+}
+
+/* Where the kernel tells of every fork there is nothing to suspect. */
 static void suspect_unknown(struct engine *e)
 {
-	int64_t strangers = (int64_t)e->tree.new_pids - (e->feed.joined - e->joined_at_tick);
+	int64_t nr = suspects(e);
 
 	/* Exit records tell of all but those whose parent was not known either. */
 	if (e->taskstats && !e->feed.events_lost)
-		strangers = e->unknown_ends;
-	if (e->children_grew && strangers > 0 && e->env->live && !e->connector) {
-		e->feed.unknown += strangers;
+		nr = e->children_grew ? e->unknown_ends : 0;
+	if (nr > 0 && e->env->live && !e->connector) {
+		e->feed.unknown += nr;
 		e->unknown_ends = 0;
 	}
 	if (e->tree.blind && !e->connector && !e->taskstats)
 		e->feed.unknown = -1;
+	e->children_grew_last = e->children_grew;
+	e->deferred_last = e->feed.reads_deferred;
 	e->children_grew = false;
-	e->tree.new_pids = 0;
-	e->joined_at_tick = e->feed.joined;
+	e->tree.strangers = e->tree.latecomers = 0;
 	e->feed.assumed = (int64_t)e->tree.assumed;
 	e->feed.escaped = (int64_t)e->tree.escaped;
 }
@@ -172,19 +196,39 @@ static void miss(struct engine *e, uint32_t slot)
 	e->missing[e->nr_missing++] = (struct slot_id){slot, e->tree.member[slot].id};
 }
 
+/* It has slept for a while, and the clocks of such are taken in turns. */
+static bool rests(const struct engine *e, const struct member *m)
+{
+	return e->clock_turns > 1 && !e->last_tick && m->bound && !m->brief && !m->owes &&
+		e->taken > m->moved_tick + TICKS_TO_REST && (m->id + e->taken) % e->clock_turns;
+}
+
 static void take_clocks(struct engine *e)
 {
 	e->nr_missing = 0;
 	tree_for_each (&e->tree, slot, after) {
 		struct member *m = &e->tree.member[slot];
+		int64_t before = m->clock_ns;
 
-		if (m->awaited)
+		if (m->awaited || rests(e, m))
 			continue;
 		m->clock_ns = env_cpu_clock(e->env, m->pid);
 		m->clock_tick = e->taken + 1;
+		if (m->clock_ns != before)
+			m->moved_tick = e->taken;
 		if (m->clock_ns < 0)
 			miss(e, slot);
 	}
+}
+
+/* A member has waited for children, which the kernel does not tell: those of them whose clock was not taken
+ * in this tick must not count beside it. */
+static void miss_resting(struct engine *e)
+{
+	tree_for_each (&e->tree, slot, after)
+		if (!e->tree.member[slot].awaited && rests(e, &e->tree.member[slot]) &&
+			env_cpu_clock(e->env, e->tree.member[slot].pid) < 0)
+			miss(e, slot);
 }
 
 /* From now on a tick reads the details of as many processes as that time allows, and of some at least. */
@@ -194,6 +238,32 @@ static void begin_turns(struct engine *e, int64_t details_ns)
 		engine_event(e, "turns", NULL, NULL);
 	e->feed.backoff = BACKOFF_MAX;
 	e->details_ns = MAX(details_ns, e->opt.interval_ns / DETAILS_LEAST);
+}
+
+/* Of thousands that sleep the clocks alone cost too much: they take turns, too. What one uses that wakes is
+ * seen some ticks late. False when that would not help. */
+static bool take_clocks_in_turns(struct engine *e, double spent)
+{
+	char text[24];
+
+	if (e->tree.nr < CROWD || e->clock_turns == CLOCK_TURNS_MAX)
+		return false;
+	for (; spent > 1 && e->clock_turns < CLOCK_TURNS_MAX; spent /= 2)
+		e->clock_turns *= 2;
+	snprintf(text, sizeof(text), "%u", e->clock_turns);
+	engine_event(e, "turns", "clocks_every", text);
+	return true;
+}
+
+/* Where the clocks alone exceed the budget, that needs no further judging. */
+static void judge_clocks(struct engine *e, int64_t cpu_ns)
+{
+	double spent = (double)cpu_ns / (e->opt.budget * (double)e->opt.interval_ns);
+
+	if (spent <= 1)
+		return;
+	begin_turns(e, 0);
+	take_clocks_in_turns(e, spent);
 }
 
 /* Returns the instant. The last tick is no instant: each is read when its turn comes, as late as possible. */
@@ -212,10 +282,8 @@ static int64_t take_totals(struct engine *e)
 	} while (spread > e->opt.interval_ns / INSTANT_SHARE + 2 * e->spread_ns && --tries);
 	e->spread_ns =
 		spread < e->spread_ns || !e->taken ? spread : e->spread_ns + (spread - e->spread_ns) / 16;
-	/* The clocks alone exceed the budget: that needs no further judging. */
-	if (crowd &&
-		(double)(own_cpu(CLOCK_THREAD_CPUTIME_ID) - cpu) > e->opt.budget * (double)e->opt.interval_ns)
-		begin_turns(e, 0);
+	if (crowd)
+		judge_clocks(e, own_cpu(CLOCK_THREAD_CPUTIME_ID) - cpu);
 	return now;
 }
 
@@ -248,6 +316,10 @@ static void read_details(struct engine *e, int64_t now)
 
 			if ((m->id < from) != (round == 1) || m->awaited || m->read_ns == now)
 				continue;
+			if (rests(e, m)) {
+				e->feed.clocks_deferred++;
+				continue;
+			}
 			if (!over && nr++ % 8 == 7 && env_now(e->env, ENV_MONOTONIC) > until) {
 				over = true;
 				e->next_read = m->id;
@@ -270,6 +342,10 @@ static void sample_members(struct engine *e, int64_t now)
 {
 	bury_missing(e, now);
 	read_details(e, now);
+	if (e->clock_turns > 1 && e->children_grew && !e->connector && !e->taskstats) {
+		miss_resting(e);
+		bury_missing(e, now);
+	}
 	if (e->last_tick)
 		bury_missing(e, now + 1);
 	if (e->final_tick)
@@ -448,15 +524,16 @@ static bool take_turns(struct engine *e, double spent)
 }
 
 /* By how much of the budget was spent in the last window. The status file is half of an active process's
- * cost: it goes slower first, with the looks at those that sleep. Then processes take turns, then ticks are
- * left out. Far beyond the budget there is no time for steps. */
+ * cost: it goes slower first, with the looks at those that sleep. Then processes take turns, then the clocks
+ * of those that sleep, then ticks are left out. Far beyond the budget there is no time for steps. */
 static void back_off(struct engine *e, double spent)
 {
 	bool may_stretch = !e->opt.interval_is_order;
 
 	if (spent > 3)
 		e->feed.backoff = BACKOFF_MAX;
-	if (spent > 1.1 && e->feed.backoff == BACKOFF_MAX && take_turns(e, spent))
+	if (spent > 1.1 && e->feed.backoff == BACKOFF_MAX &&
+		(take_turns(e, spent) || take_clocks_in_turns(e, spent)))
 		return;
 	if (spent > 3) {
 		for (; may_stretch && spent > 1 && e->stretch < STRETCH_MAX; spent /= 2)
@@ -467,6 +544,8 @@ static void back_off(struct engine *e, double spent)
 		e->stretch *= 2;
 	else if (spent < 1.0 / 3 && e->stretch > 1)
 		e->stretch /= 2;
+	else if (spent < 1.0 / 3 && e->clock_turns > 1)
+		e->clock_turns /= 2;
 	else if (spent < 1.0 / 2 && e->details_ns)
 		e->details_ns = e->details_ns < e->opt.interval_ns / 4 ? 2 * e->details_ns : 0;
 	else if (spent < 1.0 / 3 && e->feed.backoff > 1)

@@ -34,6 +34,7 @@ enum single { /* values of which a recording has one: of the tree and of ourselv
 	ONE_SKIPPED,
 	ONE_DEFERRED,
 	ONE_TURNS,
+	ONE_CLOCK_TURNS,
 	ONE_BACKOFF,
 	ONE_EVENTS_LOST,
 	ONE_RUNNING,
@@ -58,6 +59,7 @@ static const char *const single_metric[NR_SINGLES] = {
 	[ONE_SKIPPED] = "self.ticks.skipped",
 	[ONE_DEFERRED] = "self.smaps.deferred",
 	[ONE_TURNS] = "self.reads.deferred",
+	[ONE_CLOCK_TURNS] = "self.clocks.deferred",
 	[ONE_BACKOFF] = "self.backoff",
 	[ONE_EVENTS_LOST] = "self.events_lost",
 	[ONE_RUNNING] = "load.running",
@@ -457,6 +459,7 @@ static int account_finish(struct account *a)
 	f->skipped = ending_or(a, "skipped", single_or(a, ONE_SKIPPED, -1));
 	f->deferred = single_or(a, ONE_DEFERRED, -1);
 	f->turns = single_or(a, ONE_TURNS, -1);
+	f->clock_turns = single_or(a, ONE_CLOCK_TURNS, -1);
 	f->events_lost = single_or(a, ONE_EVENTS_LOST, -1);
 	f->dropped_ns = single_or(a, ONE_DROPPED, 0);
 	f->sigchld_ignored = a->living.sigchld_ignored;

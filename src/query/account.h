@@ -75,7 +75,7 @@ struct account_facts {
 	uint64_t unasked;   /* processes that may have been one of the tools */
 	int64_t unknown;    /* -1: not recorded */
 	int64_t cgroup_peak_bytes;
-	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred, turns,
+	int64_t self_cpu_ns, self_rss_bytes, missed, late, skipped, backoff, deferred, turns, clock_turns,
 		events_lost;  /* -1: unknown */
 	int64_t most_running; /* threads of the node that ran or could have run, at any tick; -1: unknown */
 	int64_t dropped_ns;

@@ -201,6 +201,13 @@ static int backed_off(struct gathering *g, const struct store_record *record)
 
 static int taking_turns(struct gathering *g, const struct store_record *record)
 {
+	int64_t every = 1;
+
+	if (pairs_get_num(record->pairs, "clocks_every", &every))
+		return event_add(g, seconds(g, record->time_ns), "backoff",
+			"CPU time of processes that sleep read at one of %lld samples, to stay within the "
+			"budget",
+			(long long)every);
 	return event_add(g, seconds(g, record->time_ns), "backoff",
 		"details of processes read in turns, to stay within the budget");
 }

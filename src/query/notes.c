@@ -161,8 +161,12 @@ static void note_memory(struct summary *s, const struct account *a)
 	if (f->turns > 0)
 		summary_note(s,
 			"details of processes were read in turns: %lld readings were postponed to stay "
-			"within the interval or the budget; CPU time was read for all",
-			(long long)f->turns);
+			"within the interval or the budget%s",
+			(long long)f->turns, f->clock_turns > 0 ? "" : "; CPU time was read for all");
+	if (f->clock_turns > 0)
+		summary_note(s,
+			"CPU time of processes that sleep was read in turns, to stay within the budget: what "
+			"one uses that wakes is seen some samples late");
 	if (io_unread)
 		summary_note(s,
 			has_figure(s, FIG_READ_CHARS)

@@ -460,48 +460,44 @@ static uint64_t read_forks(struct tree *t)
 	return 0;
 }
 
+/* Forks are read before the last PID: what is given out between the two is counted twice rather than not. */
 void tree_cursor_set(struct tree *t, pid_t pid)
 {
-	t->cursor = t->cursor_before = pid ? pid : MAX(read_last_pid(t), 0);
-	t->polled_ns = env_now(t->env, ENV_MONOTONIC);
 	t->forks_known = 0;
 	t->forks = t->pid_max <= FEW_PIDS ? read_forks(t) : 0;
+	t->cursor = t->cursor_before = pid ? pid : MAX(read_last_pid(t), 0);
+	t->polled_ns = env_now(t->env, ENV_MONOTONIC);
 }
 
-/* Forks since the last call; 0 where that cannot be read. */
-static uint64_t count_forks(struct tree *t)
+/* How many PIDs the cursor says were given out since the last poll. It jumps over those that are in use. */
+static uint64_t cursor_moved(const struct tree *t, pid_t last)
 {
-	uint64_t forks = read_forks(t), all = t->forks && forks > t->forks ? forks - t->forks : 0;
-
-	t->forks = forks;
-	t->forks_known = 0;
-	return all;
+	return (uint64_t)(last >= t->cursor ? last - t->cursor : t->pid_max - t->cursor + last);
 }
 
-/* How many PIDs were given out between the cursor and `last`: an upper bound. Where they can have come round,
- * which the cursor does not show, the number of forks tells; *ret_round is then true. With few PIDs they can
- * have at any time. */
-static uint64_t count_new(struct tree *t, pid_t last, bool *ret_round)
+/* Whether PIDs can have come round since the last poll, which the cursor does not show: then the number of
+ * forks tells. With few PIDs they can have at any time. *last is read again after that number. */
+static bool came_round(struct tree *t, pid_t *last)
 {
 	int64_t now = env_now(t->env, ENV_MONOTONIC);
-	uint64_t range = (uint64_t)MAX(t->pid_max - FIRST_PID_AFTER_WRAP, 1), known, all;
-	uint64_t nr =
-		last >= t->cursor ? (uint64_t)(last - t->cursor) : (uint64_t)(t->pid_max - t->cursor + last);
+	uint64_t range = (uint64_t)MAX(t->pid_max - FIRST_PID_AFTER_WRAP, 1), forks, known = t->forks_known;
+	uint64_t before = t->forks;
 	bool few = t->pid_max <= FEW_PIDS, late = now - t->polled_ns > (int64_t)range * FORK_NS;
 
-	*ret_round = false;
-	if (!nr && !few)
-		return 0;
+	if (!cursor_moved(t, *last) && !few)
+		return false;
 	t->polled_ns = now;
 	if (!few && !late && t->forks) {
-		t->forks_known += nr;
-		return nr;
+		t->forks_known += cursor_moved(t, *last);
+		return false;
 	}
-	known = t->forks_known;
-	all = count_forks(t);
-	/* The cursor jumps over PIDs that are in use, so it says more than there were. */
-	*ret_round = all > known + nr + range / 2;
-	return *ret_round ? all : nr;
+	forks = read_forks(t);
+	*last = MAX(read_last_pid(t), 0);
+	if (before && forks > before + known + cursor_moved(t, *last) + range / 2)
+		return true;
+	t->forks = forks;
+	t->forks_known = 0;
+	return false;
 }
 
 /* Threads have numbers of the same kind, and no clock of a process. */
@@ -513,21 +509,47 @@ static bool is_there(struct tree *t, pid_t pid)
 	return env_try(t->env, path) == 0;
 }
 
-static void probe_range(struct tree *t, pid_t from, pid_t to)
+static void probe_new(struct tree *t, pid_t from, pid_t to)
 {
 	for (pid_t pid = from; pid <= to; pid++) {
-		bool again = pid <= t->cursor_before && t->cursor >= t->cursor_before;
-
-		if (!consider(t, pid, 0) && t->ask && !again && !is_there(t, pid))
-			t->vanished++;
+		if (consider(t, pid, 0))
+			continue;
+		t->strangers++;
+		t->vanished += t->ask && !is_there(t, pid);
 	}
+}
+
+static void probe_again(struct tree *t, pid_t from, pid_t to)
+{
+	for (pid_t pid = from; pid <= to; pid++) {
+		bool known = tree_find(t, pid) != NO_SLOT;
+
+		t->latecomers += consider(t, pid, 0) && !known && tree_find(t, pid) != NO_SLOT;
+	}
+}
+
+/* Any PID may be new. Forks are counted after the scan: those that it found are among them. */
+static int scan_round(struct tree *t, pid_t last)
+{
+	uint32_t ids = t->next_id;
+	uint64_t nr, before = t->forks;
+	int r;
+
+	t->cursor = t->cursor_before = last;
+	r = tree_scan(t);
+	t->forks = read_forks(t);
+	t->forks_known = 0;
+	nr = t->forks > before ? t->forks - before : 0;
+	nr -= MIN(nr, t->next_id - ids);
+	t->strangers += nr;
+	t->vanished += t->ask ? nr : 0;
+	t->escaped += t->nr_owners > 0;
+	return r;
 }
 
 int tree_poll(struct tree *t)
 {
-	pid_t last, from;
-	uint64_t nr;
-	bool round;
+	pid_t last, overlap, before = t->cursor;
 
 	if (!t->inheriting && !t->ask)
 		return 0;
@@ -536,24 +558,19 @@ int tree_poll(struct tree *t)
 	t->blind = last < 0;
 	if (t->blind)
 		return tree_scan(t);
-	nr = count_new(t, last, &round);
-	t->new_pids += nr;
-	if (round) { /* any PID may be new */
-		t->vanished += t->ask ? nr : 0;
-		t->escaped += t->nr_owners > 0;
-		t->cursor = t->cursor_before = last;
-		return tree_scan(t);
-	}
-	if (last == t->cursor && t->cursor == t->cursor_before)
+	if (came_round(t, &last))
+		return scan_round(t, last);
+	if (last == before && before == t->cursor_before)
 		return 0;
-	from = MAX(t->cursor_before, t->cursor - CURSOR_OVERLAP);
-	t->cursor_before = t->cursor;
+	overlap = MAX(t->cursor_before > before ? 0 : t->cursor_before, before - CURSOR_OVERLAP);
+	t->cursor_before = before;
 	t->cursor = last;
-	if (last >= from) {
-		probe_range(t, from + 1, last);
+	probe_again(t, overlap + 1, before);
+	if (last >= before) {
+		probe_new(t, before + 1, last);
 	} else { /* the PIDs have wrapped */
-		probe_range(t, from + 1, t->pid_max);
-		probe_range(t, MIN(FIRST_PID_AFTER_WRAP, last), last);
+		probe_new(t, before + 1, t->pid_max);
+		probe_new(t, MIN(FIRST_PID_AFTER_WRAP, last), last);
 	}
 	return 0;
 }

@@ -35,6 +35,7 @@ struct member {
 	int64_t quiet_ns;    /* when its account of waited-for children was first read as it is now */
 	int64_t clock_ns;    /* its CPU time at the instant of a tick; negative: it was gone */
 	uint64_t clock_tick; /* of the tick that is the clock_tick-th to be taken */
+	uint64_t moved_tick; /* in which it was last found to have used CPU time */
 	int status;	     /* as wait(2) gives it, if has_status */
 	bool root, late, bound, announced, ended, has_status, ignores_sigchld, identity_stale, zombie;
 	bool dead;	 /* all its threads have ended: nothing comes to its account any more */
@@ -120,10 +121,12 @@ struct tree {
 	uint32_t nr_owners, nr_above;
 	pid_t process_group; /* of the process whose parent was read last */
 	pid_t escaped_pid[CURSOR_OVERLAP];
-	uint64_t escaped;  /* orphans of an attached tree's owner that may have come from it */
-	uint64_t assumed;  /* orphans that joined by evidence alone: their parent was not seen */
-	uint64_t new_pids; /* PIDs given out, in our PID namespace, since somebody last zeroed this */
-	uint64_t vanished; /* of them, those that were gone before anybody could ask about them */
+	uint64_t escaped; /* orphans of an attached tree's owner that may have come from it */
+	uint64_t assumed; /* orphans that joined by evidence alone: their parent was not seen */
+	/* Since they were last zeroed: PIDs given out, in our PID namespace, whose process was gone when it
+	 * was looked for (or was a thread); and members that were taken for such at the poll before. */
+	uint64_t strangers, latecomers;
+	uint64_t vanished; /* processes that were gone before anybody could ask whether they are wanted */
 	void (*joined)(void *arg, uint32_t slot);
 	void *arg;
 };

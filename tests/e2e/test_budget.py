@@ -193,6 +193,21 @@ def test_a_sleeper_costs_one_call_a_tick(half_awake, asleep):
             assert len(looked) <= 1 + trace.seconds / LOOK_AT_SLEEPERS_EVERY_S, (pid, looked)
 
 
+def test_clocks_of_sleepers_take_turns(tools):
+    """Where even the clocks exceed the budget those of sleepers are taken in turns, that of a worker at every tick, and the
+    recording says so."""
+    with Herd(tools["herd"], 200, 1, 20) as herd:
+        trace = record_traced(tools, herd, "clocks", "--helpers", "none", "--budget", "0.01", *FAST, interval_ms=50, ticks=200)
+    rest = trace.calls[len(trace.calls) // 2:]
+    clocks = Counter(call.pid for call in rest if call.what == "clock")
+    (worker,) = list(herd.active)[:1]
+    sleepers = [pid for pid in herd.pids if pid not in herd.active]
+    assert clocks[worker] >= ENOUGH
+    assert sum(clocks[pid] for pid in sleepers) <= len(sleepers) * clocks[worker] / 4, clocks
+    assert any(note.startswith("CPU time of processes that sleep was read in turns") for note in trace.summary["notes"])
+    assert trace.summary["ticks"]["skipped"] == 0
+
+
 def test_the_first_tick_reads_what_fits(tools):
     """What is added up of everyone, the rest for half an interval; who is not reached then is in the ticks that follow."""
     with Herd(tools["herd"], 400, 0, 100) as herd:
