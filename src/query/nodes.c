@@ -1,69 +1,73 @@
-/* Several recordings at the same pace.
+/* The summary of a run: one recording, or those of several nodes.
  *
- * Each recording has points at times of its own. They are taken in the order of time (a heap of the
- * recordings' next points), so that the sum over nodes is known at every instant while each file is read
- * once, and memory does not depend on length. Levels hold from point to point. CPU use grows evenly between
- * two points of a node, so the sum over nodes is a broken line, kept as offset + slope x time: a point
- * changes one node's share of both, whatever the number of nodes. (Adding up stale totals instead would show
- * one node's whole interval as a burst at the instant of its sample.)
+ * Each recording is read once, from its beginning to its end, by one of several threads, which then has a
+ * file open and the processes of one recording in memory. What a recording held and used is put onto a grid
+ * of the sampling interval (query/grid) and added to that of all nodes: so the peak of the sum over nodes is
+ * exact on that grid, and what is kept of a node is its summary.
  *
  * Clocks: each recording says what the wall clock showed at its start; that is what relates them. */
 #include "query/nodes.h"
 
+#include "base/parallel.h"
 #include "base/str.h"
+#include "query/grid.h"
 #include "query/process_table.h"
 
-#include <math.h>
 #include <string.h>
+
+/* Steps of the grids of groups, of which there can be many. */
+#define GROUP_GRID_MOST (GRID_MOST / 8)
+#define SHORTEST_STEP_NS INT64_C(1000000)
+
+/* The order of levels on the grid: those of which there is more between ticks come first. */
+static const enum level grid_level[NR_LEVELS] = {LEVEL_PROCESSES, LEVEL_THREADS, LEVEL_RSS, LEVEL_VMS,
+	LEVEL_SWAP, LEVEL_PSS, LEVEL_USS, LEVEL_FDS, LEVEL_PSS_ESTIMATED, LEVEL_USS_ESTIMATED};
+#define GRID_TOPS 2
 
 /* One line (the whole, or a group) of one recording. */
 struct node_line {
 	struct tracker tracker;
-	struct amounts head, last; /* of the next point, and of the one taken last */
-	struct broken {
-		double offset, slope;
-	} flow[NR_FLOWS]; /* used = offset + slope x time, without the jumps over gaps */
-	uint32_t total;	  /* the line of the run that it is added to */
+	struct amounts last; /* of the point before */
+	struct grid_pen pen; /* of one of several recordings */
 };
 
+/* One recording while it is read. */
 struct node {
 	struct account *account;
-	struct process_filling *filling; /* NULL: nobody asked for the processes */
+	struct process_filling *filling; /* NULL: the processes are not wanted */
 	struct node_line *line;
-	unsigned nr_lines, nr_bound;
-	int64_t head_ns;		  /* of the next point */
-	bool has_head, gap, begun, alone; /* alone: its lines are those of the run */
-	double start, interval;		  /* of the recording, s after the run's; nominal, 0: not known */
-	double taken;			  /* time of the event taken last, s after the recording's start */
+	unsigned nr_lines;
+	int64_t offset_ns; /* its start after the run's */
+	int64_t time_ns;   /* of the point before */
+	double interval;   /* nominal, s; 0: not known */
 };
 
-/* The same line of all recordings. */
+/* The same line of all recordings that one thread has read. */
 struct total_line {
 	char *name; /* NULL: the whole */
-	struct tracker tracker;
-	struct broken flow[NR_FLOWS];
-	bool flows[NR_FLOWS]; /* known of some node */
-	int64_t level[NR_LEVELS];
-	uint32_t level_nr[NR_LEVELS];
+	struct grid_sum sum;
+	double active_s; /* the longest of any recording */
+};
+
+struct totals {
+	struct total_line *line;
+	size_t nr;
 };
 
 struct nodes {
-	struct node *node;
-	uint32_t nr;
-	uint32_t *heap, nr_heap; /* by time of head; only nodes that have one */
-	struct total_line *line;
-	uint32_t nr_lines;
-	double interval, taken; /* time of the event taken last */
+	const struct run *run;
+	struct summary *summary;
+	bool alone; /* one recording, whose lines are those of the run */
+	int64_t *offset_ns, interval_ns;
+	struct grid_shape whole, group;
+	struct totals of[PARALLEL_MOST];  /* by thread */
+	struct process_table **processes; /* by recording; NULL: not wanted */
+	struct buf *reterr;
 };
 
 static double seconds(int64_t ns)
 {
 	return (double)ns / 1e9;
-}
-
-static double head_time(const struct node *n)
-{
-	return n->start + seconds(n->head_ns);
 }
 
 /* In seconds and bytes. */
@@ -77,350 +81,89 @@ static bool has_amount(const struct amounts *a, enum flow flow)
 	return a->used_valid >> flow_used[flow] & 1;
 }
 
-static double head_amount(const struct node_line *line, enum flow flow)
-{
-	return amount(has_amount(&line->head, flow) ? &line->head : &line->last, flow);
-}
+/* ---- one recording ---- */
 
-/* ---- the heap ---- */
-
-/* A node's first event is its start. */
-static double event_time(const struct node *n)
-{
-	return n->begun ? head_time(n) : n->start;
-}
-
-static bool earlier(const struct nodes *all, uint32_t a, uint32_t b)
-{
-	return event_time(&all->node[a]) < event_time(&all->node[b]);
-}
-
-static void heap_swap(struct nodes *all, uint32_t i, uint32_t j)
-{
-	uint32_t kept = all->heap[i];
-
-	all->heap[i] = all->heap[j];
-	all->heap[j] = kept;
-}
-
-static void heap_down(struct nodes *all, uint32_t i)
-{
-	for (;;) {
-		uint32_t least = i;
-
-		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < all->nr_heap; child++)
-			if (earlier(all, all->heap[child], all->heap[least]))
-				least = child;
-		if (least == i)
-			return;
-		heap_swap(all, i, least);
-		i = least;
-	}
-}
-
-static void heap_push(struct nodes *all, uint32_t node)
-{
-	uint32_t i = all->nr_heap++;
-
-	all->heap[i] = node;
-	for (; i && earlier(all, all->heap[i], all->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		heap_swap(all, i, (i - 1) / 2);
-}
-
-/* ---- lines ---- */
-
-static int total_line_of(struct nodes *all, const char *name, uint32_t *ret)
-{
-	struct total_line *more;
-
-	for (uint32_t i = 0; i < all->nr_lines; i++)
-		if (name && all->line[i].name ? !strcmp(name, all->line[i].name)
-					      : name == all->line[i].name) {
-			*ret = i;
-			return 0;
-		}
-	more = reallocarray(all->line, all->nr_lines + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	all->line = more;
-	more += all->nr_lines;
-	*more = (struct total_line){.name = name ? strdup(name) : NULL};
-	if (name && !more->name)
-		return -ENOMEM;
-	tracker_init(&more->tracker, all->interval, all->nr > 1);
-	tracker_begin(&more->tracker, all->taken);
-	*ret = all->nr_lines++;
-	return 0;
-}
-
-/* A group is known from now on: it began with nothing after the last point. */
-static int node_line_add(struct node *n)
+static int line_add(const struct nodes *all, struct node *n)
 {
 	struct node_line *line = reallocarray(n->line, n->nr_lines + 1, sizeof(*line));
+	bool group = n->nr_lines;
 
 	if (!line)
 		return -ENOMEM;
 	n->line = line;
 	line += n->nr_lines++;
 	*line = (struct node_line){0};
-	tracker_init(&line->tracker, n->interval, n->alone || n->nr_lines == 1);
-	tracker_begin(&line->tracker, n->taken);
-	return 0;
+	/* A group is known from now on: it began with nothing after the last point. */
+	tracker_init(&line->tracker, n->interval, all->alone || !group);
+	tracker_begin(&line->tracker, seconds(n->time_ns));
+	if (all->alone)
+		return 0;
+	return grid_pen_init(&line->pen, group ? &all->group : &all->whole, n->offset_ns, n->time_ns);
 }
 
-/* Its new lines are added to those of the run. */
-static int node_bind(struct nodes *all, struct node *n)
+static void line_track(struct node_line *line, const struct amounts *now, double time, bool gap)
 {
-	int r = 0;
-
-	for (; n->nr_bound < n->nr_lines && r >= 0; n->nr_bound++)
-		r = total_line_of(
-			all, account_line(n->account, n->nr_bound).name, &n->line[n->nr_bound].total);
-	return r;
+	if (has_amount(now, FLOW_CPU))
+		tracker_cpu(&line->tracker, time, amount(now, FLOW_CPU), gap);
+	for (unsigned k = FLOW_CPU + 1; k < NR_FLOWS; k++)
+		if (has_amount(now, k))
+			tracker_flow(&line->tracker, k, time, amount(now, k), gap);
+	tracker_levels(&line->tracker, time, now->level, now->level_valid);
+	if (now->has_between)
+		tracker_between(&line->tracker, time, &now->between);
 }
 
-/* The node's next point becomes its head; 0 when there is none. */
-static int node_next(struct node *n)
+/* What was used over a gap is of no known time. */
+static int line_put(struct node_line *line, const struct amounts *now, int64_t time_ns, bool gap)
 {
-	struct point point;
-	int r = account_next(n->account, &point);
+	int64_t level[NR_LEVELS], flow[NR_FLOWS], top[GRID_TOPS];
+	uint64_t valid = 0;
 
-	n->has_head = r > 0;
-	if (r <= 0)
-		return r;
-	n->head_ns = point.time_ns;
-	n->gap = point.gap;
-	while (n->nr_lines < point.nr_lines) {
-		r = node_line_add(n);
-		if (r < 0)
-			return r;
-	}
-	for (unsigned i = 0; i < point.nr_lines; i++)
-		n->line[i].head = point.line[i];
-	return 1;
-}
-
-/* ---- the sum over nodes ---- */
-
-static void total_levels(struct total_line *total, const struct amounts *p, int sign)
-{
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
-		if (!(p->level_valid >> i & 1))
-			continue;
-		total->level[i] = (int64_t)((uint64_t)total->level[i] +
-			(uint64_t)p->level[i] * (uint64_t)(int64_t)sign);
-		total->level_nr[i] += (uint32_t)sign;
+		level[i] = now->level[grid_level[i]];
+		valid |= (uint64_t)(now->level_valid >> grid_level[i] & 1) << i;
 	}
+	for (unsigned k = 0; k < NR_FLOWS; k++)
+		flow[k] = gap || !has_amount(now, k) ? 0
+						     : (int64_t)((uint64_t)now->used[flow_used[k]] -
+							       (uint64_t)line->last.used[flow_used[k]]);
+	top[0] = MAX(now->between.processes, level[0]);
+	top[1] = MAX(now->between.threads, level[1]);
+	return grid_pen_tick(&line->pen, time_ns, level, valid, flow, now->has_between ? top : NULL);
 }
 
-/* What the node uses grows until its head: not at all when there is none, or a gap before it. */
-static void total_grow(
-	struct total_line *total, const struct node *n, struct node_line *line, double time, enum flow flow)
+static void keep_amounts(struct node_line *line, const struct amounts *now)
 {
-	struct broken *now = &line->flow[flow];
-	bool grows = n->has_head && !n->gap && head_time(n) > time;
-	double slope =
-		grows ? (head_amount(line, flow) - amount(&line->last, flow)) / (head_time(n) - time) : 0;
-	double offset = now->offset + now->slope * time - slope * time;
+	struct amounts before = line->last;
 
-	total->flow[flow].offset += offset - now->offset;
-	total->flow[flow].slope += slope - now->slope;
-	total->flows[flow] |= n->has_head && has_amount(&line->head, flow);
-	*now = (struct broken){.offset = offset, .slope = slope};
+	line->last = *now;
+	for (unsigned k = 0; k < NR_FLOWS; k++)
+		if (!has_amount(now, k))
+			line->last.used[flow_used[k]] = before.used[flow_used[k]];
 }
 
-static void total_point(struct total_line *total, double time)
+static int take_point(const struct nodes *all, struct node *n, const struct point *point)
 {
-	uint32_t valid = 0;
-
-	for (unsigned i = 0; i < NR_LEVELS; i++)
-		if (total->level_nr[i])
-			valid |= UINT32_C(1) << i;
-	tracker_cpu(&total->tracker, time, total->flow[FLOW_CPU].offset + total->flow[FLOW_CPU].slope * time,
-		false);
-	for (unsigned i = FLOW_CPU + 1; i < NR_FLOWS; i++)
-		if (total->flows[i])
-			tracker_flow(&total->tracker, i, time,
-				total->flow[i].offset + total->flow[i].slope * time, false);
-	tracker_levels(&total->tracker, time, total->level, valid);
-}
-
-/* ---- one point ---- */
-
-static void node_track(struct node *n)
-{
-	double time = seconds(n->head_ns);
-
-	for (unsigned i = 0; i < n->nr_lines; i++) {
-		struct node_line *line = &n->line[i];
-
-		if (has_amount(&line->head, FLOW_CPU))
-			tracker_cpu(&line->tracker, time, amount(&line->head, FLOW_CPU), n->gap);
-		for (unsigned k = FLOW_CPU + 1; k < NR_FLOWS; k++)
-			if (has_amount(&line->head, k))
-				tracker_flow(&line->tracker, k, time, amount(&line->head, k), n->gap);
-		tracker_levels(&line->tracker, time, line->head.level, line->head.level_valid);
-		if (line->head.has_between)
-			tracker_between(&line->tracker, time, &line->head.between);
-	}
-}
-
-/* Of several nodes: the others as they were last seen, and this one as it was at its fullest since. */
-static void total_between(struct total_line *total, const struct node_line *line, double time)
-{
-	struct between b = line->last.between;
-
-	b.processes += total->level[LEVEL_PROCESSES] - line->last.level[LEVEL_PROCESSES];
-	b.threads += total->level[LEVEL_THREADS] - line->last.level[LEVEL_THREADS];
-	b.active_ns = 0;
-	total->tracker.between_s = MAX(total->tracker.active_s, line->tracker.active_s);
-	tracker_between(&total->tracker, time, &b);
-}
-
-static void node_take(struct nodes *all, struct node *n)
-{
-	node_track(n);
-	for (unsigned i = 0; i < n->nr_lines; i++) {
-		struct node_line *line = &n->line[i];
-
-		total_levels(&all->line[line->total], &line->last, -1);
-		total_levels(&all->line[line->total], &line->head, 1);
-		for (unsigned k = 0; k < NR_FLOWS; k++)
-			if (!has_amount(&line->head, k))
-				line->head.used[flow_used[k]] = line->last.used[flow_used[k]];
-		line->last = line->head;
-	}
-	n->taken = seconds(n->head_ns);
-}
-
-/* Takes the node's next event; 1 when another follows, 0 when that was its last. */
-static int node_advance(struct nodes *all, struct node *n)
-{
-	double time = event_time(n);
-	int r = 1;
-
-	if (n->begun) {
-		node_take(all, n);
-		r = node_next(n);
-		if (r < 0 || node_bind(all, n) < 0)
-			return MIN(r, -ENOMEM);
-	}
-	n->begun = true;
-	for (unsigned i = 0; i < n->nr_lines; i++) {
-		struct node_line *line = &n->line[i];
-		struct total_line *total = &all->line[line->total];
-
-		for (unsigned k = 0; k < NR_FLOWS; k++)
-			total_grow(total, n, line, time, k);
-		total_point(total, time);
-		if (line->last.has_between)
-			total_between(total, line, time);
-		if (!r)
-			total_levels(total, &line->last, -1);
-	}
-	all->taken = MAX(all->taken, time);
-	return r;
-}
-
-/* ---- the walk ---- */
-
-static int nodes_open(struct nodes *all, const struct run *run, bool processes, struct buf *reterr)
-{
-	all->node = calloc(run->nr, sizeof(*all->node));
-	all->heap = calloc(run->nr, sizeof(*all->heap));
-	if (!all->node || !all->heap)
-		return -ENOMEM;
-	for (size_t i = 0; i < run->nr; i++, all->nr++) {
-		struct node *n = &all->node[i];
-		int r = account_open(run->path[i], &n->account);
-
-		n->alone = run->nr == 1;
-		if (r >= 0 && processes)
-			r = (n->filling = process_filling_new(n->account, (uint32_t)i)) ? 0 : -ENOMEM;
-		if (r >= 0)
-			r = node_next(n);
-		if (r < 0) {
-			all->nr += n->account != NULL;
-			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
-			return r;
-		}
-	}
-	return 0;
-}
-
-/* The interval is in the metadata, which is there with the first point. */
-static void node_pace(struct node *n)
-{
-	int64_t interval_ns = 0;
-
-	meta_num(account_meta(n->account), "interval_ns", &interval_ns);
-	n->interval = seconds(MAX(interval_ns, 0));
-	for (unsigned i = 0; i < n->nr_lines; i++) {
-		tracker_init(&n->line[i].tracker, n->interval, n->alone || !i);
-		tracker_begin(&n->line[i].tracker, 0);
-	}
-}
-
-/* The start of the run, and how long after it each node began. */
-static int nodes_align(struct nodes *all)
-{
-	int64_t first = INT64_MAX, start;
 	int r = 0;
 
-	for (uint32_t i = 0; i < all->nr; i++)
-		if (meta_num(account_meta(all->node[i].account), "start_wall_ns", &start) && start > 0)
-			first = MIN(first, start);
-	for (uint32_t i = 0; i < all->nr; i++) {
-		struct node *n = &all->node[i];
+	while (n->nr_lines < point->nr_lines && r >= 0)
+		r = line_add(all, n);
+	for (unsigned i = 0; i < n->nr_lines && r >= 0; i++) {
+		struct node_line *line = &n->line[i];
 
-		if (meta_num(account_meta(n->account), "start_wall_ns", &start) && start > 0)
-			n->start = seconds(start - first);
-		node_pace(n);
-		all->interval = MAX(all->interval, n->interval);
-		if (n->has_head)
-			heap_push(all, i);
+		line_track(line, &point->line[i], seconds(point->time_ns), point->gap);
+		if (!all->alone)
+			r = line_put(line, &point->line[i], point->time_ns, point->gap);
+		keep_amounts(line, &point->line[i]);
 	}
-	for (uint32_t i = 0; i < all->nr && r >= 0; i++)
-		r = node_bind(all, &all->node[i]);
+	n->time_ns = point->time_ns;
 	return r;
-}
-
-static int nodes_walk(struct nodes *all)
-{
-	while (all->nr_heap) {
-		int r = node_advance(all, &all->node[all->heap[0]]);
-
-		if (r < 0)
-			return r;
-		if (!r)
-			all->heap[0] = all->heap[--all->nr_heap];
-		heap_down(all, 0);
-	}
-	return 0;
-}
-
-static void nodes_close(struct nodes *all)
-{
-	for (uint32_t i = 0; i < all->nr; i++) {
-		account_close(all->node[i].account);
-		process_filling_free(all->node[i].filling);
-		for (unsigned k = 0; k < all->node[i].nr_lines; k++)
-			tracker_release(&all->node[i].line[k].tracker);
-		free(all->node[i].line);
-	}
-	for (uint32_t i = 0; i < all->nr_lines; i++) {
-		tracker_release(&all->line[i].tracker);
-		free(all->line[i].name);
-	}
-	free(all->line);
-	free(all->node);
-	free(all->heap);
 }
 
 /* A recording that has no tick at all has no line yet; its summary tells why all is missing. */
-static int node_fill(struct node *n, const char *path, struct summary *s)
+static int node_fill(const struct nodes *all, struct node *n, const char *path, struct summary *s)
 {
-	int r = n->nr_lines ? 0 : node_line_add(n);
+	int r = n->nr_lines ? 0 : line_add(all, n);
 
 	if (r < 0)
 		return r;
@@ -436,67 +179,320 @@ static int node_fill(struct node *n, const char *path, struct summary *s)
 	return r;
 }
 
-static int nodes_fill(struct nodes *all, const struct run *run, struct summary *s)
+static int total_line_of(
+	struct totals *all, const char *name, const struct grid_shape *shape, struct total_line **ret)
+{
+	struct total_line *more;
+
+	for (size_t i = 0; i < all->nr; i++)
+		if (name && all->line[i].name ? !strcmp(name, all->line[i].name)
+					      : name == all->line[i].name) {
+			*ret = &all->line[i];
+			return 0;
+		}
+	more = reallocarray(all->line, all->nr + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	all->line = more;
+	*ret = more += all->nr;
+	*more = (struct total_line){.name = name ? strdup(name) : NULL};
+	grid_sum_init(&more->sum, shape);
+	all->nr++;
+	return name && !more->name ? -ENOMEM : 0;
+}
+
+static int node_add(struct nodes *all, struct node *n, struct totals *to)
 {
 	int r = 0;
 
-	if (all->nr == 1)
-		return node_fill(&all->node[0], run->path[0], s);
-	s->node = calloc(all->nr, sizeof(*s->node));
-	if (!s->node)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < all->nr && r >= 0; i++) {
-		s->nr_nodes++;
-		r = node_fill(&all->node[i], run->path[i], &s->node[i]);
+	for (unsigned i = 0; i < n->nr_lines && r >= 0; i++) {
+		struct total_line *total;
+
+		r = total_line_of(
+			to, account_line(n->account, i).name, i ? &all->group : &all->whole, &total);
+		if (r >= 0)
+			r = grid_pen_end(&n->line[i].pen);
+		if (r >= 0)
+			r = grid_sum_add(&total->sum, &n->line[i].pen.grid);
+		if (r >= 0)
+			total->active_s = MAX(total->active_s, n->line[i].tracker.active_s);
 	}
-	if (r >= 0)
-		r = total_line_of(all, NULL, &(uint32_t){0}); /* no recording had a tick */
-	if (r >= 0)
-		r = summary_combine(s, &all->line[0].tracker);
-	for (uint32_t i = 1; i < all->nr_lines && r >= 0; i++)
-		r = summary_combine_group(s, all->line[i].name, &all->line[i].tracker);
 	return r;
 }
 
-static int nodes_processes(struct nodes *all, struct process_table **ret)
+static void node_close(struct node *n)
 {
-	struct process_table *t = calloc(1, sizeof(*t));
-	int r = t ? 0 : -ENOMEM;
+	account_close(n->account);
+	process_filling_free(n->filling);
+	for (unsigned k = 0; k < n->nr_lines; k++) {
+		tracker_release(&n->line[k].tracker);
+		grid_pen_release(&n->line[k].pen);
+	}
+	free(n->line);
+}
 
-	for (uint32_t i = 0; i < all->nr && r >= 0; i++)
-		r = process_table_take(t, all->node[i].filling, all->node[i].account);
-	*ret = r < 0 ? process_table_free(t) : t;
+static int node_walk(struct nodes *all, struct node *n)
+{
+	struct point point;
+	int64_t interval_ns = 0;
+	int r;
+
+	while ((r = account_next(n->account, &point)) > 0) {
+		if (!n->nr_lines) { /* it is in the metadata, which is there with the first point */
+			meta_num(account_meta(n->account), "interval_ns", &interval_ns);
+			n->interval = seconds(MAX(interval_ns, 0));
+		}
+		r = take_point(all, n, &point);
+		if (r < 0)
+			break;
+	}
 	return r;
+}
+
+static int node_read(void *arg, unsigned worker, size_t i)
+{
+	struct nodes *all = arg;
+	struct node n = {.offset_ns = all->offset_ns[i]};
+	struct summary *s = all->alone ? all->summary : &all->summary->node[i];
+	int r = account_open(all->run->path[i], &n.account);
+
+	if (r >= 0 && all->processes)
+		r = (n.filling = process_filling_new(n.account, (uint32_t)i)) ? 0 : -ENOMEM;
+	if (r >= 0)
+		r = node_walk(all, &n);
+	if (r >= 0)
+		r = node_fill(all, &n, all->run->path[i], s);
+	if (r >= 0 && !all->alone)
+		r = node_add(all, &n, &all->of[worker]);
+	if (r >= 0 && all->processes)
+		r = process_filling_finish(n.filling, n.account, &all->processes[i]);
+	node_close(&n);
+	return r;
+}
+
+/* ---- the sum over nodes ---- */
+
+static void track_step(struct tracker *t, const struct grid *g, size_t step, int64_t used[static NR_FLOWS])
+{
+	const int64_t *sum = grid_levels(g, step), *nr = grid_counts(g, step), *top = grid_tops(g, step);
+	double time = seconds(grid_time_ns(g, step));
+	int64_t level[NR_LEVELS];
+	uint32_t valid = 0;
+
+	for (unsigned i = 0; i < NR_LEVELS; i++) {
+		level[grid_level[i]] = sum[i];
+		valid |= (uint32_t)(nr[i] > 0) << grid_level[i];
+	}
+	for (unsigned k = 0; k < NR_FLOWS; k++)
+		used[k] = (int64_t)((uint64_t)used[k] + (uint64_t)grid_flows(g, step)[k]);
+	tracker_cpu(t, time, seconds(used[FLOW_CPU]), false);
+	for (unsigned k = FLOW_CPU + 1; k < NR_FLOWS; k++)
+		tracker_flow(t, k, time, (double)used[k], false);
+	tracker_levels(t, time, level, valid);
+	t->between_s = t->active_s;
+	tracker_between(t, time, &(struct between){.processes = sum[0] + top[0], .threads = sum[1] + top[1]});
+}
+
+static bool is_empty(const struct grid *g, size_t step)
+{
+	const int64_t *cell = grid_levels(g, step);
+
+	for (unsigned i = 0; i < 2 * g->shape->nr_levels + g->shape->nr_flows; i++)
+		if (cell[i])
+			return false;
+	return true;
+}
+
+/* A group begins when it is first seen. */
+static int total_track(struct total_line *line, double interval, struct tracker *ret)
+{
+	int64_t used[NR_FLOWS] = {0};
+	struct grid *g;
+	size_t first = 0;
+	int r = grid_sum_whole(&line->sum, &g);
+
+	tracker_init(ret, interval, true);
+	while (r >= 0 && line->name && first < g->nr && is_empty(g, first))
+		first++;
+	tracker_begin(ret, r >= 0 && first ? seconds(grid_time_ns(g, first - 1)) : 0);
+	for (size_t i = first; r >= 0 && i < g->nr; i++)
+		track_step(ret, g, i, used);
+	ret->active_s = MAX(ret->active_s, line->active_s);
+	return r;
+}
+
+static int merge_totals(struct nodes *all)
+{
+	struct totals *to = &all->of[0];
+	struct total_line *total;
+	int r = total_line_of(
+		to, NULL, &all->whole, &total); /* there is one, even if no recording has a tick */
+
+	for (unsigned w = 1; w < PARALLEL_MOST && r >= 0; w++)
+		for (size_t i = 0; i < all->of[w].nr && r >= 0; i++) {
+			struct total_line *line = &all->of[w].line[i];
+
+			r = total_line_of(to, line->name, line->sum.shape, &total);
+			if (r < 0)
+				break;
+			r = grid_sum_merge(&total->sum, &line->sum);
+			total->active_s = MAX(total->active_s, line->active_s);
+			grid_sum_release(&line->sum);
+		}
+	return r;
+}
+
+/* Groups in the order of the recordings, and in each in its order. */
+static int combine_groups(struct nodes *all, struct summary *s, double interval)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		for (size_t k = 0; k < s->node[i].nr_groups && r >= 0; k++) {
+			const char *name = s->node[i].group[k].name;
+			struct total_line *line = NULL;
+			struct tracker t;
+			bool known = false;
+
+			for (size_t j = 0; j < s->nr_groups; j++)
+				known |= !strcmp(s->group[j].name, name);
+			if (known)
+				continue;
+			r = total_line_of(&all->of[0], name, &all->group, &line);
+			if (r < 0)
+				return r;
+			r = total_track(line, interval, &t);
+			if (r >= 0)
+				r = summary_combine_group(s, name, &t);
+			tracker_release(&t);
+		}
+	return r;
+}
+
+static int combine(struct nodes *all)
+{
+	double interval = seconds(all->interval_ns);
+	struct total_line *whole = NULL;
+	struct tracker t;
+	int r = merge_totals(all);
+
+	if (r >= 0)
+		r = total_line_of(&all->of[0], NULL, &all->whole, &whole);
+	if (r < 0)
+		return r;
+	r = total_track(whole, interval, &t);
+	if (r >= 0)
+		r = summary_combine(all->summary, &t);
+	tracker_release(&t);
+	return r < 0 ? r : combine_groups(all, all->summary, interval);
+}
+
+/* ---- the run ---- */
+
+/* When a recording began, by the wall clock (0: not known), and its interval. */
+static int look_ahead(void *arg, unsigned worker, size_t i)
+{
+	struct nodes *all = arg;
+	struct store_reader *reader = NULL;
+	struct store_record record;
+	int64_t *interval = all->offset_ns + all->run->nr + i;
+	int r = store_open(all->run->path[i], &reader);
+
+	(void)worker;
+	if (r < 0)
+		return r;
+	while ((r = store_next(reader, &record)) > 0 && record.type != STORE_TICK)
+		if (record.type == STORE_META) {
+			pairs_get_num(record.pairs, "start_wall_ns", &all->offset_ns[i]);
+			pairs_get_num(record.pairs, "interval_ns", interval);
+		}
+	store_close(reader);
+	return MIN(r, 0);
+}
+
+/* The start of the run is that of the earliest; where one does not say, it began with the run. */
+static int nodes_align(struct nodes *all, size_t *ret_at)
+{
+	size_t nr = all->run->nr;
+	int64_t first = INT64_MAX;
+	int r;
+
+	all->offset_ns = calloc(nr, 2 * sizeof(int64_t));
+	if (!all->offset_ns)
+		return -ENOMEM;
+	r = all->alone ? 0 : parallel_each(nr, look_ahead, all, ret_at);
+	for (size_t i = 0; i < nr; i++) {
+		if (all->offset_ns[i] > 0)
+			first = MIN(first, all->offset_ns[i]);
+		all->interval_ns = MAX(all->interval_ns, all->offset_ns[nr + i]);
+	}
+	for (size_t i = 0; i < nr; i++)
+		all->offset_ns[i] = all->offset_ns[i] > 0 ? all->offset_ns[i] - first : 0;
+	all->whole = (struct grid_shape){.step_ns = MAX(all->interval_ns, SHORTEST_STEP_NS),
+		.most = GRID_MOST,
+		.nr_levels = NR_LEVELS,
+		.nr_flows = NR_FLOWS,
+		.nr_tops = GRID_TOPS};
+	all->group = all->whole;
+	all->group.most = GROUP_GRID_MOST;
+	return r;
+}
+
+static void nodes_close(struct nodes *all)
+{
+	for (unsigned w = 0; w < PARALLEL_MOST; w++) {
+		for (size_t i = 0; i < all->of[w].nr; i++) {
+			grid_sum_release(&all->of[w].line[i].sum);
+			free(all->of[w].line[i].name);
+		}
+		free(all->of[w].line);
+	}
+	for (size_t i = 0; all->processes && i < all->run->nr; i++)
+		process_table_free(all->processes[i]);
+	free(all->processes);
+	free(all->offset_ns);
+}
+
+static int nodes_prepare(struct nodes *all, bool processes)
+{
+	size_t nr = all->run->nr;
+
+	all->processes = processes ? calloc(nr, sizeof(*all->processes)) : NULL;
+	if (!all->alone)
+		all->summary->node = calloc(nr, sizeof(*all->summary->node));
+	if ((processes && !all->processes) || (!all->alone && !all->summary->node))
+		return -ENOMEM;
+	all->summary->nr_nodes = all->alone ? 0 : nr;
+	return 0;
 }
 
 int summary_read_with_processes(
 	const struct run *run, struct summary **ret, struct process_table **ret_processes, struct buf *reterr)
 {
-	struct nodes all = {0};
-	struct summary *s = calloc(1, sizeof(*s));
-	struct process_table *processes = NULL;
-	int r = s ? nodes_open(&all, run, ret_processes, reterr) : -ENOMEM;
+	struct nodes all = {.run = run, .summary = calloc(1, sizeof(struct summary)), .alone = run->nr == 1};
+	size_t at = run->nr;
+	int r = all.summary ? nodes_prepare(&all, ret_processes) : -ENOMEM;
 
 	if (r >= 0)
-		r = nodes_align(&all);
+		r = nodes_align(&all, &at);
 	if (r >= 0)
-		r = nodes_walk(&all);
-	if (r >= 0)
-		r = nodes_fill(&all, run, s);
+		r = parallel_each(run->nr, node_read, &all, &at);
+	if (r < 0 && at < run->nr)
+		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
+	if (r >= 0 && !all.alone)
+		r = combine(&all);
 	if (r >= 0 && ret_processes)
-		r = nodes_processes(&all, &processes);
+		r = process_tables_join(all.processes, run->nr, ret_processes);
 	nodes_close(&all);
 	if (r < 0) {
-		summary_free(s);
+		summary_free(all.summary);
 		if (!reterr->len)
 			buf_addf(reterr, "cannot read: %s", strerror(-r));
 		return r;
 	}
 	for (size_t i = 0; i < run->nr_skipped; i++)
-		summary_note(s, "left out: %s %s", run->skipped[i], run->skipped_why[i]);
-	*ret = s;
-	if (ret_processes)
-		*ret_processes = processes;
+		summary_note(all.summary, "left out: %s %s", run->skipped[i], run->skipped_why[i]);
+	*ret = all.summary;
 	return 0;
 }
 

@@ -4,6 +4,7 @@
  * the last sample and replaces it. */
 #include "query/process_table.h"
 
+#include "base/parallel.h"
 #include "query/living.h"
 
 #include <math.h>
@@ -378,47 +379,87 @@ static double cpu_in_no_row(const struct process_table *t, const struct account 
 	return MAX(rest, 0);
 }
 
-int process_table_take(struct process_table *t, struct process_filling *f, const struct account *a)
+int process_filling_finish(struct process_filling *f, const struct account *a, struct process_table **ret)
 {
-	struct process_row *row = reallocarray(t->row, t->nr + f->t.nr + 1, sizeof(*row));
-	char **host;
+	struct process_table *t = calloc(1, sizeof(*t));
 
-	if (!row)
+	if (!t)
 		return -ENOMEM;
-	t->row = row;
-	t->cap = t->nr + f->t.nr + 1;
-	host = reallocarray(t->host, t->nr_hosts + 1, sizeof(char *));
-	if (!host)
+	t->host = calloc(1, sizeof(*t->host));
+	if (!t->host || !(t->host[0] = strdup(meta_text(account_meta(a), "host")))) {
+		process_table_free(t);
 		return -ENOMEM;
-	t->host = host;
-	host[t->nr_hosts] = strdup(meta_text(account_meta(a), "host"));
-	if (!host[t->nr_hosts])
-		return -ENOMEM;
-	t->nr_hosts++;
-	if (f->t.nr)
-		memcpy(row + t->nr, f->t.row, f->t.nr * sizeof(*row));
-	t->nr += f->t.nr;
-	t->cpu_in_no_row += cpu_in_no_row(&f->t, a);
-	t->has_groups |= f->t.has_groups;
+	}
+	t->nr_hosts = 1;
+	t->row = TAKE_PTR(f->t.row);
+	t->nr = f->t.nr;
+	t->cap = f->t.cap;
+	t->has_groups = f->t.has_groups;
+	t->cpu_in_no_row = cpu_in_no_row(t, a);
 	f->t.nr = 0;
+	*ret = t;
 	return 0;
 }
 
-static int read_recording(struct process_table *t, const char *path, uint32_t node)
+int process_tables_join(struct process_table **table, size_t nr, struct process_table **ret)
 {
+	size_t rows = 1, hosts = 0;
+	struct process_table *t = table[0];
+	struct process_row *row;
+	char **host;
+
+	for (size_t i = 0; i < nr; i++) {
+		rows += table[i]->nr;
+		hosts += table[i]->nr_hosts;
+	}
+	row = reallocarray(t->row, rows, sizeof(*row));
+	if (row)
+		t->row = row;
+	host = reallocarray(t->host, hosts, sizeof(*host));
+	if (host)
+		t->host = host;
+	if (!row || !host)
+		return -ENOMEM;
+	t->cap = rows;
+	for (size_t i = 1; i < nr; i++) {
+		struct process_table *from = table[i];
+
+		if (from->nr)
+			memcpy(row + t->nr, from->row, from->nr * sizeof(*row));
+		memcpy(host + t->nr_hosts, from->host, from->nr_hosts * sizeof(*host));
+		t->nr += from->nr;
+		t->nr_hosts += from->nr_hosts;
+		t->cpu_in_no_row += from->cpu_in_no_row;
+		t->has_groups |= from->has_groups;
+		from->nr = from->nr_hosts = 0;
+	}
+	*ret = t;
+	table[0] = NULL;
+	return 0;
+}
+
+struct reading {
+	const struct run *run;
+	struct process_table **table; /* by recording */
+};
+
+static int read_recording(void *arg, unsigned worker, size_t i)
+{
+	struct reading *all = arg;
 	struct process_filling *f = NULL;
 	struct account *a = NULL;
 	struct point ignored;
-	int r = account_open(path, &a);
+	int r = account_open(all->run->path[i], &a);
 
+	(void)worker;
 	if (r < 0)
 		return r;
-	f = process_filling_new(a, node);
+	f = process_filling_new(a, (uint32_t)i);
 	r = f ? 0 : -ENOMEM;
 	while (r >= 0 && (r = account_next(a, &ignored)) > 0)
 		;
 	if (r >= 0)
-		r = process_table_take(t, f, a);
+		r = process_filling_finish(f, a, &all->table[i]);
 	process_filling_free(f);
 	account_close(a);
 	return r;
@@ -426,20 +467,18 @@ static int read_recording(struct process_table *t, const char *path, uint32_t no
 
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr)
 {
-	struct process_table *t = calloc(1, sizeof(*t));
-	int r = t ? 0 : -ENOMEM;
+	struct reading all = {.run = run, .table = calloc(run->nr, sizeof(*all.table))};
+	size_t at = 0;
+	int r = all.table ? parallel_each(run->nr, read_recording, &all, &at) : -ENOMEM;
 
-	for (size_t i = 0; i < run->nr && r >= 0; i++) {
-		r = read_recording(t, run->path[i], (uint32_t)i);
-		if (r < 0)
-			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
-	}
-	if (r < 0) {
-		process_table_free(t);
-		return r;
-	}
-	*ret = t;
-	return 0;
+	if (r < 0)
+		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
+	else
+		r = process_tables_join(all.table, run->nr, ret);
+	for (size_t i = 0; all.table && i < run->nr; i++)
+		process_table_free(all.table[i]);
+	free(all.table);
+	return r;
 }
 
 struct process_table *process_table_free(struct process_table *t)

@@ -81,7 +81,10 @@ struct account;
 struct process_filling;
 struct process_filling *process_filling_new(struct account *a, uint32_t node); /* NULL: no memory */
 struct process_filling *process_filling_free(struct process_filling *f);
-int process_table_take(struct process_table *t, struct process_filling *f, const struct account *a);
+/* The table of the recording; the account is at its end. */
+int process_filling_finish(struct process_filling *f, const struct account *a, struct process_table **ret);
+/* Those of all recordings become one, which the caller gets; the others stay behind, empty. */
+int process_tables_join(struct process_table **table, size_t nr, struct process_table **ret);
 
 enum process_order {
 	ORDER_CPU, /* amounts: largest first */

@@ -1,7 +1,11 @@
-/* Recordings are read one after the other, each once, and their lines put in the order of the questions. */
+/* Recordings are read by several threads, each once, and their lines put in the order of the questions. What
+ * they say of the columns is taken in the order of the recordings. */
 #include "query/sheet_internal.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 static void sheet_line_release(struct sheet_line *line)
@@ -16,6 +20,17 @@ static void sheet_line_release(struct sheet_line *line)
 	*line = (struct sheet_line){0};
 }
 
+static void columns_free(struct sheet_column *column, size_t nr)
+{
+	for (size_t i = 0; column && i < nr; i++) {
+		free((char *)column[i].name);
+		free((char *)column[i].help);
+		free((char *)column[i].panel);
+		free(column[i].why);
+	}
+	free(column);
+}
+
 struct sheet *sheet_free(struct sheet *s)
 {
 	if (!s)
@@ -27,15 +42,9 @@ struct sheet *sheet_free(struct sheet *s)
 		free(s->node[i].time_s);
 		free(s->node[i].lost);
 	}
-	for (size_t i = 0; i < s->nr_columns; i++) {
-		free((char *)s->column[i].name);
-		free((char *)s->column[i].help);
-		free((char *)s->column[i].panel);
-		free(s->column[i].why);
-	}
 	free(s->line);
 	free(s->node);
-	free(s->column);
+	columns_free(s->column, s->nr_columns);
 	free(s);
 	return NULL;
 }
@@ -100,25 +109,126 @@ static int sheet_gather(struct sheet *s, struct sheet_answer *answer, size_t nr_
 	return 0;
 }
 
-static int read_nodes(struct sheet *s, const struct sheet_question *q, struct buf *reterr)
-{
-	size_t nr = s->nr_nodes * q->nr;
-	struct sheet_answer *answer = calloc(nr + 1, sizeof(*answer));
-	int r = answer ? 0 : -ENOMEM;
+/* All recordings while they are read. */
+struct reading_all {
+	struct sheet *sheet;
+	const struct sheet_question *question;
+	struct sheet_answer *answer;  /* [node][query] */
+	struct sheet_column **column; /* by node: of those that were read and not yet taken */
+	size_t nr_taken;
+	double *done; /* by node, of 1 */
+	pthread_mutex_t lock;
+};
 
-	for (size_t i = 0; i < s->nr_nodes && r >= 0; i++) {
-		r = sheet_read_node(q, (uint32_t)i, s, answer + i * q->nr);
+static void swap_text(const char **a, const char **b)
+{
+	const char *kept = *a;
+
+	*a = *b;
+	*b = kept;
+}
+
+/* What one recording says of a column is added to what the ones before it said. */
+static void take_column(struct sheet_column *to, struct sheet_column *from)
+{
+	if (from->help && !*to->help) { /* the query's name stood for it */
+		swap_text(&to->name, &from->name);
+		swap_text(&to->help, &from->help);
+		swap_text(&to->panel, &from->panel);
+		to->unit = from->unit;
+		to->kind = from->kind;
+		to->fold = from->fold;
+		to->per_second = from->per_second;
+	}
+	to->left_out += from->left_out;
+	to->known |= from->known;
+	if (to->known) {
+		free(to->why);
+		to->why = NULL;
+	} else if (!to->why) {
+		to->why = TAKE_PTR(from->why);
+	}
+}
+
+/* In the order of the recordings, whichever is done first. */
+static void take_columns(struct reading_all *all)
+{
+	size_t nr = all->question->nr;
+
+	for (; all->nr_taken < all->sheet->nr_nodes && all->column[all->nr_taken]; all->nr_taken++) {
+		struct sheet_column *column = all->column[all->nr_taken];
+
+		for (size_t i = 0; i < nr; i++)
+			take_column(&all->sheet->column[i], &column[i]);
+		columns_free(column, nr);
+		all->column[all->nr_taken] = NULL;
+	}
+}
+
+static void tell(void *arg, uint32_t which, double done)
+{
+	struct reading_all *all = arg;
+	double sum = 0;
+
+	pthread_mutex_lock(&all->lock);
+	all->done[which] = done;
+	for (size_t i = 0; i < all->sheet->nr_nodes; i++)
+		sum += all->done[i];
+	progress_tell(all->question->options->progress, "reading", sum / (double)all->sheet->nr_nodes);
+	pthread_mutex_unlock(&all->lock);
+}
+
+static int read_node(void *arg, unsigned worker, size_t i)
+{
+	struct reading_all *all = arg;
+	const struct sheet_question *q = all->question;
+	struct sheet_column *column = calloc(q->nr + 1, sizeof(*column));
+	int r = column
+		? sheet_read_node(q, (uint32_t)i, &all->sheet->node[i], column, all->answer + i * q->nr)
+		: -ENOMEM;
+
+	(void)worker;
+	if (r < 0) {
+		columns_free(column, q->nr);
+		return r;
+	}
+	pthread_mutex_lock(&all->lock);
+	all->column[i] = column;
+	take_columns(all);
+	pthread_mutex_unlock(&all->lock);
+	return 0;
+}
+
+static int read_nodes(struct sheet *s, struct sheet_question *q, struct buf *reterr)
+{
+	size_t nr = s->nr_nodes * q->nr, at = 0;
+	struct reading_all all = {.sheet = s,
+		.question = q,
+		.answer = calloc(nr + 1, sizeof(*all.answer)),
+		.column = calloc(s->nr_nodes + 1, sizeof(*all.column)),
+		.done = calloc(s->nr_nodes + 1, sizeof(*all.done)),
+		.lock = PTHREAD_MUTEX_INITIALIZER};
+	int r = -ENOMEM;
+
+	q->tell = tell;
+	q->tell_arg = &all;
+	if (all.answer && all.column && all.done) {
+		r = parallel_each(s->nr_nodes, read_node, &all, &at);
 		if (r < 0)
-			buf_addf(reterr, "%s: %s", q->run->path[i], strerror(-r));
+			buf_addf(reterr, "%s: %s", q->run->path[at], strerror(-r));
 	}
 	if (r >= 0)
-		r = sheet_gather(s, answer, q->nr);
-	for (size_t i = 0; answer && i < nr; i++) {
-		for (size_t j = 0; j < answer[i].nr; j++)
-			sheet_line_release(&answer[i].line[j]);
-		free(answer[i].line);
+		r = sheet_gather(s, all.answer, q->nr);
+	for (size_t i = 0; all.answer && i < nr; i++) {
+		for (size_t j = 0; j < all.answer[i].nr; j++)
+			sheet_line_release(&all.answer[i].line[j]);
+		free(all.answer[i].line);
 	}
-	free(answer);
+	for (size_t i = 0; all.column && i < s->nr_nodes; i++)
+		columns_free(all.column[i], q->nr);
+	free(all.answer);
+	free(all.column);
+	free(all.done);
 	return r;
 }
 
@@ -126,8 +236,7 @@ int sheet_read(const struct run *run, const struct sheet_query *query, size_t nr
 	const struct sheet_options *options, struct sheet **ret, struct buf *reterr)
 {
 	static const struct sheet_options all = {.from_s = NAN, .to_s = NAN};
-	const struct sheet_question q = {
-		.run = run, .query = query, .nr = nr, .options = options ? options : &all};
+	struct sheet_question q = {.run = run, .query = query, .nr = nr, .options = options ? options : &all};
 	struct sheet *s = calloc(1, sizeof(*s));
 	int r = s ? sheet_columns(s, &q) : -ENOMEM;
 

@@ -133,10 +133,13 @@ struct sheet_question {
 	const struct sheet_query *query;
 	size_t nr;
 	const struct sheet_options *options;
+	/* How far the recording is, of 1; from any thread. */
+	void (*tell)(void *arg, uint32_t which, double done);
+	void *tell_arg;
 };
 
-/* One recording, whose place on the axis is in the node already. Columns that are not known yet are filled
- * in, or get a reason why not. answer[nr] */
-int sheet_read_node(
-	const struct sheet_question *q, uint32_t which, struct sheet *sheet, struct sheet_answer *answer);
+/* One recording, whose place on the axis is in the node already. column[nr]: what it knows of them, or why it
+ * has nothing; empty before. answer[nr] */
+int sheet_read_node(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
+	struct sheet_column *column, struct sheet_answer *answer);
 #endif

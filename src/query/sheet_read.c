@@ -375,10 +375,8 @@ static int read_ticks(struct reading *r)
 			return e;
 		more = on_tick(r);
 		if (r->tell++ % 512 == 0 && r->file_size)
-			progress_tell(r->question->options->progress, "reading",
-				(r->which +
-					(double)store_reader_at(r->scene->reader) / (double)r->file_size) /
-					(double)r->question->run->nr);
+			r->question->tell(r->question->tell_arg, r->which,
+				(double)store_reader_at(r->scene->reader) / (double)r->file_size);
 	}
 	if (more < 0)
 		return more;
@@ -489,37 +487,28 @@ static int column_face(struct sheet_column *column, const struct reading *r, con
 {
 	const struct column *c = &t->asked->column;
 
-	if (!*column->help) { /* the query's name stood for it */
-		free((char *)column->name);
-		free((char *)column->help);
-		free((char *)column->panel);
-		column->name = copy_text(c->name);
-		column->help = copy_text(c->help);
-		column->panel = copy_text(c->panel);
-		if (!column->name || !column->help || !column->panel)
-			return -ENOMEM;
-		column->unit = c->unit;
-		column->kind = c->kind;
-		column->fold = c->fold;
-		column->per_second = c->per_second;
-	}
-	column->left_out += t->split->nr_left_out;
-	if (!has_values(t))
-		return column_why(column, why_empty(r, t));
-	column->known = true;
-	free(column->why);
-	column->why = NULL;
-	return 0;
+	column->name = copy_text(c->name);
+	column->help = copy_text(c->help);
+	column->panel = copy_text(c->panel);
+	if (!column->name || !column->help || !column->panel)
+		return -ENOMEM;
+	column->unit = c->unit;
+	column->kind = c->kind;
+	column->fold = c->fold;
+	column->per_second = c->per_second;
+	column->left_out = t->split->nr_left_out;
+	column->known = has_values(t);
+	return column_why(column, why_empty(r, t));
 }
 
-static int take_answers(struct reading *r, struct sheet *sheet, struct sheet_answer *answer)
+static int take_answers(struct reading *r, struct sheet_column *column, struct sheet_answer *answer)
 {
 	int e = axis_finish(&r->axis, r->node, r->interval_s);
 
 	for (size_t i = 0; i < r->nr_takers && e >= 0; i++) {
 		struct taker *t = &r->taker[i];
 
-		e = column_face(&sheet->column[t->query], r, t);
+		e = column_face(&column[t->query], r, t);
 		if (e >= 0)
 			e = answer_make(r, t, &answer[t->query]);
 	}
@@ -546,7 +535,7 @@ static int take_keep(struct reading *r)
 	return e;
 }
 
-static int take_queries(struct reading *r, struct sheet *sheet)
+static int take_queries(struct reading *r, struct sheet_column *column)
 {
 	struct buf why;
 	int e = 0;
@@ -559,7 +548,7 @@ static int take_queries(struct reading *r, struct sheet *sheet)
 		else
 			buf_adds(&why, why_young);
 		if (e == 0)
-			e = column_why(&sheet->column[i], (const char *)why.data);
+			e = column_why(&column[i], (const char *)why.data);
 	}
 	buf_release(&why);
 	return e;
@@ -617,18 +606,18 @@ static void reading_release(struct reading *r)
 	scene_close(r->scene);
 }
 
-int sheet_read_node(
-	const struct sheet_question *q, uint32_t which, struct sheet *sheet, struct sheet_answer *answer)
+int sheet_read_node(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
+	struct sheet_column *column, struct sheet_answer *answer)
 {
-	struct reading r = {.question = q, .which = which, .node = &sheet->node[which]};
+	struct reading r = {.question = q, .which = which, .node = node};
 	int e = reading_open(&r, q->run->path[which]);
 
 	if (e >= 0)
-		e = take_queries(&r, sheet);
+		e = take_queries(&r, column);
 	if (e >= 0)
 		e = read_ticks(&r);
 	if (e >= 0)
-		e = take_answers(&r, sheet, answer);
+		e = take_answers(&r, column, answer);
 	reading_release(&r);
 	return MIN(e, 0);
 }

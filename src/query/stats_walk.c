@@ -1,6 +1,6 @@
-/* One more pass over all recordings, at the same pace: each step reads a tick of the recording that is
- * furthest behind. So what several nodes hold is added up as of the same time, within one interval, and
- * memory grows with the processes and not with the length.
+/* One more pass over all recordings, each read by one of several threads. What the processes of a user hold,
+ * and what the job's GPUs do, is added up over nodes on a grid of the sampling interval (query/grid); memory
+ * grows with the processes and not with the length. A single recording is followed tick by tick.
  *
  * What a tick says holds since the tick before it, as everywhere in query/.
  *
@@ -8,18 +8,26 @@
  * curve worth its memory; their means and peaks are a few numbers each. */
 #include "query/stats_walk.h"
 
+#include "base/parallel.h"
 #include "base/str.h"
+#include "query/grid.h"
 #include "query/growth.h"
 #include "query/living.h"
 #include "query/stats_gpus.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 /* As tracker.c: below that a rate is mostly rounding. */
 #define SHORTEST_STEP_NS INT64_C(50000000)
 #define USERS_MOST 1024
+/* Steps of the grids of users, of which there can be many, at least. */
+#define USER_GRID_LEAST 1024
+#define SHORTEST_GRID_STEP_NS INT64_C(1000000)
+/* Power is added up in whole milliwatts, memory in bytes. */
+#define MILLIWATTS 1000
 
 enum cpu_part {
 	CPU_USER,
@@ -53,10 +61,12 @@ struct seat {
 
 struct user_now {
 	int64_t cpu_ns, level[NR_LEVELS];
+	int64_t cpu_put_ns;	/* of that, on the grid */
 	uint32_t nr[NR_LEVELS]; /* processes that contribute */
 };
 
-struct walker { /* one recording */
+struct walker {	   /* one recording */
+	size_t at; /* in the run */
 	struct store_reader *reader;
 	struct living living;
 	struct meta meta;
@@ -67,9 +77,17 @@ struct walker { /* one recording */
 	int64_t tick_ns, step_ns;
 	uint64_t ticks;
 	bool gap;
-	int group[GROUPS_MOST]; /* of the recording -> of the summary; -1: not there */
-	unsigned nr_groups;	/* that were looked up */
-	double *sum;		/* what it adds to each sum of the run now */
+	int group[GROUPS_MOST];	 /* of the recording -> of the summary; -1: not there */
+	unsigned nr_groups;	 /* that were looked up */
+	uint64_t *group_samples; /* by group of the summary */
+	struct user_now *user;
+	/* Of one of several: by user, and by sum where there is anything. */
+	struct grid_pen *user_pen, *sum_pen;
+};
+
+/* What one thread has added up. */
+struct walk_totals {
+	struct grid_sum *user, *sum; /* NULL: nothing yet */
 };
 
 struct walking {
@@ -78,19 +96,38 @@ struct walking {
 	const struct process_table *table;
 	struct walk *walk;
 	struct seat *seat;
-	struct user_now *user;
-	struct walker *node;
-	uint32_t *heap, nr_heap;
-	double *sum; /* now */
 	size_t nr_sums;
-	double taken; /* time of the run at the last point */
+	uint32_t *row, *first_row; /* rows of the process table by recording, and where those of each begin */
+	struct grid_shape users, sums;
+	struct walk_totals of[PARALLEL_MOST]; /* by thread */
+	pthread_mutex_t lock;		      /* of what is added up here: integers and progress */
+	const struct progress *progress;
+	double done;
 };
+
+static bool is_alone(const struct walking *w)
+{
+	return w->run->nr == 1;
+}
+
+/* The shortest time over which rates are told. */
+static int64_t step_of(const struct summary *s)
+{
+	bool known = has_figure(s, FIG_INTERVAL) && s->figure[FIG_INTERVAL].value < 1e6;
+
+	return MAX(SHORTEST_STEP_NS, known ? (int64_t)(s->figure[FIG_INTERVAL].value * 5e8) : 0);
+}
+
+static double walker_time(const struct walker *n)
+{
+	return n->offset_s + (double)n->tick_ns / 1e9;
+}
 
 /* ---- one process ---- */
 
-static void user_count(struct walking *w, size_t row, bool in)
+static void user_count(struct walking *w, const struct walker *n, size_t row, bool in)
 {
-	struct user_now *u = &w->user[walk_user_of(w->walk, &w->table->row[row])];
+	struct user_now *u = &n->user[walk_user_of(w->walk, &w->table->row[row])];
 	const struct seat *seat = &w->seat[row];
 
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
@@ -103,9 +140,9 @@ static void user_count(struct walking *w, size_t row, bool in)
 	}
 }
 
-static void user_used(struct walking *w, size_t row, int64_t cpu_ns)
+static void user_used(struct walking *w, const struct walker *n, size_t row, int64_t cpu_ns)
 {
-	struct user_now *u = &w->user[walk_user_of(w->walk, &w->table->row[row])];
+	struct user_now *u = &n->user[walk_user_of(w->walk, &w->table->row[row])];
 	struct seat *seat = &w->seat[row];
 
 	if (cpu_ns > seat->cpu_ns) {
@@ -140,7 +177,7 @@ static void seat_bind(struct walking *w, const struct walker *n, size_t row)
 	seat->since_ns = n->tick_ns;
 	seat->valid = UINT32_C(1) << LEVEL_PROCESSES;
 	seat->level[LEVEL_PROCESSES] = 1;
-	user_count(w, row, true);
+	user_count(w, n, row, true);
 }
 
 static void seat_unbind(struct walking *w, const struct walker *n, size_t row)
@@ -153,7 +190,7 @@ static void seat_unbind(struct walking *w, const struct walker *n, size_t row)
 	/* Of one that has ended the end is known; any other is only known to have been there at the last
 	 * tick. */
 	seat_hold(seat, MAX(n->tick_ns, (int64_t)(MIN(MAX(end_s, 0), 9e9) * 1e9)));
-	user_count(w, row, false);
+	user_count(w, n, row, false);
 	w->walk->process[row].samples += n->ticks - seat->tick;
 	seat->bound = false;
 	seat->valid = 0;
@@ -196,7 +233,7 @@ static void take_cpu(
 		seat->knot_ns = n->tick_ns; /* it did nothing up to the tick before */
 		seat->knot_cpu_ns = seat->cpu_ns;
 	}
-	user_used(w, row, used);
+	user_used(w, n, row, used);
 	cores_step(&w->walk->process[row], seat, n, used, time_ns);
 	seat->touched_ns = time_ns;
 }
@@ -208,11 +245,11 @@ static void take_levels(
 	struct seat *seat = &w->seat[row];
 
 	seat_hold(seat, time_ns);
-	user_count(w, row, false);
+	user_count(w, n, row, false);
 	memcpy(seat->level, p->level, sizeof(seat->level));
 	seat->level[LEVEL_PROCESSES] = 1;
 	seat->valid = p->level_valid | UINT32_C(1) << LEVEL_PROCESSES;
-	user_count(w, row, true);
+	user_count(w, n, row, true);
 	for (unsigned i = 0; i < NR_HELD; i++) {
 		double level = (double)p->level[held_level[i]];
 
@@ -257,7 +294,7 @@ static void take_gone(struct walking *w, struct walker *n, const struct store_re
 		if (w->seat[row].sampled && w->seat[row].bound)
 			cores_step(&w->walk->process[row], &w->seat[row], n,
 				MAX(round_i64(cpu), w->seat[row].cpu_ns), record->time_ns);
-		user_used(w, row, round_i64(cpu));
+		user_used(w, n, row, round_i64(cpu));
 	}
 	seat_unbind(w, n, row);
 }
@@ -286,9 +323,7 @@ static int on_instance(struct walking *w, struct walker *n, const struct store_r
 	}
 	for (unsigned i = 0; i < NR_CPU_PARTS && r >= 0; i++)
 		r = growth_instance(&n->cpu[i], record);
-	return r < 0 ? r
-		     : stats_gpus_instance(
-			       &n->gpus, record, stats_node_summary(w->summary, (size_t)(n - w->node)));
+	return r < 0 ? r : stats_gpus_instance(&n->gpus, record, stats_node_summary(w->summary, n->at));
 }
 
 static void on_schema(struct walker *n)
@@ -316,7 +351,7 @@ static void take_groups(struct walking *w, struct walker *n)
 		n->group[n->nr_groups] = group_find(w->summary, n->living.group.item[n->nr_groups].name);
 	for (unsigned i = 0; i < n->nr_groups; i++)
 		if (n->group[i] >= 0)
-			w->walk->group_samples[n->group[i]] += n->living.line[i + 1].nr;
+			n->group_samples[n->group[i]] += n->living.line[i + 1].nr;
 }
 
 static int on_tick(struct walking *w, struct walker *n, int64_t time_ns)
@@ -364,10 +399,10 @@ static int walker_next(struct walking *w, struct walker *n)
 	return r;
 }
 
-static int walker_open(struct walking *w, size_t i)
+static int walker_open(struct walking *w, struct walker *n)
 {
-	const struct summary *s = stats_node_summary(w->summary, i);
-	struct walker *n = &w->node[i];
+	const struct summary *s = stats_node_summary(w->summary, n->at);
+	size_t users = MAX(w->walk->nr_users, 1);
 	int r;
 
 	living_init(&n->living);
@@ -378,22 +413,24 @@ static int walker_open(struct walking *w, size_t i)
 		n->offset_s = (double)(s->start_wall_ns - w->summary->start_wall_ns) / 1e9;
 	n->wall_s = s->figure[FIG_WALL].value;
 	n->most_cores = has_figure(s, FIG_CPUS) ? s->figure[FIG_CPUS].value : INFINITY;
-	n->step_ns = SHORTEST_STEP_NS;
-	if (has_figure(s, FIG_INTERVAL) && s->figure[FIG_INTERVAL].value < 1e6)
-		n->step_ns = MAX(n->step_ns, (int64_t)(s->figure[FIG_INTERVAL].value * 5e8));
-	r = store_open(w->run->path[i], &n->reader);
-	for (size_t k = 0; k < w->table->nr && r >= 0; k++)
-		if (w->table->row[k].node == i)
-			r = idmap_put(&n->row_of, w->table->row[k].id, (uint32_t)k);
+	n->step_ns = step_of(s);
+	n->user = calloc(users, sizeof(*n->user));
+	n->group_samples = calloc(MAX(w->summary->nr_groups, 1), sizeof(*n->group_samples));
+	n->user_pen = is_alone(w) ? NULL : calloc(users, sizeof(*n->user_pen));
+	n->sum_pen = is_alone(w) ? NULL : calloc(w->nr_sums, sizeof(*n->sum_pen));
+	if (!n->user || !n->group_samples || (!is_alone(w) && (!n->user_pen || !n->sum_pen)))
+		return -ENOMEM;
+	r = store_open(w->run->path[n->at], &n->reader);
+	for (size_t k = w->first_row[n->at]; k < w->first_row[n->at + 1] && r >= 0; k++)
+		r = idmap_put(&n->row_of, w->table->row[w->row[k]].id, w->row[k]);
 	return r;
 }
 
 /* A counter that was never there is no part of the sum, but without user and idle nothing is told. Beside the
  * CPUs stands their total: it changes no share. */
-static void walker_finish(struct walking *w, size_t i)
+static void walker_finish(struct walking *w, struct walker *n)
 {
-	struct walk_node *out = &w->walk->node[i];
-	struct walker *n = &w->node[i];
+	struct walk_node *out = &w->walk->node[n->at];
 
 	unbind_all(w, n);
 	out->offset_s = n->offset_s;
@@ -407,137 +444,23 @@ static void walker_finish(struct walking *w, size_t i)
 	}
 }
 
-static void walker_close(struct walker *n)
+static void walker_close(struct walking *w, struct walker *n)
 {
+	for (size_t i = 0; n->user_pen && i < w->walk->nr_users; i++)
+		grid_pen_release(&n->user_pen[i]);
+	for (size_t i = 0; n->sum_pen && i < w->nr_sums; i++)
+		grid_pen_release(&n->sum_pen[i]);
+	free(n->user_pen);
+	free(n->sum_pen);
+	free(n->user);
+	free(n->group_samples);
 	living_release(&n->living);
 	meta_release(&n->meta);
 	idmap_release(&n->row_of);
 	for (unsigned i = 0; i < NR_CPU_PARTS; i++)
 		growth_release(&n->cpu[i]);
 	stats_gpus_release(&n->gpus);
-	free(n->sum);
 	store_close(n->reader);
-}
-
-/* ---- the run ---- */
-
-static double walker_time(const struct walker *n)
-{
-	return n->offset_s + (double)n->tick_ns / 1e9;
-}
-
-static void heap_down(struct walking *w, uint32_t i)
-{
-	for (;;) {
-		uint32_t least = i, kept;
-
-		for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < w->nr_heap; child++)
-			if (walker_time(&w->node[w->heap[child]]) < walker_time(&w->node[w->heap[least]]))
-				least = child;
-		if (least == i)
-			return;
-		kept = w->heap[i];
-		w->heap[i] = w->heap[least];
-		w->heap[least] = kept;
-		i = least;
-	}
-}
-
-/* A single user is the whole run, of which the summary knows more. */
-static void take_users(struct walking *w, bool gap)
-{
-	for (size_t i = 0; w->walk->nr_users > 1 && i < w->walk->nr_users; i++) {
-		const struct user_now *u = &w->user[i];
-		struct tracker *t = &w->walk->user[i].tracker;
-		uint32_t valid = UINT32_C(1) << LEVEL_PROCESSES;
-
-		for (unsigned k = 0; k < NR_LEVELS; k++)
-			if (u->nr[k])
-				valid |= UINT32_C(1) << k;
-		tracker_cpu(t, w->taken, (double)u->cpu_ns / 1e9, gap);
-		tracker_levels(t, w->taken, u->level, valid);
-	}
-}
-
-/* What one recording adds to a sum takes the place of what it added before. */
-static void sum_take(struct walking *w, struct walker *n, size_t which, double value)
-{
-	double *peak = &w->walk->sum_peak[which];
-
-	w->sum[which] += value - n->sum[which];
-	n->sum[which] = value;
-	if (value > 0 && !(*peak >= w->sum[which]))
-		*peak = w->sum[which];
-}
-
-static void take_uses(struct walking *w, struct walker *n, double *sum)
-{
-	size_t groups = SUM_USERS + w->walk->nr_users;
-
-	for (uint32_t i = 0; i < n->gpus.nr_uses; i++) {
-		uint32_t row = idmap_get(&n->row_of, n->gpus.use[i].process);
-		double memory = n->gpus.use[i].memory, *peak;
-		size_t at = 0;
-
-		if (row == IDMAP_NONE || !(memory > 0))
-			continue;
-		peak = &w->walk->process[row].gpu_memory_peak;
-		*peak = known_max(*peak, memory);
-		sum[SUM_USERS + walk_user_of(w->walk, &w->table->row[row])] += memory;
-		for (int g; (g = walk_group_next(w->summary, &w->table->row[row], &at)) >= 0;)
-			sum[groups + (size_t)g] += memory;
-	}
-}
-
-static int take_gpus(struct walking *w, struct walker *n)
-{
-	struct walk_node *out = &w->walk->node[n - w->node];
-	double *sum;
-
-	if (!n->gpus.nr_seats && !n->gpus.nr_clients)
-		return 0;
-	sum = calloc(w->nr_sums, sizeof(*sum));
-	if (!sum)
-		return -ENOMEM;
-	sum[SUM_GPU_MEMORY] = isnan(n->gpus.memory_now) ? 0 : n->gpus.memory_now;
-	sum[SUM_GPU_POWER] = isnan(n->gpus.power_now) ? 0 : n->gpus.power_now;
-	out->gpu_memory_peak = known_max(out->gpu_memory_peak, n->gpus.memory_now);
-	out->gpu_power_peak = known_max(out->gpu_power_peak, n->gpus.power_now);
-	take_uses(w, n, sum);
-	for (size_t i = 0; i < w->nr_sums; i++)
-		sum_take(w, n, i, sum[i]);
-	free(sum);
-	return 0;
-}
-
-static int walk_all(struct walking *w, const struct progress *progress)
-{
-	double done = 0;
-
-	for (uint32_t i = w->nr_heap; i-- > 0;)
-		heap_down(w, i);
-	while (w->nr_heap) {
-		struct walker *n = &w->node[w->heap[0]];
-		double before = (double)n->tick_ns / 1e9;
-		int r = walker_next(w, n);
-
-		if (r < 0)
-			return r;
-		if (!r) {
-			w->heap[0] = w->heap[--w->nr_heap];
-		} else {
-			w->taken = known_max(w->taken, walker_time(n));
-			take_users(w, n->gap);
-			n->gap = false;
-			r = take_gpus(w, n);
-			if (r < 0)
-				return r;
-			done += n->wall_s > 0 ? ((double)n->tick_ns / 1e9 - before) / n->wall_s : 0;
-			progress_tell(progress, "statistics", MIN(done / (double)w->run->nr, 1));
-		}
-		heap_down(w, 0);
-	}
-	return 0;
 }
 
 /* ---- users and groups ---- */
@@ -582,23 +505,38 @@ static int add_users(struct walk *w, const struct process_table *t)
 	return w->user ? 0 : -ENOMEM;
 }
 
-static int name_user(const struct walking *w, struct walk_user *u)
+/* A name that only this recording, or an earlier one than before, has. */
+static int take_name(struct walk_user *u, const struct meta *meta, size_t node)
 {
-	const struct meta_item *found = NULL;
+	const struct meta_item *found = isnan(u->uid) ? NULL : meta_user(meta, round_i64(u->uid));
 	struct buf name;
 
+	if (!found || (u->name && u->named_by <= node))
+		return 0;
 	buf_init(&name, 4096);
-	for (size_t i = 0; i < w->run->nr && !found && !isnan(u->uid); i++)
-		found = meta_user(&w->node[i].meta, round_i64(u->uid));
-	if (found)
-		escape_bytes(&name, found->value, found->len);
-	else if (isnan(u->uid))
-		buf_adds(&name, w->walk->users_left_out ? "others" : "unknown");
-	else
-		buf_addf(&name, "%.0f", u->uid);
+	escape_bytes(&name, found->value, found->len);
+	free(u->name);
 	u->name = name.err ? NULL : strdup((char *)name.data);
+	u->named_by = node;
 	buf_release(&name);
 	return u->name ? 0 : -ENOMEM;
+}
+
+static int name_the_rest(struct walk *w)
+{
+	for (size_t i = 0; i < w->nr_users; i++) {
+		struct walk_user *u = &w->user[i];
+		int r = u->name		 ? 0
+			: !isnan(u->uid) ? asprintf(&u->name, "%.0f", u->uid)
+			: !(u->name = strdup(w->users_left_out ? "others" : "unknown")) ? -1
+											: 0;
+
+		if (r < 0) {
+			u->name = NULL;
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 int walk_group_next(const struct summary *s, const struct process_row *row, size_t *at)
@@ -620,6 +558,261 @@ const struct summary *stats_node_summary(const struct summary *s, size_t node)
 	return s->nr_nodes ? &s->node[node] : s;
 }
 
+/* ---- the run ---- */
+
+static uint32_t user_valid(const struct user_now *u)
+{
+	uint32_t valid = UINT32_C(1) << LEVEL_PROCESSES;
+
+	for (unsigned k = 0; k < NR_LEVELS; k++)
+		if (u->nr[k])
+			valid |= UINT32_C(1) << k;
+	return valid;
+}
+
+static int64_t offset_ns(const struct walker *n)
+{
+	return n->offset_s > 0 && n->offset_s < 9e9 ? (int64_t)(n->offset_s * 1e9) : 0;
+}
+
+/* A pen is made when there is something to put. */
+static int pen_of(
+	struct grid_pen *pen, const struct grid_shape *shape, const struct walker *n, int64_t from_ns)
+{
+	return pen->held ? 0 : grid_pen_init(pen, shape, offset_ns(n), from_ns);
+}
+
+/* A single user is the whole run, of which the summary knows more. */
+static int take_users(struct walking *w, struct walker *n, int64_t before_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; w->walk->nr_users > 1 && i < w->walk->nr_users && r >= 0; i++) {
+		struct user_now *u = &n->user[i];
+		struct tracker *t = &w->walk->user[i].tracker;
+		int64_t used = n->gap ? 0 : u->cpu_ns - u->cpu_put_ns;
+
+		if (is_alone(w)) {
+			tracker_cpu(t, walker_time(n), (double)u->cpu_ns / 1e9, n->gap);
+			tracker_levels(t, walker_time(n), u->level, user_valid(u));
+			continue;
+		}
+		u->cpu_put_ns = u->cpu_ns;
+		if (!u->cpu_ns && !u->nr[LEVEL_PROCESSES] && !n->user_pen[i].held)
+			continue;
+		r = pen_of(&n->user_pen[i], &w->users, n, before_ns);
+		if (r >= 0)
+			r = grid_pen_tick(&n->user_pen[i], n->tick_ns, u->level, user_valid(u), &used, NULL);
+	}
+	return r;
+}
+
+/* What the recording adds to one of the sums. */
+static int sum_take(struct walking *w, struct walker *n, size_t which, double value)
+{
+	double *peak = &w->walk->sum_peak[which];
+	int64_t level = round_i64(which == SUM_GPU_POWER ? value * MILLIWATTS : value);
+	int r;
+
+	if (is_alone(w)) {
+		if (value > 0 && !(*peak >= value))
+			*peak = value;
+		return 0;
+	}
+	if (!(value > 0) && !n->sum_pen[which].held)
+		return 0;
+	r = pen_of(&n->sum_pen[which], &w->sums, n, n->tick_ns);
+	return r < 0 ? r : grid_pen_tick(&n->sum_pen[which], n->tick_ns, &level, 1, NULL, NULL);
+}
+
+static void take_uses(struct walking *w, struct walker *n, double *sum)
+{
+	size_t groups = SUM_USERS + w->walk->nr_users;
+
+	for (uint32_t i = 0; i < n->gpus.nr_uses; i++) {
+		uint32_t row = idmap_get(&n->row_of, n->gpus.use[i].process);
+		double memory = n->gpus.use[i].memory, *peak;
+		size_t at = 0;
+
+		if (row == IDMAP_NONE || !(memory > 0))
+			continue;
+		peak = &w->walk->process[row].gpu_memory_peak;
+		*peak = known_max(*peak, memory);
+		sum[SUM_USERS + walk_user_of(w->walk, &w->table->row[row])] += memory;
+		for (int g; (g = walk_group_next(w->summary, &w->table->row[row], &at)) >= 0;)
+			sum[groups + (size_t)g] += memory;
+	}
+}
+
+static int take_gpus(struct walking *w, struct walker *n)
+{
+	struct walk_node *out = &w->walk->node[n->at];
+	double *sum;
+	int r = 0;
+
+	if (!n->gpus.nr_seats && !n->gpus.nr_clients)
+		return 0;
+	sum = calloc(w->nr_sums, sizeof(*sum));
+	if (!sum)
+		return -ENOMEM;
+	sum[SUM_GPU_MEMORY] = isnan(n->gpus.memory_now) ? 0 : n->gpus.memory_now;
+	sum[SUM_GPU_POWER] = isnan(n->gpus.power_now) ? 0 : n->gpus.power_now;
+	out->gpu_memory_peak = known_max(out->gpu_memory_peak, n->gpus.memory_now);
+	out->gpu_power_peak = known_max(out->gpu_power_peak, n->gpus.power_now);
+	take_uses(w, n, sum);
+	for (size_t i = 0; i < w->nr_sums && r >= 0; i++)
+		r = sum_take(w, n, i, sum[i]);
+	free(sum);
+	return r;
+}
+
+static void tell_progress(struct walking *w, double part)
+{
+	pthread_mutex_lock(&w->lock);
+	w->done += part;
+	progress_tell(w->progress, "statistics", MIN(w->done / (double)w->run->nr, 1));
+	pthread_mutex_unlock(&w->lock);
+}
+
+static int walk_ticks(struct walking *w, struct walker *n)
+{
+	int64_t before_ns = 0;
+	int r;
+
+	while ((r = walker_next(w, n)) > 0) {
+		r = take_users(w, n, before_ns);
+		n->gap = false;
+		if (r >= 0)
+			r = take_gpus(w, n);
+		if (r < 0)
+			return r;
+		if (n->wall_s > 0)
+			tell_progress(w, (double)(n->tick_ns - before_ns) / 1e9 / n->wall_s);
+		before_ns = n->tick_ns;
+	}
+	return r;
+}
+
+/* The recording's grids, added to those that the same thread has made of others. */
+static int add_pens(struct grid_sum **sums, const struct grid_shape *shape, struct grid_pen *pen, size_t nr)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < nr && r >= 0; i++) {
+		if (!pen[i].held)
+			continue;
+		if (!*sums) {
+			*sums = calloc(nr, sizeof(**sums));
+			for (size_t k = 0; *sums && k < nr; k++)
+				grid_sum_init(&(*sums)[k], shape);
+		}
+		r = *sums ? grid_pen_end(&pen[i]) : -ENOMEM;
+		if (r >= 0)
+			r = grid_sum_add(&(*sums)[i], &pen[i].grid);
+	}
+	return r;
+}
+
+static int walk_one(void *arg, unsigned worker, size_t i)
+{
+	struct walking *w = arg;
+	struct walk_totals *to = &w->of[worker];
+	struct walker n = {.at = i};
+	int r = walker_open(w, &n);
+
+	if (r >= 0)
+		r = walk_ticks(w, &n);
+	if (r >= 0)
+		walker_finish(w, &n);
+	if (r >= 0 && !is_alone(w))
+		r = add_pens(&to->user, &w->users, n.user_pen, w->walk->nr_users);
+	if (r >= 0 && !is_alone(w))
+		r = add_pens(&to->sum, &w->sums, n.sum_pen, w->nr_sums);
+	pthread_mutex_lock(&w->lock);
+	for (size_t k = 0; r >= 0 && k < w->summary->nr_groups; k++)
+		w->walk->group_samples[k] += n.group_samples[k];
+	for (size_t k = 0; k < w->walk->nr_users && r >= 0; k++)
+		r = take_name(&w->walk->user[k], &n.meta, i);
+	pthread_mutex_unlock(&w->lock);
+	walker_close(w, &n);
+	return r;
+}
+
+/* What all threads have of one line, in one grid; NULL: nothing. */
+static int whole_of(struct walking *w, bool user, size_t which, struct grid **ret)
+{
+	struct grid_sum *first = NULL;
+	int r = 0;
+
+	*ret = NULL;
+	for (unsigned i = 0; i < PARALLEL_MOST && r >= 0; i++) {
+		struct grid_sum *sums = user ? w->of[i].user : w->of[i].sum;
+
+		if (sums && first)
+			r = grid_sum_merge(first, &sums[which]);
+		else if (sums)
+			first = &sums[which];
+	}
+	return r < 0 || !first ? r : grid_sum_whole(first, ret);
+}
+
+static int track_user(struct walking *w, size_t i)
+{
+	struct tracker *t = &w->walk->user[i].tracker;
+	int64_t used = 0;
+	struct grid *g;
+	int r = whole_of(w, true, i, &g);
+
+	for (size_t k = 0; r >= 0 && g && k < g->nr; k++) {
+		const int64_t *nr = grid_counts(g, k);
+		double time = (double)grid_time_ns(g, k) / 1e9;
+		uint32_t valid = 0;
+
+		used = (int64_t)((uint64_t)used + (uint64_t)*grid_flows(g, k));
+		for (unsigned level = 0; level < NR_LEVELS; level++)
+			valid |= (uint32_t)(nr[level] > 0) << level;
+		tracker_cpu(t, time, (double)used / 1e9, false);
+		tracker_levels(t, time, grid_levels(g, k), valid);
+	}
+	return r;
+}
+
+static int peak_of_sum(struct walking *w, size_t which)
+{
+	double unit = which == SUM_GPU_POWER ? MILLIWATTS : 1, *peak = &w->walk->sum_peak[which];
+	struct grid *g;
+	int r = whole_of(w, false, which, &g);
+
+	for (size_t k = 0; r >= 0 && g && k < g->nr; k++)
+		if (*grid_levels(g, k) > 0)
+			*peak = known_max(*peak, (double)*grid_levels(g, k) / unit);
+	return r;
+}
+
+/* What the nodes have at once. */
+static int combine_nodes(struct walking *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->walk->nr_users && w->walk->nr_users > 1 && r >= 0; i++)
+		r = track_user(w, i);
+	for (size_t i = 0; i < w->nr_sums && r >= 0; i++)
+		r = peak_of_sum(w, i);
+	return r;
+}
+
+static void totals_free(struct walking *w)
+{
+	for (unsigned t = 0; t < PARALLEL_MOST; t++) {
+		for (size_t i = 0; w->of[t].user && i < w->walk->nr_users; i++)
+			grid_sum_release(&w->of[t].user[i]);
+		for (size_t i = 0; w->of[t].sum && i < w->nr_sums; i++)
+			grid_sum_release(&w->of[t].sum[i]);
+		free(w->of[t].user);
+		free(w->of[t].sum);
+	}
+}
+
 /* ---- beginning and end ---- */
 
 static void process_finish(struct walk_process *out, const struct seat *seat, const struct process_row *row)
@@ -633,6 +826,22 @@ static void process_finish(struct walk_process *out, const struct seat *seat, co
 		out->cores_peak = mean;
 		out->cores_peak_at = NAN;
 	}
+}
+
+/* The rows of each recording together, in the table's order. */
+static void sort_rows(struct walking *w)
+{
+	size_t nr = w->run->nr;
+
+	for (size_t i = 0; i < w->table->nr; i++)
+		w->first_row[MIN(w->table->row[i].node, nr) + 1]++;
+	for (size_t i = 0; i <= nr; i++)
+		w->first_row[i + 1] += w->first_row[i];
+	for (size_t i = 0; i < w->table->nr; i++)
+		w->row[w->first_row[MIN(w->table->row[i].node, nr)]++] = (uint32_t)i;
+	for (size_t i = nr + 1; i-- > 0;)
+		w->first_row[i + 1] = w->first_row[i];
+	w->first_row[0] = 0;
 }
 
 static int walk_prepare(struct walking *w)
@@ -649,13 +858,12 @@ static int walk_prepare(struct walking *w)
 	out->group_samples = calloc(MAX(w->summary->nr_groups, 1), sizeof(*out->group_samples));
 	out->sum_peak = calloc(w->nr_sums, sizeof(*out->sum_peak));
 	w->seat = calloc(rows, sizeof(*w->seat));
-	w->user = calloc(MAX(out->nr_users, 1), sizeof(*w->user));
-	w->node = calloc(nr, sizeof(*w->node));
-	w->heap = calloc(nr, sizeof(*w->heap));
-	w->sum = calloc(w->nr_sums, sizeof(*w->sum));
-	if (!out->process || !out->node || !out->group_samples || !out->sum_peak || !w->seat || !w->user ||
-		!w->node || !w->heap || !w->sum)
+	w->row = calloc(rows, sizeof(*w->row));
+	w->first_row = calloc(nr + 2, sizeof(*w->first_row));
+	if (!out->process || !out->node || !out->group_samples || !out->sum_peak || !w->seat || !w->row ||
+		!w->first_row)
 		return -ENOMEM;
+	sort_rows(w);
 	for (size_t i = 0; i < w->table->nr; i++) {
 		struct walk_process *p = &out->process[i];
 
@@ -670,62 +878,55 @@ static int walk_prepare(struct walking *w)
 	return 0;
 }
 
-static int walk_open(struct walking *w, struct buf *reterr)
+static void begin_users(struct walking *w)
 {
-	double interval = 0;
-
-	for (size_t i = 0; i < w->run->nr; i++) {
-		int r = walker_open(w, i);
-
-		w->node[i].sum = calloc(w->nr_sums, sizeof(double));
-		if (r < 0 || !w->node[i].sum) {
-			buf_addf(reterr, "%s: %s", w->run->path[i], strerror(r < 0 ? -r : ENOMEM));
-			return r < 0 ? r : -ENOMEM;
-		}
-		interval = MAX(interval, (double)w->node[i].step_ns * 2e-9);
-		w->heap[w->nr_heap++] = (uint32_t)i;
-	}
-	for (size_t i = 0; i < w->walk->nr_users; i++) {
-		tracker_init(&w->walk->user[i].tracker, interval, true);
-		tracker_begin(&w->walk->user[i].tracker, 0);
-	}
-	return 0;
-}
-
-static int walk_finish(struct walking *w)
-{
-	int r = 0;
+	int64_t step_ns = 0;
 
 	for (size_t i = 0; i < w->run->nr; i++)
-		walker_finish(w, i);
-	for (size_t i = 0; i < w->table->nr; i++)
-		process_finish(&w->walk->process[i], &w->seat[i], &w->table->row[i]);
-	for (size_t i = 0; i < w->walk->nr_users && r >= 0; i++)
-		r = name_user(w, &w->walk->user[i]);
-	return r;
+		step_ns = MAX(step_ns, step_of(stats_node_summary(w->summary, i)));
+	for (size_t i = 0; i < w->walk->nr_users; i++) {
+		tracker_init(&w->walk->user[i].tracker, (double)step_ns * 2e-9, true);
+		tracker_begin(&w->walk->user[i].tracker, 0);
+	}
+	w->sums = (struct grid_shape){.step_ns = MAX(2 * step_ns, SHORTEST_GRID_STEP_NS),
+		.most = USER_GRID_LEAST * 8,
+		.nr_levels = 1};
+	w->users = (struct grid_shape){.step_ns = w->sums.step_ns,
+		.most = MAX(GRID_MOST / MAX(w->walk->nr_users, 1), USER_GRID_LEAST),
+		.nr_levels = NR_LEVELS,
+		.nr_flows = 1};
 }
 
 int walk_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
 	const struct progress *progress, struct walk *ret, struct buf *reterr)
 {
-	struct walking w = {.run = run, .summary = summary, .table = processes, .walk = ret};
+	struct walking w = {.run = run,
+		.summary = summary,
+		.table = processes,
+		.walk = ret,
+		.progress = progress,
+		.lock = PTHREAD_MUTEX_INITIALIZER};
+	size_t at = run->nr;
 	int r;
 
 	*ret = (struct walk){0};
 	r = walk_prepare(&w);
+	if (r >= 0) {
+		begin_users(&w);
+		r = parallel_each(run->nr, walk_one, &w, &at);
+	}
+	if (r < 0 && at < run->nr)
+		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
+	if (r >= 0 && !is_alone(&w))
+		r = combine_nodes(&w);
+	for (size_t i = 0; i < w.table->nr && r >= 0; i++)
+		process_finish(&ret->process[i], &w.seat[i], &w.table->row[i]);
 	if (r >= 0)
-		r = walk_open(&w, reterr);
-	if (r >= 0)
-		r = walk_all(&w, progress);
-	if (r >= 0)
-		r = walk_finish(&w);
-	for (size_t i = 0; w.node && i < run->nr; i++)
-		walker_close(&w.node[i]);
+		r = name_the_rest(ret);
+	totals_free(&w);
 	free(w.seat);
-	free(w.user);
-	free(w.node);
-	free(w.heap);
-	free(w.sum);
+	free(w.row);
+	free(w.first_row);
 	if (r < 0 && !reterr->len)
 		buf_addf(reterr, "cannot read: %s", strerror(-r));
 	return r;

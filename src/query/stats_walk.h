@@ -17,8 +17,9 @@ struct walk_process {
 };
 
 struct walk_user {
-	double uid; /* first: they are found by it. NAN: theirs who never said */
-	char *name; /* escaped; a number where the recording has no name */
+	double uid;	 /* first: they are found by it. NAN: theirs who never said */
+	char *name;	 /* escaped; a number where no recording has a name */
+	size_t named_by; /* the first recording that has */
 	struct tracker tracker;
 };
 
