@@ -165,9 +165,7 @@ static int show_stats(const struct run *run, const struct show_args *args)
 	int status, r;
 
 	buf_init(&out, ANSWER_MAX);
-	r = summary_read(run, &summary, &out);
-	if (r >= 0)
-		r = process_table_read(run, &t, &out);
+	r = summary_read_with_processes(run, &summary, &t, &out);
 	if (r >= 0) {
 		process_table_sort(t, (enum process_order)args->sort, args->reverse);
 		r = stats_read(run, summary, t, progress_show(), &s, &out);

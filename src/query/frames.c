@@ -149,6 +149,7 @@ static int recording_begin(struct frames *f)
 			f->moments, f->scene, (uint32_t)f->recording, (double)f->offset_ns / 1e9);
 		if (!f->gathering)
 			return -ENOMEM;
+		scene_observe(f->scene, (struct scene_observer *)f->gathering);
 	}
 	return f->scene->schema ? frames_bind(f) : 0;
 }
@@ -195,9 +196,7 @@ static int time_next(struct frames *f)
 	f->ticks++;
 	tell(f);
 	elapsed = (double)f->offset_ns / 1e9 + (double)f->scene->time_ns / 1e9;
-	r = f->gathering ? moments_tick(f->gathering) : 0;
-	if (r >= 0)
-		r = columns_tick(f);
+	r = columns_tick(f);
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
 		if (f->frame[i].still < 0)
 			r = frame_tick(f, &f->frame[i]);

@@ -28,6 +28,7 @@ struct kill_counter {
 };
 
 struct gathering {
+	struct scene_observer observer;
 	struct moments *m;
 	struct scene *scene;
 	uint32_t node;
@@ -246,7 +247,7 @@ static int gap(struct gathering *g, const struct store_record *record)
 	return 0;
 }
 
-static int hear(void *arg, const struct store_record *record)
+static int hear(struct gathering *g, const struct store_record *record)
 {
 	static const struct {
 		const char *kind;
@@ -254,7 +255,6 @@ static int hear(void *arg, const struct store_record *record)
 	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
 		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
 		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}};
-	struct gathering *g = arg;
 	long at;
 
 	if (record->type == STORE_LOST)
@@ -393,6 +393,23 @@ static void end_moments(struct gathering *g)
 		g->m->event[g->lost - 1].end_s = NAN; /* nothing came after it */
 }
 
+static int on_tick(struct gathering *g)
+{
+	if (g->lost)
+		g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
+	g->lost = 0;
+	return take_kills(g);
+}
+
+static int observe(struct scene_observer *o, const struct store_record *record)
+{
+	struct gathering *g = (struct gathering *)o;
+
+	if (record->type == STORE_TICK)
+		return on_tick(g);
+	return record->type == STORE_EVENT || record->type == STORE_LOST ? hear(g, record) : 0;
+}
+
 struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t node, double offset_s)
 {
 	struct gathering *g = calloc(1, sizeof(*g));
@@ -402,17 +419,8 @@ struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t
 	*g = (struct gathering){.m = m, .scene = scene, .node = node, .offset_s = offset_s, .group_at = NAN};
 	kills_bind(&g->group, scene->schema, "cgroup.memory.oom_kill");
 	kills_bind(&g->machine, scene->schema, "paging.oom_kills");
-	scene->hear = hear;
-	scene->hear_arg = g;
+	g->observer.record = observe;
 	return g;
-}
-
-int moments_tick(struct gathering *g)
-{
-	if (g->lost)
-		g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
-	g->lost = 0;
-	return take_kills(g);
 }
 
 struct gathering *moments_end(struct gathering *g)
@@ -420,7 +428,6 @@ struct gathering *moments_end(struct gathering *g)
 	if (!g)
 		return NULL;
 	end_moments(g);
-	g->scene->hear = NULL;
 	free(g->group.seat);
 	free(g->machine.seat);
 	free(g);
@@ -446,44 +453,107 @@ void moments_sort(struct moments *m)
 		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
 }
 
-static int gather_node(const struct run *run, uint32_t node, double offset_s, struct moments *m)
-{
-	struct scene *scene = NULL;
-	struct gathering *g;
-	int r = scene_open(run->path[node], NULL, &scene);
+struct moments_reading {
+	struct moments *of; /* by recording */
+	struct run_node *node;
+	size_t nr;
+};
 
-	if (r < 0)
-		return r;
-	g = moments_begin(m, scene, node, offset_s);
-	r = g ? 0 : -ENOMEM;
-	while (r >= 0 && (r = scene_next(scene)) > 0)
-		r = moments_tick(g);
-	moments_end(g);
-	scene_close(scene);
+static int guest_open(void *arg, uint32_t node, struct scene *s, struct scene_observer **ret)
+{
+	struct moments_reading *r = arg;
+	struct gathering *g = moments_begin(&r->of[node], s, node, run_node_offset_s(&r->node[node]));
+
+	*ret = g ? &g->observer : NULL;
+	return g ? 0 : -ENOMEM;
+}
+
+static int guest_close(void *arg, unsigned worker, struct scene_observer *o, int r)
+{
+	(void)arg;
+	(void)worker;
+	moments_end((struct gathering *)o);
 	return r;
 }
 
-int moments_read(const struct run *run, struct moments **ret, struct buf *reterr)
+int moments_guest(
+	const struct run *run, struct moments_reading **ret, struct tour_guest *ret_guest, struct buf *reterr)
+{
+	struct moments_reading *all = calloc(1, sizeof(*all));
+	int r = all ? run_align(run, &all->node, reterr) : -ENOMEM;
+
+	if (r >= 0) {
+		all->nr = run->nr;
+		all->of = calloc(run->nr + 1, sizeof(*all->of));
+		r = all->of ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		moments_reading_free(all);
+		return r;
+	}
+	*ret_guest = (struct tour_guest){guest_open, guest_close, all};
+	*ret = all;
+	return 0;
+}
+
+/* Those of one recording go behind those of the ones before it, as far as there is room. */
+static int list_take(struct moment **list, size_t *nr, struct moment *from, size_t nr_from, size_t *left_out)
+{
+	size_t room = MIN(MOMENTS_MOST - MIN(*nr, (size_t)MOMENTS_MOST), nr_from);
+	struct moment *more = reallocarray(*list, *nr + nr_from + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*list = more;
+	for (size_t i = 0; i < nr_from; i++) {
+		if (i < room)
+			more[(*nr)++] = from[i];
+		else {
+			free(from[i].kind);
+			free(from[i].label);
+			(*left_out)++;
+		}
+		from[i] = (struct moment){0};
+	}
+	return 0;
+}
+
+int moments_finish(struct moments_reading *all, struct moments **ret)
 {
 	struct moments *m = calloc(1, sizeof(*m));
-	double *offset_s = calloc(run->nr + 1, sizeof(*offset_s));
-	int r = m && offset_s ? scenes_align(run, offset_s, NULL, reterr) : -ENOMEM;
+	int r = m ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < run->nr && r >= 0; i++) {
-		r = gather_node(run, (uint32_t)i, offset_s[i], m);
-		if (r < 0)
-			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
+	for (size_t i = 0; i < all->nr && r >= 0; i++) {
+		struct moments *of = &all->of[i];
+
+		m->left_out += of->left_out;
+		r = list_take(&m->phase, &m->nr_phases, of->phase, of->nr_phases, &m->left_out);
+		if (r >= 0)
+			r = list_take(&m->event, &m->nr_events, of->event, of->nr_events, &m->left_out);
 	}
-	free(offset_s);
 	if (r < 0) {
-		if (!reterr->len)
-			buf_addf(reterr, "cannot read: %s", strerror(-r));
 		moments_free(m);
 		return r;
 	}
 	moments_sort(m);
 	*ret = m;
 	return 0;
+}
+
+int moments_read(const struct run *run, struct moments **ret, struct buf *reterr)
+{
+	struct moments_reading *all = NULL;
+	struct tour_guest guest;
+	int r = moments_guest(run, &all, &guest, reterr);
+
+	if (r >= 0)
+		r = tour(run, &guest, 1, NULL, NULL, reterr);
+	if (r >= 0)
+		r = moments_finish(all, ret);
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "cannot read: %s", strerror(-r));
+	moments_reading_free(all);
+	return r;
 }
 
 static void list_free(struct moment *list, size_t nr)
@@ -502,5 +572,19 @@ struct moments *moments_free(struct moments *m)
 	list_free(m->phase, m->nr_phases);
 	list_free(m->event, m->nr_events);
 	free(m);
+	return NULL;
+}
+
+struct moments_reading *moments_reading_free(struct moments_reading *all)
+{
+	if (!all)
+		return NULL;
+	for (size_t i = 0; all->of && i < all->nr; i++) {
+		list_free(all->of[i].phase, all->of[i].nr_phases);
+		list_free(all->of[i].event, all->of[i].nr_events);
+	}
+	run_align_free(all->node, all->nr);
+	free(all->of);
+	free(all);
 	return NULL;
 }

@@ -16,7 +16,7 @@
 #ifndef QUERY_MOMENTS_H
 #define QUERY_MOMENTS_H
 
-#include "query/run.h"
+#include "query/tour.h"
 
 struct moment {
 	double time_s, end_s; /* after the start of the run; end_s is NAN for what has no length */
@@ -37,13 +37,19 @@ struct moments {
 int moments_read(const struct run *run, struct moments **ret, struct buf *reterr);
 struct moments *moments_free(struct moments *m);
 
-/* For those who read the recordings anyway: gathers from a scene that was just opened, at each of its ticks,
- * and to the end, at which it is still open; when all are through, sorts. */
-struct scene;
+/* While recordings are read for other purposes, too: a guest for the tour; when that is over, what it found.
+ */
+struct moments_reading;
+int moments_guest(const struct run *run, struct moments_reading **ret, struct tour_guest *ret_guest,
+	struct buf *reterr);
+int moments_finish(struct moments_reading *r, struct moments **ret);
+struct moments_reading *moments_reading_free(struct moments_reading *r);
+
+/* For one who reads recordings one after the other: gathers from a scene that was just opened, which must be
+ * observed by it, to the end, at which it is still open; when all are through, sorts. */
 struct gathering;
-/* NULL: no memory */
+/* NULL: no memory. A scene_observer comes first in it. */
 struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t node, double offset_s);
-int moments_tick(struct gathering *g);
 struct gathering *moments_end(struct gathering *g);
 void moments_sort(struct moments *m);
 #endif

@@ -4,12 +4,12 @@
  * file open and the processes of one recording in memory. What a recording held and used is put onto a grid
  * of the sampling interval (query/grid) and added to that of all nodes: so the peak of the sum over nodes is
  * exact on that grid, and what is kept of a node is its summary.
- *
- * Clocks: each recording says what the wall clock showed at its start; that is what relates them. */
+ */
 #include "query/nodes.h"
 
 #include "base/parallel.h"
 #include "base/str.h"
+#include "query/align.h"
 #include "query/grid.h"
 #include "query/process_table.h"
 
@@ -58,11 +58,11 @@ struct nodes {
 	const struct run *run;
 	struct summary *summary;
 	bool alone; /* one recording, whose lines are those of the run */
-	int64_t *offset_ns, interval_ns;
+	struct run_node *node;
+	int64_t interval_ns; /* the longest */
 	struct grid_shape whole, group;
 	struct totals of[PARALLEL_MOST];  /* by thread */
 	struct process_table **processes; /* by recording; NULL: not wanted */
-	struct buf *reterr;
 };
 
 static double seconds(int64_t ns)
@@ -252,7 +252,7 @@ static int node_walk(struct nodes *all, struct node *n)
 static int node_read(void *arg, unsigned worker, size_t i)
 {
 	struct nodes *all = arg;
-	struct node n = {.offset_ns = all->offset_ns[i]};
+	struct node n = {.offset_ns = all->alone ? 0 : all->node[i].offset_ns};
 	struct summary *s = all->alone ? all->summary : &all->summary->node[i];
 	int r = account_open(all->run->path[i], &n.account);
 
@@ -389,45 +389,12 @@ static int combine(struct nodes *all)
 
 /* ---- the run ---- */
 
-/* When a recording began, by the wall clock (0: not known), and its interval. */
-static int look_ahead(void *arg, unsigned worker, size_t i)
+static int nodes_align(struct nodes *all, struct buf *reterr)
 {
-	struct nodes *all = arg;
-	struct store_reader *reader = NULL;
-	struct store_record record;
-	int64_t *interval = all->offset_ns + all->run->nr + i;
-	int r = store_open(all->run->path[i], &reader);
+	int r = run_align(all->run, &all->node, reterr);
 
-	(void)worker;
-	if (r < 0)
-		return r;
-	while ((r = store_next(reader, &record)) > 0 && record.type != STORE_TICK)
-		if (record.type == STORE_META) {
-			pairs_get_num(record.pairs, "start_wall_ns", &all->offset_ns[i]);
-			pairs_get_num(record.pairs, "interval_ns", interval);
-		}
-	store_close(reader);
-	return MIN(r, 0);
-}
-
-/* The start of the run is that of the earliest; where one does not say, it began with the run. */
-static int nodes_align(struct nodes *all, size_t *ret_at)
-{
-	size_t nr = all->run->nr;
-	int64_t first = INT64_MAX;
-	int r;
-
-	all->offset_ns = calloc(nr, 2 * sizeof(int64_t));
-	if (!all->offset_ns)
-		return -ENOMEM;
-	r = all->alone ? 0 : parallel_each(nr, look_ahead, all, ret_at);
-	for (size_t i = 0; i < nr; i++) {
-		if (all->offset_ns[i] > 0)
-			first = MIN(first, all->offset_ns[i]);
-		all->interval_ns = MAX(all->interval_ns, all->offset_ns[nr + i]);
-	}
-	for (size_t i = 0; i < nr; i++)
-		all->offset_ns[i] = all->offset_ns[i] > 0 ? all->offset_ns[i] - first : 0;
+	for (size_t i = 0; r >= 0 && i < all->run->nr; i++)
+		all->interval_ns = MAX(all->interval_ns, all->node[i].interval_ns);
 	all->whole = (struct grid_shape){.step_ns = MAX(all->interval_ns, SHORTEST_STEP_NS),
 		.most = GRID_MOST,
 		.nr_levels = NR_LEVELS,
@@ -450,7 +417,7 @@ static void nodes_close(struct nodes *all)
 	for (size_t i = 0; all->processes && i < all->run->nr; i++)
 		process_table_free(all->processes[i]);
 	free(all->processes);
-	free(all->offset_ns);
+	run_align_free(all->node, all->run->nr);
 }
 
 static int nodes_prepare(struct nodes *all, bool processes)
@@ -473,8 +440,8 @@ int summary_read_with_processes(
 	size_t at = run->nr;
 	int r = all.summary ? nodes_prepare(&all, ret_processes) : -ENOMEM;
 
-	if (r >= 0)
-		r = nodes_align(&all, &at);
+	if (r >= 0 && !all.alone)
+		r = nodes_align(&all, reterr);
 	if (r >= 0)
 		r = parallel_each(run->nr, node_read, &all, &at);
 	if (r < 0 && at < run->nr)

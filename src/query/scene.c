@@ -255,6 +255,15 @@ static void tick_end(struct scene *s)
 	s->gap = s->in_tick = false;
 }
 
+static int observe(struct scene *s, const struct store_record *record)
+{
+	int r = 0;
+
+	for (struct scene_observer *o = s->observer; o && r >= 0; o = o->next)
+		r = o->record(o, record);
+	return r;
+}
+
 int scene_next(struct scene *s)
 {
 	struct store_record record;
@@ -262,14 +271,18 @@ int scene_next(struct scene *s)
 
 	tick_end(s);
 	while (s->schema && (r = store_next(s->reader, &record)) != 0) {
-		if (r > 0 && record.type == STORE_TICK)
-			return on_tick(s, record.time_ns);
-		if (r > 0 && record.type == STORE_INSTANCE)
+		if (r > 0 && record.type == STORE_TICK) {
+			r = on_tick(s, record.time_ns);
+			if (r > 0)
+				r = observe(s, &record);
+			return r < 0 ? r : 1;
+		}
+		if (r > 0)
+			r = observe(s, &record);
+		if (r >= 0 && record.type == STORE_INSTANCE)
 			r = on_instance(s, &record);
-		else if (r > 0 && record.type == STORE_LOST)
+		else if (r >= 0 && record.type == STORE_LOST)
 			on_lost(s);
-		if (r >= 0 && s->hear && (record.type == STORE_EVENT || record.type == STORE_LOST))
-			r = s->hear(s->hear_arg, &record);
 		if (r < 0)
 			return r;
 	}
@@ -398,29 +411,8 @@ int64_t scene_start(const struct scene *s)
 	return start;
 }
 
-int scenes_align(const struct run *run, double *ret_offset_s, char **ret_host, struct buf *reterr)
+void scene_observe(struct scene *s, struct scene_observer *o)
 {
-	int64_t first = INT64_MAX, *start = calloc(run->nr + 1, sizeof(*start));
-	int r = start ? 0 : -ENOMEM;
-
-	for (size_t i = 0; i < run->nr && r >= 0; i++) {
-		struct scene *scene = NULL;
-
-		r = scene_open(run->path[i], NULL, &scene);
-		if (r < 0) {
-			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
-			break;
-		}
-		start[i] = scene_start(scene);
-		first = start[i] > 0 ? MIN(first, start[i]) : first;
-		if (ret_host) {
-			ret_host[i] = strdup(meta_text(&scene->meta, "host"));
-			r = ret_host[i] ? 0 : -ENOMEM;
-		}
-		scene_close(scene);
-	}
-	for (size_t i = 0; i < run->nr && r >= 0; i++)
-		ret_offset_s[i] = start[i] > 0 ? (double)(start[i] - first) / 1e9 : 0;
-	free(start);
-	return r;
+	o->next = s->observer;
+	s->observer = o;
 }

@@ -63,9 +63,14 @@ struct scene {
 	bool has_last;			  /* there was one before */
 	bool gap;			  /* something was lost between them */
 	bool in_tick;
-	/* Who wants to hear of events (STORE_EVENT) and of what was lost (STORE_LOST); NULL: nobody. */
-	int (*hear)(void *arg, const struct store_record *record);
-	void *hear_arg;
+	struct scene_observer *observer; /* the first of those that see every record; NULL: none */
+};
+
+/* Sees each record: a tick after it was taken in, any other before. A negative result ends the reading. */
+struct scene_observer {
+	int (*record)(struct scene_observer *o, const struct store_record *record);
+	bool done; /* it needs no more */
+	struct scene_observer *next;
 };
 
 /* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
@@ -98,7 +103,5 @@ bool scene_is_of(const struct scene *s, int set, enum domain domain);
 /* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
 bool scene_is_of_processes(const struct scene *s, int set);
 int64_t scene_start(const struct scene *s); /* wall clock, ns; 0: not known */
-/* How long after the run's start each recording began, which is that of the earliest by the wall clock; and,
- * where `ret_host` is not NULL, copies of their hosts' names ("" when not known). */
-int scenes_align(const struct run *run, double *ret_offset_s, char **ret_host, struct buf *reterr);
+void scene_observe(struct scene *s, struct scene_observer *o);
 #endif

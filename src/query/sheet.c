@@ -2,8 +2,6 @@
  * they say of the columns is taken in the order of the recordings. */
 #include "query/sheet_internal.h"
 
-#include "base/parallel.h"
-
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -67,24 +65,20 @@ static int sheet_columns(struct sheet *s, const struct sheet_question *q)
 	return 0;
 }
 
-static int sheet_nodes(struct sheet *s, const struct sheet_question *q, struct buf *reterr)
+static int sheet_nodes(struct sheet *s, const struct run *run, struct buf *reterr)
 {
-	double *offset_s = calloc(q->run->nr + 1, sizeof(*offset_s));
-	char **host = calloc(q->run->nr + 1, sizeof(char *));
-	int r = -ENOMEM;
+	struct run_node *node = NULL;
+	int r = run_align(run, &node, reterr);
 
-	s->node = calloc(q->run->nr + 1, sizeof(*s->node));
-	if (offset_s && host && s->node)
-		r = scenes_align(q->run, offset_s, host, reterr);
-	for (; r != -ENOMEM && s->nr_nodes < q->run->nr; s->nr_nodes++) {
-		s->node[s->nr_nodes].host = TAKE_PTR(host[s->nr_nodes]);
-		s->node[s->nr_nodes].offset_s = offset_s[s->nr_nodes];
+	if (r < 0)
+		return r;
+	s->node = calloc(run->nr + 1, sizeof(*s->node));
+	for (; s->node && s->nr_nodes < run->nr; s->nr_nodes++) {
+		s->node[s->nr_nodes].host = TAKE_PTR(node[s->nr_nodes].host);
+		s->node[s->nr_nodes].offset_s = run_node_offset_s(&node[s->nr_nodes]);
 	}
-	for (size_t i = 0; host && i < q->run->nr; i++)
-		free(host[i]);
-	free(offset_s);
-	free(host);
-	return r;
+	run_align_free(node, run->nr);
+	return s->node ? 0 : -ENOMEM;
 }
 
 /* From [node][query] to lines by query, then node. */
@@ -106,17 +100,34 @@ static int sheet_gather(struct sheet *s, struct sheet_answer *answer, size_t nr_
 			s->nr_lines += from->nr;
 			from->nr = 0;
 		}
+	s->nr_read = s->nr_lines;
 	return 0;
 }
 
-/* All recordings while they are read. */
-struct reading_all {
+size_t sheet_first_line(const struct sheet *s, unsigned query, uint32_t node)
+{
+	size_t low = 0, high = s->nr_read;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct sheet_line *line = &s->line[middle];
+
+		if (line->query < query || (line->query == query && line->node < node))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct sheet_reading {
 	struct sheet *sheet;
-	const struct sheet_question *question;
+	struct sheet_question question;
+	struct sheet_options options;
 	struct sheet_answer *answer;  /* [node][query] */
-	struct sheet_column **column; /* by node: of those that were read and not yet taken */
+	struct sheet_column **column; /* by node: of those that are read, or were and are not yet taken */
+	bool *is_read;		      /* by node */
 	size_t nr_taken;
-	double *done; /* by node, of 1 */
 	pthread_mutex_t lock;
 };
 
@@ -151,105 +162,122 @@ static void take_column(struct sheet_column *to, struct sheet_column *from)
 }
 
 /* In the order of the recordings, whichever is done first. */
-static void take_columns(struct reading_all *all)
+static void take_columns(struct sheet_reading *all)
 {
-	size_t nr = all->question->nr;
+	size_t nr = all->question.nr;
 
-	for (; all->nr_taken < all->sheet->nr_nodes && all->column[all->nr_taken]; all->nr_taken++) {
-		struct sheet_column *column = all->column[all->nr_taken];
+	for (; all->nr_taken < all->sheet->nr_nodes && all->is_read[all->nr_taken]; all->nr_taken++) {
+		struct sheet_column *column = TAKE_PTR(all->column[all->nr_taken]);
 
 		for (size_t i = 0; i < nr; i++)
 			take_column(&all->sheet->column[i], &column[i]);
 		columns_free(column, nr);
-		all->column[all->nr_taken] = NULL;
 	}
 }
 
-static void tell(void *arg, uint32_t which, double done)
+static int guest_open(void *arg, uint32_t node, struct scene *s, struct scene_observer **ret)
 {
-	struct reading_all *all = arg;
-	double sum = 0;
+	struct sheet_reading *all = arg;
 
-	pthread_mutex_lock(&all->lock);
-	all->done[which] = done;
-	for (size_t i = 0; i < all->sheet->nr_nodes; i++)
-		sum += all->done[i];
-	progress_tell(all->question->options->progress, "reading", sum / (double)all->sheet->nr_nodes);
-	pthread_mutex_unlock(&all->lock);
+	all->column[node] = calloc(all->question.nr + 1, sizeof(**all->column));
+	if (!all->column[node])
+		return -ENOMEM;
+	return sheet_node_open(&all->question, node, &all->sheet->node[node], s, all->column[node], ret);
 }
 
-static int read_node(void *arg, unsigned worker, size_t i)
+static int guest_close(void *arg, unsigned worker, struct scene_observer *o, int r)
 {
-	struct reading_all *all = arg;
-	const struct sheet_question *q = all->question;
-	struct sheet_column *column = calloc(q->nr + 1, sizeof(*column));
-	int r = column
-		? sheet_read_node(q, (uint32_t)i, &all->sheet->node[i], column, all->answer + i * q->nr)
-		: -ENOMEM;
+	struct sheet_reading *all = arg;
+	uint32_t node = sheet_node_which(o);
 
 	(void)worker;
-	if (r < 0) {
-		columns_free(column, q->nr);
+	r = sheet_node_close(o, r, all->column[node], all->answer + node * all->question.nr);
+	if (r < 0)
 		return r;
-	}
 	pthread_mutex_lock(&all->lock);
-	all->column[i] = column;
+	all->is_read[node] = true;
 	take_columns(all);
 	pthread_mutex_unlock(&all->lock);
 	return 0;
 }
 
-static int read_nodes(struct sheet *s, struct sheet_question *q, struct buf *reterr)
+int sheet_guest(const struct run *run, const struct sheet_query *query, size_t nr,
+	const struct sheet_options *options, struct sheet_reading **ret, struct tour_guest *ret_guest,
+	struct buf *reterr)
 {
-	size_t nr = s->nr_nodes * q->nr, at = 0;
-	struct reading_all all = {.sheet = s,
-		.question = q,
-		.answer = calloc(nr + 1, sizeof(*all.answer)),
-		.column = calloc(s->nr_nodes + 1, sizeof(*all.column)),
-		.done = calloc(s->nr_nodes + 1, sizeof(*all.done)),
-		.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct sheet_reading *all = calloc(1, sizeof(*all));
 	int r = -ENOMEM;
 
-	q->tell = tell;
-	q->tell_arg = &all;
-	if (all.answer && all.column && all.done) {
-		r = parallel_each(s->nr_nodes, read_node, &all, &at);
-		if (r < 0)
-			buf_addf(reterr, "%s: %s", q->run->path[at], strerror(-r));
-	}
+	if (!all)
+		return r;
+	all->options = options ? *options : (struct sheet_options){.from_s = NAN, .to_s = NAN};
+	all->question =
+		(struct sheet_question){.run = run, .query = query, .nr = nr, .options = &all->options};
+	pthread_mutex_init(&all->lock, NULL);
+	all->sheet = calloc(1, sizeof(*all->sheet));
+	if (all->sheet)
+		r = sheet_columns(all->sheet, &all->question);
 	if (r >= 0)
-		r = sheet_gather(s, all.answer, q->nr);
-	for (size_t i = 0; all.answer && i < nr; i++) {
-		for (size_t j = 0; j < all.answer[i].nr; j++)
-			sheet_line_release(&all.answer[i].line[j]);
-		free(all.answer[i].line);
+		r = sheet_nodes(all->sheet, run, reterr);
+	if (r >= 0) {
+		all->answer = calloc(run->nr * nr + 1, sizeof(*all->answer));
+		all->column = calloc(run->nr + 1, sizeof(*all->column));
+		all->is_read = calloc(run->nr + 1, sizeof(*all->is_read));
+		r = all->answer && all->column && all->is_read ? 0 : -ENOMEM;
 	}
-	for (size_t i = 0; all.column && i < s->nr_nodes; i++)
-		columns_free(all.column[i], q->nr);
-	free(all.answer);
-	free(all.column);
-	free(all.done);
+	if (r < 0) {
+		sheet_reading_free(all);
+		return r;
+	}
+	*ret_guest = (struct tour_guest){guest_open, guest_close, all};
+	*ret = all;
+	return 0;
+}
+
+int sheet_finish(struct sheet_reading *all, struct sheet **ret)
+{
+	int r = sheet_gather(all->sheet, all->answer, all->question.nr);
+
+	if (r >= 0)
+		*ret = TAKE_PTR(all->sheet);
 	return r;
+}
+
+struct sheet_reading *sheet_reading_free(struct sheet_reading *all)
+{
+	size_t nr;
+
+	if (!all)
+		return NULL;
+	nr = all->question.run->nr;
+	for (size_t i = 0; all->answer && i < nr * all->question.nr; i++) {
+		for (size_t j = 0; j < all->answer[i].nr; j++)
+			sheet_line_release(&all->answer[i].line[j]);
+		free(all->answer[i].line);
+	}
+	for (size_t i = 0; all->column && i < nr; i++)
+		columns_free(all->column[i], all->question.nr);
+	free(all->answer);
+	free(all->column);
+	free(all->is_read);
+	sheet_free(all->sheet);
+	free(all);
+	return NULL;
 }
 
 int sheet_read(const struct run *run, const struct sheet_query *query, size_t nr,
 	const struct sheet_options *options, struct sheet **ret, struct buf *reterr)
 {
-	static const struct sheet_options all = {.from_s = NAN, .to_s = NAN};
-	struct sheet_question q = {.run = run, .query = query, .nr = nr, .options = options ? options : &all};
-	struct sheet *s = calloc(1, sizeof(*s));
-	int r = s ? sheet_columns(s, &q) : -ENOMEM;
+	struct sheet_reading *all = NULL;
+	struct tour_guest guest;
+	int r = sheet_guest(run, query, nr, options, &all, &guest, reterr);
 
 	if (r >= 0)
-		r = sheet_nodes(s, &q, reterr);
+		r = tour(run, &guest, 1, all->options.progress, "reading", reterr);
 	if (r >= 0)
-		r = read_nodes(s, &q, reterr);
-	if (r < 0) {
-		if (!reterr->len)
-			buf_addf(reterr, "cannot read: %s", strerror(-r));
-		sheet_free(s);
-		return r;
-	}
-	*ret = s;
-	return 0;
+		r = sheet_finish(all, ret);
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "cannot read: %s", strerror(-r));
+	sheet_reading_free(all);
+	return r;
 }

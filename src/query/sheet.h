@@ -11,7 +11,7 @@
 
 #include "base/progress.h"
 #include "metric/metric.h"
-#include "query/run.h"
+#include "query/tour.h"
 #include "query/spread.h"
 
 enum sheet_per {
@@ -92,6 +92,7 @@ struct sheet {
 	struct sheet_line *line; /* by query, then node; groups, users and instances in order of appearance,
 				  * processes as in `keep`, the others behind them */
 	size_t nr_lines;
+	size_t nr_read;		     /* of the lines: those behind them were made by sheet_combine() */
 	struct sheet_column *column; /* one for each query */
 	size_t nr_columns;
 };
@@ -100,6 +101,16 @@ struct sheet {
 int sheet_read(const struct run *run, const struct sheet_query *query, size_t nr,
 	const struct sheet_options *options, struct sheet **ret, struct buf *reterr);
 struct sheet *sheet_free(struct sheet *s);
+/* The first line of this query and recording, or of what comes after it. */
+size_t sheet_first_line(const struct sheet *s, unsigned query, uint32_t node);
+/* While recordings are read for other purposes, too: a guest for the tour; when that is over, the sheet. The
+ * queries must live until then. options->progress is not told. */
+struct sheet_reading;
+int sheet_guest(const struct run *run, const struct sheet_query *query, size_t nr,
+	const struct sheet_options *options, struct sheet_reading **ret, struct tour_guest *ret_guest,
+	struct buf *reterr);
+int sheet_finish(struct sheet_reading *r, struct sheet **ret);
+struct sheet_reading *sheet_reading_free(struct sheet_reading *r);
 /* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
  * name, and one for the others of processes, on the axis of a new node that is added to the sheet once (named
  * "all nodes"). By the column's fold, or with `average` the mean over the nodes. Where one node has lost

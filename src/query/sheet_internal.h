@@ -133,13 +133,14 @@ struct sheet_question {
 	const struct sheet_query *query;
 	size_t nr;
 	const struct sheet_options *options;
-	/* How far the recording is, of 1; from any thread. */
-	void (*tell)(void *arg, uint32_t which, double done);
-	void *tell_arg;
 };
 
-/* One recording, whose place on the axis is in the node already. column[nr]: what it knows of them, or why it
- * has nothing; empty before. answer[nr] */
-int sheet_read_node(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
-	struct sheet_column *column, struct sheet_answer *answer);
+/* One recording, whose place on the axis is in the node already, while it is read. column[nr]: what it knows
+ * of them, or why it has nothing; empty before. answer[nr] */
+int sheet_node_open(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
+	struct scene *scene, struct sheet_column *column, struct scene_observer **ret);
+uint32_t sheet_node_which(const struct scene_observer *o);
+/* It was read (e is 0), or something failed; the observer is gone then. */
+int sheet_node_close(
+	struct scene_observer *o, int e, struct sheet_column *column, struct sheet_answer *answer);
 #endif

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* A metric that somebody asked for. */
 struct asked {
@@ -35,6 +34,7 @@ struct taker {
 };
 
 struct reading {
+	struct scene_observer observer;
 	const struct sheet_question *question;
 	uint32_t which;
 	struct sheet_node *node;
@@ -50,8 +50,6 @@ struct reading {
 	struct axis axis;
 	double from, to, interval_s;
 	bool before_in_range;
-	uint64_t file_size;
-	unsigned tell;
 };
 
 /* ---- the questions ---- */
@@ -366,21 +364,18 @@ static void end_lines(struct reading *r, bool past)
 	}
 }
 
-static int read_ticks(struct reading *r)
+static int observe(struct scene_observer *o, const struct store_record *record)
 {
-	int e, more = 1;
+	struct reading *r = (struct reading *)o;
+	int more = record->type == STORE_TICK && !o->done ? on_tick(r) : 1;
 
-	while (more > 0 && (e = scene_next(r->scene)) != 0) {
-		if (e < 0)
-			return e;
-		more = on_tick(r);
-		if (r->tell++ % 512 == 0 && r->file_size)
-			r->question->tell(r->question->tell_arg, r->which,
-				(double)store_reader_at(r->scene->reader) / (double)r->file_size);
-	}
-	if (more < 0)
-		return more;
-	end_lines(r, more == 0);
+	o->done |= !more;
+	return MIN(more, 0);
+}
+
+static int reading_end(struct reading *r)
+{
+	end_lines(r, r->observer.done);
 	for (size_t i = 0; i < r->nr_takers; i++)
 		for (uint32_t j = 0; j < r->taker[i].nr; j++)
 			if (r->taker[i].curve[j]->err < 0)
@@ -554,18 +549,14 @@ static int take_queries(struct reading *r, struct sheet_column *column)
 	return e;
 }
 
-static int reading_open(struct reading *r, const char *path)
+static int reading_open(struct reading *r)
 {
 	const struct sheet_options *o = r->question->options;
 	int64_t interval_ns = 0;
-	struct stat st;
-	int e = scene_open(path, NULL, &r->scene);
+	int e;
 
-	if (e < 0)
-		return e;
 	meta_num(&r->scene->meta, "interval_ns", &interval_ns);
 	r->interval_s = (double)MAX(interval_ns, 0) / 1e9;
-	r->file_size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
 	r->from = isnan(o->from_s) ? -INFINITY : o->from_s;
 	r->to = isnan(o->to_s) ? INFINITY : o->to_s;
 	r->taker = calloc(r->question->nr + 1, sizeof(*r->taker));
@@ -603,21 +594,44 @@ static void reading_release(struct reading *r)
 	idmap_release(&r->keep);
 	free(r->kept);
 	axis_release(&r->axis);
-	scene_close(r->scene);
+	free(r);
 }
 
-int sheet_read_node(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
-	struct sheet_column *column, struct sheet_answer *answer)
+int sheet_node_open(const struct sheet_question *q, uint32_t which, struct sheet_node *node,
+	struct scene *scene, struct sheet_column *column, struct scene_observer **ret)
 {
-	struct reading r = {.question = q, .which = which, .node = node};
-	int e = reading_open(&r, q->run->path[which]);
+	struct reading *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	*r = (struct reading){
+		.observer = {.record = observe}, .question = q, .which = which, .node = node, .scene = scene};
+	e = reading_open(r);
+	if (e >= 0)
+		e = take_queries(r, column);
+	if (e < 0) {
+		reading_release(r);
+		return e;
+	}
+	*ret = &r->observer;
+	return 0;
+}
+
+uint32_t sheet_node_which(const struct scene_observer *o)
+{
+	return ((const struct reading *)o)->which;
+}
+
+int sheet_node_close(
+	struct scene_observer *o, int e, struct sheet_column *column, struct sheet_answer *answer)
+{
+	struct reading *r = (struct reading *)o;
 
 	if (e >= 0)
-		e = take_queries(&r, column);
+		e = reading_end(r);
 	if (e >= 0)
-		e = read_ticks(&r);
-	if (e >= 0)
-		e = take_answers(&r, column, answer);
-	reading_release(&r);
+		e = take_answers(r, column, answer);
+	reading_release(r);
 	return MIN(e, 0);
 }

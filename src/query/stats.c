@@ -520,35 +520,80 @@ static int stats_fill(struct filling *f, size_t nodes)
 	return r;
 }
 
+struct stats_reading {
+	struct filling filling;
+	const struct run *run;
+	struct walking *walking;
+};
+
+int stats_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	struct stats_reading **ret, struct tour_guest *ret_guest)
+{
+	struct stats_reading *all = calloc(1, sizeof(*all));
+	int r;
+
+	if (!all)
+		return -ENOMEM;
+	all->run = run;
+	all->filling = (struct filling){.summary = summary, .table = processes};
+	r = walk_guest(run, summary, processes, &all->filling.walk, &all->walking, ret_guest);
+	if (r < 0) {
+		stats_reading_free(all);
+		return r;
+	}
+	*ret = all;
+	return 0;
+}
+
+int stats_finish(struct stats_reading *all, struct stats **ret)
+{
+	struct filling *f = &all->filling;
+	size_t nr[NR_STATS_LEVELS] = {[STATS_RUN] = 1,
+		[STATS_NODE] = all->run->nr,
+		[STATS_GROUP] = f->summary->nr_groups,
+		[STATS_USER] = f->walk.nr_users,
+		[STATS_PROCESS] = f->table->nr};
+	int r = walk_finish(all->walking);
+
+	if (r < 0)
+		return r;
+	f->stats = calloc(1, sizeof(*f->stats));
+	r = f->stats ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < NR_STATS_LEVELS && r >= 0; i++)
+		r = rows_add(f->stats, i, nr[i]);
+	if (r >= 0)
+		r = stats_fill(f, all->run->nr);
+	if (r >= 0)
+		*ret = TAKE_PTR(f->stats);
+	return r;
+}
+
+struct stats_reading *stats_reading_free(struct stats_reading *all)
+{
+	if (!all)
+		return NULL;
+	walking_free(all->walking);
+	walk_release(&all->filling.walk);
+	stats_free(all->filling.stats);
+	free(all);
+	return NULL;
+}
+
 int stats_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
 	const struct progress *progress, struct stats **ret, struct buf *reterr)
 {
-	struct filling f = {.summary = summary, .table = processes};
-	int r = walk_read(run, summary, processes, progress, &f.walk, reterr);
+	struct stats_reading *all = NULL;
+	struct tour_guest guest;
+	int r = stats_guest(run, summary, processes, &all, &guest);
 
-	if (r >= 0) {
-		size_t nr[NR_STATS_LEVELS] = {[STATS_RUN] = 1,
-			[STATS_NODE] = run->nr,
-			[STATS_GROUP] = summary->nr_groups,
-			[STATS_USER] = f.walk.nr_users,
-			[STATS_PROCESS] = processes->nr};
-
-		f.stats = calloc(1, sizeof(*f.stats));
-		r = f.stats ? 0 : -ENOMEM;
-		for (unsigned i = 0; i < NR_STATS_LEVELS && r >= 0; i++)
-			r = rows_add(f.stats, i, nr[i]);
-	}
 	if (r >= 0)
-		r = stats_fill(&f, run->nr);
-	walk_release(&f.walk);
-	if (r < 0) {
-		stats_free(f.stats);
-		if (!reterr->len)
-			buf_addf(reterr, "no statistics: %s", strerror(-r));
-		return r;
-	}
-	*ret = f.stats;
-	return 0;
+		r = tour(run, &guest, 1, progress, "statistics", reterr);
+	if (r >= 0)
+		r = stats_finish(all, ret);
+	stats_reading_free(all);
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "no statistics: %s", strerror(-r));
+	return r;
 }
 
 struct stats *stats_free(struct stats *s)

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "query/process_table.h"
 #include "query/summary.h"
+#include "query/tour.h"
 
 enum stats_id {
 	STAT_INSTANCES, /* processes ever seen */
@@ -98,4 +99,11 @@ struct stats {
 int stats_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
 	const struct progress *progress, struct stats **ret, struct buf *reterr);
 struct stats *stats_free(struct stats *s);
+/* While recordings are read for other purposes, too: a guest for the tour; when that is over, the statistics.
+ */
+struct stats_reading;
+int stats_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	struct stats_reading **ret, struct tour_guest *ret_guest);
+int stats_finish(struct stats_reading *r, struct stats **ret);
+struct stats_reading *stats_reading_free(struct stats_reading *r);
 #endif

@@ -65,7 +65,10 @@ struct user_now {
 	uint32_t nr[NR_LEVELS]; /* processes that contribute */
 };
 
-struct walker {	   /* one recording */
+struct walker { /* one recording */
+	struct scene_observer observer;
+	struct walking *walking;
+	struct scene *scene;
 	size_t at; /* in the run */
 	struct store_reader *reader;
 	struct living living;
@@ -100,9 +103,7 @@ struct walking {
 	uint32_t *row, *first_row; /* rows of the process table by recording, and where those of each begin */
 	struct grid_shape users, sums;
 	struct walk_totals of[PARALLEL_MOST]; /* by thread */
-	pthread_mutex_t lock;		      /* of what is added up here: integers and progress */
-	const struct progress *progress;
-	double done;
+	pthread_mutex_t lock;		      /* of what is added up here */
 };
 
 static bool is_alone(const struct walking *w)
@@ -368,42 +369,35 @@ static int on_tick(struct walking *w, struct walker *n, int64_t time_ns)
 	return r;
 }
 
-/* 1: a tick was read, 0: there is none any more. */
-static int walker_next(struct walking *w, struct walker *n)
+static int take_record(struct walking *w, struct walker *n, const struct store_record *record)
 {
-	struct store_record record;
-	int r;
+	bool process = n->living.at.set >= 0 && record->set == (uint32_t)n->living.at.set;
 
-	while ((r = store_next(n->reader, &record)) > 0) {
-		bool process = n->living.at.set >= 0 && record.set == (uint32_t)n->living.at.set;
-
-		if (record.type == STORE_TICK)
-			return on_tick(w, n, record.time_ns) < 0 ? -ENOMEM : 1;
-		if (record.type == STORE_META)
-			r = meta_merge(&n->meta, record.pairs) == -ENOMEM ? -ENOMEM : 0;
-		else if (record.type == STORE_SCHEMA)
-			on_schema(n);
-		else if (record.type == STORE_INSTANCE)
-			r = on_instance(w, n, &record);
-		else if (record.type == STORE_LOST) {
-			unbind_all(w, n);
-			living_lost(&n->living);
-			n->gap = true;
-		} else if (record.type == STORE_GONE && process) {
-			take_gone(w, n, &record);
-			r = living_gone(&n->living, record.id, record.time_ns, record.pairs);
-		}
-		if (r < 0)
-			return r;
+	switch (record->type) {
+	case STORE_META:
+		return meta_merge(&n->meta, record->pairs) == -ENOMEM ? -ENOMEM : 0;
+	case STORE_INSTANCE:
+		return on_instance(w, n, record);
+	case STORE_LOST:
+		unbind_all(w, n);
+		living_lost(&n->living);
+		n->gap = true;
+		return 0;
+	case STORE_GONE:
+		if (!process)
+			return 0;
+		take_gone(w, n, record);
+		return living_gone(&n->living, record->id, record->time_ns, record->pairs);
+	default:
+		return 0;
 	}
-	return r;
 }
 
 static int walker_open(struct walking *w, struct walker *n)
 {
 	const struct summary *s = stats_node_summary(w->summary, n->at);
 	size_t users = MAX(w->walk->nr_users, 1);
-	int r;
+	int r = 0;
 
 	living_init(&n->living);
 	stats_gpus_init(&n->gpus);
@@ -420,9 +414,10 @@ static int walker_open(struct walking *w, struct walker *n)
 	n->sum_pen = is_alone(w) ? NULL : calloc(w->nr_sums, sizeof(*n->sum_pen));
 	if (!n->user || !n->group_samples || (!is_alone(w) && (!n->user_pen || !n->sum_pen)))
 		return -ENOMEM;
-	r = store_open(w->run->path[n->at], &n->reader);
 	for (size_t k = w->first_row[n->at]; k < w->first_row[n->at + 1] && r >= 0; k++)
 		r = idmap_put(&n->row_of, w->table->row[w->row[k]].id, w->row[k]);
+	if (n->scene->schema)
+		on_schema(n);
 	return r;
 }
 
@@ -460,7 +455,7 @@ static void walker_close(struct walking *w, struct walker *n)
 	for (unsigned i = 0; i < NR_CPU_PARTS; i++)
 		growth_release(&n->cpu[i]);
 	stats_gpus_release(&n->gpus);
-	store_close(n->reader);
+	free(n);
 }
 
 /* ---- users and groups ---- */
@@ -666,31 +661,19 @@ static int take_gpus(struct walking *w, struct walker *n)
 	return r;
 }
 
-static void tell_progress(struct walking *w, double part)
+static int observe(struct scene_observer *o, const struct store_record *record)
 {
-	pthread_mutex_lock(&w->lock);
-	w->done += part;
-	progress_tell(w->progress, "statistics", MIN(w->done / (double)w->run->nr, 1));
-	pthread_mutex_unlock(&w->lock);
-}
-
-static int walk_ticks(struct walking *w, struct walker *n)
-{
-	int64_t before_ns = 0;
+	struct walker *n = (struct walker *)o;
+	int64_t before_ns = n->tick_ns;
 	int r;
 
-	while ((r = walker_next(w, n)) > 0) {
-		r = take_users(w, n, before_ns);
-		n->gap = false;
-		if (r >= 0)
-			r = take_gpus(w, n);
-		if (r < 0)
-			return r;
-		if (n->wall_s > 0)
-			tell_progress(w, (double)(n->tick_ns - before_ns) / 1e9 / n->wall_s);
-		before_ns = n->tick_ns;
-	}
-	return r;
+	if (record->type != STORE_TICK)
+		return take_record(n->walking, n, record);
+	r = on_tick(n->walking, n, record->time_ns);
+	if (r >= 0)
+		r = take_users(n->walking, n, before_ns);
+	n->gap = false;
+	return r < 0 ? r : take_gpus(n->walking, n);
 }
 
 /* The recording's grids, added to those that the same thread has made of others. */
@@ -713,28 +696,50 @@ static int add_pens(struct grid_sum **sums, const struct grid_shape *shape, stru
 	return r;
 }
 
-static int walk_one(void *arg, unsigned worker, size_t i)
+static int guest_open(void *arg, uint32_t node, struct scene *scene, struct scene_observer **ret)
+{
+	struct walking *w = arg;
+	struct walker *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->observer.record = observe;
+	n->walking = w;
+	n->scene = scene;
+	n->reader = scene->reader;
+	n->at = node;
+	r = walker_open(w, n);
+	if (r < 0) {
+		walker_close(w, n);
+		return r;
+	}
+	*ret = &n->observer;
+	return 0;
+}
+
+static int guest_close(void *arg, unsigned worker, struct scene_observer *o, int r)
 {
 	struct walking *w = arg;
 	struct walk_totals *to = &w->of[worker];
-	struct walker n = {.at = i};
-	int r = walker_open(w, &n);
+	struct walker *n = (struct walker *)o;
 
 	if (r >= 0)
-		r = walk_ticks(w, &n);
-	if (r >= 0)
-		walker_finish(w, &n);
+		walker_finish(w, n);
 	if (r >= 0 && !is_alone(w))
-		r = add_pens(&to->user, &w->users, n.user_pen, w->walk->nr_users);
+		r = add_pens(&to->user, &w->users, n->user_pen, w->walk->nr_users);
 	if (r >= 0 && !is_alone(w))
-		r = add_pens(&to->sum, &w->sums, n.sum_pen, w->nr_sums);
+		r = add_pens(&to->sum, &w->sums, n->sum_pen, w->nr_sums);
 	pthread_mutex_lock(&w->lock);
 	for (size_t k = 0; r >= 0 && k < w->summary->nr_groups; k++)
-		w->walk->group_samples[k] += n.group_samples[k];
-	for (size_t k = 0; k < w->walk->nr_users && r >= 0; k++)
-		r = take_name(&w->walk->user[k], &n.meta, i);
+		w->walk->group_samples[k] += n->group_samples[k];
+	for (size_t k = 0; k < w->walk->nr_users && r >= 0; k++) {
+		r = take_name(&w->walk->user[k], &n->scene->meta, n->at);
+		if (r >= 0)
+			r = take_name(&w->walk->user[k], &n->meta, n->at);
+	}
 	pthread_mutex_unlock(&w->lock);
-	walker_close(w, &n);
+	walker_close(w, n);
 	return r;
 }
 
@@ -897,39 +902,50 @@ static void begin_users(struct walking *w)
 		.nr_flows = 1};
 }
 
-int walk_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	const struct progress *progress, struct walk *ret, struct buf *reterr)
+int walk_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	struct walk *ret_walk, struct walking **ret, struct tour_guest *ret_guest)
 {
-	struct walking w = {.run = run,
-		.summary = summary,
-		.table = processes,
-		.walk = ret,
-		.progress = progress,
-		.lock = PTHREAD_MUTEX_INITIALIZER};
-	size_t at = run->nr;
+	struct walking *w = calloc(1, sizeof(*w));
 	int r;
 
-	*ret = (struct walk){0};
-	r = walk_prepare(&w);
-	if (r >= 0) {
-		begin_users(&w);
-		r = parallel_each(run->nr, walk_one, &w, &at);
+	*ret_walk = (struct walk){0};
+	if (!w)
+		return -ENOMEM;
+	w->run = run;
+	w->summary = summary;
+	w->table = processes;
+	w->walk = ret_walk;
+	pthread_mutex_init(&w->lock, NULL);
+	r = walk_prepare(w);
+	if (r < 0) {
+		walking_free(w);
+		return r;
 	}
-	if (r < 0 && at < run->nr)
-		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
-	if (r >= 0 && !is_alone(&w))
-		r = combine_nodes(&w);
-	for (size_t i = 0; i < w.table->nr && r >= 0; i++)
-		process_finish(&ret->process[i], &w.seat[i], &w.table->row[i]);
-	if (r >= 0)
-		r = name_the_rest(ret);
-	totals_free(&w);
-	free(w.seat);
-	free(w.row);
-	free(w.first_row);
-	if (r < 0 && !reterr->len)
-		buf_addf(reterr, "cannot read: %s", strerror(-r));
-	return r;
+	begin_users(w);
+	*ret_guest = (struct tour_guest){guest_open, guest_close, w};
+	*ret = w;
+	return 0;
+}
+
+int walk_finish(struct walking *w)
+{
+	int r = is_alone(w) ? 0 : combine_nodes(w);
+
+	for (size_t i = 0; i < w->table->nr && r >= 0; i++)
+		process_finish(&w->walk->process[i], &w->seat[i], &w->table->row[i]);
+	return r < 0 ? r : name_the_rest(w->walk);
+}
+
+struct walking *walking_free(struct walking *w)
+{
+	if (!w)
+		return NULL;
+	totals_free(w);
+	free(w->seat);
+	free(w->row);
+	free(w->first_row);
+	free(w);
+	return NULL;
 }
 
 void walk_release(struct walk *w)

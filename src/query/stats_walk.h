@@ -45,8 +45,12 @@ struct walk {
 #define SUM_GPU_POWER 1
 #define SUM_USERS 2 /* the first; the groups follow the users */
 
-int walk_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	const struct progress *progress, struct walk *ret, struct buf *reterr);
+/* A guest for the tour; when that is over, *ret_walk has all of it. */
+struct walking;
+int walk_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
+	struct walk *ret_walk, struct walking **ret, struct tour_guest *ret_guest);
+int walk_finish(struct walking *w);
+struct walking *walking_free(struct walking *w);
 void walk_release(struct walk *w);
 
 /* The user of a process: an index. */

@@ -74,12 +74,16 @@ static bool curve_at(const struct story *s, size_t i, struct curve *ret)
 
 bool curve_next(const struct story *s, enum evidence_id id, size_t node, size_t *at, struct curve *ret)
 {
+	if (s->sheet)
+		*at = MAX(*at,
+			sheet_first_line(s->sheet, (unsigned)s->first_finding_query + id, (uint32_t)node));
 	while (s->sheet && *at < s->sheet->nr_lines) {
 		size_t i = (*at)++;
 		const struct sheet_line *line = &s->sheet->line[i];
 
-		if (line->query == s->first_finding_query + id && line->node == node && !isnan(line->most) &&
-			curve_at(s, i, ret))
+		if (line->query != s->first_finding_query + id || line->node != node)
+			return false;
+		if (!isnan(line->most) && curve_at(s, i, ret))
 			return true;
 	}
 	return false;

@@ -378,46 +378,51 @@ static int read_counts(struct story *s, const struct story_options *o, struct bu
 	int r;
 
 	progress_tell(o->progress, "counting", 0);
-	r = summary_read(s->run, &s->summary, reterr);
-	if (r < 0)
-		return r;
-	progress_tell(o->progress, "counting processes", 0.2);
-	r = process_table_read(s->run, &s->processes, reterr);
+	r = summary_read_with_processes(s->run, &s->summary, &s->processes, reterr);
 	if (r < 0)
 		return r;
 	process_table_sort(s->processes, ORDER_CPU, false);
-	progress_tell(o->progress, "looking for events", 0.35);
-	r = moments_read(s->run, &s->moments, reterr);
-	if (r < 0)
-		return r;
 	return keep_choose(s, MIN(o->processes ? o->processes : PROCESSES_DEFAULT, (size_t)PROCESSES_MAX));
 }
 
 static int read_curves(struct story *s, const struct story_options *o, struct buf *reterr)
 {
-	struct stage curves = {.whole = o->progress, .from = 0.4, .to = 0.8};
-	struct stage numbers = {.whole = o->progress, .from = 0.8, .to = 1};
-	const struct progress tell_curves = {.tell = tell_stage, .arg = &curves};
-	const struct progress tell_numbers = {.tell = tell_stage, .arg = &numbers};
+	struct stage stage = {.whole = o->progress, .from = 0.4, .to = 1};
+	const struct progress tell = {.tell = tell_stage, .arg = &stage};
 	struct sheet_options options = {.from_s = o->from_s,
 		.to_s = o->to_s,
 		.points = points_of(o, s->run->nr),
 		.keep = s->keep,
-		.nr_keep = s->nr_keep,
-		.progress = &tell_curves};
+		.nr_keep = s->nr_keep};
+	struct moments_reading *moments = NULL;
+	struct stats_reading *stats = NULL;
+	struct sheet_reading *sheet = NULL;
+	struct tour_guest guest[3];
 	struct plan plan = {0};
 	int r = panels_plan(s, &plan);
 
 	if (r >= 0)
-		r = sheet_read(s->run, plan.query, plan.nr, &options, &s->sheet, reterr);
+		r = sheet_guest(s->run, plan.query, plan.nr, &options, &sheet, &guest[0], reterr);
+	if (r >= 0)
+		r = moments_guest(s->run, &moments, &guest[1], reterr);
+	if (r >= 0)
+		r = stats_guest(s->run, s->summary, s->processes, &stats, &guest[2]);
+	if (r >= 0)
+		r = tour(s->run, guest, ARRAY_SIZE(guest), &tell, "reading", reterr);
+	if (r >= 0)
+		r = sheet_finish(sheet, &s->sheet);
+	if (r >= 0)
+		r = moments_finish(moments, &s->moments);
+	if (r >= 0)
+		r = stats_finish(stats, &s->stats);
+	sheet_reading_free(sheet);
+	moments_reading_free(moments);
+	stats_reading_free(stats);
 	free(plan.query);
 	if (r < 0)
 		return r;
 	set_range(s, o);
-	r = combine_all(s);
-	if (r < 0)
-		return r;
-	return stats_read(s->run, s->summary, s->processes, &tell_numbers, &s->stats, reterr);
+	return combine_all(s);
 }
 
 /* Findings are of the whole run, whatever part of it is drawn: figures and curves must be of the same time.

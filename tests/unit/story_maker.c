@@ -155,7 +155,12 @@ static struct sheet_line *add_line(struct story_maker *m, unsigned query, size_t
 
 	assert_non_null(line);
 	m->sheet.line = line;
-	line += m->sheet.nr_lines++;
+	/* By query, then node, as they are read. */
+	size_t at = sheet_first_line(&m->sheet, query, (uint32_t)node + 1);
+
+	memmove(line + at + 1, line + at, (m->sheet.nr_lines - at) * sizeof(*line));
+	line += at;
+	m->sheet.nr_read = ++m->sheet.nr_lines;
 	*line = (struct sheet_line){.query = query, .node = (uint32_t)node, .name = strdup(name ? name : "")};
 	line->name_len = strlen(line->name);
 	line->mean = line->low = line->high = calloc(axis->nr_times, sizeof(float));

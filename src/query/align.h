@@ -1,0 +1,21 @@
+/* How the recordings of a run stand to one another: by what the wall clock showed when each began. */
+#ifndef QUERY_ALIGN_H
+#define QUERY_ALIGN_H
+
+#include "query/run.h"
+
+struct run_node {
+	int64_t offset_ns;   /* its start after that of the earliest; one that does not tell began with it */
+	int64_t interval_ns; /* nominal; 0: not known */
+	char *host;	     /* "" when not known */
+};
+
+/* One for each recording, of what it says before its first tick. 0 or a negative errno. */
+int run_align(const struct run *run, struct run_node **ret, struct buf *reterr);
+struct run_node *run_align_free(struct run_node *node, size_t nr);
+
+static inline double run_node_offset_s(const struct run_node *n)
+{
+	return (double)n->offset_ns / 1e9;
+}
+#endif

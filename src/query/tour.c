@@ -1,0 +1,94 @@
+#include "query/tour.h"
+
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define GUESTS_MOST 4
+#define TICKS_TO_TELL 512
+
+struct touring {
+	const struct run *run;
+	const struct tour_guest *guest;
+	size_t nr;
+	const struct progress *progress;
+	const char *what;
+	double done; /* recordings */
+	pthread_mutex_t lock;
+};
+
+static void tell(struct touring *t, double more)
+{
+	pthread_mutex_lock(&t->lock);
+	t->done += more;
+	progress_tell(t->progress, t->what, MIN(t->done / (double)t->run->nr, 1));
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool all_done(const struct scene *s)
+{
+	for (const struct scene_observer *o = s->observer; o; o = o->next)
+		if (!o->done)
+			return false;
+	return true;
+}
+
+static int read_ticks(struct touring *t, struct scene *s, const char *path)
+{
+	struct stat st;
+	double size = stat(path, &st) == 0 && st.st_size > 0 ? (double)st.st_size : 0, told = 0;
+	unsigned ticks = 0;
+	int r = 0;
+
+	while (!all_done(s) && (r = scene_next(s)) > 0)
+		if (++ticks % TICKS_TO_TELL == 0 && size > 0) {
+			double at = MIN((double)store_reader_at(s->reader) / size, 1);
+
+			tell(t, at - told);
+			told = at;
+		}
+	tell(t, 1 - told);
+	return MIN(r, 0);
+}
+
+static int visit(void *arg, unsigned worker, size_t i)
+{
+	struct scene_observer *observer[GUESTS_MOST] = {0};
+	struct touring *t = arg;
+	struct scene *s = NULL;
+	int r = scene_open(t->run->path[i], NULL, &s);
+
+	for (size_t k = 0; k < t->nr && r >= 0; k++) {
+		r = t->guest[k].open(t->guest[k].arg, (uint32_t)i, s, &observer[k]);
+		if (r >= 0)
+			scene_observe(s, observer[k]);
+	}
+	if (r >= 0)
+		r = read_ticks(t, s, t->run->path[i]);
+	for (size_t k = 0; k < t->nr; k++) {
+		int e = observer[k] ? t->guest[k].close(t->guest[k].arg, worker, observer[k], r) : 0;
+
+		r = r < 0 ? r : MIN(e, 0);
+	}
+	scene_close(s);
+	return r;
+}
+
+int tour(const struct run *run, const struct tour_guest *guest, size_t nr, const struct progress *progress,
+	const char *what, struct buf *reterr)
+{
+	struct touring t = {.run = run,
+		.guest = guest,
+		.nr = MIN(nr, (size_t)GUESTS_MOST),
+		.progress = progress,
+		.what = what,
+		.lock = PTHREAD_MUTEX_INITIALIZER};
+	size_t at = 0;
+	int r = parallel_each(run->nr, visit, &t, &at);
+
+	if (r < 0)
+		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
+	return r;
+}
