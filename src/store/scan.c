@@ -27,6 +27,8 @@ void scan_release(struct scan *s)
 	*s = (struct scan){.fd = -1};
 }
 
+#define HEAD_SIZE ((size_t)16 << 10)
+
 static const uint8_t *here(const struct scan *s)
 {
 	return s->window + (s->at - s->window_at);
@@ -54,7 +56,9 @@ static int load(struct scan *s, size_t want)
 		s->window_cap = want;
 	}
 	while (s->window_len < want) {
-		ssize_t n = pread(s->fd, s->window + s->window_len, s->window_cap - s->window_len,
+		/* Of many recordings only the beginning is wanted, to see what they are. */
+		size_t most = s->window_at + s->window_len < HEAD_SIZE ? MAX(HEAD_SIZE, want) : SIZE_MAX;
+		ssize_t n = pread(s->fd, s->window + s->window_len, MIN(s->window_cap - s->window_len, most),
 			(off_t)(s->window_at + s->window_len));
 
 		if (n < 0 && errno == EINTR)

@@ -1,0 +1,91 @@
+"""How often, by how many threads and with how many open files recordings are read: counted, never timed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from recorder import can_trace
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TACHO = os.environ.get("TACHO", str(ROOT / "build" / "tacho"))
+TOOL = Path(TACHO).parent / "tests" / "unit" / "query_tool"
+
+HEADS = 1.3  # of a file: what is read of its beginning to find out what it is
+MANY = 60  # recordings
+
+PASSES = {
+    "show": ["show", "--json"],
+    "processes": ["show", "-p", "--json"],
+    "stats": ["show", "--stats", "--json"],
+    "series": ["show", "--series", "tree.cpu", "--json"],
+    "report": ["report", "--force", "-o", "{out}.html"],
+    "plot": ["plot", "--force", "-o", "{out}.svg", "tree.cpu"],
+    "export": ["export", "--force", "-t", "json", "-o", "{out}.json"],
+}
+ONCE = {"show", "processes", "series"}  # the others twice at most
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three nodes; long enough that their beginnings are a small part of them."""
+    folder = tmp_path_factory.mktemp("reading")
+    subprocess.run([TOOL, "long", folder / "a.tacho", "1200", "10", "8"], check=True)
+    for name in "bc":
+        shutil.copy(folder / "a.tacho", folder / f"{name}.tacho")
+    return folder
+
+
+@pytest.mark.parametrize("what", PASSES)
+def test_no_command_reads_a_recording_more_than_twice(folder, tmp_path, what):
+    why = can_trace()
+    if why:
+        pytest.skip(why)
+    trace = tmp_path / "trace"
+    words = [word.format(out=tmp_path / "out") for word in PASSES[what]]
+    # On one CPU there is one thread, and no line of the trace is broken in two by another.
+    command = ["strace", "-f", "-y", "-e", "trace=read,pread64,readv,preadv", "-s", "1", "-o", trace, TACHO, *words, folder]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
+    read = {}
+    for line in trace.read_text(errors="replace").splitlines():
+        found = re.search(r"read\w*\(\d+<([^>]*\.tacho)>.*= (\d+)$", line)
+        if found:
+            read[found[1]] = read.get(found[1], 0) + int(found[2])
+    assert len(read) == 3, "the trace has no readings of the recordings"
+    size = (folder / "a.tacho").stat().st_size
+    passes = {name: bytes_read / size for name, bytes_read in read.items()}
+    assert max(passes.values()) <= (1 if what in ONCE else 2) * HEADS, passes
+    assert min(passes.values()) > 0.9, passes
+
+
+def answer(words, folder, cpus):
+    done = subprocess.run([TACHO, *words, folder], check=True, stdout=subprocess.PIPE,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+    return done.stdout
+
+
+@pytest.mark.parametrize("words", [["show", "--json"], ["show", "--stats", "--by", "all", "--json"], ["show", "-p", "--json"], ["report", "-f", "json", "-o", "-"]])
+def test_threads_change_no_number(tmp_path, words):
+    """Integers are added up, so the order in which recordings are done does not matter."""
+    cpus = os.sched_getaffinity(0)
+    for i in range(9):
+        subprocess.run([TOOL, "long", tmp_path / f"{i}.tacho", str(20 + 7 * i), "5", str(3 + i)], check=True)
+    assert answer(words, tmp_path, {min(cpus)}) == answer(words, tmp_path, cpus) == answer(words, tmp_path, cpus)
+
+
+@pytest.mark.parametrize("words", [["show", "--json"], ["show", "--stats", "--json"], ["report", "-f", "json", "-o", "-"]])
+def test_few_files_are_open_at_once(tmp_path, words):
+    """Many more recordings than a process may have open files: one for each thread is enough."""
+    subprocess.run([TOOL, "long", tmp_path / "0.tacho", "30", "1", "3"], check=True)
+    for i in range(1, MANY):
+        shutil.copy(tmp_path / "0.tacho", tmp_path / f"{i}.tacho")
+    limit = len(os.sched_getaffinity(0)) + 16
+    assert limit < MANY
+    done = subprocess.run(["sh", "-c", 'ulimit -n "$0"; exec "$@"', str(limit), TACHO, *words, tmp_path],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found.get("summary", found)["nodes"]) == MANY
