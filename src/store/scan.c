@@ -27,7 +27,7 @@ void scan_release(struct scan *s)
 	*s = (struct scan){.fd = -1};
 }
 
-#define HEAD_SIZE ((size_t)16 << 10)
+#define HEAD_SIZE ((size_t)64 << 10)
 
 static const uint8_t *here(const struct scan *s)
 {
