@@ -237,7 +237,8 @@ static void learn(struct engine *e, uint32_t slot, const struct process_facts *f
 		(facts->replaced || (m->succeeded && (facts->bare || !process_image(e->processes, slot)))))
 		count_exec(e, m, facts->replaced ? facts->replaced : process_image(e->processes, slot));
 	m->succeeded = false;
-	e->children_grew |= facts->children_grew;
+	/* Children of one that ignores SIGCHLD come to no account. */
+	e->children_grew |= facts->children_grew || facts->ignores_sigchld;
 	if (m->announced)
 		return;
 	/* The kernel's start time is coarse: it only corrects what we noticed later than it can be wrong. */
@@ -263,6 +264,7 @@ static void count_dropped(struct engine *e, const struct member *m, const struct
 		e->tree.escaped++;
 		return;
 	}
+	e->children_grew = true;
 	usage_add(&e->feed.gone, u);
 	e->feed.dropped_us += MAX(u->user_us + u->system_us, 1);
 	for_each_group(e->scopes ? m->pending_groups & ~e->scopes->matching : 0, g)

@@ -107,9 +107,10 @@ void find_new_members(struct engine *e)
 	look_at_all(e, now);
 }
 
-/* PIDs that were given out and are not known may have been the job's, if a member has waited for children: in
- * the same tick, in the one before (the PIDs are looked at first, so one can be given out and waited for
- * between the look and the reading of its parent) or in the next ones, where parents were not read in this.
+/* PIDs that were given out and are not known may have been the job's, if a member has waited for children, or
+ * has such as end unnoticed: in the same tick, in the one before (the PIDs are looked at first, so one can be
+ * given out and waited for between the look and the reading of its parent) or in the next ones, where parents
+ * were not read in this.
  */
 static int64_t suspects(struct engine *e)
 {

@@ -137,6 +137,27 @@ def test_children_nobody_waits_for(lab, how):
         assert not lab.has_all_help
         assert summary["cpu"]["lower_bound"] is True
         assert summary["cpu"]["total_s"] <= said["cpu_s"] + 0.01 + 21 * ENDING_S
+    count_of_processes(lab, summary, 21)
+
+
+# Children whose end is noticed nowhere, then waits for the end of its input.
+DROPS_CHILDREN = """import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for i in range(30):
+    os.fork() or os._exit(0)
+sys.stdin.read()"""
+
+
+def test_short_children_nobody_waits_for_are_counted(place):
+    lab = lab_of("user-none", place)
+
+    def are_counted(lab):
+        processes = lab.summary()["processes"]
+        return processes["seen"] + processes["unsampled"] >= 31
+
+    summary, _ = lab.run("/usr/bin/python3", "-S", "-c", DROPS_CHILDREN, interval="50ms", lasts_until=are_counted)
+    count_of_processes(lab, summary, 31)
+    assert summary["cpu"]["lower_bound"] is True
 
 
 def test_exit_records_alone(place):
