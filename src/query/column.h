@@ -94,8 +94,9 @@ struct grown { /* what a rate() remembers */
 };
 
 /* The rate of a value that is `now`; NAN while it cannot be told. What `most` (INFINITY: no limit) makes
- * impossible is carried over, as far as the kernel may have counted it late. */
-double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most);
+ * impossible is carried over, as far as the kernel may have counted it late, or we have read it `late_s`. */
+double grown_step(
+	struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s);
 /* When all that the column is made of was read for this tick. */
 static inline int64_t column_time(const struct column *c, const struct scene *s)
 {
@@ -167,6 +168,7 @@ struct whole {
 	struct grown grown[EXPR_RATES];
 	double reached;	   /* NAN: nothing yet */
 	double most;	   /* CPUs that could be used by the tick that waits */
+	double late_s;	   /* by how much that may have been read late */
 	double nr_threads; /* at that tick */
 	int64_t before_ns;
 	bool waits, gap; /* a tick waits; something was lost before it */

@@ -166,7 +166,10 @@ static void note_memory(struct summary *s, const struct account *a)
 	if (f->clock_turns > 0)
 		summary_note(s,
 			"CPU time of processes that sleep was read in turns, to stay within the budget: what "
-			"one uses that wakes is seen some samples late");
+			"one uses that wakes is seen some samples late%s",
+			s->cpu_source && !strcmp(s->cpu_source, "cgroup")
+				? ""
+				: ", and peaks of CPU use may be too high");
 	if (io_unread)
 		summary_note(s,
 			has_figure(s, FIG_READ_CHARS)

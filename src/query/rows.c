@@ -66,7 +66,7 @@ static int rows_reserve(struct rows *r, uint32_t nr)
  */
 #define KERNEL_TICK_S 0.01
 
-double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most)
+double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s)
 {
 	int64_t elapsed = time_ns - g->time_ns;
 	double amount, excess;
@@ -82,7 +82,7 @@ double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_n
 	amount = now - g->last;
 	excess = amount - most * ((double)elapsed / 1e9);
 	if (excess > 0)
-		amount -= MIN(excess, most * KERNEL_TICK_S);
+		amount -= MIN(excess, most * (KERNEL_TICK_S + late_s));
 	g->rate = amount / ((double)elapsed / 1e9);
 	g->last = excess > 0 ? g->last + amount : now;
 	g->time_ns = time_ns;
@@ -95,7 +95,7 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 	int64_t elapsed = time_ns - g->time_ns;
 
 	if (!g->known || !(now == g->last))
-		return grown_step(g, now, time_ns, 0, INFINITY);
+		return grown_step(g, now, time_ns, 0, INFINITY, 0);
 	if (elapsed >= SLOW_PERIOD_NS + SLOW_PERIOD_NS / 2) {
 		g->time_ns += elapsed / SLOW_PERIOD_NS * SLOW_PERIOD_NS;
 		g->rate = 0;
@@ -142,10 +142,11 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 	}
 }
 
-static double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns, double most)
+static double rate_step(
+	const struct rows *r, struct grown *g, double now, int64_t time_ns, double most, double late_s)
 {
 	return r->c->slow ? grown_slowly(g, now, time_ns)
-			  : grown_step(g, now, time_ns, r->c->window_ns, most);
+			  : grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
 }
 
 /* CPUs that the instance in the row can use at once. */
@@ -175,7 +176,7 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 		now = scaled(r->c->arg[0].scaling,
 			__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
 								     : (double)more);
-	rate = rate_step(r, g, now, time_ns, INFINITY);
+	rate = rate_step(r, g, now, time_ns, INFINITY, 0);
 	if (g->last == now) {
 		g->cell = cell;
 		g->last = 0;
@@ -203,9 +204,10 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 
 			if (r->rests[row[k]] >> i & 1)
 				g->time_ns = s->set[r->c->set].last_ns;
-			l->rate[i][k] = free ? NAN
-					     : rate_step(r, g, argument, time_ns,
-						       most_of(r, s, scene_table(s, r->c->set), row[k]));
+			l->rate[i][k] = free
+				? NAN
+				: rate_step(r, g, argument, time_ns,
+					  most_of(r, s, scene_table(s, r->c->set), row[k]), scene_late(s));
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;
@@ -316,6 +318,29 @@ static uint32_t take_anew(struct rows *r, const struct scene_set *set)
 	return nr;
 }
 
+/* Something was carried over to a tick in which it did not move: it has a rate there, and not for ever. */
+static bool goes_on(const struct rows *r, uint32_t row)
+{
+	unsigned nr = r->c->slow ? 0 : r->c->expr.nr_rates;
+
+	for (unsigned i = 0; i < nr; i++)
+		if (r->grown[(size_t)row * nr + i].rate > 0)
+			return true;
+	return false;
+}
+
+/* Who is looked at in the next tick though it does not move: the first `resting` did not move in this. */
+static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
+{
+	r->nr_busy = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i < resting && !goes_on(r, r->look[i]))
+			continue;
+		r->rests[r->look[i]] = 0;
+		r->busy[r->nr_busy++] = r->look[i];
+	}
+}
+
 int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
 {
 	const struct scene_set *set = &s->set[r->c->set];
@@ -339,12 +364,8 @@ int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
 		rows_look_plainly(r, s, r->look, nr);
 	for (uint32_t i = 0; !r->c->plain && i < nr; i += EXPR_LANES)
 		rows_look(r, s, r->look + i, MIN(nr - i, (uint32_t)EXPR_LANES));
-	for (uint32_t i = resting; i < nr; i++)
-		r->rests[r->look[i]] = 0;
-	if (anew || (rates && !r->c->window_ns)) {
-		memcpy(r->busy, r->look + resting, (nr - resting) * sizeof(*r->busy));
-		r->nr_busy = nr - resting;
-	}
+	if (anew || (rates && !r->c->window_ns))
+		keep_busy(r, resting, nr);
 	r->nr_looked = nr;
 	return 0;
 }

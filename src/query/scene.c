@@ -264,6 +264,14 @@ static int observe(struct scene *s, const struct store_record *record)
 	return r;
 }
 
+static void on_event(struct scene *s, const struct store_record *record)
+{
+	int64_t every;
+
+	if (pairs_get_num(record->pairs, "clocks_every", &every) && every > 0)
+		s->clock_turns = MAX(s->clock_turns, every);
+}
+
 int scene_next(struct scene *s)
 {
 	struct store_record record;
@@ -283,6 +291,8 @@ int scene_next(struct scene *s)
 			r = on_instance(s, &record);
 		else if (r >= 0 && record.type == STORE_LOST)
 			on_lost(s);
+		else if (r >= 0 && record.type == STORE_EVENT)
+			on_event(s, &record);
 		if (r < 0)
 			return r;
 	}

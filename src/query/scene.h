@@ -60,8 +60,9 @@ struct scene {
 	int64_t time_ns, last_ns;	  /* of this tick and of the one before */
 	int cpus_set, cpus_col;		  /* of limit.cpus; -1: not recorded */
 	double cpus;			  /* that the job may use; INFINITY: not known */
-	bool has_last;			  /* there was one before */
-	bool gap;			  /* something was lost between them */
+	int64_t clock_turns; /* of those who slept the CPU time was read at one of so many ticks */
+	bool has_last;	     /* there was one before */
+	bool gap;	     /* something was lost between them */
 	bool in_tick;
 	struct scene_observer *observer; /* the first of those that see every record; NULL: none */
 };
@@ -84,6 +85,11 @@ struct table *scene_table(const struct scene *s, uint32_t set);
 static inline int64_t scene_time(const struct scene *s, uint32_t set)
 {
 	return s->time_ns + scene_table(s, set)->delay_ns;
+}
+/* By how much the CPU time of a process may have been read late at this tick. */
+static inline double scene_late(const struct scene *s)
+{
+	return s->has_last ? (double)s->clock_turns * ((double)(s->time_ns - s->last_ns) / 1e9) : 0;
 }
 /* What is said of who sits in the row; NULL: nothing, or nobody sits there. */
 static inline const struct scene_instance *scene_instance(

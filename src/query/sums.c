@@ -284,7 +284,7 @@ static double settle(struct whole *w, bool has_next)
 		if (g->known)
 			now = MAX(now, g->last);
 		rate[i] = grown_step(g, isnan(argument[i]) ? NAN : now, w->before_ns, w->c->window_ns,
-			w->c->cores ? w->most : INFINITY);
+			w->c->cores ? w->most : INFINITY, w->late_s);
 	}
 	return expr_value(&w->c->expr, w->before.value, rate);
 }
@@ -327,6 +327,7 @@ bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 	w->before = w->now;
 	w->before_ns = column_time(w->c, s);
 	w->most = most_since(w, s);
+	w->late_s = scene_late(s);
 	w->gap = s->gap;
 	w->waits = true;
 	return ready;

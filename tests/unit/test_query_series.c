@@ -250,6 +250,42 @@ static void test_no_more_cpus_than_there_are(void **state)
 	expect_no_more_than_one(8, 1); /* one thread is on one CPU at a time */
 }
 
+/* What one used that sleeps then: what is carried over shows in the next ticks, and not for ever. The clocks
+ * of those who sleep may be read at one of four ticks: what one used that woke is found late. */
+static void expect_carried(int64_t used_ms, bool turns, const double *cores, size_t nr)
+{
+	struct maker_options o = {.interval_ns = 100 * MILLI};
+	struct maker m;
+
+	maker_open(&m, file, &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_LIMITS, 0, 0, "job", NULL);
+	maker_set(&m, 0, "limit.cpus", 8000);
+	maker_set(&m, 0, "proc.threads", 1);
+	maker_set(&m, 0, "proc.cpu.time", 0);
+	for (size_t i = 0; i < nr; i++) {
+		if (i == 2)
+			maker_set(&m, 0, "proc.cpu.time", used_ms * MILLI);
+		maker_tick(&m, (int64_t)i * 100 * MILLI);
+		if (!i && turns)
+			maker_event(&m, 50 * MILLI, "turns", "clocks_every", "4");
+	}
+	maker_finish(&m, NULL);
+	expect_series("proc.cpu.cores", NULL, cores, nr);
+	expect_series("tree.cores", NULL, cores, nr);
+}
+
+static void test_what_is_carried_over_comes_to_an_end(void **state)
+{
+	static const double tick[] = {NAN, 0, 1, 0.04, 0, 0}, woke[] = {NAN, 0, 1, 1, 1, 0.5, 0, 0};
+	static const double more[] = {NAN, 0, 5, 1, 1, 1, 1, 0.1, 0};
+
+	(void)state;
+	expect_carried(104, false, tick, ARRAY_SIZE(tick));
+	expect_carried(350, true, woke, ARRAY_SIZE(woke));
+	expect_carried(910, true, more, ARRAY_SIZE(more)); /* that is not explained by turns */
+}
+
 static void test_absent_is_not_zero_and_nobody_is(void **state)
 {
 	static const double rss[] = {NAN, 40960, NAN, 40960 * 2, 0};
@@ -692,6 +728,7 @@ int main(void)
 		T(test_rates_are_over_the_time_that_passed),
 		T(test_the_time_of_a_rate_is_that_of_the_reading),
 		T(test_no_more_cpus_than_there_are),
+		T(test_what_is_carried_over_comes_to_an_end),
 		T(test_absent_is_not_zero_and_nobody_is),
 		T(test_before_the_first_was_there_nothing_is_known),
 		T(test_rates_of_processes_that_come_and_go),
