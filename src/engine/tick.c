@@ -343,7 +343,7 @@ static void sample_members(struct engine *e, int64_t now)
 {
 	bury_missing(e, now);
 	read_details(e, now);
-	if (e->clock_turns > 1 && e->children_grew && !e->connector && !e->taskstats) {
+	if (e->clock_turns > 1 && e->children_grew && (!e->connector || e->feed.events_lost)) {
 		miss_resting(e);
 		bury_missing(e, now);
 	}

@@ -160,6 +160,38 @@ def test_short_children_nobody_waits_for_are_counted(place):
     assert summary["cpu"]["lower_bound"] is True
 
 
+# Children that work, then sleep until the input ends, and end one after another.
+SLEEPERS = """import os, resource, signal, sys, time
+def used(who):
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
+def sleeper():
+    while time.process_time() < 0.01:
+        pass
+    signal.pause()
+children = [os.fork() or sleeper() for i in range(120)]
+sys.stdin.read()
+for pid in children:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    time.sleep(0.002)
+print("cpu_s", used(resource.RUSAGE_SELF) + used(resource.RUSAGE_CHILDREN))"""
+
+
+@pytest.mark.parametrize("helpers", ["none", "taskstats"])
+def test_sleepers_whose_clocks_take_turns_count_once(place, helpers):
+    """One that ends while its clock is not looked at is in the account of its parent, and not beside it."""
+    lab = lab_of(f"root-{helpers}", place)
+
+    def clocks_take_turns(lab):
+        return any("of processes that sleep was read in turns" in note for note in lab.summary()["notes"])
+
+    options = ["--force", "--budget", "0.01"]
+    words = ["/usr/bin/python3", "-S", "-c", SLEEPERS]
+    summary, said = lab.run(*words, interval="20ms", options=options, lasts_until=clocks_take_turns)
+    about_cpu(summary, said, 1)
+
+
 def test_exit_records_alone(place):
     """Without a group, records of exits tell of children nobody waits for: beside samples, not on top of them."""
     lab = Lab("root", "connector,taskstats", place)
