@@ -9,11 +9,13 @@
 #include "base/units.h"
 #include "cmd/reading.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <time.h>
 
 const char tacho_version[] = TACHO_VERSION;
 
@@ -30,6 +32,22 @@ static void add_remedy(struct buf *out, const char *text)
 		out, ": reading may take %s; --max-memory allows more", format_bytes(size, reading_memory()));
 }
 
+/* Nobody may be there to read it, or no more room in the file: that must not end us, least of all before the
+ * job runs. What the write has met is taken away. */
+static void write_message(const struct buf *message)
+{
+	const struct timespec now = {0};
+	sigset_t of_writes, before;
+
+	sigemptyset(&of_writes);
+	sigaddset(&of_writes, SIGPIPE);
+	sigaddset(&of_writes, SIGXFSZ);
+	sigprocmask(SIG_BLOCK, &of_writes, &before);
+	if (write(STDERR_FILENO, message->data, message->len) < 0)
+		sigtimedwait(&of_writes, NULL, &now);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
 static void say(const char *prefix, const char *fmt, va_list ap)
 {
 	struct buf message;
@@ -42,8 +60,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	show_bytes(&message, text, n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1), "\n\t");
 	add_remedy(&message, text);
 	buf_addch(&message, '\n');
-	n = write(STDERR_FILENO, message.data, message.len);
-	(void)n; /* there is nobody left to tell */
+	write_message(&message);
 	buf_release(&message);
 }
 

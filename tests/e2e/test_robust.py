@@ -241,6 +241,26 @@ def test_full_disk(tmp_path):
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
+@pytest.mark.parametrize("where", ["pipe", "file"])
+def test_a_warning_that_cannot_be_written_does_not_cost_the_job(tmp_path, where):
+    """Before the job starts: standard error is a pipe that nobody reads, or a file that may not grow."""
+    (tmp_path / "tacho").mkdir()
+    (tmp_path / "tacho" / "config").write_text("jsn = yes\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    limit = (0, 0) if where == "file" else (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with open(tmp_path / "err", "w") as err:
+        done = subprocess.run(
+            [TACHO, "run", "-q", "-o", tmp_path / "a.tacho", "--", "sh", "-c", "exit 7"],
+            env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
+            stderr=err if where == "file" else writer,
+        )
+    os.close(writer)
+    assert done.returncode == 7
+
+
+
 def test_file_size_limit(tmp_path):
     """RLIMIT_FSIZE hits us as a full disk does, without a signal that kills, and the job keeps the limit."""
     room = scanty_room(tmp_path)
