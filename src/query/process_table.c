@@ -298,6 +298,17 @@ static int name_parents(struct process_table *t)
 	return MIN(r, 0);
 }
 
+/* As in the summary: what the kernel's clock ticks, which divide it, have not seen is divided as the rest. */
+static void fit_split(double *value)
+{
+	double split = value[PROCESS_USER] + value[PROCESS_SYSTEM], total = value[PROCESS_CPU];
+
+	if (isnan(split) || isnan(total))
+		return;
+	value[PROCESS_USER] = split > 0 ? total * (value[PROCESS_USER] / split) : total;
+	value[PROCESS_SYSTEM] = total - value[PROCESS_USER];
+}
+
 static int recording_end(struct process_filling *f)
 {
 	int r = harvest_all(f);
@@ -308,6 +319,7 @@ static int recording_end(struct process_filling *f)
 
 		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
 			value[PROCESS_START];
+		fit_split(value);
 	}
 	return r < 0 ? r : name_parents(&f->t);
 }

@@ -408,6 +408,8 @@ def test_newest_here(tmp_path, busy):
 def test_every_process_is_in_the_table(busy):
     listed = json.loads(run("show", "--processes", "--json", busy).stdout)
     assert listed["total"] == 3
+    for process in listed["processes"]:
+        assert process["user_s"] + process["system_s"] == pytest.approx(process["cpu_s"], abs=1e-9)
     by_pid = {process["pid"]: process for process in listed["processes"]}
     root = next(p for p in by_pid.values() if p["ppid"] not in by_pid)
     children = [p for p in by_pid.values() if p["ppid"] == root["pid"]]
