@@ -19,8 +19,9 @@
 #define MANY_EVENTS 60
 /* An exit record can be heard before the events of the same process, but not two hearings before. */
 #define AWAITED_HEARINGS 2
-/* Names read in one hearing, at most. */
+/* Names read in one hearing, at most; command lines between two looks. */
 #define NAMES_MAX 64
+#define COMMANDS_MAX 16
 
 /* ---- looks between ticks ---- */
 
@@ -65,6 +66,7 @@ static void members_look(struct engine *e)
 	if (now < e->look_ns)
 		return;
 	e->look_ns = now + LOOK_NS;
+	e->commands_read = 0;
 	for (uint32_t slot = e->tree.last, i = 0; slot != NO_SLOT && i < LOOKS_MAX; i++) {
 		struct member *m = &e->tree.member[slot];
 
@@ -155,26 +157,48 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	}
 }
 
-/* It has become another program. One that was never sampled may be gone before the next tick: its new name is
- * read now, if it still has one, but not for each of thousands. */
+/* What it has become is said now, if it can still be asked: it may be gone before the next tick. That one
+ * says the rest. Not of one that may have begun before the recording, nor where it may be forgotten again. */
+static void announce_exec(struct engine *e, uint32_t slot)
+{
+	struct member *m = &e->tree.member[slot];
+	bool told = m->bound ? !m->brief : m->unwaited_ns && !e->tree.ask;
+	bool cut;
+
+	if (!told || e->commands_read >= COMMANDS_MAX ||
+		process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut) <= 0)
+		return;
+	e->commands_read++;
+	member_announce(e, slot);
+	m->identity_stale = true;
+}
+
+/* It has become another program, whose name is read now if it still has one, but not for each of thousands.
+ * Known already: it was read, or announced, since then. */
 static void on_exec(struct engine *e, uint32_t slot, int64_t time_ns)
 {
 	struct member *m = &e->tree.member[slot];
-	char path[32];
+	bool known = time_ns < MAX(m->read_ns, m->announced_ns);
+	char path[32], name[sizeof(m->name)];
 	ssize_t n;
 
 	m->identity_stale = true;
 	m->replaced = m->announced;
-	if (time_ns >= MAX(m->read_ns, m->announced_ns))
+	if (!known)
 		member_succeeded(e, slot);
-	if (m->bound || m->pid == e->root) /* only we wait for the job: its name can still be read */
+	if (m->bound ? known : m->pid == e->root) /* only we wait for the job: its name can still be read */
 		return;
-	m->name[0] = 0;
+	if (!m->bound)
+		m->name[0] = 0;
 	if (++e->names_read > NAMES_MAX)
 		return;
 	snprintf(path, sizeof(path), "proc/%d/comm", (int)m->pid);
-	n = env_peek(e->env, path, m->name, sizeof(m->name));
-	m->name[n > 0 ? n - 1 : 0] = 0;
+	n = env_peek(e->env, path, name, sizeof(name));
+	if (n <= 0)
+		return;
+	name[n - 1] = 0;
+	memcpy(m->name, name, sizeof(name));
+	announce_exec(e, slot);
 }
 
 /* Asked about it, the scopes found that it is gone: nobody knows what it was. */

@@ -94,6 +94,7 @@ struct engine {
 	uint32_t nr_opened;	 /* sets whose collectors were asked to open */
 	bool gated;		 /* collectors were asked before the job's exec */
 	unsigned names_read;	 /* in this hearing */
+	unsigned commands_read;	 /* since the last look */
 	bool children_grew;	 /* in this tick: a member has waited for children, or drops them */
 	bool children_grew_last; /* in the tick before */
 	int64_t unsuspected;	 /* strangers of the ticks before that were not taken for the job's */

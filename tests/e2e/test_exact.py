@@ -733,6 +733,17 @@ def test_the_last_program_names_a_process(lab):
         assert second["name"] == "sleep" and second["argv"] in ([], ["sleep", "0"])
 
 
+def test_command_lines_between_samples(place):
+    """The kernel tells of an exec: what it made of a new process, and of one that was sampled before, is read then."""
+    lab = lab_of("root-connector", place)
+    lab.run("sh", "-c", "/bin/true; :", interval="30s")
+    if lab.show("--processes", "--json")["total"] < 2:
+        pytest.skip("the kernel does not tell of processes here")
+    lab.run("sh", "-c", "sleep 0.5; sleep 1 & exec sleep 1.5", interval="30s", options=["--force"])
+    argv = sorted(process["argv"] for process in lab.show("--processes", "--json")["processes"])
+    assert argv[-2:] == [["sleep", "1"], ["sleep", "1.5"]]
+
+
 def test_a_process_without_a_name_has_that_of_its_parent(place):
     """The kernel tells that it became another program; most are gone before their name can be read."""
     lab = lab_of("root-connector", place)
