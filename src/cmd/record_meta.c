@@ -7,6 +7,7 @@
 #include "base/redact.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "collect/process.h"
 #include "node/hardware.h"
 #include "node/limits.h"
 
@@ -95,6 +96,20 @@ static void describe_redaction(const struct redact *r, char *out, size_t size)
 		snprintf(out, size, "%s", *known ? known : "none");
 }
 
+/* The words of a process that is the only target say more than its PID. */
+static bool add_target(struct recording *r, struct buf *words)
+{
+	const struct scope *only = r->attach && r->scopes.nr == 1 ? &r->scopes.scope[0] : NULL;
+	char text[4096];
+	bool cut;
+	ssize_t n = only && only->kind == SCOPE_PID
+		? process_cmdline(r->env, only->pid, text, sizeof(text), &cut)
+		: 0;
+
+	buf_add(words, text, (size_t)MAX(n, 0));
+	return n > 0;
+}
+
 int record_begin(struct recording *r, int argc, char **argv)
 {
 	struct pair memory[PAIRS_MAX];
@@ -102,10 +117,12 @@ int record_begin(struct recording *r, int argc, char **argv)
 	struct pairs p;
 	struct buf command;
 	struct utsname uts;
+	bool is_target;
 	int e;
 
 	buf_init(&command, 32768);
-	for (int i = 0; i < argc; i++) {
+	is_target = add_target(r, &command);
+	for (int i = 0; i < argc && !is_target; i++) {
 		if (i)
 			buf_addch(&command, 0);
 		buf_add(&command, argv[i],
@@ -118,6 +135,8 @@ int record_begin(struct recording *r, int argc, char **argv)
 	meta_machine(r, &p, &uts);
 	meta_options(r, &p, keys);
 	pairs_add(&p, "command", command.data, command.len);
+	if (is_target)
+		pairs_str(&p, "target", argv[0]);
 	pairs_str(&p, "redact", redaction);
 	engine_zero(r->engine);
 	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));

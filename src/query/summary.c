@@ -116,6 +116,7 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_JOB_NODES]     = {"reservation", "nodes",       "scheduler.nodes",      "no batch system named them", -1},
 	[TEXT_REDACTION]     = {"redaction", "of",            "redact",               NULL, FIG_REDACTED},
 	[TEXT_MESSAGE]       = {NULL,        "message",       "message",              "none was given (--message)", -1},
+	[TEXT_TARGET]        = {NULL,        "target",        "target",               "tacho did not attach to a single process", -1},
 };
 
 static const struct {

@@ -144,6 +144,7 @@ enum text_id { /* words that stand beside the figures; NULL when there are none 
 	TEXT_JOB_NODES,
 	TEXT_REDACTION,
 	TEXT_MESSAGE,
+	TEXT_TARGET,
 	NR_TEXTS
 };
 

@@ -61,7 +61,7 @@ static void add_spark(struct buf *out, const struct spark *spark, double end, bo
 
 void summary_outcome(const struct summary *s, struct buf *line)
 {
-	const char *name;
+	const char *name, *target = s->text[TEXT_TARGET];
 
 	if (has_figure(s, FIG_EXIT_CODE)) {
 		buf_addf(line, "exit %.0f", s->figure[FIG_EXIT_CODE].value);
@@ -75,6 +75,10 @@ void summary_outcome(const struct summary *s, struct buf *line)
 		buf_adds(line, "unfinished");
 	} else if (!strcmp(s->mode, "attach")) {
 		buf_adds(line, "attached");
+		if (target) {
+			buf_adds(line, " to ");
+			add_text(line, target, strnlen(target, 40), LETTERS_ASCII);
+		}
 	} else {
 		buf_adds(line, "still running");
 	}

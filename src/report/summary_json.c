@@ -229,6 +229,7 @@ static void add_identity(struct json *j, const struct summary *s)
 	json_str(j, "ended", *s->ended ? s->ended : NULL);
 	json_name(j, "path", *s->path ? s->path : NULL);
 	json_name(j, summary_text_row[TEXT_MESSAGE].name, s->text[TEXT_MESSAGE]);
+	json_name(j, summary_text_row[TEXT_TARGET].name, s->text[TEXT_TARGET]);
 }
 
 static void add_summary(struct json *j, const char *key, const struct summary *s)

@@ -63,6 +63,8 @@ def test_expressions_of_the_users_and_targets_by_command_line(tmp_path):
         words = ["--redact", "none", "--redact", r"1000\.(4242)", "--also", r"match:1000\.42+"]
         with lasting(["cat"], "-i", "20ms", *words, output=recording):
             until(lambda: sampled(recording, 2), "the target is found")
+        attached = tmp_path / "attached.tacho"
+        assert run("attach", "-q", *words[:4], "--duration", "100ms", "-o", attached, target.pid).returncode == 0
     finally:
         target.kill()
         target.wait()
@@ -70,6 +72,11 @@ def test_expressions_of_the_users_and_targets_by_command_line(tmp_path):
     assert any("1000.***" in text for text in told)
     assert not [text for text in told if "1000.4242" in text]
     assert show(recording)["redaction"]["of"] == "1 expression"
+    summary = show(attached)  # is called after what it has recorded, rather than after its PID
+    assert summary["argv"] == ["sleep", "1000.***"] and summary["target"] == str(target.pid)
+    assert summary["redaction"]["command_lines"] == 1
+    assert f"sleep '1000.***'   attached to {target.pid}" in run("show", attached).stdout.decode()
+    assert "attached" in run("ls", attached).stdout.decode() and "1000.***" in run("ls", attached).stdout.decode()
 
 
 def test_what_is_no_expression_is_refused(tmp_path):

@@ -38,6 +38,7 @@ CONTRACT = {
     "host": str,
     "start": str,
     "message": str,
+    "target": str,
     "wall_s": NUMBER,
     "exit": {"code": int, "signal": int},
     "interval_s": NUMBER,
