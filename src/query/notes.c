@@ -59,9 +59,11 @@ static void note_cpu(struct summary *s, const struct account *a)
 	bool tells_exits = strstr(meta_text(account_meta(a), "helpers"), "taskstats");
 	char text[UNITS_SIZE];
 
-	if (f->end_missing)
+	if (f->end_missing && (f->ticks || s->cpu_lower_bound))
 		summary_note(s, "%s are lower bounds: the end of the recording is missing",
-			s->cpu_lower_bound ? "totals" : "bytes, calls, faults and switches");
+			s->cpu_lower_bound ? "totals"
+					   : "bytes, calls, faults and switches, and peaks of cores, threads "
+					     "and USS");
 	else if (s->cpu_lower_bound && f->dropped_ns > 0)
 		summary_note(s,
 			"CPU time is a lower bound: a parent ignores SIGCHLD, so what its children used was "

@@ -555,6 +555,23 @@ static void fill_cpu(struct summary *s, const struct line_facts *f)
 		figure_set(s, FIG_OBSERVED, MIN(1, MAX(0, (double)f->observed_cpu_ns * 1e-9 / total)));
 }
 
+/* Totals of the whole job beside shares of what was written would contradict each other. */
+static void drop_shares_of_a_part(struct summary *s, const struct account *a)
+{
+	const char *why = why_not_written(a);
+
+	s->end_missing = account_facts(a)->end_missing;
+	if (!s->end_missing)
+		return;
+	figure_unset(s, FIG_UNSAMPLED, why);
+	figure_unset(s, FIG_OBSERVED, why);
+	if (account_facts(a)->ticks)
+		return;
+	figure_unset(s, FIG_PEAK_CORES, why);
+	figure_unset(s, FIG_PEAK_CORES_AT, why);
+	figure_unset(s, FIG_PEAK_WINDOW, why);
+}
+
 /* What the whole and a group have alike. */
 static void fill_line(struct summary *s, const struct account *a, unsigned line, const struct amounts *last,
 	struct tracker *t)
@@ -593,6 +610,8 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 		take_final_peaks(s, a);
 	fill_cpu(s, &f);
 	fill_shares(s);
+	if (!line)
+		drop_shares_of_a_part(s, a);
 }
 
 static void fill_facts(struct summary *s, const struct account *a)

@@ -249,6 +249,7 @@ struct summary {
 	size_t nr_hardware, nr_environment;
 	const char *cpu_source; /* NULL: unknown */
 	bool cpu_lower_bound, io_lower_bound, memory_lower_bound, unsampled_is_upper_bound, complete;
+	bool end_missing; /* peaks of cores and USS are those of the ticks that could be written */
 	double lost_bytes;
 	struct spark cpu_shape, memory_shape;
 	struct summary_over over[NR_OVER]; /* of a group on one of several nodes: not known */

@@ -151,8 +151,12 @@ static void cpu_line(const struct page *p, struct buf *line)
 			format_duration(b, value(p, FIG_SYSTEM)));
 	if (!has(p, FIG_MEAN_CORES))
 		return;
-	buf_addf(line, "   %s cores mean, %s peak", format_cores(a, value(p, FIG_MEAN_CORES)),
-		format_cores(b, value(p, FIG_PEAK_CORES)));
+	buf_addf(line, "   %s cores mean", format_cores(a, value(p, FIG_MEAN_CORES)));
+	if (has(p, FIG_PEAK_CORES)) {
+		buf_adds(line, ", ");
+		add_bound(line, p, p->s->end_missing);
+		buf_addf(line, "%s peak", format_cores(b, value(p, FIG_PEAK_CORES)));
+	}
 	if (binds(p, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS))
 		buf_addf(line, ", of %s", format_number(a, value(p, FIG_LIMIT_CPUS)));
 	else if (has(p, FIG_CPUS))
@@ -203,7 +207,10 @@ static void source_line(const struct page *p, struct buf *line)
 {
 	if (!p->s->cpu_source)
 		return;
-	buf_addf(line, "counted by %s", p->s->cpu_source);
+	if (!strcmp(p->s->cpu_source, "final total"))
+		buf_adds(line, "the total that was counted up to the end");
+	else
+		buf_addf(line, "counted by %s", p->s->cpu_source);
 	if (has(p, FIG_OBSERVED))
 		buf_addf(line, "; %.*f %% of it seen in sampled processes",
 			value(p, FIG_OBSERVED) > 0.995 && value(p, FIG_OBSERVED) < 0.99995 ? 2 : 0,
@@ -262,7 +269,9 @@ static void memory_line(const struct page *p, struct buf *line)
 	if (has(p, FIG_PSS))
 		add_bytes(line, p, "RSS sum ", FIG_RSS);
 	if (has(p, FIG_USS)) {
-		buf_addf(line, "%sUSS %s", line->len > from ? ", " : "", tilde(p, FIG_USS_ESTIMATED));
+		buf_adds(line, line->len > from ? ", USS " : "USS ");
+		add_bound(line, p, p->s->end_missing);
+		buf_adds(line, tilde(p, FIG_USS_ESTIMATED));
 		add_bytes(line, p, "", FIG_USS);
 	}
 	if (has(p, FIG_SWAP) && value(p, FIG_SWAP) > 0)

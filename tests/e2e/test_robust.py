@@ -177,7 +177,14 @@ def assert_words_agree(done, recording):
     assert run("report", "--format", "md", "-o", "-", recording).returncode == 0
     # What only the ticks tell is a lower bound, and says so.
     assert summary["io"]["lower_bound"] and not summary["cpu"]["lower_bound"]
-    assert "bytes, calls, faults and switches are lower bounds: the end of the recording is missing" in summary["notes"]
+    bounds = [note for note in summary["notes"] if note.startswith("bytes, calls, faults and switches")]
+    # Shares of what was written do not stand beside totals of the whole; where nothing was, nothing is a bound.
+    assert summary["cpu"]["observed_ratio"] is summary["processes"]["unsampled"] is None
+    assert "too short" not in told["show"] and "of it seen" not in told["show"]
+    if missing.group(3) == "none":
+        assert not bounds and summary["cpu"]["peak_cores"] is None and " peak, of" not in told["show"]
+    else:
+        assert "are lower bounds: the end of the recording is missing" in bounds[0] and re.search("≥ [0-9.]+ peak", told["show"])
 
 
 # Five processes that work for about a second, in steps, and end with 5.
