@@ -27,7 +27,7 @@ static const struct {
 } group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 48},
 	[GROUP_CPU] = {"cpu", 8, 0},
 	[GROUP_CORES] = {"cores", 6, 60},
-	[GROUP_MEMORY] = {"memory", 9, 0},
+	[GROUP_MEMORY] = {"memory", 10, 0},
 	[GROUP_GPU] = {"gpu", 8, 88}, /* where any group used one */
 	[GROUP_READ] = {"read", 9, 80},
 	[GROUP_WROTE] = {"wrote", 9, 80}};
@@ -47,6 +47,13 @@ static void gpu_cell(const struct summary *group, struct buf *out)
 	buf_adds(out, any ? format_duration(text, busy) : "-");
 }
 
+static bool is_least(const struct summary *group, enum group_column column)
+{
+	return (column == GROUP_CPU && group->cpu_lower_bound) ||
+		(column == GROUP_MEMORY && group->memory_lower_bound) ||
+		((column == GROUP_READ || column == GROUP_WROTE) && group->io_lower_bound);
+}
+
 static void group_cell(const struct page *g, enum group_column column, struct buf *out)
 {
 	enum figure_id memory = summary_memory(g->s);
@@ -58,11 +65,17 @@ static void group_cell(const struct page *g, enum group_column column, struct bu
 	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column]; /* of GROUP_GPU there is none */
 	char text[UNITS_SIZE];
 
-	if (column == GROUP_GPU)
+	if (column == GROUP_GPU) {
 		gpu_cell(g->s, out);
-	else if (!has(g, id))
+		return;
+	}
+	if (!has(g, id)) {
 		buf_addch(out, '-');
-	else if (column == GROUP_PROCESSES)
+		return;
+	}
+	if (is_least(g->s, column))
+		buf_adds(out, g->style->utf8 ? "≥" : ">");
+	if (column == GROUP_PROCESSES)
 		buf_adds(out, format_count(text, value(g, id)));
 	else if (column == GROUP_CPU)
 		buf_adds(out, format_duration(text, value(g, id)));
@@ -109,7 +122,10 @@ static void print_group(const struct page *p, const struct summary *group, size_
 			group_cell(&g, i, &cell);
 		else
 			buf_adds(&cell, group_column[i].heading);
-		buf_addf(p->out, " %*s", (int)group_column[i].width, (char *)cell.data);
+		/* The width is in bytes. */
+		buf_addf(p->out, " %*s",
+			(int)(group_column[i].width + cell.len - utf8_columns((char *)cell.data)),
+			(char *)cell.data);
 		buf_release(&cell);
 	}
 	buf_addch(p->out, '\n');

@@ -361,6 +361,24 @@ def test_groups_in_words(tools):
     assert sum("grind" in line for line in table) >= 3
 
 
+def test_lower_bounds_of_groups_are_marked(tmp_path):
+    """Nobody tells how much memory they had in the end."""
+    jobs, recording = [subprocess.Popen(["sleep", "1000"]) for _ in "ab"], tmp_path / "a.tacho"
+    targets = [f"{name}={job.pid}" for name, job in zip("ab", jobs)]
+    try:
+        tacho = start("attach", "-q", "--helpers=none", "-i", "20ms", "--flush", "20ms", "-o", recording, *targets)
+        until(lambda: recording.exists() and run("show", recording).returncode == 0 and
+              show(recording)["processes"]["seen"] == 2, "both are recorded")
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+    assert tacho.wait() == 0
+    text = "\n".join(lines_of(recording))
+    assert all(group["memory"]["lower_bound"] for group in show(recording)["groups"].values())
+    assert len(re.findall(r"^ {11}[ab] +1 +\S+ +\S+ +≥", text, re.M)) == 2, text
+
+
 # ---- several ----
 
 
