@@ -60,7 +60,7 @@ static const struct opt export_opts[] = {
 		.help = "by zstd, zlib or none, where the format has a choice",
 		.detail = "By default each format takes what its readers read best."},
 	{0, "safe-cells", NULL, OPT_FLAG, INTO(safe_cells), .preset = "yes",
-		.help = "csv, xlsx: texts that begin as formulas are not changed",
+		.help = "in csv and xlsx, texts that begin as formulas are not changed",
 		.detail = "Spreadsheets take a cell that begins with = + - @, a tab or an end of line for a formula, and who "
 			"runs a job chooses its names. Such a text gets an apostrophe before it, and so does one that has apostrophes "
 			"before such a character: a program that reads the file takes one away from those and has the text. Numbers and "

@@ -188,8 +188,9 @@ const struct cmd cmd_ls = {
 	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
 	.help = "list recordings: date, command, exit, duration, memory, cores, labels",
 	.detail = "Prints a line for each recording in the directories, or in the current one: when it "
-		  "started, how the job ended, how long it took, its peak memory (PSS, or RSS where PSS "
-		  "was not read), how many cores it used on average, its processes, labels, message and "
+		  "started, how the job ended, how long it took, its peak memory (PSS, RSS where PSS "
+		  "was not read, or what one process had between two samples if that is more), how many "
+		  "cores it used on average, its processes, labels, message and "
 		  "command.\n\nExit status: 0, also when there is none; 1 when there are some and none "
 		  "can be opened; 2 when a directory or file does not exist or an option is wrong. Files "
 		  "that cannot be opened or are no recordings are named on stderr.",

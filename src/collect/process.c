@@ -174,7 +174,8 @@ void process_bind(struct processes *p, uint32_t row, pid_t pid)
 {
 	struct process *process = &p->process[row];
 
-	*process = (struct process){.pid = pid, .uid = -1, .clock = -1, .smaps_rss = -1};
+	*process =
+		(struct process){.pid = pid, .uid = -1, .clock = -1, .smaps_rss = -1, .doubt_kib = INT64_MIN};
 	for (int s = 0; s < NR_PROCESS_SOURCES; s++)
 		process->file[s] = CLOSED;
 }
