@@ -107,14 +107,14 @@ static bool is_searched(const struct search *s, const char *word)
 }
 
 /* Its targets, parted by NULs: "4242", "NAME=4242", "job", "job:17". */
-static void take_targets(struct search *s, const struct pair *command)
+static void take_targets(struct search *s, const struct pair *targets)
 {
-	for (size_t from = 0; from < command->len;) {
+	for (size_t from = 0; from < targets->len;) {
 		char word[256];
-		size_t len = strnlen(command->value + from, command->len - from);
+		size_t len = strnlen(targets->value + from, targets->len - from);
 		const char *equals;
 
-		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), command->value + from);
+		snprintf(word, sizeof(word), "%.*s", (int)MIN(len, sizeof(word) - 1), targets->value + from);
 		equals = strchr(word, '=');
 		s->right |= is_searched(s, equals ? equals + 1 : word);
 		s->of_job |= str_starts(equals ? equals + 1 : word, "job");
@@ -124,7 +124,8 @@ static void take_targets(struct search *s, const struct pair *command)
 
 static int take_meta(void *arg, enum store_type type, const struct pairs *pairs)
 {
-	const struct pair *mode = pairs_find(pairs, "mode"), *command = pairs_find(pairs, "command"),
+	const struct pair *mode = pairs_find(pairs, "mode"), *target = pairs_find(pairs, "target"),
+			  *targets = target ? target : pairs_find(pairs, "command"),
 			  *job = pairs_find(pairs, "scheduler.job_id");
 	struct search *s = arg;
 
@@ -132,8 +133,8 @@ static int take_meta(void *arg, enum store_type type, const struct pairs *pairs)
 		return 0;
 	if (mode && mode->len == strlen("attach") && !memcmp(mode->value, "attach", mode->len))
 		s->attached = true;
-	if (command)
-		take_targets(s, command);
+	if (targets)
+		take_targets(s, targets);
 	if (job)
 		snprintf(s->said_job, sizeof(s->said_job), "%.*s", (int)MIN(job->len, (size_t)JOB_SIZE - 1),
 			job->value);
