@@ -42,11 +42,11 @@ static void write_fact(void *arg, const char *key, const char *value)
 	store_meta(arg, &p);
 }
 
-static void write_end(struct store_writer *w, const struct engine *e)
+static void write_end(struct store_writer *w, const struct engine *e, const struct tally *tally)
 {
 	struct engine_counts counts;
-	struct pair memory[8];
-	char numbers[128];
+	struct pair memory[12];
+	char numbers[256];
 	struct pairs p;
 	int r;
 
@@ -57,6 +57,7 @@ static void write_end(struct store_writer *w, const struct engine *e)
 	pairs_num(&p, "ticks", (int64_t)counts.ticks);
 	pairs_num(&p, "missed", (int64_t)counts.missed);
 	pairs_num(&p, "unfinished", engine_live(e));
+	tally_describe(tally, false, counts.seen, &p);
 	r = store_finish(w, &p);
 	if (r < 0)
 		die(EXIT_TROUBLE, "cannot finish the recording: %s", strerror(-r));
@@ -119,13 +120,15 @@ static int record(
 		r = engine_open(e, &to_store);
 	if (r < 0)
 		die(EXIT_TROUBLE, "cannot record to %s: %s", path, strerror(-r));
+	sink.tally = tally_new(engine_schema(e), o.max_members, true);
 	write_meta(sink.store, env, interval_ns);
 	hardware_describe(env, write_fact, sink.store);
 	environment_describe(env, write_fact, sink.store);
 	store_wishes(sink.store, e);
 	add_roots(e, argc, argv);
 	r = engine_play(e, until_ns);
-	write_end(sink.store, e);
+	write_end(sink.store, e, sink.tally);
+	tally_free(sink.tally);
 	engine_free(e);
 	return r < 0 ? EXIT_TROUBLE : EXIT_OK;
 }

@@ -56,9 +56,10 @@ static const struct opt ls_opts[] = {
 	{0, "host", "NAME", OPT_TEXT, INTO(host), .not_from_env = true, .help = "only those of this machine"},
 	{0, "glance", NULL, OPT_FLAG, INTO(glance), .not_from_env = true,
 		.help = "do not read recordings to the end",
-		.detail = "A finished recording has the numbers of this list in its last block. Others "
-			  "(unfinished, attached, damaged, from older versions) must be read from start to "
-			  "end, which may take a while; with --glance their numbers are '-' instead."},
+		.detail =
+			"A finished recording has the numbers of this list in its last block. Others "
+			"(unfinished, damaged, from older versions, with --also) must be read from start to "
+			"end, which may take a while; with --glance their numbers are '-' instead."},
 	{0, "json", NULL, OPT_FLAG, INTO(json), .not_from_env = true, .help = "for programs, as JSON"},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true, .help = "as CSV"},
 };

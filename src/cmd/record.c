@@ -215,7 +215,7 @@ static void record_create(void *arg)
 	if (e < 0)
 		return record_fail(
 			r, e, "cannot write the beginning of the recording %s", (char *)r->path.data);
-	r->sink.tally = tally_new(engine_schema(r->engine));
+	r->sink.tally = tally_new(engine_schema(r->engine), engine_max_members(r->engine), r->attach);
 }
 
 /* An attached recorder opens everything in one go, and what one step needed the next does not. A job of our
@@ -446,7 +446,7 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "unfinished", engine_runs(r->engine));
 	/* Beside others, and without its children, the job's part is the reader's business. */
 	tally_describe(r->sink.tally,
-		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), &p);
+		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), counts.seen, &p);
 	r->sink.tally = tally_free(r->sink.tally);
 	record_settle(r);
 	if (r->sink.error)

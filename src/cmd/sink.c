@@ -25,7 +25,7 @@ static void sink_instance(
 	if (!store)
 		return;
 	store_instance(store, set, row, id, time_ns, identity);
-	tally_instance(s->tally, set, id);
+	tally_instance(s->tally, set, row, identity);
 }
 
 static void sink_gone(
@@ -37,7 +37,7 @@ static void sink_gone(
 	if (!store)
 		return;
 	store_gone(store, set, row, id, time_ns, last);
-	tally_gone(s->tally, set, row, id);
+	tally_gone(s->tally, set, row, last);
 }
 
 static void sink_event(void *arg, int64_t time_ns, const char *kind, const struct pairs *data)

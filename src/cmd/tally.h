@@ -11,12 +11,12 @@
 struct tally;
 
 /* NULL: no memory; the recording is then without these numbers. */
-struct tally *tally_new(const struct schema *schema);
+struct tally *tally_new(const struct schema *schema, uint32_t max_members, bool attached);
 struct tally *tally_free(struct tally *t);
 /* As the sink hears it. NULL is fine. */
-void tally_instance(struct tally *t, uint32_t set, uint32_t id);
-void tally_gone(struct tally *t, uint32_t set, uint32_t row, uint32_t id);
+void tally_instance(struct tally *t, uint32_t set, uint32_t row, const struct pairs *identity);
+void tally_gone(struct tally *t, uint32_t set, uint32_t row, const struct pairs *last);
 void tally_tick(struct tally *t, struct table *const *table);
-/* Everything that was used is the job's, and everybody has ended: then the CPU time is known, too. */
-void tally_describe(const struct tally *t, bool whole, struct pairs *p);
+/* `whole`: everything that was used is the job's, and everybody has ended. `seen`: how many processes. */
+void tally_describe(const struct tally *t, bool whole, uint64_t seen, struct pairs *p);
 #endif

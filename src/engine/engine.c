@@ -728,8 +728,13 @@ int engine_play(struct engine *e, int64_t until_ns)
 
 void engine_counts(const struct engine *e, struct engine_counts *ret)
 {
+	uint64_t seen = (uint64_t)e->feed.exited;
+
+	tree_for_each (&e->tree, slot, after)
+		seen += e->tree.member[slot].announced;
 	*ret = (struct engine_counts){
 		.ticks = e->taken,
+		.seen = seen,
 		.missed = (uint64_t)e->feed.missed_ticks,
 		.late = (uint64_t)e->feed.late_ticks,
 		.skipped = (uint64_t)e->feed.skipped_ticks,
@@ -737,6 +742,11 @@ void engine_counts(const struct engine *e, struct engine_counts *ret)
 		.self_cpu_ns = e->feed.self_cpu_ns,
 		.self_peak_rss_kib = own_peak_kib(e),
 	};
+}
+
+uint32_t engine_max_members(const struct engine *e)
+{
+	return e->opt.max_members;
 }
 
 int64_t engine_cost(const struct engine *e, size_t collector)

@@ -44,6 +44,7 @@ struct engine_options {
 int engine_new(struct env *env, const struct engine_options *options, struct engine **ret, char *err,
 	size_t err_size);
 struct engine *engine_free(struct engine *e);
+uint32_t engine_max_members(const struct engine *e);
 /* Without the node's sets as long as these are not there (rest_ns); the sink is told of the whole. */
 const struct schema *engine_schema(const struct engine *e);
 bool engine_is_whole(const struct engine *e);
@@ -120,6 +121,7 @@ int64_t engine_own_cpu(const struct engine *e);
 
 struct engine_counts {
 	uint64_t ticks, missed, late, skipped;
+	uint64_t seen;	  /* processes that the sink was told of */
 	uint64_t unasked; /* ended before their command lines could be read: 0 unless these are asked for */
 	int64_t self_cpu_ns, self_peak_rss_kib;
 };

@@ -1,6 +1,6 @@
 /* A finished recording says at its end what the list shows, so that a glance at its first and last blocks is
- * enough; others (unfinished, damaged, attached, by older versions) are read as `tacho show` reads them.
- * Either way the numbers are those of the summary.
+ * enough; others (unfinished, damaged, by older versions, of a command beside other targets) are read as
+ * `tacho show` reads them. Either way the numbers are those of the summary.
  *
  * Filters that need no ticks are asked first: what they leave out is not read. */
 #include "query/listing.h"
@@ -198,6 +198,10 @@ static int listed_glance(struct listed *l)
 		: g.complete			   ? LISTED_COMPLETE
 		: g.writing			   ? LISTED_WRITING
 						   : LISTED_UNFINISHED;
+	/* Of processes that we did not wait for. Where the last ticks are missing, what was written counts.
+	 */
+	if (l->state == LISTED_COMPLETE && isnan(l->cpu_s))
+		l->cpu_s = ending_number(l, "cpu_seen_ns", 1e9);
 	return 0;
 }
 

@@ -332,6 +332,12 @@ uint32_t process_levels(
 	return levels_get(&(struct cells){.at = c, .cell = cell, .valid = valid}, level);
 }
 
+bool process_part(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, enum part part, int64_t *ret)
+{
+	return part_get(&(struct cells){.at = c, .cell = cell, .valid = valid}, part, ret);
+}
+
 /* Puts what the process holds into the sums of a line (or takes it out). */
 static void levels_count(struct sums *s, const struct process *p, bool in)
 {

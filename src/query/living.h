@@ -88,6 +88,9 @@ struct process_columns {
 };
 
 struct process_columns process_columns_of(const struct schema *schema);
+/* What it has used itself, or its children. */
+bool process_part(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, enum part part, int64_t *ret);
 /* What a process holds, by the cells of its row: the mask of the levels that are known, and these. */
 uint32_t process_levels(const struct process_columns *c, const int64_t *cell, uint64_t valid,
 	int64_t level[static NR_LEVELS]);

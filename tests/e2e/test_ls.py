@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, dump, job_of, lasting, on_terminal, record, run, show, shown, start, until
+from recorder import TACHO, can_trace, dump, job_of, lasting, on_terminal, record, run, show, shown, start, until
 
 GOLDEN = Path(__file__).resolve().parent.parent / "golden"
 
@@ -62,17 +62,50 @@ def test_what_is_listed(runs):
     assert names(ls(cwd=runs)) == ["b.tacho", "a.tacho"]
 
 
-def test_numbers_are_those_of_the_summary(runs):
+@pytest.fixture(scope="module")
+def attached(tmp_path_factory):
+    """One job that starts and ends processes, watched by many at a time: every kind of target, every kind of end."""
+    here = tmp_path_factory.mktemp("attached")
+    loop = "while :; do head -c 3000000 /dev/zero | md5sum >/dev/null; sh -c 'sleep 0.01 & true'; done"
+    with subprocess.Popen(["sh", "-c", loop], start_new_session=True) as job, start("run", "-q", "-o", here / "run.tacho",
+                                                                                   "--duration", "400ms", "-i", "10ms", "sh", "-c",
+                                                                                   "head -c 30000000 /dev/zero | md5sum; sleep 1000", stdout=subprocess.DEVNULL) as other:
+        kinds = {"pid": [job.pid], "signal": [job.pid], "file": ["--until-file", here / "word", job.pid], "none": ["--helpers=none", job.pid],
+                 "duration": ["--duration", "500ms", job.pid], "tool": ["--duration", "500ms", "match:(md5sum|head)", job.pid],
+                 "system": ["--duration", "500ms", "system"], "user": ["--duration", "500ms", "user:"]}
+        watch = {kind: start("attach", "-q", "-i", "10ms", "--flush", "20ms", "-o", here / f"{kind}.tacho", *words) for kind, words in kinds.items()}
+        for kind in "pid", "signal", "file", "none":
+            until(lambda: (shown(here / f"{kind}.tacho").get("processes", {}).get("seen") or 0) > 20, f"{kind} has seen some")
+        watch["signal"].send_signal(signal.SIGINT)
+        (here / "word").write_text("FINISHED")
+        for kind in "signal", "file", "duration", "tool", "system", "user":
+            assert watch[kind].wait() == 0, kind
+        until((here / "run.tacho").exists, "the other job is recorded")
+        until(lambda: shown(here / "run.tacho").get("complete"), "its recording is over")
+        os.killpg(job.pid, signal.SIGKILL)
+        os.kill(job_of(other, "sh"), signal.SIGKILL)
+        assert [watch[kind].wait() for kind in ("pid", "none")] == [0, 0]
+    assert play_film(here / "film.tacho").returncode == 0
+    return here
+
+
+def play_film(output):
+    return run("debug", "play", GOLDEN.parent / "films" / "tree.txt", output, "1s", "100")
+
+
+def test_numbers_are_those_of_the_summary(runs, attached):
     """The recorder's own words at the end, and reading all of it, are the same numbers."""
-    for item in ls("-r", runs)["recordings"]:
+    ends = ls("-r", "--glance", runs, attached)["recordings"]
+    assert len(ends) == 13 and {item["state"] for item in ends} == {"complete"}
+    for item in ends:
         summary = show(item["path"])
         assert item["duration_s"] == summary["wall_s"]
-        assert item["cpu_s"] == summary["cpu"]["total_s"]
+        assert item["cpu_s"] == summary["cpu"]["total_s"], item["path"]
         assert item["cores_mean"] == summary["cpu"]["mean_cores"]
-        assert item["processes"] == summary["processes"]["seen"]
-        assert item["memory_peak_bytes"] == summary["memory"]["peak_bytes"]
+        assert item["processes"] == summary["processes"]["seen"], item["path"]
+        assert item["memory_peak_bytes"] == summary["memory"]["peak_bytes"], item["path"]
         assert item["memory_view"] in (summary["memory"]["ratio_view"] or "none").split("_")
-        assert item["host"] == summary["host"] and item["start"] == summary["start"]
+        assert (item["host"] or "") == summary["host"] and item["start"] == summary["start"]
     # They stand in the last block: without reading a tick they are known.
     [a] = [item for item in ls("--glance", runs)["recordings"] if item["path"].endswith("a.tacho")]
     assert a["memory_peak_bytes"] and a["cpu_s"] and a["processes"] == 2
@@ -170,6 +203,18 @@ def test_large_ones_are_not_read_as_a_whole(tmp_path):
     # To show its peak it must be read, and then nothing is hidden.
     [item] = ls(tmp_path / "middle.tacho")["recordings"]
     assert item["state"] == "damaged" and item["memory_peak_bytes"]
+
+
+@pytest.mark.skipif(can_trace() is not None, reason=str(can_trace()))
+def test_no_byte_of_an_end_is_read_twice(attached, tmp_path):
+    trace = tmp_path / "strace"
+    subprocess.run(["strace", "-y", "-e", "trace=read,pread64", "-o", trace, TACHO, "ls", "--json", attached], check=True, stdout=subprocess.DEVNULL)
+    read = {}
+    for path, nr in re.findall(r"^p?read(?:64)?\(\d+<([^>]*\.tacho)>.* = (\d+)$", trace.read_text(), re.M):
+        read[path] = read.get(path, 0) + int(nr)
+    assert len(read) == 10
+    for path, nr in read.items():
+        assert nr <= min(os.stat(path).st_size, 600 << 10), path
 
 
 def test_one_that_is_being_written(tmp_path):
