@@ -5,15 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for one more in an array that has room for the next power of two; NULL: no memory. */
-static void *grow(void *array, size_t nr, size_t size)
+void *array_double(void *array, size_t nr, size_t size)
 {
-	return nr & (nr - 1) ? array : reallocarray(array, nr ? 2 * nr : 1, size);
+	if (nr & (nr - 1))
+		return array;
+	return nr > SIZE_MAX / 2 ? NULL : reallocarray(array, nr ? 2 * nr : 1, size);
+}
+
+void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size)
+{
+	size_t more = *cap > most / 2 ? most : MAX(2 * *cap, MAX(want, (size_t)16));
+	void *grown;
+
+	grown = want > more ? NULL : reallocarray(array, more, size);
+	if (grown)
+		*cap = more;
+	return grown;
 }
 
 int texts_take(char ***list, size_t *nr, char *text)
 {
-	char **more = text ? grow(*list, *nr, sizeof(*more)) : NULL;
+	char **more = text ? array_double(*list, *nr, sizeof(*more)) : NULL;
 
 	if (!more) {
 		free(text);
@@ -45,7 +57,7 @@ void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size)
 
 	if (at < *nr)
 		return array;
-	grown = at < more && size <= SIZE_MAX / more ? reallocarray(array, more, size) : NULL;
+	grown = at < more ? reallocarray(array, more, size) : NULL;
 	if (!grown)
 		return NULL;
 	memset(grown + *nr * size, 0, (more - *nr) * size);
@@ -55,7 +67,7 @@ void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size)
 
 void *owned_take(struct owned *o, void *memory)
 {
-	void **more = memory && !o->failed ? grow(o->block, o->nr, sizeof(*more)) : NULL;
+	void **more = memory && !o->failed ? array_double(o->block, o->nr, sizeof(*more)) : NULL;
 
 	if (!more) {
 		o->failed = true;

@@ -14,6 +14,44 @@ int texts_take(char ***list, size_t *nr, char *text);
 int texts_addv(char ***list, size_t *nr, const char *fmt, va_list ap);
 void texts_free(char **list, size_t nr);
 
+/* One item more, zeroed, in a list that only this adds to: it has room for the next power of two. A pointer
+ * to it; NULL when there is no memory for it: then all is as it was. */
+#define ARRAY_ADD(list, nr)                                                       \
+	({                                                                        \
+		__typeof__(list) more_ = array_double(list, nr, sizeof(*(list))); \
+		if (more_) {                                                      \
+			(list) = more_;                                           \
+			more_ += (nr)++;                                          \
+			*more_ = (__typeof__(*more_)){0};                         \
+		}                                                                 \
+		more_;                                                            \
+	})
+void *array_double(void *array, size_t nr, size_t size);
+
+/* Room for `want` items: 0 or -ENOMEM, and then all is as it was. What is new is not set. */
+#define ARRAY_ROOM(list, cap, want)                                                            \
+	({                                                                                     \
+		size_t cap_ = (cap), want_ = (want), most_ = (__typeof__(cap))-1;              \
+		bool fits_ = want_ <= cap_;                                                    \
+		__typeof__(list) more_ =                                                       \
+			fits_ ? NULL : array_room(list, &cap_, want_, most_, sizeof(*(list))); \
+		if (more_) {                                                                   \
+			(list) = more_;                                                        \
+			(cap) = (__typeof__(cap))cap_;                                         \
+		}                                                                              \
+		fits_ || more_ ? 0 : -ENOMEM;                                                  \
+	})
+void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size);
+
+/* So many items (at least one), for arrays that share one `cap`: 0 or -ENOMEM. */
+#define ARRAY_RESIZE(list, nr)                                                    \
+	({                                                                        \
+		__typeof__(list) more_ = reallocarray(list, nr, sizeof(*(list))); \
+		if (more_)                                                        \
+			(list) = more_;                                           \
+		more_ ? 0 : -ENOMEM;                                              \
+	})
+
 /* The array with a place for item `at`: what is new is zero, and *nr tells how many fit. NULL when there is
  * no memory for it; then all is as it was. */
 void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size);

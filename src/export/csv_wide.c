@@ -5,13 +5,13 @@
  * Instances are told apart by all keys behind the host, since ten processes may have one name. */
 #include "export/csv.h"
 
+#include "base/idmap.h"
 #include "base/owned.h"
 #include "base/str.h"
 
 #include <string.h>
 
 #define COLUMNS_MOST 16384 /* where spreadsheets end, and the sense of it */
-#define SLOTS (4 * COLUMNS_MOST)
 
 struct span {
 	size_t at, len;
@@ -24,7 +24,7 @@ struct csv_wide {
 	size_t nr_metrics;
 	char **instance;
 	size_t nr_instances;
-	uint32_t *slot; /* by the hash of the name: number of the instance + 1 */
+	struct idmap by_hash; /* of the name: number of the instance */
 	bool headed, begun;
 	struct buf key, was_key, label, value;
 	struct span *cell; /* in `value`: instances by metrics */
@@ -50,8 +50,7 @@ int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
 	buf_init(&w->value, SIZE_MAX / 2);
 	w->metric = calloc(MAX(nr, (size_t)1), sizeof(*w->metric));
 	w->instance = calloc(COLUMNS_MOST, sizeof(*w->instance));
-	w->slot = calloc(SLOTS, sizeof(*w->slot));
-	if (!w->metric || !w->instance || !w->slot) {
+	if (!w->metric || !w->instance) {
 		csv_wide_free(w);
 		return -ENOMEM;
 	}
@@ -71,7 +70,7 @@ void csv_wide_free(struct csv_wide *w)
 		return;
 	texts_free(w->instance, w->nr_instances);
 	free(w->metric);
-	free(w->slot);
+	idmap_release(&w->by_hash);
 	free(w->cell);
 	free(w->taken);
 	buf_release(&w->key);
@@ -109,14 +108,17 @@ static void label_make(struct csv_wide *w, const struct frame_batch *b, uint32_t
 	}
 }
 
-/* Where its number is, or would be. There are fewer instances than slots. */
-static uint32_t *slot_of(struct csv_wide *w)
+/* The number of the instance; IDMAP_NONE, and the key under which it would be. */
+static uint32_t find(const struct csv_wide *w, uint64_t *ret_key)
 {
-	size_t at = hash_bytes(w->label.data, w->label.len) % SLOTS;
+	uint64_t key = hash_bytes(w->label.data, w->label.len);
+	uint32_t i;
 
-	while (w->slot[at] && strcmp(w->instance[w->slot[at] - 1], (char *)w->label.data) != 0)
-		at = (at + 1) % SLOTS;
-	return &w->slot[at];
+	while ((i = idmap_get(&w->by_hash, key)) != IDMAP_NONE &&
+		strcmp(w->instance[i], (char *)w->label.data) != 0)
+		key++;
+	*ret_key = key;
+	return i;
 }
 
 static int too_many(const struct csv_wide *w)
@@ -131,20 +133,20 @@ static int too_many(const struct csv_wide *w)
 int csv_wide_look(struct csv_wide *w, const struct frame_batch *b)
 {
 	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		uint32_t *slot;
+		uint64_t key;
 
 		label_make(w, b, row);
 		if (w->label.err)
 			return w->label.err;
-		slot = slot_of(w);
-		if (*slot)
+		if (find(w, &key) != IDMAP_NONE)
 			continue;
 		if ((w->nr_instances + 1) * MAX(w->nr_metrics, (size_t)1) > COLUMNS_MOST)
 			return too_many(w);
 		w->instance[w->nr_instances] = strdup((char *)w->label.data);
-		if (!w->instance[w->nr_instances])
+		if (!w->instance[w->nr_instances] ||
+			idmap_put(&w->by_hash, key, (uint32_t)w->nr_instances) < 0)
 			return -ENOMEM;
-		*slot = (uint32_t)++w->nr_instances;
+		w->nr_instances++;
 	}
 	return 0;
 }
@@ -195,6 +197,7 @@ static bool same_key(const struct csv_wide *w)
 static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out)
 {
 	uint32_t number;
+	uint64_t key;
 
 	buf_reset(&w->key);
 	for (size_t i = 0; i < w->nr_keys; i++) {
@@ -202,17 +205,18 @@ static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t ro
 		csv_add_cell(&w->key, w->job, b, i, row);
 	}
 	label_make(w, b, row);
-	number = *slot_of(w);
-	if (!number) /* came while the recording was being read: it was not there when we looked */
+	number = find(w, &key);
+	if (number ==
+		IDMAP_NONE) /* came while the recording was being read: it was not there when we looked */
 		return;
 	/* Two that cannot be told apart have lines of their own. */
-	if (!same_key(w) || w->taken[number - 1])
+	if (!same_key(w) || w->taken[number])
 		line_end(w, out);
 	buf_reset(&w->was_key);
 	buf_add(&w->was_key, w->key.data, w->key.len);
-	w->begun = w->taken[number - 1] = true;
+	w->begun = w->taken[number] = true;
 	for (size_t k = 0; k < w->nr_metrics; k++) {
-		struct span *s = &w->cell[(number - 1) * w->nr_metrics + k];
+		struct span *s = &w->cell[number * w->nr_metrics + k];
 
 		s->at = w->value.len;
 		csv_add_cell(&w->value, w->job, b, w->metric[k], row);

@@ -3,7 +3,7 @@
 #ifndef EXPORT_LABELS_H
 #define EXPORT_LABELS_H
 
-#include "base/base.h"
+#include "base/idmap.h"
 
 struct label {
 	uint64_t value;
@@ -13,9 +13,9 @@ struct label {
 struct label_sets {
 	size_t nr_labels; /* of each set: at least one */
 	struct label *label;
-	uint32_t nr, cap;
-	uint32_t *slot; /* number + 1; 0: free */
-	uint32_t nr_slots;
+	uint32_t nr;
+	size_t cap;
+	struct idmap by_hash; /* numbers */
 };
 
 void label_sets_init(struct label_sets *l, size_t nr_labels);

@@ -1,70 +1,20 @@
 #include "export/parquet_distinct.h"
 
-#include <string.h>
+#include "base/owned.h"
 
-#define SLOTS_FIRST 256
+#include <string.h>
 
 void distinct_release(struct distinct *d)
 {
 	free(d->value);
-	free(d->slot);
+	idmap_release(&d->numbers);
 	*d = (struct distinct){0};
 }
 
 void distinct_clear(struct distinct *d)
 {
-	if (d->slot)
-		memset(d->slot, 0, d->nr_slots * sizeof(*d->slot));
+	idmap_clear(&d->numbers);
 	d->nr = 0;
-}
-
-/* Both halves of a long product: every bit of the value reaches the low bits, which values that differ only
- * at the top (powers of two, round doubles) need. */
-static inline uint32_t slot_of(uint64_t v, uint32_t mask)
-{
-	unsigned __int128 product = (unsigned __int128)(v ^ 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
-
-	return (uint32_t)((uint64_t)product ^ (uint64_t)(product >> 64)) & mask;
-}
-
-static int distinct_grow(struct distinct *d)
-{
-	uint32_t nr_slots = d->nr_slots ? d->nr_slots * 2 : SLOTS_FIRST, mask = nr_slots - 1;
-	uint64_t *value = reallocarray(d->value, nr_slots / 2, sizeof(*value));
-	uint32_t *slot;
-
-	if (!value)
-		return -ENOMEM;
-	d->value = value;
-	slot = calloc(nr_slots, sizeof(*slot));
-	if (!slot)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < d->nr; i++) {
-		uint32_t at = slot_of(value[i], mask);
-
-		while (slot[at])
-			at = (at + 1) & mask;
-		slot[at] = i + 1;
-	}
-	free(d->slot);
-	d->slot = slot;
-	d->nr_slots = nr_slots;
-	return 0;
-}
-
-/* The number of v, which is added when it is new: there is room. */
-static inline uint32_t find_or_add(struct distinct *d, uint64_t v)
-{
-	uint32_t mask = d->nr_slots - 1, at = slot_of(v, mask), n;
-
-	while ((n = d->slot[at])) {
-		if (d->value[n - 1] == v)
-			return n - 1;
-		at = (at + 1) & mask;
-	}
-	d->value[d->nr] = v;
-	d->slot[at] = d->nr + 1;
-	return d->nr++;
 }
 
 int distinct_map(
@@ -80,9 +30,11 @@ int distinct_map(
 			ret_id[i] = ret_id[i - 1];
 			continue;
 		}
-		if (unlikely(d->nr >= d->nr_slots / 2) && distinct_grow(d) < 0)
+		if (idmap_room(&d->numbers) < 0 || ARRAY_ROOM(d->value, d->cap, d->nr + 1) < 0)
 			return -ENOMEM;
-		ret_id[i] = find_or_add(d, v[i]);
+		ret_id[i] = idmap_number(&d->numbers, v[i], d->nr);
+		if (ret_id[i] == d->nr)
+			d->value[d->nr++] = v[i];
 		if (d->nr > most) {
 			d->nr = before;
 			return -E2BIG;

@@ -3,14 +3,14 @@
 #ifndef EXPORT_PARQUET_DISTINCT_H
 #define EXPORT_PARQUET_DISTINCT_H
 
-#include "base/base.h"
+#include "base/idmap.h"
 
 #define DISTINCT_MOST 32768 /* numbers; a column with more is better off without */
 
 struct distinct {
-	uint64_t *value; /* room for half as many as slots */
-	uint32_t *slot;	 /* number + 1; 0: free */
-	uint32_t nr, nr_slots;
+	uint64_t *value;
+	uint32_t nr, cap;
+	struct idmap numbers;
 };
 
 void distinct_release(struct distinct *d);

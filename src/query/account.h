@@ -6,7 +6,7 @@
 #define QUERY_ACCOUNT_H
 
 #include "query/census.h"
-#include "query/idmap.h"
+#include "base/idmap.h"
 #include "query/meta.h"
 #include "store/store.h"
 

@@ -8,7 +8,7 @@
 
 #include "query/column.h"
 #include "query/frames.h"
-#include "query/idmap.h"
+#include "base/idmap.h"
 #include "query/process_table.h"
 
 /* ---- texts ---- */
@@ -17,8 +17,7 @@ struct dictionary {
 	const char **text;
 	uint32_t *len;
 	uint32_t nr, cap;
-	uint32_t *slot; /* number of a text + 1; 0: free */
-	uint32_t mask;
+	struct idmap by_hash;		/* numbers of texts */
 	struct dictionary_piece *piece; /* where the texts are */
 	uint64_t seed;
 	struct buf escaped; /* scratch */

@@ -4,6 +4,7 @@
  * thousand names, chosen by whoever named the processes. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -47,7 +48,7 @@ void dictionary_release(struct dictionary *d)
 	}
 	free(d->text);
 	free(d->len);
-	free(d->slot);
+	idmap_release(&d->by_hash);
 	buf_release(&d->escaped);
 }
 
@@ -71,26 +72,6 @@ static uint64_t hash_of(const struct dictionary *d, const char *bytes, size_t n)
 		n -= MIN(n, sizeof(word));
 	}
 	return fold128(hash, UINT64_C(0xd6e8feb86659fd93));
-}
-
-static int dictionary_rehash(struct dictionary *d)
-{
-	uint32_t mask = d->slot ? d->mask * 2 + 1 : 63;
-	uint32_t *slot = mask < UINT32_MAX / 2 ? calloc((size_t)mask + 1, sizeof(*slot)) : NULL;
-
-	if (!slot)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < d->nr; i++) {
-		uint32_t at = (uint32_t)hash_of(d, d->text[i], d->len[i]) & mask;
-
-		while (slot[at])
-			at = (at + 1) & mask;
-		slot[at] = i + 1;
-	}
-	free(d->slot);
-	d->slot = slot;
-	d->mask = mask;
-	return 0;
 }
 
 static char *piece_take(struct dictionary *d, size_t n)
@@ -117,15 +98,9 @@ static int dictionary_append(struct dictionary *d, const char *bytes, size_t n)
 	char *copy;
 
 	if (d->nr == d->cap) {
-		uint32_t cap = MAX(d->cap * 2, 16u), *len = reallocarray(d->len, cap, sizeof(*len));
-		const char **text;
+		uint32_t cap = MAX(d->cap * 2, 16u);
 
-		if (len)
-			d->len = len;
-		text = reallocarray(d->text, cap, sizeof(char *));
-		if (text)
-			d->text = text;
-		if (!len || !text)
+		if (ARRAY_RESIZE(d->len, cap) < 0 || ARRAY_RESIZE(d->text, cap) < 0)
 			return -ENOMEM;
 		d->cap = cap;
 	}
@@ -153,22 +128,17 @@ int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *
 
 int dictionary_put_text(struct dictionary *d, const char *bytes, size_t n, uint32_t *ret)
 {
-	uint32_t at;
+	uint64_t key = hash_of(d, bytes, n);
+	uint32_t i;
 
-	if ((!d->slot || d->nr >= d->mask / 3 * 2) && dictionary_rehash(d) < 0)
-		return -ENOMEM;
-	at = (uint32_t)hash_of(d, bytes, n) & d->mask;
-	for (; d->slot[at]; at = (at + 1) & d->mask) {
-		uint32_t i = d->slot[at] - 1;
-
+	for (; (i = idmap_get(&d->by_hash, key)) != IDMAP_NONE; key++)
 		if (d->len[i] == n && (!n || !memcmp(d->text[i], bytes, n))) {
 			*ret = i;
 			return 0;
 		}
-	}
-	if (dictionary_append(d, bytes, n) < 0)
+	if (d->nr == IDMAP_NONE || idmap_room(&d->by_hash) < 0 || dictionary_append(d, bytes, n) < 0)
 		return -ENOMEM;
-	d->slot[at] = d->nr;
+	idmap_number(&d->by_hash, key, d->nr - 1);
 	*ret = d->nr - 1;
 	return 0;
 }

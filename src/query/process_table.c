@@ -265,8 +265,8 @@ static void mark_lost(struct process_filling *f)
 	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
 		const struct idmap_cell *cell = &f->index.cell[i];
 
-		if (cell->id && !living_find(f->living, cell->id))
-			memcpy(f->t.row[cell->value].how, "lost", 5);
+		if (cell->value1 && !living_find(f->living, (uint32_t)cell->key))
+			memcpy(f->t.row[cell->value1 - 1].how, "lost", 5);
 	}
 }
 

@@ -3,7 +3,7 @@
 #define QUERY_SHEET_INTERNAL_H
 
 #include "query/column.h"
-#include "query/idmap.h"
+#include "base/idmap.h"
 #include "query/sheet.h"
 
 #define SHEET_POINTS 2000

@@ -4,7 +4,7 @@
 #define QUERY_STATS_GPUS_H
 
 #include "query/gpus.h"
-#include "query/idmap.h"
+#include "base/idmap.h"
 #include "query/summary.h"
 #include "store/store.h"
 

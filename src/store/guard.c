@@ -1,5 +1,6 @@
 #include "store/guard.h"
 
+#include "base/owned.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -8,8 +9,7 @@
 
 enum { ID_KNOWN = 1, ID_ENDED = 2 };
 
-struct guard_page {
-	uint32_t number;	     /* id / PAGE_IDS */
+struct guard_page {		     /* by the number id / PAGE_IDS */
 	uint8_t state[PAGE_IDS / 4]; /* two bits for each id */
 };
 
@@ -46,9 +46,8 @@ int guard_init(struct guard *g, uint32_t nr_sets)
 void guard_release(struct guard *g)
 {
 	for (uint32_t i = 0; i < g->nr_sets; i++) {
-		for (uint32_t k = 0; g->set[i].page && k <= g->set[i].mask; k++)
-			free(g->set[i].page[k]);
 		free(g->set[i].page);
+		idmap_release(&g->set[i].by_number);
 	}
 	free(g->set);
 	*g = (struct guard){0};
@@ -73,48 +72,16 @@ const char *guard_reason(enum guard_item item)
 
 /* ---- ids ---- */
 
-static uint32_t place_of(const struct guard_set *s, uint32_t number)
-{
-	uint32_t at = number * UINT32_C(0x9e3779b1);
-
-	at ^= at >> 15;
-	while (s->page[at & s->mask] && s->page[at & s->mask]->number != number)
-		at++;
-	return at & s->mask;
-}
-
-static int make_room(struct guard_set *s)
-{
-	struct guard_set bigger = {.nr = s->nr, .mask = s->page ? 2 * s->mask + 1 : 15};
-
-	if (s->page && s->nr < s->mask / 2)
-		return 0;
-	bigger.page = calloc((size_t)bigger.mask + 1, sizeof(struct guard_page *));
-	if (!bigger.page)
-		return -ENOMEM;
-	for (uint32_t i = 0; s->page && i <= s->mask; i++)
-		if (s->page[i])
-			bigger.page[place_of(&bigger, s->page[i]->number)] = s->page[i];
-	free(s->page);
-	*s = bigger;
-	return 0;
-}
-
 static struct guard_page *page_of(struct guard_set *s, uint32_t number)
 {
-	uint32_t at;
+	uint32_t at = idmap_get(&s->by_number, number);
 
-	if (make_room(s) < 0)
+	if (at != IDMAP_NONE)
+		return &s->page[at];
+	if (ARRAY_ROOM(s->page, s->cap, s->nr + 1) < 0 || idmap_put(&s->by_number, number, s->nr) < 0)
 		return NULL;
-	at = place_of(s, number);
-	if (!s->page[at]) {
-		s->page[at] = calloc(1, sizeof(struct guard_page));
-		if (!s->page[at])
-			return NULL;
-		s->page[at]->number = number;
-		s->nr++;
-	}
-	return s->page[at];
+	s->page[s->nr] = (struct guard_page){0};
+	return &s->page[s->nr++];
 }
 
 int guard_instance(struct guard *g, uint32_t set, uint32_t id, bool ends, uint64_t file_bytes)

@@ -7,7 +7,7 @@
 #ifndef STORE_GUARD_H
 #define STORE_GUARD_H
 
-#include "base/base.h"
+#include "base/idmap.h"
 
 enum guard_item {
 	GUARD_CONTENT,	 /* bytes that segments decode to */
@@ -21,8 +21,9 @@ enum guard_item {
 struct guard_page; /* of 256 ids */
 
 struct guard_set {
-	struct guard_page **page; /* open addressing, by the number of the page */
-	uint32_t nr, mask;
+	struct guard_page *page;
+	uint32_t nr, cap;
+	struct idmap by_number;
 };
 
 struct guard {

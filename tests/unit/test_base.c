@@ -1,4 +1,5 @@
 /* base/: buffers, varints, pairs, numbers, escapes, JSON, units. */
+#include "base/idmap.h"
 #include "base/json.h"
 #include "base/owned.h"
 #include "base/pairs.h"
@@ -358,6 +359,87 @@ static void test_units(void **state)
 	assert_string_equal(format_iso8601(o, INT64_C(1700000000123456789)), "2023-11-14T22:13:20.123Z");
 }
 
+static void test_lists_and_arrays_grow(void **state)
+{
+	static const struct {
+		size_t cap, want, most, now;
+	} room[] = {{0, 1, SIZE_MAX, 16}, {16, 17, SIZE_MAX, 32}, {16, 100, SIZE_MAX, 100},
+		{200, 201, 255, 255}, {255, 256, 255, 0}};
+	uint16_t *list = NULL, *item;
+	char *text = NULL;
+	uint8_t cap = 0;
+	uint32_t nr = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		item = ARRAY_ADD(list, nr);
+		assert_non_null(item);
+		assert_int_equal(*item, 0);
+		assert_ptr_equal(item, list + i);
+		*item = (uint16_t)i;
+	}
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_int_equal(list[i], i);
+	assert_null(array_double(list, (size_t)1 << 63, 1));
+	free(list);
+	for (size_t i = 0; i < ARRAY_SIZE(room); i++) {
+		size_t now = room[i].cap;
+		void *grown = array_room(NULL, &now, room[i].want, room[i].most, 1);
+
+		assert_int_equal(grown ? now : 0, room[i].now);
+		free(grown);
+	}
+	/* The type of what counts is the limit; nothing is lost when there is no room. */
+	assert_int_equal(ARRAY_ROOM(text, cap, 255), 0);
+	assert_int_equal(cap, 255);
+	assert_int_equal(ARRAY_ROOM(text, cap, 256), -ENOMEM);
+	assert_non_null(text);
+	assert_int_equal(ARRAY_RESIZE(text, SIZE_MAX / 2), -ENOMEM);
+	text[254] = 1;
+	free(text);
+}
+
+/* Keys that are near to each other, far from each other, and that differ at the top only, against a list. */
+static void test_idmap(void **state)
+{
+	enum { KEYS = 3000 };
+	static uint32_t value[KEYS];
+	struct idmap m = {0};
+	uint32_t nr = 0;
+
+	(void)state;
+	srand(7);
+	memset(value, 0xff, sizeof(value));
+	assert_int_equal(idmap_get(&m, 0), IDMAP_NONE);
+	for (unsigned step = 0; step < 40000; step++) {
+		uint32_t i = (uint32_t)rand() % KEYS, v = (uint32_t)rand() % 5;
+		uint64_t key = i % 3 == 0 ? i
+			: i % 3 == 1	  ? (uint64_t)i << 52
+					  : i * UINT64_C(0x123456789abcdef1);
+
+		assert_int_equal(idmap_get(&m, key), value[i]);
+		if (v == 4) {
+			idmap_remove(&m, key);
+			v = IDMAP_NONE;
+		} else if (v == 3) {
+			assert_int_equal(idmap_room(&m), 0);
+			v = value[i] == IDMAP_NONE ? step : value[i];
+			assert_int_equal(idmap_number(&m, key, step), v);
+		} else {
+			assert_int_equal(idmap_put(&m, key, v), 0);
+		}
+		nr += (v != IDMAP_NONE) - (value[i] != IDMAP_NONE);
+		value[i] = v;
+		assert_int_equal(m.nr, nr);
+	}
+	assert_int_equal(idmap_put(&m, 0, IDMAP_NONE), 0);
+	assert_int_equal(idmap_get(&m, 0), IDMAP_NONE);
+	idmap_clear(&m);
+	for (uint32_t i = 0; i < KEYS; i++)
+		assert_int_equal(idmap_get(&m, i), IDMAP_NONE);
+	idmap_release(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +458,8 @@ int main(void)
 		cmocka_unit_test(test_nearest_word),
 		cmocka_unit_test(test_lists_own_what_they_take),
 		cmocka_unit_test(test_arrays_reach_any_number),
+		cmocka_unit_test(test_lists_and_arrays_grow),
+		cmocka_unit_test(test_idmap),
 		cmocka_unit_test(test_units),
 	};
 
