@@ -4,6 +4,7 @@
  * (a copy that broke off before its first byte): they are skipped, and the caller can say so. */
 #include "query/run.h"
 
+#include "base/idmap.h"
 #include "base/owned.h"
 #include "store/store.h"
 
@@ -25,16 +26,46 @@ static int is_recording(const struct dirent *entry)
 }
 
 /* A file named twice, or by itself and by its directory, is still one recording. */
-static bool has_file(const struct run *run, const char *path)
-{
-	struct stat st, other;
+struct files {
+	struct file {
+		dev_t device;
+		ino_t inode;
+	} * file;
+	size_t nr;
+	struct idmap by_hash;
+};
 
-	if (stat(path, &st) < 0)
-		return false;
-	for (size_t i = 0; i < run->nr; i++)
-		if (stat(run->path[i], &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
-			return true;
-	return false;
+static void files_release(struct files *f)
+{
+	free(f->file);
+	idmap_release(&f->by_hash);
+}
+
+/* 1: it is new, 0: it was there. */
+static int files_add(struct files *f, const struct stat *st)
+{
+	uint64_t key = st->st_ino ^ st->st_dev << 40;
+	struct file *file;
+	uint32_t i;
+
+	for (; (i = idmap_get(&f->by_hash, key)) != IDMAP_NONE; key++)
+		if (f->file[i].device == st->st_dev && f->file[i].inode == st->st_ino)
+			return 0;
+	if (idmap_put(&f->by_hash, key, (uint32_t)f->nr) < 0)
+		return -ENOMEM;
+	file = ARRAY_ADD(f->file, f->nr);
+	if (!file)
+		return -ENOMEM;
+	*file = (struct file){st->st_dev, st->st_ino};
+	return 1;
+}
+
+static int take_file(struct run *run, struct files *files, const char *path)
+{
+	struct stat st;
+	int r = stat(path, &st) < 0 ? 1 : files_add(files, &st);
+
+	return r > 0 ? texts_take(&run->path, &run->nr, strdup(path)) : r;
 }
 
 static int recording_probe(const char *path)
@@ -89,7 +120,7 @@ static void add_nothing(struct buf *out, const struct run *run, size_t first, co
 		buf_addf(out, "; and %zu more", nr - NAMED_MAX);
 }
 
-static int add_directory(struct run *run, const char *path, struct buf *reterr)
+static int add_directory(struct run *run, struct files *files, const char *path, struct buf *reterr)
 {
 	struct dirent **entry = NULL;
 	size_t skipped = run->nr_skipped;
@@ -109,7 +140,7 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 			r = skip(run, full, error);
 		} else if (r >= 0) {
 			found = true;
-			r = has_file(run, full) ? 0 : texts_take(&run->path, &run->nr, strdup(full));
+			r = take_file(run, files, full);
 		}
 		free(full);
 		free(entry[i]);
@@ -124,18 +155,18 @@ static int add_directory(struct run *run, const char *path, struct buf *reterr)
 	return r;
 }
 
-static int add_path(struct run *run, const char *path, struct buf *reterr)
+static int add_path(struct run *run, struct files *files, const char *path, struct buf *reterr)
 {
 	struct stat st;
 	int r = stat(path, &st) < 0 ? -errno : 0;
 
 	if (r >= 0 && S_ISDIR(st.st_mode))
-		return add_directory(run, path, reterr);
+		return add_directory(run, files, path, reterr);
 	/* A pipe or a device would block for ever. */
 	if (r >= 0)
 		r = S_ISREG(st.st_mode) ? recording_probe(path) : -EBADMSG;
-	if (r >= 0 && !has_file(run, path))
-		r = texts_take(&run->path, &run->nr, strdup(path));
+	if (r >= 0)
+		r = take_file(run, files, path);
 	if (r == -EBADMSG)
 		buf_addf(reterr, "%s is not a recording", path);
 	else if (r < 0)
@@ -146,10 +177,12 @@ static int add_path(struct run *run, const char *path, struct buf *reterr)
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
 {
 	struct run *run = calloc(1, sizeof(*run));
+	struct files files = {0};
 	int r = run ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		r = add_path(run, path[i], reterr);
+		r = add_path(run, &files, path[i], reterr);
+	files_release(&files);
 	if (r < 0) {
 		run_close(run);
 		return r;

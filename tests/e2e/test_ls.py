@@ -217,6 +217,18 @@ def test_no_byte_of_an_end_is_read_twice(attached, tmp_path):
         assert nr <= min(os.stat(path).st_size, 600 << 10), path
 
 
+@pytest.mark.skipif(can_trace() is not None, reason=str(can_trace()))
+def test_files_of_a_run_are_told_apart_by_a_look_at_each(runs, tmp_path):
+    for i in range(60):
+        shutil.copy(runs / "deep" / "er" / "c.tacho", tmp_path / f"{i}.tacho")
+    os.link(tmp_path / "0.tacho", tmp_path / "twice.tacho")
+    trace = tmp_path / "strace"
+    done = subprocess.run(["strace", "-f", "-e", "trace=stat,newfstatat,statx", "-o", trace, TACHO, "show", "--json", tmp_path, tmp_path / "7.tacho"],
+                          check=True, stdout=subprocess.PIPE)
+    assert len(json.loads(done.stdout)["nodes"]) == 60
+    assert len(re.findall(r"\d\.tacho", trace.read_text())) < 5 * 60
+
+
 def test_one_that_is_being_written(tmp_path):
     file = tmp_path / "now.tacho"
     with start("run", "-q", "-o", file, "-i", "20ms", "--flush", "20ms", "--", "sleep", "1000") as tacho:
