@@ -250,6 +250,57 @@ bool is_formula(const char *text, size_t len)
 	return at < len && memchr("=+-@\t\r\n", text[at], 7);
 }
 
+/* The text in quotes, in which `twice` stands for a quote of its own. */
+static void add_quoted(struct buf *out, const char *text, size_t len, char quote, const char *twice)
+{
+	const char *end = text + len, *at;
+
+	buf_addch(out, quote);
+	for (; (at = memchr(text, quote, (size_t)(end - text))); text = at + 1) {
+		buf_add(out, text, (size_t)(at - text));
+		buf_adds(out, twice);
+	}
+	buf_add(out, text, (size_t)(end - text));
+	buf_addch(out, quote);
+}
+
+static bool has_any(const char *text, size_t len, const char *of)
+{
+	for (; *of; of++)
+		if (memchr(text, *of, len))
+			return true;
+	return false;
+}
+
+void add_csv_field(struct buf *out, const char *text, size_t len)
+{
+	if (!len || has_any(text, len, "\",\r\n") || text[0] == ' ' || text[len - 1] == ' ')
+		add_quoted(out, text, len, '"', "\"\"");
+	else
+		buf_add(out, text, len);
+}
+
+bool is_shell_word(const char *word, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((uint8_t)word[i] <= ' ' || strchr("\"'\\$`!*?[]{}()<>|&;~#", word[i]))
+			return false;
+	return len > 0;
+}
+
+void add_shell_quoted(struct buf *out, const char *text, size_t len)
+{
+	add_quoted(out, text, len, '\'', "'\\''");
+}
+
+void add_shell_word(struct buf *out, const char *word, size_t len)
+{
+	if (is_shell_word(word, len))
+		buf_add(out, word, len);
+	else
+		add_shell_quoted(out, word, len);
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')

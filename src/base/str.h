@@ -38,6 +38,14 @@ void unescape_bytes(struct buf *out, const char *text, size_t n);
  * writes cells puts an apostrophe before it. The same is true of a text that begins with apostrophes before
  * one of these, so that a reader can take one away and has what was there. */
 bool is_formula(const char *text, size_t len);
+/* A field of CSV as RFC 4180 has it: in quotation marks when it has to be, and when it is empty, so that it
+ * can be told from one that is missing. */
+void add_csv_field(struct buf *out, const char *text, size_t len);
+/* Whether a shell takes the word as it is; the text in single quotes of a POSIX shell; the word, quoted when
+ * it has to be. */
+bool is_shell_word(const char *word, size_t len);
+void add_shell_quoted(struct buf *out, const char *text, size_t len);
+void add_shell_word(struct buf *out, const char *word, size_t len);
 /* UTF-8 for programs, as every export and JSON has it: only NULs and bytes that are not UTF-8 become \xNN.
  * Lossless as well. */
 void utf8_escape(struct buf *out, const void *bytes, size_t n);

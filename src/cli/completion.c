@@ -35,16 +35,6 @@ bool operands_are(const struct cmd *cmd, const char *what)
 	return cmd->operands && !strcmp(cmd->operands, what);
 }
 
-void add_shell_quoted(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\'')
-			buf_adds(out, "'\\''");
-		else
-			buf_addch(out, *text);
-	}
-}
-
 int cli_completion(const struct cmd *const *cmds, const char *shell, struct buf *out)
 {
 	static const struct {

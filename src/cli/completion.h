@@ -20,8 +20,6 @@ static inline bool opt_takes_value(const struct opt *o)
 /* A flag that is on by preset is completed as --no-NAME. */
 bool opt_is_negated(const struct opt *o);
 bool operands_are(const struct cmd *cmd, const char *what);
-/* Text inside single quotes of a POSIX shell, zsh too. */
-void add_shell_quoted(struct buf *out, const char *text);
 
 void completion_bash(const struct cmd *const *cmds, struct buf *out);
 void completion_zsh(const struct cmd *const *cmds, struct buf *out);

@@ -63,11 +63,9 @@ static const char body[] =
 static void add_spec_text(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
-		char one[] = {*text, 0};
-
 		if (strchr("[]:\\", *text))
 			buf_addch(out, '\\');
-		add_shell_quoted(out, one);
+		buf_addf(out, *text == '\'' ? "'\\''" : "%c", *text);
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "cmd/doctor.h"
 
 #include "base/rights.h"
+#include "base/str.h"
 #include "base/units.h"
 #include "node/cgroups.h"
 #include "target/kernel.h"
@@ -38,22 +39,6 @@ static bool is_forbidden(int error)
 	return is_refused(error) || error == -EROFS;
 }
 
-/* A path as a word for the shell. */
-static void add_word(struct buf *out, const char *path)
-{
-	if (!path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")]) {
-		buf_adds(out, path);
-		return;
-	}
-	buf_addch(out, '\'');
-	for (; *path; path++) {
-		if (*path == '\'')
-			buf_adds(out, "'\\'");
-		buf_addch(out, *path);
-	}
-	buf_addch(out, '\'');
-}
-
 /* setcap replaces all capabilities of the file, so that the one line has those it holds already and all that
  * would help. `p`: allowed to be used, not in use; tacho raises each for the call that needs it, and the job
  * gets none (base/rights.h). */
@@ -82,7 +67,7 @@ static void add_setcap(struct buf *out, uint64_t rights)
 	buf_adds(out, "+p ");
 	path[MAX(n, 0)] = 0;
 	if (n > 0)
-		add_word(out, path);
+		add_shell_word(out, path, strlen(path));
 	else
 		buf_adds(out, "\"$(command -v tacho)\"");
 }

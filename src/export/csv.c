@@ -29,42 +29,19 @@ static const struct field *field_of(const struct csv *c, size_t i)
 
 /* ---- fields ---- */
 
-static bool is_plain(const char *text, size_t len)
-{
-	return len && strcspn(text, "\",\r\n") == len && text[0] != ' ' && text[len - 1] != ' ';
-}
-
-void csv_add_text(struct buf *out, const char *text, size_t len)
-{
-	const char *end = text + len, *quote;
-
-	if (is_plain(text, len)) {
-		buf_add(out, text, len);
-		return;
-	}
-	buf_addch(out, '"');
-	while ((quote = memchr(text, '"', (size_t)(end - text)))) {
-		buf_add(out, text, (size_t)(quote + 1 - text));
-		buf_addch(out, '"');
-		text = quote + 1;
-	}
-	buf_add(out, text, (size_t)(end - text));
-	buf_addch(out, '"');
-}
-
 /* A text that is not our own. */
 static void csv_add_name(struct buf *out, const struct export_job *job, const char *text, size_t len)
 {
 	struct buf cell;
 
 	if (!job->safe_cells || !is_formula(text, len)) {
-		csv_add_text(out, text, len);
+		add_csv_field(out, text, len);
 		return;
 	}
 	buf_init(&cell, SIZE_MAX / 2);
 	buf_addch(&cell, '\'');
 	buf_add(&cell, text, len);
-	csv_add_text(out, (char *)cell.data, cell.len);
+	add_csv_field(out, (char *)cell.data, cell.len);
 	out->err = out->err ? out->err : cell.err;
 	buf_release(&cell);
 }
@@ -153,7 +130,7 @@ static int long_heading(struct csv *c)
 
 		buf_init(&c->before[i], SIZE_MAX / 2);
 		buf_init(&c->behind[i], SIZE_MAX / 2);
-		csv_add_text(&c->before[i], f->name, strlen(f->name));
+		add_csv_field(&c->before[i], f->name, strlen(f->name));
 		buf_addch(&c->before[i], ',');
 		buf_addf(&c->behind[i], ",%s\r\n", field_unit(f, unit));
 		if (f->is_metric)

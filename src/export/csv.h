@@ -4,8 +4,6 @@
 
 #include "export/text.h"
 
-/* One field: quoted when it has to be. */
-void csv_add_text(struct buf *out, const char *text, size_t len);
 /* "proc.mem.rss [bytes]", behind an instance when there is one (NULL, "": none). */
 void csv_add_heading(
 	struct buf *out, const struct export_job *job, const char *instance, const struct field *f);

@@ -88,7 +88,7 @@ static void add_group(struct buf *out, const char *name)
 
 	buf_init(&text, SIZE_MAX / 2);
 	utf8_escape(&text, name, strlen(name));
-	csv_add_text(out, (char *)text.data, text.len);
+	add_csv_field(out, (char *)text.data, text.len);
 	out->err = out->err ? out->err : text.err;
 	buf_release(&text);
 }

@@ -1,6 +1,7 @@
 /* Frames that are not of time. What stands in them is read when they are reached, by those who know it. */
 #include "query/frames_internal.h"
 
+#include "base/str.h"
 #include "query/moments.h"
 #include "query/summary.h"
 
@@ -152,29 +153,6 @@ static int put_host(struct frames *f, struct frame_own *fr, uint32_t field, size
 
 /* ---- processes ---- */
 
-static bool is_plain_word(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)word[i] <= ' ' || strchr("\"'\\$`!*?[]{}()<>|&;~#", word[i]))
-			return false;
-	return len > 0;
-}
-
-static void add_word(struct buf *out, const char *word, size_t len)
-{
-	bool plain = is_plain_word(word, len);
-
-	if (!plain)
-		buf_addch(out, '\'');
-	for (size_t i = 0; i < len; i++)
-		if (word[i] == '\'')
-			buf_adds(out, "'\\''");
-		else
-			buf_addch(out, word[i]);
-	if (!plain)
-		buf_addch(out, '\'');
-}
-
 /* Texts parted by NULs: words of a command, or names. */
 static int put_list(struct frame_own *fr, uint32_t field, const char *texts, size_t len, bool command)
 {
@@ -190,7 +168,7 @@ static int put_list(struct frame_own *fr, uint32_t field, const char *texts, siz
 		if (from)
 			buf_addch(&out, command ? ' ' : ',');
 		if (command)
-			add_word(&out, texts + from, n);
+			add_shell_word(&out, texts + from, n);
 		else
 			buf_add(&out, texts + from, n);
 		from += n + 1;

@@ -62,31 +62,19 @@ void add_text(struct buf *out, const char *text, size_t len, enum letters letter
 	buf_release(&plain);
 }
 
-static bool is_plain(const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if ((word[i] >= 0 && word[i] <= ' ') || strchr("\"'\\$`!*?[]{}()<>|&;~#", word[i]))
-			return false;
-	return len > 0;
-}
-
 static void add_word(struct buf *out, const char *word, size_t len, enum letters letters)
 {
-	if (is_plain(word, len)) {
+	struct buf text;
+
+	if (is_shell_word(word, len)) {
 		add_text(out, word, len, letters);
 		return;
 	}
-	buf_addch(out, '\'');
-	for (size_t from = 0; from <= len;) {
-		const char *quote = memchr(word + from, '\'', len - from);
-		size_t n = quote ? (size_t)(quote - word) - from : len - from;
-
-		add_text(out, word + from, n, letters);
-		if (quote)
-			buf_adds(out, "'\\''");
-		from += n + 1;
-	}
-	buf_addch(out, '\'');
+	buf_init(&text, SIZE_MAX / 2);
+	add_text(&text, word, len, letters);
+	add_shell_quoted(out, (char *)text.data, text.len);
+	out->err = out->err ? out->err : text.err;
+	buf_release(&text);
 }
 
 void add_command(struct buf *out, const char *words, size_t len, enum letters letters)
@@ -169,14 +157,7 @@ void add_csv(struct buf *out, const char *text, size_t len)
 	if (is_formula(text, len))
 		buf_addch(&plain, '\'');
 	escape_bytes(&plain, text, len);
-	if (!plain.len || strpbrk((char *)plain.data, "\",\r\n ")) {
-		buf_addch(out, '"');
-		for (size_t i = 0; i < plain.len; i++)
-			buf_addf(out, plain.data[i] == '"' ? "\"\"" : "%c", plain.data[i]);
-		buf_addch(out, '"');
-	} else {
-		buf_add(out, plain.data, plain.len);
-	}
+	add_csv_field(out, (char *)plain.data, plain.len);
 	buf_release(&plain);
 }
 

@@ -399,6 +399,29 @@ static void test_lists_and_arrays_grow(void **state)
 	free(text);
 }
 
+static void test_quoting(void **state)
+{
+	static const struct {
+		const char *text, *csv, *shell;
+	} word[] = {{"", "\"\"", "''"}, {"a", "a", "a"}, {"a b", "a b", "'a b'"}, {" a", "\" a\"", "' a'"},
+		{"a,b", "\"a,b\"", "a,b"}, {"\"a\"", "\"\"\"a\"\"\"", "'\"a\"'"},
+		{"it's", "it's", "'it'\\''s'"}, {"'", "'", "''\\'''"}, {"a\n", "\"a\n\"", "'a\n'"},
+		{"\xc3\xa9=1", "\xc3\xa9=1", "\xc3\xa9=1"}, {"$x", "$x", "'$x'"}};
+	struct buf out;
+
+	(void)state;
+	buf_init(&out, 1000);
+	for (size_t i = 0; i < ARRAY_SIZE(word); i++) {
+		buf_reset(&out);
+		add_csv_field(&out, word[i].text, strlen(word[i].text));
+		assert_string_equal((char *)out.data, word[i].csv);
+		buf_reset(&out);
+		add_shell_word(&out, word[i].text, strlen(word[i].text));
+		assert_string_equal((char *)out.data, word[i].shell);
+	}
+	buf_release(&out);
+}
+
 /* Keys that are near to each other, far from each other, and that differ at the top only, against a list. */
 static void test_idmap(void **state)
 {
@@ -459,6 +482,7 @@ int main(void)
 		cmocka_unit_test(test_lists_own_what_they_take),
 		cmocka_unit_test(test_arrays_reach_any_number),
 		cmocka_unit_test(test_lists_and_arrays_grow),
+		cmocka_unit_test(test_quoting),
 		cmocka_unit_test(test_idmap),
 		cmocka_unit_test(test_units),
 	};
