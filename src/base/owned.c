@@ -14,7 +14,7 @@ void *array_double(void *array, size_t nr, size_t size)
 
 void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size)
 {
-	size_t more = *cap > most / 2 ? most : MAX(2 * *cap, MAX(want, (size_t)16));
+	size_t more = *cap > most / 2 ? most : MAX(2 * *cap, MAX(want, (size_t)4));
 	void *grown;
 
 	grown = want > more ? NULL : reallocarray(array, more, size);

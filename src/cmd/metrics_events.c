@@ -6,6 +6,7 @@
 #include "cmd/metrics_events.h"
 
 #include "base/json.h"
+#include "base/owned.h"
 #include "base/str.h"
 #include "base/units.h"
 #include "cli/words.h"
@@ -51,17 +52,11 @@ static int keep_offer(void *arg, const struct perf_offer *o)
 	struct events *e = arg;
 	struct offer_row row = {
 		.reason = o->reason, .remedy = o->remedy, .of_package = o->of_package, .error = o->error};
-	void *more;
 
 	if (!matches(e->ask, o->name, o->kind, o->about))
 		return 0;
-	if (e->nr == e->cap) {
-		more = reallocarray(e->row, e->cap ? e->cap * 2 : 256, sizeof(*e->row));
-		if (!more)
-			return -ENOMEM;
-		e->row = more;
-		e->cap = e->cap ? e->cap * 2 : 256;
-	}
+	if (ARRAY_ROOM(e->row, e->cap, e->nr + 1) < 0)
+		return -ENOMEM;
 	row.name = strdup(o->name);
 	row.kind = strdup(o->kind);
 	row.about = strdup(o->about);

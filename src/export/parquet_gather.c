@@ -1,5 +1,7 @@
 #include "export/parquet_gather.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 static size_t value_size(enum field_type type)
@@ -28,15 +30,7 @@ static int make_room(struct page *p, uint32_t nr_rows)
 		p->value = grown;
 		p->cap_values = values;
 	}
-	if (bits > p->cap_bits) {
-		bits = MAX(bits, p->cap_bits * 2);
-		grown = realloc(p->bits, bits);
-		if (!grown)
-			return -ENOMEM;
-		p->bits = grown;
-		p->cap_bits = bits;
-	}
-	return 0;
+	return ARRAY_ROOM(p->bits, p->cap_bits, bits);
 }
 
 /* nr bits to position `at`, ones where there is no `from`; behind them stand zeros. */

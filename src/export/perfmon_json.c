@@ -7,6 +7,7 @@
  * read once more at the end, folded; the other tables are taken as they come. */
 #include "export/perfmon.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "query/summary.h"
 
@@ -99,22 +100,21 @@ static bool has_event(const struct perfmon *p, const char *name)
 
 static int add_event(struct perfmon *p, const char *group, const char *name, size_t len)
 {
-	struct perfmon_list *lists;
-	char **words, *field = NULL;
+	char *field = NULL;
 	const char *own;
+	int r;
 
 	if (asprintf(&field, "%.*s", (int)len, name) < 0)
 		return -ENOMEM;
 	own = field + strlen("perf.");
-	words = reallocarray(p->word, p->nr_words + 1, sizeof(*words));
-	lists = reallocarray(p->list, p->nr_lists + 1, sizeof(*lists));
-	p->word = words ? words : p->word;
-	p->list = lists ? lists : p->list;
-	if (!words || !lists || has_event(p, own)) {
+	r = ARRAY_RESIZE(p->list, p->nr_lists + 1);
+	if (r < 0 || has_event(p, own)) {
 		free(field);
-		return words && lists ? 0 : -ENOMEM;
+		return r;
 	}
-	p->word[p->nr_words++] = field;
+	r = texts_take(&p->word, &p->nr_words, field);
+	if (r < 0)
+		return r;
 	p->list[p->nr_lists++] = (struct perfmon_list){.file = PERFMON_PERF,
 		.group = group,
 		.name = own,

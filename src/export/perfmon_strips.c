@@ -1,5 +1,7 @@
 #include "export/perfmon.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -30,15 +32,13 @@ int perfmon_host_find(struct perfmon *p, uint32_t recording, const char *name, s
 	for (*ret = p->nr_hosts; *ret;)
 		if (p->host[--*ret].recording == recording)
 			return 0;
-	more = reallocarray(p->host, p->nr_hosts + 1, sizeof(*more));
+	*ret = p->nr_hosts;
+	more = ARRAY_ADD(p->host, p->nr_hosts);
 	if (!more)
 		return -ENOMEM;
-	p->host = more;
-	more += p->nr_hosts;
 	*more = (struct perfmon_host){.recording = recording, .name = strdup(name)};
 	spool_init(&more->parents);
 	spool_init(&more->children);
-	*ret = p->nr_hosts++;
 	return more->name ? 0 : -ENOMEM;
 }
 
@@ -99,28 +99,23 @@ int perfmon_witness(struct perfmon *p, size_t frame)
 
 	if (w.field == NO_FIELD || older_field(f, "instance") == NO_FIELD)
 		return 0;
-	more = reallocarray(p->witness, p->nr_witnesses + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	p->witness = more;
-	p->witness[p->nr_witnesses++] = w;
-	return 0;
+	more = ARRAY_ADD(p->witness, p->nr_witnesses);
+	if (more)
+		*more = w;
+	return more ? 0 : -ENOMEM;
 }
 
 static int see_host(struct perfmon *p, struct perfmon_witness *w, uint32_t recording, const char *name)
 {
 	size_t number;
-	bool *more;
 	int r = perfmon_host_find(p, recording, name, &number);
 
 	if (r < 0)
 		return r;
 	if (number >= w->nr_hosts) {
-		more = reallocarray(w->host, number + 1, sizeof(*more));
-		if (!more)
+		if (ARRAY_RESIZE(w->host, number + 1) < 0)
 			return -ENOMEM;
-		memset(more + w->nr_hosts, 0, number + 1 - w->nr_hosts);
-		w->host = more;
+		memset(w->host + w->nr_hosts, 0, number + 1 - w->nr_hosts);
 		w->nr_hosts = number + 1;
 	}
 	w->host[number] = true;
@@ -168,14 +163,13 @@ static int add_column(struct perfmon_origin *o, size_t number, const struct perf
 		rate = NULL;
 		return -ENOMEM;
 	}
-	more = reallocarray(o->column, o->nr_columns + 1, sizeof(*more));
+	more = ARRAY_ADD(o->column, o->nr_columns);
 	if (!more)
 		return -ENOMEM;
 	c.rate = older_field(o->frame, rate);
 	c.factor = l->factor * o->frame->field[at].scale;
 	c.exact = o->frame->field[at].type == FIELD_INT && c.factor == 1;
-	o->column = more;
-	o->column[o->nr_columns++] = c;
+	*more = c;
 	return 0;
 }
 
@@ -220,13 +214,12 @@ int perfmon_bind(struct perfmon *p, const struct frame *frame, size_t nr, bool e
 			o.instances = p->list[o.column[0].list].instances;
 		if (r >= 0 && !o.nr_columns)
 			continue;
-		more = r < 0 ? NULL : reallocarray(p->origin, p->nr_origins + 1, sizeof(*more));
+		more = r < 0 ? NULL : ARRAY_ADD(p->origin, p->nr_origins);
 		if (!more) {
 			free(o.column);
 			return -ENOMEM;
 		}
-		p->origin = more;
-		p->origin[p->nr_origins++] = o;
+		*more = o;
 	}
 	return 0;
 }
@@ -235,14 +228,13 @@ int perfmon_bind(struct perfmon *p, const struct frame *frame, size_t nr, bool e
 
 static int strip_new(struct perfmon_origin *o, size_t host, const char *instance, struct perfmon_strip **ret)
 {
-	struct perfmon_strip **more = reallocarray(o->strip, o->nr_strips + 1, sizeof(*more)), *s;
+	struct perfmon_strip *s = calloc(1, sizeof(*s)),
+			     **more = s ? ARRAY_ADD(o->strip, o->nr_strips) : NULL;
 
-	if (!more)
+	if (!more) {
+		free(s);
 		return -ENOMEM;
-	o->strip = more;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
+	}
 	*s = (struct perfmon_strip){.host = host,
 		.instance = instance ? strdup(instance) : NULL,
 		.elapsed = -INFINITY,
@@ -250,7 +242,7 @@ static int strip_new(struct perfmon_origin *o, size_t host, const char *instance
 	spool_init(&s->tick);
 	for (size_t i = 0; s->cells && i < o->nr_columns; i++)
 		spool_init(&s->cells[i].spool);
-	o->strip[o->nr_strips++] = *ret = s;
+	*more = *ret = s;
 	return s->cells && (s->instance || !instance) ? 0 : -ENOMEM;
 }
 

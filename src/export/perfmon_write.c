@@ -3,6 +3,7 @@
 #include "export/perfmon.h"
 
 #include "base/json.h"
+#include "base/owned.h"
 #include "base/str.h"
 #include "export/text.h"
 
@@ -366,22 +367,19 @@ static int put_file(struct writing *w)
 static int add_face(
 	struct writing *w, size_t host, const struct perfmon_strip *ticks, const struct perfmon_origin *whole)
 {
-	struct face *more = reallocarray(w->face, w->nr_faces + 1, sizeof(*more));
+	struct face *more = ARRAY_ADD(w->face, w->nr_faces);
 	const char *key = w->p->host[host].key, *gpu = whole ? ticks->instance : NULL;
 	int n;
 
 	if (!more)
 		return -ENOMEM;
-	w->face = more;
-	more += w->nr_faces;
 	*more = (struct face){.host = host, .ticks = ticks, .whole = whole};
 	/* "nvidia-0" of node1 is gpu-0.node1 */
 	n = gpu ? asprintf(&more->key, "gpu-%s.%s", gpu + strcspn(gpu, "0123456789"), key)
 		: asprintf(&more->key, "%s", key);
 	if (n < 0)
-		return -ENOMEM;
-	w->nr_faces++;
-	return 0;
+		more->key = NULL;
+	return n < 0 ? -ENOMEM : 0;
 }
 
 /* Whether it has columns of this file; *ret_known: with some value in the strip. */

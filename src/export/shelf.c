@@ -1,5 +1,7 @@
 #include "export/shelf.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 #define MERGE_BYTES (16u << 20) /* of all runs that are read at once */
@@ -40,30 +42,18 @@ void shelf_release(struct shelf *s)
 	free(s->column);
 }
 
-/* `array` is where the pointer to it is, of whatever type. */
-static bool grow(void *array, size_t nr, size_t size)
-{
-	void *p, *more;
-
-	memcpy(&p, array, sizeof(p));
-	more = reallocarray(p, nr, size);
-	if (more)
-		memcpy(array, &more, sizeof(more));
-	return more;
-}
-
 int shelf_reserve(struct shelf *s, size_t nr)
 {
 	size_t cap = MAX(MAX(2 * s->cap_rows, s->nr_rows + nr), (size_t)ROWS_LEAST);
 
 	if (s->nr_rows + nr <= s->cap_rows)
 		return 0;
-	if (!grow(&s->time, cap, sizeof(*s->time)) || !grow(&s->series, cap, sizeof(*s->series)))
+	if (ARRAY_RESIZE(s->time, cap) < 0 || ARRAY_RESIZE(s->series, cap) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->nr_columns; i++) {
 		struct shelf_column *c = &s->column[i];
 
-		if (!grow(&c->value, cap, sizeof(*c->value)) || !grow(&c->there, cap, sizeof(*c->there)))
+		if (ARRAY_RESIZE(c->value, cap) < 0 || ARRAY_RESIZE(c->there, cap) < 0)
 			return -ENOMEM;
 	}
 	s->cap_rows = cap;
@@ -97,13 +87,8 @@ static int by_series(const void *a, const void *b)
 
 static int add_run(struct shelf_column *c, uint64_t at, uint64_t nr)
 {
-	if (c->nr_runs == c->cap_runs) {
-		size_t cap = MAX(2 * c->cap_runs, (size_t)4);
-
-		if (!grow(&c->run, cap, sizeof(*c->run)))
-			return -ENOMEM;
-		c->cap_runs = cap;
-	}
+	if (ARRAY_ROOM(c->run, c->cap_runs, c->nr_runs + 1) < 0)
+		return -ENOMEM;
 	c->run[c->nr_runs++] = (struct shelf_run){at, nr};
 	return 0;
 }

@@ -1,5 +1,7 @@
 #include "export/spool.h"
 
+#include "base/owned.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,15 +117,8 @@ static int add_piece(struct spool *s, uint64_t at, uint64_t len)
 		last->len += len;
 		return 0;
 	}
-	if (s->nr_pieces == s->cap_pieces) {
-		size_t cap = MAX(2 * s->cap_pieces, (size_t)16);
-		struct spool_piece *more = reallocarray(s->piece, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		s->piece = more;
-		s->cap_pieces = cap;
-	}
+	if (ARRAY_ROOM(s->piece, s->cap_pieces, s->nr_pieces + 1) < 0)
+		return -ENOMEM;
 	s->piece[s->nr_pieces++] = (struct spool_piece){at, len};
 	return 0;
 }

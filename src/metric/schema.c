@@ -1,5 +1,7 @@
 #include "metric/schema.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 static const char *const availability_names[NR_AVAILABILITY] = {"available", "absent", "forbidden", "failed"};
@@ -61,10 +63,8 @@ struct schema_metric *schema_add_metric(
 	struct schema_set *set, const char *name, const char *help, const char *panel)
 {
 	uint32_t nr = set->nr_metrics;
-	struct schema_metric *m = set->metric;
+	struct schema_metric *m = array_double(set->metric, nr, sizeof(*m));
 
-	if (!(nr & (nr - 1))) /* it holds up to the next power of two */
-		m = reallocarray(m, nr ? 2 * (size_t)nr : 1, sizeof(*m));
 	if (!m)
 		return NULL;
 	set->metric = m;

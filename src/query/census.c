@@ -3,6 +3,8 @@
  * counting begins anew from the processes that live, so that nothing drifts, whatever was lost. */
 #include "query/census.h"
 
+#include "base/owned.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +16,8 @@ void census_release(struct census *c)
 
 static int add(struct census *c, const struct census_event *event)
 {
-	if (c->nr == c->cap) {
-		size_t cap = c->cap ? c->cap * 2 : 64;
-		struct census_event *more = reallocarray(c->event, cap, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		c->event = more;
-		c->cap = cap;
-	}
+	if (ARRAY_ROOM(c->event, c->cap, c->nr + 1) < 0)
+		return -ENOMEM;
 	c->event[c->nr++] = *event;
 	return 0;
 }

@@ -2,6 +2,8 @@
  * of sums, its own wall time) from the walk. */
 #include "query/nodes.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -362,12 +364,12 @@ int summary_combine(struct summary *total, struct tracker *t)
 
 int summary_combine_group(struct summary *total, const char *name, struct tracker *t)
 {
-	struct summary *s, *more = reallocarray(total->group, total->nr_groups + 1, sizeof(*more));
+	struct summary *s;
 	struct parts of;
-	int r = more ? parts_of(total, name, &of) : -ENOMEM;
+	int r = ARRAY_RESIZE(total->group, total->nr_groups + 1);
 
-	if (more)
-		total->group = more;
+	if (r >= 0)
+		r = parts_of(total, name, &of);
 	if (r < 0)
 		return r;
 	if (!of.nr) {

@@ -4,6 +4,7 @@
  * another: there are no circles to be found. */
 #include "query/formulas.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "base/expr.h"
 
@@ -86,14 +87,12 @@ int formulas_read(struct formulas *f, const struct meta *meta)
 			f->left_out++;
 			continue;
 		}
-		more = reallocarray(f->item, f->nr + 1, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		f->item = more;
-		r = formula_make(&more[f->nr], name, &meta->item[i]);
-		if (r < 0)
+		more = ARRAY_ADD(f->item, f->nr);
+		r = more ? formula_make(more, name, &meta->item[i]) : -ENOMEM;
+		if (r < 0) {
+			f->nr -= more != NULL;
 			return r;
-		f->nr++;
+		}
 	}
 	return 0;
 }

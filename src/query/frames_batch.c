@@ -4,6 +4,8 @@
  * worth at most. Batches that were given out are filled again. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
+
 #include <endian.h>
 #include <math.h>
 #include <string.h>
@@ -88,17 +90,14 @@ int frame_lines_reserve(const struct frame_own *fr, struct frame_lines *l, uint3
 	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
 		struct vector *v = &l->col[i];
 		void *any = reallocarray(v->any, nr, field_size(fr->field[i].type));
-		uint8_t *known;
 
 		v->size = (uint32_t)field_size(fr->field[i].type);
 		if (!any)
 			return -ENOMEM;
 		v->any = any;
-		known = realloc(v->known, BITS_SIZE(nr));
-		if (!known)
+		if (ARRAY_RESIZE(v->known, BITS_SIZE(nr)) < 0)
 			return -ENOMEM;
-		v->known = known;
-		memset(known + (l->cap ? BITS_SIZE(l->cap) : 0), 0,
+		memset(v->known + (l->cap ? BITS_SIZE(l->cap) : 0), 0,
 			BITS_SIZE(nr) - (l->cap ? BITS_SIZE(l->cap) : 0));
 		memset((uint8_t *)any + l->cap * field_size(fr->field[i].type), 0,
 			(nr - l->cap) * field_size(fr->field[i].type));

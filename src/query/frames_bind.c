@@ -1,6 +1,8 @@
 /* A recording behind the frames: which of its sets and metrics give which columns. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 static bool is_of_frame(const struct frame_own *fr, const struct scene *s, uint32_t set)
@@ -40,13 +42,12 @@ static int bind_cell(struct frame_own *fr, uint32_t field, const struct scene *s
 		return 0;
 	fs = &fr->set[place_of(fr, set)];
 	m = &s->schema->set[set].metric[col];
-	more = reallocarray(fs->cell, fs->nr_cells + 1, sizeof(*more));
+	more = ARRAY_ADD(fs->cell, fs->nr_cells);
 	if (!more)
 		return -ENOMEM;
-	fs->cell = more;
 	fs->cols |= UINT64_C(1) << col;
-	fs->of_col[col] = (uint8_t)fs->nr_cells;
-	more[fs->nr_cells++] = (struct cell_use){.field = field,
+	fs->of_col[col] = (uint8_t)(fs->nr_cells - 1);
+	*more = (struct cell_use){.field = field,
 		.col = col,
 		.scaling = scaling_of(raw ? 1 : m->scale),
 		.factor = raw || !c->counts ? 1 : (int64_t)m->scale,

@@ -5,6 +5,8 @@
  * never joined by their names. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 int frame_line_new(struct frame_own *fr, uint32_t identity, int group, uint32_t *ret)
@@ -13,12 +15,8 @@ int frame_line_new(struct frame_own *fr, uint32_t identity, int group, uint32_t 
 
 	if (line == fr->line_cap) {
 		uint32_t cap = MAX(line + 16, line * 2);
-		struct line_face *more = reallocarray(fr->line, cap, sizeof(*more));
 
-		if (!more)
-			return -ENOMEM;
-		fr->line = more;
-		if (frame_lines_reserve(fr, &fr->now, cap) < 0)
+		if (ARRAY_RESIZE(fr->line, cap) < 0 || frame_lines_reserve(fr, &fr->now, cap) < 0)
 			return -ENOMEM;
 		fr->line_cap = cap;
 	}
@@ -55,26 +53,15 @@ int frame_line_name(struct frame_own *fr, uint32_t line, const char *name, size_
 
 static int set_reserve(struct frame_set *fs, uint32_t nr)
 {
-	struct seat *seat;
-	uint32_t *line, *anew;
-
 	if (nr <= fs->cap)
 		return 0;
 	nr = MAX(nr, fs->cap * 2);
-	seat = reallocarray(fs->seat, nr, sizeof(*seat));
-	if (seat)
-		fs->seat = seat;
-	line = reallocarray(fs->line, nr, sizeof(*line));
-	if (line)
-		fs->line = line;
-	anew = reallocarray(fs->anew, nr, sizeof(*anew));
-	if (anew)
-		fs->anew = anew;
-	if (!seat || !line || !anew)
+	if (ARRAY_RESIZE(fs->seat, nr) < 0 || ARRAY_RESIZE(fs->line, nr) < 0 ||
+		ARRAY_RESIZE(fs->anew, nr) < 0)
 		return -ENOMEM;
-	memset(seat + fs->cap, 0, (nr - fs->cap) * sizeof(*seat));
+	memset(fs->seat + fs->cap, 0, (nr - fs->cap) * sizeof(*fs->seat));
 	for (uint32_t row = fs->cap; row < nr; row++)
-		line[row] = NO_LINE;
+		fs->line[row] = NO_LINE;
 	fs->cap = nr;
 	return 0;
 }
@@ -115,16 +102,11 @@ static int seats_take(struct frames *f, struct frame_own *fr, struct frame_set *
 /* The line of that name in which the set has no row yet; NO_LINE: there is none. */
 static int line_of_text(struct frame_own *fr, uint32_t text, uint32_t place, struct text_line **ret)
 {
-	if (text >= fr->nr_of_text) {
-		uint32_t nr = MAX(text + 16, fr->nr_of_text * 2);
-		struct text_line *more = reallocarray(fr->of_text, nr, sizeof(*more));
+	struct text_line *more = array_reach(fr->of_text, &fr->nr_of_text, text, sizeof(*more));
 
-		if (!more)
-			return -ENOMEM;
-		memset(more + fr->nr_of_text, 0, (nr - fr->nr_of_text) * sizeof(*more));
-		fr->of_text = more;
-		fr->nr_of_text = nr;
-	}
+	if (!more)
+		return -ENOMEM;
+	fr->of_text = more;
 	*ret = &fr->of_text[text];
 	if ((*ret)->layout != fr->layout)
 		**ret = (struct text_line){.line = NO_LINE, .layout = fr->layout, .set = place};

@@ -4,6 +4,7 @@
  * no columns unless they are asked for by their names; frame "metrics" has the reasons. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -79,16 +80,13 @@ static struct frame_own *frame_find(struct frames *f, const char *name)
 
 static struct frame_own *frame_new(struct frames *f, const char *name, const char *help)
 {
-	struct frame_own *more = reallocarray(f->frame, f->nr + 1, sizeof(*more)), *fr;
 	char *copy = strdup(name);
+	struct frame_own *fr = copy ? ARRAY_ADD(f->frame, f->nr) : NULL;
 
-	if (more)
-		f->frame = more;
-	if (!more || !copy) {
+	if (!fr) {
 		free(copy);
 		return NULL;
 	}
-	fr = &f->frame[f->nr++];
 	*fr = (struct frame_own){
 		.face = {.name = copy, .help = help}, .still = -1, .domain = NR_DOMAINS, .wanted = true};
 	return fr;
@@ -160,7 +158,7 @@ static enum resample resample_of(enum metric_kind kind, enum metric_unit unit, b
 static int column_of(struct frame_own *fr, bool made, const struct column_own *like, const char *help,
 	struct column_own **ret)
 {
-	struct column_own **list = made ? &fr->derived : &fr->recorded, *more, *c;
+	struct column_own **list = made ? &fr->derived : &fr->recorded, *c;
 	size_t *nr = made ? &fr->nr_derived : &fr->nr_recorded;
 	char *name = escaped(like->metric, like->rate ? ".rate" : "");
 
@@ -175,14 +173,11 @@ static int column_of(struct frame_own *fr, bool made, const struct column_own *l
 		free(name);
 		return 0;
 	}
-	more = reallocarray(*list, *nr + 1, sizeof(*more));
-	if (more)
-		*list = more;
-	if (!more) {
+	c = *ret = ARRAY_ADD(*list, *nr);
+	if (!c) {
 		free(name);
 		return -ENOMEM;
 	}
-	c = *ret = &more[(*nr)++];
 	*c = *like;
 	c->name = name;
 	c->metric = strdup(like->metric);
@@ -592,13 +587,12 @@ static int keep_absent(struct frames *f, struct frame_own *fr)
 
 		if (!c->metric || c->available || c->source != SOURCE_CELL)
 			continue;
-		more = reallocarray(f->absent, f->nr_absent + 1, sizeof(*more));
+		more = ARRAY_ADD(f->absent, f->nr_absent);
 		if (!more)
 			return -ENOMEM;
-		f->absent = more;
-		more[f->nr_absent] = (struct absent){.frame = strdup(fr->face.name), .column = *c};
+		*more = (struct absent){.frame = strdup(fr->face.name), .column = *c};
 		*c = (struct column_own){0};
-		if (!more[f->nr_absent++].frame)
+		if (!more->frame)
 			return -ENOMEM;
 	}
 	return 0;

@@ -5,6 +5,8 @@
  * beginning. Who left within a window has a row in it. */
 #include "query/frames_internal.h"
 
+#include "base/owned.h"
+
 #include <string.h>
 
 static int window_reserve(struct frame_own *fr, uint32_t nr)
@@ -20,16 +22,10 @@ static int window_reserve(struct frame_own *fr, uint32_t nr)
 	if (frame_lines_reserve(fr, &w->lines, nr) < 0)
 		return -ENOMEM;
 	for (size_t i = fr->nr_keys; i < fr->nr && w->lines.cap > cap; i++) {
-		double *weight;
-
-		if (fr->own[i].resample != RESAMPLE_MEAN)
-			continue;
-		weight = reallocarray(w->weight[i], w->lines.cap, sizeof(*weight));
-		if (!weight) {
+		if (fr->own[i].resample == RESAMPLE_MEAN && ARRAY_RESIZE(w->weight[i], w->lines.cap) < 0) {
 			w->lines.cap = cap; /* the others are only larger than they need be */
 			return -ENOMEM;
 		}
-		w->weight[i] = weight;
 	}
 	return 0;
 }
@@ -63,14 +59,8 @@ static int window_map(struct frame_own *fr)
 
 	if (w->open && w->layout == fr->layout)
 		return 0;
-	if (fr->now.nr > w->map_cap) {
-		uint32_t *map = reallocarray(w->map, fr->now.cap, sizeof(*map));
-
-		if (!map)
-			return -ENOMEM;
-		w->map = map;
-		w->map_cap = fr->now.cap;
-	}
+	if (ARRAY_ROOM(w->map, w->map_cap, fr->now.nr) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < fr->now.nr && r >= 0; i++)
 		r = window_line(fr, fr->line[i].identity, &w->map[i]);
 	w->layout = fr->layout;

@@ -105,23 +105,22 @@ static int parent_of(const struct gpus *g, const char *name)
 
 static int device_add(struct gpus *g, const char *name, size_t len)
 {
-	struct gpu_track *track = calloc(1, sizeof(*track)),
-			 **more = reallocarray(g->device, g->nr + 1, sizeof(*more));
+	struct gpu_track *track = calloc(1, sizeof(*track)), **more = NULL;
 
-	if (more)
-		g->device = more;
 	if (track)
 		track->name = strndup(name, len);
-	if (!track || !more || !track->name) {
+	if (track && track->name)
+		more = ARRAY_ADD(g->device, g->nr);
+	if (!more) {
 		free(track ? track->name : NULL);
 		free(track);
 		return -ENOMEM;
 	}
+	*more = track;
 	track->lost_ns = -1;
 	track->parent = parent_of(g, track->name);
 	if (track->parent >= 0)
 		g->device[track->parent]->sliced = true;
-	g->device[g->nr++] = track;
 	return 0;
 }
 

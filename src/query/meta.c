@@ -2,6 +2,7 @@
  * cleverer would be longer than it is worth. */
 #include "query/meta.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "base/units.h"
 
@@ -74,24 +75,16 @@ static int meta_put(struct meta *m, const struct pair *pair)
 		memcpy(value, pair->value, pair->len);
 	value[pair->len] = 0;
 	if (!item) {
-		char *key = strdup(pair->key);
+		char *key = m->nr < META_MAX ? strdup(pair->key) : NULL;
 
-		if (m->nr == m->cap) {
-			uint32_t cap = m->cap ? m->cap * 2 : 32;
-
-			item = m->nr < META_MAX ? reallocarray(m->item, cap, sizeof(*item)) : NULL;
-			if (item) {
-				m->item = item;
-				m->cap = cap;
-			}
-		}
-		if (!key || m->nr == m->cap) {
+		if (key)
+			item = ARRAY_ADD(m->item, m->nr);
+		if (!item) {
 			free(key);
 			free(value);
 			return m->nr < META_MAX ? -ENOMEM : -E2BIG;
 		}
-		item = &m->item[m->nr++];
-		*item = (struct meta_item){.key = key};
+		item->key = key;
 	}
 	free(item->value);
 	item->value = value;

@@ -10,7 +10,7 @@ struct meta {
 		char *key, *value; /* value has a terminator of its own beyond len */
 		size_t len;
 	} * item;
-	uint32_t nr, cap;
+	uint32_t nr;
 };
 
 /* A later value of a key replaces the earlier. -ENOMEM, -E2BIG past META_MAX keys. */

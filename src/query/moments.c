@@ -63,7 +63,7 @@ static char *escaped(const char *text, size_t len)
 /* Its index, or -ENOSPC beyond the most, or -ENOMEM. The label is taken, also when it fails. */
 static long moment_add(struct gathering *g, bool phase, double time_s, const char *kind, char *label)
 {
-	struct moment **list = phase ? &g->m->phase : &g->m->event, *more;
+	struct moment **list = phase ? &g->m->phase : &g->m->event;
 	size_t *nr = phase ? &g->m->nr_phases : &g->m->nr_events;
 	char *copy;
 
@@ -73,15 +73,12 @@ static long moment_add(struct gathering *g, bool phase, double time_s, const cha
 		return label ? -ENOSPC : -ENOMEM;
 	}
 	copy = escaped(kind, strlen(kind));
-	more = reallocarray(*list, *nr + 1, sizeof(*more));
-	if (more)
-		*list = more;
-	if (!copy || !more || !label) {
+	if (!copy || !label || ARRAY_RESIZE(*list, *nr + 1) < 0) {
 		free(copy);
 		free(label);
 		return -ENOMEM;
 	}
-	more[*nr] = (struct moment){
+	(*list)[*nr] = (struct moment){
 		.time_s = time_s, .end_s = NAN, .node = g->node, .kind = copy, .label = label};
 	return (long)(*nr)++;
 }

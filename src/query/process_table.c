@@ -4,6 +4,7 @@
  * the last sample and replaces it. */
 #include "query/process_table.h"
 
+#include "base/owned.h"
 #include "base/parallel.h"
 #include "query/living.h"
 
@@ -42,15 +43,8 @@ static struct process_row *row_new(struct process_filling *f)
 	struct process_table *t = &f->t;
 	struct process_row *row;
 
-	if (t->nr == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-
-		row = reallocarray(t->row, cap, sizeof(*row));
-		if (!row)
-			return NULL;
-		t->row = row;
-		t->cap = cap;
-	}
+	if (ARRAY_ROOM(t->row, t->cap, t->nr + 1) < 0)
+		return NULL;
 	row = &t->row[t->nr];
 	*row = (struct process_row){.status = -1, .node = f->node};
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)

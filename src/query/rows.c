@@ -11,6 +11,8 @@
  * moved they are nothing, and when it moves again they are over the time since the tick before. */
 #include "query/column.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -34,24 +36,13 @@ static int rows_reserve(struct rows *r, uint32_t nr)
 {
 	size_t rates = MAX(r->c->expr.nr_rates, 1u);
 	uint32_t cap = r->cap;
-	struct rows more;
 
 	if (nr <= cap)
 		return 0;
 	nr = MAX(nr + 16, cap * 2);
-	more.value = reallocarray(r->value, nr, sizeof(*r->value));
-	r->value = more.value ? more.value : r->value;
-	more.grown = reallocarray(r->grown, nr * rates, sizeof(*r->grown));
-	r->grown = more.grown ? more.grown : r->grown;
-	more.id = reallocarray(r->id, nr, sizeof(*r->id));
-	r->id = more.id ? more.id : r->id;
-	more.rests = realloc(r->rests, nr);
-	r->rests = more.rests ? more.rests : r->rests;
-	more.busy = reallocarray(r->busy, nr, sizeof(*r->busy));
-	r->busy = more.busy ? more.busy : r->busy;
-	more.look = reallocarray(r->look, nr, sizeof(*r->look));
-	r->look = more.look ? more.look : r->look;
-	if (!more.value || !more.grown || !more.id || !more.rests || !more.busy || !more.look)
+	if (ARRAY_RESIZE(r->value, nr) < 0 || ARRAY_RESIZE(r->grown, nr * rates) < 0 ||
+		ARRAY_RESIZE(r->id, nr) < 0 || ARRAY_RESIZE(r->rests, nr) < 0 ||
+		ARRAY_RESIZE(r->busy, nr) < 0 || ARRAY_RESIZE(r->look, nr) < 0)
 		return -ENOMEM;
 	for (uint32_t i = cap; i < nr; i++) {
 		r->value[i] = NAN;

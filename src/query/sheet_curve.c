@@ -8,6 +8,8 @@
  * quantiles are weighted with that. Over what was lost nothing holds. */
 #include "query/sheet_internal.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -47,15 +49,8 @@ static struct curve_point *point_of(struct curve *t, uint32_t slot)
 	if (!t->nr)
 		t->first = slot;
 	at = slot - t->first;
-	if (at >= t->cap) {
-		uint32_t cap = MAX(at + 1, t->cap * 2);
-		struct curve_point *more = reallocarray(t->point, cap, sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->point = more;
-		t->cap = cap;
-	}
+	if (ARRAY_ROOM(t->point, t->cap, (size_t)at + 1) < 0)
+		return NULL;
 	if (at >= t->nr) {
 		memset(t->point + t->nr, 0, (at + 1 - t->nr) * sizeof(*t->point));
 		t->nr = at + 1;

@@ -2,6 +2,8 @@
  * by row (query/rows), sums over processes (query/sums), who belongs to which line (sheet_split). */
 #include "query/sheet_internal.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -160,21 +162,12 @@ static int taker_grow(struct reading *r, struct taker *t)
 	const struct column *c = &t->asked->column;
 	uint32_t nr = t->split->nr;
 	struct filter filter;
-	void *more;
 
 	if (nr == t->nr || (c->at == AT_FOLD && !class_filter(t->split, 0, &filter)))
 		return 0;
-	more = reallocarray(t->curve, nr, sizeof(struct curve *));
-	t->curve = more ? more : t->curve;
-	if (more)
-		more = c->at == AT_FOLD ? reallocarray(t->whole, nr, sizeof(*t->whole))
-					: reallocarray(t->fold, nr, sizeof(*t->fold));
-	if (!more)
+	if (ARRAY_RESIZE(t->curve, nr) < 0 ||
+		(c->at == AT_FOLD ? ARRAY_RESIZE(t->whole, nr) : ARRAY_RESIZE(t->fold, nr)) < 0)
 		return -ENOMEM;
-	if (c->at == AT_FOLD)
-		t->whole = more;
-	else
-		t->fold = more;
 	for (; t->nr < nr; t->nr++) {
 		bool rates = c->expr.nr_rates > 0;
 		int e = curve_new(c->at == AT_FOLD, rates, t->spread, &t->curve[t->nr]);

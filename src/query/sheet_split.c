@@ -2,6 +2,8 @@
  * every tick. */
 #include "query/sheet_internal.h"
 
+#include "base/owned.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -40,24 +42,14 @@ void split_release(struct split *p)
 
 static int split_reserve(struct split *p, uint32_t nr)
 {
-	uint32_t *class, cap = p->cap;
-	uint64_t *groups;
-
-	if (nr <= cap)
+	if (nr <= p->cap)
 		return 0;
-	class = reallocarray(p->class, nr, sizeof(*class));
-	if (class)
-		p->class = class;
-	groups = reallocarray(p->groups, nr, sizeof(*groups));
-	if (groups)
-		p->groups = groups;
-	if (!class || !groups)
+	if (ARRAY_RESIZE(p->class, nr) < 0 || ARRAY_RESIZE(p->groups, nr) < 0)
 		return -ENOMEM;
-	for (; cap < nr; cap++) {
-		class[cap] = CLASS_NONE;
-		groups[cap] = 0;
+	for (; p->cap < nr; p->cap++) {
+		p->class[p->cap] = CLASS_NONE;
+		p->groups[p->cap] = 0;
 	}
-	p->cap = nr;
 	return 0;
 }
 
@@ -81,11 +73,8 @@ static int face_name(struct class_face *face, const char *name, size_t len)
 
 static int face_add(struct split *p)
 {
-	struct class_face *more = reallocarray(p->face, p->nr + 1, sizeof(*more));
-
-	if (!more)
+	if (ARRAY_RESIZE(p->face, p->nr + 1) < 0)
 		return -ENOMEM;
-	p->face = more;
 	p->face[p->nr++] = (struct class_face){0};
 	return 0;
 }
@@ -219,12 +208,7 @@ static bool find_group(struct split *p, const struct scene *s)
 static int find_active(struct split *p, const struct scene *s)
 {
 	if (p->nr > p->cap_active) {
-		uint32_t *active = reallocarray(p->active, p->nr, sizeof(*active));
-		uint8_t *is_active = active ? realloc(p->is_active, p->nr) : NULL;
-
-		p->active = active ? active : p->active;
-		p->is_active = is_active ? is_active : p->is_active;
-		if (!is_active)
+		if (ARRAY_RESIZE(p->active, p->nr) < 0 || ARRAY_RESIZE(p->is_active, p->nr) < 0)
 			return -ENOMEM;
 		p->cap_active = p->nr;
 	}

@@ -8,6 +8,8 @@
  * numbers of a unit that doubles before a bin overflows: sums of small floats in a large one would drift. */
 #include "query/spread.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -102,15 +104,8 @@ static struct leaf *leaf_new(struct spread *s, unsigned at, int32_t key)
 {
 	struct leaf *leaf;
 
-	if (s->nr == s->cap) {
-		unsigned cap = s->cap ? s->cap * 2 : 4;
-		struct leaf **more = reallocarray(s->leaf, cap, sizeof(struct leaf *));
-
-		if (!more)
-			return NULL;
-		s->leaf = more;
-		s->cap = cap;
-	}
+	if (ARRAY_ROOM(s->leaf, s->cap, s->nr + 1) < 0)
+		return NULL;
 	leaf = calloc(1, sizeof(*leaf));
 	if (!leaf)
 		return NULL;

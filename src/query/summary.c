@@ -2,6 +2,7 @@
  */
 #include "query/summary.h"
 
+#include "base/owned.h"
 #include "base/units.h"
 #include "query/nodes.h"
 
@@ -180,12 +181,10 @@ const char *summary_keep(struct summary *s, const char *text)
 
 int summary_fact_add(struct summary_fact **list, size_t *nr, const char *name, const char *value)
 {
-	struct summary_fact *more = reallocarray(*list, *nr + 1, sizeof(*more));
+	struct summary_fact *more = ARRAY_ADD(*list, *nr);
 
 	if (!more)
 		return -ENOMEM;
-	*list = more;
-	more += (*nr)++;
 	more->name = strdup(name);
 	more->value = strdup(value);
 	return more->name && more->value ? 0 : -ENOMEM;

@@ -3,6 +3,7 @@
  * formula serves a recording and the sum over nodes. */
 #include "query/nodes.h"
 
+#include "base/owned.h"
 #include "base/str.h"
 #include "query/counters.h"
 #include "query/derived.h"
@@ -51,12 +52,10 @@ static struct summary_counter *find(const struct summary *s, const char *name)
 /* A new one, of this name and formula (NULL: an event); NULL when there is no memory. */
 static struct summary_counter *add(struct summary *s, const char *name, const char *expression)
 {
-	struct summary_counter *c = reallocarray(s->counter, s->nr_counters + 1, sizeof(*c));
+	struct summary_counter *c = ARRAY_ADD(s->counter, s->nr_counters);
 
 	if (!c)
 		return NULL;
-	s->counter = c;
-	c += s->nr_counters++;
 	*c = (struct summary_counter){
 		.name = strdup(name), .expression = expression ? strdup(expression) : NULL};
 	return c->name && (c->expression || !expression) ? c : NULL;

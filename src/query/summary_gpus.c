@@ -2,6 +2,7 @@
  * recording it is made and how. */
 #include "query/nodes.h"
 
+#include "base/owned.h"
 #include "base/units.h"
 #include "query/gpus.h"
 
@@ -96,13 +97,10 @@ void summary_gpus_free(struct summary_gpu *gpu, size_t nr)
 
 static struct summary_gpu *add(struct summary *s)
 {
-	struct summary_gpu *gpu = reallocarray(s->gpu, s->nr_gpus + 1, sizeof(*gpu));
+	struct summary_gpu *gpu = ARRAY_ADD(s->gpu, s->nr_gpus);
 
-	if (!gpu)
-		return NULL;
-	s->gpu = gpu;
-	gpu += s->nr_gpus++;
-	*gpu = (struct summary_gpu){.index = -1};
+	if (gpu)
+		gpu->index = -1;
 	return gpu;
 }
 

@@ -12,6 +12,8 @@
  * grow with the recording.) */
 #include "query/column.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -21,25 +23,13 @@ enum { PART_NOT, PART_IS, PART_TOTAL };
 
 static int sum_reserve(struct sum *sum, uint32_t nr)
 {
-	uint32_t cap = sum->cap;
-	uint32_t *member;
-	double *value;
-	uint8_t *part;
-
-	if (nr <= cap)
+	if (nr <= sum->cap)
 		return 0;
-	value = reallocarray(sum->value, nr, sizeof(*value));
-	if (value)
-		sum->value = value;
-	part = realloc(sum->part, nr);
-	if (part)
-		sum->part = part;
-	member = reallocarray(sum->member, nr, sizeof(*member));
-	if (member)
-		sum->member = member;
-	if (!value || !part || !member || (sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
+	if (ARRAY_RESIZE(sum->value, nr) < 0 || ARRAY_RESIZE(sum->part, nr) < 0 ||
+		ARRAY_RESIZE(sum->member, nr) < 0 ||
+		(sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
 		return -ENOMEM;
-	memset(part + cap, PART_NOT, nr - cap);
+	memset(sum->part + sum->cap, PART_NOT, nr - sum->cap);
 	sum->cap = nr;
 	return 0;
 }
@@ -198,17 +188,15 @@ static struct sum *sums_get(struct sums *all, const struct column_name *arg, con
 		if (all->sum[i]->arg.set == arg->set && all->sum[i]->arg.col == arg->col &&
 			same_filter(&all->sum[i]->filter, f))
 			return all->sum[i];
-	more = reallocarray(all->sum, all->nr + 1, sizeof(struct sum *));
-	if (!more)
-		return NULL;
-	all->sum = more;
 	sum = calloc(1, sizeof(*sum));
-	if (!sum)
+	more = sum ? ARRAY_ADD(all->sum, all->nr) : NULL;
+	if (!more) {
+		free(sum);
 		return NULL;
+	}
 	sum->arg = *arg;
 	sum->filter = *f;
-	all->sum[all->nr++] = sum;
-	return sum;
+	return *more = sum;
 }
 
 int sums_tick(struct sums *all, const struct scene *s)

@@ -363,7 +363,7 @@ static void test_lists_and_arrays_grow(void **state)
 {
 	static const struct {
 		size_t cap, want, most, now;
-	} room[] = {{0, 1, SIZE_MAX, 16}, {16, 17, SIZE_MAX, 32}, {16, 100, SIZE_MAX, 100},
+	} room[] = {{0, 1, SIZE_MAX, 4}, {16, 17, SIZE_MAX, 32}, {16, 100, SIZE_MAX, 100},
 		{200, 201, 255, 255}, {255, 256, 255, 0}};
 	uint16_t *list = NULL, *item;
 	char *text = NULL;
