@@ -10,6 +10,11 @@ struct progress {
 	void *arg;
 };
 
+/* Every piece of a recording that is read, by whatever thread, so that no pass over it is without a word.
+ * NULL: nobody listens. */
+typedef void progress_read_fn(uint64_t bytes);
+extern progress_read_fn *progress_on_read;
+
 static inline void progress_tell(const struct progress *p, const char *what, double done)
 {
 	if (p && p->tell)

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "cmd/progress.h"
 #include "cmd/reading.h"
 #include "query/meta.h"
 #include "query/run.h"
@@ -14,7 +15,6 @@
 
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define LOSSES_MAX 100 /* told one by one */
 
@@ -48,20 +48,6 @@ struct finding {
 };
 
 /* ---- reading ---- */
-
-/* After two seconds, for people who wait at a terminal. */
-static void show_progress(const char *path, struct store_reader *r, time_t since, bool *shown)
-{
-	struct store_health h;
-	struct stat st;
-
-	if (time(NULL) - since < 2 || !isatty(STDERR_FILENO) || stat(path, &st) < 0 || !st.st_size)
-		return;
-	store_health(r, &h);
-	fprintf(stderr, "\r%s: %.0f %%", path,
-		100.0 * (double)(h.good_bytes + h.lost_bytes) / (double)st.st_size);
-	*shown = true;
-}
 
 static void note_ending(struct finding *f, const struct pairs *p)
 {
@@ -98,19 +84,12 @@ static void examine(struct finding *f, const char *path)
 {
 	struct store_reader *r = NULL;
 	struct store_record rec;
-	time_t since = time(NULL);
-	bool shown = false;
 	int e;
 
 	*f = (struct finding){.path = path};
 	e = store_open(path, &r);
-	for (unsigned n = 0; e >= 0 && (e = store_next(r, &rec)) > 0;) {
+	while (e >= 0 && (e = store_next(r, &rec)) > 0)
 		note(f, &rec);
-		if (++n % 16384 == 0)
-			show_progress(path, r, since, &shown);
-	}
-	if (shown)
-		fprintf(stderr, "\r%*s\r", (int)strlen(path) + 8, "");
 	f->error = e;
 	if (r)
 		store_health(r, &f->health);
@@ -303,6 +282,7 @@ static int check(const void *args, int argc, char **argv)
 
 	if (!argc)
 		usage(&cmd_check, "no recording given: name a file or a directory");
+	progress_show();
 	buf_init(&p.out, 64 << 20);
 	json_init(&p.json, &p.out, true);
 	if (a->json) {

@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/units.h"
+#include "cmd/progress.h"
 #include "cmd/reading.h"
 
 #include <signal.h>
@@ -60,6 +61,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 	show_bytes(&message, text, n < 0 ? 0 : MIN((size_t)n, sizeof(text) - 1), "\n\t");
 	add_remedy(&message, text);
 	buf_addch(&message, '\n');
+	progress_clear();
 	write_message(&message);
 	buf_release(&message);
 }
@@ -124,6 +126,7 @@ static int stdout_trouble(int err)
 
 int print(const struct buf *out)
 {
+	progress_clear();
 	if (out->err) {
 		error("the answer is too long: %s", strerror(-out->err));
 		return EXIT_TROUBLE;
@@ -151,6 +154,7 @@ int finish_stdout(int status)
 {
 	bool failed = false;
 
+	progress_clear();
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout))
 		failed = true;

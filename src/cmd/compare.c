@@ -119,6 +119,7 @@ static void take_operands(struct compare_job *job, int argc, char **argv)
 		if (r < 0)
 			die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
 		buf_release(&err);
+		progress_expect(run_bytes(run));
 		job->operand[job->nr] = (struct compare_operand){
 			.name = path[0], .run = run, .set = parted ? job->nr >= before : (unsigned)job->nr};
 	}

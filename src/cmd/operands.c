@@ -2,6 +2,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
 #include "query/summary.h"
 
 #include <math.h>
@@ -117,6 +118,7 @@ struct run *operands_run(const char *doing, int argc, char **argv)
 	int r;
 
 	buf_init(&err, 8192);
+	progress_show();
 	if (!argc) {
 		if (run_newest(".", &newest, &err) < 0)
 			die(EXIT_USAGE, "%s", (char *)err.data);
@@ -130,6 +132,7 @@ struct run *operands_run(const char *doing, int argc, char **argv)
 	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
 	if (r < 0)
 		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
+	progress_expect(run_bytes(run));
 	free(newest);
 	buf_release(&err);
 	return run;

@@ -4,9 +4,12 @@
 
 #include "base/progress.h"
 
-/* One line on stderr that is written over and over, from two seconds on; nothing when stderr is no terminal.
- * There is one for the program: asking again begins to count anew. */
+/* One line on stderr that is written over and over, from two seconds after the first call on; nothing when
+ * stderr is no terminal. There is one for the program. It shows what it is told, and, while nobody tells
+ * anything, how much was read of all recordings. */
 const struct progress *progress_show(void);
-/* Takes the line away. Before anything else is printed, and at the end. */
+/* So many bytes more are there to be read; what was read so far was only a look. */
+void progress_expect(uint64_t bytes);
+/* Takes the line away. Whatever else is printed by print(), warning() and the like does so before. */
 void progress_clear(void);
 #endif

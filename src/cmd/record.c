@@ -5,6 +5,7 @@
 #include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/progress.h"
 #include "cmd/style.h"
 #include "perf/event.h"
 #include "query/meta.h"
@@ -558,6 +559,7 @@ void record_report(struct recording *r)
 	style = style_for(STDERR_FILENO);
 	style.hint = true;
 	buf_init(&out, 1 << 20);
+	progress_show();
 	if (run_open(&path, 1, &run, &out) < 0 || summary_read(run, &summary, &out) < 0) {
 		warning("cannot read the recording back: %s", (char *)out.data);
 	} else {
@@ -567,6 +569,7 @@ void record_report(struct recording *r)
 			summary_json(summary, &out);
 		else if (r->opt->summary)
 			summary_print(summary, &style, &out);
+		progress_clear();
 		fwrite(out.data, 1, out.len, stderr);
 	}
 	summary_free(summary);

@@ -202,6 +202,16 @@ struct run *run_close(struct run *r)
 	return NULL;
 }
 
+uint64_t run_bytes(const struct run *r)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < r->nr; i++)
+		bytes += stat(r->path[i], &st) < 0 ? 0 : (uint64_t)st.st_size;
+	return bytes;
+}
+
 static bool is_newer(const struct stat *a, const struct stat *b)
 {
 	if (a->st_mtim.tv_sec != b->st_mtim.tv_sec)

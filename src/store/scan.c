@@ -1,5 +1,6 @@
 #include "store/scan.h"
 
+#include "base/progress.h"
 #include "store/crc32c.h"
 
 #include <string.h>
@@ -68,6 +69,8 @@ static int load(struct scan *s, size_t want)
 		if (n == 0)
 			break;
 		s->window_len += (size_t)n;
+		if (progress_on_read)
+			progress_on_read((uint64_t)n);
 	}
 	return 0;
 }

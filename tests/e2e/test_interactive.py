@@ -6,11 +6,12 @@ import re
 import signal
 import subprocess
 import termios
+from pathlib import Path
 
 import pexpect
 import pytest
 
-from recorder import BURNERS, PATIENCE_S, TACHO, state, until
+from recorder import BURNERS, PATIENCE_S, TACHO, can_trace, state, until
 
 PROMPT = "outer> "
 # Says when it is in the foreground; the quotes keep the echo of this line from saying it.
@@ -324,3 +325,39 @@ def test_signals_of_a_script(tmp_path):
     assert "went on" not in child.before
     child.close()
     assert child.signalstatus == signal.SIGINT
+
+
+@pytest.mark.skipif(can_trace() is not None, reason=str(can_trace()))
+def test_no_reading_is_without_a_word(tmp_path):
+    """Each command, on a disk that takes its time (strace delays every read), says how far its first pass is."""
+    file, cut = tmp_path / "long.tacho", tmp_path / "cut.tacho"
+    subprocess.run([Path(TACHO).parent / "tests/unit/query_tool", "long", file, "1200", "10", "20"], check=True)
+    cut.write_bytes(file.read_bytes()[:-100])
+    far = rb"reading, [\d.]+ [KM]iB of 1\.75 MiB"
+    expected = {"show": far, "show -p": far, "show --stats": far, "show --csv --series tree.cores": far, "plot": far, "report --format md": far,
+                "export --to csv": far, "compare": rb"reading, [\d.]+ [KM]iB of 3\.5 MiB", "check": rb"reading, [\d.]+ [KM]iB",
+                "ls": rb"reading, [\d.]+ [KM]iB"}
+    ours = {}
+    for words in expected:
+        ours[words], theirs = os.openpty()
+        operands = {"compare": [file, cut], "ls": [cut]}.get(words, [file])
+        slow = ["strace", "-f", "-o", "/dev/null", "-e", "trace=pread64", "-e", "inject=pread64:delay_exit=500000"]
+        tacho = subprocess.Popen([*slow, TACHO, *words.split(), *operands], cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        ours[words] = tacho, ours[words]
+    try:
+        for words, (tacho, terminal) in ours.items():
+            text = b""
+            while not re.search(expected[words], text):
+                try:
+                    part = os.read(terminal, 4096)
+                except OSError:  # it has ended
+                    part = b""
+                assert part, (words, text)
+                text += part
+    finally:
+        for tacho, terminal in ours.values():
+            os.killpg(tacho.pid, signal.SIGKILL)
+            tacho.wait()
+            os.close(terminal)
