@@ -5,11 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+void *array_resize(void *array, size_t nr, size_t size)
+{
+	return nr > PTRDIFF_MAX / size ? NULL : reallocarray(array, nr, size);
+}
+
 void *array_double(void *array, size_t nr, size_t size)
 {
 	if (nr & (nr - 1))
 		return array;
-	return nr > SIZE_MAX / 2 ? NULL : reallocarray(array, nr ? 2 * nr : 1, size);
+	return nr > SIZE_MAX / 2 ? NULL : array_resize(array, nr ? 2 * nr : 1, size);
 }
 
 void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size)
@@ -17,7 +22,7 @@ void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size
 	size_t more = *cap > most / 2 ? most : MAX(2 * *cap, MAX(want, (size_t)4));
 	void *grown;
 
-	grown = want > more ? NULL : reallocarray(array, more, size);
+	grown = want > more ? NULL : array_resize(array, more, size);
 	if (grown)
 		*cap = more;
 	return grown;
@@ -57,7 +62,7 @@ void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size)
 
 	if (at < *nr)
 		return array;
-	grown = at < more ? reallocarray(array, more, size) : NULL;
+	grown = at < more ? array_resize(array, more, size) : NULL;
 	if (!grown)
 		return NULL;
 	memset(grown + *nr * size, 0, (more - *nr) * size);

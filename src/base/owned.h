@@ -46,11 +46,12 @@ void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size
 /* So many items (at least one), for arrays that share one `cap`: 0 or -ENOMEM. */
 #define ARRAY_RESIZE(list, nr)                                                    \
 	({                                                                        \
-		__typeof__(list) more_ = reallocarray(list, nr, sizeof(*(list))); \
+		__typeof__(list) more_ = array_resize(list, nr, sizeof(*(list))); \
 		if (more_)                                                        \
 			(list) = more_;                                           \
 		more_ ? 0 : -ENOMEM;                                              \
 	})
+void *array_resize(void *array, size_t nr, size_t size);
 
 /* The array with a place for item `at`: what is new is zero, and *nr tells how many fit. NULL when there is
  * no memory for it; then all is as it was. */

@@ -394,7 +394,7 @@ static void test_lists_and_arrays_grow(void **state)
 	assert_int_equal(cap, 255);
 	assert_int_equal(ARRAY_ROOM(text, cap, 256), -ENOMEM);
 	assert_non_null(text);
-	assert_int_equal(ARRAY_RESIZE(text, SIZE_MAX / 2), -ENOMEM);
+	assert_int_equal(ARRAY_RESIZE(text, SIZE_MAX), -ENOMEM);
 	text[254] = 1;
 	free(text);
 }
