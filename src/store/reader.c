@@ -10,6 +10,7 @@
 #include "store/store.h"
 
 #include "store/cells.h"
+#include "store/find.h"
 #include "store/format.h"
 #include "store/guard.h"
 #include "store/scan.h"
@@ -744,6 +745,38 @@ int store_next(struct store_reader *r, struct store_record *ret)
 	return 0;
 }
 
+/* ---- passing over ---- */
+
+/* All that was under way is forgotten: the next block begins a segment, and has the sequence that is awaited.
+ */
+static void land(struct store_reader *r, const struct segment_place *place)
+{
+	clean_up(r);
+	unbind_all(r);
+	r->in_segment = r->has_item = r->in_damage = false;
+	r->in = (ZSTD_inBuffer){0};
+	r->raw_start = r->raw_end = 0;
+	r->health.complete = false;
+	r->sequence = place->sequence;
+	scan_go(&r->scan, place->offset);
+}
+
+int store_seek(struct store_reader *r, int64_t time_ns)
+{
+	struct segment_place place;
+	struct stat st;
+	int e;
+
+	if (!r->known || !r->set)
+		return 0;
+	if (fstat(r->scan.fd, &st) < 0)
+		return -errno;
+	e = segment_find(r->scan.fd, r->file, r->scan.at, (uint64_t)MAX(st.st_size, 0), time_ns, &place);
+	if (e > 0)
+		land(r, &place);
+	return e;
+}
+
 /* ---- the rest of the interface ---- */
 
 /* At least one whole header somewhere: else this is some other file. A device may have no end. */
@@ -765,7 +798,7 @@ static int recognize(struct scan *s)
 		return e;
 	if (e == SCAN_END && (s->tail < BLOCK_HEADER || (s->tail_damaged && !item.known)))
 		return -EBADMSG;
-	scan_rewind(s);
+	scan_go(s, 0);
 	s->patience = 0;
 	return 0;
 }

@@ -7,10 +7,12 @@
 
 #define WINDOW_MIN ((size_t)256 << 10)
 
-void scan_rewind(struct scan *s)
+void scan_go(struct scan *s, uint64_t at)
 {
-	s->at = s->window_at = s->junk = 0;
+	s->at = s->window_at = at;
 	s->window_len = 0;
+	s->junk = s->tail = 0;
+	s->tail_damaged = false;
 }
 
 int scan_init(struct scan *s, int fd)

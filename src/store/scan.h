@@ -33,8 +33,8 @@ struct scan_item {
 	const uint8_t *payload;	    /* until the next call */
 };
 
-int scan_init(struct scan *s, int fd); /* takes fd */
-void scan_rewind(struct scan *s);
+int scan_init(struct scan *s, int fd);	   /* takes fd */
+void scan_go(struct scan *s, uint64_t at); /* a block, or the next one behind it, is the next */
 void scan_release(struct scan *s);
 /* An enum scan_result, or the negative errno of reading. */
 int scan_next(struct scan *s, struct scan_item *ret);

@@ -114,6 +114,12 @@ struct store_reader *store_close(struct store_reader *r);
  * Never fails on damage: it skips and says so with STORE_LOST. <0 only when the file cannot be read. */
 int store_next(struct store_reader *r, struct store_record *ret);
 
+/* Goes on at the last segment that begins neither before what was read so far nor after the time
+ * (INT64_MAX: the last that there is), and does not read what lies between: metadata and damage in it are
+ * passed over in silence. Who lives then is restated, as after STORE_LOST; nothing is known of the tick
+ * before. 1; 0: there is no such segment, or no schema yet, and nothing was done; a negative errno. */
+int store_seek(struct store_reader *r, int64_t time_ns);
+
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
 uint64_t store_reader_at(const struct store_reader *r); /* bytes of the file that are behind us */

@@ -110,6 +110,25 @@ static uint64_t look_at(struct store_reader *r, const struct store_record *rec)
 	return sum;
 }
 
+/* The same from the middle on, and from the last segment on. */
+static uint64_t read_parts(int fd)
+{
+	struct store_reader *r = NULL;
+	struct store_record rec;
+	unsigned seeks = 0;
+	uint64_t sum = 0;
+
+	if (store_open_fd(dup(fd), &r) < 0)
+		return 0;
+	while (store_next(r, &rec) > 0) {
+		sum += look_at(r, &rec);
+		if (rec.type == STORE_SCHEMA || (rec.type == STORE_TICK && seeks == 1))
+			store_seek(r, seeks++ ? INT64_MAX : 1000);
+	}
+	store_close(r);
+	return sum;
+}
+
 static void read_file(const struct buf *file)
 {
 	static int fd = -1;
@@ -131,6 +150,7 @@ static void read_file(const struct buf *file)
 	if (h.good_bytes + h.lost_bytes + h.tail_bytes != file->len || h.bytes != file->len)
 		abort();
 	store_close(r);
+	sum += read_parts(fd);
 	__asm__ volatile("" ::"r"(sum));
 }
 

@@ -1,0 +1,18 @@
+/* Where segments begin, without reading what lies between: by the headers of blocks alone. Works in files
+ * that are finished, unfinished or damaged, and is not misled by the index, which may be missing. */
+#ifndef STORE_FIND_H
+#define STORE_FIND_H
+
+#include "base/base.h"
+
+struct segment_place {
+	uint64_t offset, size; /* of its first block */
+	uint32_t sequence;     /* of that block */
+	int64_t time_ns;       /* in its first record */
+};
+
+/* The last segment of the recording `file` that begins in bytes [from, to) and not after the time: a
+ * bisection, since times only grow. 1; 0: there is none; a negative errno. */
+int segment_find(
+	int fd, uint32_t file, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret);
+#endif
