@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
-#include "query/summary.h"
+#include "query/length.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,16 +46,13 @@ static bool parse_moment(const char *text, double *ret)
 static double length_of(const struct run *run)
 {
 	static double length = NAN;
-	struct summary *s = NULL;
 	struct buf err;
 
 	if (!isnan(length))
 		return length;
 	buf_init(&err, 1 << 16);
-	if (summary_read(run, &s, &err) < 0)
+	if (run_length(run, &length, &err) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)err.data);
-	length = has_figure(s, FIG_WALL) ? s->figure[FIG_WALL].value : 0;
-	summary_free(s);
 	buf_release(&err);
 	return length;
 }

@@ -161,6 +161,15 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 	return r;
 }
 
+bool column_is_of_now(const struct column *c, const struct scene *s)
+{
+	bool amounts = false;
+
+	for (unsigned i = 0; i < c->expr.nr_names; i++)
+		amounts |= c->arg[i].set >= 0 && c->arg[i].counter && c->at == AT_FOLD;
+	return !c->slow && !c->cumulative && c->window_ns <= s->sliver_ns && !(amounts && !c->expr.nr_rates);
+}
+
 /* All that it is made of is told of processes and of groups; and some of it of groups. */
 static bool is_of_groups(const struct scene *s, const struct column *c, bool *ret_some)
 {

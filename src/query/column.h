@@ -42,6 +42,9 @@ struct column {
  * for many that a recording does not have. The column points into the scene. */
 int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, bool typed,
 	struct buf *reterr);
+/* Its values need no more than the ticks shortly before (scene_seek()). Amounts since the start do, and rates
+ * of what is read every few seconds, which go from one reading to the next. */
+bool column_is_of_now(const struct column *c, const struct scene *s);
 /* No metric is called n->word: says so, with the nearest of those that were tried. */
 void metric_unknown(const struct nearest *n, struct buf *reterr);
 

@@ -166,7 +166,7 @@ static int put_flow(struct grid_pen *p, int64_t from_ns, int64_t to_ns, unsigned
 
 	step_ns <<= p->grid.octave;
 	for (size_t step = (size_t)(from_ns / step_ns) + 1; step < last && r >= 0; step++) {
-		int64_t end_ns = (int64_t)step * step_ns;
+		int64_t end_ns = (int64_t)step * step_ns; /* below to_ns */
 		int64_t part = (int64_t)((__int128)used * (end_ns - from_ns) / (to_ns - from_ns));
 
 		add_to(&grid_flows(&p->grid, step)[flow], part);

@@ -93,8 +93,10 @@ static inline int64_t *grid_tops(const struct grid *g, size_t step)
 /* When the step ends, which is when its levels were there; of the last, when anything was last known. */
 static inline int64_t grid_time_ns(const struct grid *g, size_t step)
 {
-	int64_t time = (int64_t)step * (g->shape->step_ns << g->octave);
+	int64_t time;
 
+	if (__builtin_mul_overflow((int64_t)step, g->shape->step_ns << g->octave, &time))
+		time = INT64_MAX;
 	return step + 1 == g->nr ? MIN(time, g->end_ns) : time;
 }
 #endif

@@ -33,6 +33,7 @@ struct gathering {
 	struct scene *scene;
 	uint32_t node;
 	double offset_s;
+	double until_s; /* it needs no more after that; NAN: it needs all */
 	size_t open[OPEN_MOST]; /* phases that have not ended: indexes */
 	unsigned nr_open;
 	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
@@ -379,7 +380,8 @@ static int take_kills(struct gathering *g)
 
 static void end_moments(struct gathering *g)
 {
-	double end = seconds(g, g->scene->has_last ? g->scene->last_ns : 0);
+	const struct scene *s = g->scene;
+	double end = seconds(g, s->in_tick ? s->time_ns : s->has_last ? s->last_ns : 0);
 
 	for (unsigned i = 0; i < g->nr_open; i++) {
 		struct moment *phase = &g->m->phase[g->open[i]];
@@ -395,6 +397,7 @@ static int on_tick(struct gathering *g)
 	if (g->lost)
 		g->m->event[g->lost - 1].end_s = seconds(g, g->scene->time_ns);
 	g->lost = 0;
+	g->observer.done |= seconds(g, g->scene->time_ns) > g->until_s;
 	return take_kills(g);
 }
 
@@ -413,7 +416,7 @@ struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t
 
 	if (!g)
 		return NULL;
-	*g = (struct gathering){.m = m, .scene = scene, .node = node, .offset_s = offset_s, .group_at = NAN};
+	*g = (struct gathering){.m = m, .scene = scene, .node = node, .offset_s = offset_s, .until_s = NAN, .group_at = NAN};
 	kills_bind(&g->group, scene->schema, "cgroup.memory.oom_kill");
 	kills_bind(&g->machine, scene->schema, "paging.oom_kills");
 	g->observer.record = observe;
@@ -450,19 +453,53 @@ void moments_sort(struct moments *m)
 		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
 }
 
+static void list_free(struct moment *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(list[i].kind);
+		free(list[i].label);
+	}
+	free(list);
+}
+
+static void lists_free(struct moments *m)
+{
+	list_free(m->phase, m->nr_phases);
+	list_free(m->event, m->nr_events);
+	*m = (struct moments){0};
+}
+
+/* A group's counter may be told of after the node's: so much is read behind a range. */
+#define BEHIND_S 20.0
+
 struct moments_reading {
 	struct moments *of; /* by recording */
 	struct run_node *node;
 	size_t nr;
+	double from_s, to_s; /* NAN: from the start, to the end */
 };
+
+static int64_t needed_from(const struct scene *s, double from_s)
+{
+	if (!(from_s > 0) || from_s > 9e9 || !s->schema || !store_reader_restates(s->reader))
+		return 0;
+	return round_i64(from_s * 1e9);
+}
 
 static int guest_open(void *arg, uint32_t node, struct scene *s, struct scene_observer **ret)
 {
 	struct moments_reading *r = arg;
-	struct gathering *g = moments_begin(&r->of[node], s, node, run_node_offset_s(&r->node[node]));
+	double offset_s = run_node_offset_s(&r->node[node]);
+	struct gathering *g;
 
-	*ret = g ? &g->observer : NULL;
-	return g ? 0 : -ENOMEM;
+	lists_free(&r->of[node]);
+	g = moments_begin(&r->of[node], s, node, offset_s);
+	if (!g)
+		return -ENOMEM;
+	g->observer.from_ns = needed_from(s, r->from_s - offset_s);
+	g->until_s = r->to_s + BEHIND_S;
+	*ret = &g->observer;
+	return 0;
 }
 
 static int guest_close(void *arg, unsigned worker, struct scene_observer *o, int r)
@@ -481,6 +518,7 @@ int moments_guest(
 
 	if (r >= 0) {
 		all->nr = run->nr;
+		all->from_s = all->to_s = NAN;
 		all->of = calloc(run->nr + 1, sizeof(*all->of));
 		r = all->of ? 0 : -ENOMEM;
 	}
@@ -539,12 +577,21 @@ int moments_finish(struct moments_reading *all, struct moments **ret)
 
 int moments_read(const struct run *run, struct moments **ret, struct buf *reterr)
 {
+	return moments_read_range(run, NAN, NAN, ret, reterr);
+}
+
+int moments_read_range(
+	const struct run *run, double from_s, double to_s, struct moments **ret, struct buf *reterr)
+{
 	struct moments_reading *all = NULL;
 	struct tour_guest guest;
 	int r = moments_guest(run, &all, &guest, reterr);
 
-	if (r >= 0)
+	if (r >= 0) {
+		all->from_s = from_s;
+		all->to_s = to_s;
 		r = tour(run, &guest, 1, NULL, NULL, reterr);
+	}
 	if (r >= 0)
 		r = moments_finish(all, ret);
 	if (r < 0 && !reterr->len)
@@ -553,21 +600,11 @@ int moments_read(const struct run *run, struct moments **ret, struct buf *reterr
 	return r;
 }
 
-static void list_free(struct moment *list, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		free(list[i].kind);
-		free(list[i].label);
-	}
-	free(list);
-}
-
 struct moments *moments_free(struct moments *m)
 {
 	if (!m)
 		return NULL;
-	list_free(m->phase, m->nr_phases);
-	list_free(m->event, m->nr_events);
+	lists_free(m);
 	free(m);
 	return NULL;
 }
@@ -576,10 +613,8 @@ struct moments_reading *moments_reading_free(struct moments_reading *all)
 {
 	if (!all)
 		return NULL;
-	for (size_t i = 0; all->of && i < all->nr; i++) {
-		list_free(all->of[i].phase, all->of[i].nr_phases);
-		list_free(all->of[i].event, all->of[i].nr_events);
-	}
+	for (size_t i = 0; all->of && i < all->nr; i++)
+		lists_free(&all->of[i]);
 	run_align_free(all->node, all->nr);
 	free(all->of);
 	free(all);

@@ -35,6 +35,10 @@ struct moments {
 };
 
 int moments_read(const struct run *run, struct moments **ret, struct buf *reterr);
+/* What matters to this part of the run (NAN: from the start, to the end): events in it, phases that reach
+ * into it, and some before and after. What lies far before it is not read, if the recording allows that. */
+int moments_read_range(
+	const struct run *run, double from_s, double to_s, struct moments **ret, struct buf *reterr);
 struct moments *moments_free(struct moments *m);
 
 /* While recordings are read for other purposes, too: a guest for the tour; when that is over, what it found.

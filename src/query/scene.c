@@ -5,6 +5,12 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/utsname.h>
+
+/* So much is read before what is asked for, and at least four ticks of it: rates need the tick before, what
+ * passes from an ended process to its parent takes another, and the node tells of processes that were killed
+ * up to 15 s later than their control group. */
+#define WARM_NS (20 * NSEC_PER_SEC)
 
 /* ---- rows ---- */
 
@@ -236,6 +242,7 @@ static int on_tick(struct scene *s, int64_t time_ns)
 
 	s->time_ns = time_ns;
 	s->in_tick = true;
+	s->nr_ticks++;
 	take_cpus(s);
 	for (uint32_t i = 0; i < s->nr_sets && r >= 0; i++)
 		r = set_tick(s, i);
@@ -272,12 +279,20 @@ static void on_event(struct scene *s, const struct store_record *record)
 		s->clock_turns = MAX(s->clock_turns, every);
 }
 
-int scene_next(struct scene *s)
+/* At the end of what there is, of one that is followed: 1: read on, SCENE_WAIT, 0: that is all. */
+static int more(struct scene *s)
+{
+	int r = store_watch(&s->watch, s->reader);
+
+	s->waits = r == WATCH_WAIT;
+	return r == WATCH_MORE ? 1 : s->waits ? SCENE_WAIT : r;
+}
+
+static int read_on(struct scene *s)
 {
 	struct store_record record;
 	int r;
 
-	tick_end(s);
 	while (s->schema && (r = store_next(s->reader, &record)) != 0) {
 		if (r > 0 && record.type == STORE_TICK) {
 			r = on_tick(s, record.time_ns);
@@ -297,6 +312,20 @@ int scene_next(struct scene *s)
 			return r;
 	}
 	return 0;
+}
+
+int scene_next(struct scene *s)
+{
+	int r = s->waits ? more(s) : 1;
+
+	tick_end(s);
+	while (r == 1) {
+		r = read_on(s);
+		if (r || !s->follows)
+			return r;
+		r = more(s);
+	}
+	return r;
 }
 
 /* ---- opening ---- */
@@ -373,10 +402,41 @@ int scene_open(const char *path, const char *group, struct scene **ret)
 	return 0;
 }
 
+int scene_follow(struct scene *s, const char *path)
+{
+	int64_t flush_ns = 0, interval_ns = 0;
+	struct utsname self;
+
+	s->path = strdup(path);
+	if (!s->path)
+		return -ENOMEM;
+	meta_num(&s->meta, "flush_ns", &flush_ns);
+	meta_num(&s->meta, "interval_ns", &interval_ns);
+	s->watch = (struct store_watch){.path = s->path,
+		.flush_ns = MAX(flush_ns, interval_ns),
+		.local = uname(&self) == 0 && !strcmp(self.nodename, meta_text(&s->meta, "host"))};
+	s->follows = true;
+	return 0;
+}
+
+int scene_seek(struct scene *s, int64_t time_ns)
+{
+	int64_t warm = MAX(WARM_NS, 8 * s->sliver_ns);
+	int r = 1;
+
+	if (time_ns == INT64_MAX)
+		r = store_segment(s->reader, time_ns, &time_ns);
+	if (r > 0)
+		r = store_seek(s->reader, MAX(time_ns, -INT64_MAX + warm) - warm);
+	s->sought = r > 0;
+	return MIN(r, 0);
+}
+
 struct scene *scene_close(struct scene *s)
 {
 	if (!s)
 		return NULL;
+	free(s->path);
 	for (uint32_t i = 0; i < s->nr_sets; i++) {
 		for (uint32_t j = 0; j < s->set[i].cap; j++)
 			free(s->set[i].instance[j].name);

@@ -11,7 +11,7 @@
 #include "query/groups.h"
 #include "query/meta.h"
 #include "query/run.h"
-#include "store/store.h"
+#include "store/watch.h"
 
 struct scene_instance {
 	uint32_t id;
@@ -64,21 +64,41 @@ struct scene {
 	bool has_last;	     /* there was one before */
 	bool gap;	     /* something was lost between them */
 	bool in_tick;
+	uint64_t nr_ticks; /* that were read */
+	bool sought;	   /* it did not begin at the first of them */
+	bool follows, waits;
+	struct store_watch watch;
+	char *path; /* of one that is followed */
 	struct scene_observer *observer; /* the first of those that see every record; NULL: none */
 };
 
 /* Sees each record: a tick after it was taken in, any other before. A negative result ends the reading. */
 struct scene_observer {
 	int (*record)(struct scene_observer *o, const struct store_record *record);
-	bool done; /* it needs no more */
+	int64_t from_ns; /* what lies before makes no difference to it; 0: all does */
+	bool done;	 /* it needs no more */
 	struct scene_observer *next;
 };
 
 /* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
 int scene_open(const char *path, const char *group, struct scene **ret);
 struct scene *scene_close(struct scene *s);
-/* 1: at the next tick, 0: there is no more (of a file that is still written: for now), negative errno. */
+/* 1: at the next tick, 0: there is no more (of a file that is still written: for now), negative errno. Of one
+ * that is followed 0 is the end, and SCENE_WAIT that there is no more yet; -ESTALE: another file has its name
+ * now, or it was cut. */
+#define SCENE_WAIT 2
 int scene_next(struct scene *s);
+/* From now on the end is where its recorder ended. -ENOMEM. */
+int scene_follow(struct scene *s, const char *path);
+/* To be called before the first scene_next(): passes over what is long before the time (INT64_MAX: the end),
+ * so that what is computed from a tick and those shortly before it is the same from that time on.
+ * A negative errno. */
+int scene_seek(struct scene *s, int64_t time_ns);
+/* Enough ticks were read before this one for that. */
+static inline bool scene_is_warm(const struct scene *s)
+{
+	return !s->sought || s->nr_ticks > 3;
+}
 
 struct table *scene_table(const struct scene *s, uint32_t set);
 /* When the set was read for this tick. */

@@ -29,6 +29,9 @@ struct series {
 	bool has_waiting;
 	uint32_t row; /* per_instance: the next to give in this tick */
 	bool in_tick, done;
+	int64_t from_ns, to_ns;
+	bool unsure; /* whether somebody was there before what was read */
+	bool given_one;
 };
 
 /* ---- lines ---- */
@@ -40,7 +43,7 @@ static bool is_asked(const struct series *s, const struct scene_instance *in)
 	return !s->wanted_group || (in && in->groups & s->wanted_group);
 }
 
-static double fold_rows(const struct series *s, struct series_part *p)
+static double fold_rows(struct series *s, struct series_part *p)
 {
 	const struct scene_set *set = &s->scene->set[p->column.set];
 	struct fold f = {0};
@@ -53,6 +56,7 @@ static double fold_rows(const struct series *s, struct series_part *p)
 		fold_add(&f, p->rows.value[row], in && in->total);
 	}
 	p->seen |= f.alive > 0;
+	s->unsure |= !p->seen && s->scene->sought && s->scene->time_ns >= s->from_ns;
 	/* One process that is not there is not zero; nor is what nobody has told of yet, but for use of GPUs,
 	 * where there need not be any. */
 	if (!f.alive &&
@@ -138,17 +142,21 @@ static bool instance_next(struct series *s, struct series_point *ret)
 	return false;
 }
 
-int series_next(struct series *s, struct series_point *ret)
+static int next_point(struct series *s, struct series_point *ret)
 {
 	int r;
 
 	if (s->in_tick && instance_next(s, ret))
 		return 1;
 	while (!s->done && (r = scene_next(s->scene)) != 0) {
+		if (r == SCENE_WAIT)
+			return SERIES_WAIT;
 		if (r > 0)
 			r = columns_tick(s);
 		if (r < 0)
 			return r;
+		if (s->scene->time_ns >= s->from_ns && !scene_is_warm(s->scene) && !s->given_one)
+			return -EAGAIN;
 		if (!s->query.per_instance && on_tick(s, ret))
 			return 1;
 		s->row = 0;
@@ -159,6 +167,47 @@ int series_next(struct series *s, struct series_point *ret)
 	return on_end(s, ret);
 }
 
+int series_next(struct series *s, struct series_point *ret)
+{
+	int r;
+
+	do {
+		r = next_point(s, ret);
+		if (r == 1 && ret->time_ns > s->to_ns) {
+			s->done = true;
+			return 0;
+		}
+	} while (r == 1 && ret->time_ns < s->from_ns);
+	if (r == 1 && s->unsure && !s->given_one)
+		return -EAGAIN;
+	s->given_one |= r == 1;
+	return r;
+}
+
+static bool may_seek(const struct series *s)
+{
+	bool may = !s->query.group && !s->query.whole;
+
+	for (size_t i = 0; i < s->nr; i++)
+		may = may && column_is_of_now(&s->part[i].column, s->scene);
+	return may;
+}
+
+int series_range(struct series *s, int64_t from_ns, int64_t to_ns)
+{
+	s->from_ns = from_ns;
+	s->to_ns = to_ns;
+	return from_ns > 0 && may_seek(s) ? scene_seek(s->scene, from_ns) : 0;
+}
+
+int series_follow(struct series *s, const char *path, bool end)
+{
+	int r = end && may_seek(s) ? scene_seek(s->scene, INT64_MAX) : 0;
+
+	s->given_one = end; /* what cannot be told of the end is not known */
+	return r < 0 ? r : scene_follow(s->scene, path);
+}
+
 /* ---- opening ---- */
 
 static int part_open(struct series *s, struct series_part *p, const char *metric, struct buf *reterr)
@@ -166,6 +215,10 @@ static int part_open(struct series *s, struct series_part *p, const char *metric
 	const struct filter filter = {.groups = s->wanted_group};
 	int r = column_bind(&p->column, s->scene, metric, s->query.rate, true, reterr);
 
+	if (r == -ENOENT && s->query.if_known) {
+		buf_reset(reterr);
+		return 0;
+	}
 	if (r < 0)
 		return r;
 	rows_init(&p->rows, &p->column);
@@ -221,7 +274,7 @@ static int parts_open(struct series *s, const char *path, struct buf *reterr)
 	}
 	r = want_group(s, reterr);
 	for (size_t i = 0; i < s->query.nr && r >= 0; i++)
-		r = part_open(s, &s->part[i], s->query.metric[i], reterr);
+		r = part_open(s, &s->part[s->nr], s->query.metric[i], reterr);
 	s->query.metric = NULL; /* the caller's: not needed any more */
 	return r < 0 ? r : parts_agree(s, reterr);
 }
@@ -239,6 +292,8 @@ int series_open(const char *path, const struct series_query *q, struct series **
 	}
 	if (r >= 0) {
 		s->query = *q;
+		s->from_ns = INT64_MIN;
+		s->to_ns = INT64_MAX;
 		s->part = calloc(q->nr, sizeof(*s->part));
 		r = s->part ? scene_open(path, q->group, &s->scene) : -ENOMEM;
 	}

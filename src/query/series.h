@@ -10,11 +10,14 @@
 
 struct series_query {
 	const char *const *metric;
-	size_t nr;	   /* at most SERIES_MAX */
-	bool rate;	   /* counters as growth per second */
-	bool per_instance; /* a line for each instance instead of their fold; all metrics are of one set */
-	int64_t pid;	   /* only of this process; 0: of all */
-	const char *group; /* only of processes in this group, and of the group itself; NULL: of all */
+	size_t nr;	     /* at most SERIES_MAX */
+	bool rate;	     /* counters as growth per second */
+	bool per_instance;   /* a line for each instance instead of their fold; all metrics are of one set */
+	int64_t pid;	     /* only of this process; 0: of all */
+	const char *group;   /* only of processes in this group, and of the group itself; NULL: of all */
+	bool if_known;	     /* a metric that the recording does not have is left out */
+	bool whole;	     /* read from the first tick on, whatever the range */
+	double from_s, to_s; /* for who puts it on the run's time; 0: from the start, to the end */
 };
 
 struct series_column {
@@ -40,6 +43,15 @@ struct series *series_close(struct series *s);
 size_t series_columns(const struct series *s, const struct series_column **ret);
 const char *series_host(const struct series *s); /* "" when not known */
 int64_t series_start(const struct series *s);	 /* wall clock, ns; 0: not known */
-/* 1 and a point (valid until the next call), 0 at the end, negative when the file cannot be read. */
+/* Before the first series_next(): only points of this time (of the recording's clock, both inclusive). What
+ * is before it is not read where that makes no difference. */
+int series_range(struct series *s, int64_t from_ns, int64_t to_ns);
+/* The same of a file that grows, up to where its recorder ends; series_range() is called before, if at all.
+ * `end`: from what is the end now on, for one whose values need no more than that. -ENOMEM. */
+int series_follow(struct series *s, const char *path, bool end);
+/* 1 and a point (valid until the next call), 0 at the end, negative when the file cannot be read. -EAGAIN
+ * instead of the first point: it cannot be told without what was passed over (open it as a `whole`). Of one
+ * that is followed SERIES_WAIT: no more yet; -ESTALE: another file has its name now, or it was cut. */
+#define SERIES_WAIT 2
 int series_next(struct series *s, struct series_point *ret);
 #endif

@@ -179,6 +179,7 @@ static int guest_open(void *arg, uint32_t node, struct scene *s, struct scene_ob
 {
 	struct sheet_reading *all = arg;
 
+	columns_free(all->column[node], all->question.nr);
 	all->column[node] = calloc(all->question.nr + 1, sizeof(**all->column));
 	if (!all->column[node])
 		return -ENOMEM;

@@ -41,6 +41,7 @@ struct sheet_options {
 	uint32_t points;		  /* at most so many for each line; 0: 2000 */
 	const struct sheet_process *keep; /* SHEET_PROCESS: these have lines of their own */
 	size_t nr_keep;
+	bool whole; /* read all, also where what is before from_s makes no difference */
 	const struct progress *progress;
 };
 

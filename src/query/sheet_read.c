@@ -306,7 +306,18 @@ static void advance(struct reading *r, double time)
 		break_runs(r, true, &r->axis.late);
 }
 
-/* 0: it is behind the range. */
+/* Something would have to be known that was passed over: whether somebody was there at some time, and what
+ * the ticks before were. */
+static bool is_unsure(const struct reading *r)
+{
+	bool unsure = !scene_is_warm(r->scene);
+
+	for (size_t i = 0; i < r->nr_takers && r->scene->sought; i++)
+		unsure |= r->taker[i].asked->column.at == AT_INSTANCE && !r->taker[i].split->face[0].seen;
+	return unsure;
+}
+
+/* 0: it is behind the range; -EAGAIN: nothing may be passed over. */
 static int on_tick(struct reading *r)
 {
 	double time = r->node->offset_s + (double)r->scene->time_ns / 1e9;
@@ -316,6 +327,8 @@ static int on_tick(struct reading *r)
 
 	if (e < 0)
 		return e;
+	if (!(time < r->from) && first && is_unsure(r))
+		return -EAGAIN;
 	if (inside)
 		advance(r, time);
 	if (r->before_in_range)
@@ -355,6 +368,19 @@ static void end_lines(struct reading *r, bool past)
 			curve_break(t->curve[j], &end);
 		}
 	}
+}
+
+/* Folds of what is known at a tick, and rates of them, need not be read from the first tick on. */
+static int64_t needed_from(const struct reading *r)
+{
+	bool may = !r->question->options->whole && isfinite(r->from) && r->nr_takers;
+
+	for (size_t i = 0; i < r->nr_takers; i++)
+		may = may && r->taker[i].split->per == SHEET_WHOLE && !r->taker[i].split->group &&
+			column_is_of_now(&r->taker[i].asked->column, r->scene);
+	if (!may || !(r->from > r->node->offset_s) || r->from - r->node->offset_s > 9e9)
+		return 0;
+	return round_i64((r->from - r->node->offset_s) * 1e9);
 }
 
 static int observe(struct scene_observer *o, const struct store_record *record)
@@ -607,6 +633,7 @@ int sheet_node_open(const struct sheet_question *q, uint32_t which, struct sheet
 		reading_release(r);
 		return e;
 	}
+	r->observer.from_ns = needed_from(r);
 	*ret = &r->observer;
 	return 0;
 }

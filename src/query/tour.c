@@ -53,10 +53,19 @@ static int read_ticks(struct touring *t, struct scene *s, const char *path)
 	return MIN(r, 0);
 }
 
-static int visit(void *arg, unsigned worker, size_t i)
+/* Passes over what makes no difference to any of them. */
+static int pass_over(struct scene *s)
+{
+	int64_t from_ns = INT64_MAX;
+
+	for (const struct scene_observer *o = s->observer; o; o = o->next)
+		from_ns = MIN(from_ns, o->from_ns);
+	return from_ns > 0 && from_ns < INT64_MAX ? scene_seek(s, from_ns) : 0;
+}
+
+static int read_one(struct touring *t, unsigned worker, size_t i, bool whole)
 {
 	struct scene_observer *observer[GUESTS_MOST] = {0};
-	struct touring *t = arg;
 	struct scene *s = NULL;
 	int r = scene_open(t->run->path[i], NULL, &s);
 
@@ -65,6 +74,8 @@ static int visit(void *arg, unsigned worker, size_t i)
 		if (r >= 0)
 			scene_observe(s, observer[k]);
 	}
+	if (r >= 0 && !whole)
+		r = pass_over(s);
 	if (r >= 0)
 		r = read_ticks(t, s, t->run->path[i]);
 	for (size_t k = 0; k < t->nr; k++) {
@@ -74,6 +85,14 @@ static int visit(void *arg, unsigned worker, size_t i)
 	}
 	scene_close(s);
 	return r;
+}
+
+/* It may turn out that what was passed over is needed. */
+static int visit(void *arg, unsigned worker, size_t i)
+{
+	int r = read_one(arg, worker, i, false);
+
+	return r == -EAGAIN ? read_one(arg, worker, i, true) : r;
 }
 
 int tour(const struct run *run, const struct tour_guest *guest, size_t nr, const struct progress *progress,

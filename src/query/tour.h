@@ -9,7 +9,8 @@
 
 /* One purpose. */
 struct tour_guest {
-	/* The recording was opened; *ret sees its records. */
+	/* The recording was opened; *ret sees its records. Once more for the same one where a record was
+	 * answered with -EAGAIN: then nothing is passed over. */
 	int (*open)(void *arg, uint32_t node, struct scene *s, struct scene_observer **ret);
 	/* It was read to its end (0), or something failed; `worker` tells threads apart. Frees the observer.
 	 */

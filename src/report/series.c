@@ -252,15 +252,48 @@ static int hand_over(const struct series_taker *taker, struct buf *out, size_t f
 	return r;
 }
 
-static int pour_one(struct series_page *page, struct series *s, bool first, const struct series_taker *taker,
-	struct buf *out, struct buf *reterr)
+static int64_t on_clock(double run_s, double offset_s, int64_t none)
+{
+	double ns = (run_s - offset_s) * 1e9;
+
+	return !(run_s > 0) ? none : ns > 9e18 ? INT64_MAX : ns < -9e18 ? INT64_MIN : round_i64(ns);
+}
+
+static int set_range(const struct series_query *q, double offset_s, struct series *s)
+{
+	return series_range(
+		s, on_clock(q->from_s, offset_s, INT64_MIN), on_clock(q->to_s, offset_s, INT64_MAX));
+}
+
+/* The first point of the range; what cannot be told without all that comes before is read as a whole. */
+static int first_point(const char *path, const struct series_query *query, double offset_s, struct series **s,
+	struct series_point *ret, struct buf *reterr)
+{
+	struct series_query whole = *query;
+	int r = set_range(query, offset_s, *s);
+
+	if (r >= 0)
+		r = series_next(*s, ret);
+	if (r != -EAGAIN)
+		return r;
+	*s = series_close(*s);
+	whole.whole = true;
+	r = series_open(path, &whole, s, reterr);
+	if (r >= 0)
+		r = set_range(&whole, offset_s, *s);
+	return r < 0 ? r : series_next(*s, ret);
+}
+
+static int pour_one(const char *path, const struct series_query *query, struct series_page *page,
+	struct series **s, bool first, const struct series_taker *taker, struct buf *out, struct buf *reterr)
 {
 	struct series_point point;
-	int r, status = 0;
+	int r = first_point(path, query, page->offset_s, s, &point, reterr), status = 0;
 
-	series_recording(page, s, first, out);
-	while ((r = series_next(s, &point)) > 0) {
-		series_line(page, s, &point, out);
+	if (r >= 0)
+		series_recording(page, *s, first, out);
+	for (; r > 0; r = series_next(*s, &point)) {
+		series_line(page, *s, &point, out);
 		status = hand_over(taker, out, PIECE);
 		if (status)
 			return status;
@@ -304,7 +337,7 @@ int series_pour(const struct run *run, const struct series_query *query, struct 
 			int64_t own = series_start(s[i]);
 
 			page->offset_s = own > 0 ? (double)(own - start) / 1e9 : 0;
-			r = pour_one(page, s[i], !i, taker, &out, reterr);
+			r = pour_one(run->path[i], query, page, &s[i], !i, taker, &out, reterr);
 		}
 		series_close(s[i]);
 	}

@@ -9,7 +9,8 @@
 
 #include "base/base.h"
 
-#define FORMAT_MINOR 0
+#define FORMAT_MINOR 1
+#define MINOR_RESTATES_EVENTS 1 /* from this one on segments begin with OPEN records */
 
 #define BLOCK_MAGIC UINT32_C(0x314354d5) /* bytes d5 'T' 'C' '1'; the digit is the major version */
 #define BLOCK_HEADER 28
@@ -38,6 +39,7 @@ enum record_type {
 	RECORD_CELLS = 5,    /* what changed in some rows of one set */
 	RECORD_TICK =
 		6, /* the tick that the CELLS before it belong to is whole; which sets were read later */
+	RECORD_OPEN = 7, /* as EVENT: one of an earlier segment that has not ended; for who begins here */
 };
 
 enum instance_flag {

@@ -39,7 +39,8 @@ struct store_reader {
 	uint64_t nr_cells;
 
 	bool known; /* file and sequence were learnt from a first block */
-	uint32_t file, sequence;
+	uint32_t file, sequence, minor;
+	bool landed;	/* the present segment is the first that is read: what it restates is news */
 	bool in_damage; /* LOST was delivered and no block has followed in order */
 	bool has_item;	/* a block that waits for a LOST to be delivered before it */
 	struct scan_item item;
@@ -332,6 +333,12 @@ static int on_event(struct store_reader *r, struct view *v, struct store_record 
 	return 1;
 }
 
+/* Who read the segments before knows of it. */
+static int on_open(struct store_reader *r, struct view *v, struct store_record *ret)
+{
+	return r->landed ? on_event(r, v, ret) : 0;
+}
+
 /* The first values of a row in a segment are against zero; `before` keeps what the row held. */
 static void clear_row(struct reader_set *s, uint32_t row)
 {
@@ -445,7 +452,7 @@ static int on_tick(struct store_reader *r, struct view *v, struct store_record *
 			confirm(r, &r->set[i]);
 		forget_freed(&r->set[i].table);
 	}
-	r->first_tick = false;
+	r->first_tick = r->landed = false;
 	r->settle = true;
 	r->health.ticks++;
 	lived_until(r, r->clock_ns);
@@ -463,6 +470,7 @@ static record_fn *const on_record[] = {
 	[RECORD_EVENT] = on_event,
 	[RECORD_CELLS] = on_cells,
 	[RECORD_TICK] = on_tick,
+	[RECORD_OPEN] = on_open,
 };
 
 /* 1 and a record, 0 when more content is needed, or a negative errno. */
@@ -636,6 +644,8 @@ static int take_block(struct store_reader *r, const struct scan_item *item, stru
 	r->sequence = h->sequence + 1;
 	r->health.good_bytes += item->size;
 	r->health.complete = false;
+	if (h->type == BLOCK_START && h->length >= sizeof(r->minor))
+		r->minor = get_u32(item->payload);
 	if (h->type == BLOCK_SEGMENT)
 		return take_segment(r, item, ret);
 	if (h->type == BLOCK_SCHEMA)
@@ -757,21 +767,36 @@ static void land(struct store_reader *r, const struct segment_place *place)
 	r->in = (ZSTD_inBuffer){0};
 	r->raw_start = r->raw_end = 0;
 	r->health.complete = false;
+	r->landed = true;
 	r->sequence = place->sequence;
 	scan_go(&r->scan, place->offset);
 }
 
-int store_seek(struct store_reader *r, int64_t time_ns)
+static int find_segment(const struct store_reader *r, int64_t time_ns, struct segment_place *ret)
 {
-	struct segment_place place;
 	struct stat st;
-	int e;
 
 	if (!r->known || !r->set)
 		return 0;
 	if (fstat(r->scan.fd, &st) < 0)
 		return -errno;
-	e = segment_find(r->scan.fd, r->file, r->scan.at, (uint64_t)MAX(st.st_size, 0), time_ns, &place);
+	return segment_find(r->scan.fd, r->file, r->scan.at, (uint64_t)MAX(st.st_size, 0), time_ns, ret);
+}
+
+int store_segment(const struct store_reader *r, int64_t time_ns, int64_t *ret_start_ns)
+{
+	struct segment_place place = {0};
+	int e = find_segment(r, time_ns, &place);
+
+	*ret_start_ns = place.time_ns;
+	return e;
+}
+
+int store_seek(struct store_reader *r, int64_t time_ns)
+{
+	struct segment_place place;
+	int e = find_segment(r, time_ns, &place);
+
 	if (e > 0)
 		land(r, &place);
 	return e;
@@ -871,6 +896,26 @@ struct table *store_reader_table(struct store_reader *r, uint32_t set)
 uint64_t store_reader_at(const struct store_reader *r)
 {
 	return r->scan.at;
+}
+
+uint64_t store_reader_seen(const struct store_reader *r)
+{
+	return r->scan.at + r->scan.tail;
+}
+
+bool store_reader_complete(const struct store_reader *r)
+{
+	return r->health.complete && !r->scan.tail;
+}
+
+bool store_reader_restates(const struct store_reader *r)
+{
+	return r->minor >= MINOR_RESTATES_EVENTS;
+}
+
+int store_reader_fd(const struct store_reader *r)
+{
+	return r->scan.fd;
 }
 
 bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns)

@@ -119,10 +119,18 @@ int store_next(struct store_reader *r, struct store_record *ret);
  * passed over in silence. Who lives then is restated, as after STORE_LOST; nothing is known of the tick
  * before. 1; 0: there is no such segment, or no schema yet, and nothing was done; a negative errno. */
 int store_seek(struct store_reader *r, int64_t time_ns);
+/* The same without going there: when that segment begins. */
+int store_segment(const struct store_reader *r, int64_t time_ns, int64_t *ret_start_ns);
 
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
-uint64_t store_reader_at(const struct store_reader *r); /* bytes of the file that are behind us */
+uint64_t store_reader_at(const struct store_reader *r);	  /* bytes of the file that are behind us */
+uint64_t store_reader_seen(const struct store_reader *r); /* with those of an unfinished block */
+bool store_reader_complete(const struct store_reader *r); /* as in store_health */
+/* After store_seek() what has begun before and not ended (EVENT "….begin") is delivered before the first tick
+ * there, with the time of its beginning. Older recordings do not have that. */
+bool store_reader_restates(const struct store_reader *r);
+int store_reader_fd(const struct store_reader *r); /* the reader's */
 /* Wall clock minus the recording's clock, as last noted; false when the recording does not say. */
 bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns);
 

@@ -22,6 +22,7 @@
 #include "store/append.h"
 #include "store/cells.h"
 #include "store/identity.h"
+#include "store/open_events.h"
 #include "store/schema_codec.h"
 
 #include <string.h>
@@ -82,6 +83,7 @@ struct store_writer {
 	bool no_memory;	    /* that is why they were lost, and not the disk */
 	uint64_t gap_ticks; /* lost in all gaps that the file tells of */
 
+	struct open_events open;
 	struct index_entry *index;
 	uint32_t nr_index, index_step, index_skip;
 	struct cells cells;
@@ -360,6 +362,19 @@ static void restate(struct store_writer *w, uint32_t set, uint32_t row)
 	put_record(w, RECORD_INSTANCE, body.len);
 }
 
+static void put_open_events(struct store_writer *w)
+{
+	for (unsigned i = 0; i < w->open.nr && w->in_segment; i++) {
+		const struct open_event *event = &w->open.item[i];
+		struct buf body;
+
+		body_init(w, &body);
+		add_time(w, &body, event->time_ns);
+		buf_add(&body, event->text, event->size);
+		put_record(w, RECORD_OPEN, body.len);
+	}
+}
+
 static void put_gap(struct store_writer *w)
 {
 	struct pair pair[4];
@@ -396,6 +411,7 @@ static bool segment_begin(struct store_writer *w, int64_t time_ns)
 		for (uint32_t row = 0; row < w->live.nr_rows[set] && w->in_segment; row++)
 			if (w->live.row[set][row].id != ROW_FREE)
 				restate(w, set, row);
+	put_open_events(w);
 	if (w->in_segment && (w->lost_ticks || w->lost_records))
 		put_gap(w);
 	return w->in_segment;
@@ -610,10 +626,12 @@ void store_event(struct store_writer *w, int64_t time_ns, const char *kind, cons
 	body_init(w, &body);
 	add_time(w, &body, time_ns);
 	buf_add_bytes(&body, kind, strlen(kind));
-	if (open && add_pairs(&body, data, &shortened))
+	if (open && add_pairs(&body, data, &shortened)) {
 		put_record(w, RECORD_EVENT, body.len);
-	else
+		open_events_take(&w->open, time_ns, kind, data);
+	} else {
 		w->lost_records++;
+	}
 }
 
 static void put_cells(struct store_writer *w, uint32_t set, const struct table *t)

@@ -509,21 +509,28 @@ static int add_moments(struct maker *m)
 	const struct moments *from = m->p->moments;
 	struct chart_band *band = owned_alloc(&m->p->kept, from->nr_phases + 1, sizeof(*band));
 	struct chart_mark *mark = owned_alloc(&m->p->kept, from->nr_events + 1, sizeof(*mark));
-	size_t nr_bands = 0;
+	size_t nr_bands = 0, nr_marks = 0;
+	uint32_t node = 0;
 
 	if (!band || !mark)
 		return -ENOMEM;
-	for (size_t i = 0; i < from->nr_phases; i++)
-		if (from->phase[i].node == from->phase[0].node)
-			band[nr_bands++] = (struct chart_band){
-				from->phase[i].time_s, from->phase[i].end_s, from->phase[i].label};
+	for (size_t i = 0; i < from->nr_phases; i++) {
+		const struct moment *phase = &from->phase[i];
+
+		if (phase->end_s < m->q->from_s || phase->time_s > m->q->to_s)
+			continue;
+		node = nr_bands ? node : phase->node;
+		if (phase->node == node)
+			band[nr_bands++] = (struct chart_band){phase->time_s, phase->end_s, phase->label};
+	}
 	for (size_t i = 0; i < from->nr_events; i++)
-		mark[i] = (struct chart_mark){from->event[i].time_s, from->event[i].label};
+		if (!(from->event[i].time_s < m->q->from_s) && !(from->event[i].time_s > m->q->to_s))
+			mark[nr_marks++] = (struct chart_mark){from->event[i].time_s, from->event[i].label};
 	for (size_t i = 0; i < m->p->nr; i++) {
 		m->p->chart[i].band = band;
 		m->p->chart[i].nr_bands = nr_bands;
 		m->p->chart[i].mark = mark;
-		m->p->chart[i].nr_marks = from->nr_events;
+		m->p->chart[i].nr_marks = nr_marks;
 	}
 	return 0;
 }
@@ -568,7 +575,7 @@ int plot_make(const struct run *run, const struct plot_query *q, struct plot **r
 	if (r >= 0)
 		r = make_charts(&m);
 	if (r >= 0)
-		r = moments_read(run, &p->moments, reterr);
+		r = moments_read_range(run, q->from_s, q->to_s, &p->moments, reterr);
 	if (r >= 0)
 		r = add_moments(&m);
 	free(m.order);

@@ -477,14 +477,14 @@ static void test_many_short_processes(void **state)
 	facts_free(&f);
 }
 
-struct watch {
+struct watched_progress {
 	size_t most;
 	double last;
 };
 
 static void watch_memory(void *arg, const char *what, double done)
 {
-	struct watch *w = arg;
+	struct watched_progress *w = arg;
 
 	assert_non_null(what);
 	assert_true(done >= 0 && done <= 1);
@@ -494,7 +494,7 @@ static void watch_memory(void *arg, const char *what, double done)
 
 static size_t walk_bytes(const char *path)
 {
-	struct watch w = {0};
+	struct watched_progress w = {0};
 	size_t before = mallinfo2().uordblks;
 	struct facts f = facts_of_with(path, &(struct progress){watch_memory, &w});
 

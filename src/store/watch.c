@@ -1,0 +1,93 @@
+#include "store/watch.h"
+
+#include "store/glance.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define LOOK_NS NSEC_PER_SEC
+#define MISSED_FLUSHES 3
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+static int ignore(void *arg, enum store_type type, const struct pairs *pairs)
+{
+	(void)arg;
+	(void)type;
+	(void)pairs;
+	return 0;
+}
+
+/* On a full disk the last blocks make room for the end mark. */
+static int cut_off(const struct store_watch *w)
+{
+	struct store_glance glance;
+
+	return store_glance(w->path, ignore, NULL, &glance) == 0 && glance.complete ? WATCH_END : -ESTALE;
+}
+
+static bool is_replaced(const struct store_watch *w, const struct stat *st)
+{
+	struct stat named;
+
+	return stat(w->path, &named) == 0 && (named.st_dev != st->st_dev || named.st_ino != st->st_ino);
+}
+
+/* 1: somebody has the lock, 0: nobody, -1: that cannot be told. */
+static int lock_of(int fd)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+		return -1;
+	return lock.l_type != F_UNLCK;
+}
+
+/* Nobody writes any more, as far as one can tell. */
+static bool is_abandoned(struct store_watch *w, int fd, int64_t now)
+{
+	int lock = lock_of(fd);
+
+	w->locked |= lock > 0;
+	if (lock == 0 && (w->locked || w->local))
+		return true;
+	return lock <= 0 && now - w->grew_ns >= MISSED_FLUSHES * MAX(w->flush_ns, NSEC_PER_SEC);
+}
+
+int store_watch(struct store_watch *w, const struct store_reader *r)
+{
+	int fd = store_reader_fd(r);
+	int64_t now = monotonic_ns();
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size < store_reader_at(r))
+		return cut_off(w);
+	if (!w->grew_ns)
+		w->grew_ns = now;
+	if ((uint64_t)st.st_size > store_reader_seen(r) && (uint64_t)st.st_size != w->tried) {
+		w->tried = (uint64_t)st.st_size;
+		w->grew_ns = now;
+		return WATCH_MORE;
+	}
+	if (store_reader_complete(r) || w->last)
+		return WATCH_END;
+	if (w->looked_ns && now - w->looked_ns < LOOK_NS)
+		return WATCH_WAIT;
+	w->looked_ns = now;
+	if (is_replaced(w, &st))
+		return -ESTALE;
+	if (!is_abandoned(w, fd, now))
+		return WATCH_WAIT;
+	w->last = true; /* it may have written right before it ended */
+	w->tried = 0;
+	return WATCH_MORE;
+}

@@ -1,0 +1,34 @@
+/* Whether a recording will have more, for a reader that came to its end. Costs one fstat() a call, and a look
+ * at the lock and at the name once a second.
+ *
+ * The recorder holds a lock on the file while it lives. Where the file system hands locks to this machine
+ * (one was seen, or the recorder is on this machine), a lock that is gone means that nobody writes any more.
+ * Elsewhere a file that did not grow for three flushes is taken for abandoned. */
+#ifndef STORE_WATCH_H
+#define STORE_WATCH_H
+
+#include "store/store.h"
+
+struct store_watch {
+	const char *path; /* to know that another file has the name now */
+	int64_t flush_ns; /* how often it grows at least, by its metadata; 0: not known */
+	bool local;	  /* the recorder is, or was, on this machine */
+
+	/* Its own. */
+	uint64_t tried;	   /* size at which the reader was last told to read on */
+	int64_t grew_ns;   /* when; 0: not yet */
+	int64_t looked_ns; /* at lock and name */
+	bool locked;	   /* a lock was seen */
+	bool last;	   /* nobody writes: what came before that is read now */
+};
+
+enum watch {
+	WATCH_END,  /* it is finished, or its recorder is gone */
+	WATCH_MORE, /* read on */
+	WATCH_WAIT, /* nothing yet */
+};
+
+/* To be called when store_next() has returned 0. An enum watch, -ESTALE when another file has its name or
+ * what was read is cut off, or another negative errno. */
+int store_watch(struct store_watch *w, const struct store_reader *r);
+#endif
