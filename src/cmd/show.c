@@ -8,18 +8,25 @@
 #include "cmd/progress.h"
 #include "cmd/reading.h"
 #include "cmd/style.h"
+#include "report/follow.h"
 #include "report/processes.h"
 #include "report/series.h"
 #include "report/stats.h"
 #include "report/summary.h"
 
+#include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 
 extern const struct cmd cmd_show;
 
 #define ANSWER_MAX ((size_t)2 << 30)
+#define FOLLOW_MS 250	/* between two looks at a file that grows */
+#define FOLLOW_LINES 20 /* between two headings in a terminal */
 
 struct show_args {
+	struct range_args range;
+	bool follow;
 	bool json, csv, processes, stats, reverse, rate;
 	int sort, per, by;
 	uint64_t limit, pid;
@@ -74,6 +81,15 @@ static const struct opt show_opts[] = {
 			  "(group.cores) are those of this group."},
 	{0, "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "total",
 		.not_from_env = true, .help = "a line for the total, or for each instance"},
+	{'f', "follow", NULL, OPT_FLAG, INTO(follow), .not_from_env = true,
+		.help = "a run in progress: a line for each interval, to its end",
+		.detail =
+			"CPUs in use, memory, processes, bytes read and written in a second, and GPUs where "
+			"there are some; --series chooses others. It begins with the last interval that is "
+			"there (--from chooses another), and ends with the recording, also when its "
+			"recorder was killed, or with Ctrl-C. With --json a line is one object. The "
+			"recording "
+			"may be so young that nothing is in it yet; in a directory, nodes may come later."},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true,
 		.help = "statistics, processes or series as CSV"},
 };
@@ -231,6 +247,7 @@ static int show_series(const struct run *run, const struct show_args *args)
 	struct buf err;
 	int r;
 
+	range_of(&cmd_show, run, &args->range, &query.from_s, &query.to_s);
 	buf_init(&err, 8192);
 	r = series_pour(run, &query, &page, &taker, &err);
 	if (r < 0)
@@ -239,6 +256,95 @@ static int show_series(const struct run *run, const struct show_args *args)
 	if (r == -ENOENT || r == -EINVAL)
 		return EXIT_USAGE;
 	return r < 0 ? EXIT_TROUBLE : r;
+}
+
+/* ---- a run in progress ---- */
+
+/* False: nobody reads what we print any more. */
+static bool wait_for_news(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	poll(&out, 1, FOLLOW_MS);
+	return !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+static int follow_lines(struct follow *f, struct follow_page *page)
+{
+	struct follow_line line;
+	struct buf out, err;
+	bool read = true;
+	int r, status = EXIT_OK;
+
+	buf_init(&out, ANSWER_MAX);
+	buf_init(&err, 1 << 16);
+	while (read && !status && (r = follow_next(f, &line, &err)) > 0) {
+		if (r == 1)
+			follow_print(page, &line, &out);
+		if (out.len && (r == FOLLOW_WAIT || out.len > 1 << 16)) {
+			status = print(&out);
+			buf_reset(&out);
+		}
+		if (r == FOLLOW_WAIT)
+			read = wait_for_news();
+	}
+	if (read && !status && out.len)
+		status = print(&out);
+	if (read && !status && r < 0) {
+		error("%s", (char *)err.data);
+		status = r == -ENOENT || r == -EINVAL ? EXIT_USAGE : EXIT_TROUBLE;
+	}
+	buf_release(&out);
+	buf_release(&err);
+	return status;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Nodes may come later, and so may the first of them. */
+static int show_follow(const struct show_args *args, int argc, char **argv)
+{
+	static const char *name[SERIES_MAX];
+	struct follow_query query = {.series = {.metric = follow_metrics, .nr = nr_follow_metrics}};
+	struct follow_page page = {.json = args->json,
+		.utf8 = locale_is_utf8(),
+		.height = isatty(STDOUT_FILENO) ? FOLLOW_LINES : 0};
+	struct follow *f = NULL;
+	struct run *run = NULL;
+	struct buf err;
+	double to_s;
+	int status;
+
+	query.series.if_known = !args->series.nr;
+	if (args->series.nr) {
+		query.series.metric = name;
+		query.series.nr = split_names(&args->series, name, SERIES_MAX);
+		query.series.rate = args->rate;
+	}
+	if (!argc || args->range.from)
+		run = operands_run("following", argc, argv);
+	if (args->range.from)
+		range_of(&cmd_show, run, &args->range, &query.from_s, &to_s);
+	query.from_start = args->range.from;
+	page.several = argc > 1 || (argc && is_directory(argv[0]));
+	buf_init(&err, 1 << 16);
+	if (follow_open(argc ? (const char *const *)argv : (const char *const *)run->path,
+		    argc ? (size_t)argc : run->nr, &query, &f, &err) < 0)
+		die(EXIT_USAGE, "%s", (char *)err.data);
+	if (!follow_nr(f))
+		error("waiting for a recording in %s", argv[0]);
+	status = follow_lines(f, &page);
+	if (!status && follow_unfinished(f))
+		warning("the recorder of %s is gone: the recording is unfinished", follow_unfinished(f));
+	follow_close(f);
+	run_close(run);
+	buf_release(&err);
+	return status;
 }
 
 /* `--series A B FILE` reads as it is meant: what looks like a metric and is no file is one. The rest stays in
@@ -274,6 +380,14 @@ static int show(const void *args, int argc, char **argv)
 		usage(&cmd_show, "the summary is not a table: --csv needs --stats, --processes or --series");
 	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
 		usage(&cmd_show, "--rate, --pid, --group and --per need --series");
+	if (a->follow &&
+		(a->stats || a->processes || a->csv || a->pid || a->group || a->per == PER_INSTANCE ||
+			a->range.to))
+		usage(&cmd_show, "--follow goes with --json, --series, --rate and --from only");
+	if ((a->range.from || a->range.to) && !a->series.nr && !a->follow)
+		usage(&cmd_show, "--from and --to need --series or --follow");
+	if (a->follow)
+		return show_follow(a, argc, argv);
 	run = operands_run("showing", argc, argv);
 	if (a->stats)
 		status = show_stats(run, a);
@@ -305,9 +419,12 @@ const struct cmd cmd_show = {
 		    "job.tacho\n    CPUs and memory of all processes of one tool.\n$ tacho show --series "
 		    "perf.ipc,perf.flops_dp job.tacho\n    Instructions per cycle and FLOP/s, if it was "
 		    "recorded with -m perf,flops.\n$ tacho show --series gpu.util --per instance --csv "
-		    "job.tacho\n    Each GPU separately.\n",
+		    "job.tacho\n    Each GPU separately.\n"
+		    "$ tacho show --follow job.tacho\n    What the job does right now, until it ends.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
+	.shared = range_opts,
+	.nr_shared = NR_RANGE_OPTS,
 	.group = &reading,
 	.args_size = sizeof(struct show_args),
 	.operands = "file",

@@ -210,12 +210,21 @@ int series_follow(struct series *s, const char *path, bool end)
 
 /* ---- opening ---- */
 
+/* Some of what it is made of could be read. */
+static bool is_available(const struct series *s, const struct column *c)
+{
+	for (unsigned i = 0; i < c->expr.nr_names; i++)
+		if (c->arg[i].set >= 0 && !s->scene->schema->set[c->arg[i].set].metric[c->arg[i].col].why)
+			return true;
+	return false;
+}
+
 static int part_open(struct series *s, struct series_part *p, const char *metric, struct buf *reterr)
 {
 	const struct filter filter = {.groups = s->wanted_group};
 	int r = column_bind(&p->column, s->scene, metric, s->query.rate, true, reterr);
 
-	if (r == -ENOENT && s->query.if_known) {
+	if (s->query.if_known && (r == -ENOENT || (r >= 0 && !is_available(s, &p->column)))) {
 		buf_reset(reterr);
 		return 0;
 	}
@@ -322,6 +331,11 @@ struct series *series_close(struct series *s)
 	scene_close(s->scene);
 	free(s);
 	return NULL;
+}
+
+bool series_complete(const struct series *s)
+{
+	return store_reader_complete(s->scene->reader);
 }
 
 size_t series_columns(const struct series *s, const struct series_column **ret)

@@ -40,6 +40,7 @@ struct series;
  * and for a misspelt metric which was probably meant. */
 int series_open(const char *path, const struct series_query *q, struct series **ret, struct buf *reterr);
 struct series *series_close(struct series *s);
+bool series_complete(const struct series *s); /* the recording has its end mark, and it was read */
 size_t series_columns(const struct series *s, const struct series_column **ret);
 const char *series_host(const struct series *s); /* "" when not known */
 int64_t series_start(const struct series *s);	 /* wall clock, ns; 0: not known */
