@@ -21,7 +21,7 @@ struct node {
 	enum node_state state;
 	struct store_reader *reader; /* YOUNG: up to the first tick */
 	struct store_watch watch;
-	bool waited; /* it had none when it was first seen: all of it is news */
+	bool waited; /* it was not there at first, or had no tick: all of it is news */
 	struct series *series;
 	bool caught_up; /* lines are given as they come */
 	bool has_last;	/* before that: the newest so far */
@@ -54,8 +54,8 @@ static int64_t monotonic_ns(void)
 
 /* ---- which recordings ---- */
 
-/* Takes the path. */
-static int node_add(struct follow *f, char *path, struct store_reader *reader)
+/* Takes the path. `later`: it was not there at first. */
+static int node_add(struct follow *f, char *path, struct store_reader *reader, bool later)
 {
 	struct node *more = path ? reallocarray(f->node, f->nr + 1, sizeof(*more)) : NULL;
 
@@ -65,7 +65,7 @@ static int node_add(struct follow *f, char *path, struct store_reader *reader)
 		return -ENOMEM;
 	}
 	f->node = more;
-	more[f->nr++] = (struct node){.path = path, .reader = reader};
+	more[f->nr++] = (struct node){.path = path, .reader = reader, .waited = later};
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static bool is_known(const struct follow *f, const char *path)
 }
 
 /* What is no recording may become one: it is tried again. */
-static int directory_read(struct follow *f, struct directory *d)
+static int directory_read(struct follow *f, struct directory *d, bool later)
 {
 	struct dirent **entry = NULL;
 	int n = scandir(d->path, &entry, NULL, alphasort), r = n < 0 ? -errno : 0;
@@ -93,7 +93,7 @@ static int directory_read(struct follow *f, struct directory *d)
 			r = -ENOMEM;
 		}
 		if (path && !is_known(f, path) && store_open(path, &reader) >= 0)
-			r = node_add(f, TAKE_PTR(path), reader);
+			r = node_add(f, TAKE_PTR(path), reader, later);
 		free(path);
 		free(entry[i]);
 	}
@@ -105,6 +105,7 @@ static int directory_look(struct follow *f, struct directory *d)
 {
 	int64_t now = monotonic_ns();
 	struct stat st;
+	bool later;
 
 	if (d->looked_ns && now - d->looked_ns < LOOK_NS)
 		return 0;
@@ -115,8 +116,9 @@ static int directory_look(struct follow *f, struct directory *d)
 		st.st_mtim.tv_nsec == d->modified.tv_nsec)
 		return 0;
 	d->modified = st.st_mtim;
+	later = d->read_ns;
 	d->read_ns = now;
-	return directory_read(f, d);
+	return directory_read(f, d, later);
 }
 
 static int add_path(struct follow *f, const char *path)
@@ -132,7 +134,7 @@ static int add_path(struct follow *f, const char *path)
 		r = S_ISREG(st.st_mode) ? store_open(path, &reader) : -EBADMSG;
 		if (r >= 0 && is_known(f, path))
 			reader = store_close(reader);
-		return r < 0 || !reader ? r : node_add(f, strdup(path), reader);
+		return r < 0 || !reader ? r : node_add(f, strdup(path), reader, false);
 	}
 	more = reallocarray(f->dir, f->nr_dirs + 1, sizeof(*more));
 	if (!more)
@@ -259,9 +261,11 @@ static int node_next(struct follow *f, struct node *n, struct follow_line *ret, 
 	}
 	if (r == 0)
 		node_end(f, n, series_complete(n->series));
-	if (r < 0 || !n->has_last)
+	if (r < 0)
 		return r;
 	n->caught_up = true;
+	if (!n->has_last)
+		return r;
 	n->has_last = false;
 	return line_of(f, n, n->last_ns, n->last, ret);
 }

@@ -413,7 +413,7 @@ int scene_follow(struct scene *s, const char *path)
 	meta_num(&s->meta, "flush_ns", &flush_ns);
 	meta_num(&s->meta, "interval_ns", &interval_ns);
 	s->watch = (struct store_watch){.path = s->path,
-		.flush_ns = MAX(flush_ns, interval_ns),
+		.flush_ns = MAX(MAX(flush_ns, interval_ns), NSEC_PER_SEC),
 		.local = uname(&self) == 0 && !strcmp(self.nodename, meta_text(&s->meta, "host"))};
 	s->follows = true;
 	return 0;

@@ -58,7 +58,7 @@ static bool is_abandoned(struct store_watch *w, int fd, int64_t now)
 	w->locked |= lock > 0;
 	if (lock == 0 && (w->locked || w->local))
 		return true;
-	return lock <= 0 && now - w->grew_ns >= MISSED_FLUSHES * MAX(w->flush_ns, NSEC_PER_SEC);
+	return lock <= 0 && now - w->grew_ns >= MISSED_FLUSHES * (w->flush_ns ? w->flush_ns : NSEC_PER_SEC);
 }
 
 int store_watch(struct store_watch *w, const struct store_reader *r)

@@ -11,7 +11,7 @@
 
 struct store_watch {
 	const char *path; /* to know that another file has the name now */
-	int64_t flush_ns; /* how often it grows at least, by its metadata; 0: not known */
+	int64_t flush_ns; /* how often it grows at least; 0: once a second */
 	bool local;	  /* the recorder is, or was, on this machine */
 
 	/* Its own. */

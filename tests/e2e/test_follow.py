@@ -1,0 +1,186 @@
+"""`tacho show --follow`: a run in progress, line by line, from its first moment or from its middle, to its end, whatever that is."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from recorder import TACHO, can_trace, lasting, record, run, start, until
+
+QUICK = ["-i", "50ms"]
+RARELY = ["-i", "1h"]  # nothing comes after the first moments
+WAITS = ["cat"]
+
+
+@contextlib.contextmanager
+def follower(*words, **kwargs):
+    """`tacho show --follow --json WORDS`, with a list of what it has said so far."""
+    kwargs.setdefault("stderr", subprocess.PIPE)
+    tacho = start("show", "--follow", "--json", *words, stdout=subprocess.PIPE, **kwargs)
+    try:
+        yield tacho
+    finally:
+        tacho.kill()
+        tacho.communicate()
+
+
+def next_line(tacho):
+    line = tacho.stdout.readline()
+    return json.loads(line) if line else None
+
+
+def rest_of(tacho):
+    """Its other lines; it must end by itself."""
+    lines = [json.loads(line) for line in tacho.stdout]  # not communicate(): some may be read already
+    err = tacho.stderr.read().decode()
+    tacho.wait()
+    return lines, err
+
+
+def points_of(recording, line):
+    """What a series says of the metrics in a line."""
+    names = [name for name in line if "." in name]
+    done = run("show", "--json", "--series", ",".join(names), recording)
+    told = json.loads(done.stdout)["recordings"][0]
+    return [dict(zip(told["columns"], point)) for point in told["points"]]
+
+
+def without_host(line):
+    return {name: value for name, value in line.items() if name not in ("host", "time")}
+
+
+@pytest.fixture
+def growing(tmp_path):
+    """A recording that is there, and lasts."""
+    recording = tmp_path / "job.tacho"
+    with lasting(WAITS, *QUICK, output=recording) as tacho:
+        until(recording.exists, "a recording")
+        yield recording, tacho
+
+
+def test_each_line_is_a_point_of_the_series(tmp_path):
+    """From the file's first moment on: it has no schema yet. Lines come while the job runs."""
+    recording = tmp_path / "job.tacho"
+    with lasting(WAITS, *QUICK, output=recording) as tacho:
+        until(recording.exists, "a recording")
+        with follower("--from", "0", recording) as all_of_it, follower(recording) as from_now:
+            lines = [next_line(all_of_it) for _ in range(10)]
+            news = [next_line(from_now) for _ in range(3)]
+            tacho.stdin.close()
+            more, err = rest_of(all_of_it)
+            other, _ = rest_of(from_now)
+            assert (all_of_it.returncode, from_now.returncode, err) == (0, 0, "")
+    points = points_of(recording, lines[0])
+    assert [without_host(line) for line in lines + more] == points
+    assert [without_host(line) for line in news + other] == points[-len(news + other):]
+    assert {"tree.cores", "proc.mem.pss_now", "tree.processes", "tree.io.read_rate"} <= set(lines[0])
+
+
+def test_a_finished_one_ends_at_once(tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["true"], output=recording)
+    with follower(recording) as tacho:
+        lines, _ = rest_of(tacho)
+    assert [without_host(line) for line in lines] == points_of(recording, lines[0])[-1:]
+    text = run("show", "--follow", recording).stdout.decode().splitlines()
+    assert text[0].split() == ["time", "cores", "memory", "processes", "read", "write"] and len(text) == 2
+
+
+def test_chosen_metrics(tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["true"], output=recording)
+    done = run("show", "--follow", "--json", "--series", "proc.mem.rss,tree.joined", "--rate", recording)
+    assert set(json.loads(done.stdout)) == {"host", "time", "time_s", "proc.mem.rss", "tree.joined"}
+    assert run("show", "--follow", "--series", "proc.mem.rsss", recording).returncode == 2
+
+
+def test_a_killed_recorder_is_the_end(tmp_path):
+    recording = tmp_path / "job.tacho"
+    with lasting(WAITS, *QUICK, output=recording, status=-signal.SIGKILL) as tacho:
+        until(recording.exists, "a recording")
+        with follower(recording) as follows:
+            assert next_line(follows)
+            tacho.kill()
+            _, err = rest_of(follows)
+            assert follows.returncode == 0 and "is gone: the recording is unfinished" in err
+
+
+@pytest.mark.parametrize("way", ["replaced", "cut"])
+def test_another_file_under_its_name(tmp_path, growing, way):
+    recording, _ = growing
+    with follower(recording) as tacho:
+        assert next_line(tacho)
+        if way == "replaced":
+            shutil.copy(recording, tmp_path / "other")
+            os.replace(tmp_path / "other", recording)
+        else:
+            os.truncate(recording, 100)
+        _, err = rest_of(tacho)
+        assert tacho.returncode == 1 and f"{recording} was replaced or cut" in err
+
+
+def test_nodes_that_come_later(tmp_path):
+    """The directory is empty at first. The second node comes when the first has told something."""
+    with follower(tmp_path) as tacho:
+        with lasting(WAITS, *QUICK, output=tmp_path / "a.tacho"):
+            assert next_line(tacho)
+            with lasting(["sh", "-c", "cat; true"], *QUICK, output=tmp_path / "b.tacho"):
+                while next_line(tacho)["tree.processes"] != 2:  # the second has a shell, too, from its first tick on
+                    pass
+        _, err = rest_of(tacho)
+        assert tacho.returncode == 0 and "waiting for a recording in" in err
+
+
+def test_nobody_reads_its_lines(growing):
+    recording, _ = growing
+    with follower(recording) as tacho:
+        assert next_line(tacho)
+        tacho.stdout.close()
+        tacho.stdout = None
+        assert tacho.wait() in (0, 1, -signal.SIGPIPE)
+
+
+def test_interrupted(growing):
+    recording, _ = growing
+    with follower(recording) as tacho:
+        assert next_line(tacho)
+        tacho.send_signal(signal.SIGINT)
+        assert tacho.wait() == -signal.SIGINT
+
+
+def test_wrong_use(tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["true"], output=recording)
+    for words in (["--csv"], ["--stats"], ["-p"], ["--to", "3"], ["--per", "instance", "--series", "proc.mem.rss"]):
+        assert run("show", "--follow", *words, recording).returncode == 2
+    assert run("show", "--follow", tmp_path / "none.tacho").returncode == 2
+    assert run("show", "--from", "3", recording).returncode == 2
+
+
+def traced(log):
+    """Names of the system calls so far."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [line.split(maxsplit=1)[-1].split("(")[0] for line in lines]
+
+
+def test_waiting_costs_a_few_looks(tmp_path):
+    """Without news: one look at the size a quarter of a second, and one at lock and name a second. Nothing is read."""
+    why_not = can_trace()
+    if why_not:
+        pytest.skip(why_not)
+    recording, log = tmp_path / "job.tacho", tmp_path / "log"
+    with lasting(WAITS, *RARELY, output=recording):
+        until(recording.exists, "a recording")
+        tacho = subprocess.Popen(["strace", "-f", "-o", log, TACHO, "show", "--follow", recording], stdout=subprocess.DEVNULL)
+        until(lambda: traced(log).count("poll") >= 11, "some rounds of waiting")
+        names = traced(log)
+    assert tacho.wait() == 0  # with the recording
+    last = len(names) - names[::-1].index("poll")
+    first = [i for i, name in enumerate(names) if name == "poll"][-7]
+    idle = names[first:last]
+    assert not {"pread64", "read", "write", "openat"} & set(idle), idle
+    assert len(idle) <= 7 + 7 + 3 * 3, idle
