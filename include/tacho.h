@@ -127,12 +127,23 @@ struct tacho_options {
 	int raw; /* the stored integers, not yet scaled; "scale" of the field's metadata makes the unit */
 	const char *const *metrics; /* only these, by name or group; NULL: all */
 	size_t nr_metrics;
+	double wait; /* tacho_follow: seconds that get_next() waits for rows at most; 0: until there are some
+		      */
 };
 
 /* The rows of one frame, in order of recording, then time. All zero or NULL: everything. The stream is the
  * caller's to release; it holds what it needs of the run. Fields carry metadata: unit, kind, help, resample,
  * scale. Of texts, each batch has a dictionary of its own. */
 TACHO_API int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_options *options,
+	struct ArrowArrayStream *ret);
+
+/* The same of a recording that is still being written: batches come as it grows. get_next() waits for rows
+ * (options->wait: at most so long, then the batch has none), gives those that have come, and ends when the
+ * recording ends: with its end mark, or when its recorder is gone. The run must be of one recording and the
+ * frame one of time; column `process` is null. -EAGAIN: the recording is so young that its columns are not
+ * known yet; open it again a little later. get_next() returns ESTALE when another file has its name now, or
+ * it was cut. */
+TACHO_API int tacho_follow(const tacho_run *run, const char *frame, const struct tacho_options *options,
 	struct ArrowArrayStream *ret);
 
 #ifdef __cplusplus

@@ -2,8 +2,11 @@
  * batches: nothing is read ahead, and memory does not grow with their length. */
 #include "lib/internal.h"
 
+#include "query/meta.h"
+
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 struct stream {
 	struct lib_run *run;
@@ -11,7 +14,8 @@ struct stream {
 	const struct frame *frame;
 	struct lib_texts *texts; /* by field */
 	struct arrow_body body;
-	int err; /* the first failure stays */
+	int64_t wait_ns; /* of one that is followed; 0: as long as it takes */
+	int err;	 /* the first failure stays */
 	char *error;
 };
 
@@ -47,6 +51,43 @@ static int stream_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema
 	return r < 0 ? stream_fail(s, r) : 0;
 }
 
+#define LOOK_NS (NSEC_PER_SEC / 4) /* between two looks at a file that grows */
+
+static int64_t monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* As frames_next(); FRAMES_WAIT: the time is over. */
+static int wait_next(struct stream *s, struct frame_batch *ret)
+{
+	int64_t until = monotonic_ns() + s->wait_ns, left = LOOK_NS;
+	int r;
+
+	while ((r = frames_next(s->frames, ret)) == FRAMES_WAIT) {
+		if (s->wait_ns)
+			left = MIN(until - monotonic_ns(), LOOK_NS);
+		if (left <= 0)
+			return r;
+		nanosleep(&(struct timespec){.tv_nsec = left}, NULL);
+	}
+	return r;
+}
+
+/* A batch without rows. */
+static int no_rows(struct stream *s, struct ArrowArray *ret)
+{
+	struct field_cells *cell = calloc(MAX(s->frame->nr_fields, (size_t)1), sizeof(*cell));
+	const struct frame_batch none = {.cell = cell};
+	int r = cell ? lib_array(s->frames, s->frame, &none, s->texts, &s->body, ret) : -ENOMEM;
+
+	free(cell);
+	return r;
+}
+
 static int stream_get_next(struct ArrowArrayStream *stream, struct ArrowArray *ret)
 {
 	struct stream *s = stream->private_data;
@@ -54,7 +95,11 @@ static int stream_get_next(struct ArrowArrayStream *stream, struct ArrowArray *r
 	int r = s->err;
 
 	if (r >= 0)
-		r = frames_next(s->frames, &batch);
+		r = wait_next(s, &batch);
+	if (r == FRAMES_WAIT) {
+		r = no_rows(s, ret);
+		return r < 0 ? stream_fail(s, r) : 0;
+	}
 	if (r == 0) {
 		*ret = (struct ArrowArray){0}; /* released: the end */
 		return 0;
@@ -80,7 +125,8 @@ static void stream_release(struct ArrowArrayStream *stream)
 
 /* ---- opening ---- */
 
-static int read_options(struct frames_options *o, const struct tacho_options *from, struct buf *reterr)
+static int read_options(
+	struct frames_options *o, const struct tacho_options *from, int64_t *ret_wait_ns, struct buf *reterr)
 {
 	struct tacho_options known = {0};
 
@@ -91,7 +137,8 @@ static int read_options(struct frames_options *o, const struct tacho_options *fr
 		return -EINVAL;
 	}
 	memcpy(&known, from, MIN(from->size, sizeof(known)));
-	if (!(known.from >= 0) || !(known.to >= 0) || !(known.every >= 0) || known.every > 1e9) {
+	if (!(known.from >= 0) || !(known.to >= 0) || !(known.every >= 0) || known.every > 1e9 ||
+		!(known.wait >= 0)) {
 		buf_adds(reterr, "options: times are seconds, from 0");
 		return -EINVAL;
 	}
@@ -99,6 +146,7 @@ static int read_options(struct frames_options *o, const struct tacho_options *fr
 	o->to_s = known.to > 0 ? known.to : NAN;
 	o->every_ns = round_i64(known.every * NSEC_PER_SEC);
 	o->raw = known.raw;
+	*ret_wait_ns = round_i64(MIN(known.wait, 1e9) * NSEC_PER_SEC);
 	o->metric = known.metrics;
 	o->nr_metrics = known.metrics ? known.nr_metrics : 0;
 	return 0;
@@ -131,12 +179,29 @@ static bool is_of_time(const tacho_run *run, const char *frame)
 	return false;
 }
 
+/* Some frame is of time: the recording has its schema. */
+static bool has_times(const tacho_run *run)
+{
+	const struct tacho_frame *f;
+
+	for (size_t i = 0; (f = tacho_frame(run, i)); i++)
+		if (f->domain)
+			return true;
+	return false;
+}
+
 static int stream_open(struct stream *s, const tacho_run *run, const char *frame,
-	const struct tacho_options *options, struct buf *reterr)
+	const struct tacho_options *options, bool follow, struct buf *reterr)
 {
 	static const char *const all[] = {"all"};
-	struct frames_options o = {.from_s = NAN, .to_s = NAN, .domain = &frame, .nr_domains = 1};
-	int r = read_options(&o, options, reterr);
+	struct frames_options o = {
+		.from_s = NAN, .to_s = NAN, .domain = &frame, .nr_domains = 1, .follow = follow};
+	int r = read_options(&o, options, &s->wait_ns, reterr);
+
+	if (r >= 0 && follow && !has_times(run)) {
+		buf_adds(reterr, why_young);
+		return -EAGAIN;
+	}
 
 	if (r >= 0 && !o.nr_metrics && is_of_time(run, frame)) {
 		/* All that tacho_field() lists, not those that nobody could read as well. */
@@ -154,8 +219,8 @@ static int stream_open(struct stream *s, const tacho_run *run, const char *frame
 	return make_room(s);
 }
 
-int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_options *options,
-	struct ArrowArrayStream *ret)
+static int open_frame(const tacho_run *run, const char *frame, const struct tacho_options *options,
+	bool follow, struct ArrowArrayStream *ret)
 {
 	struct stream *s;
 	struct buf err;
@@ -168,7 +233,7 @@ int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_opt
 		return lib_fail(-ENOMEM, NULL);
 	s->run = lib_run_use(lib_run_of(run));
 	buf_init(&err, 1 << 16);
-	r = stream_open(s, run, frame, options, &err);
+	r = stream_open(s, run, frame, options, follow, &err);
 	if (r < 0) {
 		lib_fail(r, (char *)err.data);
 		stream_free(s);
@@ -181,4 +246,16 @@ int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_opt
 	}
 	buf_release(&err);
 	return r;
+}
+
+int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_options *options,
+	struct ArrowArrayStream *ret)
+{
+	return open_frame(run, frame, options, false, ret);
+}
+
+int tacho_follow(const tacho_run *run, const char *frame, const struct tacho_options *options,
+	struct ArrowArrayStream *ret)
+{
+	return open_frame(run, frame, options, true, ret);
 }

@@ -133,6 +133,39 @@ static void tell(const struct frames *f)
 
 /* ---- recordings ---- */
 
+/* Rows of instances as they are at a tick, and what is computed of the ticks shortly before, need not be read
+ * from the first tick on. Of groups it matters who was there at some time, and so it does of folds. */
+static bool may_pass_over(const struct frames *f)
+{
+	if (f->whole || f->options.whole || f->gathering || !(f->from_s > (double)f->offset_ns / 1e9) ||
+		f->from_s > 9e9)
+		return false;
+	for (size_t i = 0; i < f->nr; i++) {
+		const struct frame_own *fr = &f->frame[i];
+
+		if (fr->still >= 0)
+			continue;
+		if (fr->folded || fr->domain == DOMAIN_GROUP)
+			return false;
+		for (size_t j = 0; j < fr->nr; j++)
+			if (fr->own[j].bound && !column_is_of_now(fr->own[j].bound, f->scene))
+				return false;
+	}
+	return true;
+}
+
+/* The recording is open, and stands behind the frames. */
+static int recording_bind(struct frames *f)
+{
+	int r = frames_bind(f);
+
+	if (r >= 0 && may_pass_over(f))
+		r = scene_seek(f->scene, round_i64(f->from_s * 1e9) - f->offset_ns);
+	if (r >= 0 && f->options.follow)
+		r = scene_follow(f->scene, f->run->path[f->recording]);
+	return r;
+}
+
 static int recording_begin(struct frames *f)
 {
 	const char *path = f->run->path[f->recording];
@@ -140,6 +173,7 @@ static int recording_begin(struct frames *f)
 	struct stat st;
 	int r = scene_open(path, NULL, &f->scene);
 
+	f->numbered_before = f->numbered;
 	if (r < 0)
 		return r;
 	f->size = stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
@@ -151,7 +185,16 @@ static int recording_begin(struct frames *f)
 			return -ENOMEM;
 		scene_observe(f->scene, (struct scene_observer *)f->gathering);
 	}
-	return f->scene->schema ? frames_bind(f) : 0;
+	return f->scene->schema ? recording_bind(f) : 0;
+}
+
+/* There were too few ticks before the range in what was not passed over. */
+static int recording_begin_whole(struct frames *f)
+{
+	frames_unbind(f);
+	f->numbered = f->numbered_before;
+	f->whole = true;
+	return recording_begin(f);
 }
 
 static int recording_end(struct frames *f)
@@ -174,13 +217,14 @@ static int recording_end(struct frames *f)
 	f->damage.bytes += health.lost_bytes;
 	f->gathering = moments_end(f->gathering);
 	frames_unbind(f);
+	f->whole = false;
 	f->recording++;
 	if (f->moments && f->recording == f->run->nr)
 		moments_sort(f->moments);
 	return r;
 }
 
-/* Reads on by a tick; 0: the recordings are through. */
+/* Reads on by a tick; 0: the recordings are through; FRAMES_WAIT. */
 static int time_next(struct frames *f)
 {
 	double elapsed;
@@ -191,11 +235,17 @@ static int time_next(struct frames *f)
 	r = f->scene ? 0 : recording_begin(f);
 	if (r >= 0)
 		r = scene_next(f->scene);
+	if (r == SCENE_WAIT)
+		return FRAMES_WAIT;
 	if (r <= 0)
 		return r < 0 ? r : (r = recording_end(f)) < 0 ? r : 1;
 	f->ticks++;
 	tell(f);
 	elapsed = (double)f->offset_ns / 1e9 + (double)f->scene->time_ns / 1e9;
+	if (!scene_is_warm(f->scene) && !(elapsed < f->from_s)) {
+		r = recording_begin_whole(f);
+		return r < 0 ? r : 1;
+	}
 	r = columns_tick(f);
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
 		if (f->frame[i].still < 0)
@@ -244,6 +294,19 @@ int frames_summary(struct frames *f, const struct summary **ret, struct buf *ret
 	return r;
 }
 
+static int may_follow(const struct frames *f, struct buf *reterr)
+{
+	bool still = false;
+
+	for (size_t i = 0; i < f->nr; i++)
+		still |= f->frame[i].still >= 0;
+	if (f->run->nr == 1 && !still)
+		return 0;
+	buf_adds(reterr,
+		still ? "only frames of time can be followed" : "one recording at a time is followed");
+	return -EINVAL;
+}
+
 int frames_open(
 	const struct run *run, const struct frames_options *options, struct frames **ret, struct buf *reterr)
 {
@@ -262,7 +325,9 @@ int frames_open(
 	}
 	for (size_t i = 0; r >= 0 && i < f->nr; i++)
 		f->of_time |= f->frame[i].still < 0;
-	if (r >= 0 && needs_processes(f))
+	if (r >= 0 && f->options.follow)
+		r = may_follow(f, reterr);
+	else if (r >= 0 && needs_processes(f))
 		r = f->options.summary || has_still(f, STILL_SUMMARY)
 			? summary_read_with_processes(run, &f->summary, &f->processes, reterr)
 			: process_table_read(run, &f->processes, reterr);
@@ -360,6 +425,13 @@ int frames_next(struct frames *f, struct frame_batch *ret)
 	while (!f->first && !f->finished) {
 		int r = time_next(f);
 
+		if (r == FRAMES_WAIT) {
+			for (size_t i = 0; i < f->nr; i++)
+				frame_flush(f, &f->frame[i]);
+			if (!f->first)
+				return FRAMES_WAIT;
+			break;
+		}
 		if (!r)
 			r = still_frames_next(f);
 		if (r < 0)

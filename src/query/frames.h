@@ -117,6 +117,11 @@ struct frames_options {
 	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
 	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
 	int64_t every_ns;
+	/* The one recording of the run grows: frames_next() gives what has come, and ends where its recorder
+	 * ends. Only frames of time; the numbers of processes are not known. Such a recording must have its
+	 * schema: else -EAGAIN. */
+	bool follow;
+	bool whole;   /* read all, also where what is before from_s makes no difference */
 	bool summary; /* frames_summary() will be asked for: it comes from the same reading as the processes
 		       */
 	const struct progress *progress;
@@ -134,8 +139,9 @@ int frames_summary(struct frames *f, const struct summary **ret, struct buf *ret
 /* All frames and their columns are known from the start; one may turn out to have no rows. */
 size_t frames_list(const struct frames *f, const struct frame **ret);
 struct texts frames_texts(const struct frames *f, size_t frame, size_t field); /* as far as given out */
-/* 1 and a batch; 0 at the end; negative errno. Rows of a frame come in order of recording, then time; batches
- * of different frames alternate. */
+/* 1 and a batch; 0 at the end; negative errno; of what is followed FRAMES_WAIT: nothing yet. Rows of a frame
+ * come in order of recording, then time; batches of different frames alternate. */
+#define FRAMES_WAIT 2
 int frames_next(struct frames *f, struct frame_batch *ret);
 
 struct frames_damage {

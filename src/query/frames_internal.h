@@ -229,8 +229,10 @@ struct frames {
 	size_t nr_computed;
 	unsigned nr_groups; /* whose sums have begun */
 	struct sums sums;
-	struct idmap numbers; /* of processes, by id */
-	size_t numbered;      /* rows of `processes` that belong to recordings before the present one */
+	struct idmap numbers;	/* of processes, by id */
+	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
+	size_t numbered_before; /* the same when it was begun */
+	bool whole;		/* nothing of the present one may be passed over */
 	/* What is to be given out. */
 	struct batch *first, **end, *given;
 	size_t still; /* frame that is being made, of those that are not of time */

@@ -1,6 +1,7 @@
 """libtacho from Python: ctypes hands an ArrowArrayStream to pyarrow and, as a capsule, to polars. Values go from the
 library's memory into theirs; no list of Python stands between them, and no file."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exported import compare, expected, export, reader, recordings  # noqa: F401
-from recorder import TACHO
+from recorder import TACHO, lasting, until
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = Path(TACHO).parent / "libtacho.so.0"
@@ -28,7 +29,7 @@ class Field(ctypes.Structure):
 
 class Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("from_", ctypes.c_double), ("to", ctypes.c_double), ("every", ctypes.c_double),
-                ("raw", ctypes.c_int), ("metrics", NAMES), ("nr_metrics", ctypes.c_size_t)]
+                ("raw", ctypes.c_int), ("metrics", NAMES), ("nr_metrics", ctypes.c_size_t), ("wait", ctypes.c_double)]
 
 
 class Stream(ctypes.Structure):
@@ -57,6 +58,7 @@ def library():
     lib.tacho_field.argtypes = [run, ctypes.c_size_t, ctypes.c_size_t]
     lib.tacho_field.restype = ctypes.POINTER(Field)
     lib.tacho_stream.argtypes = [run, ctypes.c_char_p, ctypes.POINTER(Options), ctypes.POINTER(Stream)]
+    lib.tacho_follow.argtypes = lib.tacho_stream.argtypes
     return lib
 
 
@@ -85,12 +87,13 @@ class Run:
         nr = self.lib.tacho_frame(self.handle, i).contents.nr_fields
         return [self.lib.tacho_field(self.handle, i, k).contents for k in range(nr)]
 
-    def stream(self, frame, metrics=(), **options):
+    def stream(self, frame, metrics=(), follow=False, **options):
         stream = Stream()
+        make = self.lib.tacho_follow if follow else self.lib.tacho_stream
         wishes = Options(size=ctypes.sizeof(Options), nr_metrics=len(metrics), **options)
         if metrics:
             wishes.metrics = ctypes.cast(names(*metrics), NAMES)
-        if self.lib.tacho_stream(self.handle, frame.encode(), ctypes.byref(wishes), ctypes.byref(stream)) < 0:
+        if make(self.handle, frame.encode(), ctypes.byref(wishes), ctypes.byref(stream)) < 0:
             raise OSError(self.lib.tacho_error().decode())
         return stream
 
@@ -256,3 +259,22 @@ def test_the_header_in_c_and_c_plus_plus(tmp_path):
         except FileNotFoundError:
             continue
         assert done.returncode == 0, done.stderr.decode()
+
+
+def test_following_a_run(library, tmp_path):
+    """Batches come while it is recorded, and all of them together are what the recording has in the end."""
+    pa = reader("pyarrow")
+    recording = tmp_path / "job.tacho"
+
+    def opened():
+        with contextlib.suppress(OSError), Run(library, recording) as young:
+            return young.stream("tree", follow=True)
+
+    with lasting(["cat"], "-i", "50ms", output=recording) as tacho:
+        stream = until(opened, "a recording that has columns")
+        with pa.RecordBatchReader._import_from_c(ctypes.addressof(stream)) as reading:
+            batches = [reading.read_next_batch() for _ in range(3)]
+            tacho.stdin.close()
+            batches += list(reading)
+    with Run(library, recording) as done:
+        assert columns(pa.Table.from_batches(batches)) == columns(done.table("tree"))

@@ -5,11 +5,13 @@
 
 #include <tacho.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -269,6 +271,161 @@ static void test_threads(void **state)
 	tacho_close(shared);
 }
 
+/* ---- a recording that grows ---- */
+
+struct growing {
+	char path[40];
+	uint8_t *bytes;
+	size_t size, written;
+	int fd;
+};
+
+/* Its file has the beginning only, and a lock as a recorder holds one. */
+static void growing_begin(struct growing *g, size_t first)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int from = open(file, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	snprintf(g->path, sizeof(g->path), "/tmp/test_libtacho_g_XXXXXX");
+	g->fd = mkstemp(g->path);
+	assert_true(from >= 0 && g->fd >= 0 && fstat(from, &st) == 0);
+	assert_int_equal(fcntl(g->fd, F_OFD_SETLK, &lock), 0);
+	g->size = (size_t)st.st_size;
+	g->bytes = malloc(g->size);
+	assert_int_equal(read(from, g->bytes, g->size), g->size);
+	close(from);
+	assert_int_equal(write(g->fd, g->bytes, first), first);
+	g->written = first;
+}
+
+static void growing_more(struct growing *g, size_t n)
+{
+	n = MIN(n, g->size - g->written);
+	assert_int_equal(write(g->fd, g->bytes + g->written, n), n);
+	g->written += n;
+}
+
+static void growing_end(struct growing *g)
+{
+	close(g->fd);
+	unlink(g->path);
+	free(g->bytes);
+}
+
+static struct ArrowArrayStream follow(const char *path, const char *frame)
+{
+	const struct tacho_options options = {.size = sizeof(options), .wait = 0.001};
+	struct ArrowArrayStream s;
+	tacho_run *run;
+
+	assert_int_equal(tacho_open(&path, 1, &run), 0);
+	if (tacho_follow(run, frame, &options, &s) < 0)
+		fail_msg("%s", tacho_error());
+	tacho_close(run);
+	return s;
+}
+
+/* Rows that have come; true when the recording has ended. */
+static bool take_news(struct ArrowArrayStream *s, int64_t *rows)
+{
+	struct ArrowArray a;
+	int64_t nr;
+
+	do {
+		assert_int_equal(s->get_next(s, &a), 0);
+		if (!a.release)
+			return true;
+		nr = a.length;
+		*rows += nr;
+		a.release(&a);
+	} while (nr);
+	return false;
+}
+
+static int64_t rows_of(const char *frame)
+{
+	tacho_run *run = open_run();
+	struct ArrowArrayStream s = open_stream(run, frame);
+	int64_t rows = 0;
+
+	assert_true(take_news(&s, &rows));
+	s.release(&s);
+	tacho_close(run);
+	return rows;
+}
+
+static void test_follow(void **state)
+{
+	static const char *const frame[] = {"tree", "process", "cpu", "group"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(frame); i++) {
+		struct ArrowArrayStream s;
+		int64_t rows = 0, before;
+		struct growing g;
+
+		growing_begin(&g, 40000);
+		s = follow(g.path, frame[i]);
+		assert_false(take_news(&s, &rows));
+		assert_true(rows > 0);
+		while (g.written < g.size - 2000) {
+			before = rows;
+			growing_more(&g, 40000); /* blocks are torn, too */
+			if (g.written == g.size)
+				break;
+			assert_false(take_news(&s, &rows));
+			assert_true(rows > before);
+		}
+		growing_more(&g, g.size);
+		assert_true(take_news(&s, &rows));
+		assert_int_equal(rows, rows_of(frame[i]));
+		s.release(&s);
+		growing_end(&g);
+	}
+}
+
+/* Its lock goes, and it has no end mark. */
+static void test_follow_to_a_killed_recorder(void **state)
+{
+	struct ArrowArrayStream s;
+	struct growing g;
+	int64_t rows = 0;
+
+	(void)state;
+	growing_begin(&g, 100000);
+	s = follow(g.path, "tree");
+	assert_false(take_news(&s, &rows));
+	close(g.fd);
+	while (!take_news(&s, &rows))
+		;
+	s.release(&s);
+	g.fd = -1;
+	growing_end(&g);
+}
+
+static void test_what_cannot_be_followed(void **state)
+{
+	struct ArrowArrayStream s;
+	tacho_run *run;
+	struct growing g;
+	const char *path[2] = {file, g.path};
+
+	(void)state;
+	growing_begin(&g, 60); /* no schema yet */
+	assert_int_equal(tacho_open(&path[1], 1, &run), 0);
+	assert_int_equal(tacho_follow(run, "tree", NULL, &s), -EAGAIN);
+	tacho_close(run);
+	assert_int_equal(tacho_open(path, 2, &run), 0);
+	assert_int_equal(tacho_follow(run, "tree", NULL, &s), -EINVAL);
+	tacho_close(run);
+	run = open_run();
+	assert_int_equal(tacho_follow(run, "processes", NULL, &s), -EINVAL);
+	assert_int_equal(tacho_follow(run, "nothing", NULL, &s), -ENOENT);
+	tacho_close(run);
+	growing_end(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +436,9 @@ int main(void)
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_old_callers),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_follow),
+		cmocka_unit_test(test_follow_to_a_killed_recorder),
+		cmocka_unit_test(test_what_cannot_be_followed),
 	};
 
 	return cmocka_run_group_tests(tests, make_recording, remove_recording);

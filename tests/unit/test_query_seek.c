@@ -2,6 +2,7 @@
  * was not read. Finished, cut off, damaged, and as an early version wrote it. */
 #include "long_recording.h"
 
+#include "query/frames.h"
 #include "query/length.h"
 #include "query/moments.h"
 #include "query/series.h"
@@ -194,6 +195,77 @@ static void test_sheets(void **state)
 		}
 }
 
+static struct frames *open_frames(const struct run *run, double from_s, bool whole)
+{
+	static const char *const chosen[] = {
+		"proc.mem.rss", "proc.cpu.time", "tree.cores", "mem.available", "net.rx.bytes"};
+	const struct frames_options options = {.from_s = from_s,
+		.to_s = from_s + 20,
+		.metric = chosen,
+		.nr_metrics = ARRAY_SIZE(chosen),
+		.whole = whole};
+	struct frames *f = NULL;
+	struct buf err;
+
+	buf_init(&err, 1 << 16);
+	if (frames_open(run, &options, &f, &err) < 0)
+		fail_msg("%s", (char *)err.data);
+	buf_release(&err);
+	return f;
+}
+
+static bool same_cell(const struct frames *f, const struct frames *g, const struct frame_batch *x,
+	const struct frame_batch *y, size_t field, uint32_t row)
+{
+	const struct field_cells *a = &x->cell[field], *b = &y->cell[field];
+	bool known = !a->valid || a->valid[row / 8] >> row % 8 & 1;
+	const struct frame *all;
+	enum field_type type;
+
+	frames_list(f, &all);
+	type = all[x->frame].field[field].type;
+	if (known != (!b->valid || b->valid[row / 8] >> row % 8 & 1))
+		return false;
+	if (!known)
+		return true;
+	if (type == FIELD_TEXT)
+		return !strcmp(frames_texts(f, x->frame, field).text[a->text[row]],
+			frames_texts(g, y->frame, field).text[b->text[row]]);
+	return type == FIELD_REAL ? a->real[row] == b->real[row] : a->integer[row] == b->integer[row];
+}
+
+static void test_frames(void **state)
+{
+	uint64_t rows = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(file) - 1; i++) /* the golden one has none of these metrics */
+		for (double from = 1.1; from < SECONDS; from = from * 2 + 40) {
+			char *name = (char *)file[i];
+			const struct run run = {.path = &name, .nr = 1};
+			struct frames *f = open_frames(&run, from, false), *g = open_frames(&run, from, true);
+			struct frame_batch x, y;
+			const struct frame *all;
+
+			frames_list(f, &all);
+			while (frames_next(f, &x) == 1) {
+				assert_int_equal(frames_next(g, &y), 1);
+				assert_int_equal(x.frame, y.frame);
+				assert_int_equal(x.nr_rows, y.nr_rows);
+				rows += x.nr_rows;
+				for (size_t k = 0; k < all[x.frame].nr_fields; k++)
+					for (uint32_t row = 0; row < x.nr_rows; row++)
+						if (!same_cell(f, g, &x, &y, k, row))
+							fail_msg("%s of %s at row %u from %g",
+								all[x.frame].field[k].name, name, row, from);
+			}
+			assert_int_equal(frames_next(g, &y), 0);
+			frames_close(f);
+			frames_close(g);
+		}
+	assert_true(rows > 1000);
+}
+
 static bool touches(const struct moment *m, double from_s, double to_s)
 {
 	return !(m->time_s > to_s) && !((isnan(m->end_s) ? m->time_s : m->end_s) < from_s);
@@ -301,6 +373,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_series),
 		cmocka_unit_test(test_sheets),
+		cmocka_unit_test(test_frames),
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_what_is_before_is_not_read),
