@@ -339,13 +339,13 @@ static int view_instances(struct sqlite *s, size_t i)
 static const char *const views[][2] = {
 	{"v_run", /* host NULL: all nodes together */
 		"SELECT host, " FIGURE("wall_s") FIGURE("exit.code") FIGURE("cpu.total_s")
-		FIGURE("cpu.mean_cores") FIGURE("cpu.peak_cores") FIGURE("memory.peak_rss_bytes")
-		FIGURE("memory.peak_pss_bytes") "count(*) AS figures FROM summary GROUP BY host"},
+		FIGURE("cpu.mean_cores") FIGURE("cpu.peak_cores") FIGURE("memory.peak_bytes")
+		FIGURE("memory.peak_rss_bytes") FIGURE("memory.peak_pss_bytes") "count(*) AS figures FROM summary GROUP BY host"},
 	{"v_unknown", /* what the summary does not know, and why */
 		"SELECT host, name, why FROM summary WHERE value IS NULL AND why IS NOT NULL"},
 	{"v_top_processes",
 		"SELECT process, host, pid, name, wall, cpu, cpu / nullif(wall, 0) AS cores,"
-		" nullif(max(ifnull(rss_peak, 0), ifnull(hwm, 0)), 0) AS memory_peak, read_bytes, write_bytes,"
+		" rss_peak AS memory_peak, read_bytes, write_bytes,"
 		" exit_code, exit_signal, command FROM processes ORDER BY cpu DESC"},
 	{"v_cpu_by_process",
 		"SELECT host, name, count(*) AS processes, sum(cpu) AS cpu, sum(user) AS user,"
@@ -353,7 +353,7 @@ static const char *const views[][2] = {
 		" FROM processes GROUP BY host, name ORDER BY 4 DESC"},
 	{"v_peak_memory",
 		"SELECT process, host, pid, name, rss_peak, hwm, pss_peak, uss_peak, command"
-		" FROM processes ORDER BY max(ifnull(rss_peak, 0), ifnull(hwm, 0)) DESC"},
+		" FROM processes ORDER BY rss_peak DESC"},
 	{"v_failed_processes",
 		"SELECT process, host, pid, name, exit_code, exit_signal, how, " WHEN("end") " AS ended_at,"
 		" command FROM processes WHERE exit_code <> 0 OR exit_signal <> 0"},

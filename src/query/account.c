@@ -610,9 +610,14 @@ struct line_facts account_line(const struct account *a, unsigned line)
 		.left = has_left(a, line)};
 
 	memcpy(f.one, sums->one, sizeof(f.one));
-	/* The kernel brings its mark up to date now and then only: what was seen was reached. */
-	if (f.max_hwm_bytes >= 0 && f.one_valid >> LEVEL_RSS & 1)
-		f.max_hwm_bytes = MAX(f.max_hwm_bytes, f.one[LEVEL_RSS]);
+	/* The kernel brings its mark up to date now and then only: what was seen was reached. And what it
+	 * marked was there. */
+	if (f.max_hwm_bytes >= 0) {
+		if (f.one_valid >> LEVEL_RSS & 1)
+			f.max_hwm_bytes = MAX(f.max_hwm_bytes, f.one[LEVEL_RSS]);
+		f.one[LEVEL_RSS] = f.max_hwm_bytes;
+		f.one_valid |= UINT32_C(1) << LEVEL_RSS;
+	}
 	if (!line)
 		return f;
 	f.name = a->living.group.item[line - 1].name;

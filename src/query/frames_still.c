@@ -29,7 +29,7 @@ enum {
 	PR_NUMBER, PR_HOST, PR_PID, PR_PPID, PR_UID, PR_NAME, PR_EXE, PR_COMMAND, PR_COMMAND_CUT, PR_GROUPS, PR_START, PR_END, PR_WALL,
 	PR_ENDED, PR_HOW, PR_EXIT_CODE, PR_EXIT_SIGNAL, PR_LATE, PR_SAMPLED, PR_CPU, PR_USER, PR_SYSTEM, PR_RSS, PR_HWM, PR_PSS, PR_USS,
 	PR_READ_BYTES, PR_WRITE_BYTES, PR_READ_CHARS, PR_WRITE_CHARS, PR_MINOR, PR_MAJOR, PR_THREADS, PR_FDS,
-	PR_CPU_LEAST, PR_HWM_LEAST, PR_HWM_MOST, NR_PR
+	PR_CPU_LEAST, PR_HWM_LEAST, PR_HWM_MOST, PR_RSS_BETWEEN, NR_PR
 };
 
 static const struct field process_field[NR_PR] = {
@@ -55,7 +55,7 @@ static const struct field process_field[NR_PR] = {
 	[PR_CPU]         = REAL("cpu", "Its own CPU time.", UNIT_SECONDS),
 	[PR_USER]        = REAL("user", "CPU time in user mode.", UNIT_SECONDS),
 	[PR_SYSTEM]      = REAL("system", "CPU time in the kernel.", UNIT_SECONDS),
-	[PR_RSS]         = INT("rss_peak", "Most resident memory at a tick.", UNIT_BYTES),
+	[PR_RSS]         = INT("rss_peak", "Most resident memory that is known of it, at a tick or as the kernel kept it.", UNIT_BYTES),
 	[PR_HWM]         = INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
 	[PR_PSS]         = INT("pss_peak", "Most memory with shared pages divided among who has them.", UNIT_BYTES),
 	[PR_USS]         = INT("uss_peak", "Most memory that nobody shared.", UNIT_BYTES),
@@ -70,6 +70,7 @@ static const struct field process_field[NR_PR] = {
 	[PR_CPU_LEAST]   = FLAG("cpu_lower_bound", "Its last moments are not in cpu."),
 	[PR_HWM_LEAST]   = FLAG("hwm_lower_bound", "What it had after its last sample is not known."),
 	[PR_HWM_MOST]    = FLAG("hwm_upper_bound", "hwm may be that of its starter, or of children that it waited for."),
+	[PR_RSS_BETWEEN] = FLAG("rss_peak_between_samples", "No tick saw rss_peak."),
 };
 
 /* Those that are numbers in the table of processes. */
@@ -219,6 +220,7 @@ static int put_process(struct frames *f, struct frame_own *fr, size_t number)
 	frame_put_flag(fr, PR_CPU_LEAST, row->cpu_least);
 	frame_put_flag(fr, PR_HWM_LEAST, row->hwm_least);
 	frame_put_flag(fr, PR_HWM_MOST, row->hwm_most);
+	frame_put_flag(fr, PR_RSS_BETWEEN, row->rss_between);
 	if (r >= 0)
 		r = frame_put_bytes(fr, PR_NAME, row->name, row->name_len);
 	if (r >= 0 && row->exe_len)

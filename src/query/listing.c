@@ -125,12 +125,8 @@ static void take_ending(struct listed *l)
 	take_exit(l);
 	l->wall_s = ending_number(l, "end_ns", 1e9);
 	l->cpu_s = ending_number(l, "cpu_ns", 1e9);
-	l->memory_bytes = isnan(pss) ? rss : pss;
-	l->view = isnan(pss) ? "rss" : "pss";
-	if (is_between_samples(mark, rss)) {
-		l->memory_bytes = mark;
-		l->view = "hwm";
-	}
+	l->view = memory_answer(mark, rss, pss);
+	l->memory_bytes = *l->view == 'h' ? mark : *l->view == 'p' ? pss : rss;
 	l->processes = ending_number(l, "processes", 1);
 }
 
@@ -160,7 +156,7 @@ static int take_ticks(struct listed *l)
 	l->wall_s = known(s, FIG_WALL);
 	l->cpu_s = known(s, FIG_CPU);
 	l->memory_bytes = known(s, FIG_MEMORY);
-	l->view = summary_memory(s) == FIG_HWM ? "hwm" : summary_memory(s) == FIG_PSS ? "pss" : "rss";
+	l->view = summary_memory_view(s);
 	l->processes = known(s, FIG_SEEN);
 	if (s->lost_bytes > 0)
 		l->state = LISTED_DAMAGED;

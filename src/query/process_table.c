@@ -314,6 +314,9 @@ static int recording_end(struct process_filling *f)
 		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
 			value[PROCESS_START];
 		fit_split(value);
+		/* The one place that says how much a process had. */
+		f->t.row[i].rss_between = is_between_samples(value[PROCESS_HWM], value[PROCESS_RSS]);
+		value[PROCESS_RSS] = known_max(value[PROCESS_RSS], value[PROCESS_HWM]);
 	}
 	return r < 0 ? r : name_parents(&f->t);
 }
@@ -552,11 +555,6 @@ static int compare(const void *a, const void *b, void *arg)
 	} else {
 		enum process_value i = order_value[order->by].a, j = order_value[order->by].b;
 		double p = x->value[i] + x->value[j], q = y->value[i] + y->value[j];
-
-		if (order->by == ORDER_RSS) {
-			p = process_most_rss(x);
-			q = process_most_rss(y);
-		}
 
 		if (isnan(p) || isnan(q))
 			return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : compare_origin(x, y);

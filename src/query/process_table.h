@@ -7,6 +7,19 @@
 
 #include <math.h>
 
+/* By the kernel's mark of a process and the highest of what was sampled; NAN: not known. */
+static inline bool is_between_samples(double mark, double sampled)
+{
+	return mark > 1.05 * sampled || (isnan(sampled) && !isnan(mark));
+}
+
+/* "How much memory": PSS where it was read ("pss"), else RSS ("rss"); where one process had more between two
+ * samples than all together at any of them, that ("hwm"). Nothing else decides it. */
+static inline const char *memory_answer(double mark, double rss, double pss)
+{
+	return is_between_samples(mark, rss) ? "hwm" : isnan(pss) ? "rss" : "pss";
+}
+
 enum process_value { /* NAN when not known; s, bytes and counts */
 	PROCESS_PID,
 	PROCESS_PPID,
@@ -17,8 +30,8 @@ enum process_value { /* NAN when not known; s, bytes and counts */
 	PROCESS_CPU, /* its own: not its children's */
 	PROCESS_USER,
 	PROCESS_SYSTEM,
-	PROCESS_RSS, /* peaks */
-	PROCESS_HWM,
+	PROCESS_RSS, /* peaks; of RSS the most that is known, sampled or kept by the kernel */
+	PROCESS_HWM, /* the kernel's own mark */
 	PROCESS_PSS,
 	PROCESS_USS,
 	PROCESS_READ_BYTES, /* io: with that of the children it waited for */
@@ -39,12 +52,13 @@ struct process_row {
 	size_t name_len, exe_len, command_len, groups_len;
 	char started_by[16]; /* the name of its parent, where its own is not known */
 	bool command_cut;
-	bool late;	/* lived before we attached: amounts are from then on */
-	bool cpu_least; /* its last moments are not in its CPU time */
-	bool hwm_least; /* what it had after its last sample is not known */
-	bool hwm_most;	/* it may be that of its starter, or of children it waited for */
-	int64_t execs;	/* programs that it was before; memory is that of the last */
-	bool sampled;	/* else all that is known comes from its end */
+	bool late;	  /* lived before we attached: amounts are from then on */
+	bool cpu_least;	  /* its last moments are not in its CPU time */
+	bool hwm_least;	  /* what it had after its last sample is not known */
+	bool hwm_most;	  /* it may be that of its starter, or of children it waited for */
+	bool rss_between; /* no sample saw its most RSS */
+	int64_t execs;	  /* programs that it was before; memory is that of the last */
+	bool sampled;	  /* else all that is known comes from its end */
 	bool ended;
 	int status;    /* as wait(2) gives it; -1: not known */
 	char how[16];  /* reaped, exit-record, event, noticed; "lost": it ended in a gap; "": it has not ended
@@ -52,14 +66,6 @@ struct process_row {
 	uint32_t node; /* index of the recording in the run */
 	uint32_t id;   /* of the instance in that recording's set of processes */
 };
-
-/* The most that it had, sampled or as the kernel kept it. */
-static inline double process_most_rss(const struct process_row *row)
-{
-	double rss = row->value[PROCESS_RSS], hwm = row->value[PROCESS_HWM];
-
-	return isnan(rss) || hwm > rss ? hwm : rss; /* not fmax(): it is all that libm would be loaded for */
-}
 
 struct process_table {
 	struct process_row *row;

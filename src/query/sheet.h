@@ -56,8 +56,9 @@ struct sheet_line {
 	size_t name_len;
 	/* [nr_times of the node]. Without reduction low and high are the same array as mean. */
 	float *mean, *low, *high;
-	/* Of all ticks in the range, not only of what is drawn; NAN: never known. */
-	double average, least, most, most_at_s, first, last;
+	/* Of all ticks in the range, not only of what is drawn; NAN: never known. The most that is known may
+	 * be more than any tick had (story/settle.c): `highest` is that of the ticks. */
+	double average, least, most, most_at_s, highest, first, last;
 	struct spread *spread; /* when asked for */
 };
 
@@ -82,6 +83,7 @@ struct sheet_column {
 	enum metric_kind kind;
 	enum metric_fold fold;
 	bool per_second;
+	bool rates;	 /* a value stands for the time before its tick, else for that behind it */
 	bool known;	 /* some recording has a value of it */
 	char *why;	 /* when not: the reason, for people */
 	size_t left_out; /* instances or users beyond those that can have lines */

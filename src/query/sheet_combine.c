@@ -200,7 +200,8 @@ static int line_fill(struct sheet_line *line, const struct sheet_node *all, cons
 	double sum = 0;
 	size_t known = 0;
 
-	line->average = line->least = line->most = line->most_at_s = line->first = line->last = NAN;
+	line->average = line->least = line->most = line->highest = line->most_at_s = NAN;
+	line->first = line->last = NAN;
 	if (line_arrays(line, all) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < all->nr_times; i++) {
@@ -214,7 +215,7 @@ static int line_fill(struct sheet_line *line, const struct sheet_node *all, cons
 		if (!is_known)
 			continue;
 		if (!(line->most >= (all->reduced ? m->high / part : value))) {
-			line->most = all->reduced ? m->high / part : value;
+			line->most = line->highest = all->reduced ? m->high / part : value;
 			line->most_at_s = all->time_s[i];
 		}
 		if (!(line->least <= (all->reduced ? m->low / part : value)))

@@ -194,7 +194,7 @@ int curve_finish(
 {
 	ret->average = t->weight > 0 ? t->weighted / t->weight : t->ticks ? t->plain / (double)t->ticks : NAN;
 	ret->least = t->least;
-	ret->most = t->most;
+	ret->most = ret->highest = t->most;
 	ret->most_at_s = t->most_at;
 	ret->first = t->begin;
 	ret->last = t->end;

@@ -510,6 +510,7 @@ static int column_face(struct sheet_column *column, const struct reading *r, con
 	column->kind = c->kind;
 	column->fold = c->fold;
 	column->per_second = c->per_second;
+	column->rates = c->expr.nr_rates > 0;
 	column->left_out = t->split->nr_left_out;
 	column->known = has_values(t);
 	return column_why(column, why_empty(r, t));

@@ -1,8 +1,8 @@
 /* Statistics: the summary's figures where it has them, so that no report contradicts `tacho show`; sums over
  * the table of processes; and what stats_walk.c found over time.
  *
- * Means and quantiles of cores and memory are over the time in which there were processes. A group's mean of
- * cores is over its own duration: the summary's, over the whole run, is for adding groups up.
+ * Means and quantiles of memory, and quantiles of cores, are over the time in which there were processes. The
+ * mean of cores is over the run, so that those of groups and users add up; of a process over its life.
  *
  * What a user's processes read and wrote is told only where he has the run for himself: the kernel adds the
  * bytes of a child to those of its parent, and adding up processes would count them twice. */
@@ -33,16 +33,17 @@ const struct stats_column stats_column[NR_STATS] = {
 	[STAT_CPU]            = {"cpu_s",                "CPU time",         "CPU time, what ended processes used included.", SECONDS, false, false, EVERYWHERE},
 	[STAT_USER]           = {"user_s",               "user",             "CPU time in programs.", SECONDS, false, false, EVERYWHERE},
 	[STAT_SYSTEM]         = {"system_s",             "system",           "CPU time in the kernel.", SECONDS, false, false, EVERYWHERE},
-	[STAT_CORES_MEAN]     = {"cores_mean",           "cores mean",       "CPU time by duration.", NUMBER, false, false, EVERYWHERE},
+	[STAT_CORES_MEAN]     = {"cores_mean",           "cores mean",       "CPU time by the duration of the run, of a process by its own.", NUMBER, false, false, EVERYWHERE},
 	[STAT_CORES_P50]      = {"cores_p50",            "cores median",     "For half of the time no more cores were busy.", NUMBER, false, false, NO_PROCESS},
 	[STAT_CORES_P95]      = {"cores_p95",            "cores 95%",        "For 95% of the time no more cores were busy.", NUMBER, false, false, NO_PROCESS},
 	[STAT_CORES_PEAK]     = {"cores_peak",           "cores peak",       "The most cores busy at once, over the shortest time that tells.", NUMBER, false, false, EVERYWHERE},
 	[STAT_CORES_PEAK_AT]  = {"cores_peak_at_s",      "cores peak at",    "When that was.", SECONDS, false, true, EVERYWHERE},
 	[STAT_CORES_ONE_PEAK] = {"cores_one_peak",       "cores of one",     "The most cores that any one process kept busy.", NUMBER, false, false, NO_PROCESS},
+	[STAT_MEMORY_PEAK]    = {"memory_peak_bytes",    "memory peak",      "How much memory it had, as far as known: PSS, without that RSS, or what one process had between two samples.", BYTES, true, false, NO_PROCESS},
 	[STAT_RSS_MEAN]       = {"rss_mean_bytes",       "RSS mean",         "Resident memory, shared pages counted once per process, mean over time.", BYTES, true, false, EVERYWHERE},
 	[STAT_RSS_P50]        = {"rss_p50_bytes",        "RSS median",       "For half of the time it was no more.", BYTES, true, false, NO_PROCESS},
 	[STAT_RSS_P95]        = {"rss_p95_bytes",        "RSS 95%",          "For 95% of the time it was no more.", BYTES, true, false, NO_PROCESS},
-	[STAT_RSS_PEAK]       = {"rss_peak_bytes",       "RSS peak",         "The most that all its processes had together at one instant.", BYTES, true, false, EVERYWHERE},
+	[STAT_RSS_PEAK]       = {"rss_peak_bytes",       "RSS peak",         "The most that all its processes had together at a sample; of one process the most that is known.", BYTES, true, false, EVERYWHERE},
 	[STAT_RSS_PEAK_AT]    = {"rss_peak_at_s",        "RSS peak at",      "When that was.", SECONDS, false, true, EVERYWHERE},
 	[STAT_RSS_ONE_PEAK]   = {"rss_one_peak_bytes",   "RSS of one",       "The most that any one process had.", BYTES, true, false, NO_PROCESS},
 	[STAT_RSS_PEAKS_SUM]  = {"rss_peaks_sum_bytes",  "RSS peaks added",  "The sum of every process's own peak, which nobody had at once.", BYTES, true, false, NO_PROCESS},
@@ -87,7 +88,8 @@ static const struct {
 	enum figure_id figure;
 } stat_figure[] = {
 	{STAT_INSTANCES, FIG_SEEN}, {STAT_CPU, FIG_CPU}, {STAT_USER, FIG_USER}, {STAT_SYSTEM, FIG_SYSTEM},
-	{STAT_CORES_PEAK, FIG_PEAK_CORES}, {STAT_CORES_PEAK_AT, FIG_PEAK_CORES_AT},
+	{STAT_CORES_MEAN, FIG_MEAN_CORES}, {STAT_CORES_PEAK, FIG_PEAK_CORES}, {STAT_CORES_PEAK_AT, FIG_PEAK_CORES_AT},
+	{STAT_MEMORY_PEAK, FIG_MEMORY},
 	{STAT_RSS_PEAK, FIG_RSS}, {STAT_RSS_PEAK_AT, FIG_RSS_AT}, {STAT_RSS_ONE_PEAK, FIG_ONE_RSS},
 	{STAT_PSS_PEAK, FIG_PSS}, {STAT_PSS_PEAK_AT, FIG_PSS_AT}, {STAT_PSS_ONE_PEAK, FIG_ONE_PSS},
 	{STAT_USS_PEAK, FIG_USS}, {STAT_USS_PEAK_AT, FIG_USS_AT}, {STAT_USS_ONE_PEAK, FIG_ONE_USS},
@@ -232,7 +234,6 @@ static void fill_gpus(struct stats_row *row, const struct summary *s)
 static void fill_machine(struct stats_row *row, const struct summary *s, double gpu_memory, double gpu_power)
 {
 	row->value[STAT_DURATION] = figure_or_nan(s, FIG_WALL);
-	row->value[STAT_CORES_MEAN] = figure_or_nan(s, FIG_MEAN_CORES);
 	row->value[STAT_ENERGY] = figure_or_nan(s, FIG_ENERGY);
 	fill_gpus(row, s);
 	row->value[STAT_GPU_MEMORY_PEAK] = gpu_memory;
@@ -357,20 +358,10 @@ static void tally_user(struct stats_row *row, const struct process_row *p)
 			known_max(row->value[peak_stat[i].one], p->value[peak_stat[i].value]);
 }
 
-/* A group that lived between two ticks ran faster than any tick shows. */
 static void fill_extent(struct stats_row *row, const struct extent *extent)
 {
-	double *value = row->value;
-
-	if (!(extent->to >= extent->from))
-		return;
-	value[STAT_DURATION] = extent->to - extent->from;
-	if (value[STAT_DURATION] > 0)
-		value[STAT_CORES_MEAN] = value[STAT_CPU] / value[STAT_DURATION];
-	if (value[STAT_CORES_MEAN] > value[STAT_CORES_PEAK]) {
-		value[STAT_CORES_PEAK] = value[STAT_CORES_MEAN];
-		value[STAT_CORES_PEAK_AT] = NAN;
-	}
+	if (extent->to >= extent->from)
+		row->value[STAT_DURATION] = extent->to - extent->from;
 }
 
 static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
@@ -389,7 +380,7 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 	value[STAT_RSS_MEAN] = w->mean[HELD_RSS];
 	value[STAT_PSS_MEAN] = w->mean[HELD_PSS];
 	value[STAT_USS_MEAN] = w->mean[HELD_USS];
-	value[STAT_RSS_PEAK_AT] = w->peak_at[HELD_RSS];
+	value[STAT_RSS_PEAK_AT] = p->rss_between ? NAN : w->peak_at[HELD_RSS];
 	value[STAT_PSS_PEAK_AT] = w->peak_at[HELD_PSS];
 	value[STAT_USS_PEAK_AT] = w->peak_at[HELD_USS];
 	value[STAT_SWAP_PEAK] = w->peak[HELD_SWAP];
@@ -458,11 +449,34 @@ static void fill_user_tracked(struct stats_row *row, struct walk_user *u)
 	fill_over(row, over);
 }
 
+/* By the rules of the summary, which knows no users: of cores what lived between two ticks ran faster than
+ * any tick shows. */
+static void fill_user_known(double *value, double wall_s)
+{
+	double alive = value[STAT_CPU] / value[STAT_DURATION];
+
+	value[STAT_CORES_MEAN] = wall_s > 0 ? value[STAT_CPU] / wall_s : NAN;
+	if (value[STAT_DURATION] > 0 && alive > value[STAT_CORES_PEAK]) {
+		value[STAT_CORES_PEAK] = alive;
+		value[STAT_CORES_PEAK_AT] = NAN;
+	}
+	switch (*memory_answer(value[STAT_RSS_ONE_PEAK], value[STAT_RSS_PEAK], value[STAT_PSS_PEAK])) {
+	case 'h':
+		value[STAT_MEMORY_PEAK] = value[STAT_RSS_ONE_PEAK];
+		break;
+	case 'p':
+		value[STAT_MEMORY_PEAK] = value[STAT_PSS_PEAK];
+		break;
+	default:
+		value[STAT_MEMORY_PEAK] = value[STAT_RSS_PEAK];
+	}
+}
+
 /* He who has the run for himself is as well known as it is. */
 static void fill_only_user(struct stats_row *row, const struct stats_row *run)
 {
 	for (unsigned i = 0; i < NR_STATS; i++)
-		if (stats_column[i].of_groups && i != STAT_DURATION && i != STAT_CORES_MEAN)
+		if (stats_column[i].of_groups && i != STAT_DURATION)
 			row->value[i] = run->value[i];
 }
 
@@ -482,6 +496,8 @@ static int fill_users(struct filling *f, struct extent *extent)
 			fill_only_user(row, s->row[STATS_RUN]);
 		row->value[STAT_GPU_MEMORY_PEAK] = f->walk.sum_peak[SUM_USERS + i];
 		fill_extent(row, &extent[i]);
+		if (f->walk.nr_users > 1)
+			fill_user_known(row->value, figure_or_nan(f->summary, FIG_WALL));
 	}
 	return r;
 }

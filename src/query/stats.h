@@ -18,12 +18,13 @@ enum stats_id {
 	STAT_CPU,
 	STAT_USER,
 	STAT_SYSTEM,
-	STAT_CORES_MEAN, /* over the duration */
+	STAT_CORES_MEAN, /* over the run; of a node and of a process over its own time */
 	STAT_CORES_P50,
 	STAT_CORES_P95,
 	STAT_CORES_PEAK,
 	STAT_CORES_PEAK_AT,
 	STAT_CORES_ONE_PEAK,
+	STAT_MEMORY_PEAK, /* the largest that is known */
 	STAT_RSS_MEAN,
 	STAT_RSS_P50,
 	STAT_RSS_P95,

@@ -144,6 +144,8 @@ static const struct {
 /* clang-format on */
 
 static const char why_empty[] = "no sample was taken";
+/* Of which how many cores it kept busy can be told: the kernel counts in hundredths. */
+#define SHORTEST_LIFE_S 0.01
 
 /* ---- building blocks ---- */
 
@@ -374,8 +376,9 @@ static void fill_over(struct summary *s, struct tracker *t)
 
 static void fill_cores(struct summary *s, struct tracker *t)
 {
-	double rate, at, window, wall = s->figure[FIG_WALL].value;
-	bool has_cpus = has_figure(s, FIG_CPUS);
+	double rate, at, window, wall = s->figure[FIG_WALL].value, alive = t->active_s;
+	/* Half a hundredth of a core above what there is would still be printed as what there is. */
+	double most = has_figure(s, FIG_CPUS) ? s->figure[FIG_CPUS].value + 0.005 : 0;
 
 	if (!has_figure(s, FIG_CPU) || !(wall > 0)) {
 		const char *why = has_figure(s, FIG_CPU) ? "it took no time" : s->figure[FIG_CPU].why;
@@ -385,14 +388,21 @@ static void fill_cores(struct summary *s, struct tracker *t)
 		return;
 	}
 	figure_set(s, FIG_MEAN_CORES, s->figure[FIG_CPU].value / wall);
-	/* Half a hundredth of a core above what there is would still be printed as what there is. */
-	if (!meter_peak(&t->cpu, has_cpus ? s->figure[FIG_CPUS].value + 0.005 : 0, &rate, &at, &window) ||
-		rate < s->figure[FIG_MEAN_CORES].value) {
+	if (!meter_peak(&t->cpu, most, &rate, &at, &window) || rate < s->figure[FIG_MEAN_CORES].value) {
 		rate = s->figure[FIG_MEAN_CORES].value;
 		at = window = wall;
 	}
+	/* What lived between two samples ran faster than they show. */
+	if (alive >= SHORTEST_LIFE_S && s->figure[FIG_CPU].value / alive > rate &&
+		!(most > 0 && s->figure[FIG_CPU].value / alive > most)) {
+		rate = s->figure[FIG_CPU].value / alive;
+		window = alive;
+		at = NAN;
+	}
 	figure_set(s, FIG_PEAK_CORES, rate);
 	figure_set(s, FIG_PEAK_CORES_AT, at);
+	if (isnan(at))
+		figure_unset(s, FIG_PEAK_CORES_AT, "it was over all the time in which there were processes");
 	figure_set(s, FIG_PEAK_WINDOW, window);
 }
 
@@ -474,11 +484,27 @@ static void fill_share(struct summary *s, enum figure_id id, enum figure_id part
 		figure_set(s, id, s->figure[part].value / s->figure[whole].value);
 }
 
+const char *summary_memory_view(const struct summary *s)
+{
+	double rss = figure_or_nan(s, FIG_RSS), mark = figure_or_nan(s, FIG_HWM);
+
+	/* Of a group nobody keeps such a peak. */
+	if (isnan(rss) && isnan(mark) && !s->name &&
+		(has_figure(s, FIG_TREE_CGROUP_PEAK) || has_figure(s, FIG_CGROUP_PEAK)))
+		return "cgroup";
+	return memory_answer(mark, rss, figure_or_nan(s, FIG_PSS));
+}
+
 enum figure_id summary_memory(const struct summary *s)
 {
-	if (is_between_samples(figure_or_nan(s, FIG_HWM), figure_or_nan(s, FIG_RSS)))
+	switch (*summary_memory_view(s)) {
+	case 'h':
 		return FIG_HWM;
-	return has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	case 'c':
+		return has_figure(s, FIG_TREE_CGROUP_PEAK) ? FIG_TREE_CGROUP_PEAK : FIG_CGROUP_PEAK;
+	default:
+		return has_figure(s, FIG_PSS) ? FIG_PSS : FIG_RSS;
+	}
 }
 
 /* Percentages are of the allocation, and of the node beside it. */
@@ -492,7 +518,9 @@ void fill_shares(struct summary *s)
 	fill_share(s, FIG_MEMORY_OF_ALLOCATION, FIG_MEMORY, FIG_LIMIT_MEMORY);
 	fill_share(s, FIG_MEMORY_OF_NODE, FIG_MEMORY, FIG_MACHINE_MEMORY);
 	free(s->text[TEXT_MEMORY_VIEW]);
-	s->text[TEXT_MEMORY_VIEW] = has_figure(s, memory) ? strdup(summary_row[memory].name) : NULL;
+	s->text[TEXT_MEMORY_VIEW] = !has_figure(s, memory) ? NULL
+		: memory == FIG_CGROUP_PEAK		   ? strdup("cgroup.peak_bytes")
+							   : strdup(summary_row[memory].name);
 }
 
 void take_capacity(struct summary *s, const struct summary *whole)
@@ -601,6 +629,7 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 	fill_used(s, a, line, last);
 	if (!line) {
 		take_final(s, a, FIG_HWM, "max_process_bytes", 1);
+		take_final(s, a, FIG_ONE_RSS, "max_process_bytes", 1);
 		take_final(s, a, FIG_SEEN, "processes", 1);
 		take_final_cpu(s, a);
 	}

@@ -9,6 +9,7 @@
 
 #include "base/owned.h"
 #include "query/account.h"
+#include "query/process_table.h"
 #include "query/run.h"
 #include "query/tracker.h"
 
@@ -273,7 +274,6 @@ struct summary {
 /* Reads the recordings of the run once, all at the same pace. */
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr);
 /* The same, and the table of processes (query/process_table.h) without another reading. */
-struct process_table;
 int summary_read_with_processes(const struct run *run, struct summary **ret,
 	struct process_table **ret_processes, struct buf *reterr);
 struct summary *summary_free(struct summary *s);
@@ -286,14 +286,10 @@ static inline bool has_figure(const struct summary *s, enum figure_id id)
 	return !s->figure[id].why;
 }
 
-/* Which figure answers "how much memory", FIG_MEMORY: PSS where it was read, else RSS; FIG_HWM where one
- * process had more between two samples than all together at any of them. */
+/* Which figure answers "how much memory", FIG_MEMORY: by memory_answer(). Where nothing is known of
+ * processes, the peak of their control group, which has cached files in it ("cgroup"). */
 enum figure_id summary_memory(const struct summary *s);
-/* By the kernel's mark of one process and the highest sum at a sample; NAN: not known. */
-static inline bool is_between_samples(double mark, double sampled)
-{
-	return mark > 1.05 * sampled || (isnan(sampled) && !isnan(mark));
-}
+const char *summary_memory_view(const struct summary *s);
 
 /* The job's processes used it; that, or it was given to the job. */
 bool summary_gpu_is_used(const struct summary_gpu *gpu);

@@ -146,13 +146,11 @@ static void text_row(const struct process_table *t, const struct process_row *ro
 
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
 		char cell[UNITS_SIZE + 8];
-		/* What the kernel saw between two samples is the better answer. */
-		double v = i == PROCESS_RSS ? process_most_rss(row) : row->value[i];
-		const char *mark = isnan(v) ? "" : mark_of(row, i, utf8);
+		const char *mark = isnan(row->value[i]) ? "" : mark_of(row, i, utf8);
 
 		if (!face[i].heading)
 			continue;
-		snprintf(cell, sizeof(cell), "%s%s", mark, look_text(text, v, face[i].look));
+		snprintf(cell, sizeof(cell), "%s%s", mark, look_text(text, row->value[i], face[i].look));
 		/* The width is in bytes. */
 		buf_addf(out, "%*s ", face[i].width + (*mark && utf8 ? (int)strlen(mark) - 1 : 0), cell);
 	}
@@ -210,7 +208,7 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 		buf_addf(out, ",%s", face[i].key);
 	buf_adds(out,
 		",exit_code,exit_signal,how,sampled,late,name,exe,command,groups,"
-		"cpu_lower_bound,hwm_lower_bound,hwm_upper_bound\n");
+		"cpu_lower_bound,hwm_lower_bound,hwm_upper_bound,peak_rss_between_samples\n");
 	for (size_t i = 0; i < shown(t, limit); i++) {
 		const struct process_row *row = &t->row[i];
 		struct buf command;
@@ -237,7 +235,8 @@ void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
 		add_groups(&command, row, LETTERS_RAW);
 		add_csv(out, (char *)command.data, command.len);
 		buf_release(&command);
-		buf_addf(out, ",%d,%d,%d\n", row->cpu_least, row->hwm_least, row->hwm_most);
+		buf_addf(out, ",%d,%d,%d,%d\n", row->cpu_least, row->hwm_least, row->hwm_most,
+			row->rss_between);
 	}
 }
 
@@ -289,6 +288,7 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 	json_bool(j, "cpu_lower_bound", row->cpu_least);
 	json_bool(j, "hwm_lower_bound", row->hwm_least);
 	json_bool(j, "hwm_upper_bound", row->hwm_most);
+	json_bool(j, "peak_rss_between_samples", row->rss_between);
 	json_bytes(j, "name", row->name, row->name_len);
 	json_bytes(j, "exe", row->exe, row->exe_len);
 	json_words(j, "argv", row->command, row->command_len);

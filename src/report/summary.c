@@ -261,6 +261,9 @@ static void memory_line(const struct page *p, struct buf *line)
 		add_bound(line, p, least);
 		buf_addf(line, "%s RSS sum", format_bytes(text, value(p, FIG_RSS)));
 		add_moment(line, p, FIG_RSS_AT);
+	} else if (has(p, FIG_MEMORY)) {
+		buf_addf(line, "peak %s in its control group, with cached files",
+			format_bytes(text, value(p, FIG_MEMORY)));
 	} else {
 		buf_addf(line, "not known: %s", p->s->figure[FIG_RSS].why);
 	}

@@ -31,13 +31,15 @@ const char *charts_text(struct owned *m, struct buf *text)
 
 struct sum {
 	double mean, most, most_at_s;
+	double drawn; /* the most of what is drawn */
 };
 
 /* Of curves upon one another, as drawn. All of a node stand on one axis. */
 static struct sum sum_of_curves(const struct draft *d)
 {
-	struct sum sum = {NAN, NAN, NAN};
-	double added = 0, known = 0;
+	const struct sheet_node *node = d->nr ? &d->s->sheet->node[d->source[0].node] : NULL;
+	struct sum sum = {NAN, NAN, NAN, NAN};
+	double added = 0, known = 0, plain = 0, points = 0;
 
 	for (size_t at = 0; d->nr && at < d->curve[0].nr; at++) {
 		double here = NAN;
@@ -47,14 +49,16 @@ static struct sum sum_of_curves(const struct draft *d)
 				here = (isnan(here) ? 0 : here) + (double)d->curve[i].mean[at];
 		if (isnan(here))
 			continue;
-		added += here;
-		known++;
+		added += here * point_seconds(node, at, d->rates);
+		known += point_seconds(node, at, d->rates);
+		plain += here;
+		points++;
 		if (isnan(sum.most) || here > sum.most) {
-			sum.most = here;
+			sum.most = sum.drawn = here;
 			sum.most_at_s = d->curve[0].time_s[at];
 		}
 	}
-	sum.mean = known > 0 ? added / known : NAN;
+	sum.mean = known > 0 ? added / known : points > 0 ? plain / points : NAN;
 	return sum;
 }
 
@@ -62,7 +66,8 @@ static struct sum sum_of_curves(const struct draft *d)
 static struct sum sum_of_stack(const struct draft *d)
 {
 	if (d->total && !isnan(d->total->most))
-		return (struct sum){d->total->average, d->total->most, d->total->most_at_s};
+		return (struct sum){
+			d->total->average, d->total->most, d->total->most_at_s, d->total->highest};
 	return sum_of_curves(d);
 }
 
@@ -85,6 +90,17 @@ static void add_value(struct buf *out, const struct draft *d, double value)
 	buf_adds(out, format_value(text, value, d->chart.unit, d->chart.per_second));
 }
 
+/* A curve is sampled: where it does not reach what is known, it says so. */
+static void add_drawn(struct buf *out, const struct draft *d, double most, double drawn)
+{
+	char known[UNITS_SIZE], seen[UNITS_SIZE];
+
+	format_value(known, most, d->chart.unit, d->chart.per_second);
+	format_value(seen, drawn, d->chart.unit, d->chart.per_second);
+	if (!isnan(drawn) && strcmp(known, seen) != 0)
+		buf_addf(out, " (as drawn %s)", seen);
+}
+
 static void add_sum(struct buf *out, const struct draft *d, const char *name, const struct sum *sum)
 {
 	char text[UNITS_SIZE];
@@ -97,6 +113,7 @@ static void add_sum(struct buf *out, const struct draft *d, const char *name, co
 	add_value(out, d, sum->most);
 	if (sum->most != 0 && !isnan(sum->most_at_s))
 		buf_addf(out, " at %s", format_moment(text, sum->most_at_s, d->s->to_s - d->s->from_s));
+	add_drawn(out, d, sum->most, sum->drawn);
 }
 
 /* The curve whose highest point is annotated; NULL: there is none. */
@@ -117,12 +134,13 @@ static void add_highest(struct buf *out, const struct draft *d)
 {
 	const struct chart_curve *top = NULL;
 	char text[UNITS_SIZE];
-	double at = NAN;
+	double at = NAN, drawn = NAN;
 
 	for (size_t i = 0; i < d->nr; i++)
 		if (!isnan(d->curve[i].most) && (!top || d->curve[i].most > top->most)) {
 			top = &d->curve[i];
 			at = d->source[i].most_at_s;
+			drawn = d->source[i].drawn_most;
 		}
 	if (!top)
 		return;
@@ -131,6 +149,27 @@ static void add_highest(struct buf *out, const struct draft *d)
 	buf_addf(out, ": %s", top->name);
 	if (top->most != 0 && !isnan(at))
 		buf_addf(out, " at %s", format_moment(text, at, d->s->to_s - d->s->from_s));
+	add_drawn(out, d, top->most, drawn);
+}
+
+/* The part of the run whose memory the chart shows; NULL: it shows something else, or several. */
+static const struct summary *memory_part(const struct draft *d)
+{
+	const char *metric = d->p->row->metric[0];
+	enum panel_shape shape = d->p->row->shape;
+
+	if (d->of == DRAFT_BY_NODE || !metric || strncmp(metric, "proc.mem.", 9) != 0 ||
+		shape == PANEL_GROUPS || shape == PANEL_PROCESSES_LINES)
+		return NULL;
+	return d->of == DRAFT_NODE && d->s->summary->nr_nodes ? &d->s->summary->node[d->node] : d->s->summary;
+}
+
+/* What one process had between two samples is in no curve. */
+static bool is_peak_between(const struct draft *d)
+{
+	const struct summary *part = memory_part(d);
+
+	return part && *summary_memory_view(part) == 'h';
 }
 
 static void set_subtitle(struct draft *d)
@@ -148,11 +187,13 @@ static void set_subtitle(struct draft *d)
 
 		add_sum(&text, d, "sum", &sum);
 	} else if (d->nr > 1 && peak) {
-		add_sum(&text, d, peak->name, &(struct sum){peak->average, peak->most, source->most_at_s});
+		add_sum(&text, d, peak->name,
+			&(struct sum){peak->average, peak->most, source->most_at_s, source->drawn_most});
 	} else if (d->nr == 1 || (shape == PANEL_LINES && d->nr <= TOLD)) {
 		for (size_t i = 0; i < d->nr; i++) {
 			const struct chart_curve *c = &d->curve[i];
-			struct sum sum = {c->average, c->most, d->source[i].most_at_s};
+			struct sum sum = {
+				c->average, c->most, d->source[i].most_at_s, d->source[i].drawn_most};
 
 			buf_adds(&text, i ? " · " : "");
 			/* Where others could have stood beside it, it is told which one it is. */
@@ -163,6 +204,11 @@ static void set_subtitle(struct draft *d)
 	} else {
 		add_highest(&text, d);
 	}
+	if (is_peak_between(d)) {
+		buf_adds(&text, "; one process had ");
+		add_value(&text, d, memory_part(d)->figure[FIG_MEMORY].value);
+		buf_adds(&text, ", between samples");
+	}
 	d->chart.subtitle = charts_text(d->m, &text);
 }
 
@@ -170,21 +216,21 @@ static void set_peak(struct draft *d)
 {
 	const struct chart_source *source = NULL;
 	const struct chart_curve *peak = peak_curve(d, &source);
-	struct sum sum = {NAN, NAN, NAN};
+	struct sum sum = {NAN, NAN, NAN, NAN};
 	struct chart_note *note;
 	struct buf text;
 
 	if (d->chart.form == CHART_STACKED && d->p->row->peak)
 		sum = sum_of_stack(d);
 	else if (peak)
-		sum = (struct sum){0, peak->most, source->most_at_s};
+		sum = (struct sum){0, peak->most, source->most_at_s, source->drawn_most};
 	if (!(sum.most > 0) || isnan(sum.most_at_s))
 		return;
 	note = owned_alloc(d->m, 1, sizeof(*note));
 	if (!note)
 		return;
 	buf_init(&text, 256);
-	buf_adds(&text, "peak ");
+	buf_adds(&text, is_peak_between(d) ? "highest sample " : "peak ");
 	add_value(&text, d, sum.most);
 	*note = (struct chart_note){
 		.time_s = sum.most_at_s, .value = sum.most, .text = charts_text(d->m, &text)};
@@ -494,6 +540,7 @@ static int draft_make(struct draft *d)
 
 	if (!column)
 		return 0;
+	d->rates = column->rates;
 	r = draft_curves(d);
 	if (r >= 0 && d->p->row->shape == PANEL_TIMELINE)
 		r = draft_spans(d);

@@ -121,9 +121,20 @@ void draft_add(struct draft *d, const struct sheet_line *line, const char *name,
 {
 	if (d->nr == d->cap)
 		return;
-	d->source[d->nr] = (struct chart_source){
-		.node = line->node, .process = UINT32_MAX, .most_at_s = line->most_at_s};
+	d->source[d->nr] = (struct chart_source){.node = line->node,
+		.process = UINT32_MAX,
+		.most_at_s = line->most_at_s,
+		.drawn_most = line->highest};
 	d->curve[d->nr++] = curve_of_line(d, line, name, color);
+}
+
+double point_seconds(const struct sheet_node *node, size_t at, bool rates)
+{
+	if (node->reduced)
+		return node->step_s;
+	if (rates)
+		return at ? node->time_s[at] - node->time_s[at - 1] : 0;
+	return at + 1 < node->nr_times ? node->time_s[at + 1] - node->time_s[at] : 0;
 }
 
 static void fold_point(float *to, float *weight, float value, enum metric_fold fold)
@@ -147,7 +158,7 @@ static const struct sheet_line *fold_lines(
 	struct sheet_line *sum = owned_alloc(d->m, 1, sizeof(*sum));
 	float *mean = owned_alloc(d->m, node->nr_times, sizeof(*mean));
 	float *weight = owned_alloc(d->m, node->nr_times, sizeof(*weight));
-	double added = 0, known = 0;
+	double added = 0, known = 0, plain = 0, points = 0;
 
 	if (!sum || !mean || !weight)
 		return NULL;
@@ -162,14 +173,16 @@ static const struct sheet_line *fold_lines(
 			continue;
 		if (fold == FOLD_MEAN || fold == FOLD_NONE)
 			mean[at] /= weight[at];
-		added += (double)mean[at];
-		known++;
+		added += (double)mean[at] * point_seconds(node, at, d->rates);
+		known += point_seconds(node, at, d->rates);
+		plain += (double)mean[at];
+		points++;
 		if (isnan(sum->most) || (double)mean[at] > sum->most) {
-			sum->most = (double)mean[at];
+			sum->most = sum->highest = (double)mean[at];
 			sum->most_at_s = node->time_s[at];
 		}
 	}
-	sum->average = known > 0 ? added / known : NAN;
+	sum->average = known > 0 ? added / known : points > 0 ? plain / points : NAN;
 	return sum;
 }
 

@@ -29,6 +29,7 @@ struct draft {
 	struct chart_curve *curve;
 	struct chart_source *source;
 	size_t nr, cap;
+	bool rates;			/* its values stand for the time before them */
 	const struct sheet_line *total; /* of stacked curves: their sum as it was read; NULL: not asked for */
 };
 
@@ -40,6 +41,9 @@ int draft_curves(struct draft *d);
 int draft_spans(struct draft *d);
 
 /* A curve of a line, in this colour. The name is kept by `m`. */
+/* How long a point of the curves stands for what it shows. */
+double point_seconds(const struct sheet_node *node, size_t at, bool rates);
+
 struct chart_curve curve_of_line(
 	const struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);
 void draft_add(struct draft *d, const struct sheet_line *line, const char *name, uint32_t color);

@@ -22,7 +22,7 @@ const struct compare_alias compare_alias[] = {
 	{"cpu.system",   {"cpu.system_s"}},
 	{"cores",        {"cpu.mean_cores"}},
 	{"cores.peak",   {"cpu.peak_cores"}},
-	{"memory.peak",  {"memory.peak_pss_bytes", "memory.peak_rss_bytes"}},
+	{"memory.peak",  {"memory.peak_bytes"}},
 	{"memory.pss",   {"memory.peak_pss_bytes"}},
 	{"memory.rss",   {"memory.peak_rss_bytes"}},
 	{"memory.uss",   {"memory.peak_uss_bytes"}},

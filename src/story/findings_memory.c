@@ -42,46 +42,43 @@ static bool group_view(
 	return ret->bytes >= 0;
 }
 
-static bool missed_peak(const struct summary *part)
-{
-	double missed = figure_of(part, FIG_HWM) - figure_of(part, FIG_RSS);
-
-	return missed > MIB && missed > 0.05 * figure_of(part, FIG_RSS);
-}
-
-/* The fair share of the job's processes; where a control group limits it and its programs hold more (others
- * are in it, or it was read at a better moment), that. RSS counts shared pages once for each process: too
- * much, but never too little. */
+/* The summary's answer; where a control group limits the job and its programs hold more (others are in it, or
+ * it was read at a better moment), that. RSS counts shared pages once for each process: too much, but never
+ * too little. */
 struct memory_view memory_view_of(const struct story *s, const struct summary *part, size_t node)
 {
-	struct memory_view v = {.bytes = figure_of(part, FIG_PSS),
-				   .at_s = run_time(s, node, figure_of(part, FIG_PSS_AT)),
-				   .name = "PSS",
-				   .evidence = "memory.peak_pss_bytes"},
-			   group;
+	struct memory_view v = {.bytes = figure_of(part, summary_memory(part)), .at_s = NAN}, group;
 
-	if (isnan(v.bytes))
-		v = (struct memory_view){.bytes = figure_of(part, FIG_RSS),
-			.at_s = run_time(s, node, figure_of(part, FIG_RSS_AT)),
-			.name = "RSS, summed over processes",
-			.evidence = "memory.peak_rss_bytes",
-			.reservation = "an upper bound: pages that processes share count once for each"};
-	else if (figure_of(part, FIG_PSS_ESTIMATED) > 0.5)
-		v.reservation = "more than half of it estimated between two readings";
+	switch (summary_memory(part)) {
+	case FIG_HWM:
+		v.name = "high-water mark of one process";
+		v.evidence = "memory.max_process_hwm_bytes";
+		v.reservation = "reached between two samples; what others had at that moment comes on top";
+		break;
+	case FIG_PSS:
+		v.at_s = run_time(s, node, figure_of(part, FIG_PSS_AT));
+		v.name = "PSS";
+		v.evidence = "memory.peak_pss_bytes";
+		if (figure_of(part, FIG_PSS_ESTIMATED) > 0.5)
+			v.reservation = "more than half of it estimated between two readings";
+		break;
+	case FIG_RSS:
+		v.at_s = run_time(s, node, figure_of(part, FIG_RSS_AT));
+		v.name = "RSS, summed over processes";
+		v.evidence = "memory.peak_rss_bytes";
+		v.reservation = "an upper bound: pages that processes share count once for each";
+		break;
+	default:
+		v.name = "peak of the control group";
+		v.evidence = "memory.peak_bytes";
+		v.reservation = "an upper bound: cached files are in it";
+	}
 	if (group_view(s, part, node, &group) && !(group.bytes <= v.bytes))
 		v = group;
 	if (part->memory_lower_bound && !v.reservation)
 		v.reservation =
 			"a lower bound: what processes had between their last sample and their end is "
 			"not known";
-	/* One process alone had more between two samples than all together at any of them. */
-	if (figure_of(part, FIG_HWM) > v.bytes && missed_peak(part))
-		v = (struct memory_view){.bytes = figure_of(part, FIG_HWM),
-			.at_s = NAN,
-			.name = "high-water mark of one process",
-			.evidence = "memory.max_process_hwm_bytes",
-			.reservation =
-				"reached between two samples; what others had at that moment comes on top"};
 	return v;
 }
 

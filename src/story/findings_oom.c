@@ -71,16 +71,6 @@ static bool find_kill(const struct look *l, size_t i, struct rise *ret, bool *re
 
 /* ---- who ---- */
 
-static double peak_of(const struct process_row *row)
-{
-	double peak = 0;
-
-	for (enum process_value v = PROCESS_RSS; v <= PROCESS_HWM; v++)
-		if (row->value[v] > peak)
-			peak = row->value[v];
-	return peak;
-}
-
 static bool is_killed(const struct process_row *row)
 {
 	return row->status >= 0 && WIFSIGNALED(row->status) && WTERMSIG(row->status) == SIGKILL;
@@ -110,7 +100,7 @@ static const struct process_row *find_victim(
 		if (row->node != node || !row->ended || !(away(l, row, when) == 0) ||
 			(killed ? !is_killed(row) : row->status >= 0))
 			continue;
-		if (!best || peak_of(row) > peak_of(best))
+		if (!best || !(row->value[PROCESS_RSS] <= best->value[PROCESS_RSS]))
 			best = row;
 	}
 	return best;
@@ -194,10 +184,11 @@ static void say_victim(struct look *l, struct finding *f, const struct process_r
 	if (!sure)
 		found_say(l, f, "It was probably %s (PID %.0f), the largest that vanished at that time.",
 			name, victim->value[PROCESS_PID]);
-	if (peak_of(victim) > 0)
-		found_say(l, f, "%s had up to %s resident.", name, format_bytes(bytes, peak_of(victim)));
+	if (victim->value[PROCESS_RSS] > 0)
+		found_say(l, f, "%s had up to %s resident.", name,
+			format_bytes(bytes, victim->value[PROCESS_RSS]));
 	found_evidence(l, f, "pid", victim->value[PROCESS_PID], UNIT_CODE);
-	found_evidence(l, f, "peak_rss_bytes", peak_of(victim), UNIT_BYTES);
+	found_evidence(l, f, "peak_rss_bytes", victim->value[PROCESS_RSS], UNIT_BYTES);
 }
 
 static void say_bound(struct look *l, struct finding *f, size_t i)

@@ -268,33 +268,32 @@ static void fact_cpu(struct outline *o, const struct story *s)
 
 static void fact_memory(struct outline *o, const struct story *s)
 {
-	static const struct {
-		enum figure_id peak;
-		const char *name, *where; /* a large number has room for a short word beside it */
-	} view[] = {{FIG_HWM, "", "in one process, between samples"}, {FIG_PSS, " PSS", ""},
-		{FIG_RSS, " RSS", ""}, {FIG_CGROUP_PEAK, "", "in its control group"}};
-	double limit = figure(s, FIG_LIMIT_MEMORY), machine = figure(s, FIG_MACHINE_MEMORY);
+	const char *view = summary_memory_view(s->summary);
+	/* A large number has room for a short word beside it. */
+	const char *name = *view == 'p' ? " PSS" : *view == 'r' ? " RSS" : "";
+	double peak = figure(s, FIG_MEMORY), limit = figure(s, FIG_LIMIT_MEMORY),
+	       machine = figure(s, FIG_MACHINE_MEMORY);
 	bool allowed = !isnan(limit) && !(limit >= machine);
 	char a[UNITS_SIZE];
 	struct buf detail;
-	size_t i = summary_memory(s->summary) != FIG_HWM;
 
-	while (i < ARRAY_SIZE(view) && isnan(figure(s, view[i].peak)))
-		i++;
-	if (i == ARRAY_SIZE(view))
+	if (isnan(peak))
 		return;
 	buf_init(&detail, TEXT_MAX);
-	buf_adds(&detail, view[i].where);
+	buf_adds(&detail,
+		*view == 'h'	       ? "in one process, between samples"
+			: *view == 'c' ? "in its control group, with cached files"
+				       : "");
 	if (detail.len && !isnan(allowed ? limit : machine))
 		buf_adds(&detail, "; ");
 	if (allowed)
-		add_share(&detail, figure(s, view[i].peak) / limit, format_bytes(a, limit), true);
+		add_share(&detail, peak / limit, format_bytes(a, limit), true);
 	else
-		add_share(&detail, figure(s, view[i].peak) / machine, format_bytes(a, machine), false);
+		add_share(&detail, peak / machine, format_bytes(a, machine), false);
 	add_fact(o, "Memory, peak",
 		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
-			view[i].peak == FIG_PSS && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
-			format_bytes(a, figure(s, view[i].peak)), view[i].name),
+			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "", format_bytes(a, peak),
+			name),
 		keep_buf(o, &detail));
 }
 

@@ -422,7 +422,10 @@ static int read_curves(struct story *s, const struct story_options *o, struct bu
 	if (r < 0)
 		return r;
 	set_range(s, o);
-	return combine_all(s);
+	r = combine_all(s);
+	if (r >= 0 && isnan(o->from_s) && isnan(o->to_s))
+		story_settle(s);
+	return r;
 }
 
 /* Findings are of the whole run, whatever part of it is drawn: figures and curves must be of the same time.

@@ -104,6 +104,8 @@ struct story {
 int story_read(
 	const struct run *run, const struct story_options *options, struct story **ret, struct buf *reterr);
 struct story *story_free(struct story *s);
+/* When everything is read of the whole run: lines get the numbers of the statistics (settle.c). */
+void story_settle(struct story *s);
 
 /* What the nodes of a panel are compared by: the metric with the peak, or the first that is known; -1: none.
  */
@@ -118,6 +120,7 @@ struct chart_source {
 	uint32_t process;  /* row of the process table; UINT32_MAX: of none */
 	const char *group; /* escaped; NULL: of none */
 	double most_at_s;  /* NAN: not known */
+	double drawn_most; /* of the curve, which may be less than the most that is known */
 };
 
 /* The charts of a story, in the order of the panels; those without values are left out. With several nodes a

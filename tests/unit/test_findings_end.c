@@ -37,7 +37,7 @@ static struct process_row *killed_process(int64_t pid, const char *name, double 
 	struct process_row *row = story_process(&m, 0, pid, name, 0, end, 1);
 
 	row->status = status;
-	row->value[PROCESS_HWM] = rss;
+	row->value[PROCESS_RSS] = rss;
 	return row;
 }
 
