@@ -309,6 +309,15 @@ static void combine_flags(struct summary *total)
 		summary_note(total, "memory is a lower bound: see the nodes");
 }
 
+/* No less than any of them had. */
+static void combine_peak_cores(struct summary *total, const struct parts *of)
+{
+	for (size_t i = 0; i < of->nr; i++)
+		if (has_figure(of->part[i], FIG_PEAK_CORES))
+			raise_peak_cores(total, of->part[i]->figure[FIG_PEAK_CORES].value,
+				of->part[i]->figure[FIG_PEAK_WINDOW].value, "it was on one of several nodes");
+}
+
 /* The nodes, or with a name their groups of that name. */
 static int parts_of(const struct summary *total, const char *name, struct parts *ret)
 {
@@ -352,6 +361,7 @@ int summary_combine(struct summary *total, struct tracker *t)
 		recorded += total->node[i].figure[FIG_WALL].value;
 	fill_self_percent(total, recorded);
 	fill_peaks(total, t);
+	combine_peak_cores(total, &of);
 	fill_shares(total);
 	if (r >= 0)
 		r = combine_counters(total, &of);
@@ -388,6 +398,7 @@ int summary_combine_group(struct summary *total, const char *name, struct tracke
 	r = combine_texts(s, &of);
 	combine_cpu(s, &of);
 	fill_peaks(s, t);
+	combine_peak_cores(s, &of);
 	fill_shares(s);
 	if (r >= 0)
 		r = combine_gpus(s, &of);

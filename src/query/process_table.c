@@ -233,6 +233,9 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 	row->hwm_least = pairs_get_num(record->pairs, "max_rss_least", &least) && least;
 	least = 0;
 	row->hwm_most = pairs_get_num(record->pairs, "max_rss_most", &least) && least;
+	/* Older recorders took what wait4() tells, children included, for its own. */
+	row->hwm_most |= how && how->len == 6 && !memcmp(how->value, "reaped", 6) &&
+		!pairs_find(record->pairs, "io_least");
 	row->sampled |= pairs_get_num(record->pairs, "sampled", &sampled) && sampled;
 	if (pairs_get_num(record->pairs, "status", &status) && status >= 0 && status <= 0xffff)
 		row->status = (int)status;
@@ -303,6 +306,18 @@ static void fit_split(double *value)
 	value[PROCESS_SYSTEM] = total - value[PROCESS_USER];
 }
 
+/* The one place that says how much a process had. A mark that may be another's is not taken for its own where
+ * there are samples of it. */
+static void settle_memory(struct process_row *row)
+{
+	double rss = row->value[PROCESS_RSS], hwm = row->value[PROCESS_HWM];
+
+	if (row->hwm_most && !isnan(rss))
+		return;
+	row->rss_between = is_between_samples(hwm, rss);
+	row->value[PROCESS_RSS] = known_max(rss, hwm);
+}
+
 static int recording_end(struct process_filling *f)
 {
 	int r = harvest_all(f);
@@ -314,9 +329,7 @@ static int recording_end(struct process_filling *f)
 		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
 			value[PROCESS_START];
 		fit_split(value);
-		/* The one place that says how much a process had. */
-		f->t.row[i].rss_between = is_between_samples(value[PROCESS_HWM], value[PROCESS_RSS]);
-		value[PROCESS_RSS] = known_max(value[PROCESS_RSS], value[PROCESS_HWM]);
+		settle_memory(&f->t.row[i]);
 	}
 	return r < 0 ? r : name_parents(&f->t);
 }

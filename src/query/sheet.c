@@ -150,6 +150,7 @@ static void take_column(struct sheet_column *to, struct sheet_column *from)
 		to->kind = from->kind;
 		to->fold = from->fold;
 		to->per_second = from->per_second;
+		to->rates = from->rates;
 	}
 	to->left_out += from->left_out;
 	to->known |= from->known;

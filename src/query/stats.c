@@ -133,6 +133,12 @@ struct filling {
 
 /* ---- rows ---- */
 
+static void row_clear(struct stats_row *row)
+{
+	for (unsigned i = 0; i < NR_STATS; i++)
+		row->value[i] = NAN;
+}
+
 static int rows_add(struct stats *s, enum stats_level level, size_t nr)
 {
 	s->row[level] = calloc(MAX(nr, 1), sizeof(**s->row));
@@ -140,8 +146,7 @@ static int rows_add(struct stats *s, enum stats_level level, size_t nr)
 		return -ENOMEM;
 	s->nr[level] = nr;
 	for (size_t i = 0; i < nr; i++)
-		for (unsigned k = 0; k < NR_STATS; k++)
-			s->row[level][i].value[k] = NAN;
+		row_clear(&s->row[level][i]);
 	return 0;
 }
 
@@ -186,6 +191,13 @@ static void fill_figures(struct stats_row *row, const struct summary *s, double 
 	fill_over(row, s->over);
 	row->value[STAT_READ_RATE_PEAK] = s->rate_peak[FLOW_READ];
 	row->value[STAT_WRITE_RATE_PEAK] = s->rate_peak[FLOW_WRITE];
+}
+
+void stats_of_summary(const struct summary *s, struct stats_row *ret)
+{
+	*ret = (struct stats_row){0};
+	row_clear(ret);
+	fill_figures(ret, s, 0);
 }
 
 static double figure_or_nan(const struct summary *s, enum figure_id id)

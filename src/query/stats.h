@@ -107,4 +107,6 @@ int stats_guest(const struct run *run, const struct summary *summary, const stru
 	struct stats_reading **ret, struct tour_guest *ret_guest);
 int stats_finish(struct stats_reading *r, struct stats **ret);
 struct stats_reading *stats_reading_free(struct stats_reading *r);
+/* What the summary alone tells of the whole; it has no name. */
+void stats_of_summary(const struct summary *s, struct stats_row *ret);
 #endif

@@ -376,8 +376,7 @@ static void fill_over(struct summary *s, struct tracker *t)
 
 static void fill_cores(struct summary *s, struct tracker *t)
 {
-	double rate, at, window, wall = s->figure[FIG_WALL].value, alive = t->active_s;
-	/* Half a hundredth of a core above what there is would still be printed as what there is. */
+	double rate, at, window, wall = s->figure[FIG_WALL].value;
 	double most = has_figure(s, FIG_CPUS) ? s->figure[FIG_CPUS].value + 0.005 : 0;
 
 	if (!has_figure(s, FIG_CPU) || !(wall > 0)) {
@@ -392,18 +391,22 @@ static void fill_cores(struct summary *s, struct tracker *t)
 		rate = s->figure[FIG_MEAN_CORES].value;
 		at = window = wall;
 	}
-	/* What lived between two samples ran faster than they show. */
-	if (alive >= SHORTEST_LIFE_S && s->figure[FIG_CPU].value / alive > rate &&
-		!(most > 0 && s->figure[FIG_CPU].value / alive > most)) {
-		rate = s->figure[FIG_CPU].value / alive;
-		window = alive;
-		at = NAN;
-	}
 	figure_set(s, FIG_PEAK_CORES, rate);
 	figure_set(s, FIG_PEAK_CORES_AT, at);
-	if (isnan(at))
-		figure_unset(s, FIG_PEAK_CORES_AT, "it was over all the time in which there were processes");
 	figure_set(s, FIG_PEAK_WINDOW, window);
+}
+
+void raise_peak_cores(struct summary *s, double cores, double window, const char *why_no_time)
+{
+	double there = figure_or_nan(s, FIG_CPUS);
+
+	/* Half a hundredth of a core above what there is would still be printed as what there is. */
+	if (!(cores > figure_or_nan(s, FIG_PEAK_CORES)) || cores > there + 0.005)
+		return;
+	figure_set(s, FIG_PEAK_CORES, cores);
+	figure_set(s, FIG_PEAK_WINDOW, window);
+	figure_unset(s, FIG_PEAK_CORES_AT, why_no_time);
+	s->rate_peak[FLOW_CPU] = cores;
 }
 
 void fill_peaks(struct summary *s, struct tracker *t)
@@ -634,6 +637,10 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 		take_final_cpu(s, a);
 	}
 	fill_peaks(s, t);
+	/* What lived between two samples ran faster than they show. */
+	if (t->active_s >= SHORTEST_LIFE_S)
+		raise_peak_cores(s, figure_or_nan(s, FIG_CPU) / t->active_s, t->active_s,
+			"it was over all the time in which there were processes");
 	if (!line)
 		take_final_peaks(s, a);
 	fill_cpu(s, &f);

@@ -131,7 +131,10 @@ static void add_groups(struct buf *out, const struct process_row *row, enum lett
 
 static const char *mark_of(const struct process_row *row, enum process_value i, bool utf8)
 {
-	if ((i == PROCESS_CPU && row->cpu_least) || (i == PROCESS_RSS && row->hwm_least))
+	/* What samples saw of one whose mark may be another's. */
+	bool seen = row->hwm_most && row->value[PROCESS_RSS] < row->value[PROCESS_HWM];
+
+	if ((i == PROCESS_CPU && row->cpu_least) || (i == PROCESS_RSS && (row->hwm_least || seen)))
 		return utf8 ? "≥" : ">";
 	if (i == PROCESS_RSS && row->hwm_most)
 		return utf8 ? "≤" : "<";

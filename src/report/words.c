@@ -141,10 +141,10 @@ void pad(struct buf *out, size_t from, size_t column)
 char *format_cores(char out[static UNITS_SIZE], double cores)
 {
 	snprintf(out, UNITS_SIZE, "%.*f",
-		cores < 0.0005		? 0
-			: cores < 0.095 ? 3
-			: cores < 0.95	? 2
-					: 1,
+		cores < 0.0005		 ? 0
+			: cores < 0.0995 ? 3
+			: cores < 0.995	 ? 2
+					 : 1,
 		MIN(cores, 1e9));
 	return out;
 }

@@ -90,7 +90,8 @@ static void add_value(struct buf *out, const struct draft *d, double value)
 	buf_adds(out, format_value(text, value, d->chart.unit, d->chart.per_second));
 }
 
-/* A curve is sampled: where it does not reach what is known, it says so. */
+/* A curve is sampled: where it does not reach what is known, it says so; and where single samples, too short
+ * to tell how much it was, show more. */
 static void add_drawn(struct buf *out, const struct draft *d, double most, double drawn)
 {
 	char known[UNITS_SIZE], seen[UNITS_SIZE];
@@ -98,7 +99,7 @@ static void add_drawn(struct buf *out, const struct draft *d, double most, doubl
 	format_value(known, most, d->chart.unit, d->chart.per_second);
 	format_value(seen, drawn, d->chart.unit, d->chart.per_second);
 	if (!isnan(drawn) && strcmp(known, seen) != 0)
-		buf_addf(out, " (as drawn %s)", seen);
+		buf_addf(out, drawn < most ? " (the curve shows %s)" : " (single samples up to %s)", seen);
 }
 
 static void add_sum(struct buf *out, const struct draft *d, const char *name, const struct sum *sum)

@@ -201,8 +201,12 @@ static char *name_of(struct work *w, size_t operand)
 
 static int add_curve(struct work *w, struct chart *chart, struct chart_curve *c, size_t operand, int line)
 {
-	const struct sheet_line *l = &w->f->sheet[operand]->line[line];
+	const struct compare_set *set = &w->c->set[w->c->operand[operand].set];
+	struct sheet_line *l = &w->f->sheet[operand]->line[line];
+	struct stats_row known;
 
+	stats_of_summary(set->run[operand - set->first], &known);
+	sheet_line_settle(l, w->f->sheet[operand]->column[l->query].name, &known);
 	*c = (struct chart_curve){.name = name_of(w, operand),
 		.nr = w->nr_times[operand],
 		.time_s = w->time[operand],

@@ -110,10 +110,13 @@ static void settle(struct sheet_line *line, double mean, double most, double at)
 	line->most = most;
 }
 
-static void settle_row(struct sheet_line *line, const struct known *k, const struct stats_row *row)
+void sheet_line_settle(struct sheet_line *line, const char *metric, const struct stats_row *row)
 {
-	settle(line, k->mean == OWN ? NAN : row->value[k->mean], row->value[k->most],
-		k->at == OWN ? NAN : row->value[k->at]);
+	const struct known *k = known_of(metric);
+
+	if (k)
+		settle(line, k->mean == OWN ? NAN : row->value[k->mean], row->value[k->most],
+			k->at == OWN ? NAN : row->value[k->at]);
 }
 
 static bool is_gpu(const struct summary_gpu *gpu, const struct sheet_line *line, const char *host)
@@ -147,14 +150,13 @@ void story_settle(struct story *s)
 	for (size_t i = 0; i < s->sheet->nr_lines; i++) {
 		struct sheet_line *line = &s->sheet->line[i];
 		const struct sheet_column *column = &s->sheet->column[line->query];
-		const struct known *k = known_of(column->name);
 		const struct stats_row *row;
 
 		if (line->query >= s->first_finding_query || isnan(line->most) || is_mean(s, i))
 			continue;
-		row = k ? row_of(s, line) : NULL;
+		row = row_of(s, line);
 		if (row)
-			settle_row(line, k, row);
+			sheet_line_settle(line, column->name, row);
 		else if (column->per == SHEET_INSTANCE)
 			settle_gpu(s, line, column->name);
 	}

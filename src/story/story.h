@@ -106,6 +106,8 @@ int story_read(
 struct story *story_free(struct story *s);
 /* When everything is read of the whole run: lines get the numbers of the statistics (settle.c). */
 void story_settle(struct story *s);
+/* The same for one line of a metric, by the statistics of whose it is. */
+void sheet_line_settle(struct sheet_line *line, const char *metric, const struct stats_row *row);
 
 /* What the nodes of a panel are compared by: the metric with the peak, or the first that is known; -1: none.
  */

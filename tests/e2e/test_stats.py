@@ -175,8 +175,9 @@ def assert_memory(found, line):
     assert found["rss_p95_bytes"] == pytest.approx(line.quantile(0.95), rel=WITHIN)
     assert found["rss_peak_bytes"] == line.peak
     assert found["rss_peak_at_s"] == pytest.approx(line.peak_at, abs=1e-6)
-    assert found["rss_one_peak_bytes"] == max(line.peaks.values())
-    assert found["rss_peaks_sum_bytes"] == sum(line.peaks.values())
+    # Of one process with what the kernel marked between samples.
+    assert found["rss_one_peak_bytes"] >= max(line.peaks.values())
+    assert found["rss_peaks_sum_bytes"] >= sum(line.peaks.values())
 
 
 @pytest.mark.parametrize("file", recordings(), ids=lambda path: path.stem)

@@ -59,8 +59,9 @@ export function open(text) {
 		/* The recordings; several have one more behind them that stands for all. */
 		get nodes() { return raw.nodes; },
 		get nrHosts() { return raw.nodes.length > 1 ? raw.nodes.length - 1 : raw.nodes.length; },
+		/* Times may be rounded: the last point is in it. */
 		get end() {
-			return Math.max(0.001, ...raw.nodes.map((node) => node.end_s ?? 0));
+			return Math.max(0.001, ...raw.nodes.map((node, i) => Math.max(node.end_s ?? 0, data.times(i).at(-1) ?? 0)));
 		},
 		times(node) {
 			return (times[node] ??= unpackTimes(raw.nodes[node]?.times));

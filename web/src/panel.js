@@ -24,20 +24,22 @@ const some = (value) => value !== null && value !== undefined;
 
 /* ---- numbers ---- */
 
-/* Of the points in the range: the mean of means, the least of the least, the most of the most, the last. */
+/* Of the points in the range: the mean over time, the least of the least, the most of the most, the last. A point stands
+ * for the time half way to its neighbours. */
 export function rangeStatistics(line, from, to) {
 	const {times, mean, low, high} = line;
-	let n = 0, sum = 0, min = null, max = null, last = null;
+	let seconds = 0, sum = 0, min = null, max = null, last = null;
 	for (let i = lowerBound(times, from); i < times.length && times[i] <= to; i++) {
 		if (mean[i] === null)
 			continue;
-		n++;
-		sum += mean[i];
+		const own = ((times[i + 1] ?? times[i]) - (times[i - 1] ?? times[i])) / 2 || 1;
+		seconds += own;
+		sum += mean[i] * own;
 		min = min === null ? low[i] : Math.min(min, low[i]);
 		max = max === null ? high[i] : Math.max(max, high[i]);
 		last = mean[i];
 	}
-	return {mean: n ? sum / n : null, min, max, last};
+	return {mean: seconds ? sum / seconds : null, min, max, last};
 }
 
 /* Lines of one axis added up; where none has a value there is none. */
@@ -606,9 +608,16 @@ export class Panel {
 		return format(value, {...this.panel, per_second: false});
 	}
 
+	/* Of all of it the report knows mean and most better than the points: they are those of the title. */
+	statisticsOf(line, key) {
+		const seen = rangeStatistics(line, this.view.from, this.view.to);
+		const known = this.view.whole && key.of.length === 1;
+		return known ? {...seen, mean: key.average ?? seen.mean, max: key.most ?? seen.max} : seen;
+	}
+
 	updateLegend() {
 		this.paintSwatches();
-		this.statistics = this.lines.map((line) => rangeStatistics(line, this.view.from, this.view.to));
+		this.statistics = this.lines.map((line, i) => this.statisticsOf(line, this.curves[i]));
 		this.cells.forEach(({cells}, i) => LEGEND_COLUMNS.forEach((kind, k) => {
 			cells[k + 1].textContent = this.short(this.statistics[i]?.[kind]);
 		}));
