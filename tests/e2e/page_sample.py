@@ -37,7 +37,7 @@ def unpacked(line, length):
 def line(name, values, *, node=0, color=0, spread=0, **more):
     known = [v for v in values if v is not None]
     made = {"name": name, "node": node, "color": color, "dashed": False, "process": None, "group": None,
-            "average": sum(known) / len(known) if known else None, "most": max(known, default=None),
+            "average": sum(known) / len(known) if known else None, "most": max(known, default=0) * (1 + spread) if known else None,
             "mean": packed(values)}
     if spread:
         made["low"] = packed([None if v is None else max(v * (1 - spread), 0) for v in values])

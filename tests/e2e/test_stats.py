@@ -201,11 +201,12 @@ def test_as_worked_out_from_the_cells(file):
         line = wanted.processes.get(key)
         assert by_pid[pid]["samples"] == (line.samples if line else 0)
         if line and line.points:
-            assert by_pid[pid]["rss_peak_bytes"] == line.peak
+            between = by_pid[pid]["rss_peak_bytes"] > 1.05 * line.peak  # the kernel's mark, of which no time is known
+            assert by_pid[pid]["rss_peak_bytes"] >= line.peak
             assert by_pid[pid]["rss_mean_bytes"] == pytest.approx(line.mean(), abs=1)
-            assert by_pid[pid]["rss_peak_at_s"] == pytest.approx(line.peak_at, abs=1e-6)
+            assert by_pid[pid]["rss_peak_at_s"] == (None if between else pytest.approx(line.peak_at, abs=1e-6))
         else:
-            assert by_pid[pid]["rss_peak_bytes"] is None
+            assert by_pid[pid]["rss_peak_at_s"] is None
 
 
 @pytest.mark.parametrize("file", recordings(), ids=lambda path: path.stem)

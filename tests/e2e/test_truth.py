@@ -15,7 +15,7 @@ from recorder import BURNERS, TACHO, lasting, record, run, shown, start, until
 
 MIB = 1 << 20
 UNITS = {"W": 1, "%": 0.01, "us": 1e-6, "ms": 1e-3, "s": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30, "GHz": 1e9, "B": 1, "": 1}
-NUMBER = rf"[~≥≤]?\d[\d,]*(?:\.\d+)? ?(?:{'|'.join(UNITS)})(?![\w.])"
+NUMBER = rf"[~≥≤]?\d[\d,]*(?:\.\d+)?(?:e-\d+)? ?(?:{'|'.join(UNITS)})(?![\w.])"
 
 FAKE_GPU = """\
 count 1
@@ -33,8 +33,8 @@ class Said:
     """A number as people read it: any value that is written like that is the same."""
 
     def __init__(self, text):
-        number, unit = re.fullmatch(r"[~≥≤]?([\d.,]+) ?(.*)", text).groups()
-        value, scale = float(number.replace(",", "")), UNITS[unit]
+        number, power, unit = re.fullmatch(r"[~≥≤]?([\d.,]+)(e-\d+)? ?(.*)", text).groups()
+        value, scale = float(number.replace(",", "")), UNITS[unit] * float(f"1{power or ''}")
         half = 0.51 * 10.0 ** -len(number.partition(".")[2])
         self.text, self.low, self.high = text, (value - half) * scale, (value + half) * scale
 
