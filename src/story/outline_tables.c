@@ -304,9 +304,10 @@ static void add_views(struct outline *o, const struct story *s)
 		set_column(o, t, c + 1, &numbers, value);
 	}
 	t->note = outline_keep(o,
-		"Peak is that of all processes at one instant. The sum of peaks adds what each process had "
-		"at "
-		"its own moment: nobody ever had it at once.");
+		"Peak is that of all processes at one sample; of the largest process RSS is the most that is "
+		"known, "
+		"between samples too. The sum of peaks adds what each process had at its own moment: nobody "
+		"ever had it at once.");
 }
 
 /* Everything else that is known of the run, one line each. */

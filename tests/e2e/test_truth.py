@@ -13,6 +13,11 @@ from pathlib import Path
 import pytest
 from recorder import BURNERS, TACHO, lasting, record, run, shown, start, until
 
+try:
+    from pyarrow import parquet
+except ImportError:
+    parquet = None
+
 MIB = 1 << 20
 UNITS = {"W": 1, "%": 0.01, "us": 1e-6, "ms": 1e-3, "s": 1, "KiB": 1 << 10, "MiB": MIB, "GiB": 1 << 30, "GHz": 1e9, "B": 1, "": 1}
 NUMBER = rf"[~≥≤]?\d[\d,]*(?:\.\d+)?(?:e-\d+)? ?(?:{'|'.join(UNITS)})(?![\w.])"
@@ -95,7 +100,7 @@ class Views:
             self.html = (folder / "report.html").read_text()
             self.pdf = self.read_pdf(*folder.glob("*.pdf"))
         self.panels = {panel["id"]: panel for panel in self.page["panels"]}
-        ok("export", "--to", "csv,json", "-d", "summary,processes", "-o", folder / "out", recording)
+        ok("export", "--to", "csv,json,parquet", "-d", "summary,processes", "-o", folder / "out", recording)
         self.exported = self.read_exports(folder / "out")
 
     def read_pdf(self, path):
@@ -113,6 +118,9 @@ class Views:
         tables = json.loads(path.read_text())["tables"]
         rows = {name: [dict(zip([f["name"] for f in table["fields"]], row)) for row in table["rows"]] for name, table in tables.items()}
         read["json"] = {row["name"]: row["value"] for row in rows["summary"]}, rows["processes"]
+        if parquet:
+            rows = [parquet.read_table(folder / f"{name}.parquet").to_pylist() for name in ("summary", "processes")]
+            read["parquet"] = {row["name"]: row["value"] for row in rows[0]}, rows[1]
         return {
             format: ({n: float(v) for n, v in summary.items() if v not in ("", None)}, {int(row["pid"]): row for row in processes})
             for format, (summary, processes) in read.items()
