@@ -33,7 +33,7 @@ struct gathering {
 	struct scene *scene;
 	uint32_t node;
 	double offset_s;
-	double until_s; /* it needs no more after that; NAN: it needs all */
+	double until_s;		/* it needs no more after that; NAN: it needs all */
 	size_t open[OPEN_MOST]; /* phases that have not ended: indexes */
 	unsigned nr_open;
 	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
@@ -416,7 +416,8 @@ struct gathering *moments_begin(struct moments *m, struct scene *scene, uint32_t
 
 	if (!g)
 		return NULL;
-	*g = (struct gathering){.m = m, .scene = scene, .node = node, .offset_s = offset_s, .until_s = NAN, .group_at = NAN};
+	*g = (struct gathering){
+		.m = m, .scene = scene, .node = node, .offset_s = offset_s, .until_s = NAN, .group_at = NAN};
 	kills_bind(&g->group, scene->schema, "cgroup.memory.oom_kill");
 	kills_bind(&g->machine, scene->schema, "paging.oom_kills");
 	g->observer.record = observe;

@@ -68,7 +68,7 @@ struct scene {
 	bool sought;	   /* it did not begin at the first of them */
 	bool follows, waits;
 	struct store_watch watch;
-	char *path; /* of one that is followed */
+	char *path;			 /* of one that is followed */
 	struct scene_observer *observer; /* the first of those that see every record; NULL: none */
 };
 
