@@ -4,6 +4,7 @@ The recordings are made by the tests' query_tool: the same bytes on every machin
 that what memory depends on shows; those who read them are measured from outside, each in a process of its own."""
 
 import json
+import shutil
 import subprocess
 
 import lab
@@ -19,6 +20,9 @@ COMMANDS = [
     ("report, PDF", ["report", "--force", "-o", "{folder}/report.pdf"]),
     ("report, every plot as PNG", ["report", "--force", "--format", "png", "-o", "{folder}/plots/"]),
 ]
+NODES, NODE_PLAN = "1,000 nodes, 10 min at 1 Hz", (1000, 600, 1, 20)  # recordings, then as above
+OF_NODES = ("show", "show --stats", "report, HTML")
+EARLIER = " by the earlier tacho"
 LONG_ONES = ("show", "report, HTML")  # of the longer recordings: the rest reads them in the same way
 
 
@@ -38,28 +42,62 @@ def read(tacho, folder, recording, words):
     return json.loads(done.stdout)
 
 
+def make_nodes(tacho, folder):
+    """The same recording many times: files of their own are nodes of their own."""
+    nodes = folder / "nodes"
+    nodes.mkdir()
+    count, *plan = NODE_PLAN
+    first = nodes / "0.tacho"
+    subprocess.run([str(lab.recording_maker(tacho)), "long", str(first), *map(str, plan)], check=True)
+    for i in range(1, count):
+        shutil.copy(first, nodes / f"{i}.tacho")
+    return {"name": NODES, "processes": plan[-1], "file": nodes, "bytes": count * first.stat().st_size}
+
+
 def measure(bench):
-    """A row for each recording and command."""
-    tacho, folder, rows = bench.options.tacho, bench.folder, []
+    """A row for each recording and command, and where there is an earlier binary one of that."""
+    folder, rows = bench.folder, []
+    binaries = {"": bench.options.tacho} | ({EARLIER: bench.options.before} if bench.options.before else {})
+
+    def add(recording, commands):
+        for name, words in commands:
+            for who, binary in binaries.items():
+                cost = read(binary, folder, recording, words)
+                rows.append({"recording": recording["name"], "processes": recording["processes"], "bytes": recording["bytes"],
+                             "command": name + who, **cost})
+
     for plan in QUICK_PLAN if bench.options.quick else FULL_PLAN:
         bench.say(f"  reports of {plan[0]}, {plan[3]} processes")
-        recording = make(tacho, folder, plan)
-        for name, words in COMMANDS:
-            if plan[0] != HOUR and name not in LONG_ONES:
-                continue
-            cost = read(tacho, folder, recording, words)
-            rows.append({"recording": plan[0], "processes": plan[3], "bytes": recording["bytes"], "command": name, **cost})
+        recording = make(bench.options.tacho, folder, plan)
+        add(recording, [row for row in COMMANDS if plan[0] == HOUR or row[0] in LONG_ONES])
         recording["file"].unlink()
+    if not bench.options.quick:
+        bench.say(f"  reports of {NODES}")
+        recording = make_nodes(bench.options.tacho, folder)
+        add(recording, [row for row in COMMANDS if row[0] in OF_NODES])
+        shutil.rmtree(recording["file"])
     return rows
 
 
 def goals(rows):
-    def of(recording):
-        return next((row for row in rows if row["recording"] == recording and row["command"] == "report, HTML"), None)
+    def of(recording, command="report, HTML"):
+        return next((row for row in rows if row["recording"] == recording and row["command"] == command), None)
+
+    def faster(recording, command, least):
+        now, before = of(recording, command), of(recording, command + EARLIER)
+        if now and before:
+            yield lab.goal(f"time of {command} of {recording}: the earlier tacho beside this one",
+                           before["seconds"] / now["seconds"], " ×", least, at_least=True)
 
     hour, longer = of(HOUR), of(TEN_HOURS)
-    # Of CPU time, which a busy machine does not change much; there is one thread.
+    # Of CPU time, which a busy machine does not change much; a recording is read by one thread.
     yield lab.goal("CPU time of the HTML report of 1 h at 10 Hz, 100 processes", hour["cpu_s"], " s", 10)
     if longer:
         yield lab.goal("memory for the HTML report of a recording ten times as long",
                        longer["peak_bytes"] / hour["peak_bytes"], " ×", 1.5)
+    yield from faster(HOUR, "report, HTML", 2)
+    yield from faster(NODES, "show", 3)
+    yield from faster(NODES, "report, HTML", 2.5)
+    for command, most in (("show", 150), ("report, HTML", 300)):
+        if of(NODES, command):
+            yield lab.goal(f"memory for {command} of {NODES}", of(NODES, command)["peak_bytes"] / 2**20, " MiB", most)
