@@ -180,7 +180,7 @@ def assert_words_agree(done, recording):
     bounds = [note for note in summary["notes"] if note.startswith("bytes, calls, faults and switches")]
     # Shares of what was written do not stand beside totals of the whole; where nothing was, nothing is a bound.
     assert summary["cpu"]["observed_ratio"] is summary["processes"]["unsampled"] is None
-    assert "too short" not in told["show"] and "of it seen" not in told["show"]
+    assert "too short to be sampled" not in told["show"] and "of it seen" not in told["show"]
     if missing.group(3) == "none":
         assert not bounds and summary["cpu"]["peak_cores"] is None and " peak, of" not in told["show"]
     else:
