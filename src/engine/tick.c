@@ -30,6 +30,8 @@
 /* A reading of smaps that would hold up the ticks for longer than this is never made. */
 #define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
 #define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
+/* So much of the budget is given out to them at most: a prediction may be too low. */
+#define FORESEEN 0.9
 #define STRETCH_MAX 64
 #define LAST_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX 16
@@ -589,7 +591,7 @@ static void budget(struct engine *e, int64_t now)
 	e->self_cpu_ns = cpu;
 	e->smaps_ns = 0;
 	/* Where the fast tier alone eats the budget, PSS still gets a quarter of it. */
-	allowed = (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget);
+	allowed = (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget * FORESEEN);
 	e->tokens_ns += MAX(allowed - spent, allowed / 4);
 	e->tokens_ns = MIN(e->tokens_ns, cap);
 	e->window_cpu_ns += spent;
