@@ -11,7 +11,7 @@ struct progress {
 };
 
 /* Every piece of a recording that is read, by whatever thread, so that no pass over it is without a word.
- * NULL: nobody listens. */
+ * NULL: it is not wanted. */
 typedef void progress_read_fn(uint64_t bytes);
 extern progress_read_fn *progress_on_read;
 

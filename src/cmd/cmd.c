@@ -33,8 +33,8 @@ static void add_remedy(struct buf *out, const char *text)
 		out, ": reading may take %s; --max-memory allows more", format_bytes(size, reading_memory()));
 }
 
-/* Nobody may be there to read it, or no more room in the file: that must not end us, least of all before the
- * job runs. What the write has met is taken away. */
+/* The reader of the pipe may be gone, or the file may be at its limit: the signal of that must not end us,
+ * least of all before the job runs. It is blocked, and taken away afterwards. */
 static void write_message(const struct buf *message)
 {
 	const struct timespec now = {0};

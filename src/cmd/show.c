@@ -260,7 +260,7 @@ static int show_series(const struct run *run, const struct show_args *args)
 
 /* ---- a run in progress ---- */
 
-/* False: nobody reads what we print any more. */
+/* False: what we print cannot be written any more (a closed pipe). */
 static bool wait_for_news(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};

@@ -19,7 +19,7 @@ int fill_counters(struct summary *s, const struct account *a);
 /* Of the whole (line 0) all devices, of a group those that it used. */
 int fill_gpus(struct summary *s, const struct account *a, unsigned line);
 void fill_peaks(struct summary *s, struct tracker *t);
-/* One part of it is known to have used so many cores over that time; nobody knows when. */
+/* One part of it is known to have used so many cores over that time; when is not known. */
 void raise_peak_cores(struct summary *s, double cores, double window, const char *why_no_time);
 void fill_shares(struct summary *s);
 void fill_self_percent(struct summary *s, double recorded_s);

@@ -83,9 +83,9 @@ struct scene_observer {
 /* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
 int scene_open(const char *path, const char *group, struct scene **ret);
 struct scene *scene_close(struct scene *s);
-/* 1: at the next tick, 0: there is no more (of a file that is still written: for now), negative errno. Of one
- * that is followed 0 is the end, and SCENE_WAIT that there is no more yet; -ESTALE: another file has its name
- * now, or it was cut. */
+/* 1: at the next tick; 0: at the end of the file, which may grow: a later call reads on; negative errno. Of a
+ * recording that is followed 0 is its end, SCENE_WAIT says that the next tick is not written yet, and -ESTALE
+ * that another file has its name now, or that it was cut. */
 #define SCENE_WAIT 2
 int scene_next(struct scene *s);
 /* From now on the end is where its recorder ended. -ENOMEM. */

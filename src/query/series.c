@@ -30,7 +30,7 @@ struct series {
 	uint32_t row; /* per_instance: the next to give in this tick */
 	bool in_tick, done;
 	int64_t from_ns, to_ns;
-	bool unsure; /* whether somebody was there before what was read */
+	bool unsure; /* whether there was a process before what was read */
 	bool given_one;
 };
 

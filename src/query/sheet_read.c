@@ -306,8 +306,8 @@ static void advance(struct reading *r, double time)
 		break_runs(r, true, &r->axis.late);
 }
 
-/* Something would have to be known that was passed over: whether somebody was there at some time, and what
- * the ticks before were. */
+/* Something would have to be known that was passed over: whether there was ever an instance, and what the
+ * ticks before were. */
 static bool is_unsure(const struct reading *r)
 {
 	bool unsure = !scene_is_warm(r->scene);

@@ -491,7 +491,7 @@ const char *summary_memory_view(const struct summary *s)
 {
 	double rss = figure_or_nan(s, FIG_RSS), mark = figure_or_nan(s, FIG_HWM);
 
-	/* Of a group nobody keeps such a peak. */
+	/* The kernel keeps no such peak of a group of ours. */
 	if (isnan(rss) && isnan(mark) && !s->name &&
 		(has_figure(s, FIG_TREE_CGROUP_PEAK) || has_figure(s, FIG_CGROUP_PEAK)))
 		return "cgroup";

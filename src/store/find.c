@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "store/crc32c.h"
 #include "store/format.h"
+#include "store/scan.h"
 
 #include <string.h>
 #include <zstd.h>
@@ -33,12 +34,10 @@ static ssize_t read_at(int fd, void *out, size_t size, uint64_t at)
 	size_t have = 0;
 
 	while (have < size) {
-		ssize_t n = pread(fd, (uint8_t *)out + have, size - have, (off_t)(at + have));
+		ssize_t n = read_some(fd, (uint8_t *)out + have, size - have, at + have);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return -errno;
+			return n;
 		if (n == 0)
 			break;
 		have += (size_t)n;

@@ -42,6 +42,16 @@ static size_t available(const struct scan *s)
 	return (size_t)(s->window_at + s->window_len - s->at);
 }
 
+ssize_t read_some(int fd, void *out, size_t size, uint64_t at)
+{
+	ssize_t n;
+
+	do {
+		n = pread(fd, out, size, (off_t)at);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n;
+}
+
 /* Tries to have `want` bytes from s->at on in the window. */
 static int load(struct scan *s, size_t want)
 {
@@ -61,13 +71,11 @@ static int load(struct scan *s, size_t want)
 	while (s->window_len < want) {
 		/* Of many recordings only the beginning is wanted, to see what they are. */
 		size_t most = s->window_at + s->window_len < HEAD_SIZE ? MAX(HEAD_SIZE, want) : SIZE_MAX;
-		ssize_t n = pread(s->fd, s->window + s->window_len, MIN(s->window_cap - s->window_len, most),
-			(off_t)(s->window_at + s->window_len));
+		ssize_t n = read_some(s->fd, s->window + s->window_len,
+			MIN(s->window_cap - s->window_len, most), s->window_at + s->window_len);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return -errno;
+			return (int)n;
 		if (n == 0)
 			break;
 		s->window_len += (size_t)n;

@@ -33,6 +33,9 @@ struct scan_item {
 	const uint8_t *payload;	    /* until the next call */
 };
 
+/* Up to `size` bytes, as pread(2) without EINTR; or a negative errno. */
+ssize_t read_some(int fd, void *out, size_t size, uint64_t at);
+
 int scan_init(struct scan *s, int fd);	   /* takes fd */
 void scan_go(struct scan *s, uint64_t at); /* a block, or the next one behind it, is the next */
 void scan_release(struct scan *s);

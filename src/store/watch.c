@@ -40,7 +40,7 @@ static bool is_replaced(const struct store_watch *w, const struct stat *st)
 	return stat(w->path, &named) == 0 && (named.st_dev != st->st_dev || named.st_ino != st->st_ino);
 }
 
-/* 1: somebody has the lock, 0: nobody, -1: that cannot be told. */
+/* 1: another process has the lock, 0: none has it, -1: not known. */
 static int lock_of(int fd)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
@@ -50,7 +50,7 @@ static int lock_of(int fd)
 	return lock.l_type != F_UNLCK;
 }
 
-/* Nobody writes any more, as far as one can tell. */
+/* The recorder is gone, as far as can be told. */
 static bool is_abandoned(struct store_watch *w, int fd, int64_t now)
 {
 	int lock = lock_of(fd);

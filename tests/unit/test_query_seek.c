@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "bytes_read.h"
+
 #define SECONDS 900
 
 static char dir[] = "/tmp/test_query_seek_XXXXXX";
@@ -71,17 +73,6 @@ static int remove_files(void **state)
 	unlink(cut);
 	unlink(damaged);
 	return rmdir(dir);
-}
-
-static uint64_t bytes_read(void)
-{
-	FILE *f = fopen("/proc/self/io", "re");
-	unsigned long long n = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "rchar: %llu", &n), 1);
-	fclose(f);
-	return n;
 }
 
 static bool same(double a, double b)

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "bytes_read.h"
+
 static char path[200];
 static struct world world;
 static struct reading whole, part;
@@ -189,18 +191,6 @@ static void test_of_a_damaged_file(void **state)
 		reading_release(&whole);
 		world_release(&world);
 	}
-}
-
-/* Bytes that this process read so far. */
-static uint64_t bytes_read(void)
-{
-	FILE *f = fopen("/proc/self/io", "re");
-	unsigned long long n = 0;
-
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "rchar: %llu", &n), 1);
-	fclose(f);
-	return n;
 }
 
 /* About 6 MiB, for what 140 would show, too: the bytes go with the logarithm. */
