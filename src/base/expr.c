@@ -22,21 +22,21 @@ enum expr_op {
 
 #define DEPTH_MAX 24
 
-struct parser {
+struct expr_parser {
 	struct expr *e;
 	const char *text, *at, *why;
 	unsigned depth;
 	bool in_rate, too_big;
 };
 
-static bool fail(struct parser *p, const char *why)
+static bool fail(struct expr_parser *p, const char *why)
 {
 	if (!p->why)
 		p->why = why;
 	return false;
 }
 
-static bool emit(struct parser *p, enum expr_op op, double number, unsigned index)
+static bool emit(struct expr_parser *p, enum expr_op op, double number, unsigned index)
 {
 	if (p->e->nr_steps == EXPR_STEPS) {
 		p->too_big = true;
@@ -47,14 +47,14 @@ static bool emit(struct parser *p, enum expr_op op, double number, unsigned inde
 	return true;
 }
 
-static char peek(struct parser *p)
+static char peek(struct expr_parser *p)
 {
 	while (*p->at == ' ')
 		p->at++;
 	return *p->at;
 }
 
-static bool expect(struct parser *p, char c, const char *why)
+static bool expect(struct expr_parser *p, char c, const char *why)
 {
 	if (peek(p) != c)
 		return fail(p, why);
@@ -62,7 +62,7 @@ static bool expect(struct parser *p, char c, const char *why)
 	return true;
 }
 
-static bool parse_sum(struct parser *p);
+static bool parse_sum(struct expr_parser *p);
 
 static bool is_digit(char c)
 {
@@ -74,7 +74,7 @@ static bool is_name(char c)
 	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_' || c == '.';
 }
 
-static bool parse_number(struct parser *p)
+static bool parse_number(struct expr_parser *p)
 {
 	double v = 0, unit = 1;
 	bool point = false;
@@ -92,7 +92,7 @@ static bool parse_number(struct parser *p)
 	return emit(p, OP_NUMBER, v / unit, 0);
 }
 
-static bool parse_metric(struct parser *p, const char *name, size_t len)
+static bool parse_metric(struct expr_parser *p, const char *name, size_t len)
 {
 	struct expr *e = p->e;
 	unsigned i = 0;
@@ -111,7 +111,7 @@ static bool parse_metric(struct parser *p, const char *name, size_t len)
 	return emit(p, OP_NAME, 0, i);
 }
 
-static bool parse_rate(struct parser *p)
+static bool parse_rate(struct expr_parser *p)
 {
 	unsigned begin;
 
@@ -131,7 +131,7 @@ static bool parse_rate(struct parser *p)
 }
 
 /* Of two or more values, from left to right. */
-static bool parse_choice(struct parser *p, enum expr_op op)
+static bool parse_choice(struct expr_parser *p, enum expr_op op)
 {
 	if (!parse_sum(p) || !expect(p, ',', "a second value is missing"))
 		return false;
@@ -142,7 +142,7 @@ static bool parse_choice(struct parser *p, enum expr_op op)
 	return expect(p, ')', "a parenthesis is not closed");
 }
 
-static bool parse_word(struct parser *p)
+static bool parse_word(struct expr_parser *p)
 {
 	static const struct {
 		const char *name;
@@ -166,7 +166,7 @@ static bool parse_word(struct parser *p)
 	return fail(p, "there is no such function");
 }
 
-static bool parse_atom(struct parser *p)
+static bool parse_atom(struct expr_parser *p)
 {
 	char c = peek(p);
 
@@ -181,7 +181,7 @@ static bool parse_atom(struct parser *p)
 	return fail(p, c ? "a value is missing" : "the expression ends too early");
 }
 
-static bool parse_sign(struct parser *p)
+static bool parse_sign(struct expr_parser *p)
 {
 	bool negative = peek(p) == '-';
 
@@ -189,7 +189,7 @@ static bool parse_sign(struct parser *p)
 	return parse_atom(p) && (!negative || emit(p, OP_NEG, 0, 0));
 }
 
-static bool parse_product(struct parser *p)
+static bool parse_product(struct expr_parser *p)
 {
 	char c;
 
@@ -203,7 +203,7 @@ static bool parse_product(struct parser *p)
 	return true;
 }
 
-static bool parse_sum(struct parser *p)
+static bool parse_sum(struct expr_parser *p)
 {
 	char c;
 
@@ -224,7 +224,7 @@ static bool parse_sum(struct parser *p)
 
 int expr_parse(struct expr *e, const char *text, const char **reterr_why, size_t *reterr_at)
 {
-	struct parser p = {.e = e, .text = text, .at = text};
+	struct expr_parser p = {.e = e, .text = text, .at = text};
 
 	*e = (struct expr){0};
 	if (parse_sum(&p) && !peek(&p))

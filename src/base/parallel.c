@@ -15,7 +15,7 @@ struct crew {
 	int error;
 };
 
-struct hand {
+struct parallel_worker {
 	struct crew *crew;
 	unsigned worker;
 	pthread_t thread;
@@ -42,7 +42,7 @@ static void fail(struct crew *crew, size_t i, int error)
 
 static void *hand_run(void *arg)
 {
-	const struct hand *hand = arg;
+	const struct parallel_worker *hand = arg;
 	struct crew *crew = hand->crew;
 
 	for (size_t i; (i = atomic_fetch_add(&crew->next, 1)) < crew->nr;) {
@@ -57,7 +57,7 @@ static void *hand_run(void *arg)
 int parallel_each(size_t nr, int (*work)(void *arg, unsigned worker, size_t i), void *arg, size_t *ret_at)
 {
 	struct crew crew = {.work = work, .arg = arg, .nr = nr, .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct hand hand[PARALLEL_MOST] = {{.crew = &crew}};
+	struct parallel_worker hand[PARALLEL_MOST] = {{.crew = &crew}};
 	unsigned workers = parallel_workers(nr), started = 1;
 	sigset_t all, before;
 
@@ -65,7 +65,7 @@ int parallel_each(size_t nr, int (*work)(void *arg, unsigned worker, size_t i), 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (; started < workers; started++) {
-		hand[started] = (struct hand){.crew = &crew, .worker = started};
+		hand[started] = (struct parallel_worker){.crew = &crew, .worker = started};
 		if (pthread_create(&hand[started].thread, NULL, hand_run, &hand[started]))
 			break;
 	}

@@ -111,7 +111,7 @@ static enum name_kind judge_name(const char *name, size_t len)
 
 /* ---- words ---- */
 
-struct scan {
+struct redact_scan {
 	struct redact *r;
 	const char *line, *end;
 	const char *arg, *arg_end; /* the argument in which the word stands */
@@ -137,7 +137,7 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-static void mark(struct scan *s, const char *from, const char *to)
+static void mark(struct redact_scan *s, const char *from, const char *to)
 {
 	if (to > from)
 		memset(s->r->mark + (from - s->line), 1, (size_t)(to - from));
@@ -145,7 +145,7 @@ static void mark(struct scan *s, const char *from, const char *to)
 
 /* Goes on to p in a shell's text. A command ends where a separator stands outside of quotes, and its options
  * with it: the -u of `curl h | sort -u` is not curl's. */
-static void follow_quotes(struct scan *s, const char *p)
+static void follow_quotes(struct redact_scan *s, const char *p)
 {
 	for (; s->at < p; s->at++) {
 		char c = *s->at;
@@ -175,7 +175,7 @@ static const char *end_of_quoted(const char *from, const char *end, bool escaped
 }
 
 /* The end of a word of a shell's text, whose pieces may be quoted; a quote that is open around it ends it. */
-static const char *end_of_word(struct scan *s, const char *p)
+static const char *end_of_word(struct redact_scan *s, const char *p)
 {
 	const char *close;
 
@@ -193,7 +193,7 @@ static const char *end_of_word(struct scan *s, const char *p)
 }
 
 /* Marks what of [from, to) is behind the separator: `user:secret`. 0: all. */
-static void mark_behind(struct scan *s, const char *from, const char *to, char separator)
+static void mark_behind(struct redact_scan *s, const char *from, const char *to, char separator)
 {
 	const char *at = separator ? memchr(from, separator, (size_t)(to - from)) : NULL;
 
@@ -206,7 +206,7 @@ static void mark_behind(struct scan *s, const char *from, const char *to, char s
 }
 
 /* Marks the value that begins here; returns where it ends. */
-static const char *blank_value(struct scan *s, const char *from, bool whole_line)
+static const char *blank_value(struct redact_scan *s, const char *from, bool whole_line)
 {
 	const char *p = from;
 	bool escaped;
@@ -231,7 +231,7 @@ static const char *blank_value(struct scan *s, const char *from, bool whole_line
 	return p;
 }
 
-static const char *blank_parameter(struct scan *s, const char *from)
+static const char *blank_parameter(struct redact_scan *s, const char *from)
 {
 	const char *p = from;
 
@@ -243,7 +243,7 @@ static const char *blank_parameter(struct scan *s, const char *from)
 
 /* `name=value`, `name = value` and `name: value` from the name's end. Returns where to go on; NULL when it is
  * none. */
-static const char *joined_value(struct scan *s, const char *name, const char *name_end)
+static const char *joined_value(struct redact_scan *s, const char *name, const char *name_end)
 {
 	enum name_kind kind = judge_name(name, (size_t)(name_end - name));
 	const char *p = name_end, *begin = s->arg;
@@ -367,7 +367,7 @@ static const char *skip_blanks(const char *p, const char *end)
 }
 
 /* The argument that holds p; `shell`: the one before it was -c, or -lc. */
-static void enter_argument(struct scan *s, const char *p)
+static void enter_argument(struct redact_scan *s, const char *p)
 {
 	const char *before = s->arg, *end = memchr(p, 0, (size_t)(s->end - p));
 
@@ -381,7 +381,7 @@ static void enter_argument(struct scan *s, const char *p)
 }
 
 /* The value of an option is the next argument, or in a shell's text the next word. Returns where to go on. */
-static const char *next_value(struct scan *s, const char *word_end, char separator)
+static const char *next_value(struct redact_scan *s, const char *word_end, char separator)
 {
 	bool whole = word_end == s->arg_end;
 	const char *p = skip_blanks(word_end, s->end), *to;
@@ -399,7 +399,8 @@ static const char *next_value(struct scan *s, const char *word_end, char separat
 }
 
 /* -pSECRET, -p SECRET of one program. NULL when it is none. */
-static const char *program_flag(struct scan *s, const struct program *g, const char *word, const char *end)
+static const char *program_flag(
+	struct redact_scan *s, const struct program *g, const char *word, const char *end)
 {
 	const char *from = word + 2;
 	char separator = separator_of(g);
@@ -419,7 +420,7 @@ static const char *program_flag(struct scan *s, const struct program *g, const c
 	return end;
 }
 
-static const char *program_flags(struct scan *s, const char *word, const char *end)
+static const char *program_flags(struct redact_scan *s, const char *word, const char *end)
 {
 	const char *on = NULL;
 
@@ -434,7 +435,7 @@ static const char *program_flags(struct scan *s, const char *word, const char *e
 /* ---- forms that need no name ---- */
 
 /* scheme://user:secret@host. A port is no secret; a secret may contain slashes that ought to be escaped. */
-static void blank_url(struct scan *s, const char *word, const char *end)
+static void blank_url(struct redact_scan *s, const char *word, const char *end)
 {
 	const char *p = word, *colon, *stop, *at = memrchr(word, '@', (size_t)(end - word));
 
@@ -454,7 +455,7 @@ static void blank_url(struct scan *s, const char *word, const char *end)
 }
 
 /* Keys of well-known services, by their first letters. */
-static void blank_token(struct scan *s, const char *name, const char *end)
+static void blank_token(struct redact_scan *s, const char *name, const char *end)
 {
 	static const struct {
 		const char *begins;
@@ -485,7 +486,7 @@ static void blank_token(struct scan *s, const char *name, const char *end)
 /* ---- the pass ---- */
 
 /* Names within a word; returns where to go on, which may be behind the word. */
-static const char *scan_names(struct scan *s, const char *word, const char *end)
+static const char *scan_names(struct redact_scan *s, const char *word, const char *end)
 {
 	for (const char *p = word, *q; p<end; p = q> p ? q : p + 1) {
 		const char *on;
@@ -504,7 +505,7 @@ static const char *scan_names(struct scan *s, const char *word, const char *end)
 	return end;
 }
 
-static bool takes_user(const struct scan *s)
+static bool takes_user(const struct redact_scan *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
 		if (s->programs >> i & 1 && programs[i].how & AFTER_COLON)
@@ -513,7 +514,7 @@ static bool takes_user(const struct scan *s)
 }
 
 /* --user NAME:SECRET, --user=NAME:SECRET of programs that take them. */
-static const char *user_option(struct scan *s, const char *word, const char *end)
+static const char *user_option(struct redact_scan *s, const char *word, const char *end)
 {
 	struct text value = {word, (size_t)(end - word)}, option = text_cut(&value, '=');
 
@@ -529,7 +530,7 @@ static const char *user_option(struct scan *s, const char *word, const char *end
 
 /* An option by itself whose value comes next; of options called `pass` one that is no number, which is that
  * of a pass over a film. `aws configure set aws_secret_access_key VALUE` has no dashes. */
-static bool takes_next(const struct scan *s, const char *word, const char *name, const char *end)
+static bool takes_next(const struct redact_scan *s, const char *word, const char *name, const char *end)
 {
 	static const char setting[] = "secret_access_key";
 	size_t len = (size_t)(end - name);
@@ -547,7 +548,7 @@ static bool takes_next(const struct scan *s, const char *word, const char *name,
 			!isdigit((unsigned char)*next));
 }
 
-static const char *scan_word(struct scan *s, const char *word, const char *end)
+static const char *scan_word(struct redact_scan *s, const char *word, const char *end)
 {
 	uint64_t found = *word != '-' ? find_programs(word, end) : 0;
 	const char *on, *name = word + strspn(word, "-");
@@ -572,7 +573,7 @@ static const char *scan_word(struct scan *s, const char *word, const char *end)
 
 static void mark_known(struct redact *r, const char *line, size_t len)
 {
-	struct scan s = {.r = r, .line = line, .end = line + len};
+	struct redact_scan s = {.r = r, .line = line, .end = line + len};
 
 	for (const char *p = skip_blanks(line, s.end), *end; p < s.end;
 		p = skip_blanks(MAX(end, p + 1), s.end)) {

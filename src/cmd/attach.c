@@ -1,5 +1,5 @@
 /* tacho attach: records processes that run already, or will, chosen by targets. */
-#include "cmd/already.h"
+#include "cmd/warn_recorded.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 

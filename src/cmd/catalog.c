@@ -1,18 +1,18 @@
 /* Gathers rows, so that the printers of `tacho metrics` need not know where a row lives. */
 #include "cmd/catalog.h"
 
-#include "cmd/here.h"
+#include "cmd/self_test.h"
 #include "collect/collector.h"
 #include "query/derived.h"
 
 #include <string.h>
 
-struct filter {
+struct catalog_filter {
 	int nr;
 	char **word;
 };
 
-static bool section_matches(const struct filter *f, const struct catalog_section *s)
+static bool section_matches(const struct catalog_filter *f, const struct catalog_section *s)
 {
 	for (int i = 0; i < f->nr; i++)
 		if (!strcmp(f->word[i], s->name) || (s->domain && !strcmp(f->word[i], s->domain)))
@@ -20,7 +20,7 @@ static bool section_matches(const struct filter *f, const struct catalog_section
 	return !f->nr;
 }
 
-static bool name_matches(const struct filter *f, const char *name)
+static bool name_matches(const struct catalog_filter *f, const char *name)
 {
 	for (int i = 0; i < f->nr; i++)
 		if (strstr(name, f->word[i]))
@@ -29,7 +29,7 @@ static bool name_matches(const struct filter *f, const char *name)
 }
 
 /* Adds the section to the catalog unless nothing in it matches; its rows are taken in any case. */
-static void keep_matching(struct catalog *c, struct catalog_section *s, const struct filter *f)
+static void keep_matching(struct catalog *c, struct catalog_section *s, const struct catalog_filter *f)
 {
 	size_t kept = 0;
 
@@ -44,21 +44,21 @@ static void keep_matching(struct catalog *c, struct catalog_section *s, const st
 }
 
 /* Why all of it is missing, when that is so. */
-static const char *why_none(const struct here_source *here)
+static const char *why_none(const struct self_test_source *here)
 {
-	enum availability state = here_state(here);
+	enum availability state = self_test_state(here);
 
 	return state == AVAILABLE || state == NR_AVAILABILITY ? NULL : here->metric[0].reason;
 }
 
-static const char *why_missing(const struct here_metric *here)
+static const char *why_missing(const struct self_test_metric *here)
 {
 	return here->state == AVAILABLE ? NULL : here->reason;
 }
 
 /* `here` may be NULL: the machine was not looked at. */
-static int add_collector(struct catalog *c, const struct collector *from, const struct here_source *here,
-	const struct filter *f)
+static int add_collector(struct catalog *c, const struct collector *from, const struct self_test_source *here,
+	const struct catalog_filter *f)
 {
 	struct catalog_section s = {
 		.name = from->name, .summary = from->summary, .domain = domain_name(from->domain)};
@@ -85,7 +85,7 @@ static int add_collector(struct catalog *c, const struct collector *from, const 
 	return 0;
 }
 
-static int add_derived(struct catalog *c, const struct filter *f)
+static int add_derived(struct catalog *c, const struct catalog_filter *f)
 {
 	struct catalog_section s = {
 		.name = "derived", .summary = "computed from the others when a recording is read"};
@@ -109,7 +109,7 @@ static int add_derived(struct catalog *c, const struct filter *f)
 
 int catalog_init(struct catalog *c, int nr_words, char **word, bool with_derived, struct env *env)
 {
-	struct filter f = {.nr = nr_words, .word = word};
+	struct catalog_filter f = {.nr = nr_words, .word = word};
 	size_t nr = 0;
 	int r = 0;
 
@@ -119,7 +119,7 @@ int catalog_init(struct catalog *c, int nr_words, char **word, bool with_derived
 	if (!c->section)
 		return -ENOMEM;
 	if (env)
-		r = here_look(env, &c->here);
+		r = self_test_look(env, &c->here);
 	for (size_t i = 0; i < nr && r == 0; i++)
 		r = add_collector(c, collectors[i], c->here ? &c->here->source[i] : NULL, &f);
 	if (r == 0 && with_derived)
@@ -134,6 +134,6 @@ void catalog_release(struct catalog *c)
 	for (size_t i = 0; i < c->nr_sections; i++)
 		free(c->section[i].row);
 	free(c->section);
-	here_free(c->here);
+	self_test_free(c->here);
 	*c = (struct catalog){0};
 }

@@ -5,7 +5,7 @@
 #include "env/env.h"
 #include "metric/metric.h"
 
-struct here;
+struct self_test;
 
 struct catalog_row {
 	const char *name, *help, *panel;
@@ -30,7 +30,7 @@ struct catalog_section {
 struct catalog {
 	struct catalog_section *section;
 	size_t nr_sections;
-	struct here *here; /* owns the reasons */
+	struct self_test *here; /* owns the reasons */
 };
 
 /* What matches any of the words (all without words): the name of a section, what its instances are, or a part

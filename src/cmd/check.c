@@ -34,7 +34,7 @@ struct loss {
 	char reason[100];
 };
 
-struct finding {
+struct check_finding {
 	const char *path;
 	int error; /* it cannot be read at all */
 	struct store_health health;
@@ -49,7 +49,7 @@ struct finding {
 
 /* ---- reading ---- */
 
-static void note_ending(struct finding *f, const struct pairs *p)
+static void note_ending(struct check_finding *f, const struct pairs *p)
 {
 	const struct pair *error = pairs_find(p, "write_error");
 	int64_t ticks = 0;
@@ -61,7 +61,7 @@ static void note_ending(struct finding *f, const struct pairs *p)
 			error->value);
 }
 
-static void note(struct finding *f, const struct store_record *rec)
+static void note(struct check_finding *f, const struct store_record *rec)
 {
 	int64_t ticks = 0;
 
@@ -80,13 +80,13 @@ static void note(struct finding *f, const struct store_record *rec)
 	snprintf(l->reason, sizeof(l->reason), "%s", rec->reason);
 }
 
-static void examine(struct finding *f, const char *path)
+static void examine(struct check_finding *f, const char *path)
 {
 	struct store_reader *r = NULL;
 	struct store_record rec;
 	int e;
 
-	*f = (struct finding){.path = path};
+	*f = (struct check_finding){.path = path};
 	e = store_open(path, &r);
 	while (e >= 0 && (e = store_next(r, &rec)) > 0)
 		note(f, &rec);
@@ -97,24 +97,24 @@ static void examine(struct finding *f, const char *path)
 }
 
 /* The recorder says itself that ticks are missing: that is no damage. */
-static bool is_incomplete(const struct finding *f)
+static bool is_incomplete(const struct check_finding *f)
 {
 	return f->gap_ticks || *f->write_error;
 }
 
-static bool is_damaged(const struct finding *f)
+static bool is_damaged(const struct check_finding *f)
 {
 	return f->health.damaged > f->nr_gaps || f->health.lost_bytes;
 }
 
-static int status_of(const struct finding *f)
+static int status_of(const struct check_finding *f)
 {
 	if (f->error < 0)
 		return EXIT_USAGE;
 	return f->health.complete && !is_damaged(f) && !is_incomplete(f) ? EXIT_OK : EXIT_TROUBLE;
 }
 
-static const char *state_of(const struct finding *f)
+static const char *state_of(const struct check_finding *f)
 {
 	if (f->error < 0)
 		return "none";
@@ -127,7 +127,7 @@ static const char *state_of(const struct finding *f)
 
 /* ---- for people ---- */
 
-static void print_ending(const struct finding *f, struct buf *out)
+static void print_ending(const struct check_finding *f, struct buf *out)
 {
 	const struct store_health *h = &f->health;
 	char bytes[UNITS_SIZE], loss[WRITE_LOSS_SIZE];
@@ -152,7 +152,7 @@ static void print_ending(const struct finding *f, struct buf *out)
 			format_bytes(bytes, (double)h->tail_bytes));
 }
 
-static void print_losses(const struct finding *f, struct buf *out)
+static void print_losses(const struct check_finding *f, struct buf *out)
 {
 	const struct store_health *h = &f->health;
 	char a[UNITS_SIZE], b[UNITS_SIZE];
@@ -172,7 +172,7 @@ static void print_losses(const struct finding *f, struct buf *out)
 			f->gap_error->what, f->gap_error->remedy);
 }
 
-static void print_finding(const struct finding *f, struct buf *out)
+static void print_finding(const struct check_finding *f, struct buf *out)
 {
 	char ticks[UNITS_SIZE], until[UNITS_SIZE], bytes[UNITS_SIZE];
 	const struct store_health *h = &f->health;
@@ -194,7 +194,7 @@ static void print_finding(const struct finding *f, struct buf *out)
 
 /* ---- for programs ---- */
 
-static void json_finding(const struct finding *f, struct json *j)
+static void json_finding(const struct check_finding *f, struct json *j)
 {
 	const struct store_health *h = &f->health;
 
@@ -232,16 +232,16 @@ static void json_finding(const struct finding *f, struct json *j)
 
 /* ---- the command ---- */
 
-struct report {
+struct check_report {
 	bool as_json;
 	struct buf out;
 	struct json json;
 	int status;
 };
 
-static void check_file(struct report *p, const char *path)
+static void check_file(struct check_report *p, const char *path)
 {
-	static struct finding f;
+	static struct check_finding f;
 
 	examine(&f, path);
 	p->status = MAX(p->status, status_of(&f));
@@ -251,7 +251,7 @@ static void check_file(struct report *p, const char *path)
 		print_finding(&f, &p->out);
 }
 
-static void check_path(struct report *p, const char *path)
+static void check_path(struct check_report *p, const char *path)
 {
 	struct run *run = NULL;
 	struct stat st;
@@ -277,7 +277,7 @@ static void check_path(struct report *p, const char *path)
 static int check(const void *args, int argc, char **argv)
 {
 	const struct check_args *a = args;
-	struct report p = {.as_json = a->json};
+	struct check_report p = {.as_json = a->json};
 	int printed;
 
 	if (!argc)

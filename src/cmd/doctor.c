@@ -48,8 +48,8 @@ static void json_figure(struct json *j, const char *source, const char *metric, 
 
 static void json_sources(const struct doctor *d, struct json *j)
 {
-	for (size_t i = 0; i < d->here->nr; i++) {
-		const struct here_source *s = &d->here->source[i];
+	for (size_t i = 0; i < d->self_test->nr; i++) {
+		const struct self_test_source *s = &d->self_test->source[i];
 
 		for (size_t m = 0; m < s->collector->nr_metrics; m++) {
 			open_entry(j, s->collector->name, s->collector->metric[m].name, s->metric[m].state,
@@ -85,8 +85,9 @@ static void json_costs(const struct doctor *d, struct json *j)
 			c->share <= DEFAULT_BUDGET ? "within the budget" : "over the budget");
 		snprintf(name, sizeof(name), "%uhz.processes", c->hz);
 		json_figure(j, "cost", name, c->processes, "count", NULL);
-		for (size_t i = 0; i < d->here->nr; i++) {
-			snprintf(name, sizeof(name), "%uhz.%s", c->hz, d->here->source[i].collector->name);
+		for (size_t i = 0; i < d->self_test->nr; i++) {
+			snprintf(name, sizeof(name), "%uhz.%s", c->hz,
+				d->self_test->source[i].collector->name);
 			json_figure(j, "cost", name, c->by[i], "seconds", NULL);
 		}
 	}
@@ -152,12 +153,12 @@ static int doctor(const void *args, int argc, char **argv)
 
 	if (argc)
 		usage(&cmd_doctor, "'%s' is too much: doctor takes options only", argv[0]);
-	if (!env || here_look(env, &d.here) < 0)
+	if (!env || self_test_look(env, &d.self_test) < 0)
 		die(EXIT_TROUBLE, "out of memory");
 	name_machine(&d);
 	doctor_check(&d, env);
 	doctor_clock(env, &d.clock);
-	if (a->cost && d.here->works)
+	if (a->cost && d.self_test->works)
 		doctor_cost(env, d.cost, show_progress);
 	buf_init(&out, 4 << 20);
 	if (a->json)
@@ -165,10 +166,10 @@ static int doctor(const void *args, int argc, char **argv)
 	else
 		doctor_text(&d, &style, a->verbose, &out);
 	status = print(&out);
-	if (!d.here->works)
+	if (!d.self_test->works)
 		status = EXIT_TROUBLE;
 	buf_release(&out);
-	here_free(d.here);
+	self_test_free(d.self_test);
 	env_free(env);
 	return status;
 }

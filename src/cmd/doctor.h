@@ -3,12 +3,12 @@
 #define CMD_DOCTOR_H
 
 #include "base/buf.h"
-#include "cmd/here.h"
+#include "cmd/self_test.h"
 #include "node/privileges.h"
-#include "report/summary.h"
+#include "text/summary.h"
 
 /* One entry that is not a collector's metric. */
-struct finding {
+struct doctor_finding {
 	struct permit permit;
 	const char *unit; /* NULL: it has no value */
 	double value;
@@ -34,8 +34,8 @@ struct cost {
 #define NR_COSTS 3
 
 struct doctor {
-	struct here *here;
-	struct finding finding[FINDINGS_MAX]; /* the kernel's help and permissions */
+	struct self_test *self_test;
+	struct doctor_finding finding[FINDINGS_MAX]; /* the kernel's help and permissions */
 	size_t nr_findings;
 	struct clock_facts clock;
 	struct cost cost[NR_COSTS]; /* ascending rates; ticks 0: not measured */
@@ -57,7 +57,7 @@ enum counter_finding {
 };
 void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDINGS]);
 /* What the look found of a maker's GPUs goes before what its files promise. */
-void doctor_gpu(const struct here *h, struct permit *p);
+void doctor_gpu(const struct self_test *h, struct permit *p);
 /* The clock and how timers wake us, as the recorder sleeps. Some 0.3 s. */
 void doctor_clock(struct env *env, struct clock_facts *ret);
 /* Measures at d->cost[].hz; calls `progress` now and then with the seconds that are left. Some 3.5 s. */

@@ -19,10 +19,10 @@
 
 static struct permit *add(struct doctor *d, const char *source, const char *metric)
 {
-	struct finding *f = &d->finding[MIN(d->nr_findings, FINDINGS_MAX - 1)];
+	struct doctor_finding *f = &d->finding[MIN(d->nr_findings, FINDINGS_MAX - 1)];
 
 	d->nr_findings = MIN(d->nr_findings + 1, FINDINGS_MAX);
-	*f = (struct finding){.permit = {.source = source, .metric = metric}};
+	*f = (struct doctor_finding){.permit = {.source = source, .metric = metric}};
 	return &f->permit;
 }
 
@@ -113,22 +113,23 @@ static void check_group(struct doctor *d, struct env *env)
 	struct permit *p = add(d, "delegation", "cgroup");
 	char text[120];
 
-	if (*d->here->group_kind) {
+	if (*d->self_test->group_kind) {
 		snprintf(text, sizeof(text), "the job gets a control group (%s): its CPU time is exact",
-			d->here->group_kind);
+			d->self_test->group_kind);
 		say(p, AVAILABLE, text, NULL);
 		return;
 	}
-	say(p, is_forbidden(d->here->group_error) ? FORBIDDEN : ABSENT,
-		*d->here->group ? d->here->group : "none was tried",
-		is_forbidden(d->here->group_error) && cgroups_by_systemd(env) ? CGROUP_OF_SYSTEMD : NULL);
+	say(p, is_forbidden(d->self_test->group_error) ? FORBIDDEN : ABSENT,
+		*d->self_test->group ? d->self_test->group : "none was tried",
+		is_forbidden(d->self_test->group_error) && cgroups_by_systemd(env) ? CGROUP_OF_SYSTEMD
+										   : NULL);
 }
 
 /* Tried as a recorder does it, and undone. */
 static void check_priority(struct doctor *d)
 {
 	struct permit *p = add(d, "priority", "rhythm");
-	bool two = *d->here->group_kind && d->here->share_error == 0;
+	bool two = *d->self_test->group_kind && d->self_test->share_error == 0;
 	struct priority own;
 	char text[240];
 
@@ -146,7 +147,7 @@ static void check_priority(struct doctor *d)
 			own.kind == PRIORITY_NICE ? "some" : "many",
 			own.kind == PRIORITY_NICE ? own.text : "no priority",
 			own.kind == PRIORITY_NICE ? " but no real-time priority" : "",
-			cgroup_share_why(d->here->share_error));
+			cgroup_share_why(d->self_test->share_error));
 	if (own.kind == PRIORITY_NONE && !two)
 		say(p, FORBIDDEN, text,
 			"echo \"$USER - nice -20\" | sudo tee -a /etc/security/limits.d/tacho.conf # then "
@@ -196,7 +197,7 @@ void doctor_check(struct doctor *d, struct env *env)
 	for (unsigned i = 0; i < NR_COUNTER_FINDINGS; i++)
 		*add(d, counters[i].source, counters[i].metric) = counters[i];
 	for (unsigned i = PERMIT_NVIDIA; i < NR_PERMITS; i++) {
-		doctor_gpu(d->here, &permit[i]);
+		doctor_gpu(d->self_test, &permit[i]);
 		*add(d, permit[i].source, permit[i].metric) = permit[i];
 	}
 	check_folder(d);

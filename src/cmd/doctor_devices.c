@@ -108,9 +108,9 @@ void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDIN
 /* ---- GPUs ---- */
 
 /* "2 x NVIDIA A100-SXM4-40GB, Tesla T4"; how many there are. */
-static unsigned name_gpus(const struct here *h, const char *vendor, struct buf *out)
+static unsigned name_gpus(const struct self_test *h, const char *vendor, struct buf *out)
 {
-	bool named[HERE_GPUS_MAX] = {0};
+	bool named[SELF_TEST_GPUS_MAX] = {0};
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < h->nr_gpus; i++) {
@@ -137,7 +137,7 @@ static unsigned name_gpus(const struct here *h, const char *vendor, struct buf *
 }
 
 /* The first word that was said of GPUs, from which no value came. */
-static const struct here_metric *find_trouble(const struct here *h)
+static const struct self_test_metric *find_trouble(const struct self_test *h)
 {
 	for (size_t s = 0; s < h->nr; s++)
 		for (size_t m = 0; h->source[s].collector->domain == DOMAIN_GPU &&
@@ -148,9 +148,9 @@ static const struct here_metric *find_trouble(const struct here *h)
 	return NULL;
 }
 
-void doctor_gpu(const struct here *h, struct permit *p)
+void doctor_gpu(const struct self_test *h, struct permit *p)
 {
-	const struct here_metric *trouble = find_trouble(h);
+	const struct self_test_metric *trouble = find_trouble(h);
 	struct buf names;
 
 	buf_init(&names, 4096);

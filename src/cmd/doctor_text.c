@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 #include "base/units.h"
-#include "report/words.h"
+#include "text/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define NAMES_MAX 3 /* of metrics that share a reason; more are counted */
 #define REMEDIES_MAX 32
 
-struct page {
+struct doctor_text_page {
 	const struct doctor *d;
 	const struct summary_style *style;
 	bool verbose;
@@ -42,7 +42,7 @@ static const struct {
 
 /* ---- lines ---- */
 
-static void add_heading(struct page *p, const char *text)
+static void add_heading(struct doctor_text_page *p, const char *text)
 {
 	buf_adds(p->out, p->style->color ? "\n\033[1m" : "\n");
 	add_wrapped(p->out, text, 0, p->width);
@@ -50,7 +50,7 @@ static void add_heading(struct page *p, const char *text)
 }
 
 /* The text goes on where it stands and stays right of `indent`. */
-static void add_body(struct page *p, const char *text, unsigned indent)
+static void add_body(struct doctor_text_page *p, const char *text, unsigned indent)
 {
 	struct buf plain;
 
@@ -61,7 +61,8 @@ static void add_body(struct page *p, const char *text, unsigned indent)
 	buf_release(&plain);
 }
 
-static void add_line(struct page *p, const char *label, const char *word, const char *color, const char *text)
+static void add_line(
+	struct doctor_text_page *p, const char *label, const char *word, const char *color, const char *text)
 {
 	buf_addf(p->out, "  %-*s", LABEL_WIDTH, label);
 	if (p->style->color)
@@ -71,12 +72,13 @@ static void add_line(struct page *p, const char *label, const char *word, const 
 	add_body(p, text, INDENT);
 }
 
-static void add_state(struct page *p, const char *label, enum availability state, const char *text)
+static void add_state(
+	struct doctor_text_page *p, const char *label, enum availability state, const char *text)
 {
 	add_line(p, label, mark[state].word, mark[state].color, text);
 }
 
-static void add_more(struct page *p, const char *text)
+static void add_more(struct doctor_text_page *p, const char *text)
 {
 	unsigned indent = p->width < WIDTH_WIDE ? INDENT_NARROW : INDENT;
 
@@ -87,7 +89,7 @@ static void add_more(struct page *p, const char *text)
 /* ---- sources ---- */
 
 /* "11 metrics, 2 interfaces"; of what is one, or is nobody's concern, nothing is said. */
-static void count_metrics(const struct here_source *s, struct buf *out)
+static void count_metrics(const struct self_test_source *s, struct buf *out)
 {
 	static const char *const many[NR_DOMAINS][2] = {
 		[DOMAIN_CPU] = {"CPU", "CPUs"},
@@ -102,7 +104,7 @@ static void count_metrics(const struct here_source *s, struct buf *out)
 		[DOMAIN_GPU_PROCESS] = {"process", "processes"},
 		[DOMAIN_SOCKET] = {"socket", "sockets"},
 	};
-	unsigned ok = here_nr_ok(s), all = (unsigned)s->collector->nr_metrics;
+	unsigned ok = self_test_nr_ok(s), all = (unsigned)s->collector->nr_metrics;
 	const char *const *word = many[s->collector->domain];
 
 	if (ok < all)
@@ -119,18 +121,18 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static bool same_trouble(const struct here_metric *a, const struct here_metric *b)
+static bool same_trouble(const struct self_test_metric *a, const struct self_test_metric *b)
 {
 	return a->state == b->state && same_text(a->reason, b->reason);
 }
 
 /* Something is to be said of it. */
-static bool is_noted(const struct here_metric *m)
+static bool is_noted(const struct self_test_metric *m)
 {
 	return m->state != AVAILABLE || m->reason;
 }
 
-static bool said_before(const struct here_source *s, size_t m)
+static bool said_before(const struct self_test_source *s, size_t m)
 {
 	for (size_t i = 0; i < m; i++)
 		if (is_noted(&s->metric[i]) && same_trouble(&s->metric[i], &s->metric[m]))
@@ -139,9 +141,10 @@ static bool said_before(const struct here_source *s, size_t m)
 }
 
 /* The names of all that share the trouble of this one, and the trouble. */
-static void add_trouble(struct page *p, const struct here_source *s, size_t first, bool names)
+static void add_trouble(
+	struct doctor_text_page *p, const struct self_test_source *s, size_t first, bool names)
 {
-	const struct here_metric *m = &s->metric[first];
+	const struct self_test_metric *m = &s->metric[first];
 	struct buf text;
 	unsigned nr = 0;
 
@@ -163,17 +166,17 @@ static void add_trouble(struct page *p, const struct here_source *s, size_t firs
 	buf_release(&text);
 }
 
-static void add_troubles(struct page *p, const struct here_source *s)
+static void add_troubles(struct doctor_text_page *p, const struct self_test_source *s)
 {
 	for (size_t m = 0; m < s->collector->nr_metrics; m++)
 		if (is_noted(&s->metric[m]) && !said_before(s, m))
 			add_trouble(p, s, m, true);
 }
 
-static void add_metrics(struct page *p, const struct here_source *s)
+static void add_metrics(struct doctor_text_page *p, const struct self_test_source *s)
 {
 	for (size_t i = 0; i < s->collector->nr_metrics; i++) {
-		const struct here_metric *m = &s->metric[i];
+		const struct self_test_metric *m = &s->metric[i];
 		struct buf text;
 
 		buf_init(&text, 1 << 16);
@@ -185,7 +188,7 @@ static void add_metrics(struct page *p, const struct here_source *s)
 }
 
 /* All its metrics are missing for one reason. */
-static bool is_one_trouble(const struct here_source *s)
+static bool is_one_trouble(const struct self_test_source *s)
 {
 	for (size_t m = 1; m < s->collector->nr_metrics; m++)
 		if (!same_trouble(&s->metric[0], &s->metric[m]))
@@ -194,7 +197,7 @@ static bool is_one_trouble(const struct here_source *s)
 }
 
 /* Of several states without one that is fine, the one that can be changed. */
-static enum availability worst_state(const struct here_source *s)
+static enum availability worst_state(const struct self_test_source *s)
 {
 	enum availability state = ABSENT;
 
@@ -204,9 +207,9 @@ static enum availability worst_state(const struct here_source *s)
 	return state;
 }
 
-static void add_source(struct page *p, const struct here_source *s)
+static void add_source(struct doctor_text_page *p, const struct self_test_source *s)
 {
-	enum availability state = here_nr_ok(s) ? here_state(s) : worst_state(s);
+	enum availability state = self_test_nr_ok(s) ? self_test_state(s) : worst_state(s);
 	struct buf text;
 
 	buf_init(&text, 4096);
@@ -222,11 +225,11 @@ static void add_source(struct page *p, const struct here_source *s)
 		add_troubles(p, s);
 }
 
-static void add_sources(struct page *p)
+static void add_sources(struct doctor_text_page *p)
 {
 	add_heading(p, "Sources");
-	for (size_t i = 0; i < p->d->here->nr; i++)
-		add_source(p, &p->d->here->source[i]);
+	for (size_t i = 0; i < p->d->self_test->nr; i++)
+		add_source(p, &p->d->self_test->source[i]);
 }
 
 static const char *words_of(const struct permit *f)
@@ -234,7 +237,7 @@ static const char *words_of(const struct permit *f)
 	return f->state == AVAILABLE ? f->detail : f->reason;
 }
 
-static void add_findings(struct page *p)
+static void add_findings(struct doctor_text_page *p)
 {
 	const struct permit *before = NULL;
 
@@ -260,7 +263,7 @@ static char *format_instant(char out[static UNITS_SIZE], double seconds)
 	return out;
 }
 
-static void add_clock(struct page *p)
+static void add_clock(struct doctor_text_page *p)
 {
 	const struct clock_facts *c = &p->d->clock;
 	char a[UNITS_SIZE], b[UNITS_SIZE], text[200];
@@ -291,26 +294,26 @@ static const char *verdict(const struct cost *c, char out[static 80])
 }
 
 /* The dearest collectors of the fastest rate that was measured. */
-static void add_dearest(struct page *p, const struct cost *c)
+static void add_dearest(struct doctor_text_page *p, const struct cost *c)
 {
 	bool named[COLLECTORS_MAX] = {0};
 	double sum = 0;
 	struct buf text;
 
 	buf_init(&text, 1000);
-	for (size_t i = 0; i < p->d->here->nr; i++)
+	for (size_t i = 0; i < p->d->self_test->nr; i++)
 		sum += c->by[i];
 	for (int n = 0; n < 4; n++) {
 		size_t most = 0;
 
-		for (size_t i = 1; i < p->d->here->nr; i++)
+		for (size_t i = 1; i < p->d->self_test->nr; i++)
 			if (named[most] || (!named[i] && c->by[i] > c->by[most]))
 				most = i;
 		if (named[most] || c->by[most] <= sum / 100)
 			break;
 		named[most] = true;
 		buf_addf(&text, "%s%s %.0f %%",
-			n ? ", " : "most of it: ", p->d->here->source[most].collector->name,
+			n ? ", " : "most of it: ", p->d->self_test->source[most].collector->name,
 			100 * c->by[most] / sum);
 	}
 	if (text.len)
@@ -318,7 +321,7 @@ static void add_dearest(struct page *p, const struct cost *c)
 	buf_release(&text);
 }
 
-static void add_costs(struct page *p)
+static void add_costs(struct doctor_text_page *p)
 {
 	char heading[120], nr[UNITS_SIZE], label[16], tick[UNITS_SIZE], share[UNITS_SIZE], words[80],
 		text[200];
@@ -375,10 +378,10 @@ static void add_remedy(struct remedies *r, const char *command, const char *what
 
 static void collect_remedies(const struct doctor *d, struct remedies *r)
 {
-	for (size_t i = 0; i < d->here->nr; i++)
-		for (size_t m = 0; m < d->here->source[i].collector->nr_metrics; m++)
-			add_remedy(
-				r, d->here->source[i].metric[m].remedy, d->here->source[i].collector->name);
+	for (size_t i = 0; i < d->self_test->nr; i++)
+		for (size_t m = 0; m < d->self_test->source[i].collector->nr_metrics; m++)
+			add_remedy(r, d->self_test->source[i].metric[m].remedy,
+				d->self_test->source[i].collector->name);
 	for (size_t i = 0; i < d->nr_findings; i++) {
 		const struct permit *f = &d->finding[i].permit;
 		char what[80];
@@ -389,7 +392,7 @@ static void collect_remedies(const struct doctor *d, struct remedies *r)
 	}
 }
 
-static void add_risk(struct page *p, const char *risk)
+static void add_risk(struct doctor_text_page *p, const char *risk)
 {
 	char text[240];
 
@@ -400,7 +403,7 @@ static void add_risk(struct page *p, const char *risk)
 	add_body(p, text, 6);
 }
 
-static void add_remedies(struct page *p, struct remedies *r)
+static void add_remedies(struct doctor_text_page *p, struct remedies *r)
 {
 	for (size_t i = 0; i < r->nr; i++) {
 		buf_adds(p->out, "  ");
@@ -412,7 +415,7 @@ static void add_remedies(struct page *p, struct remedies *r)
 	r->nr = 0;
 }
 
-static void add_verdict(struct page *p)
+static void add_verdict(struct doctor_text_page *p)
 {
 	struct remedies *r = calloc(1, sizeof(*r));
 	char text[400];
@@ -420,8 +423,9 @@ static void add_verdict(struct page *p)
 	if (!r)
 		return;
 	collect_remedies(p->d, r);
-	if (!p->d->here->works)
-		snprintf(text, sizeof(text), "This machine cannot be measured: %s.", p->d->here->trouble);
+	if (!p->d->self_test->works)
+		snprintf(
+			text, sizeof(text), "This machine cannot be measured: %s.", p->d->self_test->trouble);
 	else if (!r->nr)
 		snprintf(text, sizeof(text), "This machine can be measured.");
 	else if (r->nr == 1)
@@ -437,7 +441,7 @@ static void add_verdict(struct page *p)
 
 void doctor_text(const struct doctor *d, const struct summary_style *style, bool verbose, struct buf *out)
 {
-	struct page p = {d, style, verbose, out, MAX(style->width, WIDTH_LEAST)};
+	struct doctor_text_page p = {d, style, verbose, out, MAX(style->width, WIDTH_LEAST)};
 	char text[300];
 
 	snprintf(text, sizeof(text), "tacho %s on %s: %s, %u CPU%s, %s", tacho_version, d->host, d->system,

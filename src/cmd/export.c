@@ -11,7 +11,7 @@
 
 #define INTO(field) offsetof(struct export_args, field)
 
-/* As enum frames_per. */
+/* As enum tables_per. */
 static const char *const per_names[] = {"instance", "process", "group", "node", NULL};
 
 /* clang-format off */

@@ -6,7 +6,7 @@
 #include "cmd/reading.h"
 #include "cmd/style.h"
 #include "query/run.h"
-#include "report/listing.h"
+#include "text/listing.h"
 
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,7 @@
 #include "cmd/style.h"
 #include "document/document.h"
 #include "query/series.h"
-#include "story/story.h"
+#include "analysis/analysis.h"
 
 #include <stdio.h>
 #include <string.h>

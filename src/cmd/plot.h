@@ -4,7 +4,7 @@
 #define CMD_PLOT_H
 
 #include "cmd/operands.h"
-#include "story/plot.h"
+#include "analysis/plot.h"
 
 enum plot_form { PLOT_BY_ENDING, PLOT_PNG, PLOT_SVG, PLOT_PDF };
 

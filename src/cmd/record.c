@@ -10,7 +10,7 @@
 #include "perf/event.h"
 #include "query/meta.h"
 #include "query/run.h"
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <fcntl.h>
 #include <poll.h>

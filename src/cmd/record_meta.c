@@ -152,7 +152,7 @@ int record_begin(struct recording *r, int argc, char **argv)
 /* ---- what is known only when the job runs, or when the processes were found ---- */
 
 /* Facts are kept until they are written in one go: keys and values in one text. */
-struct facts {
+struct recorder_facts {
 	struct pairs pairs;
 	struct pair memory[PAIRS_MAX];
 	char numbers[8];
@@ -160,7 +160,7 @@ struct facts {
 	size_t used;
 };
 
-static const char *keep(struct facts *f, const char *text)
+static const char *keep(struct recorder_facts *f, const char *text)
 {
 	size_t n = strlen(text) + 1;
 	char *at = f->text + f->used;
@@ -174,7 +174,7 @@ static const char *keep(struct facts *f, const char *text)
 
 static void add_fact(void *arg, const char *key, const char *value)
 {
-	struct facts *f = arg;
+	struct recorder_facts *f = arg;
 	const char *k = keep(f, key), *v = k ? keep(f, value) : NULL;
 
 	if (v)
@@ -192,7 +192,8 @@ static const char *limit_text(const struct limit *limit, char text[static 64])
 	return text;
 }
 
-static void add_limit(struct facts *f, const char *key, const char *source_key, const struct limit *limit)
+static void add_limit(
+	struct recorder_facts *f, const char *key, const char *source_key, const struct limit *limit)
 {
 	char text[64];
 
@@ -202,7 +203,7 @@ static void add_limit(struct facts *f, const char *key, const char *source_key, 
 	add_fact(f, source_key, limit->source);
 }
 
-static void add_number(struct facts *f, const char *key, double value)
+static void add_number(struct recorder_facts *f, const char *key, double value)
 {
 	char text[32];
 
@@ -223,7 +224,7 @@ static struct limits_override limits_given(const struct record_options *opt)
 	return override;
 }
 
-static void describe_limits(struct recording *r, struct facts *f)
+static void describe_limits(struct recording *r, struct recorder_facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
 	/* The command has our limits; one that is ending already no longer shows its own. */
@@ -281,7 +282,8 @@ static bool whose_limits(
 }
 
 /* Name, CPUs, their source, bytes, their source, parted by NUL. */
-static void add_limits_of_group(struct facts *f, unsigned group, const char *name, const struct limits *l)
+static void add_limits_of_group(
+	struct recorder_facts *f, unsigned group, const char *name, const struct limits *l)
 {
 	char key[32], cpus[64], memory[64];
 	const char *part[] = {name, limit_text(&l->cpus, cpus), l->cpus.source,
@@ -299,7 +301,7 @@ static void add_limits_of_group(struct facts *f, unsigned group, const char *nam
 		pairs_add(&f->pairs, k, from, end - (size_t)(from - f->text));
 }
 
-static void describe_limits_of_group(struct recording *r, unsigned group, struct facts *f)
+static void describe_limits_of_group(struct recording *r, unsigned group, struct recorder_facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
 	struct limits_whose whose;
@@ -317,7 +319,7 @@ static void describe_limits_of_group(struct recording *r, unsigned group, struct
 	r->limits_told |= UINT64_C(1) << group;
 }
 
-static void describe_job(struct recording *r, struct facts *f)
+static void describe_job(struct recording *r, struct recorder_facts *f)
 {
 	struct job_name here;
 	const struct job_name *name = NULL;
@@ -361,7 +363,7 @@ static void describe_groups(struct recording *r, struct pairs *p, char *names, s
 		pairs_add(p, "groups", names, at - 1);
 }
 
-static void facts_init(struct facts *f)
+static void facts_init(struct recorder_facts *f)
 {
 	f->used = 0;
 	pairs_init(&f->pairs, f->memory, ARRAY_SIZE(f->memory), f->numbers, sizeof(f->numbers));
@@ -369,7 +371,7 @@ static void facts_init(struct facts *f)
 
 void record_describe_groups(struct recording *r)
 {
-	static struct facts f;
+	static struct recorder_facts f;
 	unsigned nr = r->scopes.nr_groups;
 
 	if (!nr || r->over || r->limits_told == UINT64_MAX >> (64 - nr))
@@ -386,7 +388,7 @@ void record_describe_groups(struct recording *r)
 
 void record_describe_machine(struct recording *r)
 {
-	static struct facts f;
+	static struct recorder_facts f;
 
 	facts_init(&f);
 	hardware_describe(r->env, add_fact, &f);
@@ -424,7 +426,7 @@ void record_settle(struct recording *r)
 }
 
 /* Written after the first tick: a write may wait for a slow disk. */
-static struct facts limits_facts;
+static struct recorder_facts limits_facts;
 
 void record_read_limits(struct recording *r)
 {

@@ -4,7 +4,7 @@
  * are those that a reader will find. */
 #include "cmd/record.h"
 #include "query/meta.h"
-#include "report/words.h"
+#include "text/words.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* tacho run: starts a command and records it. */
-#include "cmd/already.h"
+#include "cmd/warn_recorded.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 #include "node/cgroups.h"
@@ -8,7 +8,7 @@
 
 extern const struct cmd cmd_run;
 
-struct run_args {
+struct run_command_args {
 	struct record_options record;
 	const char *shell; /* -c */
 	struct opt_list also;
@@ -20,18 +20,18 @@ enum record_wait { WAIT_ROOT, WAIT_TREE };
 static const char *const wait_for[] = {"root", "tree", NULL};
 
 static const struct opt run_opts[] = {
-	{'c', "command", "TEXT", OPT_TEXT, offsetof(struct run_args, shell), .not_from_env = true,
+	{'c', "command", "TEXT", OPT_TEXT, offsetof(struct run_command_args, shell), .not_from_env = true,
 		.help = "run TEXT with /bin/sh instead of a command and its arguments"},
-	{0, "also", "TARGET", OPT_LIST, offsetof(struct run_args, also), .not_from_env = true,
+	{0, "also", "TARGET", OPT_LIST, offsetof(struct run_command_args, also), .not_from_env = true,
 		.help = "record these processes as well; may be repeated",
 		.detail = "TARGET is what tacho attach takes: a process id, match:REGEX, user:NAME, "
 			  "cgroup:PATH, container:ID, job[:ID] or system. Each is a separate group in the "
 			  "recording, as is the command."},
-	{0, "wait", "root|tree", OPT_CHOICE, offsetof(struct run_args, wait), wait_for, .preset = "root",
-		.help = "end with the command, or with its last descendant",
+	{0, "wait", "root|tree", OPT_CHOICE, offsetof(struct run_command_args, wait), wait_for,
+		.preset = "root", .help = "end with the command, or with its last descendant",
 		.detail = "With tree the recording goes on until every process that descends from the "
 			  "command has ended: for programs that continue in the background."},
-	{0, "strict", NULL, OPT_FLAG, offsetof(struct run_args, strict),
+	{0, "strict", NULL, OPT_FLAG, offsetof(struct run_command_args, strict),
 		.help = "do not run the command if it cannot be recorded",
 		.detail = "Without it the command runs in any case: if no recording can be made (disk "
 			  "full, no permission, a limit of memory, files or processes), one line on "
@@ -65,7 +65,7 @@ static void start(struct recording *r, char **argv)
 }
 
 /* The command's own group first, then those beside it. */
-static void add_scopes(struct recording *r, const struct run_args *a, const char *command)
+static void add_scopes(struct recording *r, const struct run_command_args *a, const char *command)
 {
 	const char *slash = strrchr(command, '/');
 	struct buf err;
@@ -112,7 +112,7 @@ static void make_group(struct recording *r)
 
 static int run(const void *args, int argc, char **argv)
 {
-	const struct run_args *a = args;
+	const struct run_command_args *a = args;
 	char *shell[] = {"/bin/sh", "-c", (char *)a->shell, NULL};
 	static struct recording r; /* reachable to the end: see below */
 	int status = 0, e;
@@ -176,7 +176,7 @@ const struct cmd cmd_run = {
 	.nr_opts = ARRAY_SIZE(run_opts),
 	.shared = record_opts,
 	.nr_shared = NR_RECORD_OPTS,
-	.args_size = sizeof(struct run_args),
+	.args_size = sizeof(struct run_command_args),
 	.usage_status = EXIT_OWN,
 	.measures = true,
 	.stop_at_operand = true,

@@ -8,11 +8,11 @@
 #include "cmd/progress.h"
 #include "cmd/reading.h"
 #include "cmd/style.h"
-#include "report/follow.h"
-#include "report/processes.h"
-#include "report/series.h"
-#include "report/stats.h"
-#include "report/summary.h"
+#include "text/follow.h"
+#include "text/processes.h"
+#include "text/series.h"
+#include "text/stats.h"
+#include "text/summary.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,15 +1,15 @@
-/* The sums are kept as query/living keeps them, and what a process holds is computed by the very same
+/* The sums are kept as query/live_processes keeps them, and what a process holds is computed by the very same
  * function, so that the numbers are those of the summary. A tick costs what changed in it; nothing is
  * allocated for it.
  *
  * The CPU time of a job that we started, and that has ended, is what we waited for. Of any other it is added
- * up from live and ended processes as query/lines.c does it, whose comment has the arithmetic.
+ * up from live and ended processes as query/accounts.c does it, whose comment has the arithmetic.
  *
  * Rejected: reading the recording back at the end. It would take seconds after a long job, and who asked for
  * no summary would wait for nothing. */
 #include "cmd/tally.h"
 
-#include "query/lines.h"
+#include "query/accounts.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ enum { /* one row has these */
 static const char *const tree_metric[NR_TREE] = {"tree.gone.user", "tree.gone.system", "tree.cgroup.cpu",
 	"tree.outside", "tree.processes", "tree.gone.max_rss"};
 
-static const enum part time_part[] = {PART_CPU, PART_CHILD_USER, PART_CHILD_SYSTEM};
+static const enum process_part time_part[] = {PART_CPU, PART_CHILD_USER, PART_CHILD_SYSTEM};
 
 #define NR_TIMES ARRAY_SIZE(time_part)
 
@@ -54,7 +54,7 @@ struct tally {
 	uint32_t cap, bound;
 	int64_t sum[NR_SUMS], peak[NR_SUMS];
 	bool known[NR_SUMS];
-	struct column tree_column[NR_TREE];
+	struct cell_column tree_column[NR_TREE];
 	int64_t tree[NR_TREE], tree_offset[NR_TREE]; /* last value; what falls added up to */
 	bool tree_known[NR_TREE];
 	int64_t most;
@@ -200,7 +200,7 @@ static void take_times(struct tally *t, struct held *h, const int64_t *cell, uin
 
 static void tick_processes(struct tally *t, struct table *table)
 {
-	const struct column *mark = &t->columns.column[COL_HWM];
+	const struct cell_column *mark = &t->columns.column[COL_HWM];
 
 	for (uint32_t i = 0; i < table->nr_touched; i++) {
 		uint32_t row = table->touched[i];
@@ -228,7 +228,7 @@ static void tick_processes(struct tally *t, struct table *table)
 static void tick_tree(struct tally *t, struct table *const *table)
 {
 	for (unsigned i = 0; i < NR_TREE; i++) {
-		const struct column *c = &t->tree_column[i];
+		const struct cell_column *c = &t->tree_column[i];
 		struct table *tree = c->col < 0 ? NULL : table[c->set];
 		int64_t v;
 
@@ -259,7 +259,7 @@ static struct amount added_up(const struct tally *t)
 		t->live_ns + tree_total(t, TREE_GONE_USER) + tree_total(t, TREE_GONE_SYSTEM), true};
 }
 
-/* As used_now() of query/account.c. */
+/* As used_now() of query/ledger.c. */
 static struct amount used_now(const struct tally *t)
 {
 	struct amount added = added_up(t),

@@ -128,7 +128,7 @@ static const struct source {
 #define TICKS 0 /* times a clock tick in nanoseconds, which is the machine's */
 
 /* Where each row is to be found; in the order of the sources. */
-static const struct place {
+static const struct cgroup_place {
 	const char *metric;
 	enum source_id source;
 	const char *key;
@@ -205,7 +205,7 @@ static const struct place {
 
 extern const struct collector collector_cgroup;
 
-struct group {
+struct cgroup_group {
 	uint32_t row;
 	bool here; /* its row is still its own */
 	unsigned nr_open;
@@ -221,7 +221,7 @@ struct cgroup {
 	unsigned first[NR_SOURCES + 1]; /* places of each source */
 	uint64_t wanted[NR_SOURCES];	/* columns */
 	uint64_t stacked[MAJORS / 64];	/* block devices that pass on what others count again */
-	struct group group[LEVELS_MAX];
+	struct cgroup_group group[LEVELS_MAX];
 	unsigned nr;
 	pid_t pid; /* whose groups these are; 0: nobody's yet */
 	int watch; /* its proc/PID/cgroup */
@@ -289,8 +289,8 @@ static int64_t sum_devices(const struct cgroup *s, const char *text, const char 
 	return (int64_t)sum;
 }
 
-static bool value_of(
-	const struct cgroup *s, struct group *g, const struct place *at, const char *end, int64_t *ret)
+static bool value_of(const struct cgroup *s, struct cgroup_group *g, const struct cgroup_place *at,
+	const char *end, int64_t *ret)
 {
 	const char *p = s->text;
 
@@ -319,7 +319,7 @@ static bool value_of(
 
 /* The text has been read: its numbers into the cells. */
 static void fill(
-	struct cgroup *s, struct collect_context *ctx, struct group *g, enum source_id id, size_t len)
+	struct cgroup *s, struct collect_context *ctx, struct cgroup_group *g, enum source_id id, size_t len)
 {
 	int64_t tick_ns = NSEC_PER_SEC / MAX(ctx->env->clock_tick, 1);
 
@@ -357,8 +357,8 @@ static int open_file(struct collect_context *ctx, const struct cgroup_dir *dir, 
 	return env_open(ctx->env, path);
 }
 
-static void open_source(struct cgroup *s, struct collect_context *ctx, struct group *g, enum source_id id,
-	const struct cgroup_dir *dir)
+static void open_source(struct cgroup *s, struct collect_context *ctx, struct cgroup_group *g,
+	enum source_id id, const struct cgroup_dir *dir)
 {
 	uint64_t gives = s->wanted[id] & ~ctx->table->valid[g->row];
 	int handle;
@@ -381,7 +381,7 @@ static void open_source(struct cgroup *s, struct collect_context *ctx, struct gr
 	fill(s, ctx, g, id, (size_t)n);
 }
 
-static void close_source(struct group *g, struct collect_context *ctx, enum source_id id)
+static void close_source(struct cgroup_group *g, struct collect_context *ctx, enum source_id id)
 {
 	if (g->handle[id] < 0)
 		return;
@@ -404,7 +404,7 @@ static int add_group(
 	struct cgroup *s, struct collect_context *ctx, const char *name, const struct about *about, size_t nr)
 {
 	bool own = s->nr == 0;
-	struct group *g = &s->group[s->nr];
+	struct cgroup_group *g = &s->group[s->nr];
 	int row;
 
 	if (s->nr == LEVELS_MAX)
@@ -412,7 +412,7 @@ static int add_group(
 	row = ctx->join_about(ctx, name, about, nr);
 	if (row < 0)
 		return row;
-	*g = (struct group){.row = (uint32_t)row, .here = true};
+	*g = (struct cgroup_group){.row = (uint32_t)row, .here = true};
 	snprintf(g->name, sizeof(g->name), "%s", name);
 	s->nr++;
 	for (int id = 0; id < NR_SOURCES; id++) {
@@ -465,7 +465,7 @@ static size_t describe(const struct cgroup *s, const char *name, struct about *a
 static void drop_groups(struct cgroup *s, struct collect_context *ctx, bool leave)
 {
 	for (; s->nr > 0; s->nr--) {
-		struct group *g = &s->group[s->nr - 1];
+		struct cgroup_group *g = &s->group[s->nr - 1];
 
 		for (int id = 0; id < NR_SOURCES; id++)
 			close_source(g, ctx, id);
@@ -660,7 +660,7 @@ static int cgroup_open(void *state, struct collect_context *ctx)
 
 /* A group that was removed answers ENODEV; its last values are what it came to. False when nothing of it is
  * left. */
-static bool sample_group(struct cgroup *s, struct collect_context *ctx, struct group *g)
+static bool sample_group(struct cgroup *s, struct collect_context *ctx, struct cgroup_group *g)
 {
 	for (int id = 0; id < NR_SOURCES; id++) {
 		ssize_t n;
@@ -690,7 +690,7 @@ static int cgroup_sample(void *state, struct collect_context *ctx)
 		follow(s, ctx);
 	}
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct group *g = &s->group[i];
+		struct cgroup_group *g = &s->group[i];
 
 		if (!g->here || sample_group(s, ctx, g))
 			continue;

@@ -100,7 +100,7 @@ struct collector {
 	size_t state_size;     /* the engine allocates it, zeroed */
 	enum metric_tier tier; /* how often sample() is called */
 	uint32_t max_rows;     /* 0: 1 for a node's collector */
-	bool beside; /* it has threads: it is closed when the recording ends, not with the program */
+	bool async; /* it has threads: it is closed when the recording ends, not with the program */
 
 	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. The job waits for all probes: one
 	 * or two system calls, the rest is open()'s business. */

@@ -51,7 +51,7 @@ struct cpu {
 	int user, system, idle, iowait; /* columns in the table, or -1 */
 	uint8_t turn;			/* changes with every reading */
 	unsigned nr_slots;
-	struct slot {
+	struct cpu_slot {
 		uint16_t row_plus_1; /* 0: not there */
 		uint8_t turn;
 	} slot[CPUS_MAX + 1]; /* 0 is the total, then by number */
@@ -117,7 +117,7 @@ static unsigned read_lines(struct cpu *c, struct collect_context *ctx, size_t le
 	c->turn++;
 	for (; (stop = memchr(line, '\n', (size_t)(end - line))); line = stop + 1) {
 		int i = slot_of(line, stop);
-		struct slot *slot;
+		struct cpu_slot *slot;
 
 		if (i == -ENOENT)
 			break;
@@ -174,7 +174,7 @@ static int cpu_sample(void *state, struct collect_context *ctx)
 	if (n >= 0 && !read_lines(c, ctx, (size_t)n, true))
 		n = -EBADMSG;
 	for (unsigned i = 0; i < c->nr_slots; i++) {
-		struct slot *slot = c->slot + i;
+		struct cpu_slot *slot = c->slot + i;
 
 		if (!slot->row_plus_1 || (n >= 0 && slot->turn == c->turn))
 			continue;

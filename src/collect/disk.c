@@ -47,7 +47,7 @@ extern const struct collector collector_disk;
 
 /* One line: "259 0 nvme0n1 341099 25208 ...". Number and name are the key, as the kernel prints them: another
  * device of the same name is another key. */
-struct line {
+struct disk_line {
 	const char *key, *name, *end;
 	size_t key_len, name_len;
 	const char *numbers; /* behind the name */
@@ -63,7 +63,7 @@ struct disk {
 	bool full;    /* said so */
 	bool explained;
 	unsigned nr_slots;
-	struct slot {
+	struct disk_slot {
 		char key[NAME_SIZE];
 		uint8_t key_len; /* 0: free */
 		uint8_t turn;
@@ -88,13 +88,13 @@ static const char *skip_blanks(const char *p, const char *end)
 }
 
 /* Takes a line off the text; false at its end. A line that is none has no name. */
-static bool next_line(const char **text, const char *end, struct line *ret)
+static bool next_line(const char **text, const char *end, struct disk_line *ret)
 {
 	const char *p, *stop = memchr(*text, '\n', (size_t)(end - *text));
 
 	if (!stop)
 		return false;
-	*ret = (struct line){.key = skip_blanks(*text, stop), .end = stop};
+	*ret = (struct disk_line){.key = skip_blanks(*text, stop), .end = stop};
 	*text = stop + 1;
 	p = skip_blanks(word_end(ret->key, stop), stop);
 	p = skip_blanks(word_end(p, stop), stop);
@@ -105,7 +105,7 @@ static bool next_line(const char **text, const char *end, struct line *ret)
 	return true;
 }
 
-static bool is_idle(const struct line *line)
+static bool is_idle(const struct disk_line *line)
 {
 	for (const char *p = line->numbers; p < line->end; p++)
 		if (*p > '0' && *p <= '9')
@@ -114,7 +114,7 @@ static bool is_idle(const struct line *line)
 }
 
 /* "sda1" is of "sda", "nvme0n1p2" of "nvme0n1": a digit or, behind a digit, the letter p parts the two. */
-static bool is_named_after(const struct line *line, const char *name, size_t len)
+static bool is_named_after(const struct disk_line *line, const char *name, size_t len)
 {
 	const char *rest = name + line->name_len, *end = name + len;
 
@@ -130,7 +130,7 @@ static bool is_named_after(const struct line *line, const char *name, size_t len
 }
 
 static bool find_line(const struct disk *d, size_t len, const char *name,
-	bool (*fits)(const struct line *line, const char *name, size_t len), struct line *ret)
+	bool (*fits)(const struct disk_line *line, const char *name, size_t len), struct disk_line *ret)
 {
 	const char *text = d->file.text, *end = text + len;
 	size_t name_len = strlen(name);
@@ -141,7 +141,7 @@ static bool find_line(const struct disk *d, size_t len, const char *name,
 	return false;
 }
 
-static bool is_named(const struct line *line, const char *name, size_t len)
+static bool is_named(const struct disk_line *line, const char *name, size_t len)
 {
 	return line->name_len == len && memcmp(line->name, name, len) == 0;
 }
@@ -187,7 +187,7 @@ static const char *why_apart(
 {
 	char path[NAME_SIZE + 24], head[NAME_SIZE];
 	struct trouble ignored;
-	struct line line;
+	struct disk_line line;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kind); i++) {
 		size_t n = strlen(kind[i].prefix);
@@ -207,13 +207,13 @@ static const char *why_apart(
 }
 
 /* A device that has begun to work: an instance, unless it is a partition. */
-static enum known admit(
-	struct disk *d, struct collect_context *ctx, const struct line *line, size_t len, struct slot *slot)
+static enum known admit(struct disk *d, struct collect_context *ctx, const struct disk_line *line, size_t len,
+	struct disk_slot *slot)
 {
 	struct about about = {"apart", NULL};
 	char name[NAME_SIZE], folder[NAME_SIZE];
 	bool in_sysfs;
-	struct line whole;
+	struct disk_line whole;
 	int row;
 
 	snprintf(name, sizeof(name), "%.*s", (int)line->name_len, line->name);
@@ -239,13 +239,13 @@ static enum known admit(
 }
 
 /* The slot of this line: most likely the one behind the last; NULL when there is no room. */
-static struct slot *find_slot(struct disk *d, const struct line *line, unsigned *hint)
+static struct disk_slot *find_slot(struct disk *d, const struct disk_line *line, unsigned *hint)
 {
-	struct slot *free = NULL;
+	struct disk_slot *free = NULL;
 
 	for (unsigned n = 0; n < d->nr_slots; n++) {
 		unsigned i = (*hint + n) % d->nr_slots;
-		struct slot *slot = d->slot + i;
+		struct disk_slot *slot = d->slot + i;
 
 		if (slot->key_len == line->key_len && memcmp(slot->key, line->key, line->key_len) == 0) {
 			*hint = i + 1;
@@ -257,12 +257,12 @@ static struct slot *find_slot(struct disk *d, const struct line *line, unsigned 
 	if (!free && d->nr_slots == LINES_MAX)
 		return NULL;
 	free = free ? free : d->slot + d->nr_slots++;
-	*free = (struct slot){.key_len = (uint8_t)line->key_len};
+	*free = (struct disk_slot){.key_len = (uint8_t)line->key_len};
 	memcpy(free->key, line->key, line->key_len);
 	return free;
 }
 
-static void read_row(struct disk *d, struct collect_context *ctx, const struct line *line, uint32_t row)
+static void read_row(struct disk *d, struct collect_context *ctx, const struct disk_line *line, uint32_t row)
 {
 	struct table *t = ctx->table;
 
@@ -279,11 +279,11 @@ static void read_lines(struct disk *d, struct collect_context *ctx, size_t len, 
 {
 	const char *text = d->file.text, *end = text + len;
 	unsigned hint = 0;
-	struct line line;
+	struct disk_line line;
 
 	d->turn++;
 	while (next_line(&text, end, &line)) {
-		struct slot *slot =
+		struct disk_slot *slot =
 			line.name_len && line.key_len < NAME_SIZE ? find_slot(d, &line, &hint) : NULL;
 
 		if (!slot)
@@ -329,7 +329,7 @@ static int disk_sample(void *state, struct collect_context *ctx)
 
 	if (n >= 0)
 		read_lines(d, ctx, (size_t)n, true);
-	for (struct slot *slot = d->slot; slot < d->slot + d->nr_slots; slot++) {
+	for (struct disk_slot *slot = d->slot; slot < d->slot + d->nr_slots; slot++) {
 		if (!slot->key_len || (n >= 0 && slot->turn == d->turn))
 			continue;
 		if (n < 0) {
@@ -339,7 +339,7 @@ static int disk_sample(void *state, struct collect_context *ctx)
 		}
 		if (slot->known == COUNTED)
 			ctx->leave(ctx, slot->row);
-		*slot = (struct slot){0};
+		*slot = (struct disk_slot){0};
 	}
 	return (int)MIN(n, 0);
 }

@@ -55,9 +55,9 @@ static const char *const instead[] = {
 #define SLACK_UJ INT64_C(10000000) /* what a counter may be late */
 #define FIND_ROUNDS 12
 
-struct meter *energy_meter(struct energy *e, const char *key)
+struct energy_meter *energy_meter(struct energy *e, const char *key)
 {
-	struct meter *m = &e->meter[e->nr];
+	struct energy_meter *m = &e->meter[e->nr];
 
 	for (uint32_t i = 0; i < e->nr; i++)
 		if (!strcmp(e->meter[i].key, key))
@@ -66,7 +66,7 @@ struct meter *energy_meter(struct energy *e, const char *key)
 		e->full = true;
 		return NULL;
 	}
-	*m = (struct meter){.row = -1, .used_unit = 1, .power_unit = 1};
+	*m = (struct energy_meter){.row = -1, .used_unit = 1, .power_unit = 1};
 	for (int i = 0; i < NR_METER_FILES; i++)
 		m->file[i] = -1;
 	snprintf(m->key, sizeof(m->key), "%s", key);
@@ -74,7 +74,7 @@ struct meter *energy_meter(struct energy *e, const char *key)
 	return m;
 }
 
-bool energy_has_name(const struct energy *e, const struct meter *but, const char *name)
+bool energy_has_name(const struct energy *e, const struct energy_meter *but, const char *name)
 {
 	for (uint32_t i = 0; i < e->nr; i++)
 		if (&e->meter[i] != but && !strcmp(e->meter[i].name, name))
@@ -83,7 +83,7 @@ bool energy_has_name(const struct energy *e, const struct meter *but, const char
 }
 
 int energy_open_file(
-	struct energy *e, struct env *env, struct meter *m, enum meter_file which, const char *path)
+	struct energy *e, struct env *env, struct energy_meter *m, enum meter_file which, const char *path)
 {
 	bool *denied = which == METER_USED ? &e->denied_used : &e->denied_power;
 	int handle = env_open(env, path);
@@ -95,7 +95,7 @@ int energy_open_file(
 	return MIN(handle, 0);
 }
 
-static void close_files(struct meter *m, struct env *env)
+static void close_files(struct energy_meter *m, struct env *env)
 {
 	for (int i = 0; i < NR_METER_FILES; i++) {
 		env_close(env, m->file[i]);
@@ -103,7 +103,7 @@ static void close_files(struct meter *m, struct env *env)
 	}
 }
 
-void energy_keep(struct energy *e, struct env *env, struct meter *m)
+void energy_keep(struct energy *e, struct env *env, struct energy_meter *m)
 {
 	size_t len = MIN(strlen(m->name), sizeof(m->name) - 12);
 
@@ -117,7 +117,7 @@ void energy_keep(struct energy *e, struct env *env, struct meter *m)
 }
 
 /* What has been used since the last reading. */
-static int64_t growth(const struct meter *m, int64_t raw, int64_t now_ns, int64_t slept_ns)
+static int64_t growth(const struct energy_meter *m, int64_t raw, int64_t now_ns, int64_t slept_ns)
 {
 	int64_t most = (now_ns - m->read_ns) / NSEC_PER_USEC * POWER_MAX_W + SLACK_UJ;
 	int64_t wrapped = raw + (m->range - m->raw);
@@ -129,7 +129,7 @@ static int64_t growth(const struct meter *m, int64_t raw, int64_t now_ns, int64_
 	return raw <= most ? raw : 0;
 }
 
-static int read_used(struct meter *m, struct env *env, int64_t now_ns)
+static int read_used(struct energy_meter *m, struct env *env, int64_t now_ns)
 {
 	int64_t slept_ns = env_now(env, ENV_BOOTTIME) - now_ns, raw;
 	int r = value_read(env, m->file[METER_USED], &raw);
@@ -149,7 +149,7 @@ static int read_used(struct meter *m, struct env *env, int64_t now_ns)
 }
 
 /* a x b / 1000000 of what a battery shows, in range whatever it shows. */
-static int read_product(const struct meter *m, struct env *env, enum meter_file which, int64_t *ret)
+static int read_product(const struct energy_meter *m, struct env *env, enum meter_file which, int64_t *ret)
 {
 	int64_t volts;
 	int r = value_read(env, m->file[METER_VOLTAGE], &volts);
@@ -166,7 +166,7 @@ static int read_product(const struct meter *m, struct env *env, enum meter_file 
 }
 
 /* Some drivers give what flows out as negative. */
-static int read_power(const struct meter *m, struct env *env, int64_t *ret)
+static int read_power(const struct energy_meter *m, struct env *env, int64_t *ret)
 {
 	char status[16];
 	int r = 0;
@@ -187,7 +187,7 @@ static int read_power(const struct meter *m, struct env *env, int64_t *ret)
 	return 0;
 }
 
-static int read_level(const struct meter *m, struct env *env, int64_t *ret)
+static int read_level(const struct energy_meter *m, struct env *env, int64_t *ret)
 {
 	int r = m->is_charge ? read_product(m, env, METER_LEVEL, ret)
 			     : value_read(env, m->file[METER_LEVEL], ret);
@@ -200,14 +200,15 @@ static int read_level(const struct meter *m, struct env *env, int64_t *ret)
 	return 0;
 }
 
-static void put(struct collect_context *ctx, struct meter *m, size_t metric, int error, int64_t value)
+static void put(struct collect_context *ctx, struct energy_meter *m, size_t metric, int error, int64_t value)
 {
 	table_touch(ctx->table, (uint32_t)m->row);
 	collect_put(ctx, (uint32_t)m->row, metric, error == 0, value);
 	m->gone |= error == -ENODEV;
 }
 
-static void sample_meter(struct energy *e, struct collect_context *ctx, struct meter *m, int64_t now_ns)
+static void sample_meter(
+	struct energy *e, struct collect_context *ctx, struct energy_meter *m, int64_t now_ns)
 {
 	int64_t value = 0;
 	int r;
@@ -234,11 +235,11 @@ static enum rung choose(const struct energy *e, struct env *env)
 	enum rung best = NR_RUNGS, first = NR_RUNGS;
 
 	for (uint32_t i = 0; i < e->nr; i++) {
-		const struct meter *m = &e->meter[i];
+		const struct energy_meter *m = &e->meter[i];
 		int64_t value;
 		int r;
 
-		if (m->apart[0] || !m->leads)
+		if (m->counted_elsewhere[0] || !m->leads)
 			continue;
 		first = MIN(first, m->rung);
 		if (m->rung >= best)
@@ -252,12 +253,12 @@ static enum rung choose(const struct energy *e, struct env *env)
 	return best < NR_RUNGS ? best : first;
 }
 
-static void join(struct energy *e, struct collect_context *ctx, struct meter *m)
+static void join(struct energy *e, struct collect_context *ctx, struct energy_meter *m)
 {
-	struct about about[] = {{"source", m->source}, {"apart", m->apart}};
+	struct about about[] = {{"source", m->source}, {"apart", m->counted_elsewhere}};
 	size_t nr = 1;
 
-	if (m->apart[0])
+	if (m->counted_elsewhere[0])
 		nr = 2;
 	else if (m->rung != e->chosen && e->chosen < NR_RUNGS) {
 		about[1].value = m->loses && e->chosen == RUNG_RAPL ? m->loses : instead[e->chosen];
@@ -345,7 +346,7 @@ static int energy_open(void *state, struct collect_context *ctx)
 
 static void drop(struct energy *e, struct collect_context *ctx, uint32_t i)
 {
-	struct meter *m = &e->meter[i];
+	struct energy_meter *m = &e->meter[i];
 
 	close_files(m, ctx->env);
 	ctx->leave(ctx, (uint32_t)m->row);

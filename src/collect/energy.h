@@ -28,16 +28,16 @@ enum meter_file {
 	NR_METER_FILES
 };
 
-struct meter {
+struct energy_meter {
 	char key[80];	    /* the same whenever it is found again */
 	char name[80];	    /* the instance: "package-0" */
 	const char *source; /* "rapl" */
 	enum rung rung;
-	bool leads;		  /* its rung can be chosen for its sake: a package, not its memory */
-	bool fast;		  /* cheap enough for every tick */
-	char apart[64];		  /* why it never counts; "": it does when its rung is chosen */
-	const char *loses;	  /* why it does not when another is; NULL: the rung's words */
-	int file[NR_METER_FILES]; /* handles, or negative */
+	bool leads;		    /* its rung can be chosen for its sake: a package, not its memory */
+	bool fast;		    /* cheap enough for every tick */
+	char counted_elsewhere[64]; /* why it never counts; "": it does when its rung is chosen */
+	const char *loses;	    /* why it does not when another is; NULL: the rung's words */
+	int file[NR_METER_FILES];   /* handles, or negative */
 	bool is_current, is_charge;
 	int64_t power_unit; /* micro-units in one of the file's */
 	int64_t used_unit;
@@ -49,7 +49,7 @@ struct meter {
 };
 
 struct energy {
-	struct meter meter[METERS_MAX];
+	struct energy_meter meter[METERS_MAX];
 	uint32_t nr;
 	enum rung chosen; /* NR_RUNGS: none yet */
 	bool want_used, want_power, want_level;
@@ -60,13 +60,13 @@ struct energy {
 };
 
 /* A new meter to be filled in, or NULL when the key is known already or there is no room. */
-struct meter *energy_meter(struct energy *e, const char *key);
-bool energy_has_name(const struct energy *e, const struct meter *but, const char *name);
+struct energy_meter *energy_meter(struct energy *e, const char *key);
+bool energy_has_name(const struct energy *e, const struct energy_meter *but, const char *name);
 /* To be called when the meter is filled in: makes its name unique, or takes it back when it has no file. */
-void energy_keep(struct energy *e, struct env *env, struct meter *m);
+void energy_keep(struct energy *e, struct env *env, struct energy_meter *m);
 /* Opens a file of the meter; notes when that is not permitted. */
 int energy_open_file(
-	struct energy *e, struct env *env, struct meter *m, enum meter_file which, const char *path);
+	struct energy *e, struct env *env, struct energy_meter *m, enum meter_file which, const char *path);
 
 /* One for each kind of source: adds the meters that are not known yet. */
 void energy_find_cray(struct energy *e, struct env *env);

@@ -12,14 +12,14 @@
 
 #define SUPPLIES "sys/class/power_supply"
 
-struct finding {
+struct energy_battery_finding {
 	struct energy *e;
 	struct env *env;
 };
 
 struct supply {
-	struct finding *f;
-	struct meter *m;
+	struct energy_battery_finding *f;
+	struct energy_meter *m;
 	const char *name;
 };
 
@@ -48,7 +48,7 @@ static bool open_either(const struct supply *s, enum meter_file which, const cha
 static int add_battery(void *arg, const char *name)
 {
 	struct supply s = {.f = arg, .name = name};
-	struct meter *m;
+	struct energy_meter *m;
 	char key[80];
 
 	if (strlen(name) > 60 || !says(&s, "type", "Battery") || says(&s, "scope", "Device"))
@@ -73,7 +73,7 @@ static int add_battery(void *arg, const char *name)
 
 void energy_find_batteries(struct energy *e, struct env *env)
 {
-	struct finding f = {e, env};
+	struct energy_battery_finding f = {e, env};
 
 	if (e->want_power || e->want_level)
 		env_list(env, SUPPLIES, add_battery, &f);

@@ -11,13 +11,13 @@
 
 #define PM_COUNTERS "sys/cray/pm_counters"
 
-struct finding {
+struct energy_cray_finding {
 	struct energy *e;
 	struct env *env;
 };
 
-static void open_one(
-	struct finding *f, struct meter *m, enum meter_file which, const char *part, const char *what)
+static void open_one(struct energy_cray_finding *f, struct energy_meter *m, enum meter_file which,
+	const char *part, const char *what)
 {
 	char path[160];
 
@@ -26,10 +26,10 @@ static void open_one(
 }
 
 /* part: "" for the node, or "cpu_". */
-static void add_meter(struct finding *f, const char *part)
+static void add_meter(struct energy_cray_finding *f, const char *part)
 {
 	size_t len = strlen(part);
-	struct meter *m;
+	struct energy_meter *m;
 	char key[48];
 
 	snprintf(key, sizeof(key), "cray/%s", part);
@@ -46,7 +46,7 @@ static void add_meter(struct finding *f, const char *part)
 	m->rung = m->file[METER_USED] >= 0 ? RUNG_NODE : RUNG_NODE_POWER;
 	snprintf(m->name, sizeof(m->name), "%.*s", len ? (int)len - 1 : 4, len ? part : "node");
 	if (len)
-		snprintf(m->apart, sizeof(m->apart), "part of node");
+		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere), "part of node");
 	energy_keep(f->e, f->env, m);
 }
 
@@ -70,7 +70,7 @@ static int add_part(void *arg, const char *name)
 
 void energy_find_cray(struct energy *e, struct env *env)
 {
-	struct finding f = {e, env};
+	struct energy_cray_finding f = {e, env};
 
 	if (e->want_used || e->want_power)
 		env_list(env, PM_COUNTERS, add_part, &f);

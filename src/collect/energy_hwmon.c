@@ -26,10 +26,10 @@ static const struct hwmon_kind kinds[] = {
 
 /* The first row that fits says what the channel contains. Labels by their beginning. */
 /* clang-format off */
-static const struct known {
+static const struct energy_hwmon_known {
 	const char *chip, *label;
 	enum rung rung;
-	const char *apart;
+	const char *counted_elsewhere;
 } known[] = {
 	{"amd_energy",     "Esocket",      RUNG_SOCKETS,    NULL},
 	{"amd_energy",     "",             RUNG_SOCKETS,    "part of its socket"},
@@ -48,14 +48,14 @@ static const struct known {
 };
 /* clang-format on */
 
-struct finding {
+struct energy_hwmon_finding {
 	struct energy *e;
 	struct env *env;
 };
 
-static const struct known *lookup(const char *chip, const char *label)
+static const struct energy_hwmon_known *lookup(const char *chip, const char *label)
 {
-	const struct known *k = known;
+	const struct energy_hwmon_known *k = known;
 
 	while (k->chip && (strcmp(k->chip, chip) || !str_starts(label, k->label)))
 		k++;
@@ -63,8 +63,8 @@ static const struct known *lookup(const char *chip, const char *label)
 }
 
 /* ACPI's meters have no label, but may have a text of the firmware's maker. */
-static void describe(struct finding *f, const struct hwmon_chip *chip, const char *prefix, unsigned number,
-	char *out, size_t size)
+static void describe(struct energy_hwmon_finding *f, const struct hwmon_chip *chip, const char *prefix,
+	unsigned number, char *out, size_t size)
 {
 	char path[HWMON_PATH_SIZE];
 
@@ -73,29 +73,32 @@ static void describe(struct finding *f, const struct hwmon_chip *chip, const cha
 		hwmon_label(f->env, chip, prefix, number, out, size);
 }
 
-static void classify(struct energy *e, struct meter *m, const struct hwmon_chip *chip, const char *label)
+static void classify(
+	struct energy *e, struct energy_meter *m, const struct hwmon_chip *chip, const char *label)
 {
-	const struct known *k = lookup(chip->name, label);
+	const struct energy_hwmon_known *k = lookup(chip->name, label);
 
 	snprintf(m->name, sizeof(m->name), "%.32s/%.40s", chip->name, label);
 	m->source = !strcmp(chip->name, "amd_energy") ? "amd_energy" : "hwmon";
 	m->leads = true;
 	m->rung = k->rung;
-	m->fast = k->rung == RUNG_SOCKETS && !k->apart;
-	if (k->apart)
-		snprintf(m->apart, sizeof(m->apart), "%s", k->apart);
+	m->fast = k->rung == RUNG_SOCKETS && !k->counted_elsewhere;
+	if (k->counted_elsewhere)
+		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere), "%s", k->counted_elsewhere);
 	/* Two nameless ones may both be the whole node. */
 	if (k->rung == RUNG_NODE_POWER && str_starts(label, "power") && energy_has_name(e, m, m->name))
-		snprintf(m->apart, sizeof(m->apart), "may measure what the first power meter does");
+		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere),
+			"may measure what the first power meter does");
 	if (m->file[METER_USED] >= 0 && m->rung == RUNG_NODE_POWER)
 		m->rung = RUNG_NODE;
 }
 
-static void add_channel(struct finding *f, struct hwmon_chip *chip, const struct hwmon_channel *c)
+static void add_channel(
+	struct energy_hwmon_finding *f, struct hwmon_chip *chip, const struct hwmon_channel *c)
 {
 	const struct hwmon_kind *kind = &kinds[c->kind];
 	char key[80], label[48], path[HWMON_PATH_SIZE];
-	struct meter *m;
+	struct energy_meter *m;
 
 	if (c->kind == KIND_ENERGY ? !f->e->want_used : !f->e->want_power)
 		return;
@@ -123,7 +126,7 @@ static bool is_supply(struct env *env, const struct hwmon_chip *chip)
 static int add_chip(void *arg, struct hwmon_chip *chip)
 {
 	struct hwmon_channel channel[CHANNELS_MAX];
-	struct finding *f = arg;
+	struct energy_hwmon_finding *f = arg;
 	size_t nr = 0;
 
 	if (!hwmon_is_gpu(chip))
@@ -137,7 +140,7 @@ static int add_chip(void *arg, struct hwmon_chip *chip)
 
 void energy_find_hwmon(struct energy *e, struct env *env)
 {
-	struct finding f = {.e = e, .env = env};
+	struct energy_hwmon_finding f = {.e = e, .env = env};
 
 	if (e->want_used || e->want_power)
 		hwmon_each(env, add_chip, &f);

@@ -98,7 +98,7 @@ static int zone_name(struct env *env, const struct zone *zone, char *out, size_t
 }
 
 /* What a zone contains follows from its name and place. */
-static void classify(struct meter *m, const char *own, const char *package)
+static void classify(struct energy_meter *m, const char *own, const char *package)
 {
 	/* "dram" below "package-0-die-1" is "dram-0-die-1". */
 	const char *which = str_starts(package, "package-") ? package + strlen("package") : "";
@@ -114,9 +114,9 @@ static void classify(struct meter *m, const char *own, const char *package)
 		m->rung = RUNG_PSYS;
 		m->loses = "contains the packages";
 	} else if (!package[0]) {
-		snprintf(m->apart, sizeof(m->apart), "what it measures is not known");
+		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere), "what it measures is not known");
 	} else if (strcmp(own, "dram")) {
-		snprintf(m->apart, sizeof(m->apart), "part of %s", package);
+		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere), "part of %s", package);
 	}
 }
 
@@ -124,7 +124,7 @@ static void add_meter(struct energy *e, struct env *env, struct zones *z, const 
 {
 	char own[NAME_SIZE], package[NAME_SIZE] = "", path[PATH_SIZE];
 	const struct zone *parent = find_zone(z, zone->parent);
-	struct meter *m = energy_meter(e, zone->name);
+	struct energy_meter *m = energy_meter(e, zone->name);
 	int r;
 
 	if (!m)

@@ -60,7 +60,7 @@ struct filesystem {
 	/* Where the next round goes on. */
 	unsigned member;
 	int fd, gap;
-	struct place {
+	struct filesystem_place {
 		bool used, remote;
 		bool foreign; /* in another namespace than the first process's */
 		uint32_t row;
@@ -106,7 +106,7 @@ static void tell_once(struct collect_context *ctx, bool *told, enum availability
 }
 
 static bool join_place(
-	struct filesystem *f, struct collect_context *ctx, struct place *p, const struct mount *m)
+	struct filesystem *f, struct collect_context *ctx, struct filesystem_place *p, const struct mount *m)
 {
 	static const char unasked[] =
 		"a network file system is not asked for its space: its server may not answer";
@@ -138,7 +138,7 @@ static void judge(struct filesystem *f, struct collect_context *ctx, const char 
 	const char *base, const struct mount *m)
 {
 	struct env_space space = {0};
-	struct place fresh = {0}, *p = NULL;
+	struct filesystem_place fresh = {0}, *p = NULL;
 
 	if (is_of_no_interest(m) || !mount_unescape(m->device, fresh.device, sizeof(fresh.device)))
 		return;
@@ -274,7 +274,7 @@ static void look_at_members(struct filesystem *f, struct collect_context *ctx)
 		f->member = 0;
 }
 
-static void leave_place(struct collect_context *ctx, struct place *p)
+static void leave_place(struct collect_context *ctx, struct filesystem_place *p)
 {
 	ctx->leave(ctx, p->row);
 	p->used = false;
@@ -286,7 +286,7 @@ static void recheck(struct filesystem *f, struct collect_context *ctx)
 	const char *text = f->mounts.text, *end = text + f->len;
 
 	f->nr_seen = 0;
-	for (struct place *p = f->place; p < f->place + PLACES_MAX; p++) {
+	for (struct filesystem_place *p = f->place; p < f->place + PLACES_MAX; p++) {
 		struct mount m;
 
 		if (!p->used || p->foreign)
@@ -406,7 +406,7 @@ static int filesystem_sample(void *state, struct collect_context *ctx)
 
 	if (r >= 0)
 		find_places(f, ctx);
-	for (struct place *p = f->place; p < f->place + PLACES_MAX; p++) {
+	for (struct filesystem_place *p = f->place; p < f->place + PLACES_MAX; p++) {
 		struct env_space space;
 		int e;
 

@@ -8,7 +8,7 @@
  * the first reading is found to sleep, that is taken instead. */
 #include "collect/keyed.h"
 #include "collect/online.h"
-#include "collect/rota.h"
+#include "collect/round_robin.h"
 
 #include "base/str.h"
 #include "read/value.h"
@@ -38,7 +38,7 @@ struct policy {
 
 struct frequency {
 	struct online online;
-	struct rota rota;
+	struct round_robin turns;
 	bool search;
 	bool from_cpuinfo;
 	struct textfile cpuinfo;
@@ -345,8 +345,8 @@ static int frequency_sample(void *state, struct collect_context *ctx)
 		drop_offline(f, ctx);
 	if (changed > 0 || f->search)
 		find_policies(f, ctx);
-	rota_begin(&f->rota, ctx->env, f->nr_policies);
-	while (rota_turn(&f->rota, ctx->env, f->nr_policies, &i))
+	round_robin_begin(&f->turns, ctx->env, f->nr_policies);
+	while (round_robin_turn(&f->turns, ctx->env, f->nr_policies, &i))
 		read_policy(f, ctx, &f->policy[i]);
 	return 0;
 }

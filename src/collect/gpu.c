@@ -67,7 +67,7 @@ const struct gpu_maker *const gpu_makers[] = {
 
 enum { GPUS_MAX = 128 };
 
-struct gpus {
+struct collect_gpus {
 	struct gpu_user user; /* first: the other collector finds the source by it */
 	unsigned nr;
 	struct gpu {
@@ -84,7 +84,7 @@ struct gpus {
 static const char gone[] = "it is not there any more", silent[] = "the driver does not answer";
 
 /* Once for all that has no values because of it; not for what it never had. */
-static void tell_lost(struct gpus *g, struct collect_context *ctx, struct gpu *gpu, const char *why)
+static void tell_lost(struct collect_gpus *g, struct collect_context *ctx, struct gpu *gpu, const char *why)
 {
 	char text[200];
 
@@ -100,7 +100,8 @@ static void tell_lost(struct gpus *g, struct collect_context *ctx, struct gpu *g
 			ctx->why(ctx, i, FAILED, text, NULL);
 }
 
-static int join(struct gpus *g, struct collect_context *ctx, unsigned part, const struct gpu_device *d)
+static int join(
+	struct collect_gpus *g, struct collect_context *ctx, unsigned part, const struct gpu_device *d)
 {
 	static const char *const claim_word[] = {
 		[GPU_UNCLAIMED] = "unclaimed", [GPU_OF_JOB] = "yes", [GPU_NOT_OF_JOB] = "no"};
@@ -123,19 +124,19 @@ static int join(struct gpus *g, struct collect_context *ctx, unsigned part, cons
 	about[nr++] = (struct about){"job", claim_word[claim]};
 	if (by)
 		about[nr++] = (struct about){"job_by", by};
-	if (d->apart)
-		about[nr++] = (struct about){"apart", d->apart};
+	if (d->counted_elsewhere)
+		about[nr++] = (struct about){"apart", d->counted_elsewhere};
 	return ctx->join_about(ctx, d->name, about, nr);
 }
 
-static void drop(struct gpus *g, struct collect_context *ctx, struct gpu *gpu)
+static void drop(struct collect_gpus *g, struct collect_context *ctx, struct gpu *gpu)
 {
 	ctx->leave(ctx, gpu->row);
 	*gpu = g->gpu[--g->nr];
 }
 
 /* Where rows are used up, one that is gone makes room. */
-static bool make_room(struct gpus *g, struct collect_context *ctx)
+static bool make_room(struct collect_gpus *g, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < g->nr && g->nr == GPUS_MAX; i++)
 		if (g->gpu[i].told == gone)
@@ -145,7 +146,7 @@ static bool make_room(struct gpus *g, struct collect_context *ctx)
 
 /* The device's place, made if there is none; NULL when there is no room. */
 static struct gpu *find(
-	struct gpus *g, struct collect_context *ctx, unsigned part, const struct gpu_device *d)
+	struct collect_gpus *g, struct collect_context *ctx, unsigned part, const struct gpu_device *d)
 {
 	struct gpu *new;
 	int row = -ENOSPC;
@@ -188,7 +189,7 @@ static void put(struct collect_context *ctx, struct gpu *gpu, const struct gpu_d
 	}
 }
 
-static void apply(struct gpus *g, struct collect_context *ctx, unsigned part)
+static void apply(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
 	const struct gpu_reading *r = g->user.source->part[part]->latest;
 
@@ -212,7 +213,7 @@ static void apply(struct gpus *g, struct collect_context *ctx, unsigned part)
 }
 
 /* Which rows a device of this maker lacks, and why; once. */
-static void explain(struct gpus *g, struct collect_context *ctx, unsigned part)
+static void explain(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
 	static const struct gpu_why unknown = {ABSENT, "the driver does not tell it", NULL};
 	const struct gpu_reading *r = g->user.source->part[part]->latest;
@@ -236,14 +237,14 @@ static void explain(struct gpus *g, struct collect_context *ctx, unsigned part)
 	}
 }
 
-static void lose(struct gpus *g, struct collect_context *ctx, unsigned part)
+static void lose(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
 	for (unsigned i = 0; i < g->nr; i++)
 		if (g->gpu[i].part == part)
 			tell_lost(g, ctx, &g->gpu[i], silent);
 }
 
-static void sample_part(struct gpus *g, struct collect_context *ctx, unsigned part)
+static void sample_part(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
 	enum gpu_news news = gpu_source_news(&g->user, ctx, &collector_gpu, part);
 
@@ -258,7 +259,7 @@ static void sample_part(struct gpus *g, struct collect_context *ctx, unsigned pa
 
 static int gpu_open(void *state, struct collect_context *ctx)
 {
-	struct gpus *g = state;
+	struct collect_gpus *g = state;
 	int r = gpu_source_join(&g->user, ctx, "gpu_process");
 
 	if (r < 0)
@@ -269,7 +270,7 @@ static int gpu_open(void *state, struct collect_context *ctx)
 
 static int gpu_sample(void *state, struct collect_context *ctx)
 {
-	struct gpus *g = state;
+	struct collect_gpus *g = state;
 
 	gpu_source_turn(&g->user, ctx);
 	for (unsigned i = 0; i < g->user.source->nr; i++)
@@ -280,7 +281,7 @@ static int gpu_sample(void *state, struct collect_context *ctx)
 static void gpu_close(void *state, struct collect_context *ctx)
 {
 	(void)ctx;
-	gpu_source_leave(&((struct gpus *)state)->user);
+	gpu_source_leave(&((struct collect_gpus *)state)->user);
 }
 
 const struct collector collector_gpu = {
@@ -289,10 +290,10 @@ const struct collector collector_gpu = {
 	.domain = DOMAIN_GPU,
 	.metric = gpu_metric,
 	.nr_metrics = NR_GPU_ROWS,
-	.state_size = sizeof(struct gpus),
+	.state_size = sizeof(struct collect_gpus),
 	.tier = TIER_TICK,
 	.max_rows = GPUS_MAX,
-	.beside = true,
+	.async = true,
 	.probe = gpu_probe,
 	.open = gpu_open,
 	.sample = gpu_sample,

@@ -78,12 +78,12 @@ struct gpu_device {
 	char name[48];	/* of the instance, for ever: "nvidia-0", "nvidia-0/mig-1", "amd-1", "intel-0" */
 	char model[96]; /* "NVIDIA A100-SXM4-40GB" */
 	char uuid[96];
-	char pci[32];	   /* "0000:03:00.0" */
-	int index;	   /* the maker's own */
-	int minor;	   /* of /dev/nvidiaN, /dev/dri/cardN; -1: not known */
-	const char *apart; /* a slice of another; NULL */
-	const char *lost;  /* it does not answer any more, and why; NULL: it does */
-	uint64_t valid;	   /* bit by gpu_row */
+	char pci[32];		       /* "0000:03:00.0" */
+	int index;		       /* the maker's own */
+	int minor;		       /* of /dev/nvidiaN, /dev/dri/cardN; -1: not known */
+	const char *counted_elsewhere; /* a slice of another; NULL */
+	const char *lost;	       /* it does not answer any more, and why; NULL: it does */
+	uint64_t valid;		       /* bit by gpu_row */
 	int64_t value[NR_GPU_ROWS];
 };
 

@@ -109,7 +109,7 @@ struct amd_card {
 /* What the thread of pcie_bw is told and what it finds, by number of the card. Allocated by itself: a thread
  * that sits in the driver when the recording ends keeps it. */
 struct amd_pcie {
-	struct beside beside;
+	struct async_reader async;
 	struct env *env;
 	struct {
 		char path[64]; /* empty: not asked */
@@ -301,9 +301,9 @@ static bool is_over(struct amd_pcie *p)
 {
 	bool over;
 
-	beside_lock(&p->beside);
-	over = p->beside.stop;
-	beside_unlock(&p->beside);
+	async_reader_lock(&p->async);
+	over = p->async.stop;
+	async_reader_unlock(&p->async);
 	return over;
 }
 
@@ -317,9 +317,9 @@ static void pcie_work(void *arg)
 		ssize_t n;
 		int handle, r;
 
-		beside_lock(&p->beside);
+		async_reader_lock(&p->async);
 		memcpy(path, p->card[i].path, sizeof(path));
-		beside_unlock(&p->beside);
+		async_reader_unlock(&p->async);
 		if (!*path)
 			continue;
 		handle = env_open(p->env, path);
@@ -328,12 +328,12 @@ static void pcie_work(void *arg)
 			return;
 		env_close(p->env, handle);
 		r = n < 0 ? (int)n : parse_traffic(text, text + n, &rx, &tx);
-		beside_lock(&p->beside);
+		async_reader_lock(&p->async);
 		p->card[i].known = r == 0;
 		p->card[i].error = r;
 		p->card[i].rx = rx;
 		p->card[i].tx = tx;
-		beside_unlock(&p->beside);
+		async_reader_unlock(&p->async);
 	}
 }
 
@@ -344,7 +344,7 @@ static struct amd_pcie *pcie_open(struct env *env)
 	if (!p)
 		return NULL;
 	p->env = env;
-	if (beside_start(&p->beside, env, pcie_work, p) < 0) {
+	if (async_reader_start(&p->async, env, pcie_work, p) < 0) {
 		free(p);
 		return NULL;
 	}
@@ -353,7 +353,7 @@ static struct amd_pcie *pcie_open(struct env *env)
 
 static struct amd_pcie *pcie_close(struct amd_pcie *p)
 {
-	if (p && beside_stop(&p->beside))
+	if (p && async_reader_stop(&p->async))
 		free(p);
 	return NULL;
 }
@@ -369,7 +369,7 @@ static void add_traffic(
 		p = a->pcie = pcie_open(env);
 	if (!p)
 		return;
-	beside_lock(&p->beside);
+	async_reader_lock(&p->async);
 	for (unsigned i = 0; i < a->cards.nr; i++) {
 		const struct gpu_card *card = &a->cards.card[i];
 
@@ -380,10 +380,10 @@ static void add_traffic(
 		}
 		snprintf(p->card[i].path, sizeof(p->card[i].path), "%s/device/pcie_bw", card->dir);
 	}
-	beside_unlock(&p->beside);
+	async_reader_unlock(&p->async);
 	if (request->medium)
-		beside_ask(&p->beside);
-	beside_lock(&p->beside);
+		async_reader_ask(&p->async);
+	async_reader_lock(&p->async);
 	for (unsigned i = 0; i < a->cards.nr; i++) {
 		int at = a->cards.card[i].at;
 
@@ -394,7 +394,7 @@ static void add_traffic(
 			ret->why[GPU_PCIE_TX] = ret->why[GPU_PCIE_RX] = gpu_why_of(p->card[i].error, true);
 		}
 	}
-	beside_unlock(&p->beside);
+	async_reader_unlock(&p->async);
 }
 
 /* ---- the maker ---- */

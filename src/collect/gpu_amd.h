@@ -3,7 +3,7 @@
 #ifndef COLLECT_GPU_AMD_H
 #define COLLECT_GPU_AMD_H
 
-#include "collect/beside.h"
+#include "collect/async_reader.h"
 #include "collect/gpu_drm.h"
 
 /* ---- gpu_metrics ---- */

@@ -23,14 +23,14 @@
 #define KFD "sys/class/kfd/kfd"
 #define INIT_PIDS "pid:[4026531836]" /* the namespace that the machine began with, on every kernel */
 
-struct topology {
+struct gpu_amd_kfd_topology {
 	struct kfd *k;
 	struct env *env;
 };
 
 static int add_node(void *arg, const char *name)
 {
-	struct topology *t = arg;
+	struct gpu_amd_kfd_topology *t = arg;
 	struct kfd *k = t->k;
 	int64_t gpu_id, location = 0, domain = 0, simds = 0, per_unit = 0;
 	char path[96], text[4096], pci[32];
@@ -63,7 +63,7 @@ static int add_node(void *arg, const char *name)
 /* Numbers of nodes mean something else after a change: everything is found anew. */
 static void read_topology(struct kfd *k, struct env *env)
 {
-	struct topology t = {k, env};
+	struct gpu_amd_kfd_topology t = {k, env};
 	int64_t generation = 0;
 
 	value_get(env, KFD "/topology/generation_id", &generation);

@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-struct field {
+struct gpu_amd_metrics_field {
 	uint8_t bytes; /* 0: the layout has none */
 	uint16_t offset;
 };
 
 /* clang-format off */
-static const struct layout {
+static const struct gpu_amd_metrics_layout {
 	uint8_t format, content;
-	struct field field[NR_AMD_FIELDS];
+	struct gpu_amd_metrics_field field[NR_AMD_FIELDS];
 } layout[] = {
 	{1, 0, {[AMD_TEMPERATURE] = {2, 16}, [AMD_TEMPERATURE_MEMORY] = {2, 20}, [AMD_GFX_ACTIVITY] = {2, 28},
 		[AMD_UMC_ACTIVITY] = {2, 30}, [AMD_POWER] = {2, 34}, [AMD_ENERGY] = {4, 36}, [AMD_GFXCLK] = {2, 54},
@@ -44,7 +44,7 @@ static const struct layout {
 /* clang-format on */
 
 /* Little endian, as the hardware; false when it does not lie within, or is all ones. */
-static bool field_read(const uint8_t *bytes, size_t len, struct field f, uint64_t *ret)
+static bool field_read(const uint8_t *bytes, size_t len, struct gpu_amd_metrics_field f, uint64_t *ret)
 {
 	uint64_t value = 0, none = f.bytes == 8 ? UINT64_MAX : (UINT64_C(1) << f.bytes * 8) - 1;
 

@@ -99,11 +99,11 @@ static int card_number(const char *name)
 	return (int)number;
 }
 
-struct search {
+struct gpu_card_search {
 	struct env *env;
 	const char *vendor;
 	unsigned nr;
-	struct found {
+	struct gpu_card_found {
 		char pci[32], dir[32], id[16];
 		int number;
 	} found[GPU_DEVICES_MAX];
@@ -119,8 +119,8 @@ static bool is_of_vendor(struct env *env, const char *dir, const char *vendor)
 
 static int add_found(void *arg, const char *name)
 {
-	struct search *s = arg;
-	struct found new = {.number = card_number(name)}, *place;
+	struct gpu_card_search *s = arg;
+	struct gpu_card_found new = {.number = card_number(name)}, *place;
 	char path[64], text[16] = "";
 
 	if (new.number < 0 || s->nr == GPU_DEVICES_MAX)
@@ -142,7 +142,7 @@ static int add_found(void *arg, const char *name)
 
 static int stop_at_card(void *arg, const char *name)
 {
-	struct search *s = arg;
+	struct gpu_card_search *s = arg;
 	char dir[32];
 	int number = card_number(name);
 
@@ -152,7 +152,7 @@ static int stop_at_card(void *arg, const char *name)
 
 int gpu_cards_probe(struct env *env, const char *vendor)
 {
-	struct search s = {.env = env, .vendor = vendor};
+	struct gpu_card_search s = {.env = env, .vendor = vendor};
 	int r = env_list(env, DRM, stop_at_card, &s);
 
 	return r == 1 ? 0 : is_refused(r) ? -EACCES : -ENOENT;
@@ -186,7 +186,7 @@ static void close_card(struct gpu_card *card, struct env *env)
 	card->device.valid = 0;
 }
 
-static void take_in(struct gpu_cards *c, struct env *env, const struct found *found)
+static void take_in(struct gpu_cards *c, struct env *env, const struct gpu_card_found *found)
 {
 	struct gpu_card *card = gpu_card_at(c, found->pci);
 	char path[64];
@@ -214,7 +214,7 @@ static void take_in(struct gpu_cards *c, struct env *env, const struct found *fo
 
 int gpu_cards_find(struct gpu_cards *c, struct env *env)
 {
-	struct search s = {.env = env, .vendor = c->vendor};
+	struct gpu_card_search s = {.env = env, .vendor = c->vendor};
 	int r = env_list(env, DRM, add_found, &s), nr = 0;
 
 	for (unsigned i = 0; i < c->nr; i++)

@@ -330,7 +330,7 @@ static void drop_client(struct drm_clients *d, struct env *env, struct drm_clien
 	d->look_again |= d->shared;
 }
 
-struct look {
+struct gpu_drm_look {
 	struct drm_clients *d;
 	struct env *env;
 	pid_t pid;
@@ -338,7 +338,7 @@ struct look {
 	unsigned nr;
 };
 
-static void add_client(struct look *l, int fd, int handle)
+static void add_client(struct gpu_drm_look *l, int fd, int handle)
 {
 	struct drm_info info;
 	struct gpu_card *card = NULL;
@@ -360,7 +360,7 @@ static void add_client(struct look *l, int fd, int handle)
 
 static int look_at_descriptor(void *arg, const char *name)
 {
-	struct look *l = arg;
+	struct gpu_drm_look *l = arg;
 	char path[64], target[64];
 	int64_t fd;
 	ssize_t n;
@@ -402,7 +402,7 @@ static int64_t count_files(struct env *env, pid_t pid)
 
 static void look_at(struct drm_clients *d, struct env *env, struct drm_seen *s, int64_t now_ns)
 {
-	struct look l = {.d = d, .env = env, .pid = s->pid, .now_ns = now_ns};
+	struct gpu_drm_look l = {.d = d, .env = env, .pid = s->pid, .now_ns = now_ns};
 	int64_t nr = count_files(env, s->pid);
 	char path[32];
 

@@ -260,7 +260,7 @@ static void find_slice(struct nvml *n, unsigned parent, unsigned index)
 {
 	struct gpu_device d = {.minor = n->gpu[parent].self.minor,
 		.index = n->gpu[parent].self.index,
-		.apart = "a slice (MIG) of a GPU whose memory counts already"};
+		.counted_elsewhere = "a slice (MIG) of a GPU whose memory counts already"};
 	struct nvml_gpu *gpu = NULL;
 	nvml_handle handle = NULL;
 

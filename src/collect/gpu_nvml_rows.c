@@ -70,7 +70,7 @@ static const struct gpu_why no_reserved = {
 	ABSENT, "the driver's library counts what is reserved as used", "a newer driver"};
 
 /* One device in one round. */
-struct reading {
+struct nvml_reading {
 	struct nvml *n;
 	struct nvml_gpu *gpu;
 	const struct gpu_request *request;
@@ -88,7 +88,7 @@ void nvml_load_rows(struct nvml *n, struct env *env, void *library)
 	}
 }
 
-static bool wants(const struct reading *r, enum gpu_row row, bool medium)
+static bool wants(const struct nvml_reading *r, enum gpu_row row, bool medium)
 {
 	if (r->d->lost || !(r->request->rows >> row & 1) || (medium && !r->request->medium))
 		return false;
@@ -96,7 +96,7 @@ static bool wants(const struct reading *r, enum gpu_row row, bool medium)
 }
 
 /* The value, or what it means that there is none. */
-static void put(struct reading *r, enum gpu_row row, int error, uint64_t value)
+static void put(struct nvml_reading *r, enum gpu_row row, int error, uint64_t value)
 {
 	uint64_t bit = UINT64_C(1) << row;
 
@@ -117,7 +117,7 @@ static void put(struct reading *r, enum gpu_row row, int error, uint64_t value)
 		r->ret->why[row] = nvml_why(error);
 }
 
-static int ask(const struct reading *r, const struct row *row, uint64_t *ret)
+static int ask(const struct nvml_reading *r, const struct row *row, uint64_t *ret)
 {
 	void *call = r->n->call.row[row->row];
 	nvml_handle h = r->gpu->handle;
@@ -153,7 +153,7 @@ static int ask(const struct reading *r, const struct row *row, uint64_t *ret)
 	return error;
 }
 
-static void read_one(struct reading *r, const struct row *row)
+static void read_one(struct nvml_reading *r, const struct row *row)
 {
 	uint64_t value = 0;
 	int error = ask(r, row, &value);
@@ -163,7 +163,7 @@ static void read_one(struct reading *r, const struct row *row)
 	put(r, row->row, error, value * (uint64_t)row->unit);
 }
 
-static void read_utilization(struct reading *r)
+static void read_utilization(struct nvml_reading *r)
 {
 	struct nvml_utilization use = {0};
 	int error = NVML_NO_SYMBOL;
@@ -181,7 +181,7 @@ static void read_utilization(struct reading *r)
 		use.memory);
 }
 
-static int read_memory_v2(struct reading *r)
+static int read_memory_v2(struct nvml_reading *r)
 {
 	struct nvml_memory_v2 m = {.version = sizeof(m) | 2 << 24};
 	int error = r->n->call.memory_v2 ? r->n->call.memory_v2(r->gpu->handle, &m) : NVML_NO_SYMBOL;
@@ -196,7 +196,7 @@ static int read_memory_v2(struct reading *r)
 	return NVML_OK;
 }
 
-static void read_memory(struct reading *r)
+static void read_memory(struct nvml_reading *r)
 {
 	struct nvml_memory m = {0};
 	int error = NVML_NO_SYMBOL;
@@ -217,7 +217,7 @@ static void read_memory(struct reading *r)
 		r->ret->why[GPU_MEMORY_RESERVED] = no_reserved;
 }
 
-static void read_bar1(struct reading *r)
+static void read_bar1(struct nvml_reading *r)
 {
 	struct nvml_memory m = {0};
 	int error = NVML_NO_SYMBOL;
@@ -233,7 +233,7 @@ static void read_bar1(struct reading *r)
 }
 
 /* The old call goes with the newest libraries. */
-static void read_temperature_v(struct reading *r)
+static void read_temperature_v(struct nvml_reading *r)
 {
 	struct nvml_temperature t = {.version = sizeof(t) | 1 << 24};
 	int error = r->n->call.temperature_v ? r->n->call.temperature_v(r->gpu->handle, &t) : NVML_NO_SYMBOL;
@@ -243,7 +243,7 @@ static void read_temperature_v(struct reading *r)
 	put(r, GPU_TEMPERATURE, error, (uint64_t)t.celsius * 1000);
 }
 
-static void read_temperature_memory(struct reading *r)
+static void read_temperature_memory(struct nvml_reading *r)
 {
 	struct nvml_field field = {.id = FIELD_MEMORY_TEMPERATURE};
 	int error = NVML_NO_SYMBOL;
@@ -264,7 +264,7 @@ static void read_temperature_memory(struct reading *r)
 void nvml_read_rows(struct nvml *n, struct nvml_gpu *gpu, const struct gpu_request *request,
 	struct gpu_reading *ret, struct gpu_device *d)
 {
-	struct reading r = {n, gpu, request, ret, d};
+	struct nvml_reading r = {n, gpu, request, ret, d};
 
 	read_memory(&r);
 	read_bar1(&r);

@@ -34,7 +34,7 @@ struct match {
 struct gpu_processes {
 	struct gpu_user user; /* first: the other collector finds the source by it */
 	unsigned nr;
-	struct place {
+	struct gpu_process_place {
 		char gpu[48];
 		unsigned part;
 		int64_t pid;
@@ -97,7 +97,7 @@ static void match_all(struct gpu_processes *g, struct collect_context *ctx, cons
 		ctx->members(ctx, match_member, g);
 }
 
-static int join(struct collect_context *ctx, const struct place *at, const char *assumed)
+static int join(struct collect_context *ctx, const struct gpu_process_place *at, const char *assumed)
 {
 	char name[80], pid[24], process[16];
 	struct about about[4] = {{"gpu", at->gpu}, {"pid", pid}};
@@ -113,14 +113,14 @@ static int join(struct collect_context *ctx, const struct place *at, const char 
 	return ctx->join_about(ctx, name, about, nr);
 }
 
-static struct place *find(
-	struct gpu_processes *g, struct collect_context *ctx, const struct place *wanted, const char *assumed)
+static struct gpu_process_place *find(struct gpu_processes *g, struct collect_context *ctx,
+	const struct gpu_process_place *wanted, const char *assumed)
 {
-	struct place *new;
+	struct gpu_process_place *new;
 	int row = -ENOSPC;
 
 	for (unsigned i = 0; i < g->nr; i++) {
-		struct place *p = &g->place[i];
+		struct gpu_process_place *p = &g->place[i];
 
 		if (p->pid == wanted->pid && p->id == wanted->id && p->part == wanted->part &&
 			!strcmp(p->gpu, wanted->gpu))
@@ -163,11 +163,11 @@ static const char *assume(struct gpu_processes *g, struct collect_context *ctx, 
 	return NULL;
 }
 
-static struct place *place_of(struct gpu_processes *g, struct collect_context *ctx, unsigned part,
+static struct gpu_process_place *place_of(struct gpu_processes *g, struct collect_context *ctx, unsigned part,
 	const struct gpu_reading *r, const struct gpu_process *p)
 {
 	const struct gpu_device *d = &r->device[p->device];
-	struct place wanted = {.part = part, .pid = p->pid};
+	struct gpu_process_place wanted = {.part = part, .pid = p->pid};
 	const char *assumed = NULL;
 	char text[200];
 
@@ -205,7 +205,8 @@ static void apply(struct gpu_processes *g, struct collect_context *ctx, unsigned
 	match_all(g, ctx, r);
 	for (unsigned i = 0; i < r->nr_processes; i++) {
 		const struct gpu_process *p = &r->process[i];
-		struct place *at = p->device < r->nr_devices ? place_of(g, ctx, part, r, p) : NULL;
+		struct gpu_process_place *at =
+			p->device < r->nr_devices ? place_of(g, ctx, part, r, p) : NULL;
 
 		if (!at)
 			continue;
@@ -290,7 +291,7 @@ const struct collector collector_gpu_process = {
 	.state_size = sizeof(struct gpu_processes),
 	.tier = TIER_TICK,
 	.max_rows = GPU_PROCESSES_MAX,
-	.beside = true,
+	.async = true,
 	.probe = gpu_probe,
 	.open = gpu_process_open,
 	.sample = gpu_process_sample,

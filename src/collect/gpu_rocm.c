@@ -44,7 +44,7 @@ static const struct rocm_call {
 /* Everything of the library is found before its first call. The thread touches nothing of the env after that:
  * where it hangs, it may outlive the recording. */
 struct rocm {
-	struct beside beside;
+	struct async_reader async;
 	bool begun, usable;
 	uint32_t nr;
 	int (*init)(uint64_t);
@@ -185,16 +185,16 @@ static void rocm_work(void *arg)
 	if (!r->begun)
 		r->usable = r->init(0) == 0 && r->count(&r->nr) == 0;
 	r->begun = true;
-	beside_lock(&r->beside);
+	async_reader_lock(&r->async);
 	rows = r->rows;
-	beside_unlock(&r->beside);
+	async_reader_unlock(&r->async);
 	for (uint32_t i = 0; r->usable && i < MIN(r->nr, (uint32_t)GPU_DEVICES_MAX); i++) {
 		if (!ask_device(r, i, rows, &found))
 			continue;
-		beside_lock(&r->beside);
+		async_reader_lock(&r->async);
 		r->device[nr++] = found;
 		r->nr_devices = MAX(r->nr_devices, nr);
-		beside_unlock(&r->beside);
+		async_reader_unlock(&r->async);
 	}
 }
 
@@ -236,7 +236,7 @@ struct rocm *rocm_open(struct env *env)
 
 	if (!r)
 		return NULL;
-	if (!find_symbols(r, env, library) || beside_start(&r->beside, env, rocm_work, r) < 0) {
+	if (!find_symbols(r, env, library) || async_reader_start(&r->async, env, rocm_work, r) < 0) {
 		free(r);
 		return NULL;
 	}
@@ -263,20 +263,20 @@ void rocm_read(struct rocm *r, const struct gpu_request *request, struct gpu_rea
 		return;
 	for (unsigned i = 0; i < ret->nr_devices; i++)
 		all &= ret->device[i].valid;
-	beside_lock(&r->beside);
+	async_reader_lock(&r->async);
 	r->rows = request->rows & ~all;
 	for (unsigned i = 0; i < r->nr_devices; i++)
 		for (unsigned k = 0; k < ret->nr_devices; k++)
 			if (!strcmp(r->device[i].pci, ret->device[k].pci))
 				fill(&r->device[i], request->rows, &ret->device[k]);
-	beside_unlock(&r->beside);
-	beside_ask(&r->beside);
+	async_reader_unlock(&r->async);
+	async_reader_ask(&r->async);
 }
 
 /* The library stays as it is: shutting it down is one more chance to fall. */
 struct rocm *rocm_close(struct rocm *r)
 {
-	if (r && !__atomic_load_n(&r->broken, __ATOMIC_ACQUIRE) && beside_stop(&r->beside))
+	if (r && !__atomic_load_n(&r->broken, __ATOMIC_ACQUIRE) && async_reader_stop(&r->async))
 		free(r);
 	return NULL;
 }

@@ -21,11 +21,11 @@ static void work(void *arg)
 	struct gpu_reading *made = part->making;
 	int r;
 
-	beside_lock(&part->beside);
+	async_reader_lock(&part->async);
 	part->current = part->request;
 	part->request.medium = false;
 	r = part->error;
-	beside_unlock(&part->beside);
+	async_reader_unlock(&part->async);
 	if (r < 0)
 		return;
 	if (!part->opened) {
@@ -37,7 +37,7 @@ static void work(void *arg)
 		part->maker->read(part->state, part->env, &part->current, made);
 		made->medium = part->current.medium;
 	}
-	beside_lock(&part->beside);
+	async_reader_lock(&part->async);
 	if (r < 0) {
 		part->error = r;
 		part->trouble = trouble;
@@ -46,7 +46,7 @@ static void work(void *arg)
 		part->published = made;
 	}
 	part->has_news = true;
-	beside_unlock(&part->beside);
+	async_reader_unlock(&part->async);
 }
 
 static struct gpu_part *part_free(struct gpu_part *part)
@@ -78,7 +78,7 @@ static struct gpu_part *part_new(const struct gpu_maker *maker, struct env *env)
 	part->answered_ns = env_now(env, ENV_MONOTONIC);
 	part->request.medium = true; /* the first round reads everything */
 	if (!part->state || !part->making || !part->published || !part->latest ||
-		beside_start(&part->beside, env, work, part) < 0)
+		async_reader_start(&part->async, env, work, part) < 0)
 		return part_free(part);
 	return part;
 }
@@ -86,7 +86,7 @@ static struct gpu_part *part_new(const struct gpu_maker *maker, struct env *env)
 /* A part whose thread is stuck in a driver is left to it. */
 static void part_stop(struct gpu_part *part)
 {
-	if (beside_stop(&part->beside))
+	if (async_reader_stop(&part->async))
 		part_free(part);
 }
 
@@ -219,15 +219,15 @@ static void turn(struct gpu_source *s, struct gpu_part *part, struct collect_con
 	if (part->failed)
 		return;
 	/* News are taken before more is asked for, so that none is overwritten unseen. */
-	if (!beside_try_lock(&part->beside))
+	if (!async_reader_try_lock(&part->async))
 		return;
 	take(s, part);
 	if (due)
 		wish(s, &part->request, ctx);
-	beside_unlock(&part->beside);
-	if (due && beside_ask(&part->beside))
+	async_reader_unlock(&part->async);
+	if (due && async_reader_ask(&part->async))
 		part->asked_ns = s->now_ns;
-	if (!part->beside.threaded)
+	if (!part->async.threaded)
 		take(s, part);
 	part->stale = s->turned_ns && s->now_ns - part->answered_ns > limit;
 }

@@ -6,7 +6,7 @@
 #ifndef COLLECT_GPU_SOURCE_H
 #define COLLECT_GPU_SOURCE_H
 
-#include "collect/beside.h"
+#include "collect/async_reader.h"
 #include "collect/gpu.h"
 #include "node/gpus.h"
 
@@ -16,7 +16,7 @@ enum { GPU_MAKERS_MAX = 4 };
 struct gpu_part {
 	const struct gpu_maker *maker;
 	struct env *env;
-	struct beside beside;
+	struct async_reader async;
 	/* Of the thread. */
 	void *state;
 	bool opened;

@@ -15,7 +15,7 @@
 #define HWMON "sys/class/hwmon"
 #define CHIPS_MAX 256
 
-struct numbers {
+struct hwmon_numbers {
 	size_t nr;
 	unsigned number[CHIPS_MAX];
 };
@@ -33,7 +33,7 @@ static bool parse_numbered(const char *name, const struct hwmon_kind *kind, int6
 static int add_number(void *arg, const char *name)
 {
 	static const struct hwmon_kind chip = {"hwmon", ""};
-	struct numbers *n = arg;
+	struct hwmon_numbers *n = arg;
 	int64_t number;
 	size_t i;
 
@@ -69,7 +69,7 @@ static void read_device(struct env *env, struct hwmon_chip *chip, unsigned numbe
 
 int hwmon_each(struct env *env, int (*fn)(void *arg, struct hwmon_chip *chip), void *arg)
 {
-	struct numbers n = {0};
+	struct hwmon_numbers n = {0};
 	int r = env_list(env, HWMON, add_number, &n);
 
 	for (size_t i = 0; i < n.nr && r == 0; i++) {

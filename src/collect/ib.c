@@ -314,14 +314,14 @@ static void list(struct ib *s, const char *path, env_list_fn *fn, void *arg)
 	s->partial = s->partial || (r < 0 && r != -ENOENT && r != -ENOTDIR);
 }
 
-struct listing {
+struct ib_listing {
 	struct ib *ib;
 	const char *device;
 };
 
 static int on_port(void *arg, const char *number)
 {
-	struct listing *l = arg;
+	struct ib_listing *l = arg;
 	char name[sizeof(((struct port *)0)->name)], path[160];
 	struct port *p;
 	int n = snprintf(name, sizeof(name), "%s/%s", l->device, number);
@@ -343,7 +343,7 @@ static int on_port(void *arg, const char *number)
 
 static int on_device(void *arg, const char *device)
 {
-	struct listing l = {.ib = arg, .device = device};
+	struct ib_listing l = {.ib = arg, .device = device};
 	char path[128];
 
 	if (snprintf(path, sizeof(path), "%s/%s/ports", ib_class, device) < (int)sizeof(path))

@@ -50,7 +50,7 @@ struct lustre {
 	unsigned listed; /* file systems that some folder names, readable or not */
 	bool told, full, explained;
 	uint8_t turn;
-	struct slot {
+	struct lustre_slot {
 		struct textfile file;
 		uint8_t turn;
 		uint32_t row;
@@ -66,7 +66,7 @@ struct visit {
 };
 
 /* The folder's name without the address behind it, unless another mount of that name is there. */
-static void make_title(const struct lustre *l, struct slot *slot)
+static void make_title(const struct lustre *l, struct lustre_slot *slot)
 {
 	const char *dash = strrchr(slot->name, '-');
 	size_t n = dash && dash > slot->name && dash[1] && dash[1 + strspn(dash + 1, "0123456789abcdef")] == 0
@@ -74,12 +74,12 @@ static void make_title(const struct lustre *l, struct slot *slot)
 		: strlen(slot->name);
 
 	snprintf(slot->title, sizeof(slot->title), "%.*s", (int)n, slot->name);
-	for (const struct slot *other = l->slot; other < l->slot + MOUNTS_MAX; other++)
+	for (const struct lustre_slot *other = l->slot; other < l->slot + MOUNTS_MAX; other++)
 		if (other != slot && other->file.text && !strcmp(other->title, slot->title))
 			memcpy(slot->title, slot->name, sizeof(slot->title));
 }
 
-static void join(const struct visit *v, struct slot *slot, const char *name)
+static void join(const struct visit *v, struct lustre_slot *slot, const char *name)
 {
 	struct collect_context *ctx = v->ctx;
 	char path[2 * NAME_SIZE];
@@ -101,11 +101,11 @@ static void join(const struct visit *v, struct slot *slot, const char *name)
 static int visit_mount(void *arg, const char *name)
 {
 	const struct visit *v = arg;
-	struct slot *unused = NULL;
+	struct lustre_slot *unused = NULL;
 
 	if (strlen(name) >= NAME_SIZE)
 		return 0;
-	for (struct slot *slot = v->l->slot; slot < v->l->slot + MOUNTS_MAX; slot++) {
+	for (struct lustre_slot *slot = v->l->slot; slot < v->l->slot + MOUNTS_MAX; slot++) {
 		if (slot->file.text && !strcmp(slot->name, name)) {
 			slot->turn = v->l->turn;
 			return 0;
@@ -179,7 +179,7 @@ static void explain(struct lustre *l, struct collect_context *ctx, uint32_t row)
 	l->explained = true;
 }
 
-static int sample_slot(struct lustre *l, struct slot *slot, struct collect_context *ctx)
+static int sample_slot(struct lustre *l, struct lustre_slot *slot, struct collect_context *ctx)
 {
 	ssize_t n = textfile_read(&slot->file, ctx->env);
 	int64_t value;
@@ -217,7 +217,7 @@ static void tell(struct lustre *l, struct collect_context *ctx)
 {
 	bool any = false;
 
-	for (const struct slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++)
+	for (const struct lustre_slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++)
 		any |= slot->file.text != NULL;
 	if (l->told || (any && !l->full))
 		return;
@@ -248,7 +248,7 @@ static int lustre_sample(void *state, struct collect_context *ctx)
 	int r = 0;
 
 	find_mounts(l, ctx);
-	for (struct slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++) {
+	for (struct lustre_slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++) {
 		int e = 0;
 
 		if (!slot->file.text)
@@ -269,7 +269,7 @@ static void lustre_close(void *state, struct collect_context *ctx)
 {
 	struct lustre *l = state;
 
-	for (struct slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++)
+	for (struct lustre_slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++)
 		textfile_close(&slot->file, ctx->env);
 }
 

@@ -50,7 +50,7 @@ struct membw {
 };
 
 /* While boxes are looked for. */
-struct search {
+struct membw_search {
 	struct membw *m;
 	struct collect_context *ctx;
 	struct event_file file;
@@ -83,7 +83,7 @@ static int find_socket(struct membw *m, struct env *env, int cpu)
 	return (int)m->nr_sockets++;
 }
 
-static void open_box(struct search *s, const struct perf_event *e, int cpu, int metric, uint64_t bytes)
+static void open_box(struct membw_search *s, const struct perf_event *e, int cpu, int metric, uint64_t bytes)
 {
 	struct membw *m = s->m;
 	int socket = find_socket(m, s->ctx->env, cpu), r;
@@ -109,7 +109,7 @@ static void open_box(struct search *s, const struct perf_event *e, int cpu, int 
 }
 
 /* A box has a CPU of each package in its list, and counts for all of them. */
-static void open_boxes(struct search *s, const struct perf_event *e, int metric, uint64_t bytes)
+static void open_boxes(struct membw_search *s, const struct perf_event *e, int metric, uint64_t bytes)
 {
 	struct cpu_bits cpus;
 	int r = counter_cpus(s->ctx->env, e, &cpus);
@@ -131,7 +131,7 @@ static int metric_of(const char *role)
 	return -ENOENT;
 }
 
-static void open_event(struct search *s, const struct group_event *e)
+static void open_event(struct membw_search *s, const struct group_event *e)
 {
 	int metric = metric_of(e->role), nr;
 
@@ -147,7 +147,7 @@ static void open_event(struct search *s, const struct group_event *e)
 }
 
 /* The group MEM of the processor's file; of one that has none, what any kernel may offer. */
-static int find_group(struct search *s)
+static int find_group(struct membw_search *s)
 {
 	int r = event_file_find(s->ctx->env, &s->file, s->no_file, sizeof(s->no_file));
 
@@ -160,7 +160,7 @@ static int find_group(struct search *s)
 	return s->group ? 0 : -ENOENT;
 }
 
-static void join_sockets(struct search *s)
+static void join_sockets(struct membw_search *s)
 {
 	struct membw *m = s->m;
 
@@ -192,7 +192,7 @@ static bool is_opened(const struct membw *m, int metric)
 	return false;
 }
 
-static void explain_refusal(struct search *s, int metric)
+static void explain_refusal(struct membw_search *s, int metric)
 {
 	int error = s->error[metric];
 	enum availability availability = FAILED;
@@ -208,7 +208,7 @@ static void explain_refusal(struct search *s, int metric)
 
 /* Of a row that this processor does not have: it counts the same traffic as another, if that can be counted.
  */
-static void explain_other(struct search *s, int metric)
+static void explain_other(struct membw_search *s, int metric)
 {
 	int other = metric == ROW_BOTH ? ROW_READ : ROW_BOTH;
 	const char *together = metric == ROW_BOTH
@@ -223,7 +223,7 @@ static void explain_other(struct search *s, int metric)
 	s->ctx->why(s->ctx, (size_t)metric, ABSENT, reason ? text : together, remedy);
 }
 
-static void explain_row(struct search *s, int metric)
+static void explain_row(struct membw_search *s, int metric)
 {
 	int other = metric == ROW_BOTH ? ROW_READ : ROW_BOTH;
 	/* The kernel shows none of those that the processor has for this traffic. */
@@ -258,7 +258,7 @@ static int membw_probe(struct env *env, struct trouble *reterr_why)
 
 static int membw_open(void *state, struct collect_context *ctx)
 {
-	_cleanup_(freep) struct search *s = calloc(1, sizeof(*s));
+	_cleanup_(freep) struct membw_search *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;

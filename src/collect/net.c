@@ -40,14 +40,14 @@ static const struct metric net_metric[] = {
 #define PARTING_MAX 16 /* interfaces renamed in one sample */
 #define COLUMNS_MAX 16 /* of proc/net/dev */
 
-struct line { /* of proc/net/dev */
+struct net_line { /* of proc/net/dev */
 	char name[IF_NAMESIZE];
 	uint16_t row_plus_1;	 /* 0: not recorded */
 	uint16_t parting_plus_1; /* the row it had under its former name */
 	struct net_kind kind;
-	bool apart; /* as it was joined */
-	bool known; /* its rank is */
-	bool fresh; /* came since the medium tier was due; what it is may not have been settled */
+	bool counted_elsewhere; /* as it was joined */
+	bool known;		/* its rank is */
+	bool fresh;		/* came since the medium tier was due; what it is may not have been settled */
 	bool taken;
 };
 
@@ -56,7 +56,7 @@ struct net {
 	struct textfile file;
 	struct columns_reader reader;
 	unsigned nr; /* lines */
-	struct line memory[2][LINES_MAX], *line, *other;
+	struct net_line memory[2][LINES_MAX], *line, *other;
 	enum net_rank best; /* that was seen */
 	bool full, said_full;
 	unsigned nr_parting;
@@ -65,12 +65,12 @@ struct net {
 
 extern const struct collector collector_net;
 
-struct entry { /* a line of the text */
+struct net_entry { /* a line of the text */
 	const char *name, *name_end, *values, *end;
 };
 
 /* The next line that is an interface's: "  eth0: 1 2 3...". The two above them have no colon. */
-static bool next_entry(const char **p, const char *end, struct entry *ret)
+static bool next_entry(const char **p, const char *end, struct net_entry *ret)
 {
 	const char *stop;
 
@@ -81,14 +81,14 @@ static bool next_entry(const char **p, const char *end, struct entry *ret)
 			name++;
 		if (!colon || colon <= name || colon - name >= IF_NAMESIZE)
 			continue;
-		*ret = (struct entry){name, colon, colon + 1, stop};
+		*ret = (struct net_entry){name, colon, colon + 1, stop};
 		*p = stop + 1;
 		return true;
 	}
 	return false;
 }
 
-static bool has_name(const struct line *line, const struct entry *entry)
+static bool has_name(const struct net_line *line, const struct net_entry *entry)
 {
 	size_t len = (size_t)(entry->name_end - entry->name);
 
@@ -144,7 +144,7 @@ static bool all_known(const struct net *s)
 	return true;
 }
 
-static void learn(struct net *s, struct line *line, struct net_kind kind)
+static void learn(struct net *s, struct net_line *line, struct net_kind kind)
 {
 	line->kind = kind;
 	line->known = true;
@@ -162,7 +162,7 @@ static void rank_lines(struct net *s, struct env *env)
 		return;
 	seen = find_view(s, env, &view);
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct line *line = s->line + i;
+		struct net_line *line = s->line + i;
 		enum net_link link = NET_UNSEEN;
 
 		if (line->known)
@@ -179,7 +179,7 @@ static void rank_lines(struct net *s, struct env *env)
 			learn(s, line, kind_unseen(s, env, line->name));
 	}
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct line *line = s->line + i;
+		struct net_line *line = s->line + i;
 
 		if (!line->known)
 			learn(s, line,
@@ -188,26 +188,26 @@ static void rank_lines(struct net *s, struct env *env)
 	}
 }
 
-static void leave(struct collect_context *ctx, struct line *line)
+static void leave(struct collect_context *ctx, struct net_line *line)
 {
 	if (line->row_plus_1)
 		ctx->leave(ctx, line->row_plus_1 - 1u);
 	line->row_plus_1 = 0;
 }
 
-static bool is_apart(const struct net *s, const struct line *line)
+static bool is_counted_elsewhere(const struct net *s, const struct net_line *line)
 {
 	return line->kind.rank != s->best || line->kind.rank == NET_NEVER;
 }
 
-static void join(struct net *s, struct collect_context *ctx, struct line *line)
+static void join(struct net *s, struct collect_context *ctx, struct net_line *line)
 {
 	enum net_reason reason = line->kind.reason == NET_NONE ? NET_OUTRANKED : line->kind.reason;
 	struct about about = {"apart", net_reason_text(reason)};
 	int row;
 
-	line->apart = is_apart(s, line);
-	row = ctx->join_about(ctx, line->name, &about, line->apart);
+	line->counted_elsewhere = is_counted_elsewhere(s, line);
+	row = ctx->join_about(ctx, line->name, &about, line->counted_elsewhere);
 	line->row_plus_1 = row < 0 ? 0 : (uint16_t)(row + 1);
 	s->full = row < 0;
 	if (!s->full || s->said_full)
@@ -221,13 +221,15 @@ static void join(struct net *s, struct collect_context *ctx, struct line *line)
 static void place(struct net *s, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < s->nr; i++)
-		if (s->line[i].row_plus_1 && s->line[i].apart != is_apart(s, s->line + i)) {
+		if (s->line[i].row_plus_1 &&
+			s->line[i].counted_elsewhere != is_counted_elsewhere(s, s->line + i)) {
 			leave(ctx, s->line + i);
 			s->full = false;
 		}
-	for (int apart = 0; apart < 2; apart++)
+	for (int counted_elsewhere = 0; counted_elsewhere < 2; counted_elsewhere++)
 		for (unsigned i = 0; i < s->nr && !s->full; i++)
-			if (!s->line[i].row_plus_1 && is_apart(s, s->line + i) == apart)
+			if (!s->line[i].row_plus_1 &&
+				is_counted_elsewhere(s, s->line + i) == counted_elsewhere)
 				join(s, ctx, s->line + i);
 }
 
@@ -237,7 +239,7 @@ static void look_again(struct net *s, struct collect_context *ctx)
 	bool any = false;
 
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct line *line = s->line + i;
+		struct net_line *line = s->line + i;
 
 		if (!line->fresh || line->row_plus_1 == 0)
 			continue;
@@ -252,7 +254,7 @@ static void look_again(struct net *s, struct collect_context *ctx)
 
 static bool is_same_list(const struct net *s, const char *p, const char *end)
 {
-	struct entry entry;
+	struct net_entry entry;
 	unsigned i = 0;
 
 	for (; next_entry(&p, end, &entry) && i < LINES_MAX; i++)
@@ -262,10 +264,11 @@ static bool is_same_list(const struct net *s, const char *p, const char *end)
 }
 
 /* Among nr lines, from `from` on and around. */
-static struct line *find_line(struct line *line, unsigned nr, unsigned from, const struct entry *entry)
+static struct net_line *find_line(
+	struct net_line *line, unsigned nr, unsigned from, const struct net_entry *entry)
 {
 	for (unsigned i = 0; i < nr; i++) {
-		struct line *at = line + (from + i) % nr;
+		struct net_line *at = line + (from + i) % nr;
 
 		if (!at->taken && has_name(at, entry))
 			return at;
@@ -274,7 +277,8 @@ static struct line *find_line(struct line *line, unsigned nr, unsigned from, con
 }
 
 /* The counters of the interface that stood here go on in this line. */
-static bool goes_on(const struct collect_context *ctx, const struct line *old, const struct entry *entry)
+static bool goes_on(
+	const struct collect_context *ctx, const struct net_line *old, const struct net_entry *entry)
 {
 	const char *p = entry->values;
 	int64_t value[COLUMNS_MAX];
@@ -298,16 +302,16 @@ static bool goes_on(const struct collect_context *ctx, const struct line *old, c
 
 /* The row under the old name is read once more with the new one's counters, so that nothing between two
  * samples is lost, and leaves then. */
-static void find_renamed(struct net *s, const struct collect_context *ctx, const struct line *before,
+static void find_renamed(struct net *s, const struct collect_context *ctx, const struct net_line *before,
 	unsigned nr_before, const char *p, const char *end)
 {
-	struct entry entry;
+	struct net_entry entry;
 
 	if (nr_before != s->nr)
 		return;
 	for (unsigned i = 0; i < s->nr && next_entry(&p, end, &entry);) {
-		struct line *line = s->line + i;
-		const struct line *old = before + i;
+		struct net_line *line = s->line + i;
+		const struct net_line *old = before + i;
 
 		if (!has_name(line, &entry)) /* the second of two lines */
 			continue;
@@ -320,7 +324,7 @@ static void find_renamed(struct net *s, const struct collect_context *ctx, const
 	}
 }
 
-static bool is_parting(const struct net *s, const struct line *line)
+static bool is_parting(const struct net *s, const struct net_line *line)
 {
 	for (unsigned i = 0; i < s->nr_parting; i++)
 		if (s->parting[i] + 1u == line->row_plus_1)
@@ -331,17 +335,17 @@ static bool is_parting(const struct net *s, const struct line *line)
 /* Takes the lines of the text, with what is known of each name. False when names have changed their order,
  * which interfaces never do. */
 static bool match_names(
-	struct net *s, struct line *before, unsigned nr_before, const char *p, const char *end)
+	struct net *s, struct net_line *before, unsigned nr_before, const char *p, const char *end)
 {
-	struct line *now = s->line;
+	struct net_line *now = s->line;
 	bool in_order = true;
-	struct entry entry;
+	struct net_entry entry;
 	unsigned at = 0;
 
 	for (s->nr = 0; s->nr < LINES_MAX && next_entry(&p, end, &entry); s->nr++) {
-		struct line *old = nr_before ? find_line(before, nr_before, at, &entry) : NULL;
+		struct net_line *old = nr_before ? find_line(before, nr_before, at, &entry) : NULL;
 
-		now[s->nr] = (struct line){.fresh = true};
+		now[s->nr] = (struct net_line){.fresh = true};
 		memcpy(now[s->nr].name, entry.name, (size_t)(entry.name_end - entry.name));
 		if (!old) {
 			/* A long list comes in parts, between which it may shift: of two lines one counts. */
@@ -358,10 +362,10 @@ static bool match_names(
 }
 
 /* Names were exchanged: who stands where another stood has got that one's name. */
-static void distrust_names(struct net *s, struct line *before)
+static void distrust_names(struct net *s, struct net_line *before)
 {
 	for (unsigned i = 0; i < s->nr; i++) {
-		struct line anew = {.fresh = true};
+		struct net_line anew = {.fresh = true};
 
 		before[i].taken = !strcmp(before[i].name, s->line[i].name);
 		if (before[i].taken)
@@ -374,7 +378,7 @@ static void distrust_names(struct net *s, struct line *before)
 /* Interfaces came, went, or have other names. */
 static void relearn(struct net *s, struct collect_context *ctx, const char *text, const char *end)
 {
-	struct line *before = s->line;
+	struct net_line *before = s->line;
 	unsigned nr_before = s->nr;
 
 	s->line = s->other;
@@ -392,7 +396,7 @@ static void relearn(struct net *s, struct collect_context *ctx, const char *text
 }
 
 static void read_row(
-	const struct net *s, struct table *t, uint32_t row, const struct entry *entry, bool in_tick)
+	const struct net *s, struct table *t, uint32_t row, const struct net_entry *entry, bool in_tick)
 {
 	if (in_tick)
 		table_touch(t, row);
@@ -402,14 +406,14 @@ static void read_row(
 static void read_lines(struct net *s, struct collect_context *ctx, size_t len, bool in_tick)
 {
 	const char *end = s->file.text + len, *p = s->file.text;
-	struct entry entry;
+	struct net_entry entry;
 
 	if (!is_same_list(s, p, end))
 		relearn(s, ctx, p, end);
 	else if (ctx->medium && in_tick)
 		look_again(s, ctx);
 	for (unsigned i = 0; i < s->nr && next_entry(&p, end, &entry);) {
-		struct line *line = s->line + i;
+		struct net_line *line = s->line + i;
 
 		if (!has_name(line, &entry))
 			continue;

@@ -103,13 +103,13 @@ static struct folder look_into(const struct net_view *v, const char *name)
 	return f;
 }
 
-struct found {
+struct net_kind_found {
 	char name[64];
 };
 
 static int on_first(void *arg, const char *entry)
 {
-	struct found *first = arg;
+	struct net_kind_found *first = arg;
 
 	snprintf(first->name, sizeof(first->name), "%s", entry);
 	return 1;
@@ -119,7 +119,7 @@ static int on_first(void *arg, const char *entry)
 static bool port_counts(const struct net_view *v, const char *name)
 {
 	long port = sys_number(v, name, "dev_port");
-	struct found device = {0};
+	struct net_kind_found device = {0};
 	char path[PATH_SIZE];
 	int64_t data;
 

@@ -61,7 +61,7 @@ struct nfs {
 	pid_t root;	      /* whom we tried to have it from */
 	uint8_t turn;	      /* changes with every reading */
 	bool full, explained;
-	struct slot {
+	struct nfs_slot {
 		bool used;
 		uint8_t turn;
 		uint32_t row;
@@ -71,7 +71,7 @@ struct nfs {
 };
 
 /* What one mount has to say. */
-struct found {
+struct nfs_found {
 	int64_t value[ARRAY_SIZE(nfs_metric)];
 	bool known[ARRAY_SIZE(nfs_metric)];
 };
@@ -139,13 +139,13 @@ static unsigned numbers(const char *p, const char *end, int64_t *word, unsigned 
 	return n;
 }
 
-static void put(struct found *f, size_t metric, int64_t value)
+static void put(struct nfs_found *f, size_t metric, int64_t value)
 {
 	f->value[metric] += value;
 	f->known[metric] = true;
 }
 
-static void take_bytes(struct found *f, const int64_t *word, unsigned nr)
+static void take_bytes(struct nfs_found *f, const int64_t *word, unsigned nr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(nfs_metric); i++) {
 		const struct metric_at *at = &nfs_metric[i].at;
@@ -156,7 +156,7 @@ static void take_bytes(struct found *f, const int64_t *word, unsigned nr)
 }
 
 /* "READ: 1000 1000 0 ...": the name up to the colon, and its words. */
-static void take_operation(struct found *f, struct text line)
+static void take_operation(struct nfs_found *f, struct text line)
 {
 	struct text name = text_cut(&line, ':');
 	int64_t word[NR_WORDS + 1];
@@ -175,7 +175,7 @@ static void take_operation(struct found *f, struct text line)
 }
 
 /* "xprt: tcp 0 1 3 ...": port, binds, connections. UDP has none; several lines are several connections. */
-static void take_transport(struct found *f, const char *p, const char *end)
+static void take_transport(struct nfs_found *f, const char *p, const char *end)
 {
 	int64_t word[4];
 
@@ -188,13 +188,13 @@ static void take_transport(struct found *f, const char *p, const char *end)
 }
 
 /* The lines of one mount, up to the header of the next, which stays in the text. */
-static void read_mount(const char **text, const char *end, struct found *ret)
+static void read_mount(const char **text, const char *end, struct nfs_found *ret)
 {
 	struct text line;
 	bool operations = false;
 	int64_t word[9];
 
-	*ret = (struct found){0};
+	*ret = (struct nfs_found){0};
 	for (const char *p = *text, *rest; next_line(&p, end, &line); *text = p) {
 		const char *stop = line.p + line.len;
 
@@ -212,7 +212,7 @@ static void read_mount(const char **text, const char *end, struct found *ret)
 }
 
 /* The number of the device that is mounted there, as the process sees it. */
-static void find_device(struct nfs *n, struct collect_context *ctx, struct slot *slot)
+static void find_device(struct nfs *n, struct collect_context *ctx, struct nfs_slot *slot)
 {
 	struct textfile file = {0};
 	struct mount m;
@@ -224,15 +224,15 @@ static void find_device(struct nfs *n, struct collect_context *ctx, struct slot 
 	textfile_close(&file, ctx->env);
 }
 
-static bool is_twin(const struct nfs *n, const struct slot *slot)
+static bool is_twin(const struct nfs *n, const struct nfs_slot *slot)
 {
-	for (const struct slot *other = n->slot; other < n->slot + MOUNTS_MAX; other++)
+	for (const struct nfs_slot *other = n->slot; other < n->slot + MOUNTS_MAX; other++)
 		if (other != slot && other->used && *slot->device && !strcmp(other->device, slot->device))
 			return true;
 	return false;
 }
 
-static struct slot *join(struct nfs *n, struct collect_context *ctx, struct slot *slot,
+static struct nfs_slot *join(struct nfs *n, struct collect_context *ctx, struct nfs_slot *slot,
 	const struct header *h, const char *point)
 {
 	char source[512] = "";
@@ -240,7 +240,7 @@ static struct slot *join(struct nfs *n, struct collect_context *ctx, struct slot
 	int row = -ENOSPC;
 
 	if (slot) {
-		*slot = (struct slot){0};
+		*slot = (struct nfs_slot){0};
 		snprintf(slot->point, sizeof(slot->point), "%s", point);
 		find_device(n, ctx, slot);
 		mount_unescape(h->source, source, sizeof(source));
@@ -259,14 +259,14 @@ static struct slot *join(struct nfs *n, struct collect_context *ctx, struct slot
 }
 
 /* The slot of the mount; NULL when it is one too many, or not the first on its point. */
-static struct slot *find_slot(struct nfs *n, struct collect_context *ctx, const struct header *h)
+static struct nfs_slot *find_slot(struct nfs *n, struct collect_context *ctx, const struct header *h)
 {
-	struct slot *unused = NULL;
+	struct nfs_slot *unused = NULL;
 	char point[MOUNT_POINT_SIZE];
 
 	if (!mount_unescape(h->point, point, sizeof(point)))
 		return NULL;
-	for (struct slot *slot = n->slot; slot < n->slot + MOUNTS_MAX; slot++) {
+	for (struct nfs_slot *slot = n->slot; slot < n->slot + MOUNTS_MAX; slot++) {
 		if (slot->used && !strcmp(slot->point, point))
 			return slot->turn == n->turn ? NULL : slot;
 		if (!slot->used && !unused)
@@ -275,7 +275,7 @@ static struct slot *find_slot(struct nfs *n, struct collect_context *ctx, const 
 	return join(n, ctx, unused, h, point);
 }
 
-static void set_cells(struct collect_context *ctx, uint32_t row, const struct found *f)
+static void set_cells(struct collect_context *ctx, uint32_t row, const struct nfs_found *f)
 {
 	table_touch(ctx->table, row);
 	for (size_t i = 0; i < ARRAY_SIZE(nfs_metric); i++)
@@ -290,8 +290,8 @@ static void read_all(struct nfs *n, struct collect_context *ctx, size_t len)
 	n->turn++;
 	while (next_line(&text, end, &line)) {
 		struct header header;
-		struct found found;
-		struct slot *slot;
+		struct nfs_found found;
+		struct nfs_slot *slot;
 
 		if (!parse_header(line, &header))
 			continue;
@@ -342,7 +342,7 @@ static int nfs_sample(void *state, struct collect_context *ctx)
 
 	if (r >= 0)
 		read_all(n, ctx, (size_t)r);
-	for (struct slot *slot = n->slot; slot < n->slot + MOUNTS_MAX; slot++) {
+	for (struct nfs_slot *slot = n->slot; slot < n->slot + MOUNTS_MAX; slot++) {
 		if (!slot->used || (r >= 0 && slot->turn == n->turn))
 			continue;
 		if (r < 0) {

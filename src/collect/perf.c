@@ -82,7 +82,7 @@ static int add_pieces(struct perf *s, struct event_row *row, const struct perf_e
 		return -ENOSPC;
 	row->nr = nr;
 	for (unsigned i = 0; i < nr; i++)
-		t->piece[t->nr_pieces++] = (struct piece){.event = e[i]};
+		t->piece[t->nr_pieces++] = (struct perf_piece){.event = e[i]};
 	return 0;
 }
 
@@ -325,7 +325,7 @@ static int perf_open(void *state, struct collect_context *ctx)
 
 static void put_tasks(struct perf *s, struct collect_context *ctx, const struct event_row *row)
 {
-	const struct piece *piece = s->tasks.piece + row->first;
+	const struct perf_piece *piece = s->tasks.piece + row->first;
 	bool known = is_counted(s, row);
 	uint64_t value = 0, running = 0;
 
@@ -361,7 +361,7 @@ static void put_boxes(struct perf *s, struct collect_context *ctx, struct event_
 
 static void put_all(struct perf *s, struct collect_context *ctx)
 {
-	const struct piece *clock = &s->tasks.piece[s->task_clock];
+	const struct perf_piece *clock = &s->tasks.piece[s->task_clock];
 
 	table_touch(ctx->table, s->at);
 	collect_put(ctx, s->at, PERF_ENABLED, clock->opened, (int64_t)clock->sum.enabled_ns);

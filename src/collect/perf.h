@@ -53,7 +53,7 @@ extern const char *const perf_words[];
 /* ---- perf_tasks.c ---- */
 
 /* One of the kernel's events, counted for every covered thread. */
-struct piece {
+struct perf_piece {
 	struct perf_event event;
 	int error;	   /* why it is not counted; 0: it is, or nobody was there yet */
 	bool opened;	   /* at least once */
@@ -62,11 +62,11 @@ struct piece {
 };
 
 /* A process that got counters of its own, and with it all that inherit them. */
-struct unit;
+struct perf_tasks_unit;
 
 struct tasks {
 	struct env *env;
-	struct piece piece[PERF_PIECES];
+	struct perf_piece piece[PERF_PIECES];
 	unsigned nr_pieces;
 	bool user_only;
 	bool keeps_threads; /* the kernel cannot limit inheritance to threads: nothing is inherited */
@@ -75,7 +75,7 @@ struct tasks {
 	struct counter *counter;
 	uint32_t *next;
 	uint32_t free, high, max_threads;
-	struct unit *unit; /* by ascending id */
+	struct perf_tasks_unit *unit; /* by ascending id */
 	uint32_t nr_units, pass, last_id;
 	pid_t command; /* started by us: covered before its first instruction; 0: none */
 	pid_t *scratch;

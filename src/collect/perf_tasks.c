@@ -25,7 +25,7 @@
 #define THREADS_MAX 65536
 #define TRIES_MAX 5
 
-struct unit {
+struct perf_tasks_unit {
 	uint32_t id, origin; /* of the process; of the first of its line */
 	uint32_t first;	     /* its threads' counters: a list */
 	uint32_t pass, seen; /* when it was covered, when somebody of it was last there */
@@ -102,7 +102,7 @@ static void close_thread(struct tasks *t, uint32_t thread, bool keep)
 	t->free = thread;
 }
 
-static void close_unit(struct tasks *t, struct unit *u)
+static void close_unit(struct tasks *t, struct perf_tasks_unit *u)
 {
 	while (u->first != NONE) {
 		uint32_t thread = u->first;
@@ -145,8 +145,8 @@ static int take_slot(struct tasks *t, uint32_t *ret)
 	return 0;
 }
 
-static int open_piece(struct tasks *t, struct piece *p, pid_t tid, enum counter_inherit inherit, bool exec,
-	struct counter *ret)
+static int open_piece(struct tasks *t, struct perf_piece *p, pid_t tid, enum counter_inherit inherit,
+	bool exec, struct counter *ret)
 {
 	bool user_only = false;
 	int r;
@@ -171,7 +171,8 @@ static bool is_of_event(int error)
 }
 
 /* All or nothing: events that are counted for different threads could not be compared. */
-static int open_thread(struct tasks *t, struct unit *u, pid_t tid, enum counter_inherit inherit, bool exec)
+static int open_thread(
+	struct tasks *t, struct perf_tasks_unit *u, pid_t tid, enum counter_inherit inherit, bool exec)
 {
 	uint32_t thread;
 	int r = take_slot(t, &thread);
@@ -179,7 +180,7 @@ static int open_thread(struct tasks *t, struct unit *u, pid_t tid, enum counter_
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < t->nr_pieces; i++) {
-		struct piece *p = &t->piece[i];
+		struct perf_piece *p = &t->piece[i];
 
 		r = p->error ? 0 : open_piece(t, p, tid, inherit, exec, &counters_of(t, thread)[i]);
 		if (r < 0 && !is_of_event(r)) {
@@ -203,16 +204,16 @@ static void note_trouble(struct tasks *t, int error)
 		t->full = error;
 }
 
-static struct unit *add_unit(struct tasks *t, uint32_t id, uint32_t origin, bool family)
+static struct perf_tasks_unit *add_unit(struct tasks *t, uint32_t id, uint32_t origin, bool family)
 {
-	struct unit *u;
+	struct perf_tasks_unit *u;
 
 	if (t->nr_units == UNITS_MAX) {
 		t->full = -EMFILE;
 		return NULL;
 	}
 	u = &t->unit[t->nr_units++];
-	*u = (struct unit){.id = id,
+	*u = (struct perf_tasks_unit){.id = id,
 		.origin = origin,
 		.first = NONE,
 		.pass = t->pass,
@@ -224,7 +225,7 @@ static struct unit *add_unit(struct tasks *t, uint32_t id, uint32_t origin, bool
 
 void tasks_command(struct tasks *t, pid_t pid, bool children)
 {
-	struct unit *u = add_unit(t, 0, 0, children);
+	struct perf_tasks_unit *u = add_unit(t, 0, 0, children);
 
 	t->command = pid;
 	note_trouble(t, open_thread(t, u, pid, children ? INHERIT_ALL : INHERIT_THREADS, true));
@@ -255,7 +256,7 @@ static int find_new_thread(void *arg, const char *name)
 /* Its threads are listed before the first counter is opened: what comes later comes from one that has them,
  * the main thread most of all, which is therefore first. -EAGAIN: it came from one that had none yet. */
 static int open_threads(
-	struct tasks *t, struct unit *u, const char *path, pid_t pid, enum counter_inherit inherit)
+	struct tasks *t, struct perf_tasks_unit *u, const char *path, pid_t pid, enum counter_inherit inherit)
 {
 	int r;
 
@@ -276,7 +277,7 @@ static int open_threads(
 static void cover(struct tasks *t, const struct collect_member *m)
 {
 	enum counter_inherit inherit = m->family ? INHERIT_ALL : INHERIT_THREADS;
-	struct unit *u = add_unit(t, m->id, m->origin, m->family);
+	struct perf_tasks_unit *u = add_unit(t, m->id, m->origin, m->family);
 	char path[32];
 	int r;
 
@@ -307,14 +308,15 @@ static uint32_t find_place(const struct tasks *t, uint32_t id)
 	return from;
 }
 
-static struct unit *find_unit(const struct tasks *t, uint32_t id)
+static struct perf_tasks_unit *find_unit(const struct tasks *t, uint32_t id)
 {
 	uint32_t at = find_place(t, id);
 
 	return at < t->nr_units && t->unit[at].id == id ? &t->unit[at] : NULL;
 }
 
-static bool is_covered(const struct tasks *t, const struct collect_member *m, const struct unit *origin)
+static bool is_covered(
+	const struct tasks *t, const struct collect_member *m, const struct perf_tasks_unit *origin)
 {
 	int64_t tick = NSEC_PER_SEC / t->env->clock_tick; /* how coarse births may be known */
 
@@ -329,7 +331,7 @@ static bool is_covered(const struct tasks *t, const struct collect_member *m, co
 static int follow_member(void *arg, const struct collect_member *m)
 {
 	struct tasks *t = arg;
-	struct unit *origin = find_unit(t, m->origin), *own;
+	struct perf_tasks_unit *origin = find_unit(t, m->origin), *own;
 
 	if (m->id > t->last_id) {
 		t->last_id = m->id;
@@ -351,7 +353,8 @@ static void give_up(struct tasks *t)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < t->nr_units; i++) {
-		struct unit *u = &t->unit[i], *origin = u->id == u->origin ? u : find_unit(t, u->origin);
+		struct perf_tasks_unit *u = &t->unit[i],
+				       *origin = u->id == u->origin ? u : find_unit(t, u->origin);
 
 		if (u->seen != t->pass && origin && origin->seen == t->pass)
 			u->seen = t->pass;

@@ -9,7 +9,7 @@
  * Sensors behind slow buses take milliseconds, hence the rota. drivetemp is left out, because asking a disk
  * may keep it from spinning down, and so are accelerators. */
 #include "collect/hwmon.h"
-#include "collect/rota.h"
+#include "collect/round_robin.h"
 
 #include "base/str.h"
 #include "collect/collector.h"
@@ -45,12 +45,12 @@ struct sensors {
 		uint8_t metric;
 		bool gone;
 	} sensor[SENSORS_MAX];
-	struct rota rota;
+	struct round_robin turns;
 	uint64_t listing; /* of the folders, when they were last searched */
 	bool search, full;
 };
 
-struct finding {
+struct sensor_finding {
 	struct sensors *s;
 	struct collect_context *ctx;
 	bool cores;	/* the turn of single cores */
@@ -83,8 +83,8 @@ static void name_sensor(const struct sensors *s, const char *chip, const char *l
 }
 
 /* The sensor is opened and joined; NULL when it cannot be. */
-static struct sensor *add_sensor(struct finding *f, const char *path, const char *key, const char *chip,
-	const char *label, uint8_t metric)
+static struct sensor *add_sensor(struct sensor_finding *f, const char *path, const char *key,
+	const char *chip, const char *label, uint8_t metric)
 {
 	struct sensors *s = f->s;
 	struct sensor *new = &s->sensor[s->nr];
@@ -113,7 +113,8 @@ static struct sensor *add_sensor(struct finding *f, const char *path, const char
 }
 
 /* What does not change is read once. */
-static void read_limits(struct finding *f, const struct hwmon_chip *chip, unsigned number, uint32_t row)
+static void read_limits(
+	struct sensor_finding *f, const struct hwmon_chip *chip, unsigned number, uint32_t row)
 {
 	for (int i = ROW_HIGH; i <= ROW_CRITICAL; i++) {
 		char path[HWMON_PATH_SIZE];
@@ -127,7 +128,8 @@ static void read_limits(struct finding *f, const struct hwmon_chip *chip, unsign
 	}
 }
 
-static void add_channel(struct finding *f, const struct hwmon_chip *chip, const struct hwmon_channel *c)
+static void add_channel(
+	struct sensor_finding *f, const struct hwmon_chip *chip, const struct hwmon_channel *c)
 {
 	const char *prefix = kinds[c->kind].prefix;
 	char path[HWMON_PATH_SIZE], key[88], label[48];
@@ -146,7 +148,7 @@ static void add_channel(struct finding *f, const struct hwmon_chip *chip, const 
 		read_limits(f, chip, c->number, new->row);
 }
 
-static bool is_wanted(const struct finding *f, const struct hwmon_channel *c)
+static bool is_wanted(const struct sensor_finding *f, const struct hwmon_channel *c)
 {
 	if (c->kind)
 		return f->ctx->map.col[ROW_FAN] >= 0;
@@ -157,7 +159,7 @@ static bool is_wanted(const struct finding *f, const struct hwmon_channel *c)
 static int add_chip(void *arg, struct hwmon_chip *chip)
 {
 	struct hwmon_channel channel[CHANNELS_MAX];
-	struct finding *f = arg;
+	struct sensor_finding *f = arg;
 	size_t nr;
 
 	if (f->nr_chips < ARRAY_SIZE(f->chip) && !f->cores)
@@ -171,7 +173,7 @@ static int add_chip(void *arg, struct hwmon_chip *chip)
 	return 0;
 }
 
-static bool is_shown_by_chip(const struct finding *f, const char *type)
+static bool is_shown_by_chip(const struct sensor_finding *f, const char *type)
 {
 	const char *chip = !strcmp(type, "x86_pkg_temp") ? "coretemp" : type;
 	char name[HWMON_NAME_SIZE];
@@ -188,7 +190,7 @@ static bool is_shown_by_chip(const struct finding *f, const char *type)
 
 static int add_zone(void *arg, const char *name)
 {
-	struct finding *f = arg;
+	struct sensor_finding *f = arg;
 	char path[HWMON_PATH_SIZE], key[88], type[HWMON_NAME_SIZE];
 
 	if (!str_starts(name, "thermal_zone") || strlen(name) > 24)
@@ -220,7 +222,7 @@ static uint64_t list_all(struct env *env)
 
 static void find(struct sensors *s, struct collect_context *ctx)
 {
-	struct finding f = {.s = s, .ctx = ctx};
+	struct sensor_finding f = {.s = s, .ctx = ctx};
 
 	s->search = false;
 	hwmon_each(ctx->env, add_chip, &f);
@@ -308,8 +310,8 @@ static int sensor_sample(void *state, struct collect_context *ctx)
 	if (s->search || listing != s->listing)
 		find(s, ctx);
 	s->listing = listing;
-	rota_begin(&s->rota, ctx->env, s->nr);
-	while (rota_turn(&s->rota, ctx->env, s->nr, &i))
+	round_robin_begin(&s->turns, ctx->env, s->nr);
+	while (round_robin_turn(&s->turns, ctx->env, s->nr, &i))
 		read_sensor(s, ctx, &s->sensor[i]);
 	drop_gone(s, ctx);
 	return 0;

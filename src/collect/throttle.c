@@ -31,7 +31,7 @@ struct throttle {
 	struct online online;
 	bool search;
 	uint32_t nr;
-	struct unit {
+	struct throttle_unit {
 		int16_t cpu; /* who speaks for it */
 		uint8_t level;
 		bool gone;
@@ -56,7 +56,7 @@ static const char *find_name(struct env *env, int cpu, int level, char *out, siz
 }
 
 /* Opens the wanted files of the CPU; false when there are none. */
-static bool open_files(struct unit *u, struct collect_context *ctx)
+static bool open_files(struct throttle_unit *u, struct collect_context *ctx)
 {
 	bool any = false;
 	int nr = 0;
@@ -74,7 +74,7 @@ static bool open_files(struct unit *u, struct collect_context *ctx)
 	return any;
 }
 
-static void close_files(struct unit *u, struct env *env)
+static void close_files(struct throttle_unit *u, struct env *env)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(u->handle); i++)
 		env_close(env, u->handle[i]);
@@ -82,13 +82,13 @@ static void close_files(struct unit *u, struct env *env)
 
 static void add_unit(struct throttle *t, struct collect_context *ctx, int cpu, int level)
 {
-	struct unit *u = &t->unit[t->nr];
+	struct throttle_unit *u = &t->unit[t->nr];
 	char name[32];
 	int row;
 
 	if (t->nr == ROWS_MAX)
 		return;
-	*u = (struct unit){.cpu = (int16_t)cpu, .level = (uint8_t)level};
+	*u = (struct throttle_unit){.cpu = (int16_t)cpu, .level = (uint8_t)level};
 	if (!open_files(u, ctx))
 		return;
 	row = ctx->join(ctx, find_name(ctx->env, cpu, level, name, sizeof(name)));
@@ -136,7 +136,7 @@ static void find_all(struct throttle *t, struct collect_context *ctx)
 static void drop_gone(struct throttle *t, struct collect_context *ctx)
 {
 	for (uint32_t i = t->nr; i--;) {
-		struct unit *u = &t->unit[i];
+		struct throttle_unit *u = &t->unit[i];
 
 		if (!u->gone && cpu_is_in(&t->online.cpus, u->cpu))
 			continue;
@@ -179,7 +179,7 @@ static int throttle_open(void *state, struct collect_context *ctx)
 	return 0;
 }
 
-static void read_unit(struct throttle *t, struct collect_context *ctx, struct unit *u)
+static void read_unit(struct throttle *t, struct collect_context *ctx, struct throttle_unit *u)
 {
 	int nr = 0;
 

@@ -3,7 +3,7 @@
 #define DOCUMENT_COMPARE_H
 
 #include "document/document.h"
-#include "story/compare.h"
+#include "analysis/compare.h"
 
 struct compare_style {
 	bool all;	  /* every figure, not only those that matter and differ */

@@ -3,7 +3,7 @@
 
 #include "base/json.h"
 #include "base/units.h"
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <string.h>

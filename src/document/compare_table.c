@@ -5,7 +5,7 @@
  * such, since nothing should be concluded from it. */
 #include "document/compare.h"
 
-#include "report/words.h"
+#include "text/words.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 #include "document/document.h"
-#include "report/words.h"
+#include "text/words.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 #ifndef DOCUMENT_DOCUMENT_H
 #define DOCUMENT_DOCUMENT_H
 
-#include "story/finding.h"
-#include "story/story.h"
+#include "analysis/finding.h"
+#include "analysis/analysis.h"
 
 /* A chart as an SVG element. */
 struct painter {
@@ -13,14 +13,14 @@ struct painter {
 };
 
 /* docs/page-data.md: all that the page shows, as one JSON object. */
-int page_data(const struct story *s, const struct charts *f, struct buf *out);
+int page_data(const struct analysis *s, const struct charts *f, struct buf *out);
 /* One file that needs nothing else: the built-in page with the data in it, or, when it was built without npm
  * (page_is_live() is false) or `still` is asked for, the same page with drawings. */
-int page_html(const struct story *s, const struct charts *f, const struct painter *painter, bool still,
+int page_html(const struct analysis *s, const struct charts *f, const struct painter *painter, bool still,
 	struct buf *out);
 bool page_is_live(void);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
-int markdown_report(const struct story *s, const struct charts *f, const char *picture, struct buf *out);
+int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
 /* Text within a line of Markdown: what that or HTML could take for its own is escaped. */
 void markdown_text(struct buf *out, const char *text);
 

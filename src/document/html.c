@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "document/embedded_page.h"
 #include "document/html.h"
-#include "story/outline.h"
+#include "analysis/outline.h"
 
 #include <math.h>
 #include <string.h>
@@ -249,7 +249,7 @@ static int add_page(struct html *h)
 	return r < 0 ? r : h->out->err;
 }
 
-int page_html(const struct story *s, const struct charts *f, const struct painter *painter, bool still,
+int page_html(const struct analysis *s, const struct charts *f, const struct painter *painter, bool still,
 	struct buf *out)
 {
 	struct html h = {

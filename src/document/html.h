@@ -3,10 +3,10 @@
 #define DOCUMENT_HTML_H
 
 #include "document/document.h"
-#include "story/outline.h"
+#include "analysis/outline.h"
 
 struct html {
-	const struct story *s;
+	const struct analysis *s;
 	const struct charts *charts;
 	const struct painter *painter;
 	struct outline *o;

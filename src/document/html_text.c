@@ -2,7 +2,7 @@
 #include "document/html.h"
 
 #include "base/str.h"
-#include "story/axis.h"
+#include "analysis/axis.h"
 
 #include <math.h>
 #include <string.h>

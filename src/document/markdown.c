@@ -5,16 +5,16 @@
 #include "document/document.h"
 
 #include "base/str.h"
-#include "report/words.h"
-#include "story/axis.h"
-#include "story/outline.h"
+#include "text/words.h"
+#include "analysis/axis.h"
+#include "analysis/outline.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-struct page {
-	const struct story *s;
+struct markdown_page {
+	const struct analysis *s;
 	const struct charts *charts;
 	const struct outline *o;
 	const char *picture;
@@ -88,7 +88,7 @@ static void add_link(struct buf *out, const char *pattern, const char *id)
 
 /* ---- the parts ---- */
 
-static void add_pair(struct page *p, const char *name, const char *value, const char *detail)
+static void add_pair(struct markdown_page *p, const char *name, const char *value, const char *detail)
 {
 	if (!*value)
 		return;
@@ -102,7 +102,7 @@ static void add_pair(struct page *p, const char *name, const char *value, const 
 	buf_adds(p->out, " |\n");
 }
 
-static void head(struct page *p)
+static void head(struct markdown_page *p)
 {
 	char *command[] = {p->o->title};
 
@@ -119,7 +119,7 @@ static void head(struct page *p)
 	buf_addch(p->out, '\n');
 }
 
-static void add_evidence(struct page *p, const struct finding *f)
+static void add_evidence(struct markdown_page *p, const struct finding *f)
 {
 	char number[UNITS_SIZE];
 
@@ -135,7 +135,7 @@ static void add_evidence(struct page *p, const struct finding *f)
 	}
 }
 
-static void findings(struct page *p)
+static void findings(struct markdown_page *p)
 {
 	const struct findings *f = p->s->findings;
 
@@ -152,7 +152,7 @@ static void findings(struct page *p)
 	}
 }
 
-static void advice(struct page *p)
+static void advice(struct markdown_page *p)
 {
 	const struct findings *f = p->s->findings;
 
@@ -172,7 +172,7 @@ static void advice(struct page *p)
 	}
 }
 
-static void plots(struct page *p)
+static void plots(struct markdown_page *p)
 {
 	if (!p->picture || !p->charts->nr)
 		return;
@@ -195,7 +195,7 @@ static void plots(struct page *p)
 	}
 }
 
-static void table(struct page *p, const struct text_table *t)
+static void table(struct markdown_page *p, const struct text_table *t)
 {
 	buf_addf(p->out, "### %s\n\n|", t->title);
 	for (size_t c = 0; c < t->nr_columns; c++) {
@@ -223,7 +223,7 @@ static void table(struct page *p, const struct text_table *t)
 	}
 }
 
-static void tables(struct page *p)
+static void tables(struct markdown_page *p)
 {
 	if (!p->o->nr_tables)
 		return;
@@ -232,7 +232,7 @@ static void tables(struct page *p)
 		table(p, &p->o->table[i]);
 }
 
-static void sentences(struct page *p, const char *title, char *const *sentence, size_t nr)
+static void sentences(struct markdown_page *p, const char *title, char *const *sentence, size_t nr)
 {
 	if (!nr)
 		return;
@@ -245,7 +245,7 @@ static void sentences(struct page *p, const char *title, char *const *sentence, 
 	buf_addch(p->out, '\n');
 }
 
-static void foot(struct page *p)
+static void foot(struct markdown_page *p)
 {
 	buf_adds(p->out, "---\n\nMade by tacho " TACHO_VERSION " from");
 	for (size_t i = 0; i < MIN(p->s->run->nr, 8u); i++) {
@@ -264,10 +264,10 @@ static void foot(struct page *p)
 	buf_adds(p->out, ".\n");
 }
 
-int markdown_report(const struct story *s, const struct charts *f, const char *picture, struct buf *out)
+int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out)
 {
 	struct outline *o = NULL;
-	struct page page = {.s = s, .charts = f, .picture = picture, .out = out};
+	struct markdown_page page = {.s = s, .charts = f, .picture = picture, .out = out};
 	int r = outline_make(s, &o);
 
 	if (r < 0)

@@ -4,8 +4,8 @@
  * JSON text, where \u003c means the same. Names come from whoever ran the job. */
 #include "document/page_internal.h"
 
-#include "report/summary.h"
-#include "report/words.h"
+#include "text/summary.h"
+#include "text/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ void page_number(struct json *j, const char *key, double value)
 
 /* ---- head ---- */
 
-static void add_title(struct json *j, const struct story *s)
+static void add_title(struct json *j, const struct analysis *s)
 {
 	const struct summary *sum = s->summary;
 	const char *path = s->run->nr ? s->run->path[0] : "", *name = strrchr(path, '/');
@@ -46,7 +46,7 @@ static void add_title(struct json *j, const struct story *s)
 	buf_release(&text);
 }
 
-static void add_summary(struct json *j, const struct story *s)
+static void add_summary(struct json *j, const struct analysis *s)
 {
 	struct buf text;
 
@@ -119,7 +119,7 @@ static void add_findings(struct json *j, const struct findings *f)
 	json_end_array(j);
 }
 
-static void add_moments(struct json *j, const char *key, const struct moment *m, size_t nr)
+static void add_events(struct json *j, const char *key, const struct run_event *m, size_t nr)
 {
 	json_array(j, key);
 	for (size_t i = 0; i < MIN(nr, (size_t)EVENTS_MAX); i++) {
@@ -182,7 +182,7 @@ static void add_stats(struct json *j, const struct stats *stats)
 
 /* ---- what is not all ---- */
 
-static void add_note(struct json *j, const struct story *s, const struct charts *f)
+static void add_note(struct json *j, const struct analysis *s, const struct charts *f)
 {
 	double step = 0;
 	char text[UNITS_SIZE];
@@ -190,8 +190,8 @@ static void add_note(struct json *j, const struct story *s, const struct charts 
 
 	buf_init(&note, 1 << 16);
 	for (size_t i = 0; i < s->nr_nodes; i++)
-		if (s->sheet->node[i].reduced && s->sheet->node[i].step_s > step)
-			step = s->sheet->node[i].step_s;
+		if (s->curves->node[i].reduced && s->curves->node[i].step_s > step)
+			step = s->curves->node[i].step_s;
 	if (step > 0)
 		buf_addf(&note,
 			"Curves are reduced for display: each point stands for %s, as the mean with the "
@@ -200,8 +200,8 @@ static void add_note(struct json *j, const struct story *s, const struct charts 
 			format_duration(text, step));
 	if (f->note)
 		buf_addf(&note, "%c%s. ", f->note[0] - 'a' + 'A', f->note + 1);
-	if (s->moments->nr_events > EVENTS_MAX)
-		buf_addf(&note, "Of %zu events the first %d are shown. ", s->moments->nr_events, EVENTS_MAX);
+	if (s->events->nr_events > EVENTS_MAX)
+		buf_addf(&note, "Of %zu events the first %d are shown. ", s->events->nr_events, EVENTS_MAX);
 	if (note.len)
 		json_text(j, "note", note.data, note.len - 1);
 	else
@@ -211,7 +211,7 @@ static void add_note(struct json *j, const struct story *s, const struct charts 
 
 /* ---- all of it ---- */
 
-static void write_all(const struct story *s, const struct charts *f, struct buf *out)
+static void write_all(const struct analysis *s, const struct charts *f, struct buf *out)
 {
 	struct json j;
 
@@ -223,8 +223,8 @@ static void write_all(const struct story *s, const struct charts *f, struct buf 
 	add_summary(&j, s);
 	add_findings(&j, s->findings);
 	page_nodes(&j, s);
-	add_moments(&j, "phases", s->moments->phase, s->moments->nr_phases);
-	add_moments(&j, "events", s->moments->event, s->moments->nr_events);
+	add_events(&j, "phases", s->events->phase, s->events->nr_phases);
+	add_events(&j, "events", s->events->event, s->events->nr_events);
 	page_panels(&j, s, f);
 	add_stats(&j, s->stats);
 	page_processes(&j, s);
@@ -232,7 +232,7 @@ static void write_all(const struct story *s, const struct charts *f, struct buf 
 	json_end_object(&j);
 }
 
-int page_data(const struct story *s, const struct charts *f, struct buf *out)
+int page_data(const struct analysis *s, const struct charts *f, struct buf *out)
 {
 	const uint8_t *p, *end;
 	struct buf plain;

@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "document/document.h"
 
-void page_panels(struct json *j, const struct story *s, const struct charts *f); /* "panels" */
-void page_nodes(struct json *j, const struct story *s);				 /* "nodes" */
-void page_processes(struct json *j, const struct story *s);
+void page_panels(struct json *j, const struct analysis *s, const struct charts *f); /* "panels" */
+void page_nodes(struct json *j, const struct analysis *s);			    /* "nodes" */
+void page_processes(struct json *j, const struct analysis *s);
 void page_stats_column(struct json *j, const struct stats_column *c);
 /* Enough digits for a page: a millionth of it. */
 void page_number(struct json *j, const char *key, double value);

@@ -6,8 +6,8 @@
  * those beyond the first few have fewer points when there are many. */
 #include "document/page_internal.h"
 
-#include "report/words.h"
-#include "story/palette.h"
+#include "text/words.h"
+#include "analysis/palette.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static void add_packed(struct json *j, const char *key, const float *value, size
 
 /* ---- times ---- */
 
-static void add_times(struct json *j, const struct sheet_node *node)
+static void add_times(struct json *j, const struct curves_node *node)
 {
 	size_t nr = node->nr_times;
 	double step = nr > 1 ? (node->time_s[nr - 1] - node->time_s[0]) / (double)(nr - 1) : 1;
@@ -141,11 +141,11 @@ static void add_host(struct json *j, const char *host)
 	buf_release(&text);
 }
 
-void page_nodes(struct json *j, const struct story *s)
+void page_nodes(struct json *j, const struct analysis *s)
 {
 	json_array(j, "nodes");
-	for (size_t i = 0; i < s->sheet->nr_nodes; i++) {
-		const struct sheet_node *node = &s->sheet->node[i];
+	for (size_t i = 0; i < s->curves->nr_nodes; i++) {
+		const struct curves_node *node = &s->curves->node[i];
 
 		json_object(j, NULL);
 		add_host(j, node->host ? node->host : "");
@@ -210,18 +210,18 @@ static void add_curves(struct json *j, const struct chart *c, const struct chart
 		add_line(j, &c->curve[i], &source[i], c->form == CHART_LINES, every);
 }
 
-/* Everybody who has a line in the sheet, not only those that the chart names. */
-static void add_all_processes(struct json *j, const struct story *s, int query, uint32_t node)
+/* Everybody who has a line in the curves, not only those that the chart names. */
+static void add_all_processes(struct json *j, const struct analysis *s, int query, uint32_t node)
 {
-	const struct sheet_node *axis = &s->sheet->node[node];
+	const struct curves_node *axis = &s->curves->node[node];
 	size_t nr = 0, every;
 	uint32_t rank = 0;
 
 	for (size_t i = 0; i < s->nr_lines; i++)
-		nr += (int)s->sheet->line[i].query == query && s->sheet->line[i].node == node;
+		nr += (int)s->curves->line[i].query == query && s->curves->line[i].node == node;
 	every = every_for(nr, axis->nr_times);
 	for (size_t i = 0; i < s->nr_lines; i++) {
-		const struct sheet_line *line = &s->sheet->line[i];
+		const struct curves_line *line = &s->curves->line[i];
 		struct chart_source source = {
 			.node = node, .process = UINT32_MAX, .most_at_s = line->most_at_s};
 		struct chart_curve curve = {.nr = axis->nr_times,
@@ -244,7 +244,7 @@ static void add_all_processes(struct json *j, const struct story *s, int query, 
 		} else {
 			source.process = s->keep_row[rank];
 			curve.color = rank < s->nr_named ? rank : CHART_OTHERS;
-			story_process_name(&s->processes->row[source.process], &name);
+			analysis_process_name(&s->processes->row[source.process], &name);
 		}
 		curve.name = (char *)name.data;
 		add_line(j, &curve, &source, false, curve.color == CHART_OTHERS && !line->others ? every : 1);
@@ -314,14 +314,14 @@ static void add_total(struct json *j, const struct chart *c)
 		add_packed(j, "total_high", c->total->high, c->total->nr, 1);
 }
 
-static void add_panel(struct json *j, const struct story *s, const struct charts *f, size_t i)
+static void add_panel(struct json *j, const struct analysis *s, const struct charts *f, size_t i)
 {
 	static const char *const form[] = {[CHART_LINES] = "lines",
 		[CHART_STACKED] = "stacked",
 		[CHART_HEAT] = "heat",
 		[CHART_TIMELINE] = "timeline"};
 	const struct chart *c = &f->item[i];
-	const struct story_panel *p = f->panel[i];
+	const struct analysis_panel *p = f->panel[i];
 
 	json_object(j, NULL);
 	json_str(j, "id", c->id);
@@ -347,7 +347,7 @@ static void add_panel(struct json *j, const struct story *s, const struct charts
 	json_end_object(j);
 }
 
-void page_panels(struct json *j, const struct story *s, const struct charts *f)
+void page_panels(struct json *j, const struct analysis *s, const struct charts *f)
 {
 	json_array(j, "panels");
 	for (size_t i = 0; i < f->nr; i++)

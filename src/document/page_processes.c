@@ -2,7 +2,7 @@
  * any of them has a value. Of more than a page can show those of most CPU time, and all that have curves. */
 #include "document/page_internal.h"
 
-#include "report/words.h"
+#include "text/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,21 +27,21 @@ static const struct {
 	{"index", "number"},
 };
 
-struct listing {
-	const struct story *s;
+struct page_listing {
+	const struct analysis *s;
 	const struct stats_row **stats; /* by process; NULL: it has none */
 	bool *shown;
 	size_t nr_shown;
 	bool column[NR_STATS];
 };
 
-static void listing_release(struct listing *t)
+static void listing_release(struct page_listing *t)
 {
 	free(t->stats);
 	free(t->shown);
 }
 
-static void show(struct listing *t, size_t i)
+static void show(struct page_listing *t, size_t i)
 {
 	if (t->shown[i])
 		return;
@@ -51,7 +51,7 @@ static void show(struct listing *t, size_t i)
 		t->column[k] |= stats_column[k].of_processes && !isnan(t->stats[i]->value[k]);
 }
 
-static int listing_fill(struct listing *t)
+static int listing_fill(struct page_listing *t)
 {
 	const struct stats *stats = t->s->stats;
 	size_t nr = t->s->processes->nr;
@@ -73,7 +73,7 @@ static int listing_fill(struct listing *t)
 	return 0;
 }
 
-static void add_columns(struct json *j, const struct listing *t)
+static void add_columns(struct json *j, const struct page_listing *t)
 {
 	json_array(j, "columns");
 	for (size_t i = 0; i < ARRAY_SIZE(identity); i++) {
@@ -161,10 +161,10 @@ static void add_user(struct json *j, const struct stats *stats, const struct pro
 	json_str(j, NULL, isnan(row->value[PROCESS_UID]) ? NULL : name ? name : uid);
 }
 
-static void add_row(struct json *j, const struct listing *t, size_t i)
+static void add_row(struct json *j, const struct page_listing *t, size_t i)
 {
 	const struct process_row *row = &t->s->processes->row[i];
-	double offset = t->s->sheet->node[row->node].offset_s;
+	double offset = t->s->curves->node[row->node].offset_s;
 
 	json_array(j, NULL);
 	page_number(j, NULL, row->value[PROCESS_PID]);
@@ -183,9 +183,9 @@ static void add_row(struct json *j, const struct listing *t, size_t i)
 	json_end_array(j);
 }
 
-void page_processes(struct json *j, const struct story *s)
+void page_processes(struct json *j, const struct analysis *s)
 {
-	struct listing t = {.s = s};
+	struct page_listing t = {.s = s};
 
 	if (listing_fill(&t) < 0)
 		j->out->err = -ENOMEM;

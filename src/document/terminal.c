@@ -17,7 +17,7 @@
 #include "document/terminal.h"
 
 #include "base/str.h"
-#include "report/words.h"
+#include "text/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@
 #define LANES 3
 #define GAP 3 /* between two names of the legend */
 
-struct layout {
-	struct field field;
+struct terminal_layout {
+	struct terminal_field field;
 	unsigned head;		       /* rows of the title */
 	unsigned lanes;		       /* rows of phases */
 	unsigned marks;		       /* row of events: 0 or 1 */
@@ -41,7 +41,7 @@ struct layout {
 /* ---- the legend ---- */
 
 /* "name  mean 2.1  max 3.9"; of many "name  max 3.9" */
-static void legend_text(const struct layout *l, const struct chart_curve *c, struct buf *out)
+static void legend_text(const struct terminal_layout *l, const struct chart_curve *c, struct buf *out)
 {
 	const struct chart *f = l->field.chart;
 	char text[UNITS_SIZE];
@@ -61,7 +61,7 @@ static bool has_name(const struct chart *f, size_t i)
 	return name && *name && !(f->nr_curves == 1 && f->title && !strcmp(f->title, name) && f->subtitle);
 }
 
-static void legend_size(struct layout *l, const struct chart *f, unsigned most)
+static void legend_size(struct terminal_layout *l, const struct chart *f, unsigned most)
 {
 	const struct screen *s = l->field.screen;
 	unsigned widest = 0, nr = 0;
@@ -86,7 +86,7 @@ static void legend_size(struct layout *l, const struct chart *f, unsigned most)
 	}
 }
 
-static void legend_item(struct layout *l, size_t i, unsigned column, unsigned row, unsigned width)
+static void legend_item(struct terminal_layout *l, size_t i, unsigned column, unsigned row, unsigned width)
 {
 	const struct chart *f = l->field.chart;
 	struct screen *s = l->field.screen;
@@ -104,7 +104,7 @@ static void legend_item(struct layout *l, size_t i, unsigned column, unsigned ro
 	buf_release(&text);
 }
 
-static void draw_legend(struct layout *l, unsigned row)
+static void draw_legend(struct terminal_layout *l, unsigned row)
 {
 	const struct chart *f = l->field.chart;
 	struct screen *s = l->field.screen;
@@ -132,7 +132,7 @@ static void draw_legend(struct layout *l, unsigned row)
 /* ---- axes ---- */
 
 /* The name of the curve that a row of a heat map shows, or of the first span of a lane. */
-static const char *row_name(const struct field *f, unsigned row)
+static const char *row_name(const struct terminal_field *f, unsigned row)
 {
 	size_t nr = f->chart->nr_curves;
 
@@ -149,9 +149,9 @@ static bool has_rows(const struct chart *f)
 	return f->form == CHART_HEAT || f->form == CHART_TIMELINE;
 }
 
-static unsigned label_columns(struct layout *l)
+static unsigned label_columns(struct terminal_layout *l)
 {
-	const struct field *f = &l->field;
+	const struct terminal_field *f = &l->field;
 	unsigned widest = 1;
 	char text[UNITS_SIZE];
 
@@ -167,7 +167,7 @@ static unsigned label_columns(struct layout *l)
 	return MIN(widest, f->screen->columns / 3) + 2;
 }
 
-static void draw_label(struct layout *l, unsigned row, const char *text, bool tick)
+static void draw_label(struct terminal_layout *l, unsigned row, const char *text, bool tick)
 {
 	struct screen *s = l->field.screen;
 	unsigned room = l->labels - 2, width = MIN(screen_text_columns(s, text), room);
@@ -177,9 +177,9 @@ static void draw_label(struct layout *l, unsigned row, const char *text, bool ti
 		screen_put(s, l->labels - 1, row, "┤", '+', INK_DIM);
 }
 
-static void draw_value_axis(struct layout *l)
+static void draw_value_axis(struct terminal_layout *l)
 {
-	struct field *f = &l->field;
+	struct terminal_field *f = &l->field;
 	char text[UNITS_SIZE];
 	unsigned last = UINT32_MAX;
 
@@ -203,9 +203,9 @@ static void draw_value_axis(struct layout *l)
 	}
 }
 
-static void draw_time_axis(struct layout *l)
+static void draw_time_axis(struct terminal_layout *l)
 {
-	struct field *f = &l->field;
+	struct terminal_field *f = &l->field;
 	unsigned row = f->row + f->rows, free_from = 0;
 	char text[UNITS_SIZE];
 
@@ -228,7 +228,7 @@ static void draw_time_axis(struct layout *l)
 
 /* ---- phases and events ---- */
 
-static void draw_upright(struct field *f, double time_s)
+static void draw_upright(struct terminal_field *f, double time_s)
 {
 	double x = field_column(f, time_s);
 
@@ -240,9 +240,10 @@ static void draw_upright(struct field *f, double time_s)
 	}
 }
 
-static void draw_band(struct layout *l, const struct chart_band *b, unsigned from, unsigned to, unsigned lane)
+static void draw_band(
+	struct terminal_layout *l, const struct chart_band *b, unsigned from, unsigned to, unsigned lane)
 {
-	struct field *f = &l->field;
+	struct terminal_field *f = &l->field;
 	unsigned row = l->head + lane, width = to - from + 1;
 
 	for (unsigned i = from; i <= to; i++)
@@ -291,9 +292,9 @@ static unsigned lanes_of(const struct chart *f, unsigned most, size_t *ret_witho
 }
 
 /* Returns how many phases had no place. */
-static size_t draw_bands(struct layout *l)
+static size_t draw_bands(struct terminal_layout *l)
 {
-	struct field *f = &l->field;
+	struct terminal_field *f = &l->field;
 	double free_from[LANES];
 	size_t without = 0;
 
@@ -318,9 +319,9 @@ static size_t draw_bands(struct layout *l)
 	return without;
 }
 
-static void draw_marks(struct layout *l)
+static void draw_marks(struct terminal_layout *l)
 {
-	struct field *f = &l->field;
+	struct terminal_field *f = &l->field;
 	unsigned row = l->head + l->lanes, free_from = 0;
 
 	for (size_t i = 0; i < f->chart->nr_marks; i++) {
@@ -343,7 +344,7 @@ static void draw_marks(struct layout *l)
 
 /* ---- limits and notes ---- */
 
-static bool is_free(const struct field *f, unsigned column, unsigned row, unsigned width)
+static bool is_free(const struct terminal_field *f, unsigned column, unsigned row, unsigned width)
 {
 	bool inside = column >= f->column && column + width <= f->column + f->columns && row >= f->row &&
 		row < f->row + f->rows;
@@ -354,7 +355,7 @@ static bool is_free(const struct field *f, unsigned column, unsigned row, unsign
 }
 
 /* Beside the column, at the height of the row or next to it: where nothing else is, else nowhere. */
-static void write_near(struct field *f, unsigned column, unsigned row, const char *text, int ink)
+static void write_near(struct terminal_field *f, unsigned column, unsigned row, const char *text, int ink)
 {
 	static const int away[] = {0, -1, 1, -2};
 	unsigned width = text ? screen_text_columns(f->screen, text) : 0;
@@ -370,7 +371,7 @@ static void write_near(struct field *f, unsigned column, unsigned row, const cha
 	}
 }
 
-static void draw_level(struct field *f, const struct chart_level *level)
+static void draw_level(struct terminal_field *f, const struct chart_level *level)
 {
 	unsigned row = f->row + field_row(f, level->value);
 	double place = axis_place(&f->value, level->value);
@@ -383,7 +384,7 @@ static void draw_level(struct field *f, const struct chart_level *level)
 			screen_put(f->screen, f->column + i, row, "╌", '-', INK_DIM);
 }
 
-static void draw_note(struct field *f, const struct chart_note *note)
+static void draw_note(struct terminal_field *f, const struct chart_note *note)
 {
 	double x = field_column(f, note->time_s);
 
@@ -403,7 +404,7 @@ static bool is_known(const struct chart *f)
 	return f->nr_spans > 0;
 }
 
-static void draw_title(struct layout *l)
+static void draw_title(struct terminal_layout *l)
 {
 	const struct chart *f = l->field.chart;
 	struct screen *s = l->field.screen;
@@ -418,7 +419,7 @@ static void draw_title(struct layout *l)
 }
 
 /* What each part gets of the rows; the field has what is left. */
-static void lay_out(struct layout *l)
+static void lay_out(struct terminal_layout *l)
 {
 	const struct chart *f = l->field.chart;
 	struct screen *s = l->field.screen;
@@ -446,9 +447,9 @@ static void lay_out(struct layout *l)
 	axis_of_time(&l->field.time, f, MAX(l->field.columns / 10, 1u));
 }
 
-static void draw_curves(struct field *f)
+static void draw_curves(struct terminal_field *f)
 {
-	static void (*const draw[])(struct field *) = {[CHART_LINES] = field_lines,
+	static void (*const draw[])(struct terminal_field *) = {[CHART_LINES] = field_lines,
 		[CHART_STACKED] = field_stack,
 		[CHART_HEAT] = field_heat,
 		[CHART_TIMELINE] = field_timeline};
@@ -462,7 +463,7 @@ static void draw_curves(struct field *f)
 			f->row + f->rows / 2, nothing, f->columns, INK_DIM);
 }
 
-static void draw_foot(struct layout *l, unsigned row, size_t without)
+static void draw_foot(struct terminal_layout *l, unsigned row, size_t without)
 {
 	const char *note = l->field.chart->footnote ? l->field.chart->footnote : "";
 	struct buf text;
@@ -478,7 +479,7 @@ static void draw_foot(struct layout *l, unsigned row, size_t without)
 
 int terminal_chart(const struct chart *f, const struct terminal_style *style, struct buf *out)
 {
-	struct layout l = {.field = {.chart = f}};
+	struct terminal_layout l = {.field = {.chart = f}};
 	struct screen s;
 	size_t without;
 	unsigned row;

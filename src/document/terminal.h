@@ -3,7 +3,7 @@
 #define DOCUMENT_TERMINAL_H
 
 #include "document/document.h"
-#include "story/axis.h"
+#include "analysis/axis.h"
 
 /* Colours of the terminal's 256 are 0..255. */
 enum { INK_PLAIN = -1, INK_DIM = -2, INK_BOLD = -3 };
@@ -33,7 +33,7 @@ unsigned screen_text_columns(const struct screen *s, const char *text);
 void screen_print(const struct screen *s, struct buf *out);
 
 /* The part of the screen in which the curves are. */
-struct field {
+struct terminal_field {
 	struct screen *screen;
 	const struct chart *chart;
 	unsigned column, row, columns, rows;
@@ -41,14 +41,14 @@ struct field {
 	bool signs; /* curves are told apart by letters instead of colours */
 };
 
-int curve_ink(const struct field *f, const struct chart_curve *c);
+int curve_ink(const struct terminal_field *f, const struct chart_curve *c);
 char curve_sign(size_t index);
-void field_lines(struct field *f);
-void field_stack(struct field *f);
-void field_heat(struct field *f);
-void field_timeline(struct field *f);
+void field_lines(struct terminal_field *f);
+void field_stack(struct terminal_field *f);
+void field_heat(struct terminal_field *f);
+void field_timeline(struct terminal_field *f);
 /* Column of a time; may be outside of the field. */
-double field_column(const struct field *f, double time_s);
+double field_column(const struct terminal_field *f, double time_s);
 /* Row, from the field's top, of a value; always in it. */
-unsigned field_row(const struct field *f, double value);
+unsigned field_row(const struct terminal_field *f, double value);
 #endif

@@ -7,7 +7,7 @@
  * cell in which two meet. */
 #include "document/terminal.h"
 
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static const int16_t palette[] = {PALETTE(INK)};
 
 static const char signs[] = "*o+x#%@=&$ABCDEFGHIJKLMNPQRSTUVWYZ";
 
-int curve_ink(const struct field *f, const struct chart_curve *c)
+int curve_ink(const struct terminal_field *f, const struct chart_curve *c)
 {
 	if (!f->screen->color)
 		return INK_PLAIN;
@@ -38,35 +38,35 @@ char curve_sign(size_t index)
 	return signs[index % (sizeof(signs) - 1)];
 }
 
-double field_column(const struct field *f, double time_s)
+double field_column(const struct terminal_field *f, double time_s)
 {
 	return axis_place(&f->time, time_s) * (f->columns - 1);
 }
 
 /* Of 0..most-1, from the top. */
-static unsigned level_of(const struct field *f, double value, unsigned most)
+static unsigned level_of(const struct terminal_field *f, double value, unsigned most)
 {
 	double place = MIN(MAX(axis_place(&f->value, value), 0.0), 1.0);
 
 	return (unsigned)((1 - place) * (most - 1) + 0.5);
 }
 
-unsigned field_row(const struct field *f, double value)
+unsigned field_row(const struct terminal_field *f, double value)
 {
 	return level_of(f, value, f->rows * 4) / 4;
 }
 
 /* ---- lines ---- */
 
-struct pen {
-	struct field *f;
+struct terminal_forms_pen {
+	struct terminal_field *f;
 	unsigned across, down; /* dots in a cell */
 	int ink;
 	char sign;
 	bool dashed;
 };
 
-static void pen_dot(const struct pen *p, unsigned x, unsigned y)
+static void pen_dot(const struct terminal_forms_pen *p, unsigned x, unsigned y)
 {
 	static const uint8_t bit[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 	unsigned column = p->f->column + x / p->across, row = p->f->row + y / p->down;
@@ -83,24 +83,24 @@ static void pen_dot(const struct pen *p, unsigned x, unsigned y)
 	c->ink = (int16_t)p->ink;
 }
 
-static void pen_upright(const struct pen *p, unsigned x, unsigned from, unsigned to)
+static void pen_upright(const struct terminal_forms_pen *p, unsigned x, unsigned from, unsigned to)
 {
 	for (unsigned y = MIN(from, to); y <= MAX(from, to); y++)
 		pen_dot(p, x, y);
 }
 
-static double pen_x(const struct pen *p, double time_s)
+static double pen_x(const struct terminal_forms_pen *p, double time_s)
 {
 	return axis_place(&p->f->time, time_s) * (p->f->columns * p->across - 1);
 }
 
-static unsigned pen_y(const struct pen *p, double value)
+static unsigned pen_y(const struct terminal_forms_pen *p, double value)
 {
 	return level_of(p->f, value, p->f->rows * p->down);
 }
 
 /* In each column that the line crosses, from where it enters to where it leaves. */
-static void pen_line(const struct pen *p, double x0, double v0, double x1, double v1)
+static void pen_line(const struct terminal_forms_pen *p, double x0, double v0, double x1, double v1)
 {
 	double most = p->f->columns * p->across - 1, from = MAX(x0, 0.0), to = MIN(x1, most);
 	unsigned last = 0;
@@ -117,7 +117,7 @@ static void pen_line(const struct pen *p, double x0, double v0, double x1, doubl
 	}
 }
 
-static void draw_curve(const struct pen *p, const struct chart_curve *c)
+static void draw_curve(const struct terminal_forms_pen *p, const struct chart_curve *c)
 {
 	double x0 = NAN, v0 = NAN, most = p->f->columns * p->across;
 
@@ -138,10 +138,10 @@ static void draw_curve(const struct pen *p, const struct chart_curve *c)
 	}
 }
 
-void field_lines(struct field *f)
+void field_lines(struct terminal_field *f)
 {
 	for (size_t k = f->chart->nr_curves; k-- > 0;) {
-		struct pen p = {.f = f,
+		struct terminal_forms_pen p = {.f = f,
 			.across = f->signs ? 1 : 2,
 			.down = f->signs ? 1 : 4,
 			.ink = curve_ink(f, &f->chart->curve[k]),
@@ -155,8 +155,8 @@ void field_lines(struct field *f)
 /* ---- what stands in a column ---- */
 
 /* The points of a column of the field; where there is none, the nearer of the two around it. */
-static void points_of(
-	const struct field *f, const struct chart_curve *c, unsigned column, size_t *from, size_t *to)
+static void points_of(const struct terminal_field *f, const struct chart_curve *c, unsigned column,
+	size_t *from, size_t *to)
 {
 	double width = (f->time.most - f->time.least) / MAX(f->columns - 1, 1u);
 	double middle = f->time.least + column * width;
@@ -199,7 +199,7 @@ static size_t fullest(const struct chart *chart, size_t from, size_t to)
 }
 
 /* Heights of the areas' upper edges in a column. */
-static bool stack_of(const struct field *f, unsigned column, double *edge)
+static bool stack_of(const struct terminal_field *f, unsigned column, double *edge)
 {
 	const struct chart_curve *c = f->chart->curve;
 	bool common = true, known = false;
@@ -229,7 +229,7 @@ static bool stack_of(const struct field *f, unsigned column, double *edge)
 }
 
 /* The area that covers this part of the height, counted from below; nr_curves: none. */
-static size_t area_at(const struct field *f, const double *edge, unsigned part, unsigned parts)
+static size_t area_at(const struct terminal_field *f, const double *edge, unsigned part, unsigned parts)
 {
 	size_t k = 0;
 
@@ -238,7 +238,7 @@ static size_t area_at(const struct field *f, const double *edge, unsigned part, 
 	return k;
 }
 
-static void stack_cell(struct field *f, const double *edge, unsigned column, unsigned row)
+static void stack_cell(struct terminal_field *f, const double *edge, unsigned column, unsigned row)
 {
 	static const char *const block[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	unsigned parts = f->rows * 8, base = (f->rows - 1 - row) * 8, n = 1;
@@ -257,7 +257,7 @@ static void stack_cell(struct field *f, const double *edge, unsigned column, uns
 		c->paper = (int16_t)curve_ink(f, &f->chart->curve[above]);
 }
 
-void field_stack(struct field *f)
+void field_stack(struct terminal_field *f)
 {
 	double *edge = calloc(MAX(f->chart->nr_curves, (size_t)1), sizeof(*edge));
 
@@ -283,7 +283,7 @@ static const int16_t heat_ink[] = {PALETTE_HEAT(HEAT_INK)};
 static const char *const heat_block[] = {" ", "░", "▒", "▓", "█"};
 static const char heat_ascii[] = " .:-=+*#%@";
 
-static double hottest(const struct field *f, size_t from_curve, size_t to_curve, unsigned column)
+static double hottest(const struct terminal_field *f, size_t from_curve, size_t to_curve, unsigned column)
 {
 	double most = NAN;
 
@@ -298,7 +298,7 @@ static double hottest(const struct field *f, size_t from_curve, size_t to_curve,
 	return most;
 }
 
-static void heat_cell(struct field *f, unsigned column, unsigned row, double value)
+static void heat_cell(struct terminal_field *f, unsigned column, unsigned row, double value)
 {
 	struct screen *s = f->screen;
 	double part = MIN(MAX(axis_place(&f->value, value), 0.0), 1.0);
@@ -316,7 +316,7 @@ static void heat_cell(struct field *f, unsigned column, unsigned row, double val
 		heat_ascii[MIN(step, 9u)], INK_PLAIN);
 }
 
-void field_heat(struct field *f)
+void field_heat(struct terminal_field *f)
 {
 	size_t nr = f->chart->nr_curves;
 
@@ -330,14 +330,14 @@ void field_heat(struct field *f)
 
 /* ---- lives ---- */
 
-static double thickness_of(const struct field *f, const struct chart_span *span, unsigned column)
+static double thickness_of(const struct terminal_field *f, const struct chart_span *span, unsigned column)
 {
 	if (span->curve >= f->chart->nr_curves)
 		return 0;
 	return hottest(f, span->curve, (size_t)span->curve + 1, column);
 }
 
-void field_timeline(struct field *f)
+void field_timeline(struct terminal_field *f)
 {
 	static const char *const bar[] = {"─", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char ascii[] = "-.:-=+*#@";

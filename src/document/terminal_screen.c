@@ -6,7 +6,7 @@
 #include "document/terminal.h"
 
 #include "base/str.h"
-#include "report/words.h"
+#include "text/words.h"
 
 #include <string.h>
 

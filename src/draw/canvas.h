@@ -17,7 +17,7 @@ struct canvas {
 	struct axis time, value;
 	struct value_labels labels;
 	double *scratch; /* 4 x columns */
-	struct point *point;
+	struct drawn_point *point;
 	size_t columns;
 	struct rect taken[TAKEN_MAX]; /* by labels in the plot */
 	size_t nr_taken;

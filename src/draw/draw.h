@@ -3,7 +3,7 @@
 #define DRAW_DRAW_H
 
 #include "base/buf.h"
-#include "story/chart.h"
+#include "analysis/chart.h"
 
 struct _cairo; /* cairo_t */
 
@@ -25,7 +25,7 @@ double draw_height(const struct chart *f, double width);
 /* A whole picture. An SVG is one element with real text in it and with ids that begin with the chart's, so
  * that several may stand in one page; the same chart gives the same bytes. */
 int draw_picture(const struct chart *f, enum draw_form form, const struct draw_style *style, struct buf *out);
-/* Colour of a curve as 0xrrggbb; all of them are in story/palette.h. */
+/* Colour of a curve as 0xrrggbb; all of them are in analysis/palette.h. */
 uint32_t draw_palette(uint32_t index, bool dark);
 /* What a cairo_status_t means as a negative errno. */
 int draw_status(int status);

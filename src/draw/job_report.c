@@ -6,9 +6,9 @@
 
 #include "base/str.h"
 #include "draw/paper.h"
-#include "report/words.h"
-#include "story/axis.h"
-#include "story/finding.h"
+#include "text/words.h"
+#include "analysis/axis.h"
+#include "analysis/finding.h"
 
 #include <cairo-pdf.h>
 #include <math.h>
@@ -21,8 +21,8 @@
 #define CHART_NAMED 0.93 /* with names of phases and events above it */
 #define CARDS 3		 /* of numbers in a row */
 
-struct job {
-	const struct story *s;
+struct report_job {
+	const struct analysis *s;
 	const struct charts *charts;
 	const struct outline *o;
 	const struct progress *progress;
@@ -31,12 +31,12 @@ struct job {
 	int status; /* of the charts: 0 or a negative errno */
 };
 
-static uint32_t ink(struct job *j, enum ink which)
+static uint32_t ink(struct report_job *j, enum ink which)
 {
 	return pen_ink(&j->paper.pen, which);
 }
 
-static struct lines plain(struct job *j, const char *text)
+static struct lines plain(struct report_job *j, const char *text)
 {
 	return (struct lines){.text = text,
 		.font = FONT_TEXT,
@@ -47,7 +47,7 @@ static struct lines plain(struct job *j, const char *text)
 
 /* ---- first page ---- */
 
-static void title(struct job *j)
+static void title(struct report_job *j)
 {
 	struct paper *p = &j->paper;
 	struct lines t = plain(j, "Job report");
@@ -72,7 +72,7 @@ static void title(struct job *j)
 	}
 }
 
-static void fact(struct job *j, const struct outline_fact *f, struct rect r)
+static void fact(struct report_job *j, const struct outline_fact *f, struct rect r)
 {
 	struct paper *p = &j->paper;
 	struct lines t = plain(j, f->name);
@@ -96,7 +96,7 @@ static void fact(struct job *j, const struct outline_fact *f, struct rect r)
 }
 
 /* Of the row that begins with this one: a detail may take two lines. */
-static double fact_height(struct job *j, size_t first, double width)
+static double fact_height(struct report_job *j, size_t first, double width)
 {
 	double height = 37;
 
@@ -106,7 +106,7 @@ static double fact_height(struct job *j, size_t first, double width)
 	return height;
 }
 
-static void facts(struct job *j)
+static void facts(struct report_job *j)
 {
 	const double gap = 14, width = (PAPER_TEXT - (CARDS - 1) * gap) / CARDS;
 	struct paper *p = &j->paper;
@@ -123,7 +123,7 @@ static void facts(struct job *j)
 
 /* ---- findings ---- */
 
-static uint32_t weight_color(struct job *j, enum finding_weight weight)
+static uint32_t weight_color(struct report_job *j, enum finding_weight weight)
 {
 	switch (weight) {
 	case FINDING_SERIOUS:
@@ -139,7 +139,7 @@ static uint32_t weight_color(struct job *j, enum finding_weight weight)
 }
 
 /* The chart in which it is to be seen: that of its node, else that of the panel. */
-static const struct chart *chart_of(const struct job *j, const struct finding *f)
+static const struct chart *chart_of(const struct report_job *j, const struct finding *f)
 {
 	const struct chart *found = NULL;
 
@@ -165,7 +165,7 @@ static void evidence(const struct finding *f, struct buf *out)
 	}
 }
 
-static void finding(struct job *j, const struct finding *f)
+static void finding(struct report_job *j, const struct finding *f)
 {
 	struct paper *p = &j->paper;
 	const struct chart *chart = chart_of(j, f);
@@ -205,7 +205,7 @@ static void finding(struct job *j, const struct finding *f)
 	buf_release(&numbers);
 }
 
-static void findings(struct job *j)
+static void findings(struct report_job *j)
 {
 	const struct findings *f = j->s->findings;
 	struct lines none = plain(j, findings_none(j->s));
@@ -219,7 +219,7 @@ static void findings(struct job *j)
 
 /* ---- advice ---- */
 
-struct script {
+struct report_script {
 	const struct advice *advice;
 	enum font font;
 	struct rect box;
@@ -230,7 +230,7 @@ struct script {
 #define SCRIPT_LEADING 2.0
 #define SCRIPTS_MAX 8
 
-static struct lines script_line(struct job *j, const struct script *s, size_t i)
+static struct lines script_line(struct report_job *j, const struct report_script *s, size_t i)
 {
 	struct lines t = plain(j, s->advice->line[i]);
 
@@ -240,7 +240,7 @@ static struct lines script_line(struct job *j, const struct script *s, size_t i)
 	return t;
 }
 
-static double script_height(struct job *j, const struct script *s)
+static double script_height(struct report_job *j, const struct report_script *s)
 {
 	double height = 2 * SCRIPT_PAD - 2;
 
@@ -252,7 +252,7 @@ static double script_height(struct job *j, const struct script *s)
 	return height;
 }
 
-static double script_width(struct job *j, const struct script *s)
+static double script_width(struct report_job *j, const struct report_script *s)
 {
 	double width = 0;
 
@@ -261,7 +261,7 @@ static double script_width(struct job *j, const struct script *s)
 	return width + 2 * SCRIPT_PAD + 2;
 }
 
-static void put_script(struct job *j, const struct script *s)
+static void put_script(struct report_job *j, const struct report_script *s)
 {
 	double y = s->box.y + SCRIPT_PAD - 1;
 
@@ -274,14 +274,14 @@ static void put_script(struct job *j, const struct script *s)
 }
 
 /* That of the batch system that the run was under; else all that are known. */
-static size_t choose_scripts(const struct findings *f, struct script *script)
+static size_t choose_scripts(const struct findings *f, struct report_script *script)
 {
 	size_t nr = MIN(f->nr_advice, (size_t)SCRIPTS_MAX);
 
 	for (size_t i = 0; i < nr; i++) {
-		script[i] = (struct script){.advice = &f->advice[i], .font = FONT_CODE_SMALL};
+		script[i] = (struct report_script){.advice = &f->advice[i], .font = FONT_CODE_SMALL};
 		if (f->advice[i].own) {
-			script[0] = (struct script){.advice = &f->advice[i], .font = FONT_CODE};
+			script[0] = (struct report_script){.advice = &f->advice[i], .font = FONT_CODE};
 			return 1;
 		}
 	}
@@ -289,9 +289,9 @@ static size_t choose_scripts(const struct findings *f, struct script *script)
 }
 
 /* Beside each other, each as wide as its share of the text. */
-static void scripts(struct job *j, const struct findings *f)
+static void scripts(struct report_job *j, const struct findings *f)
 {
-	struct script script[SCRIPTS_MAX];
+	struct report_script script[SCRIPTS_MAX];
 	size_t nr = choose_scripts(f, script);
 	double room = PAPER_TEXT - (double)(nr - 1) * SCRIPT_GAP, all = 0, height = 0, x = PAPER_MARGIN;
 
@@ -312,7 +312,7 @@ static void scripts(struct job *j, const struct findings *f)
 	j->paper.y += height + 6;
 }
 
-static void advice(struct job *j)
+static void advice(struct report_job *j)
 {
 	const struct findings *f = j->s->findings;
 	struct lines t = plain(j, NULL);
@@ -332,7 +332,7 @@ static void advice(struct job *j)
 /* ---- plots ---- */
 
 /* As high as it should be, or a little less where that saves it from the next page. */
-static double plot_height(struct job *j, const struct chart *f, double width)
+static double plot_height(struct report_job *j, const struct chart *f, double width)
 {
 	bool flat = f->form == CHART_LINES || f->form == CHART_STACKED;
 	double share = !flat ? 1 : f->nr_bands || f->nr_marks ? CHART_NAMED : CHART_FLAT;
@@ -343,7 +343,7 @@ static double plot_height(struct job *j, const struct chart *f, double width)
 	return room < high && room > 0.8 * high ? room : high;
 }
 
-static void plot(struct job *j, const struct chart *f)
+static void plot(struct report_job *j, const struct chart *f)
 {
 	static const struct draw_style style = {.transparent = true};
 	struct paper *p = &j->paper;
@@ -378,7 +378,7 @@ static const char *section_title(const char *section)
 
 /* The first plot of the CPU and that of memory, which everybody looks for: on the first page when there is
  * room. */
-static bool is_overview(const struct job *j, size_t i)
+static bool is_overview(const struct report_job *j, size_t i)
 {
 	const char *section = j->charts->panel[i]->row->section;
 
@@ -390,7 +390,7 @@ static bool is_overview(const struct job *j, size_t i)
 	return true;
 }
 
-static void overview(struct job *j)
+static void overview(struct report_job *j)
 {
 	bool headed = false;
 
@@ -404,7 +404,7 @@ static void overview(struct job *j)
 	}
 }
 
-static void plots(struct job *j)
+static void plots(struct report_job *j)
 {
 	const char *section = NULL;
 
@@ -431,7 +431,7 @@ static void plots(struct job *j)
 
 /* ---- the rest ---- */
 
-static void tables(struct job *j)
+static void tables(struct report_job *j)
 {
 	if (!j->o->nr_tables)
 		return;
@@ -440,7 +440,7 @@ static void tables(struct job *j)
 		paper_table(&j->paper, &j->o->table[i]);
 }
 
-static void sentences(struct job *j, const char *heading, char *const *sentence, size_t nr)
+static void sentences(struct report_job *j, const char *heading, char *const *sentence, size_t nr)
 {
 	if (!nr)
 		return;
@@ -459,7 +459,7 @@ static void sentences(struct job *j, const char *heading, char *const *sentence,
 	}
 }
 
-static unsigned set_pages(struct job *j, cairo_surface_t *surface, bool dry, unsigned pages)
+static unsigned set_pages(struct report_job *j, cairo_surface_t *surface, bool dry, unsigned pages)
 {
 	struct paper *p = &j->paper;
 
@@ -492,7 +492,7 @@ static cairo_status_t take(void *arg, const unsigned char *data, unsigned length
 	return out->err ? CAIRO_STATUS_WRITE_ERROR : CAIRO_STATUS_SUCCESS;
 }
 
-static void describe(const struct job *j, cairo_surface_t *surface)
+static void describe(const struct report_job *j, cairo_surface_t *surface)
 {
 	char date[UNITS_SIZE];
 	struct buf text;
@@ -510,10 +510,10 @@ static void describe(const struct job *j, cairo_surface_t *surface)
 	buf_release(&text);
 }
 
-int job_report(const struct story *s, const struct charts *f, const struct outline *o,
+int job_report(const struct analysis *s, const struct charts *f, const struct outline *o,
 	const struct progress *progress, struct buf *out)
 {
-	struct job j = {.s = s, .charts = f, .o = o, .progress = progress};
+	struct report_job j = {.s = s, .charts = f, .o = o, .progress = progress};
 	cairo_surface_t *surface;
 	unsigned pages;
 	int r;

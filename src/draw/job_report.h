@@ -3,9 +3,9 @@
 #define DRAW_JOB_REPORT_H
 
 #include "base/progress.h"
-#include "story/outline.h"
-#include "story/story.h"
+#include "analysis/outline.h"
+#include "analysis/analysis.h"
 
-int job_report(const struct story *s, const struct charts *f, const struct outline *o,
+int job_report(const struct analysis *s, const struct charts *f, const struct outline *o,
 	const struct progress *progress, struct buf *out);
 #endif

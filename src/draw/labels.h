@@ -2,7 +2,7 @@
 #ifndef DRAW_LABELS_H
 #define DRAW_LABELS_H
 
-#include "story/axis.h"
+#include "analysis/axis.h"
 
 /* "1:30" of minutes, "1:30" of hours, "250" of milliseconds; the last tick has the unit behind it. */
 char *label_of_time(char out[static UNITS_SIZE], const struct axis *a, unsigned tick);

@@ -10,7 +10,7 @@
 #define SWATCH 14
 #define GAP 10
 
-struct plan {
+struct legend_plan {
 	double row, name, number; /* height; widths */
 	bool numbers;
 	double head; /* height of the line above the numbers */
@@ -45,9 +45,9 @@ static double number_width(struct canvas *c)
 }
 
 /* Numbers stay as long as they leave the names their room. */
-static struct plan plan_for(struct canvas *c, double width)
+static struct legend_plan plan_for(struct canvas *c, double width)
 {
-	struct plan p = {.row = canvas_line(c) * 1.12};
+	struct legend_plan p = {.row = canvas_line(c) * 1.12};
 	double room = width - SWATCH;
 
 	for (size_t k = 0; k < MIN(c->f->nr_curves, (size_t)64); k++)
@@ -62,19 +62,19 @@ static struct plan plan_for(struct canvas *c, double width)
 	return p;
 }
 
-static double plan_width(const struct plan *p)
+static double plan_width(const struct legend_plan *p)
 {
 	return SWATCH + p->name + 2 + (p->numbers ? 2 * (p->number + GAP) : 0);
 }
 
 double legend_width(struct canvas *c, double most)
 {
-	struct plan p = plan_for(c, most);
+	struct legend_plan p = plan_for(c, most);
 
 	return c->f->nr_curves > 1 ? MIN(most, plan_width(&p)) : 0;
 }
 
-static size_t columns_in(const struct canvas *c, const struct plan *p, double width)
+static size_t columns_in(const struct canvas *c, const struct legend_plan *p, double width)
 {
 	size_t fit = (size_t)MAX(1.0, floor((width + 2 * GAP) / (plan_width(p) + 2 * GAP)));
 
@@ -89,7 +89,7 @@ static double width_below(const struct canvas *c, double width)
 
 double legend_height(struct canvas *c, double width, double most)
 {
-	struct plan p = plan_for(c, width_below(c, width));
+	struct legend_plan p = plan_for(c, width_below(c, width));
 	size_t columns = columns_in(c, &p, width), rows = (c->f->nr_curves + columns - 1) / columns;
 	double high = p.head + p.row * (double)rows;
 
@@ -126,7 +126,7 @@ static void draw_number(struct canvas *c, double value, double right, double bas
 }
 
 static void draw_entry(
-	struct canvas *c, const struct plan *p, const struct chart_curve *curve, double x, double y)
+	struct canvas *c, const struct legend_plan *p, const struct chart_curve *curve, double x, double y)
 {
 	double base = y + p->row * 0.72, right = x + plan_width(p);
 
@@ -144,7 +144,7 @@ static void draw_entry(
 	draw_number(c, curve->most, right, base);
 }
 
-static void draw_head(struct canvas *c, const struct plan *p, double x, double y)
+static void draw_head(struct canvas *c, const struct legend_plan *p, double x, double y)
 {
 	struct words w = {.text = "max",
 		.x = x + plan_width(p),
@@ -164,7 +164,7 @@ static void draw_head(struct canvas *c, const struct plan *p, double x, double y
 void draw_legend(struct canvas *c)
 {
 	bool below = c->legend.y > c->plot.y + c->plot.h;
-	struct plan p = plan_for(c, below ? width_below(c, c->legend.w) : c->legend.w);
+	struct legend_plan p = plan_for(c, below ? width_below(c, c->legend.w) : c->legend.w);
 	size_t columns = below ? columns_in(c, &p, c->legend.w) : 1, nr = c->f->nr_curves;
 	size_t rows = (size_t)MAX(1.0, floor((c->legend.h - p.head + 0.5) / p.row));
 	size_t shown = nr <= rows * columns ? nr : rows * columns - 1;

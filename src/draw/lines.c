@@ -53,7 +53,7 @@ static void trace_to(struct trace *t, double x, double y)
 
 /* ---- lines ---- */
 
-static void fill_range(struct canvas *c, const struct point *p, size_t nr, uint32_t color, double alpha)
+static void fill_range(struct canvas *c, const struct drawn_point *p, size_t nr, uint32_t color, double alpha)
 {
 	struct trace t = {.cr = c->pen.cr};
 
@@ -73,7 +73,7 @@ static void fill_range(struct canvas *c, const struct point *p, size_t nr, uint3
 	cairo_stroke(t.cr);
 }
 
-static void trace_means(struct canvas *c, const struct point *p, size_t nr)
+static void trace_means(struct canvas *c, const struct drawn_point *p, size_t nr)
 {
 	struct trace t = {.cr = c->pen.cr};
 
@@ -83,7 +83,7 @@ static void trace_means(struct canvas *c, const struct point *p, size_t nr)
 	trace_flush(&t);
 }
 
-static void fill_below(struct canvas *c, const struct point *p, size_t nr, uint32_t color)
+static void fill_below(struct canvas *c, const struct drawn_point *p, size_t nr, uint32_t color)
 {
 	double floor_y = c->plot.y + c->plot.h;
 
@@ -95,7 +95,7 @@ static void fill_below(struct canvas *c, const struct point *p, size_t nr, uint3
 	cairo_fill(c->pen.cr);
 }
 
-static void dot(struct canvas *c, const struct point *p, double radius)
+static void dot(struct canvas *c, const struct drawn_point *p, double radius)
 {
 	double x = canvas_x(c, p->time_s), y = canvas_y(c, p->mean);
 
@@ -105,8 +105,8 @@ static void dot(struct canvas *c, const struct point *p, double radius)
 }
 
 /* Points with nothing missing between them. */
-static void draw_run(
-	struct canvas *c, const struct chart_curve *curve, const struct point *p, size_t nr, bool ranges)
+static void draw_run(struct canvas *c, const struct chart_curve *curve, const struct drawn_point *p,
+	size_t nr, bool ranges)
 {
 	uint32_t color = pen_palette(&c->pen, curve->color);
 	double room = canvas_x(c, p[nr - 1].time_s) - canvas_x(c, p[0].time_s);
@@ -130,7 +130,7 @@ static void draw_run(
 	pen_dash(&c->pen, 0, 0);
 }
 
-static bool has_ranges(const struct canvas *c, const struct point *p, size_t nr)
+static bool has_ranges(const struct canvas *c, const struct drawn_point *p, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (isfinite(p[i].mean) && canvas_y(c, p[i].low) - canvas_y(c, p[i].high) > 0.3)

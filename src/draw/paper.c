@@ -1,6 +1,6 @@
 #include "draw/paper.h"
 
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <cairo-pdf.h>
 #include <math.h>

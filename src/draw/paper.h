@@ -6,7 +6,7 @@
 #define DRAW_PAPER_H
 
 #include "draw/pen.h"
-#include "story/outline.h"
+#include "analysis/outline.h"
 
 #define PAPER_WIDTH 595.28 /* points: A4 */
 #define PAPER_HEIGHT 841.89

@@ -9,7 +9,7 @@
 #include "draw/pen.h"
 
 #include "base/str.h"
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * gap that is narrower than a column cannot be seen and is not kept. */
 #include "draw/reduce.h"
 
-#include "story/axis.h"
+#include "analysis/axis.h"
 
 #include <math.h>
 
@@ -14,13 +14,13 @@ static bool is_there(const struct chart_curve *c, size_t i)
 	return isfinite(c->mean[i]) && isfinite(c->time_s[i]);
 }
 
-static struct point point_of(const struct chart_curve *c, size_t i)
+static struct drawn_point point_of(const struct chart_curve *c, size_t i)
 {
 	double mean = is_there(c, i) ? (double)c->mean[i] : NAN;
 	double low = c->low && isfinite(c->low[i]) ? (double)c->low[i] : mean;
 	double high = c->high && isfinite(c->high[i]) ? (double)c->high[i] : mean;
 
-	return (struct point){c->time_s[i], mean, MIN(low, mean), MAX(high, mean)};
+	return (struct drawn_point){c->time_s[i], mean, MIN(low, mean), MAX(high, mean)};
 }
 
 struct pile { /* the points of one column */
@@ -28,7 +28,7 @@ struct pile { /* the points of one column */
 	size_t nr, nr_there;
 };
 
-static void pile_add(struct pile *p, struct point v)
+static void pile_add(struct pile *p, struct drawn_point v)
 {
 	p->nr++;
 	p->time += (v.time_s - p->time) / (double)p->nr;
@@ -40,10 +40,10 @@ static void pile_add(struct pile *p, struct point v)
 	p->high = p->nr_there == 1 ? v.high : MAX(p->high, v.high);
 }
 
-static struct point pile_point(const struct pile *p)
+static struct drawn_point pile_point(const struct pile *p)
 {
-	return p->nr_there ? (struct point){p->time, p->mean, p->low, p->high}
-			   : (struct point){p->time, NAN, NAN, NAN};
+	return p->nr_there ? (struct drawn_point){p->time, p->mean, p->low, p->high}
+			   : (struct drawn_point){p->time, NAN, NAN, NAN};
 }
 
 static size_t column_of(double time_s, double from_s, double to_s, size_t columns)
@@ -54,7 +54,7 @@ static size_t column_of(double time_s, double from_s, double to_s, size_t column
 }
 
 size_t curve_reduce(
-	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct point *ret)
+	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct drawn_point *ret)
 {
 	size_t first = curve_at(c, from_s), end = curve_at(c, to_s), nr = 0, column = 0;
 	struct pile pile = {0};
@@ -85,12 +85,12 @@ size_t curve_reduce(
 }
 
 /* Between two points the nearer one counts, so that what is added up was measured at one time. */
-static struct point nearest(const struct chart_curve *c, size_t next, double time_s)
+static struct drawn_point nearest(const struct chart_curve *c, size_t next, double time_s)
 {
 	size_t i = next;
 
 	if (!next || next >= c->nr)
-		return (struct point){time_s, NAN, NAN, NAN};
+		return (struct drawn_point){time_s, NAN, NAN, NAN};
 	if (time_s - c->time_s[next - 1] < c->time_s[next] - time_s)
 		i = next - 1;
 	return point_of(c, i);
@@ -105,7 +105,7 @@ static void resample(
 	for (size_t k = 0; k < columns; k++) {
 		double left = from_s + wide * (double)k;
 		struct pile pile = {0};
-		struct point v;
+		struct drawn_point v;
 
 		for (; i < c->nr && c->time_s[i] < left + wide; i++)
 			pile_add(&pile, point_of(c, i));

@@ -2,9 +2,9 @@
 #ifndef DRAW_REDUCE_H
 #define DRAW_REDUCE_H
 
-#include "story/chart.h"
+#include "analysis/chart.h"
 
-struct point {
+struct drawn_point {
 	double time_s, mean, low, high; /* mean NAN: a gap */
 };
 
@@ -14,7 +14,7 @@ struct point {
 /* The points of a curve from one time to the other, and one on either side so that lines run out of the
  * picture. Those of one column become one where there are more than two for each. */
 size_t curve_reduce(
-	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct point *ret);
+	const struct chart_curve *c, double from_s, double to_s, size_t columns, struct drawn_point *ret);
 /* Its value in the middle of each of the columns; NAN where it has none. */
 void curve_resample(const struct chart_curve *c, double from_s, double to_s, size_t columns, double *ret);
 /* The top of its range in each of the columns; false when it has none. */

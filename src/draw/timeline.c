@@ -6,7 +6,7 @@
  * nowhere: thousands of lives make a texture that is worth seeing, and thousands of names are not. */
 #include "draw/canvas.h"
 
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <math.h>
 
@@ -44,7 +44,7 @@ static double thickest(const struct chart *f)
 	return most > 0 ? most : others > 0 ? others : 1;
 }
 
-struct life {
+struct timeline_life {
 	double left, right, y, half; /* half of the lane, as far as a bar may reach */
 	bool ended;
 };
@@ -54,11 +54,11 @@ static uint32_t shade_of(const struct chart_span *s)
 	return s->color == CHART_OTHERS ? PALETTE_SIZE : s->color % PALETTE_SIZE;
 }
 
-static struct life life_of(const struct canvas *c, const struct chart_span *s)
+static struct timeline_life life_of(const struct canvas *c, const struct chart_span *s)
 {
 	double high = lane_height(c), end = isfinite(s->to_s) ? s->to_s : c->time.most;
 
-	return (struct life){.left = canvas_x(c, MAX(s->from_s, c->time.least)),
+	return (struct timeline_life){.left = canvas_x(c, MAX(s->from_s, c->time.least)),
 		.right = canvas_x(c, MIN(end, c->time.most)),
 		.y = c->plot.y + high * ((double)s->lane + 0.5),
 		.half = high * (high > 8 ? 0.40 : 0.48),
@@ -66,13 +66,13 @@ static struct life life_of(const struct canvas *c, const struct chart_span *s)
 }
 
 static void trace_thickness(
-	struct canvas *c, const struct life *v, const struct chart_curve *curve, double full)
+	struct canvas *c, const struct timeline_life *v, const struct chart_curve *curve, double full)
 {
 	double each = (c->time.most - c->time.least) / c->plot.w,
 	       from = c->time.least + (v->left - c->plot.x) * each;
 	size_t columns = MIN((size_t)((v->right - v->left) / c->pen.pixel) + 1, c->columns);
 	size_t nr = curve_reduce(curve, from, from + (v->right - v->left) * each, columns, c->point);
-	const struct point *p = c->point;
+	const struct drawn_point *p = c->point;
 	cairo_t *cr = c->pen.cr;
 
 	for (size_t start = 0, to; start < nr; start = to + 1) {
@@ -96,7 +96,7 @@ static void trace_line(struct canvas *c, double x0, double y0, double x1, double
 	cairo_line_to(c->pen.cr, x1, y1);
 }
 
-static void trace_ends(struct canvas *c, const struct chart_span *s, const struct life *v)
+static void trace_ends(struct canvas *c, const struct chart_span *s, const struct timeline_life *v)
 {
 	double tick = MAX(1, MIN(4.5, v->half));
 
@@ -113,7 +113,7 @@ static void trace_trait(struct canvas *c, enum trait trait, uint32_t shade, doub
 {
 	for (size_t k = 0; k < c->f->nr_spans; k++) {
 		const struct chart_span *s = &c->f->span[k];
-		struct life v;
+		struct timeline_life v;
 
 		if (s->lane >= c->f->nr_lanes || shade_of(s) != shade)
 			continue;
@@ -169,7 +169,7 @@ static double free_from(const struct canvas *c, size_t k)
 static void name_life(struct canvas *c, size_t k, double *named)
 {
 	const struct chart_span *s = &c->f->span[k];
-	struct life v = life_of(c, s);
+	struct timeline_life v = life_of(c, s);
 	double width = pen_measure(&c->pen, s->name, FACE_SMALL), most = MIN(width, 260);
 	double base = v.y + face_size(&c->pen, FACE_SMALL) * 0.35;
 	struct words w = {.text = s->name, .y = base, .most = most, .face = FACE_SMALL};

@@ -695,7 +695,7 @@ void engine_end_threads(struct engine *e)
 	for (uint32_t i = 0; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
 
-		if (!set->collector->beside || !set->state || i >= e->nr_opened)
+		if (!set->collector->async || !set->state || i >= e->nr_opened)
 			continue;
 		set->usable = false;
 		set->collector->close(set->state, &set->ctx);

@@ -861,7 +861,7 @@ static bool is_older(struct engine *e, pid_t pid)
 static bool has_threads(const struct engine *e)
 {
 	for (uint32_t i = 0; i < e->nr_opened; i++)
-		if (e->set[i].collector->beside && e->set[i].usable)
+		if (e->set[i].collector->async && e->set[i].usable)
 			return true;
 	return false;
 }

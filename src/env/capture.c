@@ -24,7 +24,7 @@
 /* Parts of a node that can be known in a frame and be due for writing. */
 enum part { PART_FILE, PART_LINK, PART_DIR, PART_CPU, PART_SPACE, PART_LIST, PART_OPEN, NR_PARTS };
 
-struct seen {
+struct capture_seen {
 	uint32_t frame[NR_PARTS]; /* when each was last asked for */
 	bool dirty[NR_PARTS];
 	bool errors_dirty;
@@ -35,7 +35,7 @@ struct seen {
 struct captured {
 	int inner;
 	uint32_t frame; /* that it was opened in */
-	struct node *node;
+	struct file_node *node;
 	size_t counter; /* from 1 */
 };
 
@@ -62,19 +62,19 @@ static struct capture *capture_of(struct env *env)
 	return (struct capture *)env;
 }
 
-static struct seen *seen_of(struct node *node)
+static struct capture_seen *seen_of(struct file_node *node)
 {
 	return node->user;
 }
 
-static struct node *make(struct capture *c, const char *path)
+static struct file_node *make(struct capture *c, const char *path)
 {
-	struct node *node = !*path || path_is_good(path) ? files_make(&c->files, path) : NULL;
+	struct file_node *node = !*path || path_is_good(path) ? files_make(&c->files, path) : NULL;
 
 	if (!node || node->user)
 		return node;
 	node->owns = true;
-	node->user = calloc(1, sizeof(struct seen));
+	node->user = calloc(1, sizeof(struct capture_seen));
 	if (!node->user) {
 		c->err = -ENOMEM;
 		files_remove(&c->files, path);
@@ -84,7 +84,7 @@ static struct node *make(struct capture *c, const char *path)
 }
 
 /* True the first time in this frame that this part of the node is asked for. */
-static bool first_time(struct capture *c, struct node *node, enum part part)
+static bool first_time(struct capture *c, struct file_node *node, enum part part)
 {
 	bool first = seen_of(node)->frame[part] != c->frame;
 
@@ -92,7 +92,7 @@ static bool first_time(struct capture *c, struct node *node, enum part part)
 	return first;
 }
 
-static void set_error(struct node *node, enum node_call call, int error)
+static void set_error(struct file_node *node, enum node_call call, int error)
 {
 	/* In a film an error ends when what it hid is shown again. */
 	static const enum part shown_by[NR_NODE_CALLS] = {
@@ -135,7 +135,7 @@ static void remove_path(struct capture *c, const char *path)
 /* Records how a call failed; a missing file needs no record, as a film gives ENOENT by itself. */
 static int failed(struct capture *c, const char *path, enum node_call call, int error)
 {
-	struct node *node = files_find(&c->files, path);
+	struct file_node *node = files_find(&c->files, path);
 	char byte;
 
 	if (error == -ENOENT) {
@@ -161,7 +161,7 @@ static bool is_stale(struct capture *c, int inner)
 
 /* A path that is opened anew may be that of another process with the same pid: then the old handles must
  * learn it. */
-static void notice_reuse(struct capture *c, struct node *node)
+static void notice_reuse(struct capture *c, struct file_node *node)
 {
 	for (size_t i = 0; i < c->nr_handles && !node->dead; i++)
 		if (c->handle[i].node == node && is_stale(c, c->handle[i].inner))
@@ -198,7 +198,7 @@ static int new_handle(struct capture *c, const struct captured *handle)
 static int capture_open(struct env *env, const char *path)
 {
 	struct capture *c = capture_of(env);
-	struct node *node = files_find(&c->files, path);
+	struct file_node *node = files_find(&c->files, path);
 	int inner, handle;
 
 	if (node && node->error[CALL_OPEN] && seen_of(node)->frame[PART_OPEN] == c->frame)
@@ -226,7 +226,7 @@ static int capture_open(struct env *env, const char *path)
 	return handle;
 }
 
-static int handle_node(struct capture *c, int handle, struct node **ret_node, int *ret_inner)
+static int handle_node(struct capture *c, int handle, struct file_node **ret_node, int *ret_inner)
 {
 	if (handle < 0 || (size_t)handle >= c->nr_handles || !c->handle[handle].node)
 		return -EBADF;
@@ -236,7 +236,7 @@ static int handle_node(struct capture *c, int handle, struct node **ret_node, in
 }
 
 /* The whole file into the node. */
-static int fetch(struct capture *c, struct node *node, int inner)
+static int fetch(struct capture *c, struct file_node *node, int inner)
 {
 	struct buf text;
 	ssize_t n;
@@ -271,7 +271,7 @@ static int fetch(struct capture *c, struct node *node, int inner)
 static ssize_t capture_read(struct env *env, int handle, void *out, size_t size, off_t offset)
 {
 	struct capture *c = capture_of(env);
-	struct node *node;
+	struct file_node *node;
 	int inner, r = handle_node(c, handle, &node, &inner);
 	int gone;
 
@@ -312,7 +312,7 @@ static void capture_close(struct env *env, int handle)
 static int64_t capture_size(struct env *env, int handle)
 {
 	struct capture *c = capture_of(env);
-	struct node *node;
+	struct file_node *node;
 	int inner, r = handle_node(c, handle, &node, &inner);
 	int64_t size;
 
@@ -333,16 +333,16 @@ static int64_t capture_size(struct env *env, int handle)
 	return size;
 }
 
-struct listing {
+struct capture_listing {
 	struct capture *c;
 	const char *folder;
 };
 
 static int note_name(void *arg, const char *name)
 {
-	struct listing *l = arg;
+	struct capture_listing *l = arg;
 	char path[PATH_MAX];
-	struct node *node;
+	struct file_node *node;
 
 	if (snprintf(path, sizeof(path), "%s%s%s", l->folder, *l->folder ? "/" : "", name) >=
 		(int)sizeof(path))
@@ -359,9 +359,9 @@ static int note_name(void *arg, const char *name)
  * proc) are left alone. */
 static int drop_unlisted(void *arg, const char *name)
 {
-	struct listing *l = arg;
+	struct capture_listing *l = arg;
 	char path[PATH_MAX];
-	struct node *node;
+	struct file_node *node;
 
 	snprintf(path, sizeof(path), "%s%s%s", l->folder, *l->folder ? "/" : "", name);
 	node = files_find(&l->c->files, path);
@@ -373,8 +373,8 @@ static int drop_unlisted(void *arg, const char *name)
 static int capture_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
 {
 	struct capture *c = capture_of(env);
-	struct listing l = {c, strcmp(path, ".") ? path : ""};
-	struct node *node = make(c, path);
+	struct capture_listing l = {c, strcmp(path, ".") ? path : ""};
+	struct file_node *node = make(c, path);
 	int r;
 
 	/* The root has no node: it is listed anew each time. */
@@ -396,7 +396,7 @@ static int capture_list(struct env *env, const char *path, env_list_fn *fn, void
 static ssize_t capture_readlink(struct env *env, const char *path, char *out, size_t size)
 {
 	struct capture *c = capture_of(env);
-	struct node *node = files_find(&c->files, path);
+	struct file_node *node = files_find(&c->files, path);
 	char target[PATH_MAX];
 	ssize_t n;
 
@@ -427,7 +427,7 @@ static int capture_space(struct env *env, const char *path, struct env_space *re
 {
 	struct capture *c = capture_of(env);
 	const char *place = strcmp(path, ".") ? path : "";
-	struct node *node = files_find(&c->files, place);
+	struct file_node *node = files_find(&c->files, place);
 	int r;
 
 	if (node && seen_of(node)->frame[PART_SPACE] == c->frame)
@@ -450,7 +450,7 @@ static int capture_space(struct env *env, const char *path, struct env_space *re
 static int64_t capture_cpu_clock(struct env *env, pid_t pid)
 {
 	struct capture *c = capture_of(env);
-	struct node *node;
+	struct file_node *node;
 	int64_t ns;
 	char path[40];
 
@@ -494,9 +494,9 @@ static void write_content(struct buf *out, const char *text, size_t len)
 	}
 }
 
-static void write_node(struct capture *c, struct node *node)
+static void write_node(struct capture *c, struct file_node *node)
 {
-	struct seen *seen = seen_of(node);
+	struct capture_seen *seen = seen_of(node);
 	struct buf *out = &c->out;
 	size_t before = out->len;
 

@@ -44,7 +44,7 @@ static size_t lower_bound(const struct files *t, const char *path)
 	return low;
 }
 
-struct node *files_find(const struct files *t, const char *path)
+struct file_node *files_find(const struct files *t, const char *path)
 {
 	size_t i = lower_bound(t, path);
 
@@ -58,9 +58,9 @@ bool files_exists(const struct files *t, const char *path)
 	return i < t->nr && is_within(t->node[i]->path, path, strlen(path));
 }
 
-static struct node *node_new(const char *path)
+static struct file_node *node_new(const char *path)
 {
-	struct node *node = calloc(1, sizeof(*node));
+	struct file_node *node = calloc(1, sizeof(*node));
 
 	if (!node)
 		return NULL;
@@ -74,7 +74,7 @@ static struct node *node_new(const char *path)
 	return node;
 }
 
-static void node_free(struct node *node)
+static void node_free(struct file_node *node)
 {
 	if (node->owns) {
 		free((char *)node->content);
@@ -85,16 +85,16 @@ static void node_free(struct node *node)
 	free(node);
 }
 
-struct node *files_make(struct files *t, const char *path)
+struct file_node *files_make(struct files *t, const char *path)
 {
 	size_t i = lower_bound(t, path);
-	struct node *node;
+	struct file_node *node;
 
 	if (i < t->nr && !strcmp(t->node[i]->path, path))
 		return t->node[i];
 	if (t->nr == t->cap) {
 		size_t cap = t->cap ? t->cap * 2 : 64;
-		struct node **more = realloc(t->node, cap * sizeof(*more));
+		struct file_node **more = realloc(t->node, cap * sizeof(*more));
 
 		if (!more)
 			return NULL;
@@ -166,7 +166,7 @@ int files_list(const struct files *t, const char *path, env_list_fn *fn, void *a
 
 int files_space(const struct files *t, const char *path, struct env_space *ret)
 {
-	const struct node *node = files_find(t, strcmp(path, ".") ? path : "");
+	const struct file_node *node = files_find(t, strcmp(path, ".") ? path : "");
 
 	if (node && node->error[CALL_SPACE])
 		return node->error[CALL_SPACE];
@@ -182,7 +182,7 @@ void files_release(struct files *t)
 	for (size_t i = 0; i < t->nr; i++)
 		node_free(t->node[i]);
 	while (t->dead) {
-		struct node *node = t->dead;
+		struct file_node *node = t->dead;
 
 		t->dead = node->next_dead;
 		node_free(node);
@@ -219,7 +219,7 @@ bool path_is_good(const char *path)
 	}
 }
 
-ssize_t node_read(const struct node *node, void *out, size_t size, off_t offset)
+ssize_t node_read(const struct file_node *node, void *out, size_t size, off_t offset)
 {
 	size_t n;
 

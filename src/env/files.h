@@ -10,7 +10,7 @@
 
 enum node_call { CALL_OPEN, CALL_READ, CALL_LIST, CALL_READLINK, CALL_SPACE, NR_NODE_CALLS };
 
-struct node {
+struct file_node {
 	char *path;
 	const char *content; /* NULL: not a file */
 	size_t len;
@@ -20,21 +20,22 @@ struct node {
 	struct env_space space;	  /* of the file system it lies on; total -1: not known */
 	int error[NR_NODE_CALLS]; /* negative errno that a call gives instead */
 	bool dead;
-	struct node *next_dead;
+	struct file_node *next_dead;
 	bool owns;  /* content and link are freed with the node */
 	void *user; /* the owner's own data; freed with the node */
 };
 
 struct files {
-	struct node **node; /* sorted by path, '/' before all else, so that what is below a path follows it */
+	struct file_node *
+		*node; /* sorted by path, '/' before all else, so that what is below a path follows it */
 	size_t nr, cap;
-	struct node *dead;
+	struct file_node *dead;
 };
 
 void files_release(struct files *t);
-struct node *files_find(const struct files *t, const char *path); /* NULL: no node of that path */
-struct node *files_make(struct files *t, const char *path);	  /* finds or adds; NULL: no memory */
-bool files_exists(const struct files *t, const char *path);	  /* a node, or a folder of nodes */
+struct file_node *files_find(const struct files *t, const char *path); /* NULL: no node of that path */
+struct file_node *files_make(struct files *t, const char *path);       /* finds or adds; NULL: no memory */
+bool files_exists(const struct files *t, const char *path);	       /* a node, or a folder of nodes */
 size_t files_remove(struct files *t, const char *path); /* with all below; how many nodes that were */
 /* The names in a folder ("" is the root), in order. fn may add and remove nodes. */
 int files_list(const struct files *t, const char *path, env_list_fn *fn, void *arg);
@@ -42,7 +43,7 @@ int files_list(const struct files *t, const char *path, env_list_fn *fn, void *a
 /* The space there, or why it is not to be had: -EOPNOTSUPP where nothing is known. */
 int files_space(const struct files *t, const char *path, struct env_space *ret);
 /* What the file holds, from the offset on, or the error it was given. */
-ssize_t node_read(const struct node *node, void *out, size_t size, off_t offset);
+ssize_t node_read(const struct file_node *node, void *out, size_t size, off_t offset);
 
 /* The pid when the path is proc/PID or below, else -1. */
 pid_t path_pid(const char *path);

@@ -17,7 +17,7 @@
 
 /* On a file or, without a node, on a counter; free with neither. */
 struct film_handle {
-	struct node *node;
+	struct file_node *node;
 	size_t counter; /* from 1 */
 };
 
@@ -54,7 +54,7 @@ static int apply_counter(struct film *f, const struct op *op)
 
 static int apply(struct film *f, const struct op *op)
 {
-	struct node *node;
+	struct file_node *node;
 
 	if (op->kind == OP_VARIABLE)
 		return 0;
@@ -136,7 +136,7 @@ static int new_handle(struct film *f, struct film_handle handle)
 static int film_open(struct env *env, const char *path)
 {
 	struct film *f = film_of(env);
-	struct node *node = files_find(&f->files, path);
+	struct file_node *node = files_find(&f->files, path);
 
 	if (node && node->error[CALL_OPEN])
 		return node->error[CALL_OPEN];
@@ -150,14 +150,14 @@ static int film_open(struct env *env, const char *path)
 	return new_handle(f, (struct film_handle){.node = node});
 }
 
-static const struct node *handle_node(struct film *f, int handle)
+static const struct file_node *handle_node(struct film *f, int handle)
 {
 	return handle >= 0 && (size_t)handle < f->nr_handles ? f->handle[handle].node : NULL;
 }
 
 static ssize_t film_read(struct env *env, int handle, void *out, size_t size, off_t offset)
 {
-	const struct node *node = handle_node(film_of(env), handle);
+	const struct file_node *node = handle_node(film_of(env), handle);
 
 	if (!node)
 		return -EBADF;
@@ -176,7 +176,7 @@ static void film_close(struct env *env, int handle)
 
 static int64_t film_size(struct env *env, int handle)
 {
-	const struct node *node = handle_node(film_of(env), handle);
+	const struct file_node *node = handle_node(film_of(env), handle);
 
 	if (!node)
 		return -EBADF;
@@ -193,7 +193,7 @@ static int any_name(void *arg, const char *name)
 static int film_list(struct env *env, const char *path, env_list_fn *fn, void *arg)
 {
 	struct film *f = film_of(env);
-	const struct node *node = files_find(&f->files, path);
+	const struct file_node *node = files_find(&f->files, path);
 
 	if (!strcmp(path, "."))
 		path = "";
@@ -212,7 +212,7 @@ static int film_list(struct env *env, const char *path, env_list_fn *fn, void *a
 static ssize_t film_readlink(struct env *env, const char *path, char *out, size_t size)
 {
 	struct film *f = film_of(env);
-	const struct node *node = files_find(&f->files, path);
+	const struct file_node *node = files_find(&f->files, path);
 	size_t n;
 
 	if (node && node->error[CALL_READLINK])
@@ -233,7 +233,7 @@ static int film_space(struct env *env, const char *path, struct env_space *ret)
  */
 static int64_t cpu_from_stat(struct film *f, const char *path)
 {
-	const struct node *node = files_find(&f->files, path);
+	const struct file_node *node = files_find(&f->files, path);
 	const char *p = node && node->content ? memrchr(node->content, ')', node->len) : NULL;
 	const char *end = p ? node->content + node->len : NULL;
 	uint64_t ticks = 0;
@@ -254,7 +254,7 @@ static int64_t cpu_from_stat(struct film *f, const char *path)
 static int64_t film_cpu_clock(struct env *env, pid_t pid)
 {
 	struct film *f = film_of(env);
-	const struct node *node;
+	const struct file_node *node;
 	char path[40];
 
 	snprintf(path, sizeof(path), "proc/%d", pid);

@@ -102,7 +102,7 @@ static ssize_t unescape(char *to, const char *from, size_t len)
 	return to - start;
 }
 
-struct parser {
+struct script_parser {
 	struct script *script;
 	char *p, *end; /* what is left of the text */
 	unsigned line;
@@ -110,12 +110,12 @@ struct parser {
 };
 
 /* The words of one line; the line's end was made a NUL. */
-struct words {
+struct script_words {
 	char *p;
 };
 
 /* Next word, unescaped and terminated; NULL when there is none or it is malformed. Words hold no NUL. */
-static char *next_word(struct words *w)
+static char *next_word(struct script_words *w)
 {
 	char *word = w->p, *end = word + strcspn(word, " ");
 	ssize_t n;
@@ -130,7 +130,7 @@ static char *next_word(struct words *w)
 	return strlen(word) == (size_t)n ? word : NULL;
 }
 
-static char *next_path(struct words *w)
+static char *next_path(struct script_words *w)
 {
 	char *path = next_word(w);
 
@@ -138,7 +138,7 @@ static char *next_path(struct words *w)
 }
 
 /* "." is the root: of it nothing but its space is ever said. */
-static char *next_place(struct words *w)
+static char *next_place(struct script_words *w)
 {
 	char *path = next_word(w);
 
@@ -147,7 +147,7 @@ static char *next_place(struct words *w)
 	return path && (!*path || path_is_good(path)) ? path : NULL;
 }
 
-static bool next_i64(struct words *w, int64_t *ret)
+static bool next_i64(struct script_words *w, int64_t *ret)
 {
 	const char *word = next_word(w);
 
@@ -155,7 +155,7 @@ static bool next_i64(struct words *w, int64_t *ret)
 }
 
 /* Seconds with up to nine decimals, exactly. */
-static bool next_seconds(struct words *w, int64_t *ret_ns)
+static bool next_seconds(struct script_words *w, int64_t *ret_ns)
 {
 	const char *word = next_word(w), *dot = word ? strchr(word, '.') : NULL;
 	int64_t seconds, ns = 0;
@@ -184,13 +184,13 @@ static int name_index(const char *const *names, int nr, const char *word)
 	return -EINVAL;
 }
 
-static bool words_end(const struct words *w)
+static bool words_end(const struct script_words *w)
 {
 	return !*w->p;
 }
 
 /* Takes a line off the text and ends it with a NUL. A NUL inside a line is caught by its length. */
-static char *take_line(struct parser *s, size_t *ret_len)
+static char *take_line(struct script_parser *s, size_t *ret_len)
 {
 	char *line = s->p, *stop = memchr(line, '\n', (size_t)(s->end - line));
 
@@ -204,7 +204,7 @@ static char *take_line(struct parser *s, size_t *ret_len)
 }
 
 /* The lines of content that follow, joined where the first one stands. */
-static int take_content(struct parser *s, struct op *op)
+static int take_content(struct script_parser *s, struct op *op)
 {
 	char *to = s->p;
 
@@ -225,7 +225,7 @@ static int take_content(struct parser *s, struct op *op)
 	return 0;
 }
 
-static int parse_file(struct parser *s, struct op *op, struct words *w)
+static int parse_file(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	op->kind = OP_FILE;
 	op->path = next_path(w);
@@ -234,7 +234,7 @@ static int parse_file(struct parser *s, struct op *op, struct words *w)
 	return take_content(s, op);
 }
 
-static int parse_link(struct parser *s, struct op *op, struct words *w)
+static int parse_link(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	(void)s;
 	op->kind = OP_LINK;
@@ -246,7 +246,7 @@ static int parse_link(struct parser *s, struct op *op, struct words *w)
 	return 0;
 }
 
-static int parse_dir(struct parser *s, struct op *op, struct words *w)
+static int parse_dir(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	(void)s;
 	op->kind = OP_DIR;
@@ -265,7 +265,7 @@ static int error_of(const char *name)
 	return 0;
 }
 
-static int parse_error(struct parser *s, struct op *op, struct words *w)
+static int parse_error(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	const char *name;
 
@@ -280,7 +280,7 @@ static int parse_error(struct parser *s, struct op *op, struct words *w)
 	return op->error ? 0 : -EINVAL;
 }
 
-static int parse_cpu(struct parser *s, struct op *op, struct words *w)
+static int parse_cpu(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	(void)s;
 	op->kind = OP_CPU;
@@ -290,7 +290,7 @@ static int parse_cpu(struct parser *s, struct op *op, struct words *w)
 	return next_i64(w, &op->value) && op->value >= 0 && words_end(w) ? 0 : -EINVAL;
 }
 
-static int parse_space(struct parser *s, struct op *op, struct words *w)
+static int parse_space(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	struct env_space *space = &op->space;
 	int64_t *const number[] = {
@@ -307,7 +307,7 @@ static int parse_space(struct parser *s, struct op *op, struct words *w)
 	return words_end(w) ? 0 : -EINVAL;
 }
 
-static bool parse_counter_key(struct op *op, struct words *w)
+static bool parse_counter_key(struct op *op, struct script_words *w)
 {
 	const char *type = next_word(w), *config = type ? next_word(w) : NULL;
 	const char *pid = config ? next_word(w) : NULL, *cpu = pid ? next_word(w) : NULL;
@@ -317,7 +317,7 @@ static bool parse_counter_key(struct op *op, struct words *w)
 		counter_parse_place(&op->key, pid, cpu);
 }
 
-static int parse_counter(struct parser *s, struct op *op, struct words *w)
+static int parse_counter(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	uint64_t *const number[] = {&op->count.value, &op->count.enabled_ns, &op->count.running_ns};
 
@@ -333,7 +333,7 @@ static int parse_counter(struct parser *s, struct op *op, struct words *w)
 	return words_end(w) ? 0 : -EINVAL;
 }
 
-static int parse_counter_error(struct parser *s, struct op *op, struct words *w)
+static int parse_counter_error(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	(void)s;
 	if (!parse_counter_key(op, w))
@@ -342,14 +342,14 @@ static int parse_counter_error(struct parser *s, struct op *op, struct words *w)
 	return op->error && words_end(w) ? 0 : -EINVAL;
 }
 
-static int parse_remove(struct parser *s, struct op *op, struct words *w)
+static int parse_remove(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	op->kind = OP_REMOVE;
 	op->path = next_path(w);
 	return s->script->nr_frames > 1 && op->path && words_end(w) ? 0 : -EINVAL;
 }
 
-static int parse_variable(struct parser *s, struct op *op, struct words *w)
+static int parse_variable(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	(void)s;
 	op->kind = OP_VARIABLE;
@@ -363,7 +363,7 @@ static int parse_variable(struct parser *s, struct op *op, struct words *w)
 
 /* A frame may set the wall clock and the boot clock: steps of the first, sleep of the machine in the second.
  */
-static int parse_clock(struct parser *s, struct op *op, struct words *w)
+static int parse_clock(struct script_parser *s, struct op *op, struct script_words *w)
 {
 	op->kind = OP_CLOCK;
 	op->which = name_index(script_clock_name, NR_ENV_CLOCKS, next_word(w));
@@ -378,7 +378,7 @@ static int parse_clock(struct parser *s, struct op *op, struct words *w)
 
 static const struct {
 	const char *keyword;
-	int (*parse)(struct parser *s, struct op *op, struct words *w);
+	int (*parse)(struct script_parser *s, struct op *op, struct script_words *w);
 } op_table[] = {
 	{"file", parse_file},
 	{"link", parse_link},
@@ -408,7 +408,7 @@ static int grow(void *list, size_t nr, size_t *cap, size_t size)
 	return 0;
 }
 
-static int parse_frame(struct parser *s, struct words *w)
+static int parse_frame(struct script_parser *s, struct script_words *w)
 {
 	struct script *script = s->script;
 	int64_t at_ns;
@@ -421,7 +421,7 @@ static int parse_frame(struct parser *s, struct words *w)
 	return 0;
 }
 
-static int parse_setting(struct parser *s, struct words *w, long *into)
+static int parse_setting(struct script_parser *s, struct script_words *w, long *into)
 {
 	int64_t value;
 
@@ -432,9 +432,9 @@ static int parse_setting(struct parser *s, struct words *w, long *into)
 	return 0;
 }
 
-static int parse_line(struct parser *s, char *line, size_t len)
+static int parse_line(struct script_parser *s, char *line, size_t len)
 {
-	struct words w = {line};
+	struct script_words w = {line};
 	struct script *script = s->script;
 	const char *keyword;
 
@@ -491,7 +491,7 @@ static int check_removals(const struct script *s, unsigned *reterr_line)
 
 int script_parse(struct script *s, char *text, size_t len, unsigned *reterr_line)
 {
-	struct parser parser = {.script = s, .p = text, .end = text + len};
+	struct script_parser parser = {.script = s, .p = text, .end = text + len};
 	int r = 0;
 
 	*s = (struct script){

@@ -7,7 +7,7 @@
 #include "draw/draw.h"
 #include "exec/commands.h"
 #include "exec/paths.h"
-#include "story/compare_charts.h"
+#include "analysis/compare_charts.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "cmd/operands.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
-#include "report/summary.h"
+#include "text/summary.h"
 #include "store/glance.h"
 
 #include <math.h>
@@ -101,11 +101,11 @@ static void tell_empty(const struct export *x)
 {
 	bool of_time = false;
 
-	for (size_t i = 0; i < x->nr_frames; i++)
-		of_time |= x->frame[i].domain != NULL;
+	for (size_t i = 0; i < x->nr_tables; i++)
+		of_time |= x->table[i].domain != NULL;
 	if (x->has_rows || !of_time)
 		return;
-	if (x->options.per == FRAMES_GROUP)
+	if (x->options.per == TABLES_GROUP)
 		warning("no groups were recorded, so there are no rows of them: `tacho run --also TARGET` "
 			"and `tacho attach TARGET` make groups");
 	else if (!isnan(x->options.from_s) || !isnan(x->options.to_s))
@@ -118,7 +118,7 @@ static int read_summary(struct export *x)
 
 	if (!wants_summary(x))
 		return EXIT_OK;
-	if (frames_summary(x->frames, &s, &x->err) < 0) {
+	if (tables_summary(x->tables, &s, &x->err) < 0) {
 		error("%s", (char *)x->err.data);
 		return EXIT_TROUBLE;
 	}
@@ -128,17 +128,17 @@ static int read_summary(struct export *x)
 	return x->summary.err ? EXIT_TROUBLE : EXIT_OK;
 }
 
-static int open_frames(struct export *x)
+static int open_tables(struct export *x)
 {
-	struct frames_options options = x->options;
+	struct tables_options options = x->options;
 	int r;
 
 	options.summary = wants_summary(x);
-	r = frames_open(x->run, &options, &x->frames, &x->err);
+	r = tables_open(x->run, &options, &x->tables, &x->err);
 	if (r < 0)
 		return export_unread(x, r);
-	x->nr_frames = frames_list(x->frames, &x->frame);
-	if (x->nr_frames)
+	x->nr_tables = tables_list(x->tables, &x->table);
+	if (x->nr_tables)
 		return EXIT_OK;
 	error("no table is left: none that was asked for has such metrics");
 	return EXIT_USAGE;
@@ -190,7 +190,7 @@ int export_run(const void *args, int argc, char **argv)
 	x->run = operands_run("exporting", argc, argv);
 	export_choose_range(x);
 	umask(077);
-	status = open_frames(x);
+	status = open_tables(x);
 	if (status == EXIT_OK) {
 		tell_skipped(x->run);
 		tell_unfinished(x->run);
@@ -210,7 +210,7 @@ int export_run(const void *args, int argc, char **argv)
 	if (status == EXIT_OK && !signals_noted())
 		tell_empty(x);
 	told = print_shown(&x->taken); /* at the very end: whoever reads it may be gone */
-	frames_close(x->frames);
+	tables_close(x->tables);
 	run_close((struct run *)x->run);
 	export_forget(x);
 	buf_release(&x->summary);

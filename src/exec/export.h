@@ -36,10 +36,10 @@ struct export
 	const char *domain[EXPORT_NAMES_MOST], *metric[EXPORT_NAMES_MOST];
 	char *words[3 * OPT_LIST_MAX]; /* whose parts the names are */
 	size_t nr_words;
-	struct frames_options options;
-	const struct frame *frame;
-	size_t nr_frames;
-	struct frames *frames; /* that are being read */
+	struct tables_options options;
+	const struct data_table *table;
+	size_t nr_tables;
+	struct tables *tables; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;
 	struct outputs out; /* the directory they go to, and where they are made */

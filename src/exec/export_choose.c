@@ -157,7 +157,7 @@ void export_choose(struct export *x)
 	x->range = (struct range_args){.from = a->from, .to = a->until, .to_name = "--until"};
 	choose_formats(x);
 	check_formats(x);
-	x->options = (struct frames_options){
+	x->options = (struct tables_options){
 		.from_s = NAN,
 		.to_s = NAN,
 		.domain = x->domain,
@@ -165,7 +165,7 @@ void export_choose(struct export *x)
 		.metric = x->metric,
 		.nr_metrics = split_names(x, &a->metric, "metric", x->metric, EXPORT_NAMES_MOST),
 		.raw = a->raw,
-		.per = (enum frames_per)a->per,
+		.per = (enum tables_per)a->per,
 		.every_ns = a->every_ns,
 		.progress = x->progress,
 	};

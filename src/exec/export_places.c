@@ -21,7 +21,7 @@
 /* How many, as far as the choice of a place goes: files of a format's own making are several. */
 static size_t files_of(const struct export *x, const struct exporter *f)
 {
-	return f->shape == EXPORT_FILE_EACH ? x->nr_frames : f->shape == EXPORT_ONE_FILE ? 1 : 2;
+	return f->shape == EXPORT_FILE_EACH ? x->nr_tables : f->shape == EXPORT_ONE_FILE ? 1 : 2;
 }
 
 static void check_stream(const struct export *x)
@@ -37,7 +37,7 @@ static void check_stream(const struct export *x)
 	if (files_of(x, f) != 1)
 		usage(&cmd_export,
 			"%s is a file for each of %zu tables: --domain chooses the one for standard output",
-			f->name, x->nr_frames);
+			f->name, x->nr_tables);
 }
 
 /* job.txt, run.h4; not run-1.5, .hidden, a.b/c. */
@@ -81,8 +81,8 @@ static struct export_target *add_target(struct export *x, const struct exporter 
 
 	*t = (struct export_target){.format = f, .fd = -1, .path = path};
 	t->job = (struct export_job){.run = x->run,
-		.frame = x->frame,
-		.nr_frames = x->nr_frames,
+		.table = x->table,
+		.nr_tables = x->nr_tables,
 		.layout = x->layout,
 		.safe_cells = x->args->safe_cells && f->is_cells,
 		.compression = x->args->compression,
@@ -97,13 +97,13 @@ static void add_targets_in(struct export *x, const struct exporter *f, const cha
 		add_target(x, f, text_made("%s", prefix));
 	if (f->shape == EXPORT_ONE_FILE)
 		add_target(x, f, text_made("%s%s%s", prefix, base, f->suffix));
-	for (size_t i = 0; f->shape == EXPORT_FILE_EACH && i < x->nr_frames; i++) {
-		char *path = text_made("%s%s%s", prefix, x->frame[i].name, f->suffix);
+	for (size_t i = 0; f->shape == EXPORT_FILE_EACH && i < x->nr_tables; i++) {
+		char *path = text_made("%s%s%s", prefix, x->table[i].name, f->suffix);
 		struct export_target *t = add_target(x, f, path);
 
-		t->job.frame = &x->frame[i];
-		t->job.first_frame = i;
-		t->job.nr_frames = 1;
+		t->job.table = &x->table[i];
+		t->job.first_table = i;
+		t->job.nr_tables = 1;
 	}
 }
 

@@ -33,9 +33,9 @@ static int target_trouble(const struct export *x, const struct export_target *t,
 	return EXIT_TROUBLE;
 }
 
-static struct texts texts_now(const void *arg, size_t frame, size_t field)
+static struct texts texts_now(const void *arg, size_t table, size_t field)
 {
-	return frames_texts(((const struct export *)arg)->frames, frame, field);
+	return tables_texts(((const struct export *)arg)->tables, table, field);
 }
 
 static int target_make_place(struct export *x, struct export_target *t)
@@ -100,14 +100,14 @@ static bool wants_look(const struct export_target *t)
 	return t->format->wants_look && t->format->wants_look(t->exporter);
 }
 
-static int give(struct export *x, const struct frame_batch *batch, bool look)
+static int give(struct export *x, const struct data_table_batch *batch, bool look)
 {
 	for (size_t i = 0; i < x->nr_targets; i++) {
 		struct export_target *t = &x->target[i];
-		size_t at = batch->frame - t->job.first_frame;
+		size_t at = batch->table - t->job.first_table;
 		int r = 0;
 
-		if (batch->frame < t->job.first_frame || at >= t->job.nr_frames || (look && !wants_look(t)))
+		if (batch->table < t->job.first_table || at >= t->job.nr_tables || (look && !wants_look(t)))
 			continue;
 		r = look ? t->format->look(t->exporter, batch) : t->format->add(t->exporter, batch);
 		if (r < 0)
@@ -125,16 +125,16 @@ int export_unread(struct export *x, int err)
 
 static int pass_over(struct export *x, bool look)
 {
-	struct frame_batch batch;
+	struct data_table_batch batch;
 	int r, status = EXIT_OK;
 
-	while (status == EXIT_OK && (r = frames_next(x->frames, &batch)) != 0) {
+	while (status == EXIT_OK && (r = tables_next(x->tables, &batch)) != 0) {
 		if (r < 0)
 			return export_unread(x, r);
-		x->has_rows |= x->frame[batch.frame].domain != NULL;
+		x->has_rows |= x->table[batch.table].domain != NULL;
 		status = signals_noted() ? EXIT_TROUBLE : give(x, &batch, look);
 	}
-	x->damage = frames_damage(x->frames);
+	x->damage = tables_damage(x->tables);
 	return status;
 }
 
@@ -142,14 +142,14 @@ static int pass_over(struct export *x, bool look)
  * of, so it is open already. */
 static int pass_before(struct export *x)
 {
-	struct frames *counts = x->frames;
+	struct tables *counts = x->tables;
 	int r, status;
 
-	x->frames = NULL;
-	r = frames_open(x->run, &x->options, &x->frames, &x->err);
+	x->tables = NULL;
+	r = tables_open(x->run, &x->options, &x->tables, &x->err);
 	status = r < 0 ? export_unread(x, r) : pass_over(x, true);
-	frames_close(x->frames);
-	x->frames = counts;
+	tables_close(x->tables);
+	x->tables = counts;
 	return status;
 }
 

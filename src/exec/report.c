@@ -14,7 +14,7 @@
 #include "draw/job_report.h"
 #include "exec/commands.h"
 #include "exec/paths.h"
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -93,13 +93,13 @@ static int make_document(struct report *r, enum report_format format, struct buf
 
 	switch (format) {
 	case FORMAT_HTML:
-		return page_html(r->story, r->charts, &painter, false, out);
+		return page_html(r->analysis, r->charts, &painter, false, out);
 	case FORMAT_MD:
-		return markdown_report(r->story, r->charts, r->places.plots_link, out);
+		return markdown_report(r->analysis, r->charts, r->places.plots_link, out);
 	case FORMAT_PDF:
-		return job_report(r->story, r->charts, r->outline, r->progress, out);
+		return job_report(r->analysis, r->charts, r->outline, r->progress, out);
 	default:
-		return page_data(r->story, r->charts, out);
+		return page_data(r->analysis, r->charts, out);
 	}
 }
 
@@ -128,7 +128,7 @@ static int write_document(struct report *r, enum report_format format)
 
 static void tell_unfinished(const struct report *r)
 {
-	const struct summary *whole = r->story->summary;
+	const struct summary *whole = r->analysis->summary;
 	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1, unfinished = 0;
 	const struct summary *one = NULL;
 
@@ -150,7 +150,7 @@ static void tell_unfinished(const struct report *r)
 
 static void tell_damage(const struct report *r)
 {
-	const struct summary *s = r->story->summary;
+	const struct summary *s = r->analysis->summary;
 	char bytes[UNITS_SIZE];
 
 	if (s->lost_bytes > 0)
@@ -158,21 +158,21 @@ static void tell_damage(const struct report *r)
 			format_bytes(bytes, s->lost_bytes), s->nr_nodes > 1 ? "s" : "");
 }
 
-static int read_story(struct report *r)
+static int read_analysis(struct report *r)
 {
-	struct story_options options = {.progress = r->progress};
+	struct analysis_options options = {.progress = r->progress};
 	struct buf err;
 	int result;
 
 	range_of(&cmd_report, r->run, &r->args->range, &options.from_s, &options.to_s);
 	buf_init(&err, 8192);
-	result = story_read(r->run, &options, &r->story, &err);
-	if (result >= 0 && !(r->story->to_s > r->story->from_s) && !isnan(options.from_s))
+	result = analysis_read(r->run, &options, &r->analysis, &err);
+	if (result >= 0 && !(r->analysis->to_s > r->analysis->from_s) && !isnan(options.from_s))
 		usage(&cmd_report, "--from %s: nothing was recorded from there on", r->args->range.from);
 	if (result >= 0)
-		result = charts_make(r->story, &r->charts);
+		result = charts_make(r->analysis, &r->charts);
 	if (result >= 0)
-		result = outline_make(r->story, &r->outline);
+		result = outline_make(r->analysis, &r->outline);
 	progress_clear();
 	if (result < 0)
 		error("%s", err.len ? (char *)err.data : strerror(-result));
@@ -222,7 +222,7 @@ int report_run(const void *args, int argc, char **argv)
 	r.progress = progress_show();
 	status = check_places(&r, NULL);
 	if (status == EXIT_OK)
-		status = read_story(&r);
+		status = read_analysis(&r);
 	if (status == EXIT_OK) {
 		tell_unfinished(&r);
 		tell_damage(&r);
@@ -232,7 +232,7 @@ int report_run(const void *args, int argc, char **argv)
 		status = write_all(&r);
 	outline_free(r.outline);
 	charts_free(r.charts);
-	story_free(r.story);
+	analysis_free(r.analysis);
 	buf_release(&r.said);
 	places_release(&r.places);
 	run_close(run);

@@ -5,7 +5,7 @@
 #include "cmd/output.h"
 #include "cmd/report.h"
 #include "document/document.h"
-#include "story/outline.h"
+#include "analysis/outline.h"
 
 enum report_format {
 	FORMAT_HTML = 1 << 0,
@@ -44,7 +44,7 @@ struct report {
 	struct places places;
 	struct outputs out;
 	struct buf said; /* paths of what was made, for stdout: a line each */
-	struct story *story;
+	struct analysis *analysis;
 	struct charts *charts;
 	struct outline *outline;
 };

@@ -7,11 +7,11 @@
 #include "cmd/signals.h"
 #include "draw/draw.h"
 #include "exec/paths.h"
-#include "report/processes.h"
-#include "report/series.h"
-#include "report/stats.h"
-#include "report/summary.h"
-#include "report/words.h"
+#include "text/processes.h"
+#include "text/series.h"
+#include "text/stats.h"
+#include "text/summary.h"
+#include "text/words.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +59,7 @@ int report_pictures(struct report *r)
 /* ---- numbers ---- */
 
 /* A file of series: those of the panels that share it. */
-struct wanted {
+struct report_files_wanted {
 	const char *metric[SERIES_MAX];
 	size_t nr;
 	bool rate, per_instance;
@@ -85,7 +85,7 @@ static bool is_in_all(const struct run *run, const char *metric)
 	return true;
 }
 
-static void want(struct wanted *w, const char *metric)
+static void want(struct report_files_wanted *w, const char *metric)
 {
 	for (size_t i = 0; i < w->nr; i++)
 		if (!strcmp(w->metric[i], metric))
@@ -106,15 +106,16 @@ static bool is_whole(enum panel_shape shape)
 
 /* Curves of single processes are left out: they would be larger than the recording, and `tacho show --series`
  * gives those that are wanted. */
-static void gather(
-	const struct report *r, const struct story_panel *p, struct wanted *file, size_t *nr, size_t max)
+static void gather(const struct report *r, const struct analysis_panel *p, struct report_files_wanted *file,
+	size_t *nr, size_t max)
 {
 	for (size_t i = 0; i < PANEL_METRICS && p->row->metric[i]; i++) {
 		const char *metric = p->row->metric[i];
-		struct wanted own = {.rate = p->row->rate, .per_instance = is_per_instance(p->row->shape)};
+		struct report_files_wanted own = {
+			.rate = p->row->rate, .per_instance = is_per_instance(p->row->shape)};
 		size_t at = 0;
 
-		if (p->query[i] < 0 || !r->story->sheet->column[p->query[i]].known)
+		if (p->query[i] < 0 || !r->analysis->curves->column[p->query[i]].known)
 			continue;
 		if (own.per_instance)
 			snprintf(own.name, sizeof(own.name), "%.*s%s", (int)strcspn(metric, "."), metric,
@@ -136,7 +137,7 @@ static int take_piece(void *arg, const struct buf *piece)
 	return output_add(arg, piece);
 }
 
-static int write_series(struct report *r, const struct wanted *w, const char *directory)
+static int write_series(struct report *r, const struct report_files_wanted *w, const char *directory)
 {
 	_cleanup_(freep) char *path = path_in(directory, w->name, ".csv");
 	const struct series_query query = {
@@ -178,14 +179,14 @@ static int write_numbers(struct report *r, const char *directory)
 	int status;
 
 	buf_init(&out, FILE_MAX);
-	summary_json(r->story->summary, &out);
+	summary_json(r->analysis->summary, &out);
 	status = write_text(r, directory, "summary.json", &out);
 	if (status == EXIT_OK) {
-		stats_write_csv(r->story->stats, r->story->processes, &page, &out);
+		stats_write_csv(r->analysis->stats, r->analysis->processes, &page, &out);
 		status = write_text(r, directory, "statistics.csv", &out);
 	}
 	if (status == EXIT_OK) {
-		processes_csv(r->story->processes, 0, &out);
+		processes_csv(r->analysis->processes, 0, &out);
 		status = write_text(r, directory, "processes.csv", &out);
 	}
 	buf_release(&out);
@@ -194,14 +195,15 @@ static int write_numbers(struct report *r, const char *directory)
 
 int report_metrics(struct report *r)
 {
-	static struct wanted file[32];
+	static struct report_files_wanted file[32];
 	_cleanup_(freep) char *directory = path_in(r->places.directory, "metrics", "");
 	int status = outputs_directory(&r->out, directory);
 	size_t nr = 0;
 
-	for (size_t i = 0; i < r->story->nr_panels; i++)
-		if (is_whole(r->story->panel[i].row->shape) || is_per_instance(r->story->panel[i].row->shape))
-			gather(r, &r->story->panel[i], file, &nr, ARRAY_SIZE(file));
+	for (size_t i = 0; i < r->analysis->nr_panels; i++)
+		if (is_whole(r->analysis->panel[i].row->shape) ||
+			is_per_instance(r->analysis->panel[i].row->shape))
+			gather(r, &r->analysis->panel[i], file, &nr, ARRAY_SIZE(file));
 	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < nr; i++) {
 		progress_tell(r->progress, "writing series", (double)i / (double)nr);
 		status = write_series(r, &file[i], directory);
@@ -243,7 +245,7 @@ static void add_words(struct buf *out, const struct summary *s)
 int report_configs(struct report *r)
 {
 	_cleanup_(freep) char *directory = path_in(r->places.directory, "configs", "");
-	const struct summary *whole = r->story->summary;
+	const struct summary *whole = r->analysis->summary;
 	size_t nr = whole->nr_nodes ? whole->nr_nodes : 1;
 	int status = outputs_directory(&r->out, directory);
 	struct buf out, name;

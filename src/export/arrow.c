@@ -18,7 +18,7 @@ struct arrow {
 	struct flat flat;
 	struct buf dictionaries, batches; /* struct arrow_block: what the footer has */
 	struct text_numbers *texts;	  /* stream: by field */
-	uint32_t **index;		  /* by field: FRAME_ROWS_MOST, of texts */
+	uint32_t **index;		  /* by field: DATA_TABLE_ROWS_MOST, of texts */
 	bool begun;			  /* stream: dictionaries were sent */
 };
 
@@ -27,7 +27,7 @@ static const char magic[] = "ARROW1";
 static void arrow_drop(void *e)
 {
 	struct arrow *a = e;
-	size_t nr = a->job->frame->nr_fields;
+	size_t nr = a->job->table->nr_fields;
 
 	for (size_t i = 0; i < nr; i++) {
 		if (a->texts)
@@ -73,7 +73,7 @@ static int write_message(struct arrow *a, const struct buf *body, struct buf *bl
 /* Those of `which`; NULL: all. */
 static int write_dictionary(struct arrow *a, size_t field, const uint32_t *which, uint32_t nr)
 {
-	const struct texts texts = export_texts(a->job, a->job->first_frame, field);
+	const struct texts texts = export_texts(a->job, a->job->first_table, field);
 	int r;
 
 	arrow_body_reset(&a->body);
@@ -83,15 +83,15 @@ static int write_dictionary(struct arrow *a, size_t field, const uint32_t *which
 		r = arrow_dictionary_message(&a->flat, &a->body, field, nr);
 	if (r == -EFBIG && a->job->reterr)
 		buf_addf(a->job->reterr, "the texts of column %s take more than 2 GB",
-			a->job->frame->field[field].name);
+			a->job->table->field[field].name);
 	return r < 0 ? r : write_message(a, &a->body.bytes, &a->dictionaries);
 }
 
 /* ---- rows ---- */
 
-static int index_texts(struct arrow *a, size_t field, const struct frame_batch *batch)
+static int index_texts(struct arrow *a, size_t field, const struct data_table_batch *batch)
 {
-	const struct texts texts = export_texts(a->job, batch->frame, field);
+	const struct texts texts = export_texts(a->job, batch->table, field);
 	struct text_numbers *t = &a->texts[field];
 	int r;
 
@@ -103,10 +103,10 @@ static int index_texts(struct arrow *a, size_t field, const struct frame_batch *
 	return write_dictionary(a, field, t->text, t->nr);
 }
 
-static int arrow_add(void *e, const struct frame_batch *batch)
+static int arrow_add(void *e, const struct data_table_batch *batch)
 {
 	struct arrow *a = e;
-	const struct frame *f = a->job->frame;
+	const struct data_table *f = a->job->table;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < f->nr_fields; i++)
@@ -135,7 +135,7 @@ static int arrow_add(void *e, const struct frame_batch *batch)
 
 static int make_room(struct arrow *a)
 {
-	const struct frame *f = a->job->frame;
+	const struct data_table *f = a->job->table;
 	size_t nr = MAX(f->nr_fields, (size_t)1);
 
 	a->texts = calloc(nr, sizeof(*a->texts));
@@ -145,7 +145,7 @@ static int make_room(struct arrow *a)
 	for (size_t i = 0; i < f->nr_fields; i++) {
 		if (f->field[i].type != FIELD_TEXT)
 			continue;
-		a->index[i] = calloc(FRAME_ROWS_MOST, sizeof(**a->index));
+		a->index[i] = calloc(DATA_TABLE_ROWS_MOST, sizeof(**a->index));
 		if (!a->index[i])
 			return -ENOMEM;
 	}
@@ -167,7 +167,7 @@ static int open_either(const struct export_job *job, bool stream, void **ret)
 	if (r >= 0)
 		r = make_room(a);
 	if (r >= 0)
-		r = arrow_schema_message(&a->flat, job->frame);
+		r = arrow_schema_message(&a->flat, job->table);
 	if (r >= 0 && !stream)
 		r = outlet_add(job->out, "ARROW1\0", 8);
 	if (r >= 0)
@@ -200,7 +200,7 @@ static int write_end(struct arrow *a)
 
 static int write_footer(struct arrow *a)
 {
-	int r = arrow_footer(&a->flat, a->job->frame, &a->dictionaries, &a->batches);
+	int r = arrow_footer(&a->flat, a->job->table, &a->dictionaries, &a->batches);
 	uint32_t len = htole32((uint32_t)a->flat.len);
 
 	if (r < 0)
@@ -213,12 +213,12 @@ static int write_footer(struct arrow *a)
 static int arrow_close(void *e)
 {
 	struct arrow *a = e;
-	const struct frame *f = a->job->frame;
+	const struct data_table *f = a->job->table;
 	int r = 0;
 
 	for (size_t i = 0; !a->stream && r >= 0 && i < f->nr_fields; i++)
 		if (f->field[i].type == FIELD_TEXT)
-			r = write_dictionary(a, i, NULL, export_texts(a->job, a->job->first_frame, i).nr);
+			r = write_dictionary(a, i, NULL, export_texts(a->job, a->job->first_table, i).nr);
 	if (r >= 0)
 		r = write_end(a);
 	if (r >= 0 && !a->stream)

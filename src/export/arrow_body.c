@@ -209,10 +209,10 @@ static bool fill_gaps(const struct field_cells *c, uint32_t nr_rows, uint32_t *r
 int arrow_indices_own(struct text_numbers *t, const struct field_cells *c, uint32_t nr_rows,
 	uint32_t nr_texts, uint32_t *ret)
 {
-	uint32_t text[FRAME_ROWS_MOST], before = t->nr;
+	uint32_t text[DATA_TABLE_ROWS_MOST], before = t->nr;
 	int r;
 
-	if (nr_rows > FRAME_ROWS_MOST)
+	if (nr_rows > DATA_TABLE_ROWS_MOST)
 		return -EINVAL;
 	if (!fill_gaps(c, nr_rows, text)) {
 		memset(ret, 0, nr_rows * sizeof(*ret));
@@ -252,7 +252,7 @@ void arrow_field_pairs(struct arrow_pairs *p, const struct field *f)
 	add_pair(p, "help", f->help);
 }
 
-void arrow_frame_pairs(struct arrow_pairs *p, const struct frame *f)
+void arrow_table_pairs(struct arrow_pairs *p, const struct data_table *f)
 {
 	p->nr = 0;
 	add_pair(p, "tacho.version", TACHO_VERSION);

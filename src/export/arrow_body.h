@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "export/parquet_distinct.h"
-#include "query/frames.h"
+#include "query/tables.h"
 
 #include <zstd.h>
 
@@ -46,7 +46,7 @@ int arrow_indices(const struct field_cells *c, uint32_t nr_rows, uint32_t nr_tex
 int arrow_indices_own(struct text_numbers *t, const struct field_cells *c, uint32_t nr_rows,
 	uint32_t nr_texts, uint32_t *ret);
 
-/* What is said of a field, or of a frame, as pairs. Not to be copied: values may stand within. */
+/* What is said of a field, or of a table, as pairs. Not to be copied: values may stand within. */
 struct arrow_pairs {
 	size_t nr;
 	struct {
@@ -56,5 +56,5 @@ struct arrow_pairs {
 };
 
 void arrow_field_pairs(struct arrow_pairs *p, const struct field *f);
-void arrow_frame_pairs(struct arrow_pairs *p, const struct frame *f);
+void arrow_table_pairs(struct arrow_pairs *p, const struct data_table *f);
 #endif

@@ -86,9 +86,9 @@ static uint32_t put_field(struct flat *f, const struct field *field, size_t id)
 	return flat_end(f);
 }
 
-static uint32_t put_schema(struct flat *f, const struct frame *frame)
+static uint32_t put_schema(struct flat *f, const struct data_table *table)
 {
-	uint32_t *field = calloc(MAX(frame->nr_fields, (size_t)1), sizeof(*field));
+	uint32_t *field = calloc(MAX(table->nr_fields, (size_t)1), sizeof(*field));
 	uint32_t pairs, fields;
 	struct arrow_pairs about;
 
@@ -96,11 +96,11 @@ static uint32_t put_schema(struct flat *f, const struct frame *frame)
 		f->err = -ENOMEM;
 		return 0;
 	}
-	for (size_t i = 0; i < frame->nr_fields; i++)
-		field[i] = put_field(f, &frame->field[i], i);
-	fields = flat_vector(f, field, frame->nr_fields);
+	for (size_t i = 0; i < table->nr_fields; i++)
+		field[i] = put_field(f, &table->field[i], i);
+	fields = flat_vector(f, field, table->nr_fields);
 	free(field);
-	arrow_frame_pairs(&about, frame);
+	arrow_table_pairs(&about, table);
 	pairs = put_pairs(f, &about);
 	flat_begin(f);
 	flat_number(f, 0, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__, 2);
@@ -119,10 +119,10 @@ static int put_message(struct flat *f, uint8_t type, uint32_t header, size_t bod
 	return flat_finish(f, flat_end(f));
 }
 
-int arrow_schema_message(struct flat *flat, const struct frame *frame)
+int arrow_schema_message(struct flat *flat, const struct data_table *table)
 {
 	flat_reset(flat);
-	return put_message(flat, HEADER_SCHEMA, put_schema(flat, frame), 0);
+	return put_message(flat, HEADER_SCHEMA, put_schema(flat, table), 0);
 }
 
 static uint32_t put_batch(struct flat *f, const struct arrow_body *b, uint32_t nr_rows)
@@ -164,7 +164,7 @@ int arrow_dictionary_message(struct flat *flat, const struct arrow_body *body, s
 	return put_message(flat, HEADER_DICTIONARY, flat_end(flat), body->bytes.len);
 }
 
-int arrow_footer(struct flat *flat, const struct frame *frame, const struct buf *dictionaries,
+int arrow_footer(struct flat *flat, const struct data_table *table, const struct buf *dictionaries,
 	const struct buf *batches)
 {
 	uint32_t schema, batch, dictionary;
@@ -174,7 +174,7 @@ int arrow_footer(struct flat *flat, const struct frame *frame, const struct buf 
 		sizeof(struct arrow_block), 8);
 	dictionary = flat_structs(flat, dictionaries->data, dictionaries->len / sizeof(struct arrow_block),
 		sizeof(struct arrow_block), 8);
-	schema = put_schema(flat, frame);
+	schema = put_schema(flat, table);
 	flat_begin(flat);
 	flat_number(flat, 0, METADATA_V5, 2);
 	flat_refer(flat, 1, schema);

@@ -7,7 +7,7 @@
 #include "export/flat.h"
 
 /* Columns of texts have dictionaries, whose id is the number of the column. */
-int arrow_schema_message(struct flat *flat, const struct frame *frame);
+int arrow_schema_message(struct flat *flat, const struct data_table *table);
 int arrow_batch_message(struct flat *flat, const struct arrow_body *body, uint32_t nr_rows);
 int arrow_dictionary_message(struct flat *flat, const struct arrow_body *body, size_t id, uint32_t nr_texts);
 
@@ -17,6 +17,6 @@ struct arrow_block { /* where a message stands in the file; little-endian, as in
 	int64_t body_len;
 };
 
-int arrow_footer(struct flat *flat, const struct frame *frame, const struct buf *dictionaries,
+int arrow_footer(struct flat *flat, const struct data_table *table, const struct buf *dictionaries,
 	const struct buf *batches);
 #endif

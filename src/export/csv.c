@@ -1,5 +1,5 @@
 /* CSV as RFC 4180 has it: lines end with CR LF, a text with a comma, a quotation mark or a line break stands
- * in quotation marks. One table a frame; the heading has the unit: "proc.mem.rss [bytes]".
+ * in quotation marks. One table a table; the heading has the unit: "proc.mem.rss [bytes]".
  *
  * What is missing is an empty field, and an empty text is "": readers that care can tell them apart.
  *
@@ -24,7 +24,7 @@ struct csv {
 
 static const struct field *field_of(const struct csv *c, size_t i)
 {
-	return &c->job->frame->field[i];
+	return &c->job->table->field[i];
 }
 
 /* ---- fields ---- */
@@ -64,8 +64,8 @@ void csv_add_heading(
 	buf_release(&name);
 }
 
-void csv_add_cell(struct buf *out, const struct export_job *job, const struct frame_batch *b, size_t field,
-	uint32_t row)
+void csv_add_cell(struct buf *out, const struct export_job *job, const struct data_table_batch *b,
+	size_t field, uint32_t row)
 {
 	const struct field_cells *cell = &b->cell[field];
 	char text[EXPORT_TEXT];
@@ -73,7 +73,7 @@ void csv_add_cell(struct buf *out, const struct export_job *job, const struct fr
 
 	if (!cell_valid(cell, row))
 		return;
-	switch (job->frame[b->frame - job->first_frame].field[field].type) {
+	switch (job->table[b->table - job->first_table].field[field].type) {
 	case FIELD_TIME:
 		buf_add(out, text, format_time(text, cell->integer[row]));
 		break;
@@ -84,7 +84,7 @@ void csv_add_cell(struct buf *out, const struct export_job *job, const struct fr
 		buf_add(out, text, format_real(text, cell->real[row]));
 		break;
 	case FIELD_TEXT:
-		t = export_texts(job, b->frame, field);
+		t = export_texts(job, b->table, field);
 		csv_add_name(out, job, t.text[cell->text[row]], t.len[cell->text[row]]);
 		break;
 	case FIELD_FLAG:
@@ -97,16 +97,16 @@ void csv_add_cell(struct buf *out, const struct export_job *job, const struct fr
 
 static void plain_heading(struct csv *c)
 {
-	for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
+	for (size_t i = 0; i < c->job->table->nr_fields; i++) {
 		buf_adds(&c->line, i ? "," : "");
 		csv_add_heading(&c->line, c->job, NULL, field_of(c, i));
 	}
 	buf_adds(&c->line, "\r\n");
 }
 
-static void plain_row(struct csv *c, const struct frame_batch *b, uint32_t row)
+static void plain_row(struct csv *c, const struct data_table_batch *b, uint32_t row)
 {
-	for (size_t i = 0; i < c->job->frame->nr_fields; i++) {
+	for (size_t i = 0; i < c->job->table->nr_fields; i++) {
 		if (i)
 			buf_addch(&c->line, ',');
 		csv_add_cell(&c->line, c->job, b, i, row);
@@ -118,7 +118,7 @@ static void plain_row(struct csv *c, const struct frame_batch *b, uint32_t row)
 
 static int long_heading(struct csv *c)
 {
-	size_t nr = c->job->frame->nr_fields;
+	size_t nr = c->job->table->nr_fields;
 	char unit[EXPORT_TEXT];
 
 	c->before = calloc(MAX(nr, (size_t)1), sizeof(*c->before));
@@ -142,9 +142,9 @@ static int long_heading(struct csv *c)
 	return 0;
 }
 
-static void long_row(struct csv *c, const struct frame_batch *b, uint32_t row)
+static void long_row(struct csv *c, const struct data_table_batch *b, uint32_t row)
 {
-	size_t nr = c->job->frame->nr_fields;
+	size_t nr = c->job->table->nr_fields;
 
 	buf_reset(&c->key);
 	for (size_t i = 0; i < nr; i++) {
@@ -178,7 +178,7 @@ static void csv_drop(void *e)
 {
 	struct csv *c = e;
 
-	for (size_t i = 0; c->before && c->behind && i < c->job->frame->nr_fields; i++) {
+	for (size_t i = 0; c->before && c->behind && i < c->job->table->nr_fields; i++) {
 		buf_release(&c->before[i]);
 		buf_release(&c->behind[i]);
 	}
@@ -199,7 +199,7 @@ static int csv_open(const struct export_job *job, void **ret, struct buf *reterr
 	if (!c)
 		return -ENOMEM;
 	c->job = job;
-	c->layout = job->frame->domain ? job->layout : LAYOUT_DEFAULT;
+	c->layout = job->table->domain ? job->layout : LAYOUT_DEFAULT;
 	buf_init(&c->line, SIZE_MAX / 2);
 	buf_init(&c->key, SIZE_MAX / 2);
 	if (c->layout == LAYOUT_WIDE)
@@ -222,12 +222,12 @@ static bool csv_wants_look(void *e)
 	return ((struct csv *)e)->wide;
 }
 
-static int csv_look(void *e, const struct frame_batch *b)
+static int csv_look(void *e, const struct data_table_batch *b)
 {
 	return csv_wide_look(((struct csv *)e)->wide, b);
 }
 
-static int csv_add(void *e, const struct frame_batch *b)
+static int csv_add(void *e, const struct data_table_batch *b)
 {
 	struct csv *c = e;
 	int r = 0;

@@ -13,7 +13,7 @@
 
 #define COLUMNS_MOST 16384 /* where spreadsheets end, and the sense of it */
 
-struct span {
+struct csv_wide_span {
 	size_t at, len;
 };
 
@@ -27,19 +27,19 @@ struct csv_wide {
 	struct idmap by_hash; /* of the name: number of the instance */
 	bool headed, begun;
 	struct buf key, was_key, label, value;
-	struct span *cell; /* in `value`: instances by metrics */
-	bool *taken;	   /* instances that are in this line */
+	struct csv_wide_span *cell; /* in `value`: instances by metrics */
+	bool *taken;		    /* instances that are in this line */
 };
 
 static const struct field *field_of(const struct csv_wide *w, size_t i)
 {
-	return &w->job->frame->field[i];
+	return &w->job->table->field[i];
 }
 
 int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
 {
 	struct csv_wide *w = calloc(1, sizeof(*w));
-	size_t nr = job->frame->nr_fields;
+	size_t nr = job->table->nr_fields;
 
 	if (!w)
 		return -ENOMEM;
@@ -82,7 +82,7 @@ void csv_wide_free(struct csv_wide *w)
 
 /* ---- who is there ---- */
 
-static void label_add(struct csv_wide *w, const struct frame_batch *b, size_t field, uint32_t row)
+static void label_add(struct csv_wide *w, const struct data_table_batch *b, size_t field, uint32_t row)
 {
 	const struct field_cells *cell = &b->cell[field];
 	struct texts t;
@@ -90,17 +90,17 @@ static void label_add(struct csv_wide *w, const struct frame_batch *b, size_t fi
 	if (!cell_valid(cell, row))
 		return;
 	if (field_of(w, field)->type == FIELD_TEXT) {
-		t = export_texts(w->job, b->frame, field);
+		t = export_texts(w->job, b->table, field);
 		buf_add(&w->label, t.text[cell->text[row]], t.len[cell->text[row]]);
 	} else {
 		csv_add_cell(&w->label, w->job, b, field, row);
 	}
 }
 
-static void label_make(struct csv_wide *w, const struct frame_batch *b, uint32_t row)
+static void label_make(struct csv_wide *w, const struct data_table_batch *b, uint32_t row)
 {
 	buf_reset(&w->label);
-	for (size_t i = w->nr_keys; i < w->job->frame->nr_fields; i++) {
+	for (size_t i = w->nr_keys; i < w->job->table->nr_fields; i++) {
 		if (field_of(w, i)->is_metric)
 			continue;
 		buf_adds(&w->label, w->label.len ? "/" : "");
@@ -130,7 +130,7 @@ static int too_many(const struct csv_wide *w)
 	return -E2BIG;
 }
 
-int csv_wide_look(struct csv_wide *w, const struct frame_batch *b)
+int csv_wide_look(struct csv_wide *w, const struct data_table_batch *b)
 {
 	for (uint32_t row = 0; row < b->nr_rows; row++) {
 		uint64_t key;
@@ -194,7 +194,7 @@ static bool same_key(const struct csv_wide *w)
 	return w->key.len == w->was_key.len && !memcmp(w->key.data, w->was_key.data, w->key.len);
 }
 
-static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out)
+static void add_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row, struct buf *out)
 {
 	uint32_t number;
 	uint64_t key;
@@ -216,7 +216,7 @@ static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t ro
 	buf_add(&w->was_key, w->key.data, w->key.len);
 	w->begun = w->taken[number] = true;
 	for (size_t k = 0; k < w->nr_metrics; k++) {
-		struct span *s = &w->cell[number * w->nr_metrics + k];
+		struct csv_wide_span *s = &w->cell[number * w->nr_metrics + k];
 
 		s->at = w->value.len;
 		csv_add_cell(&w->value, w->job, b, w->metric[k], row);
@@ -224,7 +224,7 @@ static void add_row(struct csv_wide *w, const struct frame_batch *b, uint32_t ro
 	}
 }
 
-void csv_wide_row(struct csv_wide *w, const struct frame_batch *b, uint32_t row, struct buf *out)
+void csv_wide_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row, struct buf *out)
 {
 	if (!w->headed)
 		heading(w, out);

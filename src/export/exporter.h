@@ -1,4 +1,4 @@
-/* One format is one file and one line in exporters.c. An exporter sees frames, fields and values; it never
+/* One format is one file and one line in exporters.c. An exporter sees tables, fields and values; it never
  * names a metric. It only appends to its outlet, which is a file under a temporary name or a stream; where a
  * library insists on a path it gets that of the temporary file.
  *
@@ -9,15 +9,15 @@
 #define EXPORT_EXPORTER_H
 
 #include "base/buf.h"
-#include "query/frames.h"
+#include "query/tables.h"
 
 struct outlet;
 int outlet_add(struct outlet *o, const void *data, size_t len); /* errors stick */
 uint64_t outlet_at(const struct outlet *o);			/* bytes so far */
 
 enum export_shape {
-	EXPORT_FILE_EACH, /* a file for each frame */
-	EXPORT_ONE_FILE,  /* all frames in one */
+	EXPORT_FILE_EACH, /* a file for each table */
+	EXPORT_ONE_FILE,  /* all tables in one */
 	EXPORT_OWN_FILES, /* files of its own making in a directory */
 };
 
@@ -26,27 +26,27 @@ enum export_layout { LAYOUT_DEFAULT, LAYOUT_LONG, LAYOUT_WIDE };
 /* Stays where it is while the exporter lives: exporters keep the pointer. */
 struct export_job {
 	const struct run *run;
-	const struct frame *frame;     /* FILE_EACH: the one; else all */
-	size_t first_frame, nr_frames; /* batch.frame - first_frame is the index in `frame` */
-	struct outlet *out;	       /* unless by_path */
+	const struct data_table *table; /* FILE_EACH: the one; else all */
+	size_t first_table, nr_tables;	/* batch.table - first_table is the index in `table` */
+	struct outlet *out;		/* unless by_path */
 	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
 			     OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
 	bool safe_cells;		      /* texts that look like formulas get an apostrophe */
 	const char *compression;	      /* "zstd", "zlib", "none"; NULL: the format's own choice */
 	const char *summary_json;	      /* wants_summary: as `tacho show --json` */
-	const struct frames_options *options; /* how the frames were chosen, for who must read the run once
+	const struct tables_options *options; /* how the tables were chosen, for who must read the run once
 						 more; NULL: all of it */
 	/* The dictionary of a field, as far as given out. Called by export_texts(). */
-	struct texts (*texts)(const void *arg, size_t frame, size_t field);
+	struct texts (*texts)(const void *arg, size_t table, size_t field);
 	const void *texts_arg;
 	struct buf *reterr; /* open to close: words for people about a failure; may stay empty */
 };
 
-/* `frame` as in batch.frame. The texts stay valid until the next batch, their numbers to the end. */
-static inline struct texts export_texts(const struct export_job *job, size_t frame, size_t field)
+/* `table` as in batch.table. The texts stay valid until the next batch, their numbers to the end. */
+static inline struct texts export_texts(const struct export_job *job, size_t table, size_t field)
 {
-	return job->texts(job->texts_arg, frame, field);
+	return job->texts(job->texts_arg, table, field);
 }
 
 static inline bool cell_valid(const struct field_cells *c, uint32_t row)
@@ -71,8 +71,8 @@ struct exporter {
 	/* May be NULL. True: all batches are shown to look() before the first add(), in a pass of their own.
 	 */
 	bool (*wants_look)(void *e);
-	int (*look)(void *e, const struct frame_batch *batch);
-	int (*add)(void *e, const struct frame_batch *batch);
+	int (*look)(void *e, const struct data_table_batch *batch);
+	int (*add)(void *e, const struct data_table_batch *batch);
 	int (*close)(void *e); /* writes what stands at the end; frees, also when it fails */
 	void (*drop)(void *e); /* frees only */
 };

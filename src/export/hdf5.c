@@ -1,11 +1,11 @@
-/* HDF5: of each frame of time a group for each node, /process/HOST; of the others one group, /events. In it
+/* HDF5: of each table of time a group for each node, /process/HOST; of the others one group, /events. In it
  *
  *	table   the rows: a compound that h5py reads by column (f["process/n1/table"]["proc.mem.rss"]) and
  *	        pandas as it is (pandas.read_hdf(path, "process/n1"))
  *	valid   rows x columns, 1 where the value is known: an integer has no value to spare for "missing"
  *
  * both chunked, shuffled and deflated. What is missing is NaN, the least integer, -1 of a flag, or an empty
- * text. The attributes of the frame's group say of each column its type, unit, kind and meaning. A frame
+ * text. The attributes of the table's group say of each column its type, unit, kind and meaning. A table
  * without rows has an empty table in its own group, so that its columns can be seen.
  *
  * A dataset for each column was rejected: of a hundred nodes it makes as many datasets as others have rows,
@@ -43,7 +43,7 @@ struct hdf5_column {
 struct hdf5_table {
 	struct hdf5_column *column;
 	size_t host; /* the field by which rows are parted; SIZE_MAX: they are not */
-	hid_t frame_group, type;
+	hid_t data_table_group, type;
 	size_t size; /* of a record; 0: not laid out yet */
 	uint32_t chunk, nr_held;
 	uint8_t *row, *known; /* those that wait for a whole chunk */
@@ -113,7 +113,7 @@ static int put_text(const struct hdf5 *h, hid_t to, const char *name, const char
 }
 
 /* One text a column. */
-static int put_texts(const struct hdf5 *h, hid_t to, const char *name, const struct frame *f,
+static int put_texts(const struct hdf5 *h, hid_t to, const char *name, const struct data_table *f,
 	const char *(*word)(const struct field *, char *))
 {
 	char scratch[EXPORT_TEXT], *all;
@@ -170,7 +170,7 @@ static const char *word_help(const struct field *f, char *scratch)
 	return f->help ? f->help : "";
 }
 
-static int describe(const struct hdf5 *h, hid_t group, const struct frame *f)
+static int describe(const struct hdf5 *h, hid_t group, const struct data_table *f)
 {
 	int r = put_text(h, group, "help", f->help ? f->help : "");
 
@@ -232,7 +232,7 @@ static int name_column(struct hdf5_table *t, size_t i, const char *wish)
 	return 0;
 }
 
-static int lay_out(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int lay_out(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	bool well = true;
 
@@ -260,7 +260,7 @@ static int lay_out(const struct hdf5 *h, struct hdf5_table *t, const struct fram
 	}
 	if (!well)
 		return trouble(h, "make the columns of a table");
-	t->chunk = (uint32_t)MIN(MAX(CHUNK_BYTES / t->size, (size_t)16), (size_t)FRAME_ROWS_MOST);
+	t->chunk = (uint32_t)MIN(MAX(CHUNK_BYTES / t->size, (size_t)16), (size_t)DATA_TABLE_ROWS_MOST);
 	free(t->row);
 	free(t->known);
 	t->row = calloc(t->chunk, t->size);
@@ -335,7 +335,7 @@ static hid_t make_dataset(const struct hdf5 *h, const struct hdf5_table *t, cons
 }
 
 /* Of columns that stand beside the table: as they are, or new. */
-static int open_beside(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int open_beside(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	hid_t type = text_type(H5T_VARIABLE);
 	bool well = type >= 0;
@@ -354,7 +354,7 @@ static int open_beside(const struct hdf5 *h, struct hdf5_table *t, const struct 
 	return well ? 0 : trouble(h, "make a column of long texts");
 }
 
-static int make_table(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int make_table(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	t->data = make_dataset(h, t, "table", t->type, 0, t->chunk);
 	if (t->data < 0)
@@ -362,7 +362,7 @@ static int make_table(const struct hdf5 *h, struct hdf5_table *t, const struct f
 	return put_texts(h, t->data, "units", f, word_unit);
 }
 
-static int node_make(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int node_make(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	int r = make_table(h, t, f);
 
@@ -428,7 +428,8 @@ static int copy_column(
 	return r;
 }
 
-static int copy_all(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, hid_t from, hid_t type)
+static int copy_all(
+	const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f, hid_t from, hid_t type)
 {
 	hsize_t nr = count_rows(from);
 	int r = copy_table(h, t, from, nr);
@@ -446,7 +447,7 @@ static int copy_all(const struct hdf5 *h, struct hdf5_table *t, const struct fra
 }
 
 /* The open node's table as it is laid out now. */
-static int table_anew(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, hid_t type)
+static int table_anew(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f, hid_t type)
 {
 	hid_t from = t->data;
 	int r;
@@ -459,7 +460,7 @@ static int table_anew(const struct hdf5 *h, struct hdf5_table *t, const struct f
 	return r;
 }
 
-static int node_go_on(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int node_go_on(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	hid_t type;
 	int r;
@@ -486,17 +487,17 @@ static int node_open_group(const struct hdf5 *h, struct hdf5_table *t, const cha
 	int r;
 
 	if (t->host == SIZE_MAX) {
-		t->group = t->frame_group;
+		t->group = t->data_table_group;
 		H5Iinc_ref(t->group);
 		return 0;
 	}
 	buf_init(&name, 1 << 20);
 	add_link_name(&name, host);
 	if (!name.err)
-		t->group = H5Lexists(t->frame_group, (char *)name.data, H5P_DEFAULT) > 0
-			? H5Gopen2(t->frame_group, (char *)name.data, H5P_DEFAULT)
-			: H5Gcreate2(
-				  t->frame_group, (char *)name.data, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+		t->group = H5Lexists(t->data_table_group, (char *)name.data, H5P_DEFAULT) > 0
+			? H5Gopen2(t->data_table_group, (char *)name.data, H5P_DEFAULT)
+			: H5Gcreate2(t->data_table_group, (char *)name.data, H5P_DEFAULT, H5P_DEFAULT,
+				  H5P_DEFAULT);
 	r = name.err ? name.err : t->group < 0 ? trouble(h, "make a group") : 0;
 	if (r >= 0 && host && !H5Aexists(t->group, "host"))
 		r = put_text(h, t->group, "host", host);
@@ -504,9 +505,9 @@ static int node_open_group(const struct hdf5 *h, struct hdf5_table *t, const cha
 	return r;
 }
 
-static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t frame, uint32_t node)
+static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t table, uint32_t node)
 {
-	const struct frame *f = &h->job->frame[frame];
+	const struct data_table *f = &h->job->table[table];
 	const char *host = NULL;
 	int r;
 
@@ -514,7 +515,7 @@ static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t frame, u
 	t->node = node;
 	t->nr_rows = 0;
 	if (t->host != SIZE_MAX && node != NO_HOST) {
-		struct texts texts = export_texts(h->job, frame + h->job->first_frame, t->host);
+		struct texts texts = export_texts(h->job, table + h->job->first_table, t->host);
 
 		if (node >= texts.nr)
 			return -EINVAL;
@@ -528,7 +529,7 @@ static int node_open(const struct hdf5 *h, struct hdf5_table *t, size_t frame, u
 
 /* ---- rows ---- */
 
-static int flush_rows(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int flush_rows(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	hsize_t from[2] = {t->nr_rows, 0}, nr[2] = {t->nr_held, f->nr_fields};
 
@@ -542,7 +543,7 @@ static int flush_rows(const struct hdf5 *h, struct hdf5_table *t, const struct f
 	return 0;
 }
 
-static int node_close(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f)
+static int node_close(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f)
 {
 	int r = t->is_open ? flush_rows(h, t, f) : 0;
 
@@ -587,16 +588,16 @@ static int put_cell(uint8_t *to, const struct field *f, const struct hdf5_column
 	return -EINVAL;
 }
 
-static int hold_column(const struct hdf5 *h, struct hdf5_table *t, const struct frame_batch *b, size_t i,
+static int hold_column(const struct hdf5 *h, struct hdf5_table *t, const struct data_table_batch *b, size_t i,
 	uint32_t from, uint32_t nr)
 {
-	const struct frame *f = &h->job->frame[b->frame - h->job->first_frame];
+	const struct data_table *f = &h->job->table[b->table - h->job->first_table];
 	const struct hdf5_column *c = &t->column[i];
 	struct texts texts = {0};
 	int r = 0;
 
 	if (f->field[i].type == FIELD_TEXT)
-		texts = export_texts(h->job, b->frame, i);
+		texts = export_texts(h->job, b->table, i);
 	for (uint32_t k = 0; r >= 0 && k < nr; k++) {
 		size_t row = t->nr_held + k;
 
@@ -609,11 +610,11 @@ static int hold_column(const struct hdf5 *h, struct hdf5_table *t, const struct 
 }
 
 /* Long texts go out at once: they last no longer than the batch. */
-static int write_beside(const struct hdf5 *h, struct hdf5_table *t, const struct frame_batch *b, size_t i,
-	uint32_t from, uint32_t nr)
+static int write_beside(const struct hdf5 *h, struct hdf5_table *t, const struct data_table_batch *b,
+	size_t i, uint32_t from, uint32_t nr)
 {
 	hsize_t at[2] = {t->nr_rows + t->nr_held, 0}, size[2] = {nr, 0};
-	struct texts texts = export_texts(h->job, b->frame, i);
+	struct texts texts = export_texts(h->job, b->table, i);
 	const char **text = calloc(nr, sizeof(*text));
 	hid_t type = text_type(H5T_VARIABLE);
 	int r = text ? 0 : -ENOMEM;
@@ -631,10 +632,10 @@ static int write_beside(const struct hdf5 *h, struct hdf5_table *t, const struct
 }
 
 /* Rows of one node. */
-static int add_rows(
-	const struct hdf5 *h, struct hdf5_table *t, const struct frame_batch *b, uint32_t from, uint32_t nr)
+static int add_rows(const struct hdf5 *h, struct hdf5_table *t, const struct data_table_batch *b,
+	uint32_t from, uint32_t nr)
 {
-	const struct frame *f = &h->job->frame[b->frame - h->job->first_frame];
+	const struct data_table *f = &h->job->table[b->table - h->job->first_table];
 	int r = 0;
 
 	while (r >= 0 && nr) {
@@ -660,16 +661,16 @@ static void hdf5_drop(void *e)
 {
 	struct hdf5 *h = e;
 
-	for (size_t i = 0; h->table && i < h->job->nr_frames; i++) {
+	for (size_t i = 0; h->table && i < h->job->nr_tables; i++) {
 		struct hdf5_table *t = &h->table[i];
 
 		t->nr_held = 0;
 		if (t->column)
-			node_close(h, t, &h->job->frame[i]);
-		for (size_t c = 0; t->column && c < h->job->frame[i].nr_fields; c++)
+			node_close(h, t, &h->job->table[i]);
+		for (size_t c = 0; t->column && c < h->job->table[i].nr_fields; c++)
 			free(t->column[c].name);
 		close_id(&t->type);
-		close_id(&t->frame_group);
+		close_id(&t->data_table_group);
 		free(t->column);
 		free(t->row);
 		free(t->known);
@@ -680,11 +681,11 @@ static void hdf5_drop(void *e)
 	free(h);
 }
 
-static int table_init(struct hdf5_table *t, const struct frame *f)
+static int table_init(struct hdf5_table *t, const struct data_table *f)
 {
 	int r = 0;
 
-	t->frame_group = t->type = t->group = t->data = t->valid = -1;
+	t->data_table_group = t->type = t->group = t->data = t->valid = -1;
 	t->host = SIZE_MAX;
 	t->column = calloc(MAX(f->nr_fields, (size_t)1), sizeof(*t->column));
 	if (!t->column)
@@ -726,10 +727,10 @@ static int hdf5_open(const struct export_job *job, void **ret, struct buf *reter
 	H5dont_atexit();
 	H5open();
 	H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* it prints otherwise */
-	h->table = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*h->table));
+	h->table = calloc(MAX(job->nr_tables, (size_t)1), sizeof(*h->table));
 	r = h->table ? 0 : -ENOMEM;
-	for (size_t i = 0; h->table && i < job->nr_frames; i++)
-		r = r < 0 ? r : table_init(&h->table[i], &job->frame[i]);
+	for (size_t i = 0; h->table && i < job->nr_tables; i++)
+		r = r < 0 ? r : table_init(&h->table[i], &job->table[i]);
 	if (r >= 0)
 		r = open_file(h);
 	if (r >= 0)
@@ -742,7 +743,7 @@ static int hdf5_open(const struct export_job *job, void **ret, struct buf *reter
 }
 
 /* Is there room for all texts that are known so far? */
-static bool make_room(const struct hdf5 *h, struct hdf5_table *t, const struct frame *f, size_t frame)
+static bool make_room(const struct hdf5 *h, struct hdf5_table *t, const struct data_table *f, size_t table)
 {
 	bool fits = true;
 
@@ -752,7 +753,7 @@ static bool make_room(const struct hdf5 *h, struct hdf5_table *t, const struct f
 
 		if (f->field[i].type != FIELD_TEXT)
 			continue;
-		texts = export_texts(h->job, frame, i);
+		texts = export_texts(h->job, table, i);
 		for (; c->nr_seen < texts.nr; c->nr_seen++) {
 			size_t len = texts.len[c->nr_seen];
 
@@ -765,32 +766,32 @@ static bool make_room(const struct hdf5 *h, struct hdf5_table *t, const struct f
 
 static int table_ready(const struct hdf5 *h, size_t i)
 {
-	const struct frame *f = &h->job->frame[i];
+	const struct data_table *f = &h->job->table[i];
 	struct hdf5_table *t = &h->table[i];
 	struct buf name;
 	int r;
 
-	if (t->frame_group >= 0)
+	if (t->data_table_group >= 0)
 		return 0;
 	buf_init(&name, 1 << 20);
 	add_link_name(&name, f->name);
 	if (!name.err && H5Lexists(h->file, (char *)name.data, H5P_DEFAULT) > 0)
 		buf_addf(&name, "_%zu", i);
 	if (!name.err)
-		t->frame_group =
+		t->data_table_group =
 			H5Gcreate2(h->file, (char *)name.data, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-	r = name.err		     ? name.err
-		: t->frame_group < 0 ? trouble(h, "make a group")
-				     : describe(h, t->frame_group, f);
+	r = name.err			  ? name.err
+		: t->data_table_group < 0 ? trouble(h, "make a group")
+					  : describe(h, t->data_table_group, f);
 	buf_release(&name);
 	return r < 0 ? r : lay_out(h, t, f);
 }
 
 static int table_fit(const struct hdf5 *h, size_t i)
 {
-	const struct frame *f = &h->job->frame[i];
+	const struct data_table *f = &h->job->table[i];
 	struct hdf5_table *t = &h->table[i];
-	bool fits = make_room(h, t, f, i + h->job->first_frame);
+	bool fits = make_room(h, t, f, i + h->job->first_table);
 	int r = table_ready(h, i);
 
 	if (r < 0 || fits || !t->size)
@@ -799,10 +800,10 @@ static int table_fit(const struct hdf5 *h, size_t i)
 	return r < 0 ? r : lay_out(h, t, f);
 }
 
-static int hdf5_add(void *e, const struct frame_batch *b)
+static int hdf5_add(void *e, const struct data_table_batch *b)
 {
 	struct hdf5 *h = e;
-	size_t at = b->frame - h->job->first_frame;
+	size_t at = b->table - h->job->first_table;
 	struct hdf5_table *t = &h->table[at];
 	const struct field_cells *host = t->host == SIZE_MAX ? NULL : &b->cell[t->host];
 	int r = table_fit(h, at);
@@ -815,7 +816,7 @@ static int hdf5_add(void *e, const struct frame_batch *b)
 			(!host || (cell_valid(host, end) ? host->text[end] : NO_HOST) == node))
 			end++;
 		if (t->is_open && t->node != node)
-			r = node_close(h, t, &h->job->frame[at]);
+			r = node_close(h, t, &h->job->table[at]);
 		if (r >= 0 && !t->is_open)
 			r = node_open(h, t, at, node);
 		if (r >= 0)
@@ -829,14 +830,14 @@ static int hdf5_add(void *e, const struct frame_batch *b)
 static int table_end(const struct hdf5 *h, size_t i)
 {
 	struct hdf5_table *t = &h->table[i];
-	bool empty = t->frame_group < 0;
+	bool empty = t->data_table_group < 0;
 	int r = table_ready(h, i);
 
 	if (r >= 0 && empty && t->size) {
 		t->host = SIZE_MAX;
 		r = node_open(h, t, i, NO_HOST);
 	}
-	return r < 0 ? r : node_close(h, t, &h->job->frame[i]);
+	return r < 0 ? r : node_close(h, t, &h->job->table[i]);
 }
 
 static int hdf5_close(void *e)
@@ -844,7 +845,7 @@ static int hdf5_close(void *e)
 	struct hdf5 *h = e;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < h->job->nr_frames; i++)
+	for (size_t i = 0; r >= 0 && i < h->job->nr_tables; i++)
 		r = table_end(h, i);
 	errno = 0;
 	if (r >= 0 && H5Fflush(h->file, H5F_SCOPE_GLOBAL) < 0)

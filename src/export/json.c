@@ -32,7 +32,7 @@ struct json_export {
 
 /* ---- values ---- */
 
-static void add_value(struct buf *out, const struct export_job *job, const struct frame_batch *b,
+static void add_value(struct buf *out, const struct export_job *job, const struct data_table_batch *b,
 	size_t field, uint32_t row)
 {
 	const struct field_cells *cell = &b->cell[field];
@@ -44,7 +44,7 @@ static void add_value(struct buf *out, const struct export_job *job, const struc
 		buf_adds(out, "null");
 		return;
 	}
-	switch (job->frame[b->frame - job->first_frame].field[field].type) {
+	switch (job->table[b->table - job->first_table].field[field].type) {
 	case FIELD_TIME:
 		len = format_time(text, cell->integer[row]);
 		add_json_text(out, text, len);
@@ -56,7 +56,7 @@ static void add_value(struct buf *out, const struct export_job *job, const struc
 		len = format_real(text, cell->real[row]);
 		break;
 	case FIELD_TEXT:
-		t = export_texts(job, b->frame, field);
+		t = export_texts(job, b->table, field);
 		add_json_text(out, t.text[cell->text[row]], t.len[cell->text[row]]);
 		return;
 	case FIELD_FLAG:
@@ -94,7 +94,7 @@ static void json_drop(void *e)
 
 	for (size_t i = 0; j->name && i < j->nr_names; i++)
 		buf_release(&j->name[i]);
-	for (size_t i = 0; j->table && i < j->job->nr_frames; i++)
+	for (size_t i = 0; j->table && i < j->job->nr_tables; i++)
 		spool_release(&j->table[i].spool);
 	spool_file_release(&j->file);
 	free(j->name);
@@ -123,14 +123,14 @@ static int lines_open(const struct export_job *job, void **ret, struct buf *rete
 
 	(void)reterr;
 	if (j)
-		j->name = calloc(MAX(job->frame->nr_fields, (size_t)1), sizeof(*j->name));
+		j->name = calloc(MAX(job->table->nr_fields, (size_t)1), sizeof(*j->name));
 	if (!j || !j->name) {
 		if (j)
 			json_drop(j);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < job->frame->nr_fields; i++) {
-		const char *name = job->frame->field[i].name;
+	for (size_t i = 0; i < job->table->nr_fields; i++) {
+		const char *name = job->table->field[i].name;
 
 		buf_init(&j->name[i], SIZE_MAX / 2);
 		buf_addch(&j->name[i], i ? ',' : '{');
@@ -143,7 +143,7 @@ static int lines_open(const struct export_job *job, void **ret, struct buf *rete
 	return 0;
 }
 
-static int lines_add(void *e, const struct frame_batch *b)
+static int lines_add(void *e, const struct data_table_batch *b)
 {
 	struct json_export *j = e;
 	int r = 0;
@@ -200,7 +200,7 @@ static void add_field(struct buf *out, const struct field *f)
 	buf_addch(out, '}');
 }
 
-static void add_table(struct buf *out, const struct frame *f)
+static void add_table(struct buf *out, const struct data_table *f)
 {
 	add_json_text(out, f->name, strlen(f->name));
 	add_pair(out, ":{", "help", f->help);
@@ -219,24 +219,24 @@ static int object_open(const struct export_job *job, void **ret, struct buf *ret
 
 	(void)reterr;
 	if (j)
-		j->table = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*j->table));
+		j->table = calloc(MAX(job->nr_tables, (size_t)1), sizeof(*j->table));
 	if (!j || !j->table) {
 		if (j)
 			json_drop(j);
 		return -ENOMEM;
 	}
-	for (size_t i = 0; i < job->nr_frames; i++) {
+	for (size_t i = 0; i < job->nr_tables; i++) {
 		spool_init(&j->table[i].spool);
-		add_table(&j->table[i].spool.held, &job->frame[i]);
+		add_table(&j->table[i].spool.held, &job->table[i]);
 	}
 	*ret = j;
 	return 0;
 }
 
-static int object_add(void *e, const struct frame_batch *b)
+static int object_add(void *e, const struct data_table_batch *b)
 {
 	struct json_export *j = e;
-	size_t at = b->frame - j->job->first_frame, nr = j->job->frame[at].nr_fields;
+	size_t at = b->table - j->job->first_table, nr = j->job->table[at].nr_fields;
 	struct json_table *t = &j->table[at];
 	struct buf *out = &t->spool.held;
 	int r = 0;
@@ -261,7 +261,7 @@ static int object_close(void *e)
 
 	add_pair(&j->line, "{", "tacho", TACHO_VERSION);
 	buf_adds(&j->line, ",\"tables\":{");
-	for (size_t i = 0; r >= 0 && i < j->job->nr_frames; i++) {
+	for (size_t i = 0; r >= 0 && i < j->job->nr_tables; i++) {
 		buf_adds(&j->line, i ? ",\n" : "\n");
 		r = hand_over(&j->line, j->job->out);
 		if (r >= 0)

@@ -3,16 +3,16 @@
  * with type, unit and help; what else a row has besides its metrics are labels.
  *
  * All samples of a family stand together, and in it those of one set of labels, in order of time; rows come
- * otherwise, so that they wait on a shelf. Integers are exact to the last digit, though most readers make
- * doubles of them. Of several rows with the same labels at the same time all but the first have one more,
- * `duplicate`, that counts them: no series may have two samples of one time. Texts, and tables that are not
- * of time, are no samples: other formats have them. A counter that was negative or not a number would be
+ * otherwise, so that they wait in a column_sorter. Integers are exact to the last digit, though most readers
+ * make doubles of them. Of several rows with the same labels at the same time all but the first have one
+ * more, `duplicate`, that counts them: no series may have two samples of one time. Texts, and tables that are
+ * not of time, are no samples: other formats have them. A counter that was negative or not a number would be
  * refused, and is then of unknown type. */
 #include "base/owned.h"
 #include "base/str.h"
 #include "export/labels.h"
 #include "export/openmetrics_names.h"
-#include "export/shelf.h"
+#include "export/column_sorter.h"
 #include "export/text.h"
 
 #include <math.h>
@@ -27,13 +27,13 @@ struct family {
 	bool unfit; /* for a counter */
 };
 
-struct seen { /* a set of labels */
+struct openmetrics_seen { /* a set of labels */
 	int64_t time;
 	uint64_t nr; /* rows of that time */
 };
 
-struct table {
-	const struct frame *frame;
+struct openmetrics_table {
+	const struct data_table *table;
 	size_t number; /* as in batches */
 	size_t time;   /* the field */
 	size_t *label; /* the fields, and what they are called */
@@ -43,20 +43,20 @@ struct table {
 	size_t nr_families;
 	struct label *set; /* of a row; behind it which of the duplicates it is */
 	struct label_sets sets;
-	struct seen *seen; /* by the set's number */
+	struct openmetrics_seen *seen; /* by the set's number */
 	uint32_t nr_seen;
-	struct shelf shelf;
+	struct column_sorter sorter;
 };
 
 struct openmetrics {
 	const struct export_job *job;
 	struct spool_file file;
 	struct names names;
-	struct table *table; /* one for each frame; those not of time have no families */
+	struct openmetrics_table *table; /* one for each table; those not of time have no families */
 	size_t nr_tables;
 };
 
-static void table_release(struct table *t)
+static void table_release(struct openmetrics_table *t)
 {
 	texts_free(t->label_name, t->nr_labels);
 	free(t->label);
@@ -64,7 +64,7 @@ static void table_release(struct table *t)
 	free(t->set);
 	free(t->seen);
 	label_sets_release(&t->sets);
-	shelf_release(&t->shelf);
+	column_sorter_release(&t->sorter);
 }
 
 static void openmetrics_drop(void *e)
@@ -79,17 +79,17 @@ static void openmetrics_drop(void *e)
 	free(o);
 }
 
-static bool find_time(struct table *t)
+static bool find_time(struct openmetrics_table *t)
 {
-	for (t->time = 0; t->time < t->frame->nr_fields; t->time++)
-		if (t->frame->field[t->time].type == FIELD_TIME && !t->frame->field[t->time].is_metric)
-			return t->frame->domain;
+	for (t->time = 0; t->time < t->table->nr_fields; t->time++)
+		if (t->table->field[t->time].type == FIELD_TIME && !t->table->field[t->time].is_metric)
+			return t->table->domain;
 	return false;
 }
 
-static int table_init(struct table *t, struct names *names)
+static int table_init(struct openmetrics_table *t, struct names *names)
 {
-	size_t most = t->frame->nr_fields + 1;
+	size_t most = t->table->nr_fields + 1;
 
 	t->label = calloc(most, sizeof(*t->label));
 	t->label_name = calloc(most, sizeof(*t->label_name));
@@ -97,11 +97,11 @@ static int table_init(struct table *t, struct names *names)
 	t->set = calloc(most, sizeof(*t->set));
 	if (!t->label || !t->label_name || !t->family || !t->set)
 		return -ENOMEM;
-	for (size_t i = 0; find_time(t) && i < t->frame->nr_fields; i++) {
-		const struct field *f = &t->frame->field[i];
+	for (size_t i = 0; find_time(t) && i < t->table->nr_fields; i++) {
+		const struct field *f = &t->table->field[i];
 
 		if (f->is_metric && f->type != FIELD_TEXT && f->type != FIELD_TIME) {
-			const char *name = family_name(names, t->frame, f);
+			const char *name = family_name(names, t->table, f);
 
 			if (!name)
 				return -ENOMEM;
@@ -116,7 +116,7 @@ static int table_init(struct table *t, struct names *names)
 		}
 	}
 	label_sets_init(&t->sets, t->nr_labels + 1);
-	return shelf_init(&t->shelf, t->nr_families);
+	return column_sorter_init(&t->sorter, t->nr_families);
 }
 
 static int openmetrics_open(const struct export_job *job, void **ret, struct buf *reterr)
@@ -129,14 +129,14 @@ static int openmetrics_open(const struct export_job *job, void **ret, struct buf
 		return -ENOMEM;
 	o->job = job;
 	spool_file_init(&o->file, job->path);
-	o->table = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*o->table));
+	o->table = calloc(MAX(job->nr_tables, (size_t)1), sizeof(*o->table));
 	if (!o->table)
 		r = -ENOMEM;
-	while (r >= 0 && o->nr_tables < job->nr_frames) {
-		struct table *t = &o->table[o->nr_tables];
+	while (r >= 0 && o->nr_tables < job->nr_tables) {
+		struct openmetrics_table *t = &o->table[o->nr_tables];
 
-		t->frame = &job->frame[o->nr_tables];
-		t->number = job->first_frame + o->nr_tables++;
+		t->table = &job->table[o->nr_tables];
+		t->number = job->first_table + o->nr_tables++;
 		r = table_init(t, &o->names);
 	}
 	if (r < 0)
@@ -148,9 +148,9 @@ static int openmetrics_open(const struct export_job *job, void **ret, struct buf
 
 /* ---- rows ---- */
 
-static int seen_reach(struct table *t, uint32_t number)
+static int seen_reach(struct openmetrics_table *t, uint32_t number)
 {
-	struct seen *more = array_reach(t->seen, &t->nr_seen, number, sizeof(*more));
+	struct openmetrics_seen *more = array_reach(t->seen, &t->nr_seen, number, sizeof(*more));
 
 	if (!more)
 		return -ENOMEM;
@@ -158,15 +158,16 @@ static int seen_reach(struct table *t, uint32_t number)
 	return 0;
 }
 
-static int series_of(struct table *t, const struct frame_batch *b, uint32_t row, uint32_t *ret)
+static int series_of(
+	struct openmetrics_table *t, const struct data_table_batch *b, uint32_t row, uint32_t *ret)
 {
 	int64_t time = b->cell[t->time].integer[row];
-	struct seen *seen;
+	struct openmetrics_seen *seen;
 	int r;
 
 	for (size_t i = 0; i < t->nr_labels; i++) {
 		const struct field_cells *cell = &b->cell[t->label[i]];
-		bool there = cell_valid(cell, row), text = t->frame->field[t->label[i]].type == FIELD_TEXT;
+		bool there = cell_valid(cell, row), text = t->table->field[t->label[i]].type == FIELD_TEXT;
 
 		t->set[i] = (struct label){.there = there};
 		if (there)
@@ -180,20 +181,20 @@ static int series_of(struct table *t, const struct frame_batch *b, uint32_t row,
 		return r;
 	seen = &t->seen[*ret];
 	if (!seen->nr || seen->time != time) {
-		*seen = (struct seen){time, 1};
+		*seen = (struct openmetrics_seen){time, 1};
 		return 0;
 	}
 	t->set[t->nr_labels] = (struct label){seen->nr++, 1};
 	return label_sets_number(&t->sets, t->set, ret);
 }
 
-static void put_values(struct table *t, size_t family, const struct frame_batch *b)
+static void put_values(struct openmetrics_table *t, size_t family, const struct data_table_batch *b)
 {
 	struct family *f = &t->family[family];
-	struct shelf_column *c = &t->shelf.column[family];
+	struct column_sorter_column *c = &t->sorter.column[family];
 	const struct field_cells *cell = &b->cell[f->field], *time = &b->cell[t->time];
-	enum field_type type = t->frame->field[f->field].type;
-	size_t to = t->shelf.nr_rows;
+	enum field_type type = t->table->field[f->field].type;
+	size_t to = t->sorter.nr_rows;
 
 	for (uint32_t row = 0; row < b->nr_rows; row++) {
 		if (!cell_valid(time, row)) /* no sample without its time */
@@ -214,39 +215,39 @@ static void put_values(struct table *t, size_t family, const struct frame_batch 
 
 static int shelves_flush_largest(struct openmetrics *o)
 {
-	struct table *largest = o->table;
+	struct openmetrics_table *largest = o->table;
 	size_t all = 0;
 
 	for (size_t i = 0; i < o->nr_tables; i++) {
-		size_t size = shelf_size(&o->table[i].shelf);
+		size_t size = column_sorter_size(&o->table[i].sorter);
 
 		all += size;
-		if (size > shelf_size(&largest->shelf))
+		if (size > column_sorter_size(&largest->sorter))
 			largest = &o->table[i];
 	}
-	return all < SHELVES_BYTES ? 0 : shelf_flush(&largest->shelf, &o->file);
+	return all < SHELVES_BYTES ? 0 : column_sorter_flush(&largest->sorter, &o->file);
 }
 
-static int openmetrics_add(void *e, const struct frame_batch *b)
+static int openmetrics_add(void *e, const struct data_table_batch *b)
 {
 	struct openmetrics *o = e;
-	struct table *t = &o->table[b->frame - o->job->first_frame];
-	size_t to = t->shelf.nr_rows;
-	int r = t->nr_families ? shelf_reserve(&t->shelf, b->nr_rows) : 0;
+	struct openmetrics_table *t = &o->table[b->table - o->job->first_table];
+	size_t to = t->sorter.nr_rows;
+	int r = t->nr_families ? column_sorter_reserve(&t->sorter, b->nr_rows) : 0;
 
 	if (r < 0 || !t->nr_families)
 		return r;
 	for (uint32_t row = 0; row < b->nr_rows; row++) {
 		if (!cell_valid(&b->cell[t->time], row))
 			continue;
-		t->shelf.time[to] = b->cell[t->time].integer[row];
-		r = series_of(t, b, row, &t->shelf.series[to++]);
+		t->sorter.time[to] = b->cell[t->time].integer[row];
+		r = series_of(t, b, row, &t->sorter.series[to++]);
 		if (r < 0)
 			return r;
 	}
 	for (size_t i = 0; i < t->nr_families; i++)
 		put_values(t, i, b);
-	t->shelf.nr_rows = to;
+	t->sorter.nr_rows = to;
 	return shelves_flush_largest(o);
 }
 
@@ -298,19 +299,19 @@ static void add_value(struct buf *out, enum field_type type, uint64_t bits)
 		buf_adds(out, v != v ? "NaN" : v > 0 ? "+Inf" : "-Inf");
 }
 
-struct writing { /* a family */
+struct openmetrics_output { /* a family */
 	const struct openmetrics *o;
-	const struct table *table;
+	const struct openmetrics_table *table;
 	const struct family *family;
 	bool counter, begun;
-	struct shelf_point last;
+	struct column_sorter_point last;
 	struct buf series; /* name and labels of the samples */
 	struct buf text;
 };
 
-static void put_series(struct writing *w, uint32_t series)
+static void put_series(struct openmetrics_output *w, uint32_t series)
 {
-	const struct table *t = w->table;
+	const struct openmetrics_table *t = w->table;
 	const struct label *set = label_sets_get(&t->sets, series);
 	char text[EXPORT_TEXT];
 	bool any = false;
@@ -325,7 +326,7 @@ static void put_series(struct writing *w, uint32_t series)
 			continue;
 		buf_addf(&w->series, "%c%s=\"", any ? ',' : '{', t->label_name[i]);
 		any = true;
-		if (t->frame->field[field].type == FIELD_TEXT) {
+		if (t->table->field[field].type == FIELD_TEXT) {
 			const struct texts texts = export_texts(w->o->job, t->number, field);
 
 			if (set[i].value < texts.nr)
@@ -344,7 +345,7 @@ static void put_series(struct writing *w, uint32_t series)
 	buf_adds(&w->series, any ? "} " : " ");
 }
 
-static int hand_over(struct writing *w)
+static int hand_over(struct openmetrics_output *w)
 {
 	int r = w->text.err ? w->text.err : w->series.err;
 
@@ -354,9 +355,9 @@ static int hand_over(struct writing *w)
 	return r;
 }
 
-static int add_sample(void *arg, const struct shelf_point *p)
+static int add_sample(void *arg, const struct column_sorter_point *p)
 {
-	struct writing *w = arg;
+	struct openmetrics_output *w = arg;
 
 	if (w->begun && w->last.series == p->series && w->last.time == p->time)
 		return 0; /* of recordings that overlap to the nanosecond */
@@ -365,16 +366,16 @@ static int add_sample(void *arg, const struct shelf_point *p)
 	w->begun = true;
 	w->last = *p;
 	buf_add(&w->text, w->series.data, w->series.len);
-	add_value(&w->text, w->table->frame->field[w->family->field].type, p->value);
+	add_value(&w->text, w->table->table->field[w->family->field].type, p->value);
 	buf_addch(&w->text, ' ');
 	add_seconds(&w->text, p->time);
 	buf_addch(&w->text, '\n');
 	return w->text.len < HAND_OVER ? w->text.err : hand_over(w);
 }
 
-static void put_heading(struct writing *w)
+static void put_heading(struct openmetrics_output *w)
 {
-	const struct field *f = &w->table->frame->field[w->family->field];
+	const struct field *f = &w->table->table->field[w->family->field];
 	const char *type = w->counter ? "counter" : field_is_counter(f) ? "unknown" : "gauge";
 	char text[48], raw[EXPORT_TEXT];
 	const char *unit = openmetrics_unit(f, text), *name = w->family->name;
@@ -390,18 +391,18 @@ static void put_heading(struct writing *w)
 	buf_addch(&w->text, '\n');
 }
 
-static int write_family(const struct openmetrics *o, const struct table *t, size_t number)
+static int write_family(const struct openmetrics *o, const struct openmetrics_table *t, size_t number)
 {
-	struct writing w = {.o = o, .table = t, .family = &t->family[number]};
+	struct openmetrics_output w = {.o = o, .table = t, .family = &t->family[number]};
 	int r;
 
-	if (!t->shelf.column[number].nr_runs) /* nothing is known of it */
+	if (!t->sorter.column[number].nr_runs) /* nothing is known of it */
 		return 0;
-	w.counter = field_is_counter(&t->frame->field[w.family->field]) && !w.family->unfit;
+	w.counter = field_is_counter(&t->table->field[w.family->field]) && !w.family->unfit;
 	buf_init(&w.series, SIZE_MAX / 2);
 	buf_init(&w.text, SIZE_MAX / 2);
 	put_heading(&w);
-	r = shelf_merge(&t->shelf, number, &o->file, add_sample, &w);
+	r = column_sorter_merge(&t->sorter, number, &o->file, add_sample, &w);
 	if (r >= 0)
 		r = hand_over(&w);
 	buf_release(&w.series);
@@ -415,9 +416,9 @@ static int openmetrics_close(void *e)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < o->nr_tables; i++) {
-		struct table *t = &o->table[i];
+		struct openmetrics_table *t = &o->table[i];
 
-		r = shelf_flush(&t->shelf, &o->file);
+		r = column_sorter_flush(&t->sorter, &o->file);
 		for (size_t k = 0; r >= 0 && k < t->nr_families; k++)
 			r = write_family(o, t, k);
 	}

@@ -92,14 +92,14 @@ static const char *claim(struct names *n, const char *family, bool counter)
 	return n->name[first];
 }
 
-/* Two metrics may come to the same name: then the frame's tells them apart, and at last a number. */
-static void put_family(
-	struct buf *out, const struct frame *frame, const struct field *f, const char *unit, unsigned attempt)
+/* Two metrics may come to the same name: then the table's tells them apart, and at last a number. */
+static void put_family(struct buf *out, const struct data_table *table, const struct field *f,
+	const char *unit, unsigned attempt)
 {
 	buf_reset(out);
 	buf_adds(out, PREFIX);
 	if (attempt) {
-		add_name(out, frame->name);
+		add_name(out, table->name);
 		buf_addch(out, '_');
 	}
 	if (attempt > 1)
@@ -118,7 +118,7 @@ static void put_family(
 	buf_adds(out, unit);
 }
 
-const char *family_name(struct names *n, const struct frame *frame, const struct field *f)
+const char *family_name(struct names *n, const struct data_table *table, const struct field *f)
 {
 	char unit_text[48];
 	const char *unit = openmetrics_unit(f, unit_text), *name;
@@ -127,7 +127,7 @@ const char *family_name(struct names *n, const struct frame *frame, const struct
 
 	buf_init(&out, 1 << 20);
 	do
-		put_family(&out, frame, f, unit, attempt);
+		put_family(&out, table, f, unit, attempt);
 	while (!out.err && !is_free(n, (char *)out.data, field_is_counter(f)) && ++attempt < 100000);
 	name = out.err ? NULL : claim(n, (char *)out.data, field_is_counter(f));
 	buf_release(&out);

@@ -2,7 +2,7 @@
  * where they are, what they are, and what is in them.
  *
  * Times are instants (TIMESTAMP_INSTANT), so that no reader moves them into its own time zone; texts are
- * always numbers of a dictionary, since frames have them so. What a column means stands at its type, as
+ * always numbers of a dictionary, since tables have them so. What a column means stands at its type, as
  * attributes. There is no index within stripes: they are small enough to be read or skipped whole, by the
  * statistics that they have. */
 #include "base/str.h"
@@ -42,9 +42,9 @@ struct orc {
 
 static struct texts texts_of(const struct orc *o, size_t field)
 {
-	if (o->job->frame->field[field].type != FIELD_TEXT)
+	if (o->job->table->field[field].type != FIELD_TEXT)
 		return (struct texts){0};
-	return export_texts(o->job, o->job->first_frame, field);
+	return export_texts(o->job, o->job->first_table, field);
 }
 
 static void orc_drop(void *e)
@@ -87,11 +87,11 @@ static int orc_open(const struct export_job *job, void **ret, struct buf *reterr
 	orc_stream_init(&o->tail);
 	r = orc_press_init(&o->press, compression_of(job->compression));
 	o->scratch = malloc(sizeof(*o->scratch));
-	o->column = calloc(MAX(job->frame->nr_fields, (size_t)1), sizeof(*o->column));
+	o->column = calloc(MAX(job->table->nr_fields, (size_t)1), sizeof(*o->column));
 	if (!o->scratch || !o->column)
 		r = -ENOMEM;
-	while (r >= 0 && o->nr_columns < job->frame->nr_fields) {
-		r = orc_column_init(&o->column[o->nr_columns], job->frame->field[o->nr_columns].type);
+	while (r >= 0 && o->nr_columns < job->table->nr_fields) {
+		r = orc_column_init(&o->column[o->nr_columns], job->table->field[o->nr_columns].type);
 		o->nr_columns++;
 	}
 	if (r >= 0)
@@ -212,7 +212,7 @@ static int end_stripe(struct orc *o)
 	return o->stripes.err ? o->stripes.err : o->stripe_statistics.err;
 }
 
-static int orc_add(void *e, const struct frame_batch *b)
+static int orc_add(void *e, const struct data_table_batch *b)
 {
 	struct orc *o = e;
 	uint64_t waiting = 0;
@@ -248,7 +248,7 @@ static void put_root(struct orc *o, struct buf *out)
 		buf_add_varint(&o->inner, i + 1);
 	protobuf_message(&o->word, 2, &o->inner);
 	for (size_t i = 0; i < o->nr_columns; i++)
-		protobuf_text(&o->word, 3, o->job->frame->field[i].name);
+		protobuf_text(&o->word, 3, o->job->table->field[i].name);
 	protobuf_message(out, 4, &o->word);
 }
 
@@ -273,7 +273,7 @@ static void put_type(struct orc *o, struct buf *out, const struct field *f)
 
 static void put_footer(struct orc *o, struct buf *out, uint64_t content)
 {
-	const struct frame *f = o->job->frame;
+	const struct data_table *f = o->job->table;
 
 	protobuf_uint(out, 1, 3); /* of the header */
 	protobuf_uint(out, 2, content - 3);

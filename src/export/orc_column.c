@@ -7,7 +7,7 @@
 
 #define ORC_EPOCH INT64_C(1420070400) /* 1 January 2015, from which times count */
 #define BOUND_MOST 256		      /* bytes of a text that is worth a place in the statistics */
-#define STRIPE_BITS ((STRIPE_ROWS + FRAME_ROWS_MOST) / 8 + 1)
+#define STRIPE_BITS ((STRIPE_ROWS + DATA_TABLE_ROWS_MOST) / 8 + 1)
 
 int orc_column_init(struct orc_column *c, enum field_type type)
 {

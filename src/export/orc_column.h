@@ -30,11 +30,11 @@ struct orc_column {
 /* Values that are there, without those that are not; shared by all columns. */
 struct orc_scratch {
 	union {
-		int64_t integer[FRAME_ROWS_MOST];
-		double real[FRAME_ROWS_MOST];
+		int64_t integer[DATA_TABLE_ROWS_MOST];
+		double real[DATA_TABLE_ROWS_MOST];
 	};
-	int64_t second[FRAME_ROWS_MOST];
-	uint32_t text[FRAME_ROWS_MOST], number[FRAME_ROWS_MOST];
+	int64_t second[DATA_TABLE_ROWS_MOST];
+	uint32_t text[DATA_TABLE_ROWS_MOST], number[DATA_TABLE_ROWS_MOST];
 };
 
 int orc_column_init(struct orc_column *c, enum field_type type); /* release also after a failure */

@@ -19,7 +19,7 @@
 
 #define HANDS 2
 
-struct hand { /* has each HANDS-th field */
+struct parquet_worker { /* has each HANDS-th field */
 	struct parquet *p;
 	size_t first;
 	struct worker worker;
@@ -32,15 +32,15 @@ struct parquet {
 	struct text_numbers *numbers; /* one for each field, as pages and chunks */
 	uint64_t group_rows, group_bytes;
 	struct footer footer;
-	struct hand hand[HANDS];
-	struct page *page;   /* those of texts are this side's, the others their hand's */
-	struct chunk *chunk; /* their hand's, while it is at work */
-	int err;	     /* the first one */
+	struct parquet_worker hand[HANDS];
+	struct parquet_page *page; /* those of texts are this side's, the others their hand's */
+	struct chunk *chunk;	   /* their hand's, while it is at work */
+	int err;		   /* the first one */
 };
 
 enum work_type { WORK_BATCH, WORK_PAGE, WORK_TEXTS, WORK_GROUP };
 
-struct work {
+struct parquet_work {
 	enum work_type type;
 	size_t field;
 	union { /* pages and texts are the worker's from now on */
@@ -48,38 +48,38 @@ struct work {
 			const struct field_cells *cell;
 			uint32_t nr_rows, *held;
 		} batch;
-		struct page page;
+		struct parquet_page page;
 		struct text_page texts;
 	};
 };
 
 static bool is_text(const struct parquet *p, size_t field)
 {
-	return p->job->frame->field[field].type == FIELD_TEXT;
+	return p->job->table->field[field].type == FIELD_TEXT;
 }
 
 /* ---- the workers' side ---- */
 
-static struct press *press_of(struct hand *h)
+static struct press *press_of(struct parquet_worker *h)
 {
 	return h->has_press ? &h->press : &h->p->hand[0].press;
 }
 
-static int end_page(struct hand *h, size_t field)
+static int end_page(struct parquet_worker *h, size_t field)
 {
-	struct page *page = &h->p->page[field];
+	struct parquet_page *page = &h->p->page[field];
 	int r = page->nr_rows ? chunk_add(&h->p->chunk[field], press_of(h), page) : 0;
 
 	page_clear(page);
 	return r;
 }
 
-static int add_numbers(struct hand *h, const struct field_cells *cell, uint32_t nr_rows)
+static int add_numbers(struct parquet_worker *h, const struct field_cells *cell, uint32_t nr_rows)
 {
 	struct parquet *p = h->p;
 	int r = 0;
 
-	for (size_t i = h->first; r >= 0 && i < p->job->frame->nr_fields; i += HANDS) {
+	for (size_t i = h->first; r >= 0 && i < p->job->table->nr_fields; i += HANDS) {
 		if (is_text(p, i))
 			continue;
 		if (!page_has_room(&p->page[i], nr_rows))
@@ -90,12 +90,12 @@ static int add_numbers(struct hand *h, const struct field_cells *cell, uint32_t 
 	return r;
 }
 
-static int end_chunks(struct hand *h)
+static int end_chunks(struct parquet_worker *h)
 {
 	struct parquet *p = h->p;
 	int r = 0;
 
-	for (size_t i = h->first; r >= 0 && i < p->job->frame->nr_fields; i += HANDS) {
+	for (size_t i = h->first; r >= 0 && i < p->job->table->nr_fields; i += HANDS) {
 		r = is_text(p, i) ? 0 : end_page(h, i);
 		if (r >= 0)
 			r = chunk_end(&p->chunk[i], press_of(h));
@@ -111,9 +111,9 @@ static int error_of(const struct parquet *p)
 /* After an error nothing is done any more, but what was given away is taken over. */
 static void work(void *arg, void *job)
 {
-	struct hand *h = arg;
+	struct parquet_worker *h = arg;
 	struct parquet *p = h->p;
-	struct work *w = job;
+	struct parquet_work *w = job;
 	struct chunk *c = &p->chunk[w->field];
 	int r = error_of(p), none = 0;
 
@@ -122,7 +122,7 @@ static void work(void *arg, void *job)
 		if (r >= 0)
 			r = add_numbers(h, w->batch.cell, w->batch.nr_rows);
 		if (w->batch.held)
-			frame_batch_let_go(w->batch.held);
+			data_table_batch_let_go(w->batch.held);
 		break;
 	case WORK_PAGE:
 		if (r >= 0)
@@ -144,7 +144,7 @@ static void work(void *arg, void *job)
 
 /* ---- this side ---- */
 
-static void give(struct parquet *p, const struct work *w)
+static void give(struct parquet *p, const struct parquet_work *w)
 {
 	worker_give(&p->hand[w->field % HANDS].worker, w);
 }
@@ -158,7 +158,7 @@ static void wait_for_hands(struct parquet *p)
 static int start_hands(struct parquet *p)
 {
 	for (size_t i = 0; i < HANDS; i++) {
-		struct hand *h = &p->hand[i];
+		struct parquet_worker *h = &p->hand[i];
 		int r = h->has_press ? 0 : press_init(&h->press, p->footer.compressed);
 
 		h->has_press = true;
@@ -172,19 +172,19 @@ static int start_hands(struct parquet *p)
 
 static void give_page(struct parquet *p, size_t field)
 {
-	struct page *page = &p->page[field];
-	struct work w = {.type = WORK_PAGE, .field = field, .page = *page};
+	struct parquet_page *page = &p->page[field];
+	struct parquet_work w = {.type = WORK_PAGE, .field = field, .page = *page};
 
 	if (!page->nr_rows)
 		return;
-	*page = (struct page){.type = page->type};
+	*page = (struct parquet_page){.type = page->type};
 	give(p, &w);
 }
 
 static int give_texts(struct parquet *p, size_t field)
 {
-	const struct texts texts = export_texts(p->job, p->job->first_frame, field);
-	struct work w = {.type = WORK_TEXTS, .field = field};
+	const struct texts texts = export_texts(p->job, p->job->first_table, field);
+	struct parquet_work w = {.type = WORK_TEXTS, .field = field};
 	int r = text_page_make(&w.texts, &p->numbers[field], &texts);
 
 	text_numbers_clear(&p->numbers[field]);
@@ -199,7 +199,7 @@ static int write_chunks(struct parquet *p)
 {
 	int r = footer_add_group(&p->footer, p->chunk, p->group_rows, outlet_at(p->job->out));
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+	for (size_t i = 0; r >= 0 && i < p->job->table->nr_fields; i++) {
 		const struct chunk *c = &p->chunk[i];
 
 		r = outlet_add(p->job->out, c->first.data, c->first.len);
@@ -213,19 +213,19 @@ static int end_group(struct parquet *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++)
+	for (size_t i = 0; r >= 0 && i < p->job->table->nr_fields; i++)
 		if (is_text(p, i)) {
 			give_page(p, i);
 			r = give_texts(p, i);
 		}
 	for (size_t i = 0; i < HANDS; i++)
-		give(p, &(struct work){.type = WORK_GROUP, .field = i});
+		give(p, &(struct parquet_work){.type = WORK_GROUP, .field = i});
 	wait_for_hands(p);
 	if (r >= 0)
 		r = error_of(p);
 	if (r >= 0)
 		r = write_chunks(p);
-	for (size_t i = 0; i < p->job->frame->nr_fields; i++)
+	for (size_t i = 0; i < p->job->table->nr_fields; i++)
 		chunk_clear(&p->chunk[i]);
 	p->group_rows = p->group_bytes = 0;
 	return r;
@@ -233,7 +233,7 @@ static int end_group(struct parquet *p)
 
 static int add_texts(struct parquet *p, size_t field, const struct field_cells *cells, uint32_t nr_rows)
 {
-	const struct texts texts = export_texts(p->job, p->job->first_frame, field);
+	const struct texts texts = export_texts(p->job, p->job->first_table, field);
 	struct text_numbers *numbers = &p->numbers[field];
 	uint32_t known = numbers->nr;
 	int r;
@@ -246,13 +246,13 @@ static int add_texts(struct parquet *p, size_t field, const struct field_cells *
 	return r;
 }
 
-static void give_batch(struct parquet *p, const struct frame_batch *batch)
+static void give_batch(struct parquet *p, const struct data_table_batch *batch)
 {
 	for (size_t i = 0; i < HANDS; i++) {
 		if (batch->held)
-			frame_batch_hold(batch);
+			data_table_batch_hold(batch);
 		give(p,
-			&(struct work){.type = WORK_BATCH,
+			&(struct parquet_work){.type = WORK_BATCH,
 				.field = i,
 				.batch = {batch->cell, batch->nr_rows, batch->held}});
 	}
@@ -260,14 +260,14 @@ static void give_batch(struct parquet *p, const struct frame_batch *batch)
 		wait_for_hands(p);
 }
 
-static int parquet_add(void *e, const struct frame_batch *batch)
+static int parquet_add(void *e, const struct data_table_batch *batch)
 {
 	struct parquet *p = e;
 	int r = error_of(p);
 
 	if (r >= 0 && batch->nr_rows >= PAGE_VALUES / 2)
 		r = start_hands(p); /* there may be more where this came from */
-	for (size_t i = 0; r >= 0 && i < p->job->frame->nr_fields; i++) {
+	for (size_t i = 0; r >= 0 && i < p->job->table->nr_fields; i++) {
 		if (is_text(p, i))
 			r = add_texts(p, i, &batch->cell[i], batch->nr_rows);
 		p->group_bytes += (batch->nr_rows - batch->cell[i].nr_missing) * sizeof(uint64_t);
@@ -286,7 +286,7 @@ static void parquet_drop(void *e)
 	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
 	for (size_t i = 0; i < HANDS; i++)
 		worker_release(&p->hand[i].worker);
-	for (size_t i = 0; p->page && p->numbers && p->chunk && i < p->job->frame->nr_fields; i++) {
+	for (size_t i = 0; p->page && p->numbers && p->chunk && i < p->job->table->nr_fields; i++) {
 		page_release(&p->page[i]);
 		text_numbers_release(&p->numbers[i]);
 		chunk_release(&p->chunk[i]);
@@ -303,13 +303,13 @@ static void parquet_drop(void *e)
 
 static int set_up(struct parquet *p)
 {
-	const struct frame *f = p->job->frame;
+	const struct data_table *f = p->job->table;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < HANDS; i++) {
 		p->hand[i].p = p;
 		p->hand[i].first = i;
-		r = worker_init(&p->hand[i].worker, work, &p->hand[i], sizeof(struct work));
+		r = worker_init(&p->hand[i].worker, work, &p->hand[i], sizeof(struct parquet_work));
 	}
 	if (r < 0)
 		return r;

@@ -171,7 +171,7 @@ static void bound_flags(struct chunk *c, const uint8_t *v, uint32_t nr)
 	}
 }
 
-static void bound(struct chunk *c, const struct page *page)
+static void bound(struct chunk *c, const struct parquet_page *page)
 {
 	if (!page->nr_values || c->type == FIELD_TEXT)
 		return;
@@ -183,7 +183,7 @@ static void bound(struct chunk *c, const struct page *page)
 		bound_integers(c, page->value, page->nr_values);
 }
 
-static int put_levels(struct press *p, const struct page *page)
+static int put_levels(struct press *p, const struct parquet_page *page)
 {
 	buf_reset(&p->raw);
 	encode_levels(&p->raw, page->bits, page->nr_rows, !page->missing);
@@ -200,8 +200,8 @@ static unsigned index_width(uint32_t nr)
 }
 
 /* The values behind the levels that stand in `raw` already. */
-static void encode(
-	const struct chunk *c, struct press *p, const struct page *page, enum parquet_encoding encoding)
+static void encode(const struct chunk *c, struct press *p, const struct parquet_page *page,
+	enum parquet_encoding encoding)
 {
 	switch (encoding) {
 	case ENCODING_DICTIONARY:
@@ -226,7 +226,7 @@ struct trial {
 };
 
 /* Leaves the smaller one in packed[0]. */
-static int try_encoding(struct chunk *c, struct press *p, const struct page *page, struct trial *t,
+static int try_encoding(struct chunk *c, struct press *p, const struct parquet_page *page, struct trial *t,
 	enum parquet_encoding encoding, size_t weight)
 {
 	struct buf swap;
@@ -251,7 +251,7 @@ static int try_encoding(struct chunk *c, struct press *p, const struct page *pag
 /* What the dictionary adds to a page of this chunk. The first page finds most of the values, later ones those
  * that come at the rate of its second half. */
 static int dictionary_weight(
-	const struct chunk *c, struct press *p, const struct page *page, uint32_t half, size_t *ret)
+	const struct chunk *c, struct press *p, const struct parquet_page *page, uint32_t half, size_t *ret)
 {
 	uint64_t nr = c->dictionary.nr, later = MIN(2 * (nr - half) + nr / PAGES_A_CHUNK, nr);
 	int r;
@@ -267,7 +267,7 @@ static int dictionary_weight(
 	return 0;
 }
 
-static int try_dictionary(struct chunk *c, struct press *p, const struct page *page, struct trial *t)
+static int try_dictionary(struct chunk *c, struct press *p, const struct parquet_page *page, struct trial *t)
 {
 	uint32_t half, most = MAX(page->nr_values / 2, 64u);
 	size_t weight = 0;
@@ -283,7 +283,7 @@ static int try_dictionary(struct chunk *c, struct press *p, const struct page *p
 }
 
 /* The page in the way that is smallest, which is then the choice for those behind it. */
-static int put_best(struct chunk *c, struct press *p, const struct page *page)
+static int put_best(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	struct trial t = {.best = ENCODING_NONE};
 	bool taken = c->encodings & 1u << ENCODING_DICTIONARY; /* pages before this one need it as it is */
@@ -302,7 +302,7 @@ static int put_best(struct chunk *c, struct press *p, const struct page *page)
 	return put_page(c, p, &c->pages, PAGE_DATA, page->nr_rows, t.best_raw, t.best);
 }
 
-static int put_numbers(struct chunk *c, struct press *p, const struct page *page)
+static int put_numbers(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	uint32_t half, most = MIN(c->dictionary.nr + page->nr_values / 2 + 64, (uint32_t)DISTINCT_MOST);
 	int r = 0;
@@ -325,7 +325,7 @@ static int put_numbers(struct chunk *c, struct press *p, const struct page *page
 }
 
 /* Texts, flags, and pages where nothing is. */
-static int put_others(struct chunk *c, struct press *p, const struct page *page)
+static int put_others(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	enum parquet_encoding encoding = ENCODING_PLAIN;
 	int r = put_levels(p, page);
@@ -342,7 +342,7 @@ static int put_others(struct chunk *c, struct press *p, const struct page *page)
 	return r < 0 ? r : put_page(c, p, &c->pages, PAGE_DATA, page->nr_rows, p->raw.len, encoding);
 }
 
-int chunk_add(struct chunk *c, struct press *p, const struct page *page)
+int chunk_add(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	bool numbers = c->type != FIELD_TEXT && c->type != FIELD_FLAG;
 

@@ -42,7 +42,7 @@ struct chunk {
 
 void chunk_init(struct chunk *c, enum field_type type);
 void chunk_release(struct chunk *c);
-int chunk_add(struct chunk *c, struct press *p, const struct page *page);
+int chunk_add(struct chunk *c, struct press *p, const struct parquet_page *page);
 /* Makes `first`, of what c->texts hold or of the dictionary of numbers. */
 int chunk_end(struct chunk *c, struct press *p);
 void chunk_clear(struct chunk *c); /* for the next row group */

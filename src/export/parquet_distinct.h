@@ -21,7 +21,7 @@ int distinct_map(struct distinct *d, const uint64_t *v, size_t nr, uint32_t most
 	uint32_t *ret_half);
 
 struct text_numbers {
-	uint32_t *number; /* by the text's number in the frame: number + 1 here; 0: not here */
+	uint32_t *number; /* by the text's number in the table: number + 1 here; 0: not here */
 	uint32_t *text;	  /* and back */
 	uint32_t nr, cap_number, cap_text;
 };

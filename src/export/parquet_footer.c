@@ -76,14 +76,14 @@ static void put_chunk(struct thrift *t, const struct chunk *c, const char *name,
 
 int footer_add_group(struct footer *f, const struct chunk *chunk, uint64_t nr_rows, uint64_t start)
 {
-	const struct frame *frame = f->job->frame;
+	const struct data_table *table = f->job->table;
 	uint64_t at = start, raw = 0;
 	struct thrift t;
 
 	thrift_begin(&t, &f->groups);
-	thrift_list(&t, 1, THRIFT_STRUCT, frame->nr_fields);
-	for (size_t i = 0; i < frame->nr_fields; i++) {
-		put_chunk(&t, &chunk[i], frame->field[i].name, f->compressed, at);
+	thrift_list(&t, 1, THRIFT_STRUCT, table->nr_fields);
+	for (size_t i = 0; i < table->nr_fields; i++) {
+		put_chunk(&t, &chunk[i], table->field[i].name, f->compressed, at);
 		at += chunk[i].first.len + chunk[i].pages.len;
 		raw += chunk[i].raw_size;
 	}
@@ -126,7 +126,7 @@ static void put_logical_type(struct thrift *t, enum field_type type)
 	thrift_end(t);
 }
 
-static void put_schema(struct thrift *t, const struct frame *f)
+static void put_schema(struct thrift *t, const struct data_table *f)
 {
 	thrift_list(t, 2, THRIFT_STRUCT, f->nr_fields + 1);
 	thrift_element_struct(t);
@@ -144,7 +144,7 @@ static void put_schema(struct thrift *t, const struct frame *f)
 }
 
 /* What the columns mean, as an array in their order. */
-static void put_columns_json(struct buf *out, const struct frame *f)
+static void put_columns_json(struct buf *out, const struct data_table *f)
 {
 	char unit[EXPORT_TEXT];
 	struct json j;
@@ -180,7 +180,7 @@ static void put_pair(struct thrift *t, const char *key, const char *value)
 
 static int put_pairs(struct thrift *t, const struct export_job *job)
 {
-	const struct frame *f = job->frame;
+	const struct data_table *f = job->table;
 	struct buf columns;
 	int r;
 
@@ -201,21 +201,21 @@ static int put_pairs(struct thrift *t, const struct export_job *job)
 
 int footer_put(struct buf *out, const struct footer *f)
 {
-	const struct frame *frame = f->job->frame;
+	const struct data_table *table = f->job->table;
 	struct thrift t;
 	uint32_t len;
 	int r;
 
 	thrift_begin(&t, out);
 	thrift_i32(&t, 1, 2); /* the second version: of logical types and encodings */
-	put_schema(&t, frame);
+	put_schema(&t, table);
 	thrift_i64(&t, 3, (int64_t)f->nr_rows);
 	thrift_list(&t, 4, THRIFT_STRUCT, f->nr_groups);
 	buf_add(out, f->groups.data, f->groups.len);
 	r = put_pairs(&t, f->job);
 	thrift_text(&t, 6, "tacho version " TACHO_VERSION);
-	thrift_list(&t, 7, THRIFT_STRUCT, frame->nr_fields);
-	for (size_t i = 0; i < frame->nr_fields; i++) {
+	thrift_list(&t, 7, THRIFT_STRUCT, table->nr_fields);
+	for (size_t i = 0; i < table->nr_fields; i++) {
 		thrift_element_struct(&t);
 		thrift_struct(&t, 1); /* the order that the type defines */
 		thrift_end(&t);

@@ -9,7 +9,7 @@ static size_t value_size(enum field_type type)
 	return type == FIELD_TEXT ? sizeof(uint32_t) : type == FIELD_FLAG ? 1 : sizeof(uint64_t);
 }
 
-void page_release(struct page *p)
+void page_release(struct parquet_page *p)
 {
 	free(p->value);
 	free(p->bits);
@@ -17,7 +17,7 @@ void page_release(struct page *p)
 	p->bits = NULL;
 }
 
-static int make_room(struct page *p, uint32_t nr_rows)
+static int make_room(struct parquet_page *p, uint32_t nr_rows)
 {
 	size_t values = (size_t)p->nr_values + nr_rows, bits = ((size_t)p->nr_rows + nr_rows) / 8 + 2;
 	void *grown;
@@ -51,7 +51,7 @@ static void add_bits(uint8_t *to, size_t at, const uint8_t *from, uint32_t nr)
 	}
 }
 
-static void gather_bits(struct page *p, const struct field_cells *cells, uint32_t nr)
+static void gather_bits(struct parquet_page *p, const struct field_cells *cells, uint32_t nr)
 {
 	bool some = cells->valid && cells->nr_missing;
 
@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) uint32_t gather_valid(
 	return done;
 }
 
-static uint32_t gather_values(struct page *p, const struct field_cells *cells, uint32_t nr)
+static uint32_t gather_values(struct parquet_page *p, const struct field_cells *cells, uint32_t nr)
 {
 	size_t size = value_size(p->type);
 	uint8_t *to = (uint8_t *)p->value + p->nr_values * size;
@@ -105,8 +105,8 @@ static uint32_t gather_values(struct page *p, const struct field_cells *cells, u
 	return gather_valid(to, from, cells->valid, nr, 1);
 }
 
-int page_add(struct page *p, const struct field_cells *cells, uint32_t nr_rows, struct text_numbers *numbers,
-	const struct texts *texts)
+int page_add(struct parquet_page *p, const struct field_cells *cells, uint32_t nr_rows,
+	struct text_numbers *numbers, const struct texts *texts)
 {
 	uint32_t added;
 	int r = make_room(p, nr_rows);

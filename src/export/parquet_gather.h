@@ -6,11 +6,11 @@
 
 #include "base/buf.h"
 #include "export/parquet_distinct.h"
-#include "query/frames.h"
+#include "query/tables.h"
 
 #define PAGE_VALUES 16384 /* smaller: larger files; larger: more memory, and slower as caches are left */
 
-struct page {
+struct parquet_page {
 	enum field_type type;
 	void *value; /* those that are there: 8 bytes each, 4 for numbers of texts, 1 for flags */
 	size_t cap_values;
@@ -21,19 +21,19 @@ struct page {
 	bool missing;	   /* some rows have none */
 };
 
-void page_release(struct page *p);
-static inline void page_clear(struct page *p)
+void page_release(struct parquet_page *p);
+static inline void page_clear(struct parquet_page *p)
 {
 	p->nr_rows = p->nr_values = 0;
 	p->missing = false;
 }
-static inline bool page_has_room(const struct page *p, uint32_t nr_rows)
+static inline bool page_has_room(const struct parquet_page *p, uint32_t nr_rows)
 {
 	return !p->nr_rows || p->nr_values + (uint64_t)nr_rows <= PAGE_VALUES;
 }
 /* `numbers` and `texts` are for texts only. -ENOMEM, -EINVAL (a text that is none). */
-int page_add(struct page *p, const struct field_cells *cells, uint32_t nr_rows, struct text_numbers *numbers,
-	const struct texts *texts);
+int page_add(struct parquet_page *p, const struct field_cells *cells, uint32_t nr_rows,
+	struct text_numbers *numbers, const struct texts *texts);
 
 /* The texts of a row group as its dictionary has them: each with its length in front. */
 struct text_page {

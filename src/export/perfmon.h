@@ -1,14 +1,14 @@
 /* Inside of perfmon-json. That tool has a list of values for each metric of each host, all as long as the
  * host's list of time stamps; its lists are rows of one table (perfmon_json.c), bound to fields of our
- * frames.
+ * tables.
  *
- * Values wait in strips: what one frame says of one host, or of one instance there, tick by tick. When all is
+ * Values wait in series: what one table says of one host, or of one instance there, tick by tick. When all is
  * read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick has no
  * value there, whoever came first. */
 #ifndef EXPORT_PERFMON_H
 #define EXPORT_PERFMON_H
 
-#include "export/older.h"
+#include "export/legacy_csv.h"
 #include "export/outlet.h"
 #include "export/spool.h"
 
@@ -23,8 +23,8 @@ enum perfmon_look {
 struct perfmon_list {
 	enum perfmon_file file;
 	const char *group, *name; /* group NULL: at the top; name NULL: that of the instance */
-	const char *frame, *field;
-	const char *frame2, *field2; /* added; NULL: nothing is */
+	const char *table, *field;
+	const char *table2, *field2; /* added; NULL: nothing is */
 	double factor;		     /* our unit x factor = theirs */
 	enum perfmon_look look;
 	const char *instances; /* beginnings of names, apart by blanks, before a digit; NULL: all folded */
@@ -55,17 +55,17 @@ struct perfmon_column {
 	double factor;
 };
 
-/* Which hosts have instances in a frame: folded, nobody adds up to 0, and no port is no port. */
+/* Which hosts have instances in a table: folded, nobody adds up to 0, and no port is no port. */
 struct perfmon_witness {
 	size_t at, field;
-	const char *frame;
+	const char *table;
 	bool *host;
 	size_t nr_hosts;
 };
 
-struct perfmon_origin { /* a frame that is read */
-	const struct frame *frame;
-	size_t at; /* number of the frame */
+struct perfmon_origin { /* a table that is read */
+	const struct data_table *table;
+	size_t at; /* number of the table */
 	bool each; /* by instance, of those that `instances` of its lists say */
 	const char *instances;
 	size_t time, elapsed, host, instance;
@@ -73,7 +73,7 @@ struct perfmon_origin { /* a frame that is read */
 	size_t nr_columns;
 	const struct perfmon_witness *witness; /* NULL: it speaks of all hosts */
 	struct perfmon_strip **strip;
-	size_t nr_strips;
+	size_t nr_series;
 };
 
 struct perfmon_host { /* of a recording: two of the same host are two here */
@@ -101,25 +101,25 @@ struct perfmon {
 	double interval; /* NAN: not known */
 };
 
-/* perfmon_strips.c */
+/* perfmon_host_series.c */
 
-/* Columns for the lists that these frames have: `each`, those by instance, else those that are folded. */
-int perfmon_bind(struct perfmon *p, const struct frame *frame, size_t nr, bool each);
-/* Of a frame that has instances; its rows are then given to perfmon_see(). */
-int perfmon_witness(struct perfmon *p, size_t frame);
-int perfmon_see(struct perfmon *p, const struct frame_batch *b);
+/* Columns for the lists that these tables have: `each`, those by instance, else those that are folded. */
+int perfmon_bind(struct perfmon *p, const struct data_table *table, size_t nr, bool each);
+/* Of a table that has instances; its rows are then given to perfmon_see(). */
+int perfmon_witness(struct perfmon *p, size_t table);
+int perfmon_see(struct perfmon *p, const struct data_table_batch *b);
 /* That of the recording; it is added when it is not there yet. */
 int perfmon_host_find(struct perfmon *p, uint32_t recording, const char *name, size_t *ret);
-static inline uint32_t perfmon_recording(const struct frame_batch *b, uint32_t row)
+static inline uint32_t perfmon_recording(const struct data_table_batch *b, uint32_t row)
 {
 	return b->recording ? b->recording[row] : 0;
 }
 /* Gives each host its key, in the order of the recordings; when all are there. */
 int perfmon_name_hosts(struct perfmon *p);
-/* Rows of a frame that was bound; texts are asked of `texts`. */
-int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct frame_batch *b,
-	struct texts (*texts)(const void *arg, size_t frame, size_t field), const void *arg);
-void perfmon_strips_release(struct perfmon *p);
+/* Rows of a table that was bound; texts are asked of `texts`. */
+int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b,
+	struct texts (*texts)(const void *arg, size_t table, size_t field), const void *arg);
+void perfmon_host_series_release(struct perfmon *p);
 
 /* perfmon_write.c */
 
@@ -140,7 +140,7 @@ int perfmon_write_events(struct perfmon *p, const char *const *groups);
 
 /* perfmon_about.c: who ran, and on what */
 
-int perfmon_processes(struct perfmon *p, const struct frame *frame, const struct frame_batch *b);
+int perfmon_processes(struct perfmon *p, const struct data_table *table, const struct data_table_batch *b);
 void perfmon_hosts_release(struct perfmon *p);
 struct summary;
 int perfmon_metadata(struct perfmon *p, const struct summary *s);

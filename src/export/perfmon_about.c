@@ -100,22 +100,22 @@ static int sets_of(struct perfmon *p, size_t host)
 	return p->pids && p->parents ? r : -ENOMEM;
 }
 
-static const char *text_at(const struct perfmon *p, const struct frame *f, const char *name,
-	const struct frame_batch *b, uint32_t row)
+static const char *text_at(const struct perfmon *p, const struct data_table *f, const char *name,
+	const struct data_table_batch *b, uint32_t row)
 {
-	size_t at = older_field(f, name);
+	size_t at = legacy_csv_field(f, name);
 	struct texts t;
 
 	if (at == NO_FIELD || f->field[at].type != FIELD_TEXT || !cell_valid(&b->cell[at], row))
 		return NULL;
-	t = export_texts(p->job, b->frame, at);
+	t = export_texts(p->job, b->table, at);
 	return b->cell[at].text[row] < t.nr ? t.text[b->cell[at].text[row]] : NULL;
 }
 
-static bool integer_at(
-	const struct frame *f, const char *name, const struct frame_batch *b, uint32_t row, int64_t *ret)
+static bool integer_at(const struct data_table *f, const char *name, const struct data_table_batch *b,
+	uint32_t row, int64_t *ret)
 {
-	size_t at = older_field(f, name);
+	size_t at = legacy_csv_field(f, name);
 	bool there = at != NO_FIELD && (f->field[at].type == FIELD_INT || f->field[at].type == FIELD_TIME) &&
 		cell_valid(&b->cell[at], row);
 
@@ -123,22 +123,22 @@ static bool integer_at(
 	return there;
 }
 
-int perfmon_processes(struct perfmon *p, const struct frame *frame, const struct frame_batch *b)
+int perfmon_processes(struct perfmon *p, const struct data_table *table, const struct data_table_batch *b)
 {
 	int r = 0;
 
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
-		const char *host = text_at(p, frame, "host", b, row);
-		struct said s = {.name = text_at(p, frame, "name", b, row),
-			.exe = text_at(p, frame, "exe", b, row),
-			.command = text_at(p, frame, "command", b, row),
+		const char *host = text_at(p, table, "host", b, row);
+		struct said s = {.name = text_at(p, table, "name", b, row),
+			.exe = text_at(p, table, "exe", b, row),
+			.command = text_at(p, table, "command", b, row),
 			.start = NAN};
 		int64_t start;
 		size_t number;
 
-		s.has_pid = integer_at(frame, "pid", b, row, &s.pid);
-		s.has_ppid = integer_at(frame, "ppid", b, row, &s.ppid);
-		if (integer_at(frame, "start", b, row, &start))
+		s.has_pid = integer_at(table, "pid", b, row, &s.pid);
+		s.has_ppid = integer_at(table, "ppid", b, row, &s.ppid);
+		if (integer_at(table, "start", b, row, &start))
 			s.start = (double)start / 1e9;
 		if (!s.has_pid)
 			continue;
@@ -257,7 +257,7 @@ int perfmon_metadata(struct perfmon *p, const struct summary *s)
 	if (r >= 0)
 		r = p->text.err;
 	if (r >= 0)
-		r = fd = older_create(p->job, "meta_data.json");
+		r = fd = legacy_csv_create(p->job, "meta_data.json");
 	if (r >= 0)
 		r = outlet_open(&out, fd);
 	if (r >= 0)

@@ -3,7 +3,7 @@
  * that is known of both sides' names and units.
  *
  * Its lists are of the whole node or of the whole job, while the tables that formats get have instances, and
- * what of them may be added up (a bridge and what is bridged may not) is known to frames alone. So the run is
+ * what of them may be added up (a bridge and what is bridged may not) is known to tables alone. So the run is
  * read once more at the end, folded; the other tables are taken as they come. */
 #include "export/perfmon.h"
 
@@ -20,7 +20,7 @@
 #define GPU "nvidia-"
 
 /* clang-format off */
-static const struct perfmon_list table[] = {
+static const struct perfmon_list perfmon_list[] = {
 	{PERFMON_CPU, NULL, "cpu_time",                    "tree",    "tree.cpu",            NULL, NULL, 1,    PERFMON_LEVEL, NULL},
 	{PERFMON_CPU, NULL, "cpu_percent",                 "tree",    "tree.cores",          NULL, NULL, 100,  PERFMON_LEVEL, NULL},
 	{PERFMON_CPU, NULL, "cpu_percent_sys",             "cpu",     "cpu.busy",            NULL, NULL, 100,  PERFMON_LEVEL, NULL},
@@ -118,7 +118,7 @@ static int add_event(struct perfmon *p, const char *group, const char *name, siz
 	p->list[p->nr_lists++] = (struct perfmon_list){.file = PERFMON_PERF,
 		.group = group,
 		.name = own,
-		.frame = "perf",
+		.table = "perf",
 		.field = field,
 		.factor = 1,
 		.look = PERFMON_GROWTH};
@@ -153,25 +153,25 @@ static int add_groups(struct perfmon *p, const struct summary *s)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(table) && r >= 0; i++)
-		if (table[i].file == PERFMON_PERF && table[i].look == PERFMON_LEVEL)
-			r = add_events(p, &table[i], s);
+	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list) && r >= 0; i++)
+		if (perfmon_list[i].file == PERFMON_PERF && perfmon_list[i].look == PERFMON_LEVEL)
+			r = add_events(p, &perfmon_list[i], s);
 	return r;
 }
 
 /* ---- what is folded ---- */
 
-static bool is_exported(const struct perfmon *p, const char *frame, const char *field)
+static bool is_exported(const struct perfmon *p, const char *table, const char *field)
 {
-	for (size_t i = 0; i < p->job->nr_frames; i++)
-		if (!strcmp(p->job->frame[i].name, frame))
-			return older_field(&p->job->frame[i], field) != NO_FIELD;
+	for (size_t i = 0; i < p->job->nr_tables; i++)
+		if (!strcmp(p->job->table[i].name, table))
+			return legacy_csv_field(&p->job->table[i], field) != NO_FIELD;
 	return false;
 }
 
 static bool is_list_exported(const struct perfmon *p, const struct perfmon_list *l)
 {
-	return is_exported(p, l->frame, l->field) && (!l->frame2 || is_exported(p, l->frame2, l->field2));
+	return is_exported(p, l->table, l->field) && (!l->table2 || is_exported(p, l->table2, l->field2));
 }
 
 static void choose(const char **list, size_t *nr, const char *name)
@@ -182,32 +182,32 @@ static void choose(const char **list, size_t *nr, const char *name)
 	list[(*nr)++] = name;
 }
 
-static struct texts texts_of(const void *frames, size_t frame, size_t field)
+static struct texts texts_of(const void *tables, size_t table, size_t field)
 {
-	return frames_texts(frames, frame, field);
+	return tables_texts(tables, table, field);
 }
 
-static int take_all(struct perfmon *p, struct frames *frames)
+static int take_all(struct perfmon *p, struct tables *tables)
 {
-	const struct frame *frame;
-	size_t nr = frames_list(frames, &frame), first = p->nr_origins;
-	struct frame_batch b;
-	int r = perfmon_bind(p, frame, nr, false);
+	const struct data_table *table;
+	size_t nr = tables_list(tables, &table), first = p->nr_origins;
+	struct data_table_batch b;
+	int r = perfmon_bind(p, table, nr, false);
 
-	while (r >= 0 && (r = frames_next(frames, &b)) > 0)
+	while (r >= 0 && (r = tables_next(tables, &b)) > 0)
 		for (size_t i = first; i < p->nr_origins && r >= 0; i++)
-			if (p->origin[i].at == b.frame)
-				r = perfmon_take(p, &p->origin[i], &b, texts_of, frames);
+			if (p->origin[i].at == b.table)
+				r = perfmon_take(p, &p->origin[i], &b, texts_of, tables);
 	for (size_t i = first; i < p->nr_origins; i++)
-		p->origin[i].frame = NULL;
+		p->origin[i].table = NULL;
 	return r;
 }
 
 static int take_folded(struct perfmon *p)
 {
-	struct frames_options o = {.from_s = NAN, .to_s = NAN};
+	struct tables_options o = {.from_s = NAN, .to_s = NAN};
 	_cleanup_(freep) const char **name = calloc(4 * p->nr_lists, sizeof(*name));
-	struct frames *frames = NULL;
+	struct tables *tables = NULL;
 	int r;
 
 	if (!name)
@@ -215,7 +215,7 @@ static int take_folded(struct perfmon *p)
 	if (p->job->options)
 		o = *p->job->options;
 	o.raw = false;
-	o.per = FRAMES_NODE;
+	o.per = TABLES_NODE;
 	o.domain = name;
 	o.metric = name + 2 * p->nr_lists;
 	o.nr_domains = o.nr_metrics = 0;
@@ -224,19 +224,19 @@ static int take_folded(struct perfmon *p)
 
 		if (l->instances || !is_list_exported(p, l))
 			continue;
-		choose(name, &o.nr_domains, l->frame);
+		choose(name, &o.nr_domains, l->table);
 		choose(name + 2 * p->nr_lists, &o.nr_metrics, l->field);
-		if (l->frame2) {
-			choose(name, &o.nr_domains, l->frame2);
+		if (l->table2) {
+			choose(name, &o.nr_domains, l->table2);
 			choose(name + 2 * p->nr_lists, &o.nr_metrics, l->field2);
 		}
 	}
 	if (!o.nr_metrics)
 		return 0;
-	r = frames_open(p->job->run, &o, &frames, p->job->reterr);
+	r = tables_open(p->job->run, &o, &tables, p->job->reterr);
 	if (r >= 0)
-		r = take_all(p, frames);
-	frames_close(frames);
+		r = take_all(p, tables);
+	tables_close(tables);
 	return r;
 }
 
@@ -246,7 +246,7 @@ static void perfmon_drop(void *e)
 {
 	struct perfmon *p = e;
 
-	perfmon_strips_release(p);
+	perfmon_host_series_release(p);
 	perfmon_hosts_release(p);
 	spool_file_release(&p->file);
 	for (size_t i = 0; i < p->nr_words; i++)
@@ -259,17 +259,17 @@ static void perfmon_drop(void *e)
 
 static int check_tables(const struct perfmon *p, struct buf *reterr)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (is_list_exported(p, &table[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list); i++)
+		if (is_list_exported(p, &perfmon_list[i]))
 			return 0;
 	buf_adds(reterr, "it is made of tables that are not there, or not chosen:");
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list); i++) {
 		size_t before = 0;
 
-		while (before < i && strcmp(table[before].frame, table[i].frame) != 0)
+		while (before < i && strcmp(perfmon_list[before].table, perfmon_list[i].table) != 0)
 			before++;
 		if (before == i)
-			buf_addf(reterr, "%s %s", i ? "," : "", table[i].frame);
+			buf_addf(reterr, "%s %s", i ? "," : "", perfmon_list[i].table);
 	}
 	return -ENODATA;
 }
@@ -279,13 +279,13 @@ static int add_witnesses(struct perfmon *p)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < p->job->nr_frames && r >= 0; i++) {
+	for (size_t i = 0; i < p->job->nr_tables && r >= 0; i++) {
 		size_t list = 0;
 
 		while (list < p->nr_lists &&
-			(p->list[list].instances || strcmp(p->list[list].frame, p->job->frame[i].name) != 0))
+			(p->list[list].instances || strcmp(p->list[list].table, p->job->table[i].name) != 0))
 			list++;
-		if (list < p->nr_lists && older_field(&p->job->frame[i], "pid") == NO_FIELD)
+		if (list < p->nr_lists && legacy_csv_field(&p->job->table[i], "pid") == NO_FIELD)
 			r = perfmon_witness(p, i);
 	}
 	return r;
@@ -302,15 +302,15 @@ static int perfmon_open(const struct export_job *job, void **ret, struct buf *re
 	p->interval = NAN;
 	spool_file_init(&p->file, job->path);
 	buf_init(&p->text, SIZE_MAX / 2);
-	p->list = malloc(sizeof(table));
+	p->list = malloc(sizeof(perfmon_list));
 	r = p->list ? check_tables(p, reterr) : -ENOMEM;
 	if (r >= 0) {
-		memcpy(p->list, table, sizeof(table));
-		p->nr_lists = ARRAY_SIZE(table);
+		memcpy(p->list, perfmon_list, sizeof(perfmon_list));
+		p->nr_lists = ARRAY_SIZE(perfmon_list);
 		r = add_witnesses(p);
 	}
 	if (r >= 0)
-		r = perfmon_bind(p, job->frame, job->nr_frames, true);
+		r = perfmon_bind(p, job->table, job->nr_tables, true);
 	if (r < 0)
 		perfmon_drop(p);
 	else
@@ -318,25 +318,25 @@ static int perfmon_open(const struct export_job *job, void **ret, struct buf *re
 	return r;
 }
 
-static int perfmon_add(void *e, const struct frame_batch *b)
+static int perfmon_add(void *e, const struct data_table_batch *b)
 {
 	struct perfmon *p = e;
 	const struct export_job *job = p->job;
-	size_t at = b->frame - job->first_frame;
+	size_t at = b->table - job->first_table;
 	int r = perfmon_see(p, b);
 
 	for (size_t i = 0; i < p->nr_origins && r >= 0; i++)
 		if (p->origin[i].at == at)
 			r = perfmon_take(p, &p->origin[i], b, job->texts, job->texts_arg);
-	if (r >= 0 && !strcmp(job->frame[at].name, "processes"))
-		r = perfmon_processes(p, &job->frame[at], b);
+	if (r >= 0 && !strcmp(job->table[at].name, "processes"))
+		r = perfmon_processes(p, &job->table[at], b);
 	return r;
 }
 
 static int read_rest(struct perfmon *p)
 {
 	struct summary *s = NULL;
-	const struct frames_options *o = p->job->options;
+	const struct tables_options *o = p->job->options;
 	int r = summary_read(p->job->run, &s, p->job->reterr);
 
 	if (r >= 0) {

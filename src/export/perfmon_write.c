@@ -17,7 +17,7 @@ struct face { /* what has a key of its own: a host, or a GPU of it */
 	const struct perfmon_origin *whole; /* of a GPU: all its lists are of that strip; NULL: a host */
 };
 
-struct writing {
+struct perfmon_output {
 	struct perfmon *p;
 	enum perfmon_file file;
 	const char *const *always;
@@ -30,14 +30,14 @@ struct writing {
 
 /* ---- values ---- */
 
-struct cursor { /* reads a column of a strip along the ticks of another */
+struct perfmon_cursor { /* reads a column of a strip along the ticks of another */
 	struct spool_reader ticks, cells;
 	struct perfmon_tick tick;
 	uint64_t cell;
 	bool there, exact;
 };
 
-static int cursor_next(struct cursor *c)
+static int cursor_next(struct perfmon_cursor *c)
 {
 	int r = spool_reader_next(&c->ticks, &c->tick, sizeof(c->tick));
 
@@ -47,7 +47,7 @@ static int cursor_next(struct cursor *c)
 	return r;
 }
 
-static int cursor_open(struct cursor *c, const struct perfmon *p, const struct perfmon_strip *s,
+static int cursor_open(struct perfmon_cursor *c, const struct perfmon *p, const struct perfmon_strip *s,
 	const struct perfmon_cells *cells, bool exact)
 {
 	c->there = false;
@@ -67,7 +67,7 @@ static int tick_compare(const struct perfmon_tick *a, const struct perfmon_tick 
 }
 
 /* False: it has nothing there. */
-static bool cursor_at(struct cursor *c, const struct perfmon_tick *t, uint64_t *ret, int *err)
+static bool cursor_at(struct perfmon_cursor *c, const struct perfmon_tick *t, uint64_t *ret, int *err)
 {
 	while (*err >= 0 && c->there && tick_compare(&c->tick, t) < 0)
 		*err = cursor_next(c);
@@ -75,13 +75,13 @@ static bool cursor_at(struct cursor *c, const struct perfmon_tick *t, uint64_t *
 	return *err >= 0 && c->there && !tick_compare(&c->tick, t);
 }
 
-static bool as_whole(const struct cursor *c, uint64_t cell, int64_t *ret)
+static bool as_whole(const struct perfmon_cursor *c, uint64_t cell, int64_t *ret)
 {
 	memcpy(ret, &cell, sizeof(cell));
 	return c->exact && *ret != INT64_MIN;
 }
 
-static double as_real(const struct cursor *c, uint64_t cell)
+static double as_real(const struct perfmon_cursor *c, uint64_t cell)
 {
 	int64_t whole;
 	double real;
@@ -107,7 +107,8 @@ static void put_real(struct json *j, double v, bool whole)
 }
 
 /* A value, with what is added to it; both must be known. */
-static int put_value(struct json *j, struct cursor *c, size_t nr, const struct perfmon_tick *t, bool whole)
+static int put_value(
+	struct json *j, struct perfmon_cursor *c, size_t nr, const struct perfmon_tick *t, bool whole)
 {
 	uint64_t cell[2] = {0};
 	int64_t a = 0, b = 0, sum;
@@ -148,9 +149,9 @@ static const struct perfmon_origin *find_column(
 static const struct perfmon_strip *find_strip(
 	const struct perfmon_origin *o, size_t host, const char *instance)
 {
-	for (size_t i = 0; i < o->nr_strips; i++) {
+	for (size_t i = 0; i < o->nr_series; i++) {
 		const struct perfmon_strip *s =
-			o->strip[(i + host) % o->nr_strips]; /* mostly the first one */
+			o->strip[(i + host) % o->nr_series]; /* mostly the first one */
 
 		if (s->host == host && (!instance || !strcmp(s->instance, instance)))
 			return s;
@@ -163,7 +164,7 @@ static bool is_known(const struct perfmon *p, size_t list, bool second)
 	size_t column;
 	const struct perfmon_origin *o = find_column(p, list, second, &column);
 
-	for (size_t i = 0; o && i < o->nr_strips; i++)
+	for (size_t i = 0; o && i < o->nr_series; i++)
 		if (o->strip[i]->cells[column].known)
 			return true;
 	return false;
@@ -171,7 +172,7 @@ static bool is_known(const struct perfmon *p, size_t list, bool second)
 
 /* ---- lists ---- */
 
-static int hand_over(struct writing *w, size_t least)
+static int hand_over(struct perfmon_output *w, size_t least)
 {
 	struct buf *text = &w->p->text;
 	int r = text->err;
@@ -183,8 +184,8 @@ static int hand_over(struct writing *w, size_t least)
 	return r;
 }
 
-static int cursors_open(struct writing *w, const struct face *face, size_t list, const char *instance,
-	struct cursor c[static 2], size_t nr)
+static int cursors_open(struct perfmon_output *w, const struct face *face, size_t list, const char *instance,
+	struct perfmon_cursor c[static 2], size_t nr)
 {
 	int r = 0;
 
@@ -199,13 +200,13 @@ static int cursors_open(struct writing *w, const struct face *face, size_t list,
 	return r;
 }
 
-static int put_list(struct writing *w, const struct face *face, size_t list, const char *instance)
+static int put_list(struct perfmon_output *w, const struct face *face, size_t list, const char *instance)
 {
 	const struct perfmon_list *l = &w->p->list[list];
 	struct spool_reader ticks;
 	struct perfmon_tick tick;
-	struct cursor c[2];
-	size_t nr = l->frame2 ? 2 : 1;
+	struct perfmon_cursor c[2];
+	size_t nr = l->table2 ? 2 : 1;
 	int r = cursors_open(w, face, list, instance, c, nr);
 
 	json_array(&w->json, instance ? instance : l->name);
@@ -220,7 +221,7 @@ static int put_list(struct writing *w, const struct face *face, size_t list, con
 }
 
 /* One list, or one for each instance that some host knows of. */
-static int put_lists(struct writing *w, const struct face *face, size_t list)
+static int put_lists(struct perfmon_output *w, const struct face *face, size_t list)
 {
 	size_t column;
 	const struct perfmon_origin *o = find_column(w->p, list, false, &column);
@@ -228,7 +229,7 @@ static int put_lists(struct writing *w, const struct face *face, size_t list)
 
 	if (w->p->list[list].name)
 		return put_list(w, face, list, NULL);
-	for (size_t i = 0; i < o->nr_strips && r >= 0; i++) {
+	for (size_t i = 0; i < o->nr_series && r >= 0; i++) {
 		bool again = !o->strip[i]->cells[column].known;
 
 		for (size_t before = 0; before < i && !again; before++)
@@ -245,7 +246,7 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-static int put_group(struct writing *w, const struct face *face, const char *group)
+static int put_group(struct perfmon_output *w, const struct face *face, const char *group)
 {
 	const struct perfmon *p = w->p;
 	int r = 0;
@@ -260,7 +261,7 @@ static int put_group(struct writing *w, const struct face *face, const char *gro
 	return r;
 }
 
-static bool is_always(const struct writing *w, const char *group)
+static bool is_always(const struct perfmon_output *w, const char *group)
 {
 	for (size_t i = 0; w->always && w->always[i]; i++)
 		if (is_same(w->always[i], group))
@@ -269,7 +270,7 @@ static bool is_always(const struct writing *w, const char *group)
 }
 
 /* Each once, in the order of the table. */
-static int put_groups(struct writing *w, const struct face *face)
+static int put_groups(struct perfmon_output *w, const struct face *face)
 {
 	const struct perfmon *p = w->p;
 	int r = put_group(w, face, NULL);
@@ -291,7 +292,7 @@ static int put_groups(struct writing *w, const struct face *face)
 
 /* ---- hosts ---- */
 
-static int put_times(struct writing *w, const struct face *face)
+static int put_times(struct perfmon_output *w, const struct face *face)
 {
 	struct spool_reader ticks;
 	struct perfmon_tick tick;
@@ -314,14 +315,14 @@ static int put_times(struct writing *w, const struct face *face)
 	return r;
 }
 
-static int put_spool(struct writing *w, const struct spool *s)
+static int put_spool(struct perfmon_output *w, const struct spool *s)
 {
 	int r = hand_over(w, 0);
 
 	return r < 0 ? r : spool_pour(s, &w->p->file, &w->out);
 }
 
-static int put_processes(struct writing *w, const struct perfmon_host *host)
+static int put_processes(struct perfmon_output *w, const struct perfmon_host *host)
 {
 	int r;
 
@@ -335,7 +336,7 @@ static int put_processes(struct writing *w, const struct perfmon_host *host)
 	return r;
 }
 
-static int put_file(struct writing *w)
+static int put_file(struct perfmon_output *w)
 {
 	struct json *j = &w->json;
 	int r = 0;
@@ -364,8 +365,8 @@ static int put_file(struct writing *w)
 
 /* ---- who is in the file ---- */
 
-static int add_face(
-	struct writing *w, size_t host, const struct perfmon_strip *ticks, const struct perfmon_origin *whole)
+static int add_face(struct perfmon_output *w, size_t host, const struct perfmon_strip *ticks,
+	const struct perfmon_origin *whole)
 {
 	struct face *more = ARRAY_ADD(w->face, w->nr_faces);
 	const char *key = w->p->host[host].key, *gpu = whole ? ticks->instance : NULL;
@@ -383,7 +384,7 @@ static int add_face(
 }
 
 /* Whether it has columns of this file; *ret_known: with some value in the strip. */
-static bool has_columns(const struct writing *w, const struct perfmon_origin *o,
+static bool has_columns(const struct perfmon_output *w, const struct perfmon_origin *o,
 	const struct perfmon_strip *s, bool *ret_known)
 {
 	bool has = false;
@@ -398,7 +399,7 @@ static bool has_columns(const struct writing *w, const struct perfmon_origin *o,
 }
 
 /* The longest strip has every tick. */
-static int add_host(struct writing *w, size_t host)
+static int add_host(struct perfmon_output *w, size_t host)
 {
 	const struct perfmon_strip *ticks = NULL;
 	bool known = w->file == PERFMON_CPU;
@@ -406,7 +407,7 @@ static int add_host(struct writing *w, size_t host)
 	for (size_t i = 0; i < w->p->nr_origins; i++) {
 		const struct perfmon_origin *o = &w->p->origin[i];
 
-		for (size_t j = 0; j < o->nr_strips; j++) {
+		for (size_t j = 0; j < o->nr_series; j++) {
 			const struct perfmon_strip *s = o->strip[j];
 
 			if (s->host == host && has_columns(w, o, s, &known) && (!ticks || s->nr > ticks->nr))
@@ -416,14 +417,14 @@ static int add_host(struct writing *w, size_t host)
 	return ticks && known ? add_face(w, host, ticks, NULL) : 0;
 }
 
-static int add_gpus(struct writing *w, size_t host)
+static int add_gpus(struct perfmon_output *w, size_t host)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < w->p->nr_origins; i++) {
 		const struct perfmon_origin *o = &w->p->origin[i];
 
-		for (size_t s = 0; s < o->nr_strips && r >= 0; s++) {
+		for (size_t s = 0; s < o->nr_series && r >= 0; s++) {
 			bool known = false;
 
 			if (o->strip[s]->host == host && has_columns(w, o, o->strip[s], &known) && known)
@@ -433,7 +434,7 @@ static int add_gpus(struct writing *w, size_t host)
 	return r;
 }
 
-static int writing_begin(struct writing *w)
+static int writing_begin(struct perfmon_output *w)
 {
 	int r = 0;
 
@@ -441,13 +442,13 @@ static int writing_begin(struct writing *w)
 	if (!w->known)
 		return -ENOMEM;
 	for (size_t i = 0; i < w->p->nr_lists; i++)
-		w->known[i] = is_known(w->p, i, false) && (!w->p->list[i].frame2 || is_known(w->p, i, true));
+		w->known[i] = is_known(w->p, i, false) && (!w->p->list[i].table2 || is_known(w->p, i, true));
 	for (size_t i = 0; i < w->p->nr_hosts && r >= 0; i++)
 		r = w->file == PERFMON_GPU ? add_gpus(w, i) : add_host(w, i);
 	return r;
 }
 
-static void writing_end(struct writing *w, int fd, int *r)
+static void writing_end(struct perfmon_output *w, int fd, int *r)
 {
 	outlet_release(&w->out);
 	if (fd >= 0 && close(fd) < 0 && *r >= 0)
@@ -461,13 +462,13 @@ static void writing_end(struct writing *w, int fd, int *r)
 int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, const char *const *always,
 	bool without_hosts)
 {
-	struct writing w = {.p = p, .file = file, .always = always};
+	struct perfmon_output w = {.p = p, .file = file, .always = always};
 	int r = writing_begin(&w), fd = -1;
 
 	if (r >= 0 && (w.nr_faces || without_hosts)) {
 		buf_reset(&p->text);
 		json_init(&w.json, &p->text, false);
-		r = fd = older_create(p->job, name);
+		r = fd = legacy_csv_create(p->job, name);
 		if (r >= 0)
 			r = outlet_open(&w.out, fd);
 		if (r >= 0)
@@ -479,7 +480,7 @@ int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, c
 	return r;
 }
 
-static void put_events(struct writing *w, const char *group)
+static void put_events(struct perfmon_output *w, const char *group)
 {
 	const struct perfmon *p = w->p;
 
@@ -493,7 +494,7 @@ static void put_events(struct writing *w, const char *group)
 
 int perfmon_write_events(struct perfmon *p, const char *const *groups)
 {
-	struct writing w = {.p = p, .file = PERFMON_PERF};
+	struct perfmon_output w = {.p = p, .file = PERFMON_PERF};
 	int r = writing_begin(&w), fd = -1;
 
 	buf_reset(&p->text);
@@ -504,7 +505,7 @@ int perfmon_write_events(struct perfmon *p, const char *const *groups)
 	json_end_object(&w.json);
 	buf_addch(&p->text, '\n');
 	if (r >= 0)
-		r = fd = older_create(p->job, ".perf_event_list.json");
+		r = fd = legacy_csv_create(p->job, ".perf_event_list.json");
 	if (r >= 0)
 		r = outlet_open(&w.out, fd);
 	if (r >= 0)

@@ -40,7 +40,7 @@ enum {
 
 #define APPEND_MOST 1000 /* values that wait on the reader's stack */
 
-struct column {
+struct pickle_column {
 	struct spool spool;
 	uint32_t waiting; /* behind the last MARK */
 	uint32_t *memo;	  /* number + 1 of each text; 0: not there yet */
@@ -50,7 +50,7 @@ struct column {
 struct pickle {
 	const struct export_job *job;
 	struct spool_file file;
-	struct column *column;
+	struct pickle_column *column;
 	size_t nr_columns;
 	uint32_t next_memo;
 };
@@ -99,7 +99,7 @@ static void add_real(struct buf *out, double v)
 	buf_add(out, &n, sizeof(n));
 }
 
-static int memo_reach(struct column *c, uint32_t nr)
+static int memo_reach(struct pickle_column *c, uint32_t nr)
 {
 	uint32_t *more;
 
@@ -113,7 +113,7 @@ static int memo_reach(struct column *c, uint32_t nr)
 }
 
 /* A text of the dictionary: in full for the first time, then by its number. */
-static void add_known_text(struct pickle *p, struct column *c, const struct texts *t, uint32_t text)
+static void add_known_text(struct pickle *p, struct pickle_column *c, const struct texts *t, uint32_t text)
 {
 	struct buf *out = &c->spool.held;
 	uint32_t number = c->memo[text] ? c->memo[text] - 1 : p->next_memo, n = htole32(number);
@@ -132,17 +132,17 @@ static void add_known_text(struct pickle *p, struct column *c, const struct text
 	}
 }
 
-static int column_add(struct pickle *p, size_t field, const struct frame_batch *b)
+static int column_add(struct pickle *p, size_t field, const struct data_table_batch *b)
 {
 	const struct field_cells *cell = &b->cell[field];
-	struct column *c = &p->column[field];
+	struct pickle_column *c = &p->column[field];
 	struct buf *out = &c->spool.held;
-	enum field_type type = p->job->frame->field[field].type;
+	enum field_type type = p->job->table->field[field].type;
 	struct texts t = {0};
 	int r = 0;
 
 	if (type == FIELD_TEXT) {
-		t = export_texts(p->job, b->frame, field);
+		t = export_texts(p->job, b->table, field);
 		r = memo_reach(c, t.nr);
 	}
 	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
@@ -190,18 +190,18 @@ static int pickle_open(const struct export_job *job, void **ret, struct buf *ret
 		return -ENOMEM;
 	p->job = job;
 	spool_file_init(&p->file, job->path);
-	p->column = calloc(MAX(job->frame->nr_fields, (size_t)1), sizeof(*p->column));
+	p->column = calloc(MAX(job->table->nr_fields, (size_t)1), sizeof(*p->column));
 	if (!p->column) {
 		pickle_drop(p);
 		return -ENOMEM;
 	}
-	for (; p->nr_columns < job->frame->nr_fields; p->nr_columns++)
+	for (; p->nr_columns < job->table->nr_fields; p->nr_columns++)
 		spool_init(&p->column[p->nr_columns].spool);
 	*ret = p;
 	return 0;
 }
 
-static int pickle_add(void *e, const struct frame_batch *b)
+static int pickle_add(void *e, const struct data_table_batch *b)
 {
 	struct pickle *p = e;
 	int r = 0;
@@ -231,7 +231,7 @@ static int pickle_close(void *e)
 	buf_addch(&words, EMPTY_DICT);
 	r = add_buf(p->job->out, &words);
 	for (size_t i = 0; r >= 0 && i < p->nr_columns; i++) {
-		const char *name = p->job->frame->field[i].name;
+		const char *name = p->job->table->field[i].name;
 
 		add_text(&words, name, strlen(name));
 		buf_addch(&words, EMPTY_LIST);

@@ -1,4 +1,4 @@
-/* SQLite: a table for each frame, in one file. Columns have the names of the fields, so they stand in
+/* SQLite: a table for each table, in one file. Columns have the names of the fields, so they stand in
  * quotation marks: "proc.mem.rss". Integers are exact, times are ns since 1970, flags 0 and 1, what is
  * missing is NULL. tacho_tables and tacho_columns say what everything means and its unit; views whose names
  * begin with v_ answer common questions.
@@ -32,7 +32,7 @@ struct sqlite_table {
 struct sqlite {
 	const struct export_job *job;
 	sqlite3 *db;
-	struct sqlite_table *table; /* of each frame */
+	struct sqlite_table *table; /* of each table */
 	struct buf sql;
 };
 
@@ -123,15 +123,15 @@ static int name_unlike(const char *wish, char *const *taken, size_t nr, char **r
 
 static int table_names(struct sqlite *s)
 {
-	char **taken = calloc(s->job->nr_frames + 2, sizeof(*taken));
+	char **taken = calloc(s->job->nr_tables + 2, sizeof(*taken));
 	int r = taken ? 0 : -ENOMEM;
 
 	if (taken) {
 		taken[0] = (char *)"tacho_tables";
 		taken[1] = (char *)"tacho_columns";
 	}
-	for (size_t i = 0; r >= 0 && i < s->job->nr_frames; i++) {
-		const struct frame *f = &s->job->frame[i];
+	for (size_t i = 0; r >= 0 && i < s->job->nr_tables; i++) {
+		const struct data_table *f = &s->job->table[i];
 		struct sqlite_table *t = &s->table[i];
 
 		r = name_unlike(f->name, taken, i + 2, &t->name);
@@ -153,15 +153,15 @@ static const char *sql_type(enum field_type type)
 	return type == FIELD_TEXT ? "TEXT" : type == FIELD_REAL ? "REAL" : "INTEGER";
 }
 
-static const struct frame *frame_named(const struct sqlite *s, const char *name)
+static const struct data_table *data_table_named(const struct sqlite *s, const char *name)
 {
-	for (size_t i = 0; i < s->job->nr_frames; i++)
-		if (!strcmp(s->job->frame[i].name, name))
-			return &s->job->frame[i];
+	for (size_t i = 0; i < s->job->nr_tables; i++)
+		if (!strcmp(s->job->table[i].name, name))
+			return &s->job->table[i];
 	return NULL;
 }
 
-static bool has_field(const struct frame *f, const char *name)
+static bool has_field(const struct data_table *f, const char *name)
 {
 	for (size_t i = 0; f && i < f->nr_fields; i++)
 		if (!strcmp(f->field[i].name, name))
@@ -171,9 +171,9 @@ static bool has_field(const struct frame *f, const char *name)
 
 static int make_table(struct sqlite *s, size_t i)
 {
-	const struct frame *f = &s->job->frame[i];
+	const struct data_table *f = &s->job->table[i];
 	struct sqlite_table *t = &s->table[i];
-	bool refers = f->domain && has_field(frame_named(s, "processes"), "process");
+	bool refers = f->domain && has_field(data_table_named(s, "processes"), "process");
 	int r;
 
 	buf_reset(&s->sql);
@@ -213,7 +213,7 @@ static void bind_word(sqlite3_stmt *statement, int at, const char *word)
 
 static int describe_column(struct sqlite *s, sqlite3_stmt *statement, size_t table, size_t column)
 {
-	const struct field *f = &s->job->frame[table].field[column];
+	const struct field *f = &s->job->table[table].field[column];
 	char unit[EXPORT_TEXT];
 
 	bind_word(statement, 1, s->table[table].name);
@@ -245,12 +245,12 @@ static int describe(struct sqlite *s)
 	buf_adds(&s->sql, "INSERT INTO tacho_columns VALUES (?,?,?,?,?,?,?,?,?)");
 	if (r >= 0)
 		r = prepare_sql(s, &columns);
-	for (size_t i = 0; r >= 0 && i < s->job->nr_frames; i++) {
+	for (size_t i = 0; r >= 0 && i < s->job->nr_tables; i++) {
 		bind_word(tables, 1, s->table[i].name);
-		bind_word(tables, 2, s->job->frame[i].domain);
-		bind_word(tables, 3, s->job->frame[i].help);
+		bind_word(tables, 2, s->job->table[i].domain);
+		bind_word(tables, 3, s->job->table[i].help);
 		r = step_and_reset(s, tables);
-		for (size_t c = 0; r >= 0 && c < s->job->frame[i].nr_fields; c++)
+		for (size_t c = 0; r >= 0 && c < s->job->table[i].nr_fields; c++)
 			r = describe_column(s, columns, i, c);
 	}
 	sqlite3_finalize(tables);
@@ -280,7 +280,7 @@ static int make_index(struct sqlite *s, size_t table, bool unique, const char *c
 
 static int index_table(struct sqlite *s, size_t i)
 {
-	const struct frame *f = &s->job->frame[i];
+	const struct data_table *f = &s->job->table[i];
 
 	if (f->domain && has_field(f, "process") && has_field(f, "time"))
 		return make_index(
@@ -298,7 +298,7 @@ static int index_table(struct sqlite *s, size_t i)
 /* For each instance the mean and the most of everything that has one; counters have their rates. */
 static int view_instances(struct sqlite *s, size_t i)
 {
-	const struct frame *f = &s->job->frame[i];
+	const struct data_table *f = &s->job->table[i];
 	const struct sqlite_table *t = &s->table[i];
 
 	if (!f->domain || !has_field(f, "host") || !has_field(f, "instance") || !has_field(f, "elapsed") ||
@@ -394,10 +394,10 @@ static int make_views(struct sqlite *s)
 		if (r >= 0)
 			r = keep_if_readable(s, views[i][0]);
 	}
-	for (size_t i = 0; r >= 0 && i < s->job->nr_frames; i++) {
+	for (size_t i = 0; r >= 0 && i < s->job->nr_tables; i++) {
 		buf_reset(&s->sql);
 		r = view_instances(s, i);
-		/* A frame may be called like one of the views: that view is there already. */
+		/* A table may be called like one of the views: that view is there already. */
 		if (r >= 0 && s->sql.len)
 			sqlite3_exec(s->db, (char *)s->sql.data, NULL, NULL, NULL);
 	}
@@ -410,12 +410,12 @@ static void sqlite_drop(void *e)
 {
 	struct sqlite *s = e;
 
-	for (size_t i = 0; s->table && i < s->job->nr_frames; i++) {
+	for (size_t i = 0; s->table && i < s->job->nr_tables; i++) {
 		struct sqlite_table *t = &s->table[i];
 
 		sqlite3_finalize(t->insert);
 		sqlite3_free(t->name);
-		for (size_t c = 0; t->column && c < s->job->frame[i].nr_fields; c++)
+		for (size_t c = 0; t->column && c < s->job->table[i].nr_fields; c++)
 			sqlite3_free(t->column[c]);
 		free(t->column);
 	}
@@ -445,7 +445,7 @@ static int begin(struct sqlite *s)
 		r = table_names(s);
 	if (r >= 0)
 		r = describe(s);
-	for (size_t i = 0; r >= 0 && i < s->job->nr_frames; i++)
+	for (size_t i = 0; r >= 0 && i < s->job->nr_tables; i++)
 		r = make_table(s, i);
 	return r;
 }
@@ -460,7 +460,7 @@ static int sqlite_open(const struct export_job *job, void **ret, struct buf *ret
 		return -ENOMEM;
 	s->job = job;
 	buf_init(&s->sql, 1 << 24);
-	s->table = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*s->table));
+	s->table = calloc(MAX(job->nr_tables, (size_t)1), sizeof(*s->table));
 	r = s->table ? begin(s) : -ENOMEM;
 	if (r < 0)
 		sqlite_drop(s);
@@ -493,18 +493,18 @@ static int bind_cell(sqlite3_stmt *insert, int at, enum field_type type, const s
 	return SQLITE_RANGE;
 }
 
-static int sqlite_add(void *e, const struct frame_batch *b)
+static int sqlite_add(void *e, const struct data_table_batch *b)
 {
 	struct sqlite *s = e;
-	size_t i = b->frame - s->job->first_frame;
-	const struct frame *f = &s->job->frame[i];
+	size_t i = b->table - s->job->first_table;
+	const struct data_table *f = &s->job->table[i];
 	sqlite3_stmt *insert = s->table[i].insert;
 	struct texts *texts = calloc(MAX(f->nr_fields, (size_t)1), sizeof(*texts));
 	int r = texts ? 0 : -ENOMEM;
 
 	for (size_t c = 0; texts && c < f->nr_fields; c++)
 		if (f->field[c].type == FIELD_TEXT)
-			texts[c] = export_texts(s->job, b->frame, c);
+			texts[c] = export_texts(s->job, b->table, c);
 	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		for (size_t c = 0; r >= 0 && c < f->nr_fields; c++)
 			if (bind_cell(insert, (int)c + 1, f->field[c].type, &b->cell[c], row, &texts[c]) !=
@@ -523,11 +523,11 @@ static int sqlite_end(void *e)
 	struct sqlite *s = e;
 	int r = 0;
 
-	for (size_t i = 0; i < s->job->nr_frames; i++) {
+	for (size_t i = 0; i < s->job->nr_tables; i++) {
 		sqlite3_finalize(s->table[i].insert);
 		s->table[i].insert = NULL;
 	}
-	for (size_t i = 0; r >= 0 && i < s->job->nr_frames; i++)
+	for (size_t i = 0; r >= 0 && i < s->job->nr_tables; i++)
 		r = index_table(s, i);
 	if (r >= 0)
 		r = make_views(s);

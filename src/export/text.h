@@ -15,6 +15,6 @@ const char *field_type_name(enum field_type type); /* "time", "integer", "real",
 size_t format_real(char out[static EXPORT_TEXT], double v);
 /* "2026-11-15T19:30:00.123456789Z": always with nine digits, so that it sorts as text. */
 size_t format_time(char out[static EXPORT_TEXT], int64_t ns);
-/* In quotation marks. The texts of frames are UTF-8 already. */
+/* In quotation marks. The texts of tables are UTF-8 already. */
 void add_json_text(struct buf *out, const char *text, size_t len);
 #endif

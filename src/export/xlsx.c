@@ -1,4 +1,4 @@
-/* xlsx, for people with a spreadsheet: a sheet for each frame, the summary first, headings that stay in sight
+/* xlsx, for people with a spreadsheet: a sheet for each table, the summary first, headings that stay in sight
  * with units and filters, numbers formatted by what they are.
  *
  * What a spreadsheet cannot hold stands differently, and only that: integers beyond 2^53 and infinities are
@@ -31,7 +31,7 @@
 
 enum xlsx_format { FORMAT_GENERAL, FORMAT_HEADING, FORMAT_TIME, FORMAT_GROUPED, FORMAT_PERCENT, NR_FORMATS };
 
-struct xlsx_sheet { /* of a frame: the one that is being written */
+struct xlsx_sheet { /* of a table: the one that is being written */
 	lxw_worksheet *sheet;
 	unsigned number;
 	uint32_t nr_rows;
@@ -160,7 +160,7 @@ static int add_heading(
 
 static int sheet_begin(struct xlsx *x, size_t i)
 {
-	const struct frame *f = &x->job->frame[i];
+	const struct data_table *f = &x->job->table[i];
 	struct xlsx_sheet *s = &x->sheet[i];
 	char name[SHEET_NAME_MOST + 1];
 	int r = sheet_name(x, f->name, ++s->number, name);
@@ -188,7 +188,7 @@ static int sheet_begin(struct xlsx *x, size_t i)
 static int sheet_end(struct xlsx *x, size_t i)
 {
 	struct xlsx_sheet *s = &x->sheet[i];
-	size_t nr = x->job->frame[i].nr_fields;
+	size_t nr = x->job->table[i].nr_fields;
 	off_t size;
 
 	if (nr)
@@ -239,15 +239,16 @@ static lxw_error write_time(struct xlsx *x, lxw_worksheet *s, lxw_row_t row, lxw
 	return write_text(x, s, row, column, text);
 }
 
-static lxw_error write_cell(struct xlsx *x, lxw_row_t row, const struct frame_batch *b, size_t i, uint32_t at)
+static lxw_error write_cell(
+	struct xlsx *x, lxw_row_t row, const struct data_table_batch *b, size_t i, uint32_t at)
 {
-	size_t frame = b->frame - x->job->first_frame;
-	const struct field *f = &x->job->frame[frame].field[i];
+	size_t table = b->table - x->job->first_table;
+	const struct field *f = &x->job->table[table].field[i];
 	const struct field_cells *c = &b->cell[i];
-	lxw_worksheet *s = x->sheet[frame].sheet;
+	lxw_worksheet *s = x->sheet[table].sheet;
 	lxw_col_t column = (lxw_col_t)i;
 	lxw_format *format = x->format[format_of(f)];
-	uint8_t *width = &x->sheet[frame].width[i];
+	uint8_t *width = &x->sheet[table].width[i];
 	struct texts texts;
 
 	if (!cell_valid(c, at))
@@ -268,7 +269,7 @@ static lxw_error write_cell(struct xlsx *x, lxw_row_t row, const struct frame_ba
 	case FIELD_FLAG:
 		return worksheet_write_boolean(s, row, column, c->flag[at], NULL);
 	case FIELD_TEXT:
-		texts = export_texts(x->job, b->frame, i);
+		texts = export_texts(x->job, b->table, i);
 		if (c->text[at] >= texts.nr)
 			return LXW_ERROR_PARAMETER_VALIDATION;
 		*width = (uint8_t)MAX(*width, MIN(texts.len[c->text[at]] + 2, (uint32_t)WIDTH_MOST));
@@ -285,7 +286,7 @@ static void xlsx_drop(void *e)
 
 	if (x->book)
 		lxw_workbook_free(x->book);
-	for (size_t i = 0; x->sheet && i < x->job->nr_frames; i++)
+	for (size_t i = 0; x->sheet && i < x->job->nr_tables; i++)
 		free(x->sheet[i].width);
 	free(x->sheet);
 	free(x->directory);
@@ -327,8 +328,8 @@ static int begin(struct xlsx *x)
 		return -ENOMEM;
 	r = add_formats(x);
 	for (size_t pass = 0; pass < 2; pass++)
-		for (size_t i = 0; r >= 0 && i < x->job->nr_frames; i++)
-			if (!strcmp(x->job->frame[i].name, "summary") == !pass)
+		for (size_t i = 0; r >= 0 && i < x->job->nr_tables; i++)
+			if (!strcmp(x->job->table[i].name, "summary") == !pass)
 				r = sheet_begin(x, i);
 	return r;
 }
@@ -343,7 +344,7 @@ static int xlsx_open(const struct export_job *job, void **ret, struct buf *reter
 		return -ENOMEM;
 	x->job = job;
 	buf_init(&x->text, 1 << 20);
-	x->sheet = calloc(MAX(job->nr_frames, (size_t)1), sizeof(*x->sheet));
+	x->sheet = calloc(MAX(job->nr_tables, (size_t)1), sizeof(*x->sheet));
 	r = x->sheet ? begin(x) : -ENOMEM;
 	if (r < 0)
 		xlsx_drop(x);
@@ -360,18 +361,18 @@ static int written_well(const struct xlsx *x, const struct xlsx_sheet *s)
 	return 0;
 }
 
-static int xlsx_add(void *e, const struct frame_batch *b)
+static int xlsx_add(void *e, const struct data_table_batch *b)
 {
 	struct xlsx *x = e;
-	size_t frame = b->frame - x->job->first_frame, nr = x->job->frame[frame].nr_fields;
-	struct xlsx_sheet *s = &x->sheet[frame];
+	size_t table = b->table - x->job->first_table, nr = x->job->table[table].nr_fields;
+	struct xlsx_sheet *s = &x->sheet[table];
 	int r = 0;
 
 	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		if (s->nr_rows == ROWS_MOST) {
-			r = sheet_end(x, frame);
+			r = sheet_end(x, table);
 			if (r >= 0)
-				r = sheet_begin(x, frame);
+				r = sheet_begin(x, table);
 		}
 		for (size_t i = 0; r >= 0 && i < nr; i++) {
 			lxw_error error = write_cell(x, s->nr_rows, b, i, row);
@@ -412,7 +413,7 @@ static int xlsx_close(void *e)
 	lxw_error error;
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < x->job->nr_frames; i++) {
+	for (size_t i = 0; r >= 0 && i < x->job->nr_tables; i++) {
 		r = sheet_end(x, i);
 	}
 	if (r >= 0) {

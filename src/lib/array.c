@@ -12,7 +12,7 @@ struct piece {
 	uint8_t *bytes; /* on a multiple of ARROW_ALIGN */
 };
 
-struct column { /* what private_data of an array is */
+struct array_column { /* what private_data of an array is */
 	struct piece *piece;
 	const void *buffer[3];
 	struct ArrowArray dictionary;
@@ -29,7 +29,7 @@ static void piece_drop(struct piece *p)
 
 static void array_release(struct ArrowArray *a)
 {
-	struct column *c = a->private_data;
+	struct array_column *c = a->private_data;
 
 	for (int64_t i = 0; i < a->n_children; i++) {
 		if (a->children[i]->release)
@@ -46,7 +46,7 @@ static void array_release(struct ArrowArray *a)
 
 static int array_init(struct ArrowArray *a, struct piece *piece)
 {
-	struct column *c = calloc(1, sizeof(*c));
+	struct array_column *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -57,16 +57,16 @@ static int array_init(struct ArrowArray *a, struct piece *piece)
 }
 
 /* Reads back what was put into a body, in its order. */
-struct cursor {
+struct array_cursor {
 	const struct arrow_node *node;
 	const struct arrow_buffer *buffer;
 	uint8_t *bytes;
 };
 
 /* Of a bitmap nothing is a pointer to nothing; of the others it points somewhere. */
-static void take_buffers(struct ArrowArray *a, struct cursor *at, int64_t nr)
+static void take_buffers(struct ArrowArray *a, struct array_cursor *at, int64_t nr)
 {
-	struct column *c = a->private_data;
+	struct array_column *c = a->private_data;
 
 	a->length = (int64_t)le64toh((uint64_t)at->node->nr_rows);
 	a->null_count = (int64_t)le64toh((uint64_t)at->node->nr_missing);
@@ -76,9 +76,10 @@ static void take_buffers(struct ArrowArray *a, struct cursor *at, int64_t nr)
 	at->node++;
 }
 
-static int take_column(struct ArrowArray *a, struct piece *piece, struct cursor *at, enum field_type type)
+static int take_column(
+	struct ArrowArray *a, struct piece *piece, struct array_cursor *at, enum field_type type)
 {
-	struct column *c;
+	struct array_column *c;
 	int r = array_init(a, piece);
 
 	if (r < 0)
@@ -95,8 +96,8 @@ static int take_column(struct ArrowArray *a, struct piece *piece, struct cursor 
 	return 0;
 }
 
-static int fill_body(const struct frames *frames, const struct frame *f, const struct frame_batch *batch,
-	struct lib_texts *texts, struct arrow_body *body)
+static int fill_body(const struct tables *tables, const struct data_table *f,
+	const struct data_table_batch *batch, struct lib_texts *texts, struct arrow_body *body)
 {
 	arrow_body_reset(body);
 	for (size_t i = 0; i < f->nr_fields; i++) {
@@ -108,7 +109,7 @@ static int fill_body(const struct frames *frames, const struct frame *f, const s
 			arrow_body_column(body, f->field[i].type, &batch->cell[i], batch->nr_rows, NULL);
 			continue;
 		}
-		all = frames_texts(frames, batch->frame, i);
+		all = tables_texts(tables, batch->table, i);
 		r = arrow_indices_own(&t->own, &batch->cell[i], batch->nr_rows, all.nr, t->index);
 		if (r < 0)
 			return r;
@@ -134,9 +135,10 @@ static struct piece *piece_of(const struct arrow_body *body)
 	return p;
 }
 
-static int take_columns(struct ArrowArray *a, struct piece *piece, const struct frame *f, struct cursor *at)
+static int take_columns(
+	struct ArrowArray *a, struct piece *piece, const struct data_table *f, struct array_cursor *at)
 {
-	struct column *c = a->private_data;
+	struct array_column *c = a->private_data;
 	int r = 0;
 
 	a->n_buffers = 1;
@@ -153,10 +155,11 @@ static int take_columns(struct ArrowArray *a, struct piece *piece, const struct 
 	return r;
 }
 
-int lib_array(const struct frames *frames, const struct frame *frame, const struct frame_batch *batch,
-	struct lib_texts *texts, struct arrow_body *body, struct ArrowArray *ret)
+int lib_array(const struct tables *tables, const struct data_table *table,
+	const struct data_table_batch *batch, struct lib_texts *texts, struct arrow_body *body,
+	struct ArrowArray *ret)
 {
-	int r = fill_body(frames, frame, batch, texts, body);
+	int r = fill_body(tables, table, batch, texts, body);
 	struct piece *piece = r >= 0 ? piece_of(body) : NULL;
 	struct ArrowArray a;
 
@@ -164,12 +167,12 @@ int lib_array(const struct frames *frames, const struct frame *frame, const stru
 		return r < 0 ? r : -ENOMEM;
 	r = array_init(&a, piece);
 	if (r >= 0) {
-		struct cursor at = {.node = (const void *)body->node.data,
+		struct array_cursor at = {.node = (const void *)body->node.data,
 			.buffer = (const void *)body->buffer.data,
 			.bytes = piece->bytes};
 
 		a.length = batch->nr_rows;
-		r = take_columns(&a, piece, frame, &at);
+		r = take_columns(&a, piece, table, &at);
 		if (r < 0)
 			array_release(&a);
 		else

@@ -12,12 +12,12 @@ static _Thread_local char last_error[1024];
 
 struct tacho_run {
 	struct lib_run *shared;
-	struct frames *frames; /* only for their description */
-	const struct frame *frame;
-	size_t nr_frames;
+	struct tables *tables; /* only for their description */
+	const struct data_table *table;
+	size_t nr_tables;
 	struct tacho_frame *face;
-	struct tacho_field **field; /* by frame */
-	char (**unit)[EXPORT_TEXT]; /* by frame and field */
+	struct tacho_field **field; /* by table */
+	char (**unit)[EXPORT_TEXT]; /* by table and field */
 };
 
 const char *tacho_version(void)
@@ -59,7 +59,7 @@ void lib_run_drop(struct lib_run *r)
 
 static int describe(struct tacho_run *run, size_t i)
 {
-	const struct frame *f = &run->frame[i];
+	const struct data_table *f = &run->table[i];
 	size_t nr = MAX(f->nr_fields, (size_t)1);
 
 	run->face[i] = (struct tacho_frame){f->name, f->help, f->domain, f->nr_fields};
@@ -81,20 +81,20 @@ static int describe(struct tacho_run *run, size_t i)
 
 static int describe_all(struct tacho_run *run, struct buf *reterr)
 {
-	const struct frames_options all = {.from_s = NAN, .to_s = NAN};
+	const struct tables_options all = {.from_s = NAN, .to_s = NAN};
 	size_t nr;
-	int r = frames_open(run->shared->run, &all, &run->frames, reterr);
+	int r = tables_open(run->shared->run, &all, &run->tables, reterr);
 
 	if (r < 0)
 		return r;
-	run->nr_frames = frames_list(run->frames, &run->frame);
-	nr = MAX(run->nr_frames, (size_t)1);
+	run->nr_tables = tables_list(run->tables, &run->table);
+	nr = MAX(run->nr_tables, (size_t)1);
 	run->face = calloc(nr, sizeof(*run->face));
 	run->field = calloc(nr, sizeof(*run->field));
 	run->unit = calloc(nr, sizeof(*run->unit));
 	if (!run->face || !run->field || !run->unit)
 		return -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < run->nr_frames; i++)
+	for (size_t i = 0; r >= 0 && i < run->nr_tables; i++)
 		r = describe(run, i);
 	return r;
 }
@@ -134,7 +134,7 @@ void tacho_close(tacho_run *run)
 {
 	if (!run)
 		return;
-	for (size_t i = 0; i < run->nr_frames; i++) {
+	for (size_t i = 0; i < run->nr_tables; i++) {
 		if (run->field)
 			free(run->field[i]);
 		if (run->unit)
@@ -143,24 +143,24 @@ void tacho_close(tacho_run *run)
 	free(run->face);
 	free(run->field);
 	free(run->unit);
-	frames_close(run->frames);
+	tables_close(run->tables);
 	lib_run_drop(run->shared);
 	free(run);
 }
 
 size_t tacho_nr_frames(const tacho_run *run)
 {
-	return run->nr_frames;
+	return run->nr_tables;
 }
 
-const struct tacho_frame *tacho_frame(const tacho_run *run, size_t frame)
+const struct tacho_frame *tacho_frame(const tacho_run *run, size_t table)
 {
-	return frame < run->nr_frames ? &run->face[frame] : NULL;
+	return table < run->nr_tables ? &run->face[table] : NULL;
 }
 
-const struct tacho_field *tacho_field(const tacho_run *run, size_t frame, size_t field)
+const struct tacho_field *tacho_field(const tacho_run *run, size_t table, size_t field)
 {
-	return frame < run->nr_frames && field < run->face[frame].nr_fields ? &run->field[frame][field]
+	return table < run->nr_tables && field < run->face[table].nr_fields ? &run->field[table][field]
 									    : NULL;
 }
 

@@ -1,4 +1,4 @@
-/* A frame's columns as an ArrowSchema. Every node owns its texts and its children, so that a consumer may
+/* A table's columns as an ArrowSchema. Every node owns its texts and its children, so that a consumer may
  * take one out of the tree (and set its release to NULL, as Arrow has it) and free it on its own. */
 #include "lib/internal.h"
 
@@ -71,26 +71,26 @@ static int schema_of_field(struct ArrowSchema *s, const struct field *f)
 	return s->dictionary ? schema_fill(s->dictionary, "u", "", NULL) : -ENOMEM;
 }
 
-int lib_schema(const struct frame *frame, struct ArrowSchema *ret)
+int lib_schema(const struct data_table *table, struct ArrowSchema *ret)
 {
 	struct arrow_pairs about;
 	struct ArrowSchema s;
 	int r;
 
-	arrow_frame_pairs(&about, frame);
+	arrow_table_pairs(&about, table);
 	r = schema_fill(&s, "+s", "", &about);
 	s.flags = 0; /* a row is never missing as a whole */
-	s.children = calloc(MAX(frame->nr_fields, (size_t)1), sizeof(struct ArrowSchema *));
+	s.children = calloc(MAX(table->nr_fields, (size_t)1), sizeof(struct ArrowSchema *));
 	if (!s.children)
 		r = -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < frame->nr_fields; i++) {
+	for (size_t i = 0; r >= 0 && i < table->nr_fields; i++) {
 		s.children[i] = calloc(1, sizeof(struct ArrowSchema));
 		if (!s.children[i]) {
 			r = -ENOMEM;
 			break;
 		}
 		s.n_children++;
-		r = schema_of_field(s.children[i], &frame->field[i]);
+		r = schema_of_field(s.children[i], &table->field[i]);
 	}
 	if (r < 0)
 		schema_release(&s);

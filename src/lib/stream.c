@@ -1,4 +1,4 @@
-/* One frame of a run as an ArrowArrayStream. Each stream reads the recordings on its own, as it is asked for
+/* One table of a run as an ArrowArrayStream. Each stream reads the recordings on its own, as it is asked for
  * batches: nothing is read ahead, and memory does not grow with their length. */
 #include "lib/internal.h"
 
@@ -10,8 +10,8 @@
 
 struct stream {
 	struct lib_run *run;
-	struct frames *frames;
-	const struct frame *frame;
+	struct tables *tables;
+	const struct data_table *table;
 	struct lib_texts *texts; /* by field */
 	struct arrow_body body;
 	int64_t wait_ns; /* of one that is followed; 0: as long as it takes */
@@ -21,13 +21,13 @@ struct stream {
 
 static void stream_free(struct stream *s)
 {
-	for (size_t i = 0; s->texts && i < s->frame->nr_fields; i++) {
+	for (size_t i = 0; s->texts && i < s->table->nr_fields; i++) {
 		text_numbers_release(&s->texts[i].own);
 		free(s->texts[i].index);
 	}
 	free(s->texts);
 	arrow_body_release(&s->body);
-	frames_close(s->frames);
+	tables_close(s->tables);
 	lib_run_drop(s->run);
 	free(s->error);
 	free(s);
@@ -46,7 +46,7 @@ static int stream_fail(struct stream *s, int error)
 static int stream_get_schema(struct ArrowArrayStream *stream, struct ArrowSchema *ret)
 {
 	struct stream *s = stream->private_data;
-	int r = lib_schema(s->frame, ret);
+	int r = lib_schema(s->table, ret);
 
 	return r < 0 ? stream_fail(s, r) : 0;
 }
@@ -61,13 +61,13 @@ static int64_t monotonic_ns(void)
 	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-/* As frames_next(); FRAMES_WAIT: the time is over. */
-static int wait_next(struct stream *s, struct frame_batch *ret)
+/* As tables_next(); TABLES_WAIT: the time is over. */
+static int wait_next(struct stream *s, struct data_table_batch *ret)
 {
 	int64_t until = monotonic_ns() + s->wait_ns, left = LOOK_NS;
 	int r;
 
-	while ((r = frames_next(s->frames, ret)) == FRAMES_WAIT) {
+	while ((r = tables_next(s->tables, ret)) == TABLES_WAIT) {
 		if (s->wait_ns)
 			left = MIN(until - monotonic_ns(), LOOK_NS);
 		if (left <= 0)
@@ -80,9 +80,9 @@ static int wait_next(struct stream *s, struct frame_batch *ret)
 /* A batch without rows. */
 static int no_rows(struct stream *s, struct ArrowArray *ret)
 {
-	struct field_cells *cell = calloc(MAX(s->frame->nr_fields, (size_t)1), sizeof(*cell));
-	const struct frame_batch none = {.cell = cell};
-	int r = cell ? lib_array(s->frames, s->frame, &none, s->texts, &s->body, ret) : -ENOMEM;
+	struct field_cells *cell = calloc(MAX(s->table->nr_fields, (size_t)1), sizeof(*cell));
+	const struct data_table_batch none = {.cell = cell};
+	int r = cell ? lib_array(s->tables, s->table, &none, s->texts, &s->body, ret) : -ENOMEM;
 
 	free(cell);
 	return r;
@@ -91,12 +91,12 @@ static int no_rows(struct stream *s, struct ArrowArray *ret)
 static int stream_get_next(struct ArrowArrayStream *stream, struct ArrowArray *ret)
 {
 	struct stream *s = stream->private_data;
-	struct frame_batch batch;
+	struct data_table_batch batch;
 	int r = s->err;
 
 	if (r >= 0)
 		r = wait_next(s, &batch);
-	if (r == FRAMES_WAIT) {
+	if (r == TABLES_WAIT) {
 		r = no_rows(s, ret);
 		return r < 0 ? stream_fail(s, r) : 0;
 	}
@@ -105,7 +105,7 @@ static int stream_get_next(struct ArrowArrayStream *stream, struct ArrowArray *r
 		return 0;
 	}
 	if (r > 0)
-		r = lib_array(s->frames, s->frame, &batch, s->texts, &s->body, ret);
+		r = lib_array(s->tables, s->table, &batch, s->texts, &s->body, ret);
 	return r < 0 ? stream_fail(s, r) : 0;
 }
 
@@ -126,7 +126,7 @@ static void stream_release(struct ArrowArrayStream *stream)
 /* ---- opening ---- */
 
 static int read_options(
-	struct frames_options *o, const struct tacho_options *from, int64_t *ret_wait_ns, struct buf *reterr)
+	struct tables_options *o, const struct tacho_options *from, int64_t *ret_wait_ns, struct buf *reterr)
 {
 	struct tacho_options known = {0};
 
@@ -156,30 +156,30 @@ static int make_room(struct stream *s)
 {
 	int r = arrow_body_init(&s->body, false);
 
-	s->texts = calloc(MAX(s->frame->nr_fields, (size_t)1), sizeof(*s->texts));
+	s->texts = calloc(MAX(s->table->nr_fields, (size_t)1), sizeof(*s->texts));
 	if (!s->texts)
 		r = -ENOMEM;
-	for (size_t i = 0; r >= 0 && i < s->frame->nr_fields; i++) {
-		if (s->frame->field[i].type != FIELD_TEXT)
+	for (size_t i = 0; r >= 0 && i < s->table->nr_fields; i++) {
+		if (s->table->field[i].type != FIELD_TEXT)
 			continue;
-		s->texts[i].index = calloc(FRAME_ROWS_MOST, sizeof(uint32_t));
+		s->texts[i].index = calloc(DATA_TABLE_ROWS_MOST, sizeof(uint32_t));
 		if (!s->texts[i].index)
 			r = -ENOMEM;
 	}
 	return r;
 }
 
-static bool is_of_time(const tacho_run *run, const char *frame)
+static bool is_of_time(const tacho_run *run, const char *table)
 {
 	const struct tacho_frame *f;
 
 	for (size_t i = 0; (f = tacho_frame(run, i)); i++)
-		if (!strcmp(f->name, frame))
+		if (!strcmp(f->name, table))
 			return f->domain;
 	return false;
 }
 
-/* Some frame is of time: the recording has its schema. */
+/* Some table is of time: the recording has its schema. */
 static bool has_times(const tacho_run *run)
 {
 	const struct tacho_frame *f;
@@ -190,12 +190,12 @@ static bool has_times(const tacho_run *run)
 	return false;
 }
 
-static int stream_open(struct stream *s, const tacho_run *run, const char *frame,
+static int stream_open(struct stream *s, const tacho_run *run, const char *table,
 	const struct tacho_options *options, bool follow, struct buf *reterr)
 {
 	static const char *const all[] = {"all"};
-	struct frames_options o = {
-		.from_s = NAN, .to_s = NAN, .domain = &frame, .nr_domains = 1, .follow = follow};
+	struct tables_options o = {
+		.from_s = NAN, .to_s = NAN, .domain = &table, .nr_domains = 1, .follow = follow};
 	int r = read_options(&o, options, &s->wait_ns, reterr);
 
 	if (r >= 0 && follow && !has_times(run)) {
@@ -203,37 +203,37 @@ static int stream_open(struct stream *s, const tacho_run *run, const char *frame
 		return -EAGAIN;
 	}
 
-	if (r >= 0 && !o.nr_metrics && is_of_time(run, frame)) {
+	if (r >= 0 && !o.nr_metrics && is_of_time(run, table)) {
 		/* All that tacho_field() lists, not those that nobody could read as well. */
 		o.metric = all;
 		o.nr_metrics = 1;
 	}
 	if (r >= 0)
-		r = frames_open(s->run->run, &o, &s->frames, reterr);
+		r = tables_open(s->run->run, &o, &s->tables, reterr);
 	if (r < 0)
 		return r;
-	if (frames_list(s->frames, &s->frame) != 1) {
-		buf_addf(reterr, "frame '%s' has none of these metrics", frame);
+	if (tables_list(s->tables, &s->table) != 1) {
+		buf_addf(reterr, "frame '%s' has none of these metrics", table);
 		return -ENOENT;
 	}
 	return make_room(s);
 }
 
-static int open_frame(const tacho_run *run, const char *frame, const struct tacho_options *options,
+static int open_table(const tacho_run *run, const char *table, const struct tacho_options *options,
 	bool follow, struct ArrowArrayStream *ret)
 {
 	struct stream *s;
 	struct buf err;
 	int r;
 
-	if (!run || !frame || !ret)
+	if (!run || !table || !ret)
 		return lib_fail(-EINVAL, "a run, a frame and a place for the stream are needed");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return lib_fail(-ENOMEM, NULL);
 	s->run = lib_run_use(lib_run_of(run));
 	buf_init(&err, 1 << 16);
-	r = stream_open(s, run, frame, options, follow, &err);
+	r = stream_open(s, run, table, options, follow, &err);
 	if (r < 0) {
 		lib_fail(r, (char *)err.data);
 		stream_free(s);
@@ -248,14 +248,14 @@ static int open_frame(const tacho_run *run, const char *frame, const struct tach
 	return r;
 }
 
-int tacho_stream(const tacho_run *run, const char *frame, const struct tacho_options *options,
+int tacho_stream(const tacho_run *run, const char *table, const struct tacho_options *options,
 	struct ArrowArrayStream *ret)
 {
-	return open_frame(run, frame, options, false, ret);
+	return open_table(run, table, options, false, ret);
 }
 
-int tacho_follow(const tacho_run *run, const char *frame, const struct tacho_options *options,
+int tacho_follow(const tacho_run *run, const char *table, const struct tacho_options *options,
 	struct ArrowArrayStream *ret)
 {
-	return open_frame(run, frame, options, true, ret);
+	return open_table(run, table, options, true, ret);
 }

@@ -58,7 +58,7 @@ void table_bind(struct table *t, uint32_t row, uint32_t id)
 	memset(t->before + (size_t)row * t->nr_cols, 0, size);
 	t->valid[row] = t->valid_before[row] = 0;
 	t->id[row] = id;
-	t->seating++;
+	t->occupancy++;
 	if (row >= t->nr_rows)
 		t->nr_rows = row + 1;
 }
@@ -66,7 +66,7 @@ void table_bind(struct table *t, uint32_t row, uint32_t id)
 void table_unbind(struct table *t, uint32_t row)
 {
 	t->id[row] = ROW_FREE;
-	t->seating++;
+	t->occupancy++;
 	t->valid[row] = t->valid_before[row] = 0;
 	while (t->nr_rows && t->id[t->nr_rows - 1] == ROW_FREE)
 		t->nr_rows--;

@@ -11,13 +11,13 @@
 #define ROW_FREE 0 /* instance ids start at 1 */
 
 struct table {
-	uint32_t nr_cols; /* at most METRICS_MAX */
-	uint32_t cap;	  /* rows */
-	uint32_t nr_rows; /* rows ever used: live ones are below this */
-	int64_t *cell;	  /* [cap][nr_cols] */
-	uint64_t *valid;  /* [cap]: bit c is set when the cell in column c holds a value */
-	uint32_t *id;	  /* [cap]: instance in the row, or ROW_FREE */
-	uint32_t seating; /* changes whenever somebody comes or leaves */
+	uint32_t nr_cols;   /* at most METRICS_MAX */
+	uint32_t cap;	    /* rows */
+	uint32_t nr_rows;   /* rows ever used: live ones are below this */
+	int64_t *cell;	    /* [cap][nr_cols] */
+	uint64_t *valid;    /* [cap]: bit c is set when the cell in column c holds a value */
+	uint32_t *id;	    /* [cap]: instance in the row, or ROW_FREE */
+	uint32_t occupancy; /* changes whenever somebody comes or leaves */
 	/* Rows written this tick, in any order, each once. */
 	uint32_t *touched; /* [cap] */
 	uint32_t nr_touched;

@@ -33,13 +33,13 @@ bool text_has_word(const char *text, const char *word);
 #define NAME_SIZE 64
 
 /* The names of a folder in the order of people: "mlx5_2" before "mlx5_10". */
-struct names {
+struct fact_names {
 	char name[NAMES_MAX][NAME_SIZE];
 	unsigned nr;
 	unsigned more; /* that had no room */
 };
 /* Takes those names that `wanted` approves (NULL: all). */
-void names_list(struct facts *f, struct names *ret, const char *path,
+void names_list(struct facts *f, struct fact_names *ret, const char *path,
 	bool (*wanted)(void *arg, const char *name), void *arg);
 
 /* The parts. Each opens a bounded number of files. */

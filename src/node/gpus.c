@@ -49,41 +49,41 @@ static const char *const vendor_variable[NR_VENDORS] = {
 	CUDA_VARIABLE, "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
 
 /* One GPU as a list names it. */
-struct entry {
+struct gpus_entry {
 	int index;     /* ANY: it has a UUID */
 	char uuid[96]; /* or the beginning of one */
 };
 
 enum counting { OF_MAKER, OF_NODE, OF_DEVICE_FILES };
 
-struct list {
+struct gpus_list {
 	bool said, all;
 	bool unsure; /* a GPU that is not in it may be the job's all the same */
 	enum counting counting;
 	unsigned nr;
-	struct entry entry[ENTRIES_MAX];
+	struct gpus_entry entry[ENTRIES_MAX];
 	char by[240];
 };
 
-struct rule {
+struct gpus_rule {
 	int major, minor; /* ANY */
 };
 
 /* Where a device file's number is found on the PCI bus: 226:128 is 0000:03:00.0. */
-struct place {
+struct gpus_place {
 	uint64_t slot;
 	int minor;
 };
 
 struct gpu_claims {
-	struct list list[NR_VENDORS];
+	struct gpus_list list[NR_VENDORS];
 	bool ruled; /* the control group allows some devices only */
-	struct rule rule[RULES_MAX];
+	struct gpus_rule rule[RULES_MAX];
 	unsigned nr_rules;
 	char ruled_by[240];
 	uint64_t nvidia[DEVICES_MAX]; /* PCI slots of the node's, in their order */
 	unsigned nr_nvidia;
-	struct place drm[DEVICES_MAX];
+	struct gpus_place drm[DEVICES_MAX];
 	unsigned nr_drm;
 };
 
@@ -122,7 +122,7 @@ static bool index_of(struct text t, int *ret)
 static bool is_uuid(struct text t)
 {
 	return (text_starts(t, "GPU-") || text_starts(t, "MIG-")) && t.len > 4 &&
-		t.len < sizeof(((struct entry *)0)->uuid);
+		t.len < sizeof(((struct gpus_entry *)0)->uuid);
 }
 
 /* Values and names come from anybody: what is no letter of a line becomes '?'. */
@@ -133,7 +133,7 @@ static void clean(char *text)
 			*text = '?';
 }
 
-static void say_by(struct list *l, const char *name, const char *value, const char *remark)
+static void say_by(struct gpus_list *l, const char *name, const char *value, const char *remark)
 {
 	snprintf(
 		l->by, sizeof(l->by), "%s=%.100s%s%s", name, value, strlen(value) > 100 ? "..." : "", remark);
@@ -142,20 +142,20 @@ static void say_by(struct list *l, const char *name, const char *value, const ch
 
 /* ---- lists ---- */
 
-static bool add_entry(struct list *l, int index, struct text uuid)
+static bool add_entry(struct gpus_list *l, int index, struct text uuid)
 {
-	struct entry *e = &l->entry[l->nr];
+	struct gpus_entry *e = &l->entry[l->nr];
 
 	if (l->nr == ENTRIES_MAX)
 		return false;
-	*e = (struct entry){.index = index};
+	*e = (struct gpus_entry){.index = index};
 	memcpy(e->uuid, uuid.p, uuid.len);
 	l->nr++;
 	return true;
 }
 
 /* One piece of a list: "3", "0-3" where ranges are written, a UUID. False: it is none of them. */
-static bool add_piece(struct list *l, struct text piece, bool ranges)
+static bool add_piece(struct gpus_list *l, struct text piece, bool ranges)
 {
 	struct text rest = piece, first = text_cut(&rest, '-');
 	int from, to;
@@ -173,7 +173,7 @@ static bool add_piece(struct list *l, struct text piece, bool ranges)
 
 /* As CUDA and ROCm read it: what follows a bad entry does not count. `count`: how many GPUs there are, and an
  * index from there on is bad; 0: not known. */
-static void read_list(struct list *l, const char *value, bool ranges, unsigned count)
+static void read_list(struct gpus_list *l, const char *value, bool ranges, unsigned count)
 {
 	struct text rest = text_of(value);
 
@@ -190,7 +190,7 @@ static void read_list(struct list *l, const char *value, bool ranges, unsigned c
 	}
 }
 
-static bool has_indices(const struct list *l)
+static bool has_indices(const struct gpus_list *l)
 {
 	for (unsigned i = 0; i < l->nr; i++)
 		if (l->entry[i].index != ANY)
@@ -198,7 +198,7 @@ static bool has_indices(const struct list *l)
 	return false;
 }
 
-static bool has_slices(const struct list *l)
+static bool has_slices(const struct gpus_list *l)
 {
 	for (unsigned i = 0; i < l->nr; i++)
 		if (str_starts(l->entry[i].uuid, "MIG-"))
@@ -207,7 +207,7 @@ static bool has_slices(const struct list *l)
 }
 
 /* The list counts within another: its indices become the entries that they mean there. */
-static void count_within(struct list *l, const struct list *outer)
+static void count_within(struct gpus_list *l, const struct gpus_list *outer)
 {
 	char by[sizeof(l->by)];
 
@@ -234,7 +234,7 @@ static void read_rule(struct gpu_claims *c, struct text line)
 {
 	struct text kind = text_cut(&line, ' '), device = text_cut(&line, ' '),
 		    major = text_cut(&device, ':');
-	struct rule r = {ANY, ANY};
+	struct gpus_rule r = {ANY, ANY};
 
 	if (!text_is(kind, "c") || !memchr(line.p, 'r', line.len) || c->nr_rules == RULES_MAX)
 		return;
@@ -318,7 +318,7 @@ static int note_nvidia(void *arg, const char *name)
 	return 0;
 }
 
-struct finder {
+struct gpus_finder {
 	struct gpu_claims *claims;
 	struct env *env;
 };
@@ -326,7 +326,7 @@ struct finder {
 /* sys/class/drm/renderD128 leads to .../0000:03:00.0/drm/renderD128. */
 static int note_drm(void *arg, const char *name)
 {
-	const struct finder *f = arg;
+	const struct gpus_finder *f = arg;
 	struct gpu_claims *c = f->claims;
 	char path[128], target[512], *drm;
 	int64_t minor;
@@ -345,7 +345,7 @@ static int note_drm(void *arg, const char *name)
 		return 0;
 	*drm = 0;
 	drm = strrchr(target, '/');
-	c->drm[c->nr_drm] = (struct place){slot_of(drm ? drm + 1 : target), (int)minor};
+	c->drm[c->nr_drm] = (struct gpus_place){slot_of(drm ? drm + 1 : target), (int)minor};
 	c->nr_drm += c->drm[c->nr_drm].slot != 0;
 	return 0;
 }
@@ -384,7 +384,7 @@ static void read_batch(const struct variables *v, struct gpu_claims *c)
 
 	for (size_t s = 0; s < ARRAY_SIZE(source); s++) {
 		const char *value = variable_get(v, source[s].name);
-		struct list l = {.counting = source[s].counting};
+		struct gpus_list l = {.counting = source[s].counting};
 
 		if (!value)
 			continue;
@@ -411,7 +411,7 @@ static bool is_beside_us(struct env *env, pid_t root)
 }
 
 /* What a container was given. `void`, or nothing at all, is said where devices are given in other ways. */
-static void read_container(const struct variables *v, bool beside_us, struct list *l)
+static void read_container(const struct variables *v, bool beside_us, struct gpus_list *l)
 {
 	const char *value = variable_get(v, "NVIDIA_VISIBLE_DEVICES");
 	bool none = value && !strcmp(value, "none");
@@ -429,7 +429,7 @@ static void read_container(const struct variables *v, bool beside_us, struct lis
 static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_claims *c)
 {
 	const char *value = variable_get(v, CUDA_VARIABLE), *order = variable_get(v, "CUDA_DEVICE_ORDER");
-	struct list own = {0}, given = {0}, *l = &c->list[NVIDIA];
+	struct gpus_list own = {0}, given = {0}, *l = &c->list[NVIDIA];
 	bool by_bus = order && !strcmp(order, "PCI_BUS_ID");
 
 	read_container(v, beside_us, &given);
@@ -445,11 +445,11 @@ static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_cl
 }
 
 /* HIP heeds CUDA's variable too; on a node that has GPUs of both makers it is about the other one's. */
-static void read_amd(const struct variables *v, bool has_nvidia, struct list *l)
+static void read_amd(const struct variables *v, bool has_nvidia, struct gpus_list *l)
 {
 	static const char *const within[] = {"HIP_VISIBLE_DEVICES", CUDA_VARIABLE, "GPU_DEVICE_ORDINAL"};
 	const char *value = variable_get(v, "ROCR_VISIBLE_DEVICES");
-	struct list outer = {0}, inner = {0};
+	struct gpus_list outer = {0}, inner = {0};
 
 	if (l->said)
 		return;
@@ -469,12 +469,12 @@ static void read_amd(const struct variables *v, bool has_nvidia, struct list *l)
 }
 
 /* "0,1.0": of a device, or of a tile of it. A mask that is not understood is ignored, as the driver does. */
-static void read_intel(const struct variables *v, struct list *l)
+static void read_intel(const struct variables *v, struct gpus_list *l)
 {
 	const char *value = variable_get(v, "ZE_AFFINITY_MASK"),
 		   *model = variable_get(v, "ZE_FLAT_DEVICE_HIERARCHY");
 	struct text rest = value ? text_of(value) : (struct text){"", 0};
-	struct list mask = {.said = rest.len > 0};
+	struct gpus_list mask = {.said = rest.len > 0};
 	bool flat = !model || strcasecmp(model, "COMPOSITE") != 0;
 
 	if (l->said)
@@ -521,7 +521,7 @@ struct gpu_claims *gpu_claims_read(struct env *env, pid_t root)
 		return NULL;
 	env_list(env, "proc/driver/nvidia/gpus", note_nvidia, c);
 	qsort(c->nvidia, c->nr_nvidia, sizeof(c->nvidia[0]), by_slot);
-	env_list(env, "sys/class/drm", note_drm, &(struct finder){c, env});
+	env_list(env, "sys/class/drm", note_drm, &(struct gpus_finder){c, env});
 	read_rules(c, env, root);
 	if (variables_open(&v, env, root) < 0 || (root && !v.len))
 		if (is_our_child(env, root)) {
@@ -551,7 +551,7 @@ static const char *without_prefix(const char *uuid)
 }
 
 /* "MIG-GPU-8932f937-.../1/0", as drivers before R470 wrote it, is a slice of the GPU of that name. */
-static bool is_named(const struct entry *e, const char *uuid)
+static bool is_named(const struct gpus_entry *e, const char *uuid)
 {
 	const char *wanted = without_prefix(e->uuid);
 
@@ -566,7 +566,7 @@ static bool is_named(const struct entry *e, const char *uuid)
 		!strncasecmp(without_prefix(uuid), wanted, strlen(wanted));
 }
 
-static bool is_listed(const struct list *l, int index, int minor, const char *uuid)
+static bool is_listed(const struct gpus_list *l, int index, int minor, const char *uuid)
 {
 	int number = l->counting == OF_DEVICE_FILES && minor >= 0 ? minor : index;
 
@@ -580,7 +580,7 @@ enum gpu_claim gpu_claims_ask(const struct gpu_claims *c, const struct gpu_ident
 {
 	bool slice = gpu->uuid && str_starts(gpu->uuid, "MIG-");
 	enum gpu_claim claim;
-	const struct list *l;
+	const struct gpus_list *l;
 	unsigned v = 0;
 
 	*ret_by = "";

@@ -230,16 +230,16 @@ bool text_has_word(const char *text, const char *word)
 	return false;
 }
 
-struct listing {
-	struct names *names;
+struct hardware_listing {
+	struct fact_names *names;
 	bool (*wanted)(void *arg, const char *name);
 	void *arg;
 };
 
 static int take_name(void *arg, const char *name)
 {
-	struct listing *l = arg;
-	struct names *names = l->names;
+	struct hardware_listing *l = arg;
+	struct fact_names *names = l->names;
 
 	if (strlen(name) >= NAME_SIZE || (l->wanted && !l->wanted(l->arg, name)))
 		return 0;
@@ -255,10 +255,10 @@ static int compare_names(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-void names_list(struct facts *f, struct names *ret, const char *path,
+void names_list(struct facts *f, struct fact_names *ret, const char *path,
 	bool (*wanted)(void *arg, const char *name), void *arg)
 {
-	struct listing l = {ret, wanted, arg};
+	struct hardware_listing l = {ret, wanted, arg};
 
 	ret->nr = ret->more = 0;
 	env_list(f->env, path, take_name, &l);

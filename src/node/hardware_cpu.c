@@ -124,7 +124,7 @@ static void say_modes(struct facts *f, const char *info)
  * which is with commas and semicolons; of the others only how many they are. */
 static void say_vulnerabilities(struct facts *f)
 {
-	struct names v = {.nr = 0};
+	struct fact_names v = {.nr = 0};
 	char list[FACT_TEXT_MAX];
 	unsigned none = 0;
 	struct buf out;
@@ -238,7 +238,7 @@ static void say_frequency(struct facts *f, const char *info)
 		fact_text(f, "cpu_turbo", turbo ? "on" : "off");
 }
 
-struct topology {
+struct hardware_cpu_topology {
 	unsigned threads, sockets, cores, threads_per_core;
 	unsigned socket_threads; /* of the first */
 };
@@ -280,14 +280,14 @@ static unsigned count_sockets(struct facts *f, const struct cpu_bits *online, un
 	return cpu < 0 ? nr : 0;
 }
 
-static void read_topology(struct facts *f, const char *info, struct topology *ret)
+static void read_topology(struct facts *f, const char *info, struct hardware_cpu_topology *ret)
 {
 	struct cpu_bits online = {0}, core = {0};
 	int64_t cores, siblings;
 	char list[4096];
 	int first;
 
-	*ret = (struct topology){0};
+	*ret = (struct hardware_cpu_topology){0};
 	if (fact_read(f, list, sizeof(list), CPUS "/online") <= 0)
 		return;
 	fact_text(f, "cpus_online", list);
@@ -303,7 +303,7 @@ static void read_topology(struct facts *f, const char *info, struct topology *re
 		ret->cores = ret->threads / ret->threads_per_core;
 }
 
-static void say_topology(struct facts *f, const struct topology *t)
+static void say_topology(struct facts *f, const struct hardware_cpu_topology *t)
 {
 	if (t->threads)
 		fact_number(f, "threads", t->threads);
@@ -316,7 +316,7 @@ static void say_topology(struct facts *f, const struct topology *t)
 }
 
 /* How many caches there are of which `sharers` CPUs share one; 0 when that cannot be told. */
-static unsigned count_caches(const struct topology *t, unsigned sharers)
+static unsigned count_caches(const struct hardware_cpu_topology *t, unsigned sharers)
 {
 	if (t->sockets && sharers == t->socket_threads)
 		return t->sockets;
@@ -325,7 +325,7 @@ static unsigned count_caches(const struct topology *t, unsigned sharers)
 	return t->threads / sharers;
 }
 
-static void say_cache(struct facts *f, const struct topology *t, int index, const char *name)
+static void say_cache(struct facts *f, const struct hardware_cpu_topology *t, int index, const char *name)
 {
 	char size[32], list[4096], fact[32], *unit;
 	struct cpu_bits sharing = {0};
@@ -347,7 +347,7 @@ static void say_cache(struct facts *f, const struct topology *t, int index, cons
 		fact_number(f, fact, nr);
 }
 
-static void say_caches(struct facts *f, const struct topology *t)
+static void say_caches(struct facts *f, const struct hardware_cpu_topology *t)
 {
 	static const char *const name[] = {"", "l1d", "l2", "l3"};
 
@@ -367,7 +367,7 @@ static void say_caches(struct facts *f, const struct topology *t)
 
 void hardware_cpu(struct facts *f)
 {
-	struct topology topology;
+	struct hardware_cpu_topology topology;
 	char info[8192];
 
 	fact_read(f, info, sizeof(info), "proc/cpuinfo");

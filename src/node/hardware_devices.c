@@ -20,24 +20,24 @@
 #define PCI "sys/bus/pci/devices"
 
 /* A list for people: items parted by ", ", and how many there was no room for. */
-struct list {
+struct device_list {
 	char text[FACT_TEXT_MAX];
 	struct buf out;
 };
 
-static void list_init(struct list *l)
+static void list_init(struct device_list *l)
 {
 	buf_init_fixed(&l->out, l->text, sizeof(l->text));
 }
 
-static struct buf *list_next(struct list *l)
+static struct buf *list_next(struct device_list *l)
 {
 	if (l->out.len)
 		buf_adds(&l->out, ", ");
 	return &l->out;
 }
 
-static void list_say(struct facts *f, struct list *l, unsigned more, const char *fact)
+static void list_say(struct facts *f, struct device_list *l, unsigned more, const char *fact)
 {
 	if (more)
 		buf_addf(list_next(l), "%u more", more);
@@ -81,8 +81,8 @@ static void add_speed(struct buf *out, int64_t megabits)
 static void say_network(struct facts *f)
 {
 	struct below below = {f, "sys/class/net", "/virtual/net/"};
-	struct names names;
-	struct list list;
+	struct fact_names names;
+	struct device_list list;
 
 	list_init(&list);
 	names_list(f, &names, below.folder, is_hardware, &below);
@@ -123,9 +123,9 @@ static void add_port(struct facts *f, struct buf *out, const char *device, const
 
 static void say_interconnect(struct facts *f)
 {
-	struct names devices, ports;
+	struct fact_names devices, ports;
 	unsigned nr = 0, more;
-	struct list list;
+	struct device_list list;
 
 	list_init(&list);
 	names_list(f, &devices, "sys/class/infiniband", NULL, NULL);
@@ -252,7 +252,7 @@ static bool may_be_gpu(void *arg, const char *name)
 }
 
 /* Equal ones are counted; one of each kind is asked for its name. */
-struct gpus {
+struct device_gpus {
 	struct gpu_kind {
 		char id[10]; /* "10de:20b0" */
 		char name[128];
@@ -299,7 +299,7 @@ static void gpu_name(struct facts *f, const char *slot, const char *id, char *ou
 		snprintf(out, size, "%s %s", vendor_of(id)->name, id);
 }
 
-static void count_gpu(struct facts *f, struct gpus *g, const char *slot, const char *id)
+static void count_gpu(struct facts *f, struct device_gpus *g, const char *slot, const char *id)
 {
 	unsigned i = 0;
 
@@ -320,9 +320,9 @@ static void count_gpu(struct facts *f, struct gpus *g, const char *slot, const c
 static void say_gpus(struct facts *f)
 {
 	struct suspects suspects;
-	struct gpus gpus = {0};
-	struct names names;
-	struct list list;
+	struct device_gpus gpus = {0};
+	struct fact_names names;
+	struct device_list list;
 	char id[10];
 
 	find_suspects(f, &suspects);
@@ -360,8 +360,8 @@ static bool is_disk(void *arg, const char *name)
 static void say_disks(struct facts *f)
 {
 	struct below below = {f, "sys/block", "/virtual/block/"};
-	struct names names;
-	struct list list;
+	struct fact_names names;
+	struct device_list list;
 
 	list_init(&list);
 	names_list(f, &names, below.folder, is_disk, &below);

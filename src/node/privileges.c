@@ -226,7 +226,7 @@ static const struct gpu_maker_words {
 		"sudo modprobe -a i915 xe"},
 };
 
-struct gpus {
+struct privileges_gpus {
 	struct env *env;
 	struct {
 		unsigned nr, undriven;
@@ -237,7 +237,7 @@ struct gpus {
 /* Display controllers (03) and processing accelerators (12). */
 static int look_at_device(void *arg, const char *name)
 {
-	struct gpus *g = arg;
+	struct privileges_gpus *g = arg;
 	char path[300], text[256];
 	const char *driver;
 	unsigned m = 0;
@@ -310,7 +310,7 @@ static bool refuse_driver(const char *driver, struct permit *p)
 	return true;
 }
 
-static void permit_nvidia(struct env *env, const struct gpus *g, struct permit *p)
+static void permit_nvidia(struct env *env, const struct privileges_gpus *g, struct permit *p)
 {
 	bool driver = try_read(env, "proc/driver/nvidia/version") == 0;
 	int device = env_try(env, "dev/nvidiactl");
@@ -339,7 +339,7 @@ static void permit_nvidia(struct env *env, const struct gpus *g, struct permit *
 }
 
 /* Its use may be read by anybody; programs that compute need the device. */
-static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
+static void permit_amd(struct env *env, const struct privileges_gpus *g, struct permit *p)
 {
 	if (!g->of[AMD].nr)
 		permit_refuse(p, ABSENT, maker[AMD].none, NULL);
@@ -355,7 +355,7 @@ static void permit_amd(struct env *env, const struct gpus *g, struct permit *p)
 		permit_grant(p, "an AMD GPU and its driver are there");
 }
 
-static void permit_intel(const struct gpus *g, struct permit *p)
+static void permit_intel(const struct privileges_gpus *g, struct permit *p)
 {
 	if (!g->of[INTEL].nr)
 		permit_refuse(p, ABSENT, maker[INTEL].none, NULL);
@@ -377,7 +377,7 @@ void permits_read(struct env *env, struct permit ret[static NR_PERMITS])
 		[PERMIT_AMD] = {"gpus", "amd"},
 		[PERMIT_INTEL] = {"gpus", "intel"},
 	};
-	struct gpus gpus = {.env = env};
+	struct privileges_gpus gpus = {.env = env};
 
 	for (unsigned i = 0; i < NR_PERMITS; i++)
 		ret[i] = (struct permit){.source = name[i][0], .metric = name[i][1]};

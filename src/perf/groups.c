@@ -17,13 +17,13 @@
 #define PATH_SIZE 512
 
 /* What `cpu` lines may call this machine's processor. */
-struct wanted {
+struct groups_wanted {
 	struct cpu_identified is;
 	char numbers[96]; /* "AuthenticAMD-26-96" */
 };
 
 /* Whether a `cpu` line of the text names the processor. */
-static bool text_serves(const char *text, const struct wanted *w)
+static bool text_serves(const char *text, const struct groups_wanted *w)
 {
 	struct text rest = text_of(text);
 
@@ -39,14 +39,14 @@ static bool text_serves(const char *text, const struct wanted *w)
 	return false;
 }
 
-struct listing {
+struct groups_listing {
 	char name[FILES_MAX][64];
 	unsigned nr;
 };
 
 static int add_file(void *arg, const char *name)
 {
-	struct listing *l = arg;
+	struct groups_listing *l = arg;
 	size_t len = strlen(name);
 	unsigned i;
 
@@ -84,11 +84,11 @@ static int parse_named(
 }
 
 /* -ENOENT: no file of the folder is for this processor. */
-static int find_in_folder(struct env *env, const char *folder, const struct wanted *w, struct event_file *ret,
-	char *err, size_t err_size)
+static int find_in_folder(struct env *env, const char *folder, const struct groups_wanted *w,
+	struct event_file *ret, char *err, size_t err_size)
 {
 	char base[PATH_SIZE], path[PATH_SIZE + 80];
-	_cleanup_(freep) struct listing *files = calloc(1, sizeof(*files));
+	_cleanup_(freep) struct groups_listing *files = calloc(1, sizeof(*files));
 	_cleanup_(freep) char *text = malloc(FILE_MAX);
 	int r;
 
@@ -121,7 +121,7 @@ static int find_in_folder(struct env *env, const char *folder, const struct want
 	return -ENOENT;
 }
 
-static int find_embedded(const struct wanted *w, struct event_file *ret, char *err, size_t err_size)
+static int find_embedded(const struct groups_wanted *w, struct event_file *ret, char *err, size_t err_size)
 {
 	char source[120];
 
@@ -143,7 +143,7 @@ static int find_embedded(const struct wanted *w, struct event_file *ret, char *e
 int event_file_find(struct env *env, struct event_file *ret, char *err, size_t err_size)
 {
 	const char *folder = env_getenv(env, "TACHO_EVENTS");
-	struct wanted w = {0};
+	struct groups_wanted w = {0};
 	int r = cpu_identify(env, &w.is);
 
 	*ret = (struct event_file){0};
@@ -171,7 +171,7 @@ int event_file_find(struct env *env, struct event_file *ret, char *err, size_t e
 
 int event_file_unknown(struct event_file *ret)
 {
-	static const struct wanted unknown = {.is = {.name = "unknown"}};
+	static const struct groups_wanted unknown = {.is = {.name = "unknown"}};
 	char err[400];
 
 	return find_embedded(&unknown, ret, err, sizeof(err));

@@ -20,7 +20,7 @@
 #define DEPTH_MAX 8
 #define BYTES_MAX 1048576 /* what one count may move */
 
-struct parser {
+struct group_parser {
 	struct event_file *file;
 	struct event_group *group; /* that lines belong to; NULL: none yet */
 	struct group_event *event; /* or */
@@ -32,9 +32,9 @@ struct parser {
 	size_t err_size;
 };
 
-static int parse_text(struct parser *p, const char *text, size_t len);
+static int parse_text(struct group_parser *p, const char *text, size_t len);
 
-static _printf_(2, 3) int refuse(struct parser *p, const char *fmt, ...)
+static _printf_(2, 3) int refuse(struct group_parser *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -44,7 +44,7 @@ static _printf_(2, 3) int refuse(struct parser *p, const char *fmt, ...)
 	return -EINVAL;
 }
 
-static int take(struct parser *p, char *out, size_t size, struct text t, const char *what)
+static int take(struct group_parser *p, char *out, size_t size, struct text t, const char *what)
 {
 	if (!t.len)
 		return refuse(p, "%s is missing", what);
@@ -71,7 +71,7 @@ static bool is_name(char c)
 }
 
 /* Of an event or a formula: the end of a metric's name. */
-static int take_name(struct parser *p, char *out, size_t size, struct text t)
+static int take_name(struct group_parser *p, char *out, size_t size, struct text t)
 {
 	int r = take(p, out, size, t, "the name");
 
@@ -87,7 +87,7 @@ static int take_name(struct parser *p, char *out, size_t size, struct text t)
 }
 
 /* "NAME… = REST": leaves what stands behind the '='. */
-static int expect_equals(struct parser *p, struct text *rest)
+static int expect_equals(struct group_parser *p, struct text *rest)
 {
 	*rest = text_strip(*rest);
 	if (!rest->len || *rest->p != '=')
@@ -96,12 +96,12 @@ static int expect_equals(struct parser *p, struct text *rest)
 	return 0;
 }
 
-static int need_group(struct parser *p)
+static int need_group(struct group_parser *p)
 {
 	return p->group ? 0 : refuse(p, "it belongs to no group: a line `group NAME HELP` comes first");
 }
 
-static int line_cpu(struct parser *p, struct text rest)
+static int line_cpu(struct group_parser *p, struct text rest)
 {
 	struct event_file *f = p->file;
 	size_t len = strlen(f->serves);
@@ -122,10 +122,10 @@ static int line_cpu(struct parser *p, struct text rest)
 	return 0;
 }
 
-static int line_like(struct parser *p, struct text rest)
+static int line_like(struct group_parser *p, struct text rest)
 {
 	struct text name = text_word(&rest);
-	struct parser other = *p;
+	struct group_parser other = *p;
 	int r;
 
 	if (p->group || rest.len || !name.len)
@@ -142,7 +142,7 @@ static int line_like(struct parser *p, struct text rest)
 	return refuse(p, "no built-in file is called %.*s", (int)MIN(name.len, 60u), name.p);
 }
 
-static int line_group(struct parser *p, struct text rest)
+static int line_group(struct group_parser *p, struct text rest)
 {
 	struct text name = text_word(&rest);
 	struct event_file *f = p->file;
@@ -171,7 +171,7 @@ static int line_group(struct parser *p, struct text rest)
 	return take(p, g->help, sizeof(g->help), rest, "what the group tells");
 }
 
-static int line_missing(struct parser *p, struct text rest)
+static int line_missing(struct group_parser *p, struct text rest)
 {
 	int r = need_group(p);
 
@@ -179,7 +179,7 @@ static int line_missing(struct parser *p, struct text rest)
 }
 
 /* Adds one more way to count to the event's code, with what stands between. */
-static int add_code(struct parser *p, const char *between, struct text code)
+static int add_code(struct group_parser *p, const char *between, struct text code)
 {
 	struct group_event *e = p->event;
 	size_t len = strlen(e->code);
@@ -196,7 +196,7 @@ static int add_code(struct parser *p, const char *between, struct text code)
 	return 0;
 }
 
-static int new_event(struct parser *p, struct text name)
+static int new_event(struct group_parser *p, struct text name)
 {
 	struct event_group *g = p->group;
 	struct group_event *e = &g->event[g->nr_events];
@@ -215,7 +215,7 @@ static int new_event(struct parser *p, struct text name)
 	return 0;
 }
 
-static int line_event(struct parser *p, struct text rest)
+static int line_event(struct group_parser *p, struct text rest)
 {
 	int r = need_group(p);
 
@@ -226,7 +226,7 @@ static int line_event(struct parser *p, struct text rest)
 	return r ? r : add_code(p, "", rest);
 }
 
-static int take_bytes(struct parser *p, struct text t)
+static int take_bytes(struct group_parser *p, struct text t)
 {
 	char number[24];
 	uint64_t bytes;
@@ -240,7 +240,7 @@ static int take_bytes(struct parser *p, struct text t)
 	return 0;
 }
 
-static int line_package(struct parser *p, struct text rest)
+static int line_package(struct group_parser *p, struct text rest)
 {
 	static const char *const roles[] = {"read", "write", "both"};
 	struct text role;
@@ -263,21 +263,21 @@ static int line_package(struct parser *p, struct text rest)
 	return r ? r : add_code(p, "", rest);
 }
 
-static int line_or(struct parser *p, struct text rest)
+static int line_or(struct group_parser *p, struct text rest)
 {
 	if (!p->event)
 		return refuse(p, "it stands below an event");
 	return add_code(p, " | ", rest);
 }
 
-static int line_and(struct parser *p, struct text rest)
+static int line_and(struct group_parser *p, struct text rest)
 {
 	if (!p->event || !p->event->of_package)
 		return refuse(p, "it stands below a `package` event");
 	return add_code(p, " + ", rest);
 }
 
-static int take_unit(struct parser *p, struct text t)
+static int take_unit(struct group_parser *p, struct text t)
 {
 	struct group_formula *f = p->formula;
 	int unit;
@@ -303,7 +303,7 @@ static const struct group_event *event_named(const struct event_group *g, struct
 }
 
 /* A word of an expression: a function, or an event, which is written out as its metric. */
-static int add_word(struct parser *p, struct buf *out, struct text word, bool called)
+static int add_word(struct group_parser *p, struct buf *out, struct text word, bool called)
 {
 	const struct group_event *e = event_named(p->group, word);
 	int len = (int)MIN(word.len, 60u);
@@ -321,7 +321,7 @@ static int add_word(struct parser *p, struct buf *out, struct text word, bool ca
 	return 0;
 }
 
-static int check_expression(struct parser *p)
+static int check_expression(struct group_parser *p)
 {
 	const char *why = NULL;
 	struct expr e;
@@ -332,7 +332,7 @@ static int check_expression(struct parser *p)
 	return refuse(p, "the expression %s: %s", p->formula->expression, why ? why : "is too long");
 }
 
-static int take_expression(struct parser *p, struct text t)
+static int take_expression(struct group_parser *p, struct text t)
 {
 	struct buf out;
 	int depth = 0, r;
@@ -367,7 +367,7 @@ static int take_expression(struct parser *p, struct text t)
 	return check_expression(p);
 }
 
-static int line_formula(struct parser *p, struct text rest)
+static int line_formula(struct group_parser *p, struct text rest)
 {
 	struct event_group *g = p->group;
 	int r = need_group(p);
@@ -385,14 +385,14 @@ static int line_formula(struct parser *p, struct text rest)
 	return r ? r : take_expression(p, rest);
 }
 
-static int line_help(struct parser *p, struct text rest)
+static int line_help(struct group_parser *p, struct text rest)
 {
 	if (!p->formula)
 		return refuse(p, "it stands below a formula");
 	return take(p, p->formula->help, sizeof(p->formula->help), rest, "the text");
 }
 
-static int line_caution(struct parser *p, struct text rest)
+static int line_caution(struct group_parser *p, struct text rest)
 {
 	if (p->event)
 		return take(p, p->event->caution, sizeof(p->event->caution), rest, "the text");
@@ -403,7 +403,7 @@ static int line_caution(struct parser *p, struct text rest)
 
 static const struct keyword {
 	const char *word;
-	int (*parse)(struct parser *p, struct text rest);
+	int (*parse)(struct group_parser *p, struct text rest);
 	bool more; /* belongs to the event or formula above */
 } keyword[] = {
 	{"cpu", line_cpu, false},
@@ -419,7 +419,7 @@ static const struct keyword {
 	{"caution", line_caution, true},
 };
 
-static int check_line(struct parser *p, struct text line)
+static int check_line(struct group_parser *p, struct text line)
 {
 	const uint8_t *at = (const uint8_t *)line.p, *end = at + line.len;
 
@@ -433,7 +433,7 @@ static int check_line(struct parser *p, struct text line)
 	return 0;
 }
 
-static int parse_line(struct parser *p, struct text line)
+static int parse_line(struct group_parser *p, struct text line)
 {
 	struct text word;
 
@@ -455,7 +455,7 @@ static int parse_line(struct parser *p, struct text line)
 	return refuse(p, "%.*s: there is no such keyword", (int)MIN(word.len, 40u), word.p);
 }
 
-static int parse_text(struct parser *p, const char *text, size_t len)
+static int parse_text(struct group_parser *p, const char *text, size_t len)
 {
 	struct text rest = {text, len};
 	int r;
@@ -469,7 +469,7 @@ static int parse_text(struct parser *p, const char *text, size_t len)
 }
 
 /* An event of several groups is one metric, and so is a formula. */
-static int check_same(struct parser *p, const struct event_group *a, const struct event_group *b)
+static int check_same(struct group_parser *p, const struct event_group *a, const struct event_group *b)
 {
 	for (unsigned i = 0; i < a->nr_events; i++) {
 		const struct group_event *e = &a->event[i], *other = event_named(b, text_of(e->name));
@@ -493,7 +493,7 @@ static int check_same(struct parser *p, const struct event_group *a, const struc
 	return 0;
 }
 
-static int check_file(struct parser *p)
+static int check_file(struct group_parser *p)
 {
 	const struct event_file *f = p->file;
 
@@ -519,7 +519,7 @@ static int check_file(struct parser *p)
 int event_file_parse(const char *text, size_t len, struct event_file *ret, unsigned *reterr_line, char *err,
 	size_t err_size)
 {
-	struct parser p = {.file = ret, .err = err, .err_size = err_size};
+	struct group_parser p = {.file = ret, .err = err, .err_size = err_size};
 	int r;
 
 	*ret = (struct event_file){0};

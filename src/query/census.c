@@ -71,7 +71,7 @@ static int compare(const void *x, const void *y)
 	return a->processes - b->processes;
 }
 
-static void apply(struct census *c, unsigned line, int64_t since_ns[static LINES_MOST], int64_t time_ns,
+static void apply(struct census *c, unsigned line, int64_t since_ns[static ACCOUNTS_MOST], int64_t time_ns,
 	const struct census_event *event)
 {
 	struct between *now = &c->now[line], *most = &c->most[line];
@@ -89,9 +89,9 @@ static void apply(struct census *c, unsigned line, int64_t since_ns[static LINES
 
 static void sweep(struct census *c, int64_t time_ns, unsigned nr_lines)
 {
-	int64_t since_ns[LINES_MOST];
+	int64_t since_ns[ACCOUNTS_MOST];
 
-	for (unsigned i = 0; i < LINES_MOST; i++)
+	for (unsigned i = 0; i < ACCOUNTS_MOST; i++)
 		since_ns[i] = c->from_ns;
 	if (c->nr)
 		qsort(c->event, c->nr, sizeof(*c->event), compare);

@@ -1,12 +1,12 @@
 /* How many processes there were at once between two ticks, and for how long there were any: by their births
- * and ends, which the recording has, and not by samples alone. A piece of query/living. */
+ * and ends, which the recording has, and not by samples alone. A piece of query/live_processes. */
 #ifndef QUERY_CENSUS_H
 #define QUERY_CENSUS_H
 
 #include "query/groups.h"
 
 /* Lines: the whole is line 0, group g is line g + 1. */
-#define LINES_MOST (1 + GROUPS_MOST)
+#define ACCOUNTS_MOST (1 + GROUPS_MOST)
 
 struct between { /* since the tick before */
 	int64_t processes,
@@ -23,10 +23,10 @@ struct census {
 	} * event;
 	size_t nr, cap;
 	uint64_t ticks;
-	int64_t from_ns;		 /* the last tick */
-	bool gap;			 /* something was lost since */
-	struct between now[LINES_MOST];	 /* at the last tick: what its active_ns is does not matter */
-	struct between most[LINES_MOST]; /* of the interval that ended with it */
+	int64_t from_ns;		    /* the last tick */
+	bool gap;			    /* something was lost since */
+	struct between now[ACCOUNTS_MOST];  /* at the last tick: what its active_ns is does not matter */
+	struct between most[ACCOUNTS_MOST]; /* of the interval that ended with it */
 };
 
 void census_release(struct census *c);

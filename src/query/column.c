@@ -17,7 +17,7 @@ void metric_unknown(const struct nearest *n, struct buf *reterr)
 	buf_adds(reterr, " ('tacho metrics' lists them)");
 }
 
-static void say_unknown(const struct scene *s, const char *name, bool typed, struct buf *reterr)
+static void say_unknown(const struct walk *s, const char *name, bool typed, struct buf *reterr)
 {
 	struct nearest n = nearest_slip(name);
 
@@ -81,7 +81,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 }
 
 /* The recording's own formula comes before ours: it was made for the machine that it tells of. */
-static const struct derived *derived_of(const struct scene *s, const char *name, const char **ret_why)
+static const struct derived *derived_of(const struct walk *s, const char *name, const char **ret_why)
 {
 	const struct formula *own = formulas_find(&s->formulas, name);
 
@@ -115,8 +115,8 @@ static void take_derived(struct column *c, const struct derived *d)
 		.cores = d->unit == UNIT_COUNT && d->panel && !strcmp(d->panel, "cpu")};
 }
 
-int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, bool typed,
-	struct buf *reterr)
+int column_bind(
+	struct column *c, const struct walk *s, const char *metric, bool rate, bool typed, struct buf *reterr)
 {
 	const char *formula_why;
 	const struct derived *d = derived_of(s, metric, &formula_why);
@@ -161,7 +161,7 @@ int column_bind(struct column *c, const struct scene *s, const char *metric, boo
 	return r;
 }
 
-bool column_is_of_now(const struct column *c, const struct scene *s)
+bool column_is_of_now(const struct column *c, const struct walk *s)
 {
 	bool amounts = false;
 
@@ -171,24 +171,24 @@ bool column_is_of_now(const struct column *c, const struct scene *s)
 }
 
 /* All that it is made of is told of processes and of groups; and some of it of groups. */
-static bool is_of_groups(const struct scene *s, const struct column *c, bool *ret_some)
+static bool is_of_groups(const struct walk *s, const struct column *c, bool *ret_some)
 {
 	bool all = true;
 
 	*ret_some = false;
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
-		bool group = scene_is_of(s, c->arg[i].set, DOMAIN_GROUP);
+		bool group = walk_is_of(s, c->arg[i].set, DOMAIN_GROUP);
 
 		*ret_some |= group;
-		all = all && (group || c->arg[i].set < 0 || scene_is_of_processes(s, c->arg[i].set));
+		all = all && (group || c->arg[i].set < 0 || walk_is_of_processes(s, c->arg[i].set));
 	}
 	return all;
 }
 
 int column_agrees(
-	const struct scene *s, const struct column *c, const struct column_use *use, struct buf *reterr)
+	const struct walk *s, const struct column *c, const struct column_use *use, struct buf *reterr)
 {
-	bool process = c->at == AT_INSTANCE && scene_is_of_processes(s, (int)c->set), group;
+	bool process = c->at == AT_INSTANCE && walk_is_of_processes(s, (int)c->set), group;
 	bool of_groups = is_of_groups(s, c, &group), in_group = use->group || use->per == PER_GROUP;
 
 	if ((use->one || use->per == PER_PROCESS) && !process)

@@ -8,7 +8,7 @@
 #include "base/expr.h"
 #include "base/str.h"
 #include "query/derived.h"
-#include "query/scene.h"
+#include "query/walk.h"
 #include "query/steady.h"
 
 struct column {
@@ -39,12 +39,12 @@ struct column {
 
 /* -ENOENT: no such metric, -EINVAL: it cannot be computed; reterr says what is wrong, and of a metric that a
  * user typed which was probably meant: to look for it takes far longer than all the rest, and a report asks
- * for many that a recording does not have. The column points into the scene. */
-int column_bind(struct column *c, const struct scene *s, const char *metric, bool rate, bool typed,
+ * for many that a recording does not have. The column points into the walk. */
+int column_bind(struct column *c, const struct walk *s, const char *metric, bool rate, bool typed,
 	struct buf *reterr);
-/* Its values need no more than the ticks shortly before (scene_seek()). Amounts since the start do, and rates
+/* Its values need no more than the ticks shortly before (walk_seek()). Amounts since the start do, and rates
  * of what is read every few seconds, which go from one reading to the next. */
-bool column_is_of_now(const struct column *c, const struct scene *s);
+bool column_is_of_now(const struct column *c, const struct walk *s);
 /* No metric is called n->word: says so, with the nearest of those that were tried. */
 void metric_unknown(const struct nearest *n, struct buf *reterr);
 
@@ -58,7 +58,7 @@ struct column_use {
 
 /* Does the question make sense? -EINVAL, and reterr says why not. */
 int column_agrees(
-	const struct scene *s, const struct column *c, const struct column_use *use, struct buf *reterr);
+	const struct walk *s, const struct column *c, const struct column_use *use, struct buf *reterr);
 
 /* ---- folds ---- */
 
@@ -101,9 +101,9 @@ struct grown { /* what a rate() remembers */
 double grown_step(
 	struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s);
 /* When all that the column is made of was read for this tick. */
-static inline int64_t column_time(const struct column *c, const struct scene *s)
+static inline int64_t column_time(const struct column *c, const struct walk *s)
 {
-	return c->time_set < 0 ? s->time_ns : scene_time(s, (uint32_t)c->time_set);
+	return c->time_set < 0 ? s->time_ns : walk_time(s, (uint32_t)c->time_set);
 }
 
 struct rows {
@@ -126,7 +126,7 @@ struct rows {
 void rows_init(struct rows *r, const struct column *c);
 void rows_release(struct rows *r);
 /* To be called at every tick. `only`: nobody wants to know of other rows than this one. -ENOMEM. */
-int rows_tick(struct rows *r, const struct scene *s, uint32_t only);
+int rows_tick(struct rows *r, const struct walk *s, uint32_t only);
 
 /* ---- sums and what is made of them ---- */
 
@@ -157,7 +157,7 @@ struct sums {
 };
 
 void sums_release(struct sums *all);
-int sums_tick(struct sums *all, const struct scene *s); /* -ENOMEM */
+int sums_tick(struct sums *all, const struct walk *s); /* -ENOMEM */
 
 struct whole {
 	const struct column *c;
@@ -179,7 +179,7 @@ struct whole {
 
 int whole_init(struct whole *w, const struct column *c, const struct filter *f, struct sums *all);
 /* To be called at every tick, after sums_tick(): true and the value of the tick before when there was one. */
-bool whole_tick(struct whole *w, const struct scene *s, double *ret);
+bool whole_tick(struct whole *w, const struct walk *s, double *ret);
 /* At the end: that of the last. */
 bool whole_end(struct whole *w, double *ret);
 #endif

@@ -146,29 +146,29 @@ static bool has_fact(const struct summary_fact *fact, size_t nr, const struct su
 	return false;
 }
 
-struct facts {
+struct combine_facts {
 	struct summary_fact *fact;
 	size_t nr;
 };
 
-static struct facts facts_of(const struct summary *s, bool hardware)
+static struct combine_facts facts_of(const struct summary *s, bool hardware)
 {
-	return hardware ? (struct facts){s->hardware, s->nr_hardware}
-			: (struct facts){s->environment, s->nr_environment};
+	return hardware ? (struct combine_facts){s->hardware, s->nr_hardware}
+			: (struct combine_facts){s->environment, s->nr_environment};
 }
 
 /* What all nodes have in common. */
 static int combine_facts(
 	const struct summary *total, bool hardware, struct summary_fact **ret, size_t *ret_nr)
 {
-	struct facts first = facts_of(&total->node[0], hardware);
+	struct combine_facts first = facts_of(&total->node[0], hardware);
 	int r = 0;
 
 	for (size_t i = 0; i < first.nr && r >= 0; i++) {
 		bool common = true;
 
 		for (size_t j = 1; j < total->nr_nodes && common; j++) {
-			struct facts other = facts_of(&total->node[j], hardware);
+			struct combine_facts other = facts_of(&total->node[j], hardware);
 
 			common = has_fact(other.fact, other.nr, &first.fact[i]);
 		}

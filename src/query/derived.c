@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define PRIVATE "(proc.mem.private_clean + proc.mem.private_dirty + or(proc.mem.private_huge, 0))"
-/* As living.c follows a reading: what grew anonymously is its own, of what grew shared it bears its share. Recordings
+/* As live_processes.c follows a reading: what grew anonymously is its own, of what grew shared it bears its share. Recordings
  * without the anonymous part of the reading follow RSS as a whole. */
 #define SHARED_THEN "(proc.smaps.rss - proc.smaps.anon)"
 #define BEARS(reading) "or(min(1, max(0, (" reading " - proc.smaps.anon) / " SHARED_THEN ")), 1)"

@@ -16,7 +16,7 @@
 
 enum node_state { NODE_YOUNG, NODE_OPEN, NODE_ENDED };
 
-struct node {
+struct follow_node {
 	char *path;
 	enum node_state state;
 	struct store_reader *reader; /* YOUNG: up to the first tick */
@@ -37,7 +37,7 @@ struct directory {
 
 struct follow {
 	struct follow_query query;
-	struct node *node;
+	struct follow_node *node;
 	size_t nr, at;
 	struct directory *dir;
 	size_t nr_dirs;
@@ -57,7 +57,7 @@ static int64_t monotonic_ns(void)
 /* Takes the path. `later`: it was not there at first. */
 static int node_add(struct follow *f, char *path, struct store_reader *reader, bool later)
 {
-	struct node *more = path ? reallocarray(f->node, f->nr + 1, sizeof(*more)) : NULL;
+	struct follow_node *more = path ? reallocarray(f->node, f->nr + 1, sizeof(*more)) : NULL;
 
 	if (!more) {
 		free(path);
@@ -65,7 +65,7 @@ static int node_add(struct follow *f, char *path, struct store_reader *reader, b
 		return -ENOMEM;
 	}
 	f->node = more;
-	more[f->nr++] = (struct node){.path = path, .reader = reader, .waited = later};
+	more[f->nr++] = (struct follow_node){.path = path, .reader = reader, .waited = later};
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static int add_path(struct follow *f, const char *path)
 
 /* ---- one of them ---- */
 
-static void node_end(struct follow *f, struct node *n, bool complete)
+static void node_end(struct follow *f, struct follow_node *n, bool complete)
 {
 	n->state = NODE_ENDED;
 	if (!complete && !f->unfinished)
@@ -156,7 +156,7 @@ static void node_end(struct follow *f, struct node *n, bool complete)
 	n->reader = store_close(n->reader);
 }
 
-static int node_open(struct follow *f, struct node *n, struct buf *reterr)
+static int node_open(struct follow *f, struct follow_node *n, struct buf *reterr)
 {
 	bool end = !f->query.from_start && !n->waited;
 	int r;
@@ -175,7 +175,7 @@ static int node_open(struct follow *f, struct node *n, struct buf *reterr)
 }
 
 /* Is the recorder on this machine? */
-static void take_meta(struct node *n, const struct pairs *meta)
+static void take_meta(struct follow_node *n, const struct pairs *meta)
 {
 	const struct pair *host = pairs_find(meta, "host");
 	struct utsname self;
@@ -186,7 +186,7 @@ static void take_meta(struct node *n, const struct pairs *meta)
 
 /* Reads up to the first tick: then all is known that is wanted to begin. 1: it is open, FOLLOW_WAIT, 0: it
  * ended before. */
-static int young_next(struct follow *f, struct node *n, struct buf *reterr)
+static int young_next(struct follow *f, struct follow_node *n, struct buf *reterr)
 {
 	struct store_record record;
 	int r;
@@ -216,7 +216,7 @@ no_more:
 	return r == WATCH_WAIT ? FOLLOW_WAIT : r;
 }
 
-static int line_of(const struct follow *f, const struct node *n, int64_t time_ns, const double *value,
+static int line_of(const struct follow *f, const struct follow_node *n, int64_t time_ns, const double *value,
 	struct follow_line *ret)
 {
 	*ret = (struct follow_line){
@@ -225,7 +225,7 @@ static int line_of(const struct follow *f, const struct node *n, int64_t time_ns
 }
 
 /* Something would have to be known that was passed over. */
-static int node_open_whole(struct follow *f, struct node *n, struct buf *reterr)
+static int node_open_whole(struct follow *f, struct follow_node *n, struct buf *reterr)
 {
 	struct follow_query as_asked = f->query;
 	int r;
@@ -238,7 +238,7 @@ static int node_open_whole(struct follow *f, struct node *n, struct buf *reterr)
 }
 
 /* 1 and a line, FOLLOW_WAIT, 0: it has ended. */
-static int node_next(struct follow *f, struct node *n, struct follow_line *ret, struct buf *reterr)
+static int node_next(struct follow *f, struct follow_node *n, struct follow_line *ret, struct buf *reterr)
 {
 	const struct series_column *column;
 	struct series_point point;
@@ -277,7 +277,7 @@ int follow_next(struct follow *f, struct follow_line *ret, struct buf *reterr)
 	bool waits = !f->nr;
 
 	for (size_t i = 0; i < f->nr; i++, f->at = (f->at + 1) % f->nr) {
-		struct node *n = &f->node[f->at];
+		struct follow_node *n = &f->node[f->at];
 		int r = n->state == NODE_ENDED ? 0 : node_next(f, n, ret, reterr);
 
 		if (r == -ESTALE)

@@ -59,7 +59,7 @@ void gpus_release(struct gpus *g)
 		free(g->device[i]);
 	}
 	free(g->device);
-	free(g->seat);
+	free(g->occupant);
 	free(g->client);
 	free(g->assumed);
 	gpus_init(g);
@@ -127,17 +127,17 @@ static int device_add(struct gpus *g, const char *name, size_t len)
 static int on_device(struct gpus *g, const struct store_record *record)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
-	struct gpu_seat *seat;
+	struct gpu_occupant *occupant;
 	uint32_t device;
 	bool restated;
 	int r = 0;
 
 	if (!name || !name->len || memchr(name->value, 0, name->len) || record->row == STORE_NO_ROW)
 		return 0;
-	seat = array_reach(g->seat, &g->nr_seats, record->row, sizeof(*seat));
-	if (!seat)
+	occupant = array_reach(g->occupant, &g->nr_occupants, record->row, sizeof(*occupant));
+	if (!occupant)
 		return -ENOMEM;
-	g->seat = seat;
+	g->occupant = occupant;
 	device = device_find(g, name->value, name->len);
 	if (device == GPUS_MOST && g->nr < GPUS_MOST) {
 		device = (uint32_t)g->nr;
@@ -145,8 +145,8 @@ static int on_device(struct gpus *g, const struct store_record *record)
 	} else if (device == GPUS_MOST) {
 		g->left_out += !record->again;
 	}
-	restated = seat[record->row].id == record->id && seat[record->row].device == device;
-	seat[record->row] = (struct gpu_seat){.id = record->id, .device = device};
+	restated = occupant[record->row].id == record->id && occupant[record->row].device == device;
+	occupant[record->row] = (struct gpu_occupant){.id = record->id, .device = device};
 	if (r < 0 || device == GPUS_MOST)
 		return r;
 	if (!restated || !g->device[device]->lives)
@@ -191,9 +191,9 @@ int gpus_instance(struct gpus *g, const struct store_record *record)
 
 static struct gpu_track *device_in(const struct gpus *g, uint32_t row, uint32_t id)
 {
-	if (row >= g->nr_seats || g->seat[row].id != id || g->seat[row].device >= g->nr)
+	if (row >= g->nr_occupants || g->occupant[row].id != id || g->occupant[row].device >= g->nr)
 		return NULL;
-	return g->device[g->seat[row].device];
+	return g->device[g->occupant[row].device];
 }
 
 /* "nvidia-0: it needs a reset", after the name; NULL: it is another one's. */
@@ -297,7 +297,7 @@ static void read_devices(struct gpus *g, struct table *t, int64_t time_ns)
 }
 
 /* What the engines did for it since the last tick. */
-static double client_busy(struct gpu_client *c, const struct process *p, int64_t cell, double scale)
+static double client_busy(struct gpu_client *c, const struct live_process *p, int64_t cell, double scale)
 {
 	bool from_zero = p && !p->late;
 	int64_t before = c->known ? c->busy : from_zero ? 0 : cell;
@@ -315,10 +315,10 @@ static bool cell_of(const struct gpu_column *c, struct table *t, uint32_t row, i
 	return true;
 }
 
-static void read_client(struct gpus *g, struct table *t, uint32_t row, const struct living *living)
+static void read_client(struct gpus *g, struct table *t, uint32_t row, const struct live_processes *live)
 {
 	struct gpu_client *c = &g->client[row];
-	const struct process *p = c->process ? living_find(living, c->process) : NULL;
+	const struct live_process *p = c->process ? live_find(live, c->process) : NULL;
 	int64_t memory = 0, util = 0, busy = 0;
 	bool has_memory = cell_of(&g->memory, t, row, &memory), has_util = cell_of(&g->util, t, row, &util);
 	bool has_busy = cell_of(&g->busy, t, row, &busy);
@@ -327,7 +327,7 @@ static void read_client(struct gpus *g, struct table *t, uint32_t row, const str
 	if (c->device >= g->nr)
 		return;
 	c->groups = p ? p->groups : c->groups;
-	for (unsigned line = 0; line < LINES_MOST; line++) {
+	for (unsigned line = 0; line < ACCOUNTS_MOST; line++) {
 		struct gpu_use *use = &g->device[c->device]->use[line];
 
 		if (line && !(c->groups >> (line - 1) & 1))
@@ -370,9 +370,10 @@ static void use_step(struct gpu_use *use, double seconds)
 	use->util_last = use->util_now;
 }
 
-void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct living *living)
+void gpus_tick(
+	struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct live_processes *live)
 {
-	unsigned lines = 1 + living->group.nr;
+	unsigned lines = 1 + live->group.nr;
 	struct table *t;
 
 	if (g->set < 0 || !g->nr)
@@ -384,7 +385,7 @@ void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, con
 	t = g->process_set < 0 ? NULL : store_reader_table(reader, (uint32_t)g->process_set);
 	for (uint32_t row = 0; t && row < MIN(t->nr_rows, g->nr_clients); row++)
 		if (t->id[row] != ROW_FREE && g->client[row].id == t->id[row])
-			read_client(g, t, row, living);
+			read_client(g, t, row, live);
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_track *d = g->device[i];
 		double seconds =

@@ -5,7 +5,7 @@
 #ifndef QUERY_GPUS_H
 #define QUERY_GPUS_H
 
-#include "query/living.h"
+#include "query/live_processes.h"
 #include "query/meta.h"
 
 enum gpu_course { /* metrics of a device that are followed */
@@ -60,7 +60,7 @@ struct gpu_track {
 	int64_t lost_ns; /* since when it is gone or tells nothing; -1: it does */
 	char *told;	 /* why it tells nothing, as was said last; NULL: nobody said */
 	struct course course[NR_COURSES];
-	struct gpu_use use[LINES_MOST];
+	struct gpu_use use[ACCOUNTS_MOST];
 };
 
 struct gpu_column {
@@ -77,11 +77,11 @@ struct gpus {
 	struct gpu_track **device; /* in the order of coming */
 	size_t nr, left_out;
 	int64_t tick_ns; /* of the last tick */
-	struct gpu_seat {
+	struct gpu_occupant {
 		uint32_t id;
 		uint32_t device; /* index; beyond them: not followed */
-	} * seat;		 /* by row */
-	uint32_t nr_seats;
+	} * occupant;		 /* by row */
+	uint32_t nr_occupants;
 	struct gpu_client {
 		uint32_t id;
 		uint32_t device;
@@ -103,7 +103,8 @@ void gpus_gone(struct gpus *g, const struct store_record *record);
 int gpus_told(struct gpus *g, const char *why);
 bool gpu_is_lost(const struct gpu_track *d);
 /* After the processes of the tick were read. */
-void gpus_tick(struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct living *living);
+void gpus_tick(
+	struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct live_processes *live);
 
 const char *course_metric(enum gpu_course which);
 #endif

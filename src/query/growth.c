@@ -1,6 +1,6 @@
-/* One seat a row. A counter that falls was reset: the step in which it fell adds nothing (a collector that
- * knows where its counter wraps has undone that already). Across a gap in the recording the same instance
- * goes on: its counter did count meanwhile, and its level is taken to have changed evenly. */
+/* One occupant a row. A counter that falls was reset: the step in which it fell adds nothing (a collector
+ * that knows where its counter wraps has undone that already). Across a gap in the recording the same
+ * instance goes on: its counter did count meanwhile, and its level is taken to have changed evenly. */
 #include "query/growth.h"
 
 #include "base/owned.h"
@@ -15,8 +15,8 @@ void growth_init(struct growth *g, enum growth_of of)
 
 void growth_release(struct growth *g)
 {
-	free(g->seat);
-	g->seat = NULL;
+	free(g->occupant);
+	g->occupant = NULL;
 	g->nr = 0;
 }
 
@@ -33,18 +33,18 @@ void growth_bind(struct growth *g, const struct schema *schema, const char *metr
 	g->counter = schema->set[set].metric[col].kind == KIND_COUNTER;
 }
 
-/* The seat of a row; NULL when there is no memory. */
-static struct growth_seat *seat_of(struct growth *g, uint32_t row, uint32_t id)
+/* The occupant of a row; NULL when there is no memory. */
+static struct growth_occupant *occupant_of(struct growth *g, uint32_t row, uint32_t id)
 {
-	struct growth_seat *seat = array_reach(g->seat, &g->nr, row, sizeof(*seat));
+	struct growth_occupant *occupant = array_reach(g->occupant, &g->nr, row, sizeof(*occupant));
 
-	if (!seat)
+	if (!occupant)
 		return NULL;
-	g->seat = seat;
-	seat += row;
-	if (seat->id != id)
-		*seat = (struct growth_seat){.id = id, .counts = g->of != GROWTH_OWN};
-	return seat;
+	g->occupant = occupant;
+	occupant += row;
+	if (occupant->id != id)
+		*occupant = (struct growth_occupant){.id = id, .counts = g->of != GROWTH_OWN};
+	return occupant;
 }
 
 static void copy_text(char *to, size_t size, const struct pair *pair)
@@ -59,25 +59,25 @@ static void copy_text(char *to, size_t size, const struct pair *pair)
 int growth_instance(struct growth *g, const struct store_record *record)
 {
 	const struct pair *source;
-	struct growth_seat *seat;
+	struct growth_occupant *occupant;
 	int64_t own = 0;
 
 	if (g->set < 0 || record->set != (uint32_t)g->set || record->row == STORE_NO_ROW)
 		return 0;
-	seat = seat_of(g, record->row, record->id);
-	if (!seat)
+	occupant = occupant_of(g, record->row, record->id);
+	if (!occupant)
 		return -ENOMEM;
 	pairs_get_num(record->pairs, "own", &own);
-	seat->counts = g->of == GROWTH_OWN ? own != 0 : !pairs_find(record->pairs, "apart");
-	copy_text(seat->name, sizeof(seat->name), pairs_find(record->pairs, "name"));
+	occupant->counts = g->of == GROWTH_OWN ? own != 0 : !pairs_find(record->pairs, "apart");
+	copy_text(occupant->name, sizeof(occupant->name), pairs_find(record->pairs, "name"));
 	source = pairs_find(record->pairs, "source");
 	if (!source)
 		source = pairs_find(record->pairs, "events");
-	copy_text(seat->source, sizeof(seat->source), source);
+	copy_text(occupant->source, sizeof(occupant->source), source);
 	return 0;
 }
 
-static void add_who(struct growth *g, const struct growth_seat *seat)
+static void add_who(struct growth *g, const struct growth_occupant *occupant)
 {
 	struct growth_name *who = &g->who[g->nr_who];
 
@@ -85,45 +85,45 @@ static void add_who(struct growth *g, const struct growth_seat *seat)
 		g->more_who++;
 		return;
 	}
-	memcpy(who->name, seat->name, sizeof(who->name));
-	memcpy(who->source, seat->source, sizeof(who->source));
+	memcpy(who->name, occupant->name, sizeof(who->name));
+	memcpy(who->source, occupant->source, sizeof(who->source));
 	g->nr_who++;
 }
 
-static void seat_step(struct growth *g, struct growth_seat *seat, int64_t cell, int64_t time_ns)
+static void occupant_step(struct growth *g, struct growth_occupant *occupant, int64_t cell, int64_t time_ns)
 {
 	double now = (double)cell * g->scale;
 
-	if (!seat->known) {
-		add_who(g, seat);
+	if (!occupant->known) {
+		add_who(g, occupant);
 		g->grown += g->of == GROWTH_FROM_ZERO ? MAX(now, 0) : 0;
 	} else {
-		if (cell > seat->last)
-			g->grown += (double)((uint64_t)cell - (uint64_t)seat->last) * g->scale;
-		if (time_ns > seat->time_ns)
-			g->integral += ((double)seat->last * g->scale + now) / 2 *
-				((double)(time_ns - seat->time_ns) / 1e9);
+		if (cell > occupant->last)
+			g->grown += (double)((uint64_t)cell - (uint64_t)occupant->last) * g->scale;
+		if (time_ns > occupant->time_ns)
+			g->integral += ((double)occupant->last * g->scale + now) / 2 *
+				((double)(time_ns - occupant->time_ns) / 1e9);
 	}
 	g->greatest = g->any ? MAX(g->greatest, now) : now;
 	g->first_ns = g->any ? MIN(g->first_ns, time_ns) : time_ns;
 	g->last_ns = g->any ? MAX(g->last_ns, time_ns) : time_ns;
 	g->any = true;
-	seat->known = true;
-	seat->last = cell;
-	seat->time_ns = time_ns;
+	occupant->known = true;
+	occupant->last = cell;
+	occupant->time_ns = time_ns;
 }
 
 static int row_step(struct growth *g, struct table *t, uint32_t row, int64_t time_ns)
 {
-	struct growth_seat *seat;
+	struct growth_occupant *occupant;
 
 	if (t->id[row] == ROW_FREE || !(t->valid[row] >> g->col & 1))
 		return 0;
-	seat = seat_of(g, row, t->id[row]);
-	if (!seat)
+	occupant = occupant_of(g, row, t->id[row]);
+	if (!occupant)
 		return -ENOMEM;
-	if (seat->counts)
-		seat_step(g, seat, table_row(t, row)[g->col], time_ns);
+	if (occupant->counts)
+		occupant_step(g, occupant, table_row(t, row)[g->col], time_ns);
 	return 0;
 }
 

@@ -20,12 +20,12 @@ struct growth {
 	double scale;
 	bool counter;
 	enum growth_of of;
-	struct growth_seat {
+	struct growth_occupant {
 		uint32_t id;
 		bool counts, known;
 		int64_t last, time_ns;
 		char name[48], source[64];
-	} * seat; /* by row */
+	} * occupant; /* by row */
 	uint32_t nr;
 	bool any;			  /* there was a value */
 	double grown, integral, greatest; /* in the metric's unit; its unit x s */

@@ -1,12 +1,12 @@
 #include "query/length.h"
 
 #include "query/align.h"
-#include "query/scene.h"
+#include "query/walk.h"
 
 #include <string.h>
 
 /* Where the end mark does not say it, it is the time of the last record. */
-static int length_of(struct scene *s, double *ret_s)
+static int length_of(struct walk *s, double *ret_s)
 {
 	struct store_record record;
 	int64_t last_ns = 0, end_ns;
@@ -30,16 +30,16 @@ int run_length(const struct run *run, double *ret_s, struct buf *reterr)
 
 	*ret_s = 0;
 	for (size_t i = 0; i < run->nr && r >= 0; i++) {
-		struct scene *s = NULL;
+		struct walk *s = NULL;
 		double length_s = 0;
 
-		r = scene_open(run->path[i], NULL, &s);
+		r = walk_open(run->path[i], NULL, &s);
 		if (r >= 0)
 			r = length_of(s, &length_s);
 		if (r < 0)
 			buf_addf(reterr, "%s: %s", run->path[i], strerror(-r));
 		*ret_s = MAX(*ret_s, run_node_offset_s(&node[i]) + length_s);
-		scene_close(s);
+		walk_close(s);
 	}
 	run_align_free(node, run->nr);
 	return r;

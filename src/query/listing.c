@@ -25,7 +25,7 @@ const char *const listed_state_name[NR_LISTED_STATES] = {
 const char *const listed_order_names[NR_LISTED_ORDERS + 1] = {
 	"date", "duration", "memory", "cores", "cpu", "processes", "exit", "name", "size", NULL};
 
-struct finding {
+struct listing_finding {
 	const struct listing_query *q;
 	struct listing *l;
 	regex_t command;
@@ -49,7 +49,7 @@ static char *path_join(const char *directory, const char *name)
 }
 
 /* A directory below that cannot be opened is passed over, as one of somebody else's. */
-static int directory_add(struct finding *f, const char *path, unsigned depth)
+static int directory_add(struct listing_finding *f, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
 	int n = scandir(path, &entry, NULL, alphasort), r = n < 0 ? -errno : 0;
@@ -73,7 +73,7 @@ static int directory_add(struct finding *f, const char *path, unsigned depth)
 	return depth && r != -ENOMEM ? 0 : r;
 }
 
-static int operand_add(struct finding *f, const char *path)
+static int operand_add(struct listing_finding *f, const char *path)
 {
 	struct stat st;
 	int r;
@@ -294,7 +294,7 @@ static bool is_failed(const struct listed *l)
 }
 
 /* 1: it is wanted, 0: it is not. */
-static int is_wanted(const struct finding *f, const struct listed *l)
+static int is_wanted(const struct listing_finding *f, const struct listed *l)
 {
 	const struct listing_query *q = f->q;
 	bool wanted = true;
@@ -325,7 +325,7 @@ static int is_wanted(const struct finding *f, const struct listed *l)
 
 /* ---- all of them ---- */
 
-static int listed_fill(struct finding *f, struct listed *l)
+static int listed_fill(struct listing_finding *f, struct listed *l)
 {
 	int r = listed_glance(l);
 
@@ -348,7 +348,7 @@ static int listed_fill(struct finding *f, struct listed *l)
 	return 1;
 }
 
-static int listing_fill(struct finding *f)
+static int listing_fill(struct listing_finding *f)
 {
 	f->l->item = calloc(MAX(f->nr, 1), sizeof(*f->l->item));
 	if (!f->l->item)
@@ -375,7 +375,7 @@ static int listing_fill(struct finding *f)
 int listing_read(const char *const *path, size_t nr, const struct listing_query *q, struct listing **ret,
 	struct buf *reterr)
 {
-	struct finding f = {.q = q, .reterr = reterr, .l = calloc(1, sizeof(struct listing))};
+	struct listing_finding f = {.q = q, .reterr = reterr, .l = calloc(1, sizeof(struct listing))};
 	int r = f.l ? 0 : -ENOMEM;
 	bool compiled = r >= 0 && q->command;
 
@@ -413,7 +413,7 @@ struct listing *listing_free(struct listing *l)
 
 /* ---- order ---- */
 
-struct order {
+struct listing_order {
 	enum listed_order by;
 	bool reverse;
 };
@@ -443,7 +443,7 @@ static double order_value(const struct listed *l, enum listed_order by)
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct listed *x = a, *y = b;
-	const struct order *order = arg;
+	const struct listing_order *order = arg;
 	double p = order_value(x, order->by), q = order_value(y, order->by);
 	int c;
 
@@ -461,7 +461,7 @@ static int compare(const void *a, const void *b, void *arg)
 
 void listing_sort(struct listing *l, enum listed_order by, bool reverse)
 {
-	struct order order = {.by = by, .reverse = reverse};
+	struct listing_order order = {.by = by, .reverse = reverse};
 
 	if (l->nr)
 		qsort_r(l->item, l->nr, sizeof(*l->item), compare, &order);

@@ -32,8 +32,8 @@ struct node_line {
 };
 
 /* One recording while it is read. */
-struct node {
-	struct account *account;
+struct query_node {
+	struct ledger *ledger;
 	struct process_filling *filling; /* NULL: the processes are not wanted */
 	struct node_line *line;
 	unsigned nr_lines;
@@ -83,7 +83,7 @@ static bool has_amount(const struct amounts *a, enum flow flow)
 
 /* ---- one recording ---- */
 
-static int line_add(const struct nodes *all, struct node *n)
+static int line_add(const struct nodes *all, struct query_node *n)
 {
 	struct node_line *line = reallocarray(n->line, n->nr_lines + 1, sizeof(*line));
 	bool group = n->nr_lines;
@@ -142,7 +142,7 @@ static void keep_amounts(struct node_line *line, const struct amounts *now)
 			line->last.used[flow_used[k]] = before.used[flow_used[k]];
 }
 
-static int take_point(const struct nodes *all, struct node *n, const struct point *point)
+static int take_point(const struct nodes *all, struct query_node *n, const struct point *point)
 {
 	int r = 0;
 
@@ -161,20 +161,20 @@ static int take_point(const struct nodes *all, struct node *n, const struct poin
 }
 
 /* A recording that has no tick at all has no line yet; its summary tells why all is missing. */
-static int node_fill(const struct nodes *all, struct node *n, const char *path, struct summary *s)
+static int node_fill(const struct nodes *all, struct query_node *n, const char *path, struct summary *s)
 {
 	int r = n->nr_lines ? 0 : line_add(all, n);
 
 	if (r < 0)
 		return r;
-	r = summary_fill(s, path, n->account, &n->line[0].last, &n->line[0].tracker);
+	r = summary_fill(s, path, n->ledger, &n->line[0].last, &n->line[0].tracker);
 	s->group = n->nr_lines > 1 && r >= 0 ? calloc(n->nr_lines - 1, sizeof(*s->group)) : NULL;
 	if (n->nr_lines > 1 && !s->group)
 		return -ENOMEM;
 	for (unsigned i = 1; i < n->nr_lines && r >= 0; i++) {
 		s->nr_groups++;
 		r = summary_fill_group(
-			s, &s->group[i - 1], n->account, i, &n->line[i].last, &n->line[i].tracker);
+			s, &s->group[i - 1], n->ledger, i, &n->line[i].last, &n->line[i].tracker);
 	}
 	return r;
 }
@@ -201,15 +201,14 @@ static int total_line_of(
 	return name && !more->name ? -ENOMEM : 0;
 }
 
-static int node_add(struct nodes *all, struct node *n, struct totals *to)
+static int node_add(struct nodes *all, struct query_node *n, struct totals *to)
 {
 	int r = 0;
 
 	for (unsigned i = 0; i < n->nr_lines && r >= 0; i++) {
 		struct total_line *total;
 
-		r = total_line_of(
-			to, account_line(n->account, i).name, i ? &all->group : &all->whole, &total);
+		r = total_line_of(to, ledger_line(n->ledger, i).name, i ? &all->group : &all->whole, &total);
 		if (r >= 0)
 			r = grid_pen_end(&n->line[i].pen);
 		if (r >= 0)
@@ -220,9 +219,9 @@ static int node_add(struct nodes *all, struct node *n, struct totals *to)
 	return r;
 }
 
-static void node_close(struct node *n)
+static void node_close(struct query_node *n)
 {
-	account_close(n->account);
+	ledger_close(n->ledger);
 	process_filling_free(n->filling);
 	for (unsigned k = 0; k < n->nr_lines; k++) {
 		tracker_release(&n->line[k].tracker);
@@ -231,15 +230,15 @@ static void node_close(struct node *n)
 	free(n->line);
 }
 
-static int node_walk(struct nodes *all, struct node *n)
+static int node_walk(struct nodes *all, struct query_node *n)
 {
 	struct point point;
 	int64_t interval_ns = 0;
 	int r;
 
-	while ((r = account_next(n->account, &point)) > 0) {
+	while ((r = ledger_next(n->ledger, &point)) > 0) {
 		if (!n->nr_lines) { /* it is in the metadata, which is there with the first point */
-			meta_num(account_meta(n->account), "interval_ns", &interval_ns);
+			meta_num(ledger_meta(n->ledger), "interval_ns", &interval_ns);
 			n->interval = seconds(MAX(interval_ns, 0));
 		}
 		r = take_point(all, n, &point);
@@ -252,12 +251,12 @@ static int node_walk(struct nodes *all, struct node *n)
 static int node_read(void *arg, unsigned worker, size_t i)
 {
 	struct nodes *all = arg;
-	struct node n = {.offset_ns = all->alone ? 0 : all->node[i].offset_ns};
+	struct query_node n = {.offset_ns = all->alone ? 0 : all->node[i].offset_ns};
 	struct summary *s = all->alone ? all->summary : &all->summary->node[i];
-	int r = account_open(all->run->path[i], &n.account);
+	int r = ledger_open(all->run->path[i], &n.ledger);
 
 	if (r >= 0 && all->processes)
-		r = (n.filling = process_filling_new(n.account, (uint32_t)i)) ? 0 : -ENOMEM;
+		r = (n.filling = process_filling_new(n.ledger, (uint32_t)i)) ? 0 : -ENOMEM;
 	if (r >= 0)
 		r = node_walk(all, &n);
 	if (r >= 0)
@@ -265,7 +264,7 @@ static int node_read(void *arg, unsigned worker, size_t i)
 	if (r >= 0 && !all->alone)
 		r = node_add(all, &n, &all->of[worker]);
 	if (r >= 0 && all->processes)
-		r = process_filling_finish(n.filling, n.account, &all->processes[i]);
+		r = process_filling_finish(n.filling, n.ledger, &all->processes[i]);
 	node_close(&n);
 	return r;
 }

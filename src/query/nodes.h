@@ -5,19 +5,19 @@
 #include "query/summary.h"
 
 /* Everything of one recording but its groups; the account is at its end. */
-int summary_fill(struct summary *s, const char *path, const struct account *a, const struct amounts *last,
+int summary_fill(struct summary *s, const char *path, const struct ledger *a, const struct amounts *last,
 	struct tracker *t);
 /* One of its groups. */
-int summary_fill_group(struct summary *whole, struct summary *s, const struct account *a, unsigned line,
+int summary_fill_group(struct summary *whole, struct summary *s, const struct ledger *a, unsigned line,
 	const struct amounts *last, struct tracker *t);
 /* What the recording says of the machine and the job: limits, traffic, energy, scheduler, hardware. */
-int fill_node(struct summary *s, const struct account *a);
+int fill_node(struct summary *s, const struct ledger *a);
 /* A group's own limits; where the recording has none for it, it keeps those of the whole. */
 int fill_group_limits(struct summary *s, const struct summary *whole, const struct meta *meta);
 /* What was counted for the job, and the share of its CPU time in which it was; when FIG_CPU is there. */
-int fill_counters(struct summary *s, const struct account *a);
+int fill_counters(struct summary *s, const struct ledger *a);
 /* Of the whole (line 0) all devices, of a group those that it used. */
-int fill_gpus(struct summary *s, const struct account *a, unsigned line);
+int fill_gpus(struct summary *s, const struct ledger *a, unsigned line);
 void fill_peaks(struct summary *s, struct tracker *t);
 /* One part of it is known to have used so many cores over that time; when is not known. */
 void raise_peak_cores(struct summary *s, double cores, double window, const char *why_no_time);
@@ -26,7 +26,7 @@ void fill_self_percent(struct summary *s, double recorded_s);
 /* What a group's shares are shares of, beside its limits. */
 void take_capacity(struct summary *s, const struct summary *whole);
 
-int summary_notes(struct summary *s, const struct account *a);
+int summary_notes(struct summary *s, const struct ledger *a);
 /* The notes that must not be overlooked, before all others. */
 void summary_alarms(struct summary *s);
 

@@ -52,11 +52,11 @@ void summary_alarms(struct summary *s)
 	}
 }
 
-static void note_cpu(struct summary *s, const struct account *a)
+static void note_cpu(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
-	uint64_t only_sampled = account_line(a, 0).only_sampled, uncounted = account_line(a, 0).uncounted;
-	bool tells_exits = strstr(meta_text(account_meta(a), "helpers"), "taskstats");
+	const struct ledger_facts *f = ledger_facts(a);
+	uint64_t only_sampled = ledger_line(a, 0).only_sampled, uncounted = ledger_line(a, 0).uncounted;
+	bool tells_exits = strstr(meta_text(ledger_meta(a), "helpers"), "taskstats");
 	char text[UNITS_SIZE];
 
 	if (f->end_missing && (f->ticks || s->cpu_lower_bound))
@@ -70,7 +70,7 @@ static void note_cpu(struct summary *s, const struct account *a)
 			"dropped by "
 			"the kernel (%s of it was seen by sampling or in exit records)",
 			format_duration(text, (double)f->dropped_ns * 1e-9));
-	else if (s->cpu_lower_bound && account_line(a, 0).left && !f->sigchld_ignored)
+	else if (s->cpu_lower_bound && ledger_line(a, 0).left && !f->sigchld_ignored)
 		summary_note(s,
 			"CPU time is a lower bound: a part of the job left the control group that counts it");
 	else if (s->cpu_lower_bound && f->escaped)
@@ -125,10 +125,10 @@ static void note_cpu(struct summary *s, const struct account *a)
 		summary_note(s, "the peak of CPUs in use is above the number of CPUs: samples were late");
 }
 
-static void note_memory(struct summary *s, const struct account *a)
+static void note_memory(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
-	struct line_facts whole = account_line(a, 0);
+	const struct ledger_facts *f = ledger_facts(a);
+	struct account_facts whole = ledger_line(a, 0);
 	uint64_t io_unread = whole.io_unread, unknown = whole.peak_unknown;
 	double hwm = s->figure[FIG_HWM].value, rss = s->figure[FIG_RSS].value;
 	char text[UNITS_SIZE], other[UNITS_SIZE];
@@ -182,17 +182,17 @@ static void note_memory(struct summary *s, const struct account *a)
 }
 
 /* A few ticks are missed anywhere; where it is one in twenty, people want to know why. */
-static void note_missed(struct summary *s, const struct account *a)
+static void note_missed(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
-	const char *priority = meta_text(account_meta(a), "priority");
-	const char *group = meta_text(account_meta(a), "cpu_group");
+	const struct ledger_facts *f = ledger_facts(a);
+	const char *priority = meta_text(ledger_meta(a), "priority");
+	const char *group = meta_text(ledger_meta(a), "cpu_group");
 	unsigned long long due = f->ticks + (uint64_t)f->missed;
 	int64_t cpus = 0;
 
 	if (f->missed < 2 || (uint64_t)f->missed <= f->ticks / 19)
 		return;
-	meta_num(account_meta(a), "nr_cpus", &cpus);
+	meta_num(ledger_meta(a), "nr_cpus", &cpus);
 	if (cpus <= 0 || f->most_running / 2 <= cpus)
 		summary_note(s,
 			"%lld of %llu ticks missed: the recorder was delayed, or the interval is too "
@@ -211,10 +211,10 @@ static void note_missed(struct summary *s, const struct account *a)
 }
 
 /* What is missing because it could not be written, and what to do about it. */
-static void note_not_written(struct summary *s, const struct account *a)
+static void note_not_written(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
-	const struct meta *ending = account_ending(a);
+	const struct ledger_facts *f = ledger_facts(a);
+	const struct meta *ending = ledger_ending(a);
 	const char *error = meta_text(ending, "write_error");
 	uint64_t all = (uint64_t)MAX(s->figure[FIG_TICKS].value, 0), lost = all - MIN(all, f->ticks);
 	char text[WRITE_LOSS_SIZE];
@@ -234,9 +234,9 @@ static void note_not_written(struct summary *s, const struct account *a)
 			f->gap_error->remedy);
 }
 
-static void note_recording(struct summary *s, const struct account *a)
+static void note_recording(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
+	const struct ledger_facts *f = ledger_facts(a);
 	uint64_t places = f->lost_places - MIN(f->lost_places, f->gaps);
 	char text[UNITS_SIZE];
 
@@ -291,9 +291,9 @@ static void note_limits(struct summary *s)
 			format_bytes(other, s->figure[FIG_LIMIT_MEMORY].value));
 }
 
-static void note_groups(struct summary *s, const struct account *a)
+static void note_groups(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
+	const struct ledger_facts *f = ledger_facts(a);
 
 	if (f->others_hidden)
 		summary_note(s,
@@ -310,19 +310,19 @@ static void note_groups(struct summary *s, const struct account *a)
 
 /* What is recorded wherever it is there is not missed where it is not; what was asked for is. Of counters
  * each event is told. */
-static void note_asked(struct summary *s, const struct account *a)
+static void note_asked(struct summary *s, const struct ledger *a)
 {
-	const struct meta_item *asked = meta_find(account_meta(a), "asked");
+	const struct meta_item *asked = meta_find(ledger_meta(a), "asked");
 
 	for (size_t at = 0; asked && at < asked->len; at += strlen(asked->value + at) + 1) {
-		const char *set = asked->value + at, *why = account_set_why(a, set);
+		const char *set = asked->value + at, *why = ledger_set_why(a, set);
 
 		if (why && strcmp(set, "perf"))
 			summary_note(s, "%s was requested, but is not available: %s", set, why);
 	}
 }
 
-int summary_notes(struct summary *s, const struct account *a)
+int summary_notes(struct summary *s, const struct ledger *a)
 {
 	note_asked(s, a);
 	note_cpu(s, a);

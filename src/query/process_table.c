@@ -1,12 +1,12 @@
-/* The table of processes, filled while an account reads its recording (query/account). Counters and levels of
- * the living are kept by query/living; a row is brought up to date from there when its process leaves, when
- * something was lost, and at the end. What its farewell says (the final account, the status) is better than
- * the last sample and replaces it. */
+/* The table of processes, filled while an account reads its recording (query/ledger). Counters and levels of
+ * the living are kept by query/live_processes; a row is brought up to date from there when its process
+ * leaves, when something was lost, and at the end. What its farewell says (the final account, the status) is
+ * better than the last sample and replaces it. */
 #include "query/process_table.h"
 
 #include "base/owned.h"
 #include "base/parallel.h"
-#include "query/living.h"
+#include "query/live_processes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 struct process_filling {
 	struct process_table t;
-	struct living *living; /* the account's */
-	struct idmap index;    /* id -> row */
+	struct live_processes *live; /* the account's */
+	struct idmap index;	     /* id -> row */
 	uint32_t node;
 	int64_t last_ns;
 };
@@ -126,7 +126,7 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 /* The names of these groups. */
 static int take_groups(struct process_filling *f, struct process_row *row, uint64_t mask)
 {
-	const struct groups *all = &f->living->group;
+	const struct groups *all = &f->live->group;
 	struct buf names;
 	int r;
 
@@ -147,21 +147,21 @@ static int take_groups(struct process_filling *f, struct process_row *row, uint6
 	return r;
 }
 
-static void take_part(struct process_row *row, enum process_value which, const struct process *p,
-	enum part part, double unit)
+static void take_part(struct process_row *row, enum process_value which, const struct live_process *p,
+	enum process_part part, double unit)
 {
 	if (p->part_seen >> part & 1)
 		row->value[which] = (double)process_used(p, part) / unit;
 }
 
 static void take_peak(
-	struct process_row *row, enum process_value which, const struct process *p, enum level level)
+	struct process_row *row, enum process_value which, const struct live_process *p, enum level level)
 {
 	if (p->peak_seen >> level & 1)
 		row->value[which] = (double)p->peak[level];
 }
 
-static int harvest(struct process_filling *f, const struct process *p)
+static int harvest(struct process_filling *f, const struct live_process *p)
 {
 	uint32_t at = idmap_get(&f->index, p->id);
 	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t.row[at];
@@ -204,7 +204,7 @@ static void take_final(struct process_row *row, enum process_value which, const 
 
 static int on_gone(struct process_filling *f, const struct store_record *record)
 {
-	const struct process *p = living_find(f->living, record->id);
+	const struct live_process *p = live_find(f->live, record->id);
 	struct process_row *row = row_of(f, record->id, record->time_ns);
 	const struct pair *how = pairs_find(record->pairs, "how");
 	int64_t status = -1, sampled = 0, least = 0;
@@ -213,7 +213,7 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 	if (!row || (p && harvest(f, p) < 0))
 		return -ENOMEM;
 	if (!p &&
-		(groups_mask(&f->living->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
+		(groups_mask(&f->live->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
 			take_groups(f, row, groups) < 0))
 		return -ENOMEM;
 	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[PART_CPU] : 0);
@@ -251,8 +251,8 @@ static int harvest_all(struct process_filling *f)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < f->living->nr && r >= 0; i++)
-		r = harvest(f, &f->living->process[i]);
+	for (uint32_t i = 0; i < f->live->nr && r >= 0; i++)
+		r = harvest(f, &f->live->process[i]);
 	return r;
 }
 
@@ -262,7 +262,7 @@ static void mark_lost(struct process_filling *f)
 	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
 		const struct idmap_cell *cell = &f->index.cell[i];
 
-		if (cell->value1 && !living_find(f->living, (uint32_t)cell->key))
+		if (cell->value1 && !live_find(f->live, (uint32_t)cell->key))
 			memcpy(f->t.row[cell->value1 - 1].how, "lost", 5);
 	}
 }
@@ -334,12 +334,12 @@ static int recording_end(struct process_filling *f)
 	return r < 0 ? r : name_parents(&f->t);
 }
 
-static int filling_watch(void *arg, struct living *living, const struct store_record *record)
+static int filling_watch(void *arg, struct live_processes *live, const struct store_record *record)
 {
 	struct process_filling *f = arg;
-	bool process = living->at.set >= 0 && record && record->set == (uint32_t)living->at.set;
+	bool process = live->at.set >= 0 && record && record->set == (uint32_t)live->at.set;
 
-	f->living = living;
+	f->live = live;
 	if (!record)
 		return recording_end(f);
 	f->last_ns = MAX(f->last_ns, record->time_ns);
@@ -355,14 +355,14 @@ static int filling_watch(void *arg, struct living *living, const struct store_re
 	}
 }
 
-struct process_filling *process_filling_new(struct account *a, uint32_t node)
+struct process_filling *process_filling_new(struct ledger *a, uint32_t node)
 {
 	struct process_filling *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
 	f->node = node;
-	account_watch(a, filling_watch, f);
+	ledger_watch(a, filling_watch, f);
 	return f;
 }
 
@@ -388,9 +388,9 @@ struct process_filling *process_filling_free(struct process_filling *f)
 }
 
 /* Of a recording whose whole was counted by its control group. */
-static double cpu_in_no_row(const struct process_table *t, const struct account *a)
+static double cpu_in_no_row(const struct process_table *t, const struct ledger *a)
 {
-	struct line_facts whole = account_line(a, 0);
+	struct account_facts whole = ledger_line(a, 0);
 	double rest = (double)whole.cpu_ns / 1e9;
 
 	if (whole.cpu_source != CPU_CGROUP || whole.cpu_is_lower_bound || whole.cpu_ns < 0)
@@ -401,14 +401,14 @@ static double cpu_in_no_row(const struct process_table *t, const struct account 
 	return MAX(rest, 0);
 }
 
-int process_filling_finish(struct process_filling *f, const struct account *a, struct process_table **ret)
+int process_filling_finish(struct process_filling *f, const struct ledger *a, struct process_table **ret)
 {
 	struct process_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
 	t->host = calloc(1, sizeof(*t->host));
-	if (!t->host || !(t->host[0] = strdup(meta_text(account_meta(a), "host")))) {
+	if (!t->host || !(t->host[0] = strdup(meta_text(ledger_meta(a), "host")))) {
 		process_table_free(t);
 		return -ENOMEM;
 	}
@@ -460,36 +460,36 @@ int process_tables_join(struct process_table **table, size_t nr, struct process_
 	return 0;
 }
 
-struct reading {
+struct process_table_reading {
 	const struct run *run;
 	struct process_table **table; /* by recording */
 };
 
 static int read_recording(void *arg, unsigned worker, size_t i)
 {
-	struct reading *all = arg;
+	struct process_table_reading *all = arg;
 	struct process_filling *f = NULL;
-	struct account *a = NULL;
+	struct ledger *a = NULL;
 	struct point ignored;
-	int r = account_open(all->run->path[i], &a);
+	int r = ledger_open(all->run->path[i], &a);
 
 	(void)worker;
 	if (r < 0)
 		return r;
 	f = process_filling_new(a, (uint32_t)i);
 	r = f ? 0 : -ENOMEM;
-	while (r >= 0 && (r = account_next(a, &ignored)) > 0)
+	while (r >= 0 && (r = ledger_next(a, &ignored)) > 0)
 		;
 	if (r >= 0)
 		r = process_filling_finish(f, a, &all->table[i]);
 	process_filling_free(f);
-	account_close(a);
+	ledger_close(a);
 	return r;
 }
 
 int process_table_read(const struct run *run, struct process_table **ret, struct buf *reterr)
 {
-	struct reading all = {.run = run, .table = calloc(run->nr, sizeof(*all.table))};
+	struct process_table_reading all = {.run = run, .table = calloc(run->nr, sizeof(*all.table))};
 	size_t at = 0;
 	int r = all.table ? parallel_each(run->nr, read_recording, &all, &at) : -ENOMEM;
 
@@ -537,7 +537,7 @@ static const struct {
 	[ORDER_PID] = {PROCESS_PID, PROCESS_PID},
 };
 
-struct order {
+struct process_table_order {
 	enum process_order by;
 	bool reverse;
 };
@@ -560,7 +560,7 @@ static int compare_origin(const struct process_row *x, const struct process_row 
 static int compare(const void *a, const void *b, void *arg)
 {
 	const struct process_row *x = a, *y = b;
-	const struct order *order = arg;
+	const struct process_table_order *order = arg;
 	int c;
 
 	if (order->by == ORDER_NAME) {
@@ -580,7 +580,7 @@ static int compare(const void *a, const void *b, void *arg)
 
 void process_table_sort(struct process_table *t, enum process_order by, bool reverse)
 {
-	struct order order = {.by = by, .reverse = reverse};
+	struct process_table_order order = {.by = by, .reverse = reverse};
 
 	if (t->nr)
 		qsort_r(t->row, t->nr, sizeof(*t->row), compare, &order);

@@ -83,12 +83,12 @@ struct process_table *process_table_free(struct process_table *t);
 
 /* For those who read the recordings anyway: fills a table while the account of a recording is read to its
  * end, by whoever does so; then it goes behind those of the recordings before it. */
-struct account;
+struct ledger;
 struct process_filling;
-struct process_filling *process_filling_new(struct account *a, uint32_t node); /* NULL: no memory */
+struct process_filling *process_filling_new(struct ledger *a, uint32_t node); /* NULL: no memory */
 struct process_filling *process_filling_free(struct process_filling *f);
 /* The table of the recording; the account is at its end. */
-int process_filling_finish(struct process_filling *f, const struct account *a, struct process_table **ret);
+int process_filling_finish(struct process_filling *f, const struct ledger *a, struct process_table **ret);
 /* Those of all recordings become one, which the caller gets; the others stay behind, empty. */
 int process_tables_join(struct process_table **table, size_t nr, struct process_table **ret);
 

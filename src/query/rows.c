@@ -95,10 +95,10 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 }
 
 /* Somebody else sits in the row: it begins without a past, or at zero if it was born since the last tick. */
-static void row_begin(struct rows *r, const struct scene *s, uint32_t row, uint32_t id)
+static void row_begin(struct rows *r, const struct walk *s, uint32_t row, uint32_t id)
 {
 	static const double zero[EXPR_NAMES];
-	const struct scene_instance *in = scene_instance(s, r->c->set, row, id);
+	const struct occupant *in = walk_occupant(s, r->c->set, row, id);
 	bool newborn = s->has_last && !s->gap && in && in->newborn;
 	unsigned nr = r->c->expr.nr_rates;
 	double argument[EXPR_RATES];
@@ -141,7 +141,7 @@ static double rate_step(
 }
 
 /* CPUs that the instance in the row can use at once. */
-static double most_of(const struct rows *r, const struct scene *s, const struct table *t, uint32_t row)
+static double most_of(const struct rows *r, const struct walk *s, const struct table *t, uint32_t row)
 {
 	int col = r->c->threads.set < 0 ? -1 : r->c->threads.col;
 	int64_t threads;
@@ -175,12 +175,12 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 	return rate;
 }
 
-static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, const uint32_t *row)
+static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, const uint32_t *row)
 {
 	const uint32_t *id = s->set[r->c->set].id;
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
-	int64_t time_ns = scene_time(s, r->c->set);
+	int64_t time_ns = walk_time(s, r->c->set);
 
 	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
@@ -198,7 +198,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct scene *s, c
 			l->rate[i][k] = free
 				? NAN
 				: rate_step(r, g, argument, time_ns,
-					  most_of(r, s, scene_table(s, r->c->set), row[k]), scene_late(s));
+					  most_of(r, s, walk_table(s, r->c->set), row[k]), walk_late(s));
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;
@@ -217,13 +217,13 @@ static void row_put(struct rows *r, uint32_t row, double value)
 }
 
 /* Computes them anew. */
-static void rows_look(struct rows *r, const struct scene *s, const uint32_t *row, uint32_t nr)
+static void rows_look(struct rows *r, const struct walk *s, const uint32_t *row, uint32_t nr)
 {
 	const uint32_t *id = s->set[r->c->set].id;
 	struct lanes l;
 
 	l.nr = nr; /* the rest is written where it is read */
-	take_cells(&l, r->c, scene_table(s, r->c->set), row);
+	take_cells(&l, r->c, walk_table(s, r->c->set), row);
 	if (r->c->expr.nr_rates)
 		take_rates(&l, r, s, row);
 	expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
@@ -232,12 +232,12 @@ static void rows_look(struct rows *r, const struct scene *s, const uint32_t *row
 }
 
 /* The same where the expression is plain. */
-static void rows_look_plainly(struct rows *r, const struct scene *s, const uint32_t *rows, uint32_t nr)
+static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32_t *rows, uint32_t nr)
 {
-	const struct table *t = scene_table(s, r->c->set);
+	const struct table *t = walk_table(s, r->c->set);
 	const uint32_t *id = s->set[r->c->set].id;
 	bool rests = !r->c->slow && !r->c->window_ns;
-	int64_t time_ns = scene_time(s, r->c->set);
+	int64_t time_ns = walk_time(s, r->c->set);
 	unsigned col = (unsigned)r->c->arg[0].col;
 
 	for (uint32_t k = 0; k < nr; k++) {
@@ -265,37 +265,37 @@ static bool is_wanted(const struct rows *r, uint32_t row)
 /* ---- which rows ---- */
 
 /* Those that were busy and did not move now come to rest. Windows run by the ticks: nobody rests. */
-static uint32_t take_busy(struct rows *r, const struct scene_set *set)
+static uint32_t take_busy(struct rows *r, const struct walk_set *set)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < r->nr_busy; i++)
-		if (is_wanted(r, r->busy[i]) && !scene_row_moved(set, r->busy[i], r->c->cols))
+		if (is_wanted(r, r->busy[i]) && !walk_row_moved(set, r->busy[i], r->c->cols))
 			r->look[nr++] = r->busy[i];
 	r->nr_busy = 0;
 	return nr;
 }
 
-static uint32_t take_all(struct rows *r, const struct scene_set *set)
+static uint32_t take_all(struct rows *r, const struct walk_set *set)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t row = 0; row < set->nr_rows; row++)
-		if (set->id[row] != ROW_FREE && is_wanted(r, row) && !scene_row_moved(set, row, r->c->cols))
+		if (set->id[row] != ROW_FREE && is_wanted(r, row) && !walk_row_moved(set, row, r->c->cols))
 			r->look[nr++] = row;
 	return nr;
 }
 
-static uint32_t take_moved(struct rows *r, const struct scene_set *set, uint32_t nr)
+static uint32_t take_moved(struct rows *r, const struct walk_set *set, uint32_t nr)
 {
 	for (uint32_t i = 0; set->any_cols & r->c->cols && i < set->nr_moved; i++)
-		if (scene_row_moved(set, set->moved[i], r->c->cols) && is_wanted(r, set->moved[i]))
+		if (walk_row_moved(set, set->moved[i], r->c->cols) && is_wanted(r, set->moved[i]))
 			r->look[nr++] = set->moved[i];
 	return nr;
 }
 
 /* Rows that were left out begin anew. */
-static uint32_t take_anew(struct rows *r, const struct scene_set *set)
+static uint32_t take_anew(struct rows *r, const struct walk_set *set)
 {
 	uint32_t nr = 0;
 
@@ -332,15 +332,15 @@ static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
 	}
 }
 
-int rows_tick(struct rows *r, const struct scene *s, uint32_t only)
+int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 {
-	const struct scene_set *set = &s->set[r->c->set];
+	const struct walk_set *set = &s->set[r->c->set];
 	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->c->expr.nr_rates;
 	uint32_t resting = 0, nr;
 
 	if (rows_reserve(r, set->cap) < 0)
 		return -ENOMEM;
-	r->changed = set->reseated;
+	r->changed = set->occupants_changed;
 	r->only = only;
 	r->nr_looked = 0;
 	/* Nobody was ever there; or nothing can be other than it was, as at most ticks. */

@@ -26,7 +26,7 @@ static int is_recording(const struct dirent *entry)
 }
 
 /* A file named twice, or by itself and by its directory, is still one recording. */
-struct files {
+struct run_files {
 	struct file {
 		dev_t device;
 		ino_t inode;
@@ -35,14 +35,14 @@ struct files {
 	struct idmap by_hash;
 };
 
-static void files_release(struct files *f)
+static void files_release(struct run_files *f)
 {
 	free(f->file);
 	idmap_release(&f->by_hash);
 }
 
 /* 1: it is new, 0: it was there. */
-static int files_add(struct files *f, const struct stat *st)
+static int files_add(struct run_files *f, const struct stat *st)
 {
 	uint64_t key = st->st_ino ^ st->st_dev << 40;
 	struct file *file;
@@ -60,7 +60,7 @@ static int files_add(struct files *f, const struct stat *st)
 	return 1;
 }
 
-static int take_file(struct run *run, struct files *files, const char *path)
+static int take_file(struct run *run, struct run_files *files, const char *path)
 {
 	struct stat st;
 	int r = stat(path, &st) < 0 ? 1 : files_add(files, &st);
@@ -120,7 +120,7 @@ static void add_nothing(struct buf *out, const struct run *run, size_t first, co
 		buf_addf(out, "; and %zu more", nr - NAMED_MAX);
 }
 
-static int add_directory(struct run *run, struct files *files, const char *path, struct buf *reterr)
+static int add_directory(struct run *run, struct run_files *files, const char *path, struct buf *reterr)
 {
 	struct dirent **entry = NULL;
 	size_t skipped = run->nr_skipped;
@@ -155,7 +155,7 @@ static int add_directory(struct run *run, struct files *files, const char *path,
 	return r;
 }
 
-static int add_path(struct run *run, struct files *files, const char *path, struct buf *reterr)
+static int add_path(struct run *run, struct run_files *files, const char *path, struct buf *reterr)
 {
 	struct stat st;
 	int r = stat(path, &st) < 0 ? -errno : 0;
@@ -177,7 +177,7 @@ static int add_path(struct run *run, struct files *files, const char *path, stru
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
 {
 	struct run *run = calloc(1, sizeof(*run));
-	struct files files = {0};
+	struct run_files files = {0};
 	int r = run ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && r >= 0; i++)

@@ -16,7 +16,7 @@ struct series_part {
 };
 
 struct series {
-	struct scene *scene;
+	struct walk *walk;
 	struct series_query query;
 	uint64_t wanted_group; /* 0: all */
 	struct sums sums;
@@ -36,7 +36,7 @@ struct series {
 
 /* ---- lines ---- */
 
-static bool is_asked(const struct series *s, const struct scene_instance *in)
+static bool is_asked(const struct series *s, const struct occupant *in)
 {
 	if (s->query.pid && (!in || in->pid != s->query.pid))
 		return false;
@@ -45,24 +45,24 @@ static bool is_asked(const struct series *s, const struct scene_instance *in)
 
 static double fold_rows(struct series *s, struct series_part *p)
 {
-	const struct scene_set *set = &s->scene->set[p->column.set];
+	const struct walk_set *set = &s->walk->set[p->column.set];
 	struct fold f = {0};
 
 	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		const struct scene_instance *in = scene_instance(s->scene, p->column.set, row, set->id[row]);
+		const struct occupant *in = walk_occupant(s->walk, p->column.set, row, set->id[row]);
 
-		if (set->id[row] == ROW_FREE || !is_asked(s, in) || (in && in->apart))
+		if (set->id[row] == ROW_FREE || !is_asked(s, in) || (in && in->counted_elsewhere))
 			continue;
 		fold_add(&f, p->rows.value[row], in && in->total);
 	}
 	p->seen |= f.alive > 0;
-	s->unsure |= !p->seen && s->scene->sought && s->scene->time_ns >= s->from_ns;
+	s->unsure |= !p->seen && s->walk->sought && s->walk->time_ns >= s->from_ns;
 	/* One process that is not there is not zero; nor is what nobody has told of yet, but for use of GPUs,
 	 * where there need not be any. */
 	if (!f.alive &&
 		(s->query.pid ||
 			(!p->seen && !s->wanted_group &&
-				!scene_is_of(s->scene, p->column.set, DOMAIN_GPU_PROCESS))))
+				!walk_is_of(s->walk, p->column.set, DOMAIN_GPU_PROCESS))))
 		return NAN;
 	return fold_end(&f, p->column.fold);
 }
@@ -76,11 +76,11 @@ static void line_give(struct series *s, struct series_point *ret)
 
 static int columns_tick(struct series *s)
 {
-	int r = sums_tick(&s->sums, s->scene);
+	int r = sums_tick(&s->sums, s->walk);
 
 	for (size_t i = 0; i < s->nr && r >= 0; i++)
 		if (s->part[i].column.at == AT_INSTANCE)
-			r = rows_tick(&s->part[i].rows, s->scene, ROWS_ALL);
+			r = rows_tick(&s->part[i].rows, s->walk, ROWS_ALL);
 	return r;
 }
 
@@ -91,13 +91,13 @@ static bool on_tick(struct series *s, struct series_point *ret)
 
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->part[i].column.at == AT_FOLD)
-			whole_tick(&s->part[i].whole, s->scene, &s->value[i]);
+			whole_tick(&s->part[i].whole, s->walk, &s->value[i]);
 	if (ready)
 		line_give(s, ret);
 	for (size_t i = 0; i < s->nr; i++)
 		if (s->part[i].column.at == AT_INSTANCE)
 			s->value[i] = fold_rows(s, &s->part[i]);
-	s->waiting_ns = s->scene->time_ns;
+	s->waiting_ns = s->walk->time_ns;
 	s->has_waiting = true;
 	return ready;
 }
@@ -119,15 +119,15 @@ static bool on_end(struct series *s, struct series_point *ret)
 static bool instance_next(struct series *s, struct series_point *ret)
 {
 	uint32_t which = s->part[0].column.set;
-	const struct scene_set *set = &s->scene->set[which];
+	const struct walk_set *set = &s->walk->set[which];
 
 	for (; s->row < set->nr_rows; s->row++) {
 		uint32_t row = s->row;
-		const struct scene_instance *in = scene_instance(s->scene, which, row, set->id[row]);
+		const struct occupant *in = walk_occupant(s->walk, which, row, set->id[row]);
 
 		if (set->id[row] == ROW_FREE || !is_asked(s, in))
 			continue;
-		*ret = (struct series_point){.time_ns = s->scene->time_ns, .value = s->given};
+		*ret = (struct series_point){.time_ns = s->walk->time_ns, .value = s->given};
 		if (in) {
 			ret->instance = in->name;
 			ret->instance_len = in->name_len;
@@ -148,14 +148,14 @@ static int next_point(struct series *s, struct series_point *ret)
 
 	if (s->in_tick && instance_next(s, ret))
 		return 1;
-	while (!s->done && (r = scene_next(s->scene)) != 0) {
-		if (r == SCENE_WAIT)
+	while (!s->done && (r = walk_next(s->walk)) != 0) {
+		if (r == WALK_WAIT)
 			return SERIES_WAIT;
 		if (r > 0)
 			r = columns_tick(s);
 		if (r < 0)
 			return r;
-		if (s->scene->time_ns >= s->from_ns && !scene_is_warm(s->scene) && !s->given_one)
+		if (s->walk->time_ns >= s->from_ns && !walk_is_warm(s->walk) && !s->given_one)
 			return -EAGAIN;
 		if (!s->query.per_instance && on_tick(s, ret))
 			return 1;
@@ -189,7 +189,7 @@ static bool may_seek(const struct series *s)
 	bool may = !s->query.group && !s->query.whole;
 
 	for (size_t i = 0; i < s->nr; i++)
-		may = may && column_is_of_now(&s->part[i].column, s->scene);
+		may = may && column_is_of_now(&s->part[i].column, s->walk);
 	return may;
 }
 
@@ -197,15 +197,15 @@ int series_range(struct series *s, int64_t from_ns, int64_t to_ns)
 {
 	s->from_ns = from_ns;
 	s->to_ns = to_ns;
-	return from_ns > 0 && may_seek(s) ? scene_seek(s->scene, from_ns) : 0;
+	return from_ns > 0 && may_seek(s) ? walk_seek(s->walk, from_ns) : 0;
 }
 
 int series_follow(struct series *s, const char *path, bool end)
 {
-	int r = end && may_seek(s) ? scene_seek(s->scene, INT64_MAX) : 0;
+	int r = end && may_seek(s) ? walk_seek(s->walk, INT64_MAX) : 0;
 
 	s->given_one = end; /* what cannot be told of the end is not known */
-	return r < 0 ? r : scene_follow(s->scene, path);
+	return r < 0 ? r : walk_follow(s->walk, path);
 }
 
 /* ---- opening ---- */
@@ -214,7 +214,7 @@ int series_follow(struct series *s, const char *path, bool end)
 static bool is_available(const struct series *s, const struct column *c)
 {
 	for (unsigned i = 0; i < c->expr.nr_names; i++)
-		if (c->arg[i].set >= 0 && !s->scene->schema->set[c->arg[i].set].metric[c->arg[i].col].why)
+		if (c->arg[i].set >= 0 && !s->walk->schema->set[c->arg[i].set].metric[c->arg[i].col].why)
 			return true;
 	return false;
 }
@@ -222,7 +222,7 @@ static bool is_available(const struct series *s, const struct column *c)
 static int part_open(struct series *s, struct series_part *p, const char *metric, struct buf *reterr)
 {
 	const struct filter filter = {.groups = s->wanted_group};
-	int r = column_bind(&p->column, s->scene, metric, s->query.rate, true, reterr);
+	int r = column_bind(&p->column, s->walk, metric, s->query.rate, true, reterr);
 
 	if (s->query.if_known && (r == -ENOENT || (r >= 0 && !is_available(s, &p->column)))) {
 		buf_reset(reterr);
@@ -246,7 +246,7 @@ static int parts_agree(const struct series *s, struct buf *reterr)
 
 	for (size_t i = 0; i < s->nr; i++) {
 		const struct column *c = &s->part[i].column, *first = &s->part[0].column;
-		int r = column_agrees(s->scene, c, &use, reterr);
+		int r = column_agrees(s->walk, c, &use, reterr);
 
 		if (r < 0)
 			return r;
@@ -265,7 +265,7 @@ static int want_group(struct series *s, struct buf *reterr)
 
 	if (!s->query.group)
 		return 0;
-	g = groups_index(&s->scene->group, s->query.group, strlen(s->query.group));
+	g = groups_index(&s->walk->group, s->query.group, strlen(s->query.group));
 	if (g >= 0)
 		s->wanted_group = UINT64_C(1) << g;
 	else
@@ -277,7 +277,7 @@ static int parts_open(struct series *s, const char *path, struct buf *reterr)
 {
 	int r;
 
-	if (!s->scene->schema) {
+	if (!s->walk->schema) {
 		buf_addf(reterr, "%s: %s", path, why_young);
 		return -ENODATA;
 	}
@@ -304,7 +304,7 @@ int series_open(const char *path, const struct series_query *q, struct series **
 		s->from_ns = INT64_MIN;
 		s->to_ns = INT64_MAX;
 		s->part = calloc(q->nr, sizeof(*s->part));
-		r = s->part ? scene_open(path, q->group, &s->scene) : -ENOMEM;
+		r = s->part ? walk_open(path, q->group, &s->walk) : -ENOMEM;
 	}
 	if (r == -ENOENT && q->group && access(path, F_OK) == 0)
 		buf_addf(reterr, "there is no group '%s' in this recording", q->group);
@@ -328,14 +328,14 @@ struct series *series_close(struct series *s)
 		rows_release(&s->part[i].rows);
 	sums_release(&s->sums);
 	free(s->part);
-	scene_close(s->scene);
+	walk_close(s->walk);
 	free(s);
 	return NULL;
 }
 
 bool series_complete(const struct series *s)
 {
-	return store_reader_complete(s->scene->reader);
+	return store_reader_complete(s->walk->reader);
 }
 
 size_t series_columns(const struct series *s, const struct series_column **ret)
@@ -346,10 +346,10 @@ size_t series_columns(const struct series *s, const struct series_column **ret)
 
 const char *series_host(const struct series *s)
 {
-	return meta_text(&s->scene->meta, "host");
+	return meta_text(&s->walk->meta, "host");
 }
 
 int64_t series_start(const struct series *s)
 {
-	return scene_start(s->scene);
+	return walk_start(s->walk);
 }

@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 #include "query/stats_gpus.h"
-#include "query/stats_walk.h"
+#include "query/stats_pass.h"
 
 #include <math.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static const enum stats_id over_p95[NR_OVER] = {
 struct filling {
 	const struct summary *summary;
 	const struct process_table *table;
-	struct walk walk;
+	struct stats_found found;
 	struct stats *stats;
 };
 
@@ -278,7 +278,7 @@ static int fill_nodes(struct filling *f, size_t nr)
 	for (size_t i = 0; i < nr && r >= 0; i++) {
 		const struct summary *s = stats_node_summary(f->summary, i);
 		struct stats_row *row = &f->stats->row[STATS_NODE][i];
-		const struct walk_node *n = &f->walk.node[i];
+		const struct stats_pass_node *n = &f->found.node[i];
 		const char *host = s->host && *s->host ? s->host : "unknown";
 
 		row->node = (uint32_t)i;
@@ -298,7 +298,7 @@ static int fill_nodes(struct filling *f, size_t nr)
 
 static int fill_groups(struct filling *f)
 {
-	size_t first = SUM_USERS + f->walk.nr_users;
+	size_t first = SUM_USERS + f->found.nr_users;
 	int r = 0;
 
 	for (size_t i = 0; i < f->summary->nr_groups && r >= 0; i++) {
@@ -309,8 +309,8 @@ static int fill_groups(struct filling *f)
 
 		r = row_name(row, s->name, strlen(s->name));
 		fill_figures(row, s, 0);
-		row->value[STAT_SAMPLES] = (double)f->walk.group_samples[i];
-		row->value[STAT_GPU_MEMORY_PEAK] = f->walk.sum_peak[first + i];
+		row->value[STAT_SAMPLES] = (double)f->found.group_samples[i];
+		row->value[STAT_GPU_MEMORY_PEAK] = f->found.sum_peak[first + i];
 		for (size_t k = 0; k < s->nr_gpus; k++) {
 			const struct figure *mean = &s->gpu[k].figure[GPU_FIG_JOB_UTIL_MEAN];
 
@@ -325,7 +325,7 @@ static int fill_groups(struct filling *f)
 /* ---- what the processes add up to ---- */
 
 /* From where to where a group or a user had processes. */
-struct extent {
+struct stats_extent {
 	double from, to;
 };
 
@@ -335,13 +335,13 @@ static double cores_of_one(const struct filling *f, size_t process)
 	const double *value = f->table->row[process].value;
 	double mean = value[PROCESS_WALL] >= 0.01 ? value[PROCESS_CPU] / value[PROCESS_WALL] : NAN;
 
-	return known_max(f->walk.process[process].cores_peak, mean);
+	return known_max(f->found.process[process].cores_peak, mean);
 }
 
-static void tally(struct filling *f, struct stats_row *row, struct extent *extent, size_t process)
+static void tally(struct filling *f, struct stats_row *row, struct stats_extent *extent, size_t process)
 {
 	const struct process_row *p = &f->table->row[process];
-	const struct walk_node *n = &f->walk.node[p->node];
+	const struct stats_pass_node *n = &f->found.node[p->node];
 	double start = known_max(p->value[PROCESS_START], 0);
 
 	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
@@ -370,7 +370,7 @@ static void tally_user(struct stats_row *row, const struct process_row *p)
 			known_max(row->value[peak_stat[i].one], p->value[peak_stat[i].value]);
 }
 
-static void fill_extent(struct stats_row *row, const struct extent *extent)
+static void fill_extent(struct stats_row *row, const struct stats_extent *extent)
 {
 	if (extent->to >= extent->from)
 		row->value[STAT_DURATION] = extent->to - extent->from;
@@ -379,7 +379,7 @@ static void fill_extent(struct stats_row *row, const struct extent *extent)
 static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 {
 	const struct process_row *p = &f->table->row[i];
-	const struct walk_process *w = &f->walk.process[i];
+	const struct stats_pass_process *w = &f->found.process[i];
 	double *value = row->value;
 
 	for (size_t k = 0; k < ARRAY_SIZE(stat_process); k++)
@@ -399,7 +399,7 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 	value[STAT_GPU_MEMORY_PEAK] = w->gpu_memory_peak;
 }
 
-static int fill_processes(struct filling *f, struct extent *group, struct extent *user)
+static int fill_processes(struct filling *f, struct stats_extent *group, struct stats_extent *user)
 {
 	struct stats *s = f->stats;
 	int r = 0, g;
@@ -407,7 +407,7 @@ static int fill_processes(struct filling *f, struct extent *group, struct extent
 	for (size_t i = 0; i < f->table->nr && r >= 0; i++) {
 		const struct process_row *p = &f->table->row[i];
 		struct stats_row *row = &s->row[STATS_PROCESS][i];
-		size_t u = walk_user_of(&f->walk, p), at = 0;
+		size_t u = stats_pass_user_of(&f->found, p), at = 0;
 
 		row->node = p->node;
 		row->process = (uint32_t)i;
@@ -420,7 +420,7 @@ static int fill_processes(struct filling *f, struct extent *group, struct extent
 		add_known(&s->row[STATS_NODE][p->node].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
 		add_known(&s->row[STATS_USER][u].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
 		tally_user(&s->row[STATS_USER][u], p);
-		while ((g = walk_group_next(f->summary, p, &at)) >= 0)
+		while ((g = stats_pass_group_next(f->summary, p, &at)) >= 0)
 			tally(f, &s->row[STATS_GROUP][g], &group[g], i);
 	}
 	return r;
@@ -428,7 +428,7 @@ static int fill_processes(struct filling *f, struct extent *group, struct extent
 
 /* ---- users ---- */
 
-static void fill_user_tracked(struct stats_row *row, struct walk_user *u)
+static void fill_user_tracked(struct stats_row *row, struct stats_pass_user *u)
 {
 	static const struct {
 		enum level level;
@@ -492,23 +492,23 @@ static void fill_only_user(struct stats_row *row, const struct stats_row *run)
 			row->value[i] = run->value[i];
 }
 
-static int fill_users(struct filling *f, struct extent *extent)
+static int fill_users(struct filling *f, struct stats_extent *extent)
 {
 	struct stats *s = f->stats;
 	int r = 0;
 
-	for (size_t i = 0; i < f->walk.nr_users && r >= 0; i++) {
+	for (size_t i = 0; i < f->found.nr_users && r >= 0; i++) {
 		struct stats_row *row = &s->row[STATS_USER][i];
 
-		row->name = strdup(f->walk.user[i].name);
+		row->name = strdup(f->found.user[i].name);
 		r = row->name ? 0 : -ENOMEM;
-		if (f->walk.nr_users > 1)
-			fill_user_tracked(row, &f->walk.user[i]);
+		if (f->found.nr_users > 1)
+			fill_user_tracked(row, &f->found.user[i]);
 		else
 			fill_only_user(row, s->row[STATS_RUN]);
-		row->value[STAT_GPU_MEMORY_PEAK] = f->walk.sum_peak[SUM_USERS + i];
+		row->value[STAT_GPU_MEMORY_PEAK] = f->found.sum_peak[SUM_USERS + i];
 		fill_extent(row, &extent[i]);
-		if (f->walk.nr_users > 1)
+		if (f->found.nr_users > 1)
 			fill_user_known(row->value, figure_or_nan(f->summary, FIG_WALL));
 	}
 	return r;
@@ -516,16 +516,16 @@ static int fill_users(struct filling *f, struct extent *extent)
 
 /* ---- all of it ---- */
 
-static void extents_init(struct extent *e, size_t nr)
+static void extents_init(struct stats_extent *e, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		e[i] = (struct extent){.from = INFINITY, .to = -INFINITY};
+		e[i] = (struct stats_extent){.from = INFINITY, .to = -INFINITY};
 }
 
 static int stats_fill(struct filling *f, size_t nodes)
 {
-	size_t groups = f->summary->nr_groups, users = f->walk.nr_users;
-	struct extent *extent = calloc(groups + users + 1, sizeof(*extent));
+	size_t groups = f->summary->nr_groups, users = f->found.nr_users;
+	struct stats_extent *extent = calloc(groups + users + 1, sizeof(*extent));
 	struct stats_row *run = f->stats->row[STATS_RUN];
 	int r = extent ? row_name(run, "run", 3) : -ENOMEM;
 
@@ -533,7 +533,7 @@ static int stats_fill(struct filling *f, size_t nodes)
 		extents_init(extent, groups + users);
 		fill_figures(run, f->summary, 0);
 		fill_machine(
-			run, f->summary, f->walk.sum_peak[SUM_GPU_MEMORY], f->walk.sum_peak[SUM_GPU_POWER]);
+			run, f->summary, f->found.sum_peak[SUM_GPU_MEMORY], f->found.sum_peak[SUM_GPU_POWER]);
 		r = fill_nodes(f, nodes);
 	}
 	if (r >= 0)
@@ -551,7 +551,7 @@ static int stats_fill(struct filling *f, size_t nodes)
 struct stats_reading {
 	struct filling filling;
 	const struct run *run;
-	struct walking *walking;
+	struct stats_pass *walking;
 };
 
 int stats_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
@@ -564,7 +564,7 @@ int stats_guest(const struct run *run, const struct summary *summary, const stru
 		return -ENOMEM;
 	all->run = run;
 	all->filling = (struct filling){.summary = summary, .table = processes};
-	r = walk_guest(run, summary, processes, &all->filling.walk, &all->walking, ret_guest);
+	r = stats_pass_guest(run, summary, processes, &all->filling.found, &all->walking, ret_guest);
 	if (r < 0) {
 		stats_reading_free(all);
 		return r;
@@ -579,9 +579,9 @@ int stats_finish(struct stats_reading *all, struct stats **ret)
 	size_t nr[NR_STATS_LEVELS] = {[STATS_RUN] = 1,
 		[STATS_NODE] = all->run->nr,
 		[STATS_GROUP] = f->summary->nr_groups,
-		[STATS_USER] = f->walk.nr_users,
+		[STATS_USER] = f->found.nr_users,
 		[STATS_PROCESS] = f->table->nr};
-	int r = walk_finish(all->walking);
+	int r = stats_pass_finish(all->walking);
 
 	if (r < 0)
 		return r;
@@ -600,8 +600,8 @@ struct stats_reading *stats_reading_free(struct stats_reading *all)
 {
 	if (!all)
 		return NULL;
-	walking_free(all->walking);
-	walk_release(&all->filling.walk);
+	stats_pass_free(all->walking);
+	stats_pass_release(&all->filling.found);
 	stats_free(all->filling.stats);
 	free(all);
 	return NULL;

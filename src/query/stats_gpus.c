@@ -13,7 +13,7 @@ void stats_gpus_init(struct stats_gpus *g)
 
 void stats_gpus_release(struct stats_gpus *g)
 {
-	free(g->seat);
+	free(g->occupant);
 	free(g->client);
 	free(g->use);
 	idmap_release(&g->use_of);
@@ -60,16 +60,17 @@ static bool is_instance(const struct summary_gpu *gpu, const struct pair *name)
 static int on_device(struct stats_gpus *g, const struct store_record *record, const struct summary *s)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
-	struct stats_gpu_seat *seat = array_reach(g->seat, &g->nr_seats, record->row, sizeof(*seat));
+	struct stats_gpu_occupant *occupant =
+		array_reach(g->occupant, &g->nr_occupants, record->row, sizeof(*occupant));
 
-	if (!seat)
+	if (!occupant)
 		return -ENOMEM;
-	g->seat = seat;
-	seat[record->row] = (struct stats_gpu_seat){.id = record->id};
+	g->occupant = occupant;
+	occupant[record->row] = (struct stats_gpu_occupant){.id = record->id};
 	for (size_t i = 0; name && i < s->nr_gpus; i++)
 		if (is_instance(&s->gpu[i], name)) {
-			seat[record->row].memory = stats_gpu_counts(s, i);
-			seat[record->row].power =
+			occupant[record->row].memory = stats_gpu_counts(s, i);
+			occupant[record->row].power =
 				summary_gpu_is_of_job(&s->gpu[i]) && !s->gpu[i].text[GPU_TEXT_PARENT];
 		}
 	return 0;
@@ -143,15 +144,15 @@ static void add_known(double *sum, double value)
 static void read_devices(struct stats_gpus *g, struct table *t)
 {
 	g->memory_now = g->power_now = NAN;
-	for (uint32_t row = 0; row < MIN(t->nr_rows, g->nr_seats); row++) {
-		const struct stats_gpu_seat *seat = &g->seat[row];
+	for (uint32_t row = 0; row < MIN(t->nr_rows, g->nr_occupants); row++) {
+		const struct stats_gpu_occupant *occupant = &g->occupant[row];
 		double v;
 
-		if (t->id[row] == ROW_FREE || seat->id != t->id[row])
+		if (t->id[row] == ROW_FREE || occupant->id != t->id[row])
 			continue;
-		if (seat->memory && cell_of(&g->used, t, row, &v))
+		if (occupant->memory && cell_of(&g->used, t, row, &v))
 			add_known(&g->memory_now, v);
-		if (seat->power && cell_of(&g->power, t, row, &v))
+		if (occupant->power && cell_of(&g->power, t, row, &v))
 			add_known(&g->power_now, v);
 	}
 }
@@ -177,7 +178,7 @@ static void read_clients(struct stats_gpus *g, struct table *t)
 
 void stats_gpus_tick(struct stats_gpus *g, struct store_reader *reader)
 {
-	if (g->set >= 0 && g->nr_seats)
+	if (g->set >= 0 && g->nr_occupants)
 		read_devices(g, store_reader_table(reader, (uint32_t)g->set));
 	if (g->process_set >= 0 && g->nr_clients)
 		read_clients(g, store_reader_table(reader, (uint32_t)g->process_set));

@@ -11,11 +11,11 @@
 struct stats_gpus {
 	int set, process_set; /* -1: not recorded */
 	struct gpu_column used, power, memory;
-	struct stats_gpu_seat {
+	struct stats_gpu_occupant {
 		uint32_t id;
 		bool memory, power; /* it is one whose memory and power are the job's */
-	} * seat;		    /* by row */
-	uint32_t nr_seats;
+	} * occupant;		    /* by row */
+	uint32_t nr_occupants;
 	struct stats_gpu_client {
 		uint32_t id, use; /* index of what its process uses */
 		bool slice;

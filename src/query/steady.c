@@ -9,56 +9,56 @@
 
 int steady_reserve(struct steady *s, uint32_t nr_rows)
 {
-	struct steady_seat *more;
+	struct steady_occupant *more;
 
 	if (nr_rows <= s->nr)
 		return 0;
-	more = array_reach(s->seat, &s->nr, nr_rows - 1, sizeof(*more));
+	more = array_reach(s->occupant, &s->nr, nr_rows - 1, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	s->seat = more;
+	s->occupant = more;
 	return 0;
 }
 
 void steady_release(struct steady *s)
 {
-	free(s->seat);
+	free(s->occupant);
 	*s = (struct steady){0};
 }
 
-static void seat_value(struct steady_seat *seat, double value)
+static void occupant_value(struct steady_occupant *occupant, double value)
 {
 	if (isnan(value))
 		return;
-	if (seat->in && seat->known && value < seat->last)
-		seat->offset += seat->last - value;
-	seat->last = value;
-	seat->known = true;
+	if (occupant->in && occupant->known && value < occupant->last)
+		occupant->offset += occupant->last - value;
+	occupant->last = value;
+	occupant->known = true;
 }
 
 double steady_step(struct steady *s, const struct steady_turn *turn)
 {
-	struct steady_seat *seat = &s->seat[turn->row];
+	struct steady_occupant *occupant = &s->occupant[turn->row];
 
-	if (seat->id && seat->id != turn->id) {
-		if (seat->in)
-			s->kept += seat->offset + (turn->inherited ? 0 : seat->last);
-		*seat = (struct steady_seat){0};
+	if (occupant->id && occupant->id != turn->id) {
+		if (occupant->in)
+			s->kept += occupant->offset + (turn->inherited ? 0 : occupant->last);
+		*occupant = (struct steady_occupant){0};
 	}
 	if (!turn->id)
 		return NAN;
-	if (seat->in && !turn->inside) {
-		s->kept += seat->last + seat->offset;
-		seat->in = false;
+	if (occupant->in && !turn->inside) {
+		s->kept += occupant->last + occupant->offset;
+		occupant->in = false;
 	}
-	if (turn->inside && !seat->in && !isnan(turn->value)) {
-		double past = seat->known && turn->before < turn->value ? turn->before : turn->value;
+	if (turn->inside && !occupant->in && !isnan(turn->value)) {
+		double past = occupant->known && turn->before < turn->value ? turn->before : turn->value;
 
-		seat->offset = turn->from_zero && !seat->known ? 0 : -past;
-		seat->in = true;
-		seat->last = turn->value;
+		occupant->offset = turn->from_zero && !occupant->known ? 0 : -past;
+		occupant->in = true;
+		occupant->last = turn->value;
 	}
-	seat->id = turn->id;
-	seat_value(seat, turn->value);
-	return seat->in ? seat->last + seat->offset : NAN;
+	occupant->id = turn->id;
+	occupant_value(occupant, turn->value);
+	return occupant->in ? occupant->last + occupant->offset : NAN;
 }

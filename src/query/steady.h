@@ -7,11 +7,11 @@
 #include "base/base.h"
 
 struct steady {
-	struct steady_seat {
+	struct steady_occupant {
 		uint32_t id; /* 0: nobody */
 		bool known, in;
 		double last, offset; /* contribution = last + offset */
-	} * seat;		     /* by row */
+	} * occupant;		     /* by row */
 	uint32_t nr;
 	double kept; /* of those who left */
 };
@@ -36,12 +36,12 @@ double steady_step(struct steady *s, const struct steady_turn *turn);
  * so, nothing was done. */
 static inline bool steady_goes_on(struct steady *s, uint32_t row, double value, double *ret)
 {
-	struct steady_seat *seat = &s->seat[row];
+	struct steady_occupant *occupant = &s->occupant[row];
 
-	if (!seat->in || !(value >= seat->last))
+	if (!occupant->in || !(value >= occupant->last))
 		return false;
-	seat->last = value;
-	*ret = value + seat->offset;
+	occupant->last = value;
+	*ret = value + occupant->offset;
 	return true;
 }
 #endif

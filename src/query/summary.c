@@ -246,15 +246,15 @@ static void figure_or(struct summary *s, enum figure_id id, int64_t value, doubl
 		figure_set(s, id, (double)value / unit);
 }
 
-static int fill_identity(struct summary *s, const char *path, const struct account *a)
+static int fill_identity(struct summary *s, const char *path, const struct ledger *a)
 {
-	const struct meta *meta = account_meta(a);
+	const struct meta *meta = ledger_meta(a);
 	const struct meta_item *command = meta_find(meta, "command");
 
 	s->path = strdup(path);
 	s->host = strdup(meta_text(meta, "host"));
 	s->mode = strdup(meta_text(meta, "mode"));
-	s->ended = strdup(meta_text(account_ending(a), "ended"));
+	s->ended = strdup(meta_text(ledger_ending(a), "ended"));
 	s->command_len = command ? command->len : 0;
 	s->command = malloc(s->command_len + 1);
 	if (!s->path || !s->host || !s->mode || !s->ended || !s->command)
@@ -266,9 +266,9 @@ static int fill_identity(struct summary *s, const char *path, const struct accou
 	return 0;
 }
 
-static void fill_exit(struct summary *s, const struct account *a)
+static void fill_exit(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
+	const struct ledger_facts *f = ledger_facts(a);
 	const char *why = !f->complete ? "the recording is unfinished"
 		: f->attached	       ? "exit status unknown: tacho only attached to the job"
 				       : "the recording ended before the job did";
@@ -276,7 +276,7 @@ static void fill_exit(struct summary *s, const struct account *a)
 
 	figure_unset(s, FIG_EXIT_CODE, why);
 	figure_unset(s, FIG_EXIT_SIGNAL, why);
-	if (!meta_num(account_ending(a), "exit_status", &status) || status < 0 || status > 0xffff)
+	if (!meta_num(ledger_ending(a), "exit_status", &status) || status < 0 || status > 0xffff)
 		return;
 	if (WIFEXITED((int)status)) {
 		figure_set(s, FIG_EXIT_CODE, WEXITSTATUS((int)status));
@@ -287,22 +287,22 @@ static void fill_exit(struct summary *s, const struct account *a)
 	}
 }
 
-static void fill_time(struct summary *s, const struct account *a)
+static void fill_time(struct summary *s, const struct ledger *a)
 {
-	const struct account_facts *f = account_facts(a);
+	const struct ledger_facts *f = ledger_facts(a);
 	int64_t end = f->last_ns, interval = -1, ticks = (int64_t)f->ticks, redacted = -1;
 
-	if (meta_num(account_ending(a), "end_ns", &end))
+	if (meta_num(ledger_ending(a), "end_ns", &end))
 		end = MAX(end, 0);
 	figure_set(s, FIG_WALL, (double)end / 1e9);
-	meta_num(account_meta(a), "interval_ns", &interval);
+	meta_num(ledger_meta(a), "interval_ns", &interval);
 	figure_or(s, FIG_INTERVAL, interval, 1e9, "not recorded");
-	meta_num(account_ending(a), "ticks", &ticks);
+	meta_num(ledger_ending(a), "ticks", &ticks);
 	figure_set(s, FIG_TICKS, (double)ticks);
-	figure_or(s, FIG_MISSED, f->missed, 1, account_why(a, "self.ticks.missed"));
-	figure_or(s, FIG_LATE, f->late, 1, account_why(a, "self.ticks.late"));
-	figure_or(s, FIG_SKIPPED, f->skipped, 1, account_why(a, "self.ticks.skipped"));
-	meta_num(account_ending(a), "redacted_lines", &redacted);
+	figure_or(s, FIG_MISSED, f->missed, 1, ledger_why(a, "self.ticks.missed"));
+	figure_or(s, FIG_LATE, f->late, 1, ledger_why(a, "self.ticks.late"));
+	figure_or(s, FIG_SKIPPED, f->skipped, 1, ledger_why(a, "self.ticks.skipped"));
+	meta_num(ledger_ending(a), "redacted_lines", &redacted);
 	figure_or(s, FIG_REDACTED, redacted, 1, "not recorded");
 }
 
@@ -320,13 +320,13 @@ static void fit_split(struct summary *s)
 	figure_set(s, FIG_SYSTEM, total - user);
 }
 
-static void fill_used(struct summary *s, const struct account *a, unsigned line, const struct amounts *last)
+static void fill_used(struct summary *s, const struct ledger *a, unsigned line, const struct amounts *last)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(used_figure); i++) {
 		enum used used = used_figure[i].used;
 
 		if (!(last->used_valid >> used & 1))
-			figure_unset(s, used_figure[i].figure, account_used_why(a, line, used));
+			figure_unset(s, used_figure[i].figure, ledger_used_why(a, line, used));
 		else
 			figure_set(s, used_figure[i].figure,
 				(double)last->used[used] / (used <= USED_SYSTEM ? 1e9 : 1));
@@ -433,26 +433,26 @@ void fill_peaks(struct summary *s, struct tracker *t)
 
 /* Where the last ticks could not be written, the end mark still has the totals of the whole job. */
 static bool take_final(
-	struct summary *s, const struct account *a, enum figure_id id, const char *key, double unit)
+	struct summary *s, const struct ledger *a, enum figure_id id, const char *key, double unit)
 {
 	int64_t value;
 
-	if (!account_facts(a)->end_missing || !meta_num(account_ending(a), key, &value) || value < 0 ||
+	if (!ledger_facts(a)->end_missing || !meta_num(ledger_ending(a), key, &value) || value < 0 ||
 		(has_figure(s, id) && s->figure[id].value >= (double)value / unit))
 		return false;
 	figure_set(s, id, (double)value / unit);
 	return true;
 }
 
-static const char *why_not_written(const struct account *a)
+static const char *why_not_written(const struct ledger *a)
 {
-	const char *error = meta_text(account_ending(a), "write_error");
-	const struct write_error *gap = account_facts(a)->gap_error;
+	const char *error = meta_text(ledger_ending(a), "write_error");
+	const struct write_error *gap = ledger_facts(a)->gap_error;
 
 	return *error || !gap ? write_error_of(error)->why : gap->why;
 }
 
-static void take_final_cpu(struct summary *s, const struct account *a)
+static void take_final_cpu(struct summary *s, const struct ledger *a)
 {
 	const char *why = why_not_written(a);
 
@@ -462,7 +462,7 @@ static void take_final_cpu(struct summary *s, const struct account *a)
 	figure_unset(s, FIG_SYSTEM, why);
 }
 
-static void take_final_peaks(struct summary *s, const struct account *a)
+static void take_final_peaks(struct summary *s, const struct ledger *a)
 {
 	const char *why = why_not_written(a);
 
@@ -544,7 +544,7 @@ void fill_self_percent(struct summary *s, double recorded_s)
 }
 
 /* What any one process had at most. */
-static void fill_ones(struct summary *s, const struct account *a, const struct line_facts *f)
+static void fill_ones(struct summary *s, const struct ledger *a, const struct account_facts *f)
 {
 	static const struct {
 		enum level level;
@@ -555,12 +555,12 @@ static void fill_ones(struct summary *s, const struct account *a, const struct l
 		if (f->one_valid >> one[i].level & 1)
 			figure_set(s, one[i].figure, (double)f->one[one[i].level]);
 		else
-			figure_unset(s, one[i].figure, account_level_why(a, one[i].level));
+			figure_unset(s, one[i].figure, ledger_level_why(a, one[i].level));
 	}
-	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, account_why(a, "proc.mem.hwm"));
+	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, ledger_why(a, "proc.mem.hwm"));
 }
 
-static void fill_cpu(struct summary *s, const struct line_facts *f)
+static void fill_cpu(struct summary *s, const struct account_facts *f)
 {
 #define LEFT "; the job left tacho's control group"
 	static const char *const name[][2] = {[CPU_UNKNOWN] = {NULL, NULL},
@@ -586,16 +586,16 @@ static void fill_cpu(struct summary *s, const struct line_facts *f)
 }
 
 /* Totals of the whole job beside shares of what was written would contradict each other. */
-static void drop_shares_of_a_part(struct summary *s, const struct account *a)
+static void drop_shares_of_a_part(struct summary *s, const struct ledger *a)
 {
 	const char *why = why_not_written(a);
 
-	s->end_missing = account_facts(a)->end_missing;
+	s->end_missing = ledger_facts(a)->end_missing;
 	if (!s->end_missing)
 		return;
 	figure_unset(s, FIG_UNSAMPLED, why);
 	figure_unset(s, FIG_OBSERVED, why);
-	if (account_facts(a)->ticks)
+	if (ledger_facts(a)->ticks)
 		return;
 	figure_unset(s, FIG_PEAK_CORES, why);
 	figure_unset(s, FIG_PEAK_CORES_AT, why);
@@ -603,14 +603,14 @@ static void drop_shares_of_a_part(struct summary *s, const struct account *a)
 }
 
 /* What the whole and a group have alike. */
-static void fill_line(struct summary *s, const struct account *a, unsigned line, const struct amounts *last,
+static void fill_line(struct summary *s, const struct ledger *a, unsigned line, const struct amounts *last,
 	struct tracker *t)
 {
-	struct line_facts f = account_line(a, line);
-	int64_t unknown = account_facts(a)->unknown;
+	struct account_facts f = ledger_line(a, line);
+	int64_t unknown = ledger_facts(a)->unknown;
 
 	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
-		const char *why = account_level_why(a, level_figure[i].level);
+		const char *why = ledger_level_why(a, level_figure[i].level);
 
 		figure_unset(s, level_figure[i].peak, why);
 		if (level_figure[i].at >= 0)
@@ -624,9 +624,9 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 		f.unsampled += unknown;
 		s->unsampled_is_upper_bound = true;
 	}
-	figure_or(s, FIG_UNSAMPLED, f.unsampled, 1,
-		account_why(a, line ? "group.unsampled" : "tree.unsampled"));
-	if (!line && unknown < 0 && f.unsampled >= 0 && account_is_available(a, "tree.unknown"))
+	figure_or(
+		s, FIG_UNSAMPLED, f.unsampled, 1, ledger_why(a, line ? "group.unsampled" : "tree.unsampled"));
+	if (!line && unknown < 0 && f.unsampled >= 0 && ledger_is_available(a, "tree.unknown"))
 		figure_unset(
 			s, FIG_UNSAMPLED, "/proc/loadavg could not be read, which tells of new processes");
 	fill_used(s, a, line, last);
@@ -649,33 +649,33 @@ static void fill_line(struct summary *s, const struct account *a, unsigned line,
 		drop_shares_of_a_part(s, a);
 }
 
-static void fill_facts(struct summary *s, const struct account *a)
+static void fill_facts(struct summary *s, const struct ledger *a)
 {
 	static const char group_peak[] = "tree.cgroup.memory_peak";
-	const struct account_facts *f = account_facts(a);
+	const struct ledger_facts *f = ledger_facts(a);
 	int64_t cpus = -1, memory = -1;
 
-	meta_num(account_meta(a), "nr_cpus", &cpus);
-	meta_num(account_meta(a), "mem_total_bytes", &memory);
+	meta_num(ledger_meta(a), "nr_cpus", &cpus);
+	meta_num(ledger_meta(a), "mem_total_bytes", &memory);
 	figure_or(s, FIG_CPUS, cpus, 1, "not recorded");
 	figure_or(s, FIG_MEMORY_TOTAL, memory, 1, "not recorded");
 	figure_or(s, FIG_TREE_CGROUP_PEAK, f->cgroup_peak_bytes, 1,
-		f->has_cgroup || !account_is_available(a, group_peak)
-			? account_why(a, group_peak)
+		f->has_cgroup || !ledger_is_available(a, group_peak)
+			? ledger_why(a, group_peak)
 			: "no control group was made for the job");
 	figure_set(s, FIG_UNFINISHED, (double)f->unfinished);
-	figure_or(s, FIG_SELF_CPU, f->self_cpu_ns, 1e9, account_why(a, "self.cpu"));
-	figure_or(s, FIG_SELF_RSS, f->self_rss_bytes, 1, account_why(a, "self.rss"));
+	figure_or(s, FIG_SELF_CPU, f->self_cpu_ns, 1e9, ledger_why(a, "self.cpu"));
+	figure_or(s, FIG_SELF_RSS, f->self_rss_bytes, 1, ledger_why(a, "self.rss"));
 	s->complete = f->complete;
 	s->lost_bytes = (double)f->lost_bytes;
 }
 
 /* Reasons may point into the recording's schema, which is closed before the summary is read. */
-static void keep_reasons(struct summary *s, const struct account *a)
+static void keep_reasons(struct summary *s, const struct ledger *a)
 {
-	const char *why = account_facts(a)->end_missing ? why_not_written(a) : why_empty;
+	const char *why = ledger_facts(a)->end_missing ? why_not_written(a) : why_empty;
 
-	if (!account_facts(a)->ticks)
+	if (!ledger_facts(a)->ticks)
 		for (enum figure_id id = FIG_USER; id < NR_FIGURES; id++)
 			if (s->figure[id].why && *s->figure[id].why)
 				s->figure[id].why = why;
@@ -684,7 +684,7 @@ static void keep_reasons(struct summary *s, const struct account *a)
 			s->figure[id].why = summary_keep(s, s->figure[id].why);
 }
 
-int summary_fill(struct summary *s, const char *path, const struct account *a, const struct amounts *last,
+int summary_fill(struct summary *s, const char *path, const struct ledger *a, const struct amounts *last,
 	struct tracker *t)
 {
 	int r = fill_identity(s, path, a);
@@ -709,10 +709,10 @@ int summary_fill(struct summary *s, const char *path, const struct account *a, c
 	return r;
 }
 
-int summary_fill_group(struct summary *whole, struct summary *s, const struct account *a, unsigned line,
+int summary_fill_group(struct summary *whole, struct summary *s, const struct ledger *a, unsigned line,
 	const struct amounts *last, struct tracker *t)
 {
-	struct line_facts f = account_line(a, line);
+	struct account_facts f = ledger_line(a, line);
 	int r;
 
 	s->name = strdup(f.name);
@@ -723,7 +723,7 @@ int summary_fill_group(struct summary *whole, struct summary *s, const struct ac
 		return -ENOMEM;
 	s->own = f.own;
 	take_capacity(s, whole);
-	r = fill_group_limits(s, whole, account_meta(a));
+	r = fill_group_limits(s, whole, ledger_meta(a));
 	if (r < 0)
 		return r;
 	fill_line(s, a, line, last, t);

@@ -8,7 +8,7 @@
 #define QUERY_SUMMARY_H
 
 #include "base/owned.h"
-#include "query/account.h"
+#include "query/ledger.h"
 #include "query/process_table.h"
 #include "query/run.h"
 #include "query/tracker.h"
@@ -217,9 +217,9 @@ enum gpu_text_id {
 	GPU_TEXT_NAME, /* the model */
 	GPU_TEXT_UUID,
 	GPU_TEXT_PCI,
-	GPU_TEXT_PARENT, /* the instance that it is a slice of */
-	GPU_TEXT_APART,	 /* why it is not added to the others */
-	GPU_TEXT_JOB,	 /* "yes", "no", "unclaimed" */
+	GPU_TEXT_PARENT,	    /* the instance that it is a slice of */
+	GPU_TEXT_COUNTED_ELSEWHERE, /* why it is not added to the others */
+	GPU_TEXT_JOB,		    /* "yes", "no", "unclaimed" */
 	GPU_TEXT_JOB_BY,
 	GPU_TEXT_ENERGY_SOURCE, /* "counter", "power over time" */
 	GPU_TEXT_LOST,		/* why it told nothing any more */

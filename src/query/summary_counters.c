@@ -82,9 +82,9 @@ static void set_share(struct summary_counter *c, bool told)
 		c->running_share = known(MIN(1, c->running_s / c->enabled_s));
 }
 
-static int fill_event(struct summary *s, const struct account *a, const struct counter_event *event)
+static int fill_event(struct summary *s, const struct ledger *a, const struct counter_event *event)
 {
-	const struct growth *enabled = &account_counters(a)->enabled;
+	const struct growth *enabled = &ledger_counters(a)->enabled;
 	struct summary_counter *c = add(s, event->metric + sizeof(prefix) - 1, NULL);
 
 	if (!c)
@@ -93,7 +93,7 @@ static int fill_event(struct summary *s, const struct account *a, const struct c
 	c->enabled_s = enabled->any ? enabled->grown : 0;
 	c->running_s = event->running.any ? event->running.grown : 0;
 	if (!event->count.any) {
-		c->value = unknown(summary_keep(s, account_why(a, event->metric)));
+		c->value = unknown(summary_keep(s, ledger_why(a, event->metric)));
 		c->running_share = unknown(c->value.why);
 		return 0;
 	}
@@ -281,12 +281,12 @@ static void note_counters(struct summary *s)
 			"kernel.perf_event_paranoid allows no more");
 }
 
-int fill_counters(struct summary *s, const struct account *a)
+int fill_counters(struct summary *s, const struct ledger *a)
 {
-	const struct counters *counters = account_counters(a);
+	const struct counters *counters = ledger_counters(a);
 	const struct summary_counter *clock;
 	struct formulas own = {0};
-	int r = formulas_read(&own, account_meta(a));
+	int r = formulas_read(&own, ledger_meta(a));
 
 	for (size_t i = 0; i < counters->nr && r >= 0; i++)
 		r = fill_event(s, a, &counters->event[i]);
@@ -297,12 +297,12 @@ int fill_counters(struct summary *s, const struct account *a)
 	formulas_release(&own);
 	clock = find(s, "task_clock");
 	set_counted(s, clock ? clock->value.value : 0, s->figure[FIG_CPU].value,
-		!clock			   ? account_why(a, "perf.task_clock")
+		!clock			   ? ledger_why(a, "perf.task_clock")
 			: clock->value.why ? clock->value.why
 					   : s->figure[FIG_CPU].why);
 	s->counters_user_only = counters->user_only;
-	if (counters->enabled.any && account_told(a, "perf.enabled"))
-		summary_note(s, "counters are of a part of the job: %s", account_told(a, "perf.enabled"));
+	if (counters->enabled.any && ledger_told(a, "perf.enabled"))
+		summary_note(s, "counters are of a part of the job: %s", ledger_told(a, "perf.enabled"));
 	if (s->nr_counters)
 		note_counters(s);
 	return r;

@@ -106,13 +106,13 @@ static struct summary_gpu *add(struct summary *s)
 
 /* ---- one device ---- */
 
-static int fill_texts(struct summary_gpu *gpu, const struct account *a, const struct gpu_track *d)
+static int fill_texts(struct summary_gpu *gpu, const struct ledger *a, const struct gpu_track *d)
 {
 	static const char *const key[NR_GPU_TEXTS] = {[GPU_TEXT_VENDOR] = "vendor",
 		[GPU_TEXT_NAME] = "model",
 		[GPU_TEXT_UUID] = "uuid",
 		[GPU_TEXT_PCI] = "pci",
-		[GPU_TEXT_APART] = "apart",
+		[GPU_TEXT_COUNTED_ELSEWHERE] = "apart",
 		[GPU_TEXT_JOB] = "job",
 		[GPU_TEXT_JOB_BY] = "job_by"};
 
@@ -121,11 +121,11 @@ static int fill_texts(struct summary_gpu *gpu, const struct account *a, const st
 		const char *text = key[i] ? meta_text(&d->about, key[i]) : "";
 
 		if (i == GPU_TEXT_HOST)
-			text = meta_text(account_meta(a), "host");
+			text = meta_text(ledger_meta(a), "host");
 		else if (i == GPU_TEXT_INSTANCE)
 			text = d->name;
 		else if (i == GPU_TEXT_PARENT && d->parent >= 0)
-			text = account_gpus(a)->device[d->parent]->name;
+			text = ledger_gpus(a)->device[d->parent]->name;
 		if (!*text)
 			continue;
 		gpu->text[i] = strdup(text);
@@ -196,19 +196,19 @@ static void fill_throttled(struct summary_gpu *gpu, const struct gpu_track *d, c
 
 /* Who is on the devices is known, if not all of what they use there: a reason that costs but one of these is
  * about that, and perhaps about another device or maker. */
-static bool knows_users(const struct account *a)
+static bool knows_users(const struct ledger *a)
 {
-	return account_is_available(a, "gpu_process.memory") || account_is_available(a, "gpu_process.util") ||
-		account_is_available(a, "gpu_process.busy");
+	return ledger_is_available(a, "gpu_process.memory") || ledger_is_available(a, "gpu_process.util") ||
+		ledger_is_available(a, "gpu_process.busy");
 }
 
 /* Nobody of the job on it is nothing used, as far as the driver tells who is. */
 static const char *use_why(
-	const struct account *a, const struct gpu_use *use, const char *metric, bool recorded, bool has)
+	const struct ledger *a, const struct gpu_use *use, const char *metric, bool recorded, bool has)
 {
 	if (!recorded)
 		return "not recorded";
-	return !has && (use->any || !knows_users(a)) ? account_why(a, metric) : NULL;
+	return !has && (use->any || !knows_users(a)) ? ledger_why(a, metric) : NULL;
 }
 
 /* The driver tells shares of processes and of the device over windows of its own, so that the sum of the ones
@@ -222,9 +222,9 @@ static double most_busy(const struct gpu_track *d, const struct gpu_use *use)
 }
 
 static void fill_use(
-	struct summary_gpu *gpu, const struct account *a, const struct gpu_track *d, unsigned line)
+	struct summary_gpu *gpu, const struct ledger *a, const struct gpu_track *d, unsigned line)
 {
-	const struct gpus *gpus = account_gpus(a);
+	const struct gpus *gpus = ledger_gpus(a);
 	const struct gpu_use *use = &d->use[line];
 	const char *memory = use_why(a, use, "gpu_process.memory", gpus->memory.col >= 0, use->has_memory);
 	const char *util = use_why(a, use, gpus->util.col < 0 ? "gpu_process.busy" : "gpu_process.util",
@@ -268,7 +268,7 @@ static int fill_lost(struct summary_gpu *gpu, const struct gpu_track *d)
 	return gpu->text[GPU_TEXT_LOST] ? 0 : -ENOMEM;
 }
 
-static int fill_device(struct summary *s, const struct account *a, const struct gpu_track *d, unsigned line)
+static int fill_device(struct summary *s, const struct ledger *a, const struct gpu_track *d, unsigned line)
 {
 	struct summary_gpu *gpu = add(s);
 	int r = gpu ? fill_texts(gpu, a, d) : -ENOMEM;
@@ -279,14 +279,14 @@ static int fill_device(struct summary *s, const struct account *a, const struct 
 		unset(gpu, i, "");
 	for (size_t i = 0; i < ARRAY_SIZE(recipe); i++)
 		fill_course(gpu, recipe[i].figure, &d->course[recipe[i].course], recipe[i].made,
-			recipe[i].factor, account_why(a, course_metric(recipe[i].course)));
+			recipe[i].factor, ledger_why(a, course_metric(recipe[i].course)));
 	if (!has_value(gpu, GPU_FIG_CLOCK_MEAN) && d->course[COURSE_CLOCK_GRAPHICS].any) {
 		const struct course *c = &d->course[COURSE_CLOCK_GRAPHICS];
 
 		fill_course(gpu, GPU_FIG_CLOCK_MEAN, c, MADE_MEAN, 1, NULL);
 		fill_course(gpu, GPU_FIG_CLOCK_MAX, c, MADE_GREATEST, 1, NULL);
 	}
-	fill_throttled(gpu, d, account_why(a, course_metric(COURSE_THROTTLED_POWER)));
+	fill_throttled(gpu, d, ledger_why(a, course_metric(COURSE_THROTTLED_POWER)));
 	fill_use(gpu, a, d, line);
 	set(gpu, GPU_FIG_OBSERVED, d->observed_s);
 	r = fill_lost(gpu, d);
@@ -330,7 +330,7 @@ static void fill_joules(struct summary *s, const char *why)
 	for (size_t i = 0; i < s->nr_gpus; i++) {
 		const struct summary_gpu *gpu = &s->gpu[i];
 
-		if (gpu->text[GPU_TEXT_APART] || !has_value(gpu, GPU_FIG_ENERGY))
+		if (gpu->text[GPU_TEXT_COUNTED_ELSEWHERE] || !has_value(gpu, GPU_FIG_ENERGY))
 			continue;
 		any = true;
 		all += gpu->figure[GPU_FIG_ENERGY].value;
@@ -382,9 +382,9 @@ static void note_gpus(struct summary *s, const struct gpus *gpus)
 }
 
 /* The device, and behind it its slices. */
-static int fill_family(struct summary *s, const struct account *a, size_t device, unsigned line)
+static int fill_family(struct summary *s, const struct ledger *a, size_t device, unsigned line)
 {
-	const struct gpus *gpus = account_gpus(a);
+	const struct gpus *gpus = ledger_gpus(a);
 	int r = 0;
 
 	for (size_t i = device; i < gpus->nr && r >= 0; i++) {
@@ -398,10 +398,10 @@ static int fill_family(struct summary *s, const struct account *a, size_t device
 	return r;
 }
 
-int fill_gpus(struct summary *s, const struct account *a, unsigned line)
+int fill_gpus(struct summary *s, const struct ledger *a, unsigned line)
 {
-	const struct gpus *gpus = account_gpus(a);
-	const char *why = account_why(a, course_metric(COURSE_UTIL));
+	const struct gpus *gpus = ledger_gpus(a);
+	const char *why = ledger_why(a, course_metric(COURSE_UTIL));
 	int r = 0;
 
 	for (size_t i = 0; i < gpus->nr && r >= 0; i++)
@@ -409,11 +409,11 @@ int fill_gpus(struct summary *s, const struct account *a, unsigned line)
 			r = fill_family(s, a, i, line);
 	if (line || r < 0)
 		return r;
-	fill_joules(s, gpus->nr ? account_why(a, course_metric(COURSE_ENERGY)) : why);
+	fill_joules(s, gpus->nr ? ledger_why(a, course_metric(COURSE_ENERGY)) : why);
 	if (!gpus->nr && gpus->set >= 0)
 		s->gpus_why = summary_keep(s, why);
 	/* There is one, else nobody would have tried. */
-	if (!gpus->nr && account_told(a, course_metric(COURSE_UTIL)))
+	if (!gpus->nr && ledger_told(a, course_metric(COURSE_UTIL)))
 		summary_note(s, "GPUs could not be read: %s", why);
 	note_gpus(s, gpus);
 	return 0;

@@ -24,9 +24,9 @@ static void from_meta(struct summary *s, enum figure_id id, const struct meta *m
 		figure_unset(s, id, "not recorded");
 }
 
-static void fill_limits(struct summary *s, const struct account *a)
+static void fill_limits(struct summary *s, const struct ledger *a)
 {
-	const struct meta *meta = account_meta(a);
+	const struct meta *meta = ledger_meta(a);
 
 	from_meta(s, FIG_LIMIT_CPUS, meta, "limits.cpus", NR_FIGURES);
 	from_meta(s, FIG_LIMIT_MEMORY, meta, "limits.memory_bytes", NR_FIGURES);
@@ -84,17 +84,17 @@ int fill_group_limits(struct summary *s, const struct summary *whole, const stru
 	return r;
 }
 
-static void set_grown(struct summary *s, const struct account *a, enum figure_id figure, enum total total)
+static void set_grown(struct summary *s, const struct ledger *a, enum figure_id figure, enum total total)
 {
-	const struct growth *g = &account_totals(a)->growth[total];
+	const struct growth *g = &ledger_totals(a)->growth[total];
 
 	if (g->any)
 		figure_set(s, figure, g->grown);
 	else
-		figure_unset(s, figure, account_why(a, total_metric(total)));
+		figure_unset(s, figure, ledger_why(a, total_metric(total)));
 }
 
-static void fill_growth(struct summary *s, const struct account *a)
+static void fill_growth(struct summary *s, const struct ledger *a)
 {
 	static const struct {
 		enum figure_id figure;
@@ -111,13 +111,13 @@ static void fill_growth(struct summary *s, const struct account *a)
 }
 
 /* The kernel's mark, or where it keeps none the most that was seen at a tick. */
-static void fill_cgroup_peak(struct summary *s, const struct account *a)
+static void fill_cgroup_peak(struct summary *s, const struct ledger *a)
 {
-	const struct node_totals *t = account_totals(a);
+	const struct node_totals *t = ledger_totals(a);
 	const struct growth *peak = &t->growth[TOTAL_CGROUP_PEAK], *now = &t->growth[TOTAL_CGROUP_MEMORY];
 
 	if (!peak->any && !now->any)
-		figure_unset(s, FIG_CGROUP_PEAK, account_why(a, total_metric(TOTAL_CGROUP_PEAK)));
+		figure_unset(s, FIG_CGROUP_PEAK, ledger_why(a, total_metric(TOTAL_CGROUP_PEAK)));
 	else
 		figure_set(s, FIG_CGROUP_PEAK,
 			MAX(peak->any ? peak->greatest : 0, now->any ? now->greatest : 0));
@@ -135,16 +135,16 @@ static int take_sources(const struct growth *from, char **ret)
 }
 
 /* Counters of energy where there are any, else power over time. */
-static int fill_energy(struct summary *s, const struct account *a)
+static int fill_energy(struct summary *s, const struct ledger *a)
 {
-	const struct node_totals *t = account_totals(a);
+	const struct node_totals *t = ledger_totals(a);
 	const struct growth *used = &t->growth[TOTAL_ENERGY], *power = &t->growth[TOTAL_POWER];
 	const struct growth *from = used->any ? used : power;
 	double joules = used->any ? used->grown : power->integral;
 	double elapsed = (double)(from->last_ns - from->first_ns) / 1e9;
 
 	if (!from->any) {
-		figure_unset(s, FIG_ENERGY, account_why(a, total_metric(TOTAL_ENERGY)));
+		figure_unset(s, FIG_ENERGY, ledger_why(a, total_metric(TOTAL_ENERGY)));
 		figure_unset(s, FIG_POWER, s->figure[FIG_ENERGY].why);
 		return 0;
 	}
@@ -157,13 +157,13 @@ static int fill_energy(struct summary *s, const struct account *a)
 }
 
 /* Both ways, where a source cannot tell them apart or tells of each. */
-static int fill_bandwidth(struct summary *s, const struct account *a)
+static int fill_bandwidth(struct summary *s, const struct ledger *a)
 {
 	static const struct {
 		enum figure_id figure;
 		enum total total;
 	} row[] = {{FIG_MEMBW_READ, TOTAL_MEMBW_READ}, {FIG_MEMBW_WRITE, TOTAL_MEMBW_WRITE}};
-	const struct node_totals *t = account_totals(a);
+	const struct node_totals *t = ledger_totals(a);
 	const struct growth *from = &t->growth[TOTAL_MEMBW_BOTH];
 	struct meter meter = t->bandwidth;
 	double total = from->any ? from->grown : 0, rate, at, window;
@@ -194,13 +194,12 @@ static int fill_bandwidth(struct summary *s, const struct account *a)
 
 /* ---- words ---- */
 
-static int fill_texts(struct summary *s, const struct account *a)
+static int fill_texts(struct summary *s, const struct ledger *a)
 {
-	const struct node_totals *t = account_totals(a);
+	const struct node_totals *t = ledger_totals(a);
 
 	for (unsigned i = 0; i < NR_TEXTS; i++) {
-		const char *key = summary_text_row[i].meta,
-			   *text = key ? meta_text(account_meta(a), key) : "";
+		const char *key = summary_text_row[i].meta, *text = key ? meta_text(ledger_meta(a), key) : "";
 
 		if (i == TEXT_CGROUP && t->cgroup)
 			text = t->cgroup;
@@ -227,9 +226,9 @@ static int take_facts(const struct meta *meta, const char *prefix, struct summar
 	return r;
 }
 
-int fill_node(struct summary *s, const struct account *a)
+int fill_node(struct summary *s, const struct ledger *a)
 {
-	const struct meta *meta = account_meta(a);
+	const struct meta *meta = ledger_meta(a);
 	int r = fill_texts(s, a);
 
 	fill_limits(s, a);

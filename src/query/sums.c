@@ -1,5 +1,5 @@
 /* Metrics of a fold. Processes come and go, and what an ended one used passes to its parent within a tick, so
- * the sum may dip or overshoot for one tick. It is settled by the tick after it, as in query/account; a value
+ * the sum may dip or overshoot for one tick. It is settled by the tick after it, as in query/ledger; a value
  * is therefore given one tick late. Counters are summed steadily (query/steady): a process that lived long
  * before it joined, or an interface that appears with old numbers, makes no step.
  *
@@ -34,7 +34,7 @@ static int sum_reserve(struct sum *sum, uint32_t nr)
 	return 0;
 }
 
-static bool is_asked(const struct filter *f, const struct scene_instance *in)
+static bool is_asked(const struct filter *f, const struct occupant *in)
 {
 	if (f->of_user && (!in || in->uid != f->uid))
 		return false;
@@ -42,7 +42,7 @@ static bool is_asked(const struct filter *f, const struct scene_instance *in)
 }
 
 /* Does what its children used belong to what is asked for? */
-static bool has_family(const struct scene *s, const struct filter *f, const struct scene_instance *in)
+static bool has_family(const struct walk *s, const struct filter *f, const struct occupant *in)
 {
 	if (f->groups)
 		return !(s->own & f->groups);
@@ -57,10 +57,10 @@ static double cell_value(const struct sum *sum, const struct table *t, const int
 	return valid[row] >> sum->arg.col & 1 ? scaled(sum->arg.scaling, (double)cell[at]) : NAN;
 }
 
-static void sum_look(struct sum *sum, const struct scene *s, struct table *t, uint32_t row)
+static void sum_look(struct sum *sum, const struct walk *s, struct table *t, uint32_t row)
 {
 	uint32_t which = (uint32_t)sum->arg.set, id = s->set[which].id[row];
-	const struct scene_instance *in = id == ROW_FREE ? NULL : scene_instance(s, which, row, id);
+	const struct occupant *in = id == ROW_FREE ? NULL : walk_occupant(s, which, row, id);
 	enum domain domain = s->schema->set[which].domain;
 	bool process = domain == DOMAIN_PROCESS;
 	/* Else only what is there at the first tick counts with its past: its level means something. */
@@ -68,7 +68,7 @@ static void sum_look(struct sum *sum, const struct scene *s, struct table *t, ui
 	struct steady_turn turn = {.row = row,
 		.id = id,
 		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
-		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->apart) &&
+		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->counted_elsewhere) &&
 			(!sum->arg.of_children || has_family(s, &sum->filter, in)),
 		/* A process in another group counts there from the tick before. */
 		.before = process && s->has_last ? cell_value(sum, t, t->before, t->valid_before, row) : NAN,
@@ -85,7 +85,7 @@ static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t ro
 {
 	double value;
 
-	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->steady.seat[row].known))
+	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->steady.occupant[row].known))
 		return true;
 	value = cell_value(sum, t, t->cell, t->valid, row);
 	if (!sum->arg.counter)
@@ -95,9 +95,9 @@ static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t ro
 
 /* A sum that is asked for in the midst of things (of a group that was just found): who lived before brings
  * no past along. */
-static void sum_begin(struct sum *sum, const struct scene *s, struct table *t)
+static void sum_begin(struct sum *sum, const struct walk *s, struct table *t)
 {
-	const struct scene_set *set = &s->set[sum->arg.set];
+	const struct walk_set *set = &s->set[sum->arg.set];
 
 	for (uint32_t row = 0; row < set->nr_rows; row++) {
 		struct steady_turn turn = {.row = row, .id = set->id[row], .before = NAN};
@@ -144,10 +144,10 @@ static double fold_members(const struct sum *sum)
 	return fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->steady.kept : 0);
 }
 
-static int sum_tick(struct sum *sum, const struct scene *s)
+static int sum_tick(struct sum *sum, const struct walk *s)
 {
-	const struct scene_set *set = &s->set[sum->arg.set];
-	struct table *t = scene_table(s, (uint32_t)sum->arg.set);
+	const struct walk_set *set = &s->set[sum->arg.set];
+	struct table *t = walk_table(s, (uint32_t)sum->arg.set);
 	bool changed = !sum->begun, others = !sum->begun;
 
 	if (sum_reserve(sum, set->cap) < 0)
@@ -157,7 +157,7 @@ static int sum_tick(struct sum *sum, const struct scene *s)
 	for (uint32_t i = 0; set->any_cols >> sum->arg.col & 1 && i < set->nr_moved; i++) {
 		uint32_t row = set->moved[i];
 
-		if (!scene_row_moved(set, row, UINT64_C(1) << sum->arg.col))
+		if (!walk_row_moved(set, row, UINT64_C(1) << sum->arg.col))
 			continue;
 		if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(sum, t, row)) {
 			sum_look(sum, s, t, row);
@@ -199,7 +199,7 @@ static struct sum *sums_get(struct sums *all, const struct column_name *arg, con
 	return *more = sum;
 }
 
-int sums_tick(struct sums *all, const struct scene *s)
+int sums_tick(struct sums *all, const struct walk *s)
 {
 	int r = 0;
 
@@ -296,7 +296,7 @@ static void take_sums(struct whole *w)
 
 /* CPUs that could be used since the tick before: threads may have begun or ended since. Where more were used
  * by threads that lived between the ticks, grown_step() delays at most a hundredth of a second for each. */
-static double most_since(struct whole *w, const struct scene *s)
+static double most_since(struct whole *w, const struct walk *s)
 {
 	double before = w->waits && !s->gap ? w->nr_threads : NAN, threads;
 
@@ -305,7 +305,7 @@ static double most_since(struct whole *w, const struct scene *s)
 	return isnan(threads) ? s->cpus : MIN(s->cpus, MAX(threads, 1));
 }
 
-bool whole_tick(struct whole *w, const struct scene *s, double *ret)
+bool whole_tick(struct whole *w, const struct walk *s, double *ret)
 {
 	bool ready = w->waits;
 
@@ -315,7 +315,7 @@ bool whole_tick(struct whole *w, const struct scene *s, double *ret)
 	w->before = w->now;
 	w->before_ns = column_time(w->c, s);
 	w->most = most_since(w, s);
-	w->late_s = scene_late(s);
+	w->late_s = walk_late(s);
 	w->gap = s->gap;
 	w->waits = true;
 	return ready;

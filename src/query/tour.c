@@ -27,22 +27,22 @@ static void tell(struct touring *t, double more)
 	pthread_mutex_unlock(&t->lock);
 }
 
-static bool all_done(const struct scene *s)
+static bool all_done(const struct walk *s)
 {
-	for (const struct scene_observer *o = s->observer; o; o = o->next)
+	for (const struct walk_observer *o = s->observer; o; o = o->next)
 		if (!o->done)
 			return false;
 	return true;
 }
 
-static int read_ticks(struct touring *t, struct scene *s, const char *path)
+static int read_ticks(struct touring *t, struct walk *s, const char *path)
 {
 	struct stat st;
 	double size = stat(path, &st) == 0 && st.st_size > 0 ? (double)st.st_size : 0, told = 0;
 	unsigned ticks = 0;
 	int r = 0;
 
-	while (!all_done(s) && (r = scene_next(s)) > 0)
+	while (!all_done(s) && (r = walk_next(s)) > 0)
 		if (++ticks % TICKS_TO_TELL == 0 && size > 0) {
 			double at = MIN((double)store_reader_at(s->reader) / size, 1);
 
@@ -54,25 +54,25 @@ static int read_ticks(struct touring *t, struct scene *s, const char *path)
 }
 
 /* Passes over what makes no difference to any of them. */
-static int pass_over(struct scene *s)
+static int pass_over(struct walk *s)
 {
 	int64_t from_ns = INT64_MAX;
 
-	for (const struct scene_observer *o = s->observer; o; o = o->next)
+	for (const struct walk_observer *o = s->observer; o; o = o->next)
 		from_ns = MIN(from_ns, o->from_ns);
-	return from_ns > 0 && from_ns < INT64_MAX ? scene_seek(s, from_ns) : 0;
+	return from_ns > 0 && from_ns < INT64_MAX ? walk_seek(s, from_ns) : 0;
 }
 
 static int read_one(struct touring *t, unsigned worker, size_t i, bool whole)
 {
-	struct scene_observer *observer[GUESTS_MOST] = {0};
-	struct scene *s = NULL;
-	int r = scene_open(t->run->path[i], NULL, &s);
+	struct walk_observer *observer[GUESTS_MOST] = {0};
+	struct walk *s = NULL;
+	int r = walk_open(t->run->path[i], NULL, &s);
 
 	for (size_t k = 0; k < t->nr && r >= 0; k++) {
 		r = t->guest[k].open(t->guest[k].arg, (uint32_t)i, s, &observer[k]);
 		if (r >= 0)
-			scene_observe(s, observer[k]);
+			walk_observe(s, observer[k]);
 	}
 	if (r >= 0 && !whole)
 		r = pass_over(s);
@@ -83,7 +83,7 @@ static int read_one(struct touring *t, unsigned worker, size_t i, bool whole)
 
 		r = r < 0 ? r : MIN(e, 0);
 	}
-	scene_close(s);
+	walk_close(s);
 	return r;
 }
 

@@ -5,16 +5,16 @@
 
 #include "base/progress.h"
 #include "query/align.h"
-#include "query/scene.h"
+#include "query/walk.h"
 
 /* One purpose. */
 struct tour_guest {
 	/* The recording was opened; *ret sees its records. Once more for the same one where a record was
 	 * answered with -EAGAIN: then nothing is passed over. */
-	int (*open)(void *arg, uint32_t node, struct scene *s, struct scene_observer **ret);
+	int (*open)(void *arg, uint32_t node, struct walk *s, struct walk_observer **ret);
 	/* It was read to its end (0), or something failed; `worker` tells threads apart. Frees the observer.
 	 */
-	int (*close)(void *arg, unsigned worker, struct scene_observer *o, int r);
+	int (*close)(void *arg, unsigned worker, struct walk_observer *o, int r);
 	void *arg;
 };
 

@@ -2,7 +2,7 @@
 #ifndef QUERY_TRACKER_H
 #define QUERY_TRACKER_H
 
-#include "query/account.h"
+#include "query/ledger.h"
 #include "query/meter.h"
 #include "query/spread.h"
 

@@ -25,19 +25,19 @@ void cells_add(struct cells *c, const struct table *t, uint32_t row, bool absolu
 }
 
 /* One column of the table, and what it is compared with. */
-struct column {
+struct cells_column {
 	const int64_t *now, *old;
 	size_t stride, old_stride;
 	uint32_t number;
 };
 
-static inline uint8_t *put_cell(uint8_t *p, const struct column *k, size_t row)
+static inline uint8_t *put_cell(uint8_t *p, const struct cells_column *k, size_t row)
 {
 	return put_varint(
 		p, zigzag((int64_t)difference(k->now[row * k->stride], k->old[row * k->old_stride])));
 }
 
-static uint8_t *put_column(uint8_t *p, const struct cells *c, const struct column *k)
+static uint8_t *put_column(uint8_t *p, const struct cells *c, const struct cells_column *k)
 {
 	uint32_t nr = 0, passed = 0;
 
@@ -79,7 +79,7 @@ size_t cells_encode(struct cells *c, uint32_t set, const struct table *t, bool a
 	p = put_varint(p, c->columns);
 	for (uint64_t left = c->columns; left; left &= left - 1) {
 		uint32_t col = (uint32_t)__builtin_ctzll(left);
-		struct column k = {t->cell + col, absolute ? zero : t->before + col, t->nr_cols,
+		struct cells_column k = {t->cell + col, absolute ? zero : t->before + col, t->nr_cols,
 			absolute ? 0 : t->nr_cols, col};
 
 		p = put_column(p, c, &k);

@@ -18,7 +18,7 @@
 #define PAGE ((size_t)4 << 10)	   /* read for a header: those of small blocks stand close together */
 #define NEAR (UINT64_C(256) << 10) /* less than that is looked through from its beginning */
 
-struct finder {
+struct block_finder {
 	int fd;
 	uint32_t file;
 	uint8_t *chunk; /* bytes of the file from chunk_at on */
@@ -46,7 +46,7 @@ static ssize_t read_at(int fd, void *out, size_t size, uint64_t at)
 }
 
 /* The chunk begins there, and has so many bytes unless the file ends. */
-static int load(struct finder *f, uint64_t at, size_t size)
+static int load(struct block_finder *f, uint64_t at, size_t size)
 {
 	ssize_t n = read_at(f->fd, f->chunk, size, at);
 
@@ -55,13 +55,13 @@ static int load(struct finder *f, uint64_t at, size_t size)
 	return n < 0 ? (int)n : 0;
 }
 
-static bool is_header(const struct finder *f, const uint8_t *p, struct block_header *ret)
+static bool is_header(const struct block_finder *f, const uint8_t *p, struct block_header *ret)
 {
 	return block_header_get(p, ret) && ret->file == f->file;
 }
 
 /* The first header of this recording that begins in [*at, to): 1 and its place, 0, or a negative errno. */
-static int header_find(struct finder *f, uint64_t *at, uint64_t to, struct block_header *ret)
+static int header_find(struct block_finder *f, uint64_t *at, uint64_t to, struct block_header *ret)
 {
 	const uint8_t first = BLOCK_MAGIC & 0xff;
 
@@ -90,7 +90,7 @@ static int header_find(struct finder *f, uint64_t *at, uint64_t to, struct block
 }
 
 /* The header that stands there: 1, 0: none does, or a negative errno. */
-static int header_at(struct finder *f, uint64_t at, struct block_header *ret)
+static int header_at(struct block_finder *f, uint64_t at, struct block_header *ret)
 {
 	if (at < f->chunk_at || at + BLOCK_HEADER > f->chunk_at + f->chunk_len) {
 		int r = load(f, at, PAGE);
@@ -128,7 +128,7 @@ static bool segment_time(const uint8_t *payload, size_t size, int64_t *ret)
 
 /* Is it one that can be read? 1, 0, or a negative errno. */
 static int segment_check(
-	struct finder *f, uint64_t at, const struct block_header *h, struct segment_place *ret)
+	struct block_finder *f, uint64_t at, const struct block_header *h, struct segment_place *ret)
 {
 	ssize_t n;
 
@@ -150,7 +150,7 @@ static int segment_check(
 }
 
 /* The first segment that begins in [at, to): 1, 0, or a negative errno. */
-static int segment_next(struct finder *f, uint64_t at, uint64_t to, struct segment_place *ret)
+static int segment_next(struct block_finder *f, uint64_t at, uint64_t to, struct segment_place *ret)
 {
 	struct block_header h;
 	int r = header_find(f, &at, to, &h);
@@ -172,7 +172,8 @@ static int segment_next(struct finder *f, uint64_t at, uint64_t to, struct segme
 	return r < 0 ? r : 0;
 }
 
-static int bisect(struct finder *f, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret)
+static int bisect(
+	struct block_finder *f, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret)
 {
 	struct segment_place place;
 	int found = 0, r;
@@ -202,7 +203,7 @@ static int bisect(struct finder *f, uint64_t from, uint64_t to, int64_t time_ns,
 int segment_find(
 	int fd, uint32_t file, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret)
 {
-	struct finder f = {.fd = fd, .file = file, .chunk = malloc(CHUNK)};
+	struct block_finder f = {.fd = fd, .file = file, .chunk = malloc(CHUNK)};
 	int r = f.chunk ? bisect(&f, from, MAX(from, to), time_ns, ret) : -ENOMEM;
 
 	free(f.chunk);

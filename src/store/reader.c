@@ -111,7 +111,7 @@ static void copy_rows(struct table *to, const struct table *from)
 		to->is_touched[from->touched[i]] = 1;
 	}
 	to->nr_rows = from->nr_rows;
-	to->seating = from->seating;
+	to->occupancy = from->occupancy;
 	to->nr_touched = from->nr_touched;
 }
 

@@ -48,7 +48,7 @@
 #define TEXT_MAX (1 << 20)
 
 /* One directory that we made. */
-struct group {
+struct made_cgroup {
 	int parent;    /* directory of the group we are in, or -1 */
 	int dir;       /* of ours; holds the lock */
 	char name[48]; /* "": there is none */
@@ -56,16 +56,16 @@ struct group {
 
 struct own_cgroup {
 	bool v2;
-	struct group job;	/* which counts */
-	struct group cpu;	/* v1: of the cpu controller, for the job */
-	struct group recorder;	/* v2: beside the job's, with the cpu controller switched on */
-	const char *controller; /* v2: what is switched on */
-	bool shares;		/* job and recorder compete as two */
-	int share_error;	/* why not, as far as it is known at the start */
-	int enter, enter_cpu;	/* where a process writes 0 to come in; -1: needs not */
-	int usage;		/* cpu.stat or cpuacct.usage */
-	int split;		/* v1: cpuacct.stat */
-	int peak;		/* memory.peak, or -1 */
+	struct made_cgroup job;	     /* which counts */
+	struct made_cgroup cpu;	     /* v1: of the cpu controller, for the job */
+	struct made_cgroup recorder; /* v2: beside the job's, with the cpu controller switched on */
+	const char *controller;	     /* v2: what is switched on */
+	bool shares;		     /* job and recorder compete as two */
+	int share_error;	     /* why not, as far as it is known at the start */
+	int enter, enter_cpu;	     /* where a process writes 0 to come in; -1: needs not */
+	int usage;		     /* cpu.stat or cpuacct.usage */
+	int split;		     /* v1: cpuacct.stat */
+	int peak;		     /* memory.peak, or -1 */
 	char path[PATH_MAX];
 };
 
@@ -170,7 +170,7 @@ static void remove_abandoned(int parent)
 }
 
 /* One pass over the members; returns how many were moved. */
-static int move_members(const struct group *g, int to)
+static int move_members(const struct made_cgroup *g, int to)
 {
 	const char *p;
 	struct buf text;
@@ -191,7 +191,7 @@ static int move_members(const struct group *g, int to)
 }
 
 /* Moves what still runs in it back to the parent. */
-static void group_remove(struct group *g)
+static void group_remove(struct made_cgroup *g)
 {
 	const struct timespec pause = {.tv_nsec = 1000 * 1000};
 	_cleanup_(closep) int to = -1;
@@ -228,7 +228,7 @@ struct own_cgroup *cgroup_remove(struct own_cgroup *g)
 
 static struct own_cgroup *cgroup_new(void)
 {
-	static const struct group none = {.parent = -1, .dir = -1};
+	static const struct made_cgroup none = {.parent = -1, .dir = -1};
 	struct own_cgroup *g = calloc(1, sizeof(*g));
 
 	if (!g)
@@ -253,7 +253,7 @@ static int check_type(int dir)
 	return r;
 }
 
-static int open_parent(struct group *g, const struct cgroup_dir *place)
+static int open_parent(struct made_cgroup *g, const struct cgroup_dir *place)
 {
 	char path[PATH_MAX + 1];
 
@@ -266,7 +266,7 @@ static int open_parent(struct group *g, const struct cgroup_dir *place)
 	return faccessat(g->parent, "cgroup.procs", W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-static int make_directory(struct group *g, const char *suffix)
+static int make_directory(struct made_cgroup *g, const char *suffix)
 {
 	char name[sizeof(g->name)];
 

@@ -166,7 +166,7 @@ static uint64_t wait_at_gate(const struct start *s)
 }
 
 /* What the job's process says before its exec, and why that failed. */
-struct report {
+struct command_report {
 	int64_t kib;	  /* its own largest memory so far */
 	uint64_t pending; /* signals that it has, and will have as the job */
 	int error;
@@ -179,7 +179,7 @@ struct report {
 static void become(const struct start *s, bool inside, bool huge_pages)
 {
 	struct rusage usage = {0};
-	struct report report;
+	struct command_report report;
 	int error;
 
 	if (s->door >= 0 && !inside)
@@ -193,7 +193,7 @@ static void become(const struct start *s, bool inside, bool huge_pages)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &s->mask, NULL, _NSIG / 8);
 	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
 	report.kib = usage.ru_maxrss;
-	syscall(SYS_sendto, s->report, &report, offsetof(struct report, error), 0, NULL, 0);
+	syscall(SYS_sendto, s->report, &report, offsetof(struct command_report, error), 0, NULL, 0);
 	if (*s->path)
 		syscall(SYS_execve, s->path, s->argv, s->env);
 	execvpe(s->argv[0], s->argv, s->env); /* a script without #!, too */
@@ -280,7 +280,7 @@ static void job_has_already(struct command *c, uint64_t pending)
 /* The other end closes when the new program runs. */
 int command_confirm(struct command *c)
 {
-	struct report said = {0};
+	struct command_report said = {0};
 	size_t got = 0;
 	ssize_t n;
 
@@ -291,8 +291,8 @@ int command_confirm(struct command *c)
 		got += (size_t)MAX(n, 0);
 	}
 	close(c->report);
-	c->before_exec_kib = got >= offsetof(struct report, error) ? said.kib : -1;
-	if (got >= offsetof(struct report, error))
+	c->before_exec_kib = got >= offsetof(struct command_report, error) ? said.kib : -1;
+	if (got >= offsetof(struct command_report, error))
 		job_has_already(c, said.pending);
 	if (!said.error)
 		return 0;

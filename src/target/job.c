@@ -87,14 +87,14 @@ int job_environ_has_it(struct job *job, pid_t pid, struct job_name *ret)
 	return r;
 }
 
-struct scan {
+struct job_scan {
 	struct job *job;
 	int (*fn)(struct job *job, pid_t pid);
 };
 
 static int scan_name(void *arg, const char *name)
 {
-	struct scan *scan = arg;
+	struct job_scan *scan = arg;
 	pid_t pid = 0;
 
 	for (const char *p = name; *p; p++) {
@@ -108,7 +108,7 @@ static int scan_name(void *arg, const char *name)
 /* All processes but ourselves; fn returns 0 to go on. */
 int job_scan_all(struct job *job, int (*fn)(struct job *job, pid_t pid))
 {
-	struct scan scan = {job, fn};
+	struct job_scan scan = {job, fn};
 
 	return env_list(job->env, "proc", scan_name, &scan);
 }

@@ -139,7 +139,7 @@ static int list_procs(struct job *job)
 
 static int list_directory(struct job *job, unsigned depth);
 
-struct walk {
+struct group_search {
 	struct job *job;
 	unsigned depth;
 };
@@ -147,7 +147,7 @@ struct walk {
 /* Names are files and groups; a file has nothing below it, so there the first opening fails. */
 static int walk_name(void *arg, const char *name)
 {
-	struct walk *walk = arg;
+	struct group_search *walk = arg;
 	struct job *job = walk->job;
 	size_t before = job->dir_len, n = strlen(name);
 
@@ -165,7 +165,7 @@ static int walk_name(void *arg, const char *name)
 /* The processes of the group in job->dir and of those below it. */
 static int list_directory(struct job *job, unsigned depth)
 {
-	struct walk walk = {job, depth};
+	struct group_search walk = {job, depth};
 	int r;
 
 	if (job->dir_len + sizeof("/cgroup.procs") > sizeof(job->dir))

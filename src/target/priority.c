@@ -50,7 +50,7 @@
 #define RESET_ON_FORK 1
 
 /* sched_setattr(2): some libraries declare it, others do not. */
-struct place {
+struct priority_place {
 	uint32_t size, policy;
 	uint64_t flags;
 	int32_t nice;
@@ -58,7 +58,7 @@ struct place {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-static struct place found, ordinary, urgent;
+static struct priority_place found, ordinary, urgent;
 static volatile sig_atomic_t is_urgent, put_off;
 static bool may_be_urgent;
 static int64_t window_ns, window_cpu_ns;
@@ -71,13 +71,13 @@ static struct {
 	atomic_bool starved;
 } watch;
 
-static int get(struct place *ret)
+static int get(struct priority_place *ret)
 {
 	return syscall(SYS_sched_getattr, 0, ret, sizeof(*ret), 0) < 0 ? -errno : 0;
 }
 
 /* Of the calling thread. */
-static int set(struct place *to)
+static int set(struct priority_place *to)
 {
 	int r = syscall(SYS_sched_setattr, 0, to, 0) < 0 ? -errno : 0;
 
@@ -132,7 +132,7 @@ static bool is_runnable(int stat)
 static void *watch_for_starving(void *unused)
 {
 	struct pollfd stop = {.fd = watch.stop, .events = POLLIN};
-	struct place own = ordinary;
+	struct priority_place own = ordinary;
 	int64_t waits_at = -1; /* its CPU time when it was found runnable */
 	char path[48];
 	int stat;
@@ -209,7 +209,7 @@ static int best_nice(int now)
 
 static void take_nice(void)
 {
-	ordinary = (struct place){.size = sizeof(ordinary),
+	ordinary = (struct priority_place){.size = sizeof(ordinary),
 		.policy = SCHED_OTHER,
 		.flags = RESET_ON_FORK,
 		.nice = NICE_BEST,
@@ -250,7 +250,7 @@ static int try_realtime(void)
 	struct rlimit limit;
 	int r;
 
-	urgent = (struct place){
+	urgent = (struct priority_place){
 		.size = sizeof(urgent), .policy = SCHED_RR, .flags = RESET_ON_FORK, .priority = RT_PRIORITY};
 	r = set(&urgent);
 	if (r < 0 && getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_max > limit.rlim_cur) {

@@ -570,14 +570,14 @@ static int open_cgroup(struct scopes *s, struct scope *scope, struct buf *err)
 	return handle == -EACCES ? -EACCES : -ESRCH;
 }
 
-struct search {
+struct scope_search {
 	struct scopes *s;
 	struct scope *scope;
 };
 
 static int search_container(void *arg, const char *name)
 {
-	struct search *search = arg;
+	struct scope_search *search = arg;
 	struct text rest, path;
 	pid_t pid;
 	size_t end;
@@ -600,7 +600,7 @@ static int search_container(void *arg, const char *name)
 
 static int open_container(struct scopes *s, struct scope *scope, struct buf *err)
 {
-	struct search search = {.s = s, .scope = scope};
+	struct scope_search search = {.s = s, .scope = scope};
 	char *id = strdup(scope->path);
 	int r = id ? env_list(s->env, "proc", search_container, &search) : -ENOMEM;
 
@@ -683,7 +683,7 @@ int scope_open(struct scopes *s, unsigned at, struct buf *err)
 
 /* ---- lists ---- */
 
-struct listing {
+struct scope_listing {
 	void (*fn)(void *arg, pid_t pid, uint64_t groups);
 	void *arg;
 	uint64_t groups;
@@ -691,7 +691,7 @@ struct listing {
 
 static int list_one(void *arg, pid_t pid)
 {
-	struct listing *l = arg;
+	struct scope_listing *l = arg;
 
 	l->fn(l->arg, pid, l->groups);
 	return 0;
@@ -701,7 +701,7 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 {
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct scope *scope = &s->scope[i];
-		struct listing l = {.fn = fn, .arg = arg};
+		struct scope_listing l = {.fn = fn, .arg = arg};
 
 		if (scope->group < 0)
 			continue;

@@ -178,7 +178,7 @@ def pixels(page, panel, color, from_s=None, to_s=None):
 
 
 def palette(dark=False):
-    text = (ROOT / "src/story/palette.h").read_text()
+    text = (ROOT / "src/analysis/palette.h").read_text()
     text = text[text.index("#define PALETTE("):text.index("#define PALETTE_PAPER")]
     return ["#" + (pair[1] if dark else pair[0]) for pair in re.findall(r"X\(\w+,\s*0x(\w{6}),\s*0x(\w{6})\)", text)]
 

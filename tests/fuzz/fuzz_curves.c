@@ -2,8 +2,8 @@
  * infinite. */
 #include "recording.h"
 
-#include "query/sheet.h"
-#include "report/series.h"
+#include "query/curves.h"
+#include "text/series.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void ask_series(const struct run *run, unsigned how)
 	buf_release(&err);
 }
 
-static void check_line(const struct sheet_line *l, size_t nr)
+static void check_line(const struct curves_line *l, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
 		if (isinf(l->mean[i]) || isinf(l->low[i]) || isinf(l->high[i]))
@@ -47,26 +47,26 @@ static void check_line(const struct sheet_line *l, size_t nr)
 
 static void ask_sheet(const struct run *run, unsigned how)
 {
-	const struct sheet_process keep[] = {{0, 9}, {0, 10}, {1, 9}};
-	struct sheet_options o = {
+	const struct curves_process keep[] = {{0, 9}, {0, 10}, {1, 9}};
+	struct curves_options o = {
 		.from_s = NAN, .to_s = NAN, .points = 2 + how % 7, .keep = keep, .nr_keep = ARRAY_SIZE(keep)};
-	struct sheet_query q[6];
-	struct sheet *s = NULL;
+	struct curves_query q[6];
+	struct curves *s = NULL;
 	struct buf err;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(q); i++)
-		q[i] = (struct sheet_query){.metric = metric[(how + i) % ARRAY_SIZE(metric)],
+		q[i] = (struct curves_query){.metric = metric[(how + i) % ARRAY_SIZE(metric)],
 			.per = (how / 16 + i) % 5,
 			.rate = how & 1,
 			.spread = how & 2};
 	buf_init(&err, 1 << 16);
-	if (sheet_read(run, q, ARRAY_SIZE(q), &o, &s, &err) >= 0) {
+	if (curves_read(run, q, ARRAY_SIZE(q), &o, &s, &err) >= 0) {
 		for (unsigned i = 0; i < ARRAY_SIZE(q); i++)
-			sheet_combine(s, i, how & 4);
+			curves_combine(s, i, how & 4);
 		for (size_t i = 0; i < s->nr_lines; i++)
 			check_line(&s->line[i], s->node[s->line[i].node].nr_times);
 	}
-	sheet_free(s);
+	curves_free(s);
 	buf_release(&err);
 }
 

@@ -20,7 +20,7 @@ static int draw(const struct charts *charts, unsigned how, struct buf *out)
 	return r;
 }
 
-static int make_text(const struct story *s, const struct charts *charts, unsigned how, struct buf *out)
+static int make_text(const struct analysis *s, const struct charts *charts, unsigned how, struct buf *out)
 {
 	if (how % 4 == 0)
 		return draw(charts, how / 4, out);
@@ -29,20 +29,20 @@ static int make_text(const struct story *s, const struct charts *charts, unsigne
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct story_options o = {.from_s = NAN, .to_s = NAN, .points = 20};
+	const struct analysis_options o = {.from_s = NAN, .to_s = NAN, .points = 20};
 	const struct run *run = fuzz_run(data, size);
 	struct charts *charts = NULL;
-	struct story *s = NULL;
+	struct analysis *s = NULL;
 	struct buf out;
 
 	if (!run)
 		return 0;
 	buf_init(&out, (size_t)64 << 20);
-	if (story_read(run, &o, &s, &out) < 0 || charts_make(s, &charts) < 0 ||
+	if (analysis_read(run, &o, &s, &out) < 0 || charts_make(s, &charts) < 0 ||
 		make_text(s, charts, data[0] / 2, &out) < 0)
 		abort();
 	charts_free(charts);
-	story_free(s);
+	analysis_free(s);
 	buf_release(&out);
 	return 0;
 }

@@ -2,7 +2,7 @@
 #include "recording.h"
 
 #include "query/process_table.h"
-#include "report/processes.h"
+#include "text/processes.h"
 
 #include <stdlib.h>
 

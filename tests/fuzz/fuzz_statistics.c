@@ -1,7 +1,7 @@
 /* The statistics of any recording (recording.h), at all levels and in all forms. */
 #include "recording.h"
 
-#include "report/stats.h"
+#include "text/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

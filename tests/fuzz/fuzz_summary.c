@@ -2,7 +2,7 @@
  * is finite or has a reason. */
 #include "recording.h"
 
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

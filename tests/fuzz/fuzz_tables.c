@@ -1,8 +1,8 @@
-/* The frames of any recording (recording.h), as exports and libtacho get them: every number of a text is in
+/* The tables of any recording (recording.h), as exports and libtacho get them: every number of a text is in
  * its dictionary, every real number finite. */
 #include "recording.h"
 
-#include "query/frames.h"
+#include "query/tables.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,16 +14,17 @@ static bool is_there(const struct field_cells *c, uint32_t row)
 	return !c->valid || c->valid[row / 8] >> row % 8 & 1;
 }
 
-static void check_batch(const struct frames *f, const struct frame *frame, const struct frame_batch *b)
+static void check_batch(
+	const struct tables *f, const struct data_table *table, const struct data_table_batch *b)
 {
-	for (size_t k = 0; k < frame->nr_fields; k++)
+	for (size_t k = 0; k < table->nr_fields; k++)
 		for (uint32_t row = 0; row < b->nr_rows; row++) {
 			if (!is_there(&b->cell[k], row))
 				continue;
-			if (frame->field[k].type == FIELD_REAL && !isfinite(b->cell[k].real[row]))
+			if (table->field[k].type == FIELD_REAL && !isfinite(b->cell[k].real[row]))
 				abort();
-			if (frame->field[k].type == FIELD_TEXT &&
-				b->cell[k].text[row] >= frames_texts(f, b->frame, k).nr)
+			if (table->field[k].type == FIELD_TEXT &&
+				b->cell[k].text[row] >= tables_texts(f, b->table, k).nr)
 				abort();
 		}
 }
@@ -31,25 +32,25 @@ static void check_batch(const struct frames *f, const struct frame *frame, const
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct run *run = fuzz_run(data, size);
-	const struct frame *list = NULL;
-	struct frames *f = NULL;
-	struct frame_batch b;
+	const struct data_table *list = NULL;
+	struct tables *f = NULL;
+	struct data_table_batch b;
 	struct buf err;
 
 	if (!run)
 		return 0;
-	struct frames_options o = {.from_s = data[0] & 2 ? 0.15 : NAN,
+	struct tables_options o = {.from_s = data[0] & 2 ? 0.15 : NAN,
 		.to_s = data[0] & 4 ? 1 : NAN,
 		.raw = data[0] & 8,
 		.per = data[0] / 16 % 4,
 		.every_ns = data[0] & 64 ? 250000000 : 0};
 	buf_init(&err, 1 << 16);
-	if (frames_open(run, &o, &f, &err) >= 0) {
-		frames_list(f, &list);
-		for (unsigned i = 0; i < 1000 && frames_next(f, &b) > 0; i++)
-			check_batch(f, &list[b.frame], &b);
+	if (tables_open(run, &o, &f, &err) >= 0) {
+		tables_list(f, &list);
+		for (unsigned i = 0; i < 1000 && tables_next(f, &b) > 0; i++)
+			check_batch(f, &list[b.table], &b);
 	}
-	frames_close(f);
+	tables_close(f);
 	buf_release(&err);
 	return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef TESTS_DRAW_SAMPLES_H
 #define TESTS_DRAW_SAMPLES_H
 
-#include "story/chart.h"
+#include "analysis/chart.h"
 
 struct sample {
 	struct chart f;

@@ -1,4 +1,4 @@
-/* Pushes a frame through an exporter, batch by batch as a file says: for tests in Python that make up frames
+/* Pushes a table through an exporter, batch by batch as a file says: for tests in Python that make up tables
  *of any size (tests/e2e/feed.py writes such files).
  *
  *	export_feed FORMAT INPUT OUTPUT [COMPRESSION]
@@ -18,7 +18,7 @@
 
 static struct {
 	struct field field[FIELDS_MOST];
-	struct frame frame;
+	struct data_table table;
 	const char **text[FIELDS_MOST];
 	uint32_t *len[FIELDS_MOST];
 	uint32_t nr_texts[FIELDS_MOST], given[FIELDS_MOST];
@@ -63,11 +63,11 @@ static char *take_text(size_t len)
 
 static void take_fields(void)
 {
-	in.frame = (struct frame){.name = "fed", .help = "Fed.", .domain = "fed", .field = in.field};
-	in.frame.nr_fields = take_number(4);
-	if (in.frame.nr_fields > FIELDS_MOST)
+	in.table = (struct data_table){.name = "fed", .help = "Fed.", .domain = "fed", .field = in.field};
+	in.table.nr_fields = take_number(4);
+	if (in.table.nr_fields > FIELDS_MOST)
 		die("too many fields");
-	for (size_t i = 0; i < in.frame.nr_fields; i++) {
+	for (size_t i = 0; i < in.table.nr_fields; i++) {
 		struct field *f = &in.field[i];
 
 		f->type = (enum field_type)take_number(1);
@@ -86,9 +86,9 @@ static void take_fields(void)
 	}
 }
 
-static struct texts texts(const void *arg, size_t frame, size_t field)
+static struct texts texts(const void *arg, size_t table, size_t field)
 {
-	(void)arg, (void)frame;
+	(void)arg, (void)table;
 	return (struct texts){.text = in.text[field], .len = in.len[field], .nr = in.given[field]};
 }
 
@@ -110,23 +110,23 @@ static void take_cells(size_t field, uint32_t nr_rows)
 }
 
 /* False at the end. */
-static bool take_batch(struct frame_batch *b)
+static bool take_batch(struct data_table_batch *b)
 {
 	uint32_t nr_rows;
 
 	if (fread(&nr_rows, sizeof(nr_rows), 1, input) != 1)
 		return false;
-	if (!nr_rows || nr_rows > FRAME_ROWS_MOST)
+	if (!nr_rows || nr_rows > DATA_TABLE_ROWS_MOST)
 		die("a batch has 1 to 8192 rows");
-	for (size_t i = 0; i < in.frame.nr_fields; i++)
+	for (size_t i = 0; i < in.table.nr_fields; i++)
 		take_cells(i, nr_rows);
-	*b = (struct frame_batch){.nr_rows = nr_rows, .cell = in.cell};
+	*b = (struct data_table_batch){.nr_rows = nr_rows, .cell = in.cell};
 	return true;
 }
 
 static void drop_batch(void)
 {
-	for (size_t i = 0; i < in.frame.nr_fields; i++) {
+	for (size_t i = 0; i < in.table.nr_fields; i++) {
 		free((void *)in.cell[i].valid);
 		free((void *)in.cell[i].integer);
 	}
@@ -134,7 +134,7 @@ static void drop_batch(void)
 
 static void drop_fields(void)
 {
-	for (size_t i = 0; i < in.frame.nr_fields; i++) {
+	for (size_t i = 0; i < in.table.nr_fields; i++) {
 		free((void *)in.field[i].name);
 		for (uint32_t k = 0; k < in.nr_texts[i]; k++)
 			free((void *)in.text[i][k]);
@@ -145,7 +145,7 @@ static void drop_fields(void)
 
 static int feed(const struct exporter *x, const struct export_job *job)
 {
-	struct frame_batch b;
+	struct data_table_batch b;
 	void *e;
 	int r = x->open(job, &e, job->reterr);
 
@@ -179,8 +179,8 @@ int main(int argc, char **argv)
 	buf_init(&err, 1 << 16);
 	take_fields();
 	r = feed(x,
-		&(struct export_job){.frame = &in.frame,
-			.nr_frames = 1,
+		&(struct export_job){.table = &in.table,
+			.nr_tables = 1,
 			.out = x->by_path ? NULL : &out,
 			.path = argv[3],
 			.texts = texts,

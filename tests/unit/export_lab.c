@@ -57,7 +57,7 @@ static const struct field properties[] = {
 	{"sure", "Whether.", FIELD_FLAG, UNIT_COUNT, false, KIND_CONSTANT, false, 1, NULL},
 };
 
-const struct frame lab_frame[LAB_FRAMES] = {
+const struct data_table lab_frame[LAB_FRAMES] = {
 	[LAB_MIXED] = {"mixed", "Everything at once.", "mixed", mixed, ARRAY_SIZE(mixed)},
 	[LAB_EMPTY] = {"empty", "No rows.", "empty", mixed, ARRAY_SIZE(mixed)},
 	[LAB_WHOLE] = {"whole", "Nothing is missing.", "whole", whole, ARRAY_SIZE(whole)},
@@ -76,12 +76,12 @@ static const int64_t integers[] = {0, -1, INT64_MAX, INT64_MIN, (INT64_C(1) << 5
 static const double reals[] = {
 	0, -0.0, 0.1, 1.0 / 3, 1e308, 5e-324, -123456.789, 1e15, 123456789012345678.0, 2.5, 1e-7};
 
-uint32_t lab_rows(size_t frame)
+uint32_t lab_rows(size_t table)
 {
 	static const uint32_t rows[LAB_FRAMES] = {
 		[LAB_MIXED] = 2500, [LAB_WHOLE] = 10, [LAB_PROPERTIES] = 40};
 
-	return rows[frame];
+	return rows[table];
 }
 
 static struct lab_value text_value(const char *text)
@@ -105,15 +105,15 @@ static struct lab_value mixed_metric(uint32_t row, size_t field, struct lab_valu
 	return v;
 }
 
-struct lab_value lab_value(size_t frame, uint32_t row, size_t field)
+struct lab_value lab_value(size_t table, uint32_t row, size_t field)
 {
-	const struct field *f = &lab_frame[frame].field[field];
+	const struct field *f = &lab_frame[table].field[field];
 	struct lab_value v = {true, f->type, .integer = integers[(row + field) % ARRAY_SIZE(integers)],
 		.real = reals[(row + field) % ARRAY_SIZE(reals)]};
 
 	if (f->type == FIELD_FLAG)
 		v.integer = row % 3 == 0;
-	if (frame == LAB_PROPERTIES) {
+	if (table == LAB_PROPERTIES) {
 		v.text = hostile[(row + field) % ARRAY_SIZE(hostile)];
 		v.valid = !field || row % 5 != field;
 		return v;
@@ -128,7 +128,7 @@ struct lab_value lab_value(size_t frame, uint32_t row, size_t field)
 		return text_value(hostile[row % INSTANCES + row / 1000 * INSTANCES]);
 	else if (!strcmp(f->name, "pid"))
 		v.integer = 4711 + row % INSTANCES;
-	else if (frame == LAB_MIXED)
+	else if (table == LAB_MIXED)
 		return mixed_metric(row, field, v);
 	return v;
 }
@@ -145,27 +145,27 @@ struct dictionary {
 };
 
 struct source { /* of rows: the lab's own, or a fuzzer's */
-	const struct frame *frame;
-	size_t nr_frames;
-	uint32_t (*rows)(size_t frame);
-	struct lab_value (*value)(size_t frame, uint32_t row, size_t field);
-	struct dictionary *dictionary; /* nr_frames x FIELDS_MOST */
+	const struct data_table *table;
+	size_t nr_tables;
+	uint32_t (*rows)(size_t table);
+	struct lab_value (*value)(size_t table, uint32_t row, size_t field);
+	struct dictionary *dictionary; /* nr_tables x FIELDS_MOST */
 };
 
 struct cells {
-	uint8_t valid[FRAME_ROWS_MOST / 8 + 1];
+	uint8_t valid[DATA_TABLE_ROWS_MOST / 8 + 1];
 	union {
-		int64_t integer[FRAME_ROWS_MOST];
-		double real[FRAME_ROWS_MOST];
-		uint32_t text[FRAME_ROWS_MOST];
-		uint8_t flag[FRAME_ROWS_MOST];
+		int64_t integer[DATA_TABLE_ROWS_MOST];
+		double real[DATA_TABLE_ROWS_MOST];
+		uint32_t text[DATA_TABLE_ROWS_MOST];
+		uint8_t flag[DATA_TABLE_ROWS_MOST];
 	};
 };
 
-static struct texts source_texts(const void *arg, size_t frame, size_t field)
+static struct texts source_texts(const void *arg, size_t table, size_t field)
 {
 	const struct source *s = arg;
-	const struct dictionary *d = &s->dictionary[frame * FIELDS_MOST + field];
+	const struct dictionary *d = &s->dictionary[table * FIELDS_MOST + field];
 
 	return (struct texts){.text = d->text, .len = d->len, .nr = d->nr};
 }
@@ -213,22 +213,22 @@ static void spoil(struct cells *cells, size_t nr_fields, uint32_t nr_rows)
 	}
 }
 
-static int add_batch(const struct exporter *x, void *e, const struct source *s, size_t frame, uint32_t from,
+static int add_batch(const struct exporter *x, void *e, const struct source *s, size_t table, uint32_t from,
 	uint32_t nr, bool look)
 {
 	static struct cells cells[FIELDS_MOST];
-	size_t nr_fields = s->frame[frame].nr_fields;
+	size_t nr_fields = s->table[table].nr_fields;
 	struct field_cells *cell = calloc(nr_fields, sizeof(*cell));
-	struct frame_batch batch = {.frame = frame, .nr_rows = nr, .cell = cell};
+	struct data_table_batch batch = {.table = table, .nr_rows = nr, .cell = cell};
 	int r;
 
 	assert(cell && nr_fields <= FIELDS_MOST);
 	for (size_t i = 0; i < nr_fields; i++) {
 		memset(cells[i].valid, 0, nr / 8 + 1);
 		for (uint32_t row = 0; row < nr; row++) {
-			struct lab_value v = s->value(frame, from + row, i);
+			struct lab_value v = s->value(table, from + row, i);
 
-			put_cell(&cells[i], row, &v, &s->dictionary[frame * FIELDS_MOST + i]);
+			put_cell(&cells[i], row, &v, &s->dictionary[table * FIELDS_MOST + i]);
 			cells[i].valid[row / 8] |= (uint8_t)(v.valid << row % 8);
 			cell[i].nr_missing += !v.valid;
 		}
@@ -244,15 +244,15 @@ static int add_batch(const struct exporter *x, void *e, const struct source *s, 
 static int pour(const struct exporter *x, void *e, const struct source *s, const struct export_job *job,
 	const struct lab_options *o, bool look)
 {
-	uint32_t step = o->batch_rows ? MIN(o->batch_rows, (uint32_t)FRAME_ROWS_MOST) : 1000;
-	uint32_t *at = calloc(s->nr_frames, sizeof(*at));
+	uint32_t step = o->batch_rows ? MIN(o->batch_rows, (uint32_t)DATA_TABLE_ROWS_MOST) : 1000;
+	uint32_t *at = calloc(s->nr_tables, sizeof(*at));
 	bool more = true;
 	int r = 0;
 
 	assert(at);
 	while (more && r >= 0) {
 		more = false;
-		for (size_t i = job->first_frame; r >= 0 && i < job->first_frame + job->nr_frames; i++) {
+		for (size_t i = job->first_table; r >= 0 && i < job->first_table + job->nr_tables; i++) {
 			uint32_t left = s->rows(i) - at[i], nr = MIN(left, step);
 
 			if (!nr)
@@ -294,9 +294,9 @@ static int write_source(const struct exporter *x, const struct source *s, size_t
 	struct outlet out = {.fd = -1};
 	struct buf err;
 	struct export_job job = {.run = &run,
-		.frame = s->frame + (each ? only : 0),
-		.first_frame = each ? only : 0,
-		.nr_frames = each ? 1 : s->nr_frames,
+		.table = s->table + (each ? only : 0),
+		.first_table = each ? only : 0,
+		.nr_tables = each ? 1 : s->nr_tables,
 		.path = path,
 		.layout = o.layout,
 		.compression = o.compression,
@@ -329,7 +329,7 @@ static int write_source(const struct exporter *x, const struct source *s, size_t
 
 int lab_write(const struct exporter *x, size_t only, const struct lab_options *options, const char *path)
 {
-	struct source s = {.frame = lab_frame, .nr_frames = LAB_FRAMES, .rows = lab_rows, .value = lab_value};
+	struct source s = {.table = lab_frame, .nr_tables = LAB_FRAMES, .rows = lab_rows, .value = lab_value};
 	int r;
 
 	s.dictionary = calloc(LAB_FRAMES * FIELDS_MOST, sizeof(*s.dictionary));
@@ -351,7 +351,7 @@ static struct {
 	size_t len;
 	char *text[FUZZ_TEXTS];
 	struct field field[FUZZ_FRAMES][FUZZ_FIELDS];
-	struct frame frame[FUZZ_FRAMES];
+	struct data_table table[FUZZ_FRAMES];
 	uint32_t rows[FUZZ_FRAMES];
 } fuzz;
 
@@ -364,23 +364,23 @@ static uint64_t fuzz_number(size_t at)
 	return v;
 }
 
-static uint32_t fuzz_rows(size_t frame)
+static uint32_t fuzz_rows(size_t table)
 {
-	return fuzz.rows[frame];
+	return fuzz.rows[table];
 }
 
-static struct lab_value fuzz_value(size_t frame, uint32_t row, size_t field)
+static struct lab_value fuzz_value(size_t table, uint32_t row, size_t field)
 {
-	size_t at = (frame * FUZZ_ROWS + row) * FUZZ_FIELDS + field;
+	size_t at = (table * FUZZ_ROWS + row) * FUZZ_FIELDS + field;
 	uint64_t n = fuzz_number(at);
-	struct lab_value v = {n % 5 != 0, fuzz.field[frame][field].type, .integer = (int64_t)n,
+	struct lab_value v = {n % 5 != 0, fuzz.field[table][field].type, .integer = (int64_t)n,
 		.text = fuzz.text[n % FUZZ_TEXTS]};
 
 	memcpy(&v.real, &n, sizeof(v.real));
 	return v;
 }
 
-/* The texts of frames are UTF-8 without NUL; nothing else is promised. */
+/* The texts of tables are UTF-8 without NUL; nothing else is promised. */
 static char *fuzz_text(size_t at)
 {
 	struct buf out;
@@ -401,7 +401,7 @@ static char *fuzz_text(size_t at)
 	return (char *)out.data;
 }
 
-static void fuzz_frames(void)
+static void fuzz_tables(void)
 {
 	for (size_t i = 0; i < FUZZ_TEXTS; i++)
 		fuzz.text[i] = fuzz_text(i * 31);
@@ -421,7 +421,7 @@ static void fuzz_frames(void)
 				.scale = isfinite(scale) ? scale : 1,
 				.resample = k > 2 ? "last" : NULL};
 		}
-		fuzz.frame[i] = (struct frame){.name = i ? "second" : "first",
+		fuzz.table[i] = (struct data_table){.name = i ? "second" : "first",
 			.help = fuzz.text[i],
 			.domain = i ? NULL : "first",
 			.field = fuzz.field[i],
@@ -433,14 +433,14 @@ static void fuzz_frames(void)
 int lab_write_fuzz(const struct exporter *x, const uint8_t *data, size_t len, const char *path)
 {
 	struct source s = {
-		.frame = fuzz.frame, .nr_frames = FUZZ_FRAMES, .rows = fuzz_rows, .value = fuzz_value};
+		.table = fuzz.table, .nr_tables = FUZZ_FRAMES, .rows = fuzz_rows, .value = fuzz_value};
 	int r;
 
 	fuzz.len = MIN(len, sizeof(fuzz.byte));
 	if (!fuzz.len)
 		return 0;
 	memcpy(fuzz.byte, data, fuzz.len);
-	fuzz_frames();
+	fuzz_tables();
 	s.dictionary = calloc(FUZZ_FRAMES * FIELDS_MOST, sizeof(*s.dictionary));
 	assert(s.dictionary);
 	r = write_source(x, &s, 0,
@@ -469,7 +469,7 @@ static void json_value(struct json *j, const struct lab_value *v)
 		json_int(j, NULL, v->integer);
 }
 
-static void json_fields(struct json *j, const struct frame *f)
+static void json_fields(struct json *j, const struct data_table *f)
 {
 	static const char *const type[] = {"time", "integer", "real", "text", "flag"};
 

@@ -1,8 +1,8 @@
-/* Frames made by hand, for the tests of the formats: every type, values that are missing, the edges of 64-bit
- * integers and of doubles, texts that try to break out, a frame without rows, one without anything missing,
+/* Tables made by hand, for the tests of the formats: every type, values that are missing, the edges of 64-bit
+ * integers and of doubles, texts that try to break out, a table without rows, one without anything missing,
  * several batches, a dictionary that grows between them.
  *
- * What is in which row is a function of (frame, row, field): the same one makes the batches and tells a test
+ * What is in which row is a function of (table, row, field): the same one makes the batches and tells a test
  * what to expect. lab_write() pushes it all through an exporter into one file, and is all that most tests
  * need; export_tool.c does that from the command line, for readers in Python. */
 #ifndef EXPORT_LAB_H
@@ -12,7 +12,7 @@
 
 #define LAB_FRAMES 4
 
-enum { LAB_MIXED, LAB_EMPTY, LAB_WHOLE, LAB_PROPERTIES }; /* indexes of frames */
+enum { LAB_MIXED, LAB_EMPTY, LAB_WHOLE, LAB_PROPERTIES }; /* indexes of tables */
 
 struct lab_value {
 	bool valid;
@@ -22,10 +22,10 @@ struct lab_value {
 	const char *text;
 };
 
-extern const struct frame lab_frame[LAB_FRAMES];
+extern const struct data_table lab_frame[LAB_FRAMES];
 
-uint32_t lab_rows(size_t frame);
-struct lab_value lab_value(size_t frame, uint32_t row, size_t field);
+uint32_t lab_rows(size_t table);
+struct lab_value lab_value(size_t table, uint32_t row, size_t field);
 
 struct lab_options {
 	uint32_t batch_rows; /* rows of a batch; 0: 1000 */
@@ -33,7 +33,7 @@ struct lab_options {
 	const char *compression;
 };
 
-/* Frame `only` for formats with a file each; others take all. The file is made, whole or not at all (by_path
+/* Table `only` for formats with a file each; others take all. The file is made, whole or not at all (by_path
  * and OWN_FILES: at that path). Returns what the exporter did. */
 int lab_write(const struct exporter *x, size_t only, const struct lab_options *options, const char *path);
 /* The same from bytes: rows, missing values, numbers and texts are what they say. For fuzzers. */

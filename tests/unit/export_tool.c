@@ -1,8 +1,8 @@
-/* Writes the frames of export_lab.h in a format, for readers in Python:
+/* Writes the tables of export_lab.h in a format, for readers in Python:
  *
  *	export_tool FORMAT FRAME PATH [LAYOUT [COMPRESSION]]    FRAME: mixed, empty, whole, properties
  *	export_tool expected                                    what is in them, as JSON on stdout
- *	export_tool fuzz FORMAT SEED PATH                       random frames */
+ *	export_tool fuzz FORMAT SEED PATH                       random tables */
 #include "export_lab.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static int expected(void)
 	return 0;
 }
 
-static int random_frames(const char *format, const char *seed, const char *path)
+static int random_tables(const char *format, const char *seed, const char *path)
 {
 	const struct exporter *x = exporter_find(format);
 	uint64_t n = strtoull(seed, NULL, 10) * 2 + 1;
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "expected"))
 		return expected();
 	if (argc == 5 && !strcmp(argv[1], "fuzz"))
-		return random_frames(argv[2], argv[3], argv[4]);
+		return random_tables(argv[2], argv[3], argv[4]);
 	if (!x || x->missing || argc < 4)
 		return 2;
 	for (size_t i = 0; i < LAB_FRAMES; i++) {

@@ -108,26 +108,26 @@ void make_job(const char *path, const struct job *job)
 
 static struct run *run;
 
-struct story *story_of(const char *const *path, size_t nr, const struct story_options *options)
+struct analysis *analysis_of(const char *const *path, size_t nr, const struct analysis_options *options)
 {
-	const struct story_options plain = {.from_s = NAN, .to_s = NAN};
-	struct story *s = NULL;
+	const struct analysis_options plain = {.from_s = NAN, .to_s = NAN};
+	struct analysis *s = NULL;
 	struct buf err;
 	int r;
 
 	buf_init(&err, 4096);
 	r = run_open(path, nr, &run, &err);
 	if (r >= 0)
-		r = story_read(run, options ? options : &plain, &s, &err);
+		r = analysis_read(run, options ? options : &plain, &s, &err);
 	if (r < 0)
 		fail_msg("the story cannot be read: %s (%d)", (char *)err.data, r);
 	buf_release(&err);
 	return s;
 }
 
-void story_end(struct story *s)
+void analysis_end(struct analysis *s)
 {
-	story_free(s);
+	analysis_free(s);
 	run = run_close(run);
 }
 

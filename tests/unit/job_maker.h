@@ -1,12 +1,13 @@
-/* A recording with all that a report shows, for the tests of story/ and document/: two CPUs, a job of workers
- * whose use is known, limits, events; by wish groups, or thousands of processes that lived for a moment. */
+/* A recording with all that a report shows, for the tests of analysis/ and document/: two CPUs, a job of
+ * workers whose use is known, limits, events; by wish groups, or thousands of processes that lived for a
+ * moment. */
 #ifndef JOB_MAKER_H
 #define JOB_MAKER_H
 
 #include "query_maker.h"
 
-#include "story/finding.h"
-#include "story/story.h"
+#include "analysis/finding.h"
+#include "analysis/analysis.h"
 
 #define WORKER_PID 1000
 
@@ -23,9 +24,10 @@ struct job {
 };
 
 void make_job(const char *path, const struct job *job);
-/* The story of these recordings; options NULL: as they are by default. story_end() closes the run as well. */
-struct story *story_of(const char *const *path, size_t nr, const struct story_options *options);
-void story_end(struct story *s);
+/* The story of these recordings; options NULL: as they are by default. analysis_end() closes the run as well.
+ */
+struct analysis *analysis_of(const char *const *path, size_t nr, const struct analysis_options *options);
+void analysis_end(struct analysis *s);
 
 const struct chart *chart_named(const struct charts *f, const char *id); /* NULL: there is none */
 const struct chart_curve *chart_curve_named(const struct chart *c, const char *name);

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 	const struct painter painter = {.svg = paint};
 	const char *path = argc > 1 ? argv[1] : "";
 	struct run *run = NULL;
-	struct story *story = NULL;
+	struct analysis *analysis = NULL;
 	struct charts *charts = NULL;
 	struct buf page, reason;
 	int r;
@@ -28,17 +28,18 @@ int main(int argc, char **argv)
 	buf_init(&reason, 10000);
 	r = run_open(&path, 1, &run, &reason);
 	if (r >= 0)
-		r = story_read(run, &(struct story_options){.from_s = NAN, .to_s = NAN}, &story, &reason);
+		r = analysis_read(
+			run, &(struct analysis_options){.from_s = NAN, .to_s = NAN}, &analysis, &reason);
 	if (r >= 0)
-		r = charts_make(story, &charts);
+		r = charts_make(analysis, &charts);
 	if (r >= 0)
-		r = page_html(story, charts, &painter, true, &page);
+		r = page_html(analysis, charts, &painter, true, &page);
 	if (r >= 0)
 		fwrite(page.data, 1, page.len, stdout);
 	else
 		fprintf(stderr, "page_tool: %d %s\n", r, (char *)reason.data);
 	charts_free(charts);
-	story_free(story);
+	analysis_free(analysis);
 	run_close(run);
 	buf_release(&page);
 	buf_release(&reason);

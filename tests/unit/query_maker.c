@@ -1,6 +1,6 @@
 #include "query_maker.h"
 
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* story/advice: the lines for the next job script, and when there are none. */
-#include "story_maker.h"
+/* analysis/advice: the lines for the next job script, and when there are none. */
+#include "analysis_maker.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,12 +10,12 @@
 
 #include <cmocka.h>
 
-static struct story_maker m;
+static struct analysis_maker m;
 
 static int teardown(void **state)
 {
 	(void)state;
-	story_close(&m);
+	analysis_close(&m);
 	return 0;
 }
 
@@ -25,7 +25,7 @@ static const char *lines_of(const char *scheduler)
 	static char text[1000];
 
 	text[0] = 0;
-	story_ids(&m);
+	analysis_ids(&m);
 	for (size_t i = 0; i < m.found->nr_advice; i++)
 		for (size_t k = 0;
 			!strcmp(m.found->advice[i].scheduler, scheduler) && k < m.found->advice[i].nr_lines;
@@ -37,12 +37,12 @@ static const char *lines_of(const char *scheduler)
 
 static void with_run(size_t nodes, double wall, double p95, double pss)
 {
-	story_open(&m, nodes, wall, wall / 100);
-	story_p95(&m, p95 * (double)nodes, p95);
+	analysis_open(&m, nodes, wall, wall / 100);
+	analysis_p95(&m, p95 * (double)nodes, p95);
 	for (size_t i = 0; i < nodes; i++) {
-		figure_set(story_part(&m, i), FIG_PSS, pss);
-		figure_set(story_part(&m, i), FIG_MEAN_CORES, p95);
-		figure_set(story_part(&m, i), FIG_CPU, p95 * wall);
+		figure_set(analysis_part(&m, i), FIG_PSS, pss);
+		figure_set(analysis_part(&m, i), FIG_MEAN_CORES, p95);
+		figure_set(analysis_part(&m, i), FIG_CPU, p95 * wall);
 	}
 }
 
@@ -67,8 +67,8 @@ static void test_own_batch_system_first(void **state)
 {
 	(void)state;
 	with_run(1, 3700, 3.05, 3 * GIB);
-	story_text(&m.summary, TEXT_SCHEDULER, "oar");
-	story_ids(&m);
+	analysis_text(&m.summary, TEXT_SCHEDULER, "oar");
+	analysis_ids(&m);
 	assert_int_equal(m.found->nr_advice, 3);
 	assert_string_equal(m.found->advice[0].scheduler, "oar");
 	assert_true(m.found->advice[0].own);
@@ -83,15 +83,15 @@ static void test_rounding(void **state)
 	with_run(1, 61, 0.2, 10 * MIB);
 	assert_string_equal(lines_of("slurm"),
 		"#SBATCH --cpus-per-task=1\n#SBATCH --mem=320M\n#SBATCH --time=00:05:00\n");
-	story_close(&m);
+	analysis_close(&m);
 	/* A fifth of much; days have their own form in SLURM. */
 	with_run(1, 100 * 3600, 7.5, 100 * GIB);
-	story_set(&m, FIG_LIMIT_MEMORY, 256 * GIB);
+	analysis_set(&m, FIG_LIMIT_MEMORY, 256 * GIB);
 	assert_string_equal(lines_of("slurm"),
 		"#SBATCH --cpus-per-task=8\n#SBATCH --mem=120G\n#SBATCH --time=5-05:00:00\n");
 	assert_says(lines_of("pbs"), "walltime=125:00:00");
 	assert_says(lines_of("pbs"), "mem=120gb");
-	story_close(&m);
+	analysis_close(&m);
 	/* Late samples show more than there is. */
 	with_run(1, 100, 9.7, GIB);
 	assert_says(lines_of("slurm"), "--cpus-per-task=8\n");
@@ -101,8 +101,8 @@ static void test_tasks(void **state)
 {
 	(void)state;
 	with_run(2, 3600, 7.9, 3 * GIB);
-	story_text(&m.node[0], TEXT_SCHEDULER, "slurm");
-	story_fact(&m.node[0], "SLURM_NTASKS", "8");
+	analysis_text(&m.node[0], TEXT_SCHEDULER, "slurm");
+	analysis_fact(&m.node[0], "SLURM_NTASKS", "8");
 	assert_string_equal(lines_of("slurm"),
 		"#SBATCH --nodes=2\n#SBATCH --ntasks=8\n#SBATCH --cpus-per-task=2\n#SBATCH --mem=3840M\n"
 		"#SBATCH --time=01:15:00\n");
@@ -141,9 +141,9 @@ static void test_gpus(void **state)
 
 	(void)state;
 	with_run(1, 600, 1, GIB);
-	gpu = story_gpu(&m, "nvidia-0", 90, 100);
+	gpu = analysis_gpu(&m, "nvidia-0", 90, 100);
 	gpu->figure[GPU_FIG_JOB_MEMORY_PEAK] = (struct figure){.value = GIB};
-	story_gpu(&m, "nvidia-1", 0, 0);
+	analysis_gpu(&m, "nvidia-1", 0, 0);
 	assert_says(lines_of("slurm"), "--gpus-per-node=1\n");
 	assert_says(lines_of("pbs"), ":ngpus=1");
 	assert_says(m.found->headroom, "GPUs: 1 of 2 were used.");
@@ -158,10 +158,10 @@ static void test_after_a_kill_more(void **state)
 	(void)state;
 	/* Killed at 4 GiB after three seconds, with 3.9 seen: more than before, and no time. */
 	with_run(1, 3, 1, 3.9 * GIB);
-	story_set(&m, FIG_LIMIT_MEMORY, 4 * GIB);
-	story_set(&m, FIG_OOM_KILLS, 1);
+	analysis_set(&m, FIG_LIMIT_MEMORY, 4 * GIB);
+	analysis_set(&m, FIG_OOM_KILLS, 1);
 	figure_unset(&m.summary, FIG_EXIT_CODE, "");
-	story_set(&m, FIG_EXIT_SIGNAL, SIGKILL);
+	analysis_set(&m, FIG_EXIT_SIGNAL, SIGKILL);
 	assert_string_equal(lines_of("slurm"), "#SBATCH --cpus-per-task=8\n#SBATCH --mem=6G\n");
 	assert_says(m.found->headroom, "killed for want of it at a limit of 4 GiB");
 	assert_says(m.found->headroom, "only a lower bound");
@@ -173,9 +173,9 @@ static void test_cores_that_it_could_not_have(void **state)
 {
 	(void)state;
 	with_run(1, 600, 4, GIB);
-	story_flat(&m, EV_CORES, 0, NULL, 4);
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_flat(&m, EV_READY, 0, NULL, 4);
+	analysis_flat(&m, EV_CORES, 0, NULL, 4);
+	analysis_flat(&m, EV_BUSY, 0, NULL, 1);
+	analysis_flat(&m, EV_READY, 0, NULL, 4);
 	assert_finds(&m, "starved");
 	assert_says(lines_of("slurm"), "--cpus-per-task=8\n");
 	assert_says(m.found->headroom, "as they were given");
@@ -186,7 +186,7 @@ static void test_views(void **state)
 	(void)state;
 	with_run(1, 600, 1, GIB);
 	figure_unset(&m.summary, FIG_PSS, "forbidden");
-	story_set(&m, FIG_RSS, 2 * GIB);
+	analysis_set(&m, FIG_RSS, 2 * GIB);
 	assert_says(lines_of("slurm"), "--mem=2560M\n");
 	assert_says(m.found->headroom,
 		"peak RSS, summed over processes of 2 GiB + 20 %, at least 256 MiB; an upper bound");
@@ -197,7 +197,7 @@ static void test_views(void **state)
 
 static void expect_none(const char *words)
 {
-	story_ids(&m);
+	analysis_ids(&m);
 	assert_int_equal(m.found->nr_advice, 0);
 	assert_null(m.found->headroom);
 	assert_non_null(m.found->why_no_advice);
@@ -209,21 +209,21 @@ static void test_no_advice(void **state)
 	(void)state;
 	with_run(1, 9.9, 1, GIB);
 	expect_none("too short");
-	story_close(&m);
+	analysis_close(&m);
 	with_run(1, 600, 1, GIB);
 	m.summary.complete = false;
 	expect_none("unfinished");
 	m.summary.complete = true;
-	story_set(&m, FIG_EXIT_CODE, 1);
+	analysis_set(&m, FIG_EXIT_CODE, 1);
 	expect_none("failed");
 	figure_unset(&m.summary, FIG_EXIT_CODE, "");
-	story_set(&m, FIG_EXIT_SIGNAL, SIGTERM);
+	analysis_set(&m, FIG_EXIT_SIGNAL, SIGTERM);
 	expect_none("signal");
 	figure_unset(&m.summary, FIG_EXIT_SIGNAL, "");
-	story_set(&m, FIG_EXIT_CODE, 0);
+	analysis_set(&m, FIG_EXIT_CODE, 0);
 	assert_says(lines_of("slurm"), "--mem");
 	figure_unset(&m.summary, FIG_PSS, "no");
-	m.story.stats = NULL;
+	m.analysis.stats = NULL;
 	expect_none("Neither");
 }
 

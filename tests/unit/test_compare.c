@@ -1,8 +1,8 @@
-/* story/compare and document/compare: runs of known figures against one another. */
+/* analysis/compare and document/compare: runs of known figures against one another. */
 #include "query_maker.h"
 
 #include "document/compare.h"
-#include "story/compare_charts.h"
+#include "analysis/compare_charts.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -19,7 +19,7 @@ static void test_disks_of_a_server(void **state)
 {
 	static const char *const counted[] = {
 		"nvme0n1", "dm-1", "sda", "sdb", "nvme2n1", "nvme3c1n1", "cciss/c0d0", "odd\xff%s\x1b"};
-	static const char *const apart[] = {
+	static const char *const counted_elsewhere[] = {
 		"dm-0", "md127", "nvme2c0n1", "loop0", "zram0", "zd0", "cciss/c1d0"};
 	struct env *env = film_of("machines", "disk-server");
 	struct trouble why = {0};
@@ -30,9 +30,9 @@ static void test_disks_of_a_server(void **state)
 	assert_int_equal(lab.collector->probe(env, &why), 0);
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_counts(&lab, counted, ARRAY_SIZE(counted));
-	assert_apart(&lab, apart, ARRAY_SIZE(apart));
+	assert_apart(&lab, counted_elsewhere, ARRAY_SIZE(counted_elsewhere));
 	/* Neither partitions nor what has never worked. */
-	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
+	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(counted_elsewhere));
 	assert_int_equal(lab.table.nr_touched, nr_instances(&lab));
 	assert_int_equal(value(&lab, "nvme0n1", "disk.read.ops"), 1000);
 	assert_int_equal(value(&lab, "nvme0n1", "disk.read.merged"), 10);
@@ -62,7 +62,7 @@ static void test_disks_of_a_server(void **state)
 static void test_an_old_kernel_without_sysfs(void **state)
 {
 	static const char *const counted[] = {"sda", "sdaa", "xvdf1", "mmcblk0", "mmcblk0boot0", "nvme0n1"};
-	static const char *const apart[] = {"dm-1", "dm-10", "md0", "loop0", "nvme0c0n1"};
+	static const char *const counted_elsewhere[] = {"dm-1", "dm-10", "md0", "loop0", "nvme0c0n1"};
 	struct env *env = film_of("machines", "disk-old");
 	struct lab lab;
 
@@ -70,8 +70,8 @@ static void test_an_old_kernel_without_sysfs(void **state)
 	lab_open(&lab, env, "disk");
 	assert_int_equal(lab_sample(&lab), 0);
 	assert_counts(&lab, counted, ARRAY_SIZE(counted));
-	assert_apart(&lab, apart, ARRAY_SIZE(apart));
-	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(apart));
+	assert_apart(&lab, counted_elsewhere, ARRAY_SIZE(counted_elsewhere));
+	assert_int_equal(nr_instances(&lab), ARRAY_SIZE(counted) + ARRAY_SIZE(counted_elsewhere));
 	assert_int_equal(value(&lab, "sda", "disk.queue_time"), 140);
 	assert_int_equal(value(&lab, "sda", "disk.discard.ops"), INVALID);
 	assert_int_equal(value(&lab, "sda", "disk.flush.ops"), INVALID);

@@ -196,17 +196,18 @@ static void test_what_stands_before_a_gpu(void **state)
  */
 static void test_gpus_that_were_found(void **state)
 {
-	static const struct here_gpu gpu[] = {{"nvidia", "NVIDIA A100"}, {"amd", "MI210"},
+	static const struct self_test_gpu gpu[] = {{"nvidia", "NVIDIA A100"}, {"amd", "MI210"},
 		{"nvidia", "Tesla T4"}, {"nvidia", "NVIDIA A100"}, {"amd", ""}};
 	struct permit nvidia = {.metric = "nvidia"}, amd = {.metric = "amd"}, intel = {.metric = "intel"};
-	struct here *h = calloc(1, sizeof(*h));
+	struct self_test *h = calloc(1, sizeof(*h));
 	struct collector fake = {.domain = DOMAIN_GPU, .nr_metrics = 2};
 
 	(void)state;
 	h->works = true;
 	h->nr = 1;
 	h->source[0].collector = &fake;
-	h->source[0].metric[1] = (struct here_metric){FAILED, (char *)"the driver is mad", (char *)"calm it"};
+	h->source[0].metric[1] =
+		(struct self_test_metric){FAILED, (char *)"the driver is mad", (char *)"calm it"};
 	memcpy(h->gpu, gpu, sizeof(gpu));
 	h->nr_gpus = ARRAY_SIZE(gpu);
 	permit_refuse(&nvidia, ABSENT, "no file looks like it", "make one");
@@ -304,17 +305,17 @@ static void test_events_of_this_processor(void **state)
 
 /* ---- the look ---- */
 
-static struct here *look_at_machine(const char *machine)
+static struct self_test *look_at_machine(const char *machine)
 {
 	struct env *env = film_of("machines", machine);
-	struct here *h = NULL;
+	struct self_test *h = NULL;
 
-	assert_int_equal(here_look(env, &h), 0);
+	assert_int_equal(self_test_look(env, &h), 0);
 	env_free(env);
 	return h;
 }
 
-static const struct here_metric *metric_of(const struct here *h, const char *name)
+static const struct self_test_metric *metric_of(const struct self_test *h, const char *name)
 {
 	for (size_t s = 0; s < h->nr; s++)
 		for (size_t m = 0; m < h->source[s].collector->nr_metrics; m++)
@@ -326,8 +327,8 @@ static const struct here_metric *metric_of(const struct here *h, const char *nam
 
 static void test_look_tells_what_had_values(void **state)
 {
-	struct here *h = look_at_machine("user-hidepid");
-	const struct here_metric *m;
+	struct self_test *h = look_at_machine("user-hidepid");
+	const struct self_test_metric *m;
 
 	(void)state;
 	assert_true(h->works);
@@ -349,24 +350,24 @@ static void test_look_tells_what_had_values(void **state)
 			assert_true(
 				h->source[s].metric[i].state == AVAILABLE || h->source[s].metric[i].reason);
 		}
-	here_free(h);
+	self_test_free(h);
 }
 
 static void test_look_at_nothing(void **state)
 {
-	struct here *h = look_at_machine("laptop"); /* its sensors only */
+	struct self_test *h = look_at_machine("laptop"); /* its sensors only */
 
 	(void)state;
 	assert_false(h->works);
 	assert_string_not_equal(h->trouble, "");
 	assert_int_equal(metric_of(h, "proc.cpu.user")->state, ABSENT);
-	here_free(h);
+	self_test_free(h);
 }
 
 /* GPUs of two makers answer at once on a film; a slice or part would not be named. */
 static void test_look_finds_gpus(void **state)
 {
-	struct here *h = look_at_machine("gpu-mixed");
+	struct self_test *h = look_at_machine("gpu-mixed");
 	struct permit amd = {.metric = "amd"}, intel = {.metric = "intel"}, nvidia = {.metric = "nvidia"};
 
 	(void)state;
@@ -381,7 +382,7 @@ static void test_look_finds_gpus(void **state)
 	assert_int_equal(intel.state, AVAILABLE);
 	assert_non_null(strstr(intel.detail, "Intel"));
 	assert_int_equal(nvidia.state, ABSENT);
-	here_free(h);
+	self_test_free(h);
 }
 
 /* Whichever call fails: an answer, no leak, and never a metric without a reason. */
@@ -392,14 +393,14 @@ static void test_look_survives_failures(void **state)
 		struct env *env =
 			env_failing(film_of("machines", "user-hidepid"), nth, nth % 2 ? -EIO : -EACCES);
 		struct permit permits[NR_PERMITS];
-		struct here *h = NULL;
+		struct self_test *h = NULL;
 
-		assert_int_equal(here_look(env, &h), 0);
+		assert_int_equal(self_test_look(env, &h), 0);
 		for (size_t s = 0; s < h->nr; s++)
 			for (size_t i = 0; i < h->source[s].collector->nr_metrics; i++)
 				assert_true(h->source[s].metric[i].state == AVAILABLE ||
 					h->source[s].metric[i].reason);
-		here_free(h);
+		self_test_free(h);
 		env_free(env);
 		env = env_failing(film_of("machines", "user-gpus"), nth, -EIO);
 		permits_read(env, permits);
@@ -439,7 +440,7 @@ static void make_doctor(struct doctor *d)
 	struct permit permits[NR_PERMITS];
 
 	*d = (struct doctor){
-		.here = look_at_machine("user-hidepid"),
+		.self_test = look_at_machine("user-hidepid"),
 		.clock = {.source = "tsc",
 			.step_s = 1e-9,
 			.read_s = 2e-8,
@@ -506,7 +507,7 @@ static void test_page(void **state)
 	assert_non_null(strstr((char *)out.data, "\n      sudo chmod a+r /sys/class/powercap/*/energy_uj\n"));
 	assert_non_null(strstr((char *)out.data, "This machine can be measured. "));
 	buf_release(&out);
-	here_free(d.here);
+	self_test_free(d.self_test);
 }
 
 static void test_page_in_color(void **state)
@@ -516,14 +517,14 @@ static void test_page_in_color(void **state)
 
 	(void)state;
 	make_doctor(&d);
-	d.here->works = false;
-	snprintf(d.here->trouble, sizeof(d.here->trouble), "so it is");
+	d.self_test->works = false;
+	snprintf(d.self_test->trouble, sizeof(d.self_test->trouble), "so it is");
 	buf_init(&out, 1 << 20);
 	doctor_text(&d, &(struct summary_style){.width = 80, .color = true, .utf8 = true}, false, &out);
 	assert_non_null(strstr((char *)out.data, "\033[32mok\033[0m"));
 	assert_non_null(strstr((char *)out.data, "This machine cannot be measured: so it is."));
 	buf_release(&out);
-	here_free(d.here);
+	self_test_free(d.self_test);
 }
 
 /* What gives something to others, or takes it from them, says so; what harms nobody does not. */

@@ -1,7 +1,7 @@
 /* draw/: pixels where they must be and none where nothing was, text that is safe, bytes that repeat. */
 #include "draw/canvas.h"
 #include "draw_samples.h"
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <glib.h>
 #include <math.h>
@@ -877,7 +877,7 @@ static void reduction_keeps_least_and_most(void **state)
 	static float mean[NR];
 	static double t[NR];
 	struct chart_curve c = {.nr = NR, .time_s = t, .mean = mean, .low = mean, .high = mean};
-	struct point p[REDUCED_MAX(COLUMNS)];
+	struct drawn_point p[REDUCED_MAX(COLUMNS)];
 	size_t nr;
 
 	(void)state;

@@ -1,7 +1,7 @@
 /* Energy: which meters are found, which of them make up the node's energy, and counters that only grow. */
 #include "film_text.h"
 
-static bool is_apart(const struct lab *lab, const char *instance)
+static bool is_counted_elsewhere(const struct lab *lab, const char *instance)
 {
 	return strstr(about(lab, instance), "apart=") != NULL;
 }
@@ -71,7 +71,7 @@ static void test_a_laptop(void **state)
 	assert_string_equal(about(&lab, "uncore-0"), "source=rapl;apart=part of package-0;");
 	assert_int_equal(value(&lab, "BAT0", "energy.power"), 9500000);
 	assert_int_equal(value(&lab, "BAT0", "energy.battery"), 32500000 * INT64_C(3600));
-	assert_true(is_apart(&lab, "BAT0"));
+	assert_true(is_counted_elsewhere(&lab, "BAT0"));
 	assert_int_equal(lab.whys, 0);
 	close_machine(&lab);
 }
@@ -201,7 +201,7 @@ static void test_meters_that_answer_late(void **state)
 	assert_int_equal(value(&lab, "package-0", "energy.used"), INVALID);
 	turn(&lab, 1);
 	assert_int_equal(node_sum(&lab, "energy.used"), 1);
-	assert_true(is_apart(&lab, "psys"));
+	assert_true(is_counted_elsewhere(&lab, "psys"));
 	close_machine(&lab);
 }
 
@@ -376,7 +376,7 @@ static void test_sensors_of_unknown_meaning(void **state)
 	assert_int_equal(node_sum(&lab, "energy.power"), 70);
 	assert_string_equal(
 		about(&lab, "ina226/power1"), "source=hwmon;apart=what it measures is not known;");
-	assert_true(is_apart(&lab, "power_meter/power1-2"));
+	assert_true(is_counted_elsewhere(&lab, "power_meter/power1-2"));
 	assert_int_equal(nr_instances(&lab), 3);
 	close_machine(&lab);
 }

@@ -178,9 +178,9 @@ static bool is_cut_by_batches(const struct exporter *x)
 	return false;
 }
 
-static void write_in_batches(const struct exporter *x, size_t frame, uint32_t rows)
+static void write_in_batches(const struct exporter *x, size_t table, uint32_t rows)
 {
-	assert_int_equal(lab_write(x, frame, &(struct lab_options){.batch_rows = rows}, path), 0);
+	assert_int_equal(lab_write(x, table, &(struct lab_options){.batch_rows = rows}, path), 0);
 }
 
 static void test_batches_make_no_difference(void **state)
@@ -212,7 +212,7 @@ static void test_batches_make_no_difference(void **state)
 }
 
 /* Random frames: that it ends well is what the sanitizers say. */
-static void test_hostile_frames(void **state)
+static void test_hostile_tables(void **state)
 {
 	uint64_t n = 42;
 
@@ -258,7 +258,7 @@ int main(void)
 		cmocka_unit_test(test_outlet_keeps_its_first_error),
 		cmocka_unit_test(test_formats_have_names_of_their_own),
 		cmocka_unit_test(test_batches_make_no_difference),
-		cmocka_unit_test(test_hostile_frames),
+		cmocka_unit_test(test_hostile_tables),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,5 +1,5 @@
-/* story/findings: CPUs, I/O, GPUs, energy: runs that show something, and runs that must not. */
-#include "story_maker.h"
+/* analysis/findings: CPUs, I/O, GPUs, energy: runs that show something, and runs that must not. */
+#include "analysis_maker.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,22 +9,22 @@
 
 #include <cmocka.h>
 
-static struct story_maker m;
+static struct analysis_maker m;
 
 static int teardown(void **state)
 {
 	(void)state;
-	story_close(&m);
+	analysis_close(&m);
 	return 0;
 }
 
 static void with_cores(double used, double p95)
 {
-	story_open(&m, 1, 100, 1);
-	story_set(&m, FIG_MEAN_CORES, used);
-	story_set(&m, FIG_CPU, used * 100);
-	story_set(&m, FIG_PEAK_CORES, p95);
-	story_p95(&m, p95, p95);
+	analysis_open(&m, 1, 100, 1);
+	analysis_set(&m, FIG_MEAN_CORES, used);
+	analysis_set(&m, FIG_CPU, used * 100);
+	analysis_set(&m, FIG_PEAK_CORES, p95);
+	analysis_p95(&m, p95, p95);
 }
 
 /* ---- used against given ---- */
@@ -36,12 +36,12 @@ static void test_unused_cores(void **state)
 	(void)state;
 	with_cores(1.02, 1.1);
 	/* The machine's own: worth a note. A grant: it costs. */
-	f = story_find(&m, "unused-cores");
+	f = analysis_find(&m, "unused-cores");
 	assert_non_null(f);
 	assert_int_equal(f->weight, FINDING_NOTE);
 	assert_says(f->text, "nobody had set a limit");
-	story_text(&m.summary, TEXT_SCHEDULER, "slurm");
-	f = story_find(&m, "unused-cores");
+	analysis_text(&m.summary, TEXT_SCHEDULER, "slurm");
+	f = analysis_find(&m, "unused-cores");
 	assert_int_equal(f->weight, FINDING_WARNING);
 	assert_string_equal(f->title, "1.0 of 8 cores were in use on average");
 	assert_says(f->text, "runs serially");
@@ -54,12 +54,12 @@ static void test_unused_cores_say_why(void **state)
 {
 	(void)state;
 	with_cores(3, 7.9);
-	assert_says(story_find(&m, "unused-cores")->text, "At times 7.9 cores were in use");
-	story_set(&m, FIG_MEAN_CORES, 0.05);
-	assert_says(story_find(&m, "unused-cores")->text, "hardly computed");
-	story_set(&m, FIG_MEAN_CORES, 2.5);
+	assert_says(analysis_find(&m, "unused-cores")->text, "At times 7.9 cores were in use");
+	analysis_set(&m, FIG_MEAN_CORES, 0.05);
+	assert_says(analysis_find(&m, "unused-cores")->text, "hardly computed");
+	analysis_set(&m, FIG_MEAN_CORES, 2.5);
 	m.stats.row[STATS_RUN][0].value[STAT_CORES_P95] = 3;
-	assert_says(story_find(&m, "unused-cores")->text, "no more than 3 cores");
+	assert_says(analysis_find(&m, "unused-cores")->text, "no more than 3 cores");
 }
 
 /* What was not in use all the time was not busy all the time. */
@@ -69,49 +69,49 @@ static void test_half_a_core_is_not_one(void **state)
 
 	(void)state;
 	with_cores(0.52, 0.9);
-	f = story_find(&m, "unused-cores");
+	f = analysis_find(&m, "unused-cores");
 	assert_string_equal(f->title, "0.52 of 8 cores were in use on average");
 	assert_says(f->text, "never had work for more than about one core");
 	assert_null(strstr(f->text, "serially"));
-	story_set(&m, FIG_MEAN_CORES, 0.98);
-	assert_says(story_find(&m, "unused-cores")->text, "One core was busy nearly all the time");
+	analysis_set(&m, FIG_MEAN_CORES, 0.98);
+	assert_says(analysis_find(&m, "unused-cores")->text, "One core was busy nearly all the time");
 }
 
 static void test_cores_well_used(void **state)
 {
 	(void)state;
 	with_cores(7.2, 8);
-	assert_string_equal(story_ids(&m), "cores-used");
-	assert_int_equal(story_find(&m, "cores-used")->weight, FINDING_FINE);
+	assert_string_equal(analysis_ids(&m), "cores-used");
+	assert_int_equal(analysis_find(&m, "cores-used")->weight, FINDING_FINE);
 	/* Neither well nor badly. */
-	story_set(&m, FIG_MEAN_CORES, 5);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_MEAN_CORES, 5);
+	assert_string_equal(analysis_ids(&m), "");
 	/* Half a core of one is no core to give back. */
-	story_set(&m, FIG_LIMIT_CPUS, 1);
-	story_set(&m, FIG_MEAN_CORES, 0.3);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_LIMIT_CPUS, 1);
+	analysis_set(&m, FIG_MEAN_CORES, 0.3);
+	assert_string_equal(analysis_ids(&m), "");
 	/* Nothing is said of what is not known. */
 	figure_unset(&m.summary, FIG_LIMIT_CPUS, "not recorded");
-	story_set(&m, FIG_MEAN_CORES, 1);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_MEAN_CORES, 1);
+	assert_string_equal(analysis_ids(&m), "");
 }
 
 static void test_no_use_of_a_short_run(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 4.9, 0.1);
-	story_set(&m, FIG_MEAN_CORES, 1);
-	story_set(&m, FIG_CPU, 5);
-	story_set(&m, FIG_PSS, 15.9 * GIB);
-	story_set(&m, FIG_SWAP, GIB);
-	story_set(&m, FIG_ENERGY, 1000);
-	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
-	story_ramp(&m, EV_STEAL, 0, NULL, 4);
-	story_flat(&m, EV_BUSY, 0, NULL, 0.5);
-	assert_string_equal(story_ids(&m), "");
-	story_set(&m, FIG_WALL, 5);
+	analysis_open(&m, 1, 4.9, 0.1);
+	analysis_set(&m, FIG_MEAN_CORES, 1);
+	analysis_set(&m, FIG_CPU, 5);
+	analysis_set(&m, FIG_PSS, 15.9 * GIB);
+	analysis_set(&m, FIG_SWAP, GIB);
+	analysis_set(&m, FIG_ENERGY, 1000);
+	analysis_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
+	analysis_ramp(&m, EV_STEAL, 0, NULL, 4);
+	analysis_flat(&m, EV_BUSY, 0, NULL, 0.5);
+	assert_string_equal(analysis_ids(&m), "");
+	analysis_set(&m, FIG_WALL, 5);
 	assert_string_equal(
-		story_ids(&m), "memory-near-limit swapping stolen memory-pressure unused-cores energy");
+		analysis_ids(&m), "memory-near-limit swapping stolen memory-pressure unused-cores energy");
 }
 
 /* ---- a serial section ---- */
@@ -134,8 +134,8 @@ static void test_serial_section(void **state)
 
 	(void)state;
 	with_cores(5, 7.5);
-	story_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
-	f = story_find(&m, "serial");
+	analysis_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
+	f = analysis_find(&m, "serial");
 	assert_non_null(f);
 	assert_says(f->title, "one core was busy and 7 idle");
 	assert_says(f->title, "(39 % of the time)");
@@ -150,25 +150,25 @@ static void test_no_serial_section(void **state)
 	(void)state;
 	/* Too short, and no share of the time worth speaking of. */
 	with_cores(7, 7.5);
-	story_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
+	analysis_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
 	assert_finds_not(&m, "serial");
-	story_close(&m);
+	analysis_close(&m);
 	/* Serial throughout is no section: its mean says it. */
 	until = 1000;
 	with_cores(1, 1);
-	story_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
-	assert_string_equal(story_ids(&m), "unused-cores");
-	story_close(&m);
+	analysis_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
+	assert_string_equal(analysis_ids(&m), "unused-cores");
+	analysis_close(&m);
 	/* Passing through one core on the way up. */
 	with_cores(4, 7);
-	story_curve(&m, EV_CORES, 0, NULL, staircase, NULL);
+	analysis_curve(&m, EV_CORES, 0, NULL, staircase, NULL);
 	assert_finds_not(&m, "serial");
-	story_close(&m);
+	analysis_close(&m);
 	/* One core is all it has. */
 	until = 40;
 	with_cores(1, 1);
-	story_set(&m, FIG_LIMIT_CPUS, 1);
-	story_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
+	analysis_set(&m, FIG_LIMIT_CPUS, 1);
+	analysis_curve(&m, EV_CORES, 0, NULL, serial_then_parallel, &until);
 	assert_finds_not(&m, "serial");
 }
 
@@ -186,10 +186,10 @@ static void test_throttled(void **state)
 
 	(void)state;
 	with_cores(2, 2);
-	story_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, held);
-	story_flat(&m, EV_CG_QUOTA, 0, MAKER_CGROUP, 2);
-	story_curve(&m, EV_CG_PERIODS, 0, MAKER_CGROUP, grows, (double[]){0, 10});
-	f = story_find(&m, "throttled");
+	analysis_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, held);
+	analysis_flat(&m, EV_CG_QUOTA, 0, MAKER_CGROUP, 2);
+	analysis_curve(&m, EV_CG_PERIODS, 0, MAKER_CGROUP, grows, (double[]){0, 10});
+	f = analysis_find(&m, "throttled");
 	assert_non_null(f);
 	assert_says(f->title, "held the job back for 40.0s");
 	assert_says(f->text, MAKER_CGROUP);
@@ -197,8 +197,8 @@ static void test_throttled(void **state)
 	assert_says(f->text, "17 %");
 	assert_true(f->from_s >= 20 && f->from_s <= 21 && f->to_s == 100);
 	/* On v1 the CPU controller has a hierarchy of its own. */
-	story_text(&m.summary, TEXT_CPUS_SOURCE, "cgroup /cpus/of_7 cpu.cfs_quota_us");
-	assert_says(story_find(&m, "throttled")->text, "The control group /cpus/of_7 used");
+	analysis_text(&m.summary, TEXT_CPUS_SOURCE, "cgroup /cpus/of_7 cpu.cfs_quota_us");
+	assert_says(analysis_find(&m, "throttled")->text, "The control group /cpus/of_7 used");
 }
 
 static void test_hardly_throttled(void **state)
@@ -208,13 +208,13 @@ static void test_hardly_throttled(void **state)
 	(void)state;
 	/* 5 s beside 200 s of CPU time. */
 	with_cores(2, 2);
-	story_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, little);
+	analysis_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, little);
 	assert_finds_not(&m, "throttled");
-	story_close(&m);
+	analysis_close(&m);
 	/* Much, but all before the recording. */
 	with_cores(2, 2);
-	story_flat(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, 1000);
-	story_curve(&m, EV_CG_THROTTLED, 0, "/slurm", grows, before);
+	analysis_flat(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, 1000);
+	analysis_curve(&m, EV_CG_THROTTLED, 0, "/slurm", grows, before);
 	assert_finds_not(&m, "throttled");
 }
 
@@ -223,18 +223,18 @@ static void test_hardly_throttled(void **state)
 static void with_queue(double cores, double busy, double ready)
 {
 	with_cores(cores, cores);
-	story_flat(&m, EV_CORES, 0, NULL, cores);
-	story_flat(&m, EV_BUSY, 0, NULL, busy);
-	story_flat(&m, EV_READY, 0, NULL, ready);
+	analysis_flat(&m, EV_CORES, 0, NULL, cores);
+	analysis_flat(&m, EV_BUSY, 0, NULL, busy);
+	analysis_flat(&m, EV_READY, 0, NULL, ready);
 }
 
 /* From then on so many more with each second. */
 static void waits_from(double cores, double time_s, double slope)
 {
 	with_cores(cores, cores);
-	story_flat(&m, EV_CORES, 0, NULL, cores);
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_curve(&m, EV_READY, 0, NULL, grows, (double[]){time_s, slope});
+	analysis_flat(&m, EV_CORES, 0, NULL, cores);
+	analysis_flat(&m, EV_BUSY, 0, NULL, 1);
+	analysis_curve(&m, EV_READY, 0, NULL, grows, (double[]){time_s, slope});
 }
 
 static void test_starved(void **state)
@@ -244,20 +244,20 @@ static void test_starved(void **state)
 	(void)state;
 	/* Eight ready to run have five of eight CPUs: others have the rest. */
 	with_queue(5, 1, 3);
-	f = story_find(&m, "starved");
+	f = analysis_find(&m, "starved");
 	assert_non_null(f);
 	assert_true(f->evidence[0].value > 295 && f->evidence[0].value < 305);
 	assert_says(f->title, "Other processes");
 	assert_finds_not(&m, "crowded");
-	story_close(&m);
+	analysis_close(&m);
 	/* It has two of eight and would use them all: then they are not unused. */
 	with_queue(2, 1, 6);
-	assert_string_equal(story_ids(&m), "starved");
-	story_close(&m);
+	assert_string_equal(analysis_ids(&m), "starved");
+	analysis_close(&m);
 	/* One thread that shares its CPU: it runs serially, but no core was its own. */
 	with_queue(0.3, 1, 0.7);
 	assert_finds(&m, "starved");
-	assert_says(story_find(&m, "unused-cores")->text, "It had work for one core nearly all the time");
+	assert_says(analysis_find(&m, "unused-cores")->text, "It had work for one core nearly all the time");
 }
 
 static double stops(double t, const double *arg)
@@ -270,49 +270,49 @@ static void test_not_starved(void **state)
 	(void)state;
 	/* Others are busy, the job does not wait. */
 	with_queue(3, 1, 0.1);
-	assert_string_equal(story_ids(&m), "unused-cores");
-	story_close(&m);
+	assert_string_equal(analysis_ids(&m), "unused-cores");
+	analysis_close(&m);
 	/* It waits while it has all its CPUs: its own processes are too many. */
 	with_queue(8, 1, 4);
 	assert_finds_not(&m, "starved");
-	assert_int_equal(story_find(&m, "crowded")->weight, FINDING_NOTE);
-	story_close(&m);
+	assert_int_equal(analysis_find(&m, "crowded")->weight, FINDING_NOTE);
+	analysis_close(&m);
 	/* It waits, and nobody else computes. */
 	with_queue(5, 0.625, 1);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* One moment of it. */
 	waits_from(5, 98, 3);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* The same in a run that hardly computes: two seconds are too few all the same. */
 	waits_from(0.05, 98, 3);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* And seven seconds of a hundred, in which it could have had a few more than it did. */
 	waits_from(0.05, 90, 0.08);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* It has nearly all that it was given: others may have the rest of the machine. */
 	with_queue(1.75, 1, 4);
-	story_set(&m, FIG_LIMIT_CPUS, 2);
+	analysis_set(&m, FIG_LIMIT_CPUS, 2);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* A fifth of a core is what any machine does beside. */
 	with_queue(0.5, 0.7 / 8, 0.5);
 	assert_finds_not(&m, "starved");
-	story_close(&m);
+	analysis_close(&m);
 	/* Held back by a quota, it waits for no neighbour. */
 	with_queue(5, 1, 3);
-	story_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, (double[]){0, 2});
+	analysis_curve(&m, EV_CG_THROTTLED, 0, MAKER_CGROUP, grows, (double[]){0, 2});
 	assert_finds_not(&m, "starved");
 	assert_finds(&m, "throttled");
-	story_close(&m);
+	analysis_close(&m);
 	/* Nothing is known of the waiting from the middle on: no number, no harm. */
 	with_cores(5, 5);
-	story_curve(&m, EV_CORES, 0, NULL, stops, (double[]){5});
-	story_flat(&m, EV_BUSY, 0, NULL, 1);
-	story_curve(&m, EV_READY, 0, NULL, stops, (double[]){0});
+	analysis_curve(&m, EV_CORES, 0, NULL, stops, (double[]){5});
+	analysis_flat(&m, EV_BUSY, 0, NULL, 1);
+	analysis_curve(&m, EV_READY, 0, NULL, stops, (double[]){0});
 	assert_finds_not(&m, "starved");
 }
 
@@ -320,16 +320,16 @@ static void test_stolen(void **state)
 {
 	(void)state;
 	with_queue(6, 0.75, 0);
-	story_ramp(&m, EV_STEAL, 0, NULL, 1.5);
-	assert_says(story_find(&m, "stolen")->title, "20 %");
-	story_close(&m);
+	analysis_ramp(&m, EV_STEAL, 0, NULL, 1.5);
+	assert_says(analysis_find(&m, "stolen")->title, "20 %");
+	analysis_close(&m);
 	with_queue(6, 0.75, 0);
-	story_ramp(&m, EV_STEAL, 0, NULL, 0.3);
+	analysis_ramp(&m, EV_STEAL, 0, NULL, 0.3);
 	assert_finds_not(&m, "stolen");
-	story_close(&m);
+	analysis_close(&m);
 	/* An idle machine loses little of nothing. */
 	with_queue(0.01, 0.01, 0);
-	story_ramp(&m, EV_STEAL, 0, NULL, 0.05);
+	analysis_ramp(&m, EV_STEAL, 0, NULL, 0.05);
 	assert_finds_not(&m, "stolen");
 }
 
@@ -341,14 +341,14 @@ static void test_pressure(void **state)
 
 	(void)state;
 	with_cores(6, 6);
-	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.07);
-	story_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.4);
-	f = story_find(&m, "memory-pressure");
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.07);
+	analysis_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.4);
+	f = analysis_find(&m, "memory-pressure");
 	assert_non_null(f);
 	assert_says(f->title, "7 % of the time something waited for memory");
 	assert_string_equal(f->panel, "cgroup-pressure");
-	assert_says(story_find(&m, "io-pressure")->title, "40 % of the time something waited for disks");
+	assert_says(analysis_find(&m, "io-pressure")->title, "40 % of the time something waited for disks");
 }
 
 static void test_no_pressure(void **state)
@@ -356,37 +356,37 @@ static void test_no_pressure(void **state)
 	(void)state;
 	/* Of a node more is needed than of the own group, and I/O must be the job's. */
 	with_cores(6, 6);
-	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.07);
-	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.5);
-	assert_string_equal(story_ids(&m), "");
-	story_set(&m, FIG_READ_BYTES, 100 * MIB);
-	assert_string_equal(story_ids(&m), "io-pressure");
+	analysis_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.07);
+	analysis_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.5);
+	assert_string_equal(analysis_ids(&m), "");
+	analysis_set(&m, FIG_READ_BYTES, 100 * MIB);
+	assert_string_equal(analysis_ids(&m), "io-pressure");
 	/* Others move ten times as much. */
-	story_set(&m, FIG_DISK_READ, GIB);
-	story_set(&m, FIG_DISK_WRITTEN, 0);
-	assert_string_equal(story_ids(&m), "");
-	story_close(&m);
+	analysis_set(&m, FIG_DISK_READ, GIB);
+	analysis_set(&m, FIG_DISK_WRITTEN, 0);
+	assert_string_equal(analysis_ids(&m), "");
+	analysis_close(&m);
 	/* The own group has none, whatever the node has. */
 	with_cores(6, 6);
-	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_set(&m, FIG_READ_BYTES, 100 * MIB);
-	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
-	story_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.01);
-	story_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
-	story_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.01);
-	assert_string_equal(story_ids(&m), "");
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_set(&m, FIG_READ_BYTES, 100 * MIB);
+	analysis_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
+	analysis_ramp(&m, EV_CG_PRESSURE_IO, 0, MAKER_CGROUP, 0.01);
+	analysis_ramp(&m, EV_PRESSURE_MEMORY, 0, NULL, 0.9);
+	analysis_ramp(&m, EV_CG_PRESSURE_MEMORY, 0, MAKER_CGROUP, 0.01);
+	assert_string_equal(analysis_ids(&m), "");
 }
 
 static void test_io_wait(void **state)
 {
 	(void)state;
 	with_cores(1, 1);
-	story_set(&m, FIG_LIMIT_CPUS, 1);
-	story_set(&m, FIG_WRITE_BYTES, GIB);
-	story_flat(&m, EV_IOWAIT, 0, NULL, 0.1);
-	assert_says(story_find(&m, "io-wait")->title, "0.8 cores on average idle because of disks");
+	analysis_set(&m, FIG_LIMIT_CPUS, 1);
+	analysis_set(&m, FIG_WRITE_BYTES, GIB);
+	analysis_flat(&m, EV_IOWAIT, 0, NULL, 0.1);
+	assert_says(analysis_find(&m, "io-wait")->title, "0.8 cores on average idle because of disks");
 	/* The kernel's own measure says the same better. */
-	story_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
+	analysis_ramp(&m, EV_PRESSURE_IO, 0, NULL, 0.9);
 	assert_finds_not(&m, "io-wait");
 	assert_finds(&m, "io-pressure");
 }
@@ -396,13 +396,13 @@ static void test_no_io_wait(void **state)
 	(void)state;
 	/* CPUs wait for disks, but the job has none to wait for. */
 	with_cores(1, 1);
-	story_flat(&m, EV_IOWAIT, 0, NULL, 0.1);
+	analysis_flat(&m, EV_IOWAIT, 0, NULL, 0.1);
 	assert_finds_not(&m, "io-wait");
-	story_close(&m);
+	analysis_close(&m);
 	/* A little beside much computing. */
 	with_cores(6, 6);
-	story_set(&m, FIG_WRITE_BYTES, GIB);
-	story_flat(&m, EV_IOWAIT, 0, NULL, 0.05);
+	analysis_set(&m, FIG_WRITE_BYTES, GIB);
+	analysis_flat(&m, EV_IOWAIT, 0, NULL, 0.05);
 	assert_finds_not(&m, "io-wait");
 }
 
@@ -419,9 +419,9 @@ static void test_idle_gpu(void **state)
 
 	(void)state;
 	with_cores(6, 6);
-	use_gpu(story_gpu(&m, "nvidia-0", 90, 100));
-	story_gpu(&m, "nvidia-1", 0, 0);
-	f = story_find(&m, "idle-gpu");
+	use_gpu(analysis_gpu(&m, "nvidia-0", 90, 100));
+	analysis_gpu(&m, "nvidia-1", 0, 0);
+	f = analysis_find(&m, "idle-gpu");
 	assert_non_null(f);
 	assert_string_equal(f->title, "1 of 2 GPUs that the job was given were not used");
 	assert_says(f->text, "nvidia-1");
@@ -435,12 +435,12 @@ static void test_gpu_that_others_use(void **state)
 
 	(void)state;
 	with_cores(6, 6);
-	gpu = story_gpu(&m, "nvidia-0", 90, 100);
+	gpu = analysis_gpu(&m, "nvidia-0", 90, 100);
 	/* Busy, and nothing is known of whom: no finding of idleness. */
-	assert_string_equal(story_ids(&m), "gpu-used");
+	assert_string_equal(analysis_ids(&m), "gpu-used");
 	/* Busy with others. */
 	gpu->figure[GPU_FIG_JOB_MEMORY_PEAK] = gpu->figure[GPU_FIG_JOB_BUSY] = (struct figure){.value = 0};
-	assert_string_equal(story_ids(&m), "idle-gpu");
+	assert_string_equal(analysis_ids(&m), "idle-gpu");
 }
 
 static void test_no_idle_gpu(void **state)
@@ -450,24 +450,24 @@ static void test_no_idle_gpu(void **state)
 	(void)state;
 	with_cores(6, 6);
 	/* Not the job's. */
-	gpu = story_gpu(&m, "nvidia-0", 0, 0);
+	gpu = analysis_gpu(&m, "nvidia-0", 0, 0);
 	gpu->text[GPU_TEXT_JOB][0] = 'n';
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 	/* Not looked at for long enough. */
 	gpu->text[GPU_TEXT_JOB][0] = 'y';
 	gpu->figure[GPU_FIG_OBSERVED].value = 3;
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 	/* Not known. */
 	gpu->figure[GPU_FIG_OBSERVED].value = 100;
 	gpu->figure[GPU_FIG_UTIL_MAX] = gpu->figure[GPU_FIG_UTIL_MEAN] =
 		(struct figure){.value = NAN, .why = "no"};
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 	/* In use now and then. */
 	gpu->figure[GPU_FIG_UTIL_MAX] = (struct figure){.value = 80};
 	gpu->figure[GPU_FIG_UTIL_MEAN] = (struct figure){.value = 40};
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 	gpu->figure[GPU_FIG_UTIL_MEAN].value = 5;
-	assert_string_equal(story_ids(&m), "gpu-underused");
+	assert_string_equal(analysis_ids(&m), "gpu-underused");
 }
 
 static void test_slices_tell_for_their_device(void **state)
@@ -476,11 +476,11 @@ static void test_slices_tell_for_their_device(void **state)
 
 	(void)state;
 	with_cores(6, 6);
-	story_gpu(&m, "nvidia-0", 0, 0);
-	slice = story_gpu(&m, "nvidia-0/mig-1", 80, 90);
+	analysis_gpu(&m, "nvidia-0", 0, 0);
+	slice = analysis_gpu(&m, "nvidia-0/mig-1", 80, 90);
 	slice->text[GPU_TEXT_PARENT] = strdup("nvidia-0");
 	use_gpu(slice);
-	assert_string_equal(story_ids(&m), "gpu-used");
+	assert_string_equal(analysis_ids(&m), "gpu-used");
 }
 
 /* ---- energy ---- */
@@ -491,22 +491,22 @@ static void test_energy(void **state)
 
 	(void)state;
 	with_cores(6, 6);
-	story_set(&m, FIG_ENERGY, 12000);
-	story_set(&m, FIG_POWER, 120);
-	story_set(&m, FIG_CPU_OF_NODE, 0.75);
-	story_text(&m.summary, TEXT_ENERGY_SOURCE, "rapl: package-0");
-	f = story_find(&m, "energy");
+	analysis_set(&m, FIG_ENERGY, 12000);
+	analysis_set(&m, FIG_POWER, 120);
+	analysis_set(&m, FIG_CPU_OF_NODE, 0.75);
+	analysis_text(&m.summary, TEXT_ENERGY_SOURCE, "rapl: package-0");
+	f = analysis_find(&m, "energy");
 	assert_string_equal(f->title, "12 kJ of energy, 20 Wh for each CPU-hour");
 	assert_says(f->text, "120 W on average");
 	assert_says(f->text, "rapl: package-0");
 	assert_null(strstr(f->text, "idle cores"));
 	assert_int_equal(f->weight, FINDING_NOTE);
-	story_set(&m, FIG_CPU_OF_NODE, 0.1);
-	assert_says(story_find(&m, "energy")->text, "most of the energy went into idle cores");
+	analysis_set(&m, FIG_CPU_OF_NODE, 0.1);
+	assert_says(analysis_find(&m, "energy")->text, "most of the energy went into idle cores");
 	/* Nothing was computed, or nothing measured. */
-	story_set(&m, FIG_CPU, 0.2);
+	analysis_set(&m, FIG_CPU, 0.2);
 	assert_finds_not(&m, "energy");
-	story_set(&m, FIG_CPU, 600);
+	analysis_set(&m, FIG_CPU, 600);
 	figure_unset(&m.summary, FIG_ENERGY, "no meter");
 	assert_finds_not(&m, "energy");
 }

@@ -1,5 +1,5 @@
-/* story/findings: how a run ended, what was not measured, and stories that mean harm. */
-#include "story_maker.h"
+/* analysis/findings: how a run ended, what was not measured, and stories that mean harm. */
+#include "analysis_maker.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -10,19 +10,19 @@
 
 #include <cmocka.h>
 
-static struct story_maker m;
+static struct analysis_maker m;
 
 static int teardown(void **state)
 {
 	(void)state;
-	story_close(&m);
+	analysis_close(&m);
 	return 0;
 }
 
 static void ended_by(int number)
 {
 	figure_unset(&m.summary, FIG_EXIT_CODE, "");
-	story_set(&m, FIG_EXIT_SIGNAL, number);
+	analysis_set(&m, FIG_EXIT_SIGNAL, number);
 }
 
 /* ---- out of memory ---- */
@@ -34,7 +34,7 @@ static double rises(double t, const double *arg)
 
 static struct process_row *killed_process(int64_t pid, const char *name, double end, double rss, int status)
 {
-	struct process_row *row = story_process(&m, 0, pid, name, 0, end, 1);
+	struct process_row *row = analysis_process(&m, 0, pid, name, 0, end, 1);
 
 	row->status = status;
 	row->value[PROCESS_RSS] = rss;
@@ -46,11 +46,11 @@ static void with_kill(void)
 {
 	double kill[] = {2, 4, 1};
 
-	story_open(&m, 1, 2, 0.5);
-	story_set(&m, FIG_OOM_KILLS, 1);
-	story_set(&m, FIG_CGROUP_PEAK, 64 * MIB);
-	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_curve(&m, EV_CG_OOM_KILL, 0, MAKER_CGROUP, rises, kill);
+	analysis_open(&m, 1, 2, 0.5);
+	analysis_set(&m, FIG_OOM_KILLS, 1);
+	analysis_set(&m, FIG_CGROUP_PEAK, 64 * MIB);
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_curve(&m, EV_CG_OOM_KILL, 0, MAKER_CGROUP, rises, kill);
 	ended_by(SIGKILL);
 }
 
@@ -70,15 +70,15 @@ static void test_who_when_and_which_limit(void **state)
 	(void)state;
 	with_kill();
 	with_victims(SIGKILL);
-	story_text(&m.summary, TEXT_SCHEDULER, "slurm");
-	story_text(&m.summary, TEXT_JOB, "7");
-	story_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, 64 * MIB);
-	story_flat(&m, EV_CG_LIMIT, 0, "/slurm", GIB);
-	story_curve(&m, EV_CG_LIMIT_HITS, 0, MAKER_CGROUP, rises, hits);
-	story_curve(&m, EV_CG_LIMIT_HITS, 0, "/slurm", rises, hits);
+	analysis_text(&m.summary, TEXT_SCHEDULER, "slurm");
+	analysis_text(&m.summary, TEXT_JOB, "7");
+	analysis_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, 64 * MIB);
+	analysis_flat(&m, EV_CG_LIMIT, 0, "/slurm", GIB);
+	analysis_curve(&m, EV_CG_LIMIT_HITS, 0, MAKER_CGROUP, rises, hits);
+	analysis_curve(&m, EV_CG_LIMIT_HITS, 0, "/slurm", rises, hits);
 	/* Once: what killed the job is not told again as its signal. */
-	assert_string_equal(story_ids(&m), "oom");
-	f = story_find(&m, "oom");
+	assert_string_equal(analysis_ids(&m), "oom");
+	f = analysis_find(&m, "oom");
 	assert_int_equal(f->weight, FINDING_SERIOUS);
 	assert_string_equal(f->title, "Out of memory: the kernel killed hungry (PID 12) at 1.90s");
 	assert_says(f->text, "hungry had up to 60 MiB resident");
@@ -98,15 +98,15 @@ static void test_the_group_that_was_full(void **state)
 	/* No hits are counted: one is as full as it may be, the other is not. */
 	with_kill();
 	with_victims(SIGKILL);
-	story_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, GIB);
-	story_flat(&m, EV_CG_CURRENT, 0, MAKER_CGROUP, 63 * MIB);
-	story_flat(&m, EV_CG_LIMIT, 0, "/slurm", 64 * MIB);
-	story_flat(&m, EV_CG_CURRENT, 0, "/slurm", 63 * MIB);
-	assert_says(story_find(&m, "oom")->text, "The control group /slurm was at its limit of 64 MiB");
+	analysis_flat(&m, EV_CG_LIMIT, 0, MAKER_CGROUP, GIB);
+	analysis_flat(&m, EV_CG_CURRENT, 0, MAKER_CGROUP, 63 * MIB);
+	analysis_flat(&m, EV_CG_LIMIT, 0, "/slurm", 64 * MIB);
+	analysis_flat(&m, EV_CG_CURRENT, 0, "/slurm", 63 * MIB);
+	assert_says(analysis_find(&m, "oom")->text, "The control group /slurm was at its limit of 64 MiB");
 	/* The kernel's own word goes before. */
-	story_curve(&m, EV_CG_OOM, 0, MAKER_CGROUP, rises, out);
-	assert_says(
-		story_find(&m, "oom")->text, "The control group " MAKER_CGROUP " was at its limit of 1 GiB");
+	analysis_curve(&m, EV_CG_OOM, 0, MAKER_CGROUP, rises, out);
+	assert_says(analysis_find(&m, "oom")->text,
+		"The control group " MAKER_CGROUP " was at its limit of 1 GiB");
 }
 
 static void test_the_machine_was_full(void **state)
@@ -114,14 +114,14 @@ static void test_the_machine_was_full(void **state)
 	(void)state;
 	with_kill();
 	with_victims(SIGKILL);
-	story_flat(&m, EV_AVAILABLE, 0, NULL, 3 * GIB);
-	assert_says(story_find(&m, "oom")->text, "Which limit it was is not known");
-	story_flat(&m, EV_AVAILABLE, 0, NULL, 3 * GIB);
-	story_close(&m);
+	analysis_flat(&m, EV_AVAILABLE, 0, NULL, 3 * GIB);
+	assert_says(analysis_find(&m, "oom")->text, "Which limit it was is not known");
+	analysis_flat(&m, EV_AVAILABLE, 0, NULL, 3 * GIB);
+	analysis_close(&m);
 	with_kill();
 	with_victims(SIGKILL);
-	story_flat(&m, EV_AVAILABLE, 0, NULL, 100 * MIB);
-	assert_says(story_find(&m, "oom")->text, "the machine itself, with 16 GiB, had nothing left");
+	analysis_flat(&m, EV_AVAILABLE, 0, NULL, 100 * MIB);
+	assert_says(analysis_find(&m, "oom")->text, "the machine itself, with 16 GiB, had nothing left");
 }
 
 static void test_a_limit_that_only_the_summary_knows(void **state)
@@ -129,9 +129,10 @@ static void test_a_limit_that_only_the_summary_knows(void **state)
 	(void)state;
 	with_kill();
 	with_victims(SIGKILL);
-	story_set(&m, FIG_LIMIT_MEMORY, 65 * MIB);
-	story_text(&m.summary, TEXT_MEMORY_SOURCE, "cgroup above /box");
-	assert_says(story_find(&m, "oom")->text, "The control group above /box was at its limit of 65 MiB");
+	analysis_set(&m, FIG_LIMIT_MEMORY, 65 * MIB);
+	analysis_text(&m.summary, TEXT_MEMORY_SOURCE, "cgroup above /box");
+	assert_says(
+		analysis_find(&m, "oom")->text, "The control group above /box was at its limit of 65 MiB");
 }
 
 static void test_whom_is_not_known(void **state)
@@ -141,18 +142,18 @@ static void test_whom_is_not_known(void **state)
 	(void)state;
 	with_kill();
 	with_victims(-1);
-	f = story_find(&m, "oom");
+	f = analysis_find(&m, "oom");
 	assert_says(f->title, "the kernel killed a process at 2.00s");
 	assert_says(f->text, "probably hungry (PID 12)");
-	story_close(&m);
+	analysis_close(&m);
 	with_kill();
 	killed_process(10, "wrapper", 2, 2 * MIB, 0);
-	assert_says(story_find(&m, "oom")->text, "could not be seen");
-	assert_int_equal(story_find(&m, "oom")->weight, FINDING_SERIOUS);
+	assert_says(analysis_find(&m, "oom")->text, "could not be seen");
+	assert_int_equal(analysis_find(&m, "oom")->weight, FINDING_SERIOUS);
 	/* In a run that succeeded it was somebody else of the group. */
 	figure_unset(&m.summary, FIG_EXIT_SIGNAL, "");
-	story_set(&m, FIG_EXIT_CODE, 0);
-	assert_int_equal(story_find(&m, "oom")->weight, FINDING_WARNING);
+	analysis_set(&m, FIG_EXIT_CODE, 0);
+	assert_int_equal(analysis_find(&m, "oom")->weight, FINDING_WARNING);
 }
 
 static void test_a_kill_that_the_node_counts(void **state)
@@ -161,22 +162,22 @@ static void test_a_kill_that_the_node_counts(void **state)
 
 	(void)state;
 	/* The group's counter is not to be had; the node's rose, and one of ours was killed then. */
-	story_open(&m, 1, 2, 0.5);
+	analysis_open(&m, 1, 2, 0.5);
 	ended_by(SIGKILL);
-	story_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
+	analysis_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
 	with_victims(SIGKILL);
-	assert_says(story_find(&m, "oom")->title, "hungry (PID 12)");
-	story_close(&m);
+	assert_says(analysis_find(&m, "oom")->title, "hungry (PID 12)");
+	analysis_close(&m);
 	/* None of ours was: it is not our business. */
-	story_open(&m, 1, 2, 0.5);
-	story_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
+	analysis_open(&m, 1, 2, 0.5);
+	analysis_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
 	with_victims(0);
 	assert_finds_not(&m, "oom");
-	story_close(&m);
+	analysis_close(&m);
 	/* Our group's counter is known, and did not. */
-	story_open(&m, 1, 2, 0.5);
-	story_set(&m, FIG_OOM_KILLS, 0);
-	story_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
+	analysis_open(&m, 1, 2, 0.5);
+	analysis_set(&m, FIG_OOM_KILLS, 0);
+	analysis_curve(&m, EV_NODE_OOM_KILLS, 0, NULL, rises, kill);
 	with_victims(SIGKILL);
 	assert_finds_not(&m, "oom");
 }
@@ -186,11 +187,11 @@ static void test_several_kills(void **state)
 	double kill[] = {1, 0, 3};
 
 	(void)state;
-	story_open(&m, 1, 2, 0.5);
-	story_set(&m, FIG_OOM_KILLS, 3);
-	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_curve(&m, EV_CG_OOM_KILL, 0, MAKER_CGROUP, rises, kill);
-	assert_says(story_find(&m, "oom")->text, "3 processes were killed so.");
+	analysis_open(&m, 1, 2, 0.5);
+	analysis_set(&m, FIG_OOM_KILLS, 3);
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_curve(&m, EV_CG_OOM_KILL, 0, MAKER_CGROUP, rises, kill);
+	assert_says(analysis_find(&m, "oom")->text, "3 processes were killed so.");
 }
 
 /* ---- other ends ---- */
@@ -200,11 +201,11 @@ static void test_killed_by_somebody(void **state)
 	const struct finding *f;
 
 	(void)state;
-	story_open(&m, 1, 2, 0.5);
-	story_set(&m, FIG_OOM_KILLS, 0);
-	story_set(&m, FIG_PSS, GIB);
+	analysis_open(&m, 1, 2, 0.5);
+	analysis_set(&m, FIG_OOM_KILLS, 0);
+	analysis_set(&m, FIG_PSS, GIB);
 	ended_by(SIGKILL);
-	f = story_find(&m, "killed");
+	f = analysis_find(&m, "killed");
 	assert_non_null(f);
 	assert_string_equal(f->title, "The job was ended by the signal SIGKILL");
 	assert_says(f->text, "It was not for want of memory");
@@ -212,51 +213,51 @@ static void test_killed_by_somebody(void **state)
 	assert_null(strstr(f->text, "time that was asked for was over"));
 	/* Nobody knows. */
 	figure_unset(&m.summary, FIG_OOM_KILLS, "no group");
-	assert_says(story_find(&m, "killed")->text, "is not known");
+	assert_says(analysis_find(&m, "killed")->text, "is not known");
 	/* A shell says it so. */
 	figure_unset(&m.summary, FIG_EXIT_SIGNAL, "");
-	story_set(&m, FIG_EXIT_CODE, 137);
-	assert_string_equal(story_ids(&m), "killed");
+	analysis_set(&m, FIG_EXIT_CODE, 137);
+	assert_string_equal(analysis_ids(&m), "killed");
 }
 
 static void test_the_time_was_over(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 3600, 60);
+	analysis_open(&m, 1, 3600, 60);
 	ended_by(SIGTERM);
-	story_fact(&m.summary, "SLURM_JOB_END_TIME", "1700003599");
-	assert_says(story_find(&m, "signal")->text, "time that was asked for was over");
+	analysis_fact(&m.summary, "SLURM_JOB_END_TIME", "1700003599");
+	assert_says(analysis_find(&m, "signal")->text, "time that was asked for was over");
 	m.summary.start_wall_ns -= 1000 * NSEC_PER_SEC;
-	assert_null(strstr(story_find(&m, "signal")->text, "was over"));
-	story_close(&m);
-	story_open(&m, 1, 3600, 60);
+	assert_null(strstr(analysis_find(&m, "signal")->text, "was over"));
+	analysis_close(&m);
+	analysis_open(&m, 1, 3600, 60);
 	ended_by(SIGKILL);
-	story_fact(&m.summary, "OAR_JOB_WALLTIME_SECONDS", "3600");
-	assert_says(story_find(&m, "killed")->text, "time that was asked for was over");
+	analysis_fact(&m.summary, "OAR_JOB_WALLTIME_SECONDS", "3600");
+	assert_says(analysis_find(&m, "killed")->text, "time that was asked for was over");
 }
 
 static void test_signals_and_codes(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 1, 0.5);
+	analysis_open(&m, 1, 1, 0.5);
 	ended_by(SIGSEGV);
-	assert_says(story_find(&m, "signal")->title, "SIGSEGV");
-	assert_says(story_find(&m, "signal")->text, "not its own");
-	assert_int_equal(story_find(&m, "signal")->weight, FINDING_SERIOUS);
+	assert_says(analysis_find(&m, "signal")->title, "SIGSEGV");
+	assert_says(analysis_find(&m, "signal")->text, "not its own");
+	assert_int_equal(analysis_find(&m, "signal")->weight, FINDING_SERIOUS);
 	ended_by(60);
-	assert_says(story_find(&m, "signal")->title, "signal 60");
+	assert_says(analysis_find(&m, "signal")->title, "signal 60");
 	figure_unset(&m.summary, FIG_EXIT_SIGNAL, "");
-	story_set(&m, FIG_EXIT_CODE, 1);
-	assert_string_equal(story_find(&m, "failed")->title, "The job failed with exit code 1");
-	assert_int_equal(story_find(&m, "failed")->weight, FINDING_WARNING);
-	story_set(&m, FIG_EXIT_CODE, 127);
-	assert_says(story_find(&m, "failed")->text, "not found");
-	story_set(&m, FIG_EXIT_CODE, 139);
-	assert_says(story_find(&m, "failed")->text, "signal 11");
-	story_set(&m, FIG_EXIT_CODE, 0);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_EXIT_CODE, 1);
+	assert_string_equal(analysis_find(&m, "failed")->title, "The job failed with exit code 1");
+	assert_int_equal(analysis_find(&m, "failed")->weight, FINDING_WARNING);
+	analysis_set(&m, FIG_EXIT_CODE, 127);
+	assert_says(analysis_find(&m, "failed")->text, "not found");
+	analysis_set(&m, FIG_EXIT_CODE, 139);
+	assert_says(analysis_find(&m, "failed")->text, "signal 11");
+	analysis_set(&m, FIG_EXIT_CODE, 0);
+	assert_string_equal(analysis_ids(&m), "");
 	figure_unset(&m.summary, FIG_EXIT_CODE, "we attached");
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 }
 
 /* ---- not measured ---- */
@@ -264,17 +265,17 @@ static void test_signals_and_codes(void **state)
 static void test_unmeasured(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 60, 1);
-	assert_string_equal(story_ids(&m), "");
+	analysis_open(&m, 1, 60, 1);
+	assert_string_equal(analysis_ids(&m), "");
 	assert_int_equal(m.found->nr_unmeasured, 0);
 	figure_unset(&m.summary, FIG_ENERGY, "only root may read the meters");
 	figure_unset(&m.summary, FIG_PSS, "no right to look");
 	figure_unset(&m.summary, FIG_READ_CHARS, "no right to look");
 	/* A kernel without pressure has no value of it, and a reason. */
 	m.column[1 + EV_PRESSURE_IO] =
-		(struct sheet_column){.name = "pressure.io.some", .why = "not in this kernel"};
-	story_set(&m, FIG_MISSED, 100);
-	story_ids(&m);
+		(struct curves_column){.name = "pressure.io.some", .why = "not in this kernel"};
+	analysis_set(&m, FIG_MISSED, 100);
+	analysis_ids(&m);
 	assert_int_equal(m.found->nr_unmeasured, 4);
 	assert_string_equal(m.found->unmeasured[0],
 		"Memory without counting shared pages twice (PSS) and I/O of the job: no right to look.");
@@ -282,7 +283,7 @@ static void test_unmeasured(void **state)
 	assert_says(m.found->unmeasured[2], "(pressure): not in this kernel.");
 	assert_says(m.found->unmeasured[3], "100 of 200 samples");
 	m.summary.gpus_why = "the driver\nis broken";
-	story_ids(&m);
+	analysis_ids(&m);
 	assert_string_equal(m.found->unmeasured[3], "GPUs: the driver\\nis broken.");
 }
 
@@ -291,13 +292,13 @@ static void test_unmeasured(void **state)
 static void test_order(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 100, 1);
+	analysis_open(&m, 1, 100, 1);
 	ended_by(SIGSEGV);
-	story_set(&m, FIG_MEAN_CORES, 7.5);
-	story_set(&m, FIG_CPU, 750);
-	story_set(&m, FIG_ENERGY, 750);
-	story_set(&m, FIG_PSS, 15.9 * GIB);
-	assert_string_equal(story_ids(&m), "signal memory-near-limit energy cores-used");
+	analysis_set(&m, FIG_MEAN_CORES, 7.5);
+	analysis_set(&m, FIG_CPU, 750);
+	analysis_set(&m, FIG_ENERGY, 750);
+	analysis_set(&m, FIG_PSS, 15.9 * GIB);
+	assert_string_equal(analysis_ids(&m), "signal memory-near-limit energy cores-used");
 	for (size_t i = 0; i < m.found->nr; i++) {
 		assert_non_null(m.found->item[i].title);
 		assert_non_null(m.found->item[i].text);
@@ -320,7 +321,7 @@ static void test_names_mean_harm(void **state)
 	free(row->name);
 	row->name = strdup(bad);
 	row->name_len = strlen(bad);
-	title = story_find(&m, "oom")->title;
+	title = analysis_find(&m, "oom")->title;
 	assert_says(title, "\\n\\x1b[31m\\xff\\xfe");
 	for (const char *p = title; *p; p++)
 		assert_true((unsigned char)*p >= ' ');
@@ -336,17 +337,17 @@ static void test_next_to_nothing(void **state)
 
 	(void)state;
 	/* No curves, no processes, no statistics. */
-	story_open(&m, 1, 0, 1);
+	analysis_open(&m, 1, 0, 1);
 	figure_unset(&m.summary, FIG_WALL, "empty");
-	assert_string_equal(story_ids(&m), "");
-	m.story.sheet = NULL;
-	m.story.stats = NULL;
-	m.story.processes = NULL;
-	assert_string_equal(story_ids(&m), "");
-	story_close(&m);
+	assert_string_equal(analysis_ids(&m), "");
+	m.analysis.curves = NULL;
+	m.analysis.stats = NULL;
+	m.analysis.processes = NULL;
+	assert_string_equal(analysis_ids(&m), "");
+	analysis_close(&m);
 	/* Numbers that no machine has: whatever is said, nothing breaks. */
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
-		story_open(&m, 2, 100, 1);
+		analysis_open(&m, 2, 100, 1);
 		for (enum figure_id id = FIG_TICKS; id < NR_FIGURES; id++) {
 			figure_set(&m.summary, id, odd[i]);
 			figure_set(&m.node[0], id, odd[i]);
@@ -354,13 +355,13 @@ static void test_next_to_nothing(void **state)
 		}
 		for (enum evidence_id id = 0; id < NR_EVIDENCE; id++)
 			for (size_t node = 0; node < 2; node++)
-				story_flat(&m, id, node, MAKER_CGROUP, odd[(i + id) % ARRAY_SIZE(odd)]);
+				analysis_flat(&m, id, node, MAKER_CGROUP, odd[(i + id) % ARRAY_SIZE(odd)]);
 		for (int k = 0; k < 4; k++)
-			story_process(&m, 0, k, "p", odd[i], odd[(i + 1) % ARRAY_SIZE(odd)], odd[i]);
-		story_ids(&m);
+			analysis_process(&m, 0, k, "p", odd[i], odd[(i + 1) % ARRAY_SIZE(odd)], odd[i]);
+		analysis_ids(&m);
 		assert_non_null(m.found);
 		if (i + 1 < ARRAY_SIZE(odd))
-			story_close(&m);
+			analysis_close(&m);
 	}
 }
 

@@ -1,5 +1,5 @@
-/* story/findings: memory against its limit and by which view, growth, swap. */
-#include "story_maker.h"
+/* analysis/findings: memory against its limit and by which view, growth, swap. */
+#include "analysis_maker.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,12 +9,12 @@
 
 #include <cmocka.h>
 
-static struct story_maker m;
+static struct analysis_maker m;
 
 static int teardown(void **state)
 {
 	(void)state;
-	story_close(&m);
+	analysis_close(&m);
 	return 0;
 }
 
@@ -22,11 +22,11 @@ static int teardown(void **state)
 
 static void with_memory(double pss, double limit)
 {
-	story_open(&m, 1, 100, 1);
-	story_set(&m, FIG_PSS, pss);
-	story_set(&m, FIG_PSS_AT, 70);
-	story_set(&m, FIG_RSS, pss * 1.5);
-	story_set(&m, FIG_LIMIT_MEMORY, limit);
+	analysis_open(&m, 1, 100, 1);
+	analysis_set(&m, FIG_PSS, pss);
+	analysis_set(&m, FIG_PSS_AT, 70);
+	analysis_set(&m, FIG_RSS, pss * 1.5);
+	analysis_set(&m, FIG_LIMIT_MEMORY, limit);
 }
 
 static void test_near_the_limit(void **state)
@@ -35,8 +35,8 @@ static void test_near_the_limit(void **state)
 
 	(void)state;
 	with_memory(3.8 * GIB, 4 * GIB);
-	story_text(&m.summary, TEXT_MEMORY_SOURCE, "SLURM_MEM_PER_NODE");
-	f = story_find(&m, "memory-near-limit");
+	analysis_text(&m.summary, TEXT_MEMORY_SOURCE, "SLURM_MEM_PER_NODE");
+	f = analysis_find(&m, "memory-near-limit");
 	assert_non_null(f);
 	assert_string_equal(f->title, "The memory peak of 3.8 GiB is 95 % of the limit of 4 GiB");
 	assert_says(f->text, "set by SLURM_MEM_PER_NODE");
@@ -52,21 +52,21 @@ static void test_far_from_the_limit(void **state)
 	(void)state;
 	/* A grant of which little was used, and the same without a grant. */
 	with_memory(0.5 * GIB, 8 * GIB);
-	assert_says(story_find(&m, "unused-memory")->title, "512 MiB of the 8 GiB of memory asked for");
-	story_set(&m, FIG_LIMIT_MEMORY, 16 * GIB);
-	assert_string_equal(story_ids(&m), "");
+	assert_says(analysis_find(&m, "unused-memory")->title, "512 MiB of the 8 GiB of memory asked for");
+	analysis_set(&m, FIG_LIMIT_MEMORY, 16 * GIB);
+	assert_string_equal(analysis_ids(&m), "");
 	/* Little of little. */
-	story_set(&m, FIG_LIMIT_MEMORY, 1 * GIB);
-	story_set(&m, FIG_PSS, 0.1 * GIB);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_LIMIT_MEMORY, 1 * GIB);
+	analysis_set(&m, FIG_PSS, 0.1 * GIB);
+	assert_string_equal(analysis_ids(&m), "");
 	/* Well chosen; and neither. */
-	story_set(&m, FIG_PSS, 0.7 * GIB);
-	assert_string_equal(story_ids(&m), "memory-used");
-	story_set(&m, FIG_PSS, 0.4 * GIB);
-	assert_string_equal(story_ids(&m), "");
+	analysis_set(&m, FIG_PSS, 0.7 * GIB);
+	assert_string_equal(analysis_ids(&m), "memory-used");
+	analysis_set(&m, FIG_PSS, 0.4 * GIB);
+	assert_string_equal(analysis_ids(&m), "");
 	figure_unset(&m.summary, FIG_PSS, "forbidden");
 	figure_unset(&m.summary, FIG_RSS, "forbidden");
-	assert_string_equal(story_ids(&m), "");
+	assert_string_equal(analysis_ids(&m), "");
 }
 
 static double hill(double t, const double *arg)
@@ -82,38 +82,38 @@ static void test_views(void **state)
 	(void)state;
 	with_memory(3.8 * GIB, 4 * GIB);
 	figure_unset(&m.summary, FIG_PSS, "forbidden");
-	story_set(&m, FIG_RSS, 3.9 * GIB);
-	f = story_find(&m, "memory-near-limit");
+	analysis_set(&m, FIG_RSS, 3.9 * GIB);
+	f = analysis_find(&m, "memory-near-limit");
 	assert_says(f->text, "RSS, summed over processes, an upper bound");
 	assert_string_equal(f->evidence[0].name, "memory.peak_rss_bytes");
-	story_close(&m);
+	analysis_close(&m);
 
 	/* Programs in a control group that has the limit: the kernel counts them, not our processes. */
 	with_memory(2 * GIB, 4 * GIB);
-	story_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
-	story_curve(&m, EV_CG_ANON, 0, MAKER_CGROUP, hill, &anon);
-	story_flat(&m, EV_CG_SHMEM, 0, MAKER_CGROUP, 0.2 * GIB);
-	assert_string_equal(story_ids(&m), "memory-used");
-	story_text(&m.summary, TEXT_MEMORY_SOURCE, "cgroup " MAKER_CGROUP " memory.max");
-	f = story_find(&m, "memory-near-limit");
+	analysis_text(&m.summary, TEXT_CGROUP, MAKER_CGROUP);
+	analysis_curve(&m, EV_CG_ANON, 0, MAKER_CGROUP, hill, &anon);
+	analysis_flat(&m, EV_CG_SHMEM, 0, MAKER_CGROUP, 0.2 * GIB);
+	assert_string_equal(analysis_ids(&m), "memory-used");
+	analysis_text(&m.summary, TEXT_MEMORY_SOURCE, "cgroup " MAKER_CGROUP " memory.max");
+	f = analysis_find(&m, "memory-near-limit");
 	assert_non_null(f);
 	assert_says(f->title, "3.9 GiB is 98 %");
 	assert_string_equal(f->evidence[0].name, "cgroup.memory.anon+shmem");
 	assert_true(f->from_s == 50);
-	story_close(&m);
+	analysis_close(&m);
 
 	/* What one process has by libraries that it shares was seen in RSS. */
 	with_memory(1 * GIB, 1.6 * GIB);
-	story_set(&m, FIG_HWM, 1.5 * GIB);
-	assert_string_equal(story_ids(&m), "memory-used");
-	story_close(&m);
+	analysis_set(&m, FIG_HWM, 1.5 * GIB);
+	assert_string_equal(analysis_ids(&m), "memory-used");
+	analysis_close(&m);
 
 	/* A process that had more between two samples; libraries that it shares do not make it so. */
 	with_memory(1 * GIB, 4 * GIB);
-	story_set(&m, FIG_HWM, 1.5 * GIB);
-	assert_string_equal(story_ids(&m), "");
-	story_set(&m, FIG_HWM, 3.7 * GIB);
-	assert_says(story_find(&m, "memory-near-limit")->text, "high-water mark of one process");
+	analysis_set(&m, FIG_HWM, 1.5 * GIB);
+	assert_string_equal(analysis_ids(&m), "");
+	analysis_set(&m, FIG_HWM, 3.7 * GIB);
+	assert_says(analysis_find(&m, "memory-near-limit")->text, "high-water mark of one process");
 }
 
 static void test_the_fullest_node_tells(void **state)
@@ -121,13 +121,13 @@ static void test_the_fullest_node_tells(void **state)
 	const struct finding *f;
 
 	(void)state;
-	story_open(&m, 3, 100, 1);
+	analysis_open(&m, 3, 100, 1);
 	m.axis[1].offset_s = 5;
 	for (size_t i = 0; i < 3; i++) {
 		figure_set(&m.node[i], FIG_PSS, (i == 1 ? 15.5 : 2) * GIB);
 		figure_set(&m.node[i], FIG_PSS_AT, 30);
 	}
-	f = story_find(&m, "memory-near-limit");
+	f = analysis_find(&m, "memory-near-limit");
 	assert_non_null(f);
 	assert_int_equal(f->node, 1);
 	assert_says(f->title, "on n1");
@@ -223,8 +223,8 @@ static double one_gib(double t, const double *arg)
 
 static void with_curve(double wall, double step, double (*value)(double t, const double *arg))
 {
-	story_open(&m, 1, wall, step);
-	story_curve(&m, EV_PSS, 0, NULL, value, NULL);
+	analysis_open(&m, 1, wall, step);
+	analysis_curve(&m, EV_PSS, 0, NULL, value, NULL);
 }
 
 static void test_growth(void **state)
@@ -233,9 +233,9 @@ static void test_growth(void **state)
 
 	(void)state;
 	with_curve(100, 1, leak);
-	story_process_curve(&m, 11, "quiet", one_gib);
-	story_process_curve(&m, 12, "leaky", leak);
-	f = story_find(&m, "memory-growth");
+	analysis_process_curve(&m, 11, "quiet", one_gib);
+	analysis_process_curve(&m, 12, "leaky", leak);
+	f = analysis_find(&m, "memory-growth");
 	assert_non_null(f);
 	assert_int_equal(f->weight, FINDING_WARNING);
 	assert_string_equal(f->title, "Memory grew steadily by 4 MiB/s up to the end");
@@ -252,24 +252,24 @@ static void test_growth_under_teeth(void **state)
 {
 	(void)state;
 	with_curve(400, 1, teeth_of_a_leak);
-	assert_says(story_find(&m, "memory-growth")->title, "5.02 MiB/s");
+	assert_says(analysis_find(&m, "memory-growth")->title, "5.02 MiB/s");
 }
 
 static void test_slow_growth_is_told_by_the_hour(void **state)
 {
 	(void)state;
 	with_curve(7200, 10, slow_leak);
-	assert_says(story_find(&m, "memory-growth")->title, "30 MiB/h");
+	assert_says(analysis_find(&m, "memory-growth")->title, "30 MiB/h");
 }
 
 static void test_growth_by_rss(void **state)
 {
 	(void)state;
-	story_open(&m, 1, 20, 0.1);
-	story_curve(&m, EV_RSS, 0, NULL, leak, NULL);
-	assert_says(story_find(&m, "memory-growth")->text, "RSS, summed over processes");
+	analysis_open(&m, 1, 20, 0.1);
+	analysis_curve(&m, EV_RSS, 0, NULL, leak, NULL);
+	assert_says(analysis_find(&m, "memory-growth")->text, "RSS, summed over processes");
 	/* Of twenty seconds it is a note only. */
-	assert_int_equal(story_find(&m, "memory-growth")->weight, FINDING_NOTE);
+	assert_int_equal(analysis_find(&m, "memory-growth")->weight, FINDING_NOTE);
 }
 
 static void test_no_growth(void **state)
@@ -281,14 +281,14 @@ static void test_no_growth(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(value); i++) {
 		with_curve(100, 0.5, value[i]);
-		if (story_find(&m, "memory-growth"))
-			fail_msg("curve %zu: %s", i, story_find(&m, "memory-growth")->title);
-		story_close(&m);
+		if (analysis_find(&m, "memory-growth"))
+			fail_msg("curve %zu: %s", i, analysis_find(&m, "memory-growth")->title);
+		analysis_close(&m);
 	}
 	/* Of nine seconds everything is start-up; and of few points. */
 	with_curve(9.9, 0.1, leak);
 	assert_finds_not(&m, "memory-growth");
-	story_close(&m);
+	analysis_close(&m);
 	with_curve(100, 5, leak);
 	assert_finds_not(&m, "memory-growth");
 }
@@ -314,7 +314,7 @@ static void test_no_growth_of_means_alone(void **state)
 	with_curve(100, 0.5, leak);
 	for (size_t i = 0; i < ARRAY_SIZE(low); i++)
 		low[i] = (float)(100 * MIB);
-	m.sheet.line[0].low = low;
+	m.curves.line[0].low = low;
 	assert_finds_not(&m, "memory-growth");
 }
 
@@ -326,9 +326,9 @@ static double leak_for_nine_seconds(double t, const double *arg)
 static void test_no_growth_on_a_node_that_ended_soon(void **state)
 {
 	(void)state;
-	story_open(&m, 2, 100, 0.1);
+	analysis_open(&m, 2, 100, 0.1);
 	figure_set(&m.node[1], FIG_WALL, 9);
-	story_curve(&m, EV_PSS, 1, NULL, leak_for_nine_seconds, NULL);
+	analysis_curve(&m, EV_PSS, 1, NULL, leak_for_nine_seconds, NULL);
 	assert_finds_not(&m, "memory-growth");
 	figure_set(&m.node[1], FIG_WALL, 10);
 	assert_finds(&m, "memory-growth");
@@ -340,16 +340,17 @@ static void test_swapping(void **state)
 {
 	(void)state;
 	with_memory(GIB, 8 * GIB);
-	story_set(&m, FIG_SWAP, 300 * MIB);
-	story_set(&m, FIG_SWAP_AT, 60);
-	story_set(&m, FIG_MAJOR, 5000);
-	assert_says(story_find(&m, "swapping")->title, "Up to 300 MiB of the job's memory were swapped out");
-	assert_says(story_find(&m, "swapping")->text, "5,000 times");
-	story_set(&m, FIG_SWAP, 10 * MIB);
+	analysis_set(&m, FIG_SWAP, 300 * MIB);
+	analysis_set(&m, FIG_SWAP_AT, 60);
+	analysis_set(&m, FIG_MAJOR, 5000);
+	assert_says(
+		analysis_find(&m, "swapping")->title, "Up to 300 MiB of the job's memory were swapped out");
+	assert_says(analysis_find(&m, "swapping")->text, "5,000 times");
+	analysis_set(&m, FIG_SWAP, 10 * MIB);
 	assert_finds_not(&m, "swapping");
 	/* Little beside much. */
-	story_set(&m, FIG_SWAP, 20 * MIB);
-	story_set(&m, FIG_RSS, 10 * GIB);
+	analysis_set(&m, FIG_SWAP, 20 * MIB);
+	analysis_set(&m, FIG_RSS, 10 * GIB);
 	assert_finds_not(&m, "swapping");
 	figure_unset(&m.summary, FIG_SWAP, "forbidden");
 	assert_finds_not(&m, "swapping");

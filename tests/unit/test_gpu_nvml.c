@@ -124,7 +124,7 @@ static void test_every_row(void **state)
 	assert_string_equal(d->pci, "0000:3b:00.0");
 	assert_int_equal(d->index, 0);
 	assert_int_equal(d->minor, 3);
-	assert_null(d->apart);
+	assert_null(d->counted_elsewhere);
 	d = device(m, "nvidia-1");
 	assert_string_equal(d->pci, "0001:5e:00.0");
 	assert_int_equal(d->minor, -1);
@@ -392,7 +392,7 @@ static void test_slices(void **state)
 	(void)state;
 	assert_int_equal(m->r.nr_devices, 4);
 	d = device(m, "nvidia-0/mig-1");
-	assert_non_null(d->apart);
+	assert_non_null(d->counted_elsewhere);
 	assert_string_equal(d->uuid, "MIG-aaaa");
 	assert_string_equal(d->pci, "0000:3b:00.0");
 	assert_int_equal(d->index, 0);

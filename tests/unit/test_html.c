@@ -44,7 +44,7 @@ static size_t count(const char *text, const char *words)
 }
 
 struct written {
-	struct story *s;
+	struct analysis *s;
 	struct charts *f;
 	size_t drawn;
 	struct buf page;
@@ -57,7 +57,7 @@ static void write_page(struct written *w, const struct job *job, bool still)
 
 	*w = (struct written){0};
 	make_job(file, job);
-	w->s = story_of(one, 1, NULL);
+	w->s = analysis_of(one, 1, NULL);
 	assert_int_equal(charts_make(w->s, &w->f), 0);
 	buf_init(&w->page, 64 << 20);
 	assert_int_equal(page_html(w->s, w->f, &painter, still, &w->page), 0);
@@ -68,7 +68,7 @@ static void drop_page(struct written *w)
 {
 	buf_release(&w->page);
 	charts_free(w->f);
-	story_end(w->s);
+	analysis_end(w->s);
 }
 
 static void expect_html(const char *text, const char *expected)

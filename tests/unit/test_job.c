@@ -471,7 +471,7 @@ static void test_any_call_may_fail(void **state)
 		}
 }
 
-static void test_here(void **state)
+static void test_self_test(void **state)
 {
 	static const struct {
 		const char *text;
@@ -882,7 +882,7 @@ int main(void)
 		cmocka_unit_test(test_daemons_on_machines),
 		cmocka_unit_test(test_listing_stops_when_told),
 		cmocka_unit_test(test_any_call_may_fail),
-		cmocka_unit_test(test_here),
+		cmocka_unit_test(test_self_test),
 		cmocka_unit_test(test_session),
 		cmocka_unit_test(test_launcher),
 		cmocka_unit_test(test_hidden),

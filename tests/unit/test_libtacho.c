@@ -50,11 +50,11 @@ static tacho_run *open_run(void)
 	return run;
 }
 
-static struct ArrowArrayStream open_stream(const tacho_run *run, const char *frame)
+static struct ArrowArrayStream open_stream(const tacho_run *run, const char *table)
 {
 	struct ArrowArrayStream s;
 
-	if (tacho_stream(run, frame, NULL, &s) < 0)
+	if (tacho_stream(run, table, NULL, &s) < 0)
 		fail_msg("%s", tacho_error());
 	return s;
 }
@@ -173,7 +173,7 @@ static void test_buffers_are_aligned(void **state)
 }
 
 /* A stream that nobody reads, or not to its end, leaves nothing behind. */
-static void test_every_frame_may_be_left(void **state)
+static void test_every_table_may_be_left(void **state)
 {
 	tacho_run *run = open_run();
 
@@ -313,14 +313,14 @@ static void growing_end(struct growing *g)
 	free(g->bytes);
 }
 
-static struct ArrowArrayStream follow(const char *path, const char *frame)
+static struct ArrowArrayStream follow(const char *path, const char *table)
 {
 	const struct tacho_options options = {.size = sizeof(options), .wait = 0.001};
 	struct ArrowArrayStream s;
 	tacho_run *run;
 
 	assert_int_equal(tacho_open(&path, 1, &run), 0);
-	if (tacho_follow(run, frame, &options, &s) < 0)
+	if (tacho_follow(run, table, &options, &s) < 0)
 		fail_msg("%s", tacho_error());
 	tacho_close(run);
 	return s;
@@ -343,10 +343,10 @@ static bool take_news(struct ArrowArrayStream *s, int64_t *rows)
 	return false;
 }
 
-static int64_t rows_of(const char *frame)
+static int64_t rows_of(const char *table)
 {
 	tacho_run *run = open_run();
-	struct ArrowArrayStream s = open_stream(run, frame);
+	struct ArrowArrayStream s = open_stream(run, table);
 	int64_t rows = 0;
 
 	assert_true(take_news(&s, &rows));
@@ -357,16 +357,16 @@ static int64_t rows_of(const char *frame)
 
 static void test_follow(void **state)
 {
-	static const char *const frame[] = {"tree", "process", "cpu", "group"};
+	static const char *const table[] = {"tree", "process", "cpu", "group"};
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(frame); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct ArrowArrayStream s;
 		int64_t rows = 0, before;
 		struct growing g;
 
 		growing_begin(&g, 40000);
-		s = follow(g.path, frame[i]);
+		s = follow(g.path, table[i]);
 		assert_false(take_news(&s, &rows));
 		assert_true(rows > 0);
 		while (g.written < g.size - 2000) {
@@ -379,7 +379,7 @@ static void test_follow(void **state)
 		}
 		growing_more(&g, g.size);
 		assert_true(take_news(&s, &rows));
-		assert_int_equal(rows, rows_of(frame[i]));
+		assert_int_equal(rows, rows_of(table[i]));
 		s.release(&s);
 		growing_end(&g);
 	}
@@ -432,7 +432,7 @@ int main(void)
 		cmocka_unit_test(test_all_batches),
 		cmocka_unit_test(test_columns_may_be_moved_out),
 		cmocka_unit_test(test_buffers_are_aligned),
-		cmocka_unit_test(test_every_frame_may_be_left),
+		cmocka_unit_test(test_every_table_may_be_left),
 		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_old_callers),
 		cmocka_unit_test(test_threads),

@@ -3,7 +3,7 @@
 #include "film_text.h"
 
 /* Why it stands apart, or "" when it counts. */
-static const char *apart(struct lab *lab, const char *instance)
+static const char *counted_elsewhere(struct lab *lab, const char *instance)
 {
 	int row = row_of(lab, instance);
 
@@ -12,8 +12,8 @@ static const char *apart(struct lab *lab, const char *instance)
 	return lab->about[row];
 }
 
-#define assert_counts(lab, instance) assert_string_equal(apart(lab, instance), "")
-#define assert_apart(lab, instance, word) assert_non_null(strstr(apart(lab, instance), word))
+#define assert_counts(lab, instance) assert_string_equal(counted_elsewhere(lab, instance), "")
+#define assert_apart(lab, instance, word) assert_non_null(strstr(counted_elsewhere(lab, instance), word))
 
 /* What a total would be: the sum over the instances that are not apart. */
 static int64_t total(struct lab *lab, const char *metric)
@@ -624,7 +624,7 @@ static void test_a_machine_without_ports(void **state)
 	env_free(env);
 }
 
-static const struct scene {
+static const struct walk {
 	const char *collector, *kind, *film;
 	int until; /* seconds */
 } everything[] = {
@@ -647,18 +647,18 @@ struct outcome {
 	int64_t sum; /* of the first metric */
 };
 
-static struct outcome play(const struct scene *scene, unsigned nth, int error)
+static struct outcome play(const struct walk *walk, unsigned nth, int error)
 {
-	struct env *env = env_failing(film_of(scene->kind, scene->film), nth, error);
+	struct env *env = env_failing(film_of(walk->kind, walk->film), nth, error);
 	struct outcome o = {0};
 	struct lab lab;
 
-	lab_init(&lab, env, scene->collector);
-	lab.feed.root = strcmp(scene->film, "net-bridged") ? 100 : 200;
+	lab_init(&lab, env, walk->collector);
+	lab.feed.root = strcmp(walk->film, "net-bridged") ? 100 : 200;
 	o.opened = lab.collector->open(lab.state, &lab.ctx) == 0;
 	/* The last samples come after the failure: each makes a call at least. */
-	for (int second = 0; o.opened && second <= scene->until + CALLS; second++) {
-		if (second && second <= scene->until)
+	for (int second = 0; o.opened && second <= walk->until + CALLS; second++) {
+		if (second && second <= walk->until)
 			env_sleep_until(env, (100 + second) * NSEC_PER_SEC);
 		lab_sample(&lab);
 	}
@@ -682,19 +682,19 @@ static void test_every_call_may_fail(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(everything); i++) {
-		const struct scene *scene = &everything[i];
-		struct outcome want = play(scene, 0, 0);
+		const struct walk *walk = &everything[i];
+		struct outcome want = play(walk, 0, 0);
 		unsigned refused = 0;
 
 		assert_true(want.opened && want.rows && want.sum);
 		for (unsigned nth = 1; nth < CALLS; nth++) {
-			struct outcome got = play(scene, nth, error[nth % ARRAY_SIZE(error)]);
+			struct outcome got = play(walk, nth, error[nth % ARRAY_SIZE(error)]);
 
 			refused += !got.opened;
 			if (got.opened && got.rows != want.rows)
-				fail_msg("%s: call %u: %u rows", scene->film, nth, got.rows);
-			if (got.opened && got.sum != want.sum && strcmp(scene->collector, "ib"))
-				fail_msg("%s: call %u: other numbers", scene->film, nth);
+				fail_msg("%s: call %u: %u rows", walk->film, nth, got.rows);
+			if (got.opened && got.sum != want.sum && strcmp(walk->collector, "ib"))
+				fail_msg("%s: call %u: other numbers", walk->film, nth);
 		}
 		assert_true(refused < 8);
 	}

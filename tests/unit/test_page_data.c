@@ -4,7 +4,7 @@
 #include "job_maker.h"
 
 #include "document/document.h"
-#include "story/palette.h"
+#include "analysis/palette.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -203,18 +203,18 @@ static void unpack(const char *packed, double *value, size_t nr)
 
 /* ---- what the tests read ---- */
 
-static struct story *story;
+static struct analysis *analysis;
 static struct charts *charts;
 static struct buf out;
 
-static const char *data_of(const char *const *path, size_t nr, const struct story_options *options)
+static const char *data_of(const char *const *path, size_t nr, const struct analysis_options *options)
 {
 	const char *data;
 
-	story = story_of(path, nr, options);
-	assert_int_equal(charts_make(story, &charts), 0);
+	analysis = analysis_of(path, nr, options);
+	assert_int_equal(charts_make(analysis, &charts), 0);
 	buf_init(&out, 256 << 20);
-	assert_int_equal(page_data(story, charts, &out), 0);
+	assert_int_equal(page_data(analysis, charts, &out), 0);
 	data = (const char *)out.data;
 	assert_int_equal(*skip_value(data), 0);
 	assert_null(memchr(data, '<', out.len));
@@ -224,7 +224,7 @@ static const char *data_of(const char *const *path, size_t nr, const struct stor
 static void data_end(void)
 {
 	charts = charts_free(charts);
-	story_end(story);
+	analysis_end(analysis);
 	buf_release(&out);
 }
 
@@ -287,7 +287,7 @@ static void test_reduced_curves_have_their_range(void **state)
 
 	(void)state;
 	make_job(file, &(struct job){.ticks = 1000, .workers = 1});
-	data = data_of(one, 1, &(struct story_options){.from_s = NAN, .to_s = NAN, .points = 100});
+	data = data_of(one, 1, &(struct analysis_options){.from_s = NAN, .to_s = NAN, .points = 100});
 	n = (size_t)number(get(item(get(data, "nodes"), 0), "times"), "n");
 	assert_in_range(n, 50, 200);
 	line = item(get(panel_of(data, "tool-cpu-time"), "lines"), 0);
@@ -314,7 +314,7 @@ static void test_every_process_kept_has_a_line_with_fewer_numbers(void **state)
 	(void)state;
 	make_job(file, &(struct job){.ticks = 4000, .workers = 120});
 	data = data_of(one, 1,
-		&(struct story_options){.from_s = NAN, .to_s = NAN, .points = 4000, .processes = 110});
+		&(struct analysis_options){.from_s = NAN, .to_s = NAN, .points = 4000, .processes = 110});
 	lines = get(panel_of(data, "processes-cpu"), "lines");
 	assert_int_equal(length(lines), 111);
 	assert_int_equal(*get(item(lines, 110), "process"), 'n');

@@ -406,7 +406,7 @@ static const struct exporter *parquet(void)
 	return exporter_find("parquet");
 }
 
-static void test_random_frames_are_written(void **state)
+static void test_random_tables_are_written(void **state)
 {
 	char path[] = "/tmp/test_parquet.XXXXXX";
 	uint8_t data[500];
@@ -421,27 +421,27 @@ static void test_random_frames_are_written(void **state)
 	unlink(path);
 }
 
-static struct texts no_texts(const void *arg, size_t frame, size_t field)
+static struct texts no_texts(const void *arg, size_t table, size_t field)
 {
-	(void)arg, (void)frame, (void)field;
+	(void)arg, (void)table, (void)field;
 	return (struct texts){0};
 }
 
 /* Noise, batch after batch, until it fails or there were enough; what the exporter returned. */
 static int pour_noise(struct outlet *out, unsigned nr_batches, bool leave)
 {
-	static int64_t noise[FRAME_ROWS_MOST];
+	static int64_t noise[DATA_TABLE_ROWS_MOST];
 	static const struct field field[] = {
 		{.name = "a", .type = FIELD_INT}, {.name = "b", .type = FIELD_REAL}};
-	static const struct frame frame = {.name = "noise", .field = field, .nr_fields = 2};
+	static const struct data_table table = {.name = "noise", .field = field, .nr_fields = 2};
 	struct field_cells cell[2] = {{.integer = noise}, {.integer = noise}};
-	struct frame_batch batch = {.nr_rows = FRAME_ROWS_MOST, .cell = cell};
-	struct export_job job = {.frame = &frame, .nr_frames = 1, .out = out, .texts = no_texts};
+	struct data_table_batch batch = {.nr_rows = DATA_TABLE_ROWS_MOST, .cell = cell};
+	struct export_job job = {.table = &table, .nr_tables = 1, .out = out, .texts = no_texts};
 	void *e = NULL;
 	int r = parquet()->open(&job, &e, NULL);
 
 	for (unsigned i = 0; r >= 0 && i < nr_batches; i++) {
-		for (size_t k = 0; k < FRAME_ROWS_MOST; k++)
+		for (size_t k = 0; k < DATA_TABLE_ROWS_MOST; k++)
 			noise[k] = (int64_t)(dice() >> 12);
 		r = parquet()->add(e, &batch);
 	}
@@ -496,7 +496,7 @@ int main(void)
 		cmocka_unit_test(test_thrift_is_compact),
 		cmocka_unit_test(test_jobs_are_done_in_order),
 		cmocka_unit_test(test_release_does_what_is_left),
-		cmocka_unit_test(test_random_frames_are_written),
+		cmocka_unit_test(test_random_tables_are_written),
 		cmocka_unit_test(test_full_disks_are_told),
 		cmocka_unit_test(test_drop_half_way),
 	};

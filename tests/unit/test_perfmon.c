@@ -29,7 +29,7 @@ static const struct field gpu_field[FIELDS] = {{.name = "time", .type = FIELD_TI
 	{.name = "elapsed", .type = FIELD_REAL, .scale = 1}, {.name = "host", .type = FIELD_TEXT, .scale = 1},
 	{.name = "instance", .type = FIELD_TEXT, .scale = 1},
 	{.name = "gpu.memory.used", .type = FIELD_INT, .scale = 1}};
-static const struct frame frame[] = {
+static const struct data_table table[] = {
 	{.name = "energy", .domain = "energy", .field = energy_field, .nr_fields = FIELDS},
 	{.name = "gpu", .domain = "gpu", .field = gpu_field, .nr_fields = FIELDS},
 };
@@ -62,7 +62,7 @@ static void give(const struct exporter *x, void *e, size_t at, const struct row 
 	uint8_t valid[ROWS / 8] = {0};
 	struct field_cells cell[FIELDS] = {{.integer = time}, {.real = elapsed}, {.text = host},
 		{.text = instance}, {.valid = valid, .integer = value}};
-	struct frame_batch b = {.frame = at, .nr_rows = nr, .cell = cell, .recording = host};
+	struct data_table_batch b = {.table = at, .nr_rows = nr, .cell = cell, .recording = host};
 
 	for (uint32_t i = 0; i < nr; i++) {
 		time[i] = INT64_C(1700000000) * NSEC_PER_SEC + (int64_t)(row[i].elapsed * 1e9);
@@ -102,7 +102,7 @@ static void test_lists_are_on_the_same_ticks(void **state)
 		{1, N1, OTHER, INT64_MAX}, {1, N1, NVIDIA, 5}};
 	const struct exporter *x = exporter_find("perfmon-json");
 	struct export_job job = {
-		.frame = frame, .nr_frames = ARRAY_SIZE(frame), .path = folder, .texts = texts_of};
+		.table = table, .nr_tables = ARRAY_SIZE(table), .path = folder, .texts = texts_of};
 	struct buf err;
 	void *e = NULL;
 

@@ -1,7 +1,7 @@
-/* story/plot: charts of any metrics, of jobs whose every value is known. */
+/* analysis/plot: charts of any metrics, of jobs whose every value is known. */
 #include "job_maker.h"
 
-#include "story/plot.h"
+#include "analysis/plot.h"
 
 #include <math.h>
 #include <setjmp.h>

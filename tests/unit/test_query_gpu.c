@@ -487,7 +487,7 @@ static void test_a_slice_alone(void **state)
 /* Slices stand behind their device; what is on them is on it, and counts once. */
 static void test_slices(void **state)
 {
-	static const char apart[] = "a slice of nvidia-0";
+	static const char counted_elsewhere[] = "a slice of nvidia-0";
 	struct summary *s;
 	struct maker m;
 	struct buf out;
@@ -498,9 +498,9 @@ static void test_slices(void **state)
 	add_gpu(&m, 0, "nvidia-0", "yes");
 	add_gpu(&m, 1, "nvidia-1", "yes");
 	maker_instance(&m, MAKER_GPU, 2, 0, "nvidia-0/mig-1", "vendor", "nvidia", "index", "0", "apart",
-		apart, "job", "yes", NULL);
+		counted_elsewhere, "job", "yes", NULL);
 	maker_instance(&m, MAKER_GPU, 3, 0, "nvidia-0/mig-2", "vendor", "nvidia", "index", "0", "apart",
-		apart, "job", "no", NULL);
+		counted_elsewhere, "job", "no", NULL);
 	add_client(&m, 0, 0, "nvidia-0/mig-1", "1");
 	add_client(&m, 1, 0, "nvidia-0/mig-2", "1");
 	for (int64_t i = 0; i < 3; i++) {
@@ -515,7 +515,7 @@ static void test_slices(void **state)
 	assert_int_equal(s->nr_gpus, 4);
 	assert_string_equal(s->gpu[1].text[GPU_TEXT_INSTANCE], "nvidia-0/mig-1");
 	assert_string_equal(s->gpu[1].text[GPU_TEXT_PARENT], "nvidia-0");
-	assert_string_equal(s->gpu[1].text[GPU_TEXT_APART], apart);
+	assert_string_equal(s->gpu[1].text[GPU_TEXT_COUNTED_ELSEWHERE], counted_elsewhere);
 	assert_string_equal(s->gpu[3].text[GPU_TEXT_INSTANCE], "nvidia-1");
 	assert_near(of(&s->gpu[0], GPU_FIG_JOB_MEMORY_PEAK), (double)(150 * MIB));
 	assert_near(of(&s->gpu[1], GPU_FIG_JOB_MEMORY_PEAK), (double)(100 * MIB));

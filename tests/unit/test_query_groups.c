@@ -3,8 +3,8 @@
 #include "query_maker.h"
 
 #include "query/groups.h"
-#include "report/processes.h"
-#include "report/summary.h"
+#include "text/processes.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

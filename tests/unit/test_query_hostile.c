@@ -6,8 +6,8 @@
 
 #include "query/process_table.h"
 #include "query/series.h"
-#include "report/processes.h"
-#include "report/summary.h"
+#include "text/processes.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

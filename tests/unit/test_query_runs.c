@@ -210,15 +210,15 @@ static size_t series_walk(const char *path, size_t *ret_bytes)
 /* The greatest number of bytes allocated at once while the points behind a summary are read. */
 static size_t account_bytes(const char *path)
 {
-	struct account *a = NULL;
+	struct ledger *a = NULL;
 	struct point point;
 	size_t n = 0, most = 0;
 
-	assert_int_equal(account_open(path, &a), 0);
-	while (account_next(a, &point) > 0)
+	assert_int_equal(ledger_open(path, &a), 0);
+	while (ledger_next(a, &point) > 0)
 		if (n++ % 64 == 0)
 			most = MAX(most, bytes_now());
-	account_close(a);
+	ledger_close(a);
 	return most;
 }
 

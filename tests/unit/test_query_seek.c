@@ -2,11 +2,11 @@
  * was not read. Finished, cut off, damaged, and as an early version wrote it. */
 #include "long_recording.h"
 
-#include "query/frames.h"
+#include "query/tables.h"
 #include "query/length.h"
-#include "query/moments.h"
+#include "query/events.h"
 #include "query/series.h"
-#include "query/sheet.h"
+#include "query/curves.h"
 #include "query/summary.h"
 
 #include <fcntl.h>
@@ -144,35 +144,35 @@ static void test_series(void **state)
 	assert_true(nr > 1000);
 }
 
-static struct sheet *read_sheet(const char *path, double from_s, double to_s, bool whole)
+static struct curves *read_curves(const char *path, double from_s, double to_s, bool whole)
 {
 	char *name = (char *)path;
 	const struct run run = {.path = &name, .nr = 1};
-	struct sheet_query q[ARRAY_SIZE(metric)] = {0};
-	const struct sheet_options options = {.from_s = from_s, .to_s = to_s, .whole = whole};
-	struct sheet *s = NULL;
+	struct curves_query q[ARRAY_SIZE(metric)] = {0};
+	const struct curves_options options = {.from_s = from_s, .to_s = to_s, .whole = whole};
+	struct curves *s = NULL;
 	struct buf err;
 
 	buf_init(&err, 1 << 16);
 	/* Those of which all is of now come first: they alone let anything be passed over. */
 	for (size_t i = 0; i < ARRAY_SIZE(q); i++)
 		q[i].metric = metric[i];
-	assert_int_equal(sheet_read(&run, q, whole || from_s < 100 ? 4 : 2, &options, &s, &err), 0);
+	assert_int_equal(curves_read(&run, q, whole || from_s < 100 ? 4 : 2, &options, &s, &err), 0);
 	buf_release(&err);
 	return s;
 }
 
-static void test_sheets(void **state)
+static void test_curves(void **state)
 {
 	(void)state;
 	for (size_t f = 0; f < ARRAY_SIZE(file); f++)
 		for (double from = 1.1; from < SECONDS; from = from * 2 + 40) {
-			struct sheet *part = read_sheet(file[f], from, from + 30, false),
-				     *whole = read_sheet(file[f], from, from + 30, true);
+			struct curves *part = read_curves(file[f], from, from + 30, false),
+				      *whole = read_curves(file[f], from, from + 30, true);
 
 			assert_int_equal(part->node[0].nr_times, whole->node[0].nr_times);
 			for (size_t i = 0; i < part->nr_lines; i++) {
-				const struct sheet_line *x = &part->line[i], *y = &whole->line[i];
+				const struct curves_line *x = &part->line[i], *y = &whole->line[i];
 
 				assert_int_equal(x->query, y->query);
 				assert_true(same(x->average, y->average) && same(x->most, y->most) &&
@@ -181,51 +181,51 @@ static void test_sheets(void **state)
 				for (size_t k = 0; k < part->node[0].nr_times; k++)
 					assert_true(same(x->mean[k], y->mean[k]));
 			}
-			sheet_free(part);
-			sheet_free(whole);
+			curves_free(part);
+			curves_free(whole);
 		}
 }
 
-static struct frames *open_frames(const struct run *run, double from_s, bool whole)
+static struct tables *open_tables(const struct run *run, double from_s, bool whole)
 {
 	static const char *const chosen[] = {
 		"proc.mem.rss", "proc.cpu.time", "tree.cores", "mem.available", "net.rx.bytes"};
-	const struct frames_options options = {.from_s = from_s,
+	const struct tables_options options = {.from_s = from_s,
 		.to_s = from_s + 20,
 		.metric = chosen,
 		.nr_metrics = ARRAY_SIZE(chosen),
 		.whole = whole};
-	struct frames *f = NULL;
+	struct tables *f = NULL;
 	struct buf err;
 
 	buf_init(&err, 1 << 16);
-	if (frames_open(run, &options, &f, &err) < 0)
+	if (tables_open(run, &options, &f, &err) < 0)
 		fail_msg("%s", (char *)err.data);
 	buf_release(&err);
 	return f;
 }
 
-static bool same_cell(const struct frames *f, const struct frames *g, const struct frame_batch *x,
-	const struct frame_batch *y, size_t field, uint32_t row)
+static bool same_cell(const struct tables *f, const struct tables *g, const struct data_table_batch *x,
+	const struct data_table_batch *y, size_t field, uint32_t row)
 {
 	const struct field_cells *a = &x->cell[field], *b = &y->cell[field];
 	bool known = !a->valid || a->valid[row / 8] >> row % 8 & 1;
-	const struct frame *all;
+	const struct data_table *all;
 	enum field_type type;
 
-	frames_list(f, &all);
-	type = all[x->frame].field[field].type;
+	tables_list(f, &all);
+	type = all[x->table].field[field].type;
 	if (known != (!b->valid || b->valid[row / 8] >> row % 8 & 1))
 		return false;
 	if (!known)
 		return true;
 	if (type == FIELD_TEXT)
-		return !strcmp(frames_texts(f, x->frame, field).text[a->text[row]],
-			frames_texts(g, y->frame, field).text[b->text[row]]);
+		return !strcmp(tables_texts(f, x->table, field).text[a->text[row]],
+			tables_texts(g, y->table, field).text[b->text[row]]);
 	return type == FIELD_REAL ? a->real[row] == b->real[row] : a->integer[row] == b->integer[row];
 }
 
-static void test_frames(void **state)
+static void test_tables(void **state)
 {
 	uint64_t rows = 0;
 
@@ -234,37 +234,37 @@ static void test_frames(void **state)
 		for (double from = 1.1; from < SECONDS; from = from * 2 + 40) {
 			char *name = (char *)file[i];
 			const struct run run = {.path = &name, .nr = 1};
-			struct frames *f = open_frames(&run, from, false), *g = open_frames(&run, from, true);
-			struct frame_batch x, y;
-			const struct frame *all;
+			struct tables *f = open_tables(&run, from, false), *g = open_tables(&run, from, true);
+			struct data_table_batch x, y;
+			const struct data_table *all;
 
-			frames_list(f, &all);
-			while (frames_next(f, &x) == 1) {
-				assert_int_equal(frames_next(g, &y), 1);
-				assert_int_equal(x.frame, y.frame);
+			tables_list(f, &all);
+			while (tables_next(f, &x) == 1) {
+				assert_int_equal(tables_next(g, &y), 1);
+				assert_int_equal(x.table, y.table);
 				assert_int_equal(x.nr_rows, y.nr_rows);
 				rows += x.nr_rows;
-				for (size_t k = 0; k < all[x.frame].nr_fields; k++)
+				for (size_t k = 0; k < all[x.table].nr_fields; k++)
 					for (uint32_t row = 0; row < x.nr_rows; row++)
 						if (!same_cell(f, g, &x, &y, k, row))
 							fail_msg("%s of %s at row %u from %g",
-								all[x.frame].field[k].name, name, row, from);
+								all[x.table].field[k].name, name, row, from);
 			}
-			assert_int_equal(frames_next(g, &y), 0);
-			frames_close(f);
-			frames_close(g);
+			assert_int_equal(tables_next(g, &y), 0);
+			tables_close(f);
+			tables_close(g);
 		}
 	assert_true(rows > 1000);
 }
 
-static bool touches(const struct moment *m, double from_s, double to_s)
+static bool touches(const struct run_event *m, double from_s, double to_s)
 {
 	return !(m->time_s > to_s) && !((isnan(m->end_s) ? m->time_s : m->end_s) < from_s);
 }
 
 /* What reaches into the range, in the same order. */
-static void compare_moments(
-	const struct moment *x, size_t nr_x, const struct moment *y, size_t nr_y, double from_s, double to_s)
+static void compare_moments(const struct run_event *x, size_t nr_x, const struct run_event *y, size_t nr_y,
+	double from_s, double to_s)
 {
 	size_t k = 0;
 
@@ -290,22 +290,22 @@ static void test_moments(void **state)
 	for (size_t f = 0; f < ARRAY_SIZE(file); f++) {
 		char *name = (char *)file[f];
 		const struct run run = {.path = &name, .nr = 1};
-		struct moments *part = NULL, *whole = NULL;
+		struct run_events *part = NULL, *whole = NULL;
 		struct buf err;
 
 		buf_init(&err, 1 << 16);
-		assert_int_equal(moments_read(&run, &whole, &err), 0);
+		assert_int_equal(run_events_read(&run, &whole, &err), 0);
 		for (double from = 1; from < SECONDS; from = from * 1.5 + 10) {
-			assert_int_equal(moments_read_range(&run, from, from + 5, &part, &err), 0);
+			assert_int_equal(run_events_read_range(&run, from, from + 5, &part, &err), 0);
 			/* Where the end of a phase is lost, segments behind it know better. */
 			if (file[f] != damaged)
 				compare_moments(whole->phase, whole->nr_phases, part->phase, part->nr_phases,
 					from, from + 5);
 			compare_moments(
 				whole->event, whole->nr_events, part->event, part->nr_events, from, from + 5);
-			moments_free(part);
+			run_events_free(part);
 		}
-		moments_free(whole);
+		run_events_free(whole);
 		buf_release(&err);
 	}
 }
@@ -333,7 +333,7 @@ static void test_what_is_before_is_not_read(void **state)
 {
 	char path[120];
 	const struct run run = {.path = (char *[]){path}, .nr = 1};
-	struct moments *m = NULL;
+	struct run_events *m = NULL;
 	uint64_t before;
 	double length_s;
 	struct buf err;
@@ -347,13 +347,13 @@ static void test_what_is_before_is_not_read(void **state)
 	assert_int_equal(truncate(path, 18 << 20), 0); /* of 20: it has no end */
 	before = bytes_read();
 	assert_int_equal(run_length(&run, &length_s, &err), 0);
-	sheet_free(read_sheet(path, length_s * 0.99, NAN, false));
-	assert_int_equal(moments_read_range(&run, length_s * 0.99, NAN, &m, &err), 0);
-	moments_free(m);
+	curves_free(read_curves(path, length_s * 0.99, NAN, false));
+	assert_int_equal(run_events_read_range(&run, length_s * 0.99, NAN, &m, &err), 0);
+	run_events_free(m);
 	/* The beginning and the end of it, some times. */
 	assert_true(bytes_read() - before < 13 << 20);
 	before = bytes_read();
-	sheet_free(read_sheet(path, length_s * 0.99, NAN, true));
+	curves_free(read_curves(path, length_s * 0.99, NAN, true));
 	assert_true(bytes_read() - before >= 18 << 20);
 	unlink(path);
 	buf_release(&err);
@@ -363,8 +363,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_series),
-		cmocka_unit_test(test_sheets),
-		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_curves),
+		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_length),
 		cmocka_unit_test(test_what_is_before_is_not_read),

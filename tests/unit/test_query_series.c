@@ -5,7 +5,7 @@
 #include "base/expr.h"
 #include "query/process_table.h"
 #include "query/series.h"
-#include "report/summary.h"
+#include "text/summary.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -10,7 +10,7 @@
 #include "export/labels.h"
 #include "export/openmetrics_names.h"
 #include "export/outlet.h"
-#include "export/shelf.h"
+#include "export/column_sorter.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -133,11 +133,11 @@ static int64_t time_of_row[ROWS];
 struct checking {
 	bool seen[ROWS];
 	size_t nr;
-	struct shelf_point last;
+	struct column_sorter_point last;
 };
 
 /* The value is the number of the row, so that it says where it belongs. */
-static int check_point(void *arg, const struct shelf_point *p)
+static int check_point(void *arg, const struct column_sorter_point *p)
 {
 	struct checking *c = arg;
 
@@ -156,14 +156,14 @@ static int check_point(void *arg, const struct shelf_point *p)
 	return 0;
 }
 
-static void fill(struct shelf *s, struct spool_file *f, size_t flush_every)
+static void fill(struct column_sorter *s, struct spool_file *f, size_t flush_every)
 {
 	uint64_t n = 4711;
 
 	for (size_t i = 0; i < ROWS; i++) {
 		size_t at = s->nr_rows;
 
-		assert_int_equal(shelf_reserve(s, 1), 0);
+		assert_int_equal(column_sorter_reserve(s, 1), 0);
 		series_of_row[i] = s->series[at] = (uint32_t)(random_next(&n) % SERIES);
 		time_of_row[i] = s->time[at] = (int64_t)(random_next(&n) % 1000) - 500;
 		s->column[0].value[at] = i;
@@ -172,9 +172,9 @@ static void fill(struct shelf *s, struct spool_file *f, size_t flush_every)
 		s->column[1].there[at] = false;
 		s->nr_rows++;
 		if (flush_every && i % flush_every == flush_every - 1)
-			assert_int_equal(shelf_flush(s, f), 0);
+			assert_int_equal(column_sorter_flush(s, f), 0);
 	}
-	assert_int_equal(shelf_flush(s, f), 0);
+	assert_int_equal(column_sorter_flush(s, f), 0);
 }
 
 static void test_shelves_sort_by_series_and_time(void **state)
@@ -185,24 +185,24 @@ static void test_shelves_sort_by_series_and_time(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(flush_every); i++) {
 		struct checking *c = calloc(1, sizeof(*c)), *none = calloc(1, sizeof(*none));
 		struct spool_file f;
-		struct shelf s;
+		struct column_sorter s;
 
 		spool_file_init(&f, beside);
-		assert_int_equal(shelf_init(&s, 2), 0);
+		assert_int_equal(column_sorter_init(&s, 2), 0);
 		fill(&s, &f, flush_every[i]);
-		assert_int_equal(shelf_merge(&s, 0, &f, check_point, c), 0);
+		assert_int_equal(column_sorter_merge(&s, 0, &f, check_point, c), 0);
 		for (size_t row = 0; row < ROWS; row++)
 			assert_int_equal(c->seen[row], row % 3 != 0);
-		assert_int_equal(shelf_merge(&s, 1, &f, check_point, none), 0);
+		assert_int_equal(column_sorter_merge(&s, 1, &f, check_point, none), 0);
 		assert_int_equal(none->nr, 0);
-		shelf_release(&s);
+		column_sorter_release(&s);
 		spool_file_release(&f);
 		free(c);
 		free(none);
 	}
 }
 
-static int refuse(void *arg, const struct shelf_point *p)
+static int refuse(void *arg, const struct column_sorter_point *p)
 {
 	(void)p;
 	return ++*(int *)arg == 5 ? -ENOSPC : 0;
@@ -211,18 +211,18 @@ static int refuse(void *arg, const struct shelf_point *p)
 static void test_merging_ends_with_the_first_error(void **state)
 {
 	struct spool_file f;
-	struct shelf s;
+	struct column_sorter s;
 	int calls = 0;
 
 	(void)state;
 	spool_file_init(&f, beside);
-	assert_int_equal(shelf_init(&s, 2), 0);
+	assert_int_equal(column_sorter_init(&s, 2), 0);
 	fill(&s, &f, 100);
-	assert_int_equal(shelf_merge(&s, 0, &f, refuse, &calls), -ENOSPC);
+	assert_int_equal(column_sorter_merge(&s, 0, &f, refuse, &calls), -ENOSPC);
 	assert_int_equal(calls, 5);
 	assert_int_equal(ftruncate(f.fd, 1000), 0);
-	assert_int_equal(shelf_merge(&s, 0, &f, refuse, &calls), -EIO);
-	shelf_release(&s);
+	assert_int_equal(column_sorter_merge(&s, 0, &f, refuse, &calls), -EIO);
+	column_sorter_release(&s);
 	spool_file_release(&f);
 }
 
@@ -269,7 +269,7 @@ static void test_families_have_names_by_the_rules(void **state)
 		{"", KIND_GAUGE, UNIT_COUNT, false, 1, "tacho_lab_"},
 	};
 	/* clang-format on */
-	const struct frame frame = {.name = "lab"};
+	const struct data_table table = {.name = "lab"};
 	struct names names = {0};
 
 	(void)state;
@@ -282,7 +282,7 @@ static void test_families_have_names_by_the_rules(void **state)
 			.is_metric = true,
 			.scale = row[i].scale};
 
-		assert_string_equal(family_name(&names, &frame, &f), row[i].family);
+		assert_string_equal(family_name(&names, &table, &f), row[i].family);
 	}
 	names_release(&names);
 }
@@ -291,14 +291,14 @@ static void test_long_names_stay_apart(void **state)
 {
 	static char name[3000];
 	struct field f = {.name = name, .unit = UNIT_BYTES, .kind = KIND_COUNTER, .scale = 1};
-	const struct frame frame = {.name = "lab"};
+	const struct data_table table = {.name = "lab"};
 	struct names names = {0};
 	const char *first, *second;
 
 	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
-	first = family_name(&names, &frame, &f);
-	second = family_name(&names, &frame, &f);
+	first = family_name(&names, &table, &f);
+	second = family_name(&names, &table, &f);
 	assert_true(first && second && strlen(first) < 500);
 	assert_string_not_equal(first, second);
 	names_release(&names);

@@ -3,7 +3,7 @@
 
 #include "query/stats.h"
 #include "query/tracker.h"
-#include "report/stats.h"
+#include "text/stats.h"
 
 #include <malloc.h>
 #include <math.h>

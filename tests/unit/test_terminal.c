@@ -1,6 +1,6 @@
-/* document/terminal and story/axis: charts in characters, on charts made by hand. */
+/* document/terminal and analysis/axis: charts in characters, on charts made by hand. */
 #include "document/document.h"
-#include "story/axis.h"
+#include "analysis/axis.h"
 
 #include "base/str.h"
 

@@ -1,4 +1,4 @@
-/* global PALETTE: the build puts it here, from src/story/PALETTE.h */
+/* global PALETTE: the build puts it here, from src/analysis/PALETTE.h */
 /* Colours as the style sheet has them, for canvases; and which theme is on: that of the system unless somebody
  * chose, remembered where the browser lets us. Printing is always light. */
 

@@ -1,0 +1,668 @@
+/* The charts of a story: for every panel that has values, of every node that is shown, one picture with its
+ * title, what it amounts to, the limits, the phases and events, and a word on what was reduced.
+ *
+ * Everything here is numbers and texts; what it looks like is decided by who draws it. */
+#include "analysis/charts_internal.h"
+
+#include "text/words.h"
+#include "analysis/axis.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Nodes with charts of their own. */
+#define NODES_SHOWN 16
+#define BANDS 40
+#define MARKS_APART 0.015 /* of the time axis; closer events become one mark */
+#define STRETCH 8	  /* an axis is stretched to a limit that is at most so many times what was reached */
+#define TOLD 3		  /* curves whose numbers stand in the subtitle */
+
+/* ---- memory ---- */
+
+const char *charts_text(struct owned *m, struct buf *text)
+{
+	const char *copy = owned_text(m, text);
+
+	return copy ? copy : "";
+}
+
+/* ---- what it amounts to ---- */
+
+struct charts_sum {
+	double mean, most, most_at_s;
+	double drawn; /* the most of what is drawn */
+};
+
+/* Of curves upon one another, as drawn. All of a node stand on one axis. */
+static struct charts_sum sum_of_curves(const struct draft *d)
+{
+	const struct curves_node *node = d->nr ? &d->s->curves->node[d->source[0].node] : NULL;
+	struct charts_sum sum = {NAN, NAN, NAN, NAN};
+	double added = 0, known = 0, plain = 0, points = 0;
+
+	for (size_t at = 0; d->nr && at < d->curve[0].nr; at++) {
+		double here = NAN;
+
+		for (size_t i = 0; i < d->nr; i++)
+			if (!isnan(d->curve[i].mean[at]))
+				here = (isnan(here) ? 0 : here) + (double)d->curve[i].mean[at];
+		if (isnan(here))
+			continue;
+		added += here * point_seconds(node, at, d->rates);
+		known += point_seconds(node, at, d->rates);
+		plain += here;
+		points++;
+		if (isnan(sum.most) || here > sum.most) {
+			sum.most = sum.drawn = here;
+			sum.most_at_s = d->curve[0].time_s[at];
+		}
+	}
+	sum.mean = known > 0 ? added / known : points > 0 ? plain / points : NAN;
+	return sum;
+}
+
+/* What was read of the sum itself is better than the sum of what is drawn. */
+static struct charts_sum sum_of_stack(const struct draft *d)
+{
+	if (d->total && !isnan(d->total->most))
+		return (struct charts_sum){
+			d->total->average, d->total->most, d->total->most_at_s, d->total->highest};
+	return sum_of_curves(d);
+}
+
+static double highest(const struct draft *d)
+{
+	double most = NAN;
+
+	if (d->chart.form == CHART_STACKED)
+		return sum_of_stack(d).most;
+	for (size_t i = 0; i < d->nr; i++)
+		if (!isnan(d->curve[i].most) && (isnan(most) || d->curve[i].most > most))
+			most = d->curve[i].most;
+	return most;
+}
+
+static void add_value(struct buf *out, const struct draft *d, double value)
+{
+	char text[UNITS_SIZE];
+
+	buf_adds(out, format_value(text, value, d->chart.unit, d->chart.per_second));
+}
+
+/* A curve is sampled: where it does not reach what is known, it says so; and where single samples, too short
+ * to tell how much it was, show more. */
+static void add_drawn(struct buf *out, const struct draft *d, double most, double drawn)
+{
+	char known[UNITS_SIZE], seen[UNITS_SIZE];
+
+	format_value(known, most, d->chart.unit, d->chart.per_second);
+	format_value(seen, drawn, d->chart.unit, d->chart.per_second);
+	if (!isnan(drawn) && strcmp(known, seen) != 0)
+		buf_addf(out, drawn < most ? " (the curve shows %s)" : " (single samples up to %s)", seen);
+}
+
+static void add_sum(struct buf *out, const struct draft *d, const char *name, const struct charts_sum *sum)
+{
+	char text[UNITS_SIZE];
+
+	if (name)
+		buf_addf(out, "%s: ", name);
+	buf_adds(out, "mean ");
+	add_value(out, d, sum->mean);
+	buf_adds(out, ", max ");
+	add_value(out, d, sum->most);
+	if (sum->most != 0 && !isnan(sum->most_at_s))
+		buf_addf(out, " at %s", format_moment(text, sum->most_at_s, d->s->to_s - d->s->from_s));
+	add_drawn(out, d, sum->most, sum->drawn);
+}
+
+/* The curve whose highest point is annotated; NULL: there is none. */
+static const struct chart_curve *peak_curve(const struct draft *d, const struct chart_source **ret_source)
+{
+	unsigned at = d->p->row->peak;
+
+	for (size_t i = 0; at && d->of != DRAFT_BY_NODE && i < d->nr; i++)
+		if (d->nr == 1 || (d->p->row->shape == PANEL_LINES && d->curve[i].color == at - 1)) {
+			*ret_source = &d->source[i];
+			return &d->curve[i];
+		}
+	return NULL;
+}
+
+/* Of many curves the one that reached furthest. */
+static void add_highest(struct buf *out, const struct draft *d)
+{
+	const struct chart_curve *top = NULL;
+	char text[UNITS_SIZE];
+	double at = NAN, drawn = NAN;
+
+	for (size_t i = 0; i < d->nr; i++)
+		if (!isnan(d->curve[i].most) && (!top || d->curve[i].most > top->most)) {
+			top = &d->curve[i];
+			at = d->source[i].most_at_s;
+			drawn = d->source[i].drawn_most;
+		}
+	if (!top)
+		return;
+	buf_adds(out, "highest ");
+	add_value(out, d, top->most);
+	buf_addf(out, ": %s", top->name);
+	if (top->most != 0 && !isnan(at))
+		buf_addf(out, " at %s", format_moment(text, at, d->s->to_s - d->s->from_s));
+	add_drawn(out, d, top->most, drawn);
+}
+
+/* The part of the run whose memory the chart shows; NULL: it shows something else, or several. */
+static const struct summary *memory_part(const struct draft *d)
+{
+	const char *metric = d->p->row->metric[0];
+	enum panel_shape shape = d->p->row->shape;
+
+	if (d->of == DRAFT_BY_NODE || !metric || strncmp(metric, "proc.mem.", 9) != 0 ||
+		shape == PANEL_GROUPS || shape == PANEL_PROCESSES_LINES)
+		return NULL;
+	return d->of == DRAFT_NODE && d->s->summary->nr_nodes ? &d->s->summary->node[d->node] : d->s->summary;
+}
+
+/* What one process had between two samples is in no curve. */
+static bool is_peak_between(const struct draft *d)
+{
+	const struct summary *part = memory_part(d);
+
+	return part && *summary_memory_view(part) == 'h';
+}
+
+static void set_subtitle(struct draft *d)
+{
+	const struct chart_source *source = NULL;
+	const struct chart_curve *peak = peak_curve(d, &source);
+	enum panel_shape shape = d->p->row->shape;
+	struct buf text;
+
+	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT)
+		return;
+	buf_init(&text, 4096);
+	if (d->chart.form == CHART_STACKED) {
+		struct charts_sum sum = sum_of_stack(d);
+
+		add_sum(&text, d, "sum", &sum);
+	} else if (d->nr > 1 && peak) {
+		add_sum(&text, d, peak->name,
+			&(struct charts_sum){
+				peak->average, peak->most, source->most_at_s, source->drawn_most});
+	} else if (d->nr == 1 || (shape == PANEL_LINES && d->nr <= TOLD)) {
+		for (size_t i = 0; i < d->nr; i++) {
+			const struct chart_curve *c = &d->curve[i];
+			struct charts_sum sum = {
+				c->average, c->most, d->source[i].most_at_s, d->source[i].drawn_most};
+
+			buf_adds(&text, i ? " · " : "");
+			/* Where others could have stood beside it, it is told which one it is. */
+			add_sum(&text, d,
+				d->nr > 1 || (shape == PANEL_LINES && d->p->row->metric[1]) ? c->name : NULL,
+				&sum);
+		}
+	} else {
+		add_highest(&text, d);
+	}
+	if (is_peak_between(d)) {
+		buf_adds(&text, "; one process had ");
+		add_value(&text, d, memory_part(d)->figure[FIG_MEMORY].value);
+		buf_adds(&text, ", between samples");
+	}
+	d->chart.subtitle = charts_text(d->m, &text);
+}
+
+static void set_peak(struct draft *d)
+{
+	const struct chart_source *source = NULL;
+	const struct chart_curve *peak = peak_curve(d, &source);
+	struct charts_sum sum = {NAN, NAN, NAN, NAN};
+	struct chart_note *note;
+	struct buf text;
+
+	if (d->chart.form == CHART_STACKED && d->p->row->peak)
+		sum = sum_of_stack(d);
+	else if (peak)
+		sum = (struct charts_sum){0, peak->most, source->most_at_s, source->drawn_most};
+	if (!(sum.most > 0) || isnan(sum.most_at_s))
+		return;
+	note = owned_alloc(d->m, 1, sizeof(*note));
+	if (!note)
+		return;
+	buf_init(&text, 256);
+	buf_adds(&text, is_peak_between(d) ? "highest sample " : "peak ");
+	add_value(&text, d, sum.most);
+	*note = (struct chart_note){
+		.time_s = sum.most_at_s, .value = sum.most, .text = charts_text(d->m, &text)};
+	d->chart.note = note;
+	d->chart.nr_notes = 1;
+}
+
+/* ---- limits ---- */
+
+static bool is_first_of_host(const struct analysis *s, uint32_t node)
+{
+	for (uint32_t i = 0; i < node; i++)
+		if (!strcmp(s->curves->node[i].host, s->curves->node[node].host))
+			return false;
+	return true;
+}
+
+/* Of one node; or of all hosts together, and to compare nodes where all have the same. NAN: there is none. */
+static double level_value(const struct draft *d, int query)
+{
+	bool sums = query >= 0 && d->of == DRAFT_ALL && d->s->curves->column[query].fold == FOLD_SUM;
+	double value = NAN;
+
+	for (uint32_t node = 0; query >= 0 && node < d->s->nr_nodes; node++) {
+		size_t nr;
+		const struct curves_line *line = lines_of(d->s, query, node, &nr);
+		double last = nr ? line->last : NAN;
+
+		if (d->of == DRAFT_NODE && node == d->node)
+			return last;
+		if (d->of == DRAFT_NODE || (sums && !is_first_of_host(d->s, node)))
+			continue;
+		if (isnan(last) || (!sums && !isnan(value) && last != value))
+			return NAN;
+		value = sums && !isnan(value) ? value + last : last;
+	}
+	return value;
+}
+
+static void set_levels(struct draft *d)
+{
+	const struct panel *row = d->p->row;
+	struct chart_level *level = owned_alloc(d->m, PANEL_LEVELS, sizeof(*level));
+	double most = highest(d);
+
+	for (unsigned i = 0; level && i < PANEL_LEVELS; i++) {
+		double value = level_value(d, d->p->level[i]);
+		struct buf text;
+
+		/* A job that may use all that is installed: one line says it. */
+		if (!(value > 0) || (d->chart.nr_levels && level[d->chart.nr_levels - 1].value == value))
+			continue;
+		buf_init(&text, 256);
+		buf_addf(&text, "%s: ", row->level_label[i]);
+		add_value(&text, d, value);
+		if (row->quantity && d->chart.unit == UNIT_COUNT)
+			buf_addf(&text, " %s", row->quantity);
+		level[d->chart.nr_levels++] = (struct chart_level){.value = value,
+			.label = charts_text(d->m, &text),
+			.stretch = value <= most * STRETCH};
+	}
+	d->chart.level = level;
+}
+
+/* ---- phases and events ---- */
+
+/* Several nodes tell of the same phases: all together show those of the first that does. */
+static int64_t node_of_phases(const struct draft *d)
+{
+	const struct run_events *m = d->s->events;
+	uint32_t least = UINT32_MAX;
+
+	if (d->of == DRAFT_NODE)
+		return d->node;
+	for (size_t i = 0; i < m->nr_phases; i++)
+		least = MIN(least, m->phase[i].node);
+	return least;
+}
+
+static bool is_in_range(const struct analysis *s, const struct run_event *m)
+{
+	return m->time_s <= s->to_s && (isnan(m->end_s) ? m->time_s : m->end_s) >= s->from_s;
+}
+
+static void set_bands(struct draft *d)
+{
+	const struct run_events *m = d->s->events;
+	int64_t node = node_of_phases(d);
+	struct chart_band *band = owned_alloc(d->m, BANDS, sizeof(*band));
+
+	for (size_t i = 0; band && i < m->nr_phases && d->chart.nr_bands < BANDS; i++)
+		if (m->phase[i].node == node && is_in_range(d->s, &m->phase[i]))
+			band[d->chart.nr_bands++] = (struct chart_band){.from_s = m->phase[i].time_s,
+				.to_s = isnan(m->phase[i].end_s) ? d->s->to_s : m->phase[i].end_s,
+				.label = m->phase[i].label};
+	d->chart.band = band;
+}
+
+/* Events that stand too close become one mark that counts them. */
+static void set_marks(struct draft *d)
+{
+	const struct run_events *m = d->s->events;
+	double counted_elsewhere = (d->s->to_s - d->s->from_s) * MARKS_APART;
+	struct chart_mark *mark = owned_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
+	size_t nr = 0, more = 0;
+
+	for (size_t i = 0; mark && i <= m->nr_events; i++) {
+		const struct run_event *e = i < m->nr_events ? &m->event[i] : NULL;
+
+		if (e && ((d->of == DRAFT_NODE && e->node != d->node) || !is_in_range(d->s, e)))
+			continue;
+		if (e && nr && e->time_s < mark[nr - 1].time_s + counted_elsewhere) {
+			more++;
+			continue;
+		}
+		if (more) {
+			struct buf text;
+
+			buf_init(&text, 1 << 16);
+			buf_addf(&text, "%s, and %zu more", mark[nr - 1].label, more);
+			mark[nr - 1].label = charts_text(d->m, &text);
+			more = 0;
+		}
+		if (e && nr < (size_t)(1 / MARKS_APART) + 2)
+			mark[nr++] = (struct chart_mark){.time_s = e->time_s, .label = e->label};
+	}
+	d->chart.mark = mark;
+	d->chart.nr_marks = nr;
+}
+
+/* ---- titles ---- */
+
+static void add_id(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		bool capital = *text >= 'A' && *text <= 'Z';
+		bool plain = (*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9');
+
+		buf_addch(out, capital ? *text - 'A' + 'a' : plain ? *text : '-');
+	}
+}
+
+static void add_host(struct buf *out, const struct analysis *s, uint32_t node)
+{
+	const char *host = s->curves->node[node].host;
+
+	if (!*host)
+		buf_addf(out, "recording %u", node + 1);
+	else
+		add_text(out, host, strlen(host), LETTERS_UTF8);
+	clip(out, 0, 80, true);
+}
+
+static void set_id(struct draft *d)
+{
+	struct buf text;
+
+	if (d->of == DRAFT_ALL || d->s->nr_nodes < 2) {
+		d->chart.id = d->p->row->id;
+		return;
+	}
+	buf_init(&text, 1024);
+	buf_addf(&text, "%s-", d->p->row->id);
+	if (d->of == DRAFT_BY_NODE) {
+		buf_adds(&text, "by-node");
+	} else {
+		struct buf host;
+
+		buf_init(&host, 1024);
+		add_host(&host, d->s, d->node);
+		add_id(&text, (char *)host.data);
+		buf_release(&host);
+		if (*d->s->curves->node[d->node].host && !is_first_of_host(d->s, d->node))
+			buf_addf(&text, "-%u", d->node + 1);
+	}
+	d->chart.id = charts_text(d->m, &text);
+}
+
+/* By what, where the panel has several. */
+static void add_compared(struct buf *out, const struct draft *d)
+{
+	int query = analysis_main_query(d->s, d->p);
+
+	for (unsigned k = 0; k < PANEL_METRICS && d->p->row->metric[1]; k++)
+		if (d->p->whole[k] == query && d->p->row->label[k])
+			buf_addf(out, "%s, ", d->p->row->label[k]);
+	buf_adds(out, "node by node");
+}
+
+static void set_title(struct draft *d, enum metric_fold fold)
+{
+	static const char *const how[NR_FOLDS] = {[FOLD_SUM] = "total",
+		[FOLD_MEAN] = "average",
+		[FOLD_MAX] = "highest",
+		[FOLD_NONE] = "average"};
+	struct buf text, whole;
+
+	d->chart.title = d->p->row->title;
+	if (d->s->nr_nodes < 2)
+		return;
+	buf_init(&text, 4096);
+	if (d->of == DRAFT_NODE)
+		add_host(&text, d->s, d->node);
+	else if (d->of == DRAFT_BY_NODE)
+		add_compared(&text, d);
+	else
+		buf_addf(&text, "%s of %zu nodes", how[d->p->row->share ? FOLD_MEAN : fold], d->s->nr_nodes);
+	buf_init(&whole, 4096);
+	buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
+	d->chart.title = charts_text(d->m, &whole);
+	buf_release(&text);
+}
+
+static void set_footnote(struct draft *d)
+{
+	const struct curves_node *node = NULL;
+	char step[UNITS_SIZE];
+	bool range = false;
+	struct buf text;
+
+	for (size_t i = 0; i < d->nr; i++) {
+		const struct curves_node *n = &d->s->curves->node[d->source[i].node];
+
+		if (n->reduced && (!node || n->step_s > node->step_s))
+			node = n;
+		range |= d->curve[i].low != d->curve[i].mean;
+	}
+	if (!node)
+		return;
+	buf_init(&text, 256);
+	buf_addf(&text, "each point stands for %s", format_duration(step, node->step_s));
+	if (range && d->chart.form == CHART_LINES)
+		buf_adds(&text, "; the band is its range");
+	else if (d->chart.total && d->chart.total->high != d->chart.total->mean)
+		buf_adds(&text, "; grey above: the most of the sum");
+	d->chart.footnote = charts_text(d->m, &text);
+}
+
+/* The areas are means; what they came to at most is in the sum as it was read. */
+static void set_total(struct draft *d)
+{
+	const struct curves_line *line = d->chart.form == CHART_STACKED ? d->total : NULL;
+	struct chart_curve *total = line ? owned_alloc(d->m, 1, sizeof(*total)) : NULL;
+
+	if (!total)
+		return;
+	*total = curve_of_line(d, line, "sum", CHART_OTHERS);
+	d->chart.total = total;
+}
+
+/* ---- one chart ---- */
+
+static enum chart_form form_of(const struct draft *d)
+{
+	if (d->of == DRAFT_BY_NODE)
+		return CHART_LINES;
+	switch (d->p->row->shape) {
+	case PANEL_STACKED:
+	case PANEL_GROUPS_STACKED:
+	case PANEL_PROCESSES:
+		return CHART_STACKED;
+	case PANEL_HEAT:
+		return CHART_HEAT;
+	case PANEL_TIMELINE:
+		return CHART_TIMELINE;
+	default:
+		return CHART_LINES;
+	}
+}
+
+static const struct curves_column *column_of(const struct draft *d)
+{
+	for (unsigned k = 0; k < PANEL_METRICS; k++)
+		if (d->p->query[k] >= 0 && d->s->curves->column[d->p->query[k]].known)
+			return &d->s->curves->column[d->p->query[k]];
+	return NULL;
+}
+
+static void set_unit(struct draft *d, const struct curves_column *column)
+{
+	bool time_share = column->unit == UNIT_SECONDS && column->per_second;
+
+	d->chart.unit = column->unit;
+	d->chart.per_second = column->per_second && !time_share;
+	if (time_share)
+		d->chart.unit = d->p->row->share ? UNIT_RATIO : UNIT_COUNT;
+	d->chart.quantity = d->p->row->quantity;
+}
+
+/* Shares that come near the whole are shown against it. */
+static void set_scale(struct draft *d)
+{
+	double most = highest(d);
+
+	d->chart.y_most = NAN;
+	if (d->chart.form == CHART_HEAT ||
+		(d->chart.unit == UNIT_RATIO && d->chart.form == CHART_LINES && most >= 0.25 &&
+			most <= 1.001))
+		d->chart.y_most = 1;
+}
+
+/* 1: there is a chart, 0: nothing to draw, or -ENOMEM. */
+static int draft_make(struct draft *d)
+{
+	const struct curves_column *column = column_of(d);
+	int r;
+
+	if (!column)
+		return 0;
+	d->rates = column->rates;
+	r = draft_curves(d);
+	if (r >= 0 && d->p->row->shape == PANEL_TIMELINE)
+		r = draft_spans(d);
+	if (r < 0)
+		return r;
+	if (!(d->p->row->shape == PANEL_TIMELINE ? d->chart.nr_spans : d->nr))
+		return 0;
+	d->chart.form = form_of(d);
+	if (d->p->row->when_any && !(highest(d) > 0))
+		return 0;
+	d->chart.from_s = d->s->from_s;
+	d->chart.to_s = d->s->to_s;
+	d->chart.curve = d->curve;
+	d->chart.nr_curves = d->nr;
+	set_unit(d, column);
+	set_scale(d);
+	set_id(d);
+	set_title(d, column->fold);
+	set_subtitle(d);
+	set_peak(d);
+	set_levels(d);
+	set_bands(d);
+	set_marks(d);
+	set_total(d);
+	set_footnote(d);
+	return d->m->failed ? -ENOMEM : 1;
+}
+
+static int charts_add(struct charts *f, const struct analysis *s, const struct analysis_panel *p,
+	enum draft_of of, uint32_t node)
+{
+	struct draft d = {.s = s, .p = p, .m = &f->memory, .of = of, .node = node};
+	int r = draft_make(&d);
+
+	if (r <= 0)
+		return r;
+	f->item[f->nr] = d.chart;
+	f->panel[f->nr] = p;
+	f->source[f->nr] = d.source;
+	f->node[f->nr++] = of == DRAFT_NODE && s->nr_nodes > 1 ? (int64_t)node : -1;
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+/* Those of which charts are made: all, or of many those that differ most in what the first panel shows. */
+static size_t nodes_shown(const struct analysis *s, uint32_t *ret)
+{
+	size_t nr = 0;
+
+	if (s->nr_nodes > NODES_SHOWN && s->nr_panels)
+		return nodes_pick(s, s->panel[0].whole[0], NODES_SHOWN, ret);
+	for (uint32_t i = 0; i < s->nr_nodes; i++)
+		if (s->curves->node[i].nr_times > 1)
+			ret[nr++] = i;
+	return nr;
+}
+
+static int panel_charts(struct charts *f, const struct analysis *s, const struct analysis_panel *p,
+	const uint32_t *node, size_t nr)
+{
+	int r = 0;
+
+	if (p->row->combined && s->nr_nodes > 1) {
+		r = charts_add(f, s, p, DRAFT_ALL, 0);
+		if (r >= 0 && nr > 1)
+			r = charts_add(f, s, p, DRAFT_BY_NODE, 0);
+	}
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = charts_add(f, s, p, DRAFT_NODE, node[i]);
+	return r;
+}
+
+static int charts_room(struct charts *f, const struct analysis *s)
+{
+	size_t most = s->nr_panels * (MIN(s->nr_nodes, (size_t)NODES_SHOWN) + 2) + 1;
+
+	f->item = calloc(most, sizeof(*f->item));
+	f->panel = calloc(most, sizeof(*f->panel));
+	f->source = calloc(most, sizeof(*f->source));
+	f->node = calloc(most, sizeof(*f->node));
+	return f->item && f->panel && f->source && f->node ? 0 : -ENOMEM;
+}
+
+int charts_make(const struct analysis *s, struct charts **ret)
+{
+	struct charts *f = calloc(1, sizeof(*f));
+	uint32_t node[NODES_SHOWN];
+	size_t nr = 0;
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = charts_room(f, s);
+	if (r >= 0 && s->to_s > s->from_s)
+		nr = nodes_shown(s, node);
+	if (r >= 0 && nr && nr < s->nr_nodes && s->nr_nodes > NODES_SHOWN &&
+		asprintf(&f->note, "of %zu nodes the %zu that differ most have charts of their own",
+			s->nr_nodes, nr) < 0)
+		r = -ENOMEM;
+	for (size_t i = 0; nr && i < s->nr_panels && r >= 0; i++)
+		r = panel_charts(f, s, &s->panel[i], node, nr);
+	if (r < 0) {
+		charts_free(f);
+		return r;
+	}
+	*ret = f;
+	return 0;
+}
+
+struct charts *charts_free(struct charts *f)
+{
+	if (!f)
+		return NULL;
+	owned_free(&f->memory);
+	free(f->item);
+	free(f->panel);
+	free(f->source);
+	free(f->node);
+	free(f->note);
+	free(f);
+	return NULL;
+}

@@ -1,0 +1,54 @@
+/* The pieces of analysis/charts: not for others. */
+#ifndef ANALYSIS_CHARTS_INTERNAL_H
+#define ANALYSIS_CHARTS_INTERNAL_H
+
+#include "base/buf.h"
+#include "base/owned.h"
+#include "analysis/palette.h"
+#include "analysis/analysis.h"
+
+/* Curves with names of their own in one chart; the rest is folded into one. */
+#define CURVES_NAMED PALETTE_SIZE
+#define INSTANCES_NAMED 8
+#define NODES_NAMED 8
+#define HEAT_ROWS 256
+
+/* A copy of what is in the buffer, which is released. Never NULL. */
+const char *charts_text(struct owned *m, struct buf *text);
+
+enum draft_of { DRAFT_NODE, DRAFT_ALL, DRAFT_BY_NODE };
+
+/* A chart in the making. */
+struct draft {
+	const struct analysis *s;
+	const struct analysis_panel *p;
+	struct owned *m;
+	enum draft_of of;
+	uint32_t node; /* DRAFT_NODE */
+	struct chart chart;
+	struct chart_curve *curve;
+	struct chart_source *source;
+	size_t nr, cap;
+	bool rates; /* its values stand for the time before them */
+	const struct curves_line
+		*total; /* of stacked curves: their sum as it was read; NULL: not asked for */
+};
+
+/* Lines of one recording that answer a query. */
+const struct curves_line *lines_of(const struct analysis *s, int query, uint32_t node, size_t *ret_nr);
+/* What the panel shows: fills curve and source. 0 or -ENOMEM; no curves: there is nothing to draw. */
+int draft_curves(struct draft *d);
+/* The lives of processes: fills span. */
+int draft_spans(struct draft *d);
+
+/* A curve of a line, in this colour. The name is kept by `m`. */
+/* How long a point of the curves stands for what it shows. */
+double point_seconds(const struct curves_node *node, size_t at, bool rates);
+
+struct chart_curve curve_of_line(
+	const struct draft *d, const struct curves_line *line, const char *name, uint32_t color);
+void draft_add(struct draft *d, const struct curves_line *line, const char *name, uint32_t color);
+const char *process_label(struct owned *m, const struct process_row *row);
+/* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */
+size_t nodes_pick(const struct analysis *s, int query, size_t most, uint32_t *ret);
+#endif

@@ -1,0 +1,278 @@
+/* The rules, one row each, and how what they find is kept.
+ *
+ * A rule sees the whole story and is silent where a number is missing. Shortness is decided here, for all:
+ * what a rule would say of a run that is shorter than its row asks is chance. How a run ended can be told of
+ * any.
+ *
+ * Rejected: thresholds in a file of the user's. A finding that nobody can explain by its number in the report
+ * and a line of code is worth nothing, and sites differ less than one thinks. */
+#include "analysis/rule.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+/* Counters are asked for as they are: what is read every few seconds has no rate in a short run, and its growth tells
+ * the mean as well. */
+#define CG(metric) {metric, CURVES_INSTANCE, false, NULL, false}
+
+const struct curves_query finding_query[NR_EVIDENCE] = {
+	[EV_CORES]                = {"tree.cores",           CURVES_WHOLE, false, NULL, true},
+	[EV_PSS]                  = {"proc.mem.pss_now",     CURVES_WHOLE, false, NULL, false},
+	[EV_RSS]                  = {"proc.mem.rss",         CURVES_WHOLE, false, NULL, false},
+	[EV_BUSY]                 = {"cpu.busy",             CURVES_WHOLE, false, NULL, false},
+	[EV_IOWAIT]               = {"cpu.waiting",          CURVES_WHOLE, false, NULL, false},
+	[EV_STEAL]                = {"cpu.steal",            CURVES_WHOLE, false, NULL, false},
+	[EV_READY]                = {"proc.sched.waiting",   CURVES_WHOLE, false, NULL, false},
+	[EV_AVAILABLE]            = {"mem.available",        CURVES_WHOLE, false, NULL, false},
+	[EV_NODE_OOM_KILLS]       = {"paging.oom_kills",     CURVES_WHOLE, false, NULL, false},
+	[EV_SWAP_IN]              = {"paging.swap_in",       CURVES_WHOLE, false, NULL, false},
+	[EV_PRESSURE_CPU]         = {"pressure.cpu.some",    CURVES_WHOLE, false, NULL, false},
+	[EV_PRESSURE_MEMORY]      = {"pressure.memory.some", CURVES_WHOLE, false, NULL, false},
+	[EV_PRESSURE_IO]          = {"pressure.io.some",     CURVES_WHOLE, false, NULL, false},
+	[EV_CG_PERIODS]           = CG("cgroup.cpu.periods"),
+	[EV_CG_THROTTLED_PERIODS] = CG("cgroup.cpu.throttled_periods"),
+	[EV_CG_THROTTLED]         = CG("cgroup.cpu.throttled"),
+	[EV_CG_QUOTA]             = CG("cgroup.cpu.quota"),
+	[EV_CG_CURRENT]           = CG("cgroup.memory.current"),
+	[EV_CG_OOM]               = CG("cgroup.memory.oom"),
+	[EV_CG_OOM_KILL]          = CG("cgroup.memory.oom_kill"),
+	[EV_CG_LIMIT_HITS]        = CG("cgroup.memory.max_hits"),
+	[EV_CG_LIMIT]             = CG("cgroup.memory.limit"),
+	[EV_CG_ANON]              = CG("cgroup.memory.anon"),
+	[EV_CG_SHMEM]             = CG("cgroup.memory.shmem"),
+	[EV_CG_PRESSURE_CPU]      = CG("cgroup.pressure.cpu.some"),
+	[EV_CG_PRESSURE_MEMORY]   = CG("cgroup.pressure.memory.some"),
+	[EV_CG_PRESSURE_IO]       = CG("cgroup.pressure.io.some"),
+	[EV_CG_PIDS_HITS]         = CG("cgroup.pids.max_hits"),
+};
+const size_t nr_finding_queries = NR_EVIDENCE;
+
+/* In the order in which equally grave ones are told. */
+static const struct rule rule[] = {
+	{"oom",             0,           look_oom},
+	{"exit",            0,           look_exit},
+	{"process-limit",   0,           look_process_limit},
+	{"memory",          USE_LEAST_S, look_memory},
+	{"memory-growth",   10,          look_growth},
+	{"swap",            USE_LEAST_S, look_swap},
+	{"throttled",       USE_LEAST_S, look_throttled},
+	{"starved",         USE_LEAST_S, look_starved},
+	{"cores",           USE_LEAST_S, look_cores},
+	{"stolen",          USE_LEAST_S, look_stolen},
+	{"serial",          20,          look_serial},
+	{"pressure",        USE_LEAST_S, look_pressure},
+	{"io-wait",         USE_LEAST_S, look_io_wait},
+	{"gpus",            10,          look_gpus},
+	{"nodes",           10,          look_nodes},
+	{"ranks",           10,          look_ranks},
+	{"short-processes", USE_LEAST_S, look_short_processes},
+	{"energy",          USE_LEAST_S, look_energy},
+};
+/* clang-format on */
+
+const char *finding_weight_name(enum finding_weight weight)
+{
+	static const char *const name[] = {[FINDING_FINE] = "fine",
+		[FINDING_NOTE] = "note",
+		[FINDING_WARNING] = "warning",
+		[FINDING_SERIOUS] = "serious"};
+
+	return weight <= FINDING_SERIOUS ? name[weight] : "note";
+}
+
+/* That nothing stands out is a judgement: where little was seen, it is none. */
+const char *findings_none(const struct analysis *s)
+{
+	if (isnan(figure_of(s->summary, FIG_CPU)) && isnan(figure_of(s->summary, FIG_RSS)))
+		return "Nothing can be told of this run: there is no measurement that can be read.";
+	if (figure_of(s->summary, FIG_WALL) < USE_LEAST_S)
+		return "Nothing stands out, but the run was too short to tell.";
+	return "Nothing stands out.";
+}
+
+/* ---- what is kept ---- */
+
+struct finding *found_new(struct look *l, const char *id, enum finding_weight weight, const char *panel)
+{
+	struct finding *more = reallocarray(l->found->item, l->found->nr + 1, sizeof(*more));
+
+	if (!more) {
+		l->err = -ENOMEM;
+		return NULL;
+	}
+	l->found->item = more;
+	more += l->found->nr++;
+	*more = (struct finding){
+		.id = id, .weight = weight, .panel = panel, .from_s = NAN, .to_s = NAN, .node = -1};
+	return more;
+}
+
+static void say(struct look *l, char **text, const char *fmt, va_list ap)
+{
+	char *sentence = NULL, *whole = NULL;
+
+	if (vasprintf(&sentence, fmt, ap) < 0) {
+		l->err = -ENOMEM;
+		return;
+	}
+	if (!*text) {
+		*text = sentence;
+		return;
+	}
+	if (asprintf(&whole, "%s %s", *text, sentence) < 0) {
+		l->err = -ENOMEM;
+	} else {
+		free(*text);
+		*text = whole;
+	}
+	free(sentence);
+}
+
+void found_title(struct look *l, struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (f)
+		say(l, &f->title, fmt, ap);
+	va_end(ap);
+}
+
+void found_say(struct look *l, struct finding *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (f)
+		say(l, &f->text, fmt, ap);
+	va_end(ap);
+}
+
+void found_where(struct finding *f, int64_t node, double from_s, double to_s)
+{
+	if (!f)
+		return;
+	f->node = node;
+	f->from_s = from_s;
+	f->to_s = to_s;
+}
+
+void found_evidence(struct look *l, struct finding *f, const char *name, double value, enum metric_unit unit)
+{
+	struct finding_evidence *more;
+
+	if (!f || !isfinite(value))
+		return;
+	more = reallocarray(f->evidence, f->nr_evidence + 1, sizeof(*more));
+	if (more)
+		f->evidence = more;
+	if (more)
+		more[f->nr_evidence] =
+			(struct finding_evidence){.name = strdup(name), .value = value, .unit = unit};
+	if (!more || !more[f->nr_evidence].name) {
+		l->err = -ENOMEM;
+		return;
+	}
+	f->nr_evidence++;
+}
+
+/* The names of figures end in their units. */
+static enum metric_unit figure_unit(const char *name)
+{
+	static const struct {
+		const char *end;
+		enum metric_unit unit;
+	} by_end[] = {{"_bytes", UNIT_BYTES}, {"_chars", UNIT_BYTES}, {"_ratio", UNIT_RATIO},
+		{"_s", UNIT_SECONDS}, {"joules", UNIT_JOULES}, {"watts", UNIT_WATTS}};
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < ARRAY_SIZE(by_end); i++) {
+		size_t n = strlen(by_end[i].end);
+
+		if (len >= n && !strcmp(name + len - n, by_end[i].end))
+			return by_end[i].unit;
+	}
+	return UNIT_COUNT;
+}
+
+void found_figure(struct look *l, struct finding *f, const struct summary *s, enum figure_id id)
+{
+	const struct summary_row *row = &summary_row[id];
+	char name[80];
+
+	snprintf(
+		name, sizeof(name), "%s%s%s", row->group ? row->group : "", row->group ? "." : "", row->name);
+	found_evidence(l, f, name, figure_of(s, id), figure_unit(row->name));
+}
+
+bool found_has(const struct look *l, const char *id)
+{
+	for (size_t i = 0; i < l->found->nr; i++)
+		if (!strcmp(l->found->item[i].id, id))
+			return true;
+	return false;
+}
+
+struct findings *findings_free(struct findings *f)
+{
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < f->nr; i++) {
+		for (size_t j = 0; j < f->item[i].nr_evidence; j++)
+			free(f->item[i].evidence[j].name);
+		free(f->item[i].evidence);
+		free(f->item[i].title);
+		free(f->item[i].text);
+	}
+	for (size_t i = 0; i < f->nr_advice; i++)
+		texts_free(f->advice[i].line, f->advice[i].nr_lines);
+	texts_free(f->unmeasured, f->nr_unmeasured);
+	free(f->item);
+	free(f->advice);
+	free(f->headroom);
+	free(f->why_no_advice);
+	free(f);
+	return NULL;
+}
+
+/* ---- all of them ---- */
+
+/* Stable, so that the rules' order decides between equals; there are a few dozen at most. */
+static void gravest_first(struct findings *f)
+{
+	for (size_t i = 1; i < f->nr; i++) {
+		struct finding one = f->item[i];
+		size_t at = i;
+
+		for (; at && f->item[at - 1].weight < one.weight; at--)
+			f->item[at] = f->item[at - 1];
+		f->item[at] = one;
+	}
+}
+
+int findings_make(const struct analysis *s, struct findings **ret)
+{
+	struct look l = {.analysis = s, .run = s->summary, .found = calloc(1, sizeof(*l.found))};
+	double wall;
+	int r;
+
+	if (!l.found)
+		return -ENOMEM;
+	wall = figure_of(l.run, FIG_WALL);
+	for (size_t i = 0; i < ARRAY_SIZE(rule) && !l.err; i++)
+		if (!rule[i].least_s || wall >= rule[i].least_s)
+			rule[i].look(&l);
+	if (!l.err)
+		look_unmeasured(&l);
+	gravest_first(l.found);
+	r = l.err ? l.err : advice_make(s, l.found);
+	if (r < 0) {
+		findings_free(l.found);
+		return r;
+	}
+	*ret = l.found;
+	return 0;
+}

@@ -1,0 +1,416 @@
+/* How the job used its CPUs: of those it was given, how many; and who held it back. */
+#include "analysis/rule.h"
+
+#include "base/str.h"
+#include "text/words.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below half of what was given, and a whole core at least, the next run can do with less. */
+#define CORES_FEW 0.5
+/* From there on nobody would ask for less. */
+#define CORES_WELL 0.8
+/* One core in use, with what the recorder's rounding and a helper process add or take. */
+#define ONE_CORE_LOW 0.75
+#define ONE_CORE_HIGH 1.25
+
+/* ---- used against given ---- */
+
+/* `wanted` is what the job would have used had others not been there. */
+static void say_why_few(
+	struct look *l, struct finding *f, double used, double wanted, double given, double p95)
+{
+	char text[UNITS_SIZE];
+
+	if (wanted < 0.3)
+		found_say(l, f,
+			"The job hardly computed: it slept, or waited for input, disks or other processes.");
+	else if (p95 >= 0.75 * given)
+		found_say(l, f,
+			"At times %s were in use: the work is there, in parts of the run. See in the plot "
+			"where few are "
+			"busy.",
+			cores_shown(text, p95));
+	else if (wanted <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
+		found_say(l, f,
+			"%s. Ask for one, or tell it how many to use (OMP_NUM_THREADS, -j, mpirun -np).",
+			used >= ONE_CORE_LOW
+				? "One core was busy nearly all the time: the program runs serially"
+				: wanted >= ONE_CORE_LOW
+				? "It had work for one core nearly all the time: the program runs serially"
+				: "It never had work for more than about one core, and part of the time for "
+				  "none: it slept, or "
+				  "waited for input, disks or other processes");
+	else if (!isnan(p95))
+		found_say(l, f,
+			"95 %% of the time no more than %s were in use. Ask for so many, or start more "
+			"threads or "
+			"processes.",
+			cores_shown(text, p95));
+	else
+		found_say(l, f, "Ask for fewer, or start more threads or processes.");
+}
+
+static void add_cores(struct look *l, struct finding *f, double p95)
+{
+	found_figure(l, f, l->run, FIG_MEAN_CORES);
+	found_figure(l, f, l->run, FIG_LIMIT_CPUS);
+	found_figure(l, f, l->run, FIG_PEAK_CORES);
+	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
+}
+
+void look_cores(struct look *l)
+{
+	double used = figure_of(l->run, FIG_MEAN_CORES), given = figure_of(l->run, FIG_LIMIT_CPUS);
+	double p95 = stat_of(l->analysis, STATS_RUN, 0, STAT_CORES_P95);
+	bool granted = is_granted(l->run, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS);
+	double wanted = used + l->lost_cpu_s / figure_of(l->run, FIG_WALL);
+	char text[UNITS_SIZE], number[UNITS_SIZE];
+	struct finding *f;
+
+	if (!(given > 0) || isnan(used))
+		return;
+	format_cores(number, used);
+	if (used >= CORES_WELL * given) {
+		f = found_new(l, "cores-used", FINDING_FINE, "cpu");
+		found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
+		found_say(l, f, "The job used well the CPUs that it was given.");
+		add_cores(l, f, p95);
+		return;
+	}
+	/* What others took is told of them. */
+	if (wanted >= CORES_FEW * given || given - wanted < 1)
+		return;
+	f = found_new(l, "unused-cores", granted ? FINDING_WARNING : FINDING_NOTE, "cpu");
+	found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
+	say_why_few(l, f, used, wanted, given, p95);
+	if (!granted)
+		found_say(l, f, "The cores were the machine's: nobody had set a limit.");
+	add_cores(l, f, p95);
+}
+
+/* ---- a serial section ---- */
+
+/* Shorter ones are start-up and clean-up. */
+#define SERIAL_LEAST_S 10.0
+#define SERIAL_LEAST_SHARE 0.2
+/* Elsewhere it is parallel; a run that is serial throughout is told by its mean. */
+#define PARALLEL_CORES 1.5
+#define PARALLEL_LEAST_SHARE 0.1
+#define SERIAL_PAUSE_S 1.0
+
+static bool is_one_core(const void *arg, size_t i)
+{
+	const struct curve *c = arg;
+
+	return c->line->mean[i] >= ONE_CORE_LOW && c->line->mean[i] <= ONE_CORE_HIGH;
+}
+
+static bool is_parallel(const void *arg, size_t i)
+{
+	const struct curve *c = arg;
+
+	return c->line->mean[i] >= PARALLEL_CORES;
+}
+
+/* The longest on any node: what all wait for. */
+static bool find_serial(struct look *l, size_t *ret_part, struct span *ret)
+{
+	bool any = false;
+
+	*ret = (struct span){0};
+	for (size_t i = 0; i < nr_parts(l); i++) {
+		const struct summary *part = part_of(l, i);
+		double wall = figure_of(part, FIG_WALL);
+		struct span one, many;
+		struct curve c;
+
+		if (!(figure_of(part, FIG_LIMIT_CPUS) >= 2) || !curve_of(l->analysis, EV_CORES, i, &c))
+			continue;
+		one = curve_where(&c, SERIAL_PAUSE_S, is_one_core, &c);
+		many = curve_where(&c, SERIAL_PAUSE_S, is_parallel, &c);
+		if (!(one.to_s - one.from_s >= SERIAL_LEAST_S) || one.total_s < SERIAL_LEAST_SHARE * wall ||
+			many.total_s < PARALLEL_LEAST_SHARE * wall || one.total_s <= ret->total_s)
+			continue;
+		any = true;
+		*ret = one;
+		*ret_part = i;
+	}
+	return any;
+}
+
+void look_serial(struct look *l)
+{
+	char time[UNITS_SIZE], idle[UNITS_SIZE], host[NAME_SHOWN];
+	const struct summary *part;
+	struct span where;
+	struct finding *f;
+	double given;
+	size_t i;
+
+	if (!find_serial(l, &i, &where))
+		return;
+	part = part_of(l, i);
+	given = figure_of(part, FIG_LIMIT_CPUS);
+	f = found_new(l, "serial",
+		is_granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS) ? FINDING_WARNING : FINDING_NOTE, "cpu");
+	found_title(l, f, "For %s (%.0f %% of the time) one core was busy and %.0f idle%s",
+		format_duration(time, where.total_s), 100 * where.total_s / figure_of(part, FIG_WALL),
+		given - 1, on_host(l, i, host));
+	found_say(l, f,
+		"A part of the job runs serially, elsewhere it is parallel. However many cores it gets, it "
+		"cannot take "
+		"less than this; meanwhile %s of the others' time were paid for and not used.",
+		format_duration(idle, where.total_s * (given - 1)));
+	found_where(f, node_of(l, i), where.from_s, where.to_s);
+	found_evidence(l, f, "serial_s", where.total_s, UNIT_SECONDS);
+	found_evidence(l, f, "longest_serial_s", where.to_s - where.from_s, UNIT_SECONDS);
+	found_figure(l, f, part, FIG_LIMIT_CPUS);
+}
+
+/* ---- held back by a quota ---- */
+
+/* Of the CPU time that it wanted; a period cut short now and then costs nobody anything. */
+#define THROTTLED_LEAST 0.05
+#define THROTTLED_LEAST_S 0.5
+
+static bool is_above_before(const void *arg, size_t i)
+{
+	const struct curve *c = arg;
+
+	return i && c->line->mean[i] > c->line->mean[i - 1];
+}
+
+/* The group whose quota held back most: the job's own, or one above it. */
+static bool most_throttled(const struct look *l, size_t part, struct curve *ret)
+{
+	bool any = false;
+	struct curve c;
+	size_t at = 0;
+
+	while (curve_next(l->analysis, EV_CG_THROTTLED, part, &at, &c)) {
+		if (!(curve_grown(&c) > 0) || (any && curve_grown(&c) <= curve_grown(ret)))
+			continue;
+		*ret = c;
+		any = true;
+	}
+	return any;
+}
+
+/* Where every controller has a hierarchy of its own, the group of the quota is another than that by which the
+ * job's is called: the limit knows it. */
+static void say_whose_quota(const struct summary *part, const struct curve *c, char out[static NAME_SHOWN])
+{
+	const char *source = part->text[TEXT_CPUS_SOURCE], *name, *end;
+
+	if (source && str_starts(source, "cgroup ")) {
+		name = source + strlen("cgroup ");
+		end = strrchr(name, ' ');
+		name_shown(out, name, end ? (size_t)(end - name) : strlen(name));
+	} else {
+		name_shown(out, c->line->name, c->line->name_len);
+	}
+}
+
+static void look_throttled_part(struct look *l, size_t i)
+{
+	const struct summary *part = part_of(l, i);
+	double cpu = figure_of(part, FIG_CPU), held, share;
+	char text[UNITS_SIZE], quota[UNITS_SIZE] = "", host[NAME_SHOWN], name[NAME_SHOWN];
+	struct curve c, other;
+	struct finding *f;
+	struct span where;
+
+	if (!most_throttled(l, i, &c))
+		return;
+	held = curve_grown(&c);
+	share = held / (held + cpu);
+	if (!(share >= THROTTLED_LEAST) || held < THROTTLED_LEAST_S)
+		return;
+	say_whose_quota(part, &c, name);
+	where = curve_where(&c, INFINITY, is_above_before, &c);
+	f = found_new(l, "throttled", FINDING_WARNING, "cgroup");
+	found_title(l, f, "A CPU quota held the job back for %s%s", format_duration(text, held),
+		on_host(l, i, host));
+	if (curve_named(l->analysis, EV_CG_QUOTA, i, c.line->name, &other))
+		snprintf(quota, sizeof(quota), " of %.30s", cores_shown(text, other.line->last));
+	found_say(l, f,
+		"The control group %s used up its CPU quota%s again and again, and its threads were stopped: "
+		"%.0f %% of the "
+		"CPU time that they wanted. Ask for more CPUs, or start no more threads than the quota has.",
+		name, quota, 100 * share);
+	found_where(f, node_of(l, i), where.from_s, where.to_s);
+	found_evidence(l, f, "cgroup.cpu.throttled", held, UNIT_SECONDS);
+	if (*quota)
+		found_evidence(l, f, "cgroup.cpu.quota", other.line->last, UNIT_COUNT);
+	if (curve_named(l->analysis, EV_CG_THROTTLED_PERIODS, i, c.line->name, &other))
+		found_evidence(l, f, "cgroup.cpu.throttled_periods", curve_grown(&other), UNIT_COUNT);
+	if (curve_named(l->analysis, EV_CG_PERIODS, i, c.line->name, &other))
+		found_evidence(l, f, "cgroup.cpu.periods", curve_grown(&other), UNIT_COUNT);
+	found_figure(l, f, part, FIG_CPU);
+}
+
+void look_throttled(struct look *l)
+{
+	for (size_t i = 0; i < nr_parts(l); i++)
+		look_throttled_part(l, i);
+}
+
+/* ---- ready, and no CPU to be had ---- */
+
+/* A quarter of a thread waiting is noise of the scheduler. */
+#define WAITING_LEAST 0.25
+/* Below that the job does not have what it was given. */
+#define HAS_ITS_CPUS 0.85
+/* Of the CPU time that it could have had. */
+#define STARVED_LEAST 0.1
+/* And of the time of the run: one that mostly sleeps lost a second of its minute at most. */
+#define STARVED_LEAST_OF_TIME 0.05
+#define CROWDED_LEAST 0.25
+#define STARVED_LEAST_S 3.0
+
+struct queue { /* what is known of a moment */
+	struct curve cores, busy, ready;
+	double given, machine;
+};
+
+/* CPU time per second that the job could have had at this point and others took; 0: none. */
+static double taken_by_others(const struct queue *q, size_t i)
+{
+	double cores = q->cores.line->mean[i], ready = q->ready.line->mean[i];
+	double others = q->busy.line->mean[i] * q->machine - cores;
+
+	if (!(ready >= WAITING_LEAST) || !(others >= WAITING_LEAST) || !(cores < HAS_ITS_CPUS * q->given))
+		return 0;
+	return MIN(MIN(ready, others), q->given - cores);
+}
+
+static bool is_starved(const void *arg, size_t i)
+{
+	return taken_by_others(arg, i) > 0;
+}
+
+/* Threads that wait while the job has all its CPUs: its own are in each other's way. */
+static double waits_for_itself(const struct queue *q, size_t i)
+{
+	double ready = q->ready.line->mean[i];
+
+	return ready >= WAITING_LEAST && q->cores.line->mean[i] >= HAS_ITS_CPUS * q->given ? ready : 0;
+}
+
+static double over_time(const struct queue *q, double (*amount)(const struct queue *q, size_t i))
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < q->cores.axis->nr_times; i++) {
+		double add = amount(q, i) * curve_width(&q->cores, i);
+
+		sum += isfinite(add) ? add : 0;
+	}
+	return sum;
+}
+
+static void say_starved(struct look *l, size_t i, const struct queue *q, double lost)
+{
+	struct span where = curve_where(&q->cores, SERIAL_PAUSE_S, is_starved, q);
+	const struct summary *part = part_of(l, i);
+	char text[UNITS_SIZE], host[NAME_SHOWN];
+	struct finding *f;
+	struct curve c;
+
+	if (where.total_s < STARVED_LEAST_S)
+		return;
+	f = found_new(l, "starved", FINDING_WARNING, "node-cpu");
+	found_title(l, f, "Other processes of the node took %s of CPU time that the job was ready to use%s",
+		format_duration(text, lost), on_host(l, i, host));
+	found_say(l, f,
+		"For %s the job's processes waited for a CPU and had fewer than they were given, while "
+		"others computed "
+		"on the node. Ask for the node alone (--exclusive), or find out who else runs there.",
+		format_duration(text, where.total_s));
+	found_where(f, node_of(l, i), where.from_s, where.to_s);
+	found_evidence(l, f, "lost_cpu_s", lost, UNIT_SECONDS);
+	found_evidence(l, f, "proc.sched.waiting", q->ready.line->average, UNIT_COUNT);
+	found_evidence(l, f, "cpu.busy", q->busy.line->average, UNIT_RATIO);
+	found_figure(l, f, part, FIG_MEAN_CORES);
+	found_figure(l, f, part, FIG_LIMIT_CPUS);
+	if (curve_of(l->analysis, EV_PRESSURE_CPU, i, &c))
+		found_evidence(l, f, "pressure.cpu.some", curve_per_s(&c), UNIT_RATIO);
+}
+
+static void say_crowded(struct look *l, size_t i, const struct queue *q, double waited)
+{
+	char text[UNITS_SIZE], given[UNITS_SIZE], host[NAME_SHOWN];
+	struct finding *f = found_new(l, "crowded", FINDING_NOTE, "cpu");
+
+	found_title(l, f, "The job's own processes waited %s for its %s%s", format_duration(text, waited),
+		cores_shown(given, q->given), on_host(l, i, host));
+	found_say(l, f,
+		"More of them were ready than there are CPUs for the job. That is well where they finish "
+		"sooner "
+		"together; start fewer at a time where they share memory or caches.");
+	found_where(f, node_of(l, i), NAN, NAN);
+	found_evidence(l, f, "waited_s", waited, UNIT_SECONDS);
+	found_figure(l, f, part_of(l, i), FIG_MEAN_CORES);
+	found_figure(l, f, part_of(l, i), FIG_LIMIT_CPUS);
+}
+
+/* Threads that a quota stopped wait for no neighbour. */
+void look_starved(struct look *l)
+{
+	for (size_t i = 0; i < nr_parts(l); i++) {
+		const struct summary *part = part_of(l, i);
+		double cpu = figure_of(part, FIG_CPU), lost, waited;
+		struct queue q = {.given = figure_of(part, FIG_LIMIT_CPUS),
+			.machine = figure_of(part, FIG_MACHINE_CPUS)};
+
+		if (found_has(l, "throttled") || !curve_of(l->analysis, EV_CORES, i, &q.cores) ||
+			!curve_of(l->analysis, EV_BUSY, i, &q.busy) ||
+			!curve_of(l->analysis, EV_READY, i, &q.ready) || q.cores.axis->nr_times < CURVE_LEAST)
+			continue;
+		lost = over_time(&q, taken_by_others);
+		l->lost_cpu_s += lost;
+		waited = over_time(&q, waits_for_itself);
+		if (lost >= STARVED_LEAST * (cpu + lost) &&
+			lost >= STARVED_LEAST_OF_TIME * figure_of(part, FIG_WALL))
+			say_starved(l, i, &q, lost);
+		else if (waited >= CROWDED_LEAST * cpu && waited >= STARVED_LEAST_S)
+			say_crowded(l, i, &q, waited);
+	}
+}
+
+/* ---- taken by the hypervisor ---- */
+
+/* Of the time in which the node had work. */
+#define STOLEN_LEAST 0.1
+#define STOLEN_LEAST_CORES 0.1
+
+void look_stolen(struct look *l)
+{
+	for (size_t i = 0; i < nr_parts(l); i++) {
+		double machine = figure_of(part_of(l, i), FIG_MACHINE_CPUS), stolen, share;
+		struct curve steal, busy;
+		char text[UNITS_SIZE], host[NAME_SHOWN];
+		struct finding *f;
+
+		if (!curve_of(l->analysis, EV_STEAL, i, &steal) || !curve_of(l->analysis, EV_BUSY, i, &busy))
+			continue;
+		stolen = curve_per_s(&steal);
+		share = stolen / (stolen + busy.line->average * machine);
+		if (!(share >= STOLEN_LEAST) || stolen < STOLEN_LEAST_CORES)
+			continue;
+		f = found_new(l, "stolen", FINDING_WARNING, "node-cpu");
+		found_title(l, f, "The hypervisor gave %.0f %% of the CPU time to other guests%s",
+			100 * share, on_host(l, i, host));
+		found_say(l, f,
+			"On average %s were taken away while there was work. The machine is virtual and "
+			"shares its "
+			"processors with others; nothing in the job changes that.",
+			cores_shown(text, stolen));
+		found_where(f, node_of(l, i), NAN, NAN);
+		found_evidence(l, f, "cpu.steal", stolen, UNIT_COUNT);
+		found_evidence(l, f, "cpu.busy", busy.line->average, UNIT_RATIO);
+	}
+}

@@ -1,0 +1,409 @@
+/* The head of a report and the numbers that matter. The tables are in outline_tables.c. */
+#include "analysis/outline.h"
+
+#include "base/str.h"
+#include "text/summary.h"
+#include "text/words.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 65536
+#define NAMES_MAX 120 /* of a list of nodes or users */
+
+/* ---- texts ---- */
+
+static char *take(struct outline *o, char *text)
+{
+	static char nothing[1];
+	char *kept = owned_take(&o->kept, text);
+
+	return kept ? kept : nothing;
+}
+
+char *outline_keep(struct outline *o, const char *text)
+{
+	return take(o, strdup(text));
+}
+
+char *outline_keepf(struct outline *o, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	return take(o, n < 0 ? NULL : text);
+}
+
+static char *keep_buf(struct outline *o, struct buf *text)
+{
+	char *kept = outline_keep(o, (char *)text->data);
+
+	o->kept.failed |= text->err != 0;
+	buf_release(text);
+	return kept;
+}
+
+static char *keep_escaped(struct outline *o, const char *bytes, size_t len)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	escape_bytes(&text, bytes, MIN(len, (size_t)TEXT_MAX / 8));
+	return keep_buf(o, &text);
+}
+
+void add_file_name(struct buf *out, const char *text)
+{
+	size_t from = out->len;
+
+	for (; *text && out->len - from < 100; text++) {
+		bool plain = (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') ||
+			(*text >= '0' && *text <= '9') || strchr("._-", *text);
+
+		buf_addch(out, plain && (out->len > from || *text != '.') ? *text : '_');
+	}
+}
+
+/* ---- the head ---- */
+
+/* "a, b, c and 12 more", so that it fits a line. */
+static void add_names(struct buf *out, const struct stats_row *row, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		if (i && out->len + strlen(row[i].name) > NAMES_MAX) {
+			buf_addf(out, " and %zu more", nr - i);
+			return;
+		}
+		buf_addf(out, "%s%s", i ? ", " : "", row[i].name);
+	}
+}
+
+static char *title_of(struct outline *o, const struct summary *s)
+{
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (s->command_len)
+		add_command(&text, s->command, s->command_len, LETTERS_UTF8);
+	else if (s->nr_nodes)
+		add_count(&text, (double)s->nr_nodes, "recording", "recordings");
+	else
+		buf_adds(&text, "recording");
+	clip(&text, 0, 300, true);
+	return keep_buf(o, &text);
+}
+
+static char *nodes_of(struct outline *o, const struct analysis *s)
+{
+	const char *host = s->summary->host;
+	struct buf text;
+
+	if (host && *host)
+		return keep_escaped(o, host, strlen(host));
+	buf_init(&text, TEXT_MAX);
+	if (s->stats->nr[STATS_NODE] > 1)
+		buf_addf(&text, "%zu: ", s->stats->nr[STATS_NODE]);
+	add_names(&text, s->stats->row[STATS_NODE], s->stats->nr[STATS_NODE]);
+	if (!text.len)
+		buf_adds(&text, "?");
+	return keep_buf(o, &text);
+}
+
+/* Processes too short to be sampled have no known owner, who comes last: a reader is told of those that have.
+ */
+static char *users_of(struct outline *o, const struct analysis *s)
+{
+	const struct stats_row *row = s->stats->row[STATS_USER];
+	size_t nr = s->stats->nr[STATS_USER];
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (nr > 1 && !strcmp(row[nr - 1].name, "unknown"))
+		nr--;
+	add_names(&text, row, nr);
+	if (!text.len)
+		buf_adds(&text, "?");
+	return keep_buf(o, &text);
+}
+
+static char *date_of(struct outline *o, const struct summary *s)
+{
+	char text[UNITS_SIZE];
+
+	if (!s->start_wall_ns)
+		return outline_keep(o, "?");
+	format_iso8601(text, s->start_wall_ns);
+	text[10] = ' ';
+	return outline_keepf(o, "%.16s UTC", text);
+}
+
+/* The batch job's number, else the name of the recording or of its directory. */
+static char *id_of(struct outline *o, const struct analysis *s)
+{
+	const char *job = s->summary->text[TEXT_JOB], *path = s->run->nr ? s->run->path[0] : "";
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (job && *job)
+		add_file_name(&text, job);
+	else
+		add_file_name(&text, name);
+	if (!(job && *job) && text.len > strlen(RECORDING_SUFFIX)) {
+		size_t stem = text.len - strlen(RECORDING_SUFFIX);
+
+		if (!strcmp((char *)text.data + stem, RECORDING_SUFFIX))
+			text.data[text.len = stem] = 0;
+	}
+	if (!text.len)
+		buf_adds(&text, "run");
+	return keep_buf(o, &text);
+}
+
+static char *job_of(struct outline *o, const struct summary *s)
+{
+	const char *kind = s->text[TEXT_SCHEDULER], *job = s->text[TEXT_JOB];
+	struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	if (job && *job) {
+		if (kind && *kind) {
+			escape_bytes(&text, kind, strlen(kind));
+			buf_addch(&text, ' ');
+		}
+		escape_bytes(&text, job, strlen(job));
+	}
+	return keep_buf(o, &text);
+}
+
+static void fill_head(struct outline *o, const struct analysis *s)
+{
+	const char *message = s->summary->text[TEXT_MESSAGE];
+	struct buf text;
+
+	o->title = title_of(o, s->summary);
+	buf_init(&text, TEXT_MAX);
+	summary_outcome(s->summary, &text);
+	o->outcome = keep_buf(o, &text);
+	o->id = id_of(o, s);
+	o->job = job_of(o, s->summary);
+	o->message = message ? keep_escaped(o, message, strlen(message)) : outline_keep(o, "");
+	o->user = users_of(o, s);
+	o->nodes = nodes_of(o, s);
+	o->date = date_of(o, s->summary);
+}
+
+/* ---- the numbers that matter ---- */
+
+static double figure(const struct analysis *s, enum figure_id id)
+{
+	return has_figure(s->summary, id) ? s->summary->figure[id].value : NAN;
+}
+
+static void add_fact(struct outline *o, const char *name, char *value, char *detail)
+{
+	struct outline_fact *more = realloc(o->fact, (o->nr_facts + 1) * sizeof(*more));
+
+	if (!more) {
+		o->kept.failed = true;
+		return;
+	}
+	o->fact = more;
+	more[o->nr_facts++] = (struct outline_fact){.name = name, .value = value, .detail = detail};
+}
+
+/* "60 % of the 2 GiB allowed", "12 % of 16 GiB", or nothing. */
+static void add_share(struct buf *out, double ratio, const char *of, bool allowed)
+{
+	char number[UNITS_SIZE];
+
+	if (isnan(ratio))
+		return;
+	buf_addf(out, "%s %% of %s%s%s", format_number(number, MIN(100 * ratio, 1e6)), allowed ? "the " : "",
+		of, allowed ? " allowed" : "");
+}
+
+static void fact_time(struct outline *o, const struct analysis *s)
+{
+	char number[UNITS_SIZE];
+
+	if (!isnan(figure(s, FIG_WALL)))
+		add_fact(o, "Time", outline_keep(o, format_duration(number, figure(s, FIG_WALL))),
+			outline_keepf(o, "%s", o->outcome));
+}
+
+static void fact_cpu(struct outline *o, const struct analysis *s)
+{
+	double limit = figure(s, FIG_LIMIT_CPUS), of = isnan(limit) ? figure(s, FIG_CPUS) : limit;
+	double mean = figure(s, FIG_MEAN_CORES), window = figure(s, FIG_PEAK_WINDOW);
+	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
+	char *value;
+
+	if (isnan(figure(s, FIG_CPU)))
+		return;
+	if (isnan(mean))
+		value = outline_keepf(o, "%s", format_duration(a, figure(s, FIG_CPU)));
+	else if (isnan(of))
+		value = outline_keepf(o, "%s cores", format_cores(a, mean));
+	else
+		value = outline_keepf(o, "%s of %s cores", format_cores(a, mean), format_number(b, of));
+	format_duration(c, figure(s, FIG_CPU));
+	if (isnan(figure(s, FIG_PEAK_CORES)))
+		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s CPU time", c));
+	else if (isnan(window))
+		add_fact(o, "CPU, mean", value,
+			outline_keepf(
+				o, "%s CPU time, peak %s", c, format_cores(a, figure(s, FIG_PEAK_CORES))));
+	else
+		add_fact(o, "CPU, mean", value,
+			outline_keepf(o, "%s CPU time, peak %s in %s", c,
+				format_cores(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window)));
+}
+
+static void fact_memory(struct outline *o, const struct analysis *s)
+{
+	const char *view = summary_memory_view(s->summary);
+	/* A large number has room for a short word beside it. */
+	const char *name = *view == 'p' ? " PSS" : *view == 'r' ? " RSS" : "";
+	double peak = figure(s, FIG_MEMORY), limit = figure(s, FIG_LIMIT_MEMORY),
+	       machine = figure(s, FIG_MACHINE_MEMORY);
+	bool allowed = !isnan(limit) && !(limit >= machine);
+	char a[UNITS_SIZE];
+	struct buf detail;
+
+	if (isnan(peak))
+		return;
+	buf_init(&detail, TEXT_MAX);
+	buf_adds(&detail,
+		*view == 'h'	       ? "in one process, between samples"
+			: *view == 'c' ? "in its control group, with cached files"
+				       : "");
+	if (detail.len && !isnan(allowed ? limit : machine))
+		buf_adds(&detail, "; ");
+	if (allowed)
+		add_share(&detail, peak / limit, format_bytes(a, limit), true);
+	else
+		add_share(&detail, peak / machine, format_bytes(a, machine), false);
+	add_fact(o, "Memory, peak",
+		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
+			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "", format_bytes(a, peak),
+			name),
+		keep_buf(o, &detail));
+}
+
+static void fact_io(struct outline *o, const struct analysis *s)
+{
+	double read = figure(s, FIG_READ_BYTES), wrote = figure(s, FIG_WRITE_BYTES);
+	char number[UNITS_SIZE];
+
+	if (isnan(read) || isnan(wrote))
+		return;
+	add_fact(o, "Storage", outline_keepf(o, "%s written", format_bytes(number, wrote)),
+		outline_keepf(o, "%s read", format_bytes(number, read)));
+}
+
+static void fact_processes(struct outline *o, const struct analysis *s)
+{
+	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
+	double threads = figure(s, FIG_THREADS);
+
+	if (isnan(figure(s, FIG_SEEN)))
+		return;
+	add_fact(o, "Processes", outline_keepf(o, "%s", format_count(a, figure(s, FIG_SEEN))),
+		isnan(figure(s, FIG_PROCESSES)) ? outline_keep(o, "")
+			: isnan(threads)
+			? outline_keepf(o, "%s at once", format_count(b, figure(s, FIG_PROCESSES)))
+			: outline_keepf(o, "%s at once, %s thread%s",
+				  format_count(b, figure(s, FIG_PROCESSES)), format_count(c, threads),
+				  threads == 1 ? "" : "s"));
+}
+
+/* Of the GPUs that are the job's. */
+static void fact_gpus(struct outline *o, const struct analysis *s)
+{
+	double util = 0, peak = 0;
+	size_t nr = 0, known = 0;
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	for (size_t i = 0; i < s->summary->nr_gpus; i++) {
+		const struct summary_gpu *gpu = &s->summary->gpu[i];
+
+		if (!summary_gpu_is_of_job(gpu) || gpu->text[GPU_TEXT_COUNTED_ELSEWHERE])
+			continue;
+		nr++;
+		if (gpu->figure[GPU_FIG_MEMORY_PEAK].why == NULL)
+			peak = MAX(peak, gpu->figure[GPU_FIG_MEMORY_PEAK].value);
+		if (gpu->figure[GPU_FIG_UTIL_MEAN].why == NULL) {
+			util += gpu->figure[GPU_FIG_UTIL_MEAN].value;
+			known++;
+		}
+	}
+	if (!nr)
+		return;
+	add_fact(o, nr == 1 ? "GPU" : "GPUs",
+		known ? outline_keepf(o, "%s %% busy", format_number(a, util / (double)known))
+		      : outline_keepf(o, "%zu", nr),
+		peak > 0 ? outline_keepf(o, "%zu given, memory peak %s", nr, format_bytes(b, peak))
+			 : outline_keepf(o, "%zu given", nr));
+}
+
+static void fact_energy(struct outline *o, const struct analysis *s)
+{
+	char a[UNITS_SIZE], b[UNITS_SIZE];
+
+	if (isnan(figure(s, FIG_ENERGY)))
+		return;
+	add_fact(o, "Energy", outline_keep(o, format_si(a, figure(s, FIG_ENERGY), "J")),
+		isnan(figure(s, FIG_POWER))
+			? outline_keep(o, "of the node")
+			: outline_keepf(o, "of the node, %s mean", format_si(b, figure(s, FIG_POWER), "W")));
+}
+
+static void outline_facts(struct outline *o, const struct analysis *s)
+{
+	fact_time(o, s);
+	fact_cpu(o, s);
+	fact_memory(o, s);
+	fact_io(o, s);
+	fact_gpus(o, s);
+	fact_processes(o, s);
+	fact_energy(o, s);
+}
+
+int outline_make(const struct analysis *s, struct outline **ret)
+{
+	struct outline *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return -ENOMEM;
+	fill_head(o, s);
+	outline_facts(o, s);
+	outline_tables(o, s);
+	if (o->kept.failed) {
+		outline_free(o);
+		return -ENOMEM;
+	}
+	*ret = o;
+	return 0;
+}
+
+struct outline *outline_free(struct outline *o)
+{
+	if (!o)
+		return NULL;
+	for (size_t i = 0; i < o->nr_tables; i++) {
+		free(o->table[i].column);
+		free(o->table[i].cell);
+	}
+	free(o->table);
+	free(o->fact);
+	owned_free(&o->kept);
+	free(o);
+	return NULL;
+}

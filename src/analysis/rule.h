@@ -1,0 +1,165 @@
+/* What the rules share: the evidence they look at, and how they say what they see. Not for others.
+ *
+ * Rules never ask how a number came about: what is not known is NAN or NULL, and a rule that lacks a number
+ * is silent. */
+#ifndef ANALYSIS_RULE_H
+#define ANALYSIS_RULE_H
+
+#include "base/units.h"
+#include "analysis/finding.h"
+
+enum evidence_id { /* rows of finding_query[] */
+	EV_CORES,
+	EV_PSS,
+	EV_RSS,
+	EV_BUSY,
+	EV_IOWAIT,
+	EV_STEAL,
+	EV_READY, /* main threads that are ready and wait for a CPU */
+	EV_AVAILABLE,
+	EV_NODE_OOM_KILLS,
+	EV_SWAP_IN,
+	EV_PRESSURE_CPU,
+	EV_PRESSURE_MEMORY,
+	EV_PRESSURE_IO,
+	EV_CG_PERIODS, /* from here on of each control group */
+	EV_CG_THROTTLED_PERIODS,
+	EV_CG_THROTTLED,
+	EV_CG_QUOTA,
+	EV_CG_CURRENT,
+	EV_CG_OOM,
+	EV_CG_OOM_KILL,
+	EV_CG_LIMIT_HITS,
+	EV_CG_LIMIT,
+	EV_CG_ANON,
+	EV_CG_SHMEM,
+	EV_CG_PRESSURE_CPU,
+	EV_CG_PRESSURE_MEMORY,
+	EV_CG_PRESSURE_IO,
+	EV_CG_PIDS_HITS,
+	NR_EVIDENCE
+};
+
+struct look {
+	const struct analysis *analysis;
+	const struct summary *run;
+	struct findings *found;
+	double lost_cpu_s; /* that others took: the job would have used more */
+	int err;
+};
+
+struct rule {
+	const char *id;
+	double least_s; /* of a run that can tell; 0: any */
+	void (*look)(struct look *l);
+};
+
+/* Means over a few seconds are chance: start-up and the first readings weigh too much. */
+#define USE_LEAST_S 5.0
+/* Fewer points are no curve. */
+#define CURVE_LEAST 10
+
+void look_cores(struct look *l);
+void look_serial(struct look *l);
+void look_throttled(struct look *l);
+void look_starved(struct look *l);
+void look_stolen(struct look *l);
+void look_memory(struct look *l);
+void look_growth(struct look *l);
+void look_swap(struct look *l);
+void look_pressure(struct look *l);
+void look_io_wait(struct look *l);
+void look_gpus(struct look *l);
+void look_nodes(struct look *l);
+void look_ranks(struct look *l);
+void look_short_processes(struct look *l);
+void look_process_limit(struct look *l);
+void look_energy(struct look *l);
+void look_oom(struct look *l);
+void look_exit(struct look *l);
+void look_unmeasured(struct look *l);
+int advice_make(const struct analysis *s, struct findings *f);
+
+/* ---- the run and its recordings ---- */
+
+size_t nr_parts(const struct look *l);
+/* One of the run's recordings; where there is only one, the run itself. */
+const struct summary *part_of(const struct look *l, size_t i);
+/* For finding.node: the recording, or the run where that is the same. */
+int64_t node_of(const struct look *l, size_t i);
+double figure_of(const struct summary *s, enum figure_id id); /* NAN: not known */
+/* A time of a recording as a time of the run. */
+double run_time(const struct analysis *s, size_t node, double at_s);
+double stat_of(const struct analysis *s, enum stats_level level, size_t i, enum stats_id id);
+/* The allocation was somebody's choice: a batch system's grant, or less than the machine has. */
+bool is_granted(const struct summary *s, enum figure_id limit, enum figure_id machine);
+const char *fact_of(const struct summary *s, const char *variable); /* of the environment; NULL */
+double whole_up(double v); /* the next whole number, or the number itself when it is a hair above one */
+
+/* The memory that counts against a limit, at its peak. */
+struct memory_view {
+	double bytes; /* NAN: none is known */
+	double at_s;
+	const char *name;	 /* for people: "PSS" */
+	const char *evidence;	 /* "memory.peak_pss_bytes" */
+	const char *reservation; /* what to keep in mind, or NULL */
+};
+
+struct memory_view memory_view_of(const struct analysis *s, const struct summary *part, size_t node);
+struct gpu_count {
+	size_t given, idle; /* to the job, and read for long enough; of them, those it did not use */
+};
+
+struct gpu_count gpus_count(const struct summary *s);
+
+/* ---- curves ---- */
+
+struct curve { /* never NULL pointers where there is a curve at all */
+	const struct curves_line *line;
+	const struct curves_node *axis;
+};
+
+bool curve_of(const struct analysis *s, enum evidence_id id, size_t node, struct curve *ret);
+/* That of one control group, by its path. */
+bool curve_named(
+	const struct analysis *s, enum evidence_id id, size_t node, const char *name, struct curve *ret);
+/* All lines of a question in a recording: starts with at = 0; false when there are no more. */
+bool curve_next(const struct analysis *s, enum evidence_id id, size_t node, size_t *at, struct curve *ret);
+/* For how long the point stands. */
+double curve_width(const struct curve *c, size_t i);
+double curve_grown(const struct curve *c); /* of a counter; 0 when not known */
+double curve_per_s(
+	const struct curve *c); /* of a counter, over the time in which it was known; NAN: of none */
+
+struct span {
+	double from_s, to_s, total_s; /* longest stretch; and all of them */
+};
+
+/* Where test() holds; interruptions of up to `pause_s` do not part a stretch. */
+struct span curve_where(
+	const struct curve *c, double pause_s, bool (*test)(const void *arg, size_t i), const void *arg);
+
+/* ---- saying it ---- */
+
+/* A new finding, for all of the run; what follows adds to it. NULL without memory, which all below take.
+ * Valid until the next is made. */
+struct finding *found_new(struct look *l, const char *id, enum finding_weight weight, const char *panel);
+void found_title(struct look *l, struct finding *f, const char *fmt, ...) _printf_(3, 4);
+/* Appends; a space goes before all but the first. */
+void found_say(struct look *l, struct finding *f, const char *fmt, ...) _printf_(3, 4);
+void found_where(struct finding *f, int64_t node, double from_s, double to_s);
+void found_evidence(struct look *l, struct finding *f, const char *name, double value, enum metric_unit unit);
+/* By its name in the summary's JSON; left out when not known. */
+void found_figure(struct look *l, struct finding *f, const struct summary *s, enum figure_id id);
+bool found_has(const struct look *l, const char *id);
+
+#define NAME_SHOWN 96
+/* Any bytes as text for people, cut when long. */
+const char *name_shown(char out[static NAME_SHOWN], const void *bytes, size_t len);
+/* " on HOST" where the run has several; "" otherwise. */
+const char *on_host(const struct look *l, size_t part, char out[static NAME_SHOWN]);
+/* "1 core", "3.2 cores". */
+const char *cores_shown(char out[static UNITS_SIZE], double cores);
+/* A time of the run. */
+const char *moment_shown(const struct look *l, char out[static UNITS_SIZE], double at_s);
+#endif

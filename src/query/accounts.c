@@ -1,0 +1,314 @@
+/* A line's use of anything at time t is
+ *
+ *	T(t) = sum over its live processes of (own + waited-for children's) + what ended without a living heir
+ *
+ * in the whole and likewise in a group, where the heir must be a member. A group of processes chosen one by
+ * one (tools by their name) counts members without their children: those are members themselves, or are
+ * nobody's business.
+ *
+ * Processes are read one after the other, so T can be wrong for one tick when a child dies in the middle:
+ * read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
+ * ahead settles both: T'(k) = max(T'(k-1), min(T(k), T(k+1))). So a point is given when the tick after it
+ * was read.
+ *
+ * Of an attached tree, what its processes used before we came is taken off, by their exact clocks. A child
+ * that has left since is in its parent's account, which the kernel tells in whole clock ticks: T may lack one
+ * of these, and be below zero by that much. No line has used less than nothing: T'(-1) = 0.
+ *
+ * What is not known of an ended process stays with the parent that has its account, whose user may be
+ * another. So T of one user may fall, when less is known of a process at its end than while it lived, and
+ * that of another grow by as much. (The division into user and system time, which the kernel estimates anew
+ * at each reading, moves likewise.) T' does not fall: what a user was seen to use, it has used. Then it is no
+ * other's: of what T' of all users have in excess of the whole's, those lose that have just grown. */
+#include "query/accounts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char *const cell_metric[NR_ACCOUNT_CELLS][2] = {
+#define BOTH(name) {"tree." name, "group." name}
+	[ACCOUNT_GONE + GONE_USER] = BOTH("gone.user"),
+	[ACCOUNT_GONE + GONE_SYSTEM] = BOTH("gone.system"),
+	[ACCOUNT_GONE + GONE_MINOR] = BOTH("gone.minor_faults"),
+	[ACCOUNT_GONE + GONE_MAJOR] = BOTH("gone.major_faults"),
+	[ACCOUNT_GONE + GONE_VOLUNTARY] = BOTH("gone.voluntary"),
+	[ACCOUNT_GONE + GONE_INVOLUNTARY] = BOTH("gone.involuntary"),
+	[ACCOUNT_GONE + GONE_READ_CHARS] = BOTH("gone.read_chars"),
+	[ACCOUNT_GONE + GONE_WRITE_CHARS] = BOTH("gone.write_chars"),
+	[ACCOUNT_GONE + GONE_READ_CALLS] = BOTH("gone.read_calls"),
+	[ACCOUNT_GONE + GONE_WRITE_CALLS] = BOTH("gone.write_calls"),
+	[ACCOUNT_GONE + GONE_READ_BYTES] = BOTH("gone.read_bytes"),
+	[ACCOUNT_GONE + GONE_WRITE_BYTES] = BOTH("gone.write_bytes"),
+	[ACCOUNT_PROCESSES] = BOTH("processes"),
+	[ACCOUNT_UNSAMPLED] = BOTH("unsampled"),
+	[ACCOUNT_MAX_RSS] = BOTH("gone.max_rss"),
+#undef BOTH
+};
+
+#define P(x) (UINT32_C(1) << PART_##x)
+#define G(x) (UINT32_C(1) << GONE_##x)
+
+/* Which parts of the living, of the children they waited for and of the gone make up an amount. */
+static const struct {
+	uint32_t part, children, gone;
+	unsigned own; /* the part without which it is not known */
+} recipe[NR_USED] = {
+	[USED_CPU]         = {P(CPU),         P(CHILD_USER) | P(CHILD_SYSTEM), G(USER) | G(SYSTEM), PART_CPU},
+	[USED_USER]        = {P(USER),        P(CHILD_USER),   G(USER),        PART_USER},
+	[USED_SYSTEM]      = {P(SYSTEM),      P(CHILD_SYSTEM), G(SYSTEM),      PART_SYSTEM},
+	[USED_MINOR]       = {P(MINOR),       P(CHILD_MINOR),  G(MINOR),       PART_MINOR},
+	[USED_MAJOR]       = {P(MAJOR),       P(CHILD_MAJOR),  G(MAJOR),       PART_MAJOR},
+	[USED_VOLUNTARY]   = {P(VOLUNTARY),   0,               G(VOLUNTARY),   PART_VOLUNTARY},
+	[USED_INVOLUNTARY] = {P(INVOLUNTARY), 0,               G(INVOLUNTARY), PART_INVOLUNTARY},
+	[USED_READ_CHARS]  = {P(READ_CHARS),  0,               G(READ_CHARS),  PART_READ_CHARS},
+	[USED_WRITE_CHARS] = {P(WRITE_CHARS), 0,               G(WRITE_CHARS), PART_WRITE_CHARS},
+	[USED_READ_CALLS]  = {P(READ_CALLS),  0,               G(READ_CALLS),  PART_READ_CALLS},
+	[USED_WRITE_CALLS] = {P(WRITE_CALLS), 0,               G(WRITE_CALLS), PART_WRITE_CALLS},
+	[USED_READ_BYTES]  = {P(READ_BYTES),  0,               G(READ_BYTES),  PART_READ_BYTES},
+	[USED_WRITE_BYTES] = {P(WRITE_BYTES), 0,               G(WRITE_BYTES), PART_WRITE_BYTES},
+};
+#undef P
+#undef G
+/* clang-format on */
+
+const char *account_metric(enum line_cell which, bool group)
+{
+	return cell_metric[which][group];
+}
+
+unsigned used_part(enum used used)
+{
+	return recipe[used].own;
+}
+
+void accounts_init(struct accounts *s)
+{
+	*s = (struct accounts){.set = -1};
+	for (unsigned i = 0; i < NR_ACCOUNT_CELLS; i++)
+		s->tree[i].col = s->group[i].col = -1;
+}
+
+void accounts_release(struct accounts *s)
+{
+	for (unsigned i = 0; i < ACCOUNTS_MOST; i++) {
+		free(s->line[i].kind);
+		free(s->line[i].target);
+	}
+	idmap_release(&s->by_id);
+}
+
+void accounts_bind(struct accounts *s, const struct schema *schema)
+{
+	s->set = schema_find_domain(schema, DOMAIN_GROUP);
+	for (unsigned i = 0; i < NR_ACCOUNT_CELLS; i++) {
+		s->tree[i] = column_find(schema, cell_metric[i][0]);
+		s->group[i] = column_find(schema, cell_metric[i][1]);
+		if (s->group[i].set != s->set)
+			s->group[i].col = -1;
+	}
+}
+
+static int take_text(char **to, const struct pair *pair)
+{
+	char *copy = pair ? strndup(pair->value, pair->len) : NULL;
+
+	if (!pair)
+		return 0;
+	if (!copy)
+		return -ENOMEM;
+	free(*to);
+	*to = copy;
+	return 0;
+}
+
+int accounts_instance(struct accounts *s, struct live_processes *l, uint32_t id, const struct pairs *about)
+{
+	const struct pair *name = pairs_find(about, "name");
+	int g = name ? groups_index(&l->group, name->value, name->len) : -EINVAL;
+	int64_t own = 0;
+	struct account *line;
+
+	if (g < 0)
+		return g == -ENOMEM ? g : 0;
+	line = &s->line[g + 1];
+	if (take_text(&line->kind, pairs_find(about, "kind")) < 0 ||
+		take_text(&line->target, pairs_find(about, "target")) < 0)
+		return -ENOMEM;
+	if (pairs_get_num(about, "own", &own) && own)
+		l->own |= UINT64_C(1) << g;
+	if (line->kind && !strcmp(line->kind, "command") && !s->command)
+		s->command = g + 1;
+	if (line->kind && !strcmp(line->kind, "user"))
+		s->users |= UINT64_C(1) << g;
+	return idmap_put(&s->by_id, id, (uint32_t)g + 1);
+}
+
+/* ---- values ---- */
+
+static void cell_take(struct account *s, unsigned which, int64_t v)
+{
+	uint32_t bit = UINT32_C(1) << which;
+
+	if (s->seen & bit && v < s->cell[which])
+		s->offset[which] = (int64_t)((uint64_t)s->offset[which] + (uint64_t)(s->cell[which] - v));
+	s->cell[which] = v;
+	s->seen |= bit;
+}
+
+/* The tree has one row; a forged file may have more, and then the first that has a value is taken. */
+static void tree_read(struct accounts *s, struct store_reader *reader)
+{
+	for (unsigned i = 0; i < NR_ACCOUNT_CELLS; i++) {
+		const struct cell_column *c = &s->tree[i];
+		struct table *t = c->col < 0 ? NULL : store_reader_table(reader, (uint32_t)c->set);
+
+		for (uint32_t row = 0; t && row < t->nr_rows; row++)
+			if (t->id[row] != ROW_FREE && t->valid[row] >> c->col & 1) {
+				cell_take(&s->line[0], i, column_value(c, table_row(t, row)[c->col]));
+				break;
+			}
+	}
+}
+
+void accounts_read(struct accounts *s, struct store_reader *reader)
+{
+	struct table *t = s->set < 0 ? NULL : store_reader_table(reader, (uint32_t)s->set);
+
+	tree_read(s, reader);
+	for (uint32_t n = 0; t && n < t->nr_touched; n++) {
+		uint32_t row = t->touched[n], line = idmap_get(&s->by_id, t->id[row]);
+
+		for (unsigned i = 0; line != IDMAP_NONE && i < NR_ACCOUNT_CELLS; i++) {
+			const struct cell_column *c = &s->group[i];
+
+			if (c->col >= 0 && t->valid[row] >> c->col & 1)
+				cell_take(&s->line[line], i, column_value(c, table_row(t, row)[c->col]));
+		}
+	}
+}
+
+int64_t account_cell_or(const struct account *s, enum line_cell which, int64_t otherwise)
+{
+	return s->seen >> which & 1 ? s->cell[which] : otherwise;
+}
+
+/* ---- amounts ---- */
+
+static uint64_t parts_sum(const struct process_sums *sums, uint32_t parts)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		if (parts >> i & 1)
+			sum += (uint64_t)sums->part[i];
+	return sum;
+}
+
+int64_t account_gone(const struct accounts *s, unsigned line, enum used used)
+{
+	const struct account *said = &s->line[line];
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < NR_GONE; i++)
+		if (recipe[used].gone >> i & 1 && said->seen >> (ACCOUNT_GONE + i) & 1)
+			sum += (uint64_t)said->cell[ACCOUNT_GONE + i] +
+				(uint64_t)said->offset[ACCOUNT_GONE + i];
+	return (int64_t)sum;
+}
+
+bool account_used(
+	const struct accounts *s, const struct live_processes *l, unsigned line, enum used used, int64_t *ret)
+{
+	const struct process_sums *sums = &l->line[line];
+	bool own = line && l->own >> (line - 1) & 1;
+	uint64_t sum;
+
+	/* No process was ever read: only when none was sampled at all do the ended ones tell everything. */
+	if (sums->part_seen && !(sums->part_seen >> recipe[used].own & 1))
+		return false;
+	sum = parts_sum(sums, recipe[used].part | (own ? 0 : recipe[used].children));
+	for (unsigned i = 0; i < NR_GONE; i++)
+		if (recipe[used].gone >> i & 1 && !(s->line[line].seen >> (ACCOUNT_GONE + i) & 1))
+			return false;
+	*ret = (int64_t)(sum + (uint64_t)account_gone(s, line, used));
+	return true;
+}
+
+void account_levels(
+	const struct accounts *s, const struct live_processes *l, unsigned line, struct amounts *ret)
+{
+	const struct process_sums *sums = &l->line[line];
+	const struct account *said = &s->line[line];
+
+	for (unsigned i = 0; i < NR_LEVELS; i++) {
+		/* With nobody alive any more it is zero; with somebody alive who cannot be read it is not
+		 * known. */
+		if (!sums->level_nr[i] && (sums->nr || !(sums->level_seen >> i & 1)))
+			continue;
+		ret->level[i] = sums->level[i];
+		ret->level_valid |= UINT32_C(1) << i;
+	}
+	if (l->at.set >= 0 || said->seen >> ACCOUNT_PROCESSES & 1) {
+		ret->level[LEVEL_PROCESSES] =
+			MAX((int64_t)sums->nr, account_cell_or(said, ACCOUNT_PROCESSES, 0));
+		ret->level_valid |= UINT32_C(1) << LEVEL_PROCESSES;
+	}
+}
+
+void account_settle(struct accounts *s, unsigned line, const struct amounts *next)
+{
+	struct amounts *now = &s->waiting[line], *given = &s->given[line];
+
+	s->before[line] = *given;
+	for (unsigned i = 0; i < NR_USED; i++) {
+		uint32_t bit = UINT32_C(1) << i;
+
+		if (!(now->used_valid & bit)) {
+			/* What was used stays used. */
+			now->used[i] = given->used[i];
+			now->used_valid |= given->used_valid & bit;
+			continue;
+		}
+		if (next && next->used_valid & bit)
+			now->used[i] = MIN(now->used[i], next->used[i]);
+		now->used[i] = MAX(now->used[i], given->used_valid & bit ? given->used[i] : 0);
+	}
+	*given = *now;
+}
+
+/* No process was of two of them at a time. (One user may be named twice.) */
+static bool are_apart(const struct live_processes *l, uint64_t groups)
+{
+	for (uint64_t rest = groups; rest; rest &= rest - 1)
+		if (l->beside[__builtin_ctzll(rest)] & groups)
+			return false;
+	return true;
+}
+
+static void share_one(struct accounts *s, unsigned used)
+{
+	uint64_t over = 0 - (uint64_t)s->given[0].used[used];
+
+	if (!(s->given[0].used_valid >> used & 1))
+		return;
+	for (uint64_t rest = s->users; rest; rest &= rest - 1)
+		over += (uint64_t)s->given[__builtin_ctzll(rest) + 1].used[used];
+	for (uint64_t rest = s->users; rest && (int64_t)over > 0; rest &= rest - 1) {
+		unsigned line = (unsigned)__builtin_ctzll(rest) + 1;
+		int64_t grew =
+			(int64_t)((uint64_t)s->given[line].used[used] - (uint64_t)s->before[line].used[used]);
+		int64_t cut = MIN(MAX(grew, 0), (int64_t)over);
+
+		s->given[line].used[used] -= cut;
+		over -= (uint64_t)cut;
+	}
+}
+
+void accounts_share(struct accounts *s, const struct live_processes *l)
+{
+	if (!(s->users & (s->users - 1)) || !are_apart(l, s->users))
+		return;
+	for (unsigned i = 0; i < NR_USED; i++)
+		share_one(s, i);
+}

@@ -1,0 +1,146 @@
+/* The pieces of query/curves: not for others. */
+#ifndef QUERY_SHEET_INTERNAL_H
+#define QUERY_SHEET_INTERNAL_H
+
+#include "query/column.h"
+#include "base/idmap.h"
+#include "query/curves.h"
+
+#define CURVES_POINTS 2000
+/* Lines of one query in one recording: instances beyond are left out. */
+#define CURVES_LINES_MOST 2048
+
+/* ---- the axis: which point a tick belongs to ---- */
+
+/* A tick on the axis. */
+struct clock {
+	uint64_t tick;	     /* counts those in the range */
+	double time, before; /* s after the run's start; of the tick before, NAN: there is none */
+	bool gap;	     /* something was lost between them */
+	bool breaks;	     /* runs end here: another slot, or a gap */
+	uint32_t slot;
+};
+
+struct axis_slot {
+	double first, last; /* ticks in it */
+	uint32_t ticks;
+	bool gap; /* something was lost in it or before it */
+};
+
+struct curves_axis {
+	struct axis_slot *slot, *spare;
+	uint32_t nr, cap, nr_used, nr_gaps;
+	double origin, step;	/* step 0: every tick has a slot of its own */
+	uint32_t *map;		/* where slots went when they became wider */
+	struct clock now, late; /* late: the tick before, for values that come one tick late */
+	bool has_now, has_late;
+};
+
+int axis_init(struct curves_axis *a, uint32_t points);
+void axis_release(struct curves_axis *a);
+/* There is no room for a tick at this time: axis_widen() until there is. map[] then says where slots went,
+ * and all lines must follow. */
+bool axis_is_full(const struct curves_axis *a, double time, bool gap);
+void axis_widen(struct curves_axis *a);
+void axis_tick(struct curves_axis *a, double time, double before, bool gap);
+/* Makes the node's times, and in map[] the index of each slot. -ENOMEM */
+int axis_finish(struct curves_axis *a, struct curves_node *node, double interval_s);
+
+/* ---- a line in the making ---- */
+
+struct curve_point {
+	double sum;
+	float low, high;
+	uint32_t nr;
+};
+
+/* Values that stay the same for a while are one run, and cost nothing until they change. */
+struct curve_reduction {
+	struct curve_point *point; /* from slot `first` on */
+	uint32_t first, nr, cap;
+	bool late;  /* goes by the axis' late clock */
+	bool rates; /* a value stands for the time before its tick, not for that after it */
+	bool open;  /* a run is going on: */
+	double value, from, before;
+	uint64_t from_tick;
+	uint32_t slot;
+	double weighted, weight, plain;
+	uint64_t ticks;
+	double least, most, most_at, begin, end; /* NAN: nothing yet */
+	struct spread *spread;
+	int err;
+};
+
+int curve_new(bool late, bool rates, bool spread, struct curve_reduction **ret);
+struct curve_reduction *curve_free(struct curve_reduction *t);
+void curve_put(struct curve_reduction *t, const struct clock *c, double value);
+/* A slot ends before this tick, or something was lost. */
+void curve_break(struct curve_reduction *t, const struct clock *c);
+void curve_remap(struct curve_reduction *t, const uint32_t *map);
+/* The line's numbers and arrays. -ENOMEM */
+int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, const struct curves_node *node,
+	struct curves_line *ret);
+
+/* ---- who belongs to which line ---- */
+
+#define CLASS_NONE UINT32_MAX
+
+struct class_face { /* what is to be said of a line */
+	uint32_t id;
+	int64_t pid;
+	bool others, counted_elsewhere, seen;
+	char *name; /* NULL: the host */
+	size_t name_len;
+};
+
+/* The rows of a set, parted by what was asked for. */
+struct split {
+	uint32_t set;
+	enum curves_per per;
+	const char *group; /* borrowed from the question; NULL: of all */
+	uint64_t mask;	   /* of the group; 0: it has not appeared */
+	bool begun, changed;
+	uint32_t *class;  /* by row */
+	uint64_t *groups; /* by row, CURVES_GROUP */
+	uint32_t cap;
+	uint32_t total;	 /* CURVES_WHOLE: the row that is the source's own fold, or CLASS_NONE */
+	struct idmap of; /* id or user to class */
+	struct class_face *face;
+	uint32_t nr, nr_left_out;
+	uint32_t *active; /* classes that have rows now; CURVES_GROUP: all */
+	uint8_t *is_active;
+	uint32_t nr_active, cap_active;
+	const struct idmap *keep; /* CURVES_PROCESS: id to class */
+	uint32_t nr_keep;
+};
+
+int split_init(struct split *p, const struct curves_query *q, uint32_t set, const struct idmap *keep,
+	uint32_t nr_keep);
+void split_release(struct split *p);
+int split_tick(struct split *p, const struct walk *s); /* -ENOMEM */
+
+/* ---- one recording ---- */
+
+/* What one query gave in one recording. */
+struct curves_answer {
+	struct curves_line *line;
+	size_t nr;
+};
+
+/* The question, as all recordings are asked it. */
+struct curves_question {
+	const struct run *run;
+	const struct curves_query *query;
+	size_t nr;
+	const struct curves_options *options;
+};
+
+/* One recording, whose place on the axis is in the node already, while it is read. column[nr]: what it knows
+ * of them, or why it has nothing; empty before. answer[nr] */
+int curves_node_open(const struct curves_question *q, uint32_t which, struct curves_node *node,
+	struct walk *walk, struct curves_column *column, struct walk_observer **ret);
+uint32_t curves_node_which(const struct walk_observer *o);
+/* It was read (e is 0), or something failed; the observer is gone then. */
+int curves_node_close(
+	struct walk_observer *o, int e, struct curves_column *column, struct curves_answer *answer);
+#endif

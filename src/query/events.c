@@ -1,0 +1,627 @@
+/* What happened when. Events are told by the recording; that processes were killed for want of memory is seen
+ * in the kernel's counters, at the tick where they rise. A control group counts what happens in the groups
+ * below it, too, so of those that rise at once the one deepest down is named; the node's own counter is read
+ * seldom and counts the same kills again, so it only speaks where no group did. */
+#include "query/events.h"
+
+#include "base/owned.h"
+#include "base/str.h"
+#include "base/units.h"
+#include "query/walk.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPEN_MOST 256
+/* The node's counter may be read so much later than a group's. */
+#define NODE_COUNTER_LATE_S 15.0
+
+struct kill_counter {
+	int set, col; /* -1: not recorded */
+	struct kill_occupant {
+		uint32_t id;
+		int64_t last;
+	} * occupant;
+	uint32_t cap;
+};
+
+struct gathering {
+	struct walk_observer observer;
+	struct run_events *m;
+	struct walk *walk;
+	uint32_t node;
+	double offset_s;
+	double until_s;		/* it needs no more after that; NAN: it needs all */
+	size_t open[OPEN_MOST]; /* phases that have not ended: indexes */
+	unsigned nr_open;
+	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
+	struct kill_counter group, machine;
+	double group_at;     /* when a group's counter rose last; NAN: never */
+	int64_t group_kills; /* that the node's counter has not told yet */
+};
+
+/* ---- lists ---- */
+
+static double seconds(const struct gathering *g, int64_t time_ns)
+{
+	return g->offset_s + (double)time_ns / 1e9;
+}
+
+static char *escaped(const char *text, size_t len)
+{
+	struct buf b;
+	char *copy;
+
+	buf_init(&b, 4096);
+	escape_bytes(&b, text, MIN(len, (size_t)500));
+	copy = strdup((const char *)b.data);
+	buf_release(&b);
+	return copy;
+}
+
+/* Its index, or -ENOSPC beyond the most, or -ENOMEM. The label is taken, also when it fails. */
+static long run_event_add(struct gathering *g, bool phase, double time_s, const char *kind, char *label)
+{
+	struct run_event **list = phase ? &g->m->phase : &g->m->event;
+	size_t *nr = phase ? &g->m->nr_phases : &g->m->nr_events;
+	char *copy;
+
+	if (*nr >= MOMENTS_MOST) {
+		g->m->left_out++;
+		free(label);
+		return label ? -ENOSPC : -ENOMEM;
+	}
+	copy = escaped(kind, strlen(kind));
+	if (!copy || !label || ARRAY_RESIZE(*list, *nr + 1) < 0) {
+		free(copy);
+		free(label);
+		return -ENOMEM;
+	}
+	(*list)[*nr] = (struct run_event){
+		.time_s = time_s, .end_s = NAN, .node = g->node, .kind = copy, .label = label};
+	return (long)(*nr)++;
+}
+
+static int event_add(struct gathering *g, double time_s, const char *kind, const char *fmt, ...)
+	_printf_(4, 5);
+static int event_add(struct gathering *g, double time_s, const char *kind, const char *fmt, ...)
+{
+	char *label = NULL;
+	va_list ap;
+	long at;
+
+	va_start(ap, fmt);
+	if (vasprintf(&label, fmt, ap) < 0)
+		label = NULL;
+	va_end(ap);
+	at = run_event_add(g, false, time_s, kind, label);
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- phases ---- */
+
+static char *name_in(const struct pairs *pairs)
+{
+	const struct pair *name = pairs_find(pairs, "name");
+
+	return name ? escaped(name->value, name->len) : strdup("");
+}
+
+static int phase_begin(struct gathering *g, const struct store_record *record)
+{
+	long at = run_event_add(g, true, seconds(g, record->time_ns), "phase", name_in(record->pairs));
+
+	if (at < 0)
+		return at == -ENOMEM ? -ENOMEM : 0;
+	if (g->nr_open == OPEN_MOST) { /* the oldest lasts to the end */
+		memmove(g->open, g->open + 1, (OPEN_MOST - 1) * sizeof(g->open[0]));
+		g->nr_open--;
+	}
+	g->open[g->nr_open++] = (size_t)at;
+	return 0;
+}
+
+static int phase_end(struct gathering *g, const struct store_record *record)
+{
+	char *name = name_in(record->pairs);
+	unsigned i = g->nr_open;
+
+	if (!name)
+		return -ENOMEM;
+	while (i && strcmp(g->m->phase[g->open[i - 1]].label, name) != 0)
+		i--;
+	if (i--) { /* one that never began is nothing */
+		g->m->phase[g->open[i]].end_s = seconds(g, record->time_ns);
+		memmove(g->open + i, g->open + i + 1, (g->nr_open - i - 1) * sizeof(g->open[0]));
+		g->nr_open--;
+	}
+	free(name);
+	return 0;
+}
+
+static int mark(struct gathering *g, const struct store_record *record)
+{
+	long at = run_event_add(g, false, seconds(g, record->time_ns), "mark", name_in(record->pairs));
+
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- the recorder's ---- */
+
+static int stopped(struct gathering *g, const struct store_record *record)
+{
+	size_t before = g->m->nr_events;
+	int r = event_add(g, seconds(g, record->time_ns), "stopped", "stopped");
+
+	g->stopped = g->m->nr_events > before ? g->m->nr_events : 0;
+	return r;
+}
+
+static int continued(struct gathering *g, const struct store_record *record)
+{
+	if (g->stopped)
+		g->m->event[g->stopped - 1].end_s = seconds(g, record->time_ns);
+	g->stopped = 0;
+	return 0;
+}
+
+static int signalled(struct gathering *g, const struct store_record *record)
+{
+	char *name = name_in(record->pairs);
+	int r = name ? event_add(g, seconds(g, record->time_ns), "signal", "SIG%s", name) : -ENOMEM;
+
+	free(name);
+	return r;
+}
+
+static int clock_set(struct gathering *g, const struct store_record *record)
+{
+	char by[UNITS_SIZE];
+	int64_t step = 0;
+
+	pairs_get_num(record->pairs, "step_ns", &step);
+	return event_add(g, seconds(g, record->time_ns), "clock", "the clock was set %s by %s",
+		step < 0 ? "back" : "forward", format_duration(by, fabs((double)step) / 1e9));
+}
+
+static int backed_off(struct gathering *g, const struct store_record *record)
+{
+	int64_t every = 1;
+
+	pairs_get_num(record->pairs, "every", &every);
+	if (every <= 1)
+		return event_add(
+			g, seconds(g, record->time_ns), "backoff", "sampled as often as asked again");
+	return event_add(g, seconds(g, record->time_ns), "backoff",
+		"sampled %lld times less often, to stay within the budget", (long long)every);
+}
+
+static int taking_turns(struct gathering *g, const struct store_record *record)
+{
+	int64_t every = 1;
+
+	if (pairs_get_num(record->pairs, "clocks_every", &every))
+		return event_add(g, seconds(g, record->time_ns), "backoff",
+			"CPU time of processes that sleep read at one of %lld samples, to stay within the "
+			"budget",
+			(long long)every);
+	return event_add(g, seconds(g, record->time_ns), "backoff",
+		"details of processes read in turns, to stay within the budget");
+}
+
+/* Damage is met before the time at which the recording goes on is known: the next tick ends it. */
+static int lost(struct gathering *g, const struct store_record *record)
+{
+	size_t before = g->m->nr_events;
+	int r;
+
+	if (g->lost)
+		return 0;
+	r = event_add(g, seconds(g, g->walk->has_last ? g->walk->last_ns : 0), "lost", "lost: %s",
+		record->reason ? record->reason : "damaged");
+	g->lost = g->m->nr_events > before ? g->m->nr_events : 0;
+	return r;
+}
+
+/* The writer says why something is missing that the reader has met as lost. */
+static int gap(struct gathering *g, const struct store_record *record)
+{
+	int64_t since = record->time_ns;
+	struct run_event *event;
+	char *label = NULL;
+	int r = g->lost ? 0 : lost(g, record);
+
+	if (r < 0 || !g->lost)
+		return r;
+	pairs_get_num(record->pairs, "since_ns", &since);
+	event = &g->m->event[g->lost - 1];
+	if (asprintf(&label, "not recorded: %s", gap_error_of(record->pairs)->what) < 0)
+		return -ENOMEM;
+	free(event->label);
+	event->label = label;
+	event->time_s = seconds(g, MIN(since, record->time_ns));
+	return 0;
+}
+
+static int hear(struct gathering *g, const struct store_record *record)
+{
+	static const struct {
+		const char *kind;
+		int (*take)(struct gathering *g, const struct store_record *record);
+	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
+		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
+		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}};
+	long at;
+
+	if (record->type == STORE_LOST)
+		return lost(g, record);
+	if (!strcmp(record->kind, "unavailable"))
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		if (!strcmp(record->kind, row[i].kind))
+			return row[i].take(g, record);
+	at = run_event_add(g, false, seconds(g, record->time_ns), record->kind,
+		escaped(record->kind, strlen(record->kind)));
+	return at == -ENOMEM ? -ENOMEM : 0;
+}
+
+/* ---- killed for want of memory ---- */
+
+static void kills_bind(struct kill_counter *k, const struct schema *schema, const char *metric)
+{
+	uint32_t set, col;
+
+	k->set = k->col = -1;
+	if (!schema || !schema_find(schema, metric, &set, &col))
+		return;
+	k->set = (int)set;
+	k->col = (int)col;
+}
+
+/* By how much the row's counter rose; of one that was not there before nothing is known. */
+static int64_t kills_in_row(struct kill_counter *k, const struct walk *s, struct table *t, uint32_t row)
+{
+	uint32_t id = s->set[k->set].id[row];
+	struct kill_occupant *occupant = &k->occupant[row];
+	int64_t now, rose;
+
+	if (id == ROW_FREE || !(t->valid[row] >> k->col & 1))
+		return 0;
+	now = table_row(t, row)[k->col];
+	rose = occupant->id == id && now > occupant->last
+		? (int64_t)((uint64_t)now - (uint64_t)occupant->last)
+		: 0;
+	*occupant = (struct kill_occupant){id, now};
+	return MAX(rose, 0);
+}
+
+static int kills_reserve(struct kill_counter *k, uint32_t nr)
+{
+	struct kill_occupant *more =
+		nr ? array_reach(k->occupant, &k->cap, nr - 1, sizeof(*more)) : k->occupant;
+
+	if (nr && !more)
+		return -ENOMEM;
+	k->occupant = more;
+	return 0;
+}
+
+/* How many were killed, and the deepest of the instances that say so. */
+static int kills_tick(struct kill_counter *k, const struct walk *s, int64_t *ret_kills, uint32_t *ret_row)
+{
+	const struct walk_set *set = k->set < 0 ? NULL : &s->set[k->set];
+	struct table *t = set ? walk_table(s, (uint32_t)k->set) : NULL;
+	size_t deepest = 0;
+
+	*ret_kills = 0;
+	if (!set || !set->nr_moved)
+		return 0;
+	if (kills_reserve(k, set->cap) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < set->nr_moved; i++) {
+		uint32_t row = set->moved[i];
+		int64_t rose = kills_in_row(k, s, t, row);
+		const struct occupant *in =
+			rose ? walk_occupant(s, (uint32_t)k->set, row, set->id[row]) : NULL;
+		size_t depth = in ? in->name_len + 1 : 1;
+
+		if (rose && depth > deepest) {
+			deepest = depth;
+			*ret_kills = rose;
+			*ret_row = row;
+		}
+	}
+	return 0;
+}
+
+static int event_kills(struct gathering *g, int64_t kills, const char *where)
+{
+	double now = seconds(g, g->walk->time_ns);
+
+	if (kills == 1)
+		return event_add(g, now, "oom", "out of memory: a process was killed in %s", where);
+	return event_add(
+		g, now, "oom", "out of memory: %lld processes were killed in %s", (long long)kills, where);
+}
+
+static int event_group_kills(struct gathering *g, int64_t kills, uint32_t row)
+{
+	uint32_t set = (uint32_t)g->group.set;
+	const struct occupant *in = walk_occupant(g->walk, set, row, g->walk->set[set].id[row]);
+	char *where = in ? escaped(in->name, in->name_len) : strdup("a control group");
+	int r = where ? event_kills(g, kills, where) : -ENOMEM;
+
+	free(where);
+	return r;
+}
+
+static int take_kills(struct gathering *g)
+{
+	double now = seconds(g, g->walk->time_ns);
+	int64_t kills;
+	uint32_t row = 0;
+	int r = kills_tick(&g->group, g->walk, &kills, &row);
+
+	if (r >= 0 && kills) {
+		r = event_group_kills(g, kills, row);
+		g->group_at = now;
+		g->group_kills += kills;
+	}
+	if (r >= 0)
+		r = kills_tick(&g->machine, g->walk, &kills, &row);
+	if (r < 0 || !kills)
+		return r;
+	if (now - g->group_at < NODE_COUNTER_LATE_S)
+		kills -= MIN(kills, g->group_kills);
+	g->group_kills = 0;
+	return kills ? event_kills(g, kills, "this node, outside the groups that are watched") : 0;
+}
+
+/* ---- one recording ---- */
+
+static void end_moments(struct gathering *g)
+{
+	const struct walk *s = g->walk;
+	double end = seconds(g, s->in_tick ? s->time_ns : s->has_last ? s->last_ns : 0);
+
+	for (unsigned i = 0; i < g->nr_open; i++) {
+		struct run_event *phase = &g->m->phase[g->open[i]];
+
+		phase->end_s = MAX(end, phase->time_s);
+	}
+	if (g->lost)
+		g->m->event[g->lost - 1].end_s = NAN; /* nothing came after it */
+}
+
+static int on_tick(struct gathering *g)
+{
+	if (g->lost)
+		g->m->event[g->lost - 1].end_s = seconds(g, g->walk->time_ns);
+	g->lost = 0;
+	g->observer.done |= seconds(g, g->walk->time_ns) > g->until_s;
+	return take_kills(g);
+}
+
+static int observe(struct walk_observer *o, const struct store_record *record)
+{
+	struct gathering *g = (struct gathering *)o;
+
+	if (record->type == STORE_TICK)
+		return on_tick(g);
+	return record->type == STORE_EVENT || record->type == STORE_LOST ? hear(g, record) : 0;
+}
+
+struct gathering *run_events_begin(struct run_events *m, struct walk *walk, uint32_t node, double offset_s)
+{
+	struct gathering *g = calloc(1, sizeof(*g));
+
+	if (!g)
+		return NULL;
+	*g = (struct gathering){
+		.m = m, .walk = walk, .node = node, .offset_s = offset_s, .until_s = NAN, .group_at = NAN};
+	kills_bind(&g->group, walk->schema, "cgroup.memory.oom_kill");
+	kills_bind(&g->machine, walk->schema, "paging.oom_kills");
+	g->observer.record = observe;
+	return g;
+}
+
+struct gathering *run_events_end(struct gathering *g)
+{
+	if (!g)
+		return NULL;
+	end_moments(g);
+	free(g->group.occupant);
+	free(g->machine.occupant);
+	free(g);
+	return NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct run_event *x = a, *y = b;
+
+	if (x->time_s != y->time_s)
+		return x->time_s < y->time_s ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* ---- the run ---- */
+
+void run_events_sort(struct run_events *m)
+{
+	if (m->nr_phases)
+		qsort(m->phase, m->nr_phases, sizeof(*m->phase), by_time);
+	if (m->nr_events)
+		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
+}
+
+static void list_free(struct run_event *list, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		free(list[i].kind);
+		free(list[i].label);
+	}
+	free(list);
+}
+
+static void lists_free(struct run_events *m)
+{
+	list_free(m->phase, m->nr_phases);
+	list_free(m->event, m->nr_events);
+	*m = (struct run_events){0};
+}
+
+/* A group's counter may be told of after the node's: so much is read behind a range. */
+#define BEHIND_S 20.0
+
+struct run_events_reading {
+	struct run_events *of; /* by recording */
+	struct run_node *node;
+	size_t nr;
+	double from_s, to_s; /* NAN: from the start, to the end */
+};
+
+static int64_t needed_from(const struct walk *s, double from_s)
+{
+	if (!(from_s > 0) || from_s > 9e9 || !s->schema || !store_reader_restates(s->reader))
+		return 0;
+	return round_i64(from_s * 1e9);
+}
+
+static int guest_open(void *arg, uint32_t node, struct walk *s, struct walk_observer **ret)
+{
+	struct run_events_reading *r = arg;
+	double offset_s = run_node_offset_s(&r->node[node]);
+	struct gathering *g;
+
+	lists_free(&r->of[node]);
+	g = run_events_begin(&r->of[node], s, node, offset_s);
+	if (!g)
+		return -ENOMEM;
+	g->observer.from_ns = needed_from(s, r->from_s - offset_s);
+	g->until_s = r->to_s + BEHIND_S;
+	*ret = &g->observer;
+	return 0;
+}
+
+static int guest_close(void *arg, unsigned worker, struct walk_observer *o, int r)
+{
+	(void)arg;
+	(void)worker;
+	run_events_end((struct gathering *)o);
+	return r;
+}
+
+int run_events_guest(const struct run *run, struct run_events_reading **ret, struct tour_guest *ret_guest,
+	struct buf *reterr)
+{
+	struct run_events_reading *all = calloc(1, sizeof(*all));
+	int r = all ? run_align(run, &all->node, reterr) : -ENOMEM;
+
+	if (r >= 0) {
+		all->nr = run->nr;
+		all->from_s = all->to_s = NAN;
+		all->of = calloc(run->nr + 1, sizeof(*all->of));
+		r = all->of ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		run_events_reading_free(all);
+		return r;
+	}
+	*ret_guest = (struct tour_guest){guest_open, guest_close, all};
+	*ret = all;
+	return 0;
+}
+
+/* Those of one recording go behind those of the ones before it, as far as there is room. */
+static int list_take(
+	struct run_event **list, size_t *nr, struct run_event *from, size_t nr_from, size_t *left_out)
+{
+	size_t room = MIN(MOMENTS_MOST - MIN(*nr, (size_t)MOMENTS_MOST), nr_from);
+	struct run_event *more = reallocarray(*list, *nr + nr_from + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	*list = more;
+	for (size_t i = 0; i < nr_from; i++) {
+		if (i < room)
+			more[(*nr)++] = from[i];
+		else {
+			free(from[i].kind);
+			free(from[i].label);
+			(*left_out)++;
+		}
+		from[i] = (struct run_event){0};
+	}
+	return 0;
+}
+
+int run_events_finish(struct run_events_reading *all, struct run_events **ret)
+{
+	struct run_events *m = calloc(1, sizeof(*m));
+	int r = m ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < all->nr && r >= 0; i++) {
+		struct run_events *of = &all->of[i];
+
+		m->left_out += of->left_out;
+		r = list_take(&m->phase, &m->nr_phases, of->phase, of->nr_phases, &m->left_out);
+		if (r >= 0)
+			r = list_take(&m->event, &m->nr_events, of->event, of->nr_events, &m->left_out);
+	}
+	if (r < 0) {
+		run_events_free(m);
+		return r;
+	}
+	run_events_sort(m);
+	*ret = m;
+	return 0;
+}
+
+int run_events_read(const struct run *run, struct run_events **ret, struct buf *reterr)
+{
+	return run_events_read_range(run, NAN, NAN, ret, reterr);
+}
+
+int run_events_read_range(
+	const struct run *run, double from_s, double to_s, struct run_events **ret, struct buf *reterr)
+{
+	struct run_events_reading *all = NULL;
+	struct tour_guest guest;
+	int r = run_events_guest(run, &all, &guest, reterr);
+
+	if (r >= 0) {
+		all->from_s = from_s;
+		all->to_s = to_s;
+		r = tour(run, &guest, 1, NULL, NULL, reterr);
+	}
+	if (r >= 0)
+		r = run_events_finish(all, ret);
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "cannot read: %s", strerror(-r));
+	run_events_reading_free(all);
+	return r;
+}
+
+struct run_events *run_events_free(struct run_events *m)
+{
+	if (!m)
+		return NULL;
+	lists_free(m);
+	free(m);
+	return NULL;
+}
+
+struct run_events_reading *run_events_reading_free(struct run_events_reading *all)
+{
+	if (!all)
+		return NULL;
+	for (size_t i = 0; all->of && i < all->nr; i++)
+		lists_free(&all->of[i]);
+	run_align_free(all->node, all->nr);
+	free(all->of);
+	free(all);
+	return NULL;
+}

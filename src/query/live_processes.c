@@ -1,0 +1,927 @@
+/* The arithmetic of one process, and the sums.
+ *
+ * - A counter that falls was reset: counting goes on from the new value, and the interval in which it fell
+ * adds nothing. (Adding the new value, as one does for counters that surely began again at zero, would count
+ * all of it twice when a kernel takes back a single tick.)
+ * - What a latecomer did before it joined is not the job's, and what a process did before it joined a group
+ * is not the group's: its first value is taken off. What it did in a group that it left alive stays there.
+ * When a process ends, the account of the gone takes over all that it ever used, and these corrections
+ * remain.
+ * - A counter that cannot be read any more (a zombie's io) keeps its last value: it was used. A level that
+ * cannot be read is absent.
+ * - PSS and USS are read seldom, RSS at every tick. In between they follow RSS: most memory that comes and
+ * goes is private. A process whose PSS was never read counts with its anonymous memory, without what it
+ * shares with its parent since the fork. Both are estimates and are summed up as such, beside the sum; so is
+ * a reading, as far as others began or ceased to share since. */
+#include "query/live_processes.h"
+
+#include "base/owned.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SIGCHLD_BIT (INT64_C(1) << 16)
+#define SIGKILL_BIT (INT64_C(1) << 8)
+#define LARGEST (INT64_C(1) << 60)
+
+/* clang-format off */
+static const char *const metric_of[NR_PROCESS_COLUMNS] = {
+	[PART_CPU] = "proc.cpu.time",
+	[PART_USER] = "proc.cpu.user",
+	[PART_SYSTEM] = "proc.cpu.system",
+	[PART_CHILD_USER] = "proc.cpu.children_user",
+	[PART_CHILD_SYSTEM] = "proc.cpu.children_system",
+	[PART_MINOR] = "proc.faults.minor",
+	[PART_MAJOR] = "proc.faults.major",
+	[PART_CHILD_MINOR] = "proc.faults.children_minor",
+	[PART_CHILD_MAJOR] = "proc.faults.children_major",
+	[PART_VOLUNTARY] = "proc.switches.voluntary",
+	[PART_INVOLUNTARY] = "proc.switches.involuntary",
+	[PART_READ_CHARS] = "proc.io.read_chars",
+	[PART_WRITE_CHARS] = "proc.io.write_chars",
+	[PART_READ_CALLS] = "proc.io.read_calls",
+	[PART_WRITE_CALLS] = "proc.io.write_calls",
+	[PART_READ_BYTES] = "proc.io.read_bytes",
+	[PART_WRITE_BYTES] = "proc.io.write_bytes",
+	[COL_VMS] = "proc.mem.vms",
+	[COL_RSS] = "proc.mem.rss",
+	[COL_SHARED] = "proc.mem.shared",
+	[COL_SWAP] = "proc.mem.swap",
+	[COL_SMAPS_RSS] = "proc.smaps.rss",
+	[COL_SMAPS_ANON] = "proc.smaps.anon",
+	[COL_SMAPS_DOUBT] = "proc.smaps.doubt",
+	[COL_PSS] = "proc.mem.pss",
+	[COL_PRIVATE_CLEAN] = "proc.mem.private_clean",
+	[COL_PRIVATE_DIRTY] = "proc.mem.private_dirty",
+	[COL_PRIVATE_HUGE] = "proc.mem.private_huge",
+	[COL_THREADS] = "proc.threads",
+	[COL_FDS] = "proc.fds",
+	[COL_HWM] = "proc.mem.hwm",
+	[COL_SIGNALS_IGNORED] = "proc.signals.ignored",
+};
+/* clang-format on */
+
+const char *process_column_metric(unsigned column)
+{
+	return metric_of[column];
+}
+
+struct cell_column column_find(const struct schema *schema, const char *metric)
+{
+	uint32_t set, col;
+	const struct schema_metric *m;
+
+	if (!schema_find(schema, metric, &set, &col))
+		return (struct cell_column){.set = -1, .col = -1};
+	m = &schema->set[set].metric[col];
+	return (struct cell_column){
+		.set = (int)set, .col = (int)col, .factor = m->scale * (m->unit == UNIT_SECONDS ? 1e9 : 1)};
+}
+
+int64_t column_value(const struct cell_column *c, int64_t cell)
+{
+	double v;
+
+	if (c->factor == 1)
+		return MIN(MAX(cell, -LARGEST), LARGEST);
+	v = (double)cell * c->factor;
+	if (!(v > (double)-LARGEST)) /* NAN too */
+		return isnan(v) ? 0 : -LARGEST;
+	return v < (double)LARGEST ? round_i64(v) : LARGEST;
+}
+
+/* Sums of a forged file may overflow; they must not be undefined. */
+static int64_t add(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t sub(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+void live_init(struct live_processes *l)
+{
+	*l = (struct live_processes){.at.set = -1};
+	for (unsigned i = 0; i < ACCOUNTS_MOST; i++)
+		l->line[i].max_hwm_bytes = -1;
+	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++)
+		l->at.column[i] = (struct cell_column){.set = -1, .col = -1};
+}
+
+void live_release(struct live_processes *l)
+{
+	free(l->process);
+	free(l->by_row);
+	idmap_release(&l->by_id);
+	idmap_release(&l->by_pid);
+	groups_release(&l->group);
+	census_release(&l->census);
+	live_init(l);
+}
+
+static bool is_available(const struct schema *schema, const struct cell_column *c)
+{
+	return c->col >= 0 && schema->set[c->set].metric[c->col].availability == AVAILABLE;
+}
+
+struct process_columns process_columns_of(const struct schema *schema)
+{
+	struct process_columns c = {.set = schema_find_domain(schema, DOMAIN_PROCESS)};
+
+	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++) {
+		c.column[i] = column_find(schema, metric_of[i]);
+		if (c.column[i].set != c.set || !is_available(schema, &c.column[i]))
+			c.column[i].col = -1;
+		c.is_read |= c.column[i].col >= 0;
+	}
+	c.estimates_pss = is_available(schema, &c.column[COL_PSS]);
+	c.estimates_uss = is_available(schema, &c.column[COL_PRIVATE_DIRTY]);
+	return c;
+}
+
+void live_bind(struct live_processes *l, const struct schema *schema)
+{
+	live_lost(l);
+	l->at = process_columns_of(schema);
+}
+
+/* ---- one process ---- */
+
+struct live_processes_cells {
+	const struct process_columns *at;
+	const int64_t *cell;
+	uint64_t valid;
+};
+
+static bool cell_get(const struct live_processes_cells *c, unsigned column, int64_t *ret)
+{
+	const struct cell_column *at = &c->at->column[column];
+
+	if (at->col < 0 || !(c->valid >> at->col & 1))
+		return false;
+	*ret = column_value(at, c->cell[at->col]);
+	return true;
+}
+
+static bool part_get(const struct live_processes_cells *c, unsigned part, int64_t *ret)
+{
+	int64_t user, system;
+
+	if (cell_get(c, part, ret))
+		return true;
+	if (part != PART_CPU || !cell_get(c, PART_USER, &user) || !cell_get(c, PART_SYSTEM, &system))
+		return false;
+	*ret = user + system;
+	return true;
+}
+
+/* The next line that a process of these groups is in. */
+static unsigned line_after(uint64_t groups, unsigned line)
+{
+	uint64_t rest = line < GROUPS_MOST ? groups >> line << line : 0;
+
+	return rest ? (unsigned)__builtin_ctzll(rest) + 1 : ACCOUNTS_MOST;
+}
+
+#define for_each_group_line(line, groups) \
+	for (unsigned line = line_after(groups, 0); line < ACCOUNTS_MOST; line = line_after(groups, line))
+#define for_each_line(line, groups) \
+	for (unsigned line = 0; line < ACCOUNTS_MOST; line = line_after(groups, line))
+
+#define CHILD_PARTS                                                          \
+	(UINT32_C(1) << PART_CHILD_USER | UINT32_C(1) << PART_CHILD_SYSTEM | \
+		UINT32_C(1) << PART_CHILD_MINOR | UINT32_C(1) << PART_CHILD_MAJOR)
+
+/* A process that is watched for itself alone (a tool, chosen by its name) is not asked what its children
+ * used: they are watched themselves, or are nobody's business. */
+static bool has_family(const struct live_processes *l, uint64_t groups)
+{
+	return !groups || groups & ~l->own;
+}
+
+static uint32_t parts_counted(const struct live_processes *l, uint64_t groups, unsigned line)
+{
+	bool children = line ? !(l->own >> (line - 1) & 1) : has_family(l, groups);
+
+	return children ? UINT32_MAX : ~CHILD_PARTS;
+}
+
+static void part_set(struct live_processes *l, struct live_process *p, unsigned part, int64_t raw)
+{
+	uint32_t bit = UINT32_C(1) << part;
+	int64_t before = add(p->raw[part], p->offset[part]), growth;
+	bool past = p->late && !(p->part_seen & bit);
+
+	if (!(p->part_seen & bit)) {
+		p->part_seen |= bit;
+		if (past)
+			p->from[part] = raw;
+	} else if (raw < p->raw[part]) {
+		p->offset[part] = add(p->offset[part], p->raw[part] - raw);
+	}
+	p->raw[part] = raw;
+	growth = past ? 0 : sub(add(raw, p->offset[part]), before);
+	for_each_line(i, p->groups)
+	{
+		l->line[i].part_seen |= bit;
+		if (p->row != STORE_NO_ROW && parts_counted(l, p->groups, i) & bit)
+			l->line[i].part[part] = add(l->line[i].part[part], growth);
+		if (part == PART_CPU)
+			l->line[i].observed_cpu_ns = add(l->line[i].observed_cpu_ns, growth);
+	}
+}
+
+static void level_put(int64_t *level, uint32_t *valid, enum level which, int64_t value)
+{
+	level[which] = value;
+	*valid |= UINT32_C(1) << which;
+}
+
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+struct resident { /* at the moment of a reading, and now */
+	int64_t rss_then, anon_then, rss, anon;
+	int64_t doubt;
+	bool split; /* the anonymous part is known for both */
+};
+
+/* A reading brought forward to the present RSS. What grew anonymously is the process's own; of what grew
+ * shared it bears the share it bore at the reading. */
+static int64_t bring_forward(int64_t reading, const struct resident *r)
+{
+	int64_t shared_then = r->rss_then - r->anon_then;
+	double bears = shared_then > 0 ? (double)(reading - r->anon_then) / (double)shared_then : 1;
+
+	if (!r->split)
+		return reading + (r->rss - r->rss_then);
+	bears = MIN(MAX(bears, 0), 1);
+	return reading + (r->anon - r->anon_then) +
+		(int64_t)(bears * (double)(r->rss - r->anon - shared_then));
+}
+
+static void follow_rss(int64_t *level, uint32_t *valid, enum level which, int64_t reading,
+	const struct resident *r, int64_t most)
+{
+	int64_t now = MIN(MAX(bring_forward(reading, r), 0), most);
+	enum level estimated = which == LEVEL_PSS ? LEVEL_PSS_ESTIMATED : LEVEL_USS_ESTIMATED;
+
+	level_put(level, valid, which, now);
+	level_put(level, valid, estimated, MIN(MAX(distance(now, reading), r->doubt), now));
+}
+
+static void guess_unread(int64_t *level, uint32_t *valid, enum level which, const struct resident *r)
+{
+	enum level estimated = which == LEVEL_PSS ? LEVEL_PSS_ESTIMATED : LEVEL_USS_ESTIMATED;
+
+	level_put(level, valid, which, MAX(r->anon - MAX(r->doubt, 0), 0));
+	level_put(level, valid, estimated, r->anon);
+}
+
+static void shares_get(const struct live_processes_cells *c, int64_t rss, int64_t *level, uint32_t *valid)
+{
+	int64_t pss, clean, dirty, huge = 0, shared = 0, excess = 0;
+	struct resident r = {.rss = rss};
+	bool read = cell_get(c, COL_SMAPS_RSS, &r.rss_then);
+
+	r.split = cell_get(c, COL_SHARED, &shared) && cell_get(c, COL_SMAPS_ANON, &r.anon_then);
+	/* Below 0: others bear so much of the reading by now. */
+	if (cell_get(c, COL_SMAPS_DOUBT, &r.doubt) && r.doubt < 0) {
+		excess = read ? -r.doubt : 0;
+		r.doubt = excess;
+	}
+	r.anon = MAX(rss - shared, 0);
+	if (read && cell_get(c, COL_PSS, &pss)) {
+		follow_rss(level, valid, LEVEL_PSS, pss - excess, &r, rss);
+	} else if (c->at->estimates_pss) {
+		guess_unread(level, valid, LEVEL_PSS, &r);
+	}
+	if (read && cell_get(c, COL_PRIVATE_CLEAN, &clean) && cell_get(c, COL_PRIVATE_DIRTY, &dirty)) {
+		cell_get(c, COL_PRIVATE_HUGE, &huge);
+		follow_rss(level, valid, LEVEL_USS, clean + dirty + huge, &r, rss + huge);
+	} else if (c->at->estimates_uss) {
+		guess_unread(level, valid, LEVEL_USS, &r);
+	}
+}
+
+static uint32_t levels_get(const struct live_processes_cells *c, int64_t *level)
+{
+	static const struct {
+		unsigned column;
+		enum level level;
+	} plain[] = {{COL_RSS, LEVEL_RSS}, {COL_VMS, LEVEL_VMS}, {COL_SWAP, LEVEL_SWAP},
+		{COL_THREADS, LEVEL_THREADS}, {COL_FDS, LEVEL_FDS}};
+	uint32_t valid = 0;
+	int64_t v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		if (cell_get(c, plain[i].column, &v))
+			level_put(level, &valid, plain[i].level, v);
+	if (valid >> LEVEL_RSS & 1)
+		shares_get(c, level[LEVEL_RSS], level, &valid);
+	return valid;
+}
+
+uint32_t process_levels(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, int64_t level[static NR_LEVELS])
+{
+	return levels_get(&(struct live_processes_cells){.at = c, .cell = cell, .valid = valid}, level);
+}
+
+bool process_part(const struct process_columns *c, const int64_t *cell, uint64_t valid,
+	enum process_part part, int64_t *ret)
+{
+	return part_get(&(struct live_processes_cells){.at = c, .cell = cell, .valid = valid}, part, ret);
+}
+
+/* Puts what the process holds into the sums of a line (or takes it out). */
+static void levels_count(struct process_sums *s, const struct live_process *p, bool in)
+{
+	for (unsigned i = 0; i < NR_LEVELS; i++) {
+		if (!(p->level_valid >> i & 1))
+			continue;
+		s->level[i] = in ? add(s->level[i], p->level[i]) : sub(s->level[i], p->level[i]);
+		s->level_nr[i] += in ? 1 : -1u;
+		if (in)
+			s->one[i] = s->level_seen >> i & 1 ? MAX(s->one[i], p->level[i]) : p->level[i];
+	}
+	s->level_seen |= in ? p->level_valid : 0;
+}
+
+static void levels_set(struct live_processes *l, struct live_process *p, const int64_t *level, uint32_t valid)
+{
+	for_each_line(i, p->groups) levels_count(&l->line[i], p, false);
+	for (unsigned i = 0; i < NR_LEVELS; i++) {
+		if (!(valid >> i & 1))
+			continue;
+		p->level[i] = level[i];
+		p->peak[i] = p->peak_seen >> i & 1 ? MAX(p->peak[i], level[i]) : level[i];
+	}
+	p->level_valid = valid;
+	p->peak_seen |= valid;
+	for_each_line(i, p->groups) levels_count(&l->line[i], p, true);
+}
+
+static void hwm_set(struct live_processes *l, uint64_t groups, int64_t bytes)
+{
+	for_each_line(i, groups) l->line[i].max_hwm_bytes = MAX(l->line[i].max_hwm_bytes, bytes);
+}
+
+static void ignores_sigchld(struct live_processes *l, struct live_process *p)
+{
+	l->sigchld_ignored += !p->ignores_sigchld;
+	p->ignores_sigchld = true;
+}
+
+static void process_update(
+	struct live_processes *l, struct live_process *p, const int64_t *cell, uint64_t valid)
+{
+	struct live_processes_cells c = {.at = &l->at, .cell = cell, .valid = valid};
+	int64_t level[NR_LEVELS], v;
+	uint32_t level_valid;
+	bool is_read = false; /* more than its clock */
+
+	for (unsigned part = 0; part < NR_PARTS; part++)
+		if (part_get(&c, part, &v)) {
+			is_read |= part != PART_CPU && v != p->raw[part];
+			part_set(l, p, part, v);
+		}
+	if (is_read) {
+		memset(p->left, 0, sizeof(p->left));
+		memset(p->due, 0, sizeof(p->due));
+	}
+	level_valid = levels_get(&c, level);
+	levels_set(l, p, level, level_valid);
+	if (cell_get(&c, COL_HWM, &v))
+		p->hwm = MAX(p->hwm, v);
+	hwm_set(l, p->groups, p->hwm);
+	/* Who ignores SIGKILL, too, is a thread of the kernel and has no children that count. */
+	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT))
+		ignores_sigchld(l, p);
+	if (!p->had_pss && cell_get(&c, COL_PSS, &v)) {
+		p->had_pss = true;
+		l->pss_reads++;
+	}
+}
+
+/* ---- coming and going ---- */
+
+static struct live_process *process_of_row(struct live_processes *l, uint32_t row)
+{
+	return row < l->nr_by_row && l->by_row[row] ? &l->process[l->by_row[row] - 1] : NULL;
+}
+
+static int by_row_grow(struct live_processes *l, uint32_t row)
+{
+	uint32_t *more;
+
+	if (row == STORE_NO_ROW)
+		return -E2BIG;
+	more = array_reach(l->by_row, &l->nr_by_row, row, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	l->by_row = more;
+	return 0;
+}
+
+/* Its contribution to the amounts of a line, put in or taken out. */
+static void parts_count(struct process_sums *s, const struct live_process *p, uint32_t parts, bool in)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++) {
+		int64_t has = parts >> i & 1 ? add(p->raw[i], p->offset[i]) : 0;
+
+		s->part[i] = in ? add(s->part[i], has) : sub(s->part[i], has);
+	}
+}
+
+/* Takes its contributions out of the sums; it stays known until it is forgotten. */
+static void process_unbind(struct live_processes *l, struct live_process *p)
+{
+	if (p->row == STORE_NO_ROW)
+		return;
+	l->by_row[p->row] = 0;
+	p->row = STORE_NO_ROW;
+	levels_set(l, p, NULL, 0);
+	for_each_line(i, p->groups)
+	{
+		l->line[i].nr--;
+		parts_count(&l->line[i], p, parts_counted(l, p->groups, i), false);
+	}
+}
+
+static int process_bind(struct live_processes *l, struct live_process *p, uint32_t row)
+{
+	uint32_t index = (uint32_t)(p - l->process);
+	int r = by_row_grow(l, row);
+
+	if (r < 0)
+		return r;
+	if (p->row == row)
+		return 0;
+	process_unbind(l, p);
+	if (l->by_row[row])
+		process_unbind(l, &l->process[l->by_row[row] - 1]);
+	p->row = row;
+	l->by_row[row] = index + 1;
+	for_each_line(i, p->groups)
+	{
+		l->line[i].nr++;
+		parts_count(&l->line[i], p, parts_counted(l, p->groups, i), true);
+	}
+	return 0;
+}
+
+static void parts_add(struct process_sums *s, const int64_t *amount)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		s->part[i] = add(s->part[i], amount[i]);
+}
+
+static void parts_take_off(struct process_sums *s, const int64_t *amount)
+{
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		s->part[i] = sub(s->part[i], amount[i]);
+}
+
+/* It is in other groups from now on. What it has used so far goes with it to no group: a sum that has it
+ * keeps it, one that has not does not get it. That is also true of what children left to it and will be in
+ * its account at the next reading. (Where it may be in there already, neither sum has it: then it is marked.)
+ * While it is not bound it is in no sum, and will be in the new ones when it is bound again. */
+static void process_regroup(struct live_processes *l, struct live_process *p, uint64_t groups)
+{
+	uint64_t joins = groups & ~p->groups, leaves = p->groups & ~groups;
+	bool bound = p->row != STORE_NO_ROW;
+
+	for_each_group_line(i, joins)
+	{
+		struct process_sums *s = &l->line[i];
+
+		s->part_seen |= p->part_seen;
+		s->seen += !(p->ever >> (i - 1) & 1);
+		s->nr += bound;
+		s->max_hwm_bytes = MAX(s->max_hwm_bytes, p->hwm);
+		if (bound)
+			levels_count(s, p, true);
+		else
+			parts_count(s, p, parts_counted(l, groups, i), false);
+		if (l->own >> (i - 1) & 1)
+			continue;
+		parts_take_off(s, p->left);
+		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
+	}
+	for_each_group_line(i, leaves)
+	{
+		struct process_sums *s = &l->line[i];
+
+		s->nr -= bound;
+		if (bound)
+			levels_count(s, p, false);
+		else
+			parts_count(s, p, parts_counted(l, p->groups, i), true);
+		if (l->own >> (i - 1) & 1)
+			continue;
+		parts_add(s, p->due);
+		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
+	}
+	if (!bound && has_family(l, groups) != has_family(l, p->groups))
+		parts_count(&l->line[0], p, CHILD_PARTS, !has_family(l, groups));
+	p->groups = groups;
+	p->ever |= groups;
+	for_each_group_line(i, groups) l->beside[i - 1] |= groups & ~(UINT64_C(1) << (i - 1));
+}
+
+int64_t process_used(const struct live_process *p, enum process_part part)
+{
+	return sub(add(p->raw[part], p->offset[part]), p->from[part]);
+}
+
+const struct live_process *live_find(const struct live_processes *l, uint32_t id)
+{
+	uint32_t index = idmap_get(&l->by_id, id);
+
+	return index == IDMAP_NONE ? NULL : &l->process[index];
+}
+
+/* Of whom no end is known: it was read, but not its io. */
+static void count_misses_io(struct live_processes *l, const struct live_process *p)
+{
+	if (p && p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) &&
+		l->at.column[PART_READ_CHARS].col >= 0)
+		for_each_line(i, p->groups) l->line[i].io_unread++;
+}
+
+static void process_forget(struct live_processes *l, uint32_t index)
+{
+	struct live_process *p = &l->process[index];
+
+	process_unbind(l, p);
+	/* Others account for what it used, but not for what we had to add because a counter fell. */
+	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
+		add(l->line[line].part[i], p->offset[i]);
+	idmap_remove(&l->by_id, p->id);
+	if (idmap_get(&l->by_pid, p->pid) == p->id)
+		idmap_remove(&l->by_pid, p->pid);
+	if (index != --l->nr) {
+		*p = l->process[l->nr];
+		idmap_put(&l->by_id, p->id, index); /* replaces: cannot fail */
+		if (p->row != STORE_NO_ROW)
+			l->by_row[p->row] = index + 1;
+	}
+}
+
+static int process_new(struct live_processes *l, uint32_t id, uint32_t *ret_index)
+{
+	int r;
+
+	if (l->nr == l->cap) {
+		uint32_t cap = l->cap ? l->cap * 2 : 64;
+		struct live_process *more = reallocarray(l->process, cap, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		l->process = more;
+		l->cap = cap;
+	}
+	r = idmap_put(&l->by_id, id, l->nr);
+	if (r < 0)
+		return r;
+	l->process[l->nr] =
+		(struct live_process){.id = id, .row = STORE_NO_ROW, .hwm = -1, .since = l->census.ticks};
+	l->line[0].seen++;
+	*ret_index = l->nr++;
+	return 0;
+}
+
+/* The largest memory of a program is known as last sampled. 2: not of it alone, but what is told of those
+ * that waited for it has it. Groups that count members without their children have no such. */
+static void count_peak_unknown(struct live_processes *l, uint64_t groups, int64_t least)
+{
+	if (least != 1 && least != 2)
+		return;
+	for_each_line(i, groups)
+	{
+		if (least == 1 || (i && l->own >> (i - 1) & 1))
+			l->line[i].peak_unknown++;
+		else
+			l->line[i].peak_inherited++;
+	}
+}
+
+#define MEMORY_LEVELS                                                                                      \
+	(UINT32_C(1) << LEVEL_RSS | UINT32_C(1) << LEVEL_VMS | UINT32_C(1) << LEVEL_SWAP |                 \
+		UINT32_C(1) << LEVEL_PSS | UINT32_C(1) << LEVEL_USS | UINT32_C(1) << LEVEL_PSS_ESTIMATED | \
+		UINT32_C(1) << LEVEL_USS_ESTIMATED)
+
+/* It may have become another program: what it has of memory is that one's from now on. Lines keep what was
+ * there before. */
+static void take_execs(
+	struct live_processes *l, struct live_process *p, bool is_new, const struct pairs *identity)
+{
+	int64_t execs = 0, least = 0;
+
+	pairs_get_num(identity, "execs", &execs);
+	pairs_get_num(identity, "execs_least", &least);
+	if (!is_new && execs > p->execs) {
+		p->hwm = -1;
+		p->peak[LEVEL_RSS] = 0;
+		p->peak_seen &= ~MEMORY_LEVELS;
+	}
+	p->execs = MAX(p->execs, execs);
+	if (!p->peak_counted)
+		count_peak_unknown(l, p->groups, least);
+	p->peak_counted |= least != 0;
+}
+
+/* Where the kernel has not told, the time is that of its own start time, in whole clock ticks before it. */
+#define START_TICK_NS INT64_C(10000000)
+
+int live_join(struct live_processes *l, uint32_t row, uint32_t id, const struct pairs *identity)
+{
+	uint32_t index = idmap_get(&l->by_id, id);
+	int64_t late = 0, pid = 0, ppid = 0, start_ns = 0;
+	bool is_new = index == IDMAP_NONE;
+	struct live_process *p;
+	uint64_t groups;
+	int r = is_new ? process_new(l, id, &index) : 0;
+
+	if (r >= 0)
+		r = groups_mask(&l->group, pairs_find(identity, "groups"), &groups);
+	pairs_get_num(identity, "start_ns", &start_ns);
+	start_ns = MIN(MAX(start_ns, 0), LARGEST);
+	if (r >= 0 && is_new)
+		r = census_birth(&l->census, id,
+			start_ns && !l->tells_ends ? start_ns + START_TICK_NS : start_ns, groups);
+	if (r < 0)
+		return r;
+	p = &l->process[index];
+	process_regroup(l, p, groups);
+	take_execs(l, p, is_new, identity);
+	pairs_get_num(identity, "late", &late);
+	pairs_get_num(identity, "pid", &pid);
+	pairs_get_num(identity, "ppid", &ppid);
+	p->late |= late != 0;
+	p->pid = (uint32_t)pid;
+	p->ppid = (uint32_t)ppid;
+	if (p->pid) {
+		r = idmap_put(&l->by_pid, p->pid, id);
+		if (r < 0)
+			return r;
+	}
+	return row == STORE_NO_ROW ? 0 : process_bind(l, p, row);
+}
+
+/* ---- the end of a process ---- */
+
+static const struct live_process *parent_of(const struct live_processes *l, const struct live_process *p)
+{
+	uint32_t id = p->ppid ? idmap_get(&l->by_pid, p->ppid) : IDMAP_NONE;
+
+	return id == IDMAP_NONE ? NULL : live_find(l, id);
+}
+
+static bool pair_is(const struct pair *pair, const char *text)
+{
+	return pair && pair->len == strlen(text) && !memcmp(pair->value, text, pair->len);
+}
+
+/* Reaped by us, told by the kernel with its account, or waited for by a living member of the same line, which
+ * has its times from then on: else nobody saw its last moments. */
+static void count_only_sampled(struct live_processes *l, uint64_t groups, const struct live_process *parent,
+	const struct pairs *last)
+{
+	const struct pair *how = pairs_find(last, "how");
+	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	int64_t uncounted = 0;
+
+	if (pairs_get_num(last, "uncounted", &uncounted) && uncounted)
+		for_each_line(i, groups) l->line[i].uncounted++;
+	if (pair_is(how, "reaped") || pair_is(how, "exit-record") || pair_is(how, "zombie"))
+		return;
+	l->line[0].only_sampled += !parent || !has_family(l, parent->groups);
+	for_each_group_line(i, groups & ~heir) l->line[i].only_sampled++;
+}
+
+/* In the whole its recorder knows whether bytes and calls of it are missing; older ones do not tell. In a
+ * group they are where no member got them, unless its last account was read. */
+static void count_io_unread(struct live_processes *l, uint64_t groups, const struct live_process *p,
+	const struct live_process *parent, const struct pairs *last)
+{
+	const struct pair *how = pairs_find(last, "how");
+	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	int64_t least;
+
+	if (l->at.column[PART_READ_CHARS].col < 0)
+		return;
+	if (!pairs_get_num(last, "io_least", &least)) {
+		count_misses_io(l, p);
+		return;
+	}
+	l->line[0].io_unread += least != 0;
+	if (least || !(pair_is(how, "reaped") || pair_is(how, "zombie")))
+		for_each_group_line(i, groups & ~heir) l->line[i].io_unread++;
+}
+
+/* A parent's io counters take in those of the children it waits for. Where members count without their
+ * children, what is known of these is taken off again. */
+static void take_off_children_io(struct live_processes *l, const struct live_process *p,
+	const struct live_process *parent, const struct pairs *last)
+{
+	static const char *const key[] = {[PART_READ_CHARS] = "read_chars",
+		[PART_WRITE_CHARS] = "write_chars",
+		[PART_READ_CALLS] = "read_calls",
+		[PART_WRITE_CALLS] = "write_calls",
+		[PART_READ_BYTES] = "read_bytes",
+		[PART_WRITE_BYTES] = "write_bytes"};
+
+	if (!parent || parent->ignores_sigchld)
+		return;
+	for_each_line(line, parent->groups)
+	{
+		if (parts_counted(l, parent->groups, line) == UINT32_MAX)
+			continue;
+		for (unsigned i = PART_READ_CHARS; i <= PART_WRITE_BYTES; i++) {
+			int64_t io = p->raw[i];
+
+			pairs_get_num(last, key[i], &io);
+			io = MIN(MAX(io, p->raw[i]), LARGEST);
+			l->line[line].part[i] = sub(l->line[line].part[i], io);
+		}
+	}
+}
+
+/* What its parent has of it. */
+static void account_get(const struct pairs *last, int64_t ret[static NR_PARTS])
+{
+	static const struct {
+		const char *key;
+		enum process_part part;
+		int64_t scale;
+	} from[] = {{"account.user_us", PART_CPU, 1000}, {"account.system_us", PART_CPU, 1000},
+		{"account.user_us", PART_USER, 1000}, {"account.system_us", PART_SYSTEM, 1000},
+		{"account.minor_faults", PART_MINOR, 1}, {"account.major_faults", PART_MAJOR, 1},
+		{"account.read_chars", PART_READ_CHARS, 1}, {"account.write_chars", PART_WRITE_CHARS, 1},
+		{"account.read_calls", PART_READ_CALLS, 1}, {"account.write_calls", PART_WRITE_CALLS, 1},
+		{"account.read_bytes", PART_READ_BYTES, 1}, {"account.write_bytes", PART_WRITE_BYTES, 1}};
+	int64_t v;
+
+	memset(ret, 0, NR_PARTS * sizeof(*ret));
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
+		if (pairs_get_num(last, from[i].key, &v))
+			ret[from[i].part] += MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale;
+}
+
+/* An unknown member has its account. It is not known whether that member is in these groups, too. */
+static int count_unclaimed(struct live_processes *l, const struct pairs *last)
+{
+	const struct pair *names = pairs_find(last, "unclaimed");
+	uint64_t groups = 0;
+
+	if (names && groups_mask(&l->group, names, &groups) < 0)
+		return -ENOMEM;
+	for_each_group_line(i, groups) l->line[i].only_sampled++;
+	return 0;
+}
+
+/* Its parent gets what it used, also in groups that it is not in, as one that has changed its user: there it
+ * is taken off. What is not known of it stays with the parent. Until the parent is read it is remembered. */
+static int leave_to_heir(struct live_processes *l, const struct live_process *p, const struct pairs *last)
+{
+	const struct pair *names = pairs_find(last, "foreign");
+	int64_t account[NR_PARTS], id, due = 0;
+	uint32_t heir = IDMAP_NONE;
+	uint64_t foreign = 0;
+
+	if (names && groups_mask(&l->group, names, &foreign) < 0)
+		return -ENOMEM;
+	account_get(last, account);
+	for_each_group_line(i, foreign & ~p->groups & ~l->own) parts_take_off(&l->line[i], account);
+	if (pairs_get_num(last, "heir", &id) && id > 0 && id < UINT32_MAX)
+		heir = idmap_get(&l->by_id, (uint32_t)id);
+	pairs_get_num(last, "due", &due);
+	for (unsigned i = 0; heir != IDMAP_NONE && i < NR_PARTS; i++) {
+		struct live_process *q = &l->process[heir];
+
+		/* What its own children left to it is in its account, as far as that is known. */
+		q->left[i] = add(q->left[i], add(account[i], sub(p->left[i], p->due[i])));
+		q->due[i] = add(q->due[i], due ? account[i] : 0);
+	}
+	return 0;
+}
+
+/* The most memory that it told at its end. An upper bound may be another's. */
+static void take_last_peak(struct live_processes *l, uint64_t groups, const struct pairs *last)
+{
+	int64_t kib = 0, least = 0, most = 0;
+
+	pairs_get_num(last, "max_rss_kib", &kib);
+	pairs_get_num(last, "max_rss_least", &least);
+	pairs_get_num(last, "max_rss_most", &most);
+	if (kib > 0 && !most)
+		hwm_set(l, groups, MIN(kib, LARGEST >> 10) * 1024);
+	count_peak_unknown(l, groups, least);
+}
+
+/* Its whole story is this one record. */
+static int unknown_gone(struct live_processes *l, const struct pairs *last)
+{
+	uint64_t groups;
+	int r = groups_mask(&l->group, pairs_find(last, "groups"), &groups);
+
+	if (r < 0)
+		return r;
+	take_last_peak(l, groups, last);
+	count_only_sampled(l, groups, NULL, last);
+	count_io_unread(l, groups, NULL, NULL, last);
+	for_each_line(i, groups) l->line[i].seen++;
+	return 0;
+}
+
+int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const struct pairs *last)
+{
+	uint32_t index = idmap_get(&l->by_id, id);
+	int64_t cpu_ns, sampled = 0, ignored = 0;
+	const struct live_process *parent;
+	const struct pair *how;
+	struct live_process *p;
+	int r;
+
+	if (index == IDMAP_NONE)
+		return unknown_gone(l, last);
+	p = &l->process[index];
+	take_last_peak(l, p->groups, last);
+	/* It was read once more after its last tick. */
+	pairs_get_num(last, "sampled", &sampled);
+	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->raw[PART_CPU])
+		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
+	/* A short one may never have been asked before. */
+	if (pairs_get_num(last, "sigchld_ignored", &ignored) && ignored)
+		ignores_sigchld(l, p);
+	parent = parent_of(l, p);
+	count_only_sampled(l, p->groups, parent, last);
+	count_io_unread(l, p->groups, p, parent, last);
+	take_off_children_io(l, p, parent, last);
+	r = leave_to_heir(l, p, last);
+	if (r >= 0)
+		r = count_unclaimed(l, last);
+	if (r < 0)
+		return r;
+	how = pairs_find(last, "how");
+	r = census_end(&l->census, id, time_ns, p->groups,
+		p->row != STORE_NO_ROW && p->since != l->census.ticks,
+		p->level_valid >> LEVEL_THREADS & 1 ? p->level[LEVEL_THREADS] : 0,
+		pair_is(how, "reaped") || pair_is(how, "left") ||
+			(l->tells_ends && !pair_is(how, "noticed")));
+	process_forget(l, index);
+	return r;
+}
+
+/* ---- time ---- */
+
+static void count_at_once(struct live_processes *l, int64_t time_ns)
+{
+	struct between now[ACCOUNTS_MOST];
+	unsigned nr = 1 + l->group.nr;
+
+	for (unsigned i = 0; i < nr; i++)
+		now[i] = (struct between){
+			.processes = l->line[i].nr, .threads = l->line[i].level[LEVEL_THREADS]};
+	census_tick(&l->census, time_ns, now, nr);
+}
+
+void live_tick(struct live_processes *l, struct table *t, int64_t time_ns)
+{
+	for (uint32_t i = l->loose ? l->nr : 0; i-- > 0;)
+		if (l->process[i].row == STORE_NO_ROW) {
+			count_misses_io(l, &l->process[i]);
+			process_forget(l, i);
+		}
+	l->loose = false;
+	for (uint32_t i = 0; i < t->nr_touched; i++) {
+		uint32_t row = t->touched[i];
+		struct live_process *p = process_of_row(l, row);
+
+		if (p && t->id[row] == p->id)
+			process_update(l, p, table_row(t, row), t->valid[row]);
+	}
+	count_at_once(l, time_ns);
+}
+
+void live_lost(struct live_processes *l)
+{
+	for (uint32_t i = 0; i < l->nr; i++)
+		process_unbind(l, &l->process[i]);
+	census_lost(&l->census);
+	l->loose = l->nr > 0;
+}
+
+void live_finish(struct live_processes *l)
+{
+	while (l->nr) {
+		count_misses_io(l, &l->process[l->nr - 1]);
+		process_forget(l, l->nr - 1);
+	}
+}

@@ -1,0 +1,152 @@
+/* A run as tables, for whoever takes data elsewhere: one table for each domain, a row for each instance at
+ * each tick, a column for each metric, given out in batches by column. Memory does not grow with the length
+ * of the recordings, only with the number of processes; several recordings follow one another in the same
+ * tables, told apart by the column `host`.
+ *
+ * Tables of a domain begin with the keys: `time` (UTC), `elapsed` (s after the start of the run), `host`,
+ * `instance`; of processes `pid`, `process` (its number in table "processes"); then the metrics in the order
+ * of the schema, a counter followed by its rate (`NAME.rate`), then the derived metrics of the domain. Sets
+ * of one domain are one table: their rows are joined where the instances have one name; of the node there is
+ * one row a tick, called "node". Metrics of the whole job stand in table "tree", those of groups in "group".
+ * Columns are the union over the recordings: what one does not have is missing there. What no recording could
+ * read is no column unless its name is asked for, and a domain of which nothing could be read no table.
+ *
+ * Behind them tables that are not of time: `processes` (every process with its end), `events`, `metrics`
+ * (every column of every table with unit, kind and help; and what could not be read, with the reason), `meta`
+ * (what the recordings say of themselves), `summary`. Where metrics are chosen they are not there unless they
+ * are asked for by name.
+ *
+ * Values are those of a series (query/series.h). Numbers: counts, bytes and codes that were recorded are
+ * exact 64-bit integers (missing in the case that they do not fit), all else is real and finite; what is not
+ * known is missing, never zero. Raw: the stored integers, with `scale` to make the unit of them; neither
+ * rates nor derived metrics. (Where recordings disagree about the scale the column is not raw, and its scale
+ * is 1.)
+ *
+ * Text is UTF-8: a byte that is none stands as \xNN, and so does NUL; of backslashes that stand before an x,
+ * or before such a byte, there are twice as many. So an odd number of backslashes before an x is an escape
+ * and an even number is none: nothing is lost (utf8_unescape() gives the bytes back), every format has the
+ * same, and ordinary names stay as they are. Names of tables are [a-z0-9_]+ and make file names; those of
+ * fields may be any text, and are distinct within their table.
+ */
+#ifndef QUERY_FRAMES_H
+#define QUERY_FRAMES_H
+
+#include "base/progress.h"
+#include "metric/metric.h"
+#include "query/run.h"
+
+enum field_type {
+	FIELD_TIME, /* int64: ns since 1970, UTC */
+	FIELD_INT,
+	FIELD_REAL,
+	FIELD_TEXT, /* number of a text of the field's own dictionary, which only grows */
+	FIELD_FLAG,
+};
+
+struct field {
+	const char *name, *help;
+	enum field_type type;
+	enum metric_unit unit;
+	bool per_second;
+	enum metric_kind kind;
+	bool is_metric;	      /* else a key, or a property */
+	double scale;	      /* value x scale = unit: 1 unless raw */
+	const char *resample; /* "mean", "max", "last" when rows stand for several ticks; NULL: a key */
+};
+
+struct data_table {
+	const char *name, *help;
+	const char *domain; /* NULL: not of time */
+	const struct field *field;
+	size_t nr_fields;
+};
+
+struct texts {
+	const char *const *text; /* NUL-terminated; no NUL within */
+	const uint32_t *len;
+	uint32_t nr;
+};
+
+struct field_cells {	      /* one field of a batch */
+	const uint8_t *valid; /* bits, least significant first; NULL: all are there */
+	uint32_t nr_missing;
+	union {
+		const int64_t *integer; /* FIELD_TIME, FIELD_INT */
+		const double *real;
+		const uint32_t *text;
+		const uint8_t *flag; /* a byte each */
+	};
+};
+
+#define DATA_TABLE_ROWS_MOST 8192
+
+struct data_table_batch { /* valid until the next call, or for as long as it is held */
+	size_t table;
+	uint32_t nr_rows; /* at least 1, at most DATA_TABLE_ROWS_MOST */
+	const struct field_cells *cell;
+	const uint32_t *recording; /* of each row, its number in the run; NULL: all are of the first */
+	uint32_t *held;		   /* by how many; NULL: it cannot be */
+};
+
+/* For who works on it in another thread, to be let go before the tables are closed. Others are made
+ * meanwhile, so that it is up to him that they are few. */
+static inline void data_table_batch_hold(const struct data_table_batch *b)
+{
+	__atomic_add_fetch(b->held, 1, __ATOMIC_RELAXED);
+}
+
+static inline void data_table_batch_let_go(uint32_t *held)
+{
+	__atomic_sub_fetch(held, 1, __ATOMIC_RELEASE);
+}
+
+enum tables_per { TABLES_EACH, TABLES_PROCESS, TABLES_GROUP, TABLES_NODE };
+
+struct tables_options {
+	double from_s, to_s;	   /* both inclusive; NAN: from the start, to the end */
+	const char *const *domain; /* names of tables; none: all */
+	size_t nr_domains;
+	const char *const *metric; /* as for -m: names, their last or leading parts, collectors; or names of
+				      tables; none: all */
+	size_t nr_metrics;
+	bool raw;
+	/* PROCESS: only tables of processes. GROUP: of processes and groups, the processes folded to their
+	 * groups (`instance` is the group's name). NODE: instances folded to one row a tick (there is no key
+	 * `instance`, except of the node and the tree); what cannot be folded is left out. */
+	enum tables_per per;
+	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
+	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
+	int64_t every_ns;
+	/* The one recording of the run grows: tables_next() gives what has come, and ends where its recorder
+	 * ends. Only tables of time; the numbers of processes are not known. Such a recording must have its
+	 * schema: else -EAGAIN. */
+	bool follow;
+	bool whole;   /* read all, also where what is before from_s makes no difference */
+	bool summary; /* tables_summary() will be asked for: it comes from the same reading as the processes
+		       */
+	const struct progress *progress;
+};
+
+struct tables;
+
+/* -ENOENT: no such domain or metric, with the nearest in reterr. */
+int tables_open(
+	const struct run *run, const struct tables_options *options, struct tables **ret, struct buf *reterr);
+struct tables *tables_close(struct tables *f);
+/* The run in numbers, which lives as long as the tables. */
+struct summary;
+int tables_summary(struct tables *f, const struct summary **ret, struct buf *reterr);
+/* All tables and their columns are known from the start; one may turn out to have no rows. */
+size_t tables_list(const struct tables *f, const struct data_table **ret);
+struct texts tables_texts(const struct tables *f, size_t table, size_t field); /* as far as given out */
+/* 1 and a batch; 0 at the end; negative errno; of what is followed TABLES_WAIT: nothing yet. Rows of a table
+ * come in order of recording, then time; batches of different tables alternate. */
+#define TABLES_WAIT 2
+int tables_next(struct tables *f, struct data_table_batch *ret);
+
+struct frames_damage {
+	uint64_t nr, bytes; /* places; what was in them */
+};
+/* In the recordings that were read to their end, or to that of what was asked for. */
+struct frames_damage tables_damage(const struct tables *f);
+#endif

@@ -1,0 +1,340 @@
+/* Lines and batches: columns of values with bits that say which are there.
+ *
+ * A tick may have more lines than a batch takes, so full batches queue up until they are asked for; a tick's
+ * worth at most. Batches that were given out are filled again. */
+#include "query/tables_internal.h"
+
+#include "base/owned.h"
+
+#include <endian.h>
+#include <math.h>
+#include <string.h>
+
+size_t field_size(enum field_type type)
+{
+	return type == FIELD_TEXT ? sizeof(uint32_t) : type == FIELD_FLAG ? 1 : sizeof(int64_t);
+}
+
+/* ---- bits ---- */
+
+static uint64_t load(const uint8_t *p)
+{
+	uint64_t word;
+
+	memcpy(&word, p, sizeof(word));
+	return le64toh(word);
+}
+
+static void store(uint8_t *p, uint64_t word)
+{
+	word = htole64(word);
+	memcpy(p, &word, sizeof(word));
+}
+
+#define BITS_AT_ONCE 56u /* behind up to seven others they fit into a word */
+
+/* Puts bits behind the first `at`. */
+static void bits_append(uint8_t *to, uint32_t at, const uint8_t *bits, uint32_t from, uint32_t n)
+{
+	while (n) {
+		uint32_t take = MIN(n, BITS_AT_ONCE);
+		uint64_t word = load(bits + from / 8) >> (from % 8) & (UINT64_MAX >> (64 - take));
+		uint64_t kept = load(to + at / 8) & ((UINT64_C(1) << (at % 8)) - 1);
+
+		store(to + at / 8, kept | word << (at % 8));
+		at += take;
+		from += take;
+		n -= take;
+	}
+}
+
+static uint32_t bits_count(const uint8_t *bits, uint32_t n)
+{
+	uint32_t ones = 0, at = 0;
+
+	for (; at + 64 <= n; at += 64)
+		ones += (uint32_t)__builtin_popcountll(load(bits + at / 8));
+	if (at < n)
+		ones += (uint32_t)__builtin_popcountll(load(bits + at / 8) & (UINT64_MAX >> (64 - (n - at))));
+	return ones;
+}
+
+static const uint8_t *all_set(void)
+{
+	static const uint8_t ones[BITS_SIZE(BITS_AT_ONCE)] = {
+		255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+
+	return ones;
+}
+
+static void bits_fill(uint8_t *to, uint32_t at, uint32_t n)
+{
+	for (uint32_t take; n; n -= take, at += take) {
+		take = MIN(n, BITS_AT_ONCE);
+		bits_append(to, at, all_set(), 0, take);
+	}
+}
+
+/* ---- lines ---- */
+
+int data_table_lines_reserve(const struct data_table_own *fr, struct data_table_lines *l, uint32_t nr)
+{
+	if (!l->col) {
+		l->col = calloc(MAX(fr->nr, 1u), sizeof(*l->col));
+		if (!l->col)
+			return -ENOMEM;
+	}
+	if (nr <= l->cap)
+		return 0;
+	nr = MAX(nr, l->cap + l->cap / 2);
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+		struct vector *v = &l->col[i];
+		void *any = reallocarray(v->any, nr, field_size(fr->field[i].type));
+
+		v->size = (uint32_t)field_size(fr->field[i].type);
+		if (!any)
+			return -ENOMEM;
+		v->any = any;
+		if (ARRAY_RESIZE(v->known, BITS_SIZE(nr)) < 0)
+			return -ENOMEM;
+		memset(v->known + (l->cap ? BITS_SIZE(l->cap) : 0), 0,
+			BITS_SIZE(nr) - (l->cap ? BITS_SIZE(l->cap) : 0));
+		memset((uint8_t *)any + l->cap * field_size(fr->field[i].type), 0,
+			(nr - l->cap) * field_size(fr->field[i].type));
+	}
+	l->cap = nr;
+	return 0;
+}
+
+void data_table_lines_release(const struct data_table_own *fr, struct data_table_lines *l)
+{
+	for (size_t i = 0; l->col && i < fr->nr; i++) {
+		free(l->col[i].any);
+		free(l->col[i].known);
+	}
+	free(l->col);
+	*l = (struct data_table_lines){0};
+}
+
+/* ---- batches ---- */
+
+static size_t aligned(size_t n)
+{
+	return (n + 63) & ~(size_t)63;
+}
+
+/* One piece of memory for all columns: pages that are not written cost nothing. */
+static struct batch *batch_new(const struct data_table_own *fr, size_t which)
+{
+	size_t head = aligned(sizeof(struct batch)) + aligned(fr->nr * sizeof(struct vector)) +
+		aligned(fr->nr * sizeof(struct field_cells));
+	size_t size = head + aligned(DATA_TABLE_ROWS_MOST * sizeof(uint32_t));
+	struct batch *b;
+	uint8_t *at;
+
+	for (size_t i = 0; i < fr->nr; i++)
+		size += aligned(DATA_TABLE_ROWS_MOST * field_size(fr->field[i].type)) +
+			aligned(BITS_SIZE(DATA_TABLE_ROWS_MOST));
+	at = calloc(1, size);
+	if (!at)
+		return NULL;
+	b = (struct batch *)at;
+	at += aligned(sizeof(*b));
+	b->table = which;
+	b->col = (struct vector *)at;
+	at += aligned(fr->nr * sizeof(struct vector));
+	b->cell = (struct field_cells *)at;
+	at += aligned(fr->nr * sizeof(struct field_cells));
+	b->recording = (uint32_t *)at;
+	at += aligned(DATA_TABLE_ROWS_MOST * sizeof(uint32_t));
+	for (size_t i = 0; i < fr->nr; i++) {
+		b->col[i].any = at;
+		at += aligned(DATA_TABLE_ROWS_MOST * field_size(fr->field[i].type));
+		b->col[i].known = at;
+		at += aligned(BITS_SIZE(DATA_TABLE_ROWS_MOST));
+	}
+	return b;
+}
+
+void batches_free(struct batch *b)
+{
+	while (b) {
+		struct batch *next = b->next;
+
+		free(b);
+		b = next;
+	}
+}
+
+static struct batch *batch_of(struct tables *f, struct data_table_own *fr)
+{
+	struct batch **at = &fr->spare;
+
+	if (fr->filling)
+		return fr->filling;
+	while (*at && __atomic_load_n(&(*at)->held, __ATOMIC_ACQUIRE))
+		at = &(*at)->next;
+	fr->filling = *at ? *at : batch_new(fr, (size_t)(fr - f->table));
+	if (*at)
+		*at = (*at)->next;
+	if (fr->filling) {
+		fr->filling->next = NULL;
+		fr->filling->nr = 0;
+	}
+	return fr->filling;
+}
+
+void data_table_flush(struct tables *f, struct data_table_own *fr)
+{
+	struct batch *b = fr->filling;
+
+	if (!b || !b->nr)
+		return;
+	for (size_t i = 0; i < fr->nr; i++) {
+		uint32_t nr_known = bits_count(b->col[i].known, b->nr);
+
+		b->cell[i] = (struct field_cells){.valid = nr_known == b->nr ? NULL : b->col[i].known,
+			.nr_missing = b->nr - nr_known,
+			.integer = b->col[i].integer};
+	}
+	fr->filling = NULL;
+	*f->end = b;
+	f->end = &b->next;
+}
+
+/* ---- a tick at a time ---- */
+
+static void push_same(struct batch *b, const struct data_table_lines *l, uint32_t recording, uint32_t n)
+{
+	for (uint32_t i = b->nr; i < b->nr + n; i++) {
+		b->col[KEY_TIME].integer[i] = l->time_ns;
+		b->col[KEY_ELAPSED].real[i] = l->elapsed;
+		b->col[KEY_HOST].text[i] = l->host;
+		b->recording[i] = recording;
+	}
+	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++) {
+		static const uint8_t none[BITS_SIZE(DATA_TABLE_ROWS_MOST)];
+
+		if (key == KEY_TIME && !l->has_time) {
+			bits_append(b->col[key].known, b->nr, none, 0, n);
+			continue;
+		}
+		bits_fill(b->col[key].known, b->nr, n);
+	}
+}
+
+/* One line, as most tables have: nothing is worth a loop. */
+static void push_one(
+	struct batch *b, const struct data_table_own *fr, const struct data_table_lines *l, uint32_t from)
+{
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+		const struct vector *v = &l->col[i], *to = &b->col[i];
+
+		if (v->size == sizeof(int64_t))
+			to->integer[b->nr] = v->integer[from];
+		else if (v->size == sizeof(uint32_t))
+			to->text[b->nr] = v->text[from];
+		else
+			to->flag[b->nr] = v->flag[from];
+		bit_put(to->known, b->nr, bit_get(v->known, from));
+	}
+}
+
+static void push_some(struct batch *b, const struct data_table_own *fr, const struct data_table_lines *l,
+	uint32_t from, uint32_t n)
+{
+	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+		const struct vector *v = &l->col[i], *to = &b->col[i];
+
+		memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
+			(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
+		bits_append(to->known, b->nr, v->known, from, n);
+	}
+}
+
+int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l)
+{
+	for (uint32_t from = 0, n; from < l->nr; from += n) {
+		struct batch *b = batch_of(f, fr);
+
+		if (!b)
+			return -ENOMEM;
+		n = MIN(l->nr - from, DATA_TABLE_ROWS_MOST - b->nr);
+		push_same(b, l, (uint32_t)f->recording, n);
+		if (n == 1)
+			push_one(b, fr, l, from);
+		else
+			push_some(b, fr, l, from, n);
+		b->nr += n;
+		if (b->nr == DATA_TABLE_ROWS_MOST)
+			data_table_flush(f, fr);
+	}
+	return 0;
+}
+
+/* ---- a row at a time ---- */
+
+int data_table_row(struct tables *f, struct data_table_own *fr)
+{
+	struct batch *b = batch_of(f, fr);
+
+	if (!b)
+		return -ENOMEM;
+	for (size_t i = 0; i < fr->nr; i++) {
+		memset((uint8_t *)b->col[i].any + b->nr * field_size(fr->field[i].type), 0,
+			field_size(fr->field[i].type));
+		bit_put(b->col[i].known, b->nr, false);
+	}
+	b->recording[b->nr] = 0;
+	return 0;
+}
+
+void data_table_row_end(struct tables *f, struct data_table_own *fr)
+{
+	if (++fr->filling->nr == DATA_TABLE_ROWS_MOST)
+		data_table_flush(f, fr);
+}
+
+static struct vector *cell_known(struct data_table_own *fr, uint32_t field)
+{
+	struct batch *b = fr->filling;
+
+	bit_put(b->col[field].known, b->nr, true);
+	return &b->col[field];
+}
+
+void data_table_put_integer(struct data_table_own *fr, uint32_t field, int64_t value)
+{
+	cell_known(fr, field)->integer[fr->filling->nr] = value;
+}
+
+void data_table_put_real(struct data_table_own *fr, uint32_t field, double value)
+{
+	if (isfinite(value))
+		cell_known(fr, field)->real[fr->filling->nr] = value;
+}
+
+void data_table_put_flag(struct data_table_own *fr, uint32_t field, bool value)
+{
+	cell_known(fr, field)->flag[fr->filling->nr] = value;
+}
+
+int data_table_put_text(struct data_table_own *fr, uint32_t field, const char *text)
+{
+	uint32_t number;
+	int r = text ? dictionary_put_text(fr->own[field].texts, text, strlen(text), &number) : 0;
+
+	if (r >= 0 && text)
+		cell_known(fr, field)->text[fr->filling->nr] = number;
+	return r;
+}
+
+int data_table_put_bytes(struct data_table_own *fr, uint32_t field, const void *bytes, size_t n)
+{
+	uint32_t text;
+	int r = dictionary_put(fr->own[field].texts, bytes, n, &text);
+
+	if (r >= 0)
+		cell_known(fr, field)->text[fr->filling->nr] = text;
+	return r;
+}

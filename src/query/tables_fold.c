@@ -1,0 +1,170 @@
+/* Instances folded to one line for the node, or to one for each group: by the metric's own fold, as a series
+ * is. What stands apart is left out, and the source's own total is taken where there is one. Counts are added
+ * up as integers, so that they stay exact. */
+#include "query/tables_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+struct fold_exact {
+	int64_t sum, max, total;
+	uint32_t nr, alive;
+	bool has_total, total_known, too_large;
+};
+
+struct folding {
+	struct fold real[GROUPS_MOST];
+	struct fold_exact exact[GROUPS_MOST];
+	uint32_t nr;
+};
+
+static void exact_add(struct fold_exact *f, int64_t value, bool known, bool total)
+{
+	f->alive++;
+	if (total) {
+		f->has_total = true;
+		f->total = value;
+		f->total_known = known;
+	}
+	if (!known)
+		return;
+	f->too_large |= __builtin_add_overflow(f->sum, value, &f->sum);
+	f->max = f->nr ? MAX(f->max, value) : value;
+	f->nr++;
+}
+
+static bool exact_end(const struct fold_exact *f, enum metric_fold fold, int64_t *ret)
+{
+	*ret = f->has_total ? f->total : fold == FOLD_SUM ? f->sum : f->max;
+	if (f->has_total)
+		return f->total_known;
+	if (!f->nr) /* as fold_end(): nobody there adds up to nothing */
+		return !f->alive && fold == FOLD_SUM;
+	return fold != FOLD_SUM || !f->too_large;
+}
+
+/* The lines that a row belongs to, as a mask. */
+static uint64_t lines_of(const struct data_table_own *fr, const struct occupant *in)
+{
+	if (in && in->counted_elsewhere)
+		return 0;
+	return !fr->by_group ? 1 : in ? in->groups : 0;
+}
+
+static void fold_cell(struct tables *f, struct data_table_own *fr, const struct data_table_set *fs,
+	const struct cell_use *use, struct folding *at)
+{
+	const struct walk_set *set = &f->walk->set[fs->set];
+	struct table *t = walk_table(f->walk, fs->set);
+
+	memset(at->real, 0, at->nr * sizeof(at->real[0]));
+	memset(at->exact, 0, at->nr * sizeof(at->exact[0]));
+	for (uint32_t row = 0; row < set->nr_rows; row++) {
+		const struct occupant *in = walk_occupant(f->walk, fs->set, row, set->id[row]);
+		bool known = t->valid[row] >> use->col & 1;
+		int64_t cell = table_row(t, row)[use->col], whole = 0;
+
+		if (set->id[row] == ROW_FREE)
+			continue;
+		if (use->integer && __builtin_mul_overflow(cell, use->factor, &whole))
+			known = false;
+		for (uint64_t m = lines_of(fr, in); m; m &= m - 1) {
+			unsigned line = (unsigned)__builtin_ctzll(m);
+
+			if (line >= at->nr)
+				continue;
+			if (use->integer)
+				exact_add(&at->exact[line], whole, known, in && in->total);
+			else
+				fold_add(&at->real[line], known ? scaled(use->scaling, (double)cell) : NAN,
+					in && in->total);
+		}
+	}
+}
+
+static void fold_rows(
+	struct tables *f, struct data_table_own *fr, const struct column_own *c, struct folding *at)
+{
+	uint32_t which = fr->set[c->place].set;
+	const struct walk_set *set = &f->walk->set[which];
+
+	memset(at->real, 0, at->nr * sizeof(at->real[0]));
+	for (uint32_t row = 0; row < set->nr_rows; row++) {
+		const struct occupant *in = walk_occupant(f->walk, which, row, set->id[row]);
+
+		if (set->id[row] == ROW_FREE)
+			continue;
+		for (uint64_t m = lines_of(fr, in); m; m &= m - 1)
+			if (__builtin_ctzll(m) < (int)at->nr)
+				fold_add(&at->real[__builtin_ctzll(m)], c->rows.value[row], in && in->total);
+	}
+}
+
+/* Devices of which nobody has told anything yet are not zero, as in series. */
+static void fold_put(
+	struct data_table_own *fr, struct data_table_set *fs, size_t field, const struct folding *at)
+{
+	struct vector *v = &fr->now.col[field];
+	enum metric_fold fold = fr->own[field].fold;
+	bool integer = fr->field[field].type == FIELD_INT;
+
+	for (uint32_t line = 0; line < at->nr; line++) {
+		fs->seen |= (integer ? at->exact[line].alive : at->real[line].alive) > 0;
+		if (!fs->seen && !fr->by_group)
+			bit_put(v->known, line, false);
+		else if (integer)
+			bit_put(v->known, line, exact_end(&at->exact[line], fold, &v->integer[line]));
+		else
+			vector_put_real(v, line, fold_end(&at->real[line], fold));
+	}
+}
+
+/* Lines stay: groups only become more. */
+static int lines_make(struct tables *f, struct data_table_own *fr, uint32_t nr)
+{
+	int r = 0;
+
+	if (!fr->begun)
+		data_table_lines_clear(fr);
+	while (fr->now.nr < nr && r >= 0) {
+		uint32_t line;
+
+		r = data_table_line_new(fr, fr->now.nr + 1, (int)fr->now.nr, &line);
+		if (r >= 0 && fr->by_group)
+			r = data_table_line_name(
+				fr, line, f->walk->group.item[line].name, f->walk->group.item[line].len);
+		fr->begun = false;
+		fr->layout++;
+	}
+	return r;
+}
+
+int data_table_fold(struct tables *f, struct data_table_own *fr)
+{
+	uint32_t nr = fr->by_group ? f->walk->group.nr : 1;
+	struct folding at = {.nr = nr};
+	int r = lines_make(f, fr, nr);
+
+	if (r < 0 || !nr) /* no group yet: no line, and no memory for one */
+		return r;
+	for (size_t i = 0; i < fr->nr_sets; i++) {
+		struct data_table_set *fs = &fr->set[i];
+		const struct walk_set *set = &f->walk->set[fs->set];
+
+		for (size_t j = 0;
+			j < fs->nr_cells && (!fr->begun || set->nr_moved || set->occupants_changed); j++) {
+			fold_cell(f, fr, fs, &fs->cell[j], &at);
+			fold_put(fr, fs, fs->cell[j].field, &at);
+		}
+	}
+	for (size_t i = 0; i < fr->nr; i++) {
+		const struct column_own *c = &fr->own[i];
+
+		if (c->source != SOURCE_ROWS || !c->bound || (fr->begun && !c->rows.changed))
+			continue;
+		fold_rows(f, fr, c, &at);
+		fold_put(fr, &fr->set[c->place], i, &at);
+	}
+	fr->begun = true;
+	return 0;
+}

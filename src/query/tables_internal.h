@@ -1,0 +1,307 @@
+/* The pieces of query/tables: not for others.
+ *
+ * A table of time keeps, for each of its columns, the value of every line (an instance, or a fold of some) at
+ * the present tick, and brings up to date only what moved. A tick is then copied behind the batch that is
+ * being filled, column by column. So what costs is what changes, not what is given out. */
+#ifndef QUERY_FRAMES_INTERNAL_H
+#define QUERY_FRAMES_INTERNAL_H
+
+#include "query/column.h"
+#include "query/tables.h"
+#include "base/idmap.h"
+#include "query/process_table.h"
+
+/* ---- texts ---- */
+
+struct dictionary {
+	const char **text;
+	uint32_t *len;
+	uint32_t nr, cap;
+	struct idmap by_hash;		/* numbers of texts */
+	struct dictionary_piece *piece; /* where the texts are */
+	uint64_t seed;
+	struct buf escaped; /* scratch */
+};
+
+void dictionary_init(struct dictionary *d);
+void dictionary_release(struct dictionary *d);
+/* The number of the bytes, escaped. -ENOMEM */
+int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret);
+/* Of what is text already. */
+int dictionary_put_text(struct dictionary *d, const char *text, size_t n, uint32_t *ret);
+
+/* ---- columns in memory ---- */
+
+/* Bits that say which values are there, least significant first; buffers have BITS_SLACK bytes to spare. */
+#define BITS_SLACK 8
+#define BITS_SIZE(n) (((size_t)(n) + 7) / 8 + BITS_SLACK)
+
+static inline bool bit_get(const uint8_t *bits, uint32_t at)
+{
+	return bits[at / 8] >> (at % 8) & 1;
+}
+
+static inline void bit_put(uint8_t *bits, uint32_t at, bool set)
+{
+	uint8_t mask = (uint8_t)(1u << (at % 8));
+
+	bits[at / 8] = (uint8_t)(set ? bits[at / 8] | mask : bits[at / 8] & ~mask);
+}
+
+struct vector {
+	union {
+		void *any;
+		int64_t *integer;
+		double *real;
+		uint32_t *text;
+		uint8_t *flag;
+	};
+	uint8_t *known; /* bits */
+	uint32_t size;	/* of a value */
+};
+
+size_t field_size(enum field_type type);
+
+struct data_table_lines {
+	uint32_t nr, cap;
+	struct vector *col; /* by field */
+	/* The same for all of them: */
+	int64_t time_ns;
+	bool has_time;
+	double elapsed;
+	uint32_t host;
+};
+
+struct batch {
+	struct batch *next;
+	uint32_t held;
+	size_t table;
+	uint32_t nr;
+	struct vector *col;
+	struct field_cells *cell;
+	uint32_t *recording;
+};
+
+/* ---- what there is ---- */
+
+enum { KEY_TIME, KEY_ELAPSED, KEY_HOST, KEY_INSTANCE, KEY_PID, KEY_PROCESS };
+
+enum table_source {
+	SOURCE_KEY,
+	SOURCE_CELL,  /* recorded, and taken from the cell itself */
+	SOURCE_ROWS,  /* computed for each instance */
+	SOURCE_WHOLE, /* computed of sums, one tick late */
+};
+
+enum resample { RESAMPLE_MEAN, RESAMPLE_MAX, RESAMPLE_LAST };
+
+struct column_own { /* what stands behind a field */
+	enum table_source source;
+	char *metric; /* its name in the recordings */
+	char *name, *help;
+	char *set; /* of recorded ones; NULL else */
+	char *why; /* it is not available anywhere; NULL: it is */
+	enum metric_unit unit;
+	enum metric_kind kind;
+	enum metric_fold fold;
+	bool per_second, rate;
+	bool counts;	    /* counts, bytes and codes in whole numbers, in all recordings */
+	bool scales_differ; /* among the recordings */
+	bool available, wanted;
+	double scale;
+	enum resample resample;
+	struct dictionary *texts; /* FIELD_TEXT */
+	/* Of the recording that is being read: */
+	struct column *bound;
+	struct rows rows;
+	struct whole *whole; /* one for each group, or one */
+	uint32_t nr_wholes;
+	uint32_t place; /* SOURCE_ROWS: of its set in the table */
+};
+
+struct table_occupant { /* what is to be said of who sits in a row */
+	uint32_t id, text;
+	int64_t pid, process; /* 0, -1: not known */
+	uint64_t groups;
+};
+
+struct cell_use {
+	uint32_t field, col;
+	struct scaling scaling;
+	int64_t factor; /* FIELD_INT */
+	bool integer;
+};
+
+struct data_table_set { /* a set of the recording, in its table */
+	uint32_t set;
+	struct table_occupant *occupant; /* by row */
+	uint32_t *line;			 /* by row: NO_LINE when nobody sits there */
+	uint32_t *anew;			 /* rows that came to another line, or changed hands, at this tick */
+	uint32_t nr_anew, cap;
+	struct cell_use *cell;
+	size_t nr_cells;
+	uint64_t cols;		     /* that are in use, as a mask */
+	uint8_t of_col[METRICS_MAX]; /* which cell_use */
+	bool seen;		     /* folded: somebody was there, sometime */
+};
+
+#define NO_LINE UINT32_MAX
+
+struct data_table_own {
+	struct data_table face;
+	enum domain domain; /* NR_DOMAINS: not of time, or not known to us */
+	int still;	    /* enum still_table; -1: of time */
+	bool of_processes, folded, by_group, wanted;
+	bool usual; /* there when no tables are chosen */
+	bool late;  /* some columns come one tick late, so all do */
+	struct field *field;
+	struct column_own *own; /* by field, the keys' too */
+	size_t nr, nr_keys;
+	struct column_own *recorded, *derived; /* while planning */
+	size_t nr_recorded, nr_derived;
+	/* Of the recording that is being read: */
+	struct data_table_set *set;
+	size_t nr_sets;
+	size_t computed, nr_computed; /* of tables.computed, those that are its own */
+	struct data_table_lines now;
+	int64_t now_ns, span_ns; /* when, and the time since the tick before */
+	uint32_t layout;	 /* changes when the lines are others */
+	bool begun;		 /* at this recording */
+	bool waits;		 /* late: the tick that is in `now` */
+	struct line_face {
+		uint32_t identity; /* within the recording */
+		int group;	   /* whose it is; -1: of none */
+	} * line;
+	uint32_t line_cap;
+	struct text_line { /* by text: the line of that name */
+		uint32_t line, layout;
+		uint32_t set; /* the last that has a row in it */
+	} * of_text;
+	uint32_t nr_of_text;
+	struct window {
+		struct data_table_lines lines;
+		double **weight; /* by field: of the values in a mean */
+		struct idmap of; /* identity to line */
+		uint32_t *map;	 /* by line of `now` */
+		uint32_t map_cap, layout;
+		int64_t index;
+		bool open;
+	} window;
+	/* Batches. */
+	struct batch *filling, *spare;
+};
+
+struct tables {
+	const struct run *run;
+	struct tables_options options;
+	double from_s, to_s;
+	struct data_table *face;
+	struct data_table_own *table;
+	size_t nr;
+	int64_t *start_ns; /* by recording; 0: not known */
+	int64_t first_ns;  /* of the run */
+	char **host;	   /* by recording */
+	struct absent {	   /* metrics that no recording could read */
+		char *table;
+		struct column_own column;
+	} * absent;
+	size_t nr_absent;
+	struct data_table_own *told; /* not asked for, but in table "metrics" */
+	size_t nr_told;
+	struct process_table *processes; /* NULL: nobody needs them */
+	struct summary *summary;	 /* NULL: not read yet */
+	struct run_events *events;	 /* NULL: the same; gathered on the way where all ticks are read */
+	struct gathering *gathering;	 /* those of the present recording */
+	/* The recording that is being read. */
+	size_t recording;
+	struct walk *walk;
+	uint64_t size; /* of its file */
+	uint64_t ticks;
+	struct frames_damage damage; /* of those before it */
+	int64_t offset_ns;
+	struct computed {
+		struct column_own *column;
+		uint64_t cols; /* of its set, that it is made of */
+		uint32_t set, field;
+		bool looked;   /* at this tick something was computed */
+		bool restless; /* it must be looked at though nothing moves */
+	} * computed;	       /* of each instance: what is bound, table by table */
+	size_t nr_computed;
+	unsigned nr_groups; /* whose sums have begun */
+	struct sums sums;
+	struct idmap numbers;	/* of processes, by id */
+	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
+	size_t numbered_before; /* the same when it was begun */
+	bool whole;		/* nothing of the present one may be passed over */
+	/* What is to be given out. */
+	struct batch *first, **end, *given;
+	size_t still; /* table that is being made, of those that are not of time */
+	size_t still_row;
+	struct still_data *still_data;
+	bool of_time; /* some table is */
+	bool finished;
+};
+
+/* ---- planning ---- */
+
+int tables_plan(struct tables *f, struct buf *reterr);
+void column_own_release(struct column_own *c);
+void data_table_own_release(struct data_table_own *fr); /* what was planned */
+
+/* The domain whose table a metric stands in; NULL: in none. */
+const char *data_table_domain_of(const struct walk *s, const struct column *c);
+
+/* ---- one recording ---- */
+
+int tables_bind(struct tables *f); /* to the walk */
+void tables_unbind(struct tables *f);
+int data_table_update(struct tables *f, struct data_table_own *fr); /* `now` is this tick */
+/* The lines of a table that is folded: the node, or the groups. */
+int data_table_fold(struct tables *f, struct data_table_own *fr);
+void data_table_lines_clear(struct data_table_own *fr); /* there are none */
+/* Puts a line behind the others, with nothing known of it. */
+int data_table_line_new(struct data_table_own *fr, uint32_t identity, int group, uint32_t *ret);
+int data_table_line_name(struct data_table_own *fr, uint32_t line, const char *name, size_t len);
+
+static inline void vector_put_real(struct vector *v, uint32_t line, double value)
+{
+	v->real[line] = value;
+	bit_put(v->known, line, value - value == 0); /* neither NAN nor without end */
+}
+
+/* ---- giving out ---- */
+
+int data_table_lines_reserve(const struct data_table_own *fr, struct data_table_lines *l, uint32_t nr);
+void data_table_lines_release(const struct data_table_own *fr, struct data_table_lines *l);
+int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l);
+/* A row at a time: cells that are not put are missing. */
+int data_table_row(struct tables *f, struct data_table_own *fr);
+void data_table_row_end(struct tables *f, struct data_table_own *fr);
+void data_table_put_integer(struct data_table_own *fr, uint32_t field, int64_t value);
+void data_table_put_real(struct data_table_own *fr, uint32_t field, double value); /* NAN: missing */
+void data_table_put_flag(struct data_table_own *fr, uint32_t field, bool value);
+int data_table_put_bytes(
+	struct data_table_own *fr, uint32_t field, const void *bytes, size_t n); /* escaped */
+int data_table_put_text(
+	struct data_table_own *fr, uint32_t field, const char *text); /* as it is; NULL: missing */
+void data_table_flush(struct tables *f, struct data_table_own *fr);
+void batches_free(struct batch *b);
+
+int data_table_window_add(struct tables *f, struct data_table_own *fr, int64_t time_ns);
+int data_table_window_close(struct tables *f, struct data_table_own *fr);
+void data_table_window_release(struct data_table_own *fr);
+
+/* ---- tables that are not of time ---- */
+
+enum still_table { STILL_PROCESSES, STILL_EVENTS, STILL_METRICS, STILL_META, STILL_SUMMARY, NR_STILL };
+
+extern const struct still {
+	const char *name, *help;
+	const struct field *field;
+	size_t nr;
+} still_tables[NR_STILL];
+
+/* Adds up to a batch of rows; 0 when there are no more. */
+int still_next(struct tables *f, struct data_table_own *fr);
+void still_release(struct tables *f);
+#endif

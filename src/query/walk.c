@@ -1,0 +1,488 @@
+/* Reading one recording for those who compute metrics. The store's reader keeps the cells; here is who they
+ * belong to. Which rows moved is found once for all: touched rows are known to the tables, and who came or
+ * left is seen by comparing the occupants, because after a gap nobody says farewell. */
+#include "query/walk.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* So much is read before what is asked for, and at least four ticks of it: rates need the tick before, what
+ * passes from an ended process to its parent takes another, and the node tells of processes that were killed
+ * up to 15 s later than their control group. */
+#define WARM_NS (20 * NSEC_PER_SEC)
+
+/* ---- rows ---- */
+
+static int set_reserve(struct walk_set *set, uint32_t nr)
+{
+	struct occupant *instance;
+	uint32_t *id, *moved, cap = set->cap;
+	uint8_t *is_moved;
+	uint64_t *cols;
+
+	if (nr <= cap)
+		return 0;
+	nr = MAX(nr + 16, cap * 2);
+	instance = reallocarray(set->instance, nr, sizeof(*instance));
+	if (instance)
+		set->instance = instance;
+	id = reallocarray(set->id, nr, sizeof(*id));
+	if (id)
+		set->id = id;
+	moved = reallocarray(set->moved, nr, sizeof(*moved));
+	if (moved)
+		set->moved = moved;
+	is_moved = realloc(set->is_moved, nr);
+	if (is_moved)
+		set->is_moved = is_moved;
+	cols = reallocarray(set->cols, nr, sizeof(*cols));
+	if (cols)
+		set->cols = cols;
+	if (!instance || !id || !moved || !is_moved || !cols)
+		return -ENOMEM;
+	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
+	memset(id + cap, 0, (nr - cap) * sizeof(*id));
+	memset(is_moved + cap, 0, nr - cap);
+	memset(cols + cap, 0, (nr - cap) * sizeof(*cols));
+	set->cap = nr;
+	return 0;
+}
+
+static void row_moved(struct walk_set *set, uint32_t row, enum moved how)
+{
+	if (set->is_moved[row] == MOVED_NOT)
+		set->moved[set->nr_moved++] = row;
+	set->is_moved[row] = (uint8_t)MAX(set->is_moved[row], how);
+	if (how == MOVED_OCCUPANT)
+		set->cols[row] = set->any_cols = UINT64_MAX;
+}
+
+/* Which cells of a touched row are other than before. */
+static uint64_t cells_moved(const struct table *t, uint32_t row)
+{
+	const int64_t *now = t->cell + (size_t)row * t->nr_cols,
+		      *before = t->before + (size_t)row * t->nr_cols;
+	uint64_t cols = t->valid[row] ^ t->valid_before[row];
+
+	for (uint32_t i = 0; i < t->nr_cols; i++)
+		cols |= (uint64_t)(now[i] != before[i]) << i;
+	return cols;
+}
+
+static void rows_settle(struct walk_set *set)
+{
+	for (uint32_t i = 0; i < set->nr_moved; i++) {
+		set->is_moved[set->moved[i]] = MOVED_NOT;
+		set->cols[set->moved[i]] = 0;
+	}
+	set->nr_moved = 0;
+	set->any_cols = 0;
+	set->occupants_changed = false;
+}
+
+static void all_moved(struct walk *s)
+{
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		for (uint32_t row = 0; row < s->set[i].nr_rows; row++)
+			row_moved(&s->set[i], row, MOVED_OCCUPANT);
+		s->set[i].occupants_changed = true;
+	}
+}
+
+/* Brings the occupants up to date with the table. */
+static int set_tick(struct walk *s, uint32_t which)
+{
+	struct table *t = walk_table(s, which);
+	struct walk_set *set = &s->set[which];
+	uint32_t nr = MAX(t->nr_rows, set->nr_rows);
+	int r = set_reserve(set, t->nr_rows);
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < t->nr_touched; i++) {
+		row_moved(set, t->touched[i], MOVED_CELLS);
+		set->cols[t->touched[i]] |= cells_moved(t, t->touched[i]);
+		set->any_cols |= set->cols[t->touched[i]];
+	}
+	if (t->occupancy != set->occupancy)
+		for (uint32_t row = 0; row < nr; row++) {
+			uint32_t id = row < t->nr_rows ? t->id[row] : ROW_FREE;
+
+			if (id == set->id[row])
+				continue;
+			set->id[row] = id;
+			set->occupants_changed = true;
+			row_moved(set, row, MOVED_OCCUPANT);
+		}
+	set->nr_rows = t->nr_rows;
+	set->occupancy = t->occupancy;
+	return 0;
+}
+
+/* ---- who they are ---- */
+
+/* One on a GPU is in the groups of its process, wherever the process goes. */
+static void follow_process(struct walk *s, const struct occupant *process)
+{
+	struct walk_set *on = s->gpu_process_set < 0 ? NULL : &s->set[s->gpu_process_set];
+
+	for (uint32_t i = 0; on && i < on->cap; i++)
+		if (on->instance[i].process == process->id && process->id &&
+			on->instance[i].groups != process->groups) {
+			on->instance[i].groups = process->groups;
+			on->occupants_changed = true;
+			row_moved(on, i, MOVED_OCCUPANT);
+		}
+}
+
+static void take_process(const struct walk *s, const struct store_record *record, struct occupant *in)
+{
+	const struct walk_set *all = s->process_set < 0 ? NULL : &s->set[s->process_set];
+	int64_t process = 0;
+
+	pairs_get_num(record->pairs, "process", &process);
+	in->process = process > 0 && process < UINT32_MAX ? (uint32_t)process : 0;
+	in->groups = 0;
+	for (uint32_t i = 0; all && i < all->cap; i++)
+		if (all->instance[i].id == in->process && in->process) {
+			in->groups = all->instance[i].groups;
+			in->uid = all->instance[i].uid;
+		}
+}
+
+/* The groups of a process; the group itself, and whether its members count without their children. */
+static int take_groups(struct walk *s, const struct store_record *record, struct occupant *in)
+{
+	uint64_t before = s->own;
+	int64_t own = 0;
+	int g;
+
+	if (!walk_is_of(s, (int)record->set, DOMAIN_GROUP))
+		return groups_mask(&s->group, pairs_find(record->pairs, "groups"), &in->groups);
+	g = groups_index(&s->group, in->name, in->name_len);
+	in->groups = g < 0 ? 0 : UINT64_C(1) << g;
+	if (pairs_get_num(record->pairs, "own", &own) && own)
+		s->own |= in->groups;
+	if (s->own != before)
+		all_moved(s);
+	return g == -ENOMEM ? g : 0;
+}
+
+/* Where anybody may choose his name, it says nothing. */
+static int take_name(struct occupant *in, const struct pair *name, bool named)
+{
+	free(in->name);
+	in->name = strndup(name ? name->value : "", name ? name->len : 0);
+	in->name_len = in->name ? strlen(in->name) : 0;
+	in->total = !named && in->name && !strcmp(in->name, "total");
+	return in->name ? 0 : -ENOMEM;
+}
+
+static int on_instance(struct walk *s, const struct store_record *record)
+{
+	struct occupant *in;
+	struct walk_set *set;
+	int64_t late = 0, pid = 0, uid = -1;
+	bool process, named;
+
+	if (record->set >= s->nr_sets || record->row == STORE_NO_ROW)
+		return 0;
+	set = &s->set[record->set];
+	if (set_reserve(set, record->row + 1) < 0)
+		return -ENOMEM;
+	in = &set->instance[record->row];
+	process = walk_is_of(s, (int)record->set, DOMAIN_PROCESS);
+	pairs_get_num(record->pairs, "late", &late);
+	pairs_get_num(record->pairs, "pid", &pid);
+	pairs_get_num(record->pairs, "uid", &uid);
+	in->newborn = in->id == record->id ? in->newborn : process && !late && !record->again && !s->gap;
+	in->id = record->id;
+	in->pid = pid;
+	in->uid = uid;
+	in->late = late != 0;
+	in->process = process ? record->id : 0;
+	in->counted_elsewhere = pairs_find(record->pairs, "apart") != NULL;
+	set->occupants_changed = true;
+	row_moved(set, record->row, MOVED_OCCUPANT);
+	named = walk_is_of_processes(s, (int)record->set) || walk_is_of(s, (int)record->set, DOMAIN_GROUP);
+	if (take_name(in, pairs_find(record->pairs, "name"), named) < 0)
+		return -ENOMEM;
+	if (walk_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS)) {
+		take_process(s, record, in);
+		return 0;
+	}
+	if (take_groups(s, record, in) < 0)
+		return -ENOMEM;
+	if (process)
+		follow_process(s, in);
+	return 0;
+}
+
+/* All begin anew: who sits where before and after need not be the same, although it looks so. */
+static void on_lost(struct walk *s)
+{
+	s->gap = true;
+	all_moved(s);
+}
+
+/* What may be used at one moment: a quota may be a part of a CPU. */
+static void take_cpus(struct walk *s)
+{
+	struct table *t = s->cpus_set < 0 ? NULL : walk_table(s, (uint32_t)s->cpus_set);
+
+	if (t && t->nr_rows && t->id[0] != ROW_FREE && t->valid[0] >> s->cpus_col & 1)
+		s->cpus = ceil((double)table_row(t, 0)[s->cpus_col] *
+			s->schema->set[s->cpus_set].metric[s->cpus_col].scale);
+}
+
+static int on_tick(struct walk *s, int64_t time_ns)
+{
+	int r = 0;
+
+	s->time_ns = time_ns;
+	s->in_tick = true;
+	s->nr_ticks++;
+	take_cpus(s);
+	for (uint32_t i = 0; i < s->nr_sets && r >= 0; i++)
+		r = set_tick(s, i);
+	return r < 0 ? r : 1;
+}
+
+static void tick_end(struct walk *s)
+{
+	if (!s->in_tick)
+		return;
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		rows_settle(&s->set[i]);
+		s->set[i].last_ns = walk_time(s, i);
+	}
+	s->last_ns = s->time_ns;
+	s->has_last = true;
+	s->gap = s->in_tick = false;
+}
+
+static int observe(struct walk *s, const struct store_record *record)
+{
+	int r = 0;
+
+	for (struct walk_observer *o = s->observer; o && r >= 0; o = o->next)
+		r = o->record(o, record);
+	return r;
+}
+
+static void on_event(struct walk *s, const struct store_record *record)
+{
+	int64_t every;
+
+	if (pairs_get_num(record->pairs, "clocks_every", &every) && every > 0)
+		s->clock_turns = MAX(s->clock_turns, every);
+}
+
+/* At the end of what there is, of one that is followed: 1: read on, WALK_WAIT, 0: that is all. */
+static int more(struct walk *s)
+{
+	int r = store_watch(&s->watch, s->reader);
+
+	s->waits = r == WATCH_WAIT;
+	return r == WATCH_MORE ? 1 : s->waits ? WALK_WAIT : r;
+}
+
+static int read_on(struct walk *s)
+{
+	struct store_record record;
+	int r;
+
+	while (s->schema && (r = store_next(s->reader, &record)) != 0) {
+		if (r > 0 && record.type == STORE_TICK) {
+			r = on_tick(s, record.time_ns);
+			if (r > 0)
+				r = observe(s, &record);
+			return r < 0 ? r : 1;
+		}
+		if (r > 0)
+			r = observe(s, &record);
+		if (r >= 0 && record.type == STORE_INSTANCE)
+			r = on_instance(s, &record);
+		else if (r >= 0 && record.type == STORE_LOST)
+			on_lost(s);
+		else if (r >= 0 && record.type == STORE_EVENT)
+			on_event(s, &record);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int walk_next(struct walk *s)
+{
+	int r = s->waits ? more(s) : 1;
+
+	tick_end(s);
+	while (r == 1) {
+		r = read_on(s);
+		if (r || !s->follows)
+			return r;
+		r = more(s);
+	}
+	return r;
+}
+
+/* ---- opening ---- */
+
+/* Metadata may stand behind the schema, and is wanted before the first tick. A group may be found only in
+ * the course of the recording: it is looked for to the end. */
+static int read_ahead(struct walk *s, const char *path, const char *group)
+{
+	struct store_reader *reader = NULL;
+	struct store_record record;
+	bool ticked = false, found = !group;
+	int r = store_open(path, &reader);
+
+	if (r < 0)
+		return r;
+	while ((!ticked || !found) && (r = store_next(reader, &record)) > 0) {
+		const struct pair *groups = record.pairs ? pairs_find(record.pairs, "groups") : NULL;
+
+		ticked |= record.type == STORE_TICK;
+		found |= (record.type == STORE_META || record.type == STORE_INSTANCE) && group &&
+			groups_hold(groups, group);
+		if (record.type == STORE_META && meta_merge(&s->meta, record.pairs) == -ENOMEM) {
+			r = -ENOMEM;
+			break;
+		}
+	}
+	store_close(reader);
+	return r < 0 ? r : found ? 0 : -ENOENT;
+}
+
+static int on_schema(struct walk *s)
+{
+	const struct meta_item *item = meta_find(&s->meta, "groups");
+	uint32_t set, col = 0;
+	uint64_t mask;
+	int r;
+
+	s->schema = store_reader_schema(s->reader);
+	s->set = calloc(MAX(s->schema->nr_sets, 1u), sizeof(*s->set));
+	if (!s->set)
+		return -ENOMEM;
+	s->nr_sets = s->schema->nr_sets;
+	s->cpus = INFINITY;
+	s->cpus_set = schema_find(s->schema, "limit.cpus", &set, &col) ? (int)set : -1;
+	s->cpus_col = (int)col;
+	s->process_set = schema_find_domain(s->schema, DOMAIN_PROCESS);
+	s->gpu_process_set = schema_find_domain(s->schema, DOMAIN_GPU_PROCESS);
+	r = formulas_read(&s->formulas, &s->meta);
+	if (r >= 0 && item)
+		r = groups_mask(&s->group, &(struct pair){.value = item->value, .len = item->len}, &mask);
+	return MIN(r, 0);
+}
+
+int walk_open(const char *path, const char *group, struct walk **ret)
+{
+	struct walk *s = calloc(1, sizeof(*s));
+	struct store_record record;
+	int r = s ? store_open(path, &s->reader) : -ENOMEM;
+
+	if (s)
+		s->process_set = s->gpu_process_set = -1;
+	if (r >= 0)
+		r = read_ahead(s, path, group);
+	if (r >= 0 && meta_num(&s->meta, "interval_ns", &s->sliver_ns))
+		s->sliver_ns = MAX(s->sliver_ns, 0) / 2;
+	while (r >= 0 && !s->schema && (r = store_next(s->reader, &record)) > 0)
+		if (record.type == STORE_SCHEMA)
+			r = on_schema(s);
+	if (r < 0) {
+		walk_close(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+int walk_follow(struct walk *s, const char *path)
+{
+	int64_t flush_ns = 0, interval_ns = 0;
+	struct utsname self;
+
+	s->path = strdup(path);
+	if (!s->path)
+		return -ENOMEM;
+	meta_num(&s->meta, "flush_ns", &flush_ns);
+	meta_num(&s->meta, "interval_ns", &interval_ns);
+	s->watch = (struct store_watch){.path = s->path,
+		.flush_ns = MAX(MAX(flush_ns, interval_ns), NSEC_PER_SEC),
+		.local = uname(&self) == 0 && !strcmp(self.nodename, meta_text(&s->meta, "host"))};
+	s->follows = true;
+	return 0;
+}
+
+int walk_seek(struct walk *s, int64_t time_ns)
+{
+	int64_t warm = MAX(WARM_NS, 8 * s->sliver_ns);
+	int r = 1;
+
+	if (time_ns == INT64_MAX)
+		r = store_segment(s->reader, time_ns, &time_ns);
+	if (r > 0)
+		r = store_seek(s->reader, MAX(time_ns, -INT64_MAX + warm) - warm);
+	s->sought = r > 0;
+	return MIN(r, 0);
+}
+
+struct walk *walk_close(struct walk *s)
+{
+	if (!s)
+		return NULL;
+	free(s->path);
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		for (uint32_t j = 0; j < s->set[i].cap; j++)
+			free(s->set[i].instance[j].name);
+		free(s->set[i].instance);
+		free(s->set[i].id);
+		free(s->set[i].moved);
+		free(s->set[i].is_moved);
+		free(s->set[i].cols);
+	}
+	free(s->set);
+	groups_release(&s->group);
+	formulas_release(&s->formulas);
+	meta_release(&s->meta);
+	if (s->reader)
+		store_close(s->reader);
+	free(s);
+	return NULL;
+}
+
+/* ---- asking ---- */
+
+struct table *walk_table(const struct walk *s, uint32_t set)
+{
+	return store_reader_table(s->reader, set);
+}
+
+bool walk_is_of(const struct walk *s, int set, enum domain domain)
+{
+	return set >= 0 && s->schema->set[set].domain == domain;
+}
+
+bool walk_is_of_processes(const struct walk *s, int set)
+{
+	return walk_is_of(s, set, DOMAIN_PROCESS) || walk_is_of(s, set, DOMAIN_GPU_PROCESS);
+}
+
+int64_t walk_start(const struct walk *s)
+{
+	int64_t start = 0;
+
+	meta_num(&s->meta, "start_wall_ns", &start);
+	return start;
+}
+
+void walk_observe(struct walk *s, struct walk_observer *o)
+{
+	o->next = s->observer;
+	s->observer = o;
+}
