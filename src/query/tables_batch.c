@@ -6,6 +6,7 @@
 
 #include "base/owned.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <math.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static struct batch *batch_new(const struct data_table_own *fr, size_t which)
 	at += aligned(DATA_TABLE_ROWS_MOST * sizeof(uint32_t));
 	for (size_t i = 0; i < fr->nr; i++) {
 		b->col[i].any = at;
+		b->col[i].size = (uint32_t)field_size(fr->field[i].type);
 		at += aligned(DATA_TABLE_ROWS_MOST * field_size(fr->field[i].type));
 		b->col[i].known = at;
 		at += aligned(BITS_SIZE(DATA_TABLE_ROWS_MOST));
@@ -276,65 +278,83 @@ int data_table_lines_push(struct tables *f, struct data_table_own *fr, const str
 
 int data_table_row(struct tables *f, struct data_table_own *fr)
 {
-	struct batch *b = batch_of(f, fr);
-
-	if (!b)
-		return -ENOMEM;
-	for (size_t i = 0; i < fr->nr; i++) {
-		memset((uint8_t *)b->col[i].any + b->nr * field_size(fr->field[i].type), 0,
-			field_size(fr->field[i].type));
-		bit_put(b->col[i].known, b->nr, false);
-	}
-	b->recording[b->nr] = 0;
-	return 0;
+	fr->put = 0;
+	fr->err = batch_of(f, fr) ? 0 : -ENOMEM;
+	if (fr->filling)
+		fr->filling->recording[fr->filling->nr] = 0;
+	return fr->err;
 }
 
-void data_table_row_end(struct tables *f, struct data_table_own *fr)
+int data_table_row_end(struct tables *f, struct data_table_own *fr)
 {
-	if (++fr->filling->nr == DATA_TABLE_ROWS_MOST)
+	assert(fr->put == fr->nr);
+	if (fr->err >= 0 && ++fr->filling->nr == DATA_TABLE_ROWS_MOST)
 		data_table_flush(f, fr);
+	return fr->err;
 }
 
-static struct vector *cell_known(struct data_table_own *fr, uint32_t field)
+/* The next cell of the row. */
+static struct vector *next_cell(struct data_table_own *fr, bool known)
 {
-	struct batch *b = fr->filling;
+	struct vector *v = &fr->filling->col[fr->put];
 
-	bit_put(b->col[field].known, b->nr, true);
-	return &b->col[field];
+	if (!known)
+		memset((uint8_t *)v->any + fr->filling->nr * v->size, 0, v->size);
+	bit_put(v->known, fr->filling->nr, known);
+	fr->put++;
+	return v;
 }
 
-void data_table_put_integer(struct data_table_own *fr, uint32_t field, int64_t value)
+void put_missing(struct data_table_own *fr)
 {
-	cell_known(fr, field)->integer[fr->filling->nr] = value;
+	next_cell(fr, false);
 }
 
-void data_table_put_real(struct data_table_own *fr, uint32_t field, double value)
+void put_integer(struct data_table_own *fr, int64_t value)
+{
+	next_cell(fr, true)->integer[fr->filling->nr] = value;
+}
+
+void put_real(struct data_table_own *fr, double value)
 {
 	if (isfinite(value))
-		cell_known(fr, field)->real[fr->filling->nr] = value;
+		next_cell(fr, true)->real[fr->filling->nr] = value;
+	else
+		next_cell(fr, false);
 }
 
-void data_table_put_flag(struct data_table_own *fr, uint32_t field, bool value)
+void put_number(struct data_table_own *fr, double value)
 {
-	cell_known(fr, field)->flag[fr->filling->nr] = value;
+	if (fr->field[fr->put].type == FIELD_REAL)
+		put_real(fr, value);
+	else if (fabs(value) < 9.2e18) /* not so of NAN */
+		put_integer(fr, round_i64(value));
+	else
+		next_cell(fr, false);
 }
 
-int data_table_put_text(struct data_table_own *fr, uint32_t field, const char *text)
+void put_flag(struct data_table_own *fr, bool value)
 {
-	uint32_t number;
-	int r = text ? dictionary_put_text(fr->own[field].texts, text, strlen(text), &number) : 0;
-
-	if (r >= 0 && text)
-		cell_known(fr, field)->text[fr->filling->nr] = number;
-	return r;
+	next_cell(fr, true)->flag[fr->filling->nr] = value;
 }
 
-int data_table_put_bytes(struct data_table_own *fr, uint32_t field, const void *bytes, size_t n)
+static void put_numbered(struct data_table_own *fr, const char *text, size_t n,
+	int (*put)(struct dictionary *d, const char *text, size_t n, uint32_t *ret))
 {
-	uint32_t text;
-	int r = dictionary_put(fr->own[field].texts, bytes, n, &text);
+	uint32_t number = 0;
+	int r = text ? put(fr->own[fr->put].texts, text, n, &number) : 0;
 
-	if (r >= 0)
-		cell_known(fr, field)->text[fr->filling->nr] = text;
-	return r;
+	if (r < 0)
+		fr->err = r;
+	next_cell(fr, text && r >= 0)->text[fr->filling->nr] = number;
+}
+
+void put_text(struct data_table_own *fr, const char *text)
+{
+	put_numbered(fr, text, text ? strlen(text) : 0, dictionary_put_text);
+}
+
+void put_bytes(struct data_table_own *fr, const void *bytes, size_t n)
+{
+	put_numbered(fr, bytes, n, dictionary_put);
 }

@@ -26,7 +26,7 @@ struct dictionary {
 void dictionary_init(struct dictionary *d);
 void dictionary_release(struct dictionary *d);
 /* The number of the bytes, escaped. -ENOMEM */
-int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret);
+int dictionary_put(struct dictionary *d, const char *bytes, size_t n, uint32_t *ret);
 /* Of what is text already. */
 int dictionary_put_text(struct dictionary *d, const char *text, size_t n, uint32_t *ret);
 
@@ -189,6 +189,8 @@ struct data_table_own {
 	} window;
 	/* Batches. */
 	struct batch *filling, *spare;
+	size_t put; /* cells of the row that is being filled */
+	int err;    /* of it */
 };
 
 struct tables {
@@ -274,16 +276,16 @@ static inline void vector_put_real(struct vector *v, uint32_t line, double value
 int data_table_lines_reserve(const struct data_table_own *fr, struct data_table_lines *l, uint32_t nr);
 void data_table_lines_release(const struct data_table_own *fr, struct data_table_lines *l);
 int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l);
-/* A row at a time: cells that are not put are missing. */
+/* A row at a time, every cell in its turn; a failure sticks until the end of the row. */
 int data_table_row(struct tables *f, struct data_table_own *fr);
-void data_table_row_end(struct tables *f, struct data_table_own *fr);
-void data_table_put_integer(struct data_table_own *fr, uint32_t field, int64_t value);
-void data_table_put_real(struct data_table_own *fr, uint32_t field, double value); /* NAN: missing */
-void data_table_put_flag(struct data_table_own *fr, uint32_t field, bool value);
-int data_table_put_bytes(
-	struct data_table_own *fr, uint32_t field, const void *bytes, size_t n); /* escaped */
-int data_table_put_text(
-	struct data_table_own *fr, uint32_t field, const char *text); /* as it is; NULL: missing */
+int data_table_row_end(struct tables *f, struct data_table_own *fr);
+void put_missing(struct data_table_own *fr);
+void put_integer(struct data_table_own *fr, int64_t value);
+void put_real(struct data_table_own *fr, double value);	  /* NAN: missing */
+void put_number(struct data_table_own *fr, double value); /* of the field's type; NAN: missing */
+void put_flag(struct data_table_own *fr, bool value);
+void put_text(struct data_table_own *fr, const char *text);		/* as it is; NULL: missing */
+void put_bytes(struct data_table_own *fr, const void *bytes, size_t n); /* escaped; NULL: missing */
 void data_table_flush(struct tables *f, struct data_table_own *fr);
 void batches_free(struct batch *b);
 

@@ -25,145 +25,126 @@ struct still_data {
 #define REAL(name, help, unit)  {name, help, FIELD_REAL, unit, .scale = 1, .kind = KIND_GAUGE}
 #define INT(name, help, unit)   {name, help, FIELD_INT, unit, .scale = 1, .kind = KIND_GAUGE}
 
-enum {
-	PR_NUMBER, PR_HOST, PR_PID, PR_PPID, PR_UID, PR_NAME, PR_EXE, PR_COMMAND, PR_COMMAND_CUT, PR_GROUPS, PR_START, PR_END, PR_WALL,
-	PR_ENDED, PR_HOW, PR_EXIT_CODE, PR_EXIT_SIGNAL, PR_LATE, PR_SAMPLED, PR_CPU, PR_USER, PR_SYSTEM, PR_RSS, PR_HWM, PR_PSS, PR_USS,
-	PR_READ_BYTES, PR_WRITE_BYTES, PR_READ_CHARS, PR_WRITE_CHARS, PR_MINOR, PR_MAJOR, PR_THREADS, PR_FDS,
-	PR_CPU_LEAST, PR_HWM_LEAST, PR_HWM_MOST, PR_RSS_BETWEEN, NR_PR
+static const struct field process_field[] = {
+	INT("process", "Its number, which stands in the frames of time.", UNIT_COUNT),
+	TEXT("host", "The node."),
+	INT("pid", "Its ID.", UNIT_CODE),
+	INT("ppid", "Its parent's.", UNIT_CODE),
+	INT("uid", "The number of its user.", UNIT_CODE),
+	TEXT("name", "As the kernel calls it."),
+	TEXT("exe", "The program's file."),
+	TEXT("command", "Its words, as a shell would take them."),
+	FLAG("command_cut", "There were more words than were recorded."),
+	TEXT("groups", "Names of all groups it was ever in, with commas."),
+	TIME("start", "When it began: UTC."),
+	TIME("end", "When it ended: UTC."),
+	REAL("wall", "How long it lived, or has lived to the end of the recording.", UNIT_SECONDS),
+	FLAG("ended", "It ended during the recording."),
+	TEXT("how", "How that is known: reaped, exit-record, event, noticed, lost."),
+	INT("exit_code", "What it returned.", UNIT_CODE),
+	INT("exit_signal", "The signal that ended it.", UNIT_CODE),
+	FLAG("late", "It lived before the recording: amounts are from then on."),
+	FLAG("sampled", "It was seen at a tick; else all that is known comes from its end."),
+	REAL("cpu", "Its own CPU time.", UNIT_SECONDS),
+	REAL("user", "CPU time in user mode.", UNIT_SECONDS),
+	REAL("system", "CPU time in the kernel.", UNIT_SECONDS),
+	INT("rss_peak", "Most resident memory that is known of it, at a tick or as the kernel kept it.", UNIT_BYTES),
+	INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
+	INT("pss_peak", "Most memory with shared pages divided among who has them.", UNIT_BYTES),
+	INT("uss_peak", "Most memory that nobody shared.", UNIT_BYTES),
+	INT("read_bytes", "Fetched from storage.", UNIT_BYTES),
+	INT("write_bytes", "Sent to storage.", UNIT_BYTES),
+	INT("read_chars", "Read by system calls.", UNIT_BYTES),
+	INT("write_chars", "Written by system calls.", UNIT_BYTES),
+	INT("minor_faults", "Page faults without a disk.", UNIT_COUNT),
+	INT("major_faults", "Page faults that waited for a disk.", UNIT_COUNT),
+	INT("threads_peak", "Most threads at a tick.", UNIT_COUNT),
+	INT("fds_peak", "Most open descriptors at a tick.", UNIT_COUNT),
+	FLAG("cpu_lower_bound", "Its last moments are not in cpu."),
+	FLAG("hwm_lower_bound", "What it had after its last sample is not known."),
+	FLAG("hwm_upper_bound", "hwm may be that of its starter, or of children that it waited for."),
+	FLAG("rss_peak_between_samples", "No tick saw rss_peak."),
 };
 
-static const struct field process_field[NR_PR] = {
-	[PR_NUMBER]      = INT("process", "Its number, which stands in the frames of time.", UNIT_COUNT),
-	[PR_HOST]        = TEXT("host", "The node."),
-	[PR_PID]         = INT("pid", "Its ID.", UNIT_CODE),
-	[PR_PPID]        = INT("ppid", "Its parent's.", UNIT_CODE),
-	[PR_UID]         = INT("uid", "The number of its user.", UNIT_CODE),
-	[PR_NAME]        = TEXT("name", "As the kernel calls it."),
-	[PR_EXE]         = TEXT("exe", "The program's file."),
-	[PR_COMMAND]     = TEXT("command", "Its words, as a shell would take them."),
-	[PR_COMMAND_CUT] = FLAG("command_cut", "There were more words than were recorded."),
-	[PR_GROUPS]      = TEXT("groups", "Names of all groups it was ever in, with commas."),
-	[PR_START]       = TIME("start", "When it began: UTC."),
-	[PR_END]         = TIME("end", "When it ended: UTC."),
-	[PR_WALL]        = REAL("wall", "How long it lived, or has lived to the end of the recording.", UNIT_SECONDS),
-	[PR_ENDED]       = FLAG("ended", "It ended during the recording."),
-	[PR_HOW]         = TEXT("how", "How that is known: reaped, exit-record, event, noticed, lost."),
-	[PR_EXIT_CODE]   = INT("exit_code", "What it returned.", UNIT_CODE),
-	[PR_EXIT_SIGNAL] = INT("exit_signal", "The signal that ended it.", UNIT_CODE),
-	[PR_LATE]        = FLAG("late", "It lived before the recording: amounts are from then on."),
-	[PR_SAMPLED]     = FLAG("sampled", "It was seen at a tick; else all that is known comes from its end."),
-	[PR_CPU]         = REAL("cpu", "Its own CPU time.", UNIT_SECONDS),
-	[PR_USER]        = REAL("user", "CPU time in user mode.", UNIT_SECONDS),
-	[PR_SYSTEM]      = REAL("system", "CPU time in the kernel.", UNIT_SECONDS),
-	[PR_RSS]         = INT("rss_peak", "Most resident memory that is known of it, at a tick or as the kernel kept it.", UNIT_BYTES),
-	[PR_HWM]         = INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
-	[PR_PSS]         = INT("pss_peak", "Most memory with shared pages divided among who has them.", UNIT_BYTES),
-	[PR_USS]         = INT("uss_peak", "Most memory that nobody shared.", UNIT_BYTES),
-	[PR_READ_BYTES]  = INT("read_bytes", "Fetched from storage.", UNIT_BYTES),
-	[PR_WRITE_BYTES] = INT("write_bytes", "Sent to storage.", UNIT_BYTES),
-	[PR_READ_CHARS]  = INT("read_chars", "Read by system calls.", UNIT_BYTES),
-	[PR_WRITE_CHARS] = INT("write_chars", "Written by system calls.", UNIT_BYTES),
-	[PR_MINOR]       = INT("minor_faults", "Page faults without a disk.", UNIT_COUNT),
-	[PR_MAJOR]       = INT("major_faults", "Page faults that waited for a disk.", UNIT_COUNT),
-	[PR_THREADS]     = INT("threads_peak", "Most threads at a tick.", UNIT_COUNT),
-	[PR_FDS]         = INT("fds_peak", "Most open descriptors at a tick.", UNIT_COUNT),
-	[PR_CPU_LEAST]   = FLAG("cpu_lower_bound", "Its last moments are not in cpu."),
-	[PR_HWM_LEAST]   = FLAG("hwm_lower_bound", "What it had after its last sample is not known."),
-	[PR_HWM_MOST]    = FLAG("hwm_upper_bound", "hwm may be that of its starter, or of children that it waited for."),
-	[PR_RSS_BETWEEN] = FLAG("rss_peak_between_samples", "No tick saw rss_peak."),
+static const struct field event_field[] = {
+	TIME("time", "When: UTC."),
+	REAL("elapsed", "Time after the start of the run.", UNIT_SECONDS),
+	TIME("end", "When it was over: UTC."),
+	REAL("length", "How long it lasted.", UNIT_SECONDS),
+	TEXT("host", "The node."),
+	TEXT("kind", "phase, mark, stopped, signal, clock, backoff, lost, oom…"),
+	TEXT("label", "What happened, for people."),
 };
 
-/* Those that are numbers in the table of processes. */
-static const struct {
-	uint32_t field;
-	enum process_value value;
-} process_number[] = {
-	{PR_PID, PROCESS_PID}, {PR_PPID, PROCESS_PPID}, {PR_UID, PROCESS_UID}, {PR_WALL, PROCESS_WALL}, {PR_CPU, PROCESS_CPU},
-	{PR_USER, PROCESS_USER}, {PR_SYSTEM, PROCESS_SYSTEM}, {PR_RSS, PROCESS_RSS}, {PR_HWM, PROCESS_HWM}, {PR_PSS, PROCESS_PSS},
-	{PR_USS, PROCESS_USS}, {PR_READ_BYTES, PROCESS_READ_BYTES}, {PR_WRITE_BYTES, PROCESS_WRITE_BYTES},
-	{PR_READ_CHARS, PROCESS_READ_CHARS}, {PR_WRITE_CHARS, PROCESS_WRITE_CHARS}, {PR_MINOR, PROCESS_MINOR},
-	{PR_MAJOR, PROCESS_MAJOR}, {PR_THREADS, PROCESS_THREADS}, {PR_FDS, PROCESS_FDS},
+static const struct field metric_field[] = {
+	TEXT("frame", "The table it is a column of."),
+	TEXT("name", "The column."),
+	TEXT("unit", "Its unit."),
+	FLAG("per_second", "The unit is per second."),
+	TEXT("kind", "counter, gauge, peak, constant."),
+	TEXT("fold", "How instances become one: sum, mean, max, none."),
+	REAL("scale", "Value times this is the unit.", UNIT_COUNT),
+	TEXT("resample", "What of several ticks makes one row: mean, max, last."),
+	TEXT("help", "What it is."),
+	FLAG("available", "It could be read on some node; else it is no column."),
+	TEXT("why", "Why it could not be read."),
 };
 
-enum { E_TIME, E_ELAPSED, E_END, E_LENGTH, E_HOST, E_KIND, E_LABEL, NR_E };
-
-static const struct field event_field[NR_E] = {
-	[E_TIME]    = TIME("time", "When: UTC."),
-	[E_ELAPSED] = REAL("elapsed", "Time after the start of the run.", UNIT_SECONDS),
-	[E_END]     = TIME("end", "When it was over: UTC."),
-	[E_LENGTH]  = REAL("length", "How long it lasted.", UNIT_SECONDS),
-	[E_HOST]    = TEXT("host", "The node."),
-	[E_KIND]    = TEXT("kind", "phase, mark, stopped, signal, clock, backoff, lost, oom…"),
-	[E_LABEL]   = TEXT("label", "What happened, for people."),
+static const struct field meta_field[] = {
+	INT("recording", "Which recording of the run, from 0.", UNIT_CODE),
+	TEXT("host", "The node."),
+	TEXT("key", "What is told."),
+	TEXT("value", "As it was recorded."),
 };
 
-enum { M_FRAME, M_NAME, M_UNIT, M_PER_SECOND, M_KIND, M_FOLD, M_SCALE, M_RESAMPLE, M_HELP, M_AVAILABLE, M_WHY, NR_M };
-
-static const struct field metric_field[NR_M] = {
-	[M_FRAME]      = TEXT("frame", "The table it is a column of."),
-	[M_NAME]       = TEXT("name", "The column."),
-	[M_UNIT]       = TEXT("unit", "Its unit."),
-	[M_PER_SECOND] = FLAG("per_second", "The unit is per second."),
-	[M_KIND]       = TEXT("kind", "counter, gauge, peak, constant."),
-	[M_FOLD]       = TEXT("fold", "How instances become one: sum, mean, max, none."),
-	[M_SCALE]      = REAL("scale", "Value times this is the unit.", UNIT_COUNT),
-	[M_RESAMPLE]   = TEXT("resample", "What of several ticks makes one row: mean, max, last."),
-	[M_HELP]       = TEXT("help", "What it is."),
-	[M_AVAILABLE]  = FLAG("available", "It could be read on some node; else it is no column."),
-	[M_WHY]        = TEXT("why", "Why it could not be read."),
-};
-
-enum { K_RECORDING, K_HOST, K_KEY, K_VALUE, NR_K };
-
-static const struct field meta_field[NR_K] = {
-	[K_RECORDING] = INT("recording", "Which recording of the run, from 0.", UNIT_CODE),
-	[K_HOST]      = TEXT("host", "The node."),
-	[K_KEY]       = TEXT("key", "What is told."),
-	[K_VALUE]     = TEXT("value", "As it was recorded."),
-};
-
-enum { S_HOST, S_NAME, S_VALUE, S_UNIT, S_WHY, NR_S };
-
-static const struct field summary_field[NR_S] = {
-	[S_HOST]  = TEXT("host", "The node; missing: the whole run."),
-	[S_NAME]  = TEXT("name", "As in the summary for programs, levels parted by dots."),
-	[S_VALUE] = REAL("value", "The figure.", UNIT_COUNT),
-	[S_UNIT]  = TEXT("unit", "Its unit."),
-	[S_WHY]   = TEXT("why", "Why there is no value."),
+static const struct field summary_field[] = {
+	TEXT("host", "The node; missing: the whole run."),
+	TEXT("name", "As in the summary for programs, levels parted by dots."),
+	REAL("value", "The figure.", UNIT_COUNT),
+	TEXT("unit", "Its unit."),
+	TEXT("why", "Why there is no value."),
 };
 
 const struct still still_tables[NR_STILL] = {
-	[STILL_PROCESSES] = {"processes", "Every process, however short it lived, with its end.", process_field, NR_PR},
-	[STILL_EVENTS]    = {"events", "Phases of the job, and what happened.", event_field, NR_E},
-	[STILL_METRICS]   = {"metrics", "Every column of every table: unit, kind, help.", metric_field, NR_M},
-	[STILL_META]      = {"meta", "What the recordings say of themselves.", meta_field, NR_K},
-	[STILL_SUMMARY]   = {"summary", "The run in numbers.", summary_field, NR_S},
+	[STILL_PROCESSES] = {"processes", "Every process, however short it lived, with its end.", process_field, ARRAY_SIZE(process_field)},
+	[STILL_EVENTS]    = {"events", "Phases of the job, and what happened.", event_field, ARRAY_SIZE(event_field)},
+	[STILL_METRICS]   = {"metrics", "Every column of every table: unit, kind, help.", metric_field, ARRAY_SIZE(metric_field)},
+	[STILL_META]      = {"meta", "What the recordings say of themselves.", meta_field, ARRAY_SIZE(meta_field)},
+	[STILL_SUMMARY]   = {"summary", "The run in numbers.", summary_field, ARRAY_SIZE(summary_field)},
 };
 /* clang-format on */
 
-static int put_string(struct data_table_own *fr, uint32_t field, const char *text)
+static void put_string(struct data_table_own *fr, const char *text)
 {
-	return text ? data_table_put_bytes(fr, field, text, strlen(text)) : 0;
+	put_bytes(fr, text, text ? strlen(text) : 0);
 }
 
-static int put_host(struct tables *f, struct data_table_own *fr, uint32_t field, size_t recording)
+static void put_host(struct tables *f, struct data_table_own *fr, size_t recording)
 {
 	fr->filling->recording[fr->filling->nr] = (uint32_t)recording;
-	return put_string(fr, field, f->host[recording]);
+	put_string(fr, f->host[recording]);
+}
+
+/* Seconds after `start`, which may not be known. */
+static void put_time(struct data_table_own *fr, int64_t start, double seconds)
+{
+	int64_t at;
+
+	if (start > 0 && fabs(seconds) < 9e9 && !__builtin_add_overflow(start, round_i64(seconds * 1e9), &at))
+		put_integer(fr, at);
+	else
+		put_missing(fr);
 }
 
 /* ---- processes ---- */
 
 /* Texts parted by NULs: words of a command, or names. */
-static int put_list(struct data_table_own *fr, uint32_t field, const char *texts, size_t len, bool command)
+static void put_list(struct data_table_own *fr, const char *texts, size_t len, bool command)
 {
 	struct buf out;
-	int r;
 
-	if (!len)
-		return 0;
 	buf_init(&out, SIZE_MAX / 4);
-	for (size_t from = 0; from <= len;) {
+	for (size_t from = 0; len && from <= len;) {
 		size_t n = strnlen(texts + from, len - from);
 
 		if (from)
@@ -174,84 +155,74 @@ static int put_list(struct data_table_own *fr, uint32_t field, const char *texts
 			buf_add(&out, texts + from, n);
 		from += n + 1;
 	}
-	r = out.err ? -ENOMEM : data_table_put_bytes(fr, field, out.data, out.len);
+	if (out.err)
+		fr->err = -ENOMEM;
+	put_bytes(fr, len ? out.data : NULL, out.len);
 	buf_release(&out);
-	return r;
 }
 
-/* Seconds after the start of a recording. */
-static void put_moment(
-	struct tables *f, struct data_table_own *fr, uint32_t field, int64_t start, double seconds)
-{
-	int64_t at;
+/* The table's columns of amounts and peaks, in their order. */
+static const enum process_value process_used[] = {PROCESS_CPU, PROCESS_USER, PROCESS_SYSTEM, PROCESS_RSS,
+	PROCESS_HWM, PROCESS_PSS, PROCESS_USS, PROCESS_READ_BYTES, PROCESS_WRITE_BYTES, PROCESS_READ_CHARS,
+	PROCESS_WRITE_CHARS, PROCESS_MINOR, PROCESS_MAJOR, PROCESS_THREADS, PROCESS_FDS};
 
-	(void)f;
-	if (start > 0 && fabs(seconds) < 9e9 && !__builtin_add_overflow(start, round_i64(seconds * 1e9), &at))
-		data_table_put_integer(fr, field, at);
-}
-
-static void put_number(struct data_table_own *fr, uint32_t field, double value)
-{
-	if (fr->field[field].type == FIELD_REAL)
-		data_table_put_real(fr, field, value);
-	else if (fabs(value) < 9.2e18) /* not so of NAN */
-		data_table_put_integer(fr, field, round_i64(value));
-}
-
-static int put_process(struct tables *f, struct data_table_own *fr, size_t number)
+static void put_process(struct tables *f, struct data_table_own *fr, size_t number)
 {
 	const struct process_row *row = &f->processes->row[number];
 	int64_t start = f->start_ns[row->node];
-	int r = put_host(f, fr, PR_HOST, row->node);
+	bool known = row->status >= 0;
 
-	data_table_put_integer(fr, PR_NUMBER, (int64_t)number);
-	for (size_t i = 0; i < ARRAY_SIZE(process_number); i++)
-		put_number(fr, process_number[i].field, row->value[process_number[i].value]);
-	put_moment(f, fr, PR_START, start, row->value[PROCESS_START]);
-	if (row->ended)
-		put_moment(f, fr, PR_END, start, row->value[PROCESS_END]);
-	if (row->status >= 0 && WIFEXITED(row->status))
-		data_table_put_integer(fr, PR_EXIT_CODE, WEXITSTATUS(row->status));
-	if (row->status >= 0 && WIFSIGNALED(row->status))
-		data_table_put_integer(fr, PR_EXIT_SIGNAL, WTERMSIG(row->status));
-	data_table_put_flag(fr, PR_COMMAND_CUT, row->command_cut);
-	data_table_put_flag(fr, PR_ENDED, row->ended);
-	data_table_put_flag(fr, PR_LATE, row->late);
-	data_table_put_flag(fr, PR_SAMPLED, row->sampled);
-	data_table_put_flag(fr, PR_CPU_LEAST, row->cpu_least);
-	data_table_put_flag(fr, PR_HWM_LEAST, row->hwm_least);
-	data_table_put_flag(fr, PR_HWM_MOST, row->hwm_most);
-	data_table_put_flag(fr, PR_RSS_BETWEEN, row->rss_between);
-	if (r >= 0)
-		r = data_table_put_bytes(fr, PR_NAME, row->name, row->name_len);
-	if (r >= 0 && row->exe_len)
-		r = data_table_put_bytes(fr, PR_EXE, row->exe, row->exe_len);
-	if (r >= 0)
-		r = put_list(fr, PR_COMMAND, row->command, row->command_len, true);
-	if (r >= 0)
-		r = put_list(fr, PR_GROUPS, row->groups, row->groups_len, false);
-	return r < 0 || !row->how[0] ? r : put_string(fr, PR_HOW, row->how);
+	put_integer(fr, (int64_t)number);
+	put_host(f, fr, row->node);
+	put_number(fr, row->value[PROCESS_PID]);
+	put_number(fr, row->value[PROCESS_PPID]);
+	put_number(fr, row->value[PROCESS_UID]);
+	put_bytes(fr, row->name ? row->name : "", row->name_len);
+	put_bytes(fr, row->exe_len ? row->exe : NULL, row->exe_len);
+	put_list(fr, row->command, row->command_len, true);
+	put_flag(fr, row->command_cut);
+	put_list(fr, row->groups, row->groups_len, false);
+	put_time(fr, start, row->value[PROCESS_START]);
+	put_time(fr, row->ended ? start : 0, row->value[PROCESS_END]);
+	put_number(fr, row->value[PROCESS_WALL]);
+	put_flag(fr, row->ended);
+	put_string(fr, row->how[0] ? row->how : NULL);
+	put_number(fr, known && WIFEXITED(row->status) ? WEXITSTATUS(row->status) : NAN);
+	put_number(fr, known && WIFSIGNALED(row->status) ? WTERMSIG(row->status) : NAN);
+	put_flag(fr, row->late);
+	put_flag(fr, row->sampled);
+	for (size_t i = 0; i < ARRAY_SIZE(process_used); i++)
+		put_number(fr, row->value[process_used[i]]);
+	put_flag(fr, row->cpu_least);
+	put_flag(fr, row->hwm_least);
+	put_flag(fr, row->hwm_most);
+	put_flag(fr, row->rss_between);
 }
 
-/* A row is put by `put`; 0 when it does not exist. */
+/* Up to a batch of rows, each put by `put`; 0 when there are no more. */
 static int put_rows(struct tables *f, struct data_table_own *fr, size_t nr,
-	int (*put)(struct tables *f, struct data_table_own *fr, size_t row))
+	void (*put)(struct tables *f, struct data_table_own *fr, size_t row))
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < DATA_TABLE_ROWS_MOST && f->still_row < nr && r >= 0; i++) {
 		r = data_table_row(f, fr);
-		if (r >= 0)
-			r = put(f, fr, f->still_row++);
-		if (r >= 0)
-			data_table_row_end(f, fr);
+		if (r < 0)
+			return r;
+		put(f, fr, f->still_row++);
+		r = data_table_row_end(f, fr);
 	}
 	return r < 0 ? r : f->still_row < nr;
 }
 
+static int processes_next(struct tables *f, struct data_table_own *fr)
+{
+	return put_rows(f, fr, f->processes->nr, put_process);
+}
+
 /* ---- events ---- */
 
-static const struct run_event *moment_next(struct still_data *d)
+static const struct run_event *event_next(struct still_data *d)
 {
 	const struct run_events *m = d->events;
 	const struct run_event *phase = d->phase < m->nr_phases ? &m->phase[d->phase] : NULL;
@@ -266,35 +237,29 @@ static const struct run_event *moment_next(struct still_data *d)
 }
 
 /* Reading them has a limit: that there were more is told by the last row. */
-static int put_left_out(struct data_table_own *fr, size_t nr)
+static void put_event(struct tables *f, struct data_table_own *fr, size_t row)
 {
+	const struct run_event *m = event_next(f->still_data);
 	char label[64];
-	int r = data_table_put_text(fr, E_KIND, "left_out");
-
-	snprintf(label, sizeof(label), "%zu more are left out", nr);
-	return r < 0 ? r : data_table_put_text(fr, E_LABEL, label);
-}
-
-static int put_event(struct tables *f, struct data_table_own *fr, size_t row)
-{
-	const struct run_event *m = moment_next(f->still_data);
 	int64_t start;
-	int r;
 
 	(void)row;
-	if (!m)
-		return put_left_out(fr, f->still_data->events->left_out);
-	start = f->start_ns[m->node] > 0 ? f->first_ns : 0;
-	r = put_host(f, fr, E_HOST, m->node);
-	put_moment(f, fr, E_TIME, start, m->time_s);
-	data_table_put_real(fr, E_ELAPSED, m->time_s);
-	if (!isnan(m->end_s)) {
-		put_moment(f, fr, E_END, start, m->end_s);
-		data_table_put_real(fr, E_LENGTH, m->end_s - m->time_s);
+	if (!m) {
+		for (unsigned i = 0; i < 5; i++) /* up to its kind */
+			put_missing(fr);
+		put_text(fr, "left_out");
+		snprintf(label, sizeof(label), "%zu more are left out", f->still_data->events->left_out);
+		put_text(fr, label);
+		return;
 	}
-	if (r >= 0)
-		r = data_table_put_text(fr, E_KIND, m->kind);
-	return r < 0 ? r : data_table_put_text(fr, E_LABEL, m->label);
+	start = f->start_ns[m->node] > 0 ? f->first_ns : 0;
+	put_time(fr, start, m->time_s);
+	put_real(fr, m->time_s);
+	put_time(fr, start, m->end_s);
+	put_real(fr, m->end_s - m->time_s);
+	put_host(f, fr, m->node);
+	put_text(fr, m->kind);
+	put_text(fr, m->label);
 }
 
 /* Leaves those that reach into the time that was asked for. */
@@ -335,38 +300,29 @@ static int events_read(struct tables *f)
 
 static int events_next(struct tables *f, struct data_table_own *fr)
 {
-	const struct still_data *d = f->still_data;
-	int r = d->events ? 0 : events_read(f);
+	const struct run_events *m = f->still_data->events;
+	int r = m ? 0 : events_read(f);
 
-	if (r < 0)
-		return r;
-	return put_rows(
-		f, fr, d->events->nr_phases + d->events->nr_events + (d->events->left_out > 0), put_event);
+	m = f->still_data->events;
+	return r < 0 ? r : put_rows(f, fr, m->nr_phases + m->nr_events + (m->left_out > 0), put_event);
 }
 
 /* ---- metrics ---- */
 
-static int put_column(
+static void put_column(
 	struct data_table_own *fr, const char *table, const struct column_own *c, const struct field *field)
 {
-	int r = data_table_put_text(fr, M_FRAME, table);
-
-	data_table_put_flag(fr, M_PER_SECOND, c->per_second);
-	data_table_put_flag(fr, M_AVAILABLE, c->available);
-	data_table_put_real(fr, M_SCALE, field ? field->scale : 1);
-	if (r >= 0)
-		r = data_table_put_text(fr, M_NAME, c->name);
-	if (r >= 0)
-		r = data_table_put_text(fr, M_UNIT, unit_name(c->unit));
-	if (r >= 0)
-		r = data_table_put_text(fr, M_KIND, kind_name(c->kind));
-	if (r >= 0)
-		r = data_table_put_text(fr, M_FOLD, fold_name(c->fold));
-	if (r >= 0 && field)
-		r = data_table_put_text(fr, M_RESAMPLE, field->resample);
-	if (r >= 0)
-		r = data_table_put_text(fr, M_HELP, c->help);
-	return r < 0 || c->available ? r : data_table_put_text(fr, M_WHY, c->why);
+	put_text(fr, table);
+	put_text(fr, c->name);
+	put_text(fr, unit_name(c->unit));
+	put_flag(fr, c->per_second);
+	put_text(fr, kind_name(c->kind));
+	put_text(fr, fold_name(c->fold));
+	put_real(fr, field ? field->scale : 1);
+	put_text(fr, field ? field->resample : NULL);
+	put_text(fr, c->help);
+	put_flag(fr, c->available);
+	put_text(fr, c->available ? NULL : c->why);
 }
 
 static const struct data_table_own *data_table_at(const struct tables *f, size_t i)
@@ -375,7 +331,7 @@ static const struct data_table_own *data_table_at(const struct tables *f, size_t
 }
 
 /* Fields of all tables of time, one after the other, then what could not be read. */
-static int put_metric(struct tables *f, struct data_table_own *fr, size_t row)
+static void put_metric(struct tables *f, struct data_table_own *fr, size_t row)
 {
 	for (size_t i = 0; i < f->nr + f->nr_told; i++) {
 		const struct data_table_own *of = data_table_at(f, i);
@@ -386,7 +342,7 @@ static int put_metric(struct tables *f, struct data_table_own *fr, size_t row)
 				&of->field[of->nr_keys + row]);
 		row -= nr;
 	}
-	return put_column(fr, f->absent[row].table, &f->absent[row].column, NULL);
+	put_column(fr, f->absent[row].table, &f->absent[row].column, NULL);
 }
 
 static int metrics_next(struct tables *f, struct data_table_own *fr)
@@ -402,16 +358,15 @@ static int metrics_next(struct tables *f, struct data_table_own *fr)
 
 /* ---- metadata ---- */
 
-static int put_meta(struct tables *f, struct data_table_own *fr, size_t row)
+static void put_meta(struct tables *f, struct data_table_own *fr, size_t row)
 {
-	struct still_data *d = f->still_data;
+	const struct still_data *d = f->still_data;
 	const struct meta_item *item = &d->walk->meta.item[row];
-	int r = put_host(f, fr, K_HOST, d->recording);
 
-	data_table_put_integer(fr, K_RECORDING, (int64_t)d->recording);
-	if (r >= 0)
-		r = put_string(fr, K_KEY, item->key);
-	return r < 0 ? r : data_table_put_bytes(fr, K_VALUE, item->value, item->len);
+	put_integer(fr, (int64_t)d->recording);
+	put_host(f, fr, d->recording);
+	put_string(fr, item->key);
+	put_bytes(fr, item->value, item->len);
 }
 
 static int meta_next(struct tables *f, struct data_table_own *fr)
@@ -457,91 +412,77 @@ struct telling { /* figures of a summary, one after the other */
 	struct tables *f;
 	struct data_table_own *fr;
 	const char *host; /* NULL: of the run */
+	struct buf name;  /* what stands before the names: "groups.NAME." */
 };
 
-static int tell_figure(struct telling *t, const char *name, const char *unit, const struct figure *figure)
+static void name_cut(struct telling *t, size_t len)
 {
+	t->name.len = len;
+	t->name.data[len] = 0;
+}
+
+/* The figure whose name was just added; then it is cut to what it was. `unit` NULL: as the name says. */
+static int tell_figure(struct telling *t, size_t before, const struct figure *figure, const char *unit)
+{
+	const char *name = (const char *)t->name.data;
 	int r = data_table_row(t->f, t->fr);
 
-	if (r >= 0)
-		r = put_string(t->fr, S_HOST, t->host);
-	if (r >= 0)
-		r = put_string(t->fr, S_NAME, name);
-	if (r >= 0)
-		r = put_string(t->fr, S_UNIT, unit);
-	if (r < 0)
-		return r;
-	if (!figure->why)
-		data_table_put_real(t->fr, S_VALUE, figure->value);
-	else if (*figure->why)
-		r = put_string(t->fr, S_WHY, figure->why);
-	if (r >= 0)
-		data_table_row_end(t->f, t->fr);
-	return r;
+	if (r < 0 || t->name.err)
+		return -ENOMEM;
+	put_string(t->fr, t->host);
+	put_string(t->fr, name);
+	put_real(t->fr, figure->why ? NAN : figure->value);
+	put_string(t->fr, unit ? unit : unit_of_name(name));
+	put_string(t->fr, figure->why && *figure->why ? figure->why : NULL);
+	name_cut(t, before);
+	return data_table_row_end(t->f, t->fr);
 }
 
-static int tell_counters(struct telling *t, const struct summary *s, const char *before)
+static int tell_gpu(struct telling *t, size_t before, const struct summary_gpu *gpu, bool of_group)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < s->nr_counters && r >= 0; i++) {
-		const struct summary_counter *c = &s->counter[i];
-		char unit[64], *name = NULL;
-
-		snprintf(unit, sizeof(unit), "%s%s", unit_name(c->unit), c->per_second ? "/s" : "");
-		r = asprintf(&name, "%sperf.%s", before, c->name) < 0 ? -ENOMEM
-								      : tell_figure(t, name, unit, &c->value);
-		free(name);
-	}
-	return r;
-}
-
-static int tell_gpu(struct telling *t, const struct summary_gpu *gpu, const char *before, bool of_group)
-{
+	const char *instance = gpu->text[GPU_TEXT_INSTANCE];
 	int r = 0;
 
 	for (unsigned i = 0; i < NR_GPU_FIGURES && r >= 0; i++) {
 		const char *field = of_group ? summary_gpu_row[i].of_group : summary_gpu_row[i].name;
-		const char *instance = gpu->text[GPU_TEXT_INSTANCE];
-		char *name = NULL;
 
 		if (!field)
 			continue;
-		r = asprintf(&name, "%sgpus.%s.%s", before, instance ? instance : "?", field) < 0
-			? -ENOMEM
-			: tell_figure(t, name, unit_of_name(field), &gpu->figure[i]);
-		free(name);
+		buf_addf(&t->name, "gpus.%s.%s", instance ? instance : "?", field);
+		r = tell_figure(t, before, &gpu->figure[i], NULL);
 	}
 	return r;
 }
 
-/* `before` stands before the names: "groups.NAME.". */
-static int tell_summary(struct telling *t, const struct summary *s, const char *before)
+static int tell_summary(struct telling *t, const struct summary *s)
 {
+	size_t before = t->name.len;
+	char unit[64];
 	int r = 0;
 
 	for (unsigned i = 0; i < NR_FIGURES && r >= 0; i++) {
 		const struct summary_row *row = &summary_row[i];
-		char *name = NULL;
 
 		if (s->name && !row->of_groups)
 			continue;
-		r = asprintf(&name, "%s%s%s%s", before, row->group ? row->group : "", row->group ? "." : "",
-			    row->name) < 0
-			? -ENOMEM
-			: tell_figure(t, name, unit_of_name(row->name), &s->figure[i]);
-		free(name);
+		if (row->group)
+			buf_addf(&t->name, "%s.", row->group);
+		buf_adds(&t->name, row->name);
+		r = tell_figure(t, before, &s->figure[i], NULL);
 	}
-	if (r >= 0)
-		r = tell_counters(t, s, before);
-	for (size_t i = 0; i < s->nr_gpus && r >= 0; i++)
-		r = tell_gpu(t, &s->gpu[i], before, s->name != NULL);
-	for (size_t i = 0; i < s->nr_groups && r >= 0; i++) {
-		char *name = NULL;
+	for (size_t i = 0; i < s->nr_counters && r >= 0; i++) {
+		const struct summary_counter *c = &s->counter[i];
 
-		r = asprintf(&name, "groups.%s.", s->group[i].name) < 0 ? -ENOMEM
-									: tell_summary(t, &s->group[i], name);
-		free(name);
+		snprintf(unit, sizeof(unit), "%s%s", unit_name(c->unit), c->per_second ? "/s" : "");
+		buf_addf(&t->name, "perf.%s", c->name);
+		r = tell_figure(t, before, &c->value, unit);
+	}
+	for (size_t i = 0; i < s->nr_gpus && r >= 0; i++)
+		r = tell_gpu(t, before, &s->gpu[i], s->name != NULL);
+	for (size_t i = 0; i < s->nr_groups && r >= 0; i++) {
+		buf_addf(&t->name, "groups.%s.", s->group[i].name);
+		r = tell_summary(t, &s->group[i]);
+		name_cut(t, before);
 	}
 	return r;
 }
@@ -552,28 +493,23 @@ static int summary_next(struct tables *f, struct data_table_own *fr)
 	struct still_data *d = f->still_data;
 	struct telling t = {.f = f, .fr = fr};
 	const struct summary *all, *s;
-	struct buf why;
 	int r;
 
 	if (!f->run->nr)
 		return 0;
-	buf_init(&why, 4096);
-	r = tables_summary(f, &all, &why);
-	buf_release(&why);
-	if (r < 0)
-		return r;
-	s = d->part ? &all->node[d->part - 1] : all;
-	t.host = d->part || !all->nr_nodes ? s->host : NULL;
-	r = tell_summary(&t, s, "");
+	buf_init(&t.name, SIZE_MAX / 4);
+	r = tables_summary(f, &all, &t.name);
+	buf_reset(&t.name);
+	if (r >= 0) {
+		s = d->part ? &all->node[d->part - 1] : all;
+		t.host = d->part || !all->nr_nodes ? s->host : NULL;
+		r = tell_summary(&t, s);
+	}
+	buf_release(&t.name);
 	return r < 0 ? r : d->part++ < all->nr_nodes;
 }
 
 /* ---- all of them ---- */
-
-static int processes_next(struct tables *f, struct data_table_own *fr)
-{
-	return put_rows(f, fr, f->processes->nr, put_process);
-}
 
 int still_next(struct tables *f, struct data_table_own *fr)
 {

@@ -20,8 +20,10 @@ struct dictionary_piece {
 
 /* ---- escaping ---- */
 
-static bool is_plain(const uint8_t *p, size_t n)
+static bool is_plain(const char *bytes, size_t n)
 {
+	const uint8_t *p = (const uint8_t *)bytes;
+
 	for (size_t i = 0; i < n; i++)
 		if (!p[i] || p[i] == '\\' || p[i] >= 0x80)
 			return false;
@@ -115,7 +117,7 @@ static int dictionary_append(struct dictionary *d, const char *bytes, size_t n)
 	return 0;
 }
 
-int dictionary_put(struct dictionary *d, const void *bytes, size_t n, uint32_t *ret)
+int dictionary_put(struct dictionary *d, const char *bytes, size_t n, uint32_t *ret)
 {
 	if (is_plain(bytes, n))
 		return dictionary_put_text(d, bytes, n, ret);
