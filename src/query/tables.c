@@ -22,8 +22,7 @@ static int data_table_emit(struct tables *f, struct data_table_own *fr)
 {
 	if (!is_inside(f, fr->now.elapsed))
 		return 0;
-	return f->options.every_ns ? data_table_window_add(f, fr, fr->now_ns)
-				   : data_table_lines_push(f, fr, &fr->now);
+	return f->options.every_ns ? data_table_window_add(f, fr, fr->now_ns) : data_table_now_push(f, fr);
 }
 
 /* Values of the tick that waits; those of groups that have just come begin. */
@@ -43,7 +42,7 @@ static int wholes_tick(
 	for (uint32_t line = 0; fr->waits && line < fr->now.nr; line++) {
 		int of = fr->domain == DOMAIN_GROUP ? fr->line[line].group : line ? -1 : 0;
 
-		vector_put_real(&fr->now.col[field], line, of >= 0 && of < (int)nr ? value[of] : NAN);
+		vector_put_real(now_column(fr, field), line, of >= 0 && of < (int)nr ? value[of] : NAN);
 	}
 	return 0;
 }

@@ -60,20 +60,13 @@ static uint32_t bits_count(const uint8_t *bits, uint32_t n)
 	return ones;
 }
 
-static const uint8_t *all_set(void)
+static void bits_fill(uint8_t *to, uint32_t at, uint32_t n, bool set)
 {
-	static const uint8_t ones[BITS_SIZE(BITS_AT_ONCE)] = {
-		255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-
-	return ones;
-}
-
-static void bits_fill(uint8_t *to, uint32_t at, uint32_t n)
-{
-	for (uint32_t take; n; n -= take, at += take) {
-		take = MIN(n, BITS_AT_ONCE);
-		bits_append(to, at, all_set(), 0, take);
-	}
+	for (; n && at % 8; n--)
+		bit_put(to, at++, set);
+	memset(to + at / 8, set ? 255 : 0, (n + 7) / 8);
+	if (n % 8) /* what is behind them is not set */
+		to[(at + n) / 8] &= (uint8_t)((1u << n % 8) - 1);
 }
 
 /* ---- lines ---- */
@@ -186,12 +179,55 @@ static struct batch *batch_of(struct tables *f, struct data_table_own *fr)
 	return fr->filling;
 }
 
+/* A line's value, so many times. */
+static void splat(struct vector *to, uint32_t at, const struct vector *v, uint32_t line, uint32_t n)
+{
+	if (v->size == sizeof(int64_t))
+		for (uint32_t i = at; i < at + n; i++)
+			to->integer[i] = v->integer[line];
+	else if (v->size == sizeof(uint32_t))
+		for (uint32_t i = at; i < at + n; i++)
+			to->text[i] = v->text[line];
+	else
+		memset(to->flag + at, v->flag[line], n);
+	bits_fill(to->known, at, n, bit_get(v->known, line));
+}
+
+void column_fill(struct data_table_own *fr, size_t field)
+{
+	struct vector *v = &fr->now.col[field], *to = &fr->filling->col[field];
+	uint32_t nr = fr->now.nr, at = v->filled, n;
+
+	v->filled = fr->pushed;
+	if (nr == 1)
+		splat(to, at, v, 0, fr->pushed - at);
+	for (uint32_t line; nr > 1 && at < fr->pushed; at += n) {
+		line = (at - fr->base_row + fr->base_line) % nr;
+		n = MIN(nr - line, fr->pushed - at);
+		memcpy((uint8_t *)to->any + (size_t)at * v->size, (uint8_t *)v->any + (size_t)line * v->size,
+			(size_t)n * v->size);
+		bits_append(to->known, at, v->known, line, n);
+	}
+}
+
+void lines_settle(struct data_table_own *fr)
+{
+	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->pushed; i++)
+		now_column(fr, i);
+	fr->base_row = fr->pushed;
+	fr->base_line = 0;
+}
+
 void data_table_flush(struct tables *f, struct data_table_own *fr)
 {
 	struct batch *b = fr->filling;
 
 	if (!b || !b->nr)
 		return;
+	lines_settle(fr);
+	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->pushed; i++)
+		fr->now.col[i].filled = 0;
+	fr->pushed = fr->base_row = 0;
 	for (size_t i = 0; i < fr->nr; i++) {
 		uint32_t nr_known = bits_count(b->col[i].known, b->nr);
 
@@ -214,44 +250,27 @@ static void push_same(struct batch *b, const struct data_table_lines *l, uint32_
 		b->col[KEY_HOST].text[i] = l->host;
 		b->recording[i] = recording;
 	}
-	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++) {
-		static const uint8_t none[BITS_SIZE(DATA_TABLE_ROWS_MOST)];
-
-		if (key == KEY_TIME && !l->has_time) {
-			bits_append(b->col[key].known, b->nr, none, 0, n);
-			continue;
-		}
-		bits_fill(b->col[key].known, b->nr, n);
-	}
+	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++)
+		bits_fill(b->col[key].known, b->nr, n, key != KEY_TIME || l->has_time);
 }
 
-/* One line, as most tables have: nothing is worth a loop. */
-static void push_one(
-	struct batch *b, const struct data_table_own *fr, const struct data_table_lines *l, uint32_t from)
+/* The rows of the present tick: their columns are filled when they change. */
+int data_table_now_push(struct tables *f, struct data_table_own *fr)
 {
-	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
-		const struct vector *v = &l->col[i], *to = &b->col[i];
+	for (uint32_t from = 0, n; from < fr->now.nr; from += n) {
+		struct batch *b = batch_of(f, fr);
 
-		if (v->size == sizeof(int64_t))
-			to->integer[b->nr] = v->integer[from];
-		else if (v->size == sizeof(uint32_t))
-			to->text[b->nr] = v->text[from];
-		else
-			to->flag[b->nr] = v->flag[from];
-		bit_put(to->known, b->nr, bit_get(v->known, from));
+		if (!b)
+			return -ENOMEM;
+		if (!fr->pushed)
+			fr->base_line = from;
+		n = MIN(fr->now.nr - from, DATA_TABLE_ROWS_MOST - b->nr);
+		push_same(b, &fr->now, (uint32_t)f->recording, n);
+		fr->pushed = b->nr += n;
+		if (b->nr == DATA_TABLE_ROWS_MOST)
+			data_table_flush(f, fr);
 	}
-}
-
-static void push_some(struct batch *b, const struct data_table_own *fr, const struct data_table_lines *l,
-	uint32_t from, uint32_t n)
-{
-	for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
-		const struct vector *v = &l->col[i], *to = &b->col[i];
-
-		memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
-			(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
-		bits_append(to->known, b->nr, v->known, from, n);
-	}
+	return 0;
 }
 
 int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l)
@@ -263,10 +282,13 @@ int data_table_lines_push(struct tables *f, struct data_table_own *fr, const str
 			return -ENOMEM;
 		n = MIN(l->nr - from, DATA_TABLE_ROWS_MOST - b->nr);
 		push_same(b, l, (uint32_t)f->recording, n);
-		if (n == 1)
-			push_one(b, fr, l, from);
-		else
-			push_some(b, fr, l, from, n);
+		for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
+			const struct vector *v = &l->col[i], *to = &b->col[i];
+
+			memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
+				(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
+			bits_append(to->known, b->nr, v->known, from, n);
+		}
 		b->nr += n;
 		if (b->nr == DATA_TABLE_ROWS_MOST)
 			data_table_flush(f, fr);

@@ -182,6 +182,7 @@ void tables_unbind(struct tables *f)
 	for (size_t i = 0; i < f->nr; i++) {
 		struct data_table_own *fr = &f->table[i];
 
+		lines_settle(fr);
 		for (size_t j = 0; j < fr->nr; j++) {
 			struct column_own *c = &fr->own[j];
 

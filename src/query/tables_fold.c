@@ -104,7 +104,7 @@ static void fold_rows(
 static void fold_put(
 	struct data_table_own *fr, struct data_table_set *fs, size_t field, const struct folding *at)
 {
-	struct vector *v = &fr->now.col[field];
+	struct vector *v = now_column(fr, field);
 	enum metric_fold fold = fr->own[field].fold;
 	bool integer = fr->field[field].type == FIELD_INT;
 
@@ -126,6 +126,8 @@ static int lines_make(struct tables *f, struct data_table_own *fr, uint32_t nr)
 
 	if (!fr->begun)
 		data_table_lines_clear(fr);
+	else if (fr->now.nr < nr)
+		lines_settle(fr);
 	while (fr->now.nr < nr && r >= 0) {
 		uint32_t line;
 

@@ -1,8 +1,9 @@
 /* The pieces of query/tables: not for others.
  *
  * A table of time keeps, for each of its columns, the value of every line (an instance, or a fold of some) at
- * the present tick, and brings up to date only what moved. A tick is then copied behind the batch that is
- * being filled, column by column. So what costs is what changes, not what is given out. */
+ * the present tick, and brings up to date only what moved. A column is copied behind the batch that is being
+ * filled when it is about to change, for all ticks since it did so last. So what costs is what changes, not
+ * what is given out. */
 #ifndef QUERY_FRAMES_INTERNAL_H
 #define QUERY_FRAMES_INTERNAL_H
 
@@ -56,8 +57,9 @@ struct vector {
 		uint32_t *text;
 		uint8_t *flag;
 	};
-	uint8_t *known; /* bits */
-	uint32_t size;	/* of a value */
+	uint8_t *known;	 /* bits */
+	uint32_t size;	 /* of a value */
+	uint32_t filled; /* of a line's present values: rows of the batch that have them */
 };
 
 size_t field_size(enum field_type type);
@@ -189,8 +191,10 @@ struct data_table_own {
 	} window;
 	/* Batches. */
 	struct batch *filling, *spare;
-	size_t put; /* cells of the row that is being filled */
-	int err;    /* of it */
+	uint32_t pushed;	      /* rows of `filling` that are ticks of `now` */
+	uint32_t base_row, base_line; /* that row is of that line, and those behind it of those behind it */
+	size_t put;		      /* cells of the row that is being filled */
+	int err;		      /* of it */
 };
 
 struct tables {
@@ -265,6 +269,16 @@ void data_table_lines_clear(struct data_table_own *fr); /* there are none */
 int data_table_line_new(struct data_table_own *fr, uint32_t identity, int group, uint32_t *ret);
 int data_table_line_name(struct data_table_own *fr, uint32_t line, const char *name, size_t len);
 
+/* A column of `now` that is about to change: the rows that were pushed get what it was. */
+void column_fill(struct data_table_own *fr, size_t field);
+static inline struct vector *now_column(struct data_table_own *fr, size_t field)
+{
+	if (fr->now.col[field].filled < fr->pushed)
+		column_fill(fr, field);
+	return &fr->now.col[field];
+}
+void lines_settle(struct data_table_own *fr); /* the same of all of them: the lines become others */
+
 static inline void vector_put_real(struct vector *v, uint32_t line, double value)
 {
 	v->real[line] = value;
@@ -275,6 +289,7 @@ static inline void vector_put_real(struct vector *v, uint32_t line, double value
 
 int data_table_lines_reserve(const struct data_table_own *fr, struct data_table_lines *l, uint32_t nr);
 void data_table_lines_release(const struct data_table_own *fr, struct data_table_lines *l);
+int data_table_now_push(struct tables *f, struct data_table_own *fr);
 int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l);
 /* A row at a time, every cell in its turn; a failure sticks until the end of the row. */
 int data_table_row(struct tables *f, struct data_table_own *fr);

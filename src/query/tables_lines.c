@@ -28,6 +28,7 @@ int data_table_line_new(struct data_table_own *fr, uint32_t identity, int group,
 
 void data_table_lines_clear(struct data_table_own *fr)
 {
+	lines_settle(fr);
 	for (size_t i = KEY_INSTANCE; fr->now.cap && i < fr->nr; i++)
 		memset(fr->now.col[i].known, 0, BITS_SIZE(fr->now.cap));
 	fr->now.nr = 0;
@@ -205,10 +206,12 @@ static int relayout(struct tables *f, struct data_table_own *fr)
 	int r;
 
 	fr->layout++;
-	if (lines_stay(fr)) /* what is known of others is put anew, whatever it is */
+	if (lines_stay(fr)) { /* what is known of others is put anew, whatever it is */
+		lines_settle(fr);
 		fr->now.nr = 0;
-	else
+	} else {
 		data_table_lines_clear(fr);
+	}
 	r = lines_begin(f, fr);
 	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++)
 		r = set_layout(f, fr, &fr->set[i]);
@@ -229,7 +232,7 @@ static void take_cells(struct data_table_own *fr, const struct data_table_set *f
 		return;
 	for (cols &= fs->cols; cols; cols &= cols - 1) {
 		const struct cell_use *use = &fs->cell[fs->of_col[__builtin_ctzll(cols)]];
-		struct vector *v = &fr->now.col[use->field];
+		struct vector *v = now_column(fr, use->field);
 		bool known = valid >> use->col & 1;
 
 		if (use->integer) /* what no longer fits into 64 bits is not known */
@@ -243,10 +246,11 @@ static void take_cells(struct data_table_own *fr, const struct data_table_set *f
 static void take_rows(struct data_table_own *fr, const struct computed *c, const uint32_t *row, uint32_t nr)
 {
 	const uint32_t *line = fr->set[c->column->place].line;
+	struct vector *v = nr ? now_column(fr, c->field) : NULL;
 
 	for (uint32_t i = 0; i < nr; i++)
 		if (line[row[i]] != NO_LINE)
-			vector_put_real(&fr->now.col[c->field], line[row[i]], c->column->rows.value[row[i]]);
+			vector_put_real(v, line[row[i]], c->column->rows.value[row[i]]);
 }
 
 static bool is_occupants_changed(const struct tables *f, const struct data_table_own *fr)
