@@ -150,9 +150,7 @@ static void cell_take(struct account *s, unsigned which, int64_t v)
 {
 	uint32_t bit = UINT32_C(1) << which;
 
-	if (s->seen & bit && v < s->cell[which])
-		s->offset[which] = (int64_t)((uint64_t)s->offset[which] + (uint64_t)(s->cell[which] - v));
-	s->cell[which] = v;
+	counter_take(&s->cell[which], !(s->seen & bit), v);
 	s->seen |= bit;
 }
 
@@ -190,7 +188,7 @@ void accounts_read(struct accounts *s, struct store_reader *reader)
 
 int64_t account_cell_or(const struct account *s, enum line_cell which, int64_t otherwise)
 {
-	return s->seen >> which & 1 ? s->cell[which] : otherwise;
+	return s->seen >> which & 1 ? s->cell[which].last : otherwise;
 }
 
 /* ---- amounts ---- */
@@ -212,8 +210,7 @@ int64_t account_gone(const struct accounts *s, unsigned line, enum used used)
 
 	for (unsigned i = 0; i < NR_GONE; i++)
 		if (recipe[used].gone >> i & 1 && said->seen >> (ACCOUNT_GONE + i) & 1)
-			sum += (uint64_t)said->cell[ACCOUNT_GONE + i] +
-				(uint64_t)said->offset[ACCOUNT_GONE + i];
+			sum += (uint64_t)said->cell[ACCOUNT_GONE + i].sum;
 	return (int64_t)sum;
 }
 

@@ -30,9 +30,9 @@ enum line_cell { /* what a recording says of a line as such: tree.* and group.* 
 
 struct account {
 	char *kind, *target;
-	int64_t cell[NR_ACCOUNT_CELLS], offset[NR_ACCOUNT_CELLS]; /* last value; what falls added up to */
-	uint32_t seen;						  /* mask */
-	int64_t base[NR_USED];					  /* used before the recording began */
+	struct counter_track cell[NR_ACCOUNT_CELLS];
+	uint32_t seen;	       /* mask */
+	int64_t base[NR_USED]; /* used before the recording began */
 };
 
 struct accounts {

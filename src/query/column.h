@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "query/derived.h"
 #include "query/walk.h"
-#include "query/steady.h"
+#include "query/counter_sum.h"
 
 struct column {
 	const char *name, *help, *panel; /* panel may be NULL */
@@ -140,7 +140,7 @@ struct filter {		 /* who is summed */
 struct sum {
 	struct column_name arg;
 	struct filter filter;
-	struct steady steady;
+	struct counter_sum counted;
 	double *value;		      /* by row: what it adds */
 	uint8_t *part;		      /* by row: it is one of them */
 	uint32_t *member, nr_members; /* the rows that are */

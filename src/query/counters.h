@@ -3,7 +3,7 @@
 #ifndef QUERY_COUNTERS_H
 #define QUERY_COUNTERS_H
 
-#include "query/growth.h"
+#include "query/counter_sum.h"
 
 /* More than a set can hold of them. */
 #define COUNTERS_MAX 64

@@ -248,8 +248,7 @@ static void course_step(struct course *c, int64_t cell, double scale, int64_t ti
 	double now = (double)cell * scale, seconds = (double)(time_ns - c->time_ns) / 1e9;
 
 	if (c->known && seconds > 0) {
-		if (cell > c->last)
-			c->grown += (double)((uint64_t)cell - (uint64_t)c->last) * scale;
+		c->grown += (double)counter_grew(c->last, cell) * scale;
 		c->integral += (c->value + now) / 2 * seconds;
 		c->elapsed += seconds;
 	}
@@ -304,7 +303,7 @@ static double client_busy(struct gpu_client *c, const struct live_process *p, in
 
 	c->known = true;
 	c->busy = cell;
-	return cell > before ? (double)((uint64_t)cell - (uint64_t)before) * scale : 0;
+	return (double)counter_grew(before, cell) * scale;
 }
 
 static bool cell_of(const struct gpu_column *c, struct table *t, uint32_t row, int64_t *ret)

@@ -1,5 +1,5 @@
 /* A recording is read record by record: live_processes.c keeps the processes and the sums over them,
- * accounts.c makes amounts of the sums and of what ended (its comment has the arithmetic), growth.c adds up
+ * accounts.c makes amounts of the sums and of what ended (its comment has the arithmetic), totals.c adds up
  * the counters of the node.
  *
  * Where a control group was made for the job, the kernel's own total is taken for CPU time.
@@ -84,8 +84,8 @@ struct ledger {
 	struct meta meta, ending, why; /* why: by metric, as told while recording */
 	struct live_processes live;
 	struct cell_column single_column[NR_SINGLES];
-	int64_t single[NR_SINGLES], single_offset[NR_SINGLES]; /* last value; what falls added up to */
-	uint64_t single_seen;				       /* mask */
+	struct counter_track single[NR_SINGLES];
+	uint64_t single_seen; /* mask */
 	struct ledger_facts facts;
 	struct accounts accounts;
 	struct node_totals totals;
@@ -160,7 +160,7 @@ static bool has_single(const struct ledger *a, unsigned which)
 
 static int64_t single_or(const struct ledger *a, unsigned which, int64_t otherwise)
 {
-	return has_single(a, which) ? a->single[which] : otherwise;
+	return has_single(a, which) ? a->single[which].last : otherwise;
 }
 
 static bool single_read(struct ledger *a, unsigned which, int64_t *ret)
@@ -183,10 +183,7 @@ static void singles_read(struct ledger *a)
 
 		if (!single_read(a, i, &v))
 			continue;
-		if (has_single(a, i) && v < a->single[i])
-			a->single_offset[i] =
-				(int64_t)((uint64_t)a->single_offset[i] + (uint64_t)(a->single[i] - v));
-		a->single[i] = v;
+		counter_take(&a->single[i], !has_single(a, i), v);
 		a->single_seen |= UINT64_C(1) << i;
 	}
 }
@@ -202,7 +199,7 @@ static bool cgroup_now(const struct ledger *a, unsigned used, int64_t *ret)
 
 	if (used >= ARRAY_SIZE(from) || !has_single(a, ONE_CGROUP_CPU) || !has_single(a, from[used]))
 		return false;
-	*ret = (int64_t)((uint64_t)a->single[from[used]] + (uint64_t)a->single_offset[from[used]]);
+	*ret = a->single[from[used]].sum;
 	return true;
 }
 

@@ -1,8 +1,7 @@
 /* The arithmetic of one process, and the sums.
  *
- * - A counter that falls was reset: counting goes on from the new value, and the interval in which it fell
- * adds nothing. (Adding the new value, as one does for counters that surely began again at zero, would count
- * all of it twice when a kernel takes back a single tick.)
+ * - A counter that falls was reset (query/counter_sum). Adding the new value, as one does for counters that
+ * surely began again at zero, would count all of it twice when a kernel takes back a single tick.
  * - What a latecomer did before it joined is not the job's, and what a process did before it joined a group
  * is not the group's: its first value is taken off. What it did in a group that it left alive stays there.
  * When a process ends, the account of the gone takes over all that it ever used, and these corrections
@@ -211,18 +210,14 @@ static uint32_t parts_counted(const struct live_processes *l, uint64_t groups, u
 static void part_set(struct live_processes *l, struct live_process *p, unsigned part, int64_t raw)
 {
 	uint32_t bit = UINT32_C(1) << part;
-	int64_t before = add(p->raw[part], p->offset[part]), growth;
-	bool past = p->late && !(p->part_seen & bit);
+	bool first = !(p->part_seen & bit);
+	int64_t growth = counter_take(&p->part[part], first, raw);
 
-	if (!(p->part_seen & bit)) {
-		p->part_seen |= bit;
-		if (past)
-			p->from[part] = raw;
-	} else if (raw < p->raw[part]) {
-		p->offset[part] = add(p->offset[part], p->raw[part] - raw);
+	p->part_seen |= bit;
+	if (first && p->late) {
+		p->from[part] = raw;
+		growth = 0;
 	}
-	p->raw[part] = raw;
-	growth = past ? 0 : sub(add(raw, p->offset[part]), before);
 	for_each_line(i, p->groups)
 	{
 		l->line[i].part_seen |= bit;
@@ -387,7 +382,7 @@ static void process_update(
 
 	for (unsigned part = 0; part < NR_PARTS; part++)
 		if (part_get(&c, part, &v)) {
-			is_read |= part != PART_CPU && v != p->raw[part];
+			is_read |= part != PART_CPU && v != p->part[part].last;
 			part_set(l, p, part, v);
 		}
 	if (is_read) {
@@ -432,7 +427,7 @@ static int by_row_grow(struct live_processes *l, uint32_t row)
 static void parts_count(struct process_sums *s, const struct live_process *p, uint32_t parts, bool in)
 {
 	for (unsigned i = 0; i < NR_PARTS; i++) {
-		int64_t has = parts >> i & 1 ? add(p->raw[i], p->offset[i]) : 0;
+		int64_t has = parts >> i & 1 ? p->part[i].sum : 0;
 
 		s->part[i] = in ? add(s->part[i], has) : sub(s->part[i], has);
 	}
@@ -536,7 +531,7 @@ static void process_regroup(struct live_processes *l, struct live_process *p, ui
 
 int64_t process_used(const struct live_process *p, enum process_part part)
 {
-	return sub(add(p->raw[part], p->offset[part]), p->from[part]);
+	return sub(p->part[part].sum, p->from[part]);
 }
 
 const struct live_process *live_find(const struct live_processes *l, uint32_t id)
@@ -561,7 +556,7 @@ static void process_forget(struct live_processes *l, uint32_t index)
 	process_unbind(l, p);
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
 	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
-		add(l->line[line].part[i], p->offset[i]);
+		add(l->line[line].part[i], sub(p->part[i].sum, p->part[i].last));
 	idmap_remove(&l->by_id, p->id);
 	if (idmap_get(&l->by_pid, p->pid) == p->id)
 		idmap_remove(&l->by_pid, p->pid);
@@ -744,10 +739,10 @@ static void take_off_children_io(struct live_processes *l, const struct live_pro
 		if (parts_counted(l, parent->groups, line) == UINT32_MAX)
 			continue;
 		for (unsigned i = PART_READ_CHARS; i <= PART_WRITE_BYTES; i++) {
-			int64_t io = p->raw[i];
+			int64_t io = p->part[i].last;
 
 			pairs_get_num(last, key[i], &io);
-			io = MIN(MAX(io, p->raw[i]), LARGEST);
+			io = MIN(MAX(io, p->part[i].last), LARGEST);
 			l->line[line].part[i] = sub(l->line[line].part[i], io);
 		}
 	}
@@ -855,7 +850,7 @@ int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const stru
 	take_last_peak(l, p->groups, last);
 	/* It was read once more after its last tick. */
 	pairs_get_num(last, "sampled", &sampled);
-	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->raw[PART_CPU])
+	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->part[PART_CPU].last)
 		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
 	/* A short one may never have been asked before. */
 	if (pairs_get_num(last, "sigchld_ignored", &ignored) && ignored)

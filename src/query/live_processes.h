@@ -8,6 +8,7 @@
 
 #include "query/ledger.h"
 #include "query/census.h"
+#include "query/counter_sum.h"
 
 enum process_part { /* counters of a process that add up to amounts of the tree */
 	PART_CPU,   /* its own CPU time: the exact clock, or user + system */
@@ -105,8 +106,8 @@ struct live_processes {
 		uint32_t part_seen;    /* mask: had a value at least once */
 		uint32_t level_valid;
 		bool had_pss;
-		uint64_t since;				 /* ticks that there were before it */
-		int64_t raw[NR_PARTS], offset[NR_PARTS]; /* contribution = raw + offset */
+		uint64_t since;			     /* ticks that there were before it */
+		struct counter_track part[NR_PARTS]; /* it contributes the sum */
 		int64_t from[NR_PARTS]; /* what it had when we first saw it, if that was before our time */
 		/* By children since its account was read: it will be in there, or is already; of this, what
 		 * certainly was not in there. */

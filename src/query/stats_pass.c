@@ -11,7 +11,7 @@
 #include "base/parallel.h"
 #include "base/str.h"
 #include "query/grid.h"
-#include "query/growth.h"
+#include "query/counter_sum.h"
 #include "query/live_processes.h"
 #include "query/stats_gpus.h"
 

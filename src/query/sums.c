@@ -1,7 +1,7 @@
 /* Metrics of a fold. Processes come and go, and what an ended one used passes to its parent within a tick, so
  * the sum may dip or overshoot for one tick. It is settled by the tick after it, as in query/ledger; a value
- * is therefore given one tick late. Counters are summed steadily (query/steady): a process that lived long
- * before it joined, or an interface that appears with old numbers, makes no step.
+ * is therefore given one tick late. Counters are summed steadily (query/counter_sum): a process that lived
+ * long before it joined, or an interface that appears with old numbers, makes no step.
  *
  * An instance called "total" is the source's own fold (the line "cpu" of /proc/stat, which keeps the past of
  * CPUs that went offline): where there is one, folding means taking it. One that says it stands `apart` (a
@@ -27,7 +27,7 @@ static int sum_reserve(struct sum *sum, uint32_t nr)
 		return 0;
 	if (ARRAY_RESIZE(sum->value, nr) < 0 || ARRAY_RESIZE(sum->part, nr) < 0 ||
 		ARRAY_RESIZE(sum->member, nr) < 0 ||
-		(sum->arg.counter && steady_reserve(&sum->steady, nr) < 0))
+		(sum->arg.counter && counter_sum_reserve(&sum->counted, nr) < 0))
 		return -ENOMEM;
 	memset(sum->part + sum->cap, PART_NOT, nr - sum->cap);
 	sum->cap = nr;
@@ -65,7 +65,7 @@ static void sum_look(struct sum *sum, const struct walk *s, struct table *t, uin
 	bool process = domain == DOMAIN_PROCESS;
 	/* Else only what is there at the first tick counts with its past: its level means something. */
 	bool from_zero = !s->has_last || domain == DOMAIN_GROUP || domain == DOMAIN_TREE;
-	struct steady_turn turn = {.row = row,
+	struct counter_turn turn = {.row = row,
 		.id = id,
 		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
 		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->counted_elsewhere) &&
@@ -75,7 +75,7 @@ static void sum_look(struct sum *sum, const struct walk *s, struct table *t, uin
 		.from_zero = process ? !in || !in->late : from_zero,
 		.inherited = process};
 
-	sum->value[row] = sum->arg.counter ? steady_step(&sum->steady, &turn) : turn.value;
+	sum->value[row] = sum->arg.counter ? counter_sum_step(&sum->counted, &turn) : turn.value;
 	sum->part[row] = !turn.inside ? PART_NOT : in && in->total ? PART_TOTAL : PART_IS;
 }
 
@@ -85,12 +85,12 @@ static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t ro
 {
 	double value;
 
-	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->steady.occupant[row].known))
+	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->counted.part[row].known))
 		return true;
 	value = cell_value(sum, t, t->cell, t->valid, row);
 	if (!sum->arg.counter)
 		sum->value[row] = value;
-	return !sum->arg.counter || steady_goes_on(&sum->steady, row, value, &sum->value[row]);
+	return !sum->arg.counter || counter_goes_on(&sum->counted, row, value, &sum->value[row]);
 }
 
 /* A sum that is asked for in the midst of things (of a group that was just found): who lived before brings
@@ -100,13 +100,13 @@ static void sum_begin(struct sum *sum, const struct walk *s, struct table *t)
 	const struct walk_set *set = &s->set[sum->arg.set];
 
 	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		struct steady_turn turn = {.row = row, .id = set->id[row], .before = NAN};
+		struct counter_turn turn = {.row = row, .id = set->id[row], .before = NAN};
 
 		if (set->id[row] == ROW_FREE)
 			continue;
 		turn.value = cell_value(sum, t, t->before, t->valid_before, row);
 		if (sum->arg.counter && s->has_last)
-			steady_step(&sum->steady, &turn);
+			counter_sum_step(&sum->counted, &turn);
 		sum_look(sum, s, t, row);
 	}
 	sum->begun = true;
@@ -131,7 +131,7 @@ static double fold_members(const struct sum *sum)
 		for (uint32_t i = 0; i < sum->nr_members; i++)
 			fold_add(&f, sum->value[sum->member[i]], sum->part[sum->member[i]] == PART_TOTAL);
 		return fold_end(&f, sum->arg.fold) +
-			(sum->arg.counter && !f.has_total ? sum->steady.kept : 0);
+			(sum->arg.counter && !f.has_total ? sum->counted.kept : 0);
 	}
 	for (uint32_t i = 0; i < sum->nr_members; i++) {
 		double value = sum->value[sum->member[i]];
@@ -141,7 +141,7 @@ static double fold_members(const struct sum *sum)
 			f.nr++;
 		}
 	}
-	return fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->steady.kept : 0);
+	return fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->counted.kept : 0);
 }
 
 static int sum_tick(struct sum *sum, const struct walk *s)
@@ -211,7 +211,7 @@ int sums_tick(struct sums *all, const struct walk *s)
 void sums_release(struct sums *all)
 {
 	for (size_t i = 0; i < all->nr; i++) {
-		steady_release(&all->sum[i]->steady);
+		counter_sum_release(&all->sum[i]->counted);
 		free(all->sum[i]->value);
 		free(all->sum[i]->part);
 		free(all->sum[i]->member);

@@ -2,7 +2,7 @@
 #ifndef QUERY_TOTALS_H
 #define QUERY_TOTALS_H
 
-#include "query/growth.h"
+#include "query/counter_sum.h"
 #include "query/meter.h"
 
 enum total {

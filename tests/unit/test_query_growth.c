@@ -2,7 +2,7 @@
  */
 #include "query_maker.h"
 
-#include "query/steady.h"
+#include "query/counter_sum.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -445,24 +445,24 @@ static void test_the_new_lines_in_words(void **state)
 
 /* ---- sums of counters in series ---- */
 
-static double step(struct steady *s, uint32_t id, double v, bool inside, bool from_zero, bool inherited)
+static double step(struct counter_sum *s, uint32_t id, double v, bool inside, bool from_zero, bool inherited)
 {
-	struct steady_turn turn = {.id = id,
+	struct counter_turn turn = {.id = id,
 		.value = v,
 		.before = NAN,
 		.inside = inside,
 		.from_zero = from_zero,
 		.inherited = inherited};
 
-	return steady_step(s, &turn);
+	return counter_sum_step(s, &turn);
 }
 
 static void test_sums_without_steps(void **state)
 {
-	struct steady s = {0};
+	struct counter_sum s = {0};
 
 	(void)state;
-	assert_int_equal(steady_reserve(&s, 1), 0);
+	assert_int_equal(counter_sum_reserve(&s, 1), 0);
 	assert_near(step(&s, 7, 1000, true, false, false), 0); /* no past */
 	assert_near(step(&s, 7, 1010, true, false, false), 10);
 	assert_near(step(&s, 7, NAN, true, false, false), 10);
@@ -478,7 +478,7 @@ static void test_sums_without_steps(void **state)
 	assert_near(step(&s, 8, 131, true, true, true), 1);
 	assert_true(isnan(step(&s, 0, NAN, false, false, true))); /* others account for all of it */
 	assert_near(s.kept, 62 - 130);
-	steady_release(&s);
+	counter_sum_release(&s);
 }
 
 static void test_folds_of_instances_that_come_and_go(void **state)

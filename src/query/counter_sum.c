@@ -1,12 +1,18 @@
-/* One occupant a row. A counter that falls was reset: the step in which it fell adds nothing (a collector
- * that knows where its counter wraps has undone that already). Across a gap in the recording the same
- * instance goes on: its counter did count meanwhile, and its level is taken to have changed evenly. */
-#include "query/growth.h"
+/* Sums of counters: see counter_sum.h.
+ *
+ * Growth over a recording: across a gap the same instance goes on: its counter did count meanwhile, and its
+ * level is taken to have changed evenly.
+ *
+ * The sum over the instances of now: each has an offset, by which it begins at nothing and goes on where it
+ * was; what it contributed stays behind when it leaves. */
+#include "query/counter_sum.h"
 
 #include "base/owned.h"
 
 #include <math.h>
 #include <string.h>
+
+/* ---- what the instances of a metric did over a recording ---- */
 
 void growth_init(struct growth *g, enum growth_of of)
 {
@@ -98,8 +104,7 @@ static void occupant_step(struct growth *g, struct growth_occupant *occupant, in
 		add_who(g, occupant);
 		g->grown += g->of == GROWTH_FROM_ZERO ? MAX(now, 0) : 0;
 	} else {
-		if (cell > occupant->last)
-			g->grown += (double)((uint64_t)cell - (uint64_t)occupant->last) * g->scale;
+		g->grown += (double)counter_grew(occupant->last, cell) * g->scale;
 		if (time_ns > occupant->time_ns)
 			g->integral += ((double)occupant->last * g->scale + now) / 2 *
 				((double)(time_ns - occupant->time_ns) / 1e9);
@@ -160,4 +165,62 @@ void growth_who(const struct growth *g, struct buf *out)
 	}
 	if (g->more_who)
 		buf_addf(out, " and %u more", g->more_who);
+}
+
+/* ---- the sum over the instances of now ---- */
+
+int counter_sum_reserve(struct counter_sum *s, uint32_t nr_rows)
+{
+	struct counter_part *more;
+
+	if (nr_rows <= s->nr)
+		return 0;
+	more = array_reach(s->part, &s->nr, nr_rows - 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	s->part = more;
+	return 0;
+}
+
+void counter_sum_release(struct counter_sum *s)
+{
+	free(s->part);
+	*s = (struct counter_sum){0};
+}
+
+static void part_value(struct counter_part *part, double value)
+{
+	if (isnan(value))
+		return;
+	if (part->in && part->known && value < part->last)
+		part->offset += part->last - value;
+	part->last = value;
+	part->known = true;
+}
+
+double counter_sum_step(struct counter_sum *s, const struct counter_turn *turn)
+{
+	struct counter_part *part = &s->part[turn->row];
+
+	if (part->id && part->id != turn->id) {
+		if (part->in)
+			s->kept += part->offset + (turn->inherited ? 0 : part->last);
+		*part = (struct counter_part){0};
+	}
+	if (!turn->id)
+		return NAN;
+	if (part->in && !turn->inside) {
+		s->kept += part->last + part->offset;
+		part->in = false;
+	}
+	if (turn->inside && !part->in && !isnan(turn->value)) {
+		double past = part->known && turn->before < turn->value ? turn->before : turn->value;
+
+		part->offset = turn->from_zero && !part->known ? 0 : -past;
+		part->in = true;
+		part->last = turn->value;
+	}
+	part->id = turn->id;
+	part_value(part, turn->value);
+	return part->in ? part->last + part->offset : NAN;
 }
