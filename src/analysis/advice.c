@@ -308,9 +308,8 @@ static void say_memory_room(const struct needs *n, struct buf *out)
 	}
 	if (n->oom)
 		buf_addf(out,
-			" Memory: the run was killed for want of it%s%s; half as much again, and at "
-			"least %s above its peak (%s, %s), which is only a lower bound: it may still be too "
-			"little.",
+			" Memory: the run was killed for want of it%s%s; half as much again, and at least %s "
+			"above its peak (%s, %s), which is only a lower bound: it may still be too little.",
 			n->memory_limit > 0 ? " at a limit of " : "",
 			n->memory_limit > 0 ? format_bytes(a, n->memory_limit) : "",
 			format_bytes(c, MEMORY_ROOM_LEAST), n->view, format_bytes(b, n->memory_seen));

@@ -360,8 +360,7 @@ static int warn_of_run(struct comparison *c, const struct summary *s, const char
 	if (is_repeated(s))
 		r = compare_warn(c,
 			"the recordings in %s were made one after the other and are taken as one run; if "
-			"they repeat "
-			"it, name each of them",
+			"they repeat it, name each of them",
 			(char *)shown.data);
 	if (r >= 0 && !s->complete)
 		r = compare_warn(c, "%s is unfinished: its figures are of a part", (char *)shown.data);

@@ -30,8 +30,7 @@ static void say_why_few(
 	else if (p95 >= 0.75 * given)
 		found_say(l, f,
 			"At times %s were in use: the work is there, in parts of the run. See in the plot "
-			"where few are "
-			"busy.",
+			"where few are busy.",
 			cores_shown(text, p95));
 	else if (wanted <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
 		found_say(l, f,
@@ -41,13 +40,11 @@ static void say_why_few(
 				: wanted >= ONE_CORE_LOW
 				? "It had work for one core nearly all the time: the program runs serially"
 				: "It never had work for more than about one core, and part of the time for "
-				  "none: it slept, or "
-				  "waited for input, disks or other processes");
+				  "none: it slept, or waited for input, disks or other processes");
 	else if (!isnan(p95))
 		found_say(l, f,
 			"95 %% of the time no more than %s were in use. Ask for so many, or start more "
-			"threads or "
-			"processes.",
+			"threads or processes.",
 			cores_shown(text, p95));
 	else
 		found_say(l, f, "Ask for fewer, or start more threads or processes.");
@@ -161,8 +158,7 @@ void look_serial(struct look *l)
 		given - 1, on_host(l, i, host));
 	found_say(l, f,
 		"A part of the job runs serially, elsewhere it is parallel. However many cores it gets, it "
-		"cannot take "
-		"less than this; meanwhile %s of the others' time were paid for and not used.",
+		"cannot take less than this; meanwhile %s of the others' time were paid for and not used.",
 		format_duration(idle, where.total_s * (given - 1)));
 	found_where(f, node_of(l, i), where.from_s, where.to_s);
 	found_evidence(l, f, "serial_s", where.total_s, UNIT_SECONDS);
@@ -238,8 +234,8 @@ static void look_throttled_part(struct look *l, size_t i)
 		snprintf(quota, sizeof(quota), " of %.30s", cores_shown(text, other.line->last));
 	found_say(l, f,
 		"The control group %s used up its CPU quota%s again and again, and its threads were stopped: "
-		"%.0f %% of the "
-		"CPU time that they wanted. Ask for more CPUs, or start no more threads than the quota has.",
+		"%.0f %% of the CPU time that they wanted. Ask for more CPUs, or start no more threads than "
+		"the quota has.",
 		name, quota, 100 * share);
 	found_where(f, node_of(l, i), where.from_s, where.to_s);
 	found_evidence(l, f, "cgroup.cpu.throttled", held, UNIT_SECONDS);
@@ -327,8 +323,8 @@ static void say_starved(struct look *l, size_t i, const struct queue *q, double 
 		format_duration(text, lost), on_host(l, i, host));
 	found_say(l, f,
 		"For %s the job's processes waited for a CPU and had fewer than they were given, while "
-		"others computed "
-		"on the node. Ask for the node alone (--exclusive), or find out who else runs there.",
+		"others computed on the node. Ask for the node alone (--exclusive), or find out who else "
+		"runs there.",
 		format_duration(text, where.total_s));
 	found_where(f, node_of(l, i), where.from_s, where.to_s);
 	found_evidence(l, f, "lost_cpu_s", lost, UNIT_SECONDS);
@@ -349,8 +345,7 @@ static void say_crowded(struct look *l, size_t i, const struct queue *q, double 
 		cores_shown(given, q->given), on_host(l, i, host));
 	found_say(l, f,
 		"More of them were ready than there are CPUs for the job. That is well where they finish "
-		"sooner "
-		"together; start fewer at a time where they share memory or caches.");
+		"sooner together; start fewer at a time where they share memory or caches.");
 	found_where(f, node_of(l, i), NAN, NAN);
 	found_evidence(l, f, "waited_s", waited, UNIT_SECONDS);
 	found_figure(l, f, part_of(l, i), FIG_MEAN_CORES);
@@ -406,8 +401,7 @@ void look_stolen(struct look *l)
 			100 * share, on_host(l, i, host));
 		found_say(l, f,
 			"On average %s were taken away while there was work. The machine is virtual and "
-			"shares its "
-			"processors with others; nothing in the job changes that.",
+			"shares its processors with others; nothing in the job changes that.",
 			cores_shown(text, stolen));
 		found_where(f, node_of(l, i), NAN, NAN);
 		found_evidence(l, f, "cpu.steal", stolen, UNIT_COUNT);

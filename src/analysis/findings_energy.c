@@ -34,8 +34,7 @@ void look_energy(struct look *l)
 	if (share < ENERGY_LITTLE)
 		found_say(l, f,
 			"The job used %.0f %% of its CPU time: most of the energy went into idle cores or "
-			"other jobs, and an "
-			"hour of CPU time is cheaper where more cores work.",
+			"other jobs, and an hour of CPU time is cheaper where more cores work.",
 			100 * share);
 	if (gpu > 0)
 		found_say(l, f, "The job's GPUs used %s by their own meters.", format_si(energy, gpu, "J"));

@@ -92,8 +92,7 @@ static void say_idle(struct look *l, struct gpu_count n)
 		found_title(l, f, "%zu of %zu GPUs that the job was given were not used", n.idle, n.given);
 	found_say(l, f,
 		"No process of the job computed on %s%s. Ask for fewer, or see whether the program was built "
-		"and told "
-		"to use them (CUDA_VISIBLE_DEVICES, its own options).",
+		"and told to use them (CUDA_VISIBLE_DEVICES, its own options).",
 		(char *)names.data, names.err ? "…" : "");
 	found_evidence(l, f, "gpus.given", (double)n.given, UNIT_COUNT);
 	found_evidence(l, f, "gpus.idle", (double)n.idle, UNIT_COUNT);
@@ -112,8 +111,7 @@ static void say_use(struct look *l, double mean, size_t nr)
 	found_say(l, f, "%s",
 		well ? "The job used well the GPUs that it was given."
 		     : "They wait for the rest of the job most of the time: for data that is read or "
-		       "prepared, or for "
-		       "work in pieces too small. Compare with the CPU plot.");
+		       "prepared, or for work in pieces too small. Compare with the CPU plot.");
 	found_evidence(l, f, "gpus.util_mean", mean / 100, UNIT_RATIO);
 }
 

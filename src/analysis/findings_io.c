@@ -113,8 +113,7 @@ void look_io_wait(struct look *l)
 			on_host(l, i, host));
 		found_say(l, f,
 			"Tasks of the node waited for disks while CPUs had nothing else to do; the job moved "
-			"%s to and from "
-			"storage. %s",
+			"%s to and from storage. %s",
 			format_bytes(bytes, job_bytes(part)), pressure_row[1].advice);
 		found_where(f, node_of(l, i), NAN, NAN);
 		found_evidence(l, f, "cpu.waiting", c.line->average, UNIT_RATIO);

@@ -76,9 +76,8 @@ struct memory_view memory_view_of(const struct analysis *s, const struct summary
 	if (group_view(s, part, node, &group) && !(group.bytes <= v.bytes))
 		v = group;
 	if (part->memory_lower_bound && !v.reservation)
-		v.reservation =
-			"a lower bound: what processes had between their last sample and their end is "
-			"not known";
+		v.reservation = "a lower bound: what processes had between their last sample and their end "
+				"is not known";
 	return v;
 }
 
@@ -344,8 +343,7 @@ void look_swap(struct look *l)
 			on_host(l, i, host));
 		found_say(l, f,
 			"Memory did not suffice, and what is in swap comes back at the pace of a disk. Ask "
-			"for more memory, "
-			"or do less at a time.");
+			"for more memory, or do less at a time.");
 		if (figure_of(part, FIG_MAJOR) > 0)
 			found_say(l, f, "%s times a process waited for a page.",
 				format_count(text, figure_of(part, FIG_MAJOR)));

@@ -61,8 +61,7 @@ static void look_idle_nodes(struct look *l, struct host *host, size_t nr, double
 			name_shown(name, host[i].name, strlen(host[i].name)), host[i].cores, host[i].given);
 		found_say(l, f,
 			"The others worked. Is the program started on all nodes (srun, mpirun with the node "
-			"file), and does it "
-			"have work for so many?");
+			"file), and does it have work for so many?");
 		found_where(f, (int64_t)host[i].part, NAN, NAN);
 		found_evidence(l, f, "cpu.mean_cores", host[i].cores, UNIT_COUNT);
 		found_evidence(l, f, "limits.cpus", host[i].given, UNIT_COUNT);
@@ -96,10 +95,8 @@ static void look_balance(struct look *l, const struct host *host, size_t nr)
 		name_shown(b, least->name, strlen(least->name)), least->cores);
 	found_say(l, f,
 		"On average a node did %.0f %% of what the busiest did; where they wait for each other, that "
-		"is the share "
-		"of the time in which the allocation works. Spread the work evenly, or give nodes work as "
-		"they become "
-		"free.",
+		"is the share of the time in which the allocation works. Spread the work evenly, or give "
+		"nodes work as they become free.",
 		100 * balance);
 	found_where(f, (int64_t)least->part, NAN, NAN);
 	found_evidence(l, f, "balance_ratio", balance, UNIT_RATIO);

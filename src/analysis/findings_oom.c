@@ -201,8 +201,7 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 	if (!find_bound(l, i, &bound)) {
 		found_say(l, f,
 			"Which limit it was is not known: no control group was seen at its limit, and the "
-			"machine "
-			"had memory left.");
+			"machine had memory left.");
 		return;
 	}
 	if (*bound.group) {
@@ -216,8 +215,7 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 	} else {
 		found_say(l, f,
 			"No limit of a control group was reached: the machine itself, with %s, had nothing "
-			"left, whoever "
-			"used it.",
+			"left, whoever used it.",
 			format_bytes(bytes, bound.limit));
 	}
 	found_evidence(l, f, *bound.group ? "cgroup.memory.limit" : "limits.machine_memory_bytes",
@@ -294,15 +292,12 @@ static void say_killed(struct look *l, struct finding *f)
 	if (kills == 0)
 		found_say(l, f,
 			"It was not for want of memory: the kernel's counter of such kills did not rise in "
-			"the "
-			"job's control group. Somebody sent SIGKILL: the batch system at the end of the time "
-			"asked "
-			"for, a user, or a program that ends others.");
+			"the job's control group. Somebody sent SIGKILL: the batch system at the end of the "
+			"time asked for, a user, or a program that ends others.");
 	else
 		found_say(l, f,
 			"Whether it was for want of memory is not known: the kernel's counter of such kills "
-			"could "
-			"not be read.");
+			"could not be read.");
 	if (v.bytes / limit >= 0)
 		found_say(l, f, "The memory peak was %s of %s allowed.", format_bytes(a, v.bytes),
 			format_bytes(b, limit));
@@ -315,8 +310,7 @@ static void say_signal(struct look *l, struct finding *f, int signal)
 		const char *meaning;
 	} known[] = {{SIGSEGV,
 			     "The program touched memory that is not its own: a bug in it, or a stack that "
-			     "was too "
-			     "small (ulimit -s)."},
+			     "was too small (ulimit -s)."},
 		{SIGBUS,
 			"A mapped file was cut short, or there was no room for a page of it (/dev/shm, huge "
 			"pages)."},

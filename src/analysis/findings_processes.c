@@ -153,8 +153,8 @@ static void say_ranks(struct look *l, const struct ranks *r)
 		format_duration(b, r->most));
 	found_say(l, f,
 		"They run the same command side by side, and on average one did %.0f %% of what the busiest "
-		"did (PID %.0f). "
-		"Where the others wait for it, that is time won by spreading the work evenly: up to %s.",
+		"did (PID %.0f). Where the others wait for it, that is time won by spreading the work "
+		"evenly: up to %s.",
 		100 * r->sum / (double)r->nr / r->most, r->busiest->value[PROCESS_PID],
 		format_duration(a, r->most - r->sum / (double)r->nr));
 	found_where(f, node_of(l, r->busiest->node), r->from_s, r->to_s);
@@ -257,8 +257,7 @@ void look_short_processes(struct look *l)
 			found_say(l, f, "%.0f %% of the CPU time was spent in the kernel.", 100 * kernel);
 		found_say(l, f,
 			"Starting a process costs more than what a short one does: do more in each, by loops "
-			"inside a program "
-			"or with many files in one call (xargs).");
+			"inside a program or with many files in one call (xargs).");
 		found_evidence(l, f, "short_processes", (double)nr, UNIT_COUNT);
 		found_figure(l, f, l->run, FIG_SEEN);
 		found_figure(l, f, l->run, FIG_SYSTEM);
@@ -286,8 +285,7 @@ void look_process_limit(struct look *l)
 				on_host(l, i, host));
 			found_say(l, f,
 				"The control group %s had as many as it may (pids.max). Start fewer threads, "
-				"or ask the "
-				"administrators for a higher limit.",
+				"or ask the administrators for a higher limit.",
 				name_shown(name, c.line->name, c.line->name_len));
 			found_where(f, node_of(l, i), NAN, NAN);
 			found_evidence(l, f, "cgroup.pids.max_hits", curve_grown(&c), UNIT_COUNT);
