@@ -33,7 +33,7 @@ enum { /* one row has these */
 static const char *const tree_metric[NR_TREE] = {"tree.gone.user", "tree.gone.system", "tree.cgroup.cpu",
 	"tree.outside", "tree.processes", "tree.gone.max_rss"};
 
-static const enum process_part time_part[] = {PART_CPU, PART_CHILD_USER, PART_CHILD_SYSTEM};
+static const unsigned time_part[] = {USED_CPU, PART_CHILD_USER, PART_CHILD_SYSTEM};
 
 #define NR_TIMES ARRAY_SIZE(time_part)
 
@@ -136,7 +136,7 @@ void tally_instance(struct tally *t, uint32_t set, uint32_t row, const struct pa
 /* Of one chosen for itself alone the children's times are not counted. */
 static bool is_counted(const struct tally *t, const struct held *h, unsigned time)
 {
-	return time_part[time] == PART_CPU || !h->groups || h->groups & ~t->own;
+	return time_part[time] == USED_CPU || !h->groups || h->groups & ~t->own;
 }
 
 static void time_set(struct tally *t, struct held *h, unsigned time, int64_t ns)
@@ -148,7 +148,7 @@ static void time_set(struct tally *t, struct held *h, unsigned time, int64_t ns)
 		h->offset[time] += h->time[time] - ns;
 	h->read |= (uint8_t)(1 << time);
 	h->time[time] = ns;
-	t->cpu_read |= time_part[time] == PART_CPU;
+	t->cpu_read |= time_part[time] == USED_CPU;
 	if (!(first && h->late) && is_counted(t, h, time))
 		t->live_ns += ns + h->offset[time] - before;
 }
@@ -264,7 +264,7 @@ static struct amount used_now(const struct tally *t)
 {
 	struct amount added = added_up(t),
 		      counted = {tree_total(t, TREE_CGROUP_CPU), t->tree_known[TREE_CGROUP_CPU]};
-	bool is_read = t->columns.column[PART_CPU].col >= 0;
+	bool is_read = t->columns.column[USED_CPU].col >= 0;
 	bool left = t->tree_known[TREE_OUTSIDE] && t->tree[TREE_OUTSIDE] > 0;
 
 	if (!is_read && t->attached)

@@ -11,24 +11,25 @@
 	}
 
 /* clang-format off */
+#define ENDED(key, per, help) help
+#define GONE_SCALE_SECONDS SCALE_US
+#define GONE_SCALE_BYTES SCALE_ONE
+#define GONE_SCALE_NUMBER SCALE_ONE
+#define GONE(domain, fold, whose, id, name, unit, children, ended) \
+	UNLESS_SUM_##children({domain ".gone." name, ended whose, FIELD(gone.used[USED_##id]), GONE_SCALE_##unit, KIND_COUNTER, \
+		fold, QUANTITY_UNIT_##unit, NULL, TIER_TICK, false},)
+#define TREE_GONE(id, name, unit, children, metric, ended, ...) \
+	GONE("tree", FOLD_SUM, " ended processes that no living one accounts for.", id, name, unit, children, ended)
+#define GROUP_GONE(id, name, unit, children, metric, ended, ...) \
+	GONE("group", FOLD_NONE, " the group's ended processes that no living one of it accounts for.", id, name, unit, children, ended)
+
 static const struct metric tree_metric[] = {
 	{"tree.processes",            "Processes of the tree alive now.", FIELD(live), SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, "processes", TIER_TICK, false},
 	{"tree.joined",               "Processes known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.exited",               "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.unsampled",            "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"tree.unknown",              "Processes that may have lived and died between two samples without being noticed: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.user",            "User CPU time of ended processes that no living one accounts for.", FIELD(gone.user_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
-	{"tree.gone.system",          "System CPU time of ended processes that no living one accounts for.", FIELD(gone.system_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
-	{"tree.gone.minor_faults",    "Minor faults of ended processes that no living one accounts for.", FIELD(gone.minor_faults), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.major_faults",    "Major faults of ended processes that no living one accounts for.", FIELD(gone.major_faults), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.voluntary",       "Voluntary context switches of ended processes that no living one accounts for.", FIELD(gone.voluntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.involuntary",     "Involuntary context switches of ended processes that no living one accounts for.", FIELD(gone.involuntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.read_chars",      "Bytes read by system calls of ended processes that no living one accounts for.", FIELD(gone.read_chars), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"tree.gone.write_chars",     "Bytes written by system calls of ended processes that no living one accounts for.", FIELD(gone.write_chars), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"tree.gone.read_calls",      "Read system calls of ended processes that no living one accounts for.", FIELD(gone.read_calls), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.write_calls",     "Write system calls of ended processes that no living one accounts for.", FIELD(gone.write_calls), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.gone.read_bytes",      "Bytes fetched from storage by ended processes that no living one accounts for.", FIELD(gone.read_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"tree.gone.write_bytes",     "Bytes sent to storage by ended processes that no living one accounts for.", FIELD(gone.write_bytes), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, false},
+	AMOUNTS(TREE_GONE)
 	{"tree.gone.max_rss",         "Largest resident size of any one ended process, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_MAX, UNIT_BYTES, NULL, TIER_TICK, false},
 	{"tree.dropped",              "CPU time of children whose parent ignored SIGCHLD, as far as it was seen.", FIELD(dropped_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},
 	{"tree.assumed",              "Orphans taken for the attached tree's by user, control group, session and process group: no parent was seen.", FIELD(assumed), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
@@ -67,18 +68,7 @@ static const struct metric group_metric[] = {
 	{"group.joined",              "Processes of the group known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"group.exited",              "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
 	{"group.unsampled",           "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.user",           "User CPU time of the group's ended processes that no living one of it accounts for.", FIELD(gone.user_us), SCALE_US, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, NULL, TIER_TICK, false},
-	{"group.gone.system",         "System CPU time of the group's ended processes that no living one of it accounts for.", FIELD(gone.system_us), SCALE_US, KIND_COUNTER, FOLD_NONE, UNIT_SECONDS, NULL, TIER_TICK, false},
-	{"group.gone.minor_faults",   "Minor faults of the group's ended processes that no living one of it accounts for.", FIELD(gone.minor_faults), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.major_faults",   "Major faults of the group's ended processes that no living one of it accounts for.", FIELD(gone.major_faults), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.voluntary",      "Voluntary context switches of the group's ended processes that no living one of it accounts for.", FIELD(gone.voluntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.involuntary",    "Involuntary context switches of the group's ended processes that no living one of it accounts for.", FIELD(gone.involuntary_switches), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.read_chars",     "Bytes read by system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.read_chars), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"group.gone.write_chars",    "Bytes written by system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.write_chars), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"group.gone.read_calls",     "Read system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.read_calls), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.write_calls",    "Write system calls of the group's ended processes that no living one of it accounts for.", FIELD(gone.write_calls), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"group.gone.read_bytes",     "Bytes fetched from storage by the group's ended processes that no living one of it accounts for.", FIELD(gone.read_bytes), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
-	{"group.gone.write_bytes",    "Bytes sent to storage by the group's ended processes that no living one of it accounts for.", FIELD(gone.write_bytes), SCALE_ONE, KIND_COUNTER, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
+	AMOUNTS(GROUP_GONE)
 	{"group.gone.max_rss",        "Largest resident size of any one ended process of the group, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_NONE, UNIT_BYTES, NULL, TIER_TICK, false},
 };
 #undef FIELD

@@ -3,7 +3,7 @@
 #ifndef COLLECT_FEED_H
 #define COLLECT_FEED_H
 
-#include "base/usage.h"
+#include "metric/quantity.h"
 
 #include <sys/types.h>
 

@@ -334,15 +334,16 @@ static void take_children(const struct processes *p, struct process *process, co
 {
 	int64_t tick_us = 1000000 / p->ctx->env->clock_tick;
 	const struct usage *before = &process->children;
-	struct usage now = {.minor_faults = fields[11],
-		.major_faults = fields[13],
-		.user_us = fields[16] * tick_us,
-		.system_us = fields[17] * tick_us};
+	struct usage now = {.used[USED_MINOR] = fields[11],
+		.used[USED_MAJOR] = fields[13],
+		.used[USED_USER] = fields[16] * tick_us,
+		.used[USED_SYSTEM] = fields[17] * tick_us};
 
-	facts->children = (struct usage){.minor_faults = MAX(now.minor_faults - before->minor_faults, 0),
-		.major_faults = MAX(now.major_faults - before->major_faults, 0),
-		.user_us = MAX(now.user_us - before->user_us, 0),
-		.system_us = MAX(now.system_us - before->system_us, 0)};
+	facts->children =
+		(struct usage){.used[USED_MINOR] = MAX(now.used[USED_MINOR] - before->used[USED_MINOR], 0),
+			.used[USED_MAJOR] = MAX(now.used[USED_MAJOR] - before->used[USED_MAJOR], 0),
+			.used[USED_USER] = MAX(now.used[USED_USER] - before->used[USED_USER], 0),
+			.used[USED_SYSTEM] = MAX(now.used[USED_SYSTEM] - before->used[USED_SYSTEM], 0)};
 	process->children = now;
 	facts->children_grew = process->seen && !usage_is_none(&facts->children);
 }

@@ -3,7 +3,6 @@
 #ifndef COLLECT_PROCESS_H
 #define COLLECT_PROCESS_H
 
-#include "base/usage.h"
 #include "collect/collector.h"
 
 #include <sys/types.h>

@@ -21,8 +21,8 @@ static const struct metric throttle_metric[] = {
 };
 
 /* What an instance is, by at.source. */
-enum { OF_CORE, OF_PACKAGE, NR_LEVELS };
-static const char *const siblings[NR_LEVELS] = {"topology/thread_siblings_list", "topology/core_siblings_list"};
+enum { OF_CORE, OF_PACKAGE, NR_PLACES };
+static const char *const siblings[NR_PLACES] = {"topology/thread_siblings_list", "topology/core_siblings_list"};
 /* clang-format on */
 
 #define ROWS_MAX (CPU_SET_MAX + 64)
@@ -128,7 +128,7 @@ static bool is_recorded(const struct collect_context *ctx, int level)
 static void find_all(struct throttle *t, struct collect_context *ctx)
 {
 	t->search = false;
-	for (int level = 0; level < NR_LEVELS; level++)
+	for (int level = 0; level < NR_PLACES; level++)
 		if (is_recorded(ctx, level))
 			find_units(t, ctx, level);
 }
@@ -148,7 +148,7 @@ static void drop_gone(struct throttle *t, struct collect_context *ctx)
 
 static void explain(const struct throttle *t, struct collect_context *ctx)
 {
-	int nr[NR_LEVELS] = {0};
+	int nr[NR_PLACES] = {0};
 
 	for (size_t i = 0; i < ARRAY_SIZE(throttle_metric); i++) {
 		int level = throttle_metric[i].at.source, at = nr[level]++;

@@ -305,16 +305,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	m->record.uid = r->uid;
 	m->record.user_ns += r->user_ns;
 	m->record.system_ns += r->system_ns;
-	m->record.minor_faults += r->minor_faults;
-	m->record.major_faults += r->major_faults;
-	m->record.voluntary_switches += r->voluntary_switches;
-	m->record.involuntary_switches += r->involuntary_switches;
-	m->record.read_chars += r->read_chars;
-	m->record.write_chars += r->write_chars;
-	m->record.read_calls += r->read_calls;
-	m->record.write_calls += r->write_calls;
-	m->record.read_bytes += r->read_bytes;
-	m->record.write_bytes += r->write_bytes;
+	usage_add(&m->record.use, &r->use);
 	m->record.peak_rss_bytes = MAX(m->record.peak_rss_bytes, r->peak_rss_bytes);
 	if (r->tid != r->tgid)
 		return;

@@ -266,7 +266,7 @@ static void count_dropped(struct engine *e, const struct member *m, const struct
 	}
 	e->children_grew = true;
 	usage_add(&e->feed.gone, u);
-	e->feed.dropped_us += MAX(u->user_us + u->system_us, 1);
+	e->feed.dropped_us += MAX(usage_cpu_us(u), 1);
 	for_each_group(e->scopes ? m->pending_groups & ~e->scopes->matching : 0, g)
 		usage_add(&e->feed.group[g].gone, u);
 }
@@ -276,16 +276,17 @@ static void count_dropped(struct engine *e, const struct member *m, const struct
 static bool is_beyond(
 	const struct engine *e, const struct usage *pending, const struct usage *growth, struct usage *ret)
 {
-	int64_t tick_us = 1000000 / e->env->clock_tick, all_us = pending->user_us + pending->system_us;
-	int64_t cpu_us = all_us - growth->user_us - growth->system_us - 2 * tick_us;
+	int64_t tick_us = 1000000 / e->env->clock_tick, all_us = usage_cpu_us(pending);
+	int64_t cpu_us = all_us - usage_cpu_us(growth) - 2 * tick_us;
 
-	*ret = (struct usage){.minor_faults = pending->minor_faults - growth->minor_faults,
-		.major_faults = MAX(pending->major_faults - growth->major_faults, 0)};
+	*ret = (struct usage){.used[USED_MINOR] = pending->used[USED_MINOR] - growth->used[USED_MINOR],
+		.used[USED_MAJOR] = MAX(pending->used[USED_MAJOR] - growth->used[USED_MAJOR], 0)};
 	if (cpu_us > 0) {
-		ret->user_us = (int64_t)((double)cpu_us * (double)pending->user_us / (double)all_us);
-		ret->system_us = cpu_us - ret->user_us;
+		ret->used[USED_USER] =
+			(int64_t)((double)cpu_us * (double)pending->used[USED_USER] / (double)all_us);
+		ret->used[USED_SYSTEM] = cpu_us - ret->used[USED_USER];
 	}
-	return ret->minor_faults > 0;
+	return ret->used[USED_MINOR] > 0;
 }
 
 /* Its account was read: are the children that left in it now, or did the kernel drop them? */
@@ -423,14 +424,14 @@ static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
 	int64_t tick_us = 1000000 / e->env->clock_tick;
 
 	if (m->bound) {
-		u->system_us = cell(e, slot, "proc.cpu.system") * tick_us;
+		u->used[USED_SYSTEM] = cell(e, slot, "proc.cpu.system") * tick_us;
 		/* The clock is exact, its split is not: what the ticks have not seen counts as user time. */
-		u->user_us = MAX(cell(e, slot, "proc.cpu.user") * tick_us,
-			cell(e, slot, "proc.cpu.time") - u->system_us);
+		u->used[USED_USER] = MAX(cell(e, slot, "proc.cpu.user") * tick_us,
+			cell(e, slot, "proc.cpu.time") - u->used[USED_SYSTEM]);
 	}
-	if ((m->record.user_ns + m->record.system_ns) / 1000 > u->user_us + u->system_us) {
-		u->user_us = m->record.user_ns / 1000;
-		u->system_us = m->record.system_ns / 1000;
+	if ((m->record.user_ns + m->record.system_ns) / 1000 > usage_cpu_us(u)) {
+		u->used[USED_USER] = m->record.user_ns / 1000;
+		u->used[USED_SYSTEM] = m->record.system_ns / 1000;
 	}
 }
 
@@ -443,36 +444,16 @@ static void last_known(struct engine *e, uint32_t slot, bool family, struct usag
 
 	*u = (struct usage){0};
 	own_cpu_known(e, slot, u);
-	if (m->bound) {
-		u->minor_faults = cell(e, slot, "proc.faults.minor");
-		u->major_faults = cell(e, slot, "proc.faults.major");
-		u->voluntary_switches = cell(e, slot, "proc.switches.voluntary");
-		u->involuntary_switches = cell(e, slot, "proc.switches.involuntary");
-		u->read_chars = cell(e, slot, "proc.io.read_chars");
-		u->write_chars = cell(e, slot, "proc.io.write_chars");
-		u->read_calls = cell(e, slot, "proc.io.read_calls");
-		u->write_calls = cell(e, slot, "proc.io.write_calls");
-		u->read_bytes = cell(e, slot, "proc.io.read_bytes");
-		u->write_bytes = cell(e, slot, "proc.io.write_bytes");
+	for (unsigned i = 0; i < NR_USED; i++) {
+		const struct quantity *q = &quantity[i];
+
+		if (m->bound && !q->is_time)
+			u->used[i] = cell(e, slot, q->metric);
+		if (m->bound && family && q->children_metric)
+			u->used[i] += cell(e, slot, q->children_metric) * (q->is_time ? tick_us : 1);
+		if (m->record.nr && !q->is_time)
+			u->used[i] = MAX(u->used[i], m->record.use.used[i]);
 	}
-	if (m->bound && family) {
-		u->user_us += cell(e, slot, "proc.cpu.children_user") * tick_us;
-		u->system_us += cell(e, slot, "proc.cpu.children_system") * tick_us;
-		u->minor_faults += cell(e, slot, "proc.faults.children_minor");
-		u->major_faults += cell(e, slot, "proc.faults.children_major");
-	}
-	if (!m->record.nr)
-		return;
-	u->minor_faults = MAX(u->minor_faults, m->record.minor_faults);
-	u->major_faults = MAX(u->major_faults, m->record.major_faults);
-	u->voluntary_switches = MAX(u->voluntary_switches, m->record.voluntary_switches);
-	u->involuntary_switches = MAX(u->involuntary_switches, m->record.involuntary_switches);
-	u->read_chars = MAX(u->read_chars, m->record.read_chars);
-	u->write_chars = MAX(u->write_chars, m->record.write_chars);
-	u->read_calls = MAX(u->read_calls, m->record.read_calls);
-	u->write_calls = MAX(u->write_calls, m->record.write_calls);
-	u->read_bytes = MAX(u->read_bytes, m->record.read_bytes);
-	u->write_bytes = MAX(u->write_bytes, m->record.write_bytes);
 }
 
 /* The largest memory of the program that it was last, by its last sample and its exit record; 0: not known.
@@ -487,7 +468,7 @@ static int64_t own_peak_known(struct engine *e, uint32_t slot)
 /* By its exit record, which is written before its memory goes. A thread of the kernel has none. */
 static bool peak_is_recorded(const struct member *m)
 {
-	return m->record.nr && (m->record.peak_rss_bytes || !m->record.minor_faults);
+	return m->record.nr && (m->record.peak_rss_bytes || !m->record.use.used[USED_MINOR]);
 }
 
 /* A scheduler's tick is 10 ms at most: exit records have the CPU time up to the last one. */
@@ -510,19 +491,13 @@ static void add_own_use(struct engine *e, uint32_t slot)
 	int64_t v;
 
 	last_known(e, slot, false, &own);
-	if (m->record.nr || process_cell(e->processes, slot, "proc.io.read_chars", &v)) {
-		pairs_num(p, "read_chars", own.read_chars);
-		pairs_num(p, "write_chars", own.write_chars);
-		pairs_num(p, "read_bytes", own.read_bytes);
-		pairs_num(p, "write_bytes", own.write_bytes);
-	}
-	if (m->record.nr || process_cell(e->processes, slot, "proc.faults.minor", &v)) {
-		pairs_num(p, "minor_faults", own.minor_faults);
-		pairs_num(p, "major_faults", own.major_faults);
-	}
-	if (m->record.nr) {
-		pairs_num(p, "voluntary_switches", own.voluntary_switches);
-		pairs_num(p, "involuntary_switches", own.involuntary_switches);
+	for (unsigned i = 0; i < NR_USED; i++) {
+		const struct quantity *q = &quantity[i];
+		bool sampled = q->of_processes && process_cell(e->processes, slot, q->metric, &v);
+		bool recorded = m->record.nr && (q->of_processes || q->children == CHILDREN_NOWHERE);
+
+		if (!q->is_time && (sampled || recorded))
+			pairs_num(p, q->key, own.used[i]);
 	}
 }
 
@@ -557,16 +532,9 @@ static void add_account(struct engine *e, const struct ending *end)
 		pairs_num(p, "due", 1);
 	if (end->foreign)
 		announce_groups(e, "foreign", end->foreign);
-	pairs_num(p, "account.user_us", u->user_us);
-	pairs_num(p, "account.system_us", u->system_us);
-	pairs_num(p, "account.minor_faults", u->minor_faults);
-	pairs_num(p, "account.major_faults", u->major_faults);
-	pairs_num(p, "account.read_chars", u->read_chars);
-	pairs_num(p, "account.write_chars", u->write_chars);
-	pairs_num(p, "account.read_calls", u->read_calls);
-	pairs_num(p, "account.write_calls", u->write_calls);
-	pairs_num(p, "account.read_bytes", u->read_bytes);
-	pairs_num(p, "account.write_bytes", u->write_bytes);
+	for (unsigned i = 0; i < NR_USED; i++)
+		if (quantity[i].children == CHILDREN_APART || quantity[i].children == CHILDREN_WITHIN)
+			pairs_num(p, quantity[i].account_key, u->used[i]);
 }
 
 /* Says that it is gone, and frees its slot. */
@@ -659,8 +627,7 @@ static void leave_to_parent(
 	p->pending_groups = groups & (p->has_pending ? p->pending_groups : UINT64_MAX);
 	p->has_pending = true;
 	p->has_passed |= e->tree.member[child].has_pending;
-	if (p->owes ||
-		!(p->ignores_sigchld || used->minor_faults || used->user_us + used->system_us >= 20000))
+	if (p->owes || !(p->ignores_sigchld || used->used[USED_MINOR] || usage_cpu_us(used) >= 20000))
 		return;
 	p->owes = true;
 	if (p->bound && !p->waits && e->nr_owing < e->tree.cap)
@@ -708,15 +675,15 @@ static void groups_gone(struct engine *e, uint32_t slot, uint64_t accounted, con
  * waited for it, and of those above, has them once more: there it is remembered that they are counted. */
 static struct usage take_switches(struct engine *e, const struct member *m, uint32_t above, struct usage *u)
 {
-	struct usage switches = {
-		.voluntary_switches = u->voluntary_switches, .involuntary_switches = u->involuntary_switches};
+	struct usage switches = {.used[USED_VOLUNTARY] = u->used[USED_VOLUNTARY],
+		.used[USED_INVOLUNTARY] = u->used[USED_INVOLUNTARY]};
 
-	u->voluntary_switches = u->involuntary_switches = 0;
+	u->used[USED_VOLUNTARY] = u->used[USED_INVOLUNTARY] = 0;
 	if (above != NO_SLOT) {
 		struct member *p = &e->tree.member[above];
 
-		p->counted_voluntary += m->counted_voluntary + switches.voluntary_switches;
-		p->counted_involuntary += m->counted_involuntary + switches.involuntary_switches;
+		p->counted_voluntary += m->counted_voluntary + switches.used[USED_VOLUNTARY];
+		p->counted_involuntary += m->counted_involuntary + switches.used[USED_INVOLUNTARY];
 	}
 	return switches;
 }
@@ -812,15 +779,15 @@ void members_dismiss_dead(struct engine *e)
 
 static void usage_from_rusage(const struct member *m, struct usage *u, const struct rusage *ru)
 {
-	u->user_us = ru->ru_utime.tv_sec * INT64_C(1000000) + ru->ru_utime.tv_usec;
-	u->system_us = ru->ru_stime.tv_sec * INT64_C(1000000) + ru->ru_stime.tv_usec;
-	u->minor_faults = ru->ru_minflt;
-	u->major_faults = ru->ru_majflt;
-	u->voluntary_switches = MAX(u->voluntary_switches, ru->ru_nvcsw - m->counted_voluntary);
-	u->involuntary_switches = MAX(u->involuntary_switches, ru->ru_nivcsw - m->counted_involuntary);
+	u->used[USED_USER] = ru->ru_utime.tv_sec * INT64_C(1000000) + ru->ru_utime.tv_usec;
+	u->used[USED_SYSTEM] = ru->ru_stime.tv_sec * INT64_C(1000000) + ru->ru_stime.tv_usec;
+	u->used[USED_MINOR] = ru->ru_minflt;
+	u->used[USED_MAJOR] = ru->ru_majflt;
+	u->used[USED_VOLUNTARY] = MAX(u->used[USED_VOLUNTARY], ru->ru_nvcsw - m->counted_voluntary);
+	u->used[USED_INVOLUNTARY] = MAX(u->used[USED_INVOLUNTARY], ru->ru_nivcsw - m->counted_involuntary);
 	/* In 512-byte blocks; the files of /proc may have been closed to us. */
-	u->read_bytes = MAX(u->read_bytes, ru->ru_inblock * INT64_C(512));
-	u->write_bytes = MAX(u->write_bytes, ru->ru_oublock * INT64_C(512));
+	u->used[USED_READ_BYTES] = MAX(u->used[USED_READ_BYTES], ru->ru_inblock * INT64_C(512));
+	u->used[USED_WRITE_BYTES] = MAX(u->used[USED_WRITE_BYTES], ru->ru_oublock * INT64_C(512));
 }
 
 static bool descends_from(const struct engine *e, uint32_t slot, pid_t ancestor)

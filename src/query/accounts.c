@@ -26,61 +26,24 @@
 #include <string.h>
 
 /* clang-format off */
-static const char *const cell_metric[NR_ACCOUNT_CELLS][2] = {
-#define BOTH(name) {"tree." name, "group." name}
-	[ACCOUNT_GONE + GONE_USER] = BOTH("gone.user"),
-	[ACCOUNT_GONE + GONE_SYSTEM] = BOTH("gone.system"),
-	[ACCOUNT_GONE + GONE_MINOR] = BOTH("gone.minor_faults"),
-	[ACCOUNT_GONE + GONE_MAJOR] = BOTH("gone.major_faults"),
-	[ACCOUNT_GONE + GONE_VOLUNTARY] = BOTH("gone.voluntary"),
-	[ACCOUNT_GONE + GONE_INVOLUNTARY] = BOTH("gone.involuntary"),
-	[ACCOUNT_GONE + GONE_READ_CHARS] = BOTH("gone.read_chars"),
-	[ACCOUNT_GONE + GONE_WRITE_CHARS] = BOTH("gone.write_chars"),
-	[ACCOUNT_GONE + GONE_READ_CALLS] = BOTH("gone.read_calls"),
-	[ACCOUNT_GONE + GONE_WRITE_CALLS] = BOTH("gone.write_calls"),
-	[ACCOUNT_GONE + GONE_READ_BYTES] = BOTH("gone.read_bytes"),
-	[ACCOUNT_GONE + GONE_WRITE_BYTES] = BOTH("gone.write_bytes"),
-	[ACCOUNT_PROCESSES] = BOTH("processes"),
-	[ACCOUNT_UNSAMPLED] = BOTH("unsampled"),
-	[ACCOUNT_MAX_RSS] = BOTH("gone.max_rss"),
-#undef BOTH
-};
+static const char *const cell_metric[NR_ACCOUNT_CELLS - NR_USED][2] = {
+	{"tree.processes", "group.processes"}, {"tree.unsampled", "group.unsampled"}, {"tree.gone.max_rss", "group.gone.max_rss"}};
 
-#define P(x) (UINT32_C(1) << PART_##x)
-#define G(x) (UINT32_C(1) << GONE_##x)
+#define BIT(x) (UINT32_C(1) << (x))
+#define RECIPE_APART(id) BIT(PART_CHILD_##id), BIT(USED_##id)
+#define RECIPE_WITHIN(id) 0, BIT(USED_##id)
+#define RECIPE_NOWHERE(id) 0, BIT(USED_##id)
+#define RECIPE_SUM(id) BIT(PART_CHILD_USER) | BIT(PART_CHILD_SYSTEM), BIT(USED_USER) | BIT(USED_SYSTEM)
 
-/* Which parts of the living, of the children they waited for and of the gone make up an amount. */
+/* Which parts of the children that the living waited for, and which amounts of the gone, belong to an amount. */
 static const struct {
-	uint32_t part, children, gone;
-	unsigned own; /* the part without which it is not known */
+	uint32_t children, gone;
 } recipe[NR_USED] = {
-	[USED_CPU]         = {P(CPU),         P(CHILD_USER) | P(CHILD_SYSTEM), G(USER) | G(SYSTEM), PART_CPU},
-	[USED_USER]        = {P(USER),        P(CHILD_USER),   G(USER),        PART_USER},
-	[USED_SYSTEM]      = {P(SYSTEM),      P(CHILD_SYSTEM), G(SYSTEM),      PART_SYSTEM},
-	[USED_MINOR]       = {P(MINOR),       P(CHILD_MINOR),  G(MINOR),       PART_MINOR},
-	[USED_MAJOR]       = {P(MAJOR),       P(CHILD_MAJOR),  G(MAJOR),       PART_MAJOR},
-	[USED_VOLUNTARY]   = {P(VOLUNTARY),   0,               G(VOLUNTARY),   PART_VOLUNTARY},
-	[USED_INVOLUNTARY] = {P(INVOLUNTARY), 0,               G(INVOLUNTARY), PART_INVOLUNTARY},
-	[USED_READ_CHARS]  = {P(READ_CHARS),  0,               G(READ_CHARS),  PART_READ_CHARS},
-	[USED_WRITE_CHARS] = {P(WRITE_CHARS), 0,               G(WRITE_CHARS), PART_WRITE_CHARS},
-	[USED_READ_CALLS]  = {P(READ_CALLS),  0,               G(READ_CALLS),  PART_READ_CALLS},
-	[USED_WRITE_CALLS] = {P(WRITE_CALLS), 0,               G(WRITE_CALLS), PART_WRITE_CALLS},
-	[USED_READ_BYTES]  = {P(READ_BYTES),  0,               G(READ_BYTES),  PART_READ_BYTES},
-	[USED_WRITE_BYTES] = {P(WRITE_BYTES), 0,               G(WRITE_BYTES), PART_WRITE_BYTES},
+#define ROW(id, name, unit, children, ...) [USED_##id] = {RECIPE_##children(id)},
+	AMOUNTS(ROW)
+#undef ROW
 };
-#undef P
-#undef G
 /* clang-format on */
-
-const char *account_metric(enum line_cell which, bool group)
-{
-	return cell_metric[which][group];
-}
-
-unsigned used_part(enum used used)
-{
-	return recipe[used].own;
-}
 
 void accounts_init(struct accounts *s)
 {
@@ -102,8 +65,11 @@ void accounts_bind(struct accounts *s, const struct schema *schema)
 {
 	s->set = schema_find_domain(schema, DOMAIN_GROUP);
 	for (unsigned i = 0; i < NR_ACCOUNT_CELLS; i++) {
-		s->tree[i] = column_find(schema, cell_metric[i][0]);
-		s->group[i] = column_find(schema, cell_metric[i][1]);
+		const char *tree = i < NR_USED ? quantity[i].tree_gone : cell_metric[i - NR_USED][0];
+		const char *group = i < NR_USED ? quantity[i].group_gone : cell_metric[i - NR_USED][1];
+
+		s->tree[i] = column_find(schema, tree);
+		s->group[i] = column_find(schema, group);
 		if (s->group[i].set != s->set)
 			s->group[i].col = -1;
 	}
@@ -208,7 +174,7 @@ int64_t account_gone(const struct accounts *s, unsigned line, enum used used)
 	const struct account *said = &s->line[line];
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < NR_GONE; i++)
+	for (unsigned i = 0; i < NR_USED; i++)
 		if (recipe[used].gone >> i & 1 && said->seen >> (ACCOUNT_GONE + i) & 1)
 			sum += (uint64_t)said->cell[ACCOUNT_GONE + i].sum;
 	return (int64_t)sum;
@@ -222,10 +188,10 @@ bool account_used(
 	uint64_t sum;
 
 	/* No process was ever read: only when none was sampled at all do the ended ones tell everything. */
-	if (sums->part_seen && !(sums->part_seen >> recipe[used].own & 1))
+	if (sums->part_seen && !(sums->part_seen >> used & 1))
 		return false;
-	sum = parts_sum(sums, recipe[used].part | (own ? 0 : recipe[used].children));
-	for (unsigned i = 0; i < NR_GONE; i++)
+	sum = parts_sum(sums, BIT(used) | (own ? 0 : recipe[used].children));
+	for (unsigned i = 0; i < NR_USED; i++)
 		if (recipe[used].gone >> i & 1 && !(s->line[line].seen >> (ACCOUNT_GONE + i) & 1))
 			return false;
 	*ret = (int64_t)(sum + (uint64_t)account_gone(s, line, used));

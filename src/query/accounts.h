@@ -4,25 +4,9 @@
 
 #include "query/live_processes.h"
 
-enum gone {
-	GONE_USER,
-	GONE_SYSTEM,
-	GONE_MINOR,
-	GONE_MAJOR,
-	GONE_VOLUNTARY,
-	GONE_INVOLUNTARY,
-	GONE_READ_CHARS,
-	GONE_WRITE_CHARS,
-	GONE_READ_CALLS,
-	GONE_WRITE_CALLS,
-	GONE_READ_BYTES,
-	GONE_WRITE_BYTES,
-	NR_GONE
-};
-
 enum line_cell { /* what a recording says of a line as such: tree.* and group.* */
 	ACCOUNT_GONE,
-	ACCOUNT_PROCESSES = NR_GONE,
+	ACCOUNT_PROCESSES = NR_USED,
 	ACCOUNT_UNSAMPLED,
 	ACCOUNT_MAX_RSS,
 	NR_ACCOUNT_CELLS
@@ -75,8 +59,4 @@ static inline bool group_lacks_cpu(int64_t counted_ns, int64_t added_ns, bool al
 
 	return added_ns > counted_ns + slack_ns;
 }
-/* Its row among tree.* or among group.*. */
-const char *account_metric(enum line_cell which, bool group);
-/* The part of a process without which the amount is not known. */
-unsigned used_part(enum used used);
 #endif

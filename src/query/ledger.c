@@ -64,19 +64,6 @@ static const char *const single_metric[NR_SINGLES] = {
 	[ONE_EVENTS_LOST] = "self.events_lost",
 	[ONE_RUNNING] = "load.running",
 };
-
-static const unsigned level_column[NR_LEVELS] = {
-	[LEVEL_RSS] = COL_RSS,
-	[LEVEL_VMS] = COL_VMS,
-	[LEVEL_SWAP] = COL_SWAP,
-	[LEVEL_PSS] = COL_PSS,
-	[LEVEL_USS] = COL_PRIVATE_DIRTY,
-	[LEVEL_THREADS] = COL_THREADS,
-	[LEVEL_FDS] = COL_FDS,
-	[LEVEL_PROCESSES] = COL_RSS,
-	[LEVEL_PSS_ESTIMATED] = COL_PSS,
-	[LEVEL_USS_ESTIMATED] = COL_PRIVATE_DIRTY,
-};
 /* clang-format on */
 
 struct ledger {
@@ -206,7 +193,7 @@ static bool cgroup_now(const struct ledger *a, unsigned used, int64_t *ret)
 /* Of each process, while it lived. */
 static bool is_read(const struct ledger *a, unsigned used)
 {
-	return a->live.at.column[used_part(used)].col >= 0;
+	return a->live.at.column[used].col >= 0;
 }
 
 /* Where the processes themselves were not recorded, only those that we wait for tell what they used when they
@@ -214,7 +201,8 @@ static bool is_read(const struct ledger *a, unsigned used)
 static bool can_tell(const struct ledger *a, unsigned line, unsigned used)
 {
 	return is_read(a, used) ||
-		(!a->facts.attached && line == (unsigned)a->accounts.command && used < USED_READ_CHARS);
+		(!a->facts.attached && line == (unsigned)a->accounts.command &&
+			quantity[used].children != CHILDREN_WITHIN);
 }
 
 /* Processes that are outside the control group made for the job are seen when they are looked at; others show
@@ -705,12 +693,10 @@ const char *ledger_set_why(const struct ledger *a, const char *name)
 
 const char *ledger_used_why(const struct ledger *a, unsigned line, enum used used)
 {
-	return ledger_why(a,
-		line && a->accounts.set < 0 ? account_metric(ACCOUNT_GONE, true)
-					    : process_column_metric(used_part(used)));
+	return ledger_why(a, line && a->accounts.set < 0 ? "group.gone.user" : quantity[used].metric);
 }
 
 const char *ledger_level_why(const struct ledger *a, enum level level)
 {
-	return ledger_why(a, process_column_metric(level_column[level]));
+	return ledger_why(a, level_metric[level]);
 }

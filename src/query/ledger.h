@@ -7,39 +7,9 @@
 
 #include "query/census.h"
 #include "base/idmap.h"
+#include "metric/quantity.h"
 #include "query/meta.h"
 #include "store/store.h"
-
-enum used { /* amounts that only grow: ns, bytes and counts */
-	USED_CPU,
-	USED_USER,
-	USED_SYSTEM,
-	USED_MINOR,
-	USED_MAJOR,
-	USED_VOLUNTARY,
-	USED_INVOLUNTARY,
-	USED_READ_CHARS,
-	USED_WRITE_CHARS,
-	USED_READ_CALLS,
-	USED_WRITE_CALLS,
-	USED_READ_BYTES,
-	USED_WRITE_BYTES,
-	NR_USED
-};
-
-enum level { /* sums over the live processes */
-	LEVEL_RSS,
-	LEVEL_VMS,
-	LEVEL_SWAP,
-	LEVEL_PSS,
-	LEVEL_USS,
-	LEVEL_THREADS,
-	LEVEL_FDS,
-	LEVEL_PROCESSES,
-	LEVEL_PSS_ESTIMATED, /* the bytes of which it is an estimate what of them is in LEVEL_PSS */
-	LEVEL_USS_ESTIMATED,
-	NR_LEVELS
-};
 
 struct amounts {
 	uint32_t used_valid, level_valid; /* masks */

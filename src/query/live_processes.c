@@ -24,28 +24,22 @@
 #define LARGEST (INT64_C(1) << 60)
 
 /* clang-format off */
+#define METRIC(area, leaf) "proc." area "." leaf
+#define OF_CHILDREN_METRIC(area, leaf) "proc." area ".children_" leaf
+#define OF_CHILD_APART(id, metric) [PART_CHILD_##id] = metric,
+#define OF_CHILD_WITHIN(...)
+#define OF_CHILD_NOWHERE(...)
+#define OF_CHILD_SUM(...)
+#define READ(metric) metric
+
 static const char *const metric_of[NR_PROCESS_COLUMNS] = {
-	[PART_CPU] = "proc.cpu.time",
-	[PART_USER] = "proc.cpu.user",
-	[PART_SYSTEM] = "proc.cpu.system",
-	[PART_CHILD_USER] = "proc.cpu.children_user",
-	[PART_CHILD_SYSTEM] = "proc.cpu.children_system",
-	[PART_MINOR] = "proc.faults.minor",
-	[PART_MAJOR] = "proc.faults.major",
-	[PART_CHILD_MINOR] = "proc.faults.children_minor",
-	[PART_CHILD_MAJOR] = "proc.faults.children_major",
-	[PART_VOLUNTARY] = "proc.switches.voluntary",
-	[PART_INVOLUNTARY] = "proc.switches.involuntary",
-	[PART_READ_CHARS] = "proc.io.read_chars",
-	[PART_WRITE_CHARS] = "proc.io.write_chars",
-	[PART_READ_CALLS] = "proc.io.read_calls",
-	[PART_WRITE_CALLS] = "proc.io.write_calls",
-	[PART_READ_BYTES] = "proc.io.read_bytes",
-	[PART_WRITE_BYTES] = "proc.io.write_bytes",
-	[COL_VMS] = "proc.mem.vms",
-	[COL_RSS] = "proc.mem.rss",
+#define ROW(id, name, unit, children, metric, ...) [USED_##id] = metric, OF_CHILD_##children(id, OF_CHILDREN_##metric)
+	AMOUNTS(ROW)
+#undef ROW
+#define ROW(id, name, kind, metric, ...) IF_##metric([COL_##id] = metric,)
+	LEVELS(ROW)
+#undef ROW
 	[COL_SHARED] = "proc.mem.shared",
-	[COL_SWAP] = "proc.mem.swap",
 	[COL_SMAPS_RSS] = "proc.smaps.rss",
 	[COL_SMAPS_ANON] = "proc.smaps.anon",
 	[COL_SMAPS_DOUBT] = "proc.smaps.doubt",
@@ -53,24 +47,36 @@ static const char *const metric_of[NR_PROCESS_COLUMNS] = {
 	[COL_PRIVATE_CLEAN] = "proc.mem.private_clean",
 	[COL_PRIVATE_DIRTY] = "proc.mem.private_dirty",
 	[COL_PRIVATE_HUGE] = "proc.mem.private_huge",
-	[COL_THREADS] = "proc.threads",
-	[COL_FDS] = "proc.fds",
 	[COL_HWM] = "proc.mem.hwm",
 	[COL_SIGNALS_IGNORED] = "proc.signals.ignored",
 };
-/* clang-format on */
 
-const char *process_column_metric(unsigned column)
-{
-	return metric_of[column];
-}
+/* Levels that are recorded as such. */
+static const struct {
+	unsigned column;
+	enum level level;
+} plain_level[] = {
+#define ROW(id, name, kind, metric, ...) IF_##metric({COL_##id, LEVEL_##id},)
+	LEVELS(ROW)
+#undef ROW
+};
+
+#define BIT(x) (UINT32_C(1) << (x))
+/* Of the program that a process is now. */
+#define IS_VIEW(id) BIT(LEVEL_##id) |
+#define IS_MEMORY(id) BIT(LEVEL_##id) |
+#define IS_COUNT(id)
+#define ROW(id, name, kind, ...) IS_##kind(id)
+static const uint32_t memory_levels = LEVELS(ROW) BIT(LEVEL_PSS_ESTIMATED) | BIT(LEVEL_USS_ESTIMATED);
+#undef ROW
+/* clang-format on */
 
 struct cell_column column_find(const struct schema *schema, const char *metric)
 {
 	uint32_t set, col;
 	const struct schema_metric *m;
 
-	if (!schema_find(schema, metric, &set, &col))
+	if (!metric || !schema_find(schema, metric, &set, &col))
 		return (struct cell_column){.set = -1, .col = -1};
 	m = &schema->set[set].metric[col];
 	return (struct cell_column){
@@ -170,7 +176,7 @@ static bool part_get(const struct live_processes_cells *c, unsigned part, int64_
 
 	if (cell_get(c, part, ret))
 		return true;
-	if (part != PART_CPU || !cell_get(c, PART_USER, &user) || !cell_get(c, PART_SYSTEM, &system))
+	if (part != USED_CPU || !cell_get(c, USED_USER, &user) || !cell_get(c, USED_SYSTEM, &system))
 		return false;
 	*ret = user + system;
 	return true;
@@ -189,9 +195,8 @@ static unsigned line_after(uint64_t groups, unsigned line)
 #define for_each_line(line, groups) \
 	for (unsigned line = 0; line < ACCOUNTS_MOST; line = line_after(groups, line))
 
-#define CHILD_PARTS                                                          \
-	(UINT32_C(1) << PART_CHILD_USER | UINT32_C(1) << PART_CHILD_SYSTEM | \
-		UINT32_C(1) << PART_CHILD_MINOR | UINT32_C(1) << PART_CHILD_MAJOR)
+/* All parts that are not its own. */
+#define CHILD_PARTS (BIT(NR_PARTS) - BIT(NR_USED))
 
 /* A process that is watched for itself alone (a tool, chosen by its name) is not asked what its children
  * used: they are watched themselves, or are nobody's business. */
@@ -223,7 +228,7 @@ static void part_set(struct live_processes *l, struct live_process *p, unsigned 
 		l->line[i].part_seen |= bit;
 		if (p->row != STORE_NO_ROW && parts_counted(l, p->groups, i) & bit)
 			l->line[i].part[part] = add(l->line[i].part[part], growth);
-		if (part == PART_CPU)
+		if (part == USED_CPU)
 			l->line[i].observed_cpu_ns = add(l->line[i].observed_cpu_ns, growth);
 	}
 }
@@ -305,17 +310,12 @@ static void shares_get(const struct live_processes_cells *c, int64_t rss, int64_
 
 static uint32_t levels_get(const struct live_processes_cells *c, int64_t *level)
 {
-	static const struct {
-		unsigned column;
-		enum level level;
-	} plain[] = {{COL_RSS, LEVEL_RSS}, {COL_VMS, LEVEL_VMS}, {COL_SWAP, LEVEL_SWAP},
-		{COL_THREADS, LEVEL_THREADS}, {COL_FDS, LEVEL_FDS}};
 	uint32_t valid = 0;
 	int64_t v;
 
-	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		if (cell_get(c, plain[i].column, &v))
-			level_put(level, &valid, plain[i].level, v);
+	for (size_t i = 0; i < ARRAY_SIZE(plain_level); i++)
+		if (cell_get(c, plain_level[i].column, &v))
+			level_put(level, &valid, plain_level[i].level, v);
 	if (valid >> LEVEL_RSS & 1)
 		shares_get(c, level[LEVEL_RSS], level, &valid);
 	return valid;
@@ -327,8 +327,8 @@ uint32_t process_levels(
 	return levels_get(&(struct live_processes_cells){.at = c, .cell = cell, .valid = valid}, level);
 }
 
-bool process_part(const struct process_columns *c, const int64_t *cell, uint64_t valid,
-	enum process_part part, int64_t *ret)
+bool process_part(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, unsigned part, int64_t *ret)
 {
 	return part_get(&(struct live_processes_cells){.at = c, .cell = cell, .valid = valid}, part, ret);
 }
@@ -382,7 +382,7 @@ static void process_update(
 
 	for (unsigned part = 0; part < NR_PARTS; part++)
 		if (part_get(&c, part, &v)) {
-			is_read |= part != PART_CPU && v != p->part[part].last;
+			is_read |= part != USED_CPU && v != p->part[part].last;
 			part_set(l, p, part, v);
 		}
 	if (is_read) {
@@ -529,9 +529,9 @@ static void process_regroup(struct live_processes *l, struct live_process *p, ui
 	for_each_group_line(i, groups) l->beside[i - 1] |= groups & ~(UINT64_C(1) << (i - 1));
 }
 
-int64_t process_used(const struct live_process *p, enum process_part part)
+int64_t process_used(const struct live_process *p, enum used used)
 {
-	return sub(p->part[part].sum, p->from[part]);
+	return sub(p->part[used].sum, p->from[used]);
 }
 
 const struct live_process *live_find(const struct live_processes *l, uint32_t id)
@@ -544,8 +544,8 @@ const struct live_process *live_find(const struct live_processes *l, uint32_t id
 /* Of whom no end is known: it was read, but not its io. */
 static void count_misses_io(struct live_processes *l, const struct live_process *p)
 {
-	if (p && p->part_seen && !(p->part_seen & 1 << PART_READ_CHARS) &&
-		l->at.column[PART_READ_CHARS].col >= 0)
+	if (p && p->part_seen && !(p->part_seen & 1 << USED_READ_CHARS) &&
+		l->at.column[USED_READ_CHARS].col >= 0)
 		for_each_line(i, p->groups) l->line[i].io_unread++;
 }
 
@@ -606,11 +606,6 @@ static void count_peak_unknown(struct live_processes *l, uint64_t groups, int64_
 	}
 }
 
-#define MEMORY_LEVELS                                                                                      \
-	(UINT32_C(1) << LEVEL_RSS | UINT32_C(1) << LEVEL_VMS | UINT32_C(1) << LEVEL_SWAP |                 \
-		UINT32_C(1) << LEVEL_PSS | UINT32_C(1) << LEVEL_USS | UINT32_C(1) << LEVEL_PSS_ESTIMATED | \
-		UINT32_C(1) << LEVEL_USS_ESTIMATED)
-
 /* It may have become another program: what it has of memory is that one's from now on. Lines keep what was
  * there before. */
 static void take_execs(
@@ -623,7 +618,7 @@ static void take_execs(
 	if (!is_new && execs > p->execs) {
 		p->hwm = -1;
 		p->peak[LEVEL_RSS] = 0;
-		p->peak_seen &= ~MEMORY_LEVELS;
+		p->peak_seen &= ~memory_levels;
 	}
 	p->execs = MAX(p->execs, execs);
 	if (!p->peak_counted)
@@ -709,7 +704,7 @@ static void count_io_unread(struct live_processes *l, uint64_t groups, const str
 	uint64_t heir = parent ? parent->groups & ~l->own : 0;
 	int64_t least;
 
-	if (l->at.column[PART_READ_CHARS].col < 0)
+	if (l->at.column[USED_READ_CHARS].col < 0)
 		return;
 	if (!pairs_get_num(last, "io_least", &least)) {
 		count_misses_io(l, p);
@@ -725,23 +720,18 @@ static void count_io_unread(struct live_processes *l, uint64_t groups, const str
 static void take_off_children_io(struct live_processes *l, const struct live_process *p,
 	const struct live_process *parent, const struct pairs *last)
 {
-	static const char *const key[] = {[PART_READ_CHARS] = "read_chars",
-		[PART_WRITE_CHARS] = "write_chars",
-		[PART_READ_CALLS] = "read_calls",
-		[PART_WRITE_CALLS] = "write_calls",
-		[PART_READ_BYTES] = "read_bytes",
-		[PART_WRITE_BYTES] = "write_bytes"};
-
 	if (!parent || parent->ignores_sigchld)
 		return;
 	for_each_line(line, parent->groups)
 	{
 		if (parts_counted(l, parent->groups, line) == UINT32_MAX)
 			continue;
-		for (unsigned i = PART_READ_CHARS; i <= PART_WRITE_BYTES; i++) {
+		for (unsigned i = 0; i < NR_USED; i++) {
 			int64_t io = p->part[i].last;
 
-			pairs_get_num(last, key[i], &io);
+			if (quantity[i].children != CHILDREN_WITHIN)
+				continue;
+			pairs_get_num(last, quantity[i].key, &io);
 			io = MIN(MAX(io, p->part[i].last), LARGEST);
 			l->line[line].part[i] = sub(l->line[line].part[i], io);
 		}
@@ -751,22 +741,13 @@ static void take_off_children_io(struct live_processes *l, const struct live_pro
 /* What its parent has of it. */
 static void account_get(const struct pairs *last, int64_t ret[static NR_PARTS])
 {
-	static const struct {
-		const char *key;
-		enum process_part part;
-		int64_t scale;
-	} from[] = {{"account.user_us", PART_CPU, 1000}, {"account.system_us", PART_CPU, 1000},
-		{"account.user_us", PART_USER, 1000}, {"account.system_us", PART_SYSTEM, 1000},
-		{"account.minor_faults", PART_MINOR, 1}, {"account.major_faults", PART_MAJOR, 1},
-		{"account.read_chars", PART_READ_CHARS, 1}, {"account.write_chars", PART_WRITE_CHARS, 1},
-		{"account.read_calls", PART_READ_CALLS, 1}, {"account.write_calls", PART_WRITE_CALLS, 1},
-		{"account.read_bytes", PART_READ_BYTES, 1}, {"account.write_bytes", PART_WRITE_BYTES, 1}};
 	int64_t v;
 
 	memset(ret, 0, NR_PARTS * sizeof(*ret));
-	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
-		if (pairs_get_num(last, from[i].key, &v))
-			ret[from[i].part] += MIN(MAX(v, 0), LARGEST / 1000) * from[i].scale;
+	for (unsigned i = 0; i < NR_USED; i++)
+		if (pairs_get_num(last, quantity[i].account_key, &v))
+			ret[i] = MIN(MAX(v, 0), LARGEST / 1000) * (quantity[i].is_time ? 1000 : 1);
+	ret[USED_CPU] = ret[USED_USER] + ret[USED_SYSTEM];
 }
 
 /* An unknown member has its account. It is not known whether that member is in these groups, too. */
@@ -850,8 +831,8 @@ int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const stru
 	take_last_peak(l, p->groups, last);
 	/* It was read once more after its last tick. */
 	pairs_get_num(last, "sampled", &sampled);
-	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->part[PART_CPU].last)
-		part_set(l, p, PART_CPU, MIN(cpu_ns, LARGEST));
+	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > p->part[USED_CPU].last)
+		part_set(l, p, USED_CPU, MIN(cpu_ns, LARGEST));
 	/* A short one may never have been asked before. */
 	if (pairs_get_num(last, "sigchld_ignored", &ignored) && ignored)
 		ignores_sigchld(l, p);

@@ -10,32 +10,25 @@
 #include "query/census.h"
 #include "query/counter_sum.h"
 
-enum process_part { /* counters of a process that add up to amounts of the tree */
-	PART_CPU,   /* its own CPU time: the exact clock, or user + system */
-	PART_USER,
-	PART_SYSTEM,
-	PART_CHILD_USER,
-	PART_CHILD_SYSTEM,
-	PART_MINOR,
-	PART_MAJOR,
-	PART_CHILD_MINOR,
-	PART_CHILD_MAJOR,
-	PART_VOLUNTARY,
-	PART_INVOLUNTARY,
-	PART_READ_CHARS,
-	PART_WRITE_CHARS,
-	PART_READ_CALLS,
-	PART_WRITE_CALLS,
-	PART_READ_BYTES,
-	PART_WRITE_BYTES,
+/* clang-format off */
+enum process_part { /* counters of a process: its own by enum used, then those of the children it waited for */
+	PART_CHILDREN = NR_USED - 1,
+#define CHILD_APART(id) PART_CHILD_##id,
+#define CHILD_WITHIN(id)
+#define CHILD_NOWHERE(id)
+#define CHILD_SUM(id)
+#define ROW(id, name, unit, children, ...) CHILD_##children(id)
+	AMOUNTS(ROW)
+#undef ROW
 	NR_PARTS
 };
 
 enum process_column { /* after the parts: what levels are made of */
-	COL_VMS = NR_PARTS,
-	COL_RSS,
+	COL_LEVELS = NR_PARTS - 1,
+#define ROW(id, name, kind, metric, ...) IF_##metric(COL_##id,)
+	LEVELS(ROW)
+#undef ROW
 	COL_SHARED,
-	COL_SWAP,
 	COL_SMAPS_RSS,
 	COL_SMAPS_ANON,
 	COL_SMAPS_DOUBT,
@@ -43,12 +36,12 @@ enum process_column { /* after the parts: what levels are made of */
 	COL_PRIVATE_CLEAN,
 	COL_PRIVATE_DIRTY,
 	COL_PRIVATE_HUGE,
-	COL_THREADS,
-	COL_FDS,
 	COL_HWM,
 	COL_SIGNALS_IGNORED,
 	NR_PROCESS_COLUMNS
 };
+/* clang-format on */
+_Static_assert(NR_PARTS <= 32 && NR_LEVELS <= 32, "masks of them have 32 bits");
 
 /* A column of the recording, found by the metric's name. Values come out in ns, bytes and counts. */
 struct cell_column {
@@ -59,7 +52,6 @@ struct cell_column {
 struct cell_column column_find(const struct schema *schema, const char *metric);
 /* A cell in whole units, kept far from overflow whatever the file says. */
 int64_t column_value(const struct cell_column *c, int64_t cell);
-const char *process_column_metric(unsigned column);
 
 struct process_sums {		/* over the live processes of one line */
 	int64_t part[NR_PARTS]; /* of the bound, and what resets, latecomers and changes of group correct */
@@ -90,8 +82,8 @@ struct process_columns {
 
 struct process_columns process_columns_of(const struct schema *schema);
 /* What it has used itself, or its children. */
-bool process_part(const struct process_columns *c, const int64_t *cell, uint64_t valid,
-	enum process_part part, int64_t *ret);
+bool process_part(
+	const struct process_columns *c, const int64_t *cell, uint64_t valid, unsigned part, int64_t *ret);
 /* What a process holds, by the cells of its row: the mask of the levels that are known, and these. */
 uint32_t process_levels(const struct process_columns *c, const int64_t *cell, uint64_t valid,
 	int64_t level[static NR_LEVELS]);
@@ -145,7 +137,7 @@ int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const stru
 /* NULL: nobody alive has this id. Valid until somebody comes or goes. */
 const struct live_process *live_find(const struct live_processes *l, uint32_t id);
 /* What it used while it was recorded. */
-int64_t process_used(const struct live_process *p, enum process_part part);
+int64_t process_used(const struct live_process *p, enum used used);
 void live_lost(struct live_processes *l);
 /* The recording is over: those still alive are counted as if they had left. */
 void live_finish(struct live_processes *l);

@@ -148,7 +148,7 @@ static int take_groups(struct process_filling *f, struct process_row *row, uint6
 }
 
 static void take_part(struct process_row *row, enum process_value which, const struct live_process *p,
-	enum process_part part, double unit)
+	enum used part, double unit)
 {
 	if (p->part_seen >> part & 1)
 		row->value[which] = (double)process_used(p, part) / unit;
@@ -169,15 +169,15 @@ static int harvest(struct process_filling *f, const struct live_process *p)
 	if (!row)
 		return 0;
 	row->sampled |= p->part_seen || p->peak_seen;
-	take_part(row, PROCESS_CPU, p, PART_CPU, 1e9);
-	take_part(row, PROCESS_USER, p, PART_USER, 1e9);
-	take_part(row, PROCESS_SYSTEM, p, PART_SYSTEM, 1e9);
-	take_part(row, PROCESS_READ_BYTES, p, PART_READ_BYTES, 1);
-	take_part(row, PROCESS_WRITE_BYTES, p, PART_WRITE_BYTES, 1);
-	take_part(row, PROCESS_READ_CHARS, p, PART_READ_CHARS, 1);
-	take_part(row, PROCESS_WRITE_CHARS, p, PART_WRITE_CHARS, 1);
-	take_part(row, PROCESS_MINOR, p, PART_MINOR, 1);
-	take_part(row, PROCESS_MAJOR, p, PART_MAJOR, 1);
+	take_part(row, PROCESS_CPU, p, USED_CPU, 1e9);
+	take_part(row, PROCESS_USER, p, USED_USER, 1e9);
+	take_part(row, PROCESS_SYSTEM, p, USED_SYSTEM, 1e9);
+	take_part(row, PROCESS_READ_BYTES, p, USED_READ_BYTES, 1);
+	take_part(row, PROCESS_WRITE_BYTES, p, USED_WRITE_BYTES, 1);
+	take_part(row, PROCESS_READ_CHARS, p, USED_READ_CHARS, 1);
+	take_part(row, PROCESS_WRITE_CHARS, p, USED_WRITE_CHARS, 1);
+	take_part(row, PROCESS_MINOR, p, USED_MINOR, 1);
+	take_part(row, PROCESS_MAJOR, p, USED_MAJOR, 1);
 	take_peak(row, PROCESS_RSS, p, LEVEL_RSS);
 	take_peak(row, PROCESS_PSS, p, LEVEL_PSS);
 	take_peak(row, PROCESS_USS, p, LEVEL_USS);
@@ -216,9 +216,9 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 		(groups_mask(&f->live->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
 			take_groups(f, row, groups) < 0))
 		return -ENOMEM;
-	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[PART_CPU] : 0);
-	take_final(row, PROCESS_USER, record->pairs, "user_us", 1e6, p ? p->from[PART_USER] : 0);
-	take_final(row, PROCESS_SYSTEM, record->pairs, "system_us", 1e6, p ? p->from[PART_SYSTEM] : 0);
+	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[USED_CPU] : 0);
+	take_final(row, PROCESS_USER, record->pairs, "user_us", 1e6, p ? p->from[USED_USER] : 0);
+	take_final(row, PROCESS_SYSTEM, record->pairs, "system_us", 1e6, p ? p->from[USED_SYSTEM] : 0);
 	if (!row->late) {
 		take_final(row, PROCESS_READ_BYTES, record->pairs, "read_bytes", 1, 0);
 		take_final(row, PROCESS_WRITE_BYTES, record->pairs, "write_bytes", 1, 0);

@@ -219,9 +219,9 @@ static void take_cpu(struct stats_pass *w, const struct stats_node_pass *n, size
 	const struct live_process *p, int64_t time_ns)
 {
 	struct process_track *track = &w->track[row];
-	int64_t used = process_used(p, PART_CPU);
+	int64_t used = process_used(p, USED_CPU);
 
-	if (!(p->part_seen >> PART_CPU & 1))
+	if (!(p->part_seen >> USED_CPU & 1))
 		return;
 	if (!track->sampled) { /* one that we came too late for began before, with what is not counted */
 		double start = w->table->row[row].value[PROCESS_START] * 1e9;

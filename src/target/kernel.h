@@ -8,7 +8,7 @@
 #ifndef TARGET_KERNEL_H
 #define TARGET_KERNEL_H
 
-#include "base/base.h"
+#include "metric/quantity.h"
 
 #include <sys/types.h>
 
@@ -54,9 +54,7 @@ struct exit_record {
 	int64_t start_wall_s; /* start, wall clock, seconds */
 	int64_t elapsed_ns;
 	int64_t user_ns, system_ns;
-	int64_t minor_faults, major_faults;
-	int64_t voluntary_switches, involuntary_switches;
-	int64_t read_chars, write_chars, read_calls, write_calls, read_bytes, write_bytes;
+	struct usage use; /* without CPU time */
 	int64_t peak_rss_bytes, peak_vms_bytes;
 	int64_t run_delay_ns, block_delay_ns, swap_delay_ns;
 };

@@ -11,8 +11,8 @@
 #ifndef TARGET_TREE_H
 #define TARGET_TREE_H
 
-#include "base/usage.h"
 #include "env/env.h"
+#include "metric/quantity.h"
 
 #define NO_SLOT UINT32_MAX
 #define TREE_YOUNG 1024
@@ -66,9 +66,8 @@ struct member {
 	bool ignored_sigchld; /* when it was read, at any time */
 	/* Sums of the exit records of its threads, where the kernel gives them. */
 	struct {
-		int64_t user_ns, system_ns, peak_rss_bytes, minor_faults, major_faults, voluntary_switches,
-			involuntary_switches, read_chars, write_chars, read_calls, write_calls, read_bytes,
-			write_bytes;
+		int64_t user_ns, system_ns, peak_rss_bytes;
+		struct usage use; /* without CPU time */
 		uint32_t nr, uid;
 	} record;
 };

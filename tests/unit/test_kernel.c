@@ -356,12 +356,13 @@ static void test_taskstats_has_the_accounts_of_an_exit(void **state)
 	assert_in_range(e.user_ns + e.system_ns, 100 * NSEC_PER_MSEC, cpu_ns);
 	assert_true(e.elapsed_ns >= 100 * NSEC_PER_MSEC);
 	/* The kernel cuts the last ten bits off; valgrind writes some, too. */
-	assert_in_range(e.write_chars, 3000000 & ~1023, 3100000);
-	assert_true(e.write_calls >= (3000 & ~1023) && e.write_calls % 1024 == 0);
-	assert_in_range(e.minor_faults, 1, used.ru_minflt);
+	assert_in_range(e.use.used[USED_WRITE_CHARS], 3000000 & ~1023, 3100000);
+	assert_true(
+		e.use.used[USED_WRITE_CALLS] >= (3000 & ~1023) && e.use.used[USED_WRITE_CALLS] % 1024 == 0);
+	assert_in_range(e.use.used[USED_MINOR], 1, used.ru_minflt);
 	assert_in_range(e.peak_rss_bytes, 64 << 20, used.ru_maxrss * 1024);
 	assert_true(e.peak_vms_bytes >= e.peak_rss_bytes);
-	assert_in_range(e.voluntary_switches, 0, used.ru_nvcsw);
+	assert_in_range(e.use.used[USED_VOLUNTARY], 0, used.ru_nvcsw);
 	assert_null(taskstats_close(t));
 }
 

@@ -52,7 +52,7 @@ static void check_sample(const struct exit_record *e)
 	assert_int_equal(e->user_ns, 3000000);
 	assert_int_equal(e->system_ns, 1000000);
 	assert_int_equal(e->elapsed_ns, 5000000);
-	assert_int_equal(e->minor_faults, 66);
+	assert_int_equal(e->use.used[USED_MINOR], 66);
 }
 
 static void test_taskstats_of_all_versions(void **state)
@@ -78,8 +78,8 @@ static void test_taskstats_of_all_versions(void **state)
 			assert_int_equal(e.tgid, 41);
 			assert_int_equal(e.start_wall_s, 1700000001);
 			assert_int_equal(e.peak_rss_bytes, 77 * 1024);
-			assert_int_equal(e.write_bytes, 88);
-			assert_int_equal(e.involuntary_switches, 99);
+			assert_int_equal(e.use.used[USED_WRITE_BYTES], 88);
+			assert_int_equal(e.use.used[USED_INVOLUNTARY], 99);
 		}
 	}
 	assert_false(taskstats_parse(&s, sizeof(s), 43, &e));
