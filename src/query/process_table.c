@@ -12,6 +12,26 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
+static const struct {
+	enum process_value value;
+	enum used used;
+} amount_value[] = {
+#define ROW(id, name, unit, children, metric, ended, figure, stats, process) IF_##process({PROCESS_##id, USED_##id},)
+	AMOUNTS(ROW)
+#undef ROW
+};
+
+static const struct {
+	enum process_value value;
+	enum level level;
+} peak_value[] = {
+#define ROW(id, name, kind, metric, figure, stats, process) IF_##process({PROCESS_##id, LEVEL_##id},)
+	LEVELS(ROW)
+#undef ROW
+};
+/* clang-format on */
+
 struct process_filling {
 	struct process_table t;
 	struct live_processes *live; /* the account's */
@@ -92,7 +112,7 @@ static void take_execs(struct process_row *row, const struct pairs *pairs)
 	if (!pairs_get_num(pairs, "execs", &execs) || execs <= row->execs)
 		return;
 	row->execs = execs;
-	for (enum process_value i = PROCESS_RSS; i <= PROCESS_USS; i++)
+	for (enum process_value i = PROCESS_RSS; i < PROCESS_READ_BYTES; i++)
 		row->value[i] = NAN;
 }
 
@@ -147,20 +167,6 @@ static int take_groups(struct process_filling *f, struct process_row *row, uint6
 	return r;
 }
 
-static void take_part(struct process_row *row, enum process_value which, const struct live_process *p,
-	enum used part, double unit)
-{
-	if (p->part_seen >> part & 1)
-		row->value[which] = (double)process_used(p, part) / unit;
-}
-
-static void take_peak(
-	struct process_row *row, enum process_value which, const struct live_process *p, enum level level)
-{
-	if (p->peak_seen >> level & 1)
-		row->value[which] = (double)p->peak[level];
-}
-
 static int harvest(struct process_filling *f, const struct live_process *p)
 {
 	uint32_t at = idmap_get(&f->index, p->id);
@@ -169,20 +175,16 @@ static int harvest(struct process_filling *f, const struct live_process *p)
 	if (!row)
 		return 0;
 	row->sampled |= p->part_seen || p->peak_seen;
-	take_part(row, PROCESS_CPU, p, USED_CPU, 1e9);
-	take_part(row, PROCESS_USER, p, USED_USER, 1e9);
-	take_part(row, PROCESS_SYSTEM, p, USED_SYSTEM, 1e9);
-	take_part(row, PROCESS_READ_BYTES, p, USED_READ_BYTES, 1);
-	take_part(row, PROCESS_WRITE_BYTES, p, USED_WRITE_BYTES, 1);
-	take_part(row, PROCESS_READ_CHARS, p, USED_READ_CHARS, 1);
-	take_part(row, PROCESS_WRITE_CHARS, p, USED_WRITE_CHARS, 1);
-	take_part(row, PROCESS_MINOR, p, USED_MINOR, 1);
-	take_part(row, PROCESS_MAJOR, p, USED_MAJOR, 1);
-	take_peak(row, PROCESS_RSS, p, LEVEL_RSS);
-	take_peak(row, PROCESS_PSS, p, LEVEL_PSS);
-	take_peak(row, PROCESS_USS, p, LEVEL_USS);
-	take_peak(row, PROCESS_THREADS, p, LEVEL_THREADS);
-	take_peak(row, PROCESS_FDS, p, LEVEL_FDS);
+	for (size_t i = 0; i < ARRAY_SIZE(amount_value); i++) {
+		enum used used = amount_value[i].used;
+
+		if (p->part_seen >> used & 1)
+			row->value[amount_value[i].value] =
+				(double)process_used(p, used) / (quantity[used].is_time ? 1e9 : 1);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(peak_value); i++)
+		if (p->peak_seen >> peak_value[i].level & 1)
+			row->value[peak_value[i].value] = (double)p->peak[peak_value[i].level];
 	if (p->hwm >= 0)
 		row->value[PROCESS_HWM] = MAX((double)p->hwm, (double)p->peak[LEVEL_RSS]);
 	return take_groups(f, row, p->ever);
@@ -216,16 +218,13 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 		(groups_mask(&f->live->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
 			take_groups(f, row, groups) < 0))
 		return -ENOMEM;
-	take_final(row, PROCESS_CPU, record->pairs, "cpu_ns", 1e9, p ? p->from[USED_CPU] : 0);
-	take_final(row, PROCESS_USER, record->pairs, "user_us", 1e6, p ? p->from[USED_USER] : 0);
-	take_final(row, PROCESS_SYSTEM, record->pairs, "system_us", 1e6, p ? p->from[USED_SYSTEM] : 0);
-	if (!row->late) {
-		take_final(row, PROCESS_READ_BYTES, record->pairs, "read_bytes", 1, 0);
-		take_final(row, PROCESS_WRITE_BYTES, record->pairs, "write_bytes", 1, 0);
-		take_final(row, PROCESS_READ_CHARS, record->pairs, "read_chars", 1, 0);
-		take_final(row, PROCESS_WRITE_CHARS, record->pairs, "write_chars", 1, 0);
-		take_final(row, PROCESS_MINOR, record->pairs, "minor_faults", 1, 0);
-		take_final(row, PROCESS_MAJOR, record->pairs, "major_faults", 1, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(amount_value); i++) {
+		enum used used = amount_value[i].used;
+		const struct quantity *q = &quantity[used];
+
+		if (q->is_time || !row->late)
+			take_final(row, amount_value[i].value, record->pairs, q->key, (double)q->per_unit,
+				p && q->is_time ? p->from[used] : 0);
 	}
 	row->cpu_least = pairs_get_num(record->pairs, "cpu_least", &least) && least;
 	take_final(row, PROCESS_HWM, record->pairs, "max_rss_kib", 1.0 / 1024, 0);

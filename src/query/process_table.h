@@ -3,6 +3,7 @@
 #ifndef QUERY_PROCESS_TABLE_H
 #define QUERY_PROCESS_TABLE_H
 
+#include "metric/quantity.h"
 #include "query/run.h"
 
 #include <math.h>
@@ -20,30 +21,30 @@ static inline const char *memory_answer(double mark, double rss, double pss)
 	return is_between_samples(mark, rss) ? "hwm" : isnan(pss) ? "rss" : "pss";
 }
 
-enum process_value { /* NAN when not known; s, bytes and counts */
+/* clang-format off */
+/* In the order of their columns. The last argument stands for the kernel's own mark. */
+#define PROCESS_QUANTITIES(AMOUNT, LEVEL, ...) \
+	AMOUNTS_CPU(AMOUNT) AMOUNTS_CPU_PARTS(AMOUNT) LEVELS_RSS(LEVEL) __VA_ARGS__ LEVELS_SHARED(LEVEL) LEVELS_MEMORY(LEVEL) \
+	AMOUNTS_STORAGE(AMOUNT) AMOUNTS_CALLS(AMOUNT) AMOUNTS_MINOR(AMOUNT) AMOUNTS_MAJOR(AMOUNT) AMOUNTS_SWITCHES(AMOUNT) \
+	LEVELS_COUNTS(LEVEL) LEVELS_ALIVE(LEVEL)
+
+#define AMOUNT(id, name, unit, children, metric, ended, figure, stats, process) IF_##process(PROCESS_##id,)
+#define LEVEL(id, name, kind, metric, figure, stats, process) IF_##process(PROCESS_##id,)
+enum process_value { /* NAN when not known; s, bytes and counts. In the order of the columns */
 	PROCESS_PID,
 	PROCESS_PPID,
 	PROCESS_UID,
 	PROCESS_START,
 	PROCESS_END,
 	PROCESS_WALL,
-	PROCESS_CPU, /* its own: not its children's */
-	PROCESS_USER,
-	PROCESS_SYSTEM,
-	PROCESS_RSS, /* peaks; of RSS the most that is known, sampled or kept by the kernel */
-	PROCESS_HWM, /* the kernel's own mark */
-	PROCESS_PSS,
-	PROCESS_USS,
-	PROCESS_READ_BYTES, /* io: with that of the children it waited for */
-	PROCESS_WRITE_BYTES,
-	PROCESS_READ_CHARS,
-	PROCESS_WRITE_CHARS,
-	PROCESS_MINOR,
-	PROCESS_MAJOR,
-	PROCESS_THREADS,
-	PROCESS_FDS,
+	/* Amounts are its own, not its children's, but io: that is with those it waited for. Levels are peaks;
+	 * of RSS the most that is known, sampled or kept by the kernel. HWM is the kernel's own mark. */
+	PROCESS_QUANTITIES(AMOUNT, LEVEL, PROCESS_HWM,)
 	NR_PROCESS_VALUES
 };
+#undef AMOUNT
+#undef LEVEL
+/* clang-format on */
 
 struct process_row {
 	double value[NR_PROCESS_VALUES];

@@ -25,6 +25,16 @@ struct still_data {
 #define REAL(name, help, unit)  {name, help, FIELD_REAL, unit, .scale = 1, .kind = KIND_GAUGE}
 #define INT(name, help, unit)   {name, help, FIELD_INT, unit, .scale = 1, .kind = KIND_GAUGE}
 
+#define HELP_PROCESS(heading, width, help) help
+#define FIELD_OF_SECONDS REAL
+#define FIELD_OF_BYTES INT
+#define FIELD_OF_NUMBER INT
+#define AMOUNT(id, name, unit, children, metric, ended, figure, stats, process) \
+	IF_##process(FIELD_OF_##unit(name, HELP_##process, QUANTITY_UNIT_##unit),)
+#define LEVEL(id, name, kind, metric, figure, stats, process) \
+	IF_##process(INT(name "_peak", HELP_##process, QUANTITY_UNIT_##kind),)
+#define HWM INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
+
 static const struct field process_field[] = {
 	INT("process", "Its number, which stands in the frames of time.", UNIT_COUNT),
 	TEXT("host", "The node."),
@@ -45,21 +55,7 @@ static const struct field process_field[] = {
 	INT("exit_signal", "The signal that ended it.", UNIT_CODE),
 	FLAG("late", "It lived before the recording: amounts are from then on."),
 	FLAG("sampled", "It was seen at a tick; else all that is known comes from its end."),
-	REAL("cpu", "Its own CPU time.", UNIT_SECONDS),
-	REAL("user", "CPU time in user mode.", UNIT_SECONDS),
-	REAL("system", "CPU time in the kernel.", UNIT_SECONDS),
-	INT("rss_peak", "Most resident memory that is known of it, at a tick or as the kernel kept it.", UNIT_BYTES),
-	INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
-	INT("pss_peak", "Most memory with shared pages divided among who has them.", UNIT_BYTES),
-	INT("uss_peak", "Most memory that nobody shared.", UNIT_BYTES),
-	INT("read_bytes", "Fetched from storage.", UNIT_BYTES),
-	INT("write_bytes", "Sent to storage.", UNIT_BYTES),
-	INT("read_chars", "Read by system calls.", UNIT_BYTES),
-	INT("write_chars", "Written by system calls.", UNIT_BYTES),
-	INT("minor_faults", "Page faults without a disk.", UNIT_COUNT),
-	INT("major_faults", "Page faults that waited for a disk.", UNIT_COUNT),
-	INT("threads_peak", "Most threads at a tick.", UNIT_COUNT),
-	INT("fds_peak", "Most open descriptors at a tick.", UNIT_COUNT),
+	PROCESS_QUANTITIES(AMOUNT, LEVEL, HWM)
 	FLAG("cpu_lower_bound", "Its last moments are not in cpu."),
 	FLAG("hwm_lower_bound", "What it had after its last sample is not known."),
 	FLAG("hwm_upper_bound", "hwm may be that of its starter, or of children that it waited for."),
@@ -161,11 +157,6 @@ static void put_list(struct data_table_own *fr, const char *texts, size_t len, b
 	buf_release(&out);
 }
 
-/* The table's columns of amounts and peaks, in their order. */
-static const enum process_value process_used[] = {PROCESS_CPU, PROCESS_USER, PROCESS_SYSTEM, PROCESS_RSS,
-	PROCESS_HWM, PROCESS_PSS, PROCESS_USS, PROCESS_READ_BYTES, PROCESS_WRITE_BYTES, PROCESS_READ_CHARS,
-	PROCESS_WRITE_CHARS, PROCESS_MINOR, PROCESS_MAJOR, PROCESS_THREADS, PROCESS_FDS};
-
 static void put_process(struct tables *f, struct data_table_own *fr, size_t number)
 {
 	const struct process_row *row = &f->processes->row[number];
@@ -191,8 +182,8 @@ static void put_process(struct tables *f, struct data_table_own *fr, size_t numb
 	put_number(fr, known && WIFSIGNALED(row->status) ? WTERMSIG(row->status) : NAN);
 	put_flag(fr, row->late);
 	put_flag(fr, row->sampled);
-	for (size_t i = 0; i < ARRAY_SIZE(process_used); i++)
-		put_number(fr, row->value[process_used[i]]);
+	for (unsigned i = PROCESS_CPU; i < NR_PROCESS_VALUES; i++)
+		put_number(fr, row->value[i]);
 	put_flag(fr, row->cpu_least);
 	put_flag(fr, row->hwm_least);
 	put_flag(fr, row->hwm_most);

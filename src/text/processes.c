@@ -13,7 +13,11 @@
 
 #define GROUPS_WIDTH 16
 
-enum look { LOOK_NUMBER, LOOK_COUNT, LOOK_MOMENT, LOOK_TIME, LOOK_BYTES };
+enum look { LOOK_PLAIN, LOOK_NUMBER, LOOK_MOMENT, LOOK_SECONDS, LOOK_BYTES };
+/* Of levels, by their kind. */
+#define LOOK_VIEW LOOK_BYTES
+#define LOOK_MEMORY LOOK_BYTES
+#define LOOK_COUNT LOOK_NUMBER
 
 /* clang-format off */
 static const struct {
@@ -21,27 +25,22 @@ static const struct {
 	int width;
 	enum look look;
 } face[NR_PROCESS_VALUES] = {
-	[PROCESS_PID]         = {"pid",              "PID",   8, LOOK_NUMBER},
-	[PROCESS_PPID]        = {"ppid",             "PPID",  8, LOOK_NUMBER},
-	[PROCESS_UID]         = {"uid",              NULL,    0, LOOK_NUMBER},
+	[PROCESS_PID]         = {"pid",              "PID",   8, LOOK_PLAIN},
+	[PROCESS_PPID]        = {"ppid",             "PPID",  8, LOOK_PLAIN},
+	[PROCESS_UID]         = {"uid",              NULL,    0, LOOK_PLAIN},
 	[PROCESS_START]       = {"start_s",          "START", 8, LOOK_MOMENT},
 	[PROCESS_END]         = {"end_s",            NULL,    0, LOOK_MOMENT},
-	[PROCESS_WALL]        = {"wall_s",           "WALL",  8, LOOK_TIME},
-	[PROCESS_CPU]         = {"cpu_s",            "CPU",   8, LOOK_TIME},
-	[PROCESS_USER]        = {"user_s",           "USER",  8, LOOK_TIME},
-	[PROCESS_SYSTEM]      = {"system_s",         "SYS",   8, LOOK_TIME},
-	[PROCESS_RSS]         = {"peak_rss_bytes",   "RSS",   9, LOOK_BYTES},
+	[PROCESS_WALL]        = {"wall_s",           "WALL",  8, LOOK_SECONDS},
 	[PROCESS_HWM]         = {"hwm_bytes",        NULL,    0, LOOK_BYTES},
-	[PROCESS_PSS]         = {"peak_pss_bytes",   "PSS",   9, LOOK_BYTES},
-	[PROCESS_USS]         = {"peak_uss_bytes",   NULL,    0, LOOK_BYTES},
-	[PROCESS_READ_BYTES]  = {"read_bytes",       NULL,    0, LOOK_BYTES},
-	[PROCESS_WRITE_BYTES] = {"write_bytes",      NULL,    0, LOOK_BYTES},
-	[PROCESS_READ_CHARS]  = {"read_chars",       "READ",  9, LOOK_BYTES},
-	[PROCESS_WRITE_CHARS] = {"write_chars",      "WROTE", 9, LOOK_BYTES},
-	[PROCESS_MINOR]       = {"minor_faults",     NULL,    0, LOOK_COUNT},
-	[PROCESS_MAJOR]       = {"major_faults",     NULL,    0, LOOK_COUNT},
-	[PROCESS_THREADS]     = {"peak_threads",     "THR",   4, LOOK_COUNT},
-	[PROCESS_FDS]         = {"peak_fds",         "FDS",   5, LOOK_COUNT},
+#define FACE_PROCESS(heading, width, help) heading, width
+#define ROW(id, name, unit, children, metric, ended, figure, stats, process) \
+	IF_##process([PROCESS_##id] = {name QUANTITY_SUFFIX_##unit, FACE_##process, LOOK_##unit},)
+	AMOUNTS(ROW)
+#undef ROW
+#define ROW(id, name, kind, metric, figure, stats, process) \
+	IF_##process([PROCESS_##id] = {"peak_" name QUANTITY_SUFFIX_##kind, FACE_##process, LOOK_##kind},)
+	LEVELS(ROW)
+#undef ROW
 };
 /* clang-format on */
 
@@ -71,9 +70,9 @@ static const char *look_text(char out[static UNITS_SIZE], double v, enum look lo
 		return format_bytes(out, v);
 	case LOOK_MOMENT:
 		return format_moment(out, v, 0);
-	case LOOK_TIME:
+	case LOOK_SECONDS:
 		return format_duration(out, v);
-	case LOOK_COUNT:
+	case LOOK_NUMBER:
 		return format_count(out, v);
 	default:
 		snprintf(out, UNITS_SIZE, "%.0f", v);
@@ -277,7 +276,7 @@ static void json_row(struct json *j, const struct process_table *t, const struct
 	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
 		if (isnan(row->value[i]))
 			json_null(j, face[i].key);
-		else if (face[i].look == LOOK_MOMENT || face[i].look == LOOK_TIME ||
+		else if (face[i].look == LOOK_MOMENT || face[i].look == LOOK_SECONDS ||
 			fabs(row->value[i]) > 9e15)
 			json_num(j, face[i].key, row->value[i]);
 		else
