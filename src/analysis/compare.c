@@ -9,14 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What people look for first, and what they want to hear of when it is different. The rest is for --all. */
+/* What people look for first; what matters of a group and of a GPU when it is different. */
 static const enum figure_id first_figure[] = {FIG_WALL, FIG_CPU, FIG_MEMORY};
-static const enum figure_id figure_matters[] = {FIG_WALL, FIG_EXIT_CODE, FIG_EXIT_SIGNAL, FIG_USER,
-	FIG_SYSTEM, FIG_CPU, FIG_MEAN_CORES, FIG_PEAK_CORES, FIG_MEMORY, FIG_RSS, FIG_PSS, FIG_USS, FIG_SWAP,
-	FIG_HWM, FIG_READ_BYTES, FIG_WRITE_BYTES, FIG_READ_CHARS, FIG_WRITE_CHARS, FIG_READ_CALLS,
-	FIG_WRITE_CALLS, FIG_MAJOR, FIG_INVOLUNTARY, FIG_SEEN, FIG_PROCESSES, FIG_THREADS, FIG_FDS,
-	FIG_LIMIT_CPUS, FIG_LIMIT_MEMORY, FIG_ENERGY, FIG_POWER, FIG_JOB_GPU_ENERGY, FIG_MEMBW_TOTAL,
-	FIG_CGROUP_PEAK, FIG_OOM_KILLS, FIG_THROTTLED};
 static const enum figure_id figure_of_group[] = {FIG_CPU, FIG_MEMORY, FIG_PSS, FIG_RSS};
 static const enum gpu_figure_id figure_of_gpu[] = {GPU_FIG_UTIL_MEAN, GPU_FIG_MEMORY_PEAK, GPU_FIG_ENERGY,
 	GPU_FIG_JOB_MEMORY_PEAK, GPU_FIG_JOB_UTIL_MEAN, GPU_FIG_THROTTLED};
@@ -179,8 +173,7 @@ static void gather_figures(struct gather *g, const struct summary *s, const char
 			continue;
 		snprintf(name, sizeof(name), "%s%s%s%s", prefix, row->group ? row->group : "",
 			row->group ? "." : "", row->name);
-		f = gather_one(g, name, &s->figure[id],
-			s->name ? IS_IN(id, figure_of_group) : IS_IN(id, figure_matters));
+		f = gather_one(g, name, &s->figure[id], s->name ? IS_IN(id, figure_of_group) : row->matters);
 		if (f && !s->name)
 			f->first = IS_IN(id, first_figure);
 	}

@@ -14,20 +14,17 @@
 
 /* clang-format off */
 const struct summary_row summary_row[NR_FIGURES] = {
-	[FIG_WALL]                  = {NULL,           "wall_s",                   false, COMBINE_OWN},
-	[FIG_EXIT_CODE]             = {"exit",         "code",                     true,  COMBINE_OWN},
-	[FIG_EXIT_SIGNAL]           = {"exit",         "signal",                   true,  COMBINE_OWN},
+	[FIG_WALL]                  = {NULL,           "wall_s",                   false, COMBINE_OWN, .matters = true},
+	[FIG_EXIT_CODE]             = {"exit",         "code",                     true,  COMBINE_OWN, .matters = true},
+	[FIG_EXIT_SIGNAL]           = {"exit",         "signal",                   true,  COMBINE_OWN, .matters = true},
 	[FIG_INTERVAL]              = {NULL,           "interval_s",               false, COMBINE_SAME},
 	[FIG_TICKS]                 = {"ticks",        "taken",                    true,  COMBINE_SUM},
 	[FIG_MISSED]                = {"ticks",        "missed",                   true,  COMBINE_SUM},
 	[FIG_LATE]                  = {"ticks",        "late",                     true,  COMBINE_SUM},
 	[FIG_SKIPPED]               = {"ticks",        "skipped",                  true,  COMBINE_SUM},
 	[FIG_REDACTED]              = {"redaction",    "command_lines",            true,  COMBINE_SUM},
-	[FIG_USER]                  = {"cpu",          "user_s",                   false, COMBINE_SUM, true},
-	[FIG_SYSTEM]                = {"cpu",          "system_s",                 false, COMBINE_SUM, true},
-	[FIG_CPU]                   = {"cpu",          "total_s",                  false, COMBINE_SUM, true},
-	[FIG_MEAN_CORES]            = {"cpu",          "mean_cores",               false, COMBINE_OWN, true},
-	[FIG_PEAK_CORES]            = {"cpu",          "peak_cores",               false, COMBINE_OWN, true},
+	[FIG_MEAN_CORES]            = {"cpu",          "mean_cores",               false, COMBINE_OWN, true, .matters = true},
+	[FIG_PEAK_CORES]            = {"cpu",          "peak_cores",               false, COMBINE_OWN, true, .matters = true},
 	[FIG_PEAK_CORES_AT]         = {"cpu",          "peak_cores_at_s",          false, COMBINE_OWN, true},
 	[FIG_PEAK_WINDOW]           = {"cpu",          "peak_window_s",            false, COMBINE_OWN, true},
 	[FIG_OBSERVED]              = {"cpu",          "observed_ratio",           false, COMBINE_OWN, true},
@@ -35,46 +32,18 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_CPUS]                  = {"cpu",          "available_cores",          true,  COMBINE_HOSTS},
 	[FIG_CPU_OF_ALLOCATION]     = {"cpu",          "of_allocation_ratio",      false, COMBINE_OWN, true},
 	[FIG_CPU_OF_NODE]           = {"cpu",          "of_node_ratio",            false, COMBINE_OWN, true},
-	[FIG_MEMORY]                = {"memory",       "peak_bytes",               true,  COMBINE_OWN, true},
-	[FIG_RSS]                   = {"memory",       "peak_rss_bytes",           true,  COMBINE_OWN, true},
-	[FIG_RSS_AT]                = {"memory",       "peak_rss_at_s",            false, COMBINE_OWN, true},
-	[FIG_PSS]                   = {"memory",       "peak_pss_bytes",           true,  COMBINE_OWN, true},
-	[FIG_PSS_AT]                = {"memory",       "peak_pss_at_s",            false, COMBINE_OWN, true},
-	[FIG_PSS_ESTIMATED]         = {"memory",       "peak_pss_estimated_ratio", false, COMBINE_OWN, true},
-	[FIG_USS]                   = {"memory",       "peak_uss_bytes",           true,  COMBINE_OWN, true},
-	[FIG_USS_AT]                = {"memory",       "peak_uss_at_s",            false, COMBINE_OWN, true},
-	[FIG_USS_ESTIMATED]         = {"memory",       "peak_uss_estimated_ratio", false, COMBINE_OWN, true},
-	[FIG_VMS]                   = {"memory",       "peak_vms_bytes",           true,  COMBINE_OWN, true},
-	[FIG_VMS_AT]                = {"memory",       "peak_vms_at_s",            false, COMBINE_OWN, true},
-	[FIG_SWAP]                  = {"memory",       "peak_swap_bytes",          true,  COMBINE_OWN, true},
-	[FIG_SWAP_AT]               = {"memory",       "peak_swap_at_s",           false, COMBINE_OWN, true},
-	[FIG_ONE_RSS]               = {"memory",       "max_process_rss_bytes",    true,  COMBINE_MAX, true},
-	[FIG_ONE_PSS]               = {"memory",       "max_process_pss_bytes",    true,  COMBINE_MAX, true},
-	[FIG_ONE_USS]               = {"memory",       "max_process_uss_bytes",    true,  COMBINE_MAX, true},
-	[FIG_HWM]                   = {"memory",       "max_process_hwm_bytes",    true,  COMBINE_MAX, true},
+	[FIG_MEMORY]                = {"memory",       "peak_bytes",               true,  COMBINE_OWN, true, .matters = true},
+	[FIG_HWM]                   = {"memory",       "max_process_hwm_bytes",    true,  COMBINE_MAX, true, .matters = true},
 	[FIG_TREE_CGROUP_PEAK]      = {"memory",       "cgroup_peak_bytes",        true,  COMBINE_SUM},
 	[FIG_MEMORY_TOTAL]          = {"memory",       "installed_bytes",          true,  COMBINE_HOSTS},
 	[FIG_MEMORY_OF_ALLOCATION]  = {"memory",       "of_allocation_ratio",      false, COMBINE_OWN, true},
 	[FIG_MEMORY_OF_NODE]        = {"memory",       "of_node_ratio",            false, COMBINE_OWN, true},
-	[FIG_READ_BYTES]            = {"io",           "read_bytes",               true,  COMBINE_SUM, true},
-	[FIG_WRITE_BYTES]           = {"io",           "write_bytes",              true,  COMBINE_SUM, true},
-	[FIG_READ_CHARS]            = {"io",           "read_chars",               true,  COMBINE_SUM, true},
-	[FIG_WRITE_CHARS]           = {"io",           "write_chars",              true,  COMBINE_SUM, true},
-	[FIG_READ_CALLS]            = {"io",           "read_calls",               true,  COMBINE_SUM, true},
-	[FIG_WRITE_CALLS]           = {"io",           "write_calls",              true,  COMBINE_SUM, true},
-	[FIG_MAJOR]                 = {"faults",       "major",                    true,  COMBINE_SUM, true},
-	[FIG_MINOR]                 = {"faults",       "minor",                    true,  COMBINE_SUM, true},
-	[FIG_VOLUNTARY]             = {"switches",     "voluntary",                true,  COMBINE_SUM, true},
-	[FIG_INVOLUNTARY]           = {"switches",     "involuntary",              true,  COMBINE_SUM, true},
-	[FIG_SEEN]                  = {"processes",    "seen",                     true,  COMBINE_SUM, true},
-	[FIG_PROCESSES]             = {"processes",    "peak",                     true,  COMBINE_OWN, true},
+	[FIG_SEEN]                  = {"processes",    "seen",                     true,  COMBINE_SUM, true, .matters = true},
 	[FIG_UNSAMPLED]             = {"processes",    "unsampled",                true,  COMBINE_SUM, true},
 	[FIG_ACTIVE]                = {"processes",    "active_s",                 false, COMBINE_OWN, true},
 	[FIG_UNFINISHED]            = {"processes",    "unfinished",               true,  COMBINE_SUM},
-	[FIG_THREADS]               = {"threads",      "peak",                     true,  COMBINE_OWN, true},
-	[FIG_FDS]                   = {"fds",          "peak",                     true,  COMBINE_OWN, true},
-	[FIG_LIMIT_CPUS]            = {"limits",       "cpus",                     false, COMBINE_HOSTS, true},
-	[FIG_LIMIT_MEMORY]          = {"limits",       "memory_bytes",             true,  COMBINE_HOSTS, true},
+	[FIG_LIMIT_CPUS]            = {"limits",       "cpus",                     false, COMBINE_HOSTS, true, .matters = true},
+	[FIG_LIMIT_MEMORY]          = {"limits",       "memory_bytes",             true,  COMBINE_HOSTS, true, .matters = true},
 	[FIG_MACHINE_CPUS]          = {"limits",       "machine_cpus",             true,  COMBINE_HOSTS},
 	[FIG_MACHINE_MEMORY]        = {"limits",       "machine_memory_bytes",     true,  COMBINE_HOSTS},
 	[FIG_NET_RX_BYTES]          = {"network",      "rx_bytes",                 true,  COMBINE_DONE},
@@ -87,21 +56,41 @@ const struct summary_row summary_row[NR_FIGURES] = {
 	[FIG_IB_TX_PACKETS]         = {"interconnect", "tx_packets",               true,  COMBINE_DONE},
 	[FIG_DISK_READ]             = {"disk",         "read_bytes",               true,  COMBINE_DONE},
 	[FIG_DISK_WRITTEN]          = {"disk",         "write_bytes",              true,  COMBINE_DONE},
-	[FIG_ENERGY]                = {"energy",       "node_joules",              false, COMBINE_DONE},
-	[FIG_POWER]                 = {"energy",       "mean_watts",               false, COMBINE_DONE},
+	[FIG_ENERGY]                = {"energy",       "node_joules",              false, COMBINE_DONE, .matters = true},
+	[FIG_POWER]                 = {"energy",       "mean_watts",               false, COMBINE_DONE, .matters = true},
 	[FIG_GPU_ENERGY]            = {"energy",       "gpu_joules",               false, COMBINE_DONE},
-	[FIG_JOB_GPU_ENERGY]        = {"energy",       "job_gpu_joules",           false, COMBINE_DONE},
+	[FIG_JOB_GPU_ENERGY]        = {"energy",       "job_gpu_joules",           false, COMBINE_DONE, .matters = true},
 	[FIG_MEMBW_READ]            = {"memory_bandwidth", "read_bytes",           true,  COMBINE_DONE},
 	[FIG_MEMBW_WRITE]           = {"memory_bandwidth", "write_bytes",          true,  COMBINE_DONE},
-	[FIG_MEMBW_TOTAL]           = {"memory_bandwidth", "total_bytes",          true,  COMBINE_DONE},
+	[FIG_MEMBW_TOTAL]           = {"memory_bandwidth", "total_bytes",          true,  COMBINE_DONE, .matters = true},
 	[FIG_MEMBW_MEAN]            = {"memory_bandwidth", "mean_bytes_per_s",     false, COMBINE_DONE},
 	[FIG_MEMBW_PEAK]            = {"memory_bandwidth", "peak_bytes_per_s",     false, COMBINE_OWN},
-	[FIG_CGROUP_PEAK]           = {"cgroup",       "peak_bytes",               true,  COMBINE_MAX},
-	[FIG_OOM_KILLS]             = {"cgroup",       "oom_kills",                true,  COMBINE_DONE},
-	[FIG_THROTTLED]             = {"cgroup",       "throttled_s",              false, COMBINE_DONE},
+	[FIG_CGROUP_PEAK]           = {"cgroup",       "peak_bytes",               true,  COMBINE_MAX, .matters = true},
+	[FIG_OOM_KILLS]             = {"cgroup",       "oom_kills",                true,  COMBINE_DONE, .matters = true},
+	[FIG_THROTTLED]             = {"cgroup",       "throttled_s",              false, COMBINE_DONE, .matters = true},
 	[FIG_SELF_CPU]              = {"self",         "cpu_s",                    false, COMBINE_SUM},
 	[FIG_SELF_PERCENT]          = {"self",         "cpu_percent",              false, COMBINE_OWN},
 	[FIG_SELF_RSS]              = {"self",         "peak_rss_bytes",           true,  COMBINE_MAX},
+#define MATTERS true
+#define DETAIL false
+#define FIGURE(object, name, matters) object, name
+#define MATTERS_FIGURE(object, name, matters) matters
+#define ROW(id, name, unit, children, metric, ended, figure, ...) \
+	[FIG_##id] = {figure, QUANTITY_UNIT_##unit != UNIT_SECONDS, COMBINE_SUM, true, MATTERS_##figure},
+	AMOUNTS(ROW)
+#undef ROW
+#define LEVEL_VIEW(id, name, matters) LEVEL_MEMORY(id, name, matters) \
+	[FIG_ONE_##id] = {"memory", "max_process_" name "_bytes", true, COMBINE_MAX, true},
+#define LEVEL_MEMORY(id, name, matters) \
+	[FIG_##id] = {"memory", "peak_" name "_bytes", true, COMBINE_OWN, true, matters}, \
+	[FIG_##id##_AT] = {"memory", "peak_" name "_at_s", false, COMBINE_OWN, true},
+#define LEVEL_COUNT(id, name, matters) [FIG_##id] = {name, "peak", true, COMBINE_OWN, true, matters},
+#define ROW(id, name, kind, metric, figure, ...) LEVEL_##kind(id, name, figure)
+	LEVELS(ROW)
+#undef ROW
+#define ROW(id, name, ...) [FIG_##id##_ESTIMATED] = {"memory", "peak_" name "_estimated_ratio", false, COMBINE_OWN, true},
+	LEVELS_SHARED(ROW)
+#undef ROW
 };
 
 const struct summary_text_row summary_text_row[NR_TEXTS] = {
@@ -120,26 +109,22 @@ const struct summary_text_row summary_text_row[NR_TEXTS] = {
 	[TEXT_TARGET]        = {NULL,        "target",        "target",               "tacho did not attach to a single process", -1},
 };
 
-static const struct {
-	enum used used;
-	enum figure_id figure;
-} used_figure[] = {
-	{USED_CPU, FIG_CPU}, {USED_USER, FIG_USER}, {USED_SYSTEM, FIG_SYSTEM},
-	{USED_READ_BYTES, FIG_READ_BYTES}, {USED_WRITE_BYTES, FIG_WRITE_BYTES},
-	{USED_READ_CHARS, FIG_READ_CHARS}, {USED_WRITE_CHARS, FIG_WRITE_CHARS},
-	{USED_READ_CALLS, FIG_READ_CALLS}, {USED_WRITE_CALLS, FIG_WRITE_CALLS},
-	{USED_MAJOR, FIG_MAJOR}, {USED_MINOR, FIG_MINOR},
-	{USED_VOLUNTARY, FIG_VOLUNTARY}, {USED_INVOLUNTARY, FIG_INVOLUNTARY},
+static const enum figure_id used_figure[NR_USED] = {
+#define ROW(id, ...) [USED_##id] = FIG_##id,
+	AMOUNTS(ROW)
+#undef ROW
 };
 
 static const struct {
-	enum level level;
 	enum figure_id peak;
-	int at; /* figure of its time; -1: none */
+	int at, one; /* figures of its time and of the most that one process had; -1: none */
 } level_figure[] = {
-	{LEVEL_RSS, FIG_RSS, FIG_RSS_AT}, {LEVEL_PSS, FIG_PSS, FIG_PSS_AT}, {LEVEL_USS, FIG_USS, FIG_USS_AT},
-	{LEVEL_VMS, FIG_VMS, FIG_VMS_AT}, {LEVEL_SWAP, FIG_SWAP, FIG_SWAP_AT}, {LEVEL_THREADS, FIG_THREADS, -1},
-	{LEVEL_FDS, FIG_FDS, -1}, {LEVEL_PROCESSES, FIG_PROCESSES, -1},
+#define AT_VIEW(id) FIG_##id##_AT, FIG_ONE_##id
+#define AT_MEMORY(id) FIG_##id##_AT, -1
+#define AT_COUNT(id) -1, -1
+#define ROW(id, name, kind, ...) [LEVEL_##id] = {FIG_##id, AT_##kind(id)},
+	LEVELS(ROW)
+#undef ROW
 };
 /* clang-format on */
 
@@ -322,15 +307,12 @@ static void fit_split(struct summary *s)
 
 static void fill_used(struct summary *s, const struct ledger *a, unsigned line, const struct amounts *last)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(used_figure); i++) {
-		enum used used = used_figure[i].used;
-
-		if (!(last->used_valid >> used & 1))
-			figure_unset(s, used_figure[i].figure, ledger_used_why(a, line, used));
+	for (enum used i = 0; i < NR_USED; i++)
+		if (!(last->used_valid >> i & 1))
+			figure_unset(s, used_figure[i], ledger_used_why(a, line, i));
 		else
-			figure_set(s, used_figure[i].figure,
-				(double)last->used[used] / (used <= USED_SYSTEM ? 1e9 : 1));
-	}
+			figure_set(
+				s, used_figure[i], (double)last->used[i] / (quantity[i].is_time ? 1e9 : 1));
 	fit_split(s);
 }
 
@@ -358,10 +340,11 @@ static double figure_or_nan(const struct summary *s, enum figure_id id)
 /* When the peaks are there. */
 static void fill_over(struct summary *s, struct tracker *t)
 {
-	static const enum figure_id most[NR_OVER] = {[OVER_CORES] = FIG_PEAK_CORES,
-		[OVER_RSS] = FIG_RSS,
-		[OVER_PSS] = FIG_PSS,
-		[OVER_USS] = FIG_USS};
+	/* clang-format off */
+#define ROW(id, ...) , [OVER_##id] = FIG_##id
+	static const enum figure_id most[NR_OVER] = {[OVER_CORES] = FIG_PEAK_CORES LEVELS_VIEWS(ROW)};
+#undef ROW
+	/* clang-format on */
 
 	for (unsigned i = 0; i < NR_OVER; i++)
 		/* Of a single moment there is no time to share out. */
@@ -411,8 +394,8 @@ void raise_peak_cores(struct summary *s, double cores, double window, const char
 
 void fill_peaks(struct summary *s, struct tracker *t)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
-		const struct top *top = &t->top[level_figure[i].level];
+	for (unsigned i = 0; i < ARRAY_SIZE(level_figure); i++) {
+		const struct top *top = &t->top[i];
 
 		if (!top->has)
 			continue;
@@ -546,16 +529,13 @@ void fill_self_percent(struct summary *s, double recorded_s)
 /* What any one process had at most. */
 static void fill_ones(struct summary *s, const struct ledger *a, const struct account_facts *f)
 {
-	static const struct {
-		enum level level;
-		enum figure_id figure;
-	} one[] = {{LEVEL_RSS, FIG_ONE_RSS}, {LEVEL_PSS, FIG_ONE_PSS}, {LEVEL_USS, FIG_ONE_USS}};
-
-	for (size_t i = 0; i < ARRAY_SIZE(one); i++) {
-		if (f->one_valid >> one[i].level & 1)
-			figure_set(s, one[i].figure, (double)f->one[one[i].level]);
+	for (unsigned i = 0; i < ARRAY_SIZE(level_figure); i++) {
+		if (level_figure[i].one < 0)
+			continue;
+		if (f->one_valid >> i & 1)
+			figure_set(s, (enum figure_id)level_figure[i].one, (double)f->one[i]);
 		else
-			figure_unset(s, one[i].figure, ledger_level_why(a, one[i].level));
+			figure_unset(s, (enum figure_id)level_figure[i].one, ledger_level_why(a, i));
 	}
 	figure_or(s, FIG_HWM, f->max_hwm_bytes, 1, ledger_why(a, "proc.mem.hwm"));
 }
@@ -609,8 +589,8 @@ static void fill_line(struct summary *s, const struct ledger *a, unsigned line, 
 	struct account_facts f = ledger_line(a, line);
 	int64_t unknown = ledger_facts(a)->unknown;
 
-	for (size_t i = 0; i < ARRAY_SIZE(level_figure); i++) {
-		const char *why = ledger_level_why(a, level_figure[i].level);
+	for (unsigned i = 0; i < ARRAY_SIZE(level_figure); i++) {
+		const char *why = ledger_level_why(a, i);
 
 		figure_unset(s, level_figure[i].peak, why);
 		if (level_figure[i].at >= 0)

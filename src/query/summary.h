@@ -21,7 +21,15 @@ struct figure {
 		why; /* NULL: the value holds. "": there is no such thing (the signal of a job that exited) */
 };
 
-enum figure_id {
+/* clang-format off */
+#define FIGURE_AMOUNT(id, ...) FIG_##id,
+#define FIGURES_VIEW(id) FIG_##id, FIG_##id##_AT,
+#define FIGURES_MEMORY(id) FIG_##id, FIG_##id##_AT,
+#define FIGURES_COUNT(id) FIG_##id,
+#define FIGURE_LEVEL(id, name, kind, ...) FIGURES_##kind(id)
+#define FIGURE_SHARED(id, ...) FIG_##id, FIG_##id##_AT, FIG_##id##_ESTIMATED,
+#define FIGURE_ONE(id, ...) FIG_ONE_##id,
+enum figure_id { /* in the order of the JSON */
 	FIG_WALL,
 	FIG_EXIT_CODE,
 	FIG_EXIT_SIGNAL,
@@ -31,9 +39,8 @@ enum figure_id {
 	FIG_LATE,
 	FIG_SKIPPED,
 	FIG_REDACTED,
-	FIG_USER,
-	FIG_SYSTEM,
-	FIG_CPU,
+	AMOUNTS_CPU_PARTS(FIGURE_AMOUNT)
+	AMOUNTS_CPU(FIGURE_AMOUNT)
 	FIG_MEAN_CORES,
 	FIG_PEAK_CORES,
 	FIG_PEAK_CORES_AT,
@@ -44,43 +51,26 @@ enum figure_id {
 	FIG_CPU_OF_ALLOCATION,
 	FIG_CPU_OF_NODE,
 	FIG_MEMORY,
-	FIG_RSS,
-	FIG_RSS_AT,
-	FIG_PSS,
-	FIG_PSS_AT,
-	FIG_PSS_ESTIMATED,
-	FIG_USS,
-	FIG_USS_AT,
-	FIG_USS_ESTIMATED,
-	FIG_VMS,
-	FIG_VMS_AT,
-	FIG_SWAP,
-	FIG_SWAP_AT,
-	FIG_ONE_RSS,
-	FIG_ONE_PSS,
-	FIG_ONE_USS,
+	LEVELS_RSS(FIGURE_LEVEL)
+	LEVELS_SHARED(FIGURE_SHARED)
+	LEVELS_MEMORY(FIGURE_LEVEL)
+	LEVELS_VIEWS(FIGURE_ONE)
 	FIG_HWM,
 	FIG_TREE_CGROUP_PEAK,
 	FIG_MEMORY_TOTAL,
 	FIG_MEMORY_OF_ALLOCATION,
 	FIG_MEMORY_OF_NODE,
-	FIG_READ_BYTES,
-	FIG_WRITE_BYTES,
-	FIG_READ_CHARS,
-	FIG_WRITE_CHARS,
-	FIG_READ_CALLS,
-	FIG_WRITE_CALLS,
-	FIG_MAJOR,
-	FIG_MINOR,
-	FIG_VOLUNTARY,
-	FIG_INVOLUNTARY,
+	AMOUNTS_STORAGE(FIGURE_AMOUNT)
+	AMOUNTS_CALLS(FIGURE_AMOUNT)
+	AMOUNTS_MAJOR(FIGURE_AMOUNT)
+	AMOUNTS_MINOR(FIGURE_AMOUNT)
+	AMOUNTS_SWITCHES(FIGURE_AMOUNT)
 	FIG_SEEN,
-	FIG_PROCESSES,
+	LEVELS_ALIVE(FIGURE_LEVEL)
 	FIG_UNSAMPLED,
 	FIG_ACTIVE,
 	FIG_UNFINISHED,
-	FIG_THREADS,
-	FIG_FDS,
+	LEVELS_COUNTS(FIGURE_LEVEL)
 	FIG_LIMIT_CPUS,
 	FIG_LIMIT_MEMORY,
 	FIG_MACHINE_CPUS,
@@ -112,6 +102,7 @@ enum figure_id {
 	FIG_SELF_RSS,
 	NR_FIGURES
 };
+/* clang-format on */
 
 enum combine { /* several nodes to one */
 	COMBINE_SUM,
@@ -128,6 +119,8 @@ struct summary_row {
 	bool whole; /* an integer */
 	enum combine combine;
 	bool of_groups; /* has a meaning for a group of processes, too */
+	bool matters; /* people want to hear of it when two runs differ in it; the rest is for `compare --all`
+		       */
 };
 
 extern const struct summary_row summary_row[NR_FIGURES];

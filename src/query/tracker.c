@@ -105,8 +105,9 @@ static void count_a_thread_each(struct tracker *t)
 
 void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32_t valid)
 {
-	static const enum level spread_level[NR_OVER] = {
-		[OVER_RSS] = LEVEL_RSS, [OVER_PSS] = LEVEL_PSS, [OVER_USS] = LEVEL_USS};
+#define ROW(id, ...) [OVER_##id] = LEVEL_##id,
+	static const enum level spread_level[NR_OVER] = {LEVELS_VIEWS(ROW)};
+#undef ROW
 	double since = t->level_time;
 
 	tracker_hold(t, time);

@@ -6,13 +6,15 @@
 #include "query/meter.h"
 #include "query/spread.h"
 
+/* clang-format off */
 enum over { /* what is followed as it is spread over the time in which there were processes */
 	OVER_CORES,
-	OVER_RSS,
-	OVER_PSS,
-	OVER_USS,
+#define ROW(id, ...) OVER_##id,
+	LEVELS_VIEWS(ROW)
+#undef ROW
 	NR_OVER
 };
+/* clang-format on */
 
 enum flow { /* amounts whose greatest rate is kept */
 	FLOW_CPU,
