@@ -17,111 +17,125 @@
 
 /* clang-format off */
 #define EVERYWHERE  true,  true,  true
-#define NO_PROCESS  false, true,  true
+#define NOT_OF_ONE  false, true,  true
 #define NODES_ONLY  false, false, true
-#define NUMBER UNIT_COUNT, false
-#define BYTES UNIT_BYTES, false
-#define BYTE_RATE UNIT_BYTES, true
-#define SECONDS UNIT_SECONDS, false
-#define RATIO UNIT_RATIO, false
+#define IN_COUNT UNIT_COUNT, false
+#define IN_BYTES UNIT_BYTES, false
+#define IN_BYTE_RATE UNIT_BYTES, true
+#define IN_SECONDS UNIT_SECONDS, false
+#define IN_RATIO UNIT_RATIO, false
 
 /* name, title, help, unit, per second, whole, moment, of processes, of groups, of nodes */
 const struct stats_column stats_column[NR_STATS] = {
-	[STAT_INSTANCES]      = {"instances",            "processes",        "Processes ever seen.", NUMBER, true, false, NO_PROCESS},
-	[STAT_SAMPLES]        = {"samples",              "samples",          "Readings of its processes: ticks at which each was there.", NUMBER, true, false, EVERYWHERE},
-	[STAT_DURATION]       = {"duration_s",           "duration",         "Time from its first moment to its last.", SECONDS, false, false, EVERYWHERE},
-	[STAT_CPU]            = {"cpu_s",                "CPU time",         "CPU time, what ended processes used included.", SECONDS, false, false, EVERYWHERE},
-	[STAT_USER]           = {"user_s",               "user",             "CPU time in programs.", SECONDS, false, false, EVERYWHERE},
-	[STAT_SYSTEM]         = {"system_s",             "system",           "CPU time in the kernel.", SECONDS, false, false, EVERYWHERE},
-	[STAT_CORES_MEAN]     = {"cores_mean",           "cores mean",       "CPU time by the duration of the run, of a process by its own.", NUMBER, false, false, EVERYWHERE},
-	[STAT_CORES_P50]      = {"cores_p50",            "cores median",     "For half of the time no more cores were busy.", NUMBER, false, false, NO_PROCESS},
-	[STAT_CORES_P95]      = {"cores_p95",            "cores 95%",        "For 95% of the time no more cores were busy.", NUMBER, false, false, NO_PROCESS},
-	[STAT_CORES_PEAK]     = {"cores_peak",           "cores peak",       "The most cores busy at once, over the shortest time that tells.", NUMBER, false, false, EVERYWHERE},
-	[STAT_CORES_PEAK_AT]  = {"cores_peak_at_s",      "cores peak at",    "When that was.", SECONDS, false, true, EVERYWHERE},
-	[STAT_CORES_ONE_PEAK] = {"cores_one_peak",       "cores of one",     "The most cores that any one process kept busy.", NUMBER, false, false, NO_PROCESS},
-	[STAT_MEMORY_PEAK]    = {"memory_peak_bytes",    "memory peak",      "How much memory it had, as far as known: PSS, without that RSS, or what one process had between two samples.", BYTES, true, false, NO_PROCESS},
-	[STAT_RSS_MEAN]       = {"rss_mean_bytes",       "RSS mean",         "Resident memory, shared pages counted once per process, mean over time.", BYTES, true, false, EVERYWHERE},
-	[STAT_RSS_P50]        = {"rss_p50_bytes",        "RSS median",       "For half of the time it was no more.", BYTES, true, false, NO_PROCESS},
-	[STAT_RSS_P95]        = {"rss_p95_bytes",        "RSS 95%",          "For 95% of the time it was no more.", BYTES, true, false, NO_PROCESS},
-	[STAT_RSS_PEAK]       = {"rss_peak_bytes",       "RSS peak",         "The most that all its processes had together at a sample; of one process the most that is known.", BYTES, true, false, EVERYWHERE},
-	[STAT_RSS_PEAK_AT]    = {"rss_peak_at_s",        "RSS peak at",      "When that was.", SECONDS, false, true, EVERYWHERE},
-	[STAT_RSS_ONE_PEAK]   = {"rss_one_peak_bytes",   "RSS of one",       "The most that any one process had.", BYTES, true, false, NO_PROCESS},
-	[STAT_RSS_PEAKS_SUM]  = {"rss_peaks_sum_bytes",  "RSS peaks added",  "The sum of every process's own peak, which nobody had at once.", BYTES, true, false, NO_PROCESS},
-	[STAT_PSS_MEAN]       = {"pss_mean_bytes",       "PSS mean",         "Fair share of memory, each page divided by its users, mean over time.", BYTES, true, false, EVERYWHERE},
-	[STAT_PSS_P95]        = {"pss_p95_bytes",        "PSS 95%",          "For 95% of the time it was no more.", BYTES, true, false, NO_PROCESS},
-	[STAT_PSS_PEAK]       = {"pss_peak_bytes",       "PSS peak",         "The most that all its processes had together at one instant.", BYTES, true, false, EVERYWHERE},
-	[STAT_PSS_PEAK_AT]    = {"pss_peak_at_s",        "PSS peak at",      "When that was.", SECONDS, false, true, EVERYWHERE},
-	[STAT_PSS_ONE_PEAK]   = {"pss_one_peak_bytes",   "PSS of one",       "The most that any one process had.", BYTES, true, false, NO_PROCESS},
-	[STAT_PSS_PEAKS_SUM]  = {"pss_peaks_sum_bytes",  "PSS peaks added",  "The sum of every process's own peak, which nobody had at once.", BYTES, true, false, NO_PROCESS},
-	[STAT_USS_MEAN]       = {"uss_mean_bytes",       "USS mean",         "Memory that nobody shares, mean over time.", BYTES, true, false, EVERYWHERE},
-	[STAT_USS_P95]        = {"uss_p95_bytes",        "USS 95%",          "For 95% of the time it was no more.", BYTES, true, false, NO_PROCESS},
-	[STAT_USS_PEAK]       = {"uss_peak_bytes",       "USS peak",         "The most that all its processes had together at one instant.", BYTES, true, false, EVERYWHERE},
-	[STAT_USS_PEAK_AT]    = {"uss_peak_at_s",        "USS peak at",      "When that was.", SECONDS, false, true, EVERYWHERE},
-	[STAT_USS_ONE_PEAK]   = {"uss_one_peak_bytes",   "USS of one",       "The most that any one process had.", BYTES, true, false, NO_PROCESS},
-	[STAT_USS_PEAKS_SUM]  = {"uss_peaks_sum_bytes",  "USS peaks added",  "The sum of every process's own peak, which nobody had at once.", BYTES, true, false, NO_PROCESS},
-	[STAT_SWAP_PEAK]      = {"swap_peak_bytes",      "swap peak",        "The most that was swapped out at one instant.", BYTES, true, false, EVERYWHERE},
-	[STAT_THREADS_PEAK]   = {"threads_peak",         "threads",          "The most threads at one instant.", NUMBER, true, false, EVERYWHERE},
-	[STAT_FDS_PEAK]       = {"fds_peak",             "open files",       "The most open file descriptors at one instant.", NUMBER, true, false, EVERYWHERE},
-	[STAT_PROCESSES_PEAK] = {"processes_peak",       "at once",          "The most processes at one instant.", NUMBER, true, false, NO_PROCESS},
-	[STAT_READ_BYTES]     = {"read_bytes",           "from storage",     "Bytes fetched from storage.", BYTES, true, false, EVERYWHERE},
-	[STAT_WRITE_BYTES]    = {"write_bytes",          "to storage",       "Bytes sent to storage.", BYTES, true, false, EVERYWHERE},
-	[STAT_READ_CHARS]     = {"read_chars",           "read",             "Bytes read by system calls.", BYTES, true, false, EVERYWHERE},
-	[STAT_WRITE_CHARS]    = {"write_chars",          "written",          "Bytes written by system calls.", BYTES, true, false, EVERYWHERE},
-	[STAT_READ_RATE_PEAK] = {"read_peak_bytes_per_s", "from storage peak", "The greatest rate at which bytes came from storage.", BYTE_RATE, false, false, NO_PROCESS},
-	[STAT_WRITE_RATE_PEAK] = {"write_peak_bytes_per_s", "to storage peak", "The greatest rate at which bytes went to storage.", BYTE_RATE, false, false, NO_PROCESS},
-	[STAT_MAJOR_FAULTS]   = {"major_faults",         "major faults",     "Page faults that waited for storage.", NUMBER, true, false, EVERYWHERE},
-	[STAT_GPU_MEMORY_PEAK] = {"gpu_memory_peak_bytes", "GPU memory peak", "The most GPU memory at one instant: of the job's devices, and of the processes of a group or user.", BYTES, true, false, EVERYWHERE},
-	[STAT_GPU_UTIL_MEAN]  = {"gpu_util_mean",        "GPU use mean",     "Share of the time in which the job's GPUs worked, mean over devices; of a group, for its processes.", RATIO, false, false, NO_PROCESS},
-	[STAT_GPU_UTIL_MAX]   = {"gpu_util_max",         "GPU use peak",     "The highest utilisation of any of the job's GPUs.", RATIO, false, false, NODES_ONLY},
-	[STAT_GPU_MEM_UTIL_MEAN] = {"gpu_mem_util_mean", "GPU memory use mean", "Share of the time in which the memory of the job's GPUs was read or written, mean over devices.", RATIO, false, false, NODES_ONLY},
-	[STAT_GPU_MEM_UTIL_MAX] = {"gpu_mem_util_max",   "GPU memory use peak", "The highest use of the memory of any of the job's GPUs.", RATIO, false, false, NODES_ONLY},
+	[STAT_INSTANCES]      = {"instances",            "processes",        "Processes ever seen.", IN_COUNT, true, false, NOT_OF_ONE},
+	[STAT_SAMPLES]        = {"samples",              "samples",          "Readings of its processes: ticks at which each was there.", IN_COUNT, true, false, EVERYWHERE},
+	[STAT_DURATION]       = {"duration_s",           "duration",         "Time from its first moment to its last.", IN_SECONDS, false, false, EVERYWHERE},
+	[STAT_CORES_MEAN]     = {"cores_mean",           "cores mean",       "CPU time by the duration of the run, of a process by its own.", IN_COUNT, false, false, EVERYWHERE},
+	[STAT_CORES_P50]      = {"cores_p50",            "cores median",     "For half of the time no more cores were busy.", IN_COUNT, false, false, NOT_OF_ONE},
+	[STAT_CORES_P95]      = {"cores_p95",            "cores 95%",        "For 95% of the time no more cores were busy.", IN_COUNT, false, false, NOT_OF_ONE},
+	[STAT_CORES_PEAK]     = {"cores_peak",           "cores peak",       "The most cores busy at once, over the shortest time that tells.", IN_COUNT, false, false, EVERYWHERE},
+	[STAT_CORES_PEAK_AT]  = {"cores_peak_at_s",      "cores peak at",    "When that was.", IN_SECONDS, false, true, EVERYWHERE},
+	[STAT_CORES_ONE_PEAK] = {"cores_one_peak",       "cores of one",     "The most cores that any one process kept busy.", IN_COUNT, false, false, NOT_OF_ONE},
+	[STAT_MEMORY_PEAK]    = {"memory_peak_bytes",    "memory peak",      "How much memory it had, as far as known: PSS, without that RSS, or what one process had between two samples.", IN_BYTES, true, false, NOT_OF_ONE},
+	[STAT_READ_RATE_PEAK] = {"read_peak_bytes_per_s", "from storage peak", "The greatest rate at which bytes came from storage.", IN_BYTE_RATE, false, false, NOT_OF_ONE},
+	[STAT_WRITE_RATE_PEAK] = {"write_peak_bytes_per_s", "to storage peak", "The greatest rate at which bytes went to storage.", IN_BYTE_RATE, false, false, NOT_OF_ONE},
+	[STAT_GPU_MEMORY_PEAK] = {"gpu_memory_peak_bytes", "GPU memory peak", "The most GPU memory at one instant: of the job's devices, and of the processes of a group or user.", IN_BYTES, true, false, EVERYWHERE},
+	[STAT_GPU_UTIL_MEAN]  = {"gpu_util_mean",        "GPU use mean",     "Share of the time in which the job's GPUs worked, mean over devices; of a group, for its processes.", IN_RATIO, false, false, NOT_OF_ONE},
+	[STAT_GPU_UTIL_MAX]   = {"gpu_util_max",         "GPU use peak",     "The highest utilisation of any of the job's GPUs.", IN_RATIO, false, false, NODES_ONLY},
+	[STAT_GPU_MEM_UTIL_MEAN] = {"gpu_mem_util_mean", "GPU memory use mean", "Share of the time in which the memory of the job's GPUs was read or written, mean over devices.", IN_RATIO, false, false, NODES_ONLY},
+	[STAT_GPU_MEM_UTIL_MAX] = {"gpu_mem_util_max",   "GPU memory use peak", "The highest use of the memory of any of the job's GPUs.", IN_RATIO, false, false, NODES_ONLY},
 	[STAT_GPU_POWER_MEAN] = {"gpu_power_mean_w",     "GPU power mean",   "Power of the job's GPUs together, mean over time.", UNIT_WATTS, false, false, false, NODES_ONLY},
 	[STAT_GPU_POWER_MAX]  = {"gpu_power_max_w",      "GPU power peak",   "Power of the job's GPUs together, the most at one instant.", UNIT_WATTS, false, false, false, NODES_ONLY},
 	[STAT_GPU_ENERGY]     = {"gpu_energy_j",         "GPU energy",       "Energy of the job's GPUs.", UNIT_JOULES, false, false, false, NODES_ONLY},
 	[STAT_ENERGY]         = {"energy_j",             "energy",           "Energy of the node, as far as its meters see.", UNIT_JOULES, false, false, false, NODES_ONLY},
-	[STAT_NODE_CPU_USER_MEAN] = {"node_cpu_user_mean", "node CPU user", "Share of the CPU time of the whole machine that programs had, whose ever.", RATIO, false, false, NODES_ONLY},
-	[STAT_NODE_CPU_IDLE_MEAN] = {"node_cpu_idle_mean", "node CPU idle", "Share of the CPU time of the whole machine in which there was nothing to do.", RATIO, false, false, NODES_ONLY},
+	[STAT_NODE_CPU_USER_MEAN] = {"node_cpu_user_mean", "node CPU user", "Share of the CPU time of the whole machine that programs had, whose ever.", IN_RATIO, false, false, NODES_ONLY},
+	[STAT_NODE_CPU_IDLE_MEAN] = {"node_cpu_idle_mean", "node CPU idle", "Share of the CPU time of the whole machine in which there was nothing to do.", IN_RATIO, false, false, NODES_ONLY},
+#define WHERE_PROCESS(...) EVERYWHERE
+#define WHERE_NO_PROCESS NOT_OF_ONE
+#define COLUMN_STATS(title, help) title, help
+#define ROW(id, name, unit, children, metric, ended, figure, stats, process) \
+	IF_##stats([STAT_##id] = {name QUANTITY_SUFFIX_##unit, COLUMN_##stats, QUANTITY_UNIT_##unit, false, \
+		QUANTITY_UNIT_##unit != UNIT_SECONDS, false, WHERE_##process},)
+	AMOUNTS(ROW)
+#undef ROW
+#undef COLUMN_STATS
+#define COLUMNS_VIEW(id, name, title, help, mean_help, median, ...) \
+	[STAT_##id##_MEAN] = {name "_mean_bytes", title " mean", mean_help, IN_BYTES, true, false, EVERYWHERE}, \
+	IF_##median([STAT_##id##_P50] = {name "_p50_bytes", title " median", "For half of the time it was no more.", IN_BYTES, true, false, NOT_OF_ONE},) \
+	[STAT_##id##_P95] = {name "_p95_bytes", title " 95%", "For 95% of the time it was no more.", IN_BYTES, true, false, NOT_OF_ONE}, \
+	[STAT_##id##_PEAK] = {name "_peak_bytes", title " peak", help, IN_BYTES, true, false, EVERYWHERE}, \
+	[STAT_##id##_PEAK_AT] = {name "_peak_at_s", title " peak at", "When that was.", IN_SECONDS, false, true, EVERYWHERE}, \
+	[STAT_##id##_ONE_PEAK] = {name "_one_peak_bytes", title " of one", "The most that any one process had.", IN_BYTES, true, false, NOT_OF_ONE}, \
+	[STAT_##id##_PEAKS_SUM] = {name "_peaks_sum_bytes", title " peaks added", "The sum of every process's own peak, which nobody had at once.", IN_BYTES, true, false, NOT_OF_ONE},
+#define COLUMNS_MEMORY(id, name, title, help, mean_help, median, ...) \
+	[STAT_##id##_PEAK] = {name "_peak_bytes", title, help, IN_BYTES, true, false, EVERYWHERE},
+#define COLUMNS_COUNT(id, name, title, help, mean_help, median, ...) \
+	[STAT_##id##_PEAK] = {name "_peak", title, help, IN_COUNT, true, false, __VA_ARGS__},
+#define COLUMN_STATS(title, help, mean_help, median) title, help, mean_help, median
+#define COLUMNS(columns, ...) columns(__VA_ARGS__)
+#define ROW(id, name, kind, metric, figure, stats, process) \
+	IF_##stats(COLUMNS(COLUMNS_##kind, id, name, COLUMN_##stats, WHERE_##process))
+	LEVELS(ROW)
+#undef ROW
 };
 
 static const struct {
 	enum stats_id stat;
 	enum figure_id figure;
 } stat_figure[] = {
-	{STAT_INSTANCES, FIG_SEEN}, {STAT_CPU, FIG_CPU}, {STAT_USER, FIG_USER}, {STAT_SYSTEM, FIG_SYSTEM},
-	{STAT_CORES_MEAN, FIG_MEAN_CORES}, {STAT_CORES_PEAK, FIG_PEAK_CORES}, {STAT_CORES_PEAK_AT, FIG_PEAK_CORES_AT},
-	{STAT_MEMORY_PEAK, FIG_MEMORY},
-	{STAT_RSS_PEAK, FIG_RSS}, {STAT_RSS_PEAK_AT, FIG_RSS_AT}, {STAT_RSS_ONE_PEAK, FIG_ONE_RSS},
-	{STAT_PSS_PEAK, FIG_PSS}, {STAT_PSS_PEAK_AT, FIG_PSS_AT}, {STAT_PSS_ONE_PEAK, FIG_ONE_PSS},
-	{STAT_USS_PEAK, FIG_USS}, {STAT_USS_PEAK_AT, FIG_USS_AT}, {STAT_USS_ONE_PEAK, FIG_ONE_USS},
-	{STAT_SWAP_PEAK, FIG_SWAP}, {STAT_THREADS_PEAK, FIG_THREADS}, {STAT_FDS_PEAK, FIG_FDS},
-	{STAT_PROCESSES_PEAK, FIG_PROCESSES}, {STAT_READ_BYTES, FIG_READ_BYTES}, {STAT_WRITE_BYTES, FIG_WRITE_BYTES},
-	{STAT_READ_CHARS, FIG_READ_CHARS}, {STAT_WRITE_CHARS, FIG_WRITE_CHARS}, {STAT_MAJOR_FAULTS, FIG_MAJOR},
+	{STAT_INSTANCES, FIG_SEEN}, {STAT_CORES_MEAN, FIG_MEAN_CORES}, {STAT_CORES_PEAK, FIG_PEAK_CORES},
+	{STAT_CORES_PEAK_AT, FIG_PEAK_CORES_AT}, {STAT_MEMORY_PEAK, FIG_MEMORY},
+#define ROW(id, name, unit, children, metric, ended, figure, stats, process) IF_##stats({STAT_##id, FIG_##id},)
+	AMOUNTS(ROW)
+#undef ROW
+#define ROW(id, name, kind, metric, figure, stats, process) IF_##stats({STAT_##id##_PEAK, FIG_##id},)
+	LEVELS(ROW)
+#undef ROW
+#define ROW(id, ...) {STAT_##id##_PEAK_AT, FIG_##id##_AT}, {STAT_##id##_ONE_PEAK, FIG_ONE_##id},
+	LEVELS_VIEWS(ROW)
+#undef ROW
 };
 
 static const struct {
 	enum stats_id stat;
 	enum process_value value;
+	int used; /* -1: it is no amount */
 } stat_process[] = {
-	{STAT_DURATION, PROCESS_WALL}, {STAT_CPU, PROCESS_CPU}, {STAT_USER, PROCESS_USER}, {STAT_SYSTEM, PROCESS_SYSTEM},
-	{STAT_RSS_PEAK, PROCESS_RSS}, {STAT_PSS_PEAK, PROCESS_PSS}, {STAT_USS_PEAK, PROCESS_USS},
-	{STAT_THREADS_PEAK, PROCESS_THREADS}, {STAT_FDS_PEAK, PROCESS_FDS},
-	{STAT_READ_BYTES, PROCESS_READ_BYTES}, {STAT_WRITE_BYTES, PROCESS_WRITE_BYTES},
-	{STAT_READ_CHARS, PROCESS_READ_CHARS}, {STAT_WRITE_CHARS, PROCESS_WRITE_CHARS}, {STAT_MAJOR_FAULTS, PROCESS_MAJOR},
+	{STAT_DURATION, PROCESS_WALL, -1},
+#define ROW(id, name, unit, children, metric, ended, figure, stats, process) \
+	IF_##stats(IF_##process({STAT_##id, PROCESS_##id, USED_##id},))
+	AMOUNTS(ROW)
+#undef ROW
+#define ROW(id, name, kind, metric, figure, stats, process) IF_##stats(IF_##process({STAT_##id##_PEAK, PROCESS_##id, -1},))
+	LEVELS(ROW)
+#undef ROW
 };
 
-/* What the processes' own peaks add up to, and the largest of them. */
 static const struct {
-	enum process_value value;
-	enum stats_id sum, one;
-} peak_stat[] = {
-	{PROCESS_RSS, STAT_RSS_PEAKS_SUM, STAT_RSS_ONE_PEAK},
-	{PROCESS_PSS, STAT_PSS_PEAKS_SUM, STAT_PSS_ONE_PEAK},
-	{PROCESS_USS, STAT_USS_PEAKS_SUM, STAT_USS_ONE_PEAK},
+	enum level level;
+	enum stats_id peak;
+	int at; /* -1: not told */
+} level_stat[] = {
+#define AT_VIEW(id) STAT_##id##_PEAK_AT
+#define AT_MEMORY(id) -1
+#define AT_COUNT(id) -1
+#define ROW(id, name, kind, metric, figure, stats, process) IF_##stats({LEVEL_##id, STAT_##id##_PEAK, AT_##kind(id)},)
+	LEVELS(ROW)
+#undef ROW
 };
 
-static const enum stats_id over_mean[NR_OVER] = {[OVER_RSS] = STAT_RSS_MEAN, [OVER_PSS] = STAT_PSS_MEAN, [OVER_USS] = STAT_USS_MEAN};
-static const enum stats_id over_p95[NR_OVER] = {
-	[OVER_CORES] = STAT_CORES_P95, [OVER_RSS] = STAT_RSS_P95, [OVER_PSS] = STAT_PSS_P95, [OVER_USS] = STAT_USS_P95};
+/* How memory can be counted: over time, and what the processes' own peaks add up to and the largest of them. */
+static const struct {
+	enum level level;
+	enum over over;
+	enum process_value value;
+	enum stats_id mean, p95, peak, at, sum, one;
+} view_stat[] = {
+#define ROW(id, ...) {LEVEL_##id, OVER_##id, PROCESS_##id, STAT_##id##_MEAN, STAT_##id##_P95, STAT_##id##_PEAK, \
+	STAT_##id##_PEAK_AT, STAT_##id##_PEAKS_SUM, STAT_##id##_ONE_PEAK},
+	LEVELS_VIEWS(ROW)
+#undef ROW
+};
 /* clang-format on */
 
 struct filling {
@@ -172,11 +186,11 @@ static void add_known(double *sum, double value)
 static void fill_over(struct stats_row *row, const struct summary_over *over)
 {
 	row->value[STAT_CORES_P50] = over[OVER_CORES].p50;
+	row->value[STAT_CORES_P95] = over[OVER_CORES].p95;
 	row->value[STAT_RSS_P50] = over[OVER_RSS].p50;
-	for (unsigned i = 0; i < NR_OVER; i++) {
-		row->value[over_p95[i]] = over[i].p95;
-		if (i != OVER_CORES)
-			row->value[over_mean[i]] = over[i].mean;
+	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++) {
+		row->value[view_stat[i].mean] = over[view_stat[i].over].mean;
+		row->value[view_stat[i].p95] = over[view_stat[i].over].p95;
 	}
 }
 
@@ -344,8 +358,8 @@ static void tally(struct filling *f, struct stats_row *row, struct stats_extent 
 	const struct stats_pass_node *n = &f->found.node[p->node];
 	double start = known_max(p->value[PROCESS_START], 0);
 
-	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
-		add_known(&row->value[peak_stat[i].sum], p->value[peak_stat[i].value]);
+	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++)
+		add_known(&row->value[view_stat[i].sum], p->value[view_stat[i].value]);
 	row->value[STAT_CORES_ONE_PEAK] =
 		known_max(row->value[STAT_CORES_ONE_PEAK], cores_of_one(f, process));
 	if (!extent)
@@ -356,18 +370,13 @@ static void tally(struct filling *f, struct stats_row *row, struct stats_extent 
 
 static void tally_user(struct stats_row *row, const struct process_row *p)
 {
-	static const struct {
-		enum stats_id stat;
-		enum process_value value;
-	} amount[] = {{STAT_CPU, PROCESS_CPU}, {STAT_USER, PROCESS_USER}, {STAT_SYSTEM, PROCESS_SYSTEM},
-		{STAT_MAJOR_FAULTS, PROCESS_MAJOR}};
-
 	add_known(&row->value[STAT_INSTANCES], 1);
-	for (size_t i = 0; i < ARRAY_SIZE(amount); i++)
-		add_known(&row->value[amount[i].stat], p->value[amount[i].value]);
-	for (size_t i = 0; i < ARRAY_SIZE(peak_stat); i++)
-		row->value[peak_stat[i].one] =
-			known_max(row->value[peak_stat[i].one], p->value[peak_stat[i].value]);
+	for (size_t i = 0; i < ARRAY_SIZE(stat_process); i++)
+		if (stat_process[i].used >= 0 && quantity[stat_process[i].used].children != CHILDREN_WITHIN)
+			add_known(&row->value[stat_process[i].stat], p->value[stat_process[i].value]);
+	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++)
+		row->value[view_stat[i].one] =
+			known_max(row->value[view_stat[i].one], p->value[view_stat[i].value]);
 }
 
 static void fill_extent(struct stats_row *row, const struct stats_extent *extent)
@@ -382,6 +391,9 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 	const struct stats_pass_process *w = &f->found.process[i];
 	double *value = row->value;
 
+	for (size_t k = 0; k < ARRAY_SIZE(level_stat); k++)
+		if (level_stat[k].level < NR_HELD)
+			value[level_stat[k].peak] = w->peak[level_stat[k].level];
 	for (size_t k = 0; k < ARRAY_SIZE(stat_process); k++)
 		value[stat_process[k].stat] = p->value[stat_process[k].value];
 	value[STAT_SAMPLES] = (double)w->samples;
@@ -389,13 +401,12 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 		value[STAT_CORES_MEAN] = value[STAT_CPU] / value[STAT_DURATION];
 	value[STAT_CORES_PEAK] = w->cores_peak;
 	value[STAT_CORES_PEAK_AT] = w->cores_peak_at;
-	value[STAT_RSS_MEAN] = w->mean[HELD_RSS];
-	value[STAT_PSS_MEAN] = w->mean[HELD_PSS];
-	value[STAT_USS_MEAN] = w->mean[HELD_USS];
-	value[STAT_RSS_PEAK_AT] = p->rss_between ? NAN : w->peak_at[HELD_RSS];
-	value[STAT_PSS_PEAK_AT] = w->peak_at[HELD_PSS];
-	value[STAT_USS_PEAK_AT] = w->peak_at[HELD_USS];
-	value[STAT_SWAP_PEAK] = w->peak[HELD_SWAP];
+	for (size_t k = 0; k < ARRAY_SIZE(view_stat); k++) {
+		value[view_stat[k].mean] = w->mean[view_stat[k].level];
+		value[view_stat[k].at] = w->peak_at[view_stat[k].level];
+	}
+	if (p->rss_between)
+		value[STAT_RSS_PEAK_AT] = NAN;
 	value[STAT_GPU_MEMORY_PEAK] = w->gpu_memory_peak;
 }
 
@@ -430,32 +441,23 @@ static int fill_processes(struct filling *f, struct stats_extent *group, struct 
 
 static void fill_user_tracked(struct stats_row *row, struct stats_pass_user *u)
 {
-	static const struct {
-		enum level level;
-		enum stats_id peak;
-		int at;
-	} top[] = {{LEVEL_RSS, STAT_RSS_PEAK, STAT_RSS_PEAK_AT}, {LEVEL_PSS, STAT_PSS_PEAK, STAT_PSS_PEAK_AT},
-		{LEVEL_USS, STAT_USS_PEAK, STAT_USS_PEAK_AT}, {LEVEL_SWAP, STAT_SWAP_PEAK, -1},
-		{LEVEL_THREADS, STAT_THREADS_PEAK, -1}, {LEVEL_FDS, STAT_FDS_PEAK, -1},
-		{LEVEL_PROCESSES, STAT_PROCESSES_PEAK, -1}};
 	struct summary_over over[NR_OVER];
 	double rate, at, window, most[NR_OVER];
 
-	for (size_t i = 0; i < ARRAY_SIZE(top); i++) {
-		const struct top *t = &u->tracker.top[top[i].level];
+	for (size_t i = 0; i < ARRAY_SIZE(level_stat); i++) {
+		const struct top *t = &u->tracker.top[level_stat[i].level];
 
-		row->value[top[i].peak] = t->has ? t->value : NAN;
-		if (top[i].at >= 0)
-			row->value[top[i].at] = t->has ? t->at : NAN;
+		row->value[level_stat[i].peak] = t->has ? t->value : NAN;
+		if (level_stat[i].at >= 0)
+			row->value[level_stat[i].at] = t->has ? t->at : NAN;
 	}
 	if (meter_peak(&u->tracker.cpu, 0, &rate, &at, &window)) {
 		row->value[STAT_CORES_PEAK] = rate;
 		row->value[STAT_CORES_PEAK_AT] = at;
 	}
 	most[OVER_CORES] = row->value[STAT_CORES_PEAK];
-	most[OVER_RSS] = row->value[STAT_RSS_PEAK];
-	most[OVER_PSS] = row->value[STAT_PSS_PEAK];
-	most[OVER_USS] = row->value[STAT_USS_PEAK];
+	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++)
+		most[view_stat[i].over] = row->value[view_stat[i].peak];
 	for (unsigned i = 0; i < NR_OVER; i++)
 		over[i] = summary_over_of(u->tracker.over[i], most[i]);
 	fill_over(row, over);

@@ -11,13 +11,20 @@
 #include "query/summary.h"
 #include "query/tour.h"
 
+/* clang-format off */
+#define STAT_AMOUNT(id, name, unit, children, metric, ended, figure, stats, ...) IF_##stats(STAT_##id,)
+#define STATS_VIEW(id, if_median) STAT_##id##_MEAN, if_median(STAT_##id##_P50,) STAT_##id##_P95, STAT_##id##_PEAK, \
+	STAT_##id##_PEAK_AT, STAT_##id##_ONE_PEAK, STAT_##id##_PEAKS_SUM,
+#define STATS_MEMORY(id, if_median) STAT_##id##_PEAK,
+#define STATS_COUNT(id, if_median) STAT_##id##_PEAK,
+#define IF_MEDIAN_STATS(title, help, mean_help, median) IF_##median
+#define STAT_LEVEL(id, name, kind, metric, figure, stats, process) IF_##stats(STATS_##kind(id, IF_MEDIAN_##stats))
 enum stats_id {
 	STAT_INSTANCES, /* processes ever seen */
 	STAT_SAMPLES,	/* readings of its processes: ticks x processes */
 	STAT_DURATION,	/* from the first to the last moment with a process */
-	STAT_CPU,
-	STAT_USER,
-	STAT_SYSTEM,
+	AMOUNTS_CPU(STAT_AMOUNT)
+	AMOUNTS_CPU_PARTS(STAT_AMOUNT)
 	STAT_CORES_MEAN, /* over the run; of a node and of a process over its own time */
 	STAT_CORES_P50,
 	STAT_CORES_P95,
@@ -25,36 +32,14 @@ enum stats_id {
 	STAT_CORES_PEAK_AT,
 	STAT_CORES_ONE_PEAK,
 	STAT_MEMORY_PEAK, /* the largest that is known */
-	STAT_RSS_MEAN,
-	STAT_RSS_P50,
-	STAT_RSS_P95,
-	STAT_RSS_PEAK,
-	STAT_RSS_PEAK_AT,
-	STAT_RSS_ONE_PEAK,
-	STAT_RSS_PEAKS_SUM,
-	STAT_PSS_MEAN,
-	STAT_PSS_P95,
-	STAT_PSS_PEAK,
-	STAT_PSS_PEAK_AT,
-	STAT_PSS_ONE_PEAK,
-	STAT_PSS_PEAKS_SUM,
-	STAT_USS_MEAN,
-	STAT_USS_P95,
-	STAT_USS_PEAK,
-	STAT_USS_PEAK_AT,
-	STAT_USS_ONE_PEAK,
-	STAT_USS_PEAKS_SUM,
-	STAT_SWAP_PEAK,
-	STAT_THREADS_PEAK,
-	STAT_FDS_PEAK,
-	STAT_PROCESSES_PEAK, /* alive at once */
-	STAT_READ_BYTES,     /* storage */
-	STAT_WRITE_BYTES,
-	STAT_READ_CHARS, /* system calls */
-	STAT_WRITE_CHARS,
+	LEVELS(STAT_LEVEL)
+	AMOUNTS_STORAGE(STAT_AMOUNT)
+	AMOUNTS_CALLS(STAT_AMOUNT)
 	STAT_READ_RATE_PEAK,
 	STAT_WRITE_RATE_PEAK,
-	STAT_MAJOR_FAULTS,
+	AMOUNTS_MAJOR(STAT_AMOUNT)
+	AMOUNTS_MINOR(STAT_AMOUNT)
+	AMOUNTS_SWITCHES(STAT_AMOUNT)
 	STAT_GPU_MEMORY_PEAK, /* of its processes; of nodes and the run of the job's devices */
 	STAT_GPU_UTIL_MEAN,
 	STAT_GPU_UTIL_MAX,
@@ -68,6 +53,7 @@ enum stats_id {
 	STAT_NODE_CPU_IDLE_MEAN,
 	NR_STATS
 };
+/* clang-format on */
 
 struct stats_column {
 	const char *name;  /* for programs: "rss_peak_bytes" */

@@ -44,9 +44,6 @@ enum cpu_part {
 static const char *const cpu_metric[NR_CPU_PARTS] = {"cpu.user", "cpu.nice", "cpu.system", "cpu.irq",
 	"cpu.softirq", "cpu.idle", "cpu.iowait", "cpu.steal"};
 
-static const enum level held_level[NR_HELD] = {
-	[HELD_RSS] = LEVEL_RSS, [HELD_PSS] = LEVEL_PSS, [HELD_USS] = LEVEL_USS, [HELD_SWAP] = LEVEL_SWAP};
-
 /* A process as it goes along; by row of the process table. */
 struct process_track {
 	bool bound, sampled;
@@ -160,8 +157,8 @@ static void track_hold(struct process_track *track, int64_t until_ns)
 	if (!(seconds > 0))
 		return;
 	for (unsigned i = 0; i < NR_HELD; i++)
-		if (track->valid >> held_level[i] & 1) {
-			track->integral[i] += (double)track->level[held_level[i]] * seconds;
+		if (track->valid >> i & 1) {
+			track->integral[i] += (double)track->level[i] * seconds;
 			track->seconds[i] += seconds;
 		}
 	track->since_ns = until_ns;
@@ -252,9 +249,9 @@ static void take_levels(struct stats_pass *w, const struct stats_node_pass *n, s
 	track->valid = p->level_valid | UINT32_C(1) << LEVEL_PROCESSES;
 	user_count(w, n, row, true);
 	for (unsigned i = 0; i < NR_HELD; i++) {
-		double level = (double)p->level[held_level[i]];
+		double level = (double)p->level[i];
 
-		if (!(track->valid >> held_level[i] & 1) || out->peak[i] >= level)
+		if (!(track->valid >> i & 1) || out->peak[i] >= level)
 			continue;
 		out->peak[i] = level;
 		out->peak_at[i] = n->offset_s + (double)time_ns / 1e9;

@@ -7,7 +7,7 @@
 #include "query/stats.h"
 #include "query/tracker.h"
 
-enum held { HELD_RSS, HELD_PSS, HELD_USS, HELD_SWAP, NR_HELD };
+#define NR_HELD LEVEL_THREADS /* levels that are memory: the first ones */
 
 struct stats_pass_process {
 	uint64_t samples;
