@@ -1,3 +1,4 @@
+/* The names of kinds, folds, units, tiers and domains, and the scales of cells. */
 #include "metric/metric.h"
 
 #include <string.h>

@@ -127,7 +127,7 @@ int domain_from_name(const char *name, size_t len);
 double scale_factor(enum metric_scale scale, long page_size, long clock_tick);
 
 /* How cells become base units. A scale such as 1e-9 is a division by a whole number: its result is the
- * decimal that people expect, where a product would be one beside it (0.004980999999999999). */
+ * decimal that people expect, where a product may be off by one bit (0.004980999999999999). */
 struct scaling {
 	double times, per;
 };

@@ -1,3 +1,4 @@
+/* The sets and metrics of one recording, in memory: see schema.h. */
 #include "metric/schema.h"
 
 #include "base/owned.h"

@@ -1,5 +1,6 @@
 /* What one recording holds: its sets of columns. Made by the engine from the chosen rows, written into the
- * file, and rebuilt from the file by the reader, so that no version needs another's tables.
+ * file, and rebuilt from the file by the reader, so that a reader does not need the metric tables of the
+ * version that recorded.
  *
  * A set is what one collector records: one domain, some metrics, and a table of rows (instances). */
 #ifndef METRIC_SCHEMA_H

@@ -1,3 +1,4 @@
+/* Rows, cells and validity of one set: see table.h. */
 #include "metric/table.h"
 
 #include "metric/metric.h"

@@ -17,11 +17,11 @@ struct table {
 	int64_t *cell;	    /* [cap][nr_cols] */
 	uint64_t *valid;    /* [cap]: bit c is set when the cell in column c holds a value */
 	uint32_t *id;	    /* [cap]: instance in the row, or ROW_FREE */
-	uint32_t occupancy; /* changes whenever somebody comes or leaves */
+	uint32_t occupancy; /* changes whenever a row is bound or freed */
 	/* Rows written this tick, in any order, each once. */
 	uint32_t *touched; /* [cap] */
 	uint32_t nr_touched;
-	int64_t delay_ns;    /* the touched rows were read so long after the tick's time; 0: about at it */
+	int64_t delay_ns;    /* how long after the tick's time the touched rows were read; 0: about then */
 	uint8_t *is_touched; /* [cap] */
 	/* What the touched rows held before this tick. The store compares with it, readers subtract. Bits of
 	 * valid_before are 0 in a row's first tick. */
@@ -63,6 +63,7 @@ static inline void table_unset(struct table *t, uint32_t row, uint32_t col)
 	t->valid[row] &= ~(UINT64_C(1) << col);
 }
 
-/* After the tick was taken by everyone: before = now for the touched rows, and none are touched. */
+/* To be called when all users of the tick are done: before = now for the touched rows, then none is
+ * touched. */
 void table_settle(struct table *t);
 #endif

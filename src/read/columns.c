@@ -1,5 +1,5 @@
-/* Columns of numbers, in two passes: where do the words begin, up to the last one anyone wants; then the
- * values of those that are wanted. Picks are kept in the order of the text. */
+/* Columns of numbers, in two passes: first where the words begin, up to the last one that is wanted, then the
+ * values of the wanted ones. Picks are kept in the order of the text. */
 #include "read/read.h"
 
 #include "read/wide.h"

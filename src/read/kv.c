@@ -121,7 +121,7 @@ static bool is_news(const struct kv_reader *r, const char *p, const char *end)
 	return false;
 }
 
-/* False when keys are not where they were: then nothing may be believed. */
+/* False when keys are not where they were: then no value is valid. */
 static bool read_known(
 	const struct kv_reader *r, const char *p, const char *end, int64_t *cell, uint64_t *got)
 {

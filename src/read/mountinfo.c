@@ -89,7 +89,8 @@ static bool is_below(struct text path, struct text point)
 		(path.len == point.len || path.p[point.len] == '/');
 }
 
-/* A root on the network does not count for what is mounted below it: when that is away, so is everything. */
+/* A root on the network does not count for what is mounted below it: when its server is down, nothing
+ * works. */
 bool mountinfo_is_remote(const char *text, const char *end, const struct mount *mount)
 {
 	struct mount m;
@@ -100,8 +101,8 @@ bool mountinfo_is_remote(const char *text, const char *end, const struct mount *
 	return is_remote_type(mount->type);
 }
 
-/* The lines stand in the order of mounting: it takes one behind its own to hide it. Hardly ever is its point
- * named again, and no line has to be taken apart. */
+/* The lines stand in the order of mounting: it takes one behind its own to hide it. The search for its mount
+ * point nearly always finds nothing, so that no line has to be parsed. */
 bool mountinfo_is_hidden(const char *end, const struct mount *mount)
 {
 	const char *behind = mount->type.p;

@@ -17,7 +17,7 @@ bool mountinfo_next(const char **text, const char *end, struct mount *ret);
 /* \040 back to a blank, NUL-terminated. False when it does not fit, or holds a NUL itself. */
 bool mount_unescape(struct text w, char *out, size_t size);
 
-/* Longer points are not understood. */
+/* Longer mount points are ignored. */
 #define MOUNT_POINT_SIZE 1024
 
 /* All of these look in the text of a mountinfo. */
@@ -29,9 +29,9 @@ bool mountinfo_find_device(
 	const char *text, const char *end, const char *device, const char *point, struct mount *ret);
 /* Something was mounted over it. It was found in the text that ends there. */
 bool mountinfo_is_hidden(const char *end, const struct mount *mount);
-/* To reach it a network file system is passed or asked, whose server may not answer. */
+/* Its path leads to or through a network file system, whose server may not answer. */
 bool mountinfo_is_remote(const char *text, const char *end, const struct mount *mount);
 
-/* Opens proc/PID/NAME and returns 1; or our own, where that is not to be had or pid is 0, and returns 0. */
+/* Opens proc/PID/NAME and returns 1; or our own, where that is not available or pid is 0, and returns 0. */
 int mounts_open(struct textfile *f, struct env *env, pid_t pid, const char *name);
 #endif

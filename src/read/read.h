@@ -16,7 +16,7 @@ struct columns_map {
 
 /* `Key: value` or `key value` per line (meminfo, vmstat, status, io, memory.stat). The order of lines is
  * learned in the first reading; later ones find each key where it was, and search only when it moved. A key
- * counts when it is followed by ':' or a blank; of a key that stands twice one counts. */
+ * counts when it is followed by ':' or a blank; of a key that occurs twice one is taken. */
 struct kv_reader {
 	uint16_t nr_keys;
 	uint16_t nr_known; /* those with a known line come first, in the order of lines */
@@ -39,8 +39,8 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 unsigned kv_read(struct kv_reader *r, const char *text, size_t len, struct table *out, uint32_t row);
 
 /* Numbers parted by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows
- * name their column with at.col from 1. Words that are not numbers count as columns and give no value, but
- * for a single letter (the state of a process), which gives its character code. */
+ * name their column with at.col from 1. Words that are not numbers count as columns and give no value, except
+ * a single letter (the state of a process), which gives its character code. */
 struct columns_reader {
 	uint16_t nr;
 	uint64_t mask; /* columns of the table that are filled */
@@ -59,7 +59,8 @@ void columns_read(const struct columns_reader *r, const char *text, size_t len, 
 bool read_number(const char **p, const char *end, int64_t *ret);
 /* "12.34" as 1234. */
 bool read_centi(const char **p, const char *end, int64_t *ret);
-/* The number of the line that opens with this key and ':' or a blank, for who wants one or two of a text. */
+/* The number of the line that opens with this key and ':' or a blank, for callers that want one or two
+ * numbers of a text. */
 bool read_key(const char *text, const char *end, const char *key, int64_t *ret);
 
 enum psi_word { PSI_AVG10, PSI_TOTAL };

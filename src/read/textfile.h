@@ -13,8 +13,7 @@ struct textfile {
 
 /* Opens, and reads once to learn how much room the text needs: `text` holds that first reading. */
 int textfile_open(struct textfile *f, struct env *env, const char *path, bool in_one);
-/* Length of the text, or a negative errno; -EFBIG when it has grown past all expectation. Does not allocate.
- */
+/* Length of the text, or a negative errno; -EFBIG when it no longer fits the buffer. Does not allocate. */
 ssize_t textfile_read(struct textfile *f, struct env *env);
 void textfile_close(struct textfile *f, struct env *env);
 #endif

@@ -1,3 +1,5 @@
+/* The end of the file, as append.h describes it: making the file under a free name, queueing blocks,
+ * writing them. */
 #include "store/append.h"
 
 #include "store/crc32c.h"
@@ -15,8 +17,8 @@
 #define NUMBER_SIZE 10			 /* with its dash and the end of the text */
 #define PENDING_KEEP ((size_t)512 << 10) /* memory that is not given back after a burst */
 
-/* An unnamed file that gets its name once the START block is in it, so that nobody ever sees an empty file.
- * -EOPNOTSUPP where the file system (NFS, FAT...) or a missing /proc does not allow it. */
+/* An unnamed file that gets its name once the START block is in it, so that no reader ever sees an empty
+ * file. -EOPNOTSUPP where the file system (NFS, FAT...) or a missing /proc does not allow it. */
 static int open_unnamed(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -56,7 +58,7 @@ static bool is_taken(struct append *a, const char *path, unsigned number)
 	return lstat(a->path, &st) == 0;
 }
 
-/* A number that is free now, found with few questions even where thousands are taken. */
+/* A number that is free now, found with few lookups even where thousands are taken. */
 static unsigned free_number(struct append *a, const char *path)
 {
 	unsigned taken = 1, free = 2;
@@ -76,9 +78,9 @@ static unsigned free_number(struct append *a, const char *path)
 	return free;
 }
 
-/* Tries names until one is free. `take` makes a->path or returns -EEXIST, and is atomic: of many who try the
- * same name at once, one gets it. O_EXCL is also on NFS; linkat() of an unnamed file is for local ones only.
- */
+/* Tries names until one is free. `take` makes a->path or returns -EEXIST, and is atomic: of many processes
+ * that try the same name at once, one gets it. O_EXCL works on NFS too; linkat() of an unnamed file works
+ * only on local file systems. */
 static int take_name(struct append *a, const char *path, unsigned naming, int (*take)(struct append *a))
 {
 	int r;
@@ -130,7 +132,7 @@ static int make_way(const char *path, bool unless_written)
 	return unlink(path) < 0 ? -errno : 0;
 }
 
-/* Says to `check` that somebody writes: advice only, so a file system without locks is no error. */
+/* Tells `check` that the file is being written. Advisory, so a file system without locks is no error. */
 static void lock_softly(int fd)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -246,8 +248,8 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 	};
 	uint64_t offset = a->written + (a->end - a->start);
 
-	/* Without the schema and what is before it nothing can be read. What waits for a full disk must not
-	 * push out what is in the file. */
+	/* Without the schema and what is before it nothing can be read. Blocks that wait for a full disk must
+	 * not push out what is in the file. */
 	if (type == BLOCK_START || type == BLOCK_SCHEMA)
 		a->nr_spare = 0;
 	else if (!a->failing)

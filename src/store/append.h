@@ -1,4 +1,4 @@
-/* The end of the file: whole blocks go in, and reach the disk when it takes them.
+/* The end of the file: whole blocks go in, and are written as soon as the disk has room.
  *
  * Blocks wait in one lazily filled mapping until append_push() writes them, all that wait with one write().
  * What a full disk does not take waits for the next push: a block that was written in part is continued where
@@ -36,14 +36,14 @@ void append_close(struct append *a); /* takes a half-opened one */
 
 /* Where the payload of the next block goes, and how much may: 0 when too much waits already. */
 uint8_t *append_payload(struct append *a, size_t *ret_room);
-/* The payload is there: the block is whole. Returns its offset in the file to be. */
+/* The payload is complete: queues the block. Returns the offset it will have in the file. */
 uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, size_t length);
 /* Writes what waits. 0, or the negative errno of write(). */
 int append_push(struct append *a);
 /* Forgets what waits and cuts off a block that was written in part. The next block gets the number of the
  * first that is forgotten: the end mark says what is missing, so readers need not take it for damage. */
 int append_drop(struct append *a);
-/* The same, and cuts off the last block behind the schema, to make room for what is worth more. -ENODATA:
- * none. */
+/* The same, and cuts off the last block behind the schema, to make room for something more important.
+ * -ENODATA: none. */
 int append_cut(struct append *a);
 #endif

@@ -1,3 +1,4 @@
+/* Encodes and decodes the body of a CELLS record: see cells.h. */
 #include "store/cells.h"
 
 static const int64_t zero[METRICS_MAX];

@@ -1,6 +1,6 @@
 /* A probe looks for a header from some byte on, then goes from header to header (28 bytes each) up to the
- * first block of a segment. Of that the payload is read and its checksum compared, since a segment that
- * cannot be decoded is no place to begin at; its first record has the time.
+ * first block of a segment. The payload of that block is read and its checksum compared, since reading cannot
+ * begin at a segment that cannot be decoded; its first record has the time.
  *
  * The bytes that are read are about the logarithm of the file's size. A file of junk costs one pass: every
  * probe looks at half of what is left, at most. */
@@ -45,7 +45,7 @@ static ssize_t read_at(int fd, void *out, size_t size, uint64_t at)
 	return (ssize_t)have;
 }
 
-/* The chunk begins there, and has so many bytes unless the file ends. */
+/* Reads the chunk at `at`: `size` bytes, or fewer where the file ends. */
 static int load(struct block_finder *f, uint64_t at, size_t size)
 {
 	ssize_t n = read_at(f->fd, f->chunk, size, at);
@@ -126,7 +126,7 @@ static bool segment_time(const uint8_t *payload, size_t size, int64_t *ret)
 	return !v.bad && *ret > -TIME_MOST && *ret < TIME_MOST;
 }
 
-/* Is it one that can be read? 1, 0, or a negative errno. */
+/* Can the segment be read? 1, 0, or a negative errno. */
 static int segment_check(
 	struct block_finder *f, uint64_t at, const struct block_header *h, struct segment_place *ret)
 {

@@ -15,7 +15,8 @@
 #define BLOCK_MAGIC UINT32_C(0x314354d5) /* bytes d5 'T' 'C' '1'; the digit is the major version */
 #define BLOCK_HEADER 28
 #define BLOCK_MAX (UINT32_C(4) << 20) /* most bytes of payload */
-/* What one block may decode to. Without it a kilobyte of file could ask for gigabytes of work. */
+/* Most bytes that one block may decode to. Without this limit a kilobyte of file could cause gigabytes of
+ * work. */
 #define BLOCK_CONTENT_MAX (UINT32_C(32) << 20)
 
 enum block_type {
@@ -39,7 +40,8 @@ enum record_type {
 	RECORD_CELLS = 5,    /* what changed in some rows of one set */
 	RECORD_TICK =
 		6, /* the tick that the CELLS before it belong to is whole; which sets were read later */
-	RECORD_OPEN = 7, /* as EVENT: one of an earlier segment that has not ended; for who begins here */
+	RECORD_OPEN =
+		7, /* as EVENT: one of an earlier segment that has not ended; for readers that begin here */
 };
 
 enum instance_flag {

@@ -1,5 +1,5 @@
-/* What a recording says about itself at its beginning and at its end, without its ticks: for whoever looks at
- * a thousand of them. */
+/* What a recording says about itself at its beginning and at its end, without its ticks: for commands that
+ * look at thousands of recordings. */
 #ifndef STORE_GLANCE_H
 #define STORE_GLANCE_H
 
@@ -8,7 +8,7 @@
 struct store_glance {
 	uint64_t bytes;	     /* of the file */
 	bool complete;	     /* the last block is its summary */
-	bool damaged;	     /* as far as was looked: `tacho check` looks at everything */
+	bool damaged;	     /* in the part that was read: `tacho check` reads everything */
 	bool writing;	     /* a recorder holds the file open */
 	int64_t modified_ns; /* wall clock, of the file */
 };

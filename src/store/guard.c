@@ -1,3 +1,4 @@
+/* Limits on what a recording may cost its readers, and the state of every instance id: see guard.h. */
 #include "store/guard.h"
 
 #include "base/owned.h"

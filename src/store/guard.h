@@ -1,9 +1,9 @@
 /* What a recording may cost its readers, by the bytes of the file that were read so far: a small file must
- * not be able to ask for much memory or time. docs/format.md, section 9, states the limits; they are far from
+ * not be able to take much memory or time. docs/format.md, section 9, states the limits; they are far from
  * what a recorder can write.
  *
- * It also knows every instance that was ever named, because an id that is used again would be a new instance
- * to every reader that keeps one row for each. */
+ * It also knows every instance that was ever named, because an id that is used again would look like a new
+ * instance to every reader that keeps a row per instance. */
 #ifndef STORE_GUARD_H
 #define STORE_GUARD_H
 
@@ -37,7 +37,7 @@ void guard_release(struct guard *g);
 
 /* Counts n more. -EDQUOT when that is more than so many bytes of file may hold. */
 int guard_count(struct guard *g, enum guard_item item, uint64_t n, uint64_t file_bytes);
-/* Why not: a sentence for people, for STORE_LOST. */
+/* Why the limit was hit: a sentence for people, for STORE_LOST. */
 const char *guard_reason(enum guard_item item);
 
 /* An instance is named, or ends. -EBADMSG when it has ended before; -EDQUOT when there are too many. */

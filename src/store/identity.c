@@ -1,3 +1,4 @@
+/* Keeps the identity of every live instance: see identity.h. */
 #include "store/identity.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #define TEXT_FLOOR ((size_t)64 << 10) /* below this holes do not matter */
 #define SHORT_VALUE 64
 
-/* Before each text: whose it is. A text whose owner points elsewhere is a hole. */
+/* Stands before each text: the row it belongs to. A text is a hole when its row points to another text. */
 struct owner {
 	uint32_t set, row, size;
 };

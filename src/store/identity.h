@@ -1,10 +1,10 @@
-/* Who lives in which row, with the identity as it stands in the file, so that every segment can begin by
- * saying it again.
+/* Which instance is in which row, with its identity as it is written in the file, so that every segment can
+ * begin by repeating it.
  *
- * Texts lie one behind the other in one lazily filled mapping; the dead leave holes, and when the holes weigh
- * as much as the living everything is moved together. Past the bound a text is kept in a shortened form, past
- * that not at all. Rows are address space that grows when a higher one is used, so that little is reserved
- * where little is needed; nothing is allocated after identities_init(). */
+ * Texts lie one behind the other in one lazily filled mapping; instances that end leave holes, and when the
+ * holes are as large as the live texts everything is moved together. Past the bound a text is kept in a
+ * shortened form, past that not at all. Rows are address space that grows when a higher one is used, so that
+ * little is reserved where little is needed; nothing is allocated after identities_init(). */
 #ifndef STORE_IDENTITY_H
 #define STORE_IDENTITY_H
 
@@ -15,7 +15,7 @@
 #define IDENTITY_TEXT_MAX 8192		      /* longer ones are kept shortened */
 
 struct identity {
-	uint32_t id; /* ROW_FREE: nobody */
+	uint32_t id; /* ROW_FREE: none */
 	uint32_t size;
 	uint32_t at;
 	bool shortened;

@@ -8,9 +8,9 @@
 struct store_limits {
 	int64_t segment_ns;	/* a segment ends after this time... */
 	uint64_t segment_bytes; /* ...or this much compressed data... */
-	unsigned prolong;	/* ...but not while its deltas weigh less than so many times its opening... */
+	unsigned prolong;	/* ...but not while its deltas are less than this many times its opening... */
 	int64_t segment_max_ns; /* ...except after this time */
-	size_t block_bytes;	/* a block is closed at this size though nobody flushes */
+	size_t block_bytes;	/* a block is closed at this size even without a flush */
 	size_t pending_bytes;	/* what may wait; at most the default */
 };
 

@@ -1,3 +1,4 @@
+/* Keeps the events that have begun and not ended: see open_events.h. */
 #include "store/open_events.h"
 
 #include "store/identity.h"

@@ -1,6 +1,6 @@
 /* Events that have begun and not ended (kinds that end in ".begin" and ".end", told apart by the pair
- * `name`): a segment says them again, so that whoever begins to read there knows of them. Of very many the
- * oldest are not said again. Nothing is allocated. */
+ * `name`): a segment repeats them, so that a reader that begins there knows of them. When there are too many,
+ * the oldest are not repeated. Nothing is allocated. */
 #ifndef STORE_OPEN_EVENTS_H
 #define STORE_OPEN_EVENTS_H
 

@@ -1,8 +1,8 @@
 /* The reading side: blocks to records, records to tables, one at a time.
  *
- * Memory depends on how much lives at once, never on the length of the file. Nothing in the file is believed:
- * lengths, rows, sets and masks are checked where they are used, and a record that does not fit ends its
- * segment with STORE_LOST, as damage does. What was delivered before stays delivered.
+ * Memory depends on how many instances are live at once, never on the length of the file. Nothing in the file
+ * is trusted: lengths, rows, sets and masks are checked where they are used, and a record that does not fit
+ * ends its segment with STORE_LOST, as damage does. What was delivered before stays delivered.
  *
  * At the start of a segment rows and values are stated anew. Where nothing was lost in between the reader
  * keeps the tables as they are and compares, so that segments leave no trace in what callers see, except
@@ -34,17 +34,17 @@ struct reader_set {
 struct store_reader {
 	struct scan scan;
 	struct schema *schema;
-	struct buf schema_bytes; /* as decoded, to know it again */
+	struct buf schema_bytes; /* as decoded, to compare a repeated schema with */
 	struct reader_set *set;
 	uint64_t nr_cells;
 
 	bool known; /* file and sequence were learnt from a first block */
 	uint32_t file, sequence, minor;
-	bool landed;	/* the present segment is the first that is read: what it restates is news */
+	bool landed;	/* the present segment is the first that is read: all that it restates is new */
 	bool in_damage; /* LOST was delivered and no block has followed in order */
 	bool has_item;	/* a block that waits for a LOST to be delivered before it */
 	struct scan_item item;
-	uint64_t item_at; /* where the last block began, or what is none */
+	uint64_t item_at; /* where the last block, or the bytes that are no block, began */
 
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
@@ -60,7 +60,7 @@ struct store_reader {
 	bool has_wall;
 	int64_t wall_offset_ns;
 
-	/* What is left to do once the caller has seen the record. */
+	/* To do in the next call, once the caller has seen the record. */
 	bool settle, unbind;
 	uint32_t unbind_set, unbind_row;
 
@@ -90,7 +90,7 @@ static int count(struct store_reader *r, enum guard_item item, uint64_t n)
 
 /* ---- tables ---- */
 
-/* Only what lives: rows between are not touched, so that their memory is not used. */
+/* Only live rows: the free rows between them are not touched, so that their memory is not used. */
 static void copy_rows(struct table *to, const struct table *from)
 {
 	size_t size = from->nr_cols * sizeof(int64_t);
@@ -118,7 +118,7 @@ static void copy_rows(struct table *to, const struct table *from)
 static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 {
 	struct table *old = &s->table, bigger;
-	uint32_t cap = old->cap, weight = old->nr_cols + 4; /* a row has a price even without columns */
+	uint32_t cap = old->cap, weight = old->nr_cols + 4; /* a row costs memory even without columns */
 	uint32_t *epoch;
 
 	while (cap <= row)
@@ -227,7 +227,7 @@ static int get_place(struct store_reader *r, struct view *v, struct store_record
 	return 0;
 }
 
-/* An id is never used again, or each use would be another instance to whoever keeps them. */
+/* An id is never used again: callers that keep instances would take each use for another instance. */
 static int name_instance(struct store_reader *r, const struct store_record *rec, bool ends)
 {
 	int e = guard_instance(&r->guard, rec->set, rec->id, ends, r->scan.at);
@@ -237,7 +237,7 @@ static int name_instance(struct store_reader *r, const struct store_record *rec,
 	return e == -EBADMSG ? refuse(r, "an instance has the id of one that had ended") : e;
 }
 
-/* True when the caller shall hear of it. */
+/* True when the record is delivered to the caller. */
 static int bind(struct store_reader *r, struct store_record *rec, uint64_t flags)
 {
 	struct reader_set *s = &r->set[rec->set];
@@ -333,7 +333,7 @@ static int on_event(struct store_reader *r, struct view *v, struct store_record 
 	return 1;
 }
 
-/* Who read the segments before knows of it. */
+/* A caller that read the segments before this one knows of the event. */
 static int on_open(struct store_reader *r, struct view *v, struct store_record *ret)
 {
 	return r->landed ? on_event(r, v, ret) : 0;
@@ -388,7 +388,8 @@ static int on_cells(struct store_reader *r, struct view *v, struct store_record 
 	return e;
 }
 
-/* After the first tick of a segment: who was not restated is gone, who has no values has none. */
+/* After the first tick of a segment: instances that were not restated are gone, rows that got no values have
+ * none. */
 static void confirm(struct store_reader *r, struct reader_set *s)
 {
 	struct table *t = &s->table;
@@ -405,7 +406,7 @@ static void confirm(struct store_reader *r, struct reader_set *s)
 	}
 }
 
-/* A row that was freed since it was written has no place in the list. */
+/* Takes rows that were freed after they were written out of the list. */
 static void forget_freed(struct table *t)
 {
 	uint32_t nr = 0;
@@ -611,7 +612,7 @@ static int take_segment(struct store_reader *r, const struct scan_item *item, st
 		r->raw_start = r->raw_end = 0;
 		r->segment++;
 	}
-	if (!r->in_segment) { /* its beginning is lost, and that was said */
+	if (!r->in_segment) { /* its beginning is lost, which was reported */
 		r->health.good_bytes -= item->size;
 		r->health.lost_bytes += item->size;
 		return 0;
@@ -714,7 +715,7 @@ static int next_block(struct store_reader *r, struct store_record *ret, bool *re
 	return e;
 }
 
-/* What had to wait until the caller was done with the last record. */
+/* Does what had to wait until the caller was done with the last record. */
 static void clean_up(struct store_reader *r)
 {
 	if (r->unbind)
@@ -757,7 +758,7 @@ int store_next(struct store_reader *r, struct store_record *ret)
 
 /* ---- passing over ---- */
 
-/* All that was under way is forgotten: the next block begins a segment, and has the sequence that is awaited.
+/* Drops all state of the present segment: the next block begins a segment and has the expected sequence.
  */
 static void land(struct store_reader *r, const struct segment_place *place)
 {
@@ -804,7 +805,8 @@ int store_seek(struct store_reader *r, int64_t time_ns)
 
 /* ---- the rest of the interface ---- */
 
-/* At least one whole header somewhere: else this is some other file. A device may have no end. */
+/* At least one whole header, or the file is no recording. The search is bounded, since a device may have no
+ * end. */
 static int recognize(struct scan *s)
 {
 	struct scan_item item = {0};

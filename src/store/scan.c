@@ -1,3 +1,4 @@
+/* Finds whole blocks in the bytes of a file: see scan.h. */
 #include "store/scan.h"
 
 #include "base/progress.h"
@@ -69,7 +70,7 @@ static int load(struct scan *s, size_t want)
 		s->window_cap = want;
 	}
 	while (s->window_len < want) {
-		/* Of many recordings only the beginning is wanted, to see what they are. */
+		/* Of many recordings only the beginning is read, to find out what they are. */
 		size_t most = s->window_at + s->window_len < HEAD_SIZE ? MAX(HEAD_SIZE, want) : SIZE_MAX;
 		ssize_t n = read_some(s->fd, s->window + s->window_len,
 			MIN(s->window_cap - s->window_len, most), s->window_at + s->window_len);
@@ -116,8 +117,8 @@ static int report_junk(struct scan *s, struct scan_item *ret)
 	return SCAN_DAMAGE;
 }
 
-/* What stands at the very end of the file may be on its way still (a network file system shows a file's new
- * length before its bytes): it is left alone and read again by the next call. */
+/* The last bytes of the file may not have arrived yet (a network file system shows a file's new length before
+ * its bytes): they are left alone and read again by the next call. */
 static int leave(struct scan *s, uint64_t at, uint64_t size)
 {
 	s->at = s->window_at = at;

@@ -12,7 +12,7 @@ struct scan {
 	int fd;
 	uint64_t at;	   /* all before was handed out or skipped */
 	uint64_t tail;	   /* bytes of an unfinished block, when SCAN_END was returned */
-	bool tail_damaged; /* it is not merely unfinished, as far as one can tell now */
+	bool tail_damaged; /* it seems damaged, not just unfinished */
 	uint64_t patience; /* with more junk than this it gives up; 0: never */
 	uint64_t junk;	   /* bytes skipped and not yet reported */
 	uint8_t *window;   /* bytes of the file from window_at on */

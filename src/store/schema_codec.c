@@ -1,3 +1,4 @@
+/* Encodes and decodes the schema block: see schema_codec.h. */
 #include "store/schema_codec.h"
 
 #include "base/pairs.h"
@@ -80,7 +81,7 @@ static char *text_of(const struct fields *f, const char *key)
 	return text;
 }
 
-/* What a newer version may have added becomes the value about which least is claimed. */
+/* A word that a newer version may have added becomes the given default, the value that claims least. */
 static int known(
 	const struct fields *f, const char *key, int (*from_name)(const char *, size_t), int otherwise)
 {

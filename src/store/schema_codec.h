@@ -1,7 +1,7 @@
-/* The schema as bytes: everything by name, as pairs, so that a reader of any age takes what it knows.
+/* The schema as bytes: everything by name, as pairs, so that a reader of any version takes what it knows.
  *
- *	varint number of sets
- *	for each: pairs (name, summary, domain), varint number of metrics, for each: pairs (name, help, ...)
+ * 	varint number of sets
+ * 	for each: pairs (name, summary, domain), varint number of metrics, for each: pairs (name, help, ...)
  */
 #ifndef STORE_SCHEMA_CODEC_H
 #define STORE_SCHEMA_CODEC_H

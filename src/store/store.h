@@ -47,7 +47,7 @@ void store_gone(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id,
 void store_event(struct store_writer *w, int64_t time_ns, const char *kind, const struct pairs *data);
 /* One tick: what changed in the touched rows of all tables (an array of nr_sets) since table_settle(). Rows
  * whose instance was not announced by store_instance() are left out. A touched row in which nothing changed
- * leaves no trace: the reader does not show it as touched. */
+ * is not written: the reader does not show it as touched. */
 void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table);
 
 /* What the wall clock (ns since 1970) says at an instant of the recording's clock: noted at the start of the
@@ -88,8 +88,8 @@ struct store_record {
 	uint64_t tick; /* number */
 	uint32_t set, row, id;
 	/* INSTANCE: known before (its identity changed, or it was restated at a segment's start). After LOST
-	 * all that live are restated; one that was born in the gap is `again` and new to you, and one that is
-	 * not restated before the next tick is gone. */
+	 * all live instances are restated: one that began in the gap is marked `again` though it is new to
+	 * the caller, and one that is not restated before the next tick is gone. */
 	bool again;
 	const char *kind;	   /* EVENT */
 	const struct pairs *pairs; /* META, INSTANCE, GONE, EVENT, SUMMARY; valid until the next call */
@@ -101,8 +101,8 @@ struct store_record {
 struct store_reader;
 
 /* A recording that unpacks to more than so many times its size, or has more rows, instances, events or ticks
- * than its size can explain (store/guard.h), is not read there: STORE_LOST says why. Holds for all readers of
- * this process; 0: no limit. */
+ * than a file of its size can hold (store/guard.h), is not read from there on: STORE_LOST says why. Holds for
+ * all readers of this process; 0: no limit. */
 #define STORE_EXPANSION 1024
 void store_set_expansion(uint64_t times);
 
@@ -114,17 +114,17 @@ struct store_reader *store_close(struct store_reader *r);
  * Never fails on damage: it skips and says so with STORE_LOST. <0 only when the file cannot be read. */
 int store_next(struct store_reader *r, struct store_record *ret);
 
-/* Goes on at the last segment that begins neither before what was read so far nor after the time
- * (INT64_MAX: the last that there is), and does not read what lies between: metadata and damage in it are
- * passed over in silence. Who lives then is restated, as after STORE_LOST; nothing is known of the tick
- * before. 1; 0: there is no such segment, or no schema yet, and nothing was done; a negative errno. */
+/* Goes on at the last segment that begins neither before what was read so far nor after the time (INT64_MAX:
+ * the last that there is), and does not read what lies between: metadata and damage in it are passed over
+ * without a record. Instances that are live then are restated, as after STORE_LOST; nothing is known of the
+ * tick before. 1; 0: there is no such segment, or no schema yet, and nothing was done; a negative errno. */
 int store_seek(struct store_reader *r, int64_t time_ns);
 /* The same without going there: when that segment begins. */
 int store_segment(const struct store_reader *r, int64_t time_ns, int64_t *ret_start_ns);
 
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
-uint64_t store_reader_at(const struct store_reader *r);	  /* bytes of the file that are behind us */
+uint64_t store_reader_at(const struct store_reader *r);	  /* bytes of the file that were read */
 uint64_t store_reader_seen(const struct store_reader *r); /* with those of an unfinished block */
 bool store_reader_complete(const struct store_reader *r); /* as in store_health */
 /* After store_seek() what has begun before and not ended (EVENT "….begin") is delivered before the first tick
@@ -134,7 +134,7 @@ int store_reader_fd(const struct store_reader *r); /* the reader's */
 /* Wall clock minus the recording's clock, as last noted; false when the recording does not say. */
 bool store_reader_wall(const struct store_reader *r, int64_t *ret_offset_ns);
 
-/* What check reports; meaningful when store_next() has returned 0. */
+/* What `tacho check` reports; final when store_next() has returned 0. */
 struct store_health {
 	bool complete;	     /* a summary was read and nothing follows */
 	uint64_t bytes;	     /* of the file */

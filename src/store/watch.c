@@ -1,3 +1,4 @@
+/* Finds out whether a growing recording will have more: see watch.h. */
 #include "store/watch.h"
 
 #include "store/glance.h"
@@ -50,7 +51,7 @@ static int lock_of(int fd)
 	return lock.l_type != F_UNLCK;
 }
 
-/* The recorder is gone, as far as can be told. */
+/* The recorder seems to be gone. */
 static bool is_abandoned(struct store_watch *w, int fd, int64_t now)
 {
 	int lock = lock_of(fd);

@@ -1,9 +1,9 @@
 /* Whether a recording will have more, for a reader that came to its end. Costs one fstat() a call, and a look
  * at the lock and at the name once a second.
  *
- * The recorder holds a lock on the file while it lives. Where the file system hands locks to this machine
- * (one was seen, or the recorder is on this machine), a lock that is gone means that nobody writes any more.
- * Elsewhere a file that did not grow for three flushes is taken for abandoned. */
+ * The recorder holds a lock on the file while it lives. Where this machine can see the file's locks (one was
+ * seen, or the recorder is on this machine), a lock that is gone means that the recorder has ended. Elsewhere
+ * a file that did not grow for three flushes is taken for abandoned. */
 #ifndef STORE_WATCH_H
 #define STORE_WATCH_H
 
@@ -19,7 +19,7 @@ struct store_watch {
 	int64_t grew_ns;   /* when; 0: not yet */
 	int64_t looked_ns; /* at lock and name */
 	bool locked;	   /* a lock was seen */
-	bool last;	   /* nobody writes: what came before that is read now */
+	bool last;	   /* the recorder has ended: what it wrote before that is read now */
 };
 
 enum watch {

@@ -1,7 +1,7 @@
 /* The writing side: records into segments, segments into a zstd stream, the stream into blocks.
  *
- * A segment is one zstd frame that decodes by itself: it begins by saying where in time it is and who lives
- * where, and its first tick carries absolute values. Flushing ends a zstd block, not the frame, so the window
+ * A segment is one zstd frame that decodes by itself: it begins with its time and with the instances of all
+ * rows, and its first tick has absolute values. Flushing ends a zstd block, not the frame, so the window
  * keeps working across flushes and a flush costs a few bytes. How long a segment lasts is a compromise: a
  * damaged block costs the rest of its segment, and an opening costs about 80 bytes a process. The second
  * matters only where little else is written, hence the rule that a segment is prolonged (to half an hour at
@@ -33,7 +33,7 @@
 #define SHORT_VALUE 256
 #define HEAD 16 /* room before a record's body for its type and length */
 #define BLOCK_RAW (BLOCK_CONTENT_MAX / 2)
-#define HELD_MAX ((size_t)8 << 20) /* records before the schema; what is more is lost, and said to be */
+#define HELD_MAX ((size_t)8 << 20) /* records before the schema; more are lost, and counted as lost */
 #define HELD_LEAST ((size_t)128 << 10)
 
 const struct store_limits store_limits_default = {
@@ -81,7 +81,7 @@ struct store_writer {
 	uint64_t lost_ticks, lost_records;
 	int64_t lost_since_ns;
 	bool no_memory;	    /* that is why they were lost, and not the disk */
-	uint64_t gap_ticks; /* lost in all gaps that the file tells of */
+	uint64_t gap_ticks; /* lost in all gaps that are noted in the file */
 
 	struct open_events open;
 	struct index_entry *index;
@@ -207,7 +207,7 @@ static void close_block(struct store_writer *w)
 	w->open_ticks = 0;
 }
 
-/* Too much waits for the disk: gives the segment up. Its blocks that are whole stay good to read. */
+/* Too much waits for the disk: gives the segment up. Its whole blocks stay readable. */
 static void pause_writing(struct store_writer *w)
 {
 	ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
@@ -215,7 +215,7 @@ static void pause_writing(struct store_writer *w)
 	w->unflushed = w->in_segment = false;
 	w->paused = true;
 	w->lost_ticks = w->open_ticks;
-	w->lost_records = 1; /* at least: what did not fit */
+	w->lost_records = 1; /* at least the record that did not fit */
 	w->lost_since_ns = w->clock_ns;
 	w->no_memory = false;
 	w->open_ticks = 0;
@@ -262,8 +262,8 @@ static bool is_holding(const struct store_writer *w)
 /* Keeps the bytes of a record until the schema is there. */
 static void hold(struct store_writer *w, const void *data, size_t size)
 {
-	/* Within a limit of memory there may be room for less, which a small job does not fill. Much less, so
-	 * that there is some for the schema. */
+	/* Under a memory limit a smaller buffer must do, which is enough for a small job. Much smaller, to
+	 * leave room for the schema. */
 	for (size_t most = HELD_MAX; !w->held && most >= HELD_LEAST; most /= 8) {
 		w->held = reserve(most);
 		w->held_size = most;
@@ -489,7 +489,7 @@ int store_sets(struct store_writer *w, const struct schema *schema)
 	return 0;
 }
 
-/* What was held back goes the way of all records, as one block. After too much of it the segment is over. */
+/* Writes the records that were held back, as one block. If there were too many the segment is over. */
 static void release_held(struct store_writer *w)
 {
 	bool whole = !w->paused;
@@ -643,16 +643,16 @@ static void put_cells(struct store_writer *w, uint32_t set, const struct table *
 	w->cells.flips = w->cells.columns = 0;
 }
 
-/* Rows that were freed in this tick, and rows whose instance nobody announced, are left out. */
+/* Leaves out rows that were freed in this tick and rows whose instance was not announced. */
 static void put_set(struct store_writer *w, uint32_t set, const struct table *t)
 {
 	uint32_t nr = w->first_tick ? t->nr_rows : t->nr_touched;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint32_t row = w->first_tick ? i : t->touched[i];
-		const struct identity *who = identity_of(&w->live, set, row);
+		const struct identity *known = identity_of(&w->live, set, row);
 
-		if (t->id[row] == ROW_FREE || !who || who->id != t->id[row])
+		if (t->id[row] == ROW_FREE || !known || known->id != t->id[row])
 			continue;
 		cells_add(&w->cells, t, row, w->first_tick);
 		if (w->cells.nr == CELLS_GROUP)
