@@ -167,6 +167,7 @@ void export_choose(struct export *x)
 		.raw = a->raw,
 		.per = (enum tables_per)a->per,
 		.every_ns = a->every_ns,
+		.threads = true,
 		.progress = x->progress,
 	};
 }

@@ -1,259 +1,192 @@
-/* A run as tables: recordings one after the other, each read once, tick by tick; then what is not of time.
+/* A run as tables: those of time first, then those that are not.
  *
- * Metrics of the whole tree and of groups come one tick late (query/sums), and their tables with them. */
+ * Tables of time are read by two threads where there are CPUs for them, each with some of the tables and a
+ * reader of its own: decoding is a small part of the work. Those that need the table of processes begin when
+ * that has been read. Their batches are given out in the order in which one thread would make them: by tick,
+ * then by table. */
 #include "query/tables_internal.h"
 
+#include "base/owned.h"
+#include "base/parallel.h"
 #include "query/events.h"
 #include "query/summary.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 
-/* ---- a tick ---- */
+/* Batches that wait for their taker, of each thread. */
+#define READY_MOST 4
+/* Ticks after which others are told how far it is. */
+#define TELL_TICKS 32
 
-static bool is_inside(const struct tables *f, double elapsed)
+/* ---- batches ---- */
+
+void batches_add(struct batches *list, struct batch *b)
 {
-	return !(elapsed < f->from_s) && !(elapsed > f->to_s);
+	if (list->last)
+		list->last->next = b;
+	else
+		list->first = b;
+	list->last = b;
+	list->nr++;
 }
 
-/* The lines of a tick are whole. */
-static int data_table_emit(struct tables *f, struct data_table_own *fr)
+static struct batch *batches_take(struct batches *list)
 {
-	if (!is_inside(f, fr->now.elapsed))
-		return 0;
-	return f->options.every_ns ? data_table_window_add(f, fr, fr->now_ns) : data_table_now_push(f, fr);
+	struct batch *b = list->first;
+
+	if (!b)
+		return NULL;
+	list->first = b->next;
+	if (!list->first)
+		list->last = NULL;
+	list->nr--;
+	b->next = NULL;
+	return b;
 }
 
-/* Values of the tick that waits; those of groups that have just come begin. */
-static int wholes_tick(
-	struct tables *f, struct data_table_own *fr, struct column_own *c, size_t field, bool end)
+/* One that was given out, and that nobody holds any more. */
+struct batch *batches_reuse(struct data_table_own *fr)
 {
-	uint32_t nr = fr->domain == DOMAIN_GROUP ? f->walk->group.nr : 1;
-	double value[GROUPS_MOST];
+	struct batch **at = &fr->spare, *b;
 
-	for (uint32_t i = 0; i < nr; i++) {
-		struct whole *w = &c->whole[i];
+	pthread_mutex_lock(&fr->of->lock);
+	while (*at && __atomic_load_n(&(*at)->held, __ATOMIC_ACQUIRE))
+		at = &(*at)->next;
+	b = *at;
+	if (b)
+		*at = b->next;
+	pthread_mutex_unlock(&fr->of->lock);
+	return b;
+}
 
-		value[i] = NAN;
-		if (end ? !w->c || !whole_end(w, &value[i]) : !w->c || !whole_tick(w, f->walk, &value[i]))
-			value[i] = NAN;
+static int stamp_order(const struct stamp *a, const struct stamp *b)
+{
+	if (a->recording != b->recording)
+		return a->recording < b->recording ? -1 : 1;
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+/* ---- readings ---- */
+
+/* Hands over what was made, and how far it is. */
+static void publish(struct reading *f, int r)
+{
+	struct tables *of = f->of;
+	struct batch *b;
+
+	pthread_mutex_lock(&of->lock);
+	while ((b = batches_take(&f->made)))
+		batches_add(&f->ready, b);
+	f->at = f->stamp;
+	f->share = (double)f->recording;
+	if (f->walk && f->size)
+		f->share += MIN((double)store_reader_at(f->walk->reader) / (double)f->size, 1.0);
+	f->result = r;
+	pthread_cond_broadcast(&of->moved);
+	while (f->runs && f->ready.nr >= READY_MOST && !of->stops)
+		pthread_cond_wait(&of->taken, &of->lock);
+	pthread_mutex_unlock(&of->lock);
+}
+
+static void *reading_run(void *arg)
+{
+	struct reading *f = arg;
+	int r = 1;
+
+	for (unsigned ticks = 1; r == 1 && !__atomic_load_n(&f->of->stops, __ATOMIC_RELAXED); ticks++) {
+		r = reading_next(f);
+		if (r <= 0 || f->made.first || ticks % TELL_TICKS == 0)
+			publish(f, r);
 	}
-	for (uint32_t line = 0; fr->waits && line < fr->now.nr; line++) {
-		int of = fr->domain == DOMAIN_GROUP ? fr->line[line].group : line ? -1 : 0;
+	return NULL;
+}
 
-		vector_put_real(now_column(fr, field), line, of >= 0 && of < (int)nr ? value[of] : NAN);
+/* Without a thread whoever waits for it does its work. */
+static void reading_start(struct reading *f)
+{
+	sigset_t all, before;
+
+	if (f->of->options.follow || !f->of->options.threads || parallel_workers(2) < 2)
+		return;
+	f->runs = true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* they are for those who know what to do about them */
+	f->runs = pthread_create(&f->thread, NULL, reading_run, f) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void readings_stop(struct tables *f)
+{
+	pthread_mutex_lock(&f->lock);
+	__atomic_store_n(&f->stops, true, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&f->taken);
+	pthread_mutex_unlock(&f->lock);
+	for (unsigned i = 0; i < f->nr_readings; i++)
+		if (f->reading[i].runs)
+			pthread_join(f->reading[i].thread, NULL);
+	for (unsigned i = 0; i < f->nr_readings; i++)
+		f->reading[i].runs = false;
+}
+
+/* The reading whose next batch is to be given out; NULL: none, and *ret_behind is whom to wait for (NULL:
+ * nobody, that is all). */
+static struct reading *readings_first(struct tables *f, struct reading **ret_behind)
+{
+	struct reading *first = NULL, *r;
+
+	*ret_behind = NULL;
+	for (r = f->reading; r < f->reading + f->nr_readings; r++) {
+		const struct batch *b = r->ready.first, *best = first ? first->ready.first : NULL;
+		int order = b && best ? stamp_order(&b->stamp, &best->stamp) : -1;
+
+		if (b && (order < 0 || (!order && b->table < best->table)))
+			first = r;
 	}
-	return 0;
+	for (r = f->reading; r < f->reading + f->nr_readings; r++)
+		if (r->result == 1 && !r->ready.first &&
+			(!first || stamp_order(&r->at, &first->ready.first->stamp) < 0))
+			*ret_behind = r;
+	return *ret_behind ? NULL : first;
 }
 
-static int data_table_settle(struct tables *f, struct data_table_own *fr, bool end)
+static void tell(const struct tables *f, const struct reading *r)
 {
-	int r = 0;
-
-	for (size_t i = 0; i < fr->nr && r >= 0; i++)
-		if (fr->own[i].source == SOURCE_WHOLE && fr->own[i].bound)
-			r = wholes_tick(f, fr, &fr->own[i], i, end);
-	if (r >= 0 && fr->waits)
-		r = data_table_emit(f, fr);
-	fr->waits = false;
-	return r;
+	if (f->options.progress)
+		progress_tell(f->options.progress, "exporting", r->share / (double)MAX(f->run->nr, 1u));
 }
 
-static int data_table_tick(struct tables *f, struct data_table_own *fr)
+/* The next batch of the tables of time: 1; 0: there is no more; TABLES_WAIT. */
+static int time_next(struct tables *f, struct batch **ret)
 {
-	int64_t start = f->start_ns[f->recording], time_ns = f->walk->time_ns;
-	int r = fr->late ? data_table_settle(f, fr, false) : 0;
+	struct reading *first, *behind;
+	int r = 1;
 
-	if (r >= 0)
-		r = fr->folded ? data_table_fold(f, fr) : data_table_update(f, fr);
-	fr->span_ns = time_ns - fr->now_ns;
-	fr->now_ns = time_ns;
-	fr->now.has_time = start > 0 && !__builtin_add_overflow(start, time_ns, &fr->now.time_ns);
-	fr->now.elapsed = (double)f->offset_ns / 1e9 + (double)time_ns / 1e9;
-	fr->waits = fr->late;
-	return r < 0 || fr->late ? r : data_table_emit(f, fr);
-}
-
-/* Groups may be found at any tick: their sums begin with them. */
-static int groups_begin(struct tables *f)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < f->nr; i++)
-		for (size_t j = 0; f->table[i].domain == DOMAIN_GROUP && j < f->table[i].nr; j++) {
-			struct column_own *c = &f->table[i].own[j];
-
-			for (uint32_t g = 0; c->bound && c->whole && g < f->walk->group.nr && r >= 0; g++)
-				if (!c->whole[g].c)
-					r = whole_init(&c->whole[g], c->bound,
-						&(struct filter){.groups = UINT64_C(1) << g}, &f->sums);
-		}
-	f->nr_groups = f->walk->group.nr;
-	return r;
-}
-
-static int computed_tick(struct tables *f, struct computed *c)
-{
-	const struct walk_set *set = &f->walk->set[c->set];
-	struct rows *rows = &c->column->rows;
-	int r;
-
-	if (!(set->any_cols & c->cols) && !c->restless && !set->occupants_changed && !f->walk->gap) {
-		if (c->looked) {
-			c->looked = rows->changed = false;
-			rows->nr_looked = 0;
-		}
-		return 0;
-	}
-	r = rows_tick(rows, f->walk, ROWS_ALL);
-	c->looked = true;
-	c->restless = rows->nr_busy || c->column->bound->window_ns;
-	return r;
-}
-
-static int columns_tick(struct tables *f)
-{
-	int r = f->nr_groups < f->walk->group.nr ? groups_begin(f) : 0;
-
-	if (r >= 0)
-		r = sums_tick(&f->sums, f->walk);
-	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
-		r = computed_tick(f, &f->computed[i]);
-	return r;
-}
-
-static void tell(const struct tables *f)
-{
-	double done = f->size ? (double)store_reader_at(f->walk->reader) / (double)f->size : 0;
-
-	if (f->options.progress && f->ticks % 64 == 0)
-		progress_tell(f->options.progress, "exporting",
-			((double)f->recording + MIN(done, 1.0)) / (double)MAX(f->run->nr, 1u));
-}
-
-/* ---- recordings ---- */
-
-/* Rows of instances as they are at a tick, and what is computed of the ticks shortly before, need not be read
- * from the first tick on. Of groups it matters who was there at some time, and so it does of folds. */
-static bool may_pass_over(const struct tables *f)
-{
-	if (f->whole || f->options.whole || f->gathering || !(f->from_s > (double)f->offset_ns / 1e9) ||
-		f->from_s > 9e9)
-		return false;
-	for (size_t i = 0; i < f->nr; i++) {
-		const struct data_table_own *fr = &f->table[i];
-
-		if (fr->still >= 0)
+	pthread_mutex_lock(&f->lock);
+	while (r == 1 && !(first = readings_first(f, &behind)) && behind) {
+		tell(f, behind);
+		if (behind->runs) {
+			pthread_cond_wait(&f->moved, &f->lock);
 			continue;
-		if (fr->folded || fr->domain == DOMAIN_GROUP)
-			return false;
-		for (size_t j = 0; j < fr->nr; j++)
-			if (fr->own[j].bound && !column_is_of_now(fr->own[j].bound, f->walk))
-				return false;
+		}
+		pthread_mutex_unlock(&f->lock);
+		r = reading_next(behind);
+		for (size_t i = 0; r == TABLES_WAIT && i < behind->nr; i++)
+			data_table_flush(behind->table[i]);
+		publish(behind, r == TABLES_WAIT ? 1 : r);
+		pthread_mutex_lock(&f->lock);
+		r = r == TABLES_WAIT && !behind->ready.first ? r : 1;
 	}
-	return true;
-}
-
-/* The recording is open, and stands behind the tables. */
-static int recording_bind(struct tables *f)
-{
-	int r = tables_bind(f);
-
-	if (r >= 0 && may_pass_over(f))
-		r = walk_seek(f->walk, round_i64(f->from_s * 1e9) - f->offset_ns);
-	if (r >= 0 && f->options.follow)
-		r = walk_follow(f->walk, f->run->path[f->recording]);
+	if (r == 1) {
+		*ret = first ? batches_take(&first->ready) : NULL;
+		r = *ret != NULL;
+		for (unsigned i = 0; !*ret && i < f->nr_readings; i++)
+			r = MIN(r, f->reading[i].result);
+		pthread_cond_broadcast(&f->taken);
+	}
+	pthread_mutex_unlock(&f->lock);
 	return r;
-}
-
-static int recording_begin(struct tables *f)
-{
-	const char *path = f->run->path[f->recording];
-	int64_t start = f->start_ns[f->recording];
-	struct stat st;
-	int r = walk_open(path, NULL, &f->walk);
-
-	f->numbered_before = f->numbered;
-	if (r < 0)
-		return r;
-	f->size = stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-	f->offset_ns = start > 0 ? start - f->first_ns : 0;
-	if (f->events) {
-		f->gathering = run_events_begin(
-			f->events, f->walk, (uint32_t)f->recording, (double)f->offset_ns / 1e9);
-		if (!f->gathering)
-			return -ENOMEM;
-		walk_observe(f->walk, (struct walk_observer *)f->gathering);
-	}
-	return f->walk->schema ? recording_bind(f) : 0;
-}
-
-/* There were too few ticks before the range in what was not passed over. */
-static int recording_begin_whole(struct tables *f)
-{
-	tables_unbind(f);
-	f->numbered = f->numbered_before;
-	f->whole = true;
-	return recording_begin(f);
-}
-
-static int recording_end(struct tables *f)
-{
-	struct store_health health;
-	int r = 0;
-
-	for (size_t i = 0; i < f->nr && r >= 0; i++) {
-		struct data_table_own *fr = &f->table[i];
-
-		if (fr->still >= 0)
-			continue;
-		if (fr->late)
-			r = data_table_settle(f, fr, true);
-		if (r >= 0)
-			r = data_table_window_close(f, fr);
-	}
-	store_health(f->walk->reader, &health);
-	f->damage.nr += health.damaged;
-	f->damage.bytes += health.lost_bytes;
-	f->gathering = run_events_end(f->gathering);
-	tables_unbind(f);
-	f->whole = false;
-	f->recording++;
-	if (f->events && f->recording == f->run->nr)
-		run_events_sort(f->events);
-	return r;
-}
-
-/* Reads on by a tick; 0: the recordings are through; TABLES_WAIT. */
-static int time_next(struct tables *f)
-{
-	double elapsed;
-	int r;
-
-	if (!f->of_time || f->recording == f->run->nr)
-		return 0;
-	r = f->walk ? 0 : recording_begin(f);
-	if (r >= 0)
-		r = walk_next(f->walk);
-	if (r == WALK_WAIT)
-		return TABLES_WAIT;
-	if (r <= 0)
-		return r < 0 ? r : (r = recording_end(f)) < 0 ? r : 1;
-	f->ticks++;
-	tell(f);
-	elapsed = (double)f->offset_ns / 1e9 + (double)f->walk->time_ns / 1e9;
-	if (!walk_is_warm(f->walk) && !(elapsed < f->from_s)) {
-		r = recording_begin_whole(f);
-		return r < 0 ? r : 1;
-	}
-	r = columns_tick(f);
-	for (size_t i = 0; i < f->nr && r >= 0; i++)
-		if (f->table[i].still < 0)
-			r = data_table_tick(f, &f->table[i]);
-	if (r >= 0 && elapsed > f->to_s) /* what comes late is settled, too */
-		r = recording_end(f);
-	return r < 0 ? r : 1;
 }
 
 static int still_tables_next(struct tables *f)
@@ -267,14 +200,18 @@ static int still_tables_next(struct tables *f)
 	return 0;
 }
 
-/* ---- for others ---- */
+/* ---- opening ---- */
 
-/* Who asks for the numbers of processes, or for their groups. */
-static bool needs_processes(const struct tables *f)
+/* It has numbers of processes, or needs their groups. */
+static bool needs_processes(const struct data_table_own *fr)
+{
+	return fr->of_processes || fr->still == STILL_PROCESSES || fr->domain == DOMAIN_GROUP;
+}
+
+static bool any_needs_processes(const struct tables *f)
 {
 	for (size_t i = 0; i < f->nr; i++)
-		if (f->table[i].of_processes || f->table[i].still == STILL_PROCESSES ||
-			f->table[i].domain == DOMAIN_GROUP)
+		if (needs_processes(&f->table[i]))
 			return true;
 	return false;
 }
@@ -308,34 +245,93 @@ static int may_follow(const struct tables *f, struct buf *reterr)
 	return -EINVAL;
 }
 
+/* Tables of processes and of the job are read by one, all others by another. */
+static int readings_make(struct tables *f)
+{
+	bool two = !f->options.follow && f->options.threads && parallel_workers(2) > 1;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct reading *r = &f->reading[f->nr_readings];
+
+		*r = (struct reading){.of = f,
+			.result = 1,
+			.events = f->events && !f->nr_readings,
+			.numbers_processes = i || !two,
+			.stamp = {.time_ns = INT64_MIN},
+			.at = {.time_ns = INT64_MIN}};
+		for (size_t j = 0; j < f->nr; j++) {
+			struct data_table_own *fr = &f->table[j], **more;
+			bool second = two && (needs_processes(fr) || fr->domain == DOMAIN_TREE);
+
+			if (fr->still >= 0 || second != (bool)i)
+				continue;
+			more = ARRAY_ADD(r->table, r->nr);
+			if (!more)
+				return -ENOMEM;
+			*more = fr;
+			fr->reading = r;
+		}
+		f->nr_readings += r->nr > 0;
+	}
+	return 0;
+}
+
+static int processes_read(struct tables *f, struct buf *reterr)
+{
+	if (f->options.follow || !any_needs_processes(f))
+		return 0;
+	return f->options.summary || has_still(f, STILL_SUMMARY)
+		? summary_read_with_processes(f->run, &f->summary, &f->processes, reterr)
+		: process_table_read(f->run, &f->processes, reterr);
+}
+
+/* Those that do not need the table of processes begin before it is read. */
+static int readings_begin(struct tables *f, struct buf *reterr)
+{
+	int r;
+
+	for (unsigned i = 0; i < f->nr_readings; i++)
+		if (!f->reading[i].numbers_processes)
+			reading_start(&f->reading[i]);
+	r = processes_read(f, reterr);
+	for (unsigned i = 0; i < f->nr_readings && r >= 0; i++)
+		if (f->reading[i].numbers_processes)
+			reading_start(&f->reading[i]);
+	return r;
+}
+
 int tables_open(
 	const struct run *run, const struct tables_options *options, struct tables **ret, struct buf *reterr)
 {
 	struct tables *f = calloc(1, sizeof(*f));
+	bool of_time = false;
 	int r = f ? 0 : -ENOMEM;
 
-	if (r >= 0 && options->every_ns < 0)
-		r = -EINVAL;
 	if (r >= 0) {
 		f->run = run;
 		f->options = *options;
 		f->from_s = isnan(options->from_s) ? -INFINITY : options->from_s;
 		f->to_s = isnan(options->to_s) ? INFINITY : options->to_s;
-		f->end = &f->first;
-		r = tables_plan(f, reterr);
+		pthread_mutex_init(&f->lock, NULL);
+		pthread_cond_init(&f->moved, NULL);
+		pthread_cond_init(&f->taken, NULL);
+		r = options->every_ns < 0 ? -EINVAL : tables_plan(f, reterr);
 	}
-	for (size_t i = 0; r >= 0 && i < f->nr; i++)
-		f->of_time |= f->table[i].still < 0;
+	for (size_t i = 0; r >= 0 && i < f->nr; i++) {
+		f->table[i].of = f;
+		f->table[i].index = i;
+		of_time |= f->table[i].still < 0;
+	}
 	if (r >= 0 && f->options.follow)
 		r = may_follow(f, reterr);
-	else if (r >= 0 && needs_processes(f))
-		r = f->options.summary || has_still(f, STILL_SUMMARY)
-			? summary_read_with_processes(run, &f->summary, &f->processes, reterr)
-			: process_table_read(run, &f->processes, reterr);
-	if (r >= 0 && has_still(f, STILL_EVENTS) && f->of_time && isinf(f->to_s)) {
+	if (r >= 0 && has_still(f, STILL_EVENTS) && of_time && isinf(f->to_s)) {
 		f->events = calloc(1, sizeof(*f->events));
 		r = f->events ? 0 : -ENOMEM;
 	}
+	if (r >= 0)
+		r = readings_make(f);
+	if (r >= 0)
+		r = readings_begin(f, reterr);
 	if (r < 0) {
 		if (!reterr->len)
 			buf_adds(reterr, strerror(-r));
@@ -351,12 +347,24 @@ struct tables *tables_close(struct tables *f)
 {
 	if (!f)
 		return NULL;
-	run_events_end(f->gathering);
-	tables_unbind(f);
+	readings_stop(f);
+	for (unsigned i = 0; i < f->nr_readings; i++) {
+		struct reading *r = &f->reading[i];
+
+		run_events_end(r->gathering);
+		reading_unbind(r);
+		batches_free(r->made.first);
+		batches_free(r->ready.first);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(f->reading); i++)
+		free(f->reading[i].table);
 	still_release(f);
 	run_events_free(f->events);
-	batches_free(f->first);
+	batches_free(f->made.first);
 	batches_free(f->given);
+	pthread_cond_destroy(&f->taken);
+	pthread_cond_destroy(&f->moved);
+	pthread_mutex_destroy(&f->lock);
 	for (size_t i = 0; i < f->nr; i++) {
 		struct data_table_own *fr = &f->table[i];
 
@@ -396,15 +404,13 @@ size_t tables_list(const struct tables *f, const struct data_table **ret)
 
 struct frames_damage tables_damage(const struct tables *f)
 {
-	return f->damage;
+	return f->reading[0].damage; /* all of them read all */
 }
 
 struct texts tables_texts(const struct tables *f, size_t table, size_t field)
 {
-	const struct dictionary *d =
-		table < f->nr && field < f->table[table].nr ? f->table[table].own[field].texts : NULL;
-
-	return d ? (struct texts){.text = d->text, .len = d->len, .nr = d->nr} : (struct texts){0};
+	return table < f->nr && field < f->table[table].nr ? f->table[table].own[field].given
+							   : (struct texts){0};
 }
 
 static void take_back(struct tables *f)
@@ -413,44 +419,49 @@ static void take_back(struct tables *f)
 
 	if (!b)
 		return;
+	pthread_mutex_lock(&f->lock);
 	b->next = f->table[b->table].spare;
 	f->table[b->table].spare = b;
+	pthread_mutex_unlock(&f->lock);
 	f->given = NULL;
+}
+
+/* What is left of all tables. */
+static void finish(struct tables *f)
+{
+	readings_stop(f);
+	for (size_t i = 0; i < f->nr; i++) {
+		struct data_table_own *fr = &f->table[i];
+
+		fr->reading = NULL;
+		data_table_flush(fr);
+		for (size_t j = 0; j < fr->nr; j++)
+			fr->own[j].given = dictionary_texts(fr->own[j].texts);
+	}
+	f->finished = true;
 }
 
 int tables_next(struct tables *f, struct data_table_batch *ret)
 {
-	struct batch *b;
+	struct batch *b = NULL;
+	int r = 0;
 
 	take_back(f);
-	while (!f->first && !f->finished) {
-		int r = time_next(f);
-
-		if (r == TABLES_WAIT) {
-			for (size_t i = 0; i < f->nr; i++)
-				data_table_flush(f, &f->table[i]);
-			if (!f->first)
-				return TABLES_WAIT;
-			break;
-		}
-		if (!r)
-			r = still_tables_next(f);
-		if (r < 0)
-			return r;
-		if (r)
-			continue;
-		for (size_t i = 0; i < f->nr; i++)
-			data_table_flush(f, &f->table[i]);
-		f->finished = true;
+	if (!f->still_begun) {
+		r = time_next(f, &b);
+		f->still_begun = !r;
 	}
-	b = f->first;
-	if (!b)
-		return 0;
-	f->first = b->next;
-	if (!f->first)
-		f->end = &f->first;
-	b->next = NULL;
+	while (!r && !(b = batches_take(&f->made)) && !f->finished) {
+		r = still_tables_next(f);
+		if (!r)
+			finish(f);
+		r = MIN(r, 0);
+	}
+	if (r < 0 || r == TABLES_WAIT || !b)
+		return r;
 	f->given = b;
+	for (size_t i = 0; i < f->table[b->table].nr; i++)
+		f->table[b->table].own[i].given = b->texts[i];
 	*ret = (struct data_table_batch){.table = b->table,
 		.nr_rows = b->nr,
 		.cell = b->cell,

@@ -124,6 +124,7 @@ struct tables_options {
 	bool whole;   /* read all, also where what is before from_s makes no difference */
 	bool summary; /* tables_summary() will be asked for: it comes from the same reading as the processes
 		       */
+	bool threads; /* where there are CPUs for them; what comes out is the same */
 	const struct progress *progress;
 };
 

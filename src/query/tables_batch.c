@@ -118,10 +118,10 @@ static size_t aligned(size_t n)
 }
 
 /* One piece of memory for all columns: pages that are not written cost nothing. */
-static struct batch *batch_new(const struct data_table_own *fr, size_t which)
+static struct batch *batch_new(const struct data_table_own *fr)
 {
 	size_t head = aligned(sizeof(struct batch)) + aligned(fr->nr * sizeof(struct vector)) +
-		aligned(fr->nr * sizeof(struct field_cells));
+		aligned(fr->nr * sizeof(struct field_cells)) + aligned(fr->nr * sizeof(struct texts));
 	size_t size = head + aligned(DATA_TABLE_ROWS_MOST * sizeof(uint32_t));
 	struct batch *b;
 	uint8_t *at;
@@ -134,11 +134,13 @@ static struct batch *batch_new(const struct data_table_own *fr, size_t which)
 		return NULL;
 	b = (struct batch *)at;
 	at += aligned(sizeof(*b));
-	b->table = which;
+	b->table = fr->index;
 	b->col = (struct vector *)at;
 	at += aligned(fr->nr * sizeof(struct vector));
 	b->cell = (struct field_cells *)at;
 	at += aligned(fr->nr * sizeof(struct field_cells));
+	b->texts = (struct texts *)at;
+	at += aligned(fr->nr * sizeof(struct texts));
 	b->recording = (uint32_t *)at;
 	at += aligned(DATA_TABLE_ROWS_MOST * sizeof(uint32_t));
 	for (size_t i = 0; i < fr->nr; i++) {
@@ -161,22 +163,20 @@ void batches_free(struct batch *b)
 	}
 }
 
-static struct batch *batch_of(struct tables *f, struct data_table_own *fr)
+static struct batch *batch_of(struct data_table_own *fr)
 {
-	struct batch **at = &fr->spare;
+	struct batch *b;
 
 	if (fr->filling)
 		return fr->filling;
-	while (*at && __atomic_load_n(&(*at)->held, __ATOMIC_ACQUIRE))
-		at = &(*at)->next;
-	fr->filling = *at ? *at : batch_new(fr, (size_t)(fr - f->table));
-	if (*at)
-		*at = (*at)->next;
-	if (fr->filling) {
-		fr->filling->next = NULL;
-		fr->filling->nr = 0;
+	b = fr->filling = batches_reuse(fr);
+	if (!b)
+		b = fr->filling = batch_new(fr);
+	if (b) {
+		b->next = NULL;
+		b->nr = 0;
 	}
-	return fr->filling;
+	return b;
 }
 
 /* A line's value, so many times. */
@@ -218,7 +218,7 @@ void lines_settle(struct data_table_own *fr)
 	fr->base_line = 0;
 }
 
-void data_table_flush(struct tables *f, struct data_table_own *fr)
+void data_table_flush(struct data_table_own *fr)
 {
 	struct batch *b = fr->filling;
 
@@ -234,10 +234,12 @@ void data_table_flush(struct tables *f, struct data_table_own *fr)
 		b->cell[i] = (struct field_cells){.valid = nr_known == b->nr ? NULL : b->col[i].known,
 			.nr_missing = b->nr - nr_known,
 			.integer = b->col[i].integer};
+		b->texts[i] = dictionary_texts(fr->own[i].texts);
 	}
 	fr->filling = NULL;
-	*f->end = b;
-	f->end = &b->next;
+	if (fr->reading)
+		b->stamp = fr->reading->stamp;
+	batches_add(fr->reading ? &fr->reading->made : &fr->of->made, b);
 }
 
 /* ---- a tick at a time ---- */
@@ -255,33 +257,33 @@ static void push_same(struct batch *b, const struct data_table_lines *l, uint32_
 }
 
 /* The rows of the present tick: their columns are filled when they change. */
-int data_table_now_push(struct tables *f, struct data_table_own *fr)
+int data_table_now_push(struct data_table_own *fr, uint32_t recording)
 {
 	for (uint32_t from = 0, n; from < fr->now.nr; from += n) {
-		struct batch *b = batch_of(f, fr);
+		struct batch *b = batch_of(fr);
 
 		if (!b)
 			return -ENOMEM;
 		if (!fr->pushed)
 			fr->base_line = from;
 		n = MIN(fr->now.nr - from, DATA_TABLE_ROWS_MOST - b->nr);
-		push_same(b, &fr->now, (uint32_t)f->recording, n);
+		push_same(b, &fr->now, recording, n);
 		fr->pushed = b->nr += n;
 		if (b->nr == DATA_TABLE_ROWS_MOST)
-			data_table_flush(f, fr);
+			data_table_flush(fr);
 	}
 	return 0;
 }
 
-int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l)
+int data_table_lines_push(struct data_table_own *fr, uint32_t recording, const struct data_table_lines *l)
 {
 	for (uint32_t from = 0, n; from < l->nr; from += n) {
-		struct batch *b = batch_of(f, fr);
+		struct batch *b = batch_of(fr);
 
 		if (!b)
 			return -ENOMEM;
 		n = MIN(l->nr - from, DATA_TABLE_ROWS_MOST - b->nr);
-		push_same(b, l, (uint32_t)f->recording, n);
+		push_same(b, l, recording, n);
 		for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
 			const struct vector *v = &l->col[i], *to = &b->col[i];
 
@@ -291,27 +293,27 @@ int data_table_lines_push(struct tables *f, struct data_table_own *fr, const str
 		}
 		b->nr += n;
 		if (b->nr == DATA_TABLE_ROWS_MOST)
-			data_table_flush(f, fr);
+			data_table_flush(fr);
 	}
 	return 0;
 }
 
 /* ---- a row at a time ---- */
 
-int data_table_row(struct tables *f, struct data_table_own *fr)
+int data_table_row(struct data_table_own *fr)
 {
 	fr->put = 0;
-	fr->err = batch_of(f, fr) ? 0 : -ENOMEM;
+	fr->err = batch_of(fr) ? 0 : -ENOMEM;
 	if (fr->filling)
 		fr->filling->recording[fr->filling->nr] = 0;
 	return fr->err;
 }
 
-int data_table_row_end(struct tables *f, struct data_table_own *fr)
+int data_table_row_end(struct data_table_own *fr)
 {
 	assert(fr->put == fr->nr);
 	if (fr->err >= 0 && ++fr->filling->nr == DATA_TABLE_ROWS_MOST)
-		data_table_flush(f, fr);
+		data_table_flush(fr);
 	return fr->err;
 }
 

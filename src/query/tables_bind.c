@@ -56,7 +56,7 @@ static int bind_cell(struct data_table_own *fr, uint32_t field, const struct wal
 }
 
 /* What this recording cannot give stays missing. */
-static int bind_column(struct tables *f, struct data_table_own *fr, uint32_t field)
+static int bind_column(struct reading *f, struct data_table_own *fr, uint32_t field)
 {
 	struct column_own *c = &fr->own[field];
 	struct buf ignored;
@@ -87,7 +87,7 @@ static int bind_column(struct tables *f, struct data_table_own *fr, uint32_t fie
 }
 
 /* One for each group, those that may still come among them; or one for all. */
-static int bind_whole(struct tables *f, const struct data_table_own *fr, struct column_own *c)
+static int bind_whole(struct reading *f, const struct data_table_own *fr, struct column_own *c)
 {
 	c->nr_wholes = fr->domain == DOMAIN_GROUP ? GROUPS_MOST : 1;
 	c->whole = calloc(c->nr_wholes, sizeof(*c->whole));
@@ -96,7 +96,7 @@ static int bind_whole(struct tables *f, const struct data_table_own *fr, struct 
 	return fr->domain == DOMAIN_GROUP ? 0 : whole_init(c->whole, c->bound, &(struct filter){0}, &f->sums);
 }
 
-static int bind_table(struct tables *f, struct data_table_own *fr)
+static int bind_table(struct reading *f, struct data_table_own *fr)
 {
 	int r = bind_sets(fr, f->walk);
 
@@ -111,8 +111,8 @@ static int bind_table(struct tables *f, struct data_table_own *fr)
 			r = bind_whole(f, fr, c);
 	}
 	if (r >= 0)
-		r = dictionary_put(fr->own[KEY_HOST].texts, f->host[f->recording],
-			strlen(f->host[f->recording]), &fr->now.host);
+		r = dictionary_put(fr->own[KEY_HOST].texts, f->of->host[f->recording],
+			strlen(f->of->host[f->recording]), &fr->now.host);
 	fr->layout++;
 	fr->begun = fr->waits = false;
 	fr->now_ns = 0;
@@ -122,9 +122,9 @@ static int bind_table(struct tables *f, struct data_table_own *fr)
 
 /* Numbers of its processes; and its groups from the start, as who asks for one of them has them: a rate is
  * then known from the tick on at which somebody comes. */
-static int bind_processes(struct tables *f)
+static int bind_processes(struct reading *f)
 {
-	const struct process_table *t = f->processes;
+	const struct process_table *t = f->numbers_processes ? f->of->processes : NULL;
 	int r = 0;
 
 	for (; t && f->numbered < t->nr && t->row[f->numbered].node <= f->recording && r >= 0;
@@ -142,17 +142,17 @@ static int bind_processes(struct tables *f)
 	return r;
 }
 
-static int list_computed(struct tables *f)
+static int list_computed(struct reading *f)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < f->nr; i++)
-		most += f->table[i].nr;
+		most += f->table[i]->nr;
 	f->computed = calloc(most + 1, sizeof(*f->computed));
 	if (!f->computed)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr; i++) {
-		struct data_table_own *fr = &f->table[i];
+		struct data_table_own *fr = f->table[i];
 
 		fr->computed = f->nr_computed;
 		for (uint32_t j = 0; j < fr->nr; j++)
@@ -167,20 +167,19 @@ static int list_computed(struct tables *f)
 	return 0;
 }
 
-int tables_bind(struct tables *f)
+int reading_bind(struct reading *f)
 {
 	int r = bind_processes(f);
 
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
-		if (f->table[i].still < 0)
-			r = bind_table(f, &f->table[i]);
+		r = bind_table(f, f->table[i]);
 	return r < 0 ? r : list_computed(f);
 }
 
-void tables_unbind(struct tables *f)
+void reading_unbind(struct reading *f)
 {
 	for (size_t i = 0; i < f->nr; i++) {
-		struct data_table_own *fr = &f->table[i];
+		struct data_table_own *fr = f->table[i];
 
 		lines_settle(fr);
 		for (size_t j = 0; j < fr->nr; j++) {

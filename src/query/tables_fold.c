@@ -51,7 +51,7 @@ static uint64_t lines_of(const struct data_table_own *fr, const struct occupant 
 	return !fr->by_group ? 1 : in ? in->groups : 0;
 }
 
-static void fold_cell(struct tables *f, struct data_table_own *fr, const struct data_table_set *fs,
+static void fold_cell(struct reading *f, struct data_table_own *fr, const struct data_table_set *fs,
 	const struct cell_use *use, struct folding *at)
 {
 	const struct walk_set *set = &f->walk->set[fs->set];
@@ -83,7 +83,7 @@ static void fold_cell(struct tables *f, struct data_table_own *fr, const struct 
 }
 
 static void fold_rows(
-	struct tables *f, struct data_table_own *fr, const struct column_own *c, struct folding *at)
+	struct reading *f, struct data_table_own *fr, const struct column_own *c, struct folding *at)
 {
 	uint32_t which = fr->set[c->place].set;
 	const struct walk_set *set = &f->walk->set[which];
@@ -120,7 +120,7 @@ static void fold_put(
 }
 
 /* Lines stay: groups only become more. */
-static int lines_make(struct tables *f, struct data_table_own *fr, uint32_t nr)
+static int lines_make(struct reading *f, struct data_table_own *fr, uint32_t nr)
 {
 	int r = 0;
 
@@ -141,7 +141,7 @@ static int lines_make(struct tables *f, struct data_table_own *fr, uint32_t nr)
 	return r;
 }
 
-int data_table_fold(struct tables *f, struct data_table_own *fr)
+int data_table_fold(struct reading *f, struct data_table_own *fr)
 {
 	uint32_t nr = fr->by_group ? f->walk->group.nr : 1;
 	struct folding at = {.nr = nr};

@@ -10,7 +10,10 @@
 #include "query/column.h"
 #include "query/tables.h"
 #include "base/idmap.h"
+#include "base/owned.h"
 #include "query/process_table.h"
+
+#include <pthread.h>
 
 /* ---- texts ---- */
 
@@ -18,6 +21,7 @@ struct dictionary {
 	const char **text;
 	uint32_t *len;
 	uint32_t nr, cap;
+	struct owned arrays;		/* the former ones, too: others may still look at them */
 	struct idmap by_hash;		/* numbers of texts */
 	struct dictionary_piece *piece; /* where the texts are */
 	uint64_t seed;
@@ -30,6 +34,9 @@ void dictionary_release(struct dictionary *d);
 int dictionary_put(struct dictionary *d, const char *bytes, size_t n, uint32_t *ret);
 /* Of what is text already. */
 int dictionary_put_text(struct dictionary *d, const char *text, size_t n, uint32_t *ret);
+
+/* What it has now; stays valid, and has no more then. NULL: nothing. */
+struct texts dictionary_texts(const struct dictionary *d);
 
 /* ---- columns in memory ---- */
 
@@ -74,8 +81,15 @@ struct data_table_lines {
 	uint32_t host;
 };
 
+struct stamp { /* when in the course of the recordings */
+	size_t recording;
+	int64_t time_ns;
+};
+
 struct batch {
 	struct batch *next;
+	struct stamp stamp;  /* when it was full */
+	struct texts *texts; /* of each field, at that time */
 	uint32_t held;
 	size_t table;
 	uint32_t nr;
@@ -83,6 +97,14 @@ struct batch {
 	struct field_cells *cell;
 	uint32_t *recording;
 };
+
+struct batches {
+	struct batch *first, *last;
+	unsigned nr;
+};
+
+void batches_add(struct batches *list, struct batch *b);
+void batches_free(struct batch *b);
 
 /* ---- what there is ---- */
 
@@ -113,6 +135,7 @@ struct column_own { /* what stands behind a field */
 	double scale;
 	enum resample resample;
 	struct dictionary *texts; /* FIELD_TEXT */
+	struct texts given;	  /* of it, as far as given out */
 	/* Of the recording that is being read: */
 	struct column *bound;
 	struct rows rows;
@@ -190,11 +213,52 @@ struct data_table_own {
 		bool open;
 	} window;
 	/* Batches. */
+	struct tables *of;
+	size_t index;
+	struct reading *reading; /* that makes them; NULL: no other thread does */
 	struct batch *filling, *spare;
 	uint32_t pushed;	      /* rows of `filling` that are ticks of `now` */
 	uint32_t base_row, base_line; /* that row is of that line, and those behind it of those behind it */
 	size_t put;		      /* cells of the row that is being filled */
 	int err;		      /* of it */
+};
+
+/* Some of the tables of time, in one recording after the other. */
+struct reading {
+	struct tables *of;
+	struct data_table_own **table;
+	size_t nr;
+	bool numbers_processes, events; /* what else it does */
+	/* The recording that is being read. */
+	size_t recording;
+	struct walk *walk;
+	uint64_t size; /* of its file */
+	struct gathering *gathering;
+	struct frames_damage damage; /* of those before it */
+	int64_t offset_ns;
+	struct computed {
+		struct column_own *column;
+		uint64_t cols; /* of its set, that it is made of */
+		uint32_t set, field;
+		bool looked;   /* at this tick something was computed */
+		bool restless; /* it must be looked at though nothing moves */
+	} * computed;	       /* of each instance: what is bound, table by table */
+	size_t nr_computed;
+	unsigned nr_groups; /* whose sums have begun */
+	struct sums sums;
+	struct idmap numbers;	/* of processes, by id */
+	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
+	size_t numbered_before; /* the same when it was begun */
+	bool whole;		/* nothing of the present one may be passed over */
+	struct stamp stamp;
+	struct batches made;
+	/* For who takes the batches, under the lock. */
+	struct batches ready;
+	struct stamp at; /* all that was made up to then is there */
+	double share;	 /* recordings that were read, and of the present one how much */
+	int result;	 /* 1: there may be more */
+	bool runs;
+	pthread_t thread;
 };
 
 struct tables {
@@ -217,34 +281,19 @@ struct tables {
 	struct process_table *processes; /* NULL: nobody needs them */
 	struct summary *summary;	 /* NULL: not read yet */
 	struct run_events *events;	 /* NULL: the same; gathered on the way where all ticks are read */
-	struct gathering *gathering;	 /* those of the present recording */
-	/* The recording that is being read. */
-	size_t recording;
-	struct walk *walk;
-	uint64_t size; /* of its file */
-	uint64_t ticks;
-	struct frames_damage damage; /* of those before it */
-	int64_t offset_ns;
-	struct computed {
-		struct column_own *column;
-		uint64_t cols; /* of its set, that it is made of */
-		uint32_t set, field;
-		bool looked;   /* at this tick something was computed */
-		bool restless; /* it must be looked at though nothing moves */
-	} * computed;	       /* of each instance: what is bound, table by table */
-	size_t nr_computed;
-	unsigned nr_groups; /* whose sums have begun */
-	struct sums sums;
-	struct idmap numbers;	/* of processes, by id */
-	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
-	size_t numbered_before; /* the same when it was begun */
-	bool whole;		/* nothing of the present one may be passed over */
+	/* Of time. */
+	struct reading reading[2];
+	unsigned nr_readings;
+	pthread_mutex_t lock;
+	pthread_cond_t moved, taken; /* a reading has got on; a batch of one was taken */
+	bool stops;
 	/* What is to be given out. */
-	struct batch *first, **end, *given;
+	struct batches made; /* by no reading */
+	struct batch *given;
+	bool still_begun;
 	size_t still; /* table that is being made, of those that are not of time */
 	size_t still_row;
 	struct still_data *still_data;
-	bool of_time; /* some table is */
 	bool finished;
 };
 
@@ -259,11 +308,12 @@ const char *data_table_domain_of(const struct walk *s, const struct column *c);
 
 /* ---- one recording ---- */
 
-int tables_bind(struct tables *f); /* to the walk */
-void tables_unbind(struct tables *f);
-int data_table_update(struct tables *f, struct data_table_own *fr); /* `now` is this tick */
+int reading_next(struct reading *f); /* by a tick; 0: the recordings are through; TABLES_WAIT */
+int reading_bind(struct reading *f); /* to the walk */
+void reading_unbind(struct reading *f);
+int data_table_update(struct reading *f, struct data_table_own *fr); /* `now` is this tick */
 /* The lines of a table that is folded: the node, or the groups. */
-int data_table_fold(struct tables *f, struct data_table_own *fr);
+int data_table_fold(struct reading *f, struct data_table_own *fr);
 void data_table_lines_clear(struct data_table_own *fr); /* there are none */
 /* Puts a line behind the others, with nothing known of it. */
 int data_table_line_new(struct data_table_own *fr, uint32_t identity, int group, uint32_t *ret);
@@ -289,11 +339,11 @@ static inline void vector_put_real(struct vector *v, uint32_t line, double value
 
 int data_table_lines_reserve(const struct data_table_own *fr, struct data_table_lines *l, uint32_t nr);
 void data_table_lines_release(const struct data_table_own *fr, struct data_table_lines *l);
-int data_table_now_push(struct tables *f, struct data_table_own *fr);
-int data_table_lines_push(struct tables *f, struct data_table_own *fr, const struct data_table_lines *l);
+int data_table_now_push(struct data_table_own *fr, uint32_t recording);
+int data_table_lines_push(struct data_table_own *fr, uint32_t recording, const struct data_table_lines *l);
 /* A row at a time, every cell in its turn; a failure sticks until the end of the row. */
-int data_table_row(struct tables *f, struct data_table_own *fr);
-int data_table_row_end(struct tables *f, struct data_table_own *fr);
+int data_table_row(struct data_table_own *fr);
+int data_table_row_end(struct data_table_own *fr);
 void put_missing(struct data_table_own *fr);
 void put_integer(struct data_table_own *fr, int64_t value);
 void put_real(struct data_table_own *fr, double value);	  /* NAN: missing */
@@ -301,11 +351,11 @@ void put_number(struct data_table_own *fr, double value); /* of the field's type
 void put_flag(struct data_table_own *fr, bool value);
 void put_text(struct data_table_own *fr, const char *text);		/* as it is; NULL: missing */
 void put_bytes(struct data_table_own *fr, const void *bytes, size_t n); /* escaped; NULL: missing */
-void data_table_flush(struct tables *f, struct data_table_own *fr);
-void batches_free(struct batch *b);
+void data_table_flush(struct data_table_own *fr);
+struct batch *batches_reuse(struct data_table_own *fr);
 
-int data_table_window_add(struct tables *f, struct data_table_own *fr, int64_t time_ns);
-int data_table_window_close(struct tables *f, struct data_table_own *fr);
+int data_table_window_add(struct reading *f, struct data_table_own *fr, int64_t time_ns);
+int data_table_window_close(struct reading *f, struct data_table_own *fr);
 void data_table_window_release(struct data_table_own *fr);
 
 /* ---- tables that are not of time ---- */

@@ -67,7 +67,8 @@ static int set_reserve(struct data_table_set *fs, uint32_t nr)
 	return 0;
 }
 
-static int occupant_take(struct tables *f, struct data_table_own *fr, struct data_table_set *fs, uint32_t row)
+static int occupant_take(
+	struct reading *f, struct data_table_own *fr, struct data_table_set *fs, uint32_t row)
 {
 	uint32_t id = f->walk->set[fs->set].id[row], number;
 	const struct occupant *in = walk_occupant(f->walk, fs->set, row, id);
@@ -84,7 +85,7 @@ static int occupant_take(struct tables *f, struct data_table_own *fr, struct dat
 	return dictionary_put(fr->own[KEY_INSTANCE].texts, in->name, in->name_len, &occupant->text);
 }
 
-static int occupants_take(struct tables *f, struct data_table_own *fr, struct data_table_set *fs)
+static int occupants_take(struct reading *f, struct data_table_own *fr, struct data_table_set *fs)
 {
 	const struct walk_set *set = &f->walk->set[fs->set];
 	int r = set_reserve(fs, set->cap);
@@ -149,7 +150,7 @@ static int line_join(struct data_table_own *fr, struct data_table_set *fs, uint3
 
 /* Lines that are there though no row is: the node's and the tree's, and those of groups where they are not
  * recorded. */
-static int lines_begin(struct tables *f, struct data_table_own *fr)
+static int lines_begin(struct reading *f, struct data_table_own *fr)
 {
 	const char *name = fr->domain == DOMAIN_NODE ? "node" : "job";
 	const struct groups *g = &f->walk->group;
@@ -174,7 +175,7 @@ static bool lines_stay(const struct data_table_own *fr)
 	return fr->begun && fr->of_processes && fr->nr_sets == 1;
 }
 
-static int set_layout(struct tables *f, struct data_table_own *fr, struct data_table_set *fs)
+static int set_layout(struct reading *f, struct data_table_own *fr, struct data_table_set *fs)
 {
 	bool first = fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE, stay = lines_stay(fr);
 	const struct walk_set *set = &f->walk->set[fs->set];
@@ -201,7 +202,7 @@ static int set_layout(struct tables *f, struct data_table_own *fr, struct data_t
 	return r;
 }
 
-static int relayout(struct tables *f, struct data_table_own *fr)
+static int relayout(struct reading *f, struct data_table_own *fr)
 {
 	int r;
 
@@ -253,7 +254,7 @@ static void take_rows(struct data_table_own *fr, const struct computed *c, const
 			vector_put_real(v, line[row[i]], c->column->rows.value[row[i]]);
 }
 
-static bool is_occupants_changed(const struct tables *f, const struct data_table_own *fr)
+static bool is_occupants_changed(const struct reading *f, const struct data_table_own *fr)
 {
 	for (size_t i = 0; i < fr->nr_sets; i++)
 		if (f->walk->set[fr->set[i].set].occupants_changed)
@@ -261,7 +262,7 @@ static bool is_occupants_changed(const struct tables *f, const struct data_table
 	return !fr->begun || (fr->late && !fr->nr_sets);
 }
 
-int data_table_update(struct tables *f, struct data_table_own *fr)
+int data_table_update(struct reading *f, struct data_table_own *fr)
 {
 	bool anew = is_occupants_changed(f, fr), moved = !anew || lines_stay(fr);
 	int r = anew ? relayout(f, fr) : 0;

@@ -197,11 +197,11 @@ static int put_rows(struct tables *f, struct data_table_own *fr, size_t nr,
 	int r = 0;
 
 	for (uint32_t i = 0; i < DATA_TABLE_ROWS_MOST && f->still_row < nr && r >= 0; i++) {
-		r = data_table_row(f, fr);
+		r = data_table_row(fr);
 		if (r < 0)
 			return r;
 		put(f, fr, f->still_row++);
-		r = data_table_row_end(f, fr);
+		r = data_table_row_end(fr);
 	}
 	return r < 0 ? r : f->still_row < nr;
 }
@@ -416,7 +416,7 @@ static void name_cut(struct telling *t, size_t len)
 static int tell_figure(struct telling *t, size_t before, const struct figure *figure, const char *unit)
 {
 	const char *name = (const char *)t->name.data;
-	int r = data_table_row(t->f, t->fr);
+	int r = data_table_row(t->fr);
 
 	if (r < 0 || t->name.err)
 		return -ENOMEM;
@@ -426,7 +426,7 @@ static int tell_figure(struct telling *t, size_t before, const struct figure *fi
 	put_string(t->fr, unit ? unit : unit_of_name(name));
 	put_string(t->fr, figure->why && *figure->why ? figure->why : NULL);
 	name_cut(t, before);
-	return data_table_row_end(t->f, t->fr);
+	return data_table_row_end(t->fr);
 }
 
 static int tell_gpu(struct telling *t, size_t before, const struct summary_gpu *gpu, bool of_group)

@@ -48,8 +48,7 @@ void dictionary_release(struct dictionary *d)
 		free(d->piece);
 		d->piece = next;
 	}
-	free(d->text);
-	free(d->len);
+	owned_free(&d->arrays);
 	idmap_release(&d->by_hash);
 	buf_release(&d->escaped);
 }
@@ -100,10 +99,17 @@ static int dictionary_append(struct dictionary *d, const char *bytes, size_t n)
 	char *copy;
 
 	if (d->nr == d->cap) {
-		uint32_t cap = MAX(d->cap * 2, 16u);
+		uint32_t cap = MAX(d->cap * 2, 16u), *len = owned_alloc(&d->arrays, cap, sizeof(*len));
+		const char **text = owned_alloc(&d->arrays, cap, sizeof(*text));
 
-		if (ARRAY_RESIZE(d->len, cap) < 0 || ARRAY_RESIZE(d->text, cap) < 0)
+		if (!len || !text)
 			return -ENOMEM;
+		if (d->nr) {
+			memcpy(len, d->len, d->nr * sizeof(*len));
+			memcpy(text, d->text, d->nr * sizeof(*text));
+		}
+		d->len = len;
+		d->text = text;
 		d->cap = cap;
 	}
 	copy = n < UINT32_MAX ? piece_take(d, n + 1) : NULL;
@@ -143,4 +149,9 @@ int dictionary_put_text(struct dictionary *d, const char *bytes, size_t n, uint3
 	idmap_number(&d->by_hash, key, d->nr - 1);
 	*ret = d->nr - 1;
 	return 0;
+}
+
+struct texts dictionary_texts(const struct dictionary *d)
+{
+	return d ? (struct texts){.text = d->text, .len = d->len, .nr = d->nr} : (struct texts){0};
 }

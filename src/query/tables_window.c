@@ -117,9 +117,9 @@ static void take_one(struct data_table_own *fr, size_t field)
 	}
 }
 
-int data_table_window_add(struct tables *f, struct data_table_own *fr, int64_t time_ns)
+int data_table_window_add(struct reading *f, struct data_table_own *fr, int64_t time_ns)
 {
-	int64_t index = (f->offset_ns + time_ns) / f->options.every_ns;
+	int64_t index = (f->offset_ns + time_ns) / f->of->options.every_ns;
 	int r = fr->window.open && index != fr->window.index ? data_table_window_close(f, fr) : 0;
 
 	fr->window.index = index;
@@ -136,10 +136,10 @@ int data_table_window_add(struct tables *f, struct data_table_own *fr, int64_t t
 	return 0;
 }
 
-int data_table_window_close(struct tables *f, struct data_table_own *fr)
+int data_table_window_close(struct reading *f, struct data_table_own *fr)
 {
 	struct window *w = &fr->window;
-	int64_t begin = w->index * f->options.every_ns, start = f->start_ns[f->recording];
+	int64_t begin = w->index * f->of->options.every_ns, start = f->of->start_ns[f->recording];
 	int r;
 
 	if (!w->open)
@@ -151,7 +151,7 @@ int data_table_window_close(struct tables *f, struct data_table_own *fr)
 	w->lines.time_ns = start - f->offset_ns + begin;
 	w->lines.has_time = start > 0;
 	w->lines.elapsed = (double)begin / 1e9;
-	r = data_table_lines_push(f, fr, &w->lines);
+	r = data_table_lines_push(fr, (uint32_t)f->recording, &w->lines);
 	w->lines.nr = 0;
 	w->open = false;
 	idmap_release(&w->of);
