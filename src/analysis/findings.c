@@ -8,6 +8,8 @@
  * and a line of code is worth nothing, and sites differ less than one thinks. */
 #include "analysis/rule.h"
 
+#include "analysis/compare.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,19 +54,20 @@ const size_t nr_finding_queries = NR_EVIDENCE;
 
 /* In the order in which equally grave ones are told. */
 static const struct rule rule[] = {
-	{"oom",             0,           look_oom},
+	{"oom",             0,           .look_part = look_oom},
 	{"exit",            0,           look_exit},
-	{"process-limit",   0,           look_process_limit},
+	{"process-limit",   0,           .look_part = look_process_limit},
 	{"memory",          USE_LEAST_S, look_memory},
-	{"memory-growth",   10,          look_growth},
-	{"swap",            USE_LEAST_S, look_swap},
-	{"throttled",       USE_LEAST_S, look_throttled},
-	{"starved",         USE_LEAST_S, look_starved},
+	{"memory-growth",   10,          .look_part = look_growth},
+	{"swap",            USE_LEAST_S, .look_part = look_swap},
+	{"throttled",       USE_LEAST_S, .look_part = look_throttled},
+	{"starved",         USE_LEAST_S, .look_part = look_starved},
 	{"cores",           USE_LEAST_S, look_cores},
-	{"stolen",          USE_LEAST_S, look_stolen},
+	{"stolen",          USE_LEAST_S, .look_part = look_stolen},
 	{"serial",          20,          look_serial},
-	{"pressure",        USE_LEAST_S, look_pressure},
-	{"io-wait",         USE_LEAST_S, look_io_wait},
+	{"memory-pressure", USE_LEAST_S, .look_part = look_memory_pressure},
+	{"io-pressure",     USE_LEAST_S, .look_part = look_io_pressure},
+	{"io-wait",         USE_LEAST_S, .look_part = look_io_wait},
 	{"gpus",            10,          look_gpus},
 	{"nodes",           10,          look_nodes},
 	{"ranks",           10,          look_ranks},
@@ -95,69 +98,64 @@ const char *findings_none(const struct analysis *s)
 
 /* ---- what is kept ---- */
 
-struct finding *found_new(struct look *l, const char *id, enum finding_weight weight, const char *panel)
+void found_add(struct look *l, char **text, const char *fmt, ...)
 {
-	struct finding *more = reallocarray(l->found->item, l->found->nr + 1, sizeof(*more));
+	char *sentence = NULL, *whole = NULL;
+	va_list ap;
+	int n;
 
-	if (!more) {
+	va_start(ap, fmt);
+	n = text ? vasprintf(&sentence, fmt, ap) : -1;
+	va_end(ap);
+	if (n >= 0 && *text && asprintf(&whole, "%s %s", *text, sentence) < 0)
+		n = -1;
+	if (n < 0) {
+		l->err = -ENOMEM;
+		return;
+	}
+	if (whole) {
+		free(sentence);
+		free(*text);
+	}
+	*text = whole ? whole : sentence;
+}
+
+struct finding *found_on(struct look *l, size_t part, const char *id, enum finding_weight weight,
+	const char *panel, const char *title, ...)
+{
+	const char *host = part != WHOLE_RUN && nr_parts(l) > 1 ? part_of(l, part)->host : NULL;
+	struct finding *f = ARRAY_ADD(l->found->item, l->found->nr);
+	va_list ap;
+
+	if (!f) {
 		l->err = -ENOMEM;
 		return NULL;
 	}
-	l->found->item = more;
-	more += l->found->nr++;
-	*more = (struct finding){
+	*f = (struct finding){
 		.id = id, .weight = weight, .panel = panel, .from_s = NAN, .to_s = NAN, .node = -1};
-	return more;
-}
-
-static void say(struct look *l, char **text, const char *fmt, va_list ap)
-{
-	char *sentence = NULL, *whole = NULL;
-
-	if (vasprintf(&sentence, fmt, ap) < 0) {
+	va_start(ap, title);
+	if (vasprintf(&f->title, title, ap) < 0)
 		l->err = -ENOMEM;
-		return;
-	}
-	if (!*text) {
-		*text = sentence;
-		return;
-	}
-	if (asprintf(&whole, "%s %s", *text, sentence) < 0) {
-		l->err = -ENOMEM;
-	} else {
-		free(*text);
-		*text = whole;
-	}
-	free(sentence);
-}
-
-void found_title(struct look *l, struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (f)
-		say(l, &f->title, fmt, ap);
 	va_end(ap);
+	if (host && *host)
+		found_add(l, &f->title, "on %.80s", TEXT_SHOWN(host));
+	if (part != WHOLE_RUN)
+		f->node = node_of(l, part);
+	return f;
 }
 
-void found_say(struct look *l, struct finding *f, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (f)
-		say(l, &f->text, fmt, ap);
-	va_end(ap);
-}
-
-void found_where(struct finding *f, int64_t node, double from_s, double to_s)
+void found_where(struct finding *f, double from_s, double to_s)
 {
 	if (!f)
 		return;
-	f->node = node;
 	f->from_s = from_s;
 	f->to_s = to_s;
+}
+
+void found_node(struct finding *f, size_t node)
+{
+	if (f)
+		f->node = (int64_t)node;
 }
 
 void found_evidence(struct look *l, struct finding *f, const char *name, double value, enum metric_unit unit)
@@ -166,46 +164,24 @@ void found_evidence(struct look *l, struct finding *f, const char *name, double 
 
 	if (!f || !isfinite(value))
 		return;
-	more = reallocarray(f->evidence, f->nr_evidence + 1, sizeof(*more));
+	more = ARRAY_ADD(f->evidence, f->nr_evidence);
 	if (more)
-		f->evidence = more;
-	if (more)
-		more[f->nr_evidence] =
-			(struct finding_evidence){.name = strdup(name), .value = value, .unit = unit};
-	if (!more || !more[f->nr_evidence].name) {
+		*more = (struct finding_evidence){.name = strdup(name), .value = value, .unit = unit};
+	if (!more || !more->name)
 		l->err = -ENOMEM;
-		return;
-	}
-	f->nr_evidence++;
 }
 
-/* The names of figures end in their units. */
-static enum metric_unit figure_unit(const char *name)
+void found_figure_list(
+	struct look *l, struct finding *f, const struct summary *s, const enum figure_id *id, size_t nr)
 {
-	static const struct {
-		const char *end;
-		enum metric_unit unit;
-	} by_end[] = {{"_bytes", UNIT_BYTES}, {"_chars", UNIT_BYTES}, {"_ratio", UNIT_RATIO},
-		{"_s", UNIT_SECONDS}, {"joules", UNIT_JOULES}, {"watts", UNIT_WATTS}};
-	size_t len = strlen(name);
+	for (size_t i = 0; i < nr; i++) {
+		const struct summary_row *row = &summary_row[id[i]];
+		char name[80];
 
-	for (size_t i = 0; i < ARRAY_SIZE(by_end); i++) {
-		size_t n = strlen(by_end[i].end);
-
-		if (len >= n && !strcmp(name + len - n, by_end[i].end))
-			return by_end[i].unit;
+		snprintf(name, sizeof(name), "%s%s%s", row->group ? row->group : "", row->group ? "." : "",
+			row->name);
+		found_evidence(l, f, name, figure_of(s, id[i]), compare_unit_of(name).unit);
 	}
-	return UNIT_COUNT;
-}
-
-void found_figure(struct look *l, struct finding *f, const struct summary *s, enum figure_id id)
-{
-	const struct summary_row *row = &summary_row[id];
-	char name[80];
-
-	snprintf(
-		name, sizeof(name), "%s%s%s", row->group ? row->group : "", row->group ? "." : "", row->name);
-	found_evidence(l, f, name, figure_of(s, id), figure_unit(row->name));
 }
 
 bool found_has(const struct look *l, const char *id)
@@ -262,9 +238,14 @@ int findings_make(const struct analysis *s, struct findings **ret)
 	if (!l.found)
 		return -ENOMEM;
 	wall = figure_of(l.run, FIG_WALL);
-	for (size_t i = 0; i < ARRAY_SIZE(rule) && !l.err; i++)
-		if (!rule[i].least_s || wall >= rule[i].least_s)
+	for (size_t i = 0; i < ARRAY_SIZE(rule) && !l.err; i++) {
+		if (rule[i].least_s && !(wall >= rule[i].least_s))
+			continue;
+		if (rule[i].look)
 			rule[i].look(&l);
+		for (size_t part = 0; rule[i].look_part && part < nr_parts(&l); part++)
+			rule[i].look_part(&l, part);
+	}
 	if (!l.err)
 		look_unmeasured(&l);
 	gravest_first(l.found);

@@ -161,27 +161,16 @@ struct span curve_where(
 
 /* ---- words ---- */
 
-const char *name_shown(char out[static NAME_SHOWN], const void *bytes, size_t len)
+const char *name_shown(char out[static NAME_SIZE], const void *bytes, size_t len)
 {
 	struct buf text;
 
-	buf_init(&text, NAME_SHOWN * 4);
-	escape_bytes(&text, bytes, MIN(len, (size_t)NAME_SHOWN));
+	buf_init(&text, NAME_SIZE * 4);
+	escape_bytes(&text, bytes, MIN(len, (size_t)NAME_SIZE));
 	text.err = 0;
 	clip(&text, 0, 40, true);
-	snprintf(out, NAME_SHOWN, "%s", (char *)text.data);
+	snprintf(out, NAME_SIZE, "%s", (char *)text.data);
 	buf_release(&text);
-	return out;
-}
-
-const char *on_host(const struct look *l, size_t part, char out[static NAME_SHOWN])
-{
-	const char *host = part_of(l, part)->host;
-	char name[NAME_SHOWN];
-
-	out[0] = 0;
-	if (nr_parts(l) > 1 && host && *host)
-		snprintf(out, NAME_SHOWN, " on %.80s", name_shown(name, host, strlen(host)));
 	return out;
 }
 
@@ -197,9 +186,4 @@ const char *cores_shown(char out[static UNITS_SIZE], double cores)
 	snprintf(out, UNITS_SIZE, "%.30s %s", number,
 		strcmp(number, "1") && strcmp(number, "1.0") ? "cores" : "core");
 	return out;
-}
-
-const char *moment_shown(const struct look *l, char out[static UNITS_SIZE], double at_s)
-{
-	return format_moment(out, at_s, figure_of(l->run, FIG_WALL));
 }

@@ -22,8 +22,6 @@
 static void say_why_few(
 	struct look *l, struct finding *f, double used, double wanted, double given, double p95)
 {
-	char text[UNITS_SIZE];
-
 	if (wanted < 0.3)
 		found_say(l, f,
 			"The job hardly computed: it slept, or waited for input, disks or other processes.");
@@ -31,7 +29,7 @@ static void say_why_few(
 		found_say(l, f,
 			"At times %s were in use: the work is there, in parts of the run. See in the plot "
 			"where few are busy.",
-			cores_shown(text, p95));
+			cores_shown(SHOWN, p95));
 	else if (wanted <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
 		found_say(l, f,
 			"%s. Ask for one, or tell it how many to use (OMP_NUM_THREADS, -j, mpirun -np).",
@@ -45,47 +43,37 @@ static void say_why_few(
 		found_say(l, f,
 			"95 %% of the time no more than %s were in use. Ask for so many, or start more "
 			"threads or processes.",
-			cores_shown(text, p95));
+			cores_shown(SHOWN, p95));
 	else
 		found_say(l, f, "Ask for fewer, or start more threads or processes.");
-}
-
-static void add_cores(struct look *l, struct finding *f, double p95)
-{
-	found_figure(l, f, l->run, FIG_MEAN_CORES);
-	found_figure(l, f, l->run, FIG_LIMIT_CPUS);
-	found_figure(l, f, l->run, FIG_PEAK_CORES);
-	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
 }
 
 void look_cores(struct look *l)
 {
 	double used = figure_of(l->run, FIG_MEAN_CORES), given = figure_of(l->run, FIG_LIMIT_CPUS);
 	double p95 = stat_of(l->analysis, STATS_RUN, 0, STAT_CORES_P95);
-	bool granted = is_granted(l->run, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS);
+	bool granted = is_granted(l->run, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
+	     well = used >= CORES_WELL * given;
 	double wanted = used + l->lost_cpu_s / figure_of(l->run, FIG_WALL);
-	char text[UNITS_SIZE], number[UNITS_SIZE];
 	struct finding *f;
 
-	if (!(given > 0) || isnan(used))
-		return;
-	format_cores(number, used);
-	if (used >= CORES_WELL * given) {
-		f = found_new(l, "cores-used", FINDING_FINE, "cpu");
-		found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
-		found_say(l, f, "The job used well the CPUs that it was given.");
-		add_cores(l, f, p95);
-		return;
-	}
 	/* What others took is told of them. */
-	if (wanted >= CORES_FEW * given || given - wanted < 1)
+	if (!(given > 0) || isnan(used) || (!well && (wanted >= CORES_FEW * given || given - wanted < 1)))
 		return;
-	f = found_new(l, "unused-cores", granted ? FINDING_WARNING : FINDING_NOTE, "cpu");
-	found_title(l, f, "%s of %s were in use on average", number, cores_shown(text, given));
-	say_why_few(l, f, used, wanted, given, p95);
-	if (!granted)
+	f = found(l, well ? "cores-used" : "unused-cores",
+		well		  ? FINDING_FINE
+			: granted ? FINDING_WARNING
+				  : FINDING_NOTE,
+		"cpu", "%s of %s were in use on average", format_cores(SHOWN, used),
+		cores_shown(SHOWN, given));
+	if (well)
+		found_say(l, f, "The job used well the CPUs that it was given.");
+	else
+		say_why_few(l, f, used, wanted, given, p95);
+	if (!well && !granted)
 		found_say(l, f, "The cores were the machine's: nobody had set a limit.");
-	add_cores(l, f, p95);
+	found_figures(l, f, l->run, FIG_MEAN_CORES, FIG_LIMIT_CPUS, FIG_PEAK_CORES);
+	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
 }
 
 /* ---- a serial section ---- */
@@ -140,7 +128,6 @@ static bool find_serial(struct look *l, size_t *ret_part, struct span *ret)
 
 void look_serial(struct look *l)
 {
-	char time[UNITS_SIZE], idle[UNITS_SIZE], host[NAME_SHOWN];
 	const struct summary *part;
 	struct span where;
 	struct finding *f;
@@ -151,19 +138,19 @@ void look_serial(struct look *l)
 		return;
 	part = part_of(l, i);
 	given = figure_of(part, FIG_LIMIT_CPUS);
-	f = found_new(l, "serial",
-		is_granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS) ? FINDING_WARNING : FINDING_NOTE, "cpu");
-	found_title(l, f, "For %s (%.0f %% of the time) one core was busy and %.0f idle%s",
-		format_duration(time, where.total_s), 100 * where.total_s / figure_of(part, FIG_WALL),
-		given - 1, on_host(l, i, host));
+	f = found_on(l, i, "serial",
+		is_granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS) ? FINDING_WARNING : FINDING_NOTE, "cpu",
+		"For %s (%.0f %% of the time) one core was busy and %.0f idle",
+		format_duration(SHOWN, where.total_s), 100 * where.total_s / figure_of(part, FIG_WALL),
+		given - 1);
 	found_say(l, f,
 		"A part of the job runs serially, elsewhere it is parallel. However many cores it gets, it "
 		"cannot take less than this; meanwhile %s of the others' time were paid for and not used.",
-		format_duration(idle, where.total_s * (given - 1)));
-	found_where(f, node_of(l, i), where.from_s, where.to_s);
+		format_duration(SHOWN, where.total_s * (given - 1)));
+	found_where(f, where.from_s, where.to_s);
 	found_evidence(l, f, "serial_s", where.total_s, UNIT_SECONDS);
 	found_evidence(l, f, "longest_serial_s", where.to_s - where.from_s, UNIT_SECONDS);
-	found_figure(l, f, part, FIG_LIMIT_CPUS);
+	found_figures(l, f, part, FIG_LIMIT_CPUS);
 }
 
 /* ---- held back by a quota ---- */
@@ -197,24 +184,22 @@ static bool most_throttled(const struct look *l, size_t part, struct curve *ret)
 
 /* Where every controller has a hierarchy of its own, the group of the quota is another than that by which the
  * job's is called: the limit knows it. */
-static void say_whose_quota(const struct summary *part, const struct curve *c, char out[static NAME_SHOWN])
+static const char *whose_quota(const struct summary *part, const struct curve *c, char out[static NAME_SIZE])
 {
 	const char *source = part->text[TEXT_CPUS_SOURCE], *name, *end;
 
-	if (source && str_starts(source, "cgroup ")) {
-		name = source + strlen("cgroup ");
-		end = strrchr(name, ' ');
-		name_shown(out, name, end ? (size_t)(end - name) : strlen(name));
-	} else {
-		name_shown(out, c->line->name, c->line->name_len);
-	}
+	if (!source || !str_starts(source, "cgroup "))
+		return name_shown(out, c->line->name, c->line->name_len);
+	name = source + strlen("cgroup ");
+	end = strrchr(name, ' ');
+	return name_shown(out, name, end ? (size_t)(end - name) : strlen(name));
 }
 
-static void look_throttled_part(struct look *l, size_t i)
+void look_throttled(struct look *l, size_t i)
 {
 	const struct summary *part = part_of(l, i);
-	double cpu = figure_of(part, FIG_CPU), held, share;
-	char text[UNITS_SIZE], quota[UNITS_SIZE] = "", host[NAME_SHOWN], name[NAME_SHOWN];
+	double cpu = figure_of(part, FIG_CPU), held, share, limit = NAN;
+	char quota[UNITS_SIZE] = "", name[NAME_SIZE];
 	struct curve c, other;
 	struct finding *f;
 	struct span where;
@@ -225,33 +210,26 @@ static void look_throttled_part(struct look *l, size_t i)
 	share = held / (held + cpu);
 	if (!(share >= THROTTLED_LEAST) || held < THROTTLED_LEAST_S)
 		return;
-	say_whose_quota(part, &c, name);
 	where = curve_where(&c, INFINITY, is_above_before, &c);
-	f = found_new(l, "throttled", FINDING_WARNING, "cgroup");
-	found_title(l, f, "A CPU quota held the job back for %s%s", format_duration(text, held),
-		on_host(l, i, host));
-	if (curve_named(l->analysis, EV_CG_QUOTA, i, c.line->name, &other))
-		snprintf(quota, sizeof(quota), " of %.30s", cores_shown(text, other.line->last));
+	f = found_on(l, i, "throttled", FINDING_WARNING, "cgroup", "A CPU quota held the job back for %s",
+		format_duration(SHOWN, held));
+	if (curve_named(l->analysis, EV_CG_QUOTA, i, c.line->name, &other)) {
+		limit = other.line->last;
+		snprintf(quota, sizeof(quota), " of %.30s", cores_shown(SHOWN, limit));
+	}
 	found_say(l, f,
 		"The control group %s used up its CPU quota%s again and again, and its threads were stopped: "
 		"%.0f %% of the CPU time that they wanted. Ask for more CPUs, or start no more threads than "
 		"the quota has.",
-		name, quota, 100 * share);
-	found_where(f, node_of(l, i), where.from_s, where.to_s);
+		whose_quota(part, &c, name), quota, 100 * share);
+	found_where(f, where.from_s, where.to_s);
 	found_evidence(l, f, "cgroup.cpu.throttled", held, UNIT_SECONDS);
-	if (*quota)
-		found_evidence(l, f, "cgroup.cpu.quota", other.line->last, UNIT_COUNT);
+	found_evidence(l, f, "cgroup.cpu.quota", limit, UNIT_COUNT);
 	if (curve_named(l->analysis, EV_CG_THROTTLED_PERIODS, i, c.line->name, &other))
 		found_evidence(l, f, "cgroup.cpu.throttled_periods", curve_grown(&other), UNIT_COUNT);
 	if (curve_named(l->analysis, EV_CG_PERIODS, i, c.line->name, &other))
 		found_evidence(l, f, "cgroup.cpu.periods", curve_grown(&other), UNIT_COUNT);
-	found_figure(l, f, part, FIG_CPU);
-}
-
-void look_throttled(struct look *l)
-{
-	for (size_t i = 0; i < nr_parts(l); i++)
-		look_throttled_part(l, i);
+	found_figures(l, f, part, FIG_CPU);
 }
 
 /* ---- ready, and no CPU to be had ---- */
@@ -311,69 +289,61 @@ static double over_time(const struct queue *q, double (*amount)(const struct que
 static void say_starved(struct look *l, size_t i, const struct queue *q, double lost)
 {
 	struct span where = curve_where(&q->cores, SERIAL_PAUSE_S, is_starved, q);
-	const struct summary *part = part_of(l, i);
-	char text[UNITS_SIZE], host[NAME_SHOWN];
 	struct finding *f;
 	struct curve c;
 
 	if (where.total_s < STARVED_LEAST_S)
 		return;
-	f = found_new(l, "starved", FINDING_WARNING, "node-cpu");
-	found_title(l, f, "Other processes of the node took %s of CPU time that the job was ready to use%s",
-		format_duration(text, lost), on_host(l, i, host));
+	f = found_on(l, i, "starved", FINDING_WARNING, "node-cpu",
+		"Other processes of the node took %s of CPU time that the job was ready to use",
+		format_duration(SHOWN, lost));
 	found_say(l, f,
 		"For %s the job's processes waited for a CPU and had fewer than they were given, while "
-		"others computed on the node. Ask for the node alone (--exclusive), or find out who else "
-		"runs there.",
-		format_duration(text, where.total_s));
-	found_where(f, node_of(l, i), where.from_s, where.to_s);
+		"others "
+		"computed on the node. Ask for the node alone (--exclusive), or find out who else runs "
+		"there.",
+		format_duration(SHOWN, where.total_s));
+	found_where(f, where.from_s, where.to_s);
 	found_evidence(l, f, "lost_cpu_s", lost, UNIT_SECONDS);
 	found_evidence(l, f, "proc.sched.waiting", q->ready.line->average, UNIT_COUNT);
 	found_evidence(l, f, "cpu.busy", q->busy.line->average, UNIT_RATIO);
-	found_figure(l, f, part, FIG_MEAN_CORES);
-	found_figure(l, f, part, FIG_LIMIT_CPUS);
+	found_figures(l, f, part_of(l, i), FIG_MEAN_CORES, FIG_LIMIT_CPUS);
 	if (curve_of(l->analysis, EV_PRESSURE_CPU, i, &c))
 		found_evidence(l, f, "pressure.cpu.some", curve_per_s(&c), UNIT_RATIO);
 }
 
 static void say_crowded(struct look *l, size_t i, const struct queue *q, double waited)
 {
-	char text[UNITS_SIZE], given[UNITS_SIZE], host[NAME_SHOWN];
-	struct finding *f = found_new(l, "crowded", FINDING_NOTE, "cpu");
+	struct finding *f =
+		found_on(l, i, "crowded", FINDING_NOTE, "cpu", "The job's own processes waited %s for its %s",
+			format_duration(SHOWN, waited), cores_shown(SHOWN, q->given));
 
-	found_title(l, f, "The job's own processes waited %s for its %s%s", format_duration(text, waited),
-		cores_shown(given, q->given), on_host(l, i, host));
 	found_say(l, f,
 		"More of them were ready than there are CPUs for the job. That is well where they finish "
 		"sooner together; start fewer at a time where they share memory or caches.");
-	found_where(f, node_of(l, i), NAN, NAN);
 	found_evidence(l, f, "waited_s", waited, UNIT_SECONDS);
-	found_figure(l, f, part_of(l, i), FIG_MEAN_CORES);
-	found_figure(l, f, part_of(l, i), FIG_LIMIT_CPUS);
+	found_figures(l, f, part_of(l, i), FIG_MEAN_CORES, FIG_LIMIT_CPUS);
 }
 
 /* Threads that a quota stopped wait for no neighbour. */
-void look_starved(struct look *l)
+void look_starved(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		const struct summary *part = part_of(l, i);
-		double cpu = figure_of(part, FIG_CPU), lost, waited;
-		struct queue q = {.given = figure_of(part, FIG_LIMIT_CPUS),
-			.machine = figure_of(part, FIG_MACHINE_CPUS)};
+	const struct summary *part = part_of(l, i);
+	double cpu = figure_of(part, FIG_CPU), lost, waited;
+	struct queue q = {
+		.given = figure_of(part, FIG_LIMIT_CPUS), .machine = figure_of(part, FIG_MACHINE_CPUS)};
 
-		if (found_has(l, "throttled") || !curve_of(l->analysis, EV_CORES, i, &q.cores) ||
-			!curve_of(l->analysis, EV_BUSY, i, &q.busy) ||
-			!curve_of(l->analysis, EV_READY, i, &q.ready) || q.cores.axis->nr_times < CURVE_LEAST)
-			continue;
-		lost = over_time(&q, taken_by_others);
-		l->lost_cpu_s += lost;
-		waited = over_time(&q, waits_for_itself);
-		if (lost >= STARVED_LEAST * (cpu + lost) &&
-			lost >= STARVED_LEAST_OF_TIME * figure_of(part, FIG_WALL))
-			say_starved(l, i, &q, lost);
-		else if (waited >= CROWDED_LEAST * cpu && waited >= STARVED_LEAST_S)
-			say_crowded(l, i, &q, waited);
-	}
+	if (found_has(l, "throttled") || !curve_of(l->analysis, EV_CORES, i, &q.cores) ||
+		!curve_of(l->analysis, EV_BUSY, i, &q.busy) ||
+		!curve_of(l->analysis, EV_READY, i, &q.ready) || q.cores.axis->nr_times < CURVE_LEAST)
+		return;
+	lost = over_time(&q, taken_by_others);
+	l->lost_cpu_s += lost;
+	waited = over_time(&q, waits_for_itself);
+	if (lost >= STARVED_LEAST * (cpu + lost) && lost >= STARVED_LEAST_OF_TIME * figure_of(part, FIG_WALL))
+		say_starved(l, i, &q, lost);
+	else if (waited >= CROWDED_LEAST * cpu && waited >= STARVED_LEAST_S)
+		say_crowded(l, i, &q, waited);
 }
 
 /* ---- taken by the hypervisor ---- */
@@ -382,29 +352,24 @@ void look_starved(struct look *l)
 #define STOLEN_LEAST 0.1
 #define STOLEN_LEAST_CORES 0.1
 
-void look_stolen(struct look *l)
+void look_stolen(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		double machine = figure_of(part_of(l, i), FIG_MACHINE_CPUS), stolen, share;
-		struct curve steal, busy;
-		char text[UNITS_SIZE], host[NAME_SHOWN];
-		struct finding *f;
+	double machine = figure_of(part_of(l, i), FIG_MACHINE_CPUS), stolen, share;
+	struct curve steal, busy;
+	struct finding *f;
 
-		if (!curve_of(l->analysis, EV_STEAL, i, &steal) || !curve_of(l->analysis, EV_BUSY, i, &busy))
-			continue;
-		stolen = curve_per_s(&steal);
-		share = stolen / (stolen + busy.line->average * machine);
-		if (!(share >= STOLEN_LEAST) || stolen < STOLEN_LEAST_CORES)
-			continue;
-		f = found_new(l, "stolen", FINDING_WARNING, "node-cpu");
-		found_title(l, f, "The hypervisor gave %.0f %% of the CPU time to other guests%s",
-			100 * share, on_host(l, i, host));
-		found_say(l, f,
-			"On average %s were taken away while there was work. The machine is virtual and "
-			"shares its processors with others; nothing in the job changes that.",
-			cores_shown(text, stolen));
-		found_where(f, node_of(l, i), NAN, NAN);
-		found_evidence(l, f, "cpu.steal", stolen, UNIT_COUNT);
-		found_evidence(l, f, "cpu.busy", busy.line->average, UNIT_RATIO);
-	}
+	if (!curve_of(l->analysis, EV_STEAL, i, &steal) || !curve_of(l->analysis, EV_BUSY, i, &busy))
+		return;
+	stolen = curve_per_s(&steal);
+	share = stolen / (stolen + busy.line->average * machine);
+	if (!(share >= STOLEN_LEAST) || stolen < STOLEN_LEAST_CORES)
+		return;
+	f = found_on(l, i, "stolen", FINDING_WARNING, "node-cpu",
+		"The hypervisor gave %.0f %% of the CPU time to other guests", 100 * share);
+	found_say(l, f,
+		"On average %s were taken away while there was work. The machine is virtual and shares its "
+		"processors with others; nothing in the job changes that.",
+		cores_shown(SHOWN, stolen));
+	found_evidence(l, f, "cpu.steal", stolen, UNIT_COUNT);
+	found_evidence(l, f, "cpu.busy", busy.line->average, UNIT_RATIO);
 }

@@ -79,17 +79,17 @@ static void add_name(struct buf *out, const struct look *l, const struct summary
 
 static void say_idle(struct look *l, struct gpu_count n)
 {
-	struct finding *f = found_new(l, "idle-gpu", FINDING_WARNING, "gpu-util");
+	struct finding *f;
 	struct buf names;
 
 	buf_init(&names, 300);
 	for (size_t i = 0; i < l->run->nr_gpus; i++)
 		if (is_given(l->run, &l->run->gpu[i]) && gpu_is_idle(&l->run->gpu[i]))
 			add_name(&names, l, &l->run->gpu[i]);
-	if (n.given == 1)
-		found_title(l, f, "The GPU that the job was given was not used");
-	else
-		found_title(l, f, "%zu of %zu GPUs that the job was given were not used", n.idle, n.given);
+	f = n.given == 1 ? found(l, "idle-gpu", FINDING_WARNING, "gpu-util",
+				   "The GPU that the job was given was not used")
+			 : found(l, "idle-gpu", FINDING_WARNING, "gpu-util",
+				   "%zu of %zu GPUs that the job was given were not used", n.idle, n.given);
 	found_say(l, f,
 		"No process of the job computed on %s%s. Ask for fewer, or see whether the program was built "
 		"and told to use them (CUDA_VISIBLE_DEVICES, its own options).",
@@ -103,11 +103,10 @@ static void say_idle(struct look *l, struct gpu_count n)
 static void say_use(struct look *l, double mean, size_t nr)
 {
 	bool well = mean >= GPU_WELL;
-	struct finding *f = found_new(
-		l, well ? "gpu-used" : "gpu-underused", well ? FINDING_FINE : FINDING_NOTE, "gpu-util");
+	struct finding *f = found(l, well ? "gpu-used" : "gpu-underused", well ? FINDING_FINE : FINDING_NOTE,
+		"gpu-util", "%s busy for %.0f %% of the time",
+		nr == 1 ? "The GPU was" : "The GPUs in use were", mean);
 
-	found_title(l, f, "%s busy for %.0f %% of the time", nr == 1 ? "The GPU was" : "The GPUs in use were",
-		mean);
 	found_say(l, f, "%s",
 		well ? "The job used well the GPUs that it was given."
 		     : "They wait for the rest of the job most of the time: for data that is read or "

@@ -56,12 +56,11 @@ static bool does_io(const struct summary *part)
 	return own >= IO_LEAST_BYTES && !(own < IO_LEAST_SHARE * disks);
 }
 
-static void look_pressure_of(struct look *l, size_t i, const struct pressure_row *row)
+static void look_pressure(struct look *l, size_t i, const struct pressure_row *row)
 {
 	const struct summary *part = part_of(l, i);
 	struct curve c;
 	bool group = curve_named(l->analysis, row->of_group, i, part->text[TEXT_CGROUP], &c);
-	char host[NAME_SHOWN];
 	struct finding *f;
 	double share;
 
@@ -71,54 +70,47 @@ static void look_pressure_of(struct look *l, size_t i, const struct pressure_row
 	share = share > 1 ? 1 : share; /* read a little late */
 	if (!(share >= (group ? row->least_group : row->least_node)) || c.axis->nr_times < CURVE_LEAST)
 		return;
-	f = found_new(l, row->id, FINDING_WARNING, group ? "cgroup-pressure" : "pressure");
-	found_title(l, f, "For %.0f %% of the time something waited for %s%s", 100 * share, row->what,
-		on_host(l, i, host));
+	f = found_on(l, i, row->id, FINDING_WARNING, group ? "cgroup-pressure" : "pressure",
+		"For %.0f %% of the time something waited for %s", 100 * share, row->what);
 	found_say(l, f, "So the kernel measures it for %s. %s",
 		group ? "the job's control group" : "the whole node, on which others may wait, too",
 		row->advice);
-	found_where(f, node_of(l, i), NAN, NAN);
 	found_evidence(l, f, finding_query[group ? row->of_group : row->of_node].metric, share, UNIT_RATIO);
-	if (row->io) {
-		found_figure(l, f, part, FIG_READ_BYTES);
-		found_figure(l, f, part, FIG_WRITE_BYTES);
-	}
+	if (row->io)
+		found_figures(l, f, part, FIG_READ_BYTES, FIG_WRITE_BYTES);
 }
 
-void look_pressure(struct look *l)
+void look_memory_pressure(struct look *l, size_t i)
 {
-	for (size_t k = 0; k < ARRAY_SIZE(pressure_row); k++)
-		for (size_t i = 0; i < nr_parts(l); i++)
-			look_pressure_of(l, i, &pressure_row[k]);
+	look_pressure(l, i, &pressure_row[0]);
+}
+
+void look_io_pressure(struct look *l, size_t i)
+{
+	look_pressure(l, i, &pressure_row[1]);
 }
 
 /* What pressure has told already is not told again. */
-void look_io_wait(struct look *l)
+void look_io_wait(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l) && !found_has(l, "io-pressure"); i++) {
-		const struct summary *part = part_of(l, i);
-		double used = figure_of(part, FIG_MEAN_CORES), waiting;
-		char text[UNITS_SIZE], bytes[UNITS_SIZE], host[NAME_SHOWN];
-		struct finding *f;
-		struct curve c;
+	const struct summary *part = part_of(l, i);
+	double used = figure_of(part, FIG_MEAN_CORES), waiting;
+	struct finding *f;
+	struct curve c;
 
-		if (!does_io(part) || !curve_of(l->analysis, EV_IOWAIT, i, &c) ||
-			c.axis->nr_times < CURVE_LEAST)
-			continue;
-		waiting = c.line->average * figure_of(part, FIG_MACHINE_CPUS);
-		if (!(waiting >= IOWAIT_LEAST_CORES) || !(waiting >= IOWAIT_LEAST_SHARE * (used + waiting)))
-			continue;
-		f = found_new(l, "io-wait", FINDING_WARNING, "node-cpu");
-		found_title(l, f, "%s on average idle because of disks%s", cores_shown(text, waiting),
-			on_host(l, i, host));
-		found_say(l, f,
-			"Tasks of the node waited for disks while CPUs had nothing else to do; the job moved "
-			"%s to and from storage. %s",
-			format_bytes(bytes, job_bytes(part)), pressure_row[1].advice);
-		found_where(f, node_of(l, i), NAN, NAN);
-		found_evidence(l, f, "cpu.waiting", c.line->average, UNIT_RATIO);
-		found_figure(l, f, part, FIG_MEAN_CORES);
-		found_figure(l, f, part, FIG_READ_BYTES);
-		found_figure(l, f, part, FIG_WRITE_BYTES);
-	}
+	if (found_has(l, "io-pressure") || !does_io(part) || !curve_of(l->analysis, EV_IOWAIT, i, &c) ||
+		c.axis->nr_times < CURVE_LEAST)
+		return;
+	waiting = c.line->average * figure_of(part, FIG_MACHINE_CPUS);
+	if (!(waiting >= IOWAIT_LEAST_CORES) || !(waiting >= IOWAIT_LEAST_SHARE * (used + waiting)))
+		return;
+	f = found_on(l, i, "io-wait", FINDING_WARNING, "node-cpu", "%s on average idle because of disks",
+		cores_shown(SHOWN, waiting));
+	found_say(l, f,
+		"Tasks of the node waited for disks while CPUs had nothing else to do; the job moved %s to "
+		"and "
+		"from storage. %s",
+		format_bytes(SHOWN, job_bytes(part)), pressure_row[1].advice);
+	found_evidence(l, f, "cpu.waiting", c.line->average, UNIT_RATIO);
+	found_figures(l, f, part, FIG_MEAN_CORES, FIG_READ_BYTES, FIG_WRITE_BYTES);
 }

@@ -89,46 +89,37 @@ struct memory_view memory_view_of(const struct analysis *s, const struct summary
 #define MEMORY_LITTLE_BYTES GIB
 #define MEMORY_WELL 0.5
 
-static void say_view(struct look *l, struct finding *f, const struct memory_view *v)
-{
-	found_say(l, f, "The number is the %s%s%s.", v->name, v->reservation ? ", " : "",
-		v->reservation ? v->reservation : "");
-}
-
 static void say_memory(struct look *l, size_t i, const struct memory_view *v, double limit)
 {
 	const struct summary *part = part_of(l, i);
 	bool granted = is_granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY);
-	char peak[UNITS_SIZE], allowed[UNITS_SIZE], host[NAME_SHOWN], by[NAME_SHOWN];
+	const char *peak = format_bytes(SHOWN, v->bytes), *allowed = format_bytes(SHOWN, limit);
 	const char *source = part->text[TEXT_MEMORY_SOURCE];
 	double share = v->bytes / limit;
 	struct finding *f;
 
-	format_bytes(peak, v->bytes);
-	format_bytes(allowed, limit);
-	on_host(l, i, host);
 	if (share >= MEMORY_NEAR) {
-		f = found_new(l, "memory-near-limit", FINDING_WARNING, "memory");
-		found_title(l, f, "The memory peak of %s is %.0f %% of the limit of %s%s", peak, 100 * share,
-			allowed, host);
+		f = found_on(l, i, "memory-near-limit", FINDING_WARNING, "memory",
+			"The memory peak of %s is %.0f %% of the limit of %s", peak, 100 * share, allowed);
 		found_say(l, f,
 			"A little more and the job is killed. Ask for more memory; the limit is set by %s.",
-			source ? name_shown(by, source, strlen(source)) : "what is installed");
+			source ? TEXT_SHOWN(source) : "what is installed");
 	} else if (granted && share < MEMORY_LITTLE && limit - v->bytes >= MEMORY_LITTLE_BYTES) {
-		f = found_new(l, "unused-memory", FINDING_NOTE, "memory");
-		found_title(l, f, "%s of the %s of memory asked for were used%s", peak, allowed, host);
+		f = found_on(l, i, "unused-memory", FINDING_NOTE, "memory",
+			"%s of the %s of memory asked for were used", peak, allowed);
 		found_say(l, f, "Ask for less: others can use it, and the job may start sooner.");
 	} else if (granted && share >= MEMORY_WELL) {
-		f = found_new(l, "memory-used", FINDING_FINE, "memory");
-		found_title(l, f, "The memory peak of %s fits the %s allowed%s", peak, allowed, host);
+		f = found_on(l, i, "memory-used", FINDING_FINE, "memory",
+			"The memory peak of %s fits the %s allowed", peak, allowed);
 		found_say(l, f, "There is room for a somewhat larger run, and little is wasted.");
 	} else {
 		return;
 	}
-	say_view(l, f, v);
-	found_where(f, node_of(l, i), v->at_s, v->at_s);
+	found_say(l, f, "The number is the %s%s%s.", v->name, v->reservation ? ", " : "",
+		v->reservation ? v->reservation : "");
+	found_where(f, v->at_s, v->at_s);
 	found_evidence(l, f, v->evidence, v->bytes, UNIT_BYTES);
-	found_figure(l, f, part, FIG_LIMIT_MEMORY);
+	found_figures(l, f, part, FIG_LIMIT_MEMORY);
 }
 
 /* Of several nodes the one that comes nearest: it decides what to ask for. */
@@ -276,48 +267,45 @@ static void say_growth(struct look *l, size_t i, const struct curve *c, const st
 	double left_s = (limit - c->line->most) / g->per_s;
 	bool concern =
 		length >= GROWTH_LONG_S && (g->per_s * length >= 0.25 * c->line->most || left_s < 4 * length);
-	char rate[UNITS_SIZE], a[UNITS_SIZE], b[UNITS_SIZE], time[UNITS_SIZE], host[NAME_SHOWN],
-		name[NAME_SHOWN];
 	bool pss = c->line->query == l->analysis->first_finding_query + EV_PSS;
 	const struct curves_line *who = who_grew(l, i, g);
-	struct finding *f = found_new(l, "memory-growth", concern ? FINDING_WARNING : FINDING_NOTE, "memory");
 	double hour = g->per_s < MIB ? 3600 : 1;
+	struct finding *f = found_on(l, i, "memory-growth", concern ? FINDING_WARNING : FINDING_NOTE,
+		"memory", "Memory grew steadily by %s/%s up to the end", format_bytes(SHOWN, g->per_s * hour),
+		hour > 1 ? "h" : "s");
 
-	found_title(l, f, "Memory grew steadily by %s/%s up to the end%s",
-		format_bytes(rate, g->per_s * hour), hour > 1 ? "h" : "s", on_host(l, i, host));
-	found_say(l, f, "From %s to %s in %s (%s).", format_bytes(a, g->first), format_bytes(b, g->last),
-		format_duration(time, length * (GROWTH_PARTS - 1) / GROWTH_PARTS),
+	found_say(l, f, "From %s to %s in %s (%s).", format_bytes(SHOWN, g->first),
+		format_bytes(SHOWN, g->last),
+		format_duration(SHOWN, length * (GROWTH_PARTS - 1) / GROWTH_PARTS),
 		pss ? "PSS" : "RSS, summed over processes");
 	if (who)
-		found_say(l, f, "It is the process %s (PID %lld).",
-			name_shown(name, who->name, who->name_len), (long long)who->pid);
+		found_say(l, f, "It is the process %s (PID %lld).", NAME_SHOWN(who->name, who->name_len),
+			(long long)who->pid);
 	found_say(l, f, "That is a leak, or data that the program gathers; a longer run will need more.");
 	if (left_s > 0 && left_s < 1e9)
-		found_say(l, f, "At this rate the limit of %s is reached %s later.", format_bytes(a, limit),
-			format_duration(time, left_s));
-	found_where(f, node_of(l, i), g->from_s, g->to_s);
+		found_say(l, f, "At this rate the limit of %s is reached %s later.",
+			format_bytes(SHOWN, limit), format_duration(SHOWN, left_s));
+	found_where(f, g->from_s, g->to_s);
 	found_evidence(l, f, "slope_bytes_per_s", g->per_s, UNIT_BYTES);
 	if (f && f->nr_evidence)
 		f->evidence[f->nr_evidence - 1].per_second = true;
 	found_evidence(l, f, "grown_bytes", g->last - g->first, UNIT_BYTES);
-	found_figure(l, f, part, FIG_LIMIT_MEMORY);
+	found_figures(l, f, part, FIG_LIMIT_MEMORY);
 }
 
-void look_growth(struct look *l)
+void look_growth(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		double wall = figure_of(part_of(l, i), FIG_WALL), start;
-		struct curve c;
-		struct slope g;
+	double wall = figure_of(part_of(l, i), FIG_WALL), start;
+	struct curve c;
+	struct slope g;
 
-		if (!curve_of(l->analysis, EV_PSS, i, &c) && !curve_of(l->analysis, EV_RSS, i, &c))
-			continue;
-		start = c.axis->offset_s;
-		if (wall >= GROWTH_LEAST_S && c.axis->nr_times >= 3 * GROWTH_PARTS &&
-			c.line->most_at_s >= start + GROWTH_TO_THE_END * wall &&
-			find_slope(&c, start + GROWTH_WARM_UP * wall, c.line->most_at_s, &g))
-			say_growth(l, i, &c, &g);
-	}
+	if (!curve_of(l->analysis, EV_PSS, i, &c) && !curve_of(l->analysis, EV_RSS, i, &c))
+		return;
+	start = c.axis->offset_s;
+	if (wall >= GROWTH_LEAST_S && c.axis->nr_times >= 3 * GROWTH_PARTS &&
+		c.line->most_at_s >= start + GROWTH_TO_THE_END * wall &&
+		find_slope(&c, start + GROWTH_WARM_UP * wall, c.line->most_at_s, &g))
+		say_growth(l, i, &c, &g);
 }
 
 /* ---- swap ---- */
@@ -326,32 +314,27 @@ void look_growth(struct look *l)
 #define SWAP_LEAST_BYTES (16 * MIB)
 #define SWAP_LEAST_SHARE 0.02
 
-void look_swap(struct look *l)
+void look_swap(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		const struct summary *part = part_of(l, i);
-		double swap = figure_of(part, FIG_SWAP), rss = figure_of(part, FIG_RSS),
-		       at = run_time(l->analysis, i, figure_of(part, FIG_SWAP_AT));
-		char text[UNITS_SIZE], host[NAME_SHOWN];
-		struct finding *f;
-		struct curve c;
+	const struct summary *part = part_of(l, i);
+	double swap = figure_of(part, FIG_SWAP), rss = figure_of(part, FIG_RSS),
+	       at = run_time(l->analysis, i, figure_of(part, FIG_SWAP_AT));
+	struct finding *f;
+	struct curve c;
 
-		if (!(swap >= SWAP_LEAST_BYTES) || swap < SWAP_LEAST_SHARE * rss)
-			continue;
-		f = found_new(l, "swapping", FINDING_WARNING, "memory-views");
-		found_title(l, f, "Up to %s of the job's memory were swapped out%s", format_bytes(text, swap),
-			on_host(l, i, host));
-		found_say(l, f,
-			"Memory did not suffice, and what is in swap comes back at the pace of a disk. Ask "
-			"for more memory, or do less at a time.");
-		if (figure_of(part, FIG_MAJOR) > 0)
-			found_say(l, f, "%s times a process waited for a page.",
-				format_count(text, figure_of(part, FIG_MAJOR)));
-		found_where(f, node_of(l, i), at, at);
-		found_figure(l, f, part, FIG_SWAP);
-		found_figure(l, f, part, FIG_MAJOR);
-		if (curve_of(l->analysis, EV_SWAP_IN, i, &c))
-			found_evidence(l, f, "paging.swap_in", curve_grown(&c), UNIT_BYTES);
-		found_figure(l, f, part, FIG_RSS);
-	}
+	if (!(swap >= SWAP_LEAST_BYTES) || swap < SWAP_LEAST_SHARE * rss)
+		return;
+	f = found_on(l, i, "swapping", FINDING_WARNING, "memory-views",
+		"Up to %s of the job's memory were swapped out", format_bytes(SHOWN, swap));
+	found_say(l, f,
+		"Memory did not suffice, and what is in swap comes back at the pace of a disk. Ask for more "
+		"memory, or do less at a time.");
+	if (figure_of(part, FIG_MAJOR) > 0)
+		found_say(l, f, "%s times a process waited for a page.",
+			format_count(SHOWN, figure_of(part, FIG_MAJOR)));
+	found_where(f, at, at);
+	found_figures(l, f, part, FIG_SWAP, FIG_MAJOR);
+	if (curve_of(l->analysis, EV_SWAP_IN, i, &c))
+		found_evidence(l, f, "paging.swap_in", curve_grown(&c), UNIT_BYTES);
+	found_figures(l, f, part, FIG_RSS);
 }

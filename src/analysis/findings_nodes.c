@@ -48,21 +48,19 @@ static size_t hosts_of(const struct look *l, struct host *host)
 
 static void look_idle_nodes(struct look *l, struct host *host, size_t nr, double most)
 {
-	char name[NAME_SHOWN];
-
 	for (size_t i = 0; i < nr; i++) {
 		struct finding *f;
 
 		host[i].idle = host[i].cores < NODE_IDLE * host[i].given && most >= NODE_BUSY * host[i].given;
 		if (!host[i].idle)
 			continue;
-		f = found_new(l, "idle-node", FINDING_WARNING, "cpu");
-		found_title(l, f, "The node %s did nothing: %.2f of its %.0f cores were in use",
-			name_shown(name, host[i].name, strlen(host[i].name)), host[i].cores, host[i].given);
+		f = found(l, "idle-node", FINDING_WARNING, "cpu",
+			"The node %s did nothing: %.2f of its %.0f cores were in use",
+			TEXT_SHOWN(host[i].name), host[i].cores, host[i].given);
 		found_say(l, f,
 			"The others worked. Is the program started on all nodes (srun, mpirun with the node "
 			"file), and does it have work for so many?");
-		found_where(f, (int64_t)host[i].part, NAN, NAN);
+		found_node(f, host[i].part);
 		found_evidence(l, f, "cpu.mean_cores", host[i].cores, UNIT_COUNT);
 		found_evidence(l, f, "limits.cpus", host[i].given, UNIT_COUNT);
 	}
@@ -71,7 +69,6 @@ static void look_idle_nodes(struct look *l, struct host *host, size_t nr, double
 static void look_balance(struct look *l, const struct host *host, size_t nr)
 {
 	const struct host *most = NULL, *least = NULL;
-	char a[NAME_SHOWN], b[NAME_SHOWN];
 	double sum = 0, balance;
 	struct finding *f;
 	size_t working = 0;
@@ -89,16 +86,15 @@ static void look_balance(struct look *l, const struct host *host, size_t nr)
 	balance = sum / (double)working / most->cores;
 	if (!(balance < BALANCE_LEAST))
 		return;
-	f = found_new(l, "node-imbalance", FINDING_WARNING, "cpu");
-	found_title(l, f, "The nodes worked unevenly: %s used %.1f cores, %s %.1f",
-		name_shown(a, most->name, strlen(most->name)), most->cores,
-		name_shown(b, least->name, strlen(least->name)), least->cores);
+	f = found(l, "node-imbalance", FINDING_WARNING, "cpu",
+		"The nodes worked unevenly: %s used %.1f cores, %s %.1f", TEXT_SHOWN(most->name), most->cores,
+		TEXT_SHOWN(least->name), least->cores);
 	found_say(l, f,
 		"On average a node did %.0f %% of what the busiest did; where they wait for each other, that "
 		"is the share of the time in which the allocation works. Spread the work evenly, or give "
 		"nodes work as they become free.",
 		100 * balance);
-	found_where(f, (int64_t)least->part, NAN, NAN);
+	found_node(f, least->part);
 	found_evidence(l, f, "balance_ratio", balance, UNIT_RATIO);
 	found_evidence(l, f, "most_cores", most->cores, UNIT_COUNT);
 	found_evidence(l, f, "least_cores", least->cores, UNIT_COUNT);
@@ -107,7 +103,6 @@ static void look_balance(struct look *l, const struct host *host, size_t nr)
 static void look_memory_balance(struct look *l, const struct host *host, size_t nr)
 {
 	const struct host *most = &host[0];
-	char name[NAME_SHOWN], a[UNITS_SIZE], b[UNITS_SIZE];
 	struct finding *f;
 	double mean = 0;
 
@@ -117,12 +112,11 @@ static void look_memory_balance(struct look *l, const struct host *host, size_t 
 	}
 	if (!(most->memory >= MEMORY_UNEVEN * mean) || most->memory - mean < MEMORY_UNEVEN_BYTES)
 		return;
-	f = found_new(l, "memory-imbalance", FINDING_NOTE, "memory");
-	found_title(l, f, "The node %s needed %s of memory, a node on average %s",
-		name_shown(name, most->name, strlen(most->name)), format_bytes(a, most->memory),
-		format_bytes(b, mean));
+	f = found(l, "memory-imbalance", FINDING_NOTE, "memory",
+		"The node %s needed %s of memory, a node on average %s", TEXT_SHOWN(most->name),
+		format_bytes(SHOWN, most->memory), format_bytes(SHOWN, mean));
 	found_say(l, f, "Every node must be given what that one needs.");
-	found_where(f, (int64_t)most->part, NAN, NAN);
+	found_node(f, most->part);
 	found_evidence(l, f, "most_bytes", most->memory, UNIT_BYTES);
 	found_evidence(l, f, "mean_bytes", mean, UNIT_BYTES);
 }

@@ -109,8 +109,8 @@ static const struct process_row *find_victim(
 /* ---- which limit ---- */
 
 struct bound {
-	char group[NAME_SHOWN]; /* "": the machine */
-	double limit;		/* NAN: not known */
+	char group[NAME_SIZE]; /* "": the machine */
+	double limit;	       /* NAN: not known */
 };
 
 /* The innermost group that the counter accuses; names grow towards it. */
@@ -172,7 +172,7 @@ static bool find_bound(const struct look *l, size_t i, struct bound *ret)
 
 static void say_victim(struct look *l, struct finding *f, const struct process_row *victim, bool sure)
 {
-	char name[NAME_SHOWN], bytes[UNITS_SIZE];
+	const char *name;
 
 	if (!victim) {
 		found_say(l, f,
@@ -180,13 +180,13 @@ static void say_victim(struct look *l, struct finding *f, const struct process_r
 			"SIGKILL.");
 		return;
 	}
-	name_shown(name, victim->name, victim->name_len);
+	name = NAME_SHOWN(victim->name, victim->name_len);
 	if (!sure)
 		found_say(l, f, "It was probably %s (PID %.0f), the largest that vanished at that time.",
 			name, victim->value[PROCESS_PID]);
 	if (victim->value[PROCESS_RSS] > 0)
 		found_say(l, f, "%s had up to %s resident.", name,
-			format_bytes(bytes, victim->value[PROCESS_RSS]));
+			format_bytes(SHOWN, victim->value[PROCESS_RSS]));
 	found_evidence(l, f, "pid", victim->value[PROCESS_PID], UNIT_CODE);
 	found_evidence(l, f, "peak_rss_bytes", victim->value[PROCESS_RSS], UNIT_BYTES);
 }
@@ -195,7 +195,6 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 {
 	const struct summary *part = part_of(l, i);
 	const char *scheduler = part->text[TEXT_SCHEDULER], *job = part->text[TEXT_JOB];
-	char bytes[UNITS_SIZE], id[NAME_SHOWN], kind[NAME_SHOWN];
 	struct bound bound;
 
 	if (!find_bound(l, i, &bound)) {
@@ -207,16 +206,15 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 	if (*bound.group) {
 		found_say(l, f,
 			"The control group %s was at its limit of %s, and nothing could be reclaimed.",
-			bound.group, format_bytes(bytes, bound.limit));
+			bound.group, format_bytes(SHOWN, bound.limit));
 		if (scheduler)
-			found_say(l, f, "It is the limit of job %s of %s.",
-				job ? name_shown(id, job, strlen(job)) : "?",
-				name_shown(kind, scheduler, strlen(scheduler)));
+			found_say(l, f, "It is the limit of job %s of %s.", job ? TEXT_SHOWN(job) : "?",
+				TEXT_SHOWN(scheduler));
 	} else {
 		found_say(l, f,
 			"No limit of a control group was reached: the machine itself, with %s, had nothing "
 			"left, whoever used it.",
-			format_bytes(bytes, bound.limit));
+			format_bytes(SHOWN, bound.limit));
 	}
 	found_evidence(l, f, *bound.group ? "cgroup.memory.limit" : "limits.machine_memory_bytes",
 		bound.limit, UNIT_BYTES);
@@ -227,21 +225,20 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 	const struct process_row *sure = find_victim(l, i, when, true),
 				 *victim = sure ? sure : find_victim(l, i, when, false);
 	double at = sure ? MIN(run_time(l->analysis, i, sure->value[PROCESS_END]), when->to_s) : when->to_s;
-	char name[NAME_SHOWN] = "a process", pid[32] = "", moment[UNITS_SIZE], host[NAME_SHOWN];
+	const char *name = sure ? NAME_SHOWN(sure->name, sure->name_len) : "a process";
+	char pid[32] = "";
 	struct finding *f;
 
 	/* A counter of the whole node may have risen for anybody. */
 	if (!own && !sure)
 		return;
-	if (sure) {
-		name_shown(name, sure->name, sure->name_len);
+	if (sure)
 		snprintf(pid, sizeof(pid), " (PID %.0f)", sure->value[PROCESS_PID]);
-	}
 	/* Others may be in the group: of a run that succeeded and lost nobody it is hearsay. */
-	f = found_new(l, "oom",
-		sure || figure_of(l->run, FIG_EXIT_CODE) != 0 ? FINDING_SERIOUS : FINDING_WARNING, "memory");
-	found_title(l, f, "Out of memory: the kernel killed %s%s at %s%s", name, pid,
-		moment_shown(l, moment, at), on_host(l, i, host));
+	f = found_on(l, i, "oom",
+		sure || figure_of(l->run, FIG_EXIT_CODE) != 0 ? FINDING_SERIOUS : FINDING_WARNING, "memory",
+		"Out of memory: the kernel killed %s%s at %s", name, pid,
+		format_moment(SHOWN, at, figure_of(l->run, FIG_WALL)));
 	say_victim(l, f, victim, sure);
 	if (when->by > 1)
 		found_say(l, f, "%.0f processes were killed so.", when->by);
@@ -249,20 +246,18 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 	found_say(l, f,
 		"Ask for more memory, or do less at a time. The peak that was seen is only a lower bound of "
 		"what the job needs.");
-	found_where(f, node_of(l, i), isnan(when->from_s) ? at : when->from_s, when->to_s);
+	found_where(f, isnan(when->from_s) ? at : when->from_s, when->to_s);
 	found_evidence(l, f, own ? "cgroup.oom_kills" : "paging.oom_kills", when->by, UNIT_COUNT);
-	found_figure(l, f, part_of(l, i), FIG_CGROUP_PEAK);
+	found_figures(l, f, part_of(l, i), FIG_CGROUP_PEAK);
 }
 
-void look_oom(struct look *l)
+void look_oom(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		struct rise when;
-		bool own;
+	struct rise when;
+	bool own;
 
-		if (find_kill(l, i, &when, &own))
-			say_oom(l, i, &when, own);
-	}
+	if (find_kill(l, i, &when, &own))
+		say_oom(l, i, &when, own);
 }
 
 /* ---- killed, but not for that ---- */
@@ -287,7 +282,6 @@ static void say_killed(struct look *l, struct finding *f)
 {
 	struct memory_view v = memory_view_of(l->analysis, part_of(l, 0), 0);
 	double limit = figure_of(part_of(l, 0), FIG_LIMIT_MEMORY), kills = figure_of(l->run, FIG_OOM_KILLS);
-	char a[UNITS_SIZE], b[UNITS_SIZE];
 
 	if (kills == 0)
 		found_say(l, f,
@@ -299,8 +293,8 @@ static void say_killed(struct look *l, struct finding *f)
 			"Whether it was for want of memory is not known: the kernel's counter of such kills "
 			"could not be read.");
 	if (v.bytes / limit >= 0)
-		found_say(l, f, "The memory peak was %s of %s allowed.", format_bytes(a, v.bytes),
-			format_bytes(b, limit));
+		found_say(l, f, "The memory peak was %s of %s allowed.", format_bytes(SHOWN, v.bytes),
+			format_bytes(SHOWN, limit));
 }
 
 static void say_signal(struct look *l, struct finding *f, int signal)
@@ -332,9 +326,9 @@ static void say_signal(struct look *l, struct finding *f, int signal)
 
 static void say_code(struct look *l, int code)
 {
-	struct finding *f = found_new(l, "failed", FINDING_WARNING, NULL);
+	struct finding *f =
+		found(l, "failed", FINDING_WARNING, NULL, "The job failed with exit code %d", code);
 
-	found_title(l, f, "The job failed with exit code %d", code);
 	if (code == 127)
 		found_say(l, f, "So a shell says that a command was not found.");
 	else if (code == 126)
@@ -342,7 +336,7 @@ static void say_code(struct look *l, int code)
 	else if (code > 128 && code < 128 + 65)
 		found_say(l, f, "So a shell says that its last command was ended by signal %d.", code - 128);
 	found_say(l, f, "What it did up to there is told here; a run that succeeds may need more.");
-	found_figure(l, f, l->run, FIG_EXIT_CODE);
+	found_figures(l, f, l->run, FIG_EXIT_CODE);
 }
 
 /* A shell tells of its child's signal by a code above 128. */
@@ -357,18 +351,14 @@ void look_exit(struct look *l)
 		say_code(l, (int)code);
 	if (signal <= 0 || (signal == SIGKILL && found_has(l, "oom")))
 		return;
-	f = found_new(l, signal == SIGKILL ? "killed" : "signal", FINDING_SERIOUS, NULL);
-	if (name)
-		found_title(l, f, "The job was ended by the signal SIG%s", name);
-	else
-		found_title(l, f, "The job was ended by signal %d", signal);
+	f = found(l, signal == SIGKILL ? "killed" : "signal", FINDING_SERIOUS, NULL,
+		name ? "The job was ended by the signal SIG%s" : "The job was ended by signal %s",
+		name ? name : format_number(SHOWN, signal));
 	if (signal == SIGKILL)
 		say_killed(l, f);
 	else
 		say_signal(l, f, signal);
 	if (ended_at_time_limit(part_of(l, 0)))
 		found_say(l, f, "It ended when the time that was asked for was over: ask for more.");
-	found_figure(l, f, l->run, FIG_EXIT_SIGNAL);
-	found_figure(l, f, l->run, FIG_EXIT_CODE);
-	found_figure(l, f, l->run, FIG_WALL);
+	found_figures(l, f, l->run, FIG_EXIT_SIGNAL, FIG_EXIT_CODE, FIG_WALL);
 }

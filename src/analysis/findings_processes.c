@@ -145,21 +145,23 @@ static bool is_uneven(const struct ranks *r, double all_cpu)
 
 static void say_ranks(struct look *l, const struct ranks *r)
 {
-	struct finding *f = found_new(l, "rank-imbalance", FINDING_WARNING, "timeline");
-	char name[NAME_SHOWN], a[UNITS_SIZE], b[UNITS_SIZE];
+	double mean = r->sum / (double)r->nr;
+	struct finding *f = found(l, "rank-imbalance", FINDING_WARNING, "timeline",
+		"%zu processes %s share the work unevenly: from %s to %s of CPU time", r->nr,
+		NAME_SHOWN(r->busiest->name, r->busiest->name_len), format_duration(SHOWN, r->least),
+		format_duration(SHOWN, r->most));
 
-	found_title(l, f, "%zu processes %s share the work unevenly: from %s to %s of CPU time", r->nr,
-		name_shown(name, r->busiest->name, r->busiest->name_len), format_duration(a, r->least),
-		format_duration(b, r->most));
 	found_say(l, f,
 		"They run the same command side by side, and on average one did %.0f %% of what the busiest "
 		"did (PID %.0f). Where the others wait for it, that is time won by spreading the work "
 		"evenly: up to %s.",
 		100 * r->sum / (double)r->nr / r->most, r->busiest->value[PROCESS_PID],
-		format_duration(a, r->most - r->sum / (double)r->nr));
-	found_where(f, node_of(l, r->busiest->node), r->from_s, r->to_s);
+		format_duration(SHOWN, r->most - mean));
+	if (nr_parts(l) > 1)
+		found_node(f, r->busiest->node);
+	found_where(f, r->from_s, r->to_s);
 	found_evidence(l, f, "processes", (double)r->nr, UNIT_COUNT);
-	found_evidence(l, f, "balance_ratio", r->sum / (double)r->nr / r->most, UNIT_RATIO);
+	found_evidence(l, f, "balance_ratio", mean / r->most, UNIT_RATIO);
 	found_evidence(l, f, "most_cpu_s", r->most, UNIT_SECONDS);
 	found_evidence(l, f, "least_cpu_s", r->least, UNIT_SECONDS);
 }
@@ -237,7 +239,6 @@ void look_short_processes(struct look *l)
 {
 	double wall = figure_of(l->run, FIG_WALL), cpu = figure_of(l->run, FIG_CPU), per_s;
 	double kernel = figure_of(l->run, FIG_SYSTEM) / cpu;
-	char count[UNITS_SIZE], rate[UNITS_SIZE], name[NAME_SHOWN];
 	size_t nr, times;
 	const struct process_row **row = pick(l, is_short, by_name, &nr), *most;
 	struct finding *f;
@@ -247,49 +248,44 @@ void look_short_processes(struct look *l)
 	per_s = (double)nr / wall;
 	if (nr >= SHORT_LEAST && per_s >= SHORT_LEAST_PER_S) {
 		most = most_frequent(row, nr, &times);
-		f = found_new(l, "short-processes", kernel >= SHORT_SYSTEM ? FINDING_WARNING : FINDING_NOTE,
-			"process-starts");
-		found_title(l, f, "%s processes lived for less than half a second",
-			format_count(count, (double)nr));
-		found_say(l, f, "%s each second; the most frequent was %s (%s).", format_count(rate, per_s),
-			name_shown(name, most->name, most->name_len), format_count(count, (double)times));
+		f = found(l, "short-processes", kernel >= SHORT_SYSTEM ? FINDING_WARNING : FINDING_NOTE,
+			"process-starts", "%s processes lived for less than half a second",
+			format_count(SHOWN, (double)nr));
+		found_say(l, f, "%s each second; the most frequent was %s (%s).", format_count(SHOWN, per_s),
+			NAME_SHOWN(most->name, most->name_len), format_count(SHOWN, (double)times));
 		if (!isnan(kernel))
 			found_say(l, f, "%.0f %% of the CPU time was spent in the kernel.", 100 * kernel);
 		found_say(l, f,
 			"Starting a process costs more than what a short one does: do more in each, by loops "
 			"inside a program or with many files in one call (xargs).");
 		found_evidence(l, f, "short_processes", (double)nr, UNIT_COUNT);
-		found_figure(l, f, l->run, FIG_SEEN);
-		found_figure(l, f, l->run, FIG_SYSTEM);
-		found_figure(l, f, l->run, FIG_CPU);
+		found_figures(l, f, l->run, FIG_SEEN, FIG_SYSTEM, FIG_CPU);
 	}
 	free(row);
 }
 
 /* ---- no more processes allowed ---- */
 
-void look_process_limit(struct look *l)
+void look_process_limit(struct look *l, size_t i)
 {
-	for (size_t i = 0; i < nr_parts(l); i++) {
-		char count[UNITS_SIZE], host[NAME_SHOWN], name[NAME_SHOWN];
-		struct finding *f;
-		struct curve c;
-		size_t at = 0;
+	struct finding *f;
+	struct curve c;
+	size_t at = 0;
 
-		while (curve_next(l->analysis, EV_CG_PIDS_HITS, i, &at, &c)) {
-			if (!(curve_grown(&c) > 0))
-				continue;
-			f = found_new(l, "process-limit", FINDING_SERIOUS, "process-count");
-			found_title(l, f, "%s time%s no process or thread could be started%s",
-				format_count(count, curve_grown(&c)), curve_grown(&c) == 1 ? "" : "s",
-				on_host(l, i, host));
-			found_say(l, f,
-				"The control group %s had as many as it may (pids.max). Start fewer threads, "
-				"or ask the administrators for a higher limit.",
-				name_shown(name, c.line->name, c.line->name_len));
-			found_where(f, node_of(l, i), NAN, NAN);
-			found_evidence(l, f, "cgroup.pids.max_hits", curve_grown(&c), UNIT_COUNT);
-			break;
-		}
+	while (curve_next(l->analysis, EV_CG_PIDS_HITS, i, &at, &c)) {
+		double hits = curve_grown(&c);
+
+		if (!(hits > 0))
+			continue;
+		f = found_on(l, i, "process-limit", FINDING_SERIOUS, "process-count",
+			"%s time%s no process or thread could be started", format_count(SHOWN, hits),
+			hits == 1 ? "" : "s");
+		found_say(l, f,
+			"The control group %s had as many as it may (pids.max). Start fewer threads, or ask "
+			"the "
+			"administrators for a higher limit.",
+			NAME_SHOWN(c.line->name, c.line->name_len));
+		found_evidence(l, f, "cgroup.pids.max_hits", hits, UNIT_COUNT);
+		return;
 	}
 }

@@ -52,6 +52,7 @@ struct rule {
 	const char *id;
 	double least_s; /* of a run that can tell; 0: any */
 	void (*look)(struct look *l);
+	void (*look_part)(struct look *l, size_t part); /* instead, for each recording */
 };
 
 /* Means over a few seconds are chance: start-up and the first readings weigh too much. */
@@ -61,21 +62,22 @@ struct rule {
 
 void look_cores(struct look *l);
 void look_serial(struct look *l);
-void look_throttled(struct look *l);
-void look_starved(struct look *l);
-void look_stolen(struct look *l);
+void look_throttled(struct look *l, size_t i);
+void look_starved(struct look *l, size_t i);
+void look_stolen(struct look *l, size_t i);
 void look_memory(struct look *l);
-void look_growth(struct look *l);
-void look_swap(struct look *l);
-void look_pressure(struct look *l);
-void look_io_wait(struct look *l);
+void look_growth(struct look *l, size_t i);
+void look_swap(struct look *l, size_t i);
+void look_memory_pressure(struct look *l, size_t i);
+void look_io_pressure(struct look *l, size_t i);
+void look_io_wait(struct look *l, size_t i);
 void look_gpus(struct look *l);
 void look_nodes(struct look *l);
 void look_ranks(struct look *l);
 void look_short_processes(struct look *l);
-void look_process_limit(struct look *l);
+void look_process_limit(struct look *l, size_t i);
 void look_energy(struct look *l);
-void look_oom(struct look *l);
+void look_oom(struct look *l, size_t i);
 void look_exit(struct look *l);
 void look_unmeasured(struct look *l);
 int advice_make(const struct analysis *s, struct findings *f);
@@ -141,25 +143,32 @@ struct span curve_where(
 
 /* ---- saying it ---- */
 
-/* A new finding, for all of the run; what follows adds to it. NULL without memory, which all below take.
- * Valid until the next is made. */
-struct finding *found_new(struct look *l, const char *id, enum finding_weight weight, const char *panel);
-void found_title(struct look *l, struct finding *f, const char *fmt, ...) _printf_(3, 4);
-/* Appends; a space goes before all but the first. */
-void found_say(struct look *l, struct finding *f, const char *fmt, ...) _printf_(3, 4);
-void found_where(struct finding *f, int64_t node, double from_s, double to_s);
+#define WHOLE_RUN SIZE_MAX
+/* A new finding with its title, of one recording or of the whole run; what follows adds to it. Of one of
+ * several recordings the title ends in " on HOST". NULL without memory, which all below take. Valid until
+ * the next is made. */
+struct finding *found_on(struct look *l, size_t part, const char *id, enum finding_weight weight,
+	const char *panel, const char *title, ...) _printf_(6, 7);
+#define found(l, ...) found_on(l, WHOLE_RUN, __VA_ARGS__)
+/* Appends a sentence; a space goes before all but the first. */
+#define found_say(l, f, ...) found_add(l, (f) ? &(f)->text : NULL, __VA_ARGS__)
+void found_add(struct look *l, char **text, const char *fmt, ...) _printf_(3, 4);
+void found_where(struct finding *f, double from_s, double to_s);
+void found_node(struct finding *f, size_t node);
 void found_evidence(struct look *l, struct finding *f, const char *name, double value, enum metric_unit unit);
-/* By its name in the summary's JSON; left out when not known. */
-void found_figure(struct look *l, struct finding *f, const struct summary *s, enum figure_id id);
+/* By their names in the summary's JSON; left out when not known. */
+#define found_figures(l, f, s, ...)                                       \
+	found_figure_list(l, f, s, (const enum figure_id[]){__VA_ARGS__}, \
+		ARRAY_SIZE(((const enum figure_id[]){__VA_ARGS__})))
+void found_figure_list(
+	struct look *l, struct finding *f, const struct summary *s, const enum figure_id *id, size_t nr);
 bool found_has(const struct look *l, const char *id);
 
-#define NAME_SHOWN 96
-/* Any bytes as text for people, cut when long. */
-const char *name_shown(char out[static NAME_SHOWN], const void *bytes, size_t len);
-/* " on HOST" where the run has several; "" otherwise. */
-const char *on_host(const struct look *l, size_t part, char out[static NAME_SHOWN]);
+#define NAME_SIZE 96
+/* Any bytes as text for people, cut when long; as long as the block in which it stands. */
+#define NAME_SHOWN(bytes, len) name_shown((char[NAME_SIZE]){0}, bytes, len)
+#define TEXT_SHOWN(text) NAME_SHOWN(text, strlen(text))
+const char *name_shown(char out[static NAME_SIZE], const void *bytes, size_t len);
 /* "1 core", "3.2 cores". */
 const char *cores_shown(char out[static UNITS_SIZE], double cores);
-/* A time of the run. */
-const char *moment_shown(const struct look *l, char out[static UNITS_SIZE], double at_s);
 #endif

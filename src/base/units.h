@@ -5,6 +5,8 @@
 #include "base/base.h"
 
 #define UNITS_SIZE 40
+/* Room for one, as long as the block in which it stands: format_bytes(SHOWN, n). */
+#define SHOWN ((char[UNITS_SIZE]){0})
 
 char *format_bytes(char out[static UNITS_SIZE], double bytes);	    /* "3.1 GiB", "212 MiB", "512 B" */
 char *format_count(char out[static UNITS_SIZE], double count);	    /* "4,812", "1.2 M" from a million on */
