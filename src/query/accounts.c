@@ -88,26 +88,23 @@ static int take_text(char **to, const struct pair *pair)
 	return 0;
 }
 
-int accounts_instance(struct accounts *s, struct live_processes *l, uint32_t id, const struct pairs *about)
+int accounts_instance(struct accounts *s, const struct walk *walk, const struct store_record *record)
 {
-	const struct pair *name = pairs_find(about, "name");
-	int g = name ? groups_index(&l->group, name->value, name->len) : -EINVAL;
-	int64_t own = 0;
 	struct account *line;
+	int g;
 
-	if (g < 0)
-		return g == -ENOMEM ? g : 0;
+	if (!walk->said.groups)
+		return 0;
+	g = __builtin_ctzll(walk->said.groups);
 	line = &s->line[g + 1];
-	if (take_text(&line->kind, pairs_find(about, "kind")) < 0 ||
-		take_text(&line->target, pairs_find(about, "target")) < 0)
+	if (take_text(&line->kind, pairs_find(record->pairs, "kind")) < 0 ||
+		take_text(&line->target, pairs_find(record->pairs, "target")) < 0)
 		return -ENOMEM;
-	if (pairs_get_num(about, "own", &own) && own)
-		l->own |= UINT64_C(1) << g;
 	if (line->kind && !strcmp(line->kind, "command") && !s->command)
 		s->command = g + 1;
 	if (line->kind && !strcmp(line->kind, "user"))
 		s->users |= UINT64_C(1) << g;
-	return idmap_put(&s->by_id, id, (uint32_t)g + 1);
+	return idmap_put(&s->by_id, record->id, (uint32_t)g + 1);
 }
 
 /* ---- values ---- */
@@ -121,11 +118,11 @@ static void cell_take(struct account *s, unsigned which, int64_t v)
 }
 
 /* The tree has one row; a forged file may have more, and then the first that has a value is taken. */
-static void tree_read(struct accounts *s, struct store_reader *reader)
+static void tree_read(struct accounts *s, const struct walk *walk)
 {
 	for (unsigned i = 0; i < NR_ACCOUNT_CELLS; i++) {
 		const struct cell_column *c = &s->tree[i];
-		struct table *t = c->col < 0 ? NULL : store_reader_table(reader, (uint32_t)c->set);
+		struct table *t = c->col < 0 ? NULL : walk_table(walk, (uint32_t)c->set);
 
 		for (uint32_t row = 0; t && row < t->nr_rows; row++)
 			if (t->id[row] != ROW_FREE && t->valid[row] >> c->col & 1) {
@@ -135,11 +132,11 @@ static void tree_read(struct accounts *s, struct store_reader *reader)
 	}
 }
 
-void accounts_read(struct accounts *s, struct store_reader *reader)
+void accounts_read(struct accounts *s, const struct walk *walk)
 {
-	struct table *t = s->set < 0 ? NULL : store_reader_table(reader, (uint32_t)s->set);
+	struct table *t = s->set < 0 ? NULL : walk_table(walk, (uint32_t)s->set);
 
-	tree_read(s, reader);
+	tree_read(s, walk);
 	for (uint32_t n = 0; t && n < t->nr_touched; n++) {
 		uint32_t row = t->touched[n], line = idmap_get(&s->by_id, t->id[row]);
 
@@ -184,7 +181,7 @@ bool account_used(
 	const struct accounts *s, const struct live_processes *l, unsigned line, enum used used, int64_t *ret)
 {
 	const struct process_sums *sums = &l->line[line];
-	bool own = line && l->own >> (line - 1) & 1;
+	bool own = line && l->walk->own >> (line - 1) & 1;
 	uint64_t sum;
 
 	/* No process was ever read: only when none was sampled at all do the ended ones tell everything. */

@@ -34,9 +34,9 @@ void accounts_init(struct accounts *s);
 void accounts_release(struct accounts *s);
 void accounts_bind(struct accounts *s, const struct schema *schema);
 /* A group says what it is. */
-int accounts_instance(struct accounts *s, struct live_processes *l, uint32_t id, const struct pairs *about);
+int accounts_instance(struct accounts *s, const struct walk *walk, const struct store_record *record);
 /* The values of this tick. */
-void accounts_read(struct accounts *s, struct store_reader *reader);
+void accounts_read(struct accounts *s, const struct walk *walk);
 
 /* What the line has used and holds now; of the former, what ended processes left to no living one. */
 int64_t account_gone(const struct accounts *s, unsigned line, enum used used);

@@ -10,6 +10,7 @@
 #include "base/owned.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- what the instances of a metric did over a recording ---- */
@@ -21,8 +22,8 @@ void growth_init(struct growth *g, enum growth_of of)
 
 void growth_release(struct growth *g)
 {
-	free(g->occupant);
-	g->occupant = NULL;
+	free(g->row);
+	g->row = NULL;
 	g->nr = 0;
 }
 
@@ -39,51 +40,7 @@ void growth_bind(struct growth *g, const struct schema *schema, const char *metr
 	g->counter = schema->set[set].metric[col].kind == KIND_COUNTER;
 }
 
-/* The occupant of a row; NULL when there is no memory. */
-static struct growth_occupant *occupant_of(struct growth *g, uint32_t row, uint32_t id)
-{
-	struct growth_occupant *occupant = array_reach(g->occupant, &g->nr, row, sizeof(*occupant));
-
-	if (!occupant)
-		return NULL;
-	g->occupant = occupant;
-	occupant += row;
-	if (occupant->id != id)
-		*occupant = (struct growth_occupant){.id = id, .counts = g->of != GROWTH_OWN};
-	return occupant;
-}
-
-static void copy_text(char *to, size_t size, const struct pair *pair)
-{
-	size_t n = pair ? MIN(pair->len, size - 1) : 0;
-
-	if (n)
-		memcpy(to, pair->value, n);
-	to[n] = 0;
-}
-
-int growth_instance(struct growth *g, const struct store_record *record)
-{
-	const struct pair *source;
-	struct growth_occupant *occupant;
-	int64_t own = 0;
-
-	if (g->set < 0 || record->set != (uint32_t)g->set || record->row == STORE_NO_ROW)
-		return 0;
-	occupant = occupant_of(g, record->row, record->id);
-	if (!occupant)
-		return -ENOMEM;
-	pairs_get_num(record->pairs, "own", &own);
-	occupant->counts = g->of == GROWTH_OWN ? own != 0 : !pairs_find(record->pairs, "apart");
-	copy_text(occupant->name, sizeof(occupant->name), pairs_find(record->pairs, "name"));
-	source = pairs_find(record->pairs, "source");
-	if (!source)
-		source = pairs_find(record->pairs, "events");
-	copy_text(occupant->source, sizeof(occupant->source), source);
-	return 0;
-}
-
-static void add_who(struct growth *g, const struct growth_occupant *occupant)
+static void add_who(struct growth *g, const struct occupant *in)
 {
 	struct growth_name *who = &g->who[g->nr_who];
 
@@ -91,57 +48,63 @@ static void add_who(struct growth *g, const struct growth_occupant *occupant)
 		g->more_who++;
 		return;
 	}
-	memcpy(who->name, occupant->name, sizeof(who->name));
-	memcpy(who->source, occupant->source, sizeof(who->source));
+	snprintf(who->name, sizeof(who->name), "%s", in ? in->name : "");
+	snprintf(who->source, sizeof(who->source), "%s", in && in->source ? in->source : "");
 	g->nr_who++;
 }
 
-static void occupant_step(struct growth *g, struct growth_occupant *occupant, int64_t cell, int64_t time_ns)
+static void row_step(struct growth *g, struct growth_row *row, int64_t cell, int64_t time_ns)
 {
 	double now = (double)cell * g->scale;
 
-	if (!occupant->known) {
-		add_who(g, occupant);
-		g->grown += g->of == GROWTH_FROM_ZERO ? MAX(now, 0) : 0;
-	} else {
-		g->grown += (double)counter_grew(occupant->last, cell) * g->scale;
-		if (time_ns > occupant->time_ns)
-			g->integral += ((double)occupant->last * g->scale + now) / 2 *
-				((double)(time_ns - occupant->time_ns) / 1e9);
-	}
+	g->grown += (double)counter_grew(row->last, cell) * g->scale;
+	if (time_ns > row->time_ns)
+		g->integral +=
+			((double)row->last * g->scale + now) / 2 * ((double)(time_ns - row->time_ns) / 1e9);
 	g->greatest = g->any ? MAX(g->greatest, now) : now;
 	g->first_ns = g->any ? MIN(g->first_ns, time_ns) : time_ns;
 	g->last_ns = g->any ? MAX(g->last_ns, time_ns) : time_ns;
 	g->any = true;
-	occupant->known = true;
-	occupant->last = cell;
-	occupant->time_ns = time_ns;
+	row->last = cell;
+	row->time_ns = time_ns;
 }
 
-static int row_step(struct growth *g, struct table *t, uint32_t row, int64_t time_ns)
+static int growth_look(struct growth *g, const struct walk *walk, const struct table *t, uint32_t at)
 {
-	struct growth_occupant *occupant;
+	struct growth_row *row = at < g->nr ? g->row : array_reach(g->row, &g->nr, at, sizeof(*row));
+	const struct occupant *in = walk_occupant(walk, (uint32_t)g->set, at, t->id[at]);
+	int64_t cell = t->cell[(size_t)at * t->nr_cols + (size_t)g->col];
 
-	if (t->id[row] == ROW_FREE || !(t->valid[row] >> g->col & 1))
-		return 0;
-	occupant = occupant_of(g, row, t->id[row]);
-	if (!occupant)
+	if (!row)
 		return -ENOMEM;
-	if (occupant->counts)
-		occupant_step(g, occupant, table_row(t, row)[g->col], time_ns);
+	g->row = row;
+	row += at;
+	if (g->of == GROWTH_OWN ? !in || !in->own : in && in->counted_elsewhere)
+		return 0;
+	if (row->id != t->id[at]) {
+		add_who(g, in);
+		*row = (struct growth_row){.id = t->id[at],
+			.last = g->of == GROWTH_FROM_ZERO ? MIN(cell, 0) : cell,
+			.time_ns = walk->time_ns};
+	}
+	row_step(g, row, cell, walk->time_ns);
 	return 0;
 }
 
-int growth_tick(struct growth *g, struct store_reader *reader, int64_t time_ns)
+int growth_tick(struct growth *g, const struct walk *walk)
 {
-	struct table *t = g->col < 0 ? NULL : store_reader_table(reader, (uint32_t)g->set);
+	const struct table *t = g->col < 0 ? NULL : walk_table(walk, (uint32_t)g->set);
 	int r = 0;
 
 	/* A counter that did not move adds nothing; a level that did not move lasts. */
-	for (uint32_t i = 0; t && r >= 0 && i < (g->counter ? t->nr_touched : t->nr_rows); i++)
-		r = row_step(g, t, g->counter ? t->touched[i] : i, time_ns);
+	for (uint32_t i = 0; t && r >= 0 && i < (g->counter ? t->nr_touched : t->nr_rows); i++) {
+		uint32_t row = g->counter ? t->touched[i] : i;
+
+		if (t->id[row] != ROW_FREE && t->valid[row] >> g->col & 1)
+			r = growth_look(g, walk, t, row);
+	}
 	if (g->any)
-		g->last_ns = MAX(g->last_ns, time_ns);
+		g->last_ns = MAX(g->last_ns, walk->time_ns);
 	return r;
 }
 

@@ -5,8 +5,7 @@
 #ifndef QUERY_COUNTER_SUM_H
 #define QUERY_COUNTER_SUM_H
 
-#include "metric/schema.h"
-#include "store/store.h"
+#include "query/walk.h"
 
 /* By how much it grew. */
 static inline uint64_t counter_grew(int64_t before, int64_t now)
@@ -46,12 +45,10 @@ struct growth {
 	double scale;
 	bool counter;
 	enum growth_of of;
-	struct growth_occupant {
-		uint32_t id;
-		bool counts, known;
+	struct growth_row {
+		uint32_t id; /* of the instance; 0: it had no value yet */
 		int64_t last, time_ns;
-		char name[48], source[64];
-	} * occupant; /* by row */
+	} * row;
 	uint32_t nr;
 	bool any;			  /* there was a value */
 	double grown, integral, greatest; /* in the metric's unit; its unit x s */
@@ -66,8 +63,7 @@ struct growth {
 void growth_init(struct growth *g, enum growth_of of);
 void growth_release(struct growth *g);
 void growth_bind(struct growth *g, const struct schema *schema, const char *metric);
-int growth_instance(struct growth *g, const struct store_record *record);
-int growth_tick(struct growth *g, struct store_reader *reader, int64_t time_ns);
+int growth_tick(struct growth *g, const struct walk *walk);
 /* "rapl: package-0, dram-0; hwmon: node": the instances that had a value by their source. */
 void growth_who(const struct growth *g, struct buf *out);
 

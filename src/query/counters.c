@@ -69,32 +69,24 @@ int counters_bind(struct counters *c, const struct schema *schema)
 	return 0;
 }
 
-int counters_instance(struct counters *c, const struct store_record *record)
+void counters_instance(struct counters *c, const struct store_record *record)
 {
 	const struct pair *counts;
-	int r;
 
 	if (c->set < 0 || record->set != (uint32_t)c->set)
-		return 0;
+		return;
 	counts = pairs_find(record->pairs, "counts");
 	c->user_only |= counts && counts->len == 4 && !memcmp(counts->value, "user", 4);
-	r = growth_instance(&c->enabled, record);
-	for (size_t i = 0; i < c->nr && r >= 0; i++) {
-		r = growth_instance(&c->event[i].count, record);
-		if (r >= 0)
-			r = growth_instance(&c->event[i].running, record);
-	}
-	return r;
 }
 
-int counters_tick(struct counters *c, struct store_reader *reader, int64_t time_ns)
+int counters_tick(struct counters *c, const struct walk *walk)
 {
-	int r = growth_tick(&c->enabled, reader, time_ns);
+	int r = growth_tick(&c->enabled, walk);
 
 	for (size_t i = 0; i < c->nr && r >= 0; i++) {
-		r = growth_tick(&c->event[i].count, reader, time_ns);
+		r = growth_tick(&c->event[i].count, walk);
 		if (r >= 0)
-			r = growth_tick(&c->event[i].running, reader, time_ns);
+			r = growth_tick(&c->event[i].running, walk);
 	}
 	return r;
 }

@@ -23,6 +23,6 @@ struct counters {
 void counters_init(struct counters *c);
 void counters_release(struct counters *c);
 int counters_bind(struct counters *c, const struct schema *schema); /* -ENOMEM */
-int counters_instance(struct counters *c, const struct store_record *record);
-int counters_tick(struct counters *c, struct store_reader *reader, int64_t time_ns);
+void counters_instance(struct counters *c, const struct store_record *record);
+int counters_tick(struct counters *c, const struct walk *walk);
 #endif

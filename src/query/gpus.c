@@ -369,19 +369,20 @@ static void use_step(struct gpu_use *use, double seconds)
 	use->util_last = use->util_now;
 }
 
-void gpus_tick(
-	struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct live_processes *live)
+void gpus_tick(struct gpus *g, const struct live_processes *live)
 {
-	unsigned lines = 1 + live->group.nr;
+	const struct walk *walk = live->walk;
+	unsigned lines = 1 + walk->group.nr;
+	int64_t time_ns = walk->time_ns;
 	struct table *t;
 
 	if (g->set < 0 || !g->nr)
 		return;
-	read_devices(g, store_reader_table(reader, (uint32_t)g->set), time_ns);
+	read_devices(g, walk_table(walk, (uint32_t)g->set), time_ns);
 	for (size_t i = 0; i < g->nr; i++)
 		for (unsigned line = 0; line < lines; line++)
 			g->device[i]->use[line].memory_now = g->device[i]->use[line].util_now = 0;
-	t = g->process_set < 0 ? NULL : store_reader_table(reader, (uint32_t)g->process_set);
+	t = g->process_set < 0 ? NULL : walk_table(walk, (uint32_t)g->process_set);
 	for (uint32_t row = 0; t && row < MIN(t->nr_rows, g->nr_clients); row++)
 		if (t->id[row] != ROW_FREE && g->client[row].id == t->id[row])
 			read_client(g, t, row, live);

@@ -103,8 +103,7 @@ void gpus_gone(struct gpus *g, const struct store_record *record);
 int gpus_told(struct gpus *g, const char *why);
 bool gpu_is_lost(const struct gpu_track *d);
 /* After the processes of the tick were read. */
-void gpus_tick(
-	struct gpus *g, struct store_reader *reader, int64_t time_ns, const struct live_processes *live);
+void gpus_tick(struct gpus *g, const struct live_processes *live);
 
 const char *course_metric(enum gpu_course which);
 #endif

@@ -1,4 +1,4 @@
-/* A recording is read record by record: live_processes.c keeps the processes and the sums over them,
+/* An observer of the walk over a recording: live_processes.c keeps the processes and the sums over them,
  * accounts.c makes amounts of the sums and of what ended (its comment has the arithmetic), totals.c adds up
  * the counters of the node.
  *
@@ -67,8 +67,9 @@ static const char *const single_metric[NR_SINGLES] = {
 /* clang-format on */
 
 struct ledger {
-	struct store_reader *reader;
-	struct meta meta, ending, why; /* why: by metric, as told while recording */
+	struct walk_observer observer;
+	struct walk *walk;
+	struct meta ending, why; /* why: by metric, as told while recording */
 	struct live_processes live;
 	struct cell_column single_column[NR_SINGLES];
 	struct counter_track single[NR_SINGLES];
@@ -78,22 +79,26 @@ struct ledger {
 	struct node_totals totals;
 	struct counters counters;
 	struct gpus gpus;
-	struct point waiting; /* read, not yet given */
-	ledger_watch_fn *watch;
-	void *watch_arg;
-	bool has_waiting, gap, ended;
+	struct point waiting, ready; /* read, not yet to be given; to be given now */
+	bool has_waiting, is_ready, ended;
 	/* The job left the control group made for it; what its processes add up to is more than that has. */
 	bool left, by_processes;
 };
 
+static int observe(struct walk_observer *o, const struct store_record *record);
+
 int ledger_open(const char *path, struct ledger **ret)
 {
 	struct ledger *a = calloc(1, sizeof(*a));
-	int r;
+	int r = a ? walk_open_plain(path, &a->walk) : -ENOMEM;
 
-	if (!a)
-		return -ENOMEM;
-	live_init(&a->live);
+	if (r < 0) {
+		free(a);
+		return r;
+	}
+	a->observer.record = observe;
+	walk_observe(a->walk, &a->observer);
+	live_init(&a->live, a->walk);
 	accounts_init(&a->accounts);
 	totals_init(&a->totals);
 	counters_init(&a->counters);
@@ -101,11 +106,6 @@ int ledger_open(const char *path, struct ledger **ret)
 	for (unsigned i = 0; i < NR_SINGLES; i++)
 		a->single_column[i].col = -1;
 	a->facts.self_rss_bytes = a->facts.backoff = a->facts.most_running = -1;
-	r = store_open(path, &a->reader);
-	if (r < 0) {
-		free(a);
-		return r;
-	}
 	*ret = a;
 	return 0;
 }
@@ -114,28 +114,16 @@ struct ledger *ledger_close(struct ledger *a)
 {
 	if (!a)
 		return NULL;
-	store_close(a->reader);
 	live_release(&a->live);
 	accounts_release(&a->accounts);
 	totals_release(&a->totals);
 	counters_release(&a->counters);
 	gpus_release(&a->gpus);
-	meta_release(&a->meta);
 	meta_release(&a->ending);
 	meta_release(&a->why);
+	walk_close(a->walk);
 	free(a);
 	return NULL;
-}
-
-void ledger_watch(struct ledger *a, ledger_watch_fn *watch, void *arg)
-{
-	a->watch = watch;
-	a->watch_arg = arg;
-}
-
-static int watched(struct ledger *a, const struct store_record *record)
-{
-	return a->watch ? a->watch(a->watch_arg, &a->live, record) : 0;
 }
 
 /* ---- values of which there is one ---- */
@@ -153,7 +141,7 @@ static int64_t single_or(const struct ledger *a, unsigned which, int64_t otherwi
 static bool single_read(struct ledger *a, unsigned which, int64_t *ret)
 {
 	const struct cell_column *c = &a->single_column[which];
-	struct table *t = c->col < 0 ? NULL : store_reader_table(a->reader, (uint32_t)c->set);
+	struct table *t = c->col < 0 ? NULL : walk_table(a->walk, (uint32_t)c->set);
 
 	for (uint32_t row = 0; t && row < t->nr_rows; row++)
 		if (t->id[row] != ROW_FREE && t->valid[row] >> c->col & 1) {
@@ -261,48 +249,47 @@ static void account_make(struct ledger *a, unsigned line, bool first, struct amo
 	ret->between = a->live.census.most[line];
 }
 
-/* Takes the tick in. 1 when that made the waiting point ready, 0 when not; -ENOMEM. */
-static int on_tick(struct ledger *a, int64_t time_ns, struct point *ret)
+/* The tick makes the waiting point ready, and waits itself. */
+static int on_tick(struct ledger *a)
 {
-	bool ready = a->has_waiting, first = !a->facts.ticks;
-	unsigned nr = 1 + a->live.group.nr;
-	int r = totals_tick(&a->totals, a->reader, time_ns);
+	bool first = !a->facts.ticks;
+	unsigned nr = 1 + a->walk->group.nr;
+	int r = totals_tick(&a->totals, a->walk);
 
 	if (r >= 0)
-		r = counters_tick(&a->counters, a->reader, time_ns);
-	if (a->live.at.set >= 0)
-		live_tick(&a->live, store_reader_table(a->reader, (uint32_t)a->live.at.set), time_ns);
-	gpus_tick(&a->gpus, a->reader, time_ns, &a->live);
-	accounts_read(&a->accounts, a->reader);
+		r = counters_tick(&a->counters, a->walk);
+	live_tick(&a->live);
+	gpus_tick(&a->gpus, &a->live);
+	accounts_read(&a->accounts, a->walk);
 	singles_read(a);
 	look_who_left(a);
+	a->is_ready = a->has_waiting;
 	for (unsigned i = 0; i < nr; i++) {
 		struct amounts next;
 
 		account_make(a, i, first, &next);
-		if (ready)
+		if (a->is_ready)
 			account_settle(&a->accounts, i, &next);
 		a->accounts.waiting[i] = next;
 	}
-	if (ready)
+	if (a->is_ready)
 		accounts_share(&a->accounts, &a->live);
 	a->facts.ticks++;
 	a->facts.self_rss_bytes = MAX(a->facts.self_rss_bytes, single_or(a, ONE_SELF_RSS, -1));
 	a->facts.backoff = MAX(a->facts.backoff, single_or(a, ONE_BACKOFF, -1));
 	a->facts.most_running = MAX(a->facts.most_running, single_or(a, ONE_RUNNING, -1));
-	*ret = a->waiting;
-	a->waiting =
-		(struct point){.time_ns = time_ns, .gap = a->gap, .nr_lines = nr, .line = a->accounts.given};
-	a->gap = false;
+	a->ready = a->waiting;
+	a->waiting = (struct point){
+		.time_ns = a->walk->time_ns, .gap = a->walk->gap, .nr_lines = nr, .line = a->accounts.given};
 	a->has_waiting = true;
-	return r < 0 ? r : ready;
+	return r;
 }
 
 /* ---- records ---- */
 
 static int on_schema(struct ledger *a)
 {
-	const struct schema *schema = store_reader_schema(a->reader);
+	const struct schema *schema = a->walk->schema;
 
 	live_bind(&a->live, schema);
 	accounts_bind(&a->accounts, schema);
@@ -354,52 +341,49 @@ static int on_event(struct ledger *a, const struct store_record *record)
 	return strcmp(record->kind, "unavailable") ? 0 : on_unavailable(a, record->pairs);
 }
 
-/* The groups stand in the order of their targets, whoever comes first. */
-static int on_meta(struct ledger *a, const struct pairs *pairs)
+static void on_meta(struct ledger *a)
 {
-	const struct pair *groups = pairs_find(pairs, "groups");
-	uint64_t mask;
-
-	if (meta_merge(&a->meta, pairs) == -ENOMEM)
-		return -ENOMEM;
-	a->facts.attached = !strcmp(meta_text(&a->meta, "mode"), "attach");
-	a->live.tells_ends = strstr(meta_text(&a->meta, "helpers"), "connector") != NULL;
-	return groups_mask(&a->live.group, groups, &mask);
+	a->facts.attached = !strcmp(meta_text(&a->walk->meta, "mode"), "attach");
+	a->live.tells_ends = strstr(meta_text(&a->walk->meta, "helpers"), "connector") != NULL;
 }
 
 static int on_instance(struct ledger *a, const struct store_record *record)
 {
 	int r;
 
-	if (a->live.at.set >= 0 && record->set == (uint32_t)a->live.at.set)
-		return live_join(&a->live, record->row, record->id, record->pairs);
+	if (live_is_of(&a->live, record))
+		return live_join(&a->live, record);
 	if (a->accounts.set >= 0 && record->set == (uint32_t)a->accounts.set)
-		return accounts_instance(&a->accounts, &a->live, record->id, record->pairs);
+		return accounts_instance(&a->accounts, a->walk, record);
+	counters_instance(&a->counters, record);
 	r = totals_instance(&a->totals, record);
-	if (r >= 0)
-		r = counters_instance(&a->counters, record);
 	return r < 0 ? r : gpus_instance(&a->gpus, record);
 }
 
-static int on_record(struct ledger *a, const struct store_record *record)
+static int observe(struct walk_observer *o, const struct store_record *record)
 {
+	struct ledger *a = (struct ledger *)o;
+
+	a->facts.last_ns = MAX(a->facts.last_ns, record->time_ns);
 	switch (record->type) {
+	case STORE_TICK:
+		return on_tick(a);
 	case STORE_META:
-		return on_meta(a, record->pairs);
+		on_meta(a);
+		return 0;
 	case STORE_SCHEMA:
 		return on_schema(a);
 	case STORE_INSTANCE:
 		return on_instance(a, record);
 	case STORE_GONE:
 		gpus_gone(&a->gpus, record);
-		if (a->live.at.set < 0 || record->set != (uint32_t)a->live.at.set)
-			return 0;
-		return live_gone(&a->live, record->id, record->time_ns, record->pairs);
+		return live_is_of(&a->live, record)
+			? live_gone(&a->live, record->id, record->time_ns, record->pairs)
+			: 0;
 	case STORE_EVENT:
 		return on_event(a, record);
 	case STORE_LOST:
 		live_lost(&a->live);
-		a->gap = true;
 		return 0;
 	case STORE_SUMMARY:
 		return meta_merge(&a->ending, record->pairs) == -ENOMEM ? -ENOMEM : 0;
@@ -414,29 +398,25 @@ static int64_t ending_or(const struct ledger *a, const char *key, int64_t otherw
 	return otherwise;
 }
 
-static int ledger_finish(struct ledger *a)
+static void ledger_finish(struct ledger *a)
 {
 	struct ledger_facts *f = &a->facts;
 	struct store_health health;
-	int r;
 
-	if (a->ended)
-		return 0;
 	a->ended = true;
-	r = watched(a, NULL);
-	store_health(a->reader, &health);
+	store_health(a->walk->reader, &health);
 	f->unfinished = (uint64_t)MAX(ending_or(a, "unfinished", a->live.line[0].nr), 0);
 	f->others_hidden = ending_or(a, "others_hidden", 0) > 0;
 	f->unasked = (uint64_t)MAX(ending_or(a, "unasked", 0), 0);
 	live_finish(&a->live);
 	f->complete = health.complete;
 	f->writing = health.writing;
-	f->end_missing = a->gap || *meta_text(&a->ending, "write_error") || (f->gap_ticks && !f->ticks);
+	f->end_missing = a->walk->gap || *meta_text(&a->ending, "write_error") || (f->gap_ticks && !f->ticks);
 	f->lost_bytes = health.lost_bytes;
 	f->lost_places = health.damaged;
 	f->tail_bytes = health.tail_bytes;
 	f->unknown = single_or(a, ONE_UNKNOWN, -1);
-	f->groups_left_out = a->live.group.left_out;
+	f->groups_left_out = a->walk->group.left_out;
 	f->cgroup_peak_bytes = single_or(a, ONE_CGROUP_PEAK, -1);
 	f->self_cpu_ns = ending_or(a, "self_cpu_ns", single_or(a, ONE_SELF_CPU, -1));
 	f->missed = ending_or(a, "missed", single_or(a, ONE_MISSED, -1));
@@ -454,34 +434,40 @@ static int ledger_finish(struct ledger *a)
 	f->has_cgroup = has_single(a, ONE_CGROUP_CPU);
 	int64_t kib = ending_or(a, "self_peak_rss_kib", -1);
 	f->self_rss_bytes = MAX(f->self_rss_bytes, kib > 0 && kib < INT64_MAX / 1024 ? kib * 1024 : -1);
-	return r;
 }
 
 int ledger_next(struct ledger *a, struct point *ret)
 {
-	struct store_record record;
-	int r;
+	while (!a->ended) {
+		int r = walk_next(a->walk);
 
-	while (!a->ended && (r = store_next(a->reader, &record)) != 0) {
 		if (r < 0)
 			return r;
-		a->facts.last_ns = MAX(a->facts.last_ns, record.time_ns);
-		r = watched(a, &record);
-		if (r >= 0)
-			r = record.type == STORE_TICK ? on_tick(a, record.time_ns, ret)
-						      : on_record(a, &record);
-		if (r)
-			return r;
+		if (!r)
+			ledger_finish(a);
+		else if (a->is_ready) {
+			*ret = a->ready;
+			return 1;
+		}
 	}
-	r = ledger_finish(a);
-	if (r < 0 || !a->has_waiting)
-		return r;
+	if (!a->has_waiting)
+		return 0;
 	for (unsigned i = 0; i < a->waiting.nr_lines; i++)
 		account_settle(&a->accounts, i, NULL);
 	accounts_share(&a->accounts, &a->live);
 	*ret = a->waiting;
 	a->has_waiting = false;
 	return 1;
+}
+
+struct walk *ledger_walk(struct ledger *a)
+{
+	return a->walk;
+}
+
+struct live_processes *ledger_live(struct ledger *a)
+{
+	return &a->live;
 }
 
 /* ---- answers ---- */
@@ -548,7 +534,7 @@ static bool is_memory_lower_bound(const struct ledger *a, unsigned line)
 {
 	const struct ledger_facts *f = &a->facts;
 	const struct process_sums *sums = &a->live.line[line];
-	bool own = line && a->live.own >> (line - 1) & 1;
+	bool own = line && a->walk->own >> (line - 1) & 1;
 
 	/* The end mark has the peaks of the whole, but not how well they are known. */
 	if (f->end_missing && (line || f->attached || !meta_find(&a->ending, "peak_rss_bytes")))
@@ -605,11 +591,11 @@ struct account_facts ledger_line(const struct ledger *a, unsigned line)
 	}
 	if (!line)
 		return f;
-	f.name = a->live.group.item[line - 1].name;
-	f.name_len = a->live.group.item[line - 1].len;
+	f.name = a->walk->group.item[line - 1].name;
+	f.name_len = a->walk->group.item[line - 1].len;
 	f.kind = said->kind;
 	f.target = said->target;
-	f.own = a->live.own >> (line - 1) & 1;
+	f.own = a->walk->own >> (line - 1) & 1;
 	return f;
 }
 
@@ -630,7 +616,7 @@ const struct gpus *ledger_gpus(const struct ledger *a)
 
 const struct meta *ledger_meta(const struct ledger *a)
 {
-	return &a->meta;
+	return &a->walk->meta;
 }
 
 const struct meta *ledger_ending(const struct ledger *a)
@@ -640,7 +626,7 @@ const struct meta *ledger_ending(const struct ledger *a)
 
 const char *ledger_why(const struct ledger *a, const char *metric)
 {
-	const struct schema *schema = store_reader_schema(a->reader);
+	const struct schema *schema = a->walk->schema;
 	uint32_t set, col;
 
 	if (!schema && meta_find(&a->ending, "write_error"))
@@ -648,14 +634,14 @@ const char *ledger_why(const struct ledger *a, const char *metric)
 	if (!schema)
 		return why_young;
 	if (!schema_find(schema, metric, &set, &col))
-		return meta_find(&a->meta, "unread") ? why_unread : "not recorded";
+		return meta_find(&a->walk->meta, "unread") ? why_unread : "not recorded";
 	if (schema->set[set].metric[col].why)
 		return schema->set[set].metric[col].why;
 	if (meta_find(&a->why, metric))
 		return meta_text(&a->why, metric);
 	if (!a->facts.ticks)
 		return "no sample was taken";
-	return meta_find(&a->meta, "unread") ? why_unread : "could not be read";
+	return meta_find(&a->walk->meta, "unread") ? why_unread : "could not be read";
 }
 
 const char *ledger_told(const struct ledger *a, const char *metric)
@@ -667,7 +653,7 @@ const char *ledger_told(const struct ledger *a, const char *metric)
 
 bool ledger_is_available(const struct ledger *a, const char *metric)
 {
-	const struct schema *schema = store_reader_schema(a->reader);
+	const struct schema *schema = a->walk->schema;
 	uint32_t set, col;
 
 	return schema && schema_find(schema, metric, &set, &col) && !schema->set[set].metric[col].why &&
@@ -676,7 +662,7 @@ bool ledger_is_available(const struct ledger *a, const char *metric)
 
 const char *ledger_set_why(const struct ledger *a, const char *name)
 {
-	const struct schema *schema = store_reader_schema(a->reader);
+	const struct schema *schema = a->walk->schema;
 
 	for (uint32_t i = 0; schema && i < schema->nr_sets; i++) {
 		const struct schema_set *set = &schema->set[i];

@@ -1,5 +1,5 @@
-/* One recording, read once from its beginning to its end, as the story of the job's tree and of each group of
- * its processes: what it has used up to each tick, and how much it held at each tick.
+/* The account of one recording, made while a walk reads it from its beginning to its end: what the job's tree
+ * and each group of its processes have used up to each tick, and how much they held at each tick.
  *
  * Memory grows with the processes alive at once, never with the length of the recording. */
 #ifndef QUERY_ACCOUNT_H
@@ -88,14 +88,14 @@ struct counters;
 struct gpus;
 
 struct live_processes;
-/* Sees every record before it is taken in, and at the end NULL, before the living are let go. Negative errno
- * ends the reading. */
-typedef int ledger_watch_fn(void *arg, struct live_processes *live, const struct store_record *record);
+struct walk;
 
 /* Opens the recording. -EBADMSG, -ENOENT, -ENOMEM... */
 int ledger_open(const char *path, struct ledger **ret);
 struct ledger *ledger_close(struct ledger *a);
-void ledger_watch(struct ledger *a, ledger_watch_fn *watch, void *arg); /* before it is read */
+/* Its walk, for other observers: they see each record before the ledger has taken it in. */
+struct walk *ledger_walk(struct ledger *a);
+struct live_processes *ledger_live(struct ledger *a);
 /* 1 and the next point, 0 at the end, negative when the file cannot be read or there is no memory. */
 int ledger_next(struct ledger *a, struct point *ret);
 

@@ -106,9 +106,9 @@ static int64_t sub(int64_t a, int64_t b)
 	return (int64_t)((uint64_t)a - (uint64_t)b);
 }
 
-void live_init(struct live_processes *l)
+void live_init(struct live_processes *l, struct walk *walk)
 {
-	*l = (struct live_processes){.at.set = -1};
+	*l = (struct live_processes){.walk = walk, .at.set = -1};
 	for (unsigned i = 0; i < ACCOUNTS_MOST; i++)
 		l->line[i].max_hwm_bytes = -1;
 	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++)
@@ -121,9 +121,8 @@ void live_release(struct live_processes *l)
 	free(l->by_row);
 	idmap_release(&l->by_id);
 	idmap_release(&l->by_pid);
-	groups_release(&l->group);
 	census_release(&l->census);
-	live_init(l);
+	live_init(l, l->walk);
 }
 
 static bool is_available(const struct schema *schema, const struct cell_column *c)
@@ -202,12 +201,12 @@ static unsigned line_after(uint64_t groups, unsigned line)
  * used: they are watched themselves, or are nobody's business. */
 static bool has_family(const struct live_processes *l, uint64_t groups)
 {
-	return !groups || groups & ~l->own;
+	return !groups || groups & ~l->walk->own;
 }
 
 static uint32_t parts_counted(const struct live_processes *l, uint64_t groups, unsigned line)
 {
-	bool children = line ? !(l->own >> (line - 1) & 1) : has_family(l, groups);
+	bool children = line ? !(l->walk->own >> (line - 1) & 1) : has_family(l, groups);
 
 	return children ? UINT32_MAX : ~CHILD_PARTS;
 }
@@ -503,7 +502,7 @@ static void process_regroup(struct live_processes *l, struct live_process *p, ui
 			levels_count(s, p, true);
 		else
 			parts_count(s, p, parts_counted(l, groups, i), false);
-		if (l->own >> (i - 1) & 1)
+		if (l->walk->own >> (i - 1) & 1)
 			continue;
 		parts_take_off(s, p->left);
 		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
@@ -517,7 +516,7 @@ static void process_regroup(struct live_processes *l, struct live_process *p, ui
 			levels_count(s, p, false);
 		else
 			parts_count(s, p, parts_counted(l, p->groups, i), true);
-		if (l->own >> (i - 1) & 1)
+		if (l->walk->own >> (i - 1) & 1)
 			continue;
 		parts_add(s, p->due);
 		s->only_sampled += memcmp(p->left, p->due, sizeof(p->due)) != 0;
@@ -599,7 +598,7 @@ static void count_peak_unknown(struct live_processes *l, uint64_t groups, int64_
 		return;
 	for_each_line(i, groups)
 	{
-		if (least == 1 || (i && l->own >> (i - 1) & 1))
+		if (least == 1 || (i && l->walk->own >> (i - 1) & 1))
 			l->line[i].peak_unknown++;
 		else
 			l->line[i].peak_inherited++;
@@ -629,39 +628,36 @@ static void take_execs(
 /* Where the kernel has not told, the time is that of its own start time, in whole clock ticks before it. */
 #define START_TICK_NS INT64_C(10000000)
 
-int live_join(struct live_processes *l, uint32_t row, uint32_t id, const struct pairs *identity)
+int live_join(struct live_processes *l, const struct store_record *record)
 {
-	uint32_t index = idmap_get(&l->by_id, id);
-	int64_t late = 0, pid = 0, ppid = 0, start_ns = 0;
+	const struct occupant *said = &l->walk->said;
+	const struct pairs *identity = record->pairs;
+	uint32_t id = record->id, index = idmap_get(&l->by_id, id);
+	int64_t ppid = 0, start_ns = 0;
 	bool is_new = index == IDMAP_NONE;
 	struct live_process *p;
-	uint64_t groups;
 	int r = is_new ? process_new(l, id, &index) : 0;
 
-	if (r >= 0)
-		r = groups_mask(&l->group, pairs_find(identity, "groups"), &groups);
 	pairs_get_num(identity, "start_ns", &start_ns);
 	start_ns = MIN(MAX(start_ns, 0), LARGEST);
 	if (r >= 0 && is_new)
 		r = census_birth(&l->census, id,
-			start_ns && !l->tells_ends ? start_ns + START_TICK_NS : start_ns, groups);
+			start_ns && !l->tells_ends ? start_ns + START_TICK_NS : start_ns, said->groups);
 	if (r < 0)
 		return r;
 	p = &l->process[index];
-	process_regroup(l, p, groups);
+	process_regroup(l, p, said->groups);
 	take_execs(l, p, is_new, identity);
-	pairs_get_num(identity, "late", &late);
-	pairs_get_num(identity, "pid", &pid);
 	pairs_get_num(identity, "ppid", &ppid);
-	p->late |= late != 0;
-	p->pid = (uint32_t)pid;
+	p->late |= said->late;
+	p->pid = (uint32_t)said->pid;
 	p->ppid = (uint32_t)ppid;
 	if (p->pid) {
 		r = idmap_put(&l->by_pid, p->pid, id);
 		if (r < 0)
 			return r;
 	}
-	return row == STORE_NO_ROW ? 0 : process_bind(l, p, row);
+	return record->row == STORE_NO_ROW ? 0 : process_bind(l, p, record->row);
 }
 
 /* ---- the end of a process ---- */
@@ -684,7 +680,7 @@ static void count_only_sampled(struct live_processes *l, uint64_t groups, const 
 	const struct pairs *last)
 {
 	const struct pair *how = pairs_find(last, "how");
-	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	uint64_t heir = parent ? parent->groups & ~l->walk->own : 0;
 	int64_t uncounted = 0;
 
 	if (pairs_get_num(last, "uncounted", &uncounted) && uncounted)
@@ -701,7 +697,7 @@ static void count_io_unread(struct live_processes *l, uint64_t groups, const str
 	const struct live_process *parent, const struct pairs *last)
 {
 	const struct pair *how = pairs_find(last, "how");
-	uint64_t heir = parent ? parent->groups & ~l->own : 0;
+	uint64_t heir = parent ? parent->groups & ~l->walk->own : 0;
 	int64_t least;
 
 	if (l->at.column[USED_READ_CHARS].col < 0)
@@ -756,7 +752,7 @@ static int count_unclaimed(struct live_processes *l, const struct pairs *last)
 	const struct pair *names = pairs_find(last, "unclaimed");
 	uint64_t groups = 0;
 
-	if (names && groups_mask(&l->group, names, &groups) < 0)
+	if (names && groups_mask(&l->walk->group, names, &groups) < 0)
 		return -ENOMEM;
 	for_each_group_line(i, groups) l->line[i].only_sampled++;
 	return 0;
@@ -771,10 +767,10 @@ static int leave_to_heir(struct live_processes *l, const struct live_process *p,
 	uint32_t heir = IDMAP_NONE;
 	uint64_t foreign = 0;
 
-	if (names && groups_mask(&l->group, names, &foreign) < 0)
+	if (names && groups_mask(&l->walk->group, names, &foreign) < 0)
 		return -ENOMEM;
 	account_get(last, account);
-	for_each_group_line(i, foreign & ~p->groups & ~l->own) parts_take_off(&l->line[i], account);
+	for_each_group_line(i, foreign & ~p->groups & ~l->walk->own) parts_take_off(&l->line[i], account);
 	if (pairs_get_num(last, "heir", &id) && id > 0 && id < UINT32_MAX)
 		heir = idmap_get(&l->by_id, (uint32_t)id);
 	pairs_get_num(last, "due", &due);
@@ -805,7 +801,7 @@ static void take_last_peak(struct live_processes *l, uint64_t groups, const stru
 static int unknown_gone(struct live_processes *l, const struct pairs *last)
 {
 	uint64_t groups;
-	int r = groups_mask(&l->group, pairs_find(last, "groups"), &groups);
+	int r = groups_mask(&l->walk->group, pairs_find(last, "groups"), &groups);
 
 	if (r < 0)
 		return r;
@@ -860,7 +856,7 @@ int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const stru
 static void count_at_once(struct live_processes *l, int64_t time_ns)
 {
 	struct between now[ACCOUNTS_MOST];
-	unsigned nr = 1 + l->group.nr;
+	unsigned nr = 1 + l->walk->group.nr;
 
 	for (unsigned i = 0; i < nr; i++)
 		now[i] = (struct between){
@@ -868,8 +864,12 @@ static void count_at_once(struct live_processes *l, int64_t time_ns)
 	census_tick(&l->census, time_ns, now, nr);
 }
 
-void live_tick(struct live_processes *l, struct table *t, int64_t time_ns)
+void live_tick(struct live_processes *l)
 {
+	struct table *t = l->at.set < 0 ? NULL : walk_table(l->walk, (uint32_t)l->at.set);
+
+	if (!t)
+		return;
 	for (uint32_t i = l->loose ? l->nr : 0; i-- > 0;)
 		if (l->process[i].row == STORE_NO_ROW) {
 			count_misses_io(l, &l->process[i]);
@@ -883,7 +883,7 @@ void live_tick(struct live_processes *l, struct table *t, int64_t time_ns)
 		if (p && t->id[row] == p->id)
 			process_update(l, p, table_row(t, row), t->valid[row]);
 	}
-	count_at_once(l, time_ns);
+	count_at_once(l, l->walk->time_ns);
 }
 
 void live_lost(struct live_processes *l)
@@ -896,8 +896,6 @@ void live_lost(struct live_processes *l)
 
 void live_finish(struct live_processes *l)
 {
-	while (l->nr) {
-		count_misses_io(l, &l->process[l->nr - 1]);
-		process_forget(l, l->nr - 1);
-	}
+	for (uint32_t i = 0; i < l->nr; i++)
+		count_misses_io(l, &l->process[i]);
 }

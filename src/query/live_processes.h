@@ -9,6 +9,7 @@
 #include "query/ledger.h"
 #include "query/census.h"
 #include "query/counter_sum.h"
+#include "query/walk.h"
 
 /* clang-format off */
 enum process_part { /* counters of a process: its own by enum used, then those of the children it waited for */
@@ -89,6 +90,7 @@ uint32_t process_levels(const struct process_columns *c, const int64_t *cell, ui
 	int64_t level[static NR_LEVELS]);
 
 struct live_processes {
+	struct walk *walk; /* has the groups */
 	struct process_columns at;
 	struct live_process {
 		uint32_t id, row; /* STORE_NO_ROW: not bound now */
@@ -116,8 +118,6 @@ struct live_processes {
 	struct idmap by_id, by_pid;
 	bool loose; /* after a loss: the unbound have not been given up yet */
 
-	struct groups group;
-	uint64_t own;		      /* mask of groups: without what members' children used */
 	uint64_t beside[GROUPS_MOST]; /* masks of the other groups that a member of this one was in, too */
 	struct process_sums line[ACCOUNTS_MOST];
 	struct census census;
@@ -125,20 +125,24 @@ struct live_processes {
 	uint64_t sigchld_ignored, pss_reads;
 };
 
-void live_init(struct live_processes *l);
+void live_init(struct live_processes *l, struct walk *walk);
 void live_release(struct live_processes *l);
-/* New schema: nobody is alive. */
 void live_bind(struct live_processes *l, const struct schema *schema);
+static inline bool live_is_of(const struct live_processes *l, const struct store_record *record)
+{
+	return l->at.set >= 0 && record->set == (uint32_t)l->at.set;
+}
 
-int live_join(struct live_processes *l, uint32_t row, uint32_t id, const struct pairs *identity);
+/* A process was described. */
+int live_join(struct live_processes *l, const struct store_record *record);
 /* After a tick: its touched rows. */
-void live_tick(struct live_processes *l, struct table *t, int64_t time_ns);
+void live_tick(struct live_processes *l);
 int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const struct pairs *last);
-/* NULL: nobody alive has this id. Valid until somebody comes or goes. */
+/* NULL: no live process has this id. Valid until one comes or goes. */
 const struct live_process *live_find(const struct live_processes *l, uint32_t id);
 /* What it used while it was recorded. */
 int64_t process_used(const struct live_process *p, enum used used);
 void live_lost(struct live_processes *l);
-/* The recording is over: those still alive are counted as if they had left. */
+/* The recording is over: what is not known of those still alive is counted. */
 void live_finish(struct live_processes *l);
 #endif

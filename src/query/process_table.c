@@ -33,11 +33,11 @@ static const struct {
 /* clang-format on */
 
 struct process_filling {
+	struct walk_observer observer;
 	struct process_table t;
-	struct live_processes *live; /* the account's */
+	struct live_processes *live; /* the ledger's */
 	struct idmap index;	     /* id -> row */
 	uint32_t node;
-	int64_t last_ns;
 };
 
 static int copy_bytes(char **to, size_t *len, const struct pair *pair)
@@ -146,7 +146,7 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 /* The names of these groups. */
 static int take_groups(struct process_filling *f, struct process_row *row, uint64_t mask)
 {
-	const struct groups *all = &f->live->group;
+	const struct groups *all = &f->live->walk->group;
 	struct buf names;
 	int r;
 
@@ -215,7 +215,7 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 	if (!row || (p && harvest(f, p) < 0))
 		return -ENOMEM;
 	if (!p &&
-		(groups_mask(&f->live->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
+		(groups_mask(&f->live->walk->group, pairs_find(record->pairs, "groups"), &groups) < 0 ||
 			take_groups(f, row, groups) < 0))
 		return -ENOMEM;
 	for (size_t i = 0; i < ARRAY_SIZE(amount_value); i++) {
@@ -317,7 +317,7 @@ static void settle_memory(struct process_row *row)
 	row->value[PROCESS_RSS] = known_max(rss, hwm);
 }
 
-static int recording_end(struct process_filling *f)
+static int recording_end(struct process_filling *f, int64_t last_ns)
 {
 	int r = harvest_all(f);
 
@@ -325,7 +325,7 @@ static int recording_end(struct process_filling *f)
 	for (size_t i = 0; i < f->t.nr; i++) {
 		double *value = f->t.row[i].value;
 
-		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)f->last_ns / 1e9) -
+		value[PROCESS_WALL] = (f->t.row[i].ended ? value[PROCESS_END] : (double)last_ns / 1e9) -
 			value[PROCESS_START];
 		fit_split(value);
 		settle_memory(&f->t.row[i]);
@@ -333,20 +333,15 @@ static int recording_end(struct process_filling *f)
 	return r < 0 ? r : name_parents(&f->t);
 }
 
-static int filling_watch(void *arg, struct live_processes *live, const struct store_record *record)
+static int observe(struct walk_observer *o, const struct store_record *record)
 {
-	struct process_filling *f = arg;
-	bool process = live->at.set >= 0 && record && record->set == (uint32_t)live->at.set;
+	struct process_filling *f = (struct process_filling *)o;
 
-	f->live = live;
-	if (!record)
-		return recording_end(f);
-	f->last_ns = MAX(f->last_ns, record->time_ns);
 	switch (record->type) {
 	case STORE_INSTANCE:
-		return process ? on_instance(f, record) : 0;
+		return live_is_of(f->live, record) ? on_instance(f, record) : 0;
 	case STORE_GONE:
-		return process ? on_gone(f, record) : 0;
+		return live_is_of(f->live, record) ? on_gone(f, record) : 0;
 	case STORE_LOST:
 		return harvest_all(f);
 	default:
@@ -360,8 +355,10 @@ struct process_filling *process_filling_new(struct ledger *a, uint32_t node)
 
 	if (!f)
 		return NULL;
+	f->observer.record = observe;
+	f->live = ledger_live(a);
 	f->node = node;
-	ledger_watch(a, filling_watch, f);
+	walk_observe(ledger_walk(a), &f->observer);
 	return f;
 }
 
@@ -402,8 +399,12 @@ static double cpu_in_no_row(const struct process_table *t, const struct ledger *
 
 int process_filling_finish(struct process_filling *f, const struct ledger *a, struct process_table **ret)
 {
-	struct process_table *t = calloc(1, sizeof(*t));
+	struct process_table *t;
+	int r = recording_end(f, ledger_facts(a)->last_ns);
 
+	if (r < 0)
+		return r;
+	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
 	t->host = calloc(1, sizeof(*t->host));

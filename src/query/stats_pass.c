@@ -264,7 +264,7 @@ static void take_processes(struct stats_pass *w, struct stats_node_pass *n, int6
 
 	if (!t)
 		return;
-	live_tick(&n->live, t, time_ns);
+	live_tick(&n->live);
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		uint32_t id = t->id[t->touched[i]],
 			 row = id == ROW_FREE ? IDMAP_NONE : idmap_get(&n->row_of, id);
@@ -312,15 +312,13 @@ static int on_instance(struct stats_pass *w, struct stats_node_pass *n, const st
 	int r = 0;
 
 	if (n->live.at.set >= 0 && record->set == (uint32_t)n->live.at.set) {
-		r = live_join(&n->live, record->row, record->id, record->pairs);
+		r = live_join(&n->live, record);
 		row = idmap_get(&n->row_of, record->id);
 		if (r >= 0 && row != IDMAP_NONE && record->row != STORE_NO_ROW)
 			track_bind(w, n, row);
 		return r;
 	}
-	for (unsigned i = 0; i < NR_CPU_PARTS && r >= 0; i++)
-		r = growth_instance(&n->cpu[i], record);
-	return r < 0 ? r : stats_gpus_instance(&n->gpus, record, stats_node_summary(w->summary, n->at));
+	return stats_gpus_instance(&n->gpus, record, stats_node_summary(w->summary, n->at));
 }
 
 static void on_schema(struct stats_node_pass *n)
@@ -344,8 +342,8 @@ static int group_find(const struct summary *s, const char *name)
 /* Who is in a group now was read for it now. */
 static void take_groups(struct stats_pass *w, struct stats_node_pass *n)
 {
-	for (; n->nr_groups < n->live.group.nr; n->nr_groups++)
-		n->group[n->nr_groups] = group_find(w->summary, n->live.group.item[n->nr_groups].name);
+	for (; n->nr_groups < n->walk->group.nr; n->nr_groups++)
+		n->group[n->nr_groups] = group_find(w->summary, n->walk->group.item[n->nr_groups].name);
 	for (unsigned i = 0; i < n->nr_groups; i++)
 		if (n->group[i] >= 0)
 			n->group_samples[n->group[i]] += n->live.line[i + 1].nr;
@@ -358,7 +356,7 @@ static int on_tick(struct stats_pass *w, struct stats_node_pass *n, int64_t time
 	take_processes(w, n, time_ns);
 	take_groups(w, n);
 	for (unsigned i = 0; i < NR_CPU_PARTS && r >= 0; i++)
-		r = growth_tick(&n->cpu[i], n->reader, time_ns);
+		r = growth_tick(&n->cpu[i], n->walk);
 	stats_gpus_tick(&n->gpus, n->reader);
 	n->ticks++;
 	n->tick_ns = time_ns;
@@ -395,7 +393,7 @@ static int stats_node_pass_open(struct stats_pass *w, struct stats_node_pass *n)
 	size_t users = MAX(w->found->nr_users, 1);
 	int r = 0;
 
-	live_init(&n->live);
+	live_init(&n->live, n->walk);
 	stats_gpus_init(&n->gpus);
 	for (unsigned k = 0; k < NR_CPU_PARTS; k++)
 		growth_init(&n->cpu[k], GROWTH_ADDED);

@@ -99,27 +99,22 @@ int totals_instance(struct node_totals *t, const struct store_record *record)
 {
 	int r = take_cgroup(t, record);
 
-	if (r >= 0)
-		r = take_incomplete(t, record);
-
-	for (unsigned i = 0; i < NR_TOTALS && r >= 0; i++)
-		r = growth_instance(&t->growth[i], record);
-	return r;
+	return r < 0 ? r : take_incomplete(t, record);
 }
 
-int totals_tick(struct node_totals *t, struct store_reader *reader, int64_t time_ns)
+int totals_tick(struct node_totals *t, const struct walk *walk)
 {
 	double moved = 0;
 	bool any = false;
 	int r = 0;
 
 	for (unsigned i = 0; i < NR_TOTALS && r >= 0; i++)
-		r = growth_tick(&t->growth[i], reader, time_ns);
+		r = growth_tick(&t->growth[i], walk);
 	for (unsigned i = TOTAL_MEMBW_READ; i <= TOTAL_MEMBW_BOTH; i++) {
 		any |= t->growth[i].any;
 		moved += t->growth[i].grown;
 	}
 	if (any)
-		meter_add(&t->bandwidth, (double)time_ns / 1e9, moved);
+		meter_add(&t->bandwidth, (double)walk->time_ns / 1e9, moved);
 	return r;
 }

@@ -40,7 +40,7 @@ void totals_init(struct node_totals *t);
 void totals_release(struct node_totals *t);
 void totals_bind(struct node_totals *t, const struct schema *schema);
 int totals_instance(struct node_totals *t, const struct store_record *record);
-int totals_tick(struct node_totals *t, struct store_reader *reader, int64_t time_ns);
+int totals_tick(struct node_totals *t, const struct walk *walk);
 
 const char *total_metric(enum total which);
 #endif

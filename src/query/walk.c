@@ -1,6 +1,6 @@
-/* Reading one recording for those who compute metrics. The store's reader keeps the cells; here is who they
- * belong to. Which rows moved is found once for all: touched rows are known to the tables, and who came or
- * left is seen by comparing the occupants, because after a gap nobody says farewell. */
+/* Reading one recording. The store's reader keeps the cells; here is which instances they belong to. Which
+ * rows moved is found once for all: touched rows are known to the tables, and which instances came or left is
+ * seen by comparing the rows' ids, because after a gap there is no record of their end. */
 #include "query/walk.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 /* ---- rows ---- */
 
-static int set_reserve(struct walk_set *set, uint32_t nr)
+static int set_reserve(const struct walk *s, struct walk_set *set, uint32_t nr)
 {
 	struct occupant *instance;
 	uint32_t *id, *moved, cap = set->cap;
@@ -25,8 +25,14 @@ static int set_reserve(struct walk_set *set, uint32_t nr)
 		return 0;
 	nr = MAX(nr + 16, cap * 2);
 	instance = reallocarray(set->instance, nr, sizeof(*instance));
-	if (instance)
-		set->instance = instance;
+	if (!instance)
+		return -ENOMEM;
+	set->instance = instance;
+	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
+	if (s->plain) {
+		set->cap = nr;
+		return 0;
+	}
 	id = reallocarray(set->id, nr, sizeof(*id));
 	if (id)
 		set->id = id;
@@ -39,9 +45,8 @@ static int set_reserve(struct walk_set *set, uint32_t nr)
 	cols = reallocarray(set->cols, nr, sizeof(*cols));
 	if (cols)
 		set->cols = cols;
-	if (!instance || !id || !moved || !is_moved || !cols)
+	if (!id || !moved || !is_moved || !cols)
 		return -ENOMEM;
-	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
 	memset(id + cap, 0, (nr - cap) * sizeof(*id));
 	memset(is_moved + cap, 0, nr - cap);
 	memset(cols + cap, 0, (nr - cap) * sizeof(*cols));
@@ -51,6 +56,8 @@ static int set_reserve(struct walk_set *set, uint32_t nr)
 
 static void row_moved(struct walk_set *set, uint32_t row, enum moved how)
 {
+	if (!set->moved) /* of a plain walk */
+		return;
 	if (set->is_moved[row] == MOVED_NOT)
 		set->moved[set->nr_moved++] = row;
 	set->is_moved[row] = (uint8_t)MAX(set->is_moved[row], how);
@@ -96,7 +103,7 @@ static int set_tick(struct walk *s, uint32_t which)
 	struct table *t = walk_table(s, which);
 	struct walk_set *set = &s->set[which];
 	uint32_t nr = MAX(t->nr_rows, set->nr_rows);
-	int r = set_reserve(set, t->nr_rows);
+	int r = set_reserve(s, set, t->nr_rows);
 
 	if (r < 0)
 		return r;
@@ -154,65 +161,92 @@ static void take_process(const struct walk *s, const struct store_record *record
 /* The groups of a process; the group itself, and whether its members count without their children. */
 static int take_groups(struct walk *s, const struct store_record *record, struct occupant *in)
 {
+	const struct pair *name = pairs_find(record->pairs, "name");
 	uint64_t before = s->own;
-	int64_t own = 0;
 	int g;
 
 	if (!walk_is_of(s, (int)record->set, DOMAIN_GROUP))
 		return groups_mask(&s->group, pairs_find(record->pairs, "groups"), &in->groups);
-	g = groups_index(&s->group, in->name, in->name_len);
+	g = name ? groups_index(&s->group, name->value, name->len) : -EINVAL;
 	in->groups = g < 0 ? 0 : UINT64_C(1) << g;
-	if (pairs_get_num(record->pairs, "own", &own) && own)
+	if (in->own)
 		s->own |= in->groups;
 	if (s->own != before)
 		all_moved(s);
 	return g == -ENOMEM ? g : 0;
 }
 
-/* Where anybody may choose his name, it says nothing. */
-static int take_name(struct occupant *in, const struct pair *name, bool named)
+static int take_text(char **to, const struct pair *text)
 {
-	free(in->name);
-	in->name = strndup(name ? name->value : "", name ? name->len : 0);
-	in->name_len = in->name ? strlen(in->name) : 0;
-	in->total = !named && in->name && !strcmp(in->name, "total");
-	return in->name ? 0 : -ENOMEM;
+	free(*to);
+	*to = text ? strndup(text->value, text->len) : NULL;
+	return text && !*to ? -ENOMEM : 0;
+}
+
+/* Where an instance may have any name, it says nothing. */
+static int take_texts(struct walk *s, const struct store_record *record, struct occupant *in)
+{
+	static const struct pair none = {.value = ""};
+	bool process = walk_is_of_processes(s, (int)record->set);
+	const struct pair *name = s->plain && process ? NULL : pairs_find(record->pairs, "name");
+	const struct pair *source = process ? NULL : pairs_find(record->pairs, "source");
+
+	if (!source && !process)
+		source = pairs_find(record->pairs, "events");
+	if (take_text(&in->name, name ? name : &none) < 0 || take_text(&in->source, source) < 0)
+		return -ENOMEM;
+	in->name_len = strlen(in->name);
+	in->total = !process && !walk_is_of(s, (int)record->set, DOMAIN_GROUP) && !strcmp(in->name, "total");
+	return 0;
+}
+
+/* What the record says of its instance, whether that has a row or not. */
+static int take_said(struct walk *s, const struct store_record *record)
+{
+	int64_t late = 0, own = 0;
+	struct occupant *in = &s->said;
+
+	*in = (struct occupant){.id = record->id, .uid = -1};
+	pairs_get_num(record->pairs, "late", &late);
+	pairs_get_num(record->pairs, "pid", &in->pid);
+	pairs_get_num(record->pairs, "uid", &in->uid);
+	pairs_get_num(record->pairs, "own", &own);
+	in->late = late != 0;
+	in->own = own != 0;
+	in->process = walk_is_of(s, (int)record->set, DOMAIN_PROCESS) ? record->id : 0;
+	in->counted_elsewhere = pairs_find(record->pairs, "apart") != NULL;
+	if (!walk_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS))
+		return take_groups(s, record, in);
+	take_process(s, record, in);
+	return 0;
 }
 
 static int on_instance(struct walk *s, const struct store_record *record)
 {
-	struct occupant *in;
+	struct occupant *in, before;
 	struct walk_set *set;
-	int64_t late = 0, pid = 0, uid = -1;
-	bool process, named;
+	bool process;
 
-	if (record->set >= s->nr_sets || record->row == STORE_NO_ROW)
+	if (record->set >= s->nr_sets)
+		return 0;
+	process = walk_is_of(s, (int)record->set, DOMAIN_PROCESS);
+	if (take_said(s, record) < 0)
+		return -ENOMEM;
+	if (record->row == STORE_NO_ROW)
 		return 0;
 	set = &s->set[record->set];
-	if (set_reserve(set, record->row + 1) < 0)
+	if (set_reserve(s, set, record->row + 1) < 0)
 		return -ENOMEM;
 	in = &set->instance[record->row];
-	process = walk_is_of(s, (int)record->set, DOMAIN_PROCESS);
-	pairs_get_num(record->pairs, "late", &late);
-	pairs_get_num(record->pairs, "pid", &pid);
-	pairs_get_num(record->pairs, "uid", &uid);
-	in->newborn = in->id == record->id ? in->newborn : process && !late && !record->again && !s->gap;
-	in->id = record->id;
-	in->pid = pid;
-	in->uid = uid;
-	in->late = late != 0;
-	in->process = process ? record->id : 0;
-	in->counted_elsewhere = pairs_find(record->pairs, "apart") != NULL;
+	before = *in;
+	*in = s->said;
+	in->newborn =
+		before.id == record->id ? before.newborn : process && !in->late && !record->again && !s->gap;
+	in->name = before.name;
+	in->source = before.source;
 	set->occupants_changed = true;
 	row_moved(set, record->row, MOVED_OCCUPANT);
-	named = walk_is_of_processes(s, (int)record->set) || walk_is_of(s, (int)record->set, DOMAIN_GROUP);
-	if (take_name(in, pairs_find(record->pairs, "name"), named) < 0)
-		return -ENOMEM;
-	if (walk_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS)) {
-		take_process(s, record, in);
-		return 0;
-	}
-	if (take_groups(s, record, in) < 0)
+	if (take_texts(s, record, in) < 0)
 		return -ENOMEM;
 	if (process)
 		follow_process(s, in);
@@ -243,6 +277,8 @@ static int on_tick(struct walk *s, int64_t time_ns)
 	s->time_ns = time_ns;
 	s->in_tick = true;
 	s->nr_ticks++;
+	if (s->plain)
+		return 1;
 	take_cpus(s);
 	for (uint32_t i = 0; i < s->nr_sets && r >= 0; i++)
 		r = set_tick(s, i);
@@ -253,7 +289,7 @@ static void tick_end(struct walk *s)
 {
 	if (!s->in_tick)
 		return;
-	for (uint32_t i = 0; i < s->nr_sets; i++) {
+	for (uint32_t i = 0; !s->plain && i < s->nr_sets; i++) {
 		rows_settle(&s->set[i]);
 		s->set[i].last_ns = walk_time(s, i);
 	}
@@ -288,28 +324,75 @@ static int more(struct walk *s)
 	return r == WATCH_MORE ? 1 : s->waits ? WALK_WAIT : r;
 }
 
+static int on_schema(struct walk *s)
+{
+	const struct meta_item *item = meta_find(&s->meta, "groups");
+	uint32_t set, col = 0;
+	uint64_t mask;
+	int r;
+
+	s->schema = store_reader_schema(s->reader);
+	s->set = calloc(MAX(s->schema->nr_sets, 1u), sizeof(*s->set));
+	if (!s->set)
+		return -ENOMEM;
+	s->nr_sets = s->schema->nr_sets;
+	s->cpus = INFINITY;
+	s->cpus_set = schema_find(s->schema, "limit.cpus", &set, &col) ? (int)set : -1;
+	s->cpus_col = (int)col;
+	s->process_set = schema_find_domain(s->schema, DOMAIN_PROCESS);
+	s->gpu_process_set = schema_find_domain(s->schema, DOMAIN_GPU_PROCESS);
+	r = s->plain ? 0 : formulas_read(&s->formulas, &s->meta);
+	if (r >= 0 && item && !s->plain)
+		r = groups_mask(&s->group, &(struct pair){.value = item->value, .len = item->len}, &mask);
+	return MIN(r, 0);
+}
+
+/* Of a plain walk nothing was read ahead. */
+static int on_meta(struct walk *s, const struct pairs *pairs)
+{
+	uint64_t mask;
+
+	if (meta_merge(&s->meta, pairs) == -ENOMEM)
+		return -ENOMEM;
+	return groups_mask(&s->group, pairs_find(pairs, "groups"), &mask);
+}
+
+static int take_record(struct walk *s, const struct store_record *record)
+{
+	switch (record->type) {
+	case STORE_TICK:
+		return on_tick(s, record->time_ns);
+	case STORE_INSTANCE:
+		return on_instance(s, record);
+	case STORE_LOST:
+		on_lost(s);
+		return 0;
+	case STORE_EVENT:
+		on_event(s, record);
+		return 0;
+	case STORE_SCHEMA:
+		return s->schema ? 0 : on_schema(s);
+	case STORE_META:
+		return s->plain ? on_meta(s, record->pairs) : 0;
+	default:
+		return 0;
+	}
+}
+
 static int read_on(struct walk *s)
 {
 	struct store_record record;
 	int r;
 
-	while (s->schema && (r = store_next(s->reader, &record)) != 0) {
-		if (r > 0 && record.type == STORE_TICK) {
-			r = on_tick(s, record.time_ns);
-			if (r > 0)
-				r = observe(s, &record);
-			return r < 0 ? r : 1;
-		}
+	while ((s->schema || s->plain) && (r = store_next(s->reader, &record)) != 0) {
 		if (r > 0)
+			r = take_record(s, &record);
+		if (r >= 0)
 			r = observe(s, &record);
-		if (r >= 0 && record.type == STORE_INSTANCE)
-			r = on_instance(s, &record);
-		else if (r >= 0 && record.type == STORE_LOST)
-			on_lost(s);
-		else if (r >= 0 && record.type == STORE_EVENT)
-			on_event(s, &record);
 		if (r < 0)
 			return r;
+		if (record.type == STORE_TICK)
+			return 1;
 	}
 	return 0;
 }
@@ -356,39 +439,31 @@ static int read_ahead(struct walk *s, const char *path, const char *group)
 	return r < 0 ? r : found ? 0 : -ENOENT;
 }
 
-static int on_schema(struct walk *s)
+int walk_open_plain(const char *path, struct walk **ret)
 {
-	const struct meta_item *item = meta_find(&s->meta, "groups");
-	uint32_t set, col = 0;
-	uint64_t mask;
-	int r;
+	struct walk *s = calloc(1, sizeof(*s));
+	int r = s ? store_open(path, &s->reader) : -ENOMEM;
 
-	s->schema = store_reader_schema(s->reader);
-	s->set = calloc(MAX(s->schema->nr_sets, 1u), sizeof(*s->set));
-	if (!s->set)
-		return -ENOMEM;
-	s->nr_sets = s->schema->nr_sets;
-	s->cpus = INFINITY;
-	s->cpus_set = schema_find(s->schema, "limit.cpus", &set, &col) ? (int)set : -1;
-	s->cpus_col = (int)col;
-	s->process_set = schema_find_domain(s->schema, DOMAIN_PROCESS);
-	s->gpu_process_set = schema_find_domain(s->schema, DOMAIN_GPU_PROCESS);
-	r = formulas_read(&s->formulas, &s->meta);
-	if (r >= 0 && item)
-		r = groups_mask(&s->group, &(struct pair){.value = item->value, .len = item->len}, &mask);
-	return MIN(r, 0);
+	if (r < 0) {
+		walk_close(s);
+		return r;
+	}
+	s->plain = true;
+	s->process_set = s->gpu_process_set = -1;
+	*ret = s;
+	return 0;
 }
 
 int walk_open(const char *path, const char *group, struct walk **ret)
 {
-	struct walk *s = calloc(1, sizeof(*s));
+	struct walk *s = NULL;
 	struct store_record record;
-	int r = s ? store_open(path, &s->reader) : -ENOMEM;
+	int r = walk_open_plain(path, &s);
 
-	if (s)
-		s->process_set = s->gpu_process_set = -1;
-	if (r >= 0)
-		r = read_ahead(s, path, group);
+	if (r < 0)
+		return r;
+	s->plain = false;
+	r = read_ahead(s, path, group);
 	if (r >= 0 && meta_num(&s->meta, "interval_ns", &s->sliver_ns))
 		s->sliver_ns = MAX(s->sliver_ns, 0) / 2;
 	while (r >= 0 && !s->schema && (r = store_next(s->reader, &record)) > 0)
@@ -438,8 +513,10 @@ struct walk *walk_close(struct walk *s)
 		return NULL;
 	free(s->path);
 	for (uint32_t i = 0; i < s->nr_sets; i++) {
-		for (uint32_t j = 0; j < s->set[i].cap; j++)
+		for (uint32_t j = 0; j < s->set[i].cap; j++) {
 			free(s->set[i].instance[j].name);
+			free(s->set[i].instance[j].source);
+		}
 		free(s->set[i].instance);
 		free(s->set[i].id);
 		free(s->set[i].moved);

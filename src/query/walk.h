@@ -1,8 +1,8 @@
-/* One recording, tick by tick, with who sits in each row and what is said of him: what everybody needs who
- * computes metrics from cells. One walk serves any number of questions: it is read once.
+/* One recording, tick by tick, with which instance each row is of and what is said of it. The recording is
+ * read once for any number of observers: accounts and processes (query/ledger), curves, events.
  *
- * A tick tells which rows moved (a cell changed, somebody came, left or was described anew), so that what did
- * not move need not be computed again. */
+ * A tick tells which rows moved (a cell changed, an instance came, left or was described anew), so that what
+ * did not move need not be computed again. */
 #ifndef QUERY_SCENE_H
 #define QUERY_SCENE_H
 
@@ -18,10 +18,11 @@ struct occupant {
 	int64_t pid, uid; /* uid -1: not known */
 	bool newborn;	  /* began in this recording, at zero, and nothing was lost since */
 	bool total, late;
+	bool own;	  /* the job's own; of a group: its members count without what their children used */
 	uint32_t process; /* of a process and of one on a GPU: its id in the process set; 0: not known */
 	bool counted_elsewhere; /* counted in others: not added to them */
 	uint64_t groups;	/* mask; of a group its own bit */
-	char *name;
+	char *name, *source;	/* source: what it was read from; NULL: not said */
 	size_t name_len;
 };
 
@@ -49,10 +50,12 @@ struct walk_set {
 struct walk {
 	struct store_reader *reader;
 	const struct schema *schema; /* NULL: why_young */
-	struct meta meta;	     /* as far as known at the first tick */
+	bool plain;		     /* walk_open_plain() */
+	struct meta meta;	     /* as far as known at the first tick; of a plain one as far as read */
 	struct formulas formulas;    /* the recording's own */
 	struct groups group;	     /* those of the metadata first, then as they appear */
 	uint64_t own;		     /* mask of groups: without what members' children used */
+	struct occupant said;	     /* what an INSTANCE record says, but for texts; newborn is not known */
 	struct walk_set *set;
 	uint32_t nr_sets;
 	int process_set, gpu_process_set; /* -1: not recorded */
@@ -72,7 +75,7 @@ struct walk {
 	struct walk_observer *observer; /* the first of those that see every record; NULL: none */
 };
 
-/* Sees each record: a tick after it was taken in, any other before. A negative result ends the reading. */
+/* Sees each record, after the walk has taken it in. A negative result ends the reading. */
 struct walk_observer {
 	int (*record)(struct walk_observer *o, const struct store_record *record);
 	int64_t from_ns; /* what lies before makes no difference to it; 0: all does */
@@ -82,6 +85,9 @@ struct walk_observer {
 
 /* `group`, if not NULL, must occur somewhere in the recording, else -ENOENT. */
 int walk_open(const char *path, const char *group, struct walk **ret);
+/* For observers that look at the tables themselves: what moved is not found out, processes have no names, and
+ * nothing is read ahead. Records before the schema are seen, too. */
+int walk_open_plain(const char *path, struct walk **ret);
 struct walk *walk_close(struct walk *s);
 /* 1: at the next tick; 0: at the end of the file, which may grow: a later call reads on; negative errno. Of a
  * recording that is followed 0 is its end, WALK_WAIT says that the next tick is not written yet, and -ESTALE
@@ -129,5 +135,6 @@ bool walk_is_of(const struct walk *s, int set, enum domain domain);
 /* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
 bool walk_is_of_processes(const struct walk *s, int set);
 int64_t walk_start(const struct walk *s); /* wall clock, ns; 0: not known */
+/* It sees each record before those that were there already. */
 void walk_observe(struct walk *s, struct walk_observer *o);
 #endif
