@@ -1,5 +1,5 @@
-/* What is said of a member when it appears and when it has become another: who it is, and which groups it is
- * in. */
+/* What is written about a member when it appears and when it has become another program: its identity, and
+ * the groups it is in. */
 #include "engine/internal.h"
 
 #include "base/redact.h"
@@ -30,7 +30,7 @@ void announce_begin(struct engine *e)
 	e->groups_len = 0;
 }
 
-/* What it was before it became another program is no longer true, be it known or not what it is now. */
+/* After an exec the former value is wrong: where the new one is not known, an empty one replaces it. */
 static void add_program(
 	struct pairs *p, const struct member *m, const char *key, const void *value, ssize_t n)
 {
@@ -46,7 +46,7 @@ static void add_image(struct engine *e, const struct member *m)
 	bool cut = false;
 	uint32_t uid;
 
-	if (!m->departing && (m->bound || !m->ended)) { /* it can still be asked */
+	if (!m->departing && (m->bound || !m->ended)) { /* it can still be read */
 		ssize_t n = process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut);
 
 		if (n > 0 && e->opt.redact)

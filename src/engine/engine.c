@@ -1,13 +1,12 @@
 /* Making, opening and closing; the schedule. A tick belongs to the absolute deadline start + k x interval, so
- * that lateness never adds up; a deadline that passes while we could not run is a missed tick, and is
- * counted. */
+ * that delays never add up. A deadline that passes while we could not run is a missed tick and is counted. */
 #include "engine/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* Descriptors we leave for everything but the members' files: a large host has a sensor and a frequency for
+/* Descriptors we keep for everything except the members' files: a large host has a sensor and a frequency for
  * every CPU. */
 #define RESERVED_FILES 640
 
@@ -118,8 +117,8 @@ static void *map_zeroed(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Collectors have room for the largest machine. What this one does not need of it is never touched, not even
- * to clear it: that would make it resident. */
+/* Collectors have room for the largest machine. What this machine does not need is never touched, not even to
+ * clear it: that would make it resident. */
 #define STATE_MAPPED 8192
 
 static void *state_new(const struct collector *c)
@@ -139,7 +138,7 @@ static int make_tables(struct engine *e, uint32_t from)
 {
 	for (uint32_t i = from; i < e->nr_sets; i++) {
 		struct set *set = &e->set[i];
-		/* What is not here needs no room. */
+		/* A set that this machine does not have needs no room. */
 		uint32_t cap = set->usable && set->collector->max_rows ? set->collector->max_rows : 1;
 		int r;
 
@@ -317,7 +316,7 @@ void engine_describe_rest(struct engine *e)
 		r = make_tables(e, from);
 	events_filter(e);
 	for (uint32_t i = from; r < 0 && i < e->nr_sets; i++)
-		e->set[i].usable = false; /* no memory for the node: the job is recorded all the same */
+		e->set[i].usable = false; /* no memory for the node's sets: the job is still recorded */
 	if (e->sink.schema)
 		e->sink.schema(e->sink.arg, e->schema);
 }
@@ -358,7 +357,7 @@ void engine_before_exec(struct engine *e, pid_t pid)
 {
 	e->gated = true;
 	for (uint32_t i = 0; i < e->nr_sets; i++)
-		if (wants_gate(e, i)) /* what fails has its reason in open() */
+		if (wants_gate(e, i)) /* open() gives the reason of a failure */
 			e->set[i].collector->before_exec(e->set[i].state, &e->set[i].ctx, pid);
 }
 
@@ -385,7 +384,7 @@ void engine_zero(struct engine *e)
 	e->start_ns = e->flushed_ns = e->deadline_ns = env_now(e->env, ENV_MONOTONIC);
 	e->rest_ns = e->start_ns + e->opt.rest_ns;
 	e->wall_offset_ns = env_now(e->env, ENV_REALTIME) - e->start_ns;
-	e->unasked = e->tree.vanished = 0; /* while we waited is not while we record */
+	e->unasked = e->tree.vanished = 0; /* what happened while we waited is not part of the recording */
 }
 
 /* Where descriptors are few, the node's collectors, which keep theirs open, come first: a member's file can
@@ -448,7 +447,7 @@ void engine_count_bytes(struct engine *e, uint64_t written)
 	e->feed.written_bytes = (int64_t)written;
 }
 
-/* Not ru_maxrss: the kernel keeps in it what whoever started us used before its exec. -1: not known. */
+/* Not ru_maxrss: it includes the memory that our process had before its exec. -1: not known. */
 static int64_t own_peak_kib(const struct engine *e)
 {
 	char text[4096];
@@ -473,7 +472,7 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	uint32_t slot;
 	int r;
 
-	/* Known to be the one whose end we wait for, whatever we can read of it. */
+	/* The process whose end we wait for, even if nothing of it can be read. */
 	if (ours && !e->root)
 		e->root = pid;
 	if (env_cpu_clock(e->env, pid) < 0)
@@ -495,8 +494,8 @@ int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 	}
 	if (!e->root)
 		e->root = pid;
-	/* What our child forked already has a later PID than it; what an attached one did is found by the
-	 * scan. */
+	/* Processes that our child forked have later PIDs than it; those of an attached process are found by
+	 * the scan. */
 	tree_cursor_set(&e->tree, ours ? pid : 0);
 	return 0;
 }
@@ -513,12 +512,12 @@ int engine_scan(struct engine *e)
 {
 	int r;
 
-	tree_cursor_set(&e->tree, 0); /* who is born from now on is found by the next poll */
+	tree_cursor_set(&e->tree, 0); /* the next poll finds processes that start from now on */
 	r = tree_scan(&e->tree);
 	list_members(e);
 	if (e->opt.attach)
 		tree_attached(&e->tree);
-	/* With scopes, who was born before us is found out by each one's first reading. */
+	/* With scopes, the first reading of each process tells whether it is older than the recording. */
 	tree_for_each (&e->tree, slot, after)
 		e->tree.member[slot].late |= !e->scopes;
 	return r;
@@ -664,15 +663,16 @@ void engine_tick(struct engine *e)
 	tick_take(e, false);
 	e->tick++;
 	e->deadline_ns += e->opt.interval_ns;
-	engine_resumed(
-		e); /* opening everything may take longer than an interval: those ticks were not due yet */
+	engine_resumed(e); /* opening everything may take longer than an interval: these ticks do not count as
+			      missed */
 }
 
 void engine_last_tick(struct engine *e)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC), late = now - e->deadline_ns;
 
-	if (late >= 0) { /* it stands for the last deadline that has passed; those before were missed */
+	if (late >=
+		0) { /* the tick is that of the last deadline that has passed; those before it were missed */
 		e->feed.missed_ticks += late / e->opt.interval_ns;
 		e->tick += (uint64_t)(late / e->opt.interval_ns);
 		e->deadline_ns += (late / e->opt.interval_ns + 1) * e->opt.interval_ns;

@@ -1,5 +1,5 @@
-/* The recorder's heart: ticks at absolute deadlines, members, tiers and the budget. It reads the world
- * through an env and hands what it found to a sink; it knows neither files nor screens. */
+/* The core of the recorder: ticks at absolute deadlines, members, tiers and the budget. It reads through an
+ * env and passes what it found to a sink; it knows neither recordings nor screens. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -25,8 +25,8 @@ struct engine_options {
 	bool children;
 	unsigned help; /* HELP_*: what of the kernel's help may be used */
 	bool attach;   /* the processes were not started by us */
-	/* The node's sets are described and opened when the job has lived so long: one that ends before has
-	 * no use for them. 0: at once. What was asked for by name is always there at once, and all with it.
+	/* The node's sets are described and opened when the job has run for this long: a shorter job does not
+	 * need them. 0: at once. If a set was asked for by name, all of them are opened at once.
 	 */
 	int64_t rest_ns;
 	uint32_t max_members;
@@ -45,21 +45,21 @@ int engine_new(struct env *env, const struct engine_options *options, struct eng
 	size_t err_size);
 struct engine *engine_free(struct engine *e);
 uint32_t engine_max_members(const struct engine *e);
-/* Without the node's sets as long as these are not there (rest_ns); the sink is told of the whole. */
+/* Without the node's sets as long as these are not described (rest_ns); the sink gets the whole schema. */
 const struct schema *engine_schema(const struct engine *e);
 bool engine_is_whole(const struct engine *e);
-/* The name of a set that is not there yet; NULL when there are no more. */
+/* The name of a set that is not described yet; NULL when there are no more. */
 const char *engine_unread(const struct engine *e, size_t i);
 /* What can be made of planned rows (collect/collector.h); NULL when there are no more. */
 const struct plan_formula *engine_formula(const struct engine *e, size_t i);
 /* The sets of which rows were asked for by name; NULL when there are no more. */
 const char *engine_asked(const struct engine *e, size_t i);
 
-/* Opens what will be read, and the kernel's help that is allowed and there. */
+/* Opens what will be read, and those helpers of the kernel that are allowed and available. */
 int engine_open(struct engine *e, const struct sink *sink);
 /* Time 0 of the recording is now: just before the job starts. */
 void engine_zero(struct engine *e);
-/* Which help was found, as words with commas ("connector,taskstats"), "none" when none. */
+/* The kernel's helpers in use, with commas ("connector,taskstats"); "none" when there is none. */
 const char *engine_helpers(const struct engine *e);
 void engine_use_cgroup(struct engine *e, struct own_cgroup *group); /* borrowed */
 void engine_count_bytes(struct engine *e, uint64_t written);
@@ -69,7 +69,7 @@ void engine_count_bytes(struct engine *e, uint64_t written);
 bool engine_wants_gate(const struct engine *e);
 void engine_before_exec(struct engine *e, pid_t pid);
 
-/* A process of our own, which is not the job's. */
+/* Leaves a process of our own out of the job. */
 void engine_leave_out(struct engine *e, pid_t pid);
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */
@@ -87,12 +87,12 @@ pid_t engine_root(const struct engine *e); /* the first of all members; 0: none 
 
 /* The first sample, right after the start. */
 void engine_tick(struct engine *e);
-/* Hears the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
+/* Reads the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
 void engine_reap(struct engine *e);
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
 void engine_flush(struct engine *e);
 
-/* When the loop must call again: the next tick or the next hearing of events, ENV_MONOTONIC. */
+/* When the loop must call again: the next tick or the next reading of events, ENV_MONOTONIC. */
 int64_t engine_next(const struct engine *e);
 /* Does what is due at this moment: a tick, or a drain. */
 void engine_due(struct engine *e);
@@ -102,7 +102,7 @@ void engine_resumed(struct engine *e);
 void engine_last_tick(struct engine *e);
 /* The same at the end of the recording. */
 void engine_final_tick(struct engine *e);
-/* After the last tick: ends the threads beside the ticks, before the libraries they are in are torn down with
+/* After the last tick: ends the collectors' threads, before the libraries that they run in are unloaded with
  * the program. */
 void engine_end_threads(struct engine *e);
 /* Samples on the env's own clock until the tree or the film ends, or that much time has passed. */
@@ -121,7 +121,7 @@ int64_t engine_own_cpu(const struct engine *e);
 
 struct engine_counts {
 	uint64_t ticks, missed, late, skipped;
-	uint64_t seen;	  /* processes that the sink was told of */
+	uint64_t seen;	  /* processes that were reported to the sink */
 	uint64_t unasked; /* ended before their command lines could be read: 0 unless these are asked for */
 	int64_t self_cpu_ns, self_peak_rss_kib;
 };

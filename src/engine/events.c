@@ -1,12 +1,14 @@
-/* What the kernel tells of forks, execs and exits: heard in batches, between ticks when much happens.
+/* The kernel's events of forks, execs and exits: read ("heard") in batches, also between ticks when there are
+ * many.
  *
  * The connector gives every birth and death; taskstats gives each ended task's account, queued before the
- * connector's exit event of the same task, so hearing the connector first and taskstats second finds every
- * record's process known, but for one that was born in between: its record names its parent.
+ * connector's exit event of the same task, so reading the connector first and taskstats second finds every
+ * record's process known, except one that began in between: its record names its parent.
  *
  * An exit event does not mean that the process is gone: until its parent has waited for it, its CPU time is
- * in no other account, so it stays a member as long as its clock answers. Such members linger in the order of
- * their exits, and leave in it: a child that its parent has waited for leaves before the parent does. */
+ * in no other account, so it stays a member as long as its CPU clock can be read. Such members linger in the
+ * order of their exits, and leave in it: a child that its parent has waited for leaves before the parent
+ * does. */
 #include "engine/internal.h"
 
 #include <stdio.h>
@@ -14,10 +16,11 @@
 
 #define DRAIN_SLOW (250 * NSEC_PER_MSEC)
 #define DRAIN_FAST (10 * NSEC_PER_MSEC)
-/* So many events in one hearing are many for the smallest buffer a kernel gives (208 KiB, about 1 KiB each).
+/* More events than this in one reading may overrun the smallest buffer of a kernel (208 KiB, about 1 KiB
+ * each).
  */
 #define MANY_EVENTS 60
-/* An exit record can be heard before the events of the same process, but not two hearings before. */
+/* An exit record can be read before the events of the same process, but not two readings before. */
 #define AWAITED_HEARINGS 2
 /* Names read in one hearing, at most; command lines between two looks. */
 #define NAMES_MAX 64
@@ -25,8 +28,8 @@
 
 /* ---- looks between ticks ---- */
 
-/* A job may leave the control group that was made for it: then the group does not count all of it. Known of
- * one process, nothing more is asked. */
+/* A job may leave the control group that was made for it: then the group does not count all of it. Once this
+ * is known of one process, no other is checked. */
 void member_check_inside(struct engine *e, const struct member *m)
 {
 	char path[32], text[4096];
@@ -51,9 +54,9 @@ bool member_read_stat(struct engine *e, pid_t pid, struct process_facts *ret)
 	return n > 0 && process_parse_stat(text, (size_t)n, fields, 33, ret);
 }
 
-/* Looks at the youngest members, who may be gone before the next tick: are they in the job's control group,
- * and do parents ignore SIGCHLD? Of so many, so often: some ten microseconds each. Events are heard a little
- * less often, or much more. */
+/* Looks at the youngest members, which may be gone before the next tick: are they in the job's control group,
+ * and do parents ignore SIGCHLD? At most this many, this often: some ten microseconds each. Events are read a
+ * little less often, or much more often when there are many. */
 #define LOOKS_MAX 16
 #define LOOK_NS (200 * NSEC_PER_MSEC)
 #define YOUNG_NS (2 * NSEC_PER_SEC)
@@ -99,7 +102,8 @@ void events_open(struct engine *e)
 		if (e->opt.attach)
 			connector_open(&e->connector, &why);
 		else
-			connector_listen(&e->connector, &why); /* the job's own birth will be the proof */
+			connector_listen(
+				&e->connector, &why); /* the fork of the job itself will be the proof */
 	}
 	if (follow && e->opt.help & HELP_TASKSTATS)
 		taskstats_open(&e->taskstats, &why);
@@ -122,7 +126,8 @@ void events_prove(struct engine *e, pid_t job)
 
 	if (!e->connector || connector_prove(e->connector, job, e->start_ns, now) == 0)
 		return;
-	/* Silent, as in a PID namespace of one's own: what was born meanwhile must be looked for. */
+	/* No events arrive, as in another PID namespace: processes that began meanwhile must be searched
+	 * for. */
 	e->connector = connector_close(e->connector);
 	e->need_scan = true;
 	name_helpers(e);
@@ -142,7 +147,8 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 		struct member *m = &e->tree.member[slot];
 
 		m->awaited = 0;
-		/* Known already (from its exit record, a scan, or as our child) or the PID's former owner. */
+		/* Known already (from its exit record, a scan, or as our child), or a former process with
+		 * this PID. */
 		if (!m->ended || m->ended_ns >= event->time_ns)
 			return;
 		member_depart(e, slot, "event");
@@ -157,8 +163,9 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 	}
 }
 
-/* What it has become is said now, if it can still be asked: it may be gone before the next tick. That one
- * says the rest. Not of one that may have begun before the recording, nor where it may be forgotten again. */
+/* Announces the new program at once, if it can still be read: the process may be gone before the next tick.
+ * The next tick adds the rest. Not for a process that may have begun before the recording, nor for one that
+ * may be forgotten again. */
 static void announce_exec(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
@@ -173,8 +180,8 @@ static void announce_exec(struct engine *e, uint32_t slot)
 	m->identity_stale = true;
 }
 
-/* It has become another program, whose name is read now if it still has one, but not for each of thousands.
- * Known already: it was read, or announced, since then. */
+/* It has become another program. Its name is read now if it is still there, but not for each of thousands.
+ * Nothing to do if it was read, or announced, since then. */
 static void on_exec(struct engine *e, uint32_t slot, int64_t time_ns)
 {
 	struct member *m = &e->tree.member[slot];
@@ -201,7 +208,7 @@ static void on_exec(struct engine *e, uint32_t slot, int64_t time_ns)
 	announce_exec(e, slot);
 }
 
-/* Asked about it, the scopes found that it is gone: nobody knows what it was. */
+/* The scopes were asked about it and found that it is gone: its program is not known. */
 static void count_unasked(struct engine *e)
 {
 	e->unasked += e->scopes->by_cmdline && !e->scopes->cmdline_len;
@@ -245,14 +252,14 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 	e->tree.member[slot].ended_ns = event->time_ns;
 	e->tree.member[slot].status = event->status;
 	e->tree.member[slot].has_status = true;
-	if (event->parent > 0) /* it may have another than the one that forked it */
+	if (event->parent > 0) /* its parent may not be the process that forked it */
 		told_parent(&e->tree.member[slot], event->parent);
 	linger(e, slot);
 }
 
-/* A process that is known by its end alone has what children inherit. Whether it was a tool nobody can tell
- * any more: while it was its parent's copy it was one, and then it most likely became something else. False
- * when nothing remains of it. */
+/* A process that is known only by its exit record keeps the groups that children inherit. Whether it was a
+ * tool cannot be known any more: as a copy of its parent it was one, and then it most likely became another
+ * program. False when it is in no group then. */
 static bool keep_inherited(struct engine *e, uint32_t slot)
 {
 	uint64_t groups = e->tree.member[slot].groups;
@@ -266,8 +273,8 @@ static bool keep_inherited(struct engine *e, uint32_t slot)
 	return groups != 0;
 }
 
-/* No sample met it, and its birth was not told: it may have begun before the recording. Who ended before the
- * last hearing was heard of in that. */
+/* It was in no sample, and its fork was not reported: it may have begun before the recording. A process that
+ * ended before the last reading of events was reported there. */
 static bool may_be_older(const struct engine *e, const struct member *m, const struct exit_record *r)
 {
 	if (!e->scopes || m->bound || m->unwaited_ns || m->origin == e->tree.reaper_origin)
@@ -318,7 +325,7 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	m->has_status = true;
 	if (r->parent > 0 && !m->told_parent)
 		told_parent(m, r->parent);
-	if (!m->bound) /* else it counts for the user that it was at its last sample */
+	if (!m->bound) /* else it counts for the user that it had at its last sample */
 		member_follow_user(e, slot, r->uid);
 }
 
@@ -362,8 +369,8 @@ void events_hear(struct engine *e)
 		hear(e);
 }
 
-/* Those whose events did not come: they were heard before it was a member, as when a process ends while we
- * attach, or they are lost. */
+/* Members whose events did not come: the events were read before the process was a member (it ended while we
+ * attached), or were lost. */
 static void give_up_waiting(struct engine *e)
 {
 	bool awaits = false;
@@ -381,7 +388,7 @@ static void give_up_waiting(struct engine *e)
 	e->awaits = awaits;
 }
 
-/* Asked from the last exit to the first: where a parent is gone, so are the children that it waited for. */
+/* From the last exit to the first: when a parent is gone, so are the children that it waited for. */
 static void depart_gone(struct engine *e)
 {
 	uint32_t nr = 0;
@@ -416,7 +423,7 @@ void events_drain(struct engine *e)
 	if (!e->connector && !e->taskstats && !e->need_scan)
 		return;
 	e->names_read = 0;
-	/* Exit records tell of children whose parents are known. */
+	/* Exit records name the parent, so children of known processes are found. */
 	if (!e->connector && e->taskstats && !e->tree.ask && now >= e->look_ns)
 		tree_poll(&e->tree);
 	heard = hear(e);

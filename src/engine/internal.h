@@ -1,5 +1,6 @@
-/* The engine's state, shared by its files: select.c (what is recorded), members.c (who joins, leaves and what
- * they used), events.c (what the kernel tells), tick.c (one sample, tiers, budget), engine.c (the rest). */
+/* The engine's state, shared by its files: select.c (what is recorded), members.c (processes that join and
+ * leave, and what they used), events.c (the kernel's events), tick.c (one sample, tiers, budget), engine.c
+ * (the rest). */
 #ifndef ENGINE_INTERNAL_H
 #define ENGINE_INTERNAL_H
 
@@ -22,7 +23,7 @@ struct set {
 	struct table table;
 	void *state;
 	bool usable; /* probed and opened */
-	bool asked;  /* the user named rows of it, rather than to get what there is */
+	bool asked;  /* the user named rows of it */
 	uint32_t next_id;
 	int64_t next_ns, next_medium_ns; /* when its tier is due, and rows of the medium tier */
 	int64_t sampled_ns;
@@ -47,7 +48,7 @@ struct engine {
 	struct tree tree;
 	struct feed feed;
 	struct scopes *scopes; /* NULL: the roots' trees are all there is */
-	int64_t opened_ns;     /* who was born before is late */
+	int64_t opened_ns;     /* processes that began before this are late */
 	int64_t list_ns,
 		rescan_ns; /* when scopes are asked for their lists, and all processes looked at, again */
 
@@ -58,7 +59,7 @@ struct engine {
 
 	int64_t start_ns;    /* ENV_MONOTONIC at time 0 */
 	int64_t deadline_ns; /* of the next tick */
-	int64_t drain_ns;    /* next hearing of events */
+	int64_t drain_ns;    /* next reading of events */
 	int64_t drain_every_ns;
 	int64_t look_ns; /* when members are looked at again between ticks */
 	int64_t flushed_ns;
@@ -85,37 +86,36 @@ struct engine {
 	int root_status;
 	pid_t root;
 	int64_t copy_kib; /* the peak of the job's process before its exec; INT64_MAX: not known */
-	char program[16]; /* what it became, as the kernel cuts names */
-	bool as_started;  /* when it was first read it was that */
+	char program[16]; /* name of the program it became, cut as the kernel cuts names */
+	bool as_started;  /* it was that program when it was first read */
 	bool need_scan;
 	uint64_t unasked;	 /* became another program and ended before the scopes could be asked */
 	bool awaits;		 /* a member is known from its exit record alone */
 	bool last_tick;		 /* everything is read once more */
 	uint32_t nr_opened;	 /* sets whose collectors were asked to open */
 	bool gated;		 /* collectors were asked before the job's exec */
-	unsigned names_read;	 /* in this hearing */
+	unsigned names_read;	 /* in this reading of events */
 	unsigned commands_read;	 /* since the last look */
-	bool children_grew;	 /* in this tick: a member has waited for children, or drops them */
+	bool children_grew;	 /* in this tick: a member has waited for children, or ignores SIGCHLD */
 	bool children_grew_last; /* in the tick before */
-	int64_t unsuspected;	 /* strangers of the ticks before that were not taken for the job's */
+	int64_t unsuspected;	 /* unknown PIDs of earlier ticks that were not suspected to be the job's */
 	int64_t deferred_last;	 /* feed.reads_deferred at the tick before */
-	int64_t unknown_ends; /* exit records, not yet taken for members', of processes with unknown parents
-			       */
-	uint32_t *departing;  /* scratch of a tick: slots */
+	int64_t unknown_ends;	 /* exit records with unknown parents, not yet suspected to be the job's */
+	uint32_t *departing;	 /* scratch of a tick: slots */
 	struct slot_id
-		*lingering; /* ended, and not waited for yet when they were last asked, in this order */
+		*lingering; /* ended, and not waited for yet when last checked, in the order of their exits */
 	uint32_t nr_lingering;
-	struct slot_id *owing; /* parents to be read when all that left together have left */
+	struct slot_id *owing; /* parents to be read once all processes that ended together are removed */
 	uint32_t nr_owing;
-	bool accounts_moved; /* what a member has of its children was first read as it is now, in this tick */
-	int64_t heard_ns;    /* who ended before this moment has been heard of, where exit records tell */
-	bool final_tick;     /* the last tick of an attached recording */
-	uint32_t *dirty;     /* scratch of the slow tier */
-	struct slot_id *missing; /* scratch of a tick: who was found gone */
+	bool accounts_moved;	 /* in this tick a member's account of its children was found changed */
+	int64_t heard_ns;	 /* where there are exit records: ends before this moment are known */
+	bool final_tick;	 /* the last tick of an attached recording */
+	uint32_t *dirty;	 /* scratch of the slow tier */
+	struct slot_id *missing; /* scratch of a tick: members that were found gone */
 	uint32_t nr_missing;
 	int64_t spread_ns;  /* what reading the totals of a tick usually takes */
 	uint32_t next_read; /* id of the member whose details are read first; 0: the first of all */
-	bool opening;	    /* the first tick could not read all of everyone; the rest follows in the next */
+	bool opening; /* the first tick could not read all members in full; the rest follows in the next */
 
 	/* Scratch for identities and exits. */
 	struct pairs pairs;
@@ -160,13 +160,14 @@ void member_announce(struct engine *e, uint32_t slot);
 /* members.c */
 void member_joined(void *engine, uint32_t slot);
 void member_regrouped(void *engine, uint32_t slot, uint64_t before);
-/* It has become another program: is it still wanted, and as what? False when it is a member no more. */
+/* It has become another program: asks the scopes again. False when it is no member any more. */
 bool member_reask(struct engine *e, uint32_t slot);
 /* It is in the groups of this user from now on, and in those of no other. */
 void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid);
-/* It was never what we are looking for, and nobody has heard of it. */
+/* Drops a process that was never wanted and was not announced. */
 void member_forget(struct engine *e, uint32_t slot);
-/* It became another program after it was read: what was read of its largest memory is not that one's. */
+/* It became another program after it was read: the peak memory that was read is not that of the new
+ * program. */
 void member_succeeded(struct engine *e, uint32_t slot);
 /* Counts of the groups, by the mask. */
 #define for_each_group(mask, g)                                                                          \
@@ -174,36 +175,36 @@ void member_succeeded(struct engine *e, uint32_t slot);
 		mask_##g &= mask_##g - 1)
 /* Reads it; the first time it is put into its row and announced. 0, or -ESRCH. */
 int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final);
-/* In the first tick, when there is no time for all: what is added up is read, and it is announced by its
- * name. Who it is and its details are read in one of the next ticks. 0, or -ESRCH. */
+/* In the first tick, when there is no time for all: only the values that are added up are read, and it is
+ * announced by its name. Its identity and details are read in one of the next ticks. 0, or -ESRCH. */
 int member_meet(struct engine *e, uint32_t slot, int64_t now);
-/* There is no time to read it: its CPU time alone, as taken for this tick. Whether it has moved. */
+/* There is no time to read it: puts only its CPU time, as taken for this tick. True when that has changed. */
 bool member_put_clock(struct engine *e, uint32_t slot);
-/* It is gone without our reaping it. */
+/* It is gone, and we did not reap it. */
 void member_depart(struct engine *e, uint32_t slot, const char *how);
-/* After some have departed: parents of which it is not known whether they waited for them are read. */
+/* After members have departed: reads parents of which it is not known whether they waited for them. */
 void members_settle(struct engine *e);
-/* The recording ends: who has ended and was not waited for yet leaves with what the kernel told of its end,
- * which it did before the end could be seen. */
+/* The recording ends: members that have ended and were not waited for yet leave with their exit records,
+ * which came before their end could be seen. */
 void members_dismiss_dead(struct engine *e);
 
 /* events.c */
 bool member_read_stat(struct engine *e, pid_t pid, struct process_facts *ret);
 void member_check_inside(struct engine *e, const struct member *m);
 void events_open(struct engine *e);
-/* We have started the job: the kernel must have told of it, or it tells nothing. */
+/* We have started the job: if the kernel did not report its fork, no events arrive at all. */
 void events_prove(struct engine *e, pid_t job);
-/* The job goes on: the kernel shall keep to itself what we have no use for. */
+/* The job goes on: has the kernel drop the events that we do not use. */
 void events_filter(struct engine *e);
 void events_close(struct engine *e);
 void events_drain(struct engine *e);
-/* Only hears, so that it is known who had not ended yet. */
+/* Only reads the events, so that it is known which members had not ended yet. */
 void events_hear(struct engine *e);
 
 /* tick.c */
 void find_new_members(struct engine *e);
-/* Takes in whom the scopes know by lists of their own. */
+/* Adds the processes that the scopes have in lists of their own. */
 void list_members(struct engine *e);
-/* One sample. `due`: it belongs to the deadline, and may be late. */
+/* One sample. `due`: it is the tick of a deadline, and may be late. */
 void tick_take(struct engine *e, bool due);
 #endif

@@ -1,23 +1,23 @@
-/* Members: how they enter the recording, what is said of them when they leave, and the exact account of what
- * the ended ones used.
+/* Members: how they enter the recording, what is written when they leave, and the exact account of what the
+ * ended ones used.
  *
  * The account. At any moment the tree has used: the sum over live members of what each used itself and what
  * it got from the children it waited for, plus `gone`: what no live member accounts for. A process that
- *   - we reap (the command, and orphans that came home to us) enters `gone` with its rusage, which is exact
- * and includes its waited-for descendants;
+ *   - we reap (the command, and orphans that we adopted) enters `gone` with its rusage, which is exact and
+ * includes its waited-for descendants;
  *   - a member reaps is in that member's children's time from then on: nothing to do;
- *   - is reaped by a stranger (the parent of an attached root, init) enters `gone` with its exit record where
- * the kernel gives one, else as last sampled;
- *   - whose reaper is not known (a member or a stranger), or that began before the recording and was never
- * sampled, is not counted: the total is a lower bound;
+ *   - is reaped by a process that is no member (the parent of an attached root, init) enters `gone` with its
+ * exit record where the kernel gives one, else as last sampled;
+ *   - whose reaper is not known (a member or not), or that began before the recording and was never sampled,
+ * is not counted: the total is a lower bound;
  *   - had a parent that ignores SIGCHLD is dropped by the kernel: likewise, and counted in `dropped` so that
  * the total is known to be a lower bound.
  *
- * Dropped or waited for? That is not guessed. A child that had not been waited for when its parent's account
- * of children was first read as it is now is not in it. What it used is pending. The next reading of the
- * parent, begun when the child was gone, decides. Where the account has grown by no less page faults than are
- * pending, all are in it: what is known of an ended process is never more than what it used. Else some were
- * dropped, and what is pending beyond the growth is theirs. */
+ * Dropped or waited for? This is not guessed. The parent's account of children is known since some reading. A
+ * child that had not been waited for at that reading is not in it: what it used is pending. The next reading
+ * of the parent that begins after the child is gone decides. Where the account has grown by no less page
+ * faults than are pending, all are in it: what is known of an ended process is never more than what it used.
+ * Otherwise some were dropped: they used what is pending beyond the growth. */
 #include "engine/internal.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ void member_joined(void *engine, uint32_t slot)
 	e->feed.root_id = e->tree.member[slot].id;
 }
 
-/* Groups come with their first process: tools are named by it. */
+/* Groups are made with their first process, which gives a tool its name. */
 static void learn_groups(struct engine *e)
 {
 	for (; e->feed.nr_groups < e->scopes->nr_groups; e->feed.nr_groups++) {
@@ -66,7 +66,7 @@ void member_regrouped(void *engine, uint32_t slot, uint64_t before)
 		e->feed.group[g].live++;
 	}
 	for_each_group(before & ~now, g) e->feed.group[g].live--;
-	/* Those that it left get what is due from readers. */
+	/* The groups that it left get their part of what is pending from the readers. */
 	e->tree.member[slot].pending_groups &= ~(before & ~now);
 }
 
@@ -94,9 +94,9 @@ void member_follow_user(struct engine *e, uint32_t slot, uint32_t uid)
 		tree_set_groups(&e->tree, slot, tree_merge(&e->tree, groups, scopes_of_user(e->scopes, uid)));
 }
 
-/* The same of one that was just read. Where its user is no target it leaves the group of the former one, and
- * the recording if it `may` and is in no other. But one whose parent is a member stays: what it uses will be
- * in the account of that one. */
+/* The same for one that was just read. If its new user is no target it leaves the group of the former user,
+ * and the recording if it `may` and is in no other group. But if its parent is a member it stays: what it
+ * uses will be in the parent's account. */
 static void follow_read(struct engine *e, uint32_t slot, bool has_status, bool may)
 {
 	struct member *m = &e->tree.member[slot];
@@ -122,8 +122,8 @@ bool member_reask(struct engine *e, uint32_t slot)
 
 	if (!e->tree.ask)
 		return true;
-	/* Where it was taken from a list (a control group's, a job's) it stays: only the expression changes
-	 * its mind. */
+	/* Groups that it has from a list (a control group's, a job's) stay: only expressions are evaluated
+	 * again. */
 	groups = tree_merge(&e->tree, m->groups & ~e->scopes->matching, e->tree.ask(e, m->pid));
 	if (groups) {
 		tree_set_groups(&e->tree, slot, groups);
@@ -144,22 +144,22 @@ static int64_t start_time(struct engine *e, uint64_t start_ticks)
 	return since_boot - env_now(e->env, ENV_BOOTTIME) + env_now(e->env, ENV_MONOTONIC);
 }
 
-/* Of a tree that we started, whoever ends is waited for by a member or by us. A member that adopted it (the
- * first process of a PID namespace, a subreaper) has it in its account, though we know of the former parent
- * only. */
+/* In a tree that we started, each process is waited for by a member or by us. A member that adopted it (the
+ * first process of a PID namespace, a subreaper) has it in its account, though we know only of the former
+ * parent. */
 static bool has_unknown_heir(const struct engine *e, const struct member *m)
 {
 	return e->tree.reaper && m->origin == e->tree.reaper_origin;
 }
 
-/* Do its children belong where it belongs, so that what it has of those it waited for counts? Of all but
+/* Are its children in the same groups, so that its account of waited-for children counts? True except for
  * tools: a child has its parent's user, control group and job. */
 static bool has_family(const struct engine *e, const struct member *m)
 {
 	return !e->scopes || m->groups & ~e->scopes->matching;
 }
 
-/* Its parent, a member, has left before it, and it was not read since: who has adopted it? Init, or a member
+/* Its parent, a member, has left before it, and it was not read since: init may have adopted it, or a member
  * that is a subreaper. */
 static bool may_be_adopted(const struct engine *e, const struct member *m)
 {
@@ -201,8 +201,9 @@ void member_succeeded(struct engine *e, uint32_t slot)
 	process_forget_peak(e->processes, slot);
 }
 
-/* It is another program now. The most that it had been before is known as last sampled, unless it was a copy
- * of its parent, newly forked: then it is the parent's. `image`: of that program; 0: not known. */
+/* It is another program now. The peak memory of the former program is known from the last sample, unless
+ * that was the newly forked copy of its parent: then it is the parent's. `image`: of that program; 0: not
+ * known. */
 static void count_exec(struct engine *e, struct member *m, int64_t image)
 {
 	uint32_t parent = tree_find(&e->tree, m->ppid);
@@ -237,11 +238,12 @@ static void learn(struct engine *e, uint32_t slot, const struct process_facts *f
 		(facts->replaced || (m->succeeded && (facts->bare || !process_image(e->processes, slot)))))
 		count_exec(e, m, facts->replaced ? facts->replaced : process_image(e->processes, slot));
 	m->succeeded = false;
-	/* Children of one that ignores SIGCHLD come to no account. */
+	/* The children of a process that ignores SIGCHLD are in no account. */
 	e->children_grew |= facts->children_grew || facts->ignores_sigchld;
 	if (m->announced)
 		return;
-	/* The kernel's start time is coarse: it only corrects what we noticed later than it can be wrong. */
+	/* The kernel's start time is coarse: it is used only where it is earlier than ours by more than its
+	 * error. */
 	began = start_time(e, facts->start_ticks);
 	if (began + tick < m->born_ns)
 		m->born_ns = began;
@@ -256,10 +258,11 @@ bool member_put_clock(struct engine *e, uint32_t slot)
 	return m->clock_ns >= 0 && (!m->bound || process_put_clock(e->processes, slot, m->clock_ns));
 }
 
-/* What children used that left is not in its account, and will not be. */
+/* Counts what departed children used as dropped: it will never be in the parent's account. */
 static void count_dropped(struct engine *e, const struct member *m, const struct usage *u)
 {
-	/* Children of a child that has left, too, may have been adopted by a member, which has them. */
+	/* Children of a departed child may have been adopted by a member, which then has them in its
+	 * account. */
 	if (m->has_passed && !e->tree.reaper) {
 		e->tree.escaped++;
 		return;
@@ -271,8 +274,8 @@ static void count_dropped(struct engine *e, const struct member *m, const struct
 		usage_add(&e->feed.group[g].gone, u);
 }
 
-/* What is pending beyond the growth of its account, which has CPU time in whole clock ticks. Switches and I/O
- * of children are not told apart: they count as if they were in it. */
+/* What is pending beyond the growth of its account, which has CPU time in whole clock ticks. The account does
+ * not separate switches and I/O of children: they count as if they were in it. */
 static bool is_beyond(
 	const struct engine *e, const struct usage *pending, const struct usage *growth, struct usage *ret)
 {
@@ -289,11 +292,11 @@ static bool is_beyond(
 	return ret->used[USED_MINOR] > 0;
 }
 
-/* Its account was read: are the children that left in it now, or did the kernel drop them? */
+/* Its account was read: decides whether the departed children are in it now or were dropped by the kernel. */
 static void settle_pending(struct engine *e, struct member *m, const struct process_facts *facts)
 {
 	int64_t now = env_now(e->env, ENV_MONOTONIC);
-	bool owes = m->owes && (m->quiet_ns || !m->late); /* else its account is older than ours of it */
+	bool owes = m->owes && (m->quiet_ns || !m->late); /* else its account began before we watched it */
 	struct usage beyond;
 
 	if (facts->state != 'Z')
@@ -313,7 +316,8 @@ static void settle_pending(struct engine *e, struct member *m, const struct proc
 	m->owes = m->has_pending = m->has_passed = m->is_vague = false;
 }
 
-/* Status costs as much as all else of a process: at short intervals it is not read at every tick. */
+/* Reading `status` costs as much as all other files of a process: at short intervals it is not read at every
+ * tick. */
 #define FOLLOW_NS (400 * NSEC_PER_MSEC)
 
 static void bind(struct engine *e, uint32_t slot)
@@ -361,9 +365,10 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	int64_t refresh_ns = 10 * NSEC_PER_SEC * e->feed.backoff + (slot & 63) * NSEC_PER_SEC / 8;
 	bool fresh = !m->bound, first = fresh || m->brief, known = m->announced, owed = m->owes;
 	bool medium = first || final || m->succeeded || now - m->status_read_ns >= medium_ns;
-	/* In the last tick of thousands, what has slept since all of it was read needs no reading. */
+	/* In the last tick, a process that has slept since it was fully read is not read again. */
 	bool all = first || m->succeeded || (final && (!e->last_tick || m->status_read_ns < m->read_ns));
-	bool lost = m->had_parent && tree_find(&e->tree, m->ppid) == NO_SLOT; /* who has adopted it? */
+	bool lost =
+		m->had_parent && tree_find(&e->tree, m->ppid) == NO_SLOT; /* its new parent is not known */
 	enum process_effort effort = all					 ? READ_ALL
 		: owed || m->regrouped || lost || now - m->read_ns >= refresh_ns ? READ_REFRESH
 										 : READ_IF_MOVED;
@@ -379,7 +384,7 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 	if (r < 0) {
 		if (fresh) /* it was gone before its first sample */
 			unbind(e, slot);
-		/* Or it is hidden from us, as all are where there is no /proc. */
+		/* Or it is hidden from us, as all processes are without /proc. */
 		if (!fresh || clock < 0 || env_cpu_clock(e->env, m->pid) < 0)
 			return -ESRCH;
 		if (!m->announced)
@@ -397,13 +402,14 @@ int member_sample(struct engine *e, uint32_t slot, int64_t now, bool final)
 		m->status_read_ns = now;
 	if (!known)
 		follow_read(e, slot, facts.has_status, false);
-	/* It may have become another program since it was asked about. A zombie has no command line any more:
-	 * it stays what it was. */
+	/* It may have become another program since the scopes were asked. A zombie has no command line any
+	 * more: it keeps its groups. */
 	if (m->identity_stale && !m->zombie && !member_reask(e, slot))
 		return 0;
 	if (m->identity_stale)
 		member_announce(e, slot);
-	/* What it used up to now is the former user's: the other is said before the next sample. */
+	/* What it used up to now counts for the former user: the new one is announced before the next
+	 * sample. */
 	if (known && !m->zombie)
 		follow_read(e, slot, facts.has_status, !final && !owed);
 	return 0;
@@ -416,7 +422,7 @@ static int64_t cell(struct engine *e, uint32_t slot, const char *metric)
 	return process_cell(e->processes, slot, metric, &v) ? v : 0;
 }
 
-/* CPU of the process itself, from its last sample or its exit record, whichever saw more: never parts of
+/* CPU of the process itself, from its last sample or its exit record, whichever has more: never parts of
  * both. */
 static void own_cpu_known(struct engine *e, uint32_t slot, struct usage *u)
 {
@@ -456,7 +462,7 @@ static void last_known(struct engine *e, uint32_t slot, bool family, struct usag
 	}
 }
 
-/* The largest memory of the program that it was last, by its last sample and its exit record; 0: not known.
+/* The peak memory of its last program, by its last sample and its exit record; 0: not known.
  */
 static int64_t own_peak_known(struct engine *e, uint32_t slot)
 {
@@ -465,7 +471,7 @@ static int64_t own_peak_known(struct engine *e, uint32_t slot)
 	return MAX(m->record.peak_rss_bytes / 1024, m->bound ? cell(e, slot, "proc.mem.hwm") : 0);
 }
 
-/* By its exit record, which is written before its memory goes. A thread of the kernel has none. */
+/* By its exit record, which is written before its memory is freed. A kernel thread has none. */
 static bool peak_is_recorded(const struct member *m)
 {
 	return m->record.nr && (m->record.peak_rss_bytes || !m->record.use.used[USED_MINOR]);
@@ -474,8 +480,8 @@ static bool peak_is_recorded(const struct member *m)
 /* A scheduler's tick is 10 ms at most: exit records have the CPU time up to the last one. */
 #define RECORD_MAY_MISS_NS (10 * NSEC_PER_MSEC)
 
-/* Only a process that was read as a zombie has its whole CPU time: of others the last moments are missing. It
- * is said where that may be more than a hundredth. */
+/* Only a process that was read as a zombie has its whole CPU time: of others the last moments are missing.
+ * This is marked where it may be more than a hundredth. */
 static bool misses_cpu(const struct member *m, int64_t cpu_ns)
 {
 	if (m->dead)
@@ -509,19 +515,19 @@ static bool io_is_whole(const struct engine *e, uint32_t slot)
 
 struct ending {
 	const char *how;
-	int64_t max_rss_kib;	     /* 0: not known */
-	uint8_t rss_least;	     /* it is a lower bound: LEAST_OF_ALL, LEAST_OF_ITSELF */
-	bool rss_most;		     /* it is an upper bound: that of its starter or of its children */
-	bool uncounted;		     /* nothing of it is in the account */
-	bool io_least;		     /* bytes and calls of it are missing in the account */
-	uint64_t unclaimed;	     /* groups of its that may not have its account: a member has it */
-	uint32_t heir;		     /* id of its parent, if which groups have its account is to be said */
-	bool due;		     /* the parent's account as it was last read has nothing of it */
-	uint64_t foreign;	     /* groups in which its parent has its account, and it is not */
+	int64_t max_rss_kib; /* 0: not known */
+	uint8_t rss_least;   /* it is a lower bound: LEAST_OF_ALL, LEAST_OF_ITSELF */
+	bool rss_most;	     /* it is an upper bound: that of its parent's copy or of its children */
+	bool uncounted;	     /* nothing of it is in the account */
+	bool io_least;	     /* bytes and calls of it are missing in the account */
+	uint64_t unclaimed;  /* its groups that may not count its account: a member outside them has it */
+	uint32_t heir;	     /* id of its parent, if the groups that have its account must be written */
+	bool due;	     /* the parent's account as it was last read has nothing of it */
+	uint64_t foreign;    /* groups of its parent that it is not in, which get its account */
 	const struct usage *account; /* if there is an heir */
 };
 
-/* The parent gets all of its account, also in groups that it is not in: readers take it off there. */
+/* The parent gets the whole account, also in groups that the process is not in: readers subtract it there. */
 static void add_account(struct engine *e, const struct ending *end)
 {
 	const struct usage *u = end->account;
@@ -537,8 +543,8 @@ static void add_account(struct engine *e, const struct ending *end)
 			pairs_num(p, quantity[i].account_key, u->used[i]);
 }
 
-/* Says that it is gone, and frees its slot. */
-static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
+/* Writes that it is gone, with its last values, and frees its slot. */
+static void write_gone(struct engine *e, uint32_t slot, const struct ending *end)
 {
 	struct member *m = &e->tree.member[slot];
 	struct pairs *p = &e->pairs;
@@ -610,14 +616,15 @@ static void farewell(struct engine *e, uint32_t slot, const struct ending *end)
 
 /* The parent has the child in its account, or will have it, unless the kernel dropped it: then the account
  * does not grow, though the child left a trace (a page fault, or two clock ticks). A parent that was never
- * seen to wait is asked when all that left with the child have left: it may be gone soon. */
+ * seen to wait is read once all that ended with the child are removed: it may be gone soon. */
 static void leave_to_parent(
 	struct engine *e, uint32_t parent, uint32_t child, uint64_t accounted, const struct usage *used)
 {
 	struct member *p = &e->tree.member[parent];
 	uint64_t groups = e->tree.member[child].groups & accounted;
 
-	/* What is dropped counts in the groups of all that were: those of others are settled first. */
+	/* Dropped usage counts in the groups that all dropped children share: children of other groups are
+	 * settled first. */
 	if (p->ignores_sigchld && p->owes && p->bound && p->pending_groups != groups)
 		member_sample(e, parent, env_now(e->env, ENV_MONOTONIC), false);
 	p->is_vague |= e->tree.member[child].is_vague || e->tree.member[child].unwaited_ns < p->quiet_ns;
@@ -644,7 +651,7 @@ void members_settle(struct engine *e)
 			member_sample(e, e->owing[i].slot, env_now(e->env, ENV_MONOTONIC), true);
 }
 
-/* What it used goes to the groups in which no living parent accounts for it. */
+/* What it used goes to those groups in which no live parent accounts for it. */
 static void groups_gone(struct engine *e, uint32_t slot, uint64_t accounted, const struct usage *u,
 	const struct usage *switches, int64_t peak_kib)
 {
@@ -671,8 +678,9 @@ static void groups_gone(struct engine *e, uint32_t slot, uint64_t accounted, con
 	}
 }
 
-/* Switches of a child are in no file of its parent: they are counted when it leaves. The rusage of whoever
- * waited for it, and of those above, has them once more: there it is remembered that they are counted. */
+/* Switches of a child are in no file of its parent: they are counted when it leaves. The rusage of the
+ * process that waited for it, and of its ancestors, has them once more: the parent keeps how many were
+ * counted. */
 static struct usage take_switches(struct engine *e, const struct member *m, uint32_t above, struct usage *u)
 {
 	struct usage switches = {.used[USED_VOLUNTARY] = u->used[USED_VOLUNTARY],
@@ -688,11 +696,11 @@ static struct usage take_switches(struct engine *e, const struct member *m, uint
 	return switches;
 }
 
-/* Its parent has its account, or will have it. Gives the groups in which nothing of it is to be counted now.
- * In its own groups it counts, and in those of its parent's that it is not in it is taken off. Readers do
- * that, and must know by then in which groups the parent is; should it change them before its account is read
- * again, they need to know of all that left to it. Of a parent that ignores SIGCHLD it is not known whether
- * it gets it: the account stays where it is found. */
+/* Its parent has its account, or will have it. Returns the groups in which nothing of it is to be counted
+ * now. Readers count it in its own groups and subtract it in groups that only its parent is in, so the
+ * parent's groups are announced first. The parent may change its groups before its account is read again:
+ * hence every such child is written. Whether a parent that ignores SIGCHLD gets the account is not known: it
+ * stays where it is found. */
 static uint64_t share_with_parent(
 	struct engine *e, const struct member *m, struct member *parent, struct ending *end)
 {
@@ -718,7 +726,7 @@ static uint64_t share_with_parent(
 	return parent->groups;
 }
 
-/* unwaited: it has ended, and is in no account of a parent. */
+/* unwaited: it has ended, and is not in its parent's account. */
 static void depart(struct engine *e, uint32_t slot, const char *how, bool unwaited)
 {
 	struct member *m = &e->tree.member[slot];
@@ -735,7 +743,7 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 		count_dropped(e, m, &m->pending);
 	else
 		usage_add(&u, &m->pending);
-	e->children_grew |= m->waits; /* whom it waited for in its last moments is not known */
+	e->children_grew |= m->waits; /* the children that it waited for in its last moments are not known */
 	/* A parent that is watched for itself alone takes nothing over. */
 	if (parent != NO_SLOT && !has_family(e, &e->tree.member[parent]))
 		parent = NO_SLOT;
@@ -761,7 +769,7 @@ static void depart(struct engine *e, uint32_t slot, const char *how, bool unwait
 	e->feed.gone_max_rss_kib = MAX(e->feed.gone_max_rss_kib, end.max_rss_kib);
 	groups_gone(e, slot, accounted, &u, &switches, end.max_rss_kib);
 	end.how = m->record.nr ? "exit-record" : m->dead && m->bound ? "zombie" : how;
-	farewell(e, slot, &end);
+	write_gone(e, slot, &end);
 }
 
 void member_depart(struct engine *e, uint32_t slot, const char *how)
@@ -785,7 +793,7 @@ static void usage_from_rusage(const struct member *m, struct usage *u, const str
 	u->used[USED_MAJOR] = ru->ru_majflt;
 	u->used[USED_VOLUNTARY] = MAX(u->used[USED_VOLUNTARY], ru->ru_nvcsw - m->counted_voluntary);
 	u->used[USED_INVOLUNTARY] = MAX(u->used[USED_INVOLUNTARY], ru->ru_nivcsw - m->counted_involuntary);
-	/* In 512-byte blocks; the files of /proc may have been closed to us. */
+	/* In 512-byte blocks: the files of /proc may not have been readable. */
 	u->used[USED_READ_BYTES] = MAX(u->used[USED_READ_BYTES], ru->ru_inblock * INT64_C(512));
 	u->used[USED_WRITE_BYTES] = MAX(u->used[USED_WRITE_BYTES], ru->ru_oublock * INT64_C(512));
 }
@@ -800,8 +808,8 @@ static bool descends_from(const struct engine *e, uint32_t slot, pid_t ancestor)
 	return false;
 }
 
-/* Descendants that were waited for and that no tick has missed yet are in the account of the one that is
- * about to be reaped: they leave first, while their parents are still here to be found. */
+/* Descendants that were waited for, and that no tick has found missing yet, are in the account of the process
+ * that is about to be reaped: they leave first, while their parents can still be found. */
 static void depart_descendants(struct engine *e, pid_t pid)
 {
 	for (uint32_t slot = e->tree.last, before; slot != NO_SLOT; slot = before) {
@@ -812,7 +820,8 @@ static void depart_descendants(struct engine *e, pid_t pid)
 	members_settle(e);
 }
 
-/* Whoever exec'ed us may have left us children of its own: they are older than the job, and none of it. */
+/* Our process may have had children before it became tacho: they are older than the job and not part of
+ * it. */
 static bool is_older(struct engine *e, pid_t pid)
 {
 	int64_t tick = NSEC_PER_SEC / e->env->clock_tick;
@@ -821,10 +830,10 @@ static bool is_older(struct engine *e, pid_t pid)
 	return member_read_stat(e, pid, &facts) && start_time(e, facts.start_ticks) + tick < e->start_ns;
 }
 
-/* Between its own reading of its mark and its exec the copy of us may still grow by some pages. */
+/* Between reading its own peak and its exec the copy of us may still grow by some pages. */
 #define COPY_SLACK_KIB 32
 
-/* Threads beside the ticks read and write, too. */
+/* The collectors' threads read and write, too. */
 static bool has_threads(const struct engine *e)
 {
 	for (uint32_t i = 0; i < e->nr_opened; i++)
@@ -847,8 +856,8 @@ static bool wait_for(struct engine *e, pid_t pid, uint32_t slot, int *ret_status
 	return waited == pid;
 }
 
-/* The command that we started, and nothing else: it became no other program as far as is known, and has
- * waited for none. */
+/* The command that we started, and nothing else: it became no other program that we know of, and has waited
+ * for no child. */
 static bool is_itself(const struct engine *e, uint32_t slot)
 {
 	const struct member *m = &e->tree.member[slot];
@@ -857,8 +866,8 @@ static bool is_itself(const struct engine *e, uint32_t slot)
 		!process_has_waited(e->processes, slot);
 }
 
-/* `most_kib`: what the kernel says to us who waited for it; 0: nothing. It is the most of this process, of
- * what it was before its execs, its starter's copy included, and of the children that it waited for. */
+/* `most_kib`: ru_maxrss as we got it from wait(); 0: none. It is the largest of this process, of its programs
+ * before each exec, the copy of its parent included, and of the children that it waited for. */
 static void tell_own_peak(struct engine *e, uint32_t slot, int64_t most_kib, struct ending *end)
 {
 	const struct member *m = &e->tree.member[slot];
@@ -907,8 +916,8 @@ static void member_reap(struct engine *e, pid_t pid)
 	usage_add(&e->feed.gone, &u);
 	end.max_rss_kib = own_peak_known(e, slot);
 	end.io_least = !io_is_whole(e, slot);
-	/* Before its exec the job was a copy of us, and the kernel remembers: a peak no larger than that one
-	 * may be it. */
+	/* Before its exec the job was a copy of us, and the kernel keeps that peak: one that is no larger may
+	 * be the copy's. */
 	if (pid != e->root || ru.ru_maxrss - COPY_SLACK_KIB > e->copy_kib)
 		peak_kib = ru.ru_maxrss;
 	tell_own_peak(e, slot, peak_kib, &end);
@@ -917,12 +926,12 @@ static void member_reap(struct engine *e, pid_t pid)
 	groups_gone(e, slot, 0, &u, &(struct usage){0}, peak_kib);
 	e->tree.member[slot].status = status;
 	e->tree.member[slot].has_status = true;
-	farewell(e, slot, &end);
+	write_gone(e, slot, &end);
 }
 
 void engine_reap(struct engine *e)
 {
-	/* Forks come before exits: an orphan is known before it, or the one that left it, is reaped. */
+	/* Forks come before exits: an orphan is known before it, or its former parent, is reaped. */
 	find_new_members(e);
 	for (;;) {
 		siginfo_t info = {0};

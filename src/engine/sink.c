@@ -1,4 +1,4 @@
-/* A sink for who wants to hear only some of what the engine finds. */
+/* A sink that ignores everything, for callers that replace some of its functions. */
 #include "engine/sink.h"
 
 static void ignore_instance(

@@ -15,11 +15,11 @@ struct sink {
 	void (*event)(void *arg, int64_t time_ns, const char *kind, const struct pairs *data);
 	void (*tick)(void *arg, uint64_t number, int64_t time_ns, struct table *const *table);
 	void (*flush)(void *arg);
-	/* The rest of the schema is there: what follows may be of any set. NULL: all of it was from the
+	/* The rest of the schema is known: what follows may be of any set. NULL: all of it was known from the
 	 * start. */
 	void (*schema)(void *arg, const struct schema *schema);
 };
 
-/* Takes everything and keeps nothing: for who replaces the calls that it wants to hear. */
+/* Takes everything and keeps nothing: for callers that replace the functions they need. */
 struct sink sink_to_nowhere(void *arg);
 #endif

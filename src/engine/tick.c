@@ -7,13 +7,13 @@
  * is found to have ended later was alive at it, and is removed after the tick.
  *
  * The details, some files of each member, follow for those whose clock has moved, as far as half an interval
- * reaches: the others have their turn first at the next tick, and their CPU time is known without. A child
+ * reaches: the others have their turn first at the next tick, and their CPU time is known already. A child
  * that is waited for between the instant and the reading of its parent counts twice in this tick; readers
  * settle that by the next.
  *
- * The first tick of thousands could take seconds. Of those that are not reached in it, only what is added up
- * is read, and they are announced by their names; who they are and the details come in the next ticks, for
- * half an interval each.
+ * The first tick of thousands could take seconds. Of processes that it does not reach, only the values that
+ * are added up are read, and they are announced by their names; their identity and details come in the next
+ * ticks, for half an interval each.
  *
  * The budget is a bucket of tokens: time passing fills it at the allowed rate, everything we spend but smaps
  * drains it, and smaps_rollup is read, the processes first whose RSS has moved most since their last
@@ -30,37 +30,37 @@
 /* A reading of smaps that would hold up the ticks for longer than this is never made. */
 #define SMAPS_MAX_NS (100 * NSEC_PER_MSEC)
 #define SMAPS_FIXED_NS (10 * NSEC_PER_USEC)
-/* So much of the budget is given out to them at most: a prediction may be too low. */
+/* At most this part of the budget is given to them: a prediction may be too low. */
 #define FORESEEN 0.9
 #define STRETCH_MAX 64
 #define LAST_NS (100 * NSEC_PER_MSEC)
 #define BACKOFF_MAX 16
-/* Scopes' own lists are read this often; all processes looked at this often, or at one part in so many of our
- * time. */
+/* Scopes' own lists are read this often; all processes are looked at this often, but for at most one part in
+ * RESCAN_SHARE of our time. */
 #define LIST_NS (5 * NSEC_PER_SEC)
 #define RESCAN_NS (30 * NSEC_PER_SEC)
 #define RESCAN_SHARE 1000
-/* Totals whose reading took longer than this part of an interval are read again, so often at most. Details
- * may take this part of an interval, and this part when they take turns. */
+/* Totals whose reading took longer than this part of an interval are read again, at most so many times.
+ * Details may take this part of an interval, and this part when they take turns. */
 #define INSTANT_SHARE 64
 #define INSTANT_TRIES 3
 #define DETAILS_SHARE 2
 #define DETAILS_LEAST 2000
 /* The first tick opens everything, and takes some time anyhow. */
 #define FIRST_NS (10 * NSEC_PER_MSEC)
-/* Reading the clocks of fewer processes says nothing about the budget. */
+/* With fewer processes than this the cost of their clocks is not compared with the budget. */
 #define CROWD 100
-/* The clocks of those that sleep are taken at every so many ticks at least. They sleep when their clock has
+/* The clocks of sleeping processes are read at least every so many ticks. A process sleeps when its clock has
  * not moved for so many. */
 #define CLOCK_TURNS_MAX 16
 #define TICKS_TO_REST 4
 
-/* Of the whole recorder, the threads beside the ticks included, or of this thread alone. */
-static int64_t own_cpu(clockid_t whose)
+/* Of the whole recorder, the collectors' threads included, or of this thread alone. */
+static int64_t own_cpu(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(whose, &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
@@ -77,9 +77,9 @@ void list_members(struct engine *e)
 	e->list_ns = env_now(e->env, ENV_MONOTONIC) + LIST_NS;
 }
 
-/* A process can become wanted without a birth or an exec that we hear of: it changes its user, is moved to
- * another control group, is exec'ed long after its birth. So now and then all are looked at, so seldom that
- * ten thousand cost next to nothing. */
+/* A process can become wanted without a fork or an exec that we are told of: it changes its user, is moved to
+ * another control group, is exec'ed long after its birth. So all processes are looked at from time to time,
+ * but so rarely that ten thousand cost next to nothing. */
 static void look_at_all(struct engine *e, int64_t now)
 {
 	int64_t spent;
@@ -109,10 +109,10 @@ void find_new_members(struct engine *e)
 	look_at_all(e, now);
 }
 
-/* PIDs that were given out and are not known may have been the job's, if a member has waited for children, or
- * has such as end unnoticed: in the same tick, in the one before (the PIDs are looked at first, so one can be
- * given out and waited for between the look and the reading of its parent) or in the next ones, where parents
- * were not read in this.
+/* Unknown PIDs that were given out may have been the job's, if a member has waited for children or ignores
+ * SIGCHLD: in the same tick, in the one before (the PIDs are looked at first, so one can be given out and
+ * waited for between that and the reading of its parent) or in the next ones, if parents were not read in
+ * this one.
  */
 static int64_t suspects(struct engine *e)
 {
@@ -135,7 +135,7 @@ static void suspect_unknown(struct engine *e)
 {
 	int64_t nr = suspects(e);
 
-	/* Exit records tell of all but those whose parent was not known either. */
+	/* There are exit records of all of them, except where the parent was not known either. */
 	if (e->taskstats && !e->feed.events_lost)
 		nr = e->children_grew ? e->unknown_ends : 0;
 	if (nr > 0 && e->env->live && !e->connector) {
@@ -152,13 +152,14 @@ static void suspect_unknown(struct engine *e)
 	e->feed.escaped = (int64_t)e->tree.escaped;
 }
 
-/* Those that are gone leave, and what they used is in their parents' accounts: these are read at once. */
-static void bury_missing(struct engine *e, int64_t now)
+/* Removes the members that are gone. What they used is in their parents' accounts, which are read at once. */
+static void remove_missing(struct engine *e, int64_t now)
 {
 	uint32_t nr = e->nr_missing, nr_parents = 0;
 
 	e->nr_missing = 0;
-	/* The kernel told of their end before they could be missed: hear that first, with their accounts. */
+	/* The kernel's exit events came before we could miss them: they are read first, with their
+	 * accounts. */
 	if (nr)
 		events_drain(e);
 	while (nr--) { /* children before parents: these must still be found */
@@ -199,7 +200,7 @@ static void miss(struct engine *e, uint32_t slot)
 	e->missing[e->nr_missing++] = (struct slot_id){slot, e->tree.member[slot].id};
 }
 
-/* It has slept for a while, and the clocks of such are taken in turns. */
+/* It has slept for a while, and the clocks of sleeping processes are read in turns. */
 static bool rests(const struct engine *e, const struct member *m)
 {
 	return e->clock_turns > 1 && !e->last_tick && m->bound && !m->brief && !m->owes &&
@@ -224,8 +225,8 @@ static void take_clocks(struct engine *e)
 	}
 }
 
-/* A member has waited for children, which the kernel does not tell: those of them whose clock was not taken
- * in this tick must not count beside it. */
+/* A member has waited for children, and there was no event of it: children whose clock was not read in this
+ * tick must not count in addition to their parent. */
 static void miss_resting(struct engine *e)
 {
 	tree_for_each (&e->tree, slot, after)
@@ -234,7 +235,7 @@ static void miss_resting(struct engine *e)
 			miss(e, slot);
 }
 
-/* From now on a tick reads the details of as many processes as that time allows, and of some at least. */
+/* From now on a tick reads the details of as many processes as fit into this time, and of some at least. */
 static void begin_turns(struct engine *e, int64_t details_ns)
 {
 	if (!e->details_ns)
@@ -243,8 +244,8 @@ static void begin_turns(struct engine *e, int64_t details_ns)
 	e->details_ns = MAX(details_ns, e->opt.interval_ns / DETAILS_LEAST);
 }
 
-/* Of thousands that sleep the clocks alone cost too much: they take turns, too. What one uses that wakes is
- * seen some ticks late. False when that would not help. */
+/* The clocks alone of thousands of sleeping processes cost too much: they are read in turns, too. What a
+ * process uses that wakes up is seen some ticks late. False when that would not help. */
 static bool take_clocks_in_turns(struct engine *e, double spent)
 {
 	char text[24];
@@ -258,7 +259,7 @@ static bool take_clocks_in_turns(struct engine *e, double spent)
 	return true;
 }
 
-/* Where the clocks alone exceed the budget, that needs no further judging. */
+/* Acts at once where the clocks alone exceed the budget. */
 static void judge_clocks(struct engine *e, int64_t cpu_ns)
 {
 	double spent = (double)cpu_ns / (e->opt.budget * (double)e->opt.interval_ns);
@@ -274,7 +275,7 @@ static int64_t take_totals(struct engine *e)
 {
 	bool crowd = !e->taken && e->env->live && e->tree.nr >= CROWD;
 	int64_t now, spread, cpu = crowd ? own_cpu(CLOCK_THREAD_CPUTIME_ID) : 0;
-	int tries = e->taken ? INSTANT_TRIES : 1; /* what is usual is not known yet */
+	int tries = e->taken ? INSTANT_TRIES : 1; /* the usual time is not known yet */
 
 	do {
 		now = env_now(e->env, ENV_MONOTONIC);
@@ -343,14 +344,14 @@ static void read_details(struct engine *e, int64_t now)
 
 static void sample_members(struct engine *e, int64_t now)
 {
-	bury_missing(e, now);
+	remove_missing(e, now);
 	read_details(e, now);
 	if (e->clock_turns > 1 && e->children_grew && (!e->connector || e->feed.events_lost)) {
 		miss_resting(e);
-		bury_missing(e, now);
+		remove_missing(e, now);
 	}
 	if (e->last_tick)
-		bury_missing(e, now + 1);
+		remove_missing(e, now + 1);
 	if (e->final_tick)
 		members_dismiss_dead(e);
 	if (e->accounts_moved)
@@ -363,7 +364,7 @@ static int64_t predicted(const struct engine *e, uint32_t slot)
 	return SMAPS_FIXED_NS + process_rss_pages(e->processes, slot) * e->page_ns / 1024;
 }
 
-/* Worth reading again: never read, or RSS has moved by a hundredth and by more than a few pages. */
+/* Worth reading again: never read, or RSS has changed by a hundredth and by more than a few pages. */
 static bool drifted(const struct engine *e, uint32_t slot)
 {
 	int64_t drift = process_smaps_drift(e->processes, slot), rss = process_rss_pages(e->processes, slot);
@@ -492,8 +493,8 @@ static void tell_doubts(struct engine *e)
 			process_tell_doubt(e->processes, slot, parent_slot(e, slot));
 }
 
-/* A reading may show that shared memory has grown or that sharers have left, which makes others doubtful who
- * were read before: hence again. */
+/* A reading may show that shared memory has grown or that sharers have left, which makes others doubtful that
+ * were read before: hence the repetition. */
 static void slow_tier(struct engine *e)
 {
 	if (!processes_want_smaps(e->processes))
@@ -513,8 +514,8 @@ static void slow_tier(struct engine *e)
 	tell_doubts(e);
 }
 
-/* Processes take turns: a tick reads the details of as many as the budget leaves room for, and of all the CPU
- * time. False when that would not help: what is left is no details. */
+/* Processes take turns: a tick reads the details of as many as the budget allows, and the CPU time of all.
+ * False when that would not help, because the rest of the cost is not details. */
 static bool take_turns(struct engine *e, double spent)
 {
 	int64_t ticks = MAX((int64_t)(e->taken - e->window_taken), 1);
@@ -528,7 +529,7 @@ static bool take_turns(struct engine *e, double spent)
 
 /* By how much of the budget was spent in the last window. The status file is half of an active process's
  * cost: it goes slower first, with the looks at those that sleep. Then processes take turns, then the clocks
- * of those that sleep, then ticks are left out. Far beyond the budget there is no time for steps. */
+ * of sleeping ones, then ticks are left out. Far beyond the budget all of this is done at once. */
 static void back_off(struct engine *e, double spent)
 {
 	bool may_stretch = !e->opt.interval_is_order;
@@ -581,7 +582,8 @@ static void budget(struct engine *e, int64_t now)
 	int64_t elapsed = now - e->window_ns, spent, allowed;
 
 	e->feed.self_cpu_ns = cpu;
-	if (!e->self_cpu_ns || e->opening) { /* opening everything, and meeting everyone, is not sampling */
+	if (!e->self_cpu_ns ||
+		e->opening) { /* opening files and the first reading of all processes are not sampling */
 		e->self_cpu_ns = cpu;
 		e->smaps_ns = 0;
 		begin_window(e, now);
@@ -590,7 +592,7 @@ static void budget(struct engine *e, int64_t now)
 	spent = cpu - e->self_cpu_ns - e->smaps_ns;
 	e->self_cpu_ns = cpu;
 	e->smaps_ns = 0;
-	/* Where the fast tier alone eats the budget, PSS still gets a quarter of it. */
+	/* Where the fast tier alone uses up the budget, PSS still gets a quarter of it. */
 	allowed = (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget * FORESEEN);
 	e->tokens_ns += MAX(allowed - spent, allowed / 4);
 	e->tokens_ns = MIN(e->tokens_ns, cap);
@@ -633,7 +635,8 @@ static int64_t period(const struct engine *e, const struct collector *c)
 	return 20 * NSEC_PER_MSEC;
 }
 
-/* Its values are of the middle of its reading. What the engine itself counted is of the tick's instant. */
+/* The time of its values is the middle of its reading. Values that the engine counted itself are of the
+ * tick's instant. */
 static int64_t delay_of(
 	const struct engine *e, const struct collector *c, int64_t now, int64_t before, int64_t after)
 {
@@ -681,7 +684,7 @@ static void watch_clock(struct engine *e)
 	engine_event(e, "clock", "step_ns", text);
 }
 
-/* Opening is not sampling: what it costs is not the budget's. */
+/* Opening is not sampling: its cost does not count in the budget. */
 static void open_new_sets(struct engine *e)
 {
 	/* Neither the members' first readings nor the opening share much code with the ticks that follow. A
@@ -723,5 +726,5 @@ void tick_take(struct engine *e, bool due)
 	for (uint32_t i = 0; i < e->nr_sets; i++)
 		table_settle(&e->set[i].table);
 	e->taken++;
-	bury_missing(e, now + 1);
+	remove_missing(e, now + 1);
 }
