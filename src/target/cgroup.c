@@ -1,6 +1,6 @@
 /* A control group of our own, for two things that nothing else gives: the exact CPU time of all that ever ran
- * in it, also of children whose parent ignored their end; and, where we are alone, that job and recorder
- * compete for CPUs as two and not as a thousand and one.
+ * in it, also of children whose parent ignored their end; and, where no other process is in our group, that
+ * job and recorder compete for CPUs as two tasks and not as a thousand and one.
  *
  * It is a child of the group we are in, so that every limit above stays in force, and it sets none itself. v2
  * counts CPU in every group without any controller enabled, so nothing of the host's set-up is changed. On v1
@@ -10,10 +10,11 @@
  * In the hierarchy of the cpu controller a group weighs as much as one process, whatever runs in it: beside
  * other processes the job would lose. So it gets a group there only when the recorder is alone in the group
  * we are in (its parent below), as in a scope of systemd's with Delegate=yes. What the parent gets of the
- * machine stays the same, and inside it are only job and recorder. On v1 that is a group for the
- * job; the recorder stays in the parent. v2 lets no processes and groups compete: there the recorder moves to
- * a group beside the job's, and the controller is switched on in the parent (and off again at the end, by the
- * witness if we alone are killed: a group whose controllers are on for others takes no processes).
+ * machine stays the same, and inside it are only job and recorder. On v1 that is a group for the job; the
+ * recorder stays in the parent. On v2 processes and groups cannot be side by side in one group: there the
+ * recorder moves to a group beside the job's, and the controller is switched on in the parent (and off again
+ * at the end, by the witness if we alone are killed: a group whose controllers are on for others takes no
+ * processes).
  *
  * Rejected: where others are in the parent, a heavy group for the recorder alone (v1, cpu.shares 262144):
  * 8 of 89 ticks missed among 1,000 processes, where two groups missed none of 132; a threaded group for it
@@ -22,10 +23,10 @@
  * Rejected: a v1 memory group for the true peak. Before Linux 5.11 v1 memory groups need not be hierarchical,
  * and a job in a group of ours could then escape the limit of its parent.
  *
- * A group outlives its maker when that is killed. So the maker holds a lock on the directory, and each new
- * recorder removes the groups beside its own whose maker's pid is gone and whose lock is free: neither a
- * reused pid nor a recorder in another pid namespace is mistaken. Removing means rmdir, which the kernel
- * refuses while anything runs in the group: an orphaned job keeps its group until it ends. */
+ * A group stays when the recorder that made it is killed. So the recorder holds a lock on the directory, and
+ * each new recorder removes the groups beside its own whose recorder's pid is gone and whose lock is free:
+ * neither a reused pid nor a recorder in another pid namespace misleads it. Removing means rmdir, which the
+ * kernel refuses while anything runs in the group: an orphaned job keeps its group until it ends. */
 #include "target/kernel.h"
 #include "base/buf.h"
 #include "base/rights.h"
@@ -61,8 +62,8 @@ struct own_cgroup {
 	struct made_cgroup recorder; /* v2: beside the job's, with the cpu controller switched on */
 	const char *controller;	     /* v2: what is switched on */
 	bool shares;		     /* job and recorder compete as two */
-	int share_error;	     /* why not, as far as it is known at the start */
-	int enter, enter_cpu;	     /* where a process writes 0 to come in; -1: needs not */
+	int share_error;	     /* why not, if that is known at the start */
+	int enter, enter_cpu;	     /* where a process writes 0 to enter; -1: not needed */
 	int usage;		     /* cpu.stat or cpuacct.usage */
 	int split;		     /* v1: cpuacct.stat */
 	int peak;		     /* memory.peak, or -1 */
@@ -105,7 +106,7 @@ static bool is_populated(int dir)
 	bool populated = true;
 
 	buf_init(&text, 65536);
-	if (read_at(dir, "cgroup.events", &text) == 0) /* v2 only; it speaks for the whole subtree */
+	if (read_at(dir, "cgroup.events", &text) == 0) /* v2 only; counts the whole subtree */
 		populated = !strstr((char *)text.data, "populated 0");
 	buf_release(&text);
 	return populated;
@@ -262,7 +263,7 @@ static int open_parent(struct made_cgroup *g, const struct cgroup_dir *place)
 	if (g->parent < 0)
 		return -errno;
 	remove_abandoned(g->parent);
-	/* Who may make a group may still not be allowed to move processes between it and this one. */
+	/* We may be allowed to make a group and still not to move processes between it and this one. */
 	return faccessat(g->parent, "cgroup.procs", W_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
@@ -287,7 +288,7 @@ static int make_directory(struct made_cgroup *g, const char *suffix)
 	return -EEXIST;
 }
 
-/* Whether only we, and a companion (0: none), are in the group, and no group is in it but one of this
+/* Whether only we, and a companion (0: none), are in the group, and it has no child group except one of this
  * name ("": none at all). */
 static bool is_alone(int parent, pid_t companion, const char *name)
 {
@@ -356,7 +357,7 @@ static int create_at(struct own_cgroup *g, const struct cgroup_dir *place, const
 
 	g->v2 = place->v2;
 	r = open_parent(&g->job, place);
-	/* cpu and cpuacct are one hierarchy: what counts the job's CPU time would limit it, too. */
+	/* cpu and cpuacct are one hierarchy: the group that counts the job's CPU time would limit it, too. */
 	if (r >= 0 && same && !is_alone(g->job.parent, 0, ""))
 		r = -EBUSY;
 	if (r >= 0)
@@ -535,7 +536,8 @@ int cgroup_untidy(const struct own_cgroup *g)
 	return g->recorder.name[0] ? g->job.parent : -1;
 }
 
-/* As stop_sharing() and without our memory's help. The job may go on: then its group stays. */
+/* As stop_sharing(), for the witness when we were killed: allocates nothing. The job may go on: then its
+ * group stays. */
 void cgroup_tidy(const void *group, int parent)
 {
 	const struct own_cgroup *g = group;
@@ -574,7 +576,7 @@ static pid_t fork_into(const struct own_cgroup *g, bool *ret_inside)
 
 	if (g && g->v2) {
 		inside.cgroup = (uint64_t)g->job.dir;
-		*ret_inside = true; /* before, for the child's copy of it */
+		*ret_inside = true; /* set before the fork, for the child's copy */
 		pid = (pid_t)syscall(SYS_clone3, &inside, sizeof(inside));
 		if (pid >= 0)
 			return pid;
@@ -595,7 +597,7 @@ void cgroup_doors(const struct own_cgroup *g, int *ret, int *ret_always)
 
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside)
 {
-	bool rights = rights_held() != 0; /* asked before: the child shall touch little memory */
+	bool rights = rights_held() != 0; /* read before the fork: the child shall touch little memory */
 	pid_t pid;
 
 	if (rights)

@@ -1,3 +1,4 @@
+/* Starts the command and becomes it, passes signals on, and ends as the command did: see command.h. */
 #include "target/command.h"
 
 #include "base/rights.h"
@@ -56,8 +57,8 @@ static int executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? -errno : 0;
 }
 
-/* As execvp(3) looks: a name with a slash as it is, others in PATH, where what may not be run is passed over.
- */
+/* Searches as execvp(3) does: a name with a slash as it is, others in PATH, skipping what may not be
+ * executed. */
 static int find(const char *name, char path[static PATH_MAX])
 {
 	const char *list = getenv("PATH"), *end;
@@ -88,7 +89,7 @@ int command_find(const char *name)
 	return find(name, path);
 }
 
-/* What the child needs, in memory of its own: what we have allocated is not there. */
+/* What the child needs, in a mapping of its own: the child has no copy of our heap. */
 struct start {
 	size_t size;
 	sigset_t mask;
@@ -151,8 +152,8 @@ static struct start *start_new(char *const *argv, const char *recording)
 	return s;
 }
 
-/* In the child, until we let it go, or are dead. What is sent to our process group meanwhile is pending here,
- * and from some moment on also at the witness. */
+/* In the child: waits until the recorder lets it go on, or is dead. Signals to our process group that come
+ * meanwhile are pending here, and later also at the witness. */
 static uint64_t wait_at_gate(const struct start *s)
 {
 	uint64_t pending = 0;
@@ -165,17 +166,18 @@ static uint64_t wait_at_gate(const struct start *s)
 	return pending;
 }
 
-/* What the job's process says before its exec, and why that failed. */
+/* What the job's process reports before its exec, and why the exec failed. */
 struct command_report {
 	int64_t kib;	  /* its own largest memory so far */
-	uint64_t pending; /* signals that it has, and will have as the job */
+	uint64_t pending; /* its pending signals, which the job will have too */
 	int error;
 };
 
 /* In the child. The kernel keeps the largest memory of a process over its exec, so the copy of us that
- * becomes the job must be small and known, or the memory of a small command could not be told from it. Every
- * other function of libc that runs here would add 64 KiB: hence bare system calls up to the exec. The counts
- * of I/O are kept over it, too, and read() and write() are in them, but not what goes through a socket. */
+ * becomes the job must be small and of known size: otherwise the memory of a small command could not be
+ * distinguished from it. Every other function of libc that runs here would add 64 KiB: hence bare system
+ * calls up to the exec. The I/O counters are kept over the exec, too. They count read() and write(), but not
+ * what goes through a socket. */
 static void become(const struct start *s, bool inside, bool huge_pages)
 {
 	struct rusage usage = {0};
@@ -186,7 +188,7 @@ static void become(const struct start *s, bool inside, bool huge_pages)
 		syscall(SYS_write, s->door, "0", 1);
 	if (s->cpu_door >= 0)
 		syscall(SYS_write, s->cpu_door, "0", 1);
-	/* Inherited over exec: the job shall have what it would have without us. */
+	/* Inherited over exec: the job shall have the setting that it would have without us. */
 	if (huge_pages)
 		syscall(SYS_prctl, PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	report.pending = wait_at_gate(s);
@@ -196,15 +198,15 @@ static void become(const struct start *s, bool inside, bool huge_pages)
 	syscall(SYS_sendto, s->report, &report, offsetof(struct command_report, error), 0, NULL, 0);
 	if (*s->path)
 		syscall(SYS_execve, s->path, s->argv, s->env);
-	execvpe(s->argv[0], s->argv, s->env); /* a script without #!, too */
+	execvpe(s->argv[0], s->argv, s->env); /* also runs a script without #! */
 	error = errno;
 	while (write(s->report, &error, sizeof(error)) < 0 && errno == EINTR)
 		;
 	_exit(EXIT_FAILURE);
 }
 
-/* What was allocated since command_prepare() is not copied into children (the job's process, then the
- * witness), or is again. */
+/* Memory that was allocated since command_prepare() is not copied into children (the job's process, then the
+ * witness), or is copied again, by the advice. */
 static void leave_heap(const struct command *c, int advice)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
@@ -268,7 +270,7 @@ static void let_go(struct command *c)
 	c->held = false;
 }
 
-/* Sent to our process group before there was a witness. */
+/* Signals that were sent to our process group before there was a witness. */
 static void job_has_already(struct command *c, uint64_t pending)
 {
 	uint64_t ours = 0;
@@ -308,7 +310,7 @@ int command_become(struct command *c, char *const *argv)
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, found;
 
 	if (c->prepared) {
-		/* What a write of ours has met waits for us as a signal: ignoring it takes it away. */
+		/* A signal caused by a write of ours is pending: ignoring it removes it. */
 		for (size_t i = 0; i < ARRAY_SIZE(of_writes); i++) {
 			sigaction(of_writes[i], &ignore, &found);
 			sigaction(of_writes[i], &found, NULL);
@@ -329,7 +331,7 @@ unsigned command_privileges(struct command *c)
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 	struct rlimit more = c->files;
 
-	if (c->pid) { /* without a witness, signals to the group are passed on once more */
+	if (c->pid) { /* without a witness, signals to the group reach the job twice */
 		witness_start(&c->witness);
 		let_go(c);
 		leave_heap(c, MADV_KEEPONFORK);
@@ -367,8 +369,8 @@ static char job_state(pid_t pid)
 	return at && at[1] == ' ' ? at[2] : 0;
 }
 
-/* What a write of ours has met comes as if we had sent it; what the CPU time of our own has, from the kernel.
- */
+/* A signal caused by our own write has us as its sender; one caused by our own CPU time comes from the
+ * kernel. */
 static bool is_our_own(const struct signalfd_siginfo *si)
 {
 	switch (si->ssi_signo) {
@@ -381,10 +383,10 @@ static bool is_our_own(const struct signalfd_siginfo *si)
 	return false;
 }
 
-/* Whether the kernel has sent it to our whole process group: *ret_known. What comes from a terminal's keys
- * and size it has. Of a hangup it tells the leader of the session alone (__tty_hangup()); when the leader
- * ends, or when a group becomes an orphan, it tells the whole group. Others, of a timer that was set before
- * we were executed (alarm(2)) for instance, it may have sent to us alone. */
+/* Whether the kernel has sent it to our whole process group, if *ret_known. Signals of a terminal's keys and
+ * size go to the group. A hangup goes to the leader of the session alone (__tty_hangup()); when the leader
+ * ends, or when a group becomes an orphan, the whole group gets it. Others, for instance of a timer that was
+ * set before our exec (alarm(2)), may have been sent to us alone. */
 static bool kernel_told_group(int sig, bool *ret_known)
 {
 	*ret_known = true;
@@ -406,7 +408,7 @@ static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
 {
 	int sig = (int)si->ssi_signo;
 	bool in_group = getpgid(c->pid) == getpgrp();
-	/* Asked in any case: what it saw of this signal shall not be taken for the next one. */
+	/* Asked in any case: a signal that the witness saw must not be taken for the next one. */
 	bool seen = witness_saw(&c->witness, sig), known = false, told = false;
 
 	if (!in_group)
@@ -416,7 +418,7 @@ static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
 	return known ? told : seen;
 }
 
-/* With the value that it carries, and as from whoever sent it, where the kernel lets us say so. */
+/* With its value, and with its sender where the kernel allows us to set it. */
 static int pass_on(pid_t pid, const struct signalfd_siginfo *si)
 {
 	siginfo_t info = {.si_signo = (int)si->ssi_signo, .si_code = SI_QUEUE};
@@ -488,12 +490,12 @@ int command_exit_as(struct command *c, int status)
 	witness_end(&c->witness);
 	if (!sig)
 		return WEXITSTATUS(status);
-	/* The job has left its core; ours would only bury it. */
+	/* The job has written its core file; ours could overwrite it. */
 	getrlimit(RLIMIT_CORE, &no_core);
 	no_core.rlim_cur = 0;
 	setrlimit(RLIMIT_CORE, &no_core);
 	sigaction(sig, &fallback, NULL);
-	/* All others stay blocked: one that came meanwhile is not what the job died of. */
+	/* All others stay blocked: we must not die of a signal that came meanwhile. */
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);

@@ -1,8 +1,8 @@
-/* The command we start, so that it cannot tell: same stdin, stdout, terminal, process group, limits, signal
- * mask and dispositions (but for an ignored SIGCHLD, which would hide its children's CPU time), same
- * environment but for TACHO_RECORDING.
+/* Starts the command with everything as it would be without us: same stdin, stdout, terminal, process group,
+ * limits, signal mask and dispositions (except an ignored SIGCHLD, which would hide its children's CPU time),
+ * same environment except TACHO_RECORDING.
  *
- * Signals that reach the recorder are for the job: all that can be caught, but for our own faults, are read
+ * Signals that reach the recorder are for the job: all that can be caught, except our own faults, are read
  * from a signalfd and passed on, unless the job has them already (they were sent to the process group: see
  * witness.h) or sent them itself, or the kernel sent them for what we did (a write to a closed pipe, a
  * limit). A job that stops for the terminal (Ctrl-Z) stops us too, so that the shell sees what it would see
@@ -21,12 +21,13 @@
 struct command {
 	pid_t pid; /* 0: none (attach) */
 	int signal_fd;
-	bool prepared;		 /* what follows is as we found it, and was changed */
+	bool prepared;		 /* the following were saved as we found them, and changed */
 	sigset_t mask;		 /* as we found it */
 	struct sigaction child;	 /* likewise */
 	void *heap;		 /* where ours ended when this began */
 	struct rlimit files;	 /* as we found it */
-	bool has_huge_pages;	 /* the kernel may give the job huge pages; ourselves we have denied them */
+	bool has_huge_pages;	 /* the kernel may give the job huge pages; we have switched them off for
+				    ourselves */
 	int64_t before_exec_kib; /* the most memory that the job's process had while it was a copy of us; -1:
 				    not known */
 	int report;		 /* where its process says why it could not be executed */
@@ -37,8 +38,8 @@ struct command {
 
 /* Blocks the signals we handle and becomes the subreaper of what will be started. */
 int command_prepare(struct command *c);
-/* Whether there is such a command: 0, -ENOENT or -EACCES. A mistyped name is known before a file is touched;
- * the last word is with command_start(). */
+/* Whether there is such a command: 0, -ENOENT or -EACCES. So a mistyped name is found before any file is
+ * touched; command_start() may still fail. */
 int command_find(const char *name);
 /* What is to be done while the new process has its PID and waits, before it executes anything. */
 struct command_gate {
@@ -54,9 +55,8 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 int command_confirm(struct command *c);
 /* Puts everything back and becomes argv in our place. Returns only if that fails: -errno. */
 int command_become(struct command *c, char *const *argv);
-/* After the start: makes the witness and lets the new process go on to its exec. What need not wait for that
- * is done meanwhile: what is only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ).
- */
+/* After the start: makes the witness and lets the new process go on to its exec. Meanwhile it sets what is
+ * only for us (limits of descriptors, timer slack, ignored SIGPIPE and SIGXFSZ). */
 unsigned command_privileges(struct command *c);
 
 /* Next signal: 1 and the signal, or 0. */

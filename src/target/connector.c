@@ -12,7 +12,7 @@
  *
  * An EXIT is that of the thread group leader. When a leader ends before its other threads (pthread_exit in
  * main) the process lives on as a zombie leader with threads; no event tells when the last of them goes. The
- * caller looks at /proc before it believes an EXIT, as it must anyhow for the final values. */
+ * caller checks /proc before it trusts an EXIT, as it must anyhow for the final values. */
 #include "target/kernel.h"
 #include "target/netlink.h"
 
@@ -156,8 +156,8 @@ static int64_t monotonic_ns(void)
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-/* A child without an exit signal (nobody's SIGCHLD handler shall see it) that shares our memory while we
- * stand still, which is the cheapest process there is. */
+/* A child without an exit signal (no SIGCHLD handler shall see it) that shares our memory while we are
+ * suspended: the cheapest kind of process. */
 static pid_t fork_and_reap(void)
 {
 	static char stack[16384] __attribute__((aligned(64)));
@@ -244,7 +244,8 @@ struct connector *connector_close(struct connector *c)
 {
 	if (!c)
 		return NULL;
-	/* Older kernels count listeners by these messages alone and would go on making events for nobody. */
+	/* Older kernels count listeners by these messages alone and would go on making events without a
+	 * listener. */
 	if (c->link.port)
 		control(c, PROC_CN_MCAST_IGNORE);
 	netlink_close(&c->link);

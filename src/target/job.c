@@ -1,13 +1,14 @@
-/* Which processes of this node belong to a batch job: five ways of knowing, tried from the best to the
+/* Which processes of this node belong to a batch job: five ways to find out, tried from the best to the
  * weakest.
  *
- * Control groups come first: they are world-readable, cover everything the job ever starts, whoever its
- * parent became, and cost one small file a process, or nothing for strangers where the job's own directory
- * can be walked. The scheduler's tool costs a process and tens of milliseconds, so it is asked once; who
- * joins later is known by the environment where we may read it. Environments are only readable for our own
- * user's processes, sessions miss ranks that MPICH and TM make leaders of their own, and the launcher's tree
- * misses whatever was not started below it. Asking the scheduler's server, or trusting the uid alone, was
- * rejected: the first loads what thousands of nodes share, the second mixes two jobs of one user. */
+ * Control groups come first: they are world-readable, cover everything the job ever starts, whatever its
+ * parent became, and cost one small file a process, or nothing for other processes where the job's own
+ * directory can be walked. The scheduler's tool costs a process and tens of milliseconds, so it is asked
+ * once; processes that join later are found by their environment where we may read it. Environments are only
+ * readable for our own user's processes, sessions miss ranks that MPICH and TM make leaders of their own, and
+ * the launcher's tree misses whatever was not started below it. Asking the scheduler's server, or trusting
+ * the uid alone, was rejected: the first loads what thousands of nodes share, the second mixes two jobs of
+ * one user. */
 #include "target/job_internal.h"
 
 #include "target/job_scontrol.h"
@@ -36,7 +37,7 @@ bool job_read_process(struct job *job, pid_t pid, struct job_process *ret)
 	return n > 0 && job_process_parse(job->text, (size_t)n, ret);
 }
 
-/* Drops what is left of a variable that was too long for us. *too_long stays while its end has not come. */
+/* Drops the rest of a variable that was too long for us. *too_long stays while its end has not come. */
 static size_t drop_tail(char *text, size_t len, bool *too_long)
 {
 	const char *end = *too_long ? memchr(text, '\0', len) : text;
@@ -113,7 +114,7 @@ int job_scan_all(struct job *job, int (*fn)(struct job *job, pid_t pid))
 	return env_list(job->env, "proc", scan_name, &scan);
 }
 
-/* ---- who is left out ---- */
+/* ---- processes that are left out ---- */
 
 /* 1: a daemon, 0: not, -errno: gone or hidden. */
 static int is_daemon(struct job *job, pid_t pid)
@@ -137,7 +138,7 @@ bool job_is_daemon(struct job *job, pid_t pid)
 	return pid == job->self || is_daemon(job, pid) == 1;
 }
 
-/* Hands a process of the job to whom the listing is for. */
+/* Passes a process of the job to the listing's caller. */
 int job_hand_out(struct job *job, pid_t pid)
 {
 	int r;
@@ -158,8 +159,8 @@ int job_hand_out(struct job *job, pid_t pid)
 
 /* ---- the scheduler's tool ---- */
 
-/* What the tool has to say by now; without an answer, it will be there at the next call. The one that
- * job_open() waited for is kept for the first listing. */
+/* The tool's output so far; without an answer yet, the next call gets it. The answer that job_open() waited
+ * for is kept for the first listing. */
 static int list_scontrol(struct job *job, int wait_ms, bool keep)
 {
 	const char *text;
@@ -226,7 +227,8 @@ static int take_by_environ(struct job *job, pid_t pid)
 		job->denied++;
 	if (r == 1)
 		return job_hand_out(job, pid);
-	/* What a job started with a clean environment, or as another user, is still in its session. */
+	/* A process that a job started with a clean environment, or as another user, is still in its
+	 * session. */
 	if (r == -ESRCH || r == -ENOENT || !job_read_process(job, pid, &process) || process.session <= 1 ||
 		process.session == pid || !leader_has(job, process.session))
 		return 0;
@@ -316,7 +318,7 @@ static int set_name(struct job *job, const char *id)
 	return 0;
 }
 
-/* A file that the scheduler puts on the job's nodes says that it is here. */
+/* A file that the scheduler puts on the job's nodes shows that the job is here. */
 static bool shows_up(struct job *job)
 {
 	static const char *const place[] = {"var/spool/pbs/aux", "var/spool/torque/aux", "var/lib/oar"};
@@ -461,7 +463,7 @@ bool job_takes(struct job *job, pid_t pid)
 	case WAY_SESSION:
 		return job_read_process(job, pid, &process) && process.session == job->session;
 	default:
-		return false; /* what is below the launcher comes by its parent */
+		return false; /* processes below the launcher are found by their parent */
 	}
 }
 

@@ -1,8 +1,8 @@
 /* A batch system's job on this node: which one, and which processes are its own.
  *
- * SLURM, PBS and OAR. The ways of knowing, best first: control groups, the scheduler's own tool, the
+ * SLURM, PBS and OAR. The ways to find out, best first: control groups, the scheduler's own tool, the
  * environment and session of processes, the tree of the launcher we run under. The first that finds a process
- * is used for the whole recording, and is told. */
+ * is used for the whole recording, and is reported. */
 #ifndef TARGET_JOB_H
 #define TARGET_JOB_H
 
@@ -33,18 +33,16 @@ int job_open(struct env *env, const char *id, struct job **ret, const char **ret
 struct job *job_close(struct job *job);
 const struct job_name *job_name(const struct job *job);
 /* All its processes now; slurmstepd, tacho itself and other daemons of the scheduler are left out. fn returns
- * 0 to go on. For the start and, where the way of knowing has no other means (scontrol), every few seconds.
- */
+ * 0 to go on. For the start and, where this is the only way (scontrol), every few seconds. */
 int job_list(struct job *job, int (*fn)(void *arg, pid_t pid), void *arg);
 /* Does this new process belong to it? Cheap: at most one small file of the process is read. Children of
  * members are taken in by the caller anyway. Allocates nothing. */
 bool job_takes(struct job *job, pid_t pid);
-/* Daemon of the scheduler in the midst of the job's processes: never a member, its children may be. */
+/* A daemon of the scheduler among the job's processes: never a member, but its children may be. */
 bool job_is_daemon(struct job *job, pid_t pid);
-/* Its control group, as proc/PID/cgroup of one of its processes names it; false: it has none that is known.
- */
+/* Its control group, as proc/PID/cgroup of one of its processes names it; false: none is known. */
 bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size);
-/* Listing finds what being asked about new processes does not, and is cheap here: call job_list() every few
- * seconds. Where this is false, a listing looks at all processes there are, and is for the start. */
+/* Listing finds processes that job_takes() does not, and is cheap here: call job_list() every few seconds.
+ * Where this is false, a listing looks at all processes of the machine, and is for the start only. */
 bool job_needs_listing(const struct job *job);
 #endif

@@ -1,11 +1,12 @@
-/* A job by its control groups: which is its own, where its directory is, who is in it and below. */
+/* A job by its control groups: which is its own, where its directory is, which processes are in it and
+ * below. */
 #include "target/job_internal.h"
 
 #include "node/cgroups.h"
 
 #include <string.h>
 
-/* Is this the job's group? Names what was not known of the job before. */
+/* Is this the job's group? Learns what was not known of the job before. */
 static bool is_its_group(struct job *job, const struct job_group *g)
 {
 	if (!g->by_name)
@@ -197,8 +198,8 @@ int job_list_group(struct job *job)
 	return r == -ENOENT ? 0 : r; /* the scheduler removes it when all have ended */
 }
 
-/* A group that holds nobody but daemons is the last word: the job is starting, and a weaker way would find
- * others. */
+/* If the group has only daemons, no other way is tried: the job is starting, and a weaker way would find
+ * wrong processes. */
 int job_open_group(struct job *job)
 {
 	int r = 0;

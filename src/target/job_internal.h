@@ -1,4 +1,4 @@
-/* What the ways of knowing a job's processes share. */
+/* What the ways to find a job's processes share. */
 #ifndef TARGET_JOB_INTERNAL_H
 #define TARGET_JOB_INTERNAL_H
 
@@ -47,7 +47,7 @@ bool job_read_process(struct job *job, pid_t pid, struct job_process *ret);
 int job_environ_has_it(struct job *job, pid_t pid, struct job_name *ret);
 /* All processes but ourselves; fn returns 0 to go on. */
 int job_scan_all(struct job *job, int (*fn)(struct job *job, pid_t pid));
-/* Hands a process of the job to whom the listing is for, unless it is a daemon or ourselves. */
+/* Passes a process of the job to the listing's caller, unless it is a daemon or ourselves. */
 int job_hand_out(struct job *job, pid_t pid);
 
 /* Each way's: 1 when it knows the job and has listed its processes, 0 when it does not know it, -ESRCH when

@@ -1,5 +1,5 @@
-/* A job by its launcher: the tree that we stand in, or beside. The weakest way, and the only one without a
- * batch system. */
+/* A job by its launcher: the tree of processes that we are in, or beside. The weakest way, and the only one
+ * without a batch system. */
 #include "target/job_internal.h"
 
 #include "read/read.h"
@@ -14,8 +14,8 @@ static int64_t user_of(struct job *job, pid_t pid)
 	return n > 0 && read_key(job->text, job->text + n, "Uid", &uid) ? uid : -1;
 }
 
-/* A shell that was started by a login: its name as it sees it begins with a dash. That of a PBS job looks
- * alike, but its parent is PBS. */
+/* A shell that was started by a login: its argv[0] begins with a dash. The shell of a PBS job looks the same,
+ * but its parent is PBS. */
 static bool is_login_shell(struct job *job, pid_t pid)
 {
 	return job_read_of(job, pid, "cmdline") > 0 && job->text[0] == '-';
@@ -73,8 +73,8 @@ int job_take_below(struct job *job, pid_t pid)
 	return is_below(job, pid, job->top) ? job_hand_out(job, pid) : 0;
 }
 
-/* Beside a launcher counts as below it when there is no scheduler: `tacho attach job & mpirun ./a` in a
- * script. */
+/* When there is no scheduler, being beside a launcher counts as being below it: `tacho attach job & mpirun
+ * ./a` in a script. */
 int job_open_launcher(struct job *job)
 {
 	if (!job->here)

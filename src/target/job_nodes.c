@@ -1,8 +1,8 @@
 /* Which hosts a job has, as its batch system names them.
  *
  * PBS and OAR keep a file with a line for each slot, hosts repeated; PBS's lies on the first node alone, so
- * users copy it to where all nodes can read it and say where (PBS_NODEFILE_LOCAL). SLURM gives a list as
- * text, which is kept as it is ("node[1-4]"). */
+ * users copy it to where all nodes can read it and set PBS_NODEFILE_LOCAL. SLURM gives a list as text, which
+ * is kept as it is ("node[1-4]"). */
 #include "target/job.h"
 
 #include <stdio.h>

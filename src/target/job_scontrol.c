@@ -1,6 +1,6 @@
-/* The tool is started and read beside the recording: its output comes through a pipe that nobody waits for,
- * but for the first answer. posix_spawn() and not fork(): a copy of the recorder's page tables would be paid
- * for by who is recorded. popen() was rejected: it goes through a shell and waits. */
+/* The tool is started and read beside the recording: its output comes through a pipe, and only the first
+ * answer is waited for. posix_spawn() and not fork(): copying the recorder's page tables would take time from
+ * the job. popen() was rejected: it goes through a shell and waits. */
 #include "target/job_scontrol.h"
 
 #include "base/rights.h"
@@ -49,8 +49,8 @@ static int set_attributes(posix_spawnattr_t *attributes)
 		attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 }
 
-/* By PATH; with rights that the user has not, only where root alone can have put it. It inherits none of
- * them. */
+/* By PATH; if we have rights that the user does not have, only where root alone can have put it. It inherits
+ * none of them. */
 static const char *find_tool(char real[static PATH_MAX])
 {
 	static const char *const place[] = {
@@ -122,8 +122,8 @@ int scontrol_start(struct scontrol **ret, const char *id)
 	return 0;
 }
 
-/* Its exit status does not matter, so it need not be given the time to end by itself. Where somebody else has
- * waited for all children of ours, there is none. */
+/* Its exit status does not matter, so we do not wait until it ends by itself. Other code of ours may have
+ * waited for it already. */
 static void reap(struct scontrol *s)
 {
 	if (!s->pid)

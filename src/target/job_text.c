@@ -1,9 +1,9 @@
 /* How SLURM, PBS and OAR name jobs: in control groups, in variables, in the output of tools, by process
  * names.
  *
- * Paths of control groups are judged by the names around the job's own, never by their depth: slices can be
- * renamed, containers and namespaces put something before or cut the beginning off. A name alone ("job_7") is
- * not enough, since anybody may use it. */
+ * Paths of control groups are recognized by the names around the job's own, never by their depth: slices can
+ * be renamed, containers and namespaces put something before or cut the beginning off. A name alone ("job_7")
+ * is not enough, since any user may use it. */
 #include "target/job_text.h"
 
 #include "node/cgroups.h"
@@ -313,7 +313,7 @@ static struct text base_name(struct text path)
 }
 
 /* OAR runs a job below `perl - 12 OAREXEC` and below a script given with -e, which begins by setting OAR's
- * variables; both stand in the job's own control group and do nothing but wait. */
+ * variables; both are in the job's own control group and only wait. */
 static bool is_oar_wrapper(struct text words)
 {
 	struct text first = base_name(text_cut(&words, '\0')), second = text_cut(&words, '\0'),

@@ -1,5 +1,5 @@
-/* What the texts of /proc and of the schedulers' tools tell about jobs: pure text in and out, so that every
- * layout is a test. All take hostile text. */
+/* Finds jobs in the texts of /proc and of the schedulers' tools: pure text in and out, so that every layout
+ * is a test. All take hostile text. */
 #ifndef TARGET_JOB_TEXT_H
 #define TARGET_JOB_TEXT_H
 

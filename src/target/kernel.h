@@ -1,4 +1,4 @@
-/* What a kernel tells about processes beyond /proc, where it does: all optional, none needed.
+/* What the kernel may report about processes beyond /proc: all of it is optional.
  *
  * - the proc connector: every fork, exec and exit, as it happens;
  * - taskstats: an accounting record of every task that exits (needs CAP_NET_ADMIN);
@@ -30,11 +30,12 @@ struct connector;
 /* Opens, and proves by forking a child that events really arrive (in pid and user namespaces the kernel is
  * silent without an error). -EPERM, -ENOTSUP, -ETIMEDOUT (silent)...; *reterr_why is for people. */
 int connector_open(struct connector **ret, const char **reterr_why);
-/* The same in two steps, for who forks anyway: listens, and later looks for the event of a fork of ours that
- * happened between the two instants. */
+/* The same in two steps, for callers that fork anyway: listens, and later looks for the event of a fork of
+ * ours that happened between the two instants. */
 int connector_listen(struct connector **ret, const char **reterr_why);
 int connector_prove(struct connector *c, pid_t child, int64_t before, int64_t after);
-/* Has the kernel drop what connector_next() would leave out: for who listens for more than some moments. */
+/* Has the kernel drop what connector_next() would leave out: for callers that listen for longer than some
+ * moments. */
 void connector_filter(struct connector *c);
 struct connector *connector_close(struct connector *c);
 int connector_fd(const struct connector *c);
@@ -75,11 +76,11 @@ struct cgroup_usage {
 struct own_cgroup;
 
 /* Makes a child of the group we are in (v2 where mounted, else a v1 cpuacct group of its own hierarchy), so
- * that all limits stay in force, and removes those that dead recorders left behind. Where the cpu controller
- * of v1 is ours and we are alone, also one for the job's part of the CPUs. -EACCES, -ENOENT, -EROFS,
- * -EBUSY... Nothing is moved: the job enters by itself with cgroup_enter(). */
+ * that all limits stay in force, and removes those that dead recorders left behind. Where we may use the cpu
+ * controller of v1 and no other process is in our group, also one for the job's share of the CPUs. -EACCES,
+ * -ENOENT, -EROFS, -EBUSY... Nothing is moved: the job enters by itself with cgroup_enter(). */
 int cgroup_create(struct own_cgroup **ret, const char **reterr_why);
-/* The same, for who knows already where we are (cgroups_read()). */
+/* The same, for callers that know already where we are (cgroups_read()). */
 struct cgroups;
 int cgroup_create_in(const struct cgroups *places, struct own_cgroup **ret, const char **reterr_why);
 /* fork() whose child is born inside the group (clone3). Use this, not fork and enter: writing to cgroup.procs
@@ -88,14 +89,14 @@ int cgroup_create_in(const struct cgroups *places, struct own_cgroup **ret, cons
  * cgroup_enter() (0.05 ms on v1). The child may only do what is async-signal-safe, and no raise(): libc knows
  * nothing of this fork. Returns as fork, but -errno; g may be NULL. */
 pid_t cgroup_fork(const struct own_cgroup *g, bool *ret_inside);
-/* In the child between fork and exec; async-signal-safe. It writes "0" to the doors: to one unless it was
- * born inside, to the other always. -1: there is none. */
+/* In the child between fork and exec; async-signal-safe. It writes "0" to these files: to the first unless it
+ * was born inside, to the second always. -1: there is none. */
 void cgroup_doors(const struct own_cgroup *g, int *ret, int *ret_always);
 int cgroup_enter(const struct own_cgroup *g, bool inside);
 /* When the job is inside: makes job and recorder compete for CPUs as two, which on v2 moves us, and a
  * companion of ours (0: none), into a group beside the job's. It waits for RCU, some ms. The controller is
- * "cpu"; a test takes another. 0 when it is so, be it since the start; -EBUSY: others are in the group we are
- * in, and would be affected; -ENOENT: no such controller; -EACCES... */
+ * "cpu"; a test takes another. 0 when they do, perhaps since the start; -EBUSY: others are in the group we
+ * are in, and would be affected; -ENOENT: no such controller; -EACCES... */
 int cgroup_share(struct own_cgroup *g, pid_t companion, const char *controller);
 /* While job and recorder compete as two on v2: the group that must be tidied up if we are killed, by a child
  * of ours that is not: cgroup_tidy(), with a copy of that descriptor. -1: nothing is to be done. */
@@ -103,8 +104,8 @@ int cgroup_untidy(const struct own_cgroup *g);
 void cgroup_tidy(const void *group, int parent);
 const char *cgroup_share_why(int error); /* of the recorder: "it is not alone..." */
 int cgroup_read(struct own_cgroup *g, struct cgroup_usage *ret);
-/* Whether a process is in the group or below it, by the text of its /proc/PID/cgroup. True where that cannot
- * be told: v1 shows a process that is about to end in the topmost group. */
+/* Whether a process is in the group or below it, by the text of its /proc/PID/cgroup. True where that is not
+ * known: v1 shows a process that is about to end in the topmost group. */
 bool cgroup_holds(const struct own_cgroup *g, const char *text);
 const char *cgroup_path(const struct own_cgroup *g); /* below the mount, for the metadata */
 const char *cgroup_kind(const struct own_cgroup *g); /* "v2" or "v1" */

@@ -5,7 +5,7 @@
  * made as large as we are allowed, because it must hold all that happens between two ticks: the default 208
  * KiB loses 80 % of a fork storm that is drained once a second, 4 MiB lost nothing at 29,000 forks a second.
  *
- * Losses are told once each: by the kernel (ENOBUFS), or because a datagram was longer than a slot. */
+ * Each loss is reported once: the kernel's (ENOBUFS), or a datagram that was longer than a slot. */
 #include "target/netlink.h"
 
 #include "base/rights.h"
@@ -57,7 +57,8 @@ static int open_socket(struct netlink *n, int protocol, uint32_t groups, size_t 
 	return 0;
 }
 
-/* The kernel remembers who opened a socket, and asks at each message for the sender's rights as well. */
+/* The kernel keeps the rights with which a socket was opened, and checks those of the sender at each message
+ * as well. */
 int netlink_open(struct netlink *n, int protocol, uint32_t groups, size_t slot_size)
 {
 	bool raised = rights_raise(RIGHT_NET_ADMIN);

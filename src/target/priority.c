@@ -1,12 +1,12 @@
 /* With the right to it (root, CAP_SYS_NICE, RLIMIT_RTPRIO) the lowest real-time priority, else the best nice
- * value that is allowed (RLIMIT_NICE). In any case a short slice (Linux 6.12): a task that asks for little at
- * a time is served sooner.
+ * value that is allowed (RLIMIT_NICE). In any case a short slice (Linux 6.12): a task that asks for little
+ * time at once is scheduled sooner.
  *
  * Why real-time first: among 1,000 processes that compute on two CPUs, at one tick a second, nice -20 missed
  * 15 of 122 ticks (Linux 6.18, one of them by three seconds) and a real-time priority none of 99. A nice
- * value only makes our part larger, and the time until it comes grows with the number of the others.
+ * value only makes our share larger, and the time until we run grows with the number of the other tasks.
  *
- * It must not hold up the machine, nor us:
+ * It must not block the machine, nor us:
  * - The kernel sends SIGXCPU when we have computed for RT_MOST_US without sleeping (RLIMIT_RTTIME).
  * - We add up ourselves what we have used in RT_WINDOW_NS. After twice that time we are an ordinary task, in
  *   both cases until the window is over.
@@ -88,7 +88,7 @@ static int set(struct priority_place *to)
 	return r;
 }
 
-/* One that was sent to us is for the job: it waits, blocked, for whoever reads our signals. */
+/* A signal that was sent to us is for the job: it is blocked and stays pending until our signals are read. */
 static void put_off_sent(int sig, siginfo_t *info, ucontext_t *before)
 {
 	sigaddset(&before->uc_sigmask, sig);
@@ -281,7 +281,7 @@ void priority_raise(struct priority *ret)
 	if (ret->error < 0)
 		return;
 	if (found.policy == SCHED_FIFO || found.policy == SCHED_RR ||
-		found.policy == SCHED_DEADLINE) { /* whoever started us has seen to it */
+		found.policy == SCHED_DEADLINE) { /* our caller has set a real-time priority already */
 		ret->kind = PRIORITY_REALTIME;
 		snprintf(ret->text, sizeof(ret->text), "real-time priority %u", found.priority);
 		return;
@@ -327,7 +327,7 @@ void priority_lower(void)
 {
 	is_urgent = may_be_urgent = false;
 	end_watch();
-	/* Who may not drop the flag keeps it: there are no children to come. */
+	/* If we may not drop the flag we keep it: we start no more children. */
 	if (found.size && set(&found) < 0) {
 		found.flags |= RESET_ON_FORK;
 		set(&found);

@@ -1,8 +1,8 @@
-/* Targets to groups of processes.
+/* Turns targets into groups of processes.
  *
- * A regular expression sees the command line as people see it in ps: words parted by blanks. Whoever started
- * us (a shell, sudo, timeout) has our own target in its command line and would match itself, so a command
- * line that holds the target as it was written is passed over.
+ * A regular expression is matched with the command line as ps shows it: words separated by blanks. The
+ * process that started us (a shell, sudo, timeout) has our own target in its command line and would match
+ * itself, so a command line that holds the target as it was written is passed over.
  *
  * The first SCOPE_GROUPS_MAX - 1 tools have groups of their own; what comes after that goes into one for the
  * rest, so that an expression that names every process otherwise still records them all. */
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define OTHER_TOOLS "(other tools)"
-/* Shorter parts of an id would find the wrong container. */
+/* Shorter parts of an id might find the wrong container. */
 #define CONTAINER_PART_MIN 6
 
 enum { HAS_CMDLINE = 1, HAS_CGROUP = 2, HAS_UID = 4 };
@@ -336,7 +336,7 @@ static int tool_group(struct scopes *s, unsigned at, const char *name, size_t le
 	len = MIN(len, sizeof(text) - sizeof("tool:"));
 	snprintf(text, sizeof(text), "%.*s", (int)len, name);
 	g = find_group(s, text);
-	/* Another target, as the command beside which it is watched, may have this name: they count apart. */
+	/* Another target, such as the command of `run`, may have this name: they are separate groups. */
 	if (g >= 0 && !(s->matching >> g & 1)) {
 		snprintf(text, sizeof(text), "tool:%.*s", (int)len, name);
 		g = find_group(s, text);
@@ -614,7 +614,7 @@ static int open_container(struct scopes *s, struct scope *scope, struct buf *err
 		return r;
 	if (r == 0)
 		return -ESRCH;
-	/* Without its directory, as within another container, each process is asked. */
+	/* Without its directory, as within another container, each process is checked. */
 	if (open_cgroup(s, scope, err) < 0)
 		err->len = 0;
 	return 0;

@@ -67,7 +67,7 @@ struct scopes {
 	uint64_t matching;   /* groups of tools: they go by the command line alone */
 	uint64_t users;	     /* groups of users: a process is in those of one user at a time */
 	bool asks;	     /* a scope is there that looks at processes: new ones must be asked about */
-	bool by_cmdline;     /* ... and may answer otherwise after an exec */
+	bool by_cmdline;     /* ... and may give another answer after an exec */
 	/* What was read of the process that is asked about. */
 	pid_t pid;
 	unsigned has; /* mask of texts */
@@ -90,22 +90,23 @@ int scopes_add_command(struct scopes *s, const char *name);
  */
 int scopes_add(struct scopes *s, const char *target, struct buf *err);
 
-/* Is there what the scope names? 0; -ESRCH: no such process, group or job now; -ENODATA: it has ended;
+/* Does what the scope names exist? 0; -ESRCH: no such process, group or job now; -ENODATA: it has ended;
  * -EACCES: hidden from us; -ENOENT: we are in no job. For a match always 0: it may come. The message for
  * people is added to err. Looks at all processes once for a container. */
 int scope_open(struct scopes *s, unsigned scope, struct buf *err);
 
-/* The groups whose own sight takes this process in; inherited ones are the caller's business. */
+/* The groups that want this process for itself; the caller adds inherited ones. */
 uint64_t scopes_ask(struct scopes *s, pid_t pid);
 /* The groups of this user. */
 uint64_t scopes_of_user(const struct scopes *s, uint32_t uid);
-/* Processes that scopes know of without being asked: the roots of PIDs, a control group's and a job's own
- * lists. To be called at the start and every few seconds; fn gets the groups. */
+/* Processes that scopes have in lists: the roots of PIDs, a control group's and a job's own lists. To be
+ * called at the start and every few seconds; fn gets the groups. */
 void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t groups), void *arg);
-/* Never a member: a daemon of the scheduler amidst the job. */
+/* Never a member: a daemon of the scheduler among the job's processes. */
 bool scopes_refuse(struct scopes *s, pid_t pid);
 
-/* Is somebody asked for whom /proc may hide from us, as one that shows us only processes of our own? */
+/* Is there a scope whose processes /proc may hide from us, as it does when it shows only processes of our own
+ * user? */
 bool scopes_hide(const struct scopes *s);
 /* The recording ends with the last process, unless a scope may find new ones at any time. */
 bool scopes_end(const struct scopes *s);

@@ -6,7 +6,7 @@
  *
  * struct taskstats grows at its end from version to version, so what arrived is copied over zeroes, as much
  * of it as we know. Version 15 alone (Linux 6.14 and 6.15) had fields inserted in its middle; they are cut
- * out. That a layout is understood is not believed but seen: the record must name the task it was sent for.
+ * out. The layout is verified: the record must name the task it was sent for.
  *
  * CPU: ac_utime and ac_stime are counted by ticks and may be 0 for a life of three milliseconds;
  * cpu_run_virtual_total is the scheduler's exact sum. The sum is taken and divided in the ratio of the two,
@@ -187,7 +187,7 @@ static int request(
 	return netlink_send(&t->link, &r, r.header.nlmsg_len);
 }
 
-/* Waits for the kernel's verdict on our last request; the message before it, if one came, gives *ret_family.
+/* Waits for the kernel's answer to our last request; the message before it, if one came, gives *ret_family.
  * The kernel answers while it takes the request, so this does not wait in practice. */
 static int answer(struct taskstats *t, uint16_t *ret_family)
 {
@@ -295,7 +295,7 @@ struct taskstats *taskstats_close(struct taskstats *t)
 {
 	if (!t)
 		return NULL;
-	/* Otherwise the kernel would find out at the next exit on each CPU that nobody listens. */
+	/* Otherwise the kernel would find out at the next exit on each CPU that there is no listener. */
 	if (t->cpus[0])
 		request(t, t->family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_DEREGISTER_CPUMASK, t->cpus);
 	netlink_close(&t->link);

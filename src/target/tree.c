@@ -1,3 +1,4 @@
+/* Finds the processes of the job and keeps them: see tree.h. */
 #include "target/tree.h"
 
 #include "base/str.h"
@@ -9,13 +10,15 @@
 
 /* After a wrap the kernel goes on here (RESERVED_PIDS). */
 #define FIRST_PID_AFTER_WRAP 300
-/* No machine forks faster than this: in less time than all PIDs take so, they cannot have come round. */
+/* No machine forks faster than this: in less time than it takes to use up all PIDs at this rate, they cannot
+ * have wrapped around. */
 #define FORK_NS 2000
-/* With fewer PIDs than this they may have come round at the first poll: forks are counted from the start. */
+/* With fewer PIDs than this they may have wrapped around at the first poll: forks are counted from the
+ * start. */
 #define FEW_PIDS 8192
 /* Chains of parents longer than this are damage. */
 #define MAX_DEPTH 1000
-/* So many ticks after it was first seen a stranger is still looked at. */
+/* For this many ticks after it was first seen, a process that is no member is looked at again. */
 #define YOUNG_LOOKS 4
 
 static size_t memory_size(const struct tree *t)
@@ -94,7 +97,7 @@ static bool is_ours(const struct tree *t, pid_t pid)
 	return pid == t->self || (t->helper && pid == t->helper);
 }
 
-/* The first known of its parents' line; 0: it is the first itself. */
+/* The first known ancestor of it; 0: it is the first itself. */
 static uint32_t origin_of(const struct tree *t, pid_t ppid)
 {
 	uint32_t parent = tree_find(t, ppid);
@@ -248,9 +251,9 @@ static uint64_t escape(struct tree *t, pid_t pid)
 
 /* An attached tree's orphans go to init, or to an ancestor that adopts (a subreaper). One that was born since
  * we attached, and has the user and control group of a root, most likely comes from the tree if its process
- * group is a member's, or if its session was made since by a process that has ended: so a daemon is made.
- * That is evidence and no proof, so such members are counted. What has the owner and no such mark may have
- * come from the tree as well: it escaped. */
+ * group is a member's, or if its session was made since by a process that has ended: daemons are made so.
+ * That is evidence and no proof, so such members are counted. One with the same owner and without this
+ * evidence may have come from the tree as well: it counts as escaped. */
 static uint64_t orphaned(struct tree *t, pid_t pid, pid_t ppid, pid_t session, pid_t group)
 {
 	pid_t above, above_session = 0;
@@ -260,8 +263,8 @@ static uint64_t orphaned(struct tree *t, pid_t pid, pid_t ppid, pid_t session, p
 
 	if (t->reaper || !t->nr_owners || !is_above(t, ppid))
 		return 0;
-	/* Init may have made it or adopted it; another ancestor with the same session is no subreaper, but a
-	 * shell. */
+	/* Init may have started it or adopted it; another ancestor with the same session is no subreaper, but
+	 * a shell. */
 	if (ppid != 1 && read_parent(t, ppid, &above, &above_session) && above_session == session)
 		return 0;
 	hash = owner_of(t, pid);
@@ -293,7 +296,7 @@ static uint64_t inherited(const struct tree *t, pid_t ppid, pid_t session)
 
 	if (t->reaper && ppid == t->reaper)
 		groups |= t->reaper_groups;
-	/* Without a subreaper an orphan's parent is init; its session's leader still tells where it came
+	/* Without a subreaper an orphan's parent is init; the leader of its session still shows where it came
 	 * from. */
 	if (!t->reaper)
 		groups |= groups_of(t, session);
@@ -354,7 +357,8 @@ static void remember_young(struct tree *t, pid_t pid)
 	t->young[t->nr_young++].looks = YOUNG_LOOKS;
 }
 
-/* Adds pid if it belongs, its parents first when they are new too. Returns whether it was there. */
+/* Adds pid if it belongs to a group, its parents first when they are new too. Returns whether the process
+ * exists. */
 static bool consider(struct tree *t, pid_t pid, unsigned depth)
 {
 	pid_t ppid, session, group;
@@ -375,7 +379,8 @@ static bool consider(struct tree *t, pid_t pid, unsigned depth)
 	if (groups)
 		r = join_unless_refused(t, pid, ppid, session, groups);
 	t->assumed += r == 0 && assumed;
-	/* One that is refused may still be what its parent, a daemon, was before the fork. */
+	/* A process that is refused now may still be the copy of its parent, a daemon: it may become a member
+	 * by its exec. */
 	if (r == -EPERM)
 		remember_young(t, pid);
 	return true;
@@ -401,7 +406,7 @@ void tree_include(struct tree *t, pid_t pid, uint64_t groups)
 		join_unless_refused(t, pid, ppid, session, groups | inherited(t, ppid, session));
 }
 
-/* Those who came lately and were not wanted then. */
+/* Looks again at recent processes that were not wanted when they were first seen. */
 static void look_at_young(struct tree *t)
 {
 	uint32_t nr = 0;
@@ -460,7 +465,8 @@ static uint64_t read_forks(struct tree *t)
 	return 0;
 }
 
-/* Forks are read before the last PID: what is given out between the two is counted twice rather than not. */
+/* Forks are read before the last PID: a PID that is given out between the two is counted twice rather than
+ * not at all. */
 void tree_cursor_set(struct tree *t, pid_t pid)
 {
 	t->forks_known = 0;
@@ -469,14 +475,14 @@ void tree_cursor_set(struct tree *t, pid_t pid)
 	t->polled_ns = env_now(t->env, ENV_MONOTONIC);
 }
 
-/* How many PIDs the cursor says were given out since the last poll. It jumps over those that are in use. */
+/* How many PIDs the cursor says were given out since the last poll. It skips those that are in use. */
 static uint64_t cursor_moved(const struct tree *t, pid_t last)
 {
 	return (uint64_t)(last >= t->cursor ? last - t->cursor : t->pid_max - t->cursor + last);
 }
 
-/* Whether PIDs can have come round since the last poll, which the cursor does not show: then the number of
- * forks tells. With few PIDs they can have at any time. *last is read again after that number. */
+/* Whether PIDs can have wrapped around since the last poll, which the cursor does not show: then the number
+ * of forks decides. With few PIDs this is possible at any time. *last is read again after that number. */
 static bool came_round(struct tree *t, pid_t *last)
 {
 	int64_t now = env_now(t->env, ENV_MONOTONIC);
@@ -500,7 +506,7 @@ static bool came_round(struct tree *t, pid_t *last)
 	return false;
 }
 
-/* Threads have numbers of the same kind, and no clock of a process. */
+/* Threads have numbers of the same range, but no process clock. */
 static bool is_there(struct tree *t, pid_t pid)
 {
 	char path[32];
@@ -586,7 +592,7 @@ static int scan_entry(void *arg, const char *name)
 	if (!read_parent(t, (pid_t)pid, &ppid, &session))
 		return 0;
 	/* An orphan: its session's leader stands for its parent, as in inherited(). Where init itself is
-	 * watched, as the first process of a container, all are its children. */
+	 * watched, as the first process of a container, all orphans are its children. */
 	if (ppid <= 1 && !t->reaper && !(groups_of(t, ppid) & t->inheriting))
 		ppid = session != (pid_t)pid ? session : 0;
 	if (ppid > t->pid_max || t->parent_of[pid])
@@ -596,7 +602,7 @@ static int scan_entry(void *arg, const char *name)
 	return 0;
 }
 
-/* The groups of a process after it got those of its parents, who come first. */
+/* The groups of a process after it got those of its parents, which are handled first. */
 static uint64_t adopt(struct tree *t, pid_t pid, unsigned depth)
 {
 	pid_t ppid = t->parent_of[pid];
@@ -614,7 +620,7 @@ static uint64_t adopt(struct tree *t, pid_t pid, unsigned depth)
 	return groups && join_unless_refused(t, pid, ppid, 0, groups) == 0 ? groups : 0;
 }
 
-/* What is wanted for its own sake; then children get what they inherit from it. */
+/* First the processes that are wanted for themselves; then children get the groups that they inherit. */
 static void ask_scanned(struct tree *t)
 {
 	for (uint32_t i = 0; i < t->nr_scanned && t->ask; i++) {
@@ -641,7 +647,8 @@ int tree_scan(struct tree *t)
 		ask_scanned(t);
 	for (uint32_t i = 0; i < t->nr_scanned && r >= 0; i++)
 		adopt(t, t->scanned[i], 0);
-	/* Only what was written is cleared: the array is as long as PIDs are many, and mostly never real. */
+	/* Clears only what was written: the array has an entry for every PID, and most of it has no
+	 * memory. */
 	for (uint32_t i = 0; i < t->nr_scanned; i++)
 		t->parent_of[t->scanned[i]] = 0;
 	return r < 0 ? r : 0;

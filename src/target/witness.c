@@ -1,3 +1,4 @@
+/* The witness process that shows which signals were sent to our whole process group: see witness.h. */
 #include "target/witness.h"
 
 #include "base/sigmask.h"
@@ -16,7 +17,7 @@
 
 extern char **environ;
 
-/* Longer than any list of arguments: then these are not where the kernel put them. */
+/* Longer than any list of arguments: if the distance is larger, they are not where the kernel put them. */
 #define ARGUMENTS_MAX (INT64_C(8) << 20)
 
 /* Arguments stand in one piece, before the environment. */
@@ -34,7 +35,8 @@ static void close_all(unsigned from, unsigned to)
 		syscall(SYS_close_range, from, to, 0);
 }
 
-/* Our files shall be closed when we are killed. Before Linux 5.9 it keeps them some moments longer. */
+/* Our files shall be closed when we are killed. Before Linux 5.9 the witness keeps them some moments
+ * longer. */
 static void close_all_but(unsigned a, unsigned b)
 {
 	unsigned low = MIN(a, b), high = MAX(a, b);
@@ -69,7 +71,7 @@ static void __attribute__((noreturn)) stand_by(const struct signal_witness *w, p
 
 int witness_start(struct signal_witness *w)
 {
-	/* No signal at its end, and not found by a wait for our children. */
+	/* It sends no signal at its end, and a wait for our children does not find it. */
 	struct clone_args plain = {.exit_signal = 0};
 	const char *preloaded = getenv("LD_PRELOAD");
 	pid_t self = getpid(), pid;
@@ -77,7 +79,7 @@ int witness_start(struct signal_witness *w)
 	int r;
 
 	w->pid = 0;
-	/* Valgrind does not know this kind of child, and would report for it as well. */
+	/* Valgrind does not know this kind of child, and would print a report for it as well. */
 	if (preloaded && strstr(preloaded, "/vgpreload"))
 		return -ENOTSUP;
 	sigmask_fill(&all);
