@@ -1,6 +1,6 @@
-/* One thread, one flag: asked. The tick sets it where it can have the lock at once, the thread clears it,
- * works without the lock, and waits again. Asking while it works is refused rather than remembered: what
- * would be read then is what the next tick asks for anyway.
+/* One thread with one flag, "asked". The tick sets it if it gets the lock at once, the thread clears it,
+ * works without the lock, and waits again. A request while it works is refused and not queued: the next tick
+ * asks again anyway.
  *
  * A pool or a queue was not wanted: each driver blocks in its own way, and one that hangs must not take
  * another one's thread. A process of its own would even survive a driver that never returns, but costs
@@ -16,8 +16,8 @@
 
 #define STOP_NS NSEC_PER_SEC
 
-/* Being asked must not throw the tick off its CPU: a thread of this policy waits until that sleeps. Whoever
- * gave us another policy meant it. */
+/* A request must not push the tick off its CPU: a thread of this policy waits until the tick sleeps. Another
+ * policy that we were started with is kept. */
 static void let_tick_finish(void)
 {
 	static const struct sched_param none = {0};
@@ -30,7 +30,7 @@ static void *run(void *arg)
 {
 	struct async_reader *b = arg;
 
-	rights_drop(); /* what it loads and asks is a vendor's code */
+	rights_drop(); /* it loads and calls a vendor's code */
 	let_tick_finish();
 	pthread_mutex_lock(&b->lock);
 	for (;;) {
@@ -51,7 +51,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* The waiting of async_reader_stop() must not be moved by a step of the wall clock. */
+/* A step of the wall clock must not change how long async_reader_stop() waits. */
 static int init_locks(struct async_reader *b)
 {
 	pthread_condattr_t attr;

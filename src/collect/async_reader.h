@@ -1,6 +1,6 @@
 /* Work that may block, done by a thread beside the ticks: drivers that sleep, libraries of vendors.
  *
- * The tick asks for a round and takes what the last one found; neither ever waits. On an env that is not live
+ * The tick asks for a round and takes the results of the last one; it never waits. On an env that is not live
  * there is no thread: the round is done when it is asked for, so that films are the same every time. */
 #ifndef COLLECT_BESIDE_H
 #define COLLECT_BESIDE_H
@@ -20,9 +20,11 @@ struct async_reader {
 
 /* All signals are blocked in the thread: they belong to the loop. */
 int async_reader_start(struct async_reader *b, struct env *env, void (*work)(void *arg), void *arg);
-/* Please do it again. False when it is still at it, or just ending: the tick goes without and asks again. */
+/* Asks for another round. False when one is still running, or just ending: the tick goes on without and asks
+ * again later. */
 bool async_reader_ask(struct async_reader *b);
-/* Around the copy of what is published. From the tick: false when the other side holds it; go without. */
+/* Around the copy of what is published. From the tick: false when the thread holds the lock; then the tick
+ * goes on without. */
 bool async_reader_try_lock(struct async_reader *b);
 void async_reader_lock(struct async_reader *b);
 void async_reader_unlock(struct async_reader *b);

@@ -8,15 +8,15 @@
  * controller counts in the nearest group above for which it is enabled. So "own" is decided by controller:
  * the own instance has the name of the memory controller's group, whose peak and kills matter most, and takes
  * each number from the group that its controller has the job in. One instance for each path was rejected:
- * SLURM on v1 names the same task task_0 here and task_1 there. Hierarchies in whose root group the job sits
- * say nothing of it, and are left out.
+ * SLURM on v1 names the same task task_0 here and task_1 there. Hierarchies in which the job is in the root
+ * group do not count it separately, and are left out.
  *
  * A row has several places, of v1, of older kernels and of v2, and is taken from the first that has it. All
  * times of CPUs are kept in nanoseconds as v1 has them; v2's microseconds are multiplied.
  *
- * Files that cost little and tell of an end (CPU, throttling, memory, kills, failed forks) are read at every
- * tick; memory.stat, which makes the kernel add up the counters of all CPUs, and the rest every few seconds.
- */
+ * Files that cost little and explain how a job ended (CPU, throttling, memory, kills, failed forks) are read
+ * at every tick; memory.stat, which makes the kernel add up the counters of all CPUs, and the rest every few
+ * seconds. */
 #include "collect/cgroup_levels.h"
 #include "collect/collector.h"
 
@@ -65,7 +65,7 @@ static const struct metric cgroup_metric[] = {
 enum form {
 	KEYS,	  /* a key and its number a line */
 	NUMBER,	  /* one number; "max" is none */
-	BOUND,	  /* the same of v1, which writes all but the largest number for none */
+	BOUND,	  /* the same of v1, which writes a number close to the largest one for none */
 	QUOTA,	  /* v2: quota and period; "max" is none */
 	PERIOD,	  /* v1: what the next file's quota is to be divided by */
 	QUOTA_V1, /* -1 is none */
@@ -200,7 +200,7 @@ static const struct cgroup_place {
 #define TEXT_SIZE (64 << 10)
 #define MAJORS 4096
 #define EXITING 4 /* PF_EXITING, in the flags of proc/PID/stat */
-/* So many samples ask whether the job has moved; later ones only when the medium tier is due. */
+/* The first samples check whether the job has moved; later ones only when the medium tier is due. */
 #define ASK_SAMPLES 16
 
 extern const struct collector collector_cgroup;
@@ -220,10 +220,10 @@ struct cgroup {
 	int8_t col[ARRAY_SIZE(place)];
 	unsigned first[NR_SOURCES + 1]; /* places of each source */
 	uint64_t wanted[NR_SOURCES];	/* columns */
-	uint64_t stacked[MAJORS / 64];	/* block devices that pass on what others count again */
+	uint64_t stacked[MAJORS / 64];	/* block devices whose traffic is counted again by the disks below */
 	struct cgroup_group group[LEVELS_MAX];
 	unsigned nr;
-	pid_t pid; /* whose groups these are; 0: nobody's yet */
+	pid_t pid; /* the process whose groups these are; 0: none yet */
 	int watch; /* its proc/PID/cgroup */
 	unsigned asked;
 	bool denied, explained;
@@ -494,7 +494,7 @@ static const struct trouble level_trouble[NR_LEVEL_STATES] = {
 		"# as root: enable it in cgroup.subtree_control of the groups above"},
 };
 
-/* The best that any place of the metric can say. */
+/* The best state of all places of the metric. */
 static enum level_state state_of(const struct cgroup *s, const char *metric)
 {
 	enum level_state best = LEVEL_UNMOUNTED;
@@ -574,7 +574,7 @@ static bool is_alive(struct cgroup *s, struct collect_context *ctx, pid_t pid)
 	return p && read_number(&p, end, &flags) && !(flags & EXITING);
 }
 
-/* Joins the groups of the job's first process, or of any; later asks only whether it has moved. */
+/* Joins the groups of the job's first process, or of any; later only checks whether it has moved. */
 static void follow(struct cgroup *s, struct collect_context *ctx)
 {
 	pid_t pid = ctx->feed->root;
@@ -658,8 +658,7 @@ static int cgroup_open(void *state, struct collect_context *ctx)
 	return 0;
 }
 
-/* A group that was removed answers ENODEV; its last values are what it came to. False when nothing of it is
- * left. */
+/* A removed group gives ENODEV; its last values are its final ones. False when nothing of it is left. */
 static bool sample_group(struct cgroup *s, struct collect_context *ctx, struct cgroup_group *g)
 {
 	for (int id = 0; id < NR_SOURCES; id++) {

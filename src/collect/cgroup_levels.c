@@ -1,5 +1,5 @@
 /* Levels of control groups. On v2 a controller that is not enabled for a group counts in the nearest group
- * above for which it is: `tacho run` makes such a group for its job, and shells under systemd sit in one. The
+ * above for which it is: `tacho run` makes such a group for its job, and shells under systemd are in one. The
  * root of a hierarchy counts the whole machine, so a job in it has no group. A root is known by the files
  * that only it has or lacks: in a cgroup namespace "/" is an ordinary group. */
 #include "collect/cgroup_levels.h"
@@ -48,7 +48,7 @@ static enum level_state settle(struct env *env, struct cgroup_dir *dir, const ch
 	return is_root(env, dir) ? LEVEL_DISABLED : LEVEL_FOUND;
 }
 
-/* A group that a recorder made for its job's part of the CPUs limits nothing: the one above may. */
+/* A group that a recorder made for its job's share of the CPUs limits nothing: the one above may. */
 static void leave_recorders(struct cgroup_dir *dir)
 {
 	const char *name;

@@ -1,5 +1,5 @@
-/* Which control groups tell of the job: by controller the one that counts it, and those above that limit it.
- */
+/* Which control groups concern the job: for each controller the one that counts it, and those above that
+ * limit it. */
 #ifndef COLLECT_CGROUP_LEVELS_H
 #define COLLECT_CGROUP_LEVELS_H
 

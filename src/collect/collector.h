@@ -13,14 +13,14 @@
 #include "metric/table.h"
 #include "read/read.h"
 
-/* Why something is not to be had, for people: what is the case, and the one command or setting that would
- * change it (NULL: nothing would). Static text. */
+/* Why something is not available, for people: the reason, and the one command or setting that would change it
+ * (NULL: none would). Static text. */
 struct trouble {
 	const char *reason, *remedy;
 };
 
-/* What there is to say of an instance beyond its name. One key has a meaning for all readers: `apart` says
- * why the instance is not added to the others (a bridge over interfaces that count already, a partition of a
+/* What is known of an instance beyond its name. One key has a meaning for all readers: `apart` says why
+ * the instance is not added to the others (a bridge over interfaces that count already, a partition of a
  * disk). */
 struct about {
 	const char *key, *value;
@@ -32,22 +32,22 @@ struct collect_member {
 	uint32_t id;	   /* its instance in the process set */
 	uint64_t groups;   /* mask */
 	int64_t born_ns;   /* ENV_MONOTONIC, when it was first known or earlier */
-	uint32_t origin;   /* the first known of its line of parents whose children belong to the job; its own
-			      id when it came by itself */
+	uint32_t origin;   /* its first known ancestor whose children belong to the job; its own id when there
+			      is none */
 	bool family;	   /* its children belong to the job as well */
 };
 
-/* Rows that are known only when the machine and the wishes of the user are: counters of named events. They
- * stand behind the collector's own rows, all chosen. */
+/* Rows that depend on the machine and on the user's options: counters of named events. They follow the
+ * collector's own rows, and all are chosen. */
 struct plan {
 	/* What is asked for: the words of -m, and the events of -e. A word that is taken is marked; those
-	 * that name static rows of some collector are marked already. All are gone after the call. */
+	 * that name static rows of some collector are marked already. All are freed after the call. */
 	const char *const *word;
 	size_t nr_words;
 	bool *taken;
 	const char *const *event;
 	size_t nr_events;
-	bool *chosen; /* by static row of the collector: what comes with what was chosen may be added */
+	bool *chosen; /* by static row of the collector: rows that belong to a chosen one may be added */
 	/* The answer; `own` has everything it points at and is freed with free_own(). */
 	struct metric *metric;
 	size_t nr_metrics;
@@ -69,13 +69,13 @@ struct collect_context {
 	struct table *table;
 	const struct feed *feed; /* the engine's own numbers; feed->root is the job's first process */
 	bool medium;		 /* in sample(): rows of TIER_MEDIUM are due as well */
-	bool last;		 /* in sample(): there may be no other; what was put off is read now */
-	bool children;		 /* the descendants of the job's first process belong to it */
-	unsigned max_files;	 /* descriptors that a collector of many may keep open */
-	void *engine;		 /* opaque */
+	bool last;	    /* in sample(): there may be no other sample: what was postponed is read now */
+	bool children;	    /* the descendants of the job's first process belong to it */
+	unsigned max_files; /* descriptors that a collector of many may keep open */
+	void *engine;	    /* opaque */
 	/* Puts a named instance into a new row and returns the row, or -ENOSPC. For open() and sample(). */
 	int (*join)(struct collect_context *ctx, const char *name);
-	/* The same, with more to say of it. */
+	/* The same, with more facts about it. */
 	int (*join_about)(
 		struct collect_context *ctx, const char *name, const struct about *about, size_t nr);
 	/* Calls fn for the live processes of the job until it returns other than 0, which is returned. */
@@ -116,15 +116,15 @@ struct collector {
 	int (*before_exec)(void *state, struct collect_context *ctx, pid_t pid);
 	/* Opens what will be read again and again, joins the instances that are there. */
 	int (*open)(void *state, struct collect_context *ctx);
-	/* Touches and fills rows. No allocation, no path lookup (but for instances that came), no log line.
-	 */
+	/* Touches and fills rows. No allocation, no path lookup (except for new instances), no log line. */
 	int (*sample)(void *state, struct collect_context *ctx);
 	void (*close)(void *state, struct collect_context *ctx); /* accepts a half-opened state */
 };
 
 /* All of them, in the order in which they are sampled; NULL at the end. */
 extern const struct collector *const collectors[];
-extern const size_t collectors_of_job; /* so many of them are about the job itself */
+extern const size_t
+	collectors_of_job; /* the number of those that are about the job itself, which come first */
 const struct collector *collector_find(const char *name);
 
 /* The cell of one of the collector's rows, where that is recorded: the value, or none when it is not known.

@@ -1,11 +1,11 @@
 /* CPU time of the node by kind (proc/stat), and its counts of switches, forks and interrupts from the same
  * file.
  *
- * Each CPU is an instance, and so is their sum as the kernel gives it, "total": a CPU that was unplugged
- * takes its past with it, while the total keeps it. The two collectors share no reading: kernel counts are
- * asked for once a second, CPU time at every tick.
+ * Each CPU is an instance, and so is their sum as the kernel gives it, "total": when a CPU is unplugged its
+ * counts are gone, while the total keeps them. The two collectors share no reading: kernel counts are asked
+ * for once a second, CPU time at every tick.
  *
- * Of all columns idle and iowait may fall: the kernel reckons them from another CPU's half-finished
+ * Of all columns only idle and iowait may fall: the kernel computes them from another CPU's half-finished
  * accounting (Documentation/filesystems/proc.rst warns of it). A counter here only grows, so such a step back
  * is held at the last value until it is made up; when the other columns fall as well it is a reset, and taken
  * as it is. */

@@ -2,9 +2,9 @@
  *
  * What lies on other disks (device mapper, RAID, loop files) counts the same bytes a second time, and is an
  * instance that stands apart; so is what is no disk at all (zram). A device that has done nothing since boot
- * is no instance before it does: every kernel has eight such loop devices. What a device is, is asked of
- * sysfs when its line first shows activity (rare, so not only every few seconds: what it does until then is
- * lost); where there is no sysfs (some containers), names must do.
+ * is no instance before it does: every kernel has eight such loop devices. What kind of device it is, sysfs
+ * tells when its line first shows activity (this is rare, so it is done at once: what the device does until
+ * then is lost); where there is no sysfs (some containers), the name decides.
  *
  * Old kernels give 14 columns, discards came with 4.18 and flushes with 5.5. Times are 32-bit milliseconds,
  * which wrap: the query sees a fall, as it does when a driver is loaded anew.
@@ -87,7 +87,7 @@ static const char *skip_blanks(const char *p, const char *end)
 	return p;
 }
 
-/* Takes a line off the text; false at its end. A line that is none has no name. */
+/* Takes a line off the text; false at its end. A malformed line has no name. */
 static bool next_line(const char **text, const char *end, struct disk_line *ret)
 {
 	const char *p, *stop = memchr(*text, '\n', (size_t)(end - *text));
@@ -113,7 +113,8 @@ static bool is_idle(const struct disk_line *line)
 	return true;
 }
 
-/* "sda1" is of "sda", "nvme0n1p2" of "nvme0n1": a digit or, behind a digit, the letter p parts the two. */
+/* "sda1" is of "sda", "nvme0n1p2" of "nvme0n1": a digit or, behind a digit, the letter p separates the
+ * two. */
 static bool is_named_after(const struct disk_line *line, const char *name, size_t len)
 {
 	const char *rest = name + line->name_len, *end = name + len;
@@ -169,7 +170,7 @@ static bool nvme_head(const char *name, char *ret, size_t size)
 /* Devices that are known by their names alone, also without sysfs. */
 static const struct {
 	const char *prefix, *why;
-	bool with_sysfs; /* else only where sysfs cannot tell better */
+	bool with_sysfs; /* else only where there is no sysfs */
 } kind[] = {
 	{"loop", "it is a file on another disk", true},
 	{"zram", "it is memory, not a disk", true},
@@ -267,7 +268,7 @@ static void read_row(struct disk *d, struct collect_context *ctx, const struct d
 	struct table *t = ctx->table;
 
 	columns_read(&d->reader, line->key, (size_t)(line->end - line->key), 1, t, row);
-	/* Counted by additions and subtractions on several CPUs, it was seen below zero. */
+	/* It is counted by additions and subtractions on several CPUs, and was seen below zero. */
 	if (d->queue >= 0 && (uint64_t)table_row(t, row)[d->queue] > INT32_MAX)
 		table_unset(t, row, (uint32_t)d->queue);
 	if (!d->explained)

@@ -2,8 +2,8 @@
  *
  * Meters overlap: a package contains its cores, psys contains the package, an ACPI meter or a Cray node's
  * counter contains all of it. All are recorded, and those that must not be added to the others stand `apart`
- * with the reason, so that the node's energy is the sum of what does not. The rule is a ladder (enum rung):
- * the first rung with a meter that can be read counts, as a whole and alone.
+ * with the reason, so that the node's energy is the sum of the others. The rule is a ladder (enum rung): the
+ * first rung with a readable meter counts, with all its meters, and no other rung does.
  *
  *   1. a counter of the whole node: Cray's pm_counters, POWER's "System"
  *   2. RAPL: packages and their memory (dram is nested below its package, but not part of it)
@@ -14,15 +14,15 @@
  *   7. batteries, while they are discharged
  *
  * Counters come before meters of power, although a power meter may contain more: a counter loses nothing
- * between two readings, power is a sample every few seconds. psys comes late because what it contains is the
- * board maker's business: the same chip reports the whole laptop on one and nothing sensible on another.
+ * between two readings, power is a sample every few seconds. psys comes late because the board maker decides
+ * what it contains: the same chip reports the whole laptop on one board and nothing sensible on another.
  *
  * Counters are narrow (RAPL's pass their range every few minutes under load) and start anew after a suspend.
- * The cell is made to only grow: a fall is a wrap when the range is known, the machine did not sleep, and
- * the energy that the wrap would mean could have been used; anything else is a start from zero, and what it
- * shows now has been used since, again if that can be. What was used between the last reading and such a
- * start is lost, never invented. More than one wrap between two readings cannot be told from one; at
- * every tick this does not happen. */
+ * The cell is made to only grow: a fall is a wrap when the range is known, the machine did not sleep, and the
+ * energy that the wrap would mean could have been used; anything else is a start from zero, and the present
+ * value has been used since then, again only if that is possible. What was used between the last reading and
+ * such a start is lost, never estimated. More than one wrap between two readings looks like one; with a
+ * reading at every tick this does not happen. */
 #include "collect/energy.h"
 
 #include "read/value.h"
@@ -52,7 +52,7 @@ static const char *const instead[] = {
 /* clang-format on */
 
 #define POWER_MAX_W 10000	   /* no meter of one node shows more */
-#define SLACK_UJ INT64_C(10000000) /* what a counter may be late */
+#define SLACK_UJ INT64_C(10000000) /* by how much a counter may be late */
 #define FIND_ROUNDS 12
 
 struct energy_meter *energy_meter(struct energy *e, const char *key)
@@ -136,7 +136,7 @@ static int read_used(struct energy_meter *m, struct env *env, int64_t now_ns)
 
 	if (r < 0)
 		return r;
-	/* A node needs thousands of years for so much. */
+	/* A node needs thousands of years to use so much. */
 	if (raw < 0 || raw > INT64_MAX / 4 / m->used_unit)
 		return -EBADMSG;
 	raw *= m->used_unit;
@@ -246,7 +246,7 @@ static enum rung choose(const struct energy *e, struct env *env)
 			continue;
 		r = m->file[METER_USED] >= 0 ? value_read(env, m->file[METER_USED], &value)
 					     : read_power(m, env, &value);
-		/* A battery that is being charged will give its power when it is not. */
+		/* A battery that is being charged will show its power once it is discharged. */
 		if (r == 0 || m->rung == RUNG_BATTERY)
 			best = m->rung;
 	}

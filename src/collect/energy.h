@@ -1,4 +1,4 @@
-/* What the sources of energy hand to the collector: meters. energy.c has the rule by which they become one
+/* Meters: what the sources of energy give to the collector. energy.c has the rule by which they become one
  * node's energy. */
 #ifndef COLLECT_ENERGY_H
 #define COLLECT_ENERGY_H
@@ -33,11 +33,11 @@ struct energy_meter {
 	char name[80];	    /* the instance: "package-0" */
 	const char *source; /* "rapl" */
 	enum rung rung;
-	bool leads;		    /* its rung can be chosen for its sake: a package, not its memory */
+	bool leads;		    /* its rung can be chosen because of it: a package, not its memory */
 	bool fast;		    /* cheap enough for every tick */
 	char counted_elsewhere[64]; /* why it never counts; "": it does when its rung is chosen */
-	const char *loses;	    /* why it does not when another is; NULL: the rung's words */
-	int file[NR_METER_FILES];   /* handles, or negative */
+	const char *loses; /* why it does not count when another rung is chosen; NULL: the rung's text */
+	int file[NR_METER_FILES]; /* handles, or negative */
 	bool is_current, is_charge;
 	int64_t power_unit; /* micro-units in one of the file's */
 	int64_t used_unit;
@@ -54,9 +54,9 @@ struct energy {
 	enum rung chosen; /* NR_RUNGS: none yet */
 	bool want_used, want_power, want_level;
 	bool denied_used, denied_power; /* something is there that we may not read */
-	bool hidden;			/* zones are listed and lead nowhere: a container's doing */
+	bool hidden;			/* zones are listed but their links are dangling, as in a container */
 	bool full;
-	unsigned rounds; /* in which a meter that went away is looked for again */
+	unsigned rounds; /* rounds in which a lost meter is searched for again */
 };
 
 /* A new meter to be filled in, or NULL when the key is known already or there is no room. */

@@ -1,7 +1,7 @@
 /* Batteries of the machine (Documentation/ABI/testing/sysfs-class-power). What one gives while it is
  * discharged is what the whole machine takes; how full it is falls slowly and in steps, so it is a level of
- * its own and no source of energy used. Drivers tell energy and power, or charge and current that are to be
- * multiplied by the voltage. Batteries of mice and phones say that they belong to a device. */
+ * its own and no source of energy used. Drivers give energy and power, or charge and current, which are
+ * multiplied by the voltage. Batteries of mice and phones are marked as belonging to a device. */
 #include "collect/energy.h"
 
 #include "base/str.h"
@@ -39,7 +39,7 @@ static bool says(const struct supply *s, const char *file, const char *what)
 	return value_get_text(s->f->env, path, text, sizeof(text)) > 0 && !strcmp(text, what);
 }
 
-/* Either of two files; whether it is the second. */
+/* Opens one of two files; true when it is the second. */
 static bool open_either(const struct supply *s, enum meter_file which, const char *first, const char *second)
 {
 	return open_one(s, which, first) < 0 && open_one(s, which, second) == 0;

@@ -1,9 +1,9 @@
 /* Power sensors and energy counters of sys/class/hwmon.
  *
  * Most chips do not say what they measure, and two of them may measure the same rail; what they show is
- * recorded apart. Of some drivers it is known, and those may stand for the node: the table below. NVIDIA's
- * Grace has an ACPI meter for the module and one for each part of it, told apart by what the firmware calls
- * them (power1_oem_info). */
+ * recorded apart. For some drivers it is known, and those may count for the node: the table below. NVIDIA's
+ * Grace has an ACPI meter for the module and one for each part of it, distinguished by their names in the
+ * firmware (power1_oem_info). */
 #include "collect/energy.h"
 #include "collect/hwmon.h"
 
@@ -85,7 +85,7 @@ static void classify(
 	m->fast = k->rung == RUNG_SOCKETS && !k->counted_elsewhere;
 	if (k->counted_elsewhere)
 		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere), "%s", k->counted_elsewhere);
-	/* Two nameless ones may both be the whole node. */
+	/* Two meters without a name may both be the whole node. */
 	if (k->rung == RUNG_NODE_POWER && str_starts(label, "power") && energy_has_name(e, m, m->name))
 		snprintf(m->counted_elsewhere, sizeof(m->counted_elsewhere),
 			"may measure what the first power meter does");

@@ -1,8 +1,8 @@
 /* RAPL's zones in sys/class/powercap (Documentation/power/powercap/powercap.rst).
  *
  * A zone is a folder "intel-rapl:0", its parts "intel-rapl:0:1", also on AMD. Each is a link in the class's
- * folder and a folder below its parent as well; a zone is known by its own name, so that both ways are one.
- * The part's file `name` says "dram" only; the instance is called after its package too: "dram-0",
+ * folder and a folder below its parent as well; a zone is identified by its own name, so that both are the
+ * same. The part's file `name` says "dram" only; the instance is called after its package too: "dram-0",
  * "core-1-die-0". Client chips show the package a second time through memory-mapped registers, control type
  * intel-rapl-mmio: those zones are used for what the others do not have.
  *
@@ -134,7 +134,7 @@ static void add_meter(struct energy *e, struct env *env, struct zones *z, const 
 		snprintf(package, sizeof(package), "%s", zone->parent);
 	if (r > 0) {
 		classify(m, own, package);
-		/* Seen through other registers already. */
+		/* Known already through other registers. */
 		if (strcmp(z->type, MSR) && energy_has_name(e, m, m->name))
 			r = -EEXIST;
 	}

@@ -129,7 +129,7 @@ static int group_open(void *state, struct collect_context *ctx)
 	return 0;
 }
 
-/* Groups come in the order of their numbers, which are the rows'; none goes. */
+/* Groups appear in the order of their numbers, which are also their rows; none is ever removed. */
 static int group_sample(void *state, struct collect_context *ctx)
 {
 	(void)state;

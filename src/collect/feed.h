@@ -30,8 +30,7 @@ struct feed {
 	int64_t joined; /* processes ever known one by one */
 	int64_t exited;
 	int64_t unsampled; /* of the joined, those that were gone before their first sample */
-	int64_t unknown;   /* processes that may have lived unseen: an upper bound; 0 when the kernel told of
-			      all */
+	int64_t unknown;   /* processes that may have run unseen: an upper bound; 0 when all were reported */
 	struct usage gone; /* of processes that no live member accounts for */
 	int64_t gone_max_rss_kib;
 	int64_t dropped_us; /* of gone: CPU of children whose parent ignored SIGCHLD, as last seen: a lower

@@ -4,16 +4,17 @@
  * when there is anything in it, and the mounts on which members have files open for writing. For the last,
  * proc/PID/fdinfo/N has the flags of a descriptor and the number of its mount, which mountinfo resolves; a
  * few descriptors are looked at in a round, member after member, so that thousands of processes cost no more
- * than one. All mounts of the machine were rejected: a node has fifty, and none of them says what the job
- * does.
+ * than one. Recording all mounts of the machine was rejected: a node has fifty, and they do not show what the
+ * job does.
  *
- * A file system is one instance however often it is mounted; its device number tells. The job may live in
- * another mount namespace, and its members again in others (containers): their mounts are reached through
- * proc/PID/root.
+ * A file system is one instance however often it is mounted: it is identified by its device number. The job
+ * may be in another mount namespace, and its members in yet others (containers): their mounts are reached
+ * through proc/PID/root.
  *
- * The space itself is asked of the file system, and one whose server is away does not answer: whoever asks
- * waits for ever. So network file systems, those of user programs, and what is mounted below them are named
- * but not asked. Asking in a thread was rejected: it could not be ended, nor the recorder with it. */
+ * The space itself is asked of the file system, and one whose server is down does not answer: the call blocks
+ * for ever. So for network file systems, those of user programs, and what is mounted below them, the space is
+ * not read. Reading it in a thread was rejected: the thread could not be ended, and so neither could the
+ * recorder. */
 #include "collect/keyed.h"
 
 #include "base/str.h"
@@ -49,12 +50,13 @@ extern const struct collector collector_filesystem;
 struct filesystem {
 	struct textfile mounts; /* of the job's first process, or ours */
 	size_t len;		/* of the text */
-	pid_t root;		/* whom we tried to have it from */
+	pid_t root;		/* the process that it was read from, or tried */
 	uint64_t hash;
 	char base[40]; /* in front of its paths: "", or "proc/PID/root" */
 	char tmpdir[MOUNT_POINT_SIZE];
 	bool told_remote, told_inodes, told_full;
-	/* Mounts that were judged since the last change of mounts; judging them again would give the same. */
+	/* Mounts that were checked since the last change of mounts; checking them again would give the
+	 * same. */
 	int64_t seen[SEEN_MAX];
 	unsigned nr_seen;
 	/* Where the next round goes on. */
@@ -71,7 +73,7 @@ struct filesystem {
 	char other[OTHER_SIZE];
 };
 
-/* The device tree is written to all the time (/dev/null), and holds no data. */
+/* /dev is written to all the time (/dev/null), and holds no data. */
 static bool is_of_no_interest(const struct mount *m)
 {
 	return text_is(m->type, "devtmpfs") || text_is(m->point, "/dev") || text_is(m->type, "autofs");
@@ -133,7 +135,7 @@ static bool join_place(
 	return true;
 }
 
-/* The job uses this mount: of a file system that holds anything, an instance is made, unless it is one. */
+/* The job uses this mount: makes an instance of its file system if that holds data and has none yet. */
 static void judge(struct filesystem *f, struct collect_context *ctx, const char *text, const char *end,
 	const char *base, const struct mount *m)
 {
@@ -193,7 +195,7 @@ static void judge_id(struct filesystem *f, struct collect_context *ctx, pid_t pi
 		judge(f, ctx, text, end, f->base, &m);
 		return;
 	}
-	/* A pipe or socket, whose mounts are not listed; or it lives in another namespace. */
+	/* A pipe or socket, whose mounts are not listed; or the process is in another namespace. */
 	snprintf(path, sizeof(path), "proc/%d/mountinfo", pid);
 	n = env_slurp(ctx->env, path, f->other, OTHER_SIZE);
 	if (n <= 0 || !mountinfo_find_id(f->other, f->other + n, id, &m))
@@ -258,7 +260,7 @@ static int look_at_member(void *arg, const struct collect_member *m)
 		round->left--;
 		r = look_at_fd(f, round->ctx, pid, f->fd++);
 		f->gap = r == 0 ? 0 : f->gap + 1;
-		if (r < 0 && r != -ENOENT) /* not ours to look at, or ending */
+		if (r < 0 && r != -ENOENT) /* we may not read it, or it is ending */
 			break;
 	}
 	f->member++;
@@ -298,7 +300,8 @@ static void recheck(struct filesystem *f, struct collect_context *ctx)
 	}
 }
 
-/* Whether paths of this process mean the same to us: same mounts, same root. What cannot be asked is so. */
+/* Whether paths mean the same to this process and to us: same mounts, same root. True where that cannot be
+ * read. */
 static bool sees_as_we_do(struct env *env, pid_t pid)
 {
 	char path[40], its[64], ours[64];
@@ -314,7 +317,7 @@ static bool sees_as_we_do(struct env *env, pid_t pid)
 	return n < 0 || m < 0 || (n == m && memcmp(its, ours, (size_t)n) == 0);
 }
 
-/* Through whose eyes paths are seen: the job's first process's, else ours. */
+/* Chooses the process whose mounts and root are used: the job's first, else we. */
 static int take_view(struct filesystem *f, struct collect_context *ctx, pid_t pid)
 {
 	int r;
@@ -353,7 +356,7 @@ static int read_mounts(struct filesystem *f, struct collect_context *ctx)
 	return 0;
 }
 
-/* Mapped memory needs no open file: what is in /dev/shm is somebody's. */
+/* Mapped memory needs no open file: whatever is in /dev/shm is in use. */
 static void judge_shared_memory(struct filesystem *f, struct collect_context *ctx)
 {
 	const char *text = f->mounts.text, *end = text + f->len;
@@ -417,8 +420,7 @@ static int filesystem_sample(void *state, struct collect_context *ctx)
 			table_touch(ctx->table, p->row);
 			set_cells(ctx, p->row, &space);
 		} else if (p->foreign) {
-			leave_place(
-				ctx, p); /* with the process through which it was seen; others may show it */
+			leave_place(ctx, p); /* the process that showed it has ended; others may show it */
 			f->nr_seen = 0;
 		} else {
 			collect_lost(ctx, p->row);

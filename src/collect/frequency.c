@@ -1,9 +1,9 @@
 /* Frequency of the CPUs, from cpufreq or, where a virtual machine has none, from proc/cpuinfo.
  *
- * CPUs that share a frequency domain (a policy) have the same file: it is read once and written into the
- * rows of all its CPUs. Many files are read in turn (rota.h).
+ * CPUs that share a frequency domain (a policy) have the same file: it is read once and written into the rows
+ * of all its CPUs. Many files are read in turn (round_robin.h).
  *
- * x86 kernels from 4.13 to 5.17 measure the frequency when they are asked: a reading of one CPU then sleeps
+ * x86 kernels from 4.13 to 5.17 measure the frequency when they are read: a reading of one CPU then sleeps
  * for ten milliseconds, which is seconds for a large node. proc/cpuinfo sleeps once for all CPUs, so where
  * the first reading is found to sleep, that is taken instead. */
 #include "collect/keyed.h"
@@ -302,7 +302,7 @@ static void explain(const struct frequency *f, struct collect_context *ctx)
 		"neither cpufreq nor proc/cpuinfo tells the CPUs' frequency here",
 		"cpufreq does not tell the CPUs' highest frequency here",
 		"cpufreq does not tell the CPUs' limit here"};
-	const struct policy *p = &f->policy[0]; /* the first that was tried, if only in vain */
+	const struct policy *p = &f->policy[0]; /* the first that was tried, even if that failed */
 
 	for (int i = 0; i < (int)ARRAY_SIZE(absent); i++) {
 		bool has = i == ROW_MAXIMUM ? p->maximum > 0 : p->handle[i] >= 0;

@@ -2,11 +2,11 @@
  *
  * The makers read beside the ticks (gpu_source.c); here a reading becomes cells. A device keeps its row as
  * long as it is the same piece of hardware (its name and its uuid): one that falls off the bus, is being
- * reset or is pulled has no values until it answers again, and says why. Rows that a maker does not know of
- * are told once, with the maker's reason.
+ * reset or is pulled has no values until it answers again, with the reason. For rows that a maker does not
+ * have, the maker's reason is reported once.
  *
- * Reading in the tick was not to be had: a call of NVML takes from 5 us to 20 ms by what it asks for, and for
- * seconds when a GPU is in trouble. So a cell is what was measured at the tick before. */
+ * Reading in the tick is not possible: a call of NVML takes from 5 us to 20 ms depending on the value, and
+ * seconds when a GPU is in trouble. So a cell holds what was measured at the tick before. */
 #include "collect/gpu_source.h"
 #include "collect/keyed.h"
 
@@ -19,7 +19,7 @@ static const struct metric gpu_metric[NR_GPU_ROWS] = {
 	[GPU_MEM_UTIL]        = {"gpu.mem_util",           "Share of time in which the GPU's memory was read or written.", {0}, SCALE_CENTI, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, "gpu", TIER_TICK, false},
 	[GPU_ENCODER]         = {"gpu.encoder",            "Share of time in which the video encoder was busy.", {0}, SCALE_CENTI, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, NULL, TIER_TICK, false},
 	[GPU_DECODER]         = {"gpu.decoder",            "Share of time in which the video decoder was busy.", {0}, SCALE_CENTI, KIND_GAUGE, FOLD_MEAN, UNIT_RATIO, NULL, TIER_TICK, false},
-	[GPU_MEMORY_USED]     = {"gpu.memory.used",        "Memory of the GPU in use, by anybody.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "gpu memory", TIER_TICK, false},
+	[GPU_MEMORY_USED]     = {"gpu.memory.used",        "Memory of the GPU in use by all processes.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "gpu memory", TIER_TICK, false},
 	[GPU_MEMORY_TOTAL]    = {"gpu.memory.total",       "Memory of the GPU.", {0}, SCALE_ONE, KIND_CONSTANT, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	[GPU_MEMORY_RESERVED] = {"gpu.memory.reserved",    "Memory of the GPU that driver and firmware keep for themselves.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	[GPU_BAR1_USED]       = {"gpu.bar1.used",          "Part in use of the window through which the host sees the GPU's memory.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
@@ -51,7 +51,7 @@ static const struct metric gpu_metric[NR_GPU_ROWS] = {
 	[GPU_PCIE_TX]         = {"gpu.pcie.tx",            "Bytes a second that the GPU sent over PCIe, in a short window of the driver.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "gpu pcie", TIER_MEDIUM, false},
 	[GPU_PCIE_RX]         = {"gpu.pcie.rx",            "Bytes a second that the GPU received over PCIe, in a short window of the driver.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "gpu pcie", TIER_MEDIUM, false},
 	[GPU_PCIE_REPLAYS]    = {"gpu.pcie.replays",       "Packets that PCIe had to send again.", {0}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
-	[GPU_PROCESSES]       = {"gpu.processes",          "Processes on the GPU, anybody's.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	[GPU_PROCESSES]       = {"gpu.processes",          "Processes of all users on the GPU.", {0}, SCALE_ONE, KIND_GAUGE, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 };
 /* clang-format on */
 
@@ -83,7 +83,7 @@ struct collect_gpus {
 
 static const char gone[] = "it is not there any more", silent[] = "the driver does not answer";
 
-/* Once for all that has no values because of it; not for what it never had. */
+/* Reports the reason once for all rows that it affects, not for rows that the device never had. */
 static void tell_lost(struct collect_gpus *g, struct collect_context *ctx, struct gpu *gpu, const char *why)
 {
 	char text[200];
@@ -92,7 +92,7 @@ static void tell_lost(struct collect_gpus *g, struct collect_context *ctx, struc
 		return;
 	gpu->told = why;
 	collect_lost(ctx, gpu->row);
-	if (why == silent) /* told for all devices at once */
+	if (why == silent) /* reported for all devices at once */
 		return;
 	snprintf(text, sizeof(text), "%s: %s", gpu->name, why);
 	for (size_t i = 0; i < NR_GPU_ROWS; i++)
@@ -135,7 +135,7 @@ static void drop(struct collect_gpus *g, struct collect_context *ctx, struct gpu
 	*gpu = g->gpu[--g->nr];
 }
 
-/* Where rows are used up, one that is gone makes room. */
+/* When all rows are used, that of a lost device is freed. */
 static bool make_room(struct collect_gpus *g, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < g->nr && g->nr == GPUS_MAX; i++)
@@ -212,7 +212,7 @@ static void apply(struct collect_gpus *g, struct collect_context *ctx, unsigned 
 			tell_lost(g, ctx, &g->gpu[i], gone);
 }
 
-/* Which rows a device of this maker lacks, and why; once. */
+/* Reports once which rows a device of this maker lacks, and why. */
 static void explain(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
 	static const struct gpu_why unknown = {ABSENT, "the driver does not tell it", NULL};

@@ -52,7 +52,7 @@ enum gpu_row {
 	GPU_PCIE_TX, /* bytes a second, over the driver's own window */
 	GPU_PCIE_RX,
 	GPU_PCIE_REPLAYS,
-	GPU_PROCESSES, /* on the device, anybody's */
+	GPU_PROCESSES, /* on the device, of all users */
 	NR_GPU_ROWS
 };
 
@@ -89,7 +89,7 @@ struct gpu_device {
 
 struct gpu_process {
 	unsigned device; /* index into device[] */
-	int64_t pid;	 /* as the driver tells it */
+	int64_t pid;	 /* as the driver gives it */
 	bool other_pids; /* the driver's PIDs are of another PID namespace than ours */
 	uint64_t valid;	 /* bit by gpu_process_row */
 	int64_t value[NR_GPU_PROCESS_ROWS];
@@ -102,16 +102,17 @@ struct gpu_reading {
 	unsigned nr_processes;
 	struct gpu_process process[GPU_PROCESSES_MAX];
 	struct gpu_why why[NR_GPU_ROWS], process_why[NR_GPU_PROCESS_ROWS];
-	/* Set by who asked: rows of TIER_MEDIUM that are not valid are not known. In other rounds they were
-	 * not looked at, and keep what they had. */
+	/* Set by the caller: rows of TIER_MEDIUM that are not valid are not known. In other rounds they were
+	 * not read, and keep their values. */
 	bool medium;
 };
 
 /* What the round is asked for. */
 struct gpu_request {
-	uint64_t rows, process_rows; /* those that are recorded: what only others need is not called */
-	bool medium;		     /* what changes slowly is due as well */
-	unsigned nr_members;	     /* the job's processes now */
+	uint64_t rows,
+		process_rows; /* those that are recorded: calls that only other rows need are not made */
+	bool medium;	      /* what changes slowly is due as well */
+	unsigned nr_members;  /* the job's processes now */
 	pid_t member[GPU_MEMBERS_MAX];
 };
 
@@ -120,8 +121,8 @@ struct gpu_maker {
 	size_t state_size;
 	/* As a collector's: one or two system calls. */
 	int (*probe)(struct env *env, struct trouble *reterr_why);
-	/* Beside the ticks: finds devices, loads libraries. -errno with the reason when there is nothing to
-	 * be had; it is not asked again then. */
+	/* Beside the ticks: finds devices, loads libraries. -errno with the reason when nothing can be read;
+	 * it is not called again then. */
 	int (*open)(void *state, struct env *env, struct trouble *reterr_why);
 	/* Beside the ticks. Fills `ret`, which is zeroed. */
 	void (*read)(

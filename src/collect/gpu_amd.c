@@ -1,15 +1,14 @@
 /* AMD GPUs by sysfs and hwmon: no library is needed for anything that the driver tells.
  *
- * Files of one number first; gpu_metrics, the firmware's binary table, for the energy, what holds the clocks
- * down, and whatever a chip has no file for; ROCm SMI only where the user names it (gpu_rocm.c says why).
- * Processes: DRM's fdinfo, and KFD for ROCm.
+ * Files of one number first; gpu_metrics, the firmware's binary table, for the energy, the reasons for
+ * throttling, and whatever a chip has no file for; ROCm SMI only where the user names it (gpu_rocm.c says
+ * why). Processes: DRM's fdinfo, and KFD for ROCm.
  *
- * Reading pcie_bw takes the driver a second: it counts for so long. It has a thread of its own, and the
- * values are those of its last round. It tells packets, so bytes are an upper bound: packets x the largest
- * payload.
+ * Reading pcie_bw takes a second: the driver counts for that long. It has a thread of its own, and the values
+ * are those of its last round. It gives packets, so bytes are an upper bound: packets x the largest payload.
  *
- * The video engines' share is not told by device: they both encode and decode, and the driver does not say
- * which. */
+ * The share of the video engines is not recorded by device: they both encode and decode, and the driver does
+ * not distinguish the two. */
 #include "collect/gpu_amd.h"
 
 #include "base/str.h"
@@ -106,8 +105,8 @@ struct amd_card {
 	int64_t throttled_power_ns, throttled_thermal_ns;
 };
 
-/* What the thread of pcie_bw is told and what it finds, by number of the card. Allocated by itself: a thread
- * that sits in the driver when the recording ends keeps it. */
+/* Input and results of the thread of pcie_bw, by number of the card. Allocated separately: a thread that is
+ * blocked in the driver when the recording ends keeps it. */
 struct amd_pcie {
 	struct async_reader async;
 	struct env *env;
@@ -139,7 +138,7 @@ static void amd_describe(struct gpu_card *card, struct env *env)
 
 	if (gpu_card_text(card, env, "device/product_name", d->model, sizeof(d->model)) <= 0)
 		snprintf(d->model, sizeof(d->model), known ? "%s" : "AMD GPU %s", known ? known : card->id);
-	/* A card that is split says so: its compute units are seen as several GPUs. */
+	/* A partitioned card is named so: its compute units are seen as several GPUs. */
 	if (gpu_card_text(card, env, "device/current_compute_partition", text, sizeof(text)) > 0 &&
 		strcmp(text, "SPX") != 0) {
 		len = strlen(d->model);
@@ -296,7 +295,7 @@ static int parse_traffic(const char *text, const char *end, int64_t *ret_rx, int
 	return 0;
 }
 
-/* Nothing of the env is touched once the recording has ended: it is not ours any more then. */
+/* The env must not be used once the recording has ended: it may be freed then. */
 static bool is_over(struct amd_pcie *p)
 {
 	bool over;

@@ -19,7 +19,7 @@ enum amd_field {
 	AMD_UCLK,
 	AMD_THROTTLE,	     /* the chip's own bits */
 	AMD_THROTTLE_COMMON, /* bits that mean the same on all chips */
-	/* Cycles of the firmware that passed, and those in which it held the clocks down. */
+	/* All cycles of the firmware, and those in which it throttled. */
 	AMD_CYCLES,
 	AMD_CYCLES_POWER,
 	AMD_CYCLES_THERMAL,
@@ -69,7 +69,7 @@ void kfd_close(struct kfd *k, struct env *env);
 
 struct rocm;
 
-/* NULL: it is not wanted, or not to be had. */
+/* NULL: it is not wanted, or not available. */
 struct rocm *rocm_open(struct env *env);
 /* Fills what the devices lack, as the last round found it, and asks for another. */
 void rocm_read(struct rocm *r, const struct gpu_request *request, struct gpu_reading *ret);

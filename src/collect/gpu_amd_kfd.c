@@ -1,17 +1,17 @@
 /* Compute processes on AMD GPUs (ROCm), from sys/class/kfd: memory, copies and occupied compute units by
- * process, readable by everybody.
+ * process, readable by all users.
  *
  * A node of the topology is a GPU, or a partition of one; all nodes of a card are added. Processes that hold
  * no memory are looked at when processes are looked for, the others in every round.
  *
  * The same process has its device files open, and newer kernels count ROCm's memory there as well (older ones
- * do not): of the two the larger is told, never the sum. Copies are timed by queue, and queues of the two
- * kinds are not the same: those are added. Nobody times ROCm's compute queues: a busy time of zero by fdinfo
- * says nothing for such a process and is taken back, gpu_process.util has the share of the compute units that
- * it occupied at the moment of the look instead.
+ * do not): of the two the larger is recorded, never the sum. Copies are timed by queue, and the queues of the
+ * two kinds are different: those are added. The time of ROCm's compute queues is measured nowhere: for such a
+ * process a busy time of zero in fdinfo means nothing and is removed; gpu_process.util has instead the share
+ * of the compute units that it occupied when it was read.
  *
  * KFD's PIDs are those of the host. In a PID namespace of our own the same process cannot be recognised:
- * where its device files tell of it, KFD is left aside; where they do not, what KFD tells is marked. */
+ * where its device files have its numbers, KFD is ignored; where they do not, what KFD gives is marked. */
 #include "collect/gpu_amd.h"
 
 #include "base/str.h"
@@ -91,7 +91,7 @@ struct kfd_look {
 	struct kfd *k;
 	struct env *env;
 	const struct gpu_request *request;
-	bool count; /* strangers too */
+	bool count; /* processes outside the job too */
 };
 
 static bool is_member(const struct gpu_request *request, int64_t pid)

@@ -1,9 +1,9 @@
 /* The file gpu_metrics of amdgpu: a binary table that the firmware fills, in one of a dozen layouts.
  *
- * Its head tells size, format and content revision; a row below tells where in that layout a field is, and a
- * field that does not lie within the table that was read is not there. Fields that the chip does not fill are
- * all ones. Layouts are the driver's interface to programs (kgd_pp_interface.h of the kernel): a new one gets
- * a new number, so what is not listed is not guessed at. */
+ * Its header has size, format and content revision; a row below has the place of each field in that layout,
+ * and a field that does not lie within the table that was read is not there. Fields that the chip does not
+ * fill are all ones. Layouts are the driver's interface to programs (kgd_pp_interface.h of the kernel): a new
+ * one gets a new number, so a layout that is not listed is not read. */
 #include "collect/gpu_amd.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Cards of sys/class/drm and their files.
  *
- * Everything of a card is found once and read through open handles. A suspended card is left alone: most
- * drivers wake it for a look at its clocks, which costs seconds and watts, so its runtime status is asked
- * first and while it sleeps only what cannot change is told.
+ * Everything of a card is found once and read through open handles. A suspended card is not read: most
+ * drivers wake it to read its clocks, which costs seconds and watts. So its runtime status is read first, and
+ * while it sleeps only constant values are given.
  *
  * The PCI address is in the device's uevent; where that is hidden, in one of the links that lead to the card.
  * Partitions of a card have cards of their own with no PCI device below them: they are no cards here. */
@@ -377,9 +377,7 @@ static bool passes(int error)
 	return error == -EPERM || error == -EBUSY || error == -EAGAIN || error == -EIO;
 }
 
-/* Opens it and reads it once. Some files are there and have nothing to tell: then the next one of the row
- * may.
- */
+/* Opens it and reads it once. Some files exist but have no value: then the next file of the row is tried. */
 static void try_file(struct gpu_cards *c, struct gpu_card *card, struct env *env, unsigned i)
 {
 	const struct gpu_file *f = &c->file[i];

@@ -2,7 +2,7 @@
  *
  * A maker's part gives a table of files with the rows that they fill; of several files for one row the first
  * that is there is taken. A card keeps its number for ever: one that is pulled and comes back at the same PCI
- * address is the same, others that are still there are not renamed. */
+ * address is the same card, and the others are not renamed. */
 #ifndef COLLECT_GPU_CARD_H
 #define COLLECT_GPU_CARD_H
 
@@ -40,7 +40,7 @@ struct gpu_card {
 	char hwmon[96]; /* its folder; empty: none */
 	int number;	/* of the card, which is the minor of its device file */
 	bool present, opened;
-	bool asleep; /* suspended: looking would wake it */
+	bool asleep; /* suspended: reading would wake it */
 	bool seen;   /* in this search */
 	int at;	     /* index in the present reading; -1: not there */
 	int power;   /* handle of its runtime status */

@@ -5,12 +5,13 @@
  * descriptors has changed, or it has not been looked at for a while. Once found, a client is one read.
  *
  * Time comes in two ways: nanoseconds by engine, or (xe) cycles of the client beside all that passed, which
- * are turned into time by our own clock. A driver may tell less than before for a moment; the larger one
- * stays. Engines of one kind may work at the same time, so a process may use more than a second a second.
+ * are turned into time by our own clock. A driver may give a smaller value than before for a moment; the
+ * larger one is kept. Engines of one kind may work at the same time, so a process may use more than a second
+ * a second.
  *
- * Memory is what is resident on the device. Buffers that clients share are told by each of them, and nothing
- * says by whom else: such memory is counted for each. A GPU without memory of its own uses the host's, which
- * is in the process's RSS: nothing is told for it here.
+ * Memory is what is resident on the device. Buffers that clients share are listed by each of them, without
+ * the other clients: such memory is counted for each. A GPU without memory of its own uses the host's, which
+ * is in the process's RSS: no memory is recorded for it here.
  *
  * A map of all clients of the machine was rejected: it would need to read every process's descriptors. */
 #include "collect/gpu_drm.h"
@@ -189,7 +190,8 @@ bool drm_parse(const char *text, size_t len, struct drm_info *ret)
 			ret->memory = s.memory[i];
 			ret->has_memory = true;
 		}
-	/* amdgpu leaves out engines that were not used; it has told of them since it names itself. */
+	/* amdgpu leaves out engines that were not used; it reports times in all versions that give the
+	 * driver's name. */
 	ret->has_time |= !strcmp(ret->driver, "amdgpu");
 	if (!ret->driver[0] && ret->pdev[0] && ret->has_memory)
 		snprintf(ret->driver, sizeof(ret->driver), "amdgpu");
@@ -259,7 +261,7 @@ static struct drm_process *process_of(struct drm_clients *d, pid_t pid, struct g
 	return NULL;
 }
 
-/* What is in the client's account and its present process has not used. */
+/* What is in the client's times and was not used by its present process. */
 static void take_over(struct drm_clients *d, struct drm_client *c)
 {
 	for (unsigned i = 0; i < DRM_ENDED_MAX; i++)
@@ -292,7 +294,7 @@ static void account(struct drm_client *c, const struct drm_info *info, int64_t n
 	c->read_ns = now_ns;
 }
 
-/* Members mostly come in the same order: where the last one stood is the place to begin. */
+/* Members mostly come in the same order: the search begins where the last one was found. */
 static struct drm_seen *seen_before(struct drm_clients *d, pid_t pid, unsigned *at)
 {
 	struct drm_seen *old = d->seen[d->turn];
@@ -384,7 +386,7 @@ static int look_at_descriptor(void *arg, const char *name)
 	return 0;
 }
 
-/* How many descriptors it has; 0: this kernel does not tell. */
+/* How many descriptors it has; 0: this kernel does not give it. */
 static int64_t count_files(struct env *env, pid_t pid)
 {
 	char path[32];
@@ -543,7 +545,8 @@ static void explain(const struct drm_clients *d, struct gpu_reading *ret)
 			ret->process_why[i] = no_memory;
 		else if (ret->nr_processes)
 			ret->process_why[i] = i >= GPU_PROCESS_BUSY ? no_time : no_share;
-	} /* Some are told, and not all. */
+	}
+	/* Some have a value, but not all. */
 	if (d->full)
 		ret->process_why[GPU_PROCESS_MEMORY] = full;
 }

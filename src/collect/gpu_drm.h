@@ -1,8 +1,8 @@
 /* What processes do on GPUs, by the keys that DRM drivers write into proc/PID/fdinfo (amdgpu, i915, xe).
  *
- * A client is one opened device file, whoever has a descriptor of it: children and those it was passed to
- * share it, so it is counted once, for the process that was seen with it first. Its times only grow; what a
- * closed client used stays with its process. */
+ * A client is one opened device file, however many processes have a descriptor of it: children share it, and
+ * processes that it was passed to. So it is counted once, for the process that was seen with it first. Its
+ * times only grow; what a closed client used stays with its process. */
 #ifndef COLLECT_GPU_DRM_H
 #define COLLECT_GPU_DRM_H
 
@@ -13,7 +13,7 @@ enum { DRM_CLIENTS_MAX = 256, DRM_CLASSES = 5, DRM_ENDED_MAX = 64 };
 
 /* One file of fdinfo. */
 struct drm_info {
-	char driver[16], pdev[32]; /* empty: not told */
+	char driver[16], pdev[32]; /* empty: not known */
 	bool has_client, has_memory, has_time, has_cycles;
 	uint64_t client;
 	int64_t memory; /* bytes on the device */
@@ -30,7 +30,7 @@ struct drm_client {
 	int fd, handle; /* of fdinfo; -1: this record is free */
 	struct gpu_card *card;
 	struct drm_info info;	      /* the last reading */
-	int64_t time_ns[NR_DRM_USES]; /* so far, and what of it is not this process's */
+	int64_t time_ns[NR_DRM_USES]; /* so far, and the part that other processes used */
 	int64_t before_ns[NR_DRM_USES];
 	int64_t read_ns;
 };
@@ -43,7 +43,7 @@ struct drm_process {
 
 struct drm_seen {
 	pid_t pid;
-	uint8_t looks;	  /* left, of those that a new process gets */
+	uint8_t looks;	  /* looks left that a new process gets */
 	uint8_t rest;	  /* rounds until it is looked at anyway */
 	int64_t nr_files; /* when it was last looked at; -1: never */
 };
@@ -63,7 +63,7 @@ struct drm_clients {
 	unsigned nr_ended;
 	struct drm_seen seen[2][GPU_MEMBERS_MAX];
 	unsigned nr_seen, turn;
-	bool look_again; /* at all: a client that others may share has ended */
+	bool look_again; /* at all processes: a client that others may share has ended */
 	bool looked;	 /* this round has looked for new clients */
 	bool shared, hidden, full;
 };

@@ -1,6 +1,6 @@
 /* Intel GPUs of the drivers i915 and xe: clocks, power and memory from sysfs and hwmon, processes by fdinfo.
  *
- * How busy the device is stands in no file. i915 counts it as events of a PMU of its own, per engine and in
+ * No file has how busy the device is. i915 counts it as events of a PMU of its own, per engine and in
  * nanoseconds; where counters of the whole machine are allowed, the busiest of its engines in the time
  * between two rounds is the device's use, as the tools of the maker show it. Otherwise it is not known: the
  * sum over the job's clients would be a lower bound that looks like the whole.
@@ -166,7 +166,8 @@ static struct gpu_why util_why(int error)
 {
 	if (is_refused(error))
 		return (struct gpu_why){FORBIDDEN,
-			"i915 counts how busy the GPU is for whom the whole machine may be counted",
+			"i915 shows how busy the GPU is only to users who may count events of the whole "
+			"machine",
 			"sudo sysctl kernel.perf_event_paranoid=0"};
 	return (struct gpu_why){ABSENT,
 		"this driver has no counter of how busy the GPU is; gpu_process.busy has what the job used",

@@ -4,8 +4,8 @@
  * Every call is optional: libraries of ten years differ in what they have, and one that is missing costs only
  * its rows. Devices are known by their UUID; an index names them once ("nvidia-0") and for ever. A device
  * that is lost, or a count that has changed, makes the library start anew, at first every few seconds, as
- * handles from before a reset are good for nothing. A GPU that is cut into slices (MIG) shows each as an
- * instance of its own, apart because the whole one counts its memory already.
+ * handles from before a reset are useless. A GPU that is cut into slices (MIG) shows each as an instance of
+ * its own, apart because the whole one counts its memory already.
  *
  * Not used: nvidia-smi (a process every second), DCGM (a daemon that few have), and GPM, whose figures for
  * slices need layouts that changed with every driver since it exists. */
@@ -107,7 +107,7 @@ struct gpu_why nvml_why(int error)
 	}
 }
 
-/* Set by who has the library in a place of his own. */
+/* Set by users whose library is not in one of the usual places. */
 static const char *own_library(struct env *env)
 {
 	const char *path = env_getenv(env, "TACHO_NVML");
@@ -115,8 +115,8 @@ static const char *own_library(struct env *env)
 	return path && *path ? path : NULL;
 }
 
-/* Opening a device is more than looking whether it is there, and may be forbidden: then the library says so.
- */
+/* Checks only that the device exists. Opening it does more, and may be forbidden: then the library reports
+ * that. */
 static bool is_there(struct env *env, const char *path)
 {
 	char link[2];
@@ -311,7 +311,7 @@ static void find_slices(struct nvml *n)
 			remove_gpu(n, i);
 }
 
-/* What was known and is not found any more is lost, but stays known. */
+/* A known GPU that is not found any more is marked lost and kept. */
 static void find_gpus(struct nvml *n, unsigned count)
 {
 	for (unsigned i = n->nr; i--;)
@@ -365,8 +365,8 @@ static bool is_wrong(const struct nvml *n)
 	return false;
 }
 
-/* Handles from before a reset are good for nothing. Starting anew takes a second where a GPU is in trouble:
- * what does not get better by it is tried ever less often. */
+/* Handles from before a reset are useless. A restart takes a second where a GPU is in trouble: if it does not
+ * help it is tried less and less often. */
 static void restart(struct nvml *n)
 {
 	int error;

@@ -2,8 +2,8 @@
  * version. The calls we make, with the names that libraries of all ages have for them, and the state of the
  * maker.
  *
- * gpu_nvml.c loads the library and finds devices, gpu_nvml_rows.c reads what they tell of themselves,
- * gpu_nvml_processes.c what they tell of processes. */
+ * gpu_nvml.c loads the library and finds devices, gpu_nvml_rows.c reads the values of devices,
+ * gpu_nvml_processes.c those of processes. */
 #ifndef COLLECT_GPU_NVML_H
 #define COLLECT_GPU_NVML_H
 
@@ -32,7 +32,7 @@ enum nvml_error {
 	NVML_LIB_RM_VERSION_MISMATCH = 18,
 	NVML_GPU_NOT_FOUND = 28,
 	NVML_NO_SYMBOL = -1, /* ours: this library has no such call */
-	NVML_NONSENSE = -2,  /* ours: it gave what cannot be */
+	NVML_NONSENSE = -2,  /* ours: it gave an impossible value */
 };
 
 struct nvml_utilization {
@@ -118,7 +118,7 @@ struct nvml_calls {
 struct nvml_gpu {
 	nvml_handle handle;
 	struct gpu_device self; /* what it is; no values */
-	int parent;		/* of a slice: whose; -1: a whole GPU */
+	int parent;		/* of a slice: its GPU; -1: a whole GPU */
 	unsigned mig_index;	/* of a slice */
 	bool is_mig;		/* it is cut into slices */
 	bool found;		/* in this search */
@@ -144,7 +144,7 @@ struct nvml {
 	bool is_searched;
 	unsigned count;		    /* of GPUs, when they were last looked for */
 	unsigned tries, tries_left; /* rounds until the library is started anew again */
-	bool other_pids;	    /* we are in a PID namespace, the driver tells the host's PIDs */
+	bool other_pids;	    /* we are in a PID namespace, the driver gives the host's PIDs */
 	unsigned nr;
 	struct nvml_gpu gpu[GPU_DEVICES_MAX];
 	unsigned nr_uses;
@@ -156,7 +156,7 @@ struct nvml {
 	struct nvml_process_sample sample[NVML_RECORDS_MAX];
 };
 
-/* Whether the error means that the device is not to be talked to any more, and why; NULL: it does not. */
+/* The reason, if the error means that the device does not work any more; NULL: it does. */
 const char *nvml_lost(int error);
 /* Why there is no value. */
 struct gpu_why nvml_why(int error);

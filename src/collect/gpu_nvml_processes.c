@@ -1,5 +1,5 @@
-/* Processes on an NVIDIA GPU: three lists (compute, graphics, clients of MPS) in which one process may stand
- * several times, and the utilisation of each.
+/* Processes on an NVIDIA GPU: three lists (compute, graphics, clients of MPS) in which one process may be
+ * listed several times, and the utilisation of each.
  *
  * Lists: records are 16, 24 or 32 bytes by version of the call, and drivers of the series R535 wrote 32 under
  * the name of a version that has 24. So the second version is asked first (it never changed), then the
@@ -10,8 +10,8 @@
  * keeps its value for a second, the longest period of the driver's sampling, and is then idle: 0. The first
  * answer after the start may be of any age and only sets the clock.
  *
- * PIDs are those of the host, or since some drivers those of the caller's PID namespace. In a namespace a
- * number is believed only of a process that has NVIDIA's device files open. */
+ * PIDs are those of the host, or since some drivers those of the caller's PID namespace. In a namespace a PID
+ * is trusted only if that process has NVIDIA's device files open. */
 #include "collect/gpu_nvml.h"
 
 #include "base/str.h"
@@ -105,7 +105,7 @@ static size_t stride_of(const struct nvml *n, unsigned version, unsigned nr)
 	return version == 3 && fits(n, version, NVML_RECORD_SIZE, nr) ? NVML_RECORD_SIZE : 0;
 }
 
-/* One who stands in two lists has the same memory in both. */
+/* A process in two lists has the same memory in both. */
 static void add_found(struct nvml *n, const struct nvml_process *p)
 {
 	for (unsigned i = 0; i < n->nr_found; i++) {
@@ -206,7 +206,7 @@ static int take_samples(struct nvml *n, unsigned gpu, int64_t now_ns)
 		const unsigned value[NR_USES] = {s->sm, s->memory, s->encoder, s->decoder};
 		struct nvml_use *use = NULL;
 
-		/* Some drivers fill the rest of the room with records of nobody. */
+		/* Some drivers fill the rest of the buffer with records without a process. */
 		if (!s->pid || s->timestamp_us <= seen || s->sm > 100 || s->memory > 100 ||
 			s->encoder > 100 || s->decoder > 100)
 			continue;
@@ -336,7 +336,7 @@ static void explain_use(struct gpu_reading *ret, struct gpu_why why)
 			ret->process_why[use_row[i]] = why;
 }
 
-/* Who is there is not known, and so nothing of what they do. */
+/* The processes are not known, and so none of their values. */
 static void explain_list(struct gpu_reading *ret, struct gpu_why why)
 {
 	ret->why[GPU_PROCESSES] = why;
@@ -363,7 +363,7 @@ void nvml_read_processes(struct nvml *n, struct env *env, unsigned gpu, const st
 	}
 	d->value[GPU_PROCESSES] = n->nr_found;
 	d->valid |= (uint64_t)counted << GPU_PROCESSES;
-	/* Of a GPU in slices each process stands with its slice. */
+	/* On a GPU in slices each process is listed with its slice. */
 	if (!request->process_rows || n->gpu[gpu].is_mig)
 		return;
 	for (unsigned i = 0; i < n->nr_uses; i++)

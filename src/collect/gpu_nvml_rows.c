@@ -1,5 +1,5 @@
-/* What an NVIDIA GPU tells of itself: most rows are one call each, by one of a few shapes; the table says
- * which. A row that the device does not support is asked for again only now and then.
+/* The values of an NVIDIA GPU: most rows are one call each, of one of a few shapes; the table says which. A
+ * row that the device does not support is asked for again only from time to time.
  *
  * Memory: the newer call keeps what driver and firmware reserve apart, the older counts it as used. Power on
  * newer boards is a mean over a second, energy is counted by the board itself. PCIe throughput takes 20 ms of
@@ -19,7 +19,7 @@ enum shape {
 
 #define FIELD_MEMORY_TEMPERATURE 82
 #define PERCENT_MAX 100
-#define FAN_MAX 1000 /* percent: it may go beyond what is meant for it */
+#define FAN_MAX 1000 /* percent: it may exceed its nominal speed */
 #define CELSIUS_MAX 200
 #define CLOCK_MAX 100000   /* MHz */
 #define POWER_MAX 20000000 /* mW */
@@ -95,7 +95,7 @@ static bool wants(const struct nvml_reading *r, enum gpu_row row, bool medium)
 	return r->request->medium || !(r->gpu->absent >> row & 1);
 }
 
-/* The value, or what it means that there is none. */
+/* The value, or the reason why there is none. */
 static void put(struct nvml_reading *r, enum gpu_row row, int error, uint64_t value)
 {
 	uint64_t bit = UINT64_C(1) << row;
@@ -232,7 +232,7 @@ static void read_bar1(struct nvml_reading *r)
 	put(r, GPU_BAR1_TOTAL, error, m.total);
 }
 
-/* The old call goes with the newest libraries. */
+/* The old call is missing in the newest libraries. */
 static void read_temperature_v(struct nvml_reading *r)
 {
 	struct nvml_temperature t = {.version = sizeof(t) | 1 << 24};

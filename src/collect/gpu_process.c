@@ -1,9 +1,9 @@
-/* What each process of the job uses of each GPU: the makers know who is on a device, the engine knows who
- * belongs to the job. A process on a device is an instance, "nvidia-0/1234"; strangers are left out.
+/* What each process of the job uses of each GPU: the makers know which processes are on a device, the engine
+ * knows which belong to the job. A process on a device is an instance, "nvidia-0/1234"; others are left out.
  *
- * A maker may only know the PIDs of another namespace: a driver in the host, we in a container. Such a number
- * says nothing here. If the device is the job's alone, whoever is on it is taken for the job's, and the
- * instance says why; if not, it is left out and the reason is told once. */
+ * A maker may only know the PIDs of another namespace: a driver in the host, we in a container. Such a PID
+ * means nothing here. If only the job uses the device, every process on it is taken for the job's, and the
+ * instance says why; if not, it is left out and the reason is reported once. */
 #include "collect/gpu_source.h"
 #include "collect/keyed.h"
 
@@ -86,7 +86,7 @@ static int match_member(void *arg, const struct collect_member *m)
 	return 0;
 }
 
-/* Whom the PIDs of the reading belong to. */
+/* Finds the members that the PIDs of the reading belong to. */
 static void match_all(struct gpu_processes *g, struct collect_context *ctx, const struct gpu_reading *r)
 {
 	g->nr_matches = 0;
@@ -142,7 +142,7 @@ static struct gpu_process_place *find(struct gpu_processes *g, struct collect_co
 	return new;
 }
 
-/* Whether a process that has no number here is taken for the job's: why; NULL: it is not. */
+/* Why a process whose PID is of another namespace is taken for the job's; NULL: it is not. */
 static const char *assume(struct gpu_processes *g, struct collect_context *ctx, unsigned part,
 	const struct gpu_device *d, char *out, size_t size)
 {

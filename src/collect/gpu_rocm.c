@@ -1,11 +1,11 @@
 /* ROCm SMI, AMD's library, for what sysfs does not tell: used only where the variable TACHO_ROCM names it.
  *
- * Everything it knows it reads from the same files as we do, but for names and for versions of gpu_metrics
- * that came later than we. Against it stands that it prints to the terminal, ends the program by assert()
- * when a file is not as it expects, and locks files in /dev/shm that every other tool waits for. A trial in a
- * child was rejected: whatever we start is an orphan of the job to the engine, and the trial proves nothing
- * for the next reading. So it is asked for, and then it runs in a thread of its own: where it aborts or
- * falls, the thread stops for ever and the recording goes on without it.
+ * It reads the same files as we do, except names and versions of gpu_metrics that are newer than tacho. But
+ * it prints to the terminal, ends the program by assert() when a file is not as it expects, and locks files
+ * in /dev/shm that every other tool waits for. A trial in a child was rejected: the engine would take the
+ * child for an orphan of the job, and a trial proves nothing for the next reading. So it is used only on
+ * request, in a thread of its own: when it aborts or crashes, the thread stops for ever and the recording
+ * goes on without it.
  *
  * TACHO_ROCM is the path of the library; any other word takes the first that is installed. */
 #include "collect/gpu_amd.h"
@@ -42,7 +42,7 @@ static const struct rocm_call {
 /* clang-format on */
 
 /* Everything of the library is found before its first call. The thread touches nothing of the env after that:
- * where it hangs, it may outlive the recording. */
+ * where it hangs, it may run longer than the recording. */
 struct rocm {
 	struct async_reader async;
 	bool begun, usable;
@@ -53,7 +53,7 @@ struct rocm {
 	int (*name)(uint32_t, char *, size_t);
 	int (*energy)(uint32_t, uint64_t *, float *, uint64_t *);
 	void *call[ARRAY_SIZE(rocm_call)];
-	bool broken; /* the library has fallen; atomic */
+	bool broken; /* the library has crashed; atomic */
 	/* Under the lock. */
 	uint64_t rows; /* that some device lacks */
 	unsigned nr_devices;
@@ -64,13 +64,13 @@ struct rocm {
 	} device[GPU_DEVICES_MAX];
 };
 
-/* ---- a library that may fall ---- */
+/* ---- a library that may crash ---- */
 
 static _Thread_local struct rocm *guarded;
 static struct sigaction abort_before, fault_before;
 
-/* In the guarded thread the library has fallen: its locks are held and its memory is unsound, so it must not
- * go on. Elsewhere it is none of our business. */
+/* In the guarded thread the library has crashed: its locks are held and its memory is unsound, so the thread
+ * must not go on. Other threads' signals get their former action. */
 static void on_fall(int sig, siginfo_t *info, void *context)
 {
 	(void)info;
@@ -247,7 +247,7 @@ static void fill(const struct rocm_device *from, uint64_t rows, struct gpu_devic
 {
 	uint64_t lacking = rows & from->valid & ~device->valid;
 
-	/* A name that is only a number is none. */
+	/* A name that is only a number is not used. */
 	if (from->name[0] && strncmp(from->name, "0x", 2) != 0 && strstr(device->model, "GPU 1002:"))
 		snprintf(device->model, sizeof(device->model), "%s", from->name);
 	for (int row = 0; row < NR_GPU_ROWS; row++)
@@ -273,7 +273,7 @@ void rocm_read(struct rocm *r, const struct gpu_request *request, struct gpu_rea
 	async_reader_ask(&r->async);
 }
 
-/* The library stays as it is: shutting it down is one more chance to fall. */
+/* The library is not shut down: it might crash doing so. */
 struct rocm *rocm_close(struct rocm *r)
 {
 	if (r && !__atomic_load_n(&r->broken, __ATOMIC_ACQUIRE) && async_reader_stop(&r->async))

@@ -1,8 +1,7 @@
 /* Rounds of the makers, beside the ticks. See gpu_source.h.
  *
- * A round is asked for at most ten times a second: the drivers' own windows are longer than that. What has
- * not been answered for a few intervals makes the reading stale: a value that stands still must not pass for
- * one that is measured. */
+ * A round is asked for at most ten times a second: the drivers' own windows are longer than that. Without an
+ * answer for a few intervals the reading is stale: an old value must not be shown as a measured one. */
 #include "collect/gpu_source.h"
 #include "collect/keyed.h"
 
@@ -83,7 +82,7 @@ static struct gpu_part *part_new(const struct gpu_maker *maker, struct env *env)
 	return part;
 }
 
-/* A part whose thread is stuck in a driver is left to it. */
+/* The memory of a part whose thread is stuck in a driver is not freed. */
 static void part_stop(struct gpu_part *part)
 {
 	if (async_reader_stop(&part->async))
@@ -218,7 +217,7 @@ static void turn(struct gpu_source *s, struct gpu_part *part, struct collect_con
 	part->fresh = false;
 	if (part->failed)
 		return;
-	/* News are taken before more is asked for, so that none is overwritten unseen. */
+	/* New results are taken before more are asked for, so that none is overwritten unread. */
 	if (!async_reader_try_lock(&part->async))
 		return;
 	take(s, part);
@@ -300,7 +299,7 @@ enum gpu_claim gpu_source_claim(struct gpu_source *s, struct collect_context *ct
 	enum gpu_claim claim = GPU_UNCLAIMED;
 
 	*ret_by = NULL;
-	if (!s->claims) /* when the first device is there: the job has become itself by then */
+	if (!s->claims) /* read when the first device is there: by then the job has done its exec */
 		s->claims = gpu_claims_read(ctx->env, ctx->feed->root);
 	if (s->claims)
 		claim = gpu_claims_ask(s->claims, &identity, ret_by);

@@ -31,7 +31,6 @@ size_t hwmon_channels(struct env *env, struct hwmon_chip *chip, const struct hwm
 /* What the channel is called: its label, else its own name ("temp1"). */
 void hwmon_label(struct env *env, const struct hwmon_chip *chip, const char *prefix, unsigned number,
 	char *out, size_t size);
-/* Accelerators are asked by their own means, and a sleeping one must not be woken by a look at its sensors.
- */
+/* Accelerators have collectors of their own, and a sleeping one must not be woken by reading its sensors. */
 bool hwmon_is_gpu(const struct hwmon_chip *chip);
 #endif

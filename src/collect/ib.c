@@ -3,12 +3,12 @@
  * Counters of data are in units of 4 octets whatever the number of lanes, in flits of 8 where the driver is
  * hfi1, and in octets on Slingshot; cells here are octets. Packets are packets. Where the counters of a port
  * have 32 bits they do not wrap but stay at 4294967295, which takes seconds at today's speeds: then there is
- * no value, rather than a number that looks like silence. Older kernels have 64 bits beside them, in
+ * no value, rather than a number that looks like no traffic. Older kernels have 64 bits beside them, in
  * counters_ext. RoCE is counted here and is in no counter of its Ethernet interface; IPoIB is in both, and
  * net.c leaves it out.
  *
- * A counter may cost the driver a question to the firmware: only what moves with the traffic is read at every
- * tick. */
+ * For a counter the driver may have to ask the firmware: only those that change with the traffic are read at
+ * every tick. */
 #include "collect/keyed.h"
 #include "read/value.h"
 
@@ -40,7 +40,7 @@ static const struct metric ib_metric[] = {
 	{"ib.link_downed",      "Times the link was lost.", COUNTER("link_downed"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "ib.errors", TIER_MEDIUM, false},
 	{"ib.integrity_errors", "Times the link had more errors than it should.", COUNTER("local_link_integrity_errors"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"ib.rx.overruns",      "Times the port's buffer was full for long.", COUNTER("excessive_buffer_overrun_errors"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
-	{"ib.cnp_sent",         "Congestion notices sent to those who send too fast (RoCE).", HW("np_cnp_sent"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "ib.congestion", TIER_MEDIUM, false},
+	{"ib.cnp_sent",         "Congestion notices sent to senders that are too fast (RoCE).", HW("np_cnp_sent"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "ib.congestion", TIER_MEDIUM, false},
 	{"ib.cnp_handled",      "Congestion notices received and obeyed (RoCE).", HW("rp_cnp_handled"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "ib.congestion", TIER_MEDIUM, false},
 	{"ib.out_of_sequence",  "Packets that arrived in the wrong order.", HW("out_of_sequence"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "ib.congestion", TIER_MEDIUM, false},
 	{"ib.out_of_buffer",    "Packets lost because the program had given no buffer for them.", HW("out_of_buffer"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
@@ -70,7 +70,7 @@ struct port {
 	int row;       /* -1: not active, or without counters */
 	bool useless;  /* active, and has no counters */
 	uint64_t wide; /* rows whose counters have 64 bits */
-	uint64_t told; /* rows of which was said why they have no value */
+	uint64_t told; /* rows whose reason for having no value was reported */
 	int handle[NR_ROWS];
 };
 
@@ -372,7 +372,7 @@ static void find_ports(struct ib *s, struct collect_context *ctx)
 {
 	s->ctx = ctx;
 	for (size_t i = 0; i < PORTS_MAX; i++) {
-		/* After the driver was loaded again handles of old are dead, though the name is there. */
+		/* After the driver was loaded again old handles do not work, though the name exists. */
 		if (s->port[i].name[0] && port_is_active(ctx->env, &s->port[i]) < 0)
 			port_forget(ctx, &s->port[i]);
 		s->port[i].seen = false;

@@ -42,7 +42,7 @@ struct load {
 };
 
 /* "0.46 0.11 0.04 5/102 6571": three averages, running/existing, the last pid. False when it is not of that
- * form; words before the flaw are good. */
+ * form; words before the error are good. */
 static unsigned parse_load(const char *text, size_t len, int64_t *word)
 {
 	const char *p = text, *end = text + len;

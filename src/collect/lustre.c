@@ -2,8 +2,8 @@
  * release: proc/fs/lustre, later sys/kernel/debug/lustre (root's alone), and sys/fs/lustre.
  *
  * A line is "read_bytes 4452 samples [bytes] 4096 1048576 2317382": how often, the unit, the least, the
- * largest, and the sum. What has not happened yet has no line, so that of the old and lasting lines a missing
- * one says zero; a line that only some releases have says nothing by being missing. */
+ * largest, and the sum. What has not happened yet has no line, so a missing line means zero if all releases
+ * have that line; if only some releases have it, its value is not known. */
 #include "collect/keyed.h"
 
 #include <stdio.h>
@@ -169,7 +169,7 @@ static bool find_value(const char *text, const struct metric_at *at, int64_t *re
 	return read_number(&p, end, ret);
 }
 
-/* Of lines that are not there nobody knows whether they will come. */
+/* It is not known whether a missing line will appear later. */
 static void explain(struct lustre *l, struct collect_context *ctx, uint32_t row)
 {
 	for (size_t i = 0; !l->explained && i < ARRAY_SIZE(lustre_metric); i++)

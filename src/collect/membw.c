@@ -1,9 +1,9 @@
 /* Memory bandwidth: what the memory controllers of each package read and wrote, counted by their own PMUs
  * (uncore: one box a channel or controller) as the processor's event file says (perf/groups.h, group MEM).
  *
- * The boxes count for everybody on the node: never for a process, and so a row is a package. Counting needs
- * more rights than counting one's own processes. Boxes have few counters: where there are more events than
- * that, they take turns and each is scaled by its share of the time.
+ * The boxes count for the whole node, never for a process, and so a row is a package. Counting needs more
+ * rights than counting one's own processes. Boxes have few counters: where there are more events than that,
+ * they take turns and each is scaled by its share of the time.
  *
  * A processor that we do not know is still counted where its kernel gives its events the usual names. The
  * kernel's own scales of these events are not used: those of some kernels are wrong, and a line of the cache
@@ -57,7 +57,7 @@ struct membw_search {
 	const struct event_group *group;
 	struct perf_event found[EVENT_BOXES_MAX];
 	char no_file[400];	/* why there is none for this processor; "": there is */
-	char err[NR_ROWS][256]; /* why a row's events are not to be had here */
+	char err[NR_ROWS][256]; /* why a row's events are not available here */
 	bool broken;		/* the user's own file is wrong: no_file says how */
 	/* Of the counters that could not be opened, the last; 0: none. */
 	int error[NR_ROWS];
@@ -146,7 +146,8 @@ static void open_event(struct membw_search *s, const struct group_event *e)
 		open_boxes(s, &s->found[i], metric, (uint64_t)e->bytes);
 }
 
-/* The group MEM of the processor's file; of one that has none, what any kernel may offer. */
+/* The group MEM of the processor's file; for a processor without one, the usual names of the kernel's
+ * events. */
 static int find_group(struct membw_search *s)
 {
 	int r = event_file_find(s->ctx->env, &s->file, s->no_file, sizeof(s->no_file));
@@ -288,7 +289,7 @@ static int membw_sample(void *state, struct collect_context *ctx)
 		struct box *box = &m->box[i];
 		struct socket *socket = &m->socket[box->socket];
 
-		/* A sum without one of its parts would fall, and rise again. */
+		/* A sum without one of its parts would fall and rise again: then there is no value. */
 		if (counter_read(ctx->env, &box->counter) < 0)
 			socket->known[box->metric] = false;
 		socket->sum[box->metric] += box->counter.count.value * box->bytes;

@@ -79,7 +79,7 @@ static const struct metric paging_metric[] = {
 	{"paging.numa_foreign",     "Memory wanted on a NUMA node and allocated on another.", KEY("numa_foreign"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"paging.numa_local",       "Memory allocated on the NUMA node of the running CPU.", KEY("numa_local"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 	{"paging.numa_other",       "Memory allocated on another NUMA node than that of the running CPU.", KEY("numa_other"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
-	{"paging.numa_hint_faults", "Page faults made by the kernel to learn who uses what.", KEY("numa_hint_faults"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
+	{"paging.numa_hint_faults", "Page faults made by the kernel to learn which CPUs use which memory.", KEY("numa_hint_faults"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"paging.numa_hint_local",  "Of these, those on the NUMA node of the memory.", KEY("numa_hint_faults_local"), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"paging.numa_migrated",    "Memory moved to the NUMA node that uses it.", KEY("numa_pages_migrated"), SCALE_PAGES, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_MEDIUM, false},
 };

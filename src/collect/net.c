@@ -1,12 +1,12 @@
 /* Traffic of every network interface (proc/net/dev), in the job's network namespace.
  *
- * Adding interfaces up is where others go wrong: a packet that leaves a container passes veth, bridge, bond
- * and Ethernet, and is in the counters of all four. Here an interface counts when it is one of the best that
- * the namespace has; the others are `apart`. Best are those with hardware behind them; in a namespace without
- * any (a container) virtual ones that stand alone; then ports of bridges, taps and tunnels. What is made of
- * other interfaces never counts. Telling by names (br-*, veth*, docker0) was rejected: names are anybody's
- * choice. Of a namespace that is neither ours nor has a sysfs of its own only loopback, bonds and VLANs are
- * known, as proc/net has them.
+ * Interfaces cannot simply be added up: a packet that leaves a container passes veth, bridge, bond and
+ * Ethernet, and is in the counters of all four. Here an interface counts when it is one of the best that the
+ * namespace has; the others are `apart`. Best are those with hardware behind them; in a namespace without any
+ * (a container) virtual ones that are connected to no other; then ports of bridges, taps and tunnels. What is
+ * made of other interfaces never counts. Telling by names (br-*, veth*, docker0) was rejected: names can be
+ * chosen freely. In a namespace that is not ours and has no sysfs of its own only loopback, bonds and VLANs
+ * are known, as proc/net has them.
  *
  * The file is read whole, by position: its lines stay where they are as long as no interface comes or goes. A
  * new name in the place of an old one, with counters that go on, is the same interface renamed. */
@@ -45,9 +45,9 @@ struct net_line { /* of proc/net/dev */
 	uint16_t row_plus_1;	 /* 0: not recorded */
 	uint16_t parting_plus_1; /* the row it had under its former name */
 	struct net_kind kind;
-	bool counted_elsewhere; /* as it was joined */
-	bool known;		/* its rank is */
-	bool fresh;		/* came since the medium tier was due; what it is may not have been settled */
+	bool counted_elsewhere; /* as it was recorded */
+	bool known;		/* its rank is known */
+	bool fresh;		/* new since the medium tier was last due; its kind may still change */
 	bool taken;
 };
 
@@ -95,7 +95,7 @@ static bool has_name(const struct net_line *line, const struct net_entry *entry)
 	return !memcmp(line->name, entry->name, len) && !line->name[len];
 }
 
-/* proc/net knows bonds and VLANs, also in a namespace whose sysfs is not to be had. */
+/* proc/net knows bonds and VLANs, also in a namespace whose sysfs is not available. */
 static struct net_kind kind_unseen(const struct net *s, struct env *env, const char *name)
 {
 	static const char *const folder[] = {"bonding", "vlan"};
@@ -124,8 +124,8 @@ static int on_interface(void *arg, const char *name)
 	return -ENODEV;
 }
 
-/* Where the interfaces are described. Of a namespace that is not ours the job's own sysfs may tell:
- * containers mount it, and so does `ip netns exec`; but it may as well be ours still, and then has other
+/* Where the interfaces are described. For a namespace that is not ours this may be the job's own sysfs:
+ * containers mount it, and so does `ip netns exec`. But it may also still be our sysfs, which has other
  * interfaces. */
 static bool find_view(struct net *s, struct env *env, struct net_view *ret)
 {
@@ -151,8 +151,7 @@ static void learn(struct net *s, struct net_line *line, struct net_kind kind)
 	s->best = MIN(s->best, kind.rank);
 }
 
-/* What the lines are that are not known. Hardware first: where there is some, nothing need be asked of the
- * others. */
+/* Finds the kind of new lines. Hardware first: where there is some, the others need no check. */
 static void rank_lines(struct net *s, struct env *env)
 {
 	struct net_view view;
@@ -217,7 +216,8 @@ static void join(struct net *s, struct collect_context *ctx, struct net_line *li
 		"there are more than 256 interfaces; the others are left out", NULL);
 }
 
-/* Joins what is not yet, those that count first; what now counts otherwise than before comes anew. */
+/* Joins the interfaces that have no row yet, those that count first. One that counts now and did not before,
+ * or the other way round, leaves and joins again. */
 static void place(struct net *s, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < s->nr; i++)
@@ -233,7 +233,7 @@ static void place(struct net *s, struct collect_context *ctx)
 				join(s, ctx, s->line + i);
 }
 
-/* Interfaces that came are asked again when they have had time to be put into a bridge. */
+/* New interfaces are checked again when they have had time to be put into a bridge. */
 static void look_again(struct net *s, struct collect_context *ctx)
 {
 	bool any = false;
@@ -276,7 +276,7 @@ static struct net_line *find_line(
 	return NULL;
 }
 
-/* The counters of the interface that stood here go on in this line. */
+/* The counters of this line continue those of the interface that was at this place. */
 static bool goes_on(
 	const struct collect_context *ctx, const struct net_line *old, const struct net_entry *entry)
 {
@@ -301,7 +301,7 @@ static bool goes_on(
 }
 
 /* The row under the old name is read once more with the new one's counters, so that nothing between two
- * samples is lost, and leaves then. */
+ * samples is lost, and is freed then. */
 static void find_renamed(struct net *s, const struct collect_context *ctx, const struct net_line *before,
 	unsigned nr_before, const char *p, const char *end)
 {
@@ -361,7 +361,7 @@ static bool match_names(
 	return in_order;
 }
 
-/* Names were exchanged: who stands where another stood has got that one's name. */
+/* Names were exchanged: the kind of a line whose place another interface had before is not known any more. */
 static void distrust_names(struct net *s, struct net_line *before)
 {
 	for (unsigned i = 0; i < s->nr; i++) {
@@ -460,7 +460,7 @@ static int net_open(void *state, struct collect_context *ctx)
 	return 0;
 }
 
-/* Those that had another name in the sample before. */
+/* Frees the rows of interfaces that had another name in the sample before. */
 static void part(struct net *s, struct collect_context *ctx)
 {
 	if (!s->nr_parting)

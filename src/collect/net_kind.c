@@ -42,7 +42,7 @@ static long sys_number(const struct net_view *v, const char *name, const char *f
 	return end == text ? -1 : value;
 }
 
-/* Names of interfaces are nearly free, and this one may be no part of a path. */
+/* Names of interfaces can be almost anything: this one may not be usable in a path. */
 static bool is_plain(const char *name)
 {
 	return !strchr(name, '/') && strcmp(name, ".") && strcmp(name, "..");
@@ -115,7 +115,7 @@ static int on_first(void *arg, const char *entry)
 	return 1;
 }
 
-/* Is this the IP of a port whose own counters can be read? */
+/* Is this IPoIB on a port whose own counters can be read? */
 static bool port_counts(const struct net_view *v, const char *name)
 {
 	long port = sys_number(v, name, "dev_port");

@@ -1,10 +1,10 @@
-/* What a network interface is, as sysfs tells, and so whether its traffic may be added to that of others. */
+/* What kind a network interface is, by sysfs, and so whether its traffic may be added to that of others. */
 #ifndef COLLECT_NET_KIND_H
 #define COLLECT_NET_KIND_H
 
 #include "env/env.h"
 
-/* The less, the better: of the least that a namespace has interfaces count. */
+/* The smaller, the better: the interfaces of the smallest rank in a namespace count. */
 enum net_rank {
 	NET_HARDWARE,
 	NET_ALONE,    /* virtual, and not part of anything here: what a container has */
@@ -36,7 +36,7 @@ struct net_view { /* the sysfs that describes a namespace */
 
 enum net_link { NET_UNSEEN, NET_VIRTUAL, NET_REAL };
 
-/* One system call, which tells enough in most cases. */
+/* One system call, which is enough in most cases. */
 enum net_link net_link(const struct net_view *v, const char *name);
 /* Of an interface with hardware behind it, and of one without. */
 struct net_kind net_kind_real(const struct net_view *v, const char *name);

@@ -1,8 +1,7 @@
 /* The namespace of the job's first process counts: that of a container when the job is one, ours in nearly
- * all other cases. A file of proc/PID/net that is open goes on answering for its namespace when the process
- * has died, so it is enough to find it once. But launchers (`ip netns exec`, unshare, container runtimes)
- * start in our namespace and enter theirs a moment later: so the first samples ask again, and later ones now
- * and then.
+ * all other cases. An open file of proc/PID/net can still be read when the process has ended, so it is enough
+ * to find it once. But launchers (`ip netns exec`, unshare, container runtimes) start in our namespace and
+ * enter theirs a moment later: so the first samples check again, and later ones from time to time.
  *
  * Entering the namespace by setns() was rejected: it needs privileges, and the files do not. */
 #include "collect/netns.h"
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* So many samples ask where the job is; after them only those in which the medium tier is due. */
+/* The first samples check where the job is; later ones only when the medium tier is due. */
 #define ASK_SAMPLES 16
 
 static int read_link(struct env *env, pid_t pid, char *out, size_t size)
@@ -27,8 +26,8 @@ static int read_link(struct env *env, pid_t pid, char *out, size_t size)
 	return 0;
 }
 
-/* Where the job is now. What another user's process hides from us is its namespace's name, not its files:
- * they are read, and sysfs is taken to describe them, since nearly always it does. */
+/* Where the job is now. Of another user's process we cannot read the name of the namespace, but its files:
+ * they are read, and sysfs is assumed to describe them, which is nearly always true. */
 static struct netns ask(const struct netns *before, struct collect_context *ctx)
 {
 	struct netns now = *before;
@@ -69,7 +68,7 @@ bool netns_moved(struct netns *ns, struct collect_context *ctx)
 	ns->asked = MIN(ns->asked + 1, ASK_SAMPLES);
 	now = ask(ns, ctx);
 	memcpy(ns->own, now.own, sizeof(ns->own));
-	/* Of a process that has ended nothing is known; what is open is still the job's. */
+	/* A process that has ended shows nothing; the open files are still the job's. */
 	if (!now.root || (now.root == ns->root && !strcmp(now.link, ns->link)))
 		return false;
 	*ns = now;

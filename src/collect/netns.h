@@ -1,4 +1,4 @@
-/* The job's network namespace: where the files of proc/net are to be read so that they tell of the job. */
+/* The job's network namespace: where to read the files of proc/net so that they are the job's. */
 #ifndef COLLECT_NETNS_H
 #define COLLECT_NETNS_H
 
@@ -6,9 +6,9 @@
 #include "read/textfile.h"
 
 struct netns {
-	pid_t root;		/* whose namespace it is; 0: ours */
+	pid_t root;		/* the process whose namespace it is; 0: ours */
 	bool foreign;		/* not ours, so that sys/class/net does not describe it */
-	char own[32], link[32]; /* what our link says, and its: "net:[4026531840]" */
+	char own[32], link[32]; /* our link and its: "net:[4026531840]" */
 	unsigned asked;
 };
 

@@ -1,10 +1,10 @@
-/* NFS as this client sees it (proc/PID/mountstats): what programs read and wrote, what the servers were asked
- * for it, and what that cost in time and repetitions. The text lists the mounts of the job's first process;
- * reading it asks no server, so that it is safe when one is away.
+/* NFS as this client sees it (proc/PID/mountstats): what programs read and wrote, the requests to the
+ * servers, and their time and repetitions. The text lists the mounts of the job's first process; reading it
+ * does not contact a server, so that it is safe when one is down.
  *
  * The kernel counts by file system, not by mount: two mounts of one show the same numbers, and the second
- * stands apart. That they are one is told by the device number in mountinfo, for which mountstats is not
- * enough. The line of the transport is shared even between file systems of one server, so only its
+ * stands apart. That they are the same is known from the device number in mountinfo, which mountstats does
+ * not have. The line of the transport is shared even between file systems of one server, so only its
  * reconnections are taken, and not added up. */
 #include "collect/keyed.h"
 #include "read/mountinfo.h"
@@ -58,7 +58,7 @@ extern const struct collector collector_nfs;
 
 struct nfs {
 	struct textfile file; /* mountstats */
-	pid_t root;	      /* whom we tried to have it from */
+	pid_t root;	      /* the process that it was read from, or tried */
 	uint8_t turn;	      /* changes with every reading */
 	bool full, explained;
 	struct nfs_slot {
@@ -66,11 +66,11 @@ struct nfs {
 		uint8_t turn;
 		uint32_t row;
 		char point[MOUNT_POINT_SIZE];
-		char device[24]; /* number, "" where mountinfo does not tell */
+		char device[24]; /* number, "" where mountinfo does not have it */
 	} slot[MOUNTS_MAX];
 };
 
-/* What one mount has to say. */
+/* The numbers of one mount. */
 struct nfs_found {
 	int64_t value[ARRAY_SIZE(nfs_metric)];
 	bool known[ARRAY_SIZE(nfs_metric)];
@@ -258,7 +258,7 @@ static struct nfs_slot *join(struct nfs *n, struct collect_context *ctx, struct 
 	return slot;
 }
 
-/* The slot of the mount; NULL when it is one too many, or not the first on its point. */
+/* The slot of the mount; NULL when there are too many, or when it is not the first at its mount point. */
 static struct nfs_slot *find_slot(struct nfs *n, struct collect_context *ctx, const struct header *h)
 {
 	struct nfs_slot *unused = NULL;

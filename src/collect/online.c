@@ -1,4 +1,4 @@
-/* One list names all CPUs that are online: a short read tells whether any of hundreds came or went. */
+/* One list names all CPUs that are online: a short read shows whether any of hundreds came or went. */
 #include "collect/online.h"
 
 #include "read/value.h"
@@ -48,7 +48,7 @@ bool online_add_list(struct env *env, int cpu, const char *file, struct cpu_bits
 	snprintf(path, sizeof(path), CPU_FOLDER "/cpu%d/%s", cpu, file);
 	if (value_get_text(env, path, text, sizeof(text)) < 0)
 		return false;
-	/* cpufreq parts them by blanks. */
+	/* cpufreq separates them by blanks. */
 	while ((word = strsep(&next, " ")))
 		cpu_bits_add(set, word);
 	return true;

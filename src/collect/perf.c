@@ -1,16 +1,16 @@
 /* Performance counters of the job: what the processor and the kernel counted for its threads, from
- * perf_event_open(2). Whose counters are open is the business of perf_tasks.c.
+ * perf_event_open(2). perf_tasks.c decides for which threads counters are open.
  *
  * Counters are never recorded unless they are asked for: every fork of the job copies them, which makes it
  * slower by a third and more, and what a process does in its last moments is not counted. So task_clock, the
- * CPU time that the counters saw, is counted with any other: beside the exact CPU time of the job it tells
- * how much of the job the counts are of.
+ * CPU time that was counted, is always counted too: compared with the exact CPU time of the job it shows how
+ * much of the job the counts cover.
  *
  * Where there are more events than the processor has counters, they take turns: a count is scaled by the
  * time it was enabled and running, and perf.X.running beside perf.enabled is the share for which it ran.
  *
  * Reading asks every live process below a counter, about a quarter of a microsecond for each event: where
- * that is dear, not every tick reads. */
+ * that costs too much, not every tick reads. */
 #include "collect/perf.h"
 
 #include "read/cpulist.h"
@@ -170,7 +170,7 @@ static bool is_counted(const struct perf *s, const struct event_row *row)
 	return row->of_package && row->nr;
 }
 
-/* Why nothing of it is counted; 0: it is, or nobody has been there to be counted. */
+/* Why nothing of it is counted; 0: it is, or there was no process yet. */
 static int trouble_of(const struct perf *s, const struct event_row *row)
 {
 	if (is_counted(s, row))
@@ -182,8 +182,8 @@ static int trouble_of(const struct perf *s, const struct event_row *row)
 	return s->tasks.denied ? s->tasks.denied : s->tasks.full;
 }
 
-/* A part of the processes is not counted: said of the time, and the counts' share of the CPU time shows it.
- */
+/* Some processes are not counted: the reason is given for the time, and the counts' share of the CPU time
+ * shows it. */
 static void tell_incomplete(struct perf *s, struct collect_context *ctx)
 {
 	const struct tasks *t = &s->tasks;
@@ -340,7 +340,7 @@ static void put_tasks(struct perf *s, struct collect_context *ctx, const struct 
 	collect_put(ctx, s->at, row->running, known, (int64_t)running);
 }
 
-/* The node's boxes have a time of their own; their share of it is told as one of the job's. */
+/* The node's boxes have a time of their own; their share of it is recorded as a share of the job's time. */
 static void put_boxes(struct perf *s, struct collect_context *ctx, struct event_row *row, uint64_t enabled_ns)
 {
 	double value = 0, enabled = 0, running = 0;
@@ -385,7 +385,7 @@ static int perf_sample(void *state, struct collect_context *ctx)
 	tasks_read(&s->tasks);
 	put_all(s, ctx);
 	cost = env_now(ctx->env, ENV_MONOTONIC) - now;
-	/* One reading that was interrupted is not dear. */
+	/* A single slow reading was interrupted; it does not count as expensive. */
 	s->next_ns = now + READ_SHARE * MIN(cost, s->cost_ns);
 	s->cost_ns = cost;
 	return 0;

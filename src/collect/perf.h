@@ -1,5 +1,5 @@
-/* What the files of the collector `perf` share: perf.c (rows, cells), perf_plan.c (rows that wishes make),
- * perf_tasks.c (whose counters are open). */
+/* What the files of the collector `perf` share: perf.c (rows, cells), perf_plan.c (rows for -e and -m),
+ * perf_tasks.c (for which threads counters are open). */
 #ifndef COLLECT_PERF_H
 #define COLLECT_PERF_H
 
@@ -55,7 +55,7 @@ extern const char *const perf_words[];
 /* One of the kernel's events, counted for every covered thread. */
 struct perf_piece {
 	struct perf_event event;
-	int error;	   /* why it is not counted; 0: it is, or nobody was there yet */
+	int error;	   /* why it is not counted; 0: it is, or there was no process yet */
 	bool opened;	   /* at least once */
 	struct count gone; /* of counters that are closed */
 	struct count sum;  /* of all, as of the last reading */
@@ -87,7 +87,7 @@ int tasks_init(struct tasks *t, struct env *env, unsigned max_files);
 void tasks_release(struct tasks *t);
 /* Our command, which has not executed anything yet. */
 void tasks_command(struct tasks *t, pid_t pid, bool children);
-/* Covers who came and gives up who is gone. */
+/* Opens counters for new processes and closes those of processes that are gone. */
 void tasks_follow(struct tasks *t, struct collect_context *ctx);
 void tasks_read(struct tasks *t);
 #endif

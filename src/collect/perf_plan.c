@@ -1,8 +1,8 @@
-/* Rows that wishes make: the events of -e and those of the groups that words of -m name (perf/groups.h), with
- * the groups' formulas.
+/* Rows that the options make: the events of -e and those of the groups that words of -m name (perf/groups.h),
+ * with the groups' formulas.
  *
- * A wish that is not understood is an error before the job starts. One that this processor cannot fulfil is
- * none: its row is there, empty, and says why, so that a job script runs on every kind of node. */
+ * An event that is not understood is an error before the job starts. One that this processor does not have is
+ * no error: its row is empty and has a reason, so that a job script runs on every kind of node. */
 #include "collect/perf.h"
 
 #include "perf/groups.h"
@@ -14,7 +14,7 @@
 const char *const perf_words[] = {
 	"flops", "flops_sp", "flops_dp", "l2", "l3", "FLOPS_SP", "FLOPS_DP", "L2", "L3", "MEM", NULL};
 
-/* What a group is for, as it is called where it cannot be counted. */
+/* What a group is for: the name of its row where it cannot be counted. */
 static const struct {
 	const char *group, *number;
 	enum metric_unit unit;
@@ -175,7 +175,7 @@ static int choose_static(struct planning *p, int nr, unsigned nr_found, const ch
 	return -EINVAL;
 }
 
-/* Another event has the name: no harm if it is the same one. */
+/* Another event has the name: an error unless it is the same event. */
 static int refuse_twins(struct planning *p, const struct planned *row, bool same, const char *text)
 {
 	if (same)
@@ -185,7 +185,7 @@ static int refuse_twins(struct planning *p, const struct planned *row, bool same
 	return -EINVAL;
 }
 
-/* One that this machine cannot count, for the reason in p->err: the job runs all the same. */
+/* An event that this machine cannot count, for the reason in p->err: no error. */
 static int plan_lacking(struct planning *p, const char *text)
 {
 	const char *name = p->found[0].name;
@@ -381,9 +381,9 @@ static bool has_controllers(struct planning *p)
 	return false;
 }
 
-/* Where there are no memory controllers to be counted, or they may not be, what the cores tell of the tree
- * must do. A processor without a file has no such events: its controllers may be known by the kernel's names.
- */
+/* Where there are no memory controllers, or they may not be counted, the cores' events for the tree are
+ * used instead. A processor without a file has no such events: its controllers may be known by the
+ * kernel's names. */
 static int plan_memory(struct planning *p)
 {
 	struct perf_access access;
@@ -423,7 +423,7 @@ static int plan_word(struct planning *p, size_t i)
 	return r < 0 ? r : plan_group(p, "FLOPS_DP", false);
 }
 
-/* Any event comes with the time it was on a counter, and with the CPU time of all that was counted. */
+/* Every event is recorded with the time it was on a counter, and with the CPU time that was counted. */
 static unsigned choose_companions(struct plan *plan, bool any)
 {
 	unsigned nr = 0;

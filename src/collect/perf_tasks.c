@@ -1,19 +1,20 @@
-/* Whose counters are open, so that every thread of the job is counted once.
+/* For which threads counters are open, so that every thread of the job is counted once.
  *
  * A counter is inherited by the threads and processes that its task makes from then on, and by theirs; what
  * they counted is part of its own value, also when they are gone. So
  *   - the command we start gets one set of counters, before its exec: all of the job is below it;
- *   - a process that ran before us gets one set for each of its threads, and whom they make is covered;
- *   - a process that came later is covered by inheritance when the first of its line was covered before it
- * was born, and else gets counters of its own: who was known when that one was covered was born before.
- * A counter must stay open as long as anybody may be below it, also when its own task is gone: closing it
- * ends the counting of all. So a line's counters are closed together, when its last process is gone.
+ *   - a process that ran before us gets one set for each of its threads, which covers their children;
+ *   - a process that came later is covered by inheritance when the first of its line (its oldest known
+ * ancestor) was covered before it began. Else it gets counters of its own: a process that was known when the
+ * first of its line was covered began before that. A counter must stay open as long as any process may be
+ * below it, also when its own task is gone: closing it ends the counting of all. So a line's counters are
+ * closed together, when its last process is gone.
  *
- * Who makes a thread or process in the very moment in which counters are being opened for it (some
- * microseconds for each) cannot be told from the outside: such children may be covered or not. When a process
- * has new threads after its counters were opened, all of them are opened again, until none came meanwhile. Of
- * a program that starts threads faster than that, and of processes, they are taken for covered: what is
- * missed shows in the share of the CPU time that was counted, what is counted twice would pass for work. */
+ * A thread may start a thread or process while counters are being opened for it (some microseconds for each).
+ * This cannot be seen from outside: such children may be covered or not. When a process has new threads after
+ * its counters were opened, all of them are opened again, until none came meanwhile. Of a program that starts
+ * threads faster than that, and of processes, they are taken for covered: what is missed shows in the share
+ * of the CPU time that was counted, what is counted twice would look like work. */
 #include "collect/perf.h"
 
 #include <stdio.h>
@@ -28,7 +29,7 @@
 struct perf_tasks_unit {
 	uint32_t id, origin; /* of the process; of the first of its line */
 	uint32_t first;	     /* its threads' counters: a list */
-	uint32_t pass, seen; /* when it was covered, when somebody of it was last there */
+	uint32_t pass, seen; /* when it was covered, when a process of it was last seen */
 	bool family;	     /* its children are covered as well */
 	int64_t began_ns;
 };
@@ -163,7 +164,8 @@ static int open_piece(struct tasks *t, struct perf_piece *p, pid_t tid, enum cou
 	return r;
 }
 
-/* Errors that are the event's own: it is not tried again. The others are of this thread, or of our means. */
+/* Errors of the event itself: it is not tried again. The others are errors of this thread, or of our
+ * limits. */
 static bool is_of_event(int error)
 {
 	return error != -ESRCH && error != -EMFILE && error != -ENFILE && error != -ENOMEM &&
@@ -253,8 +255,9 @@ static int find_new_thread(void *arg, const char *name)
 	return tid > 0 && t->nr_scratch < THREADS_MAX && t->at_scratch == t->nr_scratch;
 }
 
-/* Its threads are listed before the first counter is opened: what comes later comes from one that has them,
- * the main thread most of all, which is therefore first. -EAGAIN: it came from one that had none yet. */
+/* Its threads are listed before the first counter is opened: later threads are started by one that has
+ * counters, mostly by the main thread, which is therefore first. -EAGAIN: one was started by a thread that
+ * had none yet. */
 static int open_threads(
 	struct tasks *t, struct perf_tasks_unit *u, const char *path, pid_t pid, enum counter_inherit inherit)
 {
@@ -318,13 +321,13 @@ static struct perf_tasks_unit *find_unit(const struct tasks *t, uint32_t id)
 static bool is_covered(
 	const struct tasks *t, const struct collect_member *m, const struct perf_tasks_unit *origin)
 {
-	int64_t tick = NSEC_PER_SEC / t->env->clock_tick; /* how coarse births may be known */
+	int64_t tick = NSEC_PER_SEC / t->env->clock_tick; /* how coarse start times may be */
 
 	if (!origin || !origin->family)
 		return false;
 	if (origin->id == m->id)
 		return true;
-	/* Who is new together with the first of its line was known before that one was covered. */
+	/* A process that is new together with the first of its line was known before that one was covered. */
 	return origin->pass != t->pass && m->born_ns + tick >= origin->began_ns;
 }
 
@@ -347,7 +350,7 @@ static int follow_member(void *arg, const struct collect_member *m)
 	return 0;
 }
 
-/* Closes the lines that nobody is left of. */
+/* Closes the counters of lines that have no process any more. */
 static void give_up(struct tasks *t)
 {
 	uint32_t nr = 0;
@@ -360,7 +363,7 @@ static void give_up(struct tasks *t)
 			u->seen = t->pass;
 	}
 	for (uint32_t i = 0; i < t->nr_units; i++) {
-		/* What our command has left behind may come home to us at any time. */
+		/* Orphans of our command may be adopted by us at any time. */
 		if (t->unit[i].seen == t->pass || (t->command && i == 0))
 			t->unit[nr++] = t->unit[i];
 		else

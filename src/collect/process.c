@@ -2,15 +2,15 @@
  *
  * The idea, from measuring what each file costs: the CPU clock of a process is one system call of a third of
  * a microsecond and needs no file. A process whose clock has not moved has done nothing, so its files are not
- * read (the engine asks for a forced reading now and then, since reclaim can shrink a sleeper). Of those that
- * moved, the files of the tick tier are read through descriptors that stay open, which halves to quarters the
- * cost and makes PID reuse harmless: after the process is reaped its files answer ESRCH for ever. `status`
- * costs as much as all others together and is read every few seconds, and when page faults tell of memory
- * that came and went between two samples; smaps_rollup walks page tables and is read when the engine's budget
- * allows.
+ * read (the engine forces a reading from time to time, since reclaim can shrink a sleeping process). Of those
+ * that moved, the files of the tick tier are read through descriptors that stay open, which takes a half to a
+ * quarter of the time and makes PID reuse harmless: after the process is reaped its files give ESRCH for
+ * ever. `status` costs as much as all others together and is read every few seconds, and when page faults
+ * tell of memory that came and went between two samples; smaps_rollup walks page tables and is read when the
+ * engine's budget allows.
  *
  * Descriptors are kept up to a limit; beyond it files are opened for each reading, and the start time in
- * `stat` tells whether the PID still means the same process.
+ * `stat` shows whether the PID is still the same process.
  *
  * Rejected: io_uring (slower than pread here), a scan of /proc per tick, `status` for context switches at
  * every tick. */
@@ -23,14 +23,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* More than the libraries that everybody shares anyway. */
+/* More than the libraries that all processes share anyway. */
 #define MUCH_SHARED_KIB 4096
 
 /* Of 4 KiB in one of 2 MiB. */
 #define PAGES_IN_HUGE_ONE 512
 /* Fresh memory is cleared by the kernel, no faster than this. */
 #define CLEARED_BYTES_PER_NS 10
-/* Beyond the high-water mark that is known: less is not worth reading it before its time. */
+/* Above the known high-water mark: a smaller spike is no reason to read `status` early. */
 #define SPIKE_OF_NO_INTEREST (INT64_C(8) << 20)
 
 #define CLOSED (-1)
@@ -58,8 +58,8 @@ struct process {
 	int64_t image;	       /* the same in a forked child, another after an exec; 0: not known */
 	int64_t smaps_rss;     /* pages, at the last reading of smaps; -1: none */
 	int64_t pss_kib;
-	int64_t shared_kib; /* what others had too, copy-on-write included; before the first reading what it
-			       has of its parent's */
+	int64_t shared_kib; /* what others had too, copy-on-write included; before the first reading: what it
+			       has from its parent */
 	int64_t borne_kib;  /* its part of that */
 	int64_t reshared_kib, doubt_kib;
 	struct { /* at the last reading of it or of a child that it forked */
@@ -67,7 +67,7 @@ struct process {
 	} family;
 	bool seen, zombie;
 	bool bare;     /* it has no memory any more */
-	bool io_whole; /* its io was read when it had ended: nothing comes to it any more */
+	bool io_whole; /* its io was read when it had ended: it does not grow any more */
 	bool spiked;   /* since status was read it may have had more memory than any sample saw */
 };
 
@@ -133,7 +133,7 @@ int processes_open(struct processes **ret, struct collect_context *ctx, unsigned
 		if (ctx->map.col[i] >= 0)
 			p->wanted[m[i].at.source] = true;
 	p->wanted[FROM_STAT] = true; /* the engine needs parent and start time */
-	p->fds_by_size = true;	     /* until a folder seems to be empty */
+	p->fds_by_size = true;	     /* assumed until a folder seems to be empty */
 	p->clock_col = column_of(p, "proc.cpu.time");
 	p->fd_col = column_of(p, "proc.fds");
 	p->hwm_col = column_of(p, "proc.mem.hwm");
@@ -189,7 +189,7 @@ static void file_close(struct processes *p, struct process *process, int source)
 	process->file[source] = CLOSED;
 }
 
-/* What it shares is another amount now. */
+/* Sets how much it shares now. */
 static void reshare(struct processes *p, struct process *process, int64_t shared_kib)
 {
 	int64_t change = shared_kib - process->shared_kib;
@@ -262,7 +262,7 @@ static int file_open(struct processes *p, struct process *process, int source, b
 	return process->file[source] = handle;
 }
 
-/* Whether it has ended since its stat was read: what is not there, or closed to us, tells nothing then. */
+/* Whether it has ended since its stat was read: then a missing or unreadable file means nothing. */
 static bool has_ended(struct processes *p, struct process *process)
 {
 	struct process_facts facts;
@@ -289,7 +289,7 @@ static ssize_t file_read(struct processes *p, struct process *process, int sourc
 
 	if (temporary)
 		env_close(p->ctx->env, handle);
-	/* An ended process's files are closed to its own user, too. */
+	/* The files of an ended process are unreadable even for its own user. */
 	if (is_refused(n) && process->file[source] != REFUSED && !process->zombie &&
 		(handle < 0 || !p->explained[source]) && !has_ended(p, process)) {
 		explain(p, source, -EACCES);
@@ -321,7 +321,7 @@ bool process_parse_stat(
 	}
 	facts->ppid = (pid_t)fields[4];
 	facts->start_ticks = last >= 22 ? (uint64_t)fields[22] : 0;
-	/* A thread of the kernel ignores all, and has no children that count. */
+	/* A kernel thread ignores all signals, and has no children that count. */
 	facts->ignores_sigchld =
 		last >= 33 && fields[33] >> (SIGCHLD - 1) & 1 && !(fields[33] >> (SIGKILL - 1) & 1);
 	facts->has_stat = true;
@@ -348,8 +348,8 @@ static void take_children(const struct processes *p, struct process *process, co
 	facts->children_grew = process->seen && !usage_is_none(&facts->children);
 }
 
-/* Where its code begins and its stack, which every exec places anew: in the midst of one they are 0. One that
- * ends gives its memory back before it is a zombie. */
+/* Where its code and its stack begin, which changes with every exec; during an exec they are 0. An ending
+ * process frees its memory before it is a zombie. */
 static void take_image(struct process *process, const int64_t *fields, struct process_facts *facts)
 {
 	int64_t image = fields[26] > 1 && fields[28] > 1 ? fields[26] ^ fields[28] << 1 : 0;
@@ -375,7 +375,7 @@ static int read_stat(struct processes *p, uint32_t row, struct process_facts *fa
 	if (!process_parse_stat(text, (size_t)n, fields, last, facts))
 		return -EIO;
 	if (process->seen && facts->start_ticks != process->start_ticks)
-		return -ESRCH; /* the PID has a new owner */
+		return -ESRCH; /* the PID is another process now */
 	process->start_ticks = facts->start_ticks;
 	process->zombie = facts->state == 'Z';
 	facts->ended = process->zombie && fields[20] <= 1; /* its main thread may end before the others */
@@ -438,7 +438,7 @@ static bool read_keys(struct processes *p, uint32_t row, int source, struct kv_r
 			p->process[row].uid = uid_of(text, (size_t)n);
 		return kv_read(reader, text, (size_t)n, p->ctx->table, row) > 0;
 	}
-	/* What one that has ended had used stays used, though its files may be closed to us now. */
+	/* The values of an ended process stay, though its files may be unreadable now. */
 	for (unsigned i = 0; i < reader->nr_keys && !p->process[row].zombie; i++)
 		table_unset(p->ctx->table, row, (uint32_t)reader->key[i].col);
 	return false;
@@ -460,11 +460,11 @@ static void read_fds(struct processes *p, uint32_t row, bool medium)
 
 	if (p->fd_col < 0)
 		return;
-	if (process->bare) { /* they are closed already: how many it had is not known */
+	if (process->bare) { /* its descriptors are closed already: how many it had is not known */
 		table_unset(p->ctx->table, row, (uint32_t)p->fd_col);
 		return;
 	}
-	if (!p->fds_by_size) { /* an older kernel: the folder must be listed, which is dear */
+	if (!p->fds_by_size) { /* an older kernel: the folder must be listed, which is expensive */
 		char path[48];
 
 		if (!medium)
@@ -510,9 +510,9 @@ bool process_put_clock(struct processes *p, uint32_t row, int64_t clock)
 }
 
 /* Memory that came and went between two samples leaves page faults that the growth of RSS does not explain,
- * and CPU time, since it had to be cleared. One fault may bring a huge page. What these allow at most is only
- * of interest above the mark that is known: a process that takes and gives back the same pages at every tick
- * is not read each time. `ran_ns`: its CPU time since the reading before; RSS in pages. */
+ * and CPU time, since it had to be cleared. One fault may bring a huge page. The most memory that these allow
+ * matters only above the known high-water mark: a process that takes and gives back the same pages at every
+ * tick is not read each time. `ran_ns`: its CPU time since the reading before; RSS in pages. */
 static bool may_have_spiked(const struct processes *p, uint32_t row, const struct process_facts *facts,
 	int64_t rss, int64_t ran_ns)
 {
@@ -548,7 +548,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	put_clock(p, row, clock);
 	read_columns(p, row, process->bare ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 	process->spiked |= may_have_spiked(p, row, facts, rss, ran_ns);
-	medium |= facts->replaced != 0; /* its marks begin anew */
+	medium |= facts->replaced != 0; /* its high-water marks start again */
 	if (slept && process->rss == rss && effort != READ_ALL && !facts->replaced)
 		return 1;
 	process->io_whole = read_keys(p, row, FROM_IO, &p->io) && facts->ended;
@@ -556,7 +556,7 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 		return 1;
 	read_columns(p, row, FROM_SCHEDSTAT, &p->schedstat);
 	read_fds(p, row, medium);
-	/* Without memory its status has no marks any more: what was known of it stays. */
+	/* Without memory its status has no high-water marks any more: the known ones are kept. */
 	facts->has_status = (medium || (follow && process->spiked)) && !process->bare;
 	if (facts->has_status) {
 		read_keys(p, row, FROM_STATUS, &p->status);
@@ -599,7 +599,7 @@ void process_after_wait(struct processes *p, uint32_t row)
 	kv_read(&p->io, text, (size_t)n, p->ctx->table, row);
 	for (unsigned i = 0; i < p->io.nr_keys; i++)
 		cell[p->io.key[i].col] -= before[i];
-	/* The first of our two readings was counted after it was made. */
+	/* The kernel counts a read after it was made: so our first reading is in the second. */
 	if (chars >= 0)
 		cell[chars] -= p->io_before_len;
 	if (calls >= 0)
@@ -642,12 +642,12 @@ int64_t process_smaps_drift(const struct processes *p, uint32_t row)
 
 	if (process->file[FROM_SMAPS] == REFUSED)
 		return 0;
-	if (process->smaps_rss < 0) /* of what it has of its parent's the sum does not lack much */
+	if (process->smaps_rss < 0) /* the sum of PSS lacks little of what it has from its parent */
 		return process->shared_kib > MUCH_SHARED_KIB ? process->rss / 8 : INT64_MAX;
 	return drift < 0 ? -drift : drift;
 }
 
-/* What others have too of what was just read, in KiB; 0 when the private part is not recorded. */
+/* The shared part of what was just read, in KiB; 0 when the private part is not recorded. */
 static int64_t shared_of(const struct processes *p, uint32_t row)
 {
 	const int64_t *cells = table_row(p->ctx->table, row);
@@ -670,7 +670,7 @@ int64_t processes_reshared(const struct processes *p)
 	return p->reshared_kib;
 }
 
-/* Memory of a process comes from page faults of its own, or from its parent. */
+/* The memory of a process comes from its own page faults, or from its parent. */
 void process_inherit(struct processes *p, uint32_t row, uint32_t parent)
 {
 	struct process *process = &p->process[row];
@@ -684,7 +684,7 @@ void process_inherit(struct processes *p, uint32_t row, uint32_t parent)
 	put_doubt(p, row, process->shared_kib);
 }
 
-/* Where readings of its family are kept: a forked child's at its parent. */
+/* Where readings of its family are kept: for a forked child at its parent. */
 static struct process *head_of(struct processes *p, uint32_t row, uint32_t parent)
 {
 	struct process *process = &p->process[row], *from = parent == NO_PARENT ? NULL : &p->process[parent];
@@ -692,9 +692,9 @@ static struct process *head_of(struct processes *p, uint32_t row, uint32_t paren
 	return from && process->image && from->image == process->image ? from : process;
 }
 
-/* All that share a page bear the same part of it. As long as one of the family was not read since others came
- * to share, its part is that of the last one that was read; if it is more than its own reading, some have
- * left, and it may be either. */
+/* In PSS all processes that share a page have the same part of it. As long as one of the family was not read
+ * since others began to share, its part is taken from the last one that was read. If that is more than its
+ * own reading, some have stopped sharing, and either may be right. */
 void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent)
 {
 	struct process *process = &p->process[row], *head = head_of(p, row, parent);
@@ -754,7 +754,8 @@ static void take_smaps(struct processes *p, uint32_t row)
 	const int64_t *cells = table_row(p->ctx->table, row);
 	int64_t pss_kib = p->pss_col < 0 ? 0 : cells[p->pss_col], shared_kib = shared_of(p, row);
 
-	/* Its share of the same memory grew: another sharer has ended and may still be counted. */
+	/* Its part of the same memory grew: another process that shared it has ended and may still be
+	 * counted. */
 	if (process->smaps_rss < 0 ||
 		pss_kib - process->pss_kib >
 			kib_of(p, process->rss - process->smaps_rss) + MUCH_SHARED_KIB / 4)
@@ -775,8 +776,8 @@ int process_read_smaps(struct processes *p, uint32_t row)
 	ssize_t n;
 	int handle;
 
-	/* Opened each time: after an exec a kept descriptor would answer ESRCH, and the walk dwarfs the open.
-	 */
+	/* Opened each time: after an exec a kept descriptor would give ESRCH, and the walk takes much longer
+	 * than the open. */
 	snprintf(path, sizeof(path), "proc/%d/smaps_rollup", (int)process->pid);
 	handle = env_open(p->ctx->env, path);
 	n = handle < 0 ? handle : env_read(p->ctx->env, handle, text, sizeof(text));
@@ -788,15 +789,15 @@ int process_read_smaps(struct processes *p, uint32_t row)
 			process->file[FROM_SMAPS] = REFUSED;
 		}
 		table_touch(p->ctx->table, row);
-		/* One that has just ended has no memory any more: others may have its share already. */
+		/* A process that has just ended has no memory any more: others may have its part already. */
 		read_columns(p, row, n == -ESRCH ? NR_PROCESS_SOURCES : FROM_STATM, &p->statm);
 		return n < 0 ? (int)n : -ESRCH;
 	}
 	table_touch(p->ctx->table, row);
 	if (kv_read(&p->smaps, text, (size_t)n, p->ctx->table, row) == 0)
 		return -EIO;
-	/* RSS of the same moment. The one that this tick has read already is older, and what was freed since
-	 * would be taken for private memory that has come. */
+	/* RSS of the same moment. The RSS that this tick has read already is older: memory that was freed
+	 * since then would look like new private memory. */
 	read_columns(p, row, FROM_STATM, &p->statm);
 	take_smaps(p, row);
 	return 0;
@@ -871,7 +872,7 @@ static int process_probe(struct env *env, struct trouble *reterr_why)
 	return -ENOENT;
 }
 
-/* Its rows are filled process by process, on the engine's walk: see process_read(). */
+/* Its rows are filled process by process, as the engine goes through the members: see process_read(). */
 const struct collector collector_process = {
 	.name = "process",
 	.summary = "every process of the job: CPU, memory, I/O, faults, switches, threads, descriptors",

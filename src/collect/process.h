@@ -12,11 +12,11 @@ struct processes;
 /* What a reading tells the engine besides the cells. */
 struct process_facts {
 	pid_t ppid;
-	uint64_t start_ticks; /* after boot; with the pid it names the process for ever */
+	uint64_t start_ticks; /* after boot; identifies the process together with the pid */
 	char state;
 	char name[64]; /* comm as the kernel has it, NUL-terminated, any bytes */
 	bool has_stat;
-	bool ended; /* all its threads have; nothing comes to its account any more */
+	bool ended; /* all its threads have ended; its account does not grow any more */
 	bool bare;  /* it has no memory any more */
 	bool ignores_sigchld;
 	bool children_grew;    /* it has waited for children since the last reading */
@@ -36,10 +36,10 @@ void process_bind(struct processes *p, uint32_t row, pid_t pid);
 void process_unbind(struct processes *p, uint32_t row);
 
 enum process_effort {
-	READ_IF_MOVED, /* nothing when its CPU clock stands still */
-	READ_REFRESH,  /* a sleeper's stat and statm too: it can get another parent, and reclaim can take its
-			  pages */
-	READ_ACCOUNT,  /* of its first reading what is added up: stat, statm and io */
+	READ_IF_MOVED, /* nothing when its CPU clock has not moved */
+	READ_REFRESH, /* also stat and statm of a sleeping process: it can get another parent, and reclaim can
+			 take its pages */
+	READ_ACCOUNT, /* the part of its first reading that is added up: stat, statm and io */
 	READ_ALL,
 };
 
@@ -50,31 +50,32 @@ int process_read(struct processes *p, uint32_t row, int64_t clock, bool medium, 
 	enum process_effort effort, struct process_facts *facts);
 /* Takes its CPU time without reading anything; false when it has not moved since it was read. */
 bool process_put_clock(struct processes *p, uint32_t row, int64_t clock);
-/* PSS and USS: dear. */
+/* PSS and USS: expensive. */
 int process_read_smaps(struct processes *p, uint32_t row);
 bool processes_want_smaps(const struct processes *p);
 /* Pages by which RSS differs from what the last smaps reading saw; when there was none INT64_MAX, or less if
  * it was just forked and its memory is its parent's. */
 int64_t process_smaps_drift(const struct processes *p, uint32_t row);
-/* It is large, and somebody's large shared memory has come, grown or gone since its PSS was read. */
+/* It is large, and since its PSS was read another process has got, extended or freed large shared memory. */
 bool process_is_outshared(const struct processes *p, uint32_t row);
 int64_t processes_reshared(const struct processes *p);
 /* Not read yet: takes what it has of its parent's memory since the fork. Both are read at this tick. */
 void process_inherit(struct processes *p, uint32_t row, uint32_t parent);
 #define NO_PARENT UINT32_MAX
-/* It was read: what others of its family that were not need no longer bear. */
+/* It was read: reduces the doubt of its family members that were not read. */
 void process_tell_family(struct processes *p, uint32_t row, uint32_t parent);
-/* When no more is read at this tick: how much of its PSS is in doubt. */
+/* When no more is read at this tick: records how much of its PSS is in doubt. */
 void process_tell_doubt(struct processes *p, uint32_t row, uint32_t parent);
-/* Whether a reading since the last call found that sharers may have left; these are to be rechecked. */
+/* Whether a reading since the last call found that processes may have stopped sharing; the sharers are to be
+ * rechecked. */
 bool processes_are_wary(struct processes *p);
-/* If it shares much: RSS as it is now. What has ended, or was given back since its own reading, others
- * bear already. */
+/* If it shares much: reads its RSS again. If it has ended or freed memory since its own reading, that is in
+ * the PSS of others already. */
 void process_recheck(struct processes *p, uint32_t row);
-/* What it has read and written in all its life is known. */
+/* All that it has read and written is known. */
 bool process_io_is_whole(const struct processes *p, uint32_t row);
-/* Around the wait for it, a child of ours: where the io of one that has ended is closed to us, what our own
- * account gets by waiting is what it used. No other thread of ours may read or write meanwhile. */
+/* Around the wait for it, a child of ours: where the io of an ended process is unreadable, the growth of our
+ * own counters by the wait is what it used. No other thread of ours may read or write meanwhile. */
 void process_before_wait(struct processes *p, uint32_t row);
 void process_after_wait(struct processes *p, uint32_t row);
 /* It has waited for children. */
@@ -88,7 +89,7 @@ void process_forget_peak(struct processes *p, uint32_t row);
 /* A cell by the name of its metric; false when it is not recorded or not valid. */
 bool process_cell(const struct processes *p, uint32_t row, const char *metric, int64_t *ret);
 
-/* Who it is: reads the command line (NUL separated, at most size bytes) and the executable. */
+/* Its identity: reads the command line (NUL separated, at most size bytes) and the executable. */
 ssize_t process_cmdline(struct env *env, pid_t pid, char *out, size_t size, bool *ret_cut);
 ssize_t process_exe(struct env *env, pid_t pid, char *out, size_t size);
 /* Its real user: as its last reading saw it, if that read status; else it is read now. */

@@ -1,5 +1,5 @@
 /* The rows of the process collector. `source` is the file of /proc/PID a value comes from: what is not
- * recorded is not opened. Counters of a process cover all its threads, and live in the kernel's own units. */
+ * recorded is not opened. Counters of a process cover all its threads, and are in the kernel's own units. */
 #ifndef COLLECT_PROCESS_ROWS_H
 #define COLLECT_PROCESS_ROWS_H
 
@@ -14,7 +14,7 @@ enum process_source {
 	FROM_FD,	/* size of the directory */
 	FROM_STATUS,	/* key */
 	FROM_SMAPS,	/* key in smaps_rollup */
-	FROM_DOUBT,	/* what became of sharers since: no file */
+	FROM_DOUBT,	/* how much of PSS is in doubt: no file */
 	NR_PROCESS_SOURCES
 };
 
@@ -61,7 +61,7 @@ static const struct metric process_metric[] = {
 	{"proc.smaps.rss",           "Resident memory at the moment PSS was read.", SMAPS("Rss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.smaps.anon",          "Anonymous memory at the moment PSS was read.", SMAPS("Anonymous"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.smaps.doubt",         "Memory that others began or ceased to share since PSS was read; negative: so much of the reading is theirs by now; before the first reading: what it shares with its parent since the fork, less its part of that.", {.source = FROM_DOUBT}, SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
-	{"proc.mem.pss",             "Proportional memory: shared pages divided by those who share them. As last read; proc.mem.pss_now follows RSS in between.", SMAPS("Pss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "memory", TIER_SLOW, false},
+	{"proc.mem.pss",             "Proportional memory: shared pages divided by the number of processes that share them. As last read; proc.mem.pss_now follows RSS in between.", SMAPS("Pss"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, "memory", TIER_SLOW, false},
 	{"proc.mem.pss_anon",        "The anonymous part of PSS.", SMAPS("Pss_Anon"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss_file",        "The part of PSS backed by files.", SMAPS("Pss_File"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},
 	{"proc.mem.pss_shmem",       "The part of PSS in shared memory.", SMAPS("Pss_Shmem"), SCALE_KIB, KIND_GAUGE, FOLD_SUM, UNIT_BYTES, NULL, TIER_SLOW, false},

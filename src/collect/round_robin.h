@@ -9,7 +9,7 @@
 #define ROTA_ROUND_NS (3 * NSEC_PER_MSEC)
 
 struct round_robin {
-	uint32_t next; /* who is first in the next round */
+	uint32_t next; /* the first of the next round */
 	uint32_t left; /* in this round */
 	int64_t until_ns;
 };
@@ -20,7 +20,7 @@ static inline void round_robin_begin(struct round_robin *r, struct env *env, uin
 	r->until_ns = env_now(env, ENV_MONOTONIC) + ROTA_ROUND_NS;
 }
 
-/* Whose turn it is; false when the round is over. At least one has its turn. */
+/* The next one to read; false when the round is over. At least one is read. */
 static inline bool round_robin_turn(struct round_robin *r, struct env *env, uint32_t nr, uint32_t *ret)
 {
 	bool late = r->left < nr && env_now(env, ENV_MONOTONIC) > r->until_ns;

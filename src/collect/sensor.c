@@ -6,8 +6,8 @@
  * second is "coretemp-2/Core 0".
  *
  * A machine with hundreds of cores has as many sensors: all others come first, cores take what room is left.
- * Sensors behind slow buses take milliseconds, hence the rota. drivetemp is left out, because asking a disk
- * may keep it from spinning down, and so are accelerators. */
+ * Sensors behind slow buses take milliseconds, so they are read in turn. drivetemp is left out, because
+ * asking a disk may keep it from spinning down, and so are accelerators. */
 #include "collect/hwmon.h"
 #include "collect/round_robin.h"
 
@@ -54,7 +54,7 @@ struct sensor_finding {
 	struct sensors *s;
 	struct collect_context *ctx;
 	bool cores;	/* the turn of single cores */
-	bool any_cores; /* they will have one */
+	bool any_cores; /* there are single cores */
 	size_t nr_chips;
 	char chip[64][HWMON_NAME_SIZE]; /* names of all chips */
 };
@@ -275,7 +275,7 @@ static int sensor_open(void *state, struct collect_context *ctx)
 	return 0;
 }
 
-/* A sensor of a device that sleeps answers with an error, and with its temperature when it wakes. */
+/* A sensor of a sleeping device gives an error, and its temperature again when it wakes. */
 static void read_sensor(struct sensors *s, struct collect_context *ctx, struct sensor *sensor)
 {
 	int64_t value = 0;

@@ -1,5 +1,5 @@
-/* What TCP and UDP went through (proc/net/snmp, proc/net/netstat), in the job's network namespace: above all
- * the segments that had to be sent again.
+/* Counters of TCP and UDP (proc/net/snmp, proc/net/netstat), in the job's network namespace: above all the
+ * segments that had to be sent again.
  *
  * Both files come in pairs of lines, "Tcp: InSegs OutSegs..." and "Tcp: 14443 9173...". Kernels have added
  * columns in all places, so each is found by its name, once: the first line of a pair does not change while
@@ -137,7 +137,7 @@ static void fill(struct tcp *s, struct collect_context *ctx, size_t file, ssize_
 	}
 }
 
-/* Also again, when the job is elsewhere. Without netstat there is snmp still. */
+/* Called again when the job is in another namespace. Without netstat, snmp is still read. */
 static int open_files(struct tcp *s, struct collect_context *ctx)
 {
 	for (size_t f = 0; f < NR_FILES; f++) {
@@ -188,7 +188,7 @@ static int tcp_sample(void *state, struct collect_context *ctx)
 	int r = 0, row;
 
 	if (netns_moved(&s->ns, ctx) && open_files(s, ctx) == 0) {
-		/* Other counters: their first values are no growth. */
+		/* The counters of another namespace: their first values are no growth. */
 		ctx->leave(ctx, s->row);
 		row = ctx->join(ctx, "node");
 		if (row < 0)

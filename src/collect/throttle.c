@@ -1,9 +1,9 @@
 /* Throttling: how often and how long Intel's CPUs were slowed down because they were too hot or drew too much
  * (sys/devices/system/cpu/cpuN/thermal_throttle, Documentation/ABI/testing/sysfs-devices-system-cpu).
  *
- * The kernel counts in every CPU, but an event is one of the core or of the package, and all CPUs of it count
- * it: so one CPU speaks for its core ("cpu4"), one for its package ("package-1"), and sums are right. When
- * the speaker goes offline the next one speaks, as a new instance: its count is its own. */
+ * The kernel counts in every CPU, but an event belongs to the core or to the package, and all CPUs of it
+ * count it. So one CPU is read for its core ("cpu4"), one for its package ("package-1"), and sums are right.
+ * When that CPU goes offline another one is read, as a new instance: it has a count of its own. */
 #include "collect/collector.h"
 #include "collect/online.h"
 
@@ -32,7 +32,7 @@ struct throttle {
 	bool search;
 	uint32_t nr;
 	struct throttle_unit {
-		int16_t cpu; /* who speaks for it */
+		int16_t cpu; /* the CPU that is read for it */
 		uint8_t level;
 		bool gone;
 		uint16_t row;
@@ -100,7 +100,7 @@ static void add_unit(struct throttle *t, struct collect_context *ctx, int cpu, i
 	t->nr++;
 }
 
-/* Each CPU that nobody speaks for yet speaks for its core and for its package. */
+/* Takes one CPU of each core and package that has none yet. */
 static void find_units(struct throttle *t, struct collect_context *ctx, int level)
 {
 	struct cpu_bits spoken = {0};
@@ -111,7 +111,8 @@ static void find_units(struct throttle *t, struct collect_context *ctx, int leve
 	for (int c = -1; (c = cpu_bits_next(&t->online.cpus, c + 1)) >= 0;) {
 		if (cpu_is_in(&spoken, c))
 			continue;
-		/* A core may stand for itself; without its list a package would be counted by each CPU. */
+		/* Without the list of siblings a CPU counts as a core, but not as a package: each of its CPUs
+		 * would count that. */
 		if (online_add_list(ctx->env, c, siblings[level], &spoken) || level == OF_CORE)
 			add_unit(t, ctx, c, level);
 	}
