@@ -29,7 +29,7 @@ static int cpus_allowed(void)
 
 static void meta_machine(struct recording *r, struct pairs *p, const struct utsname *uts)
 {
-	/* Not getpwuid(): behind it may stand a directory server, and the job is waiting. */
+	/* Not getpwuid(): it may ask a directory server, and the job is waiting. */
 	const char *user = env_getenv(r->env, "LOGNAME");
 
 	if (!user)
@@ -74,7 +74,7 @@ static void meta_options(struct recording *r, struct pairs *p, char keys[OPT_LIS
 
 static void redact_words(struct recording *r, struct buf *words)
 {
-	static const char room[128]; /* three stars may be more than what they hide */
+	static const char room[128]; /* three stars may be longer than the secret */
 	uint64_t before = redact_lines(r->redact);
 	size_t len = words->len;
 
@@ -96,7 +96,7 @@ static void describe_redaction(const struct redact *r, char *out, size_t size)
 		snprintf(out, size, "%s", *known ? known : "none");
 }
 
-/* The words of a process that is the only target say more than its PID. */
+/* The command line of a process that is the only target is more useful than its PID. */
 static bool add_target(struct recording *r, struct buf *words)
 {
 	const struct scope *only = r->attach && r->scopes.nr == 1 ? &r->scopes.scope[0] : NULL;
@@ -228,10 +228,10 @@ static void describe_limits(struct recording *r, struct recorder_facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
 	/* The command has our limits; one that is ending already no longer shows its own. */
-	struct limits_whose whose = {
+	struct limits_subject subject = {
 		.level = LIMITS_PROCESS, .pid = r->attach ? engine_root(r->engine) : 0, .places = r->places};
 	struct limits limits;
-	int e = limits_read_of(r->env, &whose, &override, &limits);
+	int e = limits_read_of(r->env, &subject, &override, &limits);
 
 	free(r->places);
 	r->places = NULL;
@@ -246,14 +246,14 @@ static void describe_limits(struct recording *r, struct recorder_facts *f)
 		limits.memory.known ? limits.memory.value : 0);
 }
 
-/* Whose limits are a group's. Of users and of the system no process tells: the machine does, and the control
- * group that holds the user's sessions. False: its first process has not come yet. */
-static bool whose_limits(
-	struct recording *r, unsigned group, struct limits_whose *ret, char *path, size_t path_size)
+/* What the limits of a group are read from. For users and for the system that is no process: it is the
+ * machine, and the control group of the user's sessions. False: its first process has not come yet. */
+static bool find_subject(
+	struct recording *r, unsigned group, struct limits_subject *ret, char *path, size_t path_size)
 {
 	const struct scope *scope = &r->scopes.scope[r->scopes.group[group].scope];
 
-	*ret = (struct limits_whose){.level = LIMITS_GROUP};
+	*ret = (struct limits_subject){.level = LIMITS_GROUP};
 	switch (scope->kind) {
 	case SCOPE_SYSTEM:
 		return true;
@@ -281,7 +281,7 @@ static bool whose_limits(
 	return ret->pid > 0;
 }
 
-/* Name, CPUs, their source, bytes, their source, parted by NUL. */
+/* Name, CPUs, their source, bytes, their source, separated by NUL. */
 static void add_limits_of_group(
 	struct recorder_facts *f, unsigned group, const char *name, const struct limits *l)
 {
@@ -304,16 +304,17 @@ static void add_limits_of_group(
 static void describe_limits_of_group(struct recording *r, unsigned group, struct recorder_facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
-	struct limits_whose whose;
+	struct limits_subject subject;
 	struct limits limits;
 	char path[1024];
 	enum scope_kind kind = r->scopes.scope[r->scopes.group[group].scope].kind;
-	bool is_job = kind != SCOPE_SYSTEM && kind != SCOPE_USER; /* which the options speak of */
+	bool is_job =
+		kind != SCOPE_SYSTEM && kind != SCOPE_USER; /* --max-cpus and --max-memory apply to it */
 
-	if (!whose_limits(r, group, &whose, path, sizeof(path)))
+	if (!find_subject(r, group, &subject, path, sizeof(path)))
 		return;
 	/* A process that has just ended: another of its tool may come. */
-	if (limits_read_of(r->env, &whose, is_job ? &override : NULL, &limits) < 0)
+	if (limits_read_of(r->env, &subject, is_job ? &override : NULL, &limits) < 0)
 		return;
 	add_limits_of_group(f, group, r->scopes.group[group].name, &limits);
 	r->limits_told |= UINT64_C(1) << group;

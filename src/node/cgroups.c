@@ -6,8 +6,8 @@
  * names it, else in v2.
  *
  * The mounts are always our own, also for another process: that is where we can open files, and the kernel
- * names groups and roots alike from the cgroup namespace of who reads. The other's mountinfo was rejected: on
- * a host, what a container calls /sys/fs/cgroup is another directory. */
+ * names groups and roots as the reader's cgroup namespace shows them. The other process's mountinfo was
+ * rejected: on a host, what a container calls /sys/fs/cgroup is another directory. */
 #include "node/cgroups.h"
 
 #include "base/str.h"
@@ -56,7 +56,7 @@ static bool find_group(const char *groups, const char *controller, bool *ret_v2,
 	return found;
 }
 
-/* A cgroup namespace shows what is above its root as /.. : there is no way down from there by names. */
+/* A cgroup namespace shows what is above its root as /.. : such a group cannot be reached by names. */
 static bool goes_up(struct text path)
 {
 	while (path.len > 0)
@@ -324,7 +324,7 @@ int cgroup_number(struct env *env, const struct cgroup_dir *dir, const char *fil
 
 bool cgroups_by_systemd(struct env *env)
 {
-	int handle = env_open(env, "run/systemd/system"); /* as sd_booted(3) asks */
+	int handle = env_open(env, "run/systemd/system"); /* as sd_booted(3) checks */
 
 	env_close(env, handle);
 	return handle >= 0;

@@ -1,10 +1,11 @@
 /* The variables by which batch systems and MPI name the job, its size and the place of this process in it.
  *
  * A list of names, not of prefixes: beside SLURM_JOB_ID stands SLURM_JWT, beside PBS_JOBID the cookie with
- * which anybody may act as the job's owner (PBS_JOBCOOKIE), sites add variables of their own (SLURM_SPANK_*),
- * and SLURM_EXPORT_ENV repeats whatever a user exported into the job. A recording is handed round; what is
- * not known to be harmless is not in it. For the same reason there are none of addresses and ports
- * (PMIX_SERVER_URI, SLURM_SRUN_COMM_PORT), of free text (comments) or of the user's shell. */
+ * which any user may act as the job's owner (PBS_JOBCOOKIE), sites add variables of their own
+ * (SLURM_SPANK_*), and SLURM_EXPORT_ENV repeats whatever a user exported into the job. Recordings are passed
+ * on to others; what is not known to be harmless is not in them. For the same reason there are none of
+ * addresses and ports (PMIX_SERVER_URI, SLURM_SRUN_COMM_PORT), of free text (comments) or of the user's
+ * shell. */
 #include "node/hardware.h"
 
 #include <stdio.h>
@@ -55,7 +56,7 @@ static const char *const variable[] = {
 };
 /* clang-format on */
 
-/* Long values (lists of a thousand nodes) are cut: they say nothing more than their beginning. */
+/* Long values (lists of a thousand nodes) are cut: their beginning is enough. */
 void environment_describe(struct env *env, describe_fn *fn, void *arg)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {

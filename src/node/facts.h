@@ -1,4 +1,5 @@
-/* What the parts of hardware_describe() share: reading a small file, finding a value in it, saying a fact. */
+/* What the parts of hardware_describe() share: reading a small file, finding a value in it, passing on a
+ * fact. */
 #ifndef NODE_FACTS_H
 #define NODE_FACTS_H
 
@@ -8,12 +9,13 @@ struct facts {
 	struct env *env;
 	describe_fn *fn;
 	void *arg;
-	uint64_t said;	      /* rows of hardware_fact[]: a fact is said once */
+	uint64_t said;	      /* rows of hardware_fact[]: a fact is passed on once */
 	bool is_x86;	      /* of cpuinfo, once hardware_cpu() has read it */
-	char cpu_flags[4096]; /* parted by blanks */
+	char cpu_flags[4096]; /* separated by blanks */
 };
 
-/* Says a fact of hardware_fact[]; empty text is not said. Whatever bytes come in, one clean line goes out. */
+/* Passes on a fact of hardware_fact[], unless the text is empty. The value is always one line of clean
+ * text. */
 void fact_text(struct facts *f, const char *name, const char *text);
 void fact_number(struct facts *f, const char *name, int64_t value);
 
@@ -26,7 +28,7 @@ bool fact_read_number(struct facts *f, int64_t *ret, const char *path, ...) _pri
 /* The value of the first line "key<mark>value", blanks around both ignored; false when there is none. */
 bool text_value(const char *text, const char *key, char mark, char *out, size_t size);
 bool text_number(const char *text, const char *key, char mark, int64_t *ret);
-/* Whether a word stands in a text of words parted by blanks. */
+/* Whether a word stands in a text of words separated by blanks. */
 bool text_has_word(const char *text, const char *word);
 
 #define NAMES_MAX 64
@@ -36,7 +38,7 @@ bool text_has_word(const char *text, const char *word);
 struct fact_names {
 	char name[NAMES_MAX][NAME_SIZE];
 	unsigned nr;
-	unsigned more; /* that had no room */
+	unsigned more; /* names that had no room */
 };
 /* Takes those names that `wanted` approves (NULL: all). */
 void names_list(struct facts *f, struct fact_names *ret, const char *path,

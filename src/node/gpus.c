@@ -1,10 +1,10 @@
 /* clang-format off */
-/* Whose GPUs are these?
+/* Which GPUs belong to the job?
  *
- * The first who says anything decides: the control group, because the kernel enforces it (v1 alone: on v2 it
- * is a program that cannot be read); then the batch system, which counts the GPUs of the node; then the
- * variables of the makers' runtimes, which count what the process can see. Where a device is not known by the
- * kind of name that a list has, or the list may count otherwise than we do, the claim's words say so.
+ * The first source that has an answer decides: the control group, because the kernel enforces it (v1 alone:
+ * on v2 it is a program that cannot be read); then the batch system, which counts the GPUs of the node; then
+ * the variables of the makers' runtimes, which count what the process can see. Where a device does not have
+ * the kind of name that a list uses, or the list may count differently, the claim's text says so.
  *
  *   SLURM_STEP_GPUS, SLURM_JOB_GPUS    indices of the node in the order of the PCI bus. NVML counts only what
  *                                      the control group of its caller allows: so the place on the bus is
@@ -16,7 +16,8 @@
  *   HIP_, ROCR_VISIBLE_DEVICES         the first is counted within the second
  *   ZE_AFFINITY_MASK                   Intel
  *
- * What a script sets later for its own children is not seen: the processes that are found on a device tell. */
+ * What a script sets later for its own children is not seen: then the processes that are found on a device
+ * decide. */
 /* clang-format on */
 #include "node/gpus.h"
 
@@ -58,7 +59,7 @@ enum counting { OF_MAKER, OF_NODE, OF_DEVICE_FILES };
 
 struct gpus_list {
 	bool said, all;
-	bool unsure; /* a GPU that is not in it may be the job's all the same */
+	bool unsure; /* a GPU that is not in it may still be the job's */
 	enum counting counting;
 	unsigned nr;
 	struct gpus_entry entry[ENTRIES_MAX];
@@ -125,7 +126,7 @@ static bool is_uuid(struct text t)
 		t.len < sizeof(((struct gpus_entry *)0)->uuid);
 }
 
-/* Values and names come from anybody: what is no letter of a line becomes '?'. */
+/* Values and names are not trusted: what is not printable becomes '?'. */
 static void clean(char *text)
 {
 	for (; *text; text++)
@@ -171,8 +172,8 @@ static bool add_piece(struct gpus_list *l, struct text piece, bool ranges)
 	return true;
 }
 
-/* As CUDA and ROCm read it: what follows a bad entry does not count. `count`: how many GPUs there are, and an
- * index from there on is bad; 0: not known. */
+/* As CUDA and ROCm read it: what follows a bad entry does not count. `count`: how many GPUs there are, so
+ * that larger indices are bad; 0: not known. */
 static void read_list(struct gpus_list *l, const char *value, bool ranges, unsigned count)
 {
 	struct text rest = text_of(value);
@@ -260,7 +261,7 @@ static void read_rules(struct gpu_claims *c, struct env *env, pid_t root)
 		return;
 	for (rest = (struct text){text, (size_t)n}; rest.len > 0;)
 		read_rule(c, text_cut(&rest, '\n'));
-	c->ruled = c->nr_rules > 0; /* one in which nothing was understood says nothing */
+	c->ruled = c->nr_rules > 0; /* a list in which nothing was understood is ignored */
 	n = (ssize_t)strlen(dir->group);
 	snprintf(c->ruled_by, sizeof(c->ruled_by), "devices.list of the control group %s%.150s",
 		n > 150 ? "..." : "", dir->group + MAX(n - 150, 0));
@@ -363,8 +364,8 @@ static int node_index(const struct gpu_claims *c, enum vendor vendor, const stru
 
 /* ---- the variables ---- */
 
-/* Which maker's GPUs a batch system means is told by the variable that it sets beside its own; where it sets
- * none, or all of them, it may be any. */
+/* The variable that a batch system sets beside its own shows which maker's GPUs it means; where it sets none,
+ * or all of them, it may be any. */
 static bool is_meant(const struct variables *v, enum vendor vendor)
 {
 	bool other = false;
@@ -389,7 +390,7 @@ static void read_batch(const struct variables *v, struct gpu_claims *c)
 		if (!value)
 			continue;
 		read_list(&l, value, true, 0);
-		if (!l.nr) /* empty, or a manner that we do not know: nothing is claimed by it */
+		if (!l.nr) /* empty, or in a form that we do not know: ignored */
 			continue;
 		say_by(&l, source[s].name, value, "");
 		for (unsigned i = 0; i < NR_VENDORS; i++)
@@ -410,7 +411,7 @@ static bool is_beside_us(struct env *env, pid_t root)
 		!memcmp(own, other, (size_t)n);
 }
 
-/* What a container was given. `void`, or nothing at all, is said where devices are given in other ways. */
+/* What a container was given. `void`, or an empty text, is set where devices are given in other ways. */
 static void read_container(const struct variables *v, bool beside_us, struct gpus_list *l)
 {
 	const char *value = variable_get(v, "NVIDIA_VISIBLE_DEVICES");
@@ -444,7 +445,7 @@ static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_cl
 		*l = own.said ? own : given;
 }
 
-/* HIP heeds CUDA's variable too; on a node that has GPUs of both makers it is about the other one's. */
+/* HIP uses CUDA's variable too; on a node with GPUs of both makers it is meant for those of the other. */
 static void read_amd(const struct variables *v, bool has_nvidia, struct gpus_list *l)
 {
 	static const char *const within[] = {"HIP_VISIBLE_DEVICES", CUDA_VARIABLE, "GPU_DEVICE_ORDINAL"};
@@ -492,7 +493,7 @@ static void read_intel(const struct variables *v, struct gpus_list *l)
 	*l = mask;
 }
 
-/* A child of ours that hides its environment has been given ours. */
+/* A child of ours whose environment cannot be read has inherited ours. */
 static bool is_our_child(struct env *env, pid_t pid)
 {
 	char path[48], text[512], self[16] = "";
@@ -590,7 +591,7 @@ enum gpu_claim gpu_claims_ask(const struct gpu_claims *c, const struct gpu_ident
 		return GPU_UNCLAIMED;
 	l = &c->list[v];
 	claim = ask_rules(c, v, gpu);
-	/* A group allows the device of all slices: which of them, the list tells. */
+	/* A group allows the device as a whole: the list says which of its slices. */
 	if (claim != GPU_UNCLAIMED && !(claim == GPU_OF_JOB && slice && has_slices(l))) {
 		*ret_by = c->ruled_by;
 		return claim;

@@ -13,7 +13,7 @@ struct gpu_identity {
 };
 
 enum gpu_claim {
-	GPU_UNCLAIMED, /* nobody says anything: any process may use it */
+	GPU_UNCLAIMED, /* not known: any process may use it */
 	GPU_OF_JOB,
 	GPU_NOT_OF_JOB,
 };
@@ -23,7 +23,8 @@ struct gpu_claims;
 /* Of the job whose first process this is (0: of ourselves). NULL: no memory. */
 struct gpu_claims *gpu_claims_read(struct env *env, pid_t root);
 struct gpu_claims *gpu_claims_free(struct gpu_claims *c);
-/* *ret_by says who says so, for people ("CUDA_VISIBLE_DEVICES=0,1"); valid as long as the claims. */
+/* *ret_by is the source of the answer, for people ("CUDA_VISIBLE_DEVICES=0,1"); valid as long as the
+ * claims. */
 enum gpu_claim gpu_claims_ask(
 	const struct gpu_claims *c, const struct gpu_identity *gpu, const char **ret_by);
 #endif

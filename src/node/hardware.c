@@ -7,7 +7,7 @@
  * The job runs beside this, so that it must not cost: one block of cpuinfo is read and not all (a host of 256
  * CPUs would be asked for the frequency of each), sockets are found by hopping over their lists, caches are
  * those of one CPU, and a folder of hundreds of devices is looked into only where a device may be of
- * interest. lscpu(1), lspci(8) and libraries like hwloc tell more and open some thousand files on such a
+ * interest. lscpu(1), lspci(8) and libraries like hwloc know more but open some thousand files on such a
  * host.
  *
  * Every text goes through fact_text(): firmware is known to put newlines, blanks and worse into its strings.
@@ -90,7 +90,7 @@ const struct fact hardware_fact[] = {
 const size_t nr_hardware_facts = ARRAY_SIZE(hardware_fact);
 _Static_assert(ARRAY_SIZE(hardware_fact) <= 64, "facts.said has a bit for each");
 
-/* What was said counts: a machine that lies may have two L1d caches. */
+/* The first value counts: a machine with wrong data may have two L1d caches. */
 static void say(struct facts *f, const char *name, const char *value)
 {
 	char key[64];

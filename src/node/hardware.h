@@ -7,8 +7,8 @@
 enum fact_type { FACT_TEXT, FACT_NUMBER };
 
 /* A fact: its key in the recording is "hw." and this name, its key in the JSON the name alone. Numbers are
- * whole and decimal; texts are one line of printable UTF-8, and lists in them are parted by ", " ("; " where
- * an item has commas of its own). */
+ * whole and decimal; texts are one line of printable UTF-8, and lists in them are separated by ", " ("; "
+ * where an item has commas of its own). */
 struct fact {
 	const char *name; /* "cpu_model" */
 	enum fact_type type;

@@ -72,7 +72,7 @@ static void say_architecture(struct facts *f, const char *info)
 
 	if (fact_read(f, arch, sizeof(arch), "proc/sys/kernel/arch") > 0)
 		fact_text(f, "architecture", arch);
-	fact_text(f, "architecture", architecture_of(f, info)); /* unless it was said */
+	fact_text(f, "architecture", architecture_of(f, info)); /* unless it is known already */
 }
 
 static void say_flags(struct facts *f)
@@ -95,7 +95,7 @@ static void say_bogomips(struct facts *f, const char *text)
 		fact_number(f, "cpu_bogomips", round_i64(value));
 }
 
-/* What lscpu tells besides. */
+/* What lscpu shows besides. */
 static void say_modes(struct facts *f, const char *info)
 {
 	char text[128];
@@ -191,7 +191,7 @@ static void say_identity(struct facts *f, const char *info)
 		fact_text(f, "cpu_microcode", microcode);
 	if (is.name)
 		fact_text(f, "microarchitecture", is.name);
-	/* 64-bit ARM tells numbers only. */
+	/* 64-bit ARM has numbers only. */
 	if (!first_value(info, model_key, ARRAY_SIZE(model_key), model, sizeof(model)) && is.name)
 		snprintf(model, sizeof(model), "%s %s", is.cpu.vendor, is.name);
 	fact_text(f, "cpu_model", model);
@@ -255,7 +255,7 @@ static bool read_siblings(
 	return cpu_bits_add(ret, list) > 0;
 }
 
-/* From each CPU that is in no socket seen so far to all of its socket. 0: cannot be told. */
+/* From each CPU that is in no socket seen so far to all of its socket. 0: not known. */
 static unsigned count_sockets(struct facts *f, const struct cpu_bits *online, unsigned *ret_first)
 {
 	struct cpu_bits seen = {0};
@@ -315,7 +315,7 @@ static void say_topology(struct facts *f, const struct hardware_cpu_topology *t)
 		fact_number(f, "threads_per_core", t->threads_per_core);
 }
 
-/* How many caches there are of which `sharers` CPUs share one; 0 when that cannot be told. */
+/* How many caches there are of which `sharers` CPUs share one; 0 when that is not known. */
 static unsigned count_caches(const struct hardware_cpu_topology *t, unsigned sharers)
 {
 	if (t->sockets && sharers == t->socket_threads)

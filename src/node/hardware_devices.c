@@ -3,7 +3,7 @@
  * A server has hundreds of PCI functions and opening each costs as much as all the rest of this.
  * proc/bus/pci/devices is one file that names vendor and driver of all: only what a maker of GPUs made is
  * looked at. Frame buffers of management controllers and of virtual machines are display controllers too, but
- * no GPUs in the sense of anybody who records a job. */
+ * no GPUs that a job could use. */
 #include "node/facts.h"
 
 #include "base/str.h"
@@ -19,7 +19,7 @@
 #define GPU_KINDS_MAX 8
 #define PCI "sys/bus/pci/devices"
 
-/* A list for people: items parted by ", ", and how many there was no room for. */
+/* A list for people: items separated by ", ", and the number of those that had no room. */
 struct device_list {
 	char text[FACT_TEXT_MAX];
 	struct buf out;
@@ -77,7 +77,7 @@ static void add_speed(struct buf *out, int64_t megabits)
 		buf_addf(out, " %lldMb/s", (long long)megabits);
 }
 
-/* "eno1 25Gb/s ice": no speed when the link is down or the driver does not tell. */
+/* "eno1 25Gb/s ice": no speed when the link is down or the driver does not give it. */
 static void say_network(struct facts *f)
 {
 	struct below below = {f, "sys/class/net", "/virtual/net/"};
@@ -101,7 +101,7 @@ static void say_network(struct facts *f)
 	list_say(f, &list, names.nr - MIN(names.nr, NETS_MAX) + names.more, "network");
 }
 
-/* "mlx5_0/1 200Gb/s HDR", from "200 Gb/sec (4X HDR)"; the rate of a port that is down says nothing. */
+/* "mlx5_0/1 200Gb/s HDR", from "200 Gb/sec (4X HDR)"; the rate of a port that is down means nothing. */
 static void add_port(struct facts *f, struct buf *out, const char *device, const char *port)
 {
 	char state[64], rate[64], *generation;
@@ -155,7 +155,7 @@ static const struct gpu_vendor {
 	{"1da3", "Habana"},
 };
 
-/* Those of large machines whose drivers do not tell their names where everybody may read. */
+/* GPUs of large machines whose drivers do not show their names in a file that all users may read. */
 static const struct gpu_model {
 	const char *id, *name;
 } gpu_model[] = {

@@ -1,4 +1,4 @@
-/* The system that runs on the machine: distribution, who made the machine, hypervisor, container, boot.
+/* The system that runs on the machine: distribution, maker of the machine, hypervisor, container, boot.
  *
  * Hypervisor and container are recognised by signs, each one row. Asking the hypervisor itself (CPUID's leaf
  * 0x40000000) was rejected: the clock sources it offers say the same, and a captured machine has them too. */
@@ -32,7 +32,7 @@ static const struct sign machine_sign[] = {
 	{"xen,", "Xen"},
 	{"KVM", "KVM"},
 	{"linux,kvm", "KVM"},
-	{"Amazon EC2", "KVM"}, /* Nitro; its predecessor was Xen and says so */
+	{"Amazon EC2", "KVM"}, /* Nitro; its predecessor was Xen and is named so */
 	{"Google Compute Engine", "KVM"},
 	{"OpenStack", "KVM"},
 	{"Parallels", "Parallels"},
@@ -42,7 +42,7 @@ static const struct sign machine_sign[] = {
 	{"linux,dummy-virt", "QEMU"},
 };
 
-/* What firmware says when its maker said nothing. */
+/* Texts of firmware whose maker filled in nothing. */
 static const char *const placeholder[] = {"To be filled by O.E.M.", "Default string", "System manufacturer",
 	"System Product Name", "Not Specified", "Not Applicable", "Unknown", "None"};
 
@@ -158,9 +158,9 @@ static const char *hypervisor_of(struct facts *f, const char *machine)
 	return name ? name : "";
 }
 
-/* What the container's manager told the first process ("container=lxc"), and systemd wrote down. It also
- * stands in proc/1/environ, beside all the secrets that a container is given: that file is not opened, lest a
- * capture of a machine holds them. */
+/* What the container's manager passed to the first process ("container=lxc"), and systemd wrote down. It is
+ * also in proc/1/environ, with all the secrets that a container is given: that file is not opened, so that a
+ * capture of a machine does not hold them. */
 static void read_manager(struct facts *f, char *out, size_t size)
 {
 	const char *value = env_getenv(f->env, "container");
@@ -209,7 +209,7 @@ static void say_container(struct facts *f)
 	}
 }
 
-/* The word of the kernel's command line; the rest of it is nobody's business. */
+/* One word of the kernel's command line; the rest is private and not recorded. */
 static void say_mitigations(struct facts *f)
 {
 	char line[4096], *word;
@@ -228,7 +228,7 @@ static void say_boot(struct facts *f)
 	int64_t boot_ns = env_now(f->env, ENV_REALTIME) - env_now(f->env, ENV_BOOTTIME);
 	char text[UNITS_SIZE];
 
-	/* To the second: the two clocks are not asked at the same time. */
+	/* To the second: the two clocks are not read at the same time. */
 	if (boot_ns > 0)
 		fact_text(f, "boot_time",
 			format_iso8601(text, (boot_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC * NSEC_PER_SEC));

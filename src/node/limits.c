@@ -1,11 +1,11 @@
 /* What the job may use, and which limit it is that binds.
  *
- * Every limit that can be read is a candidate, and the least wins; of equal ones the first to be asked, so
- * that a whole node is "machine" and not the grant that gave it. What the kernel enforces is asked before
- * what the batch system merely promised. Limits of control groups hold for all that is below, so all groups
- * up to the top of what is mounted are asked.
+ * Every limit that can be read is a candidate, and the smallest wins; of equal ones the first that was read,
+ * so that a whole node is "machine" and not the grant of it. Limits that the kernel enforces are read before
+ * those that the batch system only promised. Limits of control groups hold for all that is below, so all
+ * groups up to the top of what is mounted are read.
  *
- * A cpuset is seen twice, as the group's and as the affinity that the kernel cut with it; the group is asked
+ * A cpuset is seen twice, as the group's and as the affinity that the kernel reduced to it; the group is read
  * first, being the cause. Affinities name CPUs that are offline or never were: only those online count. */
 #include "node/limits.h"
 
@@ -23,7 +23,7 @@
 
 #define TEXT_SIZE (64 << 10)
 #define MIB (1 << 20)
-#define GROUP_SHOWN 150 /* characters of a group's name: its end tells more than its beginning */
+#define GROUP_SHOWN 150 /* characters of a group's name: its end is more useful than its beginning */
 
 struct asker {
 	struct env *env;
@@ -213,7 +213,7 @@ static void ask_memory_file(struct asker *a, const struct cgroup_dir *dir, const
 		candidate(&a->ret->memory, (double)bytes, "cgroup %s %s", group_shown(dir->group), file);
 }
 
-/* v1 says what groups above impose that a container cannot see. */
+/* v1 shows the limits of groups above that a container cannot see. */
 static void ask_hidden_limit(struct asker *a, const struct cgroup_dir *own)
 {
 	int64_t bytes;
@@ -243,7 +243,7 @@ static void ask_group_memory(struct asker *a)
 
 /* ---- the process ---- */
 
-/* Our own limits the kernel tells without a file. */
+/* The kernel gives us our own limits without a file. */
 static bool is_us(const struct asker *a)
 {
 	return !a->pid && a->env->live;
@@ -265,8 +265,8 @@ static void ask_affinity(struct asker *a)
 		candidate(&a->ret->cpus, count_online(a, &set), "affinity");
 }
 
-/* The soft limit, in bytes; "unlimited" is no number. RLIMIT_RSS is not asked: no kernel of this century
- * heeds it. */
+/* The soft limit, in bytes; "unlimited" is no number. RLIMIT_RSS is not read: no kernel of this century
+ * enforces it. */
 static void ask_ulimits(struct asker *a)
 {
 	static const struct {
@@ -325,7 +325,7 @@ static bool per_node(const char *list, uint64_t index, int64_t *ret)
 	return false;
 }
 
-/* CPUs of the job on this node; 0: not said. */
+/* CPUs of the job on this node; 0: not known. */
 static double slurm_cpus(struct asker *a, const char **ret_name)
 {
 	const char *list = variable(a, "SLURM_JOB_CPUS_PER_NODE");
@@ -357,7 +357,8 @@ static void ask_slurm(struct asker *a)
 		candidate(&a->ret->memory, (double)mib * MIB * cpus, "SLURM_MEM_PER_CPU");
 }
 
-/* PBS grants memory too, and tells nobody: where it enforces that, a control group does. */
+/* PBS grants memory too, but has no variable for it: where it is enforced, that is done by a control
+ * group. */
 static void ask_pbs(struct asker *a)
 {
 	uint64_t cpus;
@@ -405,8 +406,8 @@ static void apply_override(struct limits *l, const struct limits_override *overr
 	}
 }
 
-/* The directories of a group in all hierarchies that have it. They are found from our own, and in a hierarchy
- * in which the group does not exist nothing holds for it. */
+/* The directories of a group in all hierarchies that have it. They are found from our own. In a hierarchy in
+ * which the group does not exist it has no limits. */
 static int find_group(struct env *env, const char *group, struct cgroups *ret)
 {
 	int r = cgroups_read(env, 0, ret);
@@ -433,21 +434,21 @@ static void ask_batch_system(struct asker *a)
 	variables_close(&a->variables);
 }
 
-int limits_read_of(struct env *env, const struct limits_whose *whose, const struct limits_override *override,
-	struct limits *ret)
+int limits_read_of(struct env *env, const struct limits_subject *subject,
+	const struct limits_override *override, struct limits *ret)
 {
-	_cleanup_(freep) struct cgroups *found = whose->places ? NULL : malloc(sizeof(*found));
+	_cleanup_(freep) struct cgroups *found = subject->places ? NULL : malloc(sizeof(*found));
 	_cleanup_(freep) char *text = malloc(TEXT_SIZE);
-	struct asker a = {.env = env, .pid = whose->pid, .ret = ret, .text = text};
-	bool process = whose->level == LIMITS_PROCESS;
+	struct asker a = {.env = env, .pid = subject->pid, .ret = ret, .text = text};
+	bool process = subject->level == LIMITS_PROCESS;
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
-	a.groups = whose->places ? whose->places : found;
+	a.groups = subject->places ? subject->places : found;
 	if (!a.groups || !text)
 		return -ENOMEM;
 	if (found)
-		r = process ? cgroups_read(env, whose->pid, found) : find_group(env, whose->group, found);
+		r = process ? cgroups_read(env, subject->pid, found) : find_group(env, subject->group, found);
 	ask_machine(&a);
 	ask_cpuset(&a);
 	if (process)
@@ -456,7 +457,7 @@ int limits_read_of(struct env *env, const struct limits_whose *whose, const stru
 	ask_group_memory(&a);
 	if (process)
 		ask_ulimits(&a);
-	if (whose->level != LIMITS_GROUP)
+	if (subject->level != LIMITS_GROUP)
 		ask_batch_system(&a);
 	apply_override(ret, override);
 	return r == -ESRCH ? r : 0;
@@ -465,5 +466,5 @@ int limits_read_of(struct env *env, const struct limits_whose *whose, const stru
 int limits_read(struct env *env, pid_t pid, const struct limits_override *override, struct limits *ret)
 {
 	return limits_read_of(
-		env, &(struct limits_whose){.level = LIMITS_PROCESS, .pid = pid}, override, ret);
+		env, &(struct limits_subject){.level = LIMITS_PROCESS, .pid = pid}, override, ret);
 }

@@ -22,14 +22,14 @@ struct limits_override { /* 0: none; --max-cpus and --max-memory */
 	double cpus, memory_bytes;
 };
 
-/* Whose limits. */
+/* What the limits are of. */
 enum limits_level {
 	LIMITS_PROCESS, /* a process's own, with those of its control groups and its batch job */
 	LIMITS_GROUP,	/* a control group's */
 	LIMITS_JOB,	/* a batch job's: its control group's, and what the variables of a process grant it */
 };
 
-struct limits_whose {
+struct limits_subject {
 	enum limits_level level;
 	pid_t pid; /* of LIMITS_PROCESS and LIMITS_JOB; 0: ourselves */
 	/* Of LIMITS_GROUP and LIMITS_JOB: as proc/PID/cgroup names it. One that does not exist, or NULL: the
@@ -39,11 +39,11 @@ struct limits_whose {
 		*places; /* of LIMITS_PROCESS: the groups it is in, where they are known; or NULL */
 };
 
-/* Of a process of the job; 0: of ourselves, which is right for a job that we start: it inherits all, and of a
- * process that is about to end the kernel no longer tells the groups. What cannot be read does not limit.
- * -ESRCH when the process is gone; the machine's numbers are there all the same. */
+/* Of a process of the job; 0: of ourselves, which is right for a job that we start: it inherits all, and the
+ * kernel no longer shows the groups of a process that is about to end. What cannot be read does not limit.
+ * -ESRCH when the process is gone; the machine's numbers are filled in any case. */
 int limits_read(struct env *env, pid_t pid, const struct limits_override *override, struct limits *ret);
 /* The same of something else than a process. */
-int limits_read_of(struct env *env, const struct limits_whose *whose, const struct limits_override *override,
-	struct limits *ret);
+int limits_read_of(struct env *env, const struct limits_subject *subject,
+	const struct limits_override *override, struct limits *ret);
 #endif

@@ -4,9 +4,9 @@
  * core of a generation that has a client core too ends in "-x". They are for ever: event files are called
  * after them.
  *
- * A table rather than CPUID's own strings: no machine tells its micro-architecture, and the brand names
- * ("Gold 6248") follow no rule. What is not listed has no name; a guess from a neighbour would send wrong
- * events to a counter. */
+ * A table rather than CPUID's own strings: no machine names its micro-architecture, and the brand names
+ * ("Gold 6248") follow no rule. What is not listed has no name; a guess from a similar model would count
+ * wrong events. */
 #include "node/microarch.h"
 
 #include <string.h>
@@ -134,7 +134,7 @@ static const struct microarch {
 	{AMD,          0x1a, 0x80, 0xaf,    0, 15, "zen6"},
 	{AMD,          0x1a, 0xc0, 0xcf,    0, 15, "zen6"},
 	{HYGON,        0x18, 0x00, 0xff,    0, 15, "dhyana"},
-	/* ARM: the model is the part number, the stepping the revision, the family says nothing. */
+	/* ARM: the model is the part number, the stepping the revision, the family is not used. */
 	{ARM,           ANY, 0xb76, 0xb76,  0, 15, "arm1176"},
 	{ARM,           ANY, 0xc07, 0xc07,  0, 15, "cortex-a7"},
 	{ARM,           ANY, 0xc08, 0xc08,  0, 15, "cortex-a8"},

@@ -15,7 +15,7 @@ const char *microarch_name(const struct cpu_identity *cpu);
 const char *arm_vendor(int64_t implementer);
 
 struct cpu_identified {
-	struct cpu_identity cpu; /* -1: not told */
+	struct cpu_identity cpu; /* -1: not known */
 	char vendor[64];
 	const char *name; /* microarch_name() */
 };

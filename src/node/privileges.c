@@ -1,5 +1,6 @@
-/* Whatever can be tried is tried: a setting says what should be so, an attempt says what is so (capabilities,
- * security modules and containers have their say too). The setting only explains a refusal. */
+/* What this machine lets us read. Whatever can be tried is tried: a setting says what should work, an attempt
+ * shows what works (capabilities, security modules and containers matter too). The setting only explains a
+ * refusal. */
 #include "node/privileges.h"
 
 #include "base/str.h"
@@ -111,13 +112,13 @@ static void permit_proc(struct env *env, struct permit *p)
 			hides ? "hidepid is set, but does not apply to this user" : "all processes are seen");
 }
 
-/* ---- whose processes can be read ---- */
+/* ---- which processes can be read ---- */
 
 struct crowd {
 	struct env *env;
 	int64_t uid;
 	unsigned nr;
-	char self[16];		/* our own pid, which shows nothing; "" when proc does not tell */
+	char self[16];		/* our own pid, which is skipped; "" when proc does not show it */
 	bool readable, refused; /* of the others of our user: some are, some are not */
 	char other[24];		/* "proc/PID" of another user, or "" */
 };
@@ -167,9 +168,9 @@ static int look_at(void *arg, const char *name)
 	return 0;
 }
 
-/* Agents, helpers of logins and programs with privileges hide from their own user: only when all are refused
- * it is a rule. Reading asks for less than attaching, which is what ptrace_scope forbids; but a module
- * that is told to forbid all attaching may forbid more. */
+/* Agents, login helpers and programs with privileges are hidden even from their own user: it is a rule only
+ * when all are refused. Reading needs less than attaching, which is what ptrace_scope forbids; but a module
+ * that is set to forbid all attaching may forbid more. */
 static void permit_own(const struct crowd *c, const char *scope, struct permit *own)
 {
 	char reason[200];
@@ -194,7 +195,7 @@ static void permit_crowd(struct env *env, struct permit *own, struct permit *oth
 	struct crowd c = {.env = env, .uid = uid_of(env, "proc/self")};
 	char scope[8] = "";
 
-	/* What is cut off is longer than a pid, and matches none. */
+	/* A text that is cut is longer than a pid, and matches none. */
 	env_readlink(env, "proc/self", c.self, sizeof(c.self) - 1);
 	env_list(env, "proc", look_at, &c);
 	env_slurp(env, "proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope));
@@ -338,7 +339,7 @@ static void permit_nvidia(struct env *env, const struct privileges_gpus *g, stru
 		permit_grant(p, "an NVIDIA GPU, its driver and NVML are there");
 }
 
-/* Its use may be read by anybody; programs that compute need the device. */
+/* All users may read its use; programs that compute need the device. */
 static void permit_amd(struct env *env, const struct privileges_gpus *g, struct permit *p)
 {
 	if (!g->of[AMD].nr)

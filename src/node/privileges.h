@@ -1,6 +1,6 @@
 /* What this machine lets us see, beside what the collectors find out by themselves: how /proc is mounted,
- * whose processes can be read, what stands between us and GPUs. All goes through env, so that other machines
- * are tests. */
+ * which processes can be read, what keeps us from GPUs. All goes through env, so that other machines are
+ * tests. */
 #ifndef NODE_PRIVILEGES_H
 #define NODE_PRIVILEGES_H
 
@@ -10,13 +10,13 @@
 struct permit {
 	const char *source, *metric; /* names for programs */
 	enum availability state;
-	char detail[200]; /* what is the case when nothing is wrong; "" else */
+	char detail[200]; /* the state when nothing is wrong; "" else */
 	char reason[240], remedy[240];
 };
 
 enum permit_id {
 	PERMIT_PROC,   /* how /proc is mounted: hidepid, subset */
-	PERMIT_OWN,    /* one's own processes that are not our children */
+	PERMIT_OWN,    /* processes of our own user that are not our children */
 	PERMIT_OTHERS, /* those of other users */
 	PERMIT_NVIDIA,
 	PERMIT_AMD,

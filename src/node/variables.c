@@ -1,6 +1,6 @@
 /* proc/PID/environ is what was handed over at exec: what a program changes of its own environment later is
- * not in it, but what its children were given is in theirs. It may hold secrets, so the text lives only as
- * long as questions are asked, and nothing is kept of it that was not asked for by name. */
+ * not in it, but what its children were given is in theirs. It may hold secrets, so the text is freed as soon
+ * as the variables are read, and nothing is kept that was not asked for by name. */
 #include "node/variables.h"
 
 #include <stdio.h>

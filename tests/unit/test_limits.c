@@ -197,7 +197,7 @@ static void test_levels(void **state)
 {
 	static const char job[] = "/system.slice/slurmstepd.scope/job_4711";
 	static const struct {
-		struct limits_whose whose;
+		struct limits_subject subject;
 		double cpus;
 		const char *cpus_source;
 		double memory;
@@ -222,8 +222,8 @@ static void test_levels(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
 		struct limits l;
 
-		assert_int_equal(limits_read_of(env, &c[i].whose, NULL, &l), 0);
-		check(c[i].whose.group ? c[i].whose.group : "no group", &l, c[i].cpus, c[i].cpus_source,
+		assert_int_equal(limits_read_of(env, &c[i].subject, NULL, &l), 0);
+		check(c[i].subject.group ? c[i].subject.group : "no group", &l, c[i].cpus, c[i].cpus_source,
 			c[i].memory, c[i].memory_source);
 	}
 	env_free(env);
@@ -238,15 +238,15 @@ static void test_groups_by_name(void **state)
 				      "file sys/fs/cgroup/user.slice/user-7.slice/cpu.max\n|150000 100000\n"
 				      "file sys/fs/cgroup/cgroup.procs\n|1\n"
 				      "file sys/fs/cgroup/a/b/memory.max\n|4096\n");
-	struct limits_whose whose = {LIMITS_GROUP, 0, "/user.slice/user-7.slice"};
+	struct limits_subject subject = {LIMITS_GROUP, 0, "/user.slice/user-7.slice"};
 	struct limits l;
 
 	(void)state;
-	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	assert_int_equal(limits_read_of(env, &subject, NULL, &l), 0);
 	check("slice", &l, 1.5, "cgroup /user.slice/user-7.slice cpu.max", GIB,
 		"cgroup /user.slice memory.max");
-	whose.group = "/";
-	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	subject.group = "/";
+	assert_int_equal(limits_read_of(env, &subject, NULL, &l), 0);
 	check("top", &l, 8, "machine", 8 * GIB, "machine");
 	env_free(env);
 
@@ -254,11 +254,11 @@ static void test_groups_by_name(void **state)
 				"|30 23 0:26 /box /cg rw - cgroup2 cgroup2 rw\n"
 				"file cg/b/cgroup.procs\n|5\nfile cg/b/memory.max\n|1073741824\n"
 				"file cgb/cgroup.procs\n|5\nfile cgb/memory.max\n|4096\n");
-	whose.group = "/box/b";
-	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	subject.group = "/box/b";
+	assert_int_equal(limits_read_of(env, &subject, NULL, &l), 0);
 	check("container", &l, 8, "machine", GIB, "cgroup /box/b memory.max");
-	whose.group = "/boxb";
-	assert_int_equal(limits_read_of(env, &whose, NULL, &l), 0);
+	subject.group = "/boxb";
+	assert_int_equal(limits_read_of(env, &subject, NULL, &l), 0);
 	check("outside", &l, 8, "machine", 8 * GIB, "machine");
 	env_free(env);
 }
