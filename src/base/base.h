@@ -33,8 +33,8 @@
 		take_;                     \
 	})
 
-/* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. What is
- * beyond the range becomes the end of it (numbers of a recording may be anything), NAN becomes 0. */
+/* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. Values out of
+ * range become the nearest end of it (numbers of a recording may be anything), NAN becomes 0. */
 static inline int64_t round_i64(double v)
 {
 	if (v > -0x1p63 && v < 0x1p63)
@@ -42,7 +42,7 @@ static inline int64_t round_i64(double v)
 	return v != v ? 0 : v < 0 ? INT64_MIN : INT64_MAX;
 }
 
-/* The kernel has it and does not give it to us: either errno is in use for that. */
+/* No permission: the kernel uses either errno for that. */
 static inline bool is_refused(int error)
 {
 	return error == -EACCES || error == -EPERM;

@@ -1,3 +1,4 @@
+/* A growing byte buffer, and reading from bytes: see buf.h. */
 #include "base/buf.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* A recursive parser that writes postfix, and a loop that runs it. Depth, length and names have fixed maxima,
- * so a hostile text costs nothing and nothing is allocated. */
+ * so a hostile text costs little and nothing is allocated. */
 #include "base/expr.h"
 
 #include <math.h>
@@ -276,9 +276,9 @@ static inline __attribute__((always_inline)) void fill(double *to, double v, uns
 }
 
 /* Every step takes what it needs from the end of the stack and leaves one value there; the parser made sure
- * that it is there. Where the rates are known, what stands in them is passed over. It is done for nr lanes at
- * once, which lie side by side wherever one value would be: what a step costs beside its arithmetic is then
- * paid once for all. Inlined for one lane and for many. */
+ * that it is there. Where the rates are known, their arguments are skipped. It is done for nr lanes at once,
+ * which are stored side by side in place of each single value: so the cost of a step beside its arithmetic is
+ * paid once for all lanes. Inlined for one lane and for many. */
 static inline __attribute__((always_inline)) void run(const struct expr *e, const double *value,
 	const double *rate, double *argument, double *stack, unsigned lanes, unsigned nr)
 {

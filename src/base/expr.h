@@ -1,8 +1,8 @@
 /* Small expressions over metrics: names, numbers, + - * / ( ), rate(x), max(x, y...), min(x, y...), or(x, y).
  *
  * What is not known is NAN, and so is everything made of it; or(x, y) is y where x is not known. rate(x) is
- * the growth of x per second; an expression says what is to grow, and its user, who knows the time, says how
- * fast. */
+ * the growth of x per second; an expression only says of what: the caller, which knows the times, computes
+ * the rate. */
 #ifndef BASE_EXPR_H
 #define BASE_EXPR_H
 

@@ -1,5 +1,5 @@
 /* Linear probing, at most two thirds full. Removal shifts the followers back, so there are no tombstones and
- * a map that lives through a million short processes stays as small as the largest number alive at once. */
+ * a map that has held a million short processes stays as small as the largest number of them at once. */
 #include "base/idmap.h"
 
 #include <string.h>

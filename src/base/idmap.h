@@ -1,9 +1,9 @@
 /* The hash table: from a 64-bit key to a 32-bit value.
  *
- * Who has other keys (texts, pairs) takes a hash of them for the key and the number of an item for the value.
- * Where the item there is another one, the next key is tried:
+ * For other keys (texts, pairs) use a hash of them as the key and the number of an item as the value. Where
+ * that item is another one, try the next key:
  *
- *	for (key = hash(text); (i = idmap_get(m, key)) != IDMAP_NONE && !same(item[i], text); key++) */
+ * 	for (key = hash(text); (i = idmap_get(m, key)) != IDMAP_NONE && !same(item[i], text); key++) */
 #ifndef BASE_IDMAP_H
 #define BASE_IDMAP_H
 

@@ -1,3 +1,4 @@
+/* Writes JSON into a buf: see json.h. */
 #include "base/json.h"
 
 #include "base/str.h"
@@ -37,7 +38,7 @@ static void json_quote(struct buf *out, const void *text, size_t n)
 		else if (len)
 			buf_add(out, p, len);
 		else
-			buf_addf(out, "\\\\x%02x", *p); /* no text: still JSON */
+			buf_addf(out, "\\\\x%02x", *p); /* no UTF-8: still valid JSON */
 		p += len ? len : 1;
 	}
 	buf_addch(out, '"');

@@ -1,8 +1,7 @@
-/* Writes JSON into a buf. Commas and nesting are kept by the writer; the caller names what it adds.
- * Inside an object `key` names the value; inside an array it is NULL. What comes from
- * elsewhere is bytes: json_bytes() escapes them as utf8_escape() does, so that nothing is lost. Our own
- * texts, and those that are escaped for people already, are json_str() and json_text(). The output is always
- * valid JSON. */
+/* Writes JSON into a buf. Commas and nesting are kept by the writer; the caller names what it adds. Inside an
+ * object `key` names the value; inside an array it is NULL. Texts of others are bytes: json_bytes() escapes
+ * them as utf8_escape() does, so that nothing is lost. Our own texts, and those that are escaped for people
+ * already, are json_str() and json_text(). The output is always valid JSON. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
@@ -32,6 +31,6 @@ void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 /* A value that is JSON already. */
 void json_raw(struct json *j, const char *key, const void *text, size_t len);
-/* For who writes JSON otherwise: the character as \uNNNN. */
+/* For callers that write JSON themselves: the character as \uNNNN. */
 void json_hidden(struct buf *out, uint32_t code);
 #endif

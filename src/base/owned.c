@@ -1,3 +1,4 @@
+/* Lists of texts, arrays by number, and blocks that are freed together: see owned.h. */
 #include "base/owned.h"
 
 #include "base/buf.h"

@@ -57,7 +57,7 @@ void *array_resize(void *array, size_t nr, size_t size);
  * no memory for it; then all is as it was. */
 void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size);
 
-/* What others point at. A failure sticks. */
+/* Blocks that other structs point to. A failure is kept in it. */
 struct owned {
 	void **block;
 	size_t nr;

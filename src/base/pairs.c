@@ -1,3 +1,4 @@
+/* Lists of key and value, in memory and as bytes: see pairs.h. */
 #include "base/pairs.h"
 
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* The same work on many things in several threads: see parallel.h. */
 #include "base/parallel.h"
 
 #include <pthread.h>
@@ -61,7 +62,7 @@ int parallel_each(size_t nr, int (*work)(void *arg, unsigned worker, size_t i), 
 	unsigned workers = parallel_workers(nr), started = 1;
 	sigset_t all, before;
 
-	/* Signals are for the thread that knows what to do about them. */
+	/* Signals are for the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	for (; started < workers; started++) {

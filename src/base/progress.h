@@ -1,17 +1,17 @@
-/* Who wants to know how far a long piece of work is. NULL pointers are fine: nobody does. */
+/* Reports how far a long piece of work is. Pointers may be NULL: then nothing is reported. */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
 
 #include "base/base.h"
 
 struct progress {
-	/* done: of 1. Called often; whoever shows it decides how often. */
+	/* done: 0 to 1. Called often; the callee decides how often it is shown. */
 	void (*tell)(void *arg, const char *what, double done);
 	void *arg;
 };
 
-/* Every piece of a recording that is read, by whatever thread, so that no pass over it is without a word.
- * NULL: it is not wanted. */
+/* Called for every piece of a recording that is read, by any thread, so that every pass shows its progress.
+ * NULL: not wanted. */
 typedef void progress_read_fn(uint64_t bytes);
 extern progress_read_fn *progress_on_read;
 

@@ -2,9 +2,8 @@
  * What is to be blanked is marked byte by byte, so that rules may overlap, and the marked runs are replaced
  * in the end.
  *
- * Where it is doubtful how far a secret reaches, more is blanked, not less. Names are judged by their last
- * part:
- * `--db-password` holds one, `--password-file` and `--max-tokens` do not. */
+ * Where it is doubtful how far a secret reaches, more is blanked, not less. Names are recognized by their
+ * last part: `--db-password` holds one, `--password-file` and `--max-tokens` do not. */
 #include "base/redact.h"
 
 #include "base/str.h"
@@ -340,7 +339,7 @@ static const char *program_name(const char *word, const char *end)
 	return name;
 }
 
-/* A file may be called like a program, so that one does not take the place of another: both count. */
+/* A file may be called like a program, so all programs of a command count. */
 static uint64_t find_programs(const char *word, const char *end)
 {
 	uint64_t found = 0;
@@ -604,7 +603,7 @@ static void mark_matches(struct redact *r, const regex_t *regex, size_t len)
 	}
 }
 
-/* Every run of marked bytes becomes three stars, so that not even its length is told. */
+/* Every run of marked bytes becomes three stars, so that not even its length is shown. */
 static size_t write_line(struct redact *r, const char *line, size_t len, size_t size)
 {
 	size_t n = 0;

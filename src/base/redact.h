@@ -1,6 +1,6 @@
 /* Secrets in command lines: what is known to hold one (`--password=…`, `token=`, URLs with credentials), and
- * what expressions of the user's match, is replaced by `***` before a command line is written. What a matcher
- * cannot know remains: a recording is still to be looked at before it is given away.
+ * what expressions of the user's match, is replaced by `***` before a command line is written. Secrets in
+ * other forms remain: look at a recording before you give it away.
  *
  * The known forms are found by hand in one pass, without allocation. Expressions go through regexec(3), which
  * may allocate: once for each command line that is written, as `match:` does. */

@@ -72,7 +72,7 @@ int rights_begin(int argc, char **argv)
 	if (!borrowed)
 		return 0;
 	given = find_environment(argc, argv);
-	/* Back for good: the saved ids go as well. */
+	/* For good: the saved ids are reset as well. */
 	if (getegid() != getgid() && setresgid(getgid(), getgid(), getgid()) < 0)
 		return -errno;
 	if (geteuid() != getuid() && setresuid(getuid(), getuid(), getuid()) < 0)
@@ -113,8 +113,8 @@ void rights_drop(void)
 	dropped = true;
 }
 
-/* A process with rights that its user has not is hidden from him, and so is its copy. The job must not be:
- * we read its files as the user. */
+/* A process with rights that its user does not have is hidden from that user, and so is its copy. The job
+ * must not be hidden: we read its files as the user. */
 void rights_before_fork(void)
 {
 	if (held)

@@ -1,12 +1,13 @@
-/* Rights that this program has and its user has not: capabilities of the file (`setcap`), or set-uid bits.
+/* Rights that this program has and its user does not have: capabilities of the file (`setcap`), or set-uid
+ * bits.
  *
- * Whoever runs such a program chooses its environment, its arguments and its working directory. So its rights
- * are put away before anything else happens, and each is raised for the one call that needs it; files are
- * opened, libraries loaded and the job started as the user could do it himself. Set-uid bits are given back
- * at once: tacho needs none.
+ * The user who runs such a program chooses its environment, its arguments and its working directory. So its
+ * rights are dropped from the effective set before anything else happens, and each is raised for the one call
+ * that needs it; files are opened, libraries loaded and the job started with the user's own rights. Set-uid
+ * bits are given back at once: tacho needs none.
  *
- * Real root, and capabilities that the user has himself (ambient ones), are the user's own rights: nothing
- * here touches them. */
+ * Real root, and capabilities that the user has (ambient ones), are the user's own rights: nothing here
+ * touches them. */
 #ifndef BASE_RIGHTS_H
 #define BASE_RIGHTS_H
 
@@ -24,18 +25,20 @@
 
 /* First of all in main(). Negative errno: the rights could not be put away, and nothing may be done. */
 int rights_begin(int argc, char **argv);
-/* Whether there are, or were, rights that the user has not. Then nothing that names a file, a folder or a
- * library is taken from the environment or the home directory. */
+/* Whether there are, or were, rights that the user does not have. Then nothing that names a file, a folder or
+ * a library is taken from the environment or the home directory. */
 bool rights_borrowed(void);
 /* Those of the file that were put away, as a mask of RIGHT(). */
 uint64_t rights_held(void);
-/* Raises what is held of the wanted ones in this thread; false when that is none. Between the two stands one
- * call into the kernel, or a few that belong together: nothing of the user's choice is opened or run. */
+/* Raises what is held of the wanted ones in this thread; false when that is none. Between the two there is
+ * one system call, or a few that belong together: no file or program that the user chose is opened or run. */
 bool rights_raise(uint64_t wanted);
 void rights_lower(void);
-/* Gives up all of them in this thread for good: before code of others runs, and in whatever only reads. */
+/* Gives up all of them in this thread for good: before code of others runs, and in commands that only read
+ * recordings. */
 void rights_drop(void);
-/* Around a fork: the child can be looked at by its user as any other of his. Call rights_drop() in it. */
+/* Around a fork: so that the user can read the child's files as those of any other process. Call
+ * rights_drop() in the child. */
 void rights_before_fork(void);
 void rights_after_fork(void);
 /* The environment as it was given to us. In a program with borrowed rights the C library takes variables like

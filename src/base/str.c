@@ -1,3 +1,4 @@
+/* Texts: numbers, intervals and sizes from them, escapes, UTF-8, and the nearest of several words. */
 #include "base/str.h"
 
 #include <math.h>
@@ -180,7 +181,7 @@ bool is_hidden(uint32_t c)
 	/* clang-format off */
 	static const struct { uint32_t first, last; } range[] = {
 		{0x00, 0x1f}, {0x7f, 0x9f},	/* control characters */
-		{0xad, 0xad},			/* a hyphen that is not there */
+		{0xad, 0xad},			/* a hyphen that is not shown */
 		{0x61c, 0x61c}, {0x200e, 0x200f}, {0x202a, 0x202e}, {0x2066, 0x206f}, /* direction of the text */
 		{0x200b, 0x200b}, {0x2060, 0x2064}, {0xfeff, 0xfeff}, {0x180e, 0x180e}, /* no width at all */
 		{0x2028, 0x2029},		/* ends of lines and paragraphs */
@@ -250,7 +251,7 @@ bool is_formula(const char *text, size_t len)
 	return at < len && memchr("=+-@\t\r\n", text[at], 7);
 }
 
-/* The text in quotes, in which `twice` stands for a quote of its own. */
+/* The text in quotes, in which each quote is replaced by `twice`. */
 static void add_quoted(struct buf *out, const char *text, size_t len, char quote, const char *twice)
 {
 	const char *end = text + len, *at;
@@ -363,7 +364,7 @@ void unescape_bytes(struct buf *out, const char *text, size_t n)
 	}
 }
 
-/* Backslashes are doubled where an x follows them, be it the text's own or ours: so an odd number of them
+/* Backslashes are doubled where an x follows them, both the text's own and ours: so an odd number of them
  * before an x is an escape, and an even number is none. */
 void utf8_escape(struct buf *out, const void *bytes, size_t n)
 {

@@ -20,9 +20,9 @@ size_t format_i64(char *out, int64_t v);
 
 bool str_starts(const char *s, const char *prefix);
 
-/* What people must not be shown as it is, because they would not see what is there: control characters (C0,
- * DEL, C1: terminals obey them), marks that change the direction of the text around them, other ends of
- * lines, characters without width. Joiners (U+200C, U+200D) stay: some scripts need them. */
+/* Characters that are not shown as they are, because readers would be misled: control characters (C0, DEL,
+ * C1: terminals obey them), marks that change the direction of the text around them, other ends of lines,
+ * characters without width. Joiners (U+200C, U+200D) stay: some scripts need them. */
 bool is_hidden(uint32_t code);
 /* Length of the character at p when it may be shown as it is; 0: it is hidden, or no UTF-8. */
 size_t shown_length(const uint8_t *p, const uint8_t *end);
@@ -34,12 +34,12 @@ void show_bytes(struct buf *out, const void *bytes, size_t n, const char *keep);
  * and backslash become \n, \t, \\. Lossless: unescape_bytes() gives the bytes back. */
 void escape_bytes(struct buf *out, const void *bytes, size_t n);
 void unescape_bytes(struct buf *out, const char *text, size_t n);
-/* Whether a spreadsheet would take the text for a formula: it begins with = + - @, tab or an end of line. Who
- * writes cells puts an apostrophe before it. The same is true of a text that begins with apostrophes before
- * one of these, so that a reader can take one away and has what was there. */
+/* Whether a spreadsheet would take the text for a formula: it begins with = + - @, tab or an end of line.
+ * Then an apostrophe is written before it. True also for apostrophes followed by one of these, so that a
+ * reader can remove one apostrophe and has the original. */
 bool is_formula(const char *text, size_t len);
 /* A field of CSV as RFC 4180 has it: in quotation marks when it has to be, and when it is empty, so that it
- * can be told from one that is missing. */
+ * differs from a missing one. */
 void add_csv_field(struct buf *out, const char *text, size_t len);
 /* Whether a shell takes the word as it is; the text in single quotes of a POSIX shell; the word, quoted when
  * it has to be. */
@@ -56,22 +56,22 @@ uint32_t utf8_code(const uint8_t *p, size_t len); /* the character of a valid se
 /* Columns of the terminal that the UTF-8 text takes (one per code point; enough for what we print). */
 size_t utf8_columns(const char *s);
 
-/* FNV-1a: tells whether a text is another one, not against who means harm. */
+/* FNV-1a: to compare texts; not safe against attacks. */
 uint64_t hash_bytes(const void *bytes, size_t n);
 
 /* Edit distance, for "did you mean"; STR_FAR for anything longer than that. */
 #define STR_FAR 64
 unsigned str_distance(const char *a, const char *b);
 
-/* The word nearest to one that nobody knows: begin, try each that there is, look at `best` (NULL: none is
- * nearer than `least` was). Words are borrowed. */
+/* The word nearest to an unknown one: begin, try each known word, look at `best` (NULL: none is nearer than
+ * `least`). Words are borrowed. */
 struct nearest {
 	const char *word, *best;
 	unsigned least;
 };
 
 struct nearest nearest_to(const char *word, size_t least); /* never one at STR_FAR */
-/* How many slips of the keyboard still make it the same word: two swapped letters count as two. */
+/* How many typing errors still make it the same word: two swapped letters count as two. */
 unsigned slips_allowed(size_t len);
 struct nearest nearest_slip(const char *word); /* none that is farther than these */
 /* Whether it is the best so far; nearest_offer() with a distance of the caller's own. */

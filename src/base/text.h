@@ -1,5 +1,4 @@
-/* A piece of somebody else's text: borrowed, not terminated. For texts that are taken apart from the front.
- */
+/* A piece of another text: borrowed, not terminated. For texts that are taken apart from the front. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 

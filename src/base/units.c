@@ -1,3 +1,4 @@
+/* Numbers for people: bytes, counts, durations, times. */
 #include "base/units.h"
 
 #include <math.h>

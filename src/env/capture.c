@@ -1,10 +1,10 @@
 /* Writes a machine file or film of all that is read through it, so that a bug seen on one machine is a test
  * on any.
  *
- * It keeps a tree of what the film would show, answers from it, and asks the inner env only for what this
- * frame has not seen yet. So both see a world that stands still between two sleeps, and the play of a capture
- * gives the same answers as the capture itself did; only the clocks run on. What is learned is written when
- * the frame ends: removals first (a file may be gone and back), then what is new or has changed.
+ * It keeps a tree of what the film would show, answers from it, and reads from the inner env only what was
+ * not read in this frame yet. So between two sleeps nothing changes, and playing a capture gives the same
+ * answers as the capture itself did; only the clocks go on. What is learned is written when the frame ends:
+ * removals first (a file may be gone and back), then what is new or has changed.
  *
  * Writing what was read as it is read was rejected: two readings of one file in a frame would differ, and the
  * play could give only one of them. */
@@ -94,7 +94,7 @@ static bool first_time(struct capture *c, struct file_node *node, enum part part
 
 static void set_error(struct file_node *node, enum node_call call, int error)
 {
-	/* In a film an error ends when what it hid is shown again. */
+	/* In a film an error ends when the file is shown again. */
 	static const enum part shown_by[NR_NODE_CALLS] = {
 		[CALL_OPEN] = PART_DIR,
 		[CALL_READ] = PART_FILE,
@@ -124,7 +124,7 @@ static void remove_path(struct capture *c, const char *path)
 {
 	char copy[PATH_MAX];
 
-	snprintf(copy, sizeof(copy), "%s", path); /* it may belong to the node that dies */
+	snprintf(copy, sizeof(copy), "%s", path); /* it may belong to the node that is removed */
 	if (files_remove(&c->written, copy)) {
 		add_path(&c->removals, "remove", copy);
 		buf_addch(&c->removals, '\n');
@@ -139,7 +139,7 @@ static int failed(struct capture *c, const char *path, enum node_call call, int 
 	char byte;
 
 	if (error == -ENOENT) {
-		/* A link may lead nowhere, and be there. */
+		/* A link may exist though its target does not. */
 		if (node && !(node->link && env_readlink(c->inner, path, &byte, 1) >= 0))
 			remove_path(c, path);
 		return error;
@@ -150,7 +150,7 @@ static int failed(struct capture *c, const char *path, enum node_call call, int 
 	return error;
 }
 
-/* Whether the file that a handle was opened on is gone, though its path may be there. */
+/* Whether the file that a handle was opened on is gone, though its path may exist. */
 static bool is_stale(struct capture *c, int inner)
 {
 	char byte;
@@ -159,8 +159,8 @@ static bool is_stale(struct capture *c, int inner)
 	return n == -ESRCH || (n == -EISDIR && env_size(c->inner, inner) < 0);
 }
 
-/* A path that is opened anew may be that of another process with the same pid: then the old handles must
- * learn it. */
+/* A path that is opened anew may be that of another process with the same pid: then the old handles must be
+ * marked. */
 static void notice_reuse(struct capture *c, struct file_node *node)
 {
 	for (size_t i = 0; i < c->nr_handles && !node->dead; i++)
@@ -282,8 +282,8 @@ static ssize_t capture_read(struct env *env, int handle, void *out, size_t size,
 		return gone;
 	if (first_time(c, node, PART_FILE)) {
 		r = fetch(c, node, inner);
-		/* Said of a handle that was good before, it is the end of what it was opened on; said at
-		 * once, it is an error like any other. */
+		/* From a handle that worked before, this error means that its file is gone; from the first
+		 * read, it is an error like any other. */
 		if (r == gone && c->handle[handle].frame != c->frame) {
 			remove_path(c, node->path);
 			return gone;
@@ -522,7 +522,7 @@ static void write_node(struct capture *c, struct file_node *node)
 		buf_addf(out, " %lld %lld %lld %lld %lld\n", (long long)s->total, (long long)s->free,
 			(long long)s->available, (long long)s->inodes, (long long)s->free_inodes);
 	}
-	/* Nothing but its name is known, or its size. */
+	/* Only its name is known, or its size. */
 	if (seen->dirty[PART_DIR] && (node->size || out->len == before) && !node->content && !node->link) {
 		add_path(out, "dir", node->path);
 		buf_addf(out, node->size ? " %lld\n" : "\n", (long long)node->size);
@@ -577,7 +577,8 @@ static void write_frame(struct capture *c)
 	buf_reset(&c->out);
 }
 
-/* Clocks that were set or stopped since the last frame; less than this is the time between two questions. */
+/* Clocks that were set or stopped since the last frame; a smaller difference is the time between two
+ * calls. */
 static void note_clocks(struct capture *c)
 {
 	const int64_t jitter = NSEC_PER_MSEC;
@@ -626,8 +627,8 @@ static const char *capture_getenv(struct env *env, const char *name)
 	return value;
 }
 
-/* Counters are told apart by what was asked for. Two that count the same from different times on are one in
- * the film, so they are one here: who reads second in a frame gets what the first got. */
+/* Counters are identified by what they count. Two that count the same from different times on are one in the
+ * film, so they are one here: the second reading in a frame gets the values of the first. */
 static int note_counter(struct counter_line *line, int error, const struct env_count *count)
 {
 	line->dirty |= line->error != error || (!error && memcmp(&line->count, count, sizeof(*count)) != 0);
@@ -648,7 +649,7 @@ static int capture_counter_open(struct env *env, const struct perf_event_attr *a
 		return c->counters.line[at].error;
 	inner = env_counter_open(c->inner, attr, pid, cpu);
 	if (inner == -ENOENT && at < 0)
-		return inner; /* as a film says by itself */
+		return inner; /* as a film does by itself */
 	if (at < 0) {
 		at = env_counters_make(&c->counters, &key);
 		if (at >= 0)
@@ -740,8 +741,8 @@ static int open_new(const char *path)
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* It shows other people's processes: for its owner only. A file of that name is replaced, not written into:
- * it may have other names or be open elsewhere. A link is not followed. */
+/* It shows other users' processes: readable by its owner only. A file of that name is replaced, not written
+ * into: it may have other names or be open elsewhere. A link is not followed. */
 static FILE *open_private(const char *path)
 {
 	int fd = open_new(path);

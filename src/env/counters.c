@@ -63,8 +63,8 @@ ssize_t env_counters_make(struct env_counters *c, const struct counter_key *key)
 	return (ssize_t)c->nr++;
 }
 
-/* How exactly the line means what was asked for; -1: it does not. What mode is refused counts most: a kernel
- * that counts user mode alone says so for all events at once. */
+/* How exactly the line matches; -1: it does not. The mode counts most: a kernel that counts only user mode
+ * refuses the others for all events. */
 static int exactness(const struct counter_key *line, const struct counter_key *asked)
 {
 	if ((line->mode && line->mode != asked->mode) || (!line->any_type && line->type != asked->type) ||

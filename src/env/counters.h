@@ -1,7 +1,7 @@
-/* Counters of events that are not the kernel's: what a film shows and a capture has seen.
+/* Counters of events in films and captures, in place of the kernel's.
  *
- * A line of a film stands for every attr, task and CPU that it does not rule out; of several the most exact
- * one answers. Lines are never taken away, so a handle is an index. */
+ * A line of a film is valid for every attr, task and CPU that it does not exclude; of several the most exact
+ * one is used. Lines are never taken away, so a handle is an index. */
 #ifndef ENV_COUNTERS_H
 #define ENV_COUNTERS_H
 
@@ -24,7 +24,7 @@ struct counter_line {
 	struct counter_key key;
 	struct env_count count;
 	int error; /* negative errno of opening and reading it */
-	/* A capture's: when it was last read, and whether the film must be told. */
+	/* Of a capture: when it was last read, and whether it must be written. */
 	uint32_t frame;
 	bool dirty;
 };
@@ -40,7 +40,7 @@ struct counter_key counter_key_of(const struct perf_event_attr *attr, pid_t pid,
 ssize_t env_counters_make(struct env_counters *c, const struct counter_key *key);
 /* The index of the line of exactly that key, or -ENOENT. */
 ssize_t env_counters_find(const struct env_counters *c, const struct counter_key *key);
-/* The index of the line that answers, or -ENOENT. The key is that of an attr: nothing in it is left open. */
+/* The index of the best matching line, or -ENOENT. The key is that of an attr: all of it is set. */
 ssize_t env_counters_match(const struct env_counters *c, const struct counter_key *asked);
 
 /* As lines of a film have it: "0:u", "0xc7:0x1", "*". */

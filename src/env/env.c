@@ -2,8 +2,8 @@
  * failing.c. */
 #include "env/env.h"
 
-/* Files of /proc come in parts: a read of a large buffer may return one page of smaps. Only a read of nothing
- * is the end, and so the last byte of `out`, which the terminator will take, also serves to ask for more. */
+/* Files of /proc come in parts: a read of a large buffer may return one page of smaps. Only a read of 0 bytes
+ * is the end, so the last byte of `out`, which is for the terminator, is also used to try to read more. */
 ssize_t env_read_all(struct env *env, int handle, char *out, size_t size)
 {
 	size_t len = 0;

@@ -1,4 +1,4 @@
-/* The outside world as an argument.
+/* The machine as an argument.
  *
  * Everything the recorder learns from the machine passes through an env, so that the same code runs on the
  * live kernel, on a captured machine (a plain-text archive of files), on a film (a machine plus frames of
@@ -24,7 +24,7 @@ struct perf_event_attr;
  * them.
  */
 struct env_space {
-	int64_t total, free, available; /* free for root, and of that for everyone */
+	int64_t total, free, available; /* free for root, and of that for all users */
 	int64_t inodes, free_inodes;
 };
 
@@ -46,11 +46,11 @@ struct env_ops {
 	int64_t (*size)(struct env *env, int handle);
 	int (*list)(struct env *env, const char *path, env_list_fn *fn, void *arg);
 	ssize_t (*readlink)(struct env *env, const char *path, char *out, size_t size);
-	/* Space of the file system that the path, "." for the root, lies on. The call asks the file system:
-	 * one whose server does not answer does not return. */
+	/* Space of the file system that the path, "." for the root, lies on. The call may block for ever if
+	 * the server of a network file system does not answer. */
 	int (*space)(struct env *env, const char *path, struct env_space *ret);
 	/* CPU time of a process in ns: one cheap call, no file. -ESRCH when there is none. A film without its
-	 * own value answers from proc/PID/stat. */
+	 * own value takes it from proc/PID/stat. */
 	int64_t (*cpu_clock)(struct env *env, pid_t pid);
 	int64_t (*now)(struct env *env, enum env_clock clock);
 	/* Lets time pass until the absolute ENV_MONOTONIC instant: sleeps on the live env, turns frames on a
@@ -74,18 +74,18 @@ struct env {
 	long page_size;
 	long clock_tick;
 	bool live; /* processes can be started, signals and netlink exist */
-	/* /proc is of another PID namespace, or there is none: its numbers name other processes than ours do,
-	 * and none of them is opened. */
+	/* /proc is of another PID namespace, or there is none: its PIDs are not ours, and none of its files
+	 * is opened. */
 	bool other_pids;
 };
 
 struct env *env_live(const char *root); /* NULL means "/" */
 /* A machine or a film: the format is in tests/machines/README.md. *reterr_line is the line that is wrong. */
 int env_film(const char *path, struct env **ret, unsigned *reterr_line);
-/* Both pass calls on to `inner`, which they take. */
-/* Writes what is read, as a machine or film. As in a film, the world stands still until the next
- * sleep_until(), clocks included: what is read again before that is what was read first. So it is not `live`.
- * NULL when the file cannot be made. */
+/* Both pass calls on to `inner`, and own it. */
+/* Writes what is read, as a machine or film. As in a film, nothing changes until the next sleep_until(),
+ * clocks included: what is read again before that is what was read first. So it is not `live`. NULL when the
+ * file cannot be made. */
 struct env *env_capture(struct env *inner, const char *path);
 /* The nth open, read, size, list, readlink, space, cpu_clock, counter_open or counter_read fails. */
 struct env *env_failing(struct env *inner, unsigned nth, int error);

@@ -1,6 +1,6 @@
-/* An env whose n-th call fails, to walk a test through every error path there is: for n from 1 until a run
- * makes fewer calls than that. Counted is what the kernel can refuse (open, read, size, list, readlink,
- * space, cpu_clock, and those of counters); close, the clocks and the environment cannot fail. */
+/* An env whose n-th call fails, to lead a test through every error path: for n from 1 until a run makes fewer
+ * calls than that. Calls that the kernel can refuse are counted (open, read, size, list, readlink, space,
+ * cpu_clock, and those of counters); close, the clocks and the environment cannot fail. */
 #include "env/env.h"
 
 struct failing {

@@ -1,8 +1,8 @@
-/* A tree of files in memory: what a film shows and a capture has seen.
+/* A tree of files in memory, for films and captures.
  *
- * A node that is removed stays in memory, marked dead, until the tree is released: open handles go on
- * pointing at it and so learn that their file is gone, even when one of the same path has come since. Folders
- * need no node of their own; they are there while something is below them. The root is the path "". */
+ * A node that is removed stays in memory, marked dead, until the tree is released: open handles still point
+ * to it and so find that their file is gone, even when there is a new one with the same path. Folders need no
+ * node of their own; they are there while something is below them. The root is the path "". */
 #ifndef ENV_FILES_H
 #define ENV_FILES_H
 
@@ -40,7 +40,7 @@ size_t files_remove(struct files *t, const char *path); /* with all below; how m
 /* The names in a folder ("" is the root), in order. fn may add and remove nodes. */
 int files_list(const struct files *t, const char *path, env_list_fn *fn, void *arg);
 
-/* The space there, or why it is not to be had: -EOPNOTSUPP where nothing is known. */
+/* The space there, or a negative errno: -EOPNOTSUPP where nothing is known. */
 int files_space(const struct files *t, const char *path, struct env_space *ret);
 /* What the file holds, from the offset on, or the error it was given. */
 ssize_t node_read(const struct file_node *node, void *out, size_t size, off_t offset);

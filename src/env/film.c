@@ -1,9 +1,9 @@
 /* A captured machine, or a film: a machine whose files change on a clock of the film's own.
  *
- * Time moves only in sleep_until(), which turns all frames up to its deadline; in between the world stands
- * still, so that a test sees the same on every machine and at any load. Handles point at nodes of the tree,
- * not at paths: what a frame removed is gone for the handles that were open on it, also when a new file has
- * taken its path (a process with a reused pid). */
+ * Time moves only in sleep_until(), which applies all frames up to its deadline; in between nothing changes,
+ * so that a test sees the same on every machine and at any load. Handles point at nodes of the tree, not at
+ * paths: what a frame removed is gone for the handles that were open on it, also when a new file has taken
+ * its path (a process with a reused pid). */
 #include "env/env.h"
 
 #include "env/script.h"
@@ -143,7 +143,7 @@ static int film_open(struct env *env, const char *path)
 	/* Links are not followed: a file is stored under the path it is read by. */
 	if (!files_exists(&f->files, path) || (node && node->link && !node->content))
 		return -ENOENT;
-	/* A folder that was only implied by its files gets a node, which will know when it is gone. */
+	/* A folder that was only implied by its files gets a node, which is marked when it is gone. */
 	node = files_make(&f->files, path);
 	if (!node)
 		return -ENOMEM;
@@ -322,7 +322,7 @@ static int film_counter_read(struct env *env, int handle, struct env_count *ret)
 	return f->counters.line[counter - 1].error;
 }
 
-/* It has no libraries. */
+/* A film has no libraries. */
 static void *film_library(struct env *env, const char *name, const char **reterr)
 {
 	(void)env;

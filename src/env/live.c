@@ -1,7 +1,7 @@
 /* The running kernel. Paths are opened below a root descriptor, so that a chroot, a container's tree or a
- * test's folder can stand in for "/"; handles are file descriptors, and every call is one system call (the
- * listing of a folder aside). The CPU clock of a process needs neither a file nor permission: its clock id is
- * the pid itself (see MAKE_PROCESS_CPUCLOCK in the kernel's posix-timers headers). */
+ * test's folder can replace "/"; handles are file descriptors, and every call is one system call (the listing
+ * of a folder aside). The CPU clock of a process needs neither a file nor permission: its clock id is the pid
+ * itself (see MAKE_PROCESS_CPUCLOCK in the kernel's posix-timers headers). */
 #include "env/env.h"
 
 #include "base/rights.h"
@@ -28,8 +28,8 @@ static int live_root(struct env *env)
 }
 
 /* Which borrowed rights a refused path may be tried with: numbers of other users' processes, and energy.
- * Names, command lines, environments and what descriptors lead to are left to what the user may see himself.
- */
+ * Names, command lines, environments and the targets of descriptors are read only as far as the user may read
+ * them without these rights. */
 static uint64_t rights_for(const char *path)
 {
 	static const char *const files[] = {"io", "smaps_rollup", "fd"};
@@ -76,7 +76,8 @@ static int live_open(struct env *env, const char *path)
 	return open_for(env, path, 0);
 }
 
-/* The kernel asks again who reads proc/PID/io: what could be opened may need the right once more. */
+/* The kernel checks the rights again when proc/PID/io is read: a file that could be opened may need the right
+ * once more. */
 static ssize_t live_read(struct env *env, int handle, void *out, size_t size, off_t offset)
 {
 	ssize_t n = pread(handle, out, size, offset);
@@ -145,7 +146,7 @@ static ssize_t live_readlink(struct env *env, const char *path, char *out, size_
 	return n < 0 ? -errno : n;
 }
 
-/* A made-up file system may claim more than a number holds. */
+/* A virtual file system may report more than a number holds. */
 static int64_t blocks(uint64_t nr, uint64_t size)
 {
 	uint64_t bytes;
@@ -184,8 +185,8 @@ static int64_t live_cpu_clock(struct env *env, pid_t pid)
 	struct timespec ts;
 
 	(void)env;
-	/* For a pid that is not there the kernel says EINVAL: it cannot tell such a clock from a malformed
-	 * one. */
+	/* For a pid that is not there the kernel says EINVAL: it cannot distinguish such a clock from a
+	 * malformed one. */
 	if (clock_gettime((clockid_t)((~(unsigned)pid << 3) | 2), &ts) < 0)
 		return errno == EINVAL ? -ESRCH : -errno;
 	return to_ns(&ts);
@@ -213,8 +214,8 @@ static int live_sleep_until(struct env *env, int64_t deadline_ns)
 	return deadline_ns <= 0 ? 0 : -clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
-/* Variables that lead to files, folders and libraries. With borrowed rights they are not the user's to
- * choose. TACHO_RECORDING only tells that the job is recorded already. */
+/* Variables that lead to files, folders and libraries. With borrowed rights the user must not choose them.
+ * TACHO_RECORDING only shows that the job is recorded already. */
 static bool leads_somewhere(const char *name)
 {
 	return (str_starts(name, "TACHO_") && strcmp(name, "TACHO_RECORDING")) || str_starts(name, "LD_") ||
@@ -310,8 +311,8 @@ static const struct env_ops live_ops = {
 	.free = live_free,
 };
 
-/* What is above our PID namespace has us under another number (a larger one, as long as PIDs did not come
- * round); what is below or beside it has us under none. A process of ours is in the same case. */
+/* In the /proc of a PID namespace above ours we have another number (a larger one, as long as PIDs did not
+ * wrap around); in one below or beside ours we have none. The same is true of our processes. */
 static bool has_other_pids(struct env *env)
 {
 	char self[16];

@@ -2,8 +2,8 @@
  * they are undone in place, and one allocation holds everything but the lists of operations and frames.
  *
  * A line is a keyword and its words; the content of a file is the run of lines below it that begin with '|'
- * (the line and its newline) or ':' (the line alone). Anything unknown is an error with its line: a film that
- * was mistyped must not quietly test something else. */
+ * (the line and its newline) or ':' (the line alone). Anything unknown is an error with its line: a film with
+ * a typing error must not silently test something else. */
 #include "env/script.h"
 
 #include "base/str.h"
@@ -58,7 +58,7 @@ void script_escape(struct buf *out, const char *bytes, size_t len, bool blanks)
 
 	while (p < end) {
 		size_t n = utf8_length(p, end);
-		/* A blank at the end of a line would be lost to the first editor. */
+		/* Many editors would remove a blank at the end of a line. */
 		bool blank = (*p == ' ' || *p == '\t') && (blanks || p + 1 == end);
 
 		if (n && !blank && *p != '\\' && *p != 0x7f && (*p >= ' ' || *p == '\t')) {
@@ -137,7 +137,7 @@ static char *next_path(struct script_words *w)
 	return path && path_is_good(path) ? path : NULL;
 }
 
-/* "." is the root: of it nothing but its space is ever said. */
+/* "." is the root: only its space can be given. */
 static char *next_place(struct script_words *w)
 {
 	char *path = next_word(w);

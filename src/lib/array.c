@@ -1,7 +1,7 @@
 /* A batch as an ArrowArray: its columns in one piece of memory, the same bytes as in the body of a message.
  *
  * The piece is counted: a consumer may take columns out of the batch and release them one by one, so each
- * column holds on to it, and the last one frees it. */
+ * column has a reference to it, and the last one frees it. */
 #include "lib/internal.h"
 
 #include <endian.h>
@@ -63,7 +63,7 @@ struct array_cursor {
 	uint8_t *bytes;
 };
 
-/* Of a bitmap nothing is a pointer to nothing; of the others it points somewhere. */
+/* An empty bitmap is a NULL pointer; the other buffers are never NULL. */
 static void take_buffers(struct ArrowArray *a, struct array_cursor *at, int64_t nr)
 {
 	struct array_column *c = a->private_data;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Of each thread its own: so one that asks why gets its own answer. Fixed, so that nothing is to be freed
+/* One for each thread, so that a thread gets its own error. Of fixed size, so that nothing has to be freed
  * when the thread ends. */
 static _Thread_local char last_error[1024];
 
@@ -36,7 +36,7 @@ int lib_fail(int error, const char *text)
 
 	buf_init_fixed(&b, last_error, sizeof(last_error));
 	buf_adds(&b, text && *text ? text : strerror(-error));
-	if (b.err) { /* longer than it may be: its beginning will do */
+	if (b.err) { /* too long: only its beginning is used */
 		memcpy(last_error, text, sizeof(last_error) - 1);
 		last_error[sizeof(last_error) - 1] = 0;
 	}

@@ -44,7 +44,7 @@ static char *metadata_of(const struct arrow_pairs *p)
 	return NULL;
 }
 
-/* On failure what there is of it can be released. */
+/* On failure the part that was filled can be released. */
 static int schema_fill(
 	struct ArrowSchema *s, const char *format, const char *name, const struct arrow_pairs *about)
 {

@@ -14,7 +14,7 @@ struct stream {
 	const struct data_table *table;
 	struct lib_texts *texts; /* by field */
 	struct arrow_body body;
-	int64_t wait_ns; /* of one that is followed; 0: as long as it takes */
+	int64_t wait_ns; /* of a run that is followed; 0: without limit */
 	int err;	 /* the first failure stays */
 	char *error;
 };
@@ -179,7 +179,7 @@ static bool is_of_time(const tacho_run *run, const char *table)
 	return false;
 }
 
-/* Some table is of time: the recording has its schema. */
+/* A table has times: so the schema of the recording is known. */
 static bool has_times(const tacho_run *run)
 {
 	const struct tacho_frame *f;
@@ -204,7 +204,7 @@ static int stream_open(struct stream *s, const tacho_run *run, const char *table
 	}
 
 	if (r >= 0 && !o.nr_metrics && is_of_time(run, table)) {
-		/* All that tacho_field() lists, not those that nobody could read as well. */
+		/* All that tacho_field() lists, without metrics that could not be read. */
 		o.metric = all;
 		o.nr_metrics = 1;
 	}

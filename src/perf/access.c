@@ -1,8 +1,8 @@
 /* What may be counted is found by trying: rights come from a setting of the kernel, from capabilities, from
- * what a container's filter lets through, and only the kernel knows how they add up. The setting is read to
- * tell people what to change. Trials are of software counters, which every kernel has, so that a refusal is
- * not taken for a missing PMU; permission is asked for before existence, so the other way round nothing can
- * be told of a PMU but by its folder. */
+ * what a container's filter lets through, and only the kernel knows how they combine. The setting is read to
+ * tell users what to change. Trials are of software counters, which every kernel has, so that a refusal is
+ * not taken for a missing PMU; the kernel checks permission before existence, so without permission only the
+ * folder of a PMU shows that it exists. */
 #include "perf/counter.h"
 #include "perf/event_internal.h"
 
@@ -83,7 +83,7 @@ void perf_access(struct env *env, struct perf_access *ret)
 	ret->tasks = own == 0;
 	e.exclude_kernel = false;
 	ret->kernel_too = ret->tasks && try_counter(env, &e, -1) == 0;
-	/* A CPU that is offline is asked about after the rights. */
+	/* The kernel checks the rights before it checks whether the CPU is online. */
 	e.config = PERF_COUNT_SW_CPU_CLOCK;
 	e.of_package = true;
 	whole = try_counter(env, &e, 0);

@@ -2,8 +2,8 @@
  * since the last reading alone.
  *
  * Rejected: scaling the whole count by the whole times, as is usual for one number at the end. The sum may
- * then fall when a counter gets its turn in a quiet stretch, and a fall of a counter is a reset for whoever
- * reads the recording. */
+ * then fall when a counter gets its turn in a quiet stretch, and readers of the recording take the fall of a
+ * counter for a reset. */
 #include "perf/counter.h"
 
 #include "read/value.h"
@@ -62,13 +62,13 @@ int counter_read(struct env *env, struct counter *c)
 	r = env_counter_read(env, c->handle, &now);
 	if (r < 0)
 		return r;
-	/* A child that is ending may for an instant be in neither account: what is there comes back. */
+	/* A child that is ending may for an instant be in neither count: what is missing comes back later. */
 	if (now.value < c->last.value || now.enabled_ns < c->last.enabled_ns ||
 		now.running_ns < c->last.running_ns)
 		return 0;
 	c->count.enabled_ns = now.enabled_ns;
 	c->count.running_ns = now.running_ns;
-	/* It had no turn yet: what happened meanwhile is told by the next one that it gets. */
+	/* It had no turn yet: the next turn that it gets accounts for this time. */
 	if (now.running_ns == c->last.running_ns && now.enabled_ns > c->last.enabled_ns)
 		return 0;
 	gain = scaled(now.value - c->last.value, now.enabled_ns - c->last.enabled_ns,

@@ -1,7 +1,7 @@
 /* One open counter and what it has counted, scaled where counters take turns.
  *
  * What was counted between two readings is scaled by the time it was enabled and running between them, so
- * that the sum only grows; a stretch in which it never ran waits for the next reading. */
+ * that the sum only grows; a time in which it never ran is counted with the next reading. */
 #ifndef PERF_COUNTER_H
 #define PERF_COUNTER_H
 
@@ -20,15 +20,15 @@ struct counter {
 	struct count count;
 };
 
-/* Whom a counter of a task goes on to. */
+/* What a counter of a task is inherited by. */
 enum counter_inherit {
 	INHERIT_NONE,
 	INHERIT_ALL,	 /* the threads and processes that the task makes from then on, and theirs */
 	INHERIT_THREADS, /* threads alone (Linux 5.13) */
 };
 
-/* Falls back to user mode alone where the kernel allows no more (-EACCES, -EPERM), and says so; what happens
- * in the kernel alone is refused then rather than counted as 0. */
+/* Falls back to user mode alone where the kernel allows no more (-EACCES, -EPERM), and reports that; events
+ * that happen in the kernel alone are then refused rather than counted as 0. */
 int counter_open(struct env *env, const struct perf_event *e, pid_t pid, int cpu,
 	enum counter_inherit inherit, bool enable_on_exec, struct counter *ret, bool *ret_user_only);
 /* Brings `count` up to date; negative errno leaves it as it is. */

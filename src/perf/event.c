@@ -1,9 +1,9 @@
-/* The text of an event: a name of one's own, what is meant, modifiers. Who knows the name is asked in turn:
- * the kernel's generic events, raw codes, the PMUs of this machine, tracepoints, libpfm4.
+/* The text of an event: an optional name of the user's, the event, modifiers. The name is looked up in turn
+ * in: the kernel's generic events, raw codes, the PMUs of this machine, tracepoints, libpfm4.
  *
- * Hybrid processors have a PMU for each kind of core, and a counter of one stands still while its task runs
+ * Hybrid processors have a PMU for each kind of core, and a counter of one does not count while its task runs
  * on another. So there a generic event means one for each kind (its PMU's type in the upper half of config):
- * their counts and their running times add up, and are what one counter would have told. */
+ * the sums of their counts and running times are what one counter would have given. */
 #include "perf/event.h"
 
 #include "base/str.h"
@@ -50,7 +50,8 @@ int event_add(struct event_ask *a, const struct perf_event *e)
 
 /* ---- the metric's name ---- */
 
-/* [a-z0-9_]+ of any text. One that is too long ends in a sum of all of it, so that two never become one. */
+/* [a-z0-9_]+ of any text. A name that is too long ends in a hash of all of it, so that two never become
+ * one. */
 static void make_name(char out[static 48], const char *text)
 {
 	enum { ROOM = 48, SUM = 7 };
@@ -92,7 +93,7 @@ static void name_found(struct event_ask *a, const char *text)
 	}
 }
 
-/* ---- who knows it ---- */
+/* ---- where the name is known ---- */
 
 static int add_named(struct event_ask *a, const struct named_event *n)
 {
@@ -150,7 +151,7 @@ static int add_raw(struct event_ask *a, uint64_t config)
 
 struct nearest_event {
 	struct nearest nearest;
-	char name[48]; /* names pass by */
+	char name[48]; /* names are only valid while they are listed */
 };
 
 static int compare_name(void *arg, const char *name)
@@ -369,6 +370,6 @@ void perf_event_fill(const struct perf_event *e, struct perf_event_attr *ret)
 		.config2 = e->config2,
 		.exclude_user = e->exclude_user,
 		.exclude_kernel = e->exclude_kernel,
-		/* Neither user nor kernel: what is asked to be left out must not come back by this door. */
+		/* Neither user nor kernel: the hypervisor must not count what is to be left out. */
 		.exclude_hv = e->exclude_user || e->exclude_kernel};
 }

@@ -10,7 +10,7 @@
  *   FP_ARITH_INST_RETIRED.SCALAR_DOUBLE           a name of the manual, where libpfm4 is found
  *
  * A name of a PMU's own event folder needs no slashes (`mem-loads`). Modifiers :u and :k restrict to user or
- * kernel; `NAME=EVENT` gives it a name of one's own. Everything is read through the env. */
+ * kernel; `NAME=EVENT` gives it another name. Everything is read through the env. */
 #ifndef PERF_EVENT_H
 #define PERF_EVENT_H
 
@@ -37,11 +37,12 @@ struct perf_event {
 int perf_event_parse(
 	struct env *env, const char *text, size_t len, struct perf_event *ret, char *err, size_t err_size);
 /* All boxes that the text means: one event each for uncore PMUs that come in numbers; on hybrid processors
- * one each for the kinds of cores, whose counts and running times add up (a counter of one kind stands still
- * while its task is on another; their enabled time is the same); else one. At most max. Returns how many. */
+ * one each for the kinds of cores, whose counts and running times add up (a counter of one kind does not
+ * count while its task is on another; their enabled time is the same); else one. At most max. Returns how
+ * many. */
 int perf_event_boxes(struct env *env, const char *text, size_t len, struct perf_event *ret, size_t max,
 	char *err, size_t err_size);
-/* "cycles,cpu/event=1,umask=2/,r01" at the commas that part events; calls fn for each piece until it returns
+/* "cycles,cpu/event=1,umask=2/,r01" at the commas between events; calls fn for each piece until it returns
  * other than 0. */
 int perf_events_split(const char *text, int (*fn)(void *arg, const char *text, size_t len), void *arg);
 

@@ -9,7 +9,7 @@
 
 enum { EVENT_TEXT_MAX = 256, PMUS_MAX = 256 };
 
-/* One event text that is being understood: whoever recognises it adds what it means. */
+/* One event text that is being parsed: the function that recognises it adds its events. */
 struct event_ask {
 	struct env *env;
 	struct perf_event *found;
@@ -22,9 +22,9 @@ struct event_ask {
 	size_t err_size;
 };
 
-/* Says why, unless something was said before; -EINVAL. */
+/* Sets the reason, unless there is one already; -EINVAL. */
 int event_refuse(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
-/* The same of what is understood and cannot be counted on this machine; -ENODEV. */
+/* The same for an event that is understood but cannot be counted on this machine; -ENODEV. */
 int event_lack(struct event_ask *a, const char *fmt, ...) _printf_(2, 3);
 /* 0, or -ENOSPC when there is no room for more. */
 int event_add(struct event_ask *a, const struct perf_event *e);
@@ -35,7 +35,7 @@ int event_try_modes(struct env *env, const struct perf_event *e);
 /* Whether the event of that text can be counted here, and if not why. */
 void offer_try(struct env *env, struct perf_offer *offer, const char *text);
 
-/* Names in a row for people, as env_list() gives them: what has no room is told by its dots. */
+/* A list of names for people, as env_list() gives them; it ends in dots when there was no room for all. */
 struct name_list {
 	const char *between, *behind; /* each name */
 	char text[160];
@@ -77,7 +77,7 @@ size_t pmus_all(struct env *env, struct pmu *ret, size_t max);
 bool pmus_alike(const struct pmu *a, const struct pmu *b);
 /* The length of the name without the number of its box. */
 size_t pmu_stem(const char *name);
-/* The names of its events/ or format/, but for those that tell about another. */
+/* The names of its events/ or format/, except files that describe another event (NAME.scale, NAME.unit). */
 int pmu_list(struct env *env, const struct pmu *pmu, const char *folder, env_list_fn *fn, void *arg);
 /* "PMU/terms/" */
 int pmu_parse(struct event_ask *a, struct text name, struct text terms);
@@ -94,7 +94,7 @@ int tracepoint_parse(struct event_ask *a, struct text name);
 
 /* ---- libpfm4: pfm.c ---- */
 
-/* 0 and nothing added when there is no library, or it does not know the name; *ret_there tells which. */
+/* 0 and nothing added when there is no library, or it does not know the name; *ret_there says which. */
 int pfm_parse(struct event_ask *a, const char *name, bool *ret_there);
 int pfm_offers(struct env *env, int (*fn)(void *arg, const struct perf_offer *offer), void *arg);
 #endif

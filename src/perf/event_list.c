@@ -9,7 +9,7 @@ struct lister {
 	struct env *env;
 	int (*fn)(void *arg, const struct perf_offer *offer);
 	void *arg;
-	const struct pmu *pmu; /* whose events are listed */
+	const struct pmu *pmu; /* the PMU whose events are listed */
 	char kind[48];
 };
 
@@ -56,7 +56,7 @@ static int offer_event(void *arg, const char *name)
 	struct named_event n;
 
 	if (l->pmu->core && named_event_find(text_of(name), &n, memory))
-		return 0; /* listed as what it is */
+		return 0; /* listed by its own name already */
 	snprintf(path, sizeof(path), PMU_DIR "/%.47s/events/%.47s", l->pmu->name, name);
 	value_get_text(l->env, path, about, sizeof(about));
 	snprintf(text, sizeof(text), "%s/%.47s/", l->kind, name);
@@ -94,7 +94,7 @@ static int list_pmus(struct lister *l)
 	int r = 0;
 
 	for (size_t i = 0; i < nr && r == 0; i++) {
-		/* Boxes of one kind have the same events: the first stands for all. */
+		/* Boxes of one kind have the same events: only the first is listed. */
 		if (i && !pmu[i].core && pmus_alike(&pmu[i - 1], &pmu[i]))
 			continue;
 		l->pmu = &pmu[i];
@@ -111,7 +111,7 @@ static int list_pmus(struct lister *l)
 struct tracer {
 	struct lister *lister;
 	const char *folder, *system;
-	struct perf_offer first; /* what trying the first gave */
+	struct perf_offer first; /* result of trying the first */
 };
 
 static int offer_tracepoint(void *arg, const char *name)

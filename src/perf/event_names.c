@@ -1,6 +1,6 @@
-/* The events that the kernel names for every machine: hardware, software, and the cache events, which are a
- * cache, what was done to it and whether it was there. The names are those of the perf tool, which people
- * know; capitals and '-' or '_' make no difference. The first name of a row is the metric's. */
+/* The events that the kernel names for every machine: hardware, software, and the cache events, which combine
+ * a cache, an operation and its result. The names are those of the perf tool, which people know; capitals and
+ * '-' or '_' make no difference. The first name of a row is the metric's. */
 #include "perf/event_internal.h"
 
 #include "base/str.h"
@@ -38,7 +38,7 @@ static const struct named_event fixed_event[] = {
 	{"emulation-faults", NULL, SW(EMULATION_FAULTS), false, NULL, "instructions that the kernel played"},
 };
 
-/* What can be done to each: a TLB of instructions is only looked up in, nothing is stored into a branch. */
+/* What can be done to each: a TLB of instructions is only read, and nothing is stored into a branch unit. */
 enum { LOAD = 1 << PERF_COUNT_HW_CACHE_OP_READ, STORE = 1 << PERF_COUNT_HW_CACHE_OP_WRITE,
 	PREFETCH = 1 << PERF_COUNT_HW_CACHE_OP_PREFETCH };
 

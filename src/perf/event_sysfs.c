@@ -75,7 +75,7 @@ static int pmu_order(const void *a, const void *b)
 
 	if (x->core != y->core)
 		return x->core ? -1 : 1;
-	/* "cpu_core" before "cpu_atom": where one must do, it is that of the larger cores. */
+	/* "cpu_core" before "cpu_atom": where only one is used, it is that of the larger cores. */
 	return x->core ? (int)(x->type > y->type) - (int)(x->type < y->type) : strverscmp(x->name, y->name);
 }
 
@@ -88,7 +88,7 @@ size_t pmus_all(struct env *env, struct pmu *ret, size_t max)
 	return s.nr;
 }
 
-/* Where there is a "cpu", it is the only one: one file answers on nearly all machines. */
+/* Where there is a "cpu", it is the only one: one file is enough on nearly all machines. */
 size_t pmus_core(struct env *env, struct pmu *ret, size_t max)
 {
 	struct pmu all[PMUS_MAX];
@@ -416,7 +416,7 @@ static int take_terms(struct terms *t, struct text rest)
 	return r;
 }
 
-/* What the event's other files tell of its numbers. */
+/* Scale and unit from the event's other files. */
 static void take_unit(const struct terms *t, struct perf_event *e)
 {
 	char text[64], *end;

@@ -30,8 +30,8 @@ static bool is_name(struct text t)
 	return t.len > 0 && t.len < 100;
 }
 
-/* Without the folder nobody can tell a tracepoint from a processor's event and its mask: the latter have
- * capitals, the former none. */
+/* Without the folder a tracepoint can only be distinguished from a processor's event and its mask by
+ * capitals: the latter have some, the former none. */
 static bool looks_like_one(struct text t)
 {
 	for (size_t i = 0; i < t.len; i++)

@@ -1,7 +1,7 @@
 /* Which file is for this machine, and what its events are here.
  *
- * The user's folder comes first, so that a file can be corrected or added without building anything; a file
- * there that is wrong is told, not passed over. */
+ * The user's folder comes first, so that a file can be corrected or added without building anything; a wrong
+ * file there is reported, not ignored. */
 #include "perf/groups.h"
 
 #include "base/str.h"
@@ -109,7 +109,7 @@ static int find_in_folder(struct env *env, const char *folder, const struct grou
 		snprintf(path, sizeof(path), "%s/%s", base, files->name[i]);
 		n = env_slurp(env, path, text, FILE_MAX);
 		snprintf(path, sizeof(path), "%s/%s", folder, files->name[i]);
-		/* Whether it is for this processor cannot be told. */
+		/* It cannot be read in full: not known whether it is for this processor. */
 		if (n < 0 || strlen(text) != (size_t)n) {
 			snprintf(err, err_size, "%s cannot be read: %s", path,
 				n < 0 ? strerror((int)-n) : "it is no text");
@@ -130,7 +130,7 @@ static int find_embedded(const struct groups_wanted *w, struct event_file *ret, 
 
 		if (!text_serves(embedded_events[i].text, w))
 			continue;
-		/* A file of one's own must name the processor, which need not be called as this one. */
+		/* A file of the user must name the processor; its own name may be any. */
 		if (strcmp(file, cpu))
 			snprintf(source, sizeof(source), "%s (built in, serves %s)", file, cpu);
 		else
@@ -217,7 +217,7 @@ int group_event_resolve(struct env *env, const struct group_event *e, struct per
 	struct text rest = text_of(e->code);
 	int r = -EINVAL;
 
-	/* What is wrong with the first is what people want to know; the others are for other kernels. */
+	/* The error of the first alternative is reported; the others are for other kernels. */
 	for (bool first = true; rest.len && r < 0; first = false) {
 		char why[256] = "";
 

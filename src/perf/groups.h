@@ -9,7 +9,7 @@
 
 enum { GROUP_EVENTS_MAX = 16, GROUP_FORMULAS_MAX = 8, GROUPS_OF_FILE_MAX = 16 };
 
-/* An event of a group. One name has one code in all groups of a file: who asks for several groups counts it
+/* An event of a group. One name has one code in all groups of a file: with several groups it is counted
  * once. */
 struct group_event {
 	char name[48];	/* the metric is "perf." + name */
@@ -32,8 +32,8 @@ struct group_formula {
 struct event_group {
 	char name[16]; /* "FLOPS_DP" */
 	char help[160];
-	char missing[240]; /* why the processor cannot count what the group is for; "": it can. There may be
-			      events nevertheless, which tell something else */
+	char missing[240]; /* why the processor cannot count what the group is for; "": it can. There may
+			      still be events, for something else */
 	struct group_event event[GROUP_EVENTS_MAX];
 	unsigned nr_events;
 	struct group_formula formula[GROUP_FORMULAS_MAX];
@@ -42,7 +42,7 @@ struct event_group {
 
 struct event_file {
 	char source[600]; /* "skylake-x (built in)", or the path of the file */
-	char serves[400]; /* names of micro-architectures, parted by blanks */
+	char serves[400]; /* names of micro-architectures, separated by blanks */
 	struct event_group *group;
 	unsigned nr_groups;
 };
@@ -60,7 +60,7 @@ void event_file_release(struct event_file *f);
 const struct event_group *event_group_find(const struct event_file *f, const char *name); /* any case */
 
 /* What the event is on this machine, under its name in the group: one, or of uncore events one a box. At most
- * max. Returns how many; -EINVAL with a reason for people when it is not to be had here. */
+ * max. Returns how many; -EINVAL with a reason for people when it is not available here. */
 int group_event_resolve(struct env *env, const struct group_event *e, struct perf_event *ret, size_t max,
 	char *err, size_t err_size);
 

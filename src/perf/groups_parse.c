@@ -5,8 +5,8 @@
  * ("perf.NAME"); the expression is then parsed as its readers will, so that a mistake is known here, with its
  * line, and not after the job.
  *
- * A format of our own rather than JSON or YAML: it is written by people who hold a manual in the other hand,
- * every line can carry a comment, and an error has a line. */
+ * A format of our own rather than JSON or YAML: it is written by hand from a manual, every line can carry a
+ * comment, and an error has a line. */
 #include "perf/groups.h"
 
 #include "base/expr.h"
@@ -106,7 +106,7 @@ static int line_cpu(struct group_parser *p, struct text rest)
 	struct event_file *f = p->file;
 	size_t len = strlen(f->serves);
 
-	if (p->depth) /* of what it is like: the other's business */
+	if (p->depth) /* of the file that it is like: checked there */
 		return 0;
 	if (!rest.len)
 		return refuse(p, "the name of a micro-architecture is missing");

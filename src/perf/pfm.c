@@ -1,6 +1,6 @@
 /* Names of the processors' manuals through libpfm4, where it is installed: it knows thousands for all makers,
  * and gives the attr. Only what is used is declared here, by its documented layout, so that neither header
- * nor library is needed to build. It is looked for each time, as a name is asked for; it initialises itself
+ * nor library is needed to build. It is searched for each time a name is looked up; it initialises itself
  * once. */
 #include "perf/event_internal.h"
 
