@@ -112,7 +112,7 @@ int cli_parse(const struct cmd *cmd, int argc, char **argv, void *args, struct o
 void cli_check_user_file(const struct cmd *const *cmds, struct buf *err);
 
 void cli_help(const struct cmd *cmd, struct buf *out, unsigned width);	 /* --help: the options at a glance */
-void cli_manual(const struct cmd *cmd, struct buf *out, unsigned width); /* all there is to say */
+void cli_manual(const struct cmd *cmd, struct buf *out, unsigned width); /* the whole manual */
 void cli_overview(const struct cmd *const *cmds, struct buf *out);
 void cli_man(const struct cmd *cmd, struct buf *out);		   /* roff of tacho-CMD.1 */
 void cli_man_main(const struct cmd *const *cmds, struct buf *out); /* roff of tacho.1 */

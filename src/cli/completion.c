@@ -1,8 +1,8 @@
 /* Which shell, and what a value completes to.
  *
- * The scripts are written out from the rows once, when tacho is built: completing needs no process but for
- * names of metrics. Rejected: asking the binary for every word (as git does), since the tables fit a script
- * and a shell on a login node of a cluster may find our binary on a slow file system. */
+ * The scripts are written out from the rows once, when tacho is built: completing starts no process, except
+ * for names of metrics. Rejected: asking the binary for every word (as git does), since the tables fit into a
+ * script, and on a login node of a cluster our binary may be on a slow file system. */
 #include "cli/completion.h"
 
 #include "base/str.h"

@@ -1,5 +1,5 @@
 /* Completions for bash, with nothing but bash: the package bash-completion is used for the arguments of the
- * recorded program when it is loaded, and not missed otherwise.
+ * recorded program if it is loaded, and is not required.
  *
  * bash makes '=' a word of its own, so that "--wait=t" arrives as three words. */
 #include "cli/completion.h"

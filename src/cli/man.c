@@ -241,7 +241,7 @@ static const char main_middle[] =
 	"page of each command lists those that it takes.\n.TP\n.B NO_COLOR\nWhen set and not empty, "
 	"output has no colors.\n.TP\n.B TACHO_EVENTS\nA folder of event files, which come before those "
 	"that are built in.\n.TP\n.B TACHO_NVML\nThe library of NVIDIA\\(cqs driver, where it lies in an "
-	"unusual place.\n.TP\n.B TACHO_ROCM\nWhen set, ROCm SMI is asked for what no file tells of "
+	"unusual place.\n.TP\n.B TACHO_ROCM\nWhen set, ROCm SMI is asked for what no file has on "
 	"AMD\\(cqs GPUs: its path, or any word for\nthe library that is installed.\n.SH FILES\n.TP\n.I "
 	"$XDG_CONFIG_HOME/tacho/config\nor \\fI\\(ti/.config/tacho/config\\fR: lines \\fIlong\\-name\\fR "
 	"= \\fIvalue\\fR;\na line that begins with # is a comment.\nThe command line overrides the "

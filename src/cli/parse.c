@@ -1,8 +1,8 @@
 /* Options to values.
  *
  * The sources are read from the strongest to the weakest (command line, environment, user's file, preset),
- * and a weaker one is looked at only for what is still unset: a bad value in the environment neither hurts
- * nor speaks when the command line overrides it, and --help always works.
+ * and a weaker one is looked at only for what is still unset: a bad value in the environment is no error when
+ * the command line overrides it, and --help always works.
  *
  * Options and operands may come in any order unless the command says stop_at_operand: operands move behind
  * the options in argv, keeping their order. `--` always ends the options. Rejected: getopt_long (accepts
@@ -61,7 +61,7 @@ static void add_range(struct buf *out, const struct opt *o)
 	}
 }
 
-/* What the option accepts, to stand after "takes". */
+/* What the option accepts: a text to follow "takes". */
 static void add_accepted(struct buf *out, const struct opt *o)
 {
 	switch (o->type) {

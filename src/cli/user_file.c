@@ -1,5 +1,5 @@
 /* The user's file of settings: lines `long-name = value`, `#` begins a comment line, quotes around a value
- * go.
+ * are removed.
  *
  * One flat list for all commands: an option means the same wherever it exists. Nothing is expanded, as it
  * would not be in the environment either. A line that fits no option of the command at hand may belong to
@@ -21,7 +21,7 @@ static int user_file_path(char *out, size_t size)
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	int n;
 
-	if (rights_borrowed()) /* whose home it is, the user says */
+	if (rights_borrowed()) /* the user chooses HOME */
 		return -ENOENT;
 	if (config && *config == '/') /* the XDG specification: relative paths are to be ignored */
 		n = snprintf(out, size, "%s/tacho/config", config);
@@ -34,7 +34,7 @@ static int user_file_path(char *out, size_t size)
 
 static int read_whole(const char *path, char **ret)
 {
-	/* A FIFO in its place must not hang the start of a job. */
+	/* A FIFO in its place must not block the start of a job. */
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	_cleanup_(freep) char *text = NULL;
 	struct stat st;

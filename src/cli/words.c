@@ -13,7 +13,8 @@ void typed_try(struct nearest *n, const char *candidate)
 	size_t len = strlen(n->word);
 	unsigned distance = str_distance(n->word, candidate);
 
-	/* The start of a word is as good as a slip, but a slip in the whole word is better. */
+	/* The beginning of a word counts as one typing error; a typing error in the whole word is
+	 * preferred. */
 	if (distance > slips_allowed(len) || distance >= len)
 		distance = len >= 2 && str_starts(candidate, n->word) ? STR_FAR - 1 : STR_FAR;
 	nearest_offer(n, candidate, distance);

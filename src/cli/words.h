@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-/* The nearest (base/str.h) to what was typed: a few slips away, or what it is the beginning of. */
+/* The nearest (base/str.h) to what was typed: a word with a few typing errors, or one that begins with it. */
 struct nearest typed_nearest(const char *word);
 void typed_try(struct nearest *n, const char *candidate);
 
@@ -15,7 +15,7 @@ char *opt_variable(char out[static OPT_VARIABLE_SIZE], const struct opt *o);
 
 /* "--interval TIME" as help and manual show it, or "--no-summary" for a flag that is on by preset. */
 void opt_long_form(struct buf *out, const struct opt *o);
-/* "One of a, b, c." for an option whose argument is one of some words; nothing where its form says them
+/* "One of a, b, c." for an option whose argument is one of some words; nothing where its form shows them
  * already. */
 void opt_choices(struct buf *out, const struct opt *o);
 

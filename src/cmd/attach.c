@@ -10,7 +10,7 @@
 
 extern const struct cmd cmd_attach;
 
-/* A batch job whose processes are not there yet is tried again: so often, so long apart. */
+/* A batch job that has no processes yet is tried again: this many times, at this interval. */
 #define JOB_TRIES 5
 #define TRY_NS (5 * NSEC_PER_SEC)
 
@@ -60,7 +60,7 @@ static void add_scopes(struct recording *r, int argc, char **argv)
 	buf_release(&err);
 }
 
-/* Finds what the scope names; waits for it as long as that is worth it. */
+/* Finds what the scope names; waits for it if that is useful. */
 static void open_scope(struct recording *r, const struct attach_args *a, unsigned i)
 {
 	bool is_job = r->scopes.scope[i].kind == SCOPE_JOB;
@@ -75,7 +75,7 @@ static void open_scope(struct recording *r, const struct attach_args *a, unsigne
 		buf_init(&err, 4096);
 		env_sleep_until(r->env, now);
 		e = scope_open(&r->scopes, i, &err);
-		/* That we are in no job may change too, when a launcher is about to start: if one waits. */
+		/* With --wait, being in no job may change too, when a launcher is about to start. */
 		if ((e != -ESRCH && !(e == -ENOENT && a->wait)) || now >= until)
 			break;
 		if (!r->opt->quiet)
@@ -87,7 +87,7 @@ static void open_scope(struct recording *r, const struct attach_args *a, unsigne
 	buf_release(&err);
 }
 
-/* Of a batch job, the file in which its script says that it is over. */
+/* For a batch job: the file that its script makes when it has finished. */
 static void choose_until_file(struct recording *r)
 {
 	static char path[160];

@@ -1,4 +1,4 @@
-/* Gathers rows, so that the printers of `tacho metrics` need not know where a row lives. */
+/* Gathers rows, so that the printers of `tacho metrics` need not know where a row comes from. */
 #include "cmd/catalog.h"
 
 #include "cmd/self_test.h"

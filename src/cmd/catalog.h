@@ -1,4 +1,4 @@
-/* The rows of all collectors and the derived ones as one list, for whoever prints them. */
+/* The rows of all collectors and the derived ones as one list, for printing. */
 #ifndef CMD_CATALOG_H
 #define CMD_CATALOG_H
 

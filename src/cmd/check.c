@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LOSSES_MAX 100 /* told one by one */
+#define LOSSES_MAX 100 /* reported one by one */
 
 extern const struct cmd cmd_check;
 
@@ -96,7 +96,7 @@ static void examine(struct check_finding *f, const char *path)
 	store_close(r);
 }
 
-/* The recorder says itself that ticks are missing: that is no damage. */
+/* The recorder noted that ticks are missing: that is no damage. */
 static bool is_incomplete(const struct check_finding *f)
 {
 	return f->gap_ticks || *f->write_error;

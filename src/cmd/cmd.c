@@ -1,8 +1,8 @@
-/* Speaking to people: messages, pages, the terminal.
+/* Output for people: messages, pages, the terminal.
  *
  * A message leaves in one write(2), so that it stays whole between the lines of a job that writes to the same
- * terminal. Names in messages may be hostile (a file can be called anything), so that control characters are
- * shown, not obeyed. */
+ * terminal. Names in messages may be hostile (a file can be called anything), so control characters are
+ * escaped. */
 #include "cmd/cmd.h"
 
 #include "base/str.h"
@@ -22,7 +22,7 @@ const char tacho_version[] = TACHO_VERSION;
 
 #define MESSAGE_MAX 8192
 
-/* The reason reaches us as words of the C library, from wherever there was no memory. */
+/* The reason is a text of the C library, from the place where there was no memory. */
 static void add_remedy(struct buf *out, const char *text)
 {
 	char size[UNITS_SIZE];
@@ -33,8 +33,8 @@ static void add_remedy(struct buf *out, const char *text)
 		out, ": reading may take %s; --max-memory allows more", format_bytes(size, reading_memory()));
 }
 
-/* The reader of the pipe may be gone, or the file may be at its limit: the signal of that must not end us,
- * least of all before the job runs. It is blocked, and taken away afterwards. */
+/* The reader of the pipe may be gone, or the file may be at its limit: the signal for that must not end us,
+ * least of all before the job runs. It is blocked, and removed afterwards. */
 static void write_message(const struct buf *message)
 {
 	const struct timespec now = {0};
@@ -158,7 +158,7 @@ int finish_stdout(int status)
 	errno = 0;
 	if (fflush(stdout) || ferror(stdout))
 		failed = true;
-	else if (close(STDOUT_FILENO) < 0 && errno != EBADF) /* NFS says only here that the disk is full */
+	else if (close(STDOUT_FILENO) < 0 && errno != EBADF) /* NFS reports a full disk only here */
 		failed = true;
 	if (!failed || stdout_failed)
 		return status;

@@ -9,7 +9,7 @@ enum {
 	EXIT_OK = 0,
 	EXIT_TROUBLE = 1, /* readers: the answer is no, or something is wrong with the recording */
 	EXIT_USAGE = 2,	  /* readers: wrong use, or there is no recording */
-	EXIT_DENIED = 3,  /* attach: the target is not for us */
+	EXIT_DENIED = 3,  /* attach: we may not read the target */
 	EXIT_ENDED = 4,	  /* attach: the target ended before anything could be recorded */
 	EXIT_OWN = 125,	  /* run, attach: our own failure before the job started */
 	EXIT_CANNOT = 126,
@@ -25,7 +25,7 @@ void warning(const char *fmt, ...) _printf_(1, 2);
 void die(int status, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
 void usage(const struct cmd *cmd, const char *fmt, ...) _printf_(2, 3) __attribute__((noreturn));
 
-/* What a failed write means, in words: as strerror(), and that it is ulimit -f where it is. */
+/* Why a write failed, as text: strerror(), or that ulimit -f is the reason. */
 const char *why_not_written(int err);
 /* Whole buffer to stdout; a closed pipe is not an error worth a message. Returns EXIT_OK or EXIT_TROUBLE. */
 int print(const struct buf *out);

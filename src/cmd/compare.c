@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define EXIT_CONDITION 3 /* something that must not be, is */
+#define EXIT_CONDITION 3 /* a condition of --fail-if is true */
 #define ANSWER_MAX ((size_t)1 << 30)
-#define WIDE 120 /* where there is no terminal to fit into */
+#define WIDE 120 /* where the output is no terminal */
 
 static const char *const form_names[] = {"text", "md", "json", "html", NULL};
 static const char *const align_names[] = {"time", "phases", NULL};
@@ -85,7 +85,7 @@ bool compare_wants_pictures(const struct compare_args *a)
 
 /* ---- the runs ---- */
 
-/* How many of the operands stand behind `--`, which parts the sets. */
+/* How many of the operands follow `--`, which separates the two sets. */
 static size_t nr_behind(size_t argc)
 {
 	const struct start_words *words = start_words();
@@ -217,7 +217,7 @@ static int compare(const void *args, int argc, char **argv)
 		compare_text(&page, &style, &out);
 	status = a->output ? output_whole(a->output, &out, a->force) : print(&out);
 	buf_release(&out);
-	/* Who reads JSON from a pipe, or has it in a file, still sees in the log what failed. */
+	/* Users who write JSON to a pipe or a file still see in the log what failed. */
 	status = compare_job_status(&job, !a->output && form == COMPARE_TEXT, status);
 	compare_job_close(&job);
 	return status;

@@ -1,5 +1,5 @@
-/* `tacho debug VERB …`: windows into the machinery, for developers and tests. Not listed in the overview, and
- * no promise is made about what they print. A new one is a function and a line in verbs[]. */
+/* `tacho debug VERB …`: views of internals, for developers and tests. Not listed in the overview, and no
+ * promise is made about what they print. A new one is a function and a line in verbs[]. */
 #include "cmd/cmd.h"
 
 #include "cmd/debug.h"

@@ -1,7 +1,7 @@
 /* `tacho debug dump FILE`: every record as the reader delivers it, one line of JSON each.
  *
  * tests/decoder.py, which knows nothing of this program, prints the same lines; the tests compare them. Rows
- * of a tick are sorted, since their order is nobody's business. */
+ * of a tick are sorted, since their order has no meaning. */
 #include "cmd/debug.h"
 
 #include "base/json.h"
@@ -24,8 +24,8 @@ static const char *const type_name[] = {
 	[STORE_SUMMARY] = "summary",
 };
 
-/* Dumps are compared with stored ones, so they keep the escapes of the first: where something is no UTF-8,
- * all that is not plain. */
+/* Dumps are compared with stored ones, so they keep the escapes of the first version: in a text that is not
+ * UTF-8 all special characters are escaped. */
 static void dump_bytes(struct json *j, const void *value, size_t len)
 {
 	struct buf text;

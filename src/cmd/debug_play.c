@@ -30,7 +30,7 @@ static void write_meta(struct store_writer *w, struct env *env, int64_t interval
 	store_meta(w, &p);
 }
 
-/* A record each: what a fact says is gone when the next comes. */
+/* One record for each: the text of a fact is only valid until the next one. */
 static void write_fact(void *arg, const char *key, const char *value)
 {
 	struct pair memory[1];

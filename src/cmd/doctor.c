@@ -1,7 +1,7 @@
 /* `tacho doctor`: what can be measured here, and if not, why not and what would change it.
  *
- * Nothing is looked up that can be tried: the sources by a recording of a moment (here.c), the kernel's help
- * by asking for it, timers by sleeping, cost by sampling this very machine. */
+ * Nothing is looked up that can be tried: the sources by a recording of a moment (self_test.c), the kernel's
+ * help by asking for it, timers by sleeping, cost by sampling this very machine. */
 #include "cmd/doctor.h"
 
 #include "base/json.h"

@@ -56,15 +56,15 @@ enum counter_finding {
 	NR_COUNTER_FINDINGS
 };
 void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDINGS]);
-/* What the look found of a maker's GPUs goes before what its files promise. */
+/* What the self-test found of a maker's GPUs is used rather than what its files say. */
 void doctor_gpu(const struct self_test *h, struct permit *p);
 /* The clock and how timers wake us, as the recorder sleeps. Some 0.3 s. */
 void doctor_clock(struct env *env, struct clock_facts *ret);
-/* Measures at d->cost[].hz; calls `progress` now and then with the seconds that are left. Some 3.5 s. */
+/* Measures at d->cost[].hz; calls `progress` from time to time with the seconds that are left. Some 3.5 s. */
 void doctor_cost(struct env *env, struct cost cost[static NR_COSTS], void (*progress)(double left_s));
 
-/* The budget of a recording that says nothing of it, and what it makes of the interval that is the default:
- * samples at every n-th second (1: at each). */
+/* The default budget of a recording, and how it changes the default interval: samples at every n-th second
+ * (1: at each). */
 #define DEFAULT_BUDGET 0.01
 unsigned budget_stretch(double share, double budget);
 /* The median; sorts. 0 of none. */

@@ -1,5 +1,5 @@
-/* What is no collector's: the kernel's help, which makes totals exact, permissions, and the place to write.
- */
+/* What belongs to no collector: the kernel's help, which makes totals exact, permissions, and the place to
+ * write. */
 #include "cmd/doctor.h"
 
 #include "base/rights.h"
@@ -39,7 +39,7 @@ static bool is_forbidden(int error)
 	return is_refused(error) || error == -EROFS;
 }
 
-/* setcap replaces all capabilities of the file, so that the one line has those it holds already and all that
+/* setcap replaces all capabilities of the file, so the command line has those it holds already and all that
  * would help. `p`: allowed to be used, not in use; tacho raises each for the call that needs it, and the job
  * gets none (base/rights.h). */
 static void add_setcap(struct buf *out, uint64_t rights)
@@ -125,7 +125,7 @@ static void check_group(struct doctor *d, struct env *env)
 										   : NULL);
 }
 
-/* Tried as a recorder does it, and undone. */
+/* Tried as a recorder does it, then undone. */
 static void check_priority(struct doctor *d)
 {
 	struct permit *p = add(d, "priority", "rhythm");

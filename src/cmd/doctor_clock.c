@@ -1,4 +1,5 @@
-/* The clock and the timers, measured: what a reading costs, how small its steps are, how late one wakes. */
+/* The clock and the timers, measured: what a reading costs, how small its steps are, how late a sleep
+ * ends. */
 #include "cmd/doctor.h"
 
 #include <poll.h>

@@ -1,8 +1,8 @@
 /* What a sample costs now: the engine itself, over all processes of the machine, at several rates.
  *
  * The metrics are those of a recording that asks for none in particular, less the walks of page tables (PSS,
- * USS): these take what is left of the budget and so are never more than that. What is found goes nowhere:
- * writing it costs little beside finding it out. The first sample opens everything and is not counted. */
+ * USS): these take what is left of the budget and so are never more than that. The samples are not written:
+ * that costs little compared with taking them. The first sample opens everything and is not counted. */
 #include "cmd/doctor.h"
 
 #include "engine/engine.h"
@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-/* Ticks per rate: enough to be steady, few enough for somebody who waits. */
+/* Ticks per rate: enough for a stable result, few enough for a user who waits. */
 static const unsigned ticks_at[NR_COSTS] = {2, 8, 40};
 
 static void count_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
@@ -39,7 +39,7 @@ static void read_costs(const struct engine *e, int64_t ret[static COLLECTORS_MAX
 }
 
 /* Lets the engine take ticks until there were so many or the time is over: where a tick takes longer than its
- * interval, or the machine is very busy, nobody shall wait for all of them. -1: interrupted. */
+ * interval, or the machine is very busy, not all of them are waited for. -1: interrupted. */
 static int take_ticks(struct env *env, struct engine *e, const uint64_t *ticks, unsigned nr, int64_t most_ns)
 {
 	uint64_t before = *ticks;

@@ -1,8 +1,8 @@
 /* Hardware counters and GPUs: what the recording of a moment found of them, and where it found nothing, which
  * of the many things that must be in place is not.
  *
- * The collectors say why a metric has no value; here stands what the user can do about it. A driver that
- * answered is believed, whatever the files around it look like. */
+ * The collectors say why a metric has no value; this file says what the user can do about it. A driver that
+ * answered is trusted, whatever its files look like. */
 #include "cmd/doctor.h"
 
 #include "perf/event.h"
@@ -36,7 +36,7 @@ static void find_kernel_mode(const struct perf_access *a, struct permit *p)
 	}
 }
 
-/* Where there is no hardware to count with, nothing is gained by permission. */
+/* Where there is no hardware to count with, permission does not help. */
 static void find_packages(const struct perf_access *a, struct permit *p)
 {
 	char reason[160];
@@ -91,7 +91,7 @@ void doctor_counters(struct env *env, struct permit ret[static NR_COUNTER_FINDIN
 	else
 		refuse_counters(&a, &ret[COUNTERS_HARDWARE]);
 	find_packages(&a, &ret[COUNTERS_PACKAGES]);
-	/* One setting that serves both, not two that undo one another. */
+	/* One setting that is enough for both, not two that undo each other. */
 	if (a.tasks && ret[COUNTERS_KERNEL].state == FORBIDDEN && ret[COUNTERS_PACKAGES].state == FORBIDDEN)
 		memcpy(ret[COUNTERS_KERNEL].remedy, ret[COUNTERS_PACKAGES].remedy,
 			sizeof(ret[COUNTERS_KERNEL].remedy));
@@ -136,7 +136,7 @@ static unsigned name_gpus(const struct self_test *h, const char *vendor, struct 
 	return nr;
 }
 
-/* The first word that was said of GPUs, from which no value came. */
+/* The first reason given for GPUs without values. */
 static const struct self_test_metric *find_trouble(const struct self_test *h)
 {
 	for (size_t s = 0; s < h->nr; s++)

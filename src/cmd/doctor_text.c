@@ -27,7 +27,7 @@ struct doctor_text_page {
 	unsigned width;
 };
 
-/* Of a source some of whose metrics are there: a state of its own. */
+/* A source with only some of its metrics: a state of its own. */
 #define IN_PART NR_AVAILABILITY
 
 static const struct {
@@ -49,7 +49,7 @@ static void add_heading(struct doctor_text_page *p, const char *text)
 	buf_adds(p->out, p->style->color ? "\033[0m\n" : "\n");
 }
 
-/* The text goes on where it stands and stays right of `indent`. */
+/* The text continues the present line; further lines are indented. */
 static void add_body(struct doctor_text_page *p, const char *text, unsigned indent)
 {
 	struct buf plain;
@@ -88,7 +88,7 @@ static void add_more(struct doctor_text_page *p, const char *text)
 
 /* ---- sources ---- */
 
-/* "11 metrics, 2 interfaces"; of what is one, or is nobody's concern, nothing is said. */
+/* "11 metrics, 2 interfaces"; single instances, and those that do not matter, are not counted. */
 static void count_metrics(const struct self_test_source *s, struct buf *out)
 {
 	static const char *const many[NR_DOMAINS][2] = {
@@ -126,7 +126,7 @@ static bool same_trouble(const struct self_test_metric *a, const struct self_tes
 	return a->state == b->state && same_text(a->reason, b->reason);
 }
 
-/* Something is to be said of it. */
+/* There is a remark about it. */
 static bool is_noted(const struct self_test_metric *m)
 {
 	return m->state != AVAILABLE || m->reason;
@@ -196,7 +196,7 @@ static bool is_one_trouble(const struct self_test_source *s)
 	return s->metric[0].state != AVAILABLE;
 }
 
-/* Of several states without one that is fine, the one that can be changed. */
+/* Of several states, none of them good, the one that can be changed. */
 static enum availability worst_state(const struct self_test_source *s)
 {
 	enum availability state = ABSENT;
@@ -293,7 +293,7 @@ static const char *verdict(const struct cost *c, char out[static 80])
 	return out;
 }
 
-/* The dearest collectors of the fastest rate that was measured. */
+/* The most expensive collectors at the fastest rate that was measured. */
 static void add_dearest(struct doctor_text_page *p, const struct cost *c)
 {
 	bool named[COLLECTORS_MAX] = {0};

@@ -39,7 +39,7 @@ static const struct opt export_opts[] = {
 			"people expect, and counters have their rate beside them."},
 	{'p', "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "instance", .not_from_env = true,
 		.help = "a row for each instance, process, group or node",
-		.detail = "process: only what is told of each process. group: processes are folded to the groups they are in. node: all "
+		.detail = "process: only what is known of each process. group: processes are folded to the groups they are in. node: all "
 			"instances of a domain become one row for each tick, folded as each metric says."},
 	{0, "every", "TIME", OPT_INTERVAL, INTO(every_ns), .not_from_env = true,
 		.help = "a row for so much time: 10s, 1m",
@@ -61,8 +61,8 @@ static const struct opt export_opts[] = {
 		.detail = "By default each format takes what its readers read best."},
 	{0, "safe-cells", NULL, OPT_FLAG, INTO(safe_cells), .preset = "yes",
 		.help = "in csv and xlsx, texts that begin as formulas are not changed",
-		.detail = "Spreadsheets take a cell that begins with = + - @, a tab or an end of line for a formula, and who "
-			"runs a job chooses its names. Such a text gets an apostrophe before it, and so does one that has apostrophes "
+		.detail = "Spreadsheets take a cell that begins with = + - @, a tab or an end of line for a formula, and the "
+			"user of a job chooses its names. Such a text gets an apostrophe before it, and so does one that has apostrophes "
 			"before such a character: a program that reads the file takes one away from those and has the text. Numbers and "
 			"all other formats are never changed. --no-safe-cells writes texts as they are."},
 	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,

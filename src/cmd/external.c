@@ -1,12 +1,12 @@
-/* Commands beyond the table: executables named tacho-NAME, as git has them, so that readers with heavy
- * libraries (and users' own) need no entry here.
+/* Commands beyond the table: executables named tacho-NAME, as git has them, so that commands with heavy
+ * libraries (and those of users) need no entry here.
  *
  * Beside the executable first: an installation finds its own parts whatever PATH says. PATH is searched by
  * hand rather than by execvp(), which reports EACCES for a directory that cannot be searched although the
  * command exists nowhere.
  *
- * What is started has no rights but the user's: those of our file are given up before. A program of PATH must
- * nevertheless be one that root alone can change where our file has any. */
+ * The program is started with the user's rights only: those of our file are given up before. If our file has
+ * any, a program found in PATH must still be one that only root can change. */
 #include "cmd/external.h"
 
 #include "base/rights.h"

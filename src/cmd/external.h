@@ -9,8 +9,8 @@
 void external_run(char **argv);
 /* Becomes that executable, which has the same rows and does what needs heavy libraries, with the words of the
  * command line as they were given and argv[0] "tacho-COMMAND", by which it knows what it is. Returns only
- * when that cannot be: the exit status, after words about what to install. */
+ * when that fails: the exit status, after a message about what to install. */
 int external_become(const char *file);
-/* Tells that there is no such command, and what may have been meant. Returns EXIT_USAGE. */
+/* Prints that there is no such command, and which one may have been meant. Returns EXIT_USAGE. */
 int unknown_command(const char *name);
 #endif

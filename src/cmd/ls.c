@@ -1,4 +1,4 @@
-/* `tacho ls`: the recordings of a directory, a line each, to be sorted and sifted. */
+/* `tacho ls`: the recordings of a directory, a line each, sorted and filtered. */
 #include "cmd/cmd.h"
 
 #include "base/str.h"
@@ -72,7 +72,7 @@ static int64_t now_ns(void)
 	return (int64_t)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
 }
 
-/* Of a date alone the beginning, or the end. */
+/* For a date without a time: the beginning of the day, or its end. */
 static bool parse_date(const char *text, bool end, int64_t *ret_ns)
 {
 	static const char *const form[] = {

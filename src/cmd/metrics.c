@@ -21,7 +21,7 @@ extern const struct cmd cmd_metrics;
 
 /* ---- for people ---- */
 
-/* Short words, for the meaning to have room on a line of 80 columns; `legend` explains them. */
+/* Short words, so that the meaning fits on a line of 80 columns; `legend` explains them. */
 static const char *const short_unit[NR_UNITS] = {[UNIT_COUNT] = "n",
 	[UNIT_BYTES] = "B",
 	[UNIT_SECONDS] = "s",

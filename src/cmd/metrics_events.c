@@ -2,7 +2,7 @@
  * before them what we may count at all, and the ready-made groups for this processor.
  *
  * Tracepoints and the names of the manuals come in thousands. Without a word to search for, such a kind is
- * one line that says how to list it: a page that scrolls by for a minute tells nobody anything. */
+ * one line that says how to list it: a page that scrolls for a minute is useless. */
 #include "cmd/metrics_events.h"
 
 #include "base/json.h"
@@ -187,7 +187,7 @@ static const char *common_reason(const struct offer_row *row, size_t nr)
 	return row[0].reason;
 }
 
-/* Of what is not here at all, the names are enough. */
+/* Of what this machine does not have, the names are enough. */
 static void add_names(const struct events *e, const struct offer_row *row, size_t nr)
 {
 	struct buf names;

@@ -1,3 +1,4 @@
+/* Operands as one run, and the options --from and --to: see operands.h. */
 #include "cmd/operands.h"
 
 #include "base/str.h"
@@ -32,7 +33,7 @@ static bool parse_moment(const char *text, double *ret)
 			return false;
 		memcpy(part, text, number + unit);
 		part[number + unit] = 0;
-		if (strspn(part, "0.") == number) /* no interval, but a time */
+		if (strspn(part, "0.") == number) /* 0: no interval, but a time */
 			ns = 0;
 		else if (parse_interval(part, &ns) < 0)
 			return false;

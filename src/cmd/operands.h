@@ -1,4 +1,4 @@
-/* What readers are given: the operands as one run, and the part of its time that is asked for. */
+/* What commands that read are given: the operands as one run, and the part of its time that is asked for. */
 #ifndef CMD_OPERANDS_H
 #define CMD_OPERANDS_H
 
@@ -9,7 +9,7 @@
  * the newest here"). What cannot be opened ends the program with EXIT_USAGE. */
 struct run *operands_run(const char *doing, int argc, char **argv);
 
-/* Names of metrics, with commas or without; whatever exists is a file. */
+/* Names of metrics, with commas or without; a word that exists as a file is a file. */
 bool operand_is_metric(const char *word);
 
 /* Rows --from and --to, for cmd.shared: the first member of the command's args. */
@@ -23,8 +23,8 @@ extern const struct opt range_opts[NR_RANGE_OPTS];
 
 /* A time as these rows take it: 90, 1m30s, 25%. */
 bool is_moment(const char *text);
-/* Seconds after the start of the run, NAN where nothing was asked for; what is no time, and a range that is
- * none, end the program. Shares of the whole ask how long the run is: that is read. */
+/* Seconds after the start of the run, NAN where nothing was asked for; a wrong time or range ends the
+ * program. For shares of the whole the length of the run is read first. */
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s);
 #endif

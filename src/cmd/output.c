@@ -1,3 +1,4 @@
+/* Files that are made in a stage and get their names when they are whole: see output.h. */
 #include "cmd/output.h"
 
 #include "base/owned.h"
@@ -17,7 +18,7 @@ int output_trouble(const char *path, int err)
 	return EXIT_TROUBLE;
 }
 
-/* As they begin: also one that is damaged, or still being written. */
+/* By its beginning: also one that is damaged, or still being written. */
 static bool is_recording(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -44,7 +45,7 @@ int output_check(const char *path, bool force)
 		error("%s is no regular file, and is not replaced", path);
 		return EXIT_USAGE;
 	}
-	if (S_ISREG(st.st_mode) && is_recording(path)) { /* perhaps the one that is being read */
+	if (S_ISREG(st.st_mode) && is_recording(path)) { /* it may be the one that is being read */
 		error("%s is a recording, and is not replaced", path);
 		return EXIT_USAGE;
 	}
@@ -225,7 +226,7 @@ int output_close(struct output *o)
 	if (!o->path)
 		return EXIT_OK;
 	o->fd = -1;
-	if (close(fd) < 0) /* NFS says only here that the disk is full */
+	if (close(fd) < 0) /* NFS reports a full disk only here */
 		r = output_trouble(o->path, errno);
 	else if (keep(o->set, o) < 0)
 		r = output_trouble("a file", ENOMEM);

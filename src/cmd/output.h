@@ -1,4 +1,4 @@
-/* Files that we make for people: for their owner alone, whole or not at all, and never over what is there
+/* Output files: readable by their owner alone, whole or not at all, and never replacing an existing file
  * unless that was asked for.
  *
  * Files of one command are a set: each is made in a stage (cmd/stage.h) of the directory that it goes to, and
@@ -31,7 +31,7 @@ struct output {
 	uint64_t written;
 };
 
-/* These return EXIT_OK, or tell what is wrong and return EXIT_TROUBLE or EXIT_USAGE. */
+/* These return EXIT_OK, or print what is wrong and return EXIT_TROUBLE or EXIT_USAGE. */
 
 /* Makes the directory and those above it; that it is there already is fine. */
 int outputs_directory(struct outputs *set, const char *path);
@@ -53,11 +53,11 @@ int outputs_add(struct outputs *set, const char *path, const struct buf *text);
 /* The same, of a command with one file; it takes its name. */
 int output_whole(const char *path, const struct buf *text, bool force);
 
-/* A whole file takes its name; whoever made one of that name in the meantime keeps it, unless we may replace
- * it. */
+/* A whole file takes its name; a file of that name made in the meantime by another program stays, unless we
+ * may replace it. */
 int output_take(const char *temporary, const char *path, bool force);
-/* Tells that a file cannot be written. */
+/* Prints that a file cannot be written. */
 int output_trouble(const char *path, int err);
-/* Nothing of that name may be replaced, or it does not matter: said before long work is done for nothing. */
+/* Checks before long work that the name is free or may be replaced. */
 int output_check(const char *path, bool force);
 #endif

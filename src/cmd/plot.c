@@ -153,7 +153,7 @@ static struct terminal_style terminal_of(const struct plot_args *a, size_t nr)
 		style.rows = height;
 		return style;
 	}
-	/* All of them on one screen if that can be. */
+	/* All of them on one screen if possible. */
 	style.rows = (unsigned)MAX(height / MAX(nr, (size_t)1), (size_t)ROWS_LEAST);
 	style.rows = MIN(style.rows, (unsigned)ROWS_MOST);
 	return style;

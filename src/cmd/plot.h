@@ -18,6 +18,6 @@ struct plot_args {
 
 extern const struct cmd cmd_plot;
 
-/* Reads what the words ask for; what is wrong with them ends the program. */
+/* Reads what the operands ask for; wrong ones end the program. */
 struct plot *plot_of(const struct plot_args *a, int argc, char **argv);
 #endif

@@ -1,3 +1,4 @@
+/* One line on the terminal that shows how far a long command is: see progress.h. */
 #include "cmd/progress.h"
 
 #include "base/units.h"
@@ -9,7 +10,7 @@
 
 #define PATIENCE_S 2.0
 #define REFRESH_S 0.1
-#define TOLD_S 1.0 /* what is told is shown in place of what is read */
+#define TOLD_S 1.0 /* for this long, reported progress is shown instead of the bytes that were read */
 #define CLEAR "\r\033[K"
 
 static struct {
@@ -32,7 +33,7 @@ static void write_line(const char *text, size_t n)
 {
 	ssize_t done = write(STDERR_FILENO, text, n);
 
-	(void)done; /* there is nobody left to tell */
+	(void)done; /* an error here cannot be reported */
 }
 
 static bool is_due(double now)
@@ -74,7 +75,7 @@ static void on_read(uint64_t bytes)
 		return;
 	now = now_s();
 	if (is_due(now) && now - line.told_s >= TOLD_S) {
-		bool within = read <= (double)line.expected; /* not so of a second pass */
+		bool within = read <= (double)line.expected; /* false in a second pass */
 
 		snprintf(text, sizeof(text), "%s%s%s", format_bytes(size[0], read), within ? " of " : "",
 			within ? format_bytes(size[1], (double)line.expected) : "");

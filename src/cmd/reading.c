@@ -1,7 +1,7 @@
 /* Recordings come from anywhere, so that readers have limits: what a file may unpack to (store/guard.h), and
  * the memory of the whole program. The kernel enforces the second (RLIMIT_DATA), because then it holds for
- * everything that is built from a recording, by whoever: tables, curves, documents. An allocation that fails
- * is an error like any other, and the message says which option allows more (cmd.c). */
+ * everything that any part of the program builds from a recording: tables, curves, documents. An allocation
+ * that fails is an error like any other, and the message says which option allows more (cmd.c). */
 #include "cmd/reading.h"
 
 #include "base/str.h"
@@ -65,7 +65,7 @@ static int apply(struct buf *err)
 	if (SANITIZED || !(memory > 0) || memory > (double)(INT64_MAX / 2) ||
 		getrlimit(RLIMIT_DATA, &limit) < 0)
 		return 0;
-	/* Only ever less than what others decided. */
+	/* Never more than the limit that is set already. */
 	limit.rlim_cur = MIN(limit.rlim_cur, (rlim_t)memory);
 	limit.rlim_cur = MIN(limit.rlim_cur, limit.rlim_max);
 	(void)setrlimit(RLIMIT_DATA, &limit);

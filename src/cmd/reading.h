@@ -1,4 +1,4 @@
-/* What every command that reads recordings takes: how much a recording may ask of it. */
+/* What every command that reads recordings takes: how much memory and time a recording may take. */
 #ifndef CMD_READING_H
 #define CMD_READING_H
 

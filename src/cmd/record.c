@@ -1,3 +1,4 @@
+/* One recording, from its file's creation to its end: see record.h. */
 #include "cmd/record.h"
 
 #include "base/redact.h"
@@ -24,14 +25,14 @@
 /* Kept descriptors, at most: each costs the kernel some 6 KiB. Beyond it files are opened for each reading.
  */
 #define MAX_FILES 8192
-/* While no process is there to be recorded, one is looked for this often: a read of /proc/loadavg. */
+/* While there is no process to record, one is searched for this often: a read of /proc/loadavg. */
 #define SEEK_NS (100 * NSEC_PER_MSEC)
-/* Processes that are followed at once, where there is room for their rows: so much for each. */
+/* Processes that are followed at once, where there is room for their rows: this much for each. */
 #define MEMBERS_MAX 65536
 #define MEMBERS_MIN 256
 #define MEMBER_BYTES 1200
-/* A job that ends earlier has no use for the node's sources and the facts about the machine: they are opened
- * and read when it has lived so long. */
+/* A job that ends earlier does not need the node's sources and the facts about the machine: they are opened
+ * and read when it has run for this long. */
 #define REST_NS (50 * NSEC_PER_MSEC)
 
 static int make_parents(const char *path)
@@ -130,7 +131,7 @@ static void make_engine(struct recording *r)
 		e = engine_new(r->env, &o, &r->engine, err, sizeof(err));
 	}
 	if (e == -EINVAL || e == -E2BIG)
-		die(EXIT_OWN, "%s", err); /* asked for what there is not */
+		die(EXIT_OWN, "%s", err); /* the user asked for something that does not exist */
 	if (e < 0)
 		record_fail(r, e, "cannot reserve memory");
 }
@@ -143,7 +144,7 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		.pid = pid,
 		.wall_ns = env_now(r->env, ENV_REALTIME),
 	};
-	/* By who chose the name: with --force, and without. */
+	/* By enum output_kind: with --force, and without. */
 	static const enum store_naming force[] = {STORE_REPLACE, STORE_REPLACE, 0};
 	static const enum store_naming naming[] = {STORE_NEW, STORE_NUMBER, STORE_NUMBER};
 	struct buf err;
@@ -158,7 +159,7 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 		e = store_create((char *)r->path.data, naming[kind] | (r->opt->force ? force[kind] : 0),
 			&r->sink.store);
 	if (e < 0)
-		r->group = cgroup_remove(r->group); /* nobody will be in it */
+		r->group = cgroup_remove(r->group); /* no process will enter it */
 	if (err.len)
 		die(EXIT_OWN, "%s", (char *)err.data);
 	if (e == -EEXIST && kind == OUTPUT_LITERAL)
@@ -219,8 +220,8 @@ static void record_create(void *arg)
 	r->sink.tally = tally_new(engine_schema(r->engine), engine_max_members(r->engine), r->attach);
 }
 
-/* An attached recorder opens everything in one go, and what one step needed the next does not. A job of our
- * own does not wait for this: it is done when it has lived for REST_NS. */
+/* An attached recorder opens everything at once, and code that one step needed the next does not need. A job
+ * of our own does not wait for this: it is done when the job has run for REST_NS. */
 static void give_back(const struct recording *r)
 {
 	if (r->attach)
@@ -274,7 +275,7 @@ static bool asks_to_end(int sig)
 	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 }
 
-/* Those that end a program that has made no plans for them, too: in good order. */
+/* Also those that end a program by default: the recording is finished properly. */
 static bool ends_attachment(int sig)
 {
 	static const int others[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO, SIGPWR, SIGSTKFLT};
@@ -303,7 +304,7 @@ static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
 	if (r->over || !asks_to_end(sig))
 		return;
 	engine_event(r->engine, "signal", "name", sigabbrev_np(sig));
-	engine_flush(r->engine); /* what comes next may be SIGKILL */
+	engine_flush(r->engine); /* the next signal may be SIGKILL */
 }
 
 static void on_signals(struct recording *r)
@@ -324,7 +325,7 @@ static void on_signals(struct recording *r)
 		after_stop(r);
 }
 
-/* Asked at most once a second: the file may lie on a slow server. */
+/* Checked at most once a second: the file may be on a slow server. */
 static bool file_says_finished(struct recording *r)
 {
 	static const char finished[] = "FINISHED";
@@ -358,7 +359,7 @@ static const char *ended(struct recording *r)
 		return engine_is_running(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
-	/* Processes of other targets may outlive the command: they are not waited for. */
+	/* Processes of other targets may run longer than the command: they are not waited for. */
 	return !r->wait_for_tree || !engine_group_live(r->engine, 0) ? "exit" : NULL;
 }
 
@@ -445,7 +446,7 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
 	pairs_num(&p, "unfinished", engine_runs(r->engine));
-	/* Beside others, and without its children, the job's part is the reader's business. */
+	/* Beside other targets, and without its children, readers compute the job's part. */
 	tally_describe(r->sink.tally,
 		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), counts.seen, &p);
 	r->sink.tally = tally_free(r->sink.tally);
@@ -465,8 +466,8 @@ static void record_end(struct recording *r, const char *how)
 	engine_use_cgroup(r->engine, NULL);
 }
 
-/* A job of milliseconds does not pay for this. Whoever has a real-time priority needs nothing more. The
- * node's sources are open: what they read of control groups are the levels without ours. */
+/* Not done for a job of milliseconds. A recorder with a real-time priority does not need it. The node's
+ * sources are open by now, so they read the levels of control groups without ours. */
 static void share_cpus(struct recording *r)
 {
 	r->share_error = -ENOENT;
@@ -555,7 +556,7 @@ void record_report(struct recording *r)
 		report_not_written(path, strerrorname_np(-r->sink.error));
 	if (r->opt->quiet || !(r->opt->summary || r->opt->verbose))
 		return;
-	rights_drop(); /* from here on we only read, and a file of the user's */
+	rights_drop(); /* from here on we only read a file of the user */
 	style = style_for(STDERR_FILENO);
 	style.hint = true;
 	buf_init(&out, 1 << 20);

@@ -29,13 +29,13 @@ struct recording {
 	bool attach, wait_for_tree;
 	bool others_hidden;    /* a target names processes that /proc does not show us */
 	struct redact *redact; /* secrets in command lines */
-	bool command_blanked;  /* one was in the job's own, which is that of a process, too */
+	bool command_blanked;  /* one was in the job's own command line, which is that of a process, too */
 	unsigned help;	       /* which of the kernel's help may be used */
 	char **events;	       /* of -e, one each */
 	size_t nr_events;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
-	bool strict;   /* run: rather no job than one that is not recorded */
+	bool strict;   /* run: --strict, no job without a recording */
 	bool recorded; /* there is something to report */
 	bool over;     /* nothing is recorded any more */
 	bool told_to_end;
@@ -51,19 +51,19 @@ struct recording {
  */
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,
 	int argc, char **argv);
-/* The engine and its signals: all that can fail before the job starts but for the file. */
+/* The engine and its signals: all that can fail before the job starts, except the file. */
 void record_open(struct recording *r);
 /* Makes the file, unless it is there: there is something to record. Time 0 is now. A literal --output that
  * exists dies with EXIT_OWN: run must come here before it starts the job. */
 void record_start(struct recording *r);
 /* Adds a process that runs already to the group. */
 int record_attach(struct recording *r, pid_t pid, int group);
-/* Until the first process is there; false when a signal or the instant came before. */
+/* Waits until there is a process; false when a signal or the instant came first. */
 bool record_wait_for_members(struct recording *r, int64_t until);
 /* Samples until the job, the tree, the duration, the file or (attach) a signal ends it. */
 void record_loop(struct recording *r);
 void record_report(struct recording *r);
-/* What the recording has and has not, and why, a line for each source. */
+/* What is recorded and what is not, and why, a line for each source. */
 int record_verbose(const char *path, unsigned width, struct buf *out);
 /* Leaves no file behind: the job never started, or is not recorded. */
 void record_discard(struct recording *r);
@@ -81,7 +81,7 @@ void record_read_limits(struct recording *r); /* once; they are written by the n
 void record_describe(struct recording *r);
 /* The limits of groups that have come since the last call. Between ticks. */
 void record_describe_groups(struct recording *r);
-void record_describe_machine(struct recording *r); /* when the node's sets are there */
+void record_describe_machine(struct recording *r); /* when the node's sets are described */
 /* At the end: the schema of a job that was too short for the node's sets, and which those are. */
 void record_settle(struct recording *r);
 #endif

@@ -1,13 +1,13 @@
 /* When recording fails: the job comes first.
  *
- * Whatever is our own trouble (no memory, no descriptors, no file, no process) must not cost the job. Before
- * it was started we become it: exec in our place leaves nothing of us between the job and its parent, so that
+ * Our own failures (no memory, no descriptors, no file, no process) must not stop the job. Before it was
+ * started we become it: exec in our place leaves nothing of us between the job and its parent, so that
  * signals, terminal and exit status are what they would be without us. Rejected: to start it as a child and
- * only wait for it, because a second process is what there may be no room for. After it was started we stay
- * its parent and write nothing more. One line says why; --strict asks for 125 instead, without the job.
+ * only wait for it, because there may be no room for a second process. After it was started we stay its
+ * parent and write nothing more. One line says why; --strict asks for 125 instead, without the job.
  *
- * What the user asked for and cannot have (a metric that does not exist, a file that is there already) is no
- * trouble of ours: that is wrong use, and the job is not started. */
+ * A request that cannot be fulfilled (a metric that does not exist, a file that exists already) is not such a
+ * failure: that is wrong use, and the job is not started. */
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 

@@ -3,12 +3,11 @@
  * The template of --output is filled once, before the job starts, from facts that cannot change any more; it
  * never asks the shell. Every placeholder may carry hostile text (a program can have any name), so that what
  * it stands for is reduced to one harmless part of a path; the template itself is the user's own and goes
- * where it says. Rejected: strftime formats in the template (a '%' in a name would bite).
+ * where it says. Rejected: strftime formats in the template (a '%' in a name would be misread).
  *
  * Two recordings that start in the same second get the same name from most templates. The second is numbered
  * ("-2"), and the file system decides which one is the second (store/append.c): a job must never be refused
- * because of a name that its user did not choose. Only a name that was given literally is refused.
- */
+ * because of a name that its user did not choose. Only a name that was given literally is refused. */
 #include "cmd/record_options.h"
 
 #include "base/redact.h"
@@ -248,7 +247,7 @@ static const char *first_set(const char *const *names)
 	return NULL;
 }
 
-/* As basename(3) of POSIX, without touching the text: "/opt/bin/gcc//" is "gcc", "/" is "/". */
+/* As basename(3) of POSIX, without changing the text: "/opt/bin/gcc//" is "gcc", "/" is "/". */
 static const char *text_name(const struct output_names *n, char *memory, size_t size)
 {
 	const char *command = n->command && *n->command ? n->command : "tacho";
@@ -303,8 +302,9 @@ static const char *text_jobid(const struct output_names *n, char *memory, size_t
 	return value ? value : text_pid(n, memory, size);
 }
 
-/* Our rank among several; NULL when we are the only one. What an MPI launcher says comes first: ranks that
- * mpirun starts from a SLURM job script inherit the script's own SLURM_PROCID, which is 0 for all of them. */
+/* Our rank among several; NULL when we are the only one. The variables of an MPI launcher come first: ranks
+ * that mpirun starts from a SLURM job script inherit the script's own SLURM_PROCID, which is 0 for all of
+ * them. */
 static const char *rank_of_several(void)
 {
 	static const char *const variables[][2] = {

@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-/* Which help of the kernel is used where it can be had. */
+/* Which help of the kernel is used where it is available. */
 enum record_helper { HELPER_CONNECTOR = 1, HELPER_TASKSTATS = 2, HELPER_CGROUP = 4, HELPERS_ALL = 7 };
 
 struct record_options {
@@ -37,8 +37,8 @@ struct record_options {
 enum { NR_RECORD_OPTS = 21 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
-/* What a row cannot say: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in err.
- */
+/* Checks beyond the rows: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in
+ * err. */
 struct redact;
 /* What --redact asks for. -EINVAL with a message in err. */
 int record_redact(const struct record_options *o, struct redact **ret, struct buf *err);
@@ -54,11 +54,11 @@ struct output_names {
 	int64_t wall_ns;     /* start of the recording, since the epoch */
 };
 
-/* Who chose the name: the user, letter by letter; the user's template; or we. */
+/* How the name was made: given literally by the user; from the user's template; or by us. */
 enum output_kind { OUTPUT_LITERAL, OUTPUT_FILLED, OUTPUT_MADE };
 
 /* Fills the placeholders of the template: {name} {datetime} {host} {jobid} {pid} {rank}; {{ and }} are
- * braces. What a placeholder stands for cannot leave its directory: slashes and control characters become
+ * braces. The text of a placeholder cannot lead out of the directory: slashes and control characters become
  * '_'. A path that ends in '/' or is an existing directory gets the preset name within. enum output_kind, or
  * -EINVAL with a message in err. */
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err);

@@ -1,7 +1,7 @@
 /* --verbose: what is recorded, what is not and why, a line for each source.
  *
- * Asked of the finished recording, not of the recorder: what has a value in it was recorded, and the reasons
- * are those that a reader will find. */
+ * Read from the finished recording, not from the recorder: what has a value in it was recorded, and the
+ * reasons are those that a reader will find. */
 #include "cmd/record.h"
 #include "query/meta.h"
 #include "text/words.h"

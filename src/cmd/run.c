@@ -89,7 +89,7 @@ static void add_scopes(struct recording *r, const struct run_command_args *a, co
 	buf_release(&err);
 }
 
-/* What ended since it was asked for is no reason to spoil the job that runs already. */
+/* A target that has ended in the meantime must not stop the job, which runs already. */
 static void attach_also(struct recording *r)
 {
 	for (unsigned i = 0; i < r->scopes.nr; i++)
@@ -98,7 +98,7 @@ static void attach_also(struct recording *r)
 	engine_scan(r->engine);
 }
 
-/* The limits are those of the groups that we are in: what is found here is kept for them. */
+/* The limits are those of the groups that we are in: the groups found here are kept for reading them. */
 static void make_group(struct recording *r)
 {
 	const char *why;

@@ -2,8 +2,8 @@
  * child that works a little, as `tacho run` would have it, and writes into a sink of ours instead of a file:
  * a metric is there when it had a value, and otherwise it has the reason that the recording would have.
  *
- * Rejected: opening each collector by itself. What a process hides shows only when one is read, and a file
- * that opens need not give a value. */
+ * Rejected: opening each collector by itself. What is hidden of a process shows only when one is read, and a
+ * file that can be opened need not give a value. */
 #include "cmd/self_test.h"
 
 #include "collect/gpu.h"
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Node collectors are read every 20 ms at most; three ticks show also what needs a reading before. */
+/* Node collectors are read every 20 ms at most; three ticks also show values that need an earlier reading. */
 #define INTERVAL_NS (22 * NSEC_PER_MSEC)
 #define TICKS 3
 #define PATIENCE_NS (3 * NSEC_PER_SEC) /* with drivers that answer late */
@@ -166,7 +166,7 @@ static pid_t start_child(struct env *env, const struct own_cgroup *group)
 	return pid;
 }
 
-/* What it would give is there already. */
+/* Removes a remedy whose effect is there already. */
 static void drop_remedy(struct self_test *h, const char *remedy)
 {
 	for (size_t s = 0; s < h->nr; s++)
@@ -180,9 +180,9 @@ static void drop_remedy(struct self_test *h, const char *remedy)
 		}
 }
 
-/* ---- the look ---- */
+/* ---- the test ---- */
 
-/* What a probe refused is in the schema; the two halves of its words are had by asking again. */
+/* What a probe refused is in the schema; probing again gives reason and remedy separately. */
 static void take_probes(struct self_test *h, struct env *env, const struct schema *schema)
 {
 	for (size_t s = 0; s < h->nr; s++) {
@@ -201,7 +201,8 @@ static void take_probes(struct self_test *h, struct env *env, const struct schem
 	}
 }
 
-/* A tree whose control group could not be made lacks what that would count, and may lack a right. */
+/* Without a control group of its own a tree lacks what that would count; the reason may be a missing
+ * right. */
 static enum availability state_of_silence(const struct self_test *h, const struct self_test_source *source)
 {
 	if (source->collector->domain == DOMAIN_TREE)
@@ -209,7 +210,7 @@ static enum availability state_of_silence(const struct self_test *h, const struc
 	return h->works && source->instances ? FAILED : ABSENT;
 }
 
-/* Rows that neither had a value nor a word. */
+/* Rows that have neither a value nor a reason. */
 static void explain_silence(struct self_test *h)
 {
 	for (size_t s = 0; s < h->nr; s++) {
@@ -239,7 +240,7 @@ static void explain_silence(struct self_test *h)
 }
 
 /* Drivers are asked beside the ticks, and some need long for their first answer: libraries are loaded, GPUs
- * wake up. Where a maker's GPUs are to be expected, they are waited for. */
+ * wake up. Where GPUs of a maker are expected, they are waited for. */
 static bool waits_for_gpus(const struct self_test *h, struct env *env)
 {
 	struct trouble why;

@@ -1,5 +1,5 @@
-/* What of all there is to record this machine has, found out by recording: a child of ours is sampled for a
- * moment with everything on, and what came is there. */
+/* Which of all metrics this machine has, found out by recording: a child of ours is sampled for a moment with
+ * everything on, and what has a value exists. */
 #ifndef CMD_HERE_H
 #define CMD_HERE_H
 
@@ -12,7 +12,7 @@ struct self_test_metric {
 
 struct self_test_source {
 	const struct collector *collector;
-	uint32_t instances; /* that joined, but for one that is all of them */
+	uint32_t instances; /* that joined, except one that is the sum of all */
 	struct self_test_metric metric[METRICS_MAX];
 };
 
@@ -24,7 +24,7 @@ struct self_test {
 	size_t nr;
 	struct self_test_gpu {
 		char vendor[16], model[96];
-	} gpu[SELF_TEST_GPUS_MAX]; /* that joined, but for parts of others */
+	} gpu[SELF_TEST_GPUS_MAX]; /* that joined, except parts of others */
 	unsigned nr_gpus;
 	unsigned ticks;	   /* taken */
 	bool works;	   /* a process was sampled: recordings can be made */
@@ -36,8 +36,8 @@ struct self_test {
 };
 
 /* On a live env a child is started and sampled; on others (tests) the first process there is. 0 also when
- * nothing can be recorded, which `works` tells; -ENOMEM. Takes some fifty milliseconds, and where there are
- * GPUs, as long as their drivers need to answer for the first time. */
+ * nothing can be recorded: see `works`; -ENOMEM. Takes some fifty milliseconds, and where there are GPUs, as
+ * long as their drivers need to answer for the first time. */
 int self_test_look(struct env *env, struct self_test **ret);
 struct self_test *self_test_free(struct self_test *h);
 

@@ -1,7 +1,7 @@
 /* `tacho show`: what a recording says, as a summary, statistics, a table of processes or time series.
  *
  * The operands are one run: a file, several, or directories of them. A recording that is still being written
- * is shown up to now, a damaged one as far as it can be read, with words about what is missing. */
+ * is shown up to now, a damaged one as far as it can be read, with a note on what is missing. */
 #include "cmd/cmd.h"
 
 #include "cmd/operands.h"
@@ -55,7 +55,7 @@ static const struct opt show_opts[] = {
 			  "chooses. Peaks are those of the sum at one instant; the largest single process "
 			  "and the sum of the peaks of all processes are listed too."},
 	{0, "by", "WHAT", OPT_CHOICE, INTO(by), .choices = by_names, .preset = "default",
-		.not_from_env = true, .help = "whose statistics"},
+		.not_from_env = true, .help = "what the statistics are of"},
 	{0, "sort", "KEY", OPT_CHOICE, INTO(sort), .choices = process_order_names, .preset = "cpu",
 		.help = "order of the table",
 		.detail = "Amounts begin with the largest, the rest (start, end, pid, name) with the "
@@ -139,7 +139,7 @@ static int show_processes(const struct run *run, const struct show_args *args)
 
 /* ---- statistics ---- */
 
-/* What there is one of is the run once more. */
+/* A level with a single item would only repeat the run. */
 static unsigned stats_levels(const struct stats *s, const struct show_args *args)
 {
 	unsigned levels = 1u << STATS_RUN;
@@ -347,8 +347,8 @@ static int show_follow(const struct show_args *args, int argc, char **argv)
 	return status;
 }
 
-/* `--series A B FILE` reads as it is meant: what looks like a metric and is no file is one. The rest stays in
- * argv; returns how many that is. */
+/* Takes the metrics of `--series A B FILE`: a word that looks like a metric and is no file. The rest stays in
+ * argv; returns how many words that is. */
 static int take_metrics(struct show_args *a, int argc, char **argv)
 {
 	int kept = 0;

@@ -1,3 +1,4 @@
+/* Notes signals that would end the program: see signals.h. */
 #include "cmd/signals.h"
 
 #include "base/base.h"

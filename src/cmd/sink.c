@@ -1,3 +1,4 @@
+/* Writes what the engine found to the store: see sink.h. */
 #include "cmd/sink.h"
 
 #include "collect/collector.h"
@@ -6,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NULL after the end of the recording: the job may go on, and nobody writes down what it does. */
+/* NULL after the end of the recording: the job may go on without being recorded. */
 static struct store_writer *store_of(void *arg)
 {
 	struct store_sink *s = arg;

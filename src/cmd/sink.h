@@ -8,18 +8,18 @@
 
 struct store_sink {
 	struct store_writer *store;
-	int error;	 /* something is not in the file for good: 0 or a negative errno */
+	int error;	 /* why something will never be in the file: 0 or a negative errno */
 	int flush_error; /* of the first flush that failed; what waited may have been written later */
 	/* Makes the store when there is something to keep; NULL: it is there. */
 	void (*create)(void *arg);
 	void *arg;
-	struct tally *tally; /* NULL: nobody wants it */
+	struct tally *tally; /* NULL: not wanted */
 };
 
 struct sink sink_to_store(struct store_sink *s);
 
 struct engine;
-/* What was asked for: the sets' names in the metadata `asked`, and what can be made of rows that no version
- * knows beforehand, `derived.NAME`. */
+/* What the user asked for: the names of sets in the metadata `asked`, and the formulas of planned rows, which
+ * no reader can know, as `derived.NAME`. */
 void store_wishes(struct store_writer *store, const struct engine *e);
 #endif

@@ -1,3 +1,4 @@
+/* A private directory for files in the making: see stage.h. */
 #include "cmd/stage.h"
 
 #include <dirent.h>
@@ -43,7 +44,7 @@ static void empty(int directory, const char *keep, unsigned depth)
 		closedir(dir);
 }
 
-/* What tells whose it is goes last: if we are killed here, the next one goes on. */
+/* The owner's file goes last: if we are killed here, the next program can go on. */
 static void remove_stage(int parent, const char *name, int stage)
 {
 	empty(stage, LOCK, 0);
@@ -51,10 +52,10 @@ static void remove_stage(int parent, const char *name, int stage)
 	unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* ---- who made it ---- */
+/* ---- the owner ---- */
 
-/* What the file of the owner says: this machine, because locks on some network file systems are known to one
- * machine alone. */
+/* The content of the owner's file: the name of this machine, because locks on some network file systems are
+ * known to one machine only. */
 static size_t owner_text(char out[static HOST_SIZE + sizeof(MARK)])
 {
 	char host[HOST_SIZE] = "";
@@ -77,7 +78,7 @@ static int owner_write(int stage)
 	return fd;
 }
 
-/* The lock of a stage whose owner is gone; negative: it lives, or it is not known. */
+/* The lock of a stage whose owner is gone; negative: it still runs, or it is not known. */
 static int owner_gone(int stage)
 {
 	char want[HOST_SIZE + sizeof(MARK)], is[sizeof(want)];

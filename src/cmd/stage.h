@@ -1,9 +1,9 @@
 /* A directory of our own beside the place where files go. They are made in it and renamed when they are
- * whole, so whatever ends us leaves one thing to remove, and two programs that write into the same place
- * never meet.
+ * whole, so however we end there is only one thing to remove, and two programs that write to the same place
+ * never conflict.
  *
- * Its name is random and its mode 0700. A file in it says who made it and is locked as long as that process
- * lives: a stage whose lock is free was left by a process that was killed, and the next stage in the same
+ * Its name is random and its mode 0700. A file in it names its owner and is locked as long as that process
+ * runs: a stage whose lock is free was left by a process that was killed, and the next stage in the same
  * directory removes it. */
 #ifndef CMD_STAGE_H
 #define CMD_STAGE_H

@@ -34,8 +34,9 @@ void start_program(int argc, char **argv)
 	}
 }
 
-/* Who only reads and writes has a limit of files as an error, like a full disk: it can say so and tidy up.
- * The recorder has rules of its own (target/command.c), since its job inherits what it ignores. */
+/* For a command that only reads recordings a limit on file size is an error like a full disk: it can report
+ * that and clean up. The recorder has rules of its own (target/command.c), since its job inherits what it
+ * ignores. */
 static void ignore_file_limit(const struct cmd *cmd)
 {
 	if (cmd->usage_status != EXIT_OWN)

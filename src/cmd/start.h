@@ -1,11 +1,11 @@
-/* What stands around a command in every executable: its words, its options, help, the user's file. */
+/* What every executable does around a command: its arguments, its options, help, the user's file. */
 #ifndef CMD_START_H
 #define CMD_START_H
 
 #include "cli/cli.h"
 
-/* First of all in main(): rights that the user has not are put away, closed standard descriptors are filled.
- */
+/* First of all in main(): rights that the user does not have are dropped, closed standard descriptors are
+ * filled. */
 void start_program(int argc, char **argv);
 /* Parses and runs; argv[0] stands for the command's name, whatever it is. Returns the exit status. */
 int start_command(const struct cmd *cmd, int argc, char **argv);

@@ -1,3 +1,4 @@
+/* How the summary should look on a file descriptor: see style.h. */
 #include "cmd/style.h"
 
 #include "cmd/cmd.h"

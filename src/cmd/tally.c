@@ -1,12 +1,12 @@
-/* The sums are kept as query/live_processes keeps them, and what a process holds is computed by the very same
- * function, so that the numbers are those of the summary. A tick costs what changed in it; nothing is
- * allocated for it.
+/* Keeps sums while a recording is made: see tally.h. They are kept as query/live_processes keeps them, and
+ * the values of a process are computed by the same function, so that the numbers are those of the summary. A
+ * tick costs what changed in it; nothing is allocated for it.
  *
- * The CPU time of a job that we started, and that has ended, is what we waited for. Of any other it is added
+ * The CPU time of a job that we started, and that has ended, is what wait() gave us. Of any other it is added
  * up from live and ended processes as query/accounts.c does it, whose comment has the arithmetic.
  *
- * Rejected: reading the recording back at the end. It would take seconds after a long job, and who asked for
- * no summary would wait for nothing. */
+ * Rejected: reading the recording back at the end. It would take seconds after a long job, even for users who
+ * asked for no summary. */
 #include "cmd/tally.h"
 
 #include "query/accounts.h"
@@ -55,12 +55,12 @@ struct tally {
 	int64_t sum[NR_SUMS], peak[NR_SUMS];
 	bool known[NR_SUMS];
 	struct cell_column tree_column[NR_TREE];
-	int64_t tree[NR_TREE], tree_offset[NR_TREE]; /* last value; what falls added up to */
+	int64_t tree[NR_TREE], tree_offset[NR_TREE]; /* last value; sum of all falls */
 	bool tree_known[NR_TREE];
 	int64_t most;
 	int64_t mark; /* the most memory of any one process, as the kernel keeps it; 0: not known */
 
-	bool attached, has_command; /* a command beside other targets: its part is the reader's business */
+	bool attached, has_command; /* a command beside other targets: readers compute its part */
 	int group_set;
 	struct groups groups;
 	uint64_t own;	    /* mask of groups: without what members' children used */
@@ -133,7 +133,7 @@ void tally_instance(struct tally *t, uint32_t set, uint32_t row, const struct pa
 	t->held[row].late |= late != 0;
 }
 
-/* Of one chosen for itself alone the children's times are not counted. */
+/* For a process that was chosen without its children, their times are not counted. */
 static bool is_counted(const struct tally *t, const struct held *h, unsigned time)
 {
 	return time_part[time] == USED_CPU || !h->groups || h->groups & ~t->own;
@@ -180,7 +180,7 @@ void tally_gone(struct tally *t, uint32_t set, uint32_t row, const struct pairs 
 	pairs_get_num(last, "sampled", &sampled);
 	if (sampled && pairs_get_num(last, "cpu_ns", &cpu_ns) && cpu_ns > h->time[0])
 		time_set(t, h, 0, cpu_ns);
-	/* Others account for what it used, but not for what we had to add because a counter fell. */
+	/* What it used is in the accounts of others, except what we had to add because a counter fell. */
 	for (unsigned i = 0; i < NR_TIMES; i++)
 		t->live_ns -= is_counted(t, h, i) ? h->time[i] : -h->offset[i];
 	hold(t, h, false, (const int64_t[NR_SUMS]){0});

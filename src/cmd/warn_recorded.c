@@ -1,8 +1,8 @@
-/* What `tacho run` started knows its recording by a variable of its environment. An attached process does
- * not: the recorders that run are looked for, and asked by what their recordings say at the beginning.
+/* A process that `tacho run` started has the name of its recording in its environment. An attached process
+ * does not: for it the running recorders are searched, and the beginning of their recordings is read.
  *
- * A recording is under way when its writer holds the lock on the file, so that a name inherited from a
- * recorder that is long dead warns nobody. */
+ * A recording is under way when its writer holds the lock on the file, so an inherited name of a recording
+ * that has ended gives no warning. */
 #include "cmd/warn_recorded.h"
 
 #include "base/str.h"
@@ -18,7 +18,7 @@
 #define VARIABLE "TACHO_RECORDING"
 #define ENVIRON_MAX (256 << 10)
 
-/* The value of the variable in NAME=VALUE texts parted by NULs. */
+/* The value of the variable in NAME=VALUE texts separated by NULs. */
 static const char *find_variable(const char *text, size_t len)
 {
 	const size_t n = strlen(VARIABLE "=");
@@ -76,7 +76,7 @@ struct warn_recorded_search {
 	pid_t pid[ANCESTORS_MAX]; /* the process and those above it */
 	unsigned nr_pids;
 	pid_t recorder;	      /* that is being looked at */
-	bool right, attached; /* what its recording says */
+	bool right, attached; /* as in its recording */
 	bool of_job;
 	char said_job[JOB_SIZE];
 	char path[PATH_SIZE];
@@ -106,7 +106,7 @@ static bool is_searched(const struct warn_recorded_search *s, const char *word)
 	return false;
 }
 
-/* Its targets, parted by NULs: "4242", "NAME=4242", "job", "job:17". */
+/* Its targets, separated by NULs: "4242", "NAME=4242", "job", "job:17". */
 static void take_targets(struct warn_recorded_search *s, const struct pair *targets)
 {
 	for (size_t from = 0; from < targets->len;) {
