@@ -1,4 +1,4 @@
-/* A chart being drawn: what its parts need of one another. */
+/* A chart being drawn: what its parts share. */
 #ifndef DRAW_CANVAS_H
 #define DRAW_CANVAS_H
 
@@ -38,7 +38,7 @@ void draw_heat(struct canvas *c);
 void draw_heat_rows(struct canvas *c); /* names beside them */
 void draw_heat_scale(struct canvas *c);
 void draw_timeline(struct canvas *c);
-void timeline_caption(struct canvas *c); /* what the thickness says */
+void timeline_caption(struct canvas *c); /* what the thickness means */
 
 void draw_bands(struct canvas *c);
 void draw_marks(struct canvas *c);
@@ -49,7 +49,7 @@ void draw_notes(struct canvas *c);
 int draw_chart_words(struct _cairo *cr, const struct chart *f, struct rect where,
 	const struct draw_style *style, struct buf *words);
 
-/* An image surface as PNG. 0, -ENOMEM, or what the buffer says. */
+/* An image surface as PNG. 0, -ENOMEM, or the error of the buffer. */
 int png_of(cairo_surface_t *surface, struct buf *out);
 
 /* How much room a legend takes when it has at most `most`: to the right in one column, below in several. */

@@ -64,8 +64,8 @@ static bool has_values(const struct chart *f)
 	return f->form == CHART_LINES || f->form == CHART_STACKED;
 }
 
-/* The axis reaches peaks that are annotated, which of reduced areas lie above them, and limits that are not
- * far above the curves; others are said at the edge. */
+/* The axis includes annotated peaks, which may lie above reduced areas, and limits that are not far above the
+ * curves; other limits are named at the edge. */
 static void settle_values(struct canvas *c, unsigned ticks)
 {
 	struct chart_level level[TAKEN_MAX];
@@ -82,7 +82,7 @@ static void settle_values(struct canvas *c, unsigned ticks)
 	f.level = level;
 	f.nr_levels = nr;
 	axis_of_values(&c->value, &f, ticks);
-	/* What is at the very top has room for its label above it. */
+	/* Leaves room for the label above a level at the very top. */
 	for (size_t i = 0; i < nr && !c->value.log && !isfinite(f.y_most); i++)
 		if (axis_place(&c->value, level[i].value) > 0.94) {
 			c->value.most += (c->value.most - c->value.least) * 18 / MAX(c->all.h - 110, 60.0);
@@ -190,8 +190,8 @@ static char *last_part(char *text)
 	return found;
 }
 
-/* Parts that do not fit are left out, the last first: one cut in its middle would be a number that nobody
- * measured. Those of each curve are in the legend. */
+/* Parts that do not fit are left out, the last first: a part cut in its middle would show a wrong number. The
+ * numbers of each curve are in the legend. */
 static void write_subtitle(struct canvas *c, double x, double y)
 {
 	double room = c->all.x + c->all.w - x;
@@ -329,7 +329,7 @@ static bool is_empty(const struct chart *f)
 	return !f->nr_spans;
 }
 
-/* An empty frame could be taken for nothing used. */
+/* An empty frame could be read as "nothing used". */
 static void draw_emptiness(struct canvas *c)
 {
 	pen_write(&c->pen,

@@ -17,7 +17,7 @@ struct draw_style {
 };
 
 /* Into any cairo surface: the chart fills the rectangle, of at least 120 x 90. 0, -EINVAL (no such size),
- * -ENOMEM, or what became of the surface. */
+ * -ENOMEM, or the error of the surface. */
 int draw_chart(struct _cairo *cr, const struct chart *f, double x, double y, double width, double height,
 	const struct draw_style *style);
 /* How high it should be at that width, with its legend and lanes. */

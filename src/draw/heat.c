@@ -1,8 +1,8 @@
 /* A row of colour for each curve: which cores worked, and when.
  *
  * Drawn as one image with two pixels to a point, so that hundreds of rows cost no more than ten in SVG and
- * PDF and nothing is blurred when it is shown. A cell is the mean of what it stands for: for the use of a
- * core the most would make everything look busy. Where nothing is known the paper shows through, hatched. */
+ * PDF and nothing is blurred when it is shown. A cell is the mean of its time: with the maximum every core
+ * would look busy. Where nothing is known the paper shows through, hatched. */
 #include "draw/canvas.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ double heat_names_width(struct canvas *c)
 {
 	double width = 0;
 
-	/* Names of rows are alike: the first, the last and a few between them tell. */
+	/* Names of rows are similar: the widths of the first, the last and a few between them are enough. */
 	for (size_t i = 0; i < 16 && c->f->nr_curves; i++)
 		width = MAX(width,
 			pen_measure(&c->pen, c->f->curve[i * (c->f->nr_curves - 1) / 15].name, FACE_SMALL));

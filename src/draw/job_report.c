@@ -1,5 +1,5 @@
-/* The job report as pages: the numbers and what is to be found in them first, what to ask for next time, then
- * the plots, the tables and what was not measured. Each page says whose job it is.
+/* The job report as pages: the numbers and the findings first, what to request next time, then the plots, the
+ * tables and what was not measured. Each page names the job and its user.
  *
  * The document is the same whenever it is made: its date is that of the run. */
 #include "draw/job_report.h"
@@ -331,7 +331,7 @@ static void advice(struct report_job *j)
 
 /* ---- plots ---- */
 
-/* As high as it should be, or a little less where that saves it from the next page. */
+/* As high as it should be, or a little less where it then fits on the page. */
 static double plot_height(struct report_job *j, const struct chart *f, double width)
 {
 	bool flat = f->form == CHART_LINES || f->form == CHART_STACKED;
@@ -376,7 +376,7 @@ static const char *section_title(const char *section)
 	return section;
 }
 
-/* The first plot of the CPU and that of memory, which everybody looks for: on the first page when there is
+/* The first plot of the CPU and that of memory, which readers look for first: on the first page when there is
  * room. */
 static bool is_overview(const struct report_job *j, size_t i)
 {

@@ -1,4 +1,4 @@
-/* Numbers beside ticks are short because what they share is said once: the unit of values stands above the
+/* Numbers beside ticks are short because what they share is written once: the unit of values stands above the
  * axis, that of time behind its last tick. (Labels with units each are for the terminal, which has no other
  * place for them.) A logarithmic axis spans prefixes, so there each label has its own. */
 #include "draw/labels.h"

@@ -1,8 +1,7 @@
 /* Names of curves, with their mean and most.
  *
  * To the right of the plot in one column where the chart is wide, below it in several where it is narrow.
- * What has no room is counted: "+ 12 more". Areas upon one another are listed as they lie, the uppermost
- * first. */
+ * What has no room is counted: "+ 12 more". Stacked areas are listed in their order, the uppermost first. */
 #include "draw/canvas.h"
 
 #include <math.h>

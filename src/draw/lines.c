@@ -1,9 +1,9 @@
 /* Curves: lines with their range behind them, and areas upon one another.
  *
- * The line is the mean; the band behind it goes from the least to the most of what each column stands for,
- * and has an edge, because a peak of one sample in a week is a spike that is narrower than a pixel. Nothing
- * is drawn across a gap. A point with a gap on both sides is a dot; where there are few points each has one,
- * so that it can be seen where something was measured and where the line only joins. */
+ * The line is the mean; the band behind it goes from the minimum to the maximum of each column, and has an
+ * edge, because a peak of one sample in a week is a spike that is narrower than a pixel. Nothing is drawn
+ * across a gap. A point with a gap on both sides is a dot; where there are few points each has one, to show
+ * where something was measured and where the line only connects. */
 #include "draw/canvas.h"
 
 #include <math.h>
@@ -227,7 +227,7 @@ static void stack_one(
 		below[k] = above[k];
 }
 
-/* What all came to at most in each column stands above the areas, which are means, in grey. */
+/* The areas are means. The largest sum in each column is drawn above them, in grey. */
 void draw_stack(struct canvas *c)
 {
 	double *below = c->scratch, *above = below + c->columns, *value = above + c->columns,

@@ -1,4 +1,4 @@
-/* What is said about a chart inside of it: phases, events, limits, peaks.
+/* Annotations inside a chart: phases, events, limits, peaks.
  *
  * Names of phases and events have a strip of their own above the plot, so that they never cover a curve.
  * Labels within the plot take their places one after the other and look for one that is free. */
@@ -118,7 +118,7 @@ void draw_marks(struct canvas *c)
 		const struct chart_mark *m = &c->f->mark[k];
 		double x = canvas_x(c, m->time_s);
 
-		/* Where they stand closer than can be seen, one line says it. */
+		/* Lines that are closer together than can be seen are drawn as one. */
 		if (!is_inside(c, m->time_s) || fabs(x - last) < 1)
 			continue;
 		last = x;
@@ -227,7 +227,7 @@ static bool place_above(struct canvas *c, double base, double width, double *ret
 	return false;
 }
 
-/* It is outside of the picture: said at the edge. */
+/* It is outside of the picture: named at the edge. */
 static void note_level(struct canvas *c, const struct chart_level *l)
 {
 	double size = face_size(&c->pen, FACE_SMALL), base = canvas_caption_y(c), width;
@@ -269,7 +269,7 @@ void draw_levels(struct canvas *c)
 		pen_dash(&c->pen, 0, 0);
 		name_level(c, l->label, y);
 	}
-	/* No note upon the lines. */
+	/* No note on top of the lines. */
 	for (size_t k = 0; k < c->f->nr_levels; k++)
 		if (isfinite(c->f->level[k].value))
 			canvas_take(c,

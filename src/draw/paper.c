@@ -1,3 +1,4 @@
+/* Pages of a document: text, heads and feet, links: see paper.h. */
 #include "draw/paper.h"
 
 #include "analysis/palette.h"
@@ -53,7 +54,7 @@ static void lay_out(struct paper *p, const struct lines *t)
 	g_free(valid);
 }
 
-/* Other drawings share the layout: they find it as they left it. */
+/* Other drawings use the same layout: it is left as it was found. */
 static void forget_layout(struct paper *p)
 {
 	PangoLayout *layout = p->pen.layout;

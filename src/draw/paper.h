@@ -1,7 +1,7 @@
 /* Pages of a document: A4, a head and a foot on each, text that flows from page to page, tables.
  *
  * "Page 2 of 7" can be written only when all pages are known, so a document is laid out twice by the same
- * code: once dry, to count, and once in ink. */
+ * code: once to count the pages, and once to draw. */
 #ifndef DRAW_PAPER_H
 #define DRAW_PAPER_H
 

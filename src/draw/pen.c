@@ -3,7 +3,7 @@
  * Text is measured by pango in every format, so that a chart looks alike in all of them. SVG gets real text
  * (<text>, stretched to the width that was measured) instead of the outlines that cairo would make of it: it
  * can be searched and read aloud, and is a fifth of the size. Hinting is off, because positions must not
- * depend on the resolution. Names come from anywhere: bytes that are not UTF-8, control characters and those
+ * depend on the resolution. Names are not trusted: bytes that are not UTF-8, control characters and those
  * that turn the direction of writing are replaced, and a text is cut before it is laid out when it is longer
  * than any chart is wide. */
 #include "draw/pen.h"
@@ -202,8 +202,8 @@ static void keep_ends(const struct buf *text, size_t keep, struct buf *out)
 	buf_add(out, text->data + tail, text->len - tail);
 }
 
-/* The middle goes: the beginning of a name says what it is, its end which one. Nothing is left where not even
- * one letter has room. */
+/* The middle goes: the beginning of a name says what it is, its end which one. Empty where not even one
+ * letter has room. */
 static double cut_middle(struct pen *p, struct buf *text, double most, enum face face)
 {
 	double width = lay_out(p, (char *)text->data, text->len, face);
@@ -306,7 +306,7 @@ void pen_open(struct pen *p, cairo_t *cr, bool dark, double size, struct buf *wo
 	PangoContext *context = pango_cairo_create_context(cr);
 
 	*p = (struct pen){.cr = cr, .dark = dark, .size = size, .words = words, .pixel = 0.5};
-	/* Paper has none. A page shows an SVG pixel by pixel on most screens. */
+	/* PDF has no pixels. An SVG is shown pixel by pixel on most screens. */
 	p->snaps = cairo_surface_get_type(cairo_get_target(cr)) != CAIRO_SURFACE_TYPE_PDF;
 	cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_NONE);
 	cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_OFF);

@@ -1,9 +1,9 @@
 /* Whole pictures: a surface, the chart on it, its bytes.
  *
- * What cairo writes as SVG is taken apart before it is handed on. The head is our own, with title and
- * description for those who cannot see it; ids get the chart's as a prefix, since those of two pictures in
- * one page would be the same; numbers of paths lose the digits that nobody can see; and the words, which
- * cairo would have turned into outlines, follow as text. */
+ * The SVG that cairo writes is rewritten. The head is our own, with title and description for people who
+ * cannot see it; ids get the chart's as a prefix, since those of two pictures in one page would be the same;
+ * numbers of paths lose digits that make no visible difference; and the words, which cairo would have turned
+ * into outlines, follow as text. */
 #include "draw/canvas.h"
 
 #include <cairo-pdf.h>
@@ -35,7 +35,7 @@ static int draw_sized(
 	return r;
 }
 
-/* Finishes it, so that all is written; the first thing that went wrong. */
+/* Finishes it, so that all is written; returns the first error. */
 static int surface_end(cairo_surface_t *surface, int r, const struct buf *out)
 {
 	int status;

@@ -30,7 +30,7 @@ static void add_chunk(struct buf *out, const char *type, const void *data, size_
 	add_u32(out, (uint32_t)sum);
 }
 
-/* cairo has colours multiplied by their alpha, PNG has not. */
+/* In cairo colours are multiplied by their alpha, in PNG they are not. */
 static uint8_t plain(uint32_t color, uint32_t alpha)
 {
 	return (uint8_t)(alpha == 255 ? color : alpha ? MIN((color * 255 + alpha / 2) / alpha, 255u) : 0);

@@ -1,8 +1,8 @@
 /* Reduction to columns, one pass, nothing allocated.
  *
  * A column keeps the mean of its points and the least and the most of their ranges. Taking every n-th point
- * or the points that shape a line best (LTTB) would need less ink but shows a peak only when it is lucky. A
- * gap that is narrower than a column cannot be seen and is not kept. */
+ * or the points that shape a line best (LTTB) would draw less but shows a peak only by chance. A gap that is
+ * narrower than a column cannot be seen and is not kept. */
 #include "draw/reduce.h"
 
 #include "analysis/axis.h"
@@ -59,7 +59,7 @@ size_t curve_reduce(
 	size_t first = curve_at(c, from_s), end = curve_at(c, to_s), nr = 0, column = 0;
 	struct pile pile = {0};
 
-	end = MAX(end, first); /* times that do not grow are nobody's, but must not hurt */
+	end = MAX(end, first); /* times that do not grow are wrong, but must not break this */
 	while (end < c->nr && c->time_s[end] <= to_s)
 		end++;
 	if (end - first <= 2 * columns) {

@@ -1,9 +1,9 @@
-/* Lives of processes: a bar from birth to death, as thick as the CPU it used at the time.
+/* Lives of processes: a bar from start to end, as thick as the CPU use at the time.
  *
- * A life is a thin line with a tick where it was born and one where it died; the curve is an area around that
- * line. One that had not ended runs out of the picture without a tick. Its name stands behind its death where
- * nobody follows in the lane, else upon the bar where most of that stays to be seen, else before it, else
- * nowhere: thousands of lives make a texture that is worth seeing, and thousands of names are not. */
+ * A life is a thin line with a tick where it starts and one where it ends; the curve is an area around that
+ * line. One that had not ended runs out of the picture without a tick. Its name stands after its end where
+ * the lane is free, else on the bar if most of the bar stays visible, else before it, else it is left out:
+ * thousands of bars still show a pattern, thousands of names do not. */
 #include "draw/canvas.h"
 
 #include "analysis/palette.h"
@@ -25,8 +25,8 @@ static double curve_top(const struct chart_curve *c)
 	return most;
 }
 
-/* What fills a lane: the most that anybody with a colour reaches. All others together would make each of them
- * a hair. */
+/* What fills a lane: the maximum of all curves with a colour. The sum of all others would make each of them
+ * too thin. */
 static double thickest(const struct chart *f)
 {
 	double most = 0, others = 0;
@@ -122,7 +122,7 @@ static void trace_trait(struct canvas *c, enum trait trait, uint32_t shade, doub
 			continue;
 		if (trait == TRAIT_ENDS)
 			trace_ends(c, s, &v);
-		else if (trait == TRAIT_LIFE) /* however short, it was there */
+		else if (trait == TRAIT_LIFE) /* however short, it is drawn */
 			trace_line(c, v.left, v.y, MAX(v.right, v.left + 1), v.y);
 		else if (s->curve < c->f->nr_curves)
 			trace_thickness(c, &v, &c->f->curve[s->curve], full);

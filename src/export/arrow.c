@@ -2,9 +2,9 @@
  *
  * Texts are numbers of a dictionary that grows while rows come. Deltas would be the natural way, but not
  * every reader has them. A file needs none: its footer says where the dictionaries are, so that each is
- * written once, whole, behind all rows. A stream has to come before its rows with what they need: it sends a
- * dictionary of the texts of one batch, and another one only when a batch has texts that it lacks. So neither
- * holds back rows, and what is sent is linear in them. */
+ * written once, whole, behind all rows. In a stream, dictionaries come before the rows that need them: it has
+ * a dictionary of the texts of one batch, and a new one only when a batch has texts that are missing in it.
+ * So neither holds back rows, and what is sent is linear in them. */
 #include "export/arrow_message.h"
 #include "export/exporter.h"
 
@@ -124,7 +124,7 @@ static int arrow_add(void *e, const struct data_table_batch *batch)
 	if (r < 0)
 		return r;
 	r = write_message(a, &a->body.bytes, &a->batches);
-	if (a->stream) { /* nobody asks where they were */
+	if (a->stream) { /* their places are not needed */
 		buf_reset(&a->batches);
 		buf_reset(&a->dictionaries);
 	}

@@ -1,3 +1,4 @@
+/* Columns in Arrow's layout: see arrow_body.h. */
 #include "export/arrow_body.h"
 
 #include "export/exporter.h"
@@ -104,7 +105,7 @@ static void put_node(struct arrow_body *b, uint32_t nr_rows, uint32_t nr_missing
 	buf_add(&b->node, node, sizeof(node));
 }
 
-/* The bits behind the last row are nobody's: they are cleared. */
+/* The bits behind the last row are cleared. */
 static void put_bits(struct arrow_body *b, const uint8_t *bits, uint32_t nr)
 {
 	buf_reset(&b->raw);
@@ -114,7 +115,8 @@ static void put_bits(struct arrow_body *b, const uint8_t *bits, uint32_t nr)
 	put_scratch(b);
 }
 
-/* What stands where nothing is known must not come out: it may be of somebody else, and zeros are small. */
+/* Values of rows that have none are written as zeros: they may hold data of another row, and zeros compress
+ * well. */
 static void put_values(struct arrow_body *b, const struct field_cells *c, const uint64_t *v, uint32_t nr)
 {
 	uint64_t *copy;
@@ -191,7 +193,7 @@ int arrow_indices(const struct field_cells *c, uint32_t nr_rows, uint32_t nr_tex
 	return 0;
 }
 
-/* Rows without a text borrow that of another row, so that nothing is numbered for them. */
+/* Rows without a text use the number of another row, so that no text is added for them. */
 static bool fill_gaps(const struct field_cells *c, uint32_t nr_rows, uint32_t *ret)
 {
 	uint32_t first = 0, last;
@@ -226,7 +228,7 @@ int arrow_indices_own(struct text_numbers *t, const struct field_cells *c, uint3
 	return r < 0 ? r : 1;
 }
 
-/* ---- what is said of them ---- */
+/* ---- metadata ---- */
 
 static void add_pair(struct arrow_pairs *p, const char *key, const char *value)
 {

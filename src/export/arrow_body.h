@@ -40,13 +40,13 @@ int arrow_body_error(const struct arrow_body *b);
 
 /* The numbers of texts in rows as they are, 0 where there is none. */
 int arrow_indices(const struct field_cells *c, uint32_t nr_rows, uint32_t nr_texts, uint32_t *ret);
-/* The same in a dictionary of this batch alone, `t`, so that none is larger than a batch however many texts
- * there are in all. It stays as it was when it has all that is needed. Returns 1 when it is another, else 0.
- */
+/* The same in a dictionary of this batch alone, `t`, so that none is larger than a batch however many
+ * texts there are in all. It is not changed when it has all that is needed. Returns 1 when it was
+ * replaced, else 0. */
 int arrow_indices_own(struct text_numbers *t, const struct field_cells *c, uint32_t nr_rows,
 	uint32_t nr_texts, uint32_t *ret);
 
-/* What is said of a field, or of a table, as pairs. Not to be copied: values may stand within. */
+/* Metadata of a field, or of a table, as pairs. Not to be copied: values may point into it. */
 struct arrow_pairs {
 	size_t nr;
 	struct {

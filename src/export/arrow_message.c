@@ -1,3 +1,4 @@
+/* Messages of Arrow's IPC: see arrow_message.h. */
 #include "export/arrow_message.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* Sorts rows by series and time, column by column, partly on disk: see column_sorter.h. */
 #include "export/column_sorter.h"
 
 #include "base/owned.h"
@@ -153,7 +154,7 @@ static int cursor_fill(struct column_sorter_cursor *c, const struct spool_file *
 	return r;
 }
 
-/* What was flushed first is first among equals. */
+/* Among equal times the one that was flushed first comes first. */
 static bool is_before(const struct column_sorter_cursor *a, const struct column_sorter_cursor *b)
 {
 	const struct column_sorter_point *x = &a->point[a->at], *y = &b->point[b->at];
@@ -165,7 +166,7 @@ static bool is_before(const struct column_sorter_cursor *a, const struct column_
 	return a->number < b->number;
 }
 
-/* The first one may be too late: it sinks to where it belongs. */
+/* Moves the first one down to its place in the heap. */
 static void heap_sink(struct column_sorter_cursor **heap, size_t nr, size_t i)
 {
 	for (size_t child; (child = 2 * i + 1) < nr; i = child) {

@@ -1,9 +1,10 @@
 /* Rows of a table waiting to be given out column by column, each column series by series, each series in
  * order of time: what comes as (time, series, values) leaves as (series, time, value).
  *
- * Rows gather in memory; when that is enough they are sorted, and of each column a run goes to the spool's
- * file. In the end the runs of a column are merged. So every value is written and read once, however long the
- * recording is. A spool for each series was rejected: of a hundred thousand processes there are millions. */
+ * Rows are collected in memory; when there are enough they are sorted, and of each column a run goes to the
+ * spool's file. In the end the runs of a column are merged. So every value is written and read once, however
+ * long the recording is. A spool for each series was rejected: of a hundred thousand processes there are
+ * millions. */
 #ifndef EXPORT_SHELF_H
 #define EXPORT_SHELF_H
 

@@ -1,4 +1,4 @@
-/* Eight bytes at a time through eight tables, which are made when the first asks: the time that it takes is a
+/* Eight bytes at a time through eight tables, which are made at the first call: the time that it takes is a
  * small part of what compressing takes. zlib has the same, but Parquet is to be there without it. */
 #include "export/crc32.h"
 

@@ -1,7 +1,7 @@
 /* CSV as RFC 4180 has it: lines end with CR LF, a text with a comma, a quotation mark or a line break stands
- * in quotation marks. One table a table; the heading has the unit: "proc.mem.rss [bytes]".
+ * in quotation marks. One file for each table; the heading has the unit: "proc.mem.rss [bytes]".
  *
- * What is missing is an empty field, and an empty text is "": readers that care can tell them apart.
+ * What is missing is an empty field, and an empty text is "": so that readers can distinguish the two.
  *
  * --long: the keys, then metric, value and unit, a line for each value that is known. --wide: csv_wide.c.
  * Tables that are not of time have one form. */

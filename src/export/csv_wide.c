@@ -1,8 +1,8 @@
-/* A line for each tick of each host, instances side by side: "cpu0 cpu.user [s]". Who will be there is known
- * only at the end, so that the run is looked at once before it is written. Turning a file of one line for
- * each instance around at the end was rejected: it takes the disk twice and far more code.
+/* A line for each tick of each host, instances side by side: "cpu0 cpu.user [s]". Which instances there are
+ * is known only at the end, so the run is read once before it is written. Turning a file of one line for each
+ * instance around at the end was rejected: it takes the disk twice and far more code.
  *
- * Instances are told apart by all keys behind the host, since ten processes may have one name. */
+ * Instances are identified by all keys behind the host, since ten processes may have one name. */
 #include "export/csv.h"
 
 #include "base/idmap.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define COLUMNS_MOST 16384 /* where spreadsheets end, and the sense of it */
+#define COLUMNS_MOST 16384 /* the limit of spreadsheets */
 
 struct csv_wide_span {
 	size_t at, len;
@@ -80,7 +80,7 @@ void csv_wide_free(struct csv_wide *w)
 	free(w);
 }
 
-/* ---- who is there ---- */
+/* ---- instances ---- */
 
 static void label_add(struct csv_wide *w, const struct data_table_batch *b, size_t field, uint32_t row)
 {
@@ -206,10 +206,9 @@ static void add_row(struct csv_wide *w, const struct data_table_batch *b, uint32
 	}
 	label_make(w, b, row);
 	number = find(w, &key);
-	if (number ==
-		IDMAP_NONE) /* came while the recording was being read: it was not there when we looked */
+	if (number == IDMAP_NONE) /* new since the first pass: the recording is still being written */
 		return;
-	/* Two that cannot be told apart have lines of their own. */
+	/* Two instances with the same keys get lines of their own. */
 	if (!same_key(w) || w->taken[number])
 		line_end(w, out);
 	buf_reset(&w->was_key);

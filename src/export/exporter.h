@@ -3,8 +3,8 @@
  * library insists on a path it gets that of the temporary file.
  *
  * The driver calls open, [look…], add…, close; or drop at any time in place of what is left. All exporters of
- * one command are fed from the same pass over the recordings. What they say when they fail is their errno:
- * words about it go to `reterr` of open, and the driver adds the name of the file. */
+ * one command are fed from the same pass over the recordings. When they fail they return an errno; a message
+ * goes to `reterr` of open, and the driver adds the name of the file. */
 #ifndef EXPORT_EXPORTER_H
 #define EXPORT_EXPORTER_H
 
@@ -23,7 +23,7 @@ enum export_shape {
 
 enum export_layout { LAYOUT_DEFAULT, LAYOUT_LONG, LAYOUT_WIDE };
 
-/* Stays where it is while the exporter lives: exporters keep the pointer. */
+/* Must not move while the exporter is open: exporters keep the pointer. */
 struct export_job {
 	const struct run *run;
 	const struct data_table *table; /* FILE_EACH: the one; else all */
@@ -35,12 +35,12 @@ struct export_job {
 	bool safe_cells;		      /* texts that look like formulas get an apostrophe */
 	const char *compression;	      /* "zstd", "zlib", "none"; NULL: the format's own choice */
 	const char *summary_json;	      /* wants_summary: as `tacho show --json` */
-	const struct tables_options *options; /* how the tables were chosen, for who must read the run once
-						 more; NULL: all of it */
+	const struct tables_options *options; /* how the tables were chosen, for exporters that read the run
+						 once more; NULL: all of it */
 	/* The dictionary of a field, as far as given out. Called by export_texts(). */
 	struct texts (*texts)(const void *arg, size_t table, size_t field);
 	const void *texts_arg;
-	struct buf *reterr; /* open to close: words for people about a failure; may stay empty */
+	struct buf *reterr; /* open to close: a message about a failure; may stay empty */
 };
 
 /* `table` as in batch.table. The texts stay valid until the next batch, their numbers to the end. */
@@ -57,14 +57,14 @@ static inline bool cell_valid(const struct field_cells *c, uint32_t row)
 struct exporter {
 	const char *name, *suffix, *help; /* suffix with the dot: ".parquet" */
 	const char *also;		  /* other endings that mean it, with commas; NULL: none */
-	const char *missing;	  /* the package whose library this build lacks: there is no more here */
+	const char *missing;	  /* the package whose library this build lacks: nothing else is set then */
 	const char *compressions; /* those that it takes: "zstd,none"; NULL: only "none" */
 	enum export_shape shape;
 	bool by_path;
-	bool streams;	    /* standard output will do */
-	bool is_text;	    /* so will a terminal */
-	bool is_cells;	    /* spreadsheets open it: safe_cells means something */
-	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE mean something */
+	bool streams;	    /* it can go to standard output */
+	bool is_text;	    /* it can go to a terminal */
+	bool is_cells;	    /* spreadsheets open it: safe_cells is used */
+	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE are used */
 	bool wants_summary; /* summary_json */
 	/* A failure leaves nothing behind; *ret is not touched. */
 	int (*open)(const struct export_job *job, void **ret, struct buf *reterr);

@@ -1,7 +1,7 @@
 /* The formats, in the order of `tacho export --formats`. A new one is its file and a line here.
  *
- * Those that stand on a library are here even where it was not found at build time: whoever asks for one is
- * told what to install rather than that there is no such format. */
+ * Those that stand on a library are here even where it was not found at build time: then the message says
+ * what to install, not that there is no such format. */
 #include "export/exporter.h"
 
 #include <strings.h>

@@ -1,3 +1,4 @@
+/* Writes FlatBuffers from the back to the front: see flat.h. */
 #include "export/flat.h"
 
 #include <endian.h>
@@ -146,7 +147,7 @@ void flat_refer(struct flat *f, uint32_t slot, uint32_t position)
 	take_slot(f, slot);
 }
 
-/* The table of offsets stands right before the table, which begins with the way back to it. */
+/* The table of offsets stands right before the table, which begins with the distance to it. */
 uint32_t flat_end(struct flat *f)
 {
 	uint32_t start, nr = f->nr_slots;

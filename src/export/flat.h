@@ -13,7 +13,7 @@
 struct flat {
 	uint8_t *memory;
 	size_t cap, len; /* the last `len` of `cap` bytes are written */
-	size_t align;	 /* the largest that anything wanted */
+	size_t align;	 /* the largest alignment used */
 	int err;
 	size_t table;		   /* where the open table began */
 	uint32_t slot[FLAT_SLOTS]; /* positions of its fields; 0: left out */

@@ -1,21 +1,21 @@
 /* HDF5: of each table of time a group for each node, /process/HOST; of the others one group, /events. In it
  *
- *	table   the rows: a compound that h5py reads by column (f["process/n1/table"]["proc.mem.rss"]) and
- *	        pandas as it is (pandas.read_hdf(path, "process/n1"))
- *	valid   rows x columns, 1 where the value is known: an integer has no value to spare for "missing"
+ * 	table   the rows: a compound that h5py reads by column (f["process/n1/table"]["proc.mem.rss"]) and
+ * 	        pandas as it is (pandas.read_hdf(path, "process/n1"))
+ * 	valid   rows x columns, 1 where the value is known: an integer has no special value for "missing"
  *
  * both chunked, shuffled and deflated. What is missing is NaN, the least integer, -1 of a flag, or an empty
  * text. The attributes of the table's group say of each column its type, unit, kind and meaning. A table
  * without rows has an empty table in its own group, so that its columns can be seen.
  *
- * A dataset for each column was rejected: of a hundred nodes it makes as many datasets as others have rows,
- * each with kilobytes of its own, and pandas would read none of it.
+ * A dataset for each column was rejected: of a hundred nodes it makes very many datasets, each with kilobytes
+ * of its own, and pandas would read none of it.
  *
- * Texts have a fixed width in the table, as pandas needs it, and the longest comes when it comes: then the
- * table of the node is copied into one with twice the room, which happens a few times at most and early. (To
- * look for the longest in a pass of its own was rejected: it costs every export a second reading, and while
- * a recording is being written the second finds more than the first.) Columns with longer texts than
- * LONG_TEXT stand beside the table under their own names, with as many rows. */
+ * Texts have a fixed width in the table, as pandas needs it, and the longest text is known only at the end:
+ * when one is too long, the table of the node is copied into one with twice the room, which happens a few
+ * times at most and early. (To look for the longest in a pass of its own was rejected: it costs every export
+ * a second reading, and while a recording is being written the second finds more than the first.) Columns
+ * with longer texts than LONG_TEXT stand beside the table under their own names, with as many rows. */
 #include <hdf5.h> /* has a member called ctime */
 
 #undef BASE_BANNED_H
@@ -42,7 +42,7 @@ struct hdf5_column {
 
 struct hdf5_table {
 	struct hdf5_column *column;
-	size_t host; /* the field by which rows are parted; SIZE_MAX: they are not */
+	size_t host; /* the field by which rows are divided; SIZE_MAX: they are not */
 	hid_t data_table_group, type;
 	size_t size; /* of a record; 0: not laid out yet */
 	uint32_t chunk, nr_held;
@@ -79,7 +79,7 @@ static void close_id(hid_t *id)
 	*id = -1;
 }
 
-/* ---- what is said of columns ---- */
+/* ---- metadata of columns ---- */
 
 static hid_t text_type(size_t width)
 {
@@ -375,7 +375,7 @@ static int node_make(const struct hdf5 *h, struct hdf5_table *t, const struct da
 	return r < 0 ? r : open_beside(h, t, f);
 }
 
-/* As a link may be called: a slash would part it, a dot is the group itself. */
+/* A valid name of a link: a slash would divide it, a dot is the group itself. */
 static void add_link_name(struct buf *out, const char *host)
 {
 	if (!host || !*host)
@@ -707,7 +707,8 @@ static int open_file(struct hdf5 *h)
 	errno = 0;
 	H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
 #if H5_VERSION_GE(1, 12, 1) || (H5_VERSION_GE(1, 10, 7) && !H5_VERSION_GE(1, 12, 0))
-	H5Pset_file_locking(access, false, true); /* nobody else knows the file, and some disks cannot lock */
+	H5Pset_file_locking(
+		access, false, true); /* no other program knows the file, and some disks cannot lock */
 #endif
 	h->file = H5Fcreate(h->job->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
 	close_id(&access);
@@ -826,7 +827,7 @@ static int hdf5_add(void *e, const struct data_table_batch *b)
 	return r;
 }
 
-/* A table that got no rows is there all the same. */
+/* A table without rows is written, too. */
 static int table_end(const struct hdf5 *h, size_t i)
 {
 	struct hdf5_table *t = &h->table[i];

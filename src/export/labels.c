@@ -1,3 +1,4 @@
+/* Sets of labels, each with a number: see labels.h. */
 #include "export/labels.h"
 
 #include "base/owned.h"

@@ -1,5 +1,5 @@
-/* Sets of labels, numbered as they come: whose a sample is. A label is a text by its number in the dictionary
- * of its field, or an integer; it may be missing. */
+/* Sets of labels, numbered as they come: they identify the series of a sample. A label is a text by its
+ * number in the dictionary of its field, or an integer; it may be missing. */
 #ifndef EXPORT_LABELS_H
 #define EXPORT_LABELS_H
 

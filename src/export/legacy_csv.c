@@ -1,4 +1,5 @@
-/* Writes what older.h describes. Values that are not known stand as that reader expects it, never as zero. */
+/* Writes what legacy_csv.h describes. Unknown values are written as the reader expects them, never as
+ * zero. */
 #include "export/legacy_csv.h"
 
 #include "base/str.h"
@@ -25,7 +26,7 @@ struct legacy_csv_out {
 
 struct legacy_csv {
 	const struct export_job *job;
-	struct process_table *processes; /* NULL: nobody asks for tools, or there are no groups */
+	struct process_table *processes; /* NULL: tools are not needed, or there are no groups */
 	struct buf lines;
 	size_t nr;
 	struct legacy_csv_out out[];

@@ -1,5 +1,5 @@
 /* Files of older tools, for the scripts that read them: lines of text whose columns have a name there and a
- * field here. A format is a table of such columns; its names stand there and nowhere else. */
+ * field here. A format is a table of such columns; the names of that tool are there and nowhere else. */
 #ifndef EXPORT_OLDER_H
 #define EXPORT_OLDER_H
 

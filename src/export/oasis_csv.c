@@ -1,8 +1,8 @@
 /* resource_monitor.csv as the ResourceMonitor of oasislmf writes it: a line for each process of a tool at
  * each tick. Tools are our groups (`tacho attach match:REGEX`); in a run without groups each process is by
- * its name. Its reader passes over a line in which a number is empty, and with it over the memory and even
- * the existence of a process that was seen once. So the CPU use that nobody knows yet, at a process' first
- * tick, stands as that tool has it there: 0.0. PSS that is not known is -1 in both. */
+ * its name. Its reader skips a line in which a number is empty, and with it the memory and even the existence
+ * of a process that was seen once. So the CPU use at a process' first tick, which is not known yet, is
+ * written as that tool writes it: 0.0. PSS that is not known is -1 in both. */
 #include "export/legacy_csv.h"
 
 /* clang-format off */

@@ -197,7 +197,7 @@ static void put_values(struct openmetrics_table *t, size_t family, const struct 
 	size_t to = t->sorter.nr_rows;
 
 	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		if (!cell_valid(time, row)) /* no sample without its time */
+		if (!cell_valid(time, row)) /* a sample must have a time */
 			continue;
 		c->there[to] = cell_valid(cell, row);
 		c->value[to] = 0;
@@ -396,7 +396,7 @@ static int write_family(const struct openmetrics *o, const struct openmetrics_ta
 	struct openmetrics_output w = {.o = o, .table = t, .family = &t->family[number]};
 	int r;
 
-	if (!t->sorter.column[number].nr_runs) /* nothing is known of it */
+	if (!t->sorter.column[number].nr_runs) /* it has no values */
 		return 0;
 	w.counter = field_is_counter(&t->table->field[w.family->field]) && !w.family->unfit;
 	buf_init(&w.series, SIZE_MAX / 2);

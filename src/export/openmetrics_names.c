@@ -1,3 +1,4 @@
+/* The names of families, samples and labels: see openmetrics_names.h. */
 #include "export/openmetrics_names.h"
 
 #include "base/buf.h"
@@ -92,7 +93,7 @@ static const char *claim(struct names *n, const char *family, bool counter)
 	return n->name[first];
 }
 
-/* Two metrics may come to the same name: then the table's tells them apart, and at last a number. */
+/* Two metrics may get the same name: then the table's name is added, and at last a number. */
 static void put_family(struct buf *out, const struct data_table *table, const struct field *f,
 	const char *unit, unsigned attempt)
 {
@@ -105,7 +106,7 @@ static void put_family(struct buf *out, const struct data_table *table, const st
 	if (attempt > 1)
 		buf_addf(out, "%u_", attempt);
 	add_name(out, f->name);
-	if (out->len > 400) /* nobody wants it; with it no name is too long */
+	if (out->len > 400) /* a limit, so that no name is too long */
 		out->len = 400;
 	if (field_is_counter(f) && ends_with(out, "_total"))
 		out->len -= strlen("_total");
@@ -139,9 +140,9 @@ char *label_name(const char *field, char *const *other, size_t nr)
 	struct buf out;
 
 	buf_init(&out, 1 << 20);
-	buf_reserve(&out, 1); /* memory of its own, also for nothing */
+	buf_reserve(&out, 1); /* allocates even for an empty text */
 	add_name(&out, field);
-	/* Two underscores in front are the readers' own, and a digit is no beginning. */
+	/* Names with two underscores in front are reserved, and a name must not begin with a digit. */
 	if (!out.len || out.data[0] == '_' || (out.data[0] >= '0' && out.data[0] <= '9')) {
 		buf_reset(&out);
 		buf_adds(&out, "label_");

@@ -17,6 +17,6 @@ const char *openmetrics_unit(const struct field *f, char out[static 48]);
 /* The family of a metric: "tacho_net_rx_bytes", whose samples are "…_total" when it is a counter. NULL: no
  * memory. */
 const char *family_name(struct names *n, const struct data_table *table, const struct field *f);
-/* The name of a label: as the field's, told apart from `nr` others. The caller frees it. */
+/* The name of a label: as the field's, and different from `nr` others. The caller frees it. */
 char *label_name(const char *field, char *const *other, size_t nr);
 #endif

@@ -2,8 +2,8 @@
  * where they are, what they are, and what is in them.
  *
  * Times are instants (TIMESTAMP_INSTANT), so that no reader moves them into its own time zone; texts are
- * always numbers of a dictionary, since tables have them so. What a column means stands at its type, as
- * attributes. There is no index within stripes: they are small enough to be read or skipped whole, by the
+ * always numbers of a dictionary, since tables have them so. What a column means is in the attributes of its
+ * type. There is no index within stripes: they are small enough to be read or skipped whole, by the
  * statistics that they have. */
 #include "base/str.h"
 #include "export/orc_column.h"

@@ -1,3 +1,4 @@
+/* One column of an ORC stripe and its statistics: see orc_column.h. */
 #include "export/orc_column.h"
 
 #include "export/protobuf.h"
@@ -6,7 +7,7 @@
 #include <string.h>
 
 #define ORC_EPOCH INT64_C(1420070400) /* 1 January 2015, from which times count */
-#define BOUND_MOST 256		      /* bytes of a text that is worth a place in the statistics */
+#define BOUND_MOST 256		      /* longest text, in bytes, that goes into the statistics */
 #define STRIPE_BITS ((STRIPE_ROWS + DATA_TABLE_ROWS_MOST) / 8 + 1)
 
 int orc_column_init(struct orc_column *c, enum field_type type)

@@ -1,4 +1,4 @@
-/* One column of a stripe of ORC: what its rows are, in streams, and what is to be said of them all. */
+/* One column of a stripe of ORC: its values, in streams, and their statistics. */
 #ifndef EXPORT_ORC_COLUMN_H
 #define EXPORT_ORC_COLUMN_H
 
@@ -11,7 +11,7 @@
 struct orc_statistics {
 	uint64_t nr; /* values that are there */
 	bool missing;
-	bool unordered;	       /* a value that is no number is among them: nothing can be said */
+	bool unordered;	       /* it has NaNs: no bounds are written */
 	bool overflown;	       /* the sum of integers is too large */
 	int64_t min, max, sum; /* texts: their numbers, and the sum of lengths; flags: how many are set */
 	double real_min, real_max, real_sum;
@@ -43,7 +43,7 @@ void orc_column_clear(struct orc_column *c); /* for the next stripe */
 /* `at`: rows of the stripe before these. */
 int orc_column_add(struct orc_column *c, struct orc_press *p, struct orc_scratch *scratch,
 	const struct field_cells *cells, uint32_t nr_rows, uint32_t at, const struct texts *texts);
-/* The streams are whole, `file` knows of the stripe. */
+/* Ends the streams and adds the statistics to those of the file. */
 int orc_column_end(struct orc_column *c, struct orc_press *p, uint32_t nr_rows, const struct texts *texts);
 size_t orc_column_waiting(const struct orc_column *c); /* bytes in memory */
 

@@ -1,3 +1,4 @@
+/* Streams of ORC, their encodings and compression: see orc_stream.h. */
 #include "export/orc_stream.h"
 
 #include <string.h>

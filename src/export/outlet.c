@@ -1,3 +1,4 @@
+/* Writes through a buffer to a descriptor: see outlet.h. */
 #include "export/outlet.h"
 
 #include "base/str.h"

@@ -13,7 +13,7 @@ struct outlet {
 	uint64_t at;
 	size_t held;
 	uint8_t *buffer;
-	bool terminal;	 /* control characters are shown, not obeyed */
+	bool terminal;	 /* control characters are escaped */
 	uint8_t rest[4]; /* terminal: the beginning of a character whose end has not come yet */
 	size_t nr_rest;
 };

@@ -5,9 +5,9 @@
  *
  * Encoding takes about as long as reading a recording does, so it is done beside it: batches are handed to
  * workers, each of which has some of the columns, gathers their values into pages and makes chunks of them.
- * Only texts are gathered here, since their dictionaries grow while the run is read. Row groups end by what
- * this side knows, so that a file is the same however fast the workers are. There are two of them: on two
- * CPUs that others use as well that took a tenth less time than one. */
+ * Only texts are gathered in the main thread, since their dictionaries grow while the run is read. The main
+ * thread decides where row groups end, so that a file is the same however fast the workers are. There are two
+ * of them: on two CPUs that others use as well that took a tenth less time than one. */
 #include "export/parquet_chunk.h"
 #include "export/parquet_footer.h"
 #include "export/worker.h"
@@ -24,7 +24,7 @@ struct parquet_worker { /* has each HANDS-th field */
 	size_t first;
 	struct worker worker;
 	struct press press;
-	bool has_press; /* else it borrows that of the first, who is not at work either */
+	bool has_press; /* else it uses that of the first, which is idle then */
 };
 
 struct parquet {
@@ -33,8 +33,8 @@ struct parquet {
 	uint64_t group_rows, group_bytes;
 	struct footer footer;
 	struct parquet_worker hand[HANDS];
-	struct parquet_page *page; /* those of texts are this side's, the others their hand's */
-	struct chunk *chunk;	   /* their hand's, while it is at work */
+	struct parquet_page *page; /* those of texts belong to the main thread, the others to their worker */
+	struct chunk *chunk;	   /* of its worker, while it is working */
 	int err;		   /* the first one */
 };
 
@@ -43,7 +43,7 @@ enum work_type { WORK_BATCH, WORK_PAGE, WORK_TEXTS, WORK_GROUP };
 struct parquet_work {
 	enum work_type type;
 	size_t field;
-	union { /* pages and texts are the worker's from now on */
+	union { /* pages and texts belong to the worker from now on */
 		struct {
 			const struct field_cells *cell;
 			uint32_t nr_rows, *held;
@@ -108,7 +108,7 @@ static int error_of(const struct parquet *p)
 	return __atomic_load_n(&p->err, __ATOMIC_ACQUIRE);
 }
 
-/* After an error nothing is done any more, but what was given away is taken over. */
+/* After an error no work is done any more, but what was passed on is still freed. */
 static void work(void *arg, void *job)
 {
 	struct parquet_worker *h = arg;
@@ -142,7 +142,7 @@ static void work(void *arg, void *job)
 		__atomic_compare_exchange_n(&p->err, &none, r, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* ---- this side ---- */
+/* ---- the main thread ---- */
 
 static void give(struct parquet *p, const struct parquet_work *w)
 {
@@ -266,7 +266,7 @@ static int parquet_add(void *e, const struct data_table_batch *batch)
 	int r = error_of(p);
 
 	if (r >= 0 && batch->nr_rows >= PAGE_VALUES / 2)
-		r = start_hands(p); /* there may be more where this came from */
+		r = start_hands(p); /* there may be more batches */
 	for (size_t i = 0; r >= 0 && i < p->job->table->nr_fields; i++) {
 		if (is_text(p, i))
 			r = add_texts(p, i, &batch->cell[i], batch->nr_rows);
@@ -283,7 +283,7 @@ static void parquet_drop(void *e)
 {
 	struct parquet *p = e;
 
-	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is not worth it */
+	__atomic_store_n(&p->err, -ECANCELED, __ATOMIC_RELEASE); /* what is waiting is dropped */
 	for (size_t i = 0; i < HANDS; i++)
 		worker_release(&p->hand[i].worker);
 	for (size_t i = 0; p->page && p->numbers && p->chunk && i < p->job->table->nr_fields; i++) {

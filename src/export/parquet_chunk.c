@@ -1,8 +1,8 @@
-/* Which encoding is smallest cannot be told from the values alone, since zstd comes behind it: rows of many
+/* Which encoding is smallest cannot be known from the values alone, since zstd comes behind it: rows of many
  * instances follow one another, so that a value is likelier to be like the one of its instance a tick ago
  * than like its neighbour, and zstd sees that as long as bits are not shifted. So the first page of a column
- * is encoded in each way that its type has and the smallest is kept; the pages behind it follow, and every
- * few row groups it is tried anew. Rejected: differences for all integers, which made the tables of many
+ * is encoded in each way that its type has and the smallest is kept; the following pages use it, too, and it
+ * is chosen again every few row groups. Rejected: differences for all integers, which made the tables of many
  * processes half as large again, and those of one instance no smaller. */
 #include "export/parquet_chunk.h"
 
@@ -57,7 +57,7 @@ static int press_pack(struct press *p, struct buf *out)
 		return out->err;
 	done = ZSTD_compress2(p->zstd, out->data, out->cap, p->raw.data, p->raw.len);
 	if (ZSTD_isError(done))
-		return -ENOMEM; /* there is room, so nothing else is left */
+		return -ENOMEM; /* there is room, so this is the only reason */
 	out->len = done;
 	return 0;
 }
@@ -190,8 +190,8 @@ static int put_levels(struct press *p, const struct parquet_page *page)
 	return p->raw.err;
 }
 
-/* Numbers below nr in so many bits each that they come to lie alike in every byte: what repeats is then found
- * by zstd, and that is worth more than the bits. */
+/* Width of numbers below nr, chosen so that they lie in the same way in every byte: then zstd finds what
+ * repeats, which saves more than narrower numbers. */
 static unsigned index_width(uint32_t nr)
 {
 	unsigned width = bits_needed(nr - 1);
@@ -286,7 +286,7 @@ static int try_dictionary(struct chunk *c, struct press *p, const struct parquet
 static int put_best(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	struct trial t = {.best = ENCODING_NONE};
-	bool taken = c->encodings & 1u << ENCODING_DICTIONARY; /* pages before this one need it as it is */
+	bool taken = c->encodings & 1u << ENCODING_DICTIONARY; /* earlier pages need it unchanged */
 	int r = taken ? 0 : try_dictionary(c, p, page, &t);
 
 	if (r >= 0)
@@ -324,7 +324,7 @@ static int put_numbers(struct chunk *c, struct press *p, const struct parquet_pa
 	return r < 0 ? r : put_page(c, p, &c->pages, PAGE_DATA, page->nr_rows, p->raw.len, c->choice);
 }
 
-/* Texts, flags, and pages where nothing is. */
+/* Texts, flags, and pages without values. */
 static int put_others(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	enum parquet_encoding encoding = ENCODING_PLAIN;

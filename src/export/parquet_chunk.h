@@ -37,7 +37,7 @@ struct chunk {
 	uint64_t nr_rows, nr_missing;
 	uint32_t encodings; /* mask of those in use */
 	uint64_t min, max;  /* as their bits */
-	bool bounded;	    /* min and max are of something */
+	bool bounded;	    /* min and max are set */
 };
 
 void chunk_init(struct chunk *c, enum field_type type);

@@ -1,3 +1,4 @@
+/* The distinct values of a column chunk: see parquet_distinct.h. */
 #include "export/parquet_distinct.h"
 
 #include "base/owned.h"

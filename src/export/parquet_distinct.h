@@ -5,7 +5,7 @@
 
 #include "base/idmap.h"
 
-#define DISTINCT_MOST 32768 /* numbers; a column with more is better off without */
+#define DISTINCT_MOST 32768 /* numbers; a column with more is smaller without a dictionary */
 
 struct distinct {
 	uint64_t *value;

@@ -1,3 +1,4 @@
+/* The footer of a Parquet file: see parquet_footer.h. */
 #include "export/parquet_footer.h"
 
 #include "base/json.h"
@@ -6,7 +7,7 @@
 
 #include <string.h>
 
-#define BOUND_MOST 256 /* bytes of a text that is worth a place in the statistics */
+#define BOUND_MOST 256 /* longest text, in bytes, that goes into the statistics */
 
 enum { TYPE_BOOLEAN = 0, TYPE_INT64 = 2, TYPE_DOUBLE = 5, TYPE_BYTE_ARRAY = 6 };
 enum { CODEC_NONE = 0, CODEC_ZSTD = 6 };
@@ -50,7 +51,7 @@ static void put_statistics(struct thrift *t, const struct chunk *c)
 	thrift_end(t);
 }
 
-/* What the footer says of a chunk that begins at `at` of the file. */
+/* The footer's entry of a chunk that begins at `at` of the file. */
 static void put_chunk(struct thrift *t, const struct chunk *c, const char *name, bool compressed, uint64_t at)
 {
 	thrift_element_struct(t);

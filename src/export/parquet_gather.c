@@ -1,3 +1,4 @@
+/* Collects the values of one column until they make a page: see parquet_gather.h. */
 #include "export/parquet_gather.h"
 
 #include "base/owned.h"

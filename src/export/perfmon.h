@@ -2,9 +2,9 @@
  * host's list of time stamps; its lists are rows of one table (perfmon_json.c), bound to fields of our
  * tables.
  *
- * Values wait in series: what one table says of one host, or of one instance there, tick by tick. When all is
- * read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick has no
- * value there, whoever came first. */
+ * Values wait in strips: the rows of one table for one host, or for one instance there, tick by tick. When
+ * all is read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick
+ * has no value there, whichever table came first. */
 #ifndef EXPORT_PERFMON_H
 #define EXPORT_PERFMON_H
 
@@ -27,7 +27,8 @@ struct perfmon_list {
 	const char *table2, *field2; /* added; NULL: nothing is */
 	double factor;		     /* our unit x factor = theirs */
 	enum perfmon_look look;
-	const char *instances; /* beginnings of names, apart by blanks, before a digit; NULL: all folded */
+	const char
+		*instances; /* beginnings of names, separated by blanks, before a digit; NULL: all folded */
 };
 
 struct perfmon_cells {
@@ -41,7 +42,7 @@ struct perfmon_strip {
 	size_t host;
 	char *instance; /* NULL: all */
 	uint64_t nr;
-	uint32_t lap; /* how often time began anew, as it may where a recording is damaged */
+	uint32_t lap; /* how often time went back, as it may in a damaged recording */
 	double elapsed;
 	struct spool tick;
 	struct perfmon_cells *cells; /* a column each */
@@ -55,7 +56,7 @@ struct perfmon_column {
 	double factor;
 };
 
-/* Which hosts have instances in a table: folded, nobody adds up to 0, and no port is no port. */
+/* Which hosts have instances in a table: the sum over no instances would be 0, though the host has none. */
 struct perfmon_witness {
 	size_t at, field;
 	const char *table;
@@ -71,7 +72,7 @@ struct perfmon_origin { /* a table that is read */
 	size_t time, elapsed, host, instance;
 	struct perfmon_column *column;
 	size_t nr_columns;
-	const struct perfmon_witness *witness; /* NULL: it speaks of all hosts */
+	const struct perfmon_witness *witness; /* NULL: for all hosts */
 	struct perfmon_strip **strip;
 	size_t nr_series;
 };
@@ -79,7 +80,7 @@ struct perfmon_origin { /* a table that is read */
 struct perfmon_host { /* of a recording: two of the same host are two here */
 	uint32_t recording;
 	char *name, *key;		/* key: as it stands in the files; NULL until all hosts are known */
-	struct spool parents, children; /* JSON: what is said of processes */
+	struct spool parents, children; /* JSON: the processes */
 };
 
 struct perfmon {
@@ -95,7 +96,7 @@ struct perfmon {
 	size_t nr_witnesses;
 	struct perfmon_host *host;
 	size_t nr_hosts;
-	uint64_t *pids, *parents; /* of the host whose processes are told: sets of those that came */
+	uint64_t *pids, *parents; /* of the host whose processes are being written: sets of the ones seen */
 	size_t pids_host;
 	struct buf text;
 	double interval; /* NAN: not known */
@@ -129,8 +130,8 @@ struct perfmon_tick {
 	uint32_t lap, unused;
 };
 
-/* `always`: groups that are there with nothing in them as well, NULL at the end. Without hosts the file says
- * so, or is not there. */
+/* `always`: groups that are there with nothing in them as well, NULL at the end. Without hosts the file has
+ * an empty list of hosts, or is not written. */
 int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, const char *const *always,
 	bool without_hosts);
 
@@ -138,7 +139,7 @@ int perfmon_write(struct perfmon *p, enum perfmon_file file, const char *name, c
  * its columns from there. */
 int perfmon_write_events(struct perfmon *p, const char *const *groups);
 
-/* perfmon_about.c: who ran, and on what */
+/* perfmon_about.c: processes and hardware */
 
 int perfmon_processes(struct perfmon *p, const struct data_table *table, const struct data_table_batch *b);
 void perfmon_hosts_release(struct perfmon *p);

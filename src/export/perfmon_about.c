@@ -1,4 +1,4 @@
-/* What that tool says beside its lists: which processes there were, and on what hardware. */
+/* What that tool writes beside its lists: which processes there were, and on what hardware. */
 #include "export/perfmon.h"
 
 #include "base/json.h"
@@ -61,7 +61,7 @@ static void add_child(struct buf *out, struct buf *text, const struct said *s)
 	out->err = out->err ? out->err : text->err;
 }
 
-/* One whose parent is not of the job is a parent there; the others are children. */
+/* A process whose parent is not in the job is a "parent" there; the others are "children". */
 static int add_process(struct perfmon *p, size_t number, const struct said *s)
 {
 	struct perfmon_host *host = &p->host[number];

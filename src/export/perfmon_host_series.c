@@ -1,3 +1,4 @@
+/* Values by host and tick, for perfmon-json: see perfmon.h. */
 #include "export/perfmon.h"
 
 #include "base/owned.h"
@@ -256,7 +257,7 @@ static int strip_rest(struct perfmon *p, const struct perfmon_origin *o, struct 
 	return r;
 }
 
-/* Hosts come one after the other: what the others have can wait elsewhere. */
+/* Hosts come one after the other: the values of the others are moved to disk. */
 static int strip_find(struct perfmon *p, struct perfmon_origin *o, size_t host, const char *instance,
 	struct perfmon_strip **ret)
 {
@@ -298,7 +299,7 @@ static void add_cell(struct perfmon_cells *to, const struct perfmon_column *c, e
 	int64_t whole = known && f->type == FIELD_INT ? cell->integer[row] : 0;
 	double real = known && f->type == FIELD_REAL ? cell->real[row] : (double)whole;
 
-	if (look == PERFMON_GROWTH) { /* none at the beginning of a recording: that is where no rate is */
+	if (look == PERFMON_GROWTH) { /* none at the beginning, where there is no rate either */
 		known = growth_of(to, known, &whole) && f->type == FIELD_INT;
 		known &= c->rate == NO_FIELD || cell_valid(&b->cell[c->rate], row);
 		real = (double)whole;
@@ -358,25 +359,25 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_
 {
 	struct texts host = texts(arg, b->table, o->host), instance = {0};
 	struct perfmon_strip *s = NULL;
-	uint32_t at = 0, who = 0;
+	uint32_t at = 0, nth = 0;
 	int r = 0;
 
 	if (o->each)
 		instance = texts(arg, b->table, o->instance);
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
 		uint32_t at_now = perfmon_recording(b, row), named = text_at(b, o->host, row),
-			 who_now = o->each ? text_at(b, o->instance, row) : 0;
-		const char *name = who_now < instance.nr ? instance.text[who_now] : NULL;
+			 nth_now = o->each ? text_at(b, o->instance, row) : 0;
+		const char *name = nth_now < instance.nr ? instance.text[nth_now] : NULL;
 		size_t number;
 
-		if (!row || at != at_now || who != who_now) {
+		if (!row || at != at_now || nth != nth_now) {
 			s = NULL;
 			r = perfmon_host_find(p, at_now, named < host.nr ? host.text[named] : "", &number);
 			if (r >= 0 && (o->each ? is_wanted(o->instances, name) : is_seen(o->witness, number)))
 				r = strip_find(p, o, number, name, &s);
 		}
 		at = at_now;
-		who = who_now;
+		nth = nth_now;
 		if (r >= 0 && s)
 			r = take_row(p, o, s, b, row);
 	}

@@ -1,6 +1,6 @@
 /* cpu_metrics.json, perf_metrics.json, nv_gpu_metrics.json and meta_data.json, as SKA's perfmon writes them:
- * under the name of each host a list of values for each metric, and its time stamps. The table below is all
- * that is known of both sides' names and units.
+ * under the name of each host a list of values for each metric, and its time stamps. The table below has all
+ * names and units of both sides.
  *
  * Its lists are of the whole node or of the whole job, while the tables that formats get have instances, and
  * what of them may be added up (a bridge and what is bridged may not) is known to tables alone. So the run is
@@ -89,7 +89,7 @@ static const char *const perf_groups[] = {
 
 /* ---- the events of a group ---- */
 
-/* In whichever group: its reader makes a column of each name, and must not meet one twice. */
+/* In any group: the reader makes a column of each name, so none may occur twice. */
 static bool has_event(const struct perfmon *p, const char *name)
 {
 	for (size_t i = 0; i < p->nr_lists; i++)
@@ -274,7 +274,7 @@ static int check_tables(const struct perfmon *p, struct buf *reterr)
 	return -ENODATA;
 }
 
-/* Processes are the exception: none of them uses nothing, and that is known. */
+/* Processes are the exception: a host without any uses 0, and that is known. */
 static int add_witnesses(struct perfmon *p)
 {
 	int r = 0;

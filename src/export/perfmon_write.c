@@ -1,5 +1,5 @@
-/* A file of that tool: hosts, and under each of them its lists. A list that one host has all hosts have, with
- * nulls: its reader lines up values by their place. What nobody has is left out. */
+/* A file of that tool: hosts, and under each of them its lists. A list that one host has is written for all
+ * hosts, with nulls: the reader matches values by their place. A list that no host has is left out. */
 #include "export/perfmon.h"
 
 #include "base/json.h"
@@ -13,7 +13,7 @@
 struct face { /* what has a key of its own: a host, or a GPU of it */
 	char *key;
 	size_t host;
-	const struct perfmon_strip *ticks;  /* whose ticks are the time stamps */
+	const struct perfmon_strip *ticks;  /* the strip whose ticks are the time stamps */
 	const struct perfmon_origin *whole; /* of a GPU: all its lists are of that strip; NULL: a host */
 };
 
@@ -21,7 +21,7 @@ struct perfmon_output {
 	struct perfmon *p;
 	enum perfmon_file file;
 	const char *const *always;
-	bool *known; /* of each list: somebody knows a value */
+	bool *known; /* of each list: there is a value */
 	struct face *face;
 	size_t nr_faces;
 	struct json json;
@@ -129,7 +129,7 @@ static int put_value(
 	return 0;
 }
 
-/* ---- who has what ---- */
+/* ---- strips and columns ---- */
 
 static const struct perfmon_origin *find_column(
 	const struct perfmon *p, size_t list, bool second, size_t *ret_column)
@@ -220,7 +220,7 @@ static int put_list(struct perfmon_output *w, const struct face *face, size_t li
 	return r;
 }
 
-/* One list, or one for each instance that some host knows of. */
+/* One list, or one for each instance that a host has. */
 static int put_lists(struct perfmon_output *w, const struct face *face, size_t list)
 {
 	size_t column;
@@ -363,7 +363,7 @@ static int put_file(struct perfmon_output *w)
 	return r < 0 ? r : hand_over(w, 0);
 }
 
-/* ---- who is in the file ---- */
+/* ---- what is in the file ---- */
 
 static int add_face(struct perfmon_output *w, size_t host, const struct perfmon_strip *ticks,
 	const struct perfmon_origin *whole)

@@ -1,9 +1,9 @@
 /* A table as Python pickles it, protocol 4: one dict, from the name of a column to the list of its values, as
  * pandas.DataFrame() takes it. Times are integers, ns since 1970.
  *
- * There are only dicts, lists, texts, numbers, truth values and None in it: nothing that names a function or
- * a class, so that loading it runs nothing (pickletools.dis shows it). NumPy arrays would load faster, but
- * need names of functions.
+ * There are only dicts, lists, texts, numbers, booleans and None in it: nothing that names a function or a
+ * class, so that loading it runs nothing (pickletools.dis shows it). NumPy arrays would load faster, but need
+ * names of functions.
  *
  * Columns stand one after the other while rows come by time, so each waits in a spool. A text that comes
  * again is taken from the memo: its number there is given out over all columns as texts come, which
@@ -14,7 +14,7 @@
 #include <endian.h>
 #include <string.h>
 
-/* What is used of the language, as it names them. */
+/* The opcodes that are used, by their names in pickle. */
 enum {
 	PROTO = 0x80,
 	STOP = '.',

@@ -1,3 +1,4 @@
+/* Fields of Protocol Buffers: see protobuf.h. */
 #include "export/protobuf.h"
 
 #include <endian.h>

@@ -1,6 +1,6 @@
-/* Protocol Buffers, as far as one writes them: fields by number, what is not set is not there. A message
- * within another stands behind its length, which is known only when it ends: it is written to a buf of its
- * own and added as bytes. */
+/* Writing Protocol Buffers: fields by number, what is not set is not there. A message within another
+ * stands behind its length, which is known only when it ends: it is written to a buf of its own and added
+ * as bytes. */
 #ifndef EXPORT_PROTOBUF_H
 #define EXPORT_PROTOBUF_H
 

@@ -1,3 +1,4 @@
+/* Bytes that wait on disk: see spool.h. */
 #include "export/spool.h"
 
 #include "base/owned.h"
@@ -18,7 +19,7 @@ void spool_file_release(struct spool_file *f)
 	f->fd = -1;
 }
 
-/* A file that is gone when we are, whatever ends us. */
+/* A file that is removed when the program ends, however it ends. */
 static int open_nameless(const char *folder)
 {
 	char name[4096];
@@ -26,7 +27,7 @@ static int open_nameless(const char *folder)
 
 	if (fd >= 0)
 		return fd;
-	/* Network file systems know no files without a name. */
+	/* Network file systems have no files without a name. */
 	if (snprintf(name, sizeof(name), "%s/.tacho-spool-XXXXXX", folder) >= (int)sizeof(name))
 		return -ENAMETOOLONG;
 	fd = mkostemp(name, O_CLOEXEC);
@@ -179,7 +180,7 @@ void spool_reader_init(struct spool_reader *r, const struct spool *s, const stru
 	r->done = 0;
 }
 
-/* What comes next, into the copy: 0 at the end. What is held is the last piece. */
+/* Reads the next part into the copy: 0 at the end. The bytes in memory are the last part. */
 static int reader_fill(struct spool_reader *r)
 {
 	const struct spool *s = r->s;

@@ -10,7 +10,8 @@
 struct spool_file {
 	int fd; /* -1: nothing was written yet */
 	uint64_t end;
-	const char *beside; /* where the output goes, and so has room; NULL: the place for temporary files */
+	const char *
+		beside; /* the folder of the output, which should have room; NULL: that for temporary files */
 };
 
 void spool_file_init(struct spool_file *f, const char *beside);
@@ -34,9 +35,9 @@ struct spool {
 
 void spool_init(struct spool *s);
 void spool_release(struct spool *s);
-/* Writes `held` when it is much. Says whether all went well so far. */
+/* Writes `held` when there is much of it. Returns the first error so far. */
 int spool_settle(struct spool *s, struct spool_file *f);
-/* However little it is, and gives its memory back: nothing is added for a while. */
+/* The same whatever its size, and frees the memory: for a spool that gets nothing for a while. */
 int spool_rest(struct spool *s, struct spool_file *f);
 /* Everything, in order. */
 int spool_pour(const struct spool *s, const struct spool_file *f, struct outlet *out);

@@ -3,13 +3,13 @@
  * missing is NULL. tacho_tables and tacho_columns say what everything means and its unit; views whose names
  * begin with v_ answer common questions.
  *
- * Texts stand in the rows, not in a table of their own: whoever types a query should not need a join to see a
- * host. STRICT tables were rejected, since a SQLite from before 2021 could not open the file at all; they
- * would guard only against what later hands write.
+ * Texts stand in the rows, not in a table of their own: a query typed by hand should not need a join to show
+ * a host. STRICT tables were rejected, since a SQLite from before 2021 could not open the file at all; they
+ * would only protect against later changes of the file.
  *
- * Until all is there the file is worth nothing to anyone, so it is written in one transaction, with a journal
- * in memory, which stays empty: it is for taking back a key that is none. Indexes are made at the end, when
- * it takes one sort each, beside the file, where there should be room for it. */
+ * An unfinished file is useless, so it is written in one transaction, with a journal in memory, which stays
+ * empty: it is only used to undo a key that is not unique. Indexes are made at the end, when it takes one
+ * sort each, beside the file, where there should be room for it. */
 #include "export/text.h"
 
 #include "base/base.h"
@@ -36,7 +36,7 @@ struct sqlite {
 	struct buf sql;
 };
 
-/* SQLite does not always keep the errno of a write that met the limit of files. */
+/* SQLite does not always keep the errno of a write that hit the limit on file size. */
 static bool is_at_limit(const struct sqlite *s)
 {
 	struct rlimit limit;
@@ -107,7 +107,7 @@ static bool is_taken(const char *name, char *const *taken, size_t nr)
 	return false;
 }
 
-/* To SQLite A and a are one name: the second becomes "a_2". */
+/* For SQLite, A and a are one name: the second becomes "a_2". */
 static int name_unlike(const char *wish, char *const *taken, size_t nr, char **ret)
 {
 	const char *prefix = !sqlite3_strnicmp(wish, "sqlite_", 7) ? "_" : "";
@@ -270,7 +270,7 @@ static int make_index(struct sqlite *s, size_t table, bool unique, const char *c
 	buf_addf(&s->sql, " (%s)", columns);
 	if (s->sql.err)
 		return s->sql.err;
-	/* Two of one name, in a recording that nobody should have made: then it is no key. */
+	/* Two rows with one key, in a malformed recording: then it is no key. */
 	if (sqlite3_exec(s->db, (char *)s->sql.data, NULL, NULL, NULL) == SQLITE_OK)
 		return 0;
 	if (unique && sqlite3_errcode(s->db) == SQLITE_CONSTRAINT)
@@ -364,7 +364,7 @@ static const char *const views[][2] = {
 };
 /* clang-format on */
 
-/* A view that cannot be read, since what it is about was not wanted, is none. */
+/* Drops a view that cannot be read because its tables were not exported. */
 static int keep_if_readable(struct sqlite *s, const char *name)
 {
 	sqlite3_stmt *statement = NULL;
@@ -513,7 +513,7 @@ static int sqlite_add(void *e, const struct data_table_batch *b)
 		if (r >= 0)
 			r = step_and_reset(s, insert);
 	}
-	sqlite3_clear_bindings(insert); /* the texts go with the batch */
+	sqlite3_clear_bindings(insert); /* the texts are freed with the batch */
 	free(texts);
 	return r;
 }

@@ -1,3 +1,4 @@
+/* Values as text for the text formats: see text.h. */
 #include "export/text.h"
 
 #include "base/json.h"
@@ -125,7 +126,7 @@ size_t format_real(char out[static EXPORT_TEXT], double v)
 }
 
 /* Days to a date by arithmetic: gmtime_r() takes a lock, and this is called for every row. The year begins in
- * March, so that the day that some years have comes last. */
+ * March, so that the leap day comes last. */
 size_t format_time(char out[static EXPORT_TEXT], int64_t ns)
 {
 	int64_t seconds = ns / NSEC_PER_SEC - (ns % NSEC_PER_SEC < 0);
@@ -159,7 +160,7 @@ size_t format_time(char out[static EXPORT_TEXT], int64_t ns)
 	return (size_t)(p - out);
 }
 
-/* Length of what is to be escaped at p; 0: it stays. */
+/* Length of what must be escaped at p; 0: nothing. */
 static size_t odd_length(const uint8_t *p, const uint8_t *end)
 {
 	size_t len;

@@ -1,3 +1,4 @@
+/* Writes Thrift's compact protocol: see thrift.h. */
 #include "export/thrift.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Thrift's compact protocol, as far as one writes it: fields by number, integers as zigzag varints, what is
- * not set is not there. Structs nest; each remembers the number of its last field, since a field says only
- * how far it is from it. */
+/* Writing Thrift's compact protocol: fields by number, integers as zigzag varints, what is not set is not
+ * there. Structs nest; each remembers the number of its last field, since a field says only how far it is
+ * from it. */
 #ifndef EXPORT_THRIFT_H
 #define EXPORT_THRIFT_H
 

@@ -1,5 +1,5 @@
 /* The files of pytyche's HWMonitor: what nvidia-smi says of each GPU (--query-gpu, and dmon), and the CPUs.
- * What is not known stands as nvidia-smi has it, and is passed over by the reader. Times are UTC. */
+ * Unknown values are written as nvidia-smi writes them, and skipped by the reader. Times are UTC. */
 #include "export/legacy_csv.h"
 
 #define MIB (1.0 / (1 << 20))

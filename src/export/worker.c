@@ -1,3 +1,4 @@
+/* A thread that does jobs in order: see worker.h. */
 #include "export/worker.h"
 
 #include <signal.h>
@@ -31,7 +32,7 @@ static void *worker_run(void *arg)
 		if (w->nr_done == w->nr_given)
 			break;
 		pthread_mutex_unlock(&w->lock);
-		w->work(w->arg, job_at(w, w->nr_done)); /* nobody else writes nr_done */
+		w->work(w->arg, job_at(w, w->nr_done)); /* only this thread writes nr_done */
 		pthread_mutex_lock(&w->lock);
 		w->nr_done++;
 		pthread_cond_signal(&w->done);
@@ -46,7 +47,7 @@ void worker_start(struct worker *w)
 
 	if (w->running)
 		return;
-	/* Signals are for the thread that knows what to do about them. */
+	/* Signals are for the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	w->running = pthread_create(&w->thread, NULL, worker_run, w) == 0;

@@ -1,13 +1,13 @@
 /* xlsx, for people with a spreadsheet: a sheet for each table, the summary first, headings that stay in sight
  * with units and filters, numbers formatted by what they are.
  *
- * What a spreadsheet cannot hold stands differently, and only that: integers beyond 2^53 and infinities are
- * texts, times are exact to the millisecond (`elapsed` is exact), texts are cut behind 32,767 characters and
- * end with "…", an empty text is an empty cell. Control characters are _xHHHH_, as the format has it. Rows
- * beyond 1,048,575 go on in the sheet "process (2)".
+ * Only what a spreadsheet cannot hold is written differently: integers beyond 2^53 and infinities are texts,
+ * times are exact to the millisecond (`elapsed` is exact), texts are cut behind 32,767 characters and end
+ * with "…", an empty text is an empty cell. Control characters are _xHHHH_, as the format has it. Rows beyond
+ * 1,048,575 go on in the sheet "process (2)".
  *
  * The library keeps the rows of each sheet in a file without a name until the end (constant_memory); it does
- * not look whether writing there went well, so that is done here. */
+ * not check whether writing there failed, so that is done here. */
 #include "export/text.h"
 
 #include "base/str.h"
@@ -76,7 +76,7 @@ static bool is_noncharacter(const unsigned char *s) /* U+FFFE, U+FFFF: not in XM
 /* As a cell has it. Control characters are escaped, and what looks like that; the length counts UTF-16. */
 static const char *cell_text(struct xlsx *x, const char *text)
 {
-	size_t nr = 0, cut = 0; /* where to, should it be too long */
+	size_t nr = 0, cut = 0; /* where to cut if it is too long */
 
 	buf_reset(&x->text);
 	if (x->job->safe_cells && is_formula(text, strlen(text))) {
@@ -200,7 +200,7 @@ static int sheet_end(struct xlsx *x, size_t i)
 		return xlsx_errno(x, LXW_ERROR_CREATING_TMPFILE);
 	size = ftello(s->sheet->file);
 	x->size += size;
-	/* Compressed it is a third at most. Not always, since some programs balk at it. */
+	/* Compressed it is a third at most. Not always, since some programs cannot read it. */
 	if (size > ZIP_MOST || x->size / 3 > ZIP_MOST)
 		x->book->options.use_zip64 = true;
 	return 0;
@@ -225,7 +225,7 @@ static lxw_error write_integer(
 	return write_text(x, s, row, column, text);
 }
 
-/* Days since the end of 1899; before 1900 a spreadsheet knows no time. */
+/* Days since the end of 1899; spreadsheets have no times before 1900. */
 static lxw_error write_time(struct xlsx *x, lxw_worksheet *s, lxw_row_t row, lxw_col_t column, int64_t ns)
 {
 	const int64_t day = INT64_C(86400) * NSEC_PER_SEC;
@@ -385,7 +385,7 @@ static int xlsx_add(void *e, const struct data_table_batch *b)
 	return r < 0 ? r : written_well(x, s);
 }
 
-/* The library tells people of its failures by itself; here that is the caller's affair. */
+/* The library prints its errors itself; here the caller reports them. */
 static lxw_error close_quietly(lxw_workbook *book)
 {
 	int had = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC),
