@@ -1,3 +1,4 @@
+/* Names of files beside recordings: see paths.h. */
 #include "exec/paths.h"
 
 #include "cmd/cmd.h"

@@ -1,3 +1,4 @@
+/* Puts the recordings of a run on one clock: see align.h. */
 #include "query/align.h"
 
 #include "base/parallel.h"

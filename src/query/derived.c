@@ -1,3 +1,4 @@
+/* The metrics that are computed when read: a row each. */
 #include "query/derived.h"
 
 #include <string.h>

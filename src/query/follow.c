@@ -1,3 +1,4 @@
+/* Follows a run in progress, line by line: see follow.h. */
 #include "query/follow.h"
 
 #include "base/owned.h"

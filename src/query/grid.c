@@ -1,3 +1,4 @@
+/* Sums over recordings on a grid of equal steps: see grid.h. */
 #include "query/grid.h"
 
 #include <errno.h>

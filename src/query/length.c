@@ -1,3 +1,4 @@
+/* How long a run is, without reading its ticks: see length.h. */
 #include "query/length.h"
 
 #include "query/align.h"

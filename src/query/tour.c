@@ -1,3 +1,4 @@
+/* One pass over all recordings of a run: see tour.h. */
 #include "query/tour.h"
 
 #include "base/parallel.h"

@@ -1,3 +1,4 @@
+/* A run in progress as text, a line for each interval: see follow.h. */
 #include "text/follow.h"
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* Time series as lines of text: see series.h. */
 #include "text/series.h"
 
 #include "base/json.h"

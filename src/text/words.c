@@ -1,3 +1,4 @@
+/* Small pieces of text that the reports share: times, units, counts, commands, columns. */
 #include "text/words.h"
 
 #include "base/str.h"
