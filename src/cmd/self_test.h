@@ -1,7 +1,7 @@
 /* Which of all metrics this machine has, found out by recording: a child of ours is sampled for a moment with
  * everything on, and what has a value exists. */
-#ifndef CMD_HERE_H
-#define CMD_HERE_H
+#ifndef CMD_SELF_TEST_H
+#define CMD_SELF_TEST_H
 
 #include "collect/collector.h"
 

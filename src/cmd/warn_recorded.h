@@ -1,6 +1,6 @@
 /* Warns when a process is recorded already: that is allowed, but rarely intended. */
-#ifndef CMD_ALREADY_H
-#define CMD_ALREADY_H
+#ifndef CMD_WARN_RECORDED_H
+#define CMD_WARN_RECORDED_H
 
 #include "env/env.h"
 

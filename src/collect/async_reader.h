@@ -2,8 +2,8 @@
  *
  * The tick asks for a round and takes the results of the last one; it never waits. On an env that is not live
  * there is no thread: the round is done when it is asked for, so that films are the same every time. */
-#ifndef COLLECT_BESIDE_H
-#define COLLECT_BESIDE_H
+#ifndef COLLECT_ASYNC_READER_H
+#define COLLECT_ASYNC_READER_H
 
 #include "env/env.h"
 

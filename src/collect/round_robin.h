@@ -1,8 +1,8 @@
 /* Reading many slow things in turn: each round reads on from where the last one stopped and ends when all had
  * their turn or some milliseconds are over. A hundred fast sensors are then read in every round; of slow ones
  * each keeps its last value until it is its turn again, and no tick waits for them all. */
-#ifndef COLLECT_ROTA_H
-#define COLLECT_ROTA_H
+#ifndef COLLECT_ROUND_ROBIN_H
+#define COLLECT_ROUND_ROBIN_H
 
 #include "env/env.h"
 

@@ -5,8 +5,8 @@
  * spool's file. In the end the runs of a column are merged. So every value is written and read once, however
  * long the recording is. A spool for each series was rejected: of a hundred thousand processes there are
  * millions. */
-#ifndef EXPORT_SHELF_H
-#define EXPORT_SHELF_H
+#ifndef EXPORT_COLUMN_SORTER_H
+#define EXPORT_COLUMN_SORTER_H
 
 #include "export/spool.h"
 

@@ -1,7 +1,7 @@
 /* Files of older tools, for the scripts that read them: lines of text whose columns have a name there and a
  * field here. A format is a table of such columns; the names of that tool are there and nowhere else. */
-#ifndef EXPORT_OLDER_H
-#define EXPORT_OLDER_H
+#ifndef EXPORT_LEGACY_CSV_H
+#define EXPORT_LEGACY_CSV_H
 
 #include "export/exporter.h"
 
