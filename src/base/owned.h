@@ -53,8 +53,8 @@ void *array_room(void *array, size_t *cap, size_t want, size_t most, size_t size
 	})
 void *array_resize(void *array, size_t nr, size_t size);
 
-/* The array with a place for item `at`: what is new is zero, and *nr tells how many fit. NULL when there is
- * no memory for it; then all is as it was. */
+/* The array with a place for item `at`: what is new is zero, and *nr is how many fit. NULL when there is no
+ * memory for it; then all is as it was. */
 void *array_reach(void *array, uint32_t *nr, uint32_t at, size_t size);
 
 /* Blocks that other structs point to. A failure is kept in it. */

@@ -167,7 +167,7 @@ void compare_job_close(struct compare_job *job)
 	free(job->verdict);
 }
 
-int compare_job_status(const struct compare_job *job, bool told, int status)
+int compare_job_status(const struct compare_job *job, bool shown, int status)
 {
 	struct compare_page page = {.c = job->c};
 	bool met = false;
@@ -176,7 +176,7 @@ int compare_job_status(const struct compare_job *job, bool told, int status)
 		struct buf text;
 
 		met |= job->verdict[i].met;
-		if (!job->verdict[i].met || told)
+		if (!job->verdict[i].met || shown)
 			continue;
 		buf_init(&text, 1 << 16);
 		compare_verdict_words(&page, &job->verdict[i], &text);

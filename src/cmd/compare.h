@@ -34,6 +34,7 @@ enum compare_form compare_form_of(const struct compare_args *a);
 /* Reads and compares; wrong options end the program. */
 void compare_job_open(struct compare_job *job, const struct compare_args *a, int argc, char **argv);
 void compare_job_close(struct compare_job *job);
-/* After writing: says on stderr what failed, unless that was part of the answer. The exit status. */
-int compare_job_status(const struct compare_job *job, bool told, int status);
+/* After writing: prints on stderr what failed, unless it was `shown` in the output. Returns the exit
+ * status. */
+int compare_job_status(const struct compare_job *job, bool shown, int status);
 #endif

@@ -6,7 +6,7 @@
 #include "env/env.h"
 
 struct events_ask {
-	int nr_words; /* kinds, or parts of a name or what is said of it, in any case; 0: all */
+	int nr_words; /* kinds, or parts of a name or its description, ignoring case; 0: all */
 	char **word;
 	bool json, names, verbose;
 	bool color;

@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "query/run.h"
 
-/* The operands as one run; without any, the newest recording here, which is said on stderr ("showing NAME,
+/* The operands as one run; without any, the newest recording here, which is named on stderr ("showing NAME,
  * the newest here"). What cannot be opened ends the program with EXIT_USAGE. */
 struct run *operands_run(const char *doing, int argc, char **argv);
 

@@ -10,13 +10,13 @@
 
 #define PATIENCE_S 2.0
 #define REFRESH_S 0.1
-#define TOLD_S 1.0 /* for this long, reported progress is shown instead of the bytes that were read */
+#define REPORTED_S 1.0 /* for this long, reported progress is shown instead of the bytes that were read */
 #define CLEAR "\r\033[K"
 
 static struct {
 	bool wanted, shown;
 	atomic_flag busy; /* readers may be many threads */
-	double start_s, last_s, told_s;
+	double start_s, last_s, reported_s;
 	uint64_t expected;
 	_Atomic uint64_t read;
 } line = {.busy = ATOMIC_FLAG_INIT};
@@ -59,7 +59,7 @@ static void tell(void *arg, const char *what, double done)
 	(void)arg;
 	if (!line.wanted || atomic_flag_test_and_set(&line.busy))
 		return;
-	line.told_s = now = now_s();
+	line.reported_s = now = now_s();
 	snprintf(percent, sizeof(percent), "%.0f %%", 100 * MAX(0, MIN(done, 1)));
 	if (is_due(now))
 		show(now, what, percent);
@@ -74,7 +74,7 @@ static void on_read(uint64_t bytes)
 	if (atomic_flag_test_and_set(&line.busy))
 		return;
 	now = now_s();
-	if (is_due(now) && now - line.told_s >= TOLD_S) {
+	if (is_due(now) && now - line.reported_s >= REPORTED_S) {
 		bool within = read <= (double)line.expected; /* false in a second pass */
 
 		snprintf(text, sizeof(text), "%s%s%s", format_bytes(size[0], read), within ? " of " : "",

@@ -42,7 +42,7 @@ struct recording {
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;
-	uint64_t limits_told; /* groups whose limits are written */
+	uint64_t limits_written; /* groups whose limits are written */
 };
 
 /* Checks the options; the recording is zeroed. Wrong use dies with EXIT_OWN and a message; our own trouble is

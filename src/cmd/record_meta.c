@@ -317,7 +317,7 @@ static void describe_limits_of_group(struct recording *r, unsigned group, struct
 	if (limits_read_of(r->env, &subject, is_job ? &override : NULL, &limits) < 0)
 		return;
 	add_limits_of_group(f, group, r->scopes.group[group].name, &limits);
-	r->limits_told |= UINT64_C(1) << group;
+	r->limits_written |= UINT64_C(1) << group;
 }
 
 static void describe_job(struct recording *r, struct recorder_facts *f)
@@ -375,14 +375,14 @@ void record_describe_groups(struct recording *r)
 	static struct recorder_facts f;
 	unsigned nr = r->scopes.nr_groups;
 
-	if (!nr || r->over || r->limits_told == UINT64_MAX >> (64 - nr))
+	if (!nr || r->over || r->limits_written == UINT64_MAX >> (64 - nr))
 		return;
 	for (unsigned i = 0; i < nr; i++) {
-		if (r->limits_told >> i & 1)
+		if (r->limits_written >> i & 1)
 			continue;
 		facts_init(&f);
 		describe_limits_of_group(r, i, &f);
-		if (r->limits_told >> i & 1)
+		if (r->limits_written >> i & 1)
 			store_meta(r->sink.store, &f.pairs);
 	}
 }

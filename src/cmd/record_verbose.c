@@ -26,9 +26,9 @@ static const char *why_not(const struct outcome *o, const struct schema_metric *
 	return meta_find(&o->meta, "unread") ? why_unread : "there was nothing of it";
 }
 
-static int keep_reason(struct outcome *o, const struct pairs *told)
+static int keep_reason(struct outcome *o, const struct pairs *event)
 {
-	const struct pair *metric = pairs_find(told, "metric"), *why = pairs_find(told, "why");
+	const struct pair *metric = pairs_find(event, "metric"), *why = pairs_find(event, "why");
 	struct pair memory;
 	struct pairs reason;
 	char name[64], text[1];

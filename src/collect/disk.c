@@ -60,7 +60,7 @@ struct disk {
 	struct columns_reader reader;
 	int queue;    /* column in the table, or -1 */
 	uint8_t turn; /* changes with every reading */
-	bool full;    /* said so */
+	bool full;    /* rows are used up, which was reported */
 	bool explained;
 	unsigned nr_slots;
 	struct disk_slot {

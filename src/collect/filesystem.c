@@ -98,13 +98,13 @@ static void set_cells(struct collect_context *ctx, uint32_t row, const struct en
 	}
 }
 
-static void tell_once(struct collect_context *ctx, bool *told, enum availability availability,
+static void tell_once(struct collect_context *ctx, bool *reported, enum availability availability,
 	const char *reason, bool inodes_only)
 {
-	for (size_t i = 0; !*told && i < ARRAY_SIZE(filesystem_metric); i++)
+	for (size_t i = 0; !*reported && i < ARRAY_SIZE(filesystem_metric); i++)
 		if (!inodes_only || filesystem_metric[i].at.arg >= SPACE_INODES)
 			ctx->why(ctx, i, availability, reason, NULL);
-	*told = true;
+	*reported = true;
 }
 
 static bool join_place(

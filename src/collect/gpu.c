@@ -74,11 +74,11 @@ struct collect_gpus {
 		char name[48], uuid[96];
 		unsigned part;
 		uint32_t row;
-		bool seen;	  /* in the reading that is looked at */
-		const char *told; /* why it has no values: NULL while it has */
+		bool seen;	    /* in the reading that is looked at */
+		const char *reason; /* why it has no values, as reported; NULL while it has */
 	} gpu[GPUS_MAX];
 	bool full;
-	uint64_t told_rows[GPU_MAKERS_MAX];
+	uint64_t explained_rows[GPU_MAKERS_MAX];
 };
 
 static const char gone[] = "it is not there any more", silent[] = "the driver does not answer";
@@ -88,15 +88,15 @@ static void tell_lost(struct collect_gpus *g, struct collect_context *ctx, struc
 {
 	char text[200];
 
-	if (gpu->told == why)
+	if (gpu->reason == why)
 		return;
-	gpu->told = why;
+	gpu->reason = why;
 	collect_lost(ctx, gpu->row);
 	if (why == silent) /* reported for all devices at once */
 		return;
 	snprintf(text, sizeof(text), "%s: %s", gpu->name, why);
 	for (size_t i = 0; i < NR_GPU_ROWS; i++)
-		if (ctx->map.col[i] >= 0 && !(g->told_rows[gpu->part] >> i & 1))
+		if (ctx->map.col[i] >= 0 && !(g->explained_rows[gpu->part] >> i & 1))
 			ctx->why(ctx, i, FAILED, text, NULL);
 }
 
@@ -139,7 +139,7 @@ static void drop(struct collect_gpus *g, struct collect_context *ctx, struct gpu
 static bool make_room(struct collect_gpus *g, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < g->nr && g->nr == GPUS_MAX; i++)
-		if (g->gpu[i].told == gone)
+		if (g->gpu[i].reason == gone)
 			drop(g, ctx, &g->gpu[i]);
 	return g->nr < GPUS_MAX;
 }
@@ -179,7 +179,7 @@ static struct gpu *find(
 
 static void put(struct collect_context *ctx, struct gpu *gpu, const struct gpu_device *d, bool medium)
 {
-	gpu->told = NULL;
+	gpu->reason = NULL;
 	table_touch(ctx->table, gpu->row);
 	for (size_t i = 0; i < NR_GPU_ROWS; i++) {
 		bool known = d->valid >> i & 1;
@@ -225,7 +225,7 @@ static void explain(struct collect_gpus *g, struct collect_context *ctx, unsigne
 		all &= r->device[i].valid;
 		any |= r->device[i].valid;
 	}
-	lacking = g->user.source->rows & ~all & ~g->told_rows[part];
+	lacking = g->user.source->rows & ~all & ~g->explained_rows[part];
 	for (size_t i = 0; i < NR_GPU_ROWS; i++) {
 		const struct gpu_why *why = &r->why[i];
 
@@ -233,7 +233,7 @@ static void explain(struct collect_gpus *g, struct collect_context *ctx, unsigne
 			continue;
 		why = why->reason ? why : &unknown;
 		ctx->why(ctx, i, why->availability, why->reason, why->remedy);
-		g->told_rows[part] |= UINT64_C(1) << i;
+		g->explained_rows[part] |= UINT64_C(1) << i;
 	}
 }
 

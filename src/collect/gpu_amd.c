@@ -1,4 +1,4 @@
-/* AMD GPUs by sysfs and hwmon: no library is needed for anything that the driver tells.
+/* AMD GPUs by sysfs and hwmon: no library is needed for what the driver provides.
  *
  * Files of one number first; gpu_metrics, the firmware's binary table, for the energy, the reasons for
  * throttling, and whatever a chip has no file for; ROCm SMI only where the user names it (gpu_rocm.c says

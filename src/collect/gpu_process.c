@@ -44,7 +44,7 @@ struct gpu_processes {
 	unsigned nr_matches;
 	struct match match[GPU_PROCESSES_MAX]; /* by PID */
 	bool full, told_strangers;
-	uint64_t told_rows[GPU_MAKERS_MAX];
+	uint64_t explained_rows[GPU_MAKERS_MAX];
 };
 
 static struct match *match_find(struct gpu_processes *g, int64_t pid)
@@ -226,10 +226,10 @@ static void explain(struct gpu_processes *g, struct collect_context *ctx, unsign
 	for (size_t i = 0; i < NR_GPU_PROCESS_ROWS; i++) {
 		const struct gpu_why *why = &r->process_why[i];
 
-		if (!why->reason || g->told_rows[part] >> i & 1)
+		if (!why->reason || g->explained_rows[part] >> i & 1)
 			continue;
 		ctx->why(ctx, i, why->availability, why->reason, why->remedy);
-		g->told_rows[part] |= UINT64_C(1) << i;
+		g->explained_rows[part] |= UINT64_C(1) << i;
 	}
 }
 

@@ -1,4 +1,4 @@
-/* ROCm SMI, AMD's library, for what sysfs does not tell: used only where the variable TACHO_ROCM names it.
+/* ROCm SMI, AMD's library, for what sysfs does not have: used only where the variable TACHO_ROCM names it.
  *
  * It reads the same files as we do, except names and versions of gpu_metrics that are newer than tacho. But
  * it prints to the terminal, ends the program by assert() when a file is not as it expects, and locks files

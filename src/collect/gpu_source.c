@@ -93,7 +93,7 @@ int gpu_probe(struct env *env, struct trouble *reterr_why)
 {
 	static char reason[400], remedy[400];
 	bool hidden = false;
-	size_t at = 0, told = 0;
+	size_t at = 0, len = 0;
 
 	reason[0] = remedy[0] = 0;
 	for (size_t i = 0; gpu_makers[i]; i++) {
@@ -106,11 +106,11 @@ int gpu_probe(struct env *env, struct trouble *reterr_why)
 		if (why.reason && at < sizeof(reason))
 			at += (size_t)snprintf(
 				reason + at, sizeof(reason) - at, "%s%s", at ? ", " : "no GPU: ", why.reason);
-		if (why.remedy && told < sizeof(remedy))
-			told += (size_t)snprintf(
-				remedy + told, sizeof(remedy) - told, "%s%s", told ? "; " : "", why.remedy);
+		if (why.remedy && len < sizeof(remedy))
+			len += (size_t)snprintf(
+				remedy + len, sizeof(remedy) - len, "%s%s", len ? "; " : "", why.remedy);
 	}
-	*reterr_why = (struct trouble){reason, told ? remedy : NULL};
+	*reterr_why = (struct trouble){reason, len ? remedy : NULL};
 	return hidden ? -EACCES : -ENOENT;
 }
 

@@ -64,13 +64,13 @@ struct port {
 	char name[80];	  /* "mlx5_0/1"; "": this place is free */
 	char folder[128]; /* sys/class/infiniband/mlx5_0/ports/1 */
 	bool cxi;
-	bool seen;     /* in this listing */
-	uint8_t unit;  /* octets */
-	int state;     /* handle; -1: always active */
-	int row;       /* -1: not active, or without counters */
-	bool useless;  /* active, and has no counters */
-	uint64_t wide; /* rows whose counters have 64 bits */
-	uint64_t told; /* rows whose reason for having no value was reported */
+	bool seen;	    /* in this listing */
+	uint8_t unit;	    /* octets */
+	int state;	    /* handle; -1: always active */
+	int row;	    /* -1: not active, or without counters */
+	bool useless;	    /* active, and has no counters */
+	uint64_t wide;	    /* rows whose counters have 64 bits */
+	uint64_t explained; /* rows whose reason for having no value was reported */
 	int handle[NR_ROWS];
 };
 
@@ -91,9 +91,9 @@ static void tell(struct collect_context *ctx, struct port *p, size_t metric, enu
 {
 	char text[200];
 
-	if (p->told >> metric & 1)
+	if (p->explained >> metric & 1)
 		return;
-	p->told |= UINT64_C(1) << metric;
+	p->explained |= UINT64_C(1) << metric;
 	snprintf(text, sizeof(text), "port %s: %s", p->name, what);
 	ctx->why(ctx, metric, availability, text, remedy);
 }
@@ -402,7 +402,7 @@ static void explain(const struct ib *s, struct collect_context *ctx)
 	for (size_t i = 0; i < PORTS_MAX; i++)
 		active = active || (s->port[i].name[0] && (s->port[i].row >= 0 || s->port[i].useless));
 	for (size_t m = 0; m < NR_ROWS; m++) {
-		bool has = false, told = false;
+		bool has = false, explained = false;
 
 		for (size_t i = 0; i < PORTS_MAX; i++) {
 			const struct port *p = &s->port[i];
@@ -410,9 +410,9 @@ static void explain(const struct ib *s, struct collect_context *ctx)
 			if (!p->name[0])
 				continue;
 			has = has || p->handle[m] >= 0;
-			told = told || p->told >> m & 1;
+			explained = explained || p->explained >> m & 1;
 		}
-		if (!has && !told && is_recorded(ctx, m))
+		if (!has && !explained && is_recorded(ctx, m))
 			ctx->why(ctx, m, ABSENT,
 				active ? "no active port here has this counter" : "no port is active", NULL);
 	}

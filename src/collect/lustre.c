@@ -48,7 +48,7 @@ static const char *const folder[] = {
 
 struct lustre {
 	unsigned listed; /* file systems that some folder names, readable or not */
-	bool told, full, explained;
+	bool reported, full, explained;
 	uint8_t turn;
 	struct lustre_slot {
 		struct textfile file;
@@ -219,7 +219,7 @@ static void tell(struct lustre *l, struct collect_context *ctx)
 
 	for (const struct lustre_slot *slot = l->slot; slot < l->slot + MOUNTS_MAX; slot++)
 		any |= slot->file.text != NULL;
-	if (l->told || (any && !l->full))
+	if (l->reported || (any && !l->full))
 		return;
 	if (l->full)
 		collect_tell(ctx, &collector_lustre, FAILED,
@@ -230,7 +230,7 @@ static void tell(struct lustre *l, struct collect_context *ctx)
 			"run as root, or let users look: chmod a+rx /sys/kernel/debug");
 	else
 		collect_tell(ctx, &collector_lustre, ABSENT, "no Lustre file system is mounted", NULL);
-	l->told = true;
+	l->reported = true;
 }
 
 static int lustre_open(void *state, struct collect_context *ctx)

@@ -51,7 +51,7 @@ const size_t perf_task_clock = PERF_STATIC - 1;
 struct event_row {
 	size_t value, running; /* metrics */
 	unsigned first, nr;    /* pieces of the tasks, or boxes of the node */
-	bool of_package, told;
+	bool of_package, reported;
 	double factor;
 	int error; /* of the boxes; of the pieces, when there are none */
 	struct perf_event example;
@@ -159,7 +159,7 @@ static void tell(struct collect_context *ctx, struct event_row *row, int error)
 		reason = "there are more events than we have room for";
 	ctx->why(ctx, row->value, availability_of(error), reason, remedy);
 	ctx->why(ctx, row->running, availability_of(error), reason, remedy);
-	row->told = true;
+	row->reported = true;
 }
 
 static bool is_counted(const struct perf *s, const struct event_row *row)
@@ -210,7 +210,7 @@ static void tell_incomplete(struct perf *s, struct collect_context *ctx)
 static void explain(struct perf *s, struct collect_context *ctx)
 {
 	for (unsigned i = 0; i < s->nr_rows; i++) {
-		int error = s->row[i].told ? 0 : trouble_of(s, &s->row[i]);
+		int error = s->row[i].reported ? 0 : trouble_of(s, &s->row[i]);
 
 		if (error)
 			tell(ctx, &s->row[i], error);

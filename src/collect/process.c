@@ -223,7 +223,7 @@ void process_unbind(struct processes *p, uint32_t row)
 	p->process[row].pid = 0;
 }
 
-/* Why the metrics of a source have no values: said once, the first time it happens. */
+/* Reports why the metrics of a source have no values: once, the first time it happens. */
 static void explain(struct processes *p, int source, int error)
 {
 	bool forbidden = is_refused(error);

@@ -9,7 +9,7 @@
 
 struct processes;
 
-/* What a reading tells the engine besides the cells. */
+/* What a reading gives the engine besides the cells. */
 struct process_facts {
 	pid_t ppid;
 	uint64_t start_ticks; /* after boot; identifies the process together with the pid */

@@ -35,7 +35,7 @@ struct pen {
 	bool dark;
 	double size;	   /* of plain text */
 	bool snaps;	   /* straight lines stand on pixels: where the surface has them */
-	double pixel;	   /* as wide as what the eye or the screen can tell apart */
+	double pixel;	   /* the smallest width that can be seen */
 	struct buf *words; /* text goes here as SVG elements; NULL: it is drawn */
 };
 

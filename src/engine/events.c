@@ -1,7 +1,7 @@
 /* The kernel's events of forks, execs and exits: read ("heard") in batches, also between ticks when there are
  * many.
  *
- * The connector gives every birth and death; taskstats gives each ended task's account, queued before the
+ * The connector reports every fork and exit; taskstats gives each ended task's account, queued before the
  * connector's exit event of the same task, so reading the connector first and taskstats second finds every
  * record's process known, except one that began in between: its record names its parent.
  *
@@ -82,7 +82,7 @@ static void members_look(struct engine *e)
 	}
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- the kernel's events ---- */
 
 static void name_helpers(struct engine *e)
 {
@@ -169,10 +169,10 @@ static void on_fork(struct engine *e, const struct kernel_event *event)
 static void announce_exec(struct engine *e, uint32_t slot)
 {
 	struct member *m = &e->tree.member[slot];
-	bool told = m->bound ? !m->brief : m->unwaited_ns && !e->tree.ask;
+	bool known = m->bound ? !m->brief : m->unwaited_ns && !e->tree.ask;
 	bool cut;
 
-	if (!told || e->commands_read >= COMMANDS_MAX ||
+	if (!known || e->commands_read >= COMMANDS_MAX ||
 		process_cmdline(e->env, m->pid, e->cmdline, sizeof(e->cmdline), &cut) <= 0)
 		return;
 	e->commands_read++;
@@ -220,10 +220,10 @@ static void linger(struct engine *e, uint32_t slot)
 		e->lingering[e->nr_lingering++] = (struct slot_id){slot, e->tree.member[slot].id};
 }
 
-static void told_parent(struct member *m, pid_t parent)
+static void note_parent(struct member *m, pid_t parent)
 {
 	m->ppid = parent;
-	m->told_parent = true;
+	m->parent_known = true;
 }
 
 static void on_event(struct engine *e, const struct kernel_event *event)
@@ -253,7 +253,7 @@ static void on_event(struct engine *e, const struct kernel_event *event)
 	e->tree.member[slot].status = event->status;
 	e->tree.member[slot].has_status = true;
 	if (event->parent > 0) /* its parent may not be the process that forked it */
-		told_parent(&e->tree.member[slot], event->parent);
+		note_parent(&e->tree.member[slot], event->parent);
 	linger(e, slot);
 }
 
@@ -323,8 +323,8 @@ static void on_record(struct engine *e, const struct exit_record *r)
 	}
 	m->status = r->status;
 	m->has_status = true;
-	if (r->parent > 0 && !m->told_parent)
-		told_parent(m, r->parent);
+	if (r->parent > 0 && !m->parent_known)
+		note_parent(m, r->parent);
 	if (!m->bound) /* else it counts for the user that it had at its last sample */
 		member_follow_user(e, slot, r->uid);
 }

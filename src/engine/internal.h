@@ -141,7 +141,7 @@ static inline bool still_here(const struct engine *e, const struct slot_id *m)
 /* engine.c: the node's collectors are opened in a tick, while the job runs: it does not wait for them.
  * Those that are described and were not opened yet. */
 void collectors_open(struct engine *e);
-/* Describes the sets that are not described yet, if there are any, and tells the sink. */
+/* Describes the sets that are not described yet, if there are any, and gives the schema to the sink. */
 void engine_describe_rest(struct engine *e);
 
 /* select.c */
@@ -153,7 +153,7 @@ void choice_drop(struct engine *e);
 
 /* announce.c */
 void announce_begin(struct engine *e); /* e->pairs are empty */
-/* Adds their names, parted by NUL, which stand behind those of the pairs that were added before. */
+/* Adds their names, separated by NUL, behind those of the pairs that were added before. */
 void announce_groups(struct engine *e, const char *key, uint64_t groups);
 void member_announce(struct engine *e, uint32_t slot);
 

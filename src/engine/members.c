@@ -163,7 +163,7 @@ static bool has_family(const struct engine *e, const struct member *m)
  * that is a subreaper. */
 static bool may_be_adopted(const struct engine *e, const struct member *m)
 {
-	if (!m->had_parent || m->told_parent || !has_family(e, m))
+	if (!m->had_parent || m->parent_known || !has_family(e, m))
 		return false;
 	tree_for_each (&e->tree, slot, after) {
 		const struct member *other = &e->tree.member[slot];

@@ -170,7 +170,7 @@ static int choose_word(const char *word, size_t len, bool add, struct choice *ch
 	}
 	if (take_back(word, len, choice) || named)
 		return 0;
-	/* What was not asked for can be left out all the same. */
+	/* A word that was not given can still be removed. */
 	snprintf(copy, sizeof(copy), "%.*s", (int)MIN(len, 63), word);
 	known = nearest_to(copy, 1);
 	for_each_name(compare, &known);

@@ -78,7 +78,7 @@ void list_members(struct engine *e)
 }
 
 /* A process can become wanted without a fork or an exec that we are told of: it changes its user, is moved to
- * another control group, is exec'ed long after its birth. So all processes are looked at from time to time,
+ * another control group, is exec'ed long after its fork. So all processes are looked at from time to time,
  * but so rarely that ten thousand cost next to nothing. */
 static void look_at_all(struct engine *e, int64_t now)
 {
@@ -130,7 +130,7 @@ static int64_t suspects(struct engine *e)
 	return nr;
 }
 
-/* Where the kernel tells of every fork there is nothing to suspect. */
+/* Where the kernel reports every fork there is nothing to suspect. */
 static void suspect_unknown(struct engine *e)
 {
 	int64_t nr = suspects(e);
@@ -389,7 +389,7 @@ static void read_one_smaps(struct engine *e, uint32_t slot)
 		process_tell_family(e->processes, slot, parent_slot(e, slot));
 	}
 	spent = own_cpu(CLOCK_THREAD_CPUTIME_ID) - before;
-	if (pages > 256 && spent > SMAPS_FIXED_NS) /* learn slowly, but believe large readings */
+	if (pages > 256 && spent > SMAPS_FIXED_NS) /* learn slowly, but trust large readings */
 		e->page_ns += ((spent - SMAPS_FIXED_NS) * 1024 / pages - e->page_ns) / 4;
 	e->tokens_ns -= spent;
 	e->smaps_ns += spent;
@@ -625,7 +625,7 @@ static void read_self(struct engine *e)
 }
 
 /* How often a collector is due. The node's counters move in clock ticks of 10 ms: reading them more often
- * than every 20 ms costs much and tells nothing. */
+ * than every 20 ms costs much and shows nothing new. */
 static int64_t period(const struct engine *e, const struct collector *c)
 {
 	if (c->tier != TIER_TICK)

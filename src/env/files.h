@@ -15,7 +15,7 @@ struct file_node {
 	const char *content; /* NULL: not a file */
 	size_t len;
 	const char *link;	  /* NULL: not a link */
-	int64_t size;		  /* of a folder, as fstat tells it */
+	int64_t size;		  /* of a folder, as fstat gives it */
 	int64_t cpu_ns;		  /* of proc/PID: its CPU clock, -1: not known */
 	struct env_space space;	  /* of the file system it lies on; total -1: not known */
 	int error[NR_NODE_CALLS]; /* negative errno that a call gives instead */

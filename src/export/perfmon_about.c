@@ -24,14 +24,14 @@ static void set_add(uint64_t *set, int64_t pid)
 		set[pid / 64] |= UINT64_C(1) << pid % 64;
 }
 
-struct said { /* of a process */
+struct process_about { /* of a process */
 	bool has_pid, has_ppid;
 	int64_t pid, ppid;
 	const char *name, *exe, *command; /* NULL: not known */
 	double start;			  /* s since 1970; NAN: not known */
 };
 
-static void add_parent(struct buf *out, const struct said *s)
+static void add_parent(struct buf *out, const struct process_about *s)
 {
 	struct json j;
 	char key[24], text[EXPORT_TEXT];
@@ -50,7 +50,7 @@ static void add_parent(struct buf *out, const struct said *s)
 	json_end_object(&j);
 }
 
-static void add_child(struct buf *out, struct buf *text, const struct said *s)
+static void add_child(struct buf *out, struct buf *text, const struct process_about *s)
 {
 	buf_reset(text);
 	buf_addf(text, "pid=%lld, ", (long long)s->pid);
@@ -62,7 +62,7 @@ static void add_child(struct buf *out, struct buf *text, const struct said *s)
 }
 
 /* A process whose parent is not in the job is a "parent" there; the others are "children". */
-static int add_process(struct perfmon *p, size_t number, const struct said *s)
+static int add_process(struct perfmon *p, size_t number, const struct process_about *s)
 {
 	struct perfmon_host *host = &p->host[number];
 	bool parent = s->pid >= 0 && s->pid < PIDS && !(s->has_ppid && set_has(p->pids, s->ppid)) &&
@@ -129,7 +129,7 @@ int perfmon_processes(struct perfmon *p, const struct data_table *table, const s
 
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
 		const char *host = text_at(p, table, "host", b, row);
-		struct said s = {.name = text_at(p, table, "name", b, row),
+		struct process_about s = {.name = text_at(p, table, "name", b, row),
 			.exe = text_at(p, table, "exe", b, row),
 			.command = text_at(p, table, "command", b, row),
 			.start = NAN};
@@ -181,16 +181,16 @@ static void add_gpu(struct json *j, const struct summary_gpu *g)
 	static const struct {
 		const char *name;
 		enum gpu_text_id text;
-	} said[] = {{"instance", GPU_TEXT_INSTANCE}, {"vendor", GPU_TEXT_VENDOR}, {"name", GPU_TEXT_NAME},
+	} row[] = {{"instance", GPU_TEXT_INSTANCE}, {"vendor", GPU_TEXT_VENDOR}, {"name", GPU_TEXT_NAME},
 		{"uuid", GPU_TEXT_UUID}, {"pci", GPU_TEXT_PCI}};
 	const struct figure *memory = &g->figure[GPU_FIG_MEMORY_TOTAL];
 
 	json_object(j, NULL);
 	if (g->index >= 0)
 		json_int(j, "index", g->index);
-	for (size_t i = 0; i < ARRAY_SIZE(said); i++)
-		if (g->text[said[i].text])
-			add_fact(j, said[i].name, g->text[said[i].text]);
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		if (g->text[row[i].text])
+			add_fact(j, row[i].name, g->text[row[i].text]);
 	if (!memory->why)
 		json_int(j, "memory_total", round_i64(memory->value));
 	json_end_object(j);

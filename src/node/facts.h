@@ -9,7 +9,7 @@ struct facts {
 	struct env *env;
 	describe_fn *fn;
 	void *arg;
-	uint64_t said;	      /* rows of hardware_fact[]: a fact is passed on once */
+	uint64_t given;	      /* rows of hardware_fact[]: a fact is passed on once */
 	bool is_x86;	      /* of cpuinfo, once hardware_cpu() has read it */
 	char cpu_flags[4096]; /* separated by blanks */
 };

@@ -58,7 +58,7 @@ struct gpus_entry {
 enum counting { OF_MAKER, OF_NODE, OF_DEVICE_FILES };
 
 struct gpus_list {
-	bool said, all;
+	bool is_set, all;
 	bool unsure; /* a GPU that is not in it may still be the job's */
 	enum counting counting;
 	unsigned nr;
@@ -178,7 +178,7 @@ static void read_list(struct gpus_list *l, const char *value, bool ranges, unsig
 {
 	struct text rest = text_of(value);
 
-	l->said = true;
+	l->is_set = true;
 	while (rest.len > 0) {
 		unsigned before = l->nr;
 
@@ -212,7 +212,7 @@ static void count_within(struct gpus_list *l, const struct gpus_list *outer)
 {
 	char by[sizeof(l->by)];
 
-	if (!outer->said || outer->all)
+	if (!outer->is_set || outer->all)
 		return;
 	for (unsigned i = 0; i < l->nr; i++) {
 		if (l->entry[i].index == ANY)
@@ -394,7 +394,7 @@ static void read_batch(const struct variables *v, struct gpu_claims *c)
 			continue;
 		say_by(&l, source[s].name, value, "");
 		for (unsigned i = 0; i < NR_VENDORS; i++)
-			if (is_meant(v, i) && !c->list[i].said)
+			if (is_meant(v, i) && !c->list[i].is_set)
 				c->list[i] = l;
 	}
 }
@@ -424,7 +424,7 @@ static void read_container(const struct variables *v, bool beside_us, struct gpu
 	l->all = !strcmp(value, "all");
 	read_list(l, value, false, 0);
 	say_by(l, "NVIDIA_VISIBLE_DEVICES", value, "");
-	l->said = l->nr || l->all || none;
+	l->is_set = l->nr || l->all || none;
 }
 
 static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_claims *c)
@@ -441,8 +441,8 @@ static void read_nvidia(const struct variables *v, bool beside_us, struct gpu_cl
 		if (!beside_us)
 			count_within(&own, &given);
 	}
-	if (!l->said || has_slices(&own))
-		*l = own.said ? own : given;
+	if (!l->is_set || has_slices(&own))
+		*l = own.is_set ? own : given;
 }
 
 /* HIP uses CUDA's variable too; on a node with GPUs of both makers it is meant for those of the other. */
@@ -452,13 +452,13 @@ static void read_amd(const struct variables *v, bool has_nvidia, struct gpus_lis
 	const char *value = variable_get(v, "ROCR_VISIBLE_DEVICES");
 	struct gpus_list outer = {0}, inner = {0};
 
-	if (l->said)
+	if (l->is_set)
 		return;
 	if (value) {
 		read_list(&outer, value, false, 0);
 		say_by(&outer, "ROCR_VISIBLE_DEVICES", value, "");
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(within) && !inner.said; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(within) && !inner.is_set; i++) {
 		value = variable_get(v, within[i]);
 		if (!value || (has_nvidia && !strcmp(within[i], CUDA_VARIABLE)))
 			continue;
@@ -466,7 +466,7 @@ static void read_amd(const struct variables *v, bool has_nvidia, struct gpus_lis
 		say_by(&inner, within[i], value, "");
 	}
 	count_within(&inner, &outer);
-	*l = inner.said ? inner : outer;
+	*l = inner.is_set ? inner : outer;
 }
 
 /* "0,1.0": of a device, or of a tile of it. A mask that is not understood is ignored, as the driver does. */
@@ -475,19 +475,19 @@ static void read_intel(const struct variables *v, struct gpus_list *l)
 	const char *value = variable_get(v, "ZE_AFFINITY_MASK"),
 		   *model = variable_get(v, "ZE_FLAT_DEVICE_HIERARCHY");
 	struct text rest = value ? text_of(value) : (struct text){"", 0};
-	struct gpus_list mask = {.said = rest.len > 0};
+	struct gpus_list mask = {.is_set = rest.len > 0};
 	bool flat = !model || strcasecmp(model, "COMPOSITE") != 0;
 
-	if (l->said)
+	if (l->is_set)
 		return;
 	while (rest.len > 0) {
 		struct text tile = trimmed(text_cut(&rest, ',')), device = text_cut(&tile, '.');
 		int index;
 
 		if (!index_of(device, &index) || !add_entry(&mask, index, (struct text){"", 0}))
-			mask.said = false;
+			mask.is_set = false;
 	}
-	if (mask.said)
+	if (mask.is_set)
 		say_by(&mask, "ZE_AFFINITY_MASK", value,
 			flat ? " (where a GPU of several tiles counts as several)" : "");
 	*l = mask;
@@ -596,7 +596,7 @@ enum gpu_claim gpu_claims_ask(const struct gpu_claims *c, const struct gpu_ident
 		*ret_by = c->ruled_by;
 		return claim;
 	}
-	if (!l->said)
+	if (!l->is_set)
 		return GPU_UNCLAIMED;
 	claim = is_listed(
 			l, l->counting == OF_NODE ? node_index(c, v, gpu) : gpu->index, gpu->minor, gpu->uuid)

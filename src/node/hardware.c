@@ -88,7 +88,7 @@ const struct fact hardware_fact[] = {
 };
 /* clang-format on */
 const size_t nr_hardware_facts = ARRAY_SIZE(hardware_fact);
-_Static_assert(ARRAY_SIZE(hardware_fact) <= 64, "facts.said has a bit for each");
+_Static_assert(ARRAY_SIZE(hardware_fact) <= 64, "facts.given has a bit for each");
 
 /* The first value counts: a machine with wrong data may have two L1d caches. */
 static void say(struct facts *f, const char *name, const char *value)
@@ -98,9 +98,9 @@ static void say(struct facts *f, const char *name, const char *value)
 
 	while (i < nr_hardware_facts && strcmp(hardware_fact[i].name, name))
 		i++;
-	if (i == nr_hardware_facts || f->said >> i & 1)
+	if (i == nr_hardware_facts || f->given >> i & 1)
 		return;
-	f->said |= UINT64_C(1) << i;
+	f->given |= UINT64_C(1) << i;
 	snprintf(key, sizeof(key), "hw.%s", name);
 	f->fn(f->arg, key, value);
 }

@@ -54,7 +54,7 @@ static void say_nodes(struct facts *f)
 	char list[1024], cpus_text[FACT_TEXT_MAX], memory_text[FACT_TEXT_MAX];
 	struct cpu_bits online = {0};
 	struct buf cpus, memory;
-	unsigned nr, told = 0;
+	unsigned nr, listed = 0;
 
 	if (fact_read(f, list, sizeof(list), NODES "/online") <= 0)
 		return;
@@ -64,13 +64,13 @@ static void say_nodes(struct facts *f)
 	fact_number(f, "numa_nodes", nr);
 	buf_init_fixed(&cpus, cpus_text, sizeof(cpus_text));
 	buf_init_fixed(&memory, memory_text, sizeof(memory_text));
-	for (int node = cpu_bits_next(&online, 0); node >= 0 && told < NODES_MAX;
-		node = cpu_bits_next(&online, node + 1), told++)
+	for (int node = cpu_bits_next(&online, 0); node >= 0 && listed < NODES_MAX;
+		node = cpu_bits_next(&online, node + 1), listed++)
 		add_node(f, node, &cpus, &memory);
-	if (told < nr && cpus.len)
-		buf_addf(&cpus, "; %u more", nr - told);
-	if (told < nr && memory.len)
-		buf_addf(&memory, ", %u more", nr - told);
+	if (listed < nr && cpus.len)
+		buf_addf(&cpus, "; %u more", nr - listed);
+	if (listed < nr && memory.len)
+		buf_addf(&memory, ", %u more", nr - listed);
 	fact_text(f, "numa_cpus", cpus_text);
 	fact_text(f, "numa_memory", memory_text);
 }

@@ -57,7 +57,7 @@ struct named_event {
 /* Hardware, software, then cache events; false when there are no more. `memory` holds a name that is made. */
 bool named_event_at(size_t i, struct named_event *ret, char memory[static 48]);
 bool named_event_find(struct text name, struct named_event *ret, char memory[static 48]);
-/* Equal but for case, '-' and '_'. */
+/* Equal, ignoring case and the difference between '-' and '_'. */
 bool name_equal(struct text a, const char *b);
 
 /* ---- PMUs: event_sysfs.c ---- */

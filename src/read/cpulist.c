@@ -1,5 +1,5 @@
 /* Lists of CPUs as sets of bits: a kilobyte on the stack, and union, count and "the next one not seen yet"
- * are loops over words. glibc's cpu_set_t would do but for its size, which a large host exceeds. */
+ * are loops over words. glibc's cpu_set_t is too small for a large host. */
 #include "read/cpulist.h"
 
 static bool take(const char **p, unsigned long *ret)

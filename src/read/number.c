@@ -1,5 +1,5 @@
-/* Decimal numbers in the kernel's text. Overflow wraps, as the kernel's own counters do: a reader that said
- * "no value" at 2^64 would lose a counter at the moment it is most interesting. */
+/* Decimal numbers in the kernel's text. Overflow wraps, as the kernel's own counters do: with "no value" at
+ * 2^64 a counter would be lost at the moment it is most interesting. */
 #include "read/read.h"
 
 #include "read/wide.h"

@@ -38,7 +38,7 @@ void kv_init(struct kv_reader *r, const struct metric *metric, size_t nr, int so
 /* Cells whose key is missing become invalid. Returns how many keys were found. */
 unsigned kv_read(struct kv_reader *r, const char *text, size_t len, struct table *out, uint32_t row);
 
-/* Numbers parted by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows
+/* Numbers separated by blanks, in the order of the kernel's manual (stat, statm, schedstat, diskstats). Rows
  * name their column with at.col from 1. Words that are not numbers count as columns and give no value, except
  * a single letter (the state of a process), which gives its character code. */
 struct columns_reader {

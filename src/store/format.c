@@ -1,6 +1,6 @@
 /* The header of a block. It has a checksum of its own beside the payload's, so that after damage a reader can
- * tell a whole header from bytes that look like one, and may trust its length. Finding the next block costs
- * one pass over the file, even in a file made to cost more. */
+ * distinguish a whole header from bytes that look like one, and may trust its length. Finding the next block
+ * costs one pass over the file, even in a file made to cost more. */
 #include "store/format.h"
 
 #include "store/crc32c.h"

@@ -63,7 +63,7 @@ enum cells_flag {
 #define SCHEMA_MAX (UINT32_C(4) << 20)	    /* bytes of a decoded schema */
 
 struct block_header {
-	uint32_t file;	   /* first four bytes of the file id: tells blocks of other recordings apart */
+	uint32_t file;	   /* first four bytes of the file id: shows blocks of other recordings */
 	uint32_t sequence; /* counts blocks from 0; a jump is a gap */
 	uint16_t type, flags;
 	uint32_t length; /* of the payload */

@@ -1,4 +1,4 @@
-/* Events that have begun and not ended (kinds that end in ".begin" and ".end", told apart by the pair
+/* Events that have begun and not ended (kinds that end in ".begin" and ".end", identified by the pair
  * `name`): a segment repeats them, so that a reader that begins there knows of them. When there are too many,
  * the oldest are not repeated. Nothing is allocated. */
 #ifndef STORE_OPEN_EVENTS_H

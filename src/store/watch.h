@@ -14,8 +14,8 @@ struct store_watch {
 	int64_t flush_ns; /* how often it grows at least; 0: once a second */
 	bool local;	  /* the recorder is, or was, on this machine */
 
-	/* Its own. */
-	uint64_t tried;	   /* size at which the reader was last told to read on */
+	/* Internal. */
+	uint64_t tried;	   /* size at which WATCH_MORE was last returned */
 	int64_t grew_ns;   /* when; 0: not yet */
 	int64_t looked_ns; /* at lock and name */
 	bool locked;	   /* a lock was seen */

@@ -769,7 +769,7 @@ int store_finish(struct store_writer *w, struct pairs *summary)
 
 	segment_end(w);
 	r = append_push(&w->out);
-	if (r == 0 && w->paused) { /* a last segment, to tell of the gap */
+	if (r == 0 && w->paused) { /* a last segment, with the event "gap" */
 		w->paused = false;
 		segment_begin(w, w->clock_ns);
 		segment_end(w);

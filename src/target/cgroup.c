@@ -648,7 +648,7 @@ static int64_t microseconds(const char *text, const char *key)
 	return value < 0 ? -1 : value * NSEC_PER_USEC;
 }
 
-/* cpuacct.usage is exact; cpuacct.stat, in ticks, tells how to divide it. */
+/* cpuacct.usage is exact; cpuacct.stat, in ticks, shows how to divide it. */
 static void divide_v1(const struct own_cgroup *g, struct cgroup_usage *ret)
 {
 	char text[256];

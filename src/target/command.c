@@ -282,26 +282,27 @@ static void job_has_already(struct command *c, uint64_t pending)
 /* The other end closes when the new program runs. */
 int command_confirm(struct command *c)
 {
-	struct command_report said = {0};
+	struct command_report report = {0};
 	size_t got = 0;
 	ssize_t n;
 
 	let_go(c);
-	while ((n = read(c->report, (char *)&said + got, sizeof(said) - got)) != 0 && got < sizeof(said)) {
+	while ((n = read(c->report, (char *)&report + got, sizeof(report) - got)) != 0 &&
+		got < sizeof(report)) {
 		if (n < 0 && errno != EINTR)
 			break;
 		got += (size_t)MAX(n, 0);
 	}
 	close(c->report);
-	c->before_exec_kib = got >= offsetof(struct command_report, error) ? said.kib : -1;
+	c->before_exec_kib = got >= offsetof(struct command_report, error) ? report.kib : -1;
 	if (got >= offsetof(struct command_report, error))
-		job_has_already(c, said.pending);
-	if (!said.error)
+		job_has_already(c, report.pending);
+	if (!report.error)
 		return 0;
 	waitpid(c->pid, NULL, 0);
 	c->pid = 0;
 	witness_end(&c->witness);
-	return -said.error;
+	return -report.error;
 }
 
 int command_become(struct command *c, char *const *argv)
@@ -387,7 +388,7 @@ static bool is_our_own(const struct signalfd_siginfo *si)
  * size go to the group. A hangup goes to the leader of the session alone (__tty_hangup()); when the leader
  * ends, or when a group becomes an orphan, the whole group gets it. Others, for instance of a timer that was
  * set before our exec (alarm(2)), may have been sent to us alone. */
-static bool kernel_told_group(int sig, bool *ret_known)
+static bool kernel_sent_to_group(int sig, bool *ret_known)
 {
 	*ret_known = true;
 	switch (sig) {
@@ -409,13 +410,13 @@ static bool job_has_it(struct command *c, const struct signalfd_siginfo *si)
 	int sig = (int)si->ssi_signo;
 	bool in_group = getpgid(c->pid) == getpgrp();
 	/* Asked in any case: a signal that the witness saw must not be taken for the next one. */
-	bool seen = witness_saw(&c->witness, sig), known = false, told = false;
+	bool seen = witness_saw(&c->witness, sig), known = false, sent = false;
 
 	if (!in_group)
 		return false;
 	if (si->ssi_code == SI_KERNEL)
-		told = kernel_told_group(sig, &known);
-	return known ? told : seen;
+		sent = kernel_sent_to_group(sig, &known);
+	return known ? sent : seen;
 }
 
 /* With its value, and with its sender where the kernel allows us to set it. */

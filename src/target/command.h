@@ -61,13 +61,13 @@ unsigned command_privileges(struct command *c);
 
 /* Next signal: 1 and the signal, or 0. */
 int command_signal(struct command *c, struct signalfd_siginfo *ret);
-/* Passes it to the job unless it has it. is_member tells whether a PID belongs to the job. Returns whether it
+/* Passes it to the job unless it has it. is_member says whether a PID belongs to the job. Returns whether it
  * did. */
 bool command_forward(struct command *c, const struct signalfd_siginfo *si, bool sender_is_member);
 /* The job is over: no signal is passed on any more. */
 void command_ended(struct command *c);
-/* Stops us by this signal: a shell tells them apart ($? is 128 + its number). To the process, not by raise():
- * one that the terminal sent us and that is still pending must not stop us a second time. */
+/* Stops us by this signal: a shell distinguishes them ($? is 128 + its number). To the process, not by
+ * raise(): one that the terminal sent us and that is still pending must not stop us a second time. */
 void command_stop_by(int sig);
 /* Did the job stop for the terminal? Then stops us as well and returns, once continued, true. */
 bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg);

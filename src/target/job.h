@@ -19,7 +19,7 @@ const char *scheduler_name(enum scheduler kind); /* "slurm", "pbs", "oar"; NULL 
 /* The job we run in, by our environment, then by our control group. false: in none. */
 bool job_here(struct env *env, struct job_name *ret);
 
-/* Its hosts, each once, parted by commas; SLURM's list as it is written. "" when not known. */
+/* Its hosts, each once, separated by commas; SLURM's list as it is written. "" when not known. */
 void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size);
 
 struct job;

@@ -49,7 +49,7 @@ struct member {
 	bool waits;	 /* it has waited for children: what they used is in its account */
 	bool regrouped;	 /* its groups changed since it was announced, or it was not announced yet */
 	/* Its parent was a member when it was last known; the kernel reported its parent at its end. */
-	bool had_parent, told_parent;
+	bool had_parent, parent_known;
 	char name[64];
 	uint32_t execs;	    /* how often it became another program since it was announced */
 	uint8_t peak_least; /* as in struct ending, of its former programs; 0: known */
@@ -82,7 +82,7 @@ struct tree_owner {
 struct tree {
 	struct env *env;
 	struct member *member; /* [cap], lazily mapped */
-	uint32_t *slot_of;     /* [pid_max + 1]: slot + 1, 0 for strangers */
+	uint32_t *slot_of;     /* [pid_max + 1]: slot + 1, 0 for processes that are no members */
 	int32_t *parent_of;    /* [pid_max + 1]: scratch of a scan, all 0 between scans */
 	int32_t *scanned;      /* [pid_max + 1]: the PIDs of a scan */
 	uint32_t nr_scanned;
