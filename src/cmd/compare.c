@@ -29,7 +29,7 @@ static const struct opt compare_opts[] = {
 			"those that differ by a hundredth or more, by more than the spread of repeated runs, and by more than what is "
 			"noise anywhere (1 MiB, 10 ms)."},
 	{'F', "fail-if", "CONDITION", OPT_LIST, INTO(fail_if), .not_from_env = true,
-		.help = "exit with 3 when this is so: memory.peak>+10%",
+		.help = "exit with 3 when this is true: memory.peak>+10%",
 		.detail = "NAME is a figure of the summary's JSON (memory.peak_pss_bytes, cpu.total_s; --all lists them), or a short "
 			"name: wall, exit, cpu.time, cpu.user, cpu.system, cores, cores.peak, memory.peak (PSS, else RSS), memory.pss, "
 			"memory.rss, memory.uss, memory.process (of the largest one), io.read and io.write (by system calls), "
@@ -46,7 +46,7 @@ static const struct opt compare_opts[] = {
 	{0, "align", "HOW", OPT_CHOICE, INTO(align), .choices = align_names, .preset = "time",
 		.help = "plots by elapsed time, or phase by phase",
 		.detail = "With 'phases' each phase of a run is stretched to where the phase of that name stands in the first run."},
-	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true, .help = "replace files that are there"},
+	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true, .help = "replace existing files"},
 };
 /* clang-format on */
 
@@ -227,19 +227,19 @@ const struct cmd cmd_compare = {
 	.name = "compare",
 	.synopsis = "[OPTION…] RUN RUN… | RUN… -- RUN…",
 	.help = "what is different between runs; fails a build that got worse",
-	.detail = "Compares the figures of runs: the first with the second, or with each of the others. A "
-		  "run is a "
-		  "recording, or a directory with those of several nodes. Repeated runs of the same thing "
-		  "stand "
-		  "together on either side of --: then means are compared, and a difference that is larger "
-		  "than the "
-		  "spread of the repeated runs is marked. Phases that the job told are compared by name.\n\n"
-		  "Runs of different machines and versions can be compared; what makes that doubtful (other "
-		  "hosts, CPU "
-		  "models, intervals) is said.\n\n"
-		  "Exit status: 0, or 3 when a condition of --fail-if is met, 1 on trouble, 2 when there is "
-		  "no recording, "
-		  "or a condition cannot be decided.",
+	.detail =
+		"Compares the figures of runs: the first with the second, or with each of the others. A "
+		"run is a "
+		"recording, or a directory with those of several nodes. Repeated runs of the same thing "
+		"stand "
+		"together on either side of --: then means are compared, and a difference that is larger "
+		"than the "
+		"spread of the repeated runs is marked. Phases that the job marked are compared by name.\n\n"
+		"Runs of different machines and versions can be compared; a warning names what makes that "
+		"doubtful (other hosts, CPU models, intervals).\n\n"
+		"Exit status: 0, or 3 when a condition of --fail-if is met, 1 on trouble, 2 when there is "
+		"no recording, "
+		"or a condition cannot be decided.",
 	.examples = "$ tacho compare before.tacho after.tacho\n"
 		    "    What is different.\n"
 		    "$ tacho compare base/*.tacho -- new/*.tacho\n"

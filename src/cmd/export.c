@@ -42,14 +42,14 @@ static const struct opt export_opts[] = {
 		.detail = "process: only what is known of each process. group: processes are folded to the groups they are in. node: all "
 			"instances of a domain become one row for each tick, folded as each metric says."},
 	{0, "every", "TIME", OPT_INTERVAL, INTO(every_ns), .not_from_env = true,
-		.help = "a row for so much time: 10s, 1m",
-		.detail = "Levels become their mean, marks of the highest their largest, counters what they were at the end. "
+		.help = "one row for each span of this time: 10s, 1m",
+		.detail = "Levels become their mean, high-water marks their maximum, counters their value at the end. "
 			"By default a row is a tick."},
 	{0, "from", "TIME", OPT_TEXT, INTO(from), .not_from_env = true,
-		.help = "begin so long after the start of the run: 90, 1m30s, 25%",
+		.help = "begin this long after the start of the run: 90, 1m30s, 25%",
 		.detail = "Seconds, a time with units, or a share of the whole."},
 	{0, "until", "TIME", OPT_TEXT, INTO(until), .not_from_env = true,
-		.help = "end so long after the start of the run",
+		.help = "end this long after the start of the run",
 		.detail = "Also `--to TIME`, as other commands have it."},
 	{0, "long", NULL, OPT_FLAG, INTO(is_long), .not_from_env = true,
 		.help = "csv: a row for each value (tidy form)",
@@ -63,10 +63,10 @@ static const struct opt export_opts[] = {
 		.help = "in csv and xlsx, texts that begin as formulas are not changed",
 		.detail = "Spreadsheets take a cell that begins with = + - @, a tab or an end of line for a formula, and the "
 			"user of a job chooses its names. Such a text gets an apostrophe before it, and so does one that has apostrophes "
-			"before such a character: a program that reads the file takes one away from those and has the text. Numbers and "
+			"before such a character: a program that reads the file removes one apostrophe to get the text. Numbers and "
 			"all other formats are never changed. --no-safe-cells writes texts as they are."},
 	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
-		.help = "replace files that are there"},
+		.help = "replace existing files"},
 	{0, "formats", NULL, OPT_FLAG, INTO(formats), .not_from_env = true,
 		.help = "list the formats, and what is missing for some"},
 };
@@ -87,15 +87,15 @@ const struct cmd cmd_export = {
 		"tick and a column for each metric, and tables of the processes, the events, the columns and what the "
 		"recording says of itself. The path of what was written goes to stdout, one line each.\n\n"
 		"Without an operand it is the newest recording in this directory. Several files, or a directory of recordings, "
-		"are one run with several nodes: the same tables, told apart by the column host. A recording that is still "
+		"are one run with several nodes: the same tables, in which the column host says of which node a row is. A recording that is still "
 		"being written is exported up to now, a damaged one as far as it can be read. Memory does not grow with the "
 		"length of a recording.\n\n"
 		"Times are UTC with nanoseconds. Counts and bytes are exact 64-bit integers. What is not known is missing, never "
-		"zero. Texts are UTF-8; bytes that are none stand as \\xNN, the same in every format, and a backslash before an "
+		"zero. Texts are UTF-8; other bytes are written as \\xNN, the same in every format, and a backslash before an "
 		"x as \\\\x.\n\n"
 		"Files are for their owner alone (mode 0600), as recordings are. They have their name when all of them are whole: "
 		"a failure half-way leaves nothing behind. Nothing is replaced without --force. Exit status: 0 when all was "
-		"written, 1 on trouble, 2 when there is no recording, a file is in the way or the question was wrong.",
+		"written, 1 on trouble, 2 when there is no recording, a file exists already or an option is wrong.",
 	.examples = "$ tacho export job.tacho\n"
 		"    CSV files in job-export/, one for each domain.\n"
 		"$ tacho export --to parquet -o tables/ runs/4711/\n"

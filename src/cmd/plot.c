@@ -41,12 +41,12 @@ static const struct opt plot_opts[] = {
 	{0, "group", "NAME", OPT_TEXT, INTO(group), .not_from_env = true, .help = "of this group of processes only"},
 	{0, "rate", NULL, OPT_FLAG, INTO(rate), .not_from_env = true, .help = "counters as growth per second"},
 	{0, "log", NULL, OPT_FLAG, INTO(log), .not_from_env = true, .help = "a logarithmic axis of values"},
-	{0, "stacked", NULL, OPT_FLAG, INTO(stacked), .not_from_env = true, .help = "areas upon one another"},
+	{0, "stacked", NULL, OPT_FLAG, INTO(stacked), .not_from_env = true, .help = "draw the curves as stacked areas"},
 	{0, "size", "WxH", OPT_TEXT, INTO(size),
 		.help = "of the picture, in pixels; of the terminal, in characters"},
 	{0, "dark", NULL, OPT_FLAG, INTO(dark), .help = "a picture for dark pages"},
 	{0, "title", "TEXT", OPT_TEXT, INTO(title), .not_from_env = true, .help = "instead of the metric's name"},
-	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true, .help = "replace the file that is there"},
+	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true, .help = "replace an existing file"},
 };
 /* clang-format on */
 
@@ -193,10 +193,8 @@ const struct cmd cmd_plot = {
 		  "memory, without a file the newest recording in this directory. Several recordings are one "
 		  "run.\n\n"
 		  "Long recordings are reduced to what can be shown without losing a peak: each point has "
-		  "the mean and the "
-		  "range of what it stands for. What is not known is a gap. Phases and events that the "
-		  "recording tells "
-		  "stand above the curves.\n\n"
+		  "the mean and the range of the time it covers. What is not known is a gap. Phases and "
+		  "events of the recording are shown above the curves.\n\n"
 		  "Exit status: 0, 1 on trouble, 2 when there is no recording or no such metric.",
 	.examples = "$ tacho plot\n"
 		    "    CPU and memory of the newest recording here.\n"

@@ -33,7 +33,7 @@ static const struct opt report_opts[] = {
 		.help = "with --all: also configs/, what the machines are",
 		.detail = "Hardware, batch system and environment of each node as text."},
 	{0, "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
-		.help = "replace files that are there"},
+		.help = "replace existing files"},
 };
 /* clang-format on */
 
@@ -61,8 +61,8 @@ const struct cmd cmd_report = {
 		  "command "
 		  "lines, user and host names. Nothing is replaced without --force. Exit status: 0 when the "
 		  "report was "
-		  "written, 1 on trouble, 2 when there is no recording, a file is in the way or the question "
-		  "was wrong.",
+		  "written, 1 on trouble, 2 when there is no recording, a file exists already or an option "
+		  "is wrong.",
 	.examples = "$ tacho report\n"
 		    "    The newest recording in this directory, as a page beside it.\n"
 		    "$ xdg-open \"$(tacho report job.tacho)\"\n"
