@@ -103,7 +103,7 @@ static void take_operands(struct compare_job *job, int argc, char **argv)
 	struct buf err;
 
 	if (before && !behind)
-		usage(&cmd_compare, "nothing stands behind --: tacho compare BEFORE… -- AFTER…");
+		usage(&cmd_compare, "nothing follows --: tacho compare BEFORE… -- AFTER…");
 	if (argc < 2)
 		usage(&cmd_compare, "two runs at least: tacho compare BEFORE AFTER");
 	job->operand = calloc((size_t)argc, sizeof(*job->operand));

@@ -108,7 +108,7 @@ static void doctor_json(const struct doctor *d, struct buf *out)
 	json_sources(d, &j);
 	json_findings(d, &j);
 	open_entry(&j, "clock", "source", *d->clock.source ? AVAILABLE : ABSENT,
-		*d->clock.source ? NULL : "the kernel does not tell which clock it uses", NULL);
+		*d->clock.source ? NULL : "the kernel does not say which clock it uses", NULL);
 	json_str(&j, "detail", d->clock.source);
 	json_end_object(&j);
 	json_figure(&j, "clock", "step", d->clock.step_s, "seconds", NULL);

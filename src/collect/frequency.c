@@ -298,10 +298,9 @@ static bool reading_sleeps(const struct frequency *f, struct env *env)
 
 static void explain(const struct frequency *f, struct collect_context *ctx)
 {
-	static const char *const absent[] = {
-		"neither cpufreq nor proc/cpuinfo tells the CPUs' frequency here",
-		"cpufreq does not tell the CPUs' highest frequency here",
-		"cpufreq does not tell the CPUs' limit here"};
+	static const char *const absent[] = {"neither cpufreq nor proc/cpuinfo has the CPUs' frequency here",
+		"cpufreq does not have the CPUs' highest frequency here",
+		"cpufreq does not have the CPUs' limit here"};
 	const struct policy *p = &f->policy[0]; /* the first that was tried, even if that failed */
 
 	for (int i = 0; i < (int)ARRAY_SIZE(absent); i++) {

@@ -215,7 +215,7 @@ static void apply(struct collect_gpus *g, struct collect_context *ctx, unsigned 
 /* Reports once which rows a device of this maker lacks, and why. */
 static void explain(struct collect_gpus *g, struct collect_context *ctx, unsigned part)
 {
-	static const struct gpu_why unknown = {ABSENT, "the driver does not tell it", NULL};
+	static const struct gpu_why unknown = {ABSENT, "the driver does not report it", NULL};
 	const struct gpu_reading *r = g->user.source->part[part]->latest;
 	uint64_t all = ~UINT64_C(0), any = 0, lacking;
 

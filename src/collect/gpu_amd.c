@@ -73,16 +73,16 @@ static const struct {
 	enum gpu_row row;
 	const char *reason;
 } amd_lacks[] = {
-	{GPU_ENCODER,               "AMD's driver does not tell what its video engines do"},
-	{GPU_DECODER,               "AMD's driver does not tell what its video engines do"},
-	{GPU_MEMORY_RESERVED,       "AMD's driver does not tell it"},
+	{GPU_ENCODER,               "AMD's driver does not report what its video engines do"},
+	{GPU_DECODER,               "AMD's driver does not report what its video engines do"},
+	{GPU_MEMORY_RESERVED,       "AMD's driver does not report it"},
 	{GPU_CLOCK_SM,              "AMD GPUs have one clock for graphics and compute: gpu.clock.graphics"},
 	{GPU_CLOCK_SM_MAX,          "AMD GPUs have one clock for graphics and compute: gpu.clock.graphics_max"},
 	{GPU_PSTATE,                "AMD GPUs have no such states"},
-	{GPU_THROTTLED_SYNC,        "AMD's driver does not tell it"},
-	{GPU_THROTTLED_BOARD,       "AMD's driver does not tell it"},
-	{GPU_THROTTLED_RELIABILITY, "AMD's driver does not tell it"},
-	{GPU_THROTTLED_LOW_UTIL,    "AMD's driver does not tell it"},
+	{GPU_THROTTLED_SYNC,        "AMD's driver does not report it"},
+	{GPU_THROTTLED_BOARD,       "AMD's driver does not report it"},
+	{GPU_THROTTLED_RELIABILITY, "AMD's driver does not report it"},
+	{GPU_THROTTLED_LOW_UTIL,    "AMD's driver does not report it"},
 	{GPU_PROCESSES,             "there is no list of processes without ROCm's driver (/sys/class/kfd)"},
 };
 /* clang-format on */
@@ -242,7 +242,7 @@ static struct gpu_why metrics_why(int error)
 			"TACHO_ROCM=1 asks ROCm SMI"};
 	if (error < 0)
 		return gpu_why_of(error, true);
-	return (struct gpu_why){ABSENT, "the firmware of this GPU does not tell it", NULL};
+	return (struct gpu_why){ABSENT, "the firmware of this GPU does not report it", NULL};
 }
 
 static void add_metrics(struct amd_card *a, const struct gpu_card *card, struct env *env,

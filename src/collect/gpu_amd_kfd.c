@@ -293,7 +293,7 @@ static bool all_have(const struct gpu_reading *r, enum gpu_process_row row)
 static void explain(const struct kfd *k, struct gpu_reading *ret)
 {
 	static const struct gpu_why no_util = {
-		ABSENT, "the compute units of a process are told for ROCm's processes only", NULL};
+		ABSENT, "the compute units of a process are known for ROCm's processes only", NULL};
 	static const struct gpu_why no_busy = {ABSENT,
 		"the kernel does not time ROCm's compute queues: gpu_process.util has what they occupied",
 		NULL};

@@ -17,7 +17,7 @@
 #define DRM "sys/class/drm"
 #define CHANNELS_MAX 16
 
-static const char asleep_reason[] = "the GPU is suspended, and is not woken to be asked";
+static const char asleep_reason[] = "the GPU is suspended, and is not woken to be read";
 
 static bool is_hex(const char *s, size_t n)
 {
@@ -240,7 +240,7 @@ struct gpu_why gpu_why_of(int error, bool reading)
 	if (error == -EMFILE || error == -ENFILE)
 		return (struct gpu_why){FAILED, "too many files are open", "ulimit -n 65536"};
 	if (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV)
-		return (struct gpu_why){ABSENT, "the driver of this GPU does not tell it", NULL};
+		return (struct gpu_why){ABSENT, "the driver of this GPU does not report it", NULL};
 	return (struct gpu_why){FAILED, "the driver gave no sensible answer", NULL};
 }
 

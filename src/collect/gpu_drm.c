@@ -525,12 +525,12 @@ static void explain(const struct drm_clients *d, struct gpu_reading *ret)
 		"descriptors of processes of other users may not be looked at",
 		"record as that user, or as root"};
 	static const struct gpu_why full = {FAILED, "more device files are open than are looked at", NULL};
-	static const struct gpu_why no_memory = {
-		ABSENT, "the GPU has no memory of its own, or its driver does not tell it by process", NULL};
+	static const struct gpu_why no_memory = {ABSENT,
+		"the GPU has no memory of its own, or its driver does not report it by process", NULL};
 	static const struct gpu_why no_time = {
-		ABSENT, "the driver tells no time by process: that came with Linux 5.19", NULL};
+		ABSENT, "the driver reports no time by process: that came with Linux 5.19", NULL};
 	static const struct gpu_why no_share = {
-		ABSENT, "the driver tells no share by process, but times of its engines", NULL};
+		ABSENT, "the driver reports no share by process, but times of its engines", NULL};
 
 	for (int i = 0; i < NR_GPU_PROCESS_ROWS; i++) {
 		bool missing = !ret->nr_processes;

@@ -228,7 +228,7 @@ static void intel_read(
 	void *state, struct env *env, const struct gpu_request *request, struct gpu_reading *ret)
 {
 	static const struct gpu_why no_memory = {
-		ABSENT, "the driver does not tell it, or the GPU has no memory of its own", NULL};
+		ABSENT, "the driver does not report it, or the GPU has no memory of its own", NULL};
 	struct intel *s = state;
 
 	if (request->medium)

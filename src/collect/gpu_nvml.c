@@ -96,14 +96,14 @@ struct gpu_why nvml_why(int error)
 			ABSENT, "the driver's library does not know the call", "a newer driver"};
 	case NVML_NO_PERMISSION:
 		return (struct gpu_why){
-			FORBIDDEN, "the NVIDIA driver does not tell it to this user", "run as root"};
+			FORBIDDEN, "the NVIDIA driver does not show it to this user", "run as root"};
 	case NVML_TIMEOUT:
 		return (struct gpu_why){FAILED, "the driver did not answer in time", NULL};
 	case NVML_NONSENSE:
 		return (struct gpu_why){FAILED,
 			"the driver's answer makes no sense: it is beyond all that is possible", NULL};
 	default:
-		return (struct gpu_why){FAILED, "the driver failed to tell it", NULL};
+		return (struct gpu_why){FAILED, "the driver failed to report it", NULL};
 	}
 }
 

@@ -38,7 +38,7 @@ static const char *const list_name[NVML_LISTS] = {
 static const struct gpu_why no_mig_use = {
 	ABSENT, "the driver measures no utilisation of processes on slices of a GPU (MIG)", NULL};
 static const struct gpu_why no_memory = {ABSENT,
-	"the driver does not tell how much memory a process has (WSL, or a process of another user)", NULL};
+	"the driver does not report how much memory a process has (WSL, or a process of another user)", NULL};
 
 static const struct gpu_why bad_list = {
 	FAILED, "the driver's list of the processes on a GPU makes no sense", NULL};

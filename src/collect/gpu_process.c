@@ -149,13 +149,13 @@ static const char *assume(struct gpu_processes *g, struct collect_context *ctx, 
 	const char *by;
 
 	if (gpu_source_claim(g->user.source, ctx, g->user.source->part[part], d, &by) == GPU_OF_JOB) {
-		snprintf(out, size, "the driver tells PIDs of another namespace; the GPU is the job's%s%s",
+		snprintf(out, size, "the driver reports PIDs of another namespace; the GPU is the job's%s%s",
 			by ? " by " : "", by ? by : "");
 		return out;
 	}
 	if (!g->told_strangers)
 		collect_tell(ctx, &collector_gpu_process, FAILED,
-			"the driver tells PIDs of another namespace (a container's host), and nothing says "
+			"the driver reports PIDs of another namespace (a container's host), and nothing says "
 			"that "
 			"the GPU is the job's alone",
 			"record in the host, or share its PID namespace (docker --pid=host)");

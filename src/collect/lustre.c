@@ -26,7 +26,7 @@ static const struct metric lustre_metric[] = {
 	{"lustre.close",       "Files closed.", LASTING("close", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"lustre.seek",        "Changes of position in a file.", LASTING("seek", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"lustre.fsync",       "Waits until data is safe.", LASTING("fsync", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
-	{"lustre.getattr",     "Questions for the attributes of files.", LASTING("getattr", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
+	{"lustre.getattr",     "Requests for the attributes of files.", LASTING("getattr", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"lustre.setattr",     "Changes of the attributes of files.", LASTING("setattr", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"lustre.create",      "Files made by creating them.", SOMETIMES("create", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, false},
 	{"lustre.mknod",       "Files made by other ways.", SOMETIMES("mknod", COUNT), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_MEDIUM, true},

@@ -22,9 +22,9 @@ enum { ROW_READ, ROW_WRITE, ROW_BOTH, NR_ROWS };
 
 /* clang-format off */
 static const struct metric membw_metric[NR_ROWS] = {
-	{"membw.read",  "Bytes that a package's memory controllers read, for whomever.", {.key = "read"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
-	{"membw.write", "Bytes that a package's memory controllers wrote, for whomever.", {.key = "write"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
-	{"membw.both",  "Bytes that a package's memory controllers moved, where they do not tell reading from writing.", {.key = "both"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
+	{"membw.read",  "Bytes that a package's memory controllers read, for all programs.", {.key = "read"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
+	{"membw.write", "Bytes that a package's memory controllers wrote, for all programs.", {.key = "write"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
+	{"membw.both",  "Bytes that a package's memory controllers moved, where they do not count reading and writing separately.", {.key = "both"}, SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_BYTES, NULL, TIER_TICK, true},
 };
 /* clang-format on */
 

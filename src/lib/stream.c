@@ -213,7 +213,7 @@ static int stream_open(struct stream *s, const tacho_run *run, const char *table
 	if (r < 0)
 		return r;
 	if (tables_list(s->tables, &s->table) != 1) {
-		buf_addf(reterr, "frame '%s' has none of these metrics", table);
+		buf_addf(reterr, "table '%s' has none of these metrics", table);
 		return -ENOENT;
 	}
 	return make_room(s);
@@ -227,7 +227,7 @@ static int open_table(const tacho_run *run, const char *table, const struct tach
 	int r;
 
 	if (!run || !table || !ret)
-		return lib_fail(-EINVAL, "a run, a frame and a place for the stream are needed");
+		return lib_fail(-EINVAL, "a run, a table and a place for the stream are needed");
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return lib_fail(-ENOMEM, NULL);

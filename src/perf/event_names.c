@@ -34,8 +34,8 @@ static const struct named_event fixed_event[] = {
 	{"context-switches", "cs", SW(CONTEXT_SWITCHES), true, NULL, "times that a CPU went to another task"},
 	{"migrations", "cpu-migrations", SW(CPU_MIGRATIONS), true, NULL, "moves from one CPU to another"},
 	{"cgroup-switches", NULL, PERF_TYPE_SOFTWARE, SW_CGROUP_SWITCHES, true, NULL, "times that a CPU went to another control group"},
-	{"alignment-faults", NULL, SW(ALIGNMENT_FAULTS), false, NULL, "misaligned accesses that the kernel mended"},
-	{"emulation-faults", NULL, SW(EMULATION_FAULTS), false, NULL, "instructions that the kernel played"},
+	{"alignment-faults", NULL, SW(ALIGNMENT_FAULTS), false, NULL, "misaligned accesses that the kernel corrected"},
+	{"emulation-faults", NULL, SW(EMULATION_FAULTS), false, NULL, "instructions that the kernel emulated"},
 };
 
 /* What can be done to each: a TLB of instructions is only read, and nothing is stored into a branch unit. */

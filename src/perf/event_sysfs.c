@@ -443,7 +443,7 @@ static int add_terms(struct event_ask *a, const struct pmu *pmu, struct text ter
 		return r;
 	if (pmu->of_package && (a->exclude_user || a->exclude_kernel))
 		return event_refuse(
-			a, "%s counts for whole packages and cannot tell user from kernel", pmu->name);
+			a, "%s counts for whole packages and cannot separate user from kernel", pmu->name);
 	memcpy(e.pmu, pmu->name, sizeof(e.pmu));
 	e.config = t.config[0];
 	e.config1 = t.config[1];
