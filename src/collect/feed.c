@@ -28,7 +28,7 @@ static const struct metric tree_metric[] = {
 	{"tree.joined",               "Processes known one by one so far.", FIELD(joined), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.exited",               "Of them, those that have ended.", FIELD(exited), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, "forks", TIER_TICK, false},
 	{"tree.unsampled",            "Of them, those that ended before their first sample.", FIELD(unsampled), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
-	{"tree.unknown",              "Processes that may have lived and died between two samples without being noticed: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
+	{"tree.unknown",              "Processes that may have run between two samples without being noticed: an upper bound, 0 when the kernel reports every fork.", FIELD(unknown), SCALE_ONE, KIND_COUNTER, FOLD_SUM, UNIT_COUNT, NULL, TIER_TICK, false},
 	AMOUNTS(TREE_GONE)
 	{"tree.gone.max_rss",         "Largest resident size of any one ended process, as the kernel kept it.", FIELD(gone_max_rss_kib), SCALE_KIB, KIND_PEAK, FOLD_MAX, UNIT_BYTES, NULL, TIER_TICK, false},
 	{"tree.dropped",              "CPU time of children whose parent ignored SIGCHLD, as far as it was seen.", FIELD(dropped_us), SCALE_US, KIND_COUNTER, FOLD_SUM, UNIT_SECONDS, NULL, TIER_TICK, false},

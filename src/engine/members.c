@@ -175,7 +175,7 @@ static bool may_be_adopted(const struct engine *e, const struct member *m)
 	return false;
 }
 
-/* It began before the recording, and no sample tells how much it had used by then. */
+/* It began before the recording, and no sample shows how much it had used by then. */
 static bool has_unknown_past(const struct member *m)
 {
 	return m->late && !m->bound;
@@ -462,8 +462,7 @@ static void last_known(struct engine *e, uint32_t slot, bool family, struct usag
 	}
 }
 
-/* The peak memory of its last program, by its last sample and its exit record; 0: not known.
- */
+/* The peak memory of its last program, by its last sample and its exit record; 0: not known. */
 static int64_t own_peak_known(struct engine *e, uint32_t slot)
 {
 	const struct member *m = &e->tree.member[slot];
@@ -793,7 +792,7 @@ static void usage_from_rusage(const struct member *m, struct usage *u, const str
 	u->used[USED_MAJOR] = ru->ru_majflt;
 	u->used[USED_VOLUNTARY] = MAX(u->used[USED_VOLUNTARY], ru->ru_nvcsw - m->counted_voluntary);
 	u->used[USED_INVOLUNTARY] = MAX(u->used[USED_INVOLUNTARY], ru->ru_nivcsw - m->counted_involuntary);
-	/* In 512-byte blocks: the files of /proc may not have been readable. */
+	/* In 512-byte blocks; the files of /proc may not have been readable. */
 	u->used[USED_READ_BYTES] = MAX(u->used[USED_READ_BYTES], ru->ru_inblock * INT64_C(512));
 	u->used[USED_WRITE_BYTES] = MAX(u->used[USED_WRITE_BYTES], ru->ru_oublock * INT64_C(512));
 }

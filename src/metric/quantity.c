@@ -1,3 +1,4 @@
+/* The rows of the quantities: see quantity.h. */
 #include "metric/quantity.h"
 
 /* clang-format off */

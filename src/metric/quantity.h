@@ -1,4 +1,4 @@
-/* The numbers that are told of a job, of its groups and of its processes: one row each.
+/* The numbers that are shown of a job, of its groups and of its processes: one row each.
  *
  * An amount is used up (CPU time, bytes); a level is held (memory, threads). From a row come the account of
  * the recorder (struct usage, tree.gone.*, group.gone.*), the ledger's sums, the summary and its JSON,
