@@ -177,7 +177,10 @@ enum used { /* amounts that only grow: ns, bytes and counts */
 
 enum level { /* sums over the live processes */
 #define ROW(id, ...) LEVEL_##id,
-	LEVELS(ROW)
+	LEVELS_VIEWS(ROW) LEVELS_MEMORY(ROW)
+	NR_MEMORY_LEVELS,
+	LEVELS_BEFORE_COUNTS = NR_MEMORY_LEVELS - 1,
+	LEVELS_COUNTS(ROW) LEVELS_ALIVE(ROW)
 #undef ROW
 	/* The bytes of which it is an estimate what of them is in LEVEL_PSS, LEVEL_USS. */
 #define ROW(id, ...) LEVEL_##id##_ESTIMATED,

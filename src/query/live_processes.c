@@ -63,12 +63,7 @@ static const struct {
 
 #define BIT(x) (UINT32_C(1) << (x))
 /* Of the program that a process is now. */
-#define IS_VIEW(id) BIT(LEVEL_##id) |
-#define IS_MEMORY(id) BIT(LEVEL_##id) |
-#define IS_COUNT(id)
-#define ROW(id, name, kind, ...) IS_##kind(id)
-static const uint32_t memory_levels = LEVELS(ROW) BIT(LEVEL_PSS_ESTIMATED) | BIT(LEVEL_USS_ESTIMATED);
-#undef ROW
+static const uint32_t memory_levels = (BIT(NR_MEMORY_LEVELS) - 1) | BIT(LEVEL_PSS_ESTIMATED) | BIT(LEVEL_USS_ESTIMATED);
 /* clang-format on */
 
 struct cell_column column_find(const struct schema *schema, const char *metric)

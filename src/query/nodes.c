@@ -20,8 +20,16 @@
 #define SHORTEST_STEP_NS INT64_C(1000000)
 
 /* The order of levels on the grid: those of which there is more between ticks come first. */
-static const enum level grid_level[NR_LEVELS] = {LEVEL_PROCESSES, LEVEL_THREADS, LEVEL_RSS, LEVEL_VMS,
-	LEVEL_SWAP, LEVEL_PSS, LEVEL_USS, LEVEL_FDS, LEVEL_PSS_ESTIMATED, LEVEL_USS_ESTIMATED};
+/* clang-format off */
+static const enum level grid_level[NR_LEVELS] = {
+#define ROW(id, ...) LEVEL_##id,
+	LEVELS_ALIVE(ROW) LEVELS_COUNTS(ROW) LEVELS_VIEWS(ROW) LEVELS_MEMORY(ROW)
+#undef ROW
+#define ROW(id, ...) LEVEL_##id##_ESTIMATED,
+	LEVELS_SHARED(ROW)
+#undef ROW
+};
+/* clang-format on */
 #define GRID_TOPS 2
 
 /* One line (the whole, or a group) of one recording. */

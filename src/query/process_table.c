@@ -112,8 +112,10 @@ static void take_execs(struct process_row *row, const struct pairs *pairs)
 	if (!pairs_get_num(pairs, "execs", &execs) || execs <= row->execs)
 		return;
 	row->execs = execs;
-	for (enum process_value i = PROCESS_RSS; i < PROCESS_READ_BYTES; i++)
-		row->value[i] = NAN;
+	row->value[PROCESS_HWM] = NAN;
+	for (size_t i = 0; i < ARRAY_SIZE(peak_value); i++)
+		if (peak_value[i].level < NR_MEMORY_LEVELS)
+			row->value[peak_value[i].value] = NAN;
 }
 
 static int on_instance(struct process_filling *f, const struct store_record *record)

@@ -392,7 +392,7 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 	double *value = row->value;
 
 	for (size_t k = 0; k < ARRAY_SIZE(level_stat); k++)
-		if (level_stat[k].level < NR_HELD)
+		if (level_stat[k].level < NR_MEMORY_LEVELS)
 			value[level_stat[k].peak] = w->peak[level_stat[k].level];
 	for (size_t k = 0; k < ARRAY_SIZE(stat_process); k++)
 		value[stat_process[k].stat] = p->value[stat_process[k].value];

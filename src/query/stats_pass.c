@@ -51,7 +51,7 @@ struct process_track {
 	int64_t level[NR_LEVELS];
 	uint32_t valid;
 	int64_t since_ns; /* the levels hold since */
-	double integral[NR_HELD], seconds[NR_HELD];
+	double integral[NR_MEMORY_LEVELS], seconds[NR_MEMORY_LEVELS];
 	int64_t cpu_ns, touched_ns, knot_ns,
 		knot_cpu_ns; /* knots: where the present step of its cores began */
 };
@@ -156,7 +156,7 @@ static void track_hold(struct process_track *track, int64_t until_ns)
 
 	if (!(seconds > 0))
 		return;
-	for (unsigned i = 0; i < NR_HELD; i++)
+	for (unsigned i = 0; i < NR_MEMORY_LEVELS; i++)
 		if (track->valid >> i & 1) {
 			track->integral[i] += (double)track->level[i] * seconds;
 			track->seconds[i] += seconds;
@@ -248,7 +248,7 @@ static void take_levels(struct stats_pass *w, const struct stats_node_pass *n, s
 	track->level[LEVEL_PROCESSES] = 1;
 	track->valid = p->level_valid | UINT32_C(1) << LEVEL_PROCESSES;
 	user_count(w, n, row, true);
-	for (unsigned i = 0; i < NR_HELD; i++) {
+	for (unsigned i = 0; i < NR_MEMORY_LEVELS; i++) {
 		double level = (double)p->level[i];
 
 		if (!(track->valid >> i & 1) || out->peak[i] >= level)
@@ -819,7 +819,7 @@ static void process_finish(
 {
 	double mean = row->value[PROCESS_CPU] / row->value[PROCESS_WALL];
 
-	for (unsigned i = 0; i < NR_HELD; i++)
+	for (unsigned i = 0; i < NR_MEMORY_LEVELS; i++)
 		out->mean[i] = track->seconds[i] > 0
 			? MIN(track->integral[i] / track->seconds[i], out->peak[i])
 			: out->peak[i];
@@ -869,7 +869,7 @@ static int stats_pass_prepare(struct stats_pass *w)
 		struct stats_pass_process *p = &out->process[i];
 
 		p->cores_peak = p->cores_peak_at = p->gpu_memory_peak = NAN;
-		for (unsigned k = 0; k < NR_HELD; k++)
+		for (unsigned k = 0; k < NR_MEMORY_LEVELS; k++)
 			p->mean[k] = p->peak[k] = p->peak_at[k] = NAN;
 	}
 	for (size_t i = 0; i < w->nr_sums; i++)

@@ -7,11 +7,10 @@
 #include "query/stats.h"
 #include "query/tracker.h"
 
-#define NR_HELD LEVEL_THREADS /* levels that are memory: the first ones */
-
 struct stats_pass_process {
 	uint64_t samples;
-	double mean[NR_HELD], peak[NR_HELD], peak_at[NR_HELD]; /* NAN: never read; times are the run's */
+	double mean[NR_MEMORY_LEVELS], peak[NR_MEMORY_LEVELS],
+		peak_at[NR_MEMORY_LEVELS]; /* NAN: never read; times are the run's */
 	double cores_peak, cores_peak_at;
 	double gpu_memory_peak;
 };

@@ -1,4 +1,4 @@
-"""The checks of ./dev lint, each a test: layers, headers, sizes, formatting, help, names."""
+"""The checks of ./dev lint, each a test: layers, headers, sizes, formatting, help, names, quantities."""
 
 import subprocess
 from pathlib import Path
@@ -25,6 +25,12 @@ FAULTS = (
     ("check-names", "docs/fault.txt", "see /" + "home/ada/notes\nTO" + "DO: more\n", "a path of one machine"),
     ("check-names", "src/base/fault.c", "int f(void);\n", "src/base/fault.c:1: does not begin with a comment"),
     ("check-names", "src/base/fault.c", "/* A\n * file of nobody. */\n", "src/base/fault.c:2: 'nobody' in a comment"),
+    (
+        "check-quantities",
+        "src/base/fault.h",
+        "enum fault {\n\tFAULT_CPU,\n\tFAULT_READ_CHARS,\n\tFAULT_WRITE_CHARS,\n\tFAULT_RSS,\n};\n",
+        "src/base/fault.h: lists CPU, READ_CHARS, RSS, WRITE_CHARS",
+    ),
 )
 
 
