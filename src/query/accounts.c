@@ -160,9 +160,8 @@ static uint64_t parts_sum(const struct process_sums *sums, uint32_t parts)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < NR_PARTS; i++)
-		if (parts >> i & 1)
-			sum += (uint64_t)sums->part[i];
+	for (; parts; parts &= parts - 1)
+		sum += (uint64_t)sums->part[__builtin_ctz(parts)];
 	return sum;
 }
 
@@ -171,9 +170,8 @@ int64_t account_gone(const struct accounts *s, unsigned line, enum used used)
 	const struct account *said = &s->line[line];
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < NR_USED; i++)
-		if (recipe[used].gone >> i & 1 && said->seen >> (ACCOUNT_GONE + i) & 1)
-			sum += (uint64_t)said->cell[ACCOUNT_GONE + i].sum;
+	for (uint32_t rest = recipe[used].gone & said->seen >> ACCOUNT_GONE; rest; rest &= rest - 1)
+		sum += (uint64_t)said->cell[ACCOUNT_GONE + __builtin_ctz(rest)].sum;
 	return (int64_t)sum;
 }
 
@@ -187,10 +185,9 @@ bool account_used(
 	/* No process was ever read: only when none was sampled at all do the ended ones tell everything. */
 	if (sums->part_seen && !(sums->part_seen >> used & 1))
 		return false;
+	if (recipe[used].gone & ~(s->line[line].seen >> ACCOUNT_GONE))
+		return false;
 	sum = parts_sum(sums, BIT(used) | (own ? 0 : recipe[used].children));
-	for (unsigned i = 0; i < NR_USED; i++)
-		if (recipe[used].gone >> i & 1 && !(s->line[line].seen >> (ACCOUNT_GONE + i) & 1))
-			return false;
 	*ret = (int64_t)(sum + (uint64_t)account_gone(s, line, used));
 	return true;
 }

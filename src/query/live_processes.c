@@ -135,6 +135,10 @@ struct process_columns process_columns_of(const struct schema *schema)
 			c.column[i].col = -1;
 		c.is_read |= c.column[i].col >= 0;
 	}
+	for (unsigned i = 0; i < NR_PARTS; i++)
+		c.parts |= (uint32_t)(c.column[i].col >= 0) << i;
+	if (c.column[USED_USER].col >= 0 && c.column[USED_SYSTEM].col >= 0)
+		c.parts |= UINT32_C(1) << USED_CPU;
 	c.estimates_pss = is_available(schema, &c.column[COL_PSS]);
 	c.estimates_uss = is_available(schema, &c.column[COL_PRIVATE_DIRTY]);
 	return c;
@@ -341,8 +345,20 @@ static void levels_count(struct process_sums *s, const struct live_process *p, b
 	s->level_seen |= in ? p->level_valid : 0;
 }
 
+static bool has_levels(const struct live_process *p, const int64_t *level, uint32_t valid)
+{
+	if (valid != p->level_valid || valid & ~p->peak_seen)
+		return false;
+	for (uint32_t rest = valid; rest; rest &= rest - 1)
+		if (level[__builtin_ctz(rest)] != p->level[__builtin_ctz(rest)])
+			return false;
+	return true;
+}
+
 static void levels_set(struct live_processes *l, struct live_process *p, const int64_t *level, uint32_t valid)
 {
+	if (has_levels(p, level, valid))
+		return;
 	for_each_line(i, p->groups) levels_count(&l->line[i], p, false);
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		if (!(valid >> i & 1))
@@ -374,11 +390,14 @@ static void process_update(
 	uint32_t level_valid;
 	bool is_read = false; /* more than its clock */
 
-	for (unsigned part = 0; part < NR_PARTS; part++)
-		if (part_get(&c, part, &v)) {
-			is_read |= part != USED_CPU && v != p->part[part].last;
-			part_set(l, p, part, v);
-		}
+	for (uint32_t rest = l->at.parts; rest; rest &= rest - 1) {
+		unsigned part = (unsigned)__builtin_ctz(rest);
+
+		if (!part_get(&c, part, &v) || (v == p->part[part].last && p->part_seen >> part & 1))
+			continue;
+		is_read |= part != USED_CPU && v != p->part[part].last;
+		part_set(l, p, part, v);
+	}
 	if (is_read) {
 		memset(p->left, 0, sizeof(p->left));
 		memset(p->due, 0, sizeof(p->due));

@@ -75,8 +75,9 @@ struct process_sums {		/* over the live processes of one line */
 
 /* Where the cells of a process stand. */
 struct process_columns {
-	int set;      /* -1: processes are not recorded */
-	bool is_read; /* something of them is */
+	int set;	/* -1: processes are not recorded */
+	bool is_read;	/* something of them is */
+	uint32_t parts; /* mask of those that can be known */
 	struct cell_column column[NR_PROCESS_COLUMNS];
 	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
 };
