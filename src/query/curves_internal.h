@@ -3,12 +3,10 @@
 #define QUERY_SHEET_INTERNAL_H
 
 #include "query/column.h"
-#include "base/idmap.h"
 #include "query/curves.h"
+#include "query/split.h"
 
 #define CURVES_POINTS 2000
-/* Lines of one query in one recording: instances beyond are left out. */
-#define CURVES_LINES_MOST 2048
 
 /* ---- the axis: which point a tick belongs to ---- */
 
@@ -80,44 +78,6 @@ void curve_remap(struct curve_reduction *t, const uint32_t *map);
 /* The line's numbers and arrays. -ENOMEM */
 int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, const struct curves_node *node,
 	struct curves_line *ret);
-
-/* ---- who belongs to which line ---- */
-
-#define CLASS_NONE UINT32_MAX
-
-struct class_face { /* what is to be said of a line */
-	uint32_t id;
-	int64_t pid;
-	bool others, counted_elsewhere, seen;
-	char *name; /* NULL: the host */
-	size_t name_len;
-};
-
-/* The rows of a set, parted by what was asked for. */
-struct split {
-	uint32_t set;
-	enum curves_per per;
-	const char *group; /* borrowed from the question; NULL: of all */
-	uint64_t mask;	   /* of the group; 0: it has not appeared */
-	bool begun, changed;
-	uint32_t *class;  /* by row */
-	uint64_t *groups; /* by row, CURVES_GROUP */
-	uint32_t cap;
-	uint32_t total;	 /* CURVES_WHOLE: the row that is the source's own fold, or CLASS_NONE */
-	struct idmap of; /* id or user to class */
-	struct class_face *face;
-	uint32_t nr, nr_left_out;
-	uint32_t *active; /* classes that have rows now; CURVES_GROUP: all */
-	uint8_t *is_active;
-	uint32_t nr_active, cap_active;
-	const struct idmap *keep; /* CURVES_PROCESS: id to class */
-	uint32_t nr_keep;
-};
-
-int split_init(struct split *p, const struct curves_query *q, uint32_t set, const struct idmap *keep,
-	uint32_t nr_keep);
-void split_release(struct split *p);
-int split_tick(struct split *p, const struct walk *s); /* -ENOMEM */
 
 /* ---- one recording ---- */
 

@@ -1,5 +1,5 @@
 /* One pass over one recording for all questions. What they have in common is computed once: a metric's values
- * by row (query/rows), sums over processes (query/sums), who belongs to which line (curves_split). */
+ * by row (query/rows), sums over processes (query/sums), which row belongs to which line (query/split). */
 #include "query/curves_internal.h"
 
 #include "base/owned.h"
@@ -94,16 +94,16 @@ static bool same_group(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static struct split *split_get(struct curves_row *r, const struct curves_query *q, uint32_t set)
+static struct split *split_get(struct curves_row *r, const struct split_query *q, uint32_t set)
 {
 	struct shared_split *shared;
 
 	for (shared = r->split; shared; shared = shared->next)
-		if (shared->split.set == set && shared->split.per == q->per &&
-			same_group(shared->split.group, q->group))
+		if (shared->split.set == set && shared->split.q.per == q->per &&
+			same_group(shared->split.q.group, q->group))
 			return &shared->split;
 	shared = calloc(1, sizeof(*shared));
-	if (!shared || split_init(&shared->split, q, set, &r->keep, r->nr_keep) < 0) {
+	if (!shared || split_init(&shared->split, q, set) < 0) {
 		free(shared);
 		return NULL;
 	}
@@ -130,7 +130,9 @@ static int taker_add(struct curves_row *r, unsigned query, struct buf *why)
 	if (e < 0)
 		return e == -ENOMEM ? e : 0;
 	*t = (struct taker){.query = query, .asked = asked, .spread = q->spread};
-	t->split = split_get(r, q,
+	t->split = split_get(r,
+		&(struct split_query){
+			.per = use.per, .group = q->group, .keep = &r->keep, .nr_keep = r->nr_keep},
 		asked->column.at == AT_FOLD && r->walk->process_set >= 0 ? (uint32_t)r->walk->process_set
 									 : asked->column.set);
 	if (!t->split)
@@ -145,15 +147,15 @@ static int taker_add(struct curves_row *r, unsigned query, struct buf *why)
 static bool class_filter(const struct split *p, uint32_t class, struct filter *ret)
 {
 	*ret = (struct filter){0};
-	if (p->per == CURVES_GROUP)
+	if (p->q.per == PER_GROUP)
 		ret->groups = UINT64_C(1) << class;
 	else
 		ret->groups = p->mask;
-	if (p->per == CURVES_USER) {
+	if (p->q.per == PER_USER) {
 		ret->of_user = true;
 		ret->uid = (int64_t)p->face[class].id - 1;
 	}
-	return !p->group || p->mask;
+	return !p->q.group || p->mask;
 }
 
 /* A line for each class that came. */
@@ -189,8 +191,8 @@ static int taker_grow(struct curves_row *r, struct taker *t)
 /* Where the source has a fold of its own and nobody asks for anything else. */
 static uint32_t only_row(const struct asked *a)
 {
-	return a->split && a->split->per == CURVES_WHOLE && a->split->total != CLASS_NONE ? a->split->total
-											  : ROWS_ALL;
+	return a->split && a->split->q.per == PER_ALL && a->split->total != CLASS_NONE ? a->split->total
+										       : ROWS_ALL;
 }
 
 static int compute(struct curves_row *r)
@@ -209,35 +211,12 @@ static int compute(struct curves_row *r)
 	return e;
 }
 
-static void fold_classes(struct taker *t, const struct walk *s)
-{
-	const struct split *p = t->split;
-	const double *value = t->asked->rows.value;
-	uint32_t nr_rows = s->set[p->set].nr_rows;
-
-	for (uint32_t i = 0; i < p->nr_active; i++)
-		t->fold[p->active[i]] = (struct fold){0};
-	if (p->per == CURVES_GROUP) {
-		for (uint32_t row = 0; row < nr_rows; row++)
-			for (uint64_t left = p->groups[row]; left; left &= left - 1)
-				fold_add(&t->fold[__builtin_ctzll(left)], value[row], false);
-		return;
-	}
-	if (p->total != CLASS_NONE) {
-		fold_add(&t->fold[0], value[p->total], true);
-		return;
-	}
-	for (uint32_t row = 0; row < nr_rows; row++)
-		if (p->class[row] != CLASS_NONE)
-			fold_add(&t->fold[p->class[row]], value[row], false);
-}
-
 static double class_value(const struct taker *t, uint32_t class)
 {
 	const struct fold *f = &t->fold[class];
 	enum metric_fold fold = t->asked->column.fold;
 
-	if (!f->alive && !(t->split->per == CURVES_WHOLE && t->split->face[class].seen))
+	if (!f->alive && !(t->split->q.per == PER_ALL && t->split->face[class].seen))
 		return NAN;
 	return fold == FOLD_NONE && f->alive > 1 ? NAN : fold_end(f, fold);
 }
@@ -250,7 +229,7 @@ static void put_folds(struct curves_row *r, struct taker *t, bool all)
 		return;
 	if ((p->changed || all) && t->nr)
 		memset(t->fold, 0, t->nr * sizeof(*t->fold));
-	fold_classes(t, r->walk);
+	split_fold(p, r->walk, t->asked->rows.value, t->fold);
 	if (p->changed || all) {
 		for (uint32_t i = 0; i < t->nr; i++)
 			curve_put(t->curve[i], &r->axis.now, class_value(t, i));
@@ -376,7 +355,7 @@ static int64_t needed_from(const struct curves_row *r)
 	bool may = !r->question->options->whole && isfinite(r->from) && r->nr_takers;
 
 	for (size_t i = 0; i < r->nr_takers; i++)
-		may = may && r->taker[i].split->per == CURVES_WHOLE && !r->taker[i].split->group &&
+		may = may && r->taker[i].split->q.per == PER_ALL && !r->taker[i].split->q.group &&
 			column_is_of_now(&r->taker[i].asked->column, r->walk);
 	if (!may || !(r->from > r->node->offset_s) || r->from - r->node->offset_s > 9e9)
 		return 0;
@@ -407,7 +386,7 @@ static int reading_end(struct curves_row *r)
 static int line_make(struct curves_row *r, struct taker *t, uint32_t class, struct curves_line *ret)
 {
 	const struct class_face *face = &t->split->face[class];
-	const char *name = face->name ? face->name : t->split->per == CURVES_WHOLE ? r->node->host : "";
+	const char *name = face->name ? face->name : t->split->q.per == PER_ALL ? r->node->host : "";
 	size_t len = face->name ? face->name_len : strlen(name);
 	struct curve_reduction *curve = t->curve[class];
 	int e = curve_finish(curve, &r->axis, r->node, ret);
@@ -418,9 +397,9 @@ static int line_make(struct curves_row *r, struct taker *t, uint32_t class, stru
 	ret->id = face->id;
 	ret->others = face->others;
 	ret->counted_elsewhere = face->counted_elsewhere;
-	if (t->split->per == CURVES_PROCESS && !face->others)
+	if (t->split->q.per == PER_PROCESS && !face->others)
 		ret->id = r->kept[class];
-	if (t->split->per == CURVES_GROUP || t->split->per == CURVES_USER)
+	if (t->split->q.per == PER_GROUP || t->split->q.per == PER_USER)
 		ret->id = 0;
 	ret->name = malloc(len + 1);
 	if (!ret->name || e < 0)
@@ -437,9 +416,9 @@ static int line_make(struct curves_row *r, struct taker *t, uint32_t class, stru
 /* Kept processes have a line even if they never came; others only if there were some. */
 static bool has_line(const struct split *p, uint32_t class)
 {
-	if (p->per == CURVES_PROCESS && class < p->nr_keep)
+	if (p->q.per == PER_PROCESS && class < p->q.nr_keep)
 		return true;
-	return p->face[class].seen || p->per == CURVES_WHOLE;
+	return p->face[class].seen || p->q.per == PER_ALL;
 }
 
 static int answer_make(struct curves_row *r, struct taker *t, struct curves_answer *ret)
@@ -462,7 +441,7 @@ static const char *why_empty(const struct curves_row *r, const struct taker *t)
 {
 	const struct column *c = &t->asked->column;
 
-	if (t->split->group && !t->split->mask)
+	if (t->split->q.group && !t->split->mask)
 		return "there is no such group in this recording";
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
 		const struct schema_metric *m =

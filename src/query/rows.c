@@ -178,9 +178,11 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, const uint32_t *row)
 {
 	const uint32_t *id = s->set[r->c->set].id;
+	const struct table *t = walk_table(s, r->c->set);
 	unsigned nr = r->c->expr.nr_rates;
 	bool rests = !r->c->slow && !r->c->window_ns;
 	int64_t time_ns = walk_time(s, r->c->set);
+	double late_s = walk_late(s);
 
 	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
@@ -197,8 +199,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 				g->time_ns = s->set[r->c->set].last_ns;
 			l->rate[i][k] = free
 				? NAN
-				: rate_step(r, g, argument, time_ns,
-					  most_of(r, s, walk_table(s, r->c->set), row[k]), walk_late(s));
+				: rate_step(r, g, argument, time_ns, most_of(r, s, t, row[k]), late_s);
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;

@@ -3,7 +3,7 @@
  * late, so lines do, too. */
 #include "query/series.h"
 
-#include "query/column.h"
+#include "query/split.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +11,7 @@
 struct series_part {
 	struct column column;
 	struct rows rows;   /* AT_INSTANCE */
+	struct split split; /* the same, unless each instance is a line */
 	struct whole whole; /* AT_FOLD */
 	bool seen;	    /* AT_INSTANCE: somebody was there, at some time */
 };
@@ -45,16 +46,9 @@ static bool is_asked(const struct series *s, const struct occupant *in)
 
 static double fold_rows(struct series *s, struct series_part *p)
 {
-	const struct walk_set *set = &s->walk->set[p->column.set];
 	struct fold f = {0};
 
-	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		const struct occupant *in = walk_occupant(s->walk, p->column.set, row, set->id[row]);
-
-		if (set->id[row] == ROW_FREE || !is_asked(s, in) || (in && in->counted_elsewhere))
-			continue;
-		fold_add(&f, p->rows.value[row], in && in->total);
-	}
+	split_fold(&p->split, s->walk, p->rows.value, &f);
 	p->seen |= f.alive > 0;
 	s->unsure |= !p->seen && s->walk->sought && s->walk->time_ns >= s->from_ns;
 	/* One process that is not there is not zero; nor is what nobody has told of yet, but for use of GPUs,
@@ -78,9 +72,13 @@ static int columns_tick(struct series *s)
 {
 	int r = sums_tick(&s->sums, s->walk);
 
-	for (size_t i = 0; i < s->nr && r >= 0; i++)
-		if (s->part[i].column.at == AT_INSTANCE)
-			r = rows_tick(&s->part[i].rows, s->walk, ROWS_ALL);
+	for (size_t i = 0; i < s->nr && r >= 0; i++) {
+		if (s->part[i].column.at != AT_INSTANCE)
+			continue;
+		r = rows_tick(&s->part[i].rows, s->walk, ROWS_ALL);
+		if (r >= 0 && !s->query.per_instance)
+			r = split_tick(&s->part[i].split, s->walk);
+	}
 	return r;
 }
 
@@ -235,7 +233,11 @@ static int part_open(struct series *s, struct series_part *p, const char *metric
 		.help = p->column.help,
 		.unit = p->column.unit,
 		.per_second = p->column.per_second};
-	return p->column.at == AT_FOLD ? whole_init(&p->whole, &p->column, &filter, &s->sums) : 0;
+	if (p->column.at == AT_FOLD)
+		return whole_init(&p->whole, &p->column, &filter, &s->sums);
+	return split_init(&p->split,
+		&(struct split_query){.per = PER_ALL, .group = s->query.group, .pid = s->query.pid},
+		p->column.set);
 }
 
 static int parts_agree(const struct series *s, struct buf *reterr)
@@ -324,8 +326,10 @@ struct series *series_close(struct series *s)
 {
 	if (!s)
 		return NULL;
-	for (size_t i = 0; i < s->nr; i++)
+	for (size_t i = 0; i < s->nr; i++) {
 		rows_release(&s->part[i].rows);
+		split_release(&s->part[i].split);
+	}
 	sums_release(&s->sums);
 	free(s->part);
 	walk_close(s->walk);

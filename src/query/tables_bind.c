@@ -15,9 +15,16 @@ static int bind_sets(struct data_table_own *fr, const struct walk *s)
 	fr->set = calloc(MAX(s->nr_sets, 1u), sizeof(*fr->set));
 	if (!fr->set)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->nr_sets; i++)
-		if (is_of_table(fr, s, i))
-			fr->set[fr->nr_sets++] = (struct data_table_set){.set = i};
+	for (uint32_t i = 0; i < s->nr_sets; i++) {
+		const struct split_query q = {.per = fr->by_group ? PER_GROUP : PER_ALL};
+
+		if (!is_of_table(fr, s, i))
+			continue;
+		fr->set[fr->nr_sets] = (struct data_table_set){.set = i};
+		if (fr->folded && split_init(&fr->set[fr->nr_sets].split, &q, i) < 0)
+			return -ENOMEM;
+		fr->nr_sets++;
+	}
 	return 0;
 }
 
@@ -198,6 +205,7 @@ void reading_unbind(struct reading *f)
 			free(fr->set[j].line);
 			free(fr->set[j].anew);
 			free(fr->set[j].cell);
+			split_release(&fr->set[j].split);
 		}
 		free(fr->set);
 		fr->set = NULL;

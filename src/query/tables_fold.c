@@ -43,16 +43,8 @@ static bool exact_end(const struct fold_exact *f, enum metric_fold fold, int64_t
 	return fold != FOLD_SUM || !f->too_large;
 }
 
-/* The lines that a row belongs to, as a mask. */
-static uint64_t lines_of(const struct data_table_own *fr, const struct occupant *in)
-{
-	if (in && in->counted_elsewhere)
-		return 0;
-	return !fr->by_group ? 1 : in ? in->groups : 0;
-}
-
-static void fold_cell(struct reading *f, struct data_table_own *fr, const struct data_table_set *fs,
-	const struct cell_use *use, struct folding *at)
+static void fold_cell(
+	struct reading *f, const struct data_table_set *fs, const struct cell_use *use, struct folding *at)
 {
 	const struct walk_set *set = &f->walk->set[fs->set];
 	struct table *t = walk_table(f->walk, fs->set);
@@ -60,43 +52,20 @@ static void fold_cell(struct reading *f, struct data_table_own *fr, const struct
 	memset(at->real, 0, at->nr * sizeof(at->real[0]));
 	memset(at->exact, 0, at->nr * sizeof(at->exact[0]));
 	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		const struct occupant *in = walk_occupant(f->walk, fs->set, row, set->id[row]);
-		bool known = t->valid[row] >> use->col & 1;
+		bool known = t->valid[row] >> use->col & 1, total = fs->split.total == row;
 		int64_t cell = table_row(t, row)[use->col], whole = 0;
 
-		if (set->id[row] == ROW_FREE)
-			continue;
 		if (use->integer && __builtin_mul_overflow(cell, use->factor, &whole))
 			known = false;
-		for (uint64_t m = lines_of(fr, in); m; m &= m - 1) {
+		for (uint64_t m = split_lines(&fs->split, row); m; m &= m - 1) {
 			unsigned line = (unsigned)__builtin_ctzll(m);
 
-			if (line >= at->nr)
-				continue;
 			if (use->integer)
-				exact_add(&at->exact[line], whole, known, in && in->total);
+				exact_add(&at->exact[line], whole, known, total);
 			else
 				fold_add(&at->real[line], known ? scaled(use->scaling, (double)cell) : NAN,
-					in && in->total);
+					total);
 		}
-	}
-}
-
-static void fold_rows(
-	struct reading *f, struct data_table_own *fr, const struct column_own *c, struct folding *at)
-{
-	uint32_t which = fr->set[c->place].set;
-	const struct walk_set *set = &f->walk->set[which];
-
-	memset(at->real, 0, at->nr * sizeof(at->real[0]));
-	for (uint32_t row = 0; row < set->nr_rows; row++) {
-		const struct occupant *in = walk_occupant(f->walk, which, row, set->id[row]);
-
-		if (set->id[row] == ROW_FREE)
-			continue;
-		for (uint64_t m = lines_of(fr, in); m; m &= m - 1)
-			if (__builtin_ctzll(m) < (int)at->nr)
-				fold_add(&at->real[__builtin_ctzll(m)], c->rows.value[row], in && in->total);
 	}
 }
 
@@ -147,6 +116,8 @@ int data_table_fold(struct reading *f, struct data_table_own *fr)
 	struct folding at = {.nr = nr};
 	int r = lines_make(f, fr, nr);
 
+	for (size_t i = 0; i < fr->nr_sets && r >= 0; i++)
+		r = split_tick(&fr->set[i].split, f->walk);
 	if (r < 0 || !nr) /* no group yet: no line, and no memory for one */
 		return r;
 	for (size_t i = 0; i < fr->nr_sets; i++) {
@@ -155,7 +126,7 @@ int data_table_fold(struct reading *f, struct data_table_own *fr)
 
 		for (size_t j = 0;
 			j < fs->nr_cells && (!fr->begun || set->nr_moved || set->occupants_changed); j++) {
-			fold_cell(f, fr, fs, &fs->cell[j], &at);
+			fold_cell(f, fs, &fs->cell[j], &at);
 			fold_put(fr, fs, fs->cell[j].field, &at);
 		}
 	}
@@ -164,7 +135,8 @@ int data_table_fold(struct reading *f, struct data_table_own *fr)
 
 		if (c->source != SOURCE_ROWS || !c->bound || (fr->begun && !c->rows.changed))
 			continue;
-		fold_rows(f, fr, c, &at);
+		memset(at.real, 0, nr * sizeof(at.real[0]));
+		split_fold(&fr->set[c->place].split, f->walk, c->rows.value, at.real);
 		fold_put(fr, &fr->set[c->place], i, &at);
 	}
 	fr->begun = true;

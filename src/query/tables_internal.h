@@ -7,9 +7,8 @@
 #ifndef QUERY_FRAMES_INTERNAL_H
 #define QUERY_FRAMES_INTERNAL_H
 
-#include "query/column.h"
+#include "query/split.h"
 #include "query/tables.h"
-#include "base/idmap.h"
 #include "base/owned.h"
 #include "query/process_table.h"
 
@@ -167,7 +166,8 @@ struct data_table_set { /* a set of the recording, in its table */
 	size_t nr_cells;
 	uint64_t cols;		     /* that are in use, as a mask */
 	uint8_t of_col[METRICS_MAX]; /* which cell_use */
-	bool seen;		     /* folded: somebody was there, sometime */
+	struct split split;	     /* folded: into which lines */
+	bool seen;		     /* the same: an instance was there, at some time */
 };
 
 #define NO_LINE UINT32_MAX

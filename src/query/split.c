@@ -1,29 +1,24 @@
-/* Who belongs to which line. Rows are asked about when somebody comes, leaves or is described anew, not at
- * every tick. */
-#include "query/curves_internal.h"
+/* Parting the rows of a set by what was asked for, and folding their values: the one place that knows who is
+ * added to whom. An instance that is counted in others is not added to them, and where the source has a fold
+ * of its own (an instance called "total") that is taken. */
+#include "query/split.h"
 
 #include "base/owned.h"
 
 #include <stdio.h>
 #include <string.h>
 
-int split_init(struct split *p, const struct curves_query *q, uint32_t set, const struct idmap *keep,
-	uint32_t nr_keep)
+int split_init(struct split *p, const struct split_query *q, uint32_t set)
 {
-	*p = (struct split){.set = set,
-		.per = q->per,
-		.group = q->group,
-		.total = CLASS_NONE,
-		.keep = keep,
-		.nr_keep = nr_keep};
+	*p = (struct split){.q = *q, .set = set, .total = CLASS_NONE};
 	/* The whole is there from the start; so are those who are kept, and the others behind them. */
-	if (q->per == CURVES_WHOLE || q->per == CURVES_PROCESS)
-		p->nr = q->per == CURVES_WHOLE ? 1 : nr_keep + 1;
+	if (q->per == PER_ALL || q->per == PER_PROCESS)
+		p->nr = q->per == PER_ALL ? 1 : q->nr_keep + 1;
 	p->face = calloc(MAX(p->nr, 1u), sizeof(*p->face));
 	if (!p->face)
 		return -ENOMEM;
-	if (q->per == CURVES_PROCESS)
-		p->face[nr_keep].others = true;
+	if (q->per == PER_PROCESS)
+		p->face[q->nr_keep].others = true;
 	return 0;
 }
 
@@ -86,7 +81,7 @@ static int class_of(struct split *p, uint32_t key, uint32_t *ret)
 	if (*ret != IDMAP_NONE)
 		return 0;
 	*ret = CLASS_NONE;
-	if (p->nr >= CURVES_LINES_MOST) {
+	if (p->nr >= SPLIT_LINES_MOST) {
 		p->nr_left_out++;
 		return 0;
 	}
@@ -135,11 +130,11 @@ static int class_of_process(struct split *p, const struct occupant *in, uint32_t
 {
 	uint32_t process = in ? in->process : id;
 
-	*ret = process ? idmap_get(p->keep, process) : IDMAP_NONE;
+	*ret = process ? idmap_get(p->q.keep, process) : IDMAP_NONE;
 	if (*ret == IDMAP_NONE)
-		*ret = p->nr_keep;
+		*ret = p->q.nr_keep;
 	p->face[*ret].seen = true;
-	if (*ret == p->nr_keep || !in)
+	if (*ret == p->q.nr_keep || !in)
 		return 0;
 	p->face[*ret].id = process;
 	p->face[*ret].pid = in->pid;
@@ -155,19 +150,20 @@ static int row_class(struct split *p, const struct walk *s, uint32_t row)
 	p->groups[row] = 0;
 	if (p->total == row)
 		p->total = CLASS_NONE;
-	if (id == ROW_FREE || (p->group && !(in && in->groups & p->mask)))
+	if (id == ROW_FREE || (p->q.group && !(in && in->groups & p->mask)) ||
+		(p->q.pid && !(in && in->pid == p->q.pid)))
 		return 0;
-	if (p->per == CURVES_INSTANCE)
+	if (p->q.per == PER_EACH)
 		return class_of_instance(p, in, id, class);
 	if (in && in->counted_elsewhere)
 		return 0;
-	switch (p->per) {
-	case CURVES_GROUP:
-		p->groups[row] = in ? in->groups & (p->group ? p->mask : UINT64_MAX) : 0;
+	switch (p->q.per) {
+	case PER_GROUP:
+		p->groups[row] = in ? in->groups & (p->q.group ? p->mask : UINT64_MAX) : 0;
 		return 0;
-	case CURVES_USER:
+	case PER_USER:
 		return class_of_user(p, s, in, class);
-	case CURVES_PROCESS:
+	case PER_PROCESS:
 		return class_of_process(p, in, id, class);
 	default:
 		if (in && in->total)
@@ -183,12 +179,12 @@ static int take_groups(struct split *p, const struct walk *s)
 {
 	int r = 0;
 
-	for (uint32_t i = p->nr; p->per == CURVES_GROUP && i < s->group.nr && r >= 0; i++) {
+	for (uint32_t i = p->nr; p->q.per == PER_GROUP && i < s->group.nr && r >= 0; i++) {
 		r = face_add(p);
 		if (r < 0)
 			break;
 		p->face[i].id = i + 1;
-		p->face[i].seen = !p->group || !strcmp(p->group, s->group.item[i].name);
+		p->face[i].seen = !p->q.group || !strcmp(p->q.group, s->group.item[i].name);
 		r = face_name(&p->face[i], s->group.item[i].name, s->group.item[i].len);
 	}
 	return r;
@@ -196,10 +192,10 @@ static int take_groups(struct split *p, const struct walk *s)
 
 static bool find_group(struct split *p, const struct walk *s)
 {
-	if (!p->group || p->mask)
+	if (!p->q.group || p->mask)
 		return false;
 	for (unsigned i = 0; i < s->group.nr; i++)
-		if (!strcmp(s->group.item[i].name, p->group))
+		if (!strcmp(s->group.item[i].name, p->q.group))
 			p->mask = UINT64_C(1) << i;
 	return p->mask != 0;
 }
@@ -213,8 +209,8 @@ static int find_active(struct split *p, const struct walk *s)
 	}
 	p->nr_active = 0;
 	if (p->nr)
-		memset(p->is_active, p->per == CURVES_GROUP, p->nr);
-	for (uint32_t i = 0; p->per == CURVES_GROUP && i < p->nr; i++)
+		memset(p->is_active, p->q.per == PER_GROUP, p->nr);
+	for (uint32_t i = 0; p->q.per == PER_GROUP && i < p->nr; i++)
 		p->active[p->nr_active++] = i;
 	for (uint32_t row = 0; row < s->set[p->set].nr_rows; row++) {
 		uint32_t class = p->class[row];
@@ -233,7 +229,7 @@ int split_tick(struct split *p, const struct walk *s)
 	bool all = find_group(p, s) || !p->begun;
 	int r = split_reserve(p, set->cap);
 
-	p->changed = all || set->occupants_changed || (p->per == CURVES_GROUP && p->nr < s->group.nr);
+	p->changed = all || set->occupants_changed || (p->q.per == PER_GROUP && p->nr < s->group.nr);
 	p->begun = true;
 	if (!p->changed || r < 0)
 		return r;
@@ -244,4 +240,25 @@ int split_tick(struct split *p, const struct walk *s)
 		if (set->is_moved[set->moved[i]] == MOVED_OCCUPANT)
 			r = row_class(p, s, set->moved[i]);
 	return r < 0 ? r : find_active(p, s);
+}
+
+void split_fold(const struct split *p, const struct walk *s, const double *value, struct fold *fold)
+{
+	uint32_t nr_rows = s->set[p->set].nr_rows;
+
+	for (uint32_t i = 0; i < p->nr_active; i++)
+		fold[p->active[i]] = (struct fold){0};
+	if (p->q.per == PER_GROUP) {
+		for (uint32_t row = 0; row < nr_rows; row++)
+			for (uint64_t left = p->groups[row]; left; left &= left - 1)
+				fold_add(&fold[__builtin_ctzll(left)], value[row], false);
+		return;
+	}
+	if (p->total != CLASS_NONE) {
+		fold_add(&fold[0], value[p->total], true);
+		return;
+	}
+	for (uint32_t row = 0; row < nr_rows; row++)
+		if (p->class[row] != CLASS_NONE)
+			fold_add(&fold[p->class[row]], value[row], false);
 }
