@@ -161,6 +161,17 @@ int column_bind(
 	return r;
 }
 
+int column_try(struct column *c, const struct walk *s, const char *metric, bool rate)
+{
+	struct buf ignored;
+	int r;
+
+	buf_init(&ignored, 1024);
+	r = column_bind(c, s, metric, rate, false, &ignored);
+	buf_release(&ignored);
+	return r;
+}
+
 bool column_is_of_now(const struct column *c, const struct walk *s)
 {
 	bool amounts = false;

@@ -42,6 +42,8 @@ struct column {
  * for many that a recording does not have. The column points into the walk. */
 int column_bind(struct column *c, const struct walk *s, const char *metric, bool rate, bool typed,
 	struct buf *reterr);
+/* The same of one that need not be there. */
+int column_try(struct column *c, const struct walk *s, const char *metric, bool rate);
 /* Its values need no more than the ticks shortly before (walk_seek()). Amounts since the start do, and rates
  * of what is read every few seconds, which go from one reading to the next. */
 bool column_is_of_now(const struct column *c, const struct walk *s);

@@ -66,7 +66,6 @@ static int bind_cell(struct data_table_own *fr, uint32_t field, const struct wal
 static int bind_column(struct reading *f, struct data_table_own *fr, uint32_t field)
 {
 	struct column_own *c = &fr->own[field];
-	struct buf ignored;
 	const char *domain;
 	uint32_t set, col;
 	int r;
@@ -76,9 +75,7 @@ static int bind_column(struct reading *f, struct data_table_own *fr, uint32_t fi
 	c->bound = malloc(sizeof(*c->bound));
 	if (!c->bound)
 		return -ENOMEM;
-	buf_init(&ignored, 1024);
-	r = column_bind(c->bound, f->walk, c->metric, c->rate, false, &ignored);
-	buf_release(&ignored);
+	r = column_try(c->bound, f->walk, c->metric, c->rate);
 	domain = r < 0 ? NULL : data_table_domain_of(f->walk, c->bound);
 	if (!domain || strcmp(domain, fr->face.name) != 0 ||
 		(c->bound->at == AT_INSTANCE) != (c->source == SOURCE_ROWS)) {
@@ -164,11 +161,8 @@ static int list_computed(struct reading *f)
 		fr->computed = f->nr_computed;
 		for (uint32_t j = 0; j < fr->nr; j++)
 			if (fr->own[j].source == SOURCE_ROWS && fr->own[j].bound)
-				f->computed[f->nr_computed++] = (struct computed){.column = &fr->own[j],
-					.cols = fr->own[j].bound->cols,
-					.set = fr->own[j].bound->set,
-					.field = j,
-					.restless = true};
+				f->computed[f->nr_computed++] =
+					(struct computed){.column = &fr->own[j], .field = j};
 		fr->nr_computed = f->nr_computed - fr->computed;
 	}
 	return 0;
@@ -201,7 +195,7 @@ void reading_unbind(struct reading *f)
 			c->nr_wholes = 0;
 		}
 		for (size_t j = 0; j < fr->nr_sets; j++) {
-			free(fr->set[j].occupant);
+			free(fr->set[j].text);
 			free(fr->set[j].line);
 			free(fr->set[j].anew);
 			free(fr->set[j].cell);

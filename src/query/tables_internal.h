@@ -128,6 +128,7 @@ struct column_own { /* what stands behind a field */
 	enum metric_kind kind;
 	enum metric_fold fold;
 	bool per_second, rate;
+	bool derived;	    /* computed by a formula */
 	bool counts;	    /* counts, bytes and codes in whole numbers, in all recordings */
 	bool scales_differ; /* among the recordings */
 	bool available, wanted;
@@ -143,12 +144,6 @@ struct column_own { /* what stands behind a field */
 	uint32_t place; /* SOURCE_ROWS: of its set in the table */
 };
 
-struct table_occupant { /* what is to be said of who sits in a row */
-	uint32_t id, text;
-	int64_t pid, process; /* 0, -1: not known */
-	uint64_t groups;
-};
-
 struct cell_use {
 	uint32_t field, col;
 	struct scaling scaling;
@@ -158,9 +153,9 @@ struct cell_use {
 
 struct data_table_set { /* a set of the recording, in its table */
 	uint32_t set;
-	struct table_occupant *occupant; /* by row */
-	uint32_t *line;			 /* by row: NO_LINE when nobody sits there */
-	uint32_t *anew;			 /* rows that came to another line, or changed hands, at this tick */
+	uint32_t *text; /* by row: the number of its instance's name */
+	uint32_t *line; /* by row: NO_LINE when it is empty */
+	uint32_t *anew; /* rows that came to another line, or have another instance, at this tick */
 	uint32_t nr_anew, cap;
 	struct cell_use *cell;
 	size_t nr_cells;
@@ -182,8 +177,8 @@ struct data_table_own {
 	struct field *field;
 	struct column_own *own; /* by field, the keys' too */
 	size_t nr, nr_keys;
-	struct column_own *recorded, *derived; /* while planning */
-	size_t nr_recorded, nr_derived;
+	struct column_own *planned; /* as they were found in the recordings; wanted ones move to `own` */
+	size_t nr_planned;
 	/* Of the recording that is being read: */
 	struct data_table_set *set;
 	size_t nr_sets;
@@ -238,11 +233,8 @@ struct reading {
 	int64_t offset_ns;
 	struct computed {
 		struct column_own *column;
-		uint64_t cols; /* of its set, that it is made of */
-		uint32_t set, field;
-		bool looked;   /* at this tick something was computed */
-		bool restless; /* it must be looked at though nothing moves */
-	} * computed;	       /* of each instance: what is bound, table by table */
+		uint32_t field;
+	} * computed; /* of each instance: what is bound, table by table */
 	size_t nr_computed;
 	unsigned nr_groups; /* whose sums have begun */
 	struct sums sums;

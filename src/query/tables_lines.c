@@ -50,51 +50,36 @@ int data_table_line_name(struct data_table_own *fr, uint32_t line, const char *n
 	return r;
 }
 
-/* ---- who sits where ---- */
+/* ---- the rows ---- */
 
 static int set_reserve(struct data_table_set *fs, uint32_t nr)
 {
 	if (nr <= fs->cap)
 		return 0;
 	nr = MAX(nr, fs->cap * 2);
-	if (ARRAY_RESIZE(fs->occupant, nr) < 0 || ARRAY_RESIZE(fs->line, nr) < 0 ||
+	if (ARRAY_RESIZE(fs->text, nr) < 0 || ARRAY_RESIZE(fs->line, nr) < 0 ||
 		ARRAY_RESIZE(fs->anew, nr) < 0)
 		return -ENOMEM;
-	memset(fs->occupant + fs->cap, 0, (nr - fs->cap) * sizeof(*fs->occupant));
-	for (uint32_t row = fs->cap; row < nr; row++)
-		fs->line[row] = NO_LINE;
-	fs->cap = nr;
+	for (; fs->cap < nr; fs->cap++)
+		fs->line[fs->cap] = NO_LINE;
 	return 0;
 }
 
-static int occupant_take(
-	struct reading *f, struct data_table_own *fr, struct data_table_set *fs, uint32_t row)
-{
-	uint32_t id = f->walk->set[fs->set].id[row], number;
-	const struct occupant *in = walk_occupant(f->walk, fs->set, row, id);
-	struct table_occupant *occupant = &fs->occupant[row];
-
-	*occupant = (struct table_occupant){.id = id, .process = -1};
-	if (!in || id == ROW_FREE)
-		return id == ROW_FREE ? 0
-				      : dictionary_put(fr->own[KEY_INSTANCE].texts, "", 0, &occupant->text);
-	number = in->process ? idmap_get(&f->numbers, in->process) : IDMAP_NONE;
-	occupant->pid = in->pid;
-	occupant->process = number == IDMAP_NONE ? -1 : (int64_t)number;
-	occupant->groups = in->groups;
-	return dictionary_put(fr->own[KEY_INSTANCE].texts, in->name, in->name_len, &occupant->text);
-}
-
-static int occupants_take(struct reading *f, struct data_table_own *fr, struct data_table_set *fs)
+/* Names of the rows that have another instance than before. */
+static int names_take(struct reading *f, struct data_table_own *fr, struct data_table_set *fs)
 {
 	const struct walk_set *set = &f->walk->set[fs->set];
+	uint32_t nr = fr->begun ? set->nr_moved : set->nr_rows;
 	int r = set_reserve(fs, set->cap);
 
-	for (uint32_t row = 0; !fr->begun && row < set->nr_rows && r >= 0; row++)
-		r = occupant_take(f, fr, fs, row);
-	for (uint32_t i = 0; fr->begun && i < set->nr_moved && r >= 0; i++)
-		if (set->is_moved[set->moved[i]] == MOVED_OCCUPANT)
-			r = occupant_take(f, fr, fs, set->moved[i]);
+	for (uint32_t i = 0; i < nr && r >= 0; i++) {
+		uint32_t row = fr->begun ? set->moved[i] : i;
+		const struct occupant *in = walk_occupant(f->walk, fs->set, row, set->id[row]);
+
+		if (set->id[row] != ROW_FREE && (!fr->begun || set->is_moved[row] == MOVED_OCCUPANT))
+			r = dictionary_put(fr->own[KEY_INSTANCE].texts, in ? in->name : "",
+				in ? in->name_len : 0, &fs->text[row]);
+	}
 	return r;
 }
 
@@ -116,13 +101,24 @@ static int line_of_text(struct data_table_own *fr, uint32_t text, uint32_t place
 	return 0;
 }
 
-static int line_join(struct data_table_own *fr, struct data_table_set *fs, uint32_t row)
+static void put_process_keys(
+	struct reading *f, struct data_table_lines *now, uint32_t line, const struct occupant *in)
 {
-	uint32_t place = (uint32_t)(fs - fr->set), identity = fs->occupant[row].id;
-	const struct table_occupant *occupant = &fs->occupant[row];
-	int group = occupant->groups ? __builtin_ctzll(occupant->groups) : -1;
+	uint32_t number = in && in->process ? idmap_get(&f->numbers, in->process) : IDMAP_NONE;
+
+	now->col[KEY_PID].integer[line] = in ? in->pid : 0;
+	bit_put(now->col[KEY_PID].known, line, in && in->pid);
+	now->col[KEY_PROCESS].integer[line] = number == IDMAP_NONE ? -1 : (int64_t)number;
+	bit_put(now->col[KEY_PROCESS].known, line, number != IDMAP_NONE);
+}
+
+static int line_join(struct reading *f, struct data_table_own *fr, struct data_table_set *fs, uint32_t row)
+{
+	uint32_t place = (uint32_t)(fs - fr->set), identity = f->walk->set[fs->set].id[row];
+	const struct occupant *in = walk_occupant(f->walk, fs->set, row, identity);
+	int group = in && in->groups ? __builtin_ctzll(in->groups) : -1;
 	struct text_line *same = NULL;
-	int r = fr->of_processes ? 0 : line_of_text(fr, occupant->text, place, &same);
+	int r = fr->of_processes ? 0 : line_of_text(fr, fs->text[row], place, &same);
 
 	if (r < 0)
 		return r;
@@ -132,19 +128,15 @@ static int line_join(struct data_table_own *fr, struct data_table_set *fs, uint3
 		return 0;
 	}
 	if (same)
-		identity = same->line == NO_LINE ? occupant->text + 1 : DOUBLE_NAME | identity;
+		identity = same->line == NO_LINE ? fs->text[row] + 1 : DOUBLE_NAME | identity;
 	r = data_table_line_new(fr, identity, group, &fs->line[row]);
 	if (r < 0)
 		return r;
 	if (same && same->line == NO_LINE)
 		same->line = fs->line[row];
-	line_text(fr, fs->line[row], occupant->text);
-	if (!fr->of_processes)
-		return 0;
-	fr->now.col[KEY_PID].integer[fs->line[row]] = occupant->pid;
-	bit_put(fr->now.col[KEY_PID].known, fs->line[row], occupant->pid != 0);
-	fr->now.col[KEY_PROCESS].integer[fs->line[row]] = occupant->process;
-	bit_put(fr->now.col[KEY_PROCESS].known, fs->line[row], occupant->process >= 0);
+	line_text(fr, fs->line[row], fs->text[row]);
+	if (fr->of_processes)
+		put_process_keys(f, &fr->now, fs->line[row], in);
 	return 0;
 }
 
@@ -179,7 +171,7 @@ static int set_layout(struct reading *f, struct data_table_own *fr, struct data_
 {
 	bool first = fr->domain == DOMAIN_NODE || fr->domain == DOMAIN_TREE, stay = lines_stay(fr);
 	const struct walk_set *set = &f->walk->set[fs->set];
-	int r = occupants_take(f, fr, fs);
+	int r = names_take(f, fr, fs);
 
 	fs->nr_anew = 0;
 	for (uint32_t row = 0; row < fs->cap && r >= 0; row++) {
@@ -196,7 +188,7 @@ static int set_layout(struct reading *f, struct data_table_own *fr, struct data_
 		if (first)
 			fs->line[row] = 0;
 		else
-			r = line_join(fr, fs, row);
+			r = line_join(f, fr, fs, row);
 		first = false;
 	}
 	return r;
@@ -284,7 +276,7 @@ int data_table_update(struct reading *f, struct data_table_own *fr)
 
 		if (anew)
 			take_rows(fr, c, fr->set[c->column->place].anew, fr->set[c->column->place].nr_anew);
-		if (moved && c->looked)
+		if (moved)
 			take_rows(fr, c, c->column->rows.look, c->column->rows.nr_looked);
 	}
 	fr->begun = true;

@@ -129,14 +129,6 @@ static char *escaped(const char *text, const char *behind)
 	return copy;
 }
 
-static struct column_own *column_find(struct column_own *list, size_t nr, const char *name)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (!strcmp(list[i].name, name))
-			return &list[i];
-	return NULL;
-}
-
 static bool is_key(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(key_field); i++)
@@ -155,25 +147,25 @@ static enum resample resample_of(enum metric_kind kind, enum metric_unit unit, b
 }
 
 /* The column of that name; made when it is new. NULL and 0: it cannot be one. Takes `like` but its texts. */
-static int column_of(struct data_table_own *fr, bool made, const struct column_own *like, const char *help,
-	struct column_own **ret)
+static int column_of(
+	struct data_table_own *fr, const struct column_own *like, const char *help, struct column_own **ret)
 {
-	struct column_own **list = made ? &fr->derived : &fr->recorded, *c;
-	size_t *nr = made ? &fr->nr_derived : &fr->nr_recorded;
 	char *name = escaped(like->metric, like->rate ? ".rate" : "");
+	struct column_own *c = fr->planned, *end = c + fr->nr_planned;
 
 	*ret = NULL;
 	if (!name)
 		return -ENOMEM;
-	c = column_find(*list, *nr, name);
-	if (c || is_key(name) ||
-		column_find(
-			made ? fr->recorded : fr->derived, made ? fr->nr_recorded : fr->nr_derived, name)) {
-		*ret = c && c->source == like->source && c->rate == like->rate ? c : NULL;
+	while (c < end && strcmp(c->name, name) != 0)
+		c++;
+	if (c < end || is_key(name)) {
+		if (c < end && c->derived == like->derived && c->source == like->source &&
+			c->rate == like->rate)
+			*ret = c;
 		free(name);
 		return 0;
 	}
-	c = *ret = ARRAY_ADD(*list, *nr);
+	c = *ret = ARRAY_ADD(fr->planned, fr->nr_planned);
 	if (!c) {
 		free(name);
 		return -ENOMEM;
@@ -218,15 +210,11 @@ static int plan_rate(struct data_table_own *fr, const struct walk *s, const stru
 		.scale = 1};
 	struct column_own *c;
 	struct column bound;
-	struct buf ignored;
-	int r;
+	int r = column_try(&bound, s, m->name, true);
 
-	buf_init(&ignored, 1024);
-	r = column_bind(&bound, s, m->name, true, false, &ignored);
-	buf_release(&ignored);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
-	r = column_of(fr, false, &like, m->help, &c);
+	r = column_of(fr, &like, m->help, &c);
 	return r < 0 || !c ? r : why_not(c, m);
 }
 
@@ -242,7 +230,7 @@ static int plan_metric(struct tables *f, struct data_table_own *fr, const struct
 		.counts = is_counts(m),
 		.scale = m->scale};
 	struct column_own *c;
-	int r = column_of(fr, false, &like, m->help, &c);
+	int r = column_of(fr, &like, m->help, &c);
 
 	if (r < 0 || !c)
 		return r;
@@ -302,19 +290,16 @@ static bool can_be_known(const struct walk *s, const struct column *c)
 
 static int plan_derived(struct tables *f, const struct walk *s, const char *name)
 {
-	struct column_own like = {.scale = 1}, *c;
+	struct column_own like = {.scale = 1, .derived = true}, *c;
 	struct data_table_own *fr = NULL;
 	struct column bound;
-	struct buf ignored;
 	const char *domain;
 	uint32_t set, col;
 	int r;
 
 	if (schema_find(s->schema, name, &set, &col))
 		return 0;
-	buf_init(&ignored, 1024);
-	r = column_bind(&bound, s, name, false, false, &ignored);
-	buf_release(&ignored);
+	r = column_try(&bound, s, name, false);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	domain = data_table_domain_of(s, &bound);
@@ -328,7 +313,7 @@ static int plan_derived(struct tables *f, const struct walk *s, const char *name
 	like.kind = bound.kind;
 	like.fold = bound.fold;
 	like.per_second = bound.per_second;
-	r = column_of(fr, true, &like, bound.help, &c);
+	r = column_of(fr, &like, bound.help, &c);
 	if (r >= 0 && c)
 		c->available |= can_be_known(s, &bound);
 	return r;
@@ -353,8 +338,8 @@ static int plan_recording(struct tables *f, const struct walk *s)
 static bool is_set(const struct tables *f, const char *word)
 {
 	for (size_t i = 0; i < f->nr; i++)
-		for (size_t j = 0; j < f->table[i].nr_recorded; j++)
-			if (!strcmp(f->table[i].recorded[j].set, word))
+		for (size_t j = 0; j < f->table[i].nr_planned; j++)
+			if (!f->table[i].planned[j].derived && !strcmp(f->table[i].planned[j].set, word))
 				return true;
 	return false;
 }
@@ -384,12 +369,11 @@ static int no_metric(const struct tables *f, const char *word, struct buf *reter
 		const struct data_table_own *fr = &f->table[i];
 
 		nearest_try(&n, fr->face.name);
-		for (size_t j = 0; j < fr->nr_recorded; j++) {
-			nearest_try(&n, fr->recorded[j].name);
-			nearest_try(&n, fr->recorded[j].set);
+		for (size_t j = 0; j < fr->nr_planned; j++) {
+			nearest_try(&n, fr->planned[j].name);
+			if (!fr->planned[j].derived)
+				nearest_try(&n, fr->planned[j].set);
 		}
-		for (size_t j = 0; j < fr->nr_derived; j++)
-			nearest_try(&n, fr->derived[j].name);
 	}
 	metric_unknown(&n, reterr);
 	if (f->options.raw)
@@ -404,9 +388,8 @@ static size_t want_word(struct tables *f, const char *word)
 	for (size_t i = 0; i < f->nr; i++) {
 		struct data_table_own *fr = &f->table[i];
 
-		for (size_t j = 0; j < fr->nr_recorded + fr->nr_derived; j++) {
-			struct column_own *c =
-				j < fr->nr_recorded ? &fr->recorded[j] : &fr->derived[j - fr->nr_recorded];
+		for (size_t j = 0; j < fr->nr_planned; j++) {
+			struct column_own *c = &fr->planned[j];
 
 			if (!word_names(f, fr, c, word))
 				continue;
@@ -480,8 +463,8 @@ static int choose_tables(struct tables *f, struct buf *reterr)
 			return no_such_fold(fr, o->per, reterr);
 		fr->wanted = true;
 		/* Who asks for it gets it, though nothing of it could be read. */
-		for (size_t j = 0; !o->nr_metrics && j < fr->nr_recorded; j++)
-			fr->recorded[j].wanted = true;
+		for (size_t j = 0; !o->nr_metrics && j < fr->nr_planned; j++)
+			fr->planned[j].wanted |= !fr->planned[j].derived;
 	}
 	return 0;
 }
@@ -508,22 +491,17 @@ static void field_make(const struct tables *f, const struct data_table_own *fr, 
 		.resample = resample_name[c->resample]};
 }
 
-static bool is_column(const struct data_table_own *fr, const struct column_own *c)
+/* The planned columns that stay move to the end of `own`: those that were recorded, or the derived ones. */
+static void take_columns(const struct tables *f, struct data_table_own *fr, bool formulas)
 {
-	if (fr->folded && (c->source == SOURCE_WHOLE || c->fold == FOLD_NONE))
-		return false;
-	return c->wanted;
-}
+	for (size_t i = 0; i < fr->nr_planned; i++) {
+		struct column_own *c = &fr->planned[i];
 
-/* The columns of a list that stay move to the end of `own`. */
-static void take_columns(
-	const struct tables *f, struct data_table_own *fr, struct column_own *list, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		if (!is_column(fr, &list[i]))
+		if (!c->wanted || c->derived != formulas ||
+			(fr->folded && (c->source == SOURCE_WHOLE || c->fold == FOLD_NONE)))
 			continue;
-		fr->own[fr->nr] = list[i];
-		list[i] = (struct column_own){0};
+		fr->own[fr->nr] = *c;
+		*c = (struct column_own){0};
 		field_make(f, fr, &fr->own[fr->nr], &fr->field[fr->nr]);
 		fr->late |= fr->own[fr->nr].source == SOURCE_WHOLE;
 		fr->nr++;
@@ -550,7 +528,7 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		: fr->folded && !fr->by_group	    ? KEY_INSTANCE
 		: fr->of_processes && !fr->by_group ? KEY_PROCESS + 1
 						    : KEY_INSTANCE + 1;
-	size_t most = nr_keys + fr->nr_recorded + fr->nr_derived;
+	size_t most = nr_keys + fr->nr_planned;
 
 	fr->field = calloc(most, sizeof(*fr->field));
 	fr->own = calloc(most, sizeof(*fr->own));
@@ -558,8 +536,8 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		return -ENOMEM;
 	memcpy(fr->field, key, nr_keys * sizeof(*key));
 	fr->nr = fr->nr_keys = nr_keys;
-	take_columns(f, fr, fr->recorded, fr->nr_recorded);
-	take_columns(f, fr, fr->derived, fr->nr_derived);
+	take_columns(f, fr, false);
+	take_columns(f, fr, true);
 	return give_dictionaries(fr);
 }
 
@@ -567,14 +545,11 @@ void data_table_own_release(struct data_table_own *fr)
 {
 	for (size_t i = 0; i < fr->nr; i++)
 		column_own_release(&fr->own[i]);
-	for (size_t i = 0; i < fr->nr_recorded; i++)
-		column_own_release(&fr->recorded[i]);
-	for (size_t i = 0; i < fr->nr_derived; i++)
-		column_own_release(&fr->derived[i]);
+	for (size_t i = 0; i < fr->nr_planned; i++)
+		column_own_release(&fr->planned[i]);
 	free(fr->own);
 	free(fr->field);
-	free(fr->recorded);
-	free(fr->derived);
+	free(fr->planned);
 	free((char *)fr->face.name);
 	*fr = (struct data_table_own){0};
 }
@@ -582,11 +557,11 @@ void data_table_own_release(struct data_table_own *fr)
 /* What no recording could read: for table "metrics", with the reasons. */
 static int keep_absent(struct tables *f, struct data_table_own *fr)
 {
-	for (size_t i = 0; i < fr->nr_recorded; i++) {
-		struct column_own *c = &fr->recorded[i];
+	for (size_t i = 0; i < fr->nr_planned; i++) {
+		struct column_own *c = &fr->planned[i];
 		struct absent *more;
 
-		if (!c->metric || c->available || c->source != SOURCE_CELL)
+		if (!c->metric || c->derived || c->available || c->source != SOURCE_CELL)
 			continue;
 		more = ARRAY_ADD(f->absent, f->nr_absent);
 		if (!more)

@@ -93,25 +93,6 @@ static int groups_begin(struct reading *f)
 	return r;
 }
 
-static int computed_tick(struct reading *f, struct computed *c)
-{
-	const struct walk_set *set = &f->walk->set[c->set];
-	struct rows *rows = &c->column->rows;
-	int r;
-
-	if (!(set->any_cols & c->cols) && !c->restless && !set->occupants_changed && !f->walk->gap) {
-		if (c->looked) {
-			c->looked = rows->changed = false;
-			rows->nr_looked = 0;
-		}
-		return 0;
-	}
-	r = rows_tick(rows, f->walk, ROWS_ALL);
-	c->looked = true;
-	c->restless = rows->nr_busy || c->column->bound->window_ns;
-	return r;
-}
-
 static int columns_tick(struct reading *f)
 {
 	int r = f->nr_groups < f->walk->group.nr ? groups_begin(f) : 0;
@@ -119,7 +100,7 @@ static int columns_tick(struct reading *f)
 	if (r >= 0)
 		r = sums_tick(&f->sums, f->walk);
 	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
-		r = computed_tick(f, &f->computed[i]);
+		r = rows_tick(&f->computed[i].column->rows, f->walk, ROWS_ALL);
 	return r;
 }
 
