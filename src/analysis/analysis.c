@@ -3,6 +3,7 @@
  * same question is asked once, whoever needs it. */
 #include "analysis/analysis.h"
 
+#include "analysis/charts_internal.h"
 #include "analysis/finding.h"
 #include "analysis/palette.h"
 #include "analysis/rule.h"
@@ -159,9 +160,7 @@ static int own_panel(struct analysis *s, const struct summary_counter *c)
 	if (asprintf(&id, "perf-%s", c->name) < 0)
 		return -ENOMEM;
 	own->id = id;
-	for (char *p = id; *p; p++)
-		if ((*p < 'a' || *p > 'z') && (*p < '0' || *p > '9'))
-			*p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : '-';
+	id_from(id);
 	if (asprintf(&title, "%s %s", c->expression ? "Formula" : "Event", c->name) < 0)
 		return -ENOMEM;
 	own->title = title;

@@ -34,123 +34,102 @@ struct charts_sum {
 	double drawn; /* the most of what is drawn */
 };
 
-/* Of curves upon one another, as drawn. All of a node stand on one axis. */
-static struct charts_sum sum_of_curves(const struct draft *d)
+#define NO_SUM ((struct charts_sum){NAN, NAN, NAN, NAN})
+
+static struct charts_sum sum_of_curve(const struct draft *d, size_t i)
+{
+	return (struct charts_sum){
+		d->curve[i].average, d->curve[i].most, d->source[i].most_at_s, d->source[i].drawn_most};
+}
+
+/* Of curves upon one another, as drawn: all of a node stand on one axis. What was read of the sum itself is
+ * better than the sum of what is drawn. */
+static struct charts_sum sum_of_stack(const struct draft *d)
 {
 	const struct curves_node *node = d->nr ? &d->s->curves->node[d->source[0].node] : NULL;
-	struct charts_sum sum = {NAN, NAN, NAN, NAN};
-	double added = 0, known = 0, plain = 0, points = 0;
+	struct point_sum sum = POINT_SUM_NONE;
 
+	if (d->total && !isnan(d->total->most))
+		return (struct charts_sum){
+			d->total->average, d->total->most, d->total->most_at_s, d->total->highest};
 	for (size_t at = 0; d->nr && at < d->curve[0].nr; at++) {
 		double here = NAN;
 
 		for (size_t i = 0; i < d->nr; i++)
 			if (!isnan(d->curve[i].mean[at]))
 				here = (isnan(here) ? 0 : here) + (double)d->curve[i].mean[at];
-		if (isnan(here))
-			continue;
-		added += here * point_seconds(node, at, d->rates);
-		known += point_seconds(node, at, d->rates);
-		plain += here;
-		points++;
-		if (isnan(sum.most) || here > sum.most) {
-			sum.most = sum.drawn = here;
-			sum.most_at_s = d->curve[0].time_s[at];
-		}
+		point_sum_add(&sum, node, at, d->rates, here, here);
 	}
-	sum.mean = known > 0 ? added / known : points > 0 ? plain / points : NAN;
-	return sum;
+	return (struct charts_sum){point_sum_mean(&sum), sum.most, sum.most_at_s, sum.most};
 }
 
-/* What was read of the sum itself is better than the sum of what is drawn. */
-static struct charts_sum sum_of_stack(const struct draft *d)
+/* The curve that reached furthest; -1: none. */
+static int highest_curve(const struct draft *d)
 {
-	if (d->total && !isnan(d->total->most))
-		return (struct charts_sum){
-			d->total->average, d->total->most, d->total->most_at_s, d->total->highest};
-	return sum_of_curves(d);
+	int top = -1;
+
+	for (size_t i = 0; i < d->nr; i++)
+		if (!isnan(d->curve[i].most) && (top < 0 || d->curve[i].most > d->curve[top].most))
+			top = (int)i;
+	return top;
 }
 
 static double highest(const struct draft *d)
 {
-	double most = NAN;
+	int top = highest_curve(d);
 
 	if (d->chart.form == CHART_STACKED)
 		return sum_of_stack(d).most;
-	for (size_t i = 0; i < d->nr; i++)
-		if (!isnan(d->curve[i].most) && (isnan(most) || d->curve[i].most > most))
-			most = d->curve[i].most;
-	return most;
+	return top < 0 ? NAN : d->curve[top].most;
 }
 
-static void add_value(struct buf *out, const struct draft *d, double value)
+static const char *value_shown(char out[static UNITS_SIZE], const struct draft *d, double value)
 {
-	char text[UNITS_SIZE];
-
-	buf_adds(out, format_value(text, value, d->chart.unit, d->chart.per_second));
+	return format_value(out, value, d->chart.unit, d->chart.per_second);
 }
 
 /* A curve is sampled: where it does not reach what is known, it says so; and where single samples, too short
  * to tell how much it was, show more. */
-static void add_drawn(struct buf *out, const struct draft *d, double most, double drawn)
+static void add_drawn(struct buf *out, const struct draft *d, const struct charts_sum *sum)
 {
-	char known[UNITS_SIZE], seen[UNITS_SIZE];
+	const char *seen = value_shown(SHOWN, d, sum->drawn);
 
-	format_value(known, most, d->chart.unit, d->chart.per_second);
-	format_value(seen, drawn, d->chart.unit, d->chart.per_second);
-	if (!isnan(drawn) && strcmp(known, seen) != 0)
-		buf_addf(out, drawn < most ? " (the curve shows %s)" : " (single samples up to %s)", seen);
-}
-
-static void add_sum(struct buf *out, const struct draft *d, const char *name, const struct charts_sum *sum)
-{
-	char text[UNITS_SIZE];
-
-	if (name)
-		buf_addf(out, "%s: ", name);
-	buf_adds(out, "mean ");
-	add_value(out, d, sum->mean);
-	buf_adds(out, ", max ");
-	add_value(out, d, sum->most);
 	if (sum->most != 0 && !isnan(sum->most_at_s))
-		buf_addf(out, " at %s", format_moment(text, sum->most_at_s, d->s->to_s - d->s->from_s));
-	add_drawn(out, d, sum->most, sum->drawn);
+		buf_addf(out, " at %s", format_moment(SHOWN, sum->most_at_s, d->s->to_s - d->s->from_s));
+	if (!isnan(sum->drawn) && strcmp(value_shown(SHOWN, d, sum->most), seen) != 0)
+		buf_addf(out, sum->drawn < sum->most ? " (the curve shows %s)" : " (single samples up to %s)",
+			seen);
 }
 
-/* The curve whose highest point is annotated; NULL: there is none. */
-static const struct chart_curve *peak_curve(const struct draft *d, const struct chart_source **ret_source)
+static void add_sum(struct buf *out, const struct draft *d, const char *name, struct charts_sum sum)
+{
+	buf_addf(out, "%s%smean %s, max %s", name ? name : "", name ? ": " : "",
+		value_shown(SHOWN, d, sum.mean), value_shown(SHOWN, d, sum.most));
+	add_drawn(out, d, &sum);
+}
+
+/* The curve whose highest point is annotated; -1: there is none. */
+static int peak_curve(const struct draft *d)
 {
 	unsigned at = d->p->row->peak;
 
 	for (size_t i = 0; at && d->of != DRAFT_BY_NODE && i < d->nr; i++)
-		if (d->nr == 1 || (d->p->row->shape == PANEL_LINES && d->curve[i].color == at - 1)) {
-			*ret_source = &d->source[i];
-			return &d->curve[i];
-		}
-	return NULL;
+		if (d->nr == 1 || (d->p->row->shape == PANEL_LINES && d->curve[i].color == at - 1))
+			return (int)i;
+	return -1;
 }
 
 /* Of many curves the one that reached furthest. */
 static void add_highest(struct buf *out, const struct draft *d)
 {
-	const struct chart_curve *top = NULL;
-	char text[UNITS_SIZE];
-	double at = NAN, drawn = NAN;
+	int top = highest_curve(d);
+	struct charts_sum sum;
 
-	for (size_t i = 0; i < d->nr; i++)
-		if (!isnan(d->curve[i].most) && (!top || d->curve[i].most > top->most)) {
-			top = &d->curve[i];
-			at = d->source[i].most_at_s;
-			drawn = d->source[i].drawn_most;
-		}
-	if (!top)
+	if (top < 0)
 		return;
-	buf_adds(out, "highest ");
-	add_value(out, d, top->most);
-	buf_addf(out, ": %s", top->name);
-	if (top->most != 0 && !isnan(at))
-		buf_addf(out, " at %s", format_moment(text, at, d->s->to_s - d->s->from_s));
-	add_drawn(out, d, top->most, drawn);
+	sum = sum_of_curve(d, (size_t)top);
+	buf_addf(out, "highest %s: %s", value_shown(SHOWN, d, sum.most), d->curve[top].name);
+	add_drawn(out, d, &sum);
 }
 
 /* The part of the run whose memory the chart shows; NULL: it shows something else, or several. */
@@ -175,67 +154,52 @@ static bool is_peak_between(const struct draft *d)
 
 static void set_subtitle(struct draft *d)
 {
-	const struct chart_source *source = NULL;
-	const struct chart_curve *peak = peak_curve(d, &source);
 	enum panel_shape shape = d->p->row->shape;
+	int peak = peak_curve(d);
 	struct buf text;
 
 	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT)
 		return;
 	buf_init(&text, 4096);
 	if (d->chart.form == CHART_STACKED) {
-		struct charts_sum sum = sum_of_stack(d);
-
-		add_sum(&text, d, "sum", &sum);
-	} else if (d->nr > 1 && peak) {
-		add_sum(&text, d, peak->name,
-			&(struct charts_sum){
-				peak->average, peak->most, source->most_at_s, source->drawn_most});
+		add_sum(&text, d, "sum", sum_of_stack(d));
+	} else if (d->nr > 1 && peak >= 0) {
+		add_sum(&text, d, d->curve[peak].name, sum_of_curve(d, (size_t)peak));
 	} else if (d->nr == 1 || (shape == PANEL_LINES && d->nr <= TOLD)) {
-		for (size_t i = 0; i < d->nr; i++) {
-			const struct chart_curve *c = &d->curve[i];
-			struct charts_sum sum = {
-				c->average, c->most, d->source[i].most_at_s, d->source[i].drawn_most};
+		/* Where others could have stood beside it, it is told which one it is. */
+		bool named = d->nr > 1 || (shape == PANEL_LINES && d->p->row->metric[1]);
 
+		for (size_t i = 0; i < d->nr; i++) {
 			buf_adds(&text, i ? " · " : "");
-			/* Where others could have stood beside it, it is told which one it is. */
-			add_sum(&text, d,
-				d->nr > 1 || (shape == PANEL_LINES && d->p->row->metric[1]) ? c->name : NULL,
-				&sum);
+			add_sum(&text, d, named ? d->curve[i].name : NULL, sum_of_curve(d, i));
 		}
 	} else {
 		add_highest(&text, d);
 	}
-	if (is_peak_between(d)) {
-		buf_adds(&text, "; one process had ");
-		add_value(&text, d, memory_part(d)->figure[FIG_MEMORY].value);
-		buf_adds(&text, ", between samples");
-	}
+	if (is_peak_between(d))
+		buf_addf(&text, "; one process had %s, between samples",
+			value_shown(SHOWN, d, memory_part(d)->figure[FIG_MEMORY].value));
 	d->chart.subtitle = charts_text(d->m, &text);
 }
 
 static void set_peak(struct draft *d)
 {
-	const struct chart_source *source = NULL;
-	const struct chart_curve *peak = peak_curve(d, &source);
-	struct charts_sum sum = {NAN, NAN, NAN, NAN};
+	struct charts_sum sum = NO_SUM;
+	int peak = peak_curve(d);
 	struct chart_note *note;
-	struct buf text;
 
 	if (d->chart.form == CHART_STACKED && d->p->row->peak)
 		sum = sum_of_stack(d);
-	else if (peak)
-		sum = (struct charts_sum){0, peak->most, source->most_at_s, source->drawn_most};
+	else if (peak >= 0)
+		sum = sum_of_curve(d, (size_t)peak);
 	if (!(sum.most > 0) || isnan(sum.most_at_s))
 		return;
 	note = owned_alloc(d->m, 1, sizeof(*note));
 	if (!note)
 		return;
-	buf_init(&text, 256);
-	buf_adds(&text, is_peak_between(d) ? "highest sample " : "peak ");
-	add_value(&text, d, sum.most);
-	*note = (struct chart_note){
-		.time_s = sum.most_at_s, .value = sum.most, .text = charts_text(d->m, &text)};
+	*note = (struct chart_note){sum.most_at_s, sum.most,
+		owned_printf(d->m, "%s %s", is_peak_between(d) ? "highest sample" : "peak",
+			value_shown(SHOWN, d, sum.most))};
 	d->chart.note = note;
 	d->chart.nr_notes = 1;
 }
@@ -280,18 +244,15 @@ static void set_levels(struct draft *d)
 
 	for (unsigned i = 0; level && i < PANEL_LEVELS; i++) {
 		double value = level_value(d, d->p->level[i]);
-		struct buf text;
+		bool counted = row->quantity && d->chart.unit == UNIT_COUNT;
 
 		/* A job that may use all that is installed: one line says it. */
 		if (!(value > 0) || (d->chart.nr_levels && level[d->chart.nr_levels - 1].value == value))
 			continue;
-		buf_init(&text, 256);
-		buf_addf(&text, "%s: ", row->level_label[i]);
-		add_value(&text, d, value);
-		if (row->quantity && d->chart.unit == UNIT_COUNT)
-			buf_addf(&text, " %s", row->quantity);
 		level[d->chart.nr_levels++] = (struct chart_level){.value = value,
-			.label = charts_text(d->m, &text),
+			.label = owned_printf(d->m, "%s: %s%s%s", row->level_label[i],
+				value_shown(SHOWN, d, value), counted ? " " : "",
+				counted ? row->quantity : ""),
 			.stretch = value <= most * STRETCH};
 	}
 	d->chart.level = level;
@@ -335,7 +296,7 @@ static void set_bands(struct draft *d)
 static void set_marks(struct draft *d)
 {
 	const struct run_events *m = d->s->events;
-	double counted_elsewhere = (d->s->to_s - d->s->from_s) * MARKS_APART;
+	double apart_s = (d->s->to_s - d->s->from_s) * MARKS_APART;
 	struct chart_mark *mark = owned_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
 	size_t nr = 0, more = 0;
 
@@ -344,18 +305,13 @@ static void set_marks(struct draft *d)
 
 		if (e && ((d->of == DRAFT_NODE && e->node != d->node) || !is_in_range(d->s, e)))
 			continue;
-		if (e && nr && e->time_s < mark[nr - 1].time_s + counted_elsewhere) {
+		if (e && nr && e->time_s < mark[nr - 1].time_s + apart_s) {
 			more++;
 			continue;
 		}
-		if (more) {
-			struct buf text;
-
-			buf_init(&text, 1 << 16);
-			buf_addf(&text, "%s, and %zu more", mark[nr - 1].label, more);
-			mark[nr - 1].label = charts_text(d->m, &text);
-			more = 0;
-		}
+		if (more)
+			mark[nr - 1].label = owned_printf(d->m, "%s, and %zu more", mark[nr - 1].label, more);
+		more = 0;
 		if (e && nr < (size_t)(1 / MARKS_APART) + 2)
 			mark[nr++] = (struct chart_mark){.time_s = e->time_s, .label = e->label};
 	}
@@ -365,46 +321,44 @@ static void set_marks(struct draft *d)
 
 /* ---- titles ---- */
 
-static void add_id(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		bool capital = *text >= 'A' && *text <= 'Z';
-		bool plain = (*text >= 'a' && *text <= 'z') || (*text >= '0' && *text <= '9');
-
-		buf_addch(out, capital ? *text - 'A' + 'a' : plain ? *text : '-');
-	}
-}
-
 static void add_host(struct buf *out, const struct analysis *s, uint32_t node)
 {
 	const char *host = s->curves->node[node].host;
+	size_t from = out->len;
 
 	if (!*host)
 		buf_addf(out, "recording %u", node + 1);
 	else
 		add_text(out, host, strlen(host), LETTERS_UTF8);
-	clip(out, 0, 80, true);
+	clip(out, from, 80, true);
+}
+
+/* As an id: small letters and digits of the text, the rest as -. */
+void id_from(char *text)
+{
+	for (; *text; text++)
+		if (*text >= 'A' && *text <= 'Z')
+			*text = (char)(*text - 'A' + 'a');
+		else if ((*text < 'a' || *text > 'z') && (*text < '0' || *text > '9'))
+			*text = '-';
 }
 
 static void set_id(struct draft *d)
 {
 	struct buf text;
+	size_t from;
 
-	if (d->of == DRAFT_ALL || d->s->nr_nodes < 2) {
-		d->chart.id = d->p->row->id;
+	d->chart.id = d->p->row->id;
+	if (d->of == DRAFT_ALL || d->s->nr_nodes < 2)
 		return;
-	}
 	buf_init(&text, 1024);
 	buf_addf(&text, "%s-", d->p->row->id);
+	from = text.len;
 	if (d->of == DRAFT_BY_NODE) {
 		buf_adds(&text, "by-node");
 	} else {
-		struct buf host;
-
-		buf_init(&host, 1024);
-		add_host(&host, d->s, d->node);
-		add_id(&text, (char *)host.data);
-		buf_release(&host);
+		add_host(&text, d->s, d->node);
+		id_from((char *)text.data + from);
 		if (*d->s->curves->node[d->node].host && !is_first_of_host(d->s, d->node))
 			buf_addf(&text, "-%u", d->node + 1);
 	}
@@ -428,30 +382,26 @@ static void set_title(struct draft *d, enum metric_fold fold)
 		[FOLD_MEAN] = "average",
 		[FOLD_MAX] = "highest",
 		[FOLD_NONE] = "average"};
-	struct buf text, whole;
+	struct buf text;
 
 	d->chart.title = d->p->row->title;
 	if (d->s->nr_nodes < 2)
 		return;
 	buf_init(&text, 4096);
+	buf_addf(&text, "%s – ", d->p->row->title);
 	if (d->of == DRAFT_NODE)
 		add_host(&text, d->s, d->node);
 	else if (d->of == DRAFT_BY_NODE)
 		add_compared(&text, d);
 	else
 		buf_addf(&text, "%s of %zu nodes", how[d->p->row->share ? FOLD_MEAN : fold], d->s->nr_nodes);
-	buf_init(&whole, 4096);
-	buf_addf(&whole, "%s – %s", d->p->row->title, (char *)text.data);
-	d->chart.title = charts_text(d->m, &whole);
-	buf_release(&text);
+	d->chart.title = charts_text(d->m, &text);
 }
 
 static void set_footnote(struct draft *d)
 {
 	const struct curves_node *node = NULL;
-	char step[UNITS_SIZE];
 	bool range = false;
-	struct buf text;
 
 	for (size_t i = 0; i < d->nr; i++) {
 		const struct curves_node *n = &d->s->curves->node[d->source[i].node];
@@ -462,13 +412,12 @@ static void set_footnote(struct draft *d)
 	}
 	if (!node)
 		return;
-	buf_init(&text, 256);
-	buf_addf(&text, "each point stands for %s", format_duration(step, node->step_s));
-	if (range && d->chart.form == CHART_LINES)
-		buf_adds(&text, "; the band is its range");
-	else if (d->chart.total && d->chart.total->high != d->chart.total->mean)
-		buf_adds(&text, "; grey above: the most of the sum");
-	d->chart.footnote = charts_text(d->m, &text);
+	d->chart.footnote =
+		owned_printf(d->m, "each point stands for %s%s", format_duration(SHOWN, node->step_s),
+			range && d->chart.form == CHART_LINES ? "; the band is its range"
+				: d->chart.total && d->chart.total->high != d->chart.total->mean
+				? "; grey above: the most of the sum"
+				: "");
 }
 
 /* The areas are means; what they came to at most is in the sum as it was read. */

@@ -19,25 +19,13 @@
 const struct curves_line *lines_of(const struct analysis *s, int query, uint32_t node, size_t *ret_nr)
 {
 	const struct curves_line *line = s->curves->line;
-	size_t low = 0, high = s->nr_lines, end;
+	size_t first = query < 0 ? s->nr_lines : curves_first_line(s->curves, (unsigned)query, node),
+	       end = first;
 
-	*ret_nr = 0;
-	if (query < 0)
-		return NULL;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (line[middle].query < (unsigned)query ||
-			(line[middle].query == (unsigned)query && line[middle].node < node))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (end = low; end < s->nr_lines; end++)
-		if (line[end].query != (unsigned)query || line[end].node != node)
-			break;
-	*ret_nr = end - low;
-	return *ret_nr ? &line[low] : NULL;
+	while (end < s->nr_lines && line[end].query == (unsigned)query && line[end].node == node)
+		end++;
+	*ret_nr = end - first;
+	return *ret_nr ? &line[first] : NULL;
 }
 
 static bool is_known(const struct curves_line *line)
@@ -128,13 +116,38 @@ void draft_add(struct draft *d, const struct curves_line *line, const char *name
 	d->curve[d->nr++] = curve_of_line(d, line, name, color);
 }
 
-double point_seconds(const struct curves_node *node, size_t at, bool rates)
+/* How long a point of the curves stands for what it shows. */
+static double point_seconds(const struct curves_node *node, size_t at, bool rates)
 {
 	if (node->reduced)
 		return node->step_s;
 	if (rates)
 		return at ? node->time_s[at] - node->time_s[at - 1] : 0;
 	return at + 1 < node->nr_times ? node->time_s[at + 1] - node->time_s[at] : 0;
+}
+
+void point_sum_add(struct point_sum *sum, const struct curves_node *node, size_t at, bool rates, double value,
+	double high)
+{
+	double seconds = point_seconds(node, at, rates);
+
+	if (isnan(value))
+		return;
+	sum->added += value * seconds;
+	sum->known_s += seconds;
+	sum->plain += value;
+	sum->points++;
+	if (isnan(sum->most) || high > sum->most) {
+		sum->most = high;
+		sum->most_at_s = node->time_s[at];
+	}
+}
+
+double point_sum_mean(const struct point_sum *sum)
+{
+	return sum->known_s > 0	  ? sum->added / sum->known_s
+		: sum->points > 0 ? sum->plain / sum->points
+				  : NAN;
 }
 
 static void fold_point(float *to, float *weight, float value, enum metric_fold fold)
@@ -158,41 +171,40 @@ static const struct curves_line *fold_lines(
 	struct curves_line *sum = owned_alloc(d->m, 1, sizeof(*sum));
 	float *mean = owned_alloc(d->m, node->nr_times, sizeof(*mean));
 	float *weight = owned_alloc(d->m, node->nr_times, sizeof(*weight));
-	double added = 0, known = 0, plain = 0, points = 0;
+	struct point_sum points = POINT_SUM_NONE;
 
 	if (!sum || !mean || !weight)
 		return NULL;
 	*sum = *line[0];
 	sum->mean = sum->low = sum->high = mean;
-	sum->most = sum->most_at_s = sum->average = NAN;
 	for (size_t at = 0; at < node->nr_times; at++) {
 		mean[at] = NAN;
 		for (size_t i = 0; i < nr; i++)
 			fold_point(&mean[at], &weight[at], line[i]->mean[at], fold);
-		if (isnan(mean[at]))
-			continue;
 		if (fold == FOLD_MEAN || fold == FOLD_NONE)
 			mean[at] /= weight[at];
-		added += (double)mean[at] * point_seconds(node, at, d->rates);
-		known += point_seconds(node, at, d->rates);
-		plain += (double)mean[at];
-		points++;
-		if (isnan(sum->most) || (double)mean[at] > sum->most) {
-			sum->most = sum->highest = (double)mean[at];
-			sum->most_at_s = node->time_s[at];
-		}
+		point_sum_add(&points, node, at, d->rates, (double)mean[at], (double)mean[at]);
 	}
-	sum->average = known > 0 ? added / known : points > 0 ? plain / points : NAN;
+	sum->average = point_sum_mean(&points);
+	sum->most_at_s = points.most_at_s;
+	sum->most = points.most;
+	if (!isnan(points.most))
+		sum->highest = points.most;
 	return sum;
 }
 
-static const char *others_label(struct owned *m, size_t nr, const char *one, const char *many)
+const char *others_label(struct owned *m, size_t nr)
 {
-	struct buf text;
+	return owned_printf(m, "%s %s", format_count(SHOWN, (double)nr), nr == 1 ? "other" : "others");
+}
 
-	buf_init(&text, 256);
-	add_count(&text, (double)nr, one, many);
-	return charts_text(m, &text);
+/* The rest of a list as one curve. */
+static void add_rest(struct draft *d, const struct curves_line *const *line, size_t nr, enum metric_fold fold)
+{
+	const struct curves_line *rest = nr ? fold_lines(d, line, nr, fold) : NULL;
+
+	if (rest)
+		draft_add(d, rest, others_label(d->m, nr), CHART_OTHERS);
 }
 
 /* ---- whole recordings ---- */
@@ -287,14 +299,7 @@ static void curves_instances(struct draft *d)
 			add_dashed(d, k);
 			d->curve[d->nr - 1].dashed |= list[i]->counted_elsewhere;
 		}
-		if (named < nr) {
-			const struct curves_line *rest = fold_lines(
-				d, list + named, nr - named, d->s->curves->column[d->p->query[k]].fold);
-
-			if (rest)
-				draft_add(d, rest, others_label(d->m, nr - named, "other", "others"),
-					CHART_OTHERS);
-		}
+		add_rest(d, list + named, nr - named, d->s->curves->column[d->p->query[k]].fold);
 	}
 }
 
@@ -311,12 +316,11 @@ static void curves_heat(struct draft *d)
 		size_t n = MIN(each, nr - i);
 		const struct curves_line *line = n > 1 ? fold_lines(d, list + i, n, FOLD_MEAN) : list[i];
 		const char *last = n > 1 ? line_label(d->m, list[i + n - 1], NULL) : NULL;
-		char more[128];
 
-		if (last)
-			snprintf(more, sizeof(more), "– %.100s", last);
 		if (line)
-			draft_add(d, line, line_label(d->m, list[i], last ? more : NULL), 0);
+			draft_add(d, line,
+				line_label(d->m, list[i], last ? owned_printf(d->m, "– %.100s", last) : NULL),
+				0);
 	}
 }
 
@@ -358,14 +362,9 @@ static void curves_groups(struct draft *d)
 			add_dashed(d, k);
 			d->source[d->nr - 1].group = line_label(d->m, list[i], NULL);
 		}
-		if (named < nr) {
-			const struct curves_line *rest = fold_lines(d, list + named, nr - named, FOLD_SUM);
-
-			if (rest)
-				draft_add(d, rest, others_label(d->m, nr - named, "other", "others"),
-					CHART_OTHERS);
+		add_rest(d, list + named, nr - named, FOLD_SUM);
+		if (named < nr)
 			add_dashed(d, k);
-		}
 	}
 }
 
@@ -412,9 +411,7 @@ static void curves_processes(struct draft *d)
 			     : rest[0];
 	nr = processes_of_node(d->s, d->node);
 	if (others)
-		draft_add(d, others,
-			nr > named ? others_label(d->m, nr - named, "other", "others") : "others",
-			CHART_OTHERS);
+		draft_add(d, others, nr > named ? others_label(d->m, nr - named) : "others", CHART_OTHERS);
 }
 
 /* ---- nodes ---- */

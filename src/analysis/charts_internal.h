@@ -41,14 +41,23 @@ int draft_curves(struct draft *d);
 /* The lives of processes: fills span. */
 int draft_spans(struct draft *d);
 
-/* A curve of a line, in this colour. The name is kept by `m`. */
-/* How long a point of the curves stands for what it shows. */
-double point_seconds(const struct curves_node *node, size_t at, bool rates);
+/* The mean and the most of points as they come. */
+struct point_sum {
+	double added, known_s, plain, points;
+	double most, most_at_s; /* NAN: there was none */
+};
+#define POINT_SUM_NONE ((struct point_sum){.most = NAN, .most_at_s = NAN})
+void point_sum_add(struct point_sum *sum, const struct curves_node *node, size_t at, bool rates, double value,
+	double high);
+double point_sum_mean(const struct point_sum *sum);
 
+/* A curve of a line, in this colour. The name is kept by `m`. */
 struct chart_curve curve_of_line(
 	const struct draft *d, const struct curves_line *line, const char *name, uint32_t color);
 void draft_add(struct draft *d, const struct curves_line *line, const char *name, uint32_t color);
 const char *process_label(struct owned *m, const struct process_row *row);
+const char *others_label(struct owned *m, size_t nr); /* "12 others" */
+void id_from(char *text);
 /* The nodes whose line of this query differs most from the others', in their own order. Returns how many. */
 size_t nodes_pick(const struct analysis *s, int query, size_t most, uint32_t *ret);
 #endif

@@ -187,14 +187,11 @@ static size_t fold_lives(struct lives *l, struct chart_span *span, uint32_t curv
 {
 	struct timeline_span *rest = l->item + l->placed;
 	size_t nr_rest = l->nr - l->placed, nr = 0;
-	struct buf text;
 	const char *name;
 
 	if (!nr_rest)
 		return 0;
-	buf_init(&text, 256);
-	add_count(&text, (double)nr_rest, "other", "others");
-	name = charts_text(l->d->m, &text);
+	name = others_label(l->d->m, nr_rest);
 	qsort(rest, nr_rest, sizeof(*rest), by_birth);
 	for (size_t i = 0; i < nr_rest; i++) {
 		double to = end_of(l, &rest[i]);

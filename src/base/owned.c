@@ -98,6 +98,20 @@ char *owned_text(struct owned *o, struct buf *text)
 	return copy;
 }
 
+char *owned_printf(struct owned *o, const char *fmt, ...)
+{
+	static char nothing[1];
+	char *text = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	text = owned_take(o, n < 0 ? NULL : text);
+	return text ? text : nothing;
+}
+
 void owned_free(struct owned *o)
 {
 	for (size_t i = 0; i < o->nr; i++)

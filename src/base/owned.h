@@ -68,5 +68,7 @@ struct owned {
 void *owned_take(struct owned *o, void *memory);	    /* freed when it cannot be kept */
 void *owned_alloc(struct owned *o, size_t nr, size_t size); /* zeroed */
 char *owned_text(struct owned *o, struct buf *text);	    /* a copy; the buffer is released */
+/* Never NULL: "" when there is no memory, and then `failed` tells. */
+char *owned_printf(struct owned *o, const char *fmt, ...) _printf_(2, 3);
 void owned_free(struct owned *o);
 #endif
