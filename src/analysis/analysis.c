@@ -458,20 +458,33 @@ static int find_all(struct analysis *s, const struct analysis_options *o, struct
 	return r;
 }
 
+/* A window that leaves nothing out is none: what the summary knows of the run holds for it. */
+static struct analysis_options window_of(const struct analysis *s, const struct analysis_options *o)
+{
+	struct analysis_options window = *o;
+
+	if (is_whole_run(o->from_s, o->to_s, figure_of(s->summary, FIG_WALL)))
+		window.from_s = window.to_s = NAN;
+	return window;
+}
+
 int analysis_read(const struct run *run, const struct analysis_options *options, struct analysis **ret,
 	struct buf *reterr)
 {
 	struct analysis *s = calloc(1, sizeof(*s));
+	struct analysis_options window;
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->run = run;
 	r = read_counts(s, options, reterr);
+	if (r >= 0) {
+		window = window_of(s, options);
+		r = read_curves(s, &window, reterr);
+	}
 	if (r >= 0)
-		r = read_curves(s, options, reterr);
-	if (r >= 0)
-		r = find_all(s, options, reterr);
+		r = find_all(s, &window, reterr);
 	if (r < 0) {
 		analysis_free(s);
 		return r;

@@ -106,8 +106,17 @@ int analysis_read(const struct run *run, const struct analysis_options *options,
 struct analysis *analysis_free(struct analysis *s);
 /* When everything is read of the whole run: lines get the numbers of the statistics (settle.c). */
 void analysis_settle(struct analysis *s);
-/* The same for one line of a metric, by the statistics of whose it is. */
+/* The same for one line of a metric, by the statistics of whose it is; whether they know the metric at all.
+ */
 void curves_line_settle(struct curves_line *line, const char *metric, const struct stats_row *row);
+bool is_settled(const char *metric);
+
+/* The window leaves nothing of the run out. Its length is added up in several ways: a microsecond is nothing.
+ */
+static inline bool is_whole_run(double from_s, double to_s, double length_s)
+{
+	return !(from_s > 0) && !(to_s < length_s - 1e-6);
+}
 
 /* What the nodes of a panel are compared by: the metric with the peak, or the first that is known; -1: none.
  */

@@ -6,9 +6,11 @@
  * Many instances of a share (the CPUs of a large node) become a heat map instead, in which all have a row. */
 #include "analysis/plot.h"
 
+#include "query/length.h"
 #include "query/process_table.h"
 #include "query/series.h"
 #include "text/words.h"
+#include "analysis/analysis.h"
 #include "analysis/axis.h"
 
 #include <math.h>
@@ -27,7 +29,9 @@ struct maker {
 	struct buf *reterr;
 	struct curves_process *keep;
 	size_t nr_keep;
-	size_t *order; /* of the lines of one metric */
+	size_t *order;		 /* of the lines of one metric */
+	bool whole;		 /* nothing of the run is left out */
+	struct summary *summary; /* of it, where it knows a metric that is drawn; else NULL */
 };
 
 /* ---- the question ---- */
@@ -107,6 +111,37 @@ static bool of_processes(const struct plot_query *q)
 	return q->pid || q->per == PLOT_PROCESS;
 }
 
+static int read_part(struct maker *m, const struct curves_query *query, const struct curves_options *options)
+{
+	int r = curves_read(m->run, query, m->q->nr, options, &m->p->curves, m->reterr);
+
+	return r < 0 ? r : run_events_read_range(m->run, m->q->from_s, m->q->to_s, &m->p->events, m->reterr);
+}
+
+/* Curves and events in one pass; and what the summary knows, where it knows any of it. */
+static int read_whole(struct maker *m, const struct curves_query *query, const struct curves_options *options)
+{
+	struct run_events_reading *events = NULL;
+	struct curves_reading *curves = NULL;
+	struct tour_guest guest[2];
+	bool known = false;
+	int r = curves_guest(m->run, query, m->q->nr, options, &curves, &guest[0], m->reterr);
+
+	if (r >= 0)
+		r = run_events_guest(m->run, &events, &guest[1], m->reterr);
+	if (r >= 0)
+		r = tour(m->run, guest, ARRAY_SIZE(guest), m->q->progress, "reading", m->reterr);
+	if (r >= 0)
+		r = curves_finish(curves, &m->p->curves);
+	if (r >= 0)
+		r = run_events_finish(events, &m->p->events);
+	curves_reading_free(curves);
+	run_events_reading_free(events);
+	for (size_t i = 0; i < m->q->nr && !of_processes(m->q) && !m->q->group; i++)
+		known |= is_settled(m->q->metric[i]);
+	return r >= 0 && known ? summary_read(m->run, &m->summary, m->reterr) : r;
+}
+
 static int ask(struct maker *m)
 {
 	static const enum curves_per per[] = {[PLOT_TOTAL] = CURVES_WHOLE,
@@ -116,8 +151,9 @@ static int ask(struct maker *m)
 		[PLOT_USER] = CURVES_USER,
 		[PLOT_PROCESS] = CURVES_PROCESS};
 	struct curves_query *query = calloc(m->q->nr, sizeof(*query));
-	struct curves_options options = {
-		.from_s = m->q->from_s, .to_s = m->q->to_s, .progress = m->q->progress};
+	struct curves_options options = {.from_s = m->whole ? NAN : m->q->from_s,
+		.to_s = m->whole ? NAN : m->q->to_s,
+		.progress = m->q->progress};
 	int r = query ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r >= 0 && i < m->q->nr; i++) {
@@ -133,7 +169,7 @@ static int ask(struct maker *m)
 	options.keep = m->keep;
 	options.nr_keep = m->nr_keep;
 	if (r >= 0)
-		r = curves_read(m->run, query, m->q->nr, &options, &m->p->curves, m->reterr);
+		r = m->whole ? read_whole(m, query, &options) : read_part(m, query, &options);
 	free(query);
 	return r;
 }
@@ -238,9 +274,32 @@ static char *curve_name(struct maker *m, const struct curves_line *l, bool sever
 	return owned_text(&m->p->kept, &text);
 }
 
-static int curve_of(struct maker *m, const struct curves_line *l, bool several, struct chart_curve *ret)
+/* Whose line it is, as the summary has it; NULL: it has nothing of it. */
+static const struct summary *part_of(const struct maker *m, const struct curves_line *l)
+{
+	const struct summary *s = m->summary;
+
+	if (!s || m->q->per == PLOT_TOTAL)
+		return s;
+	if (m->q->per == PLOT_NODE)
+		return s->nr_nodes ? &s->node[l->node] : s;
+	for (size_t i = 0; m->q->per == PLOT_GROUP && m->run->nr == 1 && i < s->nr_groups; i++)
+		if (strlen(s->group[i].name) == l->name_len &&
+			!memcmp(s->group[i].name, l->name, l->name_len))
+			return &s->group[i];
+	return NULL;
+}
+
+static int curve_of(struct maker *m, struct curves_line *l, bool several, struct chart_curve *ret)
 {
 	const struct curves_node *node = &m->p->curves->node[l->node];
+	const struct summary *part = part_of(m, l);
+	struct stats_row row;
+
+	if (part) {
+		stats_of_summary(part, &row);
+		curves_line_settle(l, m->p->curves->column[l->query].name, &row);
+	}
 
 	*ret = (struct chart_curve){.name = curve_name(m, l, several),
 		.nr = node->nr_times,
@@ -380,7 +439,7 @@ static int add_metric(struct maker *m, struct chart_work *w, unsigned query, boo
 		r = sort_top(s, m->order, nr, top);
 	}
 	for (size_t k = 0; r >= 0 && k < (heat ? nr : MIN(nr, top)); k++) {
-		const struct curves_line *l = &s->line[m->order[k]];
+		struct curves_line *l = &s->line[m->order[k]];
 		struct chart_curve *c;
 
 		if (heat && is_total(l))
@@ -570,14 +629,20 @@ int plot_make(const struct run *run, const struct plot_query *q, struct plot **r
 {
 	struct plot *p = calloc(1, sizeof(*p));
 	struct maker m = {.p = p, .run = run, .q = q, .reterr = reterr};
-	int r = p ? ask(&m) : -ENOMEM;
+	double length = NAN;
+	int r = p ? 0 : -ENOMEM;
+
+	if (r >= 0 && !isnan(q->to_s))
+		r = run_length(run, &length, reterr);
+	m.whole = is_whole_run(q->from_s, q->to_s, length);
+	if (r >= 0)
+		r = ask(&m);
 
 	if (r >= 0)
 		r = make_charts(&m);
 	if (r >= 0)
-		r = run_events_read_range(run, q->from_s, q->to_s, &p->events, reterr);
-	if (r >= 0)
 		r = add_events(&m);
+	summary_free(m.summary);
 	free(m.order);
 	free(m.keep);
 	if (r < 0) {

@@ -53,6 +53,11 @@ static const struct settle_known *known_of(const char *metric)
 	return NULL;
 }
 
+bool is_settled(const char *metric)
+{
+	return known_of(metric);
+}
+
 static const struct stats_row *group_row(const struct analysis *s, const struct curves_line *line)
 {
 	for (size_t i = 0; i < s->summary->nr_groups; i++) {

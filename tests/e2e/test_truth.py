@@ -93,6 +93,9 @@ class Views:
         self.compared_text = ok("compare", "--all", recording, recording)
         self.page = json.loads(ok("report", "-f", "json", "-o", "-", recording))
         self.markdown = ok("report", "-f", "md", "-o", "-", recording)
+        # Of a run of one tick there is no rate to draw.
+        self.plots = {metric: run("plot", "--to", "100%", recording, metric).stdout.decode() for metric in ("tree.cores", "proc.mem.rss")}
+        self.same_window = ok("report", "-f", "md", "-o", "-", "--from", "0", "--to", "100%", recording) == self.markdown
         self.html = self.pdf = ""
         if drawn:
             ok("report", "-f", "html,md,pdf", "-o", folder, recording)
@@ -287,6 +290,11 @@ def test_titles_and_legends_are_those_of_the_run(name, views):
         for panel in ("memory", "memory-views"):
             if v.stat(f"{view}_mean_bytes") is not None:
                 panel_numbers(v, panel, line, v.stat(f"{view}_mean_bytes"), v.stat(f"{view}_peak_bytes"))
+    assert v.same_window, "a window of all of it changes the report"
+    if v.plots["tree.cores"]:
+        one_value("mean of plot", {"summary": mean, "plot": find("mean #", v.plots["tree.cores"])})
+        one_value("max of plot", {"summary": most, "plot": find("max #", v.plots["tree.cores"])})
+    one_value("max of RSS", {"--stats": v.stat("rss_peak_bytes"), "plot": find("max #", v.plots["proc.mem.rss"])})
     panel_numbers(v, "process-count", "processes", None, v.summary["processes"]["peak"])
     panel_numbers(v, "process-count", "threads", None, v.summary["threads"]["peak"])
     panel_numbers(v, "tool-cpu-time", "the job", None, v.summary["cpu"]["total_s"])
