@@ -228,18 +228,14 @@ static int name_chart(struct compare_charts_work *w, struct chart *chart, size_t
 {
 	const struct wish *from = &w->wish[wish];
 	const char *label = from->panel->label[from->metric];
-	struct buf title, id;
+	bool told = from->several || (from->panel->peak && from->panel->metric[1]);
 
-	buf_init(&title, 1000);
-	buf_adds(&title, from->panel->title);
-	if (from->several || (from->panel->peak && from->panel->metric[1]))
-		buf_addf(&title, ": %s", label ? label : from->panel->metric[from->metric]);
-	chart->title = owned_text(&w->f->kept, &title);
-	buf_init(&id, 200);
-	buf_addf(&id, from->metric && from->several ? "compare-%s-%u" : "compare-%s", from->panel->id,
-		from->metric + 1);
-	chart->id = owned_text(&w->f->kept, &id);
-	return chart->title && chart->id ? 0 : -ENOMEM;
+	label = label ? label : from->panel->metric[from->metric];
+	chart->title =
+		owned_printf(&w->f->kept, "%s%s%s", from->panel->title, told ? ": " : "", told ? label : "");
+	chart->id = owned_printf(&w->f->kept, from->metric && from->several ? "compare-%s-%u" : "compare-%s",
+		from->panel->id, from->metric + 1);
+	return w->f->kept.failed ? -ENOMEM : 0;
 }
 
 static int make_chart(

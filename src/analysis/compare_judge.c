@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NUMBER_SIZE 64
+
 enum measure { OF_VALUE, OF_DIFFERENCE, OF_PERCENT, OF_RATIO };
 
 struct condition {
@@ -20,32 +22,36 @@ struct condition {
 	double limit;
 };
 
+/* A copy of the first `len` bytes without blanks at their end; NULL: nothing is left, or too much. */
+static char *trimmed(char out[static NUMBER_SIZE], const char *text, size_t len)
+{
+	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
+		len--;
+	if (!len || len >= NUMBER_SIZE)
+		return NULL;
+	memmove(out, text, len);
+	out[len] = 0;
+	return out;
+}
+
 /* "12k", "3.5 MJ", "80": units of a thousand, with the unit's own letters or without. */
 static int parse_si(const char *text, const char *symbol, double *ret)
 {
 	static const char step[] = "kMGTP";
 	size_t len = strlen(text), n = strlen(symbol);
 	double factor = 1;
-	char number[64];
+	char number[NUMBER_SIZE];
 	const char *at;
 
 	if (n && len > n && !strcmp(text + len - n, symbol))
 		len -= n;
-	while (len && text[len - 1] == ' ')
-		len--;
-	at = len ? strchr(step, text[len - 1]) : NULL;
-	if (at && *at) {
-		for (const char *p = step; p <= at; p++)
-			factor *= 1000;
-		len--;
-	}
-	while (len && text[len - 1] == ' ')
-		len--;
-	if (!len || len >= sizeof(number))
+	if (!trimmed(number, text, len))
 		return -EINVAL;
-	memcpy(number, text, len);
-	number[len] = 0;
-	if (!parse_decimal(number, ret))
+	len = strlen(number);
+	at = strchr(step, number[len - 1]);
+	for (const char *p = step; at && p <= at; p++)
+		factor *= 1000;
+	if (!trimmed(number, number, len - (at != NULL)) || !parse_decimal(number, ret))
 		return -EINVAL;
 	*ret *= factor;
 	return 0;
@@ -56,8 +62,8 @@ static int parse_amount(const char *text, const struct compare_unit *u, double *
 {
 	static const char *const symbol[NR_UNITS] = {
 		[UNIT_JOULES] = "J", [UNIT_WATTS] = "W", [UNIT_HERTZ] = "Hz", [UNIT_FLOP] = "FLOP"};
-	const char *end = text + strlen(text);
-	char number[64];
+	size_t len = strlen(text);
+	char number[NUMBER_SIZE];
 	int64_t ns;
 
 	if (u->unit == UNIT_BYTES && !u->per_second)
@@ -68,9 +74,8 @@ static int parse_amount(const char *text, const struct compare_unit *u, double *
 		*ret = (double)ns / 1e9;
 		return 0;
 	}
-	if (u->unit == UNIT_RATIO && end > text && end[-1] == '%' && (size_t)(end - text) <= sizeof(number)) {
-		memcpy(number, text, (size_t)(end - text) - 1);
-		number[end - text - 1] = 0;
+	if (u->unit == UNIT_RATIO && len && len <= sizeof(number) && text[len - 1] == '%') {
+		snprintf(number, sizeof(number), "%.*s", (int)len - 1, text);
 		if (!parse_decimal(number, ret))
 			return -EINVAL;
 		*ret /= u->percent ? 1 : 100;
@@ -111,24 +116,19 @@ static int parse_limit(const char *rule, const char *text, const struct compare_
 	struct condition *ret, struct buf *reterr)
 {
 	bool sign = *text == '+' || *text == '-', negative = *text == '-', ratio = *text == 'x';
-	char number[64];
+	char number[NUMBER_SIZE];
 	size_t len;
 	int r;
 
 	text = skip_blanks(text + (sign || ratio));
-	len = strlen(text);
-	while (len && (text[len - 1] == ' ' || text[len - 1] == '\t'))
-		len--;
-	if (!len || len >= sizeof(number))
+	if (!trimmed(number, text, strlen(text)))
 		return wrong(reterr, rule,
 			"the limit is missing: a condition is NAME>+10%, NAME>x1.2 or NAME>2GiB");
-	memcpy(number, text, len);
-	number[len] = 0;
+	len = strlen(number);
 	ret->measure = ratio ? OF_RATIO : sign ? OF_DIFFERENCE : OF_VALUE;
 	if (number[len - 1] == '%' && sign) {
-		for (len--; len && (number[len - 1] == ' ' || number[len - 1] == '\t');)
-			len--;
-		number[len] = 0;
+		if (!trimmed(number, number, len - 1))
+			*number = 0;
 		ret->measure = OF_PERCENT;
 	} else if (number[len - 1] == '%' && unit->unit != UNIT_RATIO) {
 		return wrong(reterr, rule, "say +10% for ten percent more than before, -10% for less");

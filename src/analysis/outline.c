@@ -15,29 +15,9 @@
 
 /* ---- texts ---- */
 
-static char *take(struct outline *o, char *text)
-{
-	static char nothing[1];
-	char *kept = owned_take(&o->kept, text);
-
-	return kept ? kept : nothing;
-}
-
 char *outline_keep(struct outline *o, const char *text)
 {
-	return take(o, strdup(text));
-}
-
-char *outline_keepf(struct outline *o, const char *fmt, ...)
-{
-	char *text = NULL;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	return take(o, n < 0 ? NULL : text);
+	return owned_printf(&o->kept, "%s", text);
 }
 
 static char *keep_buf(struct outline *o, struct buf *text)
@@ -49,12 +29,12 @@ static char *keep_buf(struct outline *o, struct buf *text)
 	return kept;
 }
 
-static char *keep_escaped(struct outline *o, const char *bytes, size_t len)
+static char *keep_escaped(struct outline *o, const char *words)
 {
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	escape_bytes(&text, bytes, MIN(len, (size_t)TEXT_MAX / 8));
+	escape_bytes(&text, words, MIN(strlen(words), (size_t)TEXT_MAX / 8));
 	return keep_buf(o, &text);
 }
 
@@ -105,7 +85,7 @@ static char *nodes_of(struct outline *o, const struct analysis *s)
 	struct buf text;
 
 	if (host && *host)
-		return keep_escaped(o, host, strlen(host));
+		return keep_escaped(o, host);
 	buf_init(&text, TEXT_MAX);
 	if (s->stats->nr[STATS_NODE] > 1)
 		buf_addf(&text, "%zu: ", s->stats->nr[STATS_NODE]);
@@ -139,8 +119,7 @@ static char *date_of(struct outline *o, const struct summary *s)
 	if (!s->start_wall_ns)
 		return outline_keep(o, "?");
 	format_iso8601(text, s->start_wall_ns);
-	text[10] = ' ';
-	return outline_keepf(o, "%.16s UTC", text);
+	return outline_keepf(o, "%.10s %.5s UTC", text, text + 11);
 }
 
 /* The batch job's number, else the name of the recording or of its directory. */
@@ -148,14 +127,12 @@ static char *id_of(struct outline *o, const struct analysis *s)
 {
 	const char *job = s->summary->text[TEXT_JOB], *path = s->run->nr ? s->run->path[0] : "";
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	bool of_job = job && *job;
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	if (job && *job)
-		add_file_name(&text, job);
-	else
-		add_file_name(&text, name);
-	if (!(job && *job) && text.len > strlen(RECORDING_SUFFIX)) {
+	add_file_name(&text, of_job ? job : name);
+	if (!of_job && text.len > strlen(RECORDING_SUFFIX)) {
 		size_t stem = text.len - strlen(RECORDING_SUFFIX);
 
 		if (!strcmp((char *)text.data + stem, RECORDING_SUFFIX))
@@ -169,17 +146,10 @@ static char *id_of(struct outline *o, const struct analysis *s)
 static char *job_of(struct outline *o, const struct summary *s)
 {
 	const char *kind = s->text[TEXT_SCHEDULER], *job = s->text[TEXT_JOB];
-	struct buf text;
 
-	buf_init(&text, TEXT_MAX);
-	if (job && *job) {
-		if (kind && *kind) {
-			escape_bytes(&text, kind, strlen(kind));
-			buf_addch(&text, ' ');
-		}
-		escape_bytes(&text, job, strlen(job));
-	}
-	return keep_buf(o, &text);
+	if (!job || !*job || !kind || !*kind)
+		return keep_escaped(o, job ? job : "");
+	return outline_keepf(o, "%s %s", keep_escaped(o, kind), keep_escaped(o, job));
 }
 
 static void fill_head(struct outline *o, const struct analysis *s)
@@ -193,7 +163,7 @@ static void fill_head(struct outline *o, const struct analysis *s)
 	o->outcome = keep_buf(o, &text);
 	o->id = id_of(o, s);
 	o->job = job_of(o, s->summary);
-	o->message = message ? keep_escaped(o, message, strlen(message)) : outline_keep(o, "");
+	o->message = keep_escaped(o, message ? message : "");
 	o->user = users_of(o, s);
 	o->nodes = nodes_of(o, s);
 	o->date = date_of(o, s->summary);
@@ -208,62 +178,46 @@ static double figure(const struct analysis *s, enum figure_id id)
 
 static void add_fact(struct outline *o, const char *name, char *value, char *detail)
 {
-	struct outline_fact *more = realloc(o->fact, (o->nr_facts + 1) * sizeof(*more));
+	struct outline_fact *fact = ARRAY_ADD(o->fact, o->nr_facts);
 
-	if (!more) {
+	if (fact)
+		*fact = (struct outline_fact){.name = name, .value = value, .detail = detail};
+	else
 		o->kept.failed = true;
-		return;
-	}
-	o->fact = more;
-	more[o->nr_facts++] = (struct outline_fact){.name = name, .value = value, .detail = detail};
 }
 
 /* "60 % of the 2 GiB allowed", "12 % of 16 GiB", or nothing. */
-static void add_share(struct buf *out, double ratio, const char *of, bool allowed)
+static void add_share(struct buf *out, double ratio, double of, bool allowed)
 {
-	char number[UNITS_SIZE];
-
-	if (isnan(ratio))
-		return;
-	buf_addf(out, "%s %% of %s%s%s", format_number(number, MIN(100 * ratio, 1e6)), allowed ? "the " : "",
-		of, allowed ? " allowed" : "");
+	if (!isnan(ratio))
+		buf_addf(out, "%s %% of %s%s%s", format_number(SHOWN, MIN(100 * ratio, 1e6)),
+			allowed ? "the " : "", format_bytes(SHOWN, of), allowed ? " allowed" : "");
 }
 
 static void fact_time(struct outline *o, const struct analysis *s)
 {
-	char number[UNITS_SIZE];
-
 	if (!isnan(figure(s, FIG_WALL)))
-		add_fact(o, "Time", outline_keep(o, format_duration(number, figure(s, FIG_WALL))),
-			outline_keepf(o, "%s", o->outcome));
+		add_fact(o, "Time", outline_keep(o, format_duration(SHOWN, figure(s, FIG_WALL))), o->outcome);
 }
 
 static void fact_cpu(struct outline *o, const struct analysis *s)
 {
 	double limit = figure(s, FIG_LIMIT_CPUS), of = isnan(limit) ? figure(s, FIG_CPUS) : limit;
-	double mean = figure(s, FIG_MEAN_CORES), window = figure(s, FIG_PEAK_WINDOW);
-	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
-	char *value;
+	double mean = figure(s, FIG_MEAN_CORES), peak = figure(s, FIG_PEAK_CORES),
+	       window = figure(s, FIG_PEAK_WINDOW);
+	const char *time = format_duration(SHOWN, figure(s, FIG_CPU));
+	bool windowed = !isnan(peak) && !isnan(window);
 
 	if (isnan(figure(s, FIG_CPU)))
 		return;
-	if (isnan(mean))
-		value = outline_keepf(o, "%s", format_duration(a, figure(s, FIG_CPU)));
-	else if (isnan(of))
-		value = outline_keepf(o, "%s cores", format_cores(a, mean));
-	else
-		value = outline_keepf(o, "%s of %s cores", format_cores(a, mean), format_number(b, of));
-	format_duration(c, figure(s, FIG_CPU));
-	if (isnan(figure(s, FIG_PEAK_CORES)))
-		add_fact(o, "CPU, mean", value, outline_keepf(o, "%s CPU time", c));
-	else if (isnan(window))
-		add_fact(o, "CPU, mean", value,
-			outline_keepf(
-				o, "%s CPU time, peak %s", c, format_cores(a, figure(s, FIG_PEAK_CORES))));
-	else
-		add_fact(o, "CPU, mean", value,
-			outline_keepf(o, "%s CPU time, peak %s in %s", c,
-				format_cores(a, figure(s, FIG_PEAK_CORES)), format_duration(b, window)));
+	add_fact(o, "CPU, mean",
+		isnan(mean)	    ? outline_keep(o, time)
+			: isnan(of) ? outline_keepf(o, "%s cores", format_cores(SHOWN, mean))
+				    : outline_keepf(o, "%s of %s cores", format_cores(SHOWN, mean),
+					      format_number(SHOWN, of)),
+		outline_keepf(o, "%s CPU time%s%s%s%s", time, isnan(peak) ? "" : ", peak ",
+			isnan(peak) ? "" : format_cores(SHOWN, peak), windowed ? " in " : "",
+			windowed ? format_duration(SHOWN, window) : ""));
 }
 
 static void fact_memory(struct outline *o, const struct analysis *s)
@@ -274,7 +228,6 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 	double peak = figure(s, FIG_MEMORY), limit = figure(s, FIG_LIMIT_MEMORY),
 	       machine = figure(s, FIG_MACHINE_MEMORY);
 	bool allowed = !isnan(limit) && !(limit >= machine);
-	char a[UNITS_SIZE];
 	struct buf detail;
 
 	if (isnan(peak))
@@ -286,42 +239,37 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 				       : "");
 	if (detail.len && !isnan(allowed ? limit : machine))
 		buf_adds(&detail, "; ");
-	if (allowed)
-		add_share(&detail, peak / limit, format_bytes(a, limit), true);
-	else
-		add_share(&detail, peak / machine, format_bytes(a, machine), false);
+	add_share(&detail, peak / (allowed ? limit : machine), allowed ? limit : machine, allowed);
 	add_fact(o, "Memory, peak",
 		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
-			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "", format_bytes(a, peak),
-			name),
+			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
+			format_bytes(SHOWN, peak), name),
 		keep_buf(o, &detail));
 }
 
 static void fact_io(struct outline *o, const struct analysis *s)
 {
 	double read = figure(s, FIG_READ_BYTES), wrote = figure(s, FIG_WRITE_BYTES);
-	char number[UNITS_SIZE];
 
 	if (isnan(read) || isnan(wrote))
 		return;
-	add_fact(o, "Storage", outline_keepf(o, "%s written", format_bytes(number, wrote)),
-		outline_keepf(o, "%s read", format_bytes(number, read)));
+	add_fact(o, "Storage", outline_keepf(o, "%s written", format_bytes(SHOWN, wrote)),
+		outline_keepf(o, "%s read", format_bytes(SHOWN, read)));
 }
 
 static void fact_processes(struct outline *o, const struct analysis *s)
 {
-	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
-	double threads = figure(s, FIG_THREADS);
+	double threads = figure(s, FIG_THREADS), at_once = figure(s, FIG_PROCESSES);
+	char *detail = outline_keep(o, "");
 
 	if (isnan(figure(s, FIG_SEEN)))
 		return;
-	add_fact(o, "Processes", outline_keepf(o, "%s", format_count(a, figure(s, FIG_SEEN))),
-		isnan(figure(s, FIG_PROCESSES)) ? outline_keep(o, "")
-			: isnan(threads)
-			? outline_keepf(o, "%s at once", format_count(b, figure(s, FIG_PROCESSES)))
-			: outline_keepf(o, "%s at once, %s thread%s",
-				  format_count(b, figure(s, FIG_PROCESSES)), format_count(c, threads),
-				  threads == 1 ? "" : "s"));
+	if (!isnan(at_once) && isnan(threads))
+		detail = outline_keepf(o, "%s at once", format_count(SHOWN, at_once));
+	else if (!isnan(at_once))
+		detail = outline_keepf(o, "%s at once, %s thread%s", format_count(SHOWN, at_once),
+			format_count(SHOWN, threads), threads == 1 ? "" : "s");
+	add_fact(o, "Processes", outline_keep(o, format_count(SHOWN, figure(s, FIG_SEEN))), detail);
 }
 
 /* Of the GPUs that are the job's. */
@@ -329,7 +277,6 @@ static void fact_gpus(struct outline *o, const struct analysis *s)
 {
 	double util = 0, peak = 0;
 	size_t nr = 0, known = 0;
-	char a[UNITS_SIZE], b[UNITS_SIZE];
 
 	for (size_t i = 0; i < s->summary->nr_gpus; i++) {
 		const struct summary_gpu *gpu = &s->summary->gpu[i];
@@ -347,22 +294,21 @@ static void fact_gpus(struct outline *o, const struct analysis *s)
 	if (!nr)
 		return;
 	add_fact(o, nr == 1 ? "GPU" : "GPUs",
-		known ? outline_keepf(o, "%s %% busy", format_number(a, util / (double)known))
+		known ? outline_keepf(o, "%s %% busy", format_number(SHOWN, util / (double)known))
 		      : outline_keepf(o, "%zu", nr),
-		peak > 0 ? outline_keepf(o, "%zu given, memory peak %s", nr, format_bytes(b, peak))
+		peak > 0 ? outline_keepf(o, "%zu given, memory peak %s", nr, format_bytes(SHOWN, peak))
 			 : outline_keepf(o, "%zu given", nr));
 }
 
 static void fact_energy(struct outline *o, const struct analysis *s)
 {
-	char a[UNITS_SIZE], b[UNITS_SIZE];
+	double power = figure(s, FIG_POWER);
 
 	if (isnan(figure(s, FIG_ENERGY)))
 		return;
-	add_fact(o, "Energy", outline_keep(o, format_si(a, figure(s, FIG_ENERGY), "J")),
-		isnan(figure(s, FIG_POWER))
-			? outline_keep(o, "of the node")
-			: outline_keepf(o, "of the node, %s mean", format_si(b, figure(s, FIG_POWER), "W")));
+	add_fact(o, "Energy", outline_keep(o, format_si(SHOWN, figure(s, FIG_ENERGY), "J")),
+		isnan(power) ? outline_keep(o, "of the node")
+			     : outline_keepf(o, "of the node, %s mean", format_si(SHOWN, power, "W")));
 }
 
 static void outline_facts(struct outline *o, const struct analysis *s)

@@ -44,7 +44,7 @@ struct outline *outline_free(struct outline *o);
 
 /* Keeps a copy as long as the outline. Never NULL: without memory it is "". */
 char *outline_keep(struct outline *o, const char *text);
-char *outline_keepf(struct outline *o, const char *fmt, ...) _printf_(2, 3);
+#define outline_keepf(o, ...) owned_printf(&(o)->kept, __VA_ARGS__)
 /* As part of a file's name: letters, digits and ._- of the text, the rest as _. */
 void add_file_name(struct buf *out, const char *text);
 

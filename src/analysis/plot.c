@@ -73,12 +73,10 @@ static int add_keep(struct maker *m, const struct process_row *row)
 	for (size_t i = 0; i < m->nr_keep; i++)
 		if (m->keep[i].node == row->node && m->keep[i].id == row->id)
 			return 0;
-	more = reallocarray(m->keep, m->nr_keep + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	m->keep = more;
-	more[m->nr_keep++] = (struct curves_process){row->node, row->id};
-	return 0;
+	more = ARRAY_ADD(m->keep, m->nr_keep);
+	if (more)
+		*more = (struct curves_process){row->node, row->id};
+	return more ? 0 : -ENOMEM;
 }
 
 static int choose_processes(struct maker *m)
@@ -378,23 +376,17 @@ static int fold_others(struct maker *m, size_t from, size_t nr, uint32_t node, e
 struct chart_work {
 	struct chart *f;
 	struct chart_curve *curve;
-	size_t nr, cap;
+	size_t nr;
 	size_t left_out;
 };
 
 static struct chart_curve *next_curve(struct chart_work *w)
 {
-	if (w->nr == w->cap) {
-		size_t cap = MAX(2 * w->cap, (size_t)16);
-		struct chart_curve *more = reallocarray(w->curve, cap, sizeof(*more));
+	struct chart_curve *c = ARRAY_ADD(w->curve, w->nr);
 
-		if (!more)
-			return NULL;
-		w->curve = more;
-		w->cap = cap;
-	}
-	w->curve[w->nr] = (struct chart_curve){.average = NAN, .most = NAN};
-	return &w->curve[w->nr++];
+	if (c)
+		c->average = c->most = NAN;
+	return c;
 }
 
 static int add_others(struct maker *m, struct chart_work *w, size_t from, size_t nr, enum metric_fold fold)
@@ -480,42 +472,37 @@ static bool same_axis(const struct curves_column *a, const struct curves_column 
 static int name_chart(struct maker *m, struct chart_work *w, unsigned first)
 {
 	const struct curves *s = m->p->curves;
-	struct buf title, sub, id, foot;
-	char text[UNITS_SIZE];
+	struct owned *kept = &m->p->kept;
+	const struct curves_node *reduced = NULL;
+	struct buf title;
 	unsigned named = 0;
 
 	buf_init(&title, 1 << 16);
 	for (unsigned i = first; i < s->nr_columns; i++)
 		if (s->column[i].known && same_axis(&s->column[first], &s->column[i]))
 			buf_addf(&title, "%s%s", named++ ? ", " : "", s->column[i].name);
-	if (named == 1 && w->nr == 1) {
-		buf_init(&sub, 1 << 16);
-		buf_addf(&sub, "mean %s, ",
-			format_value(text, w->curve[0].average, w->f->unit, w->f->per_second));
-		buf_addf(
-			&sub, "max %s: ", format_value(text, w->curve[0].most, w->f->unit, w->f->per_second));
-		buf_adds(&sub, s->column[first].help);
-		w->f->subtitle = owned_text(&m->p->kept, &sub);
-	} else if (named == 1) {
+	if (named == 1)
 		w->f->subtitle = s->column[first].help;
-	}
+	if (named == 1 && w->nr == 1)
+		w->f->subtitle = owned_printf(kept, "mean %s, max %s: %s",
+			format_value(SHOWN, w->curve[0].average, w->f->unit, w->f->per_second),
+			format_value(SHOWN, w->curve[0].most, w->f->unit, w->f->per_second),
+			s->column[first].help);
 	if (m->q->title && *m->q->title) {
 		buf_reset(&title);
 		add_text(&title, m->q->title, strlen(m->q->title), LETTERS_UTF8);
 	}
-	w->f->title = owned_text(&m->p->kept, &title);
-	buf_init(&id, 40);
-	buf_addf(&id, "plot-%u", first);
-	w->f->id = owned_text(&m->p->kept, &id);
-	buf_init(&foot, 1000);
-	for (size_t i = 0; i < s->nr_nodes && !foot.len; i++)
-		if (s->node[i].reduced)
-			buf_addf(&foot, "each point is %s: mean, with the range",
-				format_duration(text, s->node[i].step_s));
+	w->f->title = owned_text(kept, &title);
+	w->f->id = owned_printf(kept, "plot-%u", first);
+	for (size_t i = 0; i < s->nr_nodes && !reduced; i++)
+		reduced = s->node[i].reduced ? &s->node[i] : NULL;
+	w->f->footnote = reduced ? owned_printf(kept, "each point is %s: mean, with the range",
+					   format_duration(SHOWN, reduced->step_s))
+				 : "";
 	if (w->left_out)
-		buf_addf(&foot, "%s%zu more curves are not drawn", foot.len ? "; " : "", w->left_out);
-	w->f->footnote = owned_text(&m->p->kept, &foot);
-	return w->f->title && w->f->id && w->f->footnote ? 0 : -ENOMEM;
+		w->f->footnote = owned_printf(kept, "%s%s%zu more curves are not drawn", w->f->footnote,
+			reduced ? "; " : "", w->left_out);
+	return w->f->title && !kept->failed ? 0 : -ENOMEM;
 }
 
 static void set_time(struct maker *m, struct chart *f)
