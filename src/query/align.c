@@ -1,4 +1,4 @@
-/* Puts the recordings of a run on one clock: see align.h. */
+/* Puts the recordings of a run on one clock: looks at the beginning of each, once for a run. */
 #include "query/align.h"
 
 #include "base/parallel.h"
@@ -44,7 +44,7 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	return MIN(r, 0);
 }
 
-int run_align(const struct run *run, struct run_node **ret, struct buf *reterr)
+static int align(const struct run *run, struct run_node **ret, struct buf *reterr)
 {
 	struct aligning all = {.run = run, .node = calloc(run->nr + 1, sizeof(*all.node))};
 	int64_t first = INT64_MAX;
@@ -67,6 +67,29 @@ int run_align(const struct run *run, struct run_node **ret, struct buf *reterr)
 	}
 	*ret = all.node;
 	return 0;
+}
+
+static struct run_node *nodes_copy(const struct run_node *node, size_t nr)
+{
+	struct run_node *copy = calloc(nr + 1, sizeof(*copy));
+	bool whole = copy;
+
+	for (size_t i = 0; whole && i < nr; i++) {
+		copy[i] = node[i];
+		copy[i].host = strdup(node[i].host);
+		whole = copy[i].host;
+	}
+	return whole ? copy : run_align_free(copy, nr);
+}
+
+int run_align(const struct run *run, struct run_node **ret, struct buf *reterr)
+{
+	int r = run->aligned && *run->aligned ? 0 : align(run, run->aligned ? run->aligned : ret, reterr);
+
+	if (r < 0 || !run->aligned)
+		return r;
+	*ret = nodes_copy(*run->aligned, run->nr);
+	return *ret ? 0 : -ENOMEM;
 }
 
 struct run_node *run_align_free(struct run_node *node, size_t nr)

@@ -1,6 +1,8 @@
 /* Sums over recordings on a grid of equal steps: see grid.h. */
 #include "query/grid.h"
 
+#include "base/owned.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,4 +281,75 @@ int grid_sum_whole(struct grid_sum *s, struct grid **ret)
 	}
 	*ret = &s->by_octave[coarsest];
 	return r;
+}
+
+/* ---- several lines ---- */
+
+static bool is_line(const struct grid_total *line, const char *name, size_t number)
+{
+	return name && line->name ? !strcmp(name, line->name) : name == line->name && number == line->number;
+}
+
+int grid_totals_line(struct grid_totals *t, const char *name, size_t number, const struct grid_shape *shape,
+	struct grid_total **ret)
+{
+	struct grid_total *line;
+
+	for (size_t i = 0; i < t->nr; i++)
+		if (is_line(&t->line[i], name, number)) {
+			*ret = &t->line[i];
+			return 0;
+		}
+	line = ARRAY_ADD(t->line, t->nr);
+	if (!line)
+		return -ENOMEM;
+	*line = (struct grid_total){.name = name ? strdup(name) : NULL, .number = number};
+	grid_sum_init(&line->sum, shape);
+	*ret = line;
+	return name && !line->name ? -ENOMEM : 0;
+}
+
+int grid_totals_add(
+	struct grid_totals *t, const char *name, size_t number, struct grid_pen *pen, double active_s)
+{
+	struct grid_total *line = NULL;
+	int r = grid_totals_line(t, name, number, pen->grid.shape, &line);
+
+	if (r >= 0)
+		r = grid_pen_end(pen);
+	if (r >= 0)
+		r = grid_sum_add(&line->sum, &pen->grid);
+	if (r >= 0)
+		line->active_s = MAX(line->active_s, active_s);
+	return r;
+}
+
+int grid_totals_merge(struct grid_totals *of, size_t nr)
+{
+	int r = 0;
+
+	for (size_t w = 1; w < nr; w++)
+		for (size_t i = 0; i < of[w].nr && r >= 0; i++) {
+			struct grid_total *from = &of[w].line[i], *to = NULL;
+
+			r = grid_totals_line(&of[0], from->name, from->number, from->sum.shape, &to);
+			if (r < 0)
+				break;
+			r = grid_sum_merge(&to->sum, &from->sum);
+			to->active_s = MAX(to->active_s, from->active_s);
+			grid_sum_release(&from->sum);
+		}
+	return r;
+}
+
+void grid_totals_release(struct grid_totals *of, size_t nr)
+{
+	for (size_t w = 0; w < nr; w++) {
+		for (size_t i = 0; i < of[w].nr; i++) {
+			grid_sum_release(&of[w].line[i].sum);
+			free(of[w].line[i].name);
+		}
+		free(of[w].line);
+		of[w] = (struct grid_totals){0};
+	}
 }

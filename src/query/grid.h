@@ -72,6 +72,27 @@ int grid_sum_merge(struct grid_sum *s, const struct grid_sum *other);
 /* All of it on the coarsest grid, which stays the sum's. */
 int grid_sum_whole(struct grid_sum *s, struct grid **ret);
 
+/* Sums of several lines, of the recordings that one thread has read: a line is found by its name, or where
+ * that is NULL by its number. */
+struct grid_totals {
+	struct grid_total {
+		char *name;
+		size_t number;
+		struct grid_sum sum;
+		double active_s; /* the longest of any recording */
+	} * line;
+	size_t nr;
+};
+
+int grid_totals_line(struct grid_totals *t, const char *name, size_t number, const struct grid_shape *shape,
+	struct grid_total **ret); /* made when it is new; -ENOMEM */
+/* The recording has no more ticks: adds its grid. */
+int grid_totals_add(
+	struct grid_totals *t, const char *name, size_t number, struct grid_pen *pen, double active_s);
+/* Those of all threads become the first's. */
+int grid_totals_merge(struct grid_totals *of, size_t nr);
+void grid_totals_release(struct grid_totals *of, size_t nr);
+
 static inline int64_t *grid_levels(const struct grid *g, size_t step)
 {
 	const struct grid_shape *s = g->shape;

@@ -50,18 +50,6 @@ struct query_node {
 	double interval;   /* nominal, s; 0: not known */
 };
 
-/* The same line of all recordings that one thread has read. */
-struct total_line {
-	char *name; /* NULL: the whole */
-	struct grid_sum sum;
-	double active_s; /* the longest of any recording */
-};
-
-struct totals {
-	struct total_line *line;
-	size_t nr;
-};
-
 struct nodes {
 	const struct run *run;
 	struct summary *summary;
@@ -69,8 +57,8 @@ struct nodes {
 	struct run_node *node;
 	int64_t interval_ns; /* the longest */
 	struct grid_shape whole, group;
-	struct totals of[PARALLEL_MOST];  /* by thread */
-	struct process_table **processes; /* by recording; NULL: not wanted */
+	struct grid_totals of[PARALLEL_MOST]; /* by thread */
+	struct process_table **processes;     /* by recording; NULL: not wanted */
 };
 
 static double seconds(int64_t ns)
@@ -187,43 +175,13 @@ static int node_fill(const struct nodes *all, struct query_node *n, const char *
 	return r;
 }
 
-static int total_line_of(
-	struct totals *all, const char *name, const struct grid_shape *shape, struct total_line **ret)
-{
-	struct total_line *more;
-
-	for (size_t i = 0; i < all->nr; i++)
-		if (name && all->line[i].name ? !strcmp(name, all->line[i].name)
-					      : name == all->line[i].name) {
-			*ret = &all->line[i];
-			return 0;
-		}
-	more = reallocarray(all->line, all->nr + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	all->line = more;
-	*ret = more += all->nr;
-	*more = (struct total_line){.name = name ? strdup(name) : NULL};
-	grid_sum_init(&more->sum, shape);
-	all->nr++;
-	return name && !more->name ? -ENOMEM : 0;
-}
-
-static int node_add(struct nodes *all, struct query_node *n, struct totals *to)
+static int node_add(const struct query_node *n, struct grid_totals *to)
 {
 	int r = 0;
 
-	for (unsigned i = 0; i < n->nr_lines && r >= 0; i++) {
-		struct total_line *total;
-
-		r = total_line_of(to, ledger_line(n->ledger, i).name, i ? &all->group : &all->whole, &total);
-		if (r >= 0)
-			r = grid_pen_end(&n->line[i].pen);
-		if (r >= 0)
-			r = grid_sum_add(&total->sum, &n->line[i].pen.grid);
-		if (r >= 0)
-			total->active_s = MAX(total->active_s, n->line[i].tracker.active_s);
-	}
+	for (unsigned i = 0; i < n->nr_lines && r >= 0; i++)
+		r = grid_totals_add(
+			to, ledger_line(n->ledger, i).name, 0, &n->line[i].pen, n->line[i].tracker.active_s);
 	return r;
 }
 
@@ -270,7 +228,7 @@ static int node_read(void *arg, unsigned worker, size_t i)
 	if (r >= 0)
 		r = node_fill(all, &n, all->run->path[i], s);
 	if (r >= 0 && !all->alone)
-		r = node_add(all, &n, &all->of[worker]);
+		r = node_add(&n, &all->of[worker]);
 	if (r >= 0 && all->processes)
 		r = process_filling_finish(n.filling, n.ledger, &all->processes[i]);
 	node_close(&n);
@@ -311,7 +269,7 @@ static bool is_empty(const struct grid *g, size_t step)
 }
 
 /* A group begins when it is first seen. */
-static int total_track(struct total_line *line, double interval, struct tracker *ret)
+static int total_track(struct grid_total *line, double interval, struct tracker *ret)
 {
 	int64_t used[NR_FLOWS] = {0};
 	struct grid *g;
@@ -328,27 +286,6 @@ static int total_track(struct total_line *line, double interval, struct tracker 
 	return r;
 }
 
-static int merge_totals(struct nodes *all)
-{
-	struct totals *to = &all->of[0];
-	struct total_line *total;
-	int r = total_line_of(
-		to, NULL, &all->whole, &total); /* there is one, even if no recording has a tick */
-
-	for (unsigned w = 1; w < PARALLEL_MOST && r >= 0; w++)
-		for (size_t i = 0; i < all->of[w].nr && r >= 0; i++) {
-			struct total_line *line = &all->of[w].line[i];
-
-			r = total_line_of(to, line->name, line->sum.shape, &total);
-			if (r < 0)
-				break;
-			r = grid_sum_merge(&total->sum, &line->sum);
-			total->active_s = MAX(total->active_s, line->active_s);
-			grid_sum_release(&line->sum);
-		}
-	return r;
-}
-
 /* Groups in the order of the recordings, and in each in its order. */
 static int combine_groups(struct nodes *all, struct summary *s, double interval)
 {
@@ -357,7 +294,7 @@ static int combine_groups(struct nodes *all, struct summary *s, double interval)
 	for (size_t i = 0; i < s->nr_nodes; i++)
 		for (size_t k = 0; k < s->node[i].nr_groups && r >= 0; k++) {
 			const char *name = s->node[i].group[k].name;
-			struct total_line *line = NULL;
+			struct grid_total *line = NULL;
 			struct tracker t;
 			bool known = false;
 
@@ -365,7 +302,7 @@ static int combine_groups(struct nodes *all, struct summary *s, double interval)
 				known |= !strcmp(s->group[j].name, name);
 			if (known)
 				continue;
-			r = total_line_of(&all->of[0], name, &all->group, &line);
+			r = grid_totals_line(&all->of[0], name, 0, &all->group, &line);
 			if (r < 0)
 				return r;
 			r = total_track(line, interval, &t);
@@ -379,12 +316,12 @@ static int combine_groups(struct nodes *all, struct summary *s, double interval)
 static int combine(struct nodes *all)
 {
 	double interval = seconds(all->interval_ns);
-	struct total_line *whole = NULL;
+	struct grid_total *whole = NULL;
 	struct tracker t;
-	int r = merge_totals(all);
+	int r = grid_totals_merge(all->of, PARALLEL_MOST);
 
-	if (r >= 0)
-		r = total_line_of(&all->of[0], NULL, &all->whole, &whole);
+	if (r >= 0) /* there is one, even if no recording has a tick */
+		r = grid_totals_line(&all->of[0], NULL, 0, &all->whole, &whole);
 	if (r < 0)
 		return r;
 	r = total_track(whole, interval, &t);
@@ -414,13 +351,7 @@ static int nodes_align(struct nodes *all, struct buf *reterr)
 
 static void nodes_close(struct nodes *all)
 {
-	for (unsigned w = 0; w < PARALLEL_MOST; w++) {
-		for (size_t i = 0; i < all->of[w].nr; i++) {
-			grid_sum_release(&all->of[w].line[i].sum);
-			free(all->of[w].line[i].name);
-		}
-		free(all->of[w].line);
-	}
+	grid_totals_release(all->of, PARALLEL_MOST);
 	for (size_t i = 0; all->processes && i < all->run->nr; i++)
 		process_table_free(all->processes[i]);
 	free(all->processes);

@@ -6,6 +6,7 @@
 
 #include "base/idmap.h"
 #include "base/owned.h"
+#include "query/align.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -178,7 +179,7 @@ int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *r
 {
 	struct run *run = calloc(1, sizeof(*run));
 	struct run_files files = {0};
-	int r = run ? 0 : -ENOMEM;
+	int r = run && (run->aligned = calloc(1, sizeof(*run->aligned))) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && r >= 0; i++)
 		r = add_path(run, &files, path[i], reterr);
@@ -198,6 +199,9 @@ struct run *run_close(struct run *r)
 	texts_free(r->path, r->nr);
 	texts_free(r->skipped, r->nr_skipped);
 	texts_free(r->skipped_why, r->nr_skipped_why);
+	if (r->aligned)
+		run_align_free(*r->aligned, r->nr);
+	free(r->aligned);
 	free(r);
 	return NULL;
 }

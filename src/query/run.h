@@ -16,6 +16,7 @@ struct run {
 	size_t nr_skipped;
 	char **skipped_why; /* a half sentence for each: "is not a recording" */
 	size_t nr_skipped_why;
+	struct run_node **aligned; /* what run_align() has found; NULL: it is not kept */
 };
 
 /* Each path is a recording or a directory that holds some. -ENOENT, -EBADMSG (no recording)...; the reason

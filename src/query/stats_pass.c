@@ -85,11 +85,6 @@ struct stats_node_pass { /* one recording */
 	struct grid_pen *user_pen, *sum_pen;
 };
 
-/* What one thread has added up. */
-struct stats_pass_totals {
-	struct grid_sum *user, *sum; /* NULL: nothing yet */
-};
-
 struct stats_pass {
 	const struct run *run;
 	const struct summary *summary;
@@ -99,8 +94,8 @@ struct stats_pass {
 	size_t nr_sums;
 	uint32_t *row, *first_row; /* rows of the process table by recording, and where those of each begin */
 	struct grid_shape users, sums;
-	struct stats_pass_totals of[PARALLEL_MOST]; /* by thread */
-	pthread_mutex_t lock;			    /* of what is added up here */
+	struct grid_totals user[PARALLEL_MOST], sum[PARALLEL_MOST]; /* by thread */
+	pthread_mutex_t lock;					    /* of what is added up here */
 };
 
 static bool is_alone(const struct stats_pass *w)
@@ -671,22 +666,13 @@ static int observe(struct walk_observer *o, const struct store_record *record)
 }
 
 /* The recording's grids, added to those that the same thread has made of others. */
-static int add_pens(struct grid_sum **sums, const struct grid_shape *shape, struct grid_pen *pen, size_t nr)
+static int add_pens(struct grid_totals *to, struct grid_pen *pen, size_t nr)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < nr && r >= 0; i++) {
-		if (!pen[i].held)
-			continue;
-		if (!*sums) {
-			*sums = calloc(nr, sizeof(**sums));
-			for (size_t k = 0; *sums && k < nr; k++)
-				grid_sum_init(&(*sums)[k], shape);
-		}
-		r = *sums ? grid_pen_end(&pen[i]) : -ENOMEM;
-		if (r >= 0)
-			r = grid_sum_add(&(*sums)[i], &pen[i].grid);
-	}
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		if (pen[i].held)
+			r = grid_totals_add(to, NULL, i, &pen[i], 0);
 	return r;
 }
 
@@ -715,15 +701,14 @@ static int guest_open(void *arg, uint32_t node, struct walk *walk, struct walk_o
 static int guest_close(void *arg, unsigned worker, struct walk_observer *o, int r)
 {
 	struct stats_pass *w = arg;
-	struct stats_pass_totals *to = &w->of[worker];
 	struct stats_node_pass *n = (struct stats_node_pass *)o;
 
 	if (r >= 0)
 		stats_node_pass_finish(w, n);
 	if (r >= 0 && !is_alone(w))
-		r = add_pens(&to->user, &w->users, n->user_pen, w->found->nr_users);
+		r = add_pens(&w->user[worker], n->user_pen, w->found->nr_users);
 	if (r >= 0 && !is_alone(w))
-		r = add_pens(&to->sum, &w->sums, n->sum_pen, w->nr_sums);
+		r = add_pens(&w->sum[worker], n->sum_pen, w->nr_sums);
 	pthread_mutex_lock(&w->lock);
 	for (size_t k = 0; r >= 0 && k < w->summary->nr_groups; k++)
 		w->found->group_samples[k] += n->group_samples[k];
@@ -737,32 +722,14 @@ static int guest_close(void *arg, unsigned worker, struct walk_observer *o, int 
 	return r;
 }
 
-/* What all threads have of one line, in one grid; NULL: nothing. */
-static int whole_of(struct stats_pass *w, bool user, size_t which, struct grid **ret)
+static int track_user(struct stats_pass *w, struct grid_total *line)
 {
-	struct grid_sum *first = NULL;
-	int r = 0;
-
-	*ret = NULL;
-	for (unsigned i = 0; i < PARALLEL_MOST && r >= 0; i++) {
-		struct grid_sum *sums = user ? w->of[i].user : w->of[i].sum;
-
-		if (sums && first)
-			r = grid_sum_merge(first, &sums[which]);
-		else if (sums)
-			first = &sums[which];
-	}
-	return r < 0 || !first ? r : grid_sum_whole(first, ret);
-}
-
-static int track_user(struct stats_pass *w, size_t i)
-{
-	struct tracker *t = &w->found->user[i].tracker;
+	struct tracker *t = &w->found->user[line->number].tracker;
 	int64_t used = 0;
 	struct grid *g;
-	int r = whole_of(w, true, i, &g);
+	int r = grid_sum_whole(&line->sum, &g);
 
-	for (size_t k = 0; r >= 0 && g && k < g->nr; k++) {
+	for (size_t k = 0; r >= 0 && k < g->nr; k++) {
 		const int64_t *nr = grid_counts(g, k);
 		double time = (double)grid_time_ns(g, k) / 1e9;
 		uint32_t valid = 0;
@@ -776,13 +743,14 @@ static int track_user(struct stats_pass *w, size_t i)
 	return r;
 }
 
-static int peak_of_sum(struct stats_pass *w, size_t which)
+static int peak_of_sum(struct stats_pass *w, struct grid_total *line)
 {
-	double unit = which == SUM_GPU_POWER ? MILLIWATTS : 1, *peak = &w->found->sum_peak[which];
+	double unit = line->number == SUM_GPU_POWER ? MILLIWATTS : 1;
+	double *peak = &w->found->sum_peak[line->number];
 	struct grid *g;
-	int r = whole_of(w, false, which, &g);
+	int r = grid_sum_whole(&line->sum, &g);
 
-	for (size_t k = 0; r >= 0 && g && k < g->nr; k++)
+	for (size_t k = 0; r >= 0 && k < g->nr; k++)
 		if (*grid_levels(g, k) > 0)
 			*peak = known_max(*peak, (double)*grid_levels(g, k) / unit);
 	return r;
@@ -791,25 +759,15 @@ static int peak_of_sum(struct stats_pass *w, size_t which)
 /* What the nodes have at once. */
 static int combine_nodes(struct stats_pass *w)
 {
-	int r = 0;
+	int r = grid_totals_merge(w->user, PARALLEL_MOST);
 
-	for (size_t i = 0; i < w->found->nr_users && w->found->nr_users > 1 && r >= 0; i++)
-		r = track_user(w, i);
-	for (size_t i = 0; i < w->nr_sums && r >= 0; i++)
-		r = peak_of_sum(w, i);
+	if (r >= 0)
+		r = grid_totals_merge(w->sum, PARALLEL_MOST);
+	for (size_t i = 0; i < w->user[0].nr && r >= 0; i++)
+		r = track_user(w, &w->user[0].line[i]);
+	for (size_t i = 0; i < w->sum[0].nr && r >= 0; i++)
+		r = peak_of_sum(w, &w->sum[0].line[i]);
 	return r;
-}
-
-static void totals_free(struct stats_pass *w)
-{
-	for (unsigned t = 0; t < PARALLEL_MOST; t++) {
-		for (size_t i = 0; w->of[t].user && i < w->found->nr_users; i++)
-			grid_sum_release(&w->of[t].user[i]);
-		for (size_t i = 0; w->of[t].sum && i < w->nr_sums; i++)
-			grid_sum_release(&w->of[t].sum[i]);
-		free(w->of[t].user);
-		free(w->of[t].sum);
-	}
 }
 
 /* ---- beginning and end ---- */
@@ -937,7 +895,8 @@ struct stats_pass *stats_pass_free(struct stats_pass *w)
 {
 	if (!w)
 		return NULL;
-	totals_free(w);
+	grid_totals_release(w->user, PARALLEL_MOST);
+	grid_totals_release(w->sum, PARALLEL_MOST);
 	free(w->track);
 	free(w->row);
 	free(w->first_row);
