@@ -22,7 +22,7 @@
  * other's: of what T' of all users have in excess of the whole's, those lose that have just grown. */
 #include "query/accounts.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 /* clang-format off */
@@ -258,6 +258,7 @@ static void share_one(struct accounts *s, unsigned used)
 		int64_t cut = MIN(MAX(grew, 0), (int64_t)over);
 
 		s->given[line].used[used] -= cut;
+		assert(s->given[line].used[used] >= s->before[line].used[used]);
 		over -= (uint64_t)cut;
 	}
 }

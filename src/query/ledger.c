@@ -14,6 +14,7 @@
 #include "query/accounts.h"
 #include "query/totals.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -264,6 +265,7 @@ static int on_tick(struct ledger *a)
 	singles_read(a);
 	look_who_left(a);
 	a->is_ready = a->has_waiting;
+	assert(nr >= a->waiting.nr_lines && nr <= ACCOUNTS_MOST);
 	for (unsigned i = 0; i < nr; i++) {
 		struct amounts next;
 

@@ -16,6 +16,7 @@
 
 #include "base/owned.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -337,6 +338,7 @@ static void levels_count(struct process_sums *s, const struct live_process *p, b
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
 		if (!(p->level_valid >> i & 1))
 			continue;
+		assert(in || s->level_nr[i]);
 		s->level[i] = in ? add(s->level[i], p->level[i]) : sub(s->level[i], p->level[i]);
 		s->level_nr[i] += in ? 1 : -1u;
 		if (in)
@@ -451,11 +453,13 @@ static void process_unbind(struct live_processes *l, struct live_process *p)
 {
 	if (p->row == STORE_NO_ROW)
 		return;
+	assert(process_of_row(l, p->row) == p);
 	l->by_row[p->row] = 0;
 	p->row = STORE_NO_ROW;
 	levels_set(l, p, NULL, 0);
 	for_each_line(i, p->groups)
 	{
+		assert(l->line[i].nr);
 		l->line[i].nr--;
 		parts_count(&l->line[i], p, parts_counted(l, p->groups, i), false);
 	}
@@ -566,6 +570,7 @@ static void process_forget(struct live_processes *l, uint32_t index)
 {
 	struct live_process *p = &l->process[index];
 
+	assert(index < l->nr && idmap_get(&l->by_id, p->id) == index);
 	process_unbind(l, p);
 	/* Others account for what it used, but not for what we had to add because a counter fell. */
 	for_each_line(line, p->groups) for (unsigned i = 0; i < NR_PARTS; i++) l->line[line].part[i] =
@@ -872,9 +877,11 @@ static void count_at_once(struct live_processes *l, int64_t time_ns)
 	struct between now[ACCOUNTS_MOST];
 	unsigned nr = 1 + l->walk->group.nr;
 
-	for (unsigned i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++) {
+		assert(l->line[i].nr <= l->line[0].nr && l->line[0].nr <= l->nr);
 		now[i] = (struct between){
 			.processes = l->line[i].nr, .threads = l->line[i].level[LEVEL_THREADS]};
+	}
 	census_tick(&l->census, time_ns, now, nr);
 }
 
@@ -900,10 +907,21 @@ void live_tick(struct live_processes *l)
 	count_at_once(l, l->walk->time_ns);
 }
 
+/* Without a process nothing is held: sums are kept up by differences, and nothing of them may stay behind. */
+static void check_empty(const struct live_processes *l)
+{
+	for (unsigned i = 0; i < ACCOUNTS_MOST; i++) {
+		assert(!l->line[i].nr);
+		for (unsigned k = 0; k < NR_LEVELS; k++)
+			assert(!l->line[i].level_nr[k] && !l->line[i].level[k]);
+	}
+}
+
 void live_lost(struct live_processes *l)
 {
 	for (uint32_t i = 0; i < l->nr; i++)
 		process_unbind(l, &l->process[i]);
+	check_empty(l);
 	census_lost(&l->census);
 	l->loose = l->nr > 0;
 }
