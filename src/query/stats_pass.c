@@ -365,6 +365,9 @@ static int take_record(struct stats_pass *w, struct stats_node_pass *n, const st
 	switch (record->type) {
 	case STORE_META:
 		return meta_merge(&n->meta, record->pairs) == -ENOMEM ? -ENOMEM : 0;
+	case STORE_SCHEMA:
+		on_schema(n);
+		return 0;
 	case STORE_INSTANCE:
 		return on_instance(w, n, record);
 	case STORE_LOST:
@@ -877,7 +880,7 @@ int stats_pass_guest(const struct run *run, const struct summary *summary,
 		return r;
 	}
 	begin_users(w);
-	*ret_guest = (struct tour_guest){guest_open, guest_close, w};
+	*ret_guest = (struct tour_guest){guest_open, guest_close, w, .plain = true};
 	*ret = w;
 	return 0;
 }

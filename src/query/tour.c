@@ -68,8 +68,12 @@ static int read_one(struct touring *t, unsigned worker, size_t i, bool whole)
 {
 	struct walk_observer *observer[GUESTS_MOST] = {0};
 	struct walk *s = NULL;
-	int r = walk_open(t->run->path[i], NULL, &s);
+	bool plain = true;
+	int r;
 
+	for (size_t k = 0; k < t->nr; k++)
+		plain = plain && t->guest[k].plain;
+	r = plain ? walk_open_plain(t->run->path[i], &s) : walk_open(t->run->path[i], NULL, &s);
 	for (size_t k = 0; k < t->nr && r >= 0; k++) {
 		r = t->guest[k].open(t->guest[k].arg, (uint32_t)i, s, &observer[k]);
 		if (r >= 0)

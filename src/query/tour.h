@@ -16,6 +16,7 @@ struct tour_guest {
 	 */
 	int (*close)(void *arg, unsigned worker, struct walk_observer *o, int r);
 	void *arg;
+	bool plain; /* walk_open_plain() is enough for it; it sees the schema then */
 };
 
 /* `what` is being done, for people who wait. 0 or a negative errno; the message names the recording. */
