@@ -44,23 +44,18 @@ struct needs {
 
 /* ---- what it needs ---- */
 
-static bool found_one(const struct findings *f, const char *id)
+static bool is_same_host(const struct summary *run, size_t a, size_t b)
 {
-	return found_has(&(struct look){.found = (struct findings *)f}, id);
+	return a == b ||
+		(run->node[a].host && run->node[b].host && !strcmp(run->node[a].host, run->node[b].host));
 }
 
 static bool is_first_of_host(const struct summary *run, size_t i)
 {
 	for (size_t k = 0; run->nr_nodes && k < i; k++)
-		if (run->node[k].host && run->node[i].host && !strcmp(run->node[k].host, run->node[i].host))
+		if (is_same_host(run, k, i))
 			return false;
 	return true;
-}
-
-static bool is_same_host(const struct summary *run, size_t a, size_t b)
-{
-	return a == b ||
-		(run->node[a].host && run->node[b].host && !strcmp(run->node[a].host, run->node[b].host));
 }
 
 static double cores_of(const struct analysis *s, const struct summary *part, size_t i)
@@ -109,14 +104,11 @@ static double round_up_to(double v, double step)
 
 static double round_memory(double bytes)
 {
-	double step = bytes < GIB ? 64 * MIB : bytes < 8 * GIB ? 256 * MIB : bytes < 64 * GIB ? GIB : 4 * GIB;
-
-	return round_up_to(bytes, step);
-}
-
-static double round_time(double s)
-{
-	return round_up_to(s, s <= 3600 ? 300 : s <= 36000 ? 900 : 3600);
+	return round_up_to(bytes,
+		bytes < GIB		   ? 64 * MIB
+			: bytes < 8 * GIB  ? 256 * MIB
+			: bytes < 64 * GIB ? GIB
+					   : 4 * GIB);
 }
 
 static double memory_needed(const struct needs *n)
@@ -160,18 +152,18 @@ static struct gpu_count gpus_of_node(const struct look *l)
 static bool needs_of(const struct look *l, struct needs *ret)
 {
 	const struct summary *first = part_of(l, 0);
-	double wall = figure_of(l->run, FIG_WALL);
+	double time = figure_of(l->run, FIG_WALL) * (1 + TIME_ROOM);
 
 	*ret = (struct needs){.cores_seen = NAN, .memory_seen = NAN, .time_s = NAN, .tasks = tasks_of(first)};
-	ret->oom = found_one(l->found, "oom");
-	ret->cores_kept = ret->oom || found_one(l->found, "starved") || found_one(l->found, "throttled");
+	ret->oom = found_has(l, "oom");
+	ret->cores_kept = ret->oom || found_has(l, "starved") || found_has(l, "throttled");
 	for (size_t i = 0; i < nr_parts(l); i++)
 		if (is_first_of_host(l->run, i))
 			add_host(l, i, ret);
 	ret->cores = MAX(whole_up(ret->cores_seen - (ret->cores_kept ? 0 : CORES_TOLERANCE)), 1);
 	ret->memory = memory_needed(ret);
 	if (!ret->oom && first->mode && !strcmp(first->mode, "run"))
-		ret->time_s = round_time(wall * (1 + TIME_ROOM));
+		ret->time_s = round_up_to(time, time <= 3600 ? 300 : time <= 36000 ? 900 : 3600);
 	ret->machine_cpus = figure_of(first, FIG_MACHINE_CPUS);
 	ret->machine_memory = figure_of(first, FIG_MACHINE_MEMORY);
 	ret->gpus = gpus_of_node(l);
@@ -180,16 +172,14 @@ static bool needs_of(const struct look *l, struct needs *ret)
 
 /* ---- the lines ---- */
 
-static void add_line(struct advice *a, int *err, const char *fmt, ...) _printf_(3, 4);
+static void add_line(struct advice *a, const char *fmt, ...) _printf_(2, 3);
 
-static void add_line(struct advice *a, int *err, const char *fmt, ...)
+static void add_line(struct advice *a, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (*err)
-		return;
 	va_start(ap, fmt);
-	*err = texts_addv(&a->line, &a->nr_lines, fmt, ap);
+	a->failed |= texts_addv(&a->line, &a->nr_lines, fmt, ap) < 0;
 	va_end(ap);
 }
 
@@ -231,31 +221,25 @@ static size_t gpus_used(const struct needs *n)
 	return n->gpus.given - n->gpus.idle;
 }
 
-static int slurm_lines(const struct needs *n, struct advice *a)
+static void slurm_lines(const struct needs *n, struct advice *a)
 {
-	char text[UNITS_SIZE];
-	int err = 0;
-
 	if (n->hosts > 1)
-		add_line(a, &err, "#SBATCH --nodes=%zu", n->hosts);
+		add_line(a, "#SBATCH --nodes=%zu", n->hosts);
 	if (n->tasks > 1)
-		add_line(a, &err, "#SBATCH --ntasks=%zu", n->tasks);
+		add_line(a, "#SBATCH --ntasks=%zu", n->tasks);
 	if (!isnan(n->cores_seen))
-		add_line(a, &err, "#SBATCH --cpus-per-task=%.0f", n->tasks > 1 ? cores_of_task(n) : n->cores);
+		add_line(a, "#SBATCH --cpus-per-task=%.0f", n->tasks > 1 ? cores_of_task(n) : n->cores);
 	if (!isnan(n->memory))
-		add_line(a, &err, "#SBATCH --mem=%s", size_shown(text, n->memory, "G", "M"));
+		add_line(a, "#SBATCH --mem=%s", size_shown(SHOWN, n->memory, "G", "M"));
 	if (gpus_used(n))
-		add_line(a, &err, "#SBATCH --gpus-per-node=%zu", gpus_used(n));
+		add_line(a, "#SBATCH --gpus-per-node=%zu", gpus_used(n));
 	if (!isnan(n->time_s))
-		add_line(a, &err, "#SBATCH --time=%s", clock_shown(text, n->time_s, true));
-	return err;
+		add_line(a, "#SBATCH --time=%s", clock_shown(SHOWN, n->time_s, true));
 }
 
-static int pbs_lines(const struct needs *n, struct advice *a)
+static void pbs_lines(const struct needs *n, struct advice *a)
 {
-	char text[UNITS_SIZE];
 	struct buf chunk;
-	int err = 0;
 
 	buf_init(&chunk, 4096);
 	buf_addf(&chunk, "select=%zu", n->hosts);
@@ -264,14 +248,13 @@ static int pbs_lines(const struct needs *n, struct advice *a)
 	if (n->tasks > 1)
 		buf_addf(&chunk, ":mpiprocs=%.0f", whole_up((double)n->tasks / (double)n->hosts));
 	if (!isnan(n->memory))
-		buf_addf(&chunk, ":mem=%s", size_shown(text, n->memory, "gb", "mb"));
+		buf_addf(&chunk, ":mem=%s", size_shown(SHOWN, n->memory, "gb", "mb"));
 	if (gpus_used(n))
 		buf_addf(&chunk, ":ngpus=%zu", gpus_used(n));
-	add_line(a, &err, "#PBS -l %s", (char *)chunk.data);
+	add_line(a, "#PBS -l %s", (char *)chunk.data);
 	buf_release(&chunk);
 	if (!isnan(n->time_s))
-		add_line(a, &err, "#PBS -l walltime=%s", clock_shown(text, n->time_s, false));
-	return err;
+		add_line(a, "#PBS -l walltime=%s", clock_shown(SHOWN, n->time_s, false));
 }
 
 /* OAR gives memory with cores: so many that their part of the node's memory suffices. */
@@ -285,23 +268,18 @@ static double oar_cores(const struct needs *n)
 	return MAX(by_memory, cores);
 }
 
-static int oar_lines(const struct needs *n, struct advice *a)
+static void oar_lines(const struct needs *n, struct advice *a)
 {
-	char text[2 * UNITS_SIZE] = "", clock[UNITS_SIZE];
-	int err = 0;
+	bool timed = !isnan(n->time_s);
 
-	if (!isnan(n->time_s))
-		snprintf(text, sizeof(text), ",walltime=%s", clock_shown(clock, n->time_s, false));
-	add_line(a, &err, "#OAR -l /nodes=%zu/core=%.0f%s", n->hosts, oar_cores(n), text);
-	return err;
+	add_line(a, "#OAR -l /nodes=%zu/core=%.0f%s%s", n->hosts, oar_cores(n), timed ? ",walltime=" : "",
+		timed ? clock_shown(SHOWN, n->time_s, false) : "");
 }
 
 /* ---- where they come from ---- */
 
 static void say_memory_room(const struct needs *n, struct buf *out)
 {
-	char a[UNITS_SIZE], b[UNITS_SIZE], c[UNITS_SIZE];
-
 	if (isnan(n->memory)) {
 		buf_adds(out, " Memory: not known.");
 		return;
@@ -311,19 +289,19 @@ static void say_memory_room(const struct needs *n, struct buf *out)
 			" Memory: the run was killed for want of it%s%s; half as much again, and at least %s "
 			"above its peak (%s, %s), which is only a lower bound: it may still be too little.",
 			n->memory_limit > 0 ? " at a limit of " : "",
-			n->memory_limit > 0 ? format_bytes(a, n->memory_limit) : "",
-			format_bytes(c, MEMORY_ROOM_LEAST), n->view, format_bytes(b, n->memory_seen));
+			n->memory_limit > 0 ? format_bytes(SHOWN, n->memory_limit) : "",
+			format_bytes(SHOWN, MEMORY_ROOM_LEAST), n->view, format_bytes(SHOWN, n->memory_seen));
 	else
 		buf_addf(out, " Memory: peak %s of %s + %.0f %%, at least %s%s%s.", n->view,
-			format_bytes(a, n->memory_seen), 100 * MEMORY_ROOM,
-			format_bytes(b, MEMORY_ROOM_LEAST), n->reservation ? "; " : "",
+			format_bytes(SHOWN, n->memory_seen), 100 * MEMORY_ROOM,
+			format_bytes(SHOWN, MEMORY_ROOM_LEAST), n->reservation ? "; " : "",
 			n->reservation ? n->reservation : "");
 }
 
 static char *headroom_of(const struct look *l, const struct needs *n)
 {
-	char text[UNITS_SIZE], *result;
 	struct buf out;
+	char *result;
 
 	buf_init(&out, 4096);
 	if (n->cores_kept && !isnan(n->cores_seen))
@@ -331,12 +309,12 @@ static char *headroom_of(const struct look *l, const struct needs *n)
 			&out, "Cores: as they were given, since the run could not show how many it can use.");
 	else if (!isnan(n->cores_seen))
 		buf_addf(&out, "Cores: 95 %% of the time no more than %s were in use%s.",
-			cores_shown(text, n->cores_seen), n->hosts > 1 ? " on a node" : "");
+			cores_shown(SHOWN, n->cores_seen), n->hosts > 1 ? " on a node" : "");
 	else
 		buf_adds(&out, "Cores: not known.");
 	say_memory_room(n, &out);
 	if (!isnan(n->time_s))
-		buf_addf(&out, " Time: %s + %.0f %%.", format_duration(text, figure_of(l->run, FIG_WALL)),
+		buf_addf(&out, " Time: %s + %.0f %%.", format_duration(SHOWN, figure_of(l->run, FIG_WALL)),
 			100 * TIME_ROOM);
 	else
 		buf_adds(&out,
@@ -358,13 +336,13 @@ static char *headroom_of(const struct look *l, const struct needs *n)
 /* NULL: there can be advice. */
 static const char *why_none(const struct look *l)
 {
-	if (found_one(l->found, "oom"))
+	if (found_has(l, "oom"))
 		return NULL;
 	if (!l->run->complete)
 		return "The recording is unfinished: what the job needs up to its end is not known.";
-	if (found_one(l->found, "killed") || found_one(l->found, "signal"))
+	if (found_has(l, "killed") || found_has(l, "signal"))
 		return "The job was ended by a signal: what it needs up to its end is not known.";
-	if (found_one(l->found, "failed"))
+	if (found_has(l, "failed"))
 		return "The job failed: what it needs when it succeeds is not known.";
 	if (!(figure_of(l->run, FIG_WALL) >= ADVICE_LEAST_S))
 		return "The run was too short to tell what a longer one needs (less than 10 s).";
@@ -375,12 +353,12 @@ int advice_make(const struct analysis *s, struct findings *f)
 {
 	static const struct {
 		const char *name;
-		int (*lines)(const struct needs *n, struct advice *a);
+		void (*lines)(const struct needs *n, struct advice *a);
 	} kind[] = {{"slurm", slurm_lines}, {"pbs", pbs_lines}, {"oar", oar_lines}};
 	struct look l = {.analysis = s, .run = s->summary, .found = f};
 	const char *why = why_none(&l), *own = part_of(&l, 0)->text[TEXT_SCHEDULER];
 	struct needs n;
-	int r = 0;
+	bool failed = false;
 
 	if (!why && !needs_of(&l, &n))
 		why = "Neither the CPUs nor the memory that the job used are known.";
@@ -393,7 +371,7 @@ int advice_make(const struct analysis *s, struct findings *f)
 	if (!f->advice || !f->headroom)
 		return -ENOMEM;
 	for (int pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < ARRAY_SIZE(kind) && r >= 0; i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(kind); i++) {
 			struct advice *a = &f->advice[f->nr_advice];
 			bool is_own = own && !strcmp(own, kind[i].name);
 
@@ -401,7 +379,8 @@ int advice_make(const struct analysis *s, struct findings *f)
 				continue;
 			*a = (struct advice){.scheduler = kind[i].name, .own = is_own};
 			f->nr_advice++;
-			r = kind[i].lines(&n, a);
+			kind[i].lines(&n, a);
+			failed |= a->failed;
 		}
-	return r;
+	return failed ? -ENOMEM : 0;
 }

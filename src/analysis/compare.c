@@ -94,7 +94,6 @@ struct gather {
 	struct comparison *c;
 	size_t set;
 	size_t next; /* where the figure probably is: runs name theirs in the same order */
-	size_t cap;
 	bool failed;
 };
 
@@ -111,24 +110,14 @@ static struct compare_figure *figure_of(struct gather *g, const char *name)
 		g->next = i + 1;
 		return &c->figure[i];
 	}
-	if (c->nr_figures == g->cap) {
-		size_t cap = MAX(2 * g->cap, (size_t)128);
-
-		f = reallocarray(c->figure, cap, sizeof(*f));
-		if (!f)
-			return NULL;
-		c->figure = f;
-		g->cap = cap;
-	}
-	f = &c->figure[c->nr_figures];
-	*f = (struct compare_figure){.name = strdup(name), .of = calloc(c->nr_sets, sizeof(*f->of))};
-	if (!f->name || !f->of) {
-		free(f->name);
-		free(f->of);
+	f = ARRAY_ADD(c->figure, c->nr_figures);
+	if (!f)
 		return NULL;
-	}
+	*f = (struct compare_figure){.name = strdup(name), .of = calloc(c->nr_sets, sizeof(*f->of))};
+	if (!f->name || !f->of)
+		return NULL;
 	f->unit = compare_unit_of(name);
-	g->next = ++c->nr_figures;
+	g->next = c->nr_figures;
 	return f;
 }
 
@@ -259,70 +248,61 @@ static int compare_figures(struct comparison *c)
 
 /* ---- what makes them hard to compare ---- */
 
-static const char *fact_of(const struct summary *s, const char *name)
+enum text_differs { TEXT_OF_HOST, TEXT_OF_MODEL, TEXT_OF_KERNEL };
+
+static const char *text_of(const struct summary *s, enum text_differs which)
 {
+	const char *name = which == TEXT_OF_MODEL ? "cpu_model" : "kernel";
+
+	if (which == TEXT_OF_HOST)
+		return s->host ? s->host : "";
 	for (size_t i = 0; i < s->nr_hardware; i++)
 		if (!strcmp(s->hardware[i].name, name))
 			return s->hardware[i].value;
 	return "";
 }
 
-static const char *host_of(const struct summary *s)
+static const struct summary *summary_of(const struct comparison *c, size_t operand)
 {
-	return s->host ? s->host : "";
-}
+	const struct compare_set *set = &c->set[c->operand[operand].set];
 
-static const char *model_of(const struct summary *s)
-{
-	return fact_of(s, "cpu_model");
-}
-
-static const char *kernel_of(const struct summary *s)
-{
-	return fact_of(s, "kernel");
+	return set->run[operand - set->first];
 }
 
 /* The runs were not under one and the same of these. */
-static int warn_of_text(struct comparison *c, const char *what, const char *(*text)(const struct summary *))
+static int warn_of_text(struct comparison *c, const char *what, enum text_differs which)
 {
-	const char *first = text(c->set[0].run[0]);
+	const char *first = text_of(summary_of(c, 0), which), *other = first;
+	struct buf words;
+	int r;
 
-	for (size_t k = 0; k < c->nr_sets; k++) {
-		for (size_t i = 0; i < c->set[k].nr; i++) {
-			const char *other = text(c->set[k].run[i]);
-			struct buf words;
-			int r;
-
-			if (!*first || !*other || !strcmp(first, other))
-				continue;
-			buf_init(&words, 10000);
-			add_text(&words, first, strlen(first), LETTERS_UTF8);
-			buf_adds(&words, " and ");
-			add_text(&words, other, strlen(other), LETTERS_UTF8);
-			r = compare_warn(c, "%s differ: %s", what, (char *)words.data);
-			buf_release(&words);
-			return r;
-		}
-	}
-	return 0;
+	for (size_t i = 0; i < c->nr_operands && (!*other || !strcmp(first, other)); i++)
+		other = text_of(summary_of(c, i), which);
+	if (!*first || !*other || !strcmp(first, other))
+		return 0;
+	buf_init(&words, 10000);
+	add_text(&words, first, strlen(first), LETTERS_UTF8);
+	buf_adds(&words, " and ");
+	add_text(&words, other, strlen(other), LETTERS_UTF8);
+	r = compare_warn(c, "%s differ: %s", what, (char *)words.data);
+	buf_release(&words);
+	return r;
 }
 
 static int warn_of_figure(struct comparison *c, const char *what, enum figure_id id)
 {
-	const struct figure *first = &c->set[0].run[0]->figure[id];
+	const struct figure *first = &summary_of(c, 0)->figure[id];
 	struct compare_unit unit = compare_unit_of(summary_row[id].name);
 	char a[64], b[64];
 
-	for (size_t k = 0; k < c->nr_sets; k++) {
-		for (size_t i = 0; i < c->set[k].nr; i++) {
-			const struct figure *other = &c->set[k].run[i]->figure[id];
+	for (size_t i = 0; i < c->nr_operands; i++) {
+		const struct figure *other = &summary_of(c, i)->figure[id];
 
-			if (first->why || other->why || fabs(first->value - other->value) <= 1e-9)
-				continue;
-			return compare_warn(c, "%s differ: %s and %s", what,
-				compare_format(a, &unit, first->value, false),
-				compare_format(b, &unit, other->value, false));
-		}
+		if (first->why || other->why || fabs(first->value - other->value) <= 1e-9)
+			continue;
+		return compare_warn(c, "%s differ: %s and %s", what,
+			compare_format(a, &unit, first->value, false),
+			compare_format(b, &unit, other->value, false));
 	}
 	return 0;
 }
@@ -369,19 +349,18 @@ static int warn_of_run(struct comparison *c, const struct summary *s, const char
 
 static int add_warnings(struct comparison *c)
 {
-	int r = warn_of_text(c, "hosts", host_of);
+	int r = warn_of_text(c, "hosts", TEXT_OF_HOST);
 
 	if (r >= 0)
-		r = warn_of_text(c, "CPU models", model_of);
+		r = warn_of_text(c, "CPU models", TEXT_OF_MODEL);
 	if (r >= 0)
-		r = warn_of_text(c, "kernels", kernel_of);
+		r = warn_of_text(c, "kernels", TEXT_OF_KERNEL);
 	if (r >= 0)
 		r = warn_of_figure(c, "sampling intervals", FIG_INTERVAL);
 	if (r >= 0)
 		r = warn_of_figure(c, "the CPUs that the runs might use", FIG_LIMIT_CPUS);
-	for (size_t k = 0; k < c->nr_sets; k++)
-		for (size_t i = 0; r >= 0 && i < c->set[k].nr; i++)
-			r = warn_of_run(c, c->set[k].run[i], c->set[k].name[i]);
+	for (size_t i = 0; r >= 0 && i < c->nr_operands; i++)
+		r = warn_of_run(c, summary_of(c, i), c->operand[i].name);
 	return r;
 }
 

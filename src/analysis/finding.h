@@ -37,7 +37,8 @@ struct advice {		       /* lines to paste into the next job script */
 	const char *scheduler; /* "slurm", "pbs", "oar" */
 	char **line;
 	size_t nr_lines;
-	bool own; /* the run was under this one */
+	bool own;    /* the run was under this one */
+	bool failed; /* there was no memory for a line */
 };
 
 struct findings {
