@@ -80,7 +80,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 	return found ? 0 : -ENOENT;
 }
 
-/* The recording's own formula comes before ours: it was made for the machine that it tells of. */
+/* The recording's own formula comes before ours: it was made for the machine of the recording. */
 static const struct derived *derived_of(const struct walk *s, const char *name, const char **ret_why)
 {
 	const struct formula *own = formulas_find(&s->formulas, name);
@@ -181,7 +181,7 @@ bool column_is_of_now(const struct column *c, const struct walk *s)
 	return !c->slow && !c->cumulative && c->window_ns <= s->sliver_ns && !(amounts && !c->expr.nr_rates);
 }
 
-/* All that it is made of is told of processes and of groups; and some of it of groups. */
+/* All that it is made of is recorded of processes or of groups; and some of it of groups. */
 static bool is_of_groups(const struct walk *s, const struct column *c, bool *ret_some)
 {
 	bool all = true;

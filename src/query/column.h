@@ -1,7 +1,8 @@
 /* A metric, recorded or derived, bound to a recording: an expression over its cells, and what computes it.
  *
- * AT_INSTANCE it has a value for each row (`rows`), which the asker folds as he likes. AT_FOLD it has one
- * value for all whom a filter lets in (`whole`), computed from sums over them (`sums`), one tick late. */
+ * AT_INSTANCE it has a value for each row (`rows`), which can be folded (query/split). AT_FOLD it has one
+ * value for all instances that pass a filter (`whole`), computed from sums over them (`sums`), one tick late.
+ */
 #ifndef QUERY_COLUMN_H
 #define QUERY_COLUMN_H
 
@@ -98,7 +99,7 @@ struct grown { /* what a rate() remembers */
 	bool known;
 };
 
-/* The rate of a value that is `now`; NAN while it cannot be told. What `most` (INFINITY: no limit) makes
+/* The rate of a value that is `now`; NAN while it is not known. What `most` (INFINITY: no limit) makes
  * impossible is carried over, as far as the kernel may have counted it late, or we have read it `late_s`. */
 double grown_step(
 	struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s);
@@ -110,9 +111,9 @@ static inline int64_t column_time(const struct column *c, const struct walk *s)
 
 struct rows {
 	const struct column *c;
-	double *value;	     /* by row, at this tick; NAN: not known, or nobody there */
+	double *value;	     /* by row, at this tick; NAN: not known, or an empty row */
 	struct grown *grown; /* [cap][nr_rates] */
-	uint32_t *id;	     /* whose it is */
+	uint32_t *id;	     /* of the instance */
 	uint8_t *rests;	     /* mask of rates that are nothing, and stay so until it moves */
 	uint32_t cap;
 	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
@@ -120,25 +121,25 @@ struct rows {
 	uint32_t *look,
 		nr_looked; /* rows that were computed at this tick: all others have the value they had */
 	uint32_t only;	   /* the one row that was computed last time, or ROWS_ALL */
-	bool changed;	   /* at this tick some value, or who is there */
+	bool changed;	   /* at this tick some value, or an instance */
 };
 
 #define ROWS_ALL UINT32_MAX
 
 void rows_init(struct rows *r, const struct column *c);
 void rows_release(struct rows *r);
-/* To be called at every tick. `only`: nobody wants to know of other rows than this one. -ENOMEM. */
+/* To be called at every tick. `only`: other rows than this one are not needed. -ENOMEM. */
 int rows_tick(struct rows *r, const struct walk *s, uint32_t only);
 
 /* ---- sums and what is made of them ---- */
 
-struct filter {		 /* who is summed */
+struct filter {		 /* which instances are summed */
 	uint64_t groups; /* in one of them; 0: all */
 	bool of_user;
 	int64_t uid;
 };
 
-/* One metric summed over those whom a filter lets in. */
+/* One metric summed over the instances that pass a filter. */
 struct sum {
 	struct column_name arg;
 	struct filter filter;

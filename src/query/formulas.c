@@ -1,6 +1,6 @@
 /* The value of a key `derived.NAME` is five texts parted by NULs: unit, "1" when it is per second, panel,
  * expression, help. What follows them is of newer versions. A formula that cannot be used keeps its place
- * with the reason, so that whoever asks for it is told. Formulas name recorded metrics only, never one
+ * with the reason, so that the answer can name it. Formulas name recorded metrics only, never one
  * another: there are no circles to be found. */
 #include "query/formulas.h"
 

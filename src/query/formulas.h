@@ -7,7 +7,7 @@
 #include "query/derived.h"
 #include "query/meta.h"
 
-/* More than that nobody writes. */
+/* More are left out. */
 #define FORMULAS_MAX 256
 
 struct formula {

@@ -94,7 +94,7 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 	return g->rate;
 }
 
-/* Somebody else sits in the row: it begins without a past, or at zero if it was born since the last tick. */
+/* Another instance is in the row: it begins without a past, or at zero if it was born since the last tick. */
 static void row_begin(struct rows *r, const struct walk *s, uint32_t row, uint32_t id)
 {
 	static const double zero[EXPR_NAMES];
@@ -265,7 +265,7 @@ static bool is_wanted(const struct rows *r, uint32_t row)
 
 /* ---- which rows ---- */
 
-/* Those that were busy and did not move now come to rest. Windows run by the ticks: nobody rests. */
+/* Those that were busy and did not move now come to rest. Windows run by the ticks: no row rests. */
 static uint32_t take_busy(struct rows *r, const struct walk_set *set)
 {
 	uint32_t nr = 0;
@@ -321,7 +321,8 @@ static bool goes_on(const struct rows *r, uint32_t row)
 	return false;
 }
 
-/* Who is looked at in the next tick though it does not move: the first `resting` did not move in this. */
+/* Rows that are looked at in the next tick though they do not move: the first `resting` did not move in this.
+ */
 static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
 {
 	r->nr_busy = 0;
@@ -344,7 +345,7 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 	r->changed = set->occupants_changed;
 	r->only = only;
 	r->nr_looked = 0;
-	/* Nobody was ever there; or nothing can be other than it was, as at most ticks. */
+	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
 	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))
 		return 0;
 	if (s->gap)
@@ -366,7 +367,7 @@ double fold_end(const struct fold *f, enum metric_fold fold)
 {
 	if (f->has_total)
 		return f->total;
-	if (!f->nr) /* nobody there adds up to nothing; somebody who cannot be read does not */
+	if (!f->nr) /* no instance adds up to 0; one that cannot be read is not known */
 		return f->alive || fold != FOLD_SUM ? NAN : 0;
 	return fold == FOLD_MEAN ? f->sum / f->nr : fold == FOLD_SUM ? f->sum : f->max;
 }

@@ -1,5 +1,5 @@
 /* Time series, printed as they are read: one question about one recording. Values are those of query/rows and
- * query/sums; here they are folded over who was asked for and put on lines. Values of a fold come one tick
+ * query/sums; here they are folded (query/split) and put on lines. Values of a fold come one tick
  * late, so lines do, too. */
 #include "query/series.h"
 
@@ -13,7 +13,7 @@ struct series_part {
 	struct rows rows;   /* AT_INSTANCE */
 	struct split split; /* the same, unless each instance is a line */
 	struct whole whole; /* AT_FOLD */
-	bool seen;	    /* AT_INSTANCE: somebody was there, at some time */
+	bool seen;	    /* AT_INSTANCE: an instance was there, at some time */
 };
 
 struct series {
@@ -51,8 +51,8 @@ static double fold_rows(struct series *s, struct series_part *p)
 	split_fold(&p->split, s->walk, p->rows.value, &f);
 	p->seen |= f.alive > 0;
 	s->unsure |= !p->seen && s->walk->sought && s->walk->time_ns >= s->from_ns;
-	/* One process that is not there is not zero; nor is what nobody has told of yet, but for use of GPUs,
-	 * where there need not be any. */
+	/* One process that is not there is not zero; nor is a metric of which no instance has appeared
+	 * yet, but for use of GPUs, where there need not be any. */
 	if (!f.alive &&
 		(s->query.pid ||
 			(!p->seen && !s->wanted_group &&
@@ -202,7 +202,7 @@ int series_follow(struct series *s, const char *path, bool end)
 {
 	int r = end && may_seek(s) ? walk_seek(s->walk, INT64_MAX) : 0;
 
-	s->given_one = end; /* what cannot be told of the end is not known */
+	s->given_one = end; /* what needs more than the end is not known */
 	return r < 0 ? r : walk_follow(s->walk, path);
 }
 

@@ -1,5 +1,5 @@
-/* Parting the rows of a set by what was asked for, and folding their values: the one place that knows who is
- * added to whom. An instance that is counted in others is not added to them, and where the source has a fold
+/* Parting the rows of a set by what was asked for, and folding their values: the one place that knows what is
+ * added to what. An instance that is counted in others is not added to them, and where the source has a fold
  * of its own (an instance called "total") that is taken. */
 #include "query/split.h"
 
@@ -11,7 +11,7 @@
 int split_init(struct split *p, const struct split_query *q, uint32_t set)
 {
 	*p = (struct split){.q = *q, .set = set, .total = CLASS_NONE};
-	/* The whole is there from the start; so are those who are kept, and the others behind them. */
+	/* The whole is there from the start; so are processes that are kept, and the others behind them. */
 	if (q->per == PER_ALL || q->per == PER_PROCESS)
 		p->nr = q->per == PER_ALL ? 1 : q->nr_keep + 1;
 	p->face = calloc(MAX(p->nr, 1u), sizeof(*p->face));

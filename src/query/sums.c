@@ -93,8 +93,8 @@ static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t ro
 	return !sum->arg.counter || counter_goes_on(&sum->counted, row, value, &sum->value[row]);
 }
 
-/* A sum that is asked for in the midst of things (of a group that was just found): who lived before brings
- * no past along. */
+/* A sum that is asked for in the midst of things (of a group that was just found): processes that
+ * lived before bring no past along. */
 static void sum_begin(struct sum *sum, const struct walk *s, struct table *t)
 {
 	const struct walk_set *set = &s->set[sum->arg.set];

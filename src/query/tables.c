@@ -17,7 +17,7 @@
 
 /* Batches that wait for their taker, of each thread. */
 #define READY_MOST 4
-/* Ticks after which others are told how far it is. */
+/* Ticks after which the taker learns how far it is. */
 #define TELL_TICKS 32
 
 /* ---- batches ---- */
@@ -46,7 +46,7 @@ static struct batch *batches_take(struct batches *list)
 	return b;
 }
 
-/* One that was given out, and that nobody holds any more. */
+/* One that was given out, and is held no more. */
 struct batch *batches_reuse(struct data_table_own *fr)
 {
 	struct batch **at = &fr->spare, *b;
@@ -103,7 +103,7 @@ static void *reading_run(void *arg)
 	return NULL;
 }
 
-/* Without a thread whoever waits for it does its work. */
+/* Without a thread its work is done while waiting for it. */
 static void reading_start(struct reading *f)
 {
 	sigset_t all, before;
@@ -112,7 +112,7 @@ static void reading_start(struct reading *f)
 		return;
 	f->runs = true;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* they are for those who know what to do about them */
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
 	f->runs = pthread_create(&f->thread, NULL, reading_run, f) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -130,8 +130,8 @@ static void readings_stop(struct tables *f)
 		f->reading[i].runs = false;
 }
 
-/* The reading whose next batch is to be given out; NULL: none, and *ret_behind is whom to wait for (NULL:
- * nobody, that is all). */
+/* The reading whose next batch is to be given out; NULL: none, and *ret_behind is the one to wait for (NULL:
+ * there are no more). */
 static struct reading *readings_first(struct tables *f, struct reading **ret_behind)
 {
 	struct reading *first = NULL, *r;

@@ -1,4 +1,4 @@
-/* A run as tables, for whoever takes data elsewhere: one table for each domain, a row for each instance at
+/* A run as tables, to take data elsewhere: one table for each domain, a row for each instance at
  * each tick, a column for each metric, given out in batches by column. Memory does not grow with the length
  * of the recordings, only with the number of processes; several recordings follow one another in the same
  * tables, told apart by the column `host`.
@@ -88,8 +88,8 @@ struct data_table_batch { /* valid until the next call, or for as long as it is 
 	uint32_t *held;		   /* by how many; NULL: it cannot be */
 };
 
-/* For who works on it in another thread, to be let go before the tables are closed. Others are made
- * meanwhile, so that it is up to him that they are few. */
+/* For work on it in another thread; to be let go before the tables are closed. Others are made meanwhile, so
+ * few should be held. */
 static inline void data_table_batch_hold(const struct data_table_batch *b)
 {
 	__atomic_add_fetch(b->held, 1, __ATOMIC_RELAXED);

@@ -124,8 +124,8 @@ static int bind_table(struct reading *f, struct data_table_own *fr)
 	return r;
 }
 
-/* Numbers of its processes; and its groups from the start, as who asks for one of them has them: a rate is
- * then known from the tick on at which somebody comes. */
+/* Numbers of its processes; and its groups from the start, as in a series of one of them: a rate is then
+ * known from the tick on at which a process comes. */
 static int bind_processes(struct reading *f)
 {
 	const struct process_table *t = f->numbers_processes ? f->of->processes : NULL;

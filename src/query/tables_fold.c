@@ -38,7 +38,7 @@ static bool exact_end(const struct fold_exact *f, enum metric_fold fold, int64_t
 	*ret = f->has_total ? f->total : fold == FOLD_SUM ? f->sum : f->max;
 	if (f->has_total)
 		return f->total_known;
-	if (!f->nr) /* as fold_end(): nobody there adds up to nothing */
+	if (!f->nr) /* as fold_end(): no instance adds up to 0 */
 		return !f->alive && fold == FOLD_SUM;
 	return fold != FOLD_SUM || !f->too_large;
 }
@@ -69,7 +69,7 @@ static void fold_cell(
 	}
 }
 
-/* Devices of which nobody has told anything yet are not zero, as in series. */
+/* Where no instance has appeared yet, the value is missing, as in series. */
 static void fold_put(
 	struct data_table_own *fr, struct data_table_set *fs, size_t field, const struct folding *at)
 {

@@ -190,7 +190,7 @@ struct data_table_own {
 	bool waits;		 /* late: the tick that is in `now` */
 	struct line_face {
 		uint32_t identity; /* within the recording */
-		int group;	   /* whose it is; -1: of none */
+		int group;	   /* its group; -1: none */
 	} * line;
 	uint32_t line_cap;
 	struct text_line { /* by text: the line of that name */
@@ -236,7 +236,7 @@ struct reading {
 		uint32_t field;
 	} * computed; /* of each instance: what is bound, table by table */
 	size_t nr_computed;
-	unsigned nr_groups; /* whose sums have begun */
+	unsigned nr_groups; /* that have their sums */
 	struct sums sums;
 	struct idmap numbers;	/* of processes, by id */
 	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
@@ -244,7 +244,7 @@ struct reading {
 	bool whole;		/* nothing of the present one may be passed over */
 	struct stamp stamp;
 	struct batches made;
-	/* For who takes the batches, under the lock. */
+	/* Shared with the taker of batches, under the lock. */
 	struct batches ready;
 	struct stamp at; /* all that was made up to then is there */
 	double share;	 /* recordings that were read, and of the present one how much */
@@ -270,7 +270,7 @@ struct tables {
 	size_t nr_absent;
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
-	struct process_table *processes; /* NULL: nobody needs them */
+	struct process_table *processes; /* NULL: not needed */
 	struct summary *summary;	 /* NULL: not read yet */
 	struct run_events *events;	 /* NULL: the same; gathered on the way where all ticks are read */
 	/* Of time. */

@@ -1,4 +1,4 @@
-/* The lines of a table: who they are, and their values at this tick.
+/* The lines of a table: which instances they are, and their values at this tick.
  *
  * Sets of one domain stand in one line where their instances have the same name (cpu0 of the times, of the
  * frequencies, of throttling); of the node each set has one instance, whatever it is called. Processes are
@@ -161,7 +161,7 @@ static int lines_begin(struct reading *f, struct data_table_own *fr)
 	return r;
 }
 
-/* Lines of processes are their rows in order, so that many a line stays when somebody comes or leaves. */
+/* Lines of processes are their rows in order, so that many a line stays when a process comes or leaves. */
 static bool lines_stay(const struct data_table_own *fr)
 {
 	return fr->begun && fr->of_processes && fr->nr_sets == 1;

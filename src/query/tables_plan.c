@@ -462,7 +462,7 @@ static int choose_tables(struct tables *f, struct buf *reterr)
 		if (fr->still < 0 && !agrees_with(fr, o->per))
 			return no_such_fold(fr, o->per, reterr);
 		fr->wanted = true;
-		/* Who asks for it gets it, though nothing of it could be read. */
+		/* Asked for by name it is there, though nothing of it could be read. */
 		for (size_t j = 0; !o->nr_metrics && j < fr->nr_planned; j++)
 			fr->planned[j].wanted |= !fr->planned[j].derived;
 	}

@@ -107,7 +107,7 @@ static int columns_tick(struct reading *f)
 /* ---- recordings ---- */
 
 /* Rows of instances as they are at a tick, and what is computed of the ticks shortly before, need not be read
- * from the first tick on. Of groups it matters who was there at some time, and so it does of folds. */
+ * from the first tick on. Of groups and folds it matters which instances were there at some time. */
 static bool may_pass_over(const struct reading *f)
 {
 	if (f->whole || f->of->options.whole || f->gathering ||

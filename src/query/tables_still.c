@@ -1,4 +1,4 @@
-/* Tables that are not of time. What stands in them is read when they are reached, by those who know it. */
+/* Tables that are not of time. Their contents are read when they are reached. */
 #include "query/tables_internal.h"
 
 #include "base/str.h"
@@ -227,7 +227,7 @@ static const struct run_event *event_next(struct still_data *d)
 	return event;
 }
 
-/* Reading them has a limit: that there were more is told by the last row. */
+/* Reading them has a limit: the last row says how many there were beyond it. */
 static void put_event(struct tables *f, struct data_table_own *fr, size_t row)
 {
 	const struct run_event *m = event_next(f->still_data);

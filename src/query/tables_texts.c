@@ -1,7 +1,7 @@
 /* Dictionaries of texts, and how bytes become text.
  *
- * The numbers of texts are found by a hash that nobody outside can foresee: a recording may hold a hundred
- * thousand names, chosen by whoever named the processes. */
+ * The numbers of texts are found by a hash with a secret seed: a recording may hold a hundred thousand
+ * names, which programs choose for themselves. */
 #include "query/tables_internal.h"
 
 #include "base/owned.h"

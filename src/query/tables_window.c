@@ -2,7 +2,7 @@
  * last of all else, over the ticks of a window. A rate weighs as much as the time it is of, since ticks may
  * be late or missed: the mean is what the counter grew by, over the time that took. Windows are counted from
  * the start of the run, so that those of different nodes are the same; a row is dated by its window's
- * beginning. Who left within a window has a row in it. */
+ * beginning. An instance that left within a window has a row in it. */
 #include "query/tables_internal.h"
 
 #include "base/owned.h"

@@ -67,7 +67,8 @@ def answer(words, folder, cpus):
     return done.stdout
 
 
-@pytest.mark.parametrize("words", [["show", "--json"], ["show", "--stats", "--by", "all", "--json"], ["show", "-p", "--json"], ["report", "-f", "json", "-o", "-"]])
+@pytest.mark.parametrize("words", [["show", "--json"], ["show", "--stats", "--by", "all", "--json"], ["show", "-p", "--json"], ["report", "-f", "json", "-o", "-"],
+                                   ["export", "-t", "json", "-o", "-"]])
 def test_threads_change_no_number(tmp_path, words):
     """Integers are added up, so the order in which recordings are done does not matter."""
     cpus = os.sched_getaffinity(0)
