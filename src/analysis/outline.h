@@ -5,24 +5,11 @@
 #define ANALYSIS_OUTLINE_H
 
 #include "analysis/analysis.h"
+#include "text/table.h"
 
 struct outline_fact { /* a number that matters: "Memory", "1.2 GiB PSS", "60 % of the 2 GiB allowed" */
 	const char *name;
 	char *value, *detail; /* detail may be empty */
-};
-
-struct text_column {
-	char *title;  /* with the unit of its numbers: "RSS peak (MiB)" */
-	bool numbers; /* stands at the right */
-};
-
-struct text_table {
-	const char *id, *title;
-	char *note; /* what was left out, what a column means; may be NULL */
-	struct text_column *column;
-	size_t nr_columns;
-	char **cell; /* [nr_rows][nr_columns]; "" where nothing is known */
-	size_t nr_rows;
 };
 
 struct outline {

@@ -3,6 +3,7 @@
  * can be compared by looking. */
 #include "analysis/outline.h"
 
+#include "base/owned.h"
 #include "text/words.h"
 #include "analysis/axis.h"
 
@@ -19,14 +20,13 @@
 static struct text_table *outline_table(
 	struct outline *o, const char *id, const char *title, size_t nr_columns, size_t max_rows)
 {
-	struct text_table *more = realloc(o->table, (o->nr_tables + 1) * sizeof(*more)), *t;
+	char *empty = outline_keep(o, "");
+	struct text_table *t = ARRAY_ADD(o->table, o->nr_tables);
 
-	if (!more) {
+	if (!t) {
 		o->kept.failed = true;
 		return NULL;
 	}
-	o->table = more;
-	t = &more[o->nr_tables];
 	*t = (struct text_table){.id = id,
 		.title = title,
 		.nr_columns = nr_columns,
@@ -36,14 +36,14 @@ static struct text_table *outline_table(
 	if (!t->column || !t->cell) {
 		free(t->column);
 		free(t->cell);
+		o->nr_tables--;
 		o->kept.failed = true;
 		return NULL;
 	}
-	o->nr_tables++;
 	for (size_t i = 0; i < nr_columns; i++)
-		t->column[i].title = outline_keep(o, "");
+		t->column[i].title = "";
 	for (size_t i = 0; i < nr_columns * max_rows; i++)
-		t->cell[i] = t->column[0].title;
+		t->cell[i] = empty;
 	return t;
 }
 

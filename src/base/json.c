@@ -151,6 +151,14 @@ void json_num(struct json *j, const char *key, double value)
 	buf_adds(j->out, isfinite(value) ? format_exact(text, value) : "null");
 }
 
+void json_whole(struct json *j, const char *key, double value)
+{
+	if (fabs(value) < 9e18)
+		json_int(j, key, round_i64(value));
+	else
+		json_num(j, key, value);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
 	json_begin(j, key);

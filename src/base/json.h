@@ -27,6 +27,7 @@ void json_int(struct json *j, const char *key, int64_t value);
 void json_uint(struct json *j, const char *key, uint64_t value);
 /* Shortest text that reads back as the same double; NaN and infinities become null. */
 void json_num(struct json *j, const char *key, double value);
+void json_whole(struct json *j, const char *key, double value); /* as an integer, rounded */
 void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 /* A value that is JSON already. */

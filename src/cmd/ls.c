@@ -113,9 +113,7 @@ static void name_unreadable(const struct listing *l)
 {
 	for (size_t i = 0; i < l->nr; i++)
 		if (l->item[i].state == LISTED_UNREADABLE)
-			error("%s: %s", l->item[i].path,
-				l->item[i].error == -EBADMSG ? "not a recording"
-							     : strerror(-l->item[i].error));
+			error("%s: %s", l->item[i].path, listed_trouble(&l->item[i]));
 }
 
 static bool is_all_unreadable(const struct listing *l)
@@ -124,23 +122,6 @@ static bool is_all_unreadable(const struct listing *l)
 		if (l->item[i].state != LISTED_UNREADABLE)
 			return false;
 	return true;
-}
-
-static int print_listing(const struct listing *l, const struct ls_args *a, struct buf *out)
-{
-	struct listing_page page = {.limit = a->limit,
-		.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0,
-		.utf8 = locale_is_utf8(),
-		.color = want_color(STDOUT_FILENO),
-		.now_ns = now_ns()};
-
-	if (a->json)
-		listing_json(l, &page, out);
-	else if (a->csv)
-		listing_csv(l, &page, out);
-	else
-		listing_text(l, &page, out);
-	return print(out);
 }
 
 static int ls(const void *args, int argc, char **argv)
@@ -159,6 +140,8 @@ static int ls(const void *args, int argc, char **argv)
 		.user = a->user,
 		.host = a->host,
 		.progress = progress_show()};
+	struct listing_page page = {
+		.style = table_style(a->json, a->csv), .limit = a->limit, .now_ns = now_ns()};
 	struct listing *l = NULL;
 	struct buf out;
 	int r, status;
@@ -176,7 +159,8 @@ static int ls(const void *args, int argc, char **argv)
 		error("none of %zu recordings matches", l->left_out);
 	else if (!l->nr && !a->json && !a->csv)
 		error("there is no recording (*%s)", RECORDING_SUFFIX);
-	status = print_listing(l, a, &out);
+	listing_write(l, &page, &out);
+	status = print(&out);
 	if (status == EXIT_OK && l->nr && is_all_unreadable(l))
 		status = EXIT_TROUBLE;
 	listing_free(l);

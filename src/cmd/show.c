@@ -116,7 +116,7 @@ static int show_summary(const struct run *run, const struct show_args *args)
 
 static int show_processes(const struct run *run, const struct show_args *args)
 {
-	unsigned width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0;
+	struct text_style style = table_style(args->json, args->csv);
 	struct process_table *t = NULL;
 	struct buf out;
 	int status;
@@ -125,12 +125,7 @@ static int show_processes(const struct run *run, const struct show_args *args)
 	if (process_table_read(run, &t, &out) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
 	process_table_sort(t, (enum process_order)args->sort, args->reverse);
-	if (args->json)
-		processes_json(t, args->limit, &out);
-	else if (args->csv)
-		processes_csv(t, args->limit, &out);
-	else
-		processes_text(t, args->limit, width, locale_is_utf8(), &out);
+	processes_write(t, args->limit, &style, &out);
 	status = print(&out);
 	process_table_free(t);
 	buf_release(&out);
@@ -154,29 +149,12 @@ static unsigned stats_levels(const struct stats *s, const struct show_args *args
 	return levels;
 }
 
-static void print_stats(const struct stats *s, const struct process_table *t, double length_s,
-	const struct show_args *args, struct buf *out)
-{
-	struct stats_page page = {.levels = stats_levels(s, args),
-		.limit = args->limit,
-		.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0,
-		.utf8 = locale_is_utf8(),
-		.color = want_color(STDOUT_FILENO),
-		.length_s = length_s};
-
-	if (args->json)
-		stats_write_json(s, t, &page, out);
-	else if (args->csv)
-		stats_write_csv(s, t, &page, out);
-	else
-		stats_print(s, t, &page, out);
-}
-
 static int show_stats(const struct run *run, const struct show_args *args)
 {
 	struct process_table *t = NULL;
 	struct summary *summary = NULL;
 	struct stats *s = NULL;
+	struct stats_page page = {.style = table_style(args->json, args->csv), .limit = args->limit};
 	struct buf out;
 	int status, r;
 
@@ -192,7 +170,9 @@ static int show_stats(const struct run *run, const struct show_args *args)
 	if (args->by > BY_DEFAULT && args->by < BY_ALL && !s->nr[args->by - BY_LEVELS])
 		warning("there are no statistics by %s: the recording has none%s", by_names[args->by],
 			args->by - BY_LEVELS == STATS_GROUP ? " (tacho run --also makes some)" : "");
-	print_stats(s, t, summary->figure[FIG_WALL].value, args, &out);
+	page.levels = stats_levels(s, args);
+	page.length_s = summary->figure[FIG_WALL].value;
+	stats_write(s, t, &page, &out);
 	status = print(&out);
 	stats_free(s);
 	process_table_free(t);

@@ -24,3 +24,13 @@ struct summary_style style_for(int fd)
 	return (struct summary_style){
 		.color = want_color(fd), .utf8 = locale_is_utf8(), .width = terminal_width(fd)};
 }
+
+struct text_style table_style(bool json, bool csv)
+{
+	return (struct text_style){.form = json ? FORM_JSON
+			: csv			? FORM_CSV
+						: FORM_TEXT,
+		.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0,
+		.utf8 = locale_is_utf8(),
+		.color = want_color(STDOUT_FILENO)};
+}

@@ -4,6 +4,7 @@
 
 #include "document/document.h"
 #include "analysis/compare.h"
+#include "text/table.h"
 
 struct compare_style {
 	bool all;	  /* every figure, not only those that matter and differ */
@@ -40,26 +41,17 @@ enum {
 	NR_COMPARE_COLUMNS
 };
 
-struct compare_row {
-	const struct compare_figure *figure;
-	struct compare_change change;
-	char cell[NR_COMPARE_COLUMNS][96]; /* the name stands in the figure */
-};
-
 /* One set against the base. */
 struct compare_table {
-	size_t set;
-	bool phases;
-	const char *heading[NR_COMPARE_COLUMNS];
+	struct text_table t;
+	struct text_column column[NR_COMPARE_COLUMNS];
 	struct compare_row *row;
-	size_t nr;
 	bool has_spread, has_marks; /* of some row */
 };
 
 int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,
 	struct compare_table *ret);
 void compare_table_free(struct compare_table *t);
-const char *compare_row_name(const struct compare_row *r);
 /* "memory.peak>+10%: memory.peak_pss_bytes was 1.0 GiB and is 1.2 GiB: +18 %" */
 void compare_verdict_words(const struct compare_page *p, const struct compare_verdict *v, struct buf *out);
 /* "a.tacho, b.tacho, c.tacho": escaped, at most a few. */

@@ -2,25 +2,9 @@
  * first, the curves of the runs below them, as drawings. */
 #include "document/compare.h"
 
-#include "document/embedded_page.h"
 #include "document/html.h"
 
 #include <string.h>
-
-static void add_head(const struct compare_page *p, struct buf *out)
-{
-	buf_addf(out,
-		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; "
-		"img-src data:; "
-		"base-uri 'none'; form-action 'none'\">\n"
-		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta name=\"referrer\" content=\"no-referrer\">\n"
-		"<meta name=\"generator\" content=\"tacho " TACHO_VERSION
-		"\">\n<title>Comparison of %zu runs</title>\n",
-		embedded_page.style_hash, p->c->nr_operands);
-	buf_addf(out, "<style>%s</style>\n</head>\n<body class=\"still\">\n", embedded_page.style);
-}
 
 static void add_header(const struct compare_page *p, struct buf *out)
 {
@@ -74,27 +58,7 @@ static void add_verdicts(const struct compare_page *p, struct buf *out)
 
 static void add_table(const struct compare_table *t, struct buf *out)
 {
-	buf_addf(out,
-		"<div class=\"table-box\" tabindex=\"0\" role=\"region\" "
-		"aria-label=\"%s\"><table><thead><tr>",
-		t->phases ? "Phases" : "Figures");
-	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++)
-		add_element(out, k ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"text\">",
-			t->heading[k], "</th>");
-	buf_adds(out, "</tr></thead><tbody>\n");
-	for (size_t i = 0; i < t->nr; i++) {
-		const struct compare_row *r = &t->row[i];
-
-		add_element(out, "<tr><th scope=\"row\"><bdi>", compare_row_name(r), "</bdi></th>");
-		for (unsigned k = 1; k < NR_COMPARE_COLUMNS; k++) {
-			bool strong = r->change.differs && k == COLUMN_DIFFERENCE;
-
-			add_element(out, strong ? "<td><strong>" : "<td>", r->cell[k],
-				strong ? "</strong></td>" : "</td>");
-		}
-		buf_adds(out, "</tr>\n");
-	}
-	buf_adds(out, "</tbody></table></div>\n");
+	table_write(&t->t, &(struct text_style){.form = FORM_HTML}, out);
 	if (*compare_legend(t))
 		add_element(out, "<p class=\"quiet\">", compare_legend(t), ".</p>\n");
 }
@@ -110,12 +74,12 @@ static int add_tables(
 		r = compare_table_make(p->c, set, phases, style, &t);
 		if (r < 0)
 			break;
-		if (t.nr && !phases)
+		if (t.t.nr_rows && !phases)
 			add_element(out, p->c->nr_sets > 2 ? "<h2>Differences: " : "<h2>Differences",
 				p->c->nr_sets > 2 ? p->c->set[set].title : "", "</h2>\n");
-		else if (t.nr)
+		else if (t.t.nr_rows)
 			buf_adds(out, "<h2>Phases</h2>\n");
-		if (t.nr)
+		if (t.t.nr_rows)
 			add_table(&t, out);
 		compare_table_free(&t);
 	}
@@ -130,23 +94,19 @@ static int add_charts(const struct compare_page *p, struct buf *out)
 		buf_adds(out, "<section class=\"panels\" id=\"plots\">\n<h2>Over time</h2>\n");
 	if (p->note)
 		add_element(out, "<p class=\"quiet\">", p->note, "</p>\n");
-	for (size_t i = 0; r >= 0 && i < p->nr_charts; i++) {
-		buf_addf(out, "<figure class=\"panel\" id=\"panel-%s\">\n", p->chart[i].id);
-		add_element(out, "<figcaption class=\"sr\">", p->chart[i].title, "</figcaption>\n");
-		r = html_drawing(out, p->painter, &p->chart[i], false);
-		if (r >= 0)
-			r = html_drawing(out, p->painter, &p->chart[i], true);
-		buf_adds(out, "</figure>\n");
-	}
+	for (size_t i = 0; r >= 0 && i < p->nr_charts; i++)
+		r = html_drawing(out, p->painter, &p->chart[i]);
 	buf_adds(out, p->nr_charts ? "</section>\n" : "");
 	return r;
 }
 
 int compare_html(const struct compare_page *p, const struct compare_style *style, struct buf *out)
 {
+	char title[80];
 	int r = 0;
 
-	add_head(p, out);
+	snprintf(title, sizeof(title), "Comparison of %zu runs", p->c->nr_operands);
+	html_head(out, title, false);
 	add_header(p, out);
 	add_verdicts(p, out);
 	buf_adds(out, "<section id=\"differences\">\n");

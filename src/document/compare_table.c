@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define NAMES_SHOWN 4
+#define COLUMN_MOST 60
 
 /* What differs from run to run on any machine, however little it does. */
 static bool is_noise(const struct compare_figure *f, double difference)
@@ -36,10 +37,9 @@ static bool is_shown(const struct compare_figure *f, size_t set, const struct co
 }
 
 /* "1.2 GiB ±3%" */
-static void value_cell(char out[static 96], const struct compare_figure *f, size_t set, bool utf8)
+static void value_cell(char out[static 96], const struct compare_figure *f, size_t set)
 {
 	const struct compare_values *v = &f->of[set];
-	const char *sign = utf8 ? "±" : "+-";
 	double percent = 100 * v->deviation / fabs(v->mean);
 	char mean[64], deviation[64];
 
@@ -48,10 +48,10 @@ static void value_cell(char out[static 96], const struct compare_figure *f, size
 	else if (v->nr == 1)
 		snprintf(out, 96, "%s", compare_format(mean, &f->unit, v->mean, false));
 	else if (isfinite(percent) && percent < 1000)
-		snprintf(out, 96, "%.40s %s%.*f%%", compare_format(mean, &f->unit, v->mean, false), sign,
+		snprintf(out, 96, "%.40s ±%.*f%%", compare_format(mean, &f->unit, v->mean, false),
 			percent < 9.95 ? 1 : 0, percent);
 	else
-		snprintf(out, 96, "%.40s %s%.40s", compare_format(mean, &f->unit, v->mean, false), sign,
+		snprintf(out, 96, "%.40s ±%.40s", compare_format(mean, &f->unit, v->mean, false),
 			compare_format(deviation, &f->unit, v->deviation, false));
 }
 
@@ -71,11 +71,17 @@ static void ratio_cell(char out[static 96], const struct compare_change *change)
 		snprintf(out, 96, "x%.20s", format_number(number, change->ratio));
 }
 
-static void fill_row(struct compare_row *r, const struct compare_figure *f, size_t set, bool utf8)
+struct compare_row {
+	const struct compare_figure *figure;
+	struct compare_change change;
+	char cell[NR_COMPARE_COLUMNS][96]; /* the name stands in the figure */
+};
+
+static void fill_row(struct compare_row *r, const struct compare_figure *f, size_t set)
 {
 	*r = (struct compare_row){.figure = f, .change = compare_change(f, set)};
-	value_cell(r->cell[COLUMN_BASE], f, 0, utf8);
-	value_cell(r->cell[COLUMN_OTHER], f, set, utf8);
+	value_cell(r->cell[COLUMN_BASE], f, 0);
+	value_cell(r->cell[COLUMN_OTHER], f, set);
 	if (!r->change.known)
 		return;
 	if (r->change.difference == 0)
@@ -90,29 +96,55 @@ static void fill_row(struct compare_row *r, const struct compare_figure *f, size
 		snprintf(r->cell[COLUMN_MARK], 96, "~");
 }
 
+/* What differs stands out; an empty cell is meant to be empty. */
+static void put_row(struct table_writer *w, const struct text_table *t, size_t i)
+{
+	const struct compare_row *r = (const struct compare_row *)t->of + i;
+
+	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++) {
+		struct buf *text;
+
+		if (k >= COLUMN_DIFFERENCE)
+			cell_color(w, r->change.differs ? "1;33" : "2");
+		if (k == COLUMN_DIFFERENCE && r->change.differs)
+			cell_strong(w);
+		text = cell_open(w);
+		if (!text)
+			continue;
+		add_letters(text, k == COLUMN_NAME ? r->figure->name : r->cell[k], w->style.utf8);
+		cell_close(w, true);
+	}
+}
+
 int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,
 	struct compare_table *ret)
 {
+	const char *title[] = {
+		phases ? "phase" : "figure", c->set[0].title, c->set[set].title, "difference", "ratio", ""};
 	const struct compare_figure *f = phases ? c->phase : c->figure;
 	size_t nr = phases ? c->nr_phase_figures : c->nr_figures;
 
-	*ret = (struct compare_table){.set = set,
-		.phases = phases,
-		.heading = {phases ? "phase" : "figure", c->set[0].title, c->set[set].title, "difference",
-			"ratio", ""},
-		.row = calloc(MAX(nr, (size_t)1), sizeof(*ret->row))};
+	*ret = (struct compare_table){.row = calloc(MAX(nr, (size_t)1), sizeof(*ret->row))};
+	ret->t = (struct text_table){.title = phases ? "Phases" : "Figures",
+		.column = ret->column,
+		.nr_columns = NR_COMPARE_COLUMNS,
+		.row = put_row,
+		.of = ret->row};
+	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++)
+		ret->column[k] = (struct text_column){
+			.title = title[k], .numbers = k && k != COLUMN_MARK, .gap = 2, .most = COLUMN_MOST};
 	if (!ret->row)
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
-		struct compare_row *r = &ret->row[ret->nr];
+		struct compare_row *r = &ret->row[ret->t.nr_rows];
 
 		/* Of a phase all is told. */
 		if (!(phases ? f[i].of[0].nr || f[i].of[set].nr : is_shown(&f[i], set, style)))
 			continue;
-		fill_row(r, &f[i], set, style->utf8);
+		fill_row(r, &f[i], set);
 		ret->has_spread |= f[i].of[0].nr > 1 || f[i].of[set].nr > 1;
 		ret->has_marks |= r->cell[COLUMN_MARK][0] != 0;
-		ret->nr++;
+		ret->t.nr_rows++;
 	}
 	return 0;
 }
@@ -121,11 +153,6 @@ void compare_table_free(struct compare_table *t)
 {
 	free(t->row);
 	t->row = NULL;
-}
-
-const char *compare_row_name(const struct compare_row *r)
-{
-	return r->figure->name;
 }
 
 const char *compare_legend(const struct compare_table *t)

@@ -21,8 +21,9 @@ int page_html(const struct analysis *s, const struct charts *f, const struct pai
 bool page_is_live(void);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
 int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
-/* Text within a line of Markdown: what that or HTML could take for its own is escaped. */
-void markdown_text(struct buf *out, const char *text);
+
+/* A link to the chart's drawing: `pattern` with its id for the %s. */
+void markdown_picture(struct buf *out, const struct chart *c, const char *pattern);
 
 struct terminal_style {
 	unsigned columns, rows;

@@ -24,32 +24,6 @@ bool page_is_live(void)
 	return embedded_page.script != NULL;
 }
 
-/* ---- escaping ---- */
-
-void add_html(struct buf *out, const char *text)
-{
-	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
-
-	while (p < end) {
-		size_t len = MAX(utf8_length(p, end), (size_t)1);
-
-		if (strchr("&<>\"'", *p))
-			buf_addf(out, "&#%d;", *p);
-		else if (strchr("\n\t", *p))
-			buf_addch(out, ' ');
-		else
-			show_bytes(out, p, len, "");
-		p += len;
-	}
-}
-
-void add_element(struct buf *out, const char *open, const char *text, const char *close)
-{
-	buf_adds(out, open);
-	add_html(out, text);
-	buf_adds(out, close);
-}
-
 /* An image's address that holds the image. */
 static void add_data_uri(struct buf *out, const struct buf *svg)
 {
@@ -102,46 +76,50 @@ static bool begins_section(const struct html *h, size_t chart)
 	return true;
 }
 
-int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c, bool dark)
+static int add_drawing(struct buf *out, const struct painter *painter, const struct chart *c, bool dark)
 {
 	struct buf svg;
 	int r;
 
 	buf_init(&svg, DATA_MAX);
 	r = painter->svg(painter->arg, c, dark, &svg);
-	if (r < 0) {
-		buf_release(&svg);
-		return r;
+	if (r >= 0) {
+		buf_addf(out, "<img class=\"%s\" src=\"", dark ? "dark" : "light");
+		add_data_uri(out, &svg);
+		add_element(out, "\" alt=\"", c->title, "\">\n");
 	}
-	buf_addf(out, "<img class=\"%s\" src=\"", dark ? "dark" : "light");
-	add_data_uri(out, &svg);
-	add_element(out, "\" alt=\"", c->title, "\">\n");
 	buf_release(&svg);
-	return 0;
+	return r;
+}
+
+int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c)
+{
+	int r;
+
+	/* The drawing has its title in it. */
+	buf_addf(out, "<figure class=\"panel\" id=\"panel-%s\">\n", c->id);
+	add_element(out, "<figcaption class=\"sr\">", c->title, "</figcaption>\n");
+	r = add_drawing(out, painter, c, false);
+	if (r >= 0)
+		r = add_drawing(out, painter, c, true);
+	buf_adds(out, "</figure>\n");
+	return MIN(r, 0);
 }
 
 static int add_panel(struct html *h, size_t chart)
 {
 	const struct chart *c = &h->charts->item[chart];
-	int r = 0;
 
+	if (!h->live)
+		return html_drawing(h->out, h->painter, c);
 	buf_addf(h->out, "<figure class=\"panel\" id=\"panel-%s\">\n", c->id);
-	if (h->live) {
-		add_element(h->out, "<figcaption><h3>", c->title, "</h3>");
-		if (c->subtitle)
-			add_element(h->out, " <span class=\"sub\">", c->subtitle, "</span>");
-		buf_adds(h->out,
-			"</figcaption>\n<div class=\"body\"><div class=\"plot\"></div>"
-			"<div class=\"legend\"></div></div>\n");
-	} else {
-		/* The drawing has its title in it. */
-		add_element(h->out, "<figcaption class=\"sr\">", c->title, "</figcaption>\n");
-		r = html_drawing(h->out, h->painter, c, false);
-		if (r >= 0)
-			r = html_drawing(h->out, h->painter, c, true);
-	}
-	buf_adds(h->out, "</figure>\n");
-	return r;
+	add_element(h->out, "<figcaption><h3>", c->title, "</h3>");
+	if (c->subtitle)
+		add_element(h->out, " <span class=\"sub\">", c->subtitle, "</span>");
+	buf_adds(h->out,
+		"</figcaption>\n<div class=\"body\"><div class=\"plot\"></div>"
+		"<div class=\"legend\"></div></div>\n</figure>\n");
+	return 0;
 }
 
 static int add_section(struct html *h, size_t first)
@@ -170,22 +148,22 @@ static int add_panels(struct html *h)
 
 /* ---- the page ---- */
 
-static void add_head(struct html *h)
+void html_head(struct buf *out, const char *title, bool live)
 {
-	buf_adds(h->out,
+	buf_addf(out,
 		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '");
-	buf_adds(h->out, embedded_page.style_hash);
-	if (h->live)
-		buf_addf(h->out, "'; script-src '%s", embedded_page.script_hash);
-	buf_adds(h->out,
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s",
+		embedded_page.style_hash);
+	if (live)
+		buf_addf(out, "'; script-src '%s", embedded_page.script_hash);
+	buf_adds(out,
 		"'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"referrer\" content=\"no-referrer\">\n"
 		"<meta name=\"generator\" content=\"tacho " TACHO_VERSION "\">\n");
-	add_element(h->out, "<title>", h->o->title, "</title>\n");
-	buf_addf(h->out, "<style>%s</style>\n</head>\n<body class=\"%s\">\n", embedded_page.style,
-		h->live ? "live" : "still");
+	add_element(out, "<title>", title, "</title>\n");
+	buf_addf(out, "<style>%s</style>\n</head>\n<body class=\"%s\">\n", embedded_page.style,
+		live ? "live" : "still");
 }
 
 static void add_link(struct html *h, const char *to, const char *prefix, const char *title)
@@ -231,7 +209,7 @@ static int add_page(struct html *h)
 {
 	int r;
 
-	add_head(h);
+	html_head(h->out, h->o->title, h->live);
 	html_header(h);
 	add_bar(h);
 	buf_adds(h->out, "<main>\n");

@@ -4,6 +4,7 @@
 
 #include "document/document.h"
 #include "analysis/outline.h"
+#include "text/table.h"
 
 struct html {
 	const struct analysis *s;
@@ -14,12 +15,10 @@ struct html {
 	struct buf *out;
 };
 
-/* Any text, so that it is nothing but text, also between quotes. */
-void add_html(struct buf *out, const char *text);
-/* The text between two pieces of markup. */
-void add_element(struct buf *out, const char *open, const char *text, const char *close);
-/* The chart as an image that stands in the page. */
-int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c, bool dark);
+/* From the beginning to the open body. */
+void html_head(struct buf *out, const char *title, bool live);
+/* The chart as images that stand in the page: a light one and a dark one. */
+int html_drawing(struct buf *out, const struct painter *painter, const struct chart *c);
 
 void html_header(struct html *h);
 void html_tiles(struct html *h);

@@ -194,32 +194,9 @@ void html_findings(struct html *h)
 
 /* ---- tables ---- */
 
-static void add_row(struct html *h, const struct text_table *t, char *const *cell)
-{
-	buf_adds(h->out, "<tr>");
-	for (size_t c = 0; c < t->nr_columns; c++) {
-		const char *open = !c	       ? "<th scope=\"row\"><bdi>"
-			: t->column[c].numbers ? "<td>"
-					       : "<td class=\"text\"><bdi>";
-		const char *close = !c ? "</bdi></th>" : t->column[c].numbers ? "</td>" : "</bdi></td>";
-
-		add_element(h->out, open, *cell[c] || !c ? cell[c] : "–", close);
-	}
-	buf_adds(h->out, "</tr>\n");
-}
-
 static void add_table(struct html *h, const struct text_table *t)
 {
-	add_element(h->out, "<div class=\"table-box\" tabindex=\"0\" role=\"region\" aria-label=\"", t->title,
-		"\"><table><thead><tr>");
-	for (size_t c = 0; c < t->nr_columns; c++)
-		add_element(h->out,
-			t->column[c].numbers ? "<th scope=\"col\">" : "<th scope=\"col\" class=\"text\">",
-			t->column[c].title, "</th>");
-	buf_adds(h->out, "</tr></thead><tbody>\n");
-	for (size_t r = 0; r < t->nr_rows; r++)
-		add_row(h, t, &t->cell[r * t->nr_columns]);
-	buf_adds(h->out, "</tbody></table></div>\n");
+	table_write(t, &(struct text_style){.form = FORM_HTML}, h->out);
 	if (t->note)
 		add_element(h->out, "<p class=\"quiet\">", t->note, "</p>\n");
 }

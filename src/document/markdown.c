@@ -23,20 +23,11 @@ struct markdown_page {
 
 /* ---- escaping ---- */
 
-void markdown_text(struct buf *out, const char *text)
-{
-	for (; *text; text++) {
-		if (strchr("\\`*_[]<>#|~&$^", *text))
-			buf_addch(out, '\\');
-		buf_addch(out, *text == '\n' || *text == '\r' ? ' ' : *text);
-	}
-}
-
 static void add_md(struct buf *out, const char *text)
 {
 	if (*text && strchr("+-=", *text)) /* at the beginning they would be a list or a heading */
 		buf_addch(out, '\\');
-	markdown_text(out, text);
+	add_markdown(out, text);
 }
 
 /* A block of lines as they are; the fence is longer than any that is in them. */
@@ -69,21 +60,24 @@ static void add_code(struct buf *out, const char *language, char *const *line, s
 	buf_adds(out, "\n\n");
 }
 
-/* The place of a picture: `pattern` with the chart's id for its %s, as a link takes it. */
-static void add_link(struct buf *out, const char *pattern, const char *id)
+void markdown_picture(struct buf *out, const struct chart *c, const char *pattern)
 {
+	buf_adds(out, "![");
+	add_md(out, c->title);
+	buf_adds(out, "](");
 	for (const char *p = pattern; *p; p++) {
-		unsigned char c = (unsigned char)*p;
+		unsigned char letter = (unsigned char)*p;
 
-		if (c == '%' && p[1] == 's') {
-			buf_adds(out, id);
+		if (letter == '%' && p[1] == 's') {
+			buf_adds(out, c->id);
 			p++;
-		} else if (isalnum(c) || strchr("._-/", c)) {
-			buf_addch(out, c);
+		} else if (isalnum(letter) || strchr("._-/", letter)) {
+			buf_addch(out, letter);
 		} else {
-			buf_addf(out, "%%%02X", c);
+			buf_addf(out, "%%%02X", letter);
 		}
 	}
+	buf_adds(out, ")\n\n");
 }
 
 /* ---- the parts ---- */
@@ -187,35 +181,14 @@ static void plots(struct markdown_page *p)
 			add_md(p->out, c->subtitle);
 			buf_adds(p->out, "\n\n");
 		}
-		buf_adds(p->out, "![");
-		add_md(p->out, c->title);
-		buf_adds(p->out, "](");
-		add_link(p->out, p->picture, c->id);
-		buf_adds(p->out, ")\n\n");
+		markdown_picture(p->out, c, p->picture);
 	}
 }
 
 static void table(struct markdown_page *p, const struct text_table *t)
 {
-	buf_addf(p->out, "### %s\n\n|", t->title);
-	for (size_t c = 0; c < t->nr_columns; c++) {
-		buf_addch(p->out, ' ');
-		add_md(p->out, t->column[c].title);
-		buf_adds(p->out, " |");
-	}
-	buf_adds(p->out, "\n|");
-	for (size_t c = 0; c < t->nr_columns; c++)
-		buf_adds(p->out, t->column[c].numbers ? "---:|" : "---|");
-	buf_addch(p->out, '\n');
-	for (size_t r = 0; r < t->nr_rows; r++) {
-		buf_addch(p->out, '|');
-		for (size_t c = 0; c < t->nr_columns; c++) {
-			buf_addch(p->out, ' ');
-			add_md(p->out, t->cell[r * t->nr_columns + c]);
-			buf_adds(p->out, " |");
-		}
-		buf_addch(p->out, '\n');
-	}
+	buf_addf(p->out, "### %s\n\n", t->title);
+	table_write(t, &(struct text_style){.form = FORM_MARKDOWN}, p->out);
 	buf_addch(p->out, '\n');
 	if (t->note) {
 		add_md(p->out, t->note);

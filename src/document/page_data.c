@@ -26,6 +26,16 @@ void page_number(struct json *j, const char *key, double value)
 	json_num(j, key, strtod(text, NULL));
 }
 
+void page_text(struct json *j, const char *key, const char *text, size_t len)
+{
+	struct buf shown;
+
+	buf_init(&shown, SIZE_MAX / 2);
+	add_text(&shown, text, len, LETTERS_UTF8);
+	json_text(j, key, shown.data, shown.len);
+	buf_release(&shown);
+}
+
 /* ---- head ---- */
 
 static void add_title(struct json *j, const struct analysis *s)

@@ -131,16 +131,6 @@ static void add_times(struct json *j, const struct curves_node *node)
 	json_end_object(j);
 }
 
-static void add_host(struct json *j, const char *host)
-{
-	struct buf text;
-
-	buf_init(&text, 1 << 16);
-	add_text(&text, host, strlen(host), LETTERS_UTF8);
-	json_text(j, "host", text.data, text.len);
-	buf_release(&text);
-}
-
 void page_nodes(struct json *j, const struct analysis *s)
 {
 	json_array(j, "nodes");
@@ -148,7 +138,7 @@ void page_nodes(struct json *j, const struct analysis *s)
 		const struct curves_node *node = &s->curves->node[i];
 
 		json_object(j, NULL);
-		add_host(j, node->host ? node->host : "");
+		page_text(j, "host", node->host ? node->host : "", node->host ? strlen(node->host) : 0);
 		page_number(j, "offset_s", node->offset_s);
 		page_number(j, "end_s", node->end_s);
 		page_number(j, "step_s", node->step_s);

@@ -92,28 +92,21 @@ static void add_ended(struct json *j, const struct process_row *row)
 {
 	char text[64];
 
-	if (row->status >= 0 && WIFEXITED(row->status))
+	if (row->status >= 0 && WIFEXITED(row->status)) {
 		snprintf(text, sizeof(text), "exit %d", WEXITSTATUS(row->status));
-	else if (row->status >= 0 && WIFSIGNALED(row->status) && sigabbrev_np(WTERMSIG(row->status)))
-		snprintf(text, sizeof(text), "SIG%s", sigabbrev_np(WTERMSIG(row->status)));
-	else if (row->status >= 0 && WIFSIGNALED(row->status))
-		snprintf(text, sizeof(text), "signal %d", WTERMSIG(row->status));
-	else
-		snprintf(text, sizeof(text), "%s",
-			row->ended	    ? "not known"
-				: *row->how ? row->how
-					    : "running");
-	json_str(j, NULL, text);
+		json_str(j, NULL, text);
+	} else if (row->status >= 0 && WIFSIGNALED(row->status)) {
+		json_str(j, NULL, format_signal(text, WTERMSIG(row->status)));
+	} else {
+		json_str(j, NULL, row->ended ? "not known" : *row->how ? row->how : "running");
+	}
 }
 
-static void add_names(struct json *j, const struct process_row *row)
+static void add_command_line(struct json *j, const struct process_row *row)
 {
 	struct buf text;
 
 	buf_init(&text, 1 << 20);
-	add_text(&text, row->name, row->name_len, LETTERS_UTF8);
-	json_text(j, NULL, text.data, text.len);
-	buf_reset(&text);
 	add_command(&text, row->command, row->command_len, LETTERS_UTF8);
 	if (row->command_cut)
 		buf_adds(&text, " …");
@@ -122,26 +115,20 @@ static void add_names(struct json *j, const struct process_row *row)
 	buf_release(&text);
 }
 
-/* Names that are parted by NULs, escaped for people as those of lines are. */
+/* Names that are parted by NULs. */
 static void add_groups(struct json *j, const struct process_row *row)
 {
-	struct buf text;
-
-	buf_init(&text, 1 << 20);
 	json_array(j, NULL);
 	for (size_t from = 0; row->groups_len && from <= row->groups_len;) {
 		size_t n = strnlen(row->groups + from, row->groups_len - from);
 
-		buf_reset(&text);
-		add_text(&text, row->groups + from, n, LETTERS_UTF8);
-		json_text(j, NULL, text.data, text.len);
+		page_text(j, NULL, row->groups + from, n);
 		from += n + 1;
 	}
 	json_end_array(j);
-	buf_release(&text);
 }
 
-/* As the statistics name him: by UID, but for the one whose name was recorded. */
+/* As the statistics name the user: by UID, but for the one whose name was recorded. */
 static void add_user(struct json *j, const struct stats *stats, const struct process_row *row)
 {
 	const char *name = NULL;
@@ -169,7 +156,8 @@ static void add_row(struct json *j, const struct page_listing *t, size_t i)
 	json_array(j, NULL);
 	page_number(j, NULL, row->value[PROCESS_PID]);
 	page_number(j, NULL, row->value[PROCESS_PPID]);
-	add_names(j, row);
+	page_text(j, NULL, row->name, row->name_len);
+	add_command_line(j, row);
 	add_user(j, t->s->stats, row);
 	add_groups(j, row);
 	json_uint(j, NULL, row->node);

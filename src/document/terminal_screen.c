@@ -53,29 +53,13 @@ void screen_put(struct screen *s, unsigned column, unsigned row, const char *let
 	c->ink = (int16_t)ink;
 }
 
-/* As it will be seen. The degree sign is no name's, so that it may go. */
-static void add_seen(const struct screen *s, const char *text, struct buf *out)
-{
-	const char *degree = s->utf8 ? NULL : strstr(text, " °C");
-
-	if (degree) {
-		add_text(out, text, (size_t)(degree - text) + 1, LETTERS_ASCII);
-		text = degree + strlen(" °");
-	}
-	if (s->utf8)
-		buf_adds(out, text);
-	else
-		for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-			buf_addf(out, *p < 0x80 ? "%c" : "\\x%02x", *p);
-}
-
 unsigned screen_text_columns(const struct screen *s, const char *text)
 {
 	struct buf seen;
 	unsigned n;
 
 	buf_init(&seen, 1 << 20);
-	add_seen(s, text, &seen);
+	add_letters(&seen, text, s->utf8);
 	n = (unsigned)MIN(utf8_columns((char *)seen.data), (size_t)100000);
 	buf_release(&seen);
 	return n;
@@ -89,7 +73,7 @@ unsigned screen_text(
 	unsigned n = 0;
 
 	buf_init(&seen, 1 << 20);
-	add_seen(s, text, &seen);
+	add_letters(&seen, text, s->utf8);
 	clip(&seen, 0, width, s->utf8);
 	p = seen.data;
 	end = p + (seen.err ? 0 : seen.len);

@@ -2,6 +2,8 @@
  * a time, so that moving pointers on insertion costs less than any cleverer structure would in code. */
 #include "env/files.h"
 
+#include "base/owned.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -92,15 +94,8 @@ struct file_node *files_make(struct files *t, const char *path)
 
 	if (i < t->nr && !strcmp(t->node[i]->path, path))
 		return t->node[i];
-	if (t->nr == t->cap) {
-		size_t cap = t->cap ? t->cap * 2 : 64;
-		struct file_node **more = realloc(t->node, cap * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		t->node = more;
-		t->cap = cap;
-	}
+	if (ARRAY_ROOM(t->node, t->cap, t->nr + 1) < 0)
+		return NULL;
 	node = node_new(path);
 	if (!node)
 		return NULL;

@@ -174,7 +174,7 @@ static int write_text(struct report *r, const char *directory, const char *name,
 
 static int write_numbers(struct report *r, const char *directory)
 {
-	const struct stats_page page = {.levels = (1u << NR_STATS_LEVELS) - 1};
+	const struct stats_page page = {.style.form = FORM_CSV, .levels = (1u << NR_STATS_LEVELS) - 1};
 	struct buf out;
 	int status;
 
@@ -182,11 +182,11 @@ static int write_numbers(struct report *r, const char *directory)
 	summary_json(r->analysis->summary, &out);
 	status = write_text(r, directory, "summary.json", &out);
 	if (status == EXIT_OK) {
-		stats_write_csv(r->analysis->stats, r->analysis->processes, &page, &out);
+		stats_write(r->analysis->stats, r->analysis->processes, &page, &out);
 		status = write_text(r, directory, "statistics.csv", &out);
 	}
 	if (status == EXIT_OK) {
-		processes_csv(r->analysis->processes, 0, &out);
+		processes_write(r->analysis->processes, 0, &page.style, &out);
 		status = write_text(r, directory, "processes.csv", &out);
 	}
 	buf_release(&out);

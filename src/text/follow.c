@@ -2,7 +2,7 @@
 #include "text/follow.h"
 
 #include "base/json.h"
-#include "text/words.h"
+#include "text/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,22 +27,6 @@ static const char *label_of(const char *metric)
 	return metric;
 }
 
-static int width_of(const struct series_column *c)
-{
-	return (int)MAX(strlen(label_of(c->name)), (size_t)VALUE_WIDTH);
-}
-
-static void add_heading(
-	const struct follow_page *p, const struct series_column *c, size_t nr, struct buf *out)
-{
-	buf_addf(out, "%*s", TIME_WIDTH, "time");
-	if (p->several)
-		buf_addf(out, "  %-*s", HOST_WIDTH, "host");
-	for (size_t i = 0; i < nr; i++)
-		buf_addf(out, "  %*s", width_of(&c[i]), label_of(c[i].name));
-	buf_addch(out, '\n');
-}
-
 static char *format_cell(char out[static UNITS_SIZE], const struct series_column *c, double value)
 {
 	char number[UNITS_SIZE];
@@ -65,26 +49,31 @@ static char *format_cell(char out[static UNITS_SIZE], const struct series_column
 static void print_text(struct follow_page *p, const struct follow_line *line, struct buf *out)
 {
 	const struct series_column *c;
-	size_t nr = series_columns(line->series, &c), from;
+	size_t nr = series_columns(line->series, &c);
+	const char *host = series_host(line->series);
+	struct text_column column[2 + SERIES_MAX] = {{.title = "time", .numbers = true, .width = TIME_WIDTH},
+		{.title = p->several ? "host" : NULL, .gap = 2, .width = HOST_WIDTH}};
+	const struct text_table t = {.column = column, .nr_columns = 2 + nr};
 	char text[UNITS_SIZE];
+	struct table_writer w;
 
+	for (size_t i = 0; i < nr; i++)
+		column[2 + i] = (struct text_column){.title = label_of(c[i].name),
+			.numbers = true,
+			.gap = 2,
+			.width = (unsigned)MAX(strlen(label_of(c[i].name)), (size_t)VALUE_WIDTH)};
+	table_begin(&w, &t, &(struct text_style){.utf8 = p->utf8}, out);
 	if (nr != p->nr_columns || !p->nr_lines || (p->height && p->nr_lines % p->height == 0))
-		add_heading(p, c, nr, out);
+		table_heading(&w);
 	p->nr_columns = (unsigned)nr;
 	p->nr_lines++;
-	buf_addf(out, "%*s", TIME_WIDTH, format_moment(text, (double)line->time_ns / 1e9, 3600));
-	if (p->several) {
-		const char *host = series_host(line->series);
-
-		buf_adds(out, "  ");
-		from = out->len;
-		add_text(out, host, strlen(host), p->utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-		clip(out, from, HOST_WIDTH, p->utf8);
-		pad(out, from, HOST_WIDTH);
-	}
+	table_begin_row(&w);
+	cell_words(&w, format_moment(text, (double)line->time_ns / 1e9, 3600));
+	cell_text(&w, host, strlen(host));
 	for (size_t i = 0; i < nr; i++)
-		buf_addf(out, "  %*s", width_of(&c[i]), format_cell(text, &c[i], line->value[i]));
-	buf_addch(out, '\n');
+		cell_words(&w, format_cell(text, &c[i], line->value[i]));
+	table_end_row(&w);
+	table_end(&w);
 }
 
 static void print_json(const struct follow_line *line, struct buf *out)

@@ -1,53 +1,66 @@
-/* One row a column: its key in CSV and JSON, its heading for people, its kind. A column without a heading is
- * for programs only. */
+/* The table of processes: `tacho show -p`. */
 #include "text/processes.h"
 
-#include "base/json.h"
-#include "base/units.h"
-#include "text/words.h"
+#include "text/json_parts.h"
+#include "text/table.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #define GROUPS_WIDTH 16
 
-enum look { LOOK_PLAIN, LOOK_NUMBER, LOOK_MOMENT, LOOK_SECONDS, LOOK_BYTES };
-/* Of levels, by their kind. */
+/* Of quantities, by unit and kind. */
+#define LOOK_NUMBER LOOK_COUNT
 #define LOOK_VIEW LOOK_BYTES
 #define LOOK_MEMORY LOOK_BYTES
-#define LOOK_COUNT LOOK_NUMBER
 
 /* clang-format off */
-static const struct {
-	const char *key, *heading;
-	int width;
-	enum look look;
-} face[NR_PROCESS_VALUES] = {
-	[PROCESS_PID]         = {"pid",              "PID",   8, LOOK_PLAIN},
-	[PROCESS_PPID]        = {"ppid",             "PPID",  8, LOOK_PLAIN},
-	[PROCESS_UID]         = {"uid",              NULL,    0, LOOK_PLAIN},
-	[PROCESS_START]       = {"start_s",          "START", 8, LOOK_MOMENT},
-	[PROCESS_END]         = {"end_s",            NULL,    0, LOOK_MOMENT},
-	[PROCESS_WALL]        = {"wall_s",           "WALL",  8, LOOK_SECONDS},
-	[PROCESS_HWM]         = {"hwm_bytes",        NULL,    0, LOOK_BYTES},
-#define FACE_PROCESS(heading, width, help) heading, width
-#define ROW(id, name, unit, children, metric, ended, figure, stats, process) \
-	IF_##process([PROCESS_##id] = {name QUANTITY_SUFFIX_##unit, FACE_##process, LOOK_##unit},)
+#define SHOWN(title_, width_) .title = title_, .numbers = true, .gap = 1, .width = width_
+static const struct text_column column[] = {
+	{.name = "host"},
+	[1 + PROCESS_PID]   = {.name = "pid",       SHOWN("PID", 7),   .look = LOOK_CODE, .whole = true},
+	[1 + PROCESS_PPID]  = {.name = "ppid",      SHOWN("PPID", 8),  .look = LOOK_CODE, .whole = true},
+	[1 + PROCESS_UID]   = {.name = "uid",       .whole = true},
+	[1 + PROCESS_START] = {.name = "start_s",   SHOWN("START", 8), .look = LOOK_MOMENT},
+	[1 + PROCESS_END]   = {.name = "end_s"},
+	[1 + PROCESS_WALL]  = {.name = "wall_s",    SHOWN("WALL", 8),  .look = LOOK_SECONDS},
+	[1 + PROCESS_HWM]   = {.name = "hwm_bytes", .whole = true},
+#define SHOWN_PROCESS(heading, width, help) SHOWN(heading, width)
+#define ROW(id, text, unit, children, metric, ended, figure, stats, process) \
+	IF_##process([1 + PROCESS_##id] = {.name = text QUANTITY_SUFFIX_##unit, SHOWN_##process, \
+		.look = LOOK_##unit, .whole = LOOK_##unit != LOOK_SECONDS},)
 	AMOUNTS(ROW)
 #undef ROW
-#define ROW(id, name, kind, metric, figure, stats, process) \
-	IF_##process([PROCESS_##id] = {"peak_" name QUANTITY_SUFFIX_##kind, FACE_##process, LOOK_##kind},)
+#define ROW(id, text, kind, metric, figure, stats, process) \
+	IF_##process([1 + PROCESS_##id] = {.name = "peak_" text QUANTITY_SUFFIX_##kind, SHOWN_##process, \
+		.look = LOOK_##kind, .whole = true},)
 	LEVELS(ROW)
 #undef ROW
+	[1 + NR_PROCESS_VALUES] = {SHOWN("EXIT", 8)},
+	{.group = "exit", .name = "code", .whole = true},
+	{.group = "exit", .name = "signal", .whole = true},
+	{.name = "how"},
+	{.name = "ended", .only = OF_JSON},
+	{.name = "sampled"},
+	{.name = "late"},
+	{.name = "name"},
+	{.name = "exe"},
+	{.name = "command", .only = OF_CSV},
+	{.name = "argv", .only = OF_JSON},
+	{.name = "groups", .only = OF_CSV},
+	{.name = "groups", .only = OF_JSON},
+	{.name = "argv_cut", .only = OF_JSON},
+	{.name = "cpu_lower_bound"},
+	{.name = "hwm_lower_bound"},
+	{.name = "hwm_upper_bound"},
+	{.name = "peak_rss_between_samples"},
+	{.title = "HOST", .gap = 2},
+	{.title = "GROUPS", .gap = 2, .most = GROUPS_WIDTH},
+	{.title = "COMMAND", .gap = 2, .width = 1},
 };
 /* clang-format on */
-
-static size_t shown(const struct process_table *t, size_t limit)
-{
-	return limit ? MIN(limit, t->nr) : t->nr;
-}
+enum { COLUMN_GROUPS = ARRAY_SIZE(column) - 2, COLUMN_HOST = COLUMN_GROUPS - 1 };
 
 static bool has_code(const struct process_row *row)
 {
@@ -59,46 +72,18 @@ static bool has_signal(const struct process_row *row)
 	return row->status >= 0 && WIFSIGNALED(row->status);
 }
 
-/* ---- for people ---- */
-
-static const char *look_text(char out[static UNITS_SIZE], double v, enum look look)
-{
-	if (isnan(v))
-		return "-";
-	switch (look) {
-	case LOOK_BYTES:
-		return format_bytes(out, v);
-	case LOOK_MOMENT:
-		return format_moment(out, v, 0);
-	case LOOK_SECONDS:
-		return format_duration(out, v);
-	case LOOK_NUMBER:
-		return format_count(out, v);
-	default:
-		snprintf(out, UNITS_SIZE, "%.0f", v);
-		return out;
-	}
-}
-
 static const char *end_text(char out[static UNITS_SIZE], const struct process_row *row)
 {
-	const char *name = has_signal(row) ? sigabbrev_np(WTERMSIG(row->status)) : NULL;
-
+	if (has_signal(row))
+		return format_signal(out, WTERMSIG(row->status));
 	if (has_code(row))
-		snprintf(out, UNITS_SIZE, "%d", WEXITSTATUS(row->status));
-	else if (name)
-		snprintf(out, UNITS_SIZE, "SIG%s", name);
-	else if (has_signal(row))
-		snprintf(out, UNITS_SIZE, "SIG%d", WTERMSIG(row->status));
-	else
-		snprintf(out, UNITS_SIZE, "%s", row->ended ? "?" : *row->how ? row->how : "runs");
-	return out;
+		return format_look(out, LOOK_CODE, WEXITSTATUS(row->status), 0);
+	return row->ended ? "?" : *row->how ? row->how : "runs";
 }
 
-static void add_identity(struct buf *out, const struct process_row *row, bool utf8)
+/* For people: a command line, or what is known instead. */
+static void add_identity(struct buf *out, const struct process_row *row, enum letters letters)
 {
-	enum letters letters = utf8 ? LETTERS_UTF8 : LETTERS_ASCII;
-
 	if (row->command_len) {
 		add_command(out, row->command, row->command_len, letters);
 		buf_adds(out, row->command_cut ? " ..." : "");
@@ -116,7 +101,7 @@ static void add_identity(struct buf *out, const struct process_row *row, bool ut
 	}
 }
 
-/* "tool, user:ann" */
+/* "tool,user:ann" */
 static void add_groups(struct buf *out, const struct process_row *row, enum letters letters)
 {
 	for (size_t from = 0; from < row->groups_len;) {
@@ -140,177 +125,104 @@ static const char *mark_of(const struct process_row *row, enum process_value i, 
 	return "";
 }
 
-static void text_row(const struct process_table *t, const struct process_row *row, unsigned width, bool utf8,
-	struct buf *out)
+static void put_lists(struct table_writer *w, const struct process_row *row)
 {
-	char text[UNITS_SIZE];
-	size_t from = out->len;
+	struct buf *text = cell_open(w);
+	const char *key;
+	struct json *j;
 
-	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
-		char cell[UNITS_SIZE + 8];
-		const char *mark = isnan(row->value[i]) ? "" : mark_of(row, i, utf8);
-
-		if (!face[i].heading)
-			continue;
-		snprintf(cell, sizeof(cell), "%s%s", mark, look_text(text, row->value[i], face[i].look));
-		/* The width is in bytes. */
-		buf_addf(out, "%*s ", face[i].width + (*mark && utf8 ? (int)strlen(mark) - 1 : 0), cell);
+	if (text) {
+		add_command(text, row->command, row->command_len, LETTERS_RAW);
+		cell_close(w, true);
 	}
-	buf_addf(out, "%8s  ", end_text(text, row));
-	if (t->nr_hosts > 1) {
-		add_text(out, t->host[row->node], strlen(t->host[row->node]),
-			utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-		buf_adds(out, "  ");
+	if ((j = cell_json(w, &key)))
+		json_words(j, key, row->command, row->command_len);
+	if ((text = cell_open(w))) {
+		add_groups(text, row, LETTERS_RAW);
+		cell_close(w, true);
 	}
-	if (t->has_groups) {
-		size_t cell = out->len;
-
-		add_groups(out, row, utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-		if (out->len == cell)
-			buf_addch(out, '-');
-		clip(out, cell, GROUPS_WIDTH, utf8);
-		pad(out, cell, GROUPS_WIDTH + 2);
-	}
-	add_identity(out, row, utf8);
-	if (width)
-		clip(out, from, width, utf8);
-	buf_addch(out, '\n');
+	if ((j = cell_json(w, &key)))
+		json_words(j, key, row->groups, row->groups_len);
+	cell_flag(w, row->command_cut);
 }
 
-void processes_text(const struct process_table *t, size_t limit, unsigned width, bool utf8, struct buf *out)
+static void put_row(struct table_writer *w, const struct text_table *t, size_t i)
 {
-	size_t from = out->len;
-	char text[UNITS_SIZE];
+	const struct process_table *all = t->of;
+	const struct process_row *row = &all->row[i];
+	const char *host = all->host[row->node];
+	char end[UNITS_SIZE];
+	struct buf *text;
 
-	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
-		if (face[i].heading)
-			buf_addf(out, "%*s ", face[i].width, face[i].heading);
-	buf_addf(out, "%8s  %s", "EXIT", t->nr_hosts > 1 ? "HOST  " : "");
-	if (t->has_groups)
-		buf_addf(out, "%-*s", GROUPS_WIDTH + 2, "GROUPS");
-	buf_adds(out, "COMMAND");
-	if (width)
-		clip(out, from, width, utf8);
-	buf_addch(out, '\n');
-	for (size_t i = 0; i < shown(t, limit); i++)
-		text_row(t, &t->row[i], width, utf8, out);
-	if (shown(t, limit) < t->nr)
-		buf_addf(out, "(%zu more)\n", t->nr - shown(t, limit));
-	if (t->cpu_in_no_row >= 0.001)
-		buf_addf(out, "(%s of CPU time is in no row: the last moments of short processes)\n",
-			format_duration(text, t->cpu_in_no_row));
-}
-
-/* ---- for programs ---- */
-
-void processes_csv(const struct process_table *t, size_t limit, struct buf *out)
-{
-	buf_adds(out, "host");
-	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++)
-		buf_addf(out, ",%s", face[i].key);
-	buf_adds(out,
-		",exit_code,exit_signal,how,sampled,late,name,exe,command,groups,"
-		"cpu_lower_bound,hwm_lower_bound,hwm_upper_bound,peak_rss_between_samples\n");
-	for (size_t i = 0; i < shown(t, limit); i++) {
-		const struct process_row *row = &t->row[i];
-		struct buf command;
-
-		add_csv(out, t->host[row->node], strlen(t->host[row->node]));
-		for (unsigned j = 0; j < NR_PROCESS_VALUES; j++) {
-			buf_addch(out, ',');
-			add_csv_number(out, row->value[j]);
-		}
-		buf_addch(out, ',');
-		add_csv_number(out, has_code(row) ? WEXITSTATUS(row->status) : NAN);
-		buf_addch(out, ',');
-		add_csv_number(out, has_signal(row) ? WTERMSIG(row->status) : NAN);
-		buf_addf(out, ",%s,%d,%d,", row->how, row->sampled, row->late);
-		add_csv(out, row->name, row->name_len);
-		buf_addch(out, ',');
-		add_csv(out, row->exe, row->exe_len);
-		buf_addch(out, ',');
-		buf_init(&command, MAX(row->command_len, row->groups_len) * 8 + 16);
-		add_command(&command, row->command, row->command_len, LETTERS_RAW);
-		add_csv(out, (char *)command.data, command.len);
-		buf_addch(out, ',');
-		buf_reset(&command);
-		add_groups(&command, row, LETTERS_RAW);
-		add_csv(out, (char *)command.data, command.len);
-		buf_release(&command);
-		buf_addf(out, ",%d,%d,%d,%d\n", row->cpu_least, row->hwm_least, row->hwm_most,
-			row->rss_between);
+	cell_text(w, host, strlen(host));
+	for (unsigned k = 0; k < NR_PROCESS_VALUES; k++)
+		cell_bound(w, mark_of(row, k, w->style.utf8), row->value[k]);
+	cell_words(w, end_text(end, row));
+	cell_number(w, has_code(row) ? WEXITSTATUS(row->status) : NAN);
+	cell_number(w, has_signal(row) ? WTERMSIG(row->status) : NAN);
+	cell_words(w, row->how);
+	cell_flag(w, row->ended);
+	cell_flag(w, row->sampled);
+	cell_flag(w, row->late);
+	cell_text(w, row->name, row->name_len);
+	cell_text(w, row->exe, row->exe_len);
+	put_lists(w, row);
+	cell_flag(w, row->cpu_least);
+	cell_flag(w, row->hwm_least);
+	cell_flag(w, row->hwm_most);
+	cell_flag(w, row->rss_between);
+	cell_text(w, host, strlen(host));
+	if ((text = cell_open(w))) {
+		add_groups(text, row, w->letters);
+		cell_close(w, text->len);
+	}
+	if ((text = cell_open(w))) {
+		add_identity(text, row, w->letters);
+		cell_close(w, true);
 	}
 }
 
-static void json_exit(struct json *j, const struct process_row *row)
-{
-	json_object(j, "exit");
-	if (has_code(row))
-		json_int(j, "code", WEXITSTATUS(row->status));
-	else
-		json_null(j, "code");
-	if (has_signal(row))
-		json_int(j, "signal", WTERMSIG(row->status));
-	else
-		json_null(j, "signal");
-	json_end_object(j);
-}
-
-/* Words parted by NULs. */
-static void json_words(struct json *j, const char *key, const char *words, size_t len)
-{
-	json_array(j, key);
-	for (size_t from = 0; len && from <= len;) {
-		size_t n = strnlen(words + from, len - from);
-
-		json_bytes(j, NULL, words + from, n);
-		from += n + 1;
-	}
-	json_end_array(j);
-}
-
-static void json_row(struct json *j, const struct process_table *t, const struct process_row *row)
-{
-	json_object(j, NULL);
-	json_name(j, "host", t->host[row->node]);
-	for (unsigned i = 0; i < NR_PROCESS_VALUES; i++) {
-		if (isnan(row->value[i]))
-			json_null(j, face[i].key);
-		else if (face[i].look == LOOK_MOMENT || face[i].look == LOOK_SECONDS ||
-			fabs(row->value[i]) > 9e15)
-			json_num(j, face[i].key, row->value[i]);
-		else
-			json_int(j, face[i].key, round_i64(row->value[i]));
-	}
-	json_exit(j, row);
-	json_str(j, "how", *row->how ? row->how : NULL);
-	json_bool(j, "ended", row->ended);
-	json_bool(j, "sampled", row->sampled);
-	json_bool(j, "late", row->late);
-	json_bool(j, "cpu_lower_bound", row->cpu_least);
-	json_bool(j, "hwm_lower_bound", row->hwm_least);
-	json_bool(j, "hwm_upper_bound", row->hwm_most);
-	json_bool(j, "peak_rss_between_samples", row->rss_between);
-	json_bytes(j, "name", row->name, row->name_len);
-	json_bytes(j, "exe", row->exe, row->exe_len);
-	json_words(j, "argv", row->command, row->command_len);
-	json_words(j, "groups", row->groups, row->groups_len);
-	json_bool(j, "argv_cut", row->command_cut);
-	json_end_object(j);
-}
-
-void processes_json(const struct process_table *t, size_t limit, struct buf *out)
+static void write_json(const struct process_table *p, const struct text_table *t, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out, true);
 	json_object(&j, NULL);
-	json_uint(&j, "total", t->nr);
-	json_num(&j, "cpu_in_no_row_s", t->cpu_in_no_row);
+	json_uint(&j, "total", p->nr);
+	json_num(&j, "cpu_in_no_row_s", p->cpu_in_no_row);
 	json_array(&j, "processes");
-	for (size_t i = 0; i < shown(t, limit); i++)
-		json_row(&j, t, &t->row[i]);
+	table_json(t, &j, NULL);
 	json_end_array(&j);
 	json_end_object(&j);
 	buf_addch(out, '\n');
+}
+
+void processes_write(
+	const struct process_table *p, size_t limit, const struct text_style *style, struct buf *out)
+{
+	struct text_column own[ARRAY_SIZE(column)];
+	struct text_table t = {.column = own,
+		.nr_columns = ARRAY_SIZE(own),
+		.nr_rows = limit ? MIN(limit, p->nr) : p->nr,
+		.row = put_row,
+		.of = p};
+	char text[UNITS_SIZE];
+
+	memcpy(own, column, sizeof(own));
+	if (p->nr_hosts < 2)
+		own[COLUMN_HOST].title = NULL;
+	if (!p->has_groups)
+		own[COLUMN_GROUPS].title = NULL;
+	if (style->form == FORM_JSON) {
+		write_json(p, &t, out);
+		return;
+	}
+	table_write(&t, style, out);
+	if (style->form != FORM_TEXT)
+		return;
+	if (t.nr_rows < p->nr)
+		buf_addf(out, "(%zu more)\n", p->nr - t.nr_rows);
+	if (p->cpu_in_no_row >= 0.001)
+		buf_addf(out, "(%s of CPU time is in no row: the last moments of short processes)\n",
+			format_duration(text, p->cpu_in_no_row));
 }

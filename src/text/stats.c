@@ -2,16 +2,15 @@
  * line. Many rows are a table with the columns that matter most; the rest is in CSV and JSON. */
 #include "text/stats.h"
 
+#include "base/json.h"
 #include "base/str.h"
-#include "text/words.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TITLE_WIDTH 20
 #define CELL_WIDTH 12
-#define NAME_WIDTH 24
+#define NAME_SIZE 64 /* of CELL_WIDTH letters */
 #define SIDE_MOST 8
 
 const char *const stats_level_names[NR_STATS_LEVELS + 1] = {"run", "node", "group", "user", "process", NULL};
@@ -47,34 +46,23 @@ static bool stats_column_is_of(const struct stats_column *c, enum stats_level le
 	return level == STATS_GROUP || level == STATS_USER ? c->of_groups : c->of_nodes;
 }
 
-/* ---- for people ---- */
-
-/* "1.5 GiB", "42s", "1,234"; "-" when not known. */
-static const char *stats_value(
-	char out[static UNITS_SIZE], const struct stats_column *c, double value, double length_s)
+static enum number_look look_of(const struct stats_column *c)
 {
-	char number[UNITS_SIZE];
-
-	if (isnan(value))
-		return "-";
 	if (c->moment)
-		return format_moment(out, value, length_s);
+		return LOOK_MOMENT;
 	switch (c->unit) {
 	case UNIT_BYTES:
-		format_bytes(number, value);
-		snprintf(out, UNITS_SIZE, "%.30s%s", number, c->per_second ? "/s" : "");
-		return out;
+		return c->per_second ? LOOK_RATE : LOOK_BYTES;
 	case UNIT_SECONDS:
-		return format_duration(out, value);
+		return LOOK_SECONDS;
 	case UNIT_RATIO:
-		snprintf(out, UNITS_SIZE, "%.30s %%", format_number(number, 100 * value));
-		return out;
+		return LOOK_PERCENT;
 	case UNIT_JOULES:
-		return format_si(out, value, "J");
+		return LOOK_JOULES;
 	case UNIT_WATTS:
-		return format_si(out, value, "W");
+		return LOOK_WATTS;
 	default:
-		return c->whole ? format_count(out, value) : format_number(out, value);
+		return c->whole ? LOOK_COUNT : LOOK_DIGITS;
 	}
 }
 
@@ -91,213 +79,212 @@ static bool is_known(const struct stats *s, enum stats_level level, size_t nr, e
 	return false;
 }
 
-static void add_name(
-	struct buf *out, const struct stats_row *row, size_t width, const struct stats_page *page)
-{
-	size_t from = out->len;
+/* What the tables' rows are made of. */
+struct stats_rows {
+	const struct stats *s;
+	const struct process_table *t;
+	const struct stats_page *page;
+	enum stats_level level; /* of CSV: NR_STATS_LEVELS, all that are wanted */
+	enum stats_id stat[NR_STATS];
+	size_t nr_stats;
+};
 
-	/* It is escaped already: only what the terminal cannot show is left to do. */
-	for (const char *p = row->name; *p; p++)
-		if (page->utf8 || (unsigned char)*p < 0x80)
-			buf_addch(out, *p);
-		else
-			buf_addf(out, "\\x%02x", (unsigned char)*p);
-	clip(out, from, width, page->utf8);
+/* ---- a line for each statistic, the rows side by side ---- */
+
+static void put_statistic(struct table_writer *w, const struct text_table *t, size_t i)
+{
+	const struct stats_rows *r = t->of;
+	enum stats_id stat = r->stat[i];
+	char text[UNITS_SIZE + 2];
+
+	snprintf(text, sizeof(text), "  %.30s", stats_column[stat].title);
+	cell_words(w, text);
+	for (size_t k = 0; k < r->s->nr[r->level]; k++)
+		cell_words(w,
+			format_look(text, look_of(&stats_column[stat]), r->s->row[r->level][k].value[stat],
+				r->page->length_s));
 }
 
-static void add_right(struct buf *out, const char *text, size_t width)
+static void print_side_by_side(struct stats_rows *r, struct buf *out)
 {
-	size_t columns = utf8_columns(text);
+	struct text_column column[1 + SIDE_MOST] = {{.title = level_title[r->level], .width = TITLE_WIDTH}};
+	struct text_table t = {
+		.column = column, .nr_columns = 1 + r->s->nr[r->level], .row = put_statistic, .of = r};
+	char name[SIDE_MOST][NAME_SIZE];
+	struct buf text;
 
-	for (; columns < width; columns++)
-		buf_addch(out, ' ');
-	buf_adds(out, text);
-}
-
-static void add_title(struct buf *out, const char *title, const struct stats_page *page)
-{
-	buf_addf(out, page->color ? "\033[1m%s\033[m" : "%s", title);
-}
-
-/* A line for each column, the rows side by side. */
-static void print_side_by_side(
-	const struct stats *s, enum stats_level level, const struct stats_page *page, struct buf *out)
-{
-	size_t nr = s->nr[level];
-	char text[UNITS_SIZE];
-
-	add_title(out, level_title[level], page);
-	for (size_t n = strlen(level_title[level]); level != STATS_RUN && n < TITLE_WIDTH; n++)
-		buf_addch(out, ' ');
-	for (size_t i = 0; level != STATS_RUN && i < nr; i++) {
-		struct buf name;
-
-		buf_init(&name, 1 << 16);
-		add_name(&name, &s->row[level][i], CELL_WIDTH - 1, page);
-		add_right(out, (char *)name.data, CELL_WIDTH);
-		buf_release(&name);
+	for (unsigned k = 0; k < NR_STATS; k++)
+		if (is_known(r->s, r->level, r->s->nr[r->level], k))
+			r->stat[t.nr_rows++] = k;
+	for (size_t i = 0; i < r->s->nr[r->level]; i++) {
+		buf_init(&text, 1 << 16);
+		if (r->level != STATS_RUN)
+			add_letters(&text, r->s->row[r->level][i].name, r->page->style.utf8);
+		clip(&text, 0, CELL_WIDTH - 1, r->page->style.utf8);
+		snprintf(name[i], NAME_SIZE, "%s", (char *)text.data);
+		buf_release(&text);
+		column[1 + i] = (struct text_column){.title = name[i], .numbers = true, .width = CELL_WIDTH};
 	}
-	buf_addch(out, '\n');
-	for (unsigned k = 0; k < NR_STATS; k++) {
-		if (!is_known(s, level, nr, k))
-			continue;
-		buf_addf(out, "  %-*s", TITLE_WIDTH - 2, stats_column[k].title);
-		for (size_t i = 0; i < nr; i++)
-			add_right(out,
-				stats_value(
-					text, &stats_column[k], s->row[level][i].value[k], page->length_s),
-				CELL_WIDTH);
-		buf_addch(out, '\n');
-	}
+	table_write(
+		&t, &(struct text_style){.utf8 = r->page->style.utf8, .color = r->page->style.color}, out);
 }
 
-static void print_table(const struct stats *s, const struct process_table *t, enum stats_level level,
-	const struct stats_page *page, struct buf *out)
-{
-	size_t nr = rows_shown(s, page, level), from;
-	bool known[ARRAY_SIZE(headline)], hosts = level == STATS_PROCESS && t->nr_hosts > 1;
-	char text[UNITS_SIZE];
-
-	add_title(out, level_title[level], page);
-	buf_addch(out, '\n');
-	from = out->len;
-	for (size_t k = 0; k < ARRAY_SIZE(headline); k++) {
-		known[k] = is_known(s, level, nr, headline[k].stat);
-		if (known[k])
-			buf_addf(out, "%*s", CELL_WIDTH - 2, headline[k].heading);
-	}
-	buf_addf(out, "%s%s  NAME", level == STATS_PROCESS ? "       PID" : "", hosts ? "  HOST" : "");
-	if (page->width)
-		clip(out, from, page->width, page->utf8);
-	buf_addch(out, '\n');
-	for (size_t i = 0; i < nr; i++) {
-		const struct stats_row *row = &s->row[level][i];
-
-		from = out->len;
-		for (size_t k = 0; k < ARRAY_SIZE(headline); k++)
-			if (known[k])
-				add_right(out,
-					stats_value(text, &stats_column[headline[k].stat],
-						row->value[headline[k].stat], page->length_s),
-					CELL_WIDTH - 2);
-		if (level == STATS_PROCESS)
-			buf_addf(out, "%10.0f", t->row[row->process].value[PROCESS_PID]);
-		if (hosts) {
-			buf_adds(out, "  ");
-			add_text(out, t->host[row->node], strlen(t->host[row->node]),
-				page->utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-		}
-		buf_adds(out, "  ");
-		add_name(out, row, page->width ? page->width : NAME_WIDTH * 4, page);
-		if (page->width)
-			clip(out, from, page->width, page->utf8);
-		buf_addch(out, '\n');
-	}
-	if (nr < s->nr[level])
-		buf_addf(out, "(%zu more)\n", s->nr[level] - nr);
-}
-
-void stats_print(
-	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out)
-{
-	size_t side = page->width ? MAX(page->width, TITLE_WIDTH + CELL_WIDTH) - TITLE_WIDTH : 1000;
-	bool first = true;
-
-	for (unsigned level = 0; level < NR_STATS_LEVELS; level++) {
-		if (!(page->levels >> level & 1) || !s->nr[level])
-			continue;
-		if (!first)
-			buf_addch(out, '\n');
-		first = false;
-		if (level != STATS_PROCESS && s->nr[level] <= MIN(SIDE_MOST, side / CELL_WIDTH))
-			print_side_by_side(s, level, page, out);
-		else
-			print_table(s, t, level, page, out);
-	}
-}
-
-/* ---- for programs ---- */
-
-/* The bytes of a name, as recorded; for CSV and JSON, which escape in their own way. */
-static void raw_name(const struct stats_row *row, struct buf *out)
-{
-	buf_init(out, strlen(row->name) + 1);
-	unescape_bytes(out, row->name, strlen(row->name));
-}
+/* ---- a line for each row, the statistics side by side ---- */
 
 static bool has_host(enum stats_level level)
 {
 	return level == STATS_NODE || level == STATS_PROCESS;
 }
 
-void stats_write_csv(
+static void put_row(struct table_writer *w, const struct text_table *t, size_t i)
+{
+	const struct stats_rows *r = t->of;
+	enum stats_level level = r->level;
+	const struct stats_row *row;
+	const char *host;
+	struct buf *name;
+
+	if (level == NR_STATS_LEVELS)
+		for (level = 0; !(r->page->levels >> level & 1) || i >= rows_shown(r->s, r->page, level);
+			level++)
+			i -= r->page->levels >> level & 1 ? rows_shown(r->s, r->page, level) : 0;
+	row = &r->s->row[level][i];
+	host = has_host(level) ? r->t->host[row->node] : NULL;
+	if (host && !*host && w->style.form == FORM_CSV)
+		host = NULL;
+	cell_words(w, stats_level_names[level]);
+	name = cell_open(w);
+	if (name) {
+		/* The bytes as recorded: CSV and JSON escape in their own way. */
+		unescape_bytes(name, row->name, strlen(row->name));
+		cell_close(w, true);
+	}
+	cell_text(w, host, host ? strlen(host) : 0);
+	cell_number(w, level == STATS_PROCESS ? r->t->row[row->process].value[PROCESS_PID] : NAN);
+	for (size_t k = 0; k < r->nr_stats; k++)
+		cell_number(w, row->value[r->stat[k]]);
+	cell_number(w, level == STATS_PROCESS ? r->t->row[row->process].value[PROCESS_PID] : NAN);
+	cell_text(w, host, host ? strlen(host) : 0);
+	name = cell_open(w);
+	if (name) {
+		add_letters(name, row->name, w->style.utf8);
+		cell_close(w, true);
+	}
+}
+
+/* Columns of programs, the statistics, columns of people. */
+enum { BEFORE = 4, AFTER = 3, MOST_COLUMNS = BEFORE + NR_STATS + AFTER };
+
+static struct text_table make_table(
+	const struct stats_rows *r, struct text_column column[static MOST_COLUMNS])
+{
+	bool all = r->level == NR_STATS_LEVELS, processes = r->level == STATS_PROCESS;
+	struct text_column *c = column;
+
+	*c++ = (struct text_column){.name = all ? "level" : NULL};
+	*c++ = (struct text_column){.name = r->level != STATS_RUN ? "name" : NULL};
+	*c++ = (struct text_column){.name = all || has_host(r->level) ? "host" : NULL};
+	*c++ = (struct text_column){.name = all || processes ? "pid" : NULL, .whole = true};
+	for (size_t k = 0; k < r->nr_stats; k++)
+		*c++ = (struct text_column){.name = stats_column[r->stat[k]].name,
+			.look = look_of(&stats_column[r->stat[k]]),
+			.whole = stats_column[r->stat[k]].whole,
+			.numbers = true,
+			.gap = 1,
+			.width = CELL_WIDTH - 3,
+			.length_s = r->page->length_s};
+	*c++ = (struct text_column){.title = processes ? "PID" : NULL,
+		.look = LOOK_CODE,
+		.numbers = true,
+		.gap = 1,
+		.width = CELL_WIDTH - 3};
+	*c++ = (struct text_column){.title = processes && r->t->nr_hosts > 1 ? "HOST" : NULL, .gap = 2};
+	*c++ = (struct text_column){.title = "NAME", .gap = 2, .width = 1};
+	return (struct text_table){
+		.column = column, .nr_columns = (size_t)(c - column), .row = put_row, .of = r};
+}
+
+static void print_table(struct stats_rows *r, struct buf *out)
+{
+	struct text_column column[MOST_COLUMNS];
+	size_t nr = rows_shown(r->s, r->page, r->level), heading[ARRAY_SIZE(headline)];
+	struct text_table t;
+
+	for (size_t k = 0; k < ARRAY_SIZE(headline); k++)
+		if (is_known(r->s, r->level, nr, headline[k].stat)) {
+			heading[r->nr_stats] = k;
+			r->stat[r->nr_stats++] = headline[k].stat;
+		}
+	t = make_table(r, column);
+	t.nr_rows = nr;
+	for (size_t k = 0; k < r->nr_stats; k++)
+		column[BEFORE + k].title = headline[heading[k]].heading;
+	buf_addf(out, r->page->style.color ? "\033[1m%s\033[0m\n" : "%s\n", level_title[r->level]);
+	table_write(&t, &r->page->style, out);
+	if (nr < r->s->nr[r->level])
+		buf_addf(out, "(%zu more)\n", r->s->nr[r->level] - nr);
+}
+
+static void print_text(
 	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out)
 {
-	buf_adds(out, "level,name,host,pid");
-	for (unsigned k = 0; k < NR_STATS; k++)
-		buf_addf(out, ",%s", stats_column[k].name);
-	buf_addch(out, '\n');
+	unsigned width = page->style.width;
+	size_t side = width ? MAX(width, TITLE_WIDTH + CELL_WIDTH) - TITLE_WIDTH : 1000;
+	bool first = true;
+
 	for (unsigned level = 0; level < NR_STATS_LEVELS; level++) {
-		size_t nr = page->levels >> level & 1 ? rows_shown(s, page, level) : 0;
+		struct stats_rows r = {.s = s, .t = t, .page = page, .level = level};
 
-		for (size_t i = 0; i < nr; i++) {
-			const struct stats_row *row = &s->row[level][i];
-			const char *host = has_host(level) ? t->host[row->node] : "";
-			struct buf name;
-
-			raw_name(row, &name);
-			buf_addf(out, "%s,", stats_level_names[level]);
-			add_csv(out, (char *)name.data, name.len);
-			buf_release(&name);
-			buf_addch(out, ',');
-			if (*host)
-				add_csv(out, host, strlen(host));
-			buf_addch(out, ',');
-			if (level == STATS_PROCESS)
-				add_csv_number(out, t->row[row->process].value[PROCESS_PID]);
-			for (unsigned k = 0; k < NR_STATS; k++) {
-				buf_addch(out, ',');
-				add_csv_number(out, row->value[k]);
-			}
-			buf_addch(out, '\n');
-		}
-	}
-}
-
-/* The values of a row by name, into an object that is open. */
-static void stats_row_json(struct json *j, const struct stats_row *row, enum stats_level level)
-{
-	for (unsigned k = 0; k < NR_STATS; k++) {
-		const struct stats_column *c = &stats_column[k];
-
-		if (!stats_column_is_of(c, level))
+		if (!(page->levels >> level & 1) || !s->nr[level])
 			continue;
-		if (c->whole && fabs(row->value[k]) < 9e15)
-			json_int(j, c->name, round_i64(row->value[k]));
+		if (!first)
+			buf_addch(out, '\n');
+		first = false;
+		if (level != STATS_PROCESS && s->nr[level] <= MIN(SIDE_MOST, side / CELL_WIDTH))
+			print_side_by_side(&r, out);
 		else
-			json_num(j, c->name, row->value[k]);
+			print_table(&r, out);
 	}
 }
 
-static void json_row(struct json *j, const struct stats_row *row, enum stats_level level,
-	const struct process_table *t, const char *key)
-{
-	struct buf name;
+/* ---- for programs ---- */
 
-	raw_name(row, &name);
-	json_object(j, key);
-	if (level != STATS_RUN)
-		json_bytes(j, "name", name.data, name.len);
-	buf_release(&name);
-	if (has_host(level))
-		json_name(j, "host", t->host[row->node]);
-	if (level == STATS_PROCESS && !isnan(t->row[row->process].value[PROCESS_PID]))
-		json_int(j, "pid", round_i64(t->row[row->process].value[PROCESS_PID]));
-	stats_row_json(j, row, level);
-	json_end_object(j);
+static void write_csv(
+	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out)
+{
+	struct stats_rows r = {.s = s, .t = t, .page = page, .level = NR_STATS_LEVELS};
+	struct text_column column[MOST_COLUMNS];
+	struct text_table table;
+
+	while (r.nr_stats < NR_STATS) {
+		r.stat[r.nr_stats] = (enum stats_id)r.nr_stats;
+		r.nr_stats++;
+	}
+	table = make_table(&r, column);
+	for (unsigned level = 0; level < NR_STATS_LEVELS; level++)
+		table.nr_rows += page->levels >> level & 1 ? rows_shown(s, page, level) : 0;
+	table_write(&table, &page->style, out);
 }
 
-void stats_write_json(
+static void json_level(struct json *j, struct stats_rows *r)
+{
+	bool list = r->level != STATS_RUN;
+	struct text_column column[MOST_COLUMNS];
+	struct text_table t;
+
+	for (unsigned k = 0; k < NR_STATS; k++)
+		if (stats_column_is_of(&stats_column[k], r->level))
+			r->stat[r->nr_stats++] = k;
+	t = make_table(r, column);
+	t.nr_rows = rows_shown(r->s, r->page, r->level);
+	if (list)
+		json_array(j, level_list[r->level]);
+	table_json(&t, j, list ? NULL : level_list[r->level]);
+	if (list)
+		json_end_array(j);
+}
+
+static void write_json(
 	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out)
 {
 	struct json j;
@@ -318,17 +305,22 @@ void stats_write_json(
 	}
 	json_end_object(&j);
 	for (unsigned level = 0; level < NR_STATS_LEVELS; level++) {
-		if (!(page->levels >> level & 1))
-			continue;
-		if (level == STATS_RUN) {
-			json_row(&j, &s->row[level][0], level, t, level_list[level]);
-			continue;
-		}
-		json_array(&j, level_list[level]);
-		for (size_t i = 0; i < rows_shown(s, page, level); i++)
-			json_row(&j, &s->row[level][i], level, t, NULL);
-		json_end_array(&j);
+		struct stats_rows r = {.s = s, .t = t, .page = page, .level = level};
+
+		if (page->levels >> level & 1)
+			json_level(&j, &r);
 	}
 	json_end_object(&j);
 	buf_addch(out, '\n');
+}
+
+void stats_write(
+	const struct stats *s, const struct process_table *t, const struct stats_page *page, struct buf *out)
+{
+	if (page->style.form == FORM_JSON)
+		write_json(s, t, page, out);
+	else if (page->style.form == FORM_CSV)
+		write_csv(s, t, page, out);
+	else
+		print_text(s, t, page, out);
 }

@@ -61,16 +61,13 @@ static void add_spark(struct buf *out, const struct spark *spark, double end, bo
 
 void summary_outcome(const struct summary *s, struct buf *line)
 {
-	const char *name, *target = s->text[TEXT_TARGET];
+	const char *target = s->text[TEXT_TARGET];
+	char name[UNITS_SIZE];
 
 	if (has_figure(s, FIG_EXIT_CODE)) {
 		buf_addf(line, "exit %.0f", s->figure[FIG_EXIT_CODE].value);
 	} else if (has_figure(s, FIG_EXIT_SIGNAL)) {
-		name = sigabbrev_np((int)s->figure[FIG_EXIT_SIGNAL].value);
-		if (name)
-			buf_addf(line, "killed by SIG%s", name);
-		else
-			buf_addf(line, "killed by signal %.0f", s->figure[FIG_EXIT_SIGNAL].value);
+		buf_addf(line, "killed by %s", format_signal(name, (int)s->figure[FIG_EXIT_SIGNAL].value));
 	} else if (!s->complete) {
 		buf_adds(line, "unfinished");
 	} else if (!strcmp(s->mode, "attach")) {
@@ -115,13 +112,8 @@ static void print_head(const struct page *p, const char *name)
 
 void print_line(const struct page *p, const char *label, const char *label_color, const char *text)
 {
-	buf_adds(p->out, "  ");
-	color(p->out, p, label_color);
-	buf_adds(p->out, label);
-	color(p->out, p, "0");
-	buf_addf(p->out, "%*s", (int)(LABEL_WIDTH - 2 - strlen(label)), "");
-	add_wrapped(p->out, text, LABEL_WIDTH, MAX(p->style->width, 40u));
-	buf_addch(p->out, '\n');
+	add_paragraph(
+		p->out, 2, label, p->style->color ? label_color : NULL, LABEL_WIDTH, text, p->style->width);
 }
 
 /* The job may not have all that the machine has. */

@@ -1,147 +1,75 @@
 /* The groups of a summary as a small table: a row each, columns as far as the terminal is wide. */
 #include "text/page.h"
 
-#include "base/str.h"
+#include "text/table.h"
 
+#include <math.h>
 #include <string.h>
 
 #define GROUPS_SHOWN 24
 #define NAME_LEAST 12
 #define LIMITS_SHOWN 6 /* groups whose limits are not those of the whole */
 
-enum group_column {
-	GROUP_PROCESSES,
-	GROUP_CPU,
-	GROUP_CORES,
-	GROUP_MEMORY,
-	GROUP_GPU,
-	GROUP_READ,
-	GROUP_WROTE,
-	NR_GROUP_COLUMNS
-};
+enum { GROUP_NAME, GROUP_GPU = 5 };
 
-static const struct {
-	const char *heading;
-	unsigned width;
-	unsigned terminal; /* narrower ones do not have it */
-} group_column[NR_GROUP_COLUMNS] = {[GROUP_PROCESSES] = {"procs", 6, 48},
-	[GROUP_CPU] = {"cpu", 8, 0},
-	[GROUP_CORES] = {"cores", 6, 60},
-	[GROUP_MEMORY] = {"memory", 10, 0},
-	[GROUP_GPU] = {"gpu", 8, 88}, /* where any group used one */
-	[GROUP_READ] = {"read", 9, 80},
-	[GROUP_WROTE] = {"wrote", 9, 80}};
+static const struct text_column group_column[] = {
+	{.title = "name"},
+	{.title = "procs", .numbers = true, .gap = 1, .width = 6, .look = LOOK_COUNT},
+	{.title = "cpu", .numbers = true, .gap = 1, .width = 8, .look = LOOK_SECONDS},
+	{.title = "cores", .numbers = true, .gap = 1, .width = 6, .look = LOOK_CORES},
+	{.title = "memory", .numbers = true, .gap = 1, .width = 10, .look = LOOK_BYTES},
+	[GROUP_GPU] = {.title = "gpu", .numbers = true, .gap = 1, .width = 8, .look = LOOK_SECONDS},
+	{.title = "read", .numbers = true, .gap = 1, .width = 9, .look = LOOK_BYTES},
+	{.title = "wrote", .numbers = true, .gap = 1, .width = 9, .look = LOOK_BYTES},
+};
+/* Terminals that are narrower do not have the column. */
+static const unsigned terminal[ARRAY_SIZE(group_column)] = {0, 48, 0, 60, 0, 88, 80, 80};
 
 /* Time that GPUs worked for it. */
-static void gpu_cell(const struct summary *group, struct buf *out)
+static double gpu_busy(const struct summary *group)
 {
-	char text[UNITS_SIZE];
-	double busy = 0;
-	bool any = false;
+	double busy = NAN;
 
 	for (size_t i = 0; i < group->nr_gpus; i++)
-		if (!group->gpu[i].figure[GPU_FIG_JOB_BUSY].why && !group->gpu[i].text[GPU_TEXT_PARENT]) {
-			any = true;
-			busy += group->gpu[i].figure[GPU_FIG_JOB_BUSY].value;
-		}
-	buf_adds(out, any ? format_duration(text, busy) : "-");
+		if (!group->gpu[i].figure[GPU_FIG_JOB_BUSY].why && !group->gpu[i].text[GPU_TEXT_PARENT])
+			busy = (isnan(busy) ? 0 : busy) + group->gpu[i].figure[GPU_FIG_JOB_BUSY].value;
+	return busy;
 }
 
-static bool is_least(const struct summary *group, enum group_column column)
+static void put_figure(struct table_writer *w, const struct page *g, enum figure_id id, bool least)
 {
-	return (column == GROUP_CPU && group->cpu_lower_bound) ||
-		(column == GROUP_MEMORY && group->memory_lower_bound) ||
-		((column == GROUP_READ || column == GROUP_WROTE) && group->io_lower_bound);
+	char mark[8];
+
+	snprintf(mark, sizeof(mark), "%s%s",
+		!least			? ""
+			: w->style.utf8 ? "≥"
+					: ">",
+		id == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "");
+	cell_bound(w, mark, has(g, id) ? value(g, id) : NAN);
 }
 
-static void group_cell(const struct page *g, enum group_column column, struct buf *out)
+static void put_group(struct table_writer *w, const struct text_table *t, size_t i)
 {
-	enum figure_id memory = summary_memory(g->s);
-	static const enum figure_id figure[] = {[GROUP_PROCESSES] = FIG_SEEN,
-		[GROUP_CPU] = FIG_CPU,
-		[GROUP_CORES] = FIG_MEAN_CORES,
-		[GROUP_READ] = FIG_READ_CHARS,
-		[GROUP_WROTE] = FIG_WRITE_CHARS};
-	enum figure_id id = column == GROUP_MEMORY ? memory : figure[column]; /* of GROUP_GPU there is none */
-	char text[UNITS_SIZE];
+	const struct page *p = t->of;
+	const struct summary *group = &p->s->group[i];
+	const struct page g = {.s = group, .style = p->style};
 
-	if (column == GROUP_GPU) {
-		gpu_cell(g->s, out);
-		return;
-	}
-	if (!has(g, id)) {
-		buf_addch(out, '-');
-		return;
-	}
-	if (is_least(g->s, column))
-		buf_adds(out, g->style->utf8 ? "≥" : ">");
-	if (column == GROUP_PROCESSES)
-		buf_adds(out, format_count(text, value(g, id)));
-	else if (column == GROUP_CPU)
-		buf_adds(out, format_duration(text, value(g, id)));
-	else if (column == GROUP_CORES)
-		buf_adds(out, format_cores(text, value(g, id)));
-	else if (column == GROUP_MEMORY)
-		buf_addf(out, "%s%s", memory == FIG_PSS ? tilde(g, FIG_PSS_ESTIMATED) : "",
-			format_bytes(text, value(g, id)));
-	else
-		buf_adds(out, format_bytes(text, value(g, id)));
+	cell_text(w, group->name, strlen(group->name));
+	put_figure(w, &g, FIG_SEEN, false);
+	put_figure(w, &g, FIG_CPU, group->cpu_lower_bound);
+	put_figure(w, &g, FIG_MEAN_CORES, false);
+	put_figure(w, &g, summary_memory(group), group->memory_lower_bound);
+	cell_number(w, gpu_busy(group));
+	put_figure(w, &g, FIG_READ_CHARS, group->io_lower_bound);
+	put_figure(w, &g, FIG_WRITE_CHARS, group->io_lower_bound);
 }
 
-static bool has_column(const struct page *p, enum group_column column)
+static bool has_gpus(const struct summary *s)
 {
-	if (p->style->width < group_column[column].terminal)
-		return false;
-	for (size_t i = 0; column == GROUP_GPU && i < p->s->nr_groups; i++)
-		if (p->s->group[i].nr_gpus)
+	for (size_t i = 0; i < s->nr_groups; i++)
+		if (s->group[i].nr_gpus)
 			return true;
-	return column != GROUP_GPU;
-}
-
-/* One row of the table; the heading when there is no group. */
-static void print_group(const struct page *p, const struct summary *group, size_t name_width)
-{
-	struct page g = {.s = group, .style = p->style};
-	struct buf cell;
-	size_t from;
-
-	if (group)
-		buf_addf(p->out, "%*s", LABEL_WIDTH, "");
-	from = p->out->len;
-	if (group)
-		add_text(p->out, group->name, strlen(group->name), letters(p));
-	else
-		buf_adds(p->out, "name");
-	clip(p->out, from, name_width, p->style->utf8);
-	pad(p->out, from, name_width);
-	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++) {
-		if (!has_column(p, i))
-			continue;
-		buf_init(&cell, 100);
-		if (group)
-			group_cell(&g, i, &cell);
-		else
-			buf_adds(&cell, group_column[i].heading);
-		/* The width is in bytes. */
-		buf_addf(p->out, " %*s",
-			(int)(group_column[i].width + cell.len - utf8_columns((char *)cell.data)),
-			(char *)cell.data);
-		buf_release(&cell);
-	}
-	buf_addch(p->out, '\n');
-}
-
-/* That the text takes when it is printed. */
-static size_t columns_of(const struct page *p, const char *text)
-{
-	struct buf printed;
-	size_t n;
-
-	buf_init(&printed, strlen(text) * 4 + 1);
-	add_text(&printed, text, strlen(text), letters(p));
-	n = utf8_columns((char *)printed.data);
-	buf_release(&printed);
-	return n;
+	return false;
 }
 
 /* One target that is the whole says nothing new. */
@@ -207,27 +135,42 @@ static void print_limits(const struct page *p, size_t shown)
 	}
 }
 
-void print_groups(const struct page *p)
+/* The label of the summary's line stands before the heading. */
+static void print_table(const struct page *p, size_t shown)
 {
-	size_t used = LABEL_WIDTH, longest = 4, shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN), room;
+	struct text_column own[ARRAY_SIZE(group_column)];
+	const struct text_table t = {
+		.column = own, .nr_columns = ARRAY_SIZE(own), .nr_rows = shown, .row = put_group, .of = p};
+	size_t used = LABEL_WIDTH, width = p->style->width;
+	struct table_writer w;
 
-	if (!has_groups(p->s))
-		return;
-	for (unsigned i = 0; i < NR_GROUP_COLUMNS; i++)
-		if (has_column(p, i))
-			used += 1 + group_column[i].width;
-	for (size_t i = 0; i < shown; i++)
-		longest = MAX(longest, columns_of(p, p->s->group[i].name));
-	room = p->style->width > used + NAME_LEAST ? p->style->width - used : NAME_LEAST;
-	room = MIN(room, longest);
+	memcpy(own, group_column, sizeof(own));
+	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
+		if (width < terminal[i] || (i == GROUP_GPU && !has_gpus(p->s)))
+			own[i].title = NULL;
+		used += own[i].title ? own[i].gap + own[i].width : 0;
+	}
+	own[GROUP_NAME].most = (unsigned)(width > used + NAME_LEAST ? width - used : NAME_LEAST);
+	table_begin(&w, &t, &(struct text_style){.utf8 = p->style->utf8}, p->out);
+	table_measure(&w);
 	buf_adds(p->out, "  ");
 	color(p->out, p, "36");
 	buf_adds(p->out, "groups");
 	color(p->out, p, "0");
 	buf_addf(p->out, "%*s", LABEL_WIDTH - 8, "");
-	print_group(p, NULL, room);
-	for (size_t i = 0; i < shown; i++)
-		print_group(p, &p->s->group[i], room);
+	table_heading(&w);
+	own[GROUP_NAME].gap = LABEL_WIDTH;
+	table_rows(&w);
+	table_end(&w);
+}
+
+void print_groups(const struct page *p)
+{
+	size_t shown = MIN(p->s->nr_groups, (size_t)GROUPS_SHOWN);
+
+	if (!has_groups(p->s))
+		return;
+	print_table(p, shown);
 	if (shown < p->s->nr_groups)
 		buf_addf(p->out, "%*s(%zu more)\n", LABEL_WIDTH, "", p->s->nr_groups - shown);
 	print_limits(p, shown);

@@ -10,18 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-static void add_figure(struct json *j, const struct summary *s, enum figure_id id)
-{
-	const struct figure *f = &s->figure[id];
-
-	if (f->why || !isfinite(f->value))
-		json_null(j, summary_row[id].name);
-	else if (summary_row[id].whole && fabs(f->value) < 9e18)
-		json_int(j, summary_row[id].name, round_i64(f->value));
-	else
-		json_num(j, summary_row[id].name, f->value);
-}
-
 static bool same_group(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
@@ -69,7 +57,7 @@ static void add_figures(struct json *j, const struct summary *s)
 				json_object(j, group);
 			open = group;
 		}
-		add_figure(j, s, id);
+		json_figure(j, summary_row[id].name, &s->figure[id], summary_row[id].whole);
 	}
 	if (open) {
 		add_words(j, s, open);
@@ -205,9 +193,9 @@ void json_command(struct json *j, const struct summary *s)
 	buf_release(&command);
 }
 
-void json_argv(struct json *j, const char *words, size_t len)
+void json_words(struct json *j, const char *key, const char *words, size_t len)
 {
-	json_array(j, "argv");
+	json_array(j, key);
 	for (size_t from = 0; len && from <= len;) {
 		size_t n = strnlen(words + from, len - from);
 
@@ -222,7 +210,7 @@ static void add_identity(struct json *j, const struct summary *s)
 	char start[UNITS_SIZE];
 
 	json_command(j, s);
-	json_argv(j, s->command, s->command_len);
+	json_words(j, "argv", s->command, s->command_len);
 	json_name(j, "host", s->host);
 	json_str(j, "start", s->start_wall_ns ? format_iso8601(start, s->start_wall_ns) : NULL);
 	json_str(j, "mode", s->mode);

@@ -1,17 +1,14 @@
 /* The summary as JSON: what was counted, and the GPUs. */
 #include "text/json_parts.h"
 
-#include "base/units.h"
-
-#include <math.h>
 #include <stdio.h>
 
-static void add_number(struct json *j, const char *key, const struct figure *f, bool whole)
+void json_figure(struct json *j, const char *key, const struct figure *f, bool whole)
 {
-	if (f->why || !isfinite(f->value))
+	if (f->why)
 		json_null(j, key);
-	else if (whole && fabs(f->value) < 9e18)
-		json_int(j, key, round_i64(f->value));
+	else if (whole)
+		json_whole(j, key, f->value);
 	else
 		json_num(j, key, f->value);
 }
@@ -28,9 +25,9 @@ void json_counters(struct json *j, const struct summary *s)
 
 		snprintf(unit, sizeof(unit), "%s%s", unit_name(c->unit), c->per_second ? "/s" : "");
 		json_object(j, c->name);
-		add_number(j, "value", &c->value, !c->expression && c->unit == UNIT_COUNT);
+		json_figure(j, "value", &c->value, !c->expression && c->unit == UNIT_COUNT);
 		json_str(j, "unit", unit);
-		add_number(j, "running_share", &c->running_share, false);
+		json_figure(j, "running_share", &c->running_share, false);
 		json_end_object(j);
 	}
 	json_end_object(j);
@@ -108,7 +105,7 @@ static void add_gpu(struct json *j, const struct summary_gpu *gpu, bool group)
 		const char *name = group ? summary_gpu_row[i].of_group : summary_gpu_row[i].name;
 
 		if (name)
-			add_number(j, name, &gpu->figure[i], summary_gpu_row[i].whole);
+			json_figure(j, name, &gpu->figure[i], summary_gpu_row[i].whole);
 	}
 	add_gpu_texts(j, gpu, GPU_TEXT_HOST, GPU_TEXT_VENDOR, group);
 	add_gpu_texts(j, gpu, GPU_TEXT_PCI, NR_GPU_TEXTS, group);

@@ -1,4 +1,5 @@
-/* Small pieces of text that the reports share: times, units, counts, commands, columns. */
+/* Small pieces of text that the outputs share: numbers as people read them, and texts of others made safe for
+ * where they are to stand. */
 #include "text/words.h"
 
 #include "base/str.h"
@@ -6,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#define WIDTH_LEAST 40 /* of a screen: on a narrower one lines are broken by the terminal */
 
 char *format_moment(char out[static UNITS_SIZE], double seconds, double length)
 {
@@ -31,6 +34,17 @@ char *format_si(char out[static UNITS_SIZE], double value, const char *unit)
 		i++;
 	}
 	snprintf(out, UNITS_SIZE, "%.20s %s%.10s", format_number(number, value), step[i], unit);
+	return out;
+}
+
+char *format_signal(char out[static UNITS_SIZE], int signal)
+{
+	const char *name = sigabbrev_np(signal);
+
+	if (name)
+		snprintf(out, UNITS_SIZE, "SIG%s", name);
+	else
+		snprintf(out, UNITS_SIZE, "SIG%d", signal);
 	return out;
 }
 
@@ -131,6 +145,22 @@ void add_wrapped(struct buf *out, const char *text, size_t indent, size_t width)
 	}
 }
 
+void add_paragraph(struct buf *out, size_t indent, const char *label, const char *color, size_t column,
+	const char *text, size_t width)
+{
+	size_t columns = indent + utf8_columns(label);
+
+	buf_addf(out, "%*s", (int)indent, "");
+	if (color)
+		buf_addf(out, "\033[%sm", color);
+	buf_adds(out, label);
+	if (color)
+		buf_adds(out, "\033[0m");
+	pad(out, out->len, columns < column ? column - columns : 1);
+	add_wrapped(out, text, column, MAX(width, (size_t)WIDTH_LEAST));
+	buf_addch(out, '\n');
+}
+
 void pad(struct buf *out, size_t from, size_t column)
 {
 	size_t n = out->err ? column : utf8_columns((char *)out->data + from);
@@ -148,6 +178,98 @@ char *format_cores(char out[static UNITS_SIZE], double cores)
 					 : 1,
 		MIN(cores, 1e9));
 	return out;
+}
+
+char *format_look(char out[static UNITS_SIZE], enum number_look look, double value, double length_s)
+{
+	char number[UNITS_SIZE];
+
+	if (isnan(value)) {
+		snprintf(out, UNITS_SIZE, "-");
+		return out;
+	}
+	switch (look) {
+	case LOOK_DIGITS:
+		return format_number(out, value);
+	case LOOK_CODE:
+		snprintf(out, UNITS_SIZE, "%.0f", value);
+		return out;
+	case LOOK_COUNT:
+		return format_count(out, value);
+	case LOOK_SECONDS:
+		return format_duration(out, value);
+	case LOOK_MOMENT:
+		return format_moment(out, value, length_s);
+	case LOOK_BYTES:
+		return format_bytes(out, value);
+	case LOOK_RATE:
+		snprintf(out, UNITS_SIZE, "%.30s/s", format_bytes(number, value));
+		return out;
+	case LOOK_PERCENT:
+		snprintf(out, UNITS_SIZE, "%.30s %%", format_number(number, 100 * value));
+		return out;
+	case LOOK_CORES:
+		return format_cores(out, value);
+	case LOOK_JOULES:
+		return format_si(out, value, "J");
+	case LOOK_WATTS:
+		return format_si(out, value, "W");
+	}
+	return out;
+}
+
+void add_letters(struct buf *out, const char *text, bool utf8)
+{
+	static const struct {
+		const char *letters, *plain;
+	} known[] = {{"±", "+-"}, {" °C", " C"}};
+
+	while (*text) {
+		size_t i = 0;
+
+		while (i < ARRAY_SIZE(known) && (utf8 || !str_starts(text, known[i].letters)))
+			i++;
+		if (i < ARRAY_SIZE(known)) {
+			buf_adds(out, known[i].plain);
+			text += strlen(known[i].letters);
+			continue;
+		}
+		buf_addf(out, utf8 || (unsigned char)*text < 0x80 ? "%c" : "\\x%02x", (unsigned char)*text);
+		text++;
+	}
+}
+
+void add_html(struct buf *out, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+
+	while (p < end) {
+		size_t len = MAX(utf8_length(p, end), (size_t)1);
+
+		if (strchr("&<>\"'", *p))
+			buf_addf(out, "&#%d;", *p);
+		else if (strchr("\n\t", *p))
+			buf_addch(out, ' ');
+		else
+			show_bytes(out, p, len, "");
+		p += len;
+	}
+}
+
+void add_element(struct buf *out, const char *open, const char *text, const char *close)
+{
+	buf_adds(out, open);
+	add_html(out, text);
+	buf_adds(out, close);
+}
+
+void add_markdown(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\`*_[]<>#|~&$^", *text))
+			buf_addch(out, '\\');
+		buf_addch(out, *text == '\n' || *text == '\r' ? ' ' : *text);
+	}
 }
 
 void add_csv(struct buf *out, const char *text, size_t len)

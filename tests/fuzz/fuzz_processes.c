@@ -20,9 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (process_table_read(run, &t, &out) < 0)
 		abort();
 	process_table_sort(t, data[0] / 2 % NR_ORDERS, data[0] >> 7);
-	processes_text(t, 0, 100, true, &out);
-	processes_csv(t, 0, &out);
-	processes_json(t, 0, &out);
+	for (enum text_form form = FORM_TEXT; form <= FORM_JSON; form++)
+		processes_write(t, 0, &(struct text_style){form, .width = 100, .utf8 = true}, &out);
 	if (out.err)
 		abort();
 	process_table_free(t);

@@ -10,8 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct stats_page page = {
-		.levels = (1u << NR_STATS_LEVELS) - 1, .width = 100, .utf8 = true, .length_s = 10};
+	struct stats_page page = {
+		.style = {.width = 100, .utf8 = true}, .levels = (1u << NR_STATS_LEVELS) - 1, .length_s = 10};
 	const struct run *run = fuzz_run(data, size);
 	struct process_table *t = NULL;
 	struct summary *summary = NULL;
@@ -24,9 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (summary_read(run, &summary, &out) < 0 || process_table_read(run, &t, &out) < 0 ||
 		stats_read(run, summary, t, NULL, &s, &out) < 0)
 		abort();
-	stats_print(s, t, &page, &out);
-	stats_write_csv(s, t, &page, &out);
-	stats_write_json(s, t, &page, &out);
+	for (page.style.form = FORM_TEXT; page.style.form <= FORM_JSON; page.style.form++)
+		stats_write(s, t, &page, &out);
 	if (out.err)
 		abort();
 	stats_free(s);

@@ -639,10 +639,10 @@ static void test_names_of_any_bytes(void **state)
 	t = table_of(file);
 	assert_true(t->has_groups);
 	buf_reset(&out);
-	processes_text(t, 0, 200, true, &out);
+	processes_write(t, 0, &(struct text_style){.width = 200, .utf8 = true}, &out);
 	assert_non_null(strstr((char *)out.data, "GROUPS"));
 	buf_reset(&out);
-	processes_json(t, 0, &out);
+	processes_write(t, 0, &(struct text_style){FORM_JSON}, &out);
 	assert_non_null(strstr((char *)out.data, "\"\xe2\x82\xac\""));
 	process_table_free(t);
 	buf_release(&out);

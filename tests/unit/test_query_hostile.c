@@ -69,9 +69,8 @@ static bool ask_everything(const char *path)
 	assert_int_equal(process_table_read(run, &t, &out), 0);
 	for (unsigned order = 0; order < NR_ORDERS; order++)
 		process_table_sort(t, order, order % 2);
-	processes_text(t, 0, 100, true, &out);
-	processes_csv(t, 0, &out);
-	processes_json(t, 0, &out);
+	for (enum text_form form = FORM_TEXT; form <= FORM_JSON; form++)
+		processes_write(t, 0, &(struct text_style){form, .width = 100, .utf8 = true}, &out);
 	assert_int_equal(out.err, 0);
 	if (series_open(path, &q, &series, &out) >= 0) {
 		while (series_next(series, &point) > 0)
@@ -302,12 +301,8 @@ static void test_names_of_any_bytes(void **state)
 		unsigned lines = 0;
 
 		buf_reset(&out);
-		if (form == 0)
-			processes_text(t, 0, 0, true, &out);
-		else if (form == 1)
-			processes_csv(t, 0, &out);
-		else
-			processes_text(t, 0, 0, false, &out);
+		processes_write(t, 0,
+			&(struct text_style){form == 1 ? FORM_CSV : FORM_TEXT, .utf8 = form == 0}, &out);
 		for (size_t i = 0; i < out.len; i++) {
 			lines += out.data[i] == '\n';
 			assert_true(out.data[i] == '\n' || (out.data[i] >= 0x20 && out.data[i] != 0x7f));
@@ -316,7 +311,7 @@ static void test_names_of_any_bytes(void **state)
 		assert_int_equal(lines, 3);
 	}
 	buf_reset(&out);
-	processes_json(t, 0, &out);
+	processes_write(t, 0, &(struct text_style){FORM_JSON}, &out);
 	assert_non_null(strstr((char *)out.data, "\\u0001 '\\\"\\\\"));
 	process_table_free(t);
 	run_close(run);

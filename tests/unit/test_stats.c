@@ -582,7 +582,7 @@ static void test_a_single_moment(void **state)
 
 static void test_text(void **state)
 {
-	struct stats_page page = {.levels = (1u << NR_STATS_LEVELS) - 1, .utf8 = true, .length_s = 10};
+	struct stats_page page = {.style.utf8 = true, .levels = (1u << NR_STATS_LEVELS) - 1, .length_s = 10};
 	struct facts f;
 	struct buf out;
 
@@ -590,18 +590,20 @@ static void test_text(void **state)
 	make_three(file, "here", 0);
 	f = facts_of(file);
 	buf_init(&out, 1 << 20);
-	stats_print(f.stats, f.table, &page, &out);
+	stats_write(f.stats, f.table, &page, &out);
 	assert_non_null(strstr((char *)out.data, "RSS peak              2.34 MiB\n"));
 	assert_non_null(strstr((char *)out.data, "Groups                       sim        post\n"));
 	/* Columns that nobody has are left out. */
 	assert_null(strstr((char *)out.data, "GPU"));
 	buf_reset(&out);
 	page.levels = 1u << STATS_GROUP;
-	stats_write_csv(f.stats, f.table, &page, &out);
+	page.style.form = FORM_CSV;
+	stats_write(f.stats, f.table, &page, &out);
 	assert_non_null(strstr((char *)out.data, "level,name,host,pid,instances,samples,duration_s,cpu_s"));
 	assert_non_null(strstr((char *)out.data, "\ngroup,sim,,,2,15,10,14"));
 	buf_reset(&out);
-	stats_write_json(f.stats, f.table, &page, &out);
+	page.style.form = FORM_JSON;
+	stats_write(f.stats, f.table, &page, &out);
 	assert_non_null(strstr((char *)out.data, "\"rss_peaks_sum_bytes\": 1638400"));
 	assert_null(strstr((char *)out.data, "\"run\": {"));
 	buf_release(&out);
