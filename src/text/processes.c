@@ -16,28 +16,28 @@
 #define LOOK_MEMORY LOOK_BYTES
 
 /* clang-format off */
-#define SHOWN(title_, width_) .title = title_, .numbers = true, .gap = 1, .width = width_
+#define HEADED(title_, width_) .title = title_, .numbers = true, .gap = 1, .width = width_
 static const struct text_column column[] = {
 	{.name = "host"},
-	[1 + PROCESS_PID]   = {.name = "pid",       SHOWN("PID", 7),   .look = LOOK_CODE, .whole = true},
-	[1 + PROCESS_PPID]  = {.name = "ppid",      SHOWN("PPID", 8),  .look = LOOK_CODE, .whole = true},
+	[1 + PROCESS_PID]   = {.name = "pid",       HEADED("PID", 7),   .look = LOOK_CODE, .whole = true},
+	[1 + PROCESS_PPID]  = {.name = "ppid",      HEADED("PPID", 8),  .look = LOOK_CODE, .whole = true},
 	[1 + PROCESS_UID]   = {.name = "uid",       .whole = true},
-	[1 + PROCESS_START] = {.name = "start_s",   SHOWN("START", 8), .look = LOOK_MOMENT},
+	[1 + PROCESS_START] = {.name = "start_s",   HEADED("START", 8), .look = LOOK_MOMENT},
 	[1 + PROCESS_END]   = {.name = "end_s"},
-	[1 + PROCESS_WALL]  = {.name = "wall_s",    SHOWN("WALL", 8),  .look = LOOK_SECONDS},
+	[1 + PROCESS_WALL]  = {.name = "wall_s",    HEADED("WALL", 8),  .look = LOOK_SECONDS},
 	[1 + PROCESS_HWM]   = {.name = "hwm_bytes", .whole = true},
-#define SHOWN_PROCESS(heading, width, help) SHOWN(heading, width)
+#define HEADED_PROCESS(heading, width, help) HEADED(heading, width)
 #define ROW(id, text, unit, children, metric, ended, figure, stats, process) \
-	IF_##process([1 + PROCESS_##id] = {.name = text QUANTITY_SUFFIX_##unit, SHOWN_##process, \
+	IF_##process([1 + PROCESS_##id] = {.name = text QUANTITY_SUFFIX_##unit, HEADED_##process, \
 		.look = LOOK_##unit, .whole = LOOK_##unit != LOOK_SECONDS},)
 	AMOUNTS(ROW)
 #undef ROW
 #define ROW(id, text, kind, metric, figure, stats, process) \
-	IF_##process([1 + PROCESS_##id] = {.name = "peak_" text QUANTITY_SUFFIX_##kind, SHOWN_##process, \
+	IF_##process([1 + PROCESS_##id] = {.name = "peak_" text QUANTITY_SUFFIX_##kind, HEADED_##process, \
 		.look = LOOK_##kind, .whole = true},)
 	LEVELS(ROW)
 #undef ROW
-	[1 + NR_PROCESS_VALUES] = {SHOWN("EXIT", 8)},
+	[1 + NR_PROCESS_VALUES] = {HEADED("EXIT", 8)},
 	{.group = "exit", .name = "code", .whole = true},
 	{.group = "exit", .name = "signal", .whole = true},
 	{.name = "how"},
