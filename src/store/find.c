@@ -1,6 +1,10 @@
-/* A probe looks for a header from some byte on, then goes from header to header (28 bytes each) up to the
- * first block of a segment. The payload of that block is read and its checksum compared, since reading cannot
- * begin at a segment that cannot be decoded; its first record has the time.
+/* A finished recording has an index right before its end mark. It is looked for in the last CHUNK bytes. What
+ * it says is checked at the segment that it leads to; where that is not so, or there is no index, segments
+ * are found by bisection.
+ *
+ * A probe of the bisection looks for a header from some byte on, then goes from header to header (28 bytes
+ * each) up to the first block of a segment. The payload of that block is read and its checksum compared,
+ * since reading cannot begin at a segment that cannot be decoded; its first record has the time.
  *
  * The bytes that are read are about the logarithm of the file's size. A file of junk costs one pass: every
  * probe looks at half of what is left, at most. */
@@ -11,6 +15,7 @@
 #include "store/format.h"
 #include "store/scan.h"
 
+#include <assert.h>
 #include <string.h>
 #include <zstd.h>
 
@@ -126,12 +131,12 @@ static bool segment_time(const uint8_t *payload, size_t size, int64_t *ret)
 	return !v.bad && *ret > -TIME_MOST && *ret < TIME_MOST;
 }
 
-/* Can the segment be read? 1, 0, or a negative errno. */
-static int segment_check(
-	struct block_finder *f, uint64_t at, const struct block_header *h, struct segment_place *ret)
+/* Reads the payload of a block: 1, 0: it is damaged, or a negative errno. */
+static int payload_read(struct block_finder *f, uint64_t at, const struct block_header *h)
 {
 	ssize_t n;
 
+	assert(h->length <= BLOCK_MAX);
 	if (h->length > f->payload_cap) {
 		uint8_t *more = realloc(f->payload, h->length);
 
@@ -143,10 +148,23 @@ static int segment_check(
 	n = read_at(f->fd, f->payload, h->length, at + BLOCK_HEADER);
 	if (n < 0)
 		return (int)n;
+	return (size_t)n == h->length && crc32c(f->payload, h->length) == h->crc;
+}
+
+static bool begins_segment(const struct block_header *h)
+{
+	return h->type == BLOCK_SEGMENT && h->flags & BLOCK_FIRST;
+}
+
+/* Is it one that can be read? 1, 0, or a negative errno. */
+static int segment_check(
+	struct block_finder *f, uint64_t at, const struct block_header *h, struct segment_place *ret)
+{
+	int r = payload_read(f, at, h);
+
 	*ret = (struct segment_place){
 		.offset = at, .size = BLOCK_HEADER + (uint64_t)h->length, .sequence = h->sequence};
-	return (size_t)n == h->length && crc32c(f->payload, h->length) == h->crc &&
-		segment_time(f->payload, h->length, &ret->time_ns);
+	return r <= 0 ? r : segment_time(f->payload, h->length, &ret->time_ns);
 }
 
 /* The first segment that begins in [at, to): 1, 0, or a negative errno. */
@@ -161,7 +179,7 @@ static int segment_next(struct block_finder *f, uint64_t at, uint64_t to, struct
 			r = header_find(f, &at, to, &h);
 		if (r <= 0)
 			break;
-		if (h.type == BLOCK_SEGMENT && h.flags & BLOCK_FIRST) {
+		if (begins_segment(&h)) {
 			r = segment_check(f, at, &h, ret);
 			if (r)
 				return r;
@@ -200,12 +218,64 @@ static int bisect(
 	return r < 0 ? r : found;
 }
 
+/* Reads the index: 1, 0: there is none, or a negative errno. One that leaves segments out because there are
+ * very many (docs/format.md) has more bytes than are looked at here. */
+static int index_read(struct block_finder *f, uint64_t from, uint64_t to, struct view *ret)
+{
+	uint64_t at = to - from > CHUNK ? to - CHUNK : from;
+	struct block_header h;
+	int r = header_find(f, &at, to, &h);
+
+	while (r > 0 && h.type != BLOCK_INDEX) {
+		at += BLOCK_HEADER + (uint64_t)h.length;
+		r = at < to ? header_at(f, at, &h) : 0;
+	}
+	if (r > 0)
+		r = payload_read(f, at, &h);
+	*ret = view_of(f->payload, r > 0 ? h.length : 0);
+	return r;
+}
+
+/* The same as bisect(); 0: the index does not tell. */
+static int index_find(
+	struct block_finder *f, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret)
+{
+	uint64_t offset = 0, at = 0, time = 0;
+	int64_t begins_ns = 0;
+	struct block_header h;
+	struct view v;
+	int r = index_read(f, from, to, &v);
+
+	if (r <= 0)
+		return r;
+	for (uint64_t nr = view_varint(&v); nr && !v.bad; nr--) {
+		offset += view_varint(&v);
+		time += (uint64_t)unzigzag(view_varint(&v));
+		if ((int64_t)time > time_ns)
+			break;
+		at = offset;
+		begins_ns = (int64_t)time;
+	}
+	if (v.bad || at < from || at >= to)
+		return 0;
+	r = header_at(f, at, &h);
+	if (r > 0)
+		r = begins_segment(&h) ? segment_check(f, at, &h, ret) : 0;
+	return r <= 0 ? r : ret->time_ns == begins_ns;
+}
+
 int segment_find(
 	int fd, uint32_t file, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret)
 {
 	struct block_finder f = {.fd = fd, .file = file, .chunk = malloc(CHUNK)};
-	int r = f.chunk ? bisect(&f, from, MAX(from, to), time_ns, ret) : -ENOMEM;
+	int r = -ENOMEM;
 
+	to = MAX(from, to);
+	if (f.chunk)
+		r = index_find(&f, from, to, time_ns, ret);
+	if (f.chunk && r == 0)
+		r = bisect(&f, from, to, time_ns, ret);
+	assert(r <= 0 || (ret->offset >= from && ret->offset < to && ret->time_ns <= time_ns));
 	free(f.chunk);
 	free(f.payload);
 	return r;

@@ -1,5 +1,5 @@
-/* Where segments begin, without reading what lies between: by the headers of blocks alone. Works in files
- * that are finished, unfinished or damaged, and is not misled by the index, which may be missing. */
+/* Where segments begin, without reading what lies between: by the index, or by the headers of blocks alone.
+ * Works in files that are finished, unfinished or damaged, also where the index is wrong. */
 #ifndef STORE_FIND_H
 #define STORE_FIND_H
 
@@ -11,8 +11,8 @@ struct segment_place {
 	int64_t time_ns;       /* in its first record */
 };
 
-/* The last segment of the recording `file` that begins in bytes [from, to) and not after the time: a
- * bisection, since times only grow. 1; 0: there is none; a negative errno. */
+/* The last segment of the recording `file` that begins in bytes [from, to) and not after the time.
+ * 1; 0: there is none; a negative errno. */
 int segment_find(
 	int fd, uint32_t file, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret);
 #endif

@@ -2,6 +2,7 @@
  * read, and damage that lies before it is not met. */
 #include "store_world.h"
 
+#include "store/crc32c.h"
 #include "store/format.h"
 #include "store/limits.h"
 
@@ -50,6 +51,36 @@ static struct store_reader *open_at_schema(void)
 		assert_int_equal(store_next(r, &rec), 1);
 	while (rec.type != STORE_SCHEMA);
 	return r;
+}
+
+/* The index of the finished recording, changed: bytes of its payload, `at` bytes behind so many numbers, with
+ * a checksum that is right unless it shall not be. */
+static void change_index(size_t numbers, size_t at, const void *bytes, size_t size, bool right)
+{
+	static uint8_t payload[1 << 16];
+	uint8_t header[BLOCK_HEADER];
+	struct block_header h = {0};
+	off_t place = 0;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	for (;; place += BLOCK_HEADER + (off_t)h.length) {
+		assert_int_equal(pread(fd, header, sizeof(header), place), sizeof(header));
+		assert_true(block_header_get(header, &h));
+		if (h.type == BLOCK_INDEX)
+			break;
+	}
+	assert_true(h.length < sizeof(payload));
+	assert_int_equal(pread(fd, payload, h.length, place + BLOCK_HEADER), h.length);
+	for (size_t i = 0; numbers; i++, at++)
+		numbers -= payload[i] < 0x80;
+	assert_true(at + size <= h.length);
+	memcpy(payload + at, bytes, size);
+	if (right)
+		h.crc = crc32c(payload, h.length);
+	block_header_put(header, &h);
+	assert_int_equal(pwrite(fd, header, sizeof(header), place), sizeof(header));
+	assert_int_equal(pwrite(fd, payload, h.length, place + BLOCK_HEADER), h.length);
+	close(fd);
 }
 
 /* Segments, by the headers of all blocks. */
@@ -228,6 +259,72 @@ static void test_what_is_passed_over_is_not_read(void **state)
 	world_release(&world);
 }
 
+static uint64_t bytes_to_seek(int64_t time_ns)
+{
+	struct store_reader *r = open_at_schema();
+	uint64_t before = bytes_read(), bytes;
+
+	assert_int_equal(store_seek(r, time_ns), 1);
+	bytes = bytes_read() - before;
+	store_close(r);
+	return bytes;
+}
+
+/* It saves most of what bisection reads, which is there when the index is damaged. */
+static void test_the_index_is_used(void **state)
+{
+	uint64_t with, without;
+
+	(void)state;
+	world_init(&world, 3, path);
+	store_set_limits(world.w, &short_segments);
+	world.rows = 100;
+	world.busy = true;
+	world_live(&world, 1000, 1);
+	world_finish(&world);
+	with = bytes_to_seek(INT64_MAX);
+	change_index(1, 0, "\xff", 1, false);
+	without = bytes_to_seek(INT64_MAX);
+	print_message("%zu bytes with the index, %zu without\n", (size_t)with, (size_t)without);
+	assert_true(with < without / 2);
+	world_release(&world);
+}
+
+/* An index that has the right checksum and says what is not so: as if there were none. */
+static void test_of_a_wrong_index(void **state)
+{
+	static const struct {
+		const char *what, *bytes;
+		size_t numbers, at, size;
+	} lie[] = {
+		{"there are no segments", "\0", 0, 0, 1},
+		{"there are more than there are", "\x7f", 0, 0, 1},
+		{"the first begins in the middle of a block", "\x01", 1, 0, 1},
+		{"the offset is no number", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 1, 0, 11},
+		{"one begins behind the end", "\xff\xff\xff\xff\xff\x01", 1, 0, 6},
+		{"the second began more than a second earlier", "\x04", 4, 4, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lie); i++) {
+		int64_t right[15];
+
+		make(i + 1, 300, true);
+		read_whole();
+		for (int k = 0; k < 15; k++)
+			right[k] = first_tick_from(whole.health.last_ns / 15 * k + NSEC_PER_SEC);
+		change_index(lie[i].numbers, lie[i].at, lie[i].bytes, lie[i].size, true);
+		for (int k = 0; k < 15; k++) {
+			int64_t at = whole.health.last_ns / 15 * k + NSEC_PER_SEC;
+
+			compare_from(at, false);
+			assert_int_equal(first_tick_from(at), right[k]);
+		}
+		reading_release(&whole);
+		world_release(&world);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +332,8 @@ int main(void)
 		cmocka_unit_test(test_the_rest_is_the_same),
 		cmocka_unit_test(test_of_a_damaged_file),
 		cmocka_unit_test(test_what_is_passed_over_is_not_read),
+		cmocka_unit_test(test_the_index_is_used),
+		cmocka_unit_test(test_of_a_wrong_index),
 	};
 	int fd, failed;
 
