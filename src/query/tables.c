@@ -113,7 +113,8 @@ static void reading_start(struct reading *f)
 	f->runs = true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
-	f->runs = pthread_create(&f->thread, NULL, reading_run, f) == 0;
+	if (pthread_create(&f->thread, NULL, reading_run, f) != 0)
+		f->runs = false;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
