@@ -184,6 +184,7 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	r->cmd = cmd;
 	r->attach = attach;
 	r->end_ns = INT64_MAX;
+	r->socket.fd = -1;
 	r->argc = attach ? 0 : argc;
 	r->argv = r->targets = argv;
 	r->nr_targets = argc;
@@ -388,16 +389,19 @@ static void wait_until(struct recording *r, int64_t until)
 {
 	int64_t left = MAX(until - env_now(r->env, ENV_MONOTONIC), 0);
 	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
-	struct pollfd fd[1 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN}};
+	struct pollfd fd[2 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN},
+		{.fd = r->over ? -1 : r->socket.fd, .events = POLLIN}};
 
 	for (unsigned i = 0; i < r->nr_pidfds; i++)
-		fd[1 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};
-	if (ppoll(fd, 1 + r->nr_pidfds, &ts, NULL) <= 0)
+		fd[2 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};
+	if (ppoll(fd, 2 + r->nr_pidfds, &ts, NULL) <= 0)
 		return;
+	if (fd[1].revents)
+		record_hear(r); /* before a signal that tells of the sender's end */
 	if (fd[0].revents)
 		on_signals(r);
 	for (unsigned i = r->nr_pidfds; i-- > 0;)
-		if (fd[1 + i].revents)
+		if (fd[2 + i].revents)
 			on_root_end(r, i);
 }
 
@@ -425,6 +429,7 @@ static void record_end(struct recording *r, const char *how)
 
 	if (engine_root_ended(r->engine, &status))
 		command_ended(&r->command);
+	record_listen_end(r);
 	engine_final_tick(r->engine);
 	priority_lower();
 	engine_counts(r->engine, &counts);
@@ -526,6 +531,7 @@ void record_loop(struct recording *r)
 
 void record_discard(struct recording *r)
 {
+	job_socket_close(&r->socket);
 	if (r->sink.store)
 		unlink((char *)r->path.data);
 	r->sink.create = NULL;

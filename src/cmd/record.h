@@ -8,6 +8,7 @@
 #include "cmd/sink.h"
 #include "engine/engine.h"
 #include "target/command.h"
+#include "target/job_socket.h"
 #include "target/priority.h"
 #include "target/scope.h"
 
@@ -22,7 +23,8 @@ struct recording {
 	struct cgroups *places; /* the groups that we are in, until the limits were read; NULL: not known */
 	struct command command;
 	struct priority priority;
-	int share_error; /* of cgroup_share() */
+	struct job_socket socket; /* where the job tells of its phases and marks */
+	int share_error;	  /* of cgroup_share() */
 	struct buf path;
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;
@@ -74,6 +76,14 @@ void record_discard(struct recording *r);
 void record_fail(struct recording *r, int error, const char *fmt, ...) _printf_(3, 4);
 /* Dies with 126 or 127. */
 void cannot_run(const char *name, int error) __attribute__((noreturn));
+
+/* record_marks.c: what the job tells. The socket, where one can be made; what the command finds in its
+ * environment (texts that the caller frees, the last one NULL); what has come since. */
+void record_listen(struct recording *r);
+void record_variables(const struct recording *r, char *ret[static 3]);
+void record_hear(struct recording *r);
+/* After the last one: how many were lost. */
+void record_listen_end(struct recording *r);
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
 int record_begin(struct recording *r, int argc, char **argv);

@@ -49,10 +49,14 @@ static void pass_gate(void *engine, pid_t pid)
 static void start(struct recording *r, char **argv)
 {
 	const struct command_gate gate = {.pass = pass_gate, .arg = r->engine};
-	char *path = realpath((char *)r->path.data, NULL);
-	int e = command_start(&r->command, argv, path, r->group, engine_wants_gate(r->engine) ? &gate : NULL);
+	char *variables[3];
+	int e;
 
-	free(path);
+	record_variables(r, variables);
+	e = command_start(
+		&r->command, argv, variables, r->group, engine_wants_gate(r->engine) ? &gate : NULL);
+	free(variables[0]);
+	free(variables[1]);
 	if (e < 0)
 		record_fail(r, e, "cannot start a process");
 	command_privileges(&r->command);
@@ -140,6 +144,7 @@ static int run(const void *args, int argc, char **argv)
 	if (r.help & HELPER_CGROUP && a->record.children)
 		make_group(&r);
 	record_start(&r);
+	record_listen(&r);
 	start(&r, argv);
 	engine_leave_out(r.engine, r.command.witness.pid);
 	engine_add_root(r.engine, r.command.pid, true, 1);
@@ -165,7 +170,8 @@ const struct cmd cmd_run = {
 		  "Problems with the recording never fail the job: it runs nevertheless, and one line "
 		  "says why it is not recorded. With --strict, tacho ends with 125 instead.\n\nSignals "
 		  "sent to tacho are passed on: all that a program can catch, but not those of its own "
-		  "faults (SEGV, ABRT …). The command finds the path of the recording in TACHO_RECORDING.",
+		  "faults (SEGV, ABRT …). The command finds the path of the recording in TACHO_RECORDING, "
+		  "and tells of its phases by tacho phase and tacho mark.",
 	.examples = "$ tacho run -- make -j8\n"
 		    "    Record a build.\n"
 		    "$ tacho run -i 100ms -o runs/{name}-{jobid}.tacho -- ./train --epochs 3\n"

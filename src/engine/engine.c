@@ -606,6 +606,11 @@ void engine_event(struct engine *e, const char *kind, const char *key, const cha
 	e->sink.event(e->sink.arg, engine_elapsed(e), kind, &e->pairs);
 }
 
+void engine_tell(struct engine *e, const char *kind, const struct pairs *data)
+{
+	e->sink.event(e->sink.arg, engine_elapsed(e), kind, data);
+}
+
 void engine_flush(struct engine *e)
 {
 	engine_describe_rest(e); /* without it nothing can be written */

@@ -90,6 +90,8 @@ void engine_tick(struct engine *e);
 /* Reads the kernel's events; reaps our children. To be called when SIGCHLD came and between ticks. */
 void engine_reap(struct engine *e);
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
+/* The same with any data; in the order of time. */
+void engine_tell(struct engine *e, const char *kind, const struct pairs *data);
 void engine_flush(struct engine *e);
 
 /* When the loop must call again: the next tick or the next reading of events, ENV_MONOTONIC. */

@@ -66,9 +66,11 @@ static long run_event_add(struct gathering *g, bool phase, double time_s, const 
 {
 	struct run_event **list = phase ? &g->m->phase : &g->m->event;
 	size_t *nr = phase ? &g->m->nr_phases : &g->m->nr_events;
+	bool mark = !strcmp(kind, "mark");
 	char *copy;
 
-	if (*nr >= MOMENTS_MOST) {
+	/* The job's marks leave room for what the recorder tells. */
+	if (phase ? *nr >= MOMENTS_MOST : (mark ? g->m->nr_marks : *nr - g->m->nr_marks) >= MOMENTS_MOST) {
 		g->m->left_out++;
 		free(label);
 		return label ? -ENOSPC : -ENOMEM;
@@ -81,6 +83,7 @@ static long run_event_add(struct gathering *g, bool phase, double time_s, const 
 	}
 	(*list)[*nr] = (struct run_event){
 		.time_s = time_s, .end_s = NAN, .node = g->node, .kind = copy, .label = label};
+	g->m->nr_marks += mark;
 	return (long)(*nr)++;
 }
 
@@ -102,6 +105,15 @@ static int event_add(struct gathering *g, double time_s, const char *kind, const
 
 /* ---- phases ---- */
 
+/* When it was told: by the sender's own clock where that is known, since a burst waits for the recorder. */
+static double told_at(const struct gathering *g, const struct store_record *record)
+{
+	int64_t sent = record->time_ns;
+
+	pairs_get_num(record->pairs, "sent_ns", &sent);
+	return seconds(g, MAX(MIN(sent, record->time_ns), 0));
+}
+
 static char *name_in(const struct pairs *pairs)
 {
 	const struct pair *name = pairs_find(pairs, "name");
@@ -111,7 +123,7 @@ static char *name_in(const struct pairs *pairs)
 
 static int phase_begin(struct gathering *g, const struct store_record *record)
 {
-	long at = run_event_add(g, true, seconds(g, record->time_ns), "phase", name_in(record->pairs));
+	long at = run_event_add(g, true, told_at(g, record), "phase", name_in(record->pairs));
 
 	if (at < 0)
 		return at == -ENOMEM ? -ENOMEM : 0;
@@ -133,7 +145,7 @@ static int phase_end(struct gathering *g, const struct store_record *record)
 	while (i && strcmp(g->m->phase[g->open[i - 1]].label, name) != 0)
 		i--;
 	if (i--) { /* one that never began is nothing */
-		g->m->phase[g->open[i]].end_s = seconds(g, record->time_ns);
+		g->m->phase[g->open[i]].end_s = MAX(told_at(g, record), g->m->phase[g->open[i]].time_s);
 		memmove(g->open + i, g->open + i + 1, (g->nr_open - i - 1) * sizeof(g->open[0]));
 		g->nr_open--;
 	}
@@ -141,9 +153,36 @@ static int phase_end(struct gathering *g, const struct store_record *record)
 	return 0;
 }
 
+/* "checkpoint written (size=3.1G)"; without a text the data alone. */
+static char *mark_label(const struct pairs *pairs)
+{
+	const struct pair *name = pairs_find(pairs, "name"), *data = pairs_find(pairs, "data");
+	bool named = name && name->len;
+	struct buf b;
+	char *copy;
+
+	buf_init(&b, 8192);
+	if (named)
+		escape_bytes(&b, name->value, MIN(name->len, (size_t)500));
+	if (data && named)
+		buf_adds(&b, " (");
+	for (size_t at = 0; data && at < data->len && at < 500;) {
+		size_t len = strnlen(data->value + at, data->len - at);
+
+		buf_adds(&b, at ? ", " : "");
+		escape_bytes(&b, data->value + at, len);
+		at += len + 1;
+	}
+	if (data && named)
+		buf_addch(&b, ')');
+	copy = strdup((const char *)b.data);
+	buf_release(&b);
+	return copy;
+}
+
 static int mark(struct gathering *g, const struct store_record *record)
 {
-	long at = run_event_add(g, false, seconds(g, record->time_ns), "mark", name_in(record->pairs));
+	long at = run_event_add(g, false, told_at(g, record), "mark", mark_label(record->pairs));
 
 	return at == -ENOMEM ? -ENOMEM : 0;
 }
@@ -184,6 +223,18 @@ static int clock_set(struct gathering *g, const struct store_record *record)
 	pairs_get_num(record->pairs, "step_ns", &step);
 	return event_add(g, seconds(g, record->time_ns), "clock", "the clock was set %s by %s",
 		step < 0 ? "back" : "forward", format_duration(by, fabs((double)step) / 1e9));
+}
+
+static int not_taken(struct gathering *g, const struct store_record *record)
+{
+	bool dropped = !strcmp(record->kind, "marks.dropped");
+	int64_t nr = 0;
+
+	pairs_get_num(record->pairs, "number", &nr);
+	return event_add(g, seconds(g, record->time_ns), "lost",
+		dropped ? "%lld phases and marks of the job were dropped: they came too fast"
+			: "%lld messages to the recorder were refused: not the job's, or not understood",
+		(long long)nr);
 }
 
 static int backed_off(struct gathering *g, const struct store_record *record)
@@ -252,7 +303,8 @@ static int hear(struct gathering *g, const struct store_record *record)
 		int (*take)(struct gathering *g, const struct store_record *record);
 	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
 		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
-		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}};
+		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}, {"marks.dropped", not_taken},
+		{"marks.refused", not_taken}};
 	long at;
 
 	if (record->type == STORE_LOST)
@@ -536,10 +588,10 @@ int run_events_guest(const struct run *run, struct run_events_reading **ret, str
 }
 
 /* Those of one recording go behind those of the ones before it, as far as there is room. */
-static int list_take(
-	struct run_event **list, size_t *nr, struct run_event *from, size_t nr_from, size_t *left_out)
+static int list_take(struct run_event **list, size_t *nr, size_t most, struct run_event *from, size_t nr_from,
+	size_t *left_out)
 {
-	size_t room = MIN(MOMENTS_MOST - MIN(*nr, (size_t)MOMENTS_MOST), nr_from);
+	size_t room = MIN(most - MIN(*nr, most), nr_from);
 	struct run_event *more = reallocarray(*list, *nr + nr_from + 1, sizeof(*more));
 
 	if (!more)
@@ -567,9 +619,10 @@ int run_events_finish(struct run_events_reading *all, struct run_events **ret)
 		struct run_events *of = &all->of[i];
 
 		m->left_out += of->left_out;
-		r = list_take(&m->phase, &m->nr_phases, of->phase, of->nr_phases, &m->left_out);
+		r = list_take(&m->phase, &m->nr_phases, MOMENTS_MOST, of->phase, of->nr_phases, &m->left_out);
 		if (r >= 0)
-			r = list_take(&m->event, &m->nr_events, of->event, of->nr_events, &m->left_out);
+			r = list_take(&m->event, &m->nr_events, 2 * MOMENTS_MOST, of->event, of->nr_events,
+				&m->left_out);
 	}
 	if (r < 0) {
 		run_events_free(m);

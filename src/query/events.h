@@ -25,12 +25,12 @@ struct run_event {
 	char *label; /* for people, escaped */
 };
 
-/* Of each kind: more are counted, and not kept. */
+/* Phases, marks and other events, of each: more are counted, and not kept. */
 #define MOMENTS_MOST 4096
 
 struct run_events {
-	struct run_event *phase, *event; /* by time; events: what people want to see in a plot */
-	size_t nr_phases, nr_events;
+	struct run_event *phase, *event;       /* by time; events: what people want to see in a plot */
+	size_t nr_phases, nr_events, nr_marks; /* marks are among the events */
 	size_t left_out;
 };
 

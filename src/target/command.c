@@ -119,34 +119,41 @@ static char *copy_text(char **list, const char *text, char *to)
 	return to + len;
 }
 
-static struct start *start_new(char *const *argv, const char *recording)
+/* The variable is among these: name and '=' are the same. */
+static bool is_set_by(char *const *variables, const char *text)
 {
-	static const char name[] = "TACHO_RECORDING=";
+	size_t name = strcspn(text, "=") + 1;
+
+	for (; *variables; variables++)
+		if (!strncmp(*variables, text, name))
+			return true;
+	return false;
+}
+
+static struct start *start_new(char *const *argv, char *const *variables)
+{
 	char **given = rights_environment();
-	size_t nr_args, nr_env, n = 0,
-				size = text_size(argv, &nr_args) + text_size(given, &nr_env) + sizeof(name) +
-		(recording ? strlen(recording) : 0);
+	size_t nr_args, nr_env, nr_set,
+		n = 0,
+		size = text_size(argv, &nr_args) + text_size(given, &nr_env) + text_size(variables, &nr_set);
 	struct start *s;
 	char *to;
 
-	size += sizeof(*s) + (nr_args + nr_env + 3) * sizeof(char *);
+	size += sizeof(*s) + (nr_args + nr_env + nr_set + 2) * sizeof(char *);
 	s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s == MAP_FAILED)
 		return NULL;
 	s->size = size;
 	s->argv = (char **)(s + 1);
 	s->env = s->argv + nr_args + 1;
-	to = (char *)(s->env + nr_env + 2);
+	to = (char *)(s->env + nr_env + nr_set + 1);
 	for (size_t i = 0; i < nr_args; i++)
 		to = copy_text(&s->argv[i], argv[i], to);
 	for (size_t i = 0; i < nr_env; i++)
-		if (!recording || strncmp(given[i], name, sizeof(name) - 1))
+		if (!is_set_by(variables, given[i]))
 			to = copy_text(&s->env[n++], given[i], to);
-	if (recording) {
-		s->env[n] = to;
-		memcpy(to, name, sizeof(name));
-		memcpy(to + sizeof(name) - 1, recording, strlen(recording) + 1);
-	}
+	for (size_t i = 0; i < nr_set; i++)
+		to = copy_text(&s->env[n++], variables[i], to);
 	if (find(argv[0], s->path) < 0)
 		*s->path = 0;
 	return s;
@@ -231,8 +238,8 @@ static int start_child(struct command *c, const struct start *s, const struct ow
 	return pid;
 }
 
-int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	const struct command_gate *gate)
+int command_start(struct command *c, char *const *argv, char *const *variables,
+	const struct own_cgroup *group, const struct command_gate *gate)
 {
 	struct start *start;
 	int ends[2];
@@ -240,7 +247,7 @@ int command_start(struct command *c, char *const *argv, const char *recording, c
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	start = start_new(argv, recording);
+	start = start_new(argv, variables);
 	if (start) {
 		start->mask = c->mask;
 		cgroup_doors(group, &start->door, &start->cpu_door);

@@ -1,6 +1,6 @@
 /* Starts the command with everything as it would be without us: same stdin, stdout, terminal, process group,
  * limits, signal mask and dispositions (except an ignored SIGCHLD, which would hide its children's CPU time),
- * same environment except TACHO_RECORDING.
+ * same environment except TACHO_RECORDING and TACHO_SOCKET.
  *
  * Signals that reach the recorder are for the job: all that can be caught, except our own faults, are read
  * from a signalfd and passed on, unless the job has them already (they were sent to the process group: see
@@ -46,10 +46,10 @@ struct command_gate {
 	void (*pass)(void *arg, pid_t pid);
 	void *arg;
 };
-/* Starts argv in a new process, which waits before its exec. -errno: there is no new process. `recording`
- * (may be NULL) goes into TACHO_RECORDING. The gate may be NULL. */
-int command_start(struct command *c, char *const *argv, const char *recording, const struct own_cgroup *group,
-	const struct command_gate *gate);
+/* Starts argv in a new process, which waits before its exec. -errno: there is no new process. `variables`
+ * (NAME=VALUE, the last one NULL) are set in its environment. The gate may be NULL. */
+int command_start(struct command *c, char *const *argv, char *const *variables,
+	const struct own_cgroup *group, const struct command_gate *gate);
 /* Lets the new process go on, if it still waits, and returns once the new program runs. -errno: it cannot be
  * executed, and its process is gone. */
 int command_confirm(struct command *c);

@@ -1,0 +1,195 @@
+/* The socket on which the job tells of its phases and marks: where it lies, who is listened to, and how many
+ * messages a second are taken.
+ *
+ * Rejected: a name without a file (abstract sockets): every user of the node could send to it. A socket in
+ * the directory of the recording: that may be a file system that has none. */
+#include "target/job_socket.h"
+
+#include "base/rights.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Messages that are written down in a second. Senders that wait for no answer can be much faster. */
+#define MOST_A_SECOND 20000
+/* Read at one go before the recorder looks at its other work. */
+#define MOST_AT_ONCE 4096
+/* Files of earlier recorders that are looked at: those that were killed leave theirs. */
+#define LOOKED_AT 64
+
+/* ---- where ---- */
+
+/* Ours alone: nobody else can put anything there, or exchange it. */
+static bool is_own_dir(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
+}
+
+static bool choose_dir(char *to, size_t size)
+{
+	const char *base = rights_borrowed() ? NULL : getenv("XDG_RUNTIME_DIR"),
+		   *temporary = rights_borrowed() ? NULL : getenv("TMPDIR");
+	int n;
+
+	if (base && *base == '/' && is_own_dir(base)) {
+		n = snprintf(to, size, "%s/tacho", base);
+		if (n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to))
+			return true;
+	}
+	for (int i = 0; i < 2; i++) {
+		const char *in = i || !temporary || *temporary != '/' ? "/tmp" : temporary;
+
+		n = snprintf(to, size, "%s/tacho-%u", in, (unsigned)geteuid());
+		if (n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to))
+			return true;
+	}
+	return false;
+}
+
+/* A socket that nobody listens on was left by a recorder that was killed. */
+static void remove_if_dead(int dir, const char *dir_path, const char *name)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd, n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir_path, name);
+
+	if (n < 0 || (size_t)n >= sizeof(a.sun_path))
+		return;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == ECONNREFUSED)
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+static void remove_dead(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e;
+
+	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++)
+		if (e->d_name[0] != '.' && (e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
+			remove_if_dead(dirfd(d), path, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+static int choose_path(char *to, size_t size)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path) - 24];
+	uint32_t number = 0;
+	int n;
+
+	if (!choose_dir(dir, sizeof(dir)))
+		return -EACCES;
+	remove_dead(dir);
+	/* The number: recorders in several PID namespaces may have one PID. */
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
+		number = (uint32_t)errno;
+	n = snprintf(to, size, "%s/%d-%08x", dir, (int)getpid(), number);
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+/* ---- making ---- */
+
+int job_socket_open(struct job_socket *s, const char *path)
+{
+	int on = 1, r = 0;
+
+	*s = (struct job_socket){.fd = -1, .address.sun_family = AF_UNIX};
+	if (!path)
+		r = choose_path(s->address.sun_path, sizeof(s->address.sun_path));
+	else if (strlen(path) >= sizeof(s->address.sun_path))
+		r = -ENAMETOOLONG;
+	else
+		memcpy(s->address.sun_path, path, strlen(path));
+	if (r < 0)
+		return r;
+	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0)
+		return -errno;
+	/* Made unreachable, then opened to the user: there is no moment at which others could send. */
+	if (fchmod(s->fd, 0600) < 0 || bind(s->fd, (struct sockaddr *)&s->address, sizeof(s->address)) < 0 ||
+		setsockopt(s->fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
+		r = -errno;
+		close(s->fd);
+		s->fd = -1;
+		return r;
+	}
+	return 0;
+}
+
+void job_socket_close(struct job_socket *s)
+{
+	if (s->fd < 0)
+		return;
+	unlink(s->address.sun_path);
+	close(s->fd);
+	s->fd = -1;
+}
+
+/* ---- reading ---- */
+
+static bool credentials(struct msghdr *h, struct ucred *ret)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_CREDENTIALS) {
+			memcpy(ret, CMSG_DATA(c), sizeof(*ret));
+			return true;
+		}
+	return false;
+}
+
+/* One message; false: there is none. */
+static bool receive(struct job_socket *s, char *bytes, size_t size, ssize_t *ret_len, struct ucred *ret_from)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct iovec to = {bytes, size};
+	struct msghdr h = {
+		.msg_iov = &to, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+	*ret_len = recvmsg(s->fd, &h, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (*ret_len < 0)
+		return false;
+	if (h.msg_flags & MSG_TRUNC || !credentials(&h, ret_from))
+		*ret_len = -1;
+	return true;
+}
+
+void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn *is_member,
+	job_socket_take_fn *take, void *arg)
+{
+	char bytes[JOB_MESSAGE_MOST];
+	struct job_message m;
+	struct ucred from;
+	ssize_t len;
+
+	if (s->second != now_ns / NSEC_PER_SEC) {
+		s->second = now_ns / NSEC_PER_SEC;
+		s->left = MOST_A_SECOND;
+	}
+	for (int i = 0; i < MOST_AT_ONCE && receive(s, bytes, sizeof(bytes), &len, &from); i++) {
+		if (len < 0 || (from.uid != geteuid() && !is_member(arg, from.pid)) ||
+			job_message_parse(bytes, (size_t)len, &m) < 0) {
+			s->refused++;
+			continue;
+		}
+		s->dropped += (uint64_t)m.lost + !s->left;
+		if (s->left) {
+			s->left--;
+			take(arg, &m, from.pid);
+		}
+	}
+}

@@ -1,0 +1,36 @@
+/* The recorder's end of what the job tells it: a datagram socket of the user's own, named in TACHO_SOCKET.
+ *
+ * It lies in a directory that only the user may enter, and the kernel says of each message which process sent
+ * it: only members of the job, and processes of the same user, are listened to. A message costs the job a
+ * few system calls that never wait; what the recorder cannot take is dropped, and counted. */
+#ifndef TARGET_JOB_SOCKET_H
+#define TARGET_JOB_SOCKET_H
+
+#include "target/job_message.h"
+
+#include <sys/types.h>
+#include <sys/un.h>
+
+struct job_socket {
+	int fd; /* -1: there is none */
+	struct sockaddr_un address;
+	/* How many more messages are written down in this second: what one costs the recorder is not in its
+	 * budget, so there is a limit. */
+	unsigned left;
+	int64_t second;
+	uint64_t dropped; /* over that limit, or lost by their senders, and not yet told */
+	uint64_t refused; /* of strangers, or no messages */
+};
+
+/* Makes one. `path`: where; NULL: in the user's runtime directory, else in the directory for temporary files.
+ * Negative errno. */
+int job_socket_open(struct job_socket *s, const char *path);
+void job_socket_close(struct job_socket *s);
+
+/* `pid` sent it. */
+typedef void job_socket_take_fn(void *arg, const struct job_message *m, pid_t pid);
+typedef bool job_socket_member_fn(void *arg, pid_t pid);
+/* Everything that has come; now_ns: ENV_MONOTONIC. */
+void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn *is_member,
+	job_socket_take_fn *take, void *arg);
+#endif
