@@ -26,7 +26,7 @@
 
 /* ---- where ---- */
 
-/* Ours alone: nobody else can put anything there, or exchange it. */
+/* Only the user can put anything there, or exchange it. */
 static bool is_own_dir(const char *path)
 {
 	struct stat st;
@@ -55,7 +55,7 @@ static bool choose_dir(char *to, size_t size)
 	return false;
 }
 
-/* A socket that nobody listens on was left by a recorder that was killed. */
+/* A socket without a listener was left by a recorder that was killed. */
 static void remove_if_dead(int dir, const char *dir_path, const char *name)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
