@@ -124,7 +124,7 @@ static bool is_set_by(char *const *variables, const char *text)
 {
 	size_t name = strcspn(text, "=") + 1;
 
-	for (; *variables; variables++)
+	for (; variables && *variables; variables++)
 		if (!strncmp(*variables, text, name))
 			return true;
 	return false;

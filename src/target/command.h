@@ -47,7 +47,7 @@ struct command_gate {
 	void *arg;
 };
 /* Starts argv in a new process, which waits before its exec. -errno: there is no new process. `variables`
- * (NAME=VALUE, the last one NULL) are set in its environment. The gate may be NULL. */
+ * (NAME=VALUE, the last one NULL; may be NULL) are set in its environment. The gate may be NULL. */
 int command_start(struct command *c, char *const *argv, char *const *variables,
 	const struct own_cgroup *group, const struct command_gate *gate);
 /* Lets the new process go on, if it still waits, and returns once the new program runs. -errno: it cannot be
