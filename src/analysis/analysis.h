@@ -1,8 +1,8 @@
 /* A run as a report tells it: the numbers, the curves of every panel, what is to be found in them and what to
  * ask for next time. Read in two passes over the recordings: the first counts (summary, processes), the
  * second draws what is worth it (curves, statistics). */
-#ifndef ANALYSIS_STORY_H
-#define ANALYSIS_STORY_H
+#ifndef ANALYSIS_ANALYSIS_H
+#define ANALYSIS_ANALYSIS_H
 
 #include "base/owned.h"
 #include "query/events.h"

@@ -1,6 +1,6 @@
 /* The lines of an account: the whole, and each group. A piece of query/ledger. */
-#ifndef QUERY_LINES_H
-#define QUERY_LINES_H
+#ifndef QUERY_ACCOUNTS_H
+#define QUERY_ACCOUNTS_H
 
 #include "query/live_processes.h"
 

@@ -6,8 +6,8 @@
  * recordings each point stands for the same time (curves_node.step_s) and has the mean, the least and the
  * most of what was there, so that no peak is lost. What is not known is NAN: before a process was born, after
  * it died, and across a gap (a point of its own without a value says where something was lost). */
-#ifndef QUERY_SHEET_H
-#define QUERY_SHEET_H
+#ifndef QUERY_CURVES_H
+#define QUERY_CURVES_H
 
 #include "base/progress.h"
 #include "metric/metric.h"

@@ -1,6 +1,6 @@
 /* The pieces of query/curves: not for others. */
-#ifndef QUERY_SHEET_INTERNAL_H
-#define QUERY_SHEET_INTERNAL_H
+#ifndef QUERY_CURVES_INTERNAL_H
+#define QUERY_CURVES_INTERNAL_H
 
 #include "query/column.h"
 #include "query/curves.h"

@@ -13,8 +13,8 @@
  *
  * Of kinds that this version does not know the label is the kind. What is told of metrics (`unavailable`) is
  * nothing that happened. */
-#ifndef QUERY_MOMENTS_H
-#define QUERY_MOMENTS_H
+#ifndef QUERY_EVENTS_H
+#define QUERY_EVENTS_H
 
 #include "query/tour.h"
 

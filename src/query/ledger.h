@@ -2,8 +2,8 @@
  * and each group of its processes have used up to each tick, and how much they held at each tick.
  *
  * Memory grows with the processes alive at once, never with the length of the recording. */
-#ifndef QUERY_ACCOUNT_H
-#define QUERY_ACCOUNT_H
+#ifndef QUERY_LEDGER_H
+#define QUERY_LEDGER_H
 
 #include "query/census.h"
 #include "base/idmap.h"

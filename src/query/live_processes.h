@@ -3,8 +3,8 @@
  *
  * A sum is never recomputed: when a row changes, its old contribution is taken out and the new one put in, so
  * a tick costs what changed in it. Contributions are integers; nothing drifts. */
-#ifndef QUERY_LIVING_H
-#define QUERY_LIVING_H
+#ifndef QUERY_LIVE_PROCESSES_H
+#define QUERY_LIVE_PROCESSES_H
 
 #include "query/ledger.h"
 #include "query/census.h"

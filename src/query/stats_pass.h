@@ -1,8 +1,8 @@
 /* The pieces of query/stats: not for others. What only another look at the recordings tells: each process
  * over time, what the processes of a user held at once, memory and power of the job's GPUs, the CPUs of the
  * node. */
-#ifndef QUERY_STATS_WALK_H
-#define QUERY_STATS_WALK_H
+#ifndef QUERY_STATS_PASS_H
+#define QUERY_STATS_PASS_H
 
 #include "query/stats.h"
 #include "query/tracker.h"

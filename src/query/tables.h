@@ -28,8 +28,8 @@
  * same, and ordinary names stay as they are. Names of tables are [a-z0-9_]+ and make file names; those of
  * fields may be any text, and are distinct within their table.
  */
-#ifndef QUERY_FRAMES_H
-#define QUERY_FRAMES_H
+#ifndef QUERY_TABLES_H
+#define QUERY_TABLES_H
 
 #include "base/progress.h"
 #include "metric/metric.h"

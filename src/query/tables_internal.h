@@ -4,8 +4,8 @@
  * the present tick, and brings up to date only what moved. A column is copied behind the batch that is being
  * filled when it is about to change, for all ticks since it did so last. So what costs is what changes, not
  * what is given out. */
-#ifndef QUERY_FRAMES_INTERNAL_H
-#define QUERY_FRAMES_INTERNAL_H
+#ifndef QUERY_TABLES_INTERNAL_H
+#define QUERY_TABLES_INTERNAL_H
 
 #include "query/split.h"
 #include "query/tables.h"

@@ -3,8 +3,8 @@
  *
  * A tick tells which rows moved (a cell changed, an instance came, left or was described anew), so that what
  * did not move need not be computed again. */
-#ifndef QUERY_SCENE_H
-#define QUERY_SCENE_H
+#ifndef QUERY_WALK_H
+#define QUERY_WALK_H
 
 #include "base/buf.h"
 #include "query/formulas.h"

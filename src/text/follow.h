@@ -1,6 +1,6 @@
 /* A run in progress as text: a line, or an object of JSON, for each interval. */
-#ifndef REPORT_FOLLOW_H
-#define REPORT_FOLLOW_H
+#ifndef TEXT_FOLLOW_H
+#define TEXT_FOLLOW_H
 
 #include "query/follow.h"
 

@@ -1,6 +1,6 @@
 /* The pieces of report/summary: not for others. */
-#ifndef REPORT_PAGE_H
-#define REPORT_PAGE_H
+#ifndef TEXT_PAGE_H
+#define TEXT_PAGE_H
 
 #include "base/str.h"
 #include "text/summary.h"

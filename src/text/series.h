@@ -1,7 +1,7 @@
 /* Time series as lines of text: aligned, CSV or JSON. Written piece by piece, since a series may be longer
  * than memory: the caller takes what is in `out` whenever it likes. */
-#ifndef REPORT_SERIES_H
-#define REPORT_SERIES_H
+#ifndef TEXT_SERIES_H
+#define TEXT_SERIES_H
 
 #include "query/run.h"
 #include "query/series.h"

@@ -1,6 +1,6 @@
 /* The summary of a run, for people and for programs. */
-#ifndef REPORT_SUMMARY_H
-#define REPORT_SUMMARY_H
+#ifndef TEXT_SUMMARY_H
+#define TEXT_SUMMARY_H
 
 #include "base/json.h"
 #include "query/summary.h"
