@@ -2,8 +2,8 @@
  *
  * Numbers are of one node, the one that needed most: batch systems give all nodes of a job the same. Of a run
  * that did not come to its end nothing can be learned but that it needs more: killed for want of memory it is
- * advised more than it had, otherwise nothing. The headroom is said with the numbers, so that nobody adds to
- * it again. */
+ * advised more than it had, otherwise nothing. The headroom is said with the numbers, so that no reader adds
+ * to it again. */
 #include "analysis/rule.h"
 
 #include "base/str.h"

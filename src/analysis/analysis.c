@@ -1,6 +1,6 @@
 /* A run is read twice: once to count, so that it is known which processes are worth a curve and whether there
  * are groups, and once for the curves themselves. Every panel's metrics become questions to one curves; the
- * same question is asked once, whoever needs it. */
+ * same question is asked once, for all that need it. */
 #include "analysis/analysis.h"
 
 #include "analysis/charts_internal.h"
@@ -142,7 +142,7 @@ static bool has_panel(const struct analysis *s, const char *metric)
 	return false;
 }
 
-/* Counters and formulas that the recording brings along: nobody knew them when panels.c was written. */
+/* Counters and formulas that the recording brings along: panels.c does not know them. */
 static int own_panel(struct analysis *s, const struct summary_counter *c)
 {
 	struct panel *own = &s->own[s->nr_own];

@@ -4,8 +4,8 @@
  * what a rule would say of a run that is shorter than its row asks is chance. How a run ended can be told of
  * any.
  *
- * Rejected: thresholds in a file of the user's. A finding that nobody can explain by its number in the report
- * and a line of code is worth nothing, and sites differ less than one thinks. */
+ * Rejected: thresholds in a file of the user's. A finding that cannot be explained by its number in the
+ * report and a line of code is worth nothing, and sites differ less than one thinks. */
 #include "analysis/rule.h"
 
 #include "analysis/compare.h"

@@ -10,7 +10,7 @@
 
 /* Below half of what was given, and a whole core at least, the next run can do with less. */
 #define CORES_FEW 0.5
-/* From there on nobody would ask for less. */
+/* From there on less is not worth asking for. */
 #define CORES_WELL 0.8
 /* One core in use, with what the recorder's rounding and a helper process add or take. */
 #define ONE_CORE_LOW 0.75
@@ -71,7 +71,7 @@ void look_cores(struct look *l)
 	else
 		say_why_few(l, f, used, wanted, given, p95);
 	if (!well && !granted)
-		found_say(l, f, "The cores were the machine's: nobody had set a limit.");
+		found_say(l, f, "The cores were the machine's: no limit was set.");
 	found_figures(l, f, l->run, FIG_MEAN_CORES, FIG_LIMIT_CPUS, FIG_PEAK_CORES);
 	found_evidence(l, f, "cores_p95", p95, UNIT_COUNT);
 }
@@ -155,7 +155,7 @@ void look_serial(struct look *l)
 
 /* ---- held back by a quota ---- */
 
-/* Of the CPU time that it wanted; a period cut short now and then costs nobody anything. */
+/* Of the CPU time that it wanted; a period cut short now and then costs nothing. */
 #define THROTTLED_LEAST 0.05
 #define THROTTLED_LEAST_S 0.5
 

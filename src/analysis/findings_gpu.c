@@ -41,7 +41,7 @@ static bool is_given(const struct summary *s, const struct summary_gpu *gpu)
 		gpu_value(gpu, GPU_FIG_OBSERVED) >= GPU_LEAST_S;
 }
 
-/* Nobody computed on it; or somebody did, and the job is known to have had nothing there. */
+/* No process computed on it; or one did, and the job is known to have had nothing there. */
 static bool gpu_is_idle(const struct summary_gpu *gpu)
 {
 	double memory = gpu_value(gpu, GPU_FIG_JOB_MEMORY_PEAK), busy = gpu_value(gpu, GPU_FIG_JOB_BUSY);

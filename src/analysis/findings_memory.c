@@ -310,7 +310,7 @@ void look_growth(struct look *l, size_t i)
 
 /* ---- swap ---- */
 
-/* A few pages that nobody needs are put out anywhere. */
+/* A few pages that are not needed are swapped out on every machine. */
 #define SWAP_LEAST_BYTES (16 * MIB)
 #define SWAP_LEAST_SHARE 0.02
 

@@ -1,8 +1,8 @@
-/* How the run ended, when it did not end well: out of memory (who, when, which limit), killed by somebody
- * else, a signal, an exit code.
+/* How the run ended, when it did not end well: out of memory (who, when, which limit), killed by another
+ * process else, a signal, an exit code.
  *
- * The kernel tells nobody whom it killed for want of memory; a counter of the control group rises, and a
- * process ends by SIGKILL at that time. Where the status of the dead could not be had, the largest that
+ * The kernel does not tell which process it killed for want of memory; a counter of the control group rises,
+ * and a process ends by SIGKILL at that time. Where the status of the dead could not be had, the largest that
  * vanished in that moment is named as what it is: probable. */
 #include "analysis/rule.h"
 
@@ -213,7 +213,7 @@ static void say_bound(struct look *l, struct finding *f, size_t i)
 	} else {
 		found_say(l, f,
 			"No limit of a control group was reached: the machine itself, with %s, had nothing "
-			"left, whoever used it.",
+			"left, whichever process used it.",
 			format_bytes(SHOWN, bound.limit));
 	}
 	found_evidence(l, f, *bound.group ? "cgroup.memory.limit" : "limits.machine_memory_bytes",
@@ -234,7 +234,7 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 		return;
 	if (sure)
 		snprintf(pid, sizeof(pid), " (PID %.0f)", sure->value[PROCESS_PID]);
-	/* Others may be in the group: of a run that succeeded and lost nobody it is hearsay. */
+	/* Others may be in the group: of a run that succeeded and lost no process it may be theirs. */
 	f = found_on(l, i, "oom",
 		sure || figure_of(l->run, FIG_EXIT_CODE) != 0 ? FINDING_SERIOUS : FINDING_WARNING, "memory",
 		"Out of memory: the kernel killed %s%s at %s", name, pid,
@@ -286,7 +286,7 @@ static void say_killed(struct look *l, struct finding *f)
 	if (kills == 0)
 		found_say(l, f,
 			"It was not for want of memory: the kernel's counter of such kills did not rise in "
-			"the job's control group. Somebody sent SIGKILL: the batch system at the end of the "
+			"the job's control group. SIGKILL was sent: the batch system at the end of the "
 			"time asked for, a user, or a program that ends others.");
 	else
 		found_say(l, f,
@@ -316,7 +316,7 @@ static void say_signal(struct look *l, struct finding *f, int signal)
 		{SIGTERM,
 			"It was asked to end: so do batch systems at the end of the time asked for, and "
 			"users."},
-		{SIGINT, "Somebody pressed Ctrl-C."}, {SIGHUP, "Its terminal went away."},
+		{SIGINT, "Ctrl-C was pressed."}, {SIGHUP, "Its terminal went away."},
 		{SIGPIPE, "It wrote to a program that had ended."}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)

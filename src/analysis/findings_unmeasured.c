@@ -1,5 +1,5 @@
-/* What was not measured, and why: what a reader of the report would look for and not find. What nobody has
- * everywhere (InfiniBand, Lustre) is not missed; what has the same reason is told in one sentence. */
+/* What was not measured, and why: what a reader of the report would look for and not find. What no machine
+ * has everywhere (InfiniBand, Lustre) is not missed; what has the same reason is told in one sentence. */
 #include "analysis/rule.h"
 
 #include "base/str.h"

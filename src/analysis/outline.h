@@ -1,6 +1,6 @@
 /* What every report on paper or in text has in common: its head, the numbers that matter most and the tables
  * of statistics, as words and cells. Who draws them decides only how they look. All texts are UTF-8 without
- * control characters; whoever writes a format escapes what is special in it. */
+ * control characters; the writer of a format escapes what is special in it. */
 #ifndef ANALYSIS_OUTLINE_H
 #define ANALYSIS_OUTLINE_H
 

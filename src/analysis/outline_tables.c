@@ -306,7 +306,7 @@ static void add_views(struct outline *o, const struct analysis *s)
 	t->note = outline_keep(o,
 		"Peak is that of all processes at one sample; of the largest process RSS is the most that is "
 		"known, between samples too. The sum of peaks adds what each process had at its own moment: "
-		"nobody ever had it at once.");
+		"it was never held at once.");
 }
 
 /* Everything else that is known of the run, one line each. */

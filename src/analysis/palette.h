@@ -4,7 +4,7 @@
  * Twelve hues, each in two shades: for white paper and for a dark screen. They were chosen so that the
  * nearest two of the first four, six, eight... stay apart by lightness as well as by hue, for people who see
  * all colours and under simulated protanopia, deuteranopia and tritanopia (distances in OKLab); each stands
- * out from its paper by a contrast of 2.4 or more. Blue and vermilion come first because nobody confuses
+ * out from its paper by a contrast of 2.4 or more. Blue and vermilion come first because no reader confuses
  * them. Known palettes were the starting point and were left where they fail on one of the two papers: yellow
  * on white, indigo on black. Everything without a name of its own ("others") is grey.
  *

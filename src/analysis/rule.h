@@ -93,7 +93,7 @@ double figure_of(const struct summary *s, enum figure_id id); /* NAN: not known 
 /* A time of a recording as a time of the run. */
 double run_time(const struct analysis *s, size_t node, double at_s);
 double stat_of(const struct analysis *s, enum stats_level level, size_t i, enum stats_id id);
-/* The allocation was somebody's choice: a batch system's grant, or less than the machine has. */
+/* The allocation was chosen: a batch system's grant, or less than the machine has. */
 bool is_granted(const struct summary *s, enum figure_id limit, enum figure_id machine);
 const char *fact_of(const struct summary *s, const char *variable); /* of the environment; NULL */
 double whole_up(double v); /* the next whole number, or the number itself when it is a hair above one */

@@ -1,11 +1,11 @@
-/* The page: one HTML file that needs nothing else and asks nobody for anything.
+/* The page: one HTML file that needs nothing else and loads nothing from elsewhere.
  *
  * All text stands in it as HTML, so that it can be read, searched and printed without a script. The script
  * (web/, built in) adds what moves: panels drawn from the data, the sortable table. Without it, built without
  * npm or asked for so, the panels hold drawings, as images: SVGs that stood in the page itself would share
  * their names for letters and take one another's.
  *
- * Every name is somebody else's: it goes through add_html(). The policy in the head lets only the page's own
+ * Every name comes from the job: it goes through add_html(). The policy in the head lets only the page's own
  * script and style run, known by their hashes, and forbids every request. */
 #include "document/document.h"
 

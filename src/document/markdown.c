@@ -1,6 +1,6 @@
 /* The report as Markdown, in the flavour that GitHub and GitLab show: head, findings, advice, plots, tables.
  *
- * Names and command lines come from whoever ran the job, so every character that Markdown or HTML could take
+ * Names and command lines come from the user of the job, so every character that Markdown or HTML could take
  * for its own is escaped, also where it would do no harm: a rule without exceptions can be checked. */
 #include "document/document.h"
 

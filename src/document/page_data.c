@@ -1,7 +1,7 @@
 /* docs/page-data.md: all that the page shows, as one JSON object.
  *
  * It is to stand in a script element of HTML, so no `<` leaves this file as it is: it can only be inside of a
- * JSON text, where \u003c means the same. Names come from whoever ran the job. */
+ * JSON text, where \u003c means the same. Names come from the user of the job. */
 #include "document/page_internal.h"
 
 #include "text/summary.h"

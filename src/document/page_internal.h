@@ -9,7 +9,7 @@ void page_panels(struct json *j, const struct analysis *s, const struct charts *
 void page_nodes(struct json *j, const struct analysis *s);			    /* "nodes" */
 void page_processes(struct json *j, const struct analysis *s);
 void page_stats_column(struct json *j, const struct stats_column *c);
-/* Somebody else's text, escaped for people. */
+/* Text from the recording, escaped for people. */
 void page_text(struct json *j, const char *key, const char *text, size_t len);
 /* Enough digits for a page: a millionth of it. */
 void page_number(struct json *j, const char *key, double value);

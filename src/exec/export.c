@@ -209,7 +209,7 @@ int export_run(const void *args, int argc, char **argv)
 	tell_damage(x);
 	if (status == EXIT_OK && !signals_noted())
 		tell_empty(x);
-	told = print_shown(&x->taken); /* at the very end: whoever reads it may be gone */
+	told = print_shown(&x->taken); /* at the very end: its reader may be gone */
 	tables_close(x->tables);
 	run_close((struct run *)x->run);
 	export_forget(x);

@@ -23,7 +23,7 @@ static int target_trouble(const struct export *x, const struct export_target *t,
 	if (signals_noted())
 		return EXIT_TROUBLE;
 	if (stream && err == -EPIPE)
-		return EXIT_OK; /* whoever read has seen enough */
+		return EXIT_OK; /* the reader has seen enough */
 	if (x->err.len)
 		error("cannot write %s: %s", stream ? "to standard output" : t->path, (char *)x->err.data);
 	else if (stream)

@@ -15,7 +15,7 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* All of it, but for the end that says what kind of file it is. */
 char *path_without_suffix(const char *path, const char *suffix);
 char *path_directory(const char *path);
-/* Where files about a run stand that nobody named: its recording without the suffix; of several recordings
+/* Where files about a run stand that were not named: its recording without the suffix; of several recordings
  * `name` in their directory. */
 char *path_beside(int argc, char **argv, const struct run *run, const char *name);
 #endif

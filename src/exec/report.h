@@ -54,6 +54,6 @@ int report_pictures(struct report *r);
 int report_metrics(struct report *r);
 int report_configs(struct report *r);
 
-/* "path" on stdout once all is there, for whoever wants to open it. */
+/* "path" on stdout once all is there, for programs that open it. */
 int say_path(struct report *r, const char *path);
 #endif

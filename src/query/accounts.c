@@ -4,7 +4,7 @@
  *
  * in the whole and likewise in a group, where the heir must be a member. A group of processes chosen one by
  * one (tools by their name) counts members without their children: those are members themselves, or are
- * nobody's business.
+ * not counted.
  *
  * Processes are read one after the other, so T can be wrong for one tick when a child dies in the middle:
  * read before its parent and reaped in between, it is counted twice; read after, not at all. Looking one tick
@@ -199,7 +199,7 @@ void account_levels(
 	const struct account *said = &s->line[line];
 
 	for (unsigned i = 0; i < NR_LEVELS; i++) {
-		/* With nobody alive any more it is zero; with somebody alive who cannot be read it is not
+		/* With no process alive any more it is zero; with one alive that cannot be read it is not
 		 * known. */
 		if (!sums->level_nr[i] && (sums->nr || !(sums->level_seen >> i & 1)))
 			continue;

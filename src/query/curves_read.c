@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A metric that somebody asked for. */
+/* A metric that was asked for. */
 struct asked {
 	struct asked *next;
 	const char *metric;
@@ -188,7 +188,7 @@ static int taker_grow(struct curves_row *r, struct taker *t)
 
 /* ---- ticks ---- */
 
-/* Where the source has a fold of its own and nobody asks for anything else. */
+/* Where the source has a fold of its own and nothing else is asked for. */
 static uint32_t only_row(const struct asked *a)
 {
 	return a->split && a->split->q.per == PER_ALL && a->split->total != CLASS_NONE ? a->split->total

@@ -5,7 +5,7 @@
  * the end of the recording. `mark` with `name` is a moment of the job's own. All others are the recorder's:
  *
  *	stopped   the job was stopped; it lasts until it was continued
- *	signal    somebody asked the job to end
+ *	signal    a signal asked the job to end
  *	clock     the wall clock was set
  *	backoff   samples are taken less often, or as often as asked again
  *	lost      nothing is recorded of that time: the file is damaged, or the disk was full

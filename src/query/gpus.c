@@ -217,7 +217,7 @@ void gpus_gone(struct gpus *g, const struct store_record *record)
 	d->lost_ns = MAX(record->time_ns, 0);
 }
 
-/* Whom the words are about stands before them: one device, or all of a maker. */
+/* What the words are about stands before them: one device, or all of a maker. */
 int gpus_told(struct gpus *g, const char *why)
 {
 	for (size_t i = 0; i < g->nr; i++) {

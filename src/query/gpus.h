@@ -58,7 +58,7 @@ struct gpu_track {
 	double observed_s; /* for which it was there */
 	bool had_values;
 	int64_t lost_ns; /* since when it is gone or tells nothing; -1: it does */
-	char *told;	 /* why it tells nothing, as was said last; NULL: nobody said */
+	char *told;	 /* why it tells nothing, as was said last; NULL: not said */
 	struct course course[NR_COURSES];
 	struct gpu_use use[ACCOUNTS_MOST];
 };

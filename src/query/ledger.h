@@ -68,7 +68,7 @@ struct account_facts {
 	bool own; /* without what members' children used */
 	uint64_t seen;
 	uint64_t uncounted;	 /* ended processes of which nothing is counted */
-	uint64_t only_sampled;	 /* ended processes whose last moments nobody saw */
+	uint64_t only_sampled;	 /* ended processes whose last moments were not seen */
 	int64_t unsampled;	 /* -1: not recorded */
 	int64_t cpu_ns;		 /* -1: not known */
 	int64_t observed_cpu_ns; /* of that, in sampled processes */

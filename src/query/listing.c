@@ -48,7 +48,7 @@ static char *path_join(const char *directory, const char *name)
 		: full;
 }
 
-/* A directory below that cannot be opened is passed over, as one of somebody else's. */
+/* A directory below that cannot be opened is passed over, as one of another user. */
 static int directory_add(struct listing_finding *f, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;

@@ -198,7 +198,7 @@ static unsigned line_after(uint64_t groups, unsigned line)
 #define CHILD_PARTS (BIT(NR_PARTS) - BIT(NR_USED))
 
 /* A process that is watched for itself alone (a tool, chosen by its name) is not asked what its children
- * used: they are watched themselves, or are nobody's business. */
+ * used: they are watched themselves, or do not count. */
 static bool has_family(const struct live_processes *l, uint64_t groups)
 {
 	return !groups || groups & ~l->walk->own;
@@ -558,7 +558,7 @@ const struct live_process *live_find(const struct live_processes *l, uint32_t id
 	return index == IDMAP_NONE ? NULL : &l->process[index];
 }
 
-/* Of whom no end is known: it was read, but not its io. */
+/* Its end is not known: it was read, but not its io. */
 static void count_misses_io(struct live_processes *l, const struct live_process *p)
 {
 	if (p && p->part_seen && !(p->part_seen & 1 << USED_READ_CHARS) &&
@@ -694,7 +694,7 @@ static bool pair_is(const struct pair *pair, const char *text)
 }
 
 /* Reaped by us, told by the kernel with its account, or waited for by a living member of the same line, which
- * has its times from then on: else nobody saw its last moments. */
+ * has its times from then on: else its last moments were not seen. */
 static void count_only_sampled(struct live_processes *l, uint64_t groups, const struct live_process *parent,
 	const struct pairs *last)
 {

@@ -64,7 +64,7 @@ struct process_sums {		/* over the live processes of one line */
 	int64_t max_hwm_bytes;	      /* of any one process, as the kernel kept it; -1: not known */
 	uint32_t nr;		      /* bound */
 	uint64_t seen;
-	uint64_t only_sampled; /* ended, and their last moments are known to nobody in this line */
+	uint64_t only_sampled; /* ended, and their last moments are known to no process of this line */
 	uint64_t uncounted;    /* ended, and nothing of them is in the account */
 	uint64_t io_unread;    /* bytes and calls of these are missing in it */
 	/* Programs that ended and whose largest memory is not known; likewise, but what was waited for has it

@@ -42,7 +42,7 @@ const struct meta_item *meta_find(const struct meta *m, const char *key);
 const char *meta_text(const struct meta *m, const char *key);
 /* false and *ret untouched when absent or not a decimal number. */
 bool meta_num(const struct meta *m, const char *key, int64_t *ret);
-/* The name that the recording has for a user, NULL when it has none: the same number is somebody else's
+/* The name that the recording has for a user, NULL when it has none: the same number is another user's
  * elsewhere. */
 const struct meta_item *meta_user(const struct meta *m, int64_t uid);
 #endif

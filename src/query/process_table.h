@@ -83,7 +83,7 @@ int process_table_read(const struct run *run, struct process_table **ret, struct
 struct process_table *process_table_free(struct process_table *t);
 
 /* For those who read the recordings anyway: fills a table while the account of a recording is read to its
- * end, by whoever does so; then it goes behind those of the recordings before it. */
+ * end, by the caller; then it goes behind those of the recordings before it. */
 struct ledger;
 struct process_filling;
 struct process_filling *process_filling_new(struct ledger *a, uint32_t node); /* NULL: no memory */

@@ -4,7 +4,7 @@
  * Means and quantiles of memory, and quantiles of cores, are over the time in which there were processes. The
  * mean of cores is over the run, so that those of groups and users add up; of a process over its life.
  *
- * What a user's processes read and wrote is told only where he has the run for himself: the kernel adds the
+ * What a user's processes read and wrote is told only where the run has no other user: the kernel adds the
  * bytes of a child to those of its parent, and adding up processes would count them twice. */
 #include "query/stats.h"
 
@@ -66,7 +66,7 @@ const struct stats_column stats_column[NR_STATS] = {
 	[STAT_##id##_PEAK] = {name "_peak_bytes", title " peak", help, IN_BYTES, true, false, EVERYWHERE}, \
 	[STAT_##id##_PEAK_AT] = {name "_peak_at_s", title " peak at", "When that was.", IN_SECONDS, false, true, EVERYWHERE}, \
 	[STAT_##id##_ONE_PEAK] = {name "_one_peak_bytes", title " of one", "The most that any one process had.", IN_BYTES, true, false, NOT_OF_ONE}, \
-	[STAT_##id##_PEAKS_SUM] = {name "_peaks_sum_bytes", title " peaks added", "The sum of every process's own peak, which nobody had at once.", IN_BYTES, true, false, NOT_OF_ONE},
+	[STAT_##id##_PEAKS_SUM] = {name "_peaks_sum_bytes", title " peaks added", "The sum of every process's own peak, which were never held at once.", IN_BYTES, true, false, NOT_OF_ONE},
 #define COLUMNS_MEMORY(id, name, title, help, mean_help, median, ...) \
 	[STAT_##id##_PEAK] = {name "_peak_bytes", title, help, IN_BYTES, true, false, EVERYWHERE},
 #define COLUMNS_COUNT(id, name, title, help, mean_help, median, ...) \
@@ -486,7 +486,7 @@ static void fill_user_known(double *value, double wall_s)
 	}
 }
 
-/* He who has the run for himself is as well known as it is. */
+/* The only user of a run is as well known as the run. */
 static void fill_only_user(struct stats_row *row, const struct stats_row *run)
 {
 	for (unsigned i = 0; i < NR_STATS; i++)

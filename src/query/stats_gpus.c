@@ -1,5 +1,5 @@
 /* Devices are the job's as the summary says. Of a sliced one the slices count whose the job's are: the rest
- * of its memory is somebody else's. A driver may list a process on a slice and on the whole device again: the
+ * of its memory is another job's. A driver may list a process on a slice and on the whole device again: the
  * larger of both sums holds. */
 #include "query/stats_gpus.h"
 

@@ -257,7 +257,7 @@ struct summary {
 	bool counters_user_only; /* nothing was counted in the kernel */
 	struct summary_gpu *gpu; /* slices behind their device; of a group, those that it used */
 	size_t nr_gpus;
-	const char *gpus_why; /* when there are none; NULL: nobody asked */
+	const char *gpus_why; /* when there are none; NULL: not asked for */
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
 	struct summary *group; /* in the order of the targets */

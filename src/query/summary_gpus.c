@@ -202,7 +202,7 @@ static bool knows_users(const struct ledger *a)
 		ledger_is_available(a, "gpu_process.busy");
 }
 
-/* Nobody of the job on it is nothing used, as far as the driver tells who is. */
+/* No process of the job on it means nothing used, as far as the driver lists processes. */
 static const char *use_why(
 	const struct ledger *a, const struct gpu_use *use, const char *metric, bool recorded, bool has)
 {
@@ -253,7 +253,7 @@ static void keep_reasons(struct summary *s, struct summary_gpu *gpu)
 			gpu->figure[i].why = summary_keep(s, gpu->figure[i].why);
 }
 
-/* Of one that never answered nothing is known, not even that nobody of the job used it. */
+/* Of one that never answered nothing is known, not even that the job did not use it. */
 static int fill_lost(struct summary_gpu *gpu, const struct gpu_track *d)
 {
 	const char *why = d->told ? d->told : d->lives ? "it told nothing any more" : "it was gone";
@@ -412,7 +412,7 @@ int fill_gpus(struct summary *s, const struct ledger *a, unsigned line)
 	fill_joules(s, gpus->nr ? ledger_why(a, course_metric(COURSE_ENERGY)) : why);
 	if (!gpus->nr && gpus->set >= 0)
 		s->gpus_why = summary_keep(s, why);
-	/* There is one, else nobody would have tried. */
+	/* There is one, else it would not have been tried. */
 	if (!gpus->nr && ledger_told(a, course_metric(COURSE_UTIL)))
 		summary_note(s, "GPUs could not be read: %s", why);
 	note_gpus(s, gpus);

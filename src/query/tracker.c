@@ -36,7 +36,7 @@ static void over_add(struct tracker *t, enum over which, double value, double se
 		spread_add(t->over[which], value, seconds);
 }
 
-/* Steps as short as a rate can be told over; what is nobody's time does not count. */
+/* Steps as short as a rate can be told over; time without a process does not count. */
 static void over_cores(struct tracker *t, double time, double cpu_s, bool gap)
 {
 	double seconds = time - t->knot_time, used = MAX(cpu_s - t->knot_cpu, 0);
@@ -126,7 +126,7 @@ void tracker_levels(struct tracker *t, double time, const int64_t *level, uint32
 	count_a_thread_each(t);
 	for (unsigned i = OVER_RSS; i < NR_OVER; i++)
 		t->held[i] = t->active && valid >> spread_level[i] & 1 ? (double)level[spread_level[i]] : NAN;
-	/* Whoever is there now came at some time since the point before. */
+	/* The processes that are there now came at some time since the point before. */
 	if (t->active && time > since)
 		t->active_s += time - since;
 	if (valid >> LEVEL_PSS & 1)

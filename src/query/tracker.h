@@ -44,7 +44,7 @@ struct tracker {
 /* interval_s: nominal; 0 when not known. */
 void tracker_init(struct tracker *t, double interval_s, bool spreads);
 void tracker_release(struct tracker *t);
-/* Nothing was used and nobody was there up to this time. */
+/* Nothing was used and there was no process up to this time. */
 void tracker_begin(struct tracker *t, double time);
 /* CPU used up to `time`; gap: not comparable with what came before. */
 void tracker_cpu(struct tracker *t, double time, double cpu_s, bool gap);

@@ -29,12 +29,12 @@ struct occupant {
 enum moved {
 	MOVED_NOT,
 	MOVED_CELLS,	/* only cells */
-	MOVED_OCCUPANT, /* who sits there, or what is said of him */
+	MOVED_OCCUPANT, /* the occupant, or what is said of it */
 };
 
 struct walk_set {
 	struct occupant *instance; /* by row */
-	uint32_t *id;		   /* by row: who sits there, ROW_FREE: nobody */
+	uint32_t *id;		   /* by row: its occupant; ROW_FREE: none */
 	uint32_t nr_rows, cap;
 	uint32_t occupancy; /* the table's, when we looked */
 	uint32_t *moved; /* rows in which anything is other than at the tick before; also rows that are empty
@@ -43,7 +43,7 @@ struct walk_set {
 	uint8_t *is_moved;	/* by row, an enum moved */
 	uint64_t *cols;		/* by row: which cells are other, as a mask; all where the occupant moved */
 	uint64_t any_cols;	/* of all rows together */
-	bool occupants_changed; /* somebody came, left, or was described anew */
+	bool occupants_changed; /* an instance came, left, or was described anew */
 	int64_t last_ns;	/* when it was read for the tick before */
 };
 
@@ -117,7 +117,7 @@ static inline double walk_late(const struct walk *s)
 {
 	return s->has_last ? (double)s->clock_turns * ((double)(s->time_ns - s->last_ns) / 1e9) : 0;
 }
-/* What is said of who sits in the row; NULL: nothing, or nobody sits there. */
+/* What is said of the occupant of the row; NULL: nothing, or there is none. */
 static inline const struct occupant *walk_occupant(
 	const struct walk *s, uint32_t set, uint32_t row, uint32_t id)
 {

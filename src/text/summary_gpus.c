@@ -41,7 +41,7 @@ static bool is_only_lost(const struct page *p, const struct summary_gpu *gpu)
 	return false;
 }
 
-/* One whose users are not known may be the job's, unless it is somebody else's. */
+/* One whose users are not known may be the job's, unless it is another job's. */
 static bool is_shown(const struct page *p, const struct summary_gpu *gpu)
 {
 	const char *job = gpu->text[GPU_TEXT_JOB];
@@ -282,7 +282,7 @@ static void print_others(const struct page *p, bool any_shown)
 		return;
 	if (lost)
 		snprintf(more, sizeof(more), "; %zu more could not be read", lost);
-	/* Whose the others are, somebody must have said. */
+	/* Something must have told whose the others are. */
 	if (any_shown)
 		snprintf(text, sizeof(text), "%zu other%s in the %s, not %s%s", others, others > 1 ? "s" : "",
 			where, foreign == others ? "the job's" : "used by the job", more);

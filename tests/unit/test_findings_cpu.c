@@ -39,7 +39,7 @@ static void test_unused_cores(void **state)
 	f = analysis_find(&m, "unused-cores");
 	assert_non_null(f);
 	assert_int_equal(f->weight, FINDING_NOTE);
-	assert_says(f->text, "nobody had set a limit");
+	assert_says(f->text, "no limit was set");
 	analysis_text(&m.summary, TEXT_SCHEDULER, "slurm");
 	f = analysis_find(&m, "unused-cores");
 	assert_int_equal(f->weight, FINDING_WARNING);
