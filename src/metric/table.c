@@ -20,6 +20,7 @@ int table_init(struct table *t, uint32_t nr_cols, uint32_t cap)
 	size_t at = 0, rows = cap, cells = rows * nr_cols * sizeof(int64_t);
 	size_t cell = carve(&at, cells), before = carve(&at, cells);
 	size_t valid = carve(&at, rows * 8), valid_before = carve(&at, rows * 8);
+	size_t changed = carve(&at, rows * 8);
 	size_t id = carve(&at, rows * 4), touched = carve(&at, rows * 4), is_touched = carve(&at, rows);
 	char *m;
 
@@ -35,6 +36,7 @@ int table_init(struct table *t, uint32_t nr_cols, uint32_t cap)
 		.before = (void *)(m + before),
 		.valid = (void *)(m + valid),
 		.valid_before = (void *)(m + valid_before),
+		.changed = (void *)(m + changed),
 		.id = (void *)(m + id),
 		.touched = (void *)(m + touched),
 		.is_touched = (void *)(m + is_touched),

@@ -27,6 +27,7 @@ struct table {
 	 * valid_before are 0 in a row's first tick. */
 	int64_t *before;	/* [cap][nr_cols] */
 	uint64_t *valid_before; /* [cap] */
+	uint64_t *changed; /* [cap]: of a touched row that was read, the cells that are other than before */
 	void *memory;
 	size_t memory_size;
 };

@@ -65,18 +65,6 @@ static void row_moved(struct walk_set *set, uint32_t row, enum moved how)
 		set->cols[row] = set->any_cols = UINT64_MAX;
 }
 
-/* Which cells of a touched row are other than before. */
-static uint64_t cells_moved(const struct table *t, uint32_t row)
-{
-	const int64_t *now = t->cell + (size_t)row * t->nr_cols,
-		      *before = t->before + (size_t)row * t->nr_cols;
-	uint64_t cols = t->valid[row] ^ t->valid_before[row];
-
-	for (uint32_t i = 0; i < t->nr_cols; i++)
-		cols |= (uint64_t)(now[i] != before[i]) << i;
-	return cols;
-}
-
 static void rows_settle(struct walk_set *set)
 {
 	for (uint32_t i = 0; i < set->nr_moved; i++) {
@@ -109,7 +97,7 @@ static int set_tick(struct walk *s, uint32_t which)
 		return r;
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		row_moved(set, t->touched[i], MOVED_CELLS);
-		set->cols[t->touched[i]] |= cells_moved(t, t->touched[i]);
+		set->cols[t->touched[i]] |= t->changed[t->touched[i]];
 		set->any_cols |= set->cols[t->touched[i]];
 	}
 	if (t->occupancy != set->occupancy)

@@ -125,6 +125,7 @@ static inline void change(struct table *t, uint32_t row, uint32_t col, uint64_t 
 {
 	int64_t *cell = t->cell + (size_t)row * t->nr_cols + col;
 
+	t->changed[row] |= (uint64_t)(zigzagged != 0) << col;
 	*cell = (int64_t)((uint64_t)*cell + (uint64_t)unzigzag(zigzagged));
 }
 
@@ -157,6 +158,7 @@ int cells_decode(struct view *v, struct table *t, const uint32_t *row, uint32_t 
 		if (v->bad || flip & ~columns_of(t))
 			return -EBADMSG;
 		t->valid[row[i]] ^= flip;
+		t->changed[row[i]] |= flip;
 	}
 	columns = get_varint(v);
 	if (v->bad || columns & ~columns_of(t))

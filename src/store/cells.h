@@ -46,6 +46,7 @@ size_t cells_encode(struct cells *c, uint32_t set, const struct table *t, bool a
 /* Reads the rows of a body whose set was read already into row[CELLS_ROWS_MAX]; their number or -EBADMSG.
  * Every row is live in t. */
 int cells_decode_rows(struct view *v, const struct table *t, uint32_t *row, uint64_t *ret_flags);
-/* Applies the rest to the rows. -EBADMSG when it does not fit; some cells are changed then. */
+/* Applies the rest to the rows, and adds to t->changed what is other now. -EBADMSG when it does not fit; some
+ * cells are changed then. */
 int cells_decode(struct view *v, struct table *t, const uint32_t *row, uint32_t nr, uint64_t flags);
 #endif

@@ -108,6 +108,7 @@ static void copy_rows(struct table *to, const struct table *from)
 	}
 	for (uint32_t i = 0; i < from->nr_touched; i++) {
 		to->touched[i] = from->touched[i];
+		to->changed[from->touched[i]] = from->changed[from->touched[i]];
 		to->is_touched[from->touched[i]] = 1;
 	}
 	to->nr_rows = from->nr_rows;
@@ -350,10 +351,12 @@ static void clear_row(struct reader_set *s, uint32_t row)
 
 static void touch_if_changed(struct table *t, uint32_t row)
 {
-	size_t size = t->nr_cols * sizeof(int64_t);
+	const int64_t *now = table_row(t, row), *before = t->before + (size_t)row * t->nr_cols;
 
-	if (t->valid[row] != t->valid_before[row] ||
-		memcmp(table_row(t, row), t->before + (size_t)row * t->nr_cols, size))
+	t->changed[row] = t->valid[row] ^ t->valid_before[row];
+	for (uint32_t i = 0; i < t->nr_cols; i++)
+		t->changed[row] |= (uint64_t)(now[i] != before[i]) << i;
+	if (t->changed[row])
 		table_touch(t, row);
 }
 
@@ -374,6 +377,8 @@ static int on_cells(struct store_reader *r, struct view *v, struct store_record 
 		uint32_t row = r->row[i];
 
 		if (!r->first_tick) {
+			if (!s->table.is_touched[row])
+				s->table.changed[row] = 0;
 			table_touch(&s->table, row);
 			continue;
 		}
