@@ -231,8 +231,9 @@ static int index_read(struct block_finder *f, uint64_t from, uint64_t to, struct
 		r = at < to ? header_at(f, at, &h) : 0;
 	}
 	if (r > 0)
-		r = payload_read(f, at, &h);
-	*ret = view_of(f->payload, r > 0 ? h.length : 0);
+		r = h.length ? payload_read(f, at, &h) : 0;
+	if (r > 0)
+		*ret = view_of(f->payload, h.length);
 	return r;
 }
 
