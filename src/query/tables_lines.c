@@ -239,11 +239,11 @@ static void take_cells(struct data_table_own *fr, const struct data_table_set *f
 static void take_rows(struct data_table_own *fr, const struct computed *c, const uint32_t *row, uint32_t nr)
 {
 	const uint32_t *line = fr->set[c->column->place].line;
-	struct vector *v = nr ? now_column(fr, c->field) : NULL;
 
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) /* without a line there may be no columns yet */
 		if (line[row[i]] != NO_LINE)
-			vector_put_real(v, line[row[i]], c->column->rows.value[row[i]]);
+			vector_put_real(
+				now_column(fr, c->field), line[row[i]], c->column->rows.value[row[i]]);
 }
 
 static bool is_occupants_changed(const struct reading *f, const struct data_table_own *fr)
