@@ -66,7 +66,7 @@ const struct stats_column stats_column[NR_STATS] = {
 	[STAT_##id##_PEAK] = {name "_peak_bytes", title " peak", help, IN_BYTES, true, false, EVERYWHERE}, \
 	[STAT_##id##_PEAK_AT] = {name "_peak_at_s", title " peak at", "When that was.", IN_SECONDS, false, true, EVERYWHERE}, \
 	[STAT_##id##_ONE_PEAK] = {name "_one_peak_bytes", title " of one", "The most that any one process had.", IN_BYTES, true, false, NOT_OF_ONE}, \
-	[STAT_##id##_PEAKS_SUM] = {name "_peaks_sum_bytes", title " peaks added", "The sum of every process's own peak, which were never held at once.", IN_BYTES, true, false, NOT_OF_ONE},
+	[STAT_##id##_PEAKS_SUM] = {name "_peaks_sum_bytes", title " peaks added", "The sum of every process's own peak: more than was ever held at once.", IN_BYTES, true, false, NOT_OF_ONE},
 #define COLUMNS_MEMORY(id, name, title, help, mean_help, median, ...) \
 	[STAT_##id##_PEAK] = {name "_peak_bytes", title, help, IN_BYTES, true, false, EVERYWHERE},
 #define COLUMNS_COUNT(id, name, title, help, mean_help, median, ...) \

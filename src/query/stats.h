@@ -1,8 +1,8 @@
 /* Statistics of a run: for the whole, each node, group of processes, user and process the same columns.
  *
  * Amounts (CPU seconds, bytes) keep what ended processes used. `peak` is the peak of the sum at an instant,
- * `one_peak` the largest any one process had, `peaks_sum` the sum of every process's own peak, which were
- * never held at once. What is not known is NAN. */
+ * `one_peak` the largest any one process had, `peaks_sum` the sum of every process's own peak: more
+ * than was ever held at once. What is not known is NAN. */
 #ifndef QUERY_STATS_H
 #define QUERY_STATS_H
 
