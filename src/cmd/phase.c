@@ -53,12 +53,14 @@ static int end_as(int status)
 static int run_command(char **argv)
 {
 	struct sigaction pass = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART},
-			 before[ARRAY_SIZE(passed_on)];
+			 fallback = {.sa_handler = SIG_DFL}, before[ARRAY_SIZE(passed_on)], end_before;
 	sigset_t all, mask;
 	int status = 0;
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &mask);
+	/* Where it is ignored, which is inherited, the kernel keeps no status of a child that has ended. */
+	sigaction(SIGCHLD, &fallback, &end_before);
 	for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++) {
 		sigaction(passed_on[i], NULL, &before[i]);
 		if (before[i].sa_handler != SIG_IGN)
@@ -68,6 +70,7 @@ static int run_command(char **argv)
 	if (child == 0) {
 		for (size_t i = 0; i < ARRAY_SIZE(passed_on); i++)
 			sigaction(passed_on[i], &before[i], NULL);
+		sigaction(SIGCHLD, &end_before, NULL);
 		sigprocmask(SIG_SETMASK, &mask, NULL);
 		execvp(argv[0], argv);
 		cannot_run(argv[0], -errno);
