@@ -253,13 +253,12 @@ static void share_one(struct accounts *s, unsigned used)
 		over += (uint64_t)s->given[__builtin_ctzll(rest) + 1].used[used];
 	for (uint64_t rest = s->users; rest && (int64_t)over > 0; rest &= rest - 1) {
 		unsigned line = (unsigned)__builtin_ctzll(rest) + 1;
-		int64_t grew =
-			(int64_t)((uint64_t)s->given[line].used[used] - (uint64_t)s->before[line].used[used]);
-		int64_t cut = MIN(MAX(grew, 0), (int64_t)over);
+		int64_t given = s->given[line].used[used], before = s->before[line].used[used];
+		uint64_t cut = given > before ? MIN((uint64_t)given - (uint64_t)before, over) : 0;
 
-		s->given[line].used[used] -= cut;
-		assert(s->given[line].used[used] >= s->before[line].used[used]);
-		over -= (uint64_t)cut;
+		s->given[line].used[used] = (int64_t)((uint64_t)given - cut);
+		assert(s->given[line].used[used] >= MIN(given, before));
+		over -= cut;
 	}
 }
 
