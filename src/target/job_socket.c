@@ -23,6 +23,9 @@
 #define MOST_AT_ONCE 4096
 /* Files of earlier recorders that are looked at: those that were killed leave theirs. */
 #define LOOKED_AT 64
+/* XDG_RUNTIME_DIR, TMPDIR, /tmp. */
+#define NR_DIRS 3
+#define PREFIX 8
 
 /* ---- where ---- */
 
@@ -34,25 +37,33 @@ static bool is_own_dir(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-static bool choose_dir(char *to, size_t size)
+/* The directory to try in the i-th place; the last one is there everywhere. */
+static bool take_dir(unsigned i, char *to, size_t size)
 {
-	const char *base = rights_borrowed() ? NULL : getenv("XDG_RUNTIME_DIR"),
-		   *temporary = rights_borrowed() ? NULL : getenv("TMPDIR");
+	const char *base = "/tmp";
 	int n;
 
-	if (base && *base == '/' && is_own_dir(base)) {
-		n = snprintf(to, size, "%s/tacho", base);
-		if (n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to))
-			return true;
-	}
-	for (int i = 0; i < 2; i++) {
-		const char *in = i || !temporary || *temporary != '/' ? "/tmp" : temporary;
+	if (i + 1 < NR_DIRS)
+		base = rights_borrowed() ? NULL : getenv(i ? "TMPDIR" : "XDG_RUNTIME_DIR");
+	if (!base || *base != '/' || (i == 0 && !is_own_dir(base)))
+		return false;
+	n = i == 0 ? snprintf(to, size, "%s/tacho", base)
+		   : snprintf(to, size, "%s/tacho-%u", base, (unsigned)geteuid());
+	return n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to);
+}
 
-		n = snprintf(to, size, "%s/tacho-%u", in, (unsigned)geteuid());
-		if (n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to))
-			return true;
-	}
-	return false;
+/* What names of this node begin with: TMPDIR may be a directory that nodes share, and there the sockets of
+ * other nodes look dead. */
+static void node_prefix(char to[static PREFIX + 1])
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, to, PREFIX);
+
+	if (n != PREFIX)
+		memset(to, '0', PREFIX);
+	to[PREFIX] = 0;
+	if (fd >= 0)
+		close(fd);
 }
 
 /* A socket without a listener was left by a recorder that was killed. */
@@ -71,49 +82,41 @@ static void remove_if_dead(int dir, const char *dir_path, const char *name)
 	close(fd);
 }
 
-static void remove_dead(const char *path)
+static void remove_dead(const char *path, const char *prefix)
 {
 	DIR *d = opendir(path);
 	const struct dirent *e;
 
 	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++)
-		if (e->d_name[0] != '.' && (e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
+		if (!strncmp(e->d_name, prefix, PREFIX) && (e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
 			remove_if_dead(dirfd(d), path, e->d_name);
 	if (d)
 		closedir(d);
 }
 
-static int choose_path(char *to, size_t size)
+static int choose_path(unsigned i, char *to, size_t size)
 {
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path) - 24];
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path) - 24], prefix[PREFIX + 1];
 	uint32_t number = 0;
 	int n;
 
-	if (!choose_dir(dir, sizeof(dir)))
+	if (!take_dir(i, dir, sizeof(dir)))
 		return -EACCES;
-	remove_dead(dir);
+	node_prefix(prefix);
+	remove_dead(dir, prefix);
 	/* The number: recorders in several PID namespaces may have one PID. */
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
 		number = (uint32_t)errno;
-	n = snprintf(to, size, "%s/%d-%08x", dir, (int)getpid(), number);
+	n = snprintf(to, size, "%s/%s-%d-%04x", dir, prefix, (int)getpid(), number & 0xffff);
 	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
 }
 
 /* ---- making ---- */
 
-int job_socket_open(struct job_socket *s, const char *path)
+static int bind_there(struct job_socket *s)
 {
-	int on = 1, r = 0;
+	int on = 1, r;
 
-	*s = (struct job_socket){.fd = -1, .address.sun_family = AF_UNIX};
-	if (!path)
-		r = choose_path(s->address.sun_path, sizeof(s->address.sun_path));
-	else if (strlen(path) >= sizeof(s->address.sun_path))
-		r = -ENAMETOOLONG;
-	else
-		memcpy(s->address.sun_path, path, strlen(path));
-	if (r < 0)
-		return r;
 	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0)
 		return -errno;
@@ -126,6 +129,27 @@ int job_socket_open(struct job_socket *s, const char *path)
 		return r;
 	}
 	return 0;
+}
+
+int job_socket_open(struct job_socket *s, const char *path)
+{
+	int r = -EACCES;
+
+	*s = (struct job_socket){.fd = -1, .address.sun_family = AF_UNIX};
+	if (path && strlen(path) >= sizeof(s->address.sun_path))
+		return -ENAMETOOLONG;
+	if (path) {
+		memcpy(s->address.sun_path, path, strlen(path));
+		return bind_there(s);
+	}
+	/* A directory may be on a file system that is full, or that has no sockets. */
+	for (unsigned i = 0; i < NR_DIRS && r < 0; i++) {
+		memset(s->address.sun_path, 0, sizeof(s->address.sun_path));
+		r = choose_path(i, s->address.sun_path, sizeof(s->address.sun_path));
+		if (r >= 0)
+			r = bind_there(s);
+	}
+	return r;
 }
 
 void job_socket_close(struct job_socket *s)
