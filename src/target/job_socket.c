@@ -19,6 +19,8 @@
 
 /* Messages that are written down in a second. Senders that wait for no answer can be much faster. */
 #define MOST_A_SECOND 20000
+/* And bytes of them: the job's long texts shall not fill the disk. */
+#define MOST_BYTES_A_SECOND (2u << 20)
 /* Read at one go before the recorder looks at its other work. */
 #define MOST_AT_ONCE 4096
 /* Files of earlier recorders that are looked at: those that were killed leave theirs. */
@@ -199,10 +201,12 @@ void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn 
 	struct job_message m;
 	struct ucred from;
 	ssize_t len;
+	bool fits;
 
 	if (s->second != now_ns / NSEC_PER_SEC) {
 		s->second = now_ns / NSEC_PER_SEC;
 		s->left = MOST_A_SECOND;
+		s->bytes_left = MOST_BYTES_A_SECOND;
 	}
 	for (int i = 0; i < MOST_AT_ONCE && receive(s, bytes, sizeof(bytes), &len, &from); i++) {
 		if (len < 0 || (from.uid != geteuid() && !is_member(arg, from.pid)) ||
@@ -210,9 +214,11 @@ void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn 
 			s->refused++;
 			continue;
 		}
-		s->dropped += (uint64_t)m.lost + !s->left;
-		if (s->left) {
+		fits = s->left && s->bytes_left >= (size_t)len;
+		s->dropped += (uint64_t)m.lost + !fits;
+		if (fits) {
 			s->left--;
+			s->bytes_left -= (size_t)len;
 			take(arg, &m, from.pid);
 		}
 	}

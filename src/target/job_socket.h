@@ -17,6 +17,7 @@ struct job_socket {
 	/* How many more messages are written down in this second: what one costs the recorder is not in its
 	 * budget, so there is a limit. */
 	unsigned left;
+	size_t bytes_left; /* the same */
 	int64_t second;
 	uint64_t dropped; /* over that limit, or lost by their senders, and not yet told */
 	uint64_t refused; /* of strangers, or no messages */
