@@ -151,16 +151,16 @@ static int column_of(
 	struct data_table_own *fr, const struct column_own *like, const char *help, struct column_own **ret)
 {
 	char *name = escaped(like->metric, like->rate ? ".rate" : "");
-	struct column_own *c = fr->planned, *end = c + fr->nr_planned;
+	struct column_own *c = NULL;
 
 	*ret = NULL;
 	if (!name)
 		return -ENOMEM;
-	while (c < end && strcmp(c->name, name) != 0)
-		c++;
-	if (c < end || is_key(name)) {
-		if (c < end && c->derived == like->derived && c->source == like->source &&
-			c->rate == like->rate)
+	for (size_t i = 0; i < fr->nr_planned && !c; i++)
+		if (!strcmp(fr->planned[i].name, name))
+			c = &fr->planned[i];
+	if (c || is_key(name)) {
+		if (c && c->derived == like->derived && c->source == like->source && c->rate == like->rate)
 			*ret = c;
 		free(name);
 		return 0;
