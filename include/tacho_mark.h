@@ -27,7 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* More is cut off. */
+/* A longer text is cut off. Words behind it that do not fit are left out: a part of a number is another
+ * number. */
 #define TACHO_MESSAGE_MOST 4096
 
 static long tacho_marks_lost;
@@ -35,7 +36,7 @@ static long tacho_marks_lost;
 /* A line of the message: a newline within it is written \n, a backslash \\. */
 static inline size_t tacho_add_line(char *to, size_t at, const char *kind, const char *text)
 {
-	size_t n = strlen(kind);
+	size_t n = strlen(kind), start = at;
 
 	if (at + n + 1 >= TACHO_MESSAGE_MOST)
 		return at;
@@ -46,6 +47,8 @@ static inline size_t tacho_add_line(char *to, size_t at, const char *kind, const
 			to[at++] = '\\';
 		to[at++] = *text == '\n' ? 'n' : *text;
 	}
+	if (start && text && *text)
+		return start;
 	to[at++] = '\n';
 	return at;
 }

@@ -52,6 +52,13 @@ def test_a_script_tells_of_its_phases(tmp_path):
     assert "load" in table and "train" in table and "checkpoint written (size=3.1G)" in table and '"loss=0.31, step=1200"' in table
 
 
+def test_a_number_is_not_cut_off(tmp_path):
+    out = tmp_path / "a.tacho"
+    assert record(script(f"tacho mark {'x' * 4040} step={'1' * 40} n=5; tacho mark {'y' * 5000}"), "-q", output=out).returncode == 0
+    first, second = told(out)
+    assert first["name"] == "x" * 4040 and first["data"] == "n=5" and second["name"] in "y" * 4096 and len(second["name"]) > 4000
+
+
 def test_the_phase_ends_as_its_command(tmp_path):
     for command, status in (("exit 7", 7), ("kill -KILL $$", -signal.SIGKILL), ("kill -TERM $$", -signal.SIGTERM)):
         done = run("phase", "x", "--", "sh", "-c", command, env={**os.environ, "TACHO_SOCKET": ""})
