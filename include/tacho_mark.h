@@ -6,7 +6,7 @@
  *	...
  *	tacho_phase_end("load", NULL);
  *	tacho_mark("checkpoint written", "size=3.1G", NULL);
- *	tacho_mark(NULL, "loss=0.31", "step=1200", NULL);     // numbers become curves
+ *	tacho_mark(NULL, "loss=0.31", "step=1200", NULL);     // data alone
  *
  * Behind the text stand words KEY=VALUE, and NULL at the end. A call sends one datagram to the socket that
  * TACHO_SOCKET names, and never waits: 0 when it was sent, -1 when there is no recorder, or when it does not

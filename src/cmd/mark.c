@@ -35,8 +35,8 @@ const struct cmd cmd_mark = {
 	.synopsis = "[OPTION…] TEXT [KEY=VALUE…]",
 	.help = "mark this moment in the recording of the job it is called in",
 	.detail = "For scripts and programs that run under tacho run: the mark appears in plots, reports "
-		  "and exports of the recording, with its data. A VALUE that is a number becomes a curve "
-		  "of the job's own; then there need not be a TEXT.\n\nThe recorder is found by "
+		  "and exports of the recording, with its data. Where there is data, there need not be "
+		  "a TEXT.\n\nThe recorder is found by "
 		  "TACHO_SOCKET. Without one nothing is done, and the exit status is 0: a script need "
 		  "not know whether it is recorded. It never waits for the recorder: what that cannot take "
 		  "is dropped, and counted.",

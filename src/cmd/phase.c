@@ -113,12 +113,13 @@ const struct cmd cmd_phase = {
 	.name = "phase",
 	.synopsis = "[OPTION…] begin|end NAME, or NAME -- COMMAND [ARG…]",
 	.help = "tell the recording of this job which phase it is in",
-	.detail = "For scripts and programs that run under tacho run: a phase is drawn under the curves, "
-		  "and the report says what it used. With a COMMAND, the phase lasts as long as that runs; "
-		  "the exit status is the command's. Phases may nest and overlap, and a name may come "
-		  "again. An end closes the youngest open phase of its name.\n\nThe recorder is found by "
-		  "TACHO_SOCKET. Without one nothing is told (the COMMAND runs), and the exit status is 0. "
-		  "It never waits for the recorder.",
+	.detail =
+		"For scripts and programs that run under tacho run: a phase is drawn over the curves, "
+		"and tacho compare says what it used. With a COMMAND, the phase lasts as long as that runs; "
+		"the exit status is the command's. Phases may nest and overlap, and a name may come "
+		"again. An end closes the youngest open phase of its name.\n\nThe recorder is found by "
+		"TACHO_SOCKET. Without one nothing is told (the COMMAND runs), and the exit status is 0. "
+		"It never waits for the recorder.",
 	.examples = "$ tacho phase load -- ./load.sh\n"
 		    "    A command as a phase.\n"
 		    "$ tacho phase begin train; ./train; tacho phase end train\n"
