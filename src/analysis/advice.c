@@ -1,9 +1,9 @@
 /* What to ask for next time: lines for the job scripts of the three batch systems, that of the run first.
  *
  * Numbers are of one node, the one that needed most: batch systems give all nodes of a job the same. Of a run
- * that did not come to its end nothing can be learned but that it needs more: killed for want of memory it is
- * advised more than it had, otherwise nothing. The headroom is said with the numbers, so that no reader adds
- * to it again. */
+ * that did not come to its end nothing can be learned but that it needs more: killed because it ran out of
+ * memory it is advised more than it had, otherwise nothing. The headroom is said with the numbers, so that no
+ * reader adds to it again. */
 #include "analysis/rule.h"
 
 #include "base/str.h"
@@ -286,7 +286,8 @@ static void say_memory_room(const struct needs *n, struct buf *out)
 	}
 	if (n->oom)
 		buf_addf(out,
-			" Memory: the run was killed for want of it%s%s; half as much again, and at least %s "
+			" Memory: the run was killed because it ran out%s%s; half as much again, and at "
+			"least %s "
 			"above its peak (%s, %s), which is only a lower bound: it may still be too little.",
 			n->memory_limit > 0 ? " at a limit of " : "",
 			n->memory_limit > 0 ? format_bytes(SHOWN, n->memory_limit) : "",

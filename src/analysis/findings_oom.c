@@ -1,7 +1,7 @@
 /* How the run ended, when it did not end well: out of memory (who, when, which limit), killed by another
  * process else, a signal, an exit code.
  *
- * The kernel does not tell which process it killed for want of memory; a counter of the control group rises,
+ * The kernel does not tell which process it killed when memory ran out; a counter of the control group rises,
  * and a process ends by SIGKILL at that time. Where the status of the dead could not be had, the largest that
  * vanished in that moment is named as what it is: probable. */
 #include "analysis/rule.h"
@@ -285,12 +285,12 @@ static void say_killed(struct look *l, struct finding *f)
 
 	if (kills == 0)
 		found_say(l, f,
-			"It was not for want of memory: the kernel's counter of such kills did not rise in "
+			"Memory had not run out: the kernel's counter of such kills did not rise in "
 			"the job's control group. SIGKILL was sent: the batch system at the end of the "
 			"time asked for, a user, or a program that ends others.");
 	else
 		found_say(l, f,
-			"Whether it was for want of memory is not known: the kernel's counter of such kills "
+			"Whether memory had run out is not known: the kernel's counter of such kills "
 			"could not be read.");
 	if (v.bytes / limit >= 0)
 		found_say(l, f, "The memory peak was %s of %s allowed.", format_bytes(SHOWN, v.bytes),

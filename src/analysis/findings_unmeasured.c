@@ -22,7 +22,7 @@ static const struct findings_unmeasured_wanted wanted[] = {
 	{"I/O of the job",                         FIG_READ_CHARS,   -1},
 	{"the limit of CPUs",                      FIG_LIMIT_CPUS,   -1},
 	{"the limit of memory",                    FIG_LIMIT_MEMORY, -1},
-	{"kills for want of memory",               FIG_OOM_KILLS,    -1},
+	{"kills because memory ran out",           FIG_OOM_KILLS,    -1},
 	{"energy",                                 FIG_ENERGY,       -1},
 	{"waiting for a CPU, for memory and for disks (pressure)", NR_FIGURES, EV_PRESSURE_IO},
 	{"waiting of processes for a CPU",         NR_FIGURES,       EV_READY},

@@ -176,7 +176,10 @@ uint32_t utf8_code(const uint8_t *p, size_t len)
 	return code;
 }
 
-bool is_hidden(uint32_t c)
+/* Characters that are not shown as they are, because readers would be misled: control characters (C0, DEL,
+ * C1: terminals obey them), marks that change the direction of the text around them, other ends of lines,
+ * characters without width. Joiners (U+200C, U+200D) stay: some scripts need them. */
+static bool is_hidden(uint32_t c)
 {
 	/* clang-format off */
 	static const struct { uint32_t first, last; } range[] = {

@@ -20,10 +20,6 @@ size_t format_i64(char *out, int64_t v);
 
 bool str_starts(const char *s, const char *prefix);
 
-/* Characters that are not shown as they are, because readers would be misled: control characters (C0, DEL,
- * C1: terminals obey them), marks that change the direction of the text around them, other ends of lines,
- * characters without width. Joiners (U+200C, U+200D) stay: some scripts need them. */
-bool is_hidden(uint32_t code);
 /* Length of the character at p when it may be shown as it is; 0: it is hidden, or no UTF-8. */
 size_t shown_length(const uint8_t *p, const uint8_t *end);
 /* The text with \xNN for control characters and bytes that are no UTF-8, and \uNNNN (\UNNNNNNNN) for what

@@ -60,7 +60,7 @@ bool compare_into_directory(const struct compare_args *a)
 	return len && (a->output[len - 1] == '/' || (!stat(a->output, &st) && S_ISDIR(st.st_mode)));
 }
 
-enum compare_form compare_form_of(const struct compare_args *a)
+static enum compare_form compare_form_of(const struct compare_args *a)
 {
 	static const struct {
 		const char *end;

@@ -30,7 +30,6 @@ struct compare_job {
 /* All metrics by name, and a directory to write to: for the page. */
 bool compare_wants_pictures(const struct compare_args *a);
 bool compare_into_directory(const struct compare_args *a);
-enum compare_form compare_form_of(const struct compare_args *a);
 /* Reads and compares; wrong options end the program. */
 void compare_job_open(struct compare_job *job, const struct compare_args *a, int argc, char **argv);
 void compare_job_close(struct compare_job *job);

@@ -109,7 +109,8 @@ static void clean_one(int directory, const char *name)
 		remove_stage(directory, name, fd);
 }
 
-void stage_clean(const char *directory)
+/* Removes stages in the directory that killed processes of this user left behind. */
+static void stage_clean(const char *directory)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;

@@ -20,6 +20,4 @@ struct stage {
 int stage_open(struct stage *s, const char *directory);
 /* Removes it with everything that is in it. */
 void stage_close(struct stage *s);
-/* Removes stages in the directory that killed processes of this user left behind. */
-void stage_clean(const char *directory);
 #endif

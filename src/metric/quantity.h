@@ -115,8 +115,8 @@
 		PROCESS("PSS", 9, "Most memory with shared pages divided among who has them.")) \
 	ROW(USS, "uss", VIEW, FROM("proc.mem.private_dirty"), MATTERS, \
 		STATS("USS", "The most that all its processes had together at one instant.", \
-			"Memory that nobody shares, mean over time.", NO_MEDIAN), \
-		PROCESS(NULL, 0, "Most memory that nobody shared."))
+			"Memory that is not shared, mean over time.", NO_MEDIAN), \
+		PROCESS(NULL, 0, "Most memory that was not shared."))
 
 #define LEVELS_MEMORY(ROW) \
 	ROW(VMS, "vms", MEMORY, READ("proc.mem.vms"), DETAIL, NO_STATS, NO_PROCESS) \

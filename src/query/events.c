@@ -1,7 +1,7 @@
-/* What happened when. Events are told by the recording; that processes were killed for want of memory is seen
- * in the kernel's counters, at the tick where they rise. A control group counts what happens in the groups
- * below it, too, so of those that rise at once the one deepest down is named; the node's own counter is read
- * seldom and counts the same kills again, so it only speaks where no group did. */
+/* What happened when. Events are told by the recording; that processes were killed because memory ran out is
+ * seen in the kernel's counters, at the tick where they rise. A control group counts what happens in the
+ * groups below it, too, so of those that rise at once the one deepest down is named; the node's own counter
+ * is read seldom and counts the same kills again, so it only speaks where no group did. */
 #include "query/events.h"
 
 #include "base/owned.h"
@@ -319,7 +319,7 @@ static int hear(struct gathering *g, const struct store_record *record)
 	return at == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* ---- killed for want of memory ---- */
+/* ---- killed because memory ran out ---- */
 
 static void kills_bind(struct kill_counter *k, const struct schema *schema, const char *metric)
 {

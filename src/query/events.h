@@ -9,7 +9,7 @@
  *	clock     the wall clock was set
  *	backoff   samples are taken less often, or as often as asked again
  *	lost      nothing is recorded of that time: the file is damaged, or the disk was full
- *	oom       the kernel killed processes for want of memory; the label says where
+ *	oom       the kernel killed processes because memory ran out; the label says where
  *
  * Of kinds that this version does not know the label is the kind. What is told of metrics (`unavailable`) is
  * nothing that happened. */

@@ -18,12 +18,12 @@ static size_t width(const struct grid_shape *s)
 	return 2 * s->nr_levels + s->nr_flows + s->nr_tops;
 }
 
-void grid_init(struct grid *g, const struct grid_shape *shape, unsigned octave)
+static void grid_init(struct grid *g, const struct grid_shape *shape, unsigned octave)
 {
 	*g = (struct grid){.shape = shape, .octave = octave};
 }
 
-void grid_release(struct grid *g)
+static void grid_release(struct grid *g)
 {
 	free(g->cell);
 	g->cell = NULL;

@@ -46,9 +46,6 @@ struct grid_pen {
 	int64_t *top;
 };
 
-void grid_init(struct grid *g, const struct grid_shape *shape, unsigned octave);
-void grid_release(struct grid *g);
-
 /* From `time_ns` of the recording on, which began `offset_ns` after the grid. */
 int grid_pen_init(struct grid_pen *p, const struct grid_shape *shape, int64_t offset_ns, int64_t time_ns);
 void grid_pen_release(struct grid_pen *p);

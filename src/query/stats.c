@@ -48,7 +48,7 @@ const struct stats_column stats_column[NR_STATS] = {
 	[STAT_GPU_POWER_MAX]  = {"gpu_power_max_w",      "GPU power peak",   "Power of the job's GPUs together, the most at one instant.", UNIT_WATTS, false, false, false, NODES_ONLY},
 	[STAT_GPU_ENERGY]     = {"gpu_energy_j",         "GPU energy",       "Energy of the job's GPUs.", UNIT_JOULES, false, false, false, NODES_ONLY},
 	[STAT_ENERGY]         = {"energy_j",             "energy",           "Energy of the node, as far as its meters see.", UNIT_JOULES, false, false, false, NODES_ONLY},
-	[STAT_NODE_CPU_USER_MEAN] = {"node_cpu_user_mean", "node CPU user", "Share of the CPU time of the whole machine that programs had, whose ever.", IN_RATIO, false, false, NODES_ONLY},
+	[STAT_NODE_CPU_USER_MEAN] = {"node_cpu_user_mean", "node CPU user", "Share of the CPU time of the whole machine that programs of all users had.", IN_RATIO, false, false, NODES_ONLY},
 	[STAT_NODE_CPU_IDLE_MEAN] = {"node_cpu_idle_mean", "node CPU idle", "Share of the CPU time of the whole machine in which there was nothing to do.", IN_RATIO, false, false, NODES_ONLY},
 #define WHERE_PROCESS(...) EVERYWHERE
 #define WHERE_NO_PROCESS NOT_OF_ONE

@@ -269,7 +269,7 @@ def test_killed_by_somebody(tmp_path):
     assert done.returncode == -signal.SIGKILL
     story = story_of(recording)
     expect(story, {"killed"})
-    assert "not for want of memory" in findings_of(story)["killed"]["text"]
+    assert "Memory had not run out" in findings_of(story)["killed"]["text"]
 
 
 def test_held_back_by_a_quota(tmp_path):

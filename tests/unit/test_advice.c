@@ -163,7 +163,7 @@ static void test_after_a_kill_more(void **state)
 	figure_unset(&m.summary, FIG_EXIT_CODE, "");
 	analysis_set(&m, FIG_EXIT_SIGNAL, SIGKILL);
 	assert_string_equal(lines_of("slurm"), "#SBATCH --cpus-per-task=8\n#SBATCH --mem=6G\n");
-	assert_says(m.found->headroom, "killed for want of it at a limit of 4 GiB");
+	assert_says(m.found->headroom, "killed because it ran out at a limit of 4 GiB");
 	assert_says(m.found->headroom, "only a lower bound");
 	assert_says(m.found->headroom, "at least 256 MiB above its peak");
 	assert_says(m.found->headroom, "Time: not known, since the run was killed before its end.");

@@ -208,7 +208,7 @@ static void test_killed_by_somebody(void **state)
 	f = analysis_find(&m, "killed");
 	assert_non_null(f);
 	assert_string_equal(f->title, "The job was ended by the signal SIGKILL");
-	assert_says(f->text, "It was not for want of memory");
+	assert_says(f->text, "Memory had not run out");
 	assert_says(f->text, "1 GiB of 16 GiB allowed");
 	assert_null(strstr(f->text, "time that was asked for was over"));
 	/* Nobody knows. */

@@ -122,7 +122,7 @@ static void test_the_header_writes_what_is_read(void **state)
 	assert_true(size <= sizeof(message));
 	assert_int_equal(job_message_parse(message, size, &m), 0);
 	unsetenv("TACHO_SOCKET");
-	assert_int_equal(tacho_mark("nobody listens", "a=1", NULL), -1);
+	assert_int_equal(tacho_mark("no listener", "a=1", NULL), -1);
 }
 
 int main(void)
