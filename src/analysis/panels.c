@@ -22,7 +22,7 @@
 const struct panel panels[] = {
 	{"cpu", "CPU of the job", "cores", "cpu", PANEL_LINES, .metric = {"tree.cores"}, .label = {"the job"},
 		.filled = true, .peak = 1, .combined = true, LEVEL_CPUS},
-	{"node-cpu", "CPUs of the node, all who run there", NULL, "cpu", PANEL_LINES,
+	{"node-cpu", "CPUs of the node, all processes", NULL, "cpu", PANEL_LINES,
 		.metric = {"cpu.busy", "cpu.user_ratio", "cpu.waiting"}, .label = {"busy", "in programs", "idle, waiting for disks"},
 		.combined = true},
 	{"cores-heat", "Each CPU of the node", NULL, "cpu", PANEL_HEAT, .metric = {"cpu.busy"}, .without = "total"},
@@ -57,7 +57,7 @@ const struct panel panels[] = {
 		.metric = {"cgroup.memory.anon", "cgroup.memory.file", "cgroup.memory.slab"},
 		.label = {"programs", "cache, shared", "kernel"},
 		.level = {"cgroup.memory.limit"}, .level_label = {"limit"}},
-	{"node-memory", "Memory of the node, all who run there", "memory", "memory", PANEL_LINES, .metric = {"mem.used", "mem.cached"},
+	{"node-memory", "Memory of the node, all processes", "memory", "memory", PANEL_LINES, .metric = {"mem.used", "mem.cached"},
 		.label = {"in use", "page cache"}, .combined = true, LEVEL_INSTALLED},
 	{"swap", "Swapping of the node", NULL, "memory", PANEL_LINES, .metric = {"paging.swap_out", "paging.swap_in"},
 		.label = {"out", "in"}, .rate = true, .when_any = true, .combined = true},
