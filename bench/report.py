@@ -6,6 +6,7 @@ that what memory depends on shows; those who read them are measured from outside
 import json
 import shutil
 import subprocess
+import time
 
 import lab
 
@@ -22,6 +23,8 @@ COMMANDS = [
 ]
 NODES, NODE_PLAN = "1,000 nodes, 10 min at 1 Hz", (1000, 600, 1, 20)  # recordings, then as above
 OF_NODES = ("show", "show --stats", "report, HTML")
+IN_PROGRESS = "a run in progress at 1 Hz"
+FOLLOW = "show --follow"
 EARLIER = " by the earlier tacho"
 LONG_ONES = ("show", "report, HTML")  # of the longer recordings: the rest reads them in the same way
 
@@ -54,6 +57,33 @@ def make_nodes(tacho, folder):
     return {"name": NODES, "processes": plan[-1], "file": nodes, "bytes": count * first.stat().st_size}
 
 
+def follow(bench, size=1000, interval_s=1.0):
+    """What a follower of a herd that runs costs over some ticks, from its line of the one to that of the other."""
+    ticks = 5 if bench.options.quick else 30
+    recorder = lab.Tacho(bench.options.tacho, bench.folder)
+    with lab.Herd(bench.folder, size, 100, 0.7 * interval_s) as herd:
+        file, process = recorder.attach(herd, interval_s, (ticks + 10) * interval_s)
+        while not file.exists() and process.poll() is None:
+            time.sleep(0.05)
+        command = [str(bench.options.tacho), "show", "--follow", "--json", str(file)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as follower:
+
+            def after(lines):
+                if not all(follower.stdout.readline() for _ in range(lines)):
+                    raise lab.Trouble("the follower ended before its time")
+                return time.monotonic(), lab.cpu_clock_ns(follower.pid)
+
+            try:
+                start, before = after(lab.WARM_UP_TICKS)
+                end, cpu = after(ticks)
+                row = {"recording": IN_PROGRESS, "processes": size, "bytes": file.stat().st_size, "command": f"{FOLLOW}, {ticks} lines",
+                       "seconds": end - start, "cpu_s": (cpu - before) / 1e9, "peak_bytes": lab.peak_rss_bytes(follower.pid), "ticks": ticks}
+            finally:
+                follower.terminate()
+        recorder.finish(file, process, herd)
+    return row
+
+
 def measure(bench):
     """A row for each recording and command, and where there is an earlier binary one of that."""
     folder, rows = bench.folder, []
@@ -71,6 +101,8 @@ def measure(bench):
         recording = make(bench.options.tacho, folder, plan)
         add(recording, [row for row in COMMANDS if plan[0] == HOUR or row[0] in LONG_ONES])
         recording["file"].unlink()
+    bench.say(f"  a follower of {IN_PROGRESS}")
+    rows.append(follow(bench))
     if not bench.options.quick:
         bench.say(f"  reports of {NODES}")
         recording = make_nodes(bench.options.tacho, folder)
@@ -95,6 +127,9 @@ def goals(rows):
     if longer:
         yield lab.goal("memory for the HTML report of a recording ten times as long",
                        longer["peak_bytes"] / hour["peak_bytes"], " ×", 1.5)
+    for row in rows:
+        if row["recording"] == IN_PROGRESS:
+            yield lab.goal(f"CPU time of {FOLLOW} for a tick of {row['processes']:,} processes at 1 Hz", row["cpu_s"] / row["ticks"] * 1e3, " ms", 1)
     yield from faster(HOUR, "report, HTML", 2)
     yield from faster(NODES, "show", 3)
     yield from faster(NODES, "report, HTML", 2.5)

@@ -3,10 +3,12 @@
  * same question is asked once, for all that need it. */
 #include "analysis/analysis.h"
 
+#include "base/str.h"
 #include "analysis/charts_internal.h"
 #include "analysis/finding.h"
 #include "analysis/palette.h"
 #include "analysis/rule.h"
+#include "query/courses.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@
 
 #define PROCESSES_DEFAULT 500
 #define PROCESSES_MAX 4096
-#define OWN_MAX 32
+#define OWN_MAX 96   /* counters that were asked for, and 64 numbers of the job's own */
 #define NOTABLE 0.05 /* of what the greatest process has */
 /* Curves of so many recordings have all the points that the curves gives; of more, each has less of them. */
 #define NODES_FULL 8
@@ -167,6 +169,25 @@ static int own_panel(struct analysis *s, const struct summary_counter *c)
 	return 0;
 }
 
+/* A number that the job tells. */
+static int told_panel(struct analysis *s, const char *metric)
+{
+	struct panel *own = &s->own[s->nr_own];
+	const char *key = metric + (str_starts(metric, "app.") ? 4 : 0);
+	char *copy = strdup(metric), *id = NULL;
+
+	if (!copy || asprintf(&id, "app-%s", key) < 0) {
+		free(copy);
+		return -ENOMEM;
+	}
+	id_from(id);
+	*own = (struct panel){
+		.section = "app", .shape = PANEL_LINES, .metric = {copy}, .id = id, .title = strdup(key)};
+	own->label[0] = copy + (key - metric);
+	s->nr_own++;
+	return own->title ? 0 : -ENOMEM;
+}
+
 static int panels_take_own(struct analysis *s)
 {
 	s->own = calloc(OWN_MAX, sizeof(*s->own));
@@ -174,6 +195,12 @@ static int panels_take_own(struct analysis *s)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->summary->nr_counters && s->nr_own < OWN_MAX; i++) {
 		int r = own_panel(s, &s->summary->counter[i]);
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < s->summary->nr_told && s->nr_own < OWN_MAX; i++) {
+		int r = told_panel(s, s->summary->told[i]);
 
 		if (r < 0)
 			return r;
@@ -371,6 +398,11 @@ static void set_range(struct analysis *s, const struct analysis_options *o)
 	for (size_t i = 0; i < s->curves->nr_nodes; i++)
 		if (s->curves->node[i].end_s > s->to_s)
 			s->to_s = s->curves->node[i].end_s;
+	s->part = !isnan(o->from_s) || !isnan(o->to_s);
+	s->phase = o->phase && s->summary->phases ? phases_find(s->summary->phases, o->phase) : NULL;
+	/* The last tick lies before the end of the range. */
+	if (s->to_s > s->from_s && !isnan(o->to_s))
+		s->to_s = MAX(s->to_s, MIN(o->to_s, figure_of(s->summary, FIG_WALL)));
 }
 
 static int read_counts(struct analysis *s, const struct analysis_options *o, struct buf *reterr)
@@ -378,7 +410,7 @@ static int read_counts(struct analysis *s, const struct analysis_options *o, str
 	int r;
 
 	progress_tell(o->progress, "counting", 0);
-	r = summary_read_with_processes(s->run, &s->summary, &s->processes, reterr);
+	r = summary_read_with_courses(s->run, &s->summary, &s->processes, &s->courses, reterr);
 	if (r < 0)
 		return r;
 	process_table_sort(s->processes, ORDER_CPU, false);
@@ -406,9 +438,10 @@ static int read_curves(struct analysis *s, const struct analysis_options *o, str
 	if (r >= 0)
 		r = run_events_guest(s->run, &events, &guest[1], reterr);
 	if (r >= 0)
-		r = stats_guest(s->run, s->summary, s->processes, &stats, &guest[2]);
+		r = stats_guest(&(struct stats_input){s->run, s->summary, s->processes, s->courses}, &stats,
+			&guest[2]);
 	if (r >= 0)
-		r = tour(s->run, guest, ARRAY_SIZE(guest), &tell, "reading", reterr);
+		r = tour(s->run, guest, 2 + (size_t)r, &tell, "reading", reterr);
 	if (r >= 0)
 		r = curves_finish(curves, &s->curves);
 	if (r >= 0)
@@ -418,6 +451,7 @@ static int read_curves(struct analysis *s, const struct analysis_options *o, str
 	curves_reading_free(curves);
 	run_events_reading_free(events);
 	stats_reading_free(stats);
+	s->courses = courses_free(s->courses);
 	free(plan.query);
 	if (r < 0)
 		return r;
@@ -499,6 +533,7 @@ struct analysis *analysis_free(struct analysis *s)
 	if (!s)
 		return NULL;
 	findings_free(s->findings);
+	courses_free(s->courses);
 	stats_free(s->stats);
 	curves_free(s->curves);
 	run_events_free(s->events);

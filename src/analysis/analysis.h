@@ -36,8 +36,8 @@ enum panel_when {
 
 struct panel {
 	const char *id, *title, *quantity;
-	const char *
-		section; /* "cpu", "memory", "io", "network", "gpu", "energy", "tools", "processes", "perf" */
+	const char *section; /* "cpu", "memory", "io", "network", "gpu", "energy", "tools", "processes",
+				"perf", "app" */
 	enum panel_shape shape;
 	enum panel_when when;
 	const char *metric[PANEL_METRICS]; /* those that are known are drawn; with none there is no panel */
@@ -62,6 +62,7 @@ extern const size_t nr_panels;
 
 struct analysis_options {
 	double from_s, to_s; /* NAN */
+	const char *phase;   /* whose time that is, as the user named it; NULL: of none */
 	uint32_t points;     /* for each curve; 0: the curves's own choice */
 	size_t processes;    /* with curves of their own, more than charts name; 0: 500 */
 	const struct progress *progress;
@@ -83,12 +84,15 @@ struct analysis {
 	const struct run *run;
 	struct summary *summary;
 	struct process_table *processes; /* of most CPU time first */
+	struct courses *courses;	 /* while it is read */
 	struct run_events *events;
 	struct stats *stats;
 	struct curves *curves;
 	size_t nr_nodes;     /* recordings; the curves's node "all nodes" stands behind them */
 	size_t nr_lines;     /* of the curves, by query and node; those over all nodes stand behind them */
 	double from_s, to_s; /* of the time axis of all charts; the same when nothing was recorded */
+	bool part;	     /* that is not the whole run: only curves and charts are of it */
+	const struct phase *phase;   /* whose time that is; NULL: of none */
 	struct curves_process *keep; /* processes with curves: those of most CPU and of most memory in turn */
 	uint32_t *keep_row;	     /* of each, in the process table */
 	size_t nr_keep;

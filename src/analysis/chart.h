@@ -35,7 +35,9 @@ struct chart_span { /* of a timeline */
 
 struct chart_band { /* a phase, behind the curves */
 	double from_s, to_s;
-	const char *label;
+	const char *label; /* of several too narrow to be told apart: "epoch ×500" */
+	uint32_t lane;	   /* row of its name, from the top: phases within others stand below them */
+	bool odd;	   /* every second one of its lane: told apart by its tint */
 };
 
 struct chart_mark { /* an event: a line across */
@@ -72,6 +74,8 @@ struct chart {
 	uint32_t nr_lanes;
 	const struct chart_band *band;
 	size_t nr_bands;
+	uint32_t nr_band_lanes;
+	size_t phases_left_out; /* phases without a band */
 	const struct chart_mark *mark;
 	size_t nr_marks;
 	const struct chart_level *level;

@@ -4,6 +4,7 @@
  * Everything here is numbers and texts; what it looks like is decided by who draws it. */
 #include "analysis/charts_internal.h"
 
+#include "text/phases.h"
 #include "text/words.h"
 #include "analysis/axis.h"
 
@@ -13,10 +14,8 @@
 
 /* Nodes with charts of their own. */
 #define NODES_SHOWN 16
-#define BANDS 40
-#define MARKS_APART 0.015 /* of the time axis; closer events become one mark */
-#define STRETCH 8	  /* an axis is stretched to a limit that is at most so many times what was reached */
-#define TOLD 3		  /* curves whose numbers stand in the subtitle */
+#define STRETCH 8 /* an axis is stretched to a limit that is at most so many times what was reached */
+#define TOLD 3	  /* curves whose numbers stand in the subtitle */
 
 /* ---- memory ---- */
 
@@ -95,7 +94,7 @@ static void add_drawn(struct buf *out, const struct draft *d, const struct chart
 	const char *seen = value_shown(SHOWN, d, sum->drawn);
 
 	if (sum->most != 0 && !isnan(sum->most_at_s))
-		buf_addf(out, " at %s", format_moment(SHOWN, sum->most_at_s, d->s->to_s - d->s->from_s));
+		add_when(d->s->summary->phases, sum->most_at_s, d->s->to_s - d->s->from_s, out);
 	if (!isnan(sum->drawn) && strcmp(value_shown(SHOWN, d, sum->most), seen) != 0)
 		buf_addf(out, sum->drawn < sum->most ? " (the curve shows %s)" : " (single samples up to %s)",
 			seen);
@@ -256,67 +255,6 @@ static void set_levels(struct draft *d)
 			.stretch = value <= most * STRETCH};
 	}
 	d->chart.level = level;
-}
-
-/* ---- phases and events ---- */
-
-/* Several nodes tell of the same phases: all together show those of the first that does. */
-static int64_t node_of_phases(const struct draft *d)
-{
-	const struct run_events *m = d->s->events;
-	uint32_t least = UINT32_MAX;
-
-	if (d->of == DRAFT_NODE)
-		return d->node;
-	for (size_t i = 0; i < m->nr_phases; i++)
-		least = MIN(least, m->phase[i].node);
-	return least;
-}
-
-static bool is_in_range(const struct analysis *s, const struct run_event *m)
-{
-	return m->time_s <= s->to_s && (isnan(m->end_s) ? m->time_s : m->end_s) >= s->from_s;
-}
-
-static void set_bands(struct draft *d)
-{
-	const struct run_events *m = d->s->events;
-	int64_t node = node_of_phases(d);
-	struct chart_band *band = owned_alloc(d->m, BANDS, sizeof(*band));
-
-	for (size_t i = 0; band && i < m->nr_phases && d->chart.nr_bands < BANDS; i++)
-		if (m->phase[i].node == node && is_in_range(d->s, &m->phase[i]))
-			band[d->chart.nr_bands++] = (struct chart_band){.from_s = m->phase[i].time_s,
-				.to_s = isnan(m->phase[i].end_s) ? d->s->to_s : m->phase[i].end_s,
-				.label = m->phase[i].label};
-	d->chart.band = band;
-}
-
-/* Events that stand too close become one mark that counts them. */
-static void set_marks(struct draft *d)
-{
-	const struct run_events *m = d->s->events;
-	double apart_s = (d->s->to_s - d->s->from_s) * MARKS_APART;
-	struct chart_mark *mark = owned_alloc(d->m, (size_t)(1 / MARKS_APART) + 2, sizeof(*mark));
-	size_t nr = 0, more = 0;
-
-	for (size_t i = 0; mark && i <= m->nr_events; i++) {
-		const struct run_event *e = i < m->nr_events ? &m->event[i] : NULL;
-
-		if (e && ((d->of == DRAFT_NODE && e->node != d->node) || !is_in_range(d->s, e)))
-			continue;
-		if (e && nr && e->time_s < mark[nr - 1].time_s + apart_s) {
-			more++;
-			continue;
-		}
-		if (more)
-			mark[nr - 1].label = owned_printf(d->m, "%s, and %zu more", mark[nr - 1].label, more);
-		more = 0;
-		if (e && nr < (size_t)(1 / MARKS_APART) + 2)
-			mark[nr++] = (struct chart_mark){.time_s = e->time_s, .label = e->label};
-	}
-	d->chart.mark = mark;
-	d->chart.nr_marks = nr;
 }
 
 /* ---- titles ---- */
@@ -513,17 +451,17 @@ static int draft_make(struct draft *d)
 	set_subtitle(d);
 	set_peak(d);
 	set_levels(d);
-	set_bands(d);
-	set_marks(d);
+	chart_set_bands(&d->chart, d->bands);
+	chart_set_marks(&d->chart, d->s->events, d->of == DRAFT_NODE ? (int64_t)d->node : -1, d->m);
 	set_total(d);
 	set_footnote(d);
 	return d->m->failed ? -ENOMEM : 1;
 }
 
 static int charts_add(struct charts *f, const struct analysis *s, const struct analysis_panel *p,
-	enum draft_of of, uint32_t node)
+	enum draft_of of, uint32_t node, const struct chart_bands *bands)
 {
-	struct draft d = {.s = s, .p = p, .m = &f->memory, .of = of, .node = node};
+	struct draft d = {.s = s, .p = p, .m = &f->memory, .of = of, .node = node, .bands = bands};
 	int r = draft_make(&d);
 
 	if (r <= 0)
@@ -551,17 +489,17 @@ static size_t nodes_shown(const struct analysis *s, uint32_t *ret)
 }
 
 static int panel_charts(struct charts *f, const struct analysis *s, const struct analysis_panel *p,
-	const uint32_t *node, size_t nr)
+	const uint32_t *node, size_t nr, const struct chart_bands *bands)
 {
 	int r = 0;
 
 	if (p->row->combined && s->nr_nodes > 1) {
-		r = charts_add(f, s, p, DRAFT_ALL, 0);
+		r = charts_add(f, s, p, DRAFT_ALL, 0, &bands[nr]);
 		if (r >= 0 && nr > 1)
-			r = charts_add(f, s, p, DRAFT_BY_NODE, 0);
+			r = charts_add(f, s, p, DRAFT_BY_NODE, 0, &bands[nr]);
 	}
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		r = charts_add(f, s, p, DRAFT_NODE, node[i]);
+		r = charts_add(f, s, p, DRAFT_NODE, node[i], &bands[i]);
 	return r;
 }
 
@@ -576,9 +514,22 @@ static int charts_room(struct charts *f, const struct analysis *s)
 	return f->item && f->panel && f->source && f->node ? 0 : -ENOMEM;
 }
 
+/* Of each node, and behind them of all together: the same for all their charts. */
+static int make_bands(
+	struct charts *f, const struct analysis *s, const uint32_t *node, size_t nr, struct chart_bands *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; i <= nr && r >= 0; i++)
+		r = bands_make(s->events, i < nr ? node[i] : bands_node(s->events), s->from_s, s->to_s,
+			&f->memory, &ret[i]);
+	return r;
+}
+
 int charts_make(const struct analysis *s, struct charts **ret)
 {
 	struct charts *f = calloc(1, sizeof(*f));
+	struct chart_bands bands[NODES_SHOWN + 1];
 	uint32_t node[NODES_SHOWN];
 	size_t nr = 0;
 	int r;
@@ -592,8 +543,10 @@ int charts_make(const struct analysis *s, struct charts **ret)
 		asprintf(&f->note, "of %zu nodes the %zu that differ most have charts of their own",
 			s->nr_nodes, nr) < 0)
 		r = -ENOMEM;
+	if (r >= 0)
+		r = make_bands(f, s, node, nr, bands);
 	for (size_t i = 0; nr && i < s->nr_panels && r >= 0; i++)
-		r = panel_charts(f, s, &s->panel[i], node, nr);
+		r = panel_charts(f, s, &s->panel[i], node, nr, bands);
 	if (r < 0) {
 		charts_free(f);
 		return r;

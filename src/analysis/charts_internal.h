@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/owned.h"
+#include "analysis/bands.h"
 #include "analysis/palette.h"
 #include "analysis/analysis.h"
 
@@ -25,6 +26,7 @@ struct draft {
 	struct owned *m;
 	enum draft_of of;
 	uint32_t node; /* DRAFT_NODE */
+	const struct chart_bands *bands;
 	struct chart chart;
 	struct chart_curve *curve;
 	struct chart_source *source;

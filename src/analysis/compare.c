@@ -28,18 +28,6 @@ int compare_warn(struct comparison *c, const char *fmt, ...)
 
 /* ---- values ---- */
 
-/* By Newton: the recorder does without libm. */
-static double square_root(double v)
-{
-	double x = v > 1 ? v : 1;
-
-	if (!(v > 0))
-		return 0;
-	for (int i = 0; i < 1100 && x * x - v > v * 1e-14; i++)
-		x = (x + v / x) / 2;
-	return x;
-}
-
 /* deviation holds the sum of squares until compare_values_close(): Welford's way, which loses no digits. */
 void compare_values_add(struct compare_values *v, double value)
 {
@@ -68,6 +56,8 @@ static void values_close(struct compare_values *v)
 		v->deviation = v->nr > 1 ? square_root(v->deviation / (double)(v->nr - 1)) : NAN;
 }
 
+#define ROUNDING 1e-9 /* of sums: no measurement is that exact */
+
 struct compare_change compare_change(const struct compare_figure *f, size_t set)
 {
 	const struct compare_values *a = &f->of[0], *b = &f->of[set];
@@ -77,7 +67,11 @@ struct compare_change compare_change(const struct compare_figure *f, size_t set)
 	if (!ret.known)
 		return ret;
 	ret.difference = b->mean - a->mean;
-	if (a->mean != 0)
+	if (fabs(ret.difference) <= ROUNDING * MAX(fabs(a->mean), fabs(b->mean)))
+		ret.difference = 0;
+	if (a->mean != 0 && ret.difference == 0)
+		ret.ratio = 1;
+	else if (a->mean != 0)
 		ret.ratio = b->mean / a->mean;
 	else if (b->mean != 0)
 		ret.ratio = INFINITY;
@@ -430,7 +424,7 @@ int compare_read(const struct compare_operand *operand, size_t nr, const struct 
 	if (r >= 0)
 		r = compare_figures(c);
 	if (r >= 0)
-		r = compare_phases(c, reterr);
+		r = compare_phases(c);
 	for (size_t i = 0; r >= 0 && i < c->nr_phase_figures; i++)
 		for (size_t k = 0; k < c->nr_sets; k++)
 			values_close(&c->phase[i].of[k]);

@@ -28,7 +28,8 @@ struct compare_unit {
 };
 
 struct compare_figure {
-	char *name; /* as in the summary's JSON: "memory.peak_pss_bytes"; escaped */
+	char *name;	   /* as in the summary's JSON: "memory.peak_pss_bytes"; escaped */
+	const char *phase; /* of a phase: its name; NULL: of the run */
 	struct compare_unit unit;
 	bool matters, first;	   /* shown when it differs; shown in any case */
 	struct compare_values *of; /* [sets] */
@@ -42,9 +43,6 @@ struct compare_set {
 	size_t first; /* index of its first operand */
 };
 
-/* A phase of the job, summed over its occurrences in a run. */
-enum compare_phase_value { PHASE_DURATION, PHASE_CPU, PHASE_MEMORY, NR_PHASE_VALUES };
-
 struct comparison {
 	const struct compare_operand *operand;
 	size_t nr_operands;
@@ -52,8 +50,7 @@ struct comparison {
 	size_t nr_sets;
 	struct compare_figure *figure; /* in the order of the summary */
 	size_t nr_figures;
-	struct compare_figure
-		*phase; /* NR_PHASE_VALUES for each phase that some run has: "phases.NAME.cpu_s" */
+	struct compare_figure *phase; /* of each phase that some run has: "phases.NAME.cpu_s" */
 	size_t nr_phase_figures;
 	char **warning; /* sentences: what makes the runs hard to compare */
 	size_t nr_warnings;
@@ -71,7 +68,7 @@ struct compare_change {
 	bool differs;		  /* by a hundredth at least, and not within the spread */
 };
 
-/* Of a set against the base. */
+/* Of a set against the base. What only the rounding of sums makes different is the same. */
 struct compare_change compare_change(const struct compare_figure *f, size_t set);
 /* "1.2 GiB", with a sign "+1.2 GiB". */
 char *compare_format(char out[static 64], const struct compare_unit *u, double value, bool sign);
@@ -98,7 +95,7 @@ int compare_judge(
 	const struct comparison *c, const char *rule, struct compare_verdict *ret, struct buf *reterr);
 
 /* For compare_*.c. */
-int compare_phases(struct comparison *c, struct buf *reterr);
+int compare_phases(struct comparison *c);
 int compare_warn(struct comparison *c, const char *fmt, ...) _printf_(2, 3);
 void compare_values_add(struct compare_values *v, double value);
 struct compare_unit compare_unit_of(const char *name);

@@ -11,6 +11,7 @@
 
 #include "text/words.h"
 #include "analysis/analysis.h"
+#include "analysis/bands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -277,28 +278,25 @@ static int make_chart(
 
 /* ---- phases ---- */
 
+/* Names are copied: the events do not last. */
 static int add_bands(struct compare_charts_work *w, const struct run_events *m)
 {
-	struct chart_band *band = owned_alloc(&w->f->kept, m->nr_phases + 1, sizeof(*band));
-	size_t nr = 0;
+	struct chart_bands bands = {0};
+	int r = 0;
 
-	if (!band)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->nr_phases; i++) {
-		char *label;
+	for (size_t i = 0; r >= 0 && i < w->f->nr; i++) {
+		struct chart *c = &w->f->item[i];
 
-		if (m->phase[i].node != m->phase[0].node)
-			continue;
-		label = owned_take(&w->f->kept, strdup(m->phase[i].label));
-		if (!label)
-			return -ENOMEM;
-		band[nr++] = (struct chart_band){m->phase[i].time_s, m->phase[i].end_s, label};
+		if (!i || c->from_s != c[-1].from_s || c->to_s != c[-1].to_s) {
+			r = bands_make(m, bands_node(m), c->from_s, c->to_s, &w->f->kept, &bands);
+			for (size_t k = 0; r >= 0 && k < bands.nr; k++) {
+				bands.band[k].label = owned_take(&w->f->kept, strdup(bands.band[k].label));
+				r = bands.band[k].label ? 0 : -ENOMEM;
+			}
+		}
+		chart_set_bands(c, &bands);
 	}
-	for (size_t i = 0; i < w->f->nr; i++) {
-		w->f->item[i].band = band;
-		w->f->item[i].nr_bands = nr;
-	}
-	return 0;
+	return r;
 }
 
 static int make_charts(struct compare_charts_work *w, bool by_phases, struct buf *reterr)

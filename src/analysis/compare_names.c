@@ -72,9 +72,14 @@ struct compare_unit compare_unit_of(const char *name)
 char *compare_format(char out[static 64], const struct compare_unit *u, double value, bool sign)
 {
 	char text[UNITS_SIZE];
+	const char *shown = text;
 
 	format_value(text, u->percent ? value / 100 : value, u->unit, u->per_second);
-	snprintf(out, 64, "%s%s", sign && value > 0 ? "+" : "", text);
+	if (!strpbrk(text, "123456789")) { /* less than is shown */
+		shown += *text == '-';
+		sign = false;
+	}
+	snprintf(out, 64, "%s%s", sign && value > 0 ? "+" : "", shown);
 	return out;
 }
 

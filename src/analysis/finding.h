@@ -30,6 +30,7 @@ struct finding {
 	size_t nr_evidence;
 	const char *panel;   /* id of the panel in which it is to be seen; NULL: none */
 	double from_s, to_s; /* where in it; NAN: all of it */
+	char *phase;	     /* of the job, which holds all of that: "backward of epoch 5"; NULL: none */
 	int64_t node;	     /* -1: the whole run */
 };
 

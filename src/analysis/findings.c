@@ -73,6 +73,7 @@ static const struct rule rule[] = {
 	{"ranks",           10,          look_ranks},
 	{"short-processes", USE_LEAST_S, look_short_processes},
 	{"energy",          USE_LEAST_S, look_energy},
+	{"phases",          USE_LEAST_S, look_phases},
 };
 /* clang-format on */
 
@@ -202,6 +203,7 @@ struct findings *findings_free(struct findings *f)
 		free(f->item[i].evidence);
 		free(f->item[i].title);
 		free(f->item[i].text);
+		free(f->item[i].phase);
 	}
 	for (size_t i = 0; i < f->nr_advice; i++)
 		texts_free(f->advice[i].line, f->advice[i].nr_lines);
@@ -246,6 +248,8 @@ int findings_make(const struct analysis *s, struct findings **ret)
 		for (size_t part = 0; rule[i].look_part && part < nr_parts(&l); part++)
 			rule[i].look_part(&l, part);
 	}
+	if (!l.err)
+		name_phases(&l);
 	if (!l.err)
 		look_unmeasured(&l);
 	gravest_first(l.found);

@@ -7,6 +7,7 @@
 #include "analysis/rule.h"
 
 #include "base/str.h"
+#include "text/phases.h"
 #include "text/words.h"
 
 #include <math.h>
@@ -228,17 +229,20 @@ static void say_oom(struct look *l, size_t i, const struct rise *when, bool own)
 	const char *name = sure ? NAME_SHOWN(sure->name, sure->name_len) : "a process";
 	char pid[32] = "";
 	struct finding *f;
+	struct buf where;
 
 	/* A counter of the whole node may have risen for anybody. */
 	if (!own && !sure)
 		return;
 	if (sure)
 		snprintf(pid, sizeof(pid), " (PID %.0f)", sure->value[PROCESS_PID]);
+	buf_init(&where, 1 << 16);
+	add_when(l->run->phases, at, figure_of(l->run, FIG_WALL), &where);
 	/* Others may be in the group: of a run that succeeded and lost no process it may be theirs. */
 	f = found_on(l, i, "oom",
 		sure || figure_of(l->run, FIG_EXIT_CODE) != 0 ? FINDING_SERIOUS : FINDING_WARNING, "memory",
-		"Out of memory: the kernel killed %s%s at %s", name, pid,
-		format_moment(SHOWN, at, figure_of(l->run, FIG_WALL)));
+		"Out of memory: the kernel killed %s%s%s", name, pid, (char *)where.data);
+	buf_release(&where);
 	say_victim(l, f, victim, sure);
 	if (when->by > 1)
 		found_say(l, f, "%.0f processes were killed so.", when->by);

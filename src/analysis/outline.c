@@ -3,6 +3,9 @@
 
 #include "base/str.h"
 #include "text/summary.h"
+#include "analysis/axis.h"
+#include "analysis/rule.h"
+#include "text/phases.h"
 #include "text/words.h"
 
 #include <math.h>
@@ -227,6 +230,7 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 	const char *name = *view == 'p' ? " PSS" : *view == 'r' ? " RSS" : "";
 	double peak = figure(s, FIG_MEMORY), limit = figure(s, FIG_LIMIT_MEMORY),
 	       machine = figure(s, FIG_MACHINE_MEMORY);
+	struct memory_view known = memory_view_of(s, s->summary, 0);
 	bool allowed = !isnan(limit) && !(limit >= machine);
 	struct buf detail;
 
@@ -240,6 +244,13 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 	if (detail.len && !isnan(allowed ? limit : machine))
 		buf_adds(&detail, "; ");
 	add_share(&detail, peak / (allowed ? limit : machine), allowed ? limit : machine, allowed);
+	if (s->summary->phases && known.bytes == peak && !isnan(known.at_s)) {
+		size_t before = detail.len;
+
+		buf_adds(&detail, before ? ", in " : "in ");
+		if (!add_phase_at(s->summary->phases, known.at_s, known.at_s, &detail))
+			detail.data[detail.len = before] = 0;
+	}
 	add_fact(o, "Memory, peak",
 		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
 			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
@@ -322,6 +333,25 @@ static void outline_facts(struct outline *o, const struct analysis *s)
 	fact_energy(o, s);
 }
 
+/* "Phase epoch 2: from 1.52s to 1.99s of 5.1s." */
+static void outline_window(struct outline *o, const struct analysis *s)
+{
+	const struct phase *phase = s->phase;
+	double step = (s->to_s - s->from_s) / 10;
+	char times[UNITS_SIZE] = "";
+
+	o->window = outline_keep(o, "");
+	if (!s->part)
+		return;
+	if (phase && phase->count > 1)
+		snprintf(times, sizeof(times), " ×%u", (unsigned)phase->count);
+	o->window = outline_keepf(o,
+		"%s%s%s: from %s to %s of %s. Plots are of this time; all else is of the whole run.",
+		phase ? "Phase " : "Part of the run", phase ? phase->name : "", times,
+		format_tick_time(SHOWN, s->from_s, step), format_tick_time(SHOWN, s->to_s, step),
+		format_duration(SHOWN, figure(s, FIG_WALL)));
+}
+
 int outline_make(const struct analysis *s, struct outline **ret)
 {
 	struct outline *o = calloc(1, sizeof(*o));
@@ -329,6 +359,7 @@ int outline_make(const struct analysis *s, struct outline **ret)
 	if (!o)
 		return -ENOMEM;
 	fill_head(o, s);
+	outline_window(o, s);
 	outline_facts(o, s);
 	outline_tables(o, s);
 	if (o->kept.failed) {

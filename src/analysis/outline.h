@@ -18,11 +18,13 @@ struct outline {
 	char *id;      /* for file names: the batch job's, else the recording's name: [A-Za-z0-9._-] */
 	char *job;     /* "slurm 4711"; "" when there was none */
 	char *message; /* what the user wrote with --message; "" */
+	char *window;  /* which part of the run the plots are of; "": all of it */
 	char *user, *nodes, *date; /* "?" when not known */
 	struct outline_fact *fact;
 	size_t nr_facts;
 	struct text_table *table;
 	size_t nr_tables;
+	bool has_phases;   /* the first of the tables is that by phase: it stands before the plots */
 	struct owned kept; /* all texts above; `failed`: there was no memory, for whatever it was */
 };
 

@@ -4,6 +4,7 @@
 #include "analysis/outline.h"
 
 #include "base/owned.h"
+#include "text/phases.h"
 #include "text/words.h"
 #include "analysis/axis.h"
 
@@ -347,6 +348,43 @@ static void add_run(struct outline *o, const struct analysis *s)
 	}
 }
 
+/* ---- phases ---- */
+
+static char *phases_title(struct outline *o, const char *title, bool first)
+{
+	return outline_keep(o,
+		first				? "Phase"
+			: !strcmp(title, "cpu") ? "CPU"
+			: !*title		? "Remarks"
+						: keep_title(o, title, ""));
+}
+
+/* The numbers of the summary's table; remarks without the brackets that part them from the numbers there. */
+static void add_phases(struct outline *o, const struct analysis *s)
+{
+	struct text_table from, *t = NULL;
+	int r = phases_table(s->summary->phases, ROWS_SHOWN, true, "\u00a0\u00a0\u00a0", &from);
+
+	if (r >= 0)
+		t = outline_table(o, "phases", "By phase", from.nr_columns, from.nr_rows);
+	for (size_t c = 0; t && c < from.nr_columns; c++)
+		t->column[c] = (struct text_column){.title = phases_title(o, from.column[c].title, !c),
+			.numbers = from.column[c].numbers,
+			.blank = from.column[c].blank,
+			.prose = !*from.column[c].title};
+	for (size_t i = 0; t && i < from.nr_rows * from.nr_columns; i++) {
+		size_t len = strlen(from.cell[i]);
+		bool remark = !*from.column[i % from.nr_columns].title && len > 1;
+
+		t->cell[i] = outline_keepf(o, "%.*s", (int)(remark ? len - 2 : len), from.cell[i] + remark);
+	}
+	if (t && *from.note)
+		t->note = outline_keepf(o, "%s.", from.note);
+	o->has_phases = t != NULL;
+	o->kept.failed |= !t;
+	phases_table_free(&from);
+}
+
 /* ---- GPUs and counters ---- */
 
 static void add_gpus(struct outline *o, const struct analysis *s)
@@ -434,6 +472,8 @@ static void add_counters(struct outline *o, const struct analysis *s)
 
 void outline_tables(struct outline *o, const struct analysis *s)
 {
+	if (s->summary->phases && s->summary->phases->nr)
+		add_phases(o, s);
 	for (size_t i = 0; i + 1 < ARRAY_SIZE(plan); i++)
 		add_plan(o, s, &plan[i]);
 	add_views(o, s);

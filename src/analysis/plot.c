@@ -6,12 +6,14 @@
  * Many instances of a share (the CPUs of a large node) become a heat map instead, in which all have a row. */
 #include "analysis/plot.h"
 
+#include "base/str.h"
 #include "query/length.h"
 #include "query/process_table.h"
 #include "query/series.h"
 #include "text/words.h"
 #include "analysis/analysis.h"
 #include "analysis/axis.h"
+#include "analysis/bands.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -464,8 +466,16 @@ static int say_unknown(struct maker *m, const struct curves_column *column)
 	return r;
 }
 
+/* The job's own numbers mean a thing each: what has no unit may still be a loss and a step. */
+static bool is_own(const struct curves_column *c)
+{
+	return str_starts(c->name, "app.");
+}
+
 static bool same_axis(const struct curves_column *a, const struct curves_column *b)
 {
+	if (is_own(a) || is_own(b))
+		return a == b;
 	return a->unit == b->unit && a->per_second == b->per_second;
 }
 
@@ -548,37 +558,24 @@ static int make_chart(struct maker *m, unsigned first, size_t nr_lines)
 
 /* ---- phases and events ---- */
 
-/* The same for all charts. Of several nodes the phases of the first that told some: they all tell the same.
- */
+/* The same for all charts. */
 static int add_events(struct maker *m)
 {
 	const struct run_events *from = m->p->events;
-	struct chart_band *band = owned_alloc(&m->p->kept, from->nr_phases + 1, sizeof(*band));
-	struct chart_mark *mark = owned_alloc(&m->p->kept, from->nr_events + 1, sizeof(*mark));
-	size_t nr_bands = 0, nr_marks = 0;
-	uint32_t node = 0;
+	struct chart_bands bands;
+	int r = 0;
 
-	if (!band || !mark)
-		return -ENOMEM;
-	for (size_t i = 0; i < from->nr_phases; i++) {
-		const struct run_event *phase = &from->phase[i];
+	for (size_t i = 0; r >= 0 && i < m->p->nr; i++) {
+		struct chart *c = &m->p->chart[i];
 
-		if (phase->end_s < m->q->from_s || phase->time_s > m->q->to_s)
-			continue;
-		node = nr_bands ? node : phase->node;
-		if (phase->node == node)
-			band[nr_bands++] = (struct chart_band){phase->time_s, phase->end_s, phase->label};
+		if (!i || c->from_s != c[-1].from_s || c->to_s != c[-1].to_s)
+			r = bands_make(from, bands_node(from), c->from_s, c->to_s, &m->p->kept, &bands);
+		if (r < 0)
+			break;
+		chart_set_bands(c, &bands);
+		chart_set_marks(c, from, -1, &m->p->kept);
 	}
-	for (size_t i = 0; i < from->nr_events; i++)
-		if (!(from->event[i].time_s < m->q->from_s) && !(from->event[i].time_s > m->q->to_s))
-			mark[nr_marks++] = (struct chart_mark){from->event[i].time_s, from->event[i].label};
-	for (size_t i = 0; i < m->p->nr; i++) {
-		m->p->chart[i].band = band;
-		m->p->chart[i].nr_bands = nr_bands;
-		m->p->chart[i].mark = mark;
-		m->p->chart[i].nr_marks = nr_marks;
-	}
-	return 0;
+	return r < 0 || !m->p->kept.failed ? r : -ENOMEM;
 }
 
 /* ---- all of them ---- */

@@ -79,6 +79,8 @@ void look_process_limit(struct look *l, size_t i);
 void look_energy(struct look *l);
 void look_oom(struct look *l, size_t i);
 void look_exit(struct look *l);
+void look_phases(struct look *l);
+void name_phases(struct look *l); /* says of each finding in which phase it is */
 void look_unmeasured(struct look *l);
 int advice_make(const struct analysis *s, struct findings *f);
 

@@ -42,6 +42,18 @@ static inline int64_t round_i64(double v)
 	return v != v ? 0 : v < 0 ? INT64_MIN : INT64_MAX;
 }
 
+/* By Newton, for the same reason; 0 of what is not above 0. */
+static inline double square_root(double v)
+{
+	double x = v > 1 ? v : 1;
+
+	if (!(v > 0))
+		return 0;
+	for (int i = 0; i < 1100 && x * x - v > v * 1e-14; i++)
+		x = (x + v / x) / 2;
+	return x;
+}
+
 /* No permission: the kernel uses either errno for that. */
 static inline bool is_refused(int error)
 {

@@ -21,13 +21,30 @@ void json_hidden(struct buf *out, uint32_t code)
 		buf_addf(out, "\\u%04x", code);
 }
 
+/* Of what stands for itself: most texts are nothing else. */
+static size_t plain_length(const uint8_t *p, const uint8_t *end)
+{
+	const uint8_t *from = p;
+
+	while (p < end && *p >= ' ' && *p < 0x7f && *p != '"' && *p != '\\')
+		p++;
+	return (size_t)(p - from);
+}
+
 static void json_quote(struct buf *out, const void *text, size_t n)
 {
 	const uint8_t *p = text, *end = p + n;
 
 	buf_addch(out, '"');
 	while (p < end) {
-		size_t len = utf8_length(p, end);
+		size_t len = plain_length(p, end);
+
+		if (len) {
+			buf_add(out, p, len);
+			p += len;
+			continue;
+		}
+		len = utf8_length(p, end);
 
 		if (len == 1 && (*p == '"' || *p == '\\'))
 			buf_addf(out, "\\%c", *p);

@@ -87,3 +87,18 @@ int pairs_decode(struct pairs *p, struct view *v)
 	}
 	return v->bad ? -EBADMSG : 0;
 }
+
+bool words_have(const char *words, size_t len, const char *key, size_t key_len)
+{
+	while (len > key_len) {
+		const char *end = memchr(words, 0, len);
+
+		if (words[key_len] == '=' && !memcmp(words, key, key_len))
+			return true;
+		if (!end)
+			return false;
+		len -= (size_t)(end + 1 - words);
+		words = end + 1;
+	}
+	return false;
+}

@@ -38,4 +38,6 @@ bool pairs_get_num(const struct pairs *p, const char *key, int64_t *ret);
  * copies keys (which need their terminator) into text; -EBADMSG on damage, -ENOBUFS when it does not fit. */
 void pairs_encode(const struct pairs *p, struct buf *out);
 int pairs_decode(struct pairs *p, struct view *v);
+/* Of KEY=VALUE words with NULs between, as the job tells them: is there one with this key? */
+bool words_have(const char *words, size_t len, const char *key, size_t key_len);
 #endif

@@ -67,7 +67,7 @@ struct cmd {
 	bool hidden;
 	/* It reads from the machine. All other commands give up what rights the file has (base/rights.h). */
 	bool measures;
-	const char *operands; /* for completion: "command", "file", "pid", "metric", or NULL */
+	const char *operands; /* for completion: "command", "phase", "file", "pid", "metric", or NULL */
 	/* argv[0] is the first operand. Returns the exit status. */
 	int (*run)(const void *args, int argc, char **argv);
 };

@@ -49,6 +49,17 @@ static const char head[] =
 	"    complete -C (string join ' ' -- $words)\n"
 	"end\n"
 	"\n"
+	"# tacho phase begin NAME, end NAME, or NAME -- COMMAND\n"
+	"function __tacho_phase\n"
+	"    set -l words (__tacho_operands)\n"
+	"    if test (count $words) -le 1\n"
+	"        printf '%s\\n"
+	"' begin end\n"
+	"    else if test \"$words[2]\" = --; and test (count $words) -ge 3\n"
+	"        complete -C (string join ' ' -- $words[3..-1])\n"
+	"    end\n"
+	"end\n"
+	"\n"
 	"function __tacho_metrics\n"
 	"    set -l before (string replace -r '[^,+-]*$' '' -- (commandline -ct | string replace -r '^--[a-z-]+=' ''))\n"
 	"    set -l words (commandline -opc)\n"
@@ -135,6 +146,7 @@ static void add_operands(struct buf *out, const struct cmd *cmd)
 		{"file", "-k -x -a '(__fish_complete_suffix .tacho)'"},
 		{"pid", "-x -a '(__fish_complete_pids)'"},
 		{"metric", "-x -a '(__tacho_metrics)'"},
+		{"phase", "-x -a '(__tacho_phase)'"},
 		{"tacho", "-x -a \"$__tacho_commands\""},
 	};
 

@@ -25,6 +25,10 @@ static const char head[] =
 	"\t_tacho_names --no-derived\n"
 	"}\n"
 	"\n"
+	"_tacho_phase_command() {\n"
+	"\t[[ $line[1] == (begin|end) ]] || _normal\n"
+	"}\n"
+	"\n"
 	"_tacho_recordings() {\n"
 	"\t_files -g '*.tacho'\n"
 	"}\n"
@@ -122,6 +126,7 @@ static void add_operands(struct buf *out, const struct cmd *cmd)
 		const char *operands, *spec;
 	} known[] = {
 		{"command", "'(-)1:command:_command_names -e' \\\n\t\t'*::argument:_normal'"},
+		{"phase", "'(-)1:phase:(begin end)' \\\n\t\t'*::argument:_tacho_phase_command'"},
 		{"file", "'*:recording:_tacho_recordings'"},
 		{"pid", "'*:process:_pids'"},
 		{"metric", "'*:metric:_tacho_metrics'"},

@@ -77,8 +77,10 @@ static void add_schema(struct json *j, const struct schema *s)
 		json_str(j, "name", s->set[i].name);
 		json_str(j, "summary", s->set[i].summary);
 		json_str(j, "domain", s->set[i].domain_name);
+		if (s->set[i].named_later)
+			json_str(j, "names", "later");
 		json_array(j, "metrics");
-		for (uint32_t k = 0; k < s->set[i].nr_metrics; k++)
+		for (uint32_t k = 0; k < s->set[i].nr_metrics + s->set[i].nr_spare; k++)
 			add_metric(j, &s->set[i].metric[k]);
 		json_end_array(j);
 		json_end_object(j);

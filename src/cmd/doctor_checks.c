@@ -5,6 +5,7 @@
 #include "base/rights.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "cmd/nvtx.h"
 #include "node/cgroups.h"
 #include "target/kernel.h"
 #include "target/priority.h"
@@ -181,6 +182,18 @@ static void check_folder(struct doctor *d)
 	say(p, AVAILABLE, text, NULL);
 }
 
+static void check_nvtx(struct doctor *d)
+{
+	struct permit *p = add(d, "nvtx", "library");
+	char path[PATH_MAX];
+
+	if (nvtx_find(path, sizeof(path)))
+		say(p, AVAILABLE, "NVTX ranges of jobs can be recorded: tacho run --nvtx", NULL);
+	else
+		say(p, ABSENT, "libtacho-nvtx.so is not installed with this tacho: run --nvtx does nothing",
+			NULL);
+}
+
 void doctor_check(struct doctor *d, struct env *env)
 {
 	struct permit permit[NR_PERMITS], counters[NR_COUNTER_FINDINGS];
@@ -200,5 +213,6 @@ void doctor_check(struct doctor *d, struct env *env)
 		doctor_gpu(d->self_test, &permit[i]);
 		*add(d, permit[i].source, permit[i].metric) = permit[i];
 	}
+	check_nvtx(d);
 	check_folder(d);
 }

@@ -8,7 +8,7 @@ struct export_args {
 	bool raw, is_long, wide, force, formats, safe_cells;
 	int per; /* enum tables_per */
 	int64_t every_ns;
-	const char *from, *until, *output, *compression;
+	const char *from, *until, *phase, *output, *compression;
 	struct opt_list to, domain, metric;
 };
 

@@ -12,8 +12,9 @@ struct mark_args {
 };
 
 static const struct opt mark_opts[] = {
-	{0, "strict", NULL, OPT_FLAG, offsetof(struct mark_args, strict),
-		.help = "end with 1 when no recorder was told"},
+	{0, "strict", NULL, OPT_FLAG, offsetof(struct mark_args, strict), .not_from_env = true,
+		.help = "end with 1 when no recorder was told",
+		.detail = "And with 2 when a word is not KEY=VALUE."},
 };
 
 static int mark(const void *args, int argc, char **argv)
@@ -23,11 +24,12 @@ static int mark(const void *args, int argc, char **argv)
 
 	if (!argc)
 		usage(&cmd_mark, "say what happened: tacho mark TEXT, or tacho mark KEY=NUMBER");
-	for (int i = has_text; i < argc; i++)
+	for (int i = has_text; i < argc && a->strict; i++)
 		if (!is_data(argv[i]))
 			usage(&cmd_mark, "'%s' is not KEY=VALUE; a text of several words is put in quotes",
 				argv[i]);
-	return tell("mark ", has_text ? argv[0] : "", argv + has_text, a->strict);
+	keep_data(argv + has_text);
+	return tell("mark ", has_text ? argv[0] : "", argv + has_text, false, a->strict);
 }
 
 const struct cmd cmd_mark = {
@@ -38,7 +40,9 @@ const struct cmd cmd_mark = {
 		  "and exports of the recording, with its data. Where there is data, there need not be "
 		  "a TEXT.\n\nThe recorder is found by "
 		  "TACHO_SOCKET. Without one nothing is done, and the exit status is 0: a script need "
-		  "not know whether it is recorded. It never waits for the recorder: what that cannot take "
+		  "not know whether it is recorded. Of a word that is not KEY=VALUE a "
+		  "warning tells, and the rest is marked. It never waits for the recorder: what that cannot "
+		  "take "
 		  "is dropped, and counted.",
 	.examples = "$ tacho mark \"checkpoint written\" size=3.1G\n"
 		    "    Mark a moment.\n"

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "cli/words.h"
+#include "text/table.h"
 
 #include <string.h>
 
@@ -52,27 +53,6 @@ static unsigned longest_name(const struct catalog *c)
 	return (unsigned)n;
 }
 
-/* The text in at most `room` columns, with an ellipsis where it was cut. */
-static void add_cut(struct buf *out, const char *text, unsigned room)
-{
-	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
-
-	if (utf8_columns(text) <= room) {
-		buf_adds(out, text);
-		return;
-	}
-	while (p < end && room > 1) {
-		size_t n = utf8_length(p, end);
-
-		buf_add(out, p, n);
-		p += n;
-		room--;
-	}
-	while (out->data[out->len - 1] == ' ')
-		out->data[--out->len] = 0;
-	buf_adds(out, "…");
-}
-
 static const char *when_read(const struct catalog_row *r)
 {
 	if (r->why)
@@ -82,29 +62,28 @@ static const char *when_read(const struct catalog_row *r)
 	return r->on_request ? "asked" : short_tier[r->tier];
 }
 
-static void add_row(
-	struct buf *out, const struct catalog_row *r, unsigned name_width, unsigned width, bool verbose)
+static void add_row(struct table_writer *w, const struct catalog_row *r, unsigned width, bool verbose)
 {
-	unsigned at = 2 + name_width + 2 + 4 + 9 + 7;
+	char unit[8];
 
-	buf_addf(out, "  %-*s  %s%-*s%-9s%-7s", (int)name_width, r->name, short_unit[r->unit],
-		4 - (int)strlen(short_unit[r->unit]), r->per_second ? "/s" : "", kind_name(r->kind),
-		at <= width + 1 ? when_read(r) : "");
-	if (!verbose && at + 20 <= width)
-		add_cut(out, r->help, width - at);
-	while (out->data[out->len - 1] == ' ')
-		out->data[--out->len] = 0;
-	buf_addch(out, '\n');
+	snprintf(unit, sizeof(unit), "%s%s", short_unit[r->unit], r->per_second ? "/s" : "");
+	table_begin_row(w);
+	cell_text(w, r->name, strlen(r->name));
+	cell_text(w, unit, strlen(unit));
+	cell_text(w, kind_name(r->kind), strlen(kind_name(r->kind)));
+	cell_text(w, when_read(r), strlen(when_read(r)));
+	cell_text(w, r->help, strlen(r->help));
+	table_end_row(w);
 	if (!verbose)
 		return;
-	wrap_text(out, r->help, 0, 6, width);
+	wrap_text(w->out, r->help, 0, 6, width);
 	if (r->why) {
-		buf_adds(out, "      Not here: ");
-		wrap_text(out, r->why, 16, 6, width);
+		buf_adds(w->out, "      Not here: ");
+		wrap_text(w->out, r->why, 16, 6, width);
 	}
 	if (r->expression) {
-		buf_adds(out, "      = ");
-		wrap_text(out, r->expression, 8, 8, width);
+		buf_adds(w->out, "      = ");
+		wrap_text(w->out, r->expression, 8, 8, width);
 	}
 }
 
@@ -125,16 +104,25 @@ static void add_head(struct buf *out, const struct catalog_section *s, unsigned 
 static void list_text(const struct catalog *c, bool verbose, struct buf *out)
 {
 	unsigned width = terminal_width(STDOUT_FILENO), name_width = longest_name(c);
-	bool color = want_color(STDOUT_FILENO);
+	unsigned help_at = 2 + name_width + 2 + 4 + 9 + 7;
+	bool color = want_color(STDOUT_FILENO), helps = !verbose && help_at + 20 <= width;
+	struct text_column column[] = {{.title = "", .gap = 2, .width = name_width},
+		{.title = "", .gap = 2, .width = 4}, {.title = "", .width = 9},
+		{.title = help_at <= width + 1 ? "" : NULL, .width = 7},
+		{.title = helps ? "" : NULL, .width = 1}};
+	const struct text_table t = {.column = column, .nr_columns = ARRAY_SIZE(column)};
+	struct table_writer w;
 
+	table_begin(&w, &t, &(struct text_style){.width = helps ? width : 0, .utf8 = true}, out);
 	for (size_t i = 0; i < c->nr_sections; i++) {
 		const struct catalog_section *s = &c->section[i];
 
 		buf_adds(out, i ? "\n" : "");
 		add_head(out, s, width, color);
 		for (size_t k = 0; k < s->nr_rows; k++)
-			add_row(out, &s->row[k], name_width, width, verbose);
+			add_row(&w, &s->row[k], width, verbose);
 	}
+	table_end(&w);
 	wrap_text(out, legend, 0, 0, width);
 }
 

@@ -5,9 +5,14 @@
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
 #include "query/length.h"
+#include "query/sidecar.h"
+#include "query/summary.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define PHASES_NAMED 20 /* in a message */
 
 const struct opt range_opts[NR_RANGE_OPTS] = {
 	{0, "from", "TIME", OPT_TEXT, offsetof(struct range_args, from), .not_from_env = true,
@@ -15,6 +20,11 @@ const struct opt range_opts[NR_RANGE_OPTS] = {
 		.detail = "After the start of the run: seconds, a time with units, or a share of the whole."},
 	{0, "to", "TIME", OPT_TEXT, offsetof(struct range_args, to), .not_from_env = true,
 		.help = "end there"},
+	{0, "phase", "NAME", OPT_TEXT, offsetof(struct range_args, phase), .not_from_env = true,
+		.help = "only while this phase of the job lasted",
+		.detail = "A phase by its name as the summary has it: from its first beginning to its last "
+			  "end. "
+			  "NAME#3 is the third of its repetitions; so is its own name, 'epoch 3'."},
 };
 
 /* "90", "1m30s", "1.5h": parts with units one after another, or a plain number of seconds. */
@@ -91,11 +101,57 @@ static double time_of(const struct cmd *cmd, const struct run *run, const char *
 	usage(cmd, "%s: '%s' is no time: 90, 1m30s or 25%%", option, text);
 }
 
+const struct phase *phase_of(const struct cmd *cmd, const struct phases *all, const char *name)
+{
+	const struct phase *p = all ? phases_find(all, name) : NULL;
+	struct nearest n = nearest_slip(name);
+	struct buf text;
+
+	if (p)
+		return p;
+	if (!all || !all->nr)
+		usage(cmd, "--phase: the job told of no phases");
+	buf_init(&text, 1 << 16);
+	for (size_t i = 0; i < all->nr; i++)
+		nearest_try(&n, all->phase[i].name);
+	nearest_ask(&n, &text);
+	buf_adds(&text, n.best ? " There are" : "; there are");
+	for (size_t i = 0; i < MIN(all->nr, (size_t)PHASES_NAMED); i++)
+		buf_addf(&text, "%s %s", i ? "," : "", all->phase[i].name);
+	usage(cmd, "--phase: there is no phase '%s'%s%s", name, (char *)text.data,
+		all->nr > PHASES_NAMED ? "…" : "");
+}
+
+static void phase_range(
+	const struct cmd *cmd, const struct run *run, const char *name, double *ret_from_s, double *ret_to_s)
+{
+	struct summary *s = NULL;
+	const struct phase *p;
+	struct buf err;
+
+	buf_init(&err, 1 << 16);
+	if (summary_read(run, &s, &err) < 0)
+		die(EXIT_TROUBLE, "%s", (char *)err.data);
+	p = phase_of(cmd, s->phases, name);
+	*ret_from_s = p->begin_s;
+	*ret_to_s = p->end_s;
+	if (!(p->end_s > p->begin_s))
+		usage(cmd, "--phase: '%s' began and ended at the same time", name);
+	summary_free(s);
+	buf_release(&err);
+}
+
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s)
 {
 	const char *to_name = args->to_name ? args->to_name : "--to";
 
+	if (args->phase) {
+		if (args->from || args->to)
+			usage(cmd, "--phase, or --from and %s: not both", to_name);
+		phase_range(cmd, run, args->phase, ret_from_s, ret_to_s);
+		return;
+	}
 	*ret_from_s = time_of(cmd, run, "--from", args->from);
 	*ret_to_s = time_of(cmd, run, to_name, args->to);
 	if (!isnan(*ret_to_s) && !(*ret_to_s > (isnan(*ret_from_s) ? 0 : *ret_from_s)))
@@ -104,8 +160,32 @@ void range_of(const struct cmd *cmd, const struct run *run, const struct range_a
 
 bool operand_is_metric(const char *word)
 {
-	return strchr(word, '.') && !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.,")] &&
+	bool all_own =
+		!strcmp(word, "app") || !strcmp(word, "app.*"); /* no metric, but its name is answered */
+
+	return (all_own ||
+		       (strchr(word, '.') &&
+			       !word[strspn(word, "abcdefghijklmnopqrstuvwxyz0123456789_.,")])) &&
 		!strstr(word, RECORDING_SUFFIX) && access(word, F_OK) < 0;
+}
+
+void operands_check_notes(const struct run *run)
+{
+	struct buf why;
+
+	buf_init(&why, 4096);
+	for (size_t i = 0; i < run->nr; i++) {
+		buf_reset(&why);
+		sidecar_check(run->path[i], &why);
+		if (why.len) {
+			char *path = sidecar_path(run->path[i]);
+
+			warning("%s %s: its phases and events are left out", path ? path : "",
+				(char *)why.data);
+			free(path);
+		}
+	}
+	buf_release(&why);
 }
 
 struct run *operands_run(const char *doing, int argc, char **argv)
@@ -130,6 +210,7 @@ struct run *operands_run(const char *doing, int argc, char **argv)
 	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
 	if (r < 0)
 		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
+	operands_check_notes(run);
 	progress_expect(run_bytes(run));
 	free(newest);
 	buf_release(&err);

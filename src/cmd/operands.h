@@ -9,22 +9,29 @@
  * the newest here"). What cannot be opened ends the program with EXIT_USAGE. */
 struct run *operands_run(const char *doing, int argc, char **argv);
 
+/* Says which notes beside its recordings (query/sidecar.h) cannot be used. operands_run() does. */
+void operands_check_notes(const struct run *run);
+
 /* Names of metrics, with commas or without; a word that exists as a file is a file. */
 bool operand_is_metric(const char *word);
 
-/* Rows --from and --to, for cmd.shared: the first member of the command's args. */
+/* Rows --from, --to and --phase, for cmd.shared: the first member of the command's args. */
 struct range_args {
-	const char *from, *to;
+	const char *from, *to, *phase;
 	const char *to_name; /* what the command calls --to; NULL: that */
 };
 
-#define NR_RANGE_OPTS 2
+#define NR_RANGE_OPTS 3
 extern const struct opt range_opts[NR_RANGE_OPTS];
 
 /* A time as these rows take it: 90, 1m30s, 25%. */
 bool is_moment(const char *text);
 /* Seconds after the start of the run, NAN where nothing was asked for; a wrong time or range ends the
- * program. For shares of the whole the length of the run is read first. */
+ * program. For shares of the whole the length of the run is read first, for a phase its summary. */
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s);
+/* The phase of that name, or one repetition of it: without one the program ends. `all` is NULL where the job
+ * told of none. */
+struct phases;
+const struct phase *phase_of(const struct cmd *cmd, const struct phases *all, const char *name);
 #endif

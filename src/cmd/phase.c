@@ -19,9 +19,9 @@ struct phase_args {
 };
 
 static const struct opt phase_opts[] = {
-	{0, "strict", NULL, OPT_FLAG, offsetof(struct phase_args, strict),
+	{0, "strict", NULL, OPT_FLAG, offsetof(struct phase_args, strict), .not_from_env = true,
 		.help = "end with 1 when no recorder was told",
-		.detail = "With a COMMAND: it is not run then."},
+		.detail = "With a COMMAND: it is not run then. And with 2 when a word is not KEY=VALUE."},
 };
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
@@ -84,50 +84,78 @@ static int run_command(char **argv)
 	return status;
 }
 
+static void check_data(char **word, bool strict)
+{
+	for (char **w = word; strict && *w; w++)
+		if (!is_data(*w))
+			usage(&cmd_phase, "'%s' is not KEY=VALUE", *w);
+	keep_data(word);
+}
+
+static int run_as_phase(const char *name, char **data, char **command, bool strict)
+{
+	char *none[] = {NULL};
+	int r, status;
+
+	check_data(data, strict);
+	r = tell("begin ", name, data, false, strict);
+	if (r != EXIT_OK)
+		return r;
+	status = run_command(command);
+	tell("end ", name, none, false, false);
+	return end_as(status);
+}
+
 static int phase(const void *args, int argc, char **argv)
 {
 	const struct phase_args *a = args;
-	char *none[] = {NULL};
-	bool runs = argc >= 2 && !strcmp(argv[1], "--");
-	int r, status;
+	bool edge = argc >= 2 && (!strcmp(argv[0], "begin") || !strcmp(argv[0], "end"));
+	int dashes = 1;
 
-	if (!runs && argc >= 2 && (!strcmp(argv[0], "begin") || !strcmp(argv[0], "end"))) {
-		for (int i = 2; i < argc; i++)
-			if (!is_data(argv[i]))
-				usage(&cmd_phase, "'%s' is not KEY=VALUE", argv[i]);
-		return tell(*argv[0] == 'b' ? "begin " : "end ", argv[1], argv + 2, a->strict);
+	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
+		dashes++;
+	if (dashes + 1 < argc) {
+		argv[dashes] = NULL;
+		if (edge && dashes >= 2 && !is_data(argv[1])) {
+			warning("'%s' is left out: the phase lasts as long as the command", argv[0]);
+			argv++;
+			dashes--;
+		}
+		return run_as_phase(argv[0], argv + 1, argv + dashes + 1, a->strict);
 	}
-	if (!runs || argc < 3)
+	if (!edge)
 		usage(&cmd_phase,
 			"write tacho phase begin NAME, tacho phase end NAME, or tacho phase NAME -- "
 			"COMMAND [ARG…]");
-	r = tell("begin ", argv[0], none, a->strict);
-	if (r != EXIT_OK)
-		return r;
-	status = run_command(argv + 2);
-	tell("end ", argv[0], none, false);
-	return end_as(status);
+	check_data(argv + 2, a->strict);
+	return tell(*argv[0] == 'b' ? "begin " : "end ", argv[1], argv + 2, true, a->strict);
 }
 
 const struct cmd cmd_phase = {
 	.name = "phase",
-	.synopsis = "[OPTION…] begin|end NAME, or NAME -- COMMAND [ARG…]",
+	.synopsis = "[OPTION…] begin|end NAME [KEY=VALUE…], or NAME [KEY=VALUE…] -- COMMAND [ARG…]",
 	.help = "tell the recording of this job which phase it is in",
 	.detail =
 		"For scripts and programs that run under tacho run: a phase is drawn over the curves, "
 		"and tacho compare says what it used. With a COMMAND, the phase lasts as long as that runs; "
 		"the exit status is the command's. Phases may nest and overlap, and a name may come "
-		"again. An end closes the youngest open phase of its name.\n\nThe recorder is found by "
+		"again. An end closes the youngest open phase of its name, first of those that the same "
+		"shell "
+		"or process began.\n\nData (KEY=VALUE) is recorded with the phase. Of a word that is no data "
+		"a "
+		"warning tells, and nothing else changes.\n\nThe recorder is found by "
 		"TACHO_SOCKET. Without one nothing is told (the COMMAND runs), and the exit status is 0. "
 		"It never waits for the recorder.",
 	.examples = "$ tacho phase load -- ./load.sh\n"
 		    "    A command as a phase.\n"
 		    "$ tacho phase begin train; ./train; tacho phase end train\n"
-		    "    The same in two steps.\n",
+		    "    The same in two steps.\n"
+		    "$ tacho phase begin epoch lr=0.1\n"
+		    "    With data.\n",
 	.opt = phase_opts,
 	.nr_opts = ARRAY_SIZE(phase_opts),
 	.args_size = sizeof(struct phase_args),
 	.stop_at_operand = true,
-	.operands = "command",
+	.operands = "phase",
 	.run = phase,
 };

@@ -35,7 +35,7 @@
  * and read when it has run for this long. */
 #define REST_NS (50 * NSEC_PER_MSEC)
 
-static int make_parents(const char *path)
+int make_parents(const char *path)
 {
 	_cleanup_(freep) char *copy = strdup(path);
 
@@ -198,6 +198,7 @@ void record_prepare(struct recording *r, const struct cmd *cmd, const struct rec
 	r->env = env_live(NULL);
 	if (!r->env)
 		record_fail(r, -errno, "cannot open /");
+	record_watch_open(r);
 	scopes_init(&r->scopes, r->env);
 	r->scopes.redact = r->redact;
 }
@@ -211,6 +212,7 @@ static void record_create(void *arg)
 	make_file(r, r->argc ? r->argv[0] : NULL, 0);
 	if (r->over)
 		return;
+	record_log_open(r);
 	e = engine_is_whole(r->engine) ? store_schema(r->sink.store, engine_schema(r->engine))
 				       : store_sets(r->sink.store, engine_schema(r->engine));
 	if (e == 0)
@@ -231,7 +233,7 @@ static void give_back(const struct recording *r)
 
 void record_open(struct recording *r)
 {
-	struct sink to_store = sink_to_store(&r->sink);
+	struct sink to_store = record_log_sink(r, sink_to_store(&r->sink));
 	int e;
 
 	r->sink.create = record_create;
@@ -308,6 +310,28 @@ static void on_signal(struct recording *r, const struct signalfd_siginfo *si)
 	engine_flush(r->engine); /* the next signal may be SIGKILL */
 }
 
+/* The command may be stopped while we are not, as by `kill -STOP`. */
+static void watch_stops(struct recording *r)
+{
+	switch (command_stop_with_job(&r->command, before_stop, r)) {
+	case STOP_WITH_IT:
+		after_stop(r);
+		break;
+	case STOP_ALONE:
+		if (!r->stopped_alone)
+			before_stop(r);
+		r->stopped_alone = true;
+		break;
+	case STOP_CONTINUED:
+		if (r->stopped_alone && !r->over)
+			engine_event(r->engine, "continued", NULL, NULL);
+		r->stopped_alone = false;
+		break;
+	case STOP_NONE:
+		break;
+	}
+}
+
 static void on_signals(struct recording *r)
 {
 	struct signalfd_siginfo si;
@@ -322,8 +346,7 @@ static void on_signals(struct recording *r)
 	if (!child)
 		return;
 	engine_reap(r->engine);
-	if (command_stop_with_job(&r->command, before_stop, r))
-		after_stop(r);
+	watch_stops(r);
 }
 
 /* Checked at most once a second: the file may be on a slow server. */
@@ -422,11 +445,14 @@ bool record_wait_for_members(struct recording *r, int64_t until)
 static void record_end(struct recording *r, const char *how)
 {
 	struct engine_counts counts;
-	struct pair memory[24];
+	struct pair memory[32];
 	char numbers[512];
+	const char *told;
+	uint64_t left_out;
 	struct pairs p;
 	int status, e;
 
+	engine_over(r->engine); /* what we read of the job's messages and logs from now on is not its time */
 	if (engine_root_ended(r->engine, &status))
 		command_ended(&r->command);
 	record_listen_end(r);
@@ -451,6 +477,9 @@ static void record_end(struct recording *r, const char *how)
 	pairs_num(&p, "self_cpu_ns", counts.self_cpu_ns);
 	pairs_num(&p, "self_peak_rss_kib", counts.self_peak_rss_kib);
 	pairs_num(&p, "unfinished", engine_runs(r->engine));
+	told = engine_told(r->engine, &left_out);
+	if (told)
+		pairs_str(&p, "told", told);
 	/* Beside other targets, and without its children, readers compute the job's part. */
 	tally_describe(r->sink.tally,
 		!r->attach && !r->scopes.nr && r->opt->children && !engine_live(r->engine), counts.seen, &p);
@@ -469,6 +498,7 @@ static void record_end(struct recording *r, const char *how)
 	r->command.witness.tidy = NULL;
 	r->group = cgroup_remove(r->group);
 	engine_use_cgroup(r->engine, NULL);
+	record_log_end(r, &p);
 }
 
 /* Not done for a job of milliseconds. A recorder with a real-time priority does not need it. The node's
@@ -502,6 +532,7 @@ static void record_until_the_end(struct recording *r)
 		if (!described && engine_is_whole(r->engine)) {
 			share_cpus(r);
 			record_describe_machine(r);
+			record_log_described(r);
 			described = true;
 			resident_give_back();
 		}
@@ -512,6 +543,7 @@ static void record_until_the_end(struct recording *r)
 		how = ended(r);
 		if (how)
 			break;
+		record_watch(r);
 		priority_keep(engine_own_cpu(r->engine));
 		engine_due(r->engine);
 	}
@@ -532,6 +564,7 @@ void record_loop(struct recording *r)
 void record_discard(struct recording *r)
 {
 	job_socket_close(&r->socket);
+	record_log_discard(r);
 	if (r->sink.store)
 		unlink((char *)r->path.data);
 	r->sink.create = NULL;

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "target/command.h"
 #include "target/job_socket.h"
+#include "target/log_watch.h"
 #include "target/priority.h"
 #include "target/scope.h"
 
@@ -23,7 +24,11 @@ struct recording {
 	struct cgroups *places; /* the groups that we are in, until the limits were read; NULL: not known */
 	struct command command;
 	struct priority priority;
+	struct record_log *log;	  /* --run-log; NULL: none */
 	struct job_socket socket; /* where the job tells of its phases and marks */
+	struct log_watch watch;	  /* its logs */
+	int64_t watch_ns;	  /* when they are looked at again */
+	bool at_edge;		  /* a phase has begun or ended just now */
 	int share_error;	  /* of cgroup_share() */
 	struct buf path;
 	int argc, nr_targets; /* the command of run; the targets of attach */
@@ -37,9 +42,10 @@ struct recording {
 	size_t nr_events;
 	int pidfd[16]; /* of the attached roots: their end is noticed at once */
 	unsigned nr_pidfds;
-	bool strict;   /* run: --strict, no job without a recording */
-	bool recorded; /* there is something to report */
-	bool over;     /* nothing is recorded any more */
+	bool strict;	    /* run: --strict, no job without a recording */
+	bool recorded;	    /* there is something to report */
+	bool over;	    /* nothing is recorded any more */
+	bool stopped_alone; /* the command, while we go on */
 	bool told_to_end;
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
@@ -82,8 +88,23 @@ void cannot_run(const char *name, int error) __attribute__((noreturn));
 void record_listen(struct recording *r);
 void record_variables(const struct recording *r, char *ret[static 3]);
 void record_hear(struct recording *r);
+/* --watch: what has come in the job's logs. */
+void record_watch_open(struct recording *r);
+void record_watch(struct recording *r);
 /* After the last one: how many were lost. */
 void record_listen_end(struct recording *r);
+
+/* record_log.c: the run log. The sink that it listens to, if one is asked for; the file; what the recording
+ * says of itself; the moment from which on the machine is described; the end mark; or it is not wanted. */
+struct sink record_log_sink(struct recording *r, struct sink next);
+void record_log_open(struct recording *r);
+void record_log_meta(struct recording *r, const struct pairs *meta);
+void record_log_described(struct recording *r);
+void record_log_end(struct recording *r, const struct pairs *ending);
+void record_log_discard(struct recording *r);
+
+/* The directories of a file that is about to be made. A negative errno. */
+int make_parents(const char *path);
 
 /* record_meta.c: what the recording is about; then what is known when the job runs. */
 int record_begin(struct recording *r, int argc, char **argv);

@@ -143,6 +143,7 @@ int record_begin(struct recording *r, int argc, char **argv)
 	pairs_num(&p, "start_wall_ns", env_now(r->env, ENV_REALTIME));
 	pairs_num(&p, "start_boottime_ns", env_now(r->env, ENV_BOOTTIME));
 	e = store_meta(r->sink.store, &p);
+	record_log_meta(r, &p);
 	buf_release(&command);
 	if (r->opt->duration_ns)
 		r->end_ns = env_now(r->env, ENV_MONOTONIC) + r->opt->duration_ns;
@@ -396,6 +397,7 @@ void record_describe_machine(struct recording *r)
 	if (r->group && r->share_error == 0)
 		add_fact(&f, "cpu_group", cgroup_kind(r->group));
 	store_meta(r->sink.store, &f.pairs);
+	record_log_meta(r, &f.pairs);
 }
 
 void record_settle(struct recording *r)
@@ -446,6 +448,7 @@ void record_describe(struct recording *r)
 	add_fact(&limits_facts, "priority", r->priority.text);
 	if (r->command.pid)
 		add_number(&limits_facts, "pid", r->command.pid);
+	record_log_meta(r, &limits_facts.pairs);
 	if (engine_is_whole(r->engine))
 		store_meta(r->sink.store, &limits_facts.pairs);
 	else

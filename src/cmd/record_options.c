@@ -83,6 +83,21 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 		.detail = "The key has letters, digits, '_', '-' and '.'; the value is any text."},
 	{0, "message", "TEXT", OPT_TEXT, INTO(message),
 		.help = "a note stored in the recording and shown with it"},
+	{0, "watch", "FILE", OPT_LIST, INTO(watch),
+		.help = "read this log of the job as it grows; needs --phase or --mark",
+		.detail = "FILE need not exist yet, and may be replaced or cut off. What is in it at the "
+			"start is not read. The expressions of --phase and --mark are applied to every "
+			"line of every FILE. May be repeated."},
+	{0, "phase", "REGEX", OPT_LIST, INTO(phase),
+		.help = "a line of the --watch FILE that matches begins a phase",
+		.detail = "The phase is called as what matches, or as the group (?<name>…), and lasts to the "
+			"next match of this expression, or to one with a group (?<end>…). Other groups with "
+			"a name are data; those that are numbers become metrics app.NAME. POSIX extended; "
+			"\\d is a digit. May be repeated."},
+	{0, "mark", "REGEX", OPT_LIST, INTO(mark),
+		.help = "a line of the --watch FILE that matches is a mark",
+		.detail = "Groups with a name are its data: --mark 'loss: (?<loss>[0-9.]+)' records app.loss. "
+			"May be repeated."},
 	{0, "redact", "REGEX", OPT_LIST, INTO(redact),
 		.help = "replace what it matches in command lines by ***; none: nothing",
 		.detail = "Before a command line is written, known forms of secrets are replaced by ***: "
@@ -94,6 +109,12 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"joined by spaces. May be repeated. With none, known forms are not replaced; "
 			"other expressions still are. Names, tags and messages from options are stored "
 			"unchanged, and match: compares the original command line."},
+	{0, "run-log", "FILE", OPT_TEXT, INTO(run_log),
+		.help = "append a line of JSON for each phase and event, as they come",
+		.detail = "For tail -f and jq, while the job runs: the job's phases when they end and its "
+			"marks, the start with hardware and limits, processes killed because memory ran out, "
+			"throttling, stops, missed samples, the end with exit status and resources. The name may "
+			"have the placeholders of --output. tacho log shows the same of any recording."},
 	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
 		.help = "write what was recorded at least this often",
 		.detail = "A crash of the machine or a SIGKILL of the recorder loses at most this much "

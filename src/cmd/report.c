@@ -17,10 +17,12 @@ static const struct opt report_opts[] = {
 			"the one format that is asked for (.html, .md, .pdf, .json) is a file; without --format the "
 			"ending chooses the format. Anything else is a directory, which is made when it is not there."},
 	{'f', "format", "LIST", OPT_LIST, INTO(format),
-		.help = "formats: html, md, pdf, png, svg, json; with commas for several",
+		.help = "formats: html, md, pdf, png, svg, json, github; with commas",
 		.detail = "html is one page that needs nothing else, no network and no server. md is a Markdown report with "
 			"its plots beside it, pdf a job report to print or to file. png and svg are the plots alone, each "
-			"a file in plots/. json is what the page shows, for programs (docs/page-data.md)."},
+			"a file in plots/. json is what the page shows, for programs (docs/page-data.md). github is Markdown with charts "
+			"that GitHub draws, for the summary of a job there: it is appended to the file that "
+			"GITHUB_STEP_SUMMARY names when that is set and -o is not given."},
 	{'a', "all", NULL, OPT_FLAG, INTO(all), .not_from_env = true,
 		.help = "everything, as a tree of files",
 		.detail = "report.html, resource_report.md, job-report-ID.pdf (ID is the batch job's, else the recording's "

@@ -1,6 +1,7 @@
 /* tacho run: starts a command and records it. */
 #include "cmd/warn_recorded.h"
 #include "cmd/cmd.h"
+#include "cmd/nvtx.h"
 #include "cmd/record.h"
 #include "node/cgroups.h"
 
@@ -13,7 +14,7 @@ struct run_command_args {
 	const char *shell; /* -c */
 	struct opt_list also;
 	int wait; /* enum record_wait */
-	bool strict;
+	bool strict, nvtx;
 };
 
 enum record_wait { WAIT_ROOT, WAIT_TREE };
@@ -37,6 +38,13 @@ static const struct opt run_opts[] = {
 			  "full, no permission, a limit of memory, files or processes), one line on "
 			  "standard error says why, also with --quiet. With it, tacho ends with 125 in "
 			  "such a case and does not run the command."},
+	{0, "nvtx", NULL, OPT_FLAG, offsetof(struct run_command_args, nvtx),
+		.help = "record the command's NVTX ranges as phases, its NVTX marks as marks",
+		.detail = "Programs name parts of their work by NVTX: PyTorch, RAPIDS and NCCL do, and "
+			  "Python's package nvtx. Of each thread the two outermost ranges are recorded; "
+			  "those within are counted. A library of tacho runs in the job for that, by the "
+			  "variable NVTX_INJECTION64_PATH. If that is set already, another tool gets the "
+			  "ranges, and this option does nothing."},
 };
 
 static void pass_gate(void *engine, pid_t pid)
@@ -46,17 +54,23 @@ static void pass_gate(void *engine, pid_t pid)
 
 /* Starts the command; comes back only if it runs. Its process needs half a millisecond for the exec: what
  * does not need the new program is done meanwhile. */
-static void start(struct recording *r, char **argv)
+static void start(struct recording *r, char **argv, bool nvtx)
 {
 	const struct command_gate gate = {.pass = pass_gate, .arg = r->engine};
-	char *variables[3];
+	_cleanup_(freep) char *library = nvtx ? nvtx_variable() : NULL;
+	char *variables[4];
+	unsigned nr = 0;
 	int e;
 
 	record_variables(r, variables);
+	while (variables[nr])
+		nr++;
+	variables[nr] = library;
+	variables[nr + 1] = NULL;
 	e = command_start(
 		&r->command, argv, variables, r->group, engine_wants_gate(r->engine) ? &gate : NULL);
-	free(variables[0]);
-	free(variables[1]);
+	for (unsigned i = 0; i < nr; i++)
+		free(variables[i]);
 	if (e < 0)
 		record_fail(r, e, "cannot start a process");
 	command_privileges(&r->command);
@@ -145,7 +159,7 @@ static int run(const void *args, int argc, char **argv)
 		make_group(&r);
 	record_start(&r);
 	record_listen(&r);
-	start(&r, argv);
+	start(&r, argv, a->nvtx);
 	engine_leave_out(r.engine, r.command.witness.pid);
 	engine_add_root(r.engine, r.command.pid, true, 1);
 	engine_set_copy(r.engine, r.command.before_exec_kib, argv[0]);

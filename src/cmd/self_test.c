@@ -225,6 +225,8 @@ static void explain_silence(struct self_test *h)
 			why = *h->group ? h->group
 					: "this kernel does not count it for the job's control "
 					  "group";
+		else if (source->collector->domain == DOMAIN_APP)
+			why = "the test process tells no numbers of its own";
 		else if (!source->instances)
 			why = "there is none here now";
 		for (size_t m = 0; m < source->collector->nr_metrics; m++) {

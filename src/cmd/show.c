@@ -8,9 +8,11 @@
 #include "cmd/progress.h"
 #include "cmd/reading.h"
 #include "cmd/style.h"
+#include "query/courses.h"
 #include "text/follow.h"
 #include "text/processes.h"
 #include "text/series.h"
+#include "text/phases.h"
 #include "text/stats.h"
 #include "text/summary.h"
 
@@ -41,7 +43,8 @@ static const char *const per_names[] = {"total", "instance", NULL};
 enum { BY_DEFAULT, BY_LEVELS, BY_ALL = BY_LEVELS + NR_STATS_LEVELS };
 
 /* "default", then as stats_level_names[]. */
-static const char *const by_names[] = {"default", "run", "node", "group", "user", "process", "all", NULL};
+static const char *const by_names[] = {
+	"default", "run", "node", "group", "user", "phase", "process", "all", NULL};
 
 #define INTO(field) offsetof(struct show_args, field)
 
@@ -51,7 +54,8 @@ static const struct opt show_opts[] = {
 		.help = "a table of all processes, including very short ones"},
 	{0, "stats", NULL, OPT_FLAG, INTO(stats), .not_from_env = true,
 		.help = "statistics: means, percentiles, peaks and their times",
-		.detail = "For the run, and for its nodes, groups and users where there are several; --by "
+		.detail = "For the run, and for its nodes, groups, users and phases where there are several; "
+			  "--by "
 			  "chooses. Peaks are those of the sum at one instant; the largest single process "
 			  "and the sum of the peaks of all processes are listed too."},
 	{0, "by", "WHAT", OPT_CHOICE, INTO(by), .choices = by_names, .preset = "default",
@@ -104,10 +108,18 @@ static int show_summary(const struct run *run, const struct show_args *args)
 	buf_init(&out, ANSWER_MAX);
 	if (summary_read(run, &s, &out) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
-	if (args->json)
+	if (args->range.phase) {
+		const struct phase *p = phase_of(&cmd_show, s->phases, args->range.phase);
+
+		if (args->json)
+			phase_json(s->phases, p, &out);
+		else
+			phase_print(s->phases, p, style.utf8, &out);
+	} else if (args->json) {
 		summary_json(s, &out);
-	else
+	} else {
 		summary_print(s, &style, &out);
+	}
 	status = print(&out);
 	summary_free(s);
 	buf_release(&out);
@@ -118,12 +130,18 @@ static int show_processes(const struct run *run, const struct show_args *args)
 {
 	struct text_style style = table_style(args->json, args->csv);
 	struct process_table *t = NULL;
+	double from_s, to_s;
 	struct buf out;
 	int status;
 
 	buf_init(&out, ANSWER_MAX);
 	if (process_table_read(run, &t, &out) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
+	if (args->range.phase) {
+		range_of(&cmd_show, run, &args->range, &from_s, &to_s);
+		if (process_table_cut(t, run, from_s, to_s, &out) < 0)
+			die(EXIT_TROUBLE, "%s", (char *)out.data);
+	}
 	process_table_sort(t, (enum process_order)args->sort, args->reverse);
 	processes_write(t, args->limit, &style, &out);
 	status = print(&out);
@@ -144,7 +162,7 @@ static unsigned stats_levels(const struct stats *s, const struct show_args *args
 	if (args->by != BY_DEFAULT)
 		return 1u << (args->by - BY_LEVELS);
 	for (unsigned i = STATS_NODE; i < STATS_PROCESS; i++)
-		if (s->nr[i] > (i == STATS_GROUP ? 0 : 1))
+		if (s->nr[i] > (i == STATS_GROUP || i == STATS_PHASE ? 0 : 1))
 			levels |= 1u << i;
 	return levels;
 }
@@ -153,16 +171,17 @@ static int show_stats(const struct run *run, const struct show_args *args)
 {
 	struct process_table *t = NULL;
 	struct summary *summary = NULL;
+	struct courses *courses = NULL;
 	struct stats *s = NULL;
 	struct stats_page page = {.style = table_style(args->json, args->csv), .limit = args->limit};
 	struct buf out;
 	int status, r;
 
 	buf_init(&out, ANSWER_MAX);
-	r = summary_read_with_processes(run, &summary, &t, &out);
+	r = summary_read_with_courses(run, &summary, &t, &courses, &out);
 	if (r >= 0) {
 		process_table_sort(t, (enum process_order)args->sort, args->reverse);
-		r = stats_read(run, summary, t, progress_show(), &s, &out);
+		r = stats_read(&(struct stats_input){run, summary, t, courses}, progress_show(), &s, &out);
 		progress_clear();
 	}
 	if (r < 0)
@@ -175,6 +194,7 @@ static int show_stats(const struct run *run, const struct show_args *args)
 	stats_write(s, t, &page, &out);
 	status = print(&out);
 	stats_free(s);
+	courses_free(courses);
 	process_table_free(t);
 	summary_free(summary);
 	buf_release(&out);
@@ -218,9 +238,9 @@ static int show_series(const struct run *run, const struct show_args *args)
 		.per_instance = args->per == PER_INSTANCE,
 		.pid = (int64_t)MIN(args->pid, (uint64_t)INT64_MAX),
 		.group = args->group};
-	struct series_page page = {.form = args->json ? SERIES_JSON
-			: args->csv		      ? SERIES_CSV
-						      : SERIES_TEXT,
+	struct series_page page = {.form = args->json ? FORM_JSON
+			: args->csv		      ? FORM_CSV
+						      : FORM_TEXT,
 		.per_instance = query.per_instance,
 		.utf8 = locale_is_utf8()};
 	const struct series_taker taker = {.take = take_piece};
@@ -366,6 +386,9 @@ static int show(const void *args, int argc, char **argv)
 		usage(&cmd_show, "--follow goes with --json, --series, --rate and --from only");
 	if ((a->range.from || a->range.to) && !a->series.nr && !a->follow)
 		usage(&cmd_show, "--from and --to need --series or --follow");
+	if (a->range.phase && (a->stats || a->follow))
+		usage(&cmd_show,
+			"--phase goes with the summary, --processes and --series: see --stats --by phase");
 	if (a->follow)
 		return show_follow(a, argc, argv);
 	run = operands_run("showing", argc, argv);

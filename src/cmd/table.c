@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 
 extern const struct cmd cmd_run, cmd_attach, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check, cmd_mark,
-	cmd_phase, cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export;
+	cmd_phase, cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export, cmd_log, cmd_annotate;
 
 const struct cmd *const commands[] = {
 	&cmd_run,
@@ -13,6 +13,8 @@ const struct cmd *const commands[] = {
 	&cmd_phase,
 	&cmd_mark,
 	&cmd_show,
+	&cmd_log,
+	&cmd_annotate,
 	&cmd_ls,
 	&cmd_report,
 	&cmd_plot,

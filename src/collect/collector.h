@@ -78,6 +78,9 @@ struct collect_context {
 	/* The same, with more facts about it. */
 	int (*join_about)(
 		struct collect_context *ctx, const char *name, const struct about *about, size_t nr);
+	/* What is known of the instance in this row has changed. */
+	void (*describe)(struct collect_context *ctx, uint32_t row, const char *name,
+		const struct about *about, size_t nr);
 	/* Calls fn for the live processes of the job until it returns other than 0, which is returned. */
 	int (*members)(
 		struct collect_context *ctx, int (*fn)(void *arg, const struct collect_member *m), void *arg);
@@ -100,6 +103,9 @@ struct collector {
 	size_t state_size;     /* the engine allocates it, zeroed */
 	enum metric_tier tier; /* how often sample() is called */
 	uint32_t max_rows;     /* 0: 1 for a node's collector */
+	bool named_later;      /* its columns get their names in the course of the recording: `told` of its
+				* instance
+				*/
 	bool async; /* it has threads: it is closed when the recording ends, not with the program */
 
 	/* 0: usable. -ENOENT: not on this machine. -EACCES: hidden from us. The job waits for all probes: one

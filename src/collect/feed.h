@@ -3,6 +3,7 @@
 #ifndef COLLECT_FEED_H
 #define COLLECT_FEED_H
 
+#include "collect/app.h"
 #include "metric/quantity.h"
 
 #include <sys/types.h>
@@ -57,5 +58,6 @@ struct feed {
 
 	uint32_t nr_groups;
 	struct group_feed group[GROUPS_MAX];
+	struct app_numbers app;
 };
 #endif

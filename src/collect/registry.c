@@ -9,13 +9,14 @@ extern const struct collector collector_process, collector_tree, collector_group
 	collector_pressure, collector_cgroup, collector_net, collector_tcp, collector_ib, collector_disk,
 	collector_filesystem, collector_nfs, collector_lustre, collector_self, collector_cost;
 extern const struct collector collector_frequency, collector_energy, collector_sensor, collector_throttle,
-	collector_gpu, collector_gpu_process, collector_membw, collector_perf;
+	collector_gpu, collector_gpu_process, collector_membw, collector_perf, collector_app;
 
 const struct collector *const collectors[] = {
 	&collector_process,
 	&collector_tree,
 	&collector_limits,
 	&collector_perf,
+	&collector_app,
 	/* from here on: collectors_of_job */
 	&collector_group,
 	&collector_cpu,
@@ -44,7 +45,7 @@ const struct collector *const collectors[] = {
 	NULL,
 };
 
-const size_t collectors_of_job = 4;
+const size_t collectors_of_job = 5;
 
 const struct collector *collector_find(const char *name)
 {

@@ -47,6 +47,7 @@ struct compare_table {
 	struct text_column column[NR_COMPARE_COLUMNS];
 	struct compare_row *row;
 	bool has_spread, has_marks; /* of some row */
+	struct buf only[2];	    /* "only in before: load, save": names of phases; empty: none */
 };
 
 int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,

@@ -77,10 +77,13 @@ static int add_tables(
 		if (t.t.nr_rows && !phases)
 			add_element(out, p->c->nr_sets > 2 ? "<h2>Differences: " : "<h2>Differences",
 				p->c->nr_sets > 2 ? p->c->set[set].title : "", "</h2>\n");
-		else if (t.t.nr_rows)
+		else if (t.t.nr_rows || t.only[0].len || t.only[1].len)
 			buf_adds(out, "<h2>Phases</h2>\n");
 		if (t.t.nr_rows)
 			add_table(&t, out);
+		for (size_t k = 0; k < ARRAY_SIZE(t.only); k++)
+			if (t.only[k].len)
+				add_element(out, "<p class=\"quiet\">", (char *)t.only[k].data, "</p>\n");
 		compare_table_free(&t);
 	}
 	return r;

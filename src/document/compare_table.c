@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define NAMES_SHOWN 4
+#define PHASES_NAMED 20
 #define COLUMN_MOST 60
 
 /* What differs from run to run on any machine, however little it does. */
@@ -116,6 +117,53 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 	}
 }
 
+/* The figures of a phase stand together. */
+static size_t phase_end(const struct comparison *c, size_t from)
+{
+	size_t to = from;
+
+	while (to < c->nr_phase_figures && c->phase[to].phase == c->phase[from].phase)
+		to++;
+	return to;
+}
+
+static bool phase_is_in(const struct comparison *c, size_t from, size_t to, size_t set)
+{
+	for (size_t i = from; i < to; i++)
+		if (c->phase[i].of[set].nr)
+			return true;
+	return false;
+}
+
+/* The names of those that the one has and the other has not. */
+static void add_only(const struct comparison *c, size_t in, size_t not_in, struct buf *out)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0, to; i < c->nr_phase_figures; i = to) {
+		to = phase_end(c, i);
+		if (!phase_is_in(c, i, to, in) || phase_is_in(c, i, to, not_in))
+			continue;
+		if (nr < PHASES_NAMED) {
+			buf_addf(out, nr ? ", " : "only in %s: ", c->set[in].title);
+			buf_adds(out, c->phase[i].phase);
+		}
+		nr++;
+	}
+	if (nr > PHASES_NAMED)
+		buf_addf(out, " and %zu more", nr - PHASES_NAMED);
+}
+
+/* What is known of one side, because the other has no such phase, is told by the phase's name. */
+static bool of_one_side(const struct comparison *c, size_t i, size_t set)
+{
+	size_t from = i, to = phase_end(c, i);
+
+	while (from && c->phase[from - 1].phase == c->phase[i].phase)
+		from--;
+	return !phase_is_in(c, from, to, 0) || !phase_is_in(c, from, to, set);
+}
+
 int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,
 	struct compare_table *ret)
 {
@@ -133,13 +181,18 @@ int compare_table_make(const struct comparison *c, size_t set, bool phases, cons
 	for (unsigned k = 0; k < NR_COMPARE_COLUMNS; k++)
 		ret->column[k] = (struct text_column){
 			.title = title[k], .numbers = k && k != COLUMN_MARK, .gap = 2, .most = COLUMN_MOST};
+	for (size_t k = 0; k < ARRAY_SIZE(ret->only); k++)
+		buf_init(&ret->only[k], 1 << 20);
 	if (!ret->row)
 		return -ENOMEM;
+	if (phases) {
+		add_only(c, 0, set, &ret->only[0]);
+		add_only(c, set, 0, &ret->only[1]);
+	}
 	for (size_t i = 0; i < nr; i++) {
 		struct compare_row *r = &ret->row[ret->t.nr_rows];
 
-		/* Of a phase all is told. */
-		if (!(phases ? f[i].of[0].nr || f[i].of[set].nr : is_shown(&f[i], set, style)))
+		if (!is_shown(&f[i], set, style) || (phases && !style->all && of_one_side(c, i, set)))
 			continue;
 		fill_row(r, &f[i], set);
 		ret->has_spread |= f[i].of[0].nr > 1 || f[i].of[set].nr > 1;
@@ -151,6 +204,8 @@ int compare_table_make(const struct comparison *c, size_t set, bool phases, cons
 
 void compare_table_free(struct compare_table *t)
 {
+	for (size_t k = 0; k < ARRAY_SIZE(t->only); k++)
+		buf_release(&t->only[k]);
 	free(t->row);
 	t->row = NULL;
 }

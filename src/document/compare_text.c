@@ -92,6 +92,19 @@ static void add_verdicts(const struct sheet_of_text *s)
 	}
 }
 
+static void add_only(const struct sheet_of_text *s, const struct buf *names)
+{
+	struct buf shown;
+
+	if (!names->len)
+		return;
+	buf_init(&shown, 1 << 20);
+	add_letters(&shown, (char *)names->data, s->style->utf8);
+	buf_addch(s->out, '\n');
+	add_paragraph(s->out, 2, "", NULL, 2, (char *)shown.data, s->style->width);
+	buf_release(&shown);
+}
+
 static int add_tables(const struct sheet_of_text *s, size_t set)
 {
 	const struct comparison *c = s->p->c;
@@ -105,6 +118,8 @@ static int add_tables(const struct sheet_of_text *s, size_t set)
 		add_table(s, &t);
 	if (r >= 0 && phases.t.nr_rows)
 		add_table(s, &phases);
+	for (size_t k = 0; r >= 0 && k < ARRAY_SIZE(phases.only); k++)
+		add_only(s, &phases.only[k]);
 	if (r >= 0 && !t.t.nr_rows && !phases.t.nr_rows)
 		buf_adds(s->out, "\n  no figure is known of both\n");
 	t.has_marks |= phases.has_marks;
@@ -160,10 +175,15 @@ static int add_md_tables(
 		struct compare_table t;
 
 		r = compare_table_make(c, set, phases, style, &t);
-		if (r >= 0 && phases && t.t.nr_rows)
+		if (r >= 0 && phases && (t.t.nr_rows || t.only[0].len || t.only[1].len))
 			buf_adds(out, "### Phases\n\n");
 		if (r >= 0 && t.t.nr_rows)
 			add_md_table(out, &t);
+		for (size_t k = 0; r >= 0 && k < ARRAY_SIZE(t.only); k++)
+			if (t.only[k].len) {
+				add_markdown(out, (char *)t.only[k].data);
+				buf_adds(out, "\n\n");
+			}
 		if (r >= 0)
 			compare_table_free(&t);
 	}

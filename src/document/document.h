@@ -21,6 +21,9 @@ int page_html(const struct analysis *s, const struct charts *f, const struct pai
 bool page_is_live(void);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
 int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
+/* The same for the summary of a job on GitHub: charts that GitHub draws itself, tables folded, and no longer
+ * than `most` bytes; -ENOBUFS when there is no room at all. */
+int github_report(const struct analysis *s, const struct charts *f, size_t most, struct buf *out);
 
 /* A link to the chart's drawing: `pattern` with its id for the %s. */
 void markdown_picture(struct buf *out, const struct chart *c, const char *pattern);

@@ -52,6 +52,7 @@ static const struct {
 	{"gpu", "GPUs"},
 	{"energy", "Energy"},
 	{"perf", "Counters"},
+	{"app", "The job's own numbers"},
 };
 
 static const char *title_of_section(const char *section)
@@ -176,6 +177,8 @@ static void add_bar(struct html *h)
 {
 	buf_adds(h->out, "<div class=\"bar\"><nav aria-label=\"Sections\">");
 	add_link(h, "findings", "", "Findings");
+	if (h->o->has_phases)
+		add_link(h, "phases", "", "Phases");
 	for (size_t i = 0; i < h->charts->nr; i++)
 		if (begins_section(h, i))
 			add_link(h, section_of(h, i), "section-", title_of_section(section_of(h, i)));
@@ -215,6 +218,7 @@ static int add_page(struct html *h)
 	buf_adds(h->out, "<main>\n");
 	html_tiles(h);
 	html_findings(h);
+	html_phases(h);
 	r = add_panels(h);
 	if (r < 0)
 		return r;

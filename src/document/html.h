@@ -23,6 +23,7 @@ int html_drawing(struct buf *out, const struct painter *painter, const struct ch
 void html_header(struct html *h);
 void html_tiles(struct html *h);
 void html_findings(struct html *h); /* and advice */
+void html_phases(struct html *h);
 void html_statistics(struct html *h);
 void html_about(struct html *h);
 void html_footer(struct html *h);

@@ -22,6 +22,7 @@ void html_header(struct html *h)
 
 	add_element(h->out, "<header>\n<h1><bdi>", h->o->title, "</bdi></h1>\n");
 	add_fact(h, "<p class=\"message\"><bdi>", h->o->message, "</bdi></p>\n");
+	add_fact(h, "<p class=\"window\"><bdi>", h->o->window, "</bdi></p>\n");
 	buf_adds(h->out, "<p class=\"facts\">");
 	add_fact(h,
 		good			    ? "<span class=\"good\">✓ "
@@ -177,7 +178,8 @@ void html_findings(struct html *h)
 {
 	const struct findings *f = h->s->findings;
 
-	buf_adds(h->out, "<div class=\"columns\">\n<section id=\"findings\">\n<h2>Findings</h2>\n");
+	buf_adds(h->out, "<div class=\"columns\">\n<section id=\"findings\">\n<h2>Findings");
+	buf_adds(h->out, h->s->part ? " of the whole run</h2>\n" : "</h2>\n");
 	if (!f || !f->nr) {
 		add_element(h->out, "<p class=\"quiet\">", findings_none(h->s), "</p>\n");
 	} else {
@@ -201,6 +203,15 @@ static void add_table(struct html *h, const struct text_table *t)
 		add_element(h->out, "<p class=\"quiet\">", t->note, "</p>\n");
 }
 
+void html_phases(struct html *h)
+{
+	if (!h->o->has_phases)
+		return;
+	add_element(h->out, "<section id=\"phases\">\n<h2>", h->o->table[0].title, "</h2>\n");
+	add_table(h, &h->o->table[0]);
+	buf_adds(h->out, "</section>\n");
+}
+
 /* Pairs of a name and a value: side by side, not one below the other for ever. */
 static void add_pairs(struct html *h, const struct text_table *t)
 {
@@ -218,7 +229,7 @@ void html_statistics(struct html *h)
 	const struct text_table *processes = NULL;
 
 	buf_adds(h->out, "<section id=\"statistics\">\n<h2>Statistics</h2>\n");
-	for (size_t i = 0; i < h->o->nr_tables; i++) {
+	for (size_t i = h->o->has_phases; i < h->o->nr_tables; i++) {
 		const struct text_table *t = &h->o->table[i];
 
 		if (!strcmp(t->id, "processes")) {

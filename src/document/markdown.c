@@ -5,6 +5,7 @@
 #include "document/document.h"
 
 #include "base/str.h"
+#include "document/mermaid.h"
 #include "text/words.h"
 #include "analysis/axis.h"
 #include "analysis/outline.h"
@@ -102,6 +103,10 @@ static void head(struct markdown_page *p)
 
 	buf_adds(p->out, "# Resource report\n\n");
 	add_code(p->out, "", command, 1);
+	if (*p->o->window) {
+		add_md(p->out, p->o->window);
+		buf_adds(p->out, "\n\n");
+	}
 	buf_adds(p->out, "| | |\n|---|---|\n");
 	add_pair(p, "Message", p->o->message, "");
 	add_pair(p, "Job", p->o->job, "");
@@ -133,7 +138,7 @@ static void findings(struct markdown_page *p)
 {
 	const struct findings *f = p->s->findings;
 
-	buf_adds(p->out, "## Findings\n\n");
+	buf_addf(p->out, "## Findings%s\n\n", p->s->part ? " of the whole run" : "");
 	if (!f || !f->nr)
 		buf_addf(p->out, "%s\n\n", findings_none(p->s));
 	for (size_t i = 0; f && i < f->nr; i++) {
@@ -185,9 +190,9 @@ static void plots(struct markdown_page *p)
 	}
 }
 
-static void table(struct markdown_page *p, const struct text_table *t)
+static void table(struct markdown_page *p, const char *level, const struct text_table *t)
 {
-	buf_addf(p->out, "### %s\n\n", t->title);
+	buf_addf(p->out, "%s %s\n\n", level, t->title);
 	table_write(t, &(struct text_style){.form = FORM_MARKDOWN}, p->out);
 	buf_addch(p->out, '\n');
 	if (t->note) {
@@ -198,11 +203,11 @@ static void table(struct markdown_page *p, const struct text_table *t)
 
 static void tables(struct markdown_page *p)
 {
-	if (!p->o->nr_tables)
+	if (p->o->nr_tables <= p->o->has_phases)
 		return;
 	buf_adds(p->out, "## Statistics\n\n");
-	for (size_t i = 0; i < p->o->nr_tables; i++)
-		table(p, &p->o->table[i]);
+	for (size_t i = p->o->has_phases; i < p->o->nr_tables; i++)
+		table(p, "###", &p->o->table[i]);
 }
 
 static void sentences(struct markdown_page *p, const char *title, char *const *sentence, size_t nr)
@@ -249,6 +254,8 @@ int markdown_report(const struct analysis *s, const struct charts *f, const char
 	head(&page);
 	findings(&page);
 	advice(&page);
+	if (o->has_phases)
+		table(&page, "##", &o->table[0]);
 	plots(&page);
 	tables(&page);
 	sentences(&page, "About these numbers", s->summary->note, s->summary->nr_notes);
@@ -257,4 +264,159 @@ int markdown_report(const struct analysis *s, const struct charts *f, const char
 	foot(&page);
 	outline_free(o);
 	return out->err;
+}
+
+/* ---- for GitHub ---- */
+
+#define COMMAND_MOST 4000
+
+/* A part is taken whole, or left out where there is no room for it: GitHub shows nothing of what is too
+ * long. */
+struct github {
+	struct markdown_page page; /* out: the part that is being made */
+	struct buf part;
+	struct buf *out;
+	size_t most, left_out;
+	bool no_room; /* not even for its head */
+};
+
+static void take_part(struct github *g)
+{
+	if (g->part.err || g->part.len > g->most - MIN(g->most, g->out->len))
+		g->left_out++;
+	else
+		buf_add(g->out, g->part.data, g->part.len);
+	buf_reset(&g->part);
+}
+
+/* A command may be as long as a file; a line of it says enough. */
+static void cut_command(char *text)
+{
+	size_t len = strlen(text), at = COMMAND_MOST;
+
+	if (len < COMMAND_MOST + sizeof("…"))
+		return;
+	while (at && (text[at] & 0xc0) == 0x80)
+		at--;
+	memcpy(text + at, "…", sizeof("…"));
+}
+
+static void github_phases(struct github *g)
+{
+	const struct analysis *s = g->page.s;
+	_cleanup_(freep) const char **host = calloc(s->nr_nodes + 1, sizeof(*host));
+
+	if (!host || !s->events)
+		return;
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		host[i] = s->summary->nr_nodes ? s->summary->node[i].host : s->summary->host;
+	for (size_t i = 0; i < s->nr_nodes; i++)
+		host[i] = host[i] && *host[i] ? host[i] : "?";
+	if (g->page.o->has_phases) {
+		table(&g->page, "##", &g->page.o->table[0]);
+		take_part(g);
+	}
+	if (mermaid_phases(s->events, s->nr_nodes > 1 ? host : NULL, s->to_s, &g->part))
+		take_part(g);
+	buf_reset(&g->part);
+}
+
+/* The first of each section, of the whole run: a page of charts is what the other formats are for. */
+static void github_charts(struct github *g)
+{
+	const struct charts *charts = g->page.charts;
+	const char *section = "tools"; /* they show once more what other sections do */
+	bool any = false;
+
+	for (size_t i = 0; i < charts->nr; i++) {
+		const struct chart *c = &charts->item[i];
+		const char *own = charts->panel[i]->row->section;
+
+		if (!strcmp(own, section) || !strcmp(own, "tools") ||
+			(charts->node[i] >= 0 && g->page.s->nr_nodes > 1))
+			continue;
+		buf_adds(&g->part, any ? "### " : "## Plots\n\n### ");
+		add_md(&g->part, c->title);
+		buf_adds(&g->part, "\n\n");
+		if (c->subtitle && *c->subtitle) {
+			add_md(&g->part, c->subtitle);
+			buf_adds(&g->part, "\n\n");
+		}
+		if (mermaid_curves(c, &g->part)) {
+			take_part(g);
+			section = own;
+			any = true;
+		}
+		buf_reset(&g->part);
+	}
+}
+
+/* Folded, since a summary of a job has little room on the screen. */
+static void github_tables(struct github *g)
+{
+	for (size_t i = g->page.o->has_phases; i < g->page.o->nr_tables; i++) {
+		const struct text_table *t = &g->page.o->table[i];
+
+		buf_adds(&g->part, "<details><summary>");
+		add_markdown(&g->part, t->title);
+		buf_adds(&g->part, "</summary>\n\n");
+		table_write(t, &(struct text_style){.form = FORM_MARKDOWN}, &g->part);
+		buf_addch(&g->part, '\n');
+		if (t->note) {
+			add_md(&g->part, t->note);
+			buf_adds(&g->part, "\n\n");
+		}
+		buf_adds(&g->part, "</details>\n\n");
+		take_part(g);
+	}
+}
+
+static void github_parts(struct github *g)
+{
+	const struct analysis *s = g->page.s;
+
+	head(&g->page);
+	take_part(g);
+	g->no_room = g->left_out;
+	findings(&g->page);
+	take_part(g);
+	advice(&g->page);
+	take_part(g);
+	github_phases(g);
+	github_charts(g);
+	github_tables(g);
+	sentences(&g->page, "About these numbers", s->summary->note, s->summary->nr_notes);
+	take_part(g);
+	if (s->findings)
+		sentences(&g->page, "Not measured", s->findings->unmeasured, s->findings->nr_unmeasured);
+	take_part(g);
+}
+
+int github_report(const struct analysis *s, const struct charts *f, size_t most, struct buf *out)
+{
+	struct github g = {.page = {.s = s, .charts = f}, .out = out};
+	struct outline *o = NULL;
+	struct buf end;
+	int r = outline_make(s, &o);
+
+	if (r < 0)
+		return r;
+	buf_init(&end, SIZE_MAX / 2);
+	buf_init(&g.part, SIZE_MAX / 2);
+	cut_command(o->title);
+	g.page.o = o;
+	g.page.out = &end;
+	foot(&g.page);
+	g.page.out = &g.part;
+	g.most = most - MIN(most, end.len + 200);
+	github_parts(&g);
+	if (g.left_out)
+		buf_addf(out, "%zu parts are left out here: GitHub shows at most 1 MiB.\n\n", g.left_out);
+	buf_add(out, end.data, end.len);
+	if (end.err || g.no_room)
+		r = end.err ? end.err : -ENOBUFS;
+	buf_release(&g.part);
+	buf_release(&end);
+	outline_free(o);
+	return r < 0 ? r : out->err;
 }

@@ -13,6 +13,7 @@
 
 #define DATA_MAX (1UL << 30)
 #define EVENTS_MAX 2000
+#define REPETITIONS_MOST 500 /* of phases: the page shows none, and thousands make it large */
 
 void page_number(struct json *j, const char *key, double value)
 {
@@ -56,12 +57,26 @@ static void add_title(struct json *j, const struct analysis *s)
 	buf_release(&text);
 }
 
+/* The part of the run that the curves are of; all else is of the whole. */
+static void add_window(struct json *j, const struct analysis *s)
+{
+	if (!s->part) {
+		json_null(j, "window");
+		return;
+	}
+	json_object(j, "window");
+	page_number(j, "from_s", s->from_s);
+	page_number(j, "to_s", s->to_s);
+	json_str(j, "phase", s->phase ? s->phase->name : NULL);
+	json_end_object(j);
+}
+
 static void add_summary(struct json *j, const struct analysis *s)
 {
 	struct buf text;
 
 	buf_init(&text, 64 << 20);
-	summary_json(s->summary, &text);
+	summary_json_brief(s->summary, REPETITIONS_MOST, &text);
 	while (text.len && strchr(" \n", text.data[text.len - 1]))
 		text.len--;
 	if (text.err)
@@ -92,6 +107,7 @@ static void add_finding(struct json *j, const struct finding *f)
 	json_str(j, "panel", f->panel);
 	page_number(j, "from_s", f->from_s);
 	page_number(j, "to_s", f->to_s);
+	json_str(j, "phase", f->phase);
 	json_int(j, "node", f->node);
 	json_end_object(j);
 }
@@ -129,10 +145,16 @@ static void add_findings(struct json *j, const struct findings *f)
 	json_end_array(j);
 }
 
+/* Marks of nothing but numbers are curves. */
 static void add_events(struct json *j, const char *key, const struct run_event *m, size_t nr)
 {
+	size_t told = 0;
+
 	json_array(j, key);
-	for (size_t i = 0; i < MIN(nr, (size_t)EVENTS_MAX); i++) {
+	for (size_t i = 0; i < nr && told < EVENTS_MAX; i++) {
+		if (m[i].numbers)
+			continue;
+		told++;
 		json_object(j, NULL);
 		page_number(j, "time_s", m[i].time_s);
 		page_number(j, "end_s", m[i].end_s);
@@ -230,6 +252,7 @@ static void write_all(const struct analysis *s, const struct charts *f, struct b
 	json_int(&j, "format", 1);
 	json_str(&j, "generator", "tacho " TACHO_VERSION);
 	add_title(&j, s);
+	add_window(&j, s);
 	add_summary(&j, s);
 	add_findings(&j, s->findings);
 	page_nodes(&j, s);

@@ -23,6 +23,7 @@
 static void add_base64(struct buf *out, const uint8_t *p, size_t n)
 {
 	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char four[4];
 
 	for (size_t i = 0; i < n; i += 3) {
 		uint32_t v = (uint32_t)p[i] << 16;
@@ -31,10 +32,11 @@ static void add_base64(struct buf *out, const uint8_t *p, size_t n)
 			v |= (uint32_t)p[i + 1] << 8;
 		if (i + 2 < n)
 			v |= p[i + 2];
-		buf_addch(out, digit[v >> 18]);
-		buf_addch(out, digit[v >> 12 & 63]);
-		buf_addch(out, i + 1 < n ? digit[v >> 6 & 63] : '=');
-		buf_addch(out, i + 2 < n ? digit[v & 63] : '=');
+		four[0] = digit[v >> 18];
+		four[1] = digit[v >> 12 & 63];
+		four[2] = i + 1 < n ? digit[v >> 6 & 63] : '=';
+		four[3] = i + 2 < n ? digit[v & 63] : '=';
+		buf_add(out, four, sizeof(four));
 	}
 }
 

@@ -240,11 +240,10 @@ static void draw_upright(struct terminal_field *f, double time_s)
 	}
 }
 
-static void draw_band(
-	struct terminal_layout *l, const struct chart_band *b, unsigned from, unsigned to, unsigned lane)
+static void draw_band(struct terminal_layout *l, const struct chart_band *b, unsigned from, unsigned to)
 {
 	struct terminal_field *f = &l->field;
-	unsigned row = l->head + lane, width = to - from + 1;
+	unsigned row = l->head + b->lane, width = to - from + 1;
 
 	for (unsigned i = from; i <= to; i++)
 		screen_put(f->screen, f->column + i, row,
@@ -261,58 +260,35 @@ static void draw_band(
 	}
 }
 
-/* The first of the lanes that is free when the phase begins; `nr` when none is. */
-static unsigned take_lane(double *free_from, unsigned nr, const struct chart_band *b)
-{
-	unsigned lane = 0;
-
-	while (lane < nr && free_from[lane] > b->from_s)
-		lane++;
-	if (lane < nr)
-		free_from[lane] = isnan(b->to_s) ? INFINITY : b->to_s;
-	return lane;
-}
-
-/* How many lanes the phases need, of `most` that there may be, and how many then have no place. */
+/* How many of the lanes of phases are drawn, of `most` that there may be, and how many phases then have no
+ * place. */
 static unsigned lanes_of(const struct chart *f, unsigned most, size_t *ret_without)
 {
-	double free_from[LANES];
-	unsigned nr = 0;
-
-	*ret_without = 0;
-	for (unsigned i = 0; i < LANES; i++)
-		free_from[i] = -INFINITY;
-	for (size_t i = 0; i < f->nr_bands; i++) {
-		unsigned lane = take_lane(free_from, most, &f->band[i]);
-
-		nr = MAX(nr, MIN(lane + 1, most));
-		*ret_without += lane == most;
-	}
-	return nr;
+	*ret_without = f->phases_left_out;
+	for (size_t i = 0; i < f->nr_bands; i++)
+		*ret_without += f->band[i].lane >= most;
+	return MIN(f->nr_band_lanes, most);
 }
 
 /* Returns how many phases had no place. */
 static size_t draw_bands(struct terminal_layout *l)
 {
 	struct terminal_field *f = &l->field;
-	double free_from[LANES];
-	size_t without = 0;
+	size_t without = f->chart->phases_left_out;
 
-	for (unsigned i = 0; i < LANES; i++)
-		free_from[i] = -INFINITY;
 	for (size_t i = 0; i < f->chart->nr_bands; i++) {
 		const struct chart_band *b = &f->chart->band[i];
-		double end = isnan(b->to_s) ? f->time.most : b->to_s;
 		double from = MAX(field_column(f, b->from_s), 0.0);
-		double to = MIN(field_column(f, end), (double)(f->columns - 1));
-		unsigned lane = take_lane(free_from, l->lanes, b);
+		double to = MIN(field_column(f, b->to_s), (double)(f->columns - 1));
 
 		if (!(to >= from))
 			continue;
-		draw_upright(f, b->from_s);
-		draw_upright(f, b->to_s);
-		if (lane < l->lanes)
-			draw_band(l, b, (unsigned)(from + 0.5), (unsigned)(to + 0.5), lane);
+		if (!b->lane) {
+			draw_upright(f, b->from_s);
+			draw_upright(f, b->to_s);
+		}
+		if (b->lane < l->lanes)
+			draw_band(l, b, (unsigned)(from + 0.5), (unsigned)(to + 0.5));
 		else
 			without++;
 	}

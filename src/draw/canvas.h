@@ -41,6 +41,7 @@ void draw_timeline(struct canvas *c);
 void timeline_caption(struct canvas *c); /* what the thickness means */
 
 void draw_bands(struct canvas *c);
+double bands_height(const struct canvas *c); /* of their names */
 void draw_marks(struct canvas *c);
 void draw_levels(struct canvas *c);
 void draw_notes(struct canvas *c);

@@ -114,8 +114,7 @@ static double strip_height(const struct canvas *c)
 		return 0;
 	for (size_t i = 0; i < c->f->nr_marks && !named; i++)
 		named = c->f->mark[i].label && *c->f->mark[i].label;
-	return (c->f->nr_bands ? line + 1 : 0) +
-		(named ? (c->f->nr_marks > 2 && c->all.h > 250 ? 2 : 1) * line : 0);
+	return bands_height(c) + (named ? (c->f->nr_marks > 2 && c->all.h > 250 ? 2 : 1) * line : 0);
 }
 
 /* Room for the legend is taken from the plot. */
@@ -445,7 +444,8 @@ static double rows_height(size_t nr, double each, double least, double most)
 
 double draw_height(const struct chart *f, double width)
 {
-	double plain = MAX(230, MIN(width * 0.375, 420)), frame = f->nr_bands || f->nr_marks ? 120 : 92;
+	double plain = MAX(230, MIN(width * 0.375, 420)),
+	       frame = (f->nr_bands || f->nr_marks ? 120 : 92) + (f->nr_band_lanes > 1 ? 17 : 0);
 	bool narrow = width < NARROW;
 	size_t rows;
 

@@ -70,6 +70,10 @@ static void title(struct report_job *j)
 		t.most = 4;
 		paper_text(p, &t, 12);
 	}
+	t = plain(j, j->o->window);
+	t.font = FONT_STRONG;
+	if (*t.text)
+		paper_text(p, &t, 12);
 }
 
 static void fact(struct report_job *j, const struct outline_fact *f, struct rect r)
@@ -210,7 +214,7 @@ static void findings(struct report_job *j)
 	const struct findings *f = j->s->findings;
 	struct lines none = plain(j, findings_none(j->s));
 
-	paper_heading(&j->paper, "Findings", NULL, 40);
+	paper_heading(&j->paper, j->s->part ? "Findings of the whole run" : "Findings", NULL, 40);
 	if (!f || !f->nr)
 		paper_text(&j->paper, &none, 8);
 	for (size_t i = 0; f && i < f->nr; i++)
@@ -368,7 +372,7 @@ static const char *section_title(const char *section)
 	static const char *const title_of[][2] = {{"cpu", "CPU"}, {"memory", "Memory"},
 		{"processes", "Processes"}, {"tools", "By tool"}, {"io", "Input and output"},
 		{"network", "Network"}, {"gpu", "GPUs"}, {"energy", "Energy and heat"},
-		{"perf", "Hardware counters"}};
+		{"perf", "Hardware counters"}, {"app", "The job's own numbers"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(title_of); i++)
 		if (!strcmp(section, title_of[i][0]))
@@ -433,11 +437,19 @@ static void plots(struct report_job *j)
 
 static void tables(struct report_job *j)
 {
-	if (!j->o->nr_tables)
+	if (j->o->nr_tables <= j->o->has_phases)
 		return;
 	paper_heading(&j->paper, "Statistics", NULL, 100);
-	for (size_t i = 0; i < j->o->nr_tables; i++)
+	for (size_t i = j->o->has_phases; i < j->o->nr_tables; i++)
 		paper_table(&j->paper, &j->o->table[i]);
+}
+
+static void phases(struct report_job *j)
+{
+	if (!j->o->has_phases)
+		return;
+	paper_heading(&j->paper, j->o->table[0].title, NULL, 100);
+	paper_rows(&j->paper, &j->o->table[0]);
 }
 
 static void sentences(struct report_job *j, const char *heading, char *const *sentence, size_t nr)
@@ -471,6 +483,7 @@ static unsigned set_pages(struct report_job *j, cairo_surface_t *surface, bool d
 	facts(j);
 	findings(j);
 	advice(j);
+	phases(j);
 	overview(j);
 	plots(j);
 	tables(j);

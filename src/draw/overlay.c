@@ -9,6 +9,8 @@
 #define MARK_ROWS 2
 #define MARK_WIDTH 170.0 /* of a label among others */
 #define MARKS_FEW 2
+#define LANES_HEIGHT 240.0 /* of a chart with room for three rows of names of phases */
+#define NAME_LEAST 22.0
 
 static bool is_inside(const struct canvas *c, double time_s)
 {
@@ -17,35 +19,48 @@ static bool is_inside(const struct canvas *c, double time_s)
 
 /* ---- phases ---- */
 
+/* So many rows of names stand above the plot; bands of further lanes are tints alone. */
+static uint32_t named_lanes(const struct canvas *c)
+{
+	return MIN(c->f->nr_band_lanes, c->all.h > LANES_HEIGHT ? 3u : 2u);
+}
+
+double bands_height(const struct canvas *c)
+{
+	return named_lanes(c) * (canvas_line(c) + 1);
+}
+
+static void name_band(struct canvas *c, const struct chart_band *b, double left, double width)
+{
+	double line = canvas_line(c) + 1, top = c->plot.y - line * (named_lanes(c) - b->lane);
+
+	pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), b->odd ? 0.10 : 0.20);
+	pen_box(&c->pen, (struct rect){left, top, width, line});
+	if (width < NAME_LEAST)
+		return;
+	pen_write(&c->pen,
+		&(struct words){.text = b->label,
+			.x = left + 5,
+			.y = top + line * 0.74,
+			.most = width - 8,
+			.face = FACE_SMALL,
+			.color = pen_ink(&c->pen, INK_TEXT)});
+}
+
+/* Within the plot the outer phases are tinted, and those within them a little. */
 void draw_bands(struct canvas *c)
 {
-	double line = canvas_line(c), free_x = c->plot.x;
-
 	for (size_t k = 0; k < c->f->nr_bands; k++) {
 		const struct chart_band *b = &c->f->band[k];
 		double left = canvas_x(c, MAX(b->from_s, c->time.least));
-		double end = isfinite(b->to_s) ? MIN(b->to_s, c->time.most) : c->time.most,
-		       right = canvas_x(c, end);
-		double x = MAX(left + 5, free_x), width = right - left;
+		double width = canvas_x(c, MIN(b->to_s, c->time.most)) - left;
 
 		if (!(width > 0) || !(b->from_s <= c->time.most))
 			continue;
-		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.035 : 0.09);
+		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), (b->odd ? 0.035 : 0.09) / (b->lane ? 3 : 1));
 		pen_box(&c->pen, (struct rect){left, c->plot.y, width, c->plot.h});
-		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), k % 2 ? 0.10 : 0.20);
-		if (c->strip.h > 0)
-			pen_box(&c->pen, (struct rect){left, c->plot.y - line - 1, width, line + 1});
-		if (right - x < 16 || !(c->strip.h > 0))
-			continue;
-		free_x = x +
-			pen_write(&c->pen,
-				&(struct words){.text = b->label,
-					.x = x,
-					.y = c->plot.y - line * 0.27,
-					.most = right - x - 4,
-					.face = FACE_SMALL,
-					.color = pen_ink(&c->pen, INK_TEXT)}) +
-			6;
+		if (c->strip.h > 0 && b->lane < named_lanes(c))
+			name_band(c, b, left, width);
 	}
 }
 
@@ -77,7 +92,7 @@ static size_t row_for(const struct mark_rows *rows, double left, double right, d
 static void name_mark(
 	struct canvas *c, const struct chart_mark *m, double x, double next_x, struct mark_rows *rows)
 {
-	double line = canvas_line(c), bottom = c->plot.y - (c->f->nr_bands ? line + 1 : 0), y;
+	double line = canvas_line(c), bottom = c->plot.y - bands_height(c), y;
 	double most = c->f->nr_marks > MARKS_FEW ? MARK_WIDTH : MAX(MARK_WIDTH, c->plot.w * 0.45);
 	double width = MIN(pen_measure(&c->pen, m->label, FACE_SMALL), most), left = x + 3;
 	size_t row;
@@ -97,7 +112,7 @@ static void name_mark(
 			.face = FACE_SMALL,
 			.color = pen_ink(&c->pen, INK_MARK)});
 	pen_color(&c->pen, pen_ink(&c->pen, INK_MARK), 0.8);
-	pen_line(&c->pen, x, y - line + 3, x, c->plot.y, 0.8);
+	pen_line(&c->pen, x, y - line + 3, x, bottom, 0.8);
 }
 
 static double next_mark_x(const struct canvas *c, size_t k)
@@ -110,7 +125,7 @@ static double next_mark_x(const struct canvas *c, size_t k)
 void draw_marks(struct canvas *c)
 {
 	double line = canvas_line(c), last = -INFINITY;
-	double room = MAX(0, c->strip.h - (c->f->nr_bands ? line + 1 : 0));
+	double room = MAX(0, c->strip.h - bands_height(c));
 	struct mark_rows rows = {.end = {c->plot.x - 40, c->plot.x - 40}, .nr = (size_t)(room / line + 0.01)};
 
 	rows.nr = MIN(rows.nr, (size_t)MARK_ROWS);

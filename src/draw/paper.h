@@ -66,6 +66,7 @@ void paper_need(struct paper *p, double height);
 void paper_text(struct paper *p, const struct lines *t, double after);
 void paper_heading(struct paper *p, const char *text, const char *name, double keep_with);
 void paper_table(struct paper *p, const struct text_table *t);
+void paper_rows(struct paper *p, const struct text_table *t); /* without its title */
 
 void paper_box(struct paper *p, struct rect r, double radius, uint32_t rgb, double alpha);
 /* What stands between begin and end leads to the place of that name. */

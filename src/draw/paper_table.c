@@ -9,6 +9,8 @@
 #define GAP 9.0		 /* between columns */
 #define FIRST_MOST 230.0 /* of the first column */
 #define COLUMN_MOST 64.0 /* a longer heading is broken */
+#define PROSE_LEAST 90.0
+#define PROSE_LINES 4
 #define COLUMNS_MAX 32
 #define PAD 2.2
 #define ROWS_TOGETHER 3
@@ -48,7 +50,7 @@ static double column_width(struct paper *p, const struct text_table *t, size_t c
 		at += strspn(at, " ");
 	}
 	width = fmax(width, words);
-	return fmin(width + 1, column ? COLUMN_MOST : FIRST_MOST);
+	return fmin(width + 1, !column ? FIRST_MOST : t->column[column].prose ? PROSE_LEAST : COLUMN_MOST);
 }
 
 static double head_height(struct paper *p, const struct part *part)
@@ -63,6 +65,11 @@ static double head_height(struct paper *p, const struct part *part)
 		height = fmax(height, lines_height(p, &t));
 	}
 	return height + 2 * PAD;
+}
+
+static bool is_prose(const struct part *part, size_t i)
+{
+	return part->t->column[part->column[i]].prose;
 }
 
 /* The first column and as many of the others as fit, from `next` on. Returns the one that did not. */
@@ -81,11 +88,16 @@ static size_t make_part(
 		part->all += GAP + width;
 	}
 	if (part->all < room) { /* the numbers stand at the right edge of the page */
-		part->width[0] += room - part->all;
+		part->width[is_prose(part, part->nr - 1) ? part->nr - 1 : 0] += room - part->all;
 		part->all = room;
 	}
 	part->head = head_height(p, part);
 	return next;
+}
+
+static unsigned lines_of(const struct part *part, size_t i)
+{
+	return is_prose(part, i) ? PROSE_LINES : 1;
 }
 
 static void put_cell(struct paper *p, const struct part *part, size_t i, const char *text, enum font font,
@@ -97,7 +109,7 @@ static void put_cell(struct paper *p, const struct part *part, size_t i, const c
 		.x = x,
 		.width = part->width[i],
 		.align = part->t->column[part->column[i]].numbers,
-		.most = font == FONT_CELL ? 1 : 0};
+		.most = font == FONT_CELL ? lines_of(part, i) : 0};
 
 	if (*text)
 		lines_put(p, &t, y);
@@ -131,13 +143,30 @@ static double row_height(struct paper *p)
 	return lines_height(p, &t) + 2 * PAD;
 }
 
-static void put_part(struct paper *p, const struct part *part)
+/* That of the row's longest sentence. */
+static double height_of(struct paper *p, const struct part *part, size_t row)
 {
 	double height = row_height(p);
+
+	for (size_t i = 0; i < part->nr; i++) {
+		const struct lines t = {.text = cell(part->t, row, part->column[i]),
+			.font = FONT_CELL,
+			.width = part->width[i],
+			.most = PROSE_LINES};
+
+		if (is_prose(part, i) && *t.text)
+			height = fmax(height, lines_height(p, &t) + 2 * PAD);
+	}
+	return height;
+}
+
+static void put_part(struct paper *p, const struct part *part)
+{
 	bool headed = false;
 
-	paper_need(p, part->head + ROWS_TOGETHER * height);
+	paper_need(p, part->head + ROWS_TOGETHER * row_height(p));
 	for (size_t r = 0; r < part->t->nr_rows; r++) {
+		double height = height_of(p, part, r);
 		unsigned page = p->page;
 
 		paper_need(p, height);
@@ -191,17 +220,10 @@ static double first_rows_height(struct paper *p, const struct text_table *t)
 	return part.head + ROWS_TOGETHER * row_height(p);
 }
 
-void paper_table(struct paper *p, const struct text_table *t)
+void paper_rows(struct paper *p, const struct text_table *t)
 {
 	size_t next = 1;
-	struct lines title = {.text = t->title,
-		.font = FONT_STRONG,
-		.color = pen_ink(&p->pen, INK_TEXT),
-		.x = PAPER_MARGIN,
-		.width = PAPER_TEXT};
 
-	paper_need(p, lines_height(p, &title) + 4 + first_rows_height(p, t));
-	paper_text(p, &title, 4);
 	if (t->nr_columns == 2) {
 		put_pairs(p, t);
 	} else {
@@ -213,10 +235,26 @@ void paper_table(struct paper *p, const struct text_table *t)
 		} while (next < t->nr_columns);
 	}
 	if (t->note) {
-		title.text = t->note;
-		title.font = FONT_SMALL;
-		title.color = pen_ink(&p->pen, INK_QUIET);
-		paper_text(p, &title, 6);
+		const struct lines note = {.text = t->note,
+			.font = FONT_SMALL,
+			.color = pen_ink(&p->pen, INK_QUIET),
+			.x = PAPER_MARGIN,
+			.width = PAPER_TEXT};
+
+		paper_text(p, &note, 6);
 	}
 	p->y += 6;
+}
+
+void paper_table(struct paper *p, const struct text_table *t)
+{
+	const struct lines title = {.text = t->title,
+		.font = FONT_STRONG,
+		.color = pen_ink(&p->pen, INK_TEXT),
+		.x = PAPER_MARGIN,
+		.width = PAPER_TEXT};
+
+	paper_need(p, lines_height(p, &title) + 4 + first_rows_height(p, t));
+	paper_text(p, &title, 4);
+	paper_rows(p, t);
 }

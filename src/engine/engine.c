@@ -10,11 +10,23 @@
  * every CPU. */
 #define RESERVED_FILES 640
 
-static int context_join_about(
-	struct collect_context *ctx, const char *name, const struct about *about, size_t nr)
+static void context_describe(
+	struct collect_context *ctx, uint32_t row, const char *name, const struct about *about, size_t nr)
 {
 	struct engine *e = ctx->engine;
 	uint32_t set = (uint32_t)((struct set *)((char *)ctx - offsetof(struct set, ctx)) - e->set);
+
+	pairs_reset(&e->pairs);
+	pairs_str(&e->pairs, "name", name);
+	for (size_t i = 0; i < nr; i++)
+		pairs_str(&e->pairs, about[i].key, about[i].value);
+	e->sink.instance(e->sink.arg, set, row, ctx->table->id[row], engine_elapsed(e), &e->pairs);
+}
+
+static int context_join_about(
+	struct collect_context *ctx, const char *name, const struct about *about, size_t nr)
+{
+	struct set *set = (struct set *)((char *)ctx - offsetof(struct set, ctx));
 	struct table *t = ctx->table;
 	uint32_t row = 0;
 
@@ -22,12 +34,8 @@ static int context_join_about(
 		row++;
 	if (row == t->cap)
 		return -ENOSPC;
-	table_bind(t, row, e->set[set].next_id++);
-	pairs_reset(&e->pairs);
-	pairs_str(&e->pairs, "name", name);
-	for (size_t i = 0; i < nr; i++)
-		pairs_str(&e->pairs, about[i].key, about[i].value);
-	e->sink.instance(e->sink.arg, set, row, t->id[row], engine_elapsed(e), &e->pairs);
+	table_bind(t, row, set->next_id++);
+	context_describe(ctx, row, name, about, nr);
 	return (int)row;
 }
 
@@ -156,6 +164,7 @@ static int make_tables(struct engine *e, uint32_t from)
 		set->ctx.engine = e;
 		set->ctx.join = context_join;
 		set->ctx.join_about = context_join_about;
+		set->ctx.describe = context_describe;
 		set->ctx.members = context_members;
 		set->ctx.sibling = context_sibling;
 		set->ctx.leave = context_leave;
@@ -598,6 +607,11 @@ int64_t engine_elapsed(const struct engine *e)
 	return engine_time(e, env_now(e->env, ENV_MONOTONIC));
 }
 
+int64_t engine_when(const struct engine *e, int64_t monotonic_ns)
+{
+	return monotonic_ns - e->start_ns;
+}
+
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value)
 {
 	pairs_reset(&e->pairs);
@@ -611,11 +625,29 @@ void engine_tell(struct engine *e, const char *kind, const struct pairs *data)
 	e->sink.event(e->sink.arg, engine_elapsed(e), kind, data);
 }
 
+void engine_number(struct engine *e, const struct job_number *n)
+{
+	app_tell(&e->feed.app, n->name, n->unit, n->unit_text, n->value);
+}
+
+const char *engine_told(const struct engine *e, uint64_t *ret_left_out)
+{
+	*ret_left_out = e->feed.app.left_out;
+	return e->feed.app.nr ? e->feed.app.names : NULL;
+}
+
+void engine_edge(struct engine *e)
+{
+	if (tick_take_edge(e))
+		e->tick++;
+}
+
 void engine_flush(struct engine *e)
 {
 	engine_describe_rest(e); /* without it nothing can be written */
 	e->flushed_ns = env_now(e->env, ENV_MONOTONIC);
 	e->sink.flush(e->sink.arg);
+	budget_worked(e);
 }
 
 int64_t engine_next(const struct engine *e)
@@ -674,7 +706,7 @@ void engine_tick(struct engine *e)
 
 void engine_last_tick(struct engine *e)
 {
-	int64_t now = env_now(e->env, ENV_MONOTONIC), late = now - e->deadline_ns;
+	int64_t now = e->over_ns ? e->over_ns : env_now(e->env, ENV_MONOTONIC), late = now - e->deadline_ns;
 
 	if (late >=
 		0) { /* the tick is that of the last deadline that has passed; those before it were missed */
@@ -686,6 +718,11 @@ void engine_last_tick(struct engine *e)
 	tick_take(e, false);
 	e->last_tick = false;
 	e->tick++;
+}
+
+void engine_over(struct engine *e)
+{
+	e->over_ns = env_now(e->env, ENV_MONOTONIC);
 }
 
 void engine_final_tick(struct engine *e)

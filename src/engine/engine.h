@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct own_cgroup;
+struct job_number;
 struct scopes;
 struct plan_formula;
 struct redact;
@@ -92,6 +93,17 @@ void engine_reap(struct engine *e);
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
 /* The same with any data; in the order of time. */
 void engine_tell(struct engine *e, const char *kind, const struct pairs *data);
+/* A number that the job tells: the value of its metric from the next tick on. */
+void engine_number(struct engine *e, const struct job_number *n);
+/* What all of them are called, as the recording has it (collect/app.h); NULL: there are none. And how many
+ * were told that have no metric. */
+const char *engine_told(const struct engine *e, uint64_t *ret_left_out);
+/* A phase of the job begins or ends now: takes a sample between deadlines, unless one was just taken or is
+ * due soon, or the budget has no room for it. */
+void engine_edge(struct engine *e);
+/* The command has read what the job tells. Its cost since the engine's last work is not judged by the budget:
+ * it has limits of its own, and fewer ticks would not make it less. */
+void engine_heard(struct engine *e);
 void engine_flush(struct engine *e);
 
 /* When the loop must call again: the next tick or the next reading of events, ENV_MONOTONIC. */
@@ -102,7 +114,9 @@ void engine_due(struct engine *e);
 void engine_resumed(struct engine *e);
 /* A sample that reads everything once more: a root has ended. */
 void engine_last_tick(struct engine *e);
-/* The same at the end of the recording. */
+/* The recording ends now: what is told and sampled after this call has this time. */
+void engine_over(struct engine *e);
+/* As engine_last_tick(), at the end of the recording. */
 void engine_final_tick(struct engine *e);
 /* After the last tick: ends the collectors' threads, before the libraries that they run in are unloaded with
  * the program. */
@@ -118,6 +132,8 @@ pid_t engine_group_root(const struct engine *e, unsigned group);    /* the first
 uint32_t engine_runs(const struct engine *e);			    /* members that have not ended */
 bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
 int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
+/* The same of an instant of ENV_MONOTONIC; negative: before time 0. */
+int64_t engine_when(const struct engine *e, int64_t monotonic_ns);
 /* CPU time of the recorder at the last tick. */
 int64_t engine_own_cpu(const struct engine *e);
 

@@ -440,4 +440,5 @@ void events_drain(struct engine *e)
 	else if (heard < MANY_EVENTS / 4)
 		e->drain_every_ns = MIN(e->drain_every_ns * 2, DRAIN_SLOW);
 	e->drain_ns = now + e->drain_every_ns;
+	budget_worked(e);
 }

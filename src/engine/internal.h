@@ -6,6 +6,7 @@
 
 #include "collect/process.h"
 #include "engine/engine.h"
+#include "target/job_number.h"
 #include "target/kernel.h"
 #include "target/scope.h"
 #include "target/tree.h"
@@ -58,6 +59,7 @@ struct engine {
 	char helpers[64];
 
 	int64_t start_ns;    /* ENV_MONOTONIC at time 0 */
+	int64_t over_ns;     /* where time ends; 0: it goes on */
 	int64_t deadline_ns; /* of the next tick */
 	int64_t drain_ns;    /* next reading of events */
 	int64_t drain_every_ns;
@@ -77,6 +79,15 @@ struct engine {
 	int64_t window_cpu_ns;	   /* spent in it, smaps not counted */
 	int64_t window_details_ns; /* of that, for the members' details */
 	uint64_t window_taken;	   /* ticks taken when it began */
+	uint64_t window_edges;	   /* ticks taken since then at edges: these have a limit of their own */
+	bool hears;		   /* the job has told something: a silent one costs nothing */
+	int64_t worked_cpu_ns;	   /* CPU time of this thread when the engine's last work was done */
+	int64_t aside_ns;	   /* spent since the last tick on what the job tells */
+	int64_t edge_tokens_ns;	   /* what samples at the edges of phases may spend */
+	int64_t edge_cost_ns;	   /* what the last of them cost */
+	int64_t edge_ns;	   /* when the tokens were counted last */
+	int64_t taken_ns;	   /* when the last sample was taken */
+	bool at_edge;		   /* the present sample is one */
 	int64_t details_ns;	   /* what the details of a tick may take; 0: what the interval allows */
 	unsigned clock_turns;	   /* the clocks of sleepers are taken at every so many ticks */
 	int self_statm;
@@ -129,7 +140,9 @@ struct engine {
 
 static inline int64_t engine_time(const struct engine *e, int64_t monotonic_ns)
 {
-	return monotonic_ns > e->start_ns ? monotonic_ns - e->start_ns : 0;
+	int64_t at = e->over_ns ? MIN(monotonic_ns, e->over_ns) : monotonic_ns;
+
+	return at > e->start_ns ? at - e->start_ns : 0;
 }
 
 static inline bool still_here(const struct engine *e, const struct slot_id *m)
@@ -207,4 +220,8 @@ void find_new_members(struct engine *e);
 void list_members(struct engine *e);
 /* One sample. `due`: it is the tick of a deadline, and may be late. */
 void tick_take(struct engine *e, bool due);
+/* One between deadlines, where that is allowed. */
+bool tick_take_edge(struct engine *e);
+/* The engine has worked. What this thread spends from now on may be for what the job tells (engine_heard). */
+void budget_worked(struct engine *e);
 #endif

@@ -936,7 +936,8 @@ void engine_reap(struct engine *e)
 		siginfo_t info = {0};
 
 		if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
-			return;
+			break;
 		member_reap(e, info.si_pid);
 	}
+	budget_worked(e);
 }

@@ -266,6 +266,7 @@ static int add_metric(struct engine *e, struct schema_set *set, const struct met
 	s->fold = m->fold;
 	s->unit = m->unit;
 	s->tier = m->tier;
+	s->real = m->scale == SCALE_REAL;
 	s->scale = scale_factor(m->scale, e->env->page_size, e->env->clock_tick);
 	if (probe < 0)
 		snprintf(text, sizeof(text), "%s%s%s", why->reason, why->remedy ? ": " : "",
@@ -287,6 +288,7 @@ static int add_set(struct engine *e, const struct collector *c, const bool *chos
 		return -ENOMEM;
 	for (size_t i = 0; i < set->nr_metrics; i++)
 		any |= chosen[i];
+	schema->named_later = c->named_later;
 	set->collector = c;
 	set->next_id = 1;
 	/* Of what is not recorded nothing is opened, not even to see whether it is there. */

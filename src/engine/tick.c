@@ -514,11 +514,17 @@ static void slow_tier(struct engine *e)
 	tell_doubts(e);
 }
 
+/* At deadlines, in the present window. */
+static uint64_t window_ticks(const struct engine *e)
+{
+	return e->taken - e->window_taken - e->window_edges;
+}
+
 /* Processes take turns: a tick reads the details of as many as the budget allows, and the CPU time of all.
  * False when that would not help, because the rest of the cost is not details. */
 static bool take_turns(struct engine *e, double spent)
 {
-	int64_t ticks = MAX((int64_t)(e->taken - e->window_taken), 1);
+	int64_t ticks = MAX((int64_t)window_ticks(e), 1);
 	int64_t details = e->window_details_ns / ticks, all = e->window_cpu_ns / ticks;
 
 	if (details <= 2 * e->opt.interval_ns / DETAILS_LEAST)
@@ -546,8 +552,9 @@ static void back_off(struct engine *e, double spent)
 		e->feed.backoff *= 2;
 	else if (spent > 1.1 && may_stretch && e->stretch < STRETCH_MAX)
 		e->stretch *= 2;
-	else if (spent < 1.0 / 3 && e->stretch > 1)
-		e->stretch /= 2;
+	else if (spent < 1.0 / 3 && e->stretch > 1) /* the next tick may be far: at once as well */
+		for (; spent < 1.0 / 3 && e->stretch > 1; spent *= 2)
+			e->stretch /= 2;
 	else if (spent < 1.0 / 3 && e->clock_turns > 1)
 		e->clock_turns /= 2;
 	else if (spent < 1.0 / 2 && e->details_ns)
@@ -566,7 +573,7 @@ static bool window_is_over(const struct engine *e, int64_t elapsed)
 	double spent = (double)e->window_cpu_ns;
 	bool far_beyond = spent > e->opt.budget * WINDOW_NS && spent > 3 * e->opt.budget * (double)elapsed;
 
-	return elapsed >= WINDOW_NS || (far_beyond && e->taken - e->window_taken >= TICKS_TO_JUDGE);
+	return elapsed >= WINDOW_NS || (far_beyond && window_ticks(e) >= TICKS_TO_JUDGE);
 }
 
 static void begin_window(struct engine *e, int64_t now)
@@ -574,6 +581,34 @@ static void begin_window(struct engine *e, int64_t now)
 	e->window_ns = now;
 	e->window_cpu_ns = e->window_details_ns = 0;
 	e->window_taken = e->taken;
+	e->window_edges = 0;
+}
+
+void budget_worked(struct engine *e)
+{
+	if (e->hears)
+		e->worked_cpu_ns = own_cpu(CLOCK_THREAD_CPUTIME_ID);
+}
+
+void engine_heard(struct engine *e)
+{
+	int64_t before = e->worked_cpu_ns;
+	bool first = !e->hears;
+
+	e->hears = e->env->live;
+	budget_worked(e);
+	if (!first)
+		e->aside_ns += e->worked_cpu_ns - before;
+}
+
+/* CPU time since the last tick that the budget judges, at the time `cpu` of the whole recorder. */
+static int64_t spent_since(struct engine *e, int64_t cpu)
+{
+	int64_t spent = cpu - e->self_cpu_ns - e->smaps_ns - e->aside_ns;
+
+	e->self_cpu_ns = cpu;
+	e->smaps_ns = e->aside_ns = 0;
+	return MAX(spent, 0);
 }
 
 static void budget(struct engine *e, int64_t now)
@@ -584,18 +619,17 @@ static void budget(struct engine *e, int64_t now)
 	e->feed.self_cpu_ns = cpu;
 	if (!e->self_cpu_ns ||
 		e->opening) { /* opening files and the first reading of all processes are not sampling */
-		e->self_cpu_ns = cpu;
-		e->smaps_ns = 0;
+		spent_since(e, cpu);
 		begin_window(e, now);
 		return;
 	}
-	spent = cpu - e->self_cpu_ns - e->smaps_ns;
-	e->self_cpu_ns = cpu;
-	e->smaps_ns = 0;
+	spent = spent_since(e, cpu);
 	/* Where the fast tier alone uses up the budget, PSS still gets a quarter of it. */
 	allowed = (int64_t)((double)e->opt.interval_ns * e->stretch * e->opt.budget * FORESEEN);
-	e->tokens_ns += MAX(allowed - spent, allowed / 4);
-	e->tokens_ns = MIN(e->tokens_ns, cap);
+	if (e->at_edge) /* it comes from what the deadlines leave */
+		e->tokens_ns -= MIN(spent, MAX(e->tokens_ns, 0));
+	else
+		e->tokens_ns = MIN(e->tokens_ns + MAX(allowed - spent, allowed / 4), cap);
 	e->window_cpu_ns += spent;
 	if (!window_is_over(e, elapsed))
 		return;
@@ -630,7 +664,8 @@ static int64_t period(const struct engine *e, const struct collector *c)
 {
 	if (c->tier != TIER_TICK)
 		return 5 * NSEC_PER_SEC * e->feed.backoff;
-	if (c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_PERF)
+	if (c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_PERF ||
+		c->domain == DOMAIN_APP)
 		return 0;
 	return 20 * NSEC_PER_MSEC;
 }
@@ -641,7 +676,8 @@ static int64_t delay_of(
 	const struct engine *e, const struct collector *c, int64_t now, int64_t before, int64_t after)
 {
 	int64_t delay = before + (after - before) / 2 - now;
-	bool own = c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_COLLECTOR;
+	bool own = c->domain == DOMAIN_TREE || c->domain == DOMAIN_GROUP || c->domain == DOMAIN_COLLECTOR ||
+		c->domain == DOMAIN_APP;
 
 	return own || delay <= e->opt.interval_ns / INSTANT_SHARE ? 0 : delay;
 }
@@ -726,5 +762,45 @@ void tick_take(struct engine *e, bool due)
 	for (uint32_t i = 0; i < e->nr_sets; i++)
 		table_settle(&e->set[i].table);
 	e->taken++;
+	e->taken_ns = now;
 	remove_missing(e, now + 1);
+	budget_worked(e);
+}
+
+/* Samples at edges get a quarter of the budget, and no more than that of some seconds at once. They are not
+ * closer to the others than a part of the interval, nor than the kernel's own clock ticks: rates over less
+ * would mean little. */
+#define EDGE_SHARE 4
+#define EDGE_SAVED_NS (5 * NSEC_PER_SEC)
+#define EDGE_APART 8
+#define EDGE_LEAST_NS (20 * NSEC_PER_MSEC)
+#define EDGE_ENOUGH_NS (100 * NSEC_PER_MSEC)
+
+static bool may_take_edge(struct engine *e, int64_t now)
+{
+	int64_t apart = MIN(MAX(e->opt.interval_ns / EDGE_APART, EDGE_LEAST_NS), EDGE_ENOUGH_NS);
+	int64_t since = MIN(now - e->edge_ns, EDGE_SAVED_NS);
+	double share = e->opt.budget / EDGE_SHARE;
+
+	e->edge_tokens_ns += (int64_t)((double)since * share);
+	e->edge_tokens_ns = MIN(e->edge_tokens_ns, (int64_t)((double)EDGE_SAVED_NS * share));
+	e->edge_ns = now;
+	return e->taken && !e->choice && !e->opening && now - e->taken_ns >= apart &&
+		e->deadline_ns - now >= apart && e->edge_tokens_ns >= e->edge_cost_ns;
+}
+
+bool tick_take_edge(struct engine *e)
+{
+	int64_t before;
+
+	if (!may_take_edge(e, env_now(e->env, ENV_MONOTONIC)))
+		return false;
+	before = own_cpu(CLOCK_THREAD_CPUTIME_ID);
+	e->at_edge = true;
+	tick_take(e, false);
+	e->at_edge = false;
+	e->window_edges++;
+	e->edge_cost_ns = own_cpu(CLOCK_THREAD_CPUTIME_ID) - before;
+	e->edge_tokens_ns -= e->edge_cost_ns;
+	return true;
 }

@@ -112,26 +112,41 @@ static void tell_empty(const struct export *x)
 		warning("nothing was recorded in this part of the run: the tables have no rows");
 }
 
-static int read_summary(struct export *x)
+int export_summarize(struct export *x)
 {
-	const struct summary *s;
-
 	if (!wants_summary(x))
 		return EXIT_OK;
-	if (tables_summary(x->tables, &s, &x->err) < 0) {
+	if (tables_summary(x->tables, &x->figures, &x->err) < 0) {
+		progress_clear();
 		error("%s", (char *)x->err.data);
 		return EXIT_TROUBLE;
 	}
-	summary_json(s, &x->summary);
+	summary_json(x->figures, &x->summary);
 	if (x->summary.err)
 		error("the summary is too long");
 	return x->summary.err ? EXIT_TROUBLE : EXIT_OK;
 }
 
+/* No table is needed: then the least is read that gives the summary. */
+static bool only_summary(const struct export *x)
+{
+	for (size_t i = 0; i < x->nr_formats; i++)
+		if (!x->format[i]->only_summary)
+			return false;
+	return true;
+}
+
 static int open_tables(struct export *x)
 {
 	struct tables_options options = x->options;
+	static const char *const summary[] = {"summary"};
 	int r;
+
+	if (only_summary(x)) {
+		options.domain = summary;
+		options.nr_domains = 1;
+		options.nr_metrics = 0;
+	}
 
 	options.summary = wants_summary(x);
 	r = tables_open(x->run, &options, &x->tables, &x->err);
@@ -198,8 +213,6 @@ int export_run(const void *args, int argc, char **argv)
 			signals_note();
 		status = export_place(x, argc, argv);
 	}
-	if (status == EXIT_OK)
-		status = read_summary(x);
 	if (status == EXIT_OK)
 		status = export_pour(x);
 	if (status == EXIT_OK && !signals_noted())

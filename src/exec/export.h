@@ -42,8 +42,9 @@ struct export
 	struct tables *tables; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;
-	struct outputs out; /* the directory they go to, and where they are made */
-	const char *stage;  /* in it; NULL: standard output */
+	struct outputs out;	       /* the directory they go to, and where they are made */
+	const char *stage;	       /* in it; NULL: standard output */
+	const struct summary *figures; /* where a format wants them */
 	struct buf summary, err;
 	struct buf taken; /* names of files that are there */
 	struct frames_damage damage;
@@ -66,6 +67,8 @@ int export_check(const struct export_target *t, bool force);
 int export_take(const struct export_target *t, bool force, struct buf *taken);
 /* Reads the run as often as the formats need, and closes them. */
 int export_pour(struct export *x);
+/* Reads the summary for those formats that want it. Returns the exit status. */
+int export_summarize(struct export *x);
 /* The run cannot be read: says why. Returns the exit status. */
 int export_unread(struct export *x, int err);
 #endif

@@ -154,7 +154,8 @@ void export_choose(struct export *x)
 	if (a->is_long && a->wide)
 		usage(&cmd_export, "--long or --wide, not both");
 	x->layout = a->is_long ? LAYOUT_LONG : a->wide ? LAYOUT_WIDE : LAYOUT_DEFAULT;
-	x->range = (struct range_args){.from = a->from, .to = a->until, .to_name = "--until"};
+	x->range =
+		(struct range_args){.from = a->from, .to = a->until, .phase = a->phase, .to_name = "--until"};
 	choose_formats(x);
 	check_formats(x);
 	x->options = (struct tables_options){

@@ -67,7 +67,7 @@ static int targets_open(struct export *x)
 
 		t->job.texts = texts_now;
 		t->job.texts_arg = x;
-		t->job.summary_json = t->format->wants_summary ? (char *)x->summary.data : NULL;
+		t->job.name = t->path;
 		if (r >= 0)
 			r = t->format->open(&t->job, &t->exporter, &x->err);
 		if (r < 0)
@@ -80,8 +80,11 @@ static int targets_close(struct export *x)
 {
 	for (size_t i = 0; i < x->nr_targets; i++) {
 		struct export_target *t = &x->target[i];
-		int r = t->format->close(TAKE_PTR(t->exporter)), fd = t->fd;
+		int r, fd = t->fd;
 
+		t->job.summary = t->format->wants_summary ? x->figures : NULL;
+		t->job.summary_json = t->format->wants_summary ? (char *)x->summary.data : NULL;
+		r = t->format->close(TAKE_PTR(t->exporter));
 		if (r >= 0 && t->job.out)
 			r = outlet_flush(&t->out);
 		t->fd = -1;
@@ -142,11 +145,13 @@ static int pass_over(struct export *x, bool look)
  * of, so it is open already. */
 static int pass_before(struct export *x)
 {
+	struct tables_options options = x->options;
 	struct tables *counts = x->tables;
 	int r, status;
 
 	x->tables = NULL;
-	r = tables_open(x->run, &x->options, &x->tables, &x->err);
+	options.only_time = true;
+	r = tables_open(x->run, &options, &x->tables, &x->err);
 	status = r < 0 ? export_unread(x, r) : pass_over(x, true);
 	tables_close(x->tables);
 	x->tables = counts;
@@ -164,6 +169,8 @@ int export_pour(struct export *x)
 		status = pass_before(x);
 	if (status == EXIT_OK)
 		status = pass_over(x, false);
+	if (status == EXIT_OK)
+		status = export_summarize(x);
 	if (status == EXIT_OK)
 		status = targets_close(x);
 	progress_clear();

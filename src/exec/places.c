@@ -23,6 +23,7 @@ static const struct {
 	{FORMAT_MD,   "md",   "markdown", ".md",   "resource_report.md"},
 	{FORMAT_PDF,  "pdf",  NULL,       ".pdf",  NULL},
 	{FORMAT_JSON, "json", NULL,       ".json", "report.json"},
+	{FORMAT_GITHUB, "github", NULL,   ".github.md", "github_summary.md"},
 	{FORMAT_PNG,  "png",  NULL,       ".png",  NULL},
 	{FORMAT_SVG,  "svg",  NULL,       ".svg",  NULL},
 };
@@ -50,7 +51,8 @@ static unsigned formats_of(const struct opt_list *list)
 			unsigned one = format_by_name(word);
 
 			if (!one && *word)
-				usage(&cmd_report, "--format takes html, md, pdf, png, svg or json, not '%s'",
+				usage(&cmd_report,
+					"--format takes html, md, pdf, png, svg, json or github, not '%s'",
 					word);
 			formats |= one;
 		}
@@ -100,13 +102,15 @@ static void place_output(struct places *p, const char *output, bool all)
 	if (!strcmp(output, "-")) {
 		p->formats = p->formats ? p->formats : FORMAT_HTML;
 		if (all || !is_one(p->formats) || (p->formats & FORMATS_OF_PICTURES))
-			usage(&cmd_report, "-o - takes one format of html, md, pdf and json");
+			usage(&cmd_report, "-o - takes one format of html, md, pdf, json and github");
 		p->only = text_made("-");
 		p->stem = text_made("-");
 		return;
 	}
 	if (!p->formats && by_name && output[len - 1] != '/')
 		p->formats = by_name;
+	if (by_name == FORMAT_MD && p->formats == FORMAT_GITHUB) /* it is Markdown, too */
+		by_name = FORMAT_GITHUB;
 	if (by_name && p->formats == by_name) {
 		if (by_name & FORMATS_OF_PICTURES)
 			usage(&cmd_report,
@@ -144,6 +148,9 @@ void places_choose(
 		p->stem = path_beside(argc, argv, run, "report");
 	}
 	p->formats = p->formats ? p->formats : FORMAT_HTML;
+	if (p->formats & FORMAT_GITHUB && !args->output && getenv("GITHUB_STEP_SUMMARY") &&
+		*getenv("GITHUB_STEP_SUMMARY"))
+		p->step = text_made("%s", getenv("GITHUB_STEP_SUMMARY"));
 	place_plots(p);
 	if (p->formats & FORMAT_MD && p->plots)
 		p->formats |= FORMAT_PNG;
@@ -156,6 +163,7 @@ void places_release(struct places *p)
 	free(p->only);
 	free(p->plots);
 	free(p->plots_link);
+	free(p->step);
 	*p = (struct places){0};
 }
 
@@ -165,6 +173,8 @@ char *place_of(const struct places *p, enum report_format format, const char *id
 
 	while (row[i].format != format)
 		i++;
+	if (format == FORMAT_GITHUB && p->step)
+		return text_made("%s", p->step);
 	if (p->only)
 		return text_made("%s", p->only);
 	if (!p->tree)

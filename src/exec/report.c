@@ -22,7 +22,7 @@
 
 #define DOCUMENT_MAX ((size_t)1 << 30)
 
-static const enum report_format document[] = {FORMAT_HTML, FORMAT_MD, FORMAT_PDF, FORMAT_JSON};
+static const enum report_format document[] = {FORMAT_HTML, FORMAT_MD, FORMAT_PDF, FORMAT_JSON, FORMAT_GITHUB};
 
 int say_path(struct report *r, const char *path)
 {
@@ -53,6 +53,11 @@ static int check_directory(const char *directory, const char *suffix, bool force
 	return status;
 }
 
+static bool is_step(const struct places *p, enum report_format format)
+{
+	return format == FORMAT_GITHUB && p->step;
+}
+
 static int check_places(const struct report *r, const char *id)
 {
 	const struct places *p = &r->places;
@@ -62,7 +67,7 @@ static int check_places(const struct report *r, const char *id)
 	for (size_t i = 0; status == EXIT_OK && i < ARRAY_SIZE(document); i++) {
 		_cleanup_(freep) char *path = p->formats & document[i] ? place_of(p, document[i], id) : NULL;
 
-		if (path)
+		if (path && !is_step(p, document[i]))
 			status = output_check(path, force);
 	}
 	if (status == EXIT_OK && p->formats & FORMAT_PNG && p->plots)
@@ -96,6 +101,8 @@ static int make_document(struct report *r, enum report_format format, struct buf
 		return page_html(r->analysis, r->charts, &painter, false, out);
 	case FORMAT_MD:
 		return markdown_report(r->analysis, r->charts, r->places.plots_link, out);
+	case FORMAT_GITHUB:
+		return github_report(r->analysis, r->charts, GITHUB_MOST, out);
 	case FORMAT_PDF:
 		return job_report(r->analysis, r->charts, r->outline, r->progress, out);
 	default:
@@ -160,7 +167,7 @@ static void tell_damage(const struct report *r)
 
 static int read_analysis(struct report *r)
 {
-	struct analysis_options options = {.progress = r->progress};
+	struct analysis_options options = {.progress = r->progress, .phase = r->args->range.phase};
 	struct buf err;
 	int result;
 
@@ -168,7 +175,8 @@ static int read_analysis(struct report *r)
 	buf_init(&err, 8192);
 	result = analysis_read(r->run, &options, &r->analysis, &err);
 	if (result >= 0 && !(r->analysis->to_s > r->analysis->from_s) && !isnan(options.from_s))
-		usage(&cmd_report, "--from %s: nothing was recorded from there on", r->args->range.from);
+		usage(&cmd_report, "%s: nothing was recorded from there on",
+			r->args->range.phase ? "--phase" : "--from");
 	if (result >= 0)
 		result = charts_make(r->analysis, &r->charts);
 	if (result >= 0)
@@ -189,7 +197,7 @@ static int write_all(struct report *r)
 	if (r->places.directory)
 		status = outputs_directory(&r->out, r->places.directory);
 	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < ARRAY_SIZE(document); i++)
-		if (r->places.formats & document[i])
+		if (r->places.formats & document[i] && !is_step(&r->places, document[i]))
 			status = write_document(r, document[i]);
 	if (status == EXIT_OK && r->places.formats & FORMATS_OF_PICTURES)
 		status = report_pictures(r);
@@ -200,6 +208,8 @@ static int write_all(struct report *r)
 	progress_clear();
 	if (status == EXIT_OK && !signals_noted())
 		status = outputs_take(&r->out);
+	if (status == EXIT_OK && !signals_noted() && r->places.step)
+		status = report_step(r);
 	outputs_drop(&r->out);
 	if (status == EXIT_OK && !signals_noted())
 		status = print_shown(&r->said);

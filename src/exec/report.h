@@ -14,7 +14,10 @@ enum report_format {
 	FORMAT_PNG = 1 << 3,
 	FORMAT_SVG = 1 << 4,
 	FORMAT_JSON = 1 << 5,
+	FORMAT_GITHUB = 1 << 6,
 };
+
+#define GITHUB_MOST (((size_t)1 << 20) - 1) /* that GitHub takes of a step */
 
 #define FORMATS_OF_PICTURES (FORMAT_PNG | FORMAT_SVG)
 
@@ -26,6 +29,7 @@ struct places {
 	char *stem;	  /* of all paths, up to the name: "results/" of a tree, "runs/job" */
 	char *only;	  /* the one file that was named, or "-"; else NULL */
 	char *plots;	  /* directory of the pictures */
+	char *step;	  /* GitHub's own file for the summary of this step; NULL: there is none */
 	char *plots_link; /* the same as seen from the Markdown: "plots/%s.png" */
 };
 
@@ -53,6 +57,8 @@ struct report {
 int report_pictures(struct report *r);
 int report_metrics(struct report *r);
 int report_configs(struct report *r);
+/* Appends to the summary of GitHub's step, when all else is there. */
+int report_step(struct report *r);
 
 /* "path" on stdout once all is there, for programs that open it. */
 int say_path(struct report *r, const char *path);

@@ -13,8 +13,10 @@
 #include "text/summary.h"
 #include "text/words.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_MAX ((size_t)1 << 30)
 
@@ -142,7 +144,7 @@ static int write_series(struct report *r, const struct report_files_wanted *w, c
 	_cleanup_(freep) char *path = path_in(directory, w->name, ".csv");
 	const struct series_query query = {
 		.metric = w->metric, .nr = w->nr, .rate = w->rate, .per_instance = w->per_instance};
-	struct series_page page = {.form = SERIES_CSV, .per_instance = w->per_instance, .utf8 = true};
+	struct series_page page = {.form = FORM_CSV, .per_instance = w->per_instance, .utf8 = true};
 	struct output o;
 	const struct series_taker taker = {.take = take_piece, .arg = &o};
 	int status = output_open(&r->out, &o, path), poured;
@@ -268,4 +270,65 @@ int report_configs(struct report *r)
 	buf_release(&name);
 	buf_release(&out);
 	return status == EXIT_OK ? say_path(r, directory) : status;
+}
+
+/* ---- GitHub ---- */
+
+/* All of it or nothing: what a failed write left is cut off again. */
+static int append_whole(int fd, const struct buf *text, off_t before)
+{
+	size_t done = 0;
+
+	while (done < text->len) {
+		ssize_t n = write(fd, text->data + done, text->len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			int r = n < 0 ? -errno : -EIO;
+
+			return ftruncate(fd, before) < 0 ? -errno : r;
+		}
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+static int append_report(const struct report *r, int fd)
+{
+	size_t room;
+	struct buf out;
+	struct stat st;
+	int result;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	room = GITHUB_MOST - (size_t)MIN(st.st_size, (off_t)GITHUB_MOST);
+	buf_init(&out, GITHUB_MOST);
+	if (st.st_size && room) /* its last line may have no end */
+		buf_addch(&out, '\n');
+	result = github_report(r->analysis, r->charts, room, &out);
+	if (result >= 0)
+		result = append_whole(fd, &out, st.st_size);
+	buf_release(&out);
+	return result;
+}
+
+int report_step(struct report *r)
+{
+	const char *path = r->places.step;
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	int result = fd < 0 ? -errno : append_report(r, fd);
+
+	if (fd >= 0 && close(fd) < 0 && result >= 0)
+		result = -errno;
+	if (result >= 0)
+		return say_path(r, path);
+	if (result == -ENOBUFS)
+		error("%s has no room for the report: GitHub shows at most 1 MiB of a step", path);
+	else
+		output_trouble(path, -result);
+	return EXIT_TROUBLE;
 }

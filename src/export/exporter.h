@@ -29,11 +29,14 @@ struct export_job {
 	const struct data_table *table; /* FILE_EACH: the one; else all */
 	size_t first_table, nr_tables;	/* batch.table - first_table is the index in `table` */
 	struct outlet *out;		/* unless by_path */
+	const char *name;		/* that the file will have; "-": standard output; NULL: not known */
 	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
 			     OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
-	bool safe_cells;		      /* texts that look like formulas get an apostrophe */
-	const char *compression;	      /* "zstd", "zlib", "none"; NULL: the format's own choice */
+	bool safe_cells;	 /* texts that look like formulas get an apostrophe */
+	const char *compression; /* "zstd", "zlib", "none"; NULL: the format's own choice */
+	/* Known when it is closed: */
+	const struct summary *summary;	      /* wants_summary: the run in numbers; NULL: it is not known */
 	const char *summary_json;	      /* wants_summary: as `tacho show --json` */
 	const struct tables_options *options; /* how the tables were chosen, for exporters that read the run
 						 once more; NULL: all of it */
@@ -65,7 +68,8 @@ struct exporter {
 	bool is_text;	    /* it can go to a terminal */
 	bool is_cells;	    /* spreadsheets open it: safe_cells is used */
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE are used */
-	bool wants_summary; /* summary_json */
+	bool wants_summary; /* summary, summary_json */
+	bool only_summary;  /* it needs no table */
 	/* A failure leaves nothing behind; *ret is not touched. */
 	int (*open)(const struct export_job *job, void **ret, struct buf *reterr);
 	/* May be NULL. True: all batches are shown to look() before the first add(), in a pass of their own.

@@ -16,8 +16,11 @@ extern const struct exporter exporter_oasis_csv;
 extern const struct exporter exporter_parquet;
 extern const struct exporter exporter_openmetrics;
 extern const struct exporter exporter_orc;
+extern const struct exporter exporter_perfetto;
 extern const struct exporter exporter_perfmon_json;
 extern const struct exporter exporter_pickle;
+extern const struct exporter exporter_runlog;
+extern const struct exporter exporter_snakemake;
 extern const struct exporter exporter_tyche_csv;
 
 #define WITHOUT(package, its_name, its_suffix, others, its_help)                          \
@@ -59,9 +62,12 @@ const struct exporter *const exporters[] = {
 	&exporter_sqlite,
 	&exporter_hdf5,
 	&exporter_xlsx,
+	&exporter_perfetto,
+	&exporter_snakemake,
 	&exporter_perfmon_json,
 	&exporter_oasis_csv,
 	&exporter_tyche_csv,
+	&exporter_runlog,
 	NULL,
 };
 

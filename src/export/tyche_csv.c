@@ -2,6 +2,13 @@
  * Unknown values are written as nvidia-smi writes them, and skipped by the reader. Times are UTC. */
 #include "export/legacy_csv.h"
 
+#include "export/outlet.h"
+#include "text/runlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #define MIB (1.0 / (1 << 20))
 
 /* clang-format off */
@@ -41,18 +48,119 @@ static const struct legacy_csv_file file[] = {
 };
 /* clang-format on */
 
+/* Beside the files: what pytyche's reader makes of them. */
+#define SUMMARY_NAME "resource_summary.json"
+
+struct tyche_csv {
+	const struct export_job *job;
+	void *files;
+	struct resources resources;
+};
+
 static int tyche_csv_open(const struct export_job *job, void **ret, struct buf *reterr)
 {
-	return legacy_csv_open(file, ARRAY_SIZE(file), job, ret, reterr);
+	struct tyche_csv *t = calloc(1, sizeof(*t));
+	int r = t ? legacy_csv_open(file, ARRAY_SIZE(file), job, &t->files, reterr) : -ENOMEM;
+
+	if (r < 0) {
+		free(t);
+		return r;
+	}
+	t->job = job;
+	*ret = t;
+	return 0;
+}
+
+static struct texts texts_of(const void *arg, size_t table, size_t field)
+{
+	return export_texts(arg, table, field);
+}
+
+static int tyche_csv_add(void *e, const struct data_table_batch *b)
+{
+	struct tyche_csv *t = e;
+
+	resources_batch(&t->resources, &t->job->table[b->table - t->job->first_table], b, t->job, texts_of);
+	return legacy_csv_add(t->files, b);
+}
+
+/* Memory that the job reported by marks. */
+static int take_mark(void *arg, const struct runlog *log, const struct runlog_entry *entry)
+{
+	(void)log;
+	if (!strcmp(entry->kind, "mark") && entry->data[0])
+		resources_mark(arg, entry->data[0], entry->data_len[0]);
+	return 0;
+}
+
+static int read_marks(struct tyche_csv *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; t->job->run && i < t->job->run->nr && r >= 0; i++) {
+		struct runlog_reading *reading = NULL;
+
+		r = runlog_open(t->job->run->path[i], take_mark, &t->resources, &reading);
+		if (r >= 0)
+			r = runlog_read(reading);
+		runlog_close(reading);
+	}
+	return r;
+}
+
+static int write_summary(struct tyche_csv *t)
+{
+	struct outlet out = {.fd = -1};
+	struct buf text;
+	struct json j;
+	int fd, r = read_marks(t);
+
+	if (r < 0)
+		return r;
+	fd = legacy_csv_create(t->job, SUMMARY_NAME);
+	r = fd < 0 ? fd : outlet_open(&out, fd);
+	buf_init(&text, 1 << 16);
+	json_init(&j, &text, true);
+	resources_json(&t->resources, &j, NULL);
+	buf_addch(&text, '\n');
+	if (r >= 0)
+		outlet_add(&out, text.data, text.len);
+	if (r >= 0)
+		r = outlet_flush(&out);
+	outlet_release(&out);
+	buf_release(&text);
+	if (fd >= 0 && close(fd) < 0 && r >= 0)
+		r = -errno;
+	return r;
+}
+
+static int tyche_csv_close(void *e)
+{
+	struct tyche_csv *t = e;
+	int r = legacy_csv_close(t->files);
+
+	if (r >= 0)
+		r = write_summary(t);
+	free(t);
+	return r;
+}
+
+static void tyche_csv_drop(void *e)
+{
+	struct tyche_csv *t = e;
+
+	legacy_csv_drop(t->files);
+	free(t);
 }
 
 const struct exporter exporter_tyche_csv = {
 	.name = "tyche-csv",
 	.suffix = ".csv",
-	.help = "hw_metrics.csv, hw_dmon.csv, cpu_metrics.csv, as the HWMonitor of pytyche writes them",
+	.help = "hw_metrics.csv, hw_dmon.csv, cpu_metrics.csv of pytyche's HWMonitor, and "
+		"resource_summary.json",
 	.shape = EXPORT_OWN_FILES,
 	.open = tyche_csv_open,
-	.add = legacy_csv_add,
-	.close = legacy_csv_close,
-	.drop = legacy_csv_drop,
+	.add = tyche_csv_add,
+	.close = tyche_csv_close,
+	.drop = tyche_csv_drop,
 };

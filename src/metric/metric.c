@@ -10,7 +10,7 @@ static const char *const unit_names[NR_UNITS] = {
 static const char *const tier_names[NR_TIERS] = {"tick", "medium", "slow"};
 static const char *const domain_names[NR_DOMAINS] = {"node", "cpu", "process", "tree", "collector", "group",
 	"net", "ib", "disk", "filesystem", "energy", "sensor", "cgroup", "gpu", "gpu_process", "perf",
-	"socket"};
+	"socket", "app"};
 
 static int from_name(const char *const *names, int nr, const char *name, size_t len)
 {
@@ -73,6 +73,6 @@ struct scaling scaling_of(double scale)
 	double per = scale > 1e-15 && scale < 1 ? (double)(int64_t)(1 / scale + 0.5) : 1;
 
 	if (per > 1 && __builtin_fabs(per * scale - 1) < 1e-12)
-		return (struct scaling){1, per};
-	return (struct scaling){scale, 1};
+		return (struct scaling){1, per, false};
+	return (struct scaling){scale, 1, false};
 }

@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 enum metric_kind {
 	KIND_COUNTER,  /* only grows; a fall is a reset. Its rate has meaning, its level has not */
 	KIND_GAUGE,    /* a level; mean, min and max have meaning */
@@ -55,6 +57,7 @@ enum metric_scale { /* stored value x scale = base unit */
 	SCALE_KILO,    /* kilohertz */
 	SCALE_MEGA,    /* megahertz */
 	SCALE_SECTORS, /* 512 bytes, whatever the disk's own */
+	SCALE_REAL,    /* 1, and the cell's bits are those of a double */
 	NR_SCALES
 };
 
@@ -83,6 +86,7 @@ enum domain { /* what an instance is */
 	DOMAIN_GPU_PROCESS, /* one process on one GPU */
 	DOMAIN_PERF,	    /* what the processor counted for the whole tree */
 	DOMAIN_SOCKET,	    /* a processor package with its memory controllers */
+	DOMAIN_APP,	    /* numbers that the job tells of itself */
 	NR_DOMAINS
 };
 
@@ -130,12 +134,36 @@ double scale_factor(enum metric_scale scale, long page_size, long clock_tick);
  * decimal that people expect, where a product may be off by one bit (0.004980999999999999). */
 struct scaling {
 	double times, per;
+	bool real; /* the cell is a double, and the other two are 1 */
 };
 
 struct scaling scaling_of(double scale);
 
 static inline double scaled(struct scaling s, double cell)
 {
-	return cell * s.times / s.per;
+	return s.per == 1 ? cell * s.times : cell * s.times / s.per; /* a division takes long */
+}
+
+/* A double as a cell has it, and back. What is not finite is not known. */
+static inline int64_t cell_of_real(double value)
+{
+	int64_t cell;
+
+	memcpy(&cell, &value, sizeof(cell));
+	return cell;
+}
+
+static inline double real_of_cell(int64_t cell)
+{
+	double value;
+
+	memcpy(&value, &cell, sizeof(value));
+	return __builtin_isfinite(value) ? value : __builtin_nan("");
+}
+
+/* What a cell says, in its unit. */
+static inline double cell_in_unit(struct scaling s, int64_t cell)
+{
+	return s.real ? real_of_cell(cell) : scaled(s, (double)cell);
 }
 #endif

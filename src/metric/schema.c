@@ -14,7 +14,7 @@ struct schema *schema_new(void)
 
 static void set_release(struct schema_set *set)
 {
-	for (uint32_t i = 0; i < set->nr_metrics; i++) {
+	for (uint32_t i = 0; i < set->nr_metrics + set->nr_spare; i++) {
 		free(set->metric[i].name);
 		free(set->metric[i].help);
 		free(set->metric[i].panel);
@@ -84,6 +84,36 @@ struct schema_metric *schema_add_metric(
 	}
 	set->nr_metrics++;
 	return m;
+}
+
+int schema_name_metric(struct schema_set *set, const char *name, const char *help, enum metric_unit unit)
+{
+	struct schema_metric *m = &set->metric[set->nr_metrics];
+	char *names[2];
+
+	if (!set->nr_spare)
+		return -ENOSPC;
+	names[0] = strdup(name);
+	names[1] = strdup(help);
+	if (!names[0] || !names[1]) {
+		free(names[0]);
+		free(names[1]);
+		return -ENOMEM;
+	}
+	free(m->name);
+	free(m->help);
+	m->name = names[0];
+	m->help = names[1];
+	m->unit = unit;
+	m->availability = AVAILABLE;
+	set->nr_metrics++;
+	set->nr_spare--;
+	return 0;
+}
+
+struct scaling metric_scaling(const struct schema_metric *m)
+{
+	return m->real ? (struct scaling){1, 1, true} : scaling_of(m->scale);
 }
 
 int schema_metric_why(struct schema_metric *m, enum availability availability, const char *why)

@@ -23,6 +23,7 @@ struct schema_metric {
 	enum metric_unit unit;
 	enum metric_tier tier;
 	double scale;
+	bool real; /* cells are doubles */
 	enum availability availability;
 	char *why; /* NULL when available */
 };
@@ -32,6 +33,9 @@ struct schema_set {
 	enum domain domain; /* NR_DOMAINS: one this version does not know; domain_name has its name */
 	char *domain_name;
 	uint32_t nr_metrics;
+	/* Columns behind these that have no name yet: they get one when the job tells the first number. */
+	uint32_t nr_spare;
+	bool named_later; /* all of them, in the file */
 	struct schema_metric *metric;
 };
 
@@ -47,6 +51,10 @@ struct schema_set *schema_add_set(
 	struct schema *s, const char *name, const char *summary, const char *domain);
 struct schema_metric *schema_add_metric(
 	struct schema_set *set, const char *name, const char *help, const char *panel);
+/* The next spare column of the set is a metric of this name from now on; pointers stay valid. -ENOSPC. */
+int schema_name_metric(struct schema_set *set, const char *name, const char *help, enum metric_unit unit);
+/* How its cells become numbers. */
+struct scaling metric_scaling(const struct schema_metric *m);
 int schema_metric_why(struct schema_metric *m, enum availability availability, const char *why);
 
 const char *availability_name(enum availability a);

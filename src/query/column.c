@@ -10,25 +10,45 @@
 /* In a sum over many each is read at its own time. */
 #define SLOW_WINDOW_NS (SLOW_PERIOD_NS * 9 / 10)
 
-void metric_unknown(const struct nearest *n, struct buf *reterr)
+static const char own_prefix[] = "app.";
+
+void metric_own(const char *name, struct buf *own)
 {
+	if (str_starts(name, own_prefix))
+		buf_addf(own, "%s%s", own->len ? ", " : "", name);
+}
+
+void metric_unknown(const struct nearest *n, const struct buf *own, struct buf *reterr)
+{
+	size_t len = sizeof(own_prefix) - 2;
+
 	buf_addf(reterr, "there is no metric '%s' in this recording", n->word);
 	nearest_ask(n, reterr);
-	buf_adds(reterr, " ('tacho metrics' lists them)");
+	if (strncmp(n->word, own_prefix, len) != 0 || (n->word[len] && n->word[len] != '.'))
+		buf_adds(reterr, " ('tacho metrics' lists them)");
+	else if (own->len)
+		buf_addf(reterr, " (the job's numbers: %s)", (const char *)own->data);
+	else
+		buf_adds(reterr, " (the job told no numbers)");
 }
 
 static void say_unknown(const struct walk *s, const char *name, bool typed, struct buf *reterr)
 {
 	struct nearest n = nearest_slip(name);
+	struct buf own;
 
+	buf_init(&own, 8192);
 	for (uint32_t i = 0; typed && i < s->schema->nr_sets; i++)
-		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++)
+		for (uint32_t j = 0; j < s->schema->set[i].nr_metrics; j++) {
 			nearest_try(&n, s->schema->set[i].metric[j].name);
+			metric_own(s->schema->set[i].metric[j].name, &own);
+		}
 	for (size_t i = 0; typed && i < s->formulas.nr; i++)
 		nearest_try(&n, s->formulas.item[i].row.name);
 	for (size_t i = 0; typed && i < nr_derived; i++)
 		nearest_try(&n, derived[i].name);
-	metric_unknown(&n, reterr);
+	metric_unknown(&n, &own, reterr);
+	buf_release(&own);
 }
 
 /* The control group that was made for the command of `run` is not the whole where others are watched beside
@@ -56,7 +76,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 
 		arg->set = (int)set;
 		arg->col = (int)col;
-		arg->scaling = scaling_of(m->scale);
+		arg->scaling = metric_scaling(m);
 		arg->fold = m->fold;
 		arg->counter = m->kind == KIND_COUNTER && m->fold != FOLD_MEAN && m->fold != FOLD_MAX;
 		arg->of_children = strstr(c->expr.name[i], ".children_") != NULL;
@@ -148,7 +168,7 @@ int column_bind(
 	r = expr_parse(&c->expr, text, &why, &at);
 	c->plain = c->expr.nr_steps == 3 && c->expr.nr_rates == 1 && c->expr.nr_names == 1; /* rate( NAME ) */
 	if (r >= 0)
-		r = bind_names(c, s->schema, c->at == AT_FOLD && meta_find(&s->meta, "groups"));
+		r = bind_names(c, s->schema, c->at == AT_FOLD && s->has_groups);
 	if (r < 0)
 		buf_addf(reterr, "%s is not available from this recording: %s", metric,
 			*why ? why

@@ -48,8 +48,11 @@ int column_try(struct column *c, const struct walk *s, const char *metric, bool 
 /* Its values need no more than the ticks shortly before (walk_seek()). Amounts since the start do, and rates
  * of what is read every few seconds, which go from one reading to the next. */
 bool column_is_of_now(const struct column *c, const struct walk *s);
-/* No metric is called n->word: says so, with the nearest of those that were tried. */
-void metric_unknown(const struct nearest *n, struct buf *reterr);
+/* No metric is called n->word: says so, with the nearest of those that were tried, and where the rest is
+ * listed. Of the job's own numbers (app.…) that is here: `own` is what metric_own() has listed. */
+void metric_unknown(const struct nearest *n, const struct buf *own, struct buf *reterr);
+/* Adds it to the list if it is one of these. */
+void metric_own(const char *name, struct buf *own);
 
 enum column_per { PER_ALL, PER_EACH, PER_PROCESS, PER_USER, PER_GROUP };
 
@@ -120,8 +123,9 @@ struct rows {
 	uint32_t nr_busy;
 	uint32_t *look,
 		nr_looked; /* rows that were computed at this tick: all others have the value they had */
-	uint32_t only;	   /* the one row that was computed last time, or ROWS_ALL */
-	bool changed;	   /* at this tick some value, or an instance */
+	uint32_t *news, nr_news; /* of these, those whose value is another than before */
+	uint32_t only;		 /* the one row that was computed last time, or ROWS_ALL */
+	bool changed;		 /* at this tick some value, or an instance */
 };
 
 #define ROWS_ALL UINT32_MAX
@@ -144,18 +148,32 @@ struct sum {
 	struct column_name arg;
 	struct filter filter;
 	struct counter_sum counted;
-	double *value;		      /* by row: what it adds */
-	uint8_t *part;		      /* by row: it is one of them */
-	uint32_t *member, nr_members; /* the rows that are */
+	struct sum *next_of_col; /* another one of the same metric */
+	uint32_t lane;		 /* where its values stand among those of the set */
+	uint8_t *part;		 /* by row: it is one of them, and its value is known */
 	uint32_t cap;
-	bool has_total;	     /* one of them is the sum of the others */
-	bool begun, changed; /* at this tick */
+	uint32_t nr_members, nr_known, nr_totals; /* totals: those that are the sum of the others */
+	bool begun, changed;			  /* at this tick */
 	double now;
+};
+
+/* The sums over the rows of one set. What each row adds to each stands row by row, so that all are added up
+ * at once, each in the order of the rows. */
+struct set_sums {
+	int set;
+	uint64_t cols; /* mask of those that are summed */
+	struct sum *of_col[METRICS_MAX];
+	struct sum **sum;
+	size_t nr;
+	double *value; /* [cap][nr_lanes]; 0: it adds nothing, or is not known */
+	double *added; /* [nr_lanes] */
+	uint32_t cap;
+	size_t nr_lanes;
 };
 
 /* All sums that are wanted of one recording, each computed once however many columns are made of it. */
 struct sums {
-	struct sum **sum;
+	struct set_sums *set;
 	size_t nr;
 };
 
@@ -181,6 +199,9 @@ struct whole {
 };
 
 int whole_init(struct whole *w, const struct column *c, const struct filter *f, struct sums *all);
+/* The same in the midst of a recording, where nothing passed the filter so far: goes on as `nothing` would, a
+ * whole of which that is true, too, and which began with the recording. */
+int whole_go_on(struct whole *w, const struct whole *nothing, const struct filter *f, struct sums *all);
 /* To be called at every tick, after sums_tick(): true and the value of the tick before when there was one. */
 bool whole_tick(struct whole *w, const struct walk *s, double *ret);
 /* At the end: that of the last. */

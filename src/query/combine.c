@@ -366,6 +366,8 @@ int summary_combine(struct summary *total, struct tracker *t)
 	if (r >= 0)
 		r = combine_counters(total, &of);
 	if (r >= 0)
+		r = combine_told(total, &of);
+	if (r >= 0)
 		r = combine_gpus(total, &of);
 	summary_alarms(total);
 	free(of.part);

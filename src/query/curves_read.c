@@ -16,6 +16,16 @@ struct asked {
 	struct rows rows;	   /* AT_INSTANCE */
 	const struct split *split; /* how all who ask want it; NULL: they differ */
 	bool has_taker;
+	uint32_t place; /* in the list of those that are looked at, AT_INSTANCE */
+};
+
+/* What decides at a tick whether a metric is looked at: most are not, so it stands close together. */
+struct asked_look {
+	struct asked *asked;
+	uint64_t cols;
+	uint32_t set;
+	bool rests; /* no value changes before a cell does */
+	bool moved; /* some value, or an instance, at this tick */
 };
 
 struct shared_split {
@@ -26,8 +36,9 @@ struct shared_split {
 /* A query and its lines. */
 struct taker {
 	unsigned query;
-	bool spread;
+	bool spread, is_fold; /* AT_FOLD */
 	struct asked *asked;
+	const struct asked_look *look;
 	struct split *split;
 	struct curve_reduction **curve; /* by class */
 	struct fold *fold;		/* AT_INSTANCE */
@@ -42,6 +53,8 @@ struct curves_row {
 	struct curves_node *node;
 	struct walk *walk;
 	struct asked *asked;
+	struct asked_look *look;
+	size_t nr_looks;
 	struct shared_split *split;
 	struct sums sums;
 	struct taker *taker;
@@ -129,7 +142,8 @@ static int taker_add(struct curves_row *r, unsigned query, struct buf *why)
 		e = column_agrees(r->walk, &asked->column, &use, why);
 	if (e < 0)
 		return e == -ENOMEM ? e : 0;
-	*t = (struct taker){.query = query, .asked = asked, .spread = q->spread};
+	*t = (struct taker){
+		.query = query, .asked = asked, .spread = q->spread, .is_fold = asked->column.at == AT_FOLD};
 	t->split = split_get(r,
 		&(struct split_query){
 			.per = use.per, .group = q->group, .keep = &r->keep, .nr_keep = r->nr_keep},
@@ -195,6 +209,28 @@ static uint32_t only_row(const struct asked *a)
 										       : ROWS_ALL;
 }
 
+/* Nothing can be other than it was, as at most ticks. */
+static bool is_as_before(const struct curves_row *r, const struct asked_look *l)
+{
+	const struct walk_set *set = &r->walk->set[l->set];
+
+	return l->rests && !r->walk->gap && !set->occupants_changed && !(set->any_cols & l->cols);
+}
+
+static int look(struct curves_row *r, struct asked_look *l)
+{
+	struct rows *rows = &l->asked->rows;
+	int e;
+
+	l->moved = false;
+	if (is_as_before(r, l))
+		return 0;
+	e = rows_tick(rows, r->walk, only_row(l->asked));
+	l->rests = !rows->nr_busy && !rows->c->window_ns;
+	l->moved = rows->changed;
+	return e;
+}
+
 static int compute(struct curves_row *r)
 {
 	int e = 0;
@@ -205,9 +241,8 @@ static int compute(struct curves_row *r)
 		e = taker_grow(r, &r->taker[i]);
 	if (e >= 0)
 		e = sums_tick(&r->sums, r->walk);
-	for (struct asked *a = r->asked; a && e >= 0; a = a->next)
-		if (a->column.at == AT_INSTANCE && a->has_taker)
-			e = rows_tick(&a->rows, r->walk, only_row(a));
+	for (size_t i = 0; i < r->nr_looks && e >= 0; i++)
+		e = look(r, &r->look[i]);
 	return e;
 }
 
@@ -223,20 +258,25 @@ static double class_value(const struct taker *t, uint32_t class)
 
 static void put_folds(struct curves_row *r, struct taker *t, bool all)
 {
-	const struct split *p = t->split;
+	struct split *p = t->split;
+	const uint32_t *line;
+	const struct rows *rows;
+	uint32_t nr;
 
-	if (!t->asked->rows.changed && !p->changed && !all)
+	if (!t->look->moved && !p->changed && !all)
 		return;
-	if ((p->changed || all) && t->nr)
-		memset(t->fold, 0, t->nr * sizeof(*t->fold));
-	split_fold(p, r->walk, t->asked->rows.value, t->fold);
+	rows = &t->asked->rows;
 	if (p->changed || all) {
+		if (t->nr)
+			memset(t->fold, 0, t->nr * sizeof(*t->fold));
+		split_fold(p, r->walk, rows->value, t->fold);
 		for (uint32_t i = 0; i < t->nr; i++)
 			curve_put(t->curve[i], &r->axis.now, class_value(t, i));
 		return;
 	}
-	for (uint32_t i = 0; i < p->nr_active; i++)
-		curve_put(t->curve[p->active[i]], &r->axis.now, class_value(t, p->active[i]));
+	nr = split_fold_rows(p, r->walk, rows->value, rows->news, rows->nr_news, t->fold, &line);
+	for (uint32_t i = 0; i < nr; i++)
+		curve_put(t->curve[line[i]], &r->axis.now, class_value(t, line[i]));
 }
 
 /* Values of the tick before this one. */
@@ -317,7 +357,7 @@ static int on_tick(struct curves_row *r)
 	for (size_t i = 0; i < r->nr_takers; i++) {
 		struct taker *t = &r->taker[i];
 
-		if (t->asked->column.at == AT_FOLD)
+		if (t->is_fold)
 			put_wholes(r, t, late);
 		else if (inside)
 			put_folds(r, t, first);
@@ -528,6 +568,28 @@ static int take_keep(struct curves_row *r)
 	return e;
 }
 
+static int list_looks(struct curves_row *r)
+{
+	size_t nr = 0;
+
+	for (const struct asked *a = r->asked; a; a = a->next)
+		nr++;
+	r->look = calloc(nr + 1, sizeof(*r->look));
+	if (!r->look)
+		return -ENOMEM;
+	for (struct asked *a = r->asked; a; a = a->next) {
+		if (a->column.at != AT_INSTANCE || !a->has_taker)
+			continue;
+		a->place = (uint32_t)r->nr_looks;
+		r->look[r->nr_looks++] =
+			(struct asked_look){.asked = a, .cols = a->column.cols, .set = a->column.set};
+	}
+	for (size_t i = 0; i < r->nr_takers; i++)
+		if (!r->taker[i].is_fold)
+			r->taker[i].look = &r->look[r->taker[i].asked->place];
+	return 0;
+}
+
 static int take_queries(struct curves_row *r, struct curves_column *column)
 {
 	struct buf why;
@@ -544,7 +606,7 @@ static int take_queries(struct curves_row *r, struct curves_column *column)
 			e = column_why(&column[i], (const char *)why.data);
 	}
 	buf_release(&why);
-	return e;
+	return e < 0 ? e : list_looks(r);
 }
 
 static int reading_open(struct curves_row *r)
@@ -588,6 +650,7 @@ static void reading_release(struct curves_row *r)
 		split_release(&p->split);
 		free(p);
 	}
+	free(r->look);
 	sums_release(&r->sums);
 	idmap_release(&r->keep);
 	free(r->kept);

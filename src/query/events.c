@@ -1,12 +1,14 @@
 /* What happened when. Events are told by the recording; that processes were killed because memory ran out is
- * seen in the kernel's counters, at the tick where they rise. A control group counts what happens in the
- * groups below it, too, so of those that rise at once the one deepest down is named; the node's own counter
- * is read seldom and counts the same kills again, so it only speaks where no group did. */
+ * seen in the kernel's counters, at the tick where they rise (query/counter_watch). */
 #include "query/events.h"
 
+#include "base/json.h"
 #include "base/owned.h"
 #include "base/str.h"
 #include "base/units.h"
+#include "query/counter_watch.h"
+#include "query/event_words.h"
+#include "query/speaker.h"
 #include "query/walk.h"
 
 #include <math.h>
@@ -15,17 +17,6 @@
 #include <string.h>
 
 #define OPEN_MOST 256
-/* The node's counter may be read so much later than a group's. */
-#define NODE_COUNTER_LATE_S 15.0
-
-struct kill_counter {
-	int set, col; /* -1: not recorded */
-	struct kill_occupant {
-		uint32_t id;
-		int64_t last;
-	} * occupant;
-	uint32_t cap;
-};
 
 struct gathering {
 	struct walk_observer observer;
@@ -33,13 +24,14 @@ struct gathering {
 	struct walk *walk;
 	uint32_t node;
 	double offset_s;
-	double until_s;		/* it needs no more after that; NAN: it needs all */
-	size_t open[OPEN_MOST]; /* phases that have not ended: indexes */
+	double until_s; /* it needs no more after that; NAN: it needs all */
+	struct {
+		size_t at; /* index */
+		struct speaker speaker;
+	} open[OPEN_MOST]; /* phases that have not ended */
 	unsigned nr_open;
 	size_t stopped, lost; /* index + 1 of the event that goes on; 0: none */
-	struct kill_counter group, machine;
-	double group_at;     /* when a group's counter rose last; NAN: never */
-	int64_t group_kills; /* that the node's counter has not told yet */
+	struct kills kills;
 };
 
 /* ---- lists ---- */
@@ -70,7 +62,8 @@ static long run_event_add(struct gathering *g, bool phase, double time_s, const 
 	char *copy;
 
 	/* The job's marks leave room for what the recorder tells. */
-	if (phase ? *nr >= MOMENTS_MOST : (mark ? g->m->nr_marks : *nr - g->m->nr_marks) >= MOMENTS_MOST) {
+	if (phase ? *nr >= MOMENTS_MOST
+		  : (mark ? g->m->nr_marks - g->m->nr_numbers : *nr - g->m->nr_marks) >= MOMENTS_MOST) {
 		g->m->left_out++;
 		free(label);
 		return label ? -ENOSPC : -ENOMEM;
@@ -121,6 +114,39 @@ static char *name_in(const struct pairs *pairs)
 	return name ? escaped(name->value, name->len) : strdup("");
 }
 
+/* KEY=VALUE, parted by NULs, as {"KEY": "VALUE"}. *ret is NULL where there is none. */
+static int told_data(const struct pairs *pairs, char **ret)
+{
+	const struct pair *data = pairs_find(pairs, "data");
+	struct buf text, key;
+	struct json j;
+
+	if (!data || !data->len)
+		return 0;
+	buf_init(&text, SIZE_MAX / 4);
+	buf_init(&key, SIZE_MAX / 4);
+	json_init(&j, &text, false);
+	json_object(&j, NULL);
+	for (size_t at = 0; at < data->len;) {
+		size_t len = strnlen(data->value + at, data->len - at);
+		const char *sign = memchr(data->value + at, '=', len);
+		size_t name = sign ? (size_t)(sign - data->value) - at : len, from = name + (sign != NULL);
+		size_t next = MIN(at + len + 1, data->len);
+
+		buf_reset(&key);
+		utf8_escape(&key, data->value + at, name);
+		if (!sign || !words_have(data->value + next, data->len - next, data->value + at, name))
+			json_bytes(&j, (char *)key.data, data->value + at + from,
+				len - from); /* the last counts */
+		at = next;
+	}
+	json_end_object(&j);
+	*ret = text.err || key.err ? NULL : strndup((char *)text.data, text.len);
+	buf_release(&text);
+	buf_release(&key);
+	return *ret ? 0 : -ENOMEM;
+}
+
 static int phase_begin(struct gathering *g, const struct store_record *record)
 {
 	long at = run_event_add(g, true, told_at(g, record), "phase", name_in(record->pairs));
@@ -131,21 +157,31 @@ static int phase_begin(struct gathering *g, const struct store_record *record)
 		memmove(g->open, g->open + 1, (OPEN_MOST - 1) * sizeof(g->open[0]));
 		g->nr_open--;
 	}
-	g->open[g->nr_open++] = (size_t)at;
-	return 0;
+	g->open[g->nr_open].speaker = speaker_in(record->pairs);
+	g->open[g->nr_open++].at = (size_t)at;
+	return told_data(record->pairs, &g->m->phase[at].data);
 }
 
 static int phase_end(struct gathering *g, const struct store_record *record)
 {
+	struct speaker speaker = speaker_in(record->pairs);
 	char *name = name_in(record->pairs);
-	unsigned i = g->nr_open;
+	unsigned i = 0, best = 0;
 
 	if (!name)
 		return -ENOMEM;
-	while (i && strcmp(g->m->phase[g->open[i - 1]].label, name) != 0)
-		i--;
+	for (unsigned k = g->nr_open; k--;) {
+		unsigned match = speaker_match(&g->open[k].speaker, &speaker);
+
+		if (match > best && !strcmp(g->m->phase[g->open[k].at].label, name)) {
+			best = match;
+			i = k + 1;
+		}
+	}
 	if (i--) { /* one that never began is nothing */
-		g->m->phase[g->open[i]].end_s = MAX(told_at(g, record), g->m->phase[g->open[i]].time_s);
+		struct run_event *phase = &g->m->phase[g->open[i].at];
+
+		phase->end_s = MAX(told_at(g, record), phase->time_s);
 		memmove(g->open + i, g->open + i + 1, (g->nr_open - i - 1) * sizeof(g->open[0]));
 		g->nr_open--;
 	}
@@ -180,10 +216,51 @@ static char *mark_label(const struct pairs *pairs)
 	return copy;
 }
 
+/* KEY=NUMBER, perhaps with a unit behind it, or unit=TEXT. */
+static bool is_number(const char *word, size_t len)
+{
+	const char *value = memchr(word, '=', len);
+	char text[40], *end;
+
+	if (len > 5 && !memcmp(word, "unit=", 5))
+		return true;
+	if (!value || len - (size_t)(value - word) > sizeof(text))
+		return false;
+	snprintf(text, sizeof(text), "%.*s", (int)(len - (size_t)(value - word) - 1), value + 1);
+	strtod(text, &end);
+	return end > text && strlen(end) <= 4;
+}
+
+/* A mark of nothing but numbers. */
+static bool is_numbers(const struct pairs *pairs)
+{
+	const struct pair *name = pairs_find(pairs, "name"), *data = pairs_find(pairs, "data");
+	bool numbers = data && data->len && !(name && name->len);
+
+	for (size_t at = 0; numbers && at < data->len;) {
+		size_t len = strnlen(data->value + at, data->len - at);
+
+		numbers = is_number(data->value + at, len);
+		at += len + 1;
+	}
+	return numbers;
+}
+
 static int mark(struct gathering *g, const struct store_record *record)
 {
-	long at = run_event_add(g, false, told_at(g, record), "mark", mark_label(record->pairs));
+	bool numbers = is_numbers(record->pairs);
+	long at;
 
+	if (numbers && g->m->nr_numbers >= MOMENTS_MOST) {
+		g->m->left_out++;
+		return 0;
+	}
+	at = run_event_add(g, false, told_at(g, record), "mark", mark_label(record->pairs));
+	if (at >= 0) {
+		g->m->event[at].numbers = numbers;
+		g->m->nr_numbers += numbers;
+		return told_data(record->pairs, &g->m->event[at].data);
+	}
 	return at == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -206,60 +283,17 @@ static int continued(struct gathering *g, const struct store_record *record)
 	return 0;
 }
 
-static int signalled(struct gathering *g, const struct store_record *record)
+/* What the recorder tells in words of its own. */
+static int told(struct gathering *g, const struct store_record *record, const char *kind)
 {
-	char *name = name_in(record->pairs);
-	int r = name ? event_add(g, seconds(g, record->time_ns), "signal", "SIG%s", name) : -ENOMEM;
+	struct buf words;
+	int r;
 
-	free(name);
+	buf_init(&words, 8192);
+	event_words(&words, record->kind, record->pairs);
+	r = event_add(g, seconds(g, record->time_ns), kind, "%s", (const char *)words.data);
+	buf_release(&words);
 	return r;
-}
-
-static int clock_set(struct gathering *g, const struct store_record *record)
-{
-	char by[UNITS_SIZE];
-	int64_t step = 0;
-
-	pairs_get_num(record->pairs, "step_ns", &step);
-	return event_add(g, seconds(g, record->time_ns), "clock", "the clock was set %s by %s",
-		step < 0 ? "back" : "forward", format_duration(by, fabs((double)step) / 1e9));
-}
-
-static int not_taken(struct gathering *g, const struct store_record *record)
-{
-	bool dropped = !strcmp(record->kind, "marks.dropped");
-	int64_t nr = 0;
-
-	pairs_get_num(record->pairs, "number", &nr);
-	return event_add(g, seconds(g, record->time_ns), "lost",
-		dropped ? "%lld phases and marks of the job were dropped: they came too fast"
-			: "%lld messages to the recorder were refused: not the job's, or not understood",
-		(long long)nr);
-}
-
-static int backed_off(struct gathering *g, const struct store_record *record)
-{
-	int64_t every = 1;
-
-	pairs_get_num(record->pairs, "every", &every);
-	if (every <= 1)
-		return event_add(
-			g, seconds(g, record->time_ns), "backoff", "sampled as often as asked again");
-	return event_add(g, seconds(g, record->time_ns), "backoff",
-		"sampled %lld times less often, to stay within the budget", (long long)every);
-}
-
-static int taking_turns(struct gathering *g, const struct store_record *record)
-{
-	int64_t every = 1;
-
-	if (pairs_get_num(record->pairs, "clocks_every", &every))
-		return event_add(g, seconds(g, record->time_ns), "backoff",
-			"CPU time of processes that sleep read at one of %lld samples, to stay within the "
-			"budget",
-			(long long)every);
-	return event_add(g, seconds(g, record->time_ns), "backoff",
-		"details of processes read in turns, to stay within the budget");
 }
 
 /* Damage is met before the time at which the recording goes on is known: the next tick ends it. */
@@ -302,10 +336,13 @@ static int hear(struct gathering *g, const struct store_record *record)
 		const char *kind;
 		int (*take)(struct gathering *g, const struct store_record *record);
 	} row[] = {{"phase.begin", phase_begin}, {"phase.end", phase_end}, {"mark", mark},
-		{"stopped", stopped}, {"continued", continued}, {"signal", signalled}, {"clock", clock_set},
-		{"backoff", backed_off}, {"turns", taking_turns}, {"gap", gap}, {"marks.dropped", not_taken},
-		{"marks.refused", not_taken}};
-	long at;
+		{"stopped", stopped}, {"continued", continued}, {"gap", gap}};
+	/* As what they are shown. */
+	static const char *const in_words[][2] = {{"signal", "signal"}, {"clock", "clock"},
+		{"backoff", "backoff"}, {"turns", "backoff"}, {"marks.dropped", "lost"},
+		{"marks.refused", "lost"}, {"marks.within", "left-out"}, {"numbers.dropped", "left-out"},
+		{"watch.skipped", "left-out"}, {"watch.given-up", "left-out"}, {"watch.absent", "left-out"},
+		{"watch.unmatched", "left-out"}};
 
 	if (record->type == STORE_LOST)
 		return lost(g, record);
@@ -314,79 +351,13 @@ static int hear(struct gathering *g, const struct store_record *record)
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
 		if (!strcmp(record->kind, row[i].kind))
 			return row[i].take(g, record);
-	at = run_event_add(g, false, seconds(g, record->time_ns), record->kind,
-		escaped(record->kind, strlen(record->kind)));
-	return at == -ENOMEM ? -ENOMEM : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(in_words); i++)
+		if (!strcmp(record->kind, in_words[i][0]))
+			return told(g, record, in_words[i][1]);
+	return told(g, record, record->kind);
 }
 
 /* ---- killed because memory ran out ---- */
-
-static void kills_bind(struct kill_counter *k, const struct schema *schema, const char *metric)
-{
-	uint32_t set, col;
-
-	k->set = k->col = -1;
-	if (!schema || !schema_find(schema, metric, &set, &col))
-		return;
-	k->set = (int)set;
-	k->col = (int)col;
-}
-
-/* By how much the row's counter rose; of one that was not there before nothing is known. */
-static int64_t kills_in_row(struct kill_counter *k, const struct walk *s, struct table *t, uint32_t row)
-{
-	uint32_t id = s->set[k->set].id[row];
-	struct kill_occupant *occupant = &k->occupant[row];
-	int64_t now, rose;
-
-	if (id == ROW_FREE || !(t->valid[row] >> k->col & 1))
-		return 0;
-	now = table_row(t, row)[k->col];
-	rose = occupant->id == id && now > occupant->last
-		? (int64_t)((uint64_t)now - (uint64_t)occupant->last)
-		: 0;
-	*occupant = (struct kill_occupant){id, now};
-	return MAX(rose, 0);
-}
-
-static int kills_reserve(struct kill_counter *k, uint32_t nr)
-{
-	struct kill_occupant *more =
-		nr ? array_reach(k->occupant, &k->cap, nr - 1, sizeof(*more)) : k->occupant;
-
-	if (nr && !more)
-		return -ENOMEM;
-	k->occupant = more;
-	return 0;
-}
-
-/* How many were killed, and the deepest of the instances that say so. */
-static int kills_tick(struct kill_counter *k, const struct walk *s, int64_t *ret_kills, uint32_t *ret_row)
-{
-	const struct walk_set *set = k->set < 0 ? NULL : &s->set[k->set];
-	struct table *t = set ? walk_table(s, (uint32_t)k->set) : NULL;
-	size_t deepest = 0;
-
-	*ret_kills = 0;
-	if (!set || !set->nr_moved)
-		return 0;
-	if (kills_reserve(k, set->cap) < 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < set->nr_moved; i++) {
-		uint32_t row = set->moved[i];
-		int64_t rose = kills_in_row(k, s, t, row);
-		const struct occupant *in =
-			rose ? walk_occupant(s, (uint32_t)k->set, row, set->id[row]) : NULL;
-		size_t depth = in ? in->name_len + 1 : 1;
-
-		if (rose && depth > deepest) {
-			deepest = depth;
-			*ret_kills = rose;
-			*ret_row = row;
-		}
-	}
-	return 0;
-}
 
 static int event_kills(struct gathering *g, int64_t kills, const char *where)
 {
@@ -398,12 +369,10 @@ static int event_kills(struct gathering *g, int64_t kills, const char *where)
 		g, now, "oom", "out of memory: %lld processes were killed in %s", (long long)kills, where);
 }
 
-static int event_group_kills(struct gathering *g, int64_t kills, uint32_t row)
+static int event_group_kills(struct gathering *g, const struct counter_rise *kills)
 {
-	uint32_t set = (uint32_t)g->group.set;
-	const struct occupant *in = walk_occupant(g->walk, set, row, g->walk->set[set].id[row]);
-	char *where = in ? escaped(in->name, in->name_len) : strdup("a control group");
-	int r = where ? event_kills(g, kills, where) : -ENOMEM;
+	char *where = kills->name ? escaped(kills->name, kills->name_len) : strdup("a control group");
+	int r = where ? event_kills(g, kills->by, where) : -ENOMEM;
 
 	free(where);
 	return r;
@@ -411,24 +380,16 @@ static int event_group_kills(struct gathering *g, int64_t kills, uint32_t row)
 
 static int take_kills(struct gathering *g)
 {
-	double now = seconds(g, g->walk->time_ns);
-	int64_t kills;
-	uint32_t row = 0;
-	int r = kills_tick(&g->group, g->walk, &kills, &row);
+	struct tick_view view = walk_view(g->walk);
+	struct counter_rise in_group;
+	int64_t in_node;
+	int r = kills_tick(&g->kills, &view, g->walk->time_ns, &in_group, &in_node);
 
-	if (r >= 0 && kills) {
-		r = event_group_kills(g, kills, row);
-		g->group_at = now;
-		g->group_kills += kills;
-	}
-	if (r >= 0)
-		r = kills_tick(&g->machine, g->walk, &kills, &row);
-	if (r < 0 || !kills)
-		return r;
-	if (now - g->group_at < NODE_COUNTER_LATE_S)
-		kills -= MIN(kills, g->group_kills);
-	g->group_kills = 0;
-	return kills ? event_kills(g, kills, "this node, outside the groups that are watched") : 0;
+	if (r >= 0 && in_group.by)
+		r = event_group_kills(g, &in_group);
+	if (r >= 0 && in_node)
+		r = event_kills(g, in_node, "this node, outside the groups that are watched");
+	return r;
 }
 
 /* ---- one recording ---- */
@@ -439,7 +400,7 @@ static void end_moments(struct gathering *g)
 	double end = seconds(g, s->in_tick ? s->time_ns : s->has_last ? s->last_ns : 0);
 
 	for (unsigned i = 0; i < g->nr_open; i++) {
-		struct run_event *phase = &g->m->phase[g->open[i]];
+		struct run_event *phase = &g->m->phase[g->open[i].at];
 
 		phase->end_s = MAX(end, phase->time_s);
 	}
@@ -471,10 +432,8 @@ struct gathering *run_events_begin(struct run_events *m, struct walk *walk, uint
 
 	if (!g)
 		return NULL;
-	*g = (struct gathering){
-		.m = m, .walk = walk, .node = node, .offset_s = offset_s, .until_s = NAN, .group_at = NAN};
-	kills_bind(&g->group, walk->schema, "cgroup.memory.oom_kill");
-	kills_bind(&g->machine, walk->schema, "paging.oom_kills");
+	*g = (struct gathering){.m = m, .walk = walk, .node = node, .offset_s = offset_s, .until_s = NAN};
+	kills_bind(&g->kills, walk->schema);
 	g->observer.record = observe;
 	return g;
 }
@@ -484,8 +443,7 @@ struct gathering *run_events_end(struct gathering *g)
 	if (!g)
 		return NULL;
 	end_moments(g);
-	free(g->group.occupant);
-	free(g->machine.occupant);
+	kills_release(&g->kills);
 	free(g);
 	return NULL;
 }
@@ -509,12 +467,17 @@ void run_events_sort(struct run_events *m)
 		qsort(m->event, m->nr_events, sizeof(*m->event), by_time);
 }
 
+void run_event_release(struct run_event *e)
+{
+	free(e->kind);
+	free(e->label);
+	free(e->data);
+}
+
 static void list_free(struct run_event *list, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		free(list[i].kind);
-		free(list[i].label);
-	}
+	for (size_t i = 0; i < nr; i++)
+		run_event_release(&list[i]);
 	free(list);
 }
 
@@ -601,8 +564,7 @@ static int list_take(struct run_event **list, size_t *nr, size_t most, struct ru
 		if (i < room)
 			more[(*nr)++] = from[i];
 		else {
-			free(from[i].kind);
-			free(from[i].label);
+			run_event_release(&from[i]);
 			(*left_out)++;
 		}
 		from[i] = (struct run_event){0};

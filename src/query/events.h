@@ -1,8 +1,9 @@
 /* What happened when: phases that the job told, and events, on the run's time axis.
  *
  * In a recording they are EVENT records. Phases: `phase.begin` and `phase.end` with the pair `name`; they may
- * nest and overlap, an end closes the youngest open phase of its name, and one that is never ended lasts to
- * the end of the recording. `mark` with `name` is a moment of the job's own. All others are the recorder's:
+ * nest and overlap, an end closes the youngest open phase of its name that the same process began, else the
+ * youngest of its name, and one that is never ended lasts to the end of the recording. `mark` with `name` is
+ *a moment of the job's own. All others are the recorder's:
  *
  *	stopped   the job was stopped; it lasts until it was continued
  *	signal    a signal asked the job to end
@@ -21,8 +22,10 @@
 struct run_event {
 	double time_s, end_s; /* after the start of the run; end_s is NAN for what has no length */
 	uint32_t node;
-	char *kind;  /* "phase", "mark", "stopped", "signal", "lost"…; escaped */
-	char *label; /* for people, escaped */
+	char *kind;   /* "phase", "mark", "stopped", "signal", "lost"…; escaped */
+	char *label;  /* for people, escaped */
+	char *data;   /* what a phase or a mark was told with, as a JSON object of texts; NULL: nothing */
+	bool numbers; /* a mark of nothing but KEY=NUMBER: curves tell it */
 };
 
 /* Phases, marks and other events, of each: more are counted, and not kept. */
@@ -31,6 +34,7 @@ struct run_event {
 struct run_events {
 	struct run_event *phase, *event;       /* by time; events: what people want to see in a plot */
 	size_t nr_phases, nr_events, nr_marks; /* marks are among the events */
+	size_t nr_numbers; /* of the marks, those of numbers alone: they leave room for the others */
 	size_t left_out;
 };
 
@@ -40,6 +44,7 @@ int run_events_read(const struct run *run, struct run_events **ret, struct buf *
 int run_events_read_range(
 	const struct run *run, double from_s, double to_s, struct run_events **ret, struct buf *reterr);
 struct run_events *run_events_free(struct run_events *m);
+void run_event_release(struct run_event *e);
 
 /* While recordings are read for other purposes, too: a guest for the tour; when that is over, what it found.
  */

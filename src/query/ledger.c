@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "query/counters.h"
+#include "query/event_words.h"
 #include "query/gpus.h"
 #include "query/accounts.h"
 #include "query/totals.h"
@@ -122,6 +123,8 @@ struct ledger *ledger_close(struct ledger *a)
 	gpus_release(&a->gpus);
 	meta_release(&a->ending);
 	meta_release(&a->why);
+	for (unsigned i = 0; i < a->facts.nr_left_out; i++)
+		free(a->facts.left_out[i]);
 	walk_close(a->walk);
 	free(a);
 	return NULL;
@@ -334,12 +337,31 @@ static void on_gap(struct ledger *a, const struct pairs *pairs)
 	a->facts.gap_ticks += (uint64_t)MAX(ticks, 0);
 }
 
+static int on_left_out(struct ledger *a, const struct store_record *record)
+{
+	struct ledger_facts *f = &a->facts;
+	struct buf words;
+
+	if (f->nr_left_out == LEFT_OUT_MOST)
+		return 0;
+	buf_init(&words, 8192);
+	event_words(&words, record->kind, record->pairs);
+	f->left_out[f->nr_left_out] = words.err ? NULL : strdup((const char *)words.data);
+	buf_release(&words);
+	if (!f->left_out[f->nr_left_out])
+		return -ENOMEM;
+	f->nr_left_out++;
+	return 0;
+}
+
 static int on_event(struct ledger *a, const struct store_record *record)
 {
 	a->facts.clock_steps += !strcmp(record->kind, "clock");
 	a->facts.stops += !strcmp(record->kind, "stopped");
 	if (!strcmp(record->kind, "gap"))
 		on_gap(a, record->pairs);
+	if (is_left_out(record->kind))
+		return on_left_out(a, record);
 	return strcmp(record->kind, "unavailable") ? 0 : on_unavailable(a, record->pairs);
 }
 
@@ -614,6 +636,11 @@ const struct counters *ledger_counters(const struct ledger *a)
 const struct gpus *ledger_gpus(const struct ledger *a)
 {
 	return &a->gpus;
+}
+
+const struct schema *ledger_schema(const struct ledger *a)
+{
+	return a->walk->schema;
 }
 
 const struct meta *ledger_meta(const struct ledger *a)

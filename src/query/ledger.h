@@ -36,6 +36,8 @@ enum cpu_source {
 };
 
 /* What is known at the end; all of it also of an unfinished recording. */
+#define LEFT_OUT_MOST 16
+
 struct ledger_facts {
 	uint64_t ticks;
 	int64_t last_ns; /* of any record */
@@ -58,6 +60,9 @@ struct ledger_facts {
 	const struct write_error *gap_error; /* why the last of them; NULL: there is none */
 	bool writing;			     /* a recorder has the file open */
 	bool has_cgroup, groups_left_out;
+	/* What the job told and is not recorded, and logs that told nothing: sentences, escaped. */
+	char *left_out[LEFT_OUT_MOST];
+	unsigned nr_left_out;
 	bool end_missing; /* the last ticks are not in the file, though it was finished */
 };
 
@@ -105,8 +110,9 @@ struct account_facts ledger_line(const struct ledger *a, unsigned line);
 const struct node_totals *ledger_totals(const struct ledger *a);
 const struct counters *ledger_counters(const struct ledger *a);
 const struct gpus *ledger_gpus(const struct ledger *a);
-const struct meta *ledger_meta(const struct ledger *a);	  /* META */
-const struct meta *ledger_ending(const struct ledger *a); /* SUMMARY; empty when unfinished */
+const struct meta *ledger_meta(const struct ledger *a);	    /* META */
+const struct schema *ledger_schema(const struct ledger *a); /* NULL: it was not read */
+const struct meta *ledger_ending(const struct ledger *a);   /* SUMMARY; empty when unfinished */
 /* Why a metric has no value, for people; the text is static or lives as long as the account. */
 const char *ledger_why(const struct ledger *a, const char *metric);
 /* The same of an amount or a level. */

@@ -126,6 +126,26 @@ static bool is_available(const struct schema *schema, const struct cell_column *
 	return c->col >= 0 && schema->set[c->set].metric[c->col].availability == AVAILABLE;
 }
 
+/* What is made of the column. CPU time may be that of both its parts. */
+static void column_use(struct process_columns *c, unsigned column)
+{
+	int col = c->column[column].col;
+	uint64_t bit = col < 0 ? 0 : UINT64_C(1) << col;
+
+	if (col < 0)
+		return;
+	if (column == COL_HWM || column == COL_SIGNALS_IGNORED) {
+		c->other_cols |= bit;
+	} else if (column >= NR_PARTS) {
+		c->level_cols |= bit;
+	} else {
+		c->part_cols |= bit;
+		c->parts_of[col] |= BIT(column);
+		if (column == USED_USER || column == USED_SYSTEM)
+			c->parts_of[col] |= c->parts & BIT(USED_CPU);
+	}
+}
+
 struct process_columns process_columns_of(const struct schema *schema)
 {
 	struct process_columns c = {.set = schema_find_domain(schema, DOMAIN_PROCESS)};
@@ -140,6 +160,8 @@ struct process_columns process_columns_of(const struct schema *schema)
 		c.parts |= (uint32_t)(c.column[i].col >= 0) << i;
 	if (c.column[USED_USER].col >= 0 && c.column[USED_SYSTEM].col >= 0)
 		c.parts |= UINT32_C(1) << USED_CPU;
+	for (unsigned i = 0; i < NR_PROCESS_COLUMNS; i++)
+		column_use(&c, i);
 	c.estimates_pss = is_available(schema, &c.column[COL_PSS]);
 	c.estimates_uss = is_available(schema, &c.column[COL_PRIVATE_DIRTY]);
 	return c;
@@ -384,18 +406,26 @@ static void ignores_sigchld(struct live_processes *l, struct live_process *p)
 	p->ignores_sigchld = true;
 }
 
-static void process_update(
-	struct live_processes *l, struct live_process *p, const int64_t *cell, uint64_t valid)
+/* The mask of parts that these columns change. */
+static uint32_t parts_in(const struct process_columns *at, uint64_t cols)
 {
-	struct live_processes_cells c = {.at = &l->at, .cell = cell, .valid = valid};
-	int64_t level[NR_LEVELS], v;
-	uint32_t level_valid;
-	bool is_read = false; /* more than its clock */
+	uint32_t parts = 0;
 
-	for (uint32_t rest = l->at.parts; rest; rest &= rest - 1) {
+	for (uint64_t rest = cols & at->part_cols; rest; rest &= rest - 1)
+		parts |= at->parts_of[__builtin_ctzll(rest)];
+	return parts;
+}
+
+static void parts_update(struct live_processes *l, struct live_process *p,
+	const struct live_processes_cells *c, uint32_t parts)
+{
+	bool is_read = false; /* more than its clock */
+	int64_t v;
+
+	for (uint32_t rest = parts; rest; rest &= rest - 1) {
 		unsigned part = (unsigned)__builtin_ctz(rest);
 
-		if (!part_get(&c, part, &v) || (v == p->part[part].last && p->part_seen >> part & 1))
+		if (!part_get(c, part, &v) || (v == p->part[part].last && p->part_seen >> part & 1))
 			continue;
 		is_read |= part != USED_CPU && v != p->part[part].last;
 		part_set(l, p, part, v);
@@ -404,14 +434,38 @@ static void process_update(
 		memset(p->left, 0, sizeof(p->left));
 		memset(p->due, 0, sizeof(p->due));
 	}
-	level_valid = levels_get(&c, level);
-	levels_set(l, p, level, level_valid);
-	if (cell_get(&c, COL_HWM, &v))
+}
+
+static void others_update(
+	struct live_processes *l, struct live_process *p, const struct live_processes_cells *c)
+{
+	int64_t v;
+
+	if (cell_get(c, COL_HWM, &v))
 		p->hwm = MAX(p->hwm, v);
 	hwm_set(l, p->groups, p->hwm);
 	/* Who ignores SIGKILL, too, is a thread of the kernel and has no children that count. */
-	if (cell_get(&c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT))
+	if (cell_get(c, COL_SIGNALS_IGNORED, &v) && v & SIGCHLD_BIT && !(v & SIGKILL_BIT))
 		ignores_sigchld(l, p);
+}
+
+/* Some of its cells (a mask) are other than they were. */
+static void process_update(
+	struct live_processes *l, struct live_process *p, const int64_t *cell, uint64_t valid, uint64_t cols)
+{
+	struct live_processes_cells c = {.at = &l->at, .cell = cell, .valid = valid};
+	int64_t level[NR_LEVELS], v;
+
+	if (p->anew)
+		cols = UINT64_MAX;
+	p->anew = false;
+	if (cols & l->at.part_cols)
+		parts_update(l, p, &c, parts_in(&l->at, cols));
+	if (cols & l->at.other_cols)
+		others_update(l, p, &c);
+	if (!(cols & l->at.level_cols))
+		return;
+	levels_set(l, p, level, levels_get(&c, level));
 	if (!p->had_pss && cell_get(&c, COL_PSS, &v)) {
 		p->had_pss = true;
 		l->pss_reads++;
@@ -665,12 +719,14 @@ int live_join(struct live_processes *l, const struct store_record *record)
 	if (r < 0)
 		return r;
 	p = &l->process[index];
+	p->anew = true;
 	process_regroup(l, p, said->groups);
 	take_execs(l, p, is_new, identity);
 	pairs_get_num(identity, "ppid", &ppid);
 	p->late |= said->late;
 	p->pid = (uint32_t)said->pid;
 	p->ppid = (uint32_t)ppid;
+	p->born_ns = start_ns ? start_ns : p->born_ns;
 	if (p->pid) {
 		r = idmap_put(&l->by_pid, p->pid, id);
 		if (r < 0)
@@ -899,10 +955,10 @@ void live_tick(struct live_processes *l)
 	l->loose = false;
 	for (uint32_t i = 0; i < t->nr_touched; i++) {
 		uint32_t row = t->touched[i];
-		struct live_process *p = process_of_row(l, row);
+		struct live_process *p = live_in_row(l, t, row);
 
-		if (p && t->id[row] == p->id)
-			process_update(l, p, table_row(t, row), t->valid[row]);
+		if (p)
+			process_update(l, p, table_row(t, row), t->valid[row], t->changed[row]);
 	}
 	count_at_once(l, l->walk->time_ns);
 }

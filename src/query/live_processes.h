@@ -79,6 +79,9 @@ struct process_columns {
 	bool is_read;	/* something of them is */
 	uint32_t parts; /* mask of those that can be known */
 	struct cell_column column[NR_PROCESS_COLUMNS];
+	/* By column of the set, masks of the parts that are made of it; of those that others are made of. */
+	uint32_t parts_of[METRICS_MAX];
+	uint64_t part_cols, level_cols, other_cols;
 	bool estimates_pss, estimates_uss; /* processes not yet read count by estimate */
 };
 
@@ -96,7 +99,11 @@ struct live_processes {
 	struct live_process {
 		uint32_t id, row; /* STORE_NO_ROW: not bound now */
 		uint32_t pid, ppid;
+		int64_t born_ns; /* 0: not known */
 		bool late, ignores_sigchld;
+		/* Its row of the table of processes, for what reads along: index + 1; 0: not looked for. */
+		uint32_t place;
+		bool anew;	       /* it was described, or bound: all of its cells are to be looked at */
 		uint64_t groups, ever; /* masks: now, at any time */
 		uint32_t part_seen;    /* mask: had a value at least once */
 		uint32_t level_valid;
@@ -141,6 +148,16 @@ void live_tick(struct live_processes *l);
 int live_gone(struct live_processes *l, uint32_t id, int64_t time_ns, const struct pairs *last);
 /* NULL: no live process has this id. Valid until one comes or goes. */
 const struct live_process *live_find(const struct live_processes *l, uint32_t id);
+/* The process that this row of the table is of; NULL: none that is known. */
+static inline struct live_process *live_in_row(
+	const struct live_processes *l, const struct table *t, uint32_t row)
+{
+	struct live_process *p =
+		row < l->nr_by_row && l->by_row[row] ? &l->process[l->by_row[row] - 1] : NULL;
+
+	return p && t->id[row] == p->id ? p : NULL;
+}
+
 /* What it used while it was recorded. */
 int64_t process_used(const struct live_process *p, enum used used);
 void live_lost(struct live_processes *l);

@@ -10,6 +10,8 @@
 #include "base/parallel.h"
 #include "base/str.h"
 #include "query/align.h"
+#include "query/courses.h"
+#include "query/events.h"
 #include "query/grid.h"
 #include "query/process_table.h"
 
@@ -18,6 +20,8 @@
 /* Steps of the grids of groups, of which there can be many. */
 #define GROUP_GRID_MOST (GRID_MOST / 8)
 #define SHORTEST_STEP_NS INT64_C(1000000)
+/* Of phases, that are kept of each of many recordings. */
+#define REPETITIONS_LEAST 64
 
 /* The order of levels on the grid: those of which there is more between ticks come first. */
 /* clang-format off */
@@ -43,6 +47,7 @@ struct node_line {
 struct query_node {
 	struct ledger *ledger;
 	struct process_filling *filling; /* NULL: the processes are not wanted */
+	struct phase_reading *phases;
 	struct node_line *line;
 	unsigned nr_lines;
 	int64_t offset_ns; /* its start after the run's */
@@ -59,6 +64,7 @@ struct nodes {
 	struct grid_shape whole, group;
 	struct grid_totals of[PARALLEL_MOST]; /* by thread */
 	struct process_table **processes;     /* by recording; NULL: not wanted */
+	struct courses *courses;	      /* NULL: not wanted */
 };
 
 static double seconds(int64_t ns)
@@ -189,6 +195,7 @@ static void node_close(struct query_node *n)
 {
 	ledger_close(n->ledger);
 	process_filling_free(n->filling);
+	phase_reading_free(n->phases);
 	for (unsigned k = 0; k < n->nr_lines; k++) {
 		tracker_release(&n->line[k].tracker);
 		grid_pen_release(&n->line[k].pen);
@@ -208,10 +215,18 @@ static int node_walk(struct nodes *all, struct query_node *n)
 			n->interval = seconds(MAX(interval_ns, 0));
 		}
 		r = take_point(all, n, &point);
+		if (r >= 0)
+			r = phase_reading_point(n->phases, &point);
 		if (r < 0)
 			break;
 	}
 	return r;
+}
+
+/* Of each recording: all of them are in memory in the end. */
+static size_t repetitions_most(const struct nodes *all)
+{
+	return MAX((size_t)MOMENTS_MOST / all->run->nr, (size_t)REPETITIONS_LEAST);
 }
 
 static int node_read(void *arg, unsigned worker, size_t i)
@@ -221,16 +236,23 @@ static int node_read(void *arg, unsigned worker, size_t i)
 	struct summary *s = all->alone ? all->summary : &all->summary->node[i];
 	int r = ledger_open(all->run->path[i], &n.ledger);
 
+	if (r >= 0)
+		r = (n.phases = phase_reading_new(n.ledger, n.offset_ns, repetitions_most(all))) ? 0
+												 : -ENOMEM;
 	if (r >= 0 && all->processes)
 		r = (n.filling = process_filling_new(n.ledger, (uint32_t)i)) ? 0 : -ENOMEM;
+	if (r >= 0 && all->courses)
+		r = process_filling_courses(n.filling, all->courses, n.offset_ns);
 	if (r >= 0)
 		r = node_walk(all, &n);
 	if (r >= 0)
 		r = node_fill(all, &n, all->run->path[i], s);
+	if (r >= 0)
+		r = phase_reading_finish(n.phases, &s->phases);
 	if (r >= 0 && !all->alone)
 		r = node_add(&n, &all->of[worker]);
 	if (r >= 0 && all->processes)
-		r = process_filling_finish(n.filling, n.ledger, &all->processes[i]);
+		r = process_filling_finish(n.filling, n.ledger, worker, &all->processes[i]);
 	node_close(&n);
 	return r;
 }
@@ -313,6 +335,23 @@ static int combine_groups(struct nodes *all, struct summary *s, double interval)
 	return r;
 }
 
+static int combine_phases(struct summary *s)
+{
+	const struct phases **of = calloc(s->nr_nodes, sizeof(const struct phases *));
+	const char **host = calloc(s->nr_nodes, sizeof(const char *));
+	int r = of && host ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < s->nr_nodes && r >= 0; i++) {
+		of[i] = s->node[i].phases;
+		host[i] = s->node[i].host;
+	}
+	if (r >= 0)
+		r = phases_combine(of, host, s->nr_nodes, MOMENTS_MOST, &s->phases);
+	free(of);
+	free(host);
+	return r;
+}
+
 static int combine(struct nodes *all)
 {
 	double interval = seconds(all->interval_ns);
@@ -328,6 +367,8 @@ static int combine(struct nodes *all)
 	if (r >= 0)
 		r = summary_combine(all->summary, &t);
 	tracker_release(&t);
+	if (r >= 0)
+		r = combine_phases(all->summary);
 	return r < 0 ? r : combine_groups(all, all->summary, interval);
 }
 
@@ -355,6 +396,7 @@ static void nodes_close(struct nodes *all)
 	for (size_t i = 0; all->processes && i < all->run->nr; i++)
 		process_table_free(all->processes[i]);
 	free(all->processes);
+	courses_free(all->courses);
 	run_align_free(all->node, all->run->nr);
 }
 
@@ -371,8 +413,8 @@ static int nodes_prepare(struct nodes *all, bool processes)
 	return 0;
 }
 
-int summary_read_with_processes(
-	const struct run *run, struct summary **ret, struct process_table **ret_processes, struct buf *reterr)
+int summary_read_with_courses(const struct run *run, struct summary **ret,
+	struct process_table **ret_processes, struct courses **ret_courses, struct buf *reterr)
 {
 	struct nodes all = {.run = run, .summary = calloc(1, sizeof(struct summary)), .alone = run->nr == 1};
 	size_t at = run->nr;
@@ -380,14 +422,20 @@ int summary_read_with_processes(
 
 	if (r >= 0 && !all.alone)
 		r = nodes_align(&all, reterr);
+	if (r >= 0 && ret_courses)
+		r = courses_new(run, all.interval_ns, &all.courses);
 	if (r >= 0)
 		r = parallel_each(run->nr, node_read, &all, &at);
 	if (r < 0 && at < run->nr)
 		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
 	if (r >= 0 && !all.alone)
 		r = combine(&all);
+	if (r >= 0 && ret_courses)
+		r = courses_finish(all.courses);
 	if (r >= 0 && ret_processes)
 		r = process_tables_join(all.processes, run->nr, ret_processes);
+	if (r >= 0 && ret_courses)
+		*ret_courses = TAKE_PTR(all.courses);
 	nodes_close(&all);
 	if (r < 0) {
 		summary_free(all.summary);
@@ -401,7 +449,13 @@ int summary_read_with_processes(
 	return 0;
 }
 
+int summary_read_with_processes(
+	const struct run *run, struct summary **ret, struct process_table **ret_processes, struct buf *reterr)
+{
+	return summary_read_with_courses(run, ret, ret_processes, NULL, reterr);
+}
+
 int summary_read(const struct run *run, struct summary **ret, struct buf *reterr)
 {
-	return summary_read_with_processes(run, ret, NULL, reterr);
+	return summary_read_with_courses(run, ret, NULL, NULL, reterr);
 }

@@ -16,6 +16,7 @@ int fill_node(struct summary *s, const struct ledger *a);
 int fill_group_limits(struct summary *s, const struct summary *whole, const struct meta *meta);
 /* What was counted for the job, and the share of its CPU time in which it was; when FIG_CPU is there. */
 int fill_counters(struct summary *s, const struct ledger *a);
+int fill_told(struct summary *s, const struct ledger *a);
 /* Of the whole (line 0) all devices, of a group those that it used. */
 int fill_gpus(struct summary *s, const struct ledger *a, unsigned line);
 void fill_peaks(struct summary *s, struct tracker *t);
@@ -42,6 +43,7 @@ struct parts {
 };
 
 int combine_counters(struct summary *total, const struct parts *of);
+int combine_told(struct summary *total, const struct parts *of);
 int combine_gpus(struct summary *total, const struct parts *of);
 
 /* The whole run from its nodes, when they are filled; then its groups, one after the other. */

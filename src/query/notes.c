@@ -270,6 +270,8 @@ static void note_recording(struct summary *s, const struct ledger *a)
 	if (s->figure[FIG_REDACTED].value > 0 && !s->figure[FIG_REDACTED].why)
 		summary_note(s, "secrets were blanked in %.0f command line%s (***)",
 			s->figure[FIG_REDACTED].value, plural(s->figure[FIG_REDACTED].value));
+	for (unsigned i = 0; i < f->nr_left_out; i++)
+		summary_note(s, "%s", f->left_out[i]);
 	if (f->stops)
 		summary_note(s, "the job was stopped %llu time%s", (unsigned long long)f->stops,
 			plural((double)f->stops));

@@ -4,9 +4,10 @@
  * better than the last sample and replaces it. */
 #include "query/process_table.h"
 
+#include "query/align.h"
 #include "base/owned.h"
 #include "base/parallel.h"
-#include "query/live_processes.h"
+#include "query/courses.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,9 +37,43 @@ struct process_filling {
 	struct walk_observer observer;
 	struct process_table t;
 	struct live_processes *live; /* the ledger's */
-	struct idmap index;	     /* id -> row */
+	struct process_numbers numbers;
 	uint32_t node;
+	struct course_reading *course; /* NULL: not asked for */
 };
+
+int process_numbers_take(struct process_numbers *n, uint32_t id, uint32_t *ret)
+{
+	*ret = idmap_get(&n->now, id);
+	if (*ret != IDMAP_NONE)
+		return 0;
+	if (n->nr >= IDMAP_NONE - n->first)
+		return -ENOMEM;
+	*ret = n->first + n->nr;
+	if (idmap_put(&n->now, id, *ret) < 0 || (n->keeps_all && idmap_put(&n->all, id, *ret) < 0))
+		return -ENOMEM;
+	n->nr++;
+	return 0;
+}
+
+int process_number_record(struct process_numbers *n, const struct store_record *record)
+{
+	uint32_t number;
+	int r = 0;
+
+	if (record->type == STORE_INSTANCE || record->type == STORE_GONE)
+		r = process_numbers_take(n, record->id, &number);
+	if (record->type == STORE_GONE)
+		idmap_remove(&n->now, record->id);
+	return r;
+}
+
+void process_numbers_release(struct process_numbers *n)
+{
+	idmap_release(&n->now);
+	idmap_release(&n->all);
+	*n = (struct process_numbers){0};
+}
 
 static int copy_bytes(char **to, size_t *len, const struct pair *pair)
 {
@@ -80,13 +115,13 @@ static struct process_row *row_new(struct process_filling *f)
 /* The row of an instance; made when it is new. */
 static struct process_row *row_of(struct process_filling *f, uint32_t id, int64_t time_ns)
 {
-	uint32_t at = idmap_get(&f->index, id);
 	struct process_row *row;
+	uint32_t at;
 
-	if (at != IDMAP_NONE)
-		return &f->t.row[at];
-	if (f->t.nr >= IDMAP_NONE || idmap_put(&f->index, id, (uint32_t)f->t.nr) < 0)
+	if (process_numbers_take(&f->numbers, id, &at) < 0)
 		return NULL;
+	if (at < f->t.nr)
+		return &f->t.row[at];
 	row = row_new(f);
 	if (!row)
 		return NULL;
@@ -142,7 +177,9 @@ static int on_instance(struct process_filling *f, const struct store_record *rec
 	/* The kernel ends every word with a NUL; here they are parted by them. */
 	if (row->command_len && !row->command[row->command_len - 1])
 		row->command_len--;
-	return 0;
+	if (!f->course || record->row == STORE_NO_ROW)
+		return 0;
+	return course_bind(f->course, (uint32_t)(row - f->t.row), row);
 }
 
 /* The names of these groups. */
@@ -171,7 +208,7 @@ static int take_groups(struct process_filling *f, struct process_row *row, uint6
 
 static int harvest(struct process_filling *f, const struct live_process *p)
 {
-	uint32_t at = idmap_get(&f->index, p->id);
+	uint32_t at = idmap_get(&f->numbers.now, p->id);
 	struct process_row *row = at == IDMAP_NONE ? NULL : &f->t.row[at];
 
 	if (!row)
@@ -244,8 +281,10 @@ static int on_gone(struct process_filling *f, const struct store_record *record)
 		memcpy(row->how, how->value, MIN(how->len, sizeof(row->how) - 1));
 	row->ended = true;
 	row->value[PROCESS_END] = (double)record->time_ns / 1e9;
-	idmap_remove(&f->index, record->id);
-	return 0;
+	idmap_remove(&f->numbers.now, record->id);
+	if (!f->course)
+		return 0;
+	return course_gone(f->course, (uint32_t)(row - f->t.row), row, record->time_ns);
 }
 
 static int harvest_all(struct process_filling *f)
@@ -260,8 +299,10 @@ static int harvest_all(struct process_filling *f)
 /* Those that are not there any more and never said farewell. */
 static void mark_lost(struct process_filling *f)
 {
-	for (uint32_t i = 0; f->index.cell && i <= f->index.mask; i++) {
-		const struct idmap_cell *cell = &f->index.cell[i];
+	const struct idmap *now = &f->numbers.now;
+
+	for (uint32_t i = 0; now->cell && i <= now->mask; i++) {
+		const struct idmap_cell *cell = &now->cell[i];
 
 		if (cell->value1 && !live_find(f->live, (uint32_t)cell->key))
 			memcpy(f->t.row[cell->value1 - 1].how, "lost", 5);
@@ -345,10 +386,33 @@ static int observe(struct walk_observer *o, const struct store_record *record)
 	case STORE_GONE:
 		return live_is_of(f->live, record) ? on_gone(f, record) : 0;
 	case STORE_LOST:
+		if (f->course)
+			course_lost(f->course, f->t.row);
 		return harvest_all(f);
+	case STORE_META:
+		if (f->course)
+			course_meta(f->course);
+		return 0;
+	case STORE_SCHEMA:
+		if (f->course)
+			course_schema(f->course);
+		return 0;
 	default:
 		return 0;
 	}
+}
+
+static int after_tick(struct walk_observer *o)
+{
+	struct process_filling *f = (struct process_filling *)o;
+
+	return course_tick(f->course, f->t.row, &f->numbers.now);
+}
+
+int process_filling_courses(struct process_filling *f, struct courses *all, int64_t offset_ns)
+{
+	f->observer.after_tick = after_tick;
+	return course_open(all, f->node, offset_ns, f->live, &f->course);
 }
 
 struct process_filling *process_filling_new(struct ledger *a, uint32_t node)
@@ -364,14 +428,19 @@ struct process_filling *process_filling_new(struct ledger *a, uint32_t node)
 	return f;
 }
 
+static void row_release(struct process_row *row)
+{
+	free(row->name);
+	free(row->exe);
+	free(row->command);
+	free(row->groups);
+	free(row->course);
+}
+
 static void rows_free(struct process_row *row, size_t nr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		free(row[i].name);
-		free(row[i].exe);
-		free(row[i].command);
-		free(row[i].groups);
-	}
+	for (size_t i = 0; i < nr; i++)
+		row_release(&row[i]);
 	free(row);
 }
 
@@ -380,7 +449,8 @@ struct process_filling *process_filling_free(struct process_filling *f)
 	if (!f)
 		return NULL;
 	rows_free(f->t.row, f->t.nr);
-	idmap_release(&f->index);
+	course_close(f->course);
+	process_numbers_release(&f->numbers);
 	free(f);
 	return NULL;
 }
@@ -399,11 +469,14 @@ static double cpu_in_no_row(const struct process_table *t, const struct ledger *
 	return MAX(rest, 0);
 }
 
-int process_filling_finish(struct process_filling *f, const struct ledger *a, struct process_table **ret)
+int process_filling_finish(
+	struct process_filling *f, const struct ledger *a, unsigned worker, struct process_table **ret)
 {
 	struct process_table *t;
 	int r = recording_end(f, ledger_facts(a)->last_ns);
 
+	if (r >= 0 && f->course)
+		r = course_finish(f->course, worker, f->t.row, f->t.nr);
 	if (r < 0)
 		return r;
 	t = calloc(1, sizeof(*t));
@@ -475,7 +548,6 @@ static int read_recording(void *arg, unsigned worker, size_t i)
 	struct point ignored;
 	int r = ledger_open(all->run->path[i], &a);
 
-	(void)worker;
 	if (r < 0)
 		return r;
 	f = process_filling_new(a, (uint32_t)i);
@@ -483,7 +555,7 @@ static int read_recording(void *arg, unsigned worker, size_t i)
 	while (r >= 0 && (r = ledger_next(a, &ignored)) > 0)
 		;
 	if (r >= 0)
-		r = process_filling_finish(f, a, &all->table[i]);
+		r = process_filling_finish(f, a, worker, &all->table[i]);
 	process_filling_free(f);
 	ledger_close(a);
 	return r;
@@ -515,6 +587,32 @@ struct process_table *process_table_free(struct process_table *t)
 	free(t->host);
 	free(t);
 	return NULL;
+}
+
+/* ---- a part of the time ---- */
+
+int process_table_cut(
+	struct process_table *t, const struct run *run, double from_s, double to_s, struct buf *reterr)
+{
+	struct run_node *node = NULL;
+	int r = run_align(run, &node, reterr);
+	size_t kept = 0;
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t->nr; i++) {
+		double start = run_node_offset_s(&node[t->row[i].node]) +
+			known_max(t->row[i].value[PROCESS_START], 0);
+
+		if (start > to_s || start + t->row[i].value[PROCESS_WALL] < from_s)
+			row_release(&t->row[i]);
+		else
+			t->row[kept++] = t->row[i];
+	}
+	t->nr = kept;
+	t->cpu_in_no_row = NAN;
+	run_align_free(node, run->nr);
+	return 0;
 }
 
 /* ---- order ---- */

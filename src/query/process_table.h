@@ -3,6 +3,7 @@
 #ifndef QUERY_PROCESS_TABLE_H
 #define QUERY_PROCESS_TABLE_H
 
+#include "base/idmap.h"
 #include "metric/quantity.h"
 #include "query/run.h"
 
@@ -66,7 +67,29 @@ struct process_row {
 			*/
 	uint32_t node; /* index of the recording in the run */
 	uint32_t id;   /* of the instance in that recording's set of processes */
+	struct process_course
+		*course; /* over time (query/courses); NULL: not asked for, or never seen at a tick */
 };
+
+/* The rows of a table, in the order in which their processes were first told of: an id that comes again after
+ * its end is another process. */
+struct process_numbers {
+	struct idmap now; /* by id, of those that have not ended */
+	struct idmap all; /* by id, the last that had it; where it is kept */
+	bool keeps_all;
+	uint32_t first, nr;
+};
+
+struct store_record;
+/* The number of a process, a new one where it has none. -ENOMEM */
+int process_numbers_take(struct process_numbers *n, uint32_t id, uint32_t *ret);
+/* What a record of the set of processes does to them. */
+int process_number_record(struct process_numbers *n, const struct store_record *record);
+void process_numbers_release(struct process_numbers *n);
+static inline uint32_t process_number(const struct process_numbers *n, uint32_t id) /* IDMAP_NONE */
+{
+	return id ? idmap_get(&n->all, id) : IDMAP_NONE;
+}
 
 struct process_table {
 	struct process_row *row;
@@ -87,9 +110,13 @@ struct process_table *process_table_free(struct process_table *t);
 struct ledger;
 struct process_filling;
 struct process_filling *process_filling_new(struct ledger *a, uint32_t node); /* NULL: no memory */
+/* The course of each of them, too. -ENOMEM */
+struct courses;
+int process_filling_courses(struct process_filling *f, struct courses *all, int64_t offset_ns);
 struct process_filling *process_filling_free(struct process_filling *f);
-/* The table of the recording; the account is at its end. */
-int process_filling_finish(struct process_filling *f, const struct ledger *a, struct process_table **ret);
+/* The table of the recording, which this of several threads has read; the account is at its end. */
+int process_filling_finish(
+	struct process_filling *f, const struct ledger *a, unsigned worker, struct process_table **ret);
 /* Those of all recordings become one, which the caller gets; the others stay behind, empty. */
 int process_tables_join(struct process_table **table, size_t nr, struct process_table **ret);
 
@@ -110,6 +137,9 @@ enum process_order {
 };
 
 extern const char *const process_order_names[NR_ORDERS + 1]; /* NULL at the end */
+/* Leaves those that lived in this part of the run, whose table it is. */
+int process_table_cut(
+	struct process_table *t, const struct run *run, double from_s, double to_s, struct buf *reterr);
 /* What is not known comes last in any order. */
 void process_table_sort(struct process_table *t, enum process_order by, bool reverse);
 #endif

@@ -29,6 +29,7 @@ void rows_release(struct rows *r)
 	free(r->rests);
 	free(r->busy);
 	free(r->look);
+	free(r->news);
 	*r = (struct rows){0};
 }
 
@@ -42,7 +43,8 @@ static int rows_reserve(struct rows *r, uint32_t nr)
 	nr = MAX(nr + 16, cap * 2);
 	if (ARRAY_RESIZE(r->value, nr) < 0 || ARRAY_RESIZE(r->grown, nr * rates) < 0 ||
 		ARRAY_RESIZE(r->id, nr) < 0 || ARRAY_RESIZE(r->rests, nr) < 0 ||
-		ARRAY_RESIZE(r->busy, nr) < 0 || ARRAY_RESIZE(r->look, nr) < 0)
+		ARRAY_RESIZE(r->busy, nr) < 0 || ARRAY_RESIZE(r->look, nr) < 0 ||
+		ARRAY_RESIZE(r->news, nr) < 0)
 		return -ENOMEM;
 	for (uint32_t i = cap; i < nr; i++) {
 		r->value[i] = NAN;
@@ -129,7 +131,7 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 		for (uint32_t k = 0; k < l->nr; k++)
 			l->value[i][k] = col < 0 || !(t->valid[row[k]] >> col & 1)
 				? NAN
-				: scaled(scaling, (double)t->cell[(size_t)row[k] * t->nr_cols + (size_t)col]);
+				: cell_in_unit(scaling, t->cell[(size_t)row[k] * t->nr_cols + (size_t)col]);
 	}
 }
 
@@ -213,8 +215,11 @@ static bool same(double a, double b)
 
 static void row_put(struct rows *r, uint32_t row, double value)
 {
-	r->changed |= !same(value, r->value[row]);
+	if (same(value, r->value[row]))
+		return;
 	r->value[row] = value;
+	r->news[r->nr_news++] = row;
+	r->changed = true;
 }
 
 /* Computes them anew. */
@@ -344,7 +349,7 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 		return -ENOMEM;
 	r->changed = set->occupants_changed;
 	r->only = only;
-	r->nr_looked = 0;
+	r->nr_looked = r->nr_news = 0;
 	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
 	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))
 		return 0;

@@ -31,6 +31,10 @@ void split_release(struct split *p)
 	free(p->groups);
 	free(p->active);
 	free(p->is_active);
+	free(p->member);
+	free(p->first_member);
+	free(p->moved);
+	free(p->is_moved);
 	idmap_release(&p->of);
 	*p = (struct split){0};
 }
@@ -39,7 +43,8 @@ static int split_reserve(struct split *p, uint32_t nr)
 {
 	if (nr <= p->cap)
 		return 0;
-	if (ARRAY_RESIZE(p->class, nr) < 0 || ARRAY_RESIZE(p->groups, nr) < 0)
+	if (ARRAY_RESIZE(p->class, nr) < 0 || ARRAY_RESIZE(p->groups, nr) < 0 ||
+		ARRAY_RESIZE(p->member, nr) < 0)
 		return -ENOMEM;
 	for (; p->cap < nr; p->cap++) {
 		p->class[p->cap] = CLASS_NONE;
@@ -200,11 +205,31 @@ static bool find_group(struct split *p, const struct walk *s)
 	return p->mask != 0;
 }
 
+static void list_members(struct split *p, uint32_t nr_rows)
+{
+	uint32_t *first = p->first_member;
+
+	if (!p->nr)
+		return;
+	memset(first, 0, (p->nr + 2) * sizeof(*first));
+	for (uint32_t row = 0; row < nr_rows; row++)
+		if (p->class[row] != CLASS_NONE)
+			first[p->class[row] + 2]++;
+	for (uint32_t i = 0; i < p->nr; i++)
+		first[i + 1] += first[i];
+	for (uint32_t row = 0; row < nr_rows; row++)
+		if (p->class[row] != CLASS_NONE)
+			p->member[first[p->class[row] + 1]++] = row;
+}
+
 static int find_active(struct split *p, const struct walk *s)
 {
 	if (p->nr > p->cap_active) {
-		if (ARRAY_RESIZE(p->active, p->nr) < 0 || ARRAY_RESIZE(p->is_active, p->nr) < 0)
+		if (ARRAY_RESIZE(p->active, p->nr) < 0 || ARRAY_RESIZE(p->is_active, p->nr) < 0 ||
+			ARRAY_RESIZE(p->moved, p->nr) < 0 || ARRAY_RESIZE(p->is_moved, p->nr) < 0 ||
+			ARRAY_RESIZE(p->first_member, p->nr + 2) < 0)
 			return -ENOMEM;
+		memset(p->is_moved + p->cap_active, 0, p->nr - p->cap_active);
 		p->cap_active = p->nr;
 	}
 	p->nr_active = 0;
@@ -220,6 +245,7 @@ static int find_active(struct split *p, const struct walk *s)
 		p->is_active[class] = 1;
 		p->active[p->nr_active++] = class;
 	}
+	list_members(p, s->set[p->set].nr_rows);
 	return 0;
 }
 
@@ -242,23 +268,60 @@ int split_tick(struct split *p, const struct walk *s)
 	return r < 0 ? r : find_active(p, s);
 }
 
-void split_fold(const struct split *p, const struct walk *s, const double *value, struct fold *fold)
+static void fold_class(const struct split *p, uint32_t class, const double *value, struct fold *fold)
 {
-	uint32_t nr_rows = s->set[p->set].nr_rows;
+	struct fold f = {0};
 
+	for (uint32_t i = p->first_member[class]; i < p->first_member[class + 1]; i++)
+		fold_add(&f, value[p->member[i]], false);
+	fold[class] = f;
+}
+
+static void fold_groups(const struct split *p, uint32_t nr_rows, const double *value, struct fold *fold)
+{
 	for (uint32_t i = 0; i < p->nr_active; i++)
 		fold[p->active[i]] = (struct fold){0};
-	if (p->q.per == PER_GROUP) {
-		for (uint32_t row = 0; row < nr_rows; row++)
-			for (uint64_t left = p->groups[row]; left; left &= left - 1)
-				fold_add(&fold[__builtin_ctzll(left)], value[row], false);
-		return;
-	}
-	if (p->total != CLASS_NONE) {
-		fold_add(&fold[0], value[p->total], true);
-		return;
-	}
 	for (uint32_t row = 0; row < nr_rows; row++)
-		if (p->class[row] != CLASS_NONE)
-			fold_add(&fold[p->class[row]], value[row], false);
+		for (uint64_t left = p->groups[row]; left; left &= left - 1)
+			fold_add(&fold[__builtin_ctzll(left)], value[row], false);
+}
+
+void split_fold(const struct split *p, const struct walk *s, const double *value, struct fold *fold)
+{
+	if (p->q.per == PER_GROUP) {
+		fold_groups(p, s->set[p->set].nr_rows, value, fold);
+		return;
+	}
+	for (uint32_t i = 0; p->total == CLASS_NONE && i < p->nr_active; i++)
+		fold_class(p, p->active[i], value, fold);
+	if (p->total != CLASS_NONE) {
+		fold[0] = (struct fold){0};
+		fold_add(&fold[0], value[p->total], true);
+	}
+}
+
+uint32_t split_fold_rows(struct split *p, const struct walk *s, const double *value, const uint32_t *row,
+	uint32_t nr, struct fold *fold, const uint32_t **ret_lines)
+{
+	uint32_t nr_moved = 0;
+
+	if (p->q.per == PER_GROUP || p->total != CLASS_NONE) {
+		split_fold(p, s, value, fold);
+		*ret_lines = p->active;
+		return p->nr_active;
+	}
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t class = p->class[row[i]];
+
+		if (class == CLASS_NONE || p->is_moved[class])
+			continue;
+		p->is_moved[class] = 1;
+		p->moved[nr_moved++] = class;
+	}
+	for (uint32_t i = 0; i < nr_moved; i++) {
+		p->is_moved[p->moved[i]] = 0;
+		fold_class(p, p->moved[i], value, fold);
+	}
+	*ret_lines = p->moved;
+	return nr_moved;
 }

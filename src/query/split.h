@@ -41,6 +41,10 @@ struct split {
 	uint32_t *active; /* classes that have rows now; PER_GROUP: all */
 	uint8_t *is_active;
 	uint32_t nr_active, cap_active;
+	/* The rows of each class but PER_GROUP, those of one after those of another. */
+	uint32_t *member, *first_member;
+	uint32_t *moved; /* classes of which a row has another value */
+	uint8_t *is_moved;
 };
 
 int split_init(struct split *p, const struct split_query *q, uint32_t set); /* -ENOMEM */
@@ -57,4 +61,8 @@ static inline uint64_t split_lines(const struct split *p, uint32_t row)
 
 /* The values of all rows into fold[p->nr], of which those of the active lines begin anew. */
 void split_fold(const struct split *p, const struct walk *s, const double *value, struct fold *fold);
+/* The same when the rows are those that they were, and only these have other values: how many lines have one,
+ * too, which are in *ret_lines. */
+uint32_t split_fold_rows(struct split *p, const struct walk *s, const double *value, const uint32_t *row,
+	uint32_t nr, struct fold *fold, const uint32_t **ret_lines);
 #endif

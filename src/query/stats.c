@@ -1,5 +1,5 @@
 /* Statistics: the summary's figures where it has them, so that no report contradicts `tacho show`; sums over
- * the table of processes; and what stats_walk.c found over time.
+ * the table of processes; and what query/courses found over time.
  *
  * Means and quantiles of memory, and quantiles of cores, are over the time in which there were processes. The
  * mean of cores is over the run, so that those of groups and users add up; of a process over its life.
@@ -9,10 +9,11 @@
 #include "query/stats.h"
 
 #include "base/str.h"
+#include "query/courses.h"
 #include "query/stats_gpus.h"
-#include "query/stats_pass.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* clang-format off */
@@ -141,9 +142,40 @@ static const struct {
 struct filling {
 	const struct summary *summary;
 	const struct process_table *table;
-	struct stats_found found;
+	const struct courses *courses;
+	struct stats_users users;
+	struct stats_gpus_found gpus; /* empty: there is none */
 	struct stats *stats;
 };
+
+/* clang-format off */
+#define UNKNOWN {[0 ... NR_MEMORY_LEVELS - 1] = NAN}
+/* clang-format on */
+static const struct process_course no_course = {
+	.cores_peak = NAN, .cores_peak_at = NAN, .mean = UNKNOWN, .peak = UNKNOWN, .peak_at = UNKNOWN};
+
+static const struct process_course *course_of(const struct process_row *row)
+{
+	return row->course ? row->course : &no_course;
+}
+
+/* Of a list that may not be there. */
+static double gpu_peak(const double *peak, size_t at)
+{
+	return peak ? peak[at] : NAN;
+}
+
+const struct summary *stats_node_summary(const struct summary *s, size_t node)
+{
+	return s->nr_nodes ? &s->node[node] : s;
+}
+
+double stats_node_offset(const struct summary *s, size_t node)
+{
+	int64_t start_ns = stats_node_summary(s, node)->start_wall_ns;
+
+	return s->start_wall_ns > 0 && start_ns > 0 ? (double)(start_ns - s->start_wall_ns) / 1e9 : 0;
+}
 
 /* ---- rows ---- */
 
@@ -292,13 +324,13 @@ static int fill_nodes(struct filling *f, size_t nr)
 	for (size_t i = 0; i < nr && r >= 0; i++) {
 		const struct summary *s = stats_node_summary(f->summary, i);
 		struct stats_row *row = &f->stats->row[STATS_NODE][i];
-		const struct stats_pass_node *n = &f->found.node[i];
+		const struct course_node *n = courses_node(f->courses, i);
 		const char *host = s->host && *s->host ? s->host : "unknown";
 
 		row->node = (uint32_t)i;
 		r = row_name(row, host, strlen(host));
-		fill_figures(row, s, n->offset_s);
-		fill_machine(row, s, n->gpu_memory_peak, n->gpu_power_peak);
+		fill_figures(row, s, stats_node_offset(f->summary, i));
+		fill_machine(row, s, gpu_peak(f->gpus.node_memory, i), gpu_peak(f->gpus.node_power, i));
 		fill_cpus(row, n->cpu_user_s, n->cpu_idle_s, n->cpu_all_s);
 		if (isnan(n->cpu_all_s) || is_seen_before(f->summary, i))
 			continue;
@@ -310,9 +342,24 @@ static int fill_nodes(struct filling *f, size_t nr)
 	return r;
 }
 
-static int fill_groups(struct filling *f)
+/* In all recordings. */
+static uint64_t group_samples(const struct filling *f, const char *name, size_t nodes)
 {
-	size_t first = SUM_USERS + f->found.nr_users;
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < nodes; i++) {
+		const struct summary *s = stats_node_summary(f->summary, i);
+		const struct course_node *n = courses_node(f->courses, i);
+
+		for (size_t k = 0; k < MIN(s->nr_groups, (size_t)n->nr_groups); k++)
+			samples += strcmp(s->group[k].name, name) ? 0 : n->group_samples[k];
+	}
+	return samples;
+}
+
+static int fill_groups(struct filling *f, size_t nodes)
+{
+	size_t first = SUM_USERS + f->users.nr;
 	int r = 0;
 
 	for (size_t i = 0; i < f->summary->nr_groups && r >= 0; i++) {
@@ -323,8 +370,8 @@ static int fill_groups(struct filling *f)
 
 		r = row_name(row, s->name, strlen(s->name));
 		fill_figures(row, s, 0);
-		row->value[STAT_SAMPLES] = (double)f->found.group_samples[i];
-		row->value[STAT_GPU_MEMORY_PEAK] = f->found.sum_peak[first + i];
+		row->value[STAT_SAMPLES] = (double)group_samples(f, s->name, nodes);
+		row->value[STAT_GPU_MEMORY_PEAK] = gpu_peak(f->gpus.sum, first + i);
 		for (size_t k = 0; k < s->nr_gpus; k++) {
 			const struct figure *mean = &s->gpu[k].figure[GPU_FIG_JOB_UTIL_MEAN];
 
@@ -349,14 +396,14 @@ static double cores_of_one(const struct filling *f, size_t process)
 	const double *value = f->table->row[process].value;
 	double mean = value[PROCESS_WALL] >= 0.01 ? value[PROCESS_CPU] / value[PROCESS_WALL] : NAN;
 
-	return known_max(f->found.process[process].cores_peak, mean);
+	return known_max(course_of(&f->table->row[process])->cores_peak, mean);
 }
 
 static void tally(struct filling *f, struct stats_row *row, struct stats_extent *extent, size_t process)
 {
 	const struct process_row *p = &f->table->row[process];
-	const struct stats_pass_node *n = &f->found.node[p->node];
-	double start = known_max(p->value[PROCESS_START], 0);
+	double start = known_max(p->value[PROCESS_START], 0),
+	       offset_s = stats_node_offset(f->summary, p->node);
 
 	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++)
 		add_known(&row->value[view_stat[i].sum], p->value[view_stat[i].value]);
@@ -364,8 +411,8 @@ static void tally(struct filling *f, struct stats_row *row, struct stats_extent 
 		known_max(row->value[STAT_CORES_ONE_PEAK], cores_of_one(f, process));
 	if (!extent)
 		return;
-	extent->from = known_min(extent->from, n->offset_s + start);
-	extent->to = known_max(extent->to, n->offset_s + p->value[PROCESS_START] + p->value[PROCESS_WALL]);
+	extent->from = known_min(extent->from, offset_s + start);
+	extent->to = known_max(extent->to, offset_s + p->value[PROCESS_START] + p->value[PROCESS_WALL]);
 }
 
 static void tally_user(struct stats_row *row, const struct process_row *p)
@@ -388,8 +435,8 @@ static void fill_extent(struct stats_row *row, const struct stats_extent *extent
 static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 {
 	const struct process_row *p = &f->table->row[i];
-	const struct stats_pass_process *w = &f->found.process[i];
-	double *value = row->value;
+	const struct process_course *w = course_of(p);
+	double *value = row->value, offset_s = stats_node_offset(f->summary, p->node);
 
 	for (size_t k = 0; k < ARRAY_SIZE(level_stat); k++)
 		if (level_stat[k].level < NR_MEMORY_LEVELS)
@@ -400,14 +447,14 @@ static void fill_one_process(struct filling *f, struct stats_row *row, size_t i)
 	if (value[STAT_DURATION] > 0)
 		value[STAT_CORES_MEAN] = value[STAT_CPU] / value[STAT_DURATION];
 	value[STAT_CORES_PEAK] = w->cores_peak;
-	value[STAT_CORES_PEAK_AT] = w->cores_peak_at;
+	value[STAT_CORES_PEAK_AT] = offset_s + w->cores_peak_at;
 	for (size_t k = 0; k < ARRAY_SIZE(view_stat); k++) {
 		value[view_stat[k].mean] = w->mean[view_stat[k].level];
-		value[view_stat[k].at] = w->peak_at[view_stat[k].level];
+		value[view_stat[k].at] = offset_s + w->peak_at[view_stat[k].level];
 	}
 	if (p->rss_between)
 		value[STAT_RSS_PEAK_AT] = NAN;
-	value[STAT_GPU_MEMORY_PEAK] = w->gpu_memory_peak;
+	value[STAT_GPU_MEMORY_PEAK] = gpu_peak(f->gpus.process, i);
 }
 
 static int fill_processes(struct filling *f, struct stats_extent *group, struct stats_extent *user)
@@ -418,7 +465,7 @@ static int fill_processes(struct filling *f, struct stats_extent *group, struct 
 	for (size_t i = 0; i < f->table->nr && r >= 0; i++) {
 		const struct process_row *p = &f->table->row[i];
 		struct stats_row *row = &s->row[STATS_PROCESS][i];
-		size_t u = stats_pass_user_of(&f->found, p), at = 0;
+		size_t u = stats_user_of(&f->users, p), at = 0;
 
 		row->node = p->node;
 		row->process = (uint32_t)i;
@@ -431,7 +478,7 @@ static int fill_processes(struct filling *f, struct stats_extent *group, struct 
 		add_known(&s->row[STATS_NODE][p->node].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
 		add_known(&s->row[STATS_USER][u].value[STAT_SAMPLES], row->value[STAT_SAMPLES]);
 		tally_user(&s->row[STATS_USER][u], p);
-		while ((g = stats_pass_group_next(f->summary, p, &at)) >= 0)
+		while ((g = stats_group_next(f->summary, p, &at)) >= 0)
 			tally(f, &s->row[STATS_GROUP][g], &group[g], i);
 	}
 	return r;
@@ -439,19 +486,74 @@ static int fill_processes(struct filling *f, struct stats_extent *group, struct 
 
 /* ---- users ---- */
 
-static void fill_user_tracked(struct stats_row *row, struct stats_pass_user *u)
+/* What is no number comes last. */
+static int compare_uids(const void *a, const void *b)
 {
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return isnan(x) || isnan(y) ? isnan(x) - isnan(y) : (x > y) - (x < y);
+}
+
+size_t stats_user_of(const struct stats_users *u, const struct process_row *row)
+{
+	const double *found = bsearch(&row->value[PROCESS_UID], u->uid, u->nr, sizeof(*found), compare_uids);
+
+	return found ? (size_t)(found - u->uid) : u->nr - 1;
+}
+
+/* Each once. Beyond COURSE_USERS_MOST they are one, behind all others, together with those that have no
+ * number: all that no course is known of. */
+static int list_users(struct filling *f)
+{
+	struct stats_users *u = &f->users;
+	size_t nr = 0, kept = 0;
+
+	u->uid = calloc(f->table->nr + 1, sizeof(*u->uid));
+	if (!u->uid)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->table->nr; i++)
+		u->uid[i] = f->table->row[i].value[PROCESS_UID];
+	qsort(u->uid, f->table->nr, sizeof(*u->uid), compare_uids);
+	for (size_t i = 0; i < f->table->nr; i++)
+		if (!nr || compare_uids(&u->uid[nr - 1], &u->uid[i]))
+			u->uid[nr++] = u->uid[i];
+	u->left_out = nr > COURSE_USERS_MOST;
+	for (size_t i = 0; u->left_out && i < nr && kept + 1 < COURSE_USERS_MOST; i++)
+		if (!isnan(u->uid[i]) && courses_user(f->courses, u->uid[i]))
+			u->uid[kept++] = u->uid[i];
+	if (u->left_out)
+		u->uid[kept++] = NAN;
+	u->nr = u->left_out ? kept : nr;
+	return 0;
+}
+
+static int name_user(
+	struct stats_row *row, const struct stats_users *users, const struct course_user *u, double uid)
+{
+	char number[32];
+
+	snprintf(number, sizeof(number), "%.0f", uid);
+	row->name = strdup(u && u->name	  ? u->name
+			: !isnan(uid)	  ? number
+			: users->left_out ? "others"
+					  : "unknown");
+	return row->name ? 0 : -ENOMEM;
+}
+
+static void fill_user_tracked(struct stats_row *row, const struct tracker *tracker)
+{
+	struct meter cpu = tracker->cpu; /* it settles what it holds back */
 	struct summary_over over[NR_OVER];
 	double rate, at, window, most[NR_OVER];
 
 	for (size_t i = 0; i < ARRAY_SIZE(level_stat); i++) {
-		const struct top *t = &u->tracker.top[level_stat[i].level];
+		const struct top *t = &tracker->top[level_stat[i].level];
 
 		row->value[level_stat[i].peak] = t->has ? t->value : NAN;
 		if (level_stat[i].at >= 0)
 			row->value[level_stat[i].at] = t->has ? t->at : NAN;
 	}
-	if (meter_peak(&u->tracker.cpu, 0, &rate, &at, &window)) {
+	if (meter_peak(&cpu, 0, &rate, &at, &window)) {
 		row->value[STAT_CORES_PEAK] = rate;
 		row->value[STAT_CORES_PEAK_AT] = at;
 	}
@@ -459,7 +561,7 @@ static void fill_user_tracked(struct stats_row *row, struct stats_pass_user *u)
 	for (size_t i = 0; i < ARRAY_SIZE(view_stat); i++)
 		most[view_stat[i].over] = row->value[view_stat[i].peak];
 	for (unsigned i = 0; i < NR_OVER; i++)
-		over[i] = summary_over_of(u->tracker.over[i], most[i]);
+		over[i] = summary_over_of(tracker->over[i], most[i]);
 	fill_over(row, over);
 }
 
@@ -499,19 +601,54 @@ static int fill_users(struct filling *f, struct stats_extent *extent)
 	struct stats *s = f->stats;
 	int r = 0;
 
-	for (size_t i = 0; i < f->found.nr_users && r >= 0; i++) {
+	for (size_t i = 0; i < f->users.nr && r >= 0; i++) {
+		const struct course_user *u = courses_user(f->courses, f->users.uid[i]);
 		struct stats_row *row = &s->row[STATS_USER][i];
 
-		row->name = strdup(f->found.user[i].name);
-		r = row->name ? 0 : -ENOMEM;
-		if (f->found.nr_users > 1)
-			fill_user_tracked(row, &f->found.user[i]);
+		r = name_user(row, &f->users, u, f->users.uid[i]);
+		if (f->users.nr > 1)
+			fill_user_tracked(row, u ? &u->tracker : courses_nobody(f->courses));
 		else
 			fill_only_user(row, s->row[STATS_RUN]);
-		row->value[STAT_GPU_MEMORY_PEAK] = f->found.sum_peak[SUM_USERS + i];
+		row->value[STAT_GPU_MEMORY_PEAK] = gpu_peak(f->gpus.sum, SUM_USERS + i);
 		fill_extent(row, &extent[i]);
-		if (f->found.nr_users > 1)
+		if (f->users.nr > 1)
 			fill_user_known(row->value, figure_or_nan(f->summary, FIG_WALL));
+	}
+	return r;
+}
+
+/* ---- phases ---- */
+
+/* As the summary has them (query/phases.h). */
+static int fill_phases(struct filling *f)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < f->stats->nr[STATS_PHASE] && r >= 0; i++) {
+		const struct phase *p = &f->summary->phases->phase[i];
+		struct stats_row *row = &f->stats->row[STATS_PHASE][i];
+
+		row->name = strdup(p->name);
+		r = row->name ? 0 : -ENOMEM;
+		/* clang-format off */
+#define AMOUNT(id, name, unit, children, metric, ended, figure, stats, process) IF_##stats(row->value[STAT_##id] = p->value[PHASE_##id];)
+#define LEVEL(id, name, kind, metric, figure, stats, process) IF_##stats(row->value[STAT_##id##_PEAK] = p->value[PHASE_##id##_PEAK];)
+#define VIEW(id, ...) row->value[STAT_##id##_MEAN] = p->value[PHASE_##id##_MEAN];
+		AMOUNTS(AMOUNT)
+		LEVELS(LEVEL)
+		LEVELS_VIEWS(VIEW)
+#undef VIEW
+#undef LEVEL
+#undef AMOUNT
+		/* clang-format on */
+		row->value[STAT_DURATION] = p->value[PHASE_WALL];
+		row->value[STAT_CORES_MEAN] = p->value[PHASE_CORES];
+		row->value[STAT_MEMORY_PEAK] = p->value[PHASE_MEMORY];
+		row->value[STAT_GPU_MEMORY_PEAK] = p->value[PHASE_GPU_MEMORY];
+		row->value[STAT_GPU_UTIL_MEAN] = p->value[PHASE_GPU_UTIL] / 100;
+		row->value[STAT_GPU_ENERGY] = p->value[PHASE_GPU_ENERGY];
+		row->value[STAT_ENERGY] = p->value[PHASE_ENERGY];
 	}
 	return r;
 }
@@ -526,7 +663,7 @@ static void extents_init(struct stats_extent *e, size_t nr)
 
 static int stats_fill(struct filling *f, size_t nodes)
 {
-	size_t groups = f->summary->nr_groups, users = f->found.nr_users;
+	size_t groups = f->summary->nr_groups, users = f->users.nr;
 	struct stats_extent *extent = calloc(groups + users + 1, sizeof(*extent));
 	struct stats_row *run = f->stats->row[STATS_RUN];
 	int r = extent ? row_name(run, "run", 3) : -ENOMEM;
@@ -534,45 +671,81 @@ static int stats_fill(struct filling *f, size_t nodes)
 	if (r >= 0) {
 		extents_init(extent, groups + users);
 		fill_figures(run, f->summary, 0);
-		fill_machine(
-			run, f->summary, f->found.sum_peak[SUM_GPU_MEMORY], f->found.sum_peak[SUM_GPU_POWER]);
+		fill_machine(run, f->summary, gpu_peak(f->gpus.sum, SUM_GPU_MEMORY),
+			gpu_peak(f->gpus.sum, SUM_GPU_POWER));
 		r = fill_nodes(f, nodes);
 	}
 	if (r >= 0)
-		r = fill_groups(f);
+		r = fill_groups(f, nodes);
 	if (r >= 0)
 		r = fill_processes(f, extent, extent + groups);
 	if (r >= 0)
 		r = fill_users(f, extent + groups);
+	if (r >= 0)
+		r = fill_phases(f);
 	for (size_t i = 0; i < groups && r >= 0; i++)
 		fill_extent(&f->stats->row[STATS_GROUP][i], &extent[i]);
 	free(extent);
 	return r;
 }
 
+static int group_find(const struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->nr_groups; i++)
+		if (!strcmp(s->group[i].name, name))
+			return (int)i;
+	return -1;
+}
+
+int stats_group_next(const struct summary *s, const struct process_row *row, size_t *at)
+{
+	while (*at < row->groups_len) {
+		const char *name = row->groups + *at;
+		int group = group_find(s, name);
+
+		*at += strlen(name) + 1;
+		if (group >= 0)
+			return group;
+	}
+	return -1;
+}
+
 struct stats_reading {
 	struct filling filling;
 	const struct run *run;
-	struct stats_pass *walking;
+	struct stats_gpus *gpus; /* NULL: there is none */
 };
 
-int stats_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	struct stats_reading **ret, struct tour_guest *ret_guest)
+static bool has_gpus(const struct stats_input *in)
+{
+	for (size_t i = 0; i < in->run->nr; i++)
+		if (courses_node(in->courses, i)->has_gpus)
+			return true;
+	return false;
+}
+
+int stats_guest(const struct stats_input *in, struct stats_reading **ret, struct tour_guest *ret_guest)
 {
 	struct stats_reading *all = calloc(1, sizeof(*all));
+	bool gpus = has_gpus(in);
+	struct filling *f;
 	int r;
 
 	if (!all)
 		return -ENOMEM;
-	all->run = run;
-	all->filling = (struct filling){.summary = summary, .table = processes};
-	r = stats_pass_guest(run, summary, processes, &all->filling.found, &all->walking, ret_guest);
+	f = &all->filling;
+	all->run = in->run;
+	*f = (struct filling){.summary = in->summary, .table = in->processes, .courses = in->courses};
+	r = list_users(f);
+	if (r >= 0 && gpus)
+		r = stats_gpus_guest(
+			in->run, in->summary, in->processes, &f->users, &f->gpus, &all->gpus, ret_guest);
 	if (r < 0) {
 		stats_reading_free(all);
 		return r;
 	}
 	*ret = all;
-	return 0;
+	return gpus;
 }
 
 int stats_finish(struct stats_reading *all, struct stats **ret)
@@ -581,9 +754,10 @@ int stats_finish(struct stats_reading *all, struct stats **ret)
 	size_t nr[NR_STATS_LEVELS] = {[STATS_RUN] = 1,
 		[STATS_NODE] = all->run->nr,
 		[STATS_GROUP] = f->summary->nr_groups,
-		[STATS_USER] = f->found.nr_users,
+		[STATS_USER] = f->users.nr,
+		[STATS_PHASE] = f->summary->phases ? f->summary->phases->nr : 0,
 		[STATS_PROCESS] = f->table->nr};
-	int r = stats_pass_finish(all->walking);
+	int r = all->gpus ? stats_gpus_finish(all->gpus) : 0;
 
 	if (r < 0)
 		return r;
@@ -602,22 +776,23 @@ struct stats_reading *stats_reading_free(struct stats_reading *all)
 {
 	if (!all)
 		return NULL;
-	stats_pass_free(all->walking);
-	stats_pass_release(&all->filling.found);
+	stats_gpus_free(all->gpus);
+	stats_gpus_release(&all->filling.gpus);
+	free(all->filling.users.uid);
 	stats_free(all->filling.stats);
 	free(all);
 	return NULL;
 }
 
-int stats_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	const struct progress *progress, struct stats **ret, struct buf *reterr)
+int stats_read(
+	const struct stats_input *in, const struct progress *progress, struct stats **ret, struct buf *reterr)
 {
 	struct stats_reading *all = NULL;
 	struct tour_guest guest;
-	int r = stats_guest(run, summary, processes, &all, &guest);
+	int r = stats_guest(in, &all, &guest);
 
-	if (r >= 0)
-		r = tour(run, &guest, 1, progress, "statistics", reterr);
+	if (r > 0)
+		r = tour(in->run, &guest, 1, progress, "statistics", reterr);
 	if (r >= 0)
 		r = stats_finish(all, ret);
 	stats_reading_free(all);

@@ -1,4 +1,5 @@
-/* Statistics of a run: for the whole, each node, group of processes, user and process the same columns.
+/* Statistics of a run: for the whole, each node, group of processes, user, phase and process the same
+ * columns.
  *
  * Amounts (CPU seconds, bytes) keep what ended processes used. `peak` is the peak of the sum at an instant,
  * `one_peak` the largest any one process had, `peaks_sum` the sum of every process's own peak: more
@@ -68,7 +69,15 @@ struct stats_column {
 
 extern const struct stats_column stats_column[NR_STATS];
 
-enum stats_level { STATS_RUN, STATS_NODE, STATS_GROUP, STATS_USER, STATS_PROCESS, NR_STATS_LEVELS };
+enum stats_level {
+	STATS_RUN,
+	STATS_NODE,
+	STATS_GROUP,
+	STATS_USER,
+	STATS_PHASE,
+	STATS_PROCESS,
+	NR_STATS_LEVELS
+};
 
 struct stats_row {
 	char *name;	  /* host, group, user name (or UID), command name; escaped for people */
@@ -82,15 +91,22 @@ struct stats {
 	size_t nr[NR_STATS_LEVELS];
 };
 
-/* The summary and the process table are those of the same run. */
-int stats_read(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	const struct progress *progress, struct stats **ret, struct buf *reterr);
+/* What summary_read_with_courses() found of a run. */
+struct stats_input {
+	const struct run *run;
+	const struct summary *summary;
+	const struct process_table *processes; /* in any order */
+	const struct courses *courses;
+};
+
+/* Without GPUs nothing more is read. */
+int stats_read(const struct stats_input *in, const struct progress *progress, struct stats **ret,
+	struct buf *reterr);
 struct stats *stats_free(struct stats *s);
-/* While recordings are read for other purposes, too: a guest for the tour; when that is over, the statistics.
- */
+/* While recordings are read for other purposes, too: 1 and a guest for the tour, or 0 where none is needed;
+ * when that is over, the statistics. */
 struct stats_reading;
-int stats_guest(const struct run *run, const struct summary *summary, const struct process_table *processes,
-	struct stats_reading **ret, struct tour_guest *ret_guest);
+int stats_guest(const struct stats_input *in, struct stats_reading **ret, struct tour_guest *ret_guest);
 int stats_finish(struct stats_reading *r, struct stats **ret);
 struct stats_reading *stats_reading_free(struct stats_reading *r);
 /* What the summary alone tells of the whole; it has no name. */

@@ -1,42 +1,47 @@
-/* A piece of query/stats: what the job's GPUs hold and take at each tick of one recording, and what of it
- * each process holds. */
+/* The pieces of query/stats: not for others. Which users a run has; and what only another look at the
+ * recordings tells, because which devices are the job's is known at the end: memory and power of these
+ * together at each tick, and what of the memory each process held. */
 #ifndef QUERY_STATS_GPUS_H
 #define QUERY_STATS_GPUS_H
 
-#include "query/gpus.h"
-#include "base/idmap.h"
-#include "query/summary.h"
-#include "store/store.h"
+#include "query/stats.h"
 
-struct stats_gpus {
-	int set, process_set; /* -1: not recorded */
-	struct gpu_column used, power, memory;
-	struct stats_gpu_occupant {
-		uint32_t id;
-		bool memory, power; /* it is one whose memory and power are the job's */
-	} * occupant;		    /* by row */
-	uint32_t nr_occupants;
-	struct stats_gpu_client {
-		uint32_t id, use; /* index of what its process uses */
-		bool slice;
-	} * client; /* by row */
-	uint32_t nr_clients;
-	struct stats_gpu_use {
-		uint32_t process;     /* its id in the process set */
-		double whole, slices; /* bytes, now */
-		double memory;	      /* of both, what holds */
-	} * use;
-	uint32_t nr_uses, cap_uses;
-	struct idmap use_of;	      /* process -> index */
-	double memory_now, power_now; /* NAN: not known */
+struct stats_users {
+	double *uid; /* rising; NAN: of those that never said */
+	size_t nr;
+	bool left_out; /* the last one is several */
 };
 
-void stats_gpus_init(struct stats_gpus *g);
-void stats_gpus_release(struct stats_gpus *g);
-void stats_gpus_bind(struct stats_gpus *g, const struct schema *schema);
-/* The summary is that of the recording. */
-int stats_gpus_instance(struct stats_gpus *g, const struct store_record *record, const struct summary *s);
-void stats_gpus_tick(struct stats_gpus *g, struct store_reader *reader);
+/* The user of a process: an index. */
+size_t stats_user_of(const struct stats_users *u, const struct process_row *row);
+/* The groups of a process, one after the other: indices in the summary; *at begins with 0. Negative: no more.
+ */
+int stats_group_next(const struct summary *s, const struct process_row *row, size_t *at);
+/* The summary of one recording of the run, and how long after the run it began. */
+const struct summary *stats_node_summary(const struct summary *s, size_t node);
+double stats_node_offset(const struct summary *s, size_t node);
+
+/* NAN: there was nothing. */
+struct stats_gpus_found {
+	double *process;		  /* by row of the process table: its most memory */
+	double *node_memory, *node_power; /* of the sum over the job's devices, by recording */
+	/* Peaks of sums over nodes: memory and power of the job's devices, memory of each user's processes,
+	 * of each group's. */
+	double *sum;
+};
+
+#define SUM_GPU_MEMORY 0
+#define SUM_GPU_POWER 1
+#define SUM_USERS 2 /* the first; the groups follow the users */
+
+/* A guest for the tour; when that is over, *ret_found has all of it. */
+struct stats_gpus;
+int stats_gpus_guest(const struct run *run, const struct summary *summary,
+	const struct process_table *processes, const struct stats_users *users,
+	struct stats_gpus_found *found, struct stats_gpus **ret, struct tour_guest *ret_guest);
+int stats_gpus_finish(struct stats_gpus *w);
+struct stats_gpus *stats_gpus_free(struct stats_gpus *w);
+void stats_gpus_release(struct stats_gpus_found *found);
 
 /* Among the GPUs of a summary: the job's, and of a device of which slices are the job's only those. */
 bool stats_gpu_counts(const struct summary *s, size_t gpu);

@@ -195,10 +195,12 @@ static void summary_release(struct summary *s)
 	for (unsigned i = 0; i < NR_TEXTS; i++)
 		free(s->text[i]);
 	counters_free(s->counter, s->nr_counters);
+	texts_free(s->told, s->nr_told);
 	summary_gpus_free(s->gpu, s->nr_gpus);
 	facts_release(s->hardware, s->nr_hardware);
 	facts_release(s->environment, s->nr_environment);
 	texts_free(s->note, s->nr_notes);
+	phases_free(s->phases);
 	owned_free(&s->kept);
 	free(s->node);
 	free(s->group);
@@ -680,6 +682,8 @@ int summary_fill(struct summary *s, const char *path, const struct ledger *a, co
 	fill_line(s, a, 0, last, t);
 	fill_self_percent(s, s->figure[FIG_WALL].value);
 	r = fill_counters(s, a);
+	if (r >= 0)
+		r = fill_told(s, a);
 	if (r >= 0)
 		r = fill_gpus(s, a, 0);
 	keep_reasons(s, a);

@@ -9,6 +9,7 @@
 
 #include "base/owned.h"
 #include "query/ledger.h"
+#include "query/phases.h"
 #include "query/process_table.h"
 #include "query/run.h"
 #include "query/tracker.h"
@@ -262,6 +263,9 @@ struct summary {
 	size_t nr_nodes;
 	struct summary *group; /* in the order of the targets */
 	size_t nr_groups;
+	struct phases *phases; /* that the job told of; NULL: none */
+	char **told;	       /* metrics of the job's own numbers: "app.loss" */
+	size_t nr_told;
 };
 
 /* Reads the recordings of the run once, all at the same pace. */
@@ -269,6 +273,10 @@ int summary_read(const struct run *run, struct summary **ret, struct buf *reterr
 /* The same, and the table of processes (query/process_table.h) without another reading. */
 int summary_read_with_processes(const struct run *run, struct summary **ret,
 	struct process_table **ret_processes, struct buf *reterr);
+/* And what each process and each user did over time (query/courses.h), for statistics. */
+struct courses;
+int summary_read_with_courses(const struct run *run, struct summary **ret,
+	struct process_table **ret_processes, struct courses **ret_courses, struct buf *reterr);
 struct summary *summary_free(struct summary *s);
 
 /* Above that, the counters' clock has seen more than the CPU time that was used. */

@@ -422,3 +422,35 @@ int combine_counters(struct summary *total, const struct parts *of)
 		note_counters(total);
 	return r;
 }
+
+/* ---- the job's own numbers ---- */
+
+static int add_told(struct summary *s, const char *name)
+{
+	for (size_t i = 0; i < s->nr_told; i++)
+		if (!strcmp(s->told[i], name))
+			return 0;
+	return texts_take(&s->told, &s->nr_told, strdup(name));
+}
+
+int fill_told(struct summary *s, const struct ledger *a)
+{
+	const struct schema *schema = ledger_schema(a);
+	int r = 0;
+
+	for (uint32_t i = 0; schema && i < schema->nr_sets; i++)
+		for (uint32_t k = 0;
+			r >= 0 && schema->set[i].domain == DOMAIN_APP && k < schema->set[i].nr_metrics; k++)
+			r = add_told(s, schema->set[i].metric[k].name);
+	return r;
+}
+
+int combine_told(struct summary *total, const struct parts *of)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < of->nr; i++)
+		for (size_t k = 0; k < of->part[i]->nr_told && r >= 0; k++)
+			r = add_told(total, of->part[i]->told[k]);
+	return r;
+}

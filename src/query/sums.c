@@ -7,9 +7,9 @@
  * CPUs that went offline): where there is one, folding means taking it. One that says it stands `apart` (a
  * partition, a bridge) is counted in others, and not added to them.
  *
- * What each row adds is kept, and computed again when the row moved; the sum is then taken anew from the
- * first row to the last. (Adding differences to a running sum would be less work, but its rounding errors
- * grow with the recording.) */
+ * What each row adds is kept, and computed again when the row moved; the sums are then taken anew from the
+ * first row to the last, all of a set at once. (Adding differences to a running sum would be less work, but
+ * its rounding errors grow with the recording.) */
 #include "query/column.h"
 
 #include "base/owned.h"
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { PART_NOT, PART_IS, PART_TOTAL };
+enum { PART_NOT, PART_IS, PART_TOTAL, PART_KNOWN = 4 };
 
 /* ---- one sum ---- */
 
@@ -25,13 +25,26 @@ static int sum_reserve(struct sum *sum, uint32_t nr)
 {
 	if (nr <= sum->cap)
 		return 0;
-	if (ARRAY_RESIZE(sum->value, nr) < 0 || ARRAY_RESIZE(sum->part, nr) < 0 ||
-		ARRAY_RESIZE(sum->member, nr) < 0 ||
+	if (ARRAY_RESIZE(sum->part, nr) < 0 ||
 		(sum->arg.counter && counter_sum_reserve(&sum->counted, nr) < 0))
 		return -ENOMEM;
 	memset(sum->part + sum->cap, PART_NOT, nr - sum->cap);
 	sum->cap = nr;
 	return 0;
+}
+
+/* What the row adds from now on; NAN: it is not known. */
+static void sum_put(struct set_sums *o, struct sum *sum, uint32_t row, unsigned part, double value)
+{
+	unsigned now = part && value == value ? part | PART_KNOWN : part, before = sum->part[row];
+
+	o->value[row * o->nr_lanes + sum->lane] = now & PART_KNOWN ? value : 0;
+	if (now == before)
+		return;
+	sum->nr_members += (uint32_t)(now != PART_NOT) - (before != PART_NOT);
+	sum->nr_known += (uint32_t) !!(now & PART_KNOWN) - !!(before & PART_KNOWN);
+	sum->nr_totals += (uint32_t) !!(now & PART_TOTAL) - !!(before & PART_TOTAL);
+	sum->part[row] = (uint8_t)now;
 }
 
 static bool is_asked(const struct filter *f, const struct occupant *in)
@@ -49,15 +62,15 @@ static bool has_family(const struct walk *s, const struct filter *f, const struc
 	return !in || !in->groups || in->groups & ~s->own;
 }
 
-static double cell_value(const struct sum *sum, const struct table *t, const int64_t *cell,
+static double row_value(const struct sum *sum, const struct table *t, const int64_t *cell,
 	const uint64_t *valid, uint32_t row)
 {
 	size_t at = (size_t)row * t->nr_cols + (size_t)sum->arg.col;
 
-	return valid[row] >> sum->arg.col & 1 ? scaled(sum->arg.scaling, (double)cell[at]) : NAN;
+	return valid[row] >> sum->arg.col & 1 ? cell_in_unit(sum->arg.scaling, cell[at]) : NAN;
 }
 
-static void sum_look(struct sum *sum, const struct walk *s, struct table *t, uint32_t row)
+static void sum_look(struct set_sums *o, struct sum *sum, const struct walk *s, struct table *t, uint32_t row)
 {
 	uint32_t which = (uint32_t)sum->arg.set, id = s->set[which].id[row];
 	const struct occupant *in = id == ROW_FREE ? NULL : walk_occupant(s, which, row, id);
@@ -67,35 +80,39 @@ static void sum_look(struct sum *sum, const struct walk *s, struct table *t, uin
 	bool from_zero = !s->has_last || domain == DOMAIN_GROUP || domain == DOMAIN_TREE;
 	struct counter_turn turn = {.row = row,
 		.id = id,
-		.value = id == ROW_FREE ? NAN : cell_value(sum, t, t->cell, t->valid, row),
+		.value = id == ROW_FREE ? NAN : row_value(sum, t, t->cell, t->valid, row),
 		.inside = id != ROW_FREE && is_asked(&sum->filter, in) && !(in && in->counted_elsewhere) &&
 			(!sum->arg.of_children || has_family(s, &sum->filter, in)),
 		/* A process in another group counts there from the tick before. */
-		.before = process && s->has_last ? cell_value(sum, t, t->before, t->valid_before, row) : NAN,
+		.before = process && s->has_last ? row_value(sum, t, t->before, t->valid_before, row) : NAN,
 		.from_zero = process ? !in || !in->late : from_zero,
 		.inherited = process};
 
-	sum->value[row] = sum->arg.counter ? counter_sum_step(&sum->counted, &turn) : turn.value;
-	sum->part[row] = !turn.inside ? PART_NOT : in && in->total ? PART_TOTAL : PART_IS;
+	sum_put(o, sum, row,
+		!turn.inside		  ? PART_NOT
+			: in && in->total ? PART_TOTAL
+					  : PART_IS,
+		sum->arg.counter ? counter_sum_step(&sum->counted, &turn) : turn.value);
 }
 
 /* Only cells moved in the row, so that it is part of the sum or is not, as before. False: more has to be
  * looked at. */
-static bool sum_look_at_cell(struct sum *sum, const struct table *t, uint32_t row)
+static bool sum_look_at_cell(struct set_sums *o, struct sum *sum, const struct table *t, uint32_t row)
 {
 	double value;
 
 	if (sum->part[row] == PART_NOT && (!sum->arg.counter || sum->counted.part[row].known))
 		return true;
-	value = cell_value(sum, t, t->cell, t->valid, row);
-	if (!sum->arg.counter)
-		sum->value[row] = value;
-	return !sum->arg.counter || counter_goes_on(&sum->counted, row, value, &sum->value[row]);
+	value = row_value(sum, t, t->cell, t->valid, row);
+	if (sum->arg.counter && !counter_goes_on(&sum->counted, row, value, &value))
+		return false;
+	sum_put(o, sum, row, sum->part[row] & ~(unsigned)PART_KNOWN, value);
+	return true;
 }
 
 /* A sum that is asked for in the midst of things (of a group that was just found): processes that
  * lived before bring no past along. */
-static void sum_begin(struct sum *sum, const struct walk *s, struct table *t)
+static void sum_begin(struct set_sums *o, struct sum *sum, const struct walk *s, struct table *t)
 {
 	const struct walk_set *set = &s->set[sum->arg.set];
 
@@ -104,72 +121,112 @@ static void sum_begin(struct sum *sum, const struct walk *s, struct table *t)
 
 		if (set->id[row] == ROW_FREE)
 			continue;
-		turn.value = cell_value(sum, t, t->before, t->valid_before, row);
+		turn.value = row_value(sum, t, t->before, t->valid_before, row);
 		if (sum->arg.counter && s->has_last)
 			counter_sum_step(&sum->counted, &turn);
-		sum_look(sum, s, t, row);
+		sum_look(o, sum, s, t, row);
 	}
 	sum->begun = true;
 }
 
-static void list_members(struct sum *sum, uint32_t nr_rows)
+/* Of those that are not just added up. */
+static double fold_members(const struct set_sums *o, const struct sum *sum, uint32_t nr_rows)
 {
-	sum->nr_members = 0;
-	sum->has_total = false;
+	struct fold f = {0};
+
 	for (uint32_t row = 0; row < nr_rows; row++)
-		if (sum->part[row]) {
-			sum->member[sum->nr_members++] = row;
-			sum->has_total |= sum->part[row] == PART_TOTAL;
-		}
+		if (sum->part[row])
+			fold_add(&f,
+				sum->part[row] & PART_KNOWN ? o->value[row * o->nr_lanes + sum->lane] : NAN,
+				sum->part[row] & PART_TOTAL);
+	return fold_end(&f, sum->arg.fold) + (sum->arg.counter && !f.has_total ? sum->counted.kept : 0);
 }
 
-static double fold_members(const struct sum *sum)
+static void sum_settle(const struct set_sums *o, struct sum *sum, uint32_t nr_rows)
 {
-	struct fold f = {.alive = sum->nr_members};
+	struct fold f = {.alive = sum->nr_members, .nr = sum->nr_known, .sum = o->added[sum->lane]};
 
-	if (sum->has_total || sum->arg.fold != FOLD_SUM) {
-		for (uint32_t i = 0; i < sum->nr_members; i++)
-			fold_add(&f, sum->value[sum->member[i]], sum->part[sum->member[i]] == PART_TOTAL);
-		return fold_end(&f, sum->arg.fold) +
-			(sum->arg.counter && !f.has_total ? sum->counted.kept : 0);
-	}
-	for (uint32_t i = 0; i < sum->nr_members; i++) {
-		double value = sum->value[sum->member[i]];
-
-		if (value == value) {
-			f.sum += value;
-			f.nr++;
-		}
-	}
-	return fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->counted.kept : 0);
+	if (sum->nr_totals || sum->arg.fold != FOLD_SUM)
+		sum->now = fold_members(o, sum, nr_rows);
+	else
+		sum->now = fold_end(&f, FOLD_SUM) + (sum->arg.counter ? sum->counted.kept : 0);
 }
 
-static int sum_tick(struct sum *sum, const struct walk *s)
-{
-	const struct walk_set *set = &s->set[sum->arg.set];
-	struct table *t = walk_table(s, (uint32_t)sum->arg.set);
-	bool changed = !sum->begun, others = !sum->begun;
+/* ---- those of one set ---- */
 
-	if (sum_reserve(sum, set->cap) < 0)
+static void add_up(struct set_sums *o, uint32_t nr_rows)
+{
+	const double *restrict value = o->value;
+	double *restrict added = o->added;
+	size_t nr = o->nr_lanes;
+
+	memset(added, 0, nr * sizeof(*added));
+	for (uint32_t row = 0; row < nr_rows; row++, value += nr)
+		for (size_t i = 0; i < nr; i++)
+			added[i] += value[i];
+}
+
+/* Room for the rows, and a lane for each sum. */
+static int set_sums_reserve(struct set_sums *o, uint32_t nr)
+{
+	double *value;
+
+	if (nr <= o->cap && o->nr == o->nr_lanes)
+		return 0;
+	nr = MAX(nr, o->cap);
+	if (ARRAY_RESIZE(o->added, o->nr) < 0)
 		return -ENOMEM;
-	if (!sum->begun)
-		sum_begin(sum, s, t);
-	for (uint32_t i = 0; set->any_cols >> sum->arg.col & 1 && i < set->nr_moved; i++) {
-		uint32_t row = set->moved[i];
+	value = calloc((size_t)nr + 1, o->nr * sizeof(*value));
+	if (!value)
+		return -ENOMEM;
+	for (size_t row = 0; o->nr_lanes && row < o->cap; row++)
+		memcpy(value + row * o->nr, o->value + row * o->nr_lanes, o->nr_lanes * sizeof(*value));
+	free(o->value);
+	o->value = value;
+	o->cap = nr;
+	o->nr_lanes = o->nr;
+	return 0;
+}
 
-		if (!walk_row_moved(set, row, UINT64_C(1) << sum->arg.col))
-			continue;
-		if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(sum, t, row)) {
-			sum_look(sum, s, t, row);
-			others = true;
+/* One row, for all sums of columns that moved in it. */
+static void row_look(struct set_sums *o, const struct walk *s, struct table *t, uint32_t row)
+{
+	const struct walk_set *set = &s->set[o->set];
+
+	for (uint64_t cols = set->cols[row] & o->cols; cols; cols &= cols - 1)
+		for (struct sum *sum = o->of_col[__builtin_ctzll(cols)]; sum; sum = sum->next_of_col) {
+			if (set->is_moved[row] != MOVED_CELLS || !sum_look_at_cell(o, sum, t, row)) {
+				sum_look(o, sum, s, t, row);
+				sum->changed = true;
+			}
+			sum->changed |= sum->part[row] != PART_NOT;
 		}
-		changed |= others || sum->part[row] != PART_NOT;
+}
+
+static int set_sums_tick(struct set_sums *o, const struct walk *s)
+{
+	const struct walk_set *set = &s->set[o->set];
+	struct table *t = walk_table(s, (uint32_t)o->set);
+	bool any = false;
+
+	if (set_sums_reserve(o, set->cap) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->nr; i++) {
+		if (sum_reserve(o->sum[i], set->cap) < 0)
+			return -ENOMEM;
+		o->sum[i]->changed = !o->sum[i]->begun;
+		if (!o->sum[i]->begun)
+			sum_begin(o, o->sum[i], s, t);
 	}
-	sum->changed = changed;
-	if (others)
-		list_members(sum, set->nr_rows);
-	if (changed)
-		sum->now = fold_members(sum);
+	for (uint32_t i = 0; set->any_cols & o->cols && i < set->nr_moved; i++)
+		row_look(o, s, t, set->moved[i]);
+	for (size_t i = 0; i < o->nr; i++)
+		any |= o->sum[i]->changed;
+	if (any)
+		add_up(o, set->nr_rows);
+	for (size_t i = 0; any && i < o->nr; i++)
+		if (o->sum[i]->changed)
+			sum_settle(o, o->sum[i], set->nr_rows);
 	return 0;
 }
 
@@ -180,22 +237,37 @@ static bool same_filter(const struct filter *a, const struct filter *b)
 	return a->groups == b->groups && a->of_user == b->of_user && a->uid == b->uid;
 }
 
-static struct sum *sums_get(struct sums *all, const struct column_name *arg, const struct filter *f)
+static struct set_sums *set_sums_get(struct sums *all, int set)
 {
-	struct sum **more, *sum;
+	struct set_sums *o;
 
 	for (size_t i = 0; i < all->nr; i++)
-		if (all->sum[i]->arg.set == arg->set && all->sum[i]->arg.col == arg->col &&
-			same_filter(&all->sum[i]->filter, f))
-			return all->sum[i];
-	sum = calloc(1, sizeof(*sum));
-	more = sum ? ARRAY_ADD(all->sum, all->nr) : NULL;
+		if (all->set[i].set == set)
+			return &all->set[i];
+	o = ARRAY_ADD(all->set, all->nr);
+	if (o)
+		*o = (struct set_sums){.set = set};
+	return o;
+}
+
+static struct sum *sums_get(struct sums *all, const struct column_name *arg, const struct filter *f)
+{
+	struct set_sums *o = set_sums_get(all, arg->set);
+	struct sum **more, *sum;
+
+	for (sum = o ? o->of_col[arg->col] : NULL; sum; sum = sum->next_of_col)
+		if (same_filter(&sum->filter, f))
+			return sum;
+	sum = o ? calloc(1, sizeof(*sum)) : NULL;
+	more = sum ? ARRAY_ADD(o->sum, o->nr) : NULL;
 	if (!more) {
 		free(sum);
 		return NULL;
 	}
-	sum->arg = *arg;
-	sum->filter = *f;
+	*sum = (struct sum){
+		.arg = *arg, .filter = *f, .lane = (uint32_t)o->nr - 1, .next_of_col = o->of_col[arg->col]};
+	o->of_col[arg->col] = sum;
+	o->cols |= UINT64_C(1) << arg->col;
 	return *more = sum;
 }
 
@@ -204,24 +276,40 @@ int sums_tick(struct sums *all, const struct walk *s)
 	int r = 0;
 
 	for (size_t i = 0; i < all->nr && r >= 0; i++)
-		r = sum_tick(all->sum[i], s);
+		r = set_sums_tick(&all->set[i], s);
 	return r;
 }
 
 void sums_release(struct sums *all)
 {
 	for (size_t i = 0; i < all->nr; i++) {
-		counter_sum_release(&all->sum[i]->counted);
-		free(all->sum[i]->value);
-		free(all->sum[i]->part);
-		free(all->sum[i]->member);
-		free(all->sum[i]);
+		struct set_sums *o = &all->set[i];
+
+		for (size_t k = 0; k < o->nr; k++) {
+			counter_sum_release(&o->sum[k]->counted);
+			free(o->sum[k]->part);
+			free(o->sum[k]);
+		}
+		free(o->sum);
+		free(o->value);
+		free(o->added);
 	}
-	free(all->sum);
+	free(all->set);
 	*all = (struct sums){0};
 }
 
 /* ---- what is made of them ---- */
+
+int whole_go_on(struct whole *w, const struct whole *nothing, const struct filter *f, struct sums *all)
+{
+	struct whole made;
+	int r = whole_init(&made, nothing->c, f, all);
+
+	*w = *nothing;
+	memcpy(w->sum, made.sum, sizeof(w->sum));
+	w->threads = made.threads;
+	return r;
+}
 
 int whole_init(struct whole *w, const struct column *c, const struct filter *f, struct sums *all)
 {

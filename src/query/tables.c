@@ -1,15 +1,16 @@
 /* A run as tables: those of time first, then those that are not.
  *
- * Tables of time are read by two threads where there are CPUs for them, each with some of the tables and a
- * reader of its own: decoding is a small part of the work. Those that need the table of processes begin when
- * that has been read. Their batches are given out in the order in which one thread would make them: by tick,
- * then by table. */
+ * The recordings are read twice: for the tables of time, and for what is told of the run as a whole, the
+ * table of processes and the summary. Where there are CPUs for it, both are done at the same time by threads
+ * of their own, beside the one that takes the batches. Only where rows of time need what is found out last
+ * does one wait for the other. */
 #include "query/tables_internal.h"
 
 #include "base/owned.h"
 #include "base/parallel.h"
 #include "query/events.h"
 #include "query/summary.h"
+#include "store/glance.h"
 
 #include <math.h>
 #include <signal.h>
@@ -61,14 +62,72 @@ struct batch *batches_reuse(struct data_table_own *fr)
 	return b;
 }
 
-static int stamp_order(const struct stamp *a, const struct stamp *b)
+/* ---- other threads ---- */
+
+static bool has_threads(const struct tables *f)
 {
-	if (a->recording != b->recording)
-		return a->recording < b->recording ? -1 : 1;
-	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+	return f->options.threads && !f->options.follow && parallel_workers(2) > 1;
 }
 
-/* ---- readings ---- */
+/* Where it does not start, its work is done while waiting for it. */
+static void side_start(const struct tables *f, struct side_thread *t, void *(*run)(void *arg), void *arg)
+{
+	sigset_t all, before;
+
+	if (!has_threads(f))
+		return;
+	t->runs = true; /* seen by it */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
+	if (pthread_create(&t->thread, NULL, run, arg) != 0)
+		t->runs = false;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void side_join(struct side_thread *t)
+{
+	if (t->runs)
+		pthread_join(t->thread, NULL);
+	t->runs = false;
+}
+
+/* ---- the run as a whole ---- */
+
+static void *told_read(void *arg)
+{
+	struct tables *f = arg;
+	struct told *t = &f->of_run;
+
+	if (t->summary)
+		t->result = summary_read_with_processes(
+			f->run, &f->summary, t->processes ? &f->processes : NULL, &t->err);
+	else if (t->processes)
+		t->result = process_table_read(f->run, &f->processes, &t->err);
+	return NULL;
+}
+
+int tables_tell(struct tables *f)
+{
+	struct told *t = &f->of_run;
+
+	if (!t->done && !t->thread.runs)
+		told_read(f);
+	side_join(&t->thread);
+	t->done = true;
+	return MIN(t->result, 0);
+}
+
+int tables_summary(struct tables *f, const struct summary **ret, struct buf *reterr)
+{
+	int r = tables_tell(f);
+
+	if (r < 0)
+		buf_add(reterr, f->of_run.err.data, f->of_run.err.len);
+	*ret = f->summary;
+	return r;
+}
+
+/* ---- the reading ---- */
 
 /* Hands over what was made, and how far it is. */
 static void publish(struct reading *f, int r)
@@ -79,13 +138,12 @@ static void publish(struct reading *f, int r)
 	pthread_mutex_lock(&of->lock);
 	while ((b = batches_take(&f->made)))
 		batches_add(&f->ready, b);
-	f->at = f->stamp;
 	f->share = (double)f->recording;
 	if (f->walk && f->size)
 		f->share += MIN((double)store_reader_at(f->walk->reader) / (double)f->size, 1.0);
 	f->result = r;
 	pthread_cond_broadcast(&of->moved);
-	while (f->runs && f->ready.nr >= READY_MOST && !of->stops)
+	while (f->thread.runs && f->ready.nr >= READY_MOST && !of->stops)
 		pthread_cond_wait(&of->taken, &of->lock);
 	pthread_mutex_unlock(&of->lock);
 }
@@ -103,89 +161,53 @@ static void *reading_run(void *arg)
 	return NULL;
 }
 
-/* Without a thread its work is done while waiting for it. */
-static void reading_start(struct reading *f)
-{
-	sigset_t all, before;
-
-	if (f->of->options.follow || !f->of->options.threads || parallel_workers(2) < 2)
-		return;
-	f->runs = true;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the main thread */
-	if (pthread_create(&f->thread, NULL, reading_run, f) != 0)
-		f->runs = false;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
-static void readings_stop(struct tables *f)
+static void reading_stop(struct tables *f)
 {
 	pthread_mutex_lock(&f->lock);
 	__atomic_store_n(&f->stops, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&f->taken);
 	pthread_mutex_unlock(&f->lock);
-	for (unsigned i = 0; i < f->nr_readings; i++)
-		if (f->reading[i].runs)
-			pthread_join(f->reading[i].thread, NULL);
-	for (unsigned i = 0; i < f->nr_readings; i++)
-		f->reading[i].runs = false;
+	side_join(&f->reading.thread);
 }
 
-/* The reading whose next batch is to be given out; NULL: none, and *ret_behind is the one to wait for (NULL:
- * there are no more). */
-static struct reading *readings_first(struct tables *f, struct reading **ret_behind)
-{
-	struct reading *first = NULL, *r;
-
-	*ret_behind = NULL;
-	for (r = f->reading; r < f->reading + f->nr_readings; r++) {
-		const struct batch *b = r->ready.first, *best = first ? first->ready.first : NULL;
-		int order = b && best ? stamp_order(&b->stamp, &best->stamp) : -1;
-
-		if (b && (order < 0 || (!order && b->table < best->table)))
-			first = r;
-	}
-	for (r = f->reading; r < f->reading + f->nr_readings; r++)
-		if (r->result == 1 && !r->ready.first &&
-			(!first || stamp_order(&r->at, &first->ready.first->stamp) < 0))
-			*ret_behind = r;
-	return *ret_behind ? NULL : first;
-}
-
-static void tell(const struct tables *f, const struct reading *r)
+static void tell(const struct tables *f)
 {
 	if (f->options.progress)
-		progress_tell(f->options.progress, "exporting", r->share / (double)MAX(f->run->nr, 1u));
+		progress_tell(
+			f->options.progress, "exporting", f->reading.share / (double)MAX(f->run->nr, 1u));
+}
+
+/* What the other thread would do, up to the next tick. */
+static int read_here(struct reading *f)
+{
+	int r = reading_next(f);
+
+	for (size_t i = 0; r == TABLES_WAIT && i < f->nr; i++)
+		data_table_flush(f->table[i]);
+	publish(f, r == TABLES_WAIT ? 1 : r);
+	return r;
 }
 
 /* The next batch of the tables of time: 1; 0: there is no more; TABLES_WAIT. */
 static int time_next(struct tables *f, struct batch **ret)
 {
-	struct reading *first, *behind;
+	struct reading *from = &f->reading;
 	int r = 1;
 
 	pthread_mutex_lock(&f->lock);
-	while (r == 1 && !(first = readings_first(f, &behind)) && behind) {
-		tell(f, behind);
-		if (behind->runs) {
+	while (!from->ready.first && from->result == 1 && r != TABLES_WAIT) {
+		tell(f);
+		if (from->thread.runs) {
 			pthread_cond_wait(&f->moved, &f->lock);
 			continue;
 		}
 		pthread_mutex_unlock(&f->lock);
-		r = reading_next(behind);
-		for (size_t i = 0; r == TABLES_WAIT && i < behind->nr; i++)
-			data_table_flush(behind->table[i]);
-		publish(behind, r == TABLES_WAIT ? 1 : r);
+		r = read_here(from);
 		pthread_mutex_lock(&f->lock);
-		r = r == TABLES_WAIT && !behind->ready.first ? r : 1;
 	}
-	if (r == 1) {
-		*ret = first ? batches_take(&first->ready) : NULL;
-		r = *ret != NULL;
-		for (unsigned i = 0; !*ret && i < f->nr_readings; i++)
-			r = MIN(r, f->reading[i].result);
-		pthread_cond_broadcast(&f->taken);
-	}
+	*ret = batches_take(&from->ready);
+	r = *ret ? 1 : from->result == 1 ? TABLES_WAIT : from->result;
+	pthread_cond_broadcast(&f->taken);
 	pthread_mutex_unlock(&f->lock);
 	return r;
 }
@@ -225,14 +247,6 @@ static bool has_still(const struct tables *f, enum still_table which)
 	return false;
 }
 
-int tables_summary(struct tables *f, const struct summary **ret, struct buf *reterr)
-{
-	int r = f->summary ? 0 : summary_read(f->run, &f->summary, reterr);
-
-	*ret = f->summary;
-	return r;
-}
-
 static int may_follow(const struct tables *f, struct buf *reterr)
 {
 	bool still = false;
@@ -246,66 +260,83 @@ static int may_follow(const struct tables *f, struct buf *reterr)
 	return -EINVAL;
 }
 
-/* Tables of processes and of the job are read by one, all others by another. */
-static int readings_make(struct tables *f)
+static int reading_make(struct tables *f)
 {
-	bool two = !f->options.follow && f->options.threads && parallel_workers(2) > 1;
+	struct reading *r = &f->reading;
 
-	for (unsigned i = 0; i < 2; i++) {
-		struct reading *r = &f->reading[f->nr_readings];
+	*r = (struct reading){.of = f};
+	for (size_t i = 0; i < f->nr; i++) {
+		struct data_table_own *fr = &f->table[i], **more;
 
-		*r = (struct reading){.of = f,
-			.result = 1,
-			.events = f->events && !f->nr_readings,
-			.numbers_processes = i || !two,
-			.stamp = {.time_ns = INT64_MIN},
-			.at = {.time_ns = INT64_MIN}};
-		for (size_t j = 0; j < f->nr; j++) {
-			struct data_table_own *fr = &f->table[j], **more;
-			bool second = two && (needs_processes(fr) || fr->domain == DOMAIN_TREE);
-
-			if (fr->still >= 0 || second != (bool)i)
-				continue;
-			more = ARRAY_ADD(r->table, r->nr);
-			if (!more)
-				return -ENOMEM;
-			*more = fr;
-			fr->reading = r;
-		}
-		f->nr_readings += r->nr > 0;
+		fr->of = f;
+		fr->index = i;
+		fr->made = fr->still < 0 ? &r->made : &f->made;
+		if (fr->still >= 0)
+			continue;
+		more = ARRAY_ADD(r->table, r->nr);
+		if (!more)
+			return -ENOMEM;
+		*more = fr;
 	}
+	r->result = r->nr > 0;
 	return 0;
 }
 
-static int processes_read(struct tables *f, struct buf *reterr)
+/* Where rows are made of groups, all of them are there from the start; and where not all of a recording is
+ * read, processes that came in the rest of it have numbers, too. */
+static bool needs_told_before(const struct tables *f)
 {
-	if (f->options.follow || !any_needs_processes(f))
-		return 0;
-	return f->options.summary || has_still(f, STILL_SUMMARY)
-		? summary_read_with_processes(f->run, &f->summary, &f->processes, reterr)
-		: process_table_read(f->run, &f->processes, reterr);
+	bool groups = false;
+
+	for (size_t i = 0; i < f->reading.nr; i++)
+		groups |= f->reading.table[i]->by_group ||
+			(f->reading.table[i]->domain == DOMAIN_GROUP && f->bare_groups);
+	return f->of_run.processes && (groups || !isinf(f->from_s) || !isinf(f->to_s));
 }
 
-/* Those that do not need the table of processes begin before it is read. */
-static int readings_begin(struct tables *f, struct buf *reterr)
+static int take_nothing(void *arg, enum store_type type, const struct pairs *pairs)
 {
-	int r;
+	(void)arg, (void)type, (void)pairs;
+	return 0;
+}
 
-	for (unsigned i = 0; i < f->nr_readings; i++)
-		if (!f->reading[i].numbers_processes)
-			reading_start(&f->reading[i]);
-	r = processes_read(f, reterr);
-	for (unsigned i = 0; i < f->nr_readings && r >= 0; i++)
-		if (f->reading[i].numbers_processes)
-			reading_start(&f->reading[i]);
-	return r;
+/* Else processes may come between two readings: rows of time must not name any that are not in their table,
+ * so that is read last. */
+static bool is_complete(const struct run *run)
+{
+	struct store_glance glance;
+
+	for (size_t i = 0; i < run->nr; i++)
+		if (store_glance(run->path[i], take_nothing, NULL, &glance) < 0 || !glance.complete)
+			return false;
+	return true;
+}
+
+static int begin(struct tables *f, struct buf *reterr)
+{
+	struct told *t = &f->of_run;
+	int r = 0;
+
+	t->processes = !f->options.follow && any_needs_processes(f);
+	t->summary = !f->options.follow &&
+		(f->options.summary || has_still(f, STILL_SUMMARY) || has_still(f, STILL_PHASES));
+	t->before = needs_told_before(f);
+	if (t->before && (r = tables_tell(f)) < 0)
+		buf_add(reterr, t->err.data, t->err.len);
+	if (r < 0)
+		return r;
+	if (f->reading.nr)
+		side_start(f, &f->reading.thread, reading_run, &f->reading);
+	if (!t->done && !f->options.only_time && (t->processes || t->summary) && has_threads(f) &&
+		is_complete(f->run))
+		side_start(f, &t->thread, told_read, f);
+	return 0;
 }
 
 int tables_open(
 	const struct run *run, const struct tables_options *options, struct tables **ret, struct buf *reterr)
 {
 	struct tables *f = calloc(1, sizeof(*f));
-	bool of_time = false;
 	int r = f ? 0 : -ENOMEM;
 
 	if (r >= 0) {
@@ -313,26 +344,22 @@ int tables_open(
 		f->options = *options;
 		f->from_s = isnan(options->from_s) ? -INFINITY : options->from_s;
 		f->to_s = isnan(options->to_s) ? INFINITY : options->to_s;
+		buf_init(&f->of_run.err, 1 << 16);
 		pthread_mutex_init(&f->lock, NULL);
 		pthread_cond_init(&f->moved, NULL);
 		pthread_cond_init(&f->taken, NULL);
 		r = options->every_ns < 0 ? -EINVAL : tables_plan(f, reterr);
 	}
-	for (size_t i = 0; r >= 0 && i < f->nr; i++) {
-		f->table[i].of = f;
-		f->table[i].index = i;
-		of_time |= f->table[i].still < 0;
-	}
+	if (r >= 0)
+		r = reading_make(f);
 	if (r >= 0 && f->options.follow)
 		r = may_follow(f, reterr);
-	if (r >= 0 && has_still(f, STILL_EVENTS) && of_time && isinf(f->to_s)) {
+	if (r >= 0 && has_still(f, STILL_EVENTS) && f->reading.nr) {
 		f->events = calloc(1, sizeof(*f->events));
 		r = f->events ? 0 : -ENOMEM;
 	}
 	if (r >= 0)
-		r = readings_make(f);
-	if (r >= 0)
-		r = readings_begin(f, reterr);
+		r = begin(f, reterr);
 	if (r < 0) {
 		if (!reterr->len)
 			buf_adds(reterr, strerror(-r));
@@ -348,17 +375,14 @@ struct tables *tables_close(struct tables *f)
 {
 	if (!f)
 		return NULL;
-	readings_stop(f);
-	for (unsigned i = 0; i < f->nr_readings; i++) {
-		struct reading *r = &f->reading[i];
-
-		run_events_end(r->gathering);
-		reading_unbind(r);
-		batches_free(r->made.first);
-		batches_free(r->ready.first);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(f->reading); i++)
-		free(f->reading[i].table);
+	reading_stop(f);
+	side_join(&f->of_run.thread);
+	run_events_end(f->reading.gathering);
+	reading_unbind(&f->reading);
+	batches_free(f->reading.made.first);
+	batches_free(f->reading.ready.first);
+	free(f->reading.table);
+	buf_release(&f->of_run.err);
 	still_release(f);
 	run_events_free(f->events);
 	batches_free(f->made.first);
@@ -405,7 +429,7 @@ size_t tables_list(const struct tables *f, const struct data_table **ret)
 
 struct frames_damage tables_damage(const struct tables *f)
 {
-	return f->reading[0].damage; /* all of them read all */
+	return f->reading.damage;
 }
 
 struct texts tables_texts(const struct tables *f, size_t table, size_t field)
@@ -430,11 +454,11 @@ static void take_back(struct tables *f)
 /* What is left of all tables. */
 static void finish(struct tables *f)
 {
-	readings_stop(f);
+	reading_stop(f);
 	for (size_t i = 0; i < f->nr; i++) {
 		struct data_table_own *fr = &f->table[i];
 
-		fr->reading = NULL;
+		fr->made = &f->made;
 		data_table_flush(fr);
 		for (size_t j = 0; j < fr->nr; j++)
 			fr->own[j].given = dictionary_texts(fr->own[j].texts);
@@ -453,7 +477,7 @@ int tables_next(struct tables *f, struct data_table_batch *ret)
 		f->still_begun = !r;
 	}
 	while (!r && !(b = batches_take(&f->made)) && !f->finished) {
-		r = still_tables_next(f);
+		r = f->options.only_time ? 0 : still_tables_next(f);
 		if (!r)
 			finish(f);
 		r = MIN(r, 0);

@@ -121,10 +121,11 @@ struct tables_options {
 	 * ends. Only tables of time; the numbers of processes are not known. Such a recording must have its
 	 * schema: else -EAGAIN. */
 	bool follow;
-	bool whole;   /* read all, also where what is before from_s makes no difference */
-	bool summary; /* tables_summary() will be asked for: it comes from the same reading as the processes
-		       */
-	bool threads; /* where there are CPUs for them; what comes out is the same */
+	bool whole;	/* read all, also where what is before from_s makes no difference */
+	bool only_time; /* the batches of tables that are not of time are left out */
+	bool summary;	/* tables_summary() will be asked for, which waits for a reading of its own: it comes
+			   from that of the processes */
+	bool threads;	/* where there are CPUs for them; what comes out is the same */
 	const struct progress *progress;
 };
 

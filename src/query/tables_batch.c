@@ -182,6 +182,11 @@ static struct batch *batch_of(struct data_table_own *fr)
 /* A line's value, so many times. */
 static void splat(struct vector *to, uint32_t at, const struct vector *v, uint32_t line, uint32_t n)
 {
+	if (n == 1 && v->size == sizeof(int64_t)) { /* as most are: it changes at every tick */
+		to->integer[at] = v->integer[line];
+		bit_put(to->known, at, bit_get(v->known, line));
+		return;
+	}
 	if (v->size == sizeof(int64_t))
 		for (uint32_t i = at; i < at + n; i++)
 			to->integer[i] = v->integer[line];
@@ -237,9 +242,7 @@ void data_table_flush(struct data_table_own *fr)
 		b->texts[i] = dictionary_texts(fr->own[i].texts);
 	}
 	fr->filling = NULL;
-	if (fr->reading)
-		b->stamp = fr->reading->stamp;
-	batches_add(fr->reading ? &fr->reading->made : &fr->of->made, b);
+	batches_add(fr->made, b);
 }
 
 /* ---- a tick at a time ---- */

@@ -56,7 +56,7 @@ static int bind_cell(struct data_table_own *fr, uint32_t field, const struct wal
 	fs->of_col[col] = (uint8_t)(fs->nr_cells - 1);
 	*more = (struct cell_use){.field = field,
 		.col = col,
-		.scaling = scaling_of(raw ? 1 : m->scale),
+		.scaling = raw && !m->real ? scaling_of(1) : metric_scaling(m),
 		.factor = raw || !c->counts ? 1 : (int64_t)m->scale,
 		.integer = fr->field[field].type == FIELD_INT};
 	return 0;
@@ -93,11 +93,15 @@ static int bind_column(struct reading *f, struct data_table_own *fr, uint32_t fi
 /* One for each group, those that may still come among them; or one for all. */
 static int bind_whole(struct reading *f, const struct data_table_own *fr, struct column_own *c)
 {
-	c->nr_wholes = fr->domain == DOMAIN_GROUP ? GROUPS_MOST : 1;
+	const struct filter none = {.of_user = true, .uid = INT64_MIN}, all = {0};
+	bool groups = fr->domain == DOMAIN_GROUP;
+
+	c->nr_wholes = groups ? NO_GROUP + 1 : 1;
 	c->whole = calloc(c->nr_wholes, sizeof(*c->whole));
 	if (!c->whole)
 		return -ENOMEM;
-	return fr->domain == DOMAIN_GROUP ? 0 : whole_init(c->whole, c->bound, &(struct filter){0}, &f->sums);
+	return groups ? whole_init(&c->whole[NO_GROUP], c->bound, &none, &f->sums)
+		      : whole_init(c->whole, c->bound, &all, &f->sums);
 }
 
 static int bind_table(struct reading *f, struct data_table_own *fr)
@@ -124,12 +128,28 @@ static int bind_table(struct reading *f, struct data_table_own *fr)
 	return r;
 }
 
+static int number_process(struct walk_observer *o, const struct store_record *record)
+{
+	struct reading *f = ((struct numbering *)o)->of;
+
+	if (f->walk->process_set < 0 || record->set != (uint32_t)f->walk->process_set)
+		return 0;
+	return process_number_record(&f->numbers, record);
+}
+
 /* Numbers of its processes; and its groups from the start, as in a series of one of them: a rate is then
- * known from the tick on at which a process comes. */
+ * known from the tick on at which a process comes. Where the table of processes need not be read before, they
+ * are numbered as they come, as it numbers them. */
 static int bind_processes(struct reading *f)
 {
-	const struct process_table *t = f->numbers_processes ? f->of->processes : NULL;
+	const struct process_table *t = f->of->of_run.before ? f->of->processes : NULL;
 	int r = 0;
+
+	f->numbers = (struct process_numbers){.first = (uint32_t)f->numbered, .keeps_all = true};
+	if (f->of->of_run.processes && !t) {
+		f->numbering = (struct numbering){.observer.record = number_process, .of = f};
+		walk_observe(f->walk, &f->numbering.observer);
+	}
 
 	for (; t && f->numbered < t->nr && t->row[f->numbered].node <= f->recording && r >= 0;
 		f->numbered++) {
@@ -138,7 +158,7 @@ static int bind_processes(struct reading *f)
 
 		if (row->node < f->recording)
 			continue;
-		r = row->id ? idmap_put(&f->numbers, row->id, (uint32_t)f->numbered) : 0;
+		r = row->id ? idmap_put(&f->numbers.all, row->id, (uint32_t)f->numbered) : 0;
 		if (r >= 0)
 			r = groups_mask(&f->walk->group,
 				&(struct pair){.value = row->groups, .len = row->groups_len}, &mask);
@@ -161,8 +181,11 @@ static int list_computed(struct reading *f)
 		fr->computed = f->nr_computed;
 		for (uint32_t j = 0; j < fr->nr; j++)
 			if (fr->own[j].source == SOURCE_ROWS && fr->own[j].bound)
-				f->computed[f->nr_computed++] =
-					(struct computed){.column = &fr->own[j], .field = j};
+				f->computed[f->nr_computed++] = (struct computed){.column = &fr->own[j],
+					.field = j,
+					.set = fr->own[j].bound->set,
+					.cols = fr->own[j].bound->cols,
+					.awake = true};
 		fr->nr_computed = f->nr_computed - fr->computed;
 	}
 	return 0;
@@ -210,6 +233,6 @@ void reading_unbind(struct reading *f)
 	f->nr_computed = 0;
 	f->nr_groups = 0;
 	sums_release(&f->sums);
-	idmap_release(&f->numbers);
+	process_numbers_release(&f->numbers);
 	f->walk = walk_close(f->walk);
 }

@@ -63,7 +63,7 @@ static void fold_cell(
 			if (use->integer)
 				exact_add(&at->exact[line], whole, known, total);
 			else
-				fold_add(&at->real[line], known ? scaled(use->scaling, (double)cell) : NAN,
+				fold_add(&at->real[line], known ? cell_in_unit(use->scaling, cell) : NAN,
 					total);
 		}
 	}

@@ -80,14 +80,8 @@ struct data_table_lines {
 	uint32_t host;
 };
 
-struct stamp { /* when in the course of the recordings */
-	size_t recording;
-	int64_t time_ns;
-};
-
 struct batch {
 	struct batch *next;
-	struct stamp stamp;  /* when it was full */
 	struct texts *texts; /* of each field, at that time */
 	uint32_t held;
 	size_t table;
@@ -104,6 +98,11 @@ struct batches {
 
 void batches_add(struct batches *list, struct batch *b);
 void batches_free(struct batch *b);
+
+struct side_thread {
+	pthread_t thread;
+	bool runs;
+};
 
 /* ---- what there is ---- */
 
@@ -131,6 +130,7 @@ struct column_own { /* what stands behind a field */
 	bool derived;	    /* computed by a formula */
 	bool counts;	    /* counts, bytes and codes in whole numbers, in all recordings */
 	bool scales_differ; /* among the recordings */
+	bool real;	    /* in one of them the cells are doubles */
 	bool available, wanted;
 	double scale;
 	enum resample resample;
@@ -139,7 +139,7 @@ struct column_own { /* what stands behind a field */
 	/* Of the recording that is being read: */
 	struct column *bound;
 	struct rows rows;
-	struct whole *whole; /* one for each group, or one */
+	struct whole *whole; /* one for each group, and NO_GROUP; or one */
 	uint32_t nr_wholes;
 	uint32_t place; /* SOURCE_ROWS: of its set in the table */
 };
@@ -210,7 +210,7 @@ struct data_table_own {
 	/* Batches. */
 	struct tables *of;
 	size_t index;
-	struct reading *reading; /* that makes them; NULL: no other thread does */
+	struct batches *made; /* where they go when they are full */
 	struct batch *filling, *spare;
 	uint32_t pushed;	      /* rows of `filling` that are ticks of `now` */
 	uint32_t base_row, base_line; /* that row is of that line, and those behind it of those behind it */
@@ -218,12 +218,11 @@ struct data_table_own {
 	int err;		      /* of it */
 };
 
-/* Some of the tables of time, in one recording after the other. */
+/* The tables of time, in one recording after the other. */
 struct reading {
 	struct tables *of;
 	struct data_table_own **table;
 	size_t nr;
-	bool numbers_processes, events; /* what else it does */
 	/* The recording that is being read. */
 	size_t recording;
 	struct walk *walk;
@@ -234,23 +233,41 @@ struct reading {
 	struct computed {
 		struct column_own *column;
 		uint32_t field;
-	} * computed; /* of each instance: what is bound, table by table */
+		/* At most ticks most columns rest: what tells so stands here, side by side. */
+		uint32_t set;
+		uint64_t cols;
+		bool awake;	  /* it must be computed at the next tick, whatever moves */
+		uint32_t nr_news; /* of its rows at this tick */
+	} * computed;		  /* of each instance: what is bound, table by table */
 	size_t nr_computed;
 	unsigned nr_groups; /* that have their sums */
 	struct sums sums;
-	struct idmap numbers;	/* of processes, by id */
-	size_t numbered;	/* rows of `processes` that belong to recordings before the present one */
+	struct process_numbers numbers;
+	struct numbering {
+		struct walk_observer observer;
+		struct reading *of;
+	} numbering;		/* as they come; where all of them are read */
+	size_t numbered;	/* processes of the recordings before the present one */
 	size_t numbered_before; /* the same when it was begun */
 	bool whole;		/* nothing of the present one may be passed over */
-	struct stamp stamp;
+	bool past;		/* what was asked for of it; the rest is read for the events in it */
 	struct batches made;
 	/* Shared with the taker of batches, under the lock. */
 	struct batches ready;
-	struct stamp at; /* all that was made up to then is there */
-	double share;	 /* recordings that were read, and of the present one how much */
-	int result;	 /* 1: there may be more */
-	bool runs;
-	pthread_t thread;
+	double share; /* recordings that were read, and of the present one how much */
+	int result;   /* 1: there may be more */
+	struct side_thread thread;
+};
+
+/* What is told of the run as a whole: the table of processes and the summary, from a reading of their own
+ * beside that of the tables. */
+struct told {
+	bool processes, summary; /* what is wanted */
+	bool before;		 /* before the tables of time are read, which need it */
+	bool done;
+	int result;
+	struct buf err;
+	struct side_thread thread;
 };
 
 struct tables {
@@ -263,6 +280,8 @@ struct tables {
 	int64_t *start_ns; /* by recording; 0: not known */
 	int64_t first_ns;  /* of the run */
 	char **host;	   /* by recording */
+	bool bare_groups;  /* some recording has none of their metrics: their rows are those of its processes
+			    */
 	struct absent {	   /* metrics that no recording could read */
 		char *table;
 		struct column_own column;
@@ -270,17 +289,17 @@ struct tables {
 	size_t nr_absent;
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
-	struct process_table *processes; /* NULL: not needed */
-	struct summary *summary;	 /* NULL: not read yet */
+	struct told of_run;
+	struct process_table *processes; /* NULL: not needed, or not read yet */
+	struct summary *summary;	 /* the same */
 	struct run_events *events;	 /* NULL: the same; gathered on the way where all ticks are read */
 	/* Of time. */
-	struct reading reading[2];
-	unsigned nr_readings;
+	struct reading reading;
 	pthread_mutex_t lock;
-	pthread_cond_t moved, taken; /* a reading has got on; a batch of one was taken */
+	pthread_cond_t moved, taken; /* the reading has got on; a batch of it was taken */
 	bool stops;
 	/* What is to be given out. */
-	struct batches made; /* by no reading */
+	struct batches made; /* by no other thread */
 	struct batch *given;
 	bool still_begun;
 	size_t still; /* table that is being made, of those that are not of time */
@@ -297,6 +316,10 @@ void data_table_own_release(struct data_table_own *fr); /* what was planned */
 
 /* The domain whose table a metric stands in; NULL: in none. */
 const char *data_table_domain_of(const struct walk *s, const struct column *c);
+
+/* The place of what a group would have in which no process ever was: one that is found later begins as that.
+ */
+#define NO_GROUP GROUPS_MOST
 
 /* ---- one recording ---- */
 
@@ -350,9 +373,20 @@ int data_table_window_add(struct reading *f, struct data_table_own *fr, int64_t 
 int data_table_window_close(struct reading *f, struct data_table_own *fr);
 void data_table_window_release(struct data_table_own *fr);
 
+/* Processes and summary, whatever of them is wanted, are there. */
+int tables_tell(struct tables *f);
+
 /* ---- tables that are not of time ---- */
 
-enum still_table { STILL_PROCESSES, STILL_EVENTS, STILL_METRICS, STILL_META, STILL_SUMMARY, NR_STILL };
+enum still_table {
+	STILL_PROCESSES,
+	STILL_EVENTS,
+	STILL_METRICS,
+	STILL_META,
+	STILL_SUMMARY,
+	STILL_PHASES,
+	NR_STILL
+};
 
 extern const struct still {
 	const char *name, *help;

@@ -7,6 +7,7 @@
 
 #include "base/owned.h"
 
+#include <math.h>
 #include <string.h>
 
 int data_table_line_new(struct data_table_own *fr, uint32_t identity, int group, uint32_t *ret)
@@ -104,7 +105,7 @@ static int line_of_text(struct data_table_own *fr, uint32_t text, uint32_t place
 static void put_process_keys(
 	struct reading *f, struct data_table_lines *now, uint32_t line, const struct occupant *in)
 {
-	uint32_t number = in && in->process ? idmap_get(&f->numbers, in->process) : IDMAP_NONE;
+	uint32_t number = in ? process_number(&f->numbers, in->process) : IDMAP_NONE;
 
 	now->col[KEY_PID].integer[line] = in ? in->pid : 0;
 	bit_put(now->col[KEY_PID].known, line, in && in->pid);
@@ -231,7 +232,7 @@ static void take_cells(struct data_table_own *fr, const struct data_table_set *f
 		if (use->integer) /* what no longer fits into 64 bits is not known */
 			known &= !__builtin_mul_overflow(cell[use->col], use->factor, &v->integer[line]);
 		else
-			v->real[line] = scaled(use->scaling, (double)cell[use->col]);
+			known &= isfinite(v->real[line] = cell_in_unit(use->scaling, cell[use->col]));
 		bit_put(v->known, line, known);
 	}
 }
@@ -240,10 +241,14 @@ static void take_rows(struct data_table_own *fr, const struct computed *c, const
 {
 	const uint32_t *line = fr->set[c->column->place].line;
 
-	for (uint32_t i = 0; i < nr; i++) /* without a line there may be no columns yet */
-		if (line[row[i]] != NO_LINE)
-			vector_put_real(
-				now_column(fr, c->field), line[row[i]], c->column->rows.value[row[i]]);
+	struct vector *v = NULL;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (line[row[i]] == NO_LINE) /* without a line there may be no columns yet */
+			continue;
+		v = v ? v : now_column(fr, c->field);
+		vector_put_real(v, line[row[i]], c->column->rows.value[row[i]]);
+	}
 }
 
 static bool is_occupants_changed(const struct reading *f, const struct data_table_own *fr)
@@ -276,8 +281,8 @@ int data_table_update(struct reading *f, struct data_table_own *fr)
 
 		if (anew)
 			take_rows(fr, c, fr->set[c->column->place].anew, fr->set[c->column->place].nr_anew);
-		if (moved)
-			take_rows(fr, c, c->column->rows.look, c->column->rows.nr_looked);
+		if (moved && c->nr_news)
+			take_rows(fr, c, c->column->rows.news, c->nr_news);
 	}
 	fr->begun = true;
 	return 0;

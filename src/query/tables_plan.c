@@ -29,6 +29,7 @@ static const char *const domain_help[NR_DOMAINS] = {
 	[DOMAIN_GPU_PROCESS] = "Processes on GPUs: one process on one GPU.",
 	[DOMAIN_PERF] = "What the processor counted for the job.",
 	[DOMAIN_SOCKET] = "Processor packages with their memory.",
+	[DOMAIN_APP] = "Numbers that the job told of itself.",
 };
 
 /* clang-format off */
@@ -183,7 +184,7 @@ static bool is_counts(const struct schema_metric *m)
 {
 	bool whole = m->unit == UNIT_COUNT || m->unit == UNIT_BYTES || m->unit == UNIT_CODE;
 
-	return whole && m->scale >= 1 && m->scale <= 1e15 && m->scale == floor(m->scale);
+	return whole && !m->real && m->scale >= 1 && m->scale <= 1e15 && m->scale == floor(m->scale);
 }
 
 static int why_not(struct column_own *c, const struct schema_metric *m)
@@ -235,6 +236,7 @@ static int plan_metric(struct tables *f, struct data_table_own *fr, const struct
 	if (r < 0 || !c)
 		return r;
 	c->counts &= like.counts;
+	c->real |= m->real;
 	c->scales_differ |= c->scale != m->scale;
 	r = why_not(c, m);
 	return r < 0 || m->kind != KIND_COUNTER || f->options.raw ? r : plan_rate(fr, s, set, m);
@@ -364,18 +366,22 @@ static bool word_names(
 static int no_metric(const struct tables *f, const char *word, struct buf *reterr)
 {
 	struct nearest n = nearest_slip(word);
+	struct buf own;
 
+	buf_init(&own, 8192);
 	for (size_t i = 0; i < f->nr; i++) {
 		const struct data_table_own *fr = &f->table[i];
 
 		nearest_try(&n, fr->face.name);
 		for (size_t j = 0; j < fr->nr_planned; j++) {
 			nearest_try(&n, fr->planned[j].name);
+			metric_own(fr->planned[j].name, &own);
 			if (!fr->planned[j].derived)
 				nearest_try(&n, fr->planned[j].set);
 		}
 	}
-	metric_unknown(&n, reterr);
+	metric_unknown(&n, &own, reterr);
+	buf_release(&own);
 	if (f->options.raw)
 		buf_adds(reterr, "; --raw has none that are computed");
 	return -ENOENT;
@@ -482,7 +488,8 @@ static void field_make(const struct tables *f, const struct data_table_own *fr, 
 
 	*ret = (struct field){.name = c->name,
 		.help = c->help,
-		.type = !mean && c->source == SOURCE_CELL && (raw || c->counts) ? FIELD_INT : FIELD_REAL,
+		.type = !mean && !c->real && c->source == SOURCE_CELL && (raw || c->counts) ? FIELD_INT
+											    : FIELD_REAL,
 		.unit = c->unit,
 		.per_second = c->per_second,
 		.kind = c->kind,
@@ -658,6 +665,7 @@ static int plan_open(struct tables *f, size_t which, struct buf *reterr)
 		f->start_ns[which] = walk_start(s);
 		f->host[which] = strdup(meta_text(&s->meta, "host"));
 		r = !f->host[which] ? -ENOMEM : s->schema ? plan_recording(f, s) : 0;
+		f->bare_groups |= s->schema && schema_find_domain(s->schema, DOMAIN_GROUP) < 0;
 	}
 	walk_close(s);
 	if (r < 0)

@@ -30,7 +30,7 @@ static int wholes_tick(
 	struct reading *f, struct data_table_own *fr, struct column_own *c, size_t field, bool end)
 {
 	uint32_t nr = fr->domain == DOMAIN_GROUP ? f->walk->group.nr : 1;
-	double value[GROUPS_MOST];
+	double value[GROUPS_MOST], ignored;
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct whole *w = &c->whole[i];
@@ -39,6 +39,8 @@ static int wholes_tick(
 		if (end ? !w->c || !whole_end(w, &value[i]) : !w->c || !whole_tick(w, f->walk, &value[i]))
 			value[i] = NAN;
 	}
+	if (fr->domain == DOMAIN_GROUP && !end)
+		whole_tick(&c->whole[NO_GROUP], f->walk, &ignored);
 	for (uint32_t line = 0; fr->waits && line < fr->now.nr; line++) {
 		int of = fr->domain == DOMAIN_GROUP ? fr->line[line].group : line ? -1 : 0;
 
@@ -86,10 +88,32 @@ static int groups_begin(struct reading *f)
 
 			for (uint32_t g = 0; c->bound && c->whole && g < f->walk->group.nr && r >= 0; g++)
 				if (!c->whole[g].c)
-					r = whole_init(&c->whole[g], c->bound,
+					r = whole_go_on(&c->whole[g], &c->whole[NO_GROUP],
 						&(struct filter){.groups = UINT64_C(1) << g}, &f->sums);
 		}
 	f->nr_groups = f->walk->group.nr;
+	return r;
+}
+
+/* Nothing can be other than it was. */
+static bool is_resting(const struct computed *c, const struct walk *s)
+{
+	const struct walk_set *set = &s->set[c->set];
+
+	return !c->awake && !s->gap && !set->occupants_changed && !(set->any_cols & c->cols);
+}
+
+static int computed_tick(struct computed *c, const struct walk *s)
+{
+	struct rows *rows = &c->column->rows;
+	int r;
+
+	c->nr_news = 0;
+	if (is_resting(c, s))
+		return 0;
+	r = rows_tick(rows, s, ROWS_ALL);
+	c->nr_news = rows->nr_news;
+	c->awake = rows->nr_busy || rows->nr_news || rows->changed || rows->c->window_ns;
 	return r;
 }
 
@@ -100,7 +124,7 @@ static int columns_tick(struct reading *f)
 	if (r >= 0)
 		r = sums_tick(&f->sums, f->walk);
 	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
-		r = rows_tick(&f->computed[i].column->rows, f->walk, ROWS_ALL);
+		r = computed_tick(&f->computed[i], f->walk);
 	return r;
 }
 
@@ -145,12 +169,11 @@ static int recording_begin(struct reading *f)
 	int r = walk_open(path, NULL, &f->walk);
 
 	f->numbered_before = f->numbered;
-	f->stamp = (struct stamp){.recording = f->recording, .time_ns = INT64_MIN};
 	if (r < 0)
 		return r;
 	f->size = stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 	f->offset_ns = start > 0 ? start - f->of->first_ns : 0;
-	if (f->events) {
+	if (f->of->events) {
 		f->gathering = run_events_begin(
 			f->of->events, f->walk, (uint32_t)f->recording, (double)f->offset_ns / 1e9);
 		if (!f->gathering)
@@ -169,12 +192,23 @@ static int recording_begin_whole(struct reading *f)
 	return recording_begin(f);
 }
 
-static int recording_end(struct reading *f)
+/* What was asked for of it is read. */
+static void take_damage(struct reading *f)
 {
 	struct store_health health;
+
+	if (f->past)
+		return;
+	store_health(f->walk->reader, &health);
+	f->damage.nr += health.damaged;
+	f->damage.bytes += health.lost_bytes;
+	f->past = true;
+}
+
+static int recording_end(struct reading *f)
+{
 	int r = 0;
 
-	f->stamp.time_ns = INT64_MAX;
 	for (size_t i = 0; i < f->nr && r >= 0; i++) {
 		struct data_table_own *fr = f->table[i];
 
@@ -183,14 +217,13 @@ static int recording_end(struct reading *f)
 		if (r >= 0)
 			r = data_table_window_close(f, fr);
 	}
-	store_health(f->walk->reader, &health);
-	f->damage.nr += health.damaged;
-	f->damage.bytes += health.lost_bytes;
+	take_damage(f);
 	f->gathering = run_events_end(f->gathering);
+	f->numbered += f->numbers.nr;
 	reading_unbind(f);
-	f->whole = false;
+	f->whole = f->past = false;
 	f->recording++;
-	if (f->events && f->recording == f->of->run->nr)
+	if (f->of->events && f->recording == f->of->run->nr)
 		run_events_sort(f->of->events);
 	return r;
 }
@@ -209,7 +242,8 @@ int reading_next(struct reading *f)
 		return TABLES_WAIT;
 	if (r <= 0)
 		return r < 0 ? r : (r = recording_end(f)) < 0 ? r : 1;
-	f->stamp.time_ns = f->walk->time_ns;
+	if (f->past)
+		return 1;
 	elapsed = (double)f->offset_ns / 1e9 + (double)f->walk->time_ns / 1e9;
 	if (!walk_is_warm(f->walk) && !(elapsed < f->of->from_s)) {
 		r = recording_begin_whole(f);
@@ -218,7 +252,11 @@ int reading_next(struct reading *f)
 	r = columns_tick(f);
 	for (size_t i = 0; i < f->nr && r >= 0; i++)
 		r = data_table_tick(f, f->table[i]);
-	if (r >= 0 && elapsed > f->of->to_s) /* what comes late is settled, too */
+	if (r < 0 || !(elapsed > f->of->to_s))
+		return r < 0 ? r : 1;
+	if (f->gathering) /* what comes late is settled, too */
+		take_damage(f);
+	else
 		r = recording_end(f);
 	return r < 0 ? r : 1;
 }

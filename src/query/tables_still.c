@@ -16,6 +16,7 @@ struct still_data {
 	size_t recording;
 	struct walk *walk; /* its metadata is being given */
 	size_t part;	   /* of the summary */
+	size_t node;	   /* whose phases are being given; 0: of the run */
 };
 
 /* clang-format off */
@@ -70,6 +71,7 @@ static const struct field event_field[] = {
 	TEXT("host", "The node."),
 	TEXT("kind", "phase, mark, stopped, signal, clock, backoff, lost, oom…"),
 	TEXT("label", "What happened, for people."),
+	TEXT("data", "What a phase or a mark was told with: a JSON object of texts."),
 };
 
 static const struct field metric_field[] = {
@@ -101,12 +103,59 @@ static const struct field summary_field[] = {
 	TEXT("why", "Why there is no value."),
 };
 
+#define PHASE_FIELD_SECONDS REAL
+#define PHASE_FIELD_BYTES INT
+#define PHASE_FIELD_NUMBER INT
+#define PHASE_FIELD_COUNT INT
+#define PHASE_FIELD_PLAIN REAL
+#define PHASE_FIELD_JOULES REAL
+#define PHASE_FIELD_HERTZ REAL
+#define PHASE_UNIT_SECONDS UNIT_SECONDS
+#define PHASE_UNIT_BYTES UNIT_BYTES
+#define PHASE_UNIT_COUNT UNIT_COUNT
+#define PHASE_UNIT_PLAIN UNIT_COUNT
+#define PHASE_UNIT_JOULES UNIT_JOULES
+#define PHASE_UNIT_HERTZ UNIT_HERTZ
+#define HELP_STATS(title, help, ...) help
+#define HELP_NO_STATS NULL
+#define PHASE_VALUE(id, name, unit, join, title, help) PHASE_FIELD_##unit(name, help, PHASE_UNIT_##unit),
+#define PHASE_AMOUNT(id, name, unit, children, metric, ended, figure, stats, process) \
+	PHASE_FIELD_##unit(name QUANTITY_SUFFIX_##unit, HELP_##stats, QUANTITY_UNIT_##unit),
+#define PHASE_LEVEL(id, name, kind, ...) \
+	INT(name "_peak" QUANTITY_SUFFIX_##kind, PHASE_PEAK_HELP, QUANTITY_UNIT_##kind), \
+	REAL(name "_mean" QUANTITY_SUFFIX_##kind, PHASE_MEAN_HELP, QUANTITY_UNIT_##kind),
+
+static const struct field phase_field[] = {
+	TEXT("level", "phase: all its repetitions; occurrence: one of them."),
+	TEXT("host", "The node; missing: the whole run."),
+	TEXT("phase", "Its name: \"epoch\" of \"epoch 1\", \"epoch 2\"."),
+	TEXT("name", "Of an occurrence: as it was told."),
+	TEXT("parent", "The phase that it lies in."),
+	INT("depth", "How many phases lie around it.", UNIT_COUNT),
+	INT("number", "Of an occurrence: which one, from 1.", UNIT_CODE),
+	INT("repetitions", "How many there are.", UNIT_COUNT),
+	TIME("time", "When it began: UTC; of several the first."),
+	REAL("elapsed", "The same after the start of the run.", UNIT_SECONDS),
+	TIME("end", "When it was over: UTC; of several the last."),
+	FLAG("ended", "The job ended it; else it was open when the recording ended."),
+	FLAG("interpolated", "Fewer than two samples lie in it, or its edges between samples make it unsure by more than 5 %."),
+	INT("nodes", "Nodes that told of it.", UNIT_COUNT),
+	INT("processes", "Processes that told of it at the same time.", UNIT_COUNT),
+	REAL("each_mean_s", "How long a repetition took, mean.", UNIT_SECONDS),
+	REAL("each_sd_s", "The standard deviation of that.", UNIT_SECONDS),
+	INT("slowest", "The repetition that took notably longer than the others.", UNIT_CODE),
+	REAL("slower_percent", "By how much.", UNIT_COUNT),
+	TEXT("slower_why", "Why, as far as is known."),
+	PHASE_COLUMNS(PHASE_VALUE, PHASE_AMOUNT, PHASE_LEVEL)
+};
+
 const struct still still_tables[NR_STILL] = {
 	[STILL_PROCESSES] = {"processes", "Every process, however short it lived, with its end.", process_field, ARRAY_SIZE(process_field)},
 	[STILL_EVENTS]    = {"events", "Phases of the job, and what happened.", event_field, ARRAY_SIZE(event_field)},
 	[STILL_METRICS]   = {"metrics", "Every column of every table: unit, kind, help.", metric_field, ARRAY_SIZE(metric_field)},
 	[STILL_META]      = {"meta", "What the recordings say of themselves.", meta_field, ARRAY_SIZE(meta_field)},
 	[STILL_SUMMARY]   = {"summary", "The run in numbers.", summary_field, ARRAY_SIZE(summary_field)},
+	[STILL_PHASES]    = {"phases", "What was used and held in each phase of the job, and in each of its repetitions.", phase_field, ARRAY_SIZE(phase_field)},
 };
 /* clang-format on */
 
@@ -208,7 +257,9 @@ static int put_rows(struct tables *f, struct data_table_own *fr, size_t nr,
 
 static int processes_next(struct tables *f, struct data_table_own *fr)
 {
-	return put_rows(f, fr, f->processes->nr, put_process);
+	int r = tables_tell(f);
+
+	return r < 0 ? r : put_rows(f, fr, f->processes->nr, put_process);
 }
 
 /* ---- events ---- */
@@ -241,6 +292,7 @@ static void put_event(struct tables *f, struct data_table_own *fr, size_t row)
 		put_text(fr, "left_out");
 		snprintf(label, sizeof(label), "%zu more are left out", f->still_data->events->left_out);
 		put_text(fr, label);
+		put_missing(fr);
 		return;
 	}
 	start = f->start_ns[m->node] > 0 ? f->first_ns : 0;
@@ -251,6 +303,7 @@ static void put_event(struct tables *f, struct data_table_own *fr, size_t row)
 	put_host(f, fr, m->node);
 	put_text(fr, m->kind);
 	put_text(fr, m->label);
+	put_text(fr, m->data);
 }
 
 /* Leaves those that reach into the time that was asked for. */
@@ -265,8 +318,7 @@ static size_t run_events_cut(const struct tables *f, struct run_event *list, siz
 			list[kept++] = list[i];
 			continue;
 		}
-		free(list[i].kind);
-		free(list[i].label);
+		run_event_release(&list[i]);
 	}
 	return kept;
 }
@@ -500,12 +552,89 @@ static int summary_next(struct tables *f, struct data_table_own *fr)
 	return r < 0 ? r : d->part++ < all->nr_nodes;
 }
 
+/* ---- phases ---- */
+
+static void put_phase(
+	struct tables *f, struct data_table_own *fr, const struct summary *s, const struct phase *p)
+{
+	const struct phases *all = s->phases;
+	const struct phase *of = p->number ? &all->phase[p->fold] : p;
+	int64_t start = f->first_ns == INT64_MAX ? 0 : f->first_ns;
+
+	put_string(fr, p->number ? "occurrence" : "phase");
+	put_string(fr, s->nr_nodes ? NULL : s->host);
+	put_string(fr, of->name);
+	put_string(fr, p->number ? p->name : NULL);
+	put_string(fr, of->parent < 0 ? NULL : all->phase[of->parent].name);
+	put_integer(fr, of->depth);
+	put_number(fr, p->number ? p->number : NAN);
+	put_integer(fr, p->count);
+	put_time(fr, start, p->begin_s);
+	put_real(fr, p->begin_s);
+	put_time(fr, start, p->end_s);
+	put_flag(fr, !p->cut);
+	put_flag(fr, p->interpolated);
+	put_integer(fr, p->nodes);
+	put_integer(fr, p->senders);
+	put_real(fr, p->mean_s);
+	put_real(fr, p->sd_s);
+	put_number(fr, p->slowest ? p->slowest : NAN);
+	put_real(fr, p->slowest ? 100 * p->slower : NAN);
+	put_string(fr, p->slower_why);
+	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
+		put_number(fr, p->value[i]);
+}
+
+/* Those of a summary that reach into the time that was asked for: phases, then their repetitions. */
+static int phases_part(struct tables *f, struct data_table_own *fr, const struct summary *s)
+{
+	const struct phases *all = s->phases;
+	size_t nr = all ? all->nr + all->nr_repetitions : 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < DATA_TABLE_ROWS_MOST && f->still_row < nr && r >= 0; f->still_row++) {
+		const struct phase *p = f->still_row < all->nr ? &all->phase[f->still_row]
+							       : &all->repetition[f->still_row - all->nr];
+
+		if (p->begin_s > f->to_s || p->end_s < f->from_s)
+			continue;
+		r = data_table_row(fr);
+		if (r < 0)
+			return r;
+		put_phase(f, fr, s, p);
+		r = data_table_row_end(fr);
+		i++;
+	}
+	return r < 0 ? r : f->still_row < nr;
+}
+
+/* The run, then its nodes. */
+static int phases_next(struct tables *f, struct data_table_own *fr)
+{
+	struct still_data *d = f->still_data;
+	const struct summary *all;
+	struct buf why;
+	int r;
+
+	if (!f->run->nr)
+		return 0;
+	buf_init(&why, 4096);
+	r = tables_summary(f, &all, &why);
+	buf_release(&why);
+	if (r >= 0)
+		r = phases_part(f, fr, d->node ? &all->node[d->node - 1] : all);
+	if (r)
+		return r;
+	f->still_row = 0;
+	return d->node++ < all->nr_nodes;
+}
+
 /* ---- all of them ---- */
 
 int still_next(struct tables *f, struct data_table_own *fr)
 {
 	static int (*const next[NR_STILL])(struct tables * f, struct data_table_own * fr) = {
-		processes_next, events_next, metrics_next, meta_next, summary_next};
+		processes_next, events_next, metrics_next, meta_next, summary_next, phases_next};
 	int r;
 
 	if (!f->still_data) {

@@ -181,6 +181,8 @@ static int take_texts(struct walk *s, const struct store_record *record, struct 
 
 	if (!source && !process)
 		source = pairs_find(record->pairs, "events");
+	if (walk_is_of(s, (int)record->set, DOMAIN_GPU_PROCESS))
+		source = pairs_find(record->pairs, "gpu");
 	if (take_text(&in->name, name ? name : &none) < 0 || take_text(&in->source, source) < 0)
 		return -ENOMEM;
 	in->name_len = strlen(in->name);
@@ -209,6 +211,14 @@ static int take_said(struct walk *s, const struct store_record *record)
 	return 0;
 }
 
+static int name_columns(struct walk *s, const struct store_record *record)
+{
+	const struct pair *told =
+		s->schema->set[record->set].nr_spare ? pairs_find(record->pairs, "told") : NULL;
+
+	return told ? told_apply(told->value, told->len, s->reader, record->set) : 0;
+}
+
 static int on_instance(struct walk *s, const struct store_record *record)
 {
 	struct occupant *in, before;
@@ -217,6 +227,8 @@ static int on_instance(struct walk *s, const struct store_record *record)
 
 	if (record->set >= s->nr_sets)
 		return 0;
+	if (name_columns(s, record) < 0)
+		return -ENOMEM;
 	process = walk_is_of(s, (int)record->set, DOMAIN_PROCESS);
 	if (take_said(s, record) < 0)
 		return -ENOMEM;
@@ -292,6 +304,8 @@ static int observe(struct walk *s, const struct store_record *record)
 
 	for (struct walk_observer *o = s->observer; o && r >= 0; o = o->next)
 		r = o->record(o, record);
+	for (struct walk_observer *o = s->observer; o && r >= 0 && record->type == STORE_TICK; o = o->next)
+		r = o->after_tick ? o->after_tick(o) : 0;
 	return r;
 }
 
@@ -320,6 +334,9 @@ static int on_schema(struct walk *s)
 	int r;
 
 	s->schema = store_reader_schema(s->reader);
+	for (uint32_t i = 0; i < s->schema->nr_sets; i++)
+		if (s->told.list && told_apply(s->told.list, s->told.len, s->reader, i) < 0)
+			return -ENOMEM;
 	s->set = calloc(MAX(s->schema->nr_sets, 1u), sizeof(*s->set));
 	if (!s->set)
 		return -ENOMEM;
@@ -367,13 +384,60 @@ static int take_record(struct walk *s, const struct store_record *record)
 	}
 }
 
+/* ---- notes ---- */
+
+/* Those of another recording are not looked at. By now it has said which it is. */
+static void check_notes(struct walk *s)
+{
+	if (s->notes && !s->next_note && !sidecar_is_of(s->notes, &s->meta))
+		s->notes = sidecar_free(s->notes);
+}
+
+static int give_note(struct walk *s, const struct sidecar_note *n)
+{
+	struct pair memory[2];
+	char numbers[8];
+	struct pairs p;
+	struct store_record record = {
+		.type = STORE_EVENT, .time_ns = n->time_ns, .kind = note_kind_name[n->kind], .pairs = &p};
+	int r;
+
+	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
+	pairs_add(&p, "name", n->name, n->name_len);
+	if (n->data_len)
+		pairs_add(&p, "data", n->data, n->data_len);
+	r = take_record(s, &record);
+	return r < 0 ? r : observe(s, &record);
+}
+
+/* Those up to this time. */
+static int give_notes(struct walk *s, int64_t until_ns)
+{
+	int r = 0;
+
+	check_notes(s);
+	while (s->notes && r >= 0 && s->next_note < s->notes->nr &&
+		s->notes->note[s->next_note].time_ns <= until_ns)
+		r = give_note(s, &s->notes->note[s->next_note++]);
+	return r;
+}
+
+static int notes_before(struct walk *s, const struct store_record *record)
+{
+	if (record->type == STORE_SUMMARY)
+		return give_notes(s, INT64_MAX);
+	return record->type == STORE_TICK || record->type == STORE_EVENT ? give_notes(s, record->time_ns) : 0;
+}
+
 static int read_on(struct walk *s)
 {
 	struct store_record record;
 	int r;
 
 	while ((s->schema || s->plain) && (r = store_next(s->reader, &record)) != 0) {
-		if (r > 0)
+		if (r > 0 && s->notes)
+			r = notes_before(s, &record);
+		if (r >= 0)
 			r = take_record(s, &record);
 		if (r >= 0)
 			r = observe(s, &record);
@@ -393,9 +457,11 @@ int walk_next(struct walk *s)
 	while (r == 1) {
 		r = read_on(s);
 		if (r || !s->follows)
-			return r;
+			break;
 		r = more(s);
 	}
+	if (r == 0 && s->notes) /* at the end: what is left of them */
+		r = MIN(give_notes(s, INT64_MAX), 0);
 	return r;
 }
 
@@ -416,13 +482,20 @@ static int read_ahead(struct walk *s, const char *path, const char *group)
 		const struct pair *groups = record.pairs ? pairs_find(record.pairs, "groups") : NULL;
 
 		ticked |= record.type == STORE_TICK;
+		s->has_groups |= record.type == STORE_INSTANCE &&
+			store_reader_schema(reader)->set[record.set].domain == DOMAIN_GROUP;
 		found |= (record.type == STORE_META || record.type == STORE_INSTANCE) && group &&
 			groups_hold(groups, group);
 		if (record.type == STORE_META && meta_merge(&s->meta, record.pairs) == -ENOMEM) {
 			r = -ENOMEM;
 			break;
 		}
+		r = told_take(&s->told, &record);
+		if (r < 0)
+			break;
 	}
+	if (r >= 0 && ticked)
+		r = told_find(&s->told, reader);
 	store_close(reader);
 	return r < 0 ? r : found ? 0 : -ENOENT;
 }
@@ -438,6 +511,11 @@ int walk_open_plain(const char *path, struct walk **ret)
 	}
 	s->plain = true;
 	s->process_set = s->gpu_process_set = -1;
+	/* What is wrong with them is said by commands (sidecar_check()): here they are as good as none. */
+	if (sidecar_read(path, &s->notes, NULL) == -ENOMEM) {
+		walk_close(s);
+		return -ENOMEM;
+	}
 	*ret = s;
 	return 0;
 }
@@ -500,6 +578,7 @@ struct walk *walk_close(struct walk *s)
 	if (!s)
 		return NULL;
 	free(s->path);
+	sidecar_free(s->notes);
 	for (uint32_t i = 0; i < s->nr_sets; i++) {
 		for (uint32_t j = 0; j < s->set[i].cap; j++) {
 			free(s->set[i].instance[j].name);
@@ -513,6 +592,7 @@ struct walk *walk_close(struct walk *s)
 	}
 	free(s->set);
 	groups_release(&s->group);
+	told_release(&s->told);
 	formulas_release(&s->formulas);
 	meta_release(&s->meta);
 	if (s->reader)
@@ -544,6 +624,25 @@ int64_t walk_start(const struct walk *s)
 
 	meta_num(&s->meta, "start_wall_ns", &start);
 	return start;
+}
+
+static struct table *view_table(const void *arg, uint32_t set)
+{
+	return walk_table(arg, set);
+}
+
+static const char *view_name(const void *arg, uint32_t set, uint32_t row, size_t *ret_len)
+{
+	const struct walk *s = arg;
+	const struct occupant *in = walk_occupant(s, set, row, walk_table(s, set)->id[row]);
+
+	*ret_len = in && in->name ? in->name_len : 0;
+	return in ? in->name : NULL;
+}
+
+struct tick_view walk_view(const struct walk *s)
+{
+	return (struct tick_view){s->schema, view_table, view_name, s};
 }
 
 void walk_observe(struct walk *s, struct walk_observer *o)

@@ -1,16 +1,21 @@
 /* One recording, tick by tick, with which instance each row is of and what is said of it. The recording is
  * read once for any number of observers: accounts and processes (query/ledger), curves, events.
  *
+ * Notes that were added to a recording (query/sidecar) are given out as events of it, at their times.
+ *
  * A tick tells which rows moved (a cell changed, an instance came, left or was described anew), so that what
  * did not move need not be computed again. */
 #ifndef QUERY_WALK_H
 #define QUERY_WALK_H
 
 #include "base/buf.h"
+#include "query/counter_watch.h"
 #include "query/formulas.h"
 #include "query/groups.h"
 #include "query/meta.h"
 #include "query/run.h"
+#include "query/sidecar.h"
+#include "query/told.h"
 #include "store/watch.h"
 
 struct occupant {
@@ -22,7 +27,7 @@ struct occupant {
 	uint32_t process; /* of a process and of one on a GPU: its id in the process set; 0: not known */
 	bool counted_elsewhere; /* counted in others: not added to them */
 	uint64_t groups;	/* mask; of a group its own bit */
-	char *name, *source;	/* source: what it was read from; NULL: not said */
+	char *name, *source; /* source: what it was read from, of one on a GPU the device; NULL: not said */
 	size_t name_len;
 };
 
@@ -53,6 +58,8 @@ struct walk {
 	bool plain;		     /* walk_open_plain() */
 	struct meta meta;	     /* as far as known at the first tick; of a plain one as far as read */
 	struct formulas formulas;    /* the recording's own */
+	bool has_groups;	     /* at the first tick: some of several targets */
+	struct told_names told;	     /* names of the job's numbers, where they were read ahead */
 	struct groups group;	     /* those of the metadata first, then as they appear */
 	uint64_t own;		     /* mask of groups: without what members' children used */
 	struct occupant said;	     /* what an INSTANCE record says, but for texts; newborn is not known */
@@ -71,6 +78,8 @@ struct walk {
 	bool sought;	   /* it did not begin at the first of them */
 	bool follows, waits;
 	struct store_watch watch;
+	struct sidecar *notes; /* that were added afterwards; NULL: none, or all were given out */
+	size_t next_note;
 	char *path;			/* of one that is followed */
 	struct walk_observer *observer; /* the first of those that see every record; NULL: none */
 };
@@ -78,6 +87,7 @@ struct walk {
 /* Sees each record, after the walk has taken it in. A negative result ends the reading. */
 struct walk_observer {
 	int (*record)(struct walk_observer *o, const struct store_record *record);
+	int (*after_tick)(struct walk_observer *o); /* when all have seen a tick; NULL: not wanted */
 	int64_t from_ns; /* what lies before makes no difference to it; 0: all does */
 	bool done;	 /* it needs no more */
 	struct walk_observer *next;
@@ -134,7 +144,8 @@ static inline bool walk_row_moved(const struct walk_set *set, uint32_t row, uint
 bool walk_is_of(const struct walk *s, int set, enum domain domain);
 /* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
 bool walk_is_of_processes(const struct walk *s, int set);
-int64_t walk_start(const struct walk *s); /* wall clock, ns; 0: not known */
+int64_t walk_start(const struct walk *s);	  /* wall clock, ns; 0: not known */
+struct tick_view walk_view(const struct walk *s); /* of the tick it is at */
 /* It sees each record before those that were there already. */
 void walk_observe(struct walk *s, struct walk_observer *o);
 #endif

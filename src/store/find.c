@@ -218,18 +218,29 @@ static int bisect(
 	return r < 0 ? r : found;
 }
 
+/* The first block of this type in the last bytes: 1, 0: there is none, or a negative errno. */
+static int find_at_end(struct block_finder *f, uint64_t from, uint64_t to, enum block_type type,
+	uint64_t *ret_at, struct block_header *ret)
+{
+	uint64_t at = to - from > CHUNK ? to - CHUNK : from;
+	int r = header_find(f, &at, to, ret);
+
+	while (r > 0 && ret->type != type) {
+		at += BLOCK_HEADER + (uint64_t)ret->length;
+		r = at < to ? header_at(f, at, ret) : 0;
+	}
+	*ret_at = at;
+	return r;
+}
+
 /* Reads the index: 1, 0: there is none, or a negative errno. One that leaves segments out because there are
  * very many (docs/format.md) has more bytes than are looked at here. */
 static int index_read(struct block_finder *f, uint64_t from, uint64_t to, struct view *ret)
 {
-	uint64_t at = to - from > CHUNK ? to - CHUNK : from;
 	struct block_header h;
-	int r = header_find(f, &at, to, &h);
+	uint64_t at;
+	int r = find_at_end(f, from, to, BLOCK_INDEX, &at, &h);
 
-	while (r > 0 && h.type != BLOCK_INDEX) {
-		at += BLOCK_HEADER + (uint64_t)h.length;
-		r = at < to ? header_at(f, at, &h) : 0;
-	}
 	if (r > 0)
 		r = h.length ? payload_read(f, at, &h) : 0;
 	if (r > 0)
@@ -279,5 +290,23 @@ int segment_find(
 	assert(r <= 0 || (ret->offset >= from && ret->offset < to && ret->time_ns <= time_ns));
 	free(f.chunk);
 	free(f.payload);
+	return r;
+}
+
+int summary_find(int fd, uint32_t file, uint64_t from, uint64_t to, struct segment_place *ret)
+{
+	struct block_finder f = {.fd = fd, .file = file, .chunk = malloc(CHUNK)};
+	struct block_header h;
+	int r = -ENOMEM;
+
+	to = MAX(from, to);
+	if (f.chunk)
+		r = find_at_end(&f, from, to, BLOCK_SUMMARY, &ret->offset, &h);
+	if (r > 0) {
+		ret->size = BLOCK_HEADER + (uint64_t)h.length;
+		ret->sequence = h.sequence;
+		r = ret->offset + ret->size == to;
+	}
+	free(f.chunk);
 	return r;
 }

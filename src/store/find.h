@@ -15,4 +15,6 @@ struct segment_place {
  * 1; 0: there is none; a negative errno. */
 int segment_find(
 	int fd, uint32_t file, uint64_t from, uint64_t to, int64_t time_ns, struct segment_place *ret);
+/* The end mark of the recording, which is its last block: the same. */
+int summary_find(int fd, uint32_t file, uint64_t from, uint64_t to, struct segment_place *ret);
 #endif

@@ -160,11 +160,12 @@ static int make_tables(struct store_reader *r)
 	if (!r->set || guard_init(&r->guard, r->schema->nr_sets) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < r->schema->nr_sets; i++) {
+		const struct schema_set *of = &r->schema->set[i];
 		struct reader_set *s = &r->set[i];
 		const uint32_t cap = 64;
 
 		s->epoch = calloc(cap, sizeof(*s->epoch));
-		if (!s->epoch || table_init(&s->table, r->schema->set[i].nr_metrics, cap) < 0)
+		if (!s->epoch || table_init(&s->table, of->nr_metrics + of->nr_spare, cap) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -338,6 +339,25 @@ static int on_event(struct store_reader *r, struct view *v, struct store_record 
 static int on_open(struct store_reader *r, struct view *v, struct store_record *ret)
 {
 	return r->landed ? on_event(r, v, ret) : 0;
+}
+
+/* As table_settle(), of cells that are known to have changed: most rows have few of these. */
+static void settle(struct table *t)
+{
+	for (uint32_t i = 0; i < t->nr_touched; i++) {
+		uint32_t row = t->touched[i];
+		size_t at = (size_t)row * t->nr_cols;
+
+		for (uint64_t rest = t->changed[row]; rest; rest &= rest - 1) {
+			size_t cell = at + (size_t)__builtin_ctzll(rest);
+
+			t->before[cell] = t->cell[cell];
+		}
+		t->valid_before[row] = t->valid[row];
+		t->is_touched[row] = 0;
+	}
+	t->nr_touched = 0;
+	t->delay_ns = 0;
 }
 
 /* The first values of a row in a segment are against zero; `before` keeps what the row held. */
@@ -726,7 +746,7 @@ static void clean_up(struct store_reader *r)
 	if (r->unbind)
 		table_unbind(&r->set[r->unbind_set].table, r->unbind_row);
 	for (uint32_t i = 0; r->settle && r->set && i < r->schema->nr_sets; i++)
-		table_settle(&r->set[i].table);
+		settle(&r->set[i].table);
 	r->unbind = r->settle = false;
 }
 
@@ -803,6 +823,22 @@ int store_seek(struct store_reader *r, int64_t time_ns)
 	struct segment_place place;
 	int e = find_segment(r, time_ns, &place);
 
+	if (e > 0)
+		land(r, &place);
+	return e;
+}
+
+int store_seek_end(struct store_reader *r)
+{
+	struct segment_place place;
+	struct stat st;
+	int e;
+
+	if (!r->known)
+		return 0;
+	if (fstat(r->scan.fd, &st) < 0)
+		return -errno;
+	e = summary_find(r->scan.fd, r->file, r->scan.at, (uint64_t)MAX(st.st_size, 0), &place);
 	if (e > 0)
 		land(r, &place);
 	return e;
@@ -893,6 +929,12 @@ struct store_reader *store_close(struct store_reader *r)
 const struct schema *store_reader_schema(const struct store_reader *r)
 {
 	return r->set ? r->schema : NULL;
+}
+
+int store_reader_name(
+	struct store_reader *r, uint32_t set, const char *name, const char *help, enum metric_unit unit)
+{
+	return schema_name_metric(&r->schema->set[set], name, help, unit);
 }
 
 struct table *store_reader_table(struct store_reader *r, uint32_t set)

@@ -26,7 +26,8 @@ static void add(struct fields *f, const char *key, const char *value)
 		pairs_str(&f->pairs, key, value);
 }
 
-static void encode_metric(const struct schema_metric *m, struct buf *out)
+/* To readers that do not know of names that come later such a column is one that could not be read. */
+static void encode_metric(const struct schema_metric *m, bool named_later, struct buf *out)
 {
 	struct fields f;
 	uint8_t scale[8];
@@ -42,10 +43,11 @@ static void encode_metric(const struct schema_metric *m, struct buf *out)
 	add(&f, "fold", fold_name(m->fold));
 	add(&f, "unit", unit_name(m->unit));
 	add(&f, "tier", tier_name(m->tier));
-	add(&f, "availability", availability_name(m->availability));
+	add(&f, "availability", availability_name(named_later ? ABSENT : m->availability));
 	add(&f, "why", m->why);
 	if (m->scale != 1)
 		pairs_add(&f.pairs, "scale", scale, sizeof(scale));
+	add(&f, "cells", m->real ? "double" : NULL);
 	pairs_encode(&f.pairs, out);
 }
 
@@ -60,10 +62,11 @@ void schema_encode(const struct schema *s, struct buf *out)
 		add(&f, "name", set->name);
 		add(&f, "summary", set->summary);
 		add(&f, "domain", set->domain_name);
+		add(&f, "names", set->named_later ? "later" : NULL);
 		pairs_encode(&f.pairs, out);
 		buf_add_varint(out, set->nr_metrics);
 		for (uint32_t j = 0; j < set->nr_metrics; j++)
-			encode_metric(&set->metric[j], out);
+			encode_metric(&set->metric[j], set->named_later, out);
 	}
 }
 
@@ -89,6 +92,13 @@ static int known(
 	int v = p ? from_name(p->value, p->len) : -ENOENT;
 
 	return v < 0 ? otherwise : v;
+}
+
+static bool has_word(const struct fields *f, const char *key, const char *word)
+{
+	const struct pair *p = pairs_find(&f->pairs, key);
+
+	return p && p->len == strlen(word) && !memcmp(p->value, word, p->len);
 }
 
 static double scale_of(const struct fields *f)
@@ -129,6 +139,7 @@ static int decode_metric(struct schema_set *set, struct view *v)
 	m->unit = (enum metric_unit)known(&f, "unit", unit_from_name, UNIT_CODE);
 	m->tier = (enum metric_tier)known(&f, "tier", tier_from_name, TIER_SLOW);
 	m->scale = scale_of(&f);
+	m->real = has_word(&f, "cells", "double");
 	return schema_metric_why(m,
 		(enum availability)known(&f, "availability", availability_from_name, FAILED),
 		*why ? why : NULL);
@@ -156,6 +167,11 @@ static int decode_set(struct schema *s, struct view *v)
 	nr = view_varint(v);
 	for (uint64_t i = 0; i < nr && r == 0; i++)
 		r = decode_metric(set, v);
+	set->named_later = has_word(&f, "names", "later");
+	if (set->named_later) {
+		set->nr_spare = set->nr_metrics;
+		set->nr_metrics = 0;
+	}
 	return r;
 }
 

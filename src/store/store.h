@@ -122,6 +122,12 @@ int store_seek(struct store_reader *r, int64_t time_ns);
 /* The same without going there: when that segment begins. */
 int store_segment(const struct store_reader *r, int64_t time_ns, int64_t *ret_start_ns);
 
+/* Goes on at the end mark: 1; 0: there is none, and nothing was done; a negative errno. */
+int store_seek_end(struct store_reader *r);
+
+/* Where columns have no names yet (schema_set.nr_spare): the name of the next. -ENOSPC: there is none. */
+int store_reader_name(
+	struct store_reader *r, uint32_t set, const char *name, const char *help, enum metric_unit unit);
 const struct schema *store_reader_schema(const struct store_reader *r); /* NULL before STORE_SCHEMA */
 struct table *store_reader_table(struct store_reader *r, uint32_t set);
 uint64_t store_reader_at(const struct store_reader *r);	  /* bytes of the file that were read */

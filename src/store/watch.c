@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LOOK_NS NSEC_PER_SEC
 #define MISSED_FLUSHES 3
@@ -51,15 +52,31 @@ static int lock_of(int fd)
 	return lock.l_type != F_UNLCK;
 }
 
+/* The size by name: a network's file system that keeps what it knows of a file for some seconds asks anew
+ * when it is opened. */
+static uint64_t size_anew(const struct store_watch *w)
+{
+	int fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st = {0};
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		st.st_size = 0;
+	if (fd >= 0)
+		close(fd);
+	return (uint64_t)st.st_size;
+}
+
 /* The recorder seems to be gone. */
-static bool is_abandoned(struct store_watch *w, int fd, int64_t now)
+static bool is_abandoned(struct store_watch *w, int fd, uint64_t size, int64_t now)
 {
 	int lock = lock_of(fd);
 
 	w->locked |= lock > 0;
 	if (lock == 0 && (w->locked || w->local))
 		return true;
-	return lock <= 0 && now - w->grew_ns >= MISSED_FLUSHES * (w->flush_ns ? w->flush_ns : NSEC_PER_SEC);
+	if (lock > 0 || now - w->grew_ns < MISSED_FLUSHES * (w->flush_ns ? w->flush_ns : NSEC_PER_SEC))
+		return false;
+	return size_anew(w) <= size;
 }
 
 int store_watch(struct store_watch *w, const struct store_reader *r)
@@ -77,6 +94,7 @@ int store_watch(struct store_watch *w, const struct store_reader *r)
 	if ((uint64_t)st.st_size > store_reader_seen(r) && (uint64_t)st.st_size != w->tried) {
 		w->tried = (uint64_t)st.st_size;
 		w->grew_ns = now;
+		w->last &= w->tried <= w->end;
 		return WATCH_MORE;
 	}
 	if (store_reader_complete(r) || w->last)
@@ -86,9 +104,10 @@ int store_watch(struct store_watch *w, const struct store_reader *r)
 	w->looked_ns = now;
 	if (is_replaced(w, &st))
 		return -ESTALE;
-	if (!is_abandoned(w, fd, now))
+	if (!is_abandoned(w, fd, (uint64_t)st.st_size, now))
 		return WATCH_WAIT;
 	w->last = true; /* it may have written right before it ended */
+	w->end = (uint64_t)st.st_size;
 	w->tried = 0;
 	return WATCH_MORE;
 }

@@ -3,7 +3,8 @@
  *
  * The recorder holds a lock on the file while it lives. Where this machine can see the file's locks (one was
  * seen, or the recorder is on this machine), a lock that is gone means that the recorder has ended. Elsewhere
- * a file that did not grow for three flushes is taken for abandoned. */
+ * a file that did not grow for three flushes is taken for abandoned; if it grows all the same, it is read on.
+ */
 #ifndef STORE_WATCH_H
 #define STORE_WATCH_H
 
@@ -20,6 +21,7 @@ struct store_watch {
 	int64_t looked_ns; /* at lock and name */
 	bool locked;	   /* a lock was seen */
 	bool last;	   /* the recorder has ended: what it wrote before that is read now */
+	uint64_t end;	   /* the size then: more means that it has not ended */
 };
 
 enum watch {

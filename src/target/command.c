@@ -473,19 +473,21 @@ void command_stop_by(int sig)
 	sigaction(sig, &found, NULL);
 }
 
-bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg)
+enum command_stop command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg)
 {
 	siginfo_t info = {0};
 
-	if (c->pid <= 0 || waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WNOHANG) < 0 ||
+	if (c->pid <= 0 || waitid(P_PID, (id_t)c->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
 		info.si_pid != c->pid)
-		return false;
+		return STOP_NONE;
+	if (info.si_code == CLD_CONTINUED)
+		return STOP_CONTINUED;
 	if (info.si_status != SIGTSTP && info.si_status != SIGTTIN && info.si_status != SIGTTOU)
-		return false;
+		return STOP_ALONE;
 	before(arg);
 	c->stopped_with_it = true;
 	command_stop_by(info.si_status);
-	return true;
+	return STOP_WITH_IT;
 }
 
 int command_exit_as(struct command *c, int status)

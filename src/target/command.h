@@ -69,8 +69,16 @@ void command_ended(struct command *c);
 /* Stops us by this signal: a shell distinguishes them ($? is 128 + its number). To the process, not by
  * raise(): one that the terminal sent us and that is still pending must not stop us a second time. */
 void command_stop_by(int sig);
-/* Did the job stop for the terminal? Then stops us as well and returns, once continued, true. */
-bool command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg);
+/* What the command did of stopping and going on, after a SIGCHLD. If it stopped for the terminal, we stop as
+ * well; `before` is called first, and this returns when we are continued. */
+enum command_stop {
+	STOP_NONE,
+	STOP_WITH_IT,	/* it and we were stopped, and go on */
+	STOP_ALONE,	/* it was stopped, not for the terminal: we go on */
+	STOP_CONTINUED, /* it goes on */
+};
+
+enum command_stop command_stop_with_job(struct command *c, void (*before)(void *arg), void *arg);
 /* Puts back what was found and dies as the job did; returns the exit status if it ended by itself. */
 int command_exit_as(struct command *c, int status);
 void command_release(struct command *c);

@@ -8,7 +8,7 @@
 
 static const struct {
 	const char *word, *kind;
-} kinds[] = {{"mark ", "mark"}, {"begin ", "phase.begin"}, {"end ", "phase.end"}};
+} kinds[] = {{"mark ", "mark"}, {"begin ", "phase.begin"}, {"end ", "phase.end"}, {"count", ""}};
 
 /* The line from `at` on, without its escapes, moved to `to`. Returns where the next line begins. */
 static char *take_line(char *at, char *end, char *to, size_t *ret_len)
@@ -69,6 +69,12 @@ static char *take_word(struct job_message *m, char *line, size_t len)
 		m->time_ns = number_of(line + rest, len - rest);
 	else if (begins(line, len, "@lost=", &rest))
 		m->lost = MAX(number_of(line + rest, len - rest), 0);
+	else if (begins(line, len, "@within=", &rest))
+		m->within = MAX(number_of(line + rest, len - rest), 0);
+	else if (begins(line, len, "@thread=", &rest))
+		m->thread = MAX(number_of(line + rest, len - rest), 0);
+	else if (begins(line, len, "@parent=", &rest))
+		m->parent = MAX(number_of(line + rest, len - rest), 0);
 	else if (has_key(line, len) && !memchr(line, 0, len)) {
 		line[len] = 0;
 		return line + len + 1;

@@ -25,9 +25,16 @@
 #define MOST_AT_ONCE 4096
 /* Files of earlier recorders that are looked at: those that were killed leave theirs. */
 #define LOOKED_AT 64
-/* XDG_RUNTIME_DIR, TMPDIR, /tmp. */
-#define NR_DIRS 3
+/* XDG_RUNTIME_DIR, TMPDIR, /tmp, and one there that is made for this recorder alone. */
+#define NR_DIRS 4
+#define OWN_DIR (NR_DIRS - 1)
+/* Messages that a job can lose in a second. */
+#define MOST_LOST_A_SECOND 10000000u
 #define PREFIX 8
+#define LOST_SUFFIX ".lost"
+#define LOST_NAME_SIZE (sizeof(((struct sockaddr_un *)0)->sun_path) + sizeof(LOST_SUFFIX))
+/* The space of so many bytes of the file of what was lost is given back at once. */
+#define LOST_AT_ONCE (1u << 16)
 
 /* ---- where ---- */
 
@@ -39,13 +46,23 @@ static bool is_own_dir(const char *path)
 	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* The directory to try in the i-th place; the last one is there everywhere. */
+/* Another user may have taken the usual name in /tmp. */
+static bool make_own_dir(char *to, size_t size)
+{
+	int n = snprintf(to, size, "/tmp/tacho-%u-XXXXXX", (unsigned)geteuid());
+
+	return n > 0 && (size_t)n < size && mkdtemp(to);
+}
+
+/* The directory to try in the i-th place. */
 static bool take_dir(unsigned i, char *to, size_t size)
 {
 	const char *base = "/tmp";
 	int n;
 
-	if (i + 1 < NR_DIRS)
+	if (i == OWN_DIR)
+		return make_own_dir(to, size);
+	if (i + 1 < OWN_DIR)
 		base = rights_borrowed() ? NULL : getenv(i ? "TMPDIR" : "XDG_RUNTIME_DIR");
 	if (!base || *base != '/' || (i == 0 && !is_own_dir(base)))
 		return false;
@@ -68,10 +85,13 @@ static void node_prefix(char to[static PREFIX + 1])
 		close(fd);
 }
 
-/* A socket without a listener was left by a recorder that was killed. */
+/* A socket without a listener was left by a recorder that was killed, and so was a file of what was lost
+ * without a socket: that is made after its socket. */
 static void remove_if_dead(int dir, const char *dir_path, const char *name)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	char lost[LOST_NAME_SIZE];
+	bool dead;
 	int fd, n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir_path, name);
 
 	if (n < 0 || (size_t)n >= sizeof(a.sun_path))
@@ -79,8 +99,13 @@ static void remove_if_dead(int dir, const char *dir_path, const char *name)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 && errno == ECONNREFUSED)
+	dead = connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
+		(errno == ECONNREFUSED || errno == ENOENT);
+	if (dead) {
+		snprintf(lost, sizeof(lost), "%.*s" LOST_SUFFIX, (int)sizeof(a.sun_path) - 1, name);
+		unlinkat(dir, lost, 0);
 		unlinkat(dir, name, 0);
+	}
 	close(fd);
 }
 
@@ -89,9 +114,16 @@ static void remove_dead(const char *path, const char *prefix)
 	DIR *d = opendir(path);
 	const struct dirent *e;
 
-	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++)
-		if (!strncmp(e->d_name, prefix, PREFIX) && (e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
-			remove_if_dead(dirfd(d), path, e->d_name);
+	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++) {
+		char name[sizeof(e->d_name)];
+		size_t len = strlen(e->d_name), end = strlen(LOST_SUFFIX);
+		bool lost = len > end && !strcmp(e->d_name + len - end, LOST_SUFFIX);
+
+		snprintf(name, sizeof(name), "%.*s", (int)(lost ? len - end : len), e->d_name);
+		if (!strncmp(name, prefix, PREFIX) &&
+			(lost || e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
+			remove_if_dead(dirfd(d), path, name);
+	}
 	if (d)
 		closedir(d);
 }
@@ -115,6 +147,19 @@ static int choose_path(unsigned i, char *to, size_t size)
 
 /* ---- making ---- */
 
+static void lost_name(const struct job_socket *s, char to[static LOST_NAME_SIZE])
+{
+	snprintf(to, LOST_NAME_SIZE, "%s" LOST_SUFFIX, s->address.sun_path);
+}
+
+static void make_lost(struct job_socket *s)
+{
+	char name[LOST_NAME_SIZE];
+
+	lost_name(s, name);
+	s->lost_fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 static int bind_there(struct job_socket *s)
 {
 	int on = 1, r;
@@ -130,14 +175,26 @@ static int bind_there(struct job_socket *s)
 		s->fd = -1;
 		return r;
 	}
+	make_lost(s);
 	return 0;
+}
+
+static void remove_own_dir(struct job_socket *s)
+{
+	char *slash = strrchr(s->address.sun_path, '/');
+
+	if (!s->own_dir || !slash)
+		return;
+	*slash = 0;
+	rmdir(s->address.sun_path);
+	s->own_dir = false;
 }
 
 int job_socket_open(struct job_socket *s, const char *path)
 {
 	int r = -EACCES;
 
-	*s = (struct job_socket){.fd = -1, .address.sun_family = AF_UNIX};
+	*s = (struct job_socket){.fd = -1, .lost_fd = -1, .address.sun_family = AF_UNIX};
 	if (path && strlen(path) >= sizeof(s->address.sun_path))
 		return -ENAMETOOLONG;
 	if (path) {
@@ -148,19 +205,30 @@ int job_socket_open(struct job_socket *s, const char *path)
 	for (unsigned i = 0; i < NR_DIRS && r < 0; i++) {
 		memset(s->address.sun_path, 0, sizeof(s->address.sun_path));
 		r = choose_path(i, s->address.sun_path, sizeof(s->address.sun_path));
+		s->own_dir = i == OWN_DIR && r >= 0;
 		if (r >= 0)
 			r = bind_there(s);
 	}
+	if (r < 0)
+		remove_own_dir(s);
 	return r;
 }
 
 void job_socket_close(struct job_socket *s)
 {
+	char name[LOST_NAME_SIZE];
+
 	if (s->fd < 0)
 		return;
 	unlink(s->address.sun_path);
 	close(s->fd);
-	s->fd = -1;
+	if (s->lost_fd >= 0) {
+		lost_name(s, name);
+		unlink(name);
+		close(s->lost_fd);
+	}
+	s->fd = s->lost_fd = -1;
+	remove_own_dir(s);
 }
 
 /* ---- reading ---- */
@@ -194,6 +262,52 @@ static bool receive(struct job_socket *s, char *bytes, size_t size, ssize_t *ret
 	return true;
 }
 
+static void add_lost(struct job_socket *s, uint64_t nr)
+{
+	nr = MIN(nr, s->lost_left);
+	s->lost_left -= nr;
+	s->dropped += nr;
+}
+
+static void begin_second(struct job_socket *s, int64_t second)
+{
+	/* Messages are lost as well while the recorder is stopped. */
+	int64_t passed = s->second ? MAX(second - s->second, 1) : 1;
+
+	s->second = second;
+	s->left = MOST_A_SECOND;
+	s->bytes_left = MOST_BYTES_A_SECOND;
+	s->lost_left = (uint64_t)passed * MOST_LOST_A_SECOND;
+}
+
+/* The file grows by what was lost; its contents are of no use. */
+static void count_lost(struct job_socket *s)
+{
+	struct stat st;
+	uint64_t size;
+
+	if (s->lost_fd < 0 || fstat(s->lost_fd, &st) < 0)
+		return;
+	size = (uint64_t)st.st_size;
+	add_lost(s, size > s->lost_seen ? size - s->lost_seen : 0);
+	if (size / LOST_AT_ONCE != s->lost_seen / LOST_AT_ONCE)
+		(void)fallocate(s->lost_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size);
+	s->lost_seen = MAX(s->lost_seen, size);
+}
+
+bool job_socket_room(struct job_socket *s, int64_t now_ns, size_t len)
+{
+	bool fits;
+
+	if (s->second != now_ns / NSEC_PER_SEC)
+		begin_second(s, now_ns / NSEC_PER_SEC);
+	fits = s->left && s->bytes_left >= len;
+	s->left -= fits;
+	s->bytes_left -= fits ? len : 0;
+	s->dropped += !fits;
+	return fits;
+}
+
 void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn *is_member,
 	job_socket_take_fn *take, void *arg)
 {
@@ -201,25 +315,21 @@ void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn 
 	struct job_message m;
 	struct ucred from;
 	ssize_t len;
-	bool fits;
 
-	if (s->second != now_ns / NSEC_PER_SEC) {
-		s->second = now_ns / NSEC_PER_SEC;
-		s->left = MOST_A_SECOND;
-		s->bytes_left = MOST_BYTES_A_SECOND;
-	}
+	if (s->second != now_ns / NSEC_PER_SEC)
+		begin_second(s, now_ns / NSEC_PER_SEC);
 	for (int i = 0; i < MOST_AT_ONCE && receive(s, bytes, sizeof(bytes), &len, &from); i++) {
 		if (len < 0 || (from.uid != geteuid() && !is_member(arg, from.pid)) ||
 			job_message_parse(bytes, (size_t)len, &m) < 0) {
 			s->refused++;
 			continue;
 		}
-		fits = s->left && s->bytes_left >= (size_t)len;
-		s->dropped += (uint64_t)m.lost + !fits;
-		if (fits) {
-			s->left--;
-			s->bytes_left -= (size_t)len;
+		s->within += (uint64_t)m.within;
+		add_lost(s, (uint64_t)m.lost);
+		if (!*m.kind)
+			continue;
+		if (job_socket_room(s, now_ns, (size_t)len))
 			take(arg, &m, from.pid);
-		}
 	}
+	count_lost(s);
 }

@@ -13,7 +13,13 @@
 
 struct job_socket {
 	int fd; /* -1: there is none */
+	/* Senders write a byte into this file for each message that found the socket full; -1: there is none.
+	 */
+	int lost_fd;
+	uint64_t lost_seen;
+	uint64_t lost_left; /* how many more are believed in this second: users can make the file any size */
 	struct sockaddr_un address;
+	bool own_dir; /* its directory was made for it alone */
 	/* How many more messages are written down in this second: what one costs the recorder is not in its
 	 * budget, so there is a limit. */
 	unsigned left;
@@ -21,12 +27,17 @@ struct job_socket {
 	int64_t second;
 	uint64_t dropped; /* over that limit, or lost by their senders, and not yet told */
 	uint64_t refused; /* of strangers, or no messages */
+	uint64_t within;  /* ranges that their senders left out, since they lie within others */
 };
 
 /* Makes one. `path`: where; NULL: in the user's runtime directory, else in the directory for temporary files.
  * Negative errno. */
 int job_socket_open(struct job_socket *s, const char *path);
 void job_socket_close(struct job_socket *s);
+
+/* Whether a message of that length may be written down in this second; otherwise it counts as dropped. Also
+ * for those that come in another way, where there is no socket. */
+bool job_socket_room(struct job_socket *s, int64_t now_ns, size_t len);
 
 /* `pid` sent it. */
 typedef void job_socket_take_fn(void *arg, const struct job_message *m, pid_t pid);

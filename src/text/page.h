@@ -68,4 +68,5 @@ void print_counters(const struct page *p);
 void print_gpus(const struct page *p);
 /* The table of groups, where it says something that the lines of the whole do not. */
 void print_groups(const struct page *p);
+void print_phases(const struct page *p);
 #endif

@@ -1,9 +1,7 @@
 /* Time series as lines of text: see series.h. */
 #include "text/series.h"
 
-#include "base/json.h"
-#include "base/units.h"
-#include "text/words.h"
+#include "base/expr.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,41 +29,101 @@ static const char *unit_text(const struct series_column *c)
 	return c->unit < NR_UNITS ? unit[c->unit][c->per_second] : "";
 }
 
-static int value_width(const struct series_column *c)
-{
-	return (int)MAX(strlen(c->name), (size_t)VALUE_LEAST);
-}
+/* ---- text and CSV ---- */
 
-/* ---- headings ---- */
+enum { COL_HOST, COL_TIME, COL_INSTANCE, COL_PID, COL_NAME, NR_FIXED };
 
-static void text_heading(const struct series_page *p, const struct series *s, struct buf *out)
-{
-	const struct series_column *c;
-	size_t nr = series_columns(s, &c);
+struct series_table {
+	struct text_column column[NR_FIXED + SERIES_MAX];
+	char name[SERIES_MAX][EXPR_NAME_SIZE + 16]; /* in CSV */
+	struct text_table t;
+	struct table_writer w;
+};
 
-	buf_addf(out, "%*s", TIME_WIDTH, "time_s");
-	if (p->per_instance)
-		buf_addf(out, "  %-*s", INSTANCE_WIDTH, "instance");
-	for (size_t i = 0; i < nr; i++)
-		buf_addf(out, "  %*s", value_width(&c[i]), c[i].name);
-	buf_addf(out, "\n%*s", TIME_WIDTH, "");
-	if (p->per_instance)
-		buf_addf(out, "  %-*s", INSTANCE_WIDTH, "");
-	for (size_t i = 0; i < nr; i++)
-		buf_addf(out, "  %*s", value_width(&c[i]), unit_text(&c[i]));
-	buf_addch(out, '\n');
-}
-
-static void csv_heading(const struct series_page *p, const struct series *s, struct buf *out)
+static void table_of(
+	struct series_table *ret, const struct series_page *p, const struct series *s, struct buf *out)
 {
 	const struct series_column *c;
 	size_t nr = series_columns(s, &c);
 
-	buf_addf(out, "%stime_s%s", p->several ? "host," : "", p->per_instance ? ",pid,instance" : "");
-	for (size_t i = 0; i < nr; i++)
-		buf_addf(out, ",%s%s", c[i].name, c[i].per_second ? ".per_second" : "");
-	buf_addch(out, '\n');
+	*ret = (struct series_table){.t = {.column = ret->column, .nr_columns = NR_FIXED + nr},
+		.column = {[COL_HOST] = {.name = p->several ? "host" : NULL},
+			[COL_TIME] = {"time_s", "time_s", .numbers = true, .width = TIME_WIDTH},
+			[COL_INSTANCE] = {p->per_instance ? "instance" : NULL, .gap = 2,
+				.width = INSTANCE_WIDTH},
+			[COL_PID] = {.name = p->per_instance ? "pid" : NULL},
+			[COL_NAME] = {.name = p->per_instance ? "instance" : NULL}}};
+	for (size_t i = 0; i < nr; i++) {
+		snprintf(ret->name[i], sizeof(ret->name[i]), "%s%s", c[i].name,
+			c[i].per_second ? ".per_second" : "");
+		ret->column[NR_FIXED + i] = (struct text_column){.title = c[i].name,
+			.name = ret->name[i],
+			.numbers = true,
+			.gap = 2,
+			.width = (unsigned)MAX(strlen(c[i].name), (size_t)VALUE_LEAST)};
+	}
+	table_begin(&ret->w, &ret->t, &(struct text_style){.form = p->form, .utf8 = p->utf8}, out);
 }
+
+static void table_head(const struct series_page *p, const struct series *s, struct table_writer *w)
+{
+	const struct series_column *c;
+	size_t nr = series_columns(s, &c);
+
+	table_heading(w);
+	if (p->form != FORM_TEXT)
+		return;
+	table_begin_row(w);
+	for (size_t i = 0; i < NR_FIXED + nr; i++)
+		if (cell_open(w)) {
+			buf_adds(&w->cell, i < NR_FIXED ? "" : unit_text(&c[i - NR_FIXED]));
+			cell_close(w, true);
+		}
+	table_end_row(w);
+}
+
+/* All digits that matter, for people too. */
+static void cell_value(struct table_writer *w, double v, const char *format)
+{
+	char text[40];
+
+	if (w->style.form == FORM_CSV) {
+		cell_number(w, v);
+		return;
+	}
+	snprintf(text, sizeof(text), format, v);
+	cell_words(w, isnan(v) ? NULL : text);
+}
+
+static void table_line(const struct series_page *p, const struct series *s, const struct series_point *point,
+	struct table_writer *w)
+{
+	const struct series_column *c;
+	size_t nr = series_columns(s, &c);
+	struct buf *cell;
+
+	table_begin_row(w);
+	cell_text(w, series_host(s), strlen(series_host(s)));
+	cell_value(w, p->offset_s + (double)point->time_ns / 1e9, "%.3f");
+	cell = cell_open(w);
+	if (cell) {
+		if (point->pid)
+			buf_addf(cell, "%lld ", (long long)point->pid);
+		if (point->instance)
+			add_text(cell, point->instance, point->instance_len, w->letters);
+		cell_close(w, true);
+	}
+	cell_number(w, point->pid ? (double)point->pid : NAN);
+	cell_text(w, point->instance ? point->instance : "", point->instance_len);
+	for (size_t i = 0; i < nr; i++) {
+		double v = point->value[i];
+
+		cell_value(w, v, fabs(v) < 1e15 && (v == floor(v) || fabs(v) >= 1e6) ? "%.0f" : "%.6g");
+	}
+	table_end_row(w);
+}
+
+/* ---- JSON ---- */
 
 static void json_heading(const struct series_page *p, const struct series *s, bool first, struct buf *out)
 {
@@ -94,121 +152,14 @@ static void json_heading(const struct series_page *p, const struct series *s, bo
 	json_array(&j, "points");
 }
 
-/* Before the first recording, and after the last. */
-static void series_begin(const struct series_page *p, struct buf *out)
-{
-	if (p->form == SERIES_JSON)
-		buf_adds(out, "{\"recordings\":[\n");
-}
-
-static void series_end(const struct series_page *p, struct buf *out)
-{
-	if (p->form == SERIES_JSON)
-		buf_adds(out, "]}\n");
-}
-
-/* Around the points of one recording. */
-static void series_recording(struct series_page *p, const struct series *s, bool first, struct buf *out)
-{
-	p->first_point = true;
-	switch (p->form) {
-	case SERIES_TEXT:
-		if (p->several) {
-			buf_adds(out, first ? "" : "\n");
-			add_text(out, series_host(s), strlen(series_host(s)),
-				p->utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-			buf_addch(out, '\n');
-		}
-		text_heading(p, s, out);
-		break;
-	case SERIES_CSV:
-		if (first)
-			csv_heading(p, s, out);
-		break;
-	case SERIES_JSON:
-		json_heading(p, s, first, out);
-		break;
-	}
-}
-
-static void series_recording_end(const struct series_page *p, struct buf *out)
-{
-	if (p->form == SERIES_JSON)
-		buf_adds(out, "\n]}");
-}
-
-/* ---- lines ---- */
-
-static void add_value(struct buf *out, const struct series_column *c, double v)
-{
-	char text[40];
-
-	if (isnan(v))
-		snprintf(text, sizeof(text), "-");
-	else if (v == floor(v) && fabs(v) < 1e15)
-		snprintf(text, sizeof(text), "%.0f", v);
-	else
-		snprintf(text, sizeof(text), fabs(v) >= 1e6 ? "%.0f" : "%.6g", v);
-	buf_addf(out, "  %*s", value_width(c), text);
-}
-
-static void text_line(const struct series_page *p, const struct series *s, const struct series_point *point,
-	struct buf *out)
-{
-	const struct series_column *c;
-	size_t nr = series_columns(s, &c), from;
-
-	buf_addf(out, "%*.3f", TIME_WIDTH, p->offset_s + (double)point->time_ns / 1e9);
-	if (p->per_instance) {
-		buf_adds(out, "  ");
-		from = out->len;
-		if (point->pid)
-			buf_addf(out, "%lld ", (long long)point->pid);
-		if (point->instance)
-			add_text(out, point->instance, point->instance_len,
-				p->utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
-		clip(out, from, INSTANCE_WIDTH, p->utf8);
-		pad(out, from, INSTANCE_WIDTH);
-	}
-	for (size_t i = 0; i < nr; i++)
-		add_value(out, &c[i], point->value[i]);
-	buf_addch(out, '\n');
-}
-
-static void csv_line(const struct series_page *p, const struct series *s, const struct series_point *point,
-	struct buf *out)
-{
-	const struct series_column *c;
-	size_t nr = series_columns(s, &c);
-
-	if (p->several) {
-		add_csv(out, series_host(s), strlen(series_host(s)));
-		buf_addch(out, ',');
-	}
-	add_csv_number(out, p->offset_s + (double)point->time_ns / 1e9);
-	if (p->per_instance) {
-		buf_addch(out, ',');
-		if (point->pid)
-			buf_addf(out, "%lld", (long long)point->pid);
-		buf_addch(out, ',');
-		add_csv(out, point->instance ? point->instance : "", point->instance_len);
-	}
-	for (size_t i = 0; i < nr; i++) {
-		buf_addch(out, ',');
-		add_csv_number(out, point->value[i]);
-	}
-	buf_addch(out, '\n');
-}
-
-static void json_line(
-	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out)
+static void json_line(const struct series_page *p, const struct series *s, const struct series_point *point,
+	bool first, struct buf *out)
 {
 	const struct series_column *c;
 	size_t nr = series_columns(s, &c);
 	struct json j;
 
-	buf_adds(out, p->first_point ? "\n" : ",\n");
-	p->first_point = false;
+	buf_adds(out, first ? "\n" : ",\n");
 	json_init(&j, out, false);
 	json_array(&j, NULL);
 	json_num(&j, NULL, p->offset_s + (double)point->time_ns / 1e9);
@@ -224,23 +175,23 @@ static void json_line(
 	json_end_array(&j);
 }
 
-static void series_line(
-	struct series_page *p, const struct series *s, const struct series_point *point, struct buf *out)
-{
-	switch (p->form) {
-	case SERIES_TEXT:
-		text_line(p, s, point, out);
-		break;
-	case SERIES_CSV:
-		csv_line(p, s, point, out);
-		break;
-	case SERIES_JSON:
-		json_line(p, s, point, out);
-		break;
-	}
-}
-
 /* ---- all of it ---- */
+
+static void recording_head(
+	const struct series_page *p, const struct series *s, bool first, struct table_writer *w)
+{
+	if (p->form == FORM_JSON) {
+		json_heading(p, s, first, w->out);
+		return;
+	}
+	if (p->form == FORM_TEXT && p->several) {
+		buf_adds(w->out, first ? "" : "\n");
+		add_text(w->out, series_host(s), strlen(series_host(s)), w->letters);
+		buf_addch(w->out, '\n');
+	}
+	if (first || p->form == FORM_TEXT)
+		table_head(p, s, w);
+}
 
 #define PIECE (1 << 16)
 
@@ -288,18 +239,26 @@ static int first_point(const char *path, const struct series_query *query, doubl
 static int pour_one(const char *path, const struct series_query *query, struct series_page *page,
 	struct series **s, bool first, const struct series_taker *taker, struct buf *out, struct buf *reterr)
 {
+	struct series_table table;
 	struct series_point point;
 	int r = first_point(path, query, page->offset_s, s, &point, reterr), status = 0;
 
-	if (r >= 0)
-		series_recording(page, *s, first, out);
-	for (; r > 0; r = series_next(*s, &point)) {
-		series_line(page, *s, &point, out);
-		status = hand_over(taker, out, PIECE);
-		if (status)
-			return status;
+	if (r >= 0) {
+		table_of(&table, page, *s, out);
+		recording_head(page, *s, first, &table.w);
+		for (bool any = false; r > 0 && !status; any = true) {
+			if (page->form == FORM_JSON)
+				json_line(page, *s, &point, !any, out);
+			else
+				table_line(page, *s, &point, &table.w);
+			status = hand_over(taker, out, PIECE);
+			r = status ? 0 : series_next(*s, &point);
+		}
+		table_end(&table.w);
 	}
-	series_recording_end(page, out);
+	if (status)
+		return status;
+	buf_adds(out, page->form == FORM_JSON ? "\n]}" : "");
 	if (r < 0)
 		buf_addf(reterr, "cannot read on: %s", strerror(-r));
 	return r;
@@ -331,8 +290,8 @@ int series_pour(const struct run *run, const struct series_query *query, struct 
 
 	buf_init(&out, 4 * PIECE + ((size_t)1 << 20));
 	page->several = run->nr > 1;
-	if (r >= 0)
-		series_begin(page, &out);
+	if (r >= 0 && page->form == FORM_JSON)
+		buf_adds(&out, "{\"recordings\":[\n");
 	for (size_t i = 0; s && i < run->nr; i++) {
 		if (!r) {
 			int64_t own = series_start(s[i]);
@@ -343,7 +302,7 @@ int series_pour(const struct run *run, const struct series_query *query, struct 
 		series_close(s[i]);
 	}
 	if (!r) {
-		series_end(page, &out);
+		buf_adds(&out, page->form == FORM_JSON ? "]}\n" : "");
 		r = hand_over(taker, &out, 0);
 	}
 	buf_release(&out);

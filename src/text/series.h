@@ -5,16 +5,14 @@
 
 #include "query/run.h"
 #include "query/series.h"
-
-enum series_form { SERIES_TEXT, SERIES_CSV, SERIES_JSON };
+#include "text/table.h"
 
 struct series_page {
-	enum series_form form;
-	bool several; /* recordings: each line says of which host it is */
+	enum text_form form; /* text, CSV or JSON */
+	bool several;	     /* recordings: each line says of which host it is */
 	bool per_instance;
 	bool utf8;
-	double offset_s;  /* from the run's start to this recording's */
-	bool first_point; /* JSON: kept by these functions */
+	double offset_s; /* from the run's start to this recording's */
 };
 
 /* All recordings of a run, one after the other. `take` gets the text in pieces, whenever there is enough;

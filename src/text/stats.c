@@ -13,10 +13,13 @@
 #define NAME_SIZE 64 /* of CELL_WIDTH letters */
 #define SIDE_MOST 8
 
-const char *const stats_level_names[NR_STATS_LEVELS + 1] = {"run", "node", "group", "user", "process", NULL};
+const char *const stats_level_names[NR_STATS_LEVELS + 1] = {
+	"run", "node", "group", "user", "phase", "process", NULL};
 
-static const char *const level_title[NR_STATS_LEVELS] = {"Run", "Nodes", "Groups", "Users", "Processes"};
-static const char *const level_list[NR_STATS_LEVELS] = {"run", "nodes", "groups", "users", "processes"};
+static const char *const level_title[NR_STATS_LEVELS] = {
+	"Run", "Nodes", "Groups", "Users", "Phases", "Processes"};
+static const char *const level_list[NR_STATS_LEVELS] = {
+	"run", "nodes", "groups", "users", "phases", "processes"};
 
 /* Of a table with many rows. */
 static const struct {
@@ -307,6 +310,9 @@ static void write_json(
 	for (unsigned level = 0; level < NR_STATS_LEVELS; level++) {
 		struct stats_rows r = {.s = s, .t = t, .page = page, .level = level};
 
+		/* Few jobs tell of phases. */
+		if (level == STATS_PHASE && !s->nr[level] && page->levels != 1u << level)
+			continue;
 		if (page->levels >> level & 1)
 			json_level(&j, &r);
 	}

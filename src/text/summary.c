@@ -15,6 +15,8 @@
  *	  energy   123 kJ, 171 W mean (rapl: package-0, dram-0)
  *	  groups   name      procs      cpu  cores   memory     read    wrote
  *	           blastn       12    21m0s    1.7  800 MiB  2.1 GiB    3 MiB
+ *	  by phase   wall    cpu  cores  peak mem     read    wrote
+ *	  load      41.2s  38.9s   0.94   2.1 GiB   14 GiB   12 MiB
  *	  tree     14 processes, 5 at once, 9 threads
  *
  * Traffic, disks, energy, groups and limits have their lines only where there is something to say.
@@ -24,6 +26,7 @@
 #include "text/page.h"
 
 #include "base/str.h"
+#include "text/phases.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -219,10 +222,8 @@ static void add_bytes(struct buf *line, const struct page *p, const char *before
 
 static void add_event(struct buf *line, const struct page *p, enum figure_id at)
 {
-	char text[UNITS_SIZE];
-
 	if (has(p, at))
-		buf_addf(line, " at %s", format_moment(text, value(p, at), value(p, FIG_WALL)));
+		add_when(p->s->phases, value(p, at), value(p, FIG_WALL), line);
 }
 
 static void memory_line(const struct page *p, struct buf *line)
@@ -548,6 +549,8 @@ static void print_block(const struct page *p, const char *name)
 	for (unsigned i = 0; i < NR; i++) {
 		if (i == GROUPS)
 			print_groups(p);
+		if (i == TREE)
+			print_phases(p);
 		if (i == COUNTERS)
 			print_counters(p);
 		if (i == GPUS)

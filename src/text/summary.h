@@ -18,6 +18,8 @@ int summary_print(const struct summary *s, const struct summary_style *style, st
 void summary_outcome(const struct summary *s, struct buf *line);
 /* One object, as documented: null for what could not be measured, with the reason under "unavailable". */
 void summary_json(const struct summary *s, struct buf *out);
+/* At most so many repetitions of phases are told one by one, and as many of all nodes together. */
+void summary_json_brief(const struct summary *s, size_t repetitions, struct buf *out);
 /* Of that object the member "command". */
 void json_command(struct json *j, const struct summary *s);
 #endif

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "base/units.h"
 #include "text/json_parts.h"
+#include "text/phases.h"
 #include "text/words.h"
 
 #include <math.h>
@@ -220,7 +221,7 @@ static void add_identity(struct json *j, const struct summary *s)
 	json_name(j, summary_text_row[TEXT_TARGET].name, s->text[TEXT_TARGET]);
 }
 
-static void add_summary(struct json *j, const char *key, const struct summary *s)
+static void add_summary(struct json *j, const char *key, const struct summary *s, size_t repetitions)
 {
 	json_object(j, key);
 	add_identity(j, s);
@@ -236,6 +237,7 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	add_facts(j, "hardware", s->hardware, s->nr_hardware, true);
 	add_facts(j, "environment", s->environment, s->nr_environment, false);
 	add_groups(j, s);
+	json_phases(j, s->phases, repetitions);
 	json_bool(j, "complete", s->complete);
 	json_uint(j, "lost_bytes", (uint64_t)MIN(s->lost_bytes, 1e18));
 	json_array(j, "notes");
@@ -246,17 +248,22 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	if (s->nr_nodes) {
 		json_array(j, "nodes");
 		for (size_t i = 0; i < s->nr_nodes; i++)
-			add_summary(j, NULL, &s->node[i]);
+			add_summary(j, NULL, &s->node[i], repetitions / s->nr_nodes);
 		json_end_array(j);
 	}
 	json_end_object(j);
 }
 
-void summary_json(const struct summary *s, struct buf *out)
+void summary_json_brief(const struct summary *s, size_t repetitions, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out, true);
-	add_summary(&j, NULL, s);
+	add_summary(&j, NULL, s, repetitions);
 	buf_addch(out, '\n');
+}
+
+void summary_json(const struct summary *s, struct buf *out)
+{
+	summary_json_brief(s, SIZE_MAX, out);
 }

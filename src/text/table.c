@@ -122,11 +122,11 @@ static void put_html(struct table_writer *w, const struct text_column *c, const 
 static void put(struct table_writer *w, const struct text_column *c, const char *text)
 {
 	if (w->style.form == FORM_TEXT)
-		put_aligned(w, c, text ? text : "-");
+		put_aligned(w, c, text ? text : c->blank ? "" : "-");
 	else if (w->style.form == FORM_MARKDOWN)
 		put_markdown(w, text ? text : "");
 	else
-		put_html(w, c, text ? text : w->any ? "–" : "");
+		put_html(w, c, text ? text : w->any && !c->blank ? "–" : "");
 	w->any = true;
 	w->strong = false;
 	w->color = NULL;

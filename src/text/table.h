@@ -24,7 +24,9 @@ struct text_column {
 	enum number_look look;
 	bool numbers;	 /* stands at the right */
 	bool whole;	 /* an integer in JSON */
+	bool blank;	 /* what is not there is no dash: nothing is missing */
 	bool keeps_end;	 /* where a text is too long, its end stays */
+	bool prose;	 /* sentences: on paper they get the room that is left, and several lines */
 	unsigned gap;	 /* spaces before it */
 	unsigned width;	 /* 0: as wide as its widest cell; left out when all are empty */
 	unsigned most;	 /* of those; 0: no limit */

@@ -117,6 +117,8 @@ void clip(struct buf *out, size_t from, size_t columns, bool utf8)
 		at++;
 		n += at >= out->len || (out->data[at] & 0xc0) != 0x80;
 	}
+	while (at > from && out->data[at - 1] == ' ')
+		at--;
 	out->len = at;
 	out->data[at] = 0;
 	buf_adds(out, utf8 ? "…" : "...");

@@ -123,8 +123,10 @@ def processes(recording):
 
 
 def names(recording, from_start=False):
-    """How often each program is among the recorded processes, or among those of the first sample."""
-    return Counter(row["name"] for row in processes(recording) if not from_start or float(row["start_s"]) == 0)
+    """How often each program is among the recorded processes, or among those of the first sample. A process that ended before its
+    name could be read has none; on a busy machine a short `sleep` of a script may be one."""
+    rows = (row for row in processes(recording) if not from_start or float(row["start_s"]) == 0)
+    return Counter(row["name"] for row in rows if row["name"])
 
 
 def scheduler(recording):

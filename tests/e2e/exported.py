@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT = Path(TACHO).parent / "tests" / "unit"
 FILMS = ROOT / "tests" / "films"
 SERIES_MOST = 64
-NOT_OF_TIME = ("processes", "events", "metrics", "meta", "summary")
+NOT_OF_TIME = ("processes", "events", "metrics", "meta", "summary", "phases")
 
 
 def reader(name):

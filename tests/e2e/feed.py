@@ -57,8 +57,8 @@ def cells(column, numbers, start, end):
     return out + struct.pack(f"<{len(values)}{LAYOUT[column.type]}", *values)
 
 
-def feed(format, columns, path, batch=8192, compression=None):
-    """`batch`: rows of each, or a function that tells how many come next."""
+def feed(format, columns, path, batch=8192, compression=None, table=None):
+    """`batch`: rows of each, or a function that tells how many come next. `table`: the name of one that is not of time."""
     rows = len(columns[0].values)
     assert all(len(c.values) == rows for c in columns)
     headings = [heading(c) for c in columns]
@@ -72,7 +72,7 @@ def feed(format, columns, path, batch=8192, compression=None):
             for column, (_, numbers) in zip(columns, headings):
                 out.write(cells(column, numbers, at, end))
             at = end
-    done = subprocess.run([tool("export_feed"), format, source, path, *([compression] if compression else [])])
+    done = subprocess.run([tool("export_feed"), format, source, path, *([compression or "none"] if compression or table else []), *([table] if table else [])])
     source.unlink()
     if done.returncode == 77:
         pytest.skip(f"{format} is not in this build")

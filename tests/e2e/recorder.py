@@ -98,6 +98,19 @@ def dump(recording):
     return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
 
 
+def told(recording):
+    """The events that the job told: kind and the pairs of each."""
+    kinds = ("phase.begin", "phase.end", "mark", "marks.dropped", "marks.refused", "marks.within")
+    return [
+        {"kind": r["kind"], "time": r["time"], **dict(r["pairs"])} for r in dump(recording) if r["type"] == "event" and r["kind"] in kinds
+    ]
+
+
+def names(events):
+    """Kind and name of what was told."""
+    return [(e["kind"], e["name"]) for e in events]
+
+
 def by_instance(metric, recording, young=False):
     """All values of each instance, in the order of time. `young`: of a recording that may be about to begin; none while there
     is nothing to read."""

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 from exported import export, need_export, recordings  # noqa: F401 (a fixture)
-from recorder import run, start, until
+from recorder import TACHO, run, start, until
 from test_gpu import FAKES, FAST, Driver, end, gpus
 
 
@@ -171,7 +171,9 @@ def test_tyche_has_gpus(tmp_path, recordings):
 
 def test_tyche_has_cpus_and_no_files_of_gpus_that_are_not_there(tmp_path, recordings):
     folder = export(recordings["run"], "tyche-csv", tmp_path / "out", "-d", "cpu")
-    assert [path.name for path in folder.iterdir()] == ["cpu_metrics.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == ["cpu_metrics.csv", "resource_summary.json"]
+    written = json.loads((folder / "resource_summary.json").read_text())
+    assert set(written) == {"cpu_usr_mean_pct", "cpu_idle_mean_pct"}  # absent, not 0, without GPUs
     assert (folder / "cpu_metrics.csv").read_text().startswith("timestamp,usr_pct,idle_pct\n")
     found = resource_summary(folder)["lists"]
     ours = [row for row in table(recordings["run"], "cpu") if row["instance"] == "total" and row["cpu.user_ratio"] is not None]
@@ -192,12 +194,23 @@ def test_tyche_and_show_come_to_the_same(tmp_path):
         pytest.skip(f"{FAKES} is not built")
     driver = Driver(tmp_path)
     recording = tmp_path / "a.tacho"
-    tacho = start("run", "-o", recording, *FAST, "--", "sleep", "1000", env=driver.environment())
+    log = tmp_path / "log.jsonl"
+    job = ["sh", "-c", f"{TACHO} mark jax_peak_bytes_mb=99.25; {TACHO} mark peak jax_peak_bytes=104857600 jax_peak_bytes_mb=x; exec sleep 1000"]
+    tacho = start("run", "-o", recording, "--run-log", log, *FAST, "--", *job, env=driver.environment())
     try:
         until(lambda: [gpu["power_max_w"] for gpu in gpus(recording).values()] == [150, 60], "both are read")
     finally:
         end(tacho)
-    found = resource_summary(export(recording, "tyche-csv", tmp_path / "out"))
+    folder = export(recording, "tyche-csv", tmp_path / "out")
+    found = resource_summary(folder)
+    # Live, later and beside the files: the numbers that pytyche computes from the files, and what the job reported.
+    of_pytyche = {name: round(value, 1) for name, value in found.items() if name != "lists"}
+    last = json.loads(log.read_text().splitlines()[-1])
+    assert last["event"] == "end" and last["data"]["resources"] == {**of_pytyche, "jax_peak_bytes_mb": 100.0}
+    assert json.loads((folder / "resource_summary.json").read_text()) == last["data"]["resources"]
+    assert run("export", "--to", "runlog", "-o", "-", recording).stdout == log.read_bytes()
+    part = export(recording, "tyche-csv", tmp_path / "part", "--from", "50%")
+    assert json.loads((part / "resource_summary.json").read_text())["cpu_usr_mean_pct"] == round(resource_summary(part)["cpu_usr_mean_pct"], 1)
     ours = list(gpus(recording).values())
     assert found["peak_vram_mb"] == of_gpus(ours, "memory_peak_bytes", "max") / (1 << 20) == 1024
     assert found["gpu_util_max_pct"] == of_gpus(ours, "util_max_percent", "max") == 40

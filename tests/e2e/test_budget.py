@@ -377,8 +377,9 @@ def test_every_tick_is_taken_or_counted_as_missed(tools):
     assert abs(at - last) <= 2, (last, at)
 
 
-# Of programs and libraries, resident in a recorder that is under way: what only its start needed was given back.
-RESIDENT_FILES_KIB = 2560
+# Of programs and libraries, resident in a recorder that is under way: what only its start needed was given back. The kernel
+# maps windows of 64 KiB, and where these begin is random: 2,450 to 2,670 were seen, and 3,020 to 3,240 if nothing is given back.
+RESIDENT_FILES_KIB = 2848
 
 
 def test_pages_that_only_the_start_needed_are_given_back(tools):
@@ -408,7 +409,7 @@ def test_the_recorder_links_the_c_library_alone():
 
 # A job of milliseconds: what all of recording it may cost. The recorder's own calls, its start by the dynamic linker
 # included.
-SHORT_CALLS, SHORT_OPENS, SHORT_WRITES, SHORT_BYTES = 300, 42, 4, 4700
+SHORT_CALLS, SHORT_OPENS, SHORT_WRITES, SHORT_BYTES = 306, 42, 4, 5000
 
 
 def own_calls(trace):

@@ -62,7 +62,7 @@ def test_overview_is_help_when_asked_for_and_an_error_when_not():
 
 
 def test_all_commands_are_there():
-    assert list(COMMANDS) == ["run", "attach", "phase", "mark", "show", "ls", "report", "plot", "compare", "export", "check", "metrics", "doctor", "help"]
+    assert list(COMMANDS) == ["run", "attach", "phase", "mark", "show", "log", "annotate", "ls", "report", "plot", "compare", "export", "check", "metrics", "doctor", "help"]
 
 
 @pytest.mark.parametrize(
@@ -435,6 +435,8 @@ def test_bash_completes_commands_and_options():
     assert bash_completes("tacho", "run", "--wait", "=") == ["root", "tree"]
     assert bash_completes("tacho", "run", "--wait", "r") == ["root"]
     assert bash_completes("tacho", "help", "at") == ["attach"]
+    assert bash_completes("tacho", "phase", "") == ["begin", "end"] and bash_completes("tacho", "phase", "--st") == ["--strict"]
+    assert bash_completes("tacho", "phase", "begin", "") == [] and "xargs" in bash_completes("tacho", "phase", "load", "--", "xarg")
     offered = set(bash_completes("tacho", "run", "--"))
     assert {f"--{o['name']}" for o in COMMANDS["run"]["options"]} - offered == {"--summary"}
 
@@ -482,6 +484,8 @@ def test_fish_completes(tmp_path, monkeypatch):
     assert fish_completes("tacho run --wait=") == ["--wait=root", "--wait=tree"]
     assert fish_completes("tacho run --wait r") == ["root"]
     assert fish_completes("tacho help att") == ["attach"]
+    assert fish_completes("tacho phase ") == ["begin", "end"] and fish_completes("tacho phase begin x") == []
+    assert "xargs" in fish_completes("tacho phase load -- xarg")
     assert "xargs" in fish_completes("tacho run xarg")
     assert "xargs" in fish_completes("tacho run -i 5 -q -- xarg")
     assert "xargs" in fish_completes("tacho -- xarg")
@@ -522,6 +526,8 @@ def test_zsh_completes(tmp_path):
         ("tacho run -m -pss,+load.run", "tacho run -m -pss,+load.running "),
         ("tacho run -q -- /bin/ech", "tacho run -q -- /bin/echo "),
         ("tacho -- /bin/ech", "tacho -- /bin/echo "),
+        ("tacho phase be", "tacho phase begin "),
+        ("tacho phase load -- /bin/ech", "tacho phase load -- /bin/echo "),
     ):
         shell.send(typed + "\x18")
         shell.expect("<<(.*?)>>")

@@ -122,7 +122,18 @@ def test_phases_by_name(phases):
     assert load["changes"][0]["ratio"] == pytest.approx(2, rel=0.1)
     assert answer["phases"]["phases.solve.cpu_s"]["sets"][0]["mean"] > 0
     assert compare("--fail-if", "phases.solve.duration_s>x1.5", *phases).returncode == EXIT_CONDITION
-    assert b"phases.write.peak_memory_bytes" in compare(*phases).stdout
+    assert b"phases.write.duration_s" in compare(*phases).stdout
+
+
+def test_phases_that_are_the_same_are_not_told(phases, runs, tmp_path):
+    assert b"phases." not in compare(phases[0], phases[0]).stdout
+    assert b"phases.write.duration_s" in compare("--all", phases[0], phases[0]).stdout
+    other = runs / "small-1.tacho"
+    text = compare(phases[0], other).stdout.decode()
+    assert "only in before: load, solve, write\n" in text and "phases." not in text
+    page = tmp_path / "page.html"
+    assert compare("-o", page, other, phases[0]).returncode == 0
+    assert "only in after: load, solve, write</p>" in page.read_text()
 
 
 def test_markdown(phases, tmp_path):

@@ -20,7 +20,8 @@ PROCESSES, AT_ONCE, PAGE = 100000, 100, 4096
 RSS = PAGE * PROCESSES * (PROCESSES + 1) // 2  # the n-th has n pages
 MEMORY_MOST = 600000  # KiB of addresses, for all formats at once
 METRIC = "proc.mem.rss"
-OF_OTHERS = ("oasis-csv", "tyche-csv", "perfmon-json")  # files of their own making, of metrics of their own choice
+# Files of their own making, of metrics of their own choice.
+OF_OTHERS = ("oasis-csv", "tyche-csv", "perfmon-json", "perfetto", "snakemake", "runlog")
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +156,6 @@ def test_files_of_others(tmp_path, crowd):
     assert len(node["time_stamps"]) == PROCESSES // AT_ONCE and sum(node["memory_info"]["rss"]) == RSS
     assert len(node["parent_proc_md"]) + len(node["child_proc_md"]) == PROCESSES
     assert (folder / "cpu_metrics.csv").read_text().startswith("timestamp,")
+    assert (folder / "crowd.pftrace").stat().st_size > PROCESSES
+    assert len((folder / "crowd.benchmark.tsv").read_text().splitlines()) == 2
+    assert json.loads((folder / "crowd.runlog.jsonl").read_text().splitlines()[0])["event"] == "start"

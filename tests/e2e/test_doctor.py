@@ -161,8 +161,8 @@ class Dump:
 def compare(found, dump):
     """Of every metric: the same state and the same words."""
     name = {"available": "ok", "absent": "absent", "forbidden": "denied", "failed": "failed"}
-    grouped = {"group"}  # only recordings with several targets have groups
-    figures = {"cost", "clock", "timer", "events", "taskstats", "delegation", "priority", "processes", "counters", "gpus", "output"}
+    grouped = {"group", "app"}  # only recordings with several targets have groups, and only jobs that tell numbers have app
+    figures = {"cost", "clock", "timer", "events", "taskstats", "delegation", "priority", "processes", "counters", "gpus", "nvtx", "output"}
     compared = 0
     for (source, metric), entry in found.items():
         if source in figures - {"cost"} or source in grouped or (source == "cost" and metric != "self.cost"):

@@ -109,6 +109,34 @@ def test_a_killed_recorder_is_the_end(tmp_path):
             assert follows.returncode == 0 and "is gone: the recording is unfinished" in err
 
 
+def test_a_recorder_that_died_where_there_are_no_locks(tmp_path):
+    """As long as it writes, the follower goes on, though no lock is seen; three flushes that do not come are the end."""
+    why_not = can_trace()
+    if why_not:
+        pytest.skip(why_not)
+    recording, log = tmp_path / "job.tacho", tmp_path / "log"
+    # The first three look whether the standard descriptors are open.
+    no_locks = ["strace", "-f", "-e", "trace=fcntl,fstat,pread64", "-e", "inject=fcntl:error=ENOLCK:when=4+", "-o", log]
+    with lasting(WAITS, *QUICK, output=recording, status=-signal.SIGKILL) as tacho:
+        until(recording.exists, "a recording")
+        follows = subprocess.Popen([*no_locks, TACHO, "show", "--follow", "--json", recording], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            lines = [next_line(follows) for _ in range(80)]  # of more than three flushes, which are a second apart
+            tacho.kill()
+            more, err = rest_of(follows)
+        finally:
+            follows.kill()
+    assert follows.returncode == 0 and "is gone: the recording is unfinished" in err
+    times = [line["time_s"] for line in lines + more]
+    assert times == sorted(set(times)) and times[79] - times[0] > 3
+    asked = [line for line in log.read_text().splitlines() if "F_GETFD" not in line and ("OFD_GETLK" in line or "pread64" in line)]
+    assert any("OFD_GETLK" in line for line in asked)
+    assert all("INJECTED" in line for line in asked if "OFD_GETLK" in line), asked
+    # After the last bytes were read: a look a second, and it did not give up at the first.
+    last = max(i for i, line in enumerate(asked) if "pread64" in line and not line.endswith("= 0"))
+    assert 2 <= sum("OFD_GETLK" in line for line in asked[last + 1:]) <= 10, asked[last:]
+
+
 @pytest.mark.parametrize("way", ["replaced", "cut"])
 def test_another_file_under_its_name(tmp_path, growing, way):
     recording, _ = growing

@@ -11,21 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, dump, lasting, record, run, until
+from recorder import TACHO, dump, lasting, names, record, run, told, until
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def told(recording):
-    """The events that the job told: kind and the pairs of each."""
-    kinds = ("phase.begin", "phase.end", "mark", "marks.dropped", "marks.refused")
-    return [
-        {"kind": r["kind"], "time": r["time"], **dict(r["pairs"])} for r in dump(recording) if r["type"] == "event" and r["kind"] in kinds
-    ]
-
-
-def names(events):
-    return [(e["kind"], e["name"]) for e in events]
 
 
 def script(text):
@@ -56,7 +44,43 @@ def test_a_number_is_not_cut_off(tmp_path):
     out = tmp_path / "a.tacho"
     assert record(script(f"tacho mark {'x' * 4040} step={'1' * 40} n=5; tacho mark {'y' * 5000}"), "-q", output=out).returncode == 0
     first, second = told(out)
-    assert first["name"] == "x" * 4040 and first["data"] == "n=5" and second["name"] in "y" * 4096 and len(second["name"]) > 4000
+    # The data is kept; the text ends with a mark of the cut.
+    assert first["data"] == f"step={'1' * 40}\0n=5"
+    for letter, event in (("x", first), ("y", second)):
+        assert event["name"].rstrip("…") in letter * 4096 and event["name"].endswith("…") and len(event["name"]) > 3800
+
+
+def test_data_without_room_is_left_out_with_a_warning(tmp_path):
+    out = tmp_path / "a.tacho"
+    done = record(script(f"tacho mark text a={'1' * 4200} b={'2' * 300} c=3"), "-q", output=out)
+    (event,) = told(out)
+    assert done.returncode == 0 and event["name"] == "text" and event["data"] == f"b={'2' * 300}\0c=3"
+    assert b"a=111" in done.stderr and b"is left out" in done.stderr
+
+
+def test_a_word_that_is_no_data_harms_nothing(tmp_path):
+    out = tmp_path / "a.tacho"
+    lines = [
+        "set -e",
+        "tacho mark 'epoch done' 'val loss=3' n=1",
+        "tacho phase begin a 'x y' lr=3",
+        "tacho phase end a z",
+        "tacho phase load lr=3 'no data' -- echo ran",
+        "tacho phase begin other lr=4 -- echo too",
+        "echo end",
+    ]
+    done = record(script("\n".join(lines)), "-q", output=out)
+    assert (done.returncode, done.stdout) == (0, b"ran\ntoo\nend\n")
+    for word in ("val loss=3", "x y", "z", "no data", "begin"):
+        assert f"'{word}'".encode() in done.stderr
+    assert [(e["kind"], e["name"], e.get("data")) for e in told(out)] == [
+        ("mark", "epoch done", "n=1"),
+        ("phase.begin", "a", "lr=3"), ("phase.end", "a", None),
+        ("phase.begin", "load", "lr=3"), ("phase.end", "load", None),
+        ("phase.begin", "other", "lr=4"), ("phase.end", "other", None),
+    ]
+    for words in (["mark", "--strict", "a", "b"], ["phase", "--strict", "begin", "a", "b"], ["phase", "--strict", "a", "b", "--", "true"]):
+        assert run(*words).returncode == 2
 
 
 def test_the_phase_ends_as_its_command(tmp_path):
@@ -84,6 +108,8 @@ def test_without_a_recorder(tmp_path):
         env.update({} if value is None else {"TACHO_SOCKET": value})
         for words in (["mark", "x"], ["phase", "begin", "x"], ["phase", "end", "x"], ["phase", "x", "--", "true"]):
             assert run(*words, env=env).returncode == 0
+        # What is set for the recorder is not meant for the commands in its job.
+        assert run("mark", "x", env={**env, "TACHO_STRICT": "1"}).returncode == 0
         done = run("mark", "--strict", "x", env=env)
         assert done.returncode == 1 and b"record" in done.stderr
         assert run("phase", "--strict", "x", "--", "false", env=env).returncode == 1
@@ -128,6 +154,23 @@ int main(void)
 """
 
 
+@pytest.mark.parametrize("std", ["c99", "c11", "gnu99", "c++11", "c++17"])
+def test_the_header_needs_no_extensions(tmp_path, std):
+    """The others' headers may have come first: the header cannot ask for more of them."""
+    out = tmp_path / "a.tacho"
+    text = '#include <fcntl.h>\n#include <stdio.h>\n#include "tacho_mark.h"\nint main(void) { return tacho_mark("x", "n=1", NULL); }\n'
+    source, program = tmp_path / "p.c", tmp_path / "p"
+    source.write_text(text)
+    language = "c++" if "++" in std else "c"
+    if not shutil.which(language if language == "c++" else "cc"):
+        pytest.skip("needs a compiler")
+    options = ["-x", language, f"-std={std}", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1"]
+    subprocess.run(["cc", *options, "-I", ROOT / "include", "-o", program, source], check=True)
+    assert record([program], "-q", output=out).returncode == 0
+    (event,) = told(out)
+    assert event["name"] == "x" and event["data"] == "n=1" and event["thread"] == event["pid"] and int(event["sent_ns"]) >= 0
+
+
 @pytest.mark.parametrize("options", [["-std=c99", "-D_GNU_SOURCE"], ["-x", "c++"]], ids=["c", "c++"])
 def test_a_program_speaks_by_the_header(tmp_path, options):
     if "c++" in options and not shutil.which("c++"):
@@ -144,19 +187,73 @@ def test_a_program_speaks_by_the_header(tmp_path, options):
     assert events[3]["data"] == "n=1\0text=a\nb\\c" and events[3]["pid"] != events[0]["pid"]
 
 
-@pytest.mark.parametrize("language", ["python", "perl"])
+def lines_of(kind):
+    """The code of the documentation's page: what stands behind ```KIND."""
+    return re.search(rf"```{kind}\n(.*?)```", (ROOT / "docs/marks.md").read_text(), re.S)[1]
+
+
+def fortran(tmp_path):
+    """The page's Fortran program, built as the page says."""
+    (tmp_path / "tacho_f.c").write_text(lines_of("c shim"))
+    (tmp_path / "main.f90").write_text(lines_of("fortran"))
+    command = re.search(r"`(cc -c .*?)` builds it", (ROOT / "docs/marks.md").read_text())[1]
+    env = {**os.environ, "CPATH": str(ROOT / "include")}
+    subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, check=True)
+    return [tmp_path / "a.out"]
+
+
+INTERPRETER = {"python": sys.executable, "perl": "perl", "r": "Rscript", "julia": "julia", "fortran": "gfortran"}
+
+
+@pytest.mark.parametrize("language", INTERPRETER)
 def test_the_lines_of_the_documentation(tmp_path, language):
-    program = shutil.which("perl") if language == "perl" else sys.executable
+    program = shutil.which(INTERPRETER[language])
     if not program:
-        pytest.skip(f"needs {language}")
-    code = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs/marks.md").read_text(), re.S)[1]
-    call = 'mark("from here");' if language == "perl" else 'mark("from here", loss=0.5)'
-    file = tmp_path / "p"
-    file.write_text(code + "\n" + call + "\n")
+        pytest.skip(f"needs {INTERPRETER[language]}, which is not installed here: the lines of this language were not run")
+    if language == "fortran":
+        job = fortran(tmp_path)
+    else:
+        (tmp_path / "p").write_text(lines_of(language))
+        job = [program, tmp_path / "p"]
+    env = {**os.environ, "PATH": f"{Path(TACHO).parent}:{os.environ['PATH']}"}
     out = tmp_path / "a.tacho"
-    assert record([program, file], "-q", output=out).returncode == 0
-    assert names(told(out)) == [("mark", "from here")]
-    subprocess.run([program, file], check=True)  # without a recorder
+    done = record(job, "-q", output=out, env=env)
+    assert done.returncode == 0 and done.stdout == done.stderr == b""
+    events = told(out)
+    assert names(events) == [("phase.begin", "load"), ("phase.end", "load"), ("mark", "checkpoint written"), ("mark", "")]
+    assert events[2]["data"] == "size=3.1G" and events[3]["data"] == "loss=0.31"
+    for e in events:  # the sender's clock is told, too
+        assert 0 < int(e["sent_ns"]) <= e["time"]
+    for value in ({}, {"TACHO_SOCKET": ""}, {"TACHO_SOCKET": "/nonexistent/socket"}, {"TACHO_SOCKET": "/" + "x" * 200}):
+        without = {k: v for k, v in env.items() if k != "TACHO_SOCKET"}
+        done = subprocess.run(job, env={**without, **value}, capture_output=True)
+        assert done.returncode == 0 and done.stdout == done.stderr == b"", value
+
+
+def test_every_example_of_the_documentation_is_run():
+    kinds = set(re.findall(r"```([a-z][a-z ]*)\n", (ROOT / "docs/marks.md").read_text()))
+    assert kinds == {*INTERPRETER, "c", "c shim"}
+
+
+def test_the_c_lines_of_the_documentation(tmp_path):
+    include, lines = lines_of("c").split("\n", 1)
+    out = tmp_path / "a.tacho"
+    program = compiled(tmp_path, f"{include}\nint main(void)\n{{\n{lines.replace('...', '')}\nreturn 0;\n}}\n")
+    assert record([program], "-q", output=out).returncode == 0
+    assert names(told(out)) == [("phase.begin", "load"), ("phase.end", "load"), ("mark", "checkpoint written"), ("mark", "")]
+
+
+def test_the_script_of_the_documentation(tmp_path):
+    lines = re.search(r"## From a script\n\n```\n(.*?)```", (ROOT / "docs/marks.md").read_text(), re.S)[1]
+    for name in ("load.sh", "train", "eval"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    out = tmp_path / "a.tacho"
+    assert record(script(lines), "-q", output=out, cwd=tmp_path).returncode == 0
+    assert names(told(out)) == [
+        ("phase.begin", "load"), ("phase.end", "load"), ("phase.begin", "train"), ("phase.end", "train"),
+        ("phase.begin", "eval"), ("phase.end", "eval"), ("mark", "checkpoint written"), ("mark", ""),
+    ]
 
 
 BURST = r"""
@@ -222,13 +319,45 @@ def test_the_socket_is_gone_with_the_recorder(tmp_path):
         tacho.stdout.readline()
         tacho.kill()
         tacho.wait()
-        assert len(list(left.iterdir())) == 1
+        assert len(list(left.iterdir())) == 2  # the socket, and what counts what it could not take
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
             other.bind(str(left / "another-7-0001"))
+        (socket_left,) = left.glob("*.lost")
+        (left / f"{socket_left.name[:8]}-1-0001.lost").touch()  # its socket is gone
+        (left / "another-7-0002.lost").touch()
         go.touch()
         assert tacho.stdout.read() == b"0\n"
     assert record(["true"], "-q", output=tmp_path / "b.tacho", env=env).returncode == 0
-    assert [p.name for p in left.iterdir()] == ["another-7-0001"]
+    assert sorted(p.name for p in left.iterdir()) == ["another-7-0001", "another-7-0002.lost"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a directory to another user, and mount it")
+def test_another_user_cannot_take_the_place_of_the_socket(tmp_path):
+    """By a directory of its name in /tmp: then the socket lies in one of its own, which is gone at the end."""
+    foreign = tmp_path / "foreign"
+    foreign.mkdir(mode=0o700)
+    os.chown(foreign, 65534, 65534)
+    usual = Path("/tmp/tacho-0")
+    usual.mkdir(mode=0o700, exist_ok=True)
+    alone = ["unshare", "--mount", "sh", "-c", f'mount --bind {foreign} {usual} && exec "$@"', "sh"]
+    if subprocess.run([*alone, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        pytest.skip("mounts are not allowed here")
+    out = tmp_path / "a.tacho"
+    env = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "TMPDIR")}
+    job = script('stat -c %a:%u "${TACHO_SOCKET%/*}"; echo "$TACHO_SOCKET"; tacho mark heard')
+    ran = subprocess.run([*alone, TACHO, "run", "-q", "-o", out, "--", *job], env=env, stdout=subprocess.PIPE, text=True, check=True)
+    rights, place = ran.stdout.splitlines()
+    assert rights == "700:0" and place.startswith("/tmp/tacho-0-")
+    assert names(told(out)) == [("mark", "heard")]
+    assert not Path(place).parent.exists() and not list(foreign.iterdir())
+
+
+def test_what_was_lost_is_believed_within_reason(tmp_path):
+    """The file that counts it is the user's, and may have any size."""
+    out = tmp_path / "a.tacho"
+    assert record(script('truncate -s 2T "$TACHO_SOCKET.lost"; tacho mark x'), "-q", output=out).returncode == 0
+    (lost,) = [int(dict(r["pairs"])["number"]) for r in dump(out) if r["type"] == "event" and r["kind"] == "marks.dropped"]
+    assert 0 < lost < 1e9
 
 
 def test_a_mark_is_there_while_the_job_runs(tmp_path):

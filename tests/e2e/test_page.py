@@ -348,6 +348,20 @@ def test_zoom_is_of_all_panels(opened):
     assert ranges(opened)[0] == [0, page_sample.END_S]
 
 
+def test_page_of_a_part_of_the_run(browser, written, folder):
+    """Its axis is that part: there is nothing before it and nothing behind it."""
+    data = {**page_sample.sample(), "window": {"from_s": 20, "to_s": 70, "phase": "epoch 2"}}
+    watch = Watch(browser, write_sample(written, folder / "part.html", data))
+    page = watch.page
+    bring(page, "cpu")
+    assert all([low, high] == [20, 70] for low, high in ranges(page))
+    assert page.locator(".range").inner_text().startswith("20s – 1m10s")
+    drag(page, "cpu", 30, 40)
+    page.get_by_role("button", name="Show all").click()
+    assert all([low, high] == [20, 70] for low, high in ranges(page))
+    watch.close()
+
+
 def test_wheel_zooms_only_with_a_key(opened):
     bring(opened, "cpu")
     opened.locator("#panel-cpu .u-over").hover()

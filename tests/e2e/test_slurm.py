@@ -1,6 +1,8 @@
 """Jobs of a real SLURM: `tacho attach job` finds all steps of the right one, and nothing else."""
 
+import csv
 import os
+import shutil
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -14,14 +16,14 @@ USERS = pytest.mark.parametrize("user", [0, NOBODY], ids=["root", "nobody"])
 
 
 class Slurm(Cluster):
-    def __init__(self, mode):
+    def __init__(self, mode, nodes=1):
         self.mode = mode
         self.found_by = "cgroup" if mode == "v1" else "scontrol"
-        super().__init__("slurm-up.sh", "1", mode)
+        super().__init__("slurm-up.sh", str(nodes), mode)
 
-    def sbatch(self, name, text, user=0):
+    def sbatch(self, name, text, user=0, tasks=("--ntasks=1",)):
         script = self.script(name, text)
-        words = ["sbatch", "--parsable", "--ntasks=1", "--output=/dev/null", f"--chdir={self.out}", script]
+        words = ["sbatch", "--parsable", *tasks, "--output=/dev/null", f"--chdir={self.out}", script]
         return self.run("head", *words, user=user).stdout.strip()
 
     def submit(self, tag, user=0):
@@ -175,6 +177,75 @@ def test_no_such_job(slurm):
     assert status == 1 and "does not run in a batch job" in err
     status, err = refused("-o", "no-id.tacho", "job:7_1")
     assert "'7_1' is not the id of a job" in err
+
+
+# ---- ranks on two nodes that tell of their phases ----
+
+# With declarations of what it needs of Open MPI; the package with the header is large.
+RANK = r"""
+#include "tacho_mark.h"
+extern char ompi_mpi_comm_world[];
+#define WORLD ((void *)ompi_mpi_comm_world)
+int MPI_Init(int *, char ***), MPI_Comm_rank(void *, int *), MPI_Barrier(void *), MPI_Finalize(void);
+int main(int argc, char **argv)
+{
+	char data[32];
+	int rank;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(WORLD, &rank);
+	snprintf(data, sizeof(data), "rank=%d", rank);
+	tacho_phase_begin("compute", data, NULL);
+	MPI_Barrier(WORLD);
+	tacho_phase_end("compute", NULL);
+	tacho_mark("done", data, NULL);
+	return MPI_Finalize();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    need_mpi()
+    it = Slurm("none", nodes=2)
+    yield it
+    it.down()
+
+
+def test_ranks_on_two_nodes_speak(two_nodes):
+    """Each rank is heard by the recorder beside it; the recordings are one run with the phases of both nodes."""
+    compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
+    ranks, source = two_nodes.out / "ranks", two_nodes.out / "rank.c"
+    source.write_text(RANK)
+    header = Path(__file__).resolve().parents[2] / "include"
+    subprocess.run([compiler, "-I", header, "-o", two_nodes.bin / "rank", source, "-l:libmpi.so.40"], check=True)
+    job = two_nodes.sbatch(
+        "ranks.sh",
+        f"""
+            export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+            mpirun.openmpi -np 4 --map-by ppr:2:node --oversubscribe --mca pml ob1 --mca btl tcp,self \\
+                tacho run -q -o {ranks}/ -- rank >{ranks}.log 2>&1
+            echo $? >{ranks}.status
+        """,
+        tasks=("--nodes=2", "--ntasks-per-node=2", "--overcommit"),
+    )
+    two_nodes.has_ended(job)
+    assert Path(f"{ranks}.status").read_text() == "0\n"
+    files = sorted(ranks.iterdir())
+    assert len(files) == 4
+    for file in files:
+        rank = int(file.stem.rpartition("rank")[2])
+        events = recorder.told(file)
+        assert recorder.names(events) == [("phase.begin", "compute"), ("phase.end", "compute"), ("mark", "done")]
+        assert events[0]["data"] == events[2]["data"] == f"rank={rank}"
+    rows = list(csv.DictReader(recorder.run("export", "--to", "csv", "-d", "events", "-o", "-", ranks).stdout.decode().splitlines()))
+    assert Counter((row["host"], row["kind"]) for row in rows if row["kind"] in ("phase", "mark")) == {
+        (f"node{n}", kind): 2 for n in (1, 2) for kind in ("phase", "mark")
+    }
+    (phase,) = recorder.show(ranks)["phases"]
+    assert phase["name"] == "compute" and phase["processes"] == 4 and phase["ended"]
+    assert "compute" in recorder.run("show", ranks).stdout.decode()
+    assert recorder.run("report", "-o", two_nodes.out / "r.html", ranks).returncode == 0
 
 
 # ---- layouts of control groups v2, on processes of ours: no SLURM runs on a machine that has v1 too ----

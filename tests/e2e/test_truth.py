@@ -389,6 +389,23 @@ def test_groups_have_the_same_numbers_in_summary_statistics_and_plots(views):
                 one_value(f"mean of {panel}, {name}", {"summary": mean, "legend": line["average"]})
 
 
+def test_the_tree_is_all_that_is_watched_in_curves_and_summary(tmp_path):
+    """A process beside the command is outside the control group that was made for it, which tells the command's CPU time alone."""
+    path = tmp_path / "job.tacho"
+    other = subprocess.Popen([BURNERS / "cpu", "60"], stdout=subprocess.DEVNULL)
+    try:
+        with lasting(["cat"], "-i", "100ms", "--also", str(other.pid), output=path):
+            until(lambda: (shown(path).get("cpu", {}).get("total_s") or 0) > 0.3, "the other process is recorded")
+    finally:
+        other.kill()
+        other.wait()
+    summary = json.loads(ok("show", "--json", path))
+    assert summary["groups"][str(other.pid)]["cpu"]["total_s"] > 0.2
+    used = ok("show", "--series", "tree.cpu", "--csv", path).split(",")[-1]
+    assert float(used) == pytest.approx(summary["cpu"]["total_s"], rel=0.05), "the curve is of the same processes as the summary"
+    one_value("mean of tree.cores", {"summary": summary["cpu"]["mean_cores"], "plot": find("mean #", ok("plot", "tree.cores", path))})
+
+
 def test_gpus_have_the_same_numbers_in_summary_statistics_and_plots(tmp_path):
     values, path = tmp_path / "values", tmp_path / "job.tacho"
     fake = Path(TACHO).parent / "tests" / "fakes" / "libnvidia-ml.so.1"

@@ -134,6 +134,7 @@ static void cpu(struct sample *s)
 	note[0] = (struct chart_note){c->time_s[400], 3.93, "peak 3.93 cores at 3m20s"};
 	s->f.band = band;
 	s->f.nr_bands = 3;
+	s->f.nr_band_lanes = 1;
 	s->f.mark = mark;
 	s->f.nr_marks = 3;
 	s->f.level = level;
@@ -296,6 +297,7 @@ static void hostile(struct sample *s)
 	}
 	s->f.band = band;
 	s->f.nr_bands = 3;
+	s->f.nr_band_lanes = 1;
 	s->f.mark = mark;
 	s->f.nr_marks = 3;
 	s->f.level = level;

@@ -1,7 +1,9 @@
 /* Pushes a table through an exporter, batch by batch as a file says: for tests in Python that make up tables
  *of any size (tests/e2e/feed.py writes such files).
  *
- *	export_feed FORMAT INPUT OUTPUT [COMPRESSION]
+ *	export_feed FORMAT INPUT OUTPUT [COMPRESSION [TABLE]]
+ *
+ * With its name the table is one that is not of time, such as "events".
  *
  * All is little-endian: u32 fields; of each u8 type, u16 length and name, and of texts u32 how many, each u32
  * length and text. Then batches until the end: u32 rows; of each field u8 whether some are missing, then the
@@ -171,13 +173,16 @@ int main(int argc, char **argv)
 	if (x && x->missing)
 		return 77; /* not in this build */
 	if (!x || x->shape == EXPORT_OWN_FILES || x->wants_look)
-		die("export_feed FORMAT INPUT OUTPUT [COMPRESSION]");
+		die("export_feed FORMAT INPUT OUTPUT [COMPRESSION [TABLE]]");
 	input = fopen(argv[2], "re");
 	fd = open(x->by_path ? "/dev/null" : argv[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (!input || fd < 0 || outlet_open(&out, fd) < 0)
 		die("cannot open the files");
 	buf_init(&err, 1 << 16);
 	take_fields();
+	if (argc > 5)
+		in.table = (struct data_table){
+			argv[5], "Fed.", .field = in.field, .nr_fields = in.table.nr_fields};
 	r = feed(x,
 		&(struct export_job){.table = &in.table,
 			.nr_tables = 1,

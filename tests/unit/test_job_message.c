@@ -36,12 +36,30 @@ static void test_a_mark_with_data(void **state)
 	free(memory);
 }
 
+static void test_what_senders_count(void **state)
+{
+	static const char text[] = "count\n@lost=2\n@within=41\n@thread=12\n@parent=-3";
+	struct job_message m;
+	char *memory;
+
+	(void)state;
+	assert_int_equal(parse(text, sizeof(text) - 1, &memory, &m), 0);
+	assert_string_equal(m.kind, "");
+	assert_int_equal(m.lost, 2);
+	assert_int_equal(m.within, 41);
+	assert_int_equal(m.thread, 12);
+	assert_int_equal(m.parent, 0);
+	assert_int_equal(m.data_len, 0);
+	free(memory);
+}
+
 static void test_kinds(void **state)
 {
 	static const struct {
 		const char *text, *kind;
 	} row[] = {{"begin load", "phase.begin"}, {"end load\n", "phase.end"}, {"mark ", "mark"},
-		{"mark", NULL}, {"", NULL}, {"\n", NULL}, {"phase load", NULL}, {"@time=1\nmark x", NULL}};
+		{"count\n@within=3", ""}, {"mark", NULL}, {"", NULL}, {"\n", NULL}, {"phase load", NULL},
+		{"@time=1\nmark x", NULL}};
 	struct job_message m;
 	char *memory;
 
@@ -108,19 +126,34 @@ static void test_the_header_writes_what_is_read(void **state)
 	size_t size;
 
 	(void)state;
-	size = tacho_begin(message, "begin ", "two\nlines \\n", 3);
+	size = tacho_begin(message, "begin ", "two\nlines \\n", 0, 3);
 	size = tacho_add_line(message, size, "", "key=a\nb");
 	assert_int_equal(job_message_parse(message, size, &m), 0);
 	assert_memory_equal(m.text, "two\nlines \\n", m.text_len);
 	assert_memory_equal(m.data, "key=a\nb", m.data_len);
 	assert_int_equal(m.lost, 3);
 	assert_true(m.time_ns > 0);
+	assert_int_equal(m.thread, getpid());
 	memset(long_text, '\\', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = 0;
-	size = tacho_begin(message, "mark ", long_text, 0);
+	size = tacho_begin(message, "mark ", long_text, 0, 0);
 	size = tacho_add_line(message, size, "", long_text);
 	assert_true(size <= sizeof(message));
 	assert_int_equal(job_message_parse(message, size, &m), 0);
+	assert_int_equal(m.data_len, 0); /* it has no room, and a part of it is something else */
+	assert_memory_equal(m.text + m.text_len - 3, "\342\200\246", 3);
+	/* The data is kept, and the text is cut between two characters. */
+	for (size_t i = 0; i + 2 < sizeof(long_text); i += 2)
+		memcpy(long_text + i, "\303\244", 2);
+	for (size_t shift = 0; shift < 2; shift++) {
+		size = tacho_begin(message, "mark ", long_text, tacho_line_size("n=12") + shift, 0);
+		size = tacho_add_line(message, size, "", "n=12");
+		assert_int_equal(job_message_parse(message, size, &m), 0);
+		assert_int_equal(m.text_len % 2, 1);
+		assert_true(m.text_len > 3000);
+		assert_memory_equal(m.text + m.text_len - 5, "\303\244\342\200\246", 5);
+		assert_int_equal(m.data_len, 4);
+	}
 	unsetenv("TACHO_SOCKET");
 	assert_int_equal(tacho_mark("no listener", "a=1", NULL), -1);
 }
@@ -129,6 +162,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_mark_with_data),
+		cmocka_unit_test(test_what_senders_count),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_what_is_not_understood_is_left_out),
 		cmocka_unit_test(test_random_bytes),

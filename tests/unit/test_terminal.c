@@ -306,7 +306,8 @@ static void test_lives_are_bars(void **state)
 
 static void test_phases_events_limits_and_notes_are_said(void **state)
 {
-	static const struct chart_band band[] = {{0, 200, "load"}, {200, 600, "solve"}, {300, 400, "inner"}};
+	static const struct chart_band band[] = {
+		{0, 200, "load"}, {200, 600, "solve"}, {300, 400, "inner", 1}};
 	static const struct chart_mark mark[] = {{500, "stopped"}};
 	static const struct chart_level level[] = {{4, "allocated: 4", true}, {400, "too far", false}};
 	static const struct chart_note note[] = {{300, 2, "peak 2"}};
@@ -315,6 +316,7 @@ static void test_phases_events_limits_and_notes_are_said(void **state)
 	(void)state;
 	chart.band = band;
 	chart.nr_bands = 3;
+	chart.nr_band_lanes = 2;
 	chart.mark = mark;
 	chart.nr_marks = 1;
 	chart.level = level;

@@ -49,7 +49,7 @@ function button(text, click, attributes = {}) {
 function rangeText(data, view) {
 	const length = view.to - view.from;
 	const step = length > 7200 ? 60 : length > 20 ? 1 : length > 2 ? 0.1 : length > 0.2 ? 0.01 : 0.001;
-	const text = view.whole ? `all of ${duration(length)}` : `${moment(view.from, step)} – ${moment(view.to, step)}`;
+	const text = view.whole && !data.part ? `all of ${duration(length)}` : `${moment(view.from, step)} – ${moment(view.to, step)}`;
 	const coarse = Math.max(0, ...data.nodes.filter((node) => node.reduced).map((node) => node.step_s));
 	if (coarse && length / coarse < DEEP_POINTS)
 		return `${text} · no finer than ${duration(coarse)} here: the recording has every tick`;

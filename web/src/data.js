@@ -59,8 +59,13 @@ export function open(text) {
 		/* The recordings; several have one more behind them that stands for all. */
 		get nodes() { return raw.nodes; },
 		get nrHosts() { return raw.nodes.length > 1 ? raw.nodes.length - 1 : raw.nodes.length; },
+		/* Of the time axis: a page may be of a part of the run. */
+		get part() { return Boolean(raw.window); },
+		get begin() { return raw.window?.from_s ?? 0; },
 		/* Times may be rounded: the last point is in it. */
 		get end() {
+			if (raw.window)
+				return raw.window.to_s;
 			return Math.max(0.001, ...raw.nodes.map((node, i) => Math.max(node.end_s ?? 0, data.times(i).at(-1) ?? 0)));
 		},
 		times(node) {

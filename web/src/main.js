@@ -54,7 +54,7 @@ function startPrinting(panels) {
 
 function start() {
 	const data = open(document.getElementById("data").textContent);
-	const view = makeView(0, data.end);
+	const view = makeView(data.begin, data.end);
 	startTheme(view);
 	document.documentElement.dataset.live = "";
 	const panels = data.panels.map((panel) => new Panel(data, panel, view, figureOf(panel)));

@@ -1,5 +1,6 @@
 /* What panels draw beside the lines of uPlot, straight on its canvas: phases, events, levels, the range behind a
  * reduced line, heat maps and lives of processes. Positions are uPlot's; sizes are CSS pixels times `px`. */
+import {bandsIn} from "./phases.js";
 import {heatColor, lineColor, withAlpha} from "./theme.js";
 
 const px = () => devicePixelRatio || 1;
@@ -37,16 +38,16 @@ function fitted(ctx, text, width) {
 
 /* ---- behind the lines ---- */
 
-export function paintPhases(u, phases, look) {
+const bandsOf = (u, laned) => bandsIn(laned, (time) => atX(u, time), u.bbox.left, u.bbox.left + u.bbox.width, px());
+
+/* Outer phases are tinted, and those within them a little. */
+export function paintPhases(u, laned, look) {
 	inside(u, (ctx, box) => {
-		phases.forEach((phase, i) => {
-			const from = atX(u, phase.time_s), to = atX(u, phase.end_s ?? u.scales.x.max);
-			if (to < box.left || from > box.left + box.width)
-				return;
-			ctx.fillStyle = look.band;
-			ctx.globalAlpha = i % 2 ? 0.05 : 0.1;
-			ctx.fillRect(from, box.top, Math.max(to - from, px()), box.height);
-		});
+		ctx.fillStyle = look.band;
+		for (const band of bandsOf(u, laned)) {
+			ctx.globalAlpha = (band.odd ? 0.04 : 0.1) / (band.lane ? 3 : 1);
+			ctx.fillRect(band.from, box.top, Math.max(band.to - band.from, px()), box.height);
+		}
 	});
 }
 
@@ -94,31 +95,41 @@ export function paintRange(u, line, color, dim) {
 
 /* ---- above them ---- */
 
-/* In the strip above the plot, where nothing else stands. */
-export function paintPhaseNames(u, phases, look) {
+export const LANE_HEIGHT = 14; /* CSS pixels */
+
+/* In the strip above the plot, where nothing else stands: a row for each lane. */
+export function paintPhaseNames(u, laned, lanes, look) {
+	const height = LANE_HEIGHT * px();
 	inside(u, (ctx, box) => {
 		font(ctx, look, 10.5);
-		ctx.fillStyle = look.muted;
-		ctx.textBaseline = "bottom";
+		ctx.textBaseline = "middle";
 		ctx.textAlign = "left";
-		for (const phase of phases) {
-			const from = Math.max(atX(u, phase.time_s), box.left);
-			const to = Math.min(atX(u, phase.end_s ?? u.scales.x.max), box.left + box.width);
-			const text = to > from ? fitted(ctx, phase.label, to - from - 6 * px()) : "";
+		for (const {from, to, lane, odd, name} of bandsOf(u, laned)) {
+			const top = box.top - (lanes - lane) * height;
+			ctx.globalAlpha = odd ? 0.12 : 0.24;
+			ctx.fillStyle = look.band;
+			ctx.fillRect(from, top, Math.max(to - from, px()), height - px());
+			ctx.globalAlpha = 1;
+			const text = fitted(ctx, name, to - from - 6 * px());
+			ctx.fillStyle = look.text;
 			if (text)
-				ctx.fillText(text, from + 3 * px(), box.top - 3 * px());
+				ctx.fillText(text, from + 3 * px(), top + height / 2);
 		}
-	}, 20 * px());
+	}, lanes * height);
 }
+
+const APART = 7; /* CSS pixels: closer events are one line */
 
 export function paintEvents(u, events, look) {
 	inside(u, (ctx, box) => {
 		ctx.strokeStyle = ctx.fillStyle = look.mark;
 		ctx.lineWidth = px();
+		let last = -Infinity;
 		for (const event of events) {
 			const x = Math.round(atX(u, event.time_s)) + 0.5;
-			if (x < box.left || x > box.left + box.width)
+			if (x < box.left || x > box.left + box.width || x < last + APART * px())
 				continue;
+			last = x;
 			ctx.setLineDash([2 * px(), 3 * px()]);
 			ctx.beginPath();
 			ctx.moveTo(x, box.top);

@@ -7,12 +7,12 @@ import uPlot from "uplot";
 import {el, lowerBound, nearest} from "./tools.js";
 import {format, moment, momentIn, timeSteps, valueSteps} from "./units.js";
 import {colors, heatColor, lineColor, withAlpha} from "./theme.js";
+import {nrLanes, phasesAt, withLanes} from "./phases.js";
 import * as paint from "./paint.js";
 
 const AXIS_WIDTH = 68;
 const AXIS_HEIGHT = 26;
 const TOP = 8;
-const TOP_WITH_PHASES = 20; /* their names stand there */
 const RIGHT = 24; /* half a label of the time axis */
 const LINES_HEIGHT = 178;
 const WHEEL_STEP = 1.2;
@@ -83,6 +83,7 @@ export class Panel {
 		this.figure = figure;
 		this.hidden = new Set();
 		this.moments = new WeakMap();
+		this.laned = new WeakMap();
 		this.near = false;
 		this.stale = false;
 		this.u = null;
@@ -105,7 +106,14 @@ export class Panel {
 	}
 
 	get top() {
-		return this.ofNode(this.data.phases).length ? TOP_WITH_PHASES : TOP;
+		return TOP + nrLanes(this.phases) * paint.LANE_HEIGHT;
+	}
+
+	get phases() {
+		const all = this.data.phases;
+		if (!this.laned.has(all))
+			this.laned.set(all, withLanes(this.ofNode(all)));
+		return this.laned.get(all);
 	}
 
 	get height() {
@@ -114,7 +122,7 @@ export class Panel {
 			return frame + Math.round(this.panel.lines.length * rowHeight(this.panel.lines.length, 3, 22, 240));
 		if (this.isTimeline)
 			return frame + Math.round(this.lanes * rowHeight(this.lanes, 2, 22, 420));
-		return LINES_HEIGHT;
+		return LINES_HEIGHT + this.top - TOP;
 	}
 
 	/* Those that belong to the panel's node; of the whole run all, but what several nodes told of the same time once. */
@@ -125,11 +133,18 @@ export class Panel {
 	}
 
 	findOfNode(moments) {
-		const own = moments.filter((m) => this.panel.node < 0 || !some(m.node) || m.node < 0 || m.node === this.panel.node);
+		const own = moments.filter((m) => this.panel.node < 0 || !some(m.node) || m.node < 0 || m.node === this.panel.node)
+			.sort((a, b) => a.time_s - b.time_s);
 		const close = (this.view.end - this.view.begin) * SAME_MOMENT;
 		const same = (a, b) => a.label === b.label && a.node !== b.node && Math.abs(a.time_s - b.time_s) <= close &&
 			Math.abs((a.end_s ?? 0) - (b.end_s ?? 0)) <= close;
-		return this.panel.node < 0 && this.data.nrHosts > 1 ? own.filter((m, i) => !own.slice(0, i).some((before) => same(before, m))) : own;
+		const told = (m, i) => {
+			for (let k = i - 1; k >= 0 && m.time_s - own[k].time_s <= close; k--)
+				if (same(own[k], m))
+					return true;
+			return false;
+		};
+		return this.panel.node < 0 && this.data.nrHosts > 1 ? own.filter((m, i) => !told(m, i)) : own;
 	}
 
 	/* ---- curves: what is drawn of the lines ---- */
@@ -383,7 +398,7 @@ export class Panel {
 	/* ---- painting ---- */
 
 	paintBehind() {
-		paint.paintPhases(this.u, this.ofNode(this.data.phases), this.look);
+		paint.paintPhases(this.u, this.phases, this.look);
 		const focus = this.view.focus;
 		if (focus && focus.panel === this.panel.id)
 			paint.paintFocus(this.u, focus, this.look);
@@ -412,7 +427,7 @@ export class Panel {
 	paintAbove() {
 		const {u, look} = this;
 		paint.paintEvents(u, this.ofNode(this.data.events), look);
-		paint.paintPhaseNames(u, this.ofNode(this.data.phases), look);
+		paint.paintPhaseNames(u, this.phases, nrLanes(this.phases), look);
 		if (!this.hasCurves)
 			return;
 		paint.paintLevels(u, this.panel.levels ?? [], look);
@@ -649,6 +664,9 @@ export class Panel {
 	hereText(time) {
 		const close = (this.view.to - this.view.from) * 6 / Math.max(this.width(), 1);
 		const words = this.ofNode(this.data.events).filter((e) => Math.abs(e.time_s - time) < close).map((e) => e.label);
+		const phase = phasesAt(this.phases, time);
+		if (phase)
+			words.unshift(phase);
 		const own = this.view.pointer === this && this.pointerTop >= 0 && this.u;
 		if (own && this.isHeat) {
 			const row = Math.floor(this.u.posToVal(this.pointerTop, "y"));

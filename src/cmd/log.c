@@ -1,0 +1,273 @@
+/* `tacho log`: what happened in a run, a line for each phase and event; also while it goes on. */
+#include "cmd/cmd.h"
+
+#include "base/owned.h"
+#include "cmd/operands.h"
+#include "cmd/reading.h"
+#include "cmd/style.h"
+#include "query/align.h"
+#include "query/walk.h"
+#include "text/runlog.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+extern const struct cmd cmd_log;
+
+#define FOLLOW_MS 250
+#define LOOK_ROUNDS 4 /* between two looks for new recordings */
+#define OUT_MOST ((size_t)1 << 26)
+
+struct log_args {
+	bool follow, json;
+};
+
+static const struct opt log_opts[] = {
+	{'f', "follow", NULL, OPT_FLAG, offsetof(struct log_args, follow), .not_from_env = true,
+		.help = "stay until the run has ended, and print what comes"},
+	{0, "json", NULL, OPT_FLAG, offsetof(struct log_args, json), .not_from_env = true,
+		.help = "the lines of the run log, as --run-log writes them"},
+};
+
+static struct runlog_page page_of(const struct log_args *a)
+{
+	(void)a;
+	return (struct runlog_page){.utf8 = locale_is_utf8(), .color = want_color(STDOUT_FILENO)};
+}
+
+/* JSON has texts as they are: a terminal sees them escaped. */
+static int print_lines(const struct log_args *a, const struct buf *out)
+{
+	return a->json ? print_shown(out) : print(out);
+}
+
+/* ---- a run as it is ---- */
+
+struct log_out {
+	const struct log_args *args;
+	struct buf text;
+	int status;
+};
+
+static int put_line(void *arg, const void *line, size_t len)
+{
+	struct log_out *o = arg;
+
+	buf_add(&o->text, line, len);
+	if (o->text.len > 1 << 16) {
+		o->status = print_lines(o->args, &o->text);
+		buf_reset(&o->text);
+	}
+	return o->status ? -EPIPE : o->text.err;
+}
+
+static int show_log(const struct log_args *a, int argc, char **argv)
+{
+	struct run *run = operands_run("showing", argc, argv);
+	struct runlog_page page = page_of(a);
+	struct log_out out = {.args = a};
+	struct buf err;
+	int r;
+
+	buf_init(&out.text, OUT_MOST);
+	buf_init(&err, 1 << 16);
+	r = runlog_lines(run, a->json ? NULL : &page, put_line, &out, &err);
+	if (!out.status && out.text.len)
+		out.status = print_lines(a, &out.text);
+	if (r < 0 && !out.status) {
+		error("%s", err.len ? (char *)err.data : strerror(-r));
+		out.status = EXIT_TROUBLE;
+	}
+	buf_release(&out.text);
+	buf_release(&err);
+	run_close(run);
+	return out.status;
+}
+
+/* ---- a run in progress ---- */
+
+struct followed {
+	struct log_follow *all;
+	char *path;
+	struct runlog_reading *reading;
+	bool ended;
+};
+
+struct log_follow {
+	const struct log_args *args;
+	struct runlog_page page;
+	int64_t start_wall_ns; /* of the first that was seen; 0: none yet */
+	struct followed **one; /* each stays where it is: readings point to it */
+	size_t nr;
+	struct buf out;
+};
+
+static int take_line(void *arg, const struct runlog *log, const struct runlog_entry *e)
+{
+	struct followed *f = arg;
+	struct log_follow *all = f->all;
+	int64_t start = runlog_wall(log, 0);
+
+	if (!all->start_wall_ns)
+		all->start_wall_ns = start;
+	all->page.offset_s = (double)(start - all->start_wall_ns) / 1e9;
+	if (all->args->json)
+		runlog_json(
+			log, e, all->page.several ? meta_text(runlog_about(log), "host") : NULL, &all->out);
+	else
+		runlog_print(log, e, &all->page, &all->out);
+	return all->out.err;
+}
+
+static bool is_followed(const struct log_follow *all, const char *path)
+{
+	for (size_t i = 0; i < all->nr; i++)
+		if (!strcmp(all->one[i]->path, path))
+			return true;
+	return false;
+}
+
+static int follow_one(struct log_follow *all, const char *path)
+{
+	struct followed *f = calloc(1, sizeof(*f)), **more;
+	int r = f && (f->path = strdup(path)) ? runlog_open(path, take_line, f, &f->reading) : -ENOMEM;
+
+	if (r >= 0)
+		r = runlog_follow(f->reading);
+	more = r >= 0 ? ARRAY_ADD(all->one, all->nr) : NULL;
+	if (!more) {
+		if (f)
+			runlog_close(f->reading);
+		free(f ? f->path : NULL);
+		free(f);
+		return r < 0 ? r : -ENOMEM;
+	}
+	f->all = all;
+	*more = f;
+	return 0;
+}
+
+/* In a directory recordings may come later, and so may the first of them. */
+static int look_for_more(struct log_follow *all, int argc, char **argv)
+{
+	struct run *run = NULL;
+	struct buf err;
+	int r;
+
+	buf_init(&err, 1 << 16);
+	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
+	for (size_t i = 0; r >= 0 && i < run->nr; i++)
+		r = is_followed(all, run->path[i]) ? 0 : follow_one(all, run->path[i]);
+	run_close(run);
+	buf_release(&err);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* 0: all have ended; WALK_WAIT; a negative errno, told. */
+static int read_round(struct log_follow *all)
+{
+	int round = 0;
+
+	for (size_t i = 0; i < all->nr; i++) {
+		struct followed *f = all->one[i];
+		int r = f->ended ? 0 : runlog_read(f->reading);
+
+		if (r == -ESTALE)
+			error("%s was replaced or cut while it was followed", f->path);
+		else if (r < 0)
+			error("%s: %s", f->path, strerror(-r));
+		if (r < 0)
+			return r;
+		if (r == 0 && !f->ended && !runlog_complete(f->reading))
+			warning("the recorder of %s is gone: the recording is unfinished", f->path);
+		f->ended |= r == 0;
+		round = f->ended ? round : WALK_WAIT;
+	}
+	return all->nr ? round : WALK_WAIT;
+}
+
+/* False: what we print cannot be written any more (a closed pipe). */
+static bool wait_for_news(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	poll(&out, 1, FOLLOW_MS);
+	return !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int follow_lines(struct log_follow *all, int argc, char **argv)
+{
+	int r = WALK_WAIT, status = EXIT_OK;
+
+	for (unsigned round = 0; r == WALK_WAIT && !status; round++) {
+		if (round && !wait_for_news())
+			break;
+		r = round % LOOK_ROUNDS ? 0 : look_for_more(all, argc, argv);
+		if (r >= 0)
+			r = read_round(all);
+		if (all->out.len)
+			status = print_lines(all->args, &all->out);
+		buf_reset(&all->out);
+	}
+	return status ? status : r < 0 ? EXIT_TROUBLE : EXIT_OK;
+}
+
+static int follow_log(const struct log_args *a, int argc, char **argv)
+{
+	struct log_follow all = {.args = a, .page = page_of(a)};
+	struct run *run = NULL;
+	int status;
+
+	if (!argc || !is_directory(argv[0])) /* what is wrong is said now */
+		run = operands_run("following", argc, argv);
+	all.page.several = argc > 1 || (argc && is_directory(argv[0]));
+	buf_init(&all.out, OUT_MOST);
+	status = argc ? follow_lines(&all, argc, argv) : follow_lines(&all, (int)run->nr, run->path);
+	for (size_t i = 0; i < all.nr; i++) {
+		runlog_close(all.one[i]->reading);
+		free(all.one[i]->path);
+		free(all.one[i]);
+	}
+	free(all.one);
+	buf_release(&all.out);
+	run_close(run);
+	return status;
+}
+
+static int show(const void *args, int argc, char **argv)
+{
+	const struct log_args *a = args;
+
+	return a->follow ? follow_log(a, argc, argv) : show_log(a, argc, argv);
+}
+
+const struct cmd cmd_log = {
+	.name = "log",
+	.synopsis = "[OPTION…] [FILE|DIRECTORY…]",
+	.help = "what happened in a run, one line each: phases, marks, events",
+	.detail =
+		"Prints a line for each phase of the job when it ended, for each of its marks, and for what "
+		"the recorder saw: start and end, signals, stops, processes killed because memory ran out, "
+		"throttling, missed samples. Each has the time since the start and the time of day. "
+		"Without an argument it is the newest recording in this directory. Several files, or a "
+		"directory of recordings, are one run: lines come in the order of time and say of which "
+		"host they are.\n\nWith --json the lines are those of tacho run --run-log and tacho export "
+		"--to runlog.",
+	.examples = "$ tacho log job.tacho\n    What happened, and when.\n"
+		    "$ tacho log --follow job.tacho\n    A run in progress, until it ends.\n"
+		    "$ tacho log --json job.tacho | jq 'select(.type==\"phase\")'\n    The phases alone.\n",
+	.opt = log_opts,
+	.nr_opts = ARRAY_SIZE(log_opts),
+	.group = &reading,
+	.args_size = sizeof(struct log_args),
+	.operands = "file",
+	.run = show,
+};

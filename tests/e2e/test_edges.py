@@ -1,0 +1,93 @@
+"""When things happened: samples at the edges of phases, and times of messages."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from recorder import TACHO, can_trace, dump, record
+
+KINDS = ("phase.begin", "phase.end", "mark")
+
+
+def script(text):
+    return ["sh", "-c", text.replace("tacho ", f"{TACHO} ")]
+
+
+def course(recording):
+    """Ticks and what the job told, in their order."""
+    for r in dump(recording):
+        if r["type"] == "tick":
+            yield "tick"
+        elif r["type"] == "event" and r["kind"] in KINDS:
+            yield r["kind"]
+
+
+def test_a_sample_is_taken_at_the_edges_of_a_phase(tmp_path):
+    """Between deadlines: without it there would be none in the whole phase."""
+    out = tmp_path / "a.tacho"
+    job = "sleep 1; tacho phase begin x; sleep 0.5; tacho mark inside; sleep 0.5; tacho phase end x; sleep 0.5"
+    assert record(script(job), "-q", "-i", "60s", output=out).returncode == 0
+    told = " ".join(course(out))
+    assert "phase.begin tick mark phase.end tick" in told  # a mark is no edge
+    end = next(dict(r["pairs"]) for r in dump(out) if r["type"] == "summary")
+    assert end["missed"] == "0" and end["late"] == "0"
+
+
+def test_edges_do_not_exceed_the_budget(tmp_path):
+    """Many phases do not make a recorder of many samples."""
+    out = tmp_path / "a.tacho"
+    speak = (
+        "import os, socket, time\n"
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+        "for i in range(2000):\n"
+        "    s.sendto(b'begin x', os.environ['TACHO_SOCKET']); s.sendto(b'end x', os.environ['TACHO_SOCKET']); time.sleep(0.001)\n"
+    )
+    assert record([sys.executable, "-c", speak], "-q", output=out).returncode == 0
+    events = list(course(out))
+    assert events.count("phase.begin") == 2000 and events.count("tick") < 200
+
+
+def test_a_talkative_job_is_sampled_at_every_interval(tmp_path):
+    """Reading messages costs much more than the budget, and fewer samples would not make it less."""
+    out = tmp_path / "a.tacho"
+    speak = (
+        "import os, socket, time\n"
+        "s, end = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), time.monotonic() + 9\n"
+        "s.connect(os.environ['TACHO_SOCKET'])\n"
+        "while time.monotonic() < end:\n"
+        "    for i in range(10): s.send(b'mark x')\n"
+        "    time.sleep(0.001)\n"
+    )
+    assert record([sys.executable, "-c", speak], "-q", output=out).returncode == 0
+    records = list(dump(out))
+    assert next(dict(r["pairs"]) for r in records if r["type"] == "summary")["skipped"] == "0"
+    assert not [r for r in records if r["type"] == "event" and r["kind"] in ("backoff", "turns")]
+
+
+def test_a_burst_keeps_its_order_and_its_distances(tmp_path):
+    """Exact to the nanosecond by the sender's clock, whenever the recorder gets to it."""
+    out = tmp_path / "a.tacho"
+    speak = (
+        "import os, socket, time\n"
+        "s, now = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM), time.monotonic_ns()\n"
+        "time.sleep(0.01)\n"
+        "for i in range(100): s.sendto(f'mark {i}\\n@time={now + 1000 * i}'.encode(), os.environ['TACHO_SOCKET'])\n"
+    )
+    assert record([sys.executable, "-c", speak], "-q", output=out).returncode == 0
+    sent = [(dict(r["pairs"])["name"], int(dict(r["pairs"])["sent_ns"])) for r in dump(out) if r["type"] == "event" and r["kind"] == "mark"]
+    assert [name for name, _ in sent] == [str(i) for i in range(100)]
+    assert [after - before for (_, before), (_, after) in zip(sent, sent[1:])] == [1000] * 99
+
+
+def test_a_silent_job_costs_nothing(tmp_path):
+    """The recorder does not look at the socket before something has come."""
+    trouble = can_trace()
+    if trouble:
+        pytest.skip(trouble)
+    trace = tmp_path / "trace"
+    job = [TACHO, "run", "-q", "-i", "20ms", "--helpers", "none", "-o", tmp_path / "a.tacho", "--", "sleep", "0.5"]
+    subprocess.run(["strace", "-o", trace, "-e", "trace=recvmsg,recvfrom,stat,newfstatat", *map(str, job)], check=True)
+    calls = trace.read_text()
+    assert len(re.findall(r"^recvmsg\(", calls, re.M)) == 1  # at the end

@@ -1,0 +1,738 @@
+/* query/phases: what was used and held in each phase, by recordings whose numbers follow by hand. */
+#include "query_maker.h"
+
+#include "query/phases.h"
+#include "text/phases.h"
+#include "text/summary.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PAGE 4096.0
+
+/* "phase.begin" or "phase.end" of a process; sent_ns < 0: it does not tell. */
+static void tell(
+	struct maker *m, int64_t time_ns, const char *kind, const char *name, int64_t pid, int64_t sent_ns)
+{
+	pairs_reset(&m->pairs);
+	pairs_str(&m->pairs, "name", name);
+	if (pid)
+		pairs_num(&m->pairs, "pid", pid);
+	if (sent_ns >= 0)
+		pairs_num(&m->pairs, "sent_ns", sent_ns);
+	store_event(m->w, time_ns, kind, &m->pairs);
+}
+
+static void begin(struct maker *m, int64_t milli, const char *name)
+{
+	tell(m, milli * MILLI, "phase.begin", name, 0, -1);
+}
+
+static void end(struct maker *m, int64_t milli, const char *name)
+{
+	tell(m, milli * MILLI, "phase.end", name, 0, -1);
+}
+
+/* One process that computes half of the time, and has 100 pages, from the fourth second on 300. */
+static void tick(struct maker *m, int64_t milli)
+{
+	maker_set(m, 0, "proc.cpu.time", milli * MILLI / 2);
+	maker_set(m, 0, "proc.io.read_chars", milli * 1000);
+	set_memory(m, 0, milli < 4000 ? 100 : 300, 0);
+	maker_tick(m, milli * MILLI);
+}
+
+static void open_job(struct maker *m, const char *path)
+{
+	maker_open(m, path, &(struct maker_options){.host = "n1", .interval_ns = SECOND});
+	maker_join(m, 0, 1, 100, 1, 0, false);
+}
+
+static const struct phase *phase_at(const struct summary *s, size_t i, const char *name)
+{
+	assert_non_null(s->phases);
+	assert_true(i < s->phases->nr);
+	assert_string_equal(s->phases->phase[i].name, name);
+	return &s->phases->phase[i];
+}
+
+/* ---- amounts and levels ---- */
+
+static void test_edges_take_their_share_of_a_tick(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	for (int64_t i = 0; i <= 10; i++) {
+		tick(&m, i * 1000);
+		if (i == 1)
+			begin(&m, 1500, "load");
+		if (i == 4)
+			end(&m, 4250, "load");
+		if (i == 5) {
+			begin(&m, 5200, "tiny");
+			end(&m, 5600, "tiny");
+		}
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "load");
+	assert_near(p->begin_s, 1.5);
+	assert_near(p->end_s, 4.25);
+	assert_near(p->value[PHASE_WALL], 2.75);
+	assert_near(p->value[PHASE_CPU], 1.375);
+	assert_near(p->value[PHASE_CORES], 0.5);
+	assert_near(p->value[PHASE_READ_CHARS], 2750e3);
+	assert_near(p->value[PHASE_RSS_PEAK], 300 * PAGE);
+	/* 100 pages for 2.5 s, 300 for a quarter. */
+	assert_near(p->value[PHASE_RSS_MEAN], (100 * 2.5 + 300 * 0.25) / 2.75 * PAGE);
+	assert_false(p->brief);
+	assert_true(p->interpolated); /* three quarters of a second of 2.75 s may be on the wrong side */
+	assert_false(p->cut);
+	p = phase_at(s, 1, "tiny");
+	assert_near(p->value[PHASE_WALL], 0.4);
+	assert_near(p->value[PHASE_CPU], 0.2);
+	assert_near(p->value[PHASE_RSS_PEAK], 300 * PAGE);
+	assert_true(p->interpolated);
+	assert_int_equal(s->phases->nr, 2);
+	summary_free(s);
+}
+
+/* Ticks at the edges: nothing is a guess, though the phase is shorter than two intervals. */
+static void test_ticks_at_the_edges_make_it_exact(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 1000);
+	begin(&m, 1300, "burst");
+	maker_set(&m, 0, "proc.cpu.time", 500 * MILLI); /* nothing was used before it */
+	maker_tick(&m, 1301 * MILLI);
+	end(&m, 1700, "burst");
+	maker_set(&m, 0, "proc.cpu.time", 900 * MILLI);
+	maker_tick(&m, 1701 * MILLI);
+	maker_tick(&m, 5000 * MILLI);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "burst");
+	assert_false(p->interpolated);
+	assert_true(fabs(p->value[PHASE_CPU] - 0.4) < 0.0011);
+	summary_free(s);
+}
+
+/* What is written between two ticks may be before the edge or behind it. */
+static void test_amounts_at_the_edges_are_marked(void **state)
+{
+	/* When it begins, how much was written before each tick, when it ends. */
+	static const struct {
+		int64_t begin_ms, end_ms, mib[5];
+		bool interpolated;
+	} row[] = {
+		{1200, 4000, {0, 0, 40, 40, 40}, true},	 /* nearly all of it near the beginning */
+		{1200, 4000, {0, 0, 1, 40, 40}, false},	 /* nearly nothing of it there */
+		{1000, 3600, {0, 0, 0, 1, 40}, true},	 /* all of it near the end, and no tick at it */
+		{1005, 3995, {0, 0, 12, 25, 40}, false}, /* ticks at the edges */
+		{1000, 4000, {0, 10, 20, 30, 40}, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct summary *s;
+		struct maker m;
+
+		open_job(&m, file);
+		for (int64_t k = 0; k < 5; k++) {
+			if (k == 2)
+				begin(&m, row[i].begin_ms, "write");
+			if (k == 4)
+				end(&m, row[i].end_ms, "write");
+			maker_set(&m, 0, "proc.io.write_chars", row[i].mib[k] << 20);
+			maker_tick(&m, k * SECOND);
+		}
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_false(phase_at(s, 0, "write")->brief);
+		assert_int_equal(phase_at(s, 0, "write")->interpolated, row[i].interpolated);
+		assert_int_equal(s->phases->repetition[0].interpolated, row[i].interpolated);
+		summary_free(s);
+		unlink(file);
+	}
+}
+
+/* What is told late belongs to the time at which it was sent. */
+static void test_the_senders_time_counts(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	for (int64_t i = 0; i <= 20; i++) {
+		tick(&m, i * 1000);
+		if (i == 6) {
+			tell(&m, 6100 * MILLI, "phase.begin", "a", 7, 2500 * MILLI);
+			tell(&m, 6100 * MILLI, "phase.end", "a", 7, 3500 * MILLI);
+		}
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "a");
+	assert_near(p->begin_s, 2.5);
+	assert_near(p->value[PHASE_CPU], 0.5);
+	assert_near(p->value[PHASE_RSS_PEAK], 100 * PAGE); /* not what was held when it arrived */
+	summary_free(s);
+}
+
+/* A mark of the kernel counts for the phase in which the process began and ended. */
+static void test_marks_of_processes_that_lived_in_it(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	begin(&m, 100, "outer");
+	tick(&m, 1000);
+	begin(&m, 1100, "inner");
+	maker_join(&m, 1, 2, 200, 100, 1200 * MILLI, false);
+	maker_gone_with(
+		&m, 1, 2, 1300 * MILLI, "reaped", "max_rss_kib", INT64_C(5000), "io_least", INT64_C(0), NULL);
+	end(&m, 1500, "inner");
+	tick(&m, 2000);
+	begin(&m, 2100, "after");
+	/* It had begun before. */
+	maker_join(&m, 1, 3, 201, 100, 1900 * MILLI, false);
+	maker_gone_with(
+		&m, 1, 3, 2300 * MILLI, "reaped", "max_rss_kib", INT64_C(9000), "io_least", INT64_C(0), NULL);
+	end(&m, 2500, "after");
+	tick(&m, 3000);
+	end(&m, 3000, "outer");
+	tick(&m, 4000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(phase_at(s, 0, "outer")->value[PHASE_MEMORY], 9000 * 1024);
+	assert_near(phase_at(s, 1, "inner")->value[PHASE_MEMORY], 5000 * 1024);
+	assert_int_equal(phase_at(s, 1, "inner")->parent, 0);
+	assert_near(phase_at(s, 2, "after")->value[PHASE_MEMORY], 100 * PAGE);
+	summary_free(s);
+}
+
+/* ---- repetitions ---- */
+
+static void test_names_that_differ_in_numbers(void **state)
+{
+	static const char *const name[][3] = {{"epoch 1", "epoch 2", "epoch"},
+		{"epoch 3/12", "epoch 4/12", "epoch #/12"}, {"conv2d", "conv3d", NULL},
+		{"step_001", "step_002", "step"}, {"lr 0.1", "lr 0.01", "lr"}, {"7", "8", "#"},
+		{"same", "same", "same"}, {"a 1 b 2", "a 2 b 2", "a # b 2"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++) {
+		struct summary *s;
+		struct maker m;
+
+		open_job(&m, file);
+		tick(&m, 0);
+		begin(&m, 100, name[i][0]);
+		end(&m, 200, name[i][0]);
+		begin(&m, 300, name[i][1]);
+		end(&m, 500, name[i][1]);
+		tick(&m, 1000);
+		maker_finish(&m, NULL);
+		s = summary_of(file);
+		assert_int_equal(s->phases->nr, name[i][2] ? 1 : 2);
+		assert_string_equal(s->phases->phase[0].name, name[i][2] ? name[i][2] : name[i][0]);
+		assert_int_equal(s->phases->phase[0].count, name[i][2] ? 2 : 1);
+		assert_int_equal(s->phases->nr_repetitions, 2);
+		assert_string_equal(s->phases->repetition[1].name, name[i][1]);
+		if (name[i][2])
+			assert_near(s->phases->phase[0].mean_s, 0.15);
+		summary_free(s);
+		unlink(file);
+	}
+}
+
+static void test_the_slow_one_and_why(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+	struct buf text;
+	char name[16];
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.host = "n1", .interval_ns = SECOND});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_CGROUP, 0, 0, "/job", "own", "1", NULL);
+	for (int64_t i = 0, second = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "epoch %d", (int)i + 1);
+		begin(&m, second * 1000, name);
+		for (int64_t end_s = second + (i == 2 ? 4 : 2); second < end_s;) {
+			maker_set(&m, 0, "cgroup.cpu.throttled",
+				i == 2		? (second - 4) * 900000
+					: i > 2 ? 2700000
+						: 0);
+			tick(&m, second++ * 1000);
+		}
+		end(&m, second * 1000, name);
+	}
+	maker_set(&m, 0, "cgroup.cpu.throttled", 2700000);
+	tick(&m, 12000);
+	tick(&m, 13000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "epoch");
+	assert_int_equal(p->count, 5);
+	assert_near(p->value[PHASE_WALL], 12);
+	assert_near(p->mean_s, 2.4);
+	assert_int_equal(p->slowest, 3);
+	assert_near(p->slower, 1);
+	assert_string_equal(p->slower_why, "held back by the CPU quota");
+	buf_init(&text, 1000);
+	phase_title(p, true, &text);
+	buf_adds(&text, " (");
+	phase_remark(p, true, &text);
+	assert_string_equal((char *)text.data,
+		"epoch ×5 (each 2.40s ± 894ms; the 3rd 100 % slower: held back by the CPU quota");
+	buf_release(&text);
+	summary_free(s);
+}
+
+/* Five repetitions: the third takes 805 ms longer, of which it computed and was held back for so much. */
+static const char *why_of(int64_t cpu_ms, int64_t held_ms, struct summary **s)
+{
+	struct maker m;
+	char name[16];
+
+	maker_open(&m, file, &(struct maker_options){.host = "n1", .interval_ns = SECOND});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_CGROUP, 0, 0, "/job", "own", "1", NULL);
+	maker_tick(&m, 0);
+	for (int64_t i = 0, now = 0, cpu = 0, held = 0; i < 5; i++) {
+		snprintf(name, sizeof(name), "epoch %d", (int)i + 1);
+		begin(&m, now, name);
+		now += i == 2 ? 1805 : 1000;
+		cpu += i == 2 ? 900 + cpu_ms : 900;
+		held += i == 2 ? held_ms : 0;
+		maker_set(&m, 0, "proc.cpu.time", cpu * MILLI);
+		maker_set(&m, 0, "cgroup.cpu.throttled", held * 1000);
+		maker_tick(&m, now * MILLI);
+		end(&m, now, name);
+	}
+	maker_tick(&m, 6000 * MILLI);
+	maker_finish(&m, NULL);
+	*s = summary_of(file);
+	unlink(file);
+	assert_int_equal(phase_at(*s, 0, "epoch")->slowest, 3);
+	return (*s)->phases->phase[0].slower_why;
+}
+
+static void test_what_explains_most_is_told(void **state)
+{
+	static const struct {
+		int64_t cpu_ms, held_ms;
+		const char *why;
+	} row[] = {{531, 274, "it used more CPU time"}, {274, 531, "held back by the CPU quota"},
+		{250, 250, NULL}, {0, 0, NULL}, {805, 0, "it used more CPU time"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct summary *s;
+		const char *why = why_of(row[i].cpu_ms, row[i].held_ms, &s);
+
+		if (row[i].why)
+			assert_string_equal(why, row[i].why);
+		else
+			assert_null(why);
+		summary_free(s);
+	}
+}
+
+static void test_how_much_slower(void **state)
+{
+	static const struct {
+		double share;
+		const char *text;
+	} row[] = {{0.11, "11 % slower"}, {1, "100 % slower"}, {1.68, "2.7 times as long"},
+		{67.61, "69 times as long"}};
+	char text[UNITS_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
+		assert_string_equal(format_slower(text, row[i].share), row[i].text);
+}
+
+/* ---- nested, overlapping, of several processes ---- */
+
+static void test_nested_and_overlapping(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	begin(&m, 1000, "outer");
+	begin(&m, 2000, "inner");
+	end(&m, 3000, "inner");
+	begin(&m, 4000, "over"); /* it lasts longer than what it began in */
+	end(&m, 5000, "outer");
+	end(&m, 6000, "over");
+	end(&m, 6500, "never began");
+	tick(&m, 10000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_int_equal(s->phases->nr, 3);
+	assert_int_equal(phase_at(s, 0, "outer")->depth, 0);
+	assert_int_equal(phase_at(s, 1, "inner")->depth, 1);
+	assert_int_equal(phase_at(s, 2, "over")->depth, 0);
+	/* Consecutive or not, each has what was used while it was open. */
+	assert_near(s->phases->phase[0].value[PHASE_CPU], 2);
+	assert_near(s->phases->phase[2].value[PHASE_CPU], 1);
+	summary_free(s);
+}
+
+/* Two ranks that tell the same: one repetition, whose time counts once. */
+static void test_ranks_are_in_one_repetition(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	maker_join(&m, 1, 2, 200, 100, 0, false);
+	maker_join(&m, 2, 3, 300, 100, 0, false);
+	tick(&m, 0);
+	for (int64_t i = 0; i < 3; i++) {
+		int64_t at = 1000 + i * 2000;
+
+		tell(&m, at * MILLI, "phase.begin", "step", 200, -1);
+		tell(&m, (at + 200) * MILLI, "phase.begin", "step", 300, -1);
+		tick(&m, at + 500);
+		tell(&m, (at + 1000) * MILLI, "phase.end", "step", 200, -1);
+		tell(&m, (at + 1500) * MILLI, "phase.end", "step", 300, -1);
+		tick(&m, at + 1800);
+	}
+	tick(&m, 9000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "step");
+	assert_int_equal(s->phases->nr, 1);
+	assert_int_equal(p->count, 3);
+	assert_int_equal(p->senders, 2);
+	assert_near(p->value[PHASE_WALL], 4.5);
+	assert_near(p->value[PHASE_CPU], 2.25);
+	summary_free(s);
+}
+
+/* ---- cut, hostile ---- */
+
+static void test_open_at_the_end(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	begin(&m, 1000, "train");
+	begin(&m, 2000, "epoch 1");
+	tick(&m, 5000);
+	maker_abandon(&m);
+	s = summary_of(file);
+	p = phase_at(s, 0, "train");
+	assert_true(p->cut);
+	assert_near(p->value[PHASE_WALL], 4);
+	assert_near(p->value[PHASE_CPU], 2);
+	assert_true(phase_at(s, 1, "epoch 1")->cut);
+	assert_int_equal(s->phases->phase[1].parent, 0);
+	summary_free(s);
+}
+
+/* With the run, which is a little longer than its last sample, and as its log has it. */
+static void test_an_open_phase_ends_with_the_run(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	begin(&m, 1000, "train");
+	tick(&m, 5000);
+	maker_finish(&m, "end_ns", INT64_C(5250) * MILLI, NULL);
+	s = summary_of(file);
+	assert_true(phase_at(s, 0, "train")->cut);
+	assert_near(phase_at(s, 0, "train")->end_s, 5.25);
+	assert_near(s->figure[FIG_WALL].value, 5.25);
+	summary_free(s);
+}
+
+static void test_hostile(void **state)
+{
+	struct summary *s;
+	struct maker m;
+	char name[40];
+
+	(void)state;
+	open_job(&m, file);
+	for (int64_t i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "%c%c%c open", 'a' + (int)(i % 26), 'a' + (int)(i / 26 % 26),
+			'a' + (int)(i / 676));
+		begin(&m, i, name);
+	}
+	tell(&m, 3000 * MILLI, "phase.begin", "early", 1, INT64_MIN);
+	tell(&m, 3000 * MILLI, "phase.begin", "\033[31m\n\xff", -5, INT64_MAX);
+	maker_event(&m, 3 * SECOND, "phase.end", NULL, NULL);
+	tick(&m, 4000);
+	tick(&m, 2000); /* back */
+	for (int64_t i = 0; i < 10000; i++) {
+		begin(&m, 5000 + i, "loop");
+		end(&m, 5000 + i, "loop");
+	}
+	tick(&m, 20000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_non_null(s->phases);
+	assert_true(s->phases->ignored > 0);
+	assert_true(s->phases->nr_repetitions <= 4096);
+	for (size_t i = 0; i < s->phases->nr; i++)
+		for (const char *c = s->phases->phase[i].name; *c; c++)
+			assert_true((unsigned char)*c >= ' ');
+	summary_free(s);
+}
+
+/* More repetitions than are kept: all count. */
+static void test_many_repetitions(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct buf text;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	for (int64_t i = 1; i <= 10000; i++) {
+		begin(&m, i, "step");
+		end(&m, i + 1, "step");
+		if (i % 500 == 0)
+			tick(&m, i + 1);
+	}
+	tick(&m, 20000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "step");
+	assert_int_equal(p->count, 10000);
+	assert_near(p->value[PHASE_WALL], 10);
+	assert_near(p->value[PHASE_CPU], 5);
+	assert_int_equal(s->phases->nr_repetitions, 4096);
+	assert_int_equal(s->phases->left_out, 10000 - 4096);
+	/* In a page, fewer. */
+	buf_init(&text, 100 << 20);
+	summary_json_brief(s, 500, &text);
+	assert_non_null(strstr((char *)text.data, "\"number\": 500,"));
+	assert_null(strstr((char *)text.data, "\"number\": 501,"));
+	assert_non_null(strstr((char *)text.data, "\"phases_left_out\": 9500"));
+	buf_release(&text);
+	summary_free(s);
+}
+
+/* Too many for the table: those that took longest, in their order. */
+static void test_the_longest_are_in_the_table(void **state)
+{
+	struct text_table t;
+	struct summary *s;
+	struct maker m;
+	char name[8];
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	for (int64_t i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "%c", 'a' + (int)i);
+		begin(&m, i * 1000, name);
+		end(&m, i * 1000 + (i % 3 ? 100 + i : 900), name);
+		tick(&m, (i + 1) * 1000);
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
+	assert_int_equal(t.nr_rows, 8);
+	assert_string_equal(t.cell[0], "a");
+	assert_string_equal(t.cell[t.nr_columns], "d");
+	assert_string_equal(t.cell[6 * t.nr_columns], "s");
+	assert_string_equal(t.cell[7 * t.nr_columns], "t"); /* 119 ms; seven others took 900 ms */
+	assert_string_equal(t.note, "12 more phases took less time");
+	phases_table_free(&t);
+	summary_free(s);
+}
+
+/* Where nothing is to be said of a phase, nothing stands there, and no dash. */
+static void test_no_remark_is_nothing(void **state)
+{
+	struct text_table t;
+	struct summary *s;
+	struct maker m;
+	struct buf text;
+
+	(void)state;
+	open_job(&m, file);
+	for (int64_t i = 0; i <= 9; i++) {
+		if (i == 1)
+			begin(&m, 1000, "long");
+		tick(&m, i * 1000);
+		if (i == 8) {
+			end(&m, 8000, "long");
+			begin(&m, 8200, "brief");
+			end(&m, 8400, "brief");
+		}
+	}
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
+	buf_init(&text, 10000);
+	table_write(&t, &(struct text_style){.utf8 = true}, &text);
+	table_write(&t, &(struct text_style){.form = FORM_HTML}, &text);
+	assert_non_null(strstr((char *)text.data, "interpolated"));
+	assert_null(strstr((char *)text.data, " -\n"));
+	assert_null(strstr((char *)text.data, "–"));
+	buf_release(&text);
+	phases_table_free(&t);
+	summary_free(s);
+}
+
+/* ---- nodes ---- */
+
+static void test_nodes(void **state)
+{
+	const char *path[] = {NULL, NULL, NULL};
+	char *name[3];
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		char text[20];
+
+		snprintf(text, sizeof(text), "n%d.tacho", k);
+		name[k] = strdup(file_in(text));
+		path[k] = name[k];
+		maker_open(&m, path[k],
+			&(struct maker_options){.host = k ? "n2" : "n1",
+				.interval_ns = SECOND,
+				.start_wall_ns = (1000 + k) * SECOND});
+		maker_join(&m, 0, 1, 100, 1, 0, false);
+		maker_instance(&m, MAKER_ENERGY, 0, 0, "package-0", NULL);
+		for (int64_t i = 0; i <= 10; i++) {
+			if (i == 1 || i == 5)
+				begin(&m, i * 1000, i == 1 ? "epoch 1" : "epoch 2");
+			maker_set(&m, 0, "energy.used", i * 100000000);
+			tick(&m, i * 1000);
+			if (i == 3 || i == 7 + k)
+				end(&m, i * 1000, i == 3 ? "epoch 1" : "epoch 2");
+		}
+		maker_finish(&m, NULL);
+	}
+	s = summary_of_paths(path, 3);
+	p = phase_at(s, 0, "epoch");
+	assert_int_equal(s->phases->nr, 1);
+	assert_int_equal(p->count, 2);
+	assert_int_equal(p->nodes, 3);
+	assert_int_equal(s->phases->nr_repetitions, 2);
+	assert_near(p->value[PHASE_WALL], 6);		     /* the longest: 2 s and 4 s on the third */
+	assert_near(p->value[PHASE_CPU], (4 + 5 + 6) / 2.0); /* added */
+	assert_near(p->value[PHASE_CORES], 7.5 / 6);
+	/* Two recordings of one host saw one meter. */
+	assert_near(p->value[PHASE_ENERGY], 400 + 600);
+	assert_near(s->phases->repetition[1].value[PHASE_CPU], (2 + 3 + 4) / 2.0);
+	assert_near(p->begin_s, 1);
+	assert_near(s->node[2].phases->phase[0].begin_s, 3);
+	for (int k = 0; k < 3; k++)
+		free(name[k]);
+	summary_free(s);
+}
+
+static void test_found_by_name(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	begin(&m, 100, "epoch 1");
+	end(&m, 200, "epoch 1");
+	begin(&m, 300, "epoch 2");
+	end(&m, 500, "epoch 2");
+	tick(&m, 1000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_near(phases_find(s->phases, "epoch")->end_s, 0.5);
+	assert_near(phases_find(s->phases, "epoch#2")->begin_s, 0.3);
+	assert_near(phases_find(s->phases, "epoch 1")->end_s, 0.2);
+	assert_null(phases_find(s->phases, "epoch#3"));
+	assert_null(phases_find(s->phases, "epo"));
+	summary_free(s);
+}
+
+static void test_none(void **state)
+{
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	tick(&m, 0);
+	end(&m, 100, "x");
+	tick(&m, 1000);
+	maker_finish(&m, NULL);
+	s = summary_of(file);
+	assert_null(s->phases);
+	summary_free(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, maker_setup, maker_teardown)
+	const struct CMUnitTest tests[] = {
+		T(test_edges_take_their_share_of_a_tick),
+		T(test_ticks_at_the_edges_make_it_exact),
+		T(test_amounts_at_the_edges_are_marked),
+		T(test_the_senders_time_counts),
+		T(test_marks_of_processes_that_lived_in_it),
+		T(test_names_that_differ_in_numbers),
+		T(test_the_slow_one_and_why),
+		T(test_what_explains_most_is_told),
+		T(test_how_much_slower),
+		T(test_nested_and_overlapping),
+		T(test_ranks_are_in_one_repetition),
+		T(test_open_at_the_end),
+		T(test_an_open_phase_ends_with_the_run),
+		T(test_hostile),
+		T(test_many_repetitions),
+		T(test_the_longest_are_in_the_table),
+		T(test_no_remark_is_nothing),
+		T(test_nodes),
+		T(test_found_by_name),
+		T(test_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
