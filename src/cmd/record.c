@@ -410,10 +410,12 @@ static void on_root_end(struct recording *r, unsigned i)
 /* Waits for a signal or the end of an attached root, at most until the instant. */
 static void wait_until(struct recording *r, int64_t until)
 {
-	int64_t left = MAX(until - env_now(r->env, ENV_MONOTONIC), 0);
+	int64_t now = env_now(r->env, ENV_MONOTONIC);
+	bool deaf = r->over || now < r->deaf_ns;
+	int64_t left = MAX((deaf && !r->over ? MIN(until, r->deaf_ns) : until) - now, 0);
 	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
 	struct pollfd fd[2 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN},
-		{.fd = r->over ? -1 : r->socket.fd, .events = POLLIN}};
+		{.fd = deaf ? -1 : r->socket.fd, .events = POLLIN}};
 
 	for (unsigned i = 0; i < r->nr_pidfds; i++)
 		fd[2 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};

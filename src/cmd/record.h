@@ -28,6 +28,7 @@ struct recording {
 	struct job_socket socket; /* where the job tells of its phases and marks */
 	struct log_watch watch;	  /* its logs */
 	int64_t watch_ns;	  /* when they are looked at again */
+	int64_t deaf_ns;	  /* until then messages wait: they come in a flood */
 	bool at_edge;		  /* a phase has begun or ended just now */
 	int share_error;	  /* of cgroup_share() */
 	struct buf path;

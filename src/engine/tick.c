@@ -768,8 +768,8 @@ void tick_take(struct engine *e, bool due)
 }
 
 /* Samples at edges get a quarter of the budget, and no more than that of some seconds at once. They are not
- * closer to the others than the kernel's own clock ticks allow: rates of the node over less would mean little.
- * In the first moments of a job, of which processes alone are read, they may be. */
+ * closer to the others than the kernel's own clock ticks allow: rates of the node over less would mean
+ * little. In the first moments of a job, of which processes alone are read, they may be. */
 #define EDGE_SHARE 4
 #define EDGE_SAVED_NS (5 * NSEC_PER_SEC)
 #define EDGE_APART_NS (20 * NSEC_PER_MSEC)
