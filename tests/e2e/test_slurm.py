@@ -226,11 +226,15 @@ def test_ranks_on_two_nodes_speak(two_nodes):
             mpirun.openmpi -np 4 --map-by ppr:2:node --oversubscribe --mca pml ob1 --mca btl tcp,self \\
                 tacho run -q -o {ranks}/ -- rank >{ranks}.log 2>&1
             echo $? >{ranks}.status
+            srun tacho run -q -o {ranks}.srun/run.tacho -- echo ran >{ranks}.ran 2>&1
         """,
         tasks=("--nodes=2", "--ntasks-per-node=2", "--overcommit"),
     )
     two_nodes.has_ended(job)
     assert Path(f"{ranks}.status").read_text() == "0\n"
+    # All were given one name: each runs, and has its own file.
+    assert Path(f"{ranks}.ran").read_text() == "ran\n" * 4
+    assert sorted(file.name for file in Path(f"{ranks}.srun").iterdir()) == [f"run-rank{rank}.tacho" for rank in range(4)]
     files = sorted(ranks.iterdir())
     assert len(files) == 4
     for file in files:
