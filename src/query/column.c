@@ -53,7 +53,8 @@ static void say_unknown(const struct walk *s, const char *name, bool typed, stru
 
 /* The control group that was made for the command of `run` is not the whole where others are watched beside
  * it: then it has a name of its own. */
-static bool find_name(const struct schema *schema, const char *name, bool others, uint32_t *set, uint32_t *col)
+static bool find_name(
+	const struct schema *schema, const char *name, bool others, uint32_t *set, uint32_t *col)
 {
 	if (!strcmp(name, COMMAND_CPU))
 		return others && schema_find(schema, "tree.cgroup.cpu", set, col);
