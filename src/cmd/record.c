@@ -369,6 +369,24 @@ static bool file_says_finished(struct recording *r)
 	return n == (ssize_t)sizeof(text) && !memcmp(text, finished, sizeof(text));
 }
 
+static bool waits_for_us(void *arg, pid_t pid)
+{
+	struct recording *r = arg;
+
+	return scopes_wait_for_us(&r->scopes, pid);
+}
+
+/* What is left of the batch job waits for us: seen after two samples, since its script may be about to start
+ * something. */
+static bool job_only_waits(struct recording *r)
+{
+	if (r->waits_seen == engine_taken(r->engine))
+		return false;
+	r->waits_seen = engine_taken(r->engine);
+	r->waits = engine_every(r->engine, waits_for_us, r) ? r->waits + 1 : 0;
+	return r->waits > 1;
+}
+
 static const char *ended(struct recording *r)
 {
 	int status;
@@ -379,8 +397,10 @@ static const char *ended(struct recording *r)
 		return "signal";
 	if (file_says_finished(r))
 		return "until-file";
+	if (r->attach && !scopes_end(&r->scopes))
+		return NULL;
 	if (r->attach)
-		return engine_is_running(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
+		return !engine_is_running(r->engine) || job_only_waits(r) ? "attach-end" : NULL;
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
 	/* Processes of other targets may run longer than the command: they are not waited for. */

@@ -35,6 +35,9 @@ struct recording {
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;
 	bool attach, wait_for_tree;
+	uint64_t waits_seen;   /* the sample after which the job's processes were last asked whether they wait
+				  for us */
+	unsigned waits;	       /* and how often in a row all did */
 	bool others_hidden;    /* a target names processes that /proc does not show us */
 	struct redact *redact; /* secrets in command lines */
 	bool command_blanked;  /* one was in the job's own command line, which is that of a process, too */

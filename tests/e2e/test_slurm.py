@@ -165,6 +165,28 @@ def test_as_a_step_of_its_own(slurm):
     assert scheduler(recording)["job_id"] == job
 
 
+@pytest.mark.parametrize("start", ["", "srun --overlap --ntasks=1"], ids=["in the script", "as a step"])
+def test_a_script_that_waits_for_us(slurm, start):
+    """`tacho attach job & work; wait`: its shell is the last process of the job, and the job ends by itself. Commands that are
+    shorter than an interval do not end the recording before."""
+    recording = slurm.out / f"waits-{bool(start)}.tacho"
+    job = slurm.sbatch(
+        "waits.sh",
+        f"""
+            {start} tacho attach -q {' '.join(QUICK)} -o {recording} job &
+            until [ -s {recording} ]; do sleep 0.02; done
+            for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.03; done
+            cp /bin/sleep {slurm.bin}/w_last; {slurm.bin}/w_last 0.2
+            wait
+            echo $? >{recording}.status
+        """,
+    )
+    slurm.has_ended(job)
+    assert Path(f"{recording}.status").read_text() == "0\n"
+    assert recorder.show(recording)["ended"] == "attach-end" and recorder.check(recording)[0] == 0
+    assert "w_last" in names(recording)
+
+
 def test_no_such_job(slurm):
     def refused(*words):
         done = slurm.run("node1", slurm.bin / "tacho", "attach", "--wait", "0", *words, check=False)
