@@ -158,6 +158,8 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	if (e == 0)
 		e = store_create((char *)r->path.data, naming[kind] | (r->opt->force ? force[kind] : 0),
 			&r->sink.store);
+	if (e == -EEXIST && kind == OUTPUT_LITERAL && !r->opt->force && output_add_rank(&r->path))
+		e = store_create((char *)r->path.data, STORE_NUMBER, &r->sink.store);
 	if (e < 0)
 		r->group = cgroup_remove(r->group); /* no process will enter it */
 	if (err.len)

@@ -41,8 +41,8 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"the default name there; in an MPI job with several ranks the default name ends "
 			"in -rankN. Missing directories are created. If the file exists already, a name "
 			"with placeholders or in a directory gets a number (-2, -3 …, before the ending "
-			".tacho); a literal name is refused, unless --force is given. In an MPI job with several ranks "
-			"-rankN is added to a literal name."},
+			".tacho); a literal name is refused, unless --force is given. All ranks of an MPI job may "
+			"be given one literal name: -rankN is added to it where it exists already."},
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "overwrite an existing recording",
 		.detail = "Replaces the file that --output names. Where the name has placeholders, a "
@@ -438,23 +438,6 @@ static int expand_preset(const struct output_names *names, struct buf *out, stru
 	return r < 0 ? r : out->err ? out->err : OUTPUT_MADE;
 }
 
-/* All ranks of a step are given the same name: each gets its own, so that none is refused. */
-static bool name_rank(struct buf *out)
-{
-	const char *rank = rank_of_several();
-	size_t end = strlen(ENDING);
-	bool ends = out->len > end && !memcmp(out->data + out->len - end, ENDING, end);
-
-	if (!rank)
-		return false;
-	if (ends)
-		out->len -= end;
-	buf_adds(out, "-rank");
-	add_safe(out, rank, false);
-	buf_adds(out, ends ? ENDING : "");
-	return !out->err;
-}
-
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
 {
 	struct stat st;
@@ -473,8 +456,24 @@ int output_path(const char *template, const struct output_names *names, struct b
 		return out->err;
 	if (out->len && out->data[out->len - 1] != '/') {
 		if (stat((const char *)out->data, &st) < 0 || !S_ISDIR(st.st_mode))
-			return r || name_rank(out) ? OUTPUT_FILLED : out->err ? out->err : OUTPUT_LITERAL;
+			return r ? OUTPUT_FILLED : OUTPUT_LITERAL;
 		buf_addch(out, '/');
 	}
 	return expand_preset(names, out, err);
+}
+
+bool output_add_rank(struct buf *out)
+{
+	const char *rank = rank_of_several();
+	size_t end = strlen(ENDING);
+	bool ends = out->len > end && !memcmp(out->data + out->len - end, ENDING, end);
+
+	if (!rank)
+		return false;
+	if (ends)
+		out->len -= end;
+	buf_adds(out, "-rank");
+	add_safe(out, rank, false);
+	buf_adds(out, ends ? ENDING : "");
+	return !out->err;
 }

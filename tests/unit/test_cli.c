@@ -720,12 +720,24 @@ static void assert_path(const char *template, const struct output_names *n, cons
 		!strcmp(template, "/tmp") || strstr(template, "dir/") || strstr(template, "{datetime}")
 			? OUTPUT_MADE
 			: strstr(template, "{name}") || strstr(template, "{host}") ||
-				strstr(template, "{jobid}") || strstr(expected, "-rank")
+				strstr(template, "{jobid}")
 			? OUTPUT_FILLED
 			: OUTPUT_LITERAL);
 	assert_string_equal((char *)out.data, expected);
 	buf_release(&out);
 	buf_release(&err);
+}
+
+/* NULL: there is no other rank. */
+static void assert_with_rank(const char *path, const char *expected)
+{
+	struct buf out;
+
+	buf_init(&out, 4096);
+	buf_adds(&out, path);
+	assert_int_equal(output_add_rank(&out), expected != NULL);
+	assert_string_equal((char *)out.data, expected ? expected : path);
+	buf_release(&out);
 }
 
 static void test_output_names(void **state)
@@ -794,10 +806,11 @@ static void test_output_names_of_batch_systems(void **state)
 	setenv("SLURM_PROCID", "0", 1);
 	assert_path("{jobid}.{rank}", &names, "77.3");
 	assert_path("/tmp", &names, "/tmp/make-20261115-193005-rank3.tacho");
-	/* All ranks are given one name: none of them is refused. */
-	assert_path("x.tacho", &names, "x-rank3.tacho");
-	assert_path("x", &names, "x-rank3");
+	assert_path("x.tacho", &names, "x.tacho");
+	assert_with_rank("d/x.tacho", "d/x-rank3.tacho");
+	assert_with_rank("x", "x-rank3");
 	setenv("PMI_SIZE", "1", 1);
+	assert_with_rank("x.tacho", NULL);
 	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
 	unsetenv("PMI_SIZE");
 	unsetenv("PMI_RANK");
