@@ -266,8 +266,10 @@ void record_log_open(struct recording *r)
 		e = runlog_new(take_entry, l, &l->log);
 	if (e >= 0)
 		e = runlog_bind(l->log, engine_schema(r->engine));
-	if (e >= 0)
+	if (e >= 0) {
+		record_watch_avoid(r, (char *)l->path.data, "run log");
 		return;
+	}
 	if (e == -EEXIST && r->strict && !r->attach) {
 		record_discard(r);
 		die(EXIT_OWN,
