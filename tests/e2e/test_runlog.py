@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import subprocess
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -162,6 +163,20 @@ def test_a_command_that_is_stopped_alone(tmp_path):
     assert names(lines(log)) == ["start", "stopped", "continued", "end"] and lines(log)[2]["data"]["seconds"] >= 0
     assert "the job was stopped 1 time" in show(recording)["notes"]
     assert later(recording) == log.read_bytes()
+
+
+def test_missed_samples_are_those_of_the_summary(tmp_path):
+    """The recorder stands still for some of them; what the lines tell adds up to what the end and the summary say."""
+    recording, log = tmp_path / "a.tacho", tmp_path / "log.jsonl"
+    with lasting(["cat"], "-i", "10ms", "--run-log", log, output=recording) as tacho:
+        until(lambda: log.exists() and names(lines(log)) == ["start"], "it is recorded")
+        tacho.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        until(lambda: time.monotonic() - stopped > 0.1, "samples are due")
+        tacho.send_signal(signal.SIGCONT)
+        until(lambda: "missed" in names(lines(log)), "it is told")
+    told = sum(entry["data"]["ticks"] for entry in lines(log) if entry.get("event") == "missed")
+    assert told == lines(log)[-1]["data"]["missed"] == show(recording)["ticks"]["missed"] > 0
 
 
 def test_a_signal_is_told(tmp_path):
