@@ -226,12 +226,13 @@ def test_a_full_disk_is_said_once_and_lines_stay_whole(tmp_path):
     assert done.returncode == 5
     said = done.stderr.decode().splitlines()
     assert len(said) == 1 and "the run log" in said[0] and "is incomplete" in said[0] and str(log) in said[0]
+    assert "file size limit" in said[0]
     found = [json.loads(line) for line in log.read_text().splitlines() if line]
     assert found and log.stat().st_size <= size and log.read_bytes().endswith(b"\n")
     assert len(later(recording).splitlines()) == 42 > len(found)  # the recording has them all
 
 
-@pytest.mark.parametrize("kind", ["fifo", "directory", "device", "beneath a file"])
+@pytest.mark.parametrize("kind", ["fifo", "directory", "device", "beneath a file", "a directory that is not there"])
 def test_what_cannot_be_written_is_said_and_harms_nothing(tmp_path, kind):
     path = {"device": Path("/dev/full"), "beneath a file": tmp_path / "file" / "log"}.get(kind, tmp_path / "log")
     (tmp_path / "file").write_text("")
@@ -239,10 +240,18 @@ def test_what_cannot_be_written_is_said_and_harms_nothing(tmp_path, kind):
         os.mkfifo(path)
     if kind == "directory":
         path.mkdir()
-    done = record(["sh", "-c", "echo job; exit 4"], "-q", "--run-log", path, output=tmp_path / "a.tacho", timeout=60)
+    name = f"{path}/" if kind == "a directory that is not there" else path
+    done = record(["sh", "-c", "echo job; exit 4"], "-q", "--run-log", name, output=tmp_path / "a.tacho", timeout=60)
     assert (done.returncode, done.stdout) == (4, b"job\n")
     assert len(done.stderr.splitlines()) == 1 and b"no run log is written" in done.stderr and (tmp_path / "a.tacho").exists()
-    assert list(path.iterdir()) == [] if kind == "directory" else True
+    assert list(path.iterdir()) == [] if kind == "directory" else kind != "a directory that is not there" or not path.exists()
+
+
+def test_a_log_that_is_removed_is_said(tmp_path):
+    recording, log = tmp_path / "a.tacho", tmp_path / "log.jsonl"
+    done = record(script(f"rm {log}; tacho mark one"), "-q", "--run-log", log, output=recording)
+    assert done.returncode == 0 and b"was removed while it was written" in done.stderr
+    assert names([json.loads(line) for line in later(recording).splitlines()]) == ["start", "one", "end"]
 
 
 def test_a_command_that_does_not_exist_leaves_no_log(tmp_path):

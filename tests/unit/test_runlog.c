@@ -184,6 +184,25 @@ static void test_missed_ticks(void **state)
 	assert_string_equal(told(), "5 \"event\",\"event\":\"missed\",\"data\":{\"ticks\":3}}\n");
 }
 
+/* The last ticks may be missed after the counter was read for the last time: the end mark says how many. */
+static void test_ticks_that_are_missed_at_the_end(void **state)
+{
+	struct pair memory[1];
+	char text[8];
+	struct pairs p;
+
+	(void)state;
+	put(2, 0, 0, 0);
+	tick(1);
+	put(2, 0, 0, 3);
+	tick(5);
+	told();
+	pairs_init(&p, memory, 1, text, sizeof(text));
+	pairs_num(&p, "missed", 70);
+	assert_int_equal(runlog_end(runlog, &p, NULL), 0);
+	assert_non_null(strstr(told(), "5 \"event\",\"event\":\"missed\",\"data\":{\"ticks\":67}}\n"));
+}
+
 static void test_an_end_closes_the_youngest_of_its_name(void **state)
 {
 	(void)state;
@@ -277,6 +296,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_throttling_is_told_when_it_begins_and_then_seldom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missed_ticks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ticks_that_are_missed_at_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_end_closes_the_youngest_of_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_process_ends_its_own_phase, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_thread_ends_its_own_phase, setup, teardown),
