@@ -59,6 +59,16 @@ def test_data_without_room_is_left_out_with_a_warning(tmp_path):
     assert b"a=111" in done.stderr and b"is left out" in done.stderr
 
 
+def test_a_thousand_words_make_one_warning(tmp_path):
+    """`tacho mark $(cat file)` of a careless script does not fill its log."""
+    out = tmp_path / "a.tacho"
+    done = record(script("tacho mark text $(seq -f 'k%g=1' 3000); tacho mark text $(seq 3000)"), "-q", output=out)
+    (first, second) = done.stderr.decode().splitlines()
+    assert "=1' is left out, and so are " in first and "4096 bytes" in first
+    assert "'1' is not KEY=VALUE, and is left out, and so are 2999 more; a text of several words is put in quotes" in second
+    assert names(told(out)) == [("mark", "text"), ("mark", "text")]
+
+
 def test_a_word_that_is_no_data_harms_nothing(tmp_path):
     out = tmp_path / "a.tacho"
     lines = [
