@@ -68,6 +68,9 @@ static int trouble(const char *recording, int r)
 		error("%s: these are more phases and events than a recording can take: %d phases, twice as "
 		      "many events, or %d MB in all",
 			recording, SIDECAR_NOTES_MOST / 2, (int)(SIDECAR_BYTES_MOST >> 20));
+	else if (r == -EEXIST)
+		error("%s was not made by tacho annotate, and is left as it is: give it another name",
+			path ? path : recording);
 	else if (r == -EACCES || r == -EROFS || r == -EPERM)
 		error("cannot write %s: %s; the notes stand beside the recording: copy that to a directory "
 		      "where you may write",
@@ -81,7 +84,7 @@ static int trouble(const char *recording, int r)
 static int remove_notes(const char *recording)
 {
 	char *path = sidecar_path(recording);
-	int r = path ? 0 : -ENOMEM;
+	int r = !path ? -ENOMEM : sidecar_is_foreign(recording) ? -EEXIST : 0;
 
 	if (r >= 0 && unlink(path) < 0 && errno != ENOENT)
 		r = -errno;
@@ -103,7 +106,9 @@ static int begin_notes(const char *recording, const struct meta *meta, bool add,
 		*ret = sidecar_free(*ret);
 		r = -EBADMSG;
 	}
-	if (r < 0) {
+	if (r < 0 && sidecar_is_foreign(recording)) {
+		trouble(recording, -EEXIST);
+	} else if (r < 0) {
 		char *path = sidecar_path(recording);
 
 		error("%s %s: without --add it is replaced", path ? path : "", (char *)why.data);

@@ -214,6 +214,19 @@ def test_notes_of_another_recording_or_damaged_are_said_and_ignored(job, tmp_pat
     assert run("show", job).stderr == b"" and len(phases(job)) == 3
 
 
+def test_a_file_of_the_user_is_not_replaced(job):
+    """The job may have called its own log job.notes.jsonl; also when that is the log which is given."""
+    notes = job.parent / "job.notes.jsonl"
+    for text in ("my notes\n", "".join(json.dumps(line) + "\n" for line in of_log(job))):
+        notes.write_text(text)
+        tries = [annotate(job, of_log(job)), annotate(job, of_log(job), "--add"), run("annotate", "--remove", job)]
+        for done in [*tries, *([run("annotate", job, notes)] if text[0] == "{" else [])]:
+            assert done.returncode == 1 and b"was not made by tacho annotate, and is left as it is" in done.stderr and notes.read_text() == text
+    for damaged in ('{"tacho":"notes","version":1', ""):
+        notes.write_text(damaged)
+        assert annotate(job, of_log(job)).returncode == 0 and len(phases(job)) == 3
+
+
 def test_a_directory_that_cannot_be_written_is_said(job, tmp_path):
     if os.getuid() == 0:
         done = run("annotate", "/proc/self/fd/0", "-", stdin=open(job, "rb"))
