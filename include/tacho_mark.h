@@ -41,11 +41,11 @@
 
 /* A compiler that is asked for plain C99 or C11 (-std=c99) finds less in the headers of the C library. */
 #if defined(O_CLOEXEC)
-#define TACHO_OPEN (O_CLOEXEC | O_NOFOLLOW)
+#define TACHO_OPEN (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
 #elif defined(__O_CLOEXEC) && defined(__O_NOFOLLOW)
-#define TACHO_OPEN (__O_CLOEXEC | __O_NOFOLLOW)
+#define TACHO_OPEN (__O_CLOEXEC | __O_NOFOLLOW | O_NONBLOCK)
 #else
-#define TACHO_OPEN 0
+#define TACHO_OPEN O_NONBLOCK
 #endif
 #if !defined(__cplusplus) && defined(__STRICT_ANSI__) && !defined(__USE_MISC)
 extern long syscall(long number, ...);

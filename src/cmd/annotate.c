@@ -65,7 +65,12 @@ static int trouble(const char *recording, int r)
 	char *path = sidecar_path(recording);
 
 	if (r == -E2BIG || r == -ENOBUFS)
-		error("%s: these are more phases and events than a recording can take", recording);
+		error("%s: these are more phases and events than a recording can take: %d phases, twice as "
+		      "many events, or %d MB in all",
+			recording, SIDECAR_NOTES_MOST / 2, (int)(SIDECAR_BYTES_MOST >> 20));
+	else if (r == -EEXIST)
+		error("%s was not made by tacho annotate, and is left as it is: give it another name",
+			path ? path : recording);
 	else if (r == -EACCES || r == -EROFS || r == -EPERM)
 		error("cannot write %s: %s; the notes stand beside the recording: copy that to a directory "
 		      "where you may write",
@@ -79,7 +84,7 @@ static int trouble(const char *recording, int r)
 static int remove_notes(const char *recording)
 {
 	char *path = sidecar_path(recording);
-	int r = path ? 0 : -ENOMEM;
+	int r = !path ? -ENOMEM : sidecar_is_foreign(recording) ? -EEXIST : 0;
 
 	if (r >= 0 && unlink(path) < 0 && errno != ENOENT)
 		r = -errno;
@@ -101,7 +106,9 @@ static int begin_notes(const char *recording, const struct meta *meta, bool add,
 		*ret = sidecar_free(*ret);
 		r = -EBADMSG;
 	}
-	if (r < 0) {
+	if (r < 0 && sidecar_is_foreign(recording)) {
+		trouble(recording, -EEXIST);
+	} else if (r < 0) {
 		char *path = sidecar_path(recording);
 
 		error("%s %s: without --add it is replaced", path ? path : "", (char *)why.data);
@@ -126,8 +133,9 @@ static void tell(const char *recording, const char *log, const struct annotate_c
 	free(path);
 }
 
+/* `taken` and `other_hosts` are added to. */
 static int annotate_one(const char *recording, const char *log, const struct buf *text, bool add,
-	size_t *taken, struct buf *out)
+	size_t *taken, size_t *other_hosts, struct buf *out)
 {
 	struct meta meta = {0}, ending = {0};
 	struct annotate_counts counts;
@@ -151,6 +159,7 @@ static int annotate_one(const char *recording, const char *log, const struct buf
 		else
 			tell(recording, log, &counts, out);
 		*taken += counts.phases + counts.events;
+		*other_hosts += counts.other_hosts;
 	}
 	sidecar_free(s);
 	meta_release(&meta);
@@ -175,20 +184,21 @@ static struct run *run_named(const char *path)
 static int annotate_run(const struct run *run, const char *log, bool add)
 {
 	struct buf text, out;
-	size_t taken = 0;
+	size_t taken = 0, other_hosts = 0;
 	int r, status = EXIT_OK;
 
 	buf_init(&text, LOG_MOST);
 	buf_init(&out, 1 << 24);
 	r = read_log(log, &text);
 	if (r == -EINVAL)
-		die(EXIT_USAGE, "%s is not a regular file", log);
+		die(EXIT_USAGE, "%s is not a regular file; a pipe is read as standard input: -", log);
 	if (r < 0)
 		die(EXIT_USAGE, "%s: %s", log, strerror(-r));
 	for (size_t i = 0; i < run->nr && !status; i++)
-		status = annotate_one(run->path[i], log, &text, add, &taken, &out);
+		status = annotate_one(run->path[i], log, &text, add, &taken, &other_hosts, &out);
 	if (!status && !taken) {
-		error("%s has no phases or events of this run: nothing was changed", log);
+		error("%s has no phases or events of this run%s: nothing was changed", log,
+			other_hosts ? " (there are some of other hosts)" : "");
 		status = EXIT_TROUBLE;
 	}
 	r = print_shown(&out);

@@ -16,8 +16,9 @@
 extern const struct cmd cmd_log;
 
 #define FOLLOW_MS 250
-#define LOOK_ROUNDS 4 /* between two looks for new recordings */
-#define OUT_MOST ((size_t)1 << 26)
+#define LOOK_ROUNDS 4		   /* between two looks for new recordings */
+#define OUT_MOST ((size_t)1 << 26) /* of one line */
+#define OUT_FULL ((size_t)1 << 16)
 
 struct log_args {
 	bool follow, json;
@@ -42,24 +43,37 @@ static int print_lines(const struct log_args *a, const struct buf *out)
 	return a->json ? print_shown(out) : print(out);
 }
 
-/* ---- a run as it is ---- */
-
 struct log_out {
 	const struct log_args *args;
 	struct buf text;
 	int status;
 };
 
+static void flush_lines(struct log_out *o)
+{
+	if (o->text.len && !o->status)
+		o->status = print_lines(o->args, &o->text);
+	buf_reset(&o->text);
+}
+
+/* After each line: what there is to print does not grow with the recording. */
+static int line_put(struct log_out *o)
+{
+	int r = o->text.err;
+
+	if (o->text.len > OUT_FULL)
+		flush_lines(o);
+	return o->status ? -EPIPE : r;
+}
+
+/* ---- a run as it is ---- */
+
 static int put_line(void *arg, const void *line, size_t len)
 {
 	struct log_out *o = arg;
 
 	buf_add(&o->text, line, len);
-	if (o->text.len > 1 << 16) {
-		o->status = print_lines(o->args, &o->text);
-		buf_reset(&o->text);
-	}
-	return o->status ? -EPIPE : o->text.err;
+	return line_put(o);
 }
 
 static int show_log(const struct log_args *a, int argc, char **argv)
@@ -73,8 +87,7 @@ static int show_log(const struct log_args *a, int argc, char **argv)
 	buf_init(&out.text, OUT_MOST);
 	buf_init(&err, 1 << 16);
 	r = runlog_lines(run, a->json ? NULL : &page, put_line, &out, &err);
-	if (!out.status && out.text.len)
-		out.status = print_lines(a, &out.text);
+	flush_lines(&out);
 	if (r < 0 && !out.status) {
 		error("%s", err.len ? (char *)err.data : strerror(-r));
 		out.status = EXIT_TROUBLE;
@@ -95,12 +108,11 @@ struct followed {
 };
 
 struct log_follow {
-	const struct log_args *args;
 	struct runlog_page page;
 	int64_t start_wall_ns; /* of the first that was seen; 0: none yet */
 	struct followed **one; /* each stays where it is: readings point to it */
 	size_t nr;
-	struct buf out;
+	struct log_out out;
 };
 
 static int take_line(void *arg, const struct runlog *log, const struct runlog_entry *e)
@@ -112,12 +124,12 @@ static int take_line(void *arg, const struct runlog *log, const struct runlog_en
 	if (!all->start_wall_ns)
 		all->start_wall_ns = start;
 	all->page.offset_s = (double)(start - all->start_wall_ns) / 1e9;
-	if (all->args->json)
-		runlog_json(
-			log, e, all->page.several ? meta_text(runlog_about(log), "host") : NULL, &all->out);
+	if (all->out.args->json)
+		runlog_json(log, e, all->page.several ? meta_text(runlog_about(log), "host") : NULL,
+			&all->out.text);
 	else
-		runlog_print(log, e, &all->page, &all->out);
-	return all->out.err;
+		runlog_print(log, e, &all->page, &all->out.text);
+	return line_put(&all->out);
 }
 
 static bool is_followed(const struct log_follow *all, const char *path)
@@ -175,7 +187,7 @@ static int read_round(struct log_follow *all)
 
 		if (r == -ESTALE)
 			error("%s was replaced or cut while it was followed", f->path);
-		else if (r < 0)
+		else if (r < 0 && !all->out.status) /* else that was said */
 			error("%s: %s", f->path, strerror(-r));
 		if (r < 0)
 			return r;
@@ -205,31 +217,29 @@ static bool is_directory(const char *path)
 
 static int follow_lines(struct log_follow *all, int argc, char **argv)
 {
-	int r = WALK_WAIT, status = EXIT_OK;
+	int r = WALK_WAIT;
 
-	for (unsigned round = 0; r == WALK_WAIT && !status; round++) {
+	for (unsigned round = 0; r == WALK_WAIT && !all->out.status; round++) {
 		if (round && !wait_for_news())
 			break;
 		r = round % LOOK_ROUNDS ? 0 : look_for_more(all, argc, argv);
 		if (r >= 0)
 			r = read_round(all);
-		if (all->out.len)
-			status = print_lines(all->args, &all->out);
-		buf_reset(&all->out);
+		flush_lines(&all->out);
 	}
-	return status ? status : r < 0 ? EXIT_TROUBLE : EXIT_OK;
+	return all->out.status ? all->out.status : r < 0 ? EXIT_TROUBLE : EXIT_OK;
 }
 
 static int follow_log(const struct log_args *a, int argc, char **argv)
 {
-	struct log_follow all = {.args = a, .page = page_of(a)};
+	struct log_follow all = {.out.args = a, .page = page_of(a)};
 	struct run *run = NULL;
 	int status;
 
 	if (!argc || !is_directory(argv[0])) /* what is wrong is said now */
 		run = operands_run("following", argc, argv);
 	all.page.several = argc > 1 || (argc && is_directory(argv[0]));
-	buf_init(&all.out, OUT_MOST);
+	buf_init(&all.out.text, OUT_MOST);
 	status = argc ? follow_lines(&all, argc, argv) : follow_lines(&all, (int)run->nr, run->path);
 	for (size_t i = 0; i < all.nr; i++) {
 		runlog_close(all.one[i]->reading);
@@ -237,7 +247,7 @@ static int follow_log(const struct log_args *a, int argc, char **argv)
 		free(all.one[i]);
 	}
 	free(all.one);
-	buf_release(&all.out);
+	buf_release(&all.out.text);
 	run_close(run);
 	return status;
 }

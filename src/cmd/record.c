@@ -155,6 +155,8 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	e = kind = output_path(r->opt->output, &names, &r->path, &err);
 	if (e >= 0)
 		e = make_parents((char *)r->path.data);
+	if (r->opt->force)
+		record_watch_avoid(r, (char *)r->path.data, "recording"); /* before it is replaced */
 	if (e == 0)
 		e = store_create((char *)r->path.data, naming[kind] | (r->opt->force ? force[kind] : 0),
 			&r->sink.store);
@@ -175,6 +177,7 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	buf_release(&err);
 	buf_reset(&r->path);
 	buf_adds(&r->path, store_path(r->sink.store)); /* it may have got a number */
+	record_watch_avoid(r, (char *)r->path.data, "recording");
 }
 
 void record_prepare(struct recording *r, const struct cmd *cmd, const struct record_options *opt, bool attach,

@@ -95,6 +95,8 @@ void record_hear(struct recording *r);
 /* --watch: what has come in the job's logs. */
 void record_watch_open(struct recording *r);
 void record_watch(struct recording *r);
+/* A file that we write is not to be watched: where it is asked for, dies with EXIT_OWN. */
+void record_watch_avoid(struct recording *r, const char *ours, const char *what);
 /* After the last one: how many were lost. */
 void record_listen_end(struct recording *r);
 

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define LINE_MOST ((size_t)1 << 20)
@@ -81,6 +82,18 @@ static bool take_back(int fd, ssize_t n)
 	return end >= n && fstat(fd, &st) == 0 && st.st_size == end && ftruncate(fd, end - n) == 0;
 }
 
+/* Why only a part of a line was written: no call says it. */
+static int why_short(int fd)
+{
+	struct rlimit limit;
+	struct stat st;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && fstat(fd, &st) == 0 &&
+			(rlim_t)st.st_size >= limit.rlim_cur
+		? EFBIG
+		: ENOSPC;
+}
+
 static void write_line(struct record_log *l, const struct buf *line)
 {
 	ssize_t n;
@@ -93,7 +106,7 @@ static void write_line(struct record_log *l, const struct buf *line)
 		return;
 	}
 	if (!l->nr_missing++)
-		l->error = line->err ? -line->err : n < 0 ? errno : ENOSPC;
+		l->error = line->err ? -line->err : n < 0 ? errno : why_short(l->fd);
 	if (n > 0 && !take_back(l->fd, n))
 		l->torn = true;
 }
@@ -231,20 +244,20 @@ static int find_name(struct recording *r, struct record_log *l)
 	struct output_names names = {.name = r->opt->name,
 		.command = r->argc ? r->argv[0] : NULL,
 		.wall_ns = env_now(r->env, ENV_REALTIME)};
-	struct stat st;
 	struct buf err;
 	int e;
 
 	buf_init(&l->path, 8192);
-	if (stat(r->opt->run_log, &st) == 0 && S_ISDIR(st.st_mode)) {
-		buf_adds(&l->path, r->opt->run_log);
-		return -EISDIR;
-	}
 	buf_init(&err, 4096);
 	e = output_path(r->opt->run_log, &names, &l->path, &err);
 	if (err.len)
 		die(EXIT_OWN, "--run-log: %s", (char *)err.data);
 	buf_release(&err);
+	if (e == OUTPUT_MADE) { /* a directory, in which a recording would get a name */
+		buf_reset(&l->path);
+		buf_adds(&l->path, r->opt->run_log);
+		return -EISDIR;
+	}
 	return e < 0 ? e : make_parents((char *)l->path.data);
 }
 
@@ -266,8 +279,10 @@ void record_log_open(struct recording *r)
 		e = runlog_new(take_entry, l, &l->log);
 	if (e >= 0)
 		e = runlog_bind(l->log, engine_schema(r->engine));
-	if (e >= 0)
+	if (e >= 0) {
+		record_watch_avoid(r, (char *)l->path.data, "run log");
 		return;
+	}
 	if (e == -EEXIST && r->strict && !r->attach) {
 		record_discard(r);
 		die(EXIT_OWN,
@@ -278,7 +293,10 @@ void record_log_open(struct recording *r)
 	if (e == -EEXIST)
 		warning("no run log is written: %s is a recording", (char *)l->path.data);
 	else if (e == -EBADF)
-		warning("no run log is written: %s is not a regular file", (char *)l->path.data);
+		warning("no run log is written: %s is not a regular file: name one, and read it with tail -f",
+			(char *)l->path.data);
+	else if (e == -EISDIR)
+		warning("no run log is written: %s is a directory: name a file in it", (char *)l->path.data);
 	else
 		warning("no run log is written: %s: %s", (char *)l->path.data, strerror(-e));
 	forget(l);
@@ -313,6 +331,7 @@ void record_log_end(struct recording *r, const struct pairs *ending)
 {
 	struct record_log *l = r->log;
 	struct resources resources;
+	struct stat st;
 	bool known;
 
 	if (!l || !l->log)
@@ -323,6 +342,10 @@ void record_log_end(struct recording *r, const struct pairs *ending)
 		warning("the run log %s is incomplete: %llu line%s missing: %s", (char *)l->path.data,
 			(unsigned long long)l->nr_missing, l->nr_missing == 1 ? " is" : "s are",
 			why_not_written(l->error));
+	else if (fstat(l->fd, &st) == 0 && !st.st_nlink)
+		warning("the run log %s was removed while it was written; tacho export --to runlog writes "
+			"its lines once more",
+			(char *)l->path.data);
 	forget(l);
 }
 

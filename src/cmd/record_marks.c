@@ -164,6 +164,22 @@ void record_watch_open(struct recording *r)
 	buf_release(&err);
 }
 
+/* Our own files are no logs of the job. */
+void record_watch_avoid(struct recording *r, const char *ours, const char *what)
+{
+	const char *path;
+	struct stat st;
+
+	if (stat(ours, &st) < 0)
+		return;
+	path = log_watch_avoid(&r->watch, &st);
+	if (!path)
+		return;
+	record_discard(r);
+	die(EXIT_OWN, "--watch %s is the %s that tacho writes itself: name a log that the job writes", path,
+		what);
+}
+
 static void take_line(void *arg, const struct job_message *m)
 {
 	struct recording *r = arg;

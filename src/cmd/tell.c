@@ -12,25 +12,41 @@ bool is_data(const char *word)
 	return key && word[key] == '=';
 }
 
+/* One warning for all: there may be thousands of words. */
+static void warn_left_out(const char *first, size_t nr, const char *what, const char *advice)
+{
+	char more[40] = "";
+
+	if (!nr)
+		return;
+	if (nr > 1)
+		snprintf(more, sizeof(more), ", and so are %zu more", nr - 1);
+	warning("'%.40s%s' %s left out%s%s", first, strlen(first) > 40 ? "…" : "", what, more, advice);
+}
+
 void keep_data(char **word)
 {
 	char **kept = word;
+	const char *first = NULL;
+	size_t left_out = 0;
 
 	for (; *word; word++)
 		if (is_data(*word))
 			*kept++ = *word;
-		else
-			warning("'%s' is not KEY=VALUE, and is left out%s", *word,
-				strchr(*word, '=') ? ": a key has letters, digits, _ . and -"
-						   : "; a text of several words is put in quotes");
+		else if (!left_out++)
+			first = *word;
 	*kept = NULL;
+	warn_left_out(first, left_out, "is not KEY=VALUE, and is",
+		first && strchr(first, '=') ? ": a key has letters, digits, _ . and -"
+					    : "; a text of several words is put in quotes");
 }
 
 int tell(const char *kind, const char *text, char *const *data, bool for_shell, bool strict)
 {
 	const char *path = getenv("TACHO_SOCKET");
-	char message[TACHO_MESSAGE_MOST], parent[16];
-	size_t size, before, data_size = 0;
+	char message[TACHO_MESSAGE_MOST], parent[16], advice[64];
+	size_t size, before, data_size = 0, left_out = 0;
+	const char *first = NULL;
 
 	for (char *const *word = data; *word; word++)
 		data_size += tacho_line_size(*word);
@@ -41,10 +57,11 @@ int tell(const char *kind, const char *text, char *const *data, bool for_shell, 
 	for (; *data; data++) {
 		before = size;
 		size = tacho_add_line(message, size, "", *data);
-		if (size == before)
-			warning("%.40s… is left out: a message has at most %d bytes", *data,
-				TACHO_MESSAGE_MOST);
+		if (size == before && !left_out++)
+			first = *data;
 	}
+	snprintf(advice, sizeof(advice), ": a message has at most %d bytes", TACHO_MESSAGE_MOST);
+	warn_left_out(first, left_out, "is", advice);
 	if (tacho_send(message, size, 0) == 0 || !strict)
 		return EXIT_OK;
 	if (!path || !*path)

@@ -676,19 +676,38 @@ int64_t engine_next(const struct engine *e)
 	return e->choice ? MIN(next, e->rest_ns) : next;
 }
 
+/* To the next deadline of a tick that has not passed. Those between such deadlines are left out: they are not
+ * missed. */
 static void advance(struct engine *e, int64_t now)
 {
 	int64_t interval = e->opt.interval_ns * e->stretch;
-	int64_t behind = (now - e->deadline_ns) / interval;
+	int64_t behind = MAX((now - e->deadline_ns) / interval, INT64_C(0));
 
-	e->feed.skipped_ticks += e->stretch - 1;
-	e->deadline_ns += interval;
-	e->tick += e->stretch;
-	if (behind > 0) {
-		e->feed.missed_ticks += behind * e->stretch;
-		e->deadline_ns += behind * interval;
-		e->tick += (uint64_t)behind * e->stretch;
-	}
+	e->ahead = e->stretch - 1;
+	e->feed.missed_ticks += behind;
+	e->feed.skipped_ticks += (behind + 1) * e->ahead;
+	e->deadline_ns += (behind + 1) * interval;
+	e->tick += (uint64_t)(behind + 1) * e->stretch;
+}
+
+/* The recording ends before the next deadline of a tick: what lies between is neither left out nor missed. */
+static void forget_ahead(struct engine *e, int64_t left_ns)
+{
+	int64_t unreached = MIN((left_ns - 1) / e->opt.interval_ns, (int64_t)e->ahead);
+
+	e->feed.skipped_ticks -= unreached;
+	e->tick -= (uint64_t)unreached;
+}
+
+/* It ends after it: the last tick is that of the last deadline that has passed. */
+static void pass_late(struct engine *e, int64_t late_ns)
+{
+	int64_t passed = late_ns / e->opt.interval_ns, missed = (passed + e->stretch - 1) / e->stretch;
+
+	e->feed.missed_ticks += missed;
+	e->feed.skipped_ticks += passed - missed;
+	e->tick += (uint64_t)passed;
+	e->deadline_ns += (passed + 1) * e->opt.interval_ns;
 }
 
 void engine_due(struct engine *e)
@@ -727,12 +746,11 @@ void engine_last_tick(struct engine *e)
 {
 	int64_t now = e->over_ns ? e->over_ns : env_now(e->env, ENV_MONOTONIC), late = now - e->deadline_ns;
 
-	if (late >=
-		0) { /* the tick is that of the last deadline that has passed; those before it were missed */
-		e->feed.missed_ticks += late / e->opt.interval_ns;
-		e->tick += (uint64_t)(late / e->opt.interval_ns);
-		e->deadline_ns += (late / e->opt.interval_ns + 1) * e->opt.interval_ns;
-	}
+	if (late >= 0)
+		pass_late(e, late);
+	else
+		forget_ahead(e, -late);
+	e->ahead = 0;
 	e->last_tick = true;
 	tick_take(e, false);
 	e->last_tick = false;
@@ -771,6 +789,7 @@ void engine_resumed(struct engine *e)
 	if (behind > 0) {
 		e->deadline_ns += behind * e->opt.interval_ns;
 		e->tick += (uint64_t)behind;
+		e->ahead = 0;
 	}
 }
 

@@ -69,6 +69,7 @@ struct engine {
 	uint64_t tick;		/* number of the next tick */
 	uint64_t taken;
 	unsigned stretch; /* ticks are taken at every stretch-th deadline */
+	unsigned ahead;	  /* deadlines before the next tick that are left out, and counted already */
 
 	/* Budget. */
 	int64_t tokens_ns;	   /* what the slow tier may spend */

@@ -86,6 +86,10 @@ static void tell_damage(const struct export *x)
 			"across it ('tacho check' looks closer)",
 			format_bytes(bytes, (double)x->damage.bytes), (unsigned long long)x->damage.nr,
 			x->damage.nr == 1 ? "" : "s");
+	else if (x->figures && x->figures->lost_bytes > 0) /* no table was read */
+		warning("%s of the recording lost to damage: these are the numbers of what is left ('tacho "
+			"check' looks closer)",
+			format_bytes(bytes, x->figures->lost_bytes));
 }
 
 static bool wants_summary(const struct export *x)

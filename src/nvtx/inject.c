@@ -11,6 +11,7 @@
 
 #include <tacho_mark.h>
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -153,6 +154,17 @@ static void event_text(const struct nvtx_event *event, char to[static NAME_MOST]
 		memcpy(to, "unnamed", sizeof("unnamed"));
 }
 
+/* The job may have a locale whose decimal point is a comma, or several bytes. */
+static void with_point(char *number)
+{
+	size_t before = strspn(number, "+-0123456789"), after = strcspn(number + before, "0123456789");
+
+	if (!number[before] || isalpha((unsigned char)number[before])) /* 5, 1e-05, inf, nan */
+		return;
+	number[before] = '.';
+	memmove(number + before + 1, number + before + after, strlen(number + before + after) + 1);
+}
+
 static void event_number(const struct nvtx_event *event, char *to, size_t size)
 {
 	*to = 0;
@@ -167,6 +179,7 @@ static void event_number(const struct nvtx_event *event, char *to, size_t size)
 		break;
 	case NVTX_DOUBLE:
 		snprintf(to, size, "%.17g", event->payload.f64);
+		with_point(to);
 		break;
 	case NVTX_U32:
 		snprintf(to, size, "%u", event->payload.u32);
@@ -176,6 +189,7 @@ static void event_number(const struct nvtx_event *event, char *to, size_t size)
 		break;
 	case NVTX_FLOAT:
 		snprintf(to, size, "%.9g", (double)event->payload.f32);
+		with_point(to);
 		break;
 	}
 }

@@ -13,14 +13,25 @@
 #define NAME_MOST 4096
 #define DATA_MOST 4096
 #define NEAR_NS NSEC_PER_SEC /* clocks and digits of logs: so far outside it still counts as at the edge */
+#define MARK_OF_ORDER "\xef\xbb\xbf" /* editors put this byte order mark before UTF-8 */
 #define OVERLAP_NS (50 * NSEC_PER_MSEC)
 
 struct log_line {
 	bool is_phase, is_event, bad_time, of_recorder;
-	bool has_ts, has_start, has_end, has_seconds, has_name;
+	bool has_ts, has_start, has_end, has_seconds;
 	int64_t ts, start, end, seconds; /* wall clock, ns; seconds: ns, too */
-	struct buf name, host, data;
+	bool has_name[2];
+	struct buf name[2]; /* `name` of a phase, `event` of an event; the other one is data */
+	struct buf host, data;
 };
+
+/* Times of a log may be any. */
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
 
 static void take_time(
 	struct log_line *l, enum json_leaf leaf, const char *text, size_t len, bool *has, int64_t *to)
@@ -31,11 +42,11 @@ static void take_time(
 }
 
 /* Keys as marks have them. */
-static void add_data(struct log_line *l, const char *key, enum json_leaf leaf, const char *text, size_t len)
+static void add_data(struct log_line *l, const char *key, const char *text, size_t len)
 {
 	size_t before = l->data.len;
 
-	if (leaf == LEAF_NULL || memchr(text, 0, len))
+	if (memchr(text, 0, len))
 		return;
 	for (const char *p = key; *p; p++) {
 		bool plain = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
@@ -55,18 +66,20 @@ static void add_data(struct log_line *l, const char *key, enum json_leaf leaf, c
 static int take_leaf(void *arg, const char *path, enum json_leaf leaf, const char *text, size_t len)
 {
 	struct log_line *l = arg;
-	bool is_text = leaf == LEAF_TEXT;
+	bool is_text = leaf == LEAF_TEXT, is_event = !strcmp(path, "event");
 
+	if (leaf == LEAF_NULL) /* as if it were not there */
+		return 0;
 	if (!strcmp(path, "type")) {
 		l->is_phase = is_text && !strcmp(text, "phase");
 		l->is_event = is_text && !strcmp(text, "event");
-	} else if (!strcmp(path, "name") || !strcmp(path, "event")) {
-		buf_reset(&l->name);
-		buf_add(&l->name, text, MIN(len, (size_t)NAME_MOST));
-		l->has_name = is_text;
+	} else if (is_event || !strcmp(path, "name")) {
+		buf_reset(&l->name[is_event]);
+		buf_add(&l->name[is_event], text, MIN(len, (size_t)NAME_MOST));
+		l->has_name[is_event] = is_text;
 	} else if (!strcmp(path, "host")) {
 		buf_reset(&l->host);
-		buf_add(&l->host, text, len);
+		buf_add(&l->host, text, MIN(len, (size_t)NAME_MOST));
 	} else if (!strcmp(path, "ts")) {
 		take_time(l, leaf, text, len, &l->has_ts, &l->ts);
 	} else if (!strcmp(path, "start") || !strcmp(path, "begin")) {
@@ -78,7 +91,7 @@ static int take_leaf(void *arg, const char *path, enum json_leaf leaf, const cha
 		l->bad_time |= !l->has_seconds;
 	} else if (strcmp(path, "unfinished") != 0) {
 		l->of_recorder |= !strcmp(path, "data.tacho");
-		add_data(l, str_starts(path, "data.") ? path + strlen("data.") : path, leaf, text, len);
+		add_data(l, str_starts(path, "data.") ? path + strlen("data.") : path, text, len);
 	}
 	return 0;
 }
@@ -97,11 +110,11 @@ static const char *find_times(struct log_line *l)
 		return l->has_end || l->has_start ? NULL : "has no time";
 	}
 	if (!l->has_start && l->has_end && l->has_seconds) {
-		l->start = l->end - l->seconds;
+		l->start = plus(l->end, -l->seconds);
 		l->has_start = true;
 	}
 	if (l->has_start && l->has_seconds && !l->has_end) {
-		l->end = l->start + l->seconds;
+		l->end = plus(l->start, l->seconds);
 		l->has_end = true;
 	}
 	if (!l->has_start || !l->has_end)
@@ -112,8 +125,8 @@ static const char *find_times(struct log_line *l)
 /* To the recording's clock. False: it lies outside. */
 static bool place(const struct sidecar *s, struct log_line *l, int64_t end_ns)
 {
-	l->start -= s->start_wall_ns;
-	l->end -= s->start_wall_ns;
+	l->start = plus(l->start, -MAX(s->start_wall_ns, -INT64_MAX));
+	l->end = plus(l->end, -MAX(s->start_wall_ns, -INT64_MAX));
 	if (l->end < -NEAR_NS || (end_ns < INT64_MAX - NEAR_NS && l->start > end_ns + NEAR_NS))
 		return false;
 	l->start = MIN(MAX(l->start, INT64_C(0)), end_ns);
@@ -121,17 +134,22 @@ static bool place(const struct sidecar *s, struct log_line *l, int64_t end_ns)
 	return true;
 }
 
-static int add_notes(struct sidecar *s, const struct log_line *l)
+static int add_notes(struct sidecar *s, struct log_line *l)
 {
+	const struct buf *name = &l->name[l->is_event], *other = &l->name[l->is_phase];
+	const char *other_key = l->is_phase ? "event" : "name";
 	struct sidecar_note n = {.kind = l->is_phase ? NOTE_BEGIN : NOTE_MARK,
 		.time_ns = l->start,
-		.name = (char *)l->name.data,
-		.name_len = l->name.len,
-		.data = (char *)l->data.data,
-		.data_len = l->data.len ? l->data.len - 1 : 0,
+		.name = (char *)name->data,
+		.name_len = name->len,
 		.phase = (uint32_t)s->nr + 1};
-	int r = sidecar_add(s, &n);
+	int r;
 
+	if (other->len)
+		add_data(l, other_key, (char *)other->data, other->len);
+	n.data = (char *)l->data.data;
+	n.data_len = l->data.len ? l->data.len - 1 : 0;
+	r = sidecar_add(s, &n);
 	if (r < 0 || !l->is_phase)
 		return r;
 	n.kind = NOTE_END;
@@ -147,12 +165,12 @@ static const char *take_line(struct sidecar *s, const char *text, size_t len, st
 	const char *why;
 
 	if (json_read(text, len, take_leaf, l) < 0)
-		return "is not JSON";
+		return "is not a JSON object, or nested too deep";
 	if (!l->is_phase && !l->is_event)
 		return "is neither a phase nor an event";
 	if (l->of_recorder && l->is_event)
 		return NULL; /* the start and the end of a recording, in a run log of ours */
-	if (!l->has_name)
+	if (!l->has_name[l->is_event])
 		return "has no name";
 	if (l->bad_time)
 		return "has a time that is none";
@@ -174,14 +192,16 @@ static const char *take_line(struct sidecar *s, const char *text, size_t len, st
 static void line_init(struct log_line *l)
 {
 	*l = (struct log_line){0};
-	buf_init(&l->name, NAME_MOST + 1);
+	buf_init(&l->name[0], NAME_MOST);
+	buf_init(&l->name[1], NAME_MOST);
 	buf_init(&l->host, NAME_MOST);
 	buf_init(&l->data, DATA_MOST);
 }
 
 static void line_release(struct log_line *l)
 {
-	buf_release(&l->name);
+	buf_release(&l->name[0]);
+	buf_release(&l->name[1]);
 	buf_release(&l->host);
 	buf_release(&l->data);
 }
@@ -240,6 +260,10 @@ int sidecar_annotate(
 	int r = 0;
 
 	*ret = (struct annotate_counts){0};
+	if (len >= strlen(MARK_OF_ORDER) && !memcmp(text, MARK_OF_ORDER, strlen(MARK_OF_ORDER))) {
+		text += strlen(MARK_OF_ORDER);
+		len -= strlen(MARK_OF_ORDER);
+	}
 	while (len && r >= 0) {
 		const char *end = memchr(text, '\n', len), *why = NULL;
 		size_t n = end ? (size_t)(end - text) : len;

@@ -20,7 +20,8 @@
 /* A counter that tells of something when it rises. */
 struct counter_news {
 	struct counter_watch watch;
-	int64_t sum;	 /* not told yet */
+	int64_t all;	 /* by how much it rose */
+	int64_t sum;	 /* of that, not told yet */
 	int64_t told_ns; /* when it was told last */
 	bool told;
 	double scale;
@@ -40,6 +41,7 @@ static const struct {
 	{"gpu.throttle.thermal",  "throttled", "GPU temperature",     "seconds"},
 	{"self.ticks.missed",     "missed",    NULL,                  "ticks"},
 };
+#define MISSED_ROW (ARRAY_SIZE(news_row) - 1)
 /* clang-format on */
 
 struct told_phase {
@@ -434,6 +436,22 @@ static int tell_news(struct runlog *log, unsigned i, int64_t time_ns)
 	return give_event(log, time_ns, news_row[i].event, &p);
 }
 
+static void news_add(struct counter_news *n, int64_t by)
+{
+	n->all = (int64_t)MIN((uint64_t)n->all + (uint64_t)by, (uint64_t)INT64_MAX);
+	n->sum = (int64_t)MIN((uint64_t)n->sum + (uint64_t)by, (uint64_t)INT64_MAX);
+}
+
+/* The last tick is not always followed by a value of the counter: the end mark has it. */
+static void missed_at_end(struct runlog *log)
+{
+	struct counter_news *n = &log->news[MISSED_ROW];
+	int64_t missed = 0;
+
+	if (meta_num(&log->ending, "missed", &missed) && missed > n->all)
+		news_add(n, missed - n->all);
+}
+
 static int take_news(struct runlog *log, unsigned i, const struct tick_view *view, int64_t time_ns)
 {
 	struct counter_news *n = &log->news[i];
@@ -443,7 +461,7 @@ static int take_news(struct runlog *log, unsigned i, const struct tick_view *vie
 	if (r < 0)
 		return r;
 	if (rise.by) {
-		n->sum = (int64_t)MIN((uint64_t)n->sum + (uint64_t)rise.by, (uint64_t)INT64_MAX);
+		news_add(n, rise.by);
 		n->where_len = rise.name ? MIN(rise.name_len, sizeof(n->where)) : 0;
 		memcpy(n->where, rise.name ? rise.name : "", n->where_len);
 	}
@@ -495,6 +513,7 @@ int runlog_end(struct runlog *log, const struct pairs *ending, const struct reso
 		return r;
 	meta_num(&log->ending, "end_ns", &end_ns);
 	r = runlog_start(log);
+	missed_at_end(log);
 	for (unsigned i = 0; i < ARRAY_SIZE(news_row) && r >= 0; i++)
 		r = log->news[i].sum ? tell_news(log, i, end_ns) : 0;
 	while (log->nr_open && r >= 0)

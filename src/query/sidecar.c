@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #define NOTES_VERSION 1
+#define NOTES_BEGIN "{\"tacho\":\"notes\"" /* as add_head() writes it */
 
 const char *const note_kind_name[NR_NOTE_KINDS] = {"phase.begin", "phase.end", "mark"};
 
@@ -211,11 +212,27 @@ static int replace_file(const char *path, const struct buf *head, const struct b
 	return r;
 }
 
+bool sidecar_is_foreign(const char *recording)
+{
+	_cleanup_(freep) char *path = sidecar_path(recording);
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	char first[sizeof(NOTES_BEGIN)];
+	struct stat st;
+	ssize_t n = 0;
+	bool regular = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+
+	if (regular)
+		n = read(fd, first, strlen(NOTES_BEGIN));
+	if (fd >= 0)
+		close(fd);
+	return n > 0 && ((size_t)n < strlen(NOTES_BEGIN) || memcmp(first, NOTES_BEGIN, (size_t)n) != 0);
+}
+
 int sidecar_write(const char *recording, const struct sidecar *s)
 {
 	_cleanup_(freep) char *path = sidecar_path(recording);
 	struct buf head, rest;
-	int r = path ? 0 : -ENOMEM;
+	int r = !path ? -ENOMEM : sidecar_is_foreign(recording) ? -EEXIST : 0;
 
 	buf_init(&head, 8192);
 	buf_init(&rest, SIDECAR_BYTES_MOST - 8192);

@@ -51,7 +51,9 @@ void sidecar_sort(struct sidecar *s);
  * it, as a half sentence ("is damaged"). */
 int sidecar_read(const char *recording, struct sidecar **ret, struct buf *why);
 bool sidecar_is_of(const struct sidecar *s, const struct meta *meta);
-/* Replaces the file at once, or leaves it as it was. */
+/* There is a file of its name that was not made here: it is not ours to replace or remove. */
+bool sidecar_is_foreign(const char *recording);
+/* Replaces the file at once, or leaves it as it was. -EEXIST: it is a foreign one. */
 int sidecar_write(const char *recording, const struct sidecar *s);
 /* Reads what the recording says of itself. */
 int sidecar_meta(const char *recording, struct meta *ret_meta, struct meta *ret_ending);

@@ -28,6 +28,8 @@
 /* XDG_RUNTIME_DIR, TMPDIR, /tmp, and one there that is made for this recorder alone. */
 #define NR_DIRS 4
 #define OWN_DIR (NR_DIRS - 1)
+#define OWN_DIR_NAME "tacho-%u-" /* the user, and what mkdtemp() chooses */
+#define DIRS_LOOKED_AT 4096
 /* Messages that a job can lose in a second. */
 #define MOST_LOST_A_SECOND 10000000u
 #define PREFIX 8
@@ -49,7 +51,7 @@ static bool is_own_dir(const char *path)
 /* Another user may have taken the usual name in /tmp. */
 static bool make_own_dir(char *to, size_t size)
 {
-	int n = snprintf(to, size, "/tmp/tacho-%u-XXXXXX", (unsigned)geteuid());
+	int n = snprintf(to, size, "/tmp/" OWN_DIR_NAME "XXXXXX", (unsigned)geteuid());
 
 	return n > 0 && (size_t)n < size && mkdtemp(to);
 }
@@ -86,8 +88,8 @@ static void node_prefix(char to[static PREFIX + 1])
 }
 
 /* A socket without a listener was left by a recorder that was killed, and so was a file of what was lost
- * without a socket: that is made after its socket. */
-static void remove_if_dead(int dir, const char *dir_path, const char *name)
+ * without a socket: that is made after its socket. True: it was, and is removed. */
+static bool remove_if_dead(int dir, const char *dir_path, const char *name)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	char lost[LOST_NAME_SIZE];
@@ -95,10 +97,10 @@ static void remove_if_dead(int dir, const char *dir_path, const char *name)
 	int fd, n = snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir_path, name);
 
 	if (n < 0 || (size_t)n >= sizeof(a.sun_path))
-		return;
+		return false;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return;
+		return false;
 	dead = connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 &&
 		(errno == ECONNREFUSED || errno == ENOENT);
 	if (dead) {
@@ -107,12 +109,15 @@ static void remove_if_dead(int dir, const char *dir_path, const char *name)
 		unlinkat(dir, name, 0);
 	}
 	close(fd);
+	return dead;
 }
 
-static void remove_dead(const char *path, const char *prefix)
+/* True: there were some. */
+static bool remove_dead(const char *path, const char *prefix)
 {
 	DIR *d = opendir(path);
 	const struct dirent *e;
+	bool any = false;
 
 	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++) {
 		char name[sizeof(e->d_name)];
@@ -122,7 +127,27 @@ static void remove_dead(const char *path, const char *prefix)
 		snprintf(name, sizeof(name), "%.*s", (int)(lost ? len - end : len), e->d_name);
 		if (!strncmp(name, prefix, PREFIX) &&
 			(lost || e->d_type == DT_SOCK || e->d_type == DT_UNKNOWN))
-			remove_if_dead(dirfd(d), path, name);
+			any |= remove_if_dead(dirfd(d), path, name);
+	}
+	if (d)
+		closedir(d);
+	return any;
+}
+
+/* Directories of recorders that were killed. One that was empty before may be about to get its socket. */
+static void remove_dead_dirs(const char *prefix)
+{
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)], begin[32];
+	DIR *d = opendir("/tmp");
+	const struct dirent *e;
+
+	snprintf(begin, sizeof(begin), OWN_DIR_NAME, (unsigned)geteuid());
+	for (int i = 0; d && i < DIRS_LOOKED_AT && (e = readdir(d)); i++) {
+		int n = snprintf(path, sizeof(path), "/tmp/%s", e->d_name);
+
+		if (n > 0 && (size_t)n < sizeof(path) && !strncmp(e->d_name, begin, strlen(begin)) &&
+			is_own_dir(path) && remove_dead(path, prefix))
+			rmdir(path);
 	}
 	if (d)
 		closedir(d);
@@ -137,7 +162,10 @@ static int choose_path(unsigned i, char *to, size_t size)
 	if (!take_dir(i, dir, sizeof(dir)))
 		return -EACCES;
 	node_prefix(prefix);
-	remove_dead(dir, prefix);
+	if (i == OWN_DIR)
+		remove_dead_dirs(prefix);
+	else
+		remove_dead(dir, prefix);
 	/* The number: recorders in several PID namespaces may have one PID. */
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
 		number = (uint32_t)errno;

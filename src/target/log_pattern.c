@@ -9,8 +9,8 @@
 /* An expression that takes longer for one line is given up. */
 #define MATCH_MOST_NS (50 * NSEC_PER_MSEC)
 
-#define TEXT_MOST 2048
-#define REPEATED_MOST 1000
+#define TEXT_MOST 1024
+#define REPEATED_MOST 250
 
 int64_t log_spent_ns(void)
 {

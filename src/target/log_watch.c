@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PIECE 16384
@@ -52,6 +51,14 @@ static size_t take_bytes(
 	return n;
 }
 
+/* Of what is read: a file that has been rewritten meanwhile is noticed by the next look. */
+static void keep_head(struct log_file *f, const char *bytes, size_t n)
+{
+	n = f->at == (off_t)f->head_len ? MIN(n, LOG_HEAD - f->head_len) : 0;
+	memcpy(f->head + f->head_len, bytes, n);
+	f->head_len += n;
+}
+
 /* Reads at most so many bytes; true when there may be more. */
 static bool read_on(struct log_watch *w, struct log_file *f, size_t most, log_take_fn *take, void *arg)
 {
@@ -63,6 +70,7 @@ static bool read_on(struct log_watch *w, struct log_file *f, size_t most, log_ta
 		if (n <= 0)
 			return false;
 		n = (ssize_t)take_bytes(w, f, piece, (size_t)n, take, arg);
+		keep_head(f, piece, (size_t)n);
 		f->at += n;
 		most -= (size_t)n;
 	}
@@ -77,7 +85,15 @@ static void let_go(struct log_file *f)
 	f->len = 0;
 }
 
-static bool file_open(struct log_file *f, const struct stat *named)
+static bool is_avoided(const struct log_watch *w, const struct stat *st)
+{
+	for (unsigned i = 0; i < w->nr_avoided; i++)
+		if (w->avoided[i].dev == st->st_dev && w->avoided[i].ino == st->st_ino)
+			return true;
+	return false;
+}
+
+static bool file_open(const struct log_watch *w, struct log_file *f, const struct stat *named)
 {
 	struct stat st;
 
@@ -86,27 +102,43 @@ static bool file_open(struct log_file *f, const struct stat *named)
 	f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (f->fd < 0)
 		return false;
-	if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+	f->ours = is_avoided(w, named);
+	if (fstat(f->fd, &st) < 0 || !S_ISREG(st.st_mode) || is_avoided(w, &st)) {
 		let_go(f);
 		return false;
 	}
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	f->at = 0;
+	f->head_len = 0;
 	f->appeared = true;
 	return true;
 }
 
-/* It was cut off and is written anew; or it is so far ahead that some of it is passed over. */
-static void adjust(struct log_watch *w, struct log_file *f)
+/* What was read of the beginning is not there any more: the file was rewritten, perhaps with as many bytes.
+ * Zeros are room that its writer has reserved. */
+static bool is_rewritten(const struct log_file *f)
+{
+	char now[LOG_HEAD];
+	ssize_t n = f->head_len ? pread(f->fd, now, f->head_len, 0) : 0;
+
+	for (ssize_t i = 0; i < n; i++)
+		if (now[i] != f->head[i] && f->head[i])
+			return true;
+	return n >= 0 && (size_t)n < f->head_len;
+}
+
+/* It was cut off, or is written anew; or it is so far ahead that some of it is passed over. */
+static void adjust(struct log_watch *w, struct log_file *f, log_take_fn *take, void *arg)
 {
 	struct stat st;
 
 	if (fstat(f->fd, &st) < 0)
 		return;
-	if (st.st_size < f->at) {
+	if (st.st_size < f->at || is_rewritten(f)) {
+		line_done(w, f, take, arg); /* a status file may have no newline at its end */
 		f->at = 0;
-		f->len = 0;
+		f->head_len = 0;
 	}
 	if (st.st_size - f->at > BEHIND_MOST) {
 		w->skipped += (uint64_t)(st.st_size - BEHIND_MOST / 16 - f->at);
@@ -120,16 +152,30 @@ static void look_at(struct log_watch *w, struct log_file *f, size_t most, log_ta
 	struct stat named;
 	bool there = stat(f->path, &named) == 0;
 
-	if (f->fd < 0 && (!there || !file_open(f, &named)))
+	if (f->fd < 0 && (!there || !file_open(w, f, &named)))
 		return;
-	adjust(w, f);
+	adjust(w, f, take, arg);
 	if (read_on(w, f, most, take, arg) || !there || (named.st_dev == f->dev && named.st_ino == f->ino))
 		return;
 	/* The old one is read to its end, and another has its name. */
 	line_done(w, f, take, arg);
 	let_go(f);
-	if (file_open(f, &named))
+	if (file_open(w, f, &named))
 		read_on(w, f, most, take, arg);
+}
+
+const char *log_watch_avoid(struct log_watch *w, const struct stat *ours)
+{
+	struct stat st;
+
+	if (w->nr_avoided < LOG_AVOIDED) {
+		w->avoided[w->nr_avoided].dev = ours->st_dev;
+		w->avoided[w->nr_avoided++].ino = ours->st_ino;
+	}
+	for (unsigned i = 0; i < w->nr_files; i++)
+		if (stat(w->file[i].path, &st) == 0 && is_avoided(w, &st))
+			return w->file[i].path;
+	return NULL;
 }
 
 /* Each time another file is the first: one that takes all the time does not keep the others from being read.
@@ -168,6 +214,8 @@ const char *log_watch_unread(const struct log_file *f)
 		return NULL;
 	if (stat(f->path, &st) < 0)
 		return errno == ENOENT || errno == ENOTDIR ? "" : strerror(errno);
+	if (f->ours)
+		return "tacho writes it itself";
 	return S_ISREG(st.st_mode) ? "no permission" : "it is not a regular file";
 }
 
@@ -203,6 +251,7 @@ static int file_prepare(struct log_watch *w, struct log_file *f, const char *con
 	const char *const *mark, unsigned nr_marks, struct buf *reterr)
 {
 	struct stat st;
+	ssize_t n;
 	int r = 0;
 
 	f->fd = -1;
@@ -216,8 +265,11 @@ static int file_prepare(struct log_watch *w, struct log_file *f, const char *con
 		if (r >= 0)
 			w->nr_patterns = MAX(w->nr_patterns, i + 1);
 	}
-	if (r >= 0 && stat(f->path, &st) == 0 && file_open(f, &st))
+	if (r >= 0 && stat(f->path, &st) == 0 && file_open(w, f, &st)) {
+		n = pread(f->fd, f->head, (size_t)MIN(st.st_size, (off_t)LOG_HEAD), 0);
 		f->at = st.st_size;
+		f->head_len = (size_t)MAX(n, (ssize_t)0);
+	}
 	return r;
 }
 

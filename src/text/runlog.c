@@ -23,12 +23,13 @@ static const char *iso_time(char out[static UNITS_SIZE], int64_t wall_ns)
 	return out;
 }
 
-/* A number of JSON: -12, 0.31, 1e-5. Not 007, +1, .5 or 1e999, which stay texts. */
 /* With milliseconds, as pytyche has them. */
 static double seconds_of(int64_t ns)
 {
-	return (double)((ns + NSEC_PER_MSEC / 2) / NSEC_PER_MSEC) / 1e3;
+	return (double)(ns / NSEC_PER_MSEC + (ns % NSEC_PER_MSEC >= NSEC_PER_MSEC / 2)) / 1e3;
 }
+
+/* A number of JSON: -12, 0.31, 1e-5. Not 007, +1, .5 or 1e999, which stay texts. */
 
 static bool is_json_number(const char *text, size_t len)
 {

@@ -138,17 +138,48 @@ def test_what_reaches_beyond_the_recording_is_cut(job):
 
 
 @pytest.mark.parametrize("line, why", [
-    ("nonsense", b"is not JSON"), ('{"type":"phase"', b"is not JSON"), ("[" * 100000, b"is not JSON"), ("3", b"is neither a phase nor an event"),
+    ("nonsense", b"is not a JSON object"), ('{"type":"phase"', b"is not a JSON object"), ("[" * 100000, b"nested too deep"), ("3", b"is neither a phase nor an event"),
     ('{"type":"metric","name":"x"}', b"is neither"), ('{"type":"phase","ts":1}', b"has no name"), ('{"type":"phase","name":"x"}', b"has no times"),
     ('{"type":"phase","name":"x","ts":"yesterday","seconds":1}', b"has a time that is none"),
     ('{"type":"phase","name":"x","ts":1e99,"seconds":1}', b"has a time that is none"),
     ('{"type":"phase","name":"x","ts":1,"seconds":-1}', b"has a time that is none"),
+    ('{"type":"phase","name":"x","ts":-8.9e9,"seconds":8.9e9}', b"lies outside"), ('{"type":"phase","name":"x","start":8.9e9,"seconds":8.9e9}', b"lies outside"),
+    ('{"type":"phase","name":"x","ts":-8.9e9,"start":-8.99e9}', b"lies outside"), ('{"type":"event","name":"x","ts":1}', b"has no name"),
+    ('{"type":"phase","event":"x","ts":1,"seconds":1}', b"has no name"), ('{"type":"phase","name":null,"ts":1,"seconds":1}', b"has no name"),
     ('{"type":"phase","name":"x","start":2,"end":1}', b"ends before it begins"), ('{"type":"event","event":"x"}', b"has no time"),
 ])
 def test_lines_that_are_of_no_use(job, line, why):
     done = annotate(job, [line])
     assert done.returncode == 1 and why in done.stderr and b"nothing was changed" in done.stderr and not (job.parent / "job.notes.jsonl").exists()
     assert annotate(job, [line, of_log(job)[0]]).returncode == 0 and len(phases(job)) == 1  # the others count
+
+
+def test_all_of_time_is_cut_to_the_recording(job):
+    length = entries(job)[-1]["data"]["seconds"]
+    assert annotate(job, ['{"type":"phase","name":"all","start":-8.99e9,"end":8.99e9}']).returncode == 0
+    close(phases(job), [("all", 0, length)])
+
+
+def test_a_key_that_is_null_is_not_there(job):
+    """Writers of logs name every field; also a byte order mark of an editor harms nothing."""
+    line = {"host": None, "event": None, "type": "phase", "name": "x", "start": after(job, 0.1), "end": after(job, 0.2), "ts": None, "seconds": None}
+    done = annotate(job, ["\ufeff" + json.dumps(line)])
+    assert done.returncode == 0 and done.stderr == b""
+    close(phases(job), [("x", 0.1, 0.1)])
+
+
+def test_an_event_keeps_its_text_beside_a_name(job):
+    assert annotate(job, [
+        {"type": "event", "event": "real", "name": "other", "ts": after(job, 0.1), "data": {"a": 1}},
+        {"type": "phase", "event": "other", "name": "real too", "ts": after(job, 0.2), "seconds": 0.1},
+    ]).returncode == 0
+    found = {entry["event" if entry["type"] == "event" else "name"]: entry for entry in entries(job)}
+    assert found["real"]["data"] == {"a": 1, "name": "other"} and found["real too"]["event"] == "other"
+
+
+def test_lines_of_other_hosts_are_said(job):
+    done = annotate(job, [{"type": "phase", "name": "x", "host": "elsewhere", "ts": after(job, 0.2), "seconds": 0.1}])
+    assert done.returncode == 1 and b"of this run (there are some of other hosts): nothing was changed" in done.stderr
 
 
 def test_hostile_names_are_drawn_escaped(job):
@@ -181,6 +212,19 @@ def test_notes_of_another_recording_or_damaged_are_said_and_ignored(job, tmp_pat
     notes.unlink()
     notes.write_bytes(good)
     assert run("show", job).stderr == b"" and len(phases(job)) == 3
+
+
+def test_a_file_of_the_user_is_not_replaced(job):
+    """The job may have called its own log job.notes.jsonl; also when that is the log which is given."""
+    notes = job.parent / "job.notes.jsonl"
+    for text in ("my notes\n", "".join(json.dumps(line) + "\n" for line in of_log(job))):
+        notes.write_text(text)
+        tries = [annotate(job, of_log(job)), annotate(job, of_log(job), "--add"), run("annotate", "--remove", job)]
+        for done in [*tries, *([run("annotate", job, notes)] if text[0] == "{" else [])]:
+            assert done.returncode == 1 and b"was not made by tacho annotate, and is left as it is" in done.stderr and notes.read_text() == text
+    for damaged in ('{"tacho":"notes","version":1', ""):
+        notes.write_text(damaged)
+        assert annotate(job, of_log(job)).returncode == 0 and len(phases(job)) == 3
 
 
 def test_a_directory_that_cannot_be_written_is_said(job, tmp_path):

@@ -13,8 +13,9 @@ from recorder import BURNERS, TACHO, record, run
 
 MEMORY = 256 << 20  # of any reader; a report has its libraries
 READERS = [("show",), ("show", "--processes"), ("show", "--processes", "--json"), ("show", "--stats", "--by", "all"),
-           ("show", "--series", "tree.cores", "--csv"), ("check",), ("ls",), ("plot",)]
-MAKERS = [("report", "-f", "md,html", "-o", "report"), ("export", "-t", "parquet", "-o", "tables/")]
+           ("show", "--series", "tree.cores", "--csv"), ("check",), ("ls",), ("plot",), ("log",), ("log", "--follow", "--json")]
+MAKERS = [("report", "-f", "md,html", "-o", "report"), ("export", "-t", "parquet", "-o", "tables/"), ("export", "-t", "perfetto", "-o", "trace"),
+          ("export", "-t", "runlog", "-o", "runlog"), ("export", "-t", "snakemake", "-o", "benchmark")]
 
 
 def cost_of(*words, cwd):
@@ -56,6 +57,19 @@ def test_what_is_refused_is_said(tmp_path, weapon, reason):
     if "--max-expansion" in loss["reason"] and weapon is not hostile.many_rows:
         assert run("check", "--max-expansion", "0", path).returncode == 0
         assert run("check", path, env={**os.environ, "TACHO_MAX_EXPANSION": "100000000"}).returncode == 0
+
+
+def test_a_log_that_is_followed_may_be_longer_than_memory(tmp_path):
+    """All that is there already is printed line by line, as without --follow."""
+    path = tmp_path / "weapon.tacho"
+    path.write_bytes(hostile.events())
+    env = {**os.environ, "TACHO_MAX_EXPANSION": "100000000"}
+    sizes = []
+    for words in (["log"], ["log", "--follow"]):
+        with subprocess.Popen([TACHO, *words, path], stdout=subprocess.PIPE, env=env) as tacho:
+            sizes.append(int(subprocess.run(["wc", "-c"], stdin=tacho.stdout, stdout=subprocess.PIPE, check=True).stdout))
+            assert tacho.wait() == 0
+    assert sizes[0] == sizes[1] > 1 << 26
 
 
 def test_memory_that_is_not_allowed(tmp_path):

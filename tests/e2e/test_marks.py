@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_data_without_room_is_left_out_with_a_warning(tmp_path):
     (event,) = told(out)
     assert done.returncode == 0 and event["name"] == "text" and event["data"] == f"b={'2' * 300}\0c=3"
     assert b"a=111" in done.stderr and b"is left out" in done.stderr
+
+
+def test_a_thousand_words_make_one_warning(tmp_path):
+    """`tacho mark $(cat file)` of a careless script does not fill its log."""
+    out = tmp_path / "a.tacho"
+    done = record(script("tacho mark text $(seq -f 'k%g=1' 3000); tacho mark text $(seq 3000)"), "-q", output=out)
+    (first, second) = done.stderr.decode().splitlines()
+    assert "=1' is left out, and so are " in first and "4096 bytes" in first
+    assert "'1' is not KEY=VALUE, and is left out, and so are 2999 more; a text of several words is put in quotes" in second
+    assert names(told(out)) == [("mark", "text"), ("mark", "text")]
 
 
 def test_a_word_that_is_no_data_harms_nothing(tmp_path):
@@ -336,9 +347,11 @@ def test_the_socket_is_gone_with_the_recorder(tmp_path):
     assert sorted(p.name for p in left.iterdir()) == ["another-7-0001", "another-7-0002.lost"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a directory to another user, and mount it")
-def test_another_user_cannot_take_the_place_of_the_socket(tmp_path):
-    """By a directory of its name in /tmp: then the socket lies in one of its own, which is gone at the end."""
+@pytest.fixture
+def taken(tmp_path):
+    """A command that runs others where the usual directory in /tmp belongs to another user, its environment, and that directory."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may give a directory to another user, and mount it")
     foreign = tmp_path / "foreign"
     foreign.mkdir(mode=0o700)
     os.chown(foreign, 65534, 65534)
@@ -347,14 +360,47 @@ def test_another_user_cannot_take_the_place_of_the_socket(tmp_path):
     alone = ["unshare", "--mount", "sh", "-c", f'mount --bind {foreign} {usual} && exec "$@"', "sh"]
     if subprocess.run([*alone, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         pytest.skip("mounts are not allowed here")
-    out = tmp_path / "a.tacho"
     env = {k: v for k, v in os.environ.items() if k not in ("XDG_RUNTIME_DIR", "TMPDIR")}
+    yield alone, env, foreign
+    assert not list(foreign.iterdir())
+
+
+def test_another_user_cannot_take_the_place_of_the_socket(tmp_path, taken):
+    """By a directory of its name in /tmp: then the socket lies in one of its own, which is gone at the end."""
+    alone, env, _ = taken
+    out = tmp_path / "a.tacho"
     job = script('stat -c %a:%u "${TACHO_SOCKET%/*}"; echo "$TACHO_SOCKET"; tacho mark heard')
     ran = subprocess.run([*alone, TACHO, "run", "-q", "-o", out, "--", *job], env=env, stdout=subprocess.PIPE, text=True, check=True)
     rights, place = ran.stdout.splitlines()
     assert rights == "700:0" and place.startswith("/tmp/tacho-0-")
     assert names(told(out)) == [("mark", "heard")]
-    assert not Path(place).parent.exists() and not list(foreign.iterdir())
+    assert not Path(place).parent.exists()
+
+
+def test_a_directory_of_its_own_is_removed_by_the_next_recorder(tmp_path, taken):
+    """Where its recorder was killed; that of one that lives, and one that has nothing in it yet, stay."""
+    alone, env, _ = taken
+
+    def begin(name):
+        words = [*alone, TACHO, "run", "-q", "-o", tmp_path / name, "--", "sh", "-c", 'echo "$TACHO_SOCKET"; cat']
+        tacho = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return tacho, Path(tacho.stdout.readline().strip()).parent
+
+    empty = Path(tempfile.mkdtemp(prefix="tacho-0-", dir="/tmp"))
+    (killed, left), (living, used) = begin("a.tacho"), begin("b.tacho")
+    try:
+        killed.kill()
+        killed.wait()
+        assert left != used and len(list(left.iterdir())) == 2
+        subprocess.run([*alone, TACHO, "run", "-q", "-o", tmp_path / "c.tacho", "--", "true"], env=env, check=True)
+        assert not left.exists() and used.exists() and empty.exists()
+    finally:
+        empty.rmdir()
+        for one in (killed, living):
+            one.stdin.close()
+            one.wait()
+            one.stdout.close()
+    assert not used.exists()
 
 
 def test_what_was_lost_is_believed_within_reason(tmp_path):

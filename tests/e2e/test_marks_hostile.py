@@ -86,6 +86,21 @@ def test_a_full_socket_drops_and_counts(tmp_path):
     assert dropped(events) > 0 and len(heard) + dropped(events) == 600 + 1 + 1 + 2
 
 
+def test_a_pipe_in_the_place_of_the_count_is_not_waited_for(tmp_path):
+    def speak(pid, env):
+        lost = Path(env["TACHO_SOCKET"] + ".lost")
+        lost.unlink()
+        os.mkfifo(lost)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for _ in range(600):
+                assert run("mark", "x", env=env, timeout=60).returncode == 0
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    assert spoken_to(tmp_path, speak)
+
+
 def test_a_limit_on_file_sizes_does_not_end_the_job(tmp_path):
     """Nothing is written then; what was lost is told with the next message."""
     text = r"""

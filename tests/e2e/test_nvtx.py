@@ -185,14 +185,49 @@ int main(void)
 """
 
 
-def test_a_program_in_c_with_the_headers_of_nvtx(tmp_path):
-    """Wide and registered texts, levels, domains by name."""
+def with_headers(tmp_path, text):
+    """A program in C that uses the headers of NVTX."""
     compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
     include = Path(next(iter(reader("nvidia.nvtx").__path__))) / "include"
-    (tmp_path / "p.c").write_text(PROGRAM)
+    (tmp_path / "p.c").write_text(text)
     subprocess.run([compiler, "-UNDEBUG", "-I", include, "-o", tmp_path / "p", tmp_path / "p.c", "-ldl", "-pthread"], check=True)
+    return tmp_path / "p"
+
+
+NUMBERS = r"""
+#include <nvtx3/nvToolsExt.h>
+#include <locale.h>
+#include <math.h>
+int main(void)
+{
+	static const double value[] = {0.5, -1234.25, 7, 1e-300, INFINITY};
+	nvtxEventAttributes_t e = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE, .payloadType = NVTX_PAYLOAD_TYPE_DOUBLE};
+
+	if (!setlocale(LC_ALL, ""))
+		return 1;
+	for (int i = 0; i < 5; i++) {
+		e.payload.dValue = value[i];
+		nvtxMarkEx(&e);
+	}
+	return 0;
+}
+"""
+
+
+def test_numbers_have_a_point_in_every_locale(tmp_path):
+    if not shutil.which("localedef") or subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", tmp_path / "de_DE.UTF-8"], capture_output=True).returncode:
+        pytest.skip("needs localedef and the sources of locales, to make a German one")
     out = tmp_path / "a.tacho"
-    assert record([tmp_path / "p"], "-q", "--nvtx", output=out).returncode == 0
+    env = {**os.environ, "LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"}
+    assert record([with_headers(tmp_path, NUMBERS)], "-q", "--nvtx", output=out, env=env).returncode == 0
+    found = [float(e["data"].removeprefix("payload=")) for e in told(out)]
+    assert found == [0.5, -1234.25, 7, 1e-300, float("inf")]
+
+
+def test_a_program_in_c_with_the_headers_of_nvtx(tmp_path):
+    """Wide and registered texts, levels, domains by name."""
+    out = tmp_path / "a.tacho"
+    assert record([with_headers(tmp_path, PROGRAM)], "-q", "--nvtx", output=out).returncode == 0
     events = told(out)
     assert names(events[:-1]) == [
         ("phase.begin", "über"), ("phase.begin", "narrow"), ("phase.end", "narrow"), ("phase.end", "über"),

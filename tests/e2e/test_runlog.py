@@ -6,6 +6,7 @@ import re
 import resource
 import signal
 import subprocess
+import time
 from datetime import datetime
 from pathlib import Path
 
@@ -164,6 +165,20 @@ def test_a_command_that_is_stopped_alone(tmp_path):
     assert later(recording) == log.read_bytes()
 
 
+def test_missed_samples_are_those_of_the_summary(tmp_path):
+    """The recorder stands still for some of them; what the lines tell adds up to what the end and the summary say."""
+    recording, log = tmp_path / "a.tacho", tmp_path / "log.jsonl"
+    with lasting(["cat"], "-i", "10ms", "--run-log", log, output=recording) as tacho:
+        until(lambda: log.exists() and names(lines(log)) == ["start"], "it is recorded")
+        tacho.send_signal(signal.SIGSTOP)
+        stopped = time.monotonic()
+        until(lambda: time.monotonic() - stopped > 0.1, "samples are due")
+        tacho.send_signal(signal.SIGCONT)
+        until(lambda: "missed" in names(lines(log)), "it is told")
+    told = sum(entry["data"]["ticks"] for entry in lines(log) if entry.get("event") == "missed")
+    assert told == lines(log)[-1]["data"]["missed"] == show(recording)["ticks"]["missed"] > 0
+
+
 def test_a_signal_is_told(tmp_path):
     recording, log = tmp_path / "a.tacho", tmp_path / "log.jsonl"
     tacho = start("run", "-q", "-o", recording, "--run-log", log, "--", *script("trap 'exit 6' TERM; tacho mark ready; while :; do sleep 0.02; done"))
@@ -211,12 +226,13 @@ def test_a_full_disk_is_said_once_and_lines_stay_whole(tmp_path):
     assert done.returncode == 5
     said = done.stderr.decode().splitlines()
     assert len(said) == 1 and "the run log" in said[0] and "is incomplete" in said[0] and str(log) in said[0]
+    assert "file size limit" in said[0]
     found = [json.loads(line) for line in log.read_text().splitlines() if line]
     assert found and log.stat().st_size <= size and log.read_bytes().endswith(b"\n")
     assert len(later(recording).splitlines()) == 42 > len(found)  # the recording has them all
 
 
-@pytest.mark.parametrize("kind", ["fifo", "directory", "device", "beneath a file"])
+@pytest.mark.parametrize("kind", ["fifo", "directory", "device", "beneath a file", "a directory that is not there"])
 def test_what_cannot_be_written_is_said_and_harms_nothing(tmp_path, kind):
     path = {"device": Path("/dev/full"), "beneath a file": tmp_path / "file" / "log"}.get(kind, tmp_path / "log")
     (tmp_path / "file").write_text("")
@@ -224,10 +240,18 @@ def test_what_cannot_be_written_is_said_and_harms_nothing(tmp_path, kind):
         os.mkfifo(path)
     if kind == "directory":
         path.mkdir()
-    done = record(["sh", "-c", "echo job; exit 4"], "-q", "--run-log", path, output=tmp_path / "a.tacho", timeout=60)
+    name = f"{path}/" if kind == "a directory that is not there" else path
+    done = record(["sh", "-c", "echo job; exit 4"], "-q", "--run-log", name, output=tmp_path / "a.tacho", timeout=60)
     assert (done.returncode, done.stdout) == (4, b"job\n")
     assert len(done.stderr.splitlines()) == 1 and b"no run log is written" in done.stderr and (tmp_path / "a.tacho").exists()
-    assert list(path.iterdir()) == [] if kind == "directory" else True
+    assert list(path.iterdir()) == [] if kind == "directory" else kind != "a directory that is not there" or not path.exists()
+
+
+def test_a_log_that_is_removed_is_said(tmp_path):
+    recording, log = tmp_path / "a.tacho", tmp_path / "log.jsonl"
+    done = record(script(f"rm {log}; tacho mark one"), "-q", "--run-log", log, output=recording)
+    assert done.returncode == 0 and b"was removed while it was written" in done.stderr
+    assert names([json.loads(line) for line in later(recording).splitlines()]) == ["start", "one", "end"]
 
 
 def test_a_command_that_does_not_exist_leaves_no_log(tmp_path):

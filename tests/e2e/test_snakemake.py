@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from exported import ROOT, export, reader, recordings, tool  # noqa: F401
+import hostile
+from exported import ROOT, export, need_export, reader, recordings, tool  # noqa: F401
 from recorder import TACHO, run
 
 HEADER = ["s", "h:m:s", "max_rss", "max_vms", "max_uss", "max_pss", "io_in", "io_out", "mean_load", "cpu_time"]
@@ -94,6 +95,15 @@ def test_memory_between_two_samples_counts(tmp_path):
     assert done.returncode == 0, done.stderr
     row = json.loads(export(tmp_path / "short.tacho", "snakemake", tmp_path / "x.jsonl").read_text())
     assert 200 <= row["max_rss"] < 400 and row["cpu_time"] > 0
+
+
+def test_damage_is_said(tmp_path):
+    """The numbers are those of what is left, and look like any other."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.tacho").write_bytes(hostile.ticks())
+    done = need_export(run("export", "--to", "snakemake", "-o", "-", tmp_path / "a.tacho", tmp_path / "b.tacho"))
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 3
+    assert done.stderr.count(b"of the recording lost to damage: these are the numbers of what is left") == 1
 
 
 def test_names_and_options(recordings, tmp_path):

@@ -1,7 +1,7 @@
 /* The engine on the live kernel and on films: who joins, who leaves, what they used, which ticks are taken.
  */
 #include "collect_lab.h"
-#include "engine/engine.h"
+#include "engine/internal.h"
 #include "target/command.h"
 
 #include <setjmp.h>
@@ -445,27 +445,34 @@ static void check_instant(void *arg, uint64_t number, int64_t time_ns, struct ta
 			(long long)used_ns / 1000, (long long)time_ns / 1000);
 }
 
-static void test_the_time_of_a_tick_is_that_of_its_totals(void **state)
+/* The first tick of ourselves, at time 0 of a clock that we set. */
+static void jump_from_zero(const char *const *metrics, size_t nr, const struct sink *to)
 {
-	static const char *const metrics[] = {"process", "tree", "load"};
-	const struct sink judge = {&witness, on_instance, on_gone, on_event, check_instant, on_flush};
 	struct engine_options o = options;
 	char err[512];
 
-	(void)state;
 	o.metrics = metrics;
-	o.nr_metrics = ARRAY_SIZE(metrics);
+	o.nr_metrics = nr;
 	jumpy = (struct jumpy){.inner = env_live(NULL)};
 	jumpy.env = *jumpy.inner;
 	jumpy.env.ops = &jumpy_ops;
 	jumpy.env.live = false;
 	witness = (struct witness){0};
 	assert_int_equal(engine_new(&jumpy.env, &o, &witness.engine, err, sizeof(err)), 0);
-	assert_int_equal(engine_open(witness.engine, &judge), 0);
+	assert_int_equal(engine_open(witness.engine, to), 0);
 	jumpy.now_ns = 0;
 	engine_zero(witness.engine);
 	assert_int_equal(engine_add_root(witness.engine, getpid(), false, 1), 0);
 	engine_tick(witness.engine);
+}
+
+static void test_the_time_of_a_tick_is_that_of_its_totals(void **state)
+{
+	static const char *const metrics[] = {"process", "tree", "load"};
+	const struct sink judge = {&witness, on_instance, on_gone, on_event, check_instant, on_flush};
+
+	(void)state;
+	jump_from_zero(metrics, ARRAY_SIZE(metrics), &judge);
 	for (unsigned at = 1; at <= 40; at++) {
 		jumpy.now_ns = MAX(jumpy.now_ns, engine_next(witness.engine));
 		jumpy.calls = 0;
@@ -475,6 +482,41 @@ static void test_the_time_of_a_tick_is_that_of_its_totals(void **state)
 	assert_int_equal(witness.ticks, 41);
 	finish(NULL);
 	env_free(jumpy.inner);
+}
+
+/* At every fourth deadline: those between are left out, not missed, and none is counted that did not come.
+ * From 0 to the end each deadline is taken, missed or left out. */
+static void check_stretched(double end, unsigned missed, unsigned skipped, unsigned number)
+{
+	static const char *const metrics[] = {"tree"};
+	int64_t interval = options.interval_ns;
+	struct engine_counts counts;
+
+	jump_from_zero(metrics, ARRAY_SIZE(metrics), &sink);
+	witness.engine->stretch = 4;
+	jumpy.now_ns = interval;
+	engine_due(witness.engine); /* the next is due at 5 */
+	jumpy.now_ns = 14 * interval;
+	engine_due(witness.engine); /* those at 9 and 13 were missed; the next is due at 17 */
+	jumpy.now_ns = (int64_t)(end * (double)interval);
+	engine_last_tick(witness.engine);
+	engine_counts(witness.engine, &counts);
+	assert_int_equal(counts.ticks, 4);
+	assert_int_equal(counts.missed, missed);
+	assert_int_equal(counts.skipped, skipped);
+	assert_int_equal(witness.last_number, number);
+	finish(NULL);
+	env_free(jumpy.inner);
+}
+
+static void test_ticks_that_are_left_out_are_not_missed(void **state)
+{
+	(void)state;
+	check_stretched(14.5, 2, 10, 15);     /* 2 to 4, 6 to 8, 10 to 12, 14 */
+	check_stretched(15.5, 2, 11, 16);     /* and 15 */
+	check_stretched(16.5, 2, 12, 17);     /* and 16 */
+	check_stretched(17.5, 2, 12, 17);     /* the last one is that of 17 */
+	check_stretched(23.5, 4, 12 + 4, 23); /* 17 and 21 are missed, 18 to 20 and 22 left out */
 }
 
 /* Messages would be far beyond this budget, and fewer ticks would not make them fewer. */
@@ -505,6 +547,7 @@ int main(void)
 		cmocka_unit_test(test_choice_of_metrics),
 		cmocka_unit_test(test_the_time_of_a_tick_is_that_of_its_totals),
 		cmocka_unit_test(test_what_the_job_tells_leaves_no_tick_out),
+		cmocka_unit_test(test_ticks_that_are_left_out_are_not_missed),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);

@@ -184,6 +184,25 @@ static void test_missed_ticks(void **state)
 	assert_string_equal(told(), "5 \"event\",\"event\":\"missed\",\"data\":{\"ticks\":3}}\n");
 }
 
+/* The last ticks may be missed after the counter was read for the last time: the end mark says how many. */
+static void test_ticks_that_are_missed_at_the_end(void **state)
+{
+	struct pair memory[1];
+	char text[8];
+	struct pairs p;
+
+	(void)state;
+	put(2, 0, 0, 0);
+	tick(1);
+	put(2, 0, 0, 3);
+	tick(5);
+	told();
+	pairs_init(&p, memory, 1, text, sizeof(text));
+	pairs_num(&p, "missed", 70);
+	assert_int_equal(runlog_end(runlog, &p, NULL), 0);
+	assert_non_null(strstr(told(), "5 \"event\",\"event\":\"missed\",\"data\":{\"ticks\":67}}\n"));
+}
+
 static void test_an_end_closes_the_youngest_of_its_name(void **state)
 {
 	(void)state;
@@ -238,6 +257,20 @@ static void test_a_thread_ends_its_own_phase(void **state)
 		"32 \"phase\",\"name\":\"b\",\"seconds\":10}\n33 \"phase\",\"name\":\"b\",\"seconds\":10}\n");
 }
 
+/* Times of a recording that was made to harm. */
+static void test_all_of_time_fits(void **state)
+{
+	struct pairs none;
+	struct pair memory[1];
+	char text[8];
+
+	(void)state;
+	pairs_init(&none, memory, 1, text, sizeof(text));
+	assert_int_equal(runlog_event(runlog, 0, "phase.begin", &none), 0);
+	assert_int_equal(runlog_event(runlog, INT64_MAX, "phase.end", &none), 0);
+	assert_string_equal(told(), "9223372036 \"phase\",\"name\":\"\",\"seconds\":9223372036.855}\n");
+}
+
 /* As many as there is room for; the oldest is given up first. */
 static void test_too_many_phases_at_once(void **state)
 {
@@ -277,6 +310,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_throttling_is_told_when_it_begins_and_then_seldom, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missed_ticks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_all_of_time_fits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ticks_that_are_missed_at_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_end_closes_the_youngest_of_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_process_ends_its_own_phase, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_thread_ends_its_own_phase, setup, teardown),
