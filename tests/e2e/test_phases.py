@@ -48,9 +48,14 @@ def rows_of(recording, *options):
     return [{key.split(" [")[0]: value for key, value in row.items()} for row in csv.DictReader(io.StringIO(done.stdout.decode()))]
 
 
+def table_in(text):
+    """Lines of the table by phase that `show` prints, without the remarks that have a line of their own."""
+    return [line for line in text[text.index("by phase"):].splitlines() if not line.lstrip().startswith("(")]
+
+
 def test_the_table_of_the_summary(training):
-    text = run("show", training, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "200"}).stdout.decode()
-    table = text[text.index("by phase"):].splitlines()
+    text = run("show", training, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode()
+    table = table_in(text)
     assert re.fullmatch(r"by phase +wall +cpu +cores +peak mem +read +wrote.*", table[0])
     order = [row.split("  ")[1] if not row.startswith("    ") else row.strip().split("  ")[0] for row in table[1:5]]
     assert order == ["load", "train", "epoch ×3", "save"]
@@ -58,8 +63,6 @@ def test_the_table_of_the_summary(training):
     assert "each " in text and "±" in text
     plain = run("show", training, env={**os.environ, "LC_ALL": "C"}).stdout
     assert b"epoch x3" in plain and plain.isascii()
-    narrow = run("show", training, env={**os.environ, "COLUMNS": "60"}).stdout.decode()
-    assert "by phase" in narrow and "each " in narrow
 
 
 def test_every_output_has_the_same_numbers(training, tmp_path):
@@ -374,7 +377,7 @@ def test_ten_thousand_steps(tmp_path):
     (step,) = summary["phases"]
     assert step["name"] == "step" and step["repetitions"] == begun - summary["phases_ignored"] and begun > 4096
     assert len(step["occurrences"]) == 4096 and summary["phases_left_out"] == step["repetitions"] - 4096
-    assert b"not told one by one" in run("show", out).stdout
+    assert b"not told one by one" in b" ".join(run("show", out).stdout.split())
 
 
 # ---- reports ----
@@ -427,13 +430,13 @@ def whole(speaking):
 
 def cells(text):
     """Rows of the table by phase that `show` prints: cells as texts."""
-    table = text[text.index("by phase"):].splitlines()
+    table = table_in(text)
     titles = re.split(r"  +", table[0])
     return titles[1:], {row[0]: row[1:] for row in (re.split(r"  +", line.strip()) for line in table[1:3])}
 
 
 def test_the_table_of_reports(speaking, whole):
-    text = run("show", speaking, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "300"}).stdout.decode()
+    text = run("show", speaking, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode()
     titles, rows = cells(text)
     assert list(rows) == ["epoch ×8", "save"]
     each = re.search(r"each [^);]*± [\d.]+\w+", text)[0]
@@ -444,7 +447,7 @@ def test_the_table_of_reports(speaking, whole):
     for name, row in rows.items():
         row = row[: len(titles)]
         assert [name, *row] in [w[: len(row) + 1] for w in written], name
-        assert f"| {name} | {' | '.join(row)} |" in whole["md"], name
+        assert f"| {name} | {' | '.join(row)} |" in whole["md"].replace(r"\~", "~"), name
         assert any(line.startswith("".join([name, *row]).replace(" ", "")) for line in lines), name
     assert each in section and each in whole["md"] and any(each.replace(" ", "") in line for line in lines)
     assert lines.count("Byphase") == 1 and "Phases" not in lines
