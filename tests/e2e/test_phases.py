@@ -453,6 +453,18 @@ def test_the_table_of_reports(speaking, whole):
     assert lines.count("Byphase") == 1 and "Phases" not in lines
 
 
+def test_numbers_of_the_job_are_steps(speaking, whole, tmp_path):
+    """What was told holds until the next value: no slope anywhere, and none is said to be in the phase after it."""
+    panels = {p["id"]: p for p in json.loads(whole["json"])["panels"]}
+    assert panels["app-loss"]["lines"][0]["held"] and not panels["cpu"]["lines"][0]["held"]
+    assert " in " not in panels["app-loss"]["subtitle"] and " at " not in panels["app-loss"]["subtitle"]
+    picture = tmp_path / "loss.svg"
+    assert run("plot", "-o", picture, speaking, "app.loss").returncode == 0
+    line = max(re.findall(r'<path style="fill:none;stroke-width:1.5;[^"]*" d="([^"]*)"', picture.read_text()), key=len)
+    points = [tuple(map(float, point)) for point in re.findall(r"[ML] ([\d.]+) ([\d.]+)", line)]
+    assert len(points) > 3 and all(a == c or b == d for (a, b), (c, d) in zip(points, points[1:])), points
+
+
 def test_numbers_of_the_job_have_panels(whole):
     panels = {p["id"]: p for p in json.loads(whole["json"])["panels"]}
     assert {"app-loss", "app-step"} <= set(panels) and panels["app-loss"]["section"] == "app"
