@@ -61,7 +61,8 @@ bool add_phase_at(const struct phases *p, double from_s, double to_s, struct buf
 	}
 	if (!outer)
 		return false;
-	if (inner != outer)
+	/* Two that overlap under one name (subshells, threads) are not one in the other. */
+	if (strcmp(inner->name, outer->name) != 0)
 		buf_addf(out, "%s of ", inner->name);
 	add_repetition(p, outer, out);
 	return true;

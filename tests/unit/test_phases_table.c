@@ -216,6 +216,33 @@ static void test_no_remark_is_nothing(void **state)
 	summary_free(s);
 }
 
+/* Two that overlap under one name are not one in the other. */
+static void test_the_phase_of_a_moment(void **state)
+{
+	struct phase fold[] = {{.name = (char *)"step", .count = 3}, {.name = (char *)"inner", .count = 1}};
+	struct phase rep[] = {
+		{.name = (char *)"step 1", .number = 1, .begin_s = 0, .end_s = 10},
+		{.name = (char *)"step 1", .number = 2, .begin_s = 1, .end_s = 9},
+		{.name = (char *)"step 2", .number = 3, .begin_s = 10, .end_s = 20},
+		{.name = (char *)"inner", .fold = 1, .number = 1, .begin_s = 12, .end_s = 14},
+	};
+	const struct phases p = {.phase = fold, .nr = 2, .repetition = rep, .nr_repetitions = 4};
+	static const struct {
+		double at_s;
+		const char *name;
+	} row[] = {{5, "step 1"}, {13, "inner of step 2"}, {15, "step 2"}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct buf text;
+
+		buf_init(&text, 100);
+		assert_true(add_phase_at(&p, row[i].at_s, row[i].at_s, &text));
+		assert_string_equal((char *)text.data, row[i].name);
+		buf_release(&text);
+	}
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, maker_setup, maker_teardown)
@@ -225,6 +252,7 @@ int main(void)
 		T(test_remarks_stand_where_there_is_room),
 		T(test_columns_without_room),
 		T(test_no_remark_is_nothing),
+		T(test_the_phase_of_a_moment),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
