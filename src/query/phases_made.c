@@ -825,3 +825,19 @@ const struct phase *phases_find(const struct phases *p, const char *name)
 			return find_repetition(p, i, number);
 	return NULL;
 }
+
+double phases_since(const struct phases *p, const struct phase *of, double time_s)
+{
+	double since = NAN;
+
+	if (of->number)
+		return time_s >= of->begin_s && time_s <= of->end_s ? time_s - of->begin_s : NAN;
+	/* By begin: the last one counts. */
+	for (size_t i = 0; i < p->nr_repetitions; i++) {
+		const struct phase *rep = &p->repetition[i];
+
+		if (rep->fold == (size_t)(of - p->phase) && time_s >= rep->begin_s && time_s <= rep->end_s)
+			since = time_s - rep->begin_s;
+	}
+	return since;
+}

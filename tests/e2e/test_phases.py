@@ -65,6 +65,22 @@ def test_the_table_of_the_summary(training):
     assert b"epoch x3" in plain and plain.isascii()
 
 
+def test_time_since_the_start_of_a_phase(training):
+    """In the table of a series: of several repetitions, since the one in which a sample lies."""
+    spans = [(o["begin_s"], o["end_s"]) for o in by_name(show(training))["epoch"]["occurrences"]]
+    done = run("show", "--series", "tree.cores", "--csv", "--phase", "epoch", training)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert rows and list(rows[0]) == ["time_s", "phase_s", "tree.cores"]
+    for row in rows:
+        since = [float(row["time_s"]) - begin for begin, end in spans if begin <= float(row["time_s"]) <= end]
+        assert float(row["phase_s"]) == pytest.approx(since[-1], abs=1e-6) if since else row["phase_s"] == ""
+    (one,) = json.loads(run("show", "--series", "tree.cores", "--json", "--phase", "epoch#2", training).stdout)["recordings"]
+    assert one["columns"] == ["time_s", "phase_s", "tree.cores"]
+    assert all(0 <= point[1] == pytest.approx(point[0] - spans[1][0], abs=1e-6) for point in one["points"])
+    plain = run("show", "--series", "tree.cores", "--csv", training).stdout
+    assert plain.startswith(b"time_s,tree.cores\n")
+
+
 def test_every_output_has_the_same_numbers(training, tmp_path):
     phases = by_name(show(training))
     assert phases["epoch"]["repetitions"] == 3 and phases["epoch"]["parent"] == "train" and phases["epoch"]["depth"] == 1

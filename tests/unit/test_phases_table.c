@@ -233,6 +233,13 @@ static void test_the_phase_of_a_moment(void **state)
 	} row[] = {{5, "step 1"}, {13, "inner of step 2"}, {15, "step 2"}};
 
 	(void)state;
+	/* Since the beginning of the repetition that is on; of the overlapping ones, the younger. */
+	assert_near(phases_since(&p, &fold[0], 0.5), 0.5);
+	assert_near(phases_since(&p, &fold[0], 3), 2);
+	assert_near(phases_since(&p, &rep[0], 3), 3);
+	assert_near(phases_since(&p, &fold[1], 13.5), 1.5);
+	assert_true(isnan(phases_since(&p, &fold[1], 15)));
+	assert_true(isnan(phases_since(&p, &rep[2], 3)));
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
 		struct buf text;
 
