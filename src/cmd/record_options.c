@@ -19,6 +19,7 @@
 
 #define PRESET_NAME "{name}-{datetime}.tacho"
 #define PRESET_OF_RANK "{name}-{datetime}-rank{rank}.tacho"
+#define ENDING ".tacho"
 
 #define INTO(member) offsetof(struct record_options, member)
 
@@ -40,7 +41,8 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"the default name there; in an MPI job with several ranks the default name ends "
 			"in -rankN. Missing directories are created. If the file exists already, a name "
 			"with placeholders or in a directory gets a number (-2, -3 …, before the ending "
-			".tacho); a literal name is refused, unless --force is given."},
+			".tacho); a literal name is refused, unless --force is given. In an MPI job with several ranks "
+			"-rankN is added to a literal name."},
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "overwrite an existing recording",
 		.detail = "Replaces the file that --output names. Where the name has placeholders, a "
@@ -436,6 +438,23 @@ static int expand_preset(const struct output_names *names, struct buf *out, stru
 	return r < 0 ? r : out->err ? out->err : OUTPUT_MADE;
 }
 
+/* All ranks of a step are given the same name: each gets its own, so that none is refused. */
+static bool name_rank(struct buf *out)
+{
+	const char *rank = rank_of_several();
+	size_t end = strlen(ENDING);
+	bool ends = out->len > end && !memcmp(out->data + out->len - end, ENDING, end);
+
+	if (!rank)
+		return false;
+	if (ends)
+		out->len -= end;
+	buf_adds(out, "-rank");
+	add_safe(out, rank, false);
+	buf_adds(out, ends ? ENDING : "");
+	return !out->err;
+}
+
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err)
 {
 	struct stat st;
@@ -454,7 +473,7 @@ int output_path(const char *template, const struct output_names *names, struct b
 		return out->err;
 	if (out->len && out->data[out->len - 1] != '/') {
 		if (stat((const char *)out->data, &st) < 0 || !S_ISDIR(st.st_mode))
-			return r ? OUTPUT_FILLED : OUTPUT_LITERAL;
+			return r || name_rank(out) ? OUTPUT_FILLED : out->err ? out->err : OUTPUT_LITERAL;
 		buf_addch(out, '/');
 	}
 	return expand_preset(names, out, err);

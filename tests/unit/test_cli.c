@@ -720,7 +720,7 @@ static void assert_path(const char *template, const struct output_names *n, cons
 		!strcmp(template, "/tmp") || strstr(template, "dir/") || strstr(template, "{datetime}")
 			? OUTPUT_MADE
 			: strstr(template, "{name}") || strstr(template, "{host}") ||
-				strstr(template, "{jobid}")
+				strstr(template, "{jobid}") || strstr(expected, "-rank")
 			? OUTPUT_FILLED
 			: OUTPUT_LITERAL);
 	assert_string_equal((char *)out.data, expected);
@@ -794,6 +794,9 @@ static void test_output_names_of_batch_systems(void **state)
 	setenv("SLURM_PROCID", "0", 1);
 	assert_path("{jobid}.{rank}", &names, "77.3");
 	assert_path("/tmp", &names, "/tmp/make-20261115-193005-rank3.tacho");
+	/* All ranks are given one name: none of them is refused. */
+	assert_path("x.tacho", &names, "x-rank3.tacho");
+	assert_path("x", &names, "x-rank3");
 	setenv("PMI_SIZE", "1", 1);
 	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
 	unsetenv("PMI_SIZE");
