@@ -27,7 +27,7 @@ struct set {
 	bool asked;  /* the user named rows of it */
 	uint32_t next_id;
 	int64_t next_ns, next_medium_ns; /* when its tier is due, and rows of the medium tier */
-	int64_t sampled_ns;
+	int64_t sampled_ns, medium_ns;	 /* when they were read */
 };
 
 struct slot_id {

@@ -688,7 +688,7 @@ static void sample_node(struct engine *e, int64_t now)
 		struct set *set = &e->set[i];
 		int64_t before, after;
 		/* What was read a while ago is read once more at the end. */
-		bool end = e->last_tick && now - set->sampled_ns >= LAST_NS;
+		bool end = e->last_tick && now - MIN(set->sampled_ns, set->medium_ns) >= LAST_NS;
 
 		if (!set->usable || !set->collector->sample || (now < set->next_ns && !end))
 			continue;
@@ -697,9 +697,11 @@ static void sample_node(struct engine *e, int64_t now)
 		before = env_now(e->env, ENV_MONOTONIC);
 		set->ctx.medium = end || now >= set->next_medium_ns;
 		set->ctx.last = e->last_tick;
-		if (set->ctx.medium)
+		if (set->ctx.medium) {
+			set->medium_ns = now;
 			set->next_medium_ns =
 				now + 5 * NSEC_PER_SEC * e->feed.backoff - e->opt.interval_ns / 2;
+		}
 		set->collector->sample(set->state, &set->ctx);
 		after = env_now(e->env, ENV_MONOTONIC);
 		set->table.delay_ns = delay_of(e, set->collector, now, before, after);
