@@ -41,6 +41,8 @@ void draw_timeline(struct canvas *c);
 void timeline_caption(struct canvas *c); /* what the thickness means */
 
 void draw_bands(struct canvas *c);
+/* So many rows of names of phases stand above the plot; bands of further lanes are tints alone. */
+uint32_t canvas_lanes(const struct canvas *c);
 double bands_height(const struct canvas *c); /* of their names */
 void draw_marks(struct canvas *c);
 void draw_levels(struct canvas *c);

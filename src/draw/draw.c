@@ -161,9 +161,45 @@ double canvas_caption_y(const struct canvas *c)
 	return c->strip.y - canvas_line(c) * 0.4 - 5;
 }
 
+/* Phases that have no row for their names. */
+static size_t phases_unnamed(const struct canvas *c)
+{
+	size_t without = c->f->phases_left_out;
+
+	for (size_t i = 0; i < c->f->nr_bands; i++)
+		without += c->f->band[i].lane >= canvas_lanes(c);
+	return without;
+}
+
+static bool has_footnote(const struct canvas *c)
+{
+	return (c->f->footnote && *c->f->footnote) || phases_unnamed(c);
+}
+
+static void write_footnote(const struct canvas *c)
+{
+	const char *note = c->f->footnote ? c->f->footnote : "";
+	size_t without = phases_unnamed(c);
+	struct buf text;
+
+	buf_init(&text, 10000);
+	if (without)
+		buf_addf(&text, "%zu more %s%s", without,
+			without == 1 ? "phase is not named" : "phases are not named", *note ? "; " : "");
+	buf_adds(&text, note);
+	pen_write(&c->pen,
+		&(struct words){.text = (char *)text.data,
+			.x = c->all.x,
+			.y = c->all.y + c->all.h - 2,
+			.most = c->all.w,
+			.face = FACE_SMALL,
+			.color = pen_ink(&c->pen, INK_QUIET)});
+	buf_release(&text);
+}
+
 static void lay_out(struct canvas *c)
 {
-	double line = canvas_line(c), foot = c->f->footnote && *c->f->footnote ? line + 3 : 0, left, top;
+	double line = canvas_line(c), foot = has_footnote(c) ? line + 3 : 0, left, top;
 
 	top = face_size(&c->pen, FACE_TITLE) * 1.5 + subtitle_below(c) + 2;
 	top += canvas_has_caption(c) ? line + 6 : 8;
@@ -230,14 +266,8 @@ static void draw_titles(struct canvas *c)
 				.most = c->all.w,
 				.face = FACE_SMALL,
 				.color = pen_ink(&c->pen, INK_QUIET)});
-	if (c->f->footnote && *c->f->footnote)
-		pen_write(&c->pen,
-			&(struct words){.text = c->f->footnote,
-				.x = c->all.x,
-				.y = c->all.y + c->all.h - 2,
-				.most = c->all.w,
-				.face = FACE_SMALL,
-				.color = pen_ink(&c->pen, INK_QUIET)});
+	if (has_footnote(c))
+		write_footnote(c);
 }
 
 static void draw_grid(struct canvas *c)

@@ -19,20 +19,19 @@ static bool is_inside(const struct canvas *c, double time_s)
 
 /* ---- phases ---- */
 
-/* So many rows of names stand above the plot; bands of further lanes are tints alone. */
-static uint32_t named_lanes(const struct canvas *c)
+uint32_t canvas_lanes(const struct canvas *c)
 {
 	return MIN(c->f->nr_band_lanes, c->all.h > LANES_HEIGHT ? 3u : 2u);
 }
 
 double bands_height(const struct canvas *c)
 {
-	return named_lanes(c) * (canvas_line(c) + 1);
+	return canvas_lanes(c) * (canvas_line(c) + 1);
 }
 
 static void name_band(struct canvas *c, const struct chart_band *b, double left, double width)
 {
-	double line = canvas_line(c) + 1, top = c->plot.y - line * (named_lanes(c) - b->lane);
+	double line = canvas_line(c) + 1, top = c->plot.y - line * (canvas_lanes(c) - b->lane);
 
 	pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), b->odd ? 0.10 : 0.20);
 	pen_box(&c->pen, (struct rect){left, top, width, line});
@@ -59,7 +58,7 @@ void draw_bands(struct canvas *c)
 			continue;
 		pen_color(&c->pen, pen_ink(&c->pen, INK_BAND), (b->odd ? 0.035 : 0.09) / (b->lane ? 3 : 1));
 		pen_box(&c->pen, (struct rect){left, c->plot.y, width, c->plot.h});
-		if (c->strip.h > 0 && b->lane < named_lanes(c))
+		if (c->strip.h > 0 && b->lane < canvas_lanes(c))
 			name_band(c, b, left, width);
 	}
 }

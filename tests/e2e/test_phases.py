@@ -469,6 +469,18 @@ def test_the_table_of_reports(speaking, whole):
     assert lines.count("Byphase") == 1 and "Phases" not in lines
 
 
+@pytest.mark.skipif(not shutil.which("pdftotext"), reason="needs pdftotext (poppler-utils)")
+def test_phases_without_a_band_are_counted(tmp_path):
+    """Three rows of names have room for three phases at a time: a picture says how many have none."""
+    names = ["one", "two", "three", "four", "five"]
+    job = script("".join(f"tacho phase begin {name}; " for name in names) + "burn 0.2; " + "".join(f"tacho phase end {name}; " for name in names))
+    out, picture = tmp_path / "a.tacho", tmp_path / "a.pdf"
+    assert record(job, "-q", "-i", "50ms", output=out).returncode == 0
+    assert run("plot", "-o", picture, out, "tree.cores").returncode == 0
+    text = subprocess.run(["pdftotext", picture, "-"], capture_output=True, check=True).stdout.decode()
+    assert "2 more phases are not named" in text and "three" in text and "four" not in text
+
+
 def test_numbers_of_the_job_are_steps(speaking, whole, tmp_path):
     """What was told holds until the next value: no slope anywhere, and none is said to be in the phase after it."""
     panels = {p["id"]: p for p in json.loads(whole["json"])["panels"]}
