@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define EXPR_STEPS 96
-#define EXPR_NAMES 16
+#define EXPR_NAMES 18
 #define EXPR_NAME_SIZE 64
 #define EXPR_RATES 4
 

@@ -176,7 +176,7 @@ static bool has_footnote(const struct canvas *c)
 	return (c->f->footnote && *c->f->footnote) || phases_unnamed(c);
 }
 
-static void write_footnote(const struct canvas *c)
+static void write_footnote(struct canvas *c)
 {
 	const char *note = c->f->footnote ? c->f->footnote : "";
 	size_t without = phases_unnamed(c);
