@@ -46,6 +46,7 @@ static int rows_reserve(struct rows *r, uint32_t nr)
 		ARRAY_RESIZE(r->busy, nr) < 0 || ARRAY_RESIZE(r->look, nr) < 0 ||
 		ARRAY_RESIZE(r->news, nr) < 0)
 		return -ENOMEM;
+	memset(r->grown + cap * rates, 0, (nr - cap) * rates * sizeof(*r->grown));
 	for (uint32_t i = cap; i < nr; i++) {
 		r->value[i] = NAN;
 		r->id[i] = ROW_FREE;

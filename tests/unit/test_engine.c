@@ -509,6 +509,26 @@ static void check_stretched(double end, unsigned missed, unsigned skipped, unsig
 	env_free(jumpy.inner);
 }
 
+/* Also of a source of which the other rows were read just before. */
+static void test_rows_of_the_medium_tier_are_read_at_the_end(void **state)
+{
+	static const char *const metrics[] = {"tree"};
+	const struct set *set;
+
+	(void)state;
+	jump_from_zero(metrics, ARRAY_SIZE(metrics), &sink);
+	set = &witness.engine->set[schema_find_domain(engine_schema(witness.engine), DOMAIN_TREE)];
+	jumpy.now_ns = NSEC_PER_SEC;
+	engine_due(witness.engine);
+	assert_int_equal(set->sampled_ns, NSEC_PER_SEC);
+	assert_int_equal(set->medium_ns, 0);
+	jumpy.now_ns += NSEC_PER_MSEC;
+	engine_last_tick(witness.engine);
+	assert_int_equal(set->medium_ns, jumpy.now_ns);
+	finish(NULL);
+	env_free(jumpy.inner);
+}
+
 static void test_ticks_that_are_left_out_are_not_missed(void **state)
 {
 	(void)state;
@@ -548,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_the_time_of_a_tick_is_that_of_its_totals),
 		cmocka_unit_test(test_what_the_job_tells_leaves_no_tick_out),
 		cmocka_unit_test(test_ticks_that_are_left_out_are_not_missed),
+		cmocka_unit_test(test_rows_of_the_medium_tier_are_read_at_the_end),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
