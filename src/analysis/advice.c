@@ -24,8 +24,6 @@
 /* Of the limit at which it was killed. */
 #define MEMORY_AFTER_OOM 1.5
 #define TIME_ROOM 0.25
-/* A tenth of a core more than a whole number is a helper process, not a core to ask for. */
-#define CORES_TOLERANCE 0.1
 
 struct needs {
 	size_t hosts, tasks; /* tasks 0: not known */
@@ -156,11 +154,11 @@ static bool needs_of(const struct look *l, struct needs *ret)
 
 	*ret = (struct needs){.cores_seen = NAN, .memory_seen = NAN, .time_s = NAN, .tasks = tasks_of(first)};
 	ret->oom = found_has(l, "oom");
-	ret->cores_kept = ret->oom || found_has(l, "starved") || found_has(l, "throttled");
+	ret->cores_kept = cores_not_shown(l);
 	for (size_t i = 0; i < nr_parts(l); i++)
 		if (is_first_of_host(l->run, i))
 			add_host(l, i, ret);
-	ret->cores = MAX(whole_up(ret->cores_seen - (ret->cores_kept ? 0 : CORES_TOLERANCE)), 1);
+	ret->cores = ret->cores_kept ? MAX(whole_up(ret->cores_seen), 1) : cores_to_ask(ret->cores_seen);
 	ret->memory = memory_needed(ret);
 	if (!ret->oom && first->mode && !strcmp(first->mode, "run"))
 		ret->time_s = round_up_to(time, time <= 3600 ? 300 : time <= 36000 ? 900 : 3600);
@@ -205,7 +203,7 @@ static const char *size_shown(char out[static UNITS_SIZE], double bytes, const c
 
 static double cores_of_task(const struct needs *n)
 {
-	return MAX(whole_up(n->cores_all / (double)n->tasks - CORES_TOLERANCE), 1);
+	return cores_to_ask(n->cores_all / (double)n->tasks);
 }
 
 /* What a node must have so that its tasks fit. */

@@ -22,6 +22,7 @@ struct chart_curve {
 	const float *mean, *low, *high; /* NAN: nothing there. low and high may be mean itself */
 	uint32_t color;			/* index into the palette, taken modulo its size; or CHART_OTHERS */
 	bool dashed, filled;
+	bool held;	      /* each value holds until the next one: steps instead of slopes */
 	double average, most; /* for the legend; NAN: not told */
 };
 

@@ -35,10 +35,12 @@ struct charts_sum {
 
 #define NO_SUM ((struct charts_sum){NAN, NAN, NAN, NAN})
 
+/* A number that the job told is older than its first sample: that may be in the phase after it. */
 static struct charts_sum sum_of_curve(const struct draft *d, size_t i)
 {
-	return (struct charts_sum){
-		d->curve[i].average, d->curve[i].most, d->source[i].most_at_s, d->source[i].drawn_most};
+	double at_s = d->curve[i].held ? NAN : d->source[i].most_at_s;
+
+	return (struct charts_sum){d->curve[i].average, d->curve[i].most, at_s, d->source[i].drawn_most};
 }
 
 /* Of curves upon one another, as drawn: all of a node stand on one axis. What was read of the sum itself is

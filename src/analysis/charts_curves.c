@@ -6,6 +6,7 @@
  * means alone: ranges of several curves do not add up to a range. */
 #include "analysis/charts_internal.h"
 
+#include "query/told.h"
 #include "text/words.h"
 
 #include <math.h>
@@ -102,7 +103,8 @@ struct chart_curve curve_of_line(
 		.color = color,
 		.average = line->average > whole ? whole : line->average,
 		.most = line->most > whole ? whole : line->most,
-		.filled = d->p->row->filled};
+		.filled = d->p->row->filled,
+		.held = told_is(d->s->curves->column[line->query].name)};
 }
 
 void draft_add(struct draft *d, const struct curves_line *line, const char *name, uint32_t color)

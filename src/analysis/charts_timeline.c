@@ -65,7 +65,7 @@ static int lives_gather(struct lives *l)
 	const struct analysis *s = l->d->s;
 	double offset = s->curves->node[l->d->node].offset_s;
 
-	l->item = owned_alloc(l->d->m, s->processes->nr + 1, sizeof(*l->item));
+	l->item = calloc(s->processes->nr + 1, sizeof(*l->item));
 	if (!l->item)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->processes->nr; i++) {
@@ -210,38 +210,47 @@ static size_t fold_lives(struct lives *l, struct chart_span *span, uint32_t curv
 	return nr;
 }
 
-int draft_spans(struct draft *d)
+static int lives_spans(struct lives *l)
 {
-	struct lives l = {.d = d, .gap_s = (d->s->to_s - d->s->from_s) * GAP};
+	struct draft *d = l->d;
 	struct chart_span *span;
 	uint32_t others;
 	size_t nr = 0;
 
-	d->nr = 0;
-	if (lives_gather(&l) < 0)
-		return -ENOMEM;
-	lives_rank(&l);
-	if (!l.nr)
-		return 0;
-	qsort(l.item, l.nr, sizeof(*l.item), by_weight);
-	lives_place(&l);
-	lanes_order(&l);
-	others = lives_curves(&l);
+	qsort(l->item, l->nr, sizeof(*l->item), by_weight);
+	lives_place(l);
+	lanes_order(l);
+	others = lives_curves(l);
 	/* Folded bars are further apart than the gap. */
-	span = owned_alloc(d->m, l.placed + (size_t)(1 / GAP) + 2, sizeof(*span));
+	span = owned_alloc(d->m, l->placed + (size_t)(1 / GAP) + 2, sizeof(*span));
 	if (!span)
 		return -ENOMEM;
-	for (; nr < l.placed; nr++)
+	for (; nr < l->placed; nr++)
 		span[nr] = (struct chart_span){
-			.name = process_label(d->m, &d->s->processes->row[l.item[nr].row]),
-			.from_s = l.item[nr].from_s,
-			.to_s = l.item[nr].to_s,
-			.curve = l.item[nr].curve,
-			.lane = l.item[nr].lane,
-			.color = color_of(d->s, l.item[nr].rank)};
-	nr += fold_lives(&l, span + nr, others);
+			.name = process_label(d->m, &d->s->processes->row[l->item[nr].row]),
+			.from_s = l->item[nr].from_s,
+			.to_s = l->item[nr].to_s,
+			.curve = l->item[nr].curve,
+			.lane = l->item[nr].lane,
+			.color = color_of(d->s, l->item[nr].rank)};
+	nr += fold_lives(l, span + nr, others);
 	d->chart.span = span;
 	d->chart.nr_spans = nr;
-	d->chart.nr_lanes = l.nr_lanes + (l.nr > l.placed);
+	d->chart.nr_lanes = l->nr_lanes + (l->nr > l->placed);
 	return d->m->failed ? -ENOMEM : 0;
+}
+
+int draft_spans(struct draft *d)
+{
+	struct lives l = {.d = d, .gap_s = (d->s->to_s - d->s->from_s) * GAP};
+	int r;
+
+	d->nr = 0;
+	r = lives_gather(&l);
+	if (r >= 0)
+		lives_rank(&l);
+	if (r >= 0 && l.nr)
+		r = lives_spans(&l);
+	free(l.item);
+	return r;
 }

@@ -174,6 +174,19 @@ const char *name_shown(char out[static NAME_SIZE], const void *bytes, size_t len
 	return out;
 }
 
+/* A tenth of a core more than a whole number is a helper process, not a core to ask for. */
+#define CORES_TOLERANCE 0.1
+
+double cores_to_ask(double used)
+{
+	return MAX(whole_up(used - CORES_TOLERANCE), 1);
+}
+
+bool cores_not_shown(const struct look *l)
+{
+	return found_has(l, "oom") || found_has(l, "starved") || found_has(l, "throttled");
+}
+
 const char *cores_shown(char out[static UNITS_SIZE], double cores)
 {
 	char number[UNITS_SIZE];

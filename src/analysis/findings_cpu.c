@@ -18,34 +18,43 @@
 
 /* ---- used against given ---- */
 
-/* `wanted` is what the job would have used had others not been there. */
-static void say_why_few(
-	struct look *l, struct finding *f, double used, double wanted, double given, double p95)
+struct few_cores {
+	double used, given;
+	double wanted; /* what the job would have used had others not been there */
+	double p95;    /* of the cores in use; where it is not known, the peak */
+	bool sure;     /* nothing held it back */
+};
+
+/* What to ask for is said where the advice says the same. */
+static void say_why_few(struct look *l, struct finding *f, const struct few_cores *c)
 {
-	if (wanted < 0.3)
+	if (c->wanted < 0.3)
 		found_say(l, f,
 			"The job hardly computed: it slept, or waited for input, disks or other processes.");
-	else if (p95 >= 0.75 * given)
+	else if (c->p95 >= 0.75 * c->given)
 		found_say(l, f,
 			"At times %s were in use: the work is there, in parts of the run. See in the plot "
 			"where few are busy.",
-			cores_shown(SHOWN, p95));
-	else if (wanted <= ONE_CORE_HIGH && !(p95 > ONE_CORE_HIGH + 0.1))
-		found_say(l, f,
-			"%s. Ask for one, or tell it how many to use (OMP_NUM_THREADS, -j, mpirun -np).",
-			used >= ONE_CORE_LOW
+			cores_shown(SHOWN, c->p95));
+	else if (c->wanted <= ONE_CORE_HIGH && !(cores_to_ask(c->p95) > 1))
+		found_say(l, f, "%s.%s",
+			c->used >= ONE_CORE_LOW
 				? "One core was busy nearly all the time: the program runs serially"
-				: wanted >= ONE_CORE_LOW
+				: c->wanted >= ONE_CORE_LOW
 				? "It had work for one core nearly all the time: the program runs serially"
 				: "It never had work for more than about one core, and part of the time for "
-				  "none: it slept, or waited for input, disks or other processes");
-	else if (!isnan(p95))
-		found_say(l, f,
-			"95 %% of the time no more than %s were in use. Ask for so many, or start more "
-			"threads or processes.",
-			cores_shown(SHOWN, p95));
-	else
+				  "none: it slept, or waited for input, disks or other processes",
+			c->sure ? " Ask for one, or tell it how many to use (OMP_NUM_THREADS, -j, mpirun "
+				  "-np)."
+				: "");
+	else if (!isnan(c->p95))
+		found_say(l, f, "95 %% of the time no more than %s were in use.%s",
+			cores_shown(SHOWN, c->p95),
+			c->sure ? " Ask for so many, or start more threads or processes." : "");
+	else if (c->sure)
 		found_say(l, f, "Ask for fewer, or start more threads or processes.");
+	if (!c->sure)
+		found_say(l, f, "How many it can use is not sure, since it was held back.");
 }
 
 void look_cores(struct look *l)
@@ -69,7 +78,12 @@ void look_cores(struct look *l)
 	if (well)
 		found_say(l, f, "The job used well the CPUs that it was given.");
 	else
-		say_why_few(l, f, used, wanted, given, p95);
+		say_why_few(l, f,
+			&(struct few_cores){.used = used,
+				.given = given,
+				.wanted = wanted,
+				.p95 = isnan(p95) ? figure_of(l->run, FIG_PEAK_CORES) : p95,
+				.sure = !cores_not_shown(l)});
 	if (!well && !granted)
 		found_say(l, f, "The cores were the machine's: no limit was set.");
 	found_figures(l, f, l->run, FIG_MEAN_CORES, FIG_LIMIT_CPUS, FIG_PEAK_CORES);

@@ -182,6 +182,9 @@ static double memory_at(const struct curve *c, double time_s)
 	return low ? (double)c->line->mean[low - 1] : NAN;
 }
 
+/* The sample that an edge asks for comes right after it. */
+#define EDGE_S 0.02
+
 /* By so much all repetitions of a phase together raised the memory of the job, each from its begin to its
  * end. */
 static double raised_in(const struct phases *p, size_t fold, const struct curve *c)
@@ -190,7 +193,9 @@ static double raised_in(const struct phases *p, size_t fold, const struct curve 
 
 	for (size_t i = 0; i < p->nr_repetitions; i++) {
 		const struct phase *rep = &p->repetition[i];
-		double grew = rep->fold == fold ? memory_at(c, rep->end_s) - memory_at(c, rep->begin_s) : 0;
+		double grew = rep->fold != fold
+			? 0
+			: memory_at(c, rep->end_s + EDGE_S) - memory_at(c, rep->begin_s + EDGE_S);
 
 		sum += isfinite(grew) ? grew : 0;
 	}

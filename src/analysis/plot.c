@@ -10,6 +10,7 @@
 #include "query/length.h"
 #include "query/process_table.h"
 #include "query/series.h"
+#include "query/told.h"
 #include "text/words.h"
 #include "analysis/analysis.h"
 #include "analysis/axis.h"
@@ -308,7 +309,8 @@ static int curve_of(struct maker *m, struct curves_line *l, bool several, struct
 		.low = l->low,
 		.high = l->high,
 		.average = l->average,
-		.most = l->most};
+		.most = l->most,
+		.held = told_is(m->p->curves->column[l->query].name)};
 	return ret->name ? 0 : -ENOMEM;
 }
 
@@ -467,14 +469,9 @@ static int say_unknown(struct maker *m, const struct curves_column *column)
 }
 
 /* The job's own numbers mean a thing each: what has no unit may still be a loss and a step. */
-static bool is_own(const struct curves_column *c)
-{
-	return str_starts(c->name, "app.");
-}
-
 static bool same_axis(const struct curves_column *a, const struct curves_column *b)
 {
-	if (is_own(a) || is_own(b))
+	if (told_is(a->name) || told_is(b->name))
 		return a == b;
 	return a->unit == b->unit && a->per_second == b->per_second;
 }

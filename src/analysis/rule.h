@@ -173,4 +173,8 @@ bool found_has(const struct look *l, const char *id);
 const char *name_shown(char out[static NAME_SIZE], const void *bytes, size_t len);
 /* "1 core", "3.2 cores". */
 const char *cores_shown(char out[static UNITS_SIZE], double cores);
+/* How many to ask for, when so many were in use 95 % of the time: findings and advice say the same. */
+double cores_to_ask(double used);
+/* The run could not show how many cores it can use: then those that it was given are right. */
+bool cores_not_shown(const struct look *l);
 #endif

@@ -10,9 +10,11 @@
 
 extern const struct cmd cmd_attach;
 
-/* A batch job that has no processes yet is tried again: this many times, at this interval. */
-#define JOB_TRIES 5
-#define TRY_NS (5 * NSEC_PER_SEC)
+/* So long a batch job that has no processes yet is waited for. What is not there is tried so often again, but
+ * at this interval at least. */
+#define JOB_WAIT_NS (20 * NSEC_PER_SEC)
+#define TRIES_LEAST 4
+#define TRY_NS NSEC_PER_SEC
 
 struct attach_args {
 	struct record_options record;
@@ -22,7 +24,7 @@ struct attach_args {
 static const struct opt attach_opts[] = {
 	{0, "wait", "TIME", OPT_TEXT, offsetof(struct attach_args, wait), .not_from_env = true,
 		.help = "how long to wait for a target that does not exist yet",
-		.detail = "Default: match: waits without limit, a job for 20 s (5 tries, 5 s apart), the "
+		.detail = "Default: match: waits without limit, a job for 20 s, the "
 			  "others not at all. 0 means not at all."},
 };
 
@@ -64,9 +66,10 @@ static void add_scopes(struct recording *r, int argc, char **argv)
 static void open_scope(struct recording *r, const struct attach_args *a, unsigned i)
 {
 	bool is_job = r->scopes.scope[i].kind == SCOPE_JOB;
-	int64_t wait = wait_ns(a, is_job ? (JOB_TRIES - 1) * TRY_NS : 0);
+	int64_t wait = wait_ns(a, is_job ? JOB_WAIT_NS : 0);
 	int64_t now = env_now(r->env, ENV_MONOTONIC), until = now + wait;
-	int64_t step = MIN(TRY_NS, MAX(wait / (JOB_TRIES - 1), 1));
+	int64_t step = MIN(TRY_NS, MAX(wait / TRIES_LEAST, 1));
+	bool told = false;
 	struct buf err;
 	int e;
 
@@ -78,8 +81,9 @@ static void open_scope(struct recording *r, const struct attach_args *a, unsigne
 		/* With --wait, being in no job may change too, when a launcher is about to start. */
 		if ((e != -ESRCH && !(e == -ENOENT && a->wait)) || now >= until)
 			break;
-		if (!r->opt->quiet)
-			warning("%s; trying again in %.3g s", (char *)err.data, (double)step / 1e9);
+		if (!r->opt->quiet && !told)
+			warning("%s; trying again for %.3g s", (char *)err.data, (double)wait / 1e9);
+		told = true;
 		buf_release(&err);
 	}
 	if (e < 0)

@@ -122,7 +122,7 @@ const struct phase *phase_of(const struct cmd *cmd, const struct phases *all, co
 		all->nr > PHASES_NAMED ? "…" : "");
 }
 
-static void phase_range(
+static struct summary *phase_range(
 	const struct cmd *cmd, const struct run *run, const char *name, double *ret_from_s, double *ret_to_s)
 {
 	struct summary *s = NULL;
@@ -137,19 +137,29 @@ static void phase_range(
 	*ret_to_s = p->end_s;
 	if (!(p->end_s > p->begin_s))
 		usage(cmd, "--phase: '%s' began and ended at the same time", name);
-	summary_free(s);
 	buf_release(&err);
+	return s;
 }
 
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s)
 {
+	struct summary *phases;
+
+	range_of_phase(cmd, run, args, ret_from_s, ret_to_s, &phases);
+	summary_free(phases);
+}
+
+void range_of_phase(const struct cmd *cmd, const struct run *run, const struct range_args *args,
+	double *ret_from_s, double *ret_to_s, struct summary **ret_phases)
+{
 	const char *to_name = args->to_name ? args->to_name : "--to";
 
+	*ret_phases = NULL;
 	if (args->phase) {
 		if (args->from || args->to)
 			usage(cmd, "--phase, or --from and %s: not both", to_name);
-		phase_range(cmd, run, args->phase, ret_from_s, ret_to_s);
+		*ret_phases = phase_range(cmd, run, args->phase, ret_from_s, ret_to_s);
 		return;
 	}
 	*ret_from_s = time_of(cmd, run, "--from", args->from);

@@ -30,6 +30,10 @@ bool is_moment(const char *text);
  * program. For shares of the whole the length of the run is read first, for a phase its summary. */
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s);
+/* The same; *ret_phases is the summary that has the phase, NULL where none was asked for. */
+struct summary;
+void range_of_phase(const struct cmd *cmd, const struct run *run, const struct range_args *args,
+	double *ret_from_s, double *ret_to_s, struct summary **ret_phases);
 /* The phase of that name, or one repetition of it: without one the program ends. `all` is NULL where the job
  * told of none. */
 struct phases;

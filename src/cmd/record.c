@@ -160,6 +160,8 @@ static void make_file(struct recording *r, const char *command, pid_t pid)
 	if (e == 0)
 		e = store_create((char *)r->path.data, naming[kind] | (r->opt->force ? force[kind] : 0),
 			&r->sink.store);
+	if (e == -EEXIST && kind == OUTPUT_LITERAL && !r->opt->force && output_add_rank(&r->path))
+		e = store_create((char *)r->path.data, STORE_NUMBER, &r->sink.store);
 	if (e < 0)
 		r->group = cgroup_remove(r->group); /* no process will enter it */
 	if (err.len)
@@ -372,6 +374,24 @@ static bool file_says_finished(struct recording *r)
 	return n == (ssize_t)sizeof(text) && !memcmp(text, finished, sizeof(text));
 }
 
+static bool waits_for_us(void *arg, pid_t pid)
+{
+	struct recording *r = arg;
+
+	return scopes_wait_for_us(&r->scopes, pid);
+}
+
+/* What is left of the batch job waits for us: seen after two samples, since its script may be about to start
+ * something. */
+static bool job_only_waits(struct recording *r)
+{
+	if (r->waits_seen == engine_taken(r->engine))
+		return false;
+	r->waits_seen = engine_taken(r->engine);
+	r->waits = engine_every(r->engine, waits_for_us, r) ? r->waits + 1 : 0;
+	return r->waits > 1;
+}
+
 static const char *ended(struct recording *r)
 {
 	int status;
@@ -382,8 +402,10 @@ static const char *ended(struct recording *r)
 		return "signal";
 	if (file_says_finished(r))
 		return "until-file";
+	if (r->attach && !scopes_end(&r->scopes))
+		return NULL;
 	if (r->attach)
-		return engine_is_running(r->engine) || !scopes_end(&r->scopes) ? NULL : "attach-end";
+		return !engine_is_running(r->engine) || job_only_waits(r) ? "attach-end" : NULL;
 	if (!engine_root_ended(r->engine, &status))
 		return NULL;
 	/* Processes of other targets may run longer than the command: they are not waited for. */
@@ -413,10 +435,12 @@ static void on_root_end(struct recording *r, unsigned i)
 /* Waits for a signal or the end of an attached root, at most until the instant. */
 static void wait_until(struct recording *r, int64_t until)
 {
-	int64_t left = MAX(until - env_now(r->env, ENV_MONOTONIC), 0);
+	int64_t now = env_now(r->env, ENV_MONOTONIC);
+	bool deaf = r->over || now < r->deaf_ns;
+	int64_t left = MAX((deaf && !r->over ? MIN(until, r->deaf_ns) : until) - now, 0);
 	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
 	struct pollfd fd[2 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN},
-		{.fd = r->over ? -1 : r->socket.fd, .events = POLLIN}};
+		{.fd = deaf ? -1 : r->socket.fd, .events = POLLIN}};
 
 	for (unsigned i = 0; i < r->nr_pidfds; i++)
 		fd[2 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};

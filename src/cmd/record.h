@@ -28,12 +28,16 @@ struct recording {
 	struct job_socket socket; /* where the job tells of its phases and marks */
 	struct log_watch watch;	  /* its logs */
 	int64_t watch_ns;	  /* when they are looked at again */
+	int64_t deaf_ns;	  /* until then messages wait: they come in a flood */
 	bool at_edge;		  /* a phase has begun or ended just now */
 	int share_error;	  /* of cgroup_share() */
 	struct buf path;
 	int argc, nr_targets; /* the command of run; the targets of attach */
 	char **argv, **targets;
 	bool attach, wait_for_tree;
+	uint64_t waits_seen;   /* the sample after which the job's processes were last asked whether they wait
+				  for us */
+	unsigned waits;	       /* and how often in a row all did */
 	bool others_hidden;    /* a target names processes that /proc does not show us */
 	struct redact *redact; /* secrets in command lines */
 	bool command_blanked;  /* one was in the job's own command line, which is that of a process, too */

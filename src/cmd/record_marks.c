@@ -107,9 +107,18 @@ static void sample_edge(struct recording *r)
 	r->at_edge = false;
 }
 
+/* In a flood messages are read several at once: each time the recorder wakes up it may take a CPU from the
+ * job. The kernel keeps ten of them, on most machines, so that most still find room. */
+#define FLOOD_MESSAGES 1000 /* in a second */
+#define FLOOD_PAUSE_NS (50 * NSEC_PER_USEC)
+
 void record_hear(struct recording *r)
 {
-	job_socket_read(&r->socket, env_now(r->env, ENV_MONOTONIC), is_member, take, r);
+	int64_t now = env_now(r->env, ENV_MONOTONIC);
+
+	job_socket_read(&r->socket, now, is_member, take, r);
+	if (r->socket.read > FLOOD_MESSAGES)
+		r->deaf_ns = now + FLOOD_PAUSE_NS;
 	engine_heard(r->engine);
 	sample_edge(r);
 }

@@ -19,6 +19,7 @@
 
 #define PRESET_NAME "{name}-{datetime}.tacho"
 #define PRESET_OF_RANK "{name}-{datetime}-rank{rank}.tacho"
+#define ENDING ".tacho"
 
 #define INTO(member) offsetof(struct record_options, member)
 
@@ -40,7 +41,8 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"the default name there; in an MPI job with several ranks the default name ends "
 			"in -rankN. Missing directories are created. If the file exists already, a name "
 			"with placeholders or in a directory gets a number (-2, -3 …, before the ending "
-			".tacho); a literal name is refused, unless --force is given."},
+			".tacho); a literal name is refused, unless --force is given. All ranks of an MPI job may "
+			"be given one literal name: -rankN is added to it where it exists already."},
 	{'f', "force", NULL, OPT_FLAG, INTO(force), .not_from_env = true,
 		.help = "overwrite an existing recording",
 		.detail = "Replaces the file that --output names. Where the name has placeholders, a "
@@ -458,4 +460,20 @@ int output_path(const char *template, const struct output_names *names, struct b
 		buf_addch(out, '/');
 	}
 	return expand_preset(names, out, err);
+}
+
+bool output_add_rank(struct buf *out)
+{
+	const char *rank = rank_of_several();
+	size_t end = strlen(ENDING);
+	bool ends = out->len > end && !memcmp(out->data + out->len - end, ENDING, end);
+
+	if (!rank)
+		return false;
+	if (ends)
+		out->len -= end;
+	buf_adds(out, "-rank");
+	add_safe(out, rank, false);
+	buf_adds(out, ends ? ENDING : "");
+	return !out->err;
 }

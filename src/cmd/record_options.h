@@ -64,4 +64,7 @@ enum output_kind { OUTPUT_LITERAL, OUTPUT_FILLED, OUTPUT_MADE };
  * '_'. A path that ends in '/' or is an existing directory gets the preset name within. enum output_kind, or
  * -EINVAL with a message in err. */
 int output_path(const char *template, const struct output_names *names, struct buf *out, struct buf *err);
+/* x.tacho becomes x-rank3.tacho: all ranks of a job may be given one literal name. False: we are the only
+ * one. */
+bool output_add_rank(struct buf *path);
 #endif

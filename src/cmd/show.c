@@ -244,15 +244,21 @@ static int show_series(const struct run *run, const struct show_args *args)
 		.per_instance = query.per_instance,
 		.utf8 = locale_is_utf8()};
 	const struct series_taker taker = {.take = take_piece};
+	struct summary *phases;
 	struct buf err;
 	int r;
 
-	range_of(&cmd_show, run, &args->range, &query.from_s, &query.to_s);
+	range_of_phase(&cmd_show, run, &args->range, &query.from_s, &query.to_s, &phases);
+	if (phases) {
+		page.phases = phases->phases;
+		page.phase = phases_find(phases->phases, args->range.phase);
+	}
 	buf_init(&err, 8192);
 	r = series_pour(run, &query, &page, &taker, &err);
 	if (r < 0)
 		error("%s", err.len ? (char *)err.data : strerror(-r));
 	buf_release(&err);
+	summary_free(phases);
 	if (r == -ENOENT || r == -EINVAL)
 		return EXIT_USAGE;
 	return r < 0 ? EXIT_TROUBLE : r;

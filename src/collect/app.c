@@ -1,6 +1,6 @@
-/* The job's own numbers as metrics: see app.h. The columns are there from the start, since the schema of a
- * recording cannot grow; the one instance, `job`, says what they are called (`told`), and says it again when
- * there are more. Without a number nothing is written. */
+/* The job's own numbers as metrics: see app.h. The columns are in the schema before the first number, since
+ * the schema of a recording cannot grow; the one instance, `job`, says what they are called (`told`), and
+ * says it again when there are more. Without a number nothing is written. */
 #include "collect/app.h"
 
 #include "collect/collector.h"

@@ -16,8 +16,8 @@ const struct collector *const collectors[] = {
 	&collector_tree,
 	&collector_limits,
 	&collector_perf,
+	/* up to here: collectors_of_job */
 	&collector_app,
-	/* from here on: collectors_of_job */
 	&collector_group,
 	&collector_cpu,
 	&collector_frequency,
@@ -45,7 +45,7 @@ const struct collector *const collectors[] = {
 	NULL,
 };
 
-const size_t collectors_of_job = 5;
+const size_t collectors_of_job = 4;
 
 const struct collector *collector_find(const char *name)
 {

@@ -191,20 +191,14 @@ static void add_bar(struct html *h)
 
 static int add_script(struct html *h)
 {
-	struct buf json;
 	int r;
 
 	if (!h->live)
 		return 0;
 	/* Made to stand here: nothing in it can end the element. */
-	buf_init(&json, DATA_MAX);
-	r = page_data(h->s, h->charts, &json);
-	if (r >= 0) {
-		buf_adds(h->out, "<script type=\"application/json\" id=\"data\">");
-		buf_add(h->out, json.data, json.len);
-		buf_addf(h->out, "</script>\n<script>%s</script>\n", embedded_page.script);
-	}
-	buf_release(&json);
+	buf_adds(h->out, "<script type=\"application/json\" id=\"data\">");
+	r = page_data(h->s, h->charts, h->out);
+	buf_addf(h->out, "</script>\n<script>%s</script>\n", embedded_page.script);
 	return r;
 }
 

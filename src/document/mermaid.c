@@ -79,12 +79,14 @@ static struct mermaid_unit unit_of(const struct chart *c, double most)
 	return u;
 }
 
-/* Means over parts of the time that are equally long, and the most of each; false: nothing is known. */
+/* Means over parts of the time that are equally long, and the most of each; false: nothing is known. A part
+ * in which there is no point is like the one before it; where there are points and nothing is known, areas
+ * are empty (the process was not there) and lines have a gap. */
 static bool reduce(const struct chart *c, const struct chart_curve *curve, size_t nr, double *mean,
 	double *most, bool *ret_gaps)
 {
 	double width = (c->to_s - c->from_s) / (double)(nr - 1);
-	size_t count[POINTS_MOST] = {0}, first = nr;
+	size_t count[POINTS_MOST] = {0}, seen[POINTS_MOST] = {0}, first = nr;
 
 	for (size_t i = 0; i < nr; i++)
 		mean[i] = 0, most[i] = NAN;
@@ -92,7 +94,10 @@ static bool reduce(const struct chart *c, const struct chart_curve *curve, size_
 		double at = (curve->time_s[i] - c->from_s) / width + 0.5;
 		size_t k = at >= 0 && at < (double)nr ? (size_t)at : nr;
 
-		if (k == nr || !isfinite(curve->mean[i]))
+		if (k == nr)
+			continue;
+		seen[k]++;
+		if (!isfinite(curve->mean[i]))
 			continue;
 		mean[k] += (double)curve->mean[i];
 		count[k]++;
@@ -104,11 +109,11 @@ static bool reduce(const struct chart *c, const struct chart_curve *curve, size_
 			mean[i] /= (double)count[i];
 			continue;
 		}
-		if (c->form == CHART_STACKED) {
+		if (c->form == CHART_STACKED && (seen[i] || !i)) {
 			mean[i] = most[i] = 0;
 			continue;
 		}
-		*ret_gaps = true;
+		*ret_gaps |= seen[i] > 0;
 		mean[i] = i ? mean[i - 1] : 0;
 		most[i] = i ? most[i - 1] : NAN;
 	}
@@ -318,8 +323,8 @@ bool mermaid_phases(const struct run_events *events, const char *const *host, do
 				buf_addch(out, '\n');
 			}
 			first = false;
-			/* The number stands before the name, which may be a word of Mermaid's own. */
-			buf_addf(out, "  %zu ", order[i] + 1);
+			/* Before the name stands a space without width: it may be a word of Mermaid's own. */
+			buf_adds(out, "  \u200b");
 			add_plain(out, phase->label);
 			buf_addf(out, " : %.0f, %.0fms\n", known_max(phase->time_s * 1000, 0),
 				known_max(ms, 1));

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DATA_MAX (1UL << 30)
 #define EVENTS_MAX 2000
 #define REPETITIONS_MOST 500 /* of phases: the page shows none, and thousands make it large */
 
@@ -265,24 +264,37 @@ static void write_all(const struct analysis *s, const struct charts *f, struct b
 	json_end_object(&j);
 }
 
+/* From the end, since it becomes longer. */
+static void hide_sharps(struct buf *out, size_t from)
+{
+	static const char hidden[] = "\\u003c";
+	const size_t len = sizeof(hidden) - 1;
+	size_t nr = 0, at;
+
+	for (at = from; at < out->len; at++)
+		nr += out->data[at] == '<';
+	if (!nr || !buf_reserve(out, nr * (len - 1)))
+		return;
+	at = out->len;
+	out->len += nr * (len - 1);
+	out->data[out->len] = 0;
+	for (size_t to = out->len; to > at;) {
+		uint8_t c = out->data[--at];
+
+		to -= c == '<' ? len : 1;
+		if (c == '<')
+			memcpy(out->data + to, hidden, len);
+		else
+			out->data[to] = c;
+	}
+}
+
+/* It is most of a page: so it is made where it stands, and never copied. */
 int page_data(const struct analysis *s, const struct charts *f, struct buf *out)
 {
-	const uint8_t *p, *end;
-	struct buf plain;
-	int r;
+	size_t from = out->len;
 
-	buf_init(&plain, DATA_MAX);
-	write_all(s, f, &plain);
-	r = plain.err;
-	for (p = plain.data, end = p + plain.len; !r && p < end;) {
-		const uint8_t *sharp = memchr(p, '<', (size_t)(end - p));
-		size_t n = (size_t)((sharp ? sharp : end) - p);
-
-		buf_add(out, p, n);
-		if (sharp)
-			buf_adds(out, "\\u003c");
-		p += n + (sharp ? 1 : 0);
-	}
-	buf_release(&plain);
-	return r ? r : out->err;
+	write_all(s, f, out);
+	hide_sharps(out, from);
+	return out->err;
 }

@@ -175,6 +175,7 @@ static void add_line(struct json *j, const struct chart_curve *c, const struct c
 	json_uint(j, "node", from->node);
 	add_color(j, c->color);
 	json_bool(j, "dashed", c->dashed);
+	json_bool(j, "held", c->held);
 	add_process(j, from->process);
 	json_str(j, "group", from->group);
 	page_number(j, "average", c->average);

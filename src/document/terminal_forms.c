@@ -129,7 +129,9 @@ static void draw_curve(const struct terminal_forms_pen *p, const struct chart_cu
 			continue;
 		}
 		if (!isnan(x0))
-			pen_line(p, x0, v0, x, v);
+			pen_line(p, x0, v0, x, c->held ? v0 : v);
+		if (!isnan(x0) && c->held && x > -0.5 && x < most - 0.5)
+			pen_upright(p, (unsigned)(x + 0.5), pen_y(p, v0), pen_y(p, v));
 		if (x > -0.5 && x < most - 0.5)
 			pen_upright(p, (unsigned)(x + 0.5), pen_y(p, isnan(c->low[i]) ? v : c->low[i]),
 				pen_y(p, isnan(c->high[i]) ? v : c->high[i]));

@@ -51,6 +51,14 @@ static void trace_to(struct trace *t, double x, double y)
 	t->pending = true;
 }
 
+/* A value that is held goes on up to the next one. */
+static void trace_on(struct trace *t, double x, double y, bool held)
+{
+	if (held)
+		trace_to(t, x, t->y);
+	trace_to(t, x, y);
+}
+
 /* ---- lines ---- */
 
 static void fill_range(struct canvas *c, const struct drawn_point *p, size_t nr, uint32_t color, double alpha)
@@ -73,21 +81,21 @@ static void fill_range(struct canvas *c, const struct drawn_point *p, size_t nr,
 	cairo_stroke(t.cr);
 }
 
-static void trace_means(struct canvas *c, const struct drawn_point *p, size_t nr)
+static void trace_means(struct canvas *c, const struct drawn_point *p, size_t nr, bool held)
 {
 	struct trace t = {.cr = c->pen.cr};
 
 	trace_move(&t, canvas_x(c, p[0].time_s), canvas_y(c, p[0].mean), false);
 	for (size_t i = 1; i < nr; i++)
-		trace_to(&t, canvas_x(c, p[i].time_s), canvas_y(c, p[i].mean));
+		trace_on(&t, canvas_x(c, p[i].time_s), canvas_y(c, p[i].mean), held);
 	trace_flush(&t);
 }
 
-static void fill_below(struct canvas *c, const struct drawn_point *p, size_t nr, uint32_t color)
+static void fill_below(struct canvas *c, const struct drawn_point *p, size_t nr, uint32_t color, bool held)
 {
 	double floor_y = c->plot.y + c->plot.h;
 
-	trace_means(c, p, nr);
+	trace_means(c, p, nr, held);
 	cairo_line_to(c->pen.cr, canvas_x(c, p[nr - 1].time_s), floor_y);
 	cairo_line_to(c->pen.cr, canvas_x(c, p[0].time_s), floor_y);
 	cairo_close_path(c->pen.cr);
@@ -115,7 +123,7 @@ static void draw_run(struct canvas *c, const struct chart_curve *curve, const st
 	if (ranges)
 		fill_range(c, p, nr, color, c->f->nr_curves > 4 ? 0.16 : 0.25);
 	if (curve->filled && nr > 1)
-		fill_below(c, p, nr, color);
+		fill_below(c, p, nr, color, curve->held);
 	pen_color(&c->pen, color, 1);
 	for (size_t i = 0; dots && i < nr; i++)
 		dot(c, &p[i], nr == 1 ? 2.2 : 1.9);
@@ -123,7 +131,7 @@ static void draw_run(struct canvas *c, const struct chart_curve *curve, const st
 		return;
 	if (curve->dashed)
 		pen_dash(&c->pen, 5, 3);
-	trace_means(c, p, nr);
+	trace_means(c, p, nr, curve->held);
 	/* Where it goes up and down in every pixel, a thinner one leaves more to be seen of the others. */
 	cairo_set_line_width(c->pen.cr, ranges || c->f->nr_curves > 8 ? LINE_WIDTH * 0.75 : LINE_WIDTH);
 	cairo_stroke(c->pen.cr);

@@ -571,6 +571,25 @@ bool engine_is_running(const struct engine *e)
 	return false;
 }
 
+bool engine_every(const struct engine *e, bool (*fn)(void *arg, pid_t pid), void *arg)
+{
+	bool one = false;
+
+	tree_for_each (&e->tree, slot, after) {
+		if (e->tree.member[slot].dead)
+			continue;
+		if (!fn(arg, e->tree.member[slot].pid))
+			return false;
+		one = true;
+	}
+	return one;
+}
+
+uint64_t engine_taken(const struct engine *e)
+{
+	return e->taken;
+}
+
 pid_t engine_group_root(const struct engine *e, unsigned group)
 {
 	if (!engine_group_live(e, group))

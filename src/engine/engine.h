@@ -128,10 +128,13 @@ bool engine_is_member(const struct engine *e, pid_t pid);
 uint32_t engine_live(const struct engine *e);			    /* members now */
 uint32_t engine_group_live(const struct engine *e, unsigned group); /* of them, those of a group */
 bool engine_is_running(const struct engine *e);			    /* a member has not ended */
-pid_t engine_group_root(const struct engine *e, unsigned group);    /* the first of them; 0: none now */
-uint32_t engine_runs(const struct engine *e);			    /* members that have not ended */
-bool engine_root_ended(const struct engine *e, int *ret_status);    /* the first root was reaped by us */
-int64_t engine_elapsed(const struct engine *e);			    /* ns since time 0 */
+/* fn is true of every member that has not ended, and there is one. */
+bool engine_every(const struct engine *e, bool (*fn)(void *arg, pid_t pid), void *arg);
+uint64_t engine_taken(const struct engine *e);			 /* samples so far */
+pid_t engine_group_root(const struct engine *e, unsigned group); /* the first of them; 0: none now */
+uint32_t engine_runs(const struct engine *e);			 /* members that have not ended */
+bool engine_root_ended(const struct engine *e, int *ret_status); /* the first root was reaped by us */
+int64_t engine_elapsed(const struct engine *e);			 /* ns since time 0 */
 /* The same of an instant of ENV_MONOTONIC; negative: before time 0. */
 int64_t engine_when(const struct engine *e, int64_t monotonic_ns);
 /* CPU time of the recorder at the last tick. */

@@ -753,7 +753,7 @@ void tick_take(struct engine *e, bool due)
 	read_self(e);
 	if (e->env->live)
 		budget(e, now);
-	if (now >= e->rest_ns && e->taken && !e->last_tick)
+	if (e->taken && (e->feed.app.nr || (now >= e->rest_ns && !e->last_tick)))
 		engine_describe_rest(e);
 	open_new_sets(e);
 	sample_node(e, now);
@@ -768,25 +768,24 @@ void tick_take(struct engine *e, bool due)
 }
 
 /* Samples at edges get a quarter of the budget, and no more than that of some seconds at once. They are not
- * closer to the others than a part of the interval, nor than the kernel's own clock ticks: rates over less
- * would mean little. */
+ * closer to the others than the kernel's own clock ticks allow: rates of the node over less would mean
+ * little. In the first moments of a job, of which processes alone are read, they may be. */
 #define EDGE_SHARE 4
 #define EDGE_SAVED_NS (5 * NSEC_PER_SEC)
-#define EDGE_APART 8
-#define EDGE_LEAST_NS (20 * NSEC_PER_MSEC)
-#define EDGE_ENOUGH_NS (100 * NSEC_PER_MSEC)
+#define EDGE_APART_NS (20 * NSEC_PER_MSEC)
+#define EDGE_APART_FIRST_NS (2 * NSEC_PER_MSEC)
 
 static bool may_take_edge(struct engine *e, int64_t now)
 {
-	int64_t apart = MIN(MAX(e->opt.interval_ns / EDGE_APART, EDGE_LEAST_NS), EDGE_ENOUGH_NS);
+	int64_t apart = e->choice ? EDGE_APART_FIRST_NS : EDGE_APART_NS;
 	int64_t since = MIN(now - e->edge_ns, EDGE_SAVED_NS);
 	double share = e->opt.budget / EDGE_SHARE;
 
 	e->edge_tokens_ns += (int64_t)((double)since * share);
 	e->edge_tokens_ns = MIN(e->edge_tokens_ns, (int64_t)((double)EDGE_SAVED_NS * share));
 	e->edge_ns = now;
-	return e->taken && !e->choice && !e->opening && now - e->taken_ns >= apart &&
-		e->deadline_ns - now >= apart && e->edge_tokens_ns >= e->edge_cost_ns;
+	return e->taken && !e->opening && now - e->taken_ns >= apart && e->deadline_ns - now >= apart &&
+		e->edge_tokens_ns >= e->edge_cost_ns;
 }
 
 bool tick_take_edge(struct engine *e)

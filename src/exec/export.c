@@ -140,25 +140,61 @@ static bool only_summary(const struct export *x)
 	return true;
 }
 
+#define TABLES_MOST 32
+
+/* The tables that all formats together take; 0: all, or what the user chose. */
+static size_t tables_taken(const struct export *x, const char *ret[static TABLES_MOST])
+{
+	size_t nr = 0;
+
+	if (x->options.nr_domains || x->options.nr_metrics || x->options.per != TABLES_EACH)
+		return 0;
+	for (size_t i = 0; i < x->nr_formats; i++) {
+		const char *const *table = x->format[i]->tables;
+
+		if (!table)
+			return 0;
+		for (; *table && nr < TABLES_MOST; table++)
+			ret[nr++] = *table;
+	}
+	return nr;
+}
+
+static int list_tables(struct export *x, const struct tables_options *options)
+{
+	int r;
+
+	x->tables = tables_close(x->tables);
+	r = tables_open(x->run, options, &x->tables, &x->err);
+	if (r < 0)
+		return export_unread(x, r);
+	x->nr_tables = tables_list(x->tables, &x->table);
+	return EXIT_OK;
+}
+
 static int open_tables(struct export *x)
 {
 	struct tables_options options = x->options;
 	static const char *const summary[] = {"summary"};
-	int r;
+	const char *taken[TABLES_MOST];
+	size_t nr_taken = tables_taken(x, taken);
+	int status;
 
+	options.summary = wants_summary(x);
 	if (only_summary(x)) {
 		options.domain = summary;
 		options.nr_domains = 1;
 		options.nr_metrics = 0;
+	} else if (nr_taken) {
+		options.domain = taken;
+		options.nr_domains = nr_taken;
+		options.if_there = true;
 	}
-
-	options.summary = wants_summary(x);
-	r = tables_open(x->run, &options, &x->tables, &x->err);
-	if (r < 0)
-		return export_unread(x, r);
-	x->nr_tables = tables_list(x->tables, &x->table);
-	if (x->nr_tables)
-		return EXIT_OK;
+	status = list_tables(x, &options);
+	if (status == EXIT_OK && options.if_there && !x->nr_tables) /* the format says what it lacks */
+		status = list_tables(x, &x->options);
+	if (status != EXIT_OK || x->nr_tables)
+		return status;
 	error("no table is left: none that was asked for has such metrics");
 	return EXIT_USAGE;
 }

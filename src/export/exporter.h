@@ -70,6 +70,9 @@ struct exporter {
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE are used */
 	bool wants_summary; /* summary, summary_json */
 	bool only_summary;  /* it needs no table */
+	/* The only tables that it takes, NULL at the end: where none are chosen the others are not made. For
+	 * formats that read the run by themselves, too: what is not asked for is not read. NULL: all. */
+	const char *const *tables;
 	/* A failure leaves nothing behind; *ret is not touched. */
 	int (*open)(const struct export_job *job, void **ret, struct buf *reterr);
 	/* May be NULL. True: all batches are shown to look() before the first add(), in a pass of their own.

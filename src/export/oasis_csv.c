@@ -34,6 +34,7 @@ const struct exporter exporter_oasis_csv = {
 	.suffix = ".csv",
 	.help = "resource_monitor.csv, as the ResourceMonitor of oasislmf writes it",
 	.shape = EXPORT_OWN_FILES,
+	.tables = (const char *const[]){"process", NULL},
 	.open = oasis_csv_open,
 	.add = legacy_csv_add,
 	.close = legacy_csv_close,

@@ -335,30 +335,22 @@ static int perfmon_add(void *e, const struct data_table_batch *b)
 
 static int read_rest(struct perfmon *p)
 {
-	struct summary *s = NULL;
+	const struct summary *s = p->job->summary;
 	const struct tables_options *o = p->job->options;
-	int r = summary_read(p->job->run, &s, p->job->reterr);
+	const struct figure *interval = &(s->nr_nodes ? s->node : s)->figure[FIG_INTERVAL];
+	int r;
 
-	if (r >= 0) {
-		const struct figure *interval = &(s->nr_nodes ? s->node : s)->figure[FIG_INTERVAL];
-
-		p->interval = o && o->every_ns ? (double)o->every_ns / 1e9
-			: interval->why	       ? NAN
-					       : interval->value;
-		r = add_groups(p, s);
-	}
+	p->interval = o && o->every_ns ? (double)o->every_ns / 1e9 : interval->why ? NAN : interval->value;
+	r = add_groups(p, s);
 	if (r >= 0)
 		r = take_folded(p);
-	if (r >= 0)
-		r = perfmon_metadata(p, s);
-	summary_free(s);
-	return r;
+	return r < 0 ? r : perfmon_metadata(p, s);
 }
 
 static int perfmon_close(void *e)
 {
 	struct perfmon *p = e;
-	int r = p->job->run ? read_rest(p) : 0;
+	int r = p->job->run && p->job->summary ? read_rest(p) : 0;
 
 	if (r >= 0)
 		r = perfmon_name_hosts(p);
@@ -380,6 +372,7 @@ const struct exporter exporter_perfmon_json = {
 	.help = "cpu_metrics.json, perf_metrics.json, nv_gpu_metrics.json, meta_data.json, as SKA's perfmon "
 		"writes them",
 	.shape = EXPORT_OWN_FILES,
+	.wants_summary = true,
 	.open = perfmon_open,
 	.add = perfmon_add,
 	.close = perfmon_close,

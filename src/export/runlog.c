@@ -42,6 +42,7 @@ const struct exporter exporter_runlog = {
 	.shape = EXPORT_ONE_FILE,
 	.streams = true,
 	.is_text = true,
+	.tables = (const char *const[]){"meta", NULL},
 	.open = runlog_export_open,
 	.add = runlog_export_add,
 	.close = runlog_export_close,

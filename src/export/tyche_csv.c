@@ -101,8 +101,10 @@ static int read_marks(struct tyche_csv *t)
 		struct runlog_reading *reading = NULL;
 
 		r = runlog_open(t->job->run->path[i], take_mark, &t->resources, &reading);
-		if (r >= 0)
+		if (r >= 0) {
+			runlog_omit_resources(reading); /* they come from the tables */
 			r = runlog_read(reading);
+		}
 		runlog_close(reading);
 	}
 	return r;
@@ -159,6 +161,7 @@ const struct exporter exporter_tyche_csv = {
 	.help = "hw_metrics.csv, hw_dmon.csv, cpu_metrics.csv of pytyche's HWMonitor, and "
 		"resource_summary.json",
 	.shape = EXPORT_OWN_FILES,
+	.tables = (const char *const[]){"gpu", "cpu", NULL},
 	.open = tyche_csv_open,
 	.add = tyche_csv_add,
 	.close = tyche_csv_close,

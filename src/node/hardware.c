@@ -33,6 +33,8 @@ const struct fact hardware_fact[] = {
 	{"container",              FACT_TEXT,   "Container",             NULL},
 	{"boot_time",              FACT_TEXT,   "Booted",                NULL},
 	{"clock_source",           FACT_TEXT,   "Clock source",          "sys/devices/system/clocksource/clocksource0/current_clocksource"},
+	{"clock_synchronized",     FACT_TEXT,   "Clock synchronized",    NULL},
+	{"clock_error_us",         FACT_NUMBER, "Clock error, at most (µs)", NULL},
 	{"cpu_model",              FACT_TEXT,   "CPU model",             NULL},
 	{"cpu_vendor",             FACT_TEXT,   "CPU vendor",            NULL},
 	{"cpu_family",             FACT_NUMBER, "CPU family",            NULL},

@@ -8,6 +8,7 @@
 #include "base/units.h"
 
 #include <string.h>
+#include <sys/timex.h>
 
 struct sign {
 	const char *found; /* what to look for */
@@ -234,6 +235,19 @@ static void say_boot(struct facts *f)
 			format_iso8601(text, (boot_ns + NSEC_PER_SEC / 2) / NSEC_PER_SEC * NSEC_PER_SEC));
 }
 
+/* What the kernel knows of its clock: whether something keeps it right, and how wrong it may be. Nodes of a
+ * run are aligned by their clocks. */
+static void say_clock(struct facts *f)
+{
+	struct timex clock = {0};
+
+	if (!f->env->live || adjtimex(&clock) < 0)
+		return;
+	fact_text(f, "clock_synchronized", clock.status & STA_UNSYNC ? "no" : "yes");
+	if (!(clock.status & STA_UNSYNC))
+		fact_number(f, "clock_error_us", clock.maxerror);
+}
+
 void hardware_host(struct facts *f)
 {
 	char machine[300];
@@ -245,4 +259,5 @@ void hardware_host(struct facts *f)
 	say_container(f);
 	say_mitigations(f);
 	say_boot(f);
+	say_clock(f);
 }

@@ -52,10 +52,13 @@ static void say_unknown(const struct walk *s, const char *name, bool typed, stru
 }
 
 /* The control group that was made for the command of `run` is not the whole where others are watched beside
- * it. */
-static bool is_of_command(const char *metric)
+ * it: then it has a name of its own. */
+static bool find_name(
+	const struct schema *schema, const char *name, bool others, uint32_t *set, uint32_t *col)
 {
-	return str_starts(metric, "tree.cgroup.");
+	if (!strcmp(name, COMMAND_CPU))
+		return others && schema_find(schema, "tree.cgroup.cpu", set, col);
+	return !(others && str_starts(name, "tree.cgroup.")) && schema_find(schema, name, set, col);
 }
 
 static int bind_names(struct column *c, const struct schema *schema, bool others)
@@ -69,8 +72,7 @@ static int bind_names(struct column *c, const struct schema *schema, bool others
 		struct column_name *arg = &c->arg[i];
 
 		arg->set = arg->col = -1;
-		if (!schema_find(schema, c->expr.name[i], &set, &col) ||
-			(others && is_of_command(c->expr.name[i])))
+		if (!find_name(schema, c->expr.name[i], others, &set, &col))
 			continue;
 		const struct schema_metric *m = &schema->set[set].metric[col];
 

@@ -8,11 +8,6 @@
 
 static void curves_line_release(struct curves_line *line)
 {
-	if (line->low != line->mean)
-		free(line->low);
-	if (line->high != line->mean)
-		free(line->high);
-	free(line->mean);
 	free(line->name);
 	spread_free(line->spread);
 	*line = (struct curves_line){0};
@@ -39,6 +34,7 @@ struct curves *curves_free(struct curves *s)
 		free((char *)s->node[i].host);
 		free(s->node[i].time_s);
 		free(s->node[i].lost);
+		owned_free(&s->node[i].points);
 	}
 	free(s->line);
 	free(s->node);

@@ -9,6 +9,7 @@
 #ifndef QUERY_CURVES_H
 #define QUERY_CURVES_H
 
+#include "base/owned.h"
 #include "base/progress.h"
 #include "metric/metric.h"
 #include "query/tour.h"
@@ -54,7 +55,8 @@ struct curves_line {
 	bool counted_elsewhere; /* counted in others of its set, and not to be added to them */
 	char *name; /* of the instance, group or user, as recorded (any bytes); of a fold the host */
 	size_t name_len;
-	/* [nr_times of the node]. Without reduction low and high are the same array as mean. */
+	/* [nr_times of the node], in its memory; lines that are the same share them. Without reduction low
+	 * and high are the same array as mean, with it never. */
 	float *mean, *low, *high;
 	/* Of all ticks in the range, not only of what is drawn; NAN: never known. The most that is known may
 	 * be more than any tick had (analysis/settle.c): `highest` is that of the ticks. */
@@ -70,9 +72,10 @@ struct curves_node {
 	double *time_s; /* middles of what the points stand for */
 	bool *lost;	/* the point stands for what was lost there: no line has a value */
 	bool reduced;
-	double step_s;	/* time for which one point stands; when not reduced the recording's interval */
-	uint64_t ticks; /* that were read in the range */
-	bool all;	/* made by curves_combine(): all nodes together; the last one */
+	double step_s;	     /* time for which one point stands; when not reduced the recording's interval */
+	uint64_t ticks;	     /* that were read in the range */
+	bool all;	     /* made by curves_combine(): all nodes together; the last one */
+	struct owned points; /* of its lines */
 };
 
 /* What each query turned out to be. */

@@ -186,17 +186,18 @@ static void mix_line(const struct curves *s, const struct curves_line *line, boo
 	}
 }
 
-static int line_arrays(struct curves_line *line, const struct curves_node *all)
+static int line_arrays(struct curves_line *line, struct curves_node *all)
 {
-	line->mean = calloc(all->nr_times + 1, sizeof(*line->mean));
-	line->low = all->reduced ? calloc(all->nr_times + 1, sizeof(*line->low)) : line->mean;
-	line->high = all->reduced ? calloc(all->nr_times + 1, sizeof(*line->high)) : line->mean;
+	size_t nr = all->nr_times;
+
+	line->mean = owned_alloc(&all->points, nr, sizeof(*line->mean));
+	line->low = all->reduced ? owned_alloc(&all->points, nr, sizeof(*line->low)) : line->mean;
+	line->high = all->reduced ? owned_alloc(&all->points, nr, sizeof(*line->high)) : line->mean;
 	return line->mean && line->low && line->high ? 0 : -ENOMEM;
 }
 
 /* The line and its numbers from what all gave; shares of `nr` when it is a mean. */
-static int line_fill(
-	struct curves_line *line, const struct curves_node *all, const struct mix *mix, bool mean)
+static int line_fill(struct curves_line *line, struct curves_node *all, const struct mix *mix, bool mean)
 {
 	double sum = 0;
 	size_t known = 0;
@@ -235,7 +236,7 @@ static int line_fill(
 static int add_line(struct curves *s, size_t first, bool average)
 {
 	const struct curves_column *column = &s->column[s->line[first].query];
-	const struct curves_node *all = &s->node[s->nr_nodes - 1];
+	struct curves_node *all = &s->node[s->nr_nodes - 1];
 	bool most = !average && (column->fold == FOLD_MAX || column->fold == FOLD_NONE);
 	struct mix *mix = calloc(all->nr_times + 1, sizeof(*mix));
 	struct curves_line *more = reallocarray(s->line, s->nr_lines + 1, sizeof(*more)), *line;

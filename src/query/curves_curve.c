@@ -165,39 +165,98 @@ void curve_remap(struct curve_reduction *t, const uint32_t *map)
 	t->cap = point ? MAX(nr, 1u) : 0;
 }
 
-static int line_arrays(
-	const struct curve_reduction *t, const struct curves_axis *a, size_t nr, struct curves_line *ret)
+/* ---- what is kept ---- */
+
+enum point_part { PART_MEAN, PART_LOW, PART_HIGH };
+
+/* In one piece of memory. */
+#define ARRAYS_AT_ONCE 8
+
+void point_arrays_release(struct point_arrays *p)
+{
+	free(p->array);
+	idmap_release(&p->by_hash);
+}
+
+static uint64_t hash_points(const float *value, size_t nr)
+{
+	uint64_t hash = nr;
+	uint32_t bits;
+
+	for (size_t i = 0; i < nr; i++) {
+		memcpy(&bits, &value[i], sizeof(bits));
+		hash = (hash ^ bits) * UINT64_C(0x9e3779b97f4a7c15);
+		hash ^= hash >> 29;
+	}
+	return hash;
+}
+
+static void fill_points(const struct curve_reduction *t, const struct curves_axis *a, size_t nr,
+	enum point_part part, float *ret)
+{
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = NAN;
+	for (uint32_t i = 0; i < t->nr; i++) {
+		const struct curve_point *p = &t->point[i];
+
+		if (p->nr)
+			ret[a->map[t->first + i]] = part == PART_LOW ? p->low
+				: part == PART_HIGH		     ? p->high
+								     : (float)(p->sum / p->nr);
+	}
+}
+
+/* What was filled in last, or what is the same and was there before. NULL: no memory. */
+static float *keep_points(struct point_arrays *p, size_t nr)
+{
+	uint64_t key = hash_points(p->room, nr);
+	uint32_t same;
+	float **more;
+
+	while ((same = idmap_get(&p->by_hash, key)) != IDMAP_NONE &&
+		memcmp(p->array[same], p->room, nr * sizeof(*p->room)) != 0)
+		key++;
+	if (same != IDMAP_NONE)
+		return p->array[same];
+	if (idmap_put(&p->by_hash, key, (uint32_t)p->nr) < 0)
+		return NULL;
+	more = ARRAY_ADD(p->array, p->nr);
+	if (!more)
+		return NULL;
+	*more = p->room;
+	p->room += MAX(nr, (size_t)1);
+	p->left--;
+	return *more;
+}
+
+static float *points_of(const struct curve_reduction *t, const struct curves_axis *a,
+	struct curves_node *node, struct point_arrays *p, enum point_part part)
+{
+	size_t nr = node->nr_times;
+
+	if (!p->left) {
+		p->room = owned_alloc(&node->points, ARRAYS_AT_ONCE * MAX(nr, (size_t)1), sizeof(*p->room));
+		if (!p->room)
+			return NULL;
+		p->left = ARRAYS_AT_ONCE;
+	}
+	fill_points(t, a, nr, part, p->room);
+	return keep_points(p, nr);
+}
+
+int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, struct curves_node *node,
+	struct point_arrays *means, struct point_arrays *ranges, struct curves_line *ret)
 {
 	bool reduced = a->step > 0;
 
-	ret->mean = calloc(nr + 1, sizeof(*ret->mean));
-	ret->low = reduced ? calloc(nr + 1, sizeof(*ret->low)) : ret->mean;
-	ret->high = reduced ? calloc(nr + 1, sizeof(*ret->high)) : ret->mean;
-	if (!ret->mean || !ret->low || !ret->high)
-		return -ENOMEM;
-	for (size_t i = 0; i < nr; i++)
-		ret->mean[i] = ret->low[i] = ret->high[i] = NAN;
-	for (uint32_t i = 0; i < t->nr; i++) {
-		const struct curve_point *p = &t->point[i];
-		uint32_t at = a->map[t->first + i];
-
-		if (!p->nr)
-			continue;
-		ret->low[at] = p->low;
-		ret->high[at] = p->high;
-		ret->mean[at] = (float)(p->sum / p->nr);
-	}
-	return 0;
-}
-
-int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, const struct curves_node *node,
-	struct curves_line *ret)
-{
 	ret->average = t->weight > 0 ? t->weighted / t->weight : t->ticks ? t->plain / (double)t->ticks : NAN;
 	ret->least = t->least;
 	ret->most = ret->highest = t->most;
 	ret->most_at_s = t->most_at;
 	ret->first = t->begin;
 	ret->last = t->end;
-	return line_arrays(t, a, node->nr_times, ret);
+	ret->mean = points_of(t, a, node, means, PART_MEAN);
+	ret->low = reduced ? points_of(t, a, node, ranges, PART_LOW) : ret->mean;
+	ret->high = reduced ? points_of(t, a, node, ranges, PART_HIGH) : ret->mean;
+	return ret->mean && ret->low && ret->high ? 0 : -ENOMEM;
 }

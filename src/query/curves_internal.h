@@ -69,15 +69,25 @@ struct curve_reduction {
 	int err;
 };
 
+/* Arrays of points in a node's memory. Many lines rest, so many arrays are the same: such are kept once. */
+struct point_arrays {
+	float **array;
+	size_t nr;
+	struct idmap by_hash;
+	float *room; /* for `left` more */
+	unsigned left;
+};
+void point_arrays_release(struct point_arrays *p);
+
 int curve_new(bool late, bool rates, bool spread, struct curve_reduction **ret);
 struct curve_reduction *curve_free(struct curve_reduction *t);
 void curve_put(struct curve_reduction *t, const struct clock *c, double value);
 /* A slot ends before this tick, or something was lost. */
 void curve_break(struct curve_reduction *t, const struct clock *c);
 void curve_remap(struct curve_reduction *t, const uint32_t *map);
-/* The line's numbers and arrays. -ENOMEM */
-int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, const struct curves_node *node,
-	struct curves_line *ret);
+/* The line's numbers and arrays: means are kept apart from ranges. -ENOMEM */
+int curve_finish(const struct curve_reduction *t, const struct curves_axis *a, struct curves_node *node,
+	struct point_arrays *means, struct point_arrays *ranges, struct curves_line *ret);
 
 /* ---- one recording ---- */
 

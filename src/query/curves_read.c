@@ -63,6 +63,7 @@ struct curves_row {
 	uint32_t *kept; /* ids, by class */
 	uint32_t nr_keep;
 	struct curves_axis axis;
+	struct point_arrays means, ranges; /* of the answers */
 	double from, to, interval_s;
 	bool before_in_range;
 };
@@ -429,7 +430,7 @@ static int line_make(struct curves_row *r, struct taker *t, uint32_t class, stru
 	const char *name = face->name ? face->name : t->split->q.per == PER_ALL ? r->node->host : "";
 	size_t len = face->name ? face->name_len : strlen(name);
 	struct curve_reduction *curve = t->curve[class];
-	int e = curve_finish(curve, &r->axis, r->node, ret);
+	int e = curve_finish(curve, &r->axis, r->node, &r->means, &r->ranges, ret);
 
 	ret->query = t->query;
 	ret->node = r->which;
@@ -655,6 +656,8 @@ static void reading_release(struct curves_row *r)
 	idmap_release(&r->keep);
 	free(r->kept);
 	axis_release(&r->axis);
+	point_arrays_release(&r->means);
+	point_arrays_release(&r->ranges);
 	free(r);
 }
 

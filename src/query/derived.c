@@ -16,8 +16,9 @@
 #define PSS "(proc.mem.pss + min(0, or(proc.smaps.doubt, 0)))"
 /* Without what it shares with its parent. */
 #define UNREAD "max(0, " ANONYMOUS " - or(proc.smaps.doubt, 0))"
-#define TREE_CPU "or(tree.cgroup.cpu, or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
-	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + tree.gone.user + tree.gone.system)"
+/* Beside other targets the control group of the command is not the whole, but exact: the whole is no less. */
+#define TREE_CPU "or(tree.cgroup.cpu, max(or(" COMMAND_CPU ", 0), or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
+	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + tree.gone.user + tree.gone.system))"
 #define GROUP_CPU "or(proc.cpu.time, proc.cpu.user + proc.cpu.system) + " \
 	"or(proc.cpu.children_user + proc.cpu.children_system, 0) + group.gone.user + group.gone.system"
 #define CPU_ALL CPU_BUSY " + cpu.idle + cpu.iowait + or(cpu.steal, 0)"

@@ -10,6 +10,10 @@ enum derived_at {
 		  * in the sum, so rates of the tree must be taken there */
 };
 
+/* The name of tree.cgroup.cpu where that is of the command of `run` alone, since others are watched beside
+ * it. There tree.cgroup.cpu has no value, and everywhere else this one has none. */
+#define COMMAND_CPU "command.cgroup.cpu"
+
 struct derived {
 	const char *name, *help, *expression;
 	enum derived_at at;

@@ -130,6 +130,10 @@ struct phases *phases_free(struct phases *p);
 /* By name, or "NAME#3": the third repetition. NULL: there is none. */
 const struct phase *phases_find(const struct phases *p, const char *name);
 
+/* The time from the beginning of a phase to this moment of the run: of several repetitions, of the one in
+ * which it lies. NAN: it lies in none. */
+double phases_since(const struct phases *p, const struct phase *of, double time_s);
+
 /* The name with # for each number that stands by itself or ends a word. */
 void phase_key(const char *name, struct buf *key);
 /* Marks the numbers of `other` that differ from those of `name`; both have the same key. */

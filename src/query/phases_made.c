@@ -356,23 +356,42 @@ static double clock_explains(const struct others *o)
 	return isfinite(share) ? known_max(share, 0) : 0;
 }
 
+/* Waiting for CPUs grows with the work: what the others waited for each second of CPU time it waited for the
+ * CPU time that it used more, too. That part is due to the work. */
+static double usual_wait(const struct others *o, enum phase_value which)
+{
+	double share =
+		(o->slow[PHASE_CPU] - o->mean[PHASE_CPU]) / o->mean[PHASE_CPU] * o->mean[which] / o->extra_s;
+
+	return isfinite(share) ? known_max(known_min(share, explains(o, which)), 0) : 0;
+}
+
+static double unusual_wait(const struct others *o, enum phase_value which)
+{
+	return explains(o, which) - usual_wait(o, which);
+}
+
 /* What explains most; of two alike the first. */
 static const char *why_slower(const struct others *o)
 {
 	/* What processes add up, side by side; CPU time grows with a lower clock, too. */
-	double cores = known_max(o->mean[PHASE_CORES], 1), clock = clock_explains(o);
+	double cores = known_max(o->mean[PHASE_CORES], 1), work = explains(o, PHASE_CPU) / cores,
+	       clock = clock_explains(o);
+	double usual = known_max(usual_wait(o, PHASE_CGROUP_THROTTLED),
+		known_max(usual_wait(o, PHASE_CPU_PRESSURE), usual_wait(o, PHASE_RUN_QUEUE) / cores));
+	double waits = work > 0 ? (work + usual) / work : 1;
 	const struct {
 		double share;
 		const char *why;
-	} row[] = {{explains(o, PHASE_CGROUP_THROTTLED), "held back by the CPU quota"},
-		{explains(o, PHASE_CPU_PRESSURE), "CPU pressure"},
+	} row[] = {{unusual_wait(o, PHASE_CGROUP_THROTTLED), "held back by the CPU quota"},
+		{unusual_wait(o, PHASE_CPU_PRESSURE), "CPU pressure"},
 		{explains(o, PHASE_MEMORY_PRESSURE), "memory pressure"},
 		{explains(o, PHASE_IO_PRESSURE), "I/O pressure"},
-		{explains(o, PHASE_RUN_QUEUE) / cores, "waiting for a CPU"},
+		{unusual_wait(o, PHASE_RUN_QUEUE) / cores, "waiting for a CPU"},
 		{explains(o, PHASE_THERMAL), "processors slowed down"},
-		{explains(o, PHASE_GPU_THROTTLED), "GPU slowed down"}, {clock, "a lower clock"},
+		{explains(o, PHASE_GPU_THROTTLED), "GPU slowed down"}, {clock * waits, "a lower clock"},
 		{explains(o, PHASE_MAJOR) * MAJOR_FAULT_S, "page faults that waited for storage"},
-		{explains(o, PHASE_CPU) / cores - clock, "it used more CPU time"}};
+		{(work - clock) * waits, "it used more CPU time"}};
 	size_t most = 0;
 
 	for (size_t i = 1; i < ARRAY_SIZE(row); i++)
@@ -380,21 +399,32 @@ static const char *why_slower(const struct others *o)
 	return row[most].share >= EXPLAINS_LEAST ? row[most].why : NULL;
 }
 
+/* Of those that know the value: the first may have ended before it was read. */
+static double mean_of_others(const struct phase *const *rep, size_t nr, size_t slow, enum phase_value which)
+{
+	double sum = 0;
+	size_t known = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (i != slow && !isnan(rep[i]->value[which])) {
+			sum += rep[i]->value[which];
+			known++;
+		}
+	return known ? sum / (double)known : NAN;
+}
+
 static void find_slowest(struct phase *p, const struct phase *const *rep, size_t nr)
 {
-	double sum = 0, squares = 0, spread;
 	struct others o = {0};
+	double squares = 0, spread;
 	size_t slow = 0;
 
 	for (size_t i = 0; i < nr; i++)
 		slow = rep[i]->value[PHASE_WALL] > rep[slow]->value[PHASE_WALL] ? i : slow;
+	for (unsigned k = 0; k < NR_PHASE_VALUES; k++)
+		o.mean[k] = mean_of_others(rep, nr, slow, k);
 	for (size_t i = 0; i < nr; i++) {
-		for (unsigned k = 0; k < NR_PHASE_VALUES && i != slow; k++)
-			o.mean[k] += rep[i]->value[k] / (double)(nr - 1);
-		sum += i == slow ? 0 : rep[i]->value[PHASE_WALL];
-	}
-	for (size_t i = 0; i < nr; i++) {
-		double away = rep[i]->value[PHASE_WALL] - sum / (double)(nr - 1);
+		double away = rep[i]->value[PHASE_WALL] - o.mean[PHASE_WALL];
 
 		squares += i == slow ? 0 : away * away;
 	}
@@ -794,4 +824,20 @@ const struct phase *phases_find(const struct phases *p, const char *name)
 			!strncmp(p->phase[i].name, name, (size_t)(hash - name)))
 			return find_repetition(p, i, number);
 	return NULL;
+}
+
+double phases_since(const struct phases *p, const struct phase *of, double time_s)
+{
+	double since = NAN;
+
+	if (of->number)
+		return time_s >= of->begin_s && time_s <= of->end_s ? time_s - of->begin_s : NAN;
+	/* By begin: the last one counts. */
+	for (size_t i = 0; i < p->nr_repetitions; i++) {
+		const struct phase *rep = &p->repetition[i];
+
+		if (rep->fold == (size_t)(of - p->phase) && time_s >= rep->begin_s && time_s <= rep->end_s)
+			since = time_s - rep->begin_s;
+	}
+	return since;
 }

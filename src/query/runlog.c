@@ -531,7 +531,7 @@ struct runlog_reading {
 	struct runlog *log;
 	struct walk *walk;
 	char *path;
-	bool ended;
+	bool ended, omits_resources;
 };
 
 /* The entry `start` has what is known at the end; the walk needs some of it before it has read that far. */
@@ -568,7 +568,7 @@ static struct table *table_of_walk(const void *arg, uint32_t set)
 static int on_end(struct runlog_reading *r, const struct pairs *ending)
 {
 	struct resources resources;
-	bool known = ending && read_resources(r->path, &resources) >= 0;
+	bool known = ending && !r->omits_resources && read_resources(r->path, &resources) >= 0;
 
 	r->ended = true;
 	return runlog_end(r->log, ending, known ? &resources : NULL);
@@ -631,6 +631,11 @@ struct runlog_reading *runlog_close(struct runlog_reading *r)
 	free(r->path);
 	free(r);
 	return NULL;
+}
+
+void runlog_omit_resources(struct runlog_reading *r)
+{
+	r->omits_resources = true;
 }
 
 int runlog_follow(struct runlog_reading *r)

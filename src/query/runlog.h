@@ -61,6 +61,8 @@ int64_t runlog_wall(const struct runlog *log, int64_t time_ns);	    /* ns since 
 struct runlog_reading;
 int runlog_open(const char *path, runlog_take *take, void *arg, struct runlog_reading **ret);
 struct runlog_reading *runlog_close(struct runlog_reading *r);
+/* The entry `end` has none, and the recording is not read once more for them. */
+void runlog_omit_resources(struct runlog_reading *r);
 int runlog_follow(struct runlog_reading *r); /* before the first runlog_read(): to the end of its recorder */
 /* 0: that was all; WALK_WAIT of one that is followed: no more yet; a negative errno. */
 int runlog_read(struct runlog_reading *r);

@@ -327,8 +327,8 @@ static int begin(struct tables *f, struct buf *reterr)
 		return r;
 	if (f->reading.nr)
 		side_start(f, &f->reading.thread, reading_run, &f->reading);
-	if (!t->done && !f->options.only_time && (t->processes || t->summary) && has_threads(f) &&
-		is_complete(f->run))
+	if (!t->done && !f->options.only_time && (has_still(f, STILL_PROCESSES) || t->summary) &&
+		has_threads(f) && is_complete(f->run))
 		side_start(f, &t->thread, told_read, f);
 	return 0;
 }

@@ -106,6 +106,7 @@ struct tables_options {
 	double from_s, to_s;	   /* both inclusive; NAN: from the start, to the end */
 	const char *const *domain; /* names of tables; none: all */
 	size_t nr_domains;
+	bool if_there;		   /* of the domains, those that the run has, and as where none are named */
 	const char *const *metric; /* as for -m: names, their last or leading parts, collectors; or names of
 				      tables; none: all */
 	size_t nr_metrics;

@@ -463,6 +463,11 @@ static int choose_tables(struct tables *f, struct buf *reterr)
 	for (size_t i = 0; i < o->nr_domains; i++) {
 		struct data_table_own *fr = data_table_find(f, o->domain[i]);
 
+		if (o->if_there) {
+			if (fr)
+				fr->wanted = fr->usual;
+			continue;
+		}
 		if (!fr)
 			return no_table(f, o->domain[i], reterr);
 		if (fr->still < 0 && !agrees_with(fr, o->per))

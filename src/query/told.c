@@ -10,6 +10,11 @@
 
 static const char prefix[] = "app.";
 
+bool told_is(const char *metric)
+{
+	return str_starts(metric, prefix);
+}
+
 void told_release(struct told_names *t)
 {
 	free(t->list);

@@ -6,6 +6,9 @@
 
 #include "store/store.h"
 
+/* Is it one of the job's own numbers, which hold until the next is told? */
+bool told_is(const char *metric);
+
 struct told_names {
 	char *list; /* NULL: there are none */
 	size_t len;

@@ -40,6 +40,8 @@ int job_list(struct job *job, int (*fn)(void *arg, pid_t pid), void *arg);
 bool job_takes(struct job *job, pid_t pid);
 /* A daemon of the scheduler among the job's processes: never a member, but its children may be. */
 bool job_is_daemon(struct job *job, pid_t pid);
+/* It only waits for us, or for what has started us: when all processes of the job do, the job is over. */
+bool job_waits_for_us(struct job *job, pid_t pid);
 /* Its control group, as proc/PID/cgroup of one of its processes names it; false: none is known. */
 bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size);
 /* Listing finds processes that job_takes() does not, and is cheap here: call job_list() every few seconds.

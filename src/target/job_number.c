@@ -125,9 +125,13 @@ static bool is_not_finite(const char *text, size_t len)
 static bool value_of(
 	const char *text, size_t len, double *ret, struct unit_word *ret_unit, bool *ret_has_unit)
 {
-	size_t n = number_length(text, text + len);
 	char number[NUMBER_MOST];
+	size_t n;
 
+	/* Fortran fills the field of a number with blanks, before it. */
+	for (; len && *text == ' '; len--)
+		text++;
+	n = number_length(text, text + len);
 	*ret_has_unit = false;
 	if (is_not_finite(text, len)) {
 		*ret = NAN;

@@ -304,6 +304,7 @@ static void begin_second(struct job_socket *s, int64_t second)
 
 	s->second = second;
 	s->left = MOST_A_SECOND;
+	s->read = 0;
 	s->bytes_left = MOST_BYTES_A_SECOND;
 	s->lost_left = (uint64_t)passed * MOST_LOST_A_SECOND;
 }
@@ -347,6 +348,7 @@ void job_socket_read(struct job_socket *s, int64_t now_ns, job_socket_member_fn 
 	if (s->second != now_ns / NSEC_PER_SEC)
 		begin_second(s, now_ns / NSEC_PER_SEC);
 	for (int i = 0; i < MOST_AT_ONCE && receive(s, bytes, sizeof(bytes), &len, &from); i++) {
+		s->read++;
 		if (len < 0 || (from.uid != geteuid() && !is_member(arg, from.pid)) ||
 			job_message_parse(bytes, (size_t)len, &m) < 0) {
 			s->refused++;

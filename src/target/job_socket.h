@@ -25,6 +25,7 @@ struct job_socket {
 	unsigned left;
 	size_t bytes_left; /* the same */
 	int64_t second;
+	unsigned read;	  /* messages in this second */
 	uint64_t dropped; /* over that limit, or lost by their senders, and not yet told */
 	uint64_t refused; /* of strangers, or no messages */
 	uint64_t within;  /* ranges that their senders left out, since they lie within others */

@@ -495,6 +495,14 @@ bool scopes_hide(const struct scopes *s)
 	return others && env_try(s->env, "proc/1/stat") < 0;
 }
 
+bool scopes_wait_for_us(struct scopes *s, pid_t pid)
+{
+	for (unsigned i = 0; i < s->nr; i++)
+		if (s->scope[i].job && job_waits_for_us(s->scope[i].job, pid))
+			return true;
+	return false;
+}
+
 bool scopes_end(const struct scopes *s)
 {
 	for (unsigned i = 0; i < s->nr; i++)

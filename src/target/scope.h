@@ -105,6 +105,9 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 /* Never a member: a daemon of the scheduler among the job's processes. */
 bool scopes_refuse(struct scopes *s, pid_t pid);
 
+/* It is of a batch job, and only waits for us (job_waits_for_us()). */
+bool scopes_wait_for_us(struct scopes *s, pid_t pid);
+
 /* Is there a scope whose processes /proc may hide from us, as it does when it shows only processes of our own
  * user? */
 bool scopes_hide(const struct scopes *s);

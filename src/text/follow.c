@@ -46,6 +46,19 @@ static char *format_cell(char out[static UNITS_SIZE], const struct series_column
 	return out;
 }
 
+/* "0m01.5s": lines may be less than a second apart. */
+static char *format_time(char out[static UNITS_SIZE], int64_t time_ns)
+{
+	long long tenths = time_ns / (NSEC_PER_SEC / 10), minutes = tenths / 600;
+
+	if (minutes < 60)
+		snprintf(out, UNITS_SIZE, "%lldm%02lld.%llds", minutes, tenths / 10 % 60, tenths % 10);
+	else
+		snprintf(out, UNITS_SIZE, "%lldh%02lldm%02lld.%llds", minutes / 60, minutes % 60,
+			tenths / 10 % 60, tenths % 10);
+	return out;
+}
+
 static void print_text(struct follow_page *p, const struct follow_line *line, struct buf *out)
 {
 	const struct series_column *c;
@@ -68,7 +81,7 @@ static void print_text(struct follow_page *p, const struct follow_line *line, st
 	p->nr_columns = (unsigned)nr;
 	p->nr_lines++;
 	table_begin_row(&w);
-	cell_words(&w, format_moment(text, (double)line->time_ns / 1e9, 3600));
+	cell_words(&w, format_time(text, line->time_ns));
 	cell_text(&w, host, strlen(host));
 	for (size_t i = 0; i < nr; i++)
 		cell_words(&w, format_cell(text, &c[i], line->value[i]));

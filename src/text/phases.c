@@ -61,7 +61,8 @@ bool add_phase_at(const struct phases *p, double from_s, double to_s, struct buf
 	}
 	if (!outer)
 		return false;
-	if (inner != outer)
+	/* Two that overlap under one name (subshells, threads) are not one in the other. */
+	if (strcmp(inner->name, outer->name) != 0)
 		buf_addf(out, "%s of ", inner->name);
 	add_repetition(p, outer, out);
 	return true;
@@ -106,7 +107,8 @@ static void add_each(const struct phase *p, bool utf8, struct buf *out)
 		buf_addf(out, ": %s", p->slower_why);
 }
 
-void phase_remark(const struct phase *p, bool utf8, struct buf *out)
+/* What a table has to say of it beside its numbers. */
+static void add_remark(const struct phase *p, bool utf8, struct buf *out)
 {
 	size_t from = out->len;
 
@@ -117,8 +119,17 @@ void phase_remark(const struct phase *p, bool utf8, struct buf *out)
 		buf_addf(out, "%sin %u processes", out->len > from ? "; " : "", p->senders);
 	if (p->cut)
 		buf_addf(out, "%sopen at the end of the recording", out->len > from ? "; " : "");
+}
+
+static const char interpolated[] = "interpolated between samples";
+
+void phase_remark(const struct phase *p, bool utf8, struct buf *out)
+{
+	size_t from = out->len;
+
+	add_remark(p, utf8, out);
 	if (p->interpolated)
-		buf_addf(out, "%sinterpolated between samples", out->len > from ? "; " : "");
+		buf_addf(out, "%s%s", out->len > from ? "; " : "", interpolated);
 }
 
 /* ---- the table ---- */
@@ -143,15 +154,27 @@ static char *name_cell(const struct phase *p, bool utf8, const char *indent)
 	return text_of(&b);
 }
 
+/* Between samples amounts are a guess; so is what was held, where no two samples lie in it. How long it took
+ * is known. */
+static bool is_guess(const struct phase *p, enum phase_value which)
+{
+	bool level = which == PHASE_MEMORY || which == PHASE_GPU_MEMORY;
+
+	return which != PHASE_WALL && p->value[which] > 0 && (level ? p->brief : p->interpolated);
+}
+
 static char *number_cell(const struct phase *p, size_t column)
 {
-	double value = p->value[shown[column].value];
-	char text[UNITS_SIZE];
+	enum phase_value which = shown[column].value;
+	double value = p->value[which];
+	char text[UNITS_SIZE], *cell = NULL;
 
 	if (isnan(value))
 		return strdup("");
-	return strdup(format_look(
-		text, shown[column].look, shown[column].look == LOOK_PERCENT ? value / 100 : value, 0));
+	format_look(text, shown[column].look, shown[column].look == LOOK_PERCENT ? value / 100 : value, 0);
+	if (!is_guess(p, which))
+		return strdup(text);
+	return asprintf(&cell, "~%s", text) < 0 ? NULL : cell;
 }
 
 static char *remark_cell(const struct phase *p, bool utf8)
@@ -160,7 +183,7 @@ static char *remark_cell(const struct phase *p, bool utf8)
 
 	buf_init(&b, 10000);
 	buf_addch(&b, '(');
-	phase_remark(p, utf8, &b);
+	add_remark(p, utf8, &b);
 	if (b.len == 1)
 		buf_reset(&b);
 	else
@@ -226,13 +249,20 @@ static int add_column(struct text_table *t, const char *title, bool numbers)
 }
 
 /* What a reader has to know beyond the rows. */
-static char *note_of(const struct phases *p, size_t rows)
+static char *note_of(const struct phases *p, const struct phase *const *row, size_t rows)
 {
+	bool guess = false;
 	struct buf b;
 
 	buf_init(&b, 1000);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(shown); k++)
+			guess |= is_guess(row[i], shown[k].value);
+	if (guess)
+		buf_addf(&b, "~ %s", interpolated);
 	if (rows < p->nr)
-		buf_addf(&b, "%zu more phase%s took less time", p->nr - rows, p->nr - rows == 1 ? "" : "s");
+		buf_addf(&b, "%s%zu more phase%s took less time", b.len ? "; " : "", p->nr - rows,
+			p->nr - rows == 1 ? "" : "s");
 	if (p->left_out)
 		buf_addf(&b, "%s%zu repetitions are counted and not told one by one", b.len ? "; " : "",
 			p->left_out);
@@ -284,7 +314,7 @@ int phases_table(const struct phases *p, size_t most, bool utf8, const char *ind
 
 	*ret = (struct text_table){.id = "phases", .title = "Phases", .nr_rows = rows};
 	ret->column = calloc(ARRAY_SIZE(shown) + 2, sizeof(*ret->column));
-	ret->note = note_of(p, rows);
+	ret->note = row ? note_of(p, row, rows) : NULL;
 	if (row && ret->column && ret->note)
 		r = fill_table(row, rows, utf8, indent, ret);
 	free(row);

@@ -26,7 +26,8 @@ bool add_phase_at(const struct phases *p, double from_s, double to_s, struct buf
 /* " in save", or, where no phase is known, " at 12.9s". */
 void add_when(const struct phases *p, double at_s, double length_s, struct buf *out);
 /* At most so many phases, the longest, in their order; those in others behind `indent` for each; columns in
- * which nothing is known are left out. The last column has the remarks, if there are any. -ENOMEM;
+ * which nothing is known are left out. What is interpolated stands behind "~", and the note says so. The last
+ * column, which has no title, has the remarks in brackets, if there are any. -ENOMEM;
  * phases_table_free() in any case. */
 int phases_table(const struct phases *p, size_t most, bool utf8, const char *indent, struct text_table *ret);
 void phases_table_free(struct text_table *t);

@@ -64,8 +64,12 @@ static bool is_json_number(const char *text, size_t len)
 
 static void add_value(struct json *j, const char *key, const char *value, size_t len)
 {
-	if (is_json_number(value, len))
-		json_raw(j, key, value, len);
+	size_t blanks = 0; /* before a number they mean nothing: metrics are made of it, too */
+
+	while (blanks < len && value[blanks] == ' ')
+		blanks++;
+	if (is_json_number(value + blanks, len - blanks))
+		json_raw(j, key, value + blanks, len - blanks);
 	else
 		json_bytes(j, key, value, len);
 }

@@ -31,7 +31,7 @@ static const char *unit_text(const struct series_column *c)
 
 /* ---- text and CSV ---- */
 
-enum { COL_HOST, COL_TIME, COL_INSTANCE, COL_PID, COL_NAME, NR_FIXED };
+enum { COL_HOST, COL_TIME, COL_SINCE, COL_INSTANCE, COL_PID, COL_NAME, NR_FIXED };
 
 struct series_table {
 	struct text_column column[NR_FIXED + SERIES_MAX];
@@ -49,6 +49,8 @@ static void table_of(
 	*ret = (struct series_table){.t = {.column = ret->column, .nr_columns = NR_FIXED + nr},
 		.column = {[COL_HOST] = {.name = p->several ? "host" : NULL},
 			[COL_TIME] = {"time_s", "time_s", .numbers = true, .width = TIME_WIDTH},
+			[COL_SINCE] = {p->phase ? "phase_s" : NULL, p->phase ? "phase_s" : NULL,
+				.numbers = true, .width = TIME_WIDTH},
 			[COL_INSTANCE] = {p->per_instance ? "instance" : NULL, .gap = 2,
 				.width = INSTANCE_WIDTH},
 			[COL_PID] = {.name = p->per_instance ? "pid" : NULL},
@@ -95,6 +97,16 @@ static void cell_value(struct table_writer *w, double v, const char *format)
 	cell_words(w, isnan(v) ? NULL : text);
 }
 
+static double run_time(const struct series_page *p, const struct series_point *point)
+{
+	return p->offset_s + (double)point->time_ns / 1e9;
+}
+
+static double phase_time(const struct series_page *p, const struct series_point *point)
+{
+	return p->phase ? phases_since(p->phases, p->phase, run_time(p, point)) : NAN;
+}
+
 static void table_line(const struct series_page *p, const struct series *s, const struct series_point *point,
 	struct table_writer *w)
 {
@@ -104,7 +116,8 @@ static void table_line(const struct series_page *p, const struct series *s, cons
 
 	table_begin_row(w);
 	cell_text(w, series_host(s), strlen(series_host(s)));
-	cell_value(w, p->offset_s + (double)point->time_ns / 1e9, "%.3f");
+	cell_value(w, run_time(p, point), "%.3f");
+	cell_value(w, phase_time(p, point), "%.3f");
 	cell = cell_open(w);
 	if (cell) {
 		if (point->pid)
@@ -138,6 +151,8 @@ static void json_heading(const struct series_page *p, const struct series *s, bo
 	json_num(&j, "offset_s", p->offset_s);
 	json_array(&j, "columns");
 	json_str(&j, NULL, "time_s");
+	if (p->phase)
+		json_str(&j, NULL, "phase_s");
 	if (p->per_instance) {
 		json_str(&j, NULL, "pid");
 		json_str(&j, NULL, "instance");
@@ -162,7 +177,9 @@ static void json_line(const struct series_page *p, const struct series *s, const
 	buf_adds(out, first ? "\n" : ",\n");
 	json_init(&j, out, false);
 	json_array(&j, NULL);
-	json_num(&j, NULL, p->offset_s + (double)point->time_ns / 1e9);
+	json_num(&j, NULL, run_time(p, point));
+	if (p->phase)
+		json_num(&j, NULL, phase_time(p, point));
 	if (p->per_instance) {
 		if (point->pid)
 			json_int(&j, NULL, point->pid);

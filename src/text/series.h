@@ -3,6 +3,7 @@
 #ifndef TEXT_SERIES_H
 #define TEXT_SERIES_H
 
+#include "query/phases.h"
 #include "query/run.h"
 #include "query/series.h"
 #include "text/table.h"
@@ -13,6 +14,9 @@ struct series_page {
 	bool per_instance;
 	bool utf8;
 	double offset_s; /* from the run's start to this recording's */
+	/* Each line also has the time since the start of this phase; NULL: none is asked for. */
+	const struct phases *phases;
+	const struct phase *phase;
 };
 
 /* All recordings of a run, one after the other. `take` gets the text in pieces, whenever there is enough;

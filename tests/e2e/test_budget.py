@@ -409,7 +409,7 @@ def test_the_recorder_links_the_c_library_alone():
 
 # A job of milliseconds: what all of recording it may cost. The recorder's own calls, its start by the dynamic linker
 # included.
-SHORT_CALLS, SHORT_OPENS, SHORT_WRITES, SHORT_BYTES = 306, 42, 4, 5000
+SHORT_CALLS, SHORT_OPENS, SHORT_WRITES, SHORT_BYTES = 306, 42, 4, 4700
 
 
 def own_calls(trace):

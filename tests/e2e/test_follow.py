@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -88,6 +89,7 @@ def test_a_finished_one_ends_at_once(tmp_path):
     assert [without_host(line) for line in lines] == points_of(recording, lines[0])[-1:]
     text = run("show", "--follow", recording).stdout.decode().splitlines()
     assert text[0].split() == ["time", "cores", "memory", "processes", "read", "write"] and len(text) == 2
+    assert re.fullmatch(r"\d+m\d\d\.\ds", text[1].split()[0])  # lines may be less than a second apart
 
 
 def test_chosen_metrics(tmp_path):

@@ -1,6 +1,7 @@
 """GPUs as people record them: a fake of NVIDIA's library says what a test writes into a file, while a real job runs."""
 
 import contextlib
+import csv
 import json
 import os
 import re
@@ -190,6 +191,44 @@ def test_gpu_use_of_a_group(driver, recorder, tmp_path):
     end(tacho)
     groups = show(recording)["groups"]
     assert [gpu["memory_peak_bytes"] for gpu in groups[str(tool)]["gpus"] if gpu["memory_peak_bytes"]] == [64 * MIB]
+
+
+def utils(recording):
+    """Utilisation at every tick so far, of 1."""
+    lines = run("show", "--series", "gpu.util", "--csv", recording).stdout.decode().splitlines()[1:]
+    return [float(line.split(",")[-1]) for line in lines if line.split(",")[-1]]
+
+
+def test_gpus_by_phase(driver, recorder, tmp_path):
+    """One phase in which the GPU works, one in which it idles: in the summary's table, its JSON and the export."""
+    job = "".join(f"until [ -e {tmp_path}/go-{name} ]; do sleep 0.02; done; {TACHO} phase begin {name}; touch {tmp_path}/in-{name}; "
+                  f"until [ -e {tmp_path}/end-{name} ]; do sleep 0.02; done; {TACHO} phase end {name}; touch {tmp_path}/out-{name}; "
+                  for name in ("train", "save"))
+    tacho, recording = recorder(["sh", "-c", job + "sleep 1000"])
+    for name, util, used in (("train", 90, 8192), ("save", 5, 2048)):
+        driver.say(GPUS.replace("count 2", "count 1").replace("0.util 40", f"0.util {util}")
+                   .replace("0.mem_used 1073741824", f"0.mem_used {used * MIB}"))
+        until(lambda: utils(recording)[-3:] == 3 * [util / 100], f"three samples of {util} %")
+        (tmp_path / f"go-{name}").touch()
+        until((tmp_path / f"in-{name}").exists, f"{name} has begun")
+        before = len(utils(recording))
+        until(lambda: len(utils(recording)) > before + 3, "more samples")
+        (tmp_path / f"end-{name}").touch()
+        until((tmp_path / f"out-{name}").exists, f"{name} has ended")
+        ended = len(utils(recording))
+        until(lambda: len(utils(recording)) > ended + 2, "samples behind it")
+    end(tacho)
+    phases = {phase["name"]: phase for phase in show(recording)["phases"]}
+    assert phases["train"]["gpu_util_percent"] == pytest.approx(90) and phases["save"]["gpu_util_percent"] == pytest.approx(5)
+    assert phases["train"]["gpu_memory_peak_bytes"] == 8192 * MIB and phases["save"]["gpu_memory_peak_bytes"] == 2048 * MIB
+    for phase in phases.values():
+        assert 0 < phase["gpu_observed_s"] <= 1.01 * phase["duration_s"]
+        assert phase["gpu_energy_joules"] == pytest.approx(150 * phase["gpu_observed_s"], rel=0.01)
+    table = run("show", recording).stdout.decode().split("by phase")[1].splitlines()
+    assert " GPU " in table[0] and " 90 %" in table[1] and " 5 %" in table[2]
+    exported = run("export", "--to", "csv", "-d", "phases", "-o", "-", recording).stdout.decode()
+    rows = {(row["level"], row["phase"]): row for row in csv.DictReader(exported.splitlines())}
+    assert float(rows["occurrence", "train"]["gpu_util_percent"]) == pytest.approx(90), "of the repetition, too"
 
 
 def test_a_driver_that_blocks_does_not_delay_ticks(driver, tmp_path):

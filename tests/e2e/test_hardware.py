@@ -1,5 +1,6 @@
 """What a recording says of the machine and of the job's variables: as lscpu and the kernel say, and no secrets."""
 
+import ctypes
 import json
 import os
 import platform
@@ -152,3 +153,15 @@ def test_a_capture_holds_the_machine_and_no_secret(tmp_path):
     assert ours["hardware"] == theirs["hardware"]
     assert ours["environment"] == theirs["environment"]
     assert theirs["environment"]["SLURM_JOB_ID"] == "4711"
+
+
+def test_the_kernels_verdict_on_its_clock(recorded):
+    class Timex(ctypes.Structure):
+        _fields_ = [("modes", ctypes.c_uint), ("offset", ctypes.c_long), ("freq", ctypes.c_long), ("maxerror", ctypes.c_long),
+                    ("esterror", ctypes.c_long), ("status", ctypes.c_int), ("rest", ctypes.c_long * 40)]
+
+    clock = Timex()
+    assert ctypes.CDLL(None).adjtimex(ctypes.byref(clock)) >= 0
+    hardware = recorded[0]["hardware"]
+    assert hardware["clock_synchronized"] == ("no" if clock.status & 0x40 else "yes")
+    assert ("clock_error_us" in hardware) == (hardware["clock_synchronized"] == "yes")

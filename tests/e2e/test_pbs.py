@@ -173,7 +173,7 @@ def test_a_job_that_is_yet_to_start(tmp_path, jobs):
     words = ["--no-summary", *QUICK, "--wait", "12s", "-o", recording, f"job:{job.id}"]
     process = recorder.start("attach", *words, stderr=subprocess.PIPE, text=True)
     said = process.stderr.readline()
-    assert f"job {job.id} is on this node now" in said and "; trying again in 3 s" in said
+    assert f"job {job.id} is on this node now" in said and "; trying again for 12 s" in said
     assert not recording.exists()
     job.task(f"{job.program('pa_script')} & wait")
     recorder.until(lambda: is_sampled(recording), "the job is found")

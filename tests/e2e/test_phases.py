@@ -48,9 +48,14 @@ def rows_of(recording, *options):
     return [{key.split(" [")[0]: value for key, value in row.items()} for row in csv.DictReader(io.StringIO(done.stdout.decode()))]
 
 
+def table_in(text):
+    """Lines of the table by phase that `show` prints, without the remarks that have a line of their own."""
+    return [line for line in text[text.index("by phase"):].splitlines() if not line.lstrip().startswith("(")]
+
+
 def test_the_table_of_the_summary(training):
-    text = run("show", training, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "200"}).stdout.decode()
-    table = text[text.index("by phase"):].splitlines()
+    text = run("show", training, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode()
+    table = table_in(text)
     assert re.fullmatch(r"by phase +wall +cpu +cores +peak mem +read +wrote.*", table[0])
     order = [row.split("  ")[1] if not row.startswith("    ") else row.strip().split("  ")[0] for row in table[1:5]]
     assert order == ["load", "train", "epoch ×3", "save"]
@@ -58,15 +63,29 @@ def test_the_table_of_the_summary(training):
     assert "each " in text and "±" in text
     plain = run("show", training, env={**os.environ, "LC_ALL": "C"}).stdout
     assert b"epoch x3" in plain and plain.isascii()
-    narrow = run("show", training, env={**os.environ, "COLUMNS": "60"}).stdout.decode()
-    assert "by phase" in narrow and "each " in narrow
+
+
+def test_time_since_the_start_of_a_phase(training):
+    """In the table of a series: of several repetitions, since the one in which a sample lies."""
+    spans = [(o["begin_s"], o["end_s"]) for o in by_name(show(training))["epoch"]["occurrences"]]
+    done = run("show", "--series", "tree.cores", "--csv", "--phase", "epoch", training)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert rows and list(rows[0]) == ["time_s", "phase_s", "tree.cores"]
+    for row in rows:
+        since = [float(row["time_s"]) - begin for begin, end in spans if begin <= float(row["time_s"]) <= end]
+        assert float(row["phase_s"]) == pytest.approx(since[-1], abs=1e-6) if since else row["phase_s"] == ""
+    (one,) = json.loads(run("show", "--series", "tree.cores", "--json", "--phase", "epoch#2", training).stdout)["recordings"]
+    assert one["columns"] == ["time_s", "phase_s", "tree.cores"]
+    assert all(0 <= point[1] == pytest.approx(point[0] - spans[1][0], abs=1e-6) for point in one["points"])
+    plain = run("show", "--series", "tree.cores", "--csv", training).stdout
+    assert plain.startswith(b"time_s,tree.cores\n")
 
 
 def test_every_output_has_the_same_numbers(training, tmp_path):
     phases = by_name(show(training))
     assert phases["epoch"]["repetitions"] == 3 and phases["epoch"]["parent"] == "train" and phases["epoch"]["depth"] == 1
     assert [o["name"] for o in phases["epoch"]["occurrences"]] == ["epoch 1", "epoch 2", "epoch 3"]
-    assert phases["load"]["write_chars"] > 0 and all(p["ended"] for p in phases.values())
+    assert 2_000_000 < phases["load"]["write_chars"] < 3_100_000 and all(p["ended"] for p in phases.values())
 
     rows = rows_of(training)
     assert [r["phase"] for r in rows if r["level"] == "phase"] == list(phases)
@@ -374,7 +393,7 @@ def test_ten_thousand_steps(tmp_path):
     (step,) = summary["phases"]
     assert step["name"] == "step" and step["repetitions"] == begun - summary["phases_ignored"] and begun > 4096
     assert len(step["occurrences"]) == 4096 and summary["phases_left_out"] == step["repetitions"] - 4096
-    assert b"not told one by one" in run("show", out).stdout
+    assert b"not told one by one" in b" ".join(run("show", out).stdout.split())
 
 
 # ---- reports ----
@@ -388,7 +407,7 @@ kept = []
 for i in range(1, 9):
     tell(f"begin epoch {i}")
     kept.append(b"x" * (48 << 20))
-    time.sleep(0.3)
+    time.sleep(0.55)
     tell("mark ", f"loss={1 / i}", f"step={1000 * i}")
     tell(f"end epoch {i}")
 tell("begin save")
@@ -427,13 +446,13 @@ def whole(speaking):
 
 def cells(text):
     """Rows of the table by phase that `show` prints: cells as texts."""
-    table = text[text.index("by phase"):].splitlines()
+    table = table_in(text)
     titles = re.split(r"  +", table[0])
     return titles[1:], {row[0]: row[1:] for row in (re.split(r"  +", line.strip()) for line in table[1:3])}
 
 
 def test_the_table_of_reports(speaking, whole):
-    text = run("show", speaking, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "300"}).stdout.decode()
+    text = run("show", speaking, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode()
     titles, rows = cells(text)
     assert list(rows) == ["epoch ×8", "save"]
     each = re.search(r"each [^);]*± [\d.]+\w+", text)[0]
@@ -444,10 +463,22 @@ def test_the_table_of_reports(speaking, whole):
     for name, row in rows.items():
         row = row[: len(titles)]
         assert [name, *row] in [w[: len(row) + 1] for w in written], name
-        assert f"| {name} | {' | '.join(row)} |" in whole["md"], name
+        assert f"| {name} | {' | '.join(row)} |" in whole["md"].replace(r"\~", "~"), name
         assert any(line.startswith("".join([name, *row]).replace(" ", "")) for line in lines), name
     assert each in section and each in whole["md"] and any(each.replace(" ", "") in line for line in lines)
     assert lines.count("Byphase") == 1 and "Phases" not in lines
+
+
+def test_numbers_of_the_job_are_steps(speaking, whole, tmp_path):
+    """What was told holds until the next value: no slope anywhere, and none is said to be in the phase after it."""
+    panels = {p["id"]: p for p in json.loads(whole["json"])["panels"]}
+    assert panels["app-loss"]["lines"][0]["held"] and not panels["cpu"]["lines"][0]["held"]
+    assert " in " not in panels["app-loss"]["subtitle"] and " at " not in panels["app-loss"]["subtitle"]
+    picture = tmp_path / "loss.svg"
+    assert run("plot", "-o", picture, speaking, "app.loss").returncode == 0
+    line = max(re.findall(r'<path style="fill:none;stroke-width:1.5;[^"]*" d="([^"]*)"', picture.read_text()), key=len)
+    points = [tuple(map(float, point)) for point in re.findall(r"[ML] ([\d.]+) ([\d.]+)", line)]
+    assert len(points) > 3 and all(a == c or b == d for (a, b), (c, d) in zip(points, points[1:])), points
 
 
 def test_numbers_of_the_job_have_panels(whole):
@@ -465,6 +496,14 @@ def test_numbers_of_the_job_have_panels(whole):
 def test_numbers_of_the_job_have_an_axis_each(speaking):
     charts = run("plot", "--size", "80x10", "app.loss", "app.step", speaking, env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode()
     assert charts.count("Told by the job") == 2 and re.search("^app.loss  mean", charts) and re.search("\napp.step  mean", charts)
+
+
+def test_which_phase_leaks(whole):
+    """The job lasts for more than the five seconds below which findings on use are left out."""
+    (leak,) = [f for f in json.loads(whole["json"])["findings"] if f["id"] == "phase-leak"]
+    assert re.fullmatch(r"Each repetition of epoch left (4[4-9]|5[0-2])[.\d]* MiB more memory behind", leak["title"])
+    for form in ("html", "md", "pdf"):
+        assert leak["title"] in " ".join(whole[form].split()), form
 
 
 def test_a_peak_is_in_a_phase(speaking, whole):

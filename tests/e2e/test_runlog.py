@@ -23,7 +23,7 @@ def script(text):
 
 
 JOB = script(
-    "tacho phase begin load lr=0.1 seconds=7; tacho mark 'checkpoint written' size=3.1G n=5 zip=007;"
+    "tacho phase begin load lr=0.1 seconds=7; tacho mark 'checkpoint written' size=3.1G n=5 zip=007 'f=  1.5';"
     "tacho mark loss=0.31 step=1200; tacho phase begin inner; tacho phase end inner why=done; tacho phase end load;"
     "tacho phase begin open; exit 3"
 )
@@ -67,7 +67,7 @@ def test_the_lines_have_pytyches_form(job):
         assert list(entry)[:4] == first
     begin, checkpoint, mark, inner, load, still_open, end = entries
     assert checkpoint == {"ts": checkpoint["ts"], "type": "event", "event": "checkpoint written",
-                          "data": {"size": "3.1G", "n": 5, "zip": "007"}}
+                          "data": {"size": "3.1G", "n": 5, "zip": "007", "f": 1.5}}
     assert mark["data"] == {"loss": 0.31, "step": 1200}
     assert inner["why"] == "done" and 0 <= inner["seconds"] <= load["seconds"]
     assert load["lr"] == 0.1 and load["data.seconds"] == 7 and still_open["unfinished"] is True

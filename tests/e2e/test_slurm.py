@@ -165,6 +165,28 @@ def test_as_a_step_of_its_own(slurm):
     assert scheduler(recording)["job_id"] == job
 
 
+@pytest.mark.parametrize("start", ["", "srun --overlap --ntasks=1"], ids=["in the script", "as a step"])
+def test_a_script_that_waits_for_us(slurm, start):
+    """`tacho attach job & work; wait`: its shell is the last process of the job, and the job ends by itself. Commands that are
+    shorter than an interval do not end the recording before."""
+    recording = slurm.out / f"waits-{bool(start)}.tacho"
+    job = slurm.sbatch(
+        "waits.sh",
+        f"""
+            {start} tacho attach -q {' '.join(QUICK)} -o {recording} job &
+            until [ -s {recording} ]; do sleep 0.02; done
+            for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.03; done
+            cp /bin/sleep {slurm.bin}/w_last; {slurm.bin}/w_last 0.2
+            wait
+            echo $? >{recording}.status
+        """,
+    )
+    slurm.has_ended(job)
+    assert Path(f"{recording}.status").read_text() == "0\n"
+    assert recorder.show(recording)["ended"] == "attach-end" and recorder.check(recording)[0] == 0
+    assert "w_last" in names(recording)
+
+
 def test_no_such_job(slurm):
     def refused(*words):
         done = slurm.run("node1", slurm.bin / "tacho", "attach", "--wait", "0", *words, check=False)
@@ -226,11 +248,16 @@ def test_ranks_on_two_nodes_speak(two_nodes):
             mpirun.openmpi -np 4 --map-by ppr:2:node --oversubscribe --mca pml ob1 --mca btl tcp,self \\
                 tacho run -q -o {ranks}/ -- rank >{ranks}.log 2>&1
             echo $? >{ranks}.status
+            srun tacho run -q -o {ranks}.srun/run.tacho -- echo ran >{ranks}.ran 2>&1
         """,
         tasks=("--nodes=2", "--ntasks-per-node=2", "--overcommit"),
     )
     two_nodes.has_ended(job)
     assert Path(f"{ranks}.status").read_text() == "0\n"
+    # All were given one name: each runs, and has its own file.
+    assert Path(f"{ranks}.ran").read_text() == "ran\n" * 4
+    srun = {file.name for file in Path(f"{ranks}.srun").iterdir()}
+    assert len(srun) == 4 and "run.tacho" in srun and srun < {"run.tacho", *(f"run-rank{rank}.tacho" for rank in range(4))}
     files = sorted(ranks.iterdir())
     assert len(files) == 4
     for file in files:

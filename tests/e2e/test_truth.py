@@ -406,6 +406,13 @@ def test_the_tree_is_all_that_is_watched_in_curves_and_summary(tmp_path):
     one_value("mean of tree.cores", {"summary": summary["cpu"]["mean_cores"], "plot": find("mean #", ok("plot", "tree.cores", path))})
 
 
+def test_tools_within_the_command_do_not_make_the_curve_of_the_whole_less_exact():
+    """Its control group has counted them all."""
+    tools = Path(__file__).resolve().parent.parent / "golden/stats/tools.tacho"
+    rows = list(csv.DictReader(ok("show", "--series", "tree.cpu", "--csv", tools).splitlines()))
+    assert float(rows[-1]["tree.cpu"]) == json.loads(ok("show", "--json", tools))["cpu"]["total_s"]
+
+
 def test_gpus_have_the_same_numbers_in_summary_statistics_and_plots(tmp_path):
     values, path = tmp_path / "values", tmp_path / "job.tacho"
     fake = Path(TACHO).parent / "tests" / "fakes" / "libnvidia-ml.so.1"

@@ -181,6 +181,42 @@ static void test_cores_that_it_could_not_have(void **state)
 	assert_says(m.found->headroom, "as they were given");
 }
 
+/* What a finding says to ask for is what the lines ask for. */
+static void test_findings_and_advice_agree(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	/* One thread that often has to wait: how many it could use is not known. */
+	with_run(1, 20, 0.6, GIB);
+	analysis_flat(&m, EV_CORES, 0, NULL, 0.5);
+	analysis_flat(&m, EV_BUSY, 0, NULL, 1);
+	analysis_flat(&m, EV_READY, 0, NULL, 0.6);
+	analysis_set(&m, FIG_MEAN_CORES, 0.5);
+	assert_finds(&m, "starved");
+	f = analysis_find(&m, "unused-cores");
+	assert_non_null(f);
+	assert_null(strstr(f->text, "Ask for"));
+	assert_says(f->text, "not sure, since it was held back");
+	assert_says(lines_of("slurm"), "--cpus-per-task=8\n");
+	analysis_close(&m);
+	/* One core and a helper, one and a third. */
+	with_run(1, 600, 1.05, GIB);
+	assert_says(analysis_find(&m, "unused-cores")->text, "Ask for one,");
+	assert_says(lines_of("slurm"), "--cpus-per-task=1\n");
+	analysis_close(&m);
+	with_run(1, 600, 1.3, GIB);
+	analysis_set(&m, FIG_MEAN_CORES, 1.1);
+	assert_says(analysis_find(&m, "unused-cores")->text,
+		"no more than 1.3 cores were in use. Ask for so many");
+	assert_says(lines_of("slurm"), "--cpus-per-task=2\n");
+	/* Too short for a percentile: the peak counts for both. */
+	analysis_p95(&m, NAN, NAN);
+	analysis_set(&m, FIG_PEAK_CORES, 1.9);
+	assert_null(strstr(analysis_find(&m, "unused-cores")->text, "Ask for one"));
+	assert_says(lines_of("slurm"), "--cpus-per-task=2\n");
+}
+
 static void test_views(void **state)
 {
 	(void)state;
@@ -250,6 +286,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_gpus, teardown),
 		cmocka_unit_test_teardown(test_after_a_kill_more, teardown),
 		cmocka_unit_test_teardown(test_cores_that_it_could_not_have, teardown),
+		cmocka_unit_test_teardown(test_findings_and_advice_agree, teardown),
 		cmocka_unit_test_teardown(test_views, teardown),
 		cmocka_unit_test_teardown(test_no_advice, teardown),
 		cmocka_unit_test_teardown(test_attached_knows_no_time, teardown),

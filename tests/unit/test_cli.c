@@ -728,6 +728,18 @@ static void assert_path(const char *template, const struct output_names *n, cons
 	buf_release(&err);
 }
 
+/* NULL: there is no other rank. */
+static void assert_with_rank(const char *path, const char *expected)
+{
+	struct buf out;
+
+	buf_init(&out, 4096);
+	buf_adds(&out, path);
+	assert_int_equal(output_add_rank(&out), expected != NULL);
+	assert_string_equal((char *)out.data, expected ? expected : path);
+	buf_release(&out);
+}
+
 static void test_output_names(void **state)
 {
 	static const struct {
@@ -794,7 +806,11 @@ static void test_output_names_of_batch_systems(void **state)
 	setenv("SLURM_PROCID", "0", 1);
 	assert_path("{jobid}.{rank}", &names, "77.3");
 	assert_path("/tmp", &names, "/tmp/make-20261115-193005-rank3.tacho");
+	assert_path("x.tacho", &names, "x.tacho");
+	assert_with_rank("d/x.tacho", "d/x-rank3.tacho");
+	assert_with_rank("x", "x-rank3");
 	setenv("PMI_SIZE", "1", 1);
+	assert_with_rank("x.tacho", NULL);
 	assert_path("{name}-{datetime}.tacho", &names, "make-20261115-193005.tacho");
 	unsetenv("PMI_SIZE");
 	unsetenv("PMI_RANK");

@@ -41,6 +41,8 @@ static void test_numbers_and_their_units(void **state)
 		{"step=-1200", NULL, "app.step", -1200, UNIT_COUNT},
 		{"x=+.5e-3", NULL, "app.x", 0.0005, UNIT_COUNT},
 		{"x=5.", NULL, "app.x", 5, UNIT_COUNT},
+		{"x=    1.2500E-01", NULL, "app.x", 0.125, UNIT_COUNT},
+		{"took=  7ms", NULL, "app.took", 0.007, UNIT_SECONDS},
 		{"Val-Loss.A=1E2", NULL, "app.val_loss.a", 100, UNIT_COUNT},
 		{"size=3G", NULL, "app.size", 3.0 * (1 << 30), UNIT_BYTES},
 		{"size=1.5KiB", NULL, "app.size", 1536, UNIT_BYTES},
@@ -88,8 +90,8 @@ static void test_a_unit_that_is_not_known_is_kept_as_text(void **state)
 static void test_what_is_no_number_stays_text(void **state)
 {
 	static const char *const word[] = {"loss", "=5", "loss=", "v=1.2.3", "d=2026-01-02", "x=0x10",
-		"x=1,5", "x=5m", "x=e5", "x=.", "x=+", "x=1e", "x=5 ", "unit=5", "x=nano", "",
-		"a_key_that_is_too_long_to_be_the_name_of_a_metric_of_any_kind_=1",
+		"x=1,5", "x=5m", "x=e5", "x=.", "x=+", "x=1e", "x=5 ", "x=  ", "x= 5 ", "unit=5", "x=nano",
+		"", "a_key_that_is_too_long_to_be_the_name_of_a_metric_of_any_kind_=1",
 		"x=1111111111111111111111111111111111111111111111111111111111111111111111111"};
 	struct job_number n;
 

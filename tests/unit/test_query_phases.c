@@ -13,53 +13,7 @@
 
 #include <cmocka.h>
 
-#define PAGE 4096.0
-
-/* "phase.begin" or "phase.end" of a process; sent_ns < 0: it does not tell. */
-static void tell(
-	struct maker *m, int64_t time_ns, const char *kind, const char *name, int64_t pid, int64_t sent_ns)
-{
-	pairs_reset(&m->pairs);
-	pairs_str(&m->pairs, "name", name);
-	if (pid)
-		pairs_num(&m->pairs, "pid", pid);
-	if (sent_ns >= 0)
-		pairs_num(&m->pairs, "sent_ns", sent_ns);
-	store_event(m->w, time_ns, kind, &m->pairs);
-}
-
-static void begin(struct maker *m, int64_t milli, const char *name)
-{
-	tell(m, milli * MILLI, "phase.begin", name, 0, -1);
-}
-
-static void end(struct maker *m, int64_t milli, const char *name)
-{
-	tell(m, milli * MILLI, "phase.end", name, 0, -1);
-}
-
-/* One process that computes half of the time, and has 100 pages, from the fourth second on 300. */
-static void tick(struct maker *m, int64_t milli)
-{
-	maker_set(m, 0, "proc.cpu.time", milli * MILLI / 2);
-	maker_set(m, 0, "proc.io.read_chars", milli * 1000);
-	set_memory(m, 0, milli < 4000 ? 100 : 300, 0);
-	maker_tick(m, milli * MILLI);
-}
-
-static void open_job(struct maker *m, const char *path)
-{
-	maker_open(m, path, &(struct maker_options){.host = "n1", .interval_ns = SECOND});
-	maker_join(m, 0, 1, 100, 1, 0, false);
-}
-
-static const struct phase *phase_at(const struct summary *s, size_t i, const char *name)
-{
-	assert_non_null(s->phases);
-	assert_true(i < s->phases->nr);
-	assert_string_equal(s->phases->phase[i].name, name);
-	return &s->phases->phase[i];
-}
+#include "phases_lab.h"
 
 /* ---- amounts and levels ---- */
 
@@ -311,24 +265,42 @@ static void test_the_slow_one_and_why(void **state)
 	summary_free(s);
 }
 
-/* Five repetitions: the third takes 805 ms longer, of which it computed and was held back for so much. */
-static const char *why_of(int64_t cpu_ms, int64_t held_ms, struct summary **s)
+/* Five repetitions of a second, which use 900 ms of CPU time; the third takes 805 ms longer and uses so much
+ * more CPU time. In each of them the metric grows by `usual`, in the third by `slow` (of a level: it is). */
+struct slow_one {
+	int64_t cpu_ms;
+	const char *metric;
+	int64_t usual, slow;
+	const char *why; /* NULL: not known */
+};
+
+static const char *why_of(const struct slow_one *o, struct summary **s)
 {
+	bool level = o->metric && !strcmp(o->metric, "freq.current");
+	int64_t now = 0, cpu = 0, grown = 0;
 	struct maker m;
 	char name[16];
 
 	maker_open(&m, file, &(struct maker_options){.host = "n1", .interval_ns = SECOND});
 	maker_join(&m, 0, 1, 100, 1, 0, false);
 	maker_instance(&m, MAKER_CGROUP, 0, 0, "/job", "own", "1", NULL);
+	maker_instance(&m, MAKER_GPU, 0, 0, "nvidia-0", "vendor", "nvidia", "index", "0", "job", "yes", NULL);
+	if (level)
+		maker_instance(&m, MAKER_CPU, 1, 0, "0", NULL);
+	if (o->metric)
+		maker_set(&m, level, o->metric, level ? o->usual : 0);
+	maker_set(&m, 0, "gpu.util", 50);
 	maker_tick(&m, 0);
-	for (int64_t i = 0, now = 0, cpu = 0, held = 0; i < 5; i++) {
+	for (int64_t i = 0; i < 5; i++) {
 		snprintf(name, sizeof(name), "epoch %d", (int)i + 1);
 		begin(&m, now, name);
 		now += i == 2 ? 1805 : 1000;
-		cpu += i == 2 ? 900 + cpu_ms : 900;
-		held += i == 2 ? held_ms : 0;
+		cpu += i == 2 ? 900 + o->cpu_ms : 900;
+		/* A level is the mean of what is read at both ends. */
+		grown = (level ? 0 : grown) + (i == 2 || (level && i == 1) ? o->slow : o->usual);
 		maker_set(&m, 0, "proc.cpu.time", cpu * MILLI);
-		maker_set(&m, 0, "cgroup.cpu.throttled", held * 1000);
+		if (o->metric)
+			maker_set(&m, level, o->metric, grown);
 		maker_tick(&m, now * MILLI);
 		end(&m, now, name);
 	}
@@ -340,25 +312,62 @@ static const char *why_of(int64_t cpu_ms, int64_t held_ms, struct summary **s)
 	return (*s)->phases->phase[0].slower_why;
 }
 
-static void test_what_explains_most_is_told(void **state)
+static void expect_why(const struct slow_one *row, size_t nr)
 {
-	static const struct {
-		int64_t cpu_ms, held_ms;
-		const char *why;
-	} row[] = {{531, 274, "it used more CPU time"}, {274, 531, "held back by the CPU quota"},
-		{250, 250, NULL}, {0, 0, NULL}, {805, 0, "it used more CPU time"}};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+	for (size_t i = 0; i < nr; i++) {
 		struct summary *s;
-		const char *why = why_of(row[i].cpu_ms, row[i].held_ms, &s);
+		const char *why = why_of(&row[i], &s);
 
-		if (row[i].why)
-			assert_string_equal(why, row[i].why);
-		else
-			assert_null(why);
+		if ((why == NULL) != (row[i].why == NULL) || (why && strcmp(why, row[i].why) != 0))
+			fail_msg("%zu, %s: \"%s\" instead of \"%s\"", i, row[i].metric, why, row[i].why);
 		summary_free(s);
 	}
+}
+
+static void test_what_explains_most_is_told(void **state)
+{
+	/* In the units of the recording: us, ns, ms, a count. */
+	static const struct slow_one row[] = {
+		{531, "cgroup.cpu.throttled", 0, 274000, "it used more CPU time"},
+		{274, "cgroup.cpu.throttled", 0, 531000, "held back by the CPU quota"},
+		{250, "cgroup.cpu.throttled", 0, 250000, NULL},
+		{0, NULL, 0, 0, NULL},
+		{805, NULL, 0, 0, "it used more CPU time"},
+		{0, "cgroup.pressure.cpu.some", 10000, 700000, "CPU pressure"},
+		{0, "pressure.cpu.some", 10000, 700000, "CPU pressure"},
+		{0, "cgroup.pressure.memory.some", 10000, 700000, "memory pressure"},
+		{0, "pressure.memory.some", 10000, 700000, "memory pressure"},
+		{0, "cgroup.pressure.io.some", 10000, 700000, "I/O pressure"},
+		{0, "pressure.io.some", 10000, 700000, "I/O pressure"},
+		{0, "pressure.io.some", 10000, 200000, NULL},
+		{0, "proc.sched.wait", 10 * MILLI, 700 * MILLI, "waiting for a CPU"},
+		{0, "throttle.package_time", 10, 700, "processors slowed down"},
+		{0, "gpu.throttle.power", 10 * MILLI, 700 * MILLI, "GPU slowed down"},
+		{0, "gpu.throttle.thermal", 10 * MILLI, 700 * MILLI, "GPU slowed down"},
+		{0, "proc.faults.major", 10, 700, "page faults that waited for storage"},
+		/* The same work at half the clock takes 900 ms more, and as much more CPU time. */
+		{700, "freq.current", 3000000, 1500000, "a lower clock"},
+		{700, "freq.current", 3000000, 3000000, "it used more CPU time"},
+	};
+
+	(void)state;
+	expect_why(row, ARRAY_SIZE(row));
+}
+
+/* On a busy machine all of them wait, and the one with more work waits longer. The work is what differs. */
+static void test_waiting_that_comes_with_the_work(void **state)
+{
+	static const struct slow_one row[] = {
+		{300, "cgroup.pressure.cpu.some", 900000, 900000 + 505000, "it used more CPU time"},
+		{300, "proc.sched.wait", 900 * MILLI, (900 + 505) * MILLI, "it used more CPU time"},
+		{300, "cgroup.cpu.throttled", 900000, 900000 + 505000, "it used more CPU time"},
+		/* As much work as in the others, and more waiting. */
+		{0, "cgroup.pressure.cpu.some", 900000, 900000 + 505000, "CPU pressure"},
+		{100, "cgroup.pressure.cpu.some", 900000, 900000 + 705000, "CPU pressure"},
+	};
+
+	(void)state;
+	expect_why(row, ARRAY_SIZE(row));
 }
 
 static void test_how_much_slower(void **state)
@@ -373,6 +382,96 @@ static void test_how_much_slower(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++)
 		assert_string_equal(format_slower(text, row[i].share), row[i].text);
+}
+
+/* ---- GPUs ---- */
+
+#define MIB (INT64_C(1) << 20)
+
+static void add_gpu(struct maker *m, uint32_t row, const char *name, const char *job)
+{
+	char index[2] = {(char)('0' + row), 0};
+
+	maker_instance(m, MAKER_GPU, row, 0, name, "vendor", "nvidia", "index", index, "job", job, NULL);
+}
+
+/* Two GPUs, a phase of 4 s in which they work and one of 2 s in which they do not. The first has a counter of
+ * energy, of the second only the power is known. */
+static struct summary *summary_of_gpus(const char *job, const char *other)
+{
+	struct maker m;
+
+	open_job(&m, file);
+	add_gpu(&m, 0, "nvidia-0", job);
+	add_gpu(&m, 1, "nvidia-1", other);
+	tick(&m, 0);
+	begin(&m, 0, "train");
+	for (int64_t second = 0; second <= 6; second++) {
+		if (second == 4) {
+			end(&m, 4000, "train");
+			begin(&m, 4000, "save");
+		}
+		maker_set(&m, 0, "gpu.util", second < 4 ? 90 : 10);
+		maker_set(&m, 1, "gpu.util", second < 4 ? 50 : 10);
+		maker_set(&m, 0, "gpu.memory.used", (1000 + 100 * second) * MIB);
+		maker_set(&m, 1, "gpu.memory.used", 500 * MIB);
+		maker_set(&m, 0, "gpu.energy", MIN(second, 4) * 300000);
+		maker_set(&m, 1, "gpu.power", 50000);
+		maker_set(&m, 0, "gpu.throttle.power", MIN(second, 4) * SECOND / 4);
+		maker_set(&m, 0, "gpu.throttle.thermal", MIN(second, 2) * SECOND / 2);
+		tick(&m, second * 1000);
+	}
+	end(&m, 6000, "save");
+	maker_finish(&m, NULL);
+	return summary_of(file);
+}
+
+static void test_gpus_of_a_phase(void **state)
+{
+	struct summary *s = summary_of_gpus("yes", "yes");
+	const struct phase *p = phase_at(s, 0, "train");
+
+	(void)state;
+	assert_near(p->value[PHASE_GPU_SECONDS], 8);
+	/* 90 % and 50 %, and half of the way down to 10 % in the last second */
+	assert_near(p->value[PHASE_GPU_UTIL], ((3 * 90 + 50) + (3 * 50 + 30)) / 8.0);
+	assert_near(p->value[PHASE_GPU_MEMORY], (1400.0 + 500) * MIB);
+	assert_near(p->value[PHASE_GPU_ENERGY], 4 * 300 + 4 * 50);
+	assert_near(p->value[PHASE_GPU_THROTTLED], 1 + 1);
+	p = phase_at(s, 1, "save");
+	assert_near(p->value[PHASE_GPU_UTIL], 10);
+	assert_near(p->value[PHASE_GPU_MEMORY], (1600.0 + 500) * MIB);
+	assert_near(p->value[PHASE_GPU_ENERGY], 2 * 50);
+	assert_near(p->value[PHASE_GPU_THROTTLED], 0);
+	summary_free(s);
+}
+
+/* What others do on the node is not the phase's, where the job's GPUs are known; GPUs that are not known as
+ * another's count where none is. */
+static void test_which_gpus_are_of_a_phase(void **state)
+{
+	static const struct {
+		const char *job, *other;
+		double util, joules;
+	} row[] = {{"yes", "no", 80, 1200}, {"unclaimed", "no", 80, 1200}, {"no", "yes", 45, 200},
+		{"yes", "unclaimed", 80, 1200}, {"unclaimed", "unclaimed", 62.5, 1400},
+		{"no", "no", NAN, NAN}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct summary *s = summary_of_gpus(row[i].job, row[i].other);
+		const struct phase *p = phase_at(s, 0, "train");
+
+		if (isnan(row[i].util)) {
+			assert_true(isnan(p->value[PHASE_GPU_UTIL]));
+			assert_true(isnan(p->value[PHASE_GPU_MEMORY]));
+		} else {
+			assert_near(p->value[PHASE_GPU_UTIL], row[i].util);
+			assert_near(p->value[PHASE_GPU_ENERGY], row[i].joules);
+		}
+		summary_free(s);
+		unlink(file);
+	}
 }
 
 /* ---- nested, overlapping, of several processes ---- */
@@ -553,70 +652,6 @@ static void test_many_repetitions(void **state)
 	summary_free(s);
 }
 
-/* Too many for the table: those that took longest, in their order. */
-static void test_the_longest_are_in_the_table(void **state)
-{
-	struct text_table t;
-	struct summary *s;
-	struct maker m;
-	char name[8];
-
-	(void)state;
-	open_job(&m, file);
-	tick(&m, 0);
-	for (int64_t i = 0; i < 20; i++) {
-		snprintf(name, sizeof(name), "%c", 'a' + (int)i);
-		begin(&m, i * 1000, name);
-		end(&m, i * 1000 + (i % 3 ? 100 + i : 900), name);
-		tick(&m, (i + 1) * 1000);
-	}
-	maker_finish(&m, NULL);
-	s = summary_of(file);
-	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
-	assert_int_equal(t.nr_rows, 8);
-	assert_string_equal(t.cell[0], "a");
-	assert_string_equal(t.cell[t.nr_columns], "d");
-	assert_string_equal(t.cell[6 * t.nr_columns], "s");
-	assert_string_equal(t.cell[7 * t.nr_columns], "t"); /* 119 ms; seven others took 900 ms */
-	assert_string_equal(t.note, "12 more phases took less time");
-	phases_table_free(&t);
-	summary_free(s);
-}
-
-/* Where nothing is to be said of a phase, nothing stands there, and no dash. */
-static void test_no_remark_is_nothing(void **state)
-{
-	struct text_table t;
-	struct summary *s;
-	struct maker m;
-	struct buf text;
-
-	(void)state;
-	open_job(&m, file);
-	for (int64_t i = 0; i <= 9; i++) {
-		if (i == 1)
-			begin(&m, 1000, "long");
-		tick(&m, i * 1000);
-		if (i == 8) {
-			end(&m, 8000, "long");
-			begin(&m, 8200, "brief");
-			end(&m, 8400, "brief");
-		}
-	}
-	maker_finish(&m, NULL);
-	s = summary_of(file);
-	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
-	buf_init(&text, 10000);
-	table_write(&t, &(struct text_style){.utf8 = true}, &text);
-	table_write(&t, &(struct text_style){.form = FORM_HTML}, &text);
-	assert_non_null(strstr((char *)text.data, "interpolated"));
-	assert_null(strstr((char *)text.data, " -\n"));
-	assert_null(strstr((char *)text.data, "–"));
-	buf_release(&text);
-	phases_table_free(&t);
-	summary_free(s);
-}
-
 /* ---- nodes ---- */
 
 static void test_nodes(void **state)
@@ -640,6 +675,7 @@ static void test_nodes(void **state)
 				.start_wall_ns = (1000 + k) * SECOND});
 		maker_join(&m, 0, 1, 100, 1, 0, false);
 		maker_instance(&m, MAKER_ENERGY, 0, 0, "package-0", NULL);
+		maker_set(&m, 0, "energy.used", 0);
 		for (int64_t i = 0; i <= 10; i++) {
 			if (i == 1 || i == 5)
 				begin(&m, i * 1000, i == 1 ? "epoch 1" : "epoch 2");
@@ -720,15 +756,16 @@ int main(void)
 		T(test_names_that_differ_in_numbers),
 		T(test_the_slow_one_and_why),
 		T(test_what_explains_most_is_told),
+		T(test_waiting_that_comes_with_the_work),
 		T(test_how_much_slower),
+		T(test_gpus_of_a_phase),
+		T(test_which_gpus_are_of_a_phase),
 		T(test_nested_and_overlapping),
 		T(test_ranks_are_in_one_repetition),
 		T(test_open_at_the_end),
 		T(test_an_open_phase_ends_with_the_run),
 		T(test_hostile),
 		T(test_many_repetitions),
-		T(test_the_longest_are_in_the_table),
-		T(test_no_remark_is_nothing),
 		T(test_nodes),
 		T(test_found_by_name),
 		T(test_none),

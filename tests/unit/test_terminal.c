@@ -205,6 +205,24 @@ static void test_a_peak_of_one_point_is_seen(void **state)
 	assert_in_range(peak, 1, 2);
 }
 
+/* Two values, at the ends: a slope, or steps where the first holds until the second is told. */
+static void test_a_value_that_is_held_has_no_slope(void **state)
+{
+	static const double ends[] = {0, 600};
+	static const float told[] = {1, 100};
+
+	(void)state;
+	curve[0] = (struct chart_curve){
+		.name = "told", .nr = 2, .time_s = ends, .mean = told, .low = told, .high = told};
+	draw(80, 24, true, false);
+	assert_in_range(highest_dots(42), 8, 14);
+	curve[0].held = true;
+	draw(80, 24, true, false);
+	assert_in_range(highest_dots(42), 20, 22);
+	assert_in_range(highest_dots(75), 20, 22);
+	assert_int_equal(highest_dots(79), 1);
+}
+
 static void test_what_is_not_known_is_a_gap(void **state)
 {
 	(void)state;
@@ -455,6 +473,7 @@ int main(void)
 		TEST(test_it_fits_whatever_the_size),
 		TEST(test_letters_and_colours_only_where_they_may_be),
 		TEST(test_a_peak_of_one_point_is_seen),
+		TEST(test_a_value_that_is_held_has_no_slope),
 		TEST(test_what_is_not_known_is_a_gap),
 		TEST(test_the_legend_names_what_there_is_room_for),
 		TEST(test_areas_stand_upon_one_another),

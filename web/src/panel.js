@@ -372,6 +372,7 @@ export class Panel {
 			stroke: () => this.colorOf(key),
 			width: this.isStacked ? 0.75 : 1.5,
 			dash: key.dashed ? [6, 4] : undefined,
+			paths: key.held ? uPlot.paths.stepped({align: 1}) : undefined,
 			fill: this.isStacked && i === first ? () => this.fillColor(i) : undefined,
 			points: {show: (u, s, from, to) => to - from < 60 && this.isLonely(i), size: 4},
 			spanGaps: false,
