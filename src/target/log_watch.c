@@ -100,6 +100,7 @@ static bool file_open(const struct log_watch *w, struct log_file *f, const struc
 	if (!S_ISREG(named->st_mode))
 		return false;
 	f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	f->error = f->fd < 0 ? errno : 0;
 	if (f->fd < 0)
 		return false;
 	f->ours = is_avoided(w, named);
@@ -216,7 +217,9 @@ const char *log_watch_unread(const struct log_file *f)
 		return errno == ENOENT || errno == ENOTDIR ? "" : strerror(errno);
 	if (f->ours)
 		return "tacho writes it itself";
-	return S_ISREG(st.st_mode) ? "no permission" : "it is not a regular file";
+	if (!S_ISREG(st.st_mode))
+		return "it is not a regular file";
+	return f->error ? strerror(f->error) : ""; /* "": it came too late */
 }
 
 uint64_t log_watch_matched(const struct log_watch *w, unsigned pattern)

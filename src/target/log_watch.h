@@ -20,6 +20,7 @@ struct log_file {
 	int fd;		  /* -1: not there yet */
 	bool appeared;
 	bool ours; /* a file that we write got its name */
+	int error; /* of opening it */
 	dev_t dev;
 	ino_t ino;
 	off_t at;   /* read so far */

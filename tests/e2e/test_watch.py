@@ -1,6 +1,7 @@
 """The job's own log: --watch FILE --phase REGEX --mark REGEX. Lines of the job's log become phases, marks and numbers."""
 
 import os
+import resource
 
 import pytest
 
@@ -184,6 +185,17 @@ def test_hostile_lines(tmp_path):
     seen = [e["name"] for e in told(out)]
     assert len(seen) == 4  # of the longest line only its beginning is looked at
     assert run("check", out).returncode == 0 and b"\x1b[31m" not in run("log", out).stdout
+
+
+def test_more_logs_than_open_files_are_allowed(tmp_path):
+    """Those that can be opened are read, and the reason for the others is said."""
+    out, logs = tmp_path / "a.tacho", [tmp_path / f"{i}.log" for i in range(60)]
+    words = [word for log in logs for word in ("--watch", log)]
+    job = ["sh", "-c", f"for i in $(seq 0 59); do echo loss: 1 >{tmp_path}/$i.log; done"]
+    done = record(job, "-q", *words, *EPOCHS, output=out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)))
+    refused = [dict(r["pairs"]) for r in dump(out) if r["type"] == "event" and r["kind"] == "watch.absent"]
+    assert done.returncode == 0 and refused and {one["reason"] for one in refused} == {"Too many open files"}
+    assert 0 < len(told(out)) == len(logs) - len(refused)
 
 
 @pytest.mark.parametrize("what", ["fifo", "directory", "device"])
