@@ -511,7 +511,8 @@ static void test_the_kernels_total_is_the_commands(void **state)
 	assert_near(value(s, FIG_CPU), 5);
 	assert_near(value(s, FIG_PEAK_CORES), 1.25);
 	summary_free(s);
-	/* A series of the whole is of the processes, where not all are the command's; but no less than the command's. */
+	/* A series of the whole is of the processes, where not all are the command's; but no less than the
+	 * command's. */
 	expect_series("tree.cores", NULL, (double[]){NAN, 1, 1, 1, 1}, 5);
 }
 
