@@ -9,9 +9,9 @@
  *	tacho_mark(NULL, "loss=0.31", "step=1200", NULL);     // data alone
  *
  * Behind the text stand words KEY=VALUE, and NULL at the end. A call sends one datagram to the socket that
- * TACHO_SOCKET names, and never waits: 0 when it was sent, -1 when there is no recorder, or when it does not
- * keep up (what was lost is counted). Nothing is kept open and nothing is allocated: it may be called from
- * any thread, and in a child after fork().
+ * TACHO_SOCKET names at the first call, and never waits: 0 when it was sent, -1 when there is no recorder, or
+ * when it does not keep up (what was lost is counted). Nothing is kept open and nothing is allocated: it may
+ * be called from any thread, and in a child after fork().
  *
  * One file, no library: C99 (also gcc -std=c99), C++, or Fortran by ISO_C_BINDING (docs/marks.md has that,
  * and the protocol). */
@@ -155,24 +155,47 @@ static inline void tacho_count_lost(const char *path, long lost)
 	}
 }
 
+/* Where the recorder listens. The variable is looked at once: other threads may change the environment later.
+ * A thread that comes while the first one keeps the answer looks by itself: nothing waits. */
+static struct sockaddr_un tacho_socket;
+static int tacho_socket_kept; /* 1: it is being written, 2: it is there */
+
+static inline int tacho_find_socket(struct sockaddr_un *to)
+{
+	const char *path;
+	int not_yet = 0;
+
+	if (__atomic_load_n(&tacho_socket_kept, __ATOMIC_ACQUIRE) == 2) {
+		*to = tacho_socket;
+		return *to->sun_path != 0;
+	}
+	memset(to, 0, sizeof(*to));
+	to->sun_family = AF_UNIX;
+	path = getenv("TACHO_SOCKET");
+	if (path && strlen(path) < sizeof(to->sun_path))
+		memcpy(to->sun_path, path, strlen(path));
+	if (__atomic_compare_exchange_n(
+		    &tacho_socket_kept, &not_yet, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+		tacho_socket = *to;
+		__atomic_store_n(&tacho_socket_kept, 2, __ATOMIC_RELEASE);
+	}
+	return *to->sun_path != 0;
+}
+
 /* `lost`: what the message tells of those before it. */
 static inline int tacho_send(const char *message, size_t size, long lost)
 {
 	struct sockaddr_un address;
-	const char *path = getenv("TACHO_SOCKET");
 	int fd, error = errno, sent;
 
-	memset(&address, 0, sizeof(address));
-	address.sun_family = AF_UNIX;
-	if (!path || !*path || strlen(path) >= sizeof(address.sun_path))
+	if (!tacho_find_socket(&address))
 		return -1;
-	memcpy(address.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	sent = fd >= 0 &&
 		sendto(fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&address,
 			sizeof(address)) >= 0;
 	if (!sent && errno != ECONNREFUSED && errno != ENOENT)
-		tacho_count_lost(path, lost);
+		tacho_count_lost(address.sun_path, lost);
 	if (fd >= 0)
 		close(fd);
 	errno = error;

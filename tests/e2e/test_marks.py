@@ -279,6 +279,23 @@ int main(void)
 """
 
 
+CHANGED = r"""
+int main(void)
+{
+	tacho_mark("before", NULL);
+	unsetenv("TACHO_SOCKET"); /* as another thread may do */
+	tacho_mark("after", NULL);
+	return 0;
+}
+"""
+
+
+def test_the_environment_is_looked_at_once(tmp_path):
+    out = tmp_path / "a.tacho"
+    assert record([compiled(tmp_path, CHANGED, "-O2")], "-q", output=out).returncode == 0
+    assert names(told(out)) == [("mark", "before"), ("mark", "after")]
+
+
 def test_what_comes_too_fast_is_counted(tmp_path):
     out = tmp_path / "a.tacho"
     with start("run", "-q", "-o", out, "--", compiled(tmp_path, BURST, "-O2")) as tacho:
