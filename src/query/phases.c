@@ -73,6 +73,7 @@ struct phase_reading {
 	int64_t offset_ns;
 	size_t most;
 	bool speaks, bound; /* the job told of a phase; causes are followed */
+	bool counts;	    /* hardware counters are */
 
 	struct tick *tick; /* a ring */
 	uint32_t cap, first, nr_ticks;
@@ -122,6 +123,9 @@ static const struct {
 	[CAUSE_SWAP_IN]      = {"paging.swap_in",              GROWTH_ADDED},
 	[CAUSE_THERMAL]      = {"throttle.package_time",       GROWTH_ADDED},
 	[CAUSE_CLOCK]        = {"freq.current",                GROWTH_ADDED},
+#define ROW(id, name, ...) [CAUSE_##id] = {"perf." name, GROWTH_FROM_ZERO},
+	PHASE_OF_COUNTERS(ROW)
+#undef ROW
 };
 /* clang-format on */
 
@@ -293,24 +297,33 @@ static void bind(struct phase_reading *r, const struct schema *schema)
 		r->slow[SUM_USED + i] = is_slow(schema, quantity[i].metric);
 	for (unsigned i = 0; i < NR_TOTALS; i++)
 		r->slow[SUM_TOTAL + i] = is_slow(schema, total_metric(i));
-	for (unsigned i = 0; i < NR_CAUSES; i++) {
+	for (unsigned i = 0; i < FIRST_COUNTER; i++) {
 		growth_bind(&r->cause[i], schema, cause_row[i].metric);
 		r->slow[SUM_CAUSE + i] = is_slow(schema, cause_row[i].metric);
 	}
 	r->bound = true;
 }
 
-/* What may have held the job back is followed from its first phase on. */
+static void bind_counters(struct phase_reading *r, const struct schema *schema)
+{
+	for (unsigned i = FIRST_COUNTER; i < NR_CAUSES; i++)
+		growth_bind(&r->cause[i], schema, cause_row[i].metric);
+	r->counts = true;
+}
+
+/* What may have held the job back is followed from its first phase on: of processes there may be many. */
 static int on_tick(struct phase_reading *r)
 {
 	const struct walk *walk = ledger_walk(r->ledger);
 	int known = 0;
 
-	if (!r->speaks || !walk->schema)
+	if (!walk->schema)
 		return 0;
-	if (!r->bound)
+	if (!r->counts)
+		bind_counters(r, walk->schema);
+	if (r->speaks && !r->bound)
 		bind(r, walk->schema);
-	for (unsigned i = 0; i < NR_CAUSES && known >= 0; i++)
+	for (unsigned i = r->speaks ? 0 : FIRST_COUNTER; i < NR_CAUSES && known >= 0; i++)
 		known = growth_tick(&r->cause[i], walk);
 	return known;
 }

@@ -51,6 +51,15 @@
 	ROW(THERMAL, "package_throttled_s", SECONDS, HOSTS, NULL, "Time for which processors were slowed down by heat or power, summed over packages.") \
 	ROW(CLOCK, "cpu_clock_hz", HERTZ, MEAN_WALL, NULL, "Frequency of the node's CPUs, mean.")
 
+/* Where they were asked for (-m perf): perf.NAME. */
+#define PHASE_OF_COUNTERS(ROW) \
+	ROW(CYCLES, "cycles", COUNT, ADD, NULL, "Cycles of the processor in which the job ran.") \
+	ROW(INSTRUCTIONS, "instructions", COUNT, ADD, NULL, "Instructions that the job completed.") \
+	ROW(CACHE_REFERENCES, "cache_references", COUNT, ADD, NULL, "Accesses to the last level of the cache.") \
+	ROW(CACHE_MISSES, "cache_misses", COUNT, ADD, NULL, "Accesses that the last level of the cache could not answer.") \
+	ROW(BRANCHES, "branches", COUNT, ADD, NULL, "Branches that the job completed.") \
+	ROW(BRANCH_MISSES, "branch_misses", COUNT, ADD, NULL, "Branches that were predicted wrongly.")
+
 #define PHASE_OF_GPUS(ROW) \
 	ROW(GPU_UTIL, "gpu_util_percent", PLAIN, MEAN_GPU, "GPU", "Utilisation of the job's GPUs, mean over time and devices.") \
 	ROW(GPU_SECONDS, "gpu_observed_s", SECONDS, ADD, NULL, "Time for which that was observed, summed over devices.") \
@@ -70,7 +79,7 @@
 		"The most memory: PSS, where that is not known RSS, or what one process had between two samples.") \
 	AMOUNTS(AMOUNT) LEVELS(LEVEL) \
 	ROW(ENERGY, "energy_joules", JOULES, HOSTS, "energy", "Energy that the node used.") \
-	PHASE_OF_GPUS(ROW) PHASE_OF_NODE(ROW) PHASE_CAUSES(ROW)
+	PHASE_OF_GPUS(ROW) PHASE_OF_NODE(ROW) PHASE_CAUSES(ROW) PHASE_OF_COUNTERS(ROW)
 
 #define PHASE_LEVEL(id, ...) PHASE_##id##_PEAK, PHASE_##id##_MEAN,
 #define PHASE_ROW(id, ...) PHASE_##id,

@@ -9,7 +9,10 @@
 #define NR_HELD (LEVEL_PROCESSES + 1) /* levels, without what of them is estimated */
 #define GPU_SLOTS 16		      /* devices that are kept apart; the rest share the last */
 
-enum phase_cause { /* metrics that may tell why a repetition was slow */
+/* Metrics that are followed beside the ledger: what may tell why a repetition was slow, and hardware
+ * counters. */
+#define PHASE_ROW(id, ...) CAUSE_##id,
+enum phase_cause {
 	CAUSE_CPU_GROUP,
 	CAUSE_CPU_NODE,
 	CAUSE_IO_GROUP,
@@ -20,8 +23,10 @@ enum phase_cause { /* metrics that may tell why a repetition was slow */
 	CAUSE_SWAP_IN,
 	CAUSE_THERMAL,
 	CAUSE_CLOCK,
-	NR_CAUSES
+	PHASE_OF_COUNTERS(PHASE_ROW) NR_CAUSES,
+	FIRST_COUNTER = CAUSE_CLOCK + 1
 };
+#undef PHASE_ROW
 
 enum slot_sum { SLOT_UTIL, SLOT_ELAPSED, SLOT_METER, SLOT_POWER, SLOT_THROTTLED, NR_SLOT_SUMS };
 

@@ -96,6 +96,9 @@ static void make_node_values(const struct phase_sums *s, const struct phase_know
 	value[PHASE_RUN_QUEUE] = cause_of(s, k, CAUSE_RUN_QUEUE, CAUSE_RUN_QUEUE);
 	value[PHASE_SWAP_IN] = cause_of(s, k, CAUSE_SWAP_IN, CAUSE_SWAP_IN);
 	value[PHASE_THERMAL] = cause_of(s, k, CAUSE_THERMAL, CAUSE_THERMAL);
+#define ROW(id, ...) value[PHASE_##id] = cause_of(s, k, CAUSE_##id, CAUSE_##id);
+	PHASE_OF_COUNTERS(ROW)
+#undef ROW
 	if (k->nr_clocks && s->sum[SUM_CLOCK_S] > 0)
 		value[PHASE_CLOCK] =
 			s->sum[SUM_CAUSE + CAUSE_CLOCK] / s->sum[SUM_CLOCK_S] / (double)k->nr_clocks;

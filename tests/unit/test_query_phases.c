@@ -474,6 +474,38 @@ static void test_which_gpus_are_of_a_phase(void **state)
 	}
 }
 
+/* ---- hardware counters ---- */
+
+static void test_counters_of_a_phase(void **state)
+{
+	const struct phase *p;
+	struct summary *s;
+	struct maker m;
+
+	(void)state;
+	open_job(&m, file);
+	maker_instance(&m, MAKER_PERF, 0, 0, "job", NULL);
+	maker_set_event(&m, "instructions", 0, 0);
+	tick(&m, 0);
+	begin(&m, 0, "train");
+	for (int64_t second = 0; second <= 6; second++) {
+		if (second == 4) {
+			end(&m, 4000, "train");
+			begin(&m, 4000, "save");
+		}
+		maker_set_event(&m, "instructions", 700 * MIN(second, 4) + second, second * SECOND);
+		tick(&m, second * 1000);
+	}
+	end(&m, 6000, "save");
+	maker_finish(&m, "end_ns", 6 * SECOND, NULL);
+	s = summary_of(file);
+	p = phase_at(s, 0, "train");
+	assert_near(p->value[PHASE_INSTRUCTIONS], 4 * 701);
+	assert_true(isnan(p->value[PHASE_CACHE_MISSES]));
+	assert_near(phase_at(s, 1, "save")->value[PHASE_INSTRUCTIONS], 2);
+	summary_free(s);
+}
+
 /* ---- nested, overlapping, of several processes ---- */
 
 static void test_nested_and_overlapping(void **state)
@@ -760,6 +792,7 @@ int main(void)
 		T(test_how_much_slower),
 		T(test_gpus_of_a_phase),
 		T(test_which_gpus_are_of_a_phase),
+		T(test_counters_of_a_phase),
 		T(test_nested_and_overlapping),
 		T(test_ranks_are_in_one_repetition),
 		T(test_open_at_the_end),
