@@ -33,6 +33,14 @@
 		take_;                     \
 	})
 
+/* The sum, or the nearest end of the range: times of recordings and logs may be anything. */
+static inline int64_t add_clamped(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
 /* To the nearest, halves away from zero: as lround(), without loading libm into every recorder. Values out of
  * range become the nearest end of it (numbers of a recording may be anything), NAN becomes 0. */
 static inline int64_t round_i64(double v)

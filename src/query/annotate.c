@@ -25,14 +25,6 @@ struct log_line {
 	struct buf host, data;
 };
 
-/* Times of a log may be any. */
-static int64_t plus(int64_t a, int64_t b)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
-}
-
 static void take_time(
 	struct log_line *l, enum json_leaf leaf, const char *text, size_t len, bool *has, int64_t *to)
 {
@@ -110,11 +102,11 @@ static const char *find_times(struct log_line *l)
 		return l->has_end || l->has_start ? NULL : "has no time";
 	}
 	if (!l->has_start && l->has_end && l->has_seconds) {
-		l->start = plus(l->end, -l->seconds);
+		l->start = add_clamped(l->end, -l->seconds);
 		l->has_start = true;
 	}
 	if (l->has_start && l->has_seconds && !l->has_end) {
-		l->end = plus(l->start, l->seconds);
+		l->end = add_clamped(l->start, l->seconds);
 		l->has_end = true;
 	}
 	if (!l->has_start || !l->has_end)
@@ -125,8 +117,8 @@ static const char *find_times(struct log_line *l)
 /* To the recording's clock. False: it lies outside. */
 static bool place(const struct sidecar *s, struct log_line *l, int64_t end_ns)
 {
-	l->start = plus(l->start, -MAX(s->start_wall_ns, -INT64_MAX));
-	l->end = plus(l->end, -MAX(s->start_wall_ns, -INT64_MAX));
+	l->start = add_clamped(l->start, -MAX(s->start_wall_ns, -INT64_MAX));
+	l->end = add_clamped(l->end, -MAX(s->start_wall_ns, -INT64_MAX));
 	if (l->end < -NEAR_NS || (end_ns < INT64_MAX - NEAR_NS && l->start > end_ns + NEAR_NS))
 		return false;
 	l->start = MIN(MAX(l->start, INT64_C(0)), end_ns);

@@ -191,7 +191,8 @@ int grid_pen_tick(struct grid_pen *p, int64_t time_ns, const int64_t *level, uin
 
 	for (unsigned i = 0; i < s->nr_flows && r >= 0; i++)
 		if (flow[i] > 0)
-			r = put_flow(p, p->offset_ns + p->time_ns, p->offset_ns + time_ns, i, flow[i]);
+			r = put_flow(p, add_clamped(p->offset_ns, p->time_ns),
+				add_clamped(p->offset_ns, time_ns), i, flow[i]);
 	for (unsigned i = 0; i < s->nr_levels; i++) {
 		bool had = same && p->highest_valid >> i & 1;
 
@@ -209,7 +210,7 @@ int grid_pen_tick(struct grid_pen *p, int64_t time_ns, const int64_t *level, uin
 	p->at = same ? p->at : at;
 	p->begun = true;
 	p->time_ns = time_ns;
-	p->grid.end_ns = p->offset_ns + time_ns;
+	p->grid.end_ns = add_clamped(p->offset_ns, time_ns);
 	return r;
 }
 

@@ -260,6 +260,8 @@ void analysis_p95(struct analysis_maker *m, double run, double node)
 {
 	size_t nodes = m->analysis.nr_nodes;
 
+	free(m->stats.row[STATS_RUN]);
+	free(m->stats.row[STATS_NODE]);
 	m->stats.row[STATS_RUN] = calloc(1, sizeof(struct stats_row));
 	m->stats.row[STATS_NODE] = calloc(nodes, sizeof(struct stats_row));
 	m->stats.nr[STATS_RUN] = 1;
