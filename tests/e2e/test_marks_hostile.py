@@ -161,7 +161,7 @@ def send(text, pid, uid):
         return "not allowed"
 print(send(b"mark forged", 1, 65534 if os.getuid() == 0 else 0))
 sent = os.pipe()
-for i in range(5):  # descriptors that nobody asked for
+for i in range(5):  # descriptors that were not asked for
     s.sendmsg([b"mark with files"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", sent))])
 s.send(b"mark own")
 """
