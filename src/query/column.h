@@ -126,8 +126,6 @@ struct rows {
 	uint32_t *news, nr_news; /* of these, those whose value is another than before */
 	uint32_t only;		 /* the one row that was computed last time, or ROWS_ALL */
 	bool changed;		 /* at this tick some value, or an instance */
-	bool skipped;		 /* ticks since since_ns that followed too closely to make a rate of */
-	int64_t since_ns;
 };
 
 #define ROWS_ALL UINT32_MAX

@@ -227,7 +227,7 @@ static int look(struct curves_row *r, struct asked_look *l)
 	if (is_as_before(r, l))
 		return 0;
 	e = rows_tick(rows, r->walk, only_row(l->asked));
-	l->rests = !rows->nr_busy && !rows->c->window_ns && !rows->skipped;
+	l->rests = !rows->nr_busy && !rows->c->window_ns;
 	l->moved = rows->changed;
 	return e;
 }

@@ -178,12 +178,6 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 	return rate;
 }
 
-/* The last tick that was looked at. */
-static int64_t rested_until(const struct rows *r, const struct walk *s)
-{
-	return r->skipped ? r->since_ns : s->set[r->c->set].last_ns;
-}
-
 static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, const uint32_t *row)
 {
 	const uint32_t *id = s->set[r->c->set].id;
@@ -205,7 +199,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 			double argument = l->argument[i][k];
 
 			if (r->rests[row[k]] >> i & 1)
-				g->time_ns = rested_until(r, s);
+				g->time_ns = s->set[r->c->set].last_ns;
 			l->rate[i][k] = free
 				? NAN
 				: rate_step(r, g, argument, time_ns, most_of(r, s, t, row[k]), late_s);
@@ -261,7 +255,7 @@ static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32
 		if (id[row] != ROW_FREE && r->id[row] != id[row])
 			row_begin(r, s, row, id[row]);
 		if (r->rests[row])
-			r->grown[row].time_ns = rested_until(r, s);
+			r->grown[row].time_ns = s->set[r->c->set].last_ns;
 		if (known)
 			rate = counter_step(
 				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], time_ns);
@@ -346,18 +340,6 @@ static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
 	}
 }
 
-/* A tick may follow closely on one that came late, or on one at the edge of a phase. Counters of machines
- * move in clock ticks of the kernel: over so little time a rate would mean nothing. The growth goes to the
- * tick after it. Processes are left as they are: they may be gone by then. */
-static bool is_sliver(const struct rows *r, const struct walk *s, const struct walk_set *set)
-{
-	enum domain domain = s->schema->set[r->c->set].domain;
-
-	return r->c->expr.nr_rates && !r->c->window_ns && s->has_last && !s->gap && !set->occupants_changed &&
-		domain != DOMAIN_PROCESS && domain != DOMAIN_GPU_PROCESS &&
-		walk_time(s, r->c->set) - rested_until(r, s) < s->sliver_ns;
-}
-
 int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 {
 	const struct walk_set *set = &s->set[r->c->set];
@@ -369,20 +351,13 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 	r->changed = set->occupants_changed;
 	r->only = only;
 	r->nr_looked = r->nr_news = 0;
-	if (!anew && is_sliver(r, s, set)) {
-		r->since_ns = rested_until(r, s);
-		r->skipped = true;
-		return 0;
-	}
 	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
-	if (!r->cap ||
-		(!anew && !s->gap && !r->skipped && !(set->any_cols & r->c->cols) && !r->nr_busy &&
-			!r->c->window_ns))
+	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))
 		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
 	if (!anew && rates)
-		resting = r->c->window_ns || r->skipped ? take_all(r, set) : take_busy(r, set);
+		resting = r->c->window_ns ? take_all(r, set) : take_busy(r, set);
 	nr = anew ? take_anew(r, set) : take_moved(r, set, resting);
 	if (r->c->plain)
 		rows_look_plainly(r, s, r->look, nr);
@@ -391,7 +366,6 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 	if (anew || (rates && !r->c->window_ns))
 		keep_busy(r, resting, nr);
 	r->nr_looked = nr;
-	r->skipped = false;
 	return 0;
 }
 

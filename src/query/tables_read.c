@@ -113,7 +113,7 @@ static int computed_tick(struct computed *c, const struct walk *s)
 		return 0;
 	r = rows_tick(rows, s, ROWS_ALL);
 	c->nr_news = rows->nr_news;
-	c->awake = rows->nr_busy || rows->nr_news || rows->changed || rows->c->window_ns || rows->skipped;
+	c->awake = rows->nr_busy || rows->nr_news || rows->changed || rows->c->window_ns;
 	return r;
 }
 

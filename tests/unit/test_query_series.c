@@ -404,25 +404,6 @@ static void test_slivers_are_no_steps_of_the_tree(void **state)
 	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
 }
 
-/* Nor of a device: also where it moved in the sliver alone, and where many slivers follow each other. */
-static void test_slivers_are_no_steps_of_devices(void **state)
-{
-	static const int64_t time_ms[] = {0, 1000, 1100, 2000, 3000, 3020, 4000, 4200, 4400, 4600, 5000};
-	static const int64_t bytes[] = {0, 1000, 1900, 2000, 2000, 3020, 3020, 3220, 3420, 3620, 4020};
-	static const double rate[] = {NAN, 1000, 1000, 1000, 0, 0, 1020, 1020, 1020, 1000, 1000};
-	struct maker m;
-
-	(void)state;
-	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
-	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
-		maker_set(&m, 0, "net.rx.bytes", bytes[i]);
-		maker_tick(&m, time_ms[i] * MILLI);
-	}
-	maker_finish(&m, NULL);
-	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
-}
-
 static void test_what_is_read_seldom_has_rates_over_that_time(void **state)
 {
 	/* Read every five seconds, 100 more each time; ticks of one second. */
@@ -755,7 +736,6 @@ int main(void)
 		T(test_rates_of_processes_that_come_and_go),
 		T(test_the_trees_rate_is_taken_of_the_sum),
 		T(test_slivers_are_no_steps_of_the_tree),
-		T(test_slivers_are_no_steps_of_devices),
 		T(test_what_is_read_seldom_has_rates_over_that_time),
 		T(test_what_is_read_seldom_is_measured_between_readings),
 		T(test_a_total_of_the_source_is_the_fold),
