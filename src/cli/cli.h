@@ -9,6 +9,8 @@
 
 #include "base/buf.h"
 
+#include <string.h>
+
 enum opt_type {
 	OPT_FLAG,     /* bool; --no-NAME takes it back */
 	OPT_TEXT,     /* const char * */
@@ -60,6 +62,8 @@ struct cmd {
 	/* Rows in common with other commands; they write to a struct that is the first member of args. */
 	const struct opt *shared;
 	size_t nr_shared;
+	const char *const *
+		leave_out; /* long names of shared rows that it does not have, NULL at the end; may be NULL */
 	const struct opt_group *group; /* may be NULL */
 	size_t args_size;
 	int usage_status;     /* exit status of wrong use; 0 means 2 */
@@ -72,22 +76,54 @@ struct cmd {
 	int (*run)(const void *args, int argc, char **argv);
 };
 
+static inline bool cmd_leaves_out(const struct cmd *cmd, const struct opt *o)
+{
+	for (const char *const *name = cmd->leave_out; name && *name; name++)
+		if (!strcmp(*name, o->long_name))
+			return true;
+	return false;
+}
+
+/* The nth of the shared rows that the command has; NULL: it has fewer, and *ret_nr, if not NULL, is how many.
+ */
+static inline const struct opt *cmd_shared_opt(const struct cmd *cmd, size_t nth, size_t *ret_nr)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < cmd->nr_shared; i++)
+		if (!cmd_leaves_out(cmd, &cmd->shared[i]) && nr++ == nth)
+			return &cmd->shared[i];
+	if (ret_nr)
+		*ret_nr = nr;
+	return NULL;
+}
+
+static inline size_t cmd_nr_shared(const struct cmd *cmd)
+{
+	size_t nr = 0;
+
+	if (!cmd->leave_out)
+		return cmd->nr_shared;
+	cmd_shared_opt(cmd, SIZE_MAX, &nr);
+	return nr;
+}
+
 /* Own and shared rows and those of the group counted through, own first. */
 static inline size_t cmd_nr_opts(const struct cmd *cmd)
 {
-	return cmd->nr_opts + cmd->nr_shared + (cmd->group ? cmd->group->nr : 0);
+	return cmd->nr_opts + cmd_nr_shared(cmd) + (cmd->group ? cmd->group->nr : 0);
 }
 
 static inline bool cmd_opt_of_group(const struct cmd *cmd, size_t i)
 {
-	return i >= cmd->nr_opts + cmd->nr_shared;
+	return i >= cmd->nr_opts + cmd_nr_shared(cmd);
 }
 
 static inline const struct opt *cmd_opt(const struct cmd *cmd, size_t i)
 {
 	if (cmd_opt_of_group(cmd, i))
-		return &cmd->group->opt[i - cmd->nr_opts - cmd->nr_shared];
-	return i < cmd->nr_opts ? &cmd->opt[i] : &cmd->shared[i - cmd->nr_opts];
+		return &cmd->group->opt[i - cmd->nr_opts - cmd_nr_shared(cmd)];
+	return i < cmd->nr_opts ? &cmd->opt[i] : cmd_shared_opt(cmd, i - cmd->nr_opts, NULL);
 }
 
 /* Where a value came from, for `--verbose` and tests. */

@@ -402,6 +402,8 @@ static const char *ended(struct recording *r)
 		return "signal";
 	if (file_says_finished(r))
 		return "until-file";
+	if (r->node) /* there may be nothing to record yet, or between two steps */
+		return job_node_ended(r, engine_is_running(r->engine) && job_only_waits(r));
 	if (r->attach && !scopes_end(&r->scopes))
 		return NULL;
 	if (r->attach)
@@ -439,19 +441,24 @@ static void wait_until(struct recording *r, int64_t until)
 	bool deaf = r->over || now < r->deaf_ns;
 	int64_t left = MAX((deaf && !r->over ? MIN(until, r->deaf_ns) : until) - now, 0);
 	struct timespec ts = {.tv_sec = left / NSEC_PER_SEC, .tv_nsec = left % NSEC_PER_SEC};
-	struct pollfd fd[2 + ARRAY_SIZE(r->pidfd)] = {{.fd = r->command.signal_fd, .events = POLLIN},
-		{.fd = deaf ? -1 : r->socket.fd, .events = POLLIN}};
+	enum { SIGNALS, SOCKET, NODE, ROOTS };
+	struct pollfd fd[ROOTS + ARRAY_SIZE(r->pidfd)] = {
+		[SIGNALS] = {.fd = r->command.signal_fd, .events = POLLIN},
+		[SOCKET] = {.fd = deaf ? -1 : r->socket.fd, .events = POLLIN},
+		[NODE] = {.fd = job_node_fd(r), .events = POLLIN}};
 
 	for (unsigned i = 0; i < r->nr_pidfds; i++)
-		fd[2 + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};
-	if (ppoll(fd, 2 + r->nr_pidfds, &ts, NULL) <= 0)
+		fd[ROOTS + i] = (struct pollfd){.fd = r->pidfd[i], .events = POLLIN};
+	if (ppoll(fd, ROOTS + r->nr_pidfds, &ts, NULL) <= 0)
 		return;
-	if (fd[1].revents)
+	if (fd[NODE].revents)
+		job_node_hear(r); /* first: it may ask for the time */
+	if (fd[SOCKET].revents)
 		record_hear(r); /* before a signal that tells of the sender's end */
-	if (fd[0].revents)
+	if (fd[SIGNALS].revents)
 		on_signals(r);
 	for (unsigned i = r->nr_pidfds; i-- > 0;)
-		if (fd[2 + i].revents)
+		if (fd[ROOTS + i].revents)
 			on_root_end(r, i);
 }
 
@@ -553,6 +560,7 @@ static void record_until_the_end(struct recording *r)
 		record_read_limits(r);
 	engine_tick(r->engine);
 	record_describe(r);
+	job_node_began(r);
 	if (!engine_is_whole(r->engine))
 		store_prepare(r->sink.store, engine_schema(r->engine));
 	while (!how) {

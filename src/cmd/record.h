@@ -25,6 +25,7 @@ struct recording {
 	struct command command;
 	struct priority priority;
 	struct record_log *log;	  /* --run-log; NULL: none */
+	struct job_node *node;	  /* we record one node of several; NULL: we are alone */
 	struct job_socket socket; /* where the job tells of its phases and marks */
 	struct log_watch watch;	  /* its logs */
 	int64_t watch_ns;	  /* when they are looked at again */
@@ -108,6 +109,14 @@ void record_log_meta(struct recording *r, const struct pairs *meta);
 void record_log_described(struct recording *r);
 void record_log_end(struct recording *r, const struct pairs *ending);
 void record_log_discard(struct recording *r);
+
+/* job_node.c: what the launcher of a job on many nodes says, and what it is told. The descriptor to wait for (-1: none);
+ * what has come; the first sample is taken; how the recording ends, or NULL. */
+int job_node_fd(const struct recording *r);
+void job_node_hear(struct recording *r);
+void job_node_began(struct recording *r);
+const char *job_node_ended(struct recording *r, bool only_waits);
+const char *job_node_target(const struct recording *r); /* what it is attached to; NULL: we are alone */
 
 /* The directories of a file that is about to be made. A negative errno. */
 int make_parents(const char *path);

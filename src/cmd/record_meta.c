@@ -135,8 +135,8 @@ int record_begin(struct recording *r, int argc, char **argv)
 	meta_machine(r, &p, &uts);
 	meta_options(r, &p, keys);
 	pairs_add(&p, "command", command.data, command.len);
-	if (is_target)
-		pairs_str(&p, "target", argv[0]);
+	if (is_target || r->node)
+		pairs_str(&p, "target", r->node ? job_node_target(r) : argv[0]);
 	pairs_str(&p, "redact", redaction);
 	engine_zero(r->engine);
 	pairs_num(&p, "start_monotonic_ns", env_now(r->env, ENV_MONOTONIC));
@@ -225,12 +225,27 @@ static struct limits_override limits_given(const struct record_options *opt)
 	return override;
 }
 
+static bool find_subject(
+	struct recording *r, unsigned group, struct limits_subject *ret, char *path, size_t path_size);
+
+/* The command has our limits; one that is ending already no longer shows its own. Those of a batch job are
+ * what it was given on this node, not what its first step was. */
+static struct limits_subject limits_subject(struct recording *r, char *path, size_t path_size)
+{
+	struct limits_subject subject;
+
+	if (r->attach && r->scopes.nr == 1 && r->scopes.scope[0].job &&
+		find_subject(r, 0, &subject, path, path_size))
+		return subject;
+	return (struct limits_subject){
+		.level = LIMITS_PROCESS, .pid = r->attach ? engine_root(r->engine) : 0, .places = r->places};
+}
+
 static void describe_limits(struct recording *r, struct recorder_facts *f)
 {
 	struct limits_override override = limits_given(r->opt);
-	/* The command has our limits; one that is ending already no longer shows its own. */
-	struct limits_subject subject = {
-		.level = LIMITS_PROCESS, .pid = r->attach ? engine_root(r->engine) : 0, .places = r->places};
+	char path[1024];
+	struct limits_subject subject = limits_subject(r, path, sizeof(path));
 	struct limits limits;
 	int e = limits_read_of(r->env, &subject, &override, &limits);
 
@@ -275,11 +290,15 @@ static bool find_subject(
 			? scope->pid
 			: engine_group_root(r->engine, group);
 	}
-	if (scope->job && ret->pid && job_cgroup(scope->job, ret->pid, path, path_size)) {
+	/* The recorder of a node runs in the job, before its first process does. What is left of our own
+	 * allocation, as a step of the job, is not the job's. */
+	if (scope->job && r->node)
+		ret->level = LIMITS_JOB;
+	if (scope->job && (ret->pid || r->node) && job_cgroup(scope->job, ret->pid, path, path_size)) {
 		ret->level = LIMITS_JOB;
 		ret->group = path;
 	}
-	return ret->pid > 0;
+	return ret->pid > 0 || r->node;
 }
 
 /* Name, CPUs, their source, bytes, their source, separated by NUL. */

@@ -269,14 +269,14 @@ bool job_here(struct env *env, struct job_name *ret)
 	char text[8192];
 	struct job_group g;
 	enum scheduler kind;
-	const char *name;
+	const char *name, *beside;
 	size_t at = 0;
 
-	for (unsigned i = 0; (name = job_variable_name(i, &kind)); i++) {
+	for (unsigned i = 0; (name = job_variable_name(i, &kind, &beside)); i++) {
 		const char *value = env_getenv(env, name);
 		char words[sizeof(ret->id) + 16];
 
-		if (!value || strlen(value) >= sizeof(ret->id))
+		if (!value || strlen(value) >= sizeof(ret->id) || (beside && !env_getenv(env, beside)))
 			continue;
 		snprintf(words, sizeof(words), "%s:%s", scheduler_name(kind), value);
 		if (job_name_parse(words, ret))
@@ -367,11 +367,8 @@ static int not_found(struct job *job, char *err, size_t err_size)
 	return -ESRCH;
 }
 
-int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
-	size_t err_size)
+static int job_begin(struct env *env, const char *id, struct job **ret, char *err, size_t err_size)
 {
-	static int (*const open[NR_WAYS])(struct job * job) = {
-		job_open_group, open_scontrol, open_environment, open_session, job_open_launcher};
 	struct job *job = calloc(1, sizeof(*job));
 	struct job_process self;
 	int r;
@@ -391,6 +388,20 @@ int job_open(struct env *env, const char *id, struct job **ret, const char **ret
 		job_close(job);
 		return r;
 	}
+	*ret = job;
+	return 0;
+}
+
+int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
+	size_t err_size)
+{
+	static int (*const open[NR_WAYS])(struct job * job) = {
+		job_open_group, open_scontrol, open_environment, open_session, job_open_launcher};
+	struct job *job = NULL;
+	int r = job_begin(env, id, &job, err, err_size);
+
+	if (r < 0)
+		return r;
 	for (job->way = 0; r == 0 && job->way < NR_WAYS; job->way++) {
 		job->nr = 0;
 		r = open[job->way](job);
@@ -403,6 +414,25 @@ int job_open(struct env *env, const char *id, struct job **ret, const char **ret
 	r = not_found(job, err, err_size);
 	job_close(job);
 	return r;
+}
+
+int job_expect(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
+	size_t err_size)
+{
+	struct job *job = NULL;
+	int r = job_begin(env, id, &job, err, err_size);
+
+	if (r < 0)
+		return r;
+	if (job_expect_group(job))
+		job->way = WAY_CGROUP;
+	else
+		job->way = job->name.id[0] ? WAY_ENVIRONMENT : WAY_LAUNCHER;
+	job->sees_environ = job->way == WAY_ENVIRONMENT;
+	job->expected = job->way == WAY_LAUNCHER;
+	*ret_found_by = way_name[job->way];
+	*ret = job;
+	return 0;
 }
 
 struct job *job_close(struct job *job)
@@ -463,7 +493,8 @@ bool job_takes(struct job *job, pid_t pid)
 	case WAY_SESSION:
 		return job_read_process(job, pid, &process) && process.session == job->session;
 	default:
-		return false; /* processes below the launcher are found by their parent */
+		/* Processes below a launcher that is known are found by their parent. */
+		return job->expected && job_is_below(job, pid);
 	}
 }
 

@@ -1,26 +1,38 @@
 /* A batch system's job on this node: which one, and which processes are its own.
  *
- * SLURM, PBS and OAR. The ways to find out, best first: control groups, the scheduler's own tool, the
- * environment and session of processes, the tree of the launcher we run under. The first that finds a process
- * is used for the whole recording, and is reported. */
+ * SLURM, PBS and OAR; of LSF and SGE the variables are known. The ways to find out, best first: control
+ * groups, the scheduler's own tool, the environment and session of processes, the tree of the launcher we run
+ * under. The first that finds a process is used for the whole recording, and is reported. */
 #ifndef TARGET_JOB_H
 #define TARGET_JOB_H
 
 #include "env/env.h"
 
-enum scheduler { SCHEDULER_NONE, SCHEDULER_SLURM, SCHEDULER_PBS, SCHEDULER_OAR, NR_SCHEDULERS };
+enum scheduler {
+	SCHEDULER_NONE,
+	SCHEDULER_SLURM,
+	SCHEDULER_PBS,
+	SCHEDULER_OAR,
+	SCHEDULER_LSF,
+	SCHEDULER_SGE,
+	NR_SCHEDULERS
+};
 
 struct job_name {
 	enum scheduler kind;
 	char id[128];
 };
 
-const char *scheduler_name(enum scheduler kind); /* "slurm", "pbs", "oar"; NULL for none */
+const char *scheduler_name(enum scheduler kind); /* "slurm", "pbs", ...; NULL for none */
 /* The job we run in, by our environment, then by our control group. false: in none. */
 bool job_here(struct env *env, struct job_name *ret);
 
 /* Its hosts, each once, separated by commas; SLURM's list as it is written. "" when not known. */
 void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size);
+/* The same as a list; none when it is not known. -EINVAL: the list is no list of hosts; a negative errno. */
+struct hosts;
+int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret);
+int job_hosts_in_file(struct env *env, const char *path, struct hosts *ret);
 
 struct job;
 
@@ -29,6 +41,10 @@ struct job;
  * may be starting: try again). -ENOENT: we are in no job and none was named. -EACCES: its processes are
  * hidden from us. -EINVAL: no scheduler has such ids. err (at least 256 bytes) gets a message for people. */
 int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
+	size_t err_size);
+/* The same of a job that has no processes here yet: they are taken in as they come. Without a scheduler these
+ * are all processes of this user below mpirun and its like. Negative errno as above, but never -ESRCH. */
+int job_expect(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
 	size_t err_size);
 struct job *job_close(struct job *job);
 const struct job_name *job_name(const struct job *job);

@@ -220,6 +220,14 @@ int job_open_group(struct job *job)
 	return job->nr > 0 ? 1 : -ESRCH;
 }
 
+bool job_expect_group(struct job *job)
+{
+	if (!job->name.id[0] || !find_own_group(job))
+		return false;
+	find_directory(job, 0);
+	return true;
+}
+
 bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size)
 {
 	_cleanup_(freep) struct cgroups *groups = malloc(sizeof(*groups));

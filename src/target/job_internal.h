@@ -15,7 +15,9 @@ enum job_way { WAY_CGROUP, WAY_SCONTROL, WAY_ENVIRONMENT, WAY_SESSION, WAY_LAUNC
 struct job {
 	struct env *env;
 	struct job_name name;
-	bool here; /* we run in it */
+	bool here;     /* we run in it */
+	bool expected; /* without a scheduler: what is below any launcher of this user is taken in when it
+			  comes */
 	enum job_way way;
 	pid_t self;
 	char group[128]; /* SLURM 26.05 and later: the name of its group, where that is not its number */
@@ -54,8 +56,11 @@ int job_hand_out(struct job *job, pid_t pid);
  * it does and there are none. */
 int job_open_group(struct job *job);
 int job_open_launcher(struct job *job);
+/* Our own group is the job's, and its directory is known from now on. */
+bool job_expect_group(struct job *job);
 int job_list_group(struct job *job);
 bool job_in_group(struct job *job, pid_t pid, struct job_group *ret);
+bool job_is_below(struct job *job, pid_t pid);
 /* For job_scan_all(): hands out what is below the launcher. */
 int job_take_below(struct job *job, pid_t pid);
 #endif

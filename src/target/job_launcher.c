@@ -61,16 +61,22 @@ static bool is_below(struct job *job, pid_t pid, pid_t top)
 			return true;
 		if (!job_read_process(job, pid, &process))
 			return false;
-		if (!top && process.session == job->session && job_launcher_name(process.name))
-			return true;
+		if (!top && (job->expected || process.session == job->session) &&
+			job_launcher_name(process.name))
+			return !job->expected || user_of(job, pid) == (int64_t)geteuid();
 		pid = process.parent;
 	}
 	return false;
 }
 
+bool job_is_below(struct job *job, pid_t pid)
+{
+	return is_below(job, pid, job->top);
+}
+
 int job_take_below(struct job *job, pid_t pid)
 {
-	return is_below(job, pid, job->top) ? job_hand_out(job, pid) : 0;
+	return job_is_below(job, pid) ? job_hand_out(job, pid) : 0;
 }
 
 /* When there is no scheduler, being beside a launcher counts as being below it: `tacho attach job & mpirun

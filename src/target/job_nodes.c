@@ -1,74 +1,122 @@
 /* Which hosts a job has, as its batch system names them.
  *
- * PBS and OAR keep a file with a line for each slot, hosts repeated; PBS's lies on the first node alone, so
- * users copy it to where all nodes can read it and set PBS_NODEFILE_LOCAL. SLURM gives a list as text, which
- * is kept as it is ("node[1-4]"). */
+ * PBS, OAR, LSF and SGE keep a file with a line for each slot, hosts repeated; PBS's lies on the first node
+ * alone, so users copy it to where all nodes can read it and set PBS_NODEFILE_LOCAL. SLURM gives a list in
+ * short form
+ * ("node[1-4]"), which the recording keeps as it is. */
 #include "target/job.h"
+
+#include "target/hosts.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#define FILE_MOST (16u << 20)
+
+enum form { FORM_FILE, FORM_LIST, FORM_WORDS };
+
 static const struct {
 	enum scheduler kind;
 	const char *variable;
-	bool is_file;
+	enum form form;
 } place[] = {
-	{SCHEDULER_PBS, "PBS_NODEFILE_LOCAL", true},
-	{SCHEDULER_PBS, "PBS_NODEFILE", true},
-	{SCHEDULER_OAR, "OAR_NODEFILE", true},
-	{SCHEDULER_OAR, "OAR_NODE_FILE", true},
-	{SCHEDULER_SLURM, "SLURM_JOB_NODELIST", false},
-	{SCHEDULER_SLURM, "SLURM_NODELIST", false},
+	{SCHEDULER_PBS, "PBS_NODEFILE_LOCAL", FORM_FILE},
+	{SCHEDULER_PBS, "PBS_NODEFILE", FORM_FILE},
+	{SCHEDULER_OAR, "OAR_NODEFILE", FORM_FILE},
+	{SCHEDULER_OAR, "OAR_NODE_FILE", FORM_FILE},
+	{SCHEDULER_SLURM, "SLURM_JOB_NODELIST", FORM_LIST},
+	{SCHEDULER_SLURM, "SLURM_NODELIST", FORM_LIST},
+	{SCHEDULER_LSF, "LSB_DJOB_HOSTFILE", FORM_FILE},
+	{SCHEDULER_LSF, "LSB_HOSTS", FORM_WORDS},
+	{SCHEDULER_SGE, "PE_HOSTFILE", FORM_FILE},
 };
 
-static bool listed(const char *list, const char *host, size_t len)
+/* A component of a heterogeneous job of SLURM has a list of its own. */
+static int add_components(struct env *env, struct hosts *ret)
 {
-	for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == len && !memcmp(at, host, len))
-			return true;
-	return false;
+	int r = 0;
+
+	for (unsigned i = 0; r == 0; i++) {
+		char name[64];
+		const char *list;
+
+		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%u", i);
+		list = env_getenv(env, name);
+		if (!list)
+			break;
+		r = hosts_add_list(ret, list);
+	}
+	return r;
 }
 
-/* Each host once, in the order of the file. What does not fit is left out whole. */
-static void unite(const char *text, char *out, size_t size)
+static int add_words(struct hosts *ret, const char *words)
+{
+	int r = 0;
+
+	for (const char *at = words + strspn(words, " "); r == 0 && *at; at += strspn(at, " ")) {
+		r = hosts_add(ret, at, strcspn(at, " "));
+		at += strcspn(at, " ");
+	}
+	return r;
+}
+
+int job_hosts_in_file(struct env *env, const char *path, struct hosts *ret)
+{
+	_cleanup_(freep) char *text = malloc(FILE_MOST);
+	ssize_t n = text ? env_slurp(env, path + strspn(path, "/"), text, FILE_MOST) : -ENOMEM;
+
+	return n < 0 ? (int)n : hosts_add_file(ret, text, (size_t)n);
+}
+
+int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret)
+{
+	int r = kind == SCHEDULER_SLURM ? add_components(env, ret) : 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(place) && r == 0 && !ret->nr; i++) {
+		const char *value = place[i].kind == kind ? env_getenv(env, place[i].variable) : NULL;
+
+		if (!value || !*value)
+			continue;
+		if (place[i].form == FORM_FILE)
+			r = job_hosts_in_file(env, value, ret);
+		else
+			r = place[i].form == FORM_LIST ? hosts_add_list(ret, value) : add_words(ret, value);
+		/* PBS names a file that only its first node has. */
+		if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
+}
+
+/* What does not fit is left out whole. */
+static void join(const struct hosts *hosts, char *out, size_t size)
 {
 	size_t used = 0;
 
-	for (const char *at = text; *at;) {
-		size_t n = strcspn(at, " \t\r\n");
+	for (size_t i = 0; i < hosts->nr; i++) {
+		size_t n = strlen(hosts->name[i]);
 
-		if (n && used + n + 2 <= size && !memchr(at, ',', n) && !listed(out, at, n)) {
-			if (used)
-				out[used++] = ',';
-			memcpy(out + used, at, n);
-			used += n;
-			out[used] = 0;
-		}
-		at += n;
-		at += strspn(at, " \t\r\n");
+		if (used + n + 2 > size)
+			continue;
+		if (used)
+			out[used++] = ',';
+		memcpy(out + used, hosts->name[i], n + 1);
+		used += n;
 	}
 }
 
 void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size)
 {
-	char text[16384];
+	struct hosts hosts = {0};
 
 	out[0] = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(place) && !out[0]; i++) {
 		const char *value = place[i].kind == kind ? env_getenv(env, place[i].variable) : NULL;
-		ssize_t n;
-		int handle;
 
-		if (!value || !*value)
-			continue;
-		if (!place[i].is_file) {
+		if (value && place[i].form == FORM_LIST)
 			snprintf(out, size, "%s", value);
-			continue;
-		}
-		handle = env_open(env, value + strspn(value, "/"));
-		n = handle < 0 ? handle : env_read(env, handle, text, sizeof(text) - 1);
-		env_close(env, handle);
-		text[MAX(n, 0)] = 0;
-		unite(text, out, size);
 	}
+	if (!out[0] && job_hosts(env, kind, &hosts) == 0)
+		join(&hosts, out, size);
+	hosts_release(&hosts);
 }

@@ -73,6 +73,14 @@ static bool take_dir(unsigned i, char *to, size_t size)
 	return n > 0 && (size_t)n < size && (mkdir(to, 0700) == 0 || errno == EEXIST) && is_own_dir(to);
 }
 
+bool job_socket_directory(char *to, size_t size)
+{
+	for (unsigned i = 0; i < OWN_DIR; i++)
+		if (take_dir(i, to, size))
+			return true;
+	return false;
+}
+
 /* What names of this node begin with: TMPDIR may be a directory that nodes share, and there the sockets of
  * other nodes look dead. */
 static void node_prefix(char to[static PREFIX + 1])

@@ -35,6 +35,8 @@ struct job_socket {
  * Negative errno. */
 int job_socket_open(struct job_socket *s, const char *path);
 void job_socket_close(struct job_socket *s);
+/* A directory on this node that only the user may enter, and that stays. False: there is none. */
+bool job_socket_directory(char *to, size_t size);
 
 /* Whether a message of that length may be written down in this second; otherwise it counts as dropped. Also
  * for those that come in another way, where there is no socket. */

@@ -26,8 +26,11 @@ static bool all_digits(struct text t)
 
 const char *scheduler_name(enum scheduler kind)
 {
-	static const char *const name[NR_SCHEDULERS] = {
-		[SCHEDULER_SLURM] = "slurm", [SCHEDULER_PBS] = "pbs", [SCHEDULER_OAR] = "oar"};
+	static const char *const name[NR_SCHEDULERS] = {[SCHEDULER_SLURM] = "slurm",
+		[SCHEDULER_PBS] = "pbs",
+		[SCHEDULER_OAR] = "oar",
+		[SCHEDULER_LSF] = "lsf",
+		[SCHEDULER_SGE] = "sge"};
 
 	return kind < NR_SCHEDULERS ? name[kind] : NULL;
 }
@@ -76,7 +79,7 @@ bool job_name_parse(const char *text, struct job_name *ret)
 		kind = SCHEDULER_PBS; /* 7.head, 3[1].head: the others have numbers only */
 	if (kind == SCHEDULER_PBS && (!id.len || !is_digit(*id.p) || memchr(id.p, '_', strcspn(id.p, "."))))
 		return false; /* 7_3 is how SLURM shows a member of an array: it has a number of its own */
-	if (kind == SCHEDULER_OAR && !all_digits(id))
+	if ((kind == SCHEDULER_OAR || kind == SCHEDULER_LSF || kind == SCHEDULER_SGE) && !all_digits(id))
 		return false;
 	if (kind == SCHEDULER_SLURM && id.len && is_digit(*id.p) && !all_digits(id))
 		return false;
@@ -185,19 +188,23 @@ bool job_group_next(const char *text, size_t *at, struct job_group *ret)
 static const struct {
 	const char *name;
 	enum scheduler kind;
+	const char *beside; /* counts only where this is set, too: the name is not its scheduler's alone */
 } variable[] = {
 	{"SLURM_JOB_ID", SCHEDULER_SLURM},
 	{"SLURM_JOBID", SCHEDULER_SLURM},
 	{"PBS_JOBID", SCHEDULER_PBS},
 	{"OAR_JOB_ID", SCHEDULER_OAR},
 	{"OAR_JOBID", SCHEDULER_OAR},
+	{"LSB_JOBID", SCHEDULER_LSF},
+	{"JOB_ID", SCHEDULER_SGE, .beside = "SGE_ROOT"},
 };
 
-const char *job_variable_name(unsigned nth, enum scheduler *ret_kind)
+const char *job_variable_name(unsigned nth, enum scheduler *ret_kind, const char **ret_beside)
 {
 	if (nth >= ARRAY_SIZE(variable))
 		return NULL;
 	*ret_kind = variable[nth].kind;
+	*ret_beside = variable[nth].beside;
 	return variable[nth].name;
 }
 
@@ -299,7 +306,7 @@ static bool in_list(const char *name, const char *const *list)
 bool job_daemon_name(const char *name)
 {
 	static const char *const list[] = {"slurmstepd", "slurmd", "pbs_mom", "pbs_demux", "sshd",
-		"sshd-session", "sshd-auth", "tacho", NULL};
+		"sshd-session", "sshd-auth", "tacho", "signal-witness", NULL};
 
 	return in_list(name, list);
 }
@@ -326,7 +333,8 @@ static bool is_oar_wrapper(struct text words)
 	return text_is(second, "-e") && memmem(third.p, third.len, "$ENV{OAR_STDOUT}", 16);
 }
 
-/* `srun --overlap tacho attach job`: that srun waits for us, and we must not wait for it. */
+/* `srun --overlap tacho attach job`, or what `tacho job` starts recorders with: it waits for us, and we must
+ * not wait for it. */
 static bool starts_recorder(struct text words)
 {
 	bool recorder = false;
@@ -334,7 +342,7 @@ static bool starts_recorder(struct text words)
 	while (words.len > 0) {
 		struct text word = text_cut(&words, '\0');
 
-		if (recorder && text_is(word, "attach"))
+		if (recorder && (text_is(word, "attach") || text_is(word, "job")))
 			return true;
 		recorder = text_is(base_name(word), "tacho");
 	}

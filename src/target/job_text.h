@@ -25,8 +25,9 @@ bool job_group_find(const char *path, size_t len, struct job_group *ret);
 /* The next job's group in a text of proc/PID/cgroup; *at begins at 0. */
 bool job_group_next(const char *text, size_t *at, struct job_group *ret);
 
-/* Names of the variables that hold the id of a job, for getenv(); NULL after the last. */
-const char *job_variable_name(unsigned nth, enum scheduler *ret_kind);
+/* Names of the variables that hold the id of a job, for getenv(); NULL after the last. *ret_beside: it is of
+ * a job only where this one is set, too; NULL: in any case. */
+const char *job_variable_name(unsigned nth, enum scheduler *ret_kind, const char **ret_beside);
 /* Looks for the wanted job in a piece of proc/PID/environ; ret (may be NULL) gets its whole id. *ret_rest is
  * where the last, unfinished variable begins: the next piece is to be put behind it. */
 bool job_environ_has(

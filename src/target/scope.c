@@ -636,6 +636,8 @@ static int open_job(struct scopes *s, struct scope *scope, struct buf *err)
 	if (scope->job)
 		return 0;
 	r = job_open(s->env, scope->path, &scope->job, &scope->found_by, why, sizeof(why));
+	if ((r == -ESRCH || r == -ENOENT) && s->expects)
+		r = job_expect(s->env, scope->path, &scope->job, &scope->found_by, why, sizeof(why));
 	if (r < 0)
 		buf_adds(err, why);
 	return r;

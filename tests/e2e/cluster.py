@@ -98,6 +98,49 @@ class Cluster:
         return process
 
 
+class Slurm(Cluster):
+    def __init__(self, mode, nodes=1):
+        self.mode = mode
+        self.found_by = "cgroup" if mode == "v1" else "scontrol"
+        super().__init__("slurm-up.sh", str(nodes), mode)
+
+    def sbatch(self, name, text, user=0, tasks=("--ntasks=1",)):
+        script = self.script(name, text)
+        words = ["sbatch", "--parsable", *tasks, "--output=/dev/null", f"--chdir={self.out}", script]
+        return self.run("head", *words, user=user).stdout.strip()
+
+    def submit(self, tag, user=0):
+        """A job with all kinds of steps, which sleep under names of their own until it is cancelled."""
+        text = f"""
+            {self.sleeper(tag + "_batch")} &
+            srun --overlap --ntasks=1 {self.sleeper(tag + "_srun")} &
+            OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \\
+                mpirun.openmpi --oversubscribe -np 2 {self.sleeper(tag + "_ompi")} &
+            mpiexec.mpich -n 2 {self.sleeper(tag + "_mpich")} &
+            wait
+        """
+        return self.sbatch(f"{tag}.sh", text, user)
+
+    @staticmethod
+    def sleepers(tag):
+        return Counter({f"{tag}_batch": 1, f"{tag}_srun": 1, f"{tag}_ompi": 2, f"{tag}_mpich": 2})
+
+    def processes(self, tag):
+        """All that belongs to such a job. Each srun is two processes; with another one MPICH starts its proxy."""
+        rest = {"slurm_script": 1, "srun": 4, "mpirun.openmpi": 1, "mpiexec.mpich": 1, "hydra_pmi_proxy": 1}
+        return self.sleepers(tag) + Counter(rest)
+
+    def until_started(self, *tags):
+        self.until_running("node1", *(name for tag in tags for name in self.sleepers(tag).elements()))
+
+    def has_ended(self, *jobs):
+        recorder.until(lambda: not self.run("head", "squeue", "-h").stdout.strip(), f"jobs {jobs} end")
+
+    def cancel(self, *jobs):
+        self.run("head", "scancel", *jobs)
+        self.has_ended(*jobs)
+
+
 def need_mpi():
     """Both kinds, under Debian's names for them."""
     for program in ("mpirun.openmpi", "mpiexec.mpich"):

@@ -1,0 +1,196 @@
+/* The recorder of one node of a job: an attachment that begins before there is anything to record and ends
+ * when the launcher says so.
+ *
+ * It ends when the launcher says that the job is over, or is gone itself; when the file `control` says
+ * FINISHED; or at a signal. A node without processes is recorded as empty: they may come with the next step.
+ */
+#include "cmd/job.h"
+
+#include "cmd/cmd.h"
+#include "cmd/record.h"
+#include "target/job_line.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Where the launcher speaks by files it is gone when it has said nothing for so long: it asks for the time
+ * every minute. */
+#define SILENCE_NS (300 * NSEC_PER_SEC)
+
+struct job_node {
+	struct job_line line;
+	char host[HOST_NAME_SIZE];
+	const char *target;
+	bool job_ended, said_over;
+	int64_t heard_ns;
+};
+
+#define SAY(n, fmt, ...) job_line_say(&(n)->line, "tacho %s " fmt, (n)->host, ##__VA_ARGS__)
+
+int job_node_fd(const struct recording *r)
+{
+	return r->node && !r->node->line.closed ? r->node->line.in : -1;
+}
+
+void job_node_hear(struct recording *r)
+{
+	struct job_node *n = r->node;
+	const char *line;
+
+	while ((line = job_line_next(&n->line))) {
+		unsigned long long number;
+
+		n->heard_ns = env_now(r->env, ENV_MONOTONIC);
+		if (sscanf(line, "clock %llu", &number) == 1)
+			SAY(n, "clock %llu %lld", number, (long long)env_now(r->env, ENV_REALTIME));
+		else if (!strcmp(line, "end"))
+			n->job_ended = true;
+	}
+	n->job_ended |= n->line.closed;
+}
+
+void job_node_began(struct recording *r)
+{
+	if (r->node)
+		SAY(r->node, "recording");
+}
+
+const char *job_node_ended(struct recording *r, bool only_waits)
+{
+	struct job_node *n = r->node;
+
+	if (n->line.in_path) {
+		job_node_hear(r);
+		n->job_ended |= env_now(r->env, ENV_MONOTONIC) - n->heard_ns > SILENCE_NS;
+	}
+	if (only_waits && !n->said_over) {
+		n->said_over = true;
+		SAY(n, "over");
+	}
+	return n->job_ended ? "attach-end" : NULL;
+}
+
+/* ---- beginning ---- */
+
+static void add_tag(struct record_options *o, const char *key, const char *value, char *text, size_t size)
+{
+	if (!value || o->tag.nr == OPT_LIST_MAX)
+		return;
+	snprintf(text, size, "%s=%s", key, value);
+	o->tag.item[o->tag.nr++] = text;
+}
+
+static void set_options(const struct job_args *a, const struct job_node *n, struct record_options *o)
+{
+	static char control[PATH_MAX + 32], tag[3][1024];
+	static struct buf path;
+
+	*o = a->record;
+	buf_init(&path, 4 * PATH_MAX);
+	for (const char *p = a->on_node; *p; p++) /* braces in it are no placeholders */
+		buf_addf(&path, *p == '{' || *p == '}' ? "%c%c" : "%c", *p, *p);
+	buf_addf(&path, "/nodes/%s.tacho", n->host);
+	o->output = path.err ? "" : (char *)path.data;
+	snprintf(control, sizeof(control), "%s/" JOB_CONTROL, a->on_node);
+	o->until_file = control;
+	o->quiet = true;
+	o->summary = false;
+	if (a->checkpoint_ns)
+		o->flush_ns = a->checkpoint_ns;
+	add_tag(o, "system", a->system, tag[0], sizeof(tag[0]));
+	add_tag(o, "partition", a->partition, tag[1], sizeof(tag[1]));
+	add_tag(o, "env", a->software, tag[2], sizeof(tag[2]));
+}
+
+static void set_host(const struct job_args *a, struct job_node *n)
+{
+	const char *slurm = getenv("SLURMD_NODENAME");
+
+	if (a->node_name)
+		snprintf(n->host, sizeof(n->host), "%s", a->node_name);
+	else if (slurm && host_name_valid(slurm, strlen(slurm)))
+		snprintf(n->host, sizeof(n->host), "%s", slurm);
+	else
+		gethostname(n->host, sizeof(n->host) - 1);
+}
+
+static void open_line(const struct job_args *a, struct job_node *n)
+{
+	char in[PATH_MAX + 64], out[PATH_MAX + HOST_NAME_SIZE + 64];
+	int e;
+
+	if (!a->by_files) {
+		/* Descriptors of their own: what else we print goes to the same place, and may wait. */
+		job_line_open(&n->line, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3),
+			fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+		return;
+	}
+	snprintf(in, sizeof(in), "%s/" JOB_LAUNCHER_LINES, a->on_node);
+	snprintf(out, sizeof(out), "%s/clock/%s.lines", a->on_node, n->host);
+	e = job_line_open_files(&n->line, in, out);
+	if (e < 0)
+		die(EXIT_OWN, "cannot make %s: %s", out, strerror(-e));
+}
+
+/* The recording is called after the job's command, if that is known. */
+static void begin(
+	struct recording *r, const struct job_args *a, const struct record_options *o, int argc, char **argv)
+{
+	static char target[192];
+	static char *targets[] = {target, NULL};
+	struct buf err;
+	int e;
+
+	snprintf(target, sizeof(target), a->job_id ? "job:%s" : "job", a->job_id);
+	r->node->target = target;
+	record_prepare(r, &cmd_job, o, true, argc ? argc : 1, argc ? argv : targets);
+	buf_init(&err, 4096);
+	r->scopes.expects = true;
+	e = scopes_add(&r->scopes, target, &err);
+	if (e == 0)
+		e = scope_open(&r->scopes, 0, &err);
+	if (e < 0)
+		die(EXIT_OWN, "%s", err.len ? (char *)err.data : strerror(-e));
+	buf_release(&err);
+	r->until_file = o->until_file;
+	record_open(r);
+	command_privileges(&r->command);
+	engine_scan(r->engine);
+	record_start(r);
+}
+
+const char *job_node_target(const struct recording *r)
+{
+	return r->node ? r->node->target : NULL;
+}
+
+int job_node_run(const struct job_args *a, int argc, char **argv)
+{
+	static struct recording r; /* reachable to the end, as in attach.c */
+	static struct job_node n;
+	static struct record_options o;
+	struct node_lock lock;
+	char name[512];
+
+	set_host(a, &n);
+	open_line(a, &n);
+	n.heard_ns = job_now();
+	SAY(&n, "hello");
+	snprintf(name, sizeof(name), "job-%.150s-%.255s", a->job_id ? a->job_id : "none", n.host);
+	if (node_lock_take(&lock, name) == -EBUSY) {
+		SAY(&n,
+			"log warning this job is being recorded on this node already, by another tacho: this "
+			"one ends");
+		SAY(&n, "ended");
+		return EXIT_OK;
+	}
+	set_options(a, &n, &o);
+	r.node = &n;
+	begin(&r, a, &o, argc, argv);
+	record_loop(&r);
+	record_report(&r);
+	SAY(&n, "ended");
+	node_lock_release(&lock);
+	return EXIT_OK;
+}

@@ -1,0 +1,378 @@
+"""`tacho job`: one recorder on each node of a job, on a real SLURM of four nodes, and by stand-ins for other launchers."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import recorder
+from cluster import Slurm, names, need_mpi
+
+QUICK = "-i 100ms --flush 100ms"
+
+
+class Nodes(Slurm):
+    """Jobs that record themselves into `runs`."""
+
+    def __init__(self, mode, nodes):
+        super().__init__(mode, nodes)
+        for program in ("tacho-report", "tacho-export"):
+            shutil.copy(Path(recorder.TACHO).parent / program, self.bin)
+        self.runs = self.out / "runs"
+
+    def job(self, text, *options):
+        """Its id; the script's output is in OUT/ID.out and ID.err."""
+        script = self.script("job.sh", f"exec >{self.out}/$SLURM_JOB_ID.out 2>{self.out}/$SLURM_JOB_ID.err\n{text}")
+        words = ["sbatch", "--parsable", "--output=/dev/null", f"--chdir={self.out}", *options, script]
+        return self.run("head", *words).stdout.strip()
+
+    def said(self, job):
+        return (self.out / f"{job}.out").read_text(), (self.out / f"{job}.err").read_text()
+
+    def recordings(self, job):
+        return {path.stem: path for path in (self.runs / job / "nodes").glob("*.tacho")}
+
+    def log(self, job):
+        """(level, host, message) of each line."""
+        lines = (self.runs / job / "tacho.log").read_text().splitlines()
+        form = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \| (\w+) \| (\S+) \| (.*)")
+        return [form.fullmatch(line).groups() for line in lines]
+
+    def until_recording(self, job, *nodes):
+        def recording():
+            log = self.runs / job / "tacho.log"
+            return log.exists() and {host for _, host, message in self.log(job) if message == "records"} >= set(nodes)
+
+        recorder.until(recording, f"{nodes} record job {job}")
+
+
+def run_json(path):
+    return json.loads((path / "run.json").read_text())
+
+
+def are_whole(recordings, *nodes):
+    """One recording for each node, each with its end mark and nothing damaged."""
+    assert set(recordings) == set(nodes)
+    for path in recordings.values():
+        assert recorder.check(path)[0] == 0, path
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    it = Nodes("none", 4)
+    yield it
+    it.down()
+
+
+@pytest.fixture
+def nodes(cluster):
+    yield cluster
+    jobs = cluster.run("head", "squeue", "-h", "-o", "%A").stdout.split()
+    if jobs:
+        cluster.cancel(*jobs)
+
+
+def test_a_command(nodes):
+    """All nodes are recorded, one recorder each, whatever the geometry of the job; nothing is printed on standard output and the
+    status is the command's."""
+    work = nodes.sleeper("c_work").replace("1000", "0.5")
+    job = nodes.job(
+        f"tacho job -d runs {QUICK} --system lab --name trial --report --export csv -- srun sh -c '{work}; echo ran; exit 3'; echo $? >status",
+        "--nodes=3", "--ntasks-per-node=2", "--overcommit",
+    )
+    nodes.has_ended(job)
+    out, err = nodes.said(job)
+    assert (nodes.out / "status").read_text() == "3\n"
+    assert out == "ran\n" * 6
+    assert f"recorded 3 of 3 nodes: tacho show {nodes.runs / job}" in err
+    are_whole(nodes.recordings(job), "node1", "node2", "node3")
+    for name, path in nodes.recordings(job).items():
+        assert names(path)["c_work"] == 2, name
+        summary = recorder.show(path)
+        assert summary["scheduler"]["job_id"] == job and summary["ended"] == "attach-end"
+        assert summary["command"].startswith("srun ")
+        # It was there before the command, and did not record itself.
+        assert "tacho" not in names(path) and "signal-witness" not in names(path)
+    listed = json.loads(recorder.run("ls", "--json", nodes.runs / job / "nodes").stdout)["recordings"]
+    assert [one["labels"] for one in listed] == [{"system": "lab"}] * 3
+    run = run_json(nodes.runs / job)
+    assert run["nodes"] == ["node1", "node2", "node3"] and run["launcher"] == "srun" and run["missing"] == []
+    assert run["exit_status"] == 3 and run["job"] == job and run["name"] == "trial" and run["labels"] == {"system": "lab"}
+    assert run["start_wall_ns"] < run["end_wall_ns"]
+    for node in run["nodes"]:
+        states = [message for _, host, message in nodes.log(job) if host == node]
+        assert states == ["the recorder has started", "records", "has ended its recording"]
+    assert (nodes.runs / job / f"job-report-{job}.pdf").exists() and (nodes.runs / job / "plots").is_dir()
+    assert list((nodes.runs / job / "exports").glob("**/*.csv"))
+
+
+def test_clocks_are_measured(nodes):
+    """Nodes of this machine have one clock: it is found to be the same, at the beginning and at the end."""
+    job = nodes.job(f"tacho job -d runs {QUICK} -- sleep 1", "--nodes=2")
+    nodes.has_ended(job)
+    for node in ("node1", "node2"):
+        points = [json.loads(line) for line in (nodes.runs / job / "clock" / f"{node}.jsonl").read_text().splitlines()]
+        assert all(abs(point["offset_ns"]) <= point["bound_ns"] for point in points), points
+        assert points[-1]["launcher_ns"] - points[0]["launcher_ns"] > 900_000_000
+
+
+def test_in_the_background_over_gaps(nodes):
+    """`tacho job & …; wait`: steps on other nodes that come after a pause are recorded, and the job ends by itself."""
+    first, last = (nodes.sleeper(name).replace("1000", "0.3") for name in ("b_first", "b_last"))
+    job = nodes.job(
+        f"""
+            tacho job -d runs {QUICK} &
+            until grep -q 'node4 | records' runs/$SLURM_JOB_ID/tacho.log; do sleep 0.1; done
+            srun --overlap --nodes=1 --ntasks=1 --nodelist=node3 {first}
+            sleep 1
+            srun --overlap --nodes=1 --ntasks=1 --nodelist=node3 {last}
+            wait
+            echo $? >status
+        """,
+        "--nodes=4",
+    )
+    nodes.has_ended(job)
+    assert (nodes.out / "status").read_text() == "0\n" and nodes.said(job) == ("", "")
+    recordings = nodes.recordings(job)
+    are_whole(recordings, "node1", "node2", "node3", "node4")
+    assert names(recordings["node3"]) == {"b_first": 1, "b_last": 1}
+    assert not names(recordings["node2"]) and recorder.show(recordings["node2"])["ticks"]["taken"] > 5, "an empty node is recorded as empty"
+
+
+@pytest.mark.parametrize("how", ["scancel", "finished", "kill"])
+def test_the_end_from_outside(nodes, how):
+    """Every recording has its end mark when the job is cancelled, says FINISHED, or the launcher gets a signal."""
+    job = nodes.job(
+        f"tacho job -d runs {QUICK} & echo $! >launcher; srun --overlap {nodes.sleeper('e_work')} & wait %1; echo over >>ended-$SLURM_JOB_ID; wait",
+        "--nodes=3", "--ntasks-per-node=1",
+    )
+    nodes.until_recording(job, "node1", "node2", "node3")
+    for node in ("node1", "node2", "node3"):
+        recorder.until(lambda: "e_work" in names(nodes.recordings(job)[node]), f"{node} has the work")
+    if how == "scancel":
+        nodes.run("head", "scancel", job)
+        nodes.has_ended(job)
+    else:
+        if how == "finished":
+            (nodes.out / f".ipc-{job}").write_text("FINISHED\n")
+        else:
+            nodes.run("node1", "kill", (nodes.out / "launcher").read_text().strip())
+        recorder.until((nodes.out / f"ended-{job}").exists, "the recorders end, and the work goes on")
+        assert run_json(nodes.runs / job)["missing"] == []
+        nodes.cancel(job)
+    are_whole(nodes.recordings(job), "node1", "node2", "node3")
+
+
+def test_the_launcher_is_killed(nodes):
+    """Without a launcher there is nobody to wait for: recorders end, with their end marks."""
+    job = nodes.job(f"tacho job -d runs {QUICK} & echo $! >launcher; {nodes.sleeper('k_work')}", "--nodes=3")
+    nodes.until_recording(job, "node1", "node2", "node3")
+    nodes.run("node1", "kill", "-KILL", (nodes.out / "launcher").read_text().strip())
+    for path in nodes.recordings(job).values():
+        recorder.until(lambda: recorder.check(path)[0] == 0, f"{path} ends")
+    nodes.cancel(job)
+    are_whole(nodes.recordings(job), "node1", "node2", "node3")
+
+
+def test_once_is_enough(nodes):
+    """A second `tacho job` of the same job says so, and runs its command; a later one has a directory of its own."""
+    job = nodes.job(
+        f"""
+            tacho job -q -d runs {QUICK} -- tacho job -d runs -- sh -c 'echo inner; exit 4'
+            echo $? >status
+            tacho job -q -d runs {QUICK} -- true
+        """,
+        "--nodes=2",
+    )
+    nodes.has_ended(job)
+    out, err = nodes.said(job)
+    assert (nodes.out / "status").read_text() == "4\n" and out == "inner\n"
+    assert f"job {job} is being recorded already" in err
+    are_whole(nodes.recordings(job), "node1", "node2")
+    are_whole(nodes.recordings(f"{job}-2"), "node1", "node2")
+
+
+def test_the_job_runs_in_any_case(nodes):
+    """No place for the run, and a node that cannot write there: the command runs, and what is missing is said."""
+    (nodes.out / "file").write_text("")
+    job = nodes.job("tacho job -d file/runs -- sh -c 'echo ran; exit 5'; echo $? >status", "--nodes=2")
+    nodes.has_ended(job)
+    out, err = nodes.said(job)
+    assert (nodes.out / "status").read_text() == "5\n" and out == "ran\n" and "the job is not recorded" in err
+    nodes.run("node2", "sh", "-c", f"mkdir -p {nodes.runs}; mount --bind {nodes.runs} {nodes.runs}; mount -o remount,ro,bind {nodes.runs}")
+    try:
+        job = nodes.job(f"tacho job -d runs {QUICK} -- sh -c 'echo ran; exit 6'; echo $? >status", "--nodes=2")
+        nodes.has_ended(job)
+    finally:
+        nodes.run("node2", "umount", nodes.runs)
+    out, err = nodes.said(job)
+    assert (nodes.out / "status").read_text() == "6\n" and out == "ran\n"
+    assert "1 of 2 nodes have not begun to record: node2" in err
+    are_whole(nodes.recordings(job), "node1")
+    assert [missing["node"] for missing in run_json(nodes.runs / job)["missing"]] == ["node2"]
+    assert any("Read-only file system" in message for _, _, message in nodes.log(job))
+
+
+def test_arrays_and_components(nodes):
+    array = nodes.job(f"tacho job -q -d runs {QUICK} -- true", "--nodes=1", "--array=1-2")
+    nodes.has_ended(array)
+    for task in ("1", "2"):
+        run = run_json(nodes.runs / f"{array}_{task}")
+        assert (run["array_job"], run["array_task"]) == (array, task) and len(run["nodes"]) == 1
+        are_whole(nodes.recordings(f"{array}_{task}"), *run["nodes"])
+    het = nodes.job(f"tacho job -q -d runs {QUICK} -- true", "--nodes=2", "--exclusive", ":", "--nodes=1", "--exclusive")
+    nodes.has_ended(het)
+    are_whole(nodes.recordings(het), *run_json(nodes.runs / het)["nodes"])
+    assert len(nodes.recordings(het)) == 3
+
+
+def test_suspended_and_resumed(nodes):
+    job = nodes.job(f"tacho job -q -d runs {QUICK} -- sh -c 'until [ -e resumed ]; do sleep 0.1; done'", "--nodes=2")
+    nodes.until_recording(job, "node1", "node2")
+    nodes.run("head", "scontrol", "suspend", job)
+    recorder.until(lambda: "S" in nodes.run("head", "squeue", "-h", "-o", "%t", "-j", job).stdout, "it is suspended")
+    nodes.run("head", "scontrol", "resume", job)
+    (nodes.out / "resumed").touch()
+    nodes.has_ended(job)
+    are_whole(nodes.recordings(job), "node1", "node2")
+
+
+@pytest.mark.parametrize("program", ["mpirun.openmpi", "mpiexec.mpich"])
+def test_by_mpirun(nodes, program):
+    """Recorders that have no pipe to the launcher speak by files."""
+    need_mpi()
+    shims = nodes.directory / program
+    shims.mkdir(exist_ok=True)
+    (shims / "mpirun").write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+    (shims / "mpirun").chmod(0o755)
+    job = nodes.job(
+        f"""
+            export PATH={shims}:$PATH OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+            tacho job -l mpirun -d runs {QUICK} -- srun --overlap sh -c '{nodes.sleeper("m_work").replace("1000", "0.5")}'
+            echo $? >status
+        """,
+        "--nodes=3",
+    )
+    nodes.has_ended(job)
+    assert (nodes.out / "status").read_text() == "0\n", nodes.said(job)
+    are_whole(nodes.recordings(job), "node1", "node2", "node3")
+    assert all(names(path)["m_work"] == 1 for path in nodes.recordings(job).values())
+    assert run_json(nodes.runs / job)["launcher"] == "mpirun"
+    assert (nodes.runs / job / "clock" / "node3.jsonl").read_text()
+
+
+def test_a_node_dies():
+    """The others are recorded to the end, and the lost one is named; what it had written stays."""
+    it = Nodes("none", 2)
+    try:
+        job = it.job(f"tacho job -d runs {QUICK} -- sh -c 'until [ -e dead ]; do sleep 0.1; done'; echo $? >status", "--nodes=2", "--no-kill")
+        it.until_recording(job, "node1", "node2")
+        recorder.until(lambda: recorder.shown(it.recordings(job)["node2"]).get("ticks", {"taken": 0})["taken"] > 3, "node2 has samples")
+        it.run("node2", "sh", "-c", "kill -KILL -1")
+        (it.out / "dead").touch()
+        recorder.until((it.out / "status").exists, "the script goes on")
+        assert (it.out / "status").read_text() == "0\n"
+        recorder.until(lambda: "missing" in run_json(it.runs / job), "the run is closed")
+        assert [missing["node"] for missing in run_json(it.runs / job)["missing"]] == ["node2"]
+        assert recorder.check(it.recordings(job)["node1"])[0] == 0
+        assert recorder.show(it.recordings(job)["node2"])["ticks"]["taken"] > 3
+    finally:
+        it.down()
+
+
+# ---- without a batch system: a stand-in for ssh, whose nodes are this machine ----
+
+SSH = r"""#!/bin/bash
+# As ssh: options, a host, one text for the shell there.
+while [[ $1 == -* ]]; do [[ $1 == -o ]] && shift; shift; done
+host=$1; shift
+exec env ${PRELOAD:+LD_PRELOAD=$PRELOAD} HOST=$host sh -c "$*"
+"""
+
+# Clocks that are wrong: the node's name says by how much, as in ahead5 or drift50.
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	const char *host = getenv("HOST"), *base = getenv("BASE_NS");
+	int r = (int)syscall(SYS_clock_gettime, id, ts);
+	long long ns = ts->tv_sec * 1000000000LL + ts->tv_nsec;
+
+	if (r || id != CLOCK_REALTIME || !host)
+		return r;
+	if (!strncmp(host, "ahead", 5))
+		ns += atoll(host + 5) * 1000000000LL;
+	if (!strncmp(host, "drift", 5) && base)
+		ns += (ns - atoll(base)) / 1000000 * atoll(host + 5);
+	ts->tv_sec = ns / 1000000000LL;
+	ts->tv_nsec = ns % 1000000000LL;
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def by_ssh(tmp_path):
+    """Runs a command on these hosts; what `tacho job` did, and the directory of the run."""
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+
+    def run(hosts, *command, **env):
+        (tmp_path / "hosts").write_text("".join(f"{host} slots=4\n" for host in hosts))
+        path = {"PATH": f"{ssh.parent}:{os.environ['PATH']}", **env}
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PBS", "OAR"))}
+        done = recorder.run(
+            "job", "-d", tmp_path / "runs", "-p", "it", "--hostfile", tmp_path / "hosts", *QUICK.split(), "--", *command,
+            env={**clean, **path},
+        )
+        return done, tmp_path / "runs" / "it"
+
+    return run
+
+
+def test_many_at_once(by_ssh):
+    """64 nodes by ssh: each has its recording, with its name."""
+    hosts = [f"n{number}" for number in range(64)]
+    done, run = by_ssh(hosts, "echo", "ran")
+    assert done.returncode == 0 and done.stdout == b"ran\n", done.stderr
+    assert run_json(run)["missing"] == [] and run_json(run)["launcher"] == "ssh"
+    are_whole({path.stem: path for path in (run / "nodes").glob("*")}, *hosts)
+
+
+def test_hostile_hosts(by_ssh):
+    """A file of hosts is no way to give options to ssh."""
+    done, run = by_ssh(["-oProxyCommand=touch${IFS}owned", "n1"], "echo", "ran")
+    assert done.returncode == 0 and done.stdout == b"ran\n"
+    assert b"the job is not recorded: the nodes in" in done.stderr and not run.exists()
+
+
+def test_wrong_clocks_are_found(by_ssh, tmp_path):
+    """Clocks ahead by 5 s and an hour, and one that gains 50 ppm since half a day: each within what is said."""
+    compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
+    source = tmp_path / "clock.c"
+    source.write_text(CLOCK)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", tmp_path / "clock.so", source], check=True)
+    half_a_day = 43_200_000_000_000
+    base = time.time_ns() - half_a_day
+    done, run = by_ssh(
+        ["n1", "ahead5", "ahead3600", "drift50"], "sleep", "1", PRELOAD=str(tmp_path / "clock.so"), BASE_NS=str(base)
+    )
+    assert done.returncode == 0, done.stderr
+    for host, ahead in (("n1", 0), ("ahead5", 5e9), ("ahead3600", 3600e9), ("drift50", half_a_day * 50e-6)):
+        points = [json.loads(line) for line in (run / "clock" / f"{host}.jsonl").read_text().splitlines()]
+        assert len(points) > 2
+        for point in points:
+            assert abs(point["offset_ns"] - ahead) <= point["bound_ns"] + 2e6, (host, point)
+        assert min(point["bound_ns"] for point in points) < 1e9
