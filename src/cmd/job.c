@@ -370,6 +370,7 @@ static void end_nodes(struct job_state *s)
 		while (job_now() < until && job_nodes_in(s->run, NODE_RECORDING))
 			serve(s, until);
 	}
+	s->run->ending = true;
 	job_nodes_say(s->run, "end");
 	job_directory_finish(&s->run->directory);
 	until = job_now() + END_NS;
@@ -382,31 +383,50 @@ static void end_nodes(struct job_state *s)
 
 /* ---- what is made of it ---- */
 
-static void make(struct job_run *run, char *const *argv)
+/* What it prints goes to the log, line by line. */
+static int run_logged(struct job_run *run, const char *program, char *const *argv)
 {
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	int status = -1;
-	pid_t pid = -1;
+	char *line = NULL;
+	size_t size = 0;
+	int end[2], status = -1;
+	FILE *said;
+	pid_t pid;
 
-	program[MAX(n, 0)] = 0;
-	job_log(&run->directory, "info", "launcher", "makes: tacho %s", argv[1]);
-	if (n > 0)
-		pid = fork();
+	if (pipe2(end, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
 	if (pid == 0) {
 		sigset_t none;
 
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		dup2(run->directory.log, STDOUT_FILENO);
-		dup2(run->directory.log, STDERR_FILENO);
+		dup2(end[1], STDOUT_FILENO);
+		dup2(end[1], STDERR_FILENO);
 		rights_drop();
 		execve(program, argv, rights_environment());
 		_exit(127);
 	}
+	close(end[1]);
+	said = fdopen(end[0], "r");
+	for (ssize_t n; said && (n = getline(&line, &size, said)) > 0;) {
+		line[n - (line[n - 1] == '\n')] = 0;
+		job_log(&run->directory, "info", "launcher", "%s", line);
+	}
+	free(line);
+	if (said)
+		fclose(said);
 	if (pid > 0)
 		waitpid(pid, &status, 0);
-	if (status == 0)
+	return status;
+}
+
+static void make(struct job_run *run, char *const *argv)
+{
+	char program[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+	program[MAX(n, 0)] = 0;
+	if (n > 0 && run_logged(run, program, argv) == 0)
 		return;
 	job_log(&run->directory, "error", "launcher", "tacho %s failed", argv[1]);
 	if (!run->args->record.quiet)
@@ -450,8 +470,8 @@ static void record_job(struct job_state *s)
 	job_launch_close(run);
 	make_all(run);
 	if (!run->args->record.quiet && run->argc)
-		warning("recorded %zu of %zu nodes: tacho show %s", job_nodes_in(run, NODE_ENDED),
-			run->hosts.nr, run->directory.path);
+		fprintf(stderr, "tacho: recorded %zu of %zu nodes: tacho show %s\n",
+			job_nodes_in(run, NODE_ENDED), run->hosts.nr, run->directory.path);
 }
 
 /* ---- the command ---- */

@@ -92,6 +92,7 @@ struct job_run {
 	unsigned rounds_left;  /* of those that follow each other closely */
 	int64_t next_round_ns; /* monotonic */
 	bool over;	       /* what is left of the job waits for us */
+	bool ending;	       /* the recorders were told */
 	int64_t start_wall_ns;
 };
 
@@ -103,6 +104,7 @@ struct job_launch {
 	int component;	  /* of a heterogeneous job of SLURM; -1: it is none */
 	pid_t pid;	  /* 0: not started, or ended */
 	bool started;
+	unsigned again; /* how often it was started again */
 	struct job_line line;
 	struct job_line *files; /* one for each node, where the launcher has no pipes; NULL */
 };

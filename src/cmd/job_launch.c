@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 
 #define AT_ONCE 64 /* launches whose nodes have not answered yet */
-#define WORDS_MOST 512
+#define AGAIN_MOST 3
 
 struct words {
 	char **word;
@@ -559,6 +559,30 @@ void job_launch_more(struct job_run *run)
 		start(run, &run->launch[run->nr_started++]);
 }
 
+/* Its recorders were killed while the job goes on, as by `pkill srun`. */
+static bool is_worth_again(const struct job_run *run, const struct job_launch *launch)
+{
+	bool recorded = false;
+
+	for (size_t i = launch->first; i < launch->first + launch->nr; i++) {
+		if (run->node[i].state == NODE_ENDED)
+			return false;
+		recorded |= run->node[i].state == NODE_RECORDING;
+	}
+	return recorded && !run->ending && launch->again < AGAIN_MOST;
+}
+
+static void start_again(struct job_run *run, struct job_launch *launch)
+{
+	launch->again++;
+	for (size_t i = launch->first; i < launch->first + launch->nr; i++)
+		run->node[i].state = NODE_EXPECTED;
+	job_log(&run->directory, "warning", "launcher",
+		"recorders of %zu nodes were lost and are started again", launch->nr);
+	job_line_close(&launch->line);
+	start(run, launch);
+}
+
 void job_launch_ended(struct job_run *run, pid_t pid, int status)
 {
 	for (size_t i = 0; i < run->nr_started; i++) {
@@ -573,6 +597,10 @@ void job_launch_ended(struct job_run *run, pid_t pid, int status)
 				launch->local ? "the recorder of this node" : run->launcher->program,
 				WIFSIGNALED(status) ? "signal" : "status",
 				WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		if (is_worth_again(run, launch)) {
+			start_again(run, launch);
+			continue;
+		}
 		for (size_t n = launch->first; n < launch->first + launch->nr; n++)
 			job_node_lost(run, n,
 				run->node[n].state == NODE_EXPECTED ? "its recorder did not start"

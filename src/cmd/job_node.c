@@ -81,16 +81,33 @@ static void add_tag(struct record_options *o, const char *key, const char *value
 	o->tag.item[o->tag.nr++] = text;
 }
 
+/* A recorder that was killed has left its recording: the next one is HOST-2.tacho. This node has one recorder
+ * at a time. */
+static void choose_number(const struct job_args *a, const struct job_node *n, char *ret, size_t size)
+{
+	char path[PATH_MAX + HOST_NAME_SIZE + 32];
+
+	*ret = 0;
+	for (unsigned i = 2; i < 1000; i++) {
+		snprintf(path, sizeof(path), "%s/nodes/%s%s.tacho", a->on_node, n->host, ret);
+		if (access(path, F_OK) < 0)
+			return;
+		snprintf(ret, size, "-%u", i);
+	}
+}
+
 static void set_options(const struct job_args *a, const struct job_node *n, struct record_options *o)
 {
 	static char control[PATH_MAX + 32], tag[3][1024];
 	static struct buf path;
+	char number[16];
 
 	*o = a->record;
+	choose_number(a, n, number, sizeof(number));
 	buf_init(&path, 4 * PATH_MAX);
 	for (const char *p = a->on_node; *p; p++) /* braces in it are no placeholders */
 		buf_addf(&path, *p == '{' || *p == '}' ? "%c%c" : "%c", *p, *p);
-	buf_addf(&path, "/nodes/%s.tacho", n->host);
+	buf_addf(&path, "/nodes/%s%s.tacho", n->host, number);
 	o->output = path.err ? "" : (char *)path.data;
 	snprintf(control, sizeof(control), "%s/" JOB_CONTROL, a->on_node);
 	o->until_file = control;
@@ -103,9 +120,10 @@ static void set_options(const struct job_args *a, const struct job_node *n, stru
 	add_tag(o, "env", a->software, tag[2], sizeof(tag[2]));
 }
 
+/* As the batch system calls it. mpirun may pass on the environment of the node that it was started on. */
 static void set_host(const struct job_args *a, struct job_node *n)
 {
-	const char *slurm = getenv("SLURMD_NODENAME");
+	const char *slurm = a->by_files ? NULL : getenv("SLURMD_NODENAME");
 
 	if (a->node_name)
 		snprintf(n->host, sizeof(n->host), "%s", a->node_name);

@@ -134,7 +134,12 @@ class Slurm(Cluster):
         self.until_running("node1", *(name for tag in tags for name in self.sleepers(tag).elements()))
 
     def has_ended(self, *jobs):
-        recorder.until(lambda: not self.run("head", "squeue", "-h").stdout.strip(), f"jobs {jobs} end")
+        """None of these is in the queue any more, nor a part of one."""
+        def running():
+            queue = self.run("head", "squeue", "-h", "-o", "%A %F %i").stdout.split()
+            return any(job in (word.split("_")[0].split("+")[0] for word in queue) for job in jobs)
+
+        recorder.until(lambda: not running(), f"jobs {jobs} end")
 
     def cancel(self, *jobs):
         self.run("head", "scancel", *jobs)

@@ -64,7 +64,11 @@ def are_whole(recordings, *nodes):
 
 @pytest.fixture(scope="module")
 def cluster():
+    """With a job that its time limit is going to end: SLURM looks for these twice a minute."""
     it = Nodes("none", 4)
+    it.limited = it.job(f"tacho job -d runs {QUICK} -- sleep 1000", "--nodes=2", "--time=1")
+    it.until_recording(it.limited, "node1", "node2")
+    it.run("head", "scontrol", "update", f"JobId={it.limited}", "EndTime=now")
     yield it
     it.down()
 
@@ -72,7 +76,7 @@ def cluster():
 @pytest.fixture
 def nodes(cluster):
     yield cluster
-    jobs = cluster.run("head", "squeue", "-h", "-o", "%A").stdout.split()
+    jobs = set(cluster.run("head", "squeue", "-h", "-o", "%A").stdout.split()) - {cluster.limited}
     if jobs:
         cluster.cancel(*jobs)
 
@@ -127,7 +131,7 @@ def test_in_the_background_over_gaps(nodes):
     job = nodes.job(
         f"""
             tacho job -d runs {QUICK} &
-            until grep -q 'node4 | records' runs/$SLURM_JOB_ID/tacho.log; do sleep 0.1; done
+            until grep -qs 'node4 | records' runs/$SLURM_JOB_ID/tacho.log; do sleep 0.1; done
             srun --overlap --nodes=1 --ntasks=1 --nodelist=node3 {first}
             sleep 1
             srun --overlap --nodes=1 --ntasks=1 --nodelist=node3 {last}
@@ -177,6 +181,21 @@ def test_the_launcher_is_killed(nodes):
         recorder.until(lambda: recorder.check(path)[0] == 0, f"{path} ends")
     nodes.cancel(job)
     are_whole(nodes.recordings(job), "node1", "node2", "node3")
+
+
+def test_srun_is_killed(nodes):
+    """It kills its tasks at once: the recorders of other nodes are started again, beside what they had written."""
+    job = nodes.job(f"tacho job -q -d runs {QUICK} -- sh -c 'until [ -e go ]; do sleep 0.1; done'", "--nodes=2")
+    nodes.until_recording(job, "node1", "node2")
+    nodes.run("node1", "pkill", "-f", f"^srun .*/runs/{job} ")
+    recorder.until(lambda: "node2-2" in nodes.recordings(job), "it is started again")
+    nodes.until_recording(job, "node1", "node2")
+    (nodes.out / "go").touch()
+    nodes.has_ended(job)
+    recordings = nodes.recordings(job)
+    assert recorder.show(recordings.pop("node2"))["ended"] is None
+    are_whole(recordings, "node1", "node2-2")
+    assert run_json(nodes.runs / job)["missing"] == []
 
 
 def test_once_is_enough(nodes):
@@ -264,6 +283,37 @@ def test_by_mpirun(nodes, program):
     assert all(names(path)["m_work"] == 1 for path in nodes.recordings(job).values())
     assert run_json(nodes.runs / job)["launcher"] == "mpirun"
     assert (nodes.runs / job / "clock" / "node3.jsonl").read_text()
+
+
+def test_jobs_of_pbs(nodes, tmp_path):
+    """By a stand-in for pbs_tmrsh: tasks have sessions of their own, the job's variables, and no standard input."""
+    (tmp_path / "nodes").write_text("node1\nnode1\nnode2\n")
+    variables = {"PBS_JOBID": f"{os.getpid()}.head", "PBS_NODEFILE": str(tmp_path / "nodes"), "PBS_ENVIRONMENT": "PBS_BATCH"}
+    tmrsh = tmp_path / "pbs_tmrsh"
+    job = " ".join(f"{name}={value}" for name, value in variables.items())
+    path = f"{nodes.bin}:/usr/bin:/bin"
+    tmrsh.write_text(f'#!/bin/sh\nhost=$1\nshift\nexec {nodes.directory}/enter $host env -i PATH={path} {job} setsid -w "$@" </dev/null\n')
+    tmrsh.chmod(0o755)
+    work = nodes.sleeper("p_work").replace("1000", "0.5")
+    done = subprocess.run(
+        [nodes.bin / "tacho", "job", "-d", nodes.runs, *QUICK.split(), "--", "sh", "-c",
+         f"for node in node1 node2; do pbs_tmrsh $node {work} & done; wait; exit 8"],
+        env={**variables, "PATH": f"{tmp_path}:{path}"}, cwd=nodes.out, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert done.returncode == 8 and not done.stdout, done.stderr
+    run = run_json(nodes.runs / variables["PBS_JOBID"])
+    assert run["nodes"] == ["node1", "node2"] and run["launcher"] == "pbs_tmrsh" and run["missing"] == [] and run["scheduler"] == "pbs"
+    are_whole(nodes.recordings(variables["PBS_JOBID"]), "node1", "node2")
+    for path in nodes.recordings(variables["PBS_JOBID"]).values():
+        assert names(path)["p_work"] == 1 and "tacho" not in names(path)
+
+
+def test_the_time_limit(nodes):
+    """Runs last of those on this cluster. The recorders write their ends between the scheduler's TERM and its KILL."""
+    nodes.has_ended(nodes.limited)
+    are_whole(nodes.recordings(nodes.limited), "node1", "node2")
+    assert all(recorder.show(path)["ended"] == "signal" for path in nodes.recordings(nodes.limited).values())
+    assert run_json(nodes.runs / nodes.limited)["missing"] == []
 
 
 def test_a_node_dies():

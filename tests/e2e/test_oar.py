@@ -1,5 +1,6 @@
 """Jobs of a real OAR: `tacho attach job` finds what the right one runs, its oarsh and MPI ranks included."""
 
+import json
 import re
 import subprocess
 from collections import Counter
@@ -15,10 +16,10 @@ OARUSER = 3000
 
 class Oar(Cluster):
     def __init__(self):
-        super().__init__("oar-up.sh", "1")
+        super().__init__("oar-up.sh", "2")
 
-    def oarsub(self, name, text):
-        words = [self.directory / "oarsub", "-l", "core=1,walltime=0:10:0", self.script(name, text)]
+    def oarsub(self, name, text, resources="core=1"):
+        words = [self.directory / "oarsub", "-l", f"{resources},walltime=0:10:0", self.script(name, text)]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         match = re.search(r"^OAR_JOB_ID=(\d+)$", done.stdout, re.M)
         assert match, done.stdout
@@ -106,3 +107,25 @@ def test_within_the_job_until_it_says_finished(oar):
     assert summary["scheduler"] == {"kind": "oar", "job_id": job, "found_by": "cgroup"}
     assert {"within.sh", "c_batch", "c_oarsh"} <= set(names(recording))
     assert not {"perl", "sshd", "tacho"} & set(names(recording)), "what OAR wraps a job in, and we, are not of it"
+
+
+def test_all_nodes(oar):
+    """`tacho job`: a recorder on each node by oarsh, and the exit status of the command."""
+    work = oar.sleeper("n_work").replace("1000", "0.5")
+    job = oar.oarsub(
+        "nodes.sh",
+        f"""
+            tacho job -d runs {' '.join(QUICK)} -- sh -c 'for node in $(uniq $OAR_NODEFILE); do oarsh $node {work} & done; wait; exit 7' \\
+                >nodes.out 2>nodes.err
+            echo $? >nodes.status
+        """,
+        "nodes=2",
+    )
+    oar.has_ended(job)
+    assert (oar.out / "nodes.status").read_text() == "7\n", (oar.out / "nodes.err").read_text()
+    run = json.loads((oar.out / "runs" / job / "run.json").read_text())
+    assert run["nodes"] == ["node1", "node2"] and run["launcher"] == "oarsh" and run["missing"] == []
+    for node in run["nodes"]:
+        recording = oar.out / "runs" / job / "nodes" / f"{node}.tacho"
+        assert recorder.check(recording)[0] == 0 and names(recording)["n_work"] == 1
+        assert scheduler(recording)["job_id"] == job and not {"tacho", "sshd"} & set(names(recording))

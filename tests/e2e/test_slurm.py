@@ -205,7 +205,7 @@ def test_ranks_on_two_nodes_speak(two_nodes):
             mpirun.openmpi -np 4 --map-by ppr:2:node --oversubscribe --mca pml ob1 --mca btl tcp,self \\
                 tacho run -q -o {ranks}/ -- rank >{ranks}.log 2>&1
             echo $? >{ranks}.status
-            srun tacho run -q -o {ranks}.srun/run.tacho -- echo ran >{ranks}.ran 2>&1
+            srun tacho run -q -o {ranks}.srun/run.tacho -- echo ran >{ranks}.ran 2>>{ranks}.log
         """,
         tasks=("--nodes=2", "--ntasks-per-node=2", "--overcommit"),
     )
