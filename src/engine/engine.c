@@ -215,6 +215,8 @@ static void use_scopes(struct engine *e)
 	e->scopes = e->opt.scopes;
 	t->reaper_groups = 1;
 	t->inheriting = e->scopes ? e->scopes->inheriting : 1;
+	if (e->scopes && e->scopes->expects) /* also the groups of steps and ranks, which come later */
+		t->inheriting = UINT64_MAX;
 	if (!e->opt.children)
 		t->inheriting = 0;
 	if (!e->scopes)

@@ -48,13 +48,17 @@ static size_t drop_tail(char *text, size_t len, bool *too_long)
 	return rest;
 }
 
-/* 1: its environment names the job, 0: not, or an error. Environments may be longer than our room: they are
- * read in pieces, and a variable that does not fit into one is none of those we look for. */
-static int environ_in(struct job *job, int handle, struct job_name *ret)
+/* Looks at a piece of an environment, up to *ret_rest. 0 to go on. */
+typedef int piece_fn(struct job *job, size_t len, void *arg, size_t *ret_rest);
+
+/* Environments may be longer than our room: they are read in pieces, and a variable that does not fit into
+ * one is none of those we look for. */
+static int environ_in(struct job *job, int handle, piece_fn *fn, void *arg)
 {
 	bool too_long = false;
 	size_t len = 0, rest = 0, room = sizeof(job->text) - 1;
 	ssize_t n;
+	int r;
 
 	for (off_t offset = 0; offset < ENVIRON_LIMIT; offset += n) {
 		n = env_read_at(job->env, handle, job->text + len, room - len, offset);
@@ -63,10 +67,9 @@ static int environ_in(struct job *job, int handle, struct job_name *ret)
 		len = drop_tail(job->text, len + (size_t)n, &too_long);
 		if (n == 0)
 			job->text[len++] = '\0'; /* the last one may end without */
-		if (job_environ_has(job->text, len, &job->name, ret, &rest))
-			return 1;
-		if (n == 0)
-			return 0;
+		r = fn(job, len, arg, &rest);
+		if (r || n == 0)
+			return r;
 		too_long = too_long || (rest == 0 && len == room);
 		len = too_long ? 0 : len - rest;
 		memmove(job->text, job->text + rest, len);
@@ -74,7 +77,7 @@ static int environ_in(struct job *job, int handle, struct job_name *ret)
 	return 0;
 }
 
-int job_environ_has_it(struct job *job, pid_t pid, struct job_name *ret)
+static int environ_of(struct job *job, pid_t pid, piece_fn *fn, void *arg)
 {
 	char path[48];
 	int handle, r;
@@ -83,9 +86,40 @@ int job_environ_has_it(struct job *job, pid_t pid, struct job_name *ret)
 	handle = env_open(job->env, path);
 	if (handle < 0)
 		return handle;
-	r = environ_in(job, handle, ret);
+	r = environ_in(job, handle, fn, arg);
 	env_close(job->env, handle);
 	return r;
+}
+
+static int names_job(struct job *job, size_t len, void *name, size_t *ret_rest)
+{
+	return job_environ_has(job->text, len, &job->name, name, ret_rest);
+}
+
+int job_environ_has_it(struct job *job, pid_t pid, struct job_name *ret)
+{
+	return environ_of(job, pid, names_job, ret);
+}
+
+static int names_part(struct job *job, size_t len, void *part, size_t *ret_rest)
+{
+	job_environ_part(job->text, len, part, ret_rest);
+	return 0;
+}
+
+void job_part_of(struct job *job, pid_t pid, struct job_part *ret)
+{
+	ssize_t n = job_read_of(job, pid, "comm");
+	bool launcher;
+
+	*ret = (struct job_part){0};
+	job->text[n > 0 ? n - (job->text[n - 1] == '\n') : 0] = 0;
+	launcher = job_launcher_name(job->text);
+	if (environ_of(job, pid, names_part, ret) < 0)
+		return;
+	job_part_settle(ret);
+	if (launcher) /* it has a rank of its own step, and starts others */
+		ret->rank[0] = 0;
 }
 
 struct job_scan {

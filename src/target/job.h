@@ -54,6 +54,9 @@ int job_list(struct job *job, int (*fn)(void *arg, pid_t pid), void *arg);
 /* Does this new process belong to it? Cheap: at most one small file of the process is read. Children of
  * members are taken in by the caller anyway. Allocates nothing. */
 bool job_takes(struct job *job, pid_t pid);
+/* Its step and its rank, as far as its environment can be read. Allocates nothing. */
+struct job_part;
+void job_part_of(struct job *job, pid_t pid, struct job_part *ret);
 /* A daemon of the scheduler among the job's processes: never a member, but its children may be. */
 bool job_is_daemon(struct job *job, pid_t pid);
 /* It only waits for us, or for what has started us: when all processes of the job do, the job is over. */

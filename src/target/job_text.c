@@ -240,6 +240,56 @@ bool job_environ_has(
 	return false;
 }
 
+/* Variables of MPI's launchers come first: ranks that mpirun starts within a step inherit SLURM's. */
+static const char *const rank_variable[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+	"MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK", "SLURM_PROCID"};
+
+static void take_number(struct text value, char *to, size_t size)
+{
+	if (!all_digits(value) || value.len >= size)
+		return;
+	memcpy(to, value.p, value.len);
+	to[value.len] = 0;
+}
+
+static void take_variable(struct job_part *part, struct text name, struct text value)
+{
+	if (!text_starts(name, "SLURM_") && !text_starts(name, "OMPI_") && !text_starts(name, "P") &&
+		!text_starts(name, "MV2_") && !text_starts(name, "FLUX_"))
+		return;
+	part->in_slurm |= text_is(name, "SLURM_JOB_ID");
+	if (text_is(name, "SLURM_STEP_ID"))
+		take_number(value, part->step, sizeof(part->step));
+	for (unsigned i = 0; i < ARRAY_SIZE(rank_variable); i++)
+		if (text_is(name, rank_variable[i]) && (!part->rank_from || i + 1 < part->rank_from)) {
+			take_number(value, part->rank, sizeof(part->rank));
+			part->rank_from = i + 1;
+		}
+}
+
+void job_environ_part(const char *text, size_t len, struct job_part *part, size_t *ret_rest)
+{
+	struct text rest = {text, len};
+
+	while (rest.len > 0 && memchr(rest.p, '\0', rest.len)) {
+		struct text value = text_cut(&rest, '\0'), name = text_cut(&value, '=');
+
+		take_variable(part, name, value);
+	}
+	*ret_rest = len - rest.len;
+}
+
+/* The script of a job has the number of a rank, too, but no step: it is none. */
+void job_part_settle(struct job_part *part)
+{
+	if (part->step[0])
+		return;
+	if (part->rank_from == ARRAY_SIZE(rank_variable))
+		part->rank[0] = 0;
+	if (part->in_slurm)
+		memcpy(part->step, "batch", sizeof("batch"));
+}
+
 /* ---- scontrol listpids ---- */
 
 static struct text next_word(struct text *line)

@@ -33,6 +33,19 @@ const char *job_variable_name(unsigned nth, enum scheduler *ret_kind, const char
 bool job_environ_has(
 	const char *text, size_t len, const struct job_name *wanted, struct job_name *ret, size_t *ret_rest);
 
+/* Which part of its job a process is, by its environment. */
+struct job_part {
+	char step[16]; /* "0", "batch"; "": not known */
+	char rank[16]; /* among all of the step, or of MPI's world; "": it is none */
+	/* What the search has found so far. */
+	unsigned rank_from; /* 1 + the variable that it is from: the first of the table counts */
+	bool in_slurm;
+};
+
+/* Adds what a piece of proc/PID/environ says; *ret_rest as above. After the last piece, job_part_settle(). */
+void job_environ_part(const char *text, size_t len, struct job_part *part, size_t *ret_rest);
+void job_part_settle(struct job_part *part);
+
 /* The next PID of the job in the rows of `scontrol listpids`; 0: no more. */
 pid_t job_listpids_next(const char *text, size_t len, size_t *at, const char *id);
 

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "node/cgroups.h"
 #include "read/read.h"
+#include "target/job_text.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -367,6 +368,41 @@ static uint64_t ask_match(struct scopes *s, unsigned at)
 	return g < 0 ? 0 : UINT64_C(1) << g;
 }
 
+/* ---- steps and ranks of a job ---- */
+
+/* So many groups are left for ranks when there are many steps. */
+#define STEPS_MAX 16
+
+/* The group of that step or rank; what is too much goes into one for the rest. */
+static uint64_t part_group(struct scopes *s, unsigned at, const char *kind, const char *name, unsigned most)
+{
+	char text[sizeof(s->group[0].name)];
+	int g;
+
+	if (!*name)
+		return 0;
+	snprintf(text, sizeof(text), "%s %s", kind, name);
+	g = find_group(s, text);
+	if (g < 0 && s->nr_groups >= most) {
+		snprintf(text, sizeof(text), "other %ss", kind);
+		g = find_group(s, text);
+	}
+	if (g < 0)
+		g = add_group(s, at, text);
+	return g < 0 ? 0 : UINT64_C(1) << g;
+}
+
+static uint64_t part_groups(struct scopes *s, unsigned at, pid_t pid)
+{
+	struct job_part part;
+
+	if (!s->expects)
+		return 0;
+	job_part_of(s->scope[at].job, pid, &part);
+	return part_group(s, at, "step", part.step, STEPS_MAX) |
+		part_group(s, at, "rank", part.rank, SCOPE_GROUPS_MAX - 2);
+}
+
 static bool in_cgroup(const char *text, const char *group)
 {
 	struct text rest = text_of(text), path;
@@ -442,7 +478,8 @@ static uint64_t ask_one(struct scopes *s, unsigned at)
 		yes = scope->path && in_cgroup(cgroup_of(s), scope->path);
 		break;
 	case SCOPE_JOB:
-		yes = scope->job && job_takes(scope->job, s->pid);
+		if (scope->job && job_takes(scope->job, s->pid))
+			return UINT64_C(1) << scope->group | part_groups(s, at, s->pid);
 		break;
 	case SCOPE_SYSTEM:
 		yes = true;
@@ -697,13 +734,15 @@ struct scope_listing {
 	void (*fn)(void *arg, pid_t pid, uint64_t groups);
 	void *arg;
 	uint64_t groups;
+	struct scopes *s;
+	unsigned at;
 };
 
 static int list_one(void *arg, pid_t pid)
 {
 	struct scope_listing *l = arg;
 
-	l->fn(l->arg, pid, l->groups);
+	l->fn(l->arg, pid, l->groups | (l->s->scope[l->at].job ? part_groups(l->s, l->at, pid) : 0));
 	return 0;
 }
 
@@ -711,7 +750,7 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 {
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct scope *scope = &s->scope[i];
-		struct scope_listing l = {.fn = fn, .arg = arg};
+		struct scope_listing l = {.fn = fn, .arg = arg, .s = s, .at = i};
 
 		if (scope->group < 0)
 			continue;

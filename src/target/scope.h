@@ -68,7 +68,8 @@ struct scopes {
 	uint64_t users;	     /* groups of users: a process is in those of one user at a time */
 	bool asks;	     /* a scope is there that looks at processes: new ones must be asked about */
 	bool by_cmdline;     /* ... and may give another answer after an exec */
-	bool expects;	     /* a job that has no processes here yet exists all the same */
+	/* A job that has no processes here yet exists all the same, and its steps and ranks are groups. */
+	bool expects;
 	/* What was read of the process that is asked about. */
 	pid_t pid;
 	unsigned has; /* mask of texts */

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import recorder
-from cluster import Slurm, names, need_mpi
+from cluster import Slurm, names, need_mpi, processes
 
 QUICK = "-i 100ms --flush 100ms"
 
@@ -26,8 +26,10 @@ class Nodes(Slurm):
         self.runs = self.out / "runs"
 
     def job(self, text, *options):
-        """Its id; the script's output is in OUT/ID.out and ID.err."""
-        script = self.script("job.sh", f"exec >{self.out}/$SLURM_JOB_ID.out 2>{self.out}/$SLURM_JOB_ID.err\n{text}")
+        """Its id; the script's output is in OUT/ID.out and ID.err. Clusters of this machine share /tmp, and have the same names and ids."""
+        (self.directory / "locks").mkdir(exist_ok=True)
+        begin = f"export TMPDIR={self.directory}/locks; exec >{self.out}/$SLURM_JOB_ID.out 2>{self.out}/$SLURM_JOB_ID.err"
+        script = self.script("job.sh", f"{begin}\n{text}")
         words = ["sbatch", "--parsable", "--output=/dev/null", f"--chdir={self.out}", *options, script]
         return self.run("head", *words).stdout.strip()
 
@@ -146,6 +148,30 @@ def test_in_the_background_over_gaps(nodes):
     are_whole(recordings, "node1", "node2", "node3", "node4")
     assert names(recordings["node3"]) == {"b_first": 1, "b_last": 1}
     assert not names(recordings["node2"]) and recorder.show(recordings["node2"])["ticks"]["taken"] > 5, "an empty node is recorded as empty"
+
+
+def test_steps_and_ranks(nodes):
+    """Processes are in groups by the step and the rank that started them; ranks of mpirun are MPI's, not those of its daemons."""
+    need_mpi()
+    work = nodes.sleeper("s_work").replace("1000", "0.5")
+    job = nodes.job(
+        f"""
+            export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+            tacho job -q -d runs {QUICK} -- sh -c 'srun --overlap {work}; mpirun.openmpi -np 4 --map-by ppr:2:node --oversubscribe {work}'
+        """,
+        "--nodes=2", "--ntasks-per-node=2", "--overcommit",
+    )
+    nodes.has_ended(job)
+    ranks = {"node1": {"rank 0", "rank 1"}, "node2": {"rank 2", "rank 3"}}
+    for node, path in nodes.recordings(job).items():
+        groups = recorder.show(path)["groups"]
+        steps = [name for name in groups if name.startswith("step ")]
+        assert set(groups) == {f"job:slurm:{job}", *steps, *ranks[node]}, node
+        assert ("step batch" in steps) == (node == "node1")
+        # Two of srun's step; of mpirun's one of each rank, as well.
+        assert all(groups[rank]["processes"]["seen"] == 2 for rank in ranks[node])
+        work_rows = [row for row in processes(path) if row["name"] == "s_work"]
+        assert len(work_rows) == 4 and all("rank" in row["groups"] for row in work_rows)
 
 
 @pytest.mark.parametrize("how", ["scancel", "finished", "kill"])
@@ -314,6 +340,19 @@ def test_the_time_limit(nodes):
     are_whole(nodes.recordings(nodes.limited), "node1", "node2")
     assert all(recorder.show(path)["ended"] == "signal" for path in nodes.recordings(nodes.limited).values())
     assert run_json(nodes.runs / nodes.limited)["missing"] == []
+
+
+def test_limits_are_the_jobs():
+    """What the job was given on the node, not what its first step, or ours, was given."""
+    it = Nodes("v1", 1)
+    try:
+        job = it.job(f"tacho job -q -d runs {QUICK} -- srun --overlap --ntasks=1 --cpus-per-task=1 --mem=100 {it.sleeper('l_work').replace('1000', '0.5')}",
+                     "--ntasks=2", "--mem=300")  # fmt: skip
+        it.has_ended(job)
+        limits = recorder.show(it.recordings(job)["node1"])["limits"]
+        assert limits["cpus"] == 2 and limits["memory_bytes"] == 300 << 20, limits
+    finally:
+        it.down()
 
 
 def test_a_node_dies():

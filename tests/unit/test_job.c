@@ -1,6 +1,7 @@
 /* Jobs of SLURM, PBS and OAR: the texts that tell them apart, machines on which each way of knowing is the
  * one that works, and a scontrol that answers, babbles, floods or hangs. */
 #include "film_text.h"
+#include "target/hosts.h"
 #include "target/job.h"
 #include "target/job_scontrol.h"
 #include "target/job_text.h"
@@ -866,9 +867,92 @@ static void test_job_by_scontrol(void **state)
 	env_free(env);
 }
 
+/* ---- names of nodes ---- */
+
+static void expand(const char *list, int result, const char *expected)
+{
+	struct hosts h = {0};
+	char all[4096] = "";
+	size_t used = 0;
+
+	assert_int_equal(hosts_add_list(&h, list), result);
+	for (size_t i = 0; result == 0 && i < h.nr; i++)
+		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? " " : "", h.name[i]);
+	assert_string_equal(all, expected);
+	hosts_release(&h);
+}
+
+static void test_lists_of_hosts(void **state)
+{
+	(void)state;
+	expand("", 0, "");
+	expand("one", 0, "one");
+	expand("node[1-3,07],gpu1", 0, "node1 node2 node3 node07 gpu1");
+	expand("r[1-2]n[08-10]-ib.x", 0, "r1n08-ib.x r1n09-ib.x r1n10-ib.x r2n08-ib.x r2n09-ib.x r2n10-ib.x");
+	expand("a,b,a,a[1],a1", 0, "a b a1");
+	expand("[3-4]x", 0, "3x 4x");
+	expand("n[1-", -EINVAL, "");
+	expand("n[]", -EINVAL, "");
+	expand("n[3-1]", -EINVAL, "");
+	expand("n[1-x]", -EINVAL, "");
+	expand("n[-1]", -EINVAL, "");
+	expand("-oProxyCommand=x", -EINVAL, "");
+	expand("a b", -EINVAL, "");
+	expand("../up", -EINVAL, "");
+	expand("n[0-99999999]", -E2BIG, "");
+	expand("n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]", -E2BIG, "");
+}
+
+static void test_files_of_hosts(void **state)
+{
+	static const char text[] = "# all\nn1 slots=4\nn1\n\n  n2:8\nn3";
+	struct hosts h = {0};
+
+	(void)state;
+	assert_int_equal(hosts_add_file(&h, text, sizeof(text) - 1), 0);
+	assert_int_equal(h.nr, 3);
+	assert_string_equal(h.name[0], "n1");
+	assert_string_equal(h.name[1], "n2");
+	assert_int_equal(hosts_find(&h, "n3"), 2);
+	assert_int_equal(hosts_find(&h, "n4"), -1);
+	hosts_release(&h);
+}
+
+/* ---- steps and ranks ---- */
+
+static void part_of(const char *text, size_t len, const char *step, const char *rank)
+{
+	struct job_part part = {0};
+	size_t rest;
+
+	job_environ_part(text, len, &part, &rest);
+	assert_int_equal(rest, len);
+	job_part_settle(&part);
+	assert_string_equal(part.step, step);
+	assert_string_equal(part.rank, rank);
+}
+
+#define PART_OF(text, step, rank) part_of(text, sizeof(text), step, rank)
+
+static void test_steps_and_ranks(void **state)
+{
+	(void)state;
+	PART_OF("HOME=/", "", "");
+	PART_OF("SLURM_JOB_ID=7\0SLURM_PROCID=0", "batch", "");
+	PART_OF("SLURM_PROCID=3\0SLURM_JOB_ID=7\0SLURM_STEP_ID=2", "2", "3");
+	PART_OF("SLURM_PROCID=1\0SLURM_STEP_ID=2\0OMPI_COMM_WORLD_RANK=12", "2", "12");
+	PART_OF("OMPI_COMM_WORLD_RANK=12\0SLURM_PROCID=1\0SLURM_STEP_ID=2", "2", "12");
+	PART_OF("PBS_JOBID=3.head\0PMI_RANK=4", "", "4");
+	PART_OF("SLURM_STEP_ID=x\0PMIX_RANK=-1", "", "");
+	PART_OF("SLURM_STEP_ID=12345678901234567890", "", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists_of_hosts),
+		cmocka_unit_test(test_files_of_hosts),
+		cmocka_unit_test(test_steps_and_ranks),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_names_that_match),
 		cmocka_unit_test(test_groups_of_all_layouts),
