@@ -186,8 +186,8 @@ const struct cmd cmd_attach = {
 	.examples = "$ tacho attach 4242\n    Watch a running job until it ends.\n$ tacho attach "
 		    "--duration 1m -i 10Hz 4242 4250\n    Two processes for one minute, ten samples a "
 		    "second.\n$ tacho attach 'match:(gcc|cc1|ld|make)'\n    What each of these tools "
-		    "uses, until Ctrl-C.\n$ srun --overlap --ntasks-per-node=1 tacho attach job &\n    In "
-		    "a SLURM job script: all of the job's processes on each node.\n",
+		    "uses, until Ctrl-C.\n$ tacho attach job &\n    In a job script: "
+		    "the job's processes on this node; tacho job records all its nodes.\n",
 	.opt = attach_opts,
 	.nr_opts = ARRAY_SIZE(attach_opts),
 	.shared = record_opts,

@@ -110,7 +110,9 @@ static int find_hosts(struct job_run *run, struct buf *err)
 	int r;
 
 	if (file) {
-		r = job_hosts_in_file(run->env, file, &run->hosts);
+		_cleanup_(freep) char *path = realpath(file, NULL);
+
+		r = path ? job_hosts_in_file(run->env, path, &run->hosts) : -errno;
 		if (r < 0)
 			buf_addf(err, "the nodes in %s cannot be read: %s", file, strerror(-r));
 		else if (!run->hosts.nr)

@@ -19,7 +19,10 @@ class Oar(Cluster):
         super().__init__("oar-up.sh", "2")
 
     def oarsub(self, name, text, resources="core=1"):
-        words = [self.directory / "oarsub", "-l", f"{resources},walltime=0:10:0", self.script(name, text)]
+        return self.oarsub_script(self.script(name, text), resources)
+
+    def oarsub_script(self, script, resources):
+        words = [self.directory / "oarsub", "-l", f"{resources},walltime=0:10:0", script]
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         match = re.search(r"^OAR_JOB_ID=(\d+)$", done.stdout, re.M)
         assert match, done.stdout
