@@ -187,7 +187,7 @@ const struct cmd cmd_attach = {
 		    "--duration 1m -i 10Hz 4242 4250\n    Two processes for one minute, ten samples a "
 		    "second.\n$ tacho attach 'match:(gcc|cc1|ld|make)'\n    What each of these tools "
 		    "uses, until Ctrl-C.\n$ tacho attach job &\n    In a job script: "
-		    "the job's processes on this node; tacho job records all its nodes.\n",
+		    "the job's processes on this node; see tacho job.\n",
 	.opt = attach_opts,
 	.nr_opts = ARRAY_SIZE(attach_opts),
 	.shared = record_opts,

@@ -60,11 +60,11 @@ void job_directory_finish(const struct job_directory *d);
 
 /* ---- nodes ---- */
 
-enum node_state { NODE_EXPECTED, NODE_HELLO, NODE_RECORDING, NODE_ENDED, NODE_LOST };
+enum recorder_state { NODE_EXPECTED, NODE_HELLO, NODE_RECORDING, NODE_ENDED, NODE_LOST };
 
 struct node_of_run {
 	const char *name;
-	enum node_state state;
+	enum recorder_state state;
 	const char *why;     /* of a node that was lost; NULL: not known */
 	int64_t answered_ns; /* when it last told the time; monotonic */
 };
@@ -131,7 +131,7 @@ void job_nodes_say(struct job_run *run, const char *fmt, ...) _printf_(2, 3);
 void job_nodes_ask_clocks(struct job_run *run, unsigned times);
 /* What is due now: questions for the time. Returns when to come again. */
 int64_t job_nodes_tend(struct job_run *run);
-size_t job_nodes_in(const struct job_run *run, enum node_state state);
+size_t job_nodes_in(const struct job_run *run, enum recorder_state state);
 void job_node_lost(struct job_run *run, size_t i, const char *why);
 
 /* The recorder of a node. */

@@ -36,7 +36,7 @@ const char *job_directory_file(const struct job_directory *d, const char *fmt, .
 	return path;
 }
 
-/* Whether it is new and ours. One without run.json is as good as new: somebody may have made it for us. */
+/* Whether it is new and ours. One without run.json is as good as new: the user may have made it. */
 static int claim(struct job_directory *d)
 {
 	if (mkdir(d->path, 0700) < 0 && errno != EEXIST)

@@ -39,7 +39,7 @@ int64_t job_wall(void)
 	return clock_of(CLOCK_REALTIME);
 }
 
-size_t job_nodes_in(const struct job_run *run, enum node_state state)
+size_t job_nodes_in(const struct job_run *run, enum recorder_state state)
 {
 	size_t nr = 0;
 
@@ -122,7 +122,7 @@ static void take_state(struct job_run *run, struct node_of_run *node, const char
 {
 	static const struct {
 		const char *word;
-		enum node_state state;
+		enum recorder_state state;
 		const char *message;
 	} said[] = {
 		{"hello", NODE_HELLO, "the recorder has started"},

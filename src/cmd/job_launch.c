@@ -24,7 +24,7 @@
 #define AT_ONCE 64 /* launches whose nodes have not answered yet */
 #define AGAIN_MOST 3
 
-struct words {
+struct argument_words {
 	char **word;
 	size_t nr;
 	bool failed;
@@ -37,14 +37,14 @@ struct launcher {
 	bool for_all;	     /* one process starts the recorders of all nodes */
 	bool shell;	     /* the command goes through a shell on the node */
 	bool by_files;	     /* standard input does not reach the recorder */
-	void (*add)(struct words *w, const struct job_run *run, const struct job_launch *launch);
+	void (*add)(struct argument_words *w, const struct job_run *run, const struct job_launch *launch);
 };
 
 /* ---- words ---- */
 
-static void add(struct words *w, const char *fmt, ...) _printf_(2, 3);
+static void add(struct argument_words *w, const char *fmt, ...) _printf_(2, 3);
 
-static void add(struct words *w, const char *fmt, ...)
+static void add(struct argument_words *w, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -54,7 +54,7 @@ static void add(struct words *w, const char *fmt, ...)
 }
 
 /* The values of options that come from the environment: it does not reach every node. */
-static void add_from_environment(struct words *w)
+static void add_from_environment(struct argument_words *w)
 {
 	for (size_t i = 0; i < cmd_nr_opts(&cmd_job); i++) {
 		const struct opt *o = cmd_opt(&cmd_job, i);
@@ -71,7 +71,7 @@ static void add_from_environment(struct words *w)
 }
 
 /* Our own options, as they were given: the words before COMMAND and its "--". */
-static void add_options(struct words *w, const struct job_run *run)
+static void add_options(struct argument_words *w, const struct job_run *run)
 {
 	const struct start_words *given = start_words();
 	size_t end = given->nr - (size_t)run->argc;
@@ -83,7 +83,7 @@ static void add_options(struct words *w, const struct job_run *run)
 }
 
 static void add_recorder(
-	struct words *w, const struct job_run *run, const struct job_launch *launch, bool by_files)
+	struct argument_words *w, const struct job_run *run, const struct job_launch *launch, bool by_files)
 {
 	char program[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -108,7 +108,7 @@ static void add_recorder(
 /* ---- the rows' own words ---- */
 
 static void add_hosts(
-	struct words *w, const char *option, const struct job_run *run, const struct job_launch *l)
+	struct argument_words *w, const char *option, const struct job_run *run, const struct job_launch *l)
 {
 	struct buf list;
 
@@ -164,7 +164,7 @@ static bool srun_overlaps(void)
 }
 
 /* One task on each node, whatever the geometry of the job; add_environment() takes the job's own away. */
-static void add_srun(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_srun(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	if (srun_overlaps())
 		add(w, "--overlap");
@@ -187,12 +187,12 @@ static void add_srun(struct words *w, const struct job_run *run, const struct jo
 	add(w, "--job-name=tacho");
 }
 
-static void add_host(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_host(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	add(w, "%s", run->hosts.name[launch->first]);
 }
 
-static void add_ssh(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_ssh(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	add(w, "-o");
 	add(w, "BatchMode=yes");
@@ -202,7 +202,7 @@ static void add_ssh(struct words *w, const struct job_run *run, const struct job
 	add_host(w, run, launch);
 }
 
-static void add_qrsh(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_qrsh(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	add(w, "-inherit");
 	add_host(w, run, launch);
@@ -233,14 +233,14 @@ static size_t first_slot_of(const struct job_run *run, const char *host)
 	return slot;
 }
 
-static void add_pbsdsh(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_pbsdsh(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	add(w, "-n");
 	add(w, "%zu", first_slot_of(run, run->hosts.name[launch->first]));
 	add(w, "--");
 }
 
-static void add_mpirun(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_mpirun(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	char version[256];
 
@@ -445,10 +445,10 @@ static void drop_geometry(char **environment)
 }
 
 /* The words of the recorder, as one word for a shell where the launcher needs that. */
-static void add_command(struct words *w, const struct job_run *run, const struct job_launch *launch)
+static void add_command(struct argument_words *w, const struct job_run *run, const struct job_launch *launch)
 {
 	const struct launcher *l = run->launcher;
-	struct words recorder = {0};
+	struct argument_words recorder = {0};
 	struct buf line;
 
 	add_recorder(&recorder, run, launch, l->by_files);
@@ -473,7 +473,7 @@ static const struct {
 	const char *name, *value;
 } for_mpirun[] = {{"SLURM_OVERLAP", "1"}, {"SLURM_MEM_PER_NODE", "0"}, {"SLURM_CPU_BIND", "none"}};
 
-static void become(const struct words *w, int in, int out)
+static void become(const struct argument_words *w, int in, int out)
 {
 	char **environment = rights_environment();
 	sigset_t none;
@@ -509,7 +509,7 @@ static int make_input(bool by_files, int ret[static 2])
 
 static void start(struct job_run *run, struct job_launch *launch)
 {
-	struct words w = {0};
+	struct argument_words w = {0};
 	int in[2] = {-1, -1}, out[2] = {-1, -1};
 
 	launch->started = true;

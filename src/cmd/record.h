@@ -110,8 +110,8 @@ void record_log_described(struct recording *r);
 void record_log_end(struct recording *r, const struct pairs *ending);
 void record_log_discard(struct recording *r);
 
-/* job_node.c: what the launcher of a job on many nodes says, and what it is told. The descriptor to wait for (-1: none);
- * what has come; the first sample is taken; how the recording ends, or NULL. */
+/* job_node.c: what the launcher of a job on many nodes says, and what it is told. The descriptor to wait for
+ * (-1: none); what has come; the first sample is taken; how the recording ends, or NULL. */
 int job_node_fd(const struct recording *r);
 void job_node_hear(struct recording *r);
 void job_node_began(struct recording *r);

@@ -4,8 +4,9 @@
  * Not here: executables of others (tacho-NAME), which are found by name. */
 #include "cmd/cmd.h"
 
-extern const struct cmd cmd_run, cmd_attach, cmd_job, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check, cmd_mark,
-	cmd_phase, cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export, cmd_log, cmd_annotate;
+extern const struct cmd cmd_run, cmd_attach, cmd_job, cmd_show, cmd_plot, cmd_compare, cmd_report, cmd_check,
+	cmd_mark, cmd_phase, cmd_metrics, cmd_doctor, cmd_help, cmd_debug, cmd_ls, cmd_export, cmd_log,
+	cmd_annotate;
 
 const struct cmd *const commands[] = {
 	&cmd_run,

@@ -13,12 +13,12 @@
 
 #define FILE_MOST (16u << 20)
 
-enum form { FORM_FILE, FORM_LIST, FORM_WORDS };
+enum host_form { FORM_FILE, FORM_LIST, FORM_WORDS };
 
 static const struct {
 	enum scheduler kind;
 	const char *variable;
-	enum form form;
+	enum host_form form;
 } place[] = {
 	{SCHEDULER_PBS, "PBS_NODEFILE_LOCAL", FORM_FILE},
 	{SCHEDULER_PBS, "PBS_NODEFILE", FORM_FILE},

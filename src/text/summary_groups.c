@@ -93,7 +93,8 @@ static void add_source(const struct page *p, struct buf *line, const char *sourc
 /* Of several nodes the whole is their sum, and a group need not be on all. */
 static bool differs(const struct page *p, const struct summary *group, enum figure_id id)
 {
-	return !p->s->nr_nodes && has_figure(group, id) && has(p, id) && group->figure[id].value != value(p, id);
+	return !p->s->nr_nodes && has_figure(group, id) && has(p, id) &&
+		group->figure[id].value != value(p, id);
 }
 
 /* "may use 1 CPU (affinity), 2 GiB (ulimit -v)": what is not as for the whole. */

@@ -16,7 +16,7 @@ from recorder import PATIENCE_S, TACHO, run
 ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION = json.loads(run("--describe=json").stdout)
 COMMANDS = {command["name"]: command for command in DESCRIPTION["commands"]}
-RECORDERS = {"run", "attach"}
+RECORDERS = {"run", "attach", "job"}
 
 
 def text(*words, **kwargs):
@@ -62,7 +62,7 @@ def test_overview_is_help_when_asked_for_and_an_error_when_not():
 
 
 def test_all_commands_are_there():
-    assert list(COMMANDS) == ["run", "attach", "phase", "mark", "show", "log", "annotate", "ls", "report", "plot", "compare", "export", "check", "metrics", "doctor", "help"]
+    assert list(COMMANDS) == ["run", "attach", "job", "phase", "mark", "show", "log", "annotate", "ls", "report", "plot", "compare", "export", "check", "metrics", "doctor", "help"]
 
 
 @pytest.mark.parametrize(
