@@ -484,7 +484,8 @@ enum command_stop command_stop_with_job(struct command *c, void (*before)(void *
 		return STOP_CONTINUED;
 	if (info.si_status != SIGTSTP && info.si_status != SIGTTIN && info.si_status != SIGTTOU)
 		return STOP_ALONE;
-	before(arg);
+	if (before)
+		before(arg);
 	c->stopped_with_it = true;
 	command_stop_by(info.si_status);
 	return STOP_WITH_IT;

@@ -70,7 +70,7 @@ void command_ended(struct command *c);
  * raise(): one that the terminal sent us and that is still pending must not stop us a second time. */
 void command_stop_by(int sig);
 /* What the command did of stopping and going on, after a SIGCHLD. If it stopped for the terminal, we stop as
- * well; `before` is called first, and this returns when we are continued. */
+ * well; `before` (may be NULL) is called first, and this returns when we are continued. */
 enum command_stop {
 	STOP_NONE,
 	STOP_WITH_IT,	/* it and we were stopped, and go on */

@@ -455,6 +455,7 @@ int job_expect(struct env *env, const char *id, struct job **ret, const char **r
 {
 	struct job *job = NULL;
 	int r = job_begin(env, id, &job, err, err_size);
+	struct job_process process;
 
 	if (r < 0)
 		return r;
@@ -464,6 +465,11 @@ int job_expect(struct env *env, const char *id, struct job **ret, const char **r
 		job->way = job->name.id[0] ? WAY_ENVIRONMENT : WAY_LAUNCHER;
 	job->sees_environ = job->way == WAY_ENVIRONMENT;
 	job->expected = job->way == WAY_LAUNCHER;
+	if (job->expected && job_read_process(job, job->self, &process))
+		job->starter = process.parent;
+	if (job->starter &&
+		(!job_read_process(job, job->starter, &process) || strcmp(process.name, "tacho") != 0))
+		job->starter = 0;
 	*ret_found_by = way_name[job->way];
 	*ret = job;
 	return 0;

@@ -16,6 +16,8 @@ struct job {
 	struct env *env;
 	struct job_name name;
 	bool here;     /* we run in it */
+	pid_t starter; /* of an expected one without a scheduler: the tacho that has started us, and the
+			  command; 0: none */
 	bool expected; /* without a scheduler: what is below any launcher of this user is taken in when it
 			  comes */
 	enum job_way way;

@@ -57,7 +57,7 @@ static bool is_below(struct job *job, pid_t pid, pid_t top)
 	struct job_process process;
 
 	for (unsigned i = 0; i < DEPTH_MAX * 10 && pid > 1; i++) {
-		if (pid == top)
+		if (pid == top || (job->starter && pid == job->starter))
 			return true;
 		if (!job_read_process(job, pid, &process))
 			return false;

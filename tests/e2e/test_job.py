@@ -53,6 +53,11 @@ class Nodes(Slurm):
         recorder.until(recording, f"{nodes} record job {job}")
 
 
+def children_of(pid):
+    """Names of its children."""
+    return subprocess.run(["ps", "-o", "comm=", "--ppid", str(pid)], stdout=subprocess.PIPE, text=True).stdout.split()
+
+
 def run_json(path):
     return json.loads((path / "run.json").read_text())
 
@@ -465,3 +470,17 @@ def test_wrong_clocks_are_found(by_ssh, tmp_path):
         for point in points:
             assert abs(point["offset_ns"] - ahead) <= point["bound_ns"] + 2e6, (host, point)
         assert min(point["bound_ns"] for point in points) < 1e9
+
+
+def test_this_machine_alone(tmp_path):
+    """In no job it is a run of one node. Signals are the command's, and tacho ends as the command does."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PBS", "OAR"))}
+    process = recorder.start("job", "-q", "-d", tmp_path, "-p", "one", *QUICK.split(), "--", "sleep", "1000", env=clean)
+    recorder.until(lambda: (tmp_path / "one" / "tacho.log").exists() and "records" in (tmp_path / "one" / "tacho.log").read_text(), "it records")
+    recorder.until(lambda: "sleep" in children_of(process.pid), "the command runs")
+    recorder.until(lambda: any(names(path) for path in (tmp_path / "one" / "nodes").glob("*")), "it is in the recording")
+    process.terminate()
+    assert process.wait(recorder.PATIENCE_S) == -15
+    (recording,) = (tmp_path / "one" / "nodes").glob("*.tacho")
+    assert recorder.check(recording)[0] == 0 and run_json(tmp_path / "one")["exit_status"] == 143
+    assert names(recording) == {"sleep": 1}
