@@ -43,7 +43,8 @@ struct job;
 int job_open(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
 	size_t err_size);
 /* The same of a job that has no processes here yet: they are taken in as they come. Without a scheduler these
- * are all processes of this user below mpirun and its like. Negative errno as above, but never -ESRCH. */
+ * are all processes of this user below mpirun and its like, and what the tacho that has started us starts.
+ * Negative errno as above, but never -ESRCH. */
 int job_expect(struct env *env, const char *id, struct job **ret, const char **ret_found_by, char *err,
 	size_t err_size);
 struct job *job_close(struct job *job);

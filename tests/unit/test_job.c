@@ -28,6 +28,8 @@ static void test_names(void **state)
 		{"7", SCHEDULER_NONE, "7"},
 		{"slurm:7", SCHEDULER_SLURM, "7"},
 		{"oar:12", SCHEDULER_OAR, "12"},
+		{"lsf:7", SCHEDULER_LSF, "7"},
+		{"sge:8", SCHEDULER_SGE, "8"},
 		{"pbs:0.head", SCHEDULER_PBS, "0.head"},
 		{"pbs:7", SCHEDULER_PBS, "7"},
 		{"7.head", SCHEDULER_PBS, "7.head"},
@@ -44,7 +46,7 @@ static void test_names(void **state)
 		{"7;reboot", 0, NULL},
 		{"7/..", 0, NULL},
 		{"7 8", 0, NULL},
-		{"lsf:7", 0, NULL},
+		{"cobalt:7", 0, NULL},
 		{"\xff", 0, NULL},
 	};
 	static char longest[200];
