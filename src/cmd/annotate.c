@@ -96,12 +96,14 @@ static int remove_notes(const char *recording)
 static int begin_notes(const char *recording, const struct meta *meta, bool add, struct sidecar **ret)
 {
 	struct buf why;
+	int64_t start = 0;
 	int r;
 
 	*ret = NULL;
+	meta_num(meta, "start_wall_ns", &start);
 	buf_init(&why, 4096);
 	r = add ? sidecar_read(recording, ret, &why) : 0;
-	if (r >= 0 && *ret && !sidecar_is_of(*ret, meta)) {
+	if (r >= 0 && *ret && !sidecar_is_of(*ret, meta, start)) {
 		buf_adds(&why, "belongs to another recording");
 		*ret = sidecar_free(*ret);
 		r = -EBADMSG;

@@ -6,6 +6,11 @@
 
 #define RECORDING_SUFFIX ".tacho"
 
+/* In the directory of a run of many nodes (docs/format.md). */
+#define RUN_FILE "run.json"
+#define RUN_NODES "nodes"
+#define RUN_CLOCK "clock"
+
 /* A name in a directory that a recording may have: not a hidden file's. */
 bool run_has_suffix(const char *name);
 
