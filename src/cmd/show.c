@@ -337,6 +337,7 @@ static int show_follow(const struct show_args *args, int argc, char **argv)
 	if (args->range.from)
 		range_of(&cmd_show, run, &args->range, &query.from_s, &to_s);
 	query.from_start = args->range.from;
+	query.job = reading_job();
 	page.several = argc > 1 || (argc && is_directory(argv[0]));
 	buf_init(&err, 1 << 16);
 	if (follow_open(argc ? (const char *const *)argv : (const char *const *)run->path,

@@ -38,7 +38,7 @@ static int take_meta(struct run_node *n, const struct pairs *pairs)
 /* What was not told is "". */
 static int fill_texts(struct run_node *n)
 {
-	char **text[] = {&n->host, &n->job, &n->scheduler};
+	char **text[] = {&n->host, &n->job, &n->scheduler, &n->clock_why};
 
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
 		if (!*text[i] && !(*text[i] = strdup("")))
@@ -53,11 +53,13 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	struct store_reader *reader = NULL;
 	struct store_record record;
 	struct clock *clock = NULL;
+	struct buf why;
 	int r = store_open(all->run->path[i], &reader);
 
 	(void)worker;
+	buf_init(&why, 1024);
 	if (r >= 0)
-		r = clock_open(all->run->path[i], &clock, NULL);
+		r = clock_open(all->run->path[i], &clock, &why);
 	while (r >= 0 && (r = store_next(reader, &record)) > 0 && record.type != STORE_TICK) {
 		clock_record(clock, &record);
 		if (record.type == STORE_META)
@@ -66,6 +68,9 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	n->clock = clock_found(clock);
 	clock_close(clock);
 	store_close(reader);
+	if (r >= 0 && why.len && !(n->clock_why = strdup((char *)why.data)))
+		r = -ENOMEM;
+	buf_release(&why);
 	if (r >= 0)
 		r = fill_texts(n);
 	return MIN(r, 0);
@@ -106,7 +111,8 @@ static struct run_node *nodes_copy(const struct run_node *node, size_t nr)
 		copy[i].host = strdup(node[i].host);
 		copy[i].job = strdup(node[i].job);
 		copy[i].scheduler = strdup(node[i].scheduler);
-		whole = copy[i].host && copy[i].job && copy[i].scheduler;
+		copy[i].clock_why = strdup(node[i].clock_why);
+		whole = copy[i].host && copy[i].job && copy[i].scheduler && copy[i].clock_why;
 	}
 	return whole ? copy : run_align_free(copy, nr);
 }
@@ -127,6 +133,7 @@ struct run_node *run_align_free(struct run_node *node, size_t nr)
 		free(node[i].host);
 		free(node[i].job);
 		free(node[i].scheduler);
+		free(node[i].clock_why);
 	}
 	free(node);
 	return NULL;

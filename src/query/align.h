@@ -13,6 +13,7 @@ struct run_node {
 	char *job, *scheduler; /* of the batch job that it belongs to; "" when there is none */
 	int64_t start_ns;    /* by the clock of the run; 0: not known */
 	struct clock_found clock;
+	char *clock_why; /* why there is a file of measurements, and nothing is known from it; "": no such file */
 };
 
 /* One for each recording, of what it says before its first tick. 0 or a negative errno. */

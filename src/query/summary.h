@@ -8,6 +8,8 @@
 #define QUERY_SUMMARY_H
 
 #include "base/owned.h"
+#include "query/attendance.h"
+#include "query/clock.h"
 #include "query/ledger.h"
 #include "query/phases.h"
 #include "query/process_table.h"
@@ -261,6 +263,8 @@ struct summary {
 	const char *gpus_why; /* when there are none; NULL: not asked for */
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
+	struct clock_found clock;      /* of a recording: what was measured of its clock */
+	struct attendance *attendance; /* of a run with run.json: who is missing, late, ended early; else NULL */
 	struct summary *group; /* in the order of the targets */
 	size_t nr_groups;
 	struct phases *phases; /* that the job told of; NULL: none */
