@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PHASES_NAMED 20 /* in a message */
 
@@ -206,7 +207,8 @@ void operands_check_notes(const struct run *run)
 static void list_jobs(const char *const *path, size_t nr)
 {
 	struct listing_query q = {.glance = true, .by_job = true};
-	struct listing_page page = {.style = {.form = FORM_TEXT, .width = style_for(STDERR_FILENO).width}};
+	struct listing_page page = {.style = {.form = FORM_TEXT, .width = style_for(STDERR_FILENO).width},
+		.now_ns = (int64_t)time(NULL) * NSEC_PER_SEC};
 	struct listing *l = NULL;
 	struct buf out;
 

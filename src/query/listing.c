@@ -377,6 +377,7 @@ static int listed_run(struct listing_finding *f, struct listed *l)
 	if (r >= 0 && !l->nodes)
 		*l = (struct listed){.path = l->path, .state = LISTED_UNFINISHED, .wall_s = NAN, .cpu_s = NAN,
 			.memory_bytes = NAN, .view = "rss", .processes = NAN, .exit_code = -1, .signal = -1};
+	l->run = true;
 	if (r >= 0 && about)
 		r = take_about(l, about);
 	if (r >= 0)
@@ -401,9 +402,12 @@ static void merge_jobs(struct listing *l)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < l->nr; i++) {
-		size_t k = l->item[i].nodes || l->item[i].state == LISTED_UNREADABLE ? kept : 0;
+		bool alone = l->item[i].run || l->item[i].state == LISTED_UNREADABLE;
+		size_t k = alone ? kept : 0;
 
-		while (k < kept && (l->item[k].state == LISTED_UNREADABLE || !same_job(&l->item[k], &l->item[i])))
+		while (k < kept &&
+			(l->item[k].run || l->item[k].state == LISTED_UNREADABLE ||
+				!same_job(&l->item[k], &l->item[i])))
 			k++;
 		if (k < kept) {
 			listed_merge(&l->item[k], &l->item[i]);
@@ -411,7 +415,7 @@ static void merge_jobs(struct listing *l)
 			continue;
 		}
 		l->item[kept] = l->item[i];
-		l->item[kept].nodes = MAX(l->item[kept].nodes, (size_t)1);
+		l->item[kept].nodes += !alone;
 		kept++;
 	}
 	l->nr = kept;

@@ -33,6 +33,7 @@ struct listed {
 	double processes;    /* ever seen */
 	int exit_code, signal; /* -1: not known, or there is none */
 	bool read;	       /* its ticks had to be read */
+	bool run;     /* a directory of a run of many nodes */
 	size_t nodes; /* of a run, or of a job with by_job: recordings that it has; 0: this is a recording */
 	size_t nodes_expected; /* 0: not known */
 };

@@ -206,6 +206,8 @@ static int add_run(struct run_opening *o, const char *path)
 
 	if (r >= 0)
 		r = recordings_in(nodes, &name, &nr);
+	if (r == -ENOENT) /* none began yet */
+		r = 0;
 	if (r >= 0)
 		r = add_recordings(o, nodes, name, nr);
 	else
@@ -462,7 +464,7 @@ static int look_for_runs(const char *directory, struct newest *ret)
 		if (asprintf(&file, "%s/" RUN_FILE, run[i]) < 0) {
 			file = NULL;
 			r = -ENOMEM;
-		} else if (stat(file, &st) == 0) {
+		} else if (stat(file, &st) == 0 && run_has_recordings(run[i])) {
 			take_newer(ret, strdup(!strncmp(run[i], "./", 2) ? run[i] + 2 : run[i]), &st);
 		}
 	}

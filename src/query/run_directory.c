@@ -62,7 +62,7 @@ int recordings_in(const char *path, char ***ret, size_t *ret_nr)
 	return n < 0 ? -errno : take_names(entry, n, ret, ret_nr);
 }
 
-static bool has_recordings(const char *path)
+bool run_has_recordings(const char *path)
 {
 	_cleanup_(freep) char *nodes = run_directory_nodes(path);
 	DIR *dir = nodes ? opendir(nodes) : NULL;
@@ -84,7 +84,7 @@ bool is_run_directory(const char *path)
 		file = NULL;
 		return false;
 	}
-	return (stat(file, &st) == 0 && S_ISREG(st.st_mode)) || has_recordings(path);
+	return (stat(file, &st) == 0 && S_ISREG(st.st_mode)) || run_has_recordings(path);
 }
 
 static int may_be_directory(const struct dirent *entry)

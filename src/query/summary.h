@@ -112,7 +112,8 @@ enum combine { /* several nodes to one */
 	COMBINE_MAX,
 	COMBINE_SAME,  /* one value if all agree */
 	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs. All must be known */
-	COMBINE_DONE,  /* sum over hosts of what they did, as far as known: two recordings saw the same */
+	COMBINE_DONE, /* sum over hosts of what they did, as far as known: two recordings saw the same, unless
+			 one began when the other had ended */
 	COMBINE_OWN,   /* computed for the whole run, not from the nodes' values */
 };
 

@@ -112,8 +112,7 @@ static void name_corrected(struct naming *to, const struct run_node *n, double l
 		return;
 	if (!names(to))
 		return;
-	buf_addf(to->out, "%s corrected by %s%s", n->host, offset < 0 ? "-" : "",
-		format_duration(text, fabs(offset)));
+	buf_addf(to->out, "%s corrected by %s", n->host, format_duration(text, fabs(offset)));
 	if (fabs(gained) >= CORRECTED_S)
 		buf_addf(to->out, " and %s ppm", format_number(text, n->clock.drift_ppm));
 }

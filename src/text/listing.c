@@ -203,7 +203,7 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 	cell_number(w, l->memory_bytes);
 	cell_number(w, l->cores);
 	cell_number(w, l->processes);
-	cell_number(w, l->nodes ? (double)l->nodes : NAN);
+	cell_number(w, l->nodes || l->run ? (double)l->nodes : NAN);
 	cell_text(w, l->path, strlen(l->path));
 	put_shown(w, l, "host");
 	put_labels(w, l);
@@ -223,7 +223,7 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 	cell_words(w, isnan(l->memory_bytes) ? NULL : l->view);
 	cell_number(w, l->processes);
 	cell_number(w, (double)l->bytes);
-	cell_number(w, l->nodes ? (double)l->nodes : NAN);
+	cell_number(w, l->nodes || l->run ? (double)l->nodes : NAN);
 	cell_number(w, l->nodes_expected ? (double)l->nodes_expected : NAN);
 	put_meta(w, l, "host");
 	put_meta(w, l, "user");
@@ -256,7 +256,7 @@ static bool has_several_hosts(const struct listing_rows *rows, size_t nr)
 static bool has_runs(const struct listing_rows *rows, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)
-		if (rows->item[i]->nodes)
+		if (rows->item[i]->nodes || rows->item[i]->run)
 			return true;
 	return false;
 }
