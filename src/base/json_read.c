@@ -293,7 +293,8 @@ static int items(struct json_reader *j)
 	return r < 0 ? r : next_is(j, ']') ? 0 : -EBADMSG;
 }
 
-static int read_all(const char *text, size_t len, json_take *take, void *arg, int (*read)(struct json_reader *j))
+static int read_all(
+	const char *text, size_t len, json_take *take, void *arg, int (*read)(struct json_reader *j))
 {
 	struct json_reader j = {.p = text, .end = text + len, .take = take, .arg = arg};
 	int r;

@@ -52,7 +52,7 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	struct run_node *n = &all->node[i];
 	struct store_reader *reader = NULL;
 	struct store_record record;
-	struct clock *clock = NULL;
+	struct node_clock *clock = NULL;
 	struct buf why;
 	int r = store_open(all->run->path[i], &reader);
 

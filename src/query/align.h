@@ -11,9 +11,10 @@ struct run_node {
 	int64_t interval_ns; /* nominal; 0: not known */
 	char *host;	     /* "" when not known */
 	char *job, *scheduler; /* of the batch job that it belongs to; "" when there is none */
-	int64_t start_ns;    /* by the clock of the run; 0: not known */
+	int64_t start_ns;      /* by the clock of the run; 0: not known */
 	struct clock_found clock;
-	char *clock_why; /* why there is a file of measurements, and nothing is known from it; "": no such file */
+	char *clock_why; /* why there is a file of measurements, and nothing is known from it; "": no such
+			    file */
 };
 
 /* One for each recording, of what it says before its first tick. 0 or a negative errno. */

@@ -21,9 +21,9 @@ struct node_seen {
 
 struct attendance_taking {
 	const struct run_about *about;
-	struct node_seen *node; /* as about->node */
+	struct node_seen *node;	   /* as about->node */
 	struct idmap by_name, why; /* why: numbers of about->missing */
-	int64_t last_ns; /* when the last of them ended */
+	int64_t last_ns;	   /* when the last of them ended */
 };
 
 /* "node3.cluster.org" is node3. */
@@ -61,7 +61,8 @@ static int take_expected(struct attendance_taking *t)
 
 	for (size_t i = 0; i < t->about->nr_missing && r >= 0; i++)
 		r = idmap_put(&t->why,
-			hash_bytes(t->about->missing[i].node, strlen(t->about->missing[i].node)), (uint32_t)i);
+			hash_bytes(t->about->missing[i].node, strlen(t->about->missing[i].node)),
+			(uint32_t)i);
 	for (size_t i = 0; i < t->about->nr_nodes && r >= 0; i++) {
 		const char *name = t->about->node[i];
 		size_t brief = short_length(name);
@@ -101,7 +102,8 @@ static int add(struct attendance *a, enum absence what, const char *node, const 
 
 	if (!more)
 		return -ENOMEM;
-	*more = (struct absent_node){.node = strdup(node), .why = why ? strdup(why) : NULL, .seconds = seconds};
+	*more = (struct absent_node){
+		.node = strdup(node), .why = why ? strdup(why) : NULL, .seconds = seconds};
 	return more->node && (!why || more->why) ? 0 : -ENOMEM;
 }
 
@@ -127,8 +129,8 @@ static int judge_end(struct attendance *a, const struct attendance_taking *t, si
 
 	if (!cut && !(before > EARLY_S))
 		return 0;
-	return add(a, NODES_EARLY, t->about->node[i],
-		n->complete ? "" : "its recording has no end mark", before > EARLY_S ? before : NAN);
+	return add(a, NODES_EARLY, t->about->node[i], n->complete ? "" : "its recording has no end mark",
+		before > EARLY_S ? before : NAN);
 }
 
 static int judge(struct attendance *a, const struct attendance_taking *t, size_t i)
@@ -140,8 +142,9 @@ static int judge(struct attendance *a, const struct attendance_taking *t, size_t
 
 	if (!n->seen)
 		return add(a, NODES_MISSING, name, why_missing(t, name), NAN);
-	after = t->about->start_ns && n->start_ns != INT64_MAX ? seconds_between(t->about->start_ns, n->start_ns)
-							       : NAN;
+	after = t->about->start_ns && n->start_ns != INT64_MAX
+		? seconds_between(t->about->start_ns, n->start_ns)
+		: NAN;
 	if (after > LATE_S)
 		r = add(a, NODES_LATE, name, NULL, after);
 	return r < 0 ? r : judge_end(a, t, i);
@@ -152,8 +155,8 @@ static int by_name(const void *a, const void *b)
 	return str_order(((const struct absent_node *)a)->node, ((const struct absent_node *)b)->node);
 }
 
-int attendance_take(const struct run_about *about, const struct attendance_seen *seen, size_t nr,
-	struct attendance **ret)
+int attendance_take(
+	const struct run_about *about, const struct attendance_seen *seen, size_t nr, struct attendance **ret)
 {
 	struct attendance_taking t = {.about = about, .last_ns = INT64_MIN};
 	struct attendance *a;

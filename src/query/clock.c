@@ -1,9 +1,9 @@
 /* From exchanges to a correction: see clock.h.
  *
- * An exchange says: at time T of the launcher the node's clock was ahead by O, within B. The node's time minus
- * the offset is the launcher's; between two exchanges the offset goes in a straight line, so that drift is
- * corrected as well. Of many exchanges the best of each stretch of time is taken, and of these only as many
- * bends as are needed to stay within the bounds: a slow answer does not bend the line.
+ * An exchange says: at time T of the launcher the node's clock was ahead by O, within B. The node's time
+ * minus the offset is the launcher's; between two exchanges the offset goes in a straight line, so that drift
+ * is corrected as well. Of many exchanges the best of each stretch of time is taken, and of these only as
+ * many bends as are needed to stay within the bounds: a slow answer does not bend the line.
  *
  * Times of a recording are those of its monotonic clock, counted from what its wall clock showed at the
  * start. A step of the wall clock (by hand, or by the daemon that sets it) changes what is measured and not
@@ -29,8 +29,8 @@
 #define STRETCHES 256
 #define STEP_RATE 0.01
 #define STEP_LEAST_NS 1e6
-#define KNOT_RATE 0.05			    /* between two bends: more is an error of measurement */
-#define BOUND_MOST_NS (60 * NSEC_PER_SEC)   /* an exchange that took longer says nothing */
+#define KNOT_RATE 0.05			       /* between two bends: more is an error of measurement */
+#define BOUND_MOST_NS (60 * NSEC_PER_SEC)      /* an exchange that took longer says nothing */
 #define TIME_MOST INT64_C(4000000000000000000) /* sums of two fit */
 #define DRIFT_KNOWN 1e-5
 
@@ -42,7 +42,7 @@ struct exchange {
 	int64_t run_ns, offset_ns, bound_ns;
 };
 
-struct clock {
+struct node_clock {
 	struct exchange *exchange; /* by time; when the start is known, the bends */
 	size_t nr;
 	bool begun;
@@ -67,11 +67,13 @@ char *clock_path(const char *recording)
 	dir = strlen(whole);
 	n = strlen(name);
 	if (dir < strlen(RUN_NODES) || strcmp(whole + dir - strlen(RUN_NODES), RUN_NODES) ||
-		(dir > strlen(RUN_NODES) && whole[dir - strlen(RUN_NODES) - 1] != '/') || !run_has_suffix(name))
+		(dir > strlen(RUN_NODES) && whole[dir - strlen(RUN_NODES) - 1] != '/') ||
+		!run_has_suffix(name))
 		return NULL;
 	dir -= strlen(RUN_NODES);
 	n -= strlen(RECORDING_SUFFIX);
-	return asprintf(&path, "%.*s%s/%.*s.jsonl", (int)dir, whole, RUN_CLOCK, (int)n, name) < 0 ? NULL : path;
+	return asprintf(&path, "%.*s%s/%.*s.jsonl", (int)dir, whole, RUN_CLOCK, (int)n, name) < 0 ? NULL
+												  : path;
 }
 
 struct exchange_reading {
@@ -85,11 +87,12 @@ static int take_leaf(void *arg, const char *path, enum json_leaf leaf, const cha
 	const struct {
 		const char *name;
 		int64_t *to;
-	} number[] = {{"launcher_ns", &x->e.run_ns}, {"offset_ns", &x->e.offset_ns},
-		{"bound_ns", &x->e.bound_ns}};
+	} number[] = {
+		{"launcher_ns", &x->e.run_ns}, {"offset_ns", &x->e.offset_ns}, {"bound_ns", &x->e.bound_ns}};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(number); i++)
-		if (leaf == LEAF_NUMBER && !strcmp(path, number[i].name) && parse_i64n(text, len, number[i].to))
+		if (leaf == LEAF_NUMBER && !strcmp(path, number[i].name) &&
+			parse_i64n(text, len, number[i].to))
 			x->seen |= 1U << i;
 	return 0;
 }
@@ -101,7 +104,7 @@ static bool is_sound(const struct exchange_reading *x)
 }
 
 /* Lines that say nothing are passed over: the last may be in the course of being written. */
-static int take_lines(struct clock *c, const char *text, size_t len)
+static int take_lines(struct node_clock *c, const char *text, size_t len)
 {
 	while (len) {
 		const char *end = memchr(text, '\n', len);
@@ -147,10 +150,10 @@ static int read_of(const char *recording, char **ret, size_t *ret_len)
 	return file_read(path, FILE_MOST, ret, ret_len);
 }
 
-int clock_open(const char *recording, struct clock **ret, struct buf *why)
+int clock_open(const char *recording, struct node_clock **ret, struct buf *why)
 {
 	_cleanup_(freep) char *text = NULL;
-	struct clock *c;
+	struct node_clock *c;
 	size_t len = 0;
 	int r = read_of(recording, &text, &len);
 
@@ -175,7 +178,7 @@ int clock_open(const char *recording, struct clock **ret, struct buf *why)
 	return 0;
 }
 
-struct clock *clock_close(struct clock *c)
+struct node_clock *clock_close(struct node_clock *c)
 {
 	if (c)
 		free(c->exchange);
@@ -211,7 +214,7 @@ static bool is_step(const struct exchange *a, const struct exchange *b)
 }
 
 /* All as the clock would have gone without steps since the start of the recording. */
-static void take_out_steps(struct clock *c)
+static void take_out_steps(struct node_clock *c)
 {
 	struct exchange before;
 	size_t at = 0, first;
@@ -237,7 +240,7 @@ static void take_out_steps(struct clock *c)
 }
 
 /* Of each stretch of time the exchange that knows best. */
-static void take_best(struct clock *c)
+static void take_best(struct node_clock *c)
 {
 	int64_t first = c->exchange[0].run_ns, span = c->exchange[c->nr - 1].run_ns - first;
 	int64_t step = span / STRETCHES + 1, last = -1;
@@ -266,7 +269,7 @@ static double distance(const struct exchange *e, const struct exchange *from, co
 }
 
 /* Marks the bends between two that are marked: the exchange that is farthest beyond its bound, and so on. */
-static void find_bends(const struct clock *c, size_t from, size_t to, bool bend[static STRETCHES + 1])
+static void find_bends(const struct node_clock *c, size_t from, size_t to, bool bend[static STRETCHES + 1])
 {
 	double most = 0;
 	size_t at = 0;
@@ -293,7 +296,7 @@ static bool is_too_steep(const struct exchange *a, const struct exchange *b)
 }
 
 /* Keeps the bends alone, and notes how far the line is from what was measured. */
-static void keep_bends(struct clock *c)
+static void keep_bends(struct node_clock *c)
 {
 	bool bend[STRETCHES + 1] = {[0] = true};
 	double bound = (double)c->exchange[0].bound_ns;
@@ -323,7 +326,7 @@ static bool is_known_drift(const struct exchange *a, const struct exchange *b)
 }
 
 /* What the node's clock was ahead at this time of its own. */
-static double offset_at(const struct clock *c, int64_t node_ns)
+static double offset_at(const struct node_clock *c, int64_t node_ns)
 {
 	const struct exchange *from = c->exchange, *to = &c->exchange[c->nr - 1];
 	size_t low = 0, high = c->nr - 1;
@@ -345,26 +348,27 @@ static double offset_at(const struct clock *c, int64_t node_ns)
 	return (double)from->offset_ns + share * difference(to->offset_ns, from->offset_ns);
 }
 
-static int64_t to_run(const struct clock *c, int64_t node_ns)
+static int64_t to_run(const struct node_clock *c, int64_t node_ns)
 {
 	int64_t offset = round_i64(offset_at(c, node_ns));
 
 	return add_clamped(node_ns, offset == INT64_MIN ? INT64_MAX : -offset);
 }
 
-static void judge(struct clock *c)
+static void judge(struct node_clock *c)
 {
 	const struct exchange *first = c->exchange, *last = &c->exchange[c->nr - 1];
 	double span = difference(last->run_ns, first->run_ns);
 	bool known = span > 0 &&
-		((double)(first->bound_ns + last->bound_ns) < span * DRIFT_KNOWN || is_known_drift(first, last));
+		((double)(first->bound_ns + last->bound_ns) < span * DRIFT_KNOWN ||
+			is_known_drift(first, last));
 
 	c->found.measured = true;
 	c->found.drift_ppm = known ? difference(last->offset_ns, first->offset_ns) / span * 1e6 : NAN;
 	c->found.offset_s = offset_at(c, c->own_start_ns) / 1e9;
 }
 
-static void begin(struct clock *c, int64_t own_start_ns)
+static void begin(struct node_clock *c, int64_t own_start_ns)
 {
 	c->own_start_ns = MIN(MAX(own_start_ns, -TIME_MOST), TIME_MOST);
 	take_out_steps(c);
@@ -377,14 +381,14 @@ static void begin(struct clock *c, int64_t own_start_ns)
 
 /* ---- use ---- */
 
-int64_t clock_time(const struct clock *c, int64_t time_ns)
+int64_t clock_time(const struct node_clock *c, int64_t time_ns)
 {
 	if (!c || !c->begun)
 		return time_ns;
 	return add_clamped(to_run(c, add_clamped(c->own_start_ns, time_ns)), -c->start_ns);
 }
 
-int64_t clock_time_back(const struct clock *c, int64_t time_ns)
+int64_t clock_time_back(const struct node_clock *c, int64_t time_ns)
 {
 	int64_t back = time_ns;
 
@@ -394,12 +398,12 @@ int64_t clock_time_back(const struct clock *c, int64_t time_ns)
 	return back;
 }
 
-int64_t clock_own_start(const struct clock *c, int64_t start_wall_ns)
+int64_t clock_own_start(const struct node_clock *c, int64_t start_wall_ns)
 {
 	return c && c->begun ? c->own_start_ns : start_wall_ns;
 }
 
-struct clock_found clock_found(const struct clock *c)
+struct clock_found clock_found(const struct node_clock *c)
 {
 	return c && c->begun ? c->found : (struct clock_found){.drift_ppm = NAN};
 }
@@ -412,7 +416,7 @@ static bool is_instant(const char *key)
 	return false;
 }
 
-const struct pairs *clock_pairs(struct clock *c, const struct pairs *pairs)
+const struct pairs *clock_pairs(struct node_clock *c, const struct pairs *pairs)
 {
 	bool changed = false;
 	int64_t value;
@@ -428,7 +432,8 @@ const struct pairs *clock_pairs(struct clock *c, const struct pairs *pairs)
 		const struct pair *p = &pairs->pair[i];
 		bool start = !strcmp(p->key, "start_wall_ns");
 
-		if ((start || is_instant(p->key)) && parse_i64n(p->value, p->len, &value) && !c->pairs.text.err) {
+		if ((start || is_instant(p->key)) && parse_i64n(p->value, p->len, &value) &&
+			!c->pairs.text.err) {
 			pairs_num(&c->pairs, p->key, start ? c->start_ns : clock_time(c, value));
 			changed = true;
 		} else {
@@ -438,7 +443,7 @@ const struct pairs *clock_pairs(struct clock *c, const struct pairs *pairs)
 	return changed && !c->pairs.text.err ? &c->pairs : pairs;
 }
 
-void clock_record(struct clock *c, struct store_record *record)
+void clock_record(struct node_clock *c, struct store_record *record)
 {
 	if (!c)
 		return;

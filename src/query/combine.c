@@ -62,10 +62,12 @@ static bool same_host(const struct summary *a, const struct summary *b)
 /* Of groups it is not known: they may. */
 static bool overlap(const struct summary *a, const struct summary *b)
 {
-	const struct summary *first = a->start_wall_ns <= b->start_wall_ns ? a : b, *second = first == a ? b : a;
+	const struct summary *first = a->start_wall_ns <= b->start_wall_ns ? a : b,
+			     *second = first == a ? b : a;
 
 	return first->start_wall_ns <= 0 || !has_figure(first, FIG_WALL) ||
-		((double)second->start_wall_ns - (double)first->start_wall_ns) / 1e9 < first->figure[FIG_WALL].value;
+		((double)second->start_wall_ns - (double)first->start_wall_ns) / 1e9 <
+		first->figure[FIG_WALL].value;
 }
 
 /* Two recordings of one machine share what it has, and while both were there saw what it did: the one that

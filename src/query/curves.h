@@ -121,10 +121,10 @@ int curves_finish(struct curves_reading *r, struct curves **ret);
 struct curves_reading *curves_reading_free(struct curves_reading *r);
 /* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
  * name, and one for the others of processes, on the axis of a new node that is added to the curves once
- * (named "all nodes"). Of what several recordings of one machine saw of it, the most counts. By the column's fold, or with `average` the mean over the nodes. Where one node has
- * lost something nothing is known of all. Numbers are those of what is drawn; with reduction `high` and
- * `most` of a sum are bounds: the nodes' peaks in a point need not have been at once. Returns the index of
- * the first of these lines, which are the last of the curves, or negative (-ENODATA: there is nothing to
- * combine). */
+ * (named "all nodes"). Of what several recordings of one machine saw of it, the most counts. By the column's
+ * fold, or with `average` the mean over the nodes. Where one node has lost something nothing is known of all.
+ * Numbers are those of what is drawn; with reduction `high` and `most` of a sum are bounds: the nodes' peaks
+ * in a point need not have been at once. Returns the index of the first of these lines, which are the last of
+ * the curves, or negative (-ENODATA: there is nothing to combine). */
 int curves_combine(struct curves *s, unsigned query, bool average);
 #endif

@@ -519,10 +519,10 @@ static int column_why(struct curves_column *column, const char *why)
 /* All that it is computed from is of the machine. */
 static bool is_of_machine(const struct column *c, const struct walk *s)
 {
-	const uint64_t machine = UINT64_C(1) << DOMAIN_NODE | UINT64_C(1) << DOMAIN_CPU | UINT64_C(1) << DOMAIN_NET |
-		UINT64_C(1) << DOMAIN_IB | UINT64_C(1) << DOMAIN_DISK | UINT64_C(1) << DOMAIN_FILESYSTEM |
-		UINT64_C(1) << DOMAIN_ENERGY | UINT64_C(1) << DOMAIN_SENSOR | UINT64_C(1) << DOMAIN_GPU |
-		UINT64_C(1) << DOMAIN_SOCKET;
+	const uint64_t machine = UINT64_C(1) << DOMAIN_NODE | UINT64_C(1) << DOMAIN_CPU |
+		UINT64_C(1) << DOMAIN_NET | UINT64_C(1) << DOMAIN_IB | UINT64_C(1) << DOMAIN_DISK |
+		UINT64_C(1) << DOMAIN_FILESYSTEM | UINT64_C(1) << DOMAIN_ENERGY |
+		UINT64_C(1) << DOMAIN_SENSOR | UINT64_C(1) << DOMAIN_GPU | UINT64_C(1) << DOMAIN_SOCKET;
 	uint64_t domains = 0;
 
 	for (unsigned i = 0; i < c->expr.nr_names; i++)

@@ -22,7 +22,7 @@ struct follow_node {
 	enum node_state state;
 	struct store_reader *reader; /* YOUNG: up to the first tick */
 	struct store_watch watch;
-	char *job; /* NULL: not told */
+	char *job;   /* NULL: not told */
 	bool waited; /* it was not there at first, or had no tick: all of it is news */
 	bool flat;   /* it may be of another job than the one that was asked for */
 	struct series *series;
@@ -145,8 +145,8 @@ static int add_directory(struct follow *f, const char *path, struct buf *reterr)
 	if (!more)
 		return -ENOMEM;
 	f->dir = more;
-	more[f->nr_dirs] = (struct directory){
-		.path = run ? run_directory_nodes(run) : strdup(path), .flat = !run};
+	more[f->nr_dirs] =
+		(struct directory){.path = run ? run_directory_nodes(run) : strdup(path), .flat = !run};
 	if (!more[f->nr_dirs].path)
 		return -ENOMEM;
 	return directory_look(f, &f->dir[f->nr_dirs++]);

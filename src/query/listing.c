@@ -56,7 +56,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return str_order((*a)->d_name, (*b)->d_name);
 }
 
-/* A directory below that cannot be opened is passed over, as one of another user. That of a run is one line. */
+/* A directory below that cannot be opened is passed over, as one of another user. That of a run is one line.
+ */
 static int directory_add(struct listing_finding *f, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
@@ -87,7 +88,7 @@ static int directory_add(struct listing_finding *f, const char *path, unsigned d
 
 struct pairs_taking {
 	struct listed *l;
-	struct clock *clock;
+	struct node_clock *clock;
 };
 
 static int take_pairs(void *arg, enum store_type type, const struct pairs *pairs)
@@ -375,8 +376,15 @@ static int listed_run(struct listing_finding *f, struct listed *l)
 	if (r >= 0)
 		r = take_nodes(l, node, name, nr);
 	if (r >= 0 && !l->nodes)
-		*l = (struct listed){.path = l->path, .state = LISTED_UNFINISHED, .wall_s = NAN, .cpu_s = NAN,
-			.memory_bytes = NAN, .view = "rss", .processes = NAN, .exit_code = -1, .signal = -1};
+		*l = (struct listed){.path = l->path,
+			.state = LISTED_UNFINISHED,
+			.wall_s = NAN,
+			.cpu_s = NAN,
+			.memory_bytes = NAN,
+			.view = "rss",
+			.processes = NAN,
+			.exit_code = -1,
+			.signal = -1};
 	l->run = true;
 	if (r >= 0 && about)
 		r = take_about(l, about);

@@ -33,7 +33,7 @@ struct listed {
 	double processes;    /* ever seen */
 	int exit_code, signal; /* -1: not known, or there is none */
 	bool read;	       /* its ticks had to be read */
-	bool run;     /* a directory of a run of many nodes */
+	bool run;	       /* a directory of a run of many nodes */
 	size_t nodes; /* of a run, or of a job with by_job: recordings that it has; 0: this is a recording */
 	size_t nodes_expected; /* 0: not known */
 };
@@ -76,8 +76,9 @@ struct listing {
 	size_t nr_notes;
 };
 
-/* Paths are recordings or directories of them; of the directory of a run its recordings are listed. A path that is not there is an error, with words in reterr;
- * what cannot be read is listed as such. -EINVAL: the expression is wrong. */
+/* Paths are recordings or directories of them; of the directory of a run its recordings are listed. A path
+ * that is not there is an error, with words in reterr; what cannot be read is listed as such. -EINVAL: the
+ * expression is wrong. */
 int listing_read(const char *const *path, size_t nr, const struct listing_query *q, struct listing **ret,
 	struct buf *reterr);
 struct listing *listing_free(struct listing *l);

@@ -132,7 +132,7 @@ static void add_nothing(struct buf *out, const struct run *run, size_t first, co
 }
 
 /* Recordings of a directory that is not a run's own: they may be of several jobs. */
-struct flat {
+struct flat_directory {
 	const char *path;
 	size_t from, to; /* of run->path */
 };
@@ -141,7 +141,7 @@ struct run_opening {
 	struct run *run;
 	struct run_files files;
 	const char *job; /* NULL: any */
-	struct flat *flat;
+	struct flat_directory *flat;
 	size_t nr_flat;
 	struct buf *reterr;
 };
@@ -218,12 +218,12 @@ static int add_run(struct run_opening *o, const char *path)
 
 static int add_flat(struct run_opening *o, const char *path, char *const *name, size_t nr)
 {
-	struct flat *flat = ARRAY_ADD(o->flat, o->nr_flat);
+	struct flat_directory *flat = ARRAY_ADD(o->flat, o->nr_flat);
 	size_t from = o->run->nr;
 	int r = flat ? add_recordings(o, path, name, nr) : -ENOMEM;
 
 	if (r >= 0)
-		*flat = (struct flat){path, from, o->run->nr};
+		*flat = (struct flat_directory){path, from, o->run->nr};
 	return r;
 }
 
@@ -271,7 +271,8 @@ static bool same_job(const struct run_node *a, const struct run_node *b)
 }
 
 /* The jobs of a directory, each once: what has none goes with any. */
-static int jobs_of(const struct flat *flat, const struct run_node *node, char ***ret, size_t *ret_nr)
+static int jobs_of(
+	const struct flat_directory *flat, const struct run_node *node, char ***ret, size_t *ret_nr)
 {
 	const struct run_node *last = NULL;
 	int r = 0;
@@ -289,7 +290,8 @@ static int jobs_of(const struct flat *flat, const struct run_node *node, char **
 }
 
 /* Keeps those of the job that was asked for; without one there may be only one. */
-static int judge_flat(struct run_opening *o, const struct flat *flat, const struct run_node *node, bool *drop)
+static int judge_flat(
+	struct run_opening *o, const struct flat_directory *flat, const struct run_node *node, bool *drop)
 {
 	bool found = false;
 	char **job = NULL;

@@ -31,13 +31,13 @@ struct run {
  * not added); the reason for people goes to reterr. */
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr);
 /* Of directories only what belongs to this job (NULL: any). */
-int run_open_job(
-	const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr);
+int run_open_job(const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr);
 struct run *run_close(struct run *r);
 
 uint64_t run_bytes(const struct run *r); /* of all its recordings now */
 
-/* The recording, or the run of many nodes, in the directory that was written last. -ENOENT, and reterr says whether there is none or
- * which could not be opened. When there is one, reterr names a newer one that could not be opened. */
+/* The recording, or the run of many nodes, in the directory that was written last. -ENOENT, and reterr says
+ * whether there is none or which could not be opened. When there is one, reterr names a newer one that could
+ * not be opened. */
 int run_newest(const char *directory, char **ret_path, struct buf *reterr);
 #endif

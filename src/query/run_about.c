@@ -59,7 +59,8 @@ static int take_node(void *arg, const char *path, enum json_leaf leaf, const cha
 {
 	struct about_reading *r = arg;
 
-	if (strchr(path, '.') || !is_name(leaf, text, len) || r->a->nr_nodes == NODES_MOST || is_seen(r, text))
+	if (strchr(path, '.') || !is_name(leaf, text, len) || r->a->nr_nodes == NODES_MOST ||
+		is_seen(r, text))
 		return 0;
 	return texts_take(&r->a->node, &r->a->nr_nodes, strdup(text));
 }
@@ -160,7 +161,8 @@ static void take_number(struct about_reading *r, const char *path, const char *t
 	int64_t value;
 
 	for (size_t i = 0; i < ARRAY_SIZE(number); i++)
-		if (!strcmp(path, number[i].name) && parse_i64n(text, len, &value) && value >= number[i].least)
+		if (!strcmp(path, number[i].name) && parse_i64n(text, len, &value) &&
+			value >= number[i].least)
 			*number[i].to = value;
 }
 

@@ -8,7 +8,7 @@
 bool is_run_directory(const char *path);
 /* Those in a directory, by name as people count. 0 or a negative errno; what cannot be looked at is none. */
 int run_directories_in(const char *path, char ***ret, size_t *ret_nr);
-bool run_has_recordings(const char *path); /* in its nodes/ */
+bool run_has_recordings(const char *path);   /* in its nodes/ */
 char *run_directory_nodes(const char *path); /* where its recordings are; NULL: no memory */
 
 /* Names of recordings in a directory, by name as people count: HOST before HOST-2. A negative errno. */

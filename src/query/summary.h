@@ -114,7 +114,7 @@ enum combine { /* several nodes to one */
 	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs. All must be known */
 	COMBINE_DONE, /* sum over hosts of what they did, as far as known: two recordings saw the same, unless
 			 one began when the other had ended */
-	COMBINE_OWN,   /* computed for the whole run, not from the nodes' values */
+	COMBINE_OWN,  /* computed for the whole run, not from the nodes' values */
 };
 
 struct summary_row {
@@ -264,8 +264,9 @@ struct summary {
 	const char *gpus_why; /* when there are none; NULL: not asked for */
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
-	struct clock_found clock;      /* of a recording: what was measured of its clock */
-	struct attendance *attendance; /* of a run with run.json: who is missing, late, ended early; else NULL */
+	struct clock_found clock; /* of a recording: what was measured of its clock */
+	struct attendance
+		*attendance;   /* of a run with run.json: who is missing, late, ended early; else NULL */
 	struct summary *group; /* in the order of the targets */
 	size_t nr_groups;
 	struct phases *phases; /* that the job told of; NULL: none */

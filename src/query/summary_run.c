@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define CORRECTED_S 0.01   /* a correction from here on is named */
-#define TOGETHER_S 60.0	   /* nodes of one run that begin farther apart have strange clocks */
+#define CORRECTED_S 0.01 /* a correction from here on is named */
+#define TOGETHER_S 60.0	 /* nodes of one run that begin farther apart have strange clocks */
 #define CORRECTED_NAMED 3
 
 static const struct summary *recording_of(const struct summary *s, size_t i)
@@ -200,8 +200,8 @@ static int note_strange(struct summary *s, const struct run *run, const struct r
 
 	for (size_t i = 0; i < run->nr; i++) {
 		double length = length_of(recording_of(s, i));
-		int64_t end = isnan(length) ? INT64_MAX
-					    : add_clamped(node[i].start_ns, round_i64(length * 1e9));
+		int64_t end =
+			isnan(length) ? INT64_MAX : add_clamped(node[i].start_ns, round_i64(length * 1e9));
 
 		if (node[i].start_ns > 0 && end < first_end) {
 			first_end = end;

@@ -55,7 +55,8 @@ struct walk_set {
 
 struct walk {
 	struct store_reader *reader;
-	struct clock *clock; /* all that is given out is on the clock of the run; NULL: on the recording's own */
+	struct node_clock
+		*clock; /* all that is given out is on the clock of the run; NULL: on the recording's own */
 	const struct schema *schema; /* NULL: why_young */
 	bool plain;		     /* walk_open_plain() */
 	struct meta meta;	     /* as far as known at the first tick; of a plain one as far as read */

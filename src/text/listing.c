@@ -374,7 +374,8 @@ void listing_write(const struct listing *l, const struct listing_page *page, str
 	if (page->style.form == FORM_TEXT && t.nr_rows < rows.nr)
 		buf_addf(out, "(%zu more)\n", rows.nr - t.nr_rows);
 	for (size_t i = 0; page->style.form == FORM_TEXT && i < l->nr_notes; i++) {
-		add_text(out, l->note[i], strlen(l->note[i]), page->style.utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
+		add_text(
+			out, l->note[i], strlen(l->note[i]), page->style.utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
 		buf_addch(out, '\n');
 	}
 }

@@ -235,7 +235,7 @@ static void add_clock(struct json *j, const struct clock_found *c)
 static void add_attendance(struct json *j, const struct attendance *a)
 {
 	static const char *const key[NR_ABSENCES] = {"missing", "late", "ended_early"},
-				       *const seconds[NR_ABSENCES] = {NULL, "after_s", "before_s"};
+				 *const seconds[NR_ABSENCES] = {NULL, "after_s", "before_s"};
 
 	if (!a)
 		return;

@@ -53,8 +53,9 @@ static int write_long(int argc, char **argv)
 	uint64_t processes = 0, start = 0;
 	int e;
 
-	if (argc < 6 || (argc > 7 && !parse_u64(argv[7], &start)) || !parse_u64(argv[3], &r.seconds) || !parse_decimal(argv[4], &r.hz) || !(r.hz > 0) ||
-		!parse_u64(argv[5], &processes) || !processes || processes > 100000)
+	if (argc < 6 || (argc > 7 && !parse_u64(argv[7], &start)) || !parse_u64(argv[3], &r.seconds) ||
+		!parse_decimal(argv[4], &r.hz) || !(r.hz > 0) || !parse_u64(argv[5], &processes) ||
+		!processes || processes > 100000)
 		return 2;
 	r.processes = (uint32_t)processes;
 	r.start_wall_ns = (int64_t)start;

@@ -207,7 +207,7 @@ static void test_clock_that_drifts(void **state)
 static void test_clock_that_was_set(void **state)
 {
 	struct node n = {.file = "7/nodes/n1.tacho", .host = "n1", .skew_ns = 90 * SECOND, .ends_s = 600};
-	struct clock *c = NULL;
+	struct node_clock *c = NULL;
 	struct run_node *node = NULL;
 	struct run *run;
 	struct buf text;
@@ -248,7 +248,8 @@ static void test_hostile_clocks(void **state)
 		"{\"launcher_ns\":5,\"offset_ns\":1,\"bound_ns\":-1}\n",
 		"{\"launcher_ns\":99999999999999999999,\"offset_ns\":1,\"bound_ns\":1}\n",
 		"{\"launcher_ns\":1e9,\"offset_ns\":1,\"bound_ns\":1}\n",
-		"{\"launcher_ns\":\"5\",\"offset_ns\":1,\"bound_ns\":1}\n", "\xff\xfe\x00\n", "[[[[[[[[[[[[\n"};
+		"{\"launcher_ns\":\"5\",\"offset_ns\":1,\"bound_ns\":1}\n", "\xff\xfe\x00\n",
+		"[[[[[[[[[[[[\n"};
 	struct node n = {.file = "7/nodes/n1.tacho", .host = "n1", .ends_s = 10};
 	uint64_t seed = 12345;
 	struct buf lines;
@@ -258,7 +259,7 @@ static void test_hostile_clocks(void **state)
 	make_directories("7");
 	make_node(&n);
 	for (unsigned i = 0; i < ARRAY_SIZE(text); i++) {
-		struct clock *c = NULL;
+		struct node_clock *c = NULL;
 
 		write_file("7/clock/n1.jsonl", text[i]);
 		assert_int_equal(clock_open(file_in(n.file), &c, NULL), 0);
@@ -327,8 +328,9 @@ static void test_directories_of_runs(void **state)
 	expect_paths(run, 3, order);
 	run_close(run);
 	make_directories("8");
-	write_file("8/run.json", "{\"format\":\"tacho-run\",\"version\":1,\"job\":\"8\",\"array_job\":\"5\","
-				 "\"array_task\":\"3\",\"nodes\":[\"a\",\"b\",\"a\"]}");
+	write_file("8/run.json",
+		"{\"format\":\"tacho-run\",\"version\":1,\"job\":\"8\",\"array_job\":\"5\","
+		"\"array_task\":\"3\",\"nodes\":[\"a\",\"b\",\"a\"]}");
 	expect_refused(dir, NULL, -ENOTUNIQ, "2 jobs: 7, 8");
 	expect_refused(dir, "9", -ENOENT, "");
 	expect_refused(dir, "8", -ENOENT, "there is no recording");
@@ -385,7 +387,8 @@ static void test_attendance(void **state)
 	make_directories("7");
 	write_file("7/run.json",
 		"{\"format\":\"tacho-run\",\"version\":1,\"job\":\"7\",\"command\":[\"srun\",\"./x y\"],"
-		"\"nodes\":[\"n10\",\"n2\",\"n3.cluster\",\"n4\",\"n5\"],\"start_wall_ns\":1700000000000000000,"
+		"\"nodes\":[\"n10\",\"n2\",\"n3.cluster\",\"n4\",\"n5\"],\"start_wall_ns\":"
+		"1700000000000000000,"
 		"\"end_wall_ns\":1700000060000000000,\"exit_status\":3,"
 		"\"missing\":[{\"node\":\"n10\",\"why\":\"did not start within 10 s\"}]}");
 	make_node(&(struct node){.file = "7/nodes/n2.tacho", .host = "n2", .ends_s = 60});
@@ -434,9 +437,11 @@ static void test_hostile_run_files(void **state)
 {
 	static const char *const text[] = {"", "{", "[]", "7", "{\"format\":\"other\",\"version\":1}",
 		"{\"format\":\"tacho-run\",\"version\":2}", "{\"format\":\"tacho-run\"}",
-		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":\"n1\",\"command\":{\"a\":1},\"missing\":[1,[2],"
+		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":\"n1\",\"command\":{\"a\":1},\"missing\":["
+		"1,[2],"
 		"{\"node\":5}],\"start_wall_ns\":-9,\"exit_status\":1e400,\"labels\":[],\"name\":7}",
-		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":[\"\",\"a\\u0000b\",[\"n\"],{\"n\":\"m\"},null],"
+		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":[\"\",\"a\\u0000b\",[\"n\"],{\"n\":\"m\"},"
+		"null],"
 		"\"missing\":[{\"why\":\"x\"},{\"node\":\"n1\",\"node\":\"n2\"}],\"exit_status\":99999}",
 		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":[\"\xff\xfe\",\"\\ud800\"],"
 		"\"start_wall_ns\":9223372036854775807,\"end_wall_ns\":1,\"command\":[\"\",\"\",3]}"};
@@ -464,8 +469,8 @@ static void test_hostile_run_files(void **state)
 
 static void test_order_of_names(void **state)
 {
-	static const char *const name[] = {"", "a", "a1", "a01", "a1b", "a2", "a10", "a10-2", "a10b3", "a10b20",
-		"a99999999999999999999998", "a99999999999999999999999", "b"};
+	static const char *const name[] = {"", "a", "a1", "a01", "a1b", "a2", "a10", "a10-2", "a10b3",
+		"a10b20", "a99999999999999999999998", "a99999999999999999999999", "b"};
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(name); i++)
