@@ -177,7 +177,7 @@ static struct run *run_named(const char *path)
 	struct buf err;
 
 	buf_init(&err, 8192);
-	if (run_open(&path, 1, &run, &err) < 0)
+	if (run_open_job(&path, 1, reading_job(), &run, &err) < 0)
 		die(EXIT_USAGE, "%s", (char *)err.data);
 	buf_release(&err);
 	return run;

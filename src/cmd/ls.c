@@ -139,6 +139,7 @@ static int ls(const void *args, int argc, char **argv)
 		.nr_tags = a->tag.nr,
 		.user = a->user,
 		.host = a->host,
+		.job = reading_job(),
 		.progress = progress_show()};
 	struct listing_page page = {
 		.style = table_style(a->json, a->csv), .limit = a->limit, .now_ns = now_ns()};

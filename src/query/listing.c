@@ -544,6 +544,14 @@ static bool is_failed(const struct listed *l)
 	return l->exit_code > 0 || l->signal >= 0;
 }
 
+static bool is_of_job(const struct listed *l, const char *job)
+{
+	const char *slash = strrchr(l->path, '/');
+
+	return !strcmp(meta_text(&l->meta, "scheduler.job_id"), job) ||
+		(l->run && !strcmp(slash ? slash + 1 : l->path, job));
+}
+
 /* 1: it is wanted, 0: it is not. */
 static int is_wanted(const struct listing_finding *f, const struct listed *l)
 {
@@ -556,7 +564,8 @@ static int is_wanted(const struct listing_finding *f, const struct listed *l)
 	if ((q->failed && !is_failed(l)) || (q->since_ns && l->start_ns < q->since_ns) ||
 		(q->until_ns && l->start_ns > q->until_ns) ||
 		(q->user && strcmp(meta_text(&l->meta, "user"), q->user)) ||
-		(q->host && strcmp(meta_text(&l->meta, "host"), q->host)))
+		(q->host && strcmp(meta_text(&l->meta, "host"), q->host)) ||
+		(q->job && !is_of_job(l, q->job)))
 		return 0;
 	for (size_t i = 0; i < q->nr_tags; i++)
 		if (!has_tag(l, q->tag[i]))

@@ -65,6 +65,7 @@ struct listing_query {
 	const char *const *tag;	    /* KEY=VALUE, or KEY: it has one */
 	size_t nr_tags;
 	const char *user, *host;
+	const char *job; /* the batch job's number, or the name of a run's directory */
 	const struct progress *progress;
 };
 

@@ -141,6 +141,7 @@ struct run_opening {
 	struct run *run;
 	struct run_files files;
 	const char *job; /* NULL: any */
+	bool all;	 /* of whatever jobs */
 	struct flat_directory *flat;
 	size_t nr_flat;
 	struct buf *reterr;
@@ -227,6 +228,18 @@ static int add_flat(struct run_opening *o, const char *path, char *const *name, 
 	return r;
 }
 
+static int add_runs_in(struct run_opening *o, const char *path)
+{
+	char **run = NULL;
+	size_t nr = 0;
+	int r = run_directories_in(path, &run, &nr);
+
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = add_run(o, run[i]);
+	texts_free(run, nr);
+	return r;
+}
+
 static int add_directory(struct run_opening *o, const char *path)
 {
 	_cleanup_(freep) char *directory = NULL;
@@ -236,6 +249,15 @@ static int add_directory(struct run_opening *o, const char *path)
 
 	if (r < 0)
 		buf_addf(o->reterr, "%s: %s", path, strerror(-r));
+	if (r >= 0 && o->all && !is_run_directory(path)) {
+		size_t before = o->run->nr;
+
+		r = add_runs_in(o, path);
+		if (r >= 0 && (nr || o->run->nr == before))
+			r = add_flat(o, path, name, nr);
+		texts_free(name, nr);
+		return r;
+	}
 	if (r >= 0)
 		r = run_directory_find(path, o->job, nr, &directory, o->reterr);
 	if (r >= 0)
@@ -354,25 +376,39 @@ static int judge_jobs(struct run_opening *o)
 	return r;
 }
 
-int run_open_job(const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr)
+static int open_paths(struct run_opening *o, const char *const *path, size_t nr, struct run **ret)
 {
-	struct run_opening o = {.run = calloc(1, sizeof(struct run)), .job = job, .reterr = reterr};
-	int r = o.run && (o.run->aligned = calloc(1, sizeof(*o.run->aligned))) ? 0 : -ENOMEM;
+	struct run *run = o->run = calloc(1, sizeof(*run));
+	int r = run && (run->aligned = calloc(1, sizeof(*run->aligned))) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		r = add_path(&o, path[i]);
-	if (r >= 0)
-		r = judge_jobs(&o);
-	files_release(&o.files);
-	free(o.flat);
+		r = add_path(o, path[i]);
+	if (r >= 0 && !o->all)
+		r = judge_jobs(o);
+	files_release(&o->files);
+	free(o->flat);
 	if (r < 0) {
-		run_close(o.run);
+		run_close(run);
 		return r;
 	}
 	if (nr != 1)
-		o.run->about = about_free(o.run->about);
-	*ret = o.run;
+		run->about = about_free(run->about);
+	*ret = run;
 	return 0;
+}
+
+int run_open_job(const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr)
+{
+	struct run_opening o = {.job = job, .reterr = reterr};
+
+	return open_paths(&o, path, nr, ret);
+}
+
+int run_open_all(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
+{
+	struct run_opening o = {.all = true, .reterr = reterr};
+
+	return open_paths(&o, path, nr, ret);
 }
 
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)

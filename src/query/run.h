@@ -32,6 +32,8 @@ struct run {
 int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr);
 /* Of directories only what belongs to this job (NULL: any). */
 int run_open_job(const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr);
+/* All recordings that there are, of whatever jobs: not to be added up. */
+int run_open_all(const char *const *path, size_t nr, struct run **ret, struct buf *reterr);
 struct run *run_close(struct run *r);
 
 uint64_t run_bytes(const struct run *r); /* of all its recordings now */

@@ -25,8 +25,22 @@ static double length_of(const struct summary *s)
 
 /* ---- what the launcher says ---- */
 
+static int take_text(struct summary *s, enum text_id id, const char *text)
+{
+	if (s->text[id] || !*text)
+		return 0;
+	s->text[id] = strdup(text);
+	return s->text[id] ? 0 : -ENOMEM;
+}
+
 static int take_about(struct summary *s, const struct run_about *about)
 {
+	int r = take_text(s, TEXT_JOB, about->text[ABOUT_JOB]);
+
+	if (r >= 0)
+		r = take_text(s, TEXT_SCHEDULER, about->text[ABOUT_SCHEDULER]);
+	if (r < 0)
+		return r;
 	if (about->command_len) {
 		char *command = malloc(about->command_len + 1);
 
