@@ -117,37 +117,77 @@ static double gained_s(const struct run_node *n, double length_s)
 	return isnan(n->clock.drift_ppm) || isnan(length_s) ? 0 : n->clock.drift_ppm * 1e-6 * length_s;
 }
 
-static void name_corrected(struct naming *to, const struct run_node *n, double length_s)
+struct correction {
+	const struct run_node *node;
+	double offset_s, gained_s; /* at its start, and from then on */
+};
+
+static double size_of(const struct correction *c)
 {
-	double gained = gained_s(n, length_s), offset = n->clock.offset_s;
+	return MAX(fabs(c->offset_s), fabs(c->offset_s + c->gained_s));
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	double x = size_of(a), y = size_of(b);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return str_order(
+		((const struct correction *)a)->node->host, ((const struct correction *)b)->node->host);
+}
+
+/* Those that are worth a word, each node once. */
+static size_t find_corrections(
+	const struct summary *s, const struct run *run, const struct run_node *node, struct correction *ret)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->nr; i++) {
+		struct correction c = {.node = &node[i],
+			.offset_s = node[i].clock.offset_s,
+			.gained_s = gained_s(&node[i], length_of(recording_of(s, i)))};
+
+		if (node[i].clock.measured && size_of(&c) >= CORRECTED_S &&
+			(!nr || !same_host(ret[nr - 1].node, &node[i])))
+			ret[nr++] = c;
+	}
+	qsort(ret, nr, sizeof(*ret), larger_first);
+	return nr;
+}
+
+static void name_corrections(struct buf *out, const struct correction *c, size_t nr)
+{
+	struct naming named = {.out = out, .most = CORRECTED_NAMED};
 	char text[UNITS_SIZE];
 
-	if (!n->clock.measured || (fabs(offset) < CORRECTED_S && fabs(gained) < CORRECTED_S))
-		return;
-	if (!names(to))
-		return;
-	buf_addf(to->out, "%s corrected by %s", n->host, format_duration(text, fabs(offset)));
-	if (fabs(gained) >= CORRECTED_S)
-		buf_addf(to->out, " and %s ppm", format_number(text, n->clock.drift_ppm));
+	for (size_t i = 0; i < nr; i++) {
+		if (!names(&named))
+			continue;
+		buf_addf(out, "%s corrected by %s", c[i].node->host,
+			format_duration(text, fabs(c[i].offset_s)));
+		if (fabs(c[i].gained_s) >= CORRECTED_S)
+			buf_addf(out, " and %s ppm", format_number(text, c[i].node->clock.drift_ppm));
+	}
+	name_rest(&named);
 }
 
 /* "clocks within ±0.4 ms (node7 corrected by 5.2s and 50 ppm)" */
 static int note_measured(struct summary *s, const struct run *run, const struct run_node *node)
 {
+	_cleanup_(freep) struct correction *correction = calloc(run->nr, sizeof(*correction));
 	char text[UNITS_SIZE];
 	struct buf list;
-	struct naming named = {.out = &list, .most = CORRECTED_NAMED};
 	double bound = 0;
 	int r;
 
+	if (!correction)
+		return -ENOMEM;
 	buf_init(&list, 1 << 16);
-	for (size_t i = 0; i < run->nr; i++) {
+	for (size_t i = 0; i < run->nr; i++)
 		if (node[i].clock.measured)
 			bound = MAX(bound, node[i].clock.bound_s);
-		if (!i || !same_host(&node[i - 1], &node[i]))
-			name_corrected(&named, &node[i], length_of(recording_of(s, i)));
-	}
-	name_rest(&named);
+	name_corrections(&list, correction, find_corrections(s, run, node, correction));
 	r = bound < 0.0995 ? summary_note(s, "clocks within ±%s ms%s%s%s", format_number(text, bound * 1e3),
 				     list.len ? " (" : "", (char *)list.data, list.len ? ")" : "")
 			   : summary_note(s, "clocks within ±%s%s%s%s", format_duration(text, bound),
