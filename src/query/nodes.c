@@ -410,6 +410,7 @@ static int nodes_prepare(struct nodes *all, bool processes)
 	if ((processes && !all->processes) || (!all->alone && !all->summary->node))
 		return -ENOMEM;
 	all->summary->nr_nodes = all->alone ? 0 : nr;
+	all->summary->of_run = all->run->about;
 	return 0;
 }
 
