@@ -99,6 +99,37 @@ def test_a_clock_that_was_measured_is_corrected_everywhere(job, tmp_path):
     assert all(line.split()[0] == "0.000s" for line in said("log", job).splitlines() if " start" in line)
 
 
+def test_drift_is_corrected_in_every_view(tmp_path):
+    """A clock that gains 5,000 ppm: what it took for 59 seconds was less, wherever a time is shown."""
+    recording = tmp_path / "1" / "nodes" / "a.tacho"
+    make(recording, "a")
+    plain = [json.loads(said(*words, recording)) for words in (["show", "--json"], ["show", "--json", "-p"])]
+    (tmp_path / "1" / "clock").mkdir()
+    (tmp_path / "1" / "clock" / "a.jsonl").write_text("".join(
+        json.dumps({"launcher_ns": START + t * SECOND, "offset_ns": t * SECOND // 200, "bound_ns": 1000}) + "\n"
+        for t in range(0, 61, 10)))
+    rate = 1.005
+
+    def near(value, expected):
+        assert value == pytest.approx(expected, abs=2e-6)
+
+    near(summary(recording)["wall_s"], 59 / rate)
+    near(summary(recording)["memory"]["peak_rss_at_s"], plain[0]["memory"]["peak_rss_at_s"] / rate)
+    for phase, before in zip(summary(recording)["phases"], plain[0]["phases"]):
+        near(phase["begin_s"], before["begin_s"] / rate)
+        near(phase["end_s"], before["end_s"] / rate)
+    for process, before in zip(json.loads(said("show", "--json", "-p", recording))["processes"], plain[1]["processes"]):
+        near(process["start_s"], before["start_s"] / rate)
+    series = json.loads(said("show", "--json", "--series", "proc.mem.rss", recording))["recordings"][0]
+    near(series["points"][-1][0], 59 / rate)
+    rows = list(csv.DictReader(io.StringIO(said("export", "--to", "csv", "-d", "tree", "-o", "-", recording))))
+    near(float(rows[-1]["elapsed [s]"]), 59 / rate)
+    assert rows[-1]["time"].startswith("2023-11-14T22:14:18.706")
+    part = list(csv.DictReader(io.StringIO(said("export", "--to", "csv", "-d", "tree", "--from", "40", "-o", "-", recording))))
+    assert part == [row for row in rows if float(row["elapsed [s]"]) >= 40]
+    assert "58.706s" in said("log", recording).splitlines()[-1]
+
+
 def test_clocks_that_were_not_measured_are_named_when_they_are_strange(tmp_path):
     folder = tmp_path / "1"
     describe(folder, job="1", nodes=["a", "b"], start_wall_ns=START)

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "query/align.h"
+#include "query/curves.h"
 #include "query/events.h"
 #include "query/length.h"
 #include "query/run_directory.h"
@@ -433,38 +434,110 @@ static void test_thousands_are_named_briefly(void **state)
 	free(about.node);
 }
 
+static void read_with(const char *run_json, bool is_told)
+{
+	struct summary *s;
+	struct buf out;
+
+	buf_init(&out, 1 << 22);
+	write_file("7/run.json", run_json);
+	s = summary_of_run_in("7");
+	assert_near(value(s, FIG_WALL), 3);
+	assert_int_equal(has_note(s, "run.json is"), is_told);
+	json_of(s, &out);
+	buf_reset(&out);
+	words_of(s, 80, true, &out);
+	buf_release(&out);
+	summary_free(s);
+}
+
 static void test_hostile_run_files(void **state)
 {
-	static const char *const text[] = {"", "{", "[]", "7", "{\"format\":\"other\",\"version\":1}",
-		"{\"format\":\"tacho-run\",\"version\":2}", "{\"format\":\"tacho-run\"}",
-		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":\"n1\",\"command\":{\"a\":1},\"missing\":["
-		"1,[2],"
-		"{\"node\":5}],\"start_wall_ns\":-9,\"exit_status\":1e400,\"labels\":[],\"name\":7}",
-		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":[\"\",\"a\\u0000b\",[\"n\"],{\"n\":\"m\"},"
-		"null],"
-		"\"missing\":[{\"why\":\"x\"},{\"node\":\"n1\",\"node\":\"n2\"}],\"exit_status\":99999}",
-		"{\"format\":\"tacho-run\",\"version\":1,\"nodes\":[\"\xff\xfe\",\"\\ud800\"],"
-		"\"start_wall_ns\":9223372036854775807,\"end_wall_ns\":1,\"command\":[\"\",\"\",3]}"};
-	struct buf out;
+	static const char *const no_run[] = {"", "{", "[]", "7", "{\"format\":\"other\",\"version\":1}",
+		"{\"format\":\"tacho-run\",\"version\":2}", "{\"format\":\"tacho-run\"}"};
+	static const char *const odd[] = {"\"nodes\":\"n1\",\"command\":{\"a\":1},\"labels\":[],\"name\":7",
+		"\"missing\":[1,[2],{\"node\":5}],\"start_wall_ns\":-9,\"exit_status\":1e400",
+		"\"nodes\":[\"\",\"a\\u0000b\",[\"n\"],{\"n\":\"m\"},null],\"exit_status\":99999",
+		"\"nodes\":[\"n1\"],\"missing\":[{\"why\":\"x\"},{\"node\":\"n1\",\"node\":\"n2\"}]",
+		"\"nodes\":[\"\xff\xfe\",\"\\ud800\"],\"command\":[\"\",\"\",3]",
+		"\"nodes\":[\"n1\"],\"start_wall_ns\":9223372036854775807,\"end_wall_ns\":1"};
+	char text[1024];
 
 	(void)state;
 	make_directories("7");
 	make_node(&(struct node){.file = "7/nodes/n1.tacho", .host = "n1", .ends_s = 3});
-	buf_init(&out, 1 << 22);
-	for (unsigned i = 0; i < ARRAY_SIZE(text); i++) {
-		struct summary *s;
-
-		write_file("7/run.json", text[i]);
-		s = summary_of_run_in("7");
-		assert_near(value(s, FIG_WALL), 3);
-		assert_int_equal(has_note(s, "run.json is"), i < 7);
-		buf_reset(&out);
-		json_of(s, &out);
-		buf_reset(&out);
-		words_of(s, 80, true, &out);
-		summary_free(s);
+	for (unsigned i = 0; i < ARRAY_SIZE(no_run); i++)
+		read_with(no_run[i], true);
+	for (unsigned i = 0; i < ARRAY_SIZE(odd); i++) {
+		snprintf(text, sizeof(text), "{\"format\":\"tacho-run\",\"version\":1,%s}", odd[i]);
+		read_with(text, false);
 	}
-	buf_release(&out);
+}
+
+/* ---- machines ---- */
+
+static void make_meter(const char *name, const char *host, int64_t begins_s)
+{
+	struct maker_options o = {.host = host, .start_wall_ns = START + begins_s * SECOND};
+	struct maker m;
+
+	maker_open(&m, file_in(name), &o);
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_ENERGY, 0, 1, "meter", NULL);
+	for (int64_t i = 0; i <= 10; i++) {
+		maker_set(&m, 0, "proc.mem.rss", 10);
+		maker_set(&m, 0, "energy.power", 100 * 1000000);
+		maker_set(&m, 0, "energy.used", i * 100 * 1000000);
+		maker_tick(&m, i * SECOND);
+	}
+	maker_finish(&m, "exit_status", INT64_C(0), "end_ns", 10 * SECOND, NULL);
+}
+
+/* Two ranks of one node and one of another: what the nodes do counts once a node. */
+static void test_a_machine_counts_once(void **state)
+{
+	static const struct curves_query query[] = {{.metric = "energy.power"}, {.metric = "proc.mem.rss"}};
+	struct curves *curves = NULL;
+	struct summary *s;
+	const char *path = dir;
+	struct run *run;
+	struct buf err;
+	int at;
+
+	(void)state;
+	make_meter("a-rank0.tacho", "a", 0);
+	make_meter("a-rank1.tacho", "a", 0);
+	make_meter("b-rank2.tacho", "b", 0);
+	buf_init(&err, 4096);
+	run = open_run(dir, NULL);
+	assert_int_equal(curves_read(run, query, ARRAY_SIZE(query), NULL, &curves, &err), 0);
+	at = curves_combine(curves, 0, false);
+	assert_true(at >= 0);
+	assert_near(curves->line[at].average, 200);
+	at = curves_combine(curves, 1, false);
+	assert_near(curves->line[at].average, 30 * 4096);
+	curves_free(curves);
+	run_close(run);
+	buf_release(&err);
+	s = summary_of_paths(&path, 1);
+	assert_near(value(s, FIG_ENERGY), 2000);
+	summary_free(s);
+}
+
+/* In a run's directory the second recorder of a node goes on where the first was lost. */
+static void test_a_second_recorder_of_a_node(void **state)
+{
+	struct summary *s;
+
+	(void)state;
+	make_directories("7");
+	write_file("7/run.json", "{\"format\":\"tacho-run\",\"version\":1}");
+	make_meter("7/nodes/a.tacho", "a", 0);
+	make_meter("7/nodes/a-2.tacho", "a", 20);
+	s = summary_of_run_in("7");
+	assert_near(value(s, FIG_ENERGY), 2000);
+	assert_near(value(s, FIG_WALL), 30);
+	summary_free(s);
 }
 
 static void test_order_of_names(void **state)
@@ -496,6 +569,8 @@ int main(void)
 		T(test_attendance),
 		T(test_thousands_are_named_briefly),
 		T(test_hostile_run_files),
+		T(test_a_machine_counts_once),
+		T(test_a_second_recorder_of_a_node),
 		T(test_order_of_names),
 	};
 
