@@ -1,6 +1,7 @@
 /* A reader of JSON: see json_read.h. Strict, except that bytes in texts need not be UTF-8. */
 #include "base/json_read.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEPTH_MOST 32
@@ -276,16 +277,48 @@ static int value(struct json_reader *j)
 	}
 }
 
-int json_read(const char *text, size_t len, json_take *take, void *arg)
+/* Behind the bracket. */
+static int items(struct json_reader *j)
+{
+	int r = 0;
+
+	if (next_is(j, ']'))
+		return 0;
+	for (size_t i = 0; r >= 0; i++) {
+		j->path_len = (size_t)snprintf(j->path, sizeof(j->path), "%zu", i);
+		r = value(j);
+		if (r >= 0 && !next_is(j, ','))
+			break;
+	}
+	return r < 0 ? r : next_is(j, ']') ? 0 : -EBADMSG;
+}
+
+static int read_all(
+	const char *text, size_t len, json_take *take, void *arg, int (*read)(struct json_reader *j))
 {
 	struct json_reader j = {.p = text, .end = text + len, .take = take, .arg = arg};
 	int r;
 
 	buf_init(&j.text, len + 1);
-	r = value(&j);
+	r = read(&j);
 	skip_space(&j);
 	if (r >= 0 && j.p != j.end)
 		r = -EBADMSG;
 	buf_release(&j.text);
 	return r;
+}
+
+int json_read(const char *text, size_t len, json_take *take, void *arg)
+{
+	return read_all(text, len, take, arg, value);
+}
+
+static int whole_list(struct json_reader *j)
+{
+	return next_is(j, '[') ? items(j) : -EBADMSG;
+}
+
+int json_read_list(const char *text, size_t len, json_take *take, void *arg)
+{
+	return read_all(text, len, take, arg, whole_list);
 }

@@ -13,4 +13,7 @@ typedef int json_take(void *arg, const char *path, enum json_leaf leaf, const ch
 
 /* All of `text` must be one value. -EBADMSG: it is not JSON, or nested too deep, or a path is too long. */
 int json_read(const char *text, size_t len, json_take *take, void *arg);
+/* The same for a list as it stands: tells of its items, and of the leaves in them. A path begins with the
+ * number of the item: "0", "3.why". */
+int json_read_list(const char *text, size_t len, json_take *take, void *arg);
 #endif

@@ -482,6 +482,39 @@ void nearest_ask(const struct nearest *n, struct buf *out)
 		buf_addf(out, "; did you mean '%s'?", n->best);
 }
 
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Both point at digits, and afterwards behind them. */
+static int order_of_numbers(const char **a, const char **b)
+{
+	const char *x = *a + strspn(*a, "0"), *y = *b + strspn(*b, "0");
+	size_t nx = strspn(x, "0123456789"), ny = strspn(y, "0123456789");
+	int c = nx != ny ? (nx < ny ? -1 : 1) : memcmp(x, y, nx);
+
+	*a = x + nx;
+	*b = y + ny;
+	return c;
+}
+
+int str_order(const char *a, const char *b)
+{
+	const char *x = a, *y = b;
+
+	while (*x && *y) {
+		int c = is_digit(*x) && is_digit(*y) ? order_of_numbers(&x, &y)
+						     : (unsigned char)*x++ - (unsigned char)*y++;
+
+		if (c)
+			return c;
+	}
+	if (*x || *y)
+		return *x ? 1 : -1;
+	return strlen(a) != strlen(b) ? (strlen(a) < strlen(b) ? -1 : 1) : strcmp(a, b);
+}
+
 uint64_t hash_bytes(const void *bytes, size_t n)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);

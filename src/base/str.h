@@ -19,6 +19,9 @@ int parse_bytes(const char *s, double *ret_bytes);
 size_t format_i64(char *out, int64_t v);
 
 bool str_starts(const char *s, const char *prefix);
+/* The order of names as people count: node2 before node10. Numbers go by value, of equal ones the one with
+ * fewer leading zeros comes first; all else goes by bytes. 0 only for equal texts. */
+int str_order(const char *a, const char *b);
 
 /* Length of the character at p when it may be shown as it is; 0: it is hidden, or no UTF-8. */
 size_t shown_length(const uint8_t *p, const uint8_t *end);

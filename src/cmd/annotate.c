@@ -96,12 +96,14 @@ static int remove_notes(const char *recording)
 static int begin_notes(const char *recording, const struct meta *meta, bool add, struct sidecar **ret)
 {
 	struct buf why;
+	int64_t start = 0;
 	int r;
 
 	*ret = NULL;
+	meta_num(meta, "start_wall_ns", &start);
 	buf_init(&why, 4096);
 	r = add ? sidecar_read(recording, ret, &why) : 0;
-	if (r >= 0 && *ret && !sidecar_is_of(*ret, meta)) {
+	if (r >= 0 && *ret && !sidecar_is_of(*ret, meta, start)) {
 		buf_adds(&why, "belongs to another recording");
 		*ret = sidecar_free(*ret);
 		r = -EBADMSG;
@@ -175,7 +177,7 @@ static struct run *run_named(const char *path)
 	struct buf err;
 
 	buf_init(&err, 8192);
-	if (run_open(&path, 1, &run, &err) < 0)
+	if (run_open_job(&path, 1, reading_job(), &run, &err) < 0)
 		die(EXIT_USAGE, "%s", (char *)err.data);
 	buf_release(&err);
 	return run;

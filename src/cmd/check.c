@@ -262,7 +262,8 @@ static void check_path(struct check_report *p, const char *path)
 		return;
 	}
 	buf_init(&err, 8192);
-	if (run_open(&path, 1, &run, &err) < 0) {
+	if ((reading_job() ? run_open_job(&path, 1, reading_job(), &run, &err)
+			   : run_open_all(&path, 1, &run, &err)) < 0) {
 		error("%s", (char *)err.data);
 		p->status = EXIT_USAGE;
 	}

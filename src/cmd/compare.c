@@ -4,6 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/external.h"
 #include "cmd/output.h"
+#include "cmd/operands.h"
 #include "cmd/progress.h"
 #include "cmd/reading.h"
 #include "cmd/start.h"
@@ -100,7 +101,6 @@ static void take_operands(struct compare_job *job, int argc, char **argv)
 {
 	size_t behind = nr_behind((size_t)argc), before = (size_t)argc - behind;
 	bool parted = before && behind;
-	struct buf err;
 
 	if (before && !behind)
 		usage(&cmd_compare, "nothing follows --: tacho compare BEFORE… -- AFTER…");
@@ -111,14 +111,8 @@ static void take_operands(struct compare_job *job, int argc, char **argv)
 		die(EXIT_TROUBLE, "no memory");
 	for (job->nr = 0; job->nr < (size_t)argc; job->nr++) {
 		const char *path[] = {argv[job->nr]};
-		struct run *run = NULL;
-		int r;
+		struct run *run = operands_open(path, 1);
 
-		buf_init(&err, 8192);
-		r = run_open(path, 1, &run, &err);
-		if (r < 0)
-			die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
-		buf_release(&err);
 		progress_expect(run_bytes(run));
 		job->operand[job->nr] = (struct compare_operand){
 			.name = path[0], .run = run, .set = parted ? job->nr >= before : (unsigned)job->nr};

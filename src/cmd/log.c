@@ -168,7 +168,9 @@ static int look_for_more(struct log_follow *all, int argc, char **argv)
 	int r;
 
 	buf_init(&err, 1 << 16);
-	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
+	r = run_open_job((const char *const *)argv, (size_t)argc, reading_job(), &run, &err);
+	if (r == -ENOTUNIQ)
+		error("%s", (char *)err.data);
 	for (size_t i = 0; r >= 0 && i < run->nr; i++)
 		r = is_followed(all, run->path[i]) ? 0 : follow_one(all, run->path[i]);
 	run_close(run);

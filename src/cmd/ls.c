@@ -139,6 +139,7 @@ static int ls(const void *args, int argc, char **argv)
 		.nr_tags = a->tag.nr,
 		.user = a->user,
 		.host = a->host,
+		.job = reading_job(),
 		.progress = progress_show()};
 	struct listing_page page = {
 		.style = table_style(a->json, a->csv), .limit = a->limit, .now_ns = now_ns()};
@@ -176,7 +177,9 @@ const struct cmd cmd_ls = {
 		  "started, how the job ended, how long it took, its peak memory (PSS, RSS where PSS "
 		  "was not read, or what one process had between two samples if that is more), how many "
 		  "cores it used on average, its processes, labels, message and "
-		  "command.\n\nExit status: 0, also when there is none; 1 when there are some and none "
+		  "command. A run of many nodes is one line; below the list stands which of its nodes "
+		  "are missing, began late or ended early.\n\nExit status: 0, also when there is none; 1 "
+		  "when there are some and none "
 		  "can be opened; 2 when a directory or file does not exist or an option is wrong. Files "
 		  "that cannot be opened or are no recordings are named on stderr.",
 	.examples = "$ tacho ls --sort memory --limit 5\n    The five with the most memory.\n$ tacho ls "

@@ -4,13 +4,18 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
+#include "cmd/reading.h"
+#include "cmd/style.h"
 #include "query/length.h"
+#include "query/run_directory.h"
 #include "query/sidecar.h"
 #include "query/summary.h"
+#include "text/listing.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PHASES_NAMED 20 /* in a message */
 
@@ -198,16 +203,62 @@ void operands_check_notes(const struct run *run)
 	buf_release(&why);
 }
 
-struct run *operands_run(const char *doing, int argc, char **argv)
+/* The jobs of the directory, on stderr: a line each. */
+static void list_jobs(const char *const *path, size_t nr)
+{
+	struct listing_query q = {.glance = true, .by_job = true};
+	struct listing_page page = {.style = {.form = FORM_TEXT, .width = style_for(STDERR_FILENO).width},
+		.now_ns = (int64_t)time(NULL) * NSEC_PER_SEC};
+	struct listing *l = NULL;
+	struct buf out;
+
+	buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < nr; i++) {
+		struct run *run = NULL;
+
+		if (run_open_job(&path[i], 1, reading_job(), &run, &out) == -ENOTUNIQ &&
+			listing_read(&path[i], 1, &q, &l, &out) >= 0) {
+			buf_reset(&out);
+			listing_sort(l, LISTED_BY_DATE, false);
+			listing_write(l, &page, &out);
+			fwrite(out.data, 1, out.len, stderr);
+		}
+		run_close(run);
+		l = listing_free(l);
+		buf_reset(&out);
+	}
+	buf_release(&out);
+}
+
+struct run *operands_open(const char *const *path, size_t nr)
 {
 	struct run *run = NULL;
-	char *newest = NULL;
 	struct buf err;
 	int r;
 
 	buf_init(&err, 8192);
+	r = run_open_job(path, nr, reading_job(), &run, &err);
+	if (r == -ENOTUNIQ)
+		list_jobs(path, nr);
+	if (r < 0)
+		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
+	buf_release(&err);
+	return run;
+}
+
+struct run *operands_run(const char *doing, int argc, char **argv)
+{
+	static char *here[] = {"."};
+	struct run *run;
+	char *newest = NULL;
+	struct buf err;
+
+	buf_init(&err, 8192);
 	progress_show();
-	if (!argc) {
+	if (!argc && is_run_directory(".")) {
+		argv = here;
+		argc = 1;
+	} else if (!argc) {
 		if (run_newest(".", &newest, &err) < 0)
 			die(EXIT_USAGE, "%s", (char *)err.data);
 		if (err.len)
@@ -217,9 +268,7 @@ struct run *operands_run(const char *doing, int argc, char **argv)
 		argv = &newest;
 		argc = 1;
 	}
-	r = run_open((const char *const *)argv, (size_t)argc, &run, &err);
-	if (r < 0)
-		die(EXIT_USAGE, "%s", err.len ? (char *)err.data : strerror(-r));
+	run = operands_open((const char *const *)argv, (size_t)argc);
 	operands_check_notes(run);
 	progress_expect(run_bytes(run));
 	free(newest);

@@ -8,6 +8,8 @@
 /* The operands as one run; without any, the newest recording here, which is named on stderr ("showing NAME,
  * the newest here"). What cannot be opened ends the program with EXIT_USAGE. */
 struct run *operands_run(const char *doing, int argc, char **argv);
+/* These, with --job; the same end of the program. Of a directory that holds several jobs they are listed. */
+struct run *operands_open(const char *const *path, size_t nr);
 
 /* Says which notes beside its recordings (query/sidecar.h) cannot be used. operands_run() does. */
 void operands_check_notes(const struct run *run);

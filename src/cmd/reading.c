@@ -13,6 +13,7 @@
 #define MEMORY_LEAST ((double)(64 << 20)) /* less is not enough for any command */
 
 static struct reading_args {
+	const char *job;
 	uint64_t expansion;
 	const char *memory;
 } args;
@@ -22,6 +23,10 @@ static double memory;
 #define INTO(field) offsetof(struct reading_args, field)
 
 static const struct opt opts[] = {
+	{0, "job", "ID", OPT_TEXT, INTO(job), .not_from_env = true,
+		.help = "of directories that hold several jobs: this one",
+		.detail = "The number of the batch job, or the name of a run's directory. Recordings of "
+			  "several jobs are never added up to one run."},
 	{0, "max-expansion", "N", OPT_COUNT, INTO(expansion), .preset = "1024",
 		.help = "how large a recording may unpack, as a multiple of its size",
 		.detail = "Protects against small files that would need much memory or time. Beyond N "
@@ -70,6 +75,11 @@ static int apply(struct buf *err)
 	limit.rlim_cur = MIN(limit.rlim_cur, limit.rlim_max);
 	(void)setrlimit(RLIMIT_DATA, &limit);
 	return 0;
+}
+
+const char *reading_job(void)
+{
+	return args.job;
 }
 
 double reading_memory(void)

@@ -337,6 +337,7 @@ static int show_follow(const struct show_args *args, int argc, char **argv)
 	if (args->range.from)
 		range_of(&cmd_show, run, &args->range, &query.from_s, &to_s);
 	query.from_start = args->range.from;
+	query.job = reading_job();
 	page.several = argc > 1 || (argc && is_directory(argv[0]));
 	buf_init(&err, 1 << 16);
 	if (follow_open(argc ? (const char *const *)argv : (const char *const *)run->path,
@@ -415,7 +416,9 @@ const struct cmd cmd_show = {
 	.detail = "Prints the summary of a recording: what the job used, its peaks and their times, and "
 		  "notes on these numbers. Without an argument it shows the newest recording in this "
 		  "directory. Several files, or a directory of recordings, are one run: a summary of each, "
-		  "then of the whole.\n\nA recording that is still being written is shown up to now, a "
+		  "then of the whole. So is the directory of a run of many nodes. A directory with several "
+		  "jobs is listed and not added: --job picks one.\n\nA recording that is still being written "
+		  "is shown up to now, a "
 		  "damaged one as far as it can be read. Exit status: 0 when there was something to show, 1 "
 		  "on trouble, 2 when there is no recording or an option is wrong.",
 	.examples = "$ tacho show\n    The newest recording in this directory.\n$ tacho show --processes "

@@ -8,20 +8,42 @@
 
 struct aligning {
 	const struct run *run;
-	struct run_node *node; /* offset_ns: the wall clock, until all are known */
+	struct run_node *node;
 };
+
+static int take_text(char **to, const struct pairs *pairs, const char *key)
+{
+	const struct pair *text = pairs_find(pairs, key);
+
+	if (!text)
+		return 0;
+	free(*to);
+	*to = strndup(text->value, text->len);
+	return *to ? 0 : -ENOMEM;
+}
 
 static int take_meta(struct run_node *n, const struct pairs *pairs)
 {
-	const struct pair *host = pairs_find(pairs, "host");
+	int r = take_text(&n->host, pairs, "host");
 
-	pairs_get_num(pairs, "start_wall_ns", &n->offset_ns);
+	if (r >= 0)
+		r = take_text(&n->job, pairs, "scheduler.job_id");
+	if (r >= 0)
+		r = take_text(&n->scheduler, pairs, "scheduler.kind");
+	pairs_get_num(pairs, "start_wall_ns", &n->start_ns);
 	pairs_get_num(pairs, "interval_ns", &n->interval_ns);
-	if (!host)
-		return 0;
-	free(n->host);
-	n->host = strndup(host->value, host->len);
-	return n->host ? 0 : -ENOMEM;
+	return r;
+}
+
+/* What was not told is "". */
+static int fill_texts(struct run_node *n)
+{
+	char **text[] = {&n->host, &n->job, &n->scheduler, &n->clock_why};
+
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		if (!*text[i] && !(*text[i] = strdup("")))
+			return -ENOMEM;
+	return 0;
 }
 
 static int look_ahead(void *arg, unsigned worker, size_t i)
@@ -30,17 +52,27 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	struct run_node *n = &all->node[i];
 	struct store_reader *reader = NULL;
 	struct store_record record;
+	struct node_clock *clock = NULL;
+	struct buf why;
 	int r = store_open(all->run->path[i], &reader);
 
 	(void)worker;
-	if (r < 0)
-		return r;
-	while ((r = store_next(reader, &record)) > 0 && record.type != STORE_TICK)
-		if (record.type == STORE_META && (r = take_meta(n, record.pairs)) < 0)
-			break;
+	buf_init(&why, 1024);
+	if (r >= 0)
+		r = clock_open(all->run->path[i], &clock, &why);
+	while (r >= 0 && (r = store_next(reader, &record)) > 0 && record.type != STORE_TICK) {
+		clock_record(clock, &record);
+		if (record.type == STORE_META)
+			r = take_meta(n, record.pairs);
+	}
+	n->clock = clock_found(clock);
+	clock_close(clock);
 	store_close(reader);
-	if (r >= 0 && !n->host && !(n->host = strdup("")))
+	if (r >= 0 && why.len && !(n->clock_why = strdup((char *)why.data)))
 		r = -ENOMEM;
+	buf_release(&why);
+	if (r >= 0)
+		r = fill_texts(n);
 	return MIN(r, 0);
 }
 
@@ -57,12 +89,12 @@ static int align(const struct run *run, struct run_node **ret, struct buf *reter
 		return r;
 	}
 	for (size_t i = 0; i < run->nr; i++)
-		if (all.node[i].offset_ns > 0)
-			first = MIN(first, all.node[i].offset_ns);
+		if (all.node[i].start_ns > 0)
+			first = MIN(first, all.node[i].start_ns);
 	for (size_t i = 0; i < run->nr; i++) {
 		struct run_node *n = &all.node[i];
 
-		n->offset_ns = n->offset_ns > 0 ? n->offset_ns - first : 0;
+		n->offset_ns = n->start_ns > 0 ? n->start_ns - first : 0;
 		n->interval_ns = MAX(n->interval_ns, 0);
 	}
 	*ret = all.node;
@@ -77,7 +109,10 @@ static struct run_node *nodes_copy(const struct run_node *node, size_t nr)
 	for (size_t i = 0; whole && i < nr; i++) {
 		copy[i] = node[i];
 		copy[i].host = strdup(node[i].host);
-		whole = copy[i].host;
+		copy[i].job = strdup(node[i].job);
+		copy[i].scheduler = strdup(node[i].scheduler);
+		copy[i].clock_why = strdup(node[i].clock_why);
+		whole = copy[i].host && copy[i].job && copy[i].scheduler && copy[i].clock_why;
 	}
 	return whole ? copy : run_align_free(copy, nr);
 }
@@ -94,8 +129,12 @@ int run_align(const struct run *run, struct run_node **ret, struct buf *reterr)
 
 struct run_node *run_align_free(struct run_node *node, size_t nr)
 {
-	for (size_t i = 0; node && i < nr; i++)
+	for (size_t i = 0; node && i < nr; i++) {
 		free(node[i].host);
+		free(node[i].job);
+		free(node[i].scheduler);
+		free(node[i].clock_why);
+	}
 	free(node);
 	return NULL;
 }

@@ -59,8 +59,20 @@ static bool same_host(const struct summary *a, const struct summary *b)
 	return *a->host && !strcmp(a->host, b->host);
 }
 
-/* Two recordings of one machine share what it has and saw what it did: the one that says more counts. */
-static bool is_greatest_of_host(const struct parts *of, size_t i, enum figure_id id)
+/* Of groups it is not known: they may. */
+static bool overlap(const struct summary *a, const struct summary *b)
+{
+	const struct summary *first = a->start_wall_ns <= b->start_wall_ns ? a : b,
+			     *second = first == a ? b : a;
+
+	return first->start_wall_ns <= 0 || !has_figure(first, FIG_WALL) ||
+		((double)second->start_wall_ns - (double)first->start_wall_ns) / 1e9 <
+		first->figure[FIG_WALL].value;
+}
+
+/* Two recordings of one machine share what it has and saw what it did: the one that says more counts. With
+ * `apart` only of those that were there at the same time. */
+static bool is_greatest_of_host(const struct parts *of, size_t i, enum figure_id id, bool apart)
 {
 	double value = of->part[i]->figure[id].value;
 
@@ -68,6 +80,7 @@ static bool is_greatest_of_host(const struct parts *of, size_t i, enum figure_id
 		const struct figure *other = &of->part[j]->figure[id];
 
 		if (j != i && !other->why && same_host(of->part[i], of->part[j]) &&
+			(!apart || overlap(of->part[i], of->part[j])) &&
 			(other->value > value || (other->value == value && j < i)))
 			return false;
 	}
@@ -83,7 +96,8 @@ static void combine_hosts(struct summary *total, const struct parts *of, enum fi
 		if (of->part[i]->figure[id].why)
 			continue;
 		known++;
-		sum += is_greatest_of_host(of, i, id) ? of->part[i]->figure[id].value : 0;
+		sum += is_greatest_of_host(of, i, id, !all && total->of_run) ? of->part[i]->figure[id].value
+									     : 0;
 	}
 	if (!known || (all && known < of->nr)) {
 		figure_unset(total, id, missing_why(of, id));

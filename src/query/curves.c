@@ -70,8 +70,12 @@ static int curves_nodes(struct curves *s, const struct run *run, struct buf *ret
 		return r;
 	s->node = calloc(run->nr + 1, sizeof(*s->node));
 	for (; s->node && s->nr_nodes < run->nr; s->nr_nodes++) {
-		s->node[s->nr_nodes].host = TAKE_PTR(node[s->nr_nodes].host);
-		s->node[s->nr_nodes].offset_s = run_node_offset_s(&node[s->nr_nodes]);
+		struct curves_node *n = &s->node[s->nr_nodes];
+
+		n->host = TAKE_PTR(node[s->nr_nodes].host);
+		n->offset_s = run_node_offset_s(&node[s->nr_nodes]);
+		while (n->same < s->nr_nodes && (!*n->host || strcmp(s->node[n->same].host, n->host)))
+			n->same++;
 	}
 	run_align_free(node, run->nr);
 	return s->node ? 0 : -ENOMEM;
@@ -147,6 +151,7 @@ static void take_column(struct curves_column *to, struct curves_column *from)
 		to->fold = from->fold;
 		to->per_second = from->per_second;
 		to->rates = from->rates;
+		to->of_machine = from->of_machine;
 	}
 	to->left_out += from->left_out;
 	to->known |= from->known;

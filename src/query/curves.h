@@ -66,6 +66,7 @@ struct curves_line {
 
 struct curves_node {
 	const char *host; /* "" when not known */
+	uint32_t same;	  /* the first recording of the same machine: itself, unless there are several */
 	double offset_s;  /* of its start after the run's */
 	double end_s;	  /* of its last tick in the range, in the run's time */
 	size_t nr_times;
@@ -87,6 +88,7 @@ struct curves_column {
 	enum metric_fold fold;
 	bool per_second;
 	bool rates;	 /* a value stands for the time before its tick, else for that behind it */
+	bool of_machine; /* not of the job: several recordings of one machine saw the same */
 	bool known;	 /* some recording has a value of it */
 	char *why;	 /* when not: the reason, for people */
 	size_t left_out; /* instances or users beyond those that can have lines */
@@ -119,10 +121,10 @@ int curves_finish(struct curves_reading *r, struct curves **ret);
 struct curves_reading *curves_reading_free(struct curves_reading *r);
 /* Lines over all nodes: one for the whole, one for each group, user or instance that some node has by that
  * name, and one for the others of processes, on the axis of a new node that is added to the curves once
- * (named "all nodes"). By the column's fold, or with `average` the mean over the nodes. Where one node has
- * lost something nothing is known of all. Numbers are those of what is drawn; with reduction `high` and
- * `most` of a sum are bounds: the nodes' peaks in a point need not have been at once. Returns the index of
- * the first of these lines, which are the last of the curves, or negative (-ENODATA: there is nothing to
- * combine). */
+ * (named "all nodes"). Of what several recordings of one machine saw of it, the most counts. By the column's
+ * fold, or with `average` the mean over the nodes. Where one node has lost something nothing is known of all.
+ * Numbers are those of what is drawn; with reduction `high` and `most` of a sum are bounds: the nodes' peaks
+ * in a point need not have been at once. Returns the index of the first of these lines, which are the last of
+ * the curves, or negative (-ENODATA: there is nothing to combine). */
 int curves_combine(struct curves *s, unsigned query, bool average);
 #endif

@@ -186,6 +186,46 @@ static void mix_line(const struct curves *s, const struct curves_line *line, boo
 	}
 }
 
+/* All lines that belong to the one at `first`, or of these only those of one machine. */
+#define ANY_MACHINE UINT32_MAX
+
+static void mix_lines(const struct curves *s, size_t first, uint32_t machine, bool most, struct mix *mix)
+{
+	for (size_t i = first; i < s->nr_lines; i++)
+		if (s->line[i].node < nr_real(s) && belongs(s, &s->line[first], &s->line[i]) &&
+			(machine == ANY_MACHINE || s->node[s->line[i].node].same == machine))
+			mix_line(s, &s->line[i], most, mix);
+}
+
+static bool shares_machines(const struct curves *s)
+{
+	for (uint32_t i = 0; i < nr_real(s); i++)
+		if (s->node[i].same != i)
+			return true;
+	return false;
+}
+
+/* Each machine once: at every point what that recording says of it which says most. */
+static int mix_machines(const struct curves *s, size_t first, bool most, struct mix *mix)
+{
+	size_t nr = s->node[s->nr_nodes - 1].nr_times;
+	struct mix *one = calloc(nr + 1, sizeof(*one));
+
+	for (uint32_t machine = 0; one && machine < nr_real(s); machine++) {
+		if (s->node[machine].same != machine)
+			continue;
+		memset(one, 0, nr * sizeof(*one));
+		mix_lines(s, first, machine, true, one);
+		for (size_t i = 0; i < nr; i++) {
+			mix[i].lost |= one[i].lost && !one[i].nr;
+			if (one[i].nr)
+				mix_add(&mix[i], &one[i], most);
+		}
+	}
+	free(one);
+	return one ? 0 : -ENOMEM;
+}
+
 static int line_arrays(struct curves_line *line, struct curves_node *all)
 {
 	size_t nr = all->nr_times;
@@ -260,10 +300,13 @@ static int add_line(struct curves *s, size_t first, bool average)
 	line->name = malloc(line->name_len + 1);
 	if (line->name)
 		memcpy(line->name, name, line->name_len + 1);
-	for (size_t i = first; i < s->nr_lines; i++)
-		if (s->line[i].node < nr_real(s) && belongs(s, &s->line[first], &s->line[i]))
-			mix_line(s, &s->line[i], most, mix);
-	r = line_fill(line, all, mix, average || column->fold == FOLD_MEAN);
+	r = 0;
+	if (column->of_machine && shares_machines(s))
+		r = mix_machines(s, first, most, mix);
+	else
+		mix_lines(s, first, ANY_MACHINE, most, mix);
+	if (r >= 0)
+		r = line_fill(line, all, mix, average || column->fold == FOLD_MEAN);
 	free(mix);
 	s->nr_lines++;
 	return line->name ? r : -ENOMEM;

@@ -516,6 +516,21 @@ static int column_why(struct curves_column *column, const char *why)
 	return column->why ? 0 : -ENOMEM;
 }
 
+/* All that it is computed from is of the machine. */
+static bool is_of_machine(const struct column *c, const struct walk *s)
+{
+	const uint64_t machine = UINT64_C(1) << DOMAIN_NODE | UINT64_C(1) << DOMAIN_CPU |
+		UINT64_C(1) << DOMAIN_NET | UINT64_C(1) << DOMAIN_IB | UINT64_C(1) << DOMAIN_DISK |
+		UINT64_C(1) << DOMAIN_FILESYSTEM | UINT64_C(1) << DOMAIN_ENERGY |
+		UINT64_C(1) << DOMAIN_SENSOR | UINT64_C(1) << DOMAIN_GPU | UINT64_C(1) << DOMAIN_SOCKET;
+	uint64_t domains = 0;
+
+	for (unsigned i = 0; i < c->expr.nr_names; i++)
+		if (c->arg[i].set >= 0)
+			domains |= UINT64_C(1) << s->schema->set[c->arg[i].set].domain;
+	return domains && !(domains & ~machine);
+}
+
 static int column_face(struct curves_column *column, const struct curves_row *r, const struct taker *t)
 {
 	const struct column *c = &t->asked->column;
@@ -530,6 +545,7 @@ static int column_face(struct curves_column *column, const struct curves_row *r,
 	column->fold = c->fold;
 	column->per_second = c->per_second;
 	column->rates = c->expr.nr_rates > 0;
+	column->of_machine = is_of_machine(c, r->walk);
 	column->left_out = t->split->nr_left_out;
 	column->known = has_values(t);
 	return column_why(column, why_empty(r, t));

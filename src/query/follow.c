@@ -3,9 +3,9 @@
 
 #include "base/owned.h"
 #include "query/run.h"
+#include "query/run_directory.h"
 #include "store/watch.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -22,7 +22,9 @@ struct follow_node {
 	enum node_state state;
 	struct store_reader *reader; /* YOUNG: up to the first tick */
 	struct store_watch watch;
+	char *job;   /* NULL: not told */
 	bool waited; /* it was not there at first, or had no tick: all of it is news */
+	bool flat;   /* it may be of another job than the one that was asked for */
 	struct series *series;
 	bool caught_up; /* lines are given as they come */
 	bool has_last;	/* before that: the newest so far */
@@ -31,7 +33,8 @@ struct follow_node {
 };
 
 struct directory {
-	char *path;
+	char *path; /* where recordings are looked for */
+	bool flat;  /* not that of a run */
 	struct timespec modified;
 	int64_t looked_ns, read_ns;
 };
@@ -81,24 +84,25 @@ static bool is_known(const struct follow *f, const char *path)
 /* What is no recording may become one: it is tried again. */
 static int directory_read(struct follow *f, struct directory *d, bool later)
 {
-	struct dirent **entry = NULL;
-	int n = scandir(d->path, &entry, NULL, alphasort), r = n < 0 ? -errno : 0;
+	char **name = NULL;
+	size_t nr = 0;
+	int r = recordings_in(d->path, &name, &nr);
 
-	for (int i = 0; i < n; i++) {
+	for (size_t i = 0; i < nr && r >= 0; i++) {
 		struct store_reader *reader = NULL;
 		char *path = NULL;
 
-		if (r >= 0 && run_has_suffix(entry[i]->d_name) &&
-			asprintf(&path, "%s/%s", d->path, entry[i]->d_name) < 0) {
+		if (asprintf(&path, "%s/%s", d->path, name[i]) < 0) {
 			path = NULL;
 			r = -ENOMEM;
 		}
 		if (path && !is_known(f, path) && store_open(path, &reader) >= 0)
 			r = node_add(f, TAKE_PTR(path), reader, later);
+		if (reader && r >= 0)
+			f->node[f->nr - 1].flat = d->flat;
 		free(path);
-		free(entry[i]);
 	}
-	free(entry);
+	texts_free(name, nr);
 	return r;
 }
 
@@ -122,29 +126,46 @@ static int directory_look(struct follow *f, struct directory *d)
 	return directory_read(f, d, later);
 }
 
-static int add_path(struct follow *f, const char *path)
+/* Of a run its nodes, whose directory may come later. Recordings of several jobs are followed together where
+ * no job was asked for: which they are is not known before they are there. */
+static int add_directory(struct follow *f, const char *path, struct buf *reterr)
+{
+	_cleanup_(freep) char *run = NULL;
+	struct directory *more;
+	char **name = NULL;
+	size_t nr = 0;
+	int r = recordings_in(path, &name, &nr);
+
+	texts_free(name, nr);
+	if (r >= 0)
+		r = run_directory_find(path, f->query.job, nr, &run, reterr);
+	if (r < 0)
+		return r;
+	more = reallocarray(f->dir, f->nr_dirs + 1, sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	f->dir = more;
+	more[f->nr_dirs] =
+		(struct directory){.path = run ? run_directory_nodes(run) : strdup(path), .flat = !run};
+	if (!more[f->nr_dirs].path)
+		return -ENOMEM;
+	return directory_look(f, &f->dir[f->nr_dirs++]);
+}
+
+static int add_path(struct follow *f, const char *path, struct buf *reterr)
 {
 	struct store_reader *reader = NULL;
-	struct directory *more;
 	struct stat st;
 	int r;
 
 	if (stat(path, &st) < 0)
 		return -errno;
-	if (!S_ISDIR(st.st_mode)) {
-		r = S_ISREG(st.st_mode) ? store_open(path, &reader) : -EBADMSG;
-		if (r >= 0 && is_known(f, path))
-			reader = store_close(reader);
-		return r < 0 || !reader ? r : node_add(f, strdup(path), reader, false);
-	}
-	more = reallocarray(f->dir, f->nr_dirs + 1, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	f->dir = more;
-	more[f->nr_dirs] = (struct directory){.path = strdup(path)};
-	if (!more[f->nr_dirs].path)
-		return -ENOMEM;
-	return directory_look(f, &f->dir[f->nr_dirs++]);
+	if (S_ISDIR(st.st_mode))
+		return add_directory(f, path, reterr);
+	r = S_ISREG(st.st_mode) ? store_open(path, &reader) : -EBADMSG;
+	if (r >= 0 && is_known(f, path))
+		reader = store_close(reader);
+	return r < 0 || !reader ? r : node_add(f, strdup(path), reader, false);
 }
 
 /* ---- one of them ---- */
@@ -178,11 +199,20 @@ static int node_open(struct follow *f, struct follow_node *n, struct buf *reterr
 /* Is the recorder on this machine? */
 static void take_meta(struct follow_node *n, const struct pairs *meta)
 {
-	const struct pair *host = pairs_find(meta, "host");
+	const struct pair *host = pairs_find(meta, "host"), *job = pairs_find(meta, "scheduler.job_id");
 	struct utsname self;
 
+	if (job) {
+		free(n->job);
+		n->job = strndup(job->value, job->len);
+	}
 	if (host && uname(&self) == 0 && host->len == strlen(self.nodename))
 		n->watch.local = !memcmp(self.nodename, host->value, host->len);
+}
+
+static bool is_foreign(const struct follow *f, const struct follow_node *n)
+{
+	return f->query.job && n->flat && (!n->job || strcmp(n->job, f->query.job));
 }
 
 /* Reads up to the first tick: then all is known that is wanted to begin. 1: it is open, FOLLOW_WAIT, 0: it
@@ -202,6 +232,10 @@ static int young_next(struct follow *f, struct follow_node *n, struct buf *reter
 		while ((r = store_next(n->reader, &record)) > 0) {
 			if (record.type == STORE_META)
 				take_meta(n, record.pairs);
+			if (record.type == STORE_TICK && is_foreign(f, n)) {
+				node_end(f, n, true);
+				return 0;
+			}
 			if (record.type == STORE_TICK) {
 				r = node_open(f, n, reterr);
 				return r < 0 ? r : 1;
@@ -310,7 +344,9 @@ int follow_open(const char *const *path, size_t nr, const struct follow_query *q
 	if (r >= 0)
 		f->query = *q;
 	for (size_t i = 0; i < nr && r >= 0; i++) {
-		r = add_path(f, path[i]);
+		r = add_path(f, path[i], reterr);
+		if (r < 0 && reterr->len)
+			continue;
 		if (r == -EBADMSG)
 			buf_addf(reterr, "%s is not a recording", path[i]);
 		else if (r < 0)
@@ -332,6 +368,7 @@ struct follow *follow_close(struct follow *f)
 		store_close(f->node[i].reader);
 		series_close(f->node[i].series);
 		free(f->node[i].path);
+		free(f->node[i].job);
 	}
 	for (size_t i = 0; i < f->nr_dirs; i++)
 		free(f->dir[i].path);

@@ -13,6 +13,7 @@ struct follow_query {
 	struct series_query series;
 	bool from_start; /* else from the last tick on that is there when a recording is first seen */
 	double from_s;	 /* with from_start: not before this time of the recording; 0: all */
+	const char *job; /* of directories only what belongs to it; NULL: any. Borrowed */
 };
 
 struct follow_line {
@@ -24,7 +25,7 @@ struct follow_line {
 
 struct follow;
 
-/* Each path is a recording or a directory, which may be empty still. */
+/* Each path is a recording or a directory, which may be empty still, or that of a run. */
 int follow_open(const char *const *path, size_t nr, const struct follow_query *q, struct follow **ret,
 	struct buf *reterr);
 struct follow *follow_close(struct follow *f);

@@ -14,6 +14,7 @@ static int length_of(struct walk *s, double *ret_s)
 	int r = store_seek(s->reader, INT64_MAX);
 
 	while (r >= 0 && (r = store_next(s->reader, &record)) > 0) {
+		clock_record(s->clock, &record);
 		last_ns = MAX(last_ns, record.time_ns);
 		if (record.type == STORE_SUMMARY && pairs_get_num(record.pairs, "end_ns", &end_ns)) {
 			last_ns = MAX(end_ns, 0);

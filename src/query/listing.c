@@ -7,6 +7,9 @@
 
 #include "base/owned.h"
 #include "base/str.h"
+#include "query/attendance.h"
+#include "query/clock.h"
+#include "query/run_directory.h"
 #include "query/summary.h"
 #include "store/glance.h"
 
@@ -48,11 +51,17 @@ static char *path_join(const char *directory, const char *name)
 		: full;
 }
 
-/* A directory below that cannot be opened is passed over, as one of another user. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return str_order((*a)->d_name, (*b)->d_name);
+}
+
+/* A directory below that cannot be opened is passed over, as one of another user. That of a run is one line.
+ */
 static int directory_add(struct listing_finding *f, const char *path, unsigned depth)
 {
 	struct dirent **entry = NULL;
-	int n = scandir(path, &entry, NULL, alphasort), r = n < 0 ? -errno : 0;
+	int n = scandir(path, &entry, NULL, by_name), r = n < 0 ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
 		const char *name = entry[i]->d_name;
@@ -62,6 +71,8 @@ static int directory_add(struct listing_finding *f, const char *path, unsigned d
 		if (r >= 0 && *name != '.' && !full)
 			r = -ENOMEM;
 		if (full && run_has_suffix(name) && stat(full, &st) == 0 && !S_ISDIR(st.st_mode))
+			r = texts_take(&f->path, &f->nr, strdup(full));
+		else if (full && stat(full, &st) == 0 && S_ISDIR(st.st_mode) && is_run_directory(full))
 			r = texts_take(&f->path, &f->nr, strdup(full));
 		else if (full && f->q->recursive && depth < DEPTH_MOST && lstat(full, &st) == 0 &&
 			S_ISDIR(st.st_mode))
@@ -73,28 +84,19 @@ static int directory_add(struct listing_finding *f, const char *path, unsigned d
 	return depth && r != -ENOMEM ? 0 : r;
 }
 
-static int operand_add(struct listing_finding *f, const char *path)
-{
-	struct stat st;
-	int r;
-
-	if (stat(path, &st) < 0)
-		r = -errno;
-	else
-		r = S_ISDIR(st.st_mode) ? directory_add(f, path, 0)
-					: texts_take(&f->path, &f->nr, strdup(path));
-	if (r < 0)
-		buf_addf(f->reterr, "%s: %s", path, strerror(-r));
-	return r;
-}
-
 /* ---- one recording ---- */
+
+struct pairs_taking {
+	struct listed *l;
+	struct node_clock *clock;
+};
 
 static int take_pairs(void *arg, enum store_type type, const struct pairs *pairs)
 {
-	struct listed *l = arg;
+	struct pairs_taking *t = arg;
+	struct meta *to = type == STORE_META ? &t->l->meta : &t->l->ending;
 
-	return meta_merge(type == STORE_META ? &l->meta : &l->ending, pairs) == -ENOMEM ? -ENOMEM : 0;
+	return meta_merge(to, clock_pairs(t->clock, pairs)) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static double ending_number(const struct listed *l, const char *key, double unit)
@@ -177,9 +179,14 @@ static bool has_ending(const struct listed *l)
 
 static int listed_glance(struct listed *l)
 {
+	struct pairs_taking taking = {.l = l};
 	struct store_glance g;
-	int r = store_glance(l->path, take_pairs, l, &g);
+	int r = clock_open(l->path, &taking.clock, NULL);
 
+	if (r < 0)
+		return r;
+	r = store_glance(l->path, take_pairs, &taking, &g);
+	clock_close(taking.clock);
 	l->bytes = g.bytes;
 	l->start_ns = g.modified_ns;
 	take_ending(l);
@@ -206,6 +213,250 @@ static void listed_release(struct listed *l)
 	meta_release(&l->meta);
 	meta_release(&l->ending);
 	free(l->path);
+}
+
+/* ---- runs of many nodes, and jobs ---- */
+
+static double sum_known(double a, double b)
+{
+	return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+static int64_t listed_end(const struct listed *l)
+{
+	return isnan(l->wall_s) ? l->start_ns : add_clamped(l->start_ns, round_i64(l->wall_s * 1e9));
+}
+
+/* One recording more in the line of all. How much memory they had together is not known without reading. */
+static void listed_merge(struct listed *to, const struct listed *l)
+{
+	int64_t end = MAX(listed_end(to), listed_end(l)), start = MIN(to->start_ns, l->start_ns);
+	bool known = !isnan(to->wall_s) || !isnan(l->wall_s);
+
+	to->nodes++;
+	to->bytes += l->bytes;
+	to->start_ns = start;
+	to->wall_s = known ? ((double)end - (double)start) / 1e9 : NAN;
+	to->cpu_s = sum_known(to->cpu_s, l->cpu_s);
+	to->processes = sum_known(to->processes, l->processes);
+	to->memory_bytes = NAN;
+	to->state = MAX(to->state, l->state);
+	if (l->signal >= 0 || (l->exit_code > 0 && to->signal < 0)) {
+		to->exit_code = l->exit_code;
+		to->signal = l->signal;
+	}
+}
+
+static int meta_add(struct meta *m, const char *key, const char *value, size_t len)
+{
+	struct pair pair = {key, value, len};
+
+	return len ? MIN(meta_merge(m, &(struct pairs){.pair = &pair, .nr = 1, .cap = 1}), 0) : 0;
+}
+
+/* What its launcher says of the run, as recordings say it of themselves. */
+static int take_about(struct listed *l, const struct run_about *a)
+{
+	static const struct {
+		enum about_text text;
+		const char *key;
+	} row[] = {{ABOUT_JOB, "scheduler.job_id"}, {ABOUT_SCHEDULER, "scheduler.kind"}, {ABOUT_NAME, "name"},
+		{ABOUT_USER, "user"}};
+	struct buf key;
+	int r = 0;
+
+	buf_init(&key, 8192);
+	for (size_t i = 0; i < ARRAY_SIZE(row) && r >= 0; i++)
+		r = meta_add(&l->meta, row[i].key, a->text[row[i].text], strlen(a->text[row[i].text]));
+	for (size_t i = 0; i < a->nr_labels && r >= 0; i++) {
+		buf_reset(&key);
+		buf_addf(&key, "tag.%s", a->label[i].key);
+		r = meta_add(&l->meta, (char *)key.data, a->label[i].value, strlen(a->label[i].value));
+	}
+	if (r >= 0 && a->command)
+		r = meta_add(&l->meta, "command", a->command, a->command_len);
+	buf_release(&key);
+	l->nodes_expected = a->nr_nodes;
+	if (a->start_ns && a->end_ns > a->start_ns)
+		l->wall_s = ((double)a->end_ns - (double)a->start_ns) / 1e9;
+	l->start_ns = a->start_ns ? a->start_ns : l->start_ns;
+	if (a->exit_status >= 0 && a->exit_status < 256)
+		l->exit_code = (int)a->exit_status;
+	if (a->end_ns)
+		l->state = LISTED_COMPLETE;
+	return r == -ENOMEM ? r : 0;
+}
+
+static int note_absent(struct listing_finding *f, const char *path, const struct attendance *a)
+{
+	struct buf words;
+	int r = 0;
+
+	for (enum absence i = 0; i < NR_ABSENCES && r >= 0; i++) {
+		buf_init(&words, 1 << 16);
+		buf_addf(&words, "%s: ", path);
+		if (attendance_words(a, i, &words))
+			r = texts_take(&f->l->note, &f->l->nr_notes, strdup((char *)words.data));
+		buf_release(&words);
+	}
+	return r;
+}
+
+static int take_nodes(struct listed *l, struct listed *node, char *const *name, size_t nr)
+{
+	_cleanup_(freep) char *nodes = run_directory_nodes(l->path);
+	int r = nodes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && r >= 0; i++) {
+		node[i] = (struct listed){.path = path_join(nodes, name[i]), .view = "rss"};
+		r = node[i].path ? listed_glance(&node[i]) : -ENOMEM;
+		if (r < 0 || node[i].state == LISTED_UNREADABLE)
+			continue;
+		if (l->nodes) {
+			listed_merge(l, &node[i]);
+			continue;
+		}
+		*l = (struct listed){.path = l->path,
+			.nodes = 1,
+			.state = node[i].state,
+			.bytes = node[i].bytes,
+			.start_ns = node[i].start_ns,
+			.wall_s = node[i].wall_s,
+			.cpu_s = node[i].cpu_s,
+			.memory_bytes = node[i].memory_bytes,
+			.view = node[i].view,
+			.processes = node[i].processes,
+			.exit_code = node[i].exit_code,
+			.signal = node[i].signal};
+		r = meta_add(&l->meta, "scheduler.job_id", meta_text(&node[i].meta, "scheduler.job_id"),
+			strlen(meta_text(&node[i].meta, "scheduler.job_id")));
+	}
+	return r;
+}
+
+static int judge_nodes(struct listing_finding *f, const char *path, const struct run_about *about,
+	const struct listed *node, size_t nr)
+{
+	_cleanup_(freep) struct attendance_seen *seen = calloc(nr + 1, sizeof(*seen));
+	struct attendance *a = NULL;
+	size_t nr_seen = 0;
+	int r = seen ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		if (node[i].path && node[i].state != LISTED_UNREADABLE)
+			seen[nr_seen++] = (struct attendance_seen){.host = meta_text(&node[i].meta, "host"),
+				.path = node[i].path,
+				.start_ns = node[i].start_ns,
+				.length_s = node[i].wall_s,
+				.complete = has_ending(&node[i]),
+				.writing = node[i].state == LISTED_WRITING};
+	if (r >= 0)
+		r = attendance_take(about, seen, nr_seen, &a);
+	if (r >= 0)
+		r = note_absent(f, path, a);
+	attendance_free(a);
+	return r;
+}
+
+/* By the beginnings and ends of its recordings, and run.json. */
+static int listed_run(struct listing_finding *f, struct listed *l)
+{
+	_cleanup_(freep) char *nodes = run_directory_nodes(l->path);
+	struct run_about *about = NULL;
+	struct listed *node = NULL;
+	char **name = NULL;
+	size_t nr = 0;
+	int r = nodes ? about_read(l->path, &about, NULL) : -ENOMEM;
+
+	if (r != -ENOMEM) {
+		r = recordings_in(nodes, &name, &nr);
+		node = calloc(nr + 1, sizeof(*node));
+		r = !node || r == -ENOMEM ? -ENOMEM : 0;
+	}
+	if (r >= 0)
+		r = take_nodes(l, node, name, nr);
+	if (r >= 0 && !l->nodes)
+		*l = (struct listed){.path = l->path,
+			.state = LISTED_UNFINISHED,
+			.wall_s = NAN,
+			.cpu_s = NAN,
+			.memory_bytes = NAN,
+			.view = "rss",
+			.processes = NAN,
+			.exit_code = -1,
+			.signal = -1};
+	l->run = true;
+	if (r >= 0 && about)
+		r = take_about(l, about);
+	if (r >= 0)
+		r = judge_nodes(f, l->path, about, node, nr);
+	for (size_t i = 0; node && i < nr; i++)
+		listed_release(&node[i]);
+	free(node);
+	texts_free(name, nr);
+	about_free(about);
+	return r;
+}
+
+static bool same_job(const struct listed *a, const struct listed *b)
+{
+	return !strcmp(meta_text(&a->meta, "scheduler.job_id"), meta_text(&b->meta, "scheduler.job_id")) &&
+		!strcmp(meta_text(&a->meta, "scheduler.kind"), meta_text(&b->meta, "scheduler.kind"));
+}
+
+/* One line for the recordings of a job; for those of none, too. */
+static void merge_jobs(struct listing *l)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->nr; i++) {
+		bool alone = l->item[i].run || l->item[i].state == LISTED_UNREADABLE;
+		size_t k = alone ? kept : 0;
+
+		while (k < kept &&
+			(l->item[k].run || l->item[k].state == LISTED_UNREADABLE ||
+				!same_job(&l->item[k], &l->item[i])))
+			k++;
+		if (k < kept) {
+			listed_merge(&l->item[k], &l->item[i]);
+			listed_release(&l->item[i]);
+			continue;
+		}
+		l->item[kept] = l->item[i];
+		l->item[kept].nodes += !alone;
+		kept++;
+	}
+	l->nr = kept;
+}
+
+/* Its recordings, and what is to be said of the run. */
+static int run_add(struct listing_finding *f, const char *path)
+{
+	_cleanup_(freep) char *nodes = run_directory_nodes(path);
+	struct listed whole = {0};
+	int r = nodes ? directory_add(f, nodes, 1) : -ENOMEM;
+
+	if (r < 0 || !(whole.path = strdup(path)))
+		return -ENOMEM;
+	r = listed_run(f, &whole);
+	listed_release(&whole);
+	return r;
+}
+
+static int operand_add(struct listing_finding *f, const char *path)
+{
+	struct stat st;
+	int r;
+
+	if (stat(path, &st) < 0)
+		r = -errno;
+	else if (S_ISDIR(st.st_mode))
+		r = is_run_directory(path) ? run_add(f, path) : directory_add(f, path, 0);
+	else
+		r = texts_take(&f->path, &f->nr, strdup(path));
+	if (r < 0)
+		buf_addf(f->reterr, "%s: %s", path, strerror(-r));
+	return r;
 }
 
 /* ---- filters ---- */
@@ -293,6 +544,14 @@ static bool is_failed(const struct listed *l)
 	return l->exit_code > 0 || l->signal >= 0;
 }
 
+static bool is_of_job(const struct listed *l, const char *job)
+{
+	const char *slash = strrchr(l->path, '/');
+
+	return !strcmp(meta_text(&l->meta, "scheduler.job_id"), job) ||
+		(l->run && !strcmp(slash ? slash + 1 : l->path, job));
+}
+
 /* 1: it is wanted, 0: it is not. */
 static int is_wanted(const struct listing_finding *f, const struct listed *l)
 {
@@ -305,7 +564,8 @@ static int is_wanted(const struct listing_finding *f, const struct listed *l)
 	if ((q->failed && !is_failed(l)) || (q->since_ns && l->start_ns < q->since_ns) ||
 		(q->until_ns && l->start_ns > q->until_ns) ||
 		(q->user && strcmp(meta_text(&l->meta, "user"), q->user)) ||
-		(q->host && strcmp(meta_text(&l->meta, "host"), q->host)))
+		(q->host && strcmp(meta_text(&l->meta, "host"), q->host)) ||
+		(q->job && !is_of_job(l, q->job)))
 		return 0;
 	for (size_t i = 0; i < q->nr_tags; i++)
 		if (!has_tag(l, q->tag[i]))
@@ -325,16 +585,24 @@ static int is_wanted(const struct listing_finding *f, const struct listed *l)
 
 /* ---- all of them ---- */
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int listed_fill(struct listing_finding *f, struct listed *l)
 {
-	int r = listed_glance(l);
+	bool run = is_directory(l->path);
+	int r = run ? listed_run(f, l) : listed_glance(l);
 
 	if (r < 0)
 		return r;
 	r = is_wanted(f, l);
 	if (r <= 0 || l->state == LISTED_UNREADABLE)
 		return r;
-	if (!f->q->glance &&
+	if (!f->q->glance && !run &&
 		(!has_ending(l) || isnan(l->memory_bytes) || isnan(l->cpu_s) || isnan(l->wall_s))) {
 		r = take_ticks(l);
 		if (r == -ENOMEM)
@@ -388,6 +656,8 @@ int listing_read(const char *const *path, size_t nr, const struct listing_query 
 		r = operand_add(&f, path[i]);
 	if (r >= 0)
 		r = listing_fill(&f);
+	if (r >= 0 && q->by_job)
+		merge_jobs(f.l);
 	texts_free(f.path, f.nr);
 	if (compiled)
 		regfree(&f.command);
@@ -405,8 +675,10 @@ struct listing *listing_free(struct listing *l)
 {
 	for (size_t i = 0; l && i < l->nr; i++)
 		listed_release(&l->item[i]);
-	if (l)
+	if (l) {
 		free(l->item);
+		texts_free(l->note, l->nr_notes);
+	}
 	free(l);
 	return NULL;
 }
@@ -448,15 +720,15 @@ static int compare(const void *a, const void *b, void *arg)
 	int c;
 
 	if (order->by == LISTED_BY_NAME) {
-		c = strcmp(x->path, y->path);
+		c = str_order(x->path, y->path);
 		return order->reverse ? -c : c;
 	}
 	if (isnan(p) || isnan(q))
-		return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : strcmp(x->path, y->path);
+		return isnan(p) != isnan(q) ? isnan(p) - isnan(q) : str_order(x->path, y->path);
 	c = (p < q) - (p > q);
 	if (order->reverse)
 		c = -c;
-	return c ? c : strcmp(x->path, y->path);
+	return c ? c : str_order(x->path, y->path);
 }
 
 void listing_sort(struct listing *l, enum listed_order by, bool reverse)

@@ -1,4 +1,5 @@
-/* Many recordings, a line each: what they were, how they ended, the few numbers that one sorts by. */
+/* Many recordings, a line each: what they were, how they ended, the few numbers that one sorts by. A run of
+ * many nodes (query/run_directory.h) is one line. */
 #ifndef QUERY_LISTING_H
 #define QUERY_LISTING_H
 
@@ -32,6 +33,9 @@ struct listed {
 	double processes;    /* ever seen */
 	int exit_code, signal; /* -1: not known, or there is none */
 	bool read;	       /* its ticks had to be read */
+	bool run;	       /* a directory of a run of many nodes */
+	size_t nodes; /* of a run, or of a job with by_job: recordings that it has; 0: this is a recording */
+	size_t nodes_expected; /* 0: not known */
 };
 
 enum listed_order {
@@ -51,6 +55,7 @@ extern const char *const listed_order_names[NR_LISTED_ORDERS + 1]; /* NULL at th
 
 struct listing_query {
 	bool recursive; /* directories below, links not followed */
+	bool by_job;	/* recordings of one batch job in one line */
 	bool glance; /* never read ticks: what a finished recording does not say at its end stays unknown */
 	/* Filters; those that need no ticks come first. NAN, NULL, 0: any. */
 	bool failed;		    /* ended otherwise than with 0 */
@@ -60,6 +65,7 @@ struct listing_query {
 	const char *const *tag;	    /* KEY=VALUE, or KEY: it has one */
 	size_t nr_tags;
 	const char *user, *host;
+	const char *job; /* the batch job's number, or the name of a run's directory */
 	const struct progress *progress;
 };
 
@@ -67,10 +73,13 @@ struct listing {
 	struct listed *item;
 	size_t nr, cap;
 	size_t left_out; /* by the filters */
+	char **note;	 /* of runs: which nodes are missing, late or ended early */
+	size_t nr_notes;
 };
 
-/* Paths are recordings or directories of them. A path that is not there is an error, with words in reterr;
- * what cannot be read is listed as such. -EINVAL: the expression is wrong. */
+/* Paths are recordings or directories of them; of the directory of a run its recordings are listed. A path
+ * that is not there is an error, with words in reterr; what cannot be read is listed as such. -EINVAL: the
+ * expression is wrong. */
 int listing_read(const char *const *path, size_t nr, const struct listing_query *q, struct listing **ret,
 	struct buf *reterr);
 struct listing *listing_free(struct listing *l);

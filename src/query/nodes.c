@@ -410,6 +410,7 @@ static int nodes_prepare(struct nodes *all, bool processes)
 	if ((processes && !all->processes) || (!all->alone && !all->summary->node))
 		return -ENOMEM;
 	all->summary->nr_nodes = all->alone ? 0 : nr;
+	all->summary->of_run = all->run->about;
 	return 0;
 }
 
@@ -422,6 +423,8 @@ int summary_read_with_courses(const struct run *run, struct summary **ret,
 
 	if (r >= 0 && !all.alone)
 		r = nodes_align(&all, reterr);
+	else if (r >= 0 && run->about)
+		r = run_align(run, &all.node, reterr);
 	if (r >= 0 && ret_courses)
 		r = courses_new(run, all.interval_ns, &all.courses);
 	if (r >= 0)
@@ -430,6 +433,8 @@ int summary_read_with_courses(const struct run *run, struct summary **ret,
 		buf_addf(reterr, "%s: %s", run->path[at], strerror(-r));
 	if (r >= 0 && !all.alone)
 		r = combine(&all);
+	if (r >= 0 && all.node)
+		r = summary_of_run(all.summary, run, all.node);
 	if (r >= 0 && ret_courses)
 		r = courses_finish(all.courses);
 	if (r >= 0 && ret_processes)

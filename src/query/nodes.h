@@ -2,6 +2,7 @@
 #ifndef QUERY_NODES_H
 #define QUERY_NODES_H
 
+#include "query/align.h"
 #include "query/summary.h"
 
 /* Everything of one recording but its groups; the account is at its end. */
@@ -30,6 +31,10 @@ void take_capacity(struct summary *s, const struct summary *whole);
 int summary_notes(struct summary *s, const struct ledger *a);
 /* The notes that must not be overlooked, before all others. */
 void summary_alarms(struct summary *s);
+
+/* What the directory of the run tells: command, exit status, nodes that are missing, late or ended early; and
+ * what was measured of the clocks, or is strange about them. `node` is what run_align() has found. */
+int summary_of_run(struct summary *s, const struct run *run, const struct run_node *node);
 
 /* A copy that lives as long as the summary; words about memory when there is none. */
 const char *summary_keep(struct summary *s, const char *text);

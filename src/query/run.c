@@ -1,12 +1,17 @@
 /* From operands to recordings.
  *
  * A file that the user named must be a recording. In a directory other files may lie about under our suffix
- * (a copy that broke off before its first byte): they are skipped, and the caller can say so. */
+ * (a copy that broke off before its first byte): they are skipped, and the caller can say so.
+ *
+ * A directory may be that of a run, hold one, or hold recordings. What belongs to several jobs is not added:
+ * the user is told which there are. */
 #include "query/run.h"
 
 #include "base/idmap.h"
 #include "base/owned.h"
 #include "query/align.h"
+#include "query/run_about.h"
+#include "query/run_directory.h"
 #include "store/store.h"
 
 #include <dirent.h>
@@ -89,6 +94,13 @@ static void add_why(struct buf *out, int error)
 		buf_addf(out, "cannot be opened: %s", strerror(-error));
 }
 
+static int skip_for(struct run *run, const char *path, const char *why)
+{
+	int r = texts_take(&run->skipped, &run->nr_skipped, strdup(path));
+
+	return r < 0 ? r : texts_take(&run->skipped_why, &run->nr_skipped_why, strdup(why));
+}
+
 static int skip(struct run *run, const char *path, int error)
 {
 	struct buf why;
@@ -96,9 +108,7 @@ static int skip(struct run *run, const char *path, int error)
 
 	buf_init(&why, 1024);
 	add_why(&why, error);
-	r = texts_take(&run->skipped, &run->nr_skipped, strdup(path));
-	if (r >= 0)
-		r = texts_take(&run->skipped_why, &run->nr_skipped_why, strdup((char *)why.data));
+	r = skip_for(run, path, (char *)why.data);
 	buf_release(&why);
 	return r;
 }
@@ -121,75 +131,289 @@ static void add_nothing(struct buf *out, const struct run *run, size_t first, co
 		buf_addf(out, "; and %zu more", nr - NAMED_MAX);
 }
 
-static int add_directory(struct run *run, struct run_files *files, const char *path, struct buf *reterr)
+/* Recordings of a directory that is not a run's own: they may be of several jobs. */
+struct flat_directory {
+	const char *path;
+	size_t from, to; /* of run->path */
+};
+
+struct run_opening {
+	struct run *run;
+	struct run_files files;
+	const char *job; /* NULL: any */
+	bool all;	 /* of whatever jobs */
+	struct flat_directory *flat;
+	size_t nr_flat;
+	struct buf *reterr;
+};
+
+static int add_recordings(struct run_opening *o, const char *path, char *const *name, size_t nr)
 {
-	struct dirent **entry = NULL;
-	size_t skipped = run->nr_skipped;
+	size_t skipped = o->run->nr_skipped;
 	bool found = false;
-	int n = scandir(path, &entry, is_recording, alphasort), r = n < 0 ? -errno : 0;
+	int r = 0;
 
-	for (int i = 0; i < n; i++) {
-		char *full = NULL;
+	for (size_t i = 0; i < nr && r >= 0; i++) {
+		_cleanup_(freep) char *full = NULL;
+		int error;
 
-		if (r >= 0 && asprintf(&full, "%s/%s", path, entry[i]->d_name) < 0) {
+		if (asprintf(&full, "%s/%s", path, name[i]) < 0) {
 			full = NULL;
-			r = -ENOMEM;
+			return -ENOMEM;
 		}
-		int error = r >= 0 ? recording_probe(full) : 0;
-
+		error = recording_probe(full);
 		if (error < 0) {
-			r = skip(run, full, error);
-		} else if (r >= 0) {
+			r = skip(o->run, full, error);
+		} else {
 			found = true;
-			r = take_file(run, files, full);
+			r = take_file(o->run, &o->files, full);
 		}
-		free(full);
-		free(entry[i]);
 	}
-	free(entry);
 	if (r >= 0 && !found) {
 		r = -ENOENT;
-		add_nothing(reterr, run, skipped, path);
-	} else if (r < 0) {
-		buf_addf(reterr, "%s: %s", path, strerror(-r));
+		add_nothing(o->reterr, o->run, skipped, path);
 	}
 	return r;
 }
 
-static int add_path(struct run *run, struct run_files *files, const char *path, struct buf *reterr)
+/* What is wrong with run.json is told with what else was left out. */
+static int add_about(struct run_opening *o, const char *path)
+{
+	struct buf why;
+	char *file = NULL;
+	int r;
+
+	about_free(o->run->about);
+	o->run->about = NULL;
+	buf_init(&why, 1024);
+	r = about_read(path, &o->run->about, &why);
+	if (r != -ENOMEM)
+		r = 0;
+	if (why.len && r >= 0 && asprintf(&file, "%s/" RUN_FILE, path) < 0)
+		r = -ENOMEM;
+	if (why.len && r >= 0)
+		r = skip_for(o->run, file, (char *)why.data);
+	free(file);
+	buf_release(&why);
+	return r;
+}
+
+static int add_run(struct run_opening *o, const char *path)
+{
+	_cleanup_(freep) char *nodes = run_directory_nodes(path);
+	char **name = NULL;
+	size_t nr = 0;
+	int r = nodes ? add_about(o, path) : -ENOMEM;
+
+	if (r >= 0)
+		r = recordings_in(nodes, &name, &nr);
+	if (r == -ENOENT) /* none began yet */
+		r = 0;
+	if (r >= 0)
+		r = add_recordings(o, nodes, name, nr);
+	else
+		buf_addf(o->reterr, "%s: %s", nodes ? nodes : path, strerror(-r));
+	texts_free(name, nr);
+	return r;
+}
+
+static int add_flat(struct run_opening *o, const char *path, char *const *name, size_t nr)
+{
+	struct flat_directory *flat = ARRAY_ADD(o->flat, o->nr_flat);
+	size_t from = o->run->nr;
+	int r = flat ? add_recordings(o, path, name, nr) : -ENOMEM;
+
+	if (r >= 0)
+		*flat = (struct flat_directory){path, from, o->run->nr};
+	return r;
+}
+
+static int add_runs_in(struct run_opening *o, const char *path)
+{
+	char **run = NULL;
+	size_t nr = 0;
+	int r = run_directories_in(path, &run, &nr);
+
+	for (size_t i = 0; i < nr && r >= 0; i++)
+		r = add_run(o, run[i]);
+	texts_free(run, nr);
+	return r;
+}
+
+static int add_directory(struct run_opening *o, const char *path)
+{
+	_cleanup_(freep) char *directory = NULL;
+	char **name = NULL;
+	size_t nr = 0;
+	int r = recordings_in(path, &name, &nr);
+
+	if (r < 0)
+		buf_addf(o->reterr, "%s: %s", path, strerror(-r));
+	if (r >= 0 && o->all && !is_run_directory(path)) {
+		size_t before = o->run->nr;
+
+		r = add_runs_in(o, path);
+		if (r >= 0 && (nr || o->run->nr == before))
+			r = add_flat(o, path, name, nr);
+		texts_free(name, nr);
+		return r;
+	}
+	if (r >= 0)
+		r = run_directory_find(path, o->job, nr, &directory, o->reterr);
+	if (r >= 0)
+		r = directory ? add_run(o, directory) : add_flat(o, path, name, nr);
+	texts_free(name, nr);
+	return r;
+}
+
+static int add_path(struct run_opening *o, const char *path)
 {
 	struct stat st;
 	int r = stat(path, &st) < 0 ? -errno : 0;
 
 	if (r >= 0 && S_ISDIR(st.st_mode))
-		return add_directory(run, files, path, reterr);
+		return add_directory(o, path);
 	/* A pipe or a device would block for ever. */
 	if (r >= 0)
 		r = S_ISREG(st.st_mode) ? recording_probe(path) : -EBADMSG;
 	if (r >= 0)
-		r = take_file(run, files, path);
+		r = take_file(o->run, &o->files, path);
 	if (r == -EBADMSG)
-		buf_addf(reterr, "%s is not a recording", path);
+		buf_addf(o->reterr, "%s is not a recording", path);
 	else if (r < 0)
-		buf_addf(reterr, "%s: %s", path, strerror(-r));
+		buf_addf(o->reterr, "%s: %s", path, strerror(-r));
 	return r;
 }
 
-int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
+/* ---- jobs ---- */
+
+static bool same_job(const struct run_node *a, const struct run_node *b)
 {
-	struct run *run = calloc(1, sizeof(*run));
-	struct run_files files = {0};
+	return !strcmp(a->job, b->job) && !strcmp(a->scheduler, b->scheduler);
+}
+
+/* The jobs of a directory, each once: what has none goes with any. */
+static int jobs_of(
+	const struct flat_directory *flat, const struct run_node *node, char ***ret, size_t *ret_nr)
+{
+	const struct run_node *last = NULL;
+	int r = 0;
+
+	for (size_t i = flat->from; i < flat->to && r >= 0; i++) {
+		bool known = !*node[i].job || (last && same_job(last, &node[i]));
+
+		for (size_t k = flat->from; k < i && !known; k++)
+			known = same_job(&node[k], &node[i]);
+		if (!known)
+			r = texts_take(ret, ret_nr, strdup(node[i].job));
+		last = *node[i].job ? &node[i] : last;
+	}
+	return r;
+}
+
+/* Keeps those of the job that was asked for; without one there may be only one. */
+static int judge_flat(
+	struct run_opening *o, const struct flat_directory *flat, const struct run_node *node, bool *drop)
+{
+	bool found = false;
+	char **job = NULL;
+	size_t nr = 0;
+	int r = 0;
+
+	for (size_t i = flat->from; o->job && i < flat->to; i++) {
+		drop[i] = strcmp(node[i].job, o->job) != 0;
+		found |= !drop[i];
+	}
+	if (o->job && found)
+		return 0;
+	if (o->job) {
+		buf_addf(o->reterr, "there is no job %s in %s", o->job, flat->path);
+		return -ENOENT;
+	}
+	r = jobs_of(flat, node, &job, &nr);
+	if (r >= 0 && nr > 1) {
+		add_jobs(o->reterr, flat->path, job, nr);
+		r = -ENOTUNIQ;
+	}
+	texts_free(job, nr);
+	return r;
+}
+
+/* What was found of the beginnings is of no use when some are dropped: the earliest may be among them. */
+static void drop_paths(struct run *run, const bool *drop)
+{
+	size_t kept = 0, nr = run->nr;
+
+	run_align_free(*run->aligned, nr);
+	*run->aligned = NULL;
+	for (size_t i = 0; i < nr; i++)
+		if (drop[i])
+			free(run->path[i]);
+		else
+			run->path[kept++] = run->path[i];
+	run->nr = kept;
+}
+
+static int judge_jobs(struct run_opening *o)
+{
+	_cleanup_(freep) bool *drop = calloc(o->run->nr + 1, sizeof(*drop));
+	struct run_node *node = NULL;
+	bool needed = false, dropped = false;
+	int r = drop ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < o->nr_flat; i++)
+		needed |= o->job || o->flat[i].to - o->flat[i].from > 1;
+	if (r < 0 || !needed)
+		return r;
+	r = run_align(o->run, &node, o->reterr);
+	for (size_t i = 0; i < o->nr_flat && r >= 0; i++)
+		r = judge_flat(o, &o->flat[i], node, drop);
+	run_align_free(node, o->run->nr);
+	for (size_t i = 0; i < o->run->nr; i++)
+		dropped |= drop[i];
+	if (r >= 0 && dropped)
+		drop_paths(o->run, drop);
+	return r;
+}
+
+static int open_paths(struct run_opening *o, const char *const *path, size_t nr, struct run **ret)
+{
+	struct run *run = o->run = calloc(1, sizeof(*run));
 	int r = run && (run->aligned = calloc(1, sizeof(*run->aligned))) ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < nr && r >= 0; i++)
-		r = add_path(run, &files, path[i], reterr);
-	files_release(&files);
+		r = add_path(o, path[i]);
+	if (r >= 0 && !o->all)
+		r = judge_jobs(o);
+	files_release(&o->files);
+	free(o->flat);
 	if (r < 0) {
 		run_close(run);
 		return r;
 	}
+	if (nr != 1)
+		run->about = about_free(run->about);
 	*ret = run;
 	return 0;
+}
+
+int run_open_job(const char *const *path, size_t nr, const char *job, struct run **ret, struct buf *reterr)
+{
+	struct run_opening o = {.job = job, .reterr = reterr};
+
+	return open_paths(&o, path, nr, ret);
+}
+
+int run_open_all(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
+{
+	struct run_opening o = {.all = true, .reterr = reterr};
+
+	return open_paths(&o, path, nr, ret);
+}
+
+int run_open(const char *const *path, size_t nr, struct run **ret, struct buf *reterr)
+{
+	return run_open_job(path, nr, NULL, ret, reterr);
 }
 
 struct run *run_close(struct run *r)
@@ -202,6 +426,7 @@ struct run *run_close(struct run *r)
 	if (r->aligned)
 		run_align_free(*r->aligned, r->nr);
 	free(r->aligned);
+	about_free(r->about);
 	free(r);
 	return NULL;
 }
@@ -263,12 +488,37 @@ static int look_for_newest(
 	return r;
 }
 
+/* Runs of many nodes count with the time at which their launcher last wrote. */
+static int look_for_runs(const char *directory, struct newest *ret)
+{
+	char **run = NULL;
+	size_t nr = 0;
+	int r = run_directories_in(directory, &run, &nr);
+
+	for (size_t i = 0; i < nr && r >= 0; i++) {
+		_cleanup_(freep) char *file = NULL;
+		struct stat st;
+
+		if (asprintf(&file, "%s/" RUN_FILE, run[i]) < 0) {
+			file = NULL;
+			r = -ENOMEM;
+		} else if (stat(file, &st) == 0 && run_has_recordings(run[i])) {
+			take_newer(ret, strdup(!strncmp(run[i], "./", 2) ? run[i] + 2 : run[i]), &st);
+		}
+	}
+	texts_free(run, nr);
+	return r == -ENOMEM ? r : 0;
+}
+
 int run_newest(const char *directory, char **ret_path, struct buf *reterr)
 {
 	struct newest good = {0}, bad = {0};
 	struct run refused = {0};
 	DIR *dir = opendir(directory);
 	int r = dir ? look_for_newest(dir, directory, &refused, &good, &bad) : -errno;
+
+	if (r >= 0)
+		r = look_for_runs(directory, &good);
 
 	if (r < 0) {
 		buf_addf(reterr, "%s: %s", strcmp(directory, ".") ? directory : "this directory",

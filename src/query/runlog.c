@@ -538,8 +538,10 @@ struct runlog_reading {
 static int take_meta(void *arg, enum store_type type, const struct pairs *pairs)
 {
 	struct runlog_reading *r = arg;
-	int e = type == STORE_META ? runlog_meta(r->log, pairs) : 0;
+	int e;
 
+	pairs = clock_pairs(r->walk->clock, pairs);
+	e = type == STORE_META ? runlog_meta(r->log, pairs) : 0;
 	if (e >= 0 && type == STORE_META && meta_merge(&r->walk->meta, pairs) == -ENOMEM)
 		e = -ENOMEM;
 	return e;

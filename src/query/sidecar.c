@@ -5,6 +5,7 @@
 #include "base/json_read.h"
 #include "base/owned.h"
 #include "base/str.h"
+#include "base/whole_file.h"
 #include "query/run.h"
 #include "store/crc32c.h"
 #include "store/glance.h"
@@ -114,11 +115,10 @@ void sidecar_sort(struct sidecar *s)
 		qsort(s->note, s->nr, sizeof(*s->note), by_time);
 }
 
-bool sidecar_is_of(const struct sidecar *s, const struct meta *meta)
+bool sidecar_is_of(const struct sidecar *s, const struct meta *meta, int64_t wall)
 {
-	int64_t wall = 0, monotonic = 0;
+	int64_t monotonic = 0;
 
-	meta_num(meta, "start_wall_ns", &wall);
 	meta_num(meta, "start_monotonic_ns", &monotonic);
 	return wall == s->start_wall_ns && monotonic == s->start_monotonic_ns &&
 		!strcmp(meta_text(meta, "host"), s->host);
@@ -385,49 +385,14 @@ static int read_text(struct sidecar *s, const char *text, size_t len)
 	return r < 0 ? r : (int64_t)s->nr == h.lines ? 0 : -EBADMSG;
 }
 
-static int read_file(const char *path, char **ret, size_t *ret_len)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = fd < 0 ? -errno : 0;
-	char *text = NULL;
-	struct stat st;
-	size_t at = 0;
-	ssize_t n = 1;
-
-	if (r >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-		r = -EINVAL;
-	if (r >= 0 && (size_t)st.st_size > SIDECAR_BYTES_MOST)
-		r = -EFBIG;
-	if (r >= 0 && !(text = malloc((size_t)st.st_size + 1)))
-		r = -ENOMEM;
-	while (r >= 0 && n > 0 && at < (size_t)st.st_size) {
-		n = read(fd, text + at, (size_t)st.st_size - at);
-		if (n < 0 && errno != EINTR)
-			r = -errno;
-		at += (size_t)MAX(n, (ssize_t)0);
-	}
-	if (fd >= 0)
-		close(fd);
-	if (r < 0) {
-		free(text);
-		return r;
-	}
-	*ret = text;
-	*ret_len = at;
-	return 0;
-}
-
 static void add_why(struct buf *why, int r)
 {
 	if (r == -EBADMSG)
 		buf_adds(why, "is damaged, or not made by tacho annotate");
 	else if (r == -EPROTO)
 		buf_adds(why, "is of a version that this tacho does not know");
-	else if (r == -EINVAL)
-		buf_adds(why, "is not a regular file");
-	else if (r == -EFBIG || r == -E2BIG)
-		buf_adds(why, "is too large");
 	else
-		buf_addf(why, "cannot be read: %s", strerror(-r));
+		file_read_why(why, r == -E2BIG ? -EFBIG : r);
 }
 
 int sidecar_read(const char *recording, struct sidecar **ret, struct buf *why)
@@ -435,7 +400,7 @@ int sidecar_read(const char *recording, struct sidecar **ret, struct buf *why)
 	_cleanup_(freep) char *path = sidecar_path(recording), *text = NULL;
 	struct sidecar *s = NULL;
 	size_t len = 0;
-	int r = path ? read_file(path, &text, &len) : -ENOMEM;
+	int r = path ? file_read(path, SIDECAR_BYTES_MOST, &text, &len) : -ENOMEM;
 
 	*ret = NULL;
 	if (r == -ENOENT || r == -ENOTDIR)
@@ -478,10 +443,13 @@ void sidecar_check(const char *recording, struct buf *why)
 {
 	struct sidecar *s = NULL;
 	struct meta meta = {0};
+	int64_t start = 0;
 
-	if (sidecar_read(recording, &s, why) >= 0 && s && sidecar_meta(recording, &meta, NULL) >= 0 &&
-		!sidecar_is_of(s, &meta))
-		buf_adds(why, "belongs to another recording");
+	if (sidecar_read(recording, &s, why) >= 0 && s && sidecar_meta(recording, &meta, NULL) >= 0) {
+		meta_num(&meta, "start_wall_ns", &start);
+		if (!sidecar_is_of(s, &meta, start))
+			buf_adds(why, "belongs to another recording");
+	}
 	meta_release(&meta);
 	sidecar_free(s);
 }

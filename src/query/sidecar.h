@@ -50,7 +50,8 @@ void sidecar_sort(struct sidecar *s);
 /* What there is: 0, and *ret is NULL when there is none. -EBADMSG and others: `why` says what is wrong with
  * it, as a half sentence ("is damaged"). */
 int sidecar_read(const char *recording, struct sidecar **ret, struct buf *why);
-bool sidecar_is_of(const struct sidecar *s, const struct meta *meta);
+/* `wall`: what the recording's own clock showed at its start. */
+bool sidecar_is_of(const struct sidecar *s, const struct meta *meta, int64_t wall);
 /* There is a file of its name that was not made here: it is not ours to replace or remove. */
 bool sidecar_is_foreign(const char *recording);
 /* Replaces the file at once, or leaves it as it was. -EEXIST: it is a foreign one. */

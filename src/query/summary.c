@@ -201,6 +201,7 @@ static void summary_release(struct summary *s)
 	facts_release(s->environment, s->nr_environment);
 	texts_free(s->note, s->nr_notes);
 	phases_free(s->phases);
+	attendance_free(s->attendance);
 	owned_free(&s->kept);
 	free(s->node);
 	free(s->group);

@@ -8,6 +8,8 @@
 #define QUERY_SUMMARY_H
 
 #include "base/owned.h"
+#include "query/attendance.h"
+#include "query/clock.h"
 #include "query/ledger.h"
 #include "query/phases.h"
 #include "query/process_table.h"
@@ -110,8 +112,9 @@ enum combine { /* several nodes to one */
 	COMBINE_MAX,
 	COMBINE_SAME,  /* one value if all agree */
 	COMBINE_HOSTS, /* sum over hosts: two recordings of one machine share its CPUs. All must be known */
-	COMBINE_DONE,  /* sum over hosts of what they did, as far as known: two recordings saw the same */
-	COMBINE_OWN,   /* computed for the whole run, not from the nodes' values */
+	COMBINE_DONE, /* sum over hosts of what they did, as far as known: two recordings saw the same, unless
+		       * they are of a run (of_run) and one began when the other had ended */
+	COMBINE_OWN,  /* computed for the whole run, not from the nodes' values */
 };
 
 struct summary_row {
@@ -259,8 +262,12 @@ struct summary {
 	struct summary_gpu *gpu; /* slices behind their device; of a group, those that it used */
 	size_t nr_gpus;
 	const char *gpus_why; /* when there are none; NULL: not asked for */
+	bool of_run; /* of the directory of a run: a second recording of a node came after the first */
 	struct summary *node; /* of several recordings: each of them; NULL when this is of one */
 	size_t nr_nodes;
+	struct clock_found clock; /* of a recording: what was measured of its clock */
+	struct attendance
+		*attendance;   /* of a run with run.json: who is missing, late, ended early; else NULL */
 	struct summary *group; /* in the order of the targets */
 	size_t nr_groups;
 	struct phases *phases; /* that the job told of; NULL: none */

@@ -389,7 +389,8 @@ static int take_record(struct walk *s, const struct store_record *record)
 /* Those of another recording are not looked at. By now it has said which it is. */
 static void check_notes(struct walk *s)
 {
-	if (s->notes && !s->next_note && !sidecar_is_of(s->notes, &s->meta))
+	if (s->notes && !s->next_note &&
+		!sidecar_is_of(s->notes, &s->meta, clock_own_start(s->clock, walk_start(s))))
 		s->notes = sidecar_free(s->notes);
 }
 
@@ -398,8 +399,10 @@ static int give_note(struct walk *s, const struct sidecar_note *n)
 	struct pair memory[2];
 	char numbers[8];
 	struct pairs p;
-	struct store_record record = {
-		.type = STORE_EVENT, .time_ns = n->time_ns, .kind = note_kind_name[n->kind], .pairs = &p};
+	struct store_record record = {.type = STORE_EVENT,
+		.time_ns = clock_time(s->clock, n->time_ns),
+		.kind = note_kind_name[n->kind],
+		.pairs = &p};
 	int r;
 
 	pairs_init(&p, memory, ARRAY_SIZE(memory), numbers, sizeof(numbers));
@@ -417,7 +420,7 @@ static int give_notes(struct walk *s, int64_t until_ns)
 
 	check_notes(s);
 	while (s->notes && r >= 0 && s->next_note < s->notes->nr &&
-		s->notes->note[s->next_note].time_ns <= until_ns)
+		clock_time(s->clock, s->notes->note[s->next_note].time_ns) <= until_ns)
 		r = give_note(s, &s->notes->note[s->next_note++]);
 	return r;
 }
@@ -435,6 +438,8 @@ static int read_on(struct walk *s)
 	int r;
 
 	while ((s->schema || s->plain) && (r = store_next(s->reader, &record)) != 0) {
+		if (r > 0)
+			clock_record(s->clock, &record);
 		if (r > 0 && s->notes)
 			r = notes_before(s, &record);
 		if (r >= 0)
@@ -479,8 +484,10 @@ static int read_ahead(struct walk *s, const char *path, const char *group)
 	if (r < 0)
 		return r;
 	while ((!ticked || !found) && (r = store_next(reader, &record)) > 0) {
-		const struct pair *groups = record.pairs ? pairs_find(record.pairs, "groups") : NULL;
+		const struct pair *groups;
 
+		clock_record(s->clock, &record);
+		groups = record.pairs ? pairs_find(record.pairs, "groups") : NULL;
 		ticked |= record.type == STORE_TICK;
 		s->has_groups |= record.type == STORE_INSTANCE &&
 			store_reader_schema(reader)->set[record.set].domain == DOMAIN_GROUP;
@@ -512,7 +519,7 @@ int walk_open_plain(const char *path, struct walk **ret)
 	s->plain = true;
 	s->process_set = s->gpu_process_set = -1;
 	/* What is wrong with them is said by commands (sidecar_check()): here they are as good as none. */
-	if (sidecar_read(path, &s->notes, NULL) == -ENOMEM) {
+	if (sidecar_read(path, &s->notes, NULL) == -ENOMEM || clock_open(path, &s->clock, NULL) < 0) {
 		walk_close(s);
 		return -ENOMEM;
 	}
@@ -567,6 +574,8 @@ int walk_seek(struct walk *s, int64_t time_ns)
 
 	if (time_ns == INT64_MAX)
 		r = store_segment(s->reader, time_ns, &time_ns);
+	else
+		time_ns = clock_time_back(s->clock, time_ns);
 	if (r > 0)
 		r = store_seek(s->reader, MAX(time_ns, -INT64_MAX + warm) - warm);
 	s->sought = r > 0;
@@ -579,6 +588,7 @@ struct walk *walk_close(struct walk *s)
 		return NULL;
 	free(s->path);
 	sidecar_free(s->notes);
+	clock_close(s->clock);
 	for (uint32_t i = 0; i < s->nr_sets; i++) {
 		for (uint32_t j = 0; j < s->set[i].cap; j++) {
 			free(s->set[i].instance[j].name);

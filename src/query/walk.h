@@ -9,6 +9,7 @@
 #define QUERY_WALK_H
 
 #include "base/buf.h"
+#include "query/clock.h"
 #include "query/counter_watch.h"
 #include "query/formulas.h"
 #include "query/groups.h"
@@ -54,6 +55,8 @@ struct walk_set {
 
 struct walk {
 	struct store_reader *reader;
+	struct node_clock
+		*clock; /* all that is given out is on the clock of the run; NULL: on the recording's own */
 	const struct schema *schema; /* NULL: why_young */
 	bool plain;		     /* walk_open_plain() */
 	struct meta meta;	     /* as far as known at the first tick; of a plain one as far as read */
@@ -144,7 +147,7 @@ static inline bool walk_row_moved(const struct walk_set *set, uint32_t row, uint
 bool walk_is_of(const struct walk *s, int set, enum domain domain);
 /* Its instances are processes, or processes on GPUs: each has a PID, and is in the groups of its process. */
 bool walk_is_of_processes(const struct walk *s, int set);
-int64_t walk_start(const struct walk *s);	  /* wall clock, ns; 0: not known */
+int64_t walk_start(const struct walk *s);	  /* wall clock of the run, ns; 0: not known */
 struct tick_view walk_view(const struct walk *s); /* of the tick it is at */
 /* It sees each record before those that were there already. */
 void walk_observe(struct walk *s, struct walk_observer *o);

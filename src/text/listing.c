@@ -23,6 +23,7 @@ enum {
 	MEMORY,
 	CORES,
 	PROCESSES,
+	NODES,
 	FILE_NAME,
 	HOST,
 	LABELS,
@@ -39,6 +40,7 @@ static const struct text_column column[] = {
 	[MEMORY]    = {.title = "MEMORY",   .gap = 1, .width = 9, .numbers = true, .look = LOOK_BYTES},
 	[CORES]     = {.title = "CORES",    .gap = 1, .width = 6, .numbers = true, .look = LOOK_CORES},
 	[PROCESSES] = {.title = "PROCS",    .gap = 1, .width = 6, .numbers = true, .look = LOOK_COUNT},
+	[NODES]     = {.title = "NODES",    .gap = 1, .width = 6, .numbers = true, .look = LOOK_COUNT},
 	[FILE_NAME] = {.title = "FILE",    .gap = 2, .keeps_end = true},
 	[HOST]      = {.title = "HOST",    .gap = 2, .most = HOST_MOST},
 	[LABELS]    = {.title = "LABELS",  .gap = 2, .most = LABELS_MOST},
@@ -58,6 +60,8 @@ static const struct text_column column[] = {
 	{.name = "memory_view"},
 	{.name = "processes", .whole = true},
 	{.name = "size_bytes", .whole = true},
+	{.name = "nodes", .whole = true, .only = OF_JSON},
+	{.name = "nodes_expected", .whole = true, .only = OF_JSON},
 	{.name = "host"},
 	{.name = "user"},
 	{.name = "name", .only = OF_JSON},
@@ -199,6 +203,7 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 	cell_number(w, l->memory_bytes);
 	cell_number(w, l->cores);
 	cell_number(w, l->processes);
+	cell_number(w, l->nodes || l->run ? (double)l->nodes : NAN);
 	cell_text(w, l->path, strlen(l->path));
 	put_shown(w, l, "host");
 	put_labels(w, l);
@@ -218,6 +223,8 @@ static void put_row(struct table_writer *w, const struct text_table *t, size_t i
 	cell_words(w, isnan(l->memory_bytes) ? NULL : l->view);
 	cell_number(w, l->processes);
 	cell_number(w, (double)l->bytes);
+	cell_number(w, l->nodes || l->run ? (double)l->nodes : NAN);
+	cell_number(w, l->nodes_expected ? (double)l->nodes_expected : NAN);
 	put_meta(w, l, "host");
 	put_meta(w, l, "user");
 	put_meta(w, l, "name");
@@ -243,6 +250,14 @@ static bool has_several_hosts(const struct listing_rows *rows, size_t nr)
 			return true;
 		first = *host ? host : first;
 	}
+	return false;
+}
+
+static bool has_runs(const struct listing_rows *rows, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (rows->item[i]->nodes || rows->item[i]->run)
+			return true;
 	return false;
 }
 
@@ -290,6 +305,8 @@ static void print_text(const struct text_table *t, struct text_column *own, stru
 	table_measure(&w);
 	if (!has_several_hosts(rows, t->nr_rows))
 		own[HOST].title = NULL;
+	if (!has_runs(rows, t->nr_rows))
+		own[NODES].title = NULL;
 	lay_out(&w, own);
 	table_heading(&w);
 	table_rows(&w);
@@ -316,6 +333,12 @@ static void write_json(const struct listing *l, const struct text_table *t, stru
 			json_end_object(&j);
 		}
 	json_end_array(&j);
+	if (l->nr_notes) {
+		json_array(&j, "notes");
+		for (size_t i = 0; i < l->nr_notes; i++)
+			json_name(&j, NULL, l->note[i]);
+		json_end_array(&j);
+	}
 	json_uint(&j, "left_out", l->left_out);
 	json_end_object(&j);
 	buf_addch(out, '\n');
@@ -350,4 +373,9 @@ void listing_write(const struct listing *l, const struct listing_page *page, str
 		print_text(&t, own, out);
 	if (page->style.form == FORM_TEXT && t.nr_rows < rows.nr)
 		buf_addf(out, "(%zu more)\n", rows.nr - t.nr_rows);
+	for (size_t i = 0; page->style.form == FORM_TEXT && i < l->nr_notes; i++) {
+		add_text(
+			out, l->note[i], strlen(l->note[i]), page->style.utf8 ? LETTERS_UTF8 : LETTERS_ASCII);
+		buf_addch(out, '\n');
+	}
 }

@@ -221,6 +221,44 @@ static void add_identity(struct json *j, const struct summary *s)
 	json_name(j, summary_text_row[TEXT_TARGET].name, s->text[TEXT_TARGET]);
 }
 
+static void add_clock(struct json *j, const struct clock_found *c)
+{
+	if (!c->measured)
+		return;
+	json_object(j, "clock");
+	json_num(j, "offset_s", c->offset_s);
+	json_num(j, "drift_ppm", c->drift_ppm);
+	json_num(j, "bound_s", c->bound_s);
+	json_end_object(j);
+}
+
+static void add_attendance(struct json *j, const struct attendance *a)
+{
+	static const char *const key[NR_ABSENCES] = {"missing", "late", "ended_early"},
+				 *const seconds[NR_ABSENCES] = {NULL, "after_s", "before_s"};
+
+	if (!a)
+		return;
+	json_object(j, "attendance");
+	json_uint(j, "expected", a->expected);
+	for (enum absence what = 0; what < NR_ABSENCES; what++) {
+		json_array(j, key[what]);
+		for (size_t i = 0; i < a->nr[what]; i++) {
+			const struct absent_node *n = &a->absent[what][i];
+
+			json_object(j, NULL);
+			json_name(j, "node", n->node);
+			if (seconds[what])
+				json_num(j, seconds[what], n->seconds);
+			if (n->why)
+				json_name(j, "why", *n->why ? n->why : NULL);
+			json_end_object(j);
+		}
+		json_end_array(j);
+	}
+	json_end_object(j);
+}
+
 static void add_summary(struct json *j, const char *key, const struct summary *s, size_t repetitions)
 {
 	json_object(j, key);
@@ -239,6 +277,8 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	add_groups(j, s);
 	json_phases(j, s->phases, repetitions);
 	json_bool(j, "complete", s->complete);
+	add_clock(j, &s->clock);
+	add_attendance(j, s->attendance);
 	json_uint(j, "lost_bytes", (uint64_t)MIN(s->lost_bytes, 1e18));
 	json_array(j, "notes");
 	for (size_t i = 0; i < s->nr_notes; i++)

@@ -2,7 +2,7 @@
  * counters and GPUs whose every value is known, and one of any length (long_recording.h).
  *
  *	query_tool FILE HOST [GPUS]
- *	query_tool long FILE SECONDS HZ PROCESSES [HOST]
+ *	query_tool long FILE SECONDS HZ PROCESSES [HOST [START_WALL_NS]]
  */
 #include "long_recording.h"
 #include "query_maker.h"
@@ -50,13 +50,15 @@ static void gpus(struct maker *m, int64_t i, uint32_t nr)
 static int write_long(int argc, char **argv)
 {
 	struct long_recording r = {.host = argc > 6 ? argv[6] : NULL};
-	uint64_t processes = 0;
+	uint64_t processes = 0, start = 0;
 	int e;
 
-	if (argc < 6 || !parse_u64(argv[3], &r.seconds) || !parse_decimal(argv[4], &r.hz) || !(r.hz > 0) ||
-		!parse_u64(argv[5], &processes) || !processes || processes > 100000)
+	if (argc < 6 || (argc > 7 && !parse_u64(argv[7], &start)) || !parse_u64(argv[3], &r.seconds) ||
+		!parse_decimal(argv[4], &r.hz) || !(r.hz > 0) || !parse_u64(argv[5], &processes) ||
+		!processes || processes > 100000)
 		return 2;
 	r.processes = (uint32_t)processes;
+	r.start_wall_ns = (int64_t)start;
 	e = long_recording_write(argv[2], &r);
 	if (e < 0)
 		fprintf(stderr, "%s: %s\n", argv[2], strerror(-e));

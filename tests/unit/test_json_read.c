@@ -47,6 +47,28 @@ static void test_leaves(void **state)
 	expect("\"\\ud83d x\"", "\"\xef\xbf\xbd x|");
 }
 
+static void expect_list(const char *text, const char *leaves)
+{
+	buf_release(&seen);
+	buf_init(&seen, 1 << 16);
+	assert_int_equal(json_read_list(text, strlen(text), take, NULL), leaves ? 0 : -EBADMSG);
+	if (leaves)
+		assert_string_equal((char *)seen.data, leaves);
+}
+
+static void test_items_of_lists(void **state)
+{
+	(void)state;
+	expect_list("[]", "");
+	expect_list(" [ 1, \"a\" ,[2] ] ", "0#1|1\"a|2[[2]|");
+	expect_list("[{\"x\":1,\"y\":{\"z\":\"b\"}},{\"x\":2}]", "0.x#1|0.y.z\"b|1.x#2|");
+	expect_list("[1,]", NULL);
+	expect_list("[1", NULL);
+	expect_list("{}", NULL);
+	expect_list("[] 1", NULL);
+	expect_list("", NULL);
+}
+
 static void test_what_is_no_json(void **state)
 {
 	static const char *const bad[] = {"", "{", "}", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "[1,]",
@@ -126,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leaves),
+		cmocka_unit_test(test_items_of_lists),
 		cmocka_unit_test(test_what_is_no_json),
 		cmocka_unit_test(test_what_we_write_is_read),
 		cmocka_unit_test(test_times),

@@ -1,0 +1,49 @@
+/* Reads small files: see whole_file.h. */
+#include "base/whole_file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* O_NONBLOCK: the open of a pipe without a writer would wait for one. */
+int file_read(const char *path, size_t most, char **ret, size_t *ret_len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r = fd < 0 ? -errno : 0;
+	char *text = NULL;
+	struct stat st;
+	size_t at = 0;
+	ssize_t n = 1;
+
+	if (r >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
+		r = -EINVAL;
+	if (r >= 0 && (uint64_t)st.st_size > most)
+		r = -EFBIG;
+	if (r >= 0 && !(text = malloc((size_t)st.st_size + 1)))
+		r = -ENOMEM;
+	while (r >= 0 && n && at < (size_t)st.st_size) {
+		n = read(fd, text + at, (size_t)st.st_size - at);
+		if (n < 0 && errno != EINTR)
+			r = -errno;
+		at += (size_t)MAX(n, (ssize_t)0);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (r < 0) {
+		free(text);
+		return r;
+	}
+	text[at] = 0;
+	*ret = text;
+	*ret_len = at;
+	return 0;
+}
+
+void file_read_why(struct buf *why, int error)
+{
+	if (error == -EINVAL)
+		buf_adds(why, "is not a regular file");
+	else if (error == -EFBIG)
+		buf_adds(why, "is too large");
+	else
+		buf_addf(why, "cannot be read: %s", strerror(-error));
+}

@@ -1,0 +1,12 @@
+/* Small files of others, read at once: never a pipe or a device, never more than asked for. */
+#ifndef BASE_WHOLE_FILE_H
+#define BASE_WHOLE_FILE_H
+
+#include "base/buf.h"
+
+/* The text, with a terminator behind it. -EINVAL: not a regular file; -EFBIG: more than `most` bytes;
+ * -ENOMEM; what open() and read() say. */
+int file_read(const char *path, size_t most, char **ret, size_t *ret_len);
+/* Of these errors half a sentence about the file: "is too large", "cannot be read: Permission denied". */
+void file_read_why(struct buf *why, int error);
+#endif
