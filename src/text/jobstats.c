@@ -1,0 +1,201 @@
+/* The line that jobstats (github.com/PrincetonUniversity/jobstats) puts into AdminComment of SLURM's
+ * accounting, and that reportseff, job_defense_shield and jobstats itself read from there:
+ *
+ *	{"nodes":{HOST:{"cpus","total_time","used_memory","total_memory",
+ *		"gpu_utilization":{N:…},"gpu_used_memory":{N:…},"gpu_total_memory":{N:…}}},"total_time","gpus"}
+ *
+ * Times are seconds (of CPUs for a node, of the clock for the run), memory is bytes, use of a GPU is percent of
+ * the time; N is the number of the GPU. Readers divide: what is to be divided by and is not known, or 0, leaves
+ * out both. */
+#include "text/jobstats.h"
+
+#include "base/gzip.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_MAX ((size_t)256 << 20)
+
+/* A host with its recordings: all that are of it. */
+struct host {
+	const char *name;
+	double cpu_s, cpus, memory, memory_total;
+};
+
+static double figure(const struct summary *s, enum figure_id id)
+{
+	return has_figure(s, id) ? s->figure[id].value : NAN;
+}
+
+static double granted(const struct summary *s, enum figure_id limit, enum figure_id machine)
+{
+	return has_figure(s, limit) ? s->figure[limit].value : figure(s, machine);
+}
+
+static const char *host_of(const struct summary *part)
+{
+	return part->host && *part->host ? part->host : "unknown";
+}
+
+/* In the order of the recordings. */
+static size_t hosts_of(const struct summary *s, struct host *host)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < MAX(s->nr_nodes, (size_t)1); i++) {
+		const struct summary *part = s->nr_nodes ? &s->node[i] : s;
+		size_t at = 0;
+
+		while (at < nr && strcmp(host[at].name, host_of(part)) != 0)
+			at++;
+		if (at == nr)
+			host[nr++] = (struct host){.name = host_of(part),
+				.cpus = granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
+				.memory_total = granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY)};
+		host[at].cpu_s += figure(part, FIG_CPU);
+		host[at].memory += figure(part, FIG_MEMORY);
+	}
+	return nr;
+}
+
+/* ---- GPUs ---- */
+
+static bool is_slice_of(const struct summary_gpu *slice, const struct summary_gpu *gpu)
+{
+	const char *parent = slice->text[GPU_TEXT_PARENT], *name = gpu->text[GPU_TEXT_INSTANCE];
+	const char *host = slice->text[GPU_TEXT_HOST], *own = gpu->text[GPU_TEXT_HOST];
+
+	return parent && name && !strcmp(parent, name) && !strcmp(host ? host : "", own ? own : "");
+}
+
+/* Of a GPU in slices those that are the job's count, not the whole. */
+static bool is_counted(const struct summary *s, const struct summary_gpu *gpu)
+{
+	if (!summary_gpu_is_of_job(gpu) || !(gpu->figure[GPU_FIG_MEMORY_TOTAL].value > 0) ||
+		gpu->figure[GPU_FIG_MEMORY_TOTAL].why)
+		return false;
+	for (size_t i = 0; i < s->nr_gpus; i++)
+		if (is_slice_of(&s->gpu[i], gpu) && summary_gpu_is_of_job(&s->gpu[i]))
+			return false;
+	return true;
+}
+
+static bool is_of_host(const struct summary *s, const struct summary_gpu *gpu, const char *host)
+{
+	const char *own = gpu->text[GPU_TEXT_HOST];
+
+	return !s->nr_nodes || (own && !strcmp(own, host));
+}
+
+/* The number by which the maker's tools call it; its name where another has the same, and of a slice. */
+static const char *gpu_key(
+	const struct summary *s, const struct summary_gpu *gpu, const char *host, char out[static 24])
+{
+	bool alone = gpu->index >= 0 && !gpu->text[GPU_TEXT_PARENT];
+
+	for (size_t i = 0; i < s->nr_gpus && alone; i++)
+		alone = &s->gpu[i] == gpu || s->gpu[i].index != gpu->index || s->gpu[i].text[GPU_TEXT_PARENT] ||
+			!is_of_host(s, &s->gpu[i], host);
+	if (!alone && gpu->text[GPU_TEXT_INSTANCE])
+		return gpu->text[GPU_TEXT_INSTANCE];
+	snprintf(out, 24, "%lld", (long long)gpu->index);
+	return out;
+}
+
+static double rounded(double seconds)
+{
+	return round(seconds * 1000) / 1000;
+}
+
+static void add_gpus(struct json *j, const struct summary *s, const char *host)
+{
+	static const struct {
+		const char *name;
+		enum gpu_figure_id id;
+		bool whole;
+	} row[] = {{"gpu_total_memory", GPU_FIG_MEMORY_TOTAL, true},
+		{"gpu_used_memory", GPU_FIG_MEMORY_PEAK, true},
+		{"gpu_utilization", GPU_FIG_UTIL_MEAN, false}};
+
+	for (size_t r = 0; r < ARRAY_SIZE(row); r++) {
+		bool open = false;
+
+		for (size_t i = 0; i < s->nr_gpus; i++) {
+			const struct figure *f = &s->gpu[i].figure[row[r].id];
+			char key[24];
+
+			if (!is_of_host(s, &s->gpu[i], host) || !is_counted(s, &s->gpu[i]) || f->why)
+				continue;
+			if (!open)
+				json_object(j, row[r].name);
+			open = true;
+			if (row[r].whole)
+				json_whole(j, gpu_key(s, &s->gpu[i], host, key), f->value);
+			else
+				json_num(j, gpu_key(s, &s->gpu[i], host, key), rounded(f->value));
+		}
+		if (open)
+			json_end_object(j);
+	}
+}
+
+/* ---- all of it ---- */
+
+static void add_host(struct json *j, const struct summary *s, const struct host *h)
+{
+	json_object(j, h->name);
+	if (h->cpus > 0 && !isnan(h->cpu_s)) {
+		json_whole(j, "cpus", ceil(h->cpus));
+		json_num(j, "total_time", rounded(h->cpu_s));
+	}
+	if (h->memory_total > 0 && !isnan(h->memory)) {
+		json_whole(j, "total_memory", h->memory_total);
+		json_whole(j, "used_memory", h->memory);
+	}
+	add_gpus(j, s, h->name);
+	json_end_object(j);
+}
+
+int jobstats_json(const struct summary *s, struct buf *out)
+{
+	_cleanup_(freep) struct host *host = calloc(MAX(s->nr_nodes, (size_t)1), sizeof(*host));
+	uint64_t gpus = 0;
+	struct json j;
+	size_t nr;
+
+	if (!host)
+		return -ENOMEM;
+	nr = hosts_of(s, host);
+	json_init(&j, out, false);
+	json_object(&j, NULL);
+	json_object(&j, "nodes");
+	for (size_t i = 0; i < nr; i++)
+		add_host(&j, s, &host[i]);
+	json_end_object(&j);
+	json_num(&j, "total_time", has_figure(s, FIG_WALL) ? rounded(s->figure[FIG_WALL].value) : 0);
+	for (size_t i = 0; i < s->nr_gpus; i++)
+		gpus += is_counted(s, &s->gpu[i]);
+	json_uint(&j, "gpus", gpus);
+	json_end_object(&j);
+	return out->err;
+}
+
+int jobstats_print(const struct summary *s, struct buf *out)
+{
+	struct buf json, packed;
+	int r;
+
+	buf_init(&json, JSON_MAX);
+	buf_init(&packed, JSON_MAX);
+	r = jobstats_json(s, &json);
+	gzip_add(&packed, json.data, json.len);
+	buf_adds(out, "JS1:");
+	base64_add(out, packed.data, packed.len);
+	buf_addch(out, '\n');
+	r = r < 0 ? r : packed.err < 0 ? packed.err : out->err;
+	buf_release(&json);
+	buf_release(&packed);
+	return r;
+}
