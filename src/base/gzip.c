@@ -51,8 +51,8 @@ static void put_symbol(struct bits *b, unsigned symbol)
 		put_code(b, 0xc0 + symbol - 280, 8);
 }
 
-/* Lengths and distances fall into ranges, which grow by one bit after every `each` of them. Returns the number
- * of the range; what lies within it is so many more bits. */
+/* Lengths and distances fall into ranges, which grow by one bit after every `each` of them. Returns the
+ * number of the range; what lies within it is so many more bits. */
 static unsigned range_of(unsigned value, unsigned each, unsigned *ret_more, unsigned *ret_bits)
 {
 	unsigned range = 0, first = 0, bits = 0;

@@ -387,6 +387,9 @@ static int show(const void *args, int argc, char **argv)
 
 	argc = take_metrics(a, argc, argv);
 
+	if (a->jobstats &&
+		(a->processes || a->stats || a->series.nr || a->follow || a->csv || a->range.phase))
+		usage(&cmd_show, "--jobstats is a line of its own: it goes with --json only");
 	if (a->processes + a->stats + (a->series.nr > 0) > 1)
 		usage(&cmd_show, "--stats, --processes and --series cannot be combined: give one of them");
 	if (a->by && !a->stats)
@@ -397,9 +400,6 @@ static int show(const void *args, int argc, char **argv)
 		usage(&cmd_show, "the summary is not a table: --csv needs --stats, --processes or --series");
 	if ((a->rate || a->pid || a->group || a->per == PER_INSTANCE) && !a->series.nr)
 		usage(&cmd_show, "--rate, --pid, --group and --per need --series");
-	if (a->jobstats &&
-		(a->processes || a->stats || a->series.nr || a->follow || a->csv || a->range.phase))
-		usage(&cmd_show, "--jobstats is a line of its own: it goes with --json only");
 	if (a->follow &&
 		(a->stats || a->processes || a->csv || a->pid || a->group || a->per == PER_INSTANCE ||
 			a->range.to))

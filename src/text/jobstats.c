@@ -4,9 +4,9 @@
  *	{"nodes":{HOST:{"cpus","total_time","used_memory","total_memory",
  *		"gpu_utilization":{N:…},"gpu_used_memory":{N:…},"gpu_total_memory":{N:…}}},"total_time","gpus"}
  *
- * Times are seconds (of CPUs for a node, of the clock for the run), memory is bytes, use of a GPU is percent of
- * the time; N is the number of the GPU. Readers divide: what is to be divided by and is not known, or 0, leaves
- * out both. */
+ * Times are seconds (of CPUs for a node, of the clock for the run), memory is bytes, use of a GPU is percent
+ *of the time; N is the number of the GPU. Readers divide: what is to be divided by and is not known, or 0,
+ *leaves out both. */
 #include "text/jobstats.h"
 
 #include "base/gzip.h"
@@ -96,8 +96,8 @@ static const char *gpu_key(
 	bool alone = gpu->index >= 0 && !gpu->text[GPU_TEXT_PARENT];
 
 	for (size_t i = 0; i < s->nr_gpus && alone; i++)
-		alone = &s->gpu[i] == gpu || s->gpu[i].index != gpu->index || s->gpu[i].text[GPU_TEXT_PARENT] ||
-			!is_of_host(s, &s->gpu[i], host);
+		alone = &s->gpu[i] == gpu || s->gpu[i].index != gpu->index ||
+			s->gpu[i].text[GPU_TEXT_PARENT] || !is_of_host(s, &s->gpu[i], host);
 	if (!alone && gpu->text[GPU_TEXT_INSTANCE])
 		return gpu->text[GPU_TEXT_INSTANCE];
 	snprintf(out, 24, "%lld", (long long)gpu->index);
