@@ -11,6 +11,7 @@
 
 #include "base/gzip.h"
 #include "base/json.h"
+#include "query/hosts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,9 +19,7 @@
 
 #define JSON_MAX ((size_t)256 << 20)
 
-/* A host with its recordings: all that are of it. */
-struct host {
-	const char *name;
+struct host_use { /* of a host, by all its recordings */
 	double cpu_s, cpus, memory, memory_total;
 };
 
@@ -34,30 +33,23 @@ static double granted(const struct summary *s, enum figure_id limit, enum figure
 	return has_figure(s, limit) ? s->figure[limit].value : figure(s, machine);
 }
 
-static const char *host_of(const struct summary *part)
+static const char *name_of(const struct host *host)
 {
-	return part->host && *part->host ? part->host : "unknown";
+	return *host->name ? host->name : "unknown";
 }
 
-/* In the order of the recordings. */
-static size_t hosts_of(const struct summary *s, struct host *host)
+static void gather(const struct summary *s, const struct hosts *hosts, struct host_use *of)
 {
-	size_t nr = 0;
+	for (size_t i = 0; i < hosts->nr; i++) {
+		const struct summary *part = hosts_part(s, hosts->host[i].first);
 
-	for (size_t i = 0; i < MAX(s->nr_nodes, (size_t)1); i++) {
-		const struct summary *part = s->nr_nodes ? &s->node[i] : s;
-		size_t at = 0;
-
-		while (at < nr && strcmp(host[at].name, host_of(part)) != 0)
-			at++;
-		if (at == nr)
-			host[nr++] = (struct host){.name = host_of(part),
-				.cpus = granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
-				.memory_total = granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY)};
-		host[at].cpu_s += figure(part, FIG_CPU);
-		host[at].memory += figure(part, FIG_MEMORY);
+		of[i] = (struct host_use){.cpus = granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
+			.memory_total = granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY)};
 	}
-	return nr;
+	for (size_t i = 0; i < hosts->nr_parts; i++) {
+		of[hosts->of[i]].cpu_s += figure(hosts_part(s, i), FIG_CPU);
+		of[hosts->of[i]].memory += figure(hosts_part(s, i), FIG_MEMORY);
+	}
 }
 
 /* ---- GPUs ---- */
@@ -143,36 +135,38 @@ static void add_gpus(struct json *j, const struct summary *s, const char *host)
 
 /* ---- all of it ---- */
 
-static void add_host(struct json *j, const struct summary *s, const struct host *h)
+static void add_host(
+	struct json *j, const struct summary *s, const struct host *host, const struct host_use *u)
 {
-	json_object(j, h->name);
-	if (h->cpus > 0 && !isnan(h->cpu_s)) {
-		json_whole(j, "cpus", ceil(h->cpus));
-		json_num(j, "total_time", rounded(h->cpu_s));
+	json_object(j, name_of(host));
+	if (u->cpus > 0 && !isnan(u->cpu_s)) {
+		json_whole(j, "cpus", ceil(u->cpus));
+		json_num(j, "total_time", rounded(u->cpu_s));
 	}
-	if (h->memory_total > 0 && !isnan(h->memory)) {
-		json_whole(j, "total_memory", h->memory_total);
-		json_whole(j, "used_memory", h->memory);
+	if (u->memory_total > 0 && !isnan(u->memory)) {
+		json_whole(j, "total_memory", u->memory_total);
+		json_whole(j, "used_memory", u->memory);
 	}
-	add_gpus(j, s, h->name);
+	add_gpus(j, s, host->name);
 	json_end_object(j);
 }
 
 int jobstats_json(const struct summary *s, struct buf *out)
 {
-	_cleanup_(freep) struct host *host = calloc(MAX(s->nr_nodes, (size_t)1), sizeof(*host));
+	_cleanup_(freep) struct host_use *usage = calloc(MAX(s->nr_nodes, (size_t)1), sizeof(*usage));
+	struct hosts hosts;
 	uint64_t gpus = 0;
 	struct json j;
-	size_t nr;
 
-	if (!host)
+	if (!usage || hosts_make(s, &hosts) < 0)
 		return -ENOMEM;
-	nr = hosts_of(s, host);
+	gather(s, &hosts, usage);
 	json_init(&j, out, false);
 	json_object(&j, NULL);
 	json_object(&j, "nodes");
-	for (size_t i = 0; i < nr; i++)
-		add_host(&j, s, &host[i]);
+	for (size_t i = 0; i < hosts.nr; i++)
+		add_host(&j, s, &hosts.host[i], &usage[i]);
+	hosts_release(&hosts);
 	json_end_object(&j);
 	json_num(&j, "total_time", has_figure(s, FIG_WALL) ? rounded(s->figure[FIG_WALL].value) : 0);
 	for (size_t i = 0; i < s->nr_gpus; i++)
