@@ -230,20 +230,43 @@ static void say_idle_node(struct look *l, struct node *n)
 	found_evidence(l, f, "limits.cpus", n->given, UNIT_COUNT);
 }
 
-static void look_idle_nodes(struct look *l, struct nodes_seen *s, double most)
+static void mark_idle(struct nodes_seen *s)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < s->nr; i++)
+		most = s->node[i].cores > most ? s->node[i].cores : most;
+	for (size_t i = 0; i < s->nr; i++)
+		s->node[i].idle = s->node[i].cores < NODE_IDLE * s->node[i].given &&
+			most >= NODE_BUSY * s->node[i].given;
+}
+
+size_t idle_nodes(const struct look *l)
+{
+	struct nodes_seen s = {0};
+	size_t nr = 0;
+
+	if (gather_nodes(l, &s) >= 0) {
+		mark_idle(&s);
+		for (size_t i = 0; i < s.nr; i++)
+			nr += s.node[i].idle;
+	}
+	free(s.node);
+	free(s.sorted);
+	return nr;
+}
+
+static void look_idle_nodes(struct look *l, struct nodes_seen *s)
 {
 	struct finding *f;
 	struct buf names;
 	size_t nr = 0;
 
 	buf_init(&names, 4096);
-	for (size_t i = 0; i < s->nr; i++) {
-		struct node *n = &s->node[i];
-
-		n->idle = n->cores < NODE_IDLE * n->given && most >= NODE_BUSY * n->given;
-		if (n->idle)
-			add_name(&names, n, nr++);
-	}
+	mark_idle(s);
+	for (size_t i = 0; i < s->nr; i++)
+		if (s->node[i].idle)
+			add_name(&names, &s->node[i], nr++);
 	for (size_t i = 0; nr <= NAMED && i < s->nr; i++)
 		if (s->node[i].idle)
 			say_idle_node(l, &s->node[i]);
@@ -487,14 +510,11 @@ static void look_phase_balance(struct look *l, const struct balance *b)
 static void look_all(struct look *l, struct nodes_seen *s)
 {
 	struct balance b;
-	double most = 0;
 
-	for (size_t i = 0; i < s->nr; i++) {
+	for (size_t i = 0; i < s->nr; i++)
 		gather_causes(l, &s->node[i]);
-		most = s->node[i].cores > most ? s->node[i].cores : most;
-	}
 	find_middles(s);
-	look_idle_nodes(l, s, most);
+	look_idle_nodes(l, s);
 	look_balance(l, s);
 	look_held_back(l, s);
 	look_memory_balance(l, s);

@@ -66,7 +66,22 @@ static int write_long(int argc, char **argv)
 
 /* ---- a node of a run of many ---- */
 
-enum node_value { SECONDS, CORES, UNTIL, MEMORY, CPUS, GIVEN, IN, OUT, GPUS, UTIL, MHZ, IO, NR_NODE_VALUES };
+enum node_value {
+	SECONDS,
+	CORES,
+	UNTIL,
+	MEMORY,
+	CPUS,
+	GIVEN,
+	IN,
+	OUT,
+	GPUS,
+	UTIL,
+	MHZ,
+	IO,
+	RANK,
+	NR_NODE_VALUES
+};
 
 static const struct {
 	const char *name;
@@ -83,7 +98,8 @@ static const struct {
 	[GPUS] = {"gpus", 0},
 	[UTIL] = {"util", 50}, /* percent */
 	[MHZ] = {"mhz", 3000},
-	[IO] = {"io", 0}, /* share of the time in which something waits for a disk */
+	[IO] = {"io", 0},      /* share of the time in which something waits for a disk */
+	[RANK] = {"rank", -1}, /* of a job in which each has a recording */
 };
 
 static bool node_values(int argc, char **argv, double *value)
@@ -126,14 +142,17 @@ static void node_tick(struct maker *m, const double *v, int64_t at)
 static int write_node(int argc, char **argv)
 {
 	double v[NR_NODE_VALUES];
-	char name[32], index[16], cpus[32], bytes[32];
+	char name[32], index[16], cpus[32], bytes[32], rank[32];
 	const char *meta[] = {"limits.cpus", cpus, "limits.machine_cpus", cpus, "limits.memory_bytes", bytes,
-		"limits.machine_memory_bytes", bytes, "scheduler", "slurm", "job", "4711", NULL};
+		"limits.machine_memory_bytes", bytes, "scheduler", "slurm", "job", "4711", NULL, rank, NULL};
 	struct maker m;
 
 	if (argc < 4 || !node_values(argc - 4, argv + 4, v))
 		return 2;
 	snprintf(cpus, sizeof(cpus), "%.0f", v[CPUS]);
+	snprintf(rank, sizeof(rank), "%.0f", v[RANK]);
+	if (v[RANK] >= 0)
+		meta[ARRAY_SIZE(meta) - 3] = "env.SLURM_PROCID";
 	snprintf(bytes, sizeof(bytes), "%lld", (long long)v[GIVEN] * MIB);
 	maker_open(&m, argv[2],
 		&(struct maker_options){.host = argv[3], .nr_cpus = (int64_t)v[CPUS], .meta = meta});
