@@ -22,8 +22,8 @@ enum evidence_id { /* rows of finding_query[] */
 	EV_PRESSURE_CPU,
 	EV_PRESSURE_MEMORY,
 	EV_PRESSURE_IO,
-	EV_CLOCK, /* of the CPUs */
-	EV_HEAT,  /* times a core was slowed down */
+	EV_CLOCK,      /* of the CPUs */
+	EV_HEAT,       /* times a core was slowed down */
 	EV_CG_PERIODS, /* from here on of each control group */
 	EV_CG_THROTTLED_PERIODS,
 	EV_CG_THROTTLED,

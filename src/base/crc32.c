@@ -1,5 +1,6 @@
 /* Eight bytes at a time through eight tables, which are made at the first call: the time that it takes is a
- * small part of what compressing takes. zlib has the same, but gzip and Parquet are to be there without it. */
+ * small part of what compressing takes. zlib has the same, but gzip and Parquet are to be there without it.
+ */
 #include "base/crc32.h"
 
 #include <endian.h>

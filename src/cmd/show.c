@@ -444,8 +444,8 @@ const struct cmd cmd_show = {
 		    "recorded with -m perf,flops.\n$ tacho show --series gpu.util --per instance --csv "
 		    "job.tacho\n    Each GPU separately.\n"
 		    "$ tacho show --follow job.tacho\n    What the job does right now, until it ends.\n"
-		    "$ sacctmgr -i update job where jobid=4711 set AdminComment=$(tacho show --jobstats "
-		    "runs/4711)\n    For seff-like tools.\n",
+		    "$ tacho show --jobstats runs/4711\n    The line that reportseff reads from SLURM's "
+		    "accounting.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.shared = range_opts,

@@ -24,7 +24,7 @@ struct line { /* a node or a rank */
 	double value[NR_BALANCE];
 };
 
-struct gathering {
+struct balance_making {
 	const struct summary *s;
 	struct hosts hosts;
 	struct line *line; /* as many as there are recordings or groups */
@@ -79,7 +79,7 @@ static void compare_lines(const struct line *line, size_t nr, unsigned column, s
 		ret->mean = total / (double)ret->nr;
 }
 
-static int add_row(struct gathering *g, size_t nr, const char *of, const char *name, const char *over)
+static int add_row(struct balance_making *g, size_t nr, const char *of, const char *name, const char *over)
 {
 	struct balance_row row = {.of = of, .name = name, .over = over}, *more;
 	bool any = false;
@@ -97,7 +97,7 @@ static int add_row(struct gathering *g, size_t nr, const char *of, const char *n
 	return 0;
 }
 
-static void clear_lines(struct gathering *g)
+static void clear_lines(struct balance_making *g)
 {
 	for (size_t i = 0; i < g->hosts.nr; i++) {
 		g->line[i].name = g->hosts.host[i].name;
@@ -109,7 +109,7 @@ static void clear_lines(struct gathering *g)
 /* ---- over nodes ---- */
 
 /* The mean of the job's GPUs on each host. */
-static void gather_gpus(struct gathering *g)
+static void gather_gpus(struct balance_making *g)
 {
 	for (size_t i = 0; i < g->hosts.nr; i++) {
 		const struct summary *part = hosts_part(g->s, g->hosts.host[i].first);
@@ -129,15 +129,15 @@ static void gather_gpus(struct gathering *g)
 	}
 }
 
-static int whole_run(struct gathering *g)
+static int whole_run(struct balance_making *g)
 {
 	clear_lines(g);
 	for (size_t i = 0; i < g->hosts.nr_parts; i++) {
 		const struct summary *part = hosts_part(g->s, i);
 		double *value = g->line[g->hosts.of[i]].value;
 
-		add(&value[BALANCE_CPU], figure(part, FIG_CPU));
-		add(&value[BALANCE_MEMORY], figure(part, FIG_MEMORY));
+		value[BALANCE_CPU] = g->hosts.host[g->hosts.of[i]].cpu_s;
+		value[BALANCE_MEMORY] = g->hosts.host[g->hosts.of[i]].memory_bytes;
 		add_most(&value[BALANCE_IN],
 			sum(figure(part, FIG_NET_RX_BYTES), figure(part, FIG_IB_RX_BYTES)));
 		add_most(&value[BALANCE_OUT],
@@ -155,7 +155,7 @@ static const struct phase *phase_by_key(const struct phases *p, const char *key)
 	return NULL;
 }
 
-static int one_phase(struct gathering *g, const struct phase *phase)
+static int one_phase(struct balance_making *g, const struct phase *phase)
 {
 	clear_lines(g);
 	for (size_t i = 0; i < g->hosts.nr_parts; i++) {
@@ -180,7 +180,7 @@ static bool is_rank(const struct summary *group)
 	return group->kind && !strcmp(group->kind, "rank");
 }
 
-static int one_group(struct gathering *g, const struct summary *group)
+static int one_group(struct balance_making *g, const struct summary *group)
 {
 	clear_lines(g);
 	for (size_t i = 0; i < g->hosts.nr_parts; i++) {
@@ -223,7 +223,7 @@ static void line_of(struct line *line, const char *name, const struct summary *s
 	line->value[BALANCE_MEMORY] = figure(s, FIG_MEMORY);
 }
 
-static int over_ranks(struct gathering *g)
+static int over_ranks(struct balance_making *g)
 {
 	size_t nr = 0;
 	bool grouped;
@@ -250,7 +250,7 @@ static int over_ranks(struct gathering *g)
 
 int balance_make(const struct summary *s, struct balance *ret)
 {
-	struct gathering g = {.s = s, .b = ret};
+	struct balance_making g = {.s = s, .b = ret};
 	int r;
 
 	*ret = (struct balance){0};

@@ -1,6 +1,7 @@
 /* Recordings sorted by host once, so that thousands take no longer than they must. */
 #include "query/hosts.h"
 
+#include <math.h>
 #include <string.h>
 
 struct named {
@@ -14,6 +15,12 @@ static int by_name(const void *a, const void *b)
 	int order = strcmp(x->name, y->name);
 
 	return order ? order : x->part < y->part ? -1 : x->part > y->part;
+}
+
+static void add_figure(double *to, const struct summary *s, enum figure_id id)
+{
+	if (has_figure(s, id))
+		*to = (isnan(*to) ? 0 : *to) + s->figure[id].value;
 }
 
 int hosts_make(const struct summary *s, struct hosts *ret)
@@ -41,11 +48,17 @@ int hosts_make(const struct summary *s, struct hosts *ret)
 		if (ret->of[i] == i) {
 			const char *name = hosts_part(s, i)->host;
 
-			ret->host[ret->nr] = (struct host){name ? name : "", i};
+			ret->host[ret->nr] = (struct host){name ? name : "", i, NAN, NAN};
 			ret->of[i] = ret->nr++;
 		} else {
 			ret->of[i] = ret->of[ret->of[i]];
 		}
+	}
+	for (size_t i = 0; i < nr; i++) {
+		struct host *host = &ret->host[ret->of[i]];
+
+		add_figure(&host->cpu_s, hosts_part(s, i), FIG_CPU);
+		add_figure(&host->memory_bytes, hosts_part(s, i), FIG_MEMORY);
 	}
 	return 0;
 }

@@ -7,6 +7,9 @@
 struct host {
 	const char *name; /* borrowed from the summary; "" when not known */
 	size_t first;	  /* its first recording */
+	/* What the job used and held there, by all its recordings; NAN: not known. Peaks of several are
+	 * added: they need not have been at once. */
+	double cpu_s, memory_bytes;
 };
 
 struct hosts {

@@ -19,10 +19,6 @@
 
 #define JSON_MAX ((size_t)256 << 20)
 
-struct host_use { /* of a host, by all its recordings */
-	double cpu_s, cpus, memory, memory_total;
-};
-
 static double figure(const struct summary *s, enum figure_id id)
 {
 	return has_figure(s, id) ? s->figure[id].value : NAN;
@@ -36,20 +32,6 @@ static double granted(const struct summary *s, enum figure_id limit, enum figure
 static const char *name_of(const struct host *host)
 {
 	return *host->name ? host->name : "unknown";
-}
-
-static void gather(const struct summary *s, const struct hosts *hosts, struct host_use *of)
-{
-	for (size_t i = 0; i < hosts->nr; i++) {
-		const struct summary *part = hosts_part(s, hosts->host[i].first);
-
-		of[i] = (struct host_use){.cpus = granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
-			.memory_total = granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY)};
-	}
-	for (size_t i = 0; i < hosts->nr_parts; i++) {
-		of[hosts->of[i]].cpu_s += figure(hosts_part(s, i), FIG_CPU);
-		of[hosts->of[i]].memory += figure(hosts_part(s, i), FIG_MEMORY);
-	}
 }
 
 /* ---- GPUs ---- */
@@ -135,17 +117,20 @@ static void add_gpus(struct json *j, const struct summary *s, const char *host)
 
 /* ---- all of it ---- */
 
-static void add_host(
-	struct json *j, const struct summary *s, const struct host *host, const struct host_use *u)
+static void add_host(struct json *j, const struct summary *s, const struct host *host)
 {
+	const struct summary *part = hosts_part(s, host->first);
+	double cpus = granted(part, FIG_LIMIT_CPUS, FIG_MACHINE_CPUS),
+	       memory = granted(part, FIG_LIMIT_MEMORY, FIG_MACHINE_MEMORY);
+
 	json_object(j, name_of(host));
-	if (u->cpus > 0 && !isnan(u->cpu_s)) {
-		json_whole(j, "cpus", ceil(u->cpus));
-		json_num(j, "total_time", rounded(u->cpu_s));
+	if (cpus > 0 && !isnan(host->cpu_s)) {
+		json_whole(j, "cpus", ceil(cpus));
+		json_num(j, "total_time", rounded(host->cpu_s));
 	}
-	if (u->memory_total > 0 && !isnan(u->memory)) {
-		json_whole(j, "total_memory", u->memory_total);
-		json_whole(j, "used_memory", u->memory);
+	if (memory > 0 && !isnan(host->memory_bytes)) {
+		json_whole(j, "total_memory", memory);
+		json_whole(j, "used_memory", host->memory_bytes);
 	}
 	add_gpus(j, s, host->name);
 	json_end_object(j);
@@ -153,19 +138,17 @@ static void add_host(
 
 int jobstats_json(const struct summary *s, struct buf *out)
 {
-	_cleanup_(freep) struct host_use *usage = calloc(MAX(s->nr_nodes, (size_t)1), sizeof(*usage));
 	struct hosts hosts;
 	uint64_t gpus = 0;
 	struct json j;
 
-	if (!usage || hosts_make(s, &hosts) < 0)
+	if (hosts_make(s, &hosts) < 0)
 		return -ENOMEM;
-	gather(s, &hosts, usage);
 	json_init(&j, out, false);
 	json_object(&j, NULL);
 	json_object(&j, "nodes");
 	for (size_t i = 0; i < hosts.nr; i++)
-		add_host(&j, s, &hosts.host[i], &usage[i]);
+		add_host(&j, s, &hosts.host[i]);
 	hosts_release(&hosts);
 	json_end_object(&j);
 	json_num(&j, "total_time", has_figure(s, FIG_WALL) ? rounded(s->figure[FIG_WALL].value) : 0);

@@ -544,7 +544,8 @@ static void print_block(const struct page *p, const char *name)
 		{"", source_line}, {"memory", memory_line}, {"", memory_allowed_line},
 		{"membw", bandwidth_line}, {"counters", NULL}, {"gpu", NULL}, {"io", io_line},
 		{"net", net_line}, {"ib", ib_line}, {"disk", disk_line}, {"energy", energy_line},
-		{"groups", NULL}, {"tree", tree_line}, {"balance", spread_line}, {"cost", cost_line}, {"kept in", path_line}};
+		{"groups", NULL}, {"tree", tree_line}, {"balance", spread_line}, {"cost", cost_line},
+		{"kept in", path_line}};
 	struct buf line[NR];
 
 	print_head(p, name);
