@@ -26,7 +26,8 @@
 #define TIME_ROOM 0.25
 
 struct needs {
-	size_t hosts, tasks; /* tasks 0: not known */
+	size_t hosts, tasks; /* that worked; tasks 0: not known */
+	size_t idle;	     /* hosts that did not */
 	double cores;	     /* of a node, whole */
 	double cores_all;    /* of the run */
 	double cores_seen;
@@ -118,12 +119,29 @@ static double memory_needed(const struct needs *n)
 	return round_memory(bytes);
 }
 
+static size_t ranks_of(const struct summary *run)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < run->nr_groups; i++)
+		nr += run->group[i].kind && !strcmp(run->group[i].kind, "rank");
+	return nr;
+}
+
+/* A recorder that looks on from a step of its own has the variables of that one, not of the job. */
+static bool is_of_own_step(const struct summary *s)
+{
+	return s->mode && strcmp(s->mode, "run") != 0 && fact_of(s, "SLURM_STEP_ID");
+}
+
 static size_t tasks_of(const struct summary *s)
 {
 	static const char *const variable[] = {
 		"SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
 	uint64_t value;
 
+	if (is_of_own_step(s))
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(variable); i++) {
 		const char *text = fact_of(s, variable[i]);
 
@@ -131,6 +149,21 @@ static size_t tasks_of(const struct summary *s)
 			return (size_t)value;
 	}
 	return 0;
+}
+
+/* Nodes that did nothing are not asked for again, nor their tasks where each had as many. */
+static void leave_out_idle(const struct look *l, struct needs *n)
+{
+	size_t per_node = n->tasks % n->hosts ? 0 : n->tasks / n->hosts;
+
+	n->idle = idle_nodes(l);
+	if (!n->idle || n->idle >= n->hosts) {
+		n->idle = 0;
+		return;
+	}
+	n->hosts -= n->idle;
+	if (per_node)
+		n->tasks = per_node * n->hosts;
 }
 
 static struct gpu_count gpus_of_node(const struct look *l)
@@ -152,12 +185,16 @@ static bool needs_of(const struct look *l, struct needs *ret)
 	const struct summary *first = part_of(l, 0);
 	double time = figure_of(l->run, FIG_WALL) * (1 + TIME_ROOM);
 
-	*ret = (struct needs){.cores_seen = NAN, .memory_seen = NAN, .time_s = NAN, .tasks = tasks_of(first)};
+	*ret = (struct needs){
+		.cores_seen = NAN, .memory_seen = NAN, .time_s = NAN, .tasks = ranks_of(l->run)};
+	if (!ret->tasks)
+		ret->tasks = tasks_of(first);
 	ret->oom = found_has(l, "oom");
 	ret->cores_kept = cores_not_shown(l);
 	for (size_t i = 0; i < nr_parts(l); i++)
 		if (is_first_of_host(l->run, i))
 			add_host(l, i, ret);
+	leave_out_idle(l, ret);
 	ret->cores = ret->cores_kept ? MAX(whole_up(ret->cores_seen), 1) : cores_to_ask(ret->cores_seen);
 	ret->memory = memory_needed(ret);
 	if (!ret->oom && first->mode && !strcmp(first->mode, "run"))
@@ -319,6 +356,8 @@ static char *headroom_of(const struct look *l, const struct needs *n)
 		buf_adds(&out,
 			n->oom ? " Time: not known, since the run was killed before its end."
 			       : " Time: not known, since the run was not seen from its start to its end.");
+	if (n->idle)
+		buf_addf(&out, " Nodes: %zu of %zu worked.", n->hosts, n->hosts + n->idle);
 	if (n->hosts > 1)
 		buf_addf(&out, " All for one node: the one of %zu that needed most.", n->hosts);
 	if (n->gpus.given && !gpus_used(n))

@@ -50,6 +50,8 @@ struct panel {
 	bool filled;   /* areas down to the axis, each before the one above it */
 	bool combined; /* of several nodes: another chart of all together, total or average by the fold, and
 			* one that compares the nodes */
+	uint8_t heat;  /* of several nodes: a heat map, a row for each node. The sum of so many metrics from
+			* the first on; 0: none */
 	bool when_any; /* curves that are zero all along are left out, and so is the panel without any: what
 			* should not happen, and mostly does not */
 	const char *without;		 /* name of an instance that is no row of its own */
@@ -140,7 +142,8 @@ struct chart_source {
 
 /* The charts of a story, in the order of the panels; those without values are left out. With several nodes a
  * panel gives one for each node (id "cpu-HOST"; of many nodes, for those that differ most) and, where it says
- * so, a combined one (id "cpu") and one that compares the nodes (id "cpu-by-node"). */
+ * so, a combined one (id "cpu") and one that compares the nodes (id "cpu-by-node") and a heat map of all (id
+ * "cpu-nodes"). */
 struct charts {
 	struct chart *item;
 	const struct analysis_panel **panel; /* of each */

@@ -9,7 +9,7 @@
 enum chart_form {
 	CHART_LINES,
 	CHART_STACKED,	/* areas upon one another, in the order given from below */
-	CHART_HEAT,	/* one row of colour for each curve, first at the bottom: values of 0..1 */
+	CHART_HEAT,	/* one row of colour for each curve, first at the bottom: values of 0..y_most */
 	CHART_TIMELINE, /* one bar for each span, thickness by its curve */
 };
 

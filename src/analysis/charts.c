@@ -14,8 +14,9 @@
 
 /* Nodes with charts of their own. */
 #define NODES_SHOWN 16
-#define STRETCH 8 /* an axis is stretched to a limit that is at most so many times what was reached */
-#define TOLD 3	  /* curves whose numbers stand in the subtitle */
+#define STRETCH 8      /* an axis is stretched to a limit that is at most so many times what was reached */
+#define HEAT_STRETCH 4 /* the colours of a heat map likewise */
+#define TOLD 3	       /* curves whose numbers stand in the subtitle */
 
 /* ---- memory ---- */
 
@@ -84,7 +85,7 @@ static double highest(const struct draft *d)
 	return top < 0 ? NAN : d->curve[top].most;
 }
 
-static const char *value_shown(char out[static UNITS_SIZE], const struct draft *d, double value)
+const char *chart_value(char out[static UNITS_SIZE], const struct draft *d, double value)
 {
 	return format_value(out, value, d->chart.unit, d->chart.per_second);
 }
@@ -93,11 +94,11 @@ static const char *value_shown(char out[static UNITS_SIZE], const struct draft *
  * to tell how much it was, show more. */
 static void add_drawn(struct buf *out, const struct draft *d, const struct charts_sum *sum)
 {
-	const char *seen = value_shown(SHOWN, d, sum->drawn);
+	const char *seen = chart_value(SHOWN, d, sum->drawn);
 
 	if (sum->most != 0 && !isnan(sum->most_at_s))
 		add_when(d->s->summary->phases, sum->most_at_s, d->s->to_s - d->s->from_s, out);
-	if (!isnan(sum->drawn) && strcmp(value_shown(SHOWN, d, sum->most), seen) != 0)
+	if (!isnan(sum->drawn) && strcmp(chart_value(SHOWN, d, sum->most), seen) != 0)
 		buf_addf(out, sum->drawn < sum->most ? " (the curve shows %s)" : " (single samples up to %s)",
 			seen);
 }
@@ -105,7 +106,7 @@ static void add_drawn(struct buf *out, const struct draft *d, const struct chart
 static void add_sum(struct buf *out, const struct draft *d, const char *name, struct charts_sum sum)
 {
 	buf_addf(out, "%s%smean %s, max %s", name ? name : "", name ? ": " : "",
-		value_shown(SHOWN, d, sum.mean), value_shown(SHOWN, d, sum.most));
+		chart_value(SHOWN, d, sum.mean), chart_value(SHOWN, d, sum.most));
 	add_drawn(out, d, &sum);
 }
 
@@ -114,7 +115,7 @@ static int peak_curve(const struct draft *d)
 {
 	unsigned at = d->p->row->peak;
 
-	for (size_t i = 0; at && d->of != DRAFT_BY_NODE && i < d->nr; i++)
+	for (size_t i = 0; at && d->of != DRAFT_BY_NODE && d->of != DRAFT_NODE_HEAT && i < d->nr; i++)
 		if (d->nr == 1 || (d->p->row->shape == PANEL_LINES && d->curve[i].color == at - 1))
 			return (int)i;
 	return -1;
@@ -129,7 +130,7 @@ static void add_highest(struct buf *out, const struct draft *d)
 	if (top < 0)
 		return;
 	sum = sum_of_curve(d, (size_t)top);
-	buf_addf(out, "highest %s: %s", value_shown(SHOWN, d, sum.most), d->curve[top].name);
+	buf_addf(out, "highest %s: %s", chart_value(SHOWN, d, sum.most), d->curve[top].name);
 	add_drawn(out, d, &sum);
 }
 
@@ -139,8 +140,9 @@ static const struct summary *memory_part(const struct draft *d)
 	const char *metric = d->p->row->metric[0];
 	enum panel_shape shape = d->p->row->shape;
 
-	if (d->of == DRAFT_BY_NODE || !metric || strncmp(metric, "proc.mem.", 9) != 0 ||
-		shape == PANEL_GROUPS || shape == PANEL_PROCESSES_LINES)
+	if (d->of == DRAFT_BY_NODE || d->of == DRAFT_NODE_HEAT || !metric ||
+		strncmp(metric, "proc.mem.", 9) != 0 || shape == PANEL_GROUPS ||
+		shape == PANEL_PROCESSES_LINES)
 		return NULL;
 	return d->of == DRAFT_NODE && d->s->summary->nr_nodes ? &d->s->summary->node[d->node] : d->s->summary;
 }
@@ -159,7 +161,9 @@ static void set_subtitle(struct draft *d)
 	int peak = peak_curve(d);
 	struct buf text;
 
-	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT)
+	if (d->of == DRAFT_NODE_HEAT)
+		node_heat_subtitle(d);
+	if (shape == PANEL_TIMELINE || shape == PANEL_HEAT || d->of == DRAFT_NODE_HEAT)
 		return;
 	buf_init(&text, 4096);
 	if (d->chart.form == CHART_STACKED) {
@@ -179,7 +183,7 @@ static void set_subtitle(struct draft *d)
 	}
 	if (is_peak_between(d))
 		buf_addf(&text, "; one process had %s, between samples",
-			value_shown(SHOWN, d, memory_part(d)->figure[FIG_MEMORY].value));
+			chart_value(SHOWN, d, memory_part(d)->figure[FIG_MEMORY].value));
 	d->chart.subtitle = charts_text(d->m, &text);
 }
 
@@ -200,7 +204,7 @@ static void set_peak(struct draft *d)
 		return;
 	*note = (struct chart_note){sum.most_at_s, sum.most,
 		owned_printf(d->m, "%s %s", is_peak_between(d) ? "highest sample" : "peak",
-			value_shown(SHOWN, d, sum.most))};
+			chart_value(SHOWN, d, sum.most))};
 	d->chart.note = note;
 	d->chart.nr_notes = 1;
 }
@@ -252,7 +256,7 @@ static void set_levels(struct draft *d)
 			continue;
 		level[d->chart.nr_levels++] = (struct chart_level){.value = value,
 			.label = owned_printf(d->m, "%s: %s%s%s", row->level_label[i],
-				value_shown(SHOWN, d, value), counted ? " " : "",
+				chart_value(SHOWN, d, value), counted ? " " : "",
 				counted ? row->quantity : ""),
 			.stretch = value <= most * STRETCH};
 	}
@@ -296,6 +300,8 @@ static void set_id(struct draft *d)
 	from = text.len;
 	if (d->of == DRAFT_BY_NODE) {
 		buf_adds(&text, "by-node");
+	} else if (d->of == DRAFT_NODE_HEAT) {
+		buf_adds(&text, "nodes");
 	} else {
 		add_host(&text, d->s, d->node);
 		id_from((char *)text.data + from);
@@ -316,6 +322,13 @@ static void add_compared(struct buf *out, const struct draft *d)
 	buf_adds(out, "node by node");
 }
 
+static void add_rows(struct buf *out, const struct draft *d)
+{
+	for (unsigned k = 0; d->p->row->heat > 1 && k < d->p->row->heat; k++)
+		buf_addf(out, "%s%s", k ? " and " : "", d->p->row->label[k]);
+	buf_addf(out, "%severy node over time", d->p->row->heat > 1 ? ", " : "");
+}
+
 static void set_title(struct draft *d, enum metric_fold fold)
 {
 	static const char *const how[NR_FOLDS] = {[FOLD_SUM] = "total",
@@ -333,6 +346,8 @@ static void set_title(struct draft *d, enum metric_fold fold)
 		add_host(&text, d->s, d->node);
 	else if (d->of == DRAFT_BY_NODE)
 		add_compared(&text, d);
+	else if (d->of == DRAFT_NODE_HEAT)
+		add_rows(&text, d);
 	else
 		buf_addf(&text, "%s of %zu nodes", how[d->p->row->share ? FOLD_MEAN : fold], d->s->nr_nodes);
 	d->chart.title = charts_text(d->m, &text);
@@ -378,6 +393,8 @@ static enum chart_form form_of(const struct draft *d)
 {
 	if (d->of == DRAFT_BY_NODE)
 		return CHART_LINES;
+	if (d->of == DRAFT_NODE_HEAT)
+		return CHART_HEAT;
 	switch (d->p->row->shape) {
 	case PANEL_STACKED:
 	case PANEL_GROUPS_STACKED:
@@ -411,13 +428,25 @@ static void set_unit(struct draft *d, const struct curves_column *column)
 	d->chart.quantity = d->p->row->quantity;
 }
 
+/* What a full colour stands for. */
+static double heat_scale(const struct draft *d)
+{
+	double most = heat_most(d), given = level_value(d, d->p->level[0]);
+
+	if (d->chart.unit == UNIT_RATIO)
+		return 1;
+	return given >= most && given <= most * HEAT_STRETCH ? given : most > 0 ? most : 1;
+}
+
 /* Shares that come near the whole are shown against it. */
 static void set_scale(struct draft *d)
 {
 	double most = highest(d);
 
 	d->chart.y_most = NAN;
-	if (d->chart.form == CHART_HEAT ||
+	if (d->of == DRAFT_NODE_HEAT)
+		d->chart.y_most = heat_scale(d);
+	else if (d->chart.form == CHART_HEAT ||
 		(d->chart.unit == UNIT_RATIO && d->chart.form == CHART_LINES && most >= 0.25 &&
 			most <= 1.001))
 		d->chart.y_most = 1;
@@ -499,6 +528,8 @@ static int panel_charts(struct charts *f, const struct analysis *s, const struct
 		r = charts_add(f, s, p, DRAFT_ALL, 0, &bands[nr]);
 		if (r >= 0 && nr > 1)
 			r = charts_add(f, s, p, DRAFT_BY_NODE, 0, &bands[nr]);
+		if (r >= 0 && p->row->heat && s->nr_nodes >= HEAT_NODES)
+			r = charts_add(f, s, p, DRAFT_NODE_HEAT, 0, &bands[nr]);
 	}
 	for (size_t i = 0; i < nr && r >= 0; i++)
 		r = charts_add(f, s, p, DRAFT_NODE, node[i], &bands[i]);
@@ -507,7 +538,7 @@ static int panel_charts(struct charts *f, const struct analysis *s, const struct
 
 static int charts_room(struct charts *f, const struct analysis *s)
 {
-	size_t most = s->nr_panels * (MIN(s->nr_nodes, (size_t)NODES_SHOWN) + 2) + 1;
+	size_t most = s->nr_panels * (MIN(s->nr_nodes, (size_t)NODES_SHOWN) + 3) + 1;
 
 	f->item = calloc(most, sizeof(*f->item));
 	f->panel = calloc(most, sizeof(*f->panel));

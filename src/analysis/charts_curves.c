@@ -42,7 +42,7 @@ static bool is_drawn(const struct draft *d, const struct curves_line *line)
 
 /* ---- names ---- */
 
-static const char *line_label(struct owned *m, const struct curves_line *line, const char *more)
+const char *line_label(struct owned *m, const struct curves_line *line, const char *more)
 {
 	struct buf text;
 
@@ -165,8 +165,7 @@ static void fold_point(float *to, float *weight, float value, enum metric_fold f
 	*weight += 1;
 }
 
-/* Several lines of one recording as one: a line like any other, but for the names. */
-static const struct curves_line *fold_lines(
+const struct curves_line *fold_lines(
 	struct draft *d, const struct curves_line *const *line, size_t nr, enum metric_fold fold)
 {
 	const struct curves_node *node = &d->s->curves->node[line[0]->node];
@@ -498,7 +497,7 @@ static void curves_nodes(struct draft *d)
 /* No fewer than there will be. */
 static size_t count_most(const struct draft *d)
 {
-	size_t most = PANEL_METRICS + NODES_NAMED + 1;
+	size_t most = PANEL_METRICS + NODES_NAMED + (d->of == DRAFT_NODE_HEAT ? NODE_ROWS : 0) + 1;
 
 	for (unsigned k = 0; k < PANEL_METRICS; k++) {
 		size_t nr;
@@ -520,6 +519,8 @@ int draft_curves(struct draft *d)
 		return -ENOMEM;
 	if (d->of == DRAFT_BY_NODE)
 		curves_nodes(d);
+	else if (d->of == DRAFT_NODE_HEAT)
+		curves_node_heat(d);
 	else if (shape == PANEL_GROUPS || shape == PANEL_GROUPS_STACKED)
 		curves_groups(d);
 	else if (d->of == DRAFT_ALL || shape == PANEL_LINES || shape == PANEL_STACKED)

@@ -4,6 +4,7 @@
 #include "analysis/outline.h"
 
 #include "base/owned.h"
+#include "query/balance.h"
 #include "text/phases.h"
 #include "text/words.h"
 #include "analysis/axis.h"
@@ -385,6 +386,78 @@ static void add_phases(struct outline *o, const struct analysis *s)
 	phases_table_free(&from);
 }
 
+/* ---- balance ---- */
+
+static char *balance_name(struct outline *o, const struct balance_row *row)
+{
+	struct buf text;
+	char *kept;
+
+	if (!row->name)
+		return outline_keepf(o, "the run, over %s", row->over);
+	buf_init(&text, 4096);
+	buf_addf(&text, "%s ", row->of);
+	add_text(&text, row->name, strlen(row->name), LETTERS_UTF8);
+	kept = outline_keep(o, (char *)text.data);
+	buf_release(&text);
+	return kept;
+}
+
+static char *on_text(struct outline *o, const char *name)
+{
+	struct buf text;
+	char *kept;
+
+	buf_init(&text, 4096);
+	add_text(&text, name, strlen(name), LETTERS_UTF8);
+	kept = outline_keep(o, (char *)text.data);
+	buf_release(&text);
+	return kept;
+}
+
+/* Mean over most; and which had least and most CPU time. */
+static void add_balance(struct outline *o, const struct analysis *s)
+{
+	struct text_table *t;
+	struct balance b;
+	size_t nr;
+
+	if (balance_make(s->summary, &b) < 0) {
+		o->kept.failed = true;
+		return;
+	}
+	nr = MIN(b.nr, (size_t)ROWS_SHOWN);
+	t = nr ? outline_table(o, "balance", "Balance: mean over most, in %", NR_BALANCE + 3, nr) : NULL;
+	if (t) {
+		t->column[0].title = outline_keep(o, "Of");
+		t->column[NR_BALANCE + 1].title = outline_keep(o, "Least CPU time");
+		t->column[NR_BALANCE + 2].title = outline_keep(o, "Most CPU time");
+		t->note = outline_keep(o,
+			"100 means that all had the same. Where all wait for the one with most to do, it is "
+			"the share of the time in which the others work.");
+	}
+	for (size_t i = 0; t && i < nr; i++) {
+		const struct balance_value *cpu = &b.row[i].value[BALANCE_CPU];
+
+		set_cell(t, i, 0, balance_name(o, &b.row[i]));
+		if (cpu->nr >= 2) {
+			set_cell(t, i, NR_BALANCE + 1, on_text(o, cpu->least_on));
+			set_cell(t, i, NR_BALANCE + 2, on_text(o, cpu->most_on));
+		}
+	}
+	for (unsigned k = 0; t && k < NR_BALANCE; k++) {
+		t->column[k + 1] = (struct text_column){
+			.title = keep_title(o, balance_column[k].title, ""), .numbers = true};
+		for (size_t i = 0; i < nr; i++) {
+			double ratio = balance_ratio(&b.row[i].value[k]);
+
+			if (!isnan(ratio))
+				set_cell(t, i, k + 1, outline_keepf(o, "%.0f", 100 * ratio));
+		}
+	}
+	balance_release(&b);
+}
+
 /* ---- GPUs and counters ---- */
 
 static void add_gpus(struct outline *o, const struct analysis *s)
@@ -476,6 +549,7 @@ void outline_tables(struct outline *o, const struct analysis *s)
 		add_phases(o, s);
 	for (size_t i = 0; i + 1 < ARRAY_SIZE(plan); i++)
 		add_plan(o, s, &plan[i]);
+	add_balance(o, s);
 	add_views(o, s);
 	add_gpus(o, s);
 	add_plan(o, s, &plan[ARRAY_SIZE(plan) - 1]);

@@ -21,7 +21,7 @@
 /* clang-format off */
 const struct panel panels[] = {
 	{"cpu", "CPU of the job", "cores", "cpu", PANEL_LINES, .metric = {"tree.cores"}, .label = {"the job"},
-		.filled = true, .peak = 1, .combined = true, LEVEL_CPUS},
+		.filled = true, .peak = 1, .combined = true, .heat = 1, LEVEL_CPUS},
 	{"node-cpu", "CPUs of the node, all processes", NULL, "cpu", PANEL_LINES,
 		.metric = {"cpu.busy", "cpu.user_ratio", "cpu.waiting"}, .label = {"busy", "in programs", "idle, waiting for disks"},
 		.combined = true},
@@ -44,7 +44,7 @@ const struct panel panels[] = {
 		.label = {"times a core was slowed"}, .when_any = true},
 
 	{"memory", "Memory of the job", "memory", "memory", PANEL_LINES, .metric = JOB_MEMORY, .label = JOB_MEMORY_LABELS,
-		.filled = true, .peak = 2, .combined = true, LEVEL_MEMORY},
+		.filled = true, .peak = 2, .combined = true, .heat = 1, LEVEL_MEMORY},
 	{"memory-views", "Memory of the job in all views", "memory", "memory", PANEL_LINES,
 		.metric = {"proc.mem.rss", "proc.mem.pss_now", "proc.mem.uss_now", "cgroup.memory.current", "cgroup.memory.anon",
 			"cgroup.memory.shmem", "proc.mem.swap"},
@@ -124,14 +124,14 @@ const struct panel panels[] = {
 		.label = {"read", "written"}, .combined = true},
 
 	{"network", "Network of the node", NULL, "network", PANEL_LINES, .metric = {"net.rx.rate", "net.tx.rate"},
-		.label = {"in", "out"}, .combined = true},
+		.label = {"in", "out"}, .combined = true, .heat = 2},
 	{"network-packets", "Network packets of the node", NULL, "network", PANEL_LINES, .metric = {"net.rx.packet_rate", "net.tx.packet_rate"},
 		.label = {"in", "out"}, .combined = true},
 	{"network-trouble", "Network troubles of the node", NULL, "network", PANEL_LINES,
 		.metric = {"tcp.retransmits", "net.rx.errors", "net.tx.errors", "net.rx.drops", "net.tx.drops"},
 		.label = {"TCP retransmits", "errors in", "errors out", "drops in", "drops out"}, .rate = true, .when_any = true},
 	{"interconnect", "Interconnect of the node", NULL, "network", PANEL_LINES, .metric = {"ib.rx.rate", "ib.tx.rate"},
-		.label = {"in", "out"}, .combined = true},
+		.label = {"in", "out"}, .combined = true, .heat = 2},
 	{"interconnect-packets", "Interconnect packets of the node", NULL, "network", PANEL_LINES,
 		.metric = {"ib.rx.packet_rate", "ib.tx.packet_rate"}, .label = {"in", "out"}, .combined = true},
 	{"interconnect-trouble", "Interconnect troubles of the node", NULL, "network", PANEL_LINES,
@@ -140,7 +140,7 @@ const struct panel panels[] = {
 	{"interconnect-wait", "Interconnect: clock ticks in which a port had to wait before it could send", NULL, "network", PANEL_LINES,
 		.metric = {"ib.tx.wait"}, .label = {"waited"}, .rate = true, .when_any = true},
 
-	{"gpu-util", "GPUs: share of time busy", NULL, "gpu", PANEL_INSTANCES, .metric = {"gpu.util"}, .combined = true},
+	{"gpu-util", "GPUs: share of time busy", NULL, "gpu", PANEL_INSTANCES, .metric = {"gpu.util"}, .combined = true, .heat = 1},
 	{"gpu-memory", "GPU memory in use", "memory", "gpu", PANEL_INSTANCES, .metric = {"gpu.memory.used"}, .peak = 1, .combined = true},
 	{"gpu-memory-util", "GPUs: share of time in which memory was busy", NULL, "gpu", PANEL_INSTANCES, .metric = {"gpu.mem_util"}},
 	{"gpu-power", "GPU power", "power", "gpu", PANEL_INSTANCES, .metric = {"gpu.watts"}, .combined = true},

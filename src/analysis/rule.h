@@ -22,6 +22,8 @@ enum evidence_id { /* rows of finding_query[] */
 	EV_PRESSURE_CPU,
 	EV_PRESSURE_MEMORY,
 	EV_PRESSURE_IO,
+	EV_CLOCK,      /* of the CPUs */
+	EV_HEAT,       /* times a core was slowed down */
 	EV_CG_PERIODS, /* from here on of each control group */
 	EV_CG_THROTTLED_PERIODS,
 	EV_CG_THROTTLED,
@@ -73,6 +75,7 @@ void look_io_pressure(struct look *l, size_t i);
 void look_io_wait(struct look *l, size_t i);
 void look_gpus(struct look *l);
 void look_nodes(struct look *l);
+size_t idle_nodes(const struct look *l); /* how many did nothing while others worked */
 void look_ranks(struct look *l);
 void look_short_processes(struct look *l);
 void look_process_limit(struct look *l, size_t i);

@@ -124,7 +124,7 @@ static int find_hosts(struct job_run *run, struct buf *err)
 		buf_addf(err, "the nodes of the job cannot be told: %s", strerror(-r));
 	gethostname(own, sizeof(own) - 1);
 	if (r == 0 && !run->hosts.nr)
-		r = hosts_add(&run->hosts, own, strlen(own));
+		r = host_list_add(&run->hosts, own, strlen(own));
 	return r;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/owned.h"
 #include "cmd/record_options.h"
-#include "target/hosts.h"
+#include "target/host_list.h"
 #include "target/job.h"
 #include "target/job_line.h"
 #include "target/node_lock.h"
@@ -78,7 +78,7 @@ struct job_run {
 	struct env *env;
 	struct job_name name; /* kind SCHEDULER_NONE and id "": in no job */
 	char id[160];	      /* of the run: the job's, or of the time */
-	struct hosts hosts;
+	struct host_list hosts;
 	struct node_of_run *node;
 	struct job_directory directory;
 	const struct launcher *launcher; /* NULL: all nodes are this one */

@@ -144,7 +144,8 @@ static void take_line(struct job_run *run, const char *line)
 	ssize_t at;
 	int n = 0;
 
-	if (sscanf(line, "tacho %255s %n", host, &n) < 1 || !n || (at = hosts_find(&run->hosts, host)) < 0) {
+	if (sscanf(line, "tacho %255s %n", host, &n) < 1 || !n ||
+		(at = host_list_find(&run->hosts, host)) < 0) {
 		if (*line) /* of srun, ssh ... */
 			job_log(&run->directory, "warning", "launcher", "%s", line);
 		return;

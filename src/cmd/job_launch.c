@@ -356,7 +356,7 @@ static bool is_own_node(const struct job_run *run, const char *name)
 /* Our own node becomes the first of the list, if it is in it. */
 static int put_own_first(struct job_run *run, bool *ret_has)
 {
-	struct hosts ordered = {0};
+	struct host_list ordered = {0};
 	int r = 0;
 
 	for (unsigned others = 0; others < 2; others++)
@@ -366,9 +366,9 @@ static int put_own_first(struct job_run *run, bool *ret_has)
 
 			*ret_has |= own;
 			if (others || own)
-				r = hosts_add(&ordered, name, strlen(name));
+				r = host_list_add(&ordered, name, strlen(name));
 		}
-	hosts_release(&run->hosts);
+	host_list_release(&run->hosts);
 	run->hosts = ordered;
 	return r;
 }
@@ -377,7 +377,7 @@ static int put_own_first(struct job_run *run, bool *ret_has)
  * -1, when there are no components. */
 static size_t in_component(const struct job_run *run, size_t from, int *ret)
 {
-	struct hosts all = {0};
+	struct host_list all = {0};
 	size_t nr = 0;
 
 	*ret = -1;
@@ -387,14 +387,14 @@ static size_t in_component(const struct job_run *run, size_t from, int *ret)
 
 		snprintf(variable, sizeof(variable), "SLURM_JOB_NODELIST_HET_GROUP_%d", k);
 		list = env_getenv(run->env, variable);
-		if (!list || hosts_add_list(&all, list) < 0)
+		if (!list || host_list_add_list(&all, list) < 0)
 			break;
-		while (from + nr < run->hosts.nr && hosts_find(&all, run->hosts.name[from + nr]) >= 0)
+		while (from + nr < run->hosts.nr && host_list_find(&all, run->hosts.name[from + nr]) >= 0)
 			nr++;
 		*ret = nr ? k : -1;
-		hosts_release(&all);
+		host_list_release(&all);
 	}
-	hosts_release(&all);
+	host_list_release(&all);
 	return nr ? nr : run->hosts.nr - from;
 }
 

@@ -10,6 +10,7 @@
 #include "cmd/style.h"
 #include "query/courses.h"
 #include "text/follow.h"
+#include "text/jobstats.h"
 #include "text/processes.h"
 #include "text/series.h"
 #include "text/phases.h"
@@ -29,7 +30,7 @@ extern const struct cmd cmd_show;
 struct show_args {
 	struct range_args range;
 	bool follow;
-	bool json, csv, processes, stats, reverse, rate;
+	bool json, csv, jobstats, processes, stats, reverse, rate;
 	int sort, per, by;
 	uint64_t limit, pid;
 	const char *group;
@@ -96,6 +97,11 @@ static const struct opt show_opts[] = {
 			"may be so young that nothing is in it yet; in a directory, nodes may come later."},
 	{0, "csv", NULL, OPT_FLAG, INTO(csv), .not_from_env = true,
 		.help = "statistics, processes or series as CSV"},
+	{0, "jobstats", NULL, OPT_FLAG, INTO(jobstats), .not_from_env = true,
+		.help = "one line for reportseff and others that read jobstats",
+		.detail = "'JS1:' and the CPU time, memory and GPUs of each node, as jobstats puts them into "
+			  "AdminComment of SLURM's accounting. With --json that object as it is. See "
+			  "docs/sites.md."},
 };
 
 static int show_summary(const struct run *run, const struct show_args *args)
@@ -108,7 +114,12 @@ static int show_summary(const struct run *run, const struct show_args *args)
 	buf_init(&out, ANSWER_MAX);
 	if (summary_read(run, &s, &out) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)out.data);
-	if (args->range.phase) {
+	if (args->jobstats) {
+		if ((args->json ? jobstats_json(s, &out) : jobstats_print(s, &out)) < 0)
+			die(EXIT_TROUBLE, "no memory");
+		if (args->json)
+			buf_addch(&out, '\n');
+	} else if (args->range.phase) {
 		const struct phase *p = phase_of(&cmd_show, s->phases, args->range.phase);
 
 		if (args->json)
@@ -377,6 +388,9 @@ static int show(const void *args, int argc, char **argv)
 
 	argc = take_metrics(a, argc, argv);
 
+	if (a->jobstats &&
+		(a->processes || a->stats || a->series.nr || a->follow || a->csv || a->range.phase))
+		usage(&cmd_show, "--jobstats is a line of its own: it goes with --json only");
 	if (a->processes + a->stats + (a->series.nr > 0) > 1)
 		usage(&cmd_show, "--stats, --processes and --series cannot be combined: give one of them");
 	if (a->by && !a->stats)
@@ -432,7 +446,9 @@ const struct cmd cmd_show = {
 		    "perf.ipc,perf.flops_dp job.tacho\n    Instructions per cycle and FLOP/s, if it was "
 		    "recorded with -m perf,flops.\n$ tacho show --series gpu.util --per instance --csv "
 		    "job.tacho\n    Each GPU separately.\n"
-		    "$ tacho show --follow job.tacho\n    What the job does right now, until it ends.\n",
+		    "$ tacho show --follow job.tacho\n    What the job does right now, until it ends.\n"
+		    "$ tacho show --jobstats runs/4711\n    The line that reportseff reads from SLURM's "
+		    "accounting.\n",
 	.opt = show_opts,
 	.nr_opts = ARRAY_SIZE(show_opts),
 	.shared = range_opts,

@@ -6,6 +6,7 @@
  * those beyond the first few have fewer points when there are many. */
 #include "document/page_internal.h"
 
+#include "base/gzip.h"
 #include "text/words.h"
 #include "analysis/palette.h"
 
@@ -19,26 +20,6 @@
 #define PANEL_NUMBERS 400000
 
 /* ---- packed numbers ---- */
-
-static void add_base64(struct buf *out, const uint8_t *p, size_t n)
-{
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char four[4];
-
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16;
-
-		if (i + 1 < n)
-			v |= (uint32_t)p[i + 1] << 8;
-		if (i + 2 < n)
-			v |= p[i + 2];
-		four[0] = digit[v >> 18];
-		four[1] = digit[v >> 12 & 63];
-		four[2] = i + 1 < n ? digit[v >> 6 & 63] : '=';
-		four[3] = i + 2 < n ? digit[v & 63] : '=';
-		buf_add(out, four, sizeof(four));
-	}
-}
 
 /* The mean of what is known of `every` points. */
 static double value_at(const float *value, size_t nr, size_t at, size_t every)
@@ -92,7 +73,7 @@ static void add_packed(struct json *j, const char *key, const float *value, size
 		buf_addch(&bytes, q >> 8 & 0xff);
 	}
 	buf_init(&text, n * 3 + 16);
-	add_base64(&text, bytes.data, bytes.len);
+	base64_add(&text, bytes.data, bytes.len);
 	if (bytes.err || text.err)
 		j->out->err = -ENOMEM;
 	json_object(j, key);

@@ -125,7 +125,8 @@ static void place_legend(struct canvas *c)
 	if (c->f->form == CHART_TIMELINE || c->bare)
 		return;
 	if (heat || c->all.w >= NARROW) {
-		double width = heat ? 50 : legend_width(c, MIN(c->all.w * 0.36, 330));
+		double width = heat ? (c->f->unit == UNIT_RATIO ? 50 : 84)
+				    : legend_width(c, MIN(c->all.w * 0.36, 330));
 
 		if (!(width > 0))
 			return;

@@ -14,11 +14,19 @@ static double row_height(const struct canvas *c)
 	return c->plot.h / (double)MAX(c->f->nr_curves, (size_t)1);
 }
 
+/* What a full colour stands for. */
+static double heat_most(const struct canvas *c)
+{
+	return c->f->y_most > 0 ? c->f->y_most : 1;
+}
+
 static void paint_row(struct canvas *c, uint32_t *pixels, size_t k)
 {
 	curve_resample(&c->f->curve[k], c->time.least, c->time.most, c->columns, c->scratch);
 	for (size_t i = 0; i < c->columns; i++)
-		pixels[i] = isfinite(c->scratch[i]) ? 0xff000000 | pen_heat(&c->pen, c->scratch[i]) : 0;
+		pixels[i] = isfinite(c->scratch[i])
+			? 0xff000000 | pen_heat(&c->pen, c->scratch[i] / heat_most(c))
+			: 0;
 }
 
 /* Rows of the image for one curve: whole ones, as many as come near to two for each point. */
@@ -151,7 +159,10 @@ void draw_heat_scale(struct canvas *c)
 	for (int i = 0, step = r.h > 75 ? 1 : r.h > 36 ? 2 : 4; i <= 4; i += step) {
 		double y = r.y + r.h * (1 - i / 4.0), size = face_size(&c->pen, FACE_SMALL);
 
-		snprintf(text, sizeof(text), "%d%s", i * 25, i == 4 ? " %" : "");
+		if (c->f->unit == UNIT_RATIO)
+			snprintf(text, sizeof(text), "%d%s", i * 25, i == 4 ? " %" : "");
+		else
+			format_value(text, heat_most(c) * i / 4, c->f->unit, c->f->per_second);
 		pen_write(&c->pen,
 			&(struct words){.text = text,
 				.x = r.x + r.w + 6,

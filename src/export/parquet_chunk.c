@@ -6,7 +6,7 @@
  * processes half as large again, and those of one instance no smaller. */
 #include "export/parquet_chunk.h"
 
-#include "export/crc32.h"
+#include "base/crc32.h"
 #include "export/parquet_encode.h"
 #include "export/thrift.h"
 
@@ -109,7 +109,7 @@ static int put_page(struct chunk *c, const struct press *p, struct buf *to, enum
 	thrift_i32(&t, 1, (int32_t)type);
 	thrift_i32(&t, 2, (int32_t)raw_len);
 	thrift_i32(&t, 3, (int32_t)packed->len);
-	thrift_i32(&t, 4, (int32_t)export_crc32(packed->data, packed->len));
+	thrift_i32(&t, 4, (int32_t)crc32_of(packed->data, packed->len));
 	thrift_struct(&t, type == PAGE_DATA ? 5 : 7);
 	thrift_i32(&t, 1, (int32_t)nr);
 	thrift_i32(&t, 2, (int32_t)encoding);

@@ -30,9 +30,9 @@ bool job_here(struct env *env, struct job_name *ret);
 /* Its hosts, each once, separated by commas; SLURM's list as it is written. "" when not known. */
 void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size);
 /* The same as a list; none when it is not known. -EINVAL: the list is no list of hosts; a negative errno. */
-struct hosts;
-int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret);
-int job_hosts_in_file(struct env *env, const char *path, struct hosts *ret);
+struct host_list;
+int job_hosts(struct env *env, enum scheduler kind, struct host_list *ret);
+int job_hosts_in_file(struct env *env, const char *path, struct host_list *ret);
 
 struct job;
 

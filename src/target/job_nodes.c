@@ -6,7 +6,7 @@
  * ("node[1-4]"), which the recording keeps as it is. */
 #include "target/job.h"
 
-#include "target/hosts.h"
+#include "target/host_list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static const struct {
 };
 
 /* A component of a heterogeneous job of SLURM has a list of its own. */
-static int add_components(struct env *env, struct hosts *ret)
+static int add_components(struct env *env, struct host_list *ret)
 {
 	int r = 0;
 
@@ -44,31 +44,31 @@ static int add_components(struct env *env, struct hosts *ret)
 		list = env_getenv(env, name);
 		if (!list)
 			break;
-		r = hosts_add_list(ret, list);
+		r = host_list_add_list(ret, list);
 	}
 	return r;
 }
 
-static int add_words(struct hosts *ret, const char *words)
+static int add_words(struct host_list *ret, const char *words)
 {
 	int r = 0;
 
 	for (const char *at = words + strspn(words, " "); r == 0 && *at; at += strspn(at, " ")) {
-		r = hosts_add(ret, at, strcspn(at, " "));
+		r = host_list_add(ret, at, strcspn(at, " "));
 		at += strcspn(at, " ");
 	}
 	return r;
 }
 
-int job_hosts_in_file(struct env *env, const char *path, struct hosts *ret)
+int job_hosts_in_file(struct env *env, const char *path, struct host_list *ret)
 {
 	_cleanup_(freep) char *text = malloc(FILE_MOST);
 	ssize_t n = text ? env_slurp(env, path + strspn(path, "/"), text, FILE_MOST) : -ENOMEM;
 
-	return n < 0 ? (int)n : hosts_add_file(ret, text, (size_t)n);
+	return n < 0 ? (int)n : host_list_add_file(ret, text, (size_t)n);
 }
 
-int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret)
+int job_hosts(struct env *env, enum scheduler kind, struct host_list *ret)
 {
 	int r = kind == SCHEDULER_SLURM ? add_components(env, ret) : 0;
 
@@ -80,7 +80,8 @@ int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret)
 		if (place[i].form == FORM_FILE)
 			r = job_hosts_in_file(env, value, ret);
 		else
-			r = place[i].form == FORM_LIST ? hosts_add_list(ret, value) : add_words(ret, value);
+			r = place[i].form == FORM_LIST ? host_list_add_list(ret, value)
+						       : add_words(ret, value);
 		/* PBS names a file that only its first node has. */
 		if (r == -ENOENT)
 			r = 0;
@@ -89,7 +90,7 @@ int job_hosts(struct env *env, enum scheduler kind, struct hosts *ret)
 }
 
 /* What does not fit is left out whole. */
-static void join(const struct hosts *hosts, char *out, size_t size)
+static void join(const struct host_list *hosts, char *out, size_t size)
 {
 	size_t used = 0;
 
@@ -107,7 +108,7 @@ static void join(const struct hosts *hosts, char *out, size_t size)
 
 void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size)
 {
-	struct hosts hosts = {0};
+	struct host_list hosts = {0};
 
 	out[0] = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(place) && !out[0]; i++) {
@@ -118,5 +119,5 @@ void job_nodes(struct env *env, enum scheduler kind, char *out, size_t size)
 	}
 	if (!out[0] && job_hosts(env, kind, &hosts) == 0)
 		join(&hosts, out, size);
-	hosts_release(&hosts);
+	host_list_release(&hosts);
 }

@@ -26,6 +26,7 @@
 #include "text/page.h"
 
 #include "base/str.h"
+#include "text/balance.h"
 #include "text/phases.h"
 
 #include <math.h>
@@ -502,6 +503,13 @@ static void print_notes(
 	}
 }
 
+/* Of several nodes: mean over most. */
+static void spread_line(const struct page *p, struct buf *line)
+{
+	if (p->s->nr_nodes)
+		balance_line(p->s, p->style->utf8, line);
+}
+
 /* ---- the block ---- */
 
 static void print_block(const struct page *p, const char *name)
@@ -524,6 +532,7 @@ static void print_block(const struct page *p, const char *name)
 		ENERGY,
 		GROUPS,
 		TREE,
+		BALANCE,
 		COST,
 		PATH,
 		NR
@@ -535,7 +544,8 @@ static void print_block(const struct page *p, const char *name)
 		{"", source_line}, {"memory", memory_line}, {"", memory_allowed_line},
 		{"membw", bandwidth_line}, {"counters", NULL}, {"gpu", NULL}, {"io", io_line},
 		{"net", net_line}, {"ib", ib_line}, {"disk", disk_line}, {"energy", energy_line},
-		{"groups", NULL}, {"tree", tree_line}, {"cost", cost_line}, {"kept in", path_line}};
+		{"groups", NULL}, {"tree", tree_line}, {"balance", spread_line}, {"cost", cost_line},
+		{"kept in", path_line}};
 	struct buf line[NR];
 
 	print_head(p, name);

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "base/units.h"
+#include "text/balance.h"
 #include "text/json_parts.h"
 #include "text/phases.h"
 #include "text/words.h"
@@ -286,6 +287,7 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	json_end_array(j);
 	add_unavailable(j, s);
 	if (s->nr_nodes) {
+		json_balance(j, s);
 		json_array(j, "nodes");
 		for (size_t i = 0; i < s->nr_nodes; i++)
 			add_summary(j, NULL, &s->node[i], repetitions / s->nr_nodes);

@@ -1,7 +1,8 @@
 #!/bin/bash
-# slurm-up.sh DIR N [MODE]: a real SLURM of N nodes, node1... nodeN, on this machine, all of it below DIR.
+# slurm-up.sh DIR N [MODE [PLUGIN]]: a real SLURM of N nodes, node1... nodeN, on this machine, all of it below DIR.
 #
-# MODE is none (SLURM follows processes by their parents; preset) or v1 (in control groups). When it is up already,
+# MODE is none (SLURM follows processes by their parents; preset) or v1 (in control groups). PLUGIN is the line of
+# plugstack.conf. When it is up already,
 # nothing happens; when it does not come up, nothing is left. 77: it cannot be run here, and why is on stderr.
 # Commands run with DIR/enter: `enter head sbatch job.sh`, `enter node1 ps -e`. down.sh ends it.
 [ "${1:-}" = inside ] && D=$3 || D=${1:-}
@@ -9,8 +10,9 @@ lab_network=10.77.0
 lab_enter_env="SLURM_CONF='$D/slurm.conf'"
 . "${BASH_SOURCE[0]%/*}/lab.sh"
 
-configure() { # N MODE
+configure() { # N MODE PLUGIN
     local i
+    printf '%s\n' "$3" >"$D/plugstack.conf"
     {
         cat <<END
 ClusterName=test
@@ -44,6 +46,7 @@ TmpFS=$D/tmp/%n
 # A node may claim more CPUs than the machine has.
 SlurmdParameters=config_overrides
 PropagateResourceLimits=NONE
+PlugStackConfig=$D/plugstack.conf
 END
         if [ "$2" = v1 ]; then
             printf '%s\n' ProctrackType=proctrack/cgroup TaskPlugin=task/cgroup JobAcctGatherType=jobacct_gather/cgroup
@@ -83,7 +86,7 @@ is_up() { # N
 }
 
 main() {
-    local nr=${2:-1} mode=${3:-none} names
+    local nr=${2:-1} mode=${3:-none} plugin=${4:-} names
     lab_need slurmctld slurmd munged srun ip unshare nsenter
     case $mode in
     none) cpus=8 ;;
@@ -97,7 +100,7 @@ main() {
         exit 2
         ;;
     esac
-    if [ "$(cat "$D/wanted" 2>/dev/null)" = "$nr $mode" ] && is_up "$nr"; then return; fi
+    if [ "$(cat "$D/wanted" 2>/dev/null)" = "$nr $mode $plugin" ] && is_up "$nr"; then return; fi
     [ ! -e "$D/$lab_mark" ] || lab_stop
     lab_claim "$D"
     trap '[ $? = 0 ] || lab_stop' EXIT
@@ -105,10 +108,10 @@ main() {
     (umask 077 && head -c 128 /dev/urandom >"$D/munge/key")
     names=$(seq -f node%g "$nr")
     lab_write_hosts $names
-    configure "$nr" "$mode"
+    configure "$nr" "$mode" "$plugin"
     lab_run_nodes head $names
     lab_wait "all nodes are idle" is_up "$nr"
-    echo "$nr $mode" >"$D/wanted"
+    echo "$nr $mode $plugin" >"$D/wanted"
 }
 
 if [ "${1:-}" = inside ]; then

@@ -3,6 +3,7 @@
  *
  *	query_tool FILE HOST [GPUS]
  *	query_tool long FILE SECONDS HZ PROCESSES [HOST [START_WALL_NS]]
+ *	query_tool node FILE HOST [KEY=VALUE...]	a node of a run of many: see node_key[]
  */
 #include "long_recording.h"
 #include "query_maker.h"
@@ -65,6 +66,114 @@ static int write_long(int argc, char **argv)
 	return e < 0;
 }
 
+/* ---- a node of a run of many ---- */
+
+enum node_value {
+	SECONDS,
+	CORES,
+	UNTIL,
+	MEMORY,
+	CPUS,
+	GIVEN,
+	IN,
+	OUT,
+	GPUS,
+	UTIL,
+	MHZ,
+	IO,
+	RANK,
+	NR_NODE_VALUES
+};
+
+static const struct {
+	const char *name;
+	double preset;
+} node_key[NR_NODE_VALUES] = {
+	[SECONDS] = {"seconds", 30}, /* a tick a second */
+	[CORES] = {"cores", 4},	     /* in use, up to the second `until` */
+	[UNTIL] = {"until", 1e9},
+	[MEMORY] = {"memory", 1024}, /* MiB */
+	[CPUS] = {"cpus", 8},	     /* given, and there */
+	[GIVEN] = {"given", 16384},  /* MiB */
+	[IN] = {"in", 10},	     /* MiB/s */
+	[OUT] = {"out", 5},
+	[GPUS] = {"gpus", 0},
+	[UTIL] = {"util", 50}, /* percent */
+	[MHZ] = {"mhz", 3000},
+	[IO] = {"io", 0},      /* share of the time in which something waits for a disk */
+	[RANK] = {"rank", -1}, /* of a job in which each has a recording */
+};
+
+static bool node_values(int argc, char **argv, double *value)
+{
+	for (unsigned k = 0; k < NR_NODE_VALUES; k++)
+		value[k] = node_key[k].preset;
+	for (int i = 0; i < argc; i++) {
+		size_t n = strcspn(argv[i], "=");
+		unsigned k = 0;
+
+		while (k < NR_NODE_VALUES &&
+			(strlen(node_key[k].name) != n || strncmp(node_key[k].name, argv[i], n) != 0))
+			k++;
+		if (k == NR_NODE_VALUES || !argv[i][n] || !parse_decimal(argv[i] + n + 1, &value[k]))
+			return false;
+	}
+	return true;
+}
+
+static void node_tick(struct maker *m, const double *v, int64_t at)
+{
+	double busy_s = MIN((double)at, v[UNTIL]);
+
+	maker_set(m, 0, "proc.cpu.time", (int64_t)(busy_s * v[CORES] * 1e9));
+	set_memory(m, 0, (int64_t)(v[MEMORY] * 256), 0);
+	maker_set(m, 0, "net.rx.bytes", (int64_t)(v[IN] * (double)(at * MIB)));
+	maker_set(m, 0, "net.tx.bytes", (int64_t)(v[OUT] * (double)(at * MIB)));
+	maker_set(m, 0, "limit.cpus", (int64_t)(v[CPUS] * 1000));
+	maker_set(m, 0, "limit.memory", (int64_t)v[GIVEN] * MIB);
+	maker_set(m, 0, "freq.current", (int64_t)(v[MHZ] * 1000));
+	maker_set(m, 0, "pressure.io.some", (int64_t)(v[IO] * (double)at * 1e6));
+	for (uint32_t k = 0; k < (uint32_t)v[GPUS]; k++) {
+		maker_set(m, k, "gpu.util", (int64_t)v[UTIL]);
+		maker_set(m, k, "gpu.memory.used", GIB);
+		maker_set(m, k, "gpu.memory.total", 40 * GIB);
+	}
+	maker_tick(m, at * SECOND);
+}
+
+static int write_node(int argc, char **argv)
+{
+	double v[NR_NODE_VALUES];
+	char name[32], index[16], cpus[32], bytes[32], rank[32];
+	const char *meta[] = {"limits.cpus", cpus, "limits.machine_cpus", cpus, "limits.memory_bytes", bytes,
+		"limits.machine_memory_bytes", bytes, "scheduler", "slurm", "job", "4711", NULL, rank, NULL};
+	struct maker m;
+
+	if (argc < 4 || !node_values(argc - 4, argv + 4, v))
+		return 2;
+	snprintf(cpus, sizeof(cpus), "%.0f", v[CPUS]);
+	snprintf(rank, sizeof(rank), "%.0f", v[RANK]);
+	if (v[RANK] >= 0)
+		meta[ARRAY_SIZE(meta) - 3] = "env.SLURM_PROCID";
+	snprintf(bytes, sizeof(bytes), "%lld", (long long)v[GIVEN] * MIB);
+	maker_open(&m, argv[2],
+		&(struct maker_options){.host = argv[3], .nr_cpus = (int64_t)v[CPUS], .meta = meta});
+	maker_join(&m, 0, 1, 100, 1, 0, false);
+	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
+	maker_instance(&m, MAKER_LIMITS, 0, 0, "job", NULL);
+	maker_instance(&m, MAKER_CPU, 0, 0, "total", NULL);
+	for (uint32_t k = 0; k < (uint32_t)v[GPUS]; k++) {
+		snprintf(name, sizeof(name), "nvidia-%u", k);
+		snprintf(index, sizeof(index), "%u", k);
+		maker_instance(&m, MAKER_GPU, k, 0, name, "vendor", "nvidia", "index", index, "uuid", name,
+			"job", "yes", "job_by", "CUDA_VISIBLE_DEVICES", NULL);
+	}
+	for (int64_t at = 0; at <= (int64_t)v[SECONDS]; at++)
+		node_tick(&m, v, at);
+	maker_finish(&m, "exit_status", INT64_C(0), NULL);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t nr = argc > 3 ? (uint32_t)(argv[3][0] - '0') : 2;
@@ -75,6 +184,8 @@ int main(int argc, char **argv)
 		return 2;
 	if (!strcmp(argv[1], "long"))
 		return write_long(argc, argv);
+	if (!strcmp(argv[1], "node"))
+		return write_node(argc, argv);
 	maker_open(&m, argv[1],
 		&(struct maker_options){
 			.host = argv[2], .forbidden = "perf.cache_misses,perf.cache_references"});

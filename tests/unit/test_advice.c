@@ -97,6 +97,41 @@ static void test_rounding(void **state)
 	assert_says(lines_of("slurm"), "--cpus-per-task=8\n");
 }
 
+static void test_nodes_and_tasks_are_counted(void **state)
+{
+	(void)state;
+	/* One of four did nothing: three are enough, and their tasks. */
+	with_run(4, 3600, 7.9, 3 * GIB);
+	analysis_fact(&m.node[0], "SLURM_NTASKS", "32");
+	figure_set(&m.node[2], FIG_MEAN_CORES, 0.01);
+	m.stats.row[STATS_NODE][2].value[STAT_CORES_P95] = 0.01;
+	assert_says(lines_of("slurm"), "#SBATCH --nodes=3\n#SBATCH --ntasks=24\n#SBATCH --cpus-per-task=1\n");
+	assert_says(lines_of("pbs"), "select=3:ncpus=8:mpiprocs=8:");
+	assert_says(m.found->headroom, "Nodes: 3 of 4 worked.");
+	assert_says(m.found->headroom, "the one of 3 that needed most");
+	analysis_close(&m);
+	/* The recorders' own step, one on each node, is not the job. */
+	with_run(2, 3600, 7.9, 3 * GIB);
+	for (size_t i = 0; i < 2; i++) {
+		free(m.node[i].mode);
+		m.node[i].mode = strdup("attach");
+	}
+	analysis_fact(&m.node[0], "SLURM_NTASKS", "2");
+	assert_says(lines_of("slurm"), "--ntasks=2\n");
+	analysis_fact(&m.node[0], "SLURM_STEP_ID", "3");
+	assert_says(lines_of("slurm"), "#SBATCH --nodes=2\n#SBATCH --cpus-per-task=8\n");
+	/* Ranks that were recorded are. */
+	m.summary.group = calloc(4, sizeof(struct summary));
+	m.summary.nr_groups = 4;
+	for (size_t i = 0; i < 4; i++) {
+		m.summary.group[i].kind = "rank";
+		m.summary.group[i].name = "";
+	}
+	assert_says(lines_of("slurm"), "#SBATCH --nodes=2\n#SBATCH --ntasks=4\n#SBATCH --cpus-per-task=4\n");
+	free(m.summary.group);
+	m.summary.nr_groups = 0;
+}
+
 static void test_tasks(void **state)
 {
 	(void)state;
@@ -280,6 +315,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_lines, teardown),
 		cmocka_unit_test_teardown(test_own_batch_system_first, teardown),
 		cmocka_unit_test_teardown(test_rounding, teardown),
+		cmocka_unit_test_teardown(test_nodes_and_tasks_are_counted, teardown),
 		cmocka_unit_test_teardown(test_tasks, teardown),
 		cmocka_unit_test_teardown(test_the_node_that_needs_most, teardown),
 		cmocka_unit_test_teardown(test_oar_gives_memory_with_cores, teardown),

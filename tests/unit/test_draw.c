@@ -437,7 +437,9 @@ static void heat_rows_are_in_order(void **state)
 	c[1] = c[0];
 	c[1].mean = c[1].low = c[1].high = idle;
 	f.form = CHART_HEAT;
+	f.unit = UNIT_RATIO;
 	f.nr_curves = 2;
+	f.y_most = 1;
 	p = picture_of(&f, false);
 	x = p.left + (p.right - p.left) / 10;
 	lower = p.floor - 20;
@@ -451,6 +453,13 @@ static void heat_rows_are_in_order(void **state)
 	p = picture_of(&f, true);
 	assert_true(distance(rgb(&p, x, lower), 0xfcf483) < 4);
 	assert_true(distance(rgb(&p, x, upper), 0x151b56) < 4);
+	picture_free(&p);
+	/* The colours reach to the chart's own end, whatever the unit. */
+	full[0] = full[1] = full[2] = 8;
+	f.unit = UNIT_COUNT;
+	f.y_most = 8;
+	p = picture_of(&f, true);
+	assert_true(distance(rgb(&p, x, lower), 0xfcf483) < 4);
 	picture_free(&p);
 }
 

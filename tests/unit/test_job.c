@@ -1,7 +1,7 @@
 /* Jobs of SLURM, PBS and OAR: the texts that tell them apart, machines on which each way of knowing is the
  * one that works, and a scontrol that answers, babbles, floods or hangs. */
 #include "film_text.h"
-#include "target/hosts.h"
+#include "target/host_list.h"
 #include "target/job.h"
 #include "target/job_scontrol.h"
 #include "target/job_text.h"
@@ -873,15 +873,15 @@ static void test_job_by_scontrol(void **state)
 
 static void expand(const char *list, int result, const char *expected)
 {
-	struct hosts h = {0};
+	struct host_list h = {0};
 	char all[4096] = "";
 	size_t used = 0;
 
-	assert_int_equal(hosts_add_list(&h, list), result);
+	assert_int_equal(host_list_add_list(&h, list), result);
 	for (size_t i = 0; result == 0 && i < h.nr; i++)
 		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? " " : "", h.name[i]);
 	assert_string_equal(all, expected);
-	hosts_release(&h);
+	host_list_release(&h);
 }
 
 static void test_lists_of_hosts(void **state)
@@ -908,16 +908,16 @@ static void test_lists_of_hosts(void **state)
 static void test_files_of_hosts(void **state)
 {
 	static const char text[] = "# all\nn1 slots=4\nn1\n\n  n2:8\nn3";
-	struct hosts h = {0};
+	struct host_list h = {0};
 
 	(void)state;
-	assert_int_equal(hosts_add_file(&h, text, sizeof(text) - 1), 0);
+	assert_int_equal(host_list_add_file(&h, text, sizeof(text) - 1), 0);
 	assert_int_equal(h.nr, 3);
 	assert_string_equal(h.name[0], "n1");
 	assert_string_equal(h.name[1], "n2");
-	assert_int_equal(hosts_find(&h, "n3"), 2);
-	assert_int_equal(hosts_find(&h, "n4"), -1);
-	hosts_release(&h);
+	assert_int_equal(host_list_find(&h, "n3"), 2);
+	assert_int_equal(host_list_find(&h, "n4"), -1);
+	host_list_release(&h);
 }
 
 /* ---- steps and ranks ---- */

@@ -11,6 +11,7 @@ import {nrLanes, phasesAt, withLanes} from "./phases.js";
 import * as paint from "./paint.js";
 
 const AXIS_WIDTH = 68;
+const MANY_ROWS = 256; // of a heat map: more are thinner, and have no legend
 const AXIS_HEIGHT = 26;
 const TOP = 8;
 const RIGHT = 24; /* half a label of the time axis */
@@ -73,6 +74,12 @@ function rowHeight(rows, least, most, room) {
 	return Math.min(Math.max(room / Math.max(rows, 1), least), most);
 }
 
+/* The axis has room for a dozen letters; of several nodes in a row the first is told, and of a long name its end. */
+function rowName(name) {
+	const [first] = name.split(" – ");
+	return first.length > 11 ? `…${first.slice(-10)}` : first;
+}
+
 /* ---- the panel ---- */
 
 export class Panel {
@@ -119,7 +126,7 @@ export class Panel {
 	get height() {
 		const frame = AXIS_HEIGHT + this.top;
 		if (this.isHeat)
-			return frame + Math.round(this.panel.lines.length * rowHeight(this.panel.lines.length, 3, 22, 240));
+			return frame + Math.round(this.panel.lines.length * rowHeight(this.panel.lines.length, this.panel.lines.length > MANY_ROWS ? 1 : 3, 22, 240));
 		if (this.isTimeline)
 			return frame + Math.round(this.lanes * rowHeight(this.lanes, 2, 22, 420));
 		return LINES_HEIGHT + this.top - TOP;
@@ -352,7 +359,7 @@ export class Panel {
 			const marked = this.panel.lines.map((_, i) => i).filter((i) => i % every === 0);
 			return {
 				...plain, grid: {show: false}, splits: () => marked.map((i) => i + 0.5),
-				values: () => marked.map((i) => this.panel.lines[i].name),
+				values: () => marked.map((i) => rowName(this.panel.lines[i].name)),
 			};
 		}
 		const isTime = this.panel.unit === "seconds" && !this.panel.per_second;
@@ -556,7 +563,7 @@ export class Panel {
 		const scroll = el("div", {class: "legend-scroll"}, el("table", {}, el("thead", {}, head), body));
 		if (!this.hasCurves)
 			scroll.style.maxHeight = `${Math.max(this.height - 30, 120)}px`;
-		legend.append(scroll, this.here);
+		legend.append(...body.children.length ? [scroll] : [], this.here);
 	}
 
 	/* The first line of a stack is at the bottom, and so it is in the legend. Of lives, those with a colour. */
@@ -564,6 +571,8 @@ export class Panel {
 		const order = this.curves.map((_, i) => i);
 		if (this.isTimeline)
 			return order.filter((i) => this.curves[i].color >= 0).slice(0, TIMELINE_ROWS);
+		if (this.isHeat && order.length > MANY_ROWS)
+			return []; // the pointer tells which row it is on
 		return this.isStacked || this.isHeat ? order.reverse() : order;
 	}
 

@@ -1,5 +1,5 @@
-/* Expands and collects names of nodes. See hosts.h. */
-#include "target/hosts.h"
+/* Expands and collects names of nodes. See host_list.h. */
+#include "target/host_list.h"
 
 #include "base/owned.h"
 #include "base/str.h"
@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-void hosts_release(struct hosts *h)
+void host_list_release(struct host_list *h)
 {
 	texts_free(h->name, h->nr);
 	idmap_release(&h->by_hash);
-	*h = (struct hosts){0};
+	*h = (struct host_list){0};
 }
 
 bool host_name_valid(const char *name, size_t len)
@@ -30,7 +30,7 @@ bool host_name_valid(const char *name, size_t len)
 }
 
 /* The key under which the name is, or would be put; *ret_at: its place, or IDMAP_NONE. */
-static uint64_t find(const struct hosts *h, const char *name, size_t len, uint32_t *ret_at)
+static uint64_t find(const struct host_list *h, const char *name, size_t len, uint32_t *ret_at)
 {
 	uint64_t key = hash_bytes(name, len);
 
@@ -40,7 +40,7 @@ static uint64_t find(const struct hosts *h, const char *name, size_t len, uint32
 	return key;
 }
 
-int hosts_add(struct hosts *h, const char *name, size_t len)
+int host_list_add(struct host_list *h, const char *name, size_t len)
 {
 	uint32_t at;
 	uint64_t key;
@@ -57,7 +57,7 @@ int hosts_add(struct hosts *h, const char *name, size_t len)
 	return r < 0 ? r : texts_take(&h->name, &h->nr, strndup(name, len));
 }
 
-ssize_t hosts_find(const struct hosts *h, const char *name)
+ssize_t host_list_find(const struct host_list *h, const char *name)
 {
 	uint32_t at;
 
@@ -67,10 +67,10 @@ ssize_t hosts_find(const struct hosts *h, const char *name)
 
 /* ---- the short form ---- */
 
-static int add_expanded(struct hosts *h, char *made, size_t used, struct text rest);
+static int add_expanded(struct host_list *h, char *made, size_t used, struct text rest);
 
 /* One number or range of a bracket: "7", "01-16". Zeros in front are kept as they are. */
-static int add_range(struct hosts *h, char *made, size_t used, struct text range, struct text rest)
+static int add_range(struct host_list *h, char *made, size_t used, struct text range, struct text rest)
 {
 	struct text first = text_cut(&range, '-');
 	int64_t from, to;
@@ -92,7 +92,7 @@ static int add_range(struct hosts *h, char *made, size_t used, struct text range
 }
 
 /* `made` is the beginning of the name, and the rest may have brackets. */
-static int add_expanded(struct hosts *h, char *made, size_t used, struct text rest)
+static int add_expanded(struct host_list *h, char *made, size_t used, struct text rest)
 {
 	const char *open = rest.len ? memchr(rest.p, '[', rest.len) : NULL;
 	const char *close = open ? memchr(open, ']', rest.len - (size_t)(open - rest.p)) : NULL;
@@ -105,7 +105,7 @@ static int add_expanded(struct hosts *h, char *made, size_t used, struct text re
 	memcpy(made + used, rest.p, plain);
 	used += plain;
 	if (!open)
-		return hosts_add(h, made, used);
+		return host_list_add(h, made, used);
 	ranges = (struct text){open + 1, (size_t)(close - open - 1)};
 	after = text_from(rest, (size_t)(close - rest.p) + 1);
 	if (!ranges.len)
@@ -129,7 +129,7 @@ static struct text cut_name(struct text *rest)
 	return name;
 }
 
-int hosts_add_list(struct hosts *h, const char *list)
+int host_list_add_list(struct host_list *h, const char *list)
 {
 	struct text rest = text_of(list);
 	char made[HOST_NAME_SIZE];
@@ -144,7 +144,7 @@ int hosts_add_list(struct hosts *h, const char *list)
 	return r;
 }
 
-int hosts_add_file(struct hosts *h, const char *text, size_t len)
+int host_list_add_file(struct host_list *h, const char *text, size_t len)
 {
 	struct text rest = {text, len};
 	int r = 0;
@@ -155,7 +155,7 @@ int hosts_add_file(struct hosts *h, const char *text, size_t len)
 		/* mpirun's files may have "node1:4". */
 		name = text_cut(&name, ':');
 		if (name.len && *name.p != '#')
-			r = hosts_add(h, name.p, name.len);
+			r = host_list_add(h, name.p, name.len);
 	}
 	return r;
 }

@@ -1,6 +1,7 @@
 /* Eight bytes at a time through eight tables, which are made at the first call: the time that it takes is a
- * small part of what compressing takes. zlib has the same, but Parquet is to be there without it. */
-#include "export/crc32.h"
+ * small part of what compressing takes. zlib has the same, but gzip and Parquet are to be there without it.
+ */
+#include "base/crc32.h"
 
 #include <endian.h>
 #include <pthread.h>
@@ -27,7 +28,7 @@ static void make_tables(void)
 		}
 }
 
-uint32_t export_crc32(const void *data, size_t n)
+uint32_t crc32_of(const void *data, size_t n)
 {
 	static pthread_once_t made = PTHREAD_ONCE_INIT;
 	const uint8_t *p = data;
