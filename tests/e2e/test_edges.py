@@ -1,12 +1,13 @@
 """When things happened: samples at the edges of phases, and times of messages."""
 
+import json
 import re
 import subprocess
 import sys
 
 import pytest
 
-from recorder import TACHO, can_trace, dump, record
+from recorder import TACHO, can_trace, dump, record, run
 
 KINDS = ("phase.begin", "phase.end", "mark")
 
@@ -33,6 +34,28 @@ def test_a_sample_is_taken_at_the_edges_of_a_phase(tmp_path):
     assert "phase.begin tick mark phase.end tick" in told  # a mark is no edge
     end = next(dict(r["pairs"]) for r in dump(out) if r["type"] == "summary")
     assert end["missed"] == "0" and end["late"] == "0"
+
+
+def test_a_sample_is_taken_of_a_number(tmp_path):
+    """Between deadlines, so that its curve has it from its time on; of numbers that follow each other the next sample has the last."""
+    out = tmp_path / "a.tacho"
+    job = "sleep 1; tacho mark loss=0.5; sleep 0.5; for i in 1 2 3; do tacho mark loss=$i; done; sleep 0.5"
+    assert record(script(job), "-q", "-i", "60s", output=out).returncode == 0
+    assert " ".join(course(out)).endswith("mark tick mark mark mark tick")
+    told = next(r["time"] for r in dump(out) if r["type"] == "event" and r["kind"] == "mark")
+    at, value = zip(*(row for row in json.loads(run("show", "--series", "app.loss", "--json", out).stdout)["recordings"][0]["points"] if row[1] is not None))
+    assert value == (0.5, 3) and at[0] * 1e9 >= told - 1 and at[0] * 1e9 < told + 5e8 < at[1] * 1e9
+
+
+def test_the_recording_says_which_samples_are_at_edges(tmp_path):
+    """Readers must know: these are close to others. Nothing is said of a job that tells nothing, but where it ends."""
+    out = tmp_path / "a.tacho"
+    job = "sleep 0.3; tacho phase begin x; sleep 0.3"
+    assert record(script(job), "-q", "-i", "60s", output=out).returncode == 0
+    assert [r.get("at") for r in dump(out) if r["type"] == "tick"][-2:] == [1, 2]
+    assert record(["sleep", "0.3"], "-q", "-i", "0.1s", output=tmp_path / "b.tacho").returncode == 0
+    at = [r.get("at") for r in dump(tmp_path / "b.tacho") if r["type"] == "tick"]
+    assert at[-1] == 2 and set(at[:-1]) == {None}
 
 
 def test_edges_do_not_exceed_the_budget(tmp_path):
