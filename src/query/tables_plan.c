@@ -40,6 +40,7 @@ static const struct field key_field[] = {
 	[KEY_INSTANCE] = {"instance", "Of which instance: its name.", FIELD_TEXT, .scale = 1},
 	[KEY_PID]      = {"pid", "The process's ID.", FIELD_INT, .scale = 1},
 	[KEY_PROCESS]  = {"process", "The process's number in frame \"processes\".", FIELD_INT, .scale = 1},
+	[KEY_SINCE]    = {"phase_s", "Time since the phase began, and of one that is repeated its repetition.", FIELD_REAL, UNIT_SECONDS, .scale = 1},
 };
 /* clang-format on */
 
@@ -540,13 +541,17 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		: fr->folded && !fr->by_group	    ? KEY_INSTANCE
 		: fr->of_processes && !fr->by_group ? KEY_PROCESS + 1
 						    : KEY_INSTANCE + 1;
-	size_t most = nr_keys + fr->nr_planned;
+	size_t most = nr_keys + 1 + fr->nr_planned;
 
 	fr->field = calloc(most, sizeof(*fr->field));
 	fr->own = calloc(most, sizeof(*fr->own));
 	if (!fr->field || !fr->own)
 		return -ENOMEM;
 	memcpy(fr->field, key, nr_keys * sizeof(*key));
+	if (fr->still < 0 && f->options.phase) {
+		fr->since = nr_keys;
+		fr->field[nr_keys++] = key_field[KEY_SINCE];
+	}
 	fr->nr = fr->nr_keys = nr_keys;
 	take_columns(f, fr, false);
 	take_columns(f, fr, true);

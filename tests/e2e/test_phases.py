@@ -81,6 +81,20 @@ def test_time_since_the_start_of_a_phase(training):
     assert plain.startswith(b"time_s,tree.cores\n")
 
 
+@pytest.mark.parametrize("options", [["-d", "tree"], ["-d", "process"], ["-d", "cpu", "--wide"], ["-d", "cpu", "--long"], ["-d", "cpu", "--per", "node"],
+                                     ["-d", "tree", "--every", "50ms"]], ids=" ".join)
+def test_exports_have_the_time_since_the_start_of_a_phase(training, options):
+    """The same as a series, in every table of time; nothing of it without --phase."""
+    spans = [(o["begin_s"], o["end_s"]) for o in by_name(show(training))["epoch"]["occurrences"]]
+    done = run("export", "--to", "csv", "-o", "-", *options, "--phase", "epoch", training)
+    rows = [{key.split(" [")[0]: value for key, value in row.items()} for row in csv.DictReader(io.StringIO(done.stdout.decode()))]
+    assert rows and any(row["phase_s"] for row in rows), done.stderr
+    for row in rows:
+        since = [float(row["elapsed"]) - begin for begin, end in spans if begin <= float(row["elapsed"]) <= end]
+        assert float(row["phase_s"]) == pytest.approx(since[-1], abs=1e-6) if since else row["phase_s"] == ""
+    assert b"phase_s" not in run("export", "--to", "csv", "-o", "-", *options, training).stdout
+
+
 def test_every_output_has_the_same_numbers(training, tmp_path):
     phases = by_name(show(training))
     assert phases["epoch"]["repetitions"] == 3 and phases["epoch"]["parent"] == "train" and phases["epoch"]["depth"] == 1
