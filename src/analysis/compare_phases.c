@@ -73,6 +73,16 @@ static double value_of(const struct phase *p, unsigned value)
 	return p->value[value];
 }
 
+static void add_phase(struct compare_figure *figure, size_t set, const struct phase *p)
+{
+	for (unsigned v = 0; v < NR_COMPARED; v++) {
+		struct compare_values *of = &figure[v].of[set];
+
+		compare_values_add(of, value_of(p, v));
+		of->guess |= v < NR_PHASE_VALUES && phase_is_guess(p, v);
+	}
+}
+
 static int make_figures(struct comparison *c, const struct phase_names *n)
 {
 	char name[6000];
@@ -142,9 +152,8 @@ int compare_phases(struct comparison *c)
 			const struct phase *p = &phases_of(c, i)->phase[k];
 			size_t at = name_index(&n, p);
 
-			for (unsigned v = 0; v < NR_COMPARED && at < NAMES_MAX; v++)
-				compare_values_add(&c->phase[at * NR_COMPARED + v].of[c->operand[i].set],
-					value_of(p, v));
+			if (at < NAMES_MAX)
+				add_phase(&c->phase[at * NR_COMPARED], c->operand[i].set, p);
 		}
 	if (r < 0)
 		return r;

@@ -98,6 +98,7 @@ struct phase_column {
 	const char *title, *help;
 	enum metric_unit unit;
 	bool whole;
+	bool level;	      /* what was held, not an amount */
 	enum phase_join join; /* of several nodes */
 };
 
@@ -136,6 +137,9 @@ struct phases {
 };
 
 struct phases *phases_free(struct phases *p);
+/* It is interpolated between samples: an amount by the edges; what was held, where no two samples lie in it.
+ * How long it took is known. */
+bool phase_is_guess(const struct phase *p, enum phase_value which);
 /* By name, or "NAME#3": the third repetition. NULL: there is none. */
 const struct phase *phases_find(const struct phases *p, const char *name);
 

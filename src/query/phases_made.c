@@ -24,8 +24,8 @@
 #define AMOUNT(id, name_, unit_, children, metric, ended, figure, stats, process) \
 	[PHASE_##id] = {name_ QUANTITY_SUFFIX_##unit_, TITLE_OF_##stats, NUMBER_##unit_, .join = JOIN_ADD},
 #define LEVEL(id, name_, kind, ...) \
-	[PHASE_##id##_PEAK] = {name_ "_peak" QUANTITY_SUFFIX_##kind, NULL, PHASE_PEAK_HELP, QUANTITY_UNIT_##kind, .whole = true}, \
-	[PHASE_##id##_MEAN] = {name_ "_mean" QUANTITY_SUFFIX_##kind, NULL, PHASE_MEAN_HELP, QUANTITY_UNIT_##kind},
+	[PHASE_##id##_PEAK] = {name_ "_peak" QUANTITY_SUFFIX_##kind, NULL, PHASE_PEAK_HELP, QUANTITY_UNIT_##kind, .whole = true, .level = true}, \
+	[PHASE_##id##_MEAN] = {name_ "_mean" QUANTITY_SUFFIX_##kind, NULL, PHASE_MEAN_HELP, QUANTITY_UNIT_##kind, .level = true},
 #define ROW(id, name_, unit_, join_, title_, help_) [PHASE_##id] = {name_, title_, help_, NUMBER_##unit_, .join = JOIN_##join_},
 const struct phase_column phase_column[NR_PHASE_VALUES] = {PHASE_COLUMNS(ROW, AMOUNT, LEVEL)};
 #undef ROW
@@ -827,6 +827,13 @@ const struct phase *phases_find(const struct phases *p, const char *name)
 			!strncmp(p->phase[i].name, name, (size_t)(hash - name)))
 			return find_repetition(p, i, number);
 	return NULL;
+}
+
+bool phase_is_guess(const struct phase *p, enum phase_value which)
+{
+	bool level = phase_column[which].level || which == PHASE_MEMORY || which == PHASE_GPU_MEMORY;
+
+	return which != PHASE_WALL && p->value[which] > 0 && (level ? p->brief : p->interpolated);
 }
 
 double phases_since(const struct phases *p, const struct phase *of, double time_s)

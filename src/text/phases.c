@@ -154,15 +154,6 @@ static char *name_cell(const struct phase *p, bool utf8, const char *indent)
 	return text_of(&b);
 }
 
-/* Between samples amounts are a guess; so is what was held, where no two samples lie in it. How long it took
- * is known. */
-static bool is_guess(const struct phase *p, enum phase_value which)
-{
-	bool level = which == PHASE_MEMORY || which == PHASE_GPU_MEMORY;
-
-	return which != PHASE_WALL && p->value[which] > 0 && (level ? p->brief : p->interpolated);
-}
-
 static char *number_cell(const struct phase *p, size_t column)
 {
 	enum phase_value which = shown[column].value;
@@ -172,7 +163,7 @@ static char *number_cell(const struct phase *p, size_t column)
 	if (isnan(value))
 		return strdup("");
 	format_look(text, shown[column].look, shown[column].look == LOOK_PERCENT ? value / 100 : value, 0);
-	if (!is_guess(p, which))
+	if (!phase_is_guess(p, which))
 		return strdup(text);
 	return asprintf(&cell, "~%s", text) < 0 ? NULL : cell;
 }
@@ -257,7 +248,7 @@ static char *note_of(const struct phases *p, const struct phase *const *row, siz
 	buf_init(&b, 1000);
 	for (size_t i = 0; i < rows; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(shown); k++)
-			guess |= is_guess(row[i], shown[k].value);
+			guess |= phase_is_guess(row[i], shown[k].value);
 	if (guess)
 		buf_addf(&b, "~ %s", interpolated);
 	if (rows < p->nr)
