@@ -290,6 +290,8 @@ struct tables {
 		struct column_own column;
 	} * absent;
 	size_t nr_absent;
+	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
+	size_t nr_counted;
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
 	struct told of_run;

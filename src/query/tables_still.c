@@ -554,6 +554,14 @@ static int summary_next(struct tables *f, struct data_table_own *fr)
 
 /* ---- phases ---- */
 
+static double counted_in(const struct summary *s, const struct phase *p, const char *metric)
+{
+	for (size_t i = 0; i < s->nr_counters; i++)
+		if (!strcmp(s->counter[i].name, metric + strlen("perf.")))
+			return counter_in_phase(s, &s->counter[i], p);
+	return NAN;
+}
+
 static void put_phase(
 	struct tables *f, struct data_table_own *fr, const struct summary *s, const struct phase *p)
 {
@@ -583,6 +591,8 @@ static void put_phase(
 	put_string(fr, p->slower_why);
 	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
 		put_number(fr, p->value[i]);
+	for (size_t i = 0; i < f->nr_counted; i++)
+		put_number(fr, counted_in(s, p, f->counted[i].name));
 }
 
 /* Those of a summary that reach into the time that was asked for: phases, then their repetitions. */

@@ -126,6 +126,29 @@ def test_every_output_has_the_same_numbers(training, tmp_path):
     assert compared["phases.epoch.each_s"]["sets"][1]["mean"] == pytest.approx(phases["epoch"]["each"]["mean_s"])
 
 
+def test_events_are_counted_in_phases(tmp_path):
+    """Those of -e, with the unit of the summary, in every output; all phases together have what the run has."""
+    out = tmp_path / "a.tacho"
+    job = script("tacho phase begin all; tacho phase begin 'part 1'; burn 0.2; tacho phase end 'part 1'; tacho phase begin 'part 2'; burn 0.1; tacho phase end 'part 2'; tacho phase end all")
+    assert record(job, "-q", "-i", "50ms", "-e", "task-clock,page-faults", output=out).returncode == 0
+    whole = show(out)
+    if whole["perf"]["task_clock"]["value"] is None:
+        pytest.skip("no events can be counted here: " + str(whole["unavailable"]))
+    every, part = by_name(whole)["all"], by_name(whole)["part"]
+    parts = [o["perf"]["task_clock"] for o in part["occurrences"]]
+    assert sum(parts) == pytest.approx(part["perf"]["task_clock"]) and parts[0] > parts[1] > 0
+    assert part["perf"]["task_clock"] == pytest.approx(part["cpu_s"], rel=0.2)
+    assert part["perf"]["page_faults"] <= every["perf"]["page_faults"] <= whole["perf"]["page_faults"]["value"]
+    (row,) = [row for row in rows_of(out) if row["level"] == "phase" and row["phase"] == "all"]
+    assert float(row["perf.task_clock"]) == pytest.approx(every["perf"]["task_clock"]) and int(row["perf.page_faults"]) == every["perf"]["page_faults"]
+    assert "perf.ghz" not in row  # its cycles were not counted
+    assert re.search(r"perf\.page_faults +\d", run("show", "--phase", "all", out).stdout.decode())
+    compared = json.loads(run("compare", "--format", "json", out, out).stdout)["phases"]["phases.all.perf.task_clock"]
+    assert compared["unit"] == "seconds" and compared["sets"][0]["mean"] == pytest.approx(every["perf"]["task_clock"])
+    shutil.copy(out, tmp_path / "b.tacho")
+    assert by_name(show(tmp_path))["all"]["perf"]["page_faults"] == 2 * every["perf"]["page_faults"]
+
+
 def test_the_phases_add_up_to_the_run(training):
     """What lies between and around them is the shell's and little."""
     summary = show(training)

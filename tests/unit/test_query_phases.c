@@ -500,9 +500,9 @@ static void test_counters_of_a_phase(void **state)
 	maker_finish(&m, "end_ns", 6 * SECOND, NULL);
 	s = summary_of(file);
 	p = phase_at(s, 0, "train");
-	assert_near(p->value[PHASE_INSTRUCTIONS], 4 * 701);
-	assert_true(isnan(p->value[PHASE_CACHE_MISSES]));
-	assert_near(phase_at(s, 1, "save")->value[PHASE_INSTRUCTIONS], 2);
+	assert_near(phase_event(s->phases, p, "perf.instructions"), 4 * 701);
+	assert_true(isnan(phase_event(s->phases, p, "perf.none")));
+	assert_near(phase_event(s->phases, phase_at(s, 1, "save"), "perf.instructions"), 2);
 	summary_free(s);
 }
 
