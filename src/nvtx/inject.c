@@ -198,20 +198,20 @@ static void event_number(const struct nvtx_event *event, char *to, size_t size)
 
 static void say(const char *kind, const char *name, unsigned domain, const char *number)
 {
-	char message[TACHO_MESSAGE_MOST], count[32];
+	struct tacho_message m;
+	char count[32];
 	unsigned long left_out = __atomic_exchange_n(&within, 0, __ATOMIC_RELAXED);
-	long lost = tacho_take_lost();
-	size_t size = tacho_begin(message, kind, name, 0, lost);
 
+	tacho_start(&m);
 	if (left_out) {
 		snprintf(count, sizeof(count), "%lu", left_out);
-		size = tacho_add_line(message, size, "@within=", count);
+		tacho_add(&m, "@within=", count);
 	}
 	if (domain && *domains[domain].name)
-		size = tacho_add_line(message, size, "domain=", domains[domain].name);
+		tacho_add(&m, "domain=", domains[domain].name);
 	if (*number)
-		size = tacho_add_line(message, size, "payload=", number);
-	if (tacho_send(message, size, lost) < 0)
+		tacho_add(&m, "payload=", number);
+	if (tacho_send(&m, kind, name) < 0)
 		__atomic_fetch_add(&within, left_out, __ATOMIC_RELAXED);
 }
 
