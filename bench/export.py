@@ -11,7 +11,6 @@ The recordings are made by the tests' query_tool: the same bytes on every machin
 
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import subprocess

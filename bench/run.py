@@ -11,7 +11,6 @@ budget test counts what can be counted, this shows what it costs."""
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import sys
@@ -23,7 +22,6 @@ import lab  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP = "all running", "40 % running", "5 % running", "all asleep"
 ACTIVE_PERCENT = {RUNNING: 100, LIVELY: 40, MOSTLY_ASLEEP: 5, ASLEEP: 0}
 FAST = ["--budget", "100", "-m", "-smaps"]  # without the tier of page-table walks, which has a budget of its own
