@@ -404,6 +404,21 @@ static void test_slivers_are_no_steps_of_the_tree(void **state)
 	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
 }
 
+static void make_net(
+	const int64_t *time_ms, const unsigned *at, const int64_t *received, const int64_t *sent, size_t nr)
+{
+	struct maker m;
+
+	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
+	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
+	for (size_t i = 0; i < nr; i++) {
+		maker_set(&m, 0, "net.rx.bytes", received[i]);
+		maker_set(&m, 0, "net.tx.bytes", sent[i]);
+		maker_tick_at(&m, time_ms[i] * MILLI, at[i]);
+	}
+	maker_finish(&m, NULL);
+}
+
 /* A tick at the edge of a phase is close to another, and a device counted in one go what it had done in half
  * a second: no peak, and nothing is lost. Also where nothing had moved before, or moves after it. */
 static void test_ticks_at_edges_make_no_peaks_of_devices(void **state)
@@ -417,17 +432,9 @@ static void test_ticks_at_edges_make_no_peaks_of_devices(void **state)
 	static const double rate[] = {NAN, 1000, 1000, 1000, 1000, 1000, 1000, 0, 0, 0, 0, 0, 30000};
 	static const int64_t still[] = {7, 7, 7, 7, 7, 7, 7, 997, 997, 997, 997, 997, 997};
 	static const double rise[] = {NAN, 0, 0, 0, 0, 0, 0, 0, 0, 1100, 0, 0, 0};
-	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
-	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
-		maker_set(&m, 0, "net.rx.bytes", bytes[i]);
-		maker_set(&m, 0, "net.tx.bytes", still[i]);
-		maker_tick_at(&m, time_ms[i] * MILLI, at[i]);
-	}
-	maker_finish(&m, NULL);
+	make_net(time_ms, at, bytes, still, ARRAY_SIZE(bytes));
 	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
 	expect_series("net.tx.rate", NULL, rise, ARRAY_SIZE(rise));
 }
@@ -436,18 +443,12 @@ static void test_ticks_at_edges_make_no_peaks_of_devices(void **state)
 static void test_the_first_rate_of_a_device_is_over_no_sliver(void **state)
 {
 	static const int64_t time_ms[] = {0, 20, 1000, 2000};
+	static const unsigned at[] = {0, TICK_AT_EDGE, 0, 0};
 	static const int64_t bytes[] = {0, 500, 1000, 2000};
 	static const double rate[] = {NAN, NAN, 1000, 1000};
-	struct maker m;
 
 	(void)state;
-	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
-	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(bytes); i++) {
-		maker_set(&m, 0, "net.rx.bytes", bytes[i]);
-		maker_tick_at(&m, time_ms[i] * MILLI, i == 1 ? TICK_AT_EDGE : 0);
-	}
-	maker_finish(&m, NULL);
+	make_net(time_ms, at, bytes, bytes, ARRAY_SIZE(bytes));
 	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
 }
 
