@@ -153,7 +153,9 @@ static void make_events(const struct phase_sums *s, const struct phase_known *k,
 	for (unsigned i = 0; i < PHASE_EVENTS; i++) {
 		double counted = s->sum[SUM_EVENT + i];
 
-		event[i] = !(k->events >> i & 1) ? NAN : k->whole_events >> i & 1 ? round(counted) : counted;
+		event[i] = !(k->events >> i & 1)   ? NAN
+			: k->whole_events >> i & 1 ? (double)round_i64(counted)
+						   : counted;
 	}
 }
 
