@@ -106,7 +106,7 @@ struct phase {
 	uint32_t number;       /* of a repetition: which one, from 1 */
 	uint32_t count;	       /* repetitions */
 	uint32_t senders;      /* processes that told it at the same time, at most; over nodes added */
-	uint32_t nodes;	       /* on so many */
+	uint32_t nodes;	       /* on so many: hosts */
 	int parent;	       /* index of the phase that all its repetitions lie in; -1: none */
 	unsigned depth;	       /* of such phases around it */
 	double begin_s, end_s; /* after the start of the run: of the first, of the last */

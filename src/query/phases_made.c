@@ -617,7 +617,7 @@ static void join_phase(struct phase *to, const struct phase *from, bool same_hos
 	add_events(to, from, place);
 	to->count = MAX(to->count, from->count);
 	to->senders += from->senders;
-	to->nodes += from->nodes;
+	to->nodes = same_host ? MAX(to->nodes, from->nodes) : to->nodes + from->nodes;
 	to->begin_s = MIN(to->begin_s, from->begin_s);
 	to->end_s = MAX(to->end_s, from->end_s);
 	to->cut |= from->cut;

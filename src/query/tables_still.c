@@ -128,6 +128,7 @@ static const struct field summary_field[] = {
 static const struct field phase_field[] = {
 	TEXT("level", "phase: all its repetitions; occurrence: one of them."),
 	TEXT("host", "The node; missing: the whole run."),
+	TEXT("recording", "The file, such as that of a rank; missing: the whole run."),
 	TEXT("phase", "Its name: \"epoch\" of \"epoch 1\", \"epoch 2\"."),
 	TEXT("name", "Of an occurrence: as it was told."),
 	TEXT("parent", "The phase that it lies in."),
@@ -571,6 +572,7 @@ static void put_phase(
 
 	put_string(fr, p->number ? "occurrence" : "phase");
 	put_string(fr, s->nr_nodes ? NULL : s->host);
+	put_bytes(fr, s->nr_nodes ? NULL : s->path, strlen(s->path));
 	put_string(fr, of->name);
 	put_string(fr, p->number ? p->name : NULL);
 	put_string(fr, of->parent < 0 ? NULL : all->phase[of->parent].name);

@@ -381,21 +381,22 @@ def test_the_job_is_killed_in_a_phase(tmp_path):
 # ---- several nodes, many, hostile ----
 
 
-def test_several_nodes(training, tmp_path):
-    """The same twice: amounts are added, the time is that of one."""
+def test_several_ranks_of_a_node(training, tmp_path):
+    """Recordings of one host: amounts are added, the time is that of one; each has its rows in exports."""
     for name in ("a.tacho", "b.tacho"):
         shutil.copy(training, tmp_path / name)
     one, both = by_name(show(training)), show(tmp_path)
     phases = by_name(both)
     assert list(phases) == list(one)
     for name, p in phases.items():
-        assert p["nodes"] == 2 and p["repetitions"] == one[name]["repetitions"]
+        assert p["nodes"] == 1 and p["processes"] == 2 * one[name]["processes"] and p["repetitions"] == one[name]["repetitions"]
         assert p["cpu_s"] == pytest.approx(2 * one[name]["cpu_s"]) and p["duration_s"] == pytest.approx(one[name]["duration_s"])
         assert p["disk_written_bytes"] == one[name]["disk_written_bytes"]  # one machine
     assert by_name(both["nodes"][1])["load"]["cpu_s"] == pytest.approx(one["load"]["cpu_s"])
     hosts = {(r["level"], r["host"] != "") for r in rows_of(tmp_path)}
     assert hosts == {(level, with_host) for level in ("phase", "occurrence") for with_host in (False, True)}
-    assert b"on 2 nodes" in run("show", tmp_path).stdout
+    assert {r["recording"] for r in rows_of(tmp_path)} == {"", str(tmp_path / "a.tacho"), str(tmp_path / "b.tacho")}
+    assert b"in 2 processes" in run("show", tmp_path).stdout and b"on 2 nodes" not in run("show", tmp_path).stdout
 
 
 def test_names_do_no_harm(tmp_path):
