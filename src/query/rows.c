@@ -10,8 +10,9 @@
  * Where the job told something a tick was taken between two others, and may be close to one of them. Many
  * counters of the node are brought up to date seldom (by the kernel's clock, by drivers and devices, by
  * threads of ours): over so little time what has grown since long would be a peak. There a rate is not higher
- * than it was before; the rest of the growth counts in the next step, so that none is lost. The last tick has
- * no next one: there all counts.
+ * than it was before; the rest of the growth counts in the next step, so that none is lost. Where rates are
+ * divided by others all growth counts in the next step, and the ratio stays. The last tick has no next one:
+ * there all counts.
  *
  * A row is computed again only when it moved. Its rates are known without: once it was looked at and had not
  * moved they are nothing, and when it moves again they are over the time since the tick before. */
@@ -177,9 +178,16 @@ static double grown_over_sliver(struct grown *g, double now, int64_t time_ns)
 static double rate_step(
 	const struct rows *r, struct grown *g, double now, int64_t time_ns, double most, double late_s)
 {
-	double rate = r->c->slow ? grown_slowly(g, now, time_ns)
-		: r->sliver	 ? grown_over_sliver(g, now, time_ns)
-				 : grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
+	double rate;
+
+	if (r->c->slow)
+		rate = grown_slowly(g, now, time_ns);
+	else if (r->sliver && r->c->expr.nr_rates > 1 && g->known && now >= g->last)
+		rate = g->rate;
+	else if (r->sliver)
+		rate = grown_over_sliver(g, now, time_ns);
+	else
+		rate = grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
 
 	g->owes = now > g->last;
 	return rate;

@@ -439,6 +439,30 @@ static void test_ticks_at_edges_make_no_peaks_of_devices(void **state)
 	expect_series("net.tx.rate", NULL, rise, ARRAY_SIZE(rise));
 }
 
+/* A ratio of two rates stays as it was, and then is that of all that grew: never of one part of each. */
+static void test_ticks_at_edges_make_no_false_ratios(void **state)
+{
+	static const int64_t time_ms[] = {0, 1000, 1020, 2000, 3000};
+	static const int64_t busy[] = {0, 20, 22, 30, 130}, idle[] = {0, 80, 82, 170, 170};
+	static const double ratio[] = {NAN, 0.2, 0.2, 0.1, 1};
+	static const char *const others[] = {
+		"cpu.nice", "cpu.system", "cpu.iowait", "cpu.irq", "cpu.softirq"};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
+	for (size_t i = 0; i < ARRAY_SIZE(ratio); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(others); k++)
+			maker_set(&m, 0, others[k], 0);
+		maker_set(&m, 0, "cpu.user", busy[i]);
+		maker_set(&m, 0, "cpu.idle", idle[i]);
+		maker_tick_at(&m, time_ms[i] * MILLI, i == 2 ? TICK_AT_EDGE : 0);
+	}
+	maker_finish(&m, NULL);
+	expect_series("cpu.idle_ratio", NULL, (double[]){NAN, 0.8, 0.8, 0.9, 0}, ARRAY_SIZE(ratio));
+	expect_series("cpu.busy", NULL, ratio, ARRAY_SIZE(ratio));
+}
+
 /* The first rate that there is: over more than a sliver. */
 static void test_the_first_rate_of_a_device_is_over_no_sliver(void **state)
 {
@@ -785,6 +809,7 @@ int main(void)
 		T(test_the_trees_rate_is_taken_of_the_sum),
 		T(test_slivers_are_no_steps_of_the_tree),
 		T(test_ticks_at_edges_make_no_peaks_of_devices),
+		T(test_ticks_at_edges_make_no_false_ratios),
 		T(test_the_first_rate_of_a_device_is_over_no_sliver),
 		T(test_what_is_read_seldom_has_rates_over_that_time),
 		T(test_what_is_read_seldom_is_measured_between_readings),
