@@ -119,7 +119,7 @@ static void measure(const char *what, uint32_t nr, unsigned ticks, unsigned perc
 		if (i == 1)
 			allocated = mallinfo2().uordblks;
 		start = cpu_ns();
-		store_tick(w, i + 1, i * NSEC_PER_SEC + (int64_t)any(100000), tables);
+		store_tick(w, i + 1, i * NSEC_PER_SEC + (int64_t)any(100000), 0, tables);
 		store_flush(w);
 		if (i)
 			cpu += cpu_ns() - start;

@@ -11,12 +11,10 @@ The recordings are made by the tests' query_tool: the same bytes on every machin
 
 import argparse
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import lab  # noqa: E402
@@ -165,19 +163,8 @@ def main():
     parser = argparse.ArgumentParser(description="the cost of exports, beside pandas and pyarrow")
     parser.add_argument("--quick", action="store_true", help="one short recording")
     parser.add_argument("--formats", help="only these, with commas")
-    parser.add_argument("--json", action="store_true", help="the numbers for programs")
-    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
-    parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
-    options = parser.parse_args()
-    options.tacho = pathlib.Path(options.tacho).resolve()
-    if not options.tacho.exists():
-        parser.error(f"{options.tacho} is not there: build it first")
-    with tempfile.TemporaryDirectory(prefix="tacho-bench-", dir="/var/tmp") as folder:
-        try:
-            result = Bench(options, pathlib.Path(folder)).run()
-        except lab.Trouble as trouble:
-            print(f"bench: {trouble}", file=sys.stderr)
-            return 1
+    options = lab.parse(parser)
+    result = lab.measure(Bench, options, place="/var/tmp")
     text = render(result)
     print(json.dumps({**result, "goals": list(goals(result["exports"]))}, indent=2) if options.json else text)
     if options.doc:

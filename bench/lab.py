@@ -9,6 +9,7 @@ import pathlib
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,6 +19,27 @@ WARM_UP_TICKS = 3  # of the recorder: the first opens the files, the next ones s
 
 class Trouble(Exception):
     """Something that makes the numbers worthless; its text is for people."""
+
+
+def parse(parser):
+    """What is asked for: the options of every bench beside those of this one."""
+    parser.add_argument("--json", action="store_true", help="the numbers for programs")
+    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", HERE.parent / "build/tacho"))
+    parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
+    options = parser.parse_args()
+    options.tacho = pathlib.Path(options.tacho).resolve()
+    if not options.tacho.exists():
+        parser.error(f"{options.tacho} is not there: build it first")
+    return options
+
+
+def measure(bench, options, place=None):
+    """What bench(options, folder) finds, in a folder of its own; when it cannot, that is the end."""
+    with tempfile.TemporaryDirectory(prefix="tacho-bench-", dir=place) as folder:
+        try:
+            return bench(options, pathlib.Path(folder)).run()
+        except Trouble as trouble:
+            sys.exit(f"bench: {trouble}")
 
 
 def recording_maker(tacho):

@@ -7,6 +7,7 @@
 #include "tacho_mark.h"
 
 #include <stdint.h>
+#include <time.h>
 
 static int64_t now(void)
 {

@@ -14,7 +14,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -118,19 +117,8 @@ def main():
     parser = argparse.ArgumentParser(description="the cost of marks and phases")
     parser.add_argument("--marks", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="seconds instead of two minutes; rougher")
-    parser.add_argument("--json", action="store_true", help="the numbers for programs")
-    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
-    parser.add_argument("--doc", type=pathlib.Path, help="also put the table into this document")
-    options = parser.parse_args()
-    options.tacho = pathlib.Path(options.tacho).resolve()
-    if not options.tacho.exists():
-        parser.error(f"{options.tacho} is not there: build it first")
-    with tempfile.TemporaryDirectory(prefix="tacho-bench-", dir="/var/tmp") as folder:
-        try:
-            result = Bench(options, pathlib.Path(folder)).run()
-        except lab.Trouble as trouble:
-            print(f"bench: {trouble}", file=sys.stderr)
-            return 1
+    options = lab.parse(parser)
+    result = lab.measure(Bench, options, place="/var/tmp")
     text = render(result)
     print(json.dumps(result, indent=2) if options.json else text)
     if options.doc:

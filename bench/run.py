@@ -11,11 +11,9 @@ budget test counts what can be counted, this shows what it costs."""
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -24,7 +22,6 @@ import lab  # noqa: E402
 import peers  # noqa: E402
 import report  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUNNING, LIVELY, MOSTLY_ASLEEP, ASLEEP = "all running", "40 % running", "5 % running", "all asleep"
 ACTIVE_PERCENT = {RUNNING: 100, LIVELY: 40, MOSTLY_ASLEEP: 5, ASLEEP: 0}
 FAST = ["--budget", "100", "-m", "-smaps"]  # without the tier of page-table walks, which has a budget of its own
@@ -389,21 +386,11 @@ def main():
     parser.add_argument("--peers", action="store_true", help="only beside pidstat, atop, duct and psutil, at 1 Hz")
     parser.add_argument("--hogs", action="store_true", help="only on an overloaded machine: the job's work, and ticks missed")
     parser.add_argument("--before", type=pathlib.Path, help="an earlier tacho, measured beside this one")
-    parser.add_argument("--json", action="store_true", help="the numbers for programs")
-    parser.add_argument("--tacho", type=pathlib.Path, default=os.environ.get("TACHO", ROOT / "build/tacho"))
-    parser.add_argument("--doc", type=pathlib.Path, help="also put the tables into this document")
-    options = parser.parse_args()
-    options.tacho = pathlib.Path(options.tacho).resolve()
+    options = lab.parse(parser)
     options.before = options.before and options.before.resolve()
-    for binary in filter(None, (options.tacho, options.before)):
-        if not binary.exists():
-            parser.error(f"{binary} is not there: build it first")
-    with tempfile.TemporaryDirectory(prefix="tacho-bench-") as folder:
-        try:
-            result = Bench(options, pathlib.Path(folder)).run()
-        except lab.Trouble as trouble:
-            print(f"bench: {trouble}", file=sys.stderr)
-            return 1
+    if options.before and not options.before.exists():
+        parser.error(f"{options.before} is not there: build it first")
+    result = lab.measure(Bench, options)
     parts = {"measured": (render, "costs"), "by collector": (render_collectors, "collectors"),
              "reports": (render_reports, "reports"), "peers": (render_peers, "peers"),
              "hogs": (render_hogs, "hogs")}

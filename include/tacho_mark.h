@@ -1,20 +1,15 @@
-/* What a program tells the recorder that watches it (`tacho run -- PROGRAM`): phases and marks.
- *
- *	#include <tacho_mark.h>
+/* What a program tells the recorder that watches it (`tacho run -- PROGRAM`): phases, marks and numbers.
  *
  *	tacho_phase_begin("load", NULL);
- *	...
  *	tacho_phase_end("load", NULL);
  *	tacho_mark("checkpoint written", "size=3.1G", NULL);
  *	tacho_mark(NULL, "loss=0.31", "step=1200", NULL);     // data alone
  *
  * Behind the text stand words KEY=VALUE, and NULL at the end. A call sends one datagram to the socket that
- * TACHO_SOCKET names at the first call, and never waits: 0 when it was sent, -1 when there is no recorder, or
- * when it does not keep up (what was lost is counted). Nothing is kept open and nothing is allocated: it may
- * be called from any thread, and in a child after fork().
- *
- * One file, no library: C99 (also gcc -std=c99), C++, or Fortran by ISO_C_BINDING (docs/marks.md has that,
- * and the protocol). */
+ * TACHO_SOCKET named when the program was loaded, and never waits: 0 when it was sent, -1 when there is no
+ * recorder, or when it does not keep up (what was lost is counted). Nothing is kept open and nothing is
+ * allocated: any thread may call it, and a child after fork(). One file, no library: C99 (also -std=c99),
+ * C++11, Fortran by ISO_C_BINDING; docs/marks.md has that, and the protocol. */
 #ifndef TACHO_MARK_H
 #define TACHO_MARK_H
 
@@ -27,231 +22,142 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-/* A text that is too long for its message is cut off, and ends with "…" then: the words behind it come first.
- * Words that do not fit are left out: a part of a number is another number. */
+#define tacho_mark(...) tacho_tell("mark ", __VA_ARGS__)
+#define tacho_phase_begin(...) tacho_tell("begin ", __VA_ARGS__)
+#define tacho_phase_end(...) tacho_tell("end ", __VA_ARGS__)
+#define tacho_line(...) tacho_tell("", __VA_ARGS__) /* the text is a line of the protocol: "mark TEXT" */
+
 #define TACHO_MESSAGE_MOST 4096
-#define TACHO_CUT "\342\200\246" /* … */
-#define TACHO_TEXT_LEAST 512	 /* of the message, for the text */
-#define TACHO_OWN_MOST 160	 /* for the lines that begin with @ */
+#define TACHO_TEXT_LEAST 512 /* of it, for the first line */
 
-/* A compiler that is asked for plain C99 or C11 (-std=c99) finds less in the headers of the C library. */
-#if defined(O_CLOEXEC)
-#define TACHO_OPEN (O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-#elif defined(__O_CLOEXEC) && defined(__O_NOFOLLOW)
-#define TACHO_OPEN (__O_CLOEXEC | __O_NOFOLLOW | O_NONBLOCK)
-#else
-#define TACHO_OPEN O_NONBLOCK
+struct tacho_message {
+	char bytes[2 * TACHO_MESSAGE_MOST]; /* in its middle the first line ends and the others begin */
+	size_t end;
+	long lost; /* messages before it, of which it tells */
+};
+
+static struct sockaddr_un tacho_socket; /* without a path: there is no recorder */
+static long tacho_lost;			/* that could not be counted beside the socket */
+static pid_t tacho_lost_by;		/* a child tells only of its own */
+
+#ifdef O_CLOEXEC
+#define TACHO_OPEN (O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)
+#else /* plain C99 */
+#define TACHO_OPEN (O_WRONLY | O_APPEND | O_NONBLOCK)
 #endif
-#if !defined(__cplusplus) && defined(__STRICT_ANSI__) && !defined(__USE_MISC)
-extern long syscall(long number, ...);
+#if defined(__STRICT_ANSI__) && !defined(__cplusplus) && !defined(__USE_MISC)
+extern long syscall(long number, ...); /* plain C99 does not declare it, nor the clock */
 #endif
 
-/* What was lost and could not be counted beside the socket; it is told with the next message. */
-static long tacho_marks_lost;
-static pid_t tacho_marks_lost_by; /* a child tells only of its own */
-
-/* A line of the message: a newline within it is written \n, a backslash \\. */
-static inline size_t tacho_add_line(char *to, size_t at, const char *kind, const char *text)
+/* Before there are threads, which may change the environment. */
+__attribute__((constructor)) static void tacho_find_socket(void)
 {
-	size_t n = strlen(kind), start = at;
+	const char *path = getenv("TACHO_SOCKET");
 
-	if (at + n + 1 >= TACHO_MESSAGE_MOST)
-		return at;
-	memcpy(to + at, kind, n);
-	at += n;
-	for (; text && *text && at + 3 < TACHO_MESSAGE_MOST; text++) {
+	tacho_socket.sun_family = AF_UNIX;
+	if (path && strlen(path) < sizeof(tacho_socket.sun_path))
+		memcpy(tacho_socket.sun_path, path, strlen(path));
+}
+
+/* Puts a line at `at`, and says where it ends, before `most`: newlines in it become \n, backslashes \\. One
+ * that does not fit is left out (a part of a number is another number), or cut off behind a character: "…".
+ */
+static inline size_t tacho_put(char *to, size_t at, size_t most, const char *kind, const char *text, int cut)
+{
+	size_t start = at, whole = at + strlen(kind);
+
+	if (whole + 4 > most)
+		return start;
+	memcpy(to + at, kind, strlen(kind));
+	for (at = whole; text && *text && at + 3 <= most; text++) {
+		if ((*text & 0xc0) != 0x80 && at + 4 <= most)
+			whole = at;
 		if (*text == '\n' || *text == '\\')
 			to[at++] = '\\';
 		to[at++] = *text == '\n' ? 'n' : *text;
 	}
-	if (text && *text)
-		return start;
-	to[at++] = '\n';
-	return at;
-}
-
-/* How long the line is. */
-static inline size_t tacho_line_size(const char *text)
-{
-	size_t size = 1;
-
-	for (; *text; text++)
-		size += *text == '\n' || *text == '\\' ? 2 : 1;
-	return size;
-}
-
-/* The first line; `data` is the size of the lines that follow. */
-static inline size_t tacho_add_text(char *to, const char *kind, const char *text, size_t data)
-{
-	size_t most = TACHO_MESSAGE_MOST - TACHO_OWN_MOST, at = strlen(kind), i = 0, n;
-
-	most = data < most - TACHO_TEXT_LEAST ? most - data : TACHO_TEXT_LEAST;
-	memcpy(to, kind, at);
-	for (; text && text[i]; i++) {
-		n = text[i] == '\n' || text[i] == '\\' ? 2 : 1;
-		if (at + n + sizeof(TACHO_CUT) > most)
-			break;
-		if (n == 2)
-			to[at++] = '\\';
-		to[at++] = text[i] == '\n' ? 'n' : text[i];
+	if (text && *text) {
+		memcpy(to + whole, "\342\200\246\n", 4);
+		return cut ? whole + 4 : start;
 	}
-	if (text && text[i]) {
-		/* Not within a character. */
-		for (n = 0; n < 3 && i && ((unsigned char)text[i] & 0xc0) == 0x80; n++, i--)
-			at--;
-		memcpy(to + at, TACHO_CUT, strlen(TACHO_CUT));
-		at += strlen(TACHO_CUT);
-	}
-	to[at++] = '\n';
-	return at;
+	to[at] = '\n';
+	return at + 1;
 }
 
-/* By the monotonic clock, in nanoseconds. */
-static inline long long tacho_now(void)
+static inline void tacho_add(struct tacho_message *m, const char *kind, const char *word)
 {
-#ifdef CLOCK_MONOTONIC
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000LL + now.tv_nsec;
-#else
-	long now[2] = {0, 0}; /* as the system call has it */
-
-	syscall(SYS_clock_gettime, 1L, now);
-	return now[0] * 1000000000LL + now[1];
-#endif
+	m->end = tacho_put(m->bytes, m->end, sizeof(m->bytes) - TACHO_TEXT_LEAST, kind, word, 0);
 }
 
-static inline long tacho_take_lost(void)
+static inline void tacho_start(struct tacho_message *m)
 {
-	long lost = __atomic_exchange_n(&tacho_marks_lost, 0, __ATOMIC_RELAXED);
+	long now[2] = {0, 0};
 
-	return lost && tacho_marks_lost_by == getpid() ? lost : 0;
+	syscall(SYS_clock_gettime, 1L /* CLOCK_MONOTONIC */, now);
+	m->lost = __atomic_exchange_n(&tacho_lost, 0, __ATOMIC_RELAXED);
+	if (m->lost && tacho_lost_by != getpid())
+		m->lost = 0;
+	m->end = TACHO_MESSAGE_MOST;
+	m->end += (size_t)snprintf(m->bytes + m->end, 200, "@time=%lld\n@thread=%ld\n@lost=%ld\n",
+		now[0] * 1000000000LL + now[1], (long)syscall(SYS_gettid), m->lost);
 }
 
-/* The recorder counts the bytes of the file beside the socket: one for each message that it did not get. A
- * limit on file sizes would end the program: then the message is counted here. */
-static inline void tacho_count_lost(const char *path, long lost)
+/* The recorder counts the bytes of the file beside its socket, one for each message that it did not get.
+ * Where a limit on file sizes would end the program for that, the next message tells. */
+static inline void tacho_count(long lost)
 {
-	char name[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+	char name[sizeof(tacho_socket.sun_path) + 8];
 	struct rlimit most;
 	int fd = -1;
 
-	snprintf(name, sizeof(name), "%s.lost", path);
+	snprintf(name, sizeof(name), "%s.lost", tacho_socket.sun_path);
 	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur == RLIM_INFINITY)
-		fd = open(name, O_WRONLY | O_APPEND | TACHO_OPEN);
-	if (fd < 0 || write(fd, "", 1) != 1)
-		lost++;
+		fd = open(name, TACHO_OPEN);
+	lost += fd < 0 || write(fd, "", 1) != 1;
 	if (fd >= 0)
 		close(fd);
-	if (lost) {
-		tacho_marks_lost_by = getpid();
-		__atomic_fetch_add(&tacho_marks_lost, lost, __ATOMIC_RELAXED);
-	}
+	if (lost)
+		tacho_lost_by = getpid();
+	__atomic_fetch_add(&tacho_lost, lost, __ATOMIC_RELAXED);
 }
 
-/* Where the recorder listens. The variable is looked at once: other threads may change the environment later.
- * A thread that comes while the first one keeps the answer looks by itself: nothing waits. */
-static struct sockaddr_un tacho_socket;
-static int tacho_socket_kept; /* 1: it is being written, 2: it is there */
-
-static inline int tacho_find_socket(struct sockaddr_un *to)
+static inline int tacho_send(struct tacho_message *m, const char *kind, const char *text)
 {
-	const char *path;
-	int not_yet = 0;
+	size_t first = tacho_put(m->bytes, 0, sizeof(m->bytes) - m->end, kind, text, 1);
+	char *begin = m->bytes + TACHO_MESSAGE_MOST - first;
+	int fd, sent, error = errno;
 
-	if (__atomic_load_n(&tacho_socket_kept, __ATOMIC_ACQUIRE) == 2) {
-		*to = tacho_socket;
-		return *to->sun_path != 0;
-	}
-	memset(to, 0, sizeof(*to));
-	to->sun_family = AF_UNIX;
-	path = getenv("TACHO_SOCKET");
-	if (path && strlen(path) < sizeof(to->sun_path))
-		memcpy(to->sun_path, path, strlen(path));
-	if (__atomic_compare_exchange_n(
-		    &tacho_socket_kept, &not_yet, 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-		tacho_socket = *to;
-		__atomic_store_n(&tacho_socket_kept, 2, __ATOMIC_RELEASE);
-	}
-	return *to->sun_path != 0;
-}
-
-/* `lost`: what the message tells of those before it. */
-static inline int tacho_send(const char *message, size_t size, long lost)
-{
-	struct sockaddr_un address;
-	int fd, error = errno, sent;
-
-	if (!tacho_find_socket(&address))
+	if (!*tacho_socket.sun_path)
 		return -1;
+	memmove(begin, m->bytes, first);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	sent = fd >= 0 &&
-		sendto(fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&address,
-			sizeof(address)) >= 0;
+		sendto(fd, begin, (size_t)(m->bytes + m->end - begin), MSG_DONTWAIT | MSG_NOSIGNAL,
+			(struct sockaddr *)&tacho_socket, sizeof(tacho_socket)) >= 0;
 	if (!sent && errno != ECONNREFUSED && errno != ENOENT)
-		tacho_count_lost(address.sun_path, lost);
+		tacho_count(m->lost);
 	if (fd >= 0)
 		close(fd);
 	errno = error;
 	return sent ? 0 : -1;
 }
 
-/* The first lines of a message: what it tells, when, which thread, and how many before it were lost. `data`
- * is the size of the lines that follow. */
-static inline size_t tacho_begin(char *message, const char *kind, const char *text, size_t data, long lost)
+static inline int tacho_tell(const char *kind, const char *text, ...)
 {
-	size_t size = tacho_add_text(message, kind, text, data);
-	char number[32];
-
-	snprintf(number, sizeof(number), "%lld", tacho_now());
-	size = tacho_add_line(message, size, "@time=", number);
-	snprintf(number, sizeof(number), "%ld", (long)syscall(SYS_gettid));
-	size = tacho_add_line(message, size, "@thread=", number);
-	snprintf(number, sizeof(number), "%ld", lost);
-	return lost ? tacho_add_line(message, size, "@lost=", number) : size;
-}
-
-static inline int tacho_tell(const char *kind, const char *text, va_list words)
-{
-	char message[TACHO_MESSAGE_MOST];
-	long lost = tacho_take_lost();
-	size_t size, data = 0;
+	struct tacho_message m;
 	const char *word;
-	va_list again;
+	va_list words;
 
-	va_copy(again, words);
-	while ((word = va_arg(again, const char *)))
-		data += tacho_line_size(word);
-	va_end(again);
-	size = tacho_begin(message, kind, text, data, lost);
-	while ((word = va_arg(words, const char *)))
-		size = tacho_add_line(message, size, "", word);
-	return tacho_send(message, size, lost);
+	if (!*tacho_socket.sun_path)
+		return -1;
+	tacho_start(&m);
+	va_start(words, text);
+	while ((word = va_arg(words, const char *)) != NULL)
+		tacho_add(&m, "", word);
+	va_end(words);
+	return tacho_send(&m, kind, text);
 }
-
-#define TACHO_TELLER(name, kind)                      \
-	static inline int name(const char *text, ...) \
-	{                                             \
-		va_list words;                        \
-		int r;                                \
-                                                      \
-		va_start(words, text);                \
-		r = tacho_tell(kind, text, words);    \
-		va_end(words);                        \
-		return r;                             \
-	}
-
-TACHO_TELLER(tacho_mark, "mark ")
-TACHO_TELLER(tacho_phase_begin, "begin ")
-TACHO_TELLER(tacho_phase_end, "end ")
-/* The text is a line of the protocol: "mark TEXT", "begin NAME", "end NAME". For callers in other languages.
- */
-TACHO_TELLER(tacho_line, "")
-#undef TACHO_TELLER
 #endif

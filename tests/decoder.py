@@ -278,6 +278,7 @@ class Segment:
         self.number += body.varint()
         self.clock += body.signed()
         later = [[body.varint(), body.varint()] for _ in range(body.varint())] if body.more() else []
+        at = body.varint() if body.more() else 0  # 1: at an edge, 2: the last
         if self.first_tick:
             # Values were stated anew: only those that differ from what was known are news.
             self.touched = {place for place, row in self.rows.items()
@@ -287,7 +288,7 @@ class Segment:
                     "valid": self.rows[group, number].valid, "cells": list(self.rows[group, number].cells)}
                    for group, number in sorted(self.touched)]
         self.touched = set()
-        told = {"later": later} if later else {}
+        told = ({"later": later} if later else {}) | ({"at": at} if at else {})
         return {"type": "tick", "time": self.clock, "number": self.number, **told, "rows": changes}
 
 

@@ -20,6 +20,7 @@ struct compare_values {			     /* of one figure in one set */
 	size_t nr;			     /* runs that have it */
 	double mean, least, most, deviation; /* NAN when there is none; the deviation with fewer than two */
 	const char *why;		     /* when no run has it; may be NULL */
+	bool guess;			     /* of a phase, interpolated between samples in some run */
 };
 
 struct compare_unit {

@@ -19,7 +19,9 @@ struct phase_names {
 		bool many; /* it has several repetitions in some run */
 	} of[NAMES_MAX];
 	size_t nr;
-	bool full; /* there were more */
+	bool full;					  /* there were more */
+	const struct summary_counter *counter[NAMES_MAX]; /* of the processor, in any run */
+	size_t nr_counters;
 };
 
 /* NAMES_MAX: there is no room for it. */
@@ -57,7 +59,25 @@ static bool matters(unsigned value, bool many)
 	return value == PHASE_COUNT || (value == PHASE_EACH && many);
 }
 
-static const char *value_name(unsigned value)
+/* What is compared of each: values, then what was counted. */
+static size_t nr_columns(const struct phase_names *n)
+{
+	return NR_COMPARED + n->nr_counters;
+}
+
+static void add_counters(struct phase_names *n, const struct summary *s)
+{
+	for (size_t i = 0; i < s->nr_counters && s->phases; i++) {
+		size_t k = 0;
+
+		while (k < n->nr_counters && strcmp(n->counter[k]->name, s->counter[i].name) != 0)
+			k++;
+		if (k == n->nr_counters && k < NAMES_MAX)
+			n->counter[n->nr_counters++] = &s->counter[i];
+	}
+}
+
+static const char *value_name(size_t value)
 {
 	return value == PHASE_COUNT   ? "repetitions"
 		: value == PHASE_EACH ? "each_s"
@@ -73,26 +93,54 @@ static double value_of(const struct phase *p, unsigned value)
 	return p->value[value];
 }
 
+static double counted(const struct summary *s, const struct phase *p, const char *name)
+{
+	for (size_t i = 0; i < s->nr_counters; i++)
+		if (!strcmp(s->counter[i].name, name))
+			return counter_in_phase(s, &s->counter[i], p);
+	return NAN;
+}
+
+static void add_phase(const struct phase_names *n, struct compare_figure *figure, size_t set,
+	const struct summary *s, const struct phase *p)
+{
+	for (unsigned v = 0; v < NR_COMPARED; v++) {
+		compare_values_add(&figure[v].of[set], value_of(p, v));
+		figure[v].of[set].guess |= v < NR_PHASE_VALUES && phase_is_guess(p, v);
+	}
+	for (size_t i = 0; i < n->nr_counters; i++) {
+		struct compare_values *of = &figure[NR_COMPARED + i].of[set];
+		double value = counted(s, p, n->counter[i]->name);
+
+		compare_values_add(of, value);
+		of->guess |= p->interpolated && value > 0;
+	}
+}
+
 static int make_figures(struct comparison *c, const struct phase_names *n)
 {
 	char name[6000];
 
-	c->phase = calloc(n->nr * NR_COMPARED, sizeof(*c->phase));
+	c->phase = calloc(n->nr * nr_columns(n), sizeof(*c->phase));
 	if (!c->phase)
 		return -ENOMEM;
-	for (size_t i = 0; i < n->nr * NR_COMPARED; i++) {
+	for (size_t i = 0; i < n->nr * nr_columns(n); i++) {
 		struct compare_figure *f = &c->phase[i];
+		size_t of = i / nr_columns(n), value = i % nr_columns(n);
+		const struct summary_counter *counter =
+			value < NR_COMPARED ? NULL : n->counter[value - NR_COMPARED];
 
-		snprintf(name, sizeof(name), "phases.%s.%s", n->of[i / NR_COMPARED].name,
-			value_name((unsigned)(i % NR_COMPARED)));
+		snprintf(name, sizeof(name), "phases.%s.%s%s", n->of[of].name, counter ? "perf." : "",
+			counter ? counter->name : value_name(value));
 		f->name = strdup(name);
 		f->of = calloc(c->nr_sets, sizeof(*f->of));
 		c->nr_phase_figures++;
 		if (!f->name || !f->of)
 			return -ENOMEM;
-		f->unit = compare_unit_of(f->name);
-		f->phase = n->of[i / NR_COMPARED].name;
-		f->matters = matters((unsigned)(i % NR_COMPARED), n->of[i / NR_COMPARED].many);
+		f->unit = counter ? (struct compare_unit){counter->unit, counter->per_second, false}
+				  : compare_unit_of(f->name);
+		f->phase = n->of[of].name;
+		f->matters = matters((unsigned)value, n->of[of].many);
 	}
 	return 0;
 }
@@ -118,11 +166,17 @@ static void drop_unknown(struct comparison *c)
 	c->nr_phase_figures = kept;
 }
 
-static const struct phases *phases_of(const struct comparison *c, size_t operand)
+static const struct summary *summary_at(const struct comparison *c, size_t operand)
 {
 	const struct compare_set *set = &c->set[c->operand[operand].set];
+
+	return set->run[operand - set->first];
+}
+
+static const struct phases *phases_of(const struct comparison *c, size_t operand)
+{
 	static const struct phases none;
-	const struct phases *p = set->run[operand - set->first]->phases;
+	const struct phases *p = summary_at(c, operand)->phases;
 
 	return p ? p : &none;
 }
@@ -132,9 +186,11 @@ int compare_phases(struct comparison *c)
 	struct phase_names n = {.nr = 0};
 	int r = 0;
 
-	for (size_t i = 0; i < c->nr_operands; i++)
+	for (size_t i = 0; i < c->nr_operands; i++) {
+		add_counters(&n, summary_at(c, i));
 		for (size_t k = 0; k < phases_of(c, i)->nr; k++)
 			name_index(&n, &phases_of(c, i)->phase[k]);
+	}
 	if (n.nr)
 		r = make_figures(c, &n);
 	for (size_t i = 0; r >= 0 && i < c->nr_operands; i++)
@@ -142,9 +198,9 @@ int compare_phases(struct comparison *c)
 			const struct phase *p = &phases_of(c, i)->phase[k];
 			size_t at = name_index(&n, p);
 
-			for (unsigned v = 0; v < NR_COMPARED && at < NAMES_MAX; v++)
-				compare_values_add(&c->phase[at * NR_COMPARED + v].of[c->operand[i].set],
-					value_of(p, v));
+			if (at < NAMES_MAX)
+				add_phase(&n, &c->phase[at * nr_columns(&n)], c->operand[i].set,
+					summary_at(c, i), p);
 		}
 	if (r < 0)
 		return r;

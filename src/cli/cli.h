@@ -126,6 +126,15 @@ static inline const struct opt *cmd_opt(const struct cmd *cmd, size_t i)
 	return i < cmd->nr_opts ? &cmd->opt[i] : cmd_shared_opt(cmd, i - cmd->nr_opts, NULL);
 }
 
+/* Some of them may be set for good, by variables and in the user's file; others need not read that. */
+static inline bool cmd_takes_settings(const struct cmd *cmd)
+{
+	for (size_t i = 0; i < cmd_nr_opts(cmd); i++)
+		if (!cmd_opt(cmd, i)->not_from_env)
+			return true;
+	return false;
+}
+
 /* Where a value came from, for `--verbose` and tests. */
 enum opt_origin { FROM_PRESET, FROM_FILE, FROM_ENVIRONMENT, FROM_COMMAND_LINE };
 

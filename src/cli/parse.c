@@ -393,6 +393,8 @@ static int parse_user_file(struct parse *p)
 	struct user_file file;
 	struct setting s;
 
+	if (!cmd_takes_settings(p->cmd))
+		return 0;
 	user_file_open(&file);
 	free(kept);
 	kept = file.text;

@@ -157,6 +157,8 @@ static void add_tick(struct json *j, const struct store_record *rec, struct stor
 	json_int(j, "time", rec->time_ns);
 	json_uint(j, "number", rec->tick);
 	add_delays(j, schema, r);
+	if (rec->at)
+		json_uint(j, "at", rec->at);
 	json_array(j, "rows");
 	for (uint32_t i = 0; schema && i < schema->nr_sets; i++)
 		add_rows(j, i, store_reader_table(r, i));

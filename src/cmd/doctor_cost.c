@@ -16,10 +16,11 @@
 /* Ticks per rate: enough for a stable result, few enough for a user who waits. */
 static const unsigned ticks_at[NR_COSTS] = {2, 8, 40};
 
-static void count_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void count_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	(void)number;
 	(void)time_ns;
+	(void)at;
 	(void)table;
 	++*(uint64_t *)arg;
 }

@@ -188,11 +188,11 @@ static struct table *live_table(const void *arg, uint32_t set)
 	return ((const struct record_log *)arg)->table[set];
 }
 
-static void log_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void log_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	struct record_log *l = arg;
 
-	l->next.tick(l->next.arg, number, time_ns, table);
+	l->next.tick(l->next.arg, number, time_ns, at, table);
 	l->table = table;
 	if (l->log)
 		runlog_tick(l->log, time_ns, live_table, l);

@@ -95,12 +95,13 @@ static void on_event(void *arg, int64_t time_ns, const char *kind, const struct 
 }
 
 /* All rows are chosen, so that a metric's column is its index. */
-static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void on_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	struct self_test *h = arg;
 
 	(void)number;
 	(void)time_ns;
+	(void)at;
 	h->ticks++;
 	for (size_t s = 0; s < h->nr; s++) {
 		uint64_t seen = 0;

@@ -123,9 +123,9 @@ static int show_summary(const struct run *run, const struct show_args *args)
 		const struct phase *p = phase_of(&cmd_show, s->phases, args->range.phase);
 
 		if (args->json)
-			phase_json(s->phases, p, &out);
+			phase_json(s, p, &out);
 		else
-			phase_print(s->phases, p, style.utf8, &out);
+			phase_print(s, p, style.utf8, &out);
 	} else if (args->json) {
 		summary_json(s, &out);
 	} else {

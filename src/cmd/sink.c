@@ -49,14 +49,14 @@ static void sink_event(void *arg, int64_t time_ns, const char *kind, const struc
 		store_event(store, time_ns, kind, data);
 }
 
-static void sink_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void sink_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	struct store_sink *s = arg;
 	struct store_writer *store = store_of(arg);
 
 	if (!store)
 		return;
-	store_tick(store, number, time_ns, table);
+	store_tick(store, number, time_ns, at, table);
 	tally_tick(s->tally, table);
 }
 

@@ -90,7 +90,8 @@ int start_command(const struct cmd *cmd, int argc, char **argv)
 		error("%s", (char *)err.data);
 		status = cmd->usage_status ? cmd->usage_status : EXIT_USAGE;
 	} else {
-		warn_of_user_file();
+		if (cmd_takes_settings(cmd))
+			warn_of_user_file();
 		status = cmd->run(args, argc - first, argv + first);
 	}
 	buf_release(&err);

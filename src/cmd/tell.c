@@ -44,25 +44,24 @@ void keep_data(char **word)
 int tell(const char *kind, const char *text, char *const *data, bool for_shell, bool strict)
 {
 	const char *path = getenv("TACHO_SOCKET");
-	char message[TACHO_MESSAGE_MOST], parent[16], advice[64];
-	size_t size, before, data_size = 0, left_out = 0;
+	struct tacho_message m;
+	char parent[16], advice[64];
 	const char *first = NULL;
+	size_t left_out = 0;
 
-	for (char *const *word = data; *word; word++)
-		data_size += tacho_line_size(*word);
-	size = tacho_begin(message, kind, text, data_size, 0);
+	tacho_start(&m);
 	snprintf(parent, sizeof(parent), "%d", (int)getppid());
 	if (for_shell)
-		size = tacho_add_line(message, size, "@parent=", parent);
-	for (; *data; data++) {
-		before = size;
-		size = tacho_add_line(message, size, "", *data);
-		if (size == before && !left_out++)
+		tacho_add(&m, "@parent=", parent);
+	for (size_t before; *data; data++) {
+		before = m.end;
+		tacho_add(&m, "", *data);
+		if (m.end == before && !left_out++)
 			first = *data;
 	}
 	snprintf(advice, sizeof(advice), ": a message has at most %d bytes", TACHO_MESSAGE_MOST);
 	warn_left_out(first, left_out, "is", advice);
-	if (tacho_send(message, size, 0) == 0 || !strict)
+	if (tacho_send(&m, kind, text) == 0 || !strict)
 		return EXIT_OK;
 	if (!path || !*path)
 		error("this is not recorded: TACHO_SOCKET is not set (start it by tacho run)");

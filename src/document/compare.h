@@ -46,8 +46,8 @@ struct compare_table {
 	struct text_table t;
 	struct text_column column[NR_COMPARE_COLUMNS];
 	struct compare_row *row;
-	bool has_spread, has_marks; /* of some row */
-	struct buf only[2];	    /* "only in before: load, save": names of phases; empty: none */
+	bool has_spread, has_marks, has_guess; /* of some row */
+	struct buf only[2]; /* "only in before: load, save": names of phases; empty: none */
 };
 
 int compare_table_make(const struct comparison *c, size_t set, bool phases, const struct compare_style *style,
@@ -57,6 +57,6 @@ void compare_table_free(struct compare_table *t);
 void compare_verdict_words(const struct compare_page *p, const struct compare_verdict *v, struct buf *out);
 /* "a.tacho, b.tacho, c.tacho": escaped, at most a few. */
 void compare_set_names(const struct compare_set *set, struct buf *out);
-/* What the marks and the ± mean; "" when there are none. */
-const char *compare_legend(const struct compare_table *t);
+/* What the marks and the ± mean; nothing when there are none. */
+void compare_legend(const struct compare_table *t, struct buf *out);
 #endif

@@ -58,9 +58,14 @@ static void add_verdicts(const struct compare_page *p, struct buf *out)
 
 static void add_table(const struct compare_table *t, struct buf *out)
 {
+	struct buf legend;
+
 	table_write(&t->t, &(struct text_style){.form = FORM_HTML}, out);
-	if (*compare_legend(t))
-		add_element(out, "<p class=\"quiet\">", compare_legend(t), ".</p>\n");
+	buf_init(&legend, 1000);
+	compare_legend(t, &legend);
+	if (legend.len)
+		add_element(out, "<p class=\"quiet\">", (char *)legend.data, ".</p>\n");
+	buf_release(&legend);
 }
 
 static int add_tables(

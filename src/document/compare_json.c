@@ -36,7 +36,7 @@ static void add_sets(struct json *j, const struct comparison *c)
 	json_end_array(j);
 }
 
-static void add_values(struct json *j, const struct compare_values *v)
+static void add_values(struct json *j, const struct compare_values *v, bool of_phase)
 {
 	json_object(j, NULL);
 	json_uint(j, "runs", v->nr);
@@ -46,6 +46,8 @@ static void add_values(struct json *j, const struct compare_values *v)
 	json_num(j, "deviation", v->deviation);
 	if (!v->nr)
 		json_str(j, "unavailable", v->why ? v->why : "not recorded");
+	if (of_phase)
+		json_bool(j, "interpolated", v->guess);
 	json_end_object(j);
 }
 
@@ -73,7 +75,7 @@ static void add_figures(struct json *j, const char *key, const struct comparison
 		json_bool(j, "per_second", f[i].unit.per_second);
 		json_array(j, "sets");
 		for (size_t k = 0; k < c->nr_sets; k++)
-			add_values(j, &f[i].of[k]);
+			add_values(j, &f[i].of[k], f[i].phase != NULL);
 		json_end_array(j);
 		json_array(j, "changes");
 		for (size_t k = 1; k < c->nr_sets; k++)

@@ -37,13 +37,15 @@ static bool is_shown(const struct compare_figure *f, size_t set, const struct co
 	return f->matters && (one || (change.differs && !is_noise(f, change.difference)));
 }
 
-/* "1.2 GiB ±3%" */
-static void value_cell(char out[static 96], const struct compare_figure *f, size_t set)
+/* "1.2 GiB ±3%", "~1.2 GiB" */
+static void value_cell(char out[static 97], const struct compare_figure *f, size_t set)
 {
 	const struct compare_values *v = &f->of[set];
 	double percent = 100 * v->deviation / fabs(v->mean);
 	char mean[64], deviation[64];
 
+	if (v->guess)
+		*out++ = '~';
 	if (!v->nr)
 		snprintf(out, 96, "not known");
 	else if (v->nr == 1)
@@ -75,7 +77,7 @@ static void ratio_cell(char out[static 96], const struct compare_change *change)
 struct compare_row {
 	const struct compare_figure *figure;
 	struct compare_change change;
-	char cell[NR_COMPARE_COLUMNS][96]; /* the name stands in the figure */
+	char cell[NR_COMPARE_COLUMNS][97]; /* the name stands in the figure */
 };
 
 static void fill_row(struct compare_row *r, const struct compare_figure *f, size_t set)
@@ -197,6 +199,7 @@ int compare_table_make(const struct comparison *c, size_t set, bool phases, cons
 		fill_row(r, &f[i], set);
 		ret->has_spread |= f[i].of[0].nr > 1 || f[i].of[set].nr > 1;
 		ret->has_marks |= r->cell[COLUMN_MARK][0] != 0;
+		ret->has_guess |= f[i].of[0].guess || f[i].of[set].guess;
 		ret->t.nr_rows++;
 	}
 	return 0;
@@ -210,13 +213,14 @@ void compare_table_free(struct compare_table *t)
 	t->row = NULL;
 }
 
-const char *compare_legend(const struct compare_table *t)
+void compare_legend(const struct compare_table *t, struct buf *out)
 {
+	if (t->has_spread || t->has_marks)
+		buf_adds(out, "± is the standard deviation of repeated runs");
 	if (t->has_marks)
-		return "± is the standard deviation of repeated runs; * marks a difference larger than their "
-		       "spread, ~ one "
-		       "within it";
-	return t->has_spread ? "± is the standard deviation of repeated runs" : "";
+		buf_adds(out, "; * marks a difference larger than their spread, ~ one within it");
+	if (t->has_guess)
+		buf_addf(out, "%s~ before a value: interpolated between samples", out->len ? "; " : "");
 }
 
 void compare_set_names(const struct compare_set *set, struct buf *out)

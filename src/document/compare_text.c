@@ -105,6 +105,19 @@ static void add_only(const struct sheet_of_text *s, const struct buf *names)
 	buf_release(&shown);
 }
 
+static void add_legend(const struct sheet_of_text *s, const struct compare_table *t)
+{
+	struct buf legend;
+
+	buf_init(&legend, 1000);
+	compare_legend(t, &legend);
+	if (legend.len) {
+		buf_addch(s->out, '\n');
+		add_labelled(s, "", "0", (char *)legend.data);
+	}
+	buf_release(&legend);
+}
+
 static int add_tables(const struct sheet_of_text *s, size_t set)
 {
 	const struct comparison *c = s->p->c;
@@ -124,10 +137,9 @@ static int add_tables(const struct sheet_of_text *s, size_t set)
 		buf_adds(s->out, "\n  no figure is known of both\n");
 	t.has_marks |= phases.has_marks;
 	t.has_spread |= phases.has_spread;
-	if (r >= 0 && *compare_legend(&t)) {
-		buf_addch(s->out, '\n');
-		add_labelled(s, "", "0", compare_legend(&t));
-	}
+	t.has_guess |= phases.has_guess;
+	if (r >= 0)
+		add_legend(s, &t);
 	compare_table_free(&phases);
 	compare_table_free(&t);
 	return r;
@@ -153,12 +165,17 @@ int compare_text(const struct compare_page *p, const struct compare_style *style
 
 static void add_md_table(struct buf *out, const struct compare_table *t)
 {
+	struct buf legend;
+
 	table_write(&t->t, &(struct text_style){.form = FORM_MARKDOWN}, out);
 	buf_addch(out, '\n');
-	if (*compare_legend(t)) {
-		add_markdown(out, compare_legend(t));
+	buf_init(&legend, 1000);
+	compare_legend(t, &legend);
+	if (legend.len) {
+		add_markdown(out, (char *)legend.data);
 		buf_adds(out, ".\n\n");
 	}
+	buf_release(&legend);
 }
 
 static int add_md_tables(

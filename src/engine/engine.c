@@ -648,7 +648,12 @@ void engine_tell(struct engine *e, const char *kind, const struct pairs *data)
 
 void engine_number(struct engine *e, const struct job_number *n)
 {
+	int64_t now = env_now(e->env, ENV_MONOTONIC);
+
 	app_tell(&e->feed.app, n->name, n->unit, n->unit_text, n->value);
+	if (!e->number_ns || now - e->number_ns >= e->opt.interval_ns * e->stretch)
+		e->number_due_ns = MAX(now, tick_edge_least(e));
+	e->number_ns = now;
 }
 
 const char *engine_told(const struct engine *e, uint64_t *ret_left_out)
@@ -675,6 +680,8 @@ int64_t engine_next(const struct engine *e)
 {
 	int64_t next = e->connector || e->taskstats ? MIN(e->deadline_ns, e->drain_ns) : e->deadline_ns;
 
+	if (e->number_due_ns)
+		next = MIN(next, e->number_due_ns);
 	return e->choice ? MIN(next, e->rest_ns) : next;
 }
 
@@ -721,6 +728,11 @@ void engine_due(struct engine *e)
 		e->tick++;
 		engine_resumed(e); /* opening everything may take long */
 		engine_flush(e);
+		return;
+	}
+	if (now < e->deadline_ns && e->number_due_ns && now >= e->number_due_ns) {
+		e->number_due_ns = 0;
+		engine_edge(e);
 		return;
 	}
 	if (now < e->deadline_ns) {

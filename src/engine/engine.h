@@ -93,7 +93,8 @@ void engine_reap(struct engine *e);
 void engine_event(struct engine *e, const char *kind, const char *key, const char *value);
 /* The same with any data; in the order of time. */
 void engine_tell(struct engine *e, const char *kind, const struct pairs *data);
-/* A number that the job tells: the value of its metric from the next tick on. */
+/* A number that the job tells: the value of its metric from the next tick on. Where none was told for an
+ * interval that is a tick of its own (engine_next()), as at an edge. */
 void engine_number(struct engine *e, const struct job_number *n);
 /* What all of them are called, as the recording has it (collect/app.h); NULL: there are none. And how many
  * were told that have no metric. */

@@ -89,6 +89,8 @@ struct engine {
 	int64_t edge_ns;	   /* when the tokens were counted last */
 	int64_t taken_ns;	   /* when the last sample was taken */
 	bool at_edge;		   /* the present sample is one */
+	int64_t number_ns;	   /* when the job told a number last; 0: never */
+	int64_t number_due_ns;	   /* when a sample is to be taken of it; 0: not at all */
 	int64_t details_ns;	   /* what the details of a tick may take; 0: what the interval allows */
 	unsigned clock_turns;	   /* the clocks of sleepers are taken at every so many ticks */
 	int self_statm;
@@ -223,6 +225,7 @@ void list_members(struct engine *e);
 void tick_take(struct engine *e, bool due);
 /* One between deadlines, where that is allowed. */
 bool tick_take_edge(struct engine *e);
+int64_t tick_edge_least(const struct engine *e); /* it takes none before that time */
 /* The engine has worked. What this thread spends from now on may be for what the job tells (engine_heard). */
 void budget_worked(struct engine *e);
 #endif

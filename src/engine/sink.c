@@ -20,11 +20,12 @@ static void ignore_event(void *arg, int64_t time_ns, const char *kind, const str
 	(void)data;
 }
 
-static void ignore_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void ignore_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	(void)arg;
 	(void)number;
 	(void)time_ns;
+	(void)at;
 	(void)table;
 }
 

@@ -13,7 +13,7 @@ struct sink {
 	void (*gone)(void *arg, uint32_t set, uint32_t row, uint32_t id, int64_t time_ns,
 		const struct pairs *last);
 	void (*event)(void *arg, int64_t time_ns, const char *kind, const struct pairs *data);
-	void (*tick)(void *arg, uint64_t number, int64_t time_ns, struct table *const *table);
+	void (*tick)(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table);
 	void (*flush)(void *arg);
 	/* The rest of the schema is known: what follows may be of any set. NULL: all of it was known from the
 	 * start. */

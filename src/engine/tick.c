@@ -740,6 +740,11 @@ static void open_new_sets(struct engine *e)
 		e->self_cpu_ns = own_cpu(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+static unsigned tick_at(const struct engine *e)
+{
+	return (e->at_edge ? TICK_AT_EDGE : 0) | (e->last_tick ? TICK_AT_END : 0);
+}
+
 void tick_take(struct engine *e, bool due)
 {
 	int64_t before = env_now(e->env, ENV_MONOTONIC), now;
@@ -760,14 +765,17 @@ void tick_take(struct engine *e, bool due)
 	open_new_sets(e);
 	sample_node(e, now);
 	watch_clock(e);
-	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), e->table);
+	e->sink.tick(e->sink.arg, e->tick, engine_time(e, now), tick_at(e), e->table);
 	for (uint32_t i = 0; i < e->nr_sets; i++)
 		table_settle(&e->set[i].table);
 	e->taken++;
 	e->taken_ns = now;
+	e->number_due_ns = 0;
 	remove_missing(e, now + 1);
 	budget_worked(e);
 }
+
+/* ---- what the job tells ---- */
 
 /* Samples at edges get a quarter of the budget, and no more than that of some seconds at once. They are not
  * closer to the others than the kernel's own clock ticks allow: rates of the node over less would mean
@@ -777,17 +785,26 @@ void tick_take(struct engine *e, bool due)
 #define EDGE_APART_NS (20 * NSEC_PER_MSEC)
 #define EDGE_APART_FIRST_NS (2 * NSEC_PER_MSEC)
 
+static int64_t edge_apart(const struct engine *e)
+{
+	return e->choice ? EDGE_APART_FIRST_NS : EDGE_APART_NS;
+}
+
+int64_t tick_edge_least(const struct engine *e)
+{
+	return e->taken_ns + edge_apart(e);
+}
+
 static bool may_take_edge(struct engine *e, int64_t now)
 {
-	int64_t apart = e->choice ? EDGE_APART_FIRST_NS : EDGE_APART_NS;
 	int64_t since = MIN(now - e->edge_ns, EDGE_SAVED_NS);
 	double share = e->opt.budget / EDGE_SHARE;
 
 	e->edge_tokens_ns += (int64_t)((double)since * share);
 	e->edge_tokens_ns = MIN(e->edge_tokens_ns, (int64_t)((double)EDGE_SAVED_NS * share));
 	e->edge_ns = now;
-	return e->taken && !e->opening && now - e->taken_ns >= apart && e->deadline_ns - now >= apart &&
-		e->edge_tokens_ns >= e->edge_cost_ns;
+	return e->taken && !e->opening && now >= tick_edge_least(e) &&
+		e->deadline_ns - now >= edge_apart(e) && e->edge_tokens_ns >= e->edge_cost_ns;
 }
 
 bool tick_take_edge(struct engine *e)

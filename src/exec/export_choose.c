@@ -4,6 +4,8 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "exec/paths.h"
+#include "query/phases.h"
+#include "query/summary.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -175,11 +177,16 @@ void export_choose(struct export *x)
 
 void export_choose_range(struct export *x)
 {
-	range_of(&cmd_export, x->run, &x->range, &x->options.from_s, &x->options.to_s);
+	range_of_phase(&cmd_export, x->run, &x->range, &x->options.from_s, &x->options.to_s, &x->phases);
+	if (x->phases) {
+		x->options.phases = x->phases->phases;
+		x->options.phase = phases_find(x->phases->phases, x->range.phase);
+	}
 }
 
 void export_forget(struct export *x)
 {
+	summary_free(x->phases);
 	for (size_t i = 0; i < x->nr_words; i++)
 		free(x->words[i]);
 	x->nr_words = 0;

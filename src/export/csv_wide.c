@@ -19,7 +19,7 @@ struct csv_wide_span {
 
 struct csv_wide {
 	const struct export_job *job;
-	size_t nr_keys; /* of the line: up to the host */
+	size_t host;	/* the field */
 	size_t *metric; /* fields */
 	size_t nr_metrics;
 	char **instance;
@@ -34,6 +34,12 @@ struct csv_wide {
 static const struct field *field_of(const struct csv_wide *w, size_t i)
 {
 	return &w->job->table->field[i];
+}
+
+/* A key of the line: up to the host, and the time since a phase began. Others say which instance it is of. */
+static bool is_of_line(const struct csv_wide *w, size_t i)
+{
+	return i <= w->host || (!field_of(w, i)->is_metric && field_of(w, i)->type == FIELD_REAL);
 }
 
 int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
@@ -58,7 +64,7 @@ int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
 		if (field_of(w, i)->is_metric)
 			w->metric[w->nr_metrics++] = i;
 		else if (!strcmp(field_of(w, i)->name, "host"))
-			w->nr_keys = i + 1;
+			w->host = i;
 	}
 	*ret = w;
 	return 0;
@@ -100,8 +106,8 @@ static void label_add(struct csv_wide *w, const struct data_table_batch *b, size
 static void label_make(struct csv_wide *w, const struct data_table_batch *b, uint32_t row)
 {
 	buf_reset(&w->label);
-	for (size_t i = w->nr_keys; i < w->job->table->nr_fields; i++) {
-		if (field_of(w, i)->is_metric)
+	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
+		if (field_of(w, i)->is_metric || is_of_line(w, i))
 			continue;
 		buf_adds(&w->label, w->label.len ? "/" : "");
 		label_add(w, b, i, row);
@@ -155,7 +161,9 @@ int csv_wide_look(struct csv_wide *w, const struct data_table_batch *b)
 
 static void heading(struct csv_wide *w, struct buf *out)
 {
-	for (size_t i = 0; i < w->nr_keys; i++) {
+	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
+		if (!is_of_line(w, i))
+			continue;
 		buf_adds(out, i ? "," : "");
 		csv_add_heading(out, w->job, NULL, field_of(w, i));
 	}
@@ -200,7 +208,9 @@ static void add_row(struct csv_wide *w, const struct data_table_batch *b, uint32
 	uint64_t key;
 
 	buf_reset(&w->key);
-	for (size_t i = 0; i < w->nr_keys; i++) {
+	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
+		if (!is_of_line(w, i))
+			continue;
 		buf_adds(&w->key, i ? "," : "");
 		csv_add_cell(&w->key, w->job, b, i, row);
 	}

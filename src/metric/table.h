@@ -10,6 +10,12 @@
 
 #define ROW_FREE 0 /* instance ids start at 1 */
 
+/* What a tick is beside the others, which are those at deadlines: a mask. It is in the recording. */
+enum tick_at {
+	TICK_AT_EDGE = 1, /* between deadlines, because the job told something */
+	TICK_AT_END = 2,  /* none follows */
+};
+
 struct table {
 	uint32_t nr_cols;   /* at most METRICS_MAX */
 	uint32_t cap;	    /* rows */

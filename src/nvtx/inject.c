@@ -198,20 +198,20 @@ static void event_number(const struct nvtx_event *event, char *to, size_t size)
 
 static void say(const char *kind, const char *name, unsigned domain, const char *number)
 {
-	char message[TACHO_MESSAGE_MOST], count[32];
+	struct tacho_message m;
+	char count[32];
 	unsigned long left_out = __atomic_exchange_n(&within, 0, __ATOMIC_RELAXED);
-	long lost = tacho_take_lost();
-	size_t size = tacho_begin(message, kind, name, 0, lost);
 
+	tacho_start(&m);
 	if (left_out) {
 		snprintf(count, sizeof(count), "%lu", left_out);
-		size = tacho_add_line(message, size, "@within=", count);
+		tacho_add(&m, "@within=", count);
 	}
 	if (domain && *domains[domain].name)
-		size = tacho_add_line(message, size, "domain=", domains[domain].name);
+		tacho_add(&m, "domain=", domains[domain].name);
 	if (*number)
-		size = tacho_add_line(message, size, "payload=", number);
-	if (tacho_send(message, size, lost) < 0)
+		tacho_add(&m, "payload=", number);
+	if (tacho_send(&m, kind, name) < 0)
 		__atomic_fetch_add(&within, left_out, __ATOMIC_RELAXED);
 }
 
@@ -251,11 +251,6 @@ static void domain_mark(const void *domain, const struct nvtx_event *event)
 	say("mark ", name, domain_of(domain), number);
 }
 
-static void mark_ex(const struct nvtx_event *event)
-{
-	domain_mark(NULL, event);
-}
-
 /* A text alone, as an event. */
 static struct nvtx_event narrow(const char *text)
 {
@@ -269,19 +264,26 @@ static struct nvtx_event wide(const wchar_t *text)
 		.size = sizeof(struct nvtx_event), .text_type = NVTX_TEXT_W, .text.w = text};
 }
 
-static void mark_a(const char *text)
-{
-	struct nvtx_event event = narrow(text);
+/* Calls without a domain: of an event, or of a text alone. */
+#define WITHOUT_DOMAIN(type, name, function)                  \
+	static type name##_ex(const struct nvtx_event *event) \
+	{                                                     \
+		return function(NULL, event);                 \
+	}                                                     \
+	static type name##_a(const char *text)                \
+	{                                                     \
+		struct nvtx_event event = narrow(text);       \
+                                                              \
+		return function(NULL, &event);                \
+	}                                                     \
+	static type name##_w(const wchar_t *text)             \
+	{                                                     \
+		struct nvtx_event event = wide(text);         \
+                                                              \
+		return function(NULL, &event);                \
+	}
 
-	domain_mark(NULL, &event);
-}
-
-static void mark_w(const wchar_t *text)
-{
-	struct nvtx_event event = wide(text);
-
-	domain_mark(NULL, &event);
-}
+WITHOUT_DOMAIN(void, mark, domain_mark)
 
 /* ---- push and pop: nested, of one thread and domain ---- */
 
@@ -323,24 +325,7 @@ static int domain_pop(const void *handle)
 	return (int)level;
 }
 
-static int push_ex(const struct nvtx_event *event)
-{
-	return domain_push(NULL, event);
-}
-
-static int push_a(const char *text)
-{
-	struct nvtx_event event = narrow(text);
-
-	return domain_push(NULL, &event);
-}
-
-static int push_w(const wchar_t *text)
-{
-	struct nvtx_event event = wide(text);
-
-	return domain_push(NULL, &event);
-}
+WITHOUT_DOMAIN(int, push, domain_push)
 
 static int pop(void)
 {
@@ -402,24 +387,7 @@ static void domain_end(const void *domain, uint64_t id)
 	__atomic_store_n(&range->thread, 0, __ATOMIC_RELEASE);
 }
 
-static uint64_t start_ex(const struct nvtx_event *event)
-{
-	return domain_start(NULL, event);
-}
-
-static uint64_t start_a(const char *text)
-{
-	struct nvtx_event event = narrow(text);
-
-	return domain_start(NULL, &event);
-}
-
-static uint64_t start_w(const wchar_t *text)
-{
-	struct nvtx_event event = wide(text);
-
-	return domain_start(NULL, &event);
-}
+WITHOUT_DOMAIN(uint64_t, start, domain_start)
 
 static void end(uint64_t id)
 {

@@ -100,6 +100,7 @@ struct grown { /* what a rate() remembers */
 	int64_t cell; /* of one that is plain */
 	int64_t time_ns;
 	bool known;
+	bool owes; /* some of the growth is left for the next step */
 };
 
 /* The rate of a value that is `now`; NAN while it is not known. What `most` (INFINITY: no limit) makes
@@ -126,6 +127,7 @@ struct rows {
 	uint32_t *news, nr_news; /* of these, those whose value is another than before */
 	uint32_t only;		 /* the one row that was computed last time, or ROWS_ALL */
 	bool changed;		 /* at this tick some value, or an instance */
+	bool sliver;		 /* it follows too closely to make rates of */
 };
 
 #define ROWS_ALL UINT32_MAX

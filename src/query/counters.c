@@ -29,7 +29,7 @@ void counters_release(struct counters *c)
 	c->nr = 0;
 }
 
-static bool is_event(const char *metric)
+bool counters_is_event(const char *metric)
 {
 	size_t len = strlen(metric), tail = sizeof(running_suffix) - 1;
 
@@ -55,7 +55,7 @@ int counters_bind(struct counters *c, const struct schema *schema)
 	for (uint32_t i = 0; i < set->nr_metrics && c->nr < COUNTERS_MAX; i++) {
 		struct counter_event *event = &c->event[c->nr];
 
-		if (!is_event(set->metric[i].name))
+		if (!counters_is_event(set->metric[i].name))
 			continue;
 		*event = (struct counter_event){.metric = set->metric[i].name, .unit = set->metric[i].unit};
 		growth_init(&event->count, GROWTH_FROM_ZERO);

@@ -20,6 +20,8 @@ struct counters {
 	bool user_only; /* nothing was counted in the kernel */
 };
 
+/* Its name is that of an event, not that of the time for which one was counted. */
+bool counters_is_event(const char *metric);
 void counters_init(struct counters *c);
 void counters_release(struct counters *c);
 int counters_bind(struct counters *c, const struct schema *schema); /* -ENOMEM */

@@ -7,6 +7,7 @@
 
 #include "base/owned.h"
 #include "base/str.h"
+#include "query/counters.h"
 #include "query/events.h"
 #include "query/gpus.h"
 #include "query/live_processes.h"
@@ -73,7 +74,6 @@ struct phase_reading {
 	int64_t offset_ns;
 	size_t most;
 	bool speaks, bound; /* the job told of a phase; causes are followed */
-	bool counts;	    /* hardware counters are */
 
 	struct tick *tick; /* a ring */
 	uint32_t cap, first, nr_ticks;
@@ -123,9 +123,6 @@ static const struct {
 	[CAUSE_SWAP_IN]      = {"paging.swap_in",              GROWTH_ADDED},
 	[CAUSE_THERMAL]      = {"throttle.package_time",       GROWTH_ADDED},
 	[CAUSE_CLOCK]        = {"freq.current",                GROWTH_ADDED},
-#define ROW(id, name, ...) [CAUSE_##id] = {"perf." name, GROWTH_FROM_ZERO},
-	PHASE_OF_COUNTERS(ROW)
-#undef ROW
 };
 /* clang-format on */
 
@@ -297,18 +294,11 @@ static void bind(struct phase_reading *r, const struct schema *schema)
 		r->slow[SUM_USED + i] = is_slow(schema, quantity[i].metric);
 	for (unsigned i = 0; i < NR_TOTALS; i++)
 		r->slow[SUM_TOTAL + i] = is_slow(schema, total_metric(i));
-	for (unsigned i = 0; i < FIRST_COUNTER; i++) {
+	for (unsigned i = 0; i < NR_CAUSES; i++) {
 		growth_bind(&r->cause[i], schema, cause_row[i].metric);
 		r->slow[SUM_CAUSE + i] = is_slow(schema, cause_row[i].metric);
 	}
 	r->bound = true;
-}
-
-static void bind_counters(struct phase_reading *r, const struct schema *schema)
-{
-	for (unsigned i = FIRST_COUNTER; i < NR_CAUSES; i++)
-		growth_bind(&r->cause[i], schema, cause_row[i].metric);
-	r->counts = true;
 }
 
 /* What may have held the job back is followed from its first phase on: of processes there may be many. */
@@ -317,13 +307,11 @@ static int on_tick(struct phase_reading *r)
 	const struct walk *walk = ledger_walk(r->ledger);
 	int known = 0;
 
-	if (!walk->schema)
+	if (!walk->schema || !r->speaks)
 		return 0;
-	if (!r->counts)
-		bind_counters(r, walk->schema);
-	if (r->speaks && !r->bound)
+	if (!r->bound)
 		bind(r, walk->schema);
-	for (unsigned i = r->speaks ? 0 : FIRST_COUNTER; i < NR_CAUSES && known >= 0; i++)
+	for (unsigned i = 0; i < NR_CAUSES && known >= 0; i++)
 		known = growth_tick(&r->cause[i], walk);
 	return known;
 }
@@ -401,10 +389,16 @@ static void gather_gpus(const struct gpus *g, struct tick *t)
 	}
 }
 
+static unsigned nr_events(const struct counters *c)
+{
+	return (unsigned)MIN(c->nr, (size_t)PHASE_EVENTS);
+}
+
 /* The tick at which the walk is: what the ledger knows of the node. Before the first nothing was counted. */
 static int tick_push(struct phase_reading *r, int64_t time_ns, bool counted)
 {
 	const struct node_totals *totals = ledger_totals(r->ledger);
+	const struct counters *counters = ledger_counters(r->ledger);
 	struct tick *t;
 	int64_t least;
 
@@ -425,6 +419,8 @@ static int tick_push(struct phase_reading *r, int64_t time_ns, bool counted)
 		t->sum[SUM_CAUSE + i] = i == CAUSE_CLOCK ? r->cause[i].integral : r->cause[i].grown;
 	if (r->cause[CAUSE_CLOCK].any)
 		t->sum[SUM_CLOCK_S] = (double)t->time_ns / 1e9 - (double)r->cause[CAUSE_CLOCK].first_ns / 1e9;
+	for (unsigned i = 0; i < nr_events(counters); i++)
+		t->sum[SUM_EVENT + i] = counters->event[i].count.grown;
 	gather_gpus(ledger_gpus(r->ledger), t);
 	return 0;
 }
@@ -905,6 +901,7 @@ static void know_gpus(const struct gpus *g, struct phase_known *k)
 static void know(const struct phase_reading *r, struct phase_known *k)
 {
 	const struct node_totals *totals = ledger_totals(r->ledger);
+	const struct counters *counters = ledger_counters(r->ledger);
 
 	*k = (struct phase_known){.used = r->used_valid,
 		.nr_clocks = r->cause[CAUSE_CLOCK].nr_who + r->cause[CAUSE_CLOCK].more_who};
@@ -912,7 +909,24 @@ static void know(const struct phase_reading *r, struct phase_known *k)
 		k->totals |= (uint32_t)totals->growth[i].any << i;
 	for (unsigned i = 0; i < NR_CAUSES; i++)
 		k->causes |= (uint32_t)r->cause[i].any << i;
+	for (unsigned i = 0; i < nr_events(counters); i++) {
+		k->events |= (uint32_t)counters->event[i].count.any << i;
+		k->whole_events |= (uint32_t)(counters->event[i].unit == UNIT_COUNT) << i;
+	}
 	know_gpus(ledger_gpus(r->ledger), k);
+}
+
+static int name_events(const struct phase_reading *r, struct phases *p)
+{
+	const struct counters *counters = ledger_counters(r->ledger);
+
+	for (unsigned i = 0; i < nr_events(counters); i++) {
+		p->event[i] = strdup(counters->event[i].metric);
+		if (!p->event[i])
+			return -ENOMEM;
+		p->nr_events++;
+	}
+	return 0;
 }
 
 int phase_reading_finish(struct phase_reading *r, struct phases **ret)
@@ -932,7 +946,7 @@ int phase_reading_finish(struct phase_reading *r, struct phases **ret)
 	p->ignored = r->ignored;
 	p->phase = calloc(r->nr_folds + 1, sizeof(*p->phase));
 	p->repetition = calloc(r->nr_spans + 1, sizeof(*p->repetition));
-	known = p->phase && p->repetition ? 0 : -ENOMEM;
+	known = p->phase && p->repetition ? name_events(r, p) : -ENOMEM;
 	for (size_t i = 0; i < r->nr_folds && known >= 0; i++)
 		known = make_phase(&r->fold[i], r->offset_ns, &k, &p->phase[p->nr++]);
 	for (size_t i = 0; i < r->nr_spans && known >= 0; i++)

@@ -51,15 +51,6 @@
 	ROW(THERMAL, "package_throttled_s", SECONDS, HOSTS, NULL, "Time for which processors were slowed down by heat or power, summed over packages.") \
 	ROW(CLOCK, "cpu_clock_hz", HERTZ, MEAN_WALL, NULL, "Frequency of the node's CPUs, mean.")
 
-/* Where they were asked for (-m perf): perf.NAME. */
-#define PHASE_OF_COUNTERS(ROW) \
-	ROW(CYCLES, "cycles", COUNT, ADD, NULL, "Cycles of the processor in which the job ran.") \
-	ROW(INSTRUCTIONS, "instructions", COUNT, ADD, NULL, "Instructions that the job completed.") \
-	ROW(CACHE_REFERENCES, "cache_references", COUNT, ADD, NULL, "Accesses to the last level of the cache.") \
-	ROW(CACHE_MISSES, "cache_misses", COUNT, ADD, NULL, "Accesses that the last level of the cache could not answer.") \
-	ROW(BRANCHES, "branches", COUNT, ADD, NULL, "Branches that the job completed.") \
-	ROW(BRANCH_MISSES, "branch_misses", COUNT, ADD, NULL, "Branches that were predicted wrongly.")
-
 #define PHASE_OF_GPUS(ROW) \
 	ROW(GPU_UTIL, "gpu_util_percent", PLAIN, MEAN_GPU, "GPU", "Utilisation of the job's GPUs, mean over time and devices.") \
 	ROW(GPU_SECONDS, "gpu_observed_s", SECONDS, ADD, NULL, "Time for which that was observed, summed over devices.") \
@@ -79,7 +70,7 @@
 		"The most memory: PSS, where that is not known RSS, or what one process had between two samples.") \
 	AMOUNTS(AMOUNT) LEVELS(LEVEL) \
 	ROW(ENERGY, "energy_joules", JOULES, HOSTS, "energy", "Energy that the node used.") \
-	PHASE_OF_GPUS(ROW) PHASE_OF_NODE(ROW) PHASE_CAUSES(ROW) PHASE_OF_COUNTERS(ROW)
+	PHASE_OF_GPUS(ROW) PHASE_OF_NODE(ROW) PHASE_CAUSES(ROW)
 
 #define PHASE_LEVEL(id, ...) PHASE_##id##_PEAK, PHASE_##id##_MEAN,
 #define PHASE_ROW(id, ...) PHASE_##id,
@@ -98,10 +89,14 @@ struct phase_column {
 	const char *title, *help;
 	enum metric_unit unit;
 	bool whole;
+	bool level;	      /* what was held, not an amount */
 	enum phase_join join; /* of several nodes */
 };
 
 extern const struct phase_column phase_column[NR_PHASE_VALUES];
+
+/* Events of the processor: more than a recording can have. */
+#define PHASE_EVENTS 32
 
 /* A phase, or one repetition of it. */
 struct phase {
@@ -111,7 +106,7 @@ struct phase {
 	uint32_t number;       /* of a repetition: which one, from 1 */
 	uint32_t count;	       /* repetitions */
 	uint32_t senders;      /* processes that told it at the same time, at most; over nodes added */
-	uint32_t nodes;	       /* on so many */
+	uint32_t nodes;	       /* on so many: hosts */
 	int parent;	       /* index of the phase that all its repetitions lie in; -1: none */
 	unsigned depth;	       /* of such phases around it */
 	double begin_s, end_s; /* after the start of the run: of the first, of the last */
@@ -119,6 +114,7 @@ struct phase {
 	bool brief;	       /* fewer than two ticks lie in it, or in each of its repetitions */
 	bool interpolated;     /* between ticks: what its edges took is a guess */
 	double value[NR_PHASE_VALUES];
+	double event[PHASE_EVENTS]; /* what was counted of each of phases.event; NAN: not known */
 	/* Of several repetitions; NAN with one. */
 	double mean_s, sd_s;
 	uint32_t slowest;	/* its number; 0: none stands out */
@@ -133,9 +129,16 @@ struct phases {
 	size_t nr_repetitions;
 	size_t left_out; /* repetitions that are not kept one by one; they are in their phase's sums */
 	size_t ignored;	 /* too many names, or too many open at once: they are in no phase */
+	char *event[PHASE_EVENTS]; /* "perf.cycles" */
+	unsigned nr_events;
 };
 
 struct phases *phases_free(struct phases *p);
+/* What was counted in it of an event, "perf.cycles". NAN: not known. */
+double phase_event(const struct phases *all, const struct phase *p, const char *metric);
+/* It is interpolated between samples: an amount by the edges; what was held, where no two samples lie in it.
+ * How long it took is known. */
+bool phase_is_guess(const struct phase *p, enum phase_value which);
 /* By name, or "NAME#3": the third repetition. NULL: there is none. */
 const struct phase *phases_find(const struct phases *p, const char *name);
 

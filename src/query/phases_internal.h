@@ -9,9 +9,7 @@
 #define NR_HELD (LEVEL_PROCESSES + 1) /* levels, without what of them is estimated */
 #define GPU_SLOTS 16		      /* devices that are kept apart; the rest share the last */
 
-/* Metrics that are followed beside the ledger: what may tell why a repetition was slow, and hardware
- * counters. */
-#define PHASE_ROW(id, ...) CAUSE_##id,
+/* Metrics that are followed beside the ledger: what may tell why a repetition was slow. */
 enum phase_cause {
 	CAUSE_CPU_GROUP,
 	CAUSE_CPU_NODE,
@@ -23,10 +21,8 @@ enum phase_cause {
 	CAUSE_SWAP_IN,
 	CAUSE_THERMAL,
 	CAUSE_CLOCK,
-	PHASE_OF_COUNTERS(PHASE_ROW) NR_CAUSES,
-	FIRST_COUNTER = CAUSE_CLOCK + 1
+	NR_CAUSES
 };
-#undef PHASE_ROW
 
 enum slot_sum { SLOT_UTIL, SLOT_ELAPSED, SLOT_METER, SLOT_POWER, SLOT_THROTTLED, NR_SLOT_SUMS };
 
@@ -38,7 +34,8 @@ enum phase_sum {
 	SUM_TOTAL = SUM_KNOWN + NR_HELD,
 	SUM_CAUSE = SUM_TOTAL + NR_TOTALS,
 	SUM_CLOCK_S = SUM_CAUSE + NR_CAUSES, /* the time for which clocks were known */
-	SUM_SLOT,
+	SUM_EVENT,
+	SUM_SLOT = SUM_EVENT + PHASE_EVENTS,
 	NR_SUMS = SUM_SLOT + GPU_SLOTS * NR_SLOT_SUMS
 };
 
@@ -93,6 +90,7 @@ struct phase_known {
 	uint32_t slots;		       /* GPUs of the job */
 	uint32_t metered;	       /* of these, those with a counter of energy */
 	uint32_t nr_clocks;	       /* CPUs whose frequency is known */
+	uint32_t events, whole_events; /* masks: that were counted; of them, those in whole numbers */
 };
 
 void sums_clear(struct phase_sums *s);

@@ -24,8 +24,8 @@
 #define AMOUNT(id, name_, unit_, children, metric, ended, figure, stats, process) \
 	[PHASE_##id] = {name_ QUANTITY_SUFFIX_##unit_, TITLE_OF_##stats, NUMBER_##unit_, .join = JOIN_ADD},
 #define LEVEL(id, name_, kind, ...) \
-	[PHASE_##id##_PEAK] = {name_ "_peak" QUANTITY_SUFFIX_##kind, NULL, PHASE_PEAK_HELP, QUANTITY_UNIT_##kind, .whole = true}, \
-	[PHASE_##id##_MEAN] = {name_ "_mean" QUANTITY_SUFFIX_##kind, NULL, PHASE_MEAN_HELP, QUANTITY_UNIT_##kind},
+	[PHASE_##id##_PEAK] = {name_ "_peak" QUANTITY_SUFFIX_##kind, NULL, PHASE_PEAK_HELP, QUANTITY_UNIT_##kind, .whole = true, .level = true}, \
+	[PHASE_##id##_MEAN] = {name_ "_mean" QUANTITY_SUFFIX_##kind, NULL, PHASE_MEAN_HELP, QUANTITY_UNIT_##kind, .level = true},
 #define ROW(id, name_, unit_, join_, title_, help_) [PHASE_##id] = {name_, title_, help_, NUMBER_##unit_, .join = JOIN_##join_},
 const struct phase_column phase_column[NR_PHASE_VALUES] = {PHASE_COLUMNS(ROW, AMOUNT, LEVEL)};
 #undef ROW
@@ -96,9 +96,6 @@ static void make_node_values(const struct phase_sums *s, const struct phase_know
 	value[PHASE_RUN_QUEUE] = cause_of(s, k, CAUSE_RUN_QUEUE, CAUSE_RUN_QUEUE);
 	value[PHASE_SWAP_IN] = cause_of(s, k, CAUSE_SWAP_IN, CAUSE_SWAP_IN);
 	value[PHASE_THERMAL] = cause_of(s, k, CAUSE_THERMAL, CAUSE_THERMAL);
-#define ROW(id, ...) value[PHASE_##id] = cause_of(s, k, CAUSE_##id, CAUSE_##id);
-	PHASE_OF_COUNTERS(ROW)
-#undef ROW
 	if (k->nr_clocks && s->sum[SUM_CLOCK_S] > 0)
 		value[PHASE_CLOCK] =
 			s->sum[SUM_CAUSE + CAUSE_CLOCK] / s->sum[SUM_CLOCK_S] / (double)k->nr_clocks;
@@ -149,6 +146,17 @@ void make_values(const struct phase_sums *s, const struct phase_known *k, double
 	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
 		if (phase_column[i].whole && !isnan(value[i]))
 			value[i] = (double)round_i64(value[i]);
+}
+
+static void make_events(const struct phase_sums *s, const struct phase_known *k, double *event)
+{
+	for (unsigned i = 0; i < PHASE_EVENTS; i++) {
+		double counted = s->sum[SUM_EVENT + i];
+
+		event[i] = !(k->events >> i & 1)   ? NAN
+			: k->whole_events >> i & 1 ? (double)round_i64(counted)
+						   : counted;
+	}
 }
 
 /* ---- what edges between ticks make unsure ---- */
@@ -212,6 +220,7 @@ int make_phase(struct fold_of_phases *f, int64_t offset_ns, const struct phase_k
 		.interpolated = f->brief == f->count || is_unsure(&f->of)};
 	buf_release(&name);
 	make_values(&f->of, k, p->value);
+	make_events(&f->of, k, p->event);
 	return p->name ? 0 : -ENOMEM;
 }
 
@@ -229,6 +238,7 @@ void make_repetition(struct phase_span *s, int64_t offset_ns, const struct phase
 		.brief = s->brief,
 		.interpolated = s->brief || is_unsure(&s->of)};
 	make_values(&s->of, k, p->value);
+	make_events(&s->of, k, p->event);
 }
 
 /* ---- names ---- */
@@ -590,12 +600,24 @@ static void join_values(struct phase *to, const struct phase *from, bool same_ho
 	make_cores(to->value);
 }
 
-static void join_phase(struct phase *to, const struct phase *from, bool same_host)
+/* `place`: where the events of `from` stand in `to`. */
+static void add_events(struct phase *to, const struct phase *from, const unsigned *place)
+{
+	for (unsigned i = 0; i < PHASE_EVENTS; i++)
+		if (place[i] < PHASE_EVENTS && !isnan(from->event[i])) {
+			double *sum = &to->event[place[i]];
+
+			*sum = isnan(*sum) ? from->event[i] : *sum + from->event[i];
+		}
+}
+
+static void join_phase(struct phase *to, const struct phase *from, bool same_host, const unsigned *place)
 {
 	join_values(to, from, same_host);
+	add_events(to, from, place);
 	to->count = MAX(to->count, from->count);
 	to->senders += from->senders;
-	to->nodes += from->nodes;
+	to->nodes = same_host ? MAX(to->nodes, from->nodes) : to->nodes + from->nodes;
 	to->begin_s = MIN(to->begin_s, from->begin_s);
 	to->end_s = MAX(to->end_s, from->end_s);
 	to->cut |= from->cut;
@@ -603,9 +625,12 @@ static void join_phase(struct phase *to, const struct phase *from, bool same_hos
 	to->interpolated &= from->interpolated;
 }
 
-static int copy_phase(struct phase *to, const struct phase *from)
+static int copy_phase(struct phase *to, const struct phase *from, const unsigned *place)
 {
 	*to = *from;
+	for (unsigned i = 0; i < PHASE_EVENTS; i++)
+		to->event[i] = NAN;
+	add_events(to, from, place);
 	to->slowest = 0;
 	to->slower_why = NULL;
 	to->name = strdup(from->name);
@@ -619,7 +644,30 @@ struct joining {
 	uint32_t *fold;		      /* of the recording's phases: which one of all */
 	size_t most;
 	bool same_host;
+	unsigned event[PHASE_EVENTS]; /* of the recording's events: which one of all; PHASE_EVENTS: none */
 };
+
+static int join_events(struct joining *j, const struct phases *from)
+{
+	struct phases *p = j->p;
+
+	for (unsigned i = 0; i < PHASE_EVENTS; i++)
+		j->event[i] = PHASE_EVENTS;
+	for (unsigned i = 0; i < from->nr_events; i++) {
+		unsigned k = 0;
+
+		while (k < p->nr_events && strcmp(p->event[k], from->event[i]) != 0)
+			k++;
+		j->event[i] = k;
+		if (k < p->nr_events || k == PHASE_EVENTS)
+			continue;
+		p->event[k] = strdup(from->event[i]);
+		if (!p->event[k])
+			return -ENOMEM;
+		p->nr_events++;
+	}
+	return 0;
+}
 
 static int join_folds(struct joining *j, const struct phases *from)
 {
@@ -637,11 +685,11 @@ static int join_folds(struct joining *j, const struct phases *from)
 			int parent = f->parent < 0 ? -1 : (int)j->fold[f->parent];
 
 			p->phase[k].parent = p->phase[k].parent == parent ? parent : -1;
-			join_phase(&p->phase[k], f, j->same_host);
+			join_phase(&p->phase[k], f, j->same_host, j->event);
 			continue;
 		}
 		to = ARRAY_ADD(p->phase, p->nr);
-		if (!to || copy_phase(to, f) < 0)
+		if (!to || copy_phase(to, f, j->event) < 0)
 			return -ENOMEM;
 		to->parent = f->parent < 0 ? -1 : (int)j->fold[f->parent]; /* it stands before it */
 	}
@@ -663,7 +711,7 @@ static int join_repetition(struct joining *j, const struct phase *from)
 		(strcmp(p->repetition[at].name, from->name) != 0 || p->repetition[at].number != nth))
 		key++;
 	if (at != IDMAP_NONE) {
-		join_phase(&p->repetition[at], from, j->same_host);
+		join_phase(&p->repetition[at], from, j->same_host, j->event);
 		return 0;
 	}
 	if (p->nr_repetitions >= j->most) {
@@ -671,7 +719,7 @@ static int join_repetition(struct joining *j, const struct phase *from)
 		return 0;
 	}
 	to = ARRAY_ADD(p->repetition, p->nr_repetitions);
-	if (!to || copy_phase(to, from) < 0)
+	if (!to || copy_phase(to, from, j->event) < 0)
 		return -ENOMEM;
 	to->fold = j->fold[from->fold];
 	to->number = nth; /* until all are numbered */
@@ -685,7 +733,9 @@ static int join_one(struct joining *j, const struct phases *from)
 	idmap_clear(&j->nth);
 	free(j->fold);
 	j->fold = calloc(from->nr + 1, sizeof(*j->fold));
-	r = j->fold ? join_folds(j, from) : -ENOMEM;
+	r = j->fold ? join_events(j, from) : -ENOMEM;
+	if (r >= 0)
+		r = join_folds(j, from);
 	for (size_t i = 0; i < from->nr_repetitions && r >= 0; i++)
 		r = join_repetition(j, &from->repetition[i]);
 	j->p->left_out += from->left_out;
@@ -795,6 +845,8 @@ struct phases *phases_free(struct phases *p)
 		free(p->repetition[i].name);
 		free(p->repetition[i].key);
 	}
+	for (unsigned i = 0; i < p->nr_events; i++)
+		free(p->event[i]);
 	free(p->phase);
 	free(p->repetition);
 	free(p);
@@ -827,6 +879,21 @@ const struct phase *phases_find(const struct phases *p, const char *name)
 			!strncmp(p->phase[i].name, name, (size_t)(hash - name)))
 			return find_repetition(p, i, number);
 	return NULL;
+}
+
+double phase_event(const struct phases *all, const struct phase *p, const char *metric)
+{
+	for (unsigned i = 0; i < all->nr_events; i++)
+		if (!strcmp(all->event[i], metric))
+			return p->event[i];
+	return NAN;
+}
+
+bool phase_is_guess(const struct phase *p, enum phase_value which)
+{
+	bool level = phase_column[which].level || which == PHASE_MEMORY || which == PHASE_GPU_MEMORY;
+
+	return which != PHASE_WALL && p->value[which] > 0 && (level ? p->brief : p->interpolated);
 }
 
 double phases_since(const struct phases *p, const struct phase *of, double time_s)

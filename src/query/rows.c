@@ -7,6 +7,13 @@
  * show one spike and four zeros. The recording does not say when something was read that had not moved: then
  * the readings are taken to have gone on at their pace.
  *
+ * Where the job told something a tick was taken between two others, and may be close to one of them. Many
+ * counters of the node are brought up to date seldom (by the kernel's clock, by drivers and devices, by
+ * threads of ours): over so little time what has grown since long would be a peak. There a rate is not higher
+ * than it was before; the rest of the growth counts in the next step, so that none is lost. Where rates are
+ * divided by others all growth counts in the next step, and the ratio stays. The last tick has no next one:
+ * there all counts.
+ *
  * A row is computed again only when it moved. Its rates are known without: once it was looked at and had not
  * moved they are nothing, and when it moves again they are over the time since the tick before. */
 #include "query/column.h"
@@ -136,11 +143,54 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 	}
 }
 
+/* Ticks that are closer than this to one at an edge, and than a quarter of an interval. */
+#define SLIVER_NS (100 * NSEC_PER_MSEC)
+
+/* What the engine counts itself is exact at edges, too; and a process may be gone at the next tick. */
+static bool is_exact(enum domain domain)
+{
+	return domain == DOMAIN_PROCESS || domain == DOMAIN_TREE || domain == DOMAIN_GROUP ||
+		domain == DOMAIN_PERF || domain == DOMAIN_GPU_PROCESS || domain == DOMAIN_APP ||
+		domain == DOMAIN_COLLECTOR;
+}
+
+static bool is_sliver(const struct rows *r, const struct walk *s)
+{
+	uint32_t set = r->c->set;
+
+	return (s->at | s->last_at) & TICK_AT_EDGE && !(s->at & TICK_AT_END) && s->has_last &&
+		walk_time(s, set) - s->set[set].last_ns < MIN(SLIVER_NS, s->sliver_ns / 2) &&
+		!is_exact(s->schema->set[set].domain);
+}
+
+/* At most at the rate before; where there was none yet, it is not known. */
+static double grown_over_sliver(struct grown *g, double now, int64_t time_ns)
+{
+	bool grows = g->known && now > g->last;
+
+	if (grows && isnan(g->rate))
+		return NAN;
+	if (grows)
+		now = MIN(now, g->last + g->rate * ((double)(time_ns - g->time_ns) / 1e9));
+	return grown_step(g, now, time_ns, 0, INFINITY, 0);
+}
+
 static double rate_step(
 	const struct rows *r, struct grown *g, double now, int64_t time_ns, double most, double late_s)
 {
-	return r->c->slow ? grown_slowly(g, now, time_ns)
-			  : grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
+	double rate;
+
+	if (r->c->slow)
+		rate = grown_slowly(g, now, time_ns);
+	else if (r->sliver && r->c->expr.nr_rates > 1 && g->known && now >= g->last)
+		rate = g->rate;
+	else if (r->sliver)
+		rate = grown_over_sliver(g, now, time_ns);
+	else
+		rate = grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
+
+	g->owes = now > g->last;
+	return rate;
 }
 
 /* CPUs that the instance in the row can use at once. */
@@ -316,13 +366,14 @@ static uint32_t take_anew(struct rows *r, const struct walk_set *set)
 	return nr;
 }
 
-/* Something was carried over to a tick in which it did not move: it has a rate there, and not for ever. */
+/* Something was carried over to a tick in which it did not move: it has a rate there, and not for ever. Or
+ * it will have one at the next. */
 static bool goes_on(const struct rows *r, uint32_t row)
 {
 	unsigned nr = r->c->slow ? 0 : r->c->expr.nr_rates;
 
 	for (unsigned i = 0; i < nr; i++)
-		if (r->grown[(size_t)row * nr + i].rate > 0)
+		if (r->grown[(size_t)row * nr + i].rate > 0 || r->grown[(size_t)row * nr + i].owes)
 			return true;
 	return false;
 }
@@ -350,6 +401,7 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 		return -ENOMEM;
 	r->changed = set->occupants_changed;
 	r->only = only;
+	r->sliver = is_sliver(r, s);
 	r->nr_looked = r->nr_news = 0;
 	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
 	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))

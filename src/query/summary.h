@@ -170,6 +170,12 @@ struct summary_counter {
 	double enabled_s, running_s; /* of an event */
 };
 
+/* What was counted of it in a phase of that summary, or what its formula makes of what was. NAN: not known.
+ */
+struct summary;
+struct phase;
+double counter_in_phase(const struct summary *s, const struct summary_counter *c, const struct phase *p);
+
 enum gpu_figure_id {
 	GPU_FIG_UTIL_MEAN,
 	GPU_FIG_UTIL_MAX,

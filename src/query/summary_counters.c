@@ -9,6 +9,7 @@
 #include "query/derived.h"
 #include "base/expr.h"
 #include "query/formulas.h"
+#include "query/phases.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -144,6 +145,27 @@ static void rates(const struct expr *e, const double *value, double wall_s, doub
 	expr_arguments(e, value, to);
 	for (unsigned i = 0; i < e->nr_rates; i++)
 		ret_rate[i] = wall_s > 0 ? (to[i] - (isfinite(from[i]) ? from[i] : 0)) / wall_s : NAN;
+}
+
+double counter_in_phase(const struct summary *s, const struct summary_counter *c, const struct phase *p)
+{
+	double value[EXPR_NAMES], rate[EXPR_RATES], result;
+	char metric[EXPR_NAME_SIZE + sizeof(prefix)];
+	struct expr e;
+	const char *why;
+	size_t at;
+
+	if (!c->expression) {
+		snprintf(metric, sizeof(metric), "%s%s", prefix, c->name);
+		return phase_event(s->phases, p, metric);
+	}
+	if (expr_parse(&e, c->expression, &why, &at) < 0)
+		return NAN;
+	for (unsigned i = 0; i < e.nr_names; i++)
+		value[i] = phase_event(s->phases, p, e.name[i]);
+	rates(&e, value, p->value[PHASE_WALL], rate);
+	result = expr_value(&e, value, rate);
+	return isfinite(result) ? result : NAN;
 }
 
 /* Over the whole time of the summary. */

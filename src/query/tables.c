@@ -403,6 +403,11 @@ struct tables *tables_close(struct tables *f)
 	}
 	for (size_t i = 0; i < f->nr_told; i++)
 		data_table_own_release(&f->told[i]);
+	for (size_t i = 0; i < f->nr_counted; i++) {
+		free((char *)f->counted[i].name);
+		free((char *)f->counted[i].help);
+	}
+	free(f->counted);
 	for (size_t i = 0; i < f->nr_absent; i++) {
 		free(f->absent[i].table);
 		column_own_release(&f->absent[i].column);

@@ -35,6 +35,9 @@
 #include "metric/metric.h"
 #include "query/run.h"
 
+struct phase;
+struct phases;
+
 enum field_type {
 	FIELD_TIME, /* int64: ns since 1970, UTC */
 	FIELD_INT,
@@ -103,7 +106,11 @@ static inline void data_table_batch_let_go(uint32_t *held)
 enum tables_per { TABLES_EACH, TABLES_PROCESS, TABLES_GROUP, TABLES_NODE };
 
 struct tables_options {
-	double from_s, to_s;	   /* both inclusive; NAN: from the start, to the end */
+	double from_s, to_s; /* both inclusive; NAN: from the start, to the end */
+	/* The phase of these whose time that is: tables of time have a key more then, `phase_s`, the time
+	 * since it began. NULL: none. Both must stay. */
+	const struct phases *phases;
+	const struct phase *phase;
 	const char *const *domain; /* names of tables; none: all */
 	size_t nr_domains;
 	bool if_there;		   /* of the domains, those that the run has, and as where none are named */

@@ -5,6 +5,7 @@
 #include "query/tables_internal.h"
 
 #include "base/owned.h"
+#include "query/phases.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -259,9 +260,20 @@ static void push_same(struct batch *b, const struct data_table_lines *l, uint32_
 		bits_fill(b->col[key].known, b->nr, n, key != KEY_TIME || l->has_time);
 }
 
+static void put_since(const struct data_table_own *fr, struct vector *v, const struct data_table_lines *l)
+{
+	const struct tables_options *o = &fr->of->options;
+	double since = phases_since(o->phases, o->phase, l->elapsed);
+
+	for (uint32_t line = 0; line < l->nr; line++)
+		vector_put_real(v, line, since);
+}
+
 /* The rows of the present tick: their columns are filled when they change. */
 int data_table_now_push(struct data_table_own *fr, uint32_t recording)
 {
+	if (fr->since && fr->now.nr)
+		put_since(fr, now_column(fr, fr->since), &fr->now);
 	for (uint32_t from = 0, n; from < fr->now.nr; from += n) {
 		struct batch *b = batch_of(fr);
 
@@ -280,6 +292,8 @@ int data_table_now_push(struct data_table_own *fr, uint32_t recording)
 
 int data_table_lines_push(struct data_table_own *fr, uint32_t recording, const struct data_table_lines *l)
 {
+	if (fr->since && l->nr)
+		put_since(fr, &l->col[fr->since], l);
 	for (uint32_t from = 0, n; from < l->nr; from += n) {
 		struct batch *b = batch_of(fr);
 

@@ -106,7 +106,9 @@ struct side_thread {
 
 /* ---- what there is ---- */
 
-enum { KEY_TIME, KEY_ELAPSED, KEY_HOST, KEY_INSTANCE, KEY_PID, KEY_PROCESS };
+/* Of those from KEY_INSTANCE on a table has the first ones; KEY_SINCE, where it is wanted, stands behind its
+ * last. */
+enum { KEY_TIME, KEY_ELAPSED, KEY_HOST, KEY_INSTANCE, KEY_PID, KEY_PROCESS, KEY_SINCE };
 
 enum table_source {
 	SOURCE_KEY,
@@ -177,6 +179,7 @@ struct data_table_own {
 	struct field *field;
 	struct column_own *own; /* by field, the keys' too */
 	size_t nr, nr_keys;
+	size_t since;		    /* the field of KEY_SINCE; 0: none */
 	struct column_own *planned; /* as they were found in the recordings; wanted ones move to `own` */
 	size_t nr_planned;
 	/* Of the recording that is being read: */
@@ -287,6 +290,8 @@ struct tables {
 		struct column_own column;
 	} * absent;
 	size_t nr_absent;
+	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
+	size_t nr_counted;
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
 	struct told of_run;

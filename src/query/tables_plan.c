@@ -6,6 +6,7 @@
 
 #include "base/owned.h"
 #include "base/str.h"
+#include "query/counters.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ static const struct field key_field[] = {
 	[KEY_INSTANCE] = {"instance", "Of which instance: its name.", FIELD_TEXT, .scale = 1},
 	[KEY_PID]      = {"pid", "The process's ID.", FIELD_INT, .scale = 1},
 	[KEY_PROCESS]  = {"process", "The process's number in frame \"processes\".", FIELD_INT, .scale = 1},
+	[KEY_SINCE]    = {"phase_s", "Time since the phase began, and of one that is repeated its repetition.", FIELD_REAL, UNIT_SECONDS, .scale = 1},
 };
 /* clang-format on */
 
@@ -219,6 +221,27 @@ static int plan_rate(struct data_table_own *fr, const struct walk *s, const stru
 	return r < 0 || !c ? r : why_not(c, m);
 }
 
+/* What the processor counted has columns in table "phases", too. */
+static int plan_counted(struct tables *f, const char *metric, const char *help, enum metric_unit unit,
+	bool per_second, bool event)
+{
+	struct field *c;
+
+	for (size_t i = 0; i < f->nr_counted; i++)
+		if (!strcmp(f->counted[i].name, metric))
+			return 0;
+	c = ARRAY_ADD(f->counted, f->nr_counted);
+	if (!c)
+		return -ENOMEM;
+	*c = (struct field){.name = strdup(metric),
+		.help = escaped(help, ""),
+		.type = event && unit == UNIT_COUNT ? FIELD_INT : FIELD_REAL,
+		.unit = unit,
+		.per_second = per_second,
+		.scale = 1};
+	return c->name && c->help ? 0 : -ENOMEM;
+}
+
 static int plan_metric(struct tables *f, struct data_table_own *fr, const struct walk *s,
 	const struct schema_set *set, const struct schema_metric *m)
 {
@@ -235,6 +258,11 @@ static int plan_metric(struct tables *f, struct data_table_own *fr, const struct
 
 	if (r < 0 || !c)
 		return r;
+	if (fr->domain == DOMAIN_PERF && m->availability == AVAILABLE && counters_is_event(m->name)) {
+		r = plan_counted(f, m->name, m->help, m->unit, false, true);
+		if (r < 0)
+			return r;
+	}
 	c->counts &= like.counts;
 	c->real |= m->real;
 	c->scales_differ |= c->scale != m->scale;
@@ -290,6 +318,16 @@ static bool can_be_known(const struct walk *s, const struct column *c)
 	return false;
 }
 
+/* All that it is made of was counted. */
+static bool is_counted(const struct walk *s, const struct column *c)
+{
+	for (unsigned i = 0; i < c->expr.nr_names; i++)
+		if (c->arg[i].set < 0 ||
+			s->schema->set[c->arg[i].set].metric[c->arg[i].col].availability != AVAILABLE)
+			return false;
+	return true;
+}
+
 static int plan_derived(struct tables *f, const struct walk *s, const char *name)
 {
 	struct column_own like = {.scale = 1, .derived = true}, *c;
@@ -318,6 +356,8 @@ static int plan_derived(struct tables *f, const struct walk *s, const char *name
 	r = column_of(fr, &like, bound.help, &c);
 	if (r >= 0 && c)
 		c->available |= can_be_known(s, &bound);
+	if (r >= 0 && str_starts(name, "perf.") && is_counted(s, &bound))
+		r = plan_counted(f, name, bound.help, bound.unit, bound.per_second, false);
 	return r;
 }
 
@@ -540,13 +580,21 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		: fr->folded && !fr->by_group	    ? KEY_INSTANCE
 		: fr->of_processes && !fr->by_group ? KEY_PROCESS + 1
 						    : KEY_INSTANCE + 1;
-	size_t most = nr_keys + fr->nr_planned;
+	size_t nr_more = fr->still == STILL_PHASES ? f->nr_counted : 0;
+	size_t most = nr_keys + nr_more + 1 + fr->nr_planned;
 
 	fr->field = calloc(most, sizeof(*fr->field));
 	fr->own = calloc(most, sizeof(*fr->own));
 	if (!fr->field || !fr->own)
 		return -ENOMEM;
 	memcpy(fr->field, key, nr_keys * sizeof(*key));
+	if (nr_more)
+		memcpy(fr->field + nr_keys, f->counted, nr_more * sizeof(*f->counted));
+	nr_keys += nr_more;
+	if (fr->still < 0 && f->options.phase) {
+		fr->since = nr_keys;
+		fr->field[nr_keys++] = key_field[KEY_SINCE];
+	}
 	fr->nr = fr->nr_keys = nr_keys;
 	take_columns(f, fr, false);
 	take_columns(f, fr, true);

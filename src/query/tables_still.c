@@ -128,6 +128,7 @@ static const struct field summary_field[] = {
 static const struct field phase_field[] = {
 	TEXT("level", "phase: all its repetitions; occurrence: one of them."),
 	TEXT("host", "The node; missing: the whole run."),
+	TEXT("recording", "The file, such as that of a rank; missing: the whole run."),
 	TEXT("phase", "Its name: \"epoch\" of \"epoch 1\", \"epoch 2\"."),
 	TEXT("name", "Of an occurrence: as it was told."),
 	TEXT("parent", "The phase that it lies in."),
@@ -554,6 +555,14 @@ static int summary_next(struct tables *f, struct data_table_own *fr)
 
 /* ---- phases ---- */
 
+static double counted_in(const struct summary *s, const struct phase *p, const char *metric)
+{
+	for (size_t i = 0; i < s->nr_counters; i++)
+		if (!strcmp(s->counter[i].name, metric + strlen("perf.")))
+			return counter_in_phase(s, &s->counter[i], p);
+	return NAN;
+}
+
 static void put_phase(
 	struct tables *f, struct data_table_own *fr, const struct summary *s, const struct phase *p)
 {
@@ -563,6 +572,7 @@ static void put_phase(
 
 	put_string(fr, p->number ? "occurrence" : "phase");
 	put_string(fr, s->nr_nodes ? NULL : s->host);
+	put_bytes(fr, s->nr_nodes ? NULL : s->path, strlen(s->path));
 	put_string(fr, of->name);
 	put_string(fr, p->number ? p->name : NULL);
 	put_string(fr, of->parent < 0 ? NULL : all->phase[of->parent].name);
@@ -583,6 +593,8 @@ static void put_phase(
 	put_string(fr, p->slower_why);
 	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
 		put_number(fr, p->value[i]);
+	for (size_t i = 0; i < f->nr_counted; i++)
+		put_number(fr, counted_in(s, p, f->counted[i].name));
 }
 
 /* Those of a summary that reach into the time that was asked for: phases, then their repetitions. */

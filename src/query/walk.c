@@ -270,11 +270,12 @@ static void take_cpus(struct walk *s)
 			s->schema->set[s->cpus_set].metric[s->cpus_col].scale);
 }
 
-static int on_tick(struct walk *s, int64_t time_ns)
+static int on_tick(struct walk *s, const struct store_record *record)
 {
 	int r = 0;
 
-	s->time_ns = time_ns;
+	s->time_ns = record->time_ns;
+	s->at = record->at;
 	s->in_tick = true;
 	s->nr_ticks++;
 	if (s->plain)
@@ -294,6 +295,7 @@ static void tick_end(struct walk *s)
 		s->set[i].last_ns = walk_time(s, i);
 	}
 	s->last_ns = s->time_ns;
+	s->last_at = s->at;
 	s->has_last = true;
 	s->gap = s->in_tick = false;
 }
@@ -366,7 +368,7 @@ static int take_record(struct walk *s, const struct store_record *record)
 {
 	switch (record->type) {
 	case STORE_TICK:
-		return on_tick(s, record->time_ns);
+		return on_tick(s, record);
 	case STORE_INSTANCE:
 		return on_instance(s, record);
 	case STORE_LOST:

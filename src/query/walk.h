@@ -71,6 +71,7 @@ struct walk {
 	int process_set, gpu_process_set; /* -1: not recorded */
 	int64_t sliver_ns;		  /* ticks that follow closer than that came late; 0: not known */
 	int64_t time_ns, last_ns;	  /* of this tick and of the one before */
+	unsigned at, last_at;		  /* likewise: a mask of enum tick_at */
 	int cpus_set, cpus_col;		  /* of limit.cpus; -1: not recorded */
 	double cpus;			  /* that the job may use; INFINITY: not known */
 	int64_t clock_turns; /* of those who slept the CPU time was read at one of so many ticks */

@@ -469,9 +469,14 @@ static int read_delays(struct store_reader *r, struct view *v)
 
 static int on_tick(struct store_reader *r, struct view *v, struct store_record *ret)
 {
+	uint64_t at;
+
 	r->tick += view_varint(v);
 	r->clock_ns = get_time(r, v);
-	if (v->bad || read_delays(r, v) < 0 || count(r, GUARD_TICKS, 1) < 0)
+	if (v->bad || read_delays(r, v) < 0)
+		return -EBADMSG;
+	at = v->p < v->end ? view_varint(v) : 0;
+	if (v->bad || count(r, GUARD_TICKS, 1) < 0)
 		return -EBADMSG;
 	for (uint32_t i = 0; r->set && i < r->schema->nr_sets; i++) {
 		if (r->first_tick)
@@ -484,6 +489,7 @@ static int on_tick(struct store_reader *r, struct view *v, struct store_record *
 	lived_until(r, r->clock_ns);
 	deliver(ret, STORE_TICK, r->clock_ns);
 	ret->tick = r->tick;
+	ret->at = (unsigned)at;
 	return 1;
 }
 

@@ -47,8 +47,9 @@ void store_gone(struct store_writer *w, uint32_t set, uint32_t row, uint32_t id,
 void store_event(struct store_writer *w, int64_t time_ns, const char *kind, const struct pairs *data);
 /* One tick: what changed in the touched rows of all tables (an array of nr_sets) since table_settle(). Rows
  * whose instance was not announced by store_instance() are left out. A touched row in which nothing changed
- * is not written: the reader does not show it as touched. */
-void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table);
+ * is not written: the reader does not show it as touched. `at`: a mask of enum tick_at. */
+void store_tick(
+	struct store_writer *w, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table);
 
 /* What the wall clock (ns since 1970) says at an instant of the recording's clock: noted at the start of the
  * segments that follow. */
@@ -86,6 +87,7 @@ struct store_record {
 	enum store_type type;
 	int64_t time_ns;
 	uint64_t tick; /* number */
+	unsigned at;   /* TICK: a mask of enum tick_at */
 	uint32_t set, row, id;
 	/* INSTANCE: known before (its identity changed, or it was restated at a segment's start). After LOST
 	 * all live instances are restated: one that began in the gap is marked `again` though it is new to

@@ -661,14 +661,14 @@ static void put_set(struct store_writer *w, uint32_t set, const struct table *t)
 	put_cells(w, set, t);
 }
 
-/* Sets that were read later than the tick says. */
-static void add_delays(struct store_writer *w, struct buf *body, struct table *const *table)
+/* Sets that were read later than the tick says, and what the tick is beside others. */
+static void add_delays(struct store_writer *w, struct buf *body, unsigned at, struct table *const *table)
 {
 	uint32_t nr = 0;
 
 	for (uint32_t set = 0; set < w->nr_sets; set++)
 		nr += table[set] && table[set]->delay_ns > 0;
-	if (!nr)
+	if (!nr && !at)
 		return;
 	buf_add_varint(body, nr);
 	for (uint32_t set = 0; set < w->nr_sets; set++)
@@ -676,9 +676,12 @@ static void add_delays(struct store_writer *w, struct buf *body, struct table *c
 			buf_add_varint(body, set);
 			buf_add_varint(body, (uint64_t)MIN(table[set]->delay_ns, DELAY_MAX_NS));
 		}
+	if (at)
+		buf_add_varint(body, at);
 }
 
-void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct table *const *table)
+void store_tick(
+	struct store_writer *w, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	struct buf body;
 
@@ -695,7 +698,7 @@ void store_tick(struct store_writer *w, uint64_t number, int64_t time_ns, struct
 	body_init(w, &body);
 	buf_add_varint(&body, number - w->tick);
 	add_time(w, &body, time_ns);
-	add_delays(w, &body, table);
+	add_delays(w, &body, at, table);
 	w->tick = number;
 	w->clock_ns = time_ns;
 	if (w->in_segment)

@@ -69,4 +69,6 @@ void print_gpus(const struct page *p);
 /* The table of groups, where it says something that the lines of the whole do not. */
 void print_groups(const struct page *p);
 void print_phases(const struct page *p);
+/* So much was counted of it, in its unit. */
+void counter_amount(struct buf *line, const struct summary_counter *c, double value);
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/owned.h"
 #include "base/str.h"
+#include "text/page.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -154,15 +155,6 @@ static char *name_cell(const struct phase *p, bool utf8, const char *indent)
 	return text_of(&b);
 }
 
-/* Between samples amounts are a guess; so is what was held, where no two samples lie in it. How long it took
- * is known. */
-static bool is_guess(const struct phase *p, enum phase_value which)
-{
-	bool level = which == PHASE_MEMORY || which == PHASE_GPU_MEMORY;
-
-	return which != PHASE_WALL && p->value[which] > 0 && (level ? p->brief : p->interpolated);
-}
-
 static char *number_cell(const struct phase *p, size_t column)
 {
 	enum phase_value which = shown[column].value;
@@ -172,7 +164,7 @@ static char *number_cell(const struct phase *p, size_t column)
 	if (isnan(value))
 		return strdup("");
 	format_look(text, shown[column].look, shown[column].look == LOOK_PERCENT ? value / 100 : value, 0);
-	if (!is_guess(p, which))
+	if (!phase_is_guess(p, which))
 		return strdup(text);
 	return asprintf(&cell, "~%s", text) < 0 ? NULL : cell;
 }
@@ -257,7 +249,7 @@ static char *note_of(const struct phases *p, const struct phase *const *row, siz
 	buf_init(&b, 1000);
 	for (size_t i = 0; i < rows; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(shown); k++)
-			guess |= is_guess(row[i], shown[k].value);
+			guess |= phase_is_guess(row[i], shown[k].value);
 	if (guess)
 		buf_addf(&b, "~ %s", interpolated);
 	if (rows < p->nr)
@@ -349,33 +341,82 @@ static char *value_text(char out[static UNITS_SIZE], const struct phase_column *
 	}
 }
 
-static void put_value(struct table_writer *w, const struct text_table *t, size_t row)
-{
-	const struct phase *p = t->of;
-	char text[UNITS_SIZE];
-	struct buf *help;
-	unsigned i = 0;
+struct phase_sheet {
+	const struct summary *s;
+	const struct phase *p;
+};
 
-	/* The next that is known. */
-	for (size_t left = row + 1; i < NR_PHASE_VALUES; i++) {
-		left -= !isnan(p->value[i]);
-		if (!left)
-			break;
-	}
-	cell_words(w, phase_column[i].name);
-	cell_words(w, value_text(text, &phase_column[i], p->value[i]));
+static void put_cells(struct table_writer *w, const char *name, const char *value, const char *about)
+{
+	struct buf *help;
+
+	cell_words(w, name);
+	cell_words(w, value);
 	help = cell_open(w);
 	if (!help)
 		return;
-	buf_adds(help, phase_column[i].help ? phase_column[i].help : "");
+	buf_adds(help, about ? about : "");
 	cell_close(w, true);
 }
 
-void phase_print(const struct phases *all, const struct phase *p, bool utf8, struct buf *out)
+static void put_counter(struct table_writer *w, const struct summary_counter *c, double value)
+{
+	struct buf name, amount;
+
+	buf_init(&name, 1000);
+	buf_init(&amount, 1000);
+	buf_addf(&name, "perf.%s", c->name);
+	counter_amount(&amount, c, value);
+	put_cells(w, (char *)name.data, (char *)amount.data, c->expression);
+	buf_release(&name);
+	buf_release(&amount);
+}
+
+/* Of what is known: the values, then what was counted. */
+static void put_known(struct table_writer *w, const struct text_table *t, size_t row)
+{
+	const struct phase_sheet *of = t->of;
+	char text[UNITS_SIZE];
+
+	for (unsigned i = 0; i < NR_PHASE_VALUES; i++) {
+		const struct phase_column *c = &phase_column[i];
+
+		if (!isnan(of->p->value[i]) && !row--) {
+			put_cells(w, c->name, value_text(text, c, of->p->value[i]), c->help);
+			return;
+		}
+	}
+	for (size_t i = 0; i < of->s->nr_counters; i++) {
+		double value = counter_in_phase(of->s, &of->s->counter[i], of->p);
+
+		if (!isnan(value) && !row--) {
+			put_counter(w, &of->s->counter[i], value);
+			return;
+		}
+	}
+}
+
+static size_t nr_known(const struct phase_sheet *of)
+{
+	size_t nr = 0;
+
+	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
+		nr += !isnan(of->p->value[i]);
+	for (size_t i = 0; i < of->s->nr_counters; i++)
+		nr += !isnan(counter_in_phase(of->s, &of->s->counter[i], of->p));
+	return nr;
+}
+
+void phase_print(const struct summary *s, const struct phase *p, bool utf8, struct buf *out)
 {
 	struct text_column column[] = {
 		{.title = "", .gap = 2}, {.title = "", .numbers = true, .gap = 2}, {.title = "", .gap = 2}};
-	struct text_table t = {.column = column, .nr_columns = ARRAY_SIZE(column), .row = put_value, .of = p};
+	const struct phase_sheet of = {s, p};
+	struct text_table t = {.column = column,
+		.nr_columns = ARRAY_SIZE(column),
+		.row = put_known,
+		.of = &of,
+		.nr_rows = nr_known(&of)};
 	char from[UNITS_SIZE], to[UNITS_SIZE];
 	struct table_writer w;
 	struct buf text;
@@ -385,7 +426,7 @@ void phase_print(const struct phases *all, const struct phase *p, bool utf8, str
 	buf_addf(&text, "   from %s to %s", format_moment(from, p->begin_s, p->end_s),
 		format_moment(to, p->end_s, p->end_s));
 	if (p->parent >= 0)
-		buf_addf(&text, ", in %s", all->phase[p->parent].name);
+		buf_addf(&text, ", in %s", s->phases->phase[p->parent].name);
 	buf_adds(&text, "\n");
 	add_letters(out, (char *)text.data, utf8);
 	buf_reset(&text);
@@ -393,8 +434,6 @@ void phase_print(const struct phases *all, const struct phase *p, bool utf8, str
 	if (text.len)
 		buf_addf(out, "  (%s)\n", (char *)text.data);
 	buf_release(&text);
-	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
-		t.nr_rows += !isnan(p->value[i]);
 	table_begin(&w, &t, &(struct text_style){.utf8 = utf8}, out);
 	table_measure(&w);
 	table_rows(&w);
@@ -413,7 +452,20 @@ static void json_number(struct json *j, const char *key, double value, bool whol
 		json_num(j, key, value);
 }
 
-static void json_about(struct json *j, const struct phase *p)
+static void json_counted(struct json *j, const struct summary *s, const struct phase *p)
+{
+	if (!s->phases->nr_events)
+		return;
+	json_object(j, "perf");
+	for (size_t i = 0; i < s->nr_counters; i++) {
+		const struct summary_counter *c = &s->counter[i];
+
+		json_number(j, c->name, counter_in_phase(s, c, p), !c->expression && c->unit == UNIT_COUNT);
+	}
+	json_end_object(j);
+}
+
+static void json_about(struct json *j, const struct summary *s, const struct phase *p)
 {
 	json_number(j, "begin_s", p->begin_s, false);
 	json_number(j, "end_s", p->end_s, false);
@@ -423,6 +475,7 @@ static void json_about(struct json *j, const struct phase *p)
 	json_uint(j, "processes", p->senders);
 	for (unsigned i = 0; i < NR_PHASE_VALUES; i++)
 		json_number(j, phase_column[i].name, p->value[i], phase_column[i].whole);
+	json_counted(j, s, p);
 }
 
 static void json_each(struct json *j, const struct phase *p)
@@ -436,19 +489,23 @@ static void json_each(struct json *j, const struct phase *p)
 	json_end_object(j);
 }
 
-static void json_phase(struct json *j, const struct phases *all, size_t most, const struct phase *p);
+static void json_phase(struct json *j, const struct summary *s, size_t most, const struct phase *p);
 
-static void json_repetitions(struct json *j, const struct phases *p, size_t most, size_t fold)
+static void json_repetitions(struct json *j, const struct summary *s, size_t most, size_t fold)
 {
+	const struct phases *p = s->phases;
+
 	json_array(j, "occurrences");
 	for (size_t i = 0; i < MIN(p->nr_repetitions, most); i++)
 		if (p->repetition[i].fold == fold)
-			json_phase(j, p, most, &p->repetition[i]);
+			json_phase(j, s, most, &p->repetition[i]);
 	json_end_array(j);
 }
 
-static void json_phase(struct json *j, const struct phases *all, size_t most, const struct phase *p)
+static void json_phase(struct json *j, const struct summary *s, size_t most, const struct phase *p)
 {
+	const struct phases *all = s->phases;
+
 	json_object(j, NULL);
 	json_str(j, "name", p->name);
 	json_str(j, "parent", p->parent < 0 ? NULL : all->phase[p->parent].name);
@@ -457,30 +514,32 @@ static void json_phase(struct json *j, const struct phases *all, size_t most, co
 		json_uint(j, "number", p->number);
 	else
 		json_uint(j, "repetitions", p->count);
-	json_about(j, p);
+	json_about(j, s, p);
 	if (!p->number) {
 		json_each(j, p);
-		json_repetitions(j, all, most, (size_t)(p - all->phase));
+		json_repetitions(j, s, most, (size_t)(p - all->phase));
 	}
 	json_end_object(j);
 }
 
-void phase_json(const struct phases *all, const struct phase *p, struct buf *out)
+void phase_json(const struct summary *s, const struct phase *p, struct buf *out)
 {
 	struct json j;
 
 	json_init(&j, out, true);
-	json_phase(&j, all, SIZE_MAX, p);
+	json_phase(&j, s, SIZE_MAX, p);
 	buf_addch(out, '\n');
 }
 
-void json_phases(struct json *j, const struct phases *p, size_t most)
+void json_phases(struct json *j, const struct summary *s, size_t most)
 {
+	const struct phases *p = s->phases;
+
 	if (!p)
 		return;
 	json_array(j, "phases");
 	for (size_t i = 0; i < p->nr; i++)
-		json_phase(j, p, most, &p->phase[i]);
+		json_phase(j, s, most, &p->phase[i]);
 	json_end_array(j);
 	json_uint(j, "phases_left_out", p->left_out + p->nr_repetitions - MIN(p->nr_repetitions, most));
 	json_uint(j, "phases_ignored", p->ignored);

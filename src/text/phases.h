@@ -9,6 +9,7 @@
 #define TEXT_PHASES_H
 
 #include "query/phases.h"
+#include "query/summary.h"
 #include "text/table.h"
 
 #define PHASES_SHOWN 12
@@ -33,10 +34,10 @@ int phases_table(const struct phases *p, size_t most, bool utf8, const char *ind
 void phases_table_free(struct text_table *t);
 
 /* All that is known of one phase, or of one repetition: a line each, or as JSON. */
-void phase_print(const struct phases *all, const struct phase *p, bool utf8, struct buf *out);
-void phase_json(const struct phases *all, const struct phase *p, struct buf *out);
+void phase_print(const struct summary *s, const struct phase *p, bool utf8, struct buf *out);
+void phase_json(const struct summary *s, const struct phase *p, struct buf *out);
 
 /* "phases": a list, each with its repetitions, of which at most the first so many are told; nothing where
  * there are none. */
-void json_phases(struct json *j, const struct phases *p, size_t most);
+void json_phases(struct json *j, const struct summary *s, size_t most);
 #endif

@@ -22,10 +22,9 @@ static const struct {
 	{"vectorisation_sp", "SP vectorised ", ""}, {"l2_bandwidth", "L2 ", ""}, {"l3_bandwidth", "L3 ", ""},
 	{"mem_proxy_bandwidth", "memory about ", ""}};
 
-static void add_amount(struct buf *line, const struct summary_counter *c)
+void counter_amount(struct buf *line, const struct summary_counter *c, double v)
 {
 	const char *per = c->per_second ? "/s" : "";
-	double v = c->value.value;
 	char text[UNITS_SIZE];
 
 	switch (c->unit) {
@@ -57,12 +56,12 @@ static void add_phrase(struct buf *line, const struct summary_counter *c)
 	for (size_t i = 0; i < ARRAY_SIZE(phrase); i++)
 		if (!strcmp(phrase[i].name, c->name)) {
 			buf_adds(line, phrase[i].before);
-			add_amount(line, c);
+			counter_amount(line, c, c->value.value);
 			buf_adds(line, phrase[i].after);
 			return;
 		}
 	buf_addf(line, "%s ", c->name);
-	add_amount(line, c);
+	counter_amount(line, c, c->value.value);
 }
 
 /* What formulas made, or the events themselves. */

@@ -276,7 +276,7 @@ static void add_summary(struct json *j, const char *key, const struct summary *s
 	add_facts(j, "hardware", s->hardware, s->nr_hardware, true);
 	add_facts(j, "environment", s->environment, s->nr_environment, false);
 	add_groups(j, s);
-	json_phases(j, s->phases, repetitions);
+	json_phases(j, s, repetitions);
 	json_bool(j, "complete", s->complete);
 	add_clock(j, &s->clock);
 	add_attendance(j, s->attendance);

@@ -1,13 +1,15 @@
 """`tacho compare`: real runs of known difference, conditions for CI, pages."""
 
+import datetime
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from recorder import BURNERS, TACHO, record, run
+from recorder import BURNERS, TACHO, record, run, show
 
 MAKER = Path(TACHO).parent / "tests" / "unit" / "query_tool"
 REPORT = Path(TACHO).parent / "tacho-report"
@@ -123,6 +125,29 @@ def test_phases_by_name(phases):
     assert answer["phases"]["phases.solve.cpu_s"]["sets"][0]["mean"] > 0
     assert compare("--fail-if", "phases.solve.duration_s>x1.5", *phases).returncode == EXIT_CONDITION
     assert b"phases.write.duration_s" in compare(*phases).stdout
+
+
+def test_what_is_interpolated_is_marked(phases, tmp_path):
+    """A phase between two samples: what it used is a guess, how long it took is known."""
+    log = tmp_path / "log.jsonl"
+    for recording, seconds in zip(phases, (0.3, 0.6)):
+        start = datetime.datetime.fromisoformat(show(recording)["start"])
+        line = {"ts": (start + datetime.timedelta(seconds=10.2)).isoformat(), "type": "phase", "name": "blink", "seconds": seconds}
+        log.write_text(json.dumps(line) + "\n")
+        copy = tmp_path / recording.name
+        shutil.copy(recording, copy)
+        assert run("annotate", copy, log).returncode == 0
+    words = tmp_path / phases[0].name, tmp_path / phases[1].name
+    figures = compared(*words)["phases"]
+    assert all(of["interpolated"] for of in figures["phases.blink.cpu_s"]["sets"])
+    assert not any(of["interpolated"] for name in ("blink.duration_s", "solve.cpu_s", "blink.each_s") for of in figures[f"phases.{name}"]["sets"])
+    rows = {line.split()[0]: line.split()[1:3] for line in compare("--all", *words).stdout.decode().splitlines() if "phases." in line}
+    assert all(value.startswith("~") for value in rows["phases.blink.cpu_s"]) and "~" not in "".join(rows["phases.blink.duration_s"])
+    page, markdown = tmp_path / "page.html", tmp_path / "c.md"
+    assert compare("--all", "-o", page, *words).returncode == 0 and compare("--all", "-o", markdown, *words).returncode == 0
+    for text in (page.read_text(), markdown.read_text(), compare("--all", *words).stdout.decode()):
+        assert "before a value: interpolated between samples" in " ".join(text.split())
+    assert b"interpolated" not in compare("--all", phases[0], phases[1]).stdout
 
 
 def test_phases_that_are_the_same_are_not_told(phases, runs, tmp_path):

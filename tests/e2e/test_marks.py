@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from recorder import TACHO, dump, lasting, names, record, run, start, told, until
+from recorder import TACHO, can_trace, dump, lasting, names, record, run, start, told, until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -124,6 +124,19 @@ def test_without_a_recorder(tmp_path):
         done = run("mark", "--strict", "x", env=env)
         assert done.returncode == 1 and b"record" in done.stderr
         assert run("phase", "--strict", "x", "--", "false", env=env).returncode == 1
+
+
+@pytest.mark.parametrize("words", [["mark", "x"], ["phase", "begin", "x"]], ids=" ".join)
+def test_a_mark_reads_nothing_of_the_user(tmp_path, words):
+    """It has no lasting settings: a home on a slow file system makes it no slower, and a wrong line there is not said each time."""
+    trouble = can_trace()
+    if trouble:
+        pytest.skip(trouble)
+    (tmp_path / "tacho").mkdir()
+    (tmp_path / "tacho/config").write_text("nonsense = 1\n")
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-o", trace, TACHO, *words], env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)}, capture_output=True)
+    assert done.returncode == 0 and not done.stderr and str(tmp_path) not in trace.read_text().split("\n", 1)[1]
 
 
 def compiled(tmp_path, text, *options):

@@ -101,10 +101,9 @@ def test_a_pipe_in_the_place_of_the_count_is_not_waited_for(tmp_path):
     assert spoken_to(tmp_path, speak)
 
 
-def test_a_limit_on_file_sizes_does_not_end_the_job(tmp_path):
-    """Nothing is written then; what was lost is told with the next message."""
-    text = r"""
+LIMITED = r"""
 #include <sys/resource.h>
+#include <sys/wait.h>
 int main(void)
 {
 	struct rlimit none = {0, 0};
@@ -112,7 +111,12 @@ int main(void)
 	setrlimit(RLIMIT_FSIZE, &none);
 	while (n < 20000)
 		n++, tacho_mark("x", NULL);
-	while (n++, tacho_mark("last", NULL) != 0)
+"""
+
+
+def test_a_limit_on_file_sizes_does_not_end_the_job(tmp_path):
+    """Nothing is written then; what was lost is told with the next message."""
+    text = LIMITED + r"""	while (n++, tacho_mark("last", NULL) != 0)
 		usleep(1000);
 	dprintf(1, "%d", n);
 	return 0;
@@ -125,20 +129,10 @@ int main(void)
 
 
 def test_a_child_does_not_tell_what_its_parent_lost(tmp_path):
-    text = r"""
-#include <sys/resource.h>
-#include <sys/wait.h>
-int main(void)
-{
-	struct rlimit none = {0, 0};
-	int n = 0;
-	setrlimit(RLIMIT_FSIZE, &none);
-	while (n < 20000)
-		n++, tacho_mark("x", NULL);
-	if (fork() == 0) {
-		while (tacho_send("mark child\n", 11, 0) != 0)
-			usleep(1000);
-		return tacho_take_lost() != 0;
+    text = LIMITED + r"""	if (fork() == 0) {
+		struct tacho_message m;
+		tacho_start(&m);
+		return m.lost != 0;
 	}
 	wait(&n);
 	return n != 0;

@@ -682,3 +682,15 @@ def test_hostile_names_are_text(opened):
         bring(opened, panel["id"])
     assert opened.locator("#processes b, #processes script, figure b, figure i").count() == 0
     assert "<b>sh</b>" in opened.locator("#processes tbody").inner_text()
+
+
+def test_phases_without_a_band_are_counted(browser, written, folder):
+    """Three rows of names have room for three phases at a time: the page says how many have none."""
+    names = ["one", "two", "three", "four", "five"]
+    told = [f"{TACHO} phase {verb} {name};" for verb in ("begin", "end") for name in names]
+    recording, page = folder / "phases.tacho", folder / "phases.html"
+    assert record(["sh", "-c", " ".join([*told[:5], "sleep 0.2;", *told[5:]])], "-q", "-i", "50ms", output=recording).returncode == 0
+    report(recording, page)
+    watch = Watch(browser, page)
+    assert watch.page.inner_text("#phases .unnamed").startswith("2 phases have no band in the plots")
+    watch.close()

@@ -81,6 +81,20 @@ def test_time_since_the_start_of_a_phase(training):
     assert plain.startswith(b"time_s,tree.cores\n")
 
 
+@pytest.mark.parametrize("options", [["-d", "tree"], ["-d", "process"], ["-d", "cpu", "--wide"], ["-d", "cpu", "--long"], ["-d", "cpu", "--per", "node"],
+                                     ["-d", "tree", "--every", "50ms"]], ids=" ".join)
+def test_exports_have_the_time_since_the_start_of_a_phase(training, options):
+    """The same as a series, in every table of time; nothing of it without --phase."""
+    spans = [(o["begin_s"], o["end_s"]) for o in by_name(show(training))["epoch"]["occurrences"]]
+    done = run("export", "--to", "csv", "-o", "-", *options, "--phase", "epoch", training)
+    rows = [{key.split(" [")[0]: value for key, value in row.items()} for row in csv.DictReader(io.StringIO(done.stdout.decode()))]
+    assert rows and any(row["phase_s"] for row in rows), done.stderr
+    for row in rows:
+        since = [float(row["elapsed"]) - begin for begin, end in spans if begin <= float(row["elapsed"]) <= end]
+        assert float(row["phase_s"]) == pytest.approx(since[-1], abs=1e-6) if since else row["phase_s"] == ""
+    assert b"phase_s" not in run("export", "--to", "csv", "-o", "-", *options, training).stdout
+
+
 def test_every_output_has_the_same_numbers(training, tmp_path):
     phases = by_name(show(training))
     assert phases["epoch"]["repetitions"] == 3 and phases["epoch"]["parent"] == "train" and phases["epoch"]["depth"] == 1
@@ -110,6 +124,29 @@ def test_every_output_has_the_same_numbers(training, tmp_path):
             assert compared[f"phases.{name}.{key}"]["sets"][0]["mean"] == pytest.approx(p[key])
     assert compared["phases.epoch.repetitions"]["sets"][0]["mean"] == 3
     assert compared["phases.epoch.each_s"]["sets"][1]["mean"] == pytest.approx(phases["epoch"]["each"]["mean_s"])
+
+
+def test_events_are_counted_in_phases(tmp_path):
+    """Those of -e, with the unit of the summary, in every output; all phases together have what the run has."""
+    out = tmp_path / "a.tacho"
+    job = script("tacho phase begin all; tacho phase begin 'part 1'; burn 0.2; tacho phase end 'part 1'; tacho phase begin 'part 2'; burn 0.1; tacho phase end 'part 2'; tacho phase end all")
+    assert record(job, "-q", "-i", "50ms", "-e", "task-clock,page-faults", output=out).returncode == 0
+    whole = show(out)
+    if whole["perf"]["task_clock"]["value"] is None:
+        pytest.skip("no events can be counted here: " + str(whole["unavailable"]))
+    every, part = by_name(whole)["all"], by_name(whole)["part"]
+    parts = [o["perf"]["task_clock"] for o in part["occurrences"]]
+    assert sum(parts) == pytest.approx(part["perf"]["task_clock"]) and parts[0] > parts[1] > 0
+    assert part["perf"]["task_clock"] == pytest.approx(part["cpu_s"], rel=0.2)
+    assert part["perf"]["page_faults"] <= every["perf"]["page_faults"] <= whole["perf"]["page_faults"]["value"]
+    (row,) = [row for row in rows_of(out) if row["level"] == "phase" and row["phase"] == "all"]
+    assert float(row["perf.task_clock"]) == pytest.approx(every["perf"]["task_clock"]) and int(row["perf.page_faults"]) == every["perf"]["page_faults"]
+    assert "perf.ghz" not in row  # its cycles were not counted
+    assert re.search(r"perf\.page_faults +\d", run("show", "--phase", "all", out).stdout.decode())
+    compared = json.loads(run("compare", "--format", "json", out, out).stdout)["phases"]["phases.all.perf.task_clock"]
+    assert compared["unit"] == "seconds" and compared["sets"][0]["mean"] == pytest.approx(every["perf"]["task_clock"])
+    shutil.copy(out, tmp_path / "b.tacho")
+    assert by_name(show(tmp_path))["all"]["perf"]["page_faults"] == 2 * every["perf"]["page_faults"]
 
 
 def test_the_phases_add_up_to_the_run(training):
@@ -344,21 +381,22 @@ def test_the_job_is_killed_in_a_phase(tmp_path):
 # ---- several nodes, many, hostile ----
 
 
-def test_several_nodes(training, tmp_path):
-    """The same twice: amounts are added, the time is that of one."""
+def test_several_ranks_of_a_node(training, tmp_path):
+    """Recordings of one host: amounts are added, the time is that of one; each has its rows in exports."""
     for name in ("a.tacho", "b.tacho"):
         shutil.copy(training, tmp_path / name)
     one, both = by_name(show(training)), show(tmp_path)
     phases = by_name(both)
     assert list(phases) == list(one)
     for name, p in phases.items():
-        assert p["nodes"] == 2 and p["repetitions"] == one[name]["repetitions"]
+        assert p["nodes"] == 1 and p["processes"] == 2 * one[name]["processes"] and p["repetitions"] == one[name]["repetitions"]
         assert p["cpu_s"] == pytest.approx(2 * one[name]["cpu_s"]) and p["duration_s"] == pytest.approx(one[name]["duration_s"])
         assert p["disk_written_bytes"] == one[name]["disk_written_bytes"]  # one machine
     assert by_name(both["nodes"][1])["load"]["cpu_s"] == pytest.approx(one["load"]["cpu_s"])
     hosts = {(r["level"], r["host"] != "") for r in rows_of(tmp_path)}
     assert hosts == {(level, with_host) for level in ("phase", "occurrence") for with_host in (False, True)}
-    assert b"on 2 nodes" in run("show", tmp_path).stdout
+    assert {r["recording"] for r in rows_of(tmp_path)} == {"", str(tmp_path / "a.tacho"), str(tmp_path / "b.tacho")}
+    assert b"in 2 processes" in run("show", tmp_path).stdout and b"on 2 nodes" not in run("show", tmp_path).stdout
 
 
 def test_names_do_no_harm(tmp_path):

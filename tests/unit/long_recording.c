@@ -491,7 +491,7 @@ static int tick(struct world *w)
 	}
 	job_tick(w);
 	machine_tick(w);
-	store_tick(w->w, w->tick, time_ns(w), w->tables);
+	store_tick(w->w, w->tick, time_ns(w), 0, w->tables);
 	for (uint32_t i = 0; i < w->schema->nr_sets; i++)
 		table_settle(&w->table[i]);
 	if (w->tick % MAX((uint64_t)(w->r->hz + 0.5), 1) == 0)

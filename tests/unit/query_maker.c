@@ -436,7 +436,12 @@ void maker_meta(struct maker *m, const char *key, const void *value, size_t len)
 
 void maker_tick(struct maker *m, int64_t time_ns)
 {
-	store_tick(m->w, m->tick++, time_ns, m->tables);
+	maker_tick_at(m, time_ns, 0);
+}
+
+void maker_tick_at(struct maker *m, int64_t time_ns, unsigned at)
+{
+	store_tick(m->w, m->tick++, time_ns, at, m->tables);
 	for (unsigned i = 0; i < MAKER_SETS; i++)
 		table_settle(&m->table[i]);
 }

@@ -96,6 +96,7 @@ void maker_event(struct maker *m, int64_t time_ns, const char *kind, const char 
 /* More metadata, any bytes. */
 void maker_meta(struct maker *m, const char *key, const void *value, size_t len);
 void maker_tick(struct maker *m, int64_t time_ns);
+void maker_tick_at(struct maker *m, int64_t time_ns, unsigned at); /* a mask of enum tick_at */
 /* keys and numbers, NULL at the end; closes. */
 void maker_finish(struct maker *m, ...);
 /* As if killed: what was flushed stays. */

@@ -105,7 +105,7 @@ static void log_tick(
 {
 	static uint32_t row[WORLD_ROWS];
 
-	buf_addf(log, "tick %llu %lld\n", (unsigned long long)rec->tick, (long long)rec->time_ns);
+	buf_addf(log, "tick %llu %lld %u\n", (unsigned long long)rec->tick, (long long)rec->time_ns, rec->at);
 	for (uint32_t set = 0; set < nr_sets; set++) {
 		const struct table *t = table[set];
 		uint32_t nr = 0;
@@ -307,7 +307,8 @@ static void one_tick(struct world *x)
 	x->time_ns += NSEC_PER_SEC + (int64_t)world_random(x, 100000);
 	/* Now and then a set is read late. */
 	x->table[x->tick % WORLD_SETS].delay_ns = x->tick % 3 ? 0 : (int64_t)(x->tick << x->tick % 24);
-	store_tick(x->w, x->tick, x->time_ns, x->tables);
+	rec.at = x->tick % 5 ? 0 : (unsigned)(x->tick % 4);
+	store_tick(x->w, x->tick, x->time_ns, rec.at, x->tables);
 	rec.tick = x->tick;
 	rec.time_ns = x->time_ns;
 	log_record(&x->log, &rec, x->tables, WORLD_SETS);

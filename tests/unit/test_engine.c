@@ -97,12 +97,13 @@ static void on_event(void *arg, int64_t time_ns, const char *kind, const struct 
 	w->backoffs += !strcmp(kind, "backoff");
 }
 
-static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void on_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	struct witness *w = arg;
 	const struct schema *s = engine_schema(w->engine);
 	int tree = schema_find_domain(s, DOMAIN_TREE);
 
+	(void)at;
 	assert_true(w->ticks == 0 || number > w->last_number);
 	assert_true(time_ns >= w->last_tick_ns);
 	w->last_number = number;
@@ -431,13 +432,15 @@ static const struct env_ops jumpy_ops = {
 };
 
 /* The CPU time in the recording is that of the tick's time, wherever in the tick it was preempted. */
-static void check_instant(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void check_instant(
+	void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	uint32_t set, col;
 	int64_t used_ns;
 
 	(void)arg;
 	(void)number;
+	(void)at;
 	assert_true(schema_find(engine_schema(witness.engine), "proc.cpu.time", &set, &col));
 	used_ns = table_row(table[set], 0)[col] * 1000;
 	if (witness.ticks++ && llabs(used_ns - time_ns) > NSEC_PER_MSEC)

@@ -96,13 +96,14 @@ static void see_set(const struct schema_set *set, uint32_t index, const struct t
 	}
 }
 
-static void on_tick(void *arg, uint64_t number, int64_t time_ns, struct table *const *table)
+static void on_tick(void *arg, uint64_t number, int64_t time_ns, unsigned at, struct table *const *table)
 {
 	const struct schema *s = engine_schema(watch.engine);
 
 	(void)arg;
 	(void)number;
 	(void)time_ns;
+	(void)at;
 	for (uint32_t i = 0; i < s->nr_sets; i++)
 		see_set(&s->set[i], i, table[i]);
 	if (watch.still && watch.ticks >= SETTLED && allocations != watch.before)

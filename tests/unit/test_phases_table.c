@@ -44,27 +44,36 @@ static void test_the_longest_are_in_the_table(void **state)
 	summary_free(s);
 }
 
-/* What is interpolated is marked, and how long a phase took is never that. */
-static void test_a_guess_has_a_tilde(void **state)
+/* A job of nine seconds: a phase of seven, and one that begins between two ticks and ends then; 0: it does
+ * not. */
+static struct summary *long_and(const char *name, int64_t end_ms)
 {
-	struct text_table t;
-	struct summary *s;
 	struct maker m;
 
-	(void)state;
 	open_job(&m, file);
 	for (int64_t i = 0; i <= 9; i++) {
 		if (i == 1)
 			begin(&m, 1000, "long");
 		tick(&m, i * 1000);
-		if (i == 8) {
-			end(&m, 8000, "long");
-			begin(&m, 8200, "brief");
-			end(&m, 8400, "brief");
-		}
+		if (i != 8)
+			continue;
+		end(&m, 8000, "long");
+		begin(&m, 8200, name);
+		if (end_ms)
+			end(&m, end_ms, name);
 	}
 	maker_finish(&m, NULL);
-	s = summary_of(file);
+	return summary_of(file);
+}
+
+/* What is interpolated is marked, and how long a phase took is never that. */
+static void test_a_guess_has_a_tilde(void **state)
+{
+	struct text_table t;
+	struct summary *s;
+
+	(void)state;
+	s = long_and("brief", 8400);
 	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
 	assert_string_equal(t.column[1].title, "wall");
 	assert_string_equal(t.column[5].title, "read");
@@ -188,22 +197,10 @@ static void test_no_remark_is_nothing(void **state)
 {
 	struct text_table t;
 	struct summary *s;
-	struct maker m;
 	struct buf text;
 
 	(void)state;
-	open_job(&m, file);
-	for (int64_t i = 0; i <= 9; i++) {
-		if (i == 1)
-			begin(&m, 1000, "long");
-		tick(&m, i * 1000);
-		if (i == 8) {
-			end(&m, 8000, "long");
-			begin(&m, 8200, "open");
-		}
-	}
-	maker_finish(&m, NULL);
-	s = summary_of(file);
+	s = long_and("open", 0);
 	assert_true(phases_table(s->phases, 8, true, "", &t) >= 0);
 	buf_init(&text, 10000);
 	table_write(&t, &(struct text_style){.utf8 = true}, &text);

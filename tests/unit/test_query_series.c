@@ -404,6 +404,78 @@ static void test_slivers_are_no_steps_of_the_tree(void **state)
 	expect_series("tree.cores", NULL, cores, ARRAY_SIZE(cores));
 }
 
+static void make_net(
+	const int64_t *time_ms, const unsigned *at, const int64_t *received, const int64_t *sent, size_t nr)
+{
+	struct maker m;
+
+	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
+	maker_instance(&m, MAKER_NET, 0, 0, "eth0", NULL);
+	for (size_t i = 0; i < nr; i++) {
+		maker_set(&m, 0, "net.rx.bytes", received[i]);
+		maker_set(&m, 0, "net.tx.bytes", sent[i]);
+		maker_tick_at(&m, time_ms[i] * MILLI, at[i]);
+	}
+	maker_finish(&m, NULL);
+}
+
+/* A tick at the edge of a phase is close to another, and a device counted in one go what it had done in half
+ * a second: no peak, and nothing is lost. Also where nothing had moved before, or moves after it. */
+static void test_ticks_at_edges_make_no_peaks_of_devices(void **state)
+{
+	enum { E = TICK_AT_EDGE, END = TICK_AT_END };
+	static const int64_t time_ms[] = {
+		0, 1000, 1020, 2000, 2980, 3000, 4000, 4050, 4100, 5000, 6000, 6010, 6020};
+	static const unsigned at[] = {0, 0, E, 0, E, 0, 0, E, E, 0, 0, E, END};
+	static const int64_t bytes[] = {
+		0, 1000, 1500, 2000, 2980, 3500, 4000, 4000, 4000, 4000, 4000, 4300, 4300};
+	static const double rate[] = {NAN, 1000, 1000, 1000, 1000, 1000, 1000, 0, 0, 0, 0, 0, 30000};
+	static const int64_t still[] = {7, 7, 7, 7, 7, 7, 7, 997, 997, 997, 997, 997, 997};
+	static const double rise[] = {NAN, 0, 0, 0, 0, 0, 0, 0, 0, 1100, 0, 0, 0};
+
+	(void)state;
+	make_net(time_ms, at, bytes, still, ARRAY_SIZE(bytes));
+	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
+	expect_series("net.tx.rate", NULL, rise, ARRAY_SIZE(rise));
+}
+
+/* A ratio of two rates stays as it was, and then is that of all that grew: never of one part of each. */
+static void test_ticks_at_edges_make_no_false_ratios(void **state)
+{
+	static const int64_t time_ms[] = {0, 1000, 1020, 2000, 3000};
+	static const int64_t busy[] = {0, 20, 22, 30, 130}, idle[] = {0, 80, 82, 170, 170};
+	static const double ratio[] = {NAN, 0.2, 0.2, 0.1, 1};
+	static const char *const others[] = {
+		"cpu.nice", "cpu.system", "cpu.iowait", "cpu.irq", "cpu.softirq"};
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, file, &(struct maker_options){.interval_ns = SECOND});
+	for (size_t i = 0; i < ARRAY_SIZE(ratio); i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(others); k++)
+			maker_set(&m, 0, others[k], 0);
+		maker_set(&m, 0, "cpu.user", busy[i]);
+		maker_set(&m, 0, "cpu.idle", idle[i]);
+		maker_tick_at(&m, time_ms[i] * MILLI, i == 2 ? TICK_AT_EDGE : 0);
+	}
+	maker_finish(&m, NULL);
+	expect_series("cpu.idle_ratio", NULL, (double[]){NAN, 0.8, 0.8, 0.9, 0}, ARRAY_SIZE(ratio));
+	expect_series("cpu.busy", NULL, ratio, ARRAY_SIZE(ratio));
+}
+
+/* The first rate that there is: over more than a sliver. */
+static void test_the_first_rate_of_a_device_is_over_no_sliver(void **state)
+{
+	static const int64_t time_ms[] = {0, 20, 1000, 2000};
+	static const unsigned at[] = {0, TICK_AT_EDGE, 0, 0};
+	static const int64_t bytes[] = {0, 500, 1000, 2000};
+	static const double rate[] = {NAN, NAN, 1000, 1000};
+
+	(void)state;
+	make_net(time_ms, at, bytes, bytes, ARRAY_SIZE(bytes));
+	expect_series("net.rx.rate", NULL, rate, ARRAY_SIZE(rate));
+}
+
 static void test_what_is_read_seldom_has_rates_over_that_time(void **state)
 {
 	/* Read every five seconds, 100 more each time; ticks of one second. */
@@ -736,6 +808,9 @@ int main(void)
 		T(test_rates_of_processes_that_come_and_go),
 		T(test_the_trees_rate_is_taken_of_the_sum),
 		T(test_slivers_are_no_steps_of_the_tree),
+		T(test_ticks_at_edges_make_no_peaks_of_devices),
+		T(test_ticks_at_edges_make_no_false_ratios),
+		T(test_the_first_rate_of_a_device_is_over_no_sliver),
 		T(test_what_is_read_seldom_has_rates_over_that_time),
 		T(test_what_is_read_seldom_is_measured_between_readings),
 		T(test_a_total_of_the_source_is_the_fold),

@@ -351,7 +351,7 @@ static unsigned segments_of(bool active, uint32_t nr, unsigned ticks, uint64_t *
 						UINT64_C(0x9e3779b97f4a7c15) >>
 					47);
 		}
-		store_tick(w, i, i * NSEC_PER_SEC, tables);
+		store_tick(w, i, i * NSEC_PER_SEC, 0, tables);
 		store_flush(w);
 		table_settle(&t);
 		if (i == 0)
@@ -497,7 +497,7 @@ static void test_shortened_identities_do_not_replace_whole_ones(void **state)
 	pairs_add(&who, "cmdline", line, sizeof(line));
 	store_instance(world.w, 1, 5, 4000000000, 0, &who);
 	for (unsigned i = 0; i < 30; i++)
-		store_tick(world.w, i, i * NSEC_PER_SEC, world.tables);
+		store_tick(world.w, i, i * NSEC_PER_SEC, 0, world.tables);
 	pairs_reset(&who);
 	assert_int_equal(store_finish(world.w, &who), 0);
 	world.w = NULL;

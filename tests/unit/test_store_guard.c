@@ -103,7 +103,7 @@ static void test_an_idle_day_is_far_within(void **state)
 	begin(&m);
 	join(&m, 0, 1, 0, 20);
 	for (uint64_t i = 1; i <= 86400; i++) {
-		store_tick(m.w, i, (int64_t)i * SECOND, m.tables);
+		store_tick(m.w, i, (int64_t)i * SECOND, 0, m.tables);
 		store_flush(m.w);
 	}
 	f = end(&m);
@@ -122,7 +122,7 @@ static void test_quick_ticks_are_within(void **state)
 	begin(&m);
 	join(&m, 0, 1, 0, 20);
 	for (uint64_t i = 1; i <= 60000; i++) {
-		store_tick(m.w, i, (int64_t)i * SECOND / 1000, m.tables);
+		store_tick(m.w, i, (int64_t)i * SECOND / 1000, 0, m.tables);
 		if (i % 1000 == 0)
 			store_flush(m.w);
 	}
@@ -152,7 +152,7 @@ static void test_ten_thousand_like_processes_are_within(void **state)
 			store_flush(m.w);
 	}
 	for (uint64_t i = 1; i <= 3; i++) {
-		store_tick(m.w, i, (int64_t)i * 3600 * SECOND, m.tables);
+		store_tick(m.w, i, (int64_t)i * 3600 * SECOND, 0, m.tables);
 		table_settle(&m.table);
 		store_flush(m.w);
 	}
@@ -180,7 +180,7 @@ static void test_more_than_its_size_explains(void **state)
 	(void)state;
 	begin(&m);
 	for (unsigned i = 0; i < 1000000; i++)
-		store_tick(m.w, 1, SECOND, m.tables);
+		store_tick(m.w, 1, SECOND, 0, m.tables);
 	f = end(&m);
 	assert_refused(&f, GUARD_TICKS);
 	assert_in_range(f.ticks, 65536, 65536 + 64 * f.bytes);

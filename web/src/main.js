@@ -35,6 +35,17 @@ function chooseNodes(data, view, panels) {
 		section.hidden = ![...section.querySelectorAll("figure")].some((figure) => !figure.hidden);
 }
 
+/* Under the table of phases, of the panels that are shown. */
+function tellUnnamed(panels) {
+	const section = document.getElementById("phases");
+	if (!section)
+		return;
+	const note = section.querySelector(".unnamed") ?? section.appendChild(el("p", {class: "quiet unnamed"}));
+	const most = Math.max(0, ...panels.filter((panel) => !panel.figure.hidden).map((panel) => panel.unnamed));
+	note.hidden = !most;
+	note.textContent = `${most} ${most === 1 ? "phase has" : "phases have"} no band in the plots: more overlap there than there are rows of names for.`;
+}
+
 function startPrinting(panels) {
 	const draw = () => {
 		for (const panel of panels) {
@@ -71,8 +82,12 @@ function start() {
 		view.pointer = source;
 		panels.forEach((panel) => panel.cursorMoved(source));
 	});
-	view.on("nodes", () => chooseNodes(data, view, panels));
-	chooseNodes(data, view, panels);
+	const choose = () => {
+		chooseNodes(data, view, panels);
+		tellUnnamed(panels);
+	};
+	view.on("nodes", choose);
+	choose();
 	startControls(data, view, panels, table);
 
 	const byPlot = new Map(panels.map((panel) => [panel.figure, panel]));

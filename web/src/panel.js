@@ -116,6 +116,11 @@ export class Panel {
 		return TOP + nrLanes(this.phases) * paint.LANE_HEIGHT;
 	}
 
+	/* Phases in too many others: they have no band. */
+	get unnamed() {
+		return this.ofNode(this.data.phases).length - this.phases.length;
+	}
+
 	get phases() {
 		const all = this.data.phases;
 		if (!this.laned.has(all))
