@@ -39,6 +39,8 @@ struct export
 	struct tables_options options;
 	const struct data_table *table;
 	size_t nr_tables;
+	const struct data_table *folded; /* beside them, for formats that take them */
+	size_t nr_folded;
 	struct tables *tables; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;

@@ -182,7 +182,7 @@ static int bind_table(struct perfmon *p, struct perfmon_origin *o)
 	for (size_t i = 0; i < p->nr_lists && r >= 0; i++) {
 		const struct perfmon_list *l = &p->list[i];
 
-		if (o->each != (l->instances != NULL))
+		if (o->each != (l->instances != NULL) || !perfmon_is_exported(p, l))
 			continue;
 		if (!strcmp(l->table, o->table->name))
 			r = add_column(o, i, l, false);
@@ -192,12 +192,15 @@ static int bind_table(struct perfmon *p, struct perfmon_origin *o)
 	return r;
 }
 
-int perfmon_bind(struct perfmon *p, const struct data_table *table, size_t nr, bool each)
+int perfmon_bind(struct perfmon *p, bool each)
 {
+	const struct data_table *table = each ? p->job->table : p->job->folded;
+	size_t nr = each ? p->job->nr_tables : p->job->nr_folded;
+
 	for (size_t i = 0; i < nr; i++) {
 		struct perfmon_origin *more,
 			o = {.table = &table[i],
-				.at = i,
+				.at = each ? i : p->job->nr_tables + i,
 				.each = each,
 				.time = legacy_csv_field(&table[i], "time"),
 				.elapsed = legacy_csv_field(&table[i], "elapsed"),
@@ -354,16 +357,15 @@ static uint32_t text_at(const struct data_table_batch *b, size_t field, uint32_t
 	return cell_valid(&b->cell[field], row) ? b->cell[field].text[row] : UINT32_MAX;
 }
 
-int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b,
-	struct texts (*texts)(const void *arg, size_t table, size_t field), const void *arg)
+int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b)
 {
-	struct texts host = texts(arg, b->table, o->host), instance = {0};
+	struct texts host = export_texts(p->job, b->table, o->host), instance = {0};
 	struct perfmon_strip *s = NULL;
 	uint32_t at = 0, nth = 0;
 	int r = 0;
 
 	if (o->each)
-		instance = texts(arg, b->table, o->instance);
+		instance = export_texts(p->job, b->table, o->instance);
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
 		uint32_t at_now = perfmon_recording(b, row), named = text_at(b, o->host, row),
 			 nth_now = o->each ? text_at(b, o->instance, row) : 0;
@@ -373,7 +375,7 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_
 		if (!row || at != at_now || nth != nth_now) {
 			s = NULL;
 			r = perfmon_host_find(p, at_now, named < host.nr ? host.text[named] : "", &number);
-			if (r >= 0 && (o->each ? is_wanted(o->instances, name) : is_seen(o->witness, number)))
+			if (r >= 0 && (!o->each || is_wanted(o->instances, name)))
 				r = strip_find(p, o, number, name, &s);
 		}
 		at = at_now;
@@ -384,21 +386,38 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_
 	return r;
 }
 
+static void strip_free(const struct perfmon_origin *o, struct perfmon_strip *s)
+{
+	for (size_t k = 0; s->cells && k < o->nr_columns; k++)
+		spool_release(&s->cells[k].spool);
+	spool_release(&s->tick);
+	free(s->instance);
+	free(s->cells);
+	free(s);
+}
+
+void perfmon_drop_unseen(struct perfmon *p)
+{
+	for (size_t i = 0; i < p->nr_origins; i++) {
+		struct perfmon_origin *o = &p->origin[i];
+		size_t kept = 0;
+
+		for (size_t j = 0; j < o->nr_series; j++)
+			if (is_seen(o->witness, o->strip[j]->host))
+				o->strip[kept++] = o->strip[j];
+			else
+				strip_free(o, o->strip[j]);
+		o->nr_series = kept;
+	}
+}
+
 void perfmon_host_series_release(struct perfmon *p)
 {
 	for (size_t i = 0; i < p->nr_origins; i++) {
 		struct perfmon_origin *o = &p->origin[i];
 
-		for (size_t j = 0; j < o->nr_series; j++) {
-			struct perfmon_strip *s = o->strip[j];
-
-			for (size_t k = 0; s->cells && k < o->nr_columns; k++)
-				spool_release(&s->cells[k].spool);
-			spool_release(&s->tick);
-			free(s->instance);
-			free(s->cells);
-			free(s);
-		}
+		for (size_t j = 0; j < o->nr_series; j++)
+			strip_free(o, o->strip[j]);
 		free(o->strip);
 		free(o->column);
 	}

@@ -287,6 +287,7 @@ struct tables {
 		struct column_own column;
 	} * absent;
 	size_t nr_absent;
+	struct tables *folded;	     /* beside them: planned only, read as if they were ours; NULL: none */
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
 	struct told of_run;

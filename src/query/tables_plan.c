@@ -409,7 +409,7 @@ static size_t want_word(struct tables *f, const char *word)
 static int choose_metrics(struct tables *f, struct buf *reterr)
 {
 	for (size_t i = 0; i < f->options.nr_metrics; i++)
-		if (!want_word(f, f->options.metric[i]))
+		if (!want_word(f, f->options.metric[i]) && !f->options.if_there)
 			return no_metric(f, f->options.metric[i], reterr);
 	if (!f->options.nr_metrics)
 		want_word(f, "all");
