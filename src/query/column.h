@@ -121,9 +121,10 @@ struct rows {
 	uint32_t cap;
 	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
 	uint32_t nr_busy;
-	uint32_t *look,
-		nr_looked; /* rows that were computed at this tick: all others have the value they had */
-	uint32_t *news, nr_news; /* of these, those whose value is another than before */
+	uint32_t *look;		 /* scratch: rows that are computed */
+	uint32_t *news, nr_news; /* rows whose value is another than before */
+	int64_t due_ns;		 /* of what is slow: before it no row that did not move becomes other */
+	int64_t latest_ns;	 /* the same: when rows were computed last */
 	uint32_t only;		 /* the one row that was computed last time, or ROWS_ALL */
 	bool changed;		 /* at this tick some value, or an instance */
 };

@@ -18,7 +18,7 @@
 
 void rows_init(struct rows *r, const struct column *c)
 {
-	*r = (struct rows){.c = c, .only = ROWS_ALL};
+	*r = (struct rows){.c = c, .only = ROWS_ALL, .due_ns = INT64_MIN, .latest_ns = INT64_MIN};
 }
 
 void rows_release(struct rows *r)
@@ -60,10 +60,24 @@ static int rows_reserve(struct rows *r, uint32_t nr)
  */
 #define KERNEL_TICK_S 0.01
 
-double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s)
+/* Mostly the same for all rows of a tick, and a division takes long. */
+struct lapse {
+	int64_t ns;
+	double s;
+};
+
+static inline double lapse_s(struct lapse *l, int64_t ns)
+{
+	if (l->ns != ns)
+		*l = (struct lapse){ns, (double)ns / 1e9};
+	return l->s;
+}
+
+static inline double step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most,
+	double late_s, struct lapse *lapse)
 {
 	int64_t elapsed = time_ns - g->time_ns;
-	double amount, excess;
+	double amount, seconds, excess = 0;
 
 	if (isnan(now))
 		return NAN;
@@ -74,14 +88,26 @@ double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_n
 	if (elapsed <= 0 || elapsed < window_ns)
 		return g->rate;
 	amount = now - g->last;
-	excess = amount - most * ((double)elapsed / 1e9);
+	seconds = lapse_s(lapse, elapsed);
+	if (most < INFINITY)
+		excess = amount - most * seconds;
 	if (excess > 0)
 		amount -= MIN(excess, most * (KERNEL_TICK_S + late_s));
-	g->rate = amount / ((double)elapsed / 1e9);
+	g->rate = amount / seconds;
 	g->last = excess > 0 ? g->last + amount : now;
 	g->time_ns = time_ns;
 	return g->rate;
 }
+
+double grown_step(struct grown *g, double now, int64_t time_ns, int64_t window_ns, double most, double late_s)
+{
+	struct lapse lapse = {0};
+
+	return step(g, now, time_ns, window_ns, most, late_s, &lapse);
+}
+
+/* What has not moved for so long was read meanwhile. */
+#define SLOW_PATIENCE_NS (SLOW_PERIOD_NS + SLOW_PERIOD_NS / 2)
 
 /* The same of what is read every few seconds: when it moved it was read. */
 static double grown_slowly(struct grown *g, double now, int64_t time_ns)
@@ -90,7 +116,7 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 
 	if (!g->known || !(now == g->last))
 		return grown_step(g, now, time_ns, 0, INFINITY, 0);
-	if (elapsed >= SLOW_PERIOD_NS + SLOW_PERIOD_NS / 2) {
+	if (elapsed >= SLOW_PATIENCE_NS) {
 		g->time_ns += elapsed / SLOW_PERIOD_NS * SLOW_PERIOD_NS;
 		g->rate = 0;
 	}
@@ -125,32 +151,45 @@ struct lanes { /* of as many rows: what the expression is made of, by name and b
 
 static void take_cells(struct lanes *l, const struct column *c, const struct table *t, const uint32_t *row)
 {
+	const int64_t *cell[EXPR_LANES];
+	uint64_t valid[EXPR_LANES];
+
+	for (uint32_t k = 0; k < l->nr; k++) {
+		cell[k] = t->cell + (size_t)row[k] * t->nr_cols;
+		valid[k] = t->valid[row[k]];
+	}
 	for (unsigned i = 0; i < c->expr.nr_names; i++) {
+		const struct scaling scaling = c->arg[i].scaling;
+		double *value = l->value[i];
 		int col = c->arg[i].col;
-		struct scaling scaling = c->arg[i].scaling;
 
 		for (uint32_t k = 0; k < l->nr; k++)
-			l->value[i][k] = col < 0 || !(t->valid[row[k]] >> col & 1)
-				? NAN
-				: cell_in_unit(scaling, t->cell[(size_t)row[k] * t->nr_cols + (size_t)col]);
+			value[k] = col < 0 || !(valid[k] >> col & 1) ? NAN
+				: scaling.real			     ? real_of_cell(cell[k][col])
+								     : (double)cell[k][col];
+		/* A loop of its own each, so that several are done at once. */
+		if (!scaling.real && scaling.per == 1)
+			for (uint32_t k = 0; k < l->nr; k++)
+				value[k] = value[k] * scaling.times;
+		else if (!scaling.real)
+			for (uint32_t k = 0; k < l->nr; k++)
+				value[k] = value[k] * scaling.times / scaling.per;
 	}
 }
 
-static double rate_step(
-	const struct rows *r, struct grown *g, double now, int64_t time_ns, double most, double late_s)
+static inline double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns,
+	double most, double late_s, struct lapse *lapse)
 {
 	return r->c->slow ? grown_slowly(g, now, time_ns)
-			  : grown_step(g, now, time_ns, r->c->window_ns, most, late_s);
+			  : step(g, now, time_ns, r->c->window_ns, most, late_s, lapse);
 }
 
-/* CPUs that the instance in the row can use at once. */
+/* CPUs that the instance in the row can use at once; for columns of `cores`. */
 static double most_of(const struct rows *r, const struct walk *s, const struct table *t, uint32_t row)
 {
 	int col = r->c->threads.set < 0 ? -1 : r->c->threads.col;
 	int64_t threads;
 
-	if (!r->c->cores)
-		return INFINITY;
 	if (col < 0 || !(t->valid[row] >> col & 1))
 		return s->cpus;
 	/* Some may have ended since the tick before. */
@@ -161,7 +200,8 @@ static double most_of(const struct rows *r, const struct walk *s, const struct t
 
 /* The growth of a counter alone is taken from its integers, since doubles have gaps beyond 2^53: what it was
  * is kept in `cell`, and `last` is always nothing. */
-static double counter_step(const struct rows *r, struct grown *g, int64_t cell, int64_t time_ns)
+static inline double counter_step(
+	const struct rows *r, struct grown *g, int64_t cell, int64_t time_ns, struct lapse *lapse)
 {
 	double now = 0, rate;
 	int64_t more;
@@ -170,7 +210,7 @@ static double counter_step(const struct rows *r, struct grown *g, int64_t cell, 
 		now = scaled(r->c->arg[0].scaling,
 			__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
 								     : (double)more);
-	rate = rate_step(r, g, now, time_ns, INFINITY, 0);
+	rate = rate_step(r, g, now, time_ns, INFINITY, 0, lapse);
 	if (g->last == now) {
 		g->cell = cell;
 		g->last = 0;
@@ -186,11 +226,13 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 	bool rests = !r->c->slow && !r->c->window_ns;
 	int64_t time_ns = walk_time(s, r->c->set);
 	double late_s = walk_late(s);
+	struct lapse lapse = {0};
 
 	expr_arguments_of_lanes(&r->c->expr, l->value[0], l->nr, l->argument[0]);
 	for (uint32_t k = 0; k < l->nr; k++) {
 		struct grown *g = r->grown + (size_t)row[k] * nr;
 		bool free = id[row[k]] == ROW_FREE;
+		double most = r->c->cores ? most_of(r, s, t, row[k]) : INFINITY;
 		unsigned known = 0;
 
 		if (!free && r->id[row[k]] != id[row[k]])
@@ -200,9 +242,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 
 			if (r->rests[row[k]] >> i & 1)
 				g->time_ns = s->set[r->c->set].last_ns;
-			l->rate[i][k] = free
-				? NAN
-				: rate_step(r, g, argument, time_ns, most_of(r, s, t, row[k]), late_s);
+			l->rate[i][k] = free ? NAN : rate_step(r, g, argument, time_ns, most, late_s, &lapse);
 			known |= (unsigned)!isnan(argument) << i;
 		}
 		r->rests[row[k]] = rests && !free ? (uint8_t)known : 0;
@@ -246,6 +286,7 @@ static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32
 	bool rests = !r->c->slow && !r->c->window_ns;
 	int64_t time_ns = walk_time(s, r->c->set);
 	unsigned col = (unsigned)r->c->arg[0].col;
+	struct lapse lapse = {0};
 
 	for (uint32_t k = 0; k < nr; k++) {
 		uint32_t row = rows[k];
@@ -258,7 +299,7 @@ static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32
 			r->grown[row].time_ns = s->set[r->c->set].last_ns;
 		if (known)
 			rate = counter_step(
-				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], time_ns);
+				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], time_ns, &lapse);
 		r->rests[row] = rests && known;
 		row_put(r, row, isfinite(rate) ? rate : NAN);
 	}
@@ -340,24 +381,54 @@ static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
 	}
 }
 
+/* Of what is read every few seconds nothing becomes other by the time alone before that. */
+static bool is_due(const struct rows *r, const struct walk *s)
+{
+	return !r->c->slow || walk_time(s, r->c->set) >= r->due_ns;
+}
+
+/* The first `nr` of `look` were computed: all that there are, or some. Where the clock stood, all of them
+ * wait for the next tick. */
+static void due_put(struct rows *r, const struct walk *s, uint32_t nr, bool all)
+{
+	int64_t time_ns = walk_time(s, r->c->set), due;
+	unsigned rates = r->c->expr.nr_rates;
+
+	if (all)
+		r->due_ns = INT64_MAX;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct grown *g = r->grown + (size_t)r->look[i] * rates;
+
+		if (s->set[r->c->set].id[r->look[i]] == ROW_FREE)
+			continue;
+		for (const struct grown *end = g + rates; g < end; g++)
+			if (g->known && !__builtin_add_overflow(g->time_ns, SLOW_PATIENCE_NS, &due))
+				r->due_ns = MIN(r->due_ns, due);
+	}
+	if (time_ns <= r->latest_ns)
+		r->due_ns = INT64_MIN;
+	r->latest_ns = MAX(r->latest_ns, time_ns);
+}
+
 int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 {
 	const struct walk_set *set = &s->set[r->c->set];
-	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->c->expr.nr_rates;
+	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->c->expr.nr_rates, windows;
 	uint32_t resting = 0, nr;
 
 	if (rows_reserve(r, set->cap) < 0)
 		return -ENOMEM;
 	r->changed = set->occupants_changed;
 	r->only = only;
-	r->nr_looked = r->nr_news = 0;
+	r->nr_news = 0;
 	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
-	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !r->c->window_ns))
+	windows = r->c->window_ns && (anew || s->gap || is_due(r, s));
+	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !windows))
 		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
 	if (!anew && rates)
-		resting = r->c->window_ns ? take_all(r, set) : take_busy(r, set);
+		resting = windows ? take_all(r, set) : take_busy(r, set);
 	nr = anew ? take_anew(r, set) : take_moved(r, set, resting);
 	if (r->c->plain)
 		rows_look_plainly(r, s, r->look, nr);
@@ -365,7 +436,8 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 		rows_look(r, s, r->look + i, MIN(nr - i, (uint32_t)EXPR_LANES));
 	if (anew || (rates && !r->c->window_ns))
 		keep_busy(r, resting, nr);
-	r->nr_looked = nr;
+	if (r->c->slow)
+		due_put(r, s, nr, windows);
 	return 0;
 }
 

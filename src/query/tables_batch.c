@@ -198,20 +198,38 @@ static void splat(struct vector *to, uint32_t at, const struct vector *v, uint32
 	bits_fill(to->known, at, n, bit_get(v->known, line));
 }
 
+static void vector_copy(struct vector *to, uint32_t at, const struct vector *from, uint32_t first, uint32_t n)
+{
+	if (!n)
+		return;
+	memcpy((uint8_t *)to->any + (size_t)at * to->size, (uint8_t *)from->any + (size_t)first * to->size,
+		(size_t)n * to->size);
+	bits_append(to->known, at, from->known, first, n);
+}
+
 void column_fill(struct data_table_own *fr, size_t field)
 {
 	struct vector *v = &fr->now.col[field], *to = &fr->filling->col[field];
-	uint32_t nr = fr->now.nr, at = v->filled, n;
+	uint32_t nr = fr->now.nr, at = v->filled, rest = fr->pushed - at, line, n;
 
 	v->filled = fr->pushed;
-	if (nr == 1)
-		splat(to, at, v, 0, fr->pushed - at);
-	for (uint32_t line; nr > 1 && at < fr->pushed; at += n) {
-		line = (at - fr->base_row + fr->base_line) % nr;
-		n = MIN(nr - line, fr->pushed - at);
-		memcpy((uint8_t *)to->any + (size_t)at * v->size, (uint8_t *)v->any + (size_t)line * v->size,
-			(size_t)n * v->size);
-		bits_append(to->known, at, v->known, line, n);
+	if (nr == 1) {
+		splat(to, at, v, 0, rest);
+		return;
+	}
+	if (!nr)
+		return;
+	line = (at - fr->base_row + fr->base_line) % nr;
+	n = MIN(nr - line, rest);
+	vector_copy(to, at, v, line, n);
+	at += n;
+	rest -= n;
+	n = MIN(nr, rest);
+	vector_copy(to, at, v, 0, n);
+	/* The ticks behind it are the same again: what is there is copied on, twice as much each time. */
+	for (uint32_t done = n; done < rest; done += n) {
+		n = MIN(done, rest - done);
+		vector_copy(to, at + done, to, at, n);
 	}
 }
 
@@ -287,13 +305,8 @@ int data_table_lines_push(struct data_table_own *fr, uint32_t recording, const s
 			return -ENOMEM;
 		n = MIN(l->nr - from, DATA_TABLE_ROWS_MOST - b->nr);
 		push_same(b, l, recording, n);
-		for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
-			const struct vector *v = &l->col[i], *to = &b->col[i];
-
-			memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
-				(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
-			bits_append(to->known, b->nr, v->known, from, n);
-		}
+		for (size_t i = KEY_INSTANCE; i < fr->nr; i++)
+			vector_copy(&b->col[i], b->nr, &l->col[i], from, n);
 		b->nr += n;
 		if (b->nr == DATA_TABLE_ROWS_MOST)
 			data_table_flush(fr);

@@ -182,7 +182,8 @@ struct data_table_own {
 	/* Of the recording that is being read: */
 	struct data_table_set *set;
 	size_t nr_sets;
-	size_t computed, nr_computed; /* of tables.computed, those that are its own */
+	size_t computed, nr_computed; /* of reading.computed, those that are its own */
+	size_t news, nr_news;	      /* the same of reading.news, at this tick */
 	struct data_table_lines now;
 	int64_t now_ns, span_ns; /* when, and the time since the tick before */
 	uint32_t layout;	 /* changes when the lines are others */
@@ -236,11 +237,14 @@ struct reading {
 		/* At most ticks most columns rest: what tells so stands here, side by side. */
 		uint32_t set;
 		uint64_t cols;
-		bool awake;	  /* it must be computed at the next tick, whatever moves */
-		uint32_t nr_news; /* of its rows at this tick */
-	} * computed;		  /* of each instance: what is bound, table by table */
+		bool awake; /* it must be computed at the next tick, whatever moves */
+	} * computed;	    /* of each instance: what is bound, table by table */
 	size_t nr_computed;
-	unsigned nr_groups; /* that have their sums */
+	uint32_t
+		*news; /* of these, the ones with rows that have another value at this tick, in their order */
+	size_t nr_news;
+	uint64_t *moved_cols; /* by set: the columns that moved; all where occupants did */
+	unsigned nr_groups;   /* that have their sums */
 	struct sums sums;
 	struct process_numbers numbers;
 	struct numbering {
