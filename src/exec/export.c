@@ -194,6 +194,9 @@ static int open_tables(struct export *x)
 	int status;
 
 	options.summary = wants_summary(x);
+	options.same = true;
+	for (size_t i = 0; i < x->nr_formats; i++)
+		options.same &= x->format[i]->takes_same;
 	options.fold = fold;
 	options.nr_folds = folds_taken(x, fold);
 	if (only_summary(x)) {

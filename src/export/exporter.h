@@ -75,6 +75,7 @@ struct exporter {
 	bool is_cells;	    /* spreadsheets open it: safe_cells is used */
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE are used */
 	bool wants_summary; /* summary, summary_json */
+	bool takes_same;    /* field_cells.same; else every row has its value */
 	bool only_summary;  /* it needs no table */
 	/* The only tables that it takes, NULL at the end: where none are chosen the others are not made. For
 	 * formats that read the run by themselves, too: what is not asked for is not read. NULL: all. */

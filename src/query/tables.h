@@ -70,6 +70,8 @@ struct texts {
 struct field_cells {	      /* one field of a batch */
 	const uint8_t *valid; /* bits, least significant first; NULL: all are there */
 	uint32_t nr_missing;
+	bool same; /* all rows have what the first has, which alone is there; only where `same` was asked for
+		    */
 	union {
 		const int64_t *integer; /* FIELD_TIME, FIELD_INT */
 		const double *real;
@@ -131,6 +133,7 @@ struct tables_options {
 	bool whole;   /* read all, also where what is before from_s makes no difference */
 	bool summary; /* tables_summary() will be asked for, which waits for a reading of its own: it comes
 			   from that of the processes */
+	bool same;    /* the caller takes field_cells.same */
 	bool threads; /* where there are CPUs for them; what comes out is the same */
 	const struct progress *progress;
 };

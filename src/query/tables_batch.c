@@ -207,11 +207,48 @@ static void vector_copy(struct vector *to, uint32_t at, const struct vector *fro
 	bits_append(to->known, at, from->known, first, n);
 }
 
+static bool is_same(const struct vector *a, uint32_t i, const struct vector *b, uint32_t k)
+{
+	bool known = bit_get(a->known, i);
+
+	if (known != bit_get(b->known, k) || !known)
+		return known == bit_get(b->known, k);
+	return a->size == sizeof(int64_t)     ? a->integer[i] == b->integer[k]
+		: a->size == sizeof(uint32_t) ? a->text[i] == b->text[k]
+					      : a->flag[i] == b->flag[k];
+}
+
+/* All rows so far, and those of the present lines, have one value. */
+static bool stays_same(const struct vector *v, uint32_t nr, const struct vector *to)
+{
+	if (v->filled != v->same || !nr)
+		return false;
+	for (uint32_t line = v->filled ? 0 : 1; line < nr; line++)
+		if (!is_same(v, line, v->filled ? to : v, 0))
+			return false;
+	return true;
+}
+
+/* The rows that have the first one's value get it. */
+static void same_spread(struct vector *v, struct vector *to)
+{
+	if (v->same > 1)
+		splat(to, 1, to, 0, v->same - 1);
+	v->same = 0;
+}
+
 void column_fill(struct data_table_own *fr, size_t field)
 {
 	struct vector *v = &fr->now.col[field], *to = &fr->filling->col[field];
 	uint32_t nr = fr->now.nr, at = v->filled, rest = fr->pushed - at, line, n;
 
+	if (stays_same(v, nr, to)) {
+		if (!at)
+			splat(to, 0, v, 0, 1);
+		v->filled = v->same = fr->pushed;
+		return;
+	}
+	same_spread(v, to);
 	v->filled = fr->pushed;
 	if (nr == 1) {
 		splat(to, at, v, 0, rest);
@@ -241,6 +278,22 @@ void lines_settle(struct data_table_own *fr)
 	fr->base_line = 0;
 }
 
+/* A column of a batch that is full. `v`: the present values that it was filled from; NULL: from others. */
+static void cells_give(struct field_cells *cell, struct vector *v, struct vector *col, uint32_t nr, bool same)
+{
+	static const uint8_t none[BITS_SIZE(DATA_TABLE_ROWS_MOST)];
+	uint32_t nr_known;
+
+	*cell = (struct field_cells){.integer = col->integer, .same = same && v && v->same};
+	if (v && !cell->same)
+		same_spread(v, col);
+	if (v)
+		v->filled = v->same = 0;
+	nr_known = !cell->same ? bits_count(col->known, nr) : bit_get(col->known, 0) ? nr : 0;
+	cell->nr_missing = nr - nr_known;
+	cell->valid = nr_known == nr ? NULL : nr_known ? col->known : none;
+}
+
 void data_table_flush(struct data_table_own *fr)
 {
 	struct batch *b = fr->filling;
@@ -248,17 +301,13 @@ void data_table_flush(struct data_table_own *fr)
 	if (!b || !b->nr)
 		return;
 	lines_settle(fr);
-	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->pushed; i++)
-		fr->now.col[i].filled = 0;
-	fr->pushed = fr->base_row = 0;
 	for (size_t i = 0; i < fr->nr; i++) {
-		uint32_t nr_known = bits_count(b->col[i].known, b->nr);
+		struct vector *v = fr->pushed && i >= KEY_INSTANCE ? &fr->now.col[i] : NULL;
 
-		b->cell[i] = (struct field_cells){.valid = nr_known == b->nr ? NULL : b->col[i].known,
-			.nr_missing = b->nr - nr_known,
-			.integer = b->col[i].integer};
+		cells_give(&b->cell[i], v, &b->col[i], b->nr, fr->of->options.same);
 		b->texts[i] = dictionary_texts(fr->own[i].texts);
 	}
+	fr->pushed = fr->base_row = 0;
 	fr->filling = NULL;
 	batches_add(fr->made, b);
 }

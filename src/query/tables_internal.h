@@ -63,9 +63,11 @@ struct vector {
 		uint32_t *text;
 		uint8_t *flag;
 	};
-	uint8_t *known;	 /* bits */
-	uint32_t size;	 /* of a value */
-	uint32_t filled; /* of a line's present values: rows of the batch that have them */
+	uint8_t *known; /* bits */
+	uint32_t size;	/* of a value */
+	/* Of a line's present values: rows of the batch that have them; and as long as these are all the
+	 * same, how many: then only the first is written. */
+	uint32_t filled, same;
 };
 
 size_t field_size(enum field_type type);
