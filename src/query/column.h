@@ -114,6 +114,15 @@ static inline int64_t column_time(const struct column *c, const struct walk *s)
 
 struct rows {
 	const struct column *c;
+	/* Of the column, side by side: it is large, and at most ticks no more of it is needed. */
+	uint32_t set;
+	unsigned nr_rates;
+	uint64_t cols;
+	int64_t window_ns;
+	bool plain, slow, cores;
+	int col; /* of its first name, as its scaling */
+	struct scaling scaling;
+	/* The values. */
 	double *value;	     /* by row, at this tick; NAN: not known, or an empty row */
 	struct grown *grown; /* [cap][nr_rates] */
 	uint32_t *id;	     /* of the instance */

@@ -18,7 +18,19 @@
 
 void rows_init(struct rows *r, const struct column *c)
 {
-	*r = (struct rows){.c = c, .only = ROWS_ALL, .due_ns = INT64_MIN, .latest_ns = INT64_MIN};
+	*r = (struct rows){.c = c,
+		.set = c->set,
+		.cols = c->cols,
+		.window_ns = c->window_ns,
+		.nr_rates = c->expr.nr_rates,
+		.plain = c->plain,
+		.slow = c->slow,
+		.cores = c->cores,
+		.col = c->arg[0].col,
+		.scaling = c->arg[0].scaling,
+		.only = ROWS_ALL,
+		.due_ns = INT64_MIN,
+		.latest_ns = INT64_MIN};
 }
 
 void rows_release(struct rows *r)
@@ -35,7 +47,7 @@ void rows_release(struct rows *r)
 
 static int rows_reserve(struct rows *r, uint32_t nr)
 {
-	size_t rates = MAX(r->c->expr.nr_rates, 1u);
+	size_t rates = MAX(r->nr_rates, 1u);
 	uint32_t cap = r->cap;
 
 	if (nr <= cap)
@@ -127,9 +139,9 @@ static double grown_slowly(struct grown *g, double now, int64_t time_ns)
 static void row_begin(struct rows *r, const struct walk *s, uint32_t row, uint32_t id)
 {
 	static const double zero[EXPR_NAMES];
-	const struct occupant *in = walk_occupant(s, r->c->set, row, id);
+	const struct occupant *in = walk_occupant(s, r->set, row, id);
 	bool newborn = s->has_last && !s->gap && in && in->newborn;
-	unsigned nr = r->c->expr.nr_rates;
+	unsigned nr = r->nr_rates;
 	double argument[EXPR_RATES];
 
 	expr_arguments(&r->c->expr, zero, argument);
@@ -137,7 +149,7 @@ static void row_begin(struct rows *r, const struct walk *s, uint32_t row, uint32
 		r->grown[(size_t)row * nr + i] = (struct grown){.known = newborn,
 			.last = argument[i],
 			.rate = NAN,
-			.time_ns = s->set[r->c->set].last_ns};
+			.time_ns = s->set[r->set].last_ns};
 	r->id[row] = id;
 }
 
@@ -180,8 +192,8 @@ static void take_cells(struct lanes *l, const struct column *c, const struct tab
 static inline double rate_step(const struct rows *r, struct grown *g, double now, int64_t time_ns,
 	double most, double late_s, struct lapse *lapse)
 {
-	return r->c->slow ? grown_slowly(g, now, time_ns)
-			  : step(g, now, time_ns, r->c->window_ns, most, late_s, lapse);
+	return r->slow ? grown_slowly(g, now, time_ns)
+		       : step(g, now, time_ns, r->window_ns, most, late_s, lapse);
 }
 
 /* CPUs that the instance in the row can use at once; for columns of `cores`. */
@@ -207,7 +219,7 @@ static inline double counter_step(
 	int64_t more;
 
 	if (g->known)
-		now = scaled(r->c->arg[0].scaling,
+		now = scaled(r->scaling,
 			__builtin_sub_overflow(cell, g->cell, &more) ? (double)cell - (double)g->cell
 								     : (double)more);
 	rate = rate_step(r, g, now, time_ns, INFINITY, 0, lapse);
@@ -220,11 +232,11 @@ static inline double counter_step(
 
 static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, const uint32_t *row)
 {
-	const uint32_t *id = s->set[r->c->set].id;
-	const struct table *t = walk_table(s, r->c->set);
-	unsigned nr = r->c->expr.nr_rates;
-	bool rests = !r->c->slow && !r->c->window_ns;
-	int64_t time_ns = walk_time(s, r->c->set);
+	const uint32_t *id = s->set[r->set].id;
+	const struct table *t = walk_table(s, r->set);
+	unsigned nr = r->nr_rates;
+	bool rests = !r->slow && !r->window_ns;
+	int64_t time_ns = walk_time(s, r->set);
 	double late_s = walk_late(s);
 	struct lapse lapse = {0};
 
@@ -232,7 +244,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 	for (uint32_t k = 0; k < l->nr; k++) {
 		struct grown *g = r->grown + (size_t)row[k] * nr;
 		bool free = id[row[k]] == ROW_FREE;
-		double most = r->c->cores ? most_of(r, s, t, row[k]) : INFINITY;
+		double most = r->cores ? most_of(r, s, t, row[k]) : INFINITY;
 		unsigned known = 0;
 
 		if (!free && r->id[row[k]] != id[row[k]])
@@ -241,7 +253,7 @@ static void take_rates(struct lanes *l, struct rows *r, const struct walk *s, co
 			double argument = l->argument[i][k];
 
 			if (r->rests[row[k]] >> i & 1)
-				g->time_ns = s->set[r->c->set].last_ns;
+				g->time_ns = s->set[r->set].last_ns;
 			l->rate[i][k] = free ? NAN : rate_step(r, g, argument, time_ns, most, late_s, &lapse);
 			known |= (unsigned)!isnan(argument) << i;
 		}
@@ -266,12 +278,12 @@ static void row_put(struct rows *r, uint32_t row, double value)
 /* Computes them anew. */
 static void rows_look(struct rows *r, const struct walk *s, const uint32_t *row, uint32_t nr)
 {
-	const uint32_t *id = s->set[r->c->set].id;
+	const uint32_t *id = s->set[r->set].id;
 	struct lanes l;
 
 	l.nr = nr; /* the rest is written where it is read */
-	take_cells(&l, r->c, walk_table(s, r->c->set), row);
-	if (r->c->expr.nr_rates)
+	take_cells(&l, r->c, walk_table(s, r->set), row);
+	if (r->nr_rates)
 		take_rates(&l, r, s, row);
 	expr_value_of_lanes(&r->c->expr, l.value[0], l.rate[0], nr, l.result);
 	for (uint32_t k = 0; k < nr; k++)
@@ -281,11 +293,11 @@ static void rows_look(struct rows *r, const struct walk *s, const uint32_t *row,
 /* The same where the expression is plain. */
 static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32_t *rows, uint32_t nr)
 {
-	const struct table *t = walk_table(s, r->c->set);
-	const uint32_t *id = s->set[r->c->set].id;
-	bool rests = !r->c->slow && !r->c->window_ns;
-	int64_t time_ns = walk_time(s, r->c->set);
-	unsigned col = (unsigned)r->c->arg[0].col;
+	const struct table *t = walk_table(s, r->set);
+	const uint32_t *id = s->set[r->set].id;
+	bool rests = !r->slow && !r->window_ns;
+	int64_t time_ns = walk_time(s, r->set);
+	unsigned col = (unsigned)r->col;
 	struct lapse lapse = {0};
 
 	for (uint32_t k = 0; k < nr; k++) {
@@ -296,7 +308,7 @@ static void rows_look_plainly(struct rows *r, const struct walk *s, const uint32
 		if (id[row] != ROW_FREE && r->id[row] != id[row])
 			row_begin(r, s, row, id[row]);
 		if (r->rests[row])
-			r->grown[row].time_ns = s->set[r->c->set].last_ns;
+			r->grown[row].time_ns = s->set[r->set].last_ns;
 		if (known)
 			rate = counter_step(
 				r, &r->grown[row], t->cell[(size_t)row * t->nr_cols + col], time_ns, &lapse);
@@ -318,7 +330,7 @@ static uint32_t take_busy(struct rows *r, const struct walk_set *set)
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < r->nr_busy; i++)
-		if (is_wanted(r, r->busy[i]) && !walk_row_moved(set, r->busy[i], r->c->cols))
+		if (is_wanted(r, r->busy[i]) && !walk_row_moved(set, r->busy[i], r->cols))
 			r->look[nr++] = r->busy[i];
 	r->nr_busy = 0;
 	return nr;
@@ -329,15 +341,15 @@ static uint32_t take_all(struct rows *r, const struct walk_set *set)
 	uint32_t nr = 0;
 
 	for (uint32_t row = 0; row < set->nr_rows; row++)
-		if (set->id[row] != ROW_FREE && is_wanted(r, row) && !walk_row_moved(set, row, r->c->cols))
+		if (set->id[row] != ROW_FREE && is_wanted(r, row) && !walk_row_moved(set, row, r->cols))
 			r->look[nr++] = row;
 	return nr;
 }
 
 static uint32_t take_moved(struct rows *r, const struct walk_set *set, uint32_t nr)
 {
-	for (uint32_t i = 0; set->any_cols & r->c->cols && i < set->nr_moved; i++)
-		if (walk_row_moved(set, set->moved[i], r->c->cols) && is_wanted(r, set->moved[i]))
+	for (uint32_t i = 0; set->any_cols & r->cols && i < set->nr_moved; i++)
+		if (walk_row_moved(set, set->moved[i], r->cols) && is_wanted(r, set->moved[i]))
 			r->look[nr++] = set->moved[i];
 	return nr;
 }
@@ -360,7 +372,7 @@ static uint32_t take_anew(struct rows *r, const struct walk_set *set)
 /* Something was carried over to a tick in which it did not move: it has a rate there, and not for ever. */
 static bool goes_on(const struct rows *r, uint32_t row)
 {
-	unsigned nr = r->c->slow ? 0 : r->c->expr.nr_rates;
+	unsigned nr = r->slow ? 0 : r->nr_rates;
 
 	for (unsigned i = 0; i < nr; i++)
 		if (r->grown[(size_t)row * nr + i].rate > 0)
@@ -384,22 +396,22 @@ static void keep_busy(struct rows *r, uint32_t resting, uint32_t nr)
 /* Of what is read every few seconds nothing becomes other by the time alone before that. */
 static bool is_due(const struct rows *r, const struct walk *s)
 {
-	return !r->c->slow || walk_time(s, r->c->set) >= r->due_ns;
+	return !r->slow || walk_time(s, r->set) >= r->due_ns;
 }
 
 /* The first `nr` of `look` were computed: all that there are, or some. Where the clock stood, all of them
  * wait for the next tick. */
 static void due_put(struct rows *r, const struct walk *s, uint32_t nr, bool all)
 {
-	int64_t time_ns = walk_time(s, r->c->set), due;
-	unsigned rates = r->c->expr.nr_rates;
+	int64_t time_ns = walk_time(s, r->set), due;
+	unsigned rates = r->nr_rates;
 
 	if (all)
 		r->due_ns = INT64_MAX;
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct grown *g = r->grown + (size_t)r->look[i] * rates;
 
-		if (s->set[r->c->set].id[r->look[i]] == ROW_FREE)
+		if (s->set[r->set].id[r->look[i]] == ROW_FREE)
 			continue;
 		for (const struct grown *end = g + rates; g < end; g++)
 			if (g->known && !__builtin_add_overflow(g->time_ns, SLOW_PATIENCE_NS, &due))
@@ -412,8 +424,8 @@ static void due_put(struct rows *r, const struct walk *s, uint32_t nr, bool all)
 
 int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 {
-	const struct walk_set *set = &s->set[r->c->set];
-	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->c->expr.nr_rates, windows;
+	const struct walk_set *set = &s->set[r->set];
+	bool anew = r->only != ROWS_ALL && only != r->only, rates = r->nr_rates, windows;
 	uint32_t resting = 0, nr;
 
 	if (rows_reserve(r, set->cap) < 0)
@@ -422,21 +434,21 @@ int rows_tick(struct rows *r, const struct walk *s, uint32_t only)
 	r->only = only;
 	r->nr_news = 0;
 	/* There was never an instance; or nothing can be other than it was, as at most ticks. */
-	windows = r->c->window_ns && (anew || s->gap || is_due(r, s));
-	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->c->cols) && !r->nr_busy && !windows))
+	windows = r->window_ns && (anew || s->gap || is_due(r, s));
+	if (!r->cap || (!anew && !s->gap && !(set->any_cols & r->cols) && !r->nr_busy && !windows))
 		return 0;
 	if (s->gap)
 		memset(r->id, 0, r->cap * sizeof(*r->id));
 	if (!anew && rates)
 		resting = windows ? take_all(r, set) : take_busy(r, set);
 	nr = anew ? take_anew(r, set) : take_moved(r, set, resting);
-	if (r->c->plain)
+	if (r->plain)
 		rows_look_plainly(r, s, r->look, nr);
-	for (uint32_t i = 0; !r->c->plain && i < nr; i += EXPR_LANES)
+	for (uint32_t i = 0; !r->plain && i < nr; i += EXPR_LANES)
 		rows_look(r, s, r->look + i, MIN(nr - i, (uint32_t)EXPR_LANES));
-	if (anew || (rates && !r->c->window_ns))
+	if (anew || (rates && !r->window_ns))
 		keep_busy(r, resting, nr);
-	if (r->c->slow)
+	if (r->slow)
 		due_put(r, s, nr, windows);
 	return 0;
 }

@@ -64,6 +64,8 @@ static void bits_fill(uint8_t *to, uint32_t at, uint32_t n, bool set)
 {
 	for (; n && at % 8; n--)
 		bit_put(to, at++, set);
+	if (!n)
+		return;
 	memset(to + at / 8, set ? 255 : 0, (n + 7) / 8);
 	if (n % 8) /* what is behind them is not set */
 		to[(at + n) / 8] &= (uint8_t)((1u << n % 8) - 1);
@@ -301,6 +303,8 @@ void data_table_flush(struct data_table_own *fr)
 	if (!b || !b->nr)
 		return;
 	lines_settle(fr);
+	for (unsigned key = KEY_ELAPSED; fr->still < 0 && key <= KEY_HOST; key++) /* they are always known */
+		bits_fill(b->col[key].known, 0, b->nr, true);
 	for (size_t i = 0; i < fr->nr; i++) {
 		struct vector *v = fr->pushed && i >= KEY_INSTANCE ? &fr->now.col[i] : NULL;
 
@@ -322,8 +326,7 @@ static void push_same(struct batch *b, const struct data_table_lines *l, uint32_
 		b->col[KEY_HOST].text[i] = l->host;
 		b->recording[i] = recording;
 	}
-	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++)
-		bits_fill(b->col[key].known, b->nr, n, key != KEY_TIME || l->has_time);
+	bits_fill(b->col[KEY_TIME].known, b->nr, n, l->has_time);
 }
 
 /* The rows of the present tick: their columns are filled when they change. */

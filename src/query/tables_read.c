@@ -103,7 +103,7 @@ static int computed_tick(struct reading *f, struct computed *c)
 
 	if (rows->nr_news)
 		f->news[f->nr_news++] = (uint32_t)(c - f->computed);
-	c->awake = rows->nr_busy || rows->nr_news || rows->changed || (rows->c->window_ns && rows->cap);
+	c->awake = rows->nr_busy || rows->nr_news || rows->changed || (rows->window_ns && rows->cap);
 	return r;
 }
 
