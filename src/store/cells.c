@@ -90,11 +90,19 @@ size_t cells_encode(struct cells *c, uint32_t set, const struct table *t, bool a
 	return (size_t)(p - out);
 }
 
-/* As view_varint(), with the one-byte case in line. */
+/* As view_varint(), with the cases of one and two bytes in line. */
 static inline uint64_t get_varint(struct view *v)
 {
-	if (likely(v->p < v->end && *v->p < 0x80))
-		return *v->p++;
+	const uint8_t *p = v->p;
+
+	if (likely(p < v->end && *p < 0x80)) {
+		v->p++;
+		return *p;
+	}
+	if (likely(v->end - p > 1 && p[1] < 0x80)) {
+		v->p += 2;
+		return (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+	}
 	return view_varint(v);
 }
 
