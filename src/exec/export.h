@@ -49,7 +49,7 @@ struct export
 	const struct summary *figures; /* where a format wants them */
 	struct buf summary, err;
 	struct buf taken; /* names of files that are there */
-	struct frames_damage damage;
+	struct tables_damage damage;
 	bool has_rows; /* in tables of time */
 };
 

@@ -2,9 +2,9 @@
  * host's list of time stamps; its lists are rows of one table (perfmon_json.c), bound to fields of our
  * tables.
  *
- * Values wait in strips: the rows of one table for one host, or for one instance there, tick by tick. When
- * all is read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick
- * has no value there, whichever table came first. */
+ * Values wait in series: the rows of one table for one host, or for one instance there, tick by tick. When
+ * all is read, lists are written on the ticks of the host's longest series: a series that has no row at a
+ * tick has no value there, whichever table came first. */
 #ifndef EXPORT_PERFMON_H
 #define EXPORT_PERFMON_H
 
@@ -38,7 +38,7 @@ struct perfmon_cells {
 	int64_t before; /* of growth */
 };
 
-struct perfmon_strip {
+struct perfmon_series {
 	size_t host;
 	char *instance; /* NULL: all */
 	uint64_t nr;
@@ -73,7 +73,7 @@ struct perfmon_origin { /* a table that is read */
 	struct perfmon_column *column;
 	size_t nr_columns;
 	const struct perfmon_witness *witness; /* NULL: for all hosts */
-	struct perfmon_strip **strip;
+	struct perfmon_series **series;
 	size_t nr_series;
 };
 

@@ -256,7 +256,7 @@ static int may_follow(const struct tables *f, struct buf *reterr)
 	if (f->run->nr == 1 && !still)
 		return 0;
 	buf_adds(reterr,
-		still ? "only frames of time can be followed" : "one recording at a time is followed");
+		still ? "only tables of time can be followed" : "one recording at a time is followed");
 	return -EINVAL;
 }
 
@@ -497,7 +497,7 @@ size_t tables_folded(const struct tables *f, const struct data_table **ret)
 	return f->folded ? f->folded->nr : 0;
 }
 
-struct frames_damage tables_damage(const struct tables *f)
+struct tables_damage tables_damage(const struct tables *f)
 {
 	return f->reading.damage;
 }

@@ -157,9 +157,9 @@ struct texts tables_texts(const struct tables *f, size_t table, size_t field); /
 #define TABLES_WAIT 2
 int tables_next(struct tables *f, struct data_table_batch *ret);
 
-struct frames_damage {
+struct tables_damage {
 	uint64_t nr, bytes; /* places; what was in them */
 };
 /* In the recordings that were read to their end, or to that of what was asked for. */
-struct frames_damage tables_damage(const struct tables *f);
+struct tables_damage tables_damage(const struct tables *f);
 #endif

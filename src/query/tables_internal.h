@@ -231,7 +231,7 @@ struct reading {
 	struct walk *walk;
 	uint64_t size; /* of its file */
 	struct gathering *gathering;
-	struct frames_damage damage; /* of those before it */
+	struct tables_damage damage; /* of those before it */
 	int64_t offset_ns;
 	struct computed {
 		struct column_own *column;

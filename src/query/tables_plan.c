@@ -39,7 +39,7 @@ static const struct field key_field[] = {
 	[KEY_HOST]     = {"host", "The node.", FIELD_TEXT, .scale = 1},
 	[KEY_INSTANCE] = {"instance", "Of which instance: its name.", FIELD_TEXT, .scale = 1},
 	[KEY_PID]      = {"pid", "The process's ID.", FIELD_INT, .scale = 1},
-	[KEY_PROCESS]  = {"process", "The process's number in frame \"processes\".", FIELD_INT, .scale = 1},
+	[KEY_PROCESS]  = {"process", "The process's number in table \"processes\".", FIELD_INT, .scale = 1},
 };
 /* clang-format on */
 
