@@ -169,11 +169,24 @@ static int list_tables(struct export *x, const struct tables_options *options)
 	if (r < 0)
 		return export_unread(x, r);
 	x->nr_tables = tables_list(x->tables, &x->table);
+	x->nr_folded = tables_folded(x->tables, &x->folded);
 	return EXIT_OK;
+}
+
+static size_t folds_taken(
+	const struct export *x, struct table_fold ret[static EXPORT_FORMATS_MOST * EXPORT_FOLDS_MOST])
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < x->nr_formats; i++)
+		if (x->format[i]->folds)
+			nr += x->format[i]->folds(&x->options, ret + nr);
+	return nr;
 }
 
 static int open_tables(struct export *x)
 {
+	struct table_fold fold[EXPORT_FORMATS_MOST * EXPORT_FOLDS_MOST];
 	struct tables_options options = x->options;
 	static const char *const summary[] = {"summary"};
 	const char *taken[TABLES_MOST];
@@ -181,6 +194,11 @@ static int open_tables(struct export *x)
 	int status;
 
 	options.summary = wants_summary(x);
+	options.same = true;
+	for (size_t i = 0; i < x->nr_formats; i++)
+		options.same &= x->format[i]->takes_same;
+	options.fold = fold;
+	options.nr_folds = folds_taken(x, fold);
 	if (only_summary(x)) {
 		options.domain = summary;
 		options.nr_domains = 1;

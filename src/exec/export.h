@@ -40,6 +40,8 @@ struct export
 	struct tables_options options;
 	const struct data_table *table;
 	size_t nr_tables;
+	const struct data_table *folded; /* beside them, for formats that take them */
+	size_t nr_folded;
 	struct tables *tables; /* that are being read */
 	struct export_target *target;
 	size_t nr_targets;
@@ -48,7 +50,7 @@ struct export
 	const struct summary *figures; /* where a format wants them */
 	struct buf summary, err;
 	struct buf taken; /* names of files that are there */
-	struct frames_damage damage;
+	struct tables_damage damage;
 	bool has_rows; /* in tables of time */
 };
 

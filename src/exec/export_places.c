@@ -83,6 +83,8 @@ static struct export_target *add_target(struct export *x, const struct exporter 
 	t->job = (struct export_job){.run = x->run,
 		.table = x->table,
 		.nr_tables = x->nr_tables,
+		.folded = f->folds ? x->folded : NULL,
+		.nr_folded = f->folds ? x->nr_folded : 0,
 		.layout = x->layout,
 		.safe_cells = x->args->safe_cells && f->is_cells,
 		.compression = x->args->compression,

@@ -1,5 +1,4 @@
-/* The passes over a run. All exporters are fed from one; those that must know something before the first row
- * are shown everything in another one before it. */
+/* The pass over a run from which all exporters are fed. */
 #include "exec/export.h"
 
 #include "cmd/cmd.h"
@@ -96,23 +95,18 @@ static int targets_close(struct export *x)
 	return EXIT_OK;
 }
 
-/* ---- passes ---- */
+/* ---- the pass ---- */
 
-static bool wants_look(const struct export_target *t)
-{
-	return t->format->wants_look && t->format->wants_look(t->exporter);
-}
-
-static int give(struct export *x, const struct data_table_batch *batch, bool look)
+static int give(struct export *x, const struct data_table_batch *batch)
 {
 	for (size_t i = 0; i < x->nr_targets; i++) {
 		struct export_target *t = &x->target[i];
 		size_t at = batch->table - t->job.first_table;
 		int r = 0;
 
-		if (batch->table < t->job.first_table || at >= t->job.nr_tables || (look && !wants_look(t)))
+		if (batch->table < t->job.first_table || at >= t->job.nr_tables + t->job.nr_folded)
 			continue;
-		r = look ? t->format->look(t->exporter, batch) : t->format->add(t->exporter, batch);
+		r = t->format->add(t->exporter, batch);
 		if (r < 0)
 			return target_trouble(x, t, r);
 	}
@@ -126,7 +120,7 @@ int export_unread(struct export *x, int err)
 	return err == -ENOENT ? EXIT_USAGE : EXIT_TROUBLE;
 }
 
-static int pass_over(struct export *x, bool look)
+static int pass_over(struct export *x)
 {
 	struct data_table_batch batch;
 	int r, status = EXIT_OK;
@@ -134,41 +128,19 @@ static int pass_over(struct export *x, bool look)
 	while (status == EXIT_OK && (r = tables_next(x->tables, &batch)) != 0) {
 		if (r < 0)
 			return export_unread(x, r);
-		x->has_rows |= x->table[batch.table].domain != NULL;
-		status = signals_noted() ? EXIT_TROUBLE : give(x, &batch, look);
+		x->has_rows |= batch.table < x->nr_tables && x->table[batch.table].domain != NULL;
+		status = signals_noted() ? EXIT_TROUBLE : give(x, &batch);
 	}
 	x->damage = tables_damage(x->tables);
-	return status;
-}
-
-/* A reading of the run before the one that counts. That one's tables are those that the exporters were told
- * of, so it is open already. */
-static int pass_before(struct export *x)
-{
-	struct tables_options options = x->options;
-	struct tables *counts = x->tables;
-	int r, status;
-
-	x->tables = NULL;
-	options.only_time = true;
-	r = tables_open(x->run, &options, &x->tables, &x->err);
-	status = r < 0 ? export_unread(x, r) : pass_over(x, true);
-	tables_close(x->tables);
-	x->tables = counts;
 	return status;
 }
 
 int export_pour(struct export *x)
 {
 	int status = targets_open(x);
-	bool look = false;
 
-	for (size_t i = 0; status == EXIT_OK && i < x->nr_targets; i++)
-		look |= wants_look(&x->target[i]);
-	if (look)
-		status = pass_before(x);
 	if (status == EXIT_OK)
-		status = pass_over(x, false);
+		status = pass_over(x);
 	if (status == EXIT_OK)
 		status = export_summarize(x);
 	if (status == EXIT_OK)

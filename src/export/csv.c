@@ -217,16 +217,6 @@ static int csv_open(const struct export_job *job, void **ret, struct buf *reterr
 	return r;
 }
 
-static bool csv_wants_look(void *e)
-{
-	return ((struct csv *)e)->wide;
-}
-
-static int csv_look(void *e, const struct data_table_batch *b)
-{
-	return csv_wide_look(((struct csv *)e)->wide, b);
-}
-
 static int csv_add(void *e, const struct data_table_batch *b)
 {
 	struct csv *c = e;
@@ -234,12 +224,12 @@ static int csv_add(void *e, const struct data_table_batch *b)
 
 	for (uint32_t row = 0; r >= 0 && row < b->nr_rows; row++) {
 		if (c->wide)
-			csv_wide_row(c->wide, b, row, &c->line);
+			r = csv_wide_row(c->wide, b, row);
 		else if (c->layout == LAYOUT_LONG)
 			long_row(c, b, row);
 		else
 			plain_row(c, b, row);
-		if (c->line.len >= OUTLET_BUFFER || row + 1 == b->nr_rows)
+		if (r >= 0 && (c->line.len >= OUTLET_BUFFER || row + 1 == b->nr_rows))
 			r = hand_over(c);
 	}
 	return r;
@@ -248,11 +238,8 @@ static int csv_add(void *e, const struct data_table_batch *b)
 static int csv_close(void *e)
 {
 	struct csv *c = e;
-	int r;
+	int r = c->wide ? csv_wide_end(c->wide) : hand_over(c);
 
-	if (c->wide)
-		csv_wide_end(c->wide, &c->line);
-	r = hand_over(c);
 	csv_drop(c);
 	return r;
 }
@@ -267,8 +254,6 @@ const struct exporter exporter_csv = {
 	.is_cells = true,
 	.layouts = true,
 	.open = csv_open,
-	.wants_look = csv_wants_look,
-	.look = csv_look,
 	.add = csv_add,
 	.close = csv_close,
 	.drop = csv_drop,

@@ -15,8 +15,8 @@ void csv_add_cell(struct buf *out, const struct export_job *job, const struct da
 struct csv_wide;
 int csv_wide_open(const struct export_job *job, struct csv_wide **ret);
 void csv_wide_free(struct csv_wide *w);
-/* Notes the instances of a batch. -E2BIG: too many, with a message. */
-int csv_wide_look(struct csv_wide *w, const struct data_table_batch *b);
-void csv_wide_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row, struct buf *out);
-void csv_wide_end(struct csv_wide *w, struct buf *out);
+/* -E2BIG: too many instances, with a message. */
+int csv_wide_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row);
+/* All of it, to the outlet. */
+int csv_wide_end(struct csv_wide *w);
 #endif

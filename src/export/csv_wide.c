@@ -1,6 +1,7 @@
 /* A line for each tick of each host, instances side by side: "cpu0 cpu.user [s]". Which instances there are
- * is known only at the end, so the run is read once before it is written. Turning a file of one line for each
- * instance around at the end was rejected: it takes the disk twice and far more code.
+ * is known only at the end, and the heading has them all. So lines wait in a spool, each with the columns
+ * that there were until then; behind the heading they get the empty fields that they lack. Reading the run
+ * once before it is written was rejected: a recording is read more slowly than a file is copied.
  *
  * Instances are identified by all keys behind the host, since ten processes may have one name. */
 #include "export/csv.h"
@@ -8,6 +9,7 @@
 #include "base/idmap.h"
 #include "base/owned.h"
 #include "base/str.h"
+#include "export/spool.h"
 
 #include <string.h>
 
@@ -25,10 +27,16 @@ struct csv_wide {
 	char **instance;
 	size_t nr_instances;
 	struct idmap by_hash; /* of the name: number of the instance */
-	bool headed, begun;
+	bool begun;
 	struct buf key, was_key, label, value;
 	struct csv_wide_span *cell; /* in `value`: instances by metrics */
 	bool *taken;		    /* instances that are in this line */
+	struct spool_file file;
+	struct spool lines; /* of each a head, and its text without the end */
+};
+
+struct csv_wide_line {
+	uint32_t len, nr_instances;
 };
 
 static const struct field *field_of(const struct csv_wide *w, size_t i)
@@ -56,7 +64,11 @@ int csv_wide_open(const struct export_job *job, struct csv_wide **ret)
 	buf_init(&w->value, SIZE_MAX / 2);
 	w->metric = calloc(MAX(nr, (size_t)1), sizeof(*w->metric));
 	w->instance = calloc(COLUMNS_MOST, sizeof(*w->instance));
-	if (!w->metric || !w->instance) {
+	w->cell = calloc(COLUMNS_MOST, sizeof(*w->cell));
+	w->taken = calloc(COLUMNS_MOST, sizeof(*w->taken));
+	spool_file_init(&w->file, job->path);
+	spool_init(&w->lines);
+	if (!w->metric || !w->instance || !w->cell || !w->taken) {
 		csv_wide_free(w);
 		return -ENOMEM;
 	}
@@ -79,6 +91,8 @@ void csv_wide_free(struct csv_wide *w)
 	idmap_release(&w->by_hash);
 	free(w->cell);
 	free(w->taken);
+	spool_release(&w->lines);
+	spool_file_release(&w->file);
 	buf_release(&w->key);
 	buf_release(&w->was_key);
 	buf_release(&w->label);
@@ -136,31 +150,97 @@ static int too_many(const struct csv_wide *w)
 	return -E2BIG;
 }
 
-int csv_wide_look(struct csv_wide *w, const struct data_table_batch *b)
+/* The number of the instance that the label names; it is a new one when it was not there. */
+static int instance_number(struct csv_wide *w, uint32_t *ret)
 {
-	for (uint32_t row = 0; row < b->nr_rows; row++) {
-		uint64_t key;
+	uint64_t key;
 
-		label_make(w, b, row);
-		if (w->label.err)
-			return w->label.err;
-		if (find(w, &key) != IDMAP_NONE)
-			continue;
-		if ((w->nr_instances + 1) * MAX(w->nr_metrics, (size_t)1) > COLUMNS_MOST)
-			return too_many(w);
-		w->instance[w->nr_instances] = strdup((char *)w->label.data);
-		if (!w->instance[w->nr_instances] ||
-			idmap_put(&w->by_hash, key, (uint32_t)w->nr_instances) < 0)
-			return -ENOMEM;
-		w->nr_instances++;
-	}
+	if (w->label.err)
+		return w->label.err;
+	*ret = find(w, &key);
+	if (*ret != IDMAP_NONE)
+		return 0;
+	if ((w->nr_instances + 1) * MAX(w->nr_metrics, (size_t)1) > COLUMNS_MOST)
+		return too_many(w);
+	*ret = (uint32_t)w->nr_instances;
+	w->instance[*ret] = strdup((char *)w->label.data);
+	if (!w->instance[*ret] || idmap_put(&w->by_hash, key, *ret) < 0)
+		return -ENOMEM;
+	w->nr_instances++;
 	return 0;
 }
 
 /* ---- lines ---- */
 
-static void heading(struct csv_wide *w, struct buf *out)
+static int line_end(struct csv_wide *w)
 {
+	struct buf *out = &w->lines.held;
+	struct csv_wide_line head = {.nr_instances = (uint32_t)w->nr_instances};
+	size_t before = out->len;
+
+	if (!w->begun)
+		return 0;
+	buf_add(out, &head, sizeof(head));
+	buf_add(out, w->was_key.data, w->was_key.len);
+	for (size_t i = 0; i < w->nr_instances * w->nr_metrics; i++) {
+		buf_addch(out, ',');
+		buf_add(out, w->value.data + w->cell[i].at, w->cell[i].len);
+	}
+	if (out->err)
+		return out->err;
+	if (out->len - before > UINT32_MAX)
+		return -E2BIG;
+	head.len = (uint32_t)(out->len - before - sizeof(head));
+	memcpy(out->data + before, &head, sizeof(head));
+	memset(w->cell, 0, w->nr_instances * w->nr_metrics * sizeof(*w->cell));
+	memset(w->taken, 0, w->nr_instances * sizeof(*w->taken));
+	buf_reset(&w->value);
+	w->begun = false;
+	return spool_settle(&w->lines, &w->file);
+}
+
+static bool same_key(const struct csv_wide *w)
+{
+	return w->key.len == w->was_key.len && !memcmp(w->key.data, w->was_key.data, w->key.len);
+}
+
+int csv_wide_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row)
+{
+	uint32_t number = 0;
+	int r;
+
+	buf_reset(&w->key);
+	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
+		if (!is_of_line(w, i))
+			continue;
+		buf_adds(&w->key, i ? "," : "");
+		csv_add_cell(&w->key, w->job, b, i, row);
+	}
+	label_make(w, b, row);
+	r = instance_number(w, &number);
+	/* Two instances with the same keys get lines of their own. */
+	if (r >= 0 && (!same_key(w) || w->taken[number]))
+		r = line_end(w);
+	if (r < 0)
+		return r;
+	buf_reset(&w->was_key);
+	buf_add(&w->was_key, w->key.data, w->key.len);
+	w->begun = w->taken[number] = true;
+	for (size_t k = 0; k < w->nr_metrics; k++) {
+		struct csv_wide_span *s = &w->cell[number * w->nr_metrics + k];
+
+		s->at = w->value.len;
+		csv_add_cell(&w->value, w->job, b, w->metric[k], row);
+		s->len = w->value.len - s->at;
+	}
+	return w->value.err ? w->value.err : w->was_key.err;
+}
+
+/* ---- the file ---- */
+
+static int heading(struct csv_wide *w, struct buf *out)
+{
+	buf_reset(out);
 	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
 		if (!is_of_line(w, i))
 			continue;
@@ -174,78 +254,38 @@ static void heading(struct csv_wide *w, struct buf *out)
 		}
 	}
 	buf_adds(out, "\r\n");
-	w->headed = true;
-	w->cell = calloc(MAX(w->nr_instances * w->nr_metrics, (size_t)1), sizeof(*w->cell));
-	w->taken = calloc(MAX(w->nr_instances, (size_t)1), sizeof(*w->taken));
-	if (!w->cell || !w->taken)
-		out->err = -ENOMEM;
+	return out->err ? out->err : outlet_add(w->job->out, out->data, out->len);
 }
 
-static void line_end(struct csv_wide *w, struct buf *out)
+/* A line of the spool, as long as the heading. */
+static int line_pour(
+	struct csv_wide *w, struct spool_reader *lines, struct csv_wide_line head, struct buf *out)
 {
-	if (!w->begun)
-		return;
-	buf_add(out, w->was_key.data, w->was_key.len);
-	for (size_t i = 0; i < w->nr_instances * w->nr_metrics; i++) {
-		buf_addch(out, ',');
-		buf_add(out, w->value.data + w->cell[i].at, w->cell[i].len);
-	}
-	buf_adds(out, "\r\n");
-	memset(w->cell, 0, w->nr_instances * w->nr_metrics * sizeof(*w->cell));
-	memset(w->taken, 0, w->nr_instances * sizeof(*w->taken));
-	buf_reset(&w->value);
-	w->begun = false;
+	size_t lacks = (w->nr_instances - head.nr_instances) * w->nr_metrics;
+	char *text;
+	int r = 1;
+
+	buf_reset(out);
+	if (!buf_reserve(out, head.len + lacks + 2))
+		return out->err;
+	text = (char *)out->data;
+	if (head.len)
+		r = spool_reader_next(lines, text, head.len);
+	memset(text + head.len, ',', lacks);
+	memcpy(text + head.len + lacks, "\r\n", 2);
+	return r <= 0 ? r < 0 ? r : -EIO : outlet_add(w->job->out, text, head.len + lacks + 2);
 }
 
-static bool same_key(const struct csv_wide *w)
+int csv_wide_end(struct csv_wide *w)
 {
-	return w->key.len == w->was_key.len && !memcmp(w->key.data, w->was_key.data, w->key.len);
-}
+	struct csv_wide_line head;
+	struct spool_reader lines;
+	int r = line_end(w);
 
-static void add_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row, struct buf *out)
-{
-	uint32_t number;
-	uint64_t key;
-
-	buf_reset(&w->key);
-	for (size_t i = 0; i < w->job->table->nr_fields; i++) {
-		if (!is_of_line(w, i))
-			continue;
-		buf_adds(&w->key, i ? "," : "");
-		csv_add_cell(&w->key, w->job, b, i, row);
-	}
-	label_make(w, b, row);
-	number = find(w, &key);
-	if (number == IDMAP_NONE) /* new since the first pass: the recording is still being written */
-		return;
-	/* Two instances with the same keys get lines of their own. */
-	if (!same_key(w) || w->taken[number])
-		line_end(w, out);
-	buf_reset(&w->was_key);
-	buf_add(&w->was_key, w->key.data, w->key.len);
-	w->begun = w->taken[number] = true;
-	for (size_t k = 0; k < w->nr_metrics; k++) {
-		struct csv_wide_span *s = &w->cell[number * w->nr_metrics + k];
-
-		s->at = w->value.len;
-		csv_add_cell(&w->value, w->job, b, w->metric[k], row);
-		s->len = w->value.len - s->at;
-	}
-}
-
-void csv_wide_row(struct csv_wide *w, const struct data_table_batch *b, uint32_t row, struct buf *out)
-{
-	if (!w->headed)
-		heading(w, out);
-	if (!out->err)
-		add_row(w, b, row, out);
-	out->err = out->err ? out->err : w->value.err ? w->value.err : w->key.err;
-}
-
-void csv_wide_end(struct csv_wide *w, struct buf *out)
-{
-	if (!w->headed)
-		heading(w, out);
-	if (!out->err)
-		line_end(w, out);
+	if (r >= 0)
+		r = heading(w, &w->value);
+	spool_reader_init(&lines, &w->lines, &w->file);
+	while (r >= 0 && (r = spool_reader_next(&lines, &head, sizeof(head))) > 0)
+		r = line_pour(w, &lines, head, &w->value);
+	return r;
 }

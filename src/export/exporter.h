@@ -2,7 +2,7 @@
  * names a metric. It only appends to its outlet, which is a file under a temporary name or a stream; where a
  * library insists on a path it gets that of the temporary file.
  *
- * The driver calls open, [look…], add…, close; or drop at any time in place of what is left. All exporters of
+ * The driver calls open, add…, close; or drop at any time in place of what is left. All exporters of
  * one command are fed from the same pass over the recordings. When they fail they return an errno; a message
  * goes to `reterr` of open, and the driver adds the name of the file. */
 #ifndef EXPORT_EXPORTER_H
@@ -28,10 +28,14 @@ struct export_job {
 	const struct run *run;
 	const struct data_table *table; /* FILE_EACH: the one; else all */
 	size_t first_table, nr_tables;	/* batch.table - first_table is the index in `table` */
-	struct outlet *out;		/* unless by_path */
-	const char *name;		/* that the file will have; "-": standard output; NULL: not known */
-	const char *path; /* of the temporary file, NULL for a stream; by_path: which is not there yet;
-			     OWN_FILES: of a directory, which is there and empty */
+	/* What the format takes folded (below), and maybe more; of batches as if they stood behind `table`.
+	 */
+	const struct data_table *folded;
+	size_t nr_folded;
+	struct outlet *out; /* unless by_path */
+	const char *name;   /* that the file will have; "-": standard output; NULL: not known */
+	const char *path;   /* of the temporary file, NULL for a stream; by_path: which is not there yet;
+			       OWN_FILES: of a directory, which is there and empty */
 	enum export_layout layout;
 	bool safe_cells;	 /* texts that look like formulas get an apostrophe */
 	const char *compression; /* "zstd", "zlib", "none"; NULL: the format's own choice */
@@ -57,6 +61,8 @@ static inline bool cell_valid(const struct field_cells *c, uint32_t row)
 	return !c->valid || c->valid[row >> 3] >> (row & 7) & 1;
 }
 
+#define EXPORT_FOLDS_MOST 128
+
 struct exporter {
 	const char *name, *suffix, *help; /* suffix with the dot: ".parquet" */
 	const char *also;		  /* other endings that mean it, with commas; NULL: none */
@@ -69,16 +75,16 @@ struct exporter {
 	bool is_cells;	    /* spreadsheets open it: safe_cells is used */
 	bool layouts;	    /* LAYOUT_LONG and LAYOUT_WIDE are used */
 	bool wants_summary; /* summary, summary_json */
+	bool takes_same;    /* field_cells.same; else every row has its value */
 	bool only_summary;  /* it needs no table */
 	/* The only tables that it takes, NULL at the end: where none are chosen the others are not made. For
 	 * formats that read the run by themselves, too: what is not asked for is not read. NULL: all. */
 	const char *const *tables;
+	/* NULL: none. Which metrics it takes folded to the node, of the same pass as the tables; at most
+	 * EXPORT_FOLDS_MOST. Not for FILE_EACH. */
+	size_t (*folds)(const struct tables_options *chosen, struct table_fold *ret);
 	/* A failure leaves nothing behind; *ret is not touched. */
 	int (*open)(const struct export_job *job, void **ret, struct buf *reterr);
-	/* May be NULL. True: all batches are shown to look() before the first add(), in a pass of their own.
-	 */
-	bool (*wants_look)(void *e);
-	int (*look)(void *e, const struct data_table_batch *batch);
 	int (*add)(void *e, const struct data_table_batch *batch);
 	int (*close)(void *e); /* writes what stands at the end; frees, also when it fails */
 	void (*drop)(void *e); /* frees only */

@@ -372,6 +372,7 @@ const struct exporter exporter_parquet = {
 	.shape = EXPORT_FILE_EACH,
 	.streams = true,
 	.wants_summary = true,
+	.takes_same = true,
 	.open = parquet_open,
 	.add = parquet_add,
 	.close = parquet_close,

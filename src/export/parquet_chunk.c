@@ -173,14 +173,16 @@ static void bound_flags(struct chunk *c, const uint8_t *v, uint32_t nr)
 
 static void bound(struct chunk *c, const struct parquet_page *page)
 {
-	if (!page->nr_values || c->type == FIELD_TEXT)
+	uint32_t nr = page->same ? 1 : page->nr_values;
+
+	if (!nr || c->type == FIELD_TEXT)
 		return;
 	if (c->type == FIELD_REAL)
-		bound_reals(c, page->value, page->nr_values);
+		bound_reals(c, page->value, nr);
 	else if (c->type == FIELD_FLAG)
-		bound_flags(c, page->value, page->nr_values);
+		bound_flags(c, page->value, nr);
 	else
-		bound_integers(c, page->value, page->nr_values);
+		bound_integers(c, page->value, nr);
 }
 
 static int put_levels(struct press *p, const struct parquet_page *page)
@@ -199,13 +201,23 @@ static unsigned index_width(uint32_t nr)
 	return width <= 1 ? 1 : width <= 2 ? 2 : width <= 4 ? 4 : (width + 7) / 8 * 8;
 }
 
+/* In a dictionary: one for each value, or the one of all. */
+static void encode_numbers(
+	struct press *p, const struct parquet_page *page, const uint32_t *number, unsigned width)
+{
+	if (page->same)
+		encode_index(&p->raw, number[0], page->nr_values, width);
+	else
+		encode_indices(&p->raw, number, page->nr_values, width);
+}
+
 /* The values behind the levels that stand in `raw` already. */
 static void encode(const struct chunk *c, struct press *p, const struct parquet_page *page,
 	enum parquet_encoding encoding)
 {
 	switch (encoding) {
 	case ENCODING_DICTIONARY:
-		encode_indices(&p->raw, p->id, page->nr_values, index_width(c->dictionary.nr));
+		encode_numbers(p, page, p->id, index_width(c->dictionary.nr));
 		break;
 	case ENCODING_DELTA:
 		encode_delta(&p->raw, page->value, page->nr_values);
@@ -273,7 +285,6 @@ static int try_dictionary(struct chunk *c, struct press *p, const struct parquet
 	size_t weight = 0;
 	int r;
 
-	distinct_clear(&c->dictionary);
 	r = distinct_map(&c->dictionary, page->value, page->nr_values, most, p->id, &half);
 	if (r == -E2BIG)
 		return 0; /* nothing to be gained */
@@ -286,9 +297,14 @@ static int try_dictionary(struct chunk *c, struct press *p, const struct parquet
 static int put_best(struct chunk *c, struct press *p, const struct parquet_page *page)
 {
 	struct trial t = {.best = ENCODING_NONE};
-	bool taken = c->encodings & 1u << ENCODING_DICTIONARY; /* earlier pages need it unchanged */
-	int r = taken ? 0 : try_dictionary(c, p, page, &t);
+	bool taken = c->encodings & 1u << ENCODING_DICTIONARY; /* earlier pages need what is in it */
+	uint32_t before = c->dictionary.nr;
+	int r = 0;
 
+	if (!taken)
+		distinct_clear(&c->dictionary);
+	if (!taken || c->only_same)
+		r = try_dictionary(c, p, page, &t);
 	if (r >= 0)
 		r = try_encoding(c, p, page, &t, c->type == FIELD_REAL ? ENCODING_SPLIT : ENCODING_DELTA, 0);
 	if (r >= 0)
@@ -297,25 +313,51 @@ static int put_best(struct chunk *c, struct press *p, const struct parquet_page 
 		return r;
 	if (!taken && t.best != ENCODING_DICTIONARY)
 		distinct_release(&c->dictionary);
+	else if (t.best != ENCODING_DICTIONARY)
+		c->dictionary.nr = before; /* it takes no more */
+	c->only_same = false;
 	c->choice = t.best;
 	c->age = 0;
 	return put_page(c, p, &c->pages, PAGE_DATA, page->nr_rows, t.best_raw, t.best);
 }
 
-static int put_numbers(struct chunk *c, struct press *p, const struct parquet_page *page)
+/* A page of one value: a dictionary has next to nothing to say of it. It stands for the choice as long as
+ * there are no others. */
+static void choose_same(struct chunk *c)
 {
-	uint32_t half, most = MIN(c->dictionary.nr + page->nr_values / 2 + 64, (uint32_t)DISTINCT_MOST);
+	if (c->choice != ENCODING_NONE || c->encodings & 1u << ENCODING_DICTIONARY)
+		return;
+	distinct_clear(&c->dictionary);
+	c->choice = ENCODING_DICTIONARY;
+	c->only_same = true;
+	c->age = 0;
+}
+
+static int put_numbers(struct chunk *c, struct press *p, struct parquet_page *page)
+{
+	uint32_t half, nr = page->nr_values,
+		       most = MIN(c->dictionary.nr + nr / 2 + 64, (uint32_t)DISTINCT_MOST);
 	int r = 0;
 
-	if (c->choice == ENCODING_DICTIONARY) {
-		r = distinct_map(&c->dictionary, page->value, page->nr_values, most, p->id, &half);
+	if (page->same)
+		choose_same(c);
+	else if (c->only_same)
+		c->choice = ENCODING_NONE;
+	if (page->same && c->choice == ENCODING_DICTIONARY)
+		nr = 1;
+	else
+		r = page_spread(page);
+	if (r >= 0 && c->choice == ENCODING_DICTIONARY) {
+		r = distinct_map(&c->dictionary, page->value, nr, most, p->id, &half);
 		if (r == -E2BIG)
 			c->choice = ENCODING_NONE;
 	}
 	if (r < 0 && r != -E2BIG)
 		return r;
-	if (c->choice == ENCODING_NONE)
-		return put_best(c, p, page);
+	if (c->choice == ENCODING_NONE) {
+		r = page_spread(page);
+		return r < 0 ? r : put_best(c, p, page);
+	}
 	r = put_levels(p, page);
 	if (r < 0)
 		return r;
@@ -334,7 +376,7 @@ static int put_others(struct chunk *c, struct press *p, const struct parquet_pag
 		return r;
 	if (page->nr_values && c->type == FIELD_TEXT) {
 		encoding = ENCODING_DICTIONARY;
-		encode_indices(&p->raw, page->value, page->nr_values, index_width(page->nr_texts));
+		encode_numbers(p, page, page->value, index_width(page->nr_texts));
 	} else if (page->nr_values) {
 		encode_flags(&p->raw, page->value, page->nr_values);
 	}
@@ -342,10 +384,13 @@ static int put_others(struct chunk *c, struct press *p, const struct parquet_pag
 	return r < 0 ? r : put_page(c, p, &c->pages, PAGE_DATA, page->nr_rows, p->raw.len, encoding);
 }
 
-int chunk_add(struct chunk *c, struct press *p, const struct parquet_page *page)
+int chunk_add(struct chunk *c, struct press *p, struct parquet_page *page)
 {
 	bool numbers = c->type != FIELD_TEXT && c->type != FIELD_FLAG;
+	int r = c->type == FIELD_FLAG ? page_spread(page) : 0;
 
+	if (r < 0)
+		return r;
 	c->nr_rows += page->nr_rows;
 	c->nr_missing += page->nr_rows - page->nr_values;
 	bound(c, page);

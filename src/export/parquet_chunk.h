@@ -38,11 +38,12 @@ struct chunk {
 	uint32_t encodings; /* mask of those in use */
 	uint64_t min, max;  /* as their bits */
 	bool bounded;	    /* min and max are set */
+	bool only_same;	    /* it was chosen by pages of one value each, which say nothing of others */
 };
 
 void chunk_init(struct chunk *c, enum field_type type);
 void chunk_release(struct chunk *c);
-int chunk_add(struct chunk *c, struct press *p, const struct parquet_page *page);
+int chunk_add(struct chunk *c, struct press *p, struct parquet_page *page);
 /* Makes `first`, of what c->texts hold or of the dictionary of numbers. */
 int chunk_end(struct chunk *c, struct press *p);
 void chunk_clear(struct chunk *c); /* for the next row group */

@@ -191,6 +191,16 @@ void encode_indices(struct buf *out, const uint32_t *v, size_t nr, unsigned widt
 	settle(out, put_literals(p, v + literal, nr - literal, width));
 }
 
+void encode_index(struct buf *out, uint32_t v, size_t nr, unsigned width)
+{
+	uint8_t *p = room(out, 32);
+
+	if (!p)
+		return;
+	*p++ = (uint8_t)width;
+	settle(out, put_run(p, v, nr, width));
+}
+
 /* ---- deltas ---- */
 
 #define DELTA_BLOCK 128

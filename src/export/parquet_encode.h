@@ -10,6 +10,8 @@
 void encode_levels(struct buf *out, const uint8_t *bits, size_t nr, bool all);
 /* Numbers below 2^width, in runs where they repeat: RLE_DICTIONARY, the byte of the width in front. */
 void encode_indices(struct buf *out, const uint32_t *v, size_t nr, unsigned width);
+/* The same of one number, nr times. */
+void encode_index(struct buf *out, uint32_t v, size_t nr, unsigned width);
 /* DELTA_BINARY_PACKED. Differences wrap, so that any two numbers have one. */
 void encode_delta(struct buf *out, const uint64_t *v, size_t nr);
 /* BYTE_STREAM_SPLIT: all first bytes, then all second ones... */

@@ -18,9 +18,10 @@ void page_release(struct parquet_page *p)
 	p->bits = NULL;
 }
 
-static int make_room(struct parquet_page *p, uint32_t nr_rows)
+/* For so many values altogether, and nr_rows more. */
+static int room_for(struct parquet_page *p, size_t values, uint32_t nr_rows)
 {
-	size_t values = (size_t)p->nr_values + nr_rows, bits = ((size_t)p->nr_rows + nr_rows) / 8 + 2;
+	size_t bits = ((size_t)p->nr_rows + nr_rows) / 8 + 2;
 	void *grown;
 
 	if (values > p->cap_values) {
@@ -32,6 +33,11 @@ static int make_room(struct parquet_page *p, uint32_t nr_rows)
 		p->cap_values = values;
 	}
 	return ARRAY_ROOM(p->bits, p->cap_bits, bits);
+}
+
+static int make_room(struct parquet_page *p, uint32_t nr_rows)
+{
+	return room_for(p, (size_t)p->nr_values + nr_rows, nr_rows);
 }
 
 /* nr bits to position `at`, ones where there is no `from`; behind them stand zeros. */
@@ -87,18 +93,78 @@ static inline __attribute__((always_inline)) uint32_t gather_valid(
 	return done;
 }
 
+/* What stands at `from`, nr times. */
+static void fill_values(uint8_t *to, const uint8_t *from, uint32_t nr, size_t size)
+{
+	size_t done = size, all = nr * size;
+
+	memmove(to, from, size);
+	for (size_t n; done < all; done += n) {
+		n = MIN(done, all - done);
+		memcpy(to + done, to, n);
+	}
+}
+
+int page_spread(struct parquet_page *p)
+{
+	int r = p->same ? make_room(p, 0) : 0;
+
+	if (r >= 0 && p->same && p->nr_values)
+		fill_values(p->value, p->value, p->nr_values, value_size(p->type));
+	p->same = false;
+	return r;
+}
+
+/* Rows that all have what the page's values are, or nothing: they are only counted. */
+static int add_same(struct parquet_page *p, const struct field_cells *cells, uint32_t nr_rows,
+	struct text_numbers *numbers, const struct texts *texts, bool *ret_done)
+{
+	uint32_t added = cells->nr_missing ? 0 : nr_rows, id;
+	const void *value = p->type == FIELD_TEXT ? (const void *)&id : cells->integer;
+	size_t size = value_size(p->type);
+	int r = 0;
+
+	*ret_done = cells->same && (!p->nr_values || p->same);
+	if (!*ret_done)
+		return 0;
+	if (added && p->type == FIELD_TEXT) {
+		r = text_numbers_map(numbers, cells->text, 1, texts->nr, &id);
+		p->nr_texts = numbers->nr;
+	}
+	if (r < 0)
+		return r;
+	*ret_done = !added || !p->nr_values || !memcmp(p->value, value, size);
+	if (!*ret_done)
+		return 0;
+	r = room_for(p, 1, nr_rows);
+	if (r < 0)
+		return r;
+	gather_bits(p, cells, nr_rows);
+	if (added && !p->nr_values) {
+		memcpy(p->value, value, size);
+		p->same = true;
+	}
+	p->nr_rows += nr_rows;
+	p->nr_values += added;
+	return 0;
+}
+
 static uint32_t gather_values(struct parquet_page *p, const struct field_cells *cells, uint32_t nr)
 {
 	size_t size = value_size(p->type);
 	uint8_t *to = (uint8_t *)p->value + p->nr_values * size;
 	const uint8_t *from = (const uint8_t *)cells->integer;
 
+	if (cells->nr_missing >= nr)
+		return 0;
+	if (cells->same) {
+		fill_values(to, from, nr, size);
+		return nr;
+	}
 	if (!cells->valid || !cells->nr_missing) {
 		memcpy(to, from, nr * size);
 		return nr;
 	}
-	if (cells->nr_missing >= nr)
-		return 0;
 	if (size == sizeof(uint64_t))
 		return gather_valid(to, from, cells->valid, nr, sizeof(uint64_t));
 	if (size == sizeof(uint32_t))
@@ -110,8 +176,14 @@ int page_add(struct parquet_page *p, const struct field_cells *cells, uint32_t n
 	struct text_numbers *numbers, const struct texts *texts)
 {
 	uint32_t added;
-	int r = make_room(p, nr_rows);
+	bool done;
+	int r = add_same(p, cells, nr_rows, numbers, texts, &done);
 
+	if (r < 0 || done)
+		return r;
+	r = page_spread(p);
+	if (r >= 0)
+		r = make_room(p, nr_rows);
 	if (r < 0)
 		return r;
 	gather_bits(p, cells, nr_rows);

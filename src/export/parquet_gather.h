@@ -19,13 +19,14 @@ struct parquet_page {
 	uint32_t nr_rows, nr_values;
 	uint32_t nr_texts; /* so far, in this row group */
 	bool missing;	   /* some rows have none */
+	bool same;	   /* all values are the first, which alone is there */
 };
 
 void page_release(struct parquet_page *p);
 static inline void page_clear(struct parquet_page *p)
 {
 	p->nr_rows = p->nr_values = 0;
-	p->missing = false;
+	p->missing = p->same = false;
 }
 static inline bool page_has_room(const struct parquet_page *p, uint32_t nr_rows)
 {
@@ -34,6 +35,9 @@ static inline bool page_has_room(const struct parquet_page *p, uint32_t nr_rows)
 /* `numbers` and `texts` are for texts only. -ENOMEM, -EINVAL (a text that is none). */
 int page_add(struct parquet_page *p, const struct field_cells *cells, uint32_t nr_rows,
 	struct text_numbers *numbers, const struct texts *texts);
+
+/* Every value is there then. -ENOMEM. */
+int page_spread(struct parquet_page *p);
 
 /* The texts of a row group as its dictionary has them: each with its length in front. */
 struct text_page {

@@ -239,6 +239,61 @@ static void perfetto_drop(void *e)
 	free(p);
 }
 
+/* ---- all processes together ---- */
+
+/* Where metrics are chosen, or folded, there is nothing beside them. */
+static size_t perfetto_folds(const struct tables_options *chosen, struct table_fold *ret)
+{
+	if (chosen->nr_metrics || chosen->per != TABLES_EACH)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(folded); i++)
+		ret[i] = (struct table_fold){"process", folded[i]};
+	return ARRAY_SIZE(folded);
+}
+
+static size_t table_called(const struct perfetto *p, const char *name)
+{
+	for (size_t i = 0; i < p->nr_tables; i++)
+		if (!strcmp(p->table[i].table->name, name))
+			return i;
+	return NO_FIELD;
+}
+
+/* Other formats may have asked for more. */
+static void keep_folded(struct perfetto_table *t)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < t->nr_columns; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(folded); k++)
+			if (!strcmp(t->table->field[t->column[i]].name, folded[k]))
+				t->column[kept++] = t->column[i];
+	t->nr_columns = kept;
+}
+
+/* Its lines stand with those of the job. */
+static int folded_init(struct perfetto *p)
+{
+	struct perfetto_table *t = &p->table[p->nr_tables];
+	struct table_fold ignored[ARRAY_SIZE(folded)];
+	size_t tree = table_called(p, "tree");
+	int r = 0;
+
+	if (!p->job->options || !perfetto_folds(p->job->options, ignored))
+		return 0;
+	for (size_t i = 0; i < p->job->nr_folded && r >= 0; i++) {
+		if (strcmp(p->job->folded[i].name, "process") != 0)
+			continue;
+		r = table_init(p, t, &p->job->folded[i]);
+		keep_folded(t);
+		if (tree != NO_FIELD)
+			t->group = tree;
+	}
+	return r;
+}
+
+/* ---- opening ---- */
+
 static bool is_deflated(const struct export_job *job)
 {
 #ifdef HAVE_ZLIB
@@ -267,6 +322,8 @@ static int perfetto_open(const struct export_job *job, void **ret, struct buf *r
 
 		r = table_init(p, &p->table[i], &job->table[i]);
 	}
+	if (r >= 0)
+		r = folded_init(p);
 	if (r < 0)
 		perfetto_drop(p);
 	else
@@ -276,12 +333,10 @@ static int perfetto_open(const struct export_job *job, void **ret, struct buf *r
 
 /* ---- cells ---- */
 
-/* A row of a batch: of one of our tables, or of those that fold all processes. */
 struct perfetto_row {
+	const struct export_job *job;
 	const struct data_table *table;
 	const struct data_table_batch *b;
-	struct texts (*texts)(const void *arg, size_t table, size_t field);
-	const void *arg;
 	uint32_t row;
 	int64_t time;
 };
@@ -299,7 +354,7 @@ static struct perfetto_text text_in(const struct perfetto_row *at, size_t field)
 
 	if (!is_there(at, field) || at->table->field[field].type != FIELD_TEXT)
 		return none;
-	t = at->texts(at->arg, at->b->table, field);
+	t = export_texts(at->job, at->b->table, field);
 	number = at->b->cell[field].text[at->row];
 	return number < t.nr ? (struct perfetto_text){t.text[number], t.len[number]} : none;
 }
@@ -759,76 +814,20 @@ static int add_rows(struct perfetto *p, struct perfetto_table *t, struct perfett
 static int perfetto_add(void *e, const struct data_table_batch *b)
 {
 	struct perfetto *p = e;
-	struct perfetto_table *t = &p->table[b->table - p->job->first_table];
-	struct perfetto_row at = {
-		.table = t->table, .b = b, .texts = p->job->texts, .arg = p->job->texts_arg};
+	size_t i = b->table - p->job->first_table;
+	struct perfetto_table *t = &p->table[MIN(i, p->nr_tables)];
+	struct perfetto_row at = {.job = p->job, .table = t->table, .b = b};
 
+	if (i >= p->nr_tables && t->table != &p->job->folded[i - p->nr_tables])
+		return 0; /* for another format */
 	return add_rows(p, t, &at);
-}
-
-/* ---- all processes together ---- */
-
-static size_t table_called(const struct perfetto *p, const char *name)
-{
-	for (size_t i = 0; i < p->nr_tables; i++)
-		if (!strcmp(p->table[i].table->name, name))
-			return i;
-	return NO_FIELD;
-}
-
-static struct texts texts_of(const void *arg, size_t table, size_t field)
-{
-	return tables_texts(arg, table, field);
-}
-
-static int add_folded(struct perfetto *p, struct tables *tables, const struct data_table *table)
-{
-	struct perfetto_table *t = &p->table[p->nr_tables];
-	struct data_table_batch batch;
-	struct perfetto_row at = {.table = table, .b = &batch, .texts = texts_of, .arg = tables};
-	size_t tree = table_called(p, "tree");
-	int r = table_init(p, t, table);
-
-	if (tree != NO_FIELD)
-		t->group = tree;
-	while (r >= 0 && (r = tables_next(tables, &batch)) > 0)
-		r = add_rows(p, t, &at);
-	return r;
-}
-
-static int fold_processes(struct perfetto *p)
-{
-	static const char *const domain[] = {"process"};
-	const struct tables_options *chosen = p->job->options;
-	struct tables_options o = {.from_s = NAN, .to_s = NAN};
-	size_t of = table_called(p, "process");
-	const struct data_table *table;
-	struct tables *tables = NULL;
-	int r;
-
-	if (chosen)
-		o = *chosen;
-	if (of == NO_FIELD || o.nr_metrics || o.per != TABLES_EACH || !p->job->run || !p->job->run->nr)
-		return 0;
-	o.per = TABLES_NODE;
-	o.domain = domain;
-	o.nr_domains = ARRAY_SIZE(domain);
-	o.metric = folded;
-	o.nr_metrics = ARRAY_SIZE(folded);
-	r = tables_open(p->job->run, &o, &tables, p->job->reterr);
-	if (r >= 0 && tables_list(tables, &table) == 1)
-		r = add_folded(p, tables, table);
-	tables_close(tables);
-	return r;
 }
 
 static int perfetto_close(void *e)
 {
 	struct perfetto *p = e;
-	int r = fold_processes(p);
+	int r = perfetto_settle(&p->packets, true);
 
-	if (r >= 0)
-		r = perfetto_settle(&p->packets, true);
 	perfetto_drop(p);
 	return r;
 }
@@ -843,6 +842,7 @@ const struct exporter exporter_perfetto = {
 #endif
 	.shape = EXPORT_ONE_FILE,
 	.streams = true,
+	.folds = perfetto_folds,
 	.open = perfetto_open,
 	.add = perfetto_add,
 	.close = perfetto_close,

@@ -2,9 +2,9 @@
  * host's list of time stamps; its lists are rows of one table (perfmon_json.c), bound to fields of our
  * tables.
  *
- * Values wait in strips: the rows of one table for one host, or for one instance there, tick by tick. When
- * all is read, lists are written on the ticks of the host's longest strip: a strip that has no row at a tick
- * has no value there, whichever table came first. */
+ * Values wait in series: the rows of one table for one host, or for one instance there, tick by tick. When
+ * all is read, lists are written on the ticks of the host's longest series: a series that has no row at a
+ * tick has no value there, whichever table came first. */
 #ifndef EXPORT_PERFMON_H
 #define EXPORT_PERFMON_H
 
@@ -12,7 +12,7 @@
 #include "export/outlet.h"
 #include "export/spool.h"
 
-enum perfmon_file { PERFMON_CPU, PERFMON_PERF, PERFMON_GPU };
+enum perfmon_file { PERFMON_CPU, PERFMON_PERF, PERFMON_GPU, PERFMON_NONE };
 
 enum perfmon_look {
 	PERFMON_LEVEL,
@@ -38,7 +38,7 @@ struct perfmon_cells {
 	int64_t before; /* of growth */
 };
 
-struct perfmon_strip {
+struct perfmon_series {
 	size_t host;
 	char *instance; /* NULL: all */
 	uint64_t nr;
@@ -66,14 +66,14 @@ struct perfmon_witness {
 
 struct perfmon_origin { /* a table that is read */
 	const struct data_table *table;
-	size_t at; /* number of the table */
+	size_t at; /* number of the table; the folded ones stand behind the others */
 	bool each; /* by instance, of those that `instances` of its lists say */
 	const char *instances;
 	size_t time, elapsed, host, instance;
 	struct perfmon_column *column;
 	size_t nr_columns;
 	const struct perfmon_witness *witness; /* NULL: for all hosts */
-	struct perfmon_strip **strip;
+	struct perfmon_series **series;
 	size_t nr_series;
 };
 
@@ -88,8 +88,6 @@ struct perfmon {
 	struct spool_file file;
 	struct perfmon_list *list;
 	size_t nr_lists;
-	char **word; /* names of lists that are not in the table */
-	size_t nr_words;
 	struct perfmon_origin *origin;
 	size_t nr_origins;
 	struct perfmon_witness *witness;
@@ -102,10 +100,13 @@ struct perfmon {
 	double interval; /* NAN: not known */
 };
 
+/* Its metrics are among the tables that are exported. */
+bool perfmon_is_exported(const struct perfmon *p, const struct perfmon_list *l);
+
 /* perfmon_host_series.c */
 
-/* Columns for the lists that these tables have: `each`, those by instance, else those that are folded. */
-int perfmon_bind(struct perfmon *p, const struct data_table *table, size_t nr, bool each);
+/* Columns for the lists that the tables have: `each`, those by instance, else those that are folded. */
+int perfmon_bind(struct perfmon *p, bool each);
 /* Of a table that has instances; its rows are then given to perfmon_see(). */
 int perfmon_witness(struct perfmon *p, size_t table);
 int perfmon_see(struct perfmon *p, const struct data_table_batch *b);
@@ -117,9 +118,10 @@ static inline uint32_t perfmon_recording(const struct data_table_batch *b, uint3
 }
 /* Gives each host its key, in the order of the recordings; when all are there. */
 int perfmon_name_hosts(struct perfmon *p);
-/* Rows of a table that was bound; texts are asked of `texts`. */
-int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b,
-	struct texts (*texts)(const void *arg, size_t table, size_t field), const void *arg);
+/* Rows of a table that was bound. */
+int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b);
+/* When all rows are there: what is folded of hosts without instances goes. */
+void perfmon_drop_unseen(struct perfmon *p);
 void perfmon_host_series_release(struct perfmon *p);
 
 /* perfmon_write.c */

@@ -182,7 +182,7 @@ static int bind_table(struct perfmon *p, struct perfmon_origin *o)
 	for (size_t i = 0; i < p->nr_lists && r >= 0; i++) {
 		const struct perfmon_list *l = &p->list[i];
 
-		if (o->each != (l->instances != NULL))
+		if (o->each != (l->instances != NULL) || !perfmon_is_exported(p, l))
 			continue;
 		if (!strcmp(l->table, o->table->name))
 			r = add_column(o, i, l, false);
@@ -192,12 +192,15 @@ static int bind_table(struct perfmon *p, struct perfmon_origin *o)
 	return r;
 }
 
-int perfmon_bind(struct perfmon *p, const struct data_table *table, size_t nr, bool each)
+int perfmon_bind(struct perfmon *p, bool each)
 {
+	const struct data_table *table = each ? p->job->table : p->job->folded;
+	size_t nr = each ? p->job->nr_tables : p->job->nr_folded;
+
 	for (size_t i = 0; i < nr; i++) {
 		struct perfmon_origin *more,
 			o = {.table = &table[i],
-				.at = i,
+				.at = each ? i : p->job->nr_tables + i,
 				.each = each,
 				.time = legacy_csv_field(&table[i], "time"),
 				.elapsed = legacy_csv_field(&table[i], "elapsed"),
@@ -228,16 +231,17 @@ int perfmon_bind(struct perfmon *p, const struct data_table *table, size_t nr, b
 
 /* ---- series ---- */
 
-static int strip_new(struct perfmon_origin *o, size_t host, const char *instance, struct perfmon_strip **ret)
+static int series_new(
+	struct perfmon_origin *o, size_t host, const char *instance, struct perfmon_series **ret)
 {
-	struct perfmon_strip *s = calloc(1, sizeof(*s)),
-			     **more = s ? ARRAY_ADD(o->strip, o->nr_series) : NULL;
+	struct perfmon_series *s = calloc(1, sizeof(*s)),
+			      **more = s ? ARRAY_ADD(o->series, o->nr_series) : NULL;
 
 	if (!more) {
 		free(s);
 		return -ENOMEM;
 	}
-	*s = (struct perfmon_strip){.host = host,
+	*s = (struct perfmon_series){.host = host,
 		.instance = instance ? strdup(instance) : NULL,
 		.elapsed = -INFINITY,
 		.cells = calloc(o->nr_columns, sizeof(*s->cells))};
@@ -248,7 +252,7 @@ static int strip_new(struct perfmon_origin *o, size_t host, const char *instance
 	return s->cells && (s->instance || !instance) ? 0 : -ENOMEM;
 }
 
-static int strip_rest(struct perfmon *p, const struct perfmon_origin *o, struct perfmon_strip *s)
+static int series_rest(struct perfmon *p, const struct perfmon_origin *o, struct perfmon_series *s)
 {
 	int r = spool_rest(&s->tick, &p->file);
 
@@ -258,13 +262,13 @@ static int strip_rest(struct perfmon *p, const struct perfmon_origin *o, struct 
 }
 
 /* Hosts come one after the other: the values of the others are moved to disk. */
-static int strip_find(struct perfmon *p, struct perfmon_origin *o, size_t host, const char *instance,
-	struct perfmon_strip **ret)
+static int series_find(struct perfmon *p, struct perfmon_origin *o, size_t host, const char *instance,
+	struct perfmon_series **ret)
 {
 	int r = 0;
 
 	for (size_t i = o->nr_series; i--;) {
-		struct perfmon_strip *s = o->strip[i];
+		struct perfmon_series *s = o->series[i];
 
 		if (s->host == host && (!instance || !strcmp(s->instance, instance))) {
 			*ret = s;
@@ -272,9 +276,9 @@ static int strip_find(struct perfmon *p, struct perfmon_origin *o, size_t host, 
 		}
 	}
 	for (size_t i = 0; i < o->nr_series && r >= 0; i++)
-		if (o->strip[i]->host != host)
-			r = strip_rest(p, o, o->strip[i]);
-	return r < 0 ? r : strip_new(o, host, instance, ret);
+		if (o->series[i]->host != host)
+			r = series_rest(p, o, o->series[i]);
+	return r < 0 ? r : series_new(o, host, instance, ret);
 }
 
 /* ---- rows ---- */
@@ -312,7 +316,7 @@ static void add_cell(struct perfmon_cells *to, const struct perfmon_column *c, e
 	buf_add(&to->spool.held, c->exact ? (void *)&whole : (void *)&real, sizeof(whole));
 }
 
-static int take_row(struct perfmon *p, struct perfmon_origin *o, struct perfmon_strip *s,
+static int take_row(struct perfmon *p, struct perfmon_origin *o, struct perfmon_series *s,
 	const struct data_table_batch *b, uint32_t row)
 {
 	const struct field_cells *time = &b->cell[o->time], *elapsed = &b->cell[o->elapsed];
@@ -354,16 +358,15 @@ static uint32_t text_at(const struct data_table_batch *b, size_t field, uint32_t
 	return cell_valid(&b->cell[field], row) ? b->cell[field].text[row] : UINT32_MAX;
 }
 
-int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b,
-	struct texts (*texts)(const void *arg, size_t table, size_t field), const void *arg)
+int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_table_batch *b)
 {
-	struct texts host = texts(arg, b->table, o->host), instance = {0};
-	struct perfmon_strip *s = NULL;
+	struct texts host = export_texts(p->job, b->table, o->host), instance = {0};
+	struct perfmon_series *s = NULL;
 	uint32_t at = 0, nth = 0;
 	int r = 0;
 
 	if (o->each)
-		instance = texts(arg, b->table, o->instance);
+		instance = export_texts(p->job, b->table, o->instance);
 	for (uint32_t row = 0; row < b->nr_rows && r >= 0; row++) {
 		uint32_t at_now = perfmon_recording(b, row), named = text_at(b, o->host, row),
 			 nth_now = o->each ? text_at(b, o->instance, row) : 0;
@@ -373,8 +376,8 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_
 		if (!row || at != at_now || nth != nth_now) {
 			s = NULL;
 			r = perfmon_host_find(p, at_now, named < host.nr ? host.text[named] : "", &number);
-			if (r >= 0 && (o->each ? is_wanted(o->instances, name) : is_seen(o->witness, number)))
-				r = strip_find(p, o, number, name, &s);
+			if (r >= 0 && (!o->each || is_wanted(o->instances, name)))
+				r = series_find(p, o, number, name, &s);
 		}
 		at = at_now;
 		nth = nth_now;
@@ -384,22 +387,39 @@ int perfmon_take(struct perfmon *p, struct perfmon_origin *o, const struct data_
 	return r;
 }
 
+static void series_free(const struct perfmon_origin *o, struct perfmon_series *s)
+{
+	for (size_t k = 0; s->cells && k < o->nr_columns; k++)
+		spool_release(&s->cells[k].spool);
+	spool_release(&s->tick);
+	free(s->instance);
+	free(s->cells);
+	free(s);
+}
+
+void perfmon_drop_unseen(struct perfmon *p)
+{
+	for (size_t i = 0; i < p->nr_origins; i++) {
+		struct perfmon_origin *o = &p->origin[i];
+		size_t kept = 0;
+
+		for (size_t j = 0; j < o->nr_series; j++)
+			if (is_seen(o->witness, o->series[j]->host))
+				o->series[kept++] = o->series[j];
+			else
+				series_free(o, o->series[j]);
+		o->nr_series = kept;
+	}
+}
+
 void perfmon_host_series_release(struct perfmon *p)
 {
 	for (size_t i = 0; i < p->nr_origins; i++) {
 		struct perfmon_origin *o = &p->origin[i];
 
-		for (size_t j = 0; j < o->nr_series; j++) {
-			struct perfmon_strip *s = o->strip[j];
-
-			for (size_t k = 0; s->cells && k < o->nr_columns; k++)
-				spool_release(&s->cells[k].spool);
-			spool_release(&s->tick);
-			free(s->instance);
-			free(s->cells);
-			free(s);
-		}
-		free(o->strip);
+		for (size_t j = 0; j < o->nr_series; j++)
+			series_free(o, o->series[j]);
+		free(o->series);
 		free(o->column);
 	}
 	free(p->origin);

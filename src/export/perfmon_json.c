@@ -3,14 +3,16 @@
  * names and units of both sides.
  *
  * Its lists are of the whole node or of the whole job, while the tables that formats get have instances, and
- * what of them may be added up (a bridge and what is bridged may not) is known to tables alone. So the run is
- * read once more at the end, folded; the other tables are taken as they come. */
+ * what of them may be added up (a bridge and what is bridged may not) is known to tables alone. So these
+ * metrics are taken folded as well. Which events of the processor are shown is known from the summary, at the
+ * end: until then all of them are kept. */
 #include "export/perfmon.h"
 
 #include "base/owned.h"
 #include "base/str.h"
 #include "query/summary.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -98,30 +100,53 @@ static bool has_event(const struct perfmon *p, const char *name)
 	return false;
 }
 
+/* All events that there are, in no file yet. */
+static int add_candidates(struct perfmon *p, const struct data_table *table)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < table->nr_fields && r >= 0; i++) {
+		const char *name = table->field[i].name;
+
+		if (!table->field[i].is_metric || table->field[i].per_second || !str_starts(name, "perf."))
+			continue;
+		r = ARRAY_RESIZE(p->list, p->nr_lists + 1);
+		if (r >= 0)
+			p->list[p->nr_lists++] = (struct perfmon_list){.file = PERFMON_NONE,
+				.name = name + strlen("perf."),
+				.table = "perf",
+				.field = name,
+				.factor = 1,
+				.look = PERFMON_GROWTH};
+	}
+	return r;
+}
+
+static void columns_move(struct perfmon *p, size_t from, size_t to)
+{
+	for (size_t i = 0; i < p->nr_origins; i++)
+		for (size_t k = 0; k < p->origin[i].nr_columns; k++)
+			if (p->origin[i].column[k].list == from)
+				p->origin[i].column[k].list = to;
+}
+
+/* Its list goes behind the others: they stand in the order of the formulas. */
 static int add_event(struct perfmon *p, const char *group, const char *name, size_t len)
 {
-	char *field = NULL;
-	const char *own;
-	int r;
+	size_t i = 0;
 
-	if (asprintf(&field, "%.*s", (int)len, name) < 0)
+	while (i < p->nr_lists &&
+		!(p->list[i].file == PERFMON_NONE && strlen(p->list[i].field) == len &&
+			!memcmp(p->list[i].field, name, len)))
+		i++;
+	if (i == p->nr_lists || has_event(p, p->list[i].name))
+		return 0;
+	if (ARRAY_RESIZE(p->list, p->nr_lists + 1) < 0)
 		return -ENOMEM;
-	own = field + strlen("perf.");
-	r = ARRAY_RESIZE(p->list, p->nr_lists + 1);
-	if (r < 0 || has_event(p, own)) {
-		free(field);
-		return r;
-	}
-	r = texts_take(&p->word, &p->nr_words, field);
-	if (r < 0)
-		return r;
-	p->list[p->nr_lists++] = (struct perfmon_list){.file = PERFMON_PERF,
-		.group = group,
-		.name = own,
-		.table = "perf",
-		.field = field,
-		.factor = 1,
-		.look = PERFMON_GROWTH};
+	p->list[p->nr_lists] = p->list[i];
+	p->list[p->nr_lists].file = PERFMON_PERF;
+	p->list[p->nr_lists].group = group;
+	columns_move(p, i, p->nr_lists++);
 	return 0;
 }
 
@@ -169,75 +194,38 @@ static bool is_exported(const struct perfmon *p, const char *table, const char *
 	return false;
 }
 
-static bool is_list_exported(const struct perfmon *p, const struct perfmon_list *l)
+bool perfmon_is_exported(const struct perfmon *p, const struct perfmon_list *l)
 {
 	return is_exported(p, l->table, l->field) && (!l->table2 || is_exported(p, l->table2, l->field2));
 }
 
-static void choose(const char **list, size_t *nr, const char *name)
+static size_t perfmon_folds(const struct tables_options *chosen, struct table_fold *ret)
 {
-	for (size_t i = 0; i < *nr; i++)
-		if (!strcmp(list[i], name))
-			return;
-	list[(*nr)++] = name;
-}
+	size_t nr = 0;
 
-static struct texts texts_of(const void *tables, size_t table, size_t field)
-{
-	return tables_texts(tables, table, field);
-}
+	(void)chosen;
+	static_assert(2 * ARRAY_SIZE(perfmon_list) + 1 <= EXPORT_FOLDS_MOST, "folds");
+	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list); i++) {
+		const struct perfmon_list *l = &perfmon_list[i];
 
-static int take_all(struct perfmon *p, struct tables *tables)
-{
-	const struct data_table *table;
-	size_t nr = tables_list(tables, &table), first = p->nr_origins;
-	struct data_table_batch b;
-	int r = perfmon_bind(p, table, nr, false);
-
-	while (r >= 0 && (r = tables_next(tables, &b)) > 0)
-		for (size_t i = first; i < p->nr_origins && r >= 0; i++)
-			if (p->origin[i].at == b.table)
-				r = perfmon_take(p, &p->origin[i], &b, texts_of, tables);
-	for (size_t i = first; i < p->nr_origins; i++)
-		p->origin[i].table = NULL;
-	return r;
-}
-
-static int take_folded(struct perfmon *p)
-{
-	struct tables_options o = {.from_s = NAN, .to_s = NAN};
-	_cleanup_(freep) const char **name = calloc(4 * p->nr_lists, sizeof(*name));
-	struct tables *tables = NULL;
-	int r;
-
-	if (!name)
-		return -ENOMEM;
-	if (p->job->options)
-		o = *p->job->options;
-	o.raw = false;
-	o.per = TABLES_NODE;
-	o.domain = name;
-	o.metric = name + 2 * p->nr_lists;
-	o.nr_domains = o.nr_metrics = 0;
-	for (size_t i = 0; i < p->nr_lists; i++) {
-		const struct perfmon_list *l = &p->list[i];
-
-		if (l->instances || !is_list_exported(p, l))
+		if (l->instances)
 			continue;
-		choose(name, &o.nr_domains, l->table);
-		choose(name + 2 * p->nr_lists, &o.nr_metrics, l->field);
-		if (l->table2) {
-			choose(name, &o.nr_domains, l->table2);
-			choose(name + 2 * p->nr_lists, &o.nr_metrics, l->field2);
-		}
+		ret[nr++] = (struct table_fold){l->table, l->field};
+		if (l->table2)
+			ret[nr++] = (struct table_fold){l->table2, l->field2};
 	}
-	if (!o.nr_metrics)
-		return 0;
-	r = tables_open(p->job->run, &o, &tables, p->job->reterr);
-	if (r >= 0)
-		r = take_all(p, tables);
-	tables_close(tables);
-	return r;
+	ret[nr++] = (struct table_fold){"perf", "perf"};
+	return nr;
+}
+
+static int bind_folded(struct perfmon *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < p->job->nr_folded && r >= 0; i++)
+		if (!strcmp(p->job->folded[i].name, "perf"))
+			r = add_candidates(p, &p->job->folded[i]);
+	return r < 0 ? r : perfmon_bind(p, false);
 }
 
 /* ---- the format ---- */
@@ -249,9 +237,6 @@ static void perfmon_drop(void *e)
 	perfmon_host_series_release(p);
 	perfmon_hosts_release(p);
 	spool_file_release(&p->file);
-	for (size_t i = 0; i < p->nr_words; i++)
-		free(p->word[i]);
-	free(p->word);
 	free(p->list);
 	buf_release(&p->text);
 	free(p);
@@ -260,7 +245,7 @@ static void perfmon_drop(void *e)
 static int check_tables(const struct perfmon *p, struct buf *reterr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list); i++)
-		if (is_list_exported(p, &perfmon_list[i]))
+		if (perfmon_is_exported(p, &perfmon_list[i]))
 			return 0;
 	buf_adds(reterr, "it is made of tables that are not there, or not chosen:");
 	for (size_t i = 0; i < ARRAY_SIZE(perfmon_list); i++) {
@@ -310,7 +295,9 @@ static int perfmon_open(const struct export_job *job, void **ret, struct buf *re
 		r = add_witnesses(p);
 	}
 	if (r >= 0)
-		r = perfmon_bind(p, job->table, job->nr_tables, true);
+		r = perfmon_bind(p, true);
+	if (r >= 0)
+		r = bind_folded(p);
 	if (r < 0)
 		perfmon_drop(p);
 	else
@@ -327,13 +314,13 @@ static int perfmon_add(void *e, const struct data_table_batch *b)
 
 	for (size_t i = 0; i < p->nr_origins && r >= 0; i++)
 		if (p->origin[i].at == at)
-			r = perfmon_take(p, &p->origin[i], b, job->texts, job->texts_arg);
-	if (r >= 0 && !strcmp(job->table[at].name, "processes"))
+			r = perfmon_take(p, &p->origin[i], b);
+	if (r >= 0 && at < job->nr_tables && !strcmp(job->table[at].name, "processes"))
 		r = perfmon_processes(p, &job->table[at], b);
 	return r;
 }
 
-static int read_rest(struct perfmon *p)
+static int take_summary(struct perfmon *p)
 {
 	const struct summary *s = p->job->summary;
 	const struct tables_options *o = p->job->options;
@@ -341,16 +328,15 @@ static int read_rest(struct perfmon *p)
 	int r;
 
 	p->interval = o && o->every_ns ? (double)o->every_ns / 1e9 : interval->why ? NAN : interval->value;
+	perfmon_drop_unseen(p);
 	r = add_groups(p, s);
-	if (r >= 0)
-		r = take_folded(p);
 	return r < 0 ? r : perfmon_metadata(p, s);
 }
 
 static int perfmon_close(void *e)
 {
 	struct perfmon *p = e;
-	int r = p->job->run && p->job->summary ? read_rest(p) : 0;
+	int r = p->job->run && p->job->summary ? take_summary(p) : 0;
 
 	if (r >= 0)
 		r = perfmon_name_hosts(p);
@@ -373,6 +359,7 @@ const struct exporter exporter_perfmon_json = {
 		"writes them",
 	.shape = EXPORT_OWN_FILES,
 	.wants_summary = true,
+	.folds = perfmon_folds,
 	.open = perfmon_open,
 	.add = perfmon_add,
 	.close = perfmon_close,

@@ -13,8 +13,8 @@
 struct face { /* what has a key of its own: a host, or a GPU of it */
 	char *key;
 	size_t host;
-	const struct perfmon_strip *ticks;  /* the strip whose ticks are the time stamps */
-	const struct perfmon_origin *whole; /* of a GPU: all its lists are of that strip; NULL: a host */
+	const struct perfmon_series *ticks; /* the series whose ticks are the time stamps */
+	const struct perfmon_origin *whole; /* of a GPU: all its lists are of that series; NULL: a host */
 };
 
 struct perfmon_output {
@@ -30,7 +30,7 @@ struct perfmon_output {
 
 /* ---- values ---- */
 
-struct perfmon_cursor { /* reads a column of a strip along the ticks of another */
+struct perfmon_cursor { /* reads a column of a series along the ticks of another */
 	struct spool_reader ticks, cells;
 	struct perfmon_tick tick;
 	uint64_t cell;
@@ -47,7 +47,7 @@ static int cursor_next(struct perfmon_cursor *c)
 	return r;
 }
 
-static int cursor_open(struct perfmon_cursor *c, const struct perfmon *p, const struct perfmon_strip *s,
+static int cursor_open(struct perfmon_cursor *c, const struct perfmon *p, const struct perfmon_series *s,
 	const struct perfmon_cells *cells, bool exact)
 {
 	c->there = false;
@@ -129,7 +129,7 @@ static int put_value(
 	return 0;
 }
 
-/* ---- strips and columns ---- */
+/* ---- series and columns ---- */
 
 static const struct perfmon_origin *find_column(
 	const struct perfmon *p, size_t list, bool second, size_t *ret_column)
@@ -146,12 +146,12 @@ static const struct perfmon_origin *find_column(
 }
 
 /* NULL: there is none. `instance` NULL: any. */
-static const struct perfmon_strip *find_strip(
+static const struct perfmon_series *find_series(
 	const struct perfmon_origin *o, size_t host, const char *instance)
 {
 	for (size_t i = 0; i < o->nr_series; i++) {
-		const struct perfmon_strip *s =
-			o->strip[(i + host) % o->nr_series]; /* mostly the first one */
+		const struct perfmon_series *s =
+			o->series[(i + host) % o->nr_series]; /* mostly the first one */
 
 		if (s->host == host && (!instance || !strcmp(s->instance, instance)))
 			return s;
@@ -165,7 +165,7 @@ static bool is_known(const struct perfmon *p, size_t list, bool second)
 	const struct perfmon_origin *o = find_column(p, list, second, &column);
 
 	for (size_t i = 0; o && i < o->nr_series; i++)
-		if (o->strip[i]->cells[column].known)
+		if (o->series[i]->cells[column].known)
 			return true;
 	return false;
 }
@@ -192,8 +192,8 @@ static int cursors_open(struct perfmon_output *w, const struct face *face, size_
 	for (size_t i = 0; i < nr && r >= 0; i++) {
 		size_t column;
 		const struct perfmon_origin *o = find_column(w->p, list, i > 0, &column);
-		const struct perfmon_strip *s =
-			o == face->whole ? face->ticks : find_strip(o, face->host, instance);
+		const struct perfmon_series *s =
+			o == face->whole ? face->ticks : find_series(o, face->host, instance);
 
 		r = cursor_open(&c[i], w->p, s, s ? &s->cells[column] : NULL, o->column[column].exact);
 	}
@@ -230,13 +230,13 @@ static int put_lists(struct perfmon_output *w, const struct face *face, size_t l
 	if (w->p->list[list].name)
 		return put_list(w, face, list, NULL);
 	for (size_t i = 0; i < o->nr_series && r >= 0; i++) {
-		bool again = !o->strip[i]->cells[column].known;
+		bool again = !o->series[i]->cells[column].known;
 
 		for (size_t before = 0; before < i && !again; before++)
-			again = o->strip[before]->cells[column].known &&
-				!strcmp(o->strip[before]->instance, o->strip[i]->instance);
+			again = o->series[before]->cells[column].known &&
+				!strcmp(o->series[before]->instance, o->series[i]->instance);
 		if (!again)
-			r = put_list(w, face, list, o->strip[i]->instance);
+			r = put_list(w, face, list, o->series[i]->instance);
 	}
 	return r;
 }
@@ -365,7 +365,7 @@ static int put_file(struct perfmon_output *w)
 
 /* ---- what is in the file ---- */
 
-static int add_face(struct perfmon_output *w, size_t host, const struct perfmon_strip *ticks,
+static int add_face(struct perfmon_output *w, size_t host, const struct perfmon_series *ticks,
 	const struct perfmon_origin *whole)
 {
 	struct face *more = ARRAY_ADD(w->face, w->nr_faces);
@@ -383,9 +383,9 @@ static int add_face(struct perfmon_output *w, size_t host, const struct perfmon_
 	return n < 0 ? -ENOMEM : 0;
 }
 
-/* Whether it has columns of this file; *ret_known: with some value in the strip. */
+/* Whether it has columns of this file; *ret_known: with some value in the series. */
 static bool has_columns(const struct perfmon_output *w, const struct perfmon_origin *o,
-	const struct perfmon_strip *s, bool *ret_known)
+	const struct perfmon_series *s, bool *ret_known)
 {
 	bool has = false;
 
@@ -398,17 +398,17 @@ static bool has_columns(const struct perfmon_output *w, const struct perfmon_ori
 	return has;
 }
 
-/* The longest strip has every tick. */
+/* The longest series has every tick. */
 static int add_host(struct perfmon_output *w, size_t host)
 {
-	const struct perfmon_strip *ticks = NULL;
+	const struct perfmon_series *ticks = NULL;
 	bool known = w->file == PERFMON_CPU;
 
 	for (size_t i = 0; i < w->p->nr_origins; i++) {
 		const struct perfmon_origin *o = &w->p->origin[i];
 
 		for (size_t j = 0; j < o->nr_series; j++) {
-			const struct perfmon_strip *s = o->strip[j];
+			const struct perfmon_series *s = o->series[j];
 
 			if (s->host == host && has_columns(w, o, s, &known) && (!ticks || s->nr > ticks->nr))
 				ticks = s;
@@ -427,8 +427,8 @@ static int add_gpus(struct perfmon_output *w, size_t host)
 		for (size_t s = 0; s < o->nr_series && r >= 0; s++) {
 			bool known = false;
 
-			if (o->strip[s]->host == host && has_columns(w, o, o->strip[s], &known) && known)
-				r = add_face(w, host, o->strip[s], o);
+			if (o->series[s]->host == host && has_columns(w, o, o->series[s], &known) && known)
+				r = add_face(w, host, o->series[s], o);
 		}
 	}
 	return r;

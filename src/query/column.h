@@ -115,6 +115,15 @@ static inline int64_t column_time(const struct column *c, const struct walk *s)
 
 struct rows {
 	const struct column *c;
+	/* Of the column, side by side: it is large, and at most ticks no more of it is needed. */
+	uint32_t set;
+	unsigned nr_rates;
+	uint64_t cols;
+	int64_t window_ns;
+	bool plain, slow, cores;
+	int col; /* of its first name, as its scaling */
+	struct scaling scaling;
+	/* The values. */
 	double *value;	     /* by row, at this tick; NAN: not known, or an empty row */
 	struct grown *grown; /* [cap][nr_rates] */
 	uint32_t *id;	     /* of the instance */
@@ -122,9 +131,10 @@ struct rows {
 	uint32_t cap;
 	uint32_t *busy; /* rows to be looked at though nothing moved: those that do not rest */
 	uint32_t nr_busy;
-	uint32_t *look,
-		nr_looked; /* rows that were computed at this tick: all others have the value they had */
-	uint32_t *news, nr_news; /* of these, those whose value is another than before */
+	uint32_t *look;		 /* scratch: rows that are computed */
+	uint32_t *news, nr_news; /* rows whose value is another than before */
+	int64_t due_ns;		 /* of what is slow: before it no row that did not move becomes other */
+	int64_t latest_ns;	 /* the same: when rows were computed last */
 	uint32_t only;		 /* the one row that was computed last time, or ROWS_ALL */
 	bool changed;		 /* at this tick some value, or an instance */
 	bool sliver;		 /* it follows too closely to make rates of */

@@ -59,7 +59,6 @@ void gpus_release(struct gpus *g)
 		free(g->device[i]);
 	}
 	free(g->device);
-	free(g->occupant);
 	free(g->client);
 	free(g->assumed);
 	gpus_init(g);
@@ -127,32 +126,25 @@ static int device_add(struct gpus *g, const char *name, size_t len)
 static int on_device(struct gpus *g, const struct store_record *record)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
-	struct gpu_occupant *occupant;
+	struct gpu_track *d;
 	uint32_t device;
-	bool restated;
-	int r = 0;
 
 	if (!name || !name->len || memchr(name->value, 0, name->len) || record->row == STORE_NO_ROW)
 		return 0;
-	occupant = array_reach(g->occupant, &g->nr_occupants, record->row, sizeof(*occupant));
-	if (!occupant)
-		return -ENOMEM;
-	g->occupant = occupant;
 	device = device_find(g, name->value, name->len);
-	if (device == GPUS_MOST && g->nr < GPUS_MOST) {
-		device = (uint32_t)g->nr;
-		r = device_add(g, name->value, name->len);
-	} else if (device == GPUS_MOST) {
+	if (device == GPUS_MOST && g->nr == GPUS_MOST) {
 		g->left_out += !record->again;
+		return 0;
 	}
-	restated = occupant[record->row].id == record->id && occupant[record->row].device == device;
-	occupant[record->row] = (struct gpu_occupant){.id = record->id, .device = device};
-	if (r < 0 || device == GPUS_MOST)
-		return r;
-	if (!restated || !g->device[device]->lives)
-		g->device[device]->lost_ns = -1;
-	g->device[device]->lives = true;
-	return meta_merge(&g->device[device]->about, record->pairs) == -ENOMEM ? -ENOMEM : 0;
+	if (device == GPUS_MOST && device_add(g, name->value, name->len) < 0)
+		return -ENOMEM;
+	d = g->device[MIN(device, g->nr - 1)];
+	if (d->row != record->row || d->id != record->id || !d->lives)
+		d->lost_ns = -1;
+	d->row = record->row;
+	d->id = record->id;
+	d->lives = true;
+	return meta_merge(&d->about, record->pairs) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static int on_client(struct gpus *g, const struct store_record *record)
@@ -160,7 +152,6 @@ static int on_client(struct gpus *g, const struct store_record *record)
 	const struct pair *gpu = pairs_find(record->pairs, "gpu"),
 			  *assumed = pairs_find(record->pairs, "assumed");
 	struct gpu_client *client;
-	int64_t process = 0;
 
 	if (record->row == STORE_NO_ROW)
 		return 0;
@@ -172,8 +163,6 @@ static int on_client(struct gpus *g, const struct store_record *record)
 	if (client->id != record->id)
 		*client = (struct gpu_client){.id = record->id};
 	client->device = gpu ? device_find(g, gpu->value, gpu->len) : GPUS_MOST;
-	pairs_get_num(record->pairs, "process", &process);
-	client->process = process > 0 && process < UINT32_MAX ? (uint32_t)process : 0;
 	if (!assumed || !assumed->len || g->assumed)
 		return 0;
 	g->assumed = strndup(assumed->value, assumed->len);
@@ -191,9 +180,10 @@ int gpus_instance(struct gpus *g, const struct store_record *record)
 
 static struct gpu_track *device_in(const struct gpus *g, uint32_t row, uint32_t id)
 {
-	if (row >= g->nr_occupants || g->occupant[row].id != id || g->occupant[row].device >= g->nr)
-		return NULL;
-	return g->device[g->occupant[row].device];
+	for (size_t i = 0; i < g->nr; i++)
+		if (g->device[i]->row == row && g->device[i]->id == id)
+			return g->device[i];
+	return NULL;
 }
 
 /* "nvidia-0: it needs a reset", after the name; NULL: it is another one's. */
@@ -284,15 +274,14 @@ static void device_step(struct gpus *g, struct gpu_track *d, struct table *t, ui
 
 static void read_devices(struct gpus *g, struct table *t, int64_t time_ns)
 {
-	for (uint32_t row = 0; row < t->nr_rows; row++) {
-		struct gpu_track *d = t->id[row] == ROW_FREE ? NULL : device_in(g, row, t->id[row]);
+	for (size_t i = 0; i < g->nr; i++) {
+		struct gpu_track *d = g->device[i];
 
-		if (d)
-			device_step(g, d, t, row, time_ns);
+		if (d->row < t->nr_rows && t->id[d->row] == d->id && d->id != ROW_FREE)
+			device_step(g, d, t, d->row, time_ns);
+		for (unsigned k = 0; !d->lives && k < NR_COURSES; k++)
+			d->course[k].known = false;
 	}
-	for (size_t i = 0; i < g->nr; i++)
-		for (unsigned k = 0; !g->device[i]->lives && k < NR_COURSES; k++)
-			g->device[i]->course[k].known = false;
 }
 
 /* What the engines did for it since the last tick. */
@@ -314,10 +303,12 @@ static bool cell_of(const struct gpu_column *c, struct table *t, uint32_t row, i
 	return true;
 }
 
-static void read_client(struct gpus *g, struct table *t, uint32_t row, const struct live_processes *live)
+static void read_client(struct gpus *g, struct table *t, uint32_t row, const struct live_processes *live,
+	const struct occupant *in)
 {
 	struct gpu_client *c = &g->client[row];
-	const struct live_process *p = c->process ? live_find(live, c->process) : NULL;
+	const struct live_process *p = in->process ? live_find(live, in->process) : NULL;
+	uint64_t groups = p ? p->groups : in->groups;
 	int64_t memory = 0, util = 0, busy = 0;
 	bool has_memory = cell_of(&g->memory, t, row, &memory), has_util = cell_of(&g->util, t, row, &util);
 	bool has_busy = cell_of(&g->busy, t, row, &busy);
@@ -325,11 +316,10 @@ static void read_client(struct gpus *g, struct table *t, uint32_t row, const str
 
 	if (c->device >= g->nr)
 		return;
-	c->groups = p ? p->groups : c->groups;
 	for (unsigned line = 0; line < ACCOUNTS_MOST; line++) {
 		struct gpu_use *use = &g->device[c->device]->use[line];
 
-		if (line && !(c->groups >> (line - 1) & 1))
+		if (line && !(groups >> (line - 1) & 1))
 			continue;
 		use->any = true;
 		use->has_memory |= has_memory;
@@ -383,9 +373,14 @@ void gpus_tick(struct gpus *g, const struct live_processes *live)
 		for (unsigned line = 0; line < lines; line++)
 			g->device[i]->use[line].memory_now = g->device[i]->use[line].util_now = 0;
 	t = g->process_set < 0 ? NULL : walk_table(walk, (uint32_t)g->process_set);
-	for (uint32_t row = 0; t && row < MIN(t->nr_rows, g->nr_clients); row++)
-		if (t->id[row] != ROW_FREE && g->client[row].id == t->id[row])
-			read_client(g, t, row, live);
+	for (uint32_t row = 0; t && row < MIN(t->nr_rows, g->nr_clients); row++) {
+		const struct occupant *in = t->id[row] == ROW_FREE
+			? NULL
+			: walk_occupant(walk, (uint32_t)g->process_set, row, t->id[row]);
+
+		if (in && g->client[row].id == in->id)
+			read_client(g, t, row, live, in);
+	}
 	for (size_t i = 0; i < g->nr; i++) {
 		struct gpu_track *d = g->device[i];
 		double seconds =

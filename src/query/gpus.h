@@ -51,6 +51,7 @@ struct gpu_use { /* of one device, by the whole job or by one group */
 
 struct gpu_track {
 	char *name;	   /* of the instance */
+	uint32_t row, id;  /* where it is, or was last */
 	struct meta about; /* vendor, model, uuid… */
 	int parent;	   /* the device that it is a slice of; -1: none */
 	bool sliced;	   /* it has such parts */
@@ -76,20 +77,13 @@ struct gpus {
 	struct gpu_column column[NR_COURSES], memory, util, busy;
 	struct gpu_track **device; /* in the order of coming */
 	size_t nr, left_out;
-	int64_t tick_ns; /* of the last tick */
-	struct gpu_occupant {
+	int64_t tick_ns;    /* of the last tick */
+	struct gpu_client { /* what the walk does not say of a process on a device */
 		uint32_t id;
 		uint32_t device; /* index; beyond them: not followed */
-	} * occupant;		 /* by row */
-	uint32_t nr_occupants;
-	struct gpu_client {
-		uint32_t id;
-		uint32_t device;
-		uint32_t process; /* its id in the process set; 0: not known */
-		uint64_t groups;  /* mask, as last known */
 		bool known;
 		int64_t busy;
-	} * client; /* processes on devices, by row */
+	} * client; /* by row */
 	uint32_t nr_clients;
 	char *assumed; /* why processes were taken for the job's; NULL: they are */
 };

@@ -181,7 +181,7 @@ struct live_processes_cells {
 	uint64_t valid;
 };
 
-static bool cell_get(const struct live_processes_cells *c, unsigned column, int64_t *ret)
+static inline bool cell_get(const struct live_processes_cells *c, unsigned column, int64_t *ret)
 {
 	const struct cell_column *at = &c->at->column[column];
 

@@ -400,7 +400,8 @@ bool whole_tick(struct whole *w, const struct walk *s, double *ret)
 	take_sums(w);
 	if (ready)
 		*ret = settle(w, !s->gap);
-	w->before = w->now;
+	memcpy(w->before.value, w->now.value, w->c->expr.nr_names * sizeof(w->now.value[0]));
+	memcpy(w->before.argument, w->now.argument, sizeof(w->now.argument));
 	w->before_ns = column_time(w->c, s);
 	w->most = most_since(w, s);
 	w->late_s = walk_late(s);

@@ -256,8 +256,79 @@ static int may_follow(const struct tables *f, struct buf *reterr)
 	if (f->run->nr == 1 && !still)
 		return 0;
 	buf_adds(reterr,
-		still ? "only frames of time can be followed" : "one recording at a time is followed");
+		still ? "only tables of time can be followed" : "one recording at a time is followed");
 	return -EINVAL;
+}
+
+static struct tables *tables_new(const struct run *run, const struct tables_options *options)
+{
+	struct tables *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->run = run;
+	f->options = *options;
+	f->from_s = isnan(options->from_s) ? -INFINITY : options->from_s;
+	f->to_s = isnan(options->to_s) ? INFINITY : options->to_s;
+	buf_init(&f->of_run.err, 1 << 16);
+	pthread_mutex_init(&f->lock, NULL);
+	pthread_cond_init(&f->moved, NULL);
+	pthread_cond_init(&f->taken, NULL);
+	return f;
+}
+
+/* The names that the options fold, of tables that there are. */
+static void fold_names(
+	const struct tables *f, struct tables_options *o, const char **domain, const char **metric)
+{
+	o->nr_domains = 0;
+	for (size_t i = 0; i < f->options.nr_folds; i++) {
+		const struct table_fold *fold = &f->options.fold[i];
+		bool there = false;
+
+		for (size_t j = 0; j < f->nr; j++)
+			there |= !strcmp(f->table[j].face.name, fold->table);
+		if (!there)
+			continue;
+		domain[o->nr_domains] = fold->table;
+		metric[o->nr_domains++] = fold->metric;
+	}
+	o->domain = domain;
+	o->metric = metric;
+	o->nr_metrics = o->nr_domains;
+}
+
+/* What is folded has tables of its own. */
+static int plan_folded(struct tables *f, struct buf *reterr)
+{
+	_cleanup_(freep) const char **name = calloc(2 * f->options.nr_folds + 1, sizeof(*name));
+	struct tables_options o = f->options;
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	fold_names(f, &o, name, name + f->options.nr_folds);
+	if (!o.nr_domains)
+		return 0;
+	o.nr_folds = 0;
+	o.per = TABLES_NODE;
+	o.raw = false;
+	o.if_there = true;
+	f->folded = tables_new(f->run, &o);
+	r = f->folded ? tables_plan(f->folded, reterr) : -ENOMEM;
+	if (f->folded)
+		f->folded->options.domain = f->folded->options.metric = NULL;
+	return r;
+}
+
+static size_t nr_all_tables(const struct tables *f)
+{
+	return f->nr + (f->folded ? f->folded->nr : 0);
+}
+
+static struct data_table_own *table_at(const struct tables *f, size_t i)
+{
+	return i < f->nr ? &f->table[i] : &f->folded->table[i - f->nr];
 }
 
 static int reading_make(struct tables *f)
@@ -265,8 +336,8 @@ static int reading_make(struct tables *f)
 	struct reading *r = &f->reading;
 
 	*r = (struct reading){.of = f};
-	for (size_t i = 0; i < f->nr; i++) {
-		struct data_table_own *fr = &f->table[i], **more;
+	for (size_t i = 0; i < nr_all_tables(f); i++) {
+		struct data_table_own *fr = table_at(f, i), **more;
 
 		fr->of = f;
 		fr->index = i;
@@ -327,8 +398,8 @@ static int begin(struct tables *f, struct buf *reterr)
 		return r;
 	if (f->reading.nr)
 		side_start(f, &f->reading.thread, reading_run, &f->reading);
-	if (!t->done && !f->options.only_time && (has_still(f, STILL_PROCESSES) || t->summary) &&
-		has_threads(f) && is_complete(f->run))
+	if (!t->done && (has_still(f, STILL_PROCESSES) || t->summary) && has_threads(f) &&
+		is_complete(f->run))
 		side_start(f, &t->thread, told_read, f);
 	return 0;
 }
@@ -336,20 +407,11 @@ static int begin(struct tables *f, struct buf *reterr)
 int tables_open(
 	const struct run *run, const struct tables_options *options, struct tables **ret, struct buf *reterr)
 {
-	struct tables *f = calloc(1, sizeof(*f));
-	int r = f ? 0 : -ENOMEM;
+	struct tables *f = tables_new(run, options);
+	int r = !f ? -ENOMEM : options->every_ns < 0 ? -EINVAL : tables_plan(f, reterr);
 
-	if (r >= 0) {
-		f->run = run;
-		f->options = *options;
-		f->from_s = isnan(options->from_s) ? -INFINITY : options->from_s;
-		f->to_s = isnan(options->to_s) ? INFINITY : options->to_s;
-		buf_init(&f->of_run.err, 1 << 16);
-		pthread_mutex_init(&f->lock, NULL);
-		pthread_cond_init(&f->moved, NULL);
-		pthread_cond_init(&f->taken, NULL);
-		r = options->every_ns < 0 ? -EINVAL : tables_plan(f, reterr);
-	}
+	if (r >= 0)
+		r = plan_folded(f, reterr);
 	if (r >= 0)
 		r = reading_make(f);
 	if (r >= 0 && f->options.follow)
@@ -367,6 +429,7 @@ int tables_open(
 		return r;
 	}
 	f->options.domain = f->options.metric = NULL; /* the caller's: not needed any more */
+	f->options.fold = NULL;
 	*ret = f;
 	return 0;
 }
@@ -416,6 +479,7 @@ struct tables *tables_close(struct tables *f)
 		free(f->host[i]);
 	process_table_free(f->processes);
 	summary_free(f->summary);
+	tables_close(f->folded);
 	free(f->absent);
 	free(f->told);
 	free(f->table);
@@ -432,15 +496,22 @@ size_t tables_list(const struct tables *f, const struct data_table **ret)
 	return f->nr;
 }
 
-struct frames_damage tables_damage(const struct tables *f)
+size_t tables_folded(const struct tables *f, const struct data_table **ret)
+{
+	*ret = f->folded ? f->folded->face : NULL;
+	return f->folded ? f->folded->nr : 0;
+}
+
+struct tables_damage tables_damage(const struct tables *f)
 {
 	return f->reading.damage;
 }
 
 struct texts tables_texts(const struct tables *f, size_t table, size_t field)
 {
-	return table < f->nr && field < f->table[table].nr ? f->table[table].own[field].given
-							   : (struct texts){0};
+	return table < nr_all_tables(f) && field < table_at(f, table)->nr
+		? table_at(f, table)->own[field].given
+		: (struct texts){0};
 }
 
 static void take_back(struct tables *f)
@@ -450,8 +521,8 @@ static void take_back(struct tables *f)
 	if (!b)
 		return;
 	pthread_mutex_lock(&f->lock);
-	b->next = f->table[b->table].spare;
-	f->table[b->table].spare = b;
+	b->next = table_at(f, b->table)->spare;
+	table_at(f, b->table)->spare = b;
 	pthread_mutex_unlock(&f->lock);
 	f->given = NULL;
 }
@@ -460,8 +531,8 @@ static void take_back(struct tables *f)
 static void finish(struct tables *f)
 {
 	reading_stop(f);
-	for (size_t i = 0; i < f->nr; i++) {
-		struct data_table_own *fr = &f->table[i];
+	for (size_t i = 0; i < nr_all_tables(f); i++) {
+		struct data_table_own *fr = table_at(f, i);
 
 		fr->made = &f->made;
 		data_table_flush(fr);
@@ -482,7 +553,7 @@ int tables_next(struct tables *f, struct data_table_batch *ret)
 		f->still_begun = !r;
 	}
 	while (!r && !(b = batches_take(&f->made)) && !f->finished) {
-		r = f->options.only_time ? 0 : still_tables_next(f);
+		r = still_tables_next(f);
 		if (!r)
 			finish(f);
 		r = MIN(r, 0);
@@ -490,8 +561,8 @@ int tables_next(struct tables *f, struct data_table_batch *ret)
 	if (r < 0 || r == TABLES_WAIT || !b)
 		return r;
 	f->given = b;
-	for (size_t i = 0; i < f->table[b->table].nr; i++)
-		f->table[b->table].own[i].given = b->texts[i];
+	for (size_t i = 0; i < table_at(f, b->table)->nr; i++)
+		table_at(f, b->table)->own[i].given = b->texts[i];
 	*ret = (struct data_table_batch){.table = b->table,
 		.nr_rows = b->nr,
 		.cell = b->cell,

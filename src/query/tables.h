@@ -73,6 +73,8 @@ struct texts {
 struct field_cells {	      /* one field of a batch */
 	const uint8_t *valid; /* bits, least significant first; NULL: all are there */
 	uint32_t nr_missing;
+	bool same; /* all rows have what the first has, which alone is there; only where `same` was asked for
+		    */
 	union {
 		const int64_t *integer; /* FIELD_TIME, FIELD_INT */
 		const double *real;
@@ -113,7 +115,7 @@ struct tables_options {
 	const struct phase *phase;
 	const char *const *domain; /* names of tables; none: all */
 	size_t nr_domains;
-	bool if_there;		   /* of the domains, those that the run has, and as where none are named */
+	bool if_there; /* of domains and metrics, those that the run has; domains as where none are named */
 	const char *const *metric; /* as for -m: names, their last or leading parts, collectors; or names of
 				      tables; none: all */
 	size_t nr_metrics;
@@ -122,6 +124,12 @@ struct tables_options {
 	 * groups (`instance` is the group's name). NODE: instances folded to one row a tick (there is no key
 	 * `instance`, except of the node and the tree); what cannot be folded is left out. */
 	enum tables_per per;
+	/* Beside these tables, of the same reading: of those that are among them, these metrics (or what has
+	 * their names as -m takes them) folded as by NODE, never raw. tables_folded() lists what there is. */
+	const struct table_fold {
+		const char *table, *metric;
+	} * fold;
+	size_t nr_folds;
 	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
 	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
 	int64_t every_ns;
@@ -129,11 +137,11 @@ struct tables_options {
 	 * ends. Only tables of time; the numbers of processes are not known. Such a recording must have its
 	 * schema: else -EAGAIN. */
 	bool follow;
-	bool whole;	/* read all, also where what is before from_s makes no difference */
-	bool only_time; /* the batches of tables that are not of time are left out */
-	bool summary;	/* tables_summary() will be asked for, which waits for a reading of its own: it comes
+	bool whole;   /* read all, also where what is before from_s makes no difference */
+	bool summary; /* tables_summary() will be asked for, which waits for a reading of its own: it comes
 			   from that of the processes */
-	bool threads;	/* where there are CPUs for them; what comes out is the same */
+	bool same;    /* the caller takes field_cells.same */
+	bool threads; /* where there are CPUs for them; what comes out is the same */
 	const struct progress *progress;
 };
 
@@ -148,15 +156,17 @@ struct summary;
 int tables_summary(struct tables *f, const struct summary **ret, struct buf *reterr);
 /* All tables and their columns are known from the start; one may turn out to have no rows. */
 size_t tables_list(const struct tables *f, const struct data_table **ret);
+/* `fold` of the options: their numbers in batches follow those of tables_list(). */
+size_t tables_folded(const struct tables *f, const struct data_table **ret);
 struct texts tables_texts(const struct tables *f, size_t table, size_t field); /* as far as given out */
 /* 1 and a batch; 0 at the end; negative errno; of what is followed TABLES_WAIT: nothing yet. Rows of a table
  * come in order of recording, then time; batches of different tables alternate. */
 #define TABLES_WAIT 2
 int tables_next(struct tables *f, struct data_table_batch *ret);
 
-struct frames_damage {
+struct tables_damage {
 	uint64_t nr, bytes; /* places; what was in them */
 };
 /* In the recordings that were read to their end, or to that of what was asked for. */
-struct frames_damage tables_damage(const struct tables *f);
+struct tables_damage tables_damage(const struct tables *f);
 #endif

@@ -65,6 +65,8 @@ static void bits_fill(uint8_t *to, uint32_t at, uint32_t n, bool set)
 {
 	for (; n && at % 8; n--)
 		bit_put(to, at++, set);
+	if (!n)
+		return;
 	memset(to + at / 8, set ? 255 : 0, (n + 7) / 8);
 	if (n % 8) /* what is behind them is not set */
 		to[(at + n) / 8] &= (uint8_t)((1u << n % 8) - 1);
@@ -199,20 +201,75 @@ static void splat(struct vector *to, uint32_t at, const struct vector *v, uint32
 	bits_fill(to->known, at, n, bit_get(v->known, line));
 }
 
+static void vector_copy(struct vector *to, uint32_t at, const struct vector *from, uint32_t first, uint32_t n)
+{
+	if (!n)
+		return;
+	memcpy((uint8_t *)to->any + (size_t)at * to->size, (uint8_t *)from->any + (size_t)first * to->size,
+		(size_t)n * to->size);
+	bits_append(to->known, at, from->known, first, n);
+}
+
+static bool is_same(const struct vector *a, uint32_t i, const struct vector *b, uint32_t k)
+{
+	bool known = bit_get(a->known, i);
+
+	if (known != bit_get(b->known, k) || !known)
+		return known == bit_get(b->known, k);
+	return a->size == sizeof(int64_t)     ? a->integer[i] == b->integer[k]
+		: a->size == sizeof(uint32_t) ? a->text[i] == b->text[k]
+					      : a->flag[i] == b->flag[k];
+}
+
+/* All rows so far, and those of the present lines, have one value. */
+static bool stays_same(const struct vector *v, uint32_t nr, const struct vector *to)
+{
+	if (v->filled != v->same || !nr)
+		return false;
+	for (uint32_t line = v->filled ? 0 : 1; line < nr; line++)
+		if (!is_same(v, line, v->filled ? to : v, 0))
+			return false;
+	return true;
+}
+
+/* The rows that have the first one's value get it. */
+static void same_spread(struct vector *v, struct vector *to)
+{
+	if (v->same > 1)
+		splat(to, 1, to, 0, v->same - 1);
+	v->same = 0;
+}
+
 void column_fill(struct data_table_own *fr, size_t field)
 {
 	struct vector *v = &fr->now.col[field], *to = &fr->filling->col[field];
-	uint32_t nr = fr->now.nr, at = v->filled, n;
+	uint32_t nr = fr->now.nr, at = v->filled, rest = fr->pushed - at, line, n;
 
+	if (stays_same(v, nr, to)) {
+		if (!at)
+			splat(to, 0, v, 0, 1);
+		v->filled = v->same = fr->pushed;
+		return;
+	}
+	same_spread(v, to);
 	v->filled = fr->pushed;
-	if (nr == 1)
-		splat(to, at, v, 0, fr->pushed - at);
-	for (uint32_t line; nr > 1 && at < fr->pushed; at += n) {
-		line = (at - fr->base_row + fr->base_line) % nr;
-		n = MIN(nr - line, fr->pushed - at);
-		memcpy((uint8_t *)to->any + (size_t)at * v->size, (uint8_t *)v->any + (size_t)line * v->size,
-			(size_t)n * v->size);
-		bits_append(to->known, at, v->known, line, n);
+	if (nr == 1) {
+		splat(to, at, v, 0, rest);
+		return;
+	}
+	if (!nr)
+		return;
+	line = (at - fr->base_row + fr->base_line) % nr;
+	n = MIN(nr - line, rest);
+	vector_copy(to, at, v, line, n);
+	at += n;
+	rest -= n;
+	n = MIN(nr, rest);
+	vector_copy(to, at, v, 0, n);
+	/* The ticks behind it are the same again: what is there is copied on, twice as much each time. */
+	for (uint32_t done = n; done < rest; done += n) {
+		n = MIN(done, rest - done);
+		vector_copy(to, at + done, to, at, n);
 	}
 }
 
@@ -224,6 +281,22 @@ void lines_settle(struct data_table_own *fr)
 	fr->base_line = 0;
 }
 
+/* A column of a batch that is full. `v`: the present values that it was filled from; NULL: from others. */
+static void cells_give(struct field_cells *cell, struct vector *v, struct vector *col, uint32_t nr, bool same)
+{
+	static const uint8_t none[BITS_SIZE(DATA_TABLE_ROWS_MOST)];
+	uint32_t nr_known;
+
+	*cell = (struct field_cells){.integer = col->integer, .same = same && v && v->same};
+	if (v && !cell->same)
+		same_spread(v, col);
+	if (v)
+		v->filled = v->same = 0;
+	nr_known = !cell->same ? bits_count(col->known, nr) : bit_get(col->known, 0) ? nr : 0;
+	cell->nr_missing = nr - nr_known;
+	cell->valid = nr_known == nr ? NULL : nr_known ? col->known : none;
+}
+
 void data_table_flush(struct data_table_own *fr)
 {
 	struct batch *b = fr->filling;
@@ -231,17 +304,15 @@ void data_table_flush(struct data_table_own *fr)
 	if (!b || !b->nr)
 		return;
 	lines_settle(fr);
-	for (size_t i = KEY_INSTANCE; i < fr->nr && fr->pushed; i++)
-		fr->now.col[i].filled = 0;
-	fr->pushed = fr->base_row = 0;
+	for (unsigned key = KEY_ELAPSED; fr->still < 0 && key <= KEY_HOST; key++) /* they are always known */
+		bits_fill(b->col[key].known, 0, b->nr, true);
 	for (size_t i = 0; i < fr->nr; i++) {
-		uint32_t nr_known = bits_count(b->col[i].known, b->nr);
+		struct vector *v = fr->pushed && i >= KEY_INSTANCE ? &fr->now.col[i] : NULL;
 
-		b->cell[i] = (struct field_cells){.valid = nr_known == b->nr ? NULL : b->col[i].known,
-			.nr_missing = b->nr - nr_known,
-			.integer = b->col[i].integer};
+		cells_give(&b->cell[i], v, &b->col[i], b->nr, fr->of->options.same);
 		b->texts[i] = dictionary_texts(fr->own[i].texts);
 	}
+	fr->pushed = fr->base_row = 0;
 	fr->filling = NULL;
 	batches_add(fr->made, b);
 }
@@ -256,8 +327,7 @@ static void push_same(struct batch *b, const struct data_table_lines *l, uint32_
 		b->col[KEY_HOST].text[i] = l->host;
 		b->recording[i] = recording;
 	}
-	for (unsigned key = KEY_TIME; key <= KEY_HOST; key++)
-		bits_fill(b->col[key].known, b->nr, n, key != KEY_TIME || l->has_time);
+	bits_fill(b->col[KEY_TIME].known, b->nr, n, l->has_time);
 }
 
 static void put_since(const struct data_table_own *fr, struct vector *v, const struct data_table_lines *l)
@@ -301,13 +371,8 @@ int data_table_lines_push(struct data_table_own *fr, uint32_t recording, const s
 			return -ENOMEM;
 		n = MIN(l->nr - from, DATA_TABLE_ROWS_MOST - b->nr);
 		push_same(b, l, recording, n);
-		for (size_t i = KEY_INSTANCE; i < fr->nr; i++) {
-			const struct vector *v = &l->col[i], *to = &b->col[i];
-
-			memcpy((uint8_t *)to->any + (size_t)b->nr * v->size,
-				(uint8_t *)v->any + (size_t)from * v->size, (size_t)n * v->size);
-			bits_append(to->known, b->nr, v->known, from, n);
-		}
+		for (size_t i = KEY_INSTANCE; i < fr->nr; i++)
+			vector_copy(&b->col[i], b->nr, &l->col[i], from, n);
 		b->nr += n;
 		if (b->nr == DATA_TABLE_ROWS_MOST)
 			data_table_flush(fr);

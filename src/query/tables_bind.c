@@ -173,7 +173,9 @@ static int list_computed(struct reading *f)
 	for (size_t i = 0; i < f->nr; i++)
 		most += f->table[i]->nr;
 	f->computed = calloc(most + 1, sizeof(*f->computed));
-	if (!f->computed)
+	f->news = calloc(most + 1, sizeof(*f->news));
+	f->moved_cols = calloc(f->walk->nr_sets + 1, sizeof(*f->moved_cols));
+	if (!f->computed || !f->news || !f->moved_cols)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->nr; i++) {
 		struct data_table_own *fr = f->table[i];
@@ -226,11 +228,15 @@ void reading_unbind(struct reading *f)
 		}
 		free(fr->set);
 		fr->set = NULL;
-		fr->nr_sets = fr->nr_computed = 0;
+		fr->nr_sets = fr->nr_computed = fr->nr_news = 0;
 	}
 	free(f->computed);
+	free(f->news);
+	free(f->moved_cols);
 	f->computed = NULL;
-	f->nr_computed = 0;
+	f->news = NULL;
+	f->moved_cols = NULL;
+	f->nr_computed = f->nr_news = 0;
 	f->nr_groups = 0;
 	sums_release(&f->sums);
 	process_numbers_release(&f->numbers);

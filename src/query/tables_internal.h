@@ -63,9 +63,11 @@ struct vector {
 		uint32_t *text;
 		uint8_t *flag;
 	};
-	uint8_t *known;	 /* bits */
-	uint32_t size;	 /* of a value */
-	uint32_t filled; /* of a line's present values: rows of the batch that have them */
+	uint8_t *known; /* bits */
+	uint32_t size;	/* of a value */
+	/* Of a line's present values: rows of the batch that have them; and as long as these are all the
+	 * same, how many: then only the first is written. */
+	uint32_t filled, same;
 };
 
 size_t field_size(enum field_type type);
@@ -185,7 +187,8 @@ struct data_table_own {
 	/* Of the recording that is being read: */
 	struct data_table_set *set;
 	size_t nr_sets;
-	size_t computed, nr_computed; /* of tables.computed, those that are its own */
+	size_t computed, nr_computed; /* of reading.computed, those that are its own */
+	size_t news, nr_news;	      /* the same of reading.news, at this tick */
 	struct data_table_lines now;
 	int64_t now_ns, span_ns; /* when, and the time since the tick before */
 	uint32_t layout;	 /* changes when the lines are others */
@@ -231,7 +234,7 @@ struct reading {
 	struct walk *walk;
 	uint64_t size; /* of its file */
 	struct gathering *gathering;
-	struct frames_damage damage; /* of those before it */
+	struct tables_damage damage; /* of those before it */
 	int64_t offset_ns;
 	struct computed {
 		struct column_own *column;
@@ -239,11 +242,14 @@ struct reading {
 		/* At most ticks most columns rest: what tells so stands here, side by side. */
 		uint32_t set;
 		uint64_t cols;
-		bool awake;	  /* it must be computed at the next tick, whatever moves */
-		uint32_t nr_news; /* of its rows at this tick */
-	} * computed;		  /* of each instance: what is bound, table by table */
+		bool awake; /* it must be computed at the next tick, whatever moves */
+	} * computed;	    /* of each instance: what is bound, table by table */
 	size_t nr_computed;
-	unsigned nr_groups; /* that have their sums */
+	uint32_t
+		*news; /* of these, the ones with rows that have another value at this tick, in their order */
+	size_t nr_news;
+	uint64_t *moved_cols; /* by set: the columns that moved; all where occupants did */
+	unsigned nr_groups;   /* that have their sums */
 	struct sums sums;
 	struct process_numbers numbers;
 	struct numbering {
@@ -292,6 +298,7 @@ struct tables {
 	size_t nr_absent;
 	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
 	size_t nr_counted;
+	struct tables *folded;	     /* beside them: planned only, read as if they were ours; NULL: none */
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
 	struct told of_run;

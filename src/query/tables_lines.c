@@ -276,13 +276,15 @@ int data_table_update(struct reading *f, struct data_table_own *fr)
 		for (uint32_t j = 0; moved && j < set->nr_moved; j++)
 			take_cells(fr, fs, t, set->moved[j], set->cols[set->moved[j]]);
 	}
-	for (size_t i = 0; i < fr->nr_computed; i++) {
+	for (size_t i = 0; anew && i < fr->nr_computed; i++) {
 		const struct computed *c = &f->computed[fr->computed + i];
 
-		if (anew)
-			take_rows(fr, c, fr->set[c->column->place].anew, fr->set[c->column->place].nr_anew);
-		if (moved && c->nr_news)
-			take_rows(fr, c, c->column->rows.news, c->nr_news);
+		take_rows(fr, c, fr->set[c->column->place].anew, fr->set[c->column->place].nr_anew);
+	}
+	for (size_t i = 0; moved && i < fr->nr_news; i++) {
+		const struct computed *c = &f->computed[f->news[fr->news + i]];
+
+		take_rows(fr, c, c->column->rows.news, c->column->rows.nr_news);
 	}
 	fr->begun = true;
 	return 0;

@@ -40,7 +40,7 @@ static const struct field key_field[] = {
 	[KEY_HOST]     = {"host", "The node.", FIELD_TEXT, .scale = 1},
 	[KEY_INSTANCE] = {"instance", "Of which instance: its name.", FIELD_TEXT, .scale = 1},
 	[KEY_PID]      = {"pid", "The process's ID.", FIELD_INT, .scale = 1},
-	[KEY_PROCESS]  = {"process", "The process's number in frame \"processes\".", FIELD_INT, .scale = 1},
+	[KEY_PROCESS]  = {"process", "The process's number in table \"processes\".", FIELD_INT, .scale = 1},
 	[KEY_SINCE]    = {"phase_s", "Time since the phase began, and of one that is repeated its repetition.", FIELD_REAL, UNIT_SECONDS, .scale = 1},
 };
 /* clang-format on */
@@ -449,7 +449,7 @@ static size_t want_word(struct tables *f, const char *word)
 static int choose_metrics(struct tables *f, struct buf *reterr)
 {
 	for (size_t i = 0; i < f->options.nr_metrics; i++)
-		if (!want_word(f, f->options.metric[i]))
+		if (!want_word(f, f->options.metric[i]) && !f->options.if_there)
 			return no_metric(f, f->options.metric[i], reterr);
 	if (!f->options.nr_metrics)
 		want_word(f, "all");

@@ -95,25 +95,37 @@ static int groups_begin(struct reading *f)
 	return r;
 }
 
-/* Nothing can be other than it was. */
-static bool is_resting(const struct computed *c, const struct walk *s)
-{
-	const struct walk_set *set = &s->set[c->set];
-
-	return !c->awake && !s->gap && !set->occupants_changed && !(set->any_cols & c->cols);
-}
-
-static int computed_tick(struct computed *c, const struct walk *s)
+/* Windows run by the ticks, once there is an instance. */
+static int computed_tick(struct reading *f, struct computed *c)
 {
 	struct rows *rows = &c->column->rows;
-	int r;
+	int r = rows_tick(rows, f->walk, ROWS_ALL);
 
-	c->nr_news = 0;
-	if (is_resting(c, s))
-		return 0;
-	r = rows_tick(rows, s, ROWS_ALL);
-	c->nr_news = rows->nr_news;
-	c->awake = rows->nr_busy || rows->nr_news || rows->changed || rows->c->window_ns;
+	if (rows->nr_news)
+		f->news[f->nr_news++] = (uint32_t)(c - f->computed);
+	c->awake = rows->nr_busy || rows->nr_news || rows->changed || (rows->window_ns && rows->cap);
+	return r;
+}
+
+/* Those of which nothing can be other than it was are passed over. */
+static int computed_ticks(struct reading *f)
+{
+	const struct walk *s = f->walk;
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->nr_sets; i++)
+		f->moved_cols[i] = s->gap || s->set[i].occupants_changed ? UINT64_MAX : s->set[i].any_cols;
+	f->nr_news = 0;
+	for (size_t i = 0; i < f->nr; i++) {
+		struct data_table_own *fr = f->table[i];
+		struct computed *c = f->computed + fr->computed;
+
+		fr->news = f->nr_news;
+		for (const struct computed *end = c + fr->nr_computed; c < end && r >= 0; c++)
+			if (c->awake || f->moved_cols[c->set] & c->cols)
+				r = computed_tick(f, c);
+		fr->nr_news = f->nr_news - fr->news;
+	}
 	return r;
 }
 
@@ -123,9 +135,7 @@ static int columns_tick(struct reading *f)
 
 	if (r >= 0)
 		r = sums_tick(&f->sums, f->walk);
-	for (size_t i = 0; i < f->nr_computed && r >= 0; i++)
-		r = computed_tick(&f->computed[i], f->walk);
-	return r;
+	return r < 0 ? r : computed_ticks(f);
 }
 
 /* ---- recordings ---- */

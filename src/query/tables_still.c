@@ -37,7 +37,7 @@ struct still_data {
 #define HWM INT("hwm", "Most resident memory of its last program, as the kernel kept it.", UNIT_BYTES),
 
 static const struct field process_field[] = {
-	INT("process", "Its number, which stands in the frames of time.", UNIT_COUNT),
+	INT("process", "Its number, which stands in the tables of time.", UNIT_COUNT),
 	TEXT("host", "The node."),
 	INT("pid", "Its ID.", UNIT_CODE),
 	INT("ppid", "Its parent's.", UNIT_CODE),

@@ -3,6 +3,8 @@
  * seen by comparing the rows' ids, because after a gap there is no record of their end. */
 #include "query/walk.h"
 
+#include "base/owned.h"
+
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -16,40 +18,24 @@
 
 static int set_reserve(const struct walk *s, struct walk_set *set, uint32_t nr)
 {
-	struct occupant *instance;
-	uint32_t *id, *moved, cap = set->cap;
-	uint8_t *is_moved;
-	uint64_t *cols;
+	uint32_t cap = set->cap;
 
 	if (nr <= cap)
 		return 0;
 	nr = MAX(nr + 16, cap * 2);
-	instance = reallocarray(set->instance, nr, sizeof(*instance));
-	if (!instance)
+	if (ARRAY_RESIZE(set->instance, nr) < 0)
 		return -ENOMEM;
-	set->instance = instance;
-	memset(instance + cap, 0, (nr - cap) * sizeof(*instance));
+	memset(set->instance + cap, 0, (nr - cap) * sizeof(*set->instance));
 	if (s->plain) {
 		set->cap = nr;
 		return 0;
 	}
-	id = reallocarray(set->id, nr, sizeof(*id));
-	if (id)
-		set->id = id;
-	moved = reallocarray(set->moved, nr, sizeof(*moved));
-	if (moved)
-		set->moved = moved;
-	is_moved = realloc(set->is_moved, nr);
-	if (is_moved)
-		set->is_moved = is_moved;
-	cols = reallocarray(set->cols, nr, sizeof(*cols));
-	if (cols)
-		set->cols = cols;
-	if (!id || !moved || !is_moved || !cols)
+	if (ARRAY_RESIZE(set->id, nr) < 0 || ARRAY_RESIZE(set->moved, nr) < 0 ||
+		ARRAY_RESIZE(set->is_moved, nr) < 0 || ARRAY_RESIZE(set->cols, nr) < 0)
 		return -ENOMEM;
-	memset(id + cap, 0, (nr - cap) * sizeof(*id));
-	memset(is_moved + cap, 0, nr - cap);
-	memset(cols + cap, 0, (nr - cap) * sizeof(*cols));
+	memset(set->id + cap, 0, (nr - cap) * sizeof(*set->id));
+	memset(set->is_moved + cap, 0, nr - cap);
+	memset(set->cols + cap, 0, (nr - cap) * sizeof(*set->cols));
 	set->cap = nr;
 	return 0;
 }

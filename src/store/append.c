@@ -5,6 +5,7 @@
 #include "store/crc32c.h"
 #include "store/store.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -256,6 +257,7 @@ uint64_t append_block(struct append *a, enum block_type type, uint16_t flags, si
 		a->spare[a->nr_spare++ % APPEND_LAST] = (struct append_spare){offset, h.sequence};
 	block_header_put(a->pending + a->end, &h);
 	a->end += BLOCK_HEADER + length;
+	assert(a->start <= a->end && a->end <= a->reserved);
 	return offset;
 }
 
@@ -305,6 +307,7 @@ int append_drop(struct append *a)
 		}
 		whole = next;
 	}
+	assert(whole <= a->start && a->start <= a->end);
 	if (whole < a->end)
 		a->sequence = block_sequence(a->pending + whole);
 	a->start = a->end = 0;

@@ -1,6 +1,8 @@
 /* Encodes and decodes the body of a CELLS record: see cells.h. */
 #include "store/cells.h"
 
+#include <assert.h>
+
 static const int64_t zero[METRICS_MAX];
 
 static inline uint64_t difference(int64_t now, int64_t old)
@@ -14,6 +16,7 @@ void cells_add(struct cells *c, const struct table *t, uint32_t row, bool absolu
 	const int64_t *now = t->cell + at, *old = absolute ? zero : t->before + at;
 	uint64_t flip = t->valid[row] ^ (absolute ? 0 : t->valid_before[row]), columns = 0;
 
+	assert(c->nr < CELLS_GROUP && row < t->nr_rows && t->id[row] != ROW_FREE);
 	for (uint32_t i = 0; i < t->nr_cols; i++)
 		columns |= (uint64_t)(now[i] != old[i]) << i;
 	if (!(flip | columns))
@@ -87,14 +90,23 @@ size_t cells_encode(struct cells *c, uint32_t set, const struct table *t, bool a
 	}
 	c->nr = 0;
 	c->flips = c->columns = 0;
+	assert((size_t)(p - out) <= CELLS_ROOM);
 	return (size_t)(p - out);
 }
 
-/* As view_varint(), with the one-byte case in line. */
+/* As view_varint(), with the cases of one and two bytes in line. */
 static inline uint64_t get_varint(struct view *v)
 {
-	if (likely(v->p < v->end && *v->p < 0x80))
-		return *v->p++;
+	const uint8_t *p = v->p;
+
+	if (likely(p < v->end && *p < 0x80)) {
+		v->p++;
+		return *p;
+	}
+	if (likely(v->end - p > 1 && p[1] < 0x80)) {
+		v->p += 2;
+		return (p[0] & 0x7fu) | (uint64_t)p[1] << 7;
+	}
 	return view_varint(v);
 }
 
@@ -152,6 +164,7 @@ int cells_decode(struct view *v, struct table *t, const uint32_t *row, uint32_t 
 {
 	uint64_t columns;
 
+	assert(nr <= CELLS_ROWS_MAX);
 	for (uint32_t i = 0; flags & CELLS_VALIDITY && i < nr; i++) {
 		uint64_t flip = get_varint(v);
 

@@ -1,6 +1,7 @@
 /* Keeps the identity of every live instance: see identity.h. */
 #include "store/identity.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -156,6 +157,7 @@ void identity_clear(struct identities *all, uint32_t set, uint32_t row)
 
 	if (!i)
 		return;
+	assert(!i->size || all->live >= footprint(i->size));
 	if (i->size)
 		all->live -= footprint(i->size);
 	i->id = ROW_FREE;

@@ -16,6 +16,7 @@
 #include "store/scan.h"
 #include "store/schema_codec.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -139,6 +140,7 @@ static int set_grow(struct store_reader *r, struct reader_set *s, uint32_t row)
 	r->nr_cells += (uint64_t)(cap - old->cap) * weight;
 	table_release(old);
 	s->table = bigger;
+	assert(row < s->table.cap && s->table.nr_rows <= s->table.cap && r->nr_cells <= CELLS_MAX);
 	return 0;
 }
 
@@ -348,6 +350,7 @@ static void settle(struct table *t)
 		uint32_t row = t->touched[i];
 		size_t at = (size_t)row * t->nr_cols;
 
+		assert(row < t->cap);
 		for (uint64_t rest = t->changed[row]; rest; rest &= rest - 1) {
 			size_t cell = at + (size_t)__builtin_ctzll(rest);
 
@@ -444,6 +447,7 @@ static void forget_freed(struct table *t)
 		else
 			t->is_touched[row] = 0;
 	}
+	assert(nr <= t->nr_rows);
 	t->nr_touched = nr;
 }
 

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "store/crc32c.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define WINDOW_MIN ((size_t)256 << 10)
@@ -40,6 +41,8 @@ static const uint8_t *here(const struct scan *s)
 
 static size_t available(const struct scan *s)
 {
+	assert(s->at >= s->window_at && s->at - s->window_at <= s->window_len &&
+		s->window_len <= s->window_cap);
 	return (size_t)(s->window_at + s->window_len - s->at);
 }
 

@@ -25,6 +25,7 @@
 #include "store/open_events.h"
 #include "store/schema_codec.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <zstd.h>
@@ -188,6 +189,7 @@ static void index_add(struct store_writer *w, uint64_t offset)
 		w->nr_index /= 2;
 		w->index_step *= 2;
 	}
+	assert(w->nr_index < INDEX_MAX && w->index_step);
 	w->index[w->nr_index++] = (struct index_entry){offset, w->start_ns};
 	w->index_skip = w->index_step - 1;
 }
@@ -237,6 +239,7 @@ static bool compress(struct store_writer *w, const void *data, size_t size, ZSTD
 			pause_writing(w);
 			return false;
 		}
+		assert(out.pos >= w->filled && out.pos <= room && in.pos <= in.size);
 		w->segment_bytes += out.pos - w->filled;
 		w->filled = out.pos;
 		done = mode == ZSTD_e_continue ? in.pos == in.size : left == 0;
@@ -279,6 +282,7 @@ static void hold(struct store_writer *w, const void *data, size_t size)
 	}
 	memcpy(w->held + w->nr_held, data, size);
 	w->nr_held += size;
+	assert(w->nr_held <= w->held_size);
 }
 
 /* The body stands in scratch after HEAD; type and length are put right before it. */
@@ -287,6 +291,7 @@ static void put_record(struct store_writer *w, enum record_type type, size_t siz
 	uint8_t head[HEAD], *end = put_varint(put_varint(head, type), size);
 	size_t n = (size_t)(end - head);
 
+	assert(n <= HEAD);
 	memcpy(w->scratch + HEAD - n, head, n);
 	if (is_holding(w)) {
 		hold(w, w->scratch + HEAD - n, n + size);

@@ -172,7 +172,7 @@ int main(int argc, char **argv)
 
 	if (x && x->missing)
 		return 77; /* not in this build */
-	if (!x || x->shape == EXPORT_OWN_FILES || x->wants_look)
+	if (!x || x->shape == EXPORT_OWN_FILES)
 		die("export_feed FORMAT INPUT OUTPUT [COMPRESSION [TABLE]]");
 	input = fopen(argv[2], "re");
 	fd = open(x->by_path ? "/dev/null" : argv[3], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -213,8 +213,8 @@ static void spoil(struct cells *cells, size_t nr_fields, uint32_t nr_rows)
 	}
 }
 
-static int add_batch(const struct exporter *x, void *e, const struct source *s, size_t table, uint32_t from,
-	uint32_t nr, bool look)
+static int add_batch(
+	const struct exporter *x, void *e, const struct source *s, size_t table, uint32_t from, uint32_t nr)
 {
 	static struct cells cells[FIELDS_MOST];
 	size_t nr_fields = s->table[table].nr_fields;
@@ -235,14 +235,14 @@ static int add_batch(const struct exporter *x, void *e, const struct source *s, 
 		cell[i].valid = cell[i].nr_missing ? cells[i].valid : NULL;
 		cell[i].integer = cells[i].integer;
 	}
-	r = look ? x->look(e, &batch) : x->add(e, &batch);
+	r = x->add(e, &batch);
 	spoil(cells, nr_fields, nr);
 	free(cell);
 	return r;
 }
 
 static int pour(const struct exporter *x, void *e, const struct source *s, const struct export_job *job,
-	const struct lab_options *o, bool look)
+	const struct lab_options *o)
 {
 	uint32_t step = o->batch_rows ? MIN(o->batch_rows, (uint32_t)DATA_TABLE_ROWS_MOST) : 1000;
 	uint32_t *at = calloc(s->nr_tables, sizeof(*at));
@@ -257,7 +257,7 @@ static int pour(const struct exporter *x, void *e, const struct source *s, const
 
 			if (!nr)
 				continue;
-			r = add_batch(x, e, s, i, at[i], nr, look);
+			r = add_batch(x, e, s, i, at[i], nr);
 			at[i] += nr;
 			more = true;
 		}
@@ -274,10 +274,7 @@ static int through(const struct exporter *x, const struct source *s, const struc
 
 	if (r < 0)
 		return r;
-	if (x->wants_look && x->wants_look(e))
-		r = pour(x, e, s, job, o, true);
-	if (r >= 0)
-		r = pour(x, e, s, job, o, false);
+	r = pour(x, e, s, job, o);
 	if (r >= 0)
 		return x->close(e);
 	x->drop(e);
