@@ -350,7 +350,6 @@ static void settle(struct table *t)
 		uint32_t row = t->touched[i];
 		size_t at = (size_t)row * t->nr_cols;
 
-		assert(row < t->cap);
 		for (uint64_t rest = t->changed[row]; rest; rest &= rest - 1) {
 			size_t cell = at + (size_t)__builtin_ctzll(rest);
 
@@ -447,7 +446,6 @@ static void forget_freed(struct table *t)
 		else
 			t->is_touched[row] = 0;
 	}
-	assert(nr <= t->nr_rows);
 	t->nr_touched = nr;
 }
 
