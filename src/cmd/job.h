@@ -71,6 +71,8 @@ struct node_of_run {
 
 struct job_launch;
 
+#define CLOCK_ROUNDS_KEPT 16
+
 struct job_run {
 	const struct job_args *args;
 	int argc;
@@ -84,15 +86,14 @@ struct job_run {
 	const struct launcher *launcher; /* NULL: all nodes are this one */
 	struct job_launch *launch;
 	size_t nr_launches, nr_started;
-	int lines; /* what we say where there are files instead of pipes; -1: none */
-	struct clock_round {
-		uint64_t number;
-		int64_t asked_ns;
-	} round;	       /* the last question for the time */
-	unsigned rounds_left;  /* of those that follow each other closely */
-	int64_t next_round_ns; /* monotonic */
-	bool over;	       /* what is left of the job waits for us */
-	bool ending;	       /* the recorders were told */
+	int lines;	/* what we say where there are files instead of pipes; -1: none */
+	uint64_t round; /* the number of the last question for the time, */
+	int64_t asked_ns[CLOCK_ROUNDS_KEPT]; /* and when the last ones were asked, by number */
+	bool asked_early;		     /* questions soon after the beginning were asked */
+	unsigned rounds_left;		     /* of those that follow each other closely */
+	int64_t next_round_ns;		     /* monotonic */
+	bool over;			     /* what is left of the job waits for us */
+	bool ending;			     /* the recorders were told */
 	int64_t start_wall_ns;
 };
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #define ROUND_APART_NS (20 * NSEC_PER_MSEC)
+#define ROUNDS_EARLY_NS (2 * NSEC_PER_SEC)
 #define ROUNDS_EVERY_NS (60 * NSEC_PER_SEC)
 #define ROUNDS_AT_ONCE 3
 /* An answer that took longer says nothing. */
@@ -63,16 +64,21 @@ void job_node_lost(struct job_run *run, size_t i, const char *why)
 
 static void take_time(struct job_run *run, struct node_of_run *node, const char *words)
 {
-	int64_t now = job_wall(), took = now - run->round.asked_ns, middle = run->round.asked_ns + took / 2;
+	int64_t now = job_wall(), asked, took, middle;
 	unsigned long long number;
 	long long time;
 	char line[160];
 	int fd, n;
 
 	node->answered_ns = job_now();
-	if (sscanf(words, "%llu %lld", &number, &time) < 2 || number != run->round.number || took < 0 ||
-		took > ANSWER_MOST_NS)
+	if (sscanf(words, "%llu %lld", &number, &time) < 2 || number > run->round ||
+		run->round - number >= CLOCK_ROUNDS_KEPT)
 		return;
+	asked = run->asked_ns[number % CLOCK_ROUNDS_KEPT];
+	took = now - asked;
+	if (took < 0 || took > ANSWER_MOST_NS)
+		return;
+	middle = asked + took / 2;
 	n = snprintf(line, sizeof(line), "{\"launcher_ns\":%lld,\"offset_ns\":%lld,\"bound_ns\":%lld}\n",
 		(long long)middle, time - (long long)middle, (long long)(took / 2 + 1));
 	fd = open(job_directory_file(&run->directory, "clock/%s.jsonl", node->name),
@@ -97,10 +103,15 @@ int64_t job_nodes_tend(struct job_run *run)
 		return run->next_round_ns;
 	if (!run->rounds_left)
 		run->rounds_left = ROUNDS_AT_ONCE;
-	run->round.number++;
-	run->round.asked_ns = job_wall();
-	job_nodes_say(run, "clock %llu", (unsigned long long)run->round.number);
-	run->next_round_ns = now + (--run->rounds_left ? ROUND_APART_NS : ROUNDS_EVERY_NS);
+	run->round++;
+	run->asked_ns[run->round % CLOCK_ROUNDS_KEPT] = job_wall();
+	job_nodes_say(run, "clock %llu", (unsigned long long)run->round);
+	run->next_round_ns = now + ROUND_APART_NS;
+	if (--run->rounds_left)
+		return run->next_round_ns;
+	/* At the beginning the nodes are busy with the job's own start. */
+	run->next_round_ns = now + (run->asked_early ? ROUNDS_EVERY_NS : ROUNDS_EARLY_NS);
+	run->asked_early = true;
 	return run->next_round_ns;
 }
 

@@ -27,6 +27,9 @@
 #define FILE_MOST ((size_t)16 << 20)
 #define LINE_MOST 4096
 #define STRETCHES 256
+#define BURST_NS (2 * NSEC_PER_SEC) /* in so little time no clock drifts by more than answers differ */
+#define WORST_TIMES 10
+#define WORST_NS NSEC_PER_MSEC
 #define STEP_RATE 0.01
 #define STEP_LEAST_NS 1e6
 #define KNOT_RATE 0.05			       /* between two bends: more is an error of measurement */
@@ -243,7 +246,7 @@ static void take_out_steps(struct node_clock *c)
 static void take_best(struct node_clock *c)
 {
 	int64_t first = c->exchange[0].run_ns, span = c->exchange[c->nr - 1].run_ns - first;
-	int64_t step = span / STRETCHES + 1, last = -1;
+	int64_t step = MAX(span / STRETCHES + 1, BURST_NS), last = -1;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < c->nr; i++) {
@@ -256,6 +259,36 @@ static void take_best(struct node_clock *c)
 		last = stretch;
 	}
 	c->nr = nr;
+}
+
+/* Those that know much less than the best say nothing beside it: an answer was late while the job started. */
+static void drop_worst(struct node_clock *c)
+{
+	int64_t least = INT64_MAX, most;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < c->nr; i++)
+		least = MIN(least, c->exchange[i].bound_ns);
+	most = MAX(least * WORST_TIMES, WORST_NS);
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->exchange[i].bound_ns <= most)
+			c->exchange[nr++] = c->exchange[i];
+	c->nr = nr;
+}
+
+/* The clocks are the same as far as can be seen: what was measured is the error of the measurement. */
+static void leave_same(struct node_clock *c)
+{
+	for (size_t i = 0; i < c->nr; i++)
+		if (c->exchange[i].offset_ns > c->exchange[i].bound_ns ||
+			c->exchange[i].offset_ns < -c->exchange[i].bound_ns)
+			return;
+	for (size_t i = 0; i < c->nr; i++) {
+		struct exchange *e = &c->exchange[i];
+
+		e->bound_ns += e->offset_ns < 0 ? -e->offset_ns : e->offset_ns;
+		e->offset_ns = 0;
+	}
 }
 
 /* How far the exchange is from the line between two others. */
@@ -373,6 +406,8 @@ static void begin(struct node_clock *c, int64_t own_start_ns)
 	c->own_start_ns = MIN(MAX(own_start_ns, -TIME_MOST), TIME_MOST);
 	take_out_steps(c);
 	take_best(c);
+	drop_worst(c);
+	leave_same(c);
 	keep_bends(c);
 	c->start_ns = MAX(to_run(c, c->own_start_ns), -INT64_MAX);
 	c->begun = true;
