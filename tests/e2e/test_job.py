@@ -472,6 +472,12 @@ def test_wrong_clocks_are_found(by_ssh, tmp_path):
         for point in points:
             assert abs(point["offset_ns"] - ahead) <= point["bound_ns"] + 2e6, (host, point)
         assert min(point["bound_ns"] for point in points) < 1e9
+    told = recorder.show(run)
+    assert told["wall_s"] < 600, "nodes are put on the launcher's clock"
+    clocks = {Path(node["path"]).stem: node["clock"] for node in told["nodes"]}
+    for host, ahead in (("n1", 0), ("ahead5", 5), ("ahead3600", 3600), ("drift50", half_a_day * 50e-15)):
+        assert abs(clocks[host]["offset_s"] - ahead) <= clocks[host]["bound_s"] + 2e-3, clocks
+    assert b"corrected by" in recorder.run("show", run).stdout
 
 
 def test_this_machine_alone(tmp_path):
