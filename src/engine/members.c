@@ -46,7 +46,7 @@ static void learn_groups(struct engine *e)
 		const struct scope *scope = &e->scopes->scope[from->scope];
 
 		*g = (struct group_feed){.name = from->name,
-			.kind = scope_kind_name(scope->kind),
+			.kind = from->part ? from->part : scope_kind_name(scope->kind),
 			.target = scope->target,
 			.own = e->scopes->matching >> e->feed.nr_groups & 1};
 	}

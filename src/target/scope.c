@@ -387,8 +387,8 @@ static uint64_t part_group(struct scopes *s, unsigned at, const char *kind, cons
 		snprintf(text, sizeof(text), "other %ss", kind);
 		g = find_group(s, text);
 	}
-	if (g < 0)
-		g = add_group(s, at, text);
+	if (g < 0 && (g = add_group(s, at, text)) >= 0)
+		s->group[g].part = kind;
 	return g < 0 ? 0 : UINT64_C(1) << g;
 }
 

@@ -56,7 +56,8 @@ struct scope {
 
 struct scope_group {
 	char name[128];
-	unsigned scope; /* that it belongs to */
+	unsigned scope;	  /* that it belongs to */
+	const char *part; /* "step" or "rank" of a job; NULL: it is what the scope names */
 };
 
 struct scopes {

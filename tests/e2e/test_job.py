@@ -175,10 +175,12 @@ def test_steps_and_ranks(nodes):
         steps = [name for name in groups if name.startswith("step ")]
         assert set(groups) == {f"job:slurm:{job}", *steps, *ranks[node]}, node
         assert ("step batch" in steps) == (node == "node1")
+        assert all(groups[name]["kind"] == name.split()[0] for name in (*steps, *ranks[node]))
         # Two of srun's step; of mpirun's one of each rank, as well.
         assert all(groups[rank]["processes"]["seen"] == 2 for rank in ranks[node])
         work_rows = [row for row in processes(path) if row["name"] == "s_work"]
         assert len(work_rows) == 4 and all("rank" in row["groups"] for row in work_rows)
+    assert "balance" in recorder.run("show", nodes.runs / job).stdout.decode()
 
 
 @pytest.mark.parametrize("how", ["scancel", "finished", "kill"])
