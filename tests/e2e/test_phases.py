@@ -22,7 +22,7 @@ def script(text):
 
 
 TRAINING = """
-tacho phase load -- sh -c 'head -c 3000000 /dev/zero >load.bin'
+tacho phase load -- sh -c 'head -c 3000000 /dev/zero >load.bin; sleep 0.2'
 tacho phase begin train
 for i in 1 2 3; do tacho phase begin "epoch $i"; burn 0.1; tacho phase end "epoch $i"; done
 tacho phase end train
