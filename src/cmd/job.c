@@ -458,8 +458,11 @@ static void record_job(struct job_state *s)
 
 	snprintf(s->ipc, sizeof(s->ipc), run->name.id[0] ? ".ipc-%s" : "%s", run->name.id);
 	raise_files();
-	job_log(&run->directory, "info", "launcher", "%zu nodes, recorders started by %s", run->hosts.nr,
-		job_launcher_name_of(run));
+	if (run->launcher)
+		job_log(&run->directory, "info", "launcher", "%zu nodes, recorders started by %s",
+			run->hosts.nr, job_launcher_name_of(run));
+	else
+		job_log(&run->directory, "info", "launcher", "this node alone");
 	begin_nodes(s);
 	if (run->argc)
 		start_command(s);
