@@ -95,7 +95,7 @@ def test_a_command(nodes):
     status is the command's."""
     work = nodes.sleeper("c_work").replace("1000", "0.5")
     job = nodes.job(
-        f"tacho job -d runs {QUICK} --system lab --name trial --report --export csv -- srun sh -c '{work}; echo ran; exit 3'; echo $? >status",
+        f"tacho job -d runs {QUICK} --system lab --name trial -v --report --export csv -- srun sh -c '{work}; echo ran; exit 3'; echo $? >status",
         "--nodes=3", "--ntasks-per-node=2", "--overcommit",
     )
     nodes.has_ended(job)
@@ -121,6 +121,7 @@ def test_a_command(nodes):
         states = [message for _, host, message in nodes.log(job) if host == node]
         assert states == ["the recorder has started", "records", "has ended its recording"]
     assert (nodes.runs / job / f"job-report-{job}.pdf").exists() and (nodes.runs / job / "plots").is_dir()
+    assert (nodes.runs / job / "configs").is_dir()
     assert list((nodes.runs / job / "exports").glob("**/*.csv"))
 
 
@@ -283,6 +284,19 @@ def test_arrays_and_components(nodes):
     nodes.has_ended(het)
     are_whole(nodes.recordings(het), *run_json(nodes.runs / het)["nodes"])
     assert len(nodes.recordings(het)) == 3
+
+
+def test_an_old_srun(nodes):
+    """Before 20.11 it had no --overlap."""
+    old = nodes.directory / "old"
+    old.mkdir(exist_ok=True)
+    (old / "srun").write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec echo slurm 20.02.7\necho "$@" >{old}/words\nexec /usr/bin/srun "$@"\n')
+    (old / "srun").chmod(0o755)
+    job = nodes.job(f"PATH={old}:$PATH tacho job -q -d runs {QUICK} -- true", "--nodes=2")
+    nodes.has_ended(job)
+    are_whole(nodes.recordings(job), "node1", "node2")
+    words = (old / "words").read_text()
+    assert "--overlap" not in words and "--ntasks=1 " in words
 
 
 def test_suspended_and_resumed(nodes):
