@@ -80,7 +80,7 @@ static const char *gpu_key(
 
 static double rounded(double seconds)
 {
-	return round(seconds * 1000) / 1000;
+	return (double)round_i64(seconds * 1000) / 1000;
 }
 
 static void add_gpus(struct json *j, const struct summary *s, const char *host)
