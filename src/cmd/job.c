@@ -77,8 +77,8 @@ static const struct opt job_opts[] = {
 		.help = "no pipe to the launcher"},
 };
 
-static const char *const left_out[] = {
-	"output", "force", "event", "run-log", "watch", "phase", "mark", "summary", "json", NULL};
+static const char *const left_out[] = {"output", "force", "event", "run-log", "until-file", "watch", "phase",
+	"mark", "summary", "json", NULL};
 
 /* ---- what is known at the beginning ---- */
 
@@ -182,8 +182,9 @@ static int prepare(struct job_run *run, struct buf *err)
 struct job_state {
 	struct job_run *run;
 	struct command command;
-	bool command_ended, told_to_end;
-	int status; /* of COMMAND, as wait(2) has it */
+	bool command_ended;
+	int told_to_end; /* by this signal; 0: not */
+	int status;	 /* of COMMAND, as wait(2) has it */
 	char ipc[160];
 	int64_t next_ipc_ns;
 };
@@ -209,11 +210,11 @@ static void take_signals(struct job_state *s)
 	while (command_signal(&s->command, &si)) {
 		if (si.ssi_signo == SIGCHLD)
 			reap(s);
-		else if (s->command.pid)
+		else if (s->command.pid && !s->command_ended)
 			command_forward(&s->command, &si, false);
 		else if (si.ssi_signo == SIGINT || si.ssi_signo == SIGTERM || si.ssi_signo == SIGHUP ||
 			si.ssi_signo == SIGQUIT)
-			s->told_to_end = true;
+			s->told_to_end = (int)si.ssi_signo;
 	}
 	if (s->command.pid && !s->command_ended)
 		command_stop_with_job(&s->command, NULL, NULL);
@@ -324,7 +325,16 @@ static void begin_nodes(struct job_state *s)
 static void start_command(struct job_state *s)
 {
 	char *variables[] = {NULL};
-	int e = command_start(&s->command, s->run->argv, variables, NULL, NULL);
+	int e;
+
+	if (s->told_to_end) { /* it has not begun, and does not */
+		s->command_ended = true;
+		s->status = s->told_to_end;
+		return;
+	}
+	setrlimit(RLIMIT_NOFILE,
+		&s->command.files); /* as we found it; command_privileges() raises ours again */
+	e = command_start(&s->command, s->run->argv, variables, NULL, NULL);
 
 	if (e == 0) {
 		command_privileges(&s->command);
@@ -349,9 +359,9 @@ static bool is_over(struct job_state *s)
 }
 
 /* A node that is going to end its recording. One that does not answer any more is waited for not so long. */
-static bool some_record(const struct job_run *run, int64_t since)
+static bool some_record(const struct job_run *run, int64_t since, bool asked)
 {
-	bool patient = job_now() < since + SILENT_NS;
+	bool patient = !asked || job_now() < since + SILENT_NS;
 
 	for (size_t i = 0; i < run->hosts.nr; i++) {
 		const struct node_of_run *node = &run->node[i];
@@ -366,8 +376,9 @@ static bool some_record(const struct job_run *run, int64_t since)
 static void end_nodes(struct job_state *s)
 {
 	int64_t began = job_now(), until = began + CLOCK_WAIT_NS;
+	bool asked = !s->told_to_end; /* a KILL may follow */
 
-	if (!s->told_to_end) { /* a KILL may follow */
+	if (asked) {
 		job_nodes_ask_clocks(s->run, CLOCK_ROUNDS);
 		while (job_now() < until && job_nodes_in(s->run, NODE_RECORDING))
 			serve(s, until);
@@ -376,7 +387,7 @@ static void end_nodes(struct job_state *s)
 	job_nodes_say(s->run, "end");
 	job_directory_finish(&s->run->directory);
 	until = job_now() + END_NS;
-	while (some_record(s->run, began) && job_launch_running(s->run) && job_now() < until)
+	while (some_record(s->run, began, asked) && job_launch_running(s->run) && job_now() < until)
 		serve(s, until);
 	for (size_t i = 0; i < s->run->hosts.nr; i++)
 		job_node_lost(s->run, i, "its recorder has not said that it ended");
@@ -436,17 +447,21 @@ static void make(struct job_run *run, char *const *argv)
 			run->directory.path);
 }
 
-static void make_all(struct job_run *run)
+/* Not when the time is over: COMMAND's status must still be passed on. */
+static void make_all(struct job_state *s)
 {
+	struct job_run *run = s->run;
 	_cleanup_(freep) char *exports = strdup(job_directory_file(&run->directory, "exports/"));
 	char *path = run->directory.path;
 
-	if (run->args->report)
+	take_signals(s);
+	if (run->args->report && !s->told_to_end)
 		make(run,
 			(char *const[]){"tacho", "report", "--all", "--force", "-o", path,
 				run->args->record.verbose ? "--verbose" : path,
 				run->args->record.verbose ? path : NULL, NULL});
-	for (unsigned i = 0; i < run->args->export.nr; i++)
+	take_signals(s);
+	for (unsigned i = 0; i < run->args->export.nr && !s->told_to_end; i++)
 		make(run,
 			(char *const[]){"tacho", "export", "--force", "--to",
 				(char *)run->args->export.item[i], "-o", exports, path, NULL});
@@ -473,7 +488,7 @@ static void record_job(struct job_state *s)
 	job_json_write(
 		run, true, WIFSIGNALED(s->status) ? 128 + WTERMSIG(s->status) : WEXITSTATUS(s->status));
 	job_launch_close(run);
-	make_all(run);
+	make_all(s);
 	if (!run->args->record.quiet && run->argc)
 		fprintf(stderr, "tacho: recorded %zu of %zu nodes: tacho show %s\n",
 			job_nodes_in(run, NODE_ENDED), run->hosts.nr, run->directory.path);

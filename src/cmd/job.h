@@ -54,6 +54,9 @@ void job_log(struct job_directory *d, const char *level, const char *host, const
 int job_directory_write(const struct job_directory *d, const char *name, const struct buf *text);
 /* run.json, at the beginning and again at the end. */
 struct job_run;
+/* The beginning of COMMAND, words that end in NUL, without what is known to be a secret. Returns its length.
+ */
+size_t job_command_words(const struct job_run *run, char *ret, size_t size);
 int job_json_write(struct job_run *run, bool ended, int status);
 /* What the launcher says to all nodes, without words of ours: FINISHED. */
 void job_directory_finish(const struct job_directory *d);

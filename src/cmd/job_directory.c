@@ -39,8 +39,13 @@ const char *job_directory_file(const struct job_directory *d, const char *fmt, .
 /* Whether it is new and ours. One without run.json is as good as new: the user may have made it. */
 static int claim(struct job_directory *d)
 {
+	struct stat st;
+
 	if (mkdir(d->path, 0700) < 0 && errno != EEXIST)
 		return -errno;
+	/* Job numbers can be foreseen: where others may write, one may have made it before us. */
+	if (lstat(d->path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & S_IWOTH)
+		return -EEXIST;
 	if (access(job_directory_file(d, "run.json"), F_OK) == 0)
 		return -EEXIST;
 	if (mkdir(job_directory_file(d, "nodes"), 0700) < 0)

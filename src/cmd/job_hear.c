@@ -19,6 +19,7 @@
 #define ROUNDS_EARLY_NS (2 * NSEC_PER_SEC)
 #define ROUNDS_EVERY_NS (60 * NSEC_PER_SEC)
 #define ROUNDS_AT_ONCE 3
+#define LINES_AT_ONCE 1000
 /* An answer that took longer says nothing. */
 #define ANSWER_MOST_NS (20 * NSEC_PER_SEC)
 
@@ -64,7 +65,7 @@ void job_node_lost(struct job_run *run, size_t i, const char *why)
 
 static void take_time(struct job_run *run, struct node_of_run *node, const char *words)
 {
-	int64_t now = job_wall(), asked, took, middle;
+	int64_t now = job_wall(), asked, took, middle, offset;
 	unsigned long long number;
 	long long time;
 	char line[160];
@@ -79,8 +80,10 @@ static void take_time(struct job_run *run, struct node_of_run *node, const char 
 	if (took < 0 || took > ANSWER_MOST_NS)
 		return;
 	middle = asked + took / 2;
+	if (time < 0 || __builtin_sub_overflow((int64_t)time, middle, &offset))
+		return;
 	n = snprintf(line, sizeof(line), "{\"launcher_ns\":%lld,\"offset_ns\":%lld,\"bound_ns\":%lld}\n",
-		(long long)middle, time - (long long)middle, (long long)(took / 2 + 1));
+		(long long)middle, (long long)offset, (long long)(took / 2 + 1));
 	fd = open(job_directory_file(&run->directory, "clock/%s.jsonl", node->name),
 		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && write(fd, line, (size_t)n) < 0)
@@ -176,7 +179,8 @@ static void hear(struct job_run *run, struct job_line *line)
 {
 	const char *text;
 
-	while ((text = job_line_next(line)))
+	/* There is other work than a node that floods us. */
+	for (unsigned i = 0; i < LINES_AT_ONCE && (text = job_line_next(line)); i++)
 		take_line(run, text);
 }
 

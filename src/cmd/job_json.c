@@ -8,6 +8,31 @@
 #include <string.h>
 #include <time.h>
 
+size_t job_command_words(const struct job_run *run, char *ret, size_t size)
+{
+	struct redact *redact = NULL;
+	size_t len = 0;
+	struct buf err;
+
+	buf_init(&err, 4096);
+	if (record_redact(&run->args->record, &redact, &err) < 0)
+		redact = NULL;
+	for (int i = 0; i < run->argc; i++) {
+		size_t n = strlen(run->argv[i]) + 1;
+
+		if (len + n > size / 2) /* stars may be longer than the secret */
+			break;
+		memcpy(ret + len, run->argv[i], n);
+		len += n;
+	}
+	if (len)
+		len = redact ? MIN(redact_line(redact, ret, len, size - 1), size - 1) : 0;
+	ret[len] = 0;
+	redact_free(redact);
+	buf_release(&err);
+	return len;
+}
+
 static void add_time(struct json *j, const char *key, const char *key_ns, int64_t wall_ns)
 {
 	time_t second = (time_t)(wall_ns / NSEC_PER_SEC);
@@ -77,30 +102,12 @@ static void add_missing(struct json *j, const struct job_run *run)
 static void add_command(struct json *j, const struct job_run *run)
 {
 	static char line[REDACT_LINE_MAX];
-	struct redact *redact = NULL;
-	size_t len = 0;
-	struct buf err;
+	size_t len = job_command_words(run, line, sizeof(line));
 
-	buf_init(&err, 4096);
-	if (record_redact(&run->args->record, &redact, &err) < 0)
-		redact = NULL;
-	for (int i = 0; i < run->argc; i++) {
-		size_t n = strlen(run->argv[i]) + 1;
-
-		if (len + n > sizeof(line) / 2) /* stars may be longer than the secret */
-			break;
-		memcpy(line + len, run->argv[i], n);
-		len += n;
-	}
-	if (redact && len)
-		len = redact_line(redact, line, len, sizeof(line) - 1);
-	line[MIN(len, sizeof(line) - 1)] = 0;
 	json_array(j, "command");
-	for (size_t at = 0; redact && at < len; at += strlen(line + at) + 1)
+	for (size_t at = 0; at < len; at += strlen(line + at) + 1)
 		json_name(j, NULL, line + at);
 	json_end_array(j);
-	redact_free(redact);
-	buf_release(&err);
 }
 
 int job_json_write(struct job_run *run, bool ended, int status)

@@ -15,6 +15,7 @@
 #include "target/command.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 
 #define AT_ONCE 64 /* launches whose nodes have not answered yet */
 #define AGAIN_MOST 3
+#define ASK_NS (2 * NSEC_PER_SEC)
 
 struct argument_words {
 	char **word;
@@ -41,6 +43,14 @@ struct launcher {
 };
 
 /* ---- words ---- */
+
+static void unblock_signals(void)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
 
 static void add(struct argument_words *w, const char *fmt, ...) _printf_(2, 3);
 
@@ -85,8 +95,9 @@ static void add_options(struct argument_words *w, const struct job_run *run)
 static void add_recorder(
 	struct argument_words *w, const struct job_run *run, const struct job_launch *launch, bool by_files)
 {
-	char program[PATH_MAX];
+	char program[PATH_MAX], command[4096];
 	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	size_t len;
 
 	program[MAX(n, 0)] = 0;
 	add(w, "%s", n > 0 ? program : "tacho");
@@ -101,8 +112,10 @@ static void add_recorder(
 	if (launch->nr == 1)
 		add(w, "--node-name=%s", run->hosts.name[launch->first]);
 	add(w, "--");
-	for (int i = 0; i < run->argc; i++)
-		add(w, "%s", run->argv[i]);
+	/* The recording is called after it: its beginning will do, without what is known to be a secret. */
+	len = job_command_words(run, command, sizeof(command));
+	for (size_t at = 0; at < len; at += strlen(command + at) + 1)
+		add(w, "%s", command + at);
 }
 
 /* ---- the rows' own words ---- */
@@ -120,12 +133,13 @@ static void add_hosts(
 	buf_release(&list);
 }
 
-/* What the program says to an option, in short. */
+/* What the program says to an option, in short; nothing when it takes too long. */
 static void ask_program(const char *program, const char *option, char *ret, size_t size)
 {
 	char *const argv[] = {(char *)program, (char *)option, NULL};
+	int64_t until = job_now() + ASK_NS;
 	int end[2];
-	ssize_t n = 0;
+	size_t n = 0;
 	pid_t pid;
 
 	*ret = 0;
@@ -133,6 +147,7 @@ static void ask_program(const char *program, const char *option, char *ret, size
 		return;
 	pid = fork();
 	if (pid == 0) {
+		unblock_signals();
 		dup2(end[1], STDOUT_FILENO);
 		dup2(end[1], STDERR_FILENO);
 		rights_drop();
@@ -140,15 +155,22 @@ static void ask_program(const char *program, const char *option, char *ret, size
 		_exit(127);
 	}
 	close(end[1]);
-	for (ssize_t more; pid > 0 && n < (ssize_t)size - 1; n += more) {
-		more = read(end[0], ret + n, size - 1 - (size_t)n);
+	while (pid > 0 && n < size - 1) {
+		struct pollfd fd = {.fd = end[0], .events = POLLIN};
+		int64_t left = (until - job_now()) / NSEC_PER_MSEC;
+		ssize_t more =
+			left > 0 && poll(&fd, 1, (int)left) > 0 ? read(end[0], ret + n, size - 1 - n) : 0;
+
 		if (more <= 0)
 			break;
+		n += (size_t)more;
 	}
 	ret[n] = 0;
 	close(end[0]);
-	if (pid > 0)
-		waitpid(pid, NULL, 0);
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL); /* it has said enough */
+	waitpid(pid, NULL, 0);
 }
 
 /* Before 20.11 steps shared their CPUs anyhow, and srun has no such option. */
@@ -275,6 +297,16 @@ static const struct launcher launchers[] = {
 	{"mpirun", "mpirun", SCHEDULER_NONE, .for_all = true, .by_files = true, .add = add_mpirun},
 };
 
+static bool is_own_node(const struct job_run *run, const char *name)
+{
+	char own[HOST_NAME_SIZE] = "";
+	const char *slurm = env_getenv(run->env, "SLURMD_NODENAME");
+	size_t n = strcspn(name, ".");
+
+	gethostname(own, sizeof(own) - 1);
+	return (slurm && !strcmp(name, slurm)) || (n == strcspn(own, ".") && !strncmp(name, own, n));
+}
+
 static void name_launchers(struct buf *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(launchers); i++)
@@ -286,7 +318,7 @@ int job_launcher_choose(struct job_run *run, struct buf *err)
 	const char *wanted = run->args->launcher;
 	bool any = !strcmp(wanted, "auto");
 
-	if (run->hosts.nr == 1 && any)
+	if (run->hosts.nr == 1 && any && is_own_node(run, run->hosts.name[0]))
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(launchers) && !run->launcher; i++) {
 		const struct launcher *l = &launchers[i];
@@ -341,16 +373,6 @@ static int plan_one(struct job_run *run, size_t first, size_t nr, bool local)
 	*launch = (struct job_launch){.first = first, .nr = nr, .local = local, .component = -1};
 	job_line_open(&launch->line, -1, -1);
 	return !local && run->launcher->by_files ? plan_files(run, launch) : 0;
-}
-
-static bool is_own_node(const struct job_run *run, const char *name)
-{
-	char own[HOST_NAME_SIZE] = "";
-	const char *slurm = env_getenv(run->env, "SLURMD_NODENAME");
-	size_t n = strcspn(name, ".");
-
-	gethostname(own, sizeof(own) - 1);
-	return (slurm && !strcmp(name, slurm)) || (n == strcspn(own, ".") && !strncmp(name, own, n));
 }
 
 /* Our own node becomes the first of the list, if it is in it. */
@@ -476,10 +498,8 @@ static const struct {
 static void become(const struct argument_words *w, int in, int out)
 {
 	char **environment = rights_environment();
-	sigset_t none;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	unblock_signals();
 	signal(SIGPIPE, SIG_DFL);
 	setsid();
 	dup2(in, STDIN_FILENO);
@@ -531,6 +551,8 @@ static void start(struct job_run *run, struct job_launch *launch)
 	if (launch->pid < 0) {
 		job_log(&run->directory, "error", "launcher", "cannot start a process: %s", strerror(errno));
 		launch->pid = 0;
+		for (size_t i = 0; i < launch->nr; i++)
+			job_node_lost(run, launch->first + i, "its recorder could not be started");
 	}
 	closep(&in[0]);
 	closep(&out[1]);
@@ -553,6 +575,8 @@ void job_launch_more(struct job_run *run)
 {
 	size_t busy = 0;
 
+	if (run->ending)
+		return;
 	for (size_t i = 0; i < run->nr_started; i++)
 		busy += !is_settled(run, &run->launch[i]);
 	for (; busy < AT_ONCE && run->nr_started < run->nr_launches; busy++)
@@ -623,7 +647,7 @@ void job_launch_close(struct job_run *run)
 		struct job_launch *launch = &run->launch[i];
 
 		if (launch->pid > 0)
-			kill(launch->pid, SIGTERM);
+			kill(-launch->pid, SIGTERM); /* it leads a session of its own */
 		job_line_close(&launch->line);
 		for (size_t n = 0; launch->files && n < launch->nr; n++)
 			job_line_close(&launch->files[n]);

@@ -6,6 +6,7 @@
  */
 #include "cmd/job.h"
 
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 #include "target/job_line.h"
@@ -13,10 +14,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Where the launcher speaks by files it is gone when it has said nothing for so long: it asks for the time
  * every minute. */
 #define SILENCE_NS (300 * NSEC_PER_SEC)
+#define LOCK_TRIES 30
+#define LOCK_WAIT_NS (100 * NSEC_PER_MSEC)
+/* Files are looked at at least so often, whatever the interval. */
+#define LOOK_NS (500 * NSEC_PER_MSEC)
 
 struct job_node {
 	struct job_line line;
@@ -31,6 +37,12 @@ struct job_node {
 int job_node_fd(const struct recording *r)
 {
 	return r->node && !r->node->line.closed ? r->node->line.in : -1;
+}
+
+int64_t job_node_wait(const struct recording *r, int64_t until)
+{
+	return r->node && r->node->line.in_path ? MIN(until, env_now(r->env, ENV_MONOTONIC) + LOOK_NS)
+						: until;
 }
 
 void job_node_hear(struct recording *r)
@@ -189,18 +201,25 @@ int job_node_run(const struct job_args *a, int argc, char **argv)
 	static struct job_node n;
 	static struct record_options o;
 	struct node_lock lock;
+	int e = 0;
 	char name[512];
 
 	set_host(a, &n);
 	open_line(a, &n);
 	n.heard_ns = job_now();
 	SAY(&n, "hello");
-	snprintf(name, sizeof(name), "job-%.150s-%.255s", a->job_id ? a->job_id : "none", n.host);
-	if (node_lock_take(&lock, name) == -EBUSY) {
+	if (a->job_id)
+		snprintf(name, sizeof(name), "job-%.150s-%.255s", a->job_id, n.host);
+	else
+		snprintf(name, sizeof(name), "job-%016llx-%.255s",
+			(unsigned long long)hash_bytes(a->on_node, strlen(a->on_node)), n.host);
+	/* One that was told to end, or killed, may be about to go. */
+	for (unsigned i = 0; i < LOCK_TRIES && (e = node_lock_take(&lock, name)) == -EBUSY; i++)
+		nanosleep(&(struct timespec){.tv_nsec = LOCK_WAIT_NS}, NULL);
+	if (e == -EBUSY) {
 		SAY(&n,
 			"log warning this job is being recorded on this node already, by another tacho: this "
 			"one ends");
-		SAY(&n, "ended");
 		return EXIT_OK;
 	}
 	set_options(a, &n, &o);

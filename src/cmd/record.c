@@ -574,7 +574,7 @@ static void record_until_the_end(struct recording *r)
 		record_describe_groups(r);
 		engine_count_bytes(r->engine, store_bytes(r->sink.store));
 		store_wall(r->sink.store, engine_elapsed(r->engine), env_now(r->env, ENV_REALTIME));
-		wait_until(r, MIN(engine_next(r->engine), r->end_ns));
+		wait_until(r, job_node_wait(r, MIN(engine_next(r->engine), r->end_ns)));
 		how = ended(r);
 		if (how)
 			break;

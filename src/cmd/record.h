@@ -113,6 +113,7 @@ void record_log_discard(struct recording *r);
 /* job_node.c: what the launcher of a job on many nodes says, and what it is told. The descriptor to wait for
  * (-1: none); what has come; the first sample is taken; how the recording ends, or NULL. */
 int job_node_fd(const struct recording *r);
+int64_t job_node_wait(const struct recording *r, int64_t until); /* not longer than to there */
 void job_node_hear(struct recording *r);
 void job_node_began(struct recording *r);
 const char *job_node_ended(struct recording *r, bool only_waits);

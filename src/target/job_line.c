@@ -26,7 +26,7 @@ int job_line_open_files(struct job_line *l, const char *in_path, const char *out
 	*l = (struct job_line){.in = -1, .out = -1, .in_path = strdup(in_path)};
 	if (!l->in_path)
 		return -ENOMEM;
-	l->out = open(out_path, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	l->out = open(out_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return l->out < 0 ? -errno : 0;
 }
 

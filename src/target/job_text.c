@@ -392,6 +392,9 @@ static bool starts_recorder(struct text words)
 	while (words.len > 0) {
 		struct text word = text_cut(&words, '\0');
 
+		/* For ssh and its like it is all one word. */
+		if (memmem(word.p, word.len, " job ", 5) && memmem(word.p, word.len, "--on-node=", 10))
+			return true;
 		if (recorder && (text_is(word, "attach") || text_is(word, "job")))
 			return true;
 		recorder = text_is(base_name(word), "tacho");

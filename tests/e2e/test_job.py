@@ -496,6 +496,38 @@ def test_wrong_clocks_are_found(by_ssh, tmp_path):
     assert b"corrected by" in recorder.run("show", run).stdout
 
 
+def test_told_to_end_before_the_command(by_ssh, tmp_path):
+    """A signal while the recorders begin: the command does not run, and tacho ends by the signal."""
+    (tmp_path / "bin" / "ssh").write_text("#!/bin/sh\ntouch called; exec sleep 1000\n")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PBS", "OAR"))}
+    (tmp_path / "hosts").write_text("n1\nn2\n")
+    process = recorder.start(
+        "job", "-q", "-d", "runs", "-p", "it", "--hostfile", "hosts", "--", "touch", "ran",
+        env={**clean, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}, cwd=tmp_path,
+    )  # fmt: skip
+    recorder.until((tmp_path / "called").exists, "the recorders are being started")
+    process.terminate()
+    assert process.wait(recorder.PATIENCE_S) == -15 and not (tmp_path / "ran").exists()
+
+
+def test_limits_of_the_command(tmp_path):
+    """It has the limit of open files that it would have without us."""
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -S -n 100; {recorder.TACHO} job -q -d {tmp_path} -p it -- sh -c 'ulimit -S -n'"], stdout=subprocess.PIPE
+    )
+    assert done.stdout == b"100\n"
+
+
+def test_a_directory_of_somebody_else(tmp_path):
+    """Names of runs can be foreseen: what others have made there is not used."""
+    if os.getuid() != 0:
+        pytest.skip("only root can make directories of others")
+    (tmp_path / "it").mkdir()
+    os.chown(tmp_path / "it", 65534, 65534)
+    assert recorder.run("job", "-q", "-d", tmp_path, "-p", "it", "--", "true").returncode == 0
+    assert not list((tmp_path / "it").iterdir()) and run_json(tmp_path / "it-2")["exit_status"] == 0
+
+
 def test_this_machine_alone(tmp_path):
     """In no job it is a run of one node. Signals are the command's, and tacho ends as the command does."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PBS", "OAR"))}

@@ -112,6 +112,21 @@ def test_within_the_job_until_it_says_finished(oar):
     assert not {"perl", "sshd", "tacho"} & set(names(recording)), "what OAR wraps a job in, and we, are not of it"
 
 
+def test_in_the_background(oar):
+    """`tacho job & …; wait`: the oarsh that wait for the recorders are not of the job, and it ends by itself."""
+    job = oar.oarsub("background.sh", f"""
+        tacho job -d runs {' '.join(QUICK)} &
+        {oar.sleeper("g_work").replace("1000", "1")}
+        wait
+        echo $? >background.status
+    """, "nodes=2")  # fmt: skip
+    oar.has_ended(job)
+    assert (oar.out / "background.status").read_text() == "0\n"
+    for node in ("node1", "node2"):
+        assert recorder.check(oar.out / "runs" / job / "nodes" / f"{node}.tacho")[0] == 0
+    assert not {"oarsh", "ssh"} & set(names(oar.out / "runs" / job / "nodes" / "node1.tacho"))
+
+
 def test_all_nodes(oar):
     """`tacho job`: a recorder on each node by oarsh, and the exit status of the command."""
     work = oar.sleeper("n_work").replace("1000", "0.5")
