@@ -234,7 +234,7 @@ static void end_recorder(void)
 		kill((pid_t)note.pid, SIGTERM);
 }
 
-/* What runs in a child that is the user's, and in one of its own when nobody is to wait for it. */
+/* What runs in a child process, as the user; and in a grandchild where SLURM must not wait for it. */
 static void do_as_user(void (*what)(void), int alone)
 {
 	pid_t child = fork();

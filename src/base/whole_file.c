@@ -1,7 +1,8 @@
-/* Reads small files: see whole_file.h. */
+/* Reads and writes small files: see whole_file.h. */
 #include "base/whole_file.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -36,6 +37,48 @@ int file_read(const char *path, size_t most, char **ret, size_t *ret_len)
 	*ret = text;
 	*ret_len = at;
 	return 0;
+}
+
+static int write_whole(int fd, const struct buf *b)
+{
+	for (size_t at = 0; at < b->len;) {
+		ssize_t n = write(fd, b->data + at, b->len - at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		at += (size_t)n;
+	}
+	return 0;
+}
+
+int file_replace(const char *path, const struct buf *head, const struct buf *rest)
+{
+	_cleanup_(freep) char *temporary = NULL;
+	int fd, r;
+
+	if (head->err || (rest && rest->err))
+		return head->err ? head->err : rest->err;
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
+		temporary = NULL;
+		return -ENOMEM;
+	}
+	fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+	if (fd < 0)
+		return -errno;
+	r = write_whole(fd, head);
+	if (r >= 0 && rest)
+		r = write_whole(fd, rest);
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (close(fd) < 0 && r >= 0)
+		r = -errno;
+	if (r >= 0 && rename(temporary, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temporary);
+	return r;
 }
 
 void file_read_why(struct buf *why, int error)

@@ -1,5 +1,6 @@
 /* What belongs to no collector: the kernel's help, which makes totals exact, permissions, and the place to
  * write. */
+#include "cmd/external.h"
 #include "cmd/doctor.h"
 
 #include "base/rights.h"
@@ -56,7 +57,6 @@ static void add_setcap(struct buf *out, uint64_t rights)
 		{RIGHT_SYS_NICE, "cap_sys_nice"},
 	};
 	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	const char *comma = "";
 
 	buf_adds(out, "sudo setcap ");
@@ -66,8 +66,7 @@ static void add_setcap(struct buf *out, uint64_t rights)
 			comma = ",";
 		}
 	buf_adds(out, "+p ");
-	path[MAX(n, 0)] = 0;
-	if (n > 0)
+	if (external_self(path, sizeof(path)))
 		add_shell_word(out, path, strlen(path));
 	else
 		buf_adds(out, "\"$(command -v tacho)\"");

@@ -26,15 +26,21 @@ static bool is_program(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
+bool external_self(char *out, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", out, size - 1);
+
+	out[MAX(n, 0)] = 0;
+	return n > 0;
+}
+
 /* The file in the directory of this executable. */
 static bool find_beside(const char *file, char *out, size_t size)
 {
-	ssize_t n = readlink("/proc/self/exe", out, size - 1);
 	char *slash;
 
-	if (n <= 0)
+	if (!external_self(out, size))
 		return false;
-	out[n] = 0;
 	slash = strrchr(out, '/');
 	if (!slash || (size_t)(slash + 1 - out) + strlen(file) >= size)
 		return false;

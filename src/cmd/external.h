@@ -4,6 +4,8 @@
 
 #include "base/buf.h"
 
+/* The file of this program. False: it is not known. */
+bool external_self(char *out, size_t size);
 /* Becomes tacho-NAME with argv[0] as NAME, found beside this executable or in PATH. Returns only when there
  * is none; one that cannot be started ends the program with EXIT_CANNOT. */
 void external_run(char **argv);

@@ -6,9 +6,9 @@
  * nor delays the job. */
 #include "cmd/job.h"
 
-#include "base/rights.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/external.h"
 #include "cmd/record.h"
 #include "target/command.h"
 
@@ -223,19 +223,10 @@ static void take_signals(struct job_state *s)
 /* The job script may say so: echo FINISHED >.ipc-JOBID */
 static bool ipc_says_finished(struct job_state *s)
 {
-	char text[8] = "";
-	int fd;
-
 	if (!s->ipc[0] || job_now() < s->next_ipc_ns)
 		return false;
 	s->next_ipc_ns = job_now() + IPC_NS;
-	fd = open(s->ipc, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text)) != sizeof(text))
-		text[0] = 0;
-	close(fd);
-	return !memcmp(text, "FINISHED", sizeof(text));
+	return says_finished(s->ipc);
 }
 
 /* Waits until something happens, at most until the instant, and takes it in. */
@@ -397,30 +388,14 @@ static void end_nodes(struct job_state *s)
 /* ---- what is made of it ---- */
 
 /* What it prints goes to the log, line by line. */
-static int run_logged(struct job_run *run, const char *program, char *const *argv)
+static int run_logged(struct job_run *run, char *const *argv)
 {
-	char *line = NULL;
+	char program[PATH_MAX], *line = NULL;
+	int out = -1, status = -1;
+	pid_t pid = external_self(program, sizeof(program)) ? job_start_reading(program, argv, &out) : -1;
+	FILE *said = pid > 0 ? fdopen(out, "r") : NULL;
 	size_t size = 0;
-	int end[2], status = -1;
-	FILE *said;
-	pid_t pid;
 
-	if (pipe2(end, O_CLOEXEC) < 0)
-		return -1;
-	pid = fork();
-	if (pid == 0) {
-		sigset_t none;
-
-		sigemptyset(&none);
-		sigprocmask(SIG_SETMASK, &none, NULL);
-		dup2(end[1], STDOUT_FILENO);
-		dup2(end[1], STDERR_FILENO);
-		rights_drop();
-		execve(program, argv, rights_environment());
-		_exit(127);
-	}
-	close(end[1]);
-	said = fdopen(end[0], "r");
 	for (ssize_t n; said && (n = getline(&line, &size, said)) > 0;) {
 		line[n - (line[n - 1] == '\n')] = 0;
 		job_log(&run->directory, "info", "launcher", "%s", line);
@@ -435,11 +410,7 @@ static int run_logged(struct job_run *run, const char *program, char *const *arg
 
 static void make(struct job_run *run, char *const *argv)
 {
-	char program[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
-
-	program[MAX(n, 0)] = 0;
-	if (n > 0 && run_logged(run, program, argv) == 0)
+	if (run_logged(run, argv) == 0)
 		return;
 	job_log(&run->directory, "error", "launcher", "tacho %s failed", argv[1]);
 	if (!run->args->record.quiet)

@@ -113,6 +113,8 @@ struct job_launch {
 	struct job_line *files; /* one for each node, where the launcher has no pipes; NULL */
 };
 
+/* Starts a program and gives its output to read; its PID, or -1. */
+pid_t job_start_reading(const char *program, char *const *argv, int *ret);
 /* Chooses how; -EINVAL with a message for people. */
 int job_launcher_choose(struct job_run *run, struct buf *err);
 const char *job_launcher_name_of(const struct job_run *run);

@@ -10,6 +10,8 @@
 #include "cmd/job.h"
 
 #include "base/str.h"
+#include "base/units.h"
+#include "base/whole_file.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 
@@ -18,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define NUMBERS_MOST 10000
 
@@ -92,22 +93,17 @@ int job_directory_make(struct job_directory *d, const char *save_dir, const char
 
 void job_log(struct job_directory *d, const char *level, const char *host, const char *fmt, ...)
 {
-	char text[JOB_LINE_SIZE], when[32];
-	struct timespec now;
+	char text[JOB_LINE_SIZE], when[UNITS_SIZE];
 	struct buf line;
-	struct tm tm;
 	va_list ap;
 
 	if (d->log < 0)
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &tm);
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	buf_init(&line, 4 * sizeof(text));
-	buf_addf(&line, "%s.%03dZ | %s | %s | ", when, (int)(now.tv_nsec / NSEC_PER_MSEC), level, host);
+	buf_addf(&line, "%s | %s | %s | ", format_iso8601(when, job_wall()), level, host);
 	escape_bytes(&line, text, strlen(text));
 	buf_addch(&line, '\n');
 	/* A log that cannot be written is no reason to stop. */
@@ -120,21 +116,7 @@ void job_log(struct job_directory *d, const char *level, const char *host, const
 
 int job_directory_write(const struct job_directory *d, const char *name, const struct buf *text)
 {
-	_cleanup_(freep) char *temporary = strdup(job_directory_file(d, ".%s.new", name));
-	int fd =
-		temporary ? open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-	int r;
-
-	if (text->err || fd < 0)
-		return text->err ? text->err : -errno;
-	r = write(fd, text->data, text->len) == (ssize_t)text->len ? 0 : -EIO;
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && rename(temporary, job_directory_file(d, "%s", name)) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(temporary);
-	return r;
+	return file_replace(job_directory_file(d, "%s", name), text, NULL);
 }
 
 void job_directory_finish(const struct job_directory *d)

@@ -3,10 +3,9 @@
 
 #include "base/json.h"
 #include "base/redact.h"
+#include "base/units.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 size_t job_command_words(const struct job_run *run, char *ret, size_t size)
 {
@@ -35,15 +34,10 @@ size_t job_command_words(const struct job_run *run, char *ret, size_t size)
 
 static void add_time(struct json *j, const char *key, const char *key_ns, int64_t wall_ns)
 {
-	time_t second = (time_t)(wall_ns / NSEC_PER_SEC);
-	char text[40], whole[32];
-	struct tm tm;
+	char text[UNITS_SIZE];
 
-	gmtime_r(&second, &tm);
-	strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, sizeof(text), "%s.%03dZ", whole, (int)(wall_ns / NSEC_PER_MSEC % 1000));
 	json_int(j, key_ns, wall_ns);
-	json_str(j, key, text);
+	json_str(j, key, format_iso8601(text, wall_ns));
 }
 
 static void add_labels(struct json *j, const struct job_args *a)

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "cli/words.h"
 #include "cmd/cmd.h"
+#include "cmd/external.h"
 #include "cmd/start.h"
 #include "target/command.h"
 
@@ -96,11 +97,9 @@ static void add_recorder(
 	struct argument_words *w, const struct job_run *run, const struct job_launch *launch, bool by_files)
 {
 	char program[PATH_MAX], command[4096];
-	ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
 	size_t len;
 
-	program[MAX(n, 0)] = 0;
-	add(w, "%s", n > 0 ? program : "tacho");
+	add(w, "%s", external_self(program, sizeof(program)) ? program : "tacho");
 	add(w, "job");
 	add_from_environment(w);
 	add_options(w, run);
@@ -133,18 +132,13 @@ static void add_hosts(
 	buf_release(&list);
 }
 
-/* What the program says to an option, in short; nothing when it takes too long. */
-static void ask_program(const char *program, const char *option, char *ret, size_t size)
+pid_t job_start_reading(const char *program, char *const *argv, int *ret)
 {
-	char *const argv[] = {(char *)program, (char *)option, NULL};
-	int64_t until = job_now() + ASK_NS;
 	int end[2];
-	size_t n = 0;
 	pid_t pid;
 
-	*ret = 0;
 	if (pipe2(end, O_CLOEXEC) < 0)
-		return;
+		return -1;
 	pid = fork();
 	if (pid == 0) {
 		unblock_signals();
@@ -155,20 +149,35 @@ static void ask_program(const char *program, const char *option, char *ret, size
 		_exit(127);
 	}
 	close(end[1]);
+	if (pid < 0)
+		close(end[0]);
+	else
+		*ret = end[0];
+	return pid;
+}
+
+/* What the program says to an option, in short; nothing when it takes too long. */
+static void ask_program(const char *program, const char *option, char *ret, size_t size)
+{
+	char *const argv[] = {(char *)program, (char *)option, NULL};
+	int64_t until = job_now() + ASK_NS;
+	int out = -1;
+	pid_t pid = job_start_reading(program, argv, &out);
+	size_t n = 0;
+
 	while (pid > 0 && n < size - 1) {
-		struct pollfd fd = {.fd = end[0], .events = POLLIN};
+		struct pollfd fd = {.fd = out, .events = POLLIN};
 		int64_t left = (until - job_now()) / NSEC_PER_MSEC;
-		ssize_t more =
-			left > 0 && poll(&fd, 1, (int)left) > 0 ? read(end[0], ret + n, size - 1 - n) : 0;
+		ssize_t more = left > 0 && poll(&fd, 1, (int)left) > 0 ? read(out, ret + n, size - 1 - n) : 0;
 
 		if (more <= 0)
 			break;
 		n += (size_t)more;
 	}
 	ret[n] = 0;
-	close(end[0]);
-	if (pid <= 0)
+	if (pid < 0)
 		return;
+	close(out);
 	kill(pid, SIGKILL); /* it has said enough */
 	waitpid(pid, NULL, 0);
 }

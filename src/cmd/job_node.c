@@ -117,7 +117,7 @@ static void set_options(const struct job_args *a, const struct job_node *n, stru
 	*o = a->record;
 	choose_number(a, n, number, sizeof(number));
 	buf_init(&path, 4 * PATH_MAX);
-	for (const char *p = a->on_node; *p; p++) /* braces in it are no placeholders */
+	for (const char *p = a->on_node; *p; p++) /* a brace in the path stands for itself */
 		buf_addf(&path, *p == '{' || *p == '}' ? "%c%c" : "%c", *p, *p);
 	buf_addf(&path, "/nodes/%s%s.tacho", n->host, number);
 	o->output = path.err ? "" : (char *)path.data;

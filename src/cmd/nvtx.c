@@ -3,6 +3,7 @@
 #include "cmd/nvtx.h"
 
 #include "cmd/cmd.h"
+#include "cmd/external.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -14,11 +15,8 @@ bool nvtx_find(char *out, size_t size)
 {
 	static const char *const place[] = {"libtacho-nvtx.so", "../" TACHO_LIBDIR "/libtacho-nvtx.so"};
 	char self[PATH_MAX], path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char *slash = external_self(self, sizeof(self)) ? strrchr(self, '/') : NULL;
 
-	self[MAX(n, 0)] = 0;
-	slash = strrchr(self, '/');
 	for (size_t i = 0; slash && i < ARRAY_SIZE(place); i++) {
 		int len = snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - self), self, place[i]);
 

@@ -354,24 +354,29 @@ static void on_signals(struct recording *r)
 	watch_stops(r);
 }
 
-/* Checked at most once a second: the file may be on a slow server. */
-static bool file_says_finished(struct recording *r)
+bool says_finished(const char *path)
 {
 	static const char finished[] = "FINISHED";
-	int64_t now = env_now(r->env, ENV_MONOTONIC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char text[sizeof(finished) - 1];
 	ssize_t n;
-	int fd;
 
-	if (!r->until_file || now < r->until_check_ns)
-		return false;
-	r->until_check_ns = now + NSEC_PER_SEC;
-	fd = open(r->until_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	n = read(fd, text, sizeof(text));
 	close(fd);
 	return n == (ssize_t)sizeof(text) && !memcmp(text, finished, sizeof(text));
+}
+
+/* Checked at most once a second: the file may be on a slow server. */
+static bool file_says_finished(struct recording *r)
+{
+	int64_t now = env_now(r->env, ENV_MONOTONIC);
+
+	if (!r->until_file || now < r->until_check_ns)
+		return false;
+	r->until_check_ns = now + NSEC_PER_SEC;
+	return says_finished(r->until_file);
 }
 
 static bool waits_for_us(void *arg, pid_t pid)

@@ -119,6 +119,8 @@ void job_node_began(struct recording *r);
 const char *job_node_ended(struct recording *r, bool only_waits);
 const char *job_node_target(const struct recording *r); /* what it is attached to; NULL: we are alone */
 
+/* Whether the file begins with FINISHED. */
+bool says_finished(const char *path);
 /* The directories of a file that is about to be made. A negative errno. */
 int make_parents(const char *path);
 

@@ -12,6 +12,7 @@
 
 #include "base/redact.h"
 #include "base/str.h"
+#include "target/job_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -325,32 +326,23 @@ static const char *text_jobid(const struct output_names *n, char *memory, size_t
 	return value ? value : text_pid(n, memory, size);
 }
 
-/* Our rank among several; NULL when we are the only one. The variables of an MPI launcher come first: ranks
- * that mpirun starts from a SLURM job script inherit the script's own SLURM_PROCID, which is 0 for all of
- * them. */
+/* Our rank among several; NULL when we are the only one. The last of the variables is SLURM's, which a job
+ * script has, too: there it is 0, and there is no size. */
 static const char *rank_of_several(void)
 {
-	static const char *const variables[][2] = {
-		{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-		{"PMIX_RANK", NULL},
-		{"PMI_RANK", "PMI_SIZE"},
-		{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
-		{"PALS_RANKID", NULL},
-		{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
-	};
-	const char *rank, *size;
+	const char *name, *size_name;
 
-	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
-		rank = getenv(variables[i][0]);
-		size = variables[i][1] ? getenv(variables[i][1]) : NULL;
-		if (rank && *rank)
-			return size && !strcmp(size, "1") ? NULL : rank;
+	for (unsigned i = 0; (name = job_rank_variable(i, &size_name)); i++) {
+		const char *rank = getenv(name), *size = size_name ? getenv(size_name) : NULL;
+		bool slurm = str_starts(name, "SLURM_");
+
+		if (!rank || !*rank)
+			continue;
+		if (slurm ? !strcmp(rank, "0") && (!size || !strcmp(size, "1")) : size && !strcmp(size, "1"))
+			return NULL;
+		return rank;
 	}
-	rank = getenv("SLURM_PROCID");
-	size = getenv("SLURM_STEP_NUM_TASKS"); /* not set in a job script, which is no task of a step */
-	if (!rank || !*rank || (!strcmp(rank, "0") && (!size || !strcmp(size, "1"))))
-		return NULL;
-	return rank;
+	return NULL;
 }
 
 static const char *text_rank(const struct output_names *n, char *memory, size_t size)

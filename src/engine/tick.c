@@ -66,7 +66,11 @@ static int64_t own_cpu(clockid_t clock)
 
 static void include_listed(void *engine, pid_t pid, uint64_t groups)
 {
-	tree_include(&((struct engine *)engine)->tree, pid, groups);
+	struct engine *e = engine;
+
+	if (tree_find(&e->tree, pid) == NO_SLOT)
+		groups |= scopes_parts(e->scopes, pid);
+	tree_include(&e->tree, pid, groups);
 }
 
 void list_members(struct engine *e)

@@ -172,46 +172,6 @@ static void add_head(struct buf *out, const struct sidecar *s, const struct buf 
 	buf_addch(out, '\n');
 }
 
-static int write_whole(int fd, const struct buf *b)
-{
-	for (size_t at = 0; at < b->len;) {
-		ssize_t n = write(fd, b->data + at, b->len - at);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		at += (size_t)n;
-	}
-	return 0;
-}
-
-static int replace_file(const char *path, const struct buf *head, const struct buf *rest)
-{
-	_cleanup_(freep) char *temporary = NULL;
-	int fd, r;
-
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
-		temporary = NULL;
-		return -ENOMEM;
-	}
-	fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
-	if (fd < 0)
-		return -errno;
-	r = write_whole(fd, head);
-	if (r >= 0)
-		r = write_whole(fd, rest);
-	if (r >= 0 && fsync(fd) < 0)
-		r = -errno;
-	if (close(fd) < 0 && r >= 0)
-		r = -errno;
-	if (r >= 0 && rename(temporary, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(temporary);
-	return r;
-}
-
 bool sidecar_is_foreign(const char *recording)
 {
 	_cleanup_(freep) char *path = sidecar_path(recording);
@@ -242,7 +202,7 @@ int sidecar_write(const char *recording, const struct sidecar *s)
 	if (r >= 0 && (head.err || rest.err))
 		r = head.err ? head.err : rest.err;
 	if (r >= 0)
-		r = replace_file(path, &head, &rest);
+		r = file_replace(path, &head, &rest);
 	buf_release(&head);
 	buf_release(&rest);
 	return r;

@@ -240,9 +240,23 @@ bool job_environ_has(
 	return false;
 }
 
-/* Variables of MPI's launchers come first: ranks that mpirun starts within a step inherit SLURM's. */
-static const char *const rank_variable[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
-	"MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK", "SLURM_PROCID"};
+static const struct {
+	const char *name, *size;
+} rank_variable[] = {
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMIX_RANK", NULL}, {"PMI_RANK", "PMI_SIZE"},
+	{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"}, {"PALS_RANKID", NULL},
+	{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+	{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}, /* the latter is not set in a job script, which is no task
+						     of a step */
+};
+
+const char *job_rank_variable(unsigned nth, const char **ret_size)
+{
+	if (nth >= ARRAY_SIZE(rank_variable))
+		return NULL;
+	*ret_size = rank_variable[nth].size;
+	return rank_variable[nth].name;
+}
 
 static void take_number(struct text value, char *to, size_t size)
 {
@@ -261,7 +275,7 @@ static void take_variable(struct job_part *part, struct text name, struct text v
 	if (text_is(name, "SLURM_STEP_ID"))
 		take_number(value, part->step, sizeof(part->step));
 	for (unsigned i = 0; i < ARRAY_SIZE(rank_variable); i++)
-		if (text_is(name, rank_variable[i]) && (!part->rank_from || i + 1 < part->rank_from)) {
+		if (text_is(name, rank_variable[i].name) && (!part->rank_from || i + 1 < part->rank_from)) {
 			take_number(value, part->rank, sizeof(part->rank));
 			part->rank_from = i + 1;
 		}

@@ -33,6 +33,11 @@ const char *job_variable_name(unsigned nth, enum scheduler *ret_kind, const char
 bool job_environ_has(
 	const char *text, size_t len, const struct job_name *wanted, struct job_name *ret, size_t *ret_rest);
 
+/* The variables that tell a process its rank, best first: those of MPI's launchers, since ranks that mpirun
+ * starts within a step of SLURM inherit SLURM's, which is the last. *ret_size: the one that tells how many
+ * there are; NULL: none does. NULL after the last. */
+const char *job_rank_variable(unsigned nth, const char **ret_size);
+
 /* Which part of its job a process is, by its environment. */
 struct job_part {
 	char step[16]; /* "0", "batch"; "": not known */

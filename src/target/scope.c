@@ -403,6 +403,16 @@ static uint64_t part_groups(struct scopes *s, unsigned at, pid_t pid)
 		part_group(s, at, "rank", part.rank, SCOPE_GROUPS_MAX - 2);
 }
 
+uint64_t scopes_parts(struct scopes *s, pid_t pid)
+{
+	uint64_t groups = 0;
+
+	for (unsigned i = 0; i < s->nr; i++)
+		if (s->scope[i].job)
+			groups |= part_groups(s, i, pid);
+	return groups;
+}
+
 static bool in_cgroup(const char *text, const char *group)
 {
 	struct text rest = text_of(text), path;
@@ -734,15 +744,13 @@ struct scope_listing {
 	void (*fn)(void *arg, pid_t pid, uint64_t groups);
 	void *arg;
 	uint64_t groups;
-	struct scopes *s;
-	unsigned at;
 };
 
 static int list_one(void *arg, pid_t pid)
 {
 	struct scope_listing *l = arg;
 
-	l->fn(l->arg, pid, l->groups | (l->s->scope[l->at].job ? part_groups(l->s, l->at, pid) : 0));
+	l->fn(l->arg, pid, l->groups);
 	return 0;
 }
 
@@ -750,7 +758,7 @@ void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t gro
 {
 	for (unsigned i = 0; i < s->nr; i++) {
 		struct scope *scope = &s->scope[i];
-		struct scope_listing l = {.fn = fn, .arg = arg, .s = s, .at = i};
+		struct scope_listing l = {.fn = fn, .arg = arg};
 
 		if (scope->group < 0)
 			continue;

@@ -102,6 +102,9 @@ int scope_open(struct scopes *s, unsigned scope, struct buf *err);
 uint64_t scopes_ask(struct scopes *s, pid_t pid);
 /* The groups of this user. */
 uint64_t scopes_of_user(const struct scopes *s, uint32_t uid);
+/* Its groups by step and by rank, where a job has these. scopes_ask() has them in its answer, lists have not.
+ */
+uint64_t scopes_parts(struct scopes *s, pid_t pid);
 /* Processes that scopes have in lists: the roots of PIDs, a control group's and a job's own lists. To be
  * called at the start and every few seconds; fn gets the groups. */
 void scopes_list(struct scopes *s, void (*fn)(void *arg, pid_t pid, uint64_t groups), void *arg);

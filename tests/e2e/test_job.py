@@ -209,7 +209,7 @@ def test_the_end_from_outside(nodes, how):
 
 
 def test_the_launcher_is_killed(nodes):
-    """Without a launcher there is nobody to wait for: recorders end, with their end marks."""
+    """When the launcher is gone the recorders end by themselves, with their end marks."""
     job = nodes.job(f"tacho job -d runs {QUICK} & echo $! >launcher; {nodes.sleeper('k_work')}", "--nodes=3")
     nodes.until_recording(job, "node1", "node2", "node3")
     nodes.run("node1", "kill", "-KILL", (nodes.out / "launcher").read_text().strip())
@@ -518,7 +518,7 @@ def test_limits_of_the_command(tmp_path):
     assert done.stdout == b"100\n"
 
 
-def test_a_directory_of_somebody_else(tmp_path):
+def test_a_directory_of_another_user(tmp_path):
     """Names of runs can be foreseen: what others have made there is not used."""
     if os.getuid() != 0:
         pytest.skip("only root can make directories of others")

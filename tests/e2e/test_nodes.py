@@ -1,5 +1,5 @@
 """Runs of many nodes as they are read: the directory with run.json, nodes/ and clock/, several jobs in one directory, clocks that
-differ, files that somebody put there to hurt."""
+differ, hostile files."""
 
 import csv
 import io
