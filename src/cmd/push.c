@@ -6,7 +6,7 @@
 #include "cmd/external.h"
 #include "cmd/reading.h"
 
-static const char *const per_names[] = {"node", "group", "process", NULL};
+static const char *const per_names[] = {"node", "instance", "group", "process", NULL};
 static const char *const as_names[] = {"tacho", "process", "system", NULL};
 
 #define INTO(member) offsetof(struct push_args, member)
@@ -34,7 +34,8 @@ static const struct opt push_opts[] = {
 	{0, "samples", "N", OPT_COUNT, INTO(samples), .min = 1, .max = 1e6,
 		.help = "the same as so many samples"},
 	{'p', "per", "WHAT", OPT_CHOICE, INTO(per), .choices = per_names, .preset = "node", .not_from_env = true,
-		.help = "values of the node, of each group or of each process"},
+		.help = "values of the node, each instance, group or process",
+		.detail = "By default of the node, and of each GPU."},
 	{'l', "label", "KEY=VALUE…", OPT_LIST, INTO(label),
 		.help = "a label or tag on everything that is sent"},
 	{0, "from", "TIME", OPT_TEXT, INTO(from), .not_from_env = true,

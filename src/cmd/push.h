@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-enum push_per { PUSH_PER_NODE, PUSH_PER_GROUP, PUSH_PER_PROCESS };
+enum push_per { PUSH_PER_NODE, PUSH_PER_INSTANCE, PUSH_PER_GROUP, PUSH_PER_PROCESS };
 
 struct push_args {
 	struct opt_list to, server, metric, label;

@@ -507,6 +507,11 @@ struct tables_damage tables_damage(const struct tables *f)
 	return f->reading.damage;
 }
 
+bool tables_stale(const struct tables *f)
+{
+	return f->reading.walk && schema_spare(f->reading.walk->schema) < f->nr_spare;
+}
+
 struct texts tables_texts(const struct tables *f, size_t table, size_t field)
 {
 	return table < nr_all_tables(f) && field < table_at(f, table)->nr

@@ -133,6 +133,11 @@ struct tables_options {
 	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
 	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
 	int64_t every_ns;
+	/* With every_ns: which fields whose rows are means have another field beside them, NAME.max, with the
+	 * greatest. NULL: none. */
+	bool (*greatest)(const void *arg, const struct field *f);
+	const void *greatest_arg;
+	bool date_last; /* with every_ns: rows are dated by their last tick */
 	/* The one recording of the run grows: tables_next() gives what has come, and ends where its recorder
 	 * ends. Only tables of time; the numbers of processes are not known. Such a recording must have its
 	 * schema: else -EAGAIN. */
@@ -158,6 +163,8 @@ int tables_summary(struct tables *f, const struct summary **ret, struct buf *ret
 size_t tables_list(const struct tables *f, const struct data_table **ret);
 /* `fold` of the options: their numbers in batches follow those of tables_list(). */
 size_t tables_folded(const struct tables *f, const struct data_table **ret);
+/* Of what is followed: the job told numbers of a new name, which are no columns here. */
+bool tables_stale(const struct tables *f);
 struct texts tables_texts(const struct tables *f, size_t table, size_t field); /* as far as given out */
 /* 1 and a batch; 0 at the end; negative errno; of what is followed TABLES_WAIT: nothing yet. Rows of a table
  * come in order of recording, then time; batches of different tables alternate. */

@@ -113,7 +113,7 @@ static int bind_table(struct reading *f, struct data_table_own *fr)
 
 		if (c->source == SOURCE_CELL)
 			r = bind_cell(fr, i, f->walk);
-		else if (c->source != SOURCE_KEY)
+		else if (c->source == SOURCE_ROWS || c->source == SOURCE_WHOLE)
 			r = bind_column(f, fr, i);
 		if (r >= 0 && c->source == SOURCE_WHOLE && c->bound)
 			r = bind_whole(f, fr, c);

@@ -117,6 +117,7 @@ enum table_source {
 	SOURCE_CELL,  /* recorded, and taken from the cell itself */
 	SOURCE_ROWS,  /* computed for each instance */
 	SOURCE_WHOLE, /* computed of sums, one tick late */
+	SOURCE_GREATEST, /* of another column, in each window: `of` */
 };
 
 enum resample { RESAMPLE_MEAN, RESAMPLE_MAX, RESAMPLE_LAST };
@@ -146,6 +147,7 @@ struct column_own { /* what stands behind a field */
 	struct whole *whole; /* one for each group, and NO_GROUP; or one */
 	uint32_t nr_wholes;
 	uint32_t place; /* SOURCE_ROWS: of its set in the table */
+	size_t of;	/* SOURCE_GREATEST: the field */
 };
 
 struct cell_use {
@@ -210,7 +212,7 @@ struct data_table_own {
 		struct idmap of; /* identity to line */
 		uint32_t *map;	 /* by line of `now` */
 		uint32_t map_cap, layout;
-		int64_t index;
+		int64_t index, last_ns; /* last_ns: its last tick */
 		bool open;
 	} window;
 	/* Batches. */
@@ -298,6 +300,7 @@ struct tables {
 	size_t nr_absent;
 	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
 	size_t nr_counted;
+	uint32_t nr_spare; /* columns that had no name yet, in all recordings */
 	struct tables *folded;	     /* beside them: planned only, read as if they were ours; NULL: none */
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
@@ -322,6 +325,7 @@ struct tables {
 
 /* ---- planning ---- */
 
+uint32_t schema_spare(const struct schema *schema); /* columns that have no name yet */
 int tables_plan(struct tables *f, struct buf *reterr);
 void column_own_release(struct column_own *c);
 void data_table_own_release(struct data_table_own *fr); /* what was planned */

@@ -543,10 +543,39 @@ static void field_make(const struct tables *f, const struct data_table_own *fr, 
 		.resample = resample_name[c->resample]};
 }
 
-/* The planned columns that stay move to the end of `own`: those that were recorded, or the derived ones. */
-static void take_columns(const struct tables *f, struct data_table_own *fr, bool formulas)
+/* The greatest of each window beside the mean, where it is wanted. -ENOMEM. */
+static int add_greatest(const struct tables *f, struct data_table_own *fr)
 {
-	for (size_t i = 0; i < fr->nr_planned; i++) {
+	const struct tables_options *o = &f->options;
+	struct column_own *c = &fr->own[fr->nr];
+	size_t of = fr->nr - 1;
+
+	if (!o->every_ns || !o->greatest || fr->own[of].resample != RESAMPLE_MEAN ||
+		!o->greatest(o->greatest_arg, &fr->field[of]))
+		return 0;
+	*c = (struct column_own){.source = SOURCE_GREATEST,
+		.of = of,
+		.metric = strdup(fr->own[of].metric),
+		.name = escaped(fr->own[of].name, ".max"),
+		.help = escaped(fr->own[of].help, " The greatest."),
+		.unit = fr->own[of].unit,
+		.kind = fr->own[of].kind,
+		.fold = fr->own[of].fold,
+		.per_second = fr->own[of].per_second,
+		.rate = fr->own[of].rate,
+		.available = true,
+		.scale = 1,
+		.resample = RESAMPLE_MAX};
+	field_make(f, fr, c, &fr->field[fr->nr++]);
+	return c->metric && c->name && c->help ? 0 : -ENOMEM;
+}
+
+/* The planned columns that stay move to the end of `own`: those that were recorded, or the derived ones. */
+static int take_columns(const struct tables *f, struct data_table_own *fr, bool formulas)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < fr->nr_planned && r >= 0; i++) {
 		struct column_own *c = &fr->planned[i];
 
 		if (!c->wanted || c->derived != formulas ||
@@ -557,7 +586,9 @@ static void take_columns(const struct tables *f, struct data_table_own *fr, bool
 		field_make(f, fr, &fr->own[fr->nr], &fr->field[fr->nr]);
 		fr->late |= fr->own[fr->nr].source == SOURCE_WHOLE;
 		fr->nr++;
+		r = add_greatest(f, fr);
 	}
+	return r;
 }
 
 static int give_dictionaries(struct data_table_own *fr)
@@ -581,7 +612,8 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		: fr->of_processes && !fr->by_group ? KEY_PROCESS + 1
 						    : KEY_INSTANCE + 1;
 	size_t nr_more = fr->still == STILL_PHASES ? f->nr_counted : 0;
-	size_t most = nr_keys + nr_more + 1 + fr->nr_planned;
+	size_t most = nr_keys + nr_more + 1 + 2 * fr->nr_planned;
+	int r;
 
 	fr->field = calloc(most, sizeof(*fr->field));
 	fr->own = calloc(most, sizeof(*fr->own));
@@ -596,9 +628,10 @@ static int make_fields(struct tables *f, struct data_table_own *fr)
 		fr->field[nr_keys++] = key_field[KEY_SINCE];
 	}
 	fr->nr = fr->nr_keys = nr_keys;
-	take_columns(f, fr, false);
-	take_columns(f, fr, true);
-	return give_dictionaries(fr);
+	r = take_columns(f, fr, false);
+	if (r >= 0)
+		r = take_columns(f, fr, true);
+	return r < 0 ? r : give_dictionaries(fr);
 }
 
 void data_table_own_release(struct data_table_own *fr)
@@ -709,6 +742,15 @@ static int finish_tables(struct tables *f)
 
 /* ---- all of it ---- */
 
+uint32_t schema_spare(const struct schema *schema)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; schema && i < schema->nr_sets; i++)
+		nr += schema->set[i].nr_spare;
+	return nr;
+}
+
 static int plan_open(struct tables *f, size_t which, struct buf *reterr)
 {
 	struct walk *s = NULL;
@@ -718,6 +760,7 @@ static int plan_open(struct tables *f, size_t which, struct buf *reterr)
 		f->start_ns[which] = walk_start(s);
 		f->host[which] = strdup(meta_text(&s->meta, "host"));
 		r = !f->host[which] ? -ENOMEM : s->schema ? plan_recording(f, s) : 0;
+		f->nr_spare += schema_spare(s->schema);
 		f->bare_groups |= s->schema && schema_find_domain(s->schema, DOMAIN_GROUP) < 0;
 	}
 	walk_close(s);

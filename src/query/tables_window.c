@@ -2,7 +2,7 @@
  * last of all else, over the ticks of a window. A rate weighs as much as the time it is of, since ticks may
  * be late or missed: the mean is what the counter grew by, over the time that took. Windows are counted from
  * the start of the run, so that those of different nodes are the same; a row is dated by its window's
- * beginning. An instance that left within a window has a row in it. */
+ * beginning, or by its last tick. An instance that left within a window has a row in it. */
 #include "query/tables_internal.h"
 
 #include "base/owned.h"
@@ -100,10 +100,11 @@ static bool is_greater(
 static void take_one(struct data_table_own *fr, size_t field)
 {
 	struct window *w = &fr->window;
-	const struct vector *from = &fr->now.col[field];
+	const struct column_own *c = &fr->own[field];
+	const struct vector *from = &fr->now.col[c->source == SOURCE_GREATEST ? c->of : field];
 	struct vector *to = &w->lines.col[field];
 	size_t size = field_size(fr->field[field].type);
-	bool greatest = field >= fr->nr_keys && fr->own[field].resample == RESAMPLE_MAX;
+	bool greatest = field >= fr->nr_keys && c->resample == RESAMPLE_MAX;
 
 	for (uint32_t i = 0; i < fr->now.nr; i++) {
 		uint32_t line = w->map[i];
@@ -123,6 +124,7 @@ int data_table_window_add(struct reading *f, struct data_table_own *fr, int64_t 
 	int r = fr->window.open && index != fr->window.index ? data_table_window_close(f, fr) : 0;
 
 	fr->window.index = index;
+	fr->window.last_ns = time_ns;
 	if (r >= 0)
 		r = window_map(fr);
 	if (r < 0)
@@ -139,7 +141,7 @@ int data_table_window_add(struct reading *f, struct data_table_own *fr, int64_t 
 int data_table_window_close(struct reading *f, struct data_table_own *fr)
 {
 	struct window *w = &fr->window;
-	int64_t begin = w->index * f->of->options.every_ns, start = f->of->start_ns[f->recording];
+	int64_t start = f->of->start_ns[f->recording], time_ns;
 	int r;
 
 	if (!w->open)
@@ -148,9 +150,10 @@ int data_table_window_close(struct reading *f, struct data_table_own *fr)
 		for (uint32_t line = 0; fr->own[i].resample == RESAMPLE_MEAN && line < w->lines.nr; line++)
 			if (bit_get(w->lines.col[i].known, line))
 				w->lines.col[i].real[line] /= w->weight[i][line];
-	w->lines.time_ns = start - f->offset_ns + begin;
+	time_ns = f->of->options.date_last ? f->offset_ns + w->last_ns : w->index * f->of->options.every_ns;
+	w->lines.time_ns = start - f->offset_ns + time_ns;
 	w->lines.has_time = start > 0;
-	w->lines.elapsed = (double)begin / 1e9;
+	w->lines.elapsed = (double)time_ns / 1e9;
 	r = data_table_lines_push(fr, (uint32_t)f->recording, &w->lines);
 	w->lines.nr = 0;
 	w->open = false;
