@@ -27,7 +27,7 @@ struct deliver_options {
 
 struct deliver_result {
 	int64_t points, dropped, requests; /* of this call */
-	bool all; /* everything was sent, and the run has ended */
+	bool all;			   /* everything was sent, and the run has ended */
 	char where[600];
 };
 

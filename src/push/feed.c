@@ -21,7 +21,7 @@ struct feed_column {
 	const struct push_name *as; /* NULL: its own name */
 };
 
-struct feed_line { /* an instance in a table */
+struct feed_line {	   /* an instance in a table */
 	uint32_t instance; /* number of its text */
 	int64_t pid;
 	struct push_series **series; /* by column */
@@ -151,8 +151,6 @@ static bool is_wanted_kind(const struct feed *f, const struct data_table *t, con
 {
 	bool counts = field->kind == KIND_COUNTER;
 
-	if (f->options.foreign)
-		return true;
 	if (f->options.rates)
 		return !counts || !has_rate(t, field);
 	for (size_t i = 0; !counts && i < t->nr_fields; i++)
@@ -171,14 +169,13 @@ static int choose_field(struct feed *f, struct feed_table *t, size_t i)
 		return 0;
 	if (greatest)
 		of = field - 1;
-	if (!is_wanted_kind(f, t->face, of))
-		return 0;
 	if (!f->options.names)
-		return add_column(t, i, greatest, NULL);
-	for (const struct push_name *n = NULL; r >= 0 &&
-		(n = name_of(f->options.names, n, t->face->name, of->name, t->folded));)
-		if (!f->options.foreign || n->greatest == (greatest || (n->greatest && !f->options.every_ns)))
-			r = add_column(t, i, greatest, f->options.foreign ? n : NULL);
+		return is_wanted_kind(f, t->face, of) ? add_column(t, i, greatest, NULL) : 0;
+	for (const struct push_name *n = NULL;
+		r >= 0 && (n = name_of(f->options.names, n, t->face->name, of->name, t->folded));)
+		if (n->usual ? is_wanted_kind(f, t->face, of) && (!greatest || n->greatest)
+			     : n->greatest == (greatest || (n->greatest && !f->options.every_ns)))
+			r = add_column(t, i, greatest, n->usual ? NULL : n);
 	return r;
 }
 
@@ -362,7 +359,8 @@ static int read_about(struct feed *f, const char *path)
 	return r;
 }
 
-int feed_open(const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr)
+int feed_open(
+	const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr)
 {
 	struct feed *f = calloc(1, sizeof(*f));
 	int r = f && (f->path = strdup(path)) ? 0 : -ENOMEM;
@@ -461,7 +459,8 @@ static struct push_series *series_of(struct feed *f, const struct push_series *l
 {
 	uint64_t key = hash_bytes(like->name, strlen(like->name)) * 31 +
 		(like->instance ? hash_bytes(like->instance, strlen(like->instance)) : 0) +
-		(uint64_t)like->pid * UINT64_C(0x9e3779b97f4a7c15) + hash_bytes(like->table, strlen(like->table));
+		(uint64_t)like->pid * UINT64_C(0x9e3779b97f4a7c15) +
+		hash_bytes(like->table, strlen(like->table));
 	struct push_series *s;
 	uint32_t at;
 
@@ -475,8 +474,8 @@ static struct push_series *series_of(struct feed *f, const struct push_series *l
 	return s && idmap_put(&f->of_series, key, (uint32_t)f->nr_series - 1) >= 0 ? s : NULL;
 }
 
-static struct push_series *series_make(struct feed *f, const struct feed_table *t, const struct feed_column *c,
-	const char *host, const char *instance, int64_t pid)
+static struct push_series *series_make(struct feed *f, const struct feed_table *t,
+	const struct feed_column *c, const char *host, const char *instance, int64_t pid)
 {
 	const struct field *field = &t->face->field[c->field], *of = c->greatest ? field - 1 : field;
 
@@ -496,7 +495,8 @@ static struct push_series *series_make(struct feed *f, const struct feed_table *
 			.as = c->as});
 }
 
-static const char *text_of_cell(const struct feed *f, size_t table, uint32_t field, uint32_t row, uint32_t *ret_number)
+static const char *text_of_cell(
+	const struct feed *f, size_t table, uint32_t field, uint32_t row, uint32_t *ret_number)
 {
 	const struct field_cells *c = &f->batch.cell[field];
 	struct texts texts = tables_texts(f->tables, table, field);

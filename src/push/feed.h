@@ -6,8 +6,7 @@
 #include "push/sink.h"
 
 struct feed_options {
-	const struct push_name *names; /* foreign names, or the usual; NULL: `metric` */
-	bool foreign;		       /* series are called as these names */
+	const struct push_name *names; /* NULL: `metric` */
 	const char *const *metric;     /* as tables_options.metric; with them `names` is not used */
 	size_t nr_metrics;
 	enum tables_per per; /* EACH: of each instance */
@@ -23,7 +22,8 @@ struct feed_options {
 struct feed;
 
 /* -EAGAIN: it has no schema yet. -ENOENT: no such metric. */
-int feed_open(const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr);
+int feed_open(
+	const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr);
 struct feed *feed_close(struct feed *f);
 
 /* A row of a table: its points, which stay until the next call. */

@@ -169,7 +169,8 @@ static void set_options(struct http *h, const struct http_request *q)
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
 	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)MAX(h->timeout_ns / NSEC_PER_MSEC, 1));
-	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(MIN(h->timeout_ns / NSEC_PER_MSEC, 10000), 1));
+	curl_easy_setopt(
+		c, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(MIN(h->timeout_ns / NSEC_PER_MSEC, 10000), 1));
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "tacho/" TACHO_VERSION);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, h);
@@ -305,10 +306,10 @@ void http_judge(const struct http_answer *a, struct push_answer *ret)
 	long s = a->status;
 
 	*ret = (struct push_answer){.after_ns = a->after_ns};
-	ret->outcome = s / 100 == 2			      ? PUSH_SENT
-		: !s || s == 408 || s == 429 || s / 100 == 5  ? PUSH_LATER
-		: s / 100 == 3 || (s >= 401 && s <= 405)      ? PUSH_FATAL
-							      : PUSH_REFUSED;
+	ret->outcome = s / 100 == 2			     ? PUSH_SENT
+		: !s || s == 408 || s == 429 || s / 100 == 5 ? PUSH_LATER
+		: s / 100 == 3 || (s >= 401 && s <= 405)     ? PUSH_FATAL
+							     : PUSH_REFUSED;
 	if (ret->outcome == PUSH_SENT)
 		return;
 	buf_init_fixed(&why, memory, sizeof(memory));
@@ -358,7 +359,8 @@ void http_address(char *ret, size_t size, const char *url)
 			at = p + 1;
 	while (end > host && end[-1] == '/')
 		end--;
-	snprintf(ret, size, "%.*s%.*s", (int)(host - url), url, (int)(end - (at ? at : host)), at ? at : host);
+	snprintf(
+		ret, size, "%.*s%.*s", (int)(host - url), url, (int)(end - (at ? at : host)), at ? at : host);
 }
 
 void http_join(struct buf *out, const char *base, const char *path)

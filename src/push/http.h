@@ -11,7 +11,7 @@ struct http_options {
 	const char *bearer;	     /* Authorization: Bearer …; NULL */
 	const char *token;	     /* Authorization: Token …; NULL */
 	const char *ca_file, *client_cert, *client_key;
-	bool insecure; /* certificates are not checked */
+	bool insecure;		   /* certificates are not checked */
 	const char *const *header; /* "Name: value", sent with every request; NULL-terminated or NULL */
 };
 
@@ -35,16 +35,16 @@ struct http_request {
 
 #define HTTP_BODY_MOST (4 << 20)
 struct http_answer {
-	long status;	   /* 0: there was none, and `error` says why */
-	int64_t after_ns;  /* Retry-After; 0: not said */
-	const char *body;  /* NUL-terminated, cut at HTTP_BODY_MOST; valid until the next request */
+	long status;	  /* 0: there was none, and `error` says why */
+	int64_t after_ns; /* Retry-After; 0: not said */
+	const char *body; /* NUL-terminated, cut at HTTP_BODY_MOST; valid until the next request */
 	size_t len;
 	char error[256]; /* "Connection refused"; no secrets */
 };
 
 void http_send(struct http *h, const struct http_request *q, struct http_answer *ret);
-/* What most servers mean: 2xx SENT; none, 408, 429, 5xx LATER; 401, 403, 404, 405, 3xx FATAL; other 4xx REFUSED.
- * `why` gets the status and the beginning of the server's words. */
+/* What most servers mean: 2xx SENT; none, 408, 429, 5xx LATER; 401, 403, 404, 405, 3xx FATAL; other 4xx
+ * REFUSED. `why` gets the status and the beginning of the server's words. */
 struct push_answer;
 void http_judge(const struct http_answer *a, struct push_answer *ret);
 

@@ -1,11 +1,23 @@
 /* The usual choice of metrics: see names.h. */
 #include "push/names.h"
 
-#define OF(table_, metric_) {.name = metric_, .table = table_, .metric = metric_}
-#define OF_PEAK(table_, metric_) {.name = metric_, .table = table_, .metric = metric_, .greatest = true}
-#define SUM(table_, metric_) {.name = metric_, .table = table_, .metric = metric_, .folded = true}
-#define SUM_PEAK(table_, metric_) \
-	{.name = metric_, .table = table_, .metric = metric_, .folded = true, .greatest = true}
+#define OF(table_, metric_)                                                        \
+	{                                                                          \
+		.name = metric_, .table = table_, .metric = metric_, .usual = true \
+	}
+#define OF_PEAK(table_, metric_)                                                                     \
+	{                                                                                            \
+		.name = metric_, .table = table_, .metric = metric_, .greatest = true, .usual = true \
+	}
+#define SUM(table_, metric_)                                                                       \
+	{                                                                                          \
+		.name = metric_, .table = table_, .metric = metric_, .folded = true, .usual = true \
+	}
+#define SUM_PEAK(table_, metric_)                                                                      \
+	{                                                                                              \
+		.name = metric_, .table = table_, .metric = metric_, .folded = true, .greatest = true, \
+		.usual = true                                                                          \
+	}
 
 const struct push_name push_usual[] = {
 	/* The job. */

@@ -17,8 +17,8 @@
 
 struct push_name;
 
-struct push_series { /* lives as long as the sink is open */
-	const char *name; /* "tree.cores", "proc.mem.rss.max"; of foreign names the foreign one */
+struct push_series {	    /* lives as long as the sink is open */
+	const char *name;   /* "tree.cores", "proc.mem.rss.max"; of foreign names the foreign one */
 	const char *metric; /* its name in the recording */
 	const char *table;  /* of which table: "tree", "node", "gpu" …: what kind of thing it is told of */
 	const char *help;
@@ -28,9 +28,9 @@ struct push_series { /* lives as long as the sink is open */
 	enum metric_unit unit;
 	enum metric_kind kind; /* COUNTER: `value` only grows, from any beginning */
 	bool per_second;
-	bool greatest; /* the greatest of each window; the mean is another series */
+	bool greatest;		    /* the greatest of each window; the mean is another series */
 	const struct push_name *as; /* the row of foreign names; NULL: its own */
-	void *own; /* the sink's: NULL at first */
+	void *own;		    /* the sink's: NULL at first */
 };
 
 struct push_point {
@@ -51,13 +51,13 @@ struct push_name {
 	double scale;		    /* value x scale; 0: 1 */
 	const char *attribute;	    /* the sink's own use: "direction=read" */
 	const char *unit;	    /* as the sink writes it: "MB", "By" */
+	bool usual;		    /* of the usual choice: it goes by its own name */
 };
 
 /* ---- what is pushed ---- */
 
-struct push_run { /* as known when pushing begins */
-	const struct run *run;
-	const char *const *path; /* of its recordings; more nodes may come */
+struct push_run {		 /* as known when pushing begins */
+	const char *const *path; /* as named: recordings, or directories of them */
 	size_t nr;
 	const struct meta *meta; /* of the first */
 	const char *host, *user, *job;
@@ -72,14 +72,14 @@ struct push_label {
 	const char *key, *value;
 };
 
-struct push_options { /* of the command line, of use to sinks */
-	const char *url;  /* --to SINK=URL, --server SINK=URL; NULL: the sink's variables and default */
+struct push_options {	 /* of the command line, of use to sinks */
+	const char *url; /* --to SINK=URL, --server SINK=URL; NULL: the sink's variables and default */
 	const char *as, *prefix, *run_id, *run_name, *experiment;
 	const struct push_label *label;
 	size_t nr_labels;
 	bool semconv, no_children, no_artifacts;
 	double total_memory, total_cpus; /* bytes, CPUs; 0: as recorded */
-	int64_t every_ns;	     /* length of a window; 0: each sample by itself */
+	int64_t every_ns;		 /* length of a window; 0: each sample by itself */
 	int64_t timeout_ns;
 	bool dry_run;
 	const char *listen, *token_file, *textfile; /* prometheus */
@@ -102,7 +102,7 @@ struct push {
 };
 
 enum push_outcome {
-	PUSH_SENT,    /* taken for good (`dropped` of them were not, and never will be) */
+	PUSH_SENT,    /* taken for good (`dropped` of them were not, and never will be: `why`) */
 	PUSH_LATER,   /* try the same again, not before after_ns */
 	PUSH_REFUSED, /* these will never be taken as they are: the driver tries smaller parts */
 	PUSH_FATAL,   /* nothing will be taken: wrong address, no permission. `why` says what to do */
@@ -116,24 +116,28 @@ struct push_answer {
 	char why[PUSH_WHY_SIZE]; /* in the server's words, control characters escaped; "" when all is well */
 };
 
-struct push_end { /* how the run ended */
-	bool complete;	  /* it has its end mark */
-	int64_t end_ns;	  /* wall clock of its last sample */
-	int64_t status;	  /* exit status of the command; -1: not known */
-	int64_t signal;	  /* that killed it; 0 */
+struct push_end {	/* how the run ended */
+	bool complete;	/* it has its end mark */
+	int64_t end_ns; /* wall clock of its last sample */
+	int64_t status; /* exit status of the command; -1: not known */
+	int64_t signal; /* that killed it; 0 */
 };
 
 struct push_sink {
 	const char *name, *help;
-	const char *url_help; /* what --to SINK=URL takes */
+	const char *url_help;		/* what --to SINK=URL takes */
 	size_t points_most, bytes_most; /* of one request; bytes as estimated by 200 a point; 0: no limit */
 	bool rates;   /* of counters it takes growth per second instead of the counters themselves */
 	bool is_file; /* no server: http is NULL */
-	/* Where it sends to, without secrets, to know the target again: "http://localhost:5000". Called before
-	 * open. -EINVAL and reterr: no address, or none that can be used. */
+	/* Where it sends to, without secrets, to know the target again: "http://localhost:5000". Called
+	 * before open. -EINVAL and reterr: no address, or none that can be used. */
 	int (*address)(const struct push *p, char *ret, size_t size, struct buf *reterr);
 	/* Foreign names that are pushed instead of the usual choice, NULL-terminated; NULL: the usual. */
 	const struct push_name *(*names)(const struct push *p);
+	/* They come beside the usual choice, whose series have no `as`. NULL: they do not. */
+	bool (*names_beside)(const struct push *p);
+	/* Nothing is remembered: each start begins with the beginning of the run. NULL: it is. */
+	bool (*forgetful)(const struct push *p);
 	/* -EINVAL…: reterr says what to do. Makes no requests. */
 	int (*open)(struct push *p, void **ret, struct buf *reterr);
 	/* May be NULL. Before the first send, and again after it said LATER: makes what points belong to. */
@@ -142,7 +146,8 @@ struct push_sink {
 	void (*send)(void *s, struct push_point *point, size_t nr, struct push_answer *ret);
 	/* The body of that request as text, for --dry-run. */
 	void (*show)(void *s, struct push_point *point, size_t nr, struct buf *out);
-	/* May be NULL. All was sent and the run has ended; LATER: once more. */
+	/* May be NULL. All was sent and the run has ended; LATER: once more, which without a `why` is no
+	 * failure. */
 	void (*finish)(void *s, const struct push_end *end, struct push_answer *ret);
 	void (*forget)(void *own); /* of a series; may be NULL: free() */
 	void (*close)(void *s);

@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-extern const struct push_sink push_mlflow, push_prometheus, push_influx, push_otlp, push_tensorboard;
-
 const struct push_sink *const push_sinks[] = {
-	&push_mlflow,
-	&push_prometheus,
-	&push_influx,
-	&push_otlp,
-	&push_tensorboard,
 	NULL,
 };
 

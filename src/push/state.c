@@ -112,8 +112,11 @@ static void state_clear(struct push_state *s)
 	free(s->where);
 	free(s->why);
 	free(s->refused);
-	*s = (struct push_state){.path = s->path, .recording = s->recording, .lock = s->lock,
-		.exists = s->exists, .elsewhere = s->elsewhere};
+	*s = (struct push_state){.path = s->path,
+		.recording = s->recording,
+		.lock = s->lock,
+		.exists = s->exists,
+		.elsewhere = s->elsewhere};
 }
 
 struct push_state *push_state_close(struct push_state *s)
@@ -188,7 +191,8 @@ struct state_reading {
 	int64_t version;
 };
 
-static int take_named(struct state_reading *r, const char *path, enum json_leaf leaf, const char *text, size_t len)
+static int take_named(
+	struct state_reading *r, const char *path, enum json_leaf leaf, const char *text, size_t len)
 {
 	struct push_state *s = r->s;
 	int64_t number;
@@ -198,7 +202,8 @@ static int take_named(struct state_reading *r, const char *path, enum json_leaf 
 	if (str_starts(path, "notes.") && leaf == LEAF_TEXT && !memchr(text, 0, len))
 		return push_note_set(s, path + 6, text);
 	for (size_t i = 0; i < ARRAY_SIZE(state_number); i++)
-		if (!strcmp(path, state_number[i].key) && leaf == LEAF_NUMBER && parse_i64n(text, len, &number))
+		if (!strcmp(path, state_number[i].key) && leaf == LEAF_NUMBER &&
+			parse_i64n(text, len, &number))
 			*(int64_t *)((char *)s + state_number[i].at) = number;
 	for (size_t i = 0; i < ARRAY_SIZE(state_text); i++)
 		if (!strcmp(path, state_text[i].key) && leaf == LEAF_TEXT &&
@@ -238,8 +243,9 @@ static int state_read(struct push_state *s)
 	if (r == -ENOMEM)
 		return r;
 	s->exists = true;
-	return r < 0 || !reading.ours || reading.version != STATE_VERSION || !s->sink || !s->address ? -EBADMSG
-												     : 0;
+	return r < 0 || !reading.ours || reading.version != STATE_VERSION || !s->sink || !s->address
+		? -EBADMSG
+		: 0;
 }
 
 /* ---- where it is ---- */
@@ -355,7 +361,8 @@ static int find_address(struct push_state *s, const struct meta *meta, const cha
 			return 0;
 		if (r == -EBADMSG || r == -EINVAL || r == -EFBIG) {
 			buf_addf(reterr,
-				"%s is damaged, or not of tacho; remove it, and all of the recording is sent again",
+				"%s is damaged, or not of tacho; remove it, and all of the recording is sent "
+				"again",
 				s->path);
 			return -EBADMSG;
 		}
@@ -368,7 +375,8 @@ static int find_address(struct push_state *s, const struct meta *meta, const cha
 		if (!strcmp(s->address, address))
 			return 1;
 	}
-	buf_addf(reterr, "the recording was pushed to %d addresses already: remove some of its files .push-%s*",
+	buf_addf(reterr,
+		"the recording was pushed to %d addresses already: remove some of its files .push-%s*",
 		ADDRESSES_MOST, sink);
 	return -E2BIG;
 }
@@ -469,8 +477,8 @@ int push_state_save(struct push_state *s)
 
 /* ---- to be looked at ---- */
 
-static int add_state(const char *recording, const struct meta *meta, const char *sink, unsigned nth, bool elsewhere,
-	struct push_state ***ret, size_t *ret_nr)
+static int add_state(const char *recording, const struct meta *meta, const char *sink, unsigned nth,
+	bool elsewhere, struct push_state ***ret, size_t *ret_nr)
 {
 	struct push_state *s = calloc(1, sizeof(*s)), **more;
 	int r = s && (s->recording = strdup(recording)) ? 0 : -ENOMEM;

@@ -21,7 +21,7 @@ struct push_note {
 
 struct push_state {
 	char *path, *recording;
-	int lock; /* the file; -1: only read */
+	int lock;		/* the file; -1: only read */
 	bool exists, elsewhere; /* elsewhere: in the cache directory */
 	char *sink, *address, *host;
 	int64_t start_ns; /* of the recording */
@@ -29,13 +29,13 @@ struct push_state {
 	size_t nr_positions;
 	struct push_note *note;
 	size_t nr_notes;
-	char *where;	  /* for people; NULL */
-	char *why;	  /* of what waits; NULL: nothing is wrong */
-	int64_t why_ns;	  /* since when */
-	char *refused;	  /* the server's words about points that it never takes; NULL: it took all */
+	char *where;	/* for people; NULL */
+	char *why;	/* of what waits; NULL: nothing is wrong */
+	int64_t why_ns; /* since when */
+	char *refused;	/* the server's words about points that it never takes; NULL: it took all */
 	int64_t points, dropped, requests, bytes;
-	int64_t sent_ns;  /* wall clock of the last success; 0: none yet */
-	bool all, done;	  /* all points were sent; and the end was told, too */
+	int64_t sent_ns; /* wall clock of the last success; 0: none yet */
+	bool all, done;	 /* all points were sent; and the end was told, too */
 };
 
 /* The one of this address, locked. Made anew when it is of another recording that had the name. -EBUSY:

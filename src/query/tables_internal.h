@@ -114,9 +114,9 @@ enum { KEY_TIME, KEY_ELAPSED, KEY_HOST, KEY_INSTANCE, KEY_PID, KEY_PROCESS, KEY_
 
 enum table_source {
 	SOURCE_KEY,
-	SOURCE_CELL,  /* recorded, and taken from the cell itself */
-	SOURCE_ROWS,  /* computed for each instance */
-	SOURCE_WHOLE, /* computed of sums, one tick late */
+	SOURCE_CELL,	 /* recorded, and taken from the cell itself */
+	SOURCE_ROWS,	 /* computed for each instance */
+	SOURCE_WHOLE,	 /* computed of sums, one tick late */
 	SOURCE_GREATEST, /* of another column, in each window: `of` */
 };
 
@@ -300,7 +300,7 @@ struct tables {
 	size_t nr_absent;
 	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
 	size_t nr_counted;
-	uint32_t nr_spare; /* columns that had no name yet, in all recordings */
+	uint32_t nr_spare;	     /* columns that had no name yet, in all recordings */
 	struct tables *folded;	     /* beside them: planned only, read as if they were ours; NULL: none */
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;
