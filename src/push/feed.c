@@ -113,18 +113,17 @@ static bool is_greatest_of(const struct field *f, const struct field *before)
 		!strcmp(f->name + n, ".max");
 }
 
-static bool is_rate_of(const struct data_table *t, const char *counter, const char *name)
+static bool is_rate_of(const char *counter, const char *name)
 {
 	size_t n = strlen(counter);
 
-	(void)t;
 	return !strncmp(name, counter, n) && !strcmp(name + n, ".rate");
 }
 
 static bool has_rate(const struct data_table *t, const struct field *counter)
 {
 	for (size_t i = 0; i < t->nr_fields; i++)
-		if (is_rate_of(t, counter->name, t->field[i].name))
+		if (is_rate_of(counter->name, t->field[i].name))
 			return true;
 	return false;
 }
@@ -139,13 +138,6 @@ static int add_column(struct feed_table *t, size_t field, bool greatest, const s
 	return 0;
 }
 
-static bool is_rate(const struct field *f)
-{
-	size_t n = strlen(f->name);
-
-	return n > 5 && !strcmp(f->name + n - 5, ".rate") && f->per_second && f->kind == KIND_GAUGE;
-}
-
 /* Counters: as they are, or as growth per second. */
 static bool is_wanted_kind(const struct feed *f, const struct data_table *t, const struct field *field)
 {
@@ -154,7 +146,7 @@ static bool is_wanted_kind(const struct feed *f, const struct data_table *t, con
 	if (f->options.rates)
 		return !counts || !has_rate(t, field);
 	for (size_t i = 0; !counts && i < t->nr_fields; i++)
-		if (is_rate_of(t, t->field[i].name, field->name))
+		if (is_rate_of(t->field[i].name, field->name))
 			return false;
 	return true;
 }
