@@ -250,6 +250,7 @@ static int open_tables(struct feed *f, struct buf *reterr)
 		.domain = domain,
 		.metric = metric,
 		.fold = fold,
+		.fold_any = true,
 		.if_there = names != NULL,
 		.per = f->options.per,
 		.every_ns = f->options.every_ns,

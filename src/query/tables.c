@@ -284,7 +284,7 @@ static void fold_names(
 	o->nr_domains = 0;
 	for (size_t i = 0; i < f->options.nr_folds; i++) {
 		const struct table_fold *fold = &f->options.fold[i];
-		bool there = false;
+		bool there = f->options.fold_any;
 
 		for (size_t j = 0; j < f->nr; j++)
 			there |= !strcmp(f->table[j].face.name, fold->table);

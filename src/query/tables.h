@@ -130,6 +130,7 @@ struct tables_options {
 		const char *table, *metric;
 	} * fold;
 	size_t nr_folds;
+	bool fold_any; /* also of those that are not among them */
 	/* Rows stand for so much time, counted from the start of the run, and are dated by its beginning: by
 	 * field.resample the mean, the greatest or the last of their ticks. 0: a row for each tick. */
 	int64_t every_ns;
