@@ -72,6 +72,13 @@ static bool find_program(const char *file, char *out, size_t size)
 	return find_beside(file, out, size) || find_in_path(file, out, size);
 }
 
+bool external_has(const char *file)
+{
+	char path[PATH_MAX];
+
+	return find_program(file, path, sizeof(path));
+}
+
 static bool name_valid(const char *name)
 {
 	return *name && *name != '-' &&
@@ -93,6 +100,20 @@ void external_run(char **argv)
 	die(EXIT_CANNOT, "cannot run %s: %s", path, strerror(errno));
 }
 
+static const char *how_to_build(const char *file)
+{
+	static const char *const how[][2] = {
+		{"tacho-report", "install libcairo2-dev and libpango1.0-dev and build again"},
+		{"tacho-push", "install libcurl4-openssl-dev and build again with -Dpush=auto"},
+		{"tacho-export", "build again with -Dexport=auto"},
+	};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(how) - 1 && strcmp(how[i][0], file) != 0)
+		i++;
+	return how[i][1];
+}
+
 int external_become(const char *file)
 {
 	const struct start_words *given = start_words();
@@ -101,10 +122,7 @@ int external_become(const char *file)
 	if (!find_program(file, path, sizeof(path))) {
 		error("`tacho %s` needs %s for this, which is not installed here: install the package %s; "
 		      "where tacho was built from source, %s",
-			given->cmd->name, file, file,
-			strcmp(file, "tacho-report")
-				? "build again with -Dexport=auto"
-				: "install libcairo2-dev and libpango1.0-dev and build again");
+			given->cmd->name, file, file, how_to_build(file));
 		return EXIT_NOTFOUND;
 	}
 	snprintf(name, sizeof(name), "tacho-%s", given->cmd->name);

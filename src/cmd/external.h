@@ -6,6 +6,8 @@
 
 /* The file of this program. False: it is not known. */
 bool external_self(char *out, size_t size);
+/* There is such an executable beside this one or in PATH. */
+bool external_has(const char *file);
 /* Becomes tacho-NAME with argv[0] as NAME, found beside this executable or in PATH. Returns only when there
  * is none; one that cannot be started ends the program with EXIT_CANNOT. */
 void external_run(char **argv);

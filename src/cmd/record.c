@@ -526,6 +526,7 @@ static void record_end(struct recording *r, const char *how)
 	record_settle(r);
 	if (r->sink.error)
 		pairs_str(&p, "write_error", strerrorname_np(-r->sink.error));
+	record_push(r); /* if the job was too short for it before */
 	e = store_finish(r->sink.store, &p);
 	if (e == 0 && pairs_find(&p, "gap_ticks"))
 		e = r->sink.flush_error;
@@ -559,6 +560,7 @@ static void record_until_the_end(struct recording *r)
 	bool described = false;
 
 	r->recorded = true;
+	record_push_check(r);
 	priority_raise(&r->priority);
 	give_back(r);
 	if (r->attach)
@@ -574,6 +576,7 @@ static void record_until_the_end(struct recording *r)
 			record_describe_machine(r);
 			record_log_described(r);
 			described = true;
+			record_push(r);
 			resident_give_back();
 		}
 		record_describe_groups(r);
@@ -651,6 +654,7 @@ void record_report(struct recording *r)
 			summary_print(summary, &style, &out);
 		progress_clear();
 		fwrite(out.data, 1, out.len, stderr);
+		record_push_report(r);
 	}
 	summary_free(summary);
 	run_close(run);

@@ -52,6 +52,7 @@ struct recording {
 	bool over;	    /* nothing is recorded any more */
 	bool stopped_alone; /* the command, while we go on */
 	bool told_to_end;
+	bool pushes;		/* --push: the pushers were started */
 	int64_t end_ns;		/* when --duration ends; INT64_MAX */
 	const char *until_file; /* NULL: none */
 	int64_t until_check_ns;
@@ -118,6 +119,12 @@ void job_node_hear(struct recording *r);
 void job_node_began(struct recording *r);
 const char *job_node_ended(struct recording *r, bool only_waits);
 const char *job_node_target(const struct recording *r); /* what it is attached to; NULL: we are alone */
+
+/* record_push.c: says what is missing for --push; starts the pushers, once; what the user is told at the end.
+ */
+void record_push_check(struct recording *r);
+void record_push(struct recording *r);
+void record_push_report(const struct recording *r);
 
 /* Whether the file begins with FINISHED. */
 bool says_finished(const char *path);

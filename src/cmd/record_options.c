@@ -118,6 +118,12 @@ const struct opt record_opts[NR_RECORD_OPTS] = {
 			"marks, the start with hardware and limits, processes killed because memory ran out, "
 			"throttling, stops, missed samples, the end with exit status and resources. The name may "
 			"have the placeholders of --output. tacho log shows the same of any recording."},
+	{0, "push", "SINK[=URL]", OPT_LIST, INTO(push),
+		.help = "send it to MLflow, Prometheus, InfluxDB … while it runs",
+		.detail = "Starts 'tacho push --follow --to SINK' beside the job, which goes on after its end until "
+			"everything is sent; a server that is slow or down delays nothing. Options of tacho push may follow "
+			"in the same word: --push 'mlflow --experiment demo --every 30s'. What it has to say is in "
+			"NAME.push.log. May be repeated."},
 	{0, "flush", "TIME", OPT_INTERVAL, INTO(flush_ns), .preset = "1s", .min = 0.001, .max = 86400,
 		.help = "write what was recorded at least this often",
 		.detail = "A crash of the machine or a SIGKILL of the recorder loses at most this much "

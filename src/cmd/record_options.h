@@ -31,6 +31,7 @@ struct record_options {
 	int children;			   /* 0 or 1 */
 	const char *max_cpus, *max_memory; /* as given; checked */
 	const char *until_file;
+	struct opt_list push;		    /* sinks */
 	const char *run_log;		    /* template; NULL: none */
 	struct opt_list watch, phase, mark; /* for log_watch_open() */
 	bool force, quiet, verbose, summary, json;

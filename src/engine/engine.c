@@ -478,6 +478,12 @@ void engine_leave_out(struct engine *e, pid_t pid)
 	e->tree.helper = pid;
 }
 
+void engine_leave_out_too(struct engine *e, pid_t pid)
+{
+	if (e->tree.nr_beside < ARRAY_SIZE(e->tree.beside))
+		e->tree.beside[e->tree.nr_beside++] = pid;
+}
+
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups)
 {
 	uint32_t slot;

@@ -72,6 +72,7 @@ void engine_before_exec(struct engine *e, pid_t pid);
 
 /* Leaves a process of our own out of the job. */
 void engine_leave_out(struct engine *e, pid_t pid);
+void engine_leave_out_too(struct engine *e, pid_t pid); /* further ones, of which up to eight are kept */
 /* Roots of the tree, before the first tick, with the groups they are in (a mask; 1 without scopes). `ours`:
  * we are its parent. */
 int engine_add_root(struct engine *e, pid_t pid, bool ours, uint64_t groups);

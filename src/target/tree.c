@@ -94,6 +94,9 @@ void tree_release(struct tree *t)
 
 static bool is_ours(const struct tree *t, pid_t pid)
 {
+	for (unsigned i = 0; i < t->nr_beside; i++)
+		if (t->beside[i] == pid)
+			return true;
 	return pid == t->self || (t->helper && pid == t->helper);
 }
 

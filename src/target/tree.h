@@ -89,6 +89,8 @@ struct tree {
 	uint32_t *free_slot; /* a stack */
 	uint32_t nr_free, high, cap, nr, first, last, next_id;
 	pid_t pid_max;
+	pid_t beside[8]; /* other processes of ours: likewise */
+	unsigned nr_beside;
 	pid_t self, helper;	/* this process and a helper of ours (0: none): never members */
 	pid_t reaper;		/* orphans whose parent is this are members; 0: none */
 	uint64_t reaper_groups; /* theirs */

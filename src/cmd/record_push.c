@@ -1,0 +1,120 @@
+/* run --push: a pusher beside the job for each sink, which follows the recording and goes on after its end.
+ * It reads the file as all readers do: the recorder only starts it, when the job runs. */
+#include "cmd/record.h"
+
+#include "base/owned.h"
+#include "base/rights.h"
+#include "cmd/cmd.h"
+#include "cmd/external.h"
+#include "query/run.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define WORDS_MOST 128
+
+void record_push_check(struct recording *r)
+{
+	for (unsigned i = 0; i < r->opt->push.nr; i++)
+		if (!external_has("tacho-push")) {
+			warning("--push needs tacho-push, which is not installed here: nothing is pushed; "
+				"`tacho "
+				"push` can send the recording later");
+			return;
+		}
+}
+
+/* NAME.push.log */
+static char *log_of(const char *recording)
+{
+	size_t n = strlen(recording), suffix = strlen(RECORDING_SUFFIX);
+	char *path;
+
+	if (n > suffix && !strcmp(recording + n - suffix, RECORDING_SUFFIX))
+		n -= suffix;
+	return asprintf(&path, "%.*s.push.log", (int)n, recording) < 0 ? NULL : path;
+}
+
+/* "mlflow --experiment demo": words with blanks between; one in quotation marks may have some. */
+static size_t split_words(char *text, char **ret, size_t most)
+{
+	size_t nr = 0;
+
+	while (*(text += strspn(text, " \t")) && nr < most) {
+		char *to = text, quote = 0;
+
+		ret[nr++] = text;
+		for (; *text && (quote || !strchr(" \t", *text)); text++)
+			if (quote ? *text == quote : *text == '\'' || *text == '"')
+				quote = quote ? 0 : *text;
+			else
+				*to++ = *text;
+		if (*text)
+			text++;
+		*to = 0;
+	}
+	return nr;
+}
+
+/* In the new process: it has nothing of the job's terminal, files and signals. */
+static void become_pusher(const char *recording, const char *log, char *spec)
+{
+	char program[PATH_MAX], *word[WORDS_MOST + 8];
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	size_t nr = 0;
+	sigset_t none;
+
+	word[nr++] = (char *)"tacho";
+	word[nr++] = (char *)"push";
+	word[nr++] = (char *)"--follow";
+	word[nr++] = (char *)"--log";
+	word[nr++] = (char *)log;
+	word[nr++] = (char *)"--to";
+	nr += split_words(spec, word + nr, WORDS_MOST);
+	word[nr++] = (char *)recording;
+	word[nr] = NULL;
+	setsid();
+	for (int fd = 0; fd < 3 && null >= 0; fd++)
+		dup2(null, fd);
+	for (int s = 1; s < NSIG; s++)
+		signal(s, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setpriority(PRIO_PROCESS, 0, 10);
+	rights_drop();
+	if (external_self(program, sizeof(program)))
+		execve(program, word, rights_environment());
+	_exit(EXIT_CANNOT);
+}
+
+void record_push(struct recording *r)
+{
+	const struct opt_list *list = &r->opt->push;
+	const char *path = (char *)r->path.data;
+
+	if (r->pushes || !list->nr || !r->sink.store || !external_has("tacho-push"))
+		return;
+	r->pushes = true;
+	for (unsigned i = 0; i < list->nr; i++) {
+		_cleanup_(freep) char *log = log_of(path), *spec = strdup(list->item[i]);
+		pid_t pid = log && spec ? fork() : -1;
+
+		if (pid == 0)
+			become_pusher(path, log, spec);
+		if (pid > 0)
+			engine_leave_out_too(r->engine, pid);
+		else
+			warning("cannot start tacho push: %s", strerror(errno));
+	}
+}
+
+void record_push_report(const struct recording *r)
+{
+	if (r->pushes && !r->opt->quiet && !r->opt->json)
+		fprintf(stderr, "  push     goes on until all is sent   (tacho push --status %s)\n",
+			(char *)r->path.data);
+}
