@@ -33,11 +33,11 @@ struct sent { /* of a table, since the start of this pusher */
 	bool partial; /* the state says less */
 };
 
-struct stream { /* a recording */
+struct push_recording { /* a recording */
 	char *path;
 	unsigned node;
 	struct meta meta;
-	struct feed *feed; /* NULL: it has nothing yet, or has ended */
+	struct push_feed *feed; /* NULL: it has nothing yet, or has ended */
 	struct push_state *state;
 	bool ended, complete;
 	int64_t start_ns, last_ns; /* wall clock */
@@ -52,12 +52,12 @@ struct deliver {
 	struct push push;
 	struct push_run run;
 	char address[512];
-	struct stream *stream; /* room for all is made before their states are lent */
+	struct push_recording *stream; /* room for all is made before their states are lent */
 	size_t nr_streams;
 	struct push_name *names; /* the usual and foreign ones together; NULL */
 	struct push_point *point;
 	size_t nr_points, most;
-	struct stream *from; /* of these points */
+	struct push_recording *from; /* of these points */
 	bool began, forgetful, told;
 	uint64_t tries; /* that failed in a row */
 	unsigned refusals;
@@ -110,7 +110,7 @@ static int take_nothing(void *arg, enum store_type type, const struct pairs *pai
 	return 0;
 }
 
-static bool is_over(const struct stream *s)
+static bool is_over(const struct push_recording *s)
 {
 	struct store_glance glance;
 
@@ -306,7 +306,7 @@ static int show_points(struct deliver *d)
 }
 
 /* `whole`: no row of the time of the last ones is still to come. 1: the state is another. */
-static int remember(struct stream *s, bool whole)
+static int remember(struct push_recording *s, bool whole)
 {
 	int changed = 0;
 
@@ -325,7 +325,7 @@ static int remember(struct stream *s, bool whole)
 
 static int flush(struct deliver *d, bool whole)
 {
-	struct stream *s = d->from;
+	struct push_recording *s = d->from;
 	int r;
 
 	if (!s)
@@ -347,7 +347,7 @@ static int flush(struct deliver *d, bool whole)
 	return 0;
 }
 
-static struct sent *sent_of(struct stream *s, const char *table)
+static struct sent *sent_of(struct push_recording *s, const char *table)
 {
 	struct sent *t;
 
@@ -362,7 +362,7 @@ static struct sent *sent_of(struct stream *s, const char *table)
 	return t;
 }
 
-static int take_row(struct deliver *d, struct stream *s, const struct feed_row *row)
+static int take_row(struct deliver *d, struct push_recording *s, const struct feed_row *row)
 {
 	struct sent *t = sent_of(s, row->table);
 	size_t at = 0;
@@ -403,7 +403,7 @@ static bool has_schema(const char *path)
 	return has;
 }
 
-static int stream_open(struct deliver *d, struct stream *s, struct buf *reterr)
+static int stream_open(struct deliver *d, struct push_recording *s, struct buf *reterr)
 {
 	struct feed_options o = d->o->feed;
 	int r;
@@ -436,7 +436,7 @@ static bool is_stream(const struct deliver *d, const char *path)
 
 static int add_stream(struct deliver *d, const char *path, struct buf *reterr)
 {
-	struct stream *s = ARRAY_ADD(d->stream, d->nr_streams);
+	struct push_recording *s = ARRAY_ADD(d->stream, d->nr_streams);
 	int r;
 
 	if (!s || !(s->path = strdup(path)))
@@ -480,7 +480,7 @@ static void look_for_more(struct deliver *d)
 	buf_release(&err);
 }
 
-static void stream_end(struct stream *s)
+static void stream_end(struct push_recording *s)
 {
 	struct store_glance glance;
 
@@ -489,7 +489,7 @@ static void stream_end(struct stream *s)
 }
 
 /* What there is of it now. 1: it may have more later; 0: it has ended. */
-static int stream_pump(struct deliver *d, struct stream *s, struct buf *reterr)
+static int stream_pump(struct deliver *d, struct push_recording *s, struct buf *reterr)
 {
 	struct feed_row row;
 	int r = s->feed || s->ended ? 0 : stream_open(d, s, reterr);
@@ -519,7 +519,7 @@ static int stream_pump(struct deliver *d, struct stream *s, struct buf *reterr)
 
 /* ---- the end ---- */
 
-static void take_ending(const struct stream *s, struct push_end *end)
+static void take_ending(const struct push_recording *s, struct push_end *end)
 {
 	struct meta ending = {0};
 	int64_t status = -1;
@@ -738,7 +738,7 @@ static int prepare(struct deliver *d, struct buf *reterr)
 static void release(struct deliver *d)
 {
 	for (size_t i = 0; i < d->nr_streams; i++) {
-		struct stream *s = &d->stream[i];
+		struct push_recording *s = &d->stream[i];
 
 		feed_close(s->feed);
 		push_state_close(s->state);

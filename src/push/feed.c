@@ -41,7 +41,7 @@ struct feed_table {
 
 #define NO_FIELD UINT32_MAX
 
-struct feed {
+struct push_feed {
 	struct feed_options options;
 	char *path;
 	const char *paths[1];
@@ -95,7 +95,7 @@ static bool is_peaky(const struct field *f)
 
 static bool wants_greatest(const void *arg, const struct field *field)
 {
-	const struct feed *f = arg;
+	const struct push_feed *f = arg;
 
 	if (!f->options.names)
 		return is_peaky(field);
@@ -139,7 +139,7 @@ static int add_column(struct feed_table *t, size_t field, bool greatest, const s
 }
 
 /* Counters: as they are, or as growth per second. */
-static bool is_wanted_kind(const struct feed *f, const struct data_table *t, const struct field *field)
+static bool is_wanted_kind(const struct push_feed *f, const struct data_table *t, const struct field *field)
 {
 	bool counts = field->kind == KIND_COUNTER;
 
@@ -151,7 +151,7 @@ static bool is_wanted_kind(const struct feed *f, const struct data_table *t, con
 	return true;
 }
 
-static int choose_field(struct feed *f, struct feed_table *t, size_t i)
+static int choose_field(struct push_feed *f, struct feed_table *t, size_t i)
 {
 	const struct field *field = &t->face->field[i], *of = field;
 	bool greatest = i && is_greatest_of(field, field - 1);
@@ -179,7 +179,7 @@ static uint32_t key_field(const struct data_table *t, const char *name)
 	return NO_FIELD;
 }
 
-static int add_table(struct feed *f, struct feed_table *t, const struct data_table *face, bool folded)
+static int add_table(struct push_feed *f, struct feed_table *t, const struct data_table *face, bool folded)
 {
 	int r = 0;
 
@@ -212,7 +212,7 @@ static size_t add_word(const char **list, size_t nr, const char *word)
 }
 
 /* It is there before the first row. NULL: no memory. */
-static struct given *given_of(struct feed *f, const char *key)
+static struct given *given_of(struct push_feed *f, const char *key)
 {
 	struct given *g;
 
@@ -230,7 +230,7 @@ static struct given *given_of(struct feed *f, const char *key)
 }
 
 /* Up to where rows of all tables were given: there the tables may begin. */
-static int64_t given_from(const struct feed *f)
+static int64_t given_from(const struct push_feed *f)
 {
 	int64_t from = f->nr_given ? INT64_MAX : INT64_MIN;
 
@@ -239,7 +239,7 @@ static int64_t given_from(const struct feed *f)
 	return from;
 }
 
-static int open_tables(struct feed *f, struct buf *reterr)
+static int open_tables(struct push_feed *f, struct buf *reterr)
 {
 	const struct push_name *names = f->options.names;
 	const char *domain[WORDS_MOST], *metric[WORDS_MOST];
@@ -280,7 +280,7 @@ static int open_tables(struct feed *f, struct buf *reterr)
 	return r;
 }
 
-static int list_tables(struct feed *f)
+static int list_tables(struct push_feed *f)
 {
 	const struct data_table *face, *folded;
 	size_t nr = tables_list(f->tables, &face), nr_folded = tables_folded(f->tables, &folded);
@@ -296,7 +296,7 @@ static int list_tables(struct feed *f)
 	return r;
 }
 
-static void forget_tables(struct feed *f)
+static void forget_tables(struct push_feed *f)
 {
 	for (size_t i = 0; i < f->nr_tables; i++) {
 		struct feed_table *t = &f->table[i];
@@ -315,7 +315,7 @@ static void forget_tables(struct feed *f)
 	f->has_batch = false;
 }
 
-static int reopen(struct feed *f, struct buf *reterr)
+static int reopen(struct push_feed *f, struct buf *reterr)
 {
 	int r;
 
@@ -327,7 +327,7 @@ static int reopen(struct feed *f, struct buf *reterr)
 }
 
 /* Which tables there are is known when they are open, and what was sent of them before. */
-static int open_behind(struct feed *f, struct buf *reterr)
+static int open_behind(struct push_feed *f, struct buf *reterr)
 {
 	int r = reopen(f, reterr);
 
@@ -337,7 +337,7 @@ static int open_behind(struct feed *f, struct buf *reterr)
 	return r >= 0 && given_from(f) > f->start_ns ? reopen(f, reterr) : r;
 }
 
-static int read_about(struct feed *f, const char *path)
+static int read_about(struct push_feed *f, const char *path)
 {
 	struct meta meta = {0};
 	int r = sidecar_meta(path, &meta, NULL);
@@ -352,10 +352,10 @@ static int read_about(struct feed *f, const char *path)
 	return r;
 }
 
-int feed_open(
-	const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr)
+int feed_open(const char *path, unsigned node, const struct feed_options *o, struct push_feed **ret,
+	struct buf *reterr)
 {
-	struct feed *f = calloc(1, sizeof(*f));
+	struct push_feed *f = calloc(1, sizeof(*f));
 	int r = f && (f->path = strdup(path)) ? 0 : -ENOMEM;
 
 	if (r >= 0) {
@@ -378,7 +378,7 @@ int feed_open(
 	return 0;
 }
 
-static void series_free(struct feed *f, struct push_series *s)
+static void series_free(struct push_feed *f, struct push_series *s)
 {
 	if (s->own && f->options.forget)
 		f->options.forget(s->own);
@@ -393,7 +393,7 @@ static void series_free(struct feed *f, struct push_series *s)
 	free(s);
 }
 
-struct feed *feed_close(struct feed *f)
+struct push_feed *feed_close(struct push_feed *f)
 {
 	if (!f)
 		return NULL;
@@ -413,7 +413,7 @@ struct feed *feed_close(struct feed *f)
 	return NULL;
 }
 
-const char *feed_host(const struct feed *f)
+const char *feed_host(const struct push_feed *f)
 {
 	return f->host;
 }
@@ -425,7 +425,7 @@ static bool same_text(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-static struct push_series *series_new(struct feed *f, const struct push_series *like)
+static struct push_series *series_new(struct push_feed *f, const struct push_series *like)
 {
 	struct push_series *s = malloc(sizeof(*s)), **more;
 
@@ -448,7 +448,7 @@ static struct push_series *series_new(struct feed *f, const struct push_series *
 	return *more = s;
 }
 
-static struct push_series *series_of(struct feed *f, const struct push_series *like)
+static struct push_series *series_of(struct push_feed *f, const struct push_series *like)
 {
 	uint64_t key = hash_bytes(like->name, strlen(like->name)) * 31 +
 		(like->instance ? hash_bytes(like->instance, strlen(like->instance)) : 0) +
@@ -467,7 +467,7 @@ static struct push_series *series_of(struct feed *f, const struct push_series *l
 	return s && idmap_put(&f->of_series, key, (uint32_t)f->nr_series - 1) >= 0 ? s : NULL;
 }
 
-static struct push_series *series_make(struct feed *f, const struct feed_table *t,
+static struct push_series *series_make(struct push_feed *f, const struct feed_table *t,
 	const struct feed_column *c, const char *host, const char *instance, int64_t pid)
 {
 	const struct field *field = &t->face->field[c->field], *of = c->greatest ? field - 1 : field;
@@ -489,7 +489,7 @@ static struct push_series *series_make(struct feed *f, const struct feed_table *
 }
 
 static const char *text_of_cell(
-	const struct feed *f, size_t table, uint32_t field, uint32_t row, uint32_t *ret_number)
+	const struct push_feed *f, size_t table, uint32_t field, uint32_t row, uint32_t *ret_number)
 {
 	const struct field_cells *c = &f->batch.cell[field];
 	struct texts texts = tables_texts(f->tables, table, field);
@@ -503,7 +503,7 @@ static const char *text_of_cell(
 	return number < texts.nr ? texts.text[number] : NULL;
 }
 
-static bool get_integer(const struct feed *f, uint32_t field, uint32_t row, int64_t *ret)
+static bool get_integer(const struct push_feed *f, uint32_t field, uint32_t row, int64_t *ret)
 {
 	const struct field_cells *c = field == NO_FIELD ? NULL : &f->batch.cell[field];
 
@@ -514,7 +514,7 @@ static bool get_integer(const struct feed *f, uint32_t field, uint32_t row, int6
 }
 
 /* The line of the row's instance. NULL: no memory. */
-static struct feed_line *line_of(struct feed *f, struct feed_table *t, uint32_t row)
+static struct feed_line *line_of(struct push_feed *f, struct feed_table *t, uint32_t row)
 {
 	size_t table = f->batch.table;
 	uint32_t number = 0, at;
@@ -550,7 +550,7 @@ static struct feed_line *line_of(struct feed *f, struct feed_table *t, uint32_t 
 
 /* ---- rows ---- */
 
-static void take_point(struct feed *f, const struct feed_column *c, struct push_series *s, uint32_t row,
+static void take_point(struct push_feed *f, const struct feed_column *c, struct push_series *s, uint32_t row,
 	const struct feed_row *of, int64_t step, struct push_point **to)
 {
 	const struct field_cells *cell = &f->batch.cell[c->field];
@@ -574,7 +574,7 @@ static void take_point(struct feed *f, const struct feed_column *c, struct push_
 		.is_integer = integer};
 }
 
-static int64_t step_of(const struct feed *f, const struct feed_table *t, uint32_t row)
+static int64_t step_of(const struct push_feed *f, const struct feed_table *t, uint32_t row)
 {
 	double elapsed = t->elapsed == NO_FIELD ? 0 : f->batch.cell[t->elapsed].real[row];
 	int64_t ns = round_i64(elapsed * 1e9), each = f->options.every_ns;
@@ -585,7 +585,7 @@ static int64_t step_of(const struct feed *f, const struct feed_table *t, uint32_
 }
 
 /* 1: the row has points that were not given yet. */
-static int take_row(struct feed *f, uint32_t row, struct feed_row *ret)
+static int take_row(struct push_feed *f, uint32_t row, struct feed_row *ret)
 {
 	struct feed_table *t = &f->table[f->batch.table];
 	struct feed_line *line;
@@ -609,7 +609,7 @@ static int take_row(struct feed *f, uint32_t row, struct feed_row *ret)
 	return ret->nr > 0;
 }
 
-int feed_next(struct feed *f, struct feed_row *ret)
+int feed_next(struct push_feed *f, struct feed_row *ret)
 {
 	struct buf ignored;
 	int r;

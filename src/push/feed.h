@@ -19,12 +19,12 @@ struct feed_options {
 	void (*forget)(void *own);
 };
 
-struct feed;
+struct push_feed;
 
 /* -EAGAIN: it has no schema yet. -ENOENT: no such metric. */
-int feed_open(
-	const char *path, unsigned node, const struct feed_options *o, struct feed **ret, struct buf *reterr);
-struct feed *feed_close(struct feed *f);
+int feed_open(const char *path, unsigned node, const struct feed_options *o, struct push_feed **ret,
+	struct buf *reterr);
+struct push_feed *feed_close(struct push_feed *f);
 
 /* A row of a table: its points, which stay until the next call. */
 struct feed_row {
@@ -36,6 +36,6 @@ struct feed_row {
 
 /* 1: a row, in the order of time for each table; FEED_WAIT: no more yet; 0: the end. Negative errno. */
 #define FEED_WAIT 2
-int feed_next(struct feed *f, struct feed_row *ret);
-const char *feed_host(const struct feed *f);
+int feed_next(struct push_feed *f, struct feed_row *ret);
+const char *feed_host(const struct push_feed *f);
 #endif
