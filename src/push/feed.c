@@ -623,7 +623,7 @@ int feed_next(struct push_feed *f, struct feed_row *ret)
 		r = tables_next(f->tables, &f->batch);
 		f->has_batch = r == 1;
 		f->row = 0;
-		if (r == TABLES_WAIT && tables_stale(f->tables)) {
+		if (r >= 0 && tables_stale(f->tables)) { /* of that name nothing was given yet */
 			buf_init(&ignored, 4096);
 			r = reopen(f, &ignored);
 			buf_release(&ignored);

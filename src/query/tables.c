@@ -509,7 +509,7 @@ struct tables_damage tables_damage(const struct tables *f)
 
 bool tables_stale(const struct tables *f)
 {
-	return f->reading.walk && schema_spare(f->reading.walk->schema) < f->nr_spare;
+	return f->stale;
 }
 
 struct texts tables_texts(const struct tables *f, size_t table, size_t field)

@@ -301,6 +301,7 @@ struct tables {
 	struct field *counted; /* of table "phases": what the processor counted, and formulas over that */
 	size_t nr_counted;
 	uint32_t nr_spare;	     /* columns that had no name yet, in all recordings */
+	bool stale;		     /* one of them has got a name */
 	struct tables *folded;	     /* beside them: planned only, read as if they were ours; NULL: none */
 	struct data_table_own *told; /* not asked for, but in table "metrics" */
 	size_t nr_told;

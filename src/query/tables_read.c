@@ -252,6 +252,8 @@ int reading_next(struct reading *f)
 		return TABLES_WAIT;
 	if (r <= 0)
 		return r < 0 ? r : (r = recording_end(f)) < 0 ? r : 1;
+	if (f->of->options.follow)
+		f->of->stale |= schema_spare(f->walk->schema) < f->of->nr_spare;
 	if (f->past)
 		return 1;
 	elapsed = (double)f->offset_ns / 1e9 + (double)f->walk->time_ns / 1e9;
