@@ -59,7 +59,8 @@ struct deliver {
 	size_t nr_points, most;
 	struct push_recording *from; /* of these points */
 	bool began, forgetful, told;
-	uint64_t tries; /* that failed in a row */
+	bool directories; /* among the operands: more recordings may come */
+	uint64_t tries;	  /* that failed in a row */
 	unsigned refusals;
 	int64_t over_ns; /* monotonic clock: when the run was seen to have ended; 0: not yet */
 	int64_t looked_ns, nodes_ns;
@@ -470,7 +471,7 @@ static void look_for_more(struct deliver *d)
 	int64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct buf err;
 
-	if (now - d->nodes_ns < NODES_NS)
+	if (!d->directories || now - d->nodes_ns < NODES_NS)
 		return;
 	d->nodes_ns = now;
 	buf_init(&err, 4096);
@@ -703,6 +704,13 @@ static int choose_names(struct deliver *d)
 	return 0;
 }
 
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static int prepare(struct deliver *d, struct buf *reterr)
 {
 	const struct push_sink *sink = d->sink;
@@ -716,6 +724,8 @@ static int prepare(struct deliver *d, struct buf *reterr)
 
 		r = http_new(&o, &d->push.http, reterr);
 	}
+	for (size_t i = 0; i < d->o->nr_operands; i++)
+		d->directories |= is_directory(d->o->operand[i]);
 	if (r >= 0)
 		r = find_streams(d, reterr);
 	if (r >= 0 && !d->nr_streams) {

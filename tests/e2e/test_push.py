@@ -209,6 +209,21 @@ def test_a_dead_server_costs_the_job_nothing(tmp_path):
     until(lambda: "what is left waits in the recording" in log.read_text(), "the end of the push")
 
 
+def calls_of_recorder(folder, *options):
+    """System calls of the recorder itself, not of the job and of pushers."""
+    log, out = folder / "strace.txt", folder / f"{len(options)}.tacho"
+    words = ["strace", "-c", "-o", log, os.environ["TACHO"], "run", "-q", "-i", "100ms", *options, "-o", out, "--", "/bin/sleep", "1"]
+    subprocess.run(words, check=True, stdin=subprocess.DEVNULL)
+    return int(log.read_text().splitlines()[-1].split()[3])  # of the line "total"
+
+
+def test_a_dead_server_costs_the_recorder_nothing(tmp_path):
+    """But for the start of the pusher it does what it does without one."""
+    without = calls_of_recorder(tmp_path)
+    dead = calls_of_recorder(tmp_path, "--push", "influx=http://127.0.0.1:1?db=x --linger 1s")
+    assert dead < without * 1.25 + 60, (dead, without)
+
+
 # ---- servers that fail ----
 
 
