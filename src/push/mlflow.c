@@ -34,13 +34,15 @@ static int mlflow_address(const struct push *p, char *ret, size_t size, struct b
 		add_part(&out, "run", o->run_id);
 	else
 		add_part(&out, "run", mlflow_variable("MLFLOW_RUN_ID"));
-	add_part(&out, "experiment", o->experiment ? o->experiment : mlflow_variable("MLFLOW_EXPERIMENT_NAME"));
+	add_part(&out, "experiment",
+		o->experiment ? o->experiment : mlflow_variable("MLFLOW_EXPERIMENT_NAME"));
 	add_part(&out, "named", o->run_name);
 	if (mlflow_as_of(o) != MLFLOW_AS_TACHO)
 		add_part(&out, "as", o->as);
 	add_part(&out, "prefix", o->prefix);
 	if (!out.err)
-		snprintf(ret, size, "%.*s", (int)mlflow_cut((const char *)out.data, out.len, size - 1), (const char *)out.data);
+		snprintf(ret, size, "%.*s", (int)mlflow_cut((const char *)out.data, out.len, size - 1),
+			(const char *)out.data);
 	buf_release(&out);
 	return out.err;
 }
@@ -138,7 +140,8 @@ static void mlflow_send(void *arg, struct push_point *point, size_t nr, struct p
 	if (m->body.err)
 		*ret = (struct push_answer){.outcome = PUSH_LATER, .why = "there is no memory for a request"};
 	else if (m->body.len > MLFLOW_BYTES_MOST)
-		*ret = (struct push_answer){.outcome = PUSH_REFUSED, .why = "a request would be longer than MLflow takes"};
+		*ret = (struct push_answer){
+			.outcome = PUSH_REFUSED, .why = "a request would be longer than MLflow takes"};
 	else if (sent)
 		mlflow_call(m, "/mlflow/runs/log-batch", &m->body, &answer, ret);
 	else
@@ -188,7 +191,8 @@ static int choose_node(struct mlflow *m)
 		return 0;
 	if (given)
 		r = asprintf(&m->node, "%s/", given);
-	else if (meta_num(meta, "env.SLURM_JOB_NUM_NODES", &nodes) && nodes > 1 && *meta_text(meta, "env.SLURM_NODEID"))
+	else if (meta_num(meta, "env.SLURM_JOB_NUM_NODES", &nodes) && nodes > 1 &&
+		*meta_text(meta, "env.SLURM_NODEID"))
 		r = asprintf(&m->node, "node_%s/", meta_text(meta, "env.SLURM_NODEID"));
 	return r < 0 ? -ENOMEM : 0;
 }
@@ -205,7 +209,9 @@ static int check_options(const struct mlflow *m, struct buf *reterr)
 		buf_adds(reterr, "--no-children is of one node: push its recording alone");
 		return -EINVAL;
 	}
-	if (id && strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != strlen(id)) {
+	if (id &&
+		strspn(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") !=
+			strlen(id)) {
 		buf_adds(reterr, "--run-id: a run of MLflow is called by letters, digits, '-' and '_'");
 		return -EINVAL;
 	}
@@ -218,7 +224,8 @@ static void name_recording(struct mlflow *m)
 
 	snprintf(text, sizeof(text), "%.250s %lld %.250s", m->run->host, (long long)m->run->start_ns,
 		m->options->run_name ? m->options->run_name : "");
-	snprintf(m->recording, sizeof(m->recording), "%016llx", (unsigned long long)hash_bytes(text, strlen(text)));
+	snprintf(m->recording, sizeof(m->recording), "%016llx",
+		(unsigned long long)hash_bytes(text, strlen(text)));
 }
 
 /* MLflow's own names are of the node: what the job does is told beside them. */
@@ -266,7 +273,8 @@ static void mlflow_where(void *arg, struct buf *out)
 	const struct mlflow *m = arg;
 
 	if (*m->id)
-		buf_addf(out, "%s/#/experiments/%s/runs/%s", m->base, *m->experiment ? m->experiment : "0", m->id);
+		buf_addf(out, "%s/#/experiments/%s/runs/%s", m->base, *m->experiment ? m->experiment : "0",
+			m->id);
 }
 
 const struct push_sink push_mlflow = {

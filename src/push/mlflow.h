@@ -1,8 +1,8 @@
 /* The parts of the MLflow sink. It speaks the REST API of MLflow's tracking server, version 2.0.
  *
- * What it finds out it asks for again after a restart, or keeps on the server: which run is the job's stands in
- * the state and in a tag of the run, so that a second pusher, and one whose state is gone, send the same again
- * and not the same a second time. */
+ * What it finds out it asks for again after a restart, or keeps on the server: which run is the job's stands
+ * in the state and in a tag of the run, so that a second pusher, and one whose state is gone, send the same
+ * again and not the same a second time. */
 #ifndef PUSH_MLFLOW_H
 #define PUSH_MLFLOW_H
 
@@ -25,11 +25,11 @@ struct mlflow {
 	const struct push_options *options;
 	const struct push_run *run;
 	enum mlflow_as as;
-	char *base;	     /* "https://host/prefix" */
-	const char *prefix;  /* of names: "tacho/" */
-	char *node;	     /* "node_0/" when this one has a name of its own; NULL */
-	bool nodes;	     /* several: each has its number */
-	char recording[20];  /* which one it is, for tags */
+	char *base;	    /* "https://host/prefix" */
+	const char *prefix; /* of names: "tacho/" */
+	char *node;	    /* "node_0/" when this one has a name of its own; NULL */
+	bool nodes;	    /* several: each has its number */
+	char recording[20]; /* which one it is, for tags */
 	char id[MLFLOW_ID_SIZE], experiment[MLFLOW_ID_SIZE];
 	bool chosen, made;   /* there is a run; it is ours to end */
 	bool looked;	     /* what is in it is known */
@@ -41,8 +41,8 @@ struct mlflow {
 	int64_t first_pid;  /* of --no-children */
 	struct buf body;    /* of the request */
 	/* Of the end. */
-	unsigned done;	    /* mask of steps */
-	struct buf report;  /* the page; made once */
+	unsigned done;	   /* mask of steps */
+	struct buf report; /* the page; made once */
 	char *note;
 	bool read;
 };
@@ -62,16 +62,20 @@ enum mlflow_as mlflow_as_of(const struct push_options *o);
 const char *mlflow_prefix(const struct push_options *o);
 const struct push_name *mlflow_names(const struct push *p);
 /* The key of a series, as MLflow allows them; "" when it is not sent. */
-void mlflow_key(const struct mlflow *m, const struct push_series *series, char ret[static MLFLOW_KEY_MOST + 1]);
-/* Makes a key of any text: of what MLflow does not allow '_', and then a number that tells such texts apart. */
+void mlflow_key(
+	const struct mlflow *m, const struct push_series *series, char ret[static MLFLOW_KEY_MOST + 1]);
+/* Makes a key of any text: of what MLflow does not allow '_', and then a number that tells such texts apart.
+ */
 void mlflow_allowed(const char *text, size_t most, char *ret);
 /* Cuts UTF-8 text to so many bytes, between characters. */
 size_t mlflow_cut(const char *text, size_t len, size_t most);
 
 /* ---- mlflow_call.c: requests and answers ---- */
 
-/* A path of the API ("/mlflow/runs/get?run_id=…"); `body` NULL: GET. The answer's body stays until the next. */
-void mlflow_call(struct mlflow *m, const char *path, const struct buf *body, struct http_answer *answer, struct push_answer *ret);
+/* A path of the API ("/mlflow/runs/get?run_id=…"); `body` NULL: GET. The answer's body stays until the next.
+ */
+void mlflow_call(struct mlflow *m, const char *path, const struct buf *body, struct http_answer *answer,
+	struct push_answer *ret);
 /* What an answer means, in the server's words and with what to do about it. */
 void mlflow_judge(const struct http_answer *a, struct push_answer *ret);
 /* The server says that there is no such thing. */
@@ -85,7 +89,8 @@ struct mlflow_tag { /* key and value, valid during the call */
 };
 
 /* Each item of a list of {"key":…,"value":…}; false: it is none. */
-bool mlflow_each(const char *list, size_t len, void (*take)(void *arg, const struct mlflow_tag *t), void *arg);
+bool mlflow_each(
+	const char *list, size_t len, void (*take)(void *arg, const struct mlflow_tag *t), void *arg);
 
 /* ---- mlflow_own.c: the job's own run ---- */
 

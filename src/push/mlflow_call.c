@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void mlflow_call(struct mlflow *m, const char *path, const struct buf *body, struct http_answer *answer, struct push_answer *ret)
+void mlflow_call(struct mlflow *m, const char *path, const struct buf *body, struct http_answer *answer,
+	struct push_answer *ret)
 {
 	_cleanup_(freep) char *url = NULL;
 	struct http_request q = {.method = body ? "POST" : "GET"};
@@ -72,7 +73,8 @@ bool mlflow_is_missing(const struct http_answer *a)
 static const char *what_to_do(long status, const struct mlflow_error *e, bool known, const char *body)
 {
 	if (status == 401)
-		return "; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN";
+		return "; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or "
+		       "MLFLOW_TRACKING_TOKEN";
 	if (status == 403 && strstr(body, "nvalid Host header"))
 		return "; start the server with --allowed-hosts";
 	if (status == 403)
@@ -98,7 +100,8 @@ void mlflow_judge(const struct http_answer *a, struct push_answer *ret)
 	if (known && strstr(e.message, "lifecycle_stage"))
 		ret->outcome = PUSH_FATAL;
 	if (known)
-		snprintf(ret->why, sizeof(ret->why), "the server answers %ld: %s: %s", a->status, e.code, e.message);
+		snprintf(ret->why, sizeof(ret->why), "the server answers %ld: %s: %s", a->status, e.code,
+			e.message);
 	n = strlen(ret->why);
 	if (n + strlen(todo) >= sizeof(ret->why))
 		n = mlflow_cut(ret->why, n, sizeof(ret->why) - strlen(todo) - 1);
@@ -118,7 +121,8 @@ struct each {
 
 static void each_end(struct each *e)
 {
-	struct mlflow_tag t = {(const char *)e->key.data, (const char *)e->value.data, e->key.len, e->value.len, e->step};
+	struct mlflow_tag t = {
+		(const char *)e->key.data, (const char *)e->value.data, e->key.len, e->value.len, e->step};
 
 	if (e->open && !e->key.err && !e->value.err)
 		e->take(e->arg, &t);

@@ -114,13 +114,17 @@ static void read_run(struct mlflow *m)
 	buf_init(&note, NOTE_MOST);
 	if (analysis_read(run, &options, &s, &why) >= 0) {
 		if (!m->has_note && markdown_note(s, &note) >= 0)
-			m->note = strndup((const char *)note.data, mlflow_cut((const char *)note.data, note.len, MLFLOW_TAG_MOST));
+			m->note = strndup((const char *)note.data,
+				mlflow_cut((const char *)note.data, note.len, MLFLOW_TAG_MOST));
 		if (!m->options->no_artifacts && make_page(m, s) < 0)
 			buf_reset(&m->report);
 		if (!m->options->no_artifacts && !page_is_live())
-			say(m, "mlflow: %s", "no report is sent, since this tacho was built without npm: tacho report makes one");
+			say(m, "mlflow: %s",
+				"no report is sent, since this tacho was built without npm: tacho report "
+				"makes one");
 	} else {
-		say(m, "mlflow: no findings and no report: %s", why.len ? (const char *)why.data : "the recording cannot be read");
+		say(m, "mlflow: no findings and no report: %s",
+			why.len ? (const char *)why.data : "the recording cannot be read");
 	}
 	analysis_free(s);
 	run_close(run);
@@ -197,7 +201,8 @@ static bool add_path(struct buf *url, const char *path)
 }
 
 /* `file` or `content`. */
-static void put(struct mlflow *m, const char *name, const char *file, const struct buf *content, struct push_answer *ret)
+static void put(struct mlflow *m, const char *name, const char *file, const struct buf *content,
+	struct push_answer *ret)
 {
 	struct http_request q = {.method = "PUT", .file = file};
 	struct http_answer answer;
@@ -265,9 +270,11 @@ static void say_store(const struct mlflow *m)
 	if (m->options->no_artifacts || path_at_server(m))
 		return;
 	buf_init_fixed(&shown, uri, sizeof(uri));
-	escape_bytes(&shown, m->artifact_uri ? m->artifact_uri : "", MIN(strlen(m->artifact_uri ? m->artifact_uri : ""), (size_t)39));
+	escape_bytes(&shown, m->artifact_uri ? m->artifact_uri : "",
+		MIN(strlen(m->artifact_uri ? m->artifact_uri : ""), (size_t)39));
 	snprintf(text, sizeof(text),
-		"%s is a store that only MLflow itself writes to: mlflow artifacts log-artifact --run-id %.64s --local-file FILE "
+		"%s is a store that only MLflow itself writes to: mlflow artifacts log-artifact --run-id "
+		"%.64s --local-file FILE "
 		"sends the recording there, --no-artifacts silences this",
 		*uri ? uri : "what the server does not name", m->id);
 	say(m, "mlflow: no report and no recording: %s", text);

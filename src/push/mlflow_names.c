@@ -78,10 +78,13 @@ static const struct push_name system_name[] = {
 	{"disk_usage_percentage", "filesystem", "fs.used_ratio", .scale = 100, .attribute = OF_ROOT},
 	{"disk_usage_megabytes", "filesystem", "fs.used", .scale = MB, .attribute = OF_ROOT},
 	{"disk_available_megabytes", "filesystem", "fs.available", .scale = MB, .attribute = OF_ROOT},
-	{"network_receive_megabytes", "net", "net.rx.bytes", .folded = true, .scale = MB, .attribute = GROWTH},
-	{"network_transmit_megabytes", "net", "net.tx.bytes", .folded = true, .scale = MB, .attribute = GROWTH},
+	{"network_receive_megabytes", "net", "net.rx.bytes", .folded = true, .scale = MB,
+		.attribute = GROWTH},
+	{"network_transmit_megabytes", "net", "net.tx.bytes", .folded = true, .scale = MB,
+		.attribute = GROWTH},
 	{"gpu_#_utilization_percentage", "gpu", "gpu.util", .scale = 100, .attribute = NUMBERED},
-	{"gpu_#_memory_usage_percentage", "gpu", "gpu.memory.used_ratio", .scale = 100, .attribute = NUMBERED},
+	{"gpu_#_memory_usage_percentage", "gpu", "gpu.memory.used_ratio", .scale = 100,
+		.attribute = NUMBERED},
 	{"gpu_#_memory_usage_megabytes", "gpu", "gpu.memory.used", .scale = MB, .attribute = NUMBERED},
 	{"gpu_#_power_usage_watts", "gpu", "gpu.watts", .attribute = NUMBERED},
 	{NULL},
@@ -91,7 +94,7 @@ static const struct push_name system_name[] = {
 
 enum mlflow_as mlflow_as_of(const struct push_options *o)
 {
-	return !o->as			   ? MLFLOW_AS_TACHO
+	return !o->as			    ? MLFLOW_AS_TACHO
 		: !strcmp(o->as, "process") ? MLFLOW_AS_PROCESS
 		: !strcmp(o->as, "system")  ? MLFLOW_AS_SYSTEM
 					    : MLFLOW_AS_TACHO;
@@ -129,7 +132,8 @@ size_t mlflow_cut(const char *text, size_t len, size_t most)
 
 static bool is_allowed(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("_-. :/", c));
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(c && strchr("_-. :/", c));
 }
 
 /* A key is a path to MLflow: no empty part, no "." and "..". */
@@ -173,8 +177,8 @@ void mlflow_allowed(const char *text, size_t most, char *ret)
 	snprintf(ret + n, sizeof(number), "%s", number);
 }
 
-/* "/" of a mount is no part of a path here: '_', or where that would be another's name what is not allowed, so
- * that mlflow_allowed() tells them apart. */
+/* "/" of a mount is no part of a path here: '_', or where that would be another's name what is not allowed,
+ * so that mlflow_allowed() tells them apart. */
 static void add_instance(struct buf *out, const struct push_series *s)
 {
 	char name[MLFLOW_KEY_MOST + 1], part[100], slash;
@@ -228,7 +232,8 @@ static bool is_sent(const struct mlflow *m, const struct push_series *s)
 		return false;
 	if (which && !strncmp(which, "instance=", 9))
 		return s->instance && !strcmp(s->instance, which + 9);
-	return !which || strcmp(which, NUMBERED) != 0 || (number_of(s->instance) && str_starts(s->instance, "nvidia"));
+	return !which || strcmp(which, NUMBERED) != 0 ||
+		(number_of(s->instance) && str_starts(s->instance, "nvidia"));
 }
 
 void mlflow_key(const struct mlflow *m, const struct push_series *s, char ret[static MLFLOW_KEY_MOST + 1])

@@ -95,10 +95,12 @@ static bool by_mark(struct mlflow *m, const struct run *run)
 	if (run_events_read(run, &events, &why) >= 0) {
 		for (size_t i = 0; i < events->nr_events && !*id; i++)
 			if (events->event[i].data)
-				json_read(events->event[i].data, strlen(events->event[i].data), take_mark, id);
+				json_read(
+					events->event[i].data, strlen(events->event[i].data), take_mark, id);
 		for (size_t i = 0; i < events->nr_phases && !*id; i++)
 			if (events->phase[i].data)
-				json_read(events->phase[i].data, strlen(events->phase[i].data), take_mark, id);
+				json_read(
+					events->phase[i].data, strlen(events->phase[i].data), take_mark, id);
 	}
 	run_events_free(events);
 	buf_release(&why);
@@ -126,7 +128,8 @@ static const char *last_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The program of the run is a word of the command, maybe with another directory, maybe in a line for a shell. */
+/* The program of the run is a word of the command, maybe with another directory, maybe in a line for a shell.
+ */
 static bool is_in_command(const struct mlflow *m, const char *source)
 {
 	const struct meta_item *item = meta_find(m->run->meta, "command");
@@ -158,7 +161,8 @@ static void take_tag(void *arg, const struct mlflow_tag *t)
 	else if (!strcmp(t->key, "tacho.made"))
 		f->others = true;
 	else if (str_starts(t->key, "tacho.first_step."))
-		*(strcmp(t->key + strlen("tacho.first_step."), f->m->recording) ? &f->others : &f->ours) = true;
+		*(strcmp(t->key + strlen("tacho.first_step."), f->m->recording) ? &f->others : &f->ours) =
+			true;
 }
 
 static void item_end(struct found *f)
@@ -235,11 +239,13 @@ static void ask_experiments(struct mlflow *m, struct buf *list, struct push_answ
 	json_end_object(&j);
 	mlflow_call(m, "/mlflow/experiments/search", &m->body, &answer, ret);
 	if (ret->outcome == PUSH_SENT && !list_of(&answer, "experiments", list))
-		*ret = (struct push_answer){.outcome = PUSH_LATER, .why = "the server's list of experiments is not JSON"};
+		*ret = (struct push_answer){
+			.outcome = PUSH_LATER, .why = "the server's list of experiments is not JSON"};
 }
 
 /* `experiment` NULL: in all of them. */
-static void ask_runs(struct mlflow *m, const char *experiment, const char *filter, struct buf *list, struct push_answer *ret)
+static void ask_runs(struct mlflow *m, const char *experiment, const char *filter, struct buf *list,
+	struct push_answer *ret)
 {
 	struct http_answer answer;
 	struct buf all;
@@ -264,7 +270,8 @@ static void ask_runs(struct mlflow *m, const char *experiment, const char *filte
 		json_end_object(&j);
 		mlflow_call(m, "/mlflow/runs/search", &m->body, &answer, ret);
 		if (ret->outcome == PUSH_SENT && !list_of(&answer, "runs", list))
-			*ret = (struct push_answer){.outcome = PUSH_LATER, .why = "the server's list of runs is not JSON"};
+			*ret = (struct push_answer){
+				.outcome = PUSH_LATER, .why = "the server's list of runs is not JSON"};
 	}
 	buf_release(&all);
 }
@@ -310,7 +317,8 @@ bool mlflow_find_own(struct mlflow *m, struct push_answer *ret)
 	if (marked)
 		return true;
 	if (!end && m->run->follows && age >= 0 && age < YOUNG_NS) {
-		*ret = (struct push_answer){.outcome = PUSH_LATER, .after_ns = MIN(LOOK_AGAIN_NS, YOUNG_NS - age)};
+		*ret = (struct push_answer){
+			.outcome = PUSH_LATER, .after_ns = MIN(LOOK_AGAIN_NS, YOUNG_NS - age)};
 		return false;
 	}
 	if (by_search(m, end != 0, end ? end : now, ret))

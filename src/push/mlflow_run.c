@@ -27,7 +27,8 @@ static void take_tag(void *arg, const struct mlflow_tag *t)
 		l->m->has_note |= t->value_len > 0;
 	else if (!strcmp(t->key, "tacho.made"))
 		l->made |= !strcmp(t->value, l->m->recording);
-	else if (str_starts(t->key, "tacho.first_step.") && !strcmp(t->key + strlen("tacho.first_step."), l->m->recording))
+	else if (str_starts(t->key, "tacho.first_step.") &&
+		!strcmp(t->key + strlen("tacho.first_step."), l->m->recording))
 		parse_i64n(t->value, t->value_len, &l->first_step);
 }
 
@@ -69,7 +70,9 @@ static int take_run(void *arg, const char *path, enum json_leaf leaf, const char
 static void say_strange(struct push_answer *ret, const char *what)
 {
 	*ret = (struct push_answer){.outcome = PUSH_LATER};
-	snprintf(ret->why, sizeof(ret->why), "the server's answer about %s is none of MLflow's: is that the address of an MLflow server?", what);
+	snprintf(ret->why, sizeof(ret->why),
+		"the server's answer about %s is none of MLflow's: is that the address of an MLflow server?",
+		what);
 }
 
 /* ---- what is in the run ---- */
@@ -118,8 +121,9 @@ static void settle(struct mlflow *m, const struct looked *l)
 static void say_missing(const struct mlflow *m, struct push_answer *ret, const char *what)
 {
 	*ret = (struct push_answer){.outcome = PUSH_FATAL};
-	snprintf(ret->why, sizeof(ret->why), "%s has no run %.64s%s: give another with --run-id (or MLFLOW_RUN_ID), or none for a new one", m->base,
-		m->id, what);
+	snprintf(ret->why, sizeof(ret->why),
+		"%s has no run %.64s%s: give another with --run-id (or MLFLOW_RUN_ID), or none for a new one",
+		m->base, m->id, what);
 }
 
 static void look(struct mlflow *m, struct push_answer *ret)
@@ -151,7 +155,8 @@ static void look(struct mlflow *m, struct push_answer *ret)
 	settle(m, &l);
 	m->looked = true;
 	if (m->foreign_system && m->as == MLFLOW_AS_SYSTEM && m->push->say)
-		m->push->say(m->push->say_arg, "mlflow: the run has system/ metrics of its own already: ours are tacho/ alone");
+		m->push->say(m->push->say_arg,
+			"mlflow: the run has system/ metrics of its own already: ours are tacho/ alone");
 }
 
 /* ---- a new run ---- */
@@ -188,7 +193,8 @@ static int take_experiment(void *arg, const char *path, enum json_leaf leaf, con
 	return 0;
 }
 
-static void take_experiment_answer(struct mlflow *m, const struct http_answer *a, const char *name, struct push_answer *ret)
+static void take_experiment_answer(
+	struct mlflow *m, const struct http_answer *a, const char *name, struct push_answer *ret)
 {
 	struct looked l = {.m = m};
 
@@ -197,14 +203,16 @@ static void take_experiment_answer(struct mlflow *m, const struct http_answer *a
 	} else if (*l.stage && strcmp(l.stage, "active") != 0) {
 		*ret = (struct push_answer){.outcome = PUSH_FATAL};
 		snprintf(ret->why, sizeof(ret->why),
-			"the experiment %.80s was deleted: restore it (mlflow experiments restore -x %.64s), or give another with --experiment",
+			"the experiment %.80s was deleted: restore it (mlflow experiments restore -x %.64s), "
+			"or give another with --experiment",
 			name, l.experiment);
 	} else {
 		keep(m->experiment, l.experiment, strlen(l.experiment));
 	}
 }
 
-static void create_experiment(struct mlflow *m, const char *name, struct http_answer *answer, struct push_answer *ret)
+static void create_experiment(
+	struct mlflow *m, const char *name, struct http_answer *answer, struct push_answer *ret)
 {
 	struct json j;
 
@@ -240,7 +248,9 @@ static void find_experiment(struct mlflow *m, const char *name, struct push_answ
 
 static void choose_experiment(struct mlflow *m, struct push_answer *ret)
 {
-	const char *name = m->options->experiment && *m->options->experiment ? m->options->experiment : mlflow_variable("MLFLOW_EXPERIMENT_NAME");
+	const char *name = m->options->experiment && *m->options->experiment
+		? m->options->experiment
+		: mlflow_variable("MLFLOW_EXPERIMENT_NAME");
 	const char *id = mlflow_variable("MLFLOW_EXPERIMENT_ID");
 
 	push_answer_sent(ret);
@@ -272,7 +282,8 @@ static void create_run(struct mlflow *m, struct push_answer *ret)
 	json_end_object(&j);
 	mlflow_call(m, "/mlflow/runs/create", &m->body, &answer, ret);
 	if (mlflow_is_missing(&answer))
-		snprintf(ret->why, sizeof(ret->why), "%s has no experiment %.64s: --experiment NAME makes one", m->base, m->experiment);
+		snprintf(ret->why, sizeof(ret->why),
+			"%s has no experiment %.64s: --experiment NAME makes one", m->base, m->experiment);
 	if (ret->outcome == PUSH_REFUSED || mlflow_is_missing(&answer))
 		ret->outcome = PUSH_FATAL;
 	if (ret->outcome != PUSH_SENT)
@@ -299,7 +310,8 @@ static void make_run(struct mlflow *m, struct push_answer *ret)
 static void choose(struct mlflow *m, struct push_answer *ret)
 {
 	const char *noted = m->push->state ? push_note(m->push->state, "run_id") : NULL;
-	const char *given = m->options->run_id && *m->options->run_id ? m->options->run_id : mlflow_variable("MLFLOW_RUN_ID");
+	const char *given = m->options->run_id && *m->options->run_id ? m->options->run_id
+								      : mlflow_variable("MLFLOW_RUN_ID");
 
 	push_answer_sent(ret);
 	if (noted || given) {
@@ -443,7 +455,8 @@ static void find_first(struct mlflow *m, struct push_answer *ret)
 	meta_release(&meta);
 	if (!m->first_pid)
 		*ret = (struct push_answer){.outcome = PUSH_FATAL,
-			.why = "the recording does not say which process was the first: push without --no-children"};
+			.why = "the recording does not say which process was the first: push without "
+			       "--no-children"};
 }
 
 /* ---- */

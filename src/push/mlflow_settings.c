@@ -51,7 +51,8 @@ static void say_store(const char *uri, struct buf *reterr)
 			"MLFLOW_TRACKING_URI=https://HOST and a token as MLFLOW_TRACKING_TOKEN",
 			shown);
 	else if (strstr(uri, "://") && !str_starts(uri, "file:"))
-		buf_addf(reterr, "%s is no address of an MLflow server: http://HOST:PORT or https://HOST", shown);
+		buf_addf(reterr, "%s is no address of an MLflow server: http://HOST:PORT or https://HOST",
+			shown);
 	else
 		buf_addf(reterr,
 			"%s is a directory, into which only MLflow itself writes: " SERVER
@@ -82,7 +83,8 @@ int mlflow_base(const struct push *p, char **ret, struct buf *reterr)
 
 	if (!uri) {
 		buf_adds(reterr,
-			"it is not known where MLflow's server is: set MLFLOW_TRACKING_URI=http://HOST:PORT, or "
+			"it is not known where MLflow's server is: set MLFLOW_TRACKING_URI=http://HOST:PORT, "
+			"or "
 			"--to mlflow=http://HOST:PORT; without a server, " SERVER ")");
 		return -EINVAL;
 	}
@@ -117,7 +119,10 @@ struct login {
 
 static int hex_digit(char c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= '0' && c <= '9'    ? c - '0'
+		: c >= 'a' && c <= 'f' ? c - 'a' + 10
+		: c >= 'A' && c <= 'F' ? c - 'A' + 10
+				       : -1;
 }
 
 static char *decoded(const char *text, size_t len)
@@ -139,7 +144,8 @@ static char *decoded(const char *text, size_t len)
 /* Those of the address come before all others. */
 static void login_of_address(const struct push *p, struct login *l)
 {
-	const char *uri = address_given(p), *at = uri && http_is_url(uri) ? after_user(uri) : NULL, *host, *colon;
+	const char *uri = address_given(p), *at = uri && http_is_url(uri) ? after_user(uri) : NULL, *host,
+		   *colon;
 
 	if (!at)
 		return;
@@ -180,7 +186,9 @@ static void login_of_file(struct login *l)
 			n++;
 		key = text_strip((struct text){line.p, n});
 		value = text_strip(text_from(line, n + 1));
-		to = is_key(key, "mlflow_tracking_username") ? &l->user : is_key(key, "mlflow_tracking_password") ? &l->password : NULL;
+		to = is_key(key, "mlflow_tracking_username")	  ? &l->user
+			: is_key(key, "mlflow_tracking_password") ? &l->password
+								  : NULL;
 		if (!to)
 			continue;
 		free(*to);
@@ -214,13 +222,16 @@ static int check_supported(struct buf *reterr)
 	for (size_t i = 0; i < ARRAY_SIZE(other); i++)
 		if (mlflow_variable(other[i]) && (!i || is_true(other[i]))) {
 			buf_addf(reterr,
-				"%s asks for a login that is not supported: unset it, and use MLFLOW_TRACKING_TOKEN or "
+				"%s asks for a login that is not supported: unset it, and use "
+				"MLFLOW_TRACKING_TOKEN or "
 				"MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD",
 				other[i]);
 			return -EINVAL;
 		}
 	if (is_true("MLFLOW_TRACKING_INSECURE_TLS") && mlflow_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")) {
-		buf_adds(reterr, "MLFLOW_TRACKING_INSECURE_TLS and MLFLOW_TRACKING_SERVER_CERT_PATH contradict each other: unset one");
+		buf_adds(reterr,
+			"MLFLOW_TRACKING_INSECURE_TLS and MLFLOW_TRACKING_SERVER_CERT_PATH contradict each "
+			"other: unset one");
 		return -EINVAL;
 	}
 	return 0;
@@ -232,7 +243,8 @@ static int64_t timeout_of(const struct push *p)
 	const char *text = mlflow_variable("MLFLOW_HTTP_REQUEST_TIMEOUT");
 	double seconds;
 
-	if (p->options->timeout_ns != 30 * NSEC_PER_SEC || !text || !parse_decimal(text, &seconds) || !(seconds > 0))
+	if (p->options->timeout_ns != 30 * NSEC_PER_SEC || !text || !parse_decimal(text, &seconds) ||
+		!(seconds > 0))
 		return p->options->timeout_ns;
 	return (int64_t)(MIN(seconds, 86400.0) * (double)NSEC_PER_SEC);
 }
