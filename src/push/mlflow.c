@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/str.h"
+#include "query/run_about.h"
 
 #include <stdio.h>
 #include <string.h>

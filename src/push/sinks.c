@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+extern const struct push_sink push_mlflow;
+
 const struct push_sink *const push_sinks[] = {
+	&push_mlflow,
 	NULL,
 };
 
