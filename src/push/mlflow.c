@@ -219,6 +219,17 @@ static int check_options(const struct mlflow *m, struct buf *reterr)
 	return 0;
 }
 
+/* Whose job it is; recordings of jobs without USER have the name by its number. */
+static const char *user_of(const struct push_run *run)
+{
+	const struct meta_item *item = NULL;
+	int64_t uid;
+
+	if (!(run->user && *run->user) && meta_num(run->meta, "uid", &uid))
+		item = meta_user(run->meta, uid);
+	return item ? item->value : run->user ? run->user : "";
+}
+
 static void name_recording(struct mlflow *m)
 {
 	char text[600];
@@ -247,6 +258,7 @@ static int mlflow_open(struct push *p, void **ret, struct buf *reterr)
 	m->push = p;
 	m->options = p->options;
 	m->run = p->run;
+	m->user = user_of(p->run);
 	m->as = mlflow_as_of(p->options);
 	m->prefix = mlflow_prefix(p->options);
 	if (done && parse_u64(done, &mask))

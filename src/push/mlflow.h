@@ -25,6 +25,7 @@ struct mlflow {
 	const struct push_options *options;
 	const struct push_run *run;
 	enum mlflow_as as;
+	const char *user;   /* "" when it is not known */
 	char *base;	    /* "https://host/prefix" */
 	const char *prefix; /* of names: "tacho/" */
 	char *node;	    /* "node_0/" when this one has a name of its own; NULL */

@@ -168,7 +168,7 @@ static void take_tag(void *arg, const struct mlflow_tag *t)
 static void item_end(struct found *f)
 {
 	const struct push_run *run = f->m->run;
-	bool same_user = !run->user || !*run->user || !strcmp(run->user, f->user);
+	bool same_user = !*f->m->user || !strcmp(f->m->user, f->user);
 	bool same_job = run->job && *run->job && !strcmp(run->job, f->job);
 
 	if (*f->id && same_user && (f->ours || !f->others || same_job) && is_in_command(f->m, f->source)) {

@@ -16,7 +16,7 @@ struct looked { /* runs/get, runs/create */
 	struct mlflow *m;
 	char id[MLFLOW_ID_SIZE], experiment[MLFLOW_ID_SIZE], stage[40];
 	int64_t last_step, first_step; /* of our names in it; -1. As an earlier pusher has it; -1 */
-	bool made;
+	bool made, our_system, system; /* tacho writes system/ keys into it; there are such keys */
 };
 
 static void take_tag(void *arg, const struct mlflow_tag *t)
@@ -25,6 +25,8 @@ static void take_tag(void *arg, const struct mlflow_tag *t)
 
 	if (!strcmp(t->key, "mlflow.note.content"))
 		l->m->has_note |= t->value_len > 0;
+	else if (!strcmp(t->key, "tacho.system"))
+		l->our_system = true;
 	else if (!strcmp(t->key, "tacho.made"))
 		l->made |= !strcmp(t->value, l->m->recording);
 	else if (str_starts(t->key, "tacho.first_step.") &&
@@ -38,8 +40,7 @@ static void take_metric(void *arg, const struct mlflow_tag *t)
 
 	if (str_starts(t->key, l->m->prefix))
 		l->last_step = MAX(l->last_step, t->step);
-	if (str_starts(t->key, "system/"))
-		l->m->foreign_system = true;
+	l->system |= str_starts(t->key, "system/");
 }
 
 static void keep(char ret[static MLFLOW_ID_SIZE], const char *text, size_t len)
@@ -92,8 +93,7 @@ static bool noted_number(const struct push_state *state, const char *key, int64_
 	return text && parse_i64n(text, strlen(text), ret);
 }
 
-/* Where our steps begin: as noted, as an earlier pusher of this recording said, or behind what is there. Of
- * system/ keys in a run that has none of our steps yet others are the owners. */
+/* Where our steps begin: as noted, as an earlier pusher of this recording said, or behind what is there. */
 static void settle(struct mlflow *m, const struct looked *l)
 {
 	struct push_state *state = m->push->state;
@@ -105,8 +105,7 @@ static void settle(struct mlflow *m, const struct looked *l)
 	}
 	if (!before)
 		m->first_step = l->made ? 0 : l->last_step + 1;
-	if (before || l->made)
-		m->foreign_system = state && push_note(state, "foreign_system");
+	m->foreign_system = l->system && !l->our_system;
 	m->made |= l->made;
 	keep(m->experiment, l->experiment, strlen(l->experiment));
 	if (!state)
@@ -114,8 +113,6 @@ static void settle(struct mlflow *m, const struct looked *l)
 	push_note_set(state, "run_id", m->id);
 	push_note_set(state, "made", m->made ? "yes" : "no");
 	note_number(state, "first_step", m->first_step);
-	if (m->foreign_system)
-		push_note_set(state, "foreign_system", "yes");
 }
 
 static void say_missing(const struct mlflow *m, struct push_answer *ret, const char *what)
@@ -143,7 +140,7 @@ static void look(struct mlflow *m, struct push_answer *ret)
 		ret->outcome = PUSH_FATAL;
 	if (ret->outcome != PUSH_SENT)
 		return;
-	m->foreign_system = m->has_note = false;
+	m->has_note = false;
 	if (json_read(answer.body, answer.len, take_run, &l) < 0 || !*l.id) {
 		say_strange(ret, "the run");
 		return;
@@ -274,7 +271,7 @@ static void create_run(struct mlflow *m, struct push_answer *ret)
 	json_name(&j, "run_name", m->options->run_name ? m->options->run_name : run->name);
 	json_int(&j, "start_time", run->start_ns / NSEC_PER_MSEC);
 	json_array(&j, "tags");
-	add_tag(&j, "mlflow.user", run->user);
+	add_tag(&j, "mlflow.user", m->user);
 	add_tag(&j, "mlflow.source.name", run->name);
 	add_tag(&j, "mlflow.source.type", "LOCAL");
 	add_tag(&j, "tacho.made", m->recording);
@@ -358,6 +355,8 @@ static void send_tags(struct mlflow *m, struct push_answer *ret)
 	add_tag(&j, "tacho.host", run->host);
 	add_tag(&j, "tacho.job", run->job);
 	add_tag(&j, "tacho.command", run->command);
+	if (m->as == MLFLOW_AS_SYSTEM && !m->foreign_system)
+		add_tag(&j, "tacho.system", "yes");
 	for (size_t i = 0; i < m->options->nr_labels && i < MLFLOW_PER_REQUEST - 10; i++) {
 		mlflow_allowed(m->options->label[i].key, MLFLOW_KEY_MOST, key);
 		add_tag(&j, key, m->options->label[i].value);
