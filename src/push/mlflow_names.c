@@ -205,6 +205,12 @@ static const char *number_of(const char *instance)
 	return end && *end ? end : NULL;
 }
 
+/* Of the usual choice it is NULL: these go by our own names. */
+static const struct push_name *foreign_of(const struct push_series *s)
+{
+	return s->as && !s->as->usual ? s->as : NULL;
+}
+
 static void add_foreign(const struct mlflow *m, struct buf *out, const struct push_series *s)
 {
 	const char *name = s->as->name, *number = strchr(name, '#');
@@ -222,9 +228,9 @@ static void add_foreign(const struct mlflow *m, struct buf *out, const struct pu
 
 static bool is_sent(const struct mlflow *m, const struct push_series *s)
 {
-	const char *which = s->as ? s->as->attribute : NULL;
+	const char *which = foreign_of(s) ? s->as->attribute : NULL;
 
-	if (!s->as)
+	if (!foreign_of(s))
 		return true;
 	if (m->as == MLFLOW_AS_SYSTEM && m->foreign_system)
 		return false;
@@ -245,7 +251,7 @@ void mlflow_key(const struct mlflow *m, const struct push_series *s, char ret[st
 	if (!is_sent(m, s))
 		return;
 	buf_init_fixed(&key, memory, sizeof(memory));
-	if (s->as) {
+	if (foreign_of(s)) {
 		add_foreign(m, &key, s);
 	} else {
 		buf_adds(&key, m->prefix);

@@ -1,0 +1,336 @@
+"""`tacho push --to mlflow` against a real MLflow server, read back through its own API and looked at in its page."""
+
+import base64
+import contextlib
+import csv
+import io
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from recorder import PATIENCE_S, TACHO, lasting, record, run, start, until
+
+ROOT = Path(__file__).resolve().parents[2]
+MLFLOW = ROOT / ".dev" / "mlflow" / "bin"
+MIB, MB = 2**20, 1e6
+
+
+class Server:
+    """MLflow's server with a database and the files of runs in a directory."""
+
+    def __init__(self, folder):
+        with socket.socket() as it:
+            it.bind(("127.0.0.1", 0))
+            self.port = it.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        words = ["server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db", "--artifacts-destination", f"{folder}/files", "--workers", "1"]
+        env = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true", "LD_PRELOAD": ""}
+        self.log = open(folder / "server.log", "wb")
+        self.program = subprocess.Popen([MLFLOW / "mlflow", *words, "--host", "127.0.0.1", "--port", str(self.port)], env=env, cwd=folder,
+                                        stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, start_new_session=True)
+        deadline = time.monotonic() + 2 * PATIENCE_S
+        while not self.is_up():
+            assert self.program.poll() is None, (folder / "server.log").read_text()
+            assert time.monotonic() < deadline, "MLflow's server does not come up"
+            time.sleep(0.2)
+
+    def is_up(self):
+        try:
+            return urllib.request.urlopen(self.url + "/health", timeout=5).read() == b"OK"
+        except OSError:
+            return False
+
+    def down(self):
+        os.killpg(self.program.pid, signal.SIGKILL)
+        self.program.wait()
+        self.log.close()
+
+    def ask(self, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.url}/api/2.0/mlflow/{path}", data, {"Content-Type": "application/json"})
+        return json.load(urllib.request.urlopen(request, timeout=PATIENCE_S))
+
+    def run(self, run_id):
+        return self.ask(f"runs/get?run_id={run_id}")["run"]
+
+    def pairs(self, run_id, what):
+        return {pair["key"]: pair["value"] for pair in self.run(run_id)["data"].get(what, [])}
+
+    def keys(self, run_id):
+        return set(self.pairs(run_id, "metrics"))
+
+    def history(self, run_id, key):
+        """Of a metric: (ms, value, step) in the order of its steps."""
+        found = self.ask(f"metrics/get-history?run_id={run_id}&metric_key={urllib.parse.quote(key)}").get("metrics", [])
+        return sorted(((m["timestamp"], m["value"], m["step"]) for m in found), key=lambda m: (m[2], m[0]))
+
+    def new_run(self, experiment="0", **tags):
+        named = [{"key": key.replace("__", "."), "value": value} for key, value in tags.items()]
+        return self.ask("runs/create", {"experiment_id": experiment, "start_time": int(time.time() * 1000), "tags": named})["run"]["info"]["run_id"]
+
+    def artifact(self, run_id, name):
+        path = urllib.parse.urlencode({"path": name, "run_id": run_id})
+        return urllib.request.urlopen(f"{self.url}/get-artifact?{path}").read()
+
+    def runs_of(self, experiment):
+        found = self.ask(f"experiments/get-by-name?experiment_name={urllib.parse.quote(experiment)}")["experiment"]["experiment_id"]
+        return [r["info"]["run_id"] for r in self.ask("runs/search", {"experiment_ids": [found]}).get("runs", [])]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    if not (MLFLOW / "mlflow").exists():
+        pytest.skip("MLflow is not there: `./dev test` installs it into .dev/mlflow")
+    it = Server(tmp_path_factory.mktemp("mlflow"))
+    yield it
+    it.down()
+
+
+JOB = """
+import sys, threading, time
+memory = bytearray(64 << 20)
+files = [open("/dev/null") for _ in range(5)]
+go_on = threading.Event()
+threads = [threading.Thread(target=go_on.wait) for _ in range(3)]
+for t in threads: t.start()
+until = time.monotonic() + 3
+while time.monotonic() < until: sum(range(5000))
+go_on.set()
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    """A recording of three seconds."""
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "train.py").write_text(JOB)
+    recording = folder / "job.tacho"
+    env = {**os.environ, "USER": "ada", "LOGNAME": "ada"}
+    done = record(["python3", folder / "train.py", "--password=hunter2"], "--interval", "200ms", output=recording, env=env)
+    assert done.returncode == 0, done.stderr
+    return recording
+
+
+def push(recording, *words, url=None, follow=False, **env):
+    """`tacho push --to mlflow`: what it says, and the run that it names."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+    target = f"mlflow={url}" if url else "mlflow"
+    return run("push", "--to", target, *words, recording, env={**clean, **env})
+
+
+def pushed(*words, **kwargs):
+    """The same where all must go well: the run's ID."""
+    done = push(*words, **kwargs)
+    said = (done.stdout + done.stderr).decode()
+    assert done.returncode == 0, said
+    return re.search(r"/runs/([0-9a-f]{32})", said)[1]
+
+
+def copy_of(job, folder, name="job.tacho"):
+    """A recording of which nothing was pushed yet."""
+    copy = folder / name
+    copy.write_bytes(job.read_bytes())
+    return copy
+
+
+def exported(recording, table, metric, *words, instance=None):
+    """(ms, value) of a metric of each row, as `tacho export` has it; none where it is not known."""
+    done = run("export", "--to", "csv", "-d", table, "-m", metric, *words, "-o", "-", recording)
+    assert done.returncode == 0, done.stderr
+    rows = csv.DictReader(io.StringIO(done.stdout.decode()))
+    found = []
+    for row in rows:
+        (value,) = [text for name, text in row.items() if name == metric or name.startswith(metric + " [")]
+        if value and instance in (None, row["instance"]):
+            when = datetime.fromisoformat(row["time"][:23]).replace(tzinfo=timezone.utc)
+            found.append((round(when.timestamp() * 1000), float(value)))
+    return found
+
+
+def same(history, expected, scale=1.0):
+    """No value is missing, none is there twice; times are exact, and steps grow with them."""
+    assert expected
+    assert [ms for ms, _, _ in history] == [ms for ms, _ in expected]
+    assert [value for _, value, _ in history] == pytest.approx([value * scale for _, value in expected], rel=1e-12, abs=1e-9)
+    steps = [step for _, _, step in history]
+    assert steps == sorted(set(steps))
+
+
+# ---- a run that has ended ----
+
+
+def test_every_value_once(server, job, tmp_path):
+    recording = copy_of(job, tmp_path)
+    run_id = pushed(recording, "--every", "0", "--experiment", "every value", url=server.url)
+    keys = server.keys(run_id)
+    for key, table, metric, per in (("tree.cores", "tree", "tree.cores", ()), ("mem.used", "node", "mem.used", ()),
+                                    ("proc.mem.rss", "process", "proc.mem.rss", ("-p", "node")), ("cpu.busy", "cpu", "cpu.busy", ("-p", "node"))):
+        assert f"tacho/{key}" in keys
+        same(server.history(run_id, f"tacho/{key}"), exported(recording, table, metric, *per))
+    whole = {key: server.history(run_id, key) for key in keys}
+
+    # Once more; then without what the first one noted, as another machine would: nothing is there twice.
+    assert push(recording, "--every", "0", "--experiment", "every value", url=server.url).returncode == 0
+    (tmp_path / "job.push-mlflow").unlink()
+    assert pushed(recording, "--every", "0", "--experiment", "every value", url=server.url) == run_id
+    assert {key: server.history(run_id, key) for key in server.keys(run_id)} == whole
+    assert server.runs_of("every value") == [run_id]
+
+
+def test_what_a_new_run_is_told(server, job, tmp_path):
+    recording = copy_of(job, tmp_path)
+    run_id = pushed(recording, "--run-name", "first try", "--label", "team=climate", "--label", "a:b=c", url=server.url)
+    it = server.run(run_id)
+    assert it["info"]["status"] == "FINISHED" and it["info"]["run_name"] == "first try"
+    shown = json.loads(run("show", "--json", recording).stdout)
+    assert it["info"]["end_time"] - it["info"]["start_time"] == pytest.approx(1000 * shown["wall_s"], abs=250)
+    tags, params = server.pairs(run_id, "tags"), server.pairs(run_id, "params")
+    assert tags["mlflow.user"] == "ada" and tags["mlflow.source.type"] == "LOCAL" and tags["mlflow.source.name"]
+    assert tags["tacho.host"] == os.uname().nodename and tags["team"] == "climate" and "c" in tags.values()
+    assert "train.py --password=***" in params["tacho/command"] and "hunter2" not in json.dumps(it)
+    assert params["tacho/hw.threads"] == str(os.cpu_count()) and "tacho/limits.cpus" in params
+    assert "## Findings" in tags["mlflow.note.content"]
+    assert server.artifact(run_id, "tacho/job.tacho") == recording.read_bytes()
+    page = server.artifact(run_id, "tacho/report.html").decode()
+    assert "</html>" in page and "train.py" in page
+    assert (tmp_path / "job.push-mlflow").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("command, status", [(["sh", "-c", "exit 3"], "FAILED"), (["sh", "-c", "kill -TERM $$"], "KILLED"),
+                                             (["sh", "-c", "kill -SEGV $$"], "FAILED")])
+def test_how_it_ended(server, tmp_path, command, status):
+    recording = tmp_path / "job.tacho"
+    record(command, "--interval", "100ms", output=recording)
+    run_id = pushed(recording, "--no-artifacts", "--experiment", "ends", url=server.url)
+    assert server.run(run_id)["info"]["status"] == status
+    assert not server.ask(f"artifacts/list?run_id={run_id}").get("files")
+
+
+def test_an_existing_run(server, job, tmp_path):
+    """Its own things stay: status, note, steps."""
+    run_id = server.new_run(mlflow__note__content="mine")
+    server.ask("runs/log-metric", {"run_id": run_id, "key": "loss", "value": 1, "timestamp": 1, "step": 900})
+    server.ask("runs/log-metric", {"run_id": run_id, "key": "tacho/tree.cores", "value": 1, "timestamp": 1, "step": 41})
+    recording = copy_of(job, tmp_path)
+    assert pushed(recording, "--every", "0", url=server.url, MLFLOW_RUN_ID=run_id) == run_id
+    history = server.history(run_id, "tacho/tree.cores")
+    first, *ours = history
+    assert first == (1, 1, 41) and min(step for _, _, step in ours) > 41
+    same(ours, exported(recording, "tree", "tree.cores"))
+    it = server.run(run_id)
+    assert it["info"]["status"] == "RUNNING" and it["info"]["end_time"] in (None, 0)
+    assert server.pairs(run_id, "tags")["mlflow.note.content"] == "mine"
+    # Without the note beside the recording the steps are the same again.
+    (tmp_path / "job.push-mlflow").unlink()
+    assert pushed(recording, "--every", "0", "--run-id", run_id, url=server.url) == run_id
+    assert server.history(run_id, "tacho/tree.cores") == history
+
+
+def test_a_run_that_is_not_there(server, job, tmp_path):
+    done = push(copy_of(job, tmp_path), "--run-id", "f" * 32, url=server.url)
+    assert done.returncode == 1
+    assert b"has no run ffff" in done.stderr and b"--run-id" in done.stderr
+    gone = server.new_run()
+    server.ask("runs/delete", {"run_id": gone})
+    done = push(copy_of(job, tmp_path), url=server.url, MLFLOW_RUN_ID=gone)
+    assert done.returncode == 1 and b"was deleted" in done.stderr
+
+
+def test_a_deleted_experiment(server, job, tmp_path):
+    number = server.ask("experiments/create", {"name": "closed"})["experiment_id"]
+    server.ask("experiments/delete", {"experiment_id": number})
+    done = push(copy_of(job, tmp_path), "--experiment", "closed", url=server.url)
+    assert done.returncode == 1 and b"mlflow experiments restore" in done.stderr
+    done = push(copy_of(job, tmp_path), url=server.url, MLFLOW_EXPERIMENT_ID="424242")
+    assert done.returncode == 1 and b"no experiment 424242" in done.stderr
+
+
+# ---- the job's own run ----
+
+OWN = """
+import json, os, sys, time, urllib.request
+def ask(path, body):
+    request = urllib.request.Request(sys.argv[1] + "/api/2.0/mlflow/" + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    return json.load(urllib.request.urlopen(request))
+now = lambda: int(time.time() * 1000)
+tags = [{"key": "mlflow.user", "value": "ada"}, {"key": "mlflow.source.name", "value": sys.argv[0]}]
+for _ in range(int(sys.argv[2])):
+    made = ask("runs/create", {"experiment_id": "0", "start_time": now(), "tags": tags})["run"]["info"]["run_id"]
+    open("made", "a").write(made + "\\n")
+time.sleep(0.5)
+if sys.argv[3] == "end":
+    ask("runs/update", {"run_id": made, "status": "FINISHED", "end_time": now()})
+"""
+
+
+def own_job(server, folder, name, nr=1, then="end"):
+    (folder / name).write_text(OWN)
+    env = {**os.environ, "USER": "ada", "LOGNAME": "ada"}
+    done = record(["python3", f"./{name}", server.url, str(nr), then], "--interval", "100ms", output=folder / "job.tacho", cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    return (folder / "made").read_text().split()
+
+
+def test_the_run_that_the_job_started(server, tmp_path):
+    """Found by user, time and program; it stays as the job left it."""
+    (made,) = own_job(server, tmp_path, "alone.py")
+    before = server.run(made)["info"]
+    assert pushed(tmp_path / "job.tacho", "--every", "0", url=server.url) == made
+    assert server.run(made)["info"] == before
+    same(server.history(made, "tacho/mem.used"), exported(tmp_path / "job.tacho", "node", "mem.used"))
+
+
+def test_two_runs_of_the_job(server, tmp_path):
+    """Which one is meant cannot be told: a new one."""
+    made = own_job(server, tmp_path, "several.py", nr=2)
+    assert pushed(tmp_path / "job.tacho", url=server.url) not in made
+
+
+def test_a_run_of_another_job(server, tmp_path):
+    """The same program of the same user, at the same time; its recording was pushed before."""
+    (made,) = own_job(server, tmp_path, "shared.py")
+    copy_of(tmp_path / "job.tacho", tmp_path, "other.tacho")
+    server.ask("runs/set-tag", {"run_id": made, "key": "tacho.first_step.0123456789abcdef", "value": "0"})
+    assert pushed(tmp_path / "other.tacho", url=server.url) != made
+
+
+def test_a_run_that_was_marked(server, tmp_path):
+    """Of several that would fit the marked one, while the job goes on."""
+    chosen, other = server.new_run(), server.new_run()
+    recording = tmp_path / "job.tacho"
+    job = ["sh", "-c", f"{TACHO} mark --strict training mlflow_run_id={chosen}; exec cat"]
+    with lasting(job, "--interval", "100ms", output=recording):
+        until(lambda: recording.exists(), "there is a recording")
+        env = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+        pusher = start("push", "--follow", "--every", "200ms", "--to", f"mlflow={server.url}", recording, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        until(lambda: len(server.history(chosen, "tacho/mem.used")) > 5, "values while it runs")
+        assert server.run(chosen)["info"]["status"] == "RUNNING"
+    said = pusher.communicate()[0].decode()
+    assert pusher.returncode == 0 and chosen in said
+    same(server.history(chosen, "tacho/tree.processes"), windows(recording, "tree", "tree.processes", "200ms"))
+    assert not server.keys(other) and server.run(chosen)["info"]["status"] == "RUNNING"
+
+
+def windows(recording, table, metric, every, *words):
+    """Means of spans, dated by their last sample as pushes are."""
+    length = float(every[:-2]) if every.endswith("ms") else 1000 * float(every[:-1])
+    shown = json.loads(run("show", "--json", recording).stdout)
+    began = datetime.fromisoformat(shown["start"][:23].rstrip("Z")).replace(tzinfo=timezone.utc).timestamp() * 1000
+    last = {}
+    for ms, _ in exported(recording, table, metric, *words):
+        last[int((ms - began) // length)] = ms
+    means = exported(recording, table, metric, *words, "--every", every)
+    return [(last[int((ms - began + 0.5) // length)], value) for ms, value in means]
