@@ -32,7 +32,7 @@ void mlflow_call(struct mlflow *m, const char *path, const struct buf *body, str
 /* ---- {"error_code": …, "message": …} ---- */
 
 struct mlflow_error {
-	char code[80], message[400];
+	char code[256], message[1600]; /* escaped, so four bytes for each */
 };
 
 static int take_error(void *arg, const char *path, enum json_leaf leaf, const char *text, size_t len)
@@ -91,6 +91,7 @@ void mlflow_judge(const struct http_answer *a, struct push_answer *ret)
 	struct mlflow_error e;
 	bool known = a->status / 100 != 2 && read_error(a, &e);
 	const char *todo;
+	struct buf why;
 	size_t n;
 
 	http_judge(a, ret);
@@ -99,13 +100,14 @@ void mlflow_judge(const struct http_answer *a, struct push_answer *ret)
 	todo = what_to_do(a->status, &e, known, a->body);
 	if (known && strstr(e.message, "lifecycle_stage"))
 		ret->outcome = PUSH_FATAL;
+	buf_init(&why, sizeof(e) + sizeof(ret->why));
 	if (known)
-		snprintf(ret->why, sizeof(ret->why), "the server answers %ld: %s: %s", a->status, e.code,
-			e.message);
-	n = strlen(ret->why);
-	if (n + strlen(todo) >= sizeof(ret->why))
-		n = mlflow_cut(ret->why, n, sizeof(ret->why) - strlen(todo) - 1);
-	snprintf(ret->why + n, sizeof(ret->why) - n, "%s", todo);
+		buf_addf(&why, "the server answers %ld: %s: %s", a->status, e.code, e.message);
+	else
+		buf_adds(&why, ret->why);
+	n = mlflow_cut((const char *)why.data, why.len, sizeof(ret->why) - strlen(todo) - 1);
+	snprintf(ret->why, sizeof(ret->why), "%.*s%s", (int)n, (const char *)why.data, todo);
+	buf_release(&why);
 }
 
 /* ---- lists of {"key": …, "value": …} ---- */

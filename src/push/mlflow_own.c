@@ -116,7 +116,8 @@ struct found {
 	unsigned long item;
 	char id[MLFLOW_ID_SIZE]; /* of the item at hand */
 	char user[256], source[1024], job[256];
-	bool fits, ours, others; /* tags of tacho's in it: of this recording, of another */
+	bool made, ours,
+		others; /* by tacho's tags: not the job's; values of this recording are in it; of another */
 	char only[MLFLOW_ID_SIZE];
 	size_t nr;
 };
@@ -159,7 +160,7 @@ static void take_tag(void *arg, const struct mlflow_tag *t)
 	else if (!strcmp(t->key, "tacho.job"))
 		snprintf(f->job, sizeof(f->job), "%s", t->value);
 	else if (!strcmp(t->key, "tacho.made"))
-		f->others = true;
+		f->made = true;
 	else if (str_starts(t->key, "tacho.first_step."))
 		*(strcmp(t->key + strlen("tacho.first_step."), f->m->recording) ? &f->others : &f->ours) =
 			true;
@@ -171,12 +172,13 @@ static void item_end(struct found *f)
 	bool same_user = !*f->m->user || !strcmp(f->m->user, f->user);
 	bool same_job = run->job && *run->job && !strcmp(run->job, f->job);
 
-	if (*f->id && same_user && (f->ours || !f->others || same_job) && is_in_command(f->m, f->source)) {
+	if (*f->id && !f->made && same_user && (f->ours || !f->others || same_job) &&
+		is_in_command(f->m, f->source)) {
 		snprintf(f->only, sizeof(f->only), "%s", f->id);
 		f->nr++;
 	}
 	*f->id = *f->user = *f->source = *f->job = 0;
-	f->ours = f->others = false;
+	f->made = f->ours = f->others = false;
 }
 
 static int take_found(void *arg, const char *path, enum json_leaf leaf, const char *text, size_t len)

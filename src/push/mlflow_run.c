@@ -43,9 +43,10 @@ static void take_metric(void *arg, const struct mlflow_tag *t)
 	l->system |= str_starts(t->key, "system/");
 }
 
+/* One that is too long is none. */
 static void keep(char ret[static MLFLOW_ID_SIZE], const char *text, size_t len)
 {
-	snprintf(ret, MLFLOW_ID_SIZE, "%.*s", (int)MIN(len, (size_t)MLFLOW_ID_SIZE - 1), text);
+	snprintf(ret, MLFLOW_ID_SIZE, "%.*s", len < MLFLOW_ID_SIZE ? (int)len : 0, text);
 }
 
 static int take_run(void *arg, const char *path, enum json_leaf leaf, const char *text, size_t len)

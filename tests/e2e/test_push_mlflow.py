@@ -154,7 +154,7 @@ def exported(recording, table, metric, *words, instance=None):
     found = []
     for row in rows:
         (value,) = [text for name, text in row.items() if name == metric or name.startswith(metric + " [")]
-        if value and instance in (None, row["instance"]):
+        if value and (instance is None or instance == row["instance"]):
             when = datetime.fromisoformat(row["time"][:23]).replace(tzinfo=timezone.utc)
             found.append((round(when.timestamp() * 1000), float(value)))
     return found
@@ -166,7 +166,7 @@ def same(history, expected, scale=1.0):
     assert [ms for ms, _, _ in history] == [ms for ms, _ in expected]
     assert [value for _, value, _ in history] == pytest.approx([value * scale for _, value in expected], rel=1e-12, abs=1e-9)
     steps = [step for _, _, step in history]
-    assert steps == sorted(set(steps))
+    assert steps == sorted(steps) and len(set(steps)) > len(steps) / 2  # a sample between two others has the step of one
 
 
 # ---- a run that has ended ----
@@ -231,7 +231,7 @@ def test_an_existing_run(server, job, tmp_path):
     assert first == (1, 1, 41) and min(step for _, _, step in ours) > 41
     same(ours, exported(recording, "tree", "tree.cores"))
     it = server.run(run_id)
-    assert it["info"]["status"] == "RUNNING" and it["info"]["end_time"] in (None, 0)
+    assert it["info"]["status"] == "RUNNING" and not it["info"].get("end_time")
     assert server.pairs(run_id, "tags")["mlflow.note.content"] == "mine"
     # Without the note beside the recording the steps are the same again.
     (tmp_path / "job.push-mlflow").unlink()
@@ -334,3 +334,265 @@ def windows(recording, table, metric, every, *words):
         last[int((ms - began) // length)] = ms
     means = exported(recording, table, metric, *words, "--every", every)
     return [(last[int((ms - began + 0.5) // length)], value) for ms, value in means]
+
+
+# ---- as others name it ----
+
+
+def folded(recording, metric):
+    return exported(recording, "process", metric, "-p", "node")
+
+
+# Row by row: its name, where ours comes from, and what its unit is of ours.
+PROCESS = [
+    ("cpu_usage_percentage", "tree", "tree.cpu.of_allocation", 100, ()),
+    ("memory_rss_megabytes", "process", "proc.mem.rss", 1 / MIB, ("-p", "node")),
+    ("memory_vms_megabytes", "process", "proc.mem.vms", 1 / MIB, ("-p", "node")),
+    ("memory_uss_megabytes", "process", "proc.mem.uss_now", 1 / MIB, ("-p", "node")),
+    ("memory_usage_percentage", "tree", "tree.rss.of_allocation", 100, ()),
+    ("num_threads", "process", "proc.threads", 1, ("-p", "node")),
+    ("num_fds", "process", "proc.fds", 1, ("-p", "node")),
+    ("io_read_megabytes", "process", "proc.io.read_bytes", 1 / MIB, ("-p", "node")),
+    ("io_write_megabytes", "process", "proc.io.write_bytes", 1 / MIB, ("-p", "node")),
+]
+
+
+def test_as_process(server, job, tmp_path):
+    run_id = pushed(copy_of(job, tmp_path), "--as", "process", "--every", "0", "--run-name", "process", url=server.url)
+    assert server.keys(run_id) == {f"process/{name}" for name, *_ in PROCESS}
+    for name, table, metric, scale, words in PROCESS:
+        same(server.history(run_id, f"process/{name}"), exported(job, table, metric, *words), scale)
+
+
+def test_what_the_process_values_mean(server, tmp_path):
+    """The same as psutil finds in the process at that time, which is what people compare with."""
+    script = tmp_path / "steady.py"
+    script.write_text("import psutil, json, sys, threading\nmemory = bytearray(96 << 20)\nfiles = [open('/dev/null') for _ in range(7)]\n"
+                      "stop = threading.Event()\n[threading.Thread(target=stop.wait).start() for _ in range(4)]\n"
+                      "me = psutil.Process()\nfull = me.memory_full_info()\n"
+                      "open('steady', 'w').write(json.dumps([full.rss, full.vms, full.uss, me.num_threads()]))\n"
+                      "sys.stdin.read(); stop.set()\n")
+    recording = tmp_path / "job.tacho"
+    with lasting(["/usr/bin/python3", script], "--interval", "100ms", output=recording, cwd=tmp_path):
+        until(lambda: (tmp_path / "steady").exists() and (tmp_path / "steady").read_text().endswith("]"), "the job is steady")
+        ticks = len(folded(recording, "proc.mem.rss"))
+        until(lambda: len(folded(recording, "proc.mem.rss")) > ticks + 5, "samples of it")
+    run_id = pushed(recording, "--as", "process", "--samples", "1", "--total-cpus", "8", "--total-memory", "1GiB", url=server.url)
+    rss, vms, uss, threads = json.loads((tmp_path / "steady").read_text())
+    last = {key: [value for _, value, _ in server.history(run_id, f"process/{key}")] for key, *_ in PROCESS}
+    seen = {key: values[-3] for key, values in last.items()}  # the last may be of its end
+    assert seen["memory_rss_megabytes"] == pytest.approx(rss / MIB, abs=3)
+    assert seen["memory_vms_megabytes"] == pytest.approx(vms / MIB, abs=3)
+    assert seen["memory_uss_megabytes"] == pytest.approx(uss / MIB, abs=3)
+    assert (seen["num_threads"], seen["num_fds"]) == (threads, 3 + 7)
+    assert seen["memory_usage_percentage"] == pytest.approx(100 * seen["memory_rss_megabytes"] / 1024)
+    cores = [value for _, value in exported(recording, "tree", "tree.cores")]
+    assert last["cpu_usage_percentage"] == pytest.approx([100 * value / 8 for value in cores])
+
+
+def test_samples_are_averaged(server, job, tmp_path):
+    run_id = pushed(copy_of(job, tmp_path), "--as", "process", "--samples", "5", "--prefix", "mine/", "--run-name", "averaged", url=server.url)
+    assert server.keys(run_id) == {f"mine/{name}" for name, *_ in PROCESS}
+    history = server.history(run_id, "mine/memory_rss_megabytes")
+    same(history, windows(job, "process", "proc.mem.rss", "1s", "-p", "node"), 1 / MIB)
+    assert [step for _, _, step in history] == list(range(len(history)))  # what is left at the end is a step of its own
+
+
+def test_of_the_first_process_alone(server, tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["python3", "-c", "import subprocess, time; x = bytearray(32 << 20); subprocess.run(['sleep', '1'])"], "--interval", "100ms", output=recording)
+    run_id = pushed(recording, "--as", "process", "--no-children", "--every", "0", url=server.url)
+    done = run("export", "--to", "csv", "-d", "process", "-m", "proc.mem.rss", "-o", "-", recording)
+    rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+    assert {row["instance"] for row in rows} >= {"sleep"}
+    expected = [float(row["proc.mem.rss [bytes]"]) / MIB for row in rows if row["pid"] == rows[0]["pid"]]
+    assert [value for _, value, _ in server.history(run_id, "process/memory_rss_megabytes")] == pytest.approx(expected)
+    done = push(copy_of(recording, tmp_path, "b.tacho"), "--no-children", url=server.url)
+    assert done.returncode == 2 and b"--as process" in done.stderr
+
+
+SYSTEM = [
+    ("cpu_utilization_percentage", "cpu", "cpu.busy", 100, ("-p", "node")),
+    ("system_memory_usage_megabytes", "node", "mem.used", 1 / MB, ()),
+    ("system_memory_usage_percentage", "node", "mem.used_ratio", 100, ()),
+]
+
+
+def test_as_system(server, job, tmp_path):
+    run_id = pushed(copy_of(job, tmp_path), "--as", "system", "--every", "0", "--run-name", "system", url=server.url)
+    for name, table, metric, scale, words in SYSTEM:
+        same(server.history(run_id, f"system/{name}"), exported(job, table, metric, *words), scale)
+    for way, metric in (("receive", "net.rx.bytes"), ("transmit", "net.tx.bytes")):  # since the start
+        expected = exported(job, "net", metric, "-p", "node")
+        same(server.history(run_id, f"system/network_{way}_megabytes"), [(ms, value - expected[0][1]) for ms, value in expected], 1 / MB)
+    roots = exported(job, "filesystem", "fs.used", instance="/")
+    if roots:
+        same(server.history(run_id, "system/disk_usage_megabytes"), roots, 1 / MB)
+    # Beside them, what the job itself does.
+    same(server.history(run_id, "tacho/tree.cores"), exported(job, "tree", "tree.cores"))
+
+
+def test_system_metrics_of_others(server, job, tmp_path):
+    run_id = server.new_run()
+    server.ask("runs/log-metric", {"run_id": run_id, "key": "system/cpu_utilization_percentage", "value": 1, "timestamp": 1, "step": 0})
+    done = push(copy_of(job, tmp_path), "--as", "system", "--run-id", run_id, url=server.url)
+    assert done.returncode == 0 and b"system/ metrics of its own" in done.stderr
+    assert server.history(run_id, "system/cpu_utilization_percentage") == [(1, 1, 0)]
+    assert {key for key in server.keys(run_id) if key.startswith("system/")} == {"system/cpu_utilization_percentage"}
+    assert "tacho/tree.cores" in server.keys(run_id)
+
+
+def test_several_nodes(server, job, tmp_path):
+    """Each under its number, in one run, with its recording."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    first, second = copy_of(job, runs, "a.tacho"), runs / "b.tacho"
+    record(["sleep", "0.5"], "--interval", "100ms", output=second)
+    run_id = pushed(runs, "--as", "system", "--every", "0", url=server.url)
+    assert server.pairs(run_id, "tags")["tacho.made"]
+    for number, recording in enumerate((first, second)):
+        same(server.history(run_id, f"tacho/node_{number}/mem.used"), exported(recording, "node", "mem.used"))
+        same(server.history(run_id, f"system/node_{number}/system_memory_usage_percentage"), exported(recording, "node", "mem.used_ratio"), 100)
+        assert server.artifact(run_id, f"tacho/{recording.name}") == recording.read_bytes()
+    assert all(re.match(r"(tacho|system)/node_[01]/", key) for key in server.keys(run_id))
+
+
+def test_names_that_mlflow_does_not_take(server, job, tmp_path):
+    """Numbers of the job's own, instances, labels and a prefix may be called anything."""
+    recording = tmp_path / "job.tacho"
+    record(["sh", "-c", f"for i in 1 2 3; do {TACHO} mark 'lo/../ss=1' 'a b=2' 'é(x)=3' 'loss=4'; sleep 0.3; done"], "--interval", "100ms", output=recording)
+    run_id = pushed(recording, "-m", "app", "--every", "0", "--prefix", "//odd/../ü/", url=server.url)
+    keys = server.keys(run_id)
+    assert keys and all(re.fullmatch(r"[\w.\- :/]{1,250}", key, re.A) for key in keys)
+    run_id = pushed(recording, "-m", "proc.mem.rss", "--per", "process", "--run-name", "each", url=server.url)
+    assert any(re.fullmatch(r"tacho/proc\.mem\.rss/sh-\d+", key) for key in server.keys(run_id))
+
+
+# ---- who we are, and to whom ----
+
+
+class Gate:
+    """In front of the server, below a path of its own: lets through what has the right headers, and keeps them."""
+
+    def __init__(self, server, needs=None, prefix="", answer=None):
+        self.seen = seen = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def reply(self, status, body, kind="application/json"):
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def pass_on(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                seen.append((self.path, dict(self.headers)))
+                if answer is not None:
+                    return self.reply(*answer(self.path))
+                if needs and any(self.headers.get(key) != value for key, value in needs.items()):
+                    return self.reply(401, b"You are not authenticated. Please see the documentation.", "text/html")
+                assert self.path.startswith(prefix + "/api/"), self.path
+                request = urllib.request.Request(server.url + self.path[len(prefix):], body or None, method=self.command)
+                request.add_header("Content-Type", self.headers.get("Content-Type") or "application/octet-stream")
+                try:
+                    with urllib.request.urlopen(request) as it:
+                        return self.reply(it.status, it.read())
+                except urllib.error.HTTPError as error:
+                    return self.reply(error.code, error.read())
+
+            do_GET = do_POST = do_PUT = pass_on
+
+            def log_message(self, *_):
+                pass
+
+        self.httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.httpd.server_port}{prefix}"
+        self.address = f"127.0.0.1:{self.httpd.server_port}{prefix}"
+        threading.Thread(target=self.httpd.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.httpd.shutdown()
+        self.httpd.server_close()
+
+
+BASIC = {"Authorization": "Basic " + base64.b64encode(b"ada:love lace").decode()}
+
+
+@pytest.mark.parametrize("env", [
+    {"MLFLOW_TRACKING_URI": "http://{0}", "MLFLOW_TRACKING_USERNAME": "ada", "MLFLOW_TRACKING_PASSWORD": "love lace"},
+    {"MLFLOW_TRACKING_URI": "http://ada:love%20lace@{0}/"},
+    {"MLFLOW_TRACKING_URI": "http://{0}", "HOME": "{1}", "MLFLOW_TRACKING_TOKEN": "not this"},
+])
+def test_user_and_password(server, job, tmp_path, env):
+    """By variables, in the address, in MLflow's file; below a path; never in what is kept or said."""
+    (tmp_path / ".mlflow").mkdir()
+    (tmp_path / ".mlflow" / "credentials").write_text("[other]\nmlflow_tracking_username = eve\n[mlflow]\n# who\nmlflow_tracking_username = ada\nmlflow_tracking_password = love lace\n")
+    with Gate(server, BASIC, "/under/a path".replace(" ", "%20")) as gate:
+        env = {"HOME": str(tmp_path / "none"), **{key: value.format(gate.address, tmp_path) for key, value in env.items()}}
+        done = push(copy_of(job, tmp_path), "--experiment", "secret", **env)
+        assert done.returncode == 0, done.stderr
+        assert b"love" not in done.stdout + done.stderr + (tmp_path / "job.push-mlflow").read_bytes()
+        assert any(path.startswith("/under/a%20path/api/2.0/mlflow-artifacts/artifacts/") for path, _ in gate.seen)
+
+
+def test_token_and_workspace(server, job, tmp_path):
+    with Gate(server, {"Authorization": "Bearer s3cret", "X-Mlflow-Workspace": "team"}) as gate:
+        env = {"HOME": str(tmp_path), "MLFLOW_TRACKING_URI": gate.url, "MLFLOW_WORKSPACE": "team"}
+        done = push(copy_of(job, tmp_path), **env)
+        assert done.returncode == 1
+        assert b"You are not authenticated" in done.stderr and b"MLFLOW_TRACKING_TOKEN" in done.stderr
+        assert push(copy_of(job, tmp_path), **env, MLFLOW_TRACKING_TOKEN="s3cret").returncode == 0
+        assert b"s3cret" not in (tmp_path / "job.push-mlflow").read_bytes()
+
+
+@pytest.mark.parametrize("uri, words", [
+    (None, "MLFLOW_TRACKING_URI"),
+    ("sqlite:///mlflow.db", "--backend-store-uri sqlite:///mlflow.db"),
+    ("postgresql://me:secret@db/mlflow", "mlflow server"),
+    ("file:///tmp/mlruns", "--backend-store-uri"),
+    ("./mlruns", "--backend-store-uri ./mlruns"),
+    ("databricks", "MLFLOW_TRACKING_TOKEN"),
+    ("ftp://host", "http://HOST:PORT"),
+])
+def test_stores_without_a_server(job, tmp_path, uri, words):
+    """What to do is said; nothing is sent."""
+    done = push(copy_of(job, tmp_path), **({"MLFLOW_TRACKING_URI": uri} if uri else {}))
+    assert done.returncode == 2
+    assert words in done.stderr.decode() and b"secret" not in done.stderr
+
+
+def test_no_password_on_the_command_line(job, tmp_path):
+    done = push(copy_of(job, tmp_path), url="http://ada:lace@localhost:1")
+    assert done.returncode == 2 and b"lace" not in done.stderr
+
+
+@pytest.mark.parametrize("body", [
+    b"", b"<html>hello</html>", b"{}", b"[" * 100000, b'{"run": {"info": {"run_id": 7}}}', b'{"runs": "x", "experiments": [1, [2]], "run": []}',
+    b"\0\1\x1b[31m" * 1000, b'{"experiments": [{"experiment_id": "' + b"9" * 100000 + b'"}], "run": {"info": {"run_id": "' + b"a" * 100000 + b'"}}}',
+    b'"' + b"x" * (9 << 20) + b'"',
+], ids=["nothing", "page", "empty", "deep", "numbers", "types", "controls", "long ids", "huge"])
+@pytest.mark.parametrize("status", [200, 400])
+def test_strange_servers(job, tmp_path, body, status):
+    """Whatever comes back: a clear message, nothing sent is believed to be there, and no control characters."""
+    with Gate(None, answer=lambda path: (status, body)) as gate:
+        done = push(copy_of(job, tmp_path), "--retries", "0", url=gate.url)
+    assert done.returncode == 1 and done.stderr and not re.search(rb"[\x00-\x08\x1b]", done.stderr)
+
+
+def test_files_are_not_sent_to_other_servers(server, job, tmp_path):
+    """Where the run's files are is said by the server; our secrets go to nobody else, and people hear what to do."""
+    info = {"run_id": "a" * 32, "experiment_id": "0", "lifecycle_stage": "active"}
+    for uri in ("s3://bucket/x", "mlflow-artifacts://elsewhere:80/0/x", "http://elsewhere/api/2.0/mlflow-artifacts/artifacts/0", "mlflow-artifacts:/../../x"):
+        body = json.dumps({"run": {"info": {**info, "artifact_uri": uri}, "data": {}}, "experiments": []}).encode()
+        with Gate(None, answer=lambda path, body=body: (200, body)) as gate:
+            done = push(copy_of(job, tmp_path), url=gate.url)
+            assert done.returncode == 0, done.stderr
+            assert not [path for path, _ in gate.seen if "mlflow-artifacts" in path]
+            assert ".." in uri or b"log-artifact" in done.stderr
+        (tmp_path / "job.push-mlflow").unlink()
