@@ -596,3 +596,33 @@ def test_files_are_not_sent_to_other_servers(server, job, tmp_path):
             assert not [path for path, _ in gate.seen if "mlflow-artifacts" in path]
             assert ".." in uri or b"log-artifact" in done.stderr
         (tmp_path / "job.push-mlflow").unlink()
+
+
+# ---- the page, and what docs/sinks.md says ----
+
+CLIENT_ENV = {"MLFLOW_DISABLE_TELEMETRY": "true", "GIT_PYTHON_REFRESH": "quiet", "USER": "ada", "LOGNAME": "ada"}
+
+
+@pytest.fixture(scope="module")
+def recipe(server, tmp_path_factory):
+    """The recipe as it stands in docs/sinks.md, with MLflow's own client, against our server."""
+    folder = tmp_path_factory.mktemp("recipe")
+    (text,) = re.findall(r"^```sh mlflow\n(.*?)^```$", (ROOT / "docs" / "sinks.md").read_text(), re.M | re.S)
+    assert "http://localhost:5000" in text
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
+    env = {**clean, **CLIENT_ENV, "PATH": f"{Path(TACHO).parent}:{MLFLOW}:{os.environ['PATH']}", "LD_PRELOAD": ""}
+    done = subprocess.run(["bash", "-ec", text.replace("http://localhost:5000", server.url)], cwd=folder, env=env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    log = folder / "job.push.log"
+    until(lambda: log.exists() and "values sent" in log.read_text(), "the pusher has sent everything")
+    return folder / "job.tacho", re.search(r"/runs/([0-9a-f]{32})", log.read_text())[1], re.search(r"/runs/([0-9a-f]{32})", done.stdout)[1]
+
+
+def test_the_recipe(server, recipe):
+    recording, pushed_to, started = recipe
+    assert pushed_to == started
+    same(server.history(started, "tacho/proc.mem.rss"), windows(recording, "process", "proc.mem.rss", "1s", "-p", "node"))
+    assert len(server.history(started, "loss")) == 20
+    assert server.run(started)["info"]["status"] == "FINISHED"
+    assert server.artifact(started, "tacho/job.tacho") == recording.read_bytes()
