@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from recorder import PATIENCE_S, TACHO, lasting, record, run, start, until
+from test_page import browser  # noqa: F401: a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 MLFLOW = ROOT / ".dev" / "mlflow" / "bin"
@@ -626,3 +627,18 @@ def test_the_recipe(server, recipe):
     assert len(server.history(started, "loss")) == 20
     assert server.run(started)["info"]["status"] == "FINISHED"
     assert server.artifact(started, "tacho/job.tacho") == recording.read_bytes()
+
+
+def test_the_page_of_mlflow(server, job, tmp_path, browser):  # noqa: F811
+    """Our metrics are curves in it, and the node's stand where MLflow's own system metrics do."""
+    run_id = pushed(copy_of(job, tmp_path), "--as", "system", "--every", "500ms", "--run-name", "page", url=server.url)
+    page = browser.new_page(viewport={"width": 1360, "height": 960})
+    page.set_default_timeout(1000 * PATIENCE_S)
+    page.goto(f"{server.url}/#/experiments/0/runs/{run_id}/model-metrics", wait_until="commit")
+    page.get_by_placeholder("Search metric charts").fill("tree.cores")
+    for name in ("tree.cores", "tree.cores.max"):
+        page.get_by_text(f"(tacho/{name})", exact=False).first.wait_for()
+    page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for(state="attached")
+    page.get_by_role("tab", name="System metrics").click()
+    page.get_by_text("(system/cpu_utilization_percentage)").first.wait_for()
+    page.close()
