@@ -3,7 +3,13 @@
 
 #include <string.h>
 
+extern const struct push_sink push_influx, push_otlp;
+extern const struct push_sink push_tensorboard;
+
 const struct push_sink *const push_sinks[] = {
+	&push_influx,
+	&push_otlp,
+	&push_tensorboard,
 	NULL,
 };
 
