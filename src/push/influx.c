@@ -280,6 +280,11 @@ static uint64_t dropped_lines(const struct http_answer *a)
 static void judge(const struct http_answer *a, size_t points, size_t lines, struct push_answer *ret)
 {
 	http_judge(a, ret);
+	if (ret->outcome == PUSH_SENT && a->len) { /* who takes lines has nothing to say: 204 */
+		*ret = (struct push_answer){.outcome = PUSH_LATER};
+		snprintf(ret->why, sizeof(ret->why),
+			"the server answers %ld, but not as InfluxDB does: is the address right?", a->status);
+	}
 	if (a->status == 401 || a->status == 403)
 		add_why(ret,
 			"; user and password are those of INFLUX_USERNAME and INFLUX_PASSWORD, a token is "

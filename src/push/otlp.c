@@ -216,10 +216,8 @@ static void judge(struct otlp *o, const struct http_answer *a, size_t nr, struct
 	http_judge(a, ret);
 	if (ret->outcome == PUSH_SENT)
 		judge_taken(o, a, nr, ret);
-	else if (s == 408)
-		ret->outcome = PUSH_REFUSED;
 	else if (s / 100 == 5 && s != 502 && s != 503 && s != 504)
-		ret->outcome = PUSH_REFUSED;
+		ret->outcome = PUSH_FATAL; /* not to be repeated, but the points are not to blame */
 }
 
 static void otlp_send(void *s, struct push_point *point, size_t nr, struct push_answer *ret)
