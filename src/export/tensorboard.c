@@ -14,7 +14,7 @@
 #include <string.h>
 
 static const char *const usual[] = {"tree", "group", "node", "cgroup", "net", "ib", "disk", "filesystem",
-	"energy", "sensor", "gpu", "perf", "socket", "app", NULL};
+	"energy", "sensor", "gpu", "perf", "socket", "app", "process", NULL};
 static const char *const folded[] = {"proc.mem.rss", "proc.mem.pss_now"};
 
 #define NO_FIELD SIZE_MAX
@@ -97,8 +97,10 @@ static bool is_of_time(const struct tensorboard_table *t)
 	return t->face->domain && t->time != NO_FIELD && t->elapsed != NO_FIELD;
 }
 
-static int table_init(struct tensorboard_table *t, const struct data_table *face, bool fold)
+static int table_init(struct tensorboard_table *t, const struct data_table *face, bool fold, bool by_default)
 {
+	bool only_folded = !fold && by_default && !strcmp(face->name, "process");
+
 	*t = (struct tensorboard_table){.face = face,
 		.time = key_called(face, "time"),
 		.elapsed = key_called(face, "elapsed"),
@@ -107,7 +109,7 @@ static int table_init(struct tensorboard_table *t, const struct data_table *face
 	t->shown = calloc(MAX(face->nr_fields, (size_t)1), sizeof(*t->shown));
 	if (!t->shown)
 		return -ENOMEM;
-	for (size_t i = 0; is_of_time(t) && i < face->nr_fields; i++)
+	for (size_t i = 0; is_of_time(t) && !only_folded && i < face->nr_fields; i++)
 		t->shown[i] = is_shown(face, &face->field[i], fold);
 	return 0;
 }
@@ -216,6 +218,8 @@ static int tensorboard_add(void *e, const struct data_table_batch *b)
 static int tensorboard_open(const struct export_job *job, void **ret, struct buf *reterr)
 {
 	struct tensorboard *t = calloc(1, sizeof(*t));
+	struct table_fold ignored[EXPORT_FOLDS_MOST];
+	bool by_default = job->options && tensorboard_folds(job->options, ignored);
 	int r;
 
 	(void)reterr;
@@ -230,7 +234,8 @@ static int tensorboard_open(const struct export_job *job, void **ret, struct buf
 	for (size_t i = 0; r >= 0 && i < job->nr_tables + job->nr_folded; i++) {
 		bool fold = i >= job->nr_tables;
 
-		r = table_init(&t->table[i], fold ? &job->folded[i - job->nr_tables] : &job->table[i], fold);
+		r = table_init(&t->table[i], fold ? &job->folded[i - job->nr_tables] : &job->table[i], fold,
+			by_default);
 		t->nr_tables++;
 	}
 	if (r < 0) {

@@ -63,6 +63,11 @@ def free_port():
         return s.getsockname()[1]
 
 
+def is_open(port):
+    with socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+
+
 class Server:
     """A program that listens: started, killed and started again on the same port with the same data."""
 
