@@ -116,7 +116,7 @@ static void test_texts_are_escaped(void **state)
 	options.prefix = "my jobs,";
 	expect_lines(point, 1, 1,
 		"my\\ jobs\\,process,a\\ "
-		"key=back\\x5c,b=x\\x0ay,host=mine,instance=a\\x5c\\,b\\c\\x5c\\x5cd\\x09e,"
+		"key=back\\x5c,b=x\\x0ay,host=mine,instance=a\\x5c\\,b\\c\\x5c\\d\\x09e,"
 		"run=train,z=a\\,b\\=c\\ d app.x\\ y\\=z\\,w=0.1 1\n");
 }
 
