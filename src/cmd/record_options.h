@@ -37,7 +37,7 @@ struct record_options {
 	bool force, quiet, verbose, summary, json;
 };
 
-enum { NR_RECORD_OPTS = 25 };
+enum { NR_RECORD_OPTS = 26 };
 extern const struct opt record_opts[NR_RECORD_OPTS];
 
 /* Checks beyond the rows: tags are KEY=VALUE, helpers exist. 0, or -EINVAL with a message for people in

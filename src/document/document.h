@@ -21,7 +21,9 @@ int page_html(const struct analysis *s, const struct charts *f, const struct pai
 bool page_is_live(void);
 /* The report with its tables; `picture` says where the drawings are: "plots/%s.png" with the chart's id. */
 int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
-/* The same for the summary of a job on GitHub: charts that GitHub draws itself, tables folded, and no longer
+/* Its beginning: what was run, what is found in it and what to ask for next time. */
+int markdown_note(const struct analysis *s, struct buf *out);
+/* The report for the summary of a job on GitHub: charts that GitHub draws itself, tables folded, and no longer
  * than `most` bytes; -ENOBUFS when there is no room at all. */
 int github_report(const struct analysis *s, const struct charts *f, size_t most, struct buf *out);
 

@@ -266,6 +266,23 @@ int markdown_report(const struct analysis *s, const struct charts *f, const char
 	return out->err;
 }
 
+int markdown_note(const struct analysis *s, struct buf *out)
+{
+	struct outline *o = NULL;
+	struct markdown_page page = {.s = s, .out = out};
+	int r = outline_make(s, &o);
+
+	if (r < 0)
+		return r;
+	page.o = o;
+	head(&page);
+	findings(&page);
+	advice(&page);
+	foot(&page);
+	outline_free(o);
+	return out->err;
+}
+
 /* ---- for GitHub ---- */
 
 #define COMMAND_MOST 4000
