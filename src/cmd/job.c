@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/external.h"
 #include "cmd/record.h"
+#include "cmd/start.h"
 #include "target/command.h"
 
 #include <fcntl.h>
@@ -134,17 +135,6 @@ static int make_nodes(struct job_run *run)
 	for (size_t i = 0; run->node && i < run->hosts.nr; i++)
 		run->node[i].name = run->hosts.name[i];
 	return run->node ? 0 : -ENOMEM;
-}
-
-/* Each launch has two pipes. */
-static void raise_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
 }
 
 /* 0: recorders may be started. Otherwise the reason is in err. */
@@ -313,7 +303,7 @@ static void begin_nodes(struct job_state *s)
 	job_nodes_ask_clocks(s->run, CLOCK_ROUNDS);
 }
 
-static void start_command(struct job_state *s)
+static void begin_command(struct job_state *s)
 {
 	char *variables[] = {NULL};
 	int e;
@@ -443,7 +433,7 @@ static void record_job(struct job_state *s)
 	struct job_run *run = s->run;
 
 	snprintf(s->ipc, sizeof(s->ipc), run->name.id[0] ? ".ipc-%s" : "%s", run->name.id);
-	raise_files();
+	raise_files(); /* each launch has two pipes */
 	if (run->launcher)
 		job_log(&run->directory, "info", "launcher", "%zu nodes, recorders started by %s",
 			run->hosts.nr, job_launcher_name_of(run));
@@ -451,7 +441,7 @@ static void record_job(struct job_state *s)
 		job_log(&run->directory, "info", "launcher", "this node alone");
 	begin_nodes(s);
 	if (run->argc)
-		start_command(s);
+		begin_command(s);
 	while (!is_over(s))
 		serve(s, INT64_MAX / 2);
 	command_ended(&s->command);
