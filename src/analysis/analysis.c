@@ -417,79 +417,128 @@ static int read_counts(struct analysis *s, const struct analysis_options *o, str
 	return keep_choose(s, MIN(o->processes ? o->processes : PROCESSES_DEFAULT, (size_t)PROCESSES_MAX));
 }
 
-static int read_curves(struct analysis *s, const struct analysis_options *o, struct buf *reterr)
+/* Curves of the whole run beside those of a part: findings are of the whole run, whatever part of it is
+ * drawn, and figures and curves must be of the same time. */
+struct analysis_whole {
+	struct analysis_plan plan;
+	size_t first_finding_query;
+	struct curves_reading *reading;
+	struct curves *curves;
+};
+
+static bool is_part(const struct analysis_options *o)
+{
+	return !isnan(o->from_s) || !isnan(o->to_s);
+}
+
+static struct curves_options curves_of(const struct analysis *s, double from_s, double to_s, uint32_t points)
+{
+	return (struct curves_options){
+		.from_s = from_s, .to_s = to_s, .points = points, .keep = s->keep, .nr_keep = s->nr_keep};
+}
+
+/* 1: there is a guest for the tour, 0: none is needed. */
+static int whole_guest(const struct analysis *s, const struct analysis_options *o,
+	struct analysis_whole *whole, struct tour_guest *ret_guest, struct buf *reterr)
+{
+	const struct curves_options options = curves_of(s, NAN, NAN, points_of(o, s->run->nr));
+	int r;
+
+	if (!is_part(o))
+		return 0;
+	r = plan_findings(&whole->plan, &whole->first_finding_query);
+	if (r < 0)
+		return r;
+	whole->plan.query[whole->plan.nr] = finding_query[EV_PSS];
+	whole->plan.query[whole->plan.nr++].per = CURVES_PROCESS; /* in which of them it grew */
+	r = curves_guest(
+		s->run, whole->plan.query, whole->plan.nr, &options, &whole->reading, ret_guest, reterr);
+	return r < 0 ? r : 1;
+}
+
+/* All that is read for a report in its second pass. */
+struct analysis_second {
+	struct analysis_plan plan;
+	struct run_events_reading *events;
+	struct stats_reading *stats;
+	struct curves_reading *curves;
+	struct tour_guest guest[4];
+	size_t nr;
+};
+
+static int second_begin(struct analysis *s, const struct analysis_options *o, struct analysis_second *b,
+	struct analysis_whole *whole, struct buf *reterr)
+{
+	const struct curves_options options = curves_of(s, o->from_s, o->to_s, points_of(o, s->run->nr));
+	int r = panels_plan(s, &b->plan);
+
+	if (r >= 0)
+		r = curves_guest(
+			s->run, b->plan.query, b->plan.nr, &options, &b->curves, &b->guest[b->nr++], reterr);
+	if (r >= 0)
+		r = run_events_guest(s->run, NAN, NAN, &b->events, &b->guest[b->nr++], reterr);
+	if (r >= 0) {
+		r = stats_guest(&(struct stats_input){s->run, s->summary, s->processes, s->courses},
+			&b->stats, &b->guest[b->nr]);
+		b->nr += r > 0;
+	}
+	if (r >= 0) {
+		r = whole_guest(s, o, whole, &b->guest[b->nr], reterr);
+		b->nr += r > 0;
+	}
+	return MIN(r, 0);
+}
+
+static int second_finish(struct analysis *s, struct analysis_second *b, struct analysis_whole *whole)
+{
+	int r = curves_finish(b->curves, &s->curves);
+
+	if (r >= 0)
+		r = run_events_finish(b->events, &s->events);
+	if (r >= 0)
+		r = stats_finish(b->stats, &s->stats);
+	if (r >= 0 && whole->reading)
+		r = curves_finish(whole->reading, &whole->curves);
+	return r;
+}
+
+static int read_second(struct analysis *s, const struct analysis_options *o, struct analysis_whole *whole,
+	struct buf *reterr)
 {
 	struct analysis_stage stage = {.whole = o->progress, .from = 0.4, .to = 1};
 	const struct progress tell = {.tell = tell_stage, .arg = &stage};
-	struct curves_options options = {.from_s = o->from_s,
-		.to_s = o->to_s,
-		.points = points_of(o, s->run->nr),
-		.keep = s->keep,
-		.nr_keep = s->nr_keep};
-	struct run_events_reading *events = NULL;
-	struct stats_reading *stats = NULL;
-	struct curves_reading *curves = NULL;
-	struct tour_guest guest[3];
-	struct analysis_plan plan = {0};
-	int r = panels_plan(s, &plan);
+	struct analysis_second b = {0};
+	int r = second_begin(s, o, &b, whole, reterr);
 
 	if (r >= 0)
-		r = curves_guest(s->run, plan.query, plan.nr, &options, &curves, &guest[0], reterr);
+		r = tour(s->run, b.guest, b.nr, &tell, "reading", reterr);
 	if (r >= 0)
-		r = run_events_guest(s->run, &events, &guest[1], reterr);
-	if (r >= 0)
-		r = stats_guest(&(struct stats_input){s->run, s->summary, s->processes, s->courses}, &stats,
-			&guest[2]);
-	if (r >= 0)
-		r = tour(s->run, guest, 2 + (size_t)r, &tell, "reading", reterr);
-	if (r >= 0)
-		r = curves_finish(curves, &s->curves);
-	if (r >= 0)
-		r = run_events_finish(events, &s->events);
-	if (r >= 0)
-		r = stats_finish(stats, &s->stats);
-	curves_reading_free(curves);
-	run_events_reading_free(events);
-	stats_reading_free(stats);
+		r = second_finish(s, &b, whole);
+	curves_reading_free(b.curves);
+	curves_reading_free(whole->reading);
+	run_events_reading_free(b.events);
+	stats_reading_free(b.stats);
 	s->courses = courses_free(s->courses);
-	free(plan.query);
+	free(b.plan.query);
+	free(whole->plan.query);
 	if (r < 0)
 		return r;
 	set_range(s, o);
 	r = combine_all(s);
-	if (r >= 0 && isnan(o->from_s) && isnan(o->to_s))
+	if (r >= 0 && !is_part(o))
 		analysis_settle(s);
 	return r;
 }
 
-/* Findings are of the whole run, whatever part of it is drawn: figures and curves must be of the same time.
- */
-static int find_all(struct analysis *s, const struct analysis_options *o, struct buf *reterr)
+static int find_all(struct analysis *s, const struct analysis_whole *whole)
 {
-	struct curves_options options = {.from_s = NAN,
-		.to_s = NAN,
-		.points = points_of(o, s->run->nr),
-		.keep = s->keep,
-		.nr_keep = s->nr_keep};
-	struct analysis whole = *s;
-	struct analysis_plan plan = {0};
-	int r;
+	struct analysis of_all = *s;
 
-	if (isnan(o->from_s) && isnan(o->to_s))
+	if (!whole->curves)
 		return findings_make(s, &s->findings);
-	whole.curves = NULL;
-	r = plan_findings(&plan, &whole.first_finding_query);
-	if (r < 0)
-		return r;
-	plan.query[plan.nr] = finding_query[EV_PSS];
-	plan.query[plan.nr++].per = CURVES_PROCESS; /* in which of them it grew */
-	r = curves_read(s->run, plan.query, plan.nr, &options, &whole.curves, reterr);
-	free(plan.query);
-	if (r < 0)
-		return r;
-	r = findings_make(&whole, &s->findings);
-	curves_free(whole.curves);
-	return r;
+	of_all.curves = whole->curves;
+	of_all.first_finding_query = whole->first_finding_query;
+	return findings_make(&of_all, &s->findings);
 }
 
 /* A window that leaves nothing out is none: what the summary knows of the run holds for it. */
@@ -497,7 +546,9 @@ static struct analysis_options window_of(const struct analysis *s, const struct 
 {
 	struct analysis_options window = *o;
 
-	if (is_whole_run(o->from_s, o->to_s, figure_of(s->summary, FIG_WALL)))
+	if (o->phase)
+		o->phase_times(s->summary, o->phase, &window.from_s, &window.to_s);
+	if (is_whole_run(window.from_s, window.to_s, figure_of(s->summary, FIG_WALL)))
 		window.from_s = window.to_s = NAN;
 	return window;
 }
@@ -506,6 +557,7 @@ int analysis_read(const struct run *run, const struct analysis_options *options,
 	struct buf *reterr)
 {
 	struct analysis *s = calloc(1, sizeof(*s));
+	struct analysis_whole whole = {0};
 	struct analysis_options window;
 	int r;
 
@@ -515,10 +567,11 @@ int analysis_read(const struct run *run, const struct analysis_options *options,
 	r = read_counts(s, options, reterr);
 	if (r >= 0) {
 		window = window_of(s, options);
-		r = read_curves(s, &window, reterr);
+		r = read_second(s, &window, &whole, reterr);
 	}
 	if (r >= 0)
-		r = find_all(s, &window, reterr);
+		r = find_all(s, &whole);
+	curves_free(whole.curves);
 	if (r < 0) {
 		analysis_free(s);
 		return r;

@@ -65,8 +65,10 @@ extern const size_t nr_panels;
 struct analysis_options {
 	double from_s, to_s; /* NAN */
 	const char *phase;   /* whose time that is, as the user named it; NULL: of none */
-	uint32_t points;     /* for each curve; 0: the curves's own choice */
-	size_t processes;    /* with curves of their own, more than charts name; 0: 500 */
+	/* When it began and ended, from the first pass; may end the program. */
+	void (*phase_times)(const struct summary *s, const char *phase, double *ret_from_s, double *ret_to_s);
+	uint32_t points;  /* for each curve; 0: the curves's own choice */
+	size_t processes; /* with curves of their own, more than charts name; 0: 500 */
 	const struct progress *progress;
 };
 

@@ -59,6 +59,7 @@ static const struct rule rule[] = {
 	{"oom",             0,           .look_part = look_oom},
 	{"exit",            0,           look_exit},
 	{"process-limit",   0,           .look_part = look_process_limit},
+	{"absent-nodes",    0,           look_absent_nodes},
 	{"memory",          USE_LEAST_S, look_memory},
 	{"memory-growth",   10,          .look_part = look_growth},
 	{"swap",            USE_LEAST_S, .look_part = look_swap},

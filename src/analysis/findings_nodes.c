@@ -7,6 +7,7 @@
 #include "analysis/rule.h"
 
 #include "analysis/axis.h"
+#include "base/str.h"
 #include "query/balance.h"
 
 #include <math.h>
@@ -540,4 +541,39 @@ void look_nodes(struct look *l)
 		look_all(l, &s);
 	free(s.node);
 	free(s.sorted);
+}
+
+/* Nodes whose part is in no sum of this run, or not all of it. */
+void look_absent_nodes(struct look *l)
+{
+	static const struct {
+		const char *id, *means;
+		enum finding_weight weight;
+	} kind[NR_ABSENCES] = {
+		[NODES_MISSING] = {"missing-nodes", "What they did is in no number of this run.",
+			FINDING_WARNING},
+		[NODES_LATE] = {"late-nodes", "What they did before is in no number of this run.",
+			FINDING_NOTE},
+		[NODES_EARLY] = {"early-nodes", "What they did afterwards is in no number of this run.",
+			FINDING_WARNING},
+	};
+
+	for (enum absence i = 0; l->run->attendance && i < NR_ABSENCES; i++) {
+		struct finding *f;
+		const char *names;
+		struct buf words, text;
+
+		buf_init(&words, 1 << 16);
+		buf_init(&text, 1 << 18);
+		if (attendance_words(l->run->attendance, i, &words) &&
+			(names = strstr((char *)words.data, ": "))) {
+			f = found(l, kind[i].id, kind[i].weight, NULL, "%.*s",
+				(int)(names - (char *)words.data), (char *)words.data);
+			escape_bytes(&text, names + 2, strlen(names + 2));
+			found_say(l, f, "%s. %s The file tacho.log of the run says more.", (char *)text.data,
+				kind[i].means);
+		}
+		buf_release(&text);
+		buf_release(&words);
+	}
 }

@@ -112,15 +112,8 @@ static bool of_processes(const struct plot_query *q)
 	return q->pid || q->per == PLOT_PROCESS;
 }
 
-static int read_part(struct maker *m, const struct curves_query *query, const struct curves_options *options)
-{
-	int r = curves_read(m->run, query, m->q->nr, options, &m->p->curves, m->reterr);
-
-	return r < 0 ? r : run_events_read_range(m->run, m->q->from_s, m->q->to_s, &m->p->events, m->reterr);
-}
-
 /* Curves and events in one pass; and what the summary knows, where it knows any of it. */
-static int read_whole(struct maker *m, const struct curves_query *query, const struct curves_options *options)
+static int read_all(struct maker *m, const struct curves_query *query, const struct curves_options *options)
 {
 	struct run_events_reading *events = NULL;
 	struct curves_reading *curves = NULL;
@@ -129,7 +122,7 @@ static int read_whole(struct maker *m, const struct curves_query *query, const s
 	int r = curves_guest(m->run, query, m->q->nr, options, &curves, &guest[0], m->reterr);
 
 	if (r >= 0)
-		r = run_events_guest(m->run, &events, &guest[1], m->reterr);
+		r = run_events_guest(m->run, options->from_s, options->to_s, &events, &guest[1], m->reterr);
 	if (r >= 0)
 		r = tour(m->run, guest, ARRAY_SIZE(guest), m->q->progress, "reading", m->reterr);
 	if (r >= 0)
@@ -138,7 +131,7 @@ static int read_whole(struct maker *m, const struct curves_query *query, const s
 		r = run_events_finish(events, &m->p->events);
 	curves_reading_free(curves);
 	run_events_reading_free(events);
-	for (size_t i = 0; i < m->q->nr && !of_processes(m->q) && !m->q->group; i++)
+	for (size_t i = 0; i < m->q->nr && m->whole && !of_processes(m->q) && !m->q->group; i++)
 		known |= is_settled(m->q->metric[i]);
 	return r >= 0 && known ? summary_read(m->run, &m->summary, m->reterr) : r;
 }
@@ -170,7 +163,7 @@ static int ask(struct maker *m)
 	options.keep = m->keep;
 	options.nr_keep = m->nr_keep;
 	if (r >= 0)
-		r = m->whole ? read_whole(m, query, &options) : read_part(m, query, &options);
+		r = read_all(m, query, &options);
 	free(query);
 	return r;
 }

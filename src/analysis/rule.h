@@ -75,6 +75,7 @@ void look_io_pressure(struct look *l, size_t i);
 void look_io_wait(struct look *l, size_t i);
 void look_gpus(struct look *l);
 void look_nodes(struct look *l);
+void look_absent_nodes(struct look *l);
 size_t idle_nodes(const struct look *l); /* how many did nothing while others worked */
 void look_ranks(struct look *l);
 void look_short_processes(struct look *l);

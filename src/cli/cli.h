@@ -38,6 +38,7 @@ struct opt {
 	const char *help;	    /* one line, without a full stop */
 	const char *detail;	    /* paragraph for the manual; may be NULL */
 	bool hidden;
+	const char *also;  /* a second long name, which other programs have for it; NULL: none */
 	bool not_from_env; /* makes no sense as a lasting setting (--force, --help) */
 	double min, max;   /* of counts, decimals and (in seconds) intervals; both 0: any */
 };

@@ -207,12 +207,23 @@ static int set_value(struct parse *p, size_t index, enum opt_origin origin, cons
 
 /* ---- command line ---- */
 
+/* "save_dir" is as good as "save-dir". */
+static bool is_name(const char *known, const char *name, size_t len)
+{
+	if (!known || strlen(known) != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (known[i] != (name[i] == '_' ? '-' : name[i]))
+			return false;
+	return true;
+}
+
 static int find_long(const struct cmd *cmd, const char *name, size_t len)
 {
 	for (size_t i = 0; i < cmd_nr_opts(cmd); i++) {
-		const char *known = cmd_opt(cmd, i)->long_name;
+		const struct opt *o = cmd_opt(cmd, i);
 
-		if (strlen(known) == len && !memcmp(known, name, len))
+		if (is_name(o->long_name, name, len) || is_name(o->also, name, len))
 			return (int)i;
 	}
 	return -ENOENT;

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/external.h"
 #include "cmd/record.h"
+#include "cmd/start.h"
 #include "target/command.h"
 
 #include <fcntl.h>
@@ -53,8 +54,9 @@ static const struct opt job_opts[] = {
 			  "PBS_NODEFILE_LOCAL or "
 			  "PBS_NODEFILE, OAR_NODEFILE, LSB_DJOB_HOSTFILE or LSB_HOSTS, PE_HOSTFILE."},
 	{'c', "checkpoint", "TIME", OPT_INTERVAL, INTO(checkpoint_ns), .min = 0.001, .max = 86400,
+		.also = "check-point",
 		.help = "write what was recorded at least this often; the same as --flush"},
-	{'r', "report", NULL, OPT_FLAG, INTO(report),
+	{'r', "report", NULL, OPT_FLAG, INTO(report), .also = "gen-report",
 		.help = "at the end, make a report of the run in its directory",
 		.detail = "The files of tacho report --all: a PDF, a page, plots/, metrics/, and with "
 			  "--verbose "
@@ -73,6 +75,8 @@ static const struct opt job_opts[] = {
 		.help = "its name"},
 	{0, "job-id", "ID", OPT_TEXT, INTO(job_id), .not_from_env = true, .hidden = true,
 		.help = "of this job"},
+	{0, "granted", "NAME=VALUE", OPT_LIST, INTO(granted), .not_from_env = true, .hidden = true,
+		.help = "what the job was granted"},
 	{0, "by-files", NULL, OPT_FLAG, INTO(by_files), .not_from_env = true, .hidden = true,
 		.help = "no pipe to the launcher"},
 };
@@ -136,17 +140,6 @@ static int make_nodes(struct job_run *run)
 	return run->node ? 0 : -ENOMEM;
 }
 
-/* Each launch has two pipes. */
-static void raise_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
-		return;
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
-}
-
 /* 0: recorders may be started. Otherwise the reason is in err. */
 static int prepare(struct job_run *run, struct buf *err)
 {
@@ -186,7 +179,8 @@ struct job_state {
 	int told_to_end; /* by this signal; 0: not */
 	int status;	 /* of COMMAND, as wait(2) has it */
 	char ipc[160];
-	int64_t next_ipc_ns;
+	int64_t next_ipc_ns, next_shell_ns;
+	unsigned shell_waits; /* so many looks in a row */
 };
 
 static void reap(struct job_state *s)
@@ -227,6 +221,16 @@ static bool ipc_says_finished(struct job_state *s)
 		return false;
 	s->next_ipc_ns = job_now() + IPC_NS;
 	return says_finished(s->ipc);
+}
+
+/* `salloc script`: the script runs on none of the nodes, so that no recorder sees that it waits for us. */
+static bool shell_waits(struct job_state *s)
+{
+	if (!job_launch_is_elsewhere(s->run) || job_now() < s->next_shell_ns)
+		return false;
+	s->next_shell_ns = job_now() + IPC_NS;
+	s->shell_waits = job_shell_waits(s->run->env, getppid()) ? s->shell_waits + 1 : 0;
+	return s->shell_waits > 1; /* it may be about to start something */
 }
 
 /* Waits until something happens, at most until the instant, and takes it in. */
@@ -313,7 +317,7 @@ static void begin_nodes(struct job_state *s)
 	job_nodes_ask_clocks(s->run, CLOCK_ROUNDS);
 }
 
-static void start_command(struct job_state *s)
+static void begin_command(struct job_state *s)
 {
 	char *variables[] = {NULL};
 	int e;
@@ -345,7 +349,8 @@ static bool is_over(struct job_state *s)
 
 	if (s->run->argc)
 		return s->command_ended;
-	return s->told_to_end || s->run->over || ipc_says_finished(s) || !job_launch_running(s->run) ||
+	return s->told_to_end || s->run->over || ipc_says_finished(s) || shell_waits(s) ||
+		!job_launch_running(s->run) ||
 		(duration && job_wall() - s->run->start_wall_ns > duration + END_NS);
 }
 
@@ -443,7 +448,7 @@ static void record_job(struct job_state *s)
 	struct job_run *run = s->run;
 
 	snprintf(s->ipc, sizeof(s->ipc), run->name.id[0] ? ".ipc-%s" : "%s", run->name.id);
-	raise_files();
+	raise_files(); /* each launch has two pipes */
 	if (run->launcher)
 		job_log(&run->directory, "info", "launcher", "%zu nodes, recorders started by %s",
 			run->hosts.nr, job_launcher_name_of(run));
@@ -451,7 +456,7 @@ static void record_job(struct job_state *s)
 		job_log(&run->directory, "info", "launcher", "this node alone");
 	begin_nodes(s);
 	if (run->argc)
-		start_command(s);
+		begin_command(s);
 	while (!is_over(s))
 		serve(s, INT64_MAX / 2);
 	command_ended(&s->command);
@@ -466,6 +471,18 @@ static void record_job(struct job_state *s)
 }
 
 /* ---- the command ---- */
+
+/* `srun -n 4 --ntasks-per-node=1 tacho job &`: the first task starts the recorders of all nodes. A script may
+ * have got the variables of a rank from where it was submitted: that it is a task is asked for, too. */
+static bool is_another_task(struct env *env)
+{
+	const char *rank = rank_of_several(), *task = getenv("SLURM_PROCID");
+
+	if (!rank || !strcmp(rank, "0"))
+		return false;
+	return (task && !strcmp(task, rank) && getenv("SLURM_STEP_NUM_TASKS")) ||
+		job_launcher_started_us(env);
+}
 
 /* Another one records this job: COMMAND runs as it would without us. */
 static bool is_recorded(const struct job_run *run, struct node_lock *lock)
@@ -510,6 +527,12 @@ static int job(const void *args, int argc, char **argv)
 		die(EXIT_OWN, "cannot open /");
 	job_here(run.env, &run.name);
 	r = command_prepare(&s.command);
+	if (r == 0 && is_another_task(run.env)) {
+		if (!a->record.quiet)
+			warning("task %s starts no recorders: the first task does, on all nodes of the job",
+				rank_of_several());
+		return without_recording(&s);
+	}
 	if (r == 0 && is_recorded(&run, &lock)) {
 		warning("job %s is being recorded already, by another tacho job", run.name.id);
 		return without_recording(&s);

@@ -12,7 +12,7 @@
 
 #include "base/owned.h"
 #include "cmd/record_options.h"
-#include "target/host_list.h"
+#include "node/host_list.h"
 #include "target/job.h"
 #include "target/job_line.h"
 #include "target/node_lock.h"
@@ -29,6 +29,7 @@ struct job_args {
 	/* Of the recorder of a node, which is started with these. */
 	const char *on_node; /* the directory of the run */
 	const char *node_name, *job_id;
+	struct opt_list granted; /* NAME=VALUE: variables of the job that a step of ours has not */
 	bool by_files;
 };
 
@@ -68,7 +69,8 @@ enum recorder_state { NODE_EXPECTED, NODE_HELLO, NODE_RECORDING, NODE_ENDED, NOD
 struct node_of_run {
 	const char *name;
 	enum recorder_state state;
-	const char *why;     /* of a node that was lost; NULL: not known */
+	char *why;	     /* of a node that was lost; NULL: not known */
+	char *said;	     /* what its recorder, or what starts that, said last without a name */
 	int64_t answered_ns; /* when it last told the time; monotonic */
 };
 
@@ -125,6 +127,12 @@ void job_launch_more(struct job_run *run);
 void job_launch_ended(struct job_run *run, pid_t pid, int status);
 bool job_launch_running(const struct job_run *run);
 void job_launch_close(struct job_run *run);
+/* No recorder is beside us that could see what is left of the job's script. */
+bool job_launch_is_elsewhere(const struct job_run *run);
+/* A word of COMMAND, as the recorder of a node is given it, is this one. */
+char *job_word_of_command(char *word);
+/* Names of the variables that say what memory the job was granted; NULL behind the last. */
+const char *job_granted_variable(size_t i);
 
 /* ---- what nodes say ---- */
 

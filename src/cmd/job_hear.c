@@ -57,7 +57,8 @@ void job_node_lost(struct job_run *run, size_t i, const char *why)
 	if (node->state == NODE_ENDED || node->state == NODE_LOST)
 		return;
 	node->state = NODE_LOST;
-	node->why = why;
+	free(node->why);
+	node->why = strdup(why);
 	job_log(&run->directory, "warning", node->name, "%s", why);
 }
 
@@ -152,18 +153,30 @@ static void take_state(struct job_run *run, struct node_of_run *node, const char
 		}
 }
 
-static void take_line(struct job_run *run, const char *line)
+/* What srun, ssh or a recorder that cannot record says. Of which node it is, is known where each is started
+ * alone. */
+static void take_words(struct job_run *run, const struct job_launch *launch, const char *line)
 {
-	char host[HOST_NAME_SIZE];
+	struct node_of_run *node = launch->nr == 1 ? &run->node[launch->first] : NULL;
+
+	if (!*line)
+		return;
+	job_log(&run->directory, "warning", node ? node->name : "launcher", "%s", line);
+	if (!node)
+		return;
+	free(node->said);
+	node->said = strdup(line);
+}
+
+static void take_line(struct job_run *run, const struct job_launch *launch, const char *line)
+{
+	char host[HOST_NAME_SIZE], why[JOB_LINE_SIZE + 64];
 	ssize_t at;
 	int n = 0;
 
 	if (sscanf(line, "tacho %255s %n", host, &n) < 1 || !n ||
-		(at = host_list_find(&run->hosts, host)) < 0) {
-		if (*line) /* of srun, ssh ... */
-			job_log(&run->directory, "warning", "launcher", "%s", line);
-		return;
-	}
+		(at = host_list_find(&run->hosts, host)) < 0)
+		return take_words(run, launch, line);
 	line += n;
 	if (str_starts(line, "clock "))
 		take_time(run, &run->node[at], line + strlen("clock "));
@@ -171,25 +184,30 @@ static void take_line(struct job_run *run, const char *line)
 		take_log(run, host, line + strlen("log "));
 	else if (!strcmp(line, "over"))
 		run->over = true;
-	else
+	else if (str_starts(line, "incomplete ")) {
+		snprintf(why, sizeof(why), "its recording is incomplete: %s", line + strlen("incomplete "));
+		job_node_lost(run, (size_t)at, why);
+	} else
 		take_state(run, &run->node[at], line);
 }
 
-static void hear(struct job_run *run, struct job_line *line)
+static void hear(struct job_run *run, const struct job_launch *launch, struct job_line *line)
 {
 	const char *text;
 
 	/* There is other work than a node that floods us. */
 	for (unsigned i = 0; i < LINES_AT_ONCE && (text = job_line_next(line)); i++)
-		take_line(run, text);
+		take_line(run, launch, text);
 }
 
 void job_nodes_hear(struct job_run *run)
 {
 	for (size_t i = 0; i < run->nr_started; i++) {
-		hear(run, &run->launch[i].line);
-		for (size_t n = 0; run->launch[i].files && n < run->launch[i].nr; n++)
-			hear(run, &run->launch[i].files[n]);
+		struct job_launch *launch = &run->launch[i];
+
+		hear(run, launch, &launch->line);
+		for (size_t n = 0; launch->files && n < launch->nr; n++)
+			hear(run, launch, &launch->files[n]);
 	}
 }
 

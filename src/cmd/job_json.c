@@ -52,12 +52,14 @@ static void add_labels(struct json *j, const struct job_args *a)
 	json_end_object(j);
 }
 
-static void add_variable(struct json *j, const struct job_run *run, const char *key, const char *variable)
+static bool add_variable(struct json *j, const struct job_run *run, const char *key, const char *variable)
 {
 	const char *value = env_getenv(run->env, variable);
 
-	if (value && *value)
-		json_name(j, key, value);
+	if (!value || !*value)
+		return false;
+	json_name(j, key, value);
+	return true;
 }
 
 static void add_job(struct json *j, const struct job_run *run)
@@ -68,7 +70,8 @@ static void add_job(struct json *j, const struct job_run *run)
 	}
 	add_variable(j, run, "array_job", "SLURM_ARRAY_JOB_ID");
 	add_variable(j, run, "array_task", "SLURM_ARRAY_TASK_ID");
-	add_variable(j, run, "het_job", "SLURM_HET_JOB_ID");
+	if (!add_variable(j, run, "het_job", "SLURM_HET_JOB_ID"))
+		add_variable(j, run, "het_job", "SLURM_JOB_ID_HET_GROUP_0"); /* in the job's script */
 	if (run->args->record.name)
 		json_name(j, "name", run->args->record.name);
 	else

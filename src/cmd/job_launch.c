@@ -93,6 +93,42 @@ static void add_options(struct argument_words *w, const struct job_run *run)
 		add(w, "%s", given->word[i]);
 }
 
+const char *job_granted_variable(size_t i)
+{
+	static const char *const name[] = {"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU"};
+
+	return i < ARRAY_SIZE(name) ? name[i] : NULL;
+}
+
+/* Memory of the job on each node: a step of ours is given what we ask for, and says so. */
+static void add_granted(struct argument_words *w, const struct job_run *run)
+{
+	const char *name, *value;
+
+	for (size_t i = 0; (name = job_granted_variable(i)); i++) {
+		value = env_getenv(run->env, name);
+		if (value && *value && !value[strspn(value, "0123456789")])
+			add(w, "--granted=%s=%s", name, value);
+	}
+}
+
+static bool is_colons(const char *word)
+{
+	return *word && !word[strspn(word, ":")];
+}
+
+/* A colon that stands alone would begin another program for srun and mpirun, wherever it stands: it gets a
+ * second one. */
+static void add_word_of_command(struct argument_words *w, const char *word)
+{
+	add(w, "%s%s", word, is_colons(word) ? ":" : "");
+}
+
+char *job_word_of_command(char *word)
+{
+	return is_colons(word) ? word + 1 : word;
+}
+
 static void add_recorder(
 	struct argument_words *w, const struct job_run *run, const struct job_launch *launch, bool by_files)
 {
@@ -106,6 +142,7 @@ static void add_recorder(
 	add(w, "--on-node=%s", run->directory.path);
 	if (run->name.id[0])
 		add(w, "--job-id=%s:%s", scheduler_name(run->name.kind), run->name.id);
+	add_granted(w, run);
 	if (by_files)
 		add(w, "--by-files");
 	if (launch->nr == 1)
@@ -114,7 +151,7 @@ static void add_recorder(
 	/* The recording is called after it: its beginning will do, without what is known to be a secret. */
 	len = job_command_words(run, command, sizeof(command));
 	for (size_t at = 0; at < len; at += strlen(command + at) + 1)
-		add(w, "%s", command + at);
+		add_word_of_command(w, command + at);
 }
 
 /* ---- the rows' own words ---- */
@@ -616,6 +653,19 @@ static void start_again(struct job_run *run, struct job_launch *launch)
 	start(run, launch);
 }
 
+/* With the last words of what was started for this node alone. */
+static void lose(struct job_run *run, const struct job_launch *launch, size_t n)
+{
+	const struct node_of_run *node = &run->node[n];
+	const char *said = launch->nr == 1 && (launch->local || !run->launcher->for_all) ? node->said : NULL;
+	char why[JOB_LINE_SIZE + 64];
+
+	snprintf(why, sizeof(why), "its recorder %s%s%s",
+		node->state == NODE_EXPECTED ? "did not start" : "ended early", said ? ": " : "",
+		said ? said : "");
+	job_node_lost(run, n, why);
+}
+
 void job_launch_ended(struct job_run *run, pid_t pid, int status)
 {
 	for (size_t i = 0; i < run->nr_started; i++) {
@@ -635,9 +685,7 @@ void job_launch_ended(struct job_run *run, pid_t pid, int status)
 			continue;
 		}
 		for (size_t n = launch->first; n < launch->first + launch->nr; n++)
-			job_node_lost(run, n,
-				run->node[n].state == NODE_EXPECTED ? "its recorder did not start"
-								    : "its recorder ended early");
+			lose(run, launch, n);
 	}
 }
 
@@ -647,6 +695,11 @@ bool job_launch_running(const struct job_run *run)
 		if (run->launch[i].pid || !run->launch[i].started)
 			return true;
 	return false;
+}
+
+bool job_launch_is_elsewhere(const struct job_run *run)
+{
+	return run->nr_launches && !run->launch[0].local;
 }
 
 /* What still runs has no recorder to wait for, or one that does not answer. */

@@ -9,6 +9,8 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
+#include "query/meta.h"
+#include "query/run_about.h"
 #include "target/job_line.h"
 
 #include <fcntl.h>
@@ -132,6 +134,49 @@ static void set_options(const struct job_args *a, const struct job_node *n, stru
 	add_tag(o, "env", a->software, tag[2], sizeof(tag[2]));
 }
 
+/* Our own step was granted what we asked for: in its place stands what the job was granted. */
+static void take_granted(const struct job_args *a)
+{
+	const char *name;
+
+	for (size_t i = 0; (name = job_granted_variable(i)); i++) {
+		size_t len = strlen(name);
+
+		for (unsigned k = 0; k < a->granted.nr; k++) {
+			const char *item = a->granted.item[k];
+
+			if (!strncmp(item, name, len) && item[len] == '=')
+				setenv(name, item + len + 1, true);
+		}
+	}
+}
+
+/* A list may have node1.site where the node calls itself node1, or the other way round: the name of the list,
+ * where only one is meant. */
+static void name_as_expected(const struct job_args *a, struct job_node *n)
+{
+	struct run_about *about = NULL;
+	const char *found = NULL;
+	size_t brief = strcspn(n->host, "."), nr = 0;
+
+	if (about_read(a->on_node, &about, NULL) < 0)
+		return;
+	for (size_t i = 0; i < about->nr_nodes; i++) {
+		const char *name = about->node[i];
+		bool same = !strcmp(name, n->host);
+
+		if (!same && (strcspn(name, ".") != brief || strncmp(name, n->host, brief) != 0))
+			continue;
+		found = name;
+		nr = same ? 1 : nr + 1;
+		if (same)
+			break;
+	}
+	if (nr == 1 && host_name_valid(found, strlen(found)))
+		snprintf(n->host, sizeof(n->host), "%s", found);
+	about_free(about);
+}
+
 /* As the batch system calls it. mpirun may pass on the environment of the node that it was started on. */
 static void set_host(const struct job_args *a, struct job_node *n)
 {
@@ -143,6 +188,8 @@ static void set_host(const struct job_args *a, struct job_node *n)
 		snprintf(n->host, sizeof(n->host), "%s", slurm);
 	else
 		gethostname(n->host, sizeof(n->host) - 1);
+	if (!a->node_name)
+		name_as_expected(a, n);
 }
 
 static void open_line(const struct job_args *a, struct job_node *n)
@@ -204,7 +251,10 @@ int job_node_run(const struct job_args *a, int argc, char **argv)
 	int e = 0;
 	char name[512];
 
+	for (int i = 0; i < argc; i++)
+		argv[i] = job_word_of_command(argv[i]);
 	set_host(a, &n);
+	take_granted(a);
 	open_line(a, &n);
 	n.heard_ns = job_now();
 	SAY(&n, "hello");
@@ -227,7 +277,10 @@ int job_node_run(const struct job_args *a, int argc, char **argv)
 	begin(&r, a, &o, argc, argv);
 	record_loop(&r);
 	record_report(&r);
-	SAY(&n, "ended");
+	if (r.sink.error)
+		SAY(&n, "incomplete %s", write_error_of(strerrorname_np(-r.sink.error))->what);
+	else
+		SAY(&n, "ended");
 	node_lock_release(&lock);
 	return EXIT_OK;
 }

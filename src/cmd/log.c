@@ -4,6 +4,7 @@
 #include "base/owned.h"
 #include "cmd/operands.h"
 #include "cmd/reading.h"
+#include "cmd/start.h"
 #include "cmd/style.h"
 #include "query/align.h"
 #include "query/walk.h"
@@ -169,10 +170,15 @@ static int look_for_more(struct log_follow *all, int argc, char **argv)
 
 	buf_init(&err, 1 << 16);
 	r = run_open_job((const char *const *)argv, (size_t)argc, reading_job(), &run, &err);
-	if (r == -ENOTUNIQ)
-		error("%s", (char *)err.data);
-	for (size_t i = 0; r >= 0 && i < run->nr; i++)
+	if (r < 0 && r != -ENOENT)
+		error("%s", err.len ? (char *)err.data : strerror(-r));
+	for (size_t i = 0; r >= 0 && i < run->nr; i++) {
 		r = is_followed(all, run->path[i]) ? 0 : follow_one(all, run->path[i]);
+		if (r < 0)
+			error("%s: %s%s", run->path[i], strerror(-r),
+				r == -EMFILE ? ": every recording that is followed stays open (ulimit -n)"
+					     : "");
+	}
 	run_close(run);
 	buf_release(&err);
 	return r == -ENOENT ? 0 : r;
@@ -240,6 +246,7 @@ static int follow_log(const struct log_args *a, int argc, char **argv)
 
 	if (!argc || !is_directory(argv[0])) /* what is wrong is said now */
 		run = operands_run("following", argc, argv);
+	raise_files(); /* each recording that is followed stays open */
 	all.page.several = argc > 1 || (argc && is_directory(argv[0]));
 	buf_init(&all.out.text, OUT_MOST);
 	status = argc ? follow_lines(&all, argc, argv) : follow_lines(&all, (int)run->nr, run->path);

@@ -127,23 +127,35 @@ const struct phase *phase_of(const struct cmd *cmd, const struct phases *all, co
 		all->nr > PHASES_NAMED ? "…" : "");
 }
 
+void phase_times(const struct cmd *cmd, const struct summary *s, const char *name, double *ret_from_s,
+	double *ret_to_s)
+{
+	const struct phase *p = phase_of(cmd, s->phases, name);
+
+	*ret_from_s = p->begin_s;
+	*ret_to_s = p->end_s;
+	if (!(p->end_s > p->begin_s))
+		usage(cmd, "--phase: '%s' began and ended at the same time", name);
+}
+
 static struct summary *phase_range(
 	const struct cmd *cmd, const struct run *run, const char *name, double *ret_from_s, double *ret_to_s)
 {
 	struct summary *s = NULL;
-	const struct phase *p;
 	struct buf err;
 
 	buf_init(&err, 1 << 16);
 	if (summary_read(run, &s, &err) < 0)
 		die(EXIT_TROUBLE, "%s", (char *)err.data);
-	p = phase_of(cmd, s->phases, name);
-	*ret_from_s = p->begin_s;
-	*ret_to_s = p->end_s;
-	if (!(p->end_s > p->begin_s))
-		usage(cmd, "--phase: '%s' began and ended at the same time", name);
+	phase_times(cmd, s, name, ret_from_s, ret_to_s);
 	buf_release(&err);
 	return s;
+}
+
+void range_check(const struct cmd *cmd, const struct range_args *args)
+{
+	if (args->phase && (args->from || args->to))
+		usage(cmd, "--phase, or --from and %s: not both", args->to_name ? args->to_name : "--to");
 }
 
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
@@ -161,9 +173,8 @@ void range_of_phase(const struct cmd *cmd, const struct run *run, const struct r
 	const char *to_name = args->to_name ? args->to_name : "--to";
 
 	*ret_phases = NULL;
+	range_check(cmd, args);
 	if (args->phase) {
-		if (args->from || args->to)
-			usage(cmd, "--phase, or --from and %s: not both", to_name);
 		*ret_phases = phase_range(cmd, run, args->phase, ret_from_s, ret_to_s);
 		return;
 	}

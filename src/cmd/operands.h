@@ -32,8 +32,13 @@ bool is_moment(const char *text);
  * program. For shares of the whole the length of the run is read first, for a phase its summary. */
 void range_of(const struct cmd *cmd, const struct run *run, const struct range_args *args, double *ret_from_s,
 	double *ret_to_s);
-/* The same; *ret_phases is the summary that has the phase, NULL where none was asked for. */
+/* --phase goes with neither of the others. */
+void range_check(const struct cmd *cmd, const struct range_args *args);
+/* For one who reads the summary anyway: when that phase began and ended. */
 struct summary;
+void phase_times(const struct cmd *cmd, const struct summary *s, const char *name, double *ret_from_s,
+	double *ret_to_s);
+/* The same; *ret_phases is the summary that has the phase, NULL where none was asked for. */
 void range_of_phase(const struct cmd *cmd, const struct run *run, const struct range_args *args,
 	double *ret_from_s, double *ret_to_s, struct summary **ret_phases);
 /* The phase of that name, or one repetition of it: without one the program ends. `all` is NULL where the job

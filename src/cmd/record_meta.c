@@ -251,6 +251,8 @@ static void describe_limits(struct recording *r, struct recorder_facts *f)
 
 	free(r->places);
 	r->places = NULL;
+	if (subject.level == LIMITS_JOB && subject.group)
+		engine_set_job_group(r->engine, subject.group);
 	add_number(f, "mem_total_bytes", limits.machine_memory);
 	if (e < 0)
 		return;
@@ -290,6 +292,9 @@ static bool find_subject(
 			? scope->pid
 			: engine_group_root(r->engine, group);
 	}
+	/* A step and a rank: what their first process may use. */
+	if (r->scopes.group[group].part)
+		return ret->pid > 0;
 	/* The recorder of a node runs in the job, before its first process does. What is left of our own
 	 * allocation, as a step of the job, is not the job's. */
 	if (scope->job && r->node)

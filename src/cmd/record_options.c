@@ -28,7 +28,7 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 
 /* clang-format off */
 const struct opt record_opts[NR_RECORD_OPTS] = {
-	{'i', "interval", "TIME", OPT_INTERVAL, INTO(interval_ns), .preset = "1s", .min = 0.001, .max = 86400,
+	{'i', "interval", "TIME", OPT_INTERVAL, INTO(interval_ns), .preset = "1s", .min = 0.001, .max = 86400, .also = "sampling-freq",
 		.help = "time between two samples: 0.5, 500ms, 2s, 10Hz",
 		.detail = "A number is seconds; the units are ns, us, ms, s, m, h, d, and Hz for samples a second. "
 			"From 1ms to 24h. Whatever the interval, there is a sample right after the start and one "
@@ -332,9 +332,8 @@ static const char *text_jobid(const struct output_names *n, char *memory, size_t
 	return value ? value : text_pid(n, memory, size);
 }
 
-/* Our rank among several; NULL when we are the only one. The last of the variables is SLURM's, which a job
- * script has, too: there it is 0, and there is no size. */
-static const char *rank_of_several(void)
+/* The last of the variables is SLURM's, which a job script has, too: there it is 0, and there is no size. */
+const char *rank_of_several(void)
 {
 	const char *name, *size_name;
 

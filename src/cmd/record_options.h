@@ -68,4 +68,6 @@ int output_path(const char *template, const struct output_names *names, struct b
 /* x.tacho becomes x-rank3.tacho: all ranks of a job may be given one literal name. False: we are the only
  * one. */
 bool output_add_rank(struct buf *path);
+/* Our rank among several; NULL when we are the only one. */
+const char *rank_of_several(void);
 #endif

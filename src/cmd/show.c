@@ -7,6 +7,7 @@
 #include "cmd/operands.h"
 #include "cmd/progress.h"
 #include "cmd/reading.h"
+#include "cmd/start.h"
 #include "cmd/style.h"
 #include "query/courses.h"
 #include "text/follow.h"
@@ -350,6 +351,7 @@ static int show_follow(const struct show_args *args, int argc, char **argv)
 	query.from_start = args->range.from;
 	query.job = reading_job();
 	page.several = argc > 1 || (argc && is_directory(argv[0]));
+	raise_files(); /* each recording that is followed stays open */
 	buf_init(&err, 1 << 16);
 	if (follow_open(argc ? (const char *const *)argv : (const char *const *)run->path,
 		    argc ? (size_t)argc : run->nr, &query, &f, &err) < 0)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static struct start_words given;
 
@@ -97,4 +98,14 @@ int start_command(const struct cmd *cmd, int argc, char **argv)
 	buf_release(&err);
 	given = (struct start_words){0};
 	return status;
+}
+
+void raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 }

@@ -19,4 +19,7 @@ struct start_words {
 };
 
 const struct start_words *start_words(void);
+
+/* As many files as we may have open: the limit itself, not what is set of it. */
+void raise_files(void);
 #endif

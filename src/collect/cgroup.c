@@ -223,8 +223,9 @@ struct cgroup {
 	uint64_t stacked[MAJORS / 64];	/* block devices whose traffic is counted again by the disks below */
 	struct cgroup_group group[LEVELS_MAX];
 	unsigned nr;
-	pid_t pid; /* the process whose groups these are; 0: none yet */
-	int watch; /* its proc/PID/cgroup */
+	pid_t pid;	       /* the process whose groups these are; 0: none yet */
+	const char *job_group; /* with regard to this one */
+	int watch;	       /* its proc/PID/cgroup */
 	unsigned asked;
 	bool denied, explained;
 	char seen[4096], text[TEXT_SIZE];
@@ -580,13 +581,15 @@ static void follow(struct cgroup *s, struct collect_context *ctx)
 	pid_t pid = ctx->feed->root;
 	char path[48];
 
-	if (s->pid && (!has_moved(s, ctx) || !is_alive(s, ctx, s->pid)))
+	if (s->pid && s->job_group == ctx->feed->job_group &&
+		(!has_moved(s, ctx) || !is_alive(s, ctx, s->pid)))
 		return;
+	s->job_group = ctx->feed->job_group;
 	if (s->pid)
 		pid = s->pid;
 	else if (!pid || !is_alive(s, ctx, pid))
 		ctx->members(ctx, first_member, &pid);
-	if (!pid || cgroup_levels_find(ctx->env, pid, &s->levels) < 0)
+	if (!pid || cgroup_levels_find(ctx->env, pid, s->job_group, &s->levels) < 0)
 		return;
 	drop_groups(s, ctx, true);
 	if (!s->pid) {

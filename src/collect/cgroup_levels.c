@@ -58,10 +58,23 @@ static void leave_recorders(struct cgroup_dir *dir)
 			return;
 }
 
-int cgroup_levels_find(struct env *env, pid_t pid, struct cgroup_levels *ret)
+static void rise_to(struct cgroup_dir *dir, const char *group)
+{
+	size_t len = strlen(group);
+
+	if (!dir->found || strncmp(dir->group, group, len) != 0 || dir->group[len] != '/')
+		return;
+	while (strlen(dir->group) > len)
+		if (!cgroup_dir_up(dir))
+			return;
+}
+
+int cgroup_levels_find(struct env *env, pid_t pid, const char *job, struct cgroup_levels *ret)
 {
 	int r = cgroups_read(env, pid, &ret->own);
 
+	for (int c = 0; job && c < NR_CGROUP_CONTROLLERS; c++)
+		rise_to(&ret->own.dir[c], job);
 	leave_recorders(&ret->own.dir[CGROUP_CPU]);
 	for (int c = 0; c < NR_CGROUP_CONTROLLERS; c++) {
 		ret->state[c] = settle(env, &ret->own.dir[c], sign[c]);

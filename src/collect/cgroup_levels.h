@@ -14,8 +14,9 @@ struct cgroup_levels {
 	enum level_state state[NR_CGROUP_CONTROLLERS];
 };
 
-/* Of a process of the job; errors as of cgroups_read(). */
-int cgroup_levels_find(struct env *env, pid_t pid, struct cgroup_levels *ret);
+/* Of a process of the job; errors as of cgroups_read(). `job`: the group of a batch job; where the process is
+ * in a part of it (a step, a task), the whole counts. May be NULL. */
+int cgroup_levels_find(struct env *env, pid_t pid, const char *job, struct cgroup_levels *ret);
 /* The name of the job's own group: the memory controller's, else another's; NULL when it has none. Borrowed.
  */
 const char *cgroup_levels_name(const struct cgroup_levels *l);

@@ -24,6 +24,10 @@ struct group_feed {
 struct feed {
 	pid_t root;	  /* the job's first process, or the first that was found; 0: none yet */
 	uint32_t root_id; /* its instance in the process set */
+	/* The control group of the batch job that is recorded, as proc/PID/cgroup names it; NULL: none is
+	 * known.
+	 */
+	const char *job_group;
 	/* What the job may use; 0: not known. */
 	int64_t limit_cpus_milli, limit_memory_bytes;
 	/* The tree. Used so far = sum over live processes (own + waited-for children) + gone. */

@@ -551,6 +551,12 @@ void engine_set_limits(struct engine *e, double cpus, double memory_bytes)
 	e->feed.limit_memory_bytes = round_i64(memory_bytes);
 }
 
+void engine_set_job_group(struct engine *e, const char *group)
+{
+	snprintf(e->job_group, sizeof(e->job_group), "%s", group);
+	e->feed.job_group = e->job_group;
+}
+
 pid_t engine_root(const struct engine *e)
 {
 	return e->feed.root;

@@ -85,6 +85,8 @@ int engine_scan(struct engine *e);
 void engine_seek(struct engine *e);
 /* What the job may use; 0: not known. Before the first tick. */
 void engine_set_limits(struct engine *e, double cpus, double memory_bytes);
+/* The control group of the batch job, of which those of its steps are parts. Before the first tick. */
+void engine_set_job_group(struct engine *e, const char *group);
 pid_t engine_root(const struct engine *e); /* the first of all members; 0: none yet */
 
 /* The first sample, right after the start. */

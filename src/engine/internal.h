@@ -56,6 +56,7 @@ struct engine {
 	struct connector *connector;
 	struct taskstats *taskstats;
 	struct own_cgroup *cgroup;
+	char job_group[1024]; /* what feed.job_group points at */
 	char helpers[64];
 
 	int64_t start_ns;    /* ENV_MONOTONIC at time 0 */

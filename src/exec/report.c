@@ -165,16 +165,29 @@ static void tell_damage(const struct report *r)
 			format_bytes(bytes, s->lost_bytes), s->nr_nodes > 1 ? "s" : "");
 }
 
+static void times_of_phase(const struct summary *s, const char *phase, double *ret_from_s, double *ret_to_s)
+{
+	progress_clear();
+	phase_times(&cmd_report, s, phase, ret_from_s, ret_to_s);
+}
+
 static int read_analysis(struct report *r)
 {
-	struct analysis_options options = {.progress = r->progress, .phase = r->args->range.phase};
+	struct analysis_options options = {.progress = r->progress,
+		.phase = r->args->range.phase,
+		.phase_times = times_of_phase,
+		.from_s = NAN,
+		.to_s = NAN};
 	struct buf err;
 	int result;
 
-	range_of(&cmd_report, r->run, &r->args->range, &options.from_s, &options.to_s);
+	range_check(&cmd_report, &r->args->range);
+	if (!options.phase) /* of a phase it is known when the first pass is over */
+		range_of(&cmd_report, r->run, &r->args->range, &options.from_s, &options.to_s);
 	buf_init(&err, 8192);
 	result = analysis_read(r->run, &options, &r->analysis, &err);
-	if (result >= 0 && !(r->analysis->to_s > r->analysis->from_s) && !isnan(options.from_s))
+	if (result >= 0 && !(r->analysis->to_s > r->analysis->from_s) &&
+		(r->args->range.from || r->args->range.phase))
 		usage(&cmd_report, "%s: nothing was recorded from there on",
 			r->args->range.phase ? "--phase" : "--from");
 	if (result >= 0)

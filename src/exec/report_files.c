@@ -60,6 +60,8 @@ int report_pictures(struct report *r)
 
 /* ---- numbers ---- */
 
+#define SERIES_FILES 32
+
 /* A file of series: those of the panels that share it. */
 struct report_files_wanted {
 	const char *metric[SERIES_MAX];
@@ -67,25 +69,6 @@ struct report_files_wanted {
 	bool rate, per_instance;
 	char name[40];
 };
-
-static bool is_in_all(const struct run *run, const char *metric)
-{
-	const struct series_query query = {.metric = &metric, .nr = 1};
-
-	for (size_t i = 0; i < run->nr; i++) {
-		struct series *s = NULL;
-		struct buf err;
-		int r;
-
-		buf_init(&err, 8192);
-		r = series_open(run->path[i], &query, &s, &err);
-		buf_release(&err);
-		series_close(s);
-		if (r < 0)
-			return false;
-	}
-	return true;
-}
 
 static void want(struct report_files_wanted *w, const char *metric)
 {
@@ -126,7 +109,7 @@ static void gather(const struct report *r, const struct analysis_panel *p, struc
 			snprintf(own.name, sizeof(own.name), own.rate ? "rates" : "run");
 		while (at < *nr && strcmp(file[at].name, own.name) != 0)
 			at++;
-		if (at == max || !is_in_all(r->run, metric))
+		if (at == max)
 			continue;
 		if (at == *nr)
 			file[(*nr)++] = own;
@@ -134,35 +117,30 @@ static void gather(const struct report *r, const struct analysis_panel *p, struc
 	}
 }
 
+/* Leaves out what some recording does not have. */
+static int keep_known(const struct run *run, struct report_files_wanted *file, size_t nr, struct buf *reterr)
+{
+	const char *metric[SERIES_FILES * SERIES_MAX] = {0};
+	bool known[ARRAY_SIZE(metric)];
+	size_t all = 0, at = 0, kept;
+	int r;
+
+	for (size_t i = 0; i < nr; i++)
+		for (size_t k = 0; k < file[i].nr; k++)
+			metric[all++] = file[i].metric[k];
+	r = series_known(run, metric, all, known, reterr);
+	for (size_t i = 0; r >= 0 && i < nr; i++, file[i - 1].nr = kept) {
+		kept = 0;
+		for (size_t k = 0; k < file[i].nr; k++)
+			if (known[at++])
+				file[i].metric[kept++] = file[i].metric[k];
+	}
+	return r;
+}
+
 static int take_piece(void *arg, const struct buf *piece)
 {
 	return output_add(arg, piece);
-}
-
-static int write_series(struct report *r, const struct report_files_wanted *w, const char *directory)
-{
-	_cleanup_(freep) char *path = path_in(directory, w->name, ".csv");
-	const struct series_query query = {
-		.metric = w->metric, .nr = w->nr, .rate = w->rate, .per_instance = w->per_instance};
-	struct series_page page = {.form = FORM_CSV, .per_instance = w->per_instance, .utf8 = true};
-	struct output o;
-	const struct series_taker taker = {.take = take_piece, .arg = &o};
-	int status = output_open(&r->out, &o, path), poured;
-	struct buf err;
-
-	if (status != EXIT_OK)
-		return status;
-	buf_init(&err, 8192);
-	poured = series_pour(r->run, &query, &page, &taker, &err);
-	if (poured < 0) {
-		error("cannot make %s: %s", path, err.len ? (char *)err.data : strerror(-poured));
-		poured = EXIT_TROUBLE;
-	}
-	buf_release(&err);
-	if (poured == EXIT_OK)
-		return output_close(&o);
-	output_drop(&o);
-	return poured;
 }
 
 static int write_text(struct report *r, const char *directory, const char *name, struct buf *text)
@@ -195,22 +173,64 @@ static int write_numbers(struct report *r, const char *directory)
 	return status;
 }
 
+/* Files of which one could not be made are all dropped. */
+static int write_series(struct report *r, const struct report_files_wanted *file, size_t nr,
+	const char *directory, struct buf *reterr)
+{
+	struct series_wanted wanted[SERIES_FILES] = {0};
+	struct output output[SERIES_FILES];
+	int status = EXIT_OK, poured = 0;
+	size_t opened = 0, asked = 0;
+
+	for (size_t i = 0; status == EXIT_OK && i < nr; i++) {
+		_cleanup_(freep) char *path = path_in(directory, file[i].name, ".csv");
+
+		if (!file[i].nr)
+			continue;
+		status = output_open(&r->out, &output[opened], path);
+		if (status != EXIT_OK)
+			break;
+		wanted[asked++] = (struct series_wanted){.query = {.metric = file[i].metric,
+								 .nr = file[i].nr,
+								 .rate = file[i].rate,
+								 .per_instance = file[i].per_instance},
+			.page = {.form = FORM_CSV, .per_instance = file[i].per_instance, .utf8 = true},
+			.taker = {.take = take_piece, .arg = &output[opened++]}};
+	}
+	if (status == EXIT_OK)
+		poured = series_pour_together(r->run, wanted, asked, r->progress, reterr);
+	for (size_t i = 0; i < opened; i++) {
+		if (status == EXIT_OK && !poured)
+			status = output_close(&output[i]);
+		else
+			output_drop(&output[i]);
+	}
+	return status == EXIT_OK ? poured : status;
+}
+
 int report_metrics(struct report *r)
 {
-	static struct report_files_wanted file[32];
+	static struct report_files_wanted file[SERIES_FILES];
 	_cleanup_(freep) char *directory = path_in(r->places.directory, "metrics", "");
 	int status = outputs_directory(&r->out, directory);
+	struct buf err;
 	size_t nr = 0;
 
+	buf_init(&err, 8192);
 	for (size_t i = 0; i < r->analysis->nr_panels; i++)
 		if (is_whole(r->analysis->panel[i].row->shape) ||
 			is_per_instance(r->analysis->panel[i].row->shape))
 			gather(r, &r->analysis->panel[i], file, &nr, ARRAY_SIZE(file));
-	for (size_t i = 0; status == EXIT_OK && !signals_noted() && i < nr; i++) {
-		progress_tell(r->progress, "writing series", (double)i / (double)nr);
-		status = write_series(r, &file[i], directory);
-	}
+	if (status == EXIT_OK)
+		status = keep_known(r->run, file, nr, &err);
+	if (status == EXIT_OK)
+		status = write_series(r, file, nr, directory, &err);
 	progress_clear();
+	if (status < 0) {
+		error("cannot make %s: %s", directory, err.len ? (char *)err.data : strerror(-status));
+		status = EXIT_TROUBLE;
+	}
+	buf_release(&err);
 	if (status == EXIT_OK)
 		status = write_numbers(r, directory);
 	return status == EXIT_OK ? say_path(r, directory) : status;

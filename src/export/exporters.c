@@ -21,6 +21,7 @@ extern const struct exporter exporter_perfmon_json;
 extern const struct exporter exporter_pickle;
 extern const struct exporter exporter_runlog;
 extern const struct exporter exporter_snakemake;
+extern const struct exporter exporter_tensorboard;
 extern const struct exporter exporter_tyche_csv;
 
 #define WITHOUT(package, its_name, its_suffix, others, its_help)                          \
@@ -63,6 +64,7 @@ const struct exporter *const exporters[] = {
 	&exporter_hdf5,
 	&exporter_xlsx,
 	&exporter_perfetto,
+	&exporter_tensorboard,
 	&exporter_snakemake,
 	&exporter_perfmon_json,
 	&exporter_oasis_csv,

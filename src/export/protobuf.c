@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2 };
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 
 static void key(struct buf *out, unsigned field, unsigned wire)
 {
@@ -29,6 +29,16 @@ void protobuf_double(struct buf *out, unsigned field, double v)
 	memcpy(&n, &v, sizeof(n));
 	n = htole64(n);
 	key(out, field, WIRE_64);
+	buf_add(out, &n, sizeof(n));
+}
+
+void protobuf_float(struct buf *out, unsigned field, float v)
+{
+	uint32_t n;
+
+	memcpy(&n, &v, sizeof(n));
+	n = htole32(n);
+	key(out, field, WIRE_32);
 	buf_add(out, &n, sizeof(n));
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "node/cgroups.h"
+#include "node/host_list.h"
 #include "node/variables.h"
 #include "read/cpulist.h"
 #include "read/read.h"
@@ -23,11 +24,13 @@
 
 #define TEXT_SIZE (64 << 10)
 #define MIB (1 << 20)
+#define SLURM_COMPONENTS_MOST 128
 #define GROUP_SHOWN 150 /* characters of a group's name: its end is more useful than its beginning */
 
 struct asker {
 	struct env *env;
 	pid_t pid;
+	bool of_job; /* what is asked for is the job's, whatever step the variables are of */
 	struct limits *ret;
 	const struct cgroups *groups;
 	struct cpu_bits online; /* empty: not known */
@@ -325,13 +328,56 @@ static bool per_node(const char *list, uint64_t index, int64_t *ret)
 	return false;
 }
 
+/* By the place of this node in one list of the job's. False: there is no such list. */
+static bool slurm_cpus_in_list(struct asker *a, const char *own, const char *suffix, int64_t *ret)
+{
+	struct host_list nodes = {0};
+	const char *list, *cpus;
+	ssize_t at = -1;
+	char name[80];
+
+	snprintf(name, sizeof(name), "SLURM_JOB_CPUS_PER_NODE%s", suffix);
+	cpus = variable(a, name);
+	snprintf(name, sizeof(name), "SLURM_JOB_NODELIST%s", suffix);
+	list = variable(a, name);
+	if (list && cpus && host_list_add_list(&nodes, list) == 0)
+		at = host_list_find(&nodes, own);
+	if (at >= 0 && !per_node(cpus, (uint64_t)at, ret))
+		*ret = 0;
+	host_list_release(&nodes);
+	return list;
+}
+
+/* What the job has on this node: variables of a step count the CPUs and the nodes of the step. Each component
+ * of a heterogeneous job has lists of its own. 0: not known. */
+static double slurm_cpus_of_job(struct asker *a)
+{
+	const char *own = variable(a, "SLURMD_NODENAME");
+	int64_t found = 0;
+	bool any = own;
+
+	for (unsigned i = 0; any && !found && i < SLURM_COMPONENTS_MOST; i++) {
+		char suffix[32];
+
+		snprintf(suffix, sizeof(suffix), "_HET_GROUP_%u", i);
+		any = slurm_cpus_in_list(a, own, suffix, &found);
+	}
+	if (own && !found)
+		slurm_cpus_in_list(a, own, "", &found);
+	return (double)found;
+}
+
 /* CPUs of the job on this node; 0: not known. */
 static double slurm_cpus(struct asker *a, const char **ret_name)
 {
 	const char *list = variable(a, "SLURM_JOB_CPUS_PER_NODE");
+	double of_job = a->of_job ? slurm_cpus_of_job(a) : 0;
 	uint64_t cpus, node = 0;
 	int64_t nr;
 
+	*ret_name = "SLURM_JOB_CPUS_PER_NODE";
+	if (of_job > 0)
+		return of_job;
 	*ret_name = "SLURM_CPUS_ON_NODE";
 	if (variable_number(a, *ret_name, &cpus))
 		return (double)cpus;
@@ -439,7 +485,11 @@ int limits_read_of(struct env *env, const struct limits_subject *subject,
 {
 	_cleanup_(freep) struct cgroups *found = subject->places ? NULL : malloc(sizeof(*found));
 	_cleanup_(freep) char *text = malloc(TEXT_SIZE);
-	struct asker a = {.env = env, .pid = subject->pid, .ret = ret, .text = text};
+	struct asker a = {.env = env,
+		.pid = subject->pid,
+		.of_job = subject->level == LIMITS_JOB,
+		.ret = ret,
+		.text = text};
 	bool process = subject->level == LIMITS_PROCESS;
 	int r = 0;
 

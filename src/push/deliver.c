@@ -331,6 +331,7 @@ static int flush(struct deliver *d, bool whole)
 
 	if (!s)
 		return 0;
+	d->push.from = s->state;
 	if (d->nr_points) {
 		if (d->o->push->dry_run)
 			r = show_points(d);
@@ -777,6 +778,7 @@ int deliver(const struct deliver_options *o, struct deliver_result *ret, struct 
 	int r;
 
 	*ret = (struct deliver_result){0};
+	d.run = (struct push_run){.path = o->operand, .nr = o->nr_operands};
 	d.push = (struct push){.run = &d.run, .options = o->push, .say = say_note, .say_arg = &d};
 	if (getrandom(&d.random, sizeof(d.random), GRND_NONBLOCK) < 0)
 		d.random = (uint32_t)clock_ns(CLOCK_MONOTONIC);

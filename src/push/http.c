@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "push/sink.h"
+#include "push/variables.h"
 
 #include <curl/curl.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include <strings.h>
 
 #define HEADERS_MOST 32
+#define READ_MOST ((uint64_t)64 << 20) /* of an answer, headers included, before it is given up */
+#define HEADER_BYTES_MOST (256 << 10)
 
 struct http {
 	CURL *curl;
@@ -18,6 +21,8 @@ struct http {
 	bool insecure;
 	int64_t timeout_ns;
 	struct buf body; /* of the answer */
+	uint64_t read, header_read;
+	bool too_long;
 	int64_t after_ns;
 	char error[CURL_ERROR_SIZE];
 };
@@ -121,12 +126,22 @@ struct http *http_free(struct http *h)
 	return NULL;
 }
 
-/* What is beyond the limit is read and dropped, as long as the time allows. */
+/* False, and the request fails, when there is no end to it: an answer may be anything. */
+static bool may_read(struct http *h, size_t n)
+{
+	h->read += n;
+	h->too_long = h->read > READ_MOST || h->header_read > HEADER_BYTES_MOST;
+	return !h->too_long;
+}
+
+/* What is beyond the limit is read and dropped. */
 static size_t take_body(char *data, size_t size, size_t nr, void *arg)
 {
 	struct http *h = arg;
 	size_t n = size * nr;
 
+	if (!may_read(h, n))
+		return 0;
 	buf_add(&h->body, data, MIN(n, HTTP_BODY_MOST - h->body.len));
 	return n;
 }
@@ -140,6 +155,9 @@ static size_t take_header(char *data, size_t size, size_t nr, void *arg)
 	char text[64] = "";
 	time_t when;
 
+	h->header_read += n;
+	if (!may_read(h, n))
+		return 0;
 	if (n < at || strncasecmp(data, name, at) != 0)
 		return n;
 	while (at < n && data[at] == ' ')
@@ -184,8 +202,8 @@ static void set_options(struct http *h, const struct http_request *q)
 		curl_easy_setopt(c, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
 		curl_easy_setopt(c, CURLOPT_XOAUTH2_BEARER, h->bearer);
 	}
-	if (h->ca_file)
-		curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file);
+	if (h->ca_file || variable("SSL_CERT_FILE")) /* the latter as for other programs */
+		curl_easy_setopt(c, CURLOPT_CAINFO, h->ca_file ? h->ca_file : variable("SSL_CERT_FILE"));
 	if (h->client_cert)
 		curl_easy_setopt(c, CURLOPT_SSLCERT, h->client_cert);
 	if (h->client_key)
@@ -258,6 +276,8 @@ void http_send(struct http *h, const struct http_request *q, struct http_answer 
 	*ret = (struct http_answer){.body = ""};
 	buf_reset(&h->body);
 	h->after_ns = 0;
+	h->read = h->header_read = 0;
+	h->too_long = false;
 	h->error[0] = 0;
 	set_options(h, q);
 	if (!set_body(h, q, &file)) {
@@ -271,7 +291,10 @@ void http_send(struct http *h, const struct http_request *q, struct http_answer 
 	if (r == CURLE_OK)
 		curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &ret->status);
 	else
-		snprintf(ret->error, sizeof(ret->error), "%s", *h->error ? h->error : curl_easy_strerror(r));
+		snprintf(ret->error, sizeof(ret->error), "%s",
+			h->too_long	    ? "the server's answer has no end"
+				: *h->error ? h->error
+					    : curl_easy_strerror(r));
 	curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, NULL);
 	curl_slist_free_all(header);
 	if (file)
@@ -306,10 +329,10 @@ void http_judge(const struct http_answer *a, struct push_answer *ret)
 	long s = a->status;
 
 	*ret = (struct push_answer){.after_ns = a->after_ns};
-	ret->outcome = s / 100 == 2			     ? PUSH_SENT
-		: !s || s == 408 || s == 429 || s / 100 == 5 ? PUSH_LATER
-		: s / 100 == 3 || (s >= 401 && s <= 405)     ? PUSH_FATAL
-							     : PUSH_REFUSED;
+	ret->outcome = s / 100 == 2			 ? PUSH_SENT
+		: s / 100 == 3 || (s >= 401 && s <= 405) ? PUSH_FATAL
+		: s / 100 != 4 || s == 408 || s == 429	 ? PUSH_LATER
+							 : PUSH_REFUSED;
 	if (ret->outcome == PUSH_SENT)
 		return;
 	buf_init_fixed(&why, memory, sizeof(memory));

@@ -46,6 +46,16 @@ static int fill_texts(struct run_node *n)
 	return 0;
 }
 
+/* The recorder takes its first sample before it describes the job and what it may use: the first META behind
+ * the first tick has the job's number. Where there is none, the second tick is far enough. */
+static bool is_enough(const struct store_record *record, unsigned *ticks)
+{
+	bool enough = *ticks && (record->type == STORE_META || record->type == STORE_TICK);
+
+	*ticks += record->type == STORE_TICK;
+	return enough;
+}
+
 static int look_ahead(void *arg, unsigned worker, size_t i)
 {
 	struct aligning *all = arg;
@@ -53,6 +63,7 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	struct store_reader *reader = NULL;
 	struct store_record record;
 	struct node_clock *clock = NULL;
+	unsigned ticks = 0;
 	struct buf why;
 	int r = store_open(all->run->path[i], &reader);
 
@@ -60,7 +71,8 @@ static int look_ahead(void *arg, unsigned worker, size_t i)
 	buf_init(&why, 1024);
 	if (r >= 0)
 		r = clock_open(all->run->path[i], &clock, &why);
-	while (r >= 0 && (r = store_next(reader, &record)) > 0 && record.type != STORE_TICK) {
+	for (bool enough = false; r >= 0 && !enough && (r = store_next(reader, &record)) > 0;) {
+		enough = is_enough(&record, &ticks);
 		clock_record(clock, &record);
 		if (record.type == STORE_META)
 			r = take_meta(n, record.pairs);

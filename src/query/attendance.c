@@ -126,11 +126,13 @@ static int judge_end(struct attendance *a, const struct attendance_taking *t, si
 	bool known = n->end_ns != INT64_MIN && t->last_ns != INT64_MIN;
 	double before = known ? seconds_between(n->end_ns, t->last_ns) : NAN;
 	bool cut = !n->complete && t->about->end_ns && !n->writing;
+	const char *why = why_missing(t, t->about->node[i]);
 
 	if (!cut && !(before > EARLY_S))
 		return 0;
-	return add(a, NODES_EARLY, t->about->node[i], n->complete ? "" : "its recording has no end mark",
-		before > EARLY_S ? before : NAN);
+	if (!*why && !n->complete)
+		why = "its recording has no end mark";
+	return add(a, NODES_EARLY, t->about->node[i], why, before > EARLY_S ? before : NAN);
 }
 
 static int judge(struct attendance *a, const struct attendance_taking *t, size_t i)

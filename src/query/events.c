@@ -98,13 +98,9 @@ static int event_add(struct gathering *g, double time_s, const char *kind, const
 
 /* ---- phases ---- */
 
-/* When it was told: by the sender's own clock where that is known, since a burst waits for the recorder. */
 static double told_at(const struct gathering *g, const struct store_record *record)
 {
-	int64_t sent = record->time_ns;
-
-	pairs_get_num(record->pairs, "sent_ns", &sent);
-	return seconds(g, MAX(MIN(sent, record->time_ns), 0));
+	return seconds(g, told_ns(record->time_ns, record->pairs));
 }
 
 static char *name_in(const struct pairs *pairs)
@@ -529,15 +525,16 @@ static int guest_close(void *arg, unsigned worker, struct walk_observer *o, int 
 	return r;
 }
 
-int run_events_guest(const struct run *run, struct run_events_reading **ret, struct tour_guest *ret_guest,
-	struct buf *reterr)
+int run_events_guest(const struct run *run, double from_s, double to_s, struct run_events_reading **ret,
+	struct tour_guest *ret_guest, struct buf *reterr)
 {
 	struct run_events_reading *all = calloc(1, sizeof(*all));
 	int r = all ? run_align(run, &all->node, reterr) : -ENOMEM;
 
 	if (r >= 0) {
 		all->nr = run->nr;
-		all->from_s = all->to_s = NAN;
+		all->from_s = from_s;
+		all->to_s = to_s;
 		all->of = calloc(run->nr + 1, sizeof(*all->of));
 		r = all->of ? 0 : -ENOMEM;
 	}
@@ -605,13 +602,10 @@ int run_events_read_range(
 {
 	struct run_events_reading *all = NULL;
 	struct tour_guest guest;
-	int r = run_events_guest(run, &all, &guest, reterr);
+	int r = run_events_guest(run, from_s, to_s, &all, &guest, reterr);
 
-	if (r >= 0) {
-		all->from_s = from_s;
-		all->to_s = to_s;
+	if (r >= 0)
 		r = tour(run, &guest, 1, NULL, NULL, reterr);
-	}
 	if (r >= 0)
 		r = run_events_finish(all, ret);
 	if (r < 0 && !reterr->len)

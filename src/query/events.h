@@ -49,8 +49,8 @@ void run_event_release(struct run_event *e);
 /* While recordings are read for other purposes, too: a guest for the tour; when that is over, what it found.
  */
 struct run_events_reading;
-int run_events_guest(const struct run *run, struct run_events_reading **ret, struct tour_guest *ret_guest,
-	struct buf *reterr);
+int run_events_guest(const struct run *run, double from_s, double to_s, struct run_events_reading **ret,
+	struct tour_guest *ret_guest, struct buf *reterr);
 int run_events_finish(struct run_events_reading *r, struct run_events **ret);
 struct run_events_reading *run_events_reading_free(struct run_events_reading *r);
 

@@ -81,6 +81,22 @@ static bool is_known(const struct follow *f, const char *path)
 	return false;
 }
 
+/* Why a recording, or a directory, cannot be followed. */
+static int follow_trouble(const char *path, int error, struct buf *reterr)
+{
+	buf_reset(reterr);
+	buf_addf(reterr, "%s: %s%s", path, strerror(-error),
+		error == -EMFILE ? ": every recording that is followed stays open (ulimit -n)" : "");
+	return error;
+}
+
+static int try_open(const char *path, struct store_reader **ret)
+{
+	int r = store_open(path, ret);
+
+	return r == -EMFILE || r == -ENFILE || r == -ENOMEM ? r : 0;
+}
+
 /* What is no recording may become one: it is tried again. */
 static int directory_read(struct follow *f, struct directory *d, bool later)
 {
@@ -96,7 +112,9 @@ static int directory_read(struct follow *f, struct directory *d, bool later)
 			path = NULL;
 			r = -ENOMEM;
 		}
-		if (path && !is_known(f, path) && store_open(path, &reader) >= 0)
+		if (path && !is_known(f, path))
+			r = try_open(path, &reader);
+		if (reader)
 			r = node_add(f, TAKE_PTR(path), reader, later);
 		if (reader && r >= 0)
 			f->node[f->nr - 1].flat = d->flat;
@@ -317,8 +335,8 @@ int follow_next(struct follow *f, struct follow_line *ret, struct buf *reterr)
 
 		if (r == -ESTALE)
 			buf_addf(reterr, "%s was replaced or cut while it was followed", n->path);
-		else if (r < 0 && !reterr->len)
-			buf_addf(reterr, "%s: %s", n->path, strerror(-r));
+		else if (r == -EMFILE || (r < 0 && !reterr->len))
+			follow_trouble(n->path, r, reterr);
 		if (r < 0 || r == 1)
 			return r;
 		waits |= r == FOLLOW_WAIT;
@@ -326,10 +344,8 @@ int follow_next(struct follow *f, struct follow_line *ret, struct buf *reterr)
 	for (size_t i = 0, nr = f->nr; i < f->nr_dirs; i++) {
 		int r = directory_look(f, &f->dir[i]);
 
-		if (r < 0) {
-			buf_addf(reterr, "%s: %s", f->dir[i].path, strerror(-r));
-			return r;
-		}
+		if (r < 0)
+			return follow_trouble(f->dir[i].path, r, reterr);
 		waits |= f->nr > nr;
 	}
 	return waits ? FOLLOW_WAIT : 0;
@@ -350,7 +366,7 @@ int follow_open(const char *const *path, size_t nr, const struct follow_query *q
 		if (r == -EBADMSG)
 			buf_addf(reterr, "%s is not a recording", path[i]);
 		else if (r < 0)
-			buf_addf(reterr, "%s: %s", path[i], strerror(-r));
+			follow_trouble(path[i], r, reterr);
 	}
 	if (r < 0) {
 		follow_close(f);

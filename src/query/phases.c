@@ -213,17 +213,24 @@ static int by_edge_time(const void *a, const void *b)
 	return (x->number > y->number) - (x->number < y->number);
 }
 
+/* A sender whose clock is wrong may end a phase before it began: it ends at once then. */
+static void not_before_begin(const struct phase_reading *r, struct edge *end)
+{
+	for (size_t i = r->nr_edges, look = 64; i-- && look-- && r->edge[i].time_ns > end->time_ns;)
+		if (r->edge[i].kind == EDGE_BEGIN && !strcmp(r->edge[i].name, end->name) &&
+			speaker_match(&r->edge[i].speaker, &end->speaker) == SPEAKER_SAME)
+			end->time_ns = r->edge[i].time_ns;
+}
+
 static int on_phase(struct phase_reading *r, const struct store_record *record, bool begins)
 {
 	const struct pair *name = pairs_find(record->pairs, "name");
-	int64_t sent = record->time_ns;
 	struct edge e = {.kind = begins ? EDGE_BEGIN : EDGE_END};
 	struct buf text;
 	int known;
 
-	pairs_get_num(record->pairs, "sent_ns", &sent);
 	e.speaker = speaker_in(record->pairs);
-	e.time_ns = MAX(MIN(sent, record->time_ns), 0);
+	e.time_ns = told_ns(record->time_ns, record->pairs);
 	buf_init(&text, 10 * NAME_MOST);
 	if (name)
 		escape_bytes(&text, name->value, MIN(name->len, (size_t)NAME_MOST));
@@ -233,6 +240,8 @@ static int on_phase(struct phase_reading *r, const struct store_record *record, 
 		free(e.name);
 		return -ENOMEM;
 	}
+	if (!begins)
+		not_before_begin(r, &e);
 	r->speaks = true;
 	r->nr_begins += begins;
 	known = edge_add(r, &e);

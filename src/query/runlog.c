@@ -212,15 +212,6 @@ int runlog_start(struct runlog *log)
 	return give_event(log, 0, "start", NULL);
 }
 
-/* When it was told: by the sender's own clock where that is known, since a burst waits for the recorder. */
-static int64_t told_ns(int64_t time_ns, const struct pairs *pairs)
-{
-	int64_t sent = time_ns;
-
-	pairs_get_num(pairs, "sent_ns", &sent);
-	return MAX(MIN(sent, time_ns), 0);
-}
-
 static void entry_data(struct runlog_entry *e, unsigned i, const struct pairs *pairs)
 {
 	const struct pair *data = pairs_find(pairs, "data");

@@ -18,6 +18,7 @@ struct series_part {
 
 struct series {
 	struct walk *walk;
+	bool shared; /* the walk is the caller's */
 	struct series_query query;
 	uint64_t wanted_group; /* 0: all */
 	struct sums sums;
@@ -140,27 +141,41 @@ static bool instance_next(struct series *s, struct series_point *ret)
 	return false;
 }
 
+int series_more(struct series *s, struct series_point *ret)
+{
+	return s->in_tick && instance_next(s, ret);
+}
+
+int series_tick(struct series *s, struct series_point *ret)
+{
+	int r = columns_tick(s);
+
+	if (r < 0)
+		return r;
+	if (s->walk->time_ns >= s->from_ns && !walk_is_warm(s->walk) && !s->given_one)
+		return -EAGAIN;
+	s->row = 0;
+	s->in_tick = s->query.per_instance;
+	return s->in_tick ? series_more(s, ret) : on_tick(s, ret);
+}
+
+int series_end(struct series *s, struct series_point *ret)
+{
+	return on_end(s, ret);
+}
+
 static int next_point(struct series *s, struct series_point *ret)
 {
 	int r;
 
-	if (s->in_tick && instance_next(s, ret))
+	if (series_more(s, ret))
 		return 1;
 	while (!s->done && (r = walk_next(s->walk)) != 0) {
 		if (r == WALK_WAIT)
 			return SERIES_WAIT;
-		if (r > 0)
-			r = columns_tick(s);
-		if (r < 0)
+		r = r < 0 ? r : series_tick(s, ret);
+		if (r)
 			return r;
-		if (s->walk->time_ns >= s->from_ns && !walk_is_warm(s->walk) && !s->given_one)
-			return -EAGAIN;
-		if (!s->query.per_instance && on_tick(s, ret))
-			return 1;
-		s->row = 0;
-		s->in_tick = s->query.per_instance;
-		if (s->in_tick && instance_next(s, ret))
-			return 1;
 	}
 	return on_end(s, ret);
 }
@@ -275,43 +290,69 @@ static int want_group(struct series *s, struct buf *reterr)
 	return MIN(g, 0);
 }
 
-static int parts_open(struct series *s, const char *path, struct buf *reterr)
+static int parts_open(struct series *s, struct buf *reterr)
 {
-	int r;
+	int r = want_group(s, reterr);
 
-	if (!s->walk->schema) {
-		buf_addf(reterr, "%s: %s", path, why_young);
-		return -ENODATA;
-	}
-	r = want_group(s, reterr);
 	for (size_t i = 0; i < s->query.nr && r >= 0; i++)
 		r = part_open(s, &s->part[s->nr], s->query.metric[i], reterr);
 	s->query.metric = NULL; /* the caller's: not needed any more */
 	return r < 0 ? r : parts_agree(s, reterr);
 }
 
+static int series_new(const struct series_query *q, struct series **ret, struct buf *reterr)
+{
+	struct series *s;
+
+	if (!q->nr || q->nr > SERIES_MAX)
+		return -EINVAL;
+	if (q->group && !*q->group) {
+		buf_adds(reterr, "'' cannot be the name of a group");
+		return -EINVAL;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->query = *q;
+	s->from_ns = INT64_MIN;
+	s->to_ns = INT64_MAX;
+	s->part = calloc(q->nr, sizeof(*s->part));
+	*ret = s;
+	return s->part ? 0 : -ENOMEM;
+}
+
+int series_open_on(struct walk *walk, const struct series_query *q, struct series **ret, struct buf *reterr)
+{
+	struct series *s = NULL;
+	int r = walk->schema ? series_new(q, &s, reterr) : -ENODATA;
+
+	if (r >= 0) {
+		s->walk = walk;
+		s->shared = true;
+		r = parts_open(s, reterr);
+	}
+	if (r < 0)
+		series_close(s);
+	else
+		*ret = s;
+	return r;
+}
+
 int series_open(const char *path, const struct series_query *q, struct series **ret, struct buf *reterr)
 {
-	struct series *s = calloc(1, sizeof(*s));
-	int r = s ? 0 : -ENOMEM;
+	struct series *s = NULL;
+	int r = series_new(q, &s, reterr);
 
-	if (r >= 0 && (!q->nr || q->nr > SERIES_MAX))
-		r = -EINVAL;
-	if (r >= 0 && q->group && !*q->group) {
-		buf_adds(reterr, "'' cannot be the name of a group");
-		r = -EINVAL;
-	}
-	if (r >= 0) {
-		s->query = *q;
-		s->from_ns = INT64_MIN;
-		s->to_ns = INT64_MAX;
-		s->part = calloc(q->nr, sizeof(*s->part));
-		r = s->part ? walk_open(path, q->group, &s->walk) : -ENOMEM;
-	}
+	if (r >= 0)
+		r = walk_open(path, q->group, &s->walk);
 	if (r == -ENOENT && q->group && access(path, F_OK) == 0)
 		buf_addf(reterr, "there is no group '%s' in this recording", q->group);
+	if (r >= 0 && !s->walk->schema) {
+		buf_addf(reterr, "%s: %s", path, why_young);
+		r = -ENODATA;
+	}
 	if (r >= 0)
-		r = parts_open(s, path, reterr);
+		r = parts_open(s, reterr);
 	if (r < 0) {
 		if (!reterr->len)
 			buf_addf(reterr, "%s: %s", path, strerror(-r));
@@ -322,17 +363,49 @@ int series_open(const char *path, const struct series_query *q, struct series **
 	return 0;
 }
 
+static void know_of(struct walk *walk, const char *const *metric, size_t nr, bool *known)
+{
+	for (size_t i = 0; i < nr; i++) {
+		struct column column;
+		struct buf why;
+
+		buf_init(&why, 8192);
+		known[i] = known[i] && walk->schema &&
+			column_bind(&column, walk, metric[i], false, true, &why) >= 0;
+		buf_release(&why);
+	}
+}
+
+int series_known(const struct run *run, const char *const *metric, size_t nr, bool *ret, struct buf *reterr)
+{
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = true;
+	for (size_t k = 0; k < run->nr; k++) {
+		struct walk *walk = NULL;
+		int r = walk_open(run->path[k], NULL, &walk);
+
+		if (r < 0) {
+			buf_addf(reterr, "%s: %s", run->path[k], strerror(-r));
+			return r;
+		}
+		know_of(walk, metric, nr, ret);
+		walk_close(walk);
+	}
+	return 0;
+}
+
 struct series *series_close(struct series *s)
 {
 	if (!s)
 		return NULL;
-	for (size_t i = 0; i < s->nr; i++) {
+	for (size_t i = 0; s->part && i < s->nr; i++) {
 		rows_release(&s->part[i].rows);
 		split_release(&s->part[i].split);
 	}
 	sums_release(&s->sums);
 	free(s->part);
-	walk_close(s->walk);
+	if (!s->shared)
+		walk_close(s->walk);
 	free(s);
 	return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "metric/metric.h"
+#include "query/run.h"
 
 #define SERIES_MAX 64
 
@@ -35,11 +36,20 @@ struct series_point {
 };
 
 struct series;
+struct walk;
 
 /* -ENOENT: no such metric or group, -EINVAL: they do not go together, and others; reterr says what is wrong,
  * and for a misspelt metric which was probably meant. */
 int series_open(const char *path, const struct series_query *q, struct series **ret, struct buf *reterr);
 struct series *series_close(struct series *s);
+/* Which of these metrics all recordings have. 0 or a negative errno. */
+int series_known(const struct run *run, const char *const *metric, size_t nr, bool *ret, struct buf *reterr);
+/* Of a walk that several share, and that the caller moves on and closes: after each tick series_tick(), then
+ * series_more() until it has no point, and series_end() when the walk is over. 1 and a point, or 0. */
+int series_open_on(struct walk *walk, const struct series_query *q, struct series **ret, struct buf *reterr);
+int series_tick(struct series *s, struct series_point *ret); /* or a negative errno */
+int series_more(struct series *s, struct series_point *ret);
+int series_end(struct series *s, struct series_point *ret);
 bool series_complete(const struct series *s); /* the recording has its end mark, and it was read */
 size_t series_columns(const struct series *s, const struct series_column **ret);
 const char *series_host(const struct series *s); /* "" when not known */

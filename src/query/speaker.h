@@ -21,12 +21,22 @@ static inline struct speaker speaker_in(const struct pairs *pairs)
 	return s;
 }
 
+/* When it was told: by the sender's own clock where that is known, since a burst waits for the recorder. */
+static inline int64_t told_ns(int64_t time_ns, const struct pairs *pairs)
+{
+	int64_t sent = time_ns;
+
+	pairs_get_num(pairs, "sent_ns", &sent);
+	return MAX(MIN(sent, time_ns), 0);
+}
+
 /* How well an end fits to a beginning of its name: the higher the better, and never 0. The end may come from
  * the shell itself: that becomes its last command, without a new process. */
+#define SPEAKER_SAME 5
 static inline unsigned speaker_match(const struct speaker *begun, const struct speaker *ended)
 {
 	if (begun->pid == ended->pid)
-		return begun->thread == ended->thread ? 5 : 4;
+		return begun->thread == ended->thread ? SPEAKER_SAME : 4;
 	if ((begun->parent && begun->parent == ended->pid) || (ended->parent && ended->parent == begun->pid))
 		return 3;
 	return begun->parent && begun->parent == ended->parent ? 2 : 1;

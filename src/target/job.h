@@ -62,6 +62,10 @@ void job_part_of(struct job *job, pid_t pid, struct job_part *ret);
 bool job_is_daemon(struct job *job, pid_t pid);
 /* It only waits for us, or for what has started us: when all processes of the job do, the job is over. */
 bool job_waits_for_us(struct job *job, pid_t pid);
+/* The same of the shell of a script that has started us, when we are in no job on this node. */
+bool job_shell_waits(struct env *env, pid_t shell);
+/* mpirun or its like has started us, as one of its tasks. */
+bool job_launcher_started_us(struct env *env);
 /* Its control group, as proc/PID/cgroup of one of its processes names it; false: none is known. */
 bool job_cgroup(struct job *job, pid_t pid, char *out, size_t size);
 /* Listing finds processes that job_takes() does not, and is cheap here: call job_list() every few seconds.

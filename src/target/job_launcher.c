@@ -79,6 +79,25 @@ int job_take_below(struct job *job, pid_t pid)
 	return job_is_below(job, pid) ? job_hand_out(job, pid) : 0;
 }
 
+bool job_launcher_started_us(struct env *env)
+{
+	_cleanup_(freep) struct job *job = calloc(1, sizeof(*job));
+	struct job_process process;
+	pid_t pid = getpid();
+
+	if (!job)
+		return false;
+	job->env = env;
+	for (unsigned i = 0; i < DEPTH_MAX * 10 && pid > 1 && job_read_process(job, pid, &process); i++) {
+		if (i && job_launcher_name(process.name))
+			return true;
+		if (i && job_daemon_name(process.name))
+			return false;
+		pid = process.parent;
+	}
+	return false;
+}
+
 /* When there is no scheduler, being beside a launcher counts as being below it: `tacho attach job & mpirun
  * ./a` in a script. */
 int job_open_launcher(struct job *job)

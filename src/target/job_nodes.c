@@ -6,7 +6,7 @@
  * ("node[1-4]"), which the recording keeps as it is. */
 #include "target/job.h"
 
-#include "target/host_list.h"
+#include "node/host_list.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -66,3 +66,15 @@ bool job_waits_for_us(struct job *job, pid_t pid)
 {
 	return waits(job, pid, WAITS_MOST);
 }
+
+bool job_shell_waits(struct env *env, pid_t shell)
+{
+	_cleanup_(freep) struct job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return false;
+	job->env = env;
+	job->self = getpid();
+	/* A shell at its prompt sleeps, too; commands in its background have process groups of their own. */
+	return getpgid(shell) == getpgrp() && waits(job, shell, 0);
+}

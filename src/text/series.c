@@ -2,10 +2,13 @@
 #include "text/series.h"
 
 #include "base/expr.h"
+#include "query/align.h"
+#include "query/walk.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define TIME_WIDTH 12
 #define VALUE_LEAST 12
@@ -281,18 +284,19 @@ static int pour_one(const char *path, const struct series_query *query, struct s
 	return r;
 }
 
+#define KEPT 8 /* recordings that stay open between the question and the answer: a run may have thousands */
+
 /* All are opened before the first is read: a wrong question is answered before anything is printed. */
-static int open_all(const struct run *run, const struct series_query *query, struct series **s,
-	int64_t *ret_start, struct buf *reterr)
+static int open_all(
+	const struct run *run, const struct series_query *query, struct series **s, struct buf *reterr)
 {
-	*ret_start = INT64_MAX;
 	for (size_t i = 0; i < run->nr; i++) {
 		int r = series_open(run->path[i], query, &s[i], reterr);
 
 		if (r < 0)
 			return r;
-		if (series_start(s[i]) > 0)
-			*ret_start = MIN(*ret_start, series_start(s[i]));
+		if (i >= KEPT)
+			s[i] = series_close(s[i]);
 	}
 	return 0;
 }
@@ -301,19 +305,21 @@ int series_pour(const struct run *run, const struct series_query *query, struct 
 	const struct series_taker *taker, struct buf *reterr)
 {
 	_cleanup_(freep) struct series **s = calloc(MAX(run->nr, 1), sizeof(*s));
-	int64_t start;
+	struct run_node *node = NULL;
 	struct buf out;
-	int r = s ? open_all(run, query, s, &start, reterr) : -ENOMEM;
+	int r = s ? open_all(run, query, s, reterr) : -ENOMEM;
 
+	if (r >= 0)
+		r = run_align(run, &node, reterr);
 	buf_init(&out, 4 * PIECE + ((size_t)1 << 20));
 	page->several = run->nr > 1;
 	if (r >= 0 && page->form == FORM_JSON)
 		buf_adds(&out, "{\"recordings\":[\n");
 	for (size_t i = 0; s && i < run->nr; i++) {
+		if (!r && !s[i])
+			r = series_open(run->path[i], query, &s[i], reterr);
 		if (!r) {
-			int64_t own = series_start(s[i]);
-
-			page->offset_s = own > 0 ? (double)(own - start) / 1e9 : 0;
+			page->offset_s = run_node_offset_s(&node[i]);
 			r = pour_one(run->path[i], query, page, &s[i], !i, taker, &out, reterr);
 		}
 		series_close(s[i]);
@@ -322,6 +328,144 @@ int series_pour(const struct run *run, const struct series_query *query, struct 
 		buf_adds(&out, page->form == FORM_JSON ? "]}\n" : "");
 		r = hand_over(taker, &out, 0);
 	}
+	run_align_free(node, run->nr);
 	buf_release(&out);
+	return r;
+}
+
+/* ---- several questions at once ---- */
+
+/* The answer to one of them. */
+struct series_answer {
+	const struct series_wanted *wanted;
+	struct series_page page;
+	struct series *series;
+	struct series_table table;
+	struct buf out;
+};
+
+static int answer_open(struct series_answer *a, struct walk *walk, bool first, struct buf *reterr)
+{
+	int r = series_open_on(walk, &a->wanted->query, &a->series, reterr);
+
+	if (r < 0)
+		return r;
+	table_of(&a->table, &a->page, a->series, &a->out);
+	recording_head(&a->page, a->series, first, &a->table.w);
+	return 0;
+}
+
+static int answer_line(struct series_answer *a, const struct series_point *point)
+{
+	table_line(&a->page, a->series, point, &a->table.w);
+	return hand_over(&a->wanted->taker, &a->out, PIECE);
+}
+
+static int answer_tick(struct series_answer *a)
+{
+	struct series_point point;
+	int r = series_tick(a->series, &point);
+
+	while (r == 1) {
+		r = answer_line(a, &point);
+		r = r ? r : series_more(a->series, &point);
+	}
+	return r;
+}
+
+static int answer_end(struct series_answer *a)
+{
+	struct series_point point;
+	int r = series_end(a->series, &point) ? answer_line(a, &point) : 0;
+
+	table_end(&a->table.w);
+	return r;
+}
+
+/* All of them, of one recording. */
+struct series_answering {
+	struct series_answer *answer;
+	size_t nr;
+	const struct progress *progress;
+	double done, share; /* of the whole: before this recording, and it */
+};
+
+#define TICKS_TO_TELL 512
+
+static void tell(const struct series_answering *all, const struct walk *walk, const char *path)
+{
+	struct stat st;
+	double at = stat(path, &st) == 0 && st.st_size > 0
+		? (double)store_reader_at(walk->reader) / (double)st.st_size
+		: 0;
+
+	progress_tell(all->progress, "writing series", all->done + all->share * MIN(at, 1));
+}
+
+static int answer_ticks(const struct series_answering *all, struct walk *walk, const char *path)
+{
+	unsigned ticks = 0;
+	int r = 0;
+
+	while (!r && (r = walk_next(walk)) > 0) {
+		r = 0;
+		for (size_t i = 0; i < all->nr && !r; i++)
+			r = answer_tick(&all->answer[i]);
+		if (ticks++ % TICKS_TO_TELL == 0)
+			tell(all, walk, path);
+	}
+	return r;
+}
+
+static int answer_all(const char *path, const struct series_answering *all, bool first, struct buf *reterr)
+{
+	struct walk *walk = NULL;
+	int r = walk_open(path, NULL, &walk);
+
+	for (size_t i = 0; i < all->nr && !r; i++)
+		r = answer_open(&all->answer[i], walk, first, reterr);
+	if (!r)
+		r = answer_ticks(all, walk, path);
+	for (size_t i = 0; i < all->nr; i++) {
+		if (!r && all->answer[i].series)
+			r = answer_end(&all->answer[i]);
+		all->answer[i].series = series_close(all->answer[i].series);
+	}
+	walk_close(walk);
+	if (r < 0 && !reterr->len)
+		buf_addf(reterr, "%s: %s", path, strerror(-r));
+	return r;
+}
+
+int series_pour_together(const struct run *run, const struct series_wanted *wanted, size_t nr,
+	const struct progress *progress, struct buf *reterr)
+{
+	_cleanup_(freep) struct series_answer *a = calloc(MAX(nr, 1), sizeof(*a));
+	struct run_node *node = NULL;
+	int r = a ? run_align(run, &node, reterr) : -ENOMEM;
+
+	for (size_t i = 0; a && i < nr; i++) {
+		a[i].wanted = &wanted[i];
+		a[i].page = wanted[i].page;
+		a[i].page.several = run->nr > 1;
+		buf_init(&a[i].out, 4 * PIECE + ((size_t)1 << 20));
+	}
+	for (size_t k = 0; k < run->nr && !r; k++) {
+		const struct series_answering all = {.answer = a,
+			.nr = nr,
+			.progress = progress,
+			.done = (double)k / (double)run->nr,
+			.share = 1 / (double)run->nr};
+
+		for (size_t i = 0; i < nr; i++)
+			a[i].page.offset_s = run_node_offset_s(&node[k]);
+		r = answer_all(run->path[k], &all, !k, reterr);
+	}
+	for (size_t i = 0; a && i < nr; i++) {
+		if (!r)
+			r = hand_over(&wanted[i].taker, &a[i].out, 0);
+		buf_release(&a[i].out);
+	}
+	run_align_free(node, run->nr);
 	return r;
 }

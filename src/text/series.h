@@ -3,6 +3,7 @@
 #ifndef TEXT_SERIES_H
 #define TEXT_SERIES_H
 
+#include "base/progress.h"
 #include "query/phases.h"
 #include "query/run.h"
 #include "query/series.h"
@@ -27,6 +28,15 @@ struct series_taker {
 	void *arg;
 };
 
+/* Several questions that are answered from one reading of each recording. */
+struct series_wanted {
+	struct series_query query; /* without a range or a group */
+	struct series_page page;   /* not FORM_JSON */
+	struct series_taker taker;
+};
+
+int series_pour_together(const struct run *run, const struct series_wanted *wanted, size_t nr,
+	const struct progress *progress, struct buf *reterr);
 int series_pour(const struct run *run, const struct series_query *query, struct series_page *page,
 	const struct series_taker *taker, struct buf *reterr);
 #endif

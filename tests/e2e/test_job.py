@@ -1,5 +1,6 @@
 """`tacho job`: one recorder on each node of a job, on a real SLURM of four nodes, and by stand-ins for other launchers."""
 
+import csv
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import recorder
 from cluster import Slurm, names, need_mpi, processes
 
 QUICK = "-i 100ms --flush 100ms"
+LABELS = "--system lab --partition main --env 'gcc 13'"
 
 
 class Nodes(Slurm):
@@ -71,6 +73,19 @@ def are_whole(recordings, *nodes):
         assert recorder.check(path)[0] == 0, path
 
 
+def has_tree(run, job, nodes):
+    """What --report, --export and --verbose leave."""
+    assert (run / f"job-report-{job}.pdf").read_bytes().startswith(b"%PDF")
+    assert "node by node" in (run / "report.html").read_text()
+    assert (run / "plots" / "cpu-nodes.png").exists() and (run / "plots" / "cpu-node1.svg").exists()
+    summary = json.loads((run / "metrics" / "summary.json").read_text())
+    assert [node["host"] for node in summary["nodes"]] == nodes
+    assert [path.name for path in sorted((run / "configs").iterdir())] == [f"{i}-{node}.txt" for i, node in enumerate(nodes, 1)]
+    with open(run / "exports" / "tree.csv") as table:
+        assert {row["host"] for row in csv.DictReader(table)} == set(nodes)
+    assert (run / "exports" / "process.parquet").read_bytes().startswith(b"PAR1")
+
+
 @pytest.fixture(scope="module")
 def cluster():
     """With a job that its time limit is going to end: SLURM looks for these twice a minute."""
@@ -93,9 +108,10 @@ def nodes(cluster):
 def test_a_command(nodes):
     """All nodes are recorded, one recorder each, whatever the geometry of the job; nothing is printed on standard output and the
     status is the command's."""
+    labels = {"system": "lab", "partition": "main", "env": "gcc 13"}
     work = nodes.sleeper("c_work").replace("1000", "0.5")
     job = nodes.job(
-        f"tacho job -d runs {QUICK} --system lab --name trial -v --report --export csv -- srun sh -c '{work}; echo ran; exit 3'; echo $? >status",
+        f"tacho job -d runs {QUICK} {LABELS} --name trial -v --report --export csv,parquet -- srun sh -c '{work}; echo ran; exit 3'; echo $? >status",
         "--nodes=3", "--ntasks-per-node=2", "--overcommit",
     )
     nodes.has_ended(job)
@@ -112,17 +128,15 @@ def test_a_command(nodes):
         # It was there before the command, and did not record itself.
         assert "tacho" not in names(path) and "signal-witness" not in names(path)
     listed = json.loads(recorder.run("ls", "--json", nodes.runs / job / "nodes").stdout)["recordings"]
-    assert [one["labels"] for one in listed] == [{"system": "lab"}] * 3
+    assert [one["labels"] for one in listed] == [labels] * 3
     run = run_json(nodes.runs / job)
     assert run["nodes"] == ["node1", "node2", "node3"] and run["launcher"] == "srun" and run["missing"] == []
-    assert run["exit_status"] == 3 and run["job"] == job and run["name"] == "trial" and run["labels"] == {"system": "lab"}
+    assert run["exit_status"] == 3 and run["job"] == job and run["name"] == "trial" and run["labels"] == labels
     assert run["start_wall_ns"] < run["end_wall_ns"]
     for node in run["nodes"]:
         states = [message for _, host, message in nodes.log(job) if host == node]
         assert states == ["the recorder has started", "records", "has ended its recording"]
-    assert (nodes.runs / job / f"job-report-{job}.pdf").exists() and (nodes.runs / job / "plots").is_dir()
-    assert (nodes.runs / job / "configs").is_dir()
-    assert list((nodes.runs / job / "exports").glob("**/*.csv"))
+    has_tree(nodes.runs / job, job, run["nodes"])
 
 
 def test_clocks_are_measured(nodes):
@@ -280,10 +294,83 @@ def test_arrays_and_components(nodes):
         run = run_json(nodes.runs / f"{array}_{task}")
         assert (run["array_job"], run["array_task"]) == (array, task) and len(run["nodes"]) == 1
         are_whole(nodes.recordings(f"{array}_{task}"), *run["nodes"])
-    het = nodes.job(f"tacho job -q -d runs {QUICK} -- true", "--nodes=2", "--exclusive", ":", "--nodes=1", "--exclusive")
-    nodes.has_ended(het)
-    are_whole(nodes.recordings(het), *run_json(nodes.runs / het)["nodes"])
-    assert len(nodes.recordings(het)) == 3
+
+
+def test_a_heterogeneous_job(nodes):
+    """Two components, and a step over both: its parts are on all nodes, and ranks are counted through."""
+    one, other = (nodes.sleeper(name).replace("1000", "0.5") for name in ("h_one", "h_other"))
+    job = nodes.job(f"tacho job -q -d runs {QUICK} -- srun --nodes=2 --ntasks=2 {one} : --ntasks=1 {other}",
+                    "--nodes=2", "--exclusive", ":", "--nodes=1", "--exclusive")  # fmt: skip
+    nodes.has_ended(job)
+    run, recordings = run_json(nodes.runs / job), nodes.recordings(job)
+    are_whole(recordings, *run["nodes"])
+    assert len(recordings) == 3 and run["het_job"] == run["job"] == job
+    for rank, node in enumerate(run["nodes"]):
+        assert names(recordings[node])["h_other" if rank == 2 else "h_one"] == 1
+        assert f"rank {rank}" in recorder.show(recordings[node])["groups"]
+
+
+def test_limits_of_every_node(nodes):
+    """They are the job's, not those of the step in which the recorder of the node runs."""
+    job = nodes.job(f"tacho job -q -d runs {QUICK} -- true", "--nodes=2", "--ntasks-per-node=2", "--mem-per-cpu=100")
+    nodes.has_ended(job)
+    machine = os.sysconf("SC_NPROCESSORS_ONLN")
+    for node, path in nodes.recordings(job).items():
+        limits = recorder.show(path)["limits"]
+        assert (limits["cpus"], limits["memory_bytes"]) == (min(machine, 2), 200 << 20), (node, limits)
+
+
+def test_one_of_several_tasks(nodes):
+    """As the job scripts of others start their monitors: a task on each node, in the background. On real nodes the lock of one is not
+    seen by the others."""
+    apart = nodes.script("apart.sh", f"mkdir -p {nodes.directory}/locks/$SLURMD_NODENAME; echo export TMPDIR={nodes.directory}/locks/$SLURMD_NODENAME")
+    work = nodes.sleeper("t_work").replace("1000", "0.5")
+    job = nodes.job(
+        f"""
+            srun -n $SLURM_JOB_NUM_NODES --ntasks-per-node 1 --task-prolog={apart} tacho job -d runs {QUICK} &
+            until [ $(grep -cs '| records' runs/$SLURM_JOB_ID/tacho.log) = 3 ]; do sleep 0.1; done
+            srun --overlap {work}
+            wait
+            echo $? >status
+        """,
+        "--nodes=3", "--ntasks-per-node=1",
+    )
+    nodes.has_ended(job)
+    assert (nodes.out / "status").read_text() == "0\n" and "task 2 starts no recorders" in nodes.said(job)[1]
+    assert [path.name for path in nodes.runs.glob(f"{job}*")] == [job]
+    are_whole(nodes.recordings(job), "node1", "node2", "node3")
+    assert all(names(path)["t_work"] == 1 for path in nodes.recordings(job).values())
+
+
+def test_a_script_on_another_machine(nodes):
+    """`salloc script`: its shell is on none of the nodes, and waits for us in the end."""
+    script = nodes.script(
+        "beside.sh",
+        f"""
+            export TMPDIR={nodes.directory}/locks
+            tacho job -d runs {QUICK} &
+            until [ $(grep -cs '| records' runs/$SLURM_JOB_ID/tacho.log) = 2 ]; do sleep 0.1; done
+            srun --overlap {nodes.sleeper("o_work").replace("1000", "0.5")}
+            wait
+            echo $SLURM_JOB_ID
+        """,
+    )
+    (nodes.directory / "locks").mkdir(exist_ok=True)
+    job = nodes.run("head", "salloc", "--nodes=2", "--nodelist=node[1-2]", script).stdout.strip()
+    are_whole(nodes.recordings(job), "node1", "node2")
+    assert all(names(path)["o_work"] == 1 for path in nodes.recordings(job).values())
+
+
+def test_a_second_recorder_of_a_node(nodes):
+    """It says so and ends well, and the recording is the first one's."""
+    job = nodes.job(f"tacho job -q -d runs {QUICK} -- sh -c 'until [ -e enough ]; do sleep 0.1; done'", "--nodes=2")
+    nodes.until_recording(job, "node1", "node2")
+    where = f"TMPDIR={nodes.directory}/locks"
+    second = nodes.run("node2", "env", where, nodes.bin / "tacho", "job", f"--on-node={nodes.runs / job}", f"--job-id=slurm:{job}", "--node-name=node2", "--")
+    assert "this job is being recorded on this node already" in second.stdout
+    (nodes.out / "enough").touch()
+    nodes.has_ended(job)
+    are_whole(nodes.recordings(job), "node1", "node2")
 
 
 def test_an_old_srun(nodes):
@@ -312,8 +399,9 @@ def test_suspended_and_resumed(nodes):
 
 @pytest.mark.parametrize("program", ["mpirun.openmpi", "mpiexec.mpich"])
 def test_by_mpirun(nodes, program):
-    """Recorders that have no pipe to the launcher speak by files."""
+    """Recorders that have no pipe to the launcher speak by files. A node may call itself by a longer name than the list has."""
     need_mpi()
+    nodes.run("node3", "hostname", "node3.lab")
     shims = nodes.directory / program
     shims.mkdir(exist_ok=True)
     (shims / "mpirun").write_text(f'#!/bin/sh\nexec {program} "$@"\n')
@@ -327,6 +415,7 @@ def test_by_mpirun(nodes, program):
         "--nodes=3",
     )
     nodes.has_ended(job)
+    nodes.run("node3", "hostname", "node3")
     assert (nodes.out / "status").read_text() == "0\n", nodes.said(job)
     are_whole(nodes.recordings(job), "node1", "node2", "node3")
     assert all(names(path)["m_work"] == 1 for path in nodes.recordings(job).values())
@@ -367,13 +456,18 @@ def test_the_time_limit(nodes):
 
 def test_limits_are_the_jobs():
     """What the job was given on the node, not what its first step, or ours, was given."""
-    it = Nodes("v1", 1)
+    it = Nodes("v1", 2)
     try:
-        job = it.job(f"tacho job -q -d runs {QUICK} -- srun --overlap --ntasks=1 --cpus-per-task=1 --mem=100 {it.sleeper('l_work').replace('1000', '0.5')}",
-                     "--ntasks=2", "--mem=300")  # fmt: skip
+        step = f"srun --overlap --nodes=2 --ntasks=2 --cpus-per-task=1 --mem=100 {it.sleeper('l_work').replace('1000', '0.5')}"
+        job = it.job(f"tacho job -q -d runs {QUICK} -- {step}", "--nodes=2", "--ntasks-per-node=2", "--mem=300")
         it.has_ended(job)
-        limits = recorder.show(it.recordings(job)["node1"])["limits"]
-        assert limits["cpus"] == 2 and limits["memory_bytes"] == 300 << 20, limits
+        are_whole(it.recordings(job), "node1", "node2")
+        for path in it.recordings(job).values():
+            told = recorder.show(path)
+            assert told["limits"]["cpus"] == 2 and told["limits"]["memory_bytes"] == 300 << 20, told["limits"]
+            steps = [group["limits"] for name, group in told["groups"].items() if name.startswith("step ") and name != "step batch"]
+            assert [step["cpus"] for step in steps] == [1], "of the step beside them"
+            assert told["cgroup"]["path"].endswith(f"/job_{job}"), "its peak is that of all steps"
     finally:
         it.down()
 
@@ -393,6 +487,30 @@ def test_a_node_dies():
         assert [missing["node"] for missing in run_json(it.runs / job)["missing"]] == ["node2"]
         assert recorder.check(it.recordings(job)["node1"])[0] == 0
         assert recorder.show(it.recordings(job)["node2"])["ticks"]["taken"] > 3
+    finally:
+        it.down()
+
+
+def test_a_node_is_taken_away():
+    """Drained, it serves the job to its end. Taken down, the job ends there and everywhere: each recording has its end mark."""
+    it = Nodes("none", 2)
+    try:
+        job = it.job(f"tacho job -d runs {QUICK} -- sh -c 'until [ -e drained ]; do sleep 0.1; done'", "--nodes=2")
+        it.until_recording(job, "node1", "node2")
+        it.run("head", "scontrol", "update", "NodeName=node2", "State=DRAIN", "Reason=test")
+        (it.out / "drained").touch()
+        it.has_ended(job)
+        are_whole(it.recordings(job), "node1", "node2")
+        it.run("head", "scontrol", "update", "NodeName=node2", "State=RESUME")
+        job = it.job(f"tacho job -d runs {QUICK} -- srun --overlap {it.sleeper('d_work')}", "--nodes=2", "--no-requeue")
+        it.until_recording(job, "node1", "node2")
+        recorder.until(lambda: all("d_work" in names(path) for path in it.recordings(job).values()), "the work is recorded")
+        it.run("head", "scontrol", "update", "NodeName=node2", "State=DOWN", "Reason=test")
+        it.has_ended(job)
+        recorder.until(lambda: "missing" in run_json(it.runs / job), "the run is closed")
+        for path in it.recordings(job).values():
+            recorder.until(lambda path=path: recorder.check(path)[0] == 0, f"{path} ends")
+        are_whole(it.recordings(job), "node1", "node2")
     finally:
         it.down()
 
@@ -441,12 +559,12 @@ def by_ssh(tmp_path):
     ssh.write_text(SSH)
     ssh.chmod(0o755)
 
-    def run(hosts, *command, **env):
+    def run(hosts, *command, interval="100ms", **env):
         (tmp_path / "hosts").write_text("".join(f"{host} slots=4\n" for host in hosts))
         path = {"PATH": f"{ssh.parent}:{os.environ['PATH']}", **env}
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM", "PBS", "OAR"))}
         done = recorder.run(
-            "job", "-d", tmp_path / "runs", "-p", "it", "--hostfile", tmp_path / "hosts", *QUICK.split(), "--", *command,
+            "job", "-d", tmp_path / "runs", "-p", "it", "--hostfile", tmp_path / "hosts", *QUICK.split(), "-i", interval, "--", *command,
             env={**clean, **path},
         )
         return done, tmp_path / "runs" / "it"
@@ -454,13 +572,30 @@ def by_ssh(tmp_path):
     return run
 
 
-def test_many_at_once(by_ssh):
-    """64 nodes by ssh: each has its recording, with its name."""
-    hosts = [f"n{number}" for number in range(64)]
-    done, run = by_ssh(hosts, "echo", "ran")
+def test_many_at_once(by_ssh, tmp_path):
+    """256 nodes by ssh, of which so many at once as may be: each has its recording, with its name."""
+    hosts = [f"n{number}" for number in range(256)]
+    log = tmp_path / "runs" / "it" / "tacho.log"
+    done, run = by_ssh(hosts, "sh", "-c", f"until [ $(grep -c '| records$' {log}) = 256 ]; do sleep 0.2; done; echo ran", interval="2s")
     assert done.returncode == 0 and done.stdout == b"ran\n", done.stderr
     assert run_json(run)["missing"] == [] and run_json(run)["launcher"] == "ssh"
     are_whole({path.stem: path for path in (run / "nodes").glob("*")}, *hosts)
+
+
+@pytest.mark.parametrize("room", ["4k", "24k"], ids=["at once", "later"])
+def test_a_full_directory(by_ssh, tmp_path, room):
+    """On one node: the job runs, the other node is recorded, and what is missing is said, with the reason."""
+    recorder.need_mounts()
+    nodes, seen = tmp_path / "runs" / "it" / "nodes", tmp_path / "seen"
+    fills = f"mount -t tmpfs -o size={room} none {nodes} && eval \"$0\""
+    (tmp_path / "bin" / "ssh").write_text(SSH.replace("exec env", f"[ $host = full ] && exec unshare --mount sh -c '{fills}' \"$*\"\nexec env"))
+    grows = f"i=0; until [ -e {seen} ] || [ $i = 500 ]; do i=$((i + 1)); sleep 0.01; done; exit 5"
+    done, run = by_ssh(["n1", "full"], "sh", "-c", grows, interval="10ms")
+    assert done.returncode == 5 and b"1 of 2 nodes have no whole recording: full" in done.stderr, done.stderr
+    assert recorder.check(run / "nodes" / "n1.tacho")[0] == 0
+    ((node, why),) = [missing.values() for missing in run_json(run)["missing"]]
+    assert node == "full" and ("No space left on device" if room == "4k" else "its recording is incomplete: the disk was full") in why
+    assert f"1 of 2 nodes is missing: full ({why})" in " ".join(recorder.run("show", run).stdout.decode().split())
 
 
 def test_hostile_hosts(by_ssh):
@@ -516,6 +651,18 @@ def test_limits_of_the_command(tmp_path):
         ["sh", "-c", f"ulimit -S -n 100; {recorder.TACHO} job -q -d {tmp_path} -p it -- sh -c 'ulimit -S -n'"], stdout=subprocess.PIPE
     )
     assert done.stdout == b"100\n"
+
+
+def test_names_of_options(tmp_path):
+    """Those of perfmon, whose job scripts need not be changed but for the program."""
+    words = ["--save_dir", tmp_path, "--prefix=it", "--launcher", "ssh", "--sampling_freq", "2", "--check_point", "900", "--export", "csv"]
+    labels = ["--system", "a", "--partition", "b", "--env", "c", "--name", "d", "--verbose", "--gen_report"]
+    done = recorder.run("job", *words, *labels, "--hostfile=/dev/null", "--", "true", cwd=tmp_path)
+    assert done.returncode == 0 and b"there is no node in /dev/null" in done.stderr
+    done = recorder.run("job", "--save_dir", tmp_path, "-p", "it", "--sampling_freq=2", "--check_point=900", "--gen_report", "--", "true", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (recording,) = (tmp_path / "it" / "nodes").iterdir()
+    assert recorder.show(recording)["interval_s"] == 2 and (tmp_path / "it" / "report.html").exists()
 
 
 def test_a_directory_of_another_user(tmp_path):

@@ -76,6 +76,9 @@ def test_every_view_names_who_is_missing(job, tmp_path):
         assert done.returncode == 0, done.stderr
     assert words.replace("(", "\\(") in (tmp_path / "report.md").read_text() or words in (tmp_path / "report.md").read_text()
     assert words in (tmp_path / "report.html").read_text()
+    findings = json.loads(run("report", "-f", "json", "-o", "-", job).stdout)["findings"]
+    (missing,) = [finding for finding in findings if finding["id"] == "missing-nodes"]
+    assert missing["title"] == "1 of 3 nodes is missing" and missing["text"].startswith("node3 (did not start within 10 s). What they did is in no number")
     if shutil.which("pdftotext"):
         pdf = subprocess.run(["pdftotext", tmp_path / "report.pdf", "-"], check=True, capture_output=True, text=True).stdout
         assert words in " ".join(pdf.split())
@@ -158,6 +161,18 @@ def test_several_jobs_are_listed_and_not_added(job, tmp_path):
     assert len(json.loads(said("ls", "--json", runs))["recordings"]) == 2
     assert len(json.loads(said("ls", "--json", "--job", "4712", runs))["recordings"]) == 1
     assert b"the newest here" in run("show", cwd=runs).stderr
+
+
+def test_recordings_of_two_jobs_in_one_directory(tmp_path):
+    """As a recorder writes them: it describes the job after its first sample."""
+    for number in (1, 2):
+        env = {**os.environ, "PBS_JOBID": f"{number}.head"}
+        with subprocess.Popen(["sleep", "1000"], env=env) as process:
+            words = ["-q", "-i", "50ms", "--duration", "0.2", "-o", tmp_path / f"{number}.tacho", f"job:pbs:{number}.head"]
+            assert run("attach", *words, env=env).returncode == 0
+            process.kill()
+    assert "holds 2 jobs: 1.head, 2.head; choose one with --job ID" in said("show", tmp_path, status=2)
+    assert summary("--job", "2.head", tmp_path)["scheduler"]["job_id"] == "2.head"
 
 
 def break_with_pipe(path):

@@ -141,6 +141,46 @@ def test_within_the_job(tmp_path, jobs):
     assert set(names(recording)) == {"pa_script", "pa_late", "bash", "sleep"}
 
 
+def test_a_script_that_waits_for_us(tmp_path, jobs):
+    """`tacho attach job & work; wait`: its shell is the last process of the job, known by its environment alone."""
+    job, recording = jobs(), tmp_path / "waits.tacho"
+    script = job.task(
+        f"""
+        {recorder.TACHO} attach -q {' '.join(QUICK)} -o {recording} job &
+        until [ -s {recording} ]; do sleep 0.02; done
+        {job.program('pa_last').replace('1000', '0.5')}
+        wait
+        """
+    )
+    assert script.wait(recorder.PATIENCE_S) == 0
+    assert recorder.show(recording)["ended"] == "attach-end" and "pa_last" in names(recording)
+
+
+def test_a_run_in_the_background(tmp_path, jobs):
+    """The same with `tacho job`, by a stand-in for pbs_tmrsh whose other node is this machine, too."""
+    (tmp_path / "pbs_tmrsh").write_text('#!/bin/sh\nshift\nexec setsid -w "$@" </dev/null\n')
+    (tmp_path / "pbs_tmrsh").chmod(0o755)
+    job = jobs()
+    job.environment["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+    copied = tmp_path / "copied"
+    copied.write_text(f"{os.uname().nodename}\nnode2\nnode2\n")
+    job.environment["PBS_NODEFILE_LOCAL"] = str(copied)
+    log = f"runs/{job.id}/tacho.log"
+    script = job.task(
+        f"""
+        {recorder.TACHO} job -d runs -i 100ms --flush 100ms &
+        until [ $(grep -cs '| records' {log}) = 2 ]; do sleep 0.1; done
+        {job.program('pa_last').replace('1000', '0.5')}
+        wait
+        """
+    )
+    assert script.wait(recorder.PATIENCE_S) == 0
+    nodes = tmp_path / "runs" / job.id / "nodes"
+    assert {path.stem for path in nodes.iterdir()} == {os.uname().nodename, "node2"}
+    for path in nodes.iterdir():
+        assert recorder.check(path)[0] == 0 and "pa_last" in names(path)
+
+
 def test_control_groups_of_its_hook(tmp_path, jobs):
     """They also hold what has neither the variables nor the session."""
     first, second = start_both(jobs)

@@ -237,6 +237,27 @@ def test_processes_that_tell_the_same(tmp_path):
     assert step["name"] == "step" and step["repetitions"] == 3 and step["processes"] == 2 and step["depth"] == 0
 
 
+BACKWARDS = """
+import os, socket, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+time.sleep(0.1)  # of which the recorder knows
+now = time.monotonic_ns()
+for line, at in ("begin all", now), ("begin step", now), ("end step", now - 10**7), ("end all", now - 5 * 10**7):
+    s.sendto(f"{line}\\n@time={at}".encode(), os.environ["TACHO_SOCKET"])
+"""
+
+
+def test_a_clock_that_goes_backwards(tmp_path):
+    """A phase that ends before it began has no length, and has ended: in the table as in the run log."""
+    out, log = tmp_path / "a.tacho", tmp_path / "a.jsonl"
+    run("run", "-q", "--run-log", log, "-o", out, "--", sys.executable, "-c", BACKWARDS)
+    logged = {line["name"]: line["seconds"] for line in map(json.loads, log.read_text().splitlines()) if line["type"] == "phase"}
+    phases = {phase["name"]: phase for phase in show(out)["phases"]}
+    assert logged == {"all": 0, "step": 0} and set(phases) == set(logged)
+    for phase in phases.values():
+        assert phase["duration_s"] == 0 and phase["ended"], phase
+
+
 THREADS = r"""
 #include <pthread.h>
 #include <semaphore.h>

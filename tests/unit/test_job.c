@@ -1,7 +1,7 @@
 /* Jobs of SLURM, PBS and OAR: the texts that tell them apart, machines on which each way of knowing is the
  * one that works, and a scontrol that answers, babbles, floods or hangs. */
 #include "film_text.h"
-#include "target/host_list.h"
+#include "node/host_list.h"
 #include "target/job.h"
 #include "target/job_scontrol.h"
 #include "target/job_text.h"

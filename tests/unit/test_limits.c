@@ -229,6 +229,53 @@ static void test_levels(void **state)
 	env_free(env);
 }
 
+/* Of a job on several nodes, seen from a step of ours on one of them. */
+static void test_job_from_a_step(void **state)
+{
+#define STEP                                                                   \
+	MACHINE "variable SLURM_JOB_ID=1\nvariable SLURM_STEP_ID=3\nvariable " \
+		"SLURM_CPUS_ON_NODE=1\nvariable SLURM_NODEID=0\n"
+	static const struct {
+		const char *text;
+		double cpus;
+		const char *cpus_source;
+		double memory;
+		const char *memory_source;
+	} c[] = {
+		{STEP "variable SLURMD_NODENAME=n3\nvariable SLURM_JOB_NODELIST=n[1-3]\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE=2(x2),5\nvariable SLURM_MEM_PER_CPU=512\n",
+			5, "SLURM_JOB_CPUS_PER_NODE", 2.5 * GIB, "SLURM_MEM_PER_CPU"},
+		{STEP "variable SLURMD_NODENAME=g1\nvariable SLURM_JOB_NODELIST=g1\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE=2\n"
+		      "variable SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2]\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE_HET_GROUP_0=2(x2)\n"
+		      "variable SLURM_JOB_NODELIST_HET_GROUP_1=g1\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1=7\n",
+			7, "SLURM_JOB_CPUS_PER_NODE", 8 * GIB, "machine"},
+		/* Where the job's lists say nothing of this node, what the step has is all that is known. */
+		{STEP "variable SLURMD_NODENAME=n9\nvariable SLURM_JOB_NODELIST=n[1-3]\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE=2(x2),5\n",
+			1, "SLURM_CPUS_ON_NODE", 8 * GIB, "machine"},
+		{STEP "variable SLURMD_NODENAME=n3\nvariable SLURM_JOB_NODELIST=n[1-\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE=2(x2),5\n",
+			1, "SLURM_CPUS_ON_NODE", 8 * GIB, "machine"},
+		{STEP "variable SLURMD_NODENAME=n3\nvariable SLURM_JOB_NODELIST=n[1-3]\n"
+		      "variable SLURM_JOB_CPUS_PER_NODE=2(x2\n",
+			1, "SLURM_CPUS_ON_NODE", 8 * GIB, "machine"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++) {
+		struct env *env = film_text(c[i].text);
+		struct limits l;
+
+		assert_int_equal(
+			limits_read_of(env, &(struct limits_subject){.level = LIMITS_JOB}, NULL, &l), 0);
+		check(c[i].text, &l, c[i].cpus, c[i].cpus_source, c[i].memory, c[i].memory_source);
+		env_free(env);
+	}
+}
+
 /* A user's slice, when we are elsewhere; and a container that sees its own part of the groups only. */
 static void test_groups_by_name(void **state)
 {
@@ -325,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_known),
 		cmocka_unit_test(test_levels),
 		cmocka_unit_test(test_groups_by_name),
+		cmocka_unit_test(test_job_from_a_step),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_every_call_may_fail),
 	};

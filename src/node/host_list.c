@@ -1,5 +1,5 @@
 /* Expands and collects names of nodes. See host_list.h. */
-#include "target/host_list.h"
+#include "node/host_list.h"
 
 #include "base/owned.h"
 #include "base/str.h"

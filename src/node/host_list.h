@@ -2,8 +2,8 @@
  *
  * The text is hostile: names become words of command lines and parts of paths, so that only letters, digits,
  * dots, hyphens and underscores are taken, and none that begins with a hyphen or a dot. */
-#ifndef TARGET_HOST_LIST_H
-#define TARGET_HOST_LIST_H
+#ifndef NODE_HOST_LIST_H
+#define NODE_HOST_LIST_H
 
 #include "base/idmap.h"
 
