@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from recorder import PATIENCE_S, TACHO, lasting, record, run, start, until
+from test_gpu import Driver
 from test_page import browser  # noqa: F401: a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -245,7 +246,11 @@ def test_a_run_that_is_not_there(server, job, tmp_path):
     assert done.returncode == 1
     assert b"has no run ffff" in done.stderr and b"--run-id" in done.stderr
     gone = server.new_run()
+    recording = copy_of(job, tmp_path, "again.tacho")
+    assert pushed(recording, "--until", "1", url=server.url, MLFLOW_RUN_ID=gone) == gone
     server.ask("runs/delete", {"run_id": gone})
+    done = push(recording, url=server.url, MLFLOW_RUN_ID=gone)
+    assert done.returncode == 1 and b"was deleted" in done.stderr and b".push-mlflow" in done.stderr
     done = push(copy_of(job, tmp_path), url=server.url, MLFLOW_RUN_ID=gone)
     assert done.returncode == 1 and b"was deleted" in done.stderr
 
@@ -431,6 +436,19 @@ def test_as_system(server, job, tmp_path):
         same(server.history(run_id, "system/disk_usage_megabytes"), roots, 1 / MB)
     # Beside them, what the job itself does.
     same(server.history(run_id, "tacho/tree.cores"), exported(job, "tree", "tree.cores"))
+
+
+def test_gpus_as_system(server, tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["sleep", "1"], "--interval", "100ms", output=recording, env=Driver(tmp_path).environment())
+    run_id = pushed(recording, "--as", "system", "--every", "0", "--no-artifacts", url=server.url)
+    for number in (0, 1):
+        for name, metric, scale in (("utilization_percentage", "gpu.util", 100), ("memory_usage_megabytes", "gpu.memory.used", 1 / MB),
+                                    ("memory_usage_percentage", "gpu.memory.used_ratio", 100), ("power_usage_watts", "gpu.watts", 1)):
+            expected = exported(recording, "gpu", metric, instance=f"nvidia-{number}")
+            if expected:
+                same(server.history(run_id, f"system/gpu_{number}_{name}"), expected, scale)
+    assert {"system/gpu_0_utilization_percentage", "system/gpu_1_utilization_percentage", "tacho/gpu.util/nvidia-0"} <= server.keys(run_id)
 
 
 def test_system_metrics_of_others(server, job, tmp_path):
