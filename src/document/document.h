@@ -23,8 +23,8 @@ bool page_is_live(void);
 int markdown_report(const struct analysis *s, const struct charts *f, const char *picture, struct buf *out);
 /* Its beginning: what was run, what is found in it and what to ask for next time. */
 int markdown_note(const struct analysis *s, struct buf *out);
-/* The report for the summary of a job on GitHub: charts that GitHub draws itself, tables folded, and no longer
- * than `most` bytes; -ENOBUFS when there is no room at all. */
+/* The report for the summary of a job on GitHub: charts that GitHub draws itself, tables folded, and no
+ * longer than `most` bytes; -ENOBUFS when there is no room at all. */
 int github_report(const struct analysis *s, const struct charts *f, size_t most, struct buf *out);
 
 /* A link to the chart's drawing: `pattern` with its id for the %s. */

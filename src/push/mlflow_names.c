@@ -13,11 +13,11 @@
 /* ---- the job's processes, as ProcessMetricsMonitor has them ---- */
 
 /* What is 100 %: what the job may use. The rows that tacho-push was told another total are changed. */
-enum { PROCESS_CPU, PROCESS_MEMORY };
+enum { BUSY_SHARE, MEMORY_SHARE };
 
 static const struct push_name process_name[] = {
-	[PROCESS_CPU] = {"cpu_usage_percentage", "tree", "tree.cpu.of_allocation", .scale = 100},
-	[PROCESS_MEMORY] = {"memory_usage_percentage", "tree", "tree.rss.of_allocation", .scale = 100},
+	[BUSY_SHARE] = {"cpu_usage_percentage", "tree", "tree.cpu.of_allocation", .scale = 100},
+	[MEMORY_SHARE] = {"memory_usage_percentage", "tree", "tree.rss.of_allocation", .scale = 100},
 	{"memory_rss_megabytes", "process", "proc.mem.rss", .folded = true, .scale = MIB},
 	{"memory_vms_megabytes", "process", "proc.mem.vms", .folded = true, .scale = MIB},
 	{"memory_uss_megabytes", "process", "proc.mem.uss_now", .folded = true, .scale = MIB},
@@ -50,15 +50,15 @@ static const struct push_name *process_names(const struct push *p)
 	for (size_t i = 0; alone && i < ARRAY_SIZE(name) - 1; i++)
 		name[i].folded = false;
 	if (alone || p->options->total_cpus > 0) {
-		name[PROCESS_CPU].table = alone ? "process" : "tree";
-		name[PROCESS_CPU].metric = alone ? "proc.cpu.cores" : "tree.cores";
-		name[PROCESS_CPU].scale = cpus > 0 ? 100 / cpus : 100;
+		name[BUSY_SHARE].table = alone ? "process" : "tree";
+		name[BUSY_SHARE].metric = alone ? "proc.cpu.cores" : "tree.cores";
+		name[BUSY_SHARE].scale = cpus > 0 ? 100 / cpus : 100;
 	}
 	if (alone || p->options->total_memory > 0) {
-		name[PROCESS_MEMORY].table = "process";
-		name[PROCESS_MEMORY].metric = "proc.mem.rss";
-		name[PROCESS_MEMORY].folded = !alone;
-		name[PROCESS_MEMORY].scale = memory > 0 ? 100 / memory : 100;
+		name[MEMORY_SHARE].table = "process";
+		name[MEMORY_SHARE].metric = "proc.mem.rss";
+		name[MEMORY_SHARE].folded = !alone;
+		name[MEMORY_SHARE].scale = memory > 0 ? 100 / memory : 100;
 	}
 	return name;
 }
