@@ -12,7 +12,7 @@ enum mlflow_as { MLFLOW_AS_TACHO, MLFLOW_AS_PROCESS, MLFLOW_AS_SYSTEM };
 
 #define MLFLOW_KEY_MOST 250   /* of metrics, params and tags */
 #define MLFLOW_ID_SIZE 260    /* of runs; those of experiments are shorter */
-#define MLFLOW_PARAM_MOST 500 /* older servers; since 2.8 it is 6000 */
+#define MLFLOW_PARAM_MOST 500 /* what older servers take; newer ones 6000 */
 #define MLFLOW_TAG_MOST 5000
 #define MLFLOW_PER_REQUEST 100 /* params, tags */
 #define MLFLOW_METRICS_MOST 1000
@@ -46,6 +46,7 @@ struct mlflow {
 	struct buf report; /* the page; made once */
 	char *note;
 	bool read;
+	bool waits; /* for the job's own run: said */
 };
 
 /* ---- mlflow_settings.c: what the variables of MLflow's clients say ---- */

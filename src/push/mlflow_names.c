@@ -13,11 +13,11 @@
 /* ---- the job's processes, as ProcessMetricsMonitor has them ---- */
 
 /* What is 100 %: what the job may use. The rows that tacho-push was told another total are changed. */
-enum { BUSY_SHARE, MEMORY_SHARE };
+enum { ROW_BUSY, ROW_HELD };
 
 static const struct push_name process_name[] = {
-	[BUSY_SHARE] = {"cpu_usage_percentage", "tree", "tree.cpu.of_allocation", .scale = 100},
-	[MEMORY_SHARE] = {"memory_usage_percentage", "tree", "tree.rss.of_allocation", .scale = 100},
+	[ROW_BUSY] = {"cpu_usage_percentage", "tree", "tree.cpu.of_allocation", .scale = 100},
+	[ROW_HELD] = {"memory_usage_percentage", "tree", "tree.rss.of_allocation", .scale = 100},
 	{"memory_rss_megabytes", "process", "proc.mem.rss", .folded = true, .scale = MIB},
 	{"memory_vms_megabytes", "process", "proc.mem.vms", .folded = true, .scale = MIB},
 	{"memory_uss_megabytes", "process", "proc.mem.uss_now", .folded = true, .scale = MIB},
@@ -50,15 +50,15 @@ static const struct push_name *process_names(const struct push *p)
 	for (size_t i = 0; alone && i < ARRAY_SIZE(name) - 1; i++)
 		name[i].folded = false;
 	if (alone || p->options->total_cpus > 0) {
-		name[BUSY_SHARE].table = alone ? "process" : "tree";
-		name[BUSY_SHARE].metric = alone ? "proc.cpu.cores" : "tree.cores";
-		name[BUSY_SHARE].scale = cpus > 0 ? 100 / cpus : 100;
+		name[ROW_BUSY].table = alone ? "process" : "tree";
+		name[ROW_BUSY].metric = alone ? "proc.cpu.cores" : "tree.cores";
+		name[ROW_BUSY].scale = cpus > 0 ? 100 / cpus : 100;
 	}
 	if (alone || p->options->total_memory > 0) {
-		name[MEMORY_SHARE].table = "process";
-		name[MEMORY_SHARE].metric = "proc.mem.rss";
-		name[MEMORY_SHARE].folded = !alone;
-		name[MEMORY_SHARE].scale = memory > 0 ? 100 / memory : 100;
+		name[ROW_HELD].table = "process";
+		name[ROW_HELD].metric = "proc.mem.rss";
+		name[ROW_HELD].folded = !alone;
+		name[ROW_HELD].scale = memory > 0 ? 100 / memory : 100;
 	}
 	return name;
 }

@@ -319,6 +319,11 @@ bool mlflow_find_own(struct mlflow *m, struct push_answer *ret)
 	if (marked)
 		return true;
 	if (!end && m->run->follows && age >= 0 && age < YOUNG_NS) {
+		if (!m->waits && m->push->say)
+			m->push->say(m->push->say_arg,
+				"mlflow: waits for a run that the job may start, until it is a minute old; "
+				"nothing is lost");
+		m->waits = true;
 		*ret = (struct push_answer){
 			.outcome = PUSH_LATER, .after_ns = MIN(LOOK_AGAIN_NS, YOUNG_NS - age)};
 		return false;

@@ -116,12 +116,15 @@ static void settle(struct mlflow *m, const struct looked *l)
 	note_number(state, "first_step", m->first_step);
 }
 
+/* One that is noted was there: the note is in the way of another. */
 static void say_missing(const struct mlflow *m, struct push_answer *ret, const char *what)
 {
+	bool noted = m->push->state && push_note(m->push->state, "run_id");
+
 	*ret = (struct push_answer){.outcome = PUSH_FATAL};
-	snprintf(ret->why, sizeof(ret->why),
-		"%s has no run %.64s%s: give another with --run-id (or MLFLOW_RUN_ID), or none for a new one",
-		m->base, m->id, what);
+	snprintf(ret->why, sizeof(ret->why), "%.200s has no run %.64s%s: %s", m->base, m->id, what,
+		noted ? "to begin anew with another, remove the file .push-mlflow beside the recording"
+		      : "give another with --run-id (or MLFLOW_RUN_ID), or none for a new one");
 }
 
 static void look(struct mlflow *m, struct push_answer *ret)

@@ -22,6 +22,8 @@ from pathlib import Path
 import pytest
 
 from recorder import PATIENCE_S, TACHO, lasting, record, run, start, until
+from test_gpu import Driver
+from test_page import browser  # noqa: F401: a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 MLFLOW = ROOT / ".dev" / "mlflow" / "bin"
@@ -244,7 +246,11 @@ def test_a_run_that_is_not_there(server, job, tmp_path):
     assert done.returncode == 1
     assert b"has no run ffff" in done.stderr and b"--run-id" in done.stderr
     gone = server.new_run()
+    recording = copy_of(job, tmp_path, "again.tacho")
+    assert pushed(recording, "--until", "1", url=server.url, MLFLOW_RUN_ID=gone) == gone
     server.ask("runs/delete", {"run_id": gone})
+    done = push(recording, url=server.url, MLFLOW_RUN_ID=gone)
+    assert done.returncode == 1 and b"was deleted" in done.stderr and b".push-mlflow" in done.stderr
     done = push(copy_of(job, tmp_path), url=server.url, MLFLOW_RUN_ID=gone)
     assert done.returncode == 1 and b"was deleted" in done.stderr
 
@@ -430,6 +436,19 @@ def test_as_system(server, job, tmp_path):
         same(server.history(run_id, "system/disk_usage_megabytes"), roots, 1 / MB)
     # Beside them, what the job itself does.
     same(server.history(run_id, "tacho/tree.cores"), exported(job, "tree", "tree.cores"))
+
+
+def test_gpus_as_system(server, tmp_path):
+    recording = tmp_path / "job.tacho"
+    record(["sleep", "1"], "--interval", "100ms", output=recording, env=Driver(tmp_path).environment())
+    run_id = pushed(recording, "--as", "system", "--every", "0", "--no-artifacts", url=server.url)
+    for number in (0, 1):
+        for name, metric, scale in (("utilization_percentage", "gpu.util", 100), ("memory_usage_megabytes", "gpu.memory.used", 1 / MB),
+                                    ("memory_usage_percentage", "gpu.memory.used_ratio", 100), ("power_usage_watts", "gpu.watts", 1)):
+            expected = exported(recording, "gpu", metric, instance=f"nvidia-{number}")
+            if expected:
+                same(server.history(run_id, f"system/gpu_{number}_{name}"), expected, scale)
+    assert {"system/gpu_0_utilization_percentage", "system/gpu_1_utilization_percentage", "tacho/gpu.util/nvidia-0"} <= server.keys(run_id)
 
 
 def test_system_metrics_of_others(server, job, tmp_path):
@@ -626,3 +645,18 @@ def test_the_recipe(server, recipe):
     assert len(server.history(started, "loss")) == 20
     assert server.run(started)["info"]["status"] == "FINISHED"
     assert server.artifact(started, "tacho/job.tacho") == recording.read_bytes()
+
+
+def test_the_page_of_mlflow(server, job, tmp_path, browser):  # noqa: F811
+    """Our metrics are curves in it, and the node's stand where MLflow's own system metrics do."""
+    run_id = pushed(copy_of(job, tmp_path), "--as", "system", "--every", "500ms", "--run-name", "page", url=server.url)
+    page = browser.new_page(viewport={"width": 1360, "height": 960})
+    page.set_default_timeout(1000 * PATIENCE_S)
+    page.goto(f"{server.url}/#/experiments/0/runs/{run_id}/model-metrics", wait_until="commit")
+    page.get_by_placeholder("Search metric charts").fill("tree.cores")
+    for name in ("tree.cores", "tree.cores.max"):
+        page.get_by_text(f"(tacho/{name})", exact=False).first.wait_for()
+    page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for(state="attached")
+    page.get_by_role("tab", name="System metrics").click()
+    page.get_by_text("(system/cpu_utilization_percentage)").first.wait_for()
+    page.close()
