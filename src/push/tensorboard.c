@@ -38,7 +38,7 @@ struct tb_file { /* of a recording */
 	struct idmap of_tag; /* by hash of the name */
 };
 
-struct tensorboard {
+struct board {
 	struct push *push;
 	char *dir;
 	struct tb_file *file;
@@ -225,8 +225,7 @@ static bool has_lost(const struct tb_file *f, const struct push_state *from, str
 	return true;
 }
 
-static bool open_file(
-	struct tensorboard *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
+static bool open_file(struct board *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
 {
 	const char *noted = push_note(from, NOTE_FILE);
 	_cleanup_(freep) char *name = noted ? strdup(noted) : name_of_file(from);
@@ -254,7 +253,7 @@ static bool open_file(
 	return false;
 }
 
-static struct tb_file *file_of(struct tensorboard *t, unsigned node, struct push_answer *ret)
+static struct tb_file *file_of(struct board *t, unsigned node, struct push_answer *ret)
 {
 	struct tb_file *f = NULL;
 
@@ -274,7 +273,7 @@ static struct tb_file *file_of(struct tensorboard *t, unsigned node, struct push
 
 /* ---- writing ---- */
 
-static const char *tag_of_series(struct tensorboard *t, struct push_series *s)
+static const char *tag_of_series(struct board *t, struct push_series *s)
 {
 	const char *prefix = t->push->options->prefix;
 	struct buf text;
@@ -292,7 +291,7 @@ static const char *tag_of_series(struct tensorboard *t, struct push_series *s)
 }
 
 /* The values that are not in the file, as records. */
-static int encode(struct tensorboard *t, struct tb_file *f, struct push_point *point, size_t nr)
+static int encode(struct board *t, struct tb_file *f, struct push_point *point, size_t nr)
 {
 	if (!f->len)
 		tfevents_begin(&t->events, &t->out, t->push->from->start_ns);
@@ -328,7 +327,7 @@ static int append(struct tb_file *f, const struct buf *out)
 
 static void tensorboard_send(void *s, struct push_point *point, size_t nr, struct push_answer *ret)
 {
-	struct tensorboard *t = s;
+	struct board *t = s;
 	struct tb_file *f = file_of(t, point[0].series->node, ret);
 	char length[24];
 	int r;
@@ -363,7 +362,7 @@ static void tensorboard_show(void *s, struct push_point *point, size_t nr, struc
 
 static void tensorboard_where(void *s, struct buf *out)
 {
-	const struct tensorboard *t = s;
+	const struct board *t = s;
 
 	buf_adds(out, "tensorboard --logdir ");
 	add_shell_word(out, t->dir, strlen(t->dir));
@@ -371,7 +370,7 @@ static void tensorboard_where(void *s, struct buf *out)
 
 static void tensorboard_close(void *s)
 {
-	struct tensorboard *t = s;
+	struct board *t = s;
 
 	for (size_t i = 0; i < t->nr_files; i++)
 		file_release(&t->file[i]);
@@ -384,7 +383,7 @@ static void tensorboard_close(void *s)
 
 static int tensorboard_open(struct push *p, void **ret, struct buf *reterr)
 {
-	struct tensorboard *t = calloc(1, sizeof(*t));
+	struct board *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)
