@@ -187,19 +187,6 @@ static void file_release(struct tb_file *f)
 
 /* ---- opening one ---- */
 
-static void make_directories(const char *path)
-{
-	char copy[PATH_MAX];
-
-	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-		return;
-	for (char *p = copy + 1; (p = strchr(p, '/')); p++) {
-		*p = 0;
-		mkdir(copy, 0700);
-		*p = '/';
-	}
-}
-
 static void trouble(struct push_answer *ret, const char *path, int error)
 {
 	*ret = (struct push_answer){
@@ -237,7 +224,7 @@ static bool open_file(struct board *t, struct tb_file *f, struct push_state *fro
 		trouble(ret, t->dir, -ENOMEM);
 		return false;
 	}
-	make_directories(f->path);
+	push_make_directories(f->path);
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = f->fd < 0 ? -errno : push_note_set(from, NOTE_FILE, name);
 	if (r >= 0 && !from->nr_positions) /* nothing of it was sent: it is written anew */
