@@ -252,7 +252,7 @@ static void fact_memory(struct outline *o, const struct analysis *s)
 			detail.data[detail.len = before] = 0;
 	}
 	add_fact(o, "Memory, peak",
-		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "at least " : "",
+		outline_keepf(o, "%s%s%s%s", s->summary->memory_lower_bound ? "≥" : "",
 			*view == 'p' && figure(s, FIG_PSS_ESTIMATED) > 0.01 ? "~" : "",
 			format_bytes(SHOWN, peak), name),
 		keep_buf(o, &detail));

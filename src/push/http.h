@@ -43,8 +43,8 @@ struct http_answer {
 };
 
 void http_send(struct http *h, const struct http_request *q, struct http_answer *ret);
-/* What most servers mean: 2xx SENT; none, 408, 429, 5xx and what is no status LATER; 401, 403, 404, 405, 3xx FATAL; other 4xx
- * REFUSED. `why` gets the status and the beginning of the server's words. */
+/* What most servers mean: 2xx SENT; none, 408, 429, 5xx and what is no status LATER; 401, 403, 404, 405, 3xx
+ * FATAL; other 4xx REFUSED. `why` gets the status and the beginning of the server's words. */
 struct push_answer;
 void http_judge(const struct http_answer *a, struct push_answer *ret);
 

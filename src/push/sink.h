@@ -96,7 +96,7 @@ struct push {
 	const struct push_options *options;
 	struct push_state *state;
 	struct push_state *from; /* during send(): of the recording that the points are of */
-	struct http *http; /* NULL for sinks of files and with dry_run */
+	struct http *http;	 /* NULL for sinks of files and with dry_run */
 	/* To tell the user once, in the state's log and by the command: not an error. */
 	void (*say)(void *arg, const char *text);
 	void *say_arg;

@@ -284,7 +284,7 @@ static char *path_in_cache(const char *recording, const char *sink, unsigned nth
 	return path;
 }
 
-static void make_directories(const char *path)
+void push_make_directories(const char *path)
 {
 	char copy[PATH_MAX];
 
@@ -386,7 +386,7 @@ static int state_create(struct push_state *s, const struct meta *meta, const cha
 	int r = state_begin(s, meta, sink, address);
 
 	if (s->elsewhere)
-		make_directories(s->path);
+		push_make_directories(s->path);
 	return r < 0 ? r : push_state_save(s);
 }
 

@@ -54,4 +54,8 @@ void push_state_refused(struct push_state *s, const char *words);
 
 /* All states of a recording, to be looked at. */
 int push_states_of(const char *recording, const struct meta *meta, struct push_state ***ret, size_t *ret_nr);
+
+/* Those that lead to the file, the user's own where they are not there: whether it worked is seen when the
+ * file is made. */
+void push_make_directories(const char *path);
 #endif

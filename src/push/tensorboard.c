@@ -38,7 +38,11 @@ struct tb_file { /* of a recording */
 	struct idmap of_tag; /* by hash of the name */
 };
 
-struct tensorboard {
+<<<<<<< HEAD
+struct tensorboard_sink {
+=======
+struct board {
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	struct push *push;
 	char *dir;
 	struct tb_file *file;
@@ -187,19 +191,6 @@ static void file_release(struct tb_file *f)
 
 /* ---- opening one ---- */
 
-static void make_directories(const char *path)
-{
-	char copy[PATH_MAX];
-
-	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-		return;
-	for (char *p = copy + 1; (p = strchr(p, '/')); p++) {
-		*p = 0;
-		mkdir(copy, 0700);
-		*p = '/';
-	}
-}
-
 static void trouble(struct push_answer *ret, const char *path, int error)
 {
 	*ret = (struct push_answer){
@@ -225,8 +216,12 @@ static bool has_lost(const struct tb_file *f, const struct push_state *from, str
 	return true;
 }
 
+<<<<<<< HEAD
 static bool open_file(
-	struct tensorboard *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
+	struct tensorboard_sink *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
+=======
+static bool open_file(struct board *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	const char *noted = push_note(from, NOTE_FILE);
 	_cleanup_(freep) char *name = noted ? strdup(noted) : name_of_file(from);
@@ -238,7 +233,7 @@ static bool open_file(
 		trouble(ret, t->dir, -ENOMEM);
 		return false;
 	}
-	make_directories(f->path);
+	push_make_directories(f->path);
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r = f->fd < 0 ? -errno : push_note_set(from, NOTE_FILE, name);
 	if (r >= 0 && !from->nr_positions) /* nothing of it was sent: it is written anew */
@@ -254,7 +249,11 @@ static bool open_file(
 	return false;
 }
 
-static struct tb_file *file_of(struct tensorboard *t, unsigned node, struct push_answer *ret)
+<<<<<<< HEAD
+static struct tb_file *file_of(struct tensorboard_sink *t, unsigned node, struct push_answer *ret)
+=======
+static struct tb_file *file_of(struct board *t, unsigned node, struct push_answer *ret)
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	struct tb_file *f = NULL;
 
@@ -274,7 +273,11 @@ static struct tb_file *file_of(struct tensorboard *t, unsigned node, struct push
 
 /* ---- writing ---- */
 
-static const char *tag_of_series(struct tensorboard *t, struct push_series *s)
+<<<<<<< HEAD
+static const char *tag_of_series(struct tensorboard_sink *t, struct push_series *s)
+=======
+static const char *tag_of_series(struct board *t, struct push_series *s)
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	const char *prefix = t->push->options->prefix;
 	struct buf text;
@@ -292,7 +295,11 @@ static const char *tag_of_series(struct tensorboard *t, struct push_series *s)
 }
 
 /* The values that are not in the file, as records. */
-static int encode(struct tensorboard *t, struct tb_file *f, struct push_point *point, size_t nr)
+<<<<<<< HEAD
+static int encode(struct tensorboard_sink *t, struct tb_file *f, struct push_point *point, size_t nr)
+=======
+static int encode(struct board *t, struct tb_file *f, struct push_point *point, size_t nr)
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	if (!f->len)
 		tfevents_begin(&t->events, &t->out, t->push->from->start_ns);
@@ -328,7 +335,11 @@ static int append(struct tb_file *f, const struct buf *out)
 
 static void tensorboard_send(void *s, struct push_point *point, size_t nr, struct push_answer *ret)
 {
-	struct tensorboard *t = s;
+<<<<<<< HEAD
+	struct tensorboard_sink *t = s;
+=======
+	struct board *t = s;
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	struct tb_file *f = file_of(t, point[0].series->node, ret);
 	char length[24];
 	int r;
@@ -363,7 +374,11 @@ static void tensorboard_show(void *s, struct push_point *point, size_t nr, struc
 
 static void tensorboard_where(void *s, struct buf *out)
 {
-	const struct tensorboard *t = s;
+<<<<<<< HEAD
+	const struct tensorboard_sink *t = s;
+=======
+	const struct board *t = s;
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 
 	buf_adds(out, "tensorboard --logdir ");
 	add_shell_word(out, t->dir, strlen(t->dir));
@@ -371,7 +386,11 @@ static void tensorboard_where(void *s, struct buf *out)
 
 static void tensorboard_close(void *s)
 {
-	struct tensorboard *t = s;
+<<<<<<< HEAD
+	struct tensorboard_sink *t = s;
+=======
+	struct board *t = s;
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 
 	for (size_t i = 0; i < t->nr_files; i++)
 		file_release(&t->file[i]);
@@ -384,7 +403,11 @@ static void tensorboard_close(void *s)
 
 static int tensorboard_open(struct push *p, void **ret, struct buf *reterr)
 {
-	struct tensorboard *t = calloc(1, sizeof(*t));
+<<<<<<< HEAD
+	struct tensorboard_sink *t = calloc(1, sizeof(*t));
+=======
+	struct board *t = calloc(1, sizeof(*t));
+>>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	int r;
 
 	if (!t)

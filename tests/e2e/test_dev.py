@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,27 @@ def test_dev_run_is_polite(tmp_path):
     assert done.returncode == 3, done.stderr
     assert done.stdout.decode() == f"from stdin\n{path}\n{tmp_path}\n"
     assert done.stderr == b"to-stderr\n"
+
+
+def test_a_cluster_of_a_killed_run_is_ended():
+    """Its groups would make other tests skip. That of a run that goes on stays."""
+    from cluster import MARK, end_leftovers, started
+
+    def cluster(owner, node):
+        directory = Path(tempfile.mkdtemp(prefix="tacho-", dir="/tmp"))
+        (directory / MARK).write_text(f"{os.getpid()} {owner}\n")
+        (directory / "nodes").write_text(f"head {node.pid} {started(node.pid)}\n")
+        return directory
+
+    nodes = [subprocess.Popen(["sleep", "1000"]) for _ in range(2)]
+    left, mine = cluster("1", nodes[0]), cluster(started(os.getpid()), nodes[1])
+    try:
+        end_leftovers()
+        assert nodes[0].wait(60) == -9 and not left.exists()
+        assert nodes[1].poll() is None and mine.exists()
+    finally:
+        for node in nodes:
+            node.kill()
+            node.wait()
+        shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(mine, ignore_errors=True)

@@ -598,6 +598,15 @@ def test_a_full_directory(by_ssh, tmp_path, room):
     assert f"1 of 2 nodes is missing: full ({why})" in " ".join(recorder.run("show", run).stdout.decode().split())
 
 
+def test_a_node_that_hangs(by_ssh, tmp_path):
+    """The command waits for it ten seconds, and runs."""
+    (tmp_path / "bin" / "ssh").write_text(SSH.replace("exec env", "[ $host = hangs ] && exec sleep 1000\nexec env"))
+    done, run = by_ssh(["n1", "hangs"], "sh", "-c", "echo ran; exit 5")
+    assert done.returncode == 5 and done.stdout == b"ran\n" and b"1 of 2 nodes have not begun to record: hangs" in done.stderr
+    assert recorder.check(run / "nodes" / "n1.tacho")[0] == 0
+    assert [missing["node"] for missing in run_json(run)["missing"]] == ["hangs"]
+
+
 def test_hostile_hosts(by_ssh):
     """A file of hosts is no way to give options to ssh."""
     done, run = by_ssh(["-oProxyCommand=touch${IFS}owned", "n1"], "echo", "ran")

@@ -366,8 +366,8 @@ def test_beside_a_recording_that_cannot_be_written_to(server, job, tmp_path):
     cache.mkdir()
     os.chmod(job, 0o644)
     os.chmod(cache, 0o777)
-    for place in [tmp_path, *list(tmp_path.parents)[:3]]:
-        os.chmod(place, 0o755)
+    for place in [tmp_path, *list(tmp_path.parents)[:2]]:  # those that pytest made
+        os.chmod(place, stat.S_IMODE(place.stat().st_mode) | 0o055)
     env = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.getuid() == 0 else []
     tacho = os.environ["TACHO"]

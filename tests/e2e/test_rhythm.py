@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster import end_leftovers
 from recorder import BURNERS, TACHO, children, dump, job_of, run, show, shown, start, state, until
 
 HOGS, SECONDS = 1000, 8
@@ -140,6 +141,7 @@ def has_cpu(mount):
 @contextlib.contextmanager
 def lent_to_v2():
     """The cpu controller, from a hierarchy of v1 without groups, which gets an unused controller in its place."""
+    end_leftovers()
     lender, options = next(((mount, options) for mount, options in mounts_of("cgroup") if "cpu" in options), (None, ()))
     if not lender or any(path.is_dir() for path in lender.iterdir()):
         pytest.skip("needs the cpu controller" + (", in whose hierarchy of v1 there are groups" if lender else ""))

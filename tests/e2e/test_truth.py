@@ -257,7 +257,7 @@ def test_a_run_has_one_value_of_each(name, views):
     one_value("peak memory", {
         **v.everywhere("memory.peak_bytes", "memory_peak_bytes"), "ls": v.listed["memory_peak_bytes"],
         "ls text": find(r"(?m)^\S+ \S+ +\S+ +\S+ +#", v.list_text), "show": find("memory +peak #", v.text),
-        "md": find(r"Memory, peak \|(?: at least)? #", v.markdown), "statistics": find("memory peak +#", v.stats_text),
+        "md": find(r"Memory, peak \| ≥?#", v.markdown), "statistics": find("memory peak +#", v.stats_text),
     })
     for view in ("rss", "pss", "uss"):
         if s["memory"][f"peak_{view}_bytes"] is not None:
