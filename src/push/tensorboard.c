@@ -38,11 +38,7 @@ struct tb_file { /* of a recording */
 	struct idmap of_tag; /* by hash of the name */
 };
 
-<<<<<<< HEAD
-struct tensorboard_sink {
-=======
 struct board {
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	struct push *push;
 	char *dir;
 	struct tb_file *file;
@@ -216,12 +212,7 @@ static bool has_lost(const struct tb_file *f, const struct push_state *from, str
 	return true;
 }
 
-<<<<<<< HEAD
-static bool open_file(
-	struct tensorboard_sink *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
-=======
 static bool open_file(struct board *t, struct tb_file *f, struct push_state *from, struct push_answer *ret)
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	const char *noted = push_note(from, NOTE_FILE);
 	_cleanup_(freep) char *name = noted ? strdup(noted) : name_of_file(from);
@@ -249,11 +240,7 @@ static bool open_file(struct board *t, struct tb_file *f, struct push_state *fro
 	return false;
 }
 
-<<<<<<< HEAD
-static struct tb_file *file_of(struct tensorboard_sink *t, unsigned node, struct push_answer *ret)
-=======
 static struct tb_file *file_of(struct board *t, unsigned node, struct push_answer *ret)
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	struct tb_file *f = NULL;
 
@@ -273,11 +260,7 @@ static struct tb_file *file_of(struct board *t, unsigned node, struct push_answe
 
 /* ---- writing ---- */
 
-<<<<<<< HEAD
-static const char *tag_of_series(struct tensorboard_sink *t, struct push_series *s)
-=======
 static const char *tag_of_series(struct board *t, struct push_series *s)
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	const char *prefix = t->push->options->prefix;
 	struct buf text;
@@ -295,11 +278,7 @@ static const char *tag_of_series(struct board *t, struct push_series *s)
 }
 
 /* The values that are not in the file, as records. */
-<<<<<<< HEAD
-static int encode(struct tensorboard_sink *t, struct tb_file *f, struct push_point *point, size_t nr)
-=======
 static int encode(struct board *t, struct tb_file *f, struct push_point *point, size_t nr)
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 {
 	if (!f->len)
 		tfevents_begin(&t->events, &t->out, t->push->from->start_ns);
@@ -335,11 +314,7 @@ static int append(struct tb_file *f, const struct buf *out)
 
 static void tensorboard_send(void *s, struct push_point *point, size_t nr, struct push_answer *ret)
 {
-<<<<<<< HEAD
-	struct tensorboard_sink *t = s;
-=======
 	struct board *t = s;
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	struct tb_file *f = file_of(t, point[0].series->node, ret);
 	char length[24];
 	int r;
@@ -374,11 +349,7 @@ static void tensorboard_show(void *s, struct push_point *point, size_t nr, struc
 
 static void tensorboard_where(void *s, struct buf *out)
 {
-<<<<<<< HEAD
-	const struct tensorboard_sink *t = s;
-=======
 	const struct board *t = s;
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 
 	buf_adds(out, "tensorboard --logdir ");
 	add_shell_word(out, t->dir, strlen(t->dir));
@@ -386,11 +357,7 @@ static void tensorboard_where(void *s, struct buf *out)
 
 static void tensorboard_close(void *s)
 {
-<<<<<<< HEAD
-	struct tensorboard_sink *t = s;
-=======
 	struct board *t = s;
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 
 	for (size_t i = 0; i < t->nr_files; i++)
 		file_release(&t->file[i]);
@@ -403,11 +370,7 @@ static void tensorboard_close(void *s)
 
 static int tensorboard_open(struct push *p, void **ret, struct buf *reterr)
 {
-<<<<<<< HEAD
-	struct tensorboard_sink *t = calloc(1, sizeof(*t));
-=======
 	struct board *t = calloc(1, sizeof(*t));
->>>>>>> b40436f7c2b35fe91955457132506986a4291702
 	int r;
 
 	if (!t)
