@@ -122,14 +122,35 @@ def test_several_nodes(tmp_path, job):
     assert poured == {f"{name}/node/mem.used": points for name, points in found.items()}
 
 
+def state_of(job, place):
+    (state,) = (p for p in job.parent.glob("job.push-tensorboard*") if f'"{place}"' in p.read_text())
+    return state
+
+
+def set_back(state):
+    """As if the pusher had been killed before it could remember its last rows."""
+    told = json.loads(state.read_text())
+    sent = {table: time - 2 * 10**8 for table, time in told["sent"].items()}
+    state.write_text(json.dumps({**told, "all": False, "done": False, "sent": sent}))
+
+
+def test_what_is_in_the_file_is_not_written_again(tmp_path, job):
+    words = ("--to", f"tensorboard={tmp_path}", "--every", "0", "-m", ",".join(METRICS), job)
+    push(*words)
+    (file,) = tmp_path.glob("job/events*")
+    whole = file.read_bytes()
+    set_back(state_of(job, tmp_path))
+    push(*words)
+    assert file.read_bytes() == whole
+
+
 def test_a_file_that_was_removed_or_cut_is_said(tmp_path, job):
     words = ("--to", f"tensorboard={tmp_path}", "--every", "0", "-m", "tree.cpu", job)
     push(*words)
     (file,) = tmp_path.glob("job/events*")
     whole = file.read_bytes()
-    (state,) = (p for p in job.parent.glob("job.push-tensorboard*") if f'"{tmp_path}"' in p.read_text())
-    told = json.loads(state.read_text())
-    state.write_text(json.dumps({**told, "all": False, "done": False, "sent": {"tree": min(told["sent"].values()) - 10**8}}))
+    state = state_of(job, tmp_path)
+    set_back(state)
     file.write_bytes(whole[: len(whole) // 2])
     done = push(*words, status=1)
     assert b"removed or cut" in done.stderr and str(state).encode() in done.stderr
