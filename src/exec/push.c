@@ -189,6 +189,7 @@ static void take_options(struct pushing *p, const struct run *run)
 		.total_cpus = a->total_cpus,
 		.every_ns = window_of(a, run),
 		.timeout_ns = a->timeout_ns,
+		.linger_ns = a->linger_ns,
 		.dry_run = a->dry_run,
 		.listen = a->listen,
 		.token_file = a->token_file,

@@ -15,7 +15,6 @@
 #include "export/column_sorter.h"
 #include "export/text.h"
 
-#include <math.h>
 #include <string.h>
 
 #define SHELVES_BYTES (32u << 20) /* rows in memory, of all tables */
@@ -253,19 +252,6 @@ static int openmetrics_add(void *e, const struct data_table_batch *b)
 
 /* ---- text ---- */
 
-static void add_escaped(struct buf *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] == '\n') {
-			buf_adds(out, "\\n");
-			continue;
-		}
-		if (text[i] == '\\' || text[i] == '"')
-			buf_addch(out, '\\');
-		buf_addch(out, text[i]);
-	}
-}
-
 static void add_seconds(struct buf *out, int64_t ns)
 {
 	uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, part = left % (uint64_t)NSEC_PER_SEC;
@@ -291,12 +277,10 @@ static void add_value(struct buf *out, enum field_type type, uint64_t bits)
 	double v;
 
 	memcpy(&v, &bits, sizeof(v));
-	if (type != FIELD_REAL)
-		buf_add(out, text, format_i64(text, (int64_t)bits));
-	else if (isfinite(v))
-		buf_add(out, text, format_real(text, v));
+	if (type == FIELD_REAL)
+		openmetrics_add_real(out, v);
 	else
-		buf_adds(out, v != v ? "NaN" : v > 0 ? "+Inf" : "-Inf");
+		buf_add(out, text, format_i64(text, (int64_t)bits));
 }
 
 struct openmetrics_output { /* a family */
@@ -330,7 +314,8 @@ static void put_series(struct openmetrics_output *w, uint32_t series)
 			const struct texts texts = export_texts(w->o->job, t->number, field);
 
 			if (set[i].value < texts.nr)
-				add_escaped(&w->series, texts.text[set[i].value], texts.len[set[i].value]);
+				openmetrics_add_escaped(
+					&w->series, texts.text[set[i].value], texts.len[set[i].value]);
 		} else {
 			buf_add(&w->series, text, format_i64(text, (int64_t)set[i].value));
 		}
@@ -385,7 +370,7 @@ static void put_heading(struct openmetrics_output *w)
 		buf_addf(&w->text, "# UNIT %s %s\n", name, unit);
 	buf_addf(&w->text, "# HELP %s ", name);
 	if (f->help)
-		add_escaped(&w->text, f->help, strlen(f->help));
+		openmetrics_add_escaped(&w->text, f->help, strlen(f->help));
 	if (f->scale != 1)
 		buf_addf(&w->text, " In units of %s.", field_unit(f, raw));
 	buf_addch(&w->text, '\n');

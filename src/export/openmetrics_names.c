@@ -3,7 +3,9 @@
 
 #include "base/buf.h"
 #include "base/owned.h"
+#include "export/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,4 +159,27 @@ char *label_name(const char *field, char *const *other, size_t nr)
 		return (char *)out.data;
 	buf_release(&out);
 	return NULL;
+}
+
+void openmetrics_add_escaped(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] == '\n') {
+			buf_adds(out, "\\n");
+			continue;
+		}
+		if (text[i] == '\\' || text[i] == '"')
+			buf_addch(out, '\\');
+		buf_addch(out, text[i]);
+	}
+}
+
+void openmetrics_add_real(struct buf *out, double v)
+{
+	char text[EXPORT_TEXT];
+
+	if (isfinite(v))
+		buf_add(out, text, format_real(text, v));
+	else
+		buf_adds(out, v != v ? "NaN" : v > 0 ? "+Inf" : "-Inf");
 }

@@ -19,4 +19,8 @@ const char *openmetrics_unit(const struct field *f, char out[static 48]);
 const char *family_name(struct names *n, const struct data_table *table, const struct field *f);
 /* The name of a label: as the field's, and different from `nr` others. The caller frees it. */
 char *label_name(const char *field, char *const *other, size_t nr);
+/* A text between quotation marks, or behind # HELP. */
+void openmetrics_add_escaped(struct buf *out, const char *text, size_t len);
+/* The shortest digits that read back as the same double; NaN, +Inf, -Inf. */
+void openmetrics_add_real(struct buf *out, double v);
 #endif

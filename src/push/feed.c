@@ -478,6 +478,7 @@ static struct push_series *series_make(struct push_feed *f, const struct feed_ta
 			.table = t->face->name,
 			.help = of->help,
 			.host = host,
+			.start_ns = f->start_ns,
 			.instance = instance,
 			.pid = pid,
 			.node = f->node,

@@ -25,6 +25,7 @@ struct push_series {	    /* lives as long as the sink is open */
 	const char *host, *instance; /* UTF-8. instance NULL: the table has none, or it is folded */
 	int64_t pid;		     /* 0: not of a process */
 	unsigned node;		     /* number of the recording in the run, from 0 */
+	int64_t start_ns;	     /* of the recording, by the wall clock of its node */
 	enum metric_unit unit;
 	enum metric_kind kind; /* COUNTER: `value` only grows, from any beginning */
 	bool per_second;
@@ -80,7 +81,7 @@ struct push_options {	 /* of the command line, of use to sinks */
 	bool semconv, no_children, no_artifacts;
 	double total_memory, total_cpus; /* bytes, CPUs; 0: as recorded */
 	int64_t every_ns;		 /* length of a window; 0: each sample by itself */
-	int64_t timeout_ns;
+	int64_t timeout_ns, linger_ns;	 /* linger: how long after the end of the run */
 	bool dry_run;
 	const char *listen, *token_file, *textfile; /* prometheus */
 };

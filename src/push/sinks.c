@@ -3,10 +3,11 @@
 
 #include <string.h>
 
-extern const struct push_sink push_mlflow, push_influx, push_otlp, push_tensorboard;
+extern const struct push_sink push_mlflow, push_prometheus, push_influx, push_otlp, push_tensorboard;
 
 const struct push_sink *const push_sinks[] = {
 	&push_mlflow,
+	&push_prometheus,
 	&push_influx,
 	&push_otlp,
 	&push_tensorboard,
