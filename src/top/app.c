@@ -125,6 +125,16 @@ static bool phase_time(struct app *a, const char *name, int64_t *ret_ns)
 		return false;
 	}
 	*ret_ns = round_i64(found->time_s * 1e9) + offset;
+	/* The first tick in it. */
+	for (size_t i = 0, n = node < a->m.nr && a->m.node[node].main ? a->m.node[node].main->nr_points : 0;
+		i < n; i++) {
+		int64_t at = reading_point(a->m.node[node].main, i)->time_ns + offset;
+
+		if (at >= *ret_ns && at - *ret_ns < 10 * NSEC_PER_SEC) {
+			*ret_ns = at;
+			break;
+		}
+	}
 	return true;
 }
 

@@ -74,7 +74,8 @@ int phase_paper(const struct run_events *e, double time_s)
 
 /* ---- the job's line ---- */
 
-static void draw_state(struct app *a, struct screen *s, unsigned row)
+/* Returns the columns that are left of it. */
+static unsigned draw_state(struct app *a, struct screen *s, unsigned row)
 {
 	const char *state = a->play == PLAY_ON ? "playing" : a->play == PLAY_PAUSED ? "paused" : "live";
 	bool over = model_is_over(&a->m);
@@ -97,12 +98,13 @@ static void draw_state(struct app *a, struct screen *s, unsigned row)
 		len = (unsigned)strlen(text);
 	}
 	if (len >= s->columns)
-		return;
+		return s->columns;
 	frame_words(s, s->columns - len, row, text, len,
 		now < end				? INK_ALARM
 			: a->play == PLAY_LIVE && !over ? INK_GOOD
 							: INK_BOLD);
 	frame_paper(s, s->columns - len, row, len, PAPER_REVERSE);
+	return s->columns - len;
 }
 
 static void job_words(struct app *a, struct buf *out)
@@ -135,7 +137,7 @@ unsigned draw_head(struct app *a, struct screen *s)
 	size_t node = model_main(m);
 	double now_s = (double)model_now(m) / 1e9, node_s = now_s;
 	const struct run_event *phase;
-	unsigned room = s->columns > 30 ? s->columns - 10 : s->columns, column, row = 0;
+	unsigned room, column, row = 0;
 	struct buf words, more, alarm;
 
 	buf_init(&words, 1 << 16);
@@ -166,11 +168,11 @@ unsigned draw_head(struct app *a, struct screen *s)
 		buf_addf(&more, "  %.0f %% of the earlier run, %s to go", 100 * MIN(then / length, 1.0),
 			format_duration(SHOWN, MAX(length - then, 0.0)));
 	}
-	column = (unsigned)MIN(utf8_columns((char *)more.data), (size_t)room);
+	room = draw_state(a, s, row);
+	column = (unsigned)MIN(utf8_columns((char *)more.data) + 1, (size_t)room);
 	column = frame_words(
 		s, 0, row, (char *)words.data, room > column + 12 ? room - column : MIN(room, 12u), INK_BOLD);
-	frame_words(s, column, row, (char *)more.data, s->columns - column, INK_PLAIN);
-	draw_state(a, s, row++);
+	frame_words(s, column, row++, (char *)more.data, room - column, INK_PLAIN);
 	if (app_alarm(a, &alarm) && s->rows > 5) {
 		frame_printf(
 			s, 0, row, s->columns, INK_ALARM, "%s %s", s->utf8 ? "▲" : "!", (char *)alarm.data);

@@ -15,10 +15,10 @@
 #define LONG_BYTES ((off_t)24 << 20) /* of such a recording the end is read first */
 #define WINDOW_NS (300 * NSEC_PER_SEC)
 #define WINDOW_LEAST_NS (10 * NSEC_PER_SEC)
-#define POINTS_MOST ((size_t)16384)  /* of all nodes together */
-#define POINTS_LEAST ((size_t)700)   /* of a node */
-#define BEFORE_TICKS 12		     /* tables that are kept for steps back */
-#define AHEAD_TICKS 200		     /* so far another reading is rather read on than opened anew */
+#define POINTS_MOST ((size_t)16384) /* of all nodes together */
+#define POINTS_LEAST ((size_t)700)  /* of a node */
+#define BEFORE_TICKS 12		    /* tables that are kept for steps back */
+#define AHEAD_TICKS 200		    /* so far another reading is rather read on than opened anew */
 
 static int64_t monotonic_ns(void)
 {
