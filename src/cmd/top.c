@@ -113,7 +113,7 @@ static char *newest_in_progress(void)
 
 struct top_session {
 	const struct top_args *args;
-	struct app app;
+	struct top_app app;
 	struct top_recorder recorder;
 	struct tty tty;
 	uint64_t frames;

@@ -29,7 +29,7 @@ int top_recorder_finish(struct top_recorder *r, int status);
 /* Why it ended before there was a recording; false: it said nothing. */
 bool top_recorder_why(const struct top_recorder *r, struct buf *out);
 
-void top_act(struct app *a, enum app_act act, struct tty *tty, struct top_recorder *r);
+void top_act(struct top_app *a, enum app_act act, struct tty *tty, struct top_recorder *r);
 /* Those that have ended are read again, when it is time. */
-void top_refresh_ended(struct app *a, bool now);
+void top_refresh_ended(struct top_app *a, bool now);
 #endif

@@ -29,7 +29,7 @@ static int64_t monotonic_ns(void)
 	return (int64_t)t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
-static struct top_node *node_of(struct app *a)
+static struct top_node *node_of(struct top_app *a)
 {
 	size_t node = model_main(&a->m);
 
@@ -37,7 +37,7 @@ static struct top_node *node_of(struct app *a)
 }
 
 /* Shown at once: what follows may take a while. */
-static void say_now(struct app *a, struct tty *tty, const char *text)
+static void say_now(struct top_app *a, struct tty *tty, const char *text)
 {
 	struct screen s;
 	unsigned columns, rows;
@@ -91,7 +91,7 @@ static int mark_node(const char *path, int64_t time_ns, const char *text, struct
 	return r;
 }
 
-static void mark(struct app *a)
+static void mark(struct top_app *a)
 {
 	struct top_node *n = node_of(a);
 	struct buf why;
@@ -159,7 +159,7 @@ static int run_self(const char *const *word, char *out, size_t size)
 	return WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EIO;
 }
 
-static void report(struct app *a, struct tty *tty)
+static void report(struct top_app *a, struct tty *tty)
 {
 	struct top_node *n = node_of(a);
 	const char *word[5] = {"tacho", "report", NULL, NULL, NULL};
@@ -180,7 +180,7 @@ static void report(struct app *a, struct tty *tty)
 		app_say(a, "report: %.280s", line);
 }
 
-static void explain(struct app *a, struct tty *tty)
+static void explain(struct top_app *a, struct tty *tty)
 {
 	struct run *run = NULL;
 	unsigned columns, rows;
@@ -204,7 +204,7 @@ static void explain(struct app *a, struct tty *tty)
 
 /* ---- those that ended ---- */
 
-void top_refresh_ended(struct app *a, bool now)
+void top_refresh_ended(struct top_app *a, bool now)
 {
 	static int64_t next_ns;
 	struct top_node *n = node_of(a);
@@ -239,7 +239,7 @@ void top_refresh_ended(struct app *a, bool now)
 
 /* The PID is of this machine, and of the process that was shown: what it is now is asked of the kernel once,
  * by a descriptor. */
-static void send_signal(struct app *a)
+static void send_signal(struct top_app *a)
 {
 	struct top_node *n = node_of(a);
 	const char *host = n && n->main && n->main->walk ? meta_text(reading_meta(n->main), "host") : "";
@@ -260,7 +260,7 @@ static void send_signal(struct app *a)
 		close(fd);
 }
 
-static void keep(struct app *a, struct top_recorder *r)
+static void keep(struct top_app *a, struct top_recorder *r)
 {
 	struct buf said;
 
@@ -270,7 +270,7 @@ static void keep(struct app *a, struct top_recorder *r)
 	buf_release(&said);
 }
 
-void top_act(struct app *a, enum app_act act, struct tty *tty, struct top_recorder *r)
+void top_act(struct top_app *a, enum app_act act, struct tty *tty, struct top_recorder *r)
 {
 	if (act == ACT_MARK)
 		mark(a);

@@ -12,7 +12,7 @@
 #define WINDOW_LEAST (10 * NSEC_PER_SEC)
 #define WINDOW_MOST (7 * 86400 * NSEC_PER_SEC)
 
-void app_say(struct app *a, const char *fmt, ...)
+void app_say(struct top_app *a, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -21,7 +21,7 @@ void app_say(struct app *a, const char *fmt, ...)
 	va_end(ap);
 }
 
-void app_show_text(struct app *a, char *text)
+void app_show_text(struct top_app *a, char *text)
 {
 	free(a->page_text);
 	a->page_text = text;
@@ -29,7 +29,7 @@ void app_show_text(struct app *a, char *text)
 	a->page_top = 0;
 }
 
-void app_close(struct app *a)
+void app_close(struct top_app *a)
 {
 	model_close(&a->m);
 	processes_release(&a->p);
@@ -39,19 +39,19 @@ void app_close(struct app *a)
 
 /* ---- time ---- */
 
-static void go(struct app *a, int64_t time_ns)
+static void go(struct top_app *a, int64_t time_ns)
 {
 	model_go(&a->m, time_ns);
 	a->play = a->m.live ? PLAY_LIVE : PLAY_PAUSED;
 }
 
-static void step(struct app *a, int ticks)
+static void step(struct top_app *a, int ticks)
 {
 	model_step(&a->m, ticks);
 	a->play = a->m.live ? PLAY_LIVE : PLAY_PAUSED;
 }
 
-static void pause_or_play(struct app *a)
+static void pause_or_play(struct top_app *a)
 {
 	if (a->play != PLAY_PAUSED) {
 		a->m.time_ns = model_now(&a->m);
@@ -64,7 +64,7 @@ static void pause_or_play(struct app *a)
 	a->m.news = true;
 }
 
-bool app_play(struct app *a)
+bool app_play(struct top_app *a)
 {
 	int64_t was = model_now(&a->m);
 
@@ -101,7 +101,7 @@ static bool parse_span(const char *text, double *ret)
 }
 
 /* By number, as they began; else by name, the next one after this moment, else the first. */
-static bool phase_time(struct app *a, const char *name, int64_t *ret_ns)
+static bool phase_time(struct top_app *a, const char *name, int64_t *ret_ns)
 {
 	size_t node = model_main(&a->m);
 	const struct run_events *e = model_events(&a->m, node);
@@ -138,7 +138,7 @@ static bool phase_time(struct app *a, const char *name, int64_t *ret_ns)
 	return true;
 }
 
-bool app_parse_time(struct app *a, const char *text, int64_t *ret_ns)
+bool app_parse_time(struct top_app *a, const char *text, int64_t *ret_ns)
 {
 	double value;
 	size_t len = strlen(text);
@@ -168,14 +168,14 @@ bool app_parse_time(struct app *a, const char *text, int64_t *ret_ns)
 
 /* ---- prompts ---- */
 
-static void ask(struct app *a, enum app_prompt prompt, const char *preset)
+static void ask(struct top_app *a, enum app_prompt prompt, const char *preset)
 {
 	a->prompt = prompt;
 	snprintf(a->text, sizeof(a->text), "%s", preset);
 	a->text_len = strlen(a->text);
 }
 
-static void search(struct app *a, const char *text, uint32_t after)
+static void search(struct top_app *a, const char *text, uint32_t after)
 {
 	uint32_t at = *text ? processes_search(&a->p, text, after) : a->p.nr_shown;
 
@@ -186,7 +186,7 @@ static void search(struct app *a, const char *text, uint32_t after)
 }
 
 /* While it is typed: search and filter show at once what they find. */
-static void typed(struct app *a)
+static void typed(struct top_app *a)
 {
 	if (a->prompt == PROMPT_SEARCH)
 		search(a, a->text, a->row ? a->row - 1 : a->p.nr_shown ? a->p.nr_shown - 1 : 0);
@@ -210,7 +210,7 @@ static int signal_of(const char *text)
 	return 0;
 }
 
-static enum app_act prompt_done(struct app *a)
+static enum app_act prompt_done(struct top_app *a)
 {
 	enum app_prompt prompt = a->prompt;
 	int64_t at;
@@ -245,7 +245,7 @@ static enum app_act prompt_done(struct app *a)
 	return ACT_NONE;
 }
 
-static enum app_act prompt_key(struct app *a, const struct key_event *e)
+static enum app_act prompt_key(struct top_app *a, const struct key_event *e)
 {
 	if (e->key == KEY_ESC || (e->key == KEY_CTRL && (e->code == 'c' || e->code == 'g'))) {
 		if (a->prompt == PROMPT_FILTER)
@@ -290,7 +290,7 @@ static enum app_act prompt_key(struct app *a, const struct key_event *e)
 
 /* ---- the list ---- */
 
-static void order_by(struct app *a, enum process_order_by by)
+static void order_by(struct top_app *a, enum process_order_by by)
 {
 	if (a->p.by == by && (!a->p.tree || a->p.sorted))
 		a->p.inverted = !a->p.inverted;
@@ -301,7 +301,7 @@ static void order_by(struct app *a, enum process_order_by by)
 	a->p.sort_now = true;
 }
 
-static void move(struct app *a, long rows)
+static void move(struct top_app *a, long rows)
 {
 	if (app_shows_nodes(a)) {
 		long to = (long)a->node_row + rows;
@@ -313,12 +313,12 @@ static void move(struct app *a, long rows)
 	a->id = a->row < a->p.nr_shown ? a->p.line[a->p.shown[a->row]].id : 0;
 }
 
-static const struct process_line *chosen(const struct app *a)
+static const struct process_line *chosen(const struct top_app *a)
 {
 	return a->row < a->p.nr_shown && !app_shows_nodes(a) ? &a->p.line[a->p.shown[a->row]] : NULL;
 }
 
-static void unfold_or_fold(struct app *a, bool fold)
+static void unfold_or_fold(struct top_app *a, bool fold)
 {
 	const struct process_line *l = chosen(a);
 
@@ -326,7 +326,7 @@ static void unfold_or_fold(struct app *a, bool fold)
 		processes_fold(&a->p, l->id, fold);
 }
 
-static void tag(struct app *a)
+static void tag(struct top_app *a)
 {
 	const struct process_line *l = chosen(a);
 
@@ -335,7 +335,7 @@ static void tag(struct app *a)
 	move(a, 1);
 }
 
-static void zoom(struct app *a, bool longer)
+static void zoom(struct top_app *a, bool longer)
 {
 	static const int64_t step_s[] = {
 		30, 60, 120, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86400, 7 * 86400};
@@ -351,7 +351,7 @@ static void zoom(struct app *a, bool longer)
 	a->m.window_ns = MAX(MIN(step_s[i] * NSEC_PER_SEC, WINDOW_MOST), WINDOW_LEAST);
 }
 
-static enum app_act want_kill(struct app *a)
+static enum app_act want_kill(struct top_app *a)
 {
 	const struct process_line *l = chosen(a);
 
@@ -370,7 +370,7 @@ static enum app_act want_kill(struct app *a)
 
 /* ---- keys ---- */
 
-static enum app_act page_key(struct app *a, const struct key_event *e)
+static enum app_act page_key(struct top_app *a, const struct key_event *e)
 {
 	unsigned page = a->rows > 2 ? a->rows - 2 : 1;
 	bool sort = a->page == PAGE_SORT;
@@ -394,7 +394,7 @@ static enum app_act page_key(struct app *a, const struct key_event *e)
 	return ACT_NONE;
 }
 
-static enum app_act mouse(struct app *a, const struct key_event *e)
+static enum app_act mouse(struct top_app *a, const struct key_event *e)
 {
 	if (e->mouse == MOUSE_WHEEL_UP || e->mouse == MOUSE_WHEEL_DOWN) {
 		move(a, e->mouse == MOUSE_WHEEL_UP ? -3 : 3);
@@ -425,7 +425,7 @@ static enum app_act mouse(struct app *a, const struct key_event *e)
 	return ACT_NONE;
 }
 
-static void change_order(struct app *a, int by)
+static void change_order(struct top_app *a, int by)
 {
 	int next = ((int)a->p.by + by + NR_BY) % NR_BY;
 
@@ -433,13 +433,13 @@ static void change_order(struct app *a, int by)
 	a->p.sorted = a->p.sort_now = true;
 }
 
-static void escape(struct app *a)
+static void escape(struct top_app *a)
 {
 	*a->p.filter = *a->p.user = 0;
 	a->follows = false;
 }
 
-static enum app_act letter_of_list(struct app *a, uint32_t c)
+static enum app_act letter_of_list(struct top_app *a, uint32_t c)
 {
 	switch (c) {
 	case '/':
@@ -510,7 +510,7 @@ static enum app_act letter_of_list(struct app *a, uint32_t c)
 	return ACT_NONE;
 }
 
-static enum app_act letter(struct app *a, uint32_t c)
+static enum app_act letter(struct top_app *a, uint32_t c)
 {
 	switch (c) {
 	case 'q':
@@ -552,7 +552,7 @@ static enum app_act letter(struct app *a, uint32_t c)
 	return ACT_NONE;
 }
 
-static enum app_act other_key(struct app *a, const struct key_event *e)
+static enum app_act other_key(struct top_app *a, const struct key_event *e)
 {
 	long page = MAX((long)a->list_rows - 1, 1L);
 
@@ -600,7 +600,7 @@ static enum app_act other_key(struct app *a, const struct key_event *e)
 	return e->key == KEY_F1 + 9 ? ACT_QUIT : ACT_NONE;
 }
 
-enum app_act app_key(struct app *a, const struct key_event *e)
+enum app_act app_key(struct top_app *a, const struct key_event *e)
 {
 	a->m.news = true;
 	if (e->key != KEY_MOUSE)

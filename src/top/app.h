@@ -35,9 +35,9 @@ enum app_page { PAGE_MAIN, PAGE_HELP, PAGE_TEXT, PAGE_SORT };
 
 enum play { PLAY_LIVE, PLAY_PAUSED, PLAY_ON };
 
-struct app {
+struct top_app {
 	struct model m;
-	struct processes p;
+	struct top_table p;
 	enum play play;
 	bool utf8, can_keep, can_kill, follows; /* follows: the cursor stays on its process */
 	bool ended;				/* those that ended are shown */
@@ -68,19 +68,19 @@ struct app {
 };
 
 /* What it shows of a moment; drawn on the screen. -ENOMEM. */
-int app_draw(struct app *a, struct screen *s);
-enum app_act app_key(struct app *a, const struct key_event *e);
+int app_draw(struct top_app *a, struct screen *s);
+enum app_act app_key(struct top_app *a, const struct key_event *e);
 /* A tick of playing: true when the moment has moved. */
-bool app_play(struct app *a);
-void app_say(struct app *a, const char *fmt, ...) _printf_(2, 3);
+bool app_play(struct top_app *a);
+void app_say(struct top_app *a, const char *fmt, ...) _printf_(2, 3);
 /* A page of text over the screen; takes the text. */
-void app_show_text(struct app *a, char *text);
-void app_close(struct app *a);
-bool app_shows_nodes(const struct app *a);
+void app_show_text(struct top_app *a, char *text);
+void app_close(struct top_app *a);
+bool app_shows_nodes(const struct top_app *a);
 /* What must not be overlooked at this moment; false: nothing. */
-bool app_alarm(struct app *a, struct buf *out);
+bool app_alarm(struct top_app *a, struct buf *out);
 /* "5m", "-30s", "+10s", "50%", "phase 3", "phase load": false and a message when it is none. */
-bool app_parse_time(struct app *a, const char *text, int64_t *ret_ns);
+bool app_parse_time(struct top_app *a, const char *text, int64_t *ret_ns);
 
 /* ---- pieces of the drawing ---- */
 
@@ -88,17 +88,17 @@ extern const char *const top_help[]; /* lines, NULL at the end */
 extern const char *const process_column_title[NR_BY];
 
 /* The rows that they take. */
-unsigned draw_head(struct app *a, struct screen *s);
-unsigned draw_panels(struct app *a, struct screen *s, unsigned row, unsigned rows);
-void draw_processes(struct app *a, struct screen *s, unsigned row, unsigned rows);
-void draw_nodes(struct app *a, struct screen *s, unsigned row, unsigned rows);
-void draw_time_bar(struct app *a, struct screen *s, unsigned row);
+unsigned draw_head(struct top_app *a, struct screen *s);
+unsigned draw_panels(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
+void draw_processes(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
+void draw_nodes(struct top_app *a, struct screen *s, unsigned row, unsigned rows);
+void draw_time_bar(struct top_app *a, struct screen *s, unsigned row);
 /* The phase of the node that was told last before this moment and goes on; NULL: none. */
 const struct run_event *phase_at(const struct run_events *e, double time_s);
 /* Paper of the band at that moment; INK_PLAIN: no phase. */
 int phase_paper(const struct run_events *e, double time_s);
 /* Values for the halves of so many columns, of the window up to the moment; peaks are kept. */
-void curve_values(const struct reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
+void curve_values(const struct top_reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
 	unsigned halves, float *out);
 /* What a window column stands for: the end of its time, in seconds of the node. */
 double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned halves);

@@ -75,7 +75,7 @@ int phase_paper(const struct run_events *e, double time_s)
 /* ---- the job's line ---- */
 
 /* Returns the columns that are left of it. */
-static unsigned draw_state(struct app *a, struct screen *s, unsigned row)
+static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 {
 	const char *state = a->play == PLAY_ON ? "playing" : a->play == PLAY_PAUSED ? "paused" : "live";
 	bool over = model_is_over(&a->m);
@@ -107,7 +107,7 @@ static unsigned draw_state(struct app *a, struct screen *s, unsigned row)
 	return s->columns - len;
 }
 
-static void job_words(struct app *a, struct buf *out)
+static void job_words(struct top_app *a, struct buf *out)
 {
 	struct model *m = &a->m;
 	size_t node = model_main(m);
@@ -131,7 +131,7 @@ static void job_words(struct app *a, struct buf *out)
 		add_text(out, n->path, strlen(n->path), LETTERS_UTF8);
 }
 
-unsigned draw_head(struct app *a, struct screen *s)
+unsigned draw_head(struct top_app *a, struct screen *s)
 {
 	struct model *m = &a->m;
 	size_t node = model_main(m);
@@ -210,7 +210,7 @@ static bool event_alarm(const struct run_events *e, double now_s, struct buf *ou
 	return false;
 }
 
-static bool memory_alarm(struct app *a, size_t node, struct buf *out)
+static bool memory_alarm(struct top_app *a, size_t node, struct buf *out)
 {
 	struct node_view v = model_view(&a->m, node, false);
 	double limit, memory, slope;
@@ -234,7 +234,7 @@ static bool memory_alarm(struct app *a, size_t node, struct buf *out)
 	return false;
 }
 
-bool app_alarm(struct app *a, struct buf *out)
+bool app_alarm(struct top_app *a, struct buf *out)
 {
 	struct model *m = &a->m;
 	int64_t now = model_now(m);
@@ -266,7 +266,7 @@ bool app_alarm(struct app *a, struct buf *out)
 
 /* ---- the time bar and the line of keys ---- */
 
-static double overview_value(const struct reading *r, double from_s, double to_s)
+static double overview_value(const struct top_reading *r, double from_s, double to_s)
 {
 	double most = NAN;
 	unsigned first, last;
@@ -280,11 +280,11 @@ static double overview_value(const struct reading *r, double from_s, double to_s
 	return most;
 }
 
-void draw_time_bar(struct app *a, struct screen *s, unsigned row)
+void draw_time_bar(struct top_app *a, struct screen *s, unsigned row)
 {
 	struct model *m = &a->m;
 	size_t node = model_main(m);
-	const struct reading *r = node < m->nr ? m->node[node].main : NULL;
+	const struct top_reading *r = node < m->nr ? m->node[node].main : NULL;
 	double end_s = (double)model_end(m) / 1e9, most = 0, offset_s;
 	unsigned from = 9, columns, at;
 	float value[2000];
@@ -316,7 +316,7 @@ void draw_time_bar(struct app *a, struct screen *s, unsigned row)
 	a->bar_columns = columns;
 }
 
-static void draw_keys(struct app *a, struct screen *s, unsigned row)
+static void draw_keys(struct top_app *a, struct screen *s, unsigned row)
 {
 	static const char *const question[] = {[PROMPT_SEARCH] = "Search: ",
 		[PROMPT_FILTER] = "Filter: ",
@@ -362,7 +362,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-static void draw_page(struct app *a, struct screen *s)
+static void draw_page(struct top_app *a, struct screen *s)
 {
 	unsigned row = 0, nr = 0;
 
@@ -391,7 +391,7 @@ static void draw_page(struct app *a, struct screen *s)
 	frame_words(s, 0, s->rows - 1, "Esc: back  Up Down: more", s->columns, INK_DIM);
 }
 
-static void draw_sort_page(struct app *a, struct screen *s)
+static void draw_sort_page(struct top_app *a, struct screen *s)
 {
 	frame_words(s, 1, 0, "Order by", s->columns, INK_BOLD);
 	for (unsigned i = 0; i < NR_BY && i + 2 < s->rows; i++) {
@@ -404,9 +404,9 @@ static void draw_sort_page(struct app *a, struct screen *s)
 
 /* ---- the table's line ---- */
 
-static void draw_table_line(struct app *a, struct screen *s, unsigned row)
+static void draw_table_line(struct top_app *a, struct screen *s, unsigned row)
 {
-	const struct processes *p = &a->p;
+	const struct top_table *p = &a->p;
 	unsigned column, tagged = 0;
 	double cores = 0, memory = 0;
 
@@ -433,7 +433,7 @@ static void draw_table_line(struct app *a, struct screen *s, unsigned row)
 		format_duration(SHOWN, (double)a->m.window_ns / 1e9));
 }
 
-static int take_processes(struct app *a)
+static int take_processes(struct top_app *a)
 {
 	size_t node = model_main(&a->m);
 	struct node_view v = {0};
@@ -460,12 +460,12 @@ static int take_processes(struct app *a)
 	return processes_arrange(&a->p, time_s);
 }
 
-bool app_shows_nodes(const struct app *a)
+bool app_shows_nodes(const struct top_app *a)
 {
 	return a->m.nr > 1 && a->m.focus == TOP_ALL;
 }
 
-int app_draw(struct app *a, struct screen *s)
+int app_draw(struct top_app *a, struct screen *s)
 {
 	unsigned row, foot = s->rows >= 7 ? 1 : 0, bar = s->rows >= 12 ? 1 : 0, upper, line;
 	int r;

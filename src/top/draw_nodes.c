@@ -33,7 +33,7 @@ static double mean_cores(const struct node_view *v, int64_t window_ns)
 	return nr ? sum / (double)nr : NAN;
 }
 
-static struct node_numbers numbers_of(struct app *a, size_t i)
+static struct node_numbers numbers_of(struct top_app *a, size_t i)
 {
 	struct node_numbers n = {NAN, NAN, NAN, NAN, NAN, model_view(&a->m, i, false)};
 
@@ -69,7 +69,8 @@ static size_t straggler(const struct node_numbers *n, size_t nr, double *ret_sha
 	return *ret_share < STRAGGLER ? which : TOP_ALL;
 }
 
-static void draw_node(struct app *a, struct screen *s, size_t i, const struct node_numbers *n, unsigned row)
+static void draw_node(
+	struct top_app *a, struct screen *s, size_t i, const struct node_numbers *n, unsigned row)
 {
 	const struct top_node *node = &a->m.node[i];
 	unsigned name = MIN(MAX(s->columns / 5, 8u), 24u), column = name + 1, width;
@@ -105,7 +106,7 @@ static void draw_node(struct app *a, struct screen *s, size_t i, const struct no
 	}
 }
 
-void draw_nodes(struct app *a, struct screen *s, unsigned row, unsigned rows)
+void draw_nodes(struct top_app *a, struct screen *s, unsigned row, unsigned rows)
 {
 	struct node_numbers *n = calloc(a->m.nr + 1, sizeof(*n));
 	double share = NAN;

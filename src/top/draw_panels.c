@@ -25,7 +25,7 @@ static const struct {
 };
 
 struct panels {
-	struct app *app;
+	struct top_app *app;
 	struct screen *s;
 	size_t node;
 	struct node_view view;
@@ -42,7 +42,7 @@ double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned h
 	return ((double)time_ns - (double)window_ns * (double)(halves - 1 - half) / (double)halves) / 1e9;
 }
 
-void curve_values(const struct reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
+void curve_values(const struct top_reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
 	unsigned halves, float *out)
 {
 	double step_s = (double)window_ns / 1e9 / halves;
@@ -188,14 +188,14 @@ static void draw_curve(
 
 /* ---- words ---- */
 
-struct words { /* parts of a line: each as a whole, or not at all */
+struct panel_words { /* parts of a line: each as a whole, or not at all */
 	struct screen *s;
 	unsigned column, end, row;
 	bool first;
 };
 
-static void say(struct words *w, int ink, const char *fmt, ...) _printf_(3, 4);
-static void say(struct words *w, int ink, const char *fmt, ...)
+static void say(struct panel_words *w, int ink, const char *fmt, ...) _printf_(3, 4);
+static void say(struct panel_words *w, int ink, const char *fmt, ...)
 {
 	char text[200];
 	unsigned need, gap = w->first ? 0 : 2;
@@ -217,14 +217,14 @@ static double memory_of(const struct panels *p)
 	return isnan(p->value[TOP_PSS]) ? p->value[TOP_RSS] : p->value[TOP_PSS];
 }
 
-static void say_rate(struct words *w, const char *what, double rate)
+static void say_rate(struct panel_words *w, const char *what, double rate)
 {
 	if (!isnan(rate))
 		say(w, INK_PLAIN, "%s %s/s", what, format_bytes(SHOWN, rate));
 }
 
 /* When the limit is reached as things go. */
-static void say_reach(struct panels *p, struct words *w, double memory, double limit)
+static void say_reach(struct panels *p, struct panel_words *w, double memory, double limit)
 {
 	double slope = p->sum || !p->view.now ? NAN : memory_slope(p->view.reading, p->view.now->time_ns);
 	double left;
@@ -238,7 +238,7 @@ static void say_reach(struct panels *p, struct words *w, double memory, double l
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));
 }
 
-static void say_memory(struct panels *p, struct words *w)
+static void say_memory(struct panels *p, struct panel_words *w)
 {
 	double memory = memory_of(p), limit = p->value[TOP_LIMIT];
 	const struct meta *meta = p->view.reading ? reading_meta(p->view.reading) : NULL;
@@ -268,7 +268,7 @@ static void say_memory(struct panels *p, struct words *w)
 		say(w, INK_ALARM, "swap %s", format_bytes(SHOWN, p->value[TOP_SWAP]));
 }
 
-static void say_cpu(struct panels *p, struct words *w)
+static void say_cpu(struct panels *p, struct panel_words *w)
 {
 	double cores = p->value[TOP_CORES], cpus = p->value[TOP_CPUS];
 
@@ -285,7 +285,7 @@ static void say_cpu(struct panels *p, struct words *w)
 		say(w, INK_PLAIN, "%.0f threads", p->value[TOP_THREADS]);
 }
 
-static void say_gpu(struct panels *p, struct words *w)
+static void say_gpu(struct panels *p, struct panel_words *w)
 {
 	const struct snapshot *t = p->sum ? NULL : p->view.table;
 
@@ -305,7 +305,7 @@ static void say_gpu(struct panels *p, struct words *w)
 			say(w, INK_DIM, "%s %.0f %%", t->gpu[i].name, 100 * t->gpu[i].value[OF_GPU_UTIL]);
 }
 
-static void say_others(struct panels *p, struct words *w, enum panel_id id)
+static void say_others(struct panels *p, struct panel_words *w, enum panel_id id)
 {
 	const double *v = p->value;
 
@@ -336,7 +336,7 @@ static void say_others(struct panels *p, struct words *w, enum panel_id id)
 static void draw_panel(
 	struct panels *p, enum panel_id id, unsigned column, unsigned row, unsigned columns, unsigned rows)
 {
-	struct words w = {
+	struct panel_words w = {
 		.s = p->s, .column = column + 4, .end = column + columns, .row = row, .first = true};
 
 	frame_words(p->s, column, row, panel_row[id].label, columns, panel_row[id].ink);
@@ -361,7 +361,7 @@ static void draw_panel(
 static bool is_there(const struct panels *p, enum panel_id id)
 {
 	const double *v = p->value;
-	const struct reading *r = p->view.reading;
+	const struct top_reading *r = p->view.reading;
 
 	switch (id) {
 	case PANEL_MEMORY:
@@ -407,7 +407,7 @@ static void panels_find(struct panels *p)
 			p->which[p->nr++] = (enum panel_id)i;
 }
 
-unsigned draw_panels(struct app *a, struct screen *s, unsigned row, unsigned rows)
+unsigned draw_panels(struct top_app *a, struct screen *s, unsigned row, unsigned rows)
 {
 	struct panels p = {.app = a, .s = s};
 	unsigned across = s->columns >= 170 ? 3 : s->columns >= 90 ? 2 : 1, lines, high, width;

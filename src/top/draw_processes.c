@@ -23,7 +23,7 @@ static const struct {
 #define COMMAND_LEAST 16
 
 struct table_view {
-	struct app *a;
+	struct top_app *a;
 	struct screen *s;
 	bool has[NR_BY];
 	unsigned width[NR_BY];
@@ -32,7 +32,7 @@ struct table_view {
 
 static void choose_columns(struct table_view *t)
 {
-	const struct processes *p = &t->a->p;
+	const struct top_table *p = &t->a->p;
 	unsigned used = 0;
 	bool gpu = false;
 
@@ -64,7 +64,7 @@ static void choose_columns(struct table_view *t)
 
 static void draw_heading(struct table_view *t, unsigned row)
 {
-	struct app *a = t->a;
+	struct top_app *a = t->a;
 	unsigned column = 0;
 
 	a->nr_heads = 0;
@@ -287,9 +287,9 @@ static void draw_line(struct table_view *t, const struct process_line *l, unsign
 
 /* ---- the list ---- */
 
-static void keep_cursor(struct app *a, unsigned rows)
+static void keep_cursor(struct top_app *a, unsigned rows)
 {
-	struct processes *p = &a->p;
+	struct top_table *p = &a->p;
 
 	if (a->follows && a->id) {
 		uint32_t at = processes_find(p, a->id);
@@ -308,7 +308,7 @@ static void keep_cursor(struct app *a, unsigned rows)
 		a->id = p->line[p->shown[a->row]].id;
 }
 
-void draw_processes(struct app *a, struct screen *s, unsigned row, unsigned rows)
+void draw_processes(struct top_app *a, struct screen *s, unsigned row, unsigned rows)
 {
 	struct table_view t = {.a = a, .s = s};
 

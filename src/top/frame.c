@@ -299,7 +299,7 @@ static void add_cell(struct buf *out, const struct cell *c)
 		buf_addch(out, ' ');
 }
 
-struct pen { /* what the terminal is set to */
+struct frame_pen { /* what the terminal is set to */
 	struct cell style;
 	bool styled;
 	unsigned row, column; /* of the cursor; row UINT_MAX: not known */
@@ -307,7 +307,7 @@ struct pen { /* what the terminal is set to */
 	struct buf *out;
 };
 
-static void pen_move(struct pen *p, unsigned row, unsigned column)
+static void pen_move(struct frame_pen *p, unsigned row, unsigned column)
 {
 	if (p->row == row && p->column == column)
 		return;
@@ -319,7 +319,7 @@ static void pen_move(struct pen *p, unsigned row, unsigned column)
 	p->column = column;
 }
 
-static void pen_cell(struct pen *p, const struct cell *c)
+static void pen_cell(struct frame_pen *p, const struct cell *c)
 {
 	if (!p->styled || !same_style(&p->style, c)) {
 		add_style(p->out, c, p->depth);
@@ -360,7 +360,7 @@ static unsigned run_end(const struct cell *was, const struct cell *now, unsigned
 }
 
 static void diff_row(
-	struct pen *p, unsigned row, const struct cell *was, const struct cell *now, unsigned columns)
+	struct frame_pen *p, unsigned row, const struct cell *was, const struct cell *now, unsigned columns)
 {
 	unsigned full = blank_from(now, columns), filled = was ? blank_from(was, columns) : 0;
 
@@ -394,7 +394,7 @@ static void diff_row(
 
 void frame_diff(const struct screen *was, const struct screen *now, enum color_depth depth, struct buf *out)
 {
-	struct pen pen = {.row = UINT32_MAX, .depth = depth, .out = out};
+	struct frame_pen pen = {.row = UINT32_MAX, .depth = depth, .out = out};
 	static const char begin[] = "\033[?2026h";
 	size_t from = out->len, empty;
 

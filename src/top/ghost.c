@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct ghost {
-	struct reading *reading;
+	struct top_reading *reading;
 };
 
 int ghost_open(const char *path, struct ghost **ret, struct buf *reterr)

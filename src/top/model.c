@@ -44,7 +44,7 @@ static void node_say(struct top_node *n, const char *why)
 	n->why = strdup(why);
 }
 
-static void node_place(struct model *m, struct top_node *n, const struct reading *r)
+static void node_place(struct model *m, struct top_node *n, const struct top_reading *r)
 {
 	int64_t start = walk_start(r->walk);
 
@@ -179,7 +179,7 @@ void model_close(struct model *m)
 /* ---- reading on ---- */
 
 /* Up to the end, or until the time is over: true when there is more at once. */
-static bool read_on(struct model *m, struct reading *r, int64_t until_ns)
+static bool read_on(struct model *m, struct top_reading *r, int64_t until_ns)
 {
 	int e;
 
@@ -272,7 +272,7 @@ bool model_is_over(const struct model *m)
 
 static const struct top_point *newest(const struct top_node *n)
 {
-	const struct reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
+	const struct top_reading *r = n->tail && n->tail->nr_points ? n->tail : n->main;
 
 	return r ? reading_last(r) : NULL;
 }
@@ -332,7 +332,7 @@ void model_step(struct model *m, int ticks)
 }
 
 /* The moment is in what the reading keeps, with the window before it. */
-static bool covers(const struct reading *r, int64_t time_ns, int64_t window_ns, bool table)
+static bool covers(const struct top_reading *r, int64_t time_ns, int64_t window_ns, bool table)
 {
 	const struct top_point *first = r ? reading_point(r, 0) : NULL, *at;
 	int64_t begin = r ? MAX(r->from_ns, INT64_C(0)) : 0;
@@ -351,14 +351,14 @@ static bool covers(const struct reading *r, int64_t time_ns, int64_t window_ns, 
 }
 
 /* Reads until the moment is passed. */
-static void read_past(struct reading *r, int64_t time_ns)
+static void read_past(struct top_reading *r, int64_t time_ns)
 {
 	while (reading_step(r) == 1)
 		if (reading_last(r)->time_ns > time_ns)
 			return;
 }
 
-static const struct reading *reach(struct model *m, struct top_node *n, int64_t time_ns, bool table)
+static const struct top_reading *reach(struct model *m, struct top_node *n, int64_t time_ns, bool table)
 {
 	struct reading_options o = options_of(m);
 	const struct top_point *last;
@@ -501,7 +501,7 @@ bool model_sum(struct model *m, double ret[static NR_TOP_VALUES])
 #define SLOPE_POINTS 5
 
 /* A straight line through the last half minute. */
-double memory_slope(const struct reading *r, int64_t time_ns)
+double memory_slope(const struct top_reading *r, int64_t time_ns)
 {
 	size_t at = reading_index(r, time_ns);
 	double n = 0, st = 0, sm = 0, stt = 0, stm = 0, t0;

@@ -10,8 +10,8 @@
 
 struct top_node {
 	char *path, *host;
-	struct reading *main, *past;
-	struct reading *tail; /* of a long recording: its end, until main has come there */
+	struct top_reading *main, *past;
+	struct top_reading *tail; /* of a long recording: its end, until main has come there */
 	int64_t offset_ns;
 	int64_t tried_ns; /* of one that is too young to be read */
 	bool gone;	  /* its recorder ended without an end mark */
@@ -41,10 +41,10 @@ struct model {
 
 /* A node at the moment that is looked at. */
 struct node_view {
-	const struct reading *reading; /* NULL: nothing of it is known */
-	const struct top_point *now;   /* NULL: it had not begun, or nothing is known */
-	const struct snapshot *table;  /* NULL: not asked for, or not known */
-	int64_t time_ns;	       /* of the node */
+	const struct top_reading *reading; /* NULL: nothing of it is known */
+	const struct top_point *now;	   /* NULL: it had not begun, or nothing is known */
+	const struct snapshot *table;	   /* NULL: not asked for, or not known */
+	int64_t time_ns;		   /* of the node */
 };
 
 /* 0 or a negative errno, and reterr says what is wrong. `wait`: what is named need not be there yet. */
@@ -76,7 +76,7 @@ static inline double point_memory(const struct top_point *p)
 	return p->value[TOP_PSS] == p->value[TOP_PSS] ? p->value[TOP_PSS] : p->value[TOP_RSS];
 }
 /* Bytes a second by which memory grows now; NAN: not known. */
-double memory_slope(const struct reading *r, int64_t time_ns);
+double memory_slope(const struct top_reading *r, int64_t time_ns);
 
 /* ---- an earlier run of the same command ---- */
 

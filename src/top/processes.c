@@ -10,12 +10,12 @@
 #define SORT_S 3.0    /* an order lasts at least so long */
 #define DEPTH_MOST 60 /* deeper trees are drawn no deeper */
 
-void processes_init(struct processes *p)
+void processes_init(struct top_table *p)
 {
-	*p = (struct processes){.tree = true, .by = BY_CPU, .sort_now = true, .full_commands = true};
+	*p = (struct top_table){.tree = true, .by = BY_CPU, .sort_now = true, .full_commands = true};
 }
 
-void processes_release(struct processes *p)
+void processes_release(struct top_table *p)
 {
 	free(p->line);
 	free(p->shown);
@@ -23,7 +23,7 @@ void processes_release(struct processes *p)
 	idmap_release(&p->folded);
 	idmap_release(&p->rank);
 	process_table_free(p->all);
-	*p = (struct processes){0};
+	*p = (struct top_table){0};
 }
 
 /* ---- lines ---- */
@@ -108,7 +108,7 @@ static bool in_group(const struct process_row *r, const char *group)
 }
 
 int processes_set(
-	struct processes *p, const struct snapshot *now, double time_s, uint64_t groups, const char *group)
+	struct top_table *p, const struct snapshot *now, double time_s, uint64_t groups, const char *group)
 {
 	uint32_t nr = now ? now->nr : 0, ended = 0;
 
@@ -162,7 +162,7 @@ static bool matches(const struct process_line *l, const char *text)
 		!strcmp(pid, text);
 }
 
-static bool is_wanted(const struct processes *p, const struct process_line *l)
+static bool is_wanted(const struct top_table *p, const struct process_line *l)
 {
 	char uid[24];
 
@@ -177,7 +177,7 @@ static bool is_wanted(const struct processes *p, const struct process_line *l)
 /* ---- orders ---- */
 
 static struct {
-	const struct processes *p;
+	const struct top_table *p;
 } sorting;
 
 static int by_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -203,7 +203,7 @@ static int by_value(const struct process_line *a, const struct process_line *b, 
 
 static int compare(const void *left, const void *right)
 {
-	const struct processes *p = sorting.p;
+	const struct top_table *p = sorting.p;
 	const struct process_line *a = &p->line[*(const uint32_t *)left];
 	const struct process_line *b = &p->line[*(const uint32_t *)right];
 	bool by_rank = !p->sort_now;
@@ -233,17 +233,17 @@ static int compare(const void *left, const void *right)
 
 /* ---- trees ---- */
 
-struct tree {
-	struct processes *p;
+struct line_tree {
+	struct top_table *p;
 	uint32_t *order;	/* lines in their order */
 	uint32_t *first, *next; /* index + 1 of the first child, of the next sibling */
 	bool *wanted;
 	uint32_t roots; /* index + 1 */
 };
 
-static void link_children(struct tree *t)
+static void link_children(struct line_tree *t)
 {
-	struct processes *p = t->p;
+	struct top_table *p = t->p;
 	struct idmap by_pid = {0};
 
 	for (uint32_t i = 0; i < p->nr; i++) /* of one PID the living one */
@@ -267,9 +267,9 @@ static void link_children(struct tree *t)
 }
 
 /* Its ancestors are shown with it. A circle of parents, which only a hostile recording has, ends. */
-static void want_ancestors(struct tree *t)
+static void want_ancestors(struct line_tree *t)
 {
-	struct processes *p = t->p;
+	struct top_table *p = t->p;
 
 	for (uint32_t i = 0; i < p->nr; i++) {
 		uint32_t at = i;
@@ -290,7 +290,7 @@ static void want_ancestors(struct tree *t)
 			p->line[i].kin = false;
 }
 
-static bool shows(const struct tree *t, uint32_t from)
+static bool shows(const struct line_tree *t, uint32_t from)
 {
 	for (uint32_t i = from; i; i = t->next[i - 1])
 		if (t->wanted[i - 1])
@@ -299,9 +299,9 @@ static bool shows(const struct tree *t, uint32_t from)
 }
 
 /* Children behind their parents, without recursion: a tree may be as deep as there are processes. */
-static void walk_tree(struct tree *t)
+static void walk_tree(struct line_tree *t)
 {
-	struct processes *p = t->p;
+	struct top_table *p = t->p;
 	uint32_t i = t->roots, depth = 0;
 	uint64_t rails = 0;
 
@@ -335,9 +335,9 @@ static void walk_tree(struct tree *t)
 	}
 }
 
-static int arrange_tree(struct processes *p, uint32_t *order)
+static int arrange_tree(struct top_table *p, uint32_t *order)
 {
-	struct tree t = {.p = p,
+	struct line_tree t = {.p = p,
 		.order = order,
 		.first = calloc(p->nr + 1, sizeof(uint32_t)),
 		.next = calloc(p->nr + 1, sizeof(uint32_t)),
@@ -355,7 +355,7 @@ static int arrange_tree(struct processes *p, uint32_t *order)
 	return r;
 }
 
-static void keep_ranks(struct processes *p, const uint32_t *order, double time_s)
+static void keep_ranks(struct top_table *p, const uint32_t *order, double time_s)
 {
 	idmap_clear(&p->rank);
 	for (uint32_t i = 0; i < p->nr; i++)
@@ -364,7 +364,7 @@ static void keep_ranks(struct processes *p, const uint32_t *order, double time_s
 	p->sorted_s = time_s;
 }
 
-int processes_arrange(struct processes *p, double time_s)
+int processes_arrange(struct top_table *p, double time_s)
 {
 	uint32_t *order = malloc((p->nr + 1) * sizeof(*order));
 	int r = order && ARRAY_ROOM(p->shown, p->cap_shown, p->nr + 1) >= 0 ? 0 : -ENOMEM;
@@ -396,7 +396,7 @@ int processes_arrange(struct processes *p, double time_s)
 
 /* ---- by the user ---- */
 
-uint32_t processes_find(const struct processes *p, uint32_t id)
+uint32_t processes_find(const struct top_table *p, uint32_t id)
 {
 	for (uint32_t i = 0; i < p->nr_shown; i++)
 		if (p->line[p->shown[i]].id == id)
@@ -404,7 +404,7 @@ uint32_t processes_find(const struct processes *p, uint32_t id)
 	return p->nr_shown;
 }
 
-uint32_t processes_search(const struct processes *p, const char *text, uint32_t after)
+uint32_t processes_search(const struct top_table *p, const char *text, uint32_t after)
 {
 	for (uint32_t k = 1; k <= p->nr_shown; k++) {
 		uint32_t i = (after + k) % p->nr_shown;
@@ -415,12 +415,12 @@ uint32_t processes_search(const struct processes *p, const char *text, uint32_t 
 	return p->nr_shown;
 }
 
-bool processes_is_tagged(const struct processes *p, uint32_t id)
+bool processes_is_tagged(const struct top_table *p, uint32_t id)
 {
 	return idmap_get(&p->tagged, id) != IDMAP_NONE;
 }
 
-void processes_tag(struct processes *p, uint32_t id)
+void processes_tag(struct top_table *p, uint32_t id)
 {
 	if (processes_is_tagged(p, id))
 		idmap_remove(&p->tagged, id);
@@ -428,7 +428,7 @@ void processes_tag(struct processes *p, uint32_t id)
 		idmap_put(&p->tagged, id, 1);
 }
 
-void processes_fold(struct processes *p, uint32_t id, bool fold)
+void processes_fold(struct top_table *p, uint32_t id, bool fold)
 {
 	if (fold)
 		idmap_put(&p->folded, id, 1);

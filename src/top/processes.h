@@ -44,7 +44,7 @@ struct process_line {
 	uint32_t parent;			    /* index + 1; 0: none */
 };
 
-struct processes {
+struct top_table {
 	struct process_line *line;
 	uint32_t nr, cap;
 	uint32_t *shown, nr_shown, cap_shown; /* indices of lines, from the top */
@@ -62,18 +62,18 @@ struct processes {
 	struct process_table *all; /* NULL: not asked for */
 };
 
-void processes_init(struct processes *p);
-void processes_release(struct processes *p);
+void processes_init(struct top_table *p);
+void processes_release(struct top_table *p);
 /* Takes the processes of the tick, and those that had ended by then where they are asked for. -ENOMEM. */
 int processes_set(
-	struct processes *p, const struct snapshot *now, double time_s, uint64_t groups, const char *group);
+	struct top_table *p, const struct snapshot *now, double time_s, uint64_t groups, const char *group);
 /* Filters, sorts, and puts children below their parents. -ENOMEM. */
-int processes_arrange(struct processes *p, double time_s);
+int processes_arrange(struct top_table *p, double time_s);
 /* Index in `shown` of the process; nr_shown: it is not there. */
-uint32_t processes_find(const struct processes *p, uint32_t id);
+uint32_t processes_find(const struct top_table *p, uint32_t id);
 /* The next one whose name or command has the text, after this place; nr_shown: there is none. */
-uint32_t processes_search(const struct processes *p, const char *text, uint32_t after);
-bool processes_is_tagged(const struct processes *p, uint32_t id);
-void processes_tag(struct processes *p, uint32_t id);
-void processes_fold(struct processes *p, uint32_t id, bool fold);
+uint32_t processes_search(const struct top_table *p, const char *text, uint32_t after);
+bool processes_is_tagged(const struct top_table *p, uint32_t id);
+void processes_tag(struct top_table *p, uint32_t id);
+void processes_fold(struct top_table *p, uint32_t id, bool fold);
 #endif

@@ -43,14 +43,14 @@ static int take_bytes(char **to, size_t *len, const struct pair *pair)
 	return 0;
 }
 
-static struct who *who_of(const struct reading *r, uint32_t id)
+static struct who *who_of(const struct top_reading *r, uint32_t id)
 {
 	uint32_t at = idmap_get(&r->who_by_id, id);
 
 	return at == IDMAP_NONE ? NULL : r->who[at];
 }
 
-static struct who *who_new(struct reading *r, uint32_t id)
+static struct who *who_new(struct top_reading *r, uint32_t id)
 {
 	uint32_t at = r->nr_who;
 	struct who *w;
@@ -70,7 +70,7 @@ static struct who *who_new(struct reading *r, uint32_t id)
 }
 
 /* It is not known any more; ticks that are kept may know it still. */
-static void who_forget(struct reading *r, uint32_t id)
+static void who_forget(struct top_reading *r, uint32_t id)
 {
 	uint32_t at = idmap_get(&r->who_by_id, id);
 
@@ -83,7 +83,7 @@ static void who_forget(struct reading *r, uint32_t id)
 		idmap_put(&r->who_by_id, r->who[at]->id, at);
 }
 
-static int take_user(struct reading *r, struct who *w)
+static int take_user(struct top_reading *r, struct who *w)
 {
 	const struct meta_item *name = w->uid >= 0 ? meta_user(&r->walk->meta, w->uid) : NULL;
 
@@ -92,7 +92,7 @@ static int take_user(struct reading *r, struct who *w)
 	return name && !w->user ? -ENOMEM : 0;
 }
 
-static int on_instance(struct reading *r, const struct store_record *record)
+static int on_instance(struct top_reading *r, const struct store_record *record)
 {
 	struct who *w = who_of(r, record->id);
 	const struct pairs *p = record->pairs;
@@ -151,7 +151,7 @@ static void snapshot_clear(struct snapshot *s)
 }
 
 /* What a table of that many takes decides how many of them are kept. */
-static struct snapshot *snapshot_next(struct reading *r, uint32_t nr)
+static struct snapshot *snapshot_next(struct top_reading *r, uint32_t nr)
 {
 	size_t most = SNAPSHOT_BYTES / (sizeof(struct top_process) * MAX(nr, 1u));
 	unsigned keep = (unsigned)MIN(MAX(most, (size_t)3), (size_t)SNAPSHOTS);
@@ -191,7 +191,7 @@ static struct top_process *in_snapshot(struct snapshot *s, uint32_t id, const st
 }
 
 /* What processes have on GPUs goes to their rows. */
-static void take_gpu_processes(struct reading *r, struct snapshot *s)
+static void take_gpu_processes(struct top_reading *r, struct snapshot *s)
 {
 	const struct reading_rows *rows = r->rows;
 	uint32_t set = r->walk->gpu_process_set >= 0 ? (uint32_t)r->walk->gpu_process_set : 0;
@@ -220,7 +220,7 @@ static void take_gpu_processes(struct reading *r, struct snapshot *s)
 	idmap_release(&at);
 }
 
-static void take_gpus(struct reading *r, struct snapshot *s)
+static void take_gpus(struct top_reading *r, struct snapshot *s)
 {
 	const struct reading_rows *rows = r->rows;
 	uint32_t set = rows->column[0].set;
@@ -243,7 +243,7 @@ static void take_gpus(struct reading *r, struct snapshot *s)
 	}
 }
 
-static int take_snapshot(struct reading *r)
+static int take_snapshot(struct top_reading *r)
 {
 	uint32_t set = (uint32_t)r->walk->process_set;
 	const struct walk_set *in = r->walk->process_set >= 0 ? &r->walk->set[set] : NULL;
@@ -277,7 +277,7 @@ static int take_snapshot(struct reading *r)
 
 static int observe(struct walk_observer *o, const struct store_record *record)
 {
-	struct reading *r = (struct reading *)o;
+	struct top_reading *r = (struct top_reading *)o;
 	bool of_process = r->walk->process_set >= 0 && record->set == (uint32_t)r->walk->process_set;
 	struct walk_observer *events = (struct walk_observer *)r->gathering;
 
@@ -290,7 +290,7 @@ static int observe(struct walk_observer *o, const struct store_record *record)
 
 static int after_tick(struct walk_observer *o)
 {
-	struct reading *r = (struct reading *)o;
+	struct top_reading *r = (struct top_reading *)o;
 	struct reading_rows *rows = r->rows;
 	int e = 0;
 
@@ -321,7 +321,7 @@ static bool bind_rows(struct column *c, struct rows *rows, const struct walk *wa
 	return true;
 }
 
-static int rows_open(struct reading *r)
+static int rows_open(struct top_reading *r)
 {
 	struct reading_rows *rows = calloc(1, sizeof(*rows));
 
@@ -352,7 +352,7 @@ static void rows_close(struct reading_rows *rows)
 	free(rows);
 }
 
-static int find_columns(struct reading *r)
+static int find_columns(struct top_reading *r)
 {
 	const struct series_column *column;
 	size_t nr = series_columns(r->series, &column);
@@ -369,7 +369,8 @@ static int find_columns(struct reading *r)
 	return 0;
 }
 
-static int series_begin(struct reading *r, const struct reading_options *o, bool whole, struct buf *reterr)
+static int series_begin(
+	struct top_reading *r, const struct reading_options *o, bool whole, struct buf *reterr)
 {
 	const char *metric[NR_TOP_VALUES];
 	struct series_query query = {.metric = metric, .if_known = true, .group = o->group, .whole = whole};
@@ -400,9 +401,9 @@ static int series_begin(struct reading *r, const struct reading_options *o, bool
 }
 
 int reading_open(
-	const char *path, const struct reading_options *options, struct reading **ret, struct buf *reterr)
+	const char *path, const struct reading_options *options, struct top_reading **ret, struct buf *reterr)
 {
-	struct reading *r = calloc(1, sizeof(*r));
+	struct top_reading *r = calloc(1, sizeof(*r));
 	int e = r ? 0 : -ENOMEM;
 
 	if (e >= 0) {
@@ -426,7 +427,7 @@ int reading_open(
 	return 0;
 }
 
-static void series_end(struct reading *r)
+static void series_end(struct top_reading *r)
 {
 	run_events_end(r->gathering);
 	r->gathering = NULL;
@@ -449,7 +450,7 @@ static void series_end(struct reading *r)
 	r->events = (struct run_events){0};
 }
 
-struct reading *reading_close(struct reading *r)
+struct top_reading *reading_close(struct top_reading *r)
 {
 	if (!r)
 		return NULL;
@@ -467,7 +468,7 @@ struct reading *reading_close(struct reading *r)
 
 /* ---- points ---- */
 
-static void overview_add(struct reading *r, const struct top_point *p)
+static void overview_add(struct top_reading *r, const struct top_point *p)
 {
 	double at = (double)p->time_ns / 1e9, memory = p->value[TOP_PSS];
 	struct overview *o;
@@ -494,7 +495,7 @@ static void overview_add(struct reading *r, const struct top_point *p)
 	o->memory = (float)known_max(o->memory, memory);
 }
 
-static struct top_point *point_new(struct reading *r)
+static struct top_point *point_new(struct top_reading *r)
 {
 	if (r->nr_points == r->cap_points && r->cap_points < r->most_points) {
 		size_t cap = MIN(MAX(r->cap_points * 2, (size_t)64), r->most_points);
@@ -512,7 +513,7 @@ static struct top_point *point_new(struct reading *r)
 	return &r->point[(r->first_point + r->nr_points++) % r->cap_points];
 }
 
-static int take_point(struct reading *r, const struct series_point *from)
+static int take_point(struct top_reading *r, const struct series_point *from)
 {
 	const struct series_column *column;
 	size_t nr = series_columns(r->series, &column);
@@ -531,7 +532,7 @@ static int take_point(struct reading *r, const struct series_point *from)
 }
 
 /* What was passed over is needed after all. */
-static int begin_again(struct reading *r)
+static int begin_again(struct top_reading *r)
 {
 	struct reading_options o = {.group = r->group, .from_ns = r->from_ns, .follow = true};
 	struct buf err;
@@ -544,7 +545,7 @@ static int begin_again(struct reading *r)
 	return e;
 }
 
-int reading_step(struct reading *r)
+int reading_step(struct top_reading *r)
 {
 	struct series_point point;
 	int e;
@@ -569,12 +570,12 @@ int reading_step(struct reading *r)
 	return r->error;
 }
 
-const struct top_point *reading_point(const struct reading *r, size_t index)
+const struct top_point *reading_point(const struct top_reading *r, size_t index)
 {
 	return index < r->nr_points ? &r->point[(r->first_point + index) % r->cap_points] : NULL;
 }
 
-size_t reading_index(const struct reading *r, int64_t time_ns)
+size_t reading_index(const struct top_reading *r, int64_t time_ns)
 {
 	size_t low = 0, high = r->nr_points;
 
@@ -589,17 +590,17 @@ size_t reading_index(const struct reading *r, int64_t time_ns)
 	return low ? low - 1 : r->nr_points;
 }
 
-const struct top_point *reading_at(const struct reading *r, int64_t time_ns)
+const struct top_point *reading_at(const struct top_reading *r, int64_t time_ns)
 {
 	return reading_point(r, reading_index(r, time_ns));
 }
 
-const struct top_point *reading_last(const struct reading *r)
+const struct top_point *reading_last(const struct top_reading *r)
 {
 	return r->nr_points ? reading_point(r, r->nr_points - 1) : NULL;
 }
 
-const struct snapshot *reading_snapshot(const struct reading *r, int64_t time_ns)
+const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns)
 {
 	for (unsigned i = 0; i < r->nr_snapshots; i++) {
 		const struct snapshot *s = &r->snapshot[(r->last_snapshot + SNAPSHOTS - i) % SNAPSHOTS];
@@ -610,12 +611,12 @@ const struct snapshot *reading_snapshot(const struct reading *r, int64_t time_ns
 	return NULL;
 }
 
-const struct meta *reading_meta(const struct reading *r)
+const struct meta *reading_meta(const struct top_reading *r)
 {
 	return &r->walk->meta;
 }
 
-double reading_interval(const struct reading *r)
+double reading_interval(const struct top_reading *r)
 {
 	int64_t ns = 0;
 

@@ -55,7 +55,7 @@ enum reading_state { READING_ON, READING_WAITS, READING_ENDED };
 
 struct reading_rows;
 
-struct reading {
+struct top_reading {
 	struct walk_observer observer; /* first */
 	char *path, *group;	       /* group NULL: of all */
 	struct series *series;
@@ -95,17 +95,17 @@ struct reading_options {
 };
 
 /* -ENODATA: it has no schema yet. */
-int reading_open(
-	const char *path, const struct reading_options *options, struct reading **ret, struct buf *reterr);
-struct reading *reading_close(struct reading *r);
+int reading_open(const char *path, const struct reading_options *options, struct top_reading **ret,
+	struct buf *reterr);
+struct top_reading *reading_close(struct top_reading *r);
 /* Reads one tick: 1; 0: no more, and `state` says whether for now; negative errno, which stays. */
-int reading_step(struct reading *r);
+int reading_step(struct top_reading *r);
 /* The tick at that time or the last before it; NULL: none that is kept. */
-const struct top_point *reading_at(const struct reading *r, int64_t time_ns);
-const struct top_point *reading_last(const struct reading *r);
-const struct top_point *reading_point(const struct reading *r, size_t index); /* 0: the oldest */
-size_t reading_index(const struct reading *r, int64_t time_ns); /* of that tick; nr_points: none */
-const struct snapshot *reading_snapshot(const struct reading *r, int64_t time_ns);
-const struct meta *reading_meta(const struct reading *r);
-double reading_interval(const struct reading *r); /* seconds between two ticks */
+const struct top_point *reading_at(const struct top_reading *r, int64_t time_ns);
+const struct top_point *reading_last(const struct top_reading *r);
+const struct top_point *reading_point(const struct top_reading *r, size_t index); /* 0: the oldest */
+size_t reading_index(const struct top_reading *r, int64_t time_ns); /* of that tick; nr_points: none */
+const struct snapshot *reading_snapshot(const struct top_reading *r, int64_t time_ns);
+const struct meta *reading_meta(const struct top_reading *r);
+double reading_interval(const struct top_reading *r); /* seconds between two ticks */
 #endif
