@@ -178,7 +178,12 @@ static struct key_event control_event(uint8_t byte)
 
 static size_t character_length(uint8_t first)
 {
-	return first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 0;
+	return first < 0x80	? 1
+		: first >= 0xf8 ? 0
+		: first >= 0xf0 ? 4
+		: first >= 0xe0 ? 3
+		: first >= 0xc0 ? 2
+				: 0;
 }
 
 /* A character, perhaps of several bytes, that begins at `from`. */
@@ -228,6 +233,8 @@ bool keys_byte(struct keys *k, uint8_t byte, struct key_event *ret)
 		k->nr = 0;
 		return false;
 	}
+	if (k->nr && k->pending[0] >= 0x80 && (byte & 0xc0) != 0x80)
+		k->nr = 0; /* a character that was cut */
 	k->pending[k->nr++] = byte;
 	if (take(k, ret))
 		return true;
