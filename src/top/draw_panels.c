@@ -37,9 +37,13 @@ struct panels {
 
 /* ---- curves ---- */
 
+/* Columns stand at multiples of their time, so that a curve moves by whole columns, seldom, and what a column
+ * shows does not change. */
 double column_time(int64_t time_ns, int64_t window_ns, unsigned half, unsigned halves)
 {
-	return ((double)time_ns - (double)window_ns * (double)(halves - 1 - half) / (double)halves) / 1e9;
+	double step = (double)window_ns / halves, end = ceil((double)time_ns / step) * step;
+
+	return (end - step * (halves - 1 - half)) / 1e9;
 }
 
 void curve_values(const struct top_reading *r, enum top_value which, int64_t time_ns, int64_t window_ns,
