@@ -117,6 +117,7 @@ struct top_session {
 	struct top_recorder recorder;
 	struct tty tty;
 	uint64_t frames;
+	unsigned silence;
 	int64_t drawn_ns, played_ns;
 };
 
@@ -259,6 +260,10 @@ static bool one_round(struct top_session *t, struct buf *why)
 		more = model_poll(&t->app.m, BUDGET_NS);
 	if (has_failed(t, why))
 		return false;
+	if (!paused && model_silence(&t->app.m) != t->silence) { /* what is shown is old, and says so */
+		t->silence = model_silence(&t->app.m);
+		t->app.m.news = true;
+	}
 	play_on(t);
 	if (!paused)
 		top_refresh_ended(&t->app, false);

@@ -85,7 +85,10 @@ static unsigned draw_state(struct top_app *a, struct screen *s, unsigned row)
 
 	if (a->play == PLAY_LIVE && over)
 		state = "ended";
-	if (now < end)
+	if (now >= end && a->play == PLAY_LIVE && model_silence(&a->m))
+		snprintf(text, sizeof(text), " no news for %s ",
+			format_duration(SHOWN, (double)model_silence(&a->m)));
+	else if (now < end)
 		snprintf(text, sizeof(text), " %s at %s, %s back ", state,
 			format_clock(SHOWN, (double)now / 1e9),
 			format_duration(SHOWN, (double)(end - now) / 1e9));

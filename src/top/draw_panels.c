@@ -242,23 +242,38 @@ static void say_reach(struct panels *p, struct panel_words *w, double memory, do
 	say(w, INK_PLAIN, "%c%s/s", slope > 0 ? '+' : '-', format_bytes(SHOWN, fabs(slope)));
 }
 
+/* Some process's PSS follows RSS since it was last read. */
+static bool is_estimated(const struct panels *p)
+{
+	const struct snapshot *t = p->sum ? NULL : p->view.table;
+
+	for (uint32_t i = 0; t && i < t->nr; i++) {
+		double now = t->process[i].value[OF_PROCESS_PSS];
+
+		if (!isnan(now) && now != t->process[i].value[OF_PROCESS_PSS_READ])
+			return true;
+	}
+	return p->sum;
+}
+
 static void say_memory(struct panels *p, struct panel_words *w)
 {
 	double memory = memory_of(p), limit = p->value[TOP_LIMIT];
 	const struct meta *meta = p->view.reading ? reading_meta(p->view.reading) : NULL;
 	const char *source = meta ? meta_text(meta, "limits.memory_source") : "";
 	bool pss = !isnan(p->value[TOP_PSS]);
+	const char *about = pss && is_estimated(p) ? "~" : "";
 
 	if (isnan(memory)) {
 		say(w, INK_DIM, "not recorded");
 		return;
 	}
 	if (limit > 0) {
-		say(w, memory >= 0.95 * limit ? INK_ALARM : INK_BOLD, "%s of %s %.0f %%",
+		say(w, memory >= 0.95 * limit ? INK_ALARM : INK_BOLD, "%s%s of %s %.0f %%", about,
 			format_bytes(SHOWN, memory), format_bytes(SHOWN, limit), 100 * memory / limit);
 		say_reach(p, w, memory, limit);
 	} else {
-		say(w, INK_BOLD, "%s", format_bytes(SHOWN, memory));
+		say(w, INK_BOLD, "%s%s", about, format_bytes(SHOWN, memory));
 		say_reach(p, w, memory, NAN);
 	}
 	if (limit > 0 && *source)

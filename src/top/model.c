@@ -15,6 +15,7 @@
 #define LONG_BYTES ((off_t)24 << 20) /* of such a recording the end is read first */
 #define WINDOW_NS (300 * NSEC_PER_SEC)
 #define WINDOW_LEAST_NS (10 * NSEC_PER_SEC)
+#define WINDOW_LIVE_NS (60 * NSEC_PER_SEC)
 #define POINTS_MOST ((size_t)16384) /* of all nodes together */
 #define POINTS_LEAST ((size_t)700)  /* of a node */
 #define BEFORE_TICKS 12		    /* tables that are kept for steps back */
@@ -185,7 +186,8 @@ static bool read_on(struct model *m, struct top_reading *r, int64_t until_ns)
 
 	while ((e = reading_step(r)) == 1) {
 		m->news = true;
-		if (monotonic_ns() > until_ns)
+		m->fresh_ns = monotonic_ns();
+		if (m->fresh_ns > until_ns)
 			return true;
 	}
 	return false;
@@ -250,11 +252,25 @@ bool model_poll(struct model *m, int64_t budget_ns)
 	if (!m->own_window && !more) {
 		int64_t end = model_end(m);
 
-		m->window_ns = WINDOW_LEAST_NS;
+		m->window_ns = model_is_over(m) ? WINDOW_LEAST_NS : WINDOW_LIVE_NS;
 		while (m->window_ns < end && m->window_ns < WINDOW_NS)
 			m->window_ns = MIN(m->window_ns * 2, WINDOW_NS);
 	}
 	return more;
+}
+
+#define SILENCE_LEAST_S 5.0
+#define SILENCE_TICKS 5
+
+unsigned model_silence(const struct model *m)
+{
+	const struct top_node *n = m->nr ? &m->node[model_main(m)] : NULL;
+	double since = (double)(monotonic_ns() - m->fresh_ns) / 1e9, interval;
+
+	if (!n || !n->main || !n->main->walk || !m->fresh_ns || model_is_over(m))
+		return 0;
+	interval = reading_interval(n->main);
+	return since < MAX(SILENCE_LEAST_S, SILENCE_TICKS * interval) ? 0 : (unsigned)MIN(since, 1e9);
 }
 
 bool model_is_over(const struct model *m)

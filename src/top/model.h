@@ -36,6 +36,7 @@ struct model {
 	bool own_window;	    /* the user chose it; else it grows with the run, to some minutes */
 	int64_t start_wall_ns, looked_ns;
 	struct ghost *ghost; /* NULL: none */
+	int64_t fresh_ns;    /* when a tick came last, by the monotonic clock */
 	bool news;	     /* something is other than it was at the last look */
 };
 
@@ -53,6 +54,8 @@ int model_open(
 void model_close(struct model *m);
 /* Reads what is new, for about so long. True: there is more at once. */
 bool model_poll(struct model *m, int64_t budget_ns);
+/* Seconds for which no tick came that should have come; 0: all is well. */
+unsigned model_silence(const struct model *m);
 bool model_is_over(const struct model *m); /* all recordings have ended */
 int64_t model_end(const struct model *m);  /* the newest moment of which numbers are known */
 int64_t model_now(const struct model *m);  /* the moment that is looked at */

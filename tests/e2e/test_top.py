@@ -8,7 +8,9 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import hostile
 import pytest
 
 from recorder import BURNERS, TACHO, record, run, start, until
@@ -32,6 +34,8 @@ subprocess.run(["sh", "-c", "exit 3"])
 child.wait()
 subprocess.run([tacho, "phase", "end", "compute"])
 """
+GOLDEN = Path(__file__).resolve().parent.parent / "golden"
+FILMS = Path(__file__).resolve().parent.parent / "films"
 ESCAPES = "a\033[31m\033]0;owned\007b\u202ec\u4e2d\u6587"
 
 
@@ -95,7 +99,7 @@ def test_numbers_of_a_moment_are_those_of_the_series(job):
         assert shown, text
         digits = len(shown[1].partition(".")[2])
         assert near(float(shown[1]), value, digits), (at, value, text)
-        shown = re.search(r"MEM ([\d.]+) (\w+) of", text)
+        shown = re.search(r"MEM ~?([\d.]+) (\w+) of", text)
         assert size(shown[1], shown[2]) == pytest.approx(memory[at], rel=0.006), (at, text)
 
 
@@ -595,3 +599,31 @@ def test_a_frame_of_thousands_of_processes(tmp_path):
             assert t.end() == 0
         recorder.stdin.close()
         recorder.wait()
+
+
+# ---- whatever a file holds ----
+
+
+@pytest.mark.parametrize("weapon", [weapon.__name__ for weapon in hostile.WEAPONS])
+def test_hostile_recordings_do_no_harm(tmp_path, weapon):
+    path = tmp_path / f"{weapon}.tacho"
+    path.write_bytes(getattr(hostile, weapon)())
+    for words in [(), ("--at", "50%"), ("--at", "0")]:
+        done = run("top", *words, path, env={**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"})
+        assert done.returncode in (0, 1, 2), done.stderr
+        assert b"\033" not in done.stdout
+
+
+def test_recordings_of_older_versions(tmp_path):
+    assert "MEM" in plain(GOLDEN / "format-1.tacho")
+    assert "PID" in plain(GOLDEN / "stats" / "tools.tacho", "--at", "50%")
+
+
+def test_a_film_with_gpus(tmp_path):
+    path = tmp_path / "gpu.tacho"
+    done = run("debug", "play", FILMS / "gpu-amd.txt", path, "1s", "1000")
+    assert done.returncode == 0, done.stderr
+    at, busy = next(point for point in points(path, "gpu.util") if point[1] == point[1])
+    text = plain(path, "--at", f"{at + 0.002:.6f}")
+    shown = re.search(r"GPU (\d+) % busy", text)
+    assert shown and abs(int(shown[1]) - 100 * busy) <= 0.51, (at, busy, text)
