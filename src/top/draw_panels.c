@@ -179,6 +179,8 @@ static void draw_curve(
 		if (has_ghost)
 			ghost[i] = (float)(ghost[i] / scale);
 	}
+	if (has_ghost)
+		frame_curve(p->s, column, row, halves / 2, rows, ghost, false, INK_GHOST);
 	frame_curve(p->s, column, row, halves / 2, rows, value, true, panel_row[id].ink);
 	for (unsigned i = 0; i < halves / 2; i++)
 		for (unsigned k = 0; k < rows; k++)
@@ -186,8 +188,6 @@ static void draw_curve(
 				phase_paper(events,
 					column_time(
 						p->view.time_ns, p->app->m.window_ns, 2 * i + 1, halves)));
-	if (has_ghost)
-		frame_curve(p->s, column, row, halves / 2, rows, ghost, false, INK_GHOST);
 }
 
 /* ---- words ---- */

@@ -19,14 +19,14 @@ static const struct {
 	uint32_t rgb;
 	uint8_t of_256, of_8;
 } ink_row[NR_INKS] = {
-	[INK_CPU] = {0x4a8de7, 68, 4},
+	[INK_CPU] = {0x4a8de7, 68, 6},
 	[INK_MEMORY] = {0xf0652a, 202, 1},
 	[INK_GPU] = {0x26c79a, 42, 2},
 	[INK_IO] = {0xe3c62e, 178, 3},
 	[INK_NET] = {0xcc5cab, 169, 5},
-	[INK_ENERGY] = {0x92e3fa, 117, 6},
-	[INK_PHASE_A] = {0x2a4a7a, 24, 4},
-	[INK_PHASE_B] = {0x5c3a66, 96, 5},
+	[INK_ENERGY] = {0x92e3fa, 117, 7},
+	[INK_PHASE_A] = {0x2b3038, 236, 0},
+	[INK_PHASE_B] = {0x3d3f58, 239, 4},
 	[INK_ALARM] = {0xff8a80, 203, 1},
 	[INK_GHOST] = {0x7b8491, 244, 7},
 	[INK_QUIET] = {0x9aa4b2, 247, 7},
