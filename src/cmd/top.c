@@ -402,7 +402,7 @@ static void begin_ended(struct top_session *t)
 		return;
 	while (model_poll(&t->app.m, NSEC_PER_SEC))
 		;
-	t->app.ended = model_is_over(&t->app.m);
+	t->app.ended = t->app.ended_by_itself = model_is_over(&t->app.m);
 	top_refresh_ended(&t->app, true);
 	*t->app.message = 0;
 }

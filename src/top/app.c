@@ -500,7 +500,8 @@ static enum app_act letter_of_list(struct top_app *a, uint32_t c)
 		unfold_or_fold(a, c == '-');
 		break;
 	case 'x':
-		a->ended = !a->ended;
+		a->ended = !app_shows_ended(a);
+		a->ended_by_itself = false;
 		return ACT_ENDED;
 	case 'k':
 		return want_kill(a);

@@ -41,7 +41,8 @@ struct top_app {
 	enum play play;
 	bool utf8, can_keep, can_kill, follows; /* follows: the cursor stays on its process */
 	bool ended;				/* those that ended are shown */
-	char *title;				/* of what we started; NULL: nothing */
+	bool ended_by_itself; /* at the end of a finished run alone: the user did not ask for them */
+	char *title;	      /* of what we started; NULL: nothing */
 	/* The cursor. */
 	uint32_t row, top, id; /* place in the list, the first that is shown, the process */
 	size_t node_row;       /* in the list of nodes */
@@ -76,6 +77,7 @@ void app_say(struct top_app *a, const char *fmt, ...) _printf_(2, 3);
 /* A page of text over the screen; takes the text. */
 void app_show_text(struct top_app *a, char *text);
 void app_close(struct top_app *a);
+bool app_shows_ended(const struct top_app *a);
 bool app_shows_nodes(const struct top_app *a);
 /* What must not be overlooked at this moment; false: nothing. */
 bool app_alarm(struct top_app *a, struct buf *out);

@@ -420,7 +420,7 @@ static void draw_table_line(struct top_app *a, struct screen *s, unsigned row)
 			memory += isnan(p->line[i].value[BY_MEMORY]) ? 0 : p->line[i].value[BY_MEMORY];
 		}
 	column = frame_printf(s, 0, row, s->columns, INK_DIM, "%u of %u processes%s", p->nr_shown, p->nr,
-		a->ended ? ", with those that ended: totals and peaks" : "");
+		app_shows_ended(a) ? ", with those that ended: totals and peaks" : "");
 	if (*p->filter)
 		column += frame_printf(
 			s, column, row, s->columns - column, INK_BOLD, "  filter: %s", p->filter);
@@ -441,8 +441,10 @@ static int take_processes(struct top_app *a)
 	size_t node = model_main(&a->m);
 	struct node_view v = {0};
 	const struct groups *groups;
+	struct process_table *all = a->p.all;
 	uint64_t mask = 0;
 	double time_s;
+	int r;
 
 	if (node < a->m.nr)
 		v = model_view(&a->m, node, true);
@@ -452,8 +454,12 @@ static int take_processes(struct top_app *a)
 		if (strlen(a->m.group) == groups->item[i].len &&
 			!memcmp(a->m.group, groups->item[i].name, groups->item[i].len))
 			mask |= UINT64_C(1) << i;
-	if (processes_set(&a->p, v.table, time_s, mask, a->m.group) < 0)
-		return -ENOMEM;
+	if (!app_shows_ended(a))
+		a->p.all = NULL;
+	r = processes_set(&a->p, v.table, time_s, mask, a->m.group);
+	a->p.all = all;
+	if (r < 0)
+		return r;
 	for (uint32_t i = 0; v.reading && i < a->p.nr; i++)
 		if (!a->p.line[i].user && a->p.line[i].uid >= 0) {
 			const struct meta_item *user = meta_user(reading_meta(v.reading), a->p.line[i].uid);
@@ -461,6 +467,11 @@ static int take_processes(struct top_app *a)
 			a->p.line[i].user = user ? user->value : NULL;
 		}
 	return processes_arrange(&a->p, time_s);
+}
+
+bool app_shows_ended(const struct top_app *a)
+{
+	return a->ended && (!a->ended_by_itself || a->m.live);
 }
 
 bool app_shows_nodes(const struct top_app *a)

@@ -10,7 +10,9 @@
 
 static void add_finding(const struct finding *f, unsigned width, struct buf *out)
 {
-	buf_addf(out, "%s: %s\n  ", finding_weight_name(f->weight), f->title);
+	buf_addf(out, "%s: ", finding_weight_name(f->weight));
+	add_wrapped(out, f->title, 0, width - MIN(width / 2, 9u));
+	buf_adds(out, "\n  ");
 	add_wrapped(out, f->text, 2, width);
 	buf_addch(out, '\n');
 	for (size_t i = 0; i < f->nr_evidence; i++)

@@ -144,13 +144,13 @@ def test_stepping_back_and_jumping_agree(job):
         t.type("x")  # only the living
         t.type("left", "left", "left")
         t.until("back", "a step back")
-        t.read(0.3)
+        t.settle()
         back = t.lines()
         t.type("home")
         t.until("paused at 0m00.", "the start")
         for _ in range(len(times) - 4):
             t.type("right")
-        t.read(0.5)
+        t.settle()
         assert strip_moment(t.lines()) == strip_moment(back)
 
 

@@ -61,6 +61,11 @@ class Terminal:
             self.stream.feed(part)
         return self.raw[begin:]
 
+    def settle(self):
+        """Reads until nothing more comes for a while."""
+        while self.read(0.4):
+            pass
+
     def lines(self):
         return [line.rstrip() for line in self.screen.display]
 
