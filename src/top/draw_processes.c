@@ -20,7 +20,7 @@ static const struct {
 	{BY_MEMORY, 9, 1}, {BY_RSS, 8, 9}, {BY_USS, 8, 11}, {BY_READ, 8, 8}, {BY_WRITE, 8, 8}, {BY_GPU, 5, 2},
 	{BY_GPU_MEMORY, 8, 4}, {BY_THREADS, 4, 10}, {BY_AGE, 7, 6}};
 
-#define COMMAND_LEAST 16
+#define COMMAND_LEAST 16 /* on wider screens a quarter */
 
 struct table_view {
 	struct top_app *a;
@@ -47,7 +47,7 @@ static void choose_columns(struct table_view *t)
 		t->width[by] = column_row[i].width;
 		used += t->has[by] ? column_row[i].width + 1 : 0;
 	}
-	while (used + COMMAND_LEAST > t->s->columns) {
+	while (used + MAX(t->s->columns / 4, (unsigned)COMMAND_LEAST) > t->s->columns) {
 		size_t go = ARRAY_SIZE(column_row);
 
 		for (size_t i = 0; i < ARRAY_SIZE(column_row); i++)
