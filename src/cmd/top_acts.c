@@ -162,14 +162,17 @@ static int run_self(const char *const *word, char *out, size_t size)
 static void report(struct top_app *a, struct tty *tty)
 {
 	struct top_node *n = node_of(a);
-	const char *word[5] = {"tacho", "report", NULL, NULL, NULL};
+	const char *word[6] = {"tacho", "report"};
 	char out[2000], *line;
 	int r;
 
 	if (!n)
 		return;
-	word[2] = "--force";
-	word[3] = a->m.nr_named == 1 && a->m.nr > 1 ? a->m.named[0] : n->path;
+	/* Beside the recording the report of before is replaced; where that is a temporary one, it goes here,
+	 * and replaces nothing. */
+	word[2] = a->can_keep ? "-o" : "--force";
+	word[3] = a->can_keep ? "." : a->m.nr_named == 1 && a->m.nr > 1 ? a->m.named[0] : n->path;
+	word[4] = a->can_keep ? n->path : NULL;
 	say_now(a, tty, "writing the report...");
 	r = run_self(word, out, sizeof(out));
 	line = strrchr(out, '\n');
